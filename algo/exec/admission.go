@@ -28,17 +28,18 @@ type Admission struct {
 	quorum bool // the gradients of some ranks may be dropped
 }
 
-func newAdmission(n *numerics, shards []*embedding.Shard, dense dense.Strategy, layout *model.Layout, quorum bool) *Admission {
+func newAdmission(n *numerics, shards []*embedding.Shard, dense dense.Strategy, layout *model.Layout,
+	quorum bool) *Admission {
 	own := n.job.GroupsPerRank()
 	return &Admission{n, shards, dense, layout, cut{n.job.TotalGroups(), own}, quorum}
 }
 
-// CheckPayload returns an error unless the payload of a message has the type, sizes and counts that the message, the job
-// and the data set demand. The message comes from another process, and role.Admit has admitted it. CheckPayload does not
-// look for values that are not finite; the work on the payload does.
+// CheckPayload returns an error unless the payload of a message has the type, sizes and counts that the
+// message, the job and the data set demand. The message comes from another process, and role.Admit has
+// admitted it. CheckPayload does not look for values that are not finite; the work on the payload does.
 //
-// The error names the field. CheckPayload allocates no memory. Cost: a pass over bounds, over the scales of values in
-// blocks, and over counts and positions of compressed ids.
+// The error names the field. CheckPayload allocates no memory. Cost: a pass over bounds, over the scales of
+// values in blocks, and over counts and positions of compressed ids.
 func (a *Admission) CheckPayload(m msg.Message, payload Payload) error {
 	if m.Rank < 0 || int(m.Rank) >= a.job.Roles.Ranks {
 		return fmt.Errorf("%v: rank: %d, want 0 to %d", m, m.Rank, a.job.Roles.Ranks-1)
@@ -59,7 +60,8 @@ func (a *Admission) CheckPayload(m msg.Message, payload Payload) error {
 // checkSamples checks the sample counts of a message.
 func (a *Admission) checkSamples(m msg.Message) error {
 	switch m.Kind {
-	case msg.IDFeatures, msg.Samples, msg.GetEmbeddings, msg.Lookup, msg.Rows, msg.Embeddings, msg.PutGradients, msg.Put:
+	case msg.IDFeatures, msg.Samples, msg.GetEmbeddings, msg.Lookup, msg.Rows, msg.Embeddings,
+		msg.PutGradients, msg.Put:
 	default:
 		return nil
 	}
@@ -70,7 +72,8 @@ func (a *Admission) checkSamples(m msg.Message) error {
 		return nil // StepSamples are those of the ranks that count
 	}
 	if want := a.cut.share(m); int(m.Samples) != want {
-		return fmt.Errorf("samples: %d of the step's %d, but rank %d has %d of them", m.Samples, m.StepSamples, m.Rank, want)
+		return fmt.Errorf("samples: %d of the step's %d, but rank %d has %d of them", m.Samples,
+			m.StepSamples, m.Rank, want)
 	}
 	return nil
 }
@@ -132,12 +135,14 @@ func (a *Admission) checkIDs(m msg.Message, ids *IDs) error {
 		}
 	} else {
 		if len(ids.Columns) != slots || len(ids.Packed) > 0 {
-			return fmt.Errorf("ids: %d raw columns and %d compressed bytes, want %d columns", len(ids.Columns), len(ids.Packed), slots)
+			return fmt.Errorf("ids: %d raw columns and %d compressed bytes, want %d columns",
+				len(ids.Columns), len(ids.Packed), slots)
 		}
 		for slot, c := range ids.Columns {
 			// That offsets ascend is checked where they are decoded.
 			if n := len(c.Offsets); n != ids.Samples+1 || int(c.Offsets[n-1]) != len(c.IDs) {
-				return fmt.Errorf("ids of slot %d: %d offsets do not cut %d ids into %d samples", slot, n, len(c.IDs), ids.Samples)
+				return fmt.Errorf("ids of slot %d: %d offsets do not cut %d ids into %d samples", slot, n,
+					len(c.IDs), ids.Samples)
 			}
 			count += len(c.IDs)
 		}
@@ -203,15 +208,16 @@ func (a *Admission) checkPut(m msg.Message, put *Put) error {
 	}
 	// It is of as many signs as the lookup of its batch, if that is known.
 	if i := int(m.To.Index); i >= 0 && i < len(a.shards) && a.shards[i] != nil {
-		if looked, known := a.shards[i].SignsOf(embedding.BatchKey{Rank: m.Rank, Step: m.Step}); known && looked != signs {
+		if looked, known := a.shards[i].SignsOf(embedding.BatchKey{Rank: m.Rank, Step: m.Step}); known &&
+			looked != signs {
 			return fmt.Errorf("signs: %d, but %d were looked up", signs, looked)
 		}
 	}
 	return nil
 }
 
-// CheckHeld compares the counts of a payload, which CheckPayload has accepted, with the data of the batch in the
-// receiver's store. Work on a payload that CheckHeld accepts meets no wrong length.
+// CheckHeld compares the counts of a payload, which CheckPayload has accepted, with the data of the batch in
+// the receiver's store. Work on a payload that CheckHeld accepts meets no wrong length.
 func (a *Admission) CheckHeld(s *Store, m msg.Message, payload Payload) error {
 	values, ok := payload.(Values)
 	if !ok {
@@ -244,8 +250,8 @@ func (a *Admission) checkCount(values compress.Values, count int) error {
 	return nil
 }
 
-// FrameMax returns the largest size that the frame of a message from another process may have. Every payload that
-// CheckPayload accepts fits.
+// FrameMax returns the largest size that the frame of a message from another process may have. Every payload
+// that CheckPayload accepts fits.
 func (a *Admission) FrameMax(m msg.Message) unit.Bytes {
 	if !m.Kind.HasPayload() {
 		return msg.HeaderBytes
@@ -267,7 +273,8 @@ func (a *Admission) FrameMax(m msg.Message) unit.Bytes {
 		most = 4 * samples * unit.Bytes(a.width)
 	case msg.Params, msg.Push:
 		layout := a.layout
-		return msg.HeaderBytes + frameOverhead + unit.Bytes(4*(layout.Params+layout.Running+a.job.TotalGroups()*layout.Stats))
+		return msg.HeaderBytes + frameOverhead + unit.Bytes(4*(layout.Params+layout.Running+
+			a.job.TotalGroups()*layout.Stats))
 	}
 	// What roles count does not include lengths, bounds, and zeros behind arrays.
 	overhead := frameOverhead + 32*slots + 8*unit.Bytes(a.job.TotalGroups())

@@ -25,15 +25,17 @@ func TestPartsOfAnyRanksPass(t *testing.T) {
 			}
 			for rank, part := range batch.Cut(global, settings.TotalGroups(), ranks) {
 				m := msg.Message{
-					Kind: msg.Samples, Rank: int32(rank), Step: int32(step), Samples: int32(part.Samples), StepSamples: int32(global.Samples),
-					Bytes: msg.HeaderBytes + unit.Bytes(4*(len(part.Dense)+len(part.Labels))),
+					Kind: msg.Samples, Rank: int32(rank), Step: int32(step), Samples: int32(part.Samples),
+					StepSamples: int32(global.Samples),
+					Bytes:       msg.HeaderBytes + unit.Bytes(4*(len(part.Dense)+len(part.Labels))),
 				}
 				if err := p.Admission().CheckPayload(m, Samples{&part}); err != nil {
 					t.Errorf("%d ranks: %v", ranks, err)
 				}
 				for m.Rank = range int32(ranks) {
 					if int(m.Rank) != rank && p.Admission().CheckPayload(m, Samples{&part}) == nil {
-						t.Errorf("%d ranks: the part of rank %d passes for that of rank %d", ranks, rank, m.Rank)
+						t.Errorf("%d ranks: the part of rank %d passes for that of rank %d", ranks, rank,
+							m.Rank)
 					}
 				}
 			}

@@ -21,9 +21,11 @@ type parcel struct {
 	payload Payload
 }
 
-// exchange performs a step of sync training for rank 1 and returns what travels, by kind. Of messages of one kind
-// it is that from or to PS 1.
-func exchange(t *testing.T, settings job.Job) (p *Executor, stores map[msg.Address]*Store, all map[msg.Kind]parcel) {
+// exchange performs a step of sync training for rank 1 and returns what travels, by kind. Of messages of one
+// kind it is that from or to PS 1.
+func exchange(t *testing.T, settings job.Job) (
+	p *Executor, stores map[msg.Address]*Store, all map[msg.Kind]parcel,
+) {
 	s := newScript(t, settings, exectest.NewColumns(16, 16))
 	all = map[msg.Kind]parcel{}
 	s.read = s.do(dataLoader, role.Read, event.NoRank)
@@ -121,7 +123,9 @@ func TestPayloadsThatLieAreRefused(t *testing.T) {
 	fewer := func(m *msg.Message) {
 		m.Samples, m.StepSamples, m.Bytes = 4, 8, msg.HeaderBytes+unit.Bytes(fewerValues.Size())
 	}
-	bytes := func(n unit.Bytes) func(*msg.Message) { return func(m *msg.Message) { m.Bytes = msg.HeaderBytes + n } }
+	bytes := func(n unit.Bytes) func(*msg.Message) {
+		return func(m *msg.Message) { m.Bytes = msg.HeaderBytes + n }
+	}
 	fewerValues = compress.Pack(compress.FP32, make([]float32, 4*p.numerics.width))
 	for _, c := range []struct {
 		kind    msg.Kind
@@ -131,33 +135,45 @@ func TestPayloadsThatLieAreRefused(t *testing.T) {
 	}{
 		{msg.Lookup, func(m *msg.Message) { m.Rank = 2 }, nil, "rank: 2, want 0 to 1"},
 		{msg.Lookup, func(m *msg.Message) { m.Rank = -1 }, nil, "rank: -1"},
-		{msg.Lookup, func(m *msg.Message) { m.StepSamples = 17 }, nil, "samples of the step: 17, want 1 to 16"},
+		{msg.Lookup, func(m *msg.Message) { m.StepSamples = 17 }, nil,
+			"samples of the step: 17, want 1 to 16"},
 		{msg.Lookup, func(m *msg.Message) { m.StepSamples = 0 }, nil, "samples of the step: 0"},
-		{msg.Lookup, func(m *msg.Message) { m.Samples = 9 }, nil, "samples: 9 of the step's 16, but rank 1 has 8 of them"},
+		{msg.Lookup, func(m *msg.Message) { m.Samples = 9 }, nil,
+			"samples: 9 of the step's 16, but rank 1 has 8 of them"},
 		{msg.Lookup, func(m *msg.Message) { m.Bytes++ }, nil, "bytes: "},
 		{msg.IDFeatures, nil, ids(func(i *IDs) { i.Samples = 7 }), "samples: 7, but the message states 8"},
 		{msg.IDFeatures, nil, ids(func(i *IDs) { i.FirstGroup = 0 }), "first group: 0, want 4"},
 		{msg.IDFeatures, nil, ids(func(i *IDs) { i.Bounds = i.Bounds[1:] }), "bounds: 4, want 5"},
 		{msg.IDFeatures, nil, ids(func(i *IDs) { i.Bounds[2]++ }), "bounds: 5 of group 6, want 4"},
-		{msg.IDFeatures, nil, ids(func(i *IDs) { i.Columns = i.Columns[1:] }), "ids: 1 raw columns and 0 compressed bytes, want 2 columns"},
-		{msg.IDFeatures, nil, ids(func(i *IDs) { i.Packed = []byte{1} }), "ids: 2 raw columns and 1 compressed bytes"},
-		{msg.IDFeatures, nil, ids(func(i *IDs) { i.Columns[1].IDs = nil }), "ids of slot 1: 9 offsets do not cut 0 ids into 8 samples"},
-		{msg.IDFeatures, nil, ids(func(i *IDs) { i.Columns[0] = many(8) }), "want at most 65536: 4096 a sample and slot"},
-		{msg.Samples, nil, part(func(p *batch.Part) { p.Samples = 7 }), "samples: 7, but the message states 8"},
-		{msg.Samples, nil, part(func(p *batch.Part) { p.Dense = p.Dense[1:] }), "numeric features: 7, want 8"},
+		{msg.IDFeatures, nil, ids(func(i *IDs) { i.Columns = i.Columns[1:] }),
+			"ids: 1 raw columns and 0 compressed bytes, want 2 columns"},
+		{msg.IDFeatures, nil, ids(func(i *IDs) { i.Packed = []byte{1} }),
+			"ids: 2 raw columns and 1 compressed bytes"},
+		{msg.IDFeatures, nil, ids(func(i *IDs) { i.Columns[1].IDs = nil }),
+			"ids of slot 1: 9 offsets do not cut 0 ids into 8 samples"},
+		{msg.IDFeatures, nil, ids(func(i *IDs) { i.Columns[0] = many(8) }),
+			"want at most 65536: 4096 a sample and slot"},
+		{msg.Samples, nil, part(func(p *batch.Part) { p.Samples = 7 }),
+			"samples: 7, but the message states 8"},
+		{msg.Samples, nil, part(func(p *batch.Part) { p.Dense = p.Dense[1:] }),
+			"numeric features: 7, want 8"},
 		{msg.Samples, nil, part(func(p *batch.Part) { p.Labels = nil }), "labels: 0, want 8"},
 		{msg.Samples, nil, &batch.Part{}, "samples: none"},
-		{msg.Lookup, nil, compress.Signs{Packed: []byte{8, 1, 1, 1, 1, 1}}, "signs: compressed, want them plain"},
+		{msg.Lookup, nil, compress.Signs{Packed: []byte{8, 1, 1, 1, 1, 1}},
+			"signs: compressed, want them plain"},
 		{msg.Lookup, nil, compress.Signs{Plain: make([]uint64, 65537)}, "signs: 65537, want at most 65536"},
-		{msg.Rows, bytes(6), compress.Pack(compress.FP16, make([]float32, 3)), `values of form "fp16", want "fp32"`},
+		{msg.Rows, bytes(6), compress.Pack(compress.FP16, make([]float32, 3)),
+			`values of form "fp16", want "fp32"`},
 		{msg.Rows, bytes(12), compress.Pack(compress.FP32, make([]float32, 3)), "numbers in fp32 take"},
 		{msg.Embeddings, nil, compress.Pack(compress.FP32, make([]float32, 3)), "numbers in fp32 take"},
 		{msg.Embeddings, fewer, fewerValues, "numbers in fp32 take"},
 		{msg.PutGradients, fewer, fewerValues, "numbers in fp32 take"},
 		{msg.PutGradients, nil, compress.Pack(compress.FP32, make([]float32, 3)), "numbers in fp32 take"},
 		{msg.Put, nil, put(func(p *Put) { p.Samples = 3 }), "samples: 3, but the message states 8"},
-		{msg.Put, nil, put(func(p *Put) { p.Sums = compress.Pack(compress.FP32, make([]float32, 1)) }), "sums of "},
-		{msg.Put, nil, &Put{Samples: 8, Signs: compress.Signs{Plain: []uint64{1}}, Sums: compress.Pack(compress.FP32, make([]float32, 3))}, "signs: 1, but "},
+		{msg.Put, nil, put(func(p *Put) { p.Sums = compress.Pack(compress.FP32, make([]float32, 1)) }),
+			"sums of "},
+		{msg.Put, nil, &Put{Samples: 8, Signs: compress.Signs{Plain: []uint64{1}},
+			Sums: compress.Pack(compress.FP32, make([]float32, 3))}, "signs: 1, but "},
 		{msg.PutAck, nil, []float32{1}, "type: exec.DenseShard is not that of PutAck"},
 		{msg.Params, nil, []float32{1}, "type: no dense PS holds the network"},
 		{msg.Push, nil, compress.Values{}, "type: exec.Values is not that of Push"},
@@ -202,9 +218,11 @@ func TestCompressedPayloadsThatLieAreRefused(t *testing.T) {
 		{all[msg.IDFeatures].m, &cut, "ids: compress: the bytes end early"},
 		{all[msg.IDFeatures].m, &raw, "ids: raw, want them compressed"},
 		{signs.m, compress.Signs{Packed: []byte{8, 200}}, "signs: compress: the bytes end early"},
-		{signs.m, compress.Signs{Packed: []byte{8}, Plain: []uint64{1}}, "signs: compressed, want them plain"},
+		{signs.m, compress.Signs{Packed: []byte{8}, Plain: []uint64{1}},
+			"signs: compressed, want them plain"},
 	} {
-		if err := examine(p, stores[c.m.To], c.m, travelling(c.payload)); err == nil || !strings.Contains(err.Error(), c.want) {
+		if err := examine(p, stores[c.m.To], c.m, travelling(c.payload)); err == nil ||
+			!strings.Contains(err.Error(), c.want) {
 			t.Errorf("%v, want %q", err, c.want)
 		}
 	}
@@ -227,7 +245,8 @@ func TestShardsOfAnotherLengthAreRefused(t *testing.T) {
 		good bool
 	}{
 		{params, length + layout.Running, true}, {params, length, false}, {params, 0, false},
-		{push, length + settings.Training.Groups/settings.Roles.Ranks*layout.Stats, true}, {push, length, false},
+		{push, length + settings.Training.Groups/settings.Roles.Ranks*layout.Stats, true},
+		{push, length, false},
 	} {
 		c.m.Bytes = msg.HeaderBytes + unit.Bytes(4*c.n)
 		if err := p.Admission().CheckPayload(c.m, DenseShard(make([]float32, c.n))); (err == nil) != c.good {
@@ -235,7 +254,8 @@ func TestShardsOfAnotherLengthAreRefused(t *testing.T) {
 		}
 	}
 	params.From.Index = 2
-	if err := p.Admission().CheckPayload(params, DenseShard{}); err == nil || !strings.Contains(err.Error(), "server: 2, want 0 to 1") {
+	if err := p.Admission().CheckPayload(params, DenseShard{}); err == nil ||
+		!strings.Contains(err.Error(), "server: 2, want 0 to 1") {
 		t.Error(err)
 	}
 }
@@ -249,9 +269,11 @@ func TestPutOfAnotherLengthIsAnError(t *testing.T) {
 		s.read = s.do(dataLoader, role.Read, event.NoRank)
 		s.lookup(0)
 		s.stores[server(0)].setReceived(role.Handle{Kind: role.ShardGrads, Rank: 0, Step: 0}, &Put{
-			Samples: 16, Signs: compress.Signs{Plain: []uint64{1}}, Sums: compress.Pack(compress.FP32, make([]float32, 3)),
+			Samples: 16, Signs: compress.Signs{Plain: []uint64{1}},
+			Sums: compress.Pack(compress.FP32, make([]float32, 3)),
 		})
-		_, err := s.p.Execute(server(0), s.stores[server(0)], role.Work{Kind: role.ApplyStep, Rank: event.NoRank, StepSamples: 16},
+		_, err := s.p.Execute(server(0), s.stores[server(0)],
+			role.Work{Kind: role.ApplyStep, Rank: event.NoRank, StepSamples: 16},
 			role.Operands{Reads: []role.Handle{{Kind: role.ShardGrads}}}, nil)
 		if err == nil || !strings.Contains(err.Error(), "put of rank 0, step 0: 1 signs, but ") {
 			t.Errorf("%s: %v", scale, err)

@@ -8,15 +8,15 @@ import (
 	"tandem/algo/protocol/role"
 )
 
-// buffers reuses the memory of payloads, megabytes a batch, so that it is not allocated and cleared for each. Buffers that
-// are not given back are garbage collected.
+// buffers reuses the memory of payloads, megabytes a batch, so that it is not allocated and cleared for each.
+// Buffers that are not given back are garbage collected.
 type buffers struct {
 	mu   sync.Mutex
 	free [][]float32
 }
 
-// spareMost is the largest number of spare buffers. When there is one more, the oldest is dropped, because buffers of
-// its size are no longer in use.
+// spareMost is the largest number of spare buffers. When there is one more, the oldest is dropped, because
+// buffers of its size are no longer in use.
 const spareMost = 64
 
 // borrow returns a buffer of n values with undefined contents.
@@ -46,8 +46,9 @@ func (b *buffers) giveBack(values []float32) {
 	b.free = append(b.free, values)
 }
 
-// Recycle is Store.Release; in addition it reuses the memory of a payload that came with a message. Only a driver that
-// delivers every message once and within this process may call it: there the receiver is the last to hold a payload.
+// Recycle is Store.Release; in addition it reuses the memory of a payload that came with a message. Only a
+// driver that delivers every message once and within this process may call it: there the receiver is the last
+// to hold a payload.
 func (e *Executor) Recycle(s *Store, h role.Handle) {
 	payload, sent := s.remove(h)
 	if !sent {

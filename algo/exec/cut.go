@@ -6,8 +6,8 @@ import (
 	"tandem/algo/protocol/msg"
 )
 
-// cut has the numbers by which global batches are cut: their groups, and the groups of a rank. Its methods apply the rule
-// of batch.Cut to messages.
+// cut has the numbers by which global batches are cut: their groups, and the groups of a rank. Its methods
+// apply the rule of batch.Cut to messages.
 type cut struct{ groups, own int }
 
 // bound returns where group g begins among the samples of a message's step.

@@ -17,7 +17,8 @@ type embeddingPSWork struct {
 }
 
 func (e *embeddingPSWork) byKind() map[role.WorkKind]workFunc {
-	return map[role.WorkKind]workFunc{role.ReadRows: e.readRows, role.Apply: e.apply, role.ApplyStep: e.applyStep}
+	return map[role.WorkKind]workFunc{role.ReadRows: e.readRows, role.Apply: e.apply,
+		role.ApplyStep: e.applyStep}
 }
 
 // readRows copies the rows of the signs that an EW asks for.

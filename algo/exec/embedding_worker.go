@@ -90,7 +90,8 @@ func (w *embeddingWorkerWork) merge(i item) (role.Result, error) {
 	for shard := range puts {
 		lo, hi := int(routed.Bounds[shard]), int(routed.Bounds[shard+1])
 		puts[shard] = &Put{
-			Samples: int(i.Samples), Signs: routed.signs[shard], Sums: compress.Pack(w.job.Wire.Precision, sums[lo*w.dim:hi*w.dim:hi*w.dim]),
+			Samples: int(i.Samples), Signs: routed.signs[shard],
+			Sums: compress.Pack(w.job.Wire.Precision, sums[lo*w.dim:hi*w.dim:hi*w.dim]),
 		}
 	}
 	w.giveBackPacked(sums)

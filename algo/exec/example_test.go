@@ -10,8 +10,9 @@ import (
 	"tandem/algo/protocol/role"
 )
 
-// A driver hands the executor the work that a role asks for, and carries payloads from the store of the sender to the
-// store of the receiver. Here a data loader reads a global batch for two ranks and sends rank 1 its samples.
+// A driver hands the executor the work that a role asks for, and carries payloads from the store of the
+// sender to the store of the receiver. Here a data loader reads a global batch for two ranks and sends rank 1
+// its samples.
 func Example() {
 	executor, err := exec.New(exectest.Job(2, 1), exectest.NewColumns(16, 16), backend.Backend{})
 	if err != nil {
@@ -33,7 +34,8 @@ func Example() {
 	}
 	payload := executor.Payload(sent, message, global)
 	executor.Keep(received, message, role.Handle{Kind: role.BatchSamples, Rank: 1}, payload)
-	fmt.Printf("%T of %d samples, kept under %d handle\n", payload, payload.(exec.Samples).Part.Samples, received.Len())
+	fmt.Printf("%T of %d samples, kept under %d handle\n", payload, payload.(exec.Samples).Part.Samples,
+		received.Len())
 
 	sent.Release(global) // the payload stays valid
 	fmt.Println("the sender holds", sent.Len(), "handles")

@@ -1,14 +1,15 @@
 // Package exec executes the work that roles ask for.
 //
-// A role decides and computes nothing: it asks its driver for work on data that it names by handles. A driver that
-// trains hands each item to an Executor, with the Store of the role, which holds the data; it also passes the Payload
-// of each message from the store of the sender to the store of the receiver. A driver that only predicts time has no
-// executor. An Executor serves all roles of one process; the drivers are runtime/driver, runtime/numerics for simulated
-// runs, and replay.
+// A role decides and computes nothing: it asks its driver for work on data that it names by handles. A driver
+// that trains hands each item to an Executor, with the Store of the role, which holds the data; it also
+// passes the Payload of each message from the store of the sender to the store of the receiver. A driver that
+// only predicts time has no executor. An Executor serves all roles of one process; the drivers are
+// runtime/driver, runtime/numerics for simulated runs, and replay.
 //
-// The work of each role is a file: data_loader.go, embedding_worker.go, embedding_ps.go, nn_worker.go and dense_ps.go.
-// Package dense has the ways in which ranks train the dense network together, package embedding the rows of a PS,
-// package evaluation the predictions, and package reference the sequential training that all modes are compared with.
+// The work of each role is a file: data_loader.go, embedding_worker.go, embedding_ps.go, nn_worker.go and
+// dense_ps.go. Package dense has the ways in which ranks train the dense network together, package embedding
+// the rows of a PS, package evaluation the predictions, and package reference the sequential training that
+// all modes are compared with.
 package exec
 
 import (
@@ -25,8 +26,8 @@ import (
 	"tandem/algo/protocol/role"
 )
 
-// Executor executes the work of all roles of one process. Items of different lanes or roles may be executed at the same
-// time; the items of one lane may not.
+// Executor executes the work of all roles of one process. Items of different lanes or roles may be executed
+// at the same time; the items of one lane may not.
 type Executor struct {
 	numerics  *numerics
 	work      map[role.WorkKind]workFunc
@@ -51,14 +52,18 @@ type item struct {
 // batch returns the key of the batch that the item belongs to.
 func (i *item) batch() embedding.BatchKey { return embedding.BatchKey{Rank: i.Rank, Step: i.Step} }
 
-// New returns an executor of all roles of a job. It returns an error if the job or the schema of the data is not valid.
+// New returns an executor of all roles of a job. It returns an error if the job or the schema of the data is
+// not valid.
 func New(t job.Job, source batch.Source, m backend.Backend) (*Executor, error) {
 	return NewLocal(t, source, m, func(msg.Address) bool { return true })
 }
 
-// NewLocal returns an executor of the roles for which here is true; it allocates nothing for others. Only the work of
-// the data loader reads batches from the source, so a process without a data loader needs only the source's schema.
-func NewLocal(t job.Job, source batch.Source, m backend.Backend, here func(msg.Address) bool) (*Executor, error) {
+// NewLocal returns an executor of the roles for which here is true; it allocates nothing for others. Only the
+// work of the data loader reads batches from the source, so a process without a data loader needs only the
+// source's schema.
+func NewLocal(
+	t job.Job, source batch.Source, m backend.Backend, here func(msg.Address) bool,
+) (*Executor, error) {
 	schema := source.Schema()
 	engine, err := backend.NewEngine(&t, schema, m)
 	if err != nil {
@@ -88,7 +93,8 @@ func NewLocal(t job.Job, source batch.Source, m backend.Backend, here func(msg.A
 	for _, of := range []interface {
 		byKind() map[role.WorkKind]workFunc
 	}{
-		&dataLoaderWork{n, source}, &embeddingWorkerWork{n}, &embeddingPSWork{n, shards, strategy}, &nnWorkerWork{n, strategy}, &densePSWork{strategy},
+		&dataLoaderWork{n, source}, &embeddingWorkerWork{n}, &embeddingPSWork{n, shards, strategy},
+		&nnWorkerWork{n, strategy}, &densePSWork{strategy},
 	} {
 		for kind, t := range of.byKind() { // order-free: kinds are distinct
 			e.work[kind] = t
@@ -98,7 +104,8 @@ func NewLocal(t job.Job, source batch.Source, m backend.Backend, here func(msg.A
 }
 
 // newRowShards returns the shard of every embedding PS of this process, and nil for others.
-func newRowShards(t *job.Job, rule pace.Rule, m backend.Backend, here func(msg.Address) bool) ([]*embedding.Shard, error) {
+func newRowShards(t *job.Job, rule pace.Rule, m backend.Backend,
+	here func(msg.Address) bool) ([]*embedding.Shard, error) {
 	var weight func(missed int) float32
 	if weigher, ok := rule.(pace.Weigher); ok {
 		weight = weigher.Weight
@@ -123,9 +130,11 @@ func (e *Executor) Model() *ModelState { return e.model }
 // Admission returns the checks of payloads that come from other processes.
 func (e *Executor) Admission() *Admission { return e.admission }
 
-// Execute executes one item of a role's work. It reads operands from the role's store s and stores its results there.
-// Backward calls part for every bucket of dense gradients that is finished, in order; a bucket may be fed after that.
-func (e *Executor) Execute(at msg.Address, s *Store, w role.Work, o role.Operands, part func(bucket int32)) (role.Result, error) {
+// Execute executes one item of a role's work. It reads operands from the role's store s and stores its
+// results there. Backward calls part for every bucket of dense gradients that is finished, in order; a bucket
+// may be fed after that.
+func (e *Executor) Execute(at msg.Address, s *Store, w role.Work, o role.Operands,
+	part func(bucket int32)) (role.Result, error) {
 	do := e.work[w.Kind]
 	if do == nil {
 		return role.Result{}, fmt.Errorf("exec: unknown kind %d", w.Kind)
@@ -133,11 +142,12 @@ func (e *Executor) Execute(at msg.Address, s *Store, w role.Work, o role.Operand
 	return do(item{at, s, w, o, part})
 }
 
-// Feed records the contribution of a rank to an all-reduce. The sum is stored under c.Sum when the bucket is reduced.
+// Feed records the contribution of a rank to an all-reduce. The sum is stored under c.Sum when the bucket is
+// reduced.
 func (e *Executor) Feed(s *Store, c role.Contribution) { e.rounds.feed(s, c) }
 
-// Reduce sums a bucket of a step or averaging round over all ranks, which must be in this process and have fed the
-// bucket. One goroutine calls it, for the buckets of a step in ascending order.
+// Reduce sums a bucket of a step or averaging round over all ranks, which must be in this process and have
+// fed the bucket. One goroutine calls it, for the buckets of a step in ascending order.
 func (e *Executor) Reduce(step, bucket int32) {
 	if err := e.rounds.reduce(step, bucket, dense.Local{}); err != nil {
 		panic(err) // the mode has no all-reduce

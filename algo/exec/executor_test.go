@@ -24,7 +24,7 @@ import (
 )
 
 // The work of roles, performed one item after the other, is the reference bit for
-// bit, whatever the number of ranks and PSs. The last batch is short: of its 5
+// bit, for any number of ranks and PSs. The last batch is short: of its 5
 // samples some of the 8 groups get none.
 func TestWorkOfTheRolesIsASequentialStep(t *testing.T) {
 	source := exectest.NewColumns(16*3+5, 16)
@@ -32,23 +32,24 @@ func TestWorkOfTheRolesIsASequentialStep(t *testing.T) {
 		for _, scale := range []string{job.ScaleGlobal, job.ScaleRank} {
 			for _, ranks := range []int{1, 2, 4} {
 				for _, servers := range []int{1, 3} {
-					t.Run(fmt.Sprintf("merge=%s scale=%s N=%d PSs=%d", merge, scale, ranks, servers), func(t *testing.T) {
-						parallel := exectest.Job(ranks, servers)
-						parallel.Training.Merge, parallel.Training.Scale = merge, scale
-						q, s := mustNewSequential(t, parallel, source), newScript(t, parallel, source)
-						for step := range source.Steps() {
-							if err := q.Step(step); err != nil {
-								t.Fatal(err)
+					t.Run(fmt.Sprintf("merge=%s scale=%s N=%d PSs=%d", merge, scale, ranks, servers),
+						func(t *testing.T) {
+							parallel := exectest.Job(ranks, servers)
+							parallel.Training.Merge, parallel.Training.Scale = merge, scale
+							q, s := mustNewSequential(t, parallel, source), newScript(t, parallel, source)
+							for step := range source.Steps() {
+								if err := q.Step(step); err != nil {
+									t.Fatal(err)
+								}
+								s.train(merge == job.MergeRank)
+								if got, want := s.p.Model().DenseDigest(), q.Dense().Digest(); got != want {
+									t.Fatalf("step %d: dense network %x, want %x", step, got, want)
+								}
+								if got, want := s.rowsDigest(), q.Rows().Digest(); got != want {
+									t.Fatalf("step %d: rows %x, want %x", step, got, want)
+								}
 							}
-							s.train(merge == job.MergeRank)
-							if got, want := s.p.Model().DenseDigest(), q.Dense().Digest(); got != want {
-								t.Fatalf("step %d: dense network %x, want %x", step, got, want)
-							}
-							if got, want := s.rowsDigest(), q.Rows().Digest(); got != want {
-								t.Fatalf("step %d: rows %x, want %x", step, got, want)
-							}
-						}
-					})
+						})
 				}
 			}
 		}
@@ -133,7 +134,8 @@ func TestNarrowAndEvictedRowsKeepWorkSequential(t *testing.T) {
 				t.Errorf("%v: nothing was evicted of %d rows, so that this shows nothing", precision, rows)
 			}
 			if s.p.Model().DenseDigest() != q.Dense().Digest() || s.rowsDigest() != q.Rows().Digest() {
-				t.Errorf("%v, N=%d, evicting: dense network and rows differ from the reference", precision, ranks)
+				t.Errorf("%v, N=%d, evicting: dense network and rows differ from the reference", precision,
+					ranks)
 			}
 		}
 	}
@@ -187,7 +189,8 @@ func TestResultsCountTheData(t *testing.T) {
 	routed := get[*resolved](s.stores[embeddingWorker], role.Handle{Kind: role.RoutedIDs, Rank: 1})
 	for p := range 2 {
 		n := len(routed.Of(p))
-		if int(split.Rows[p]) != n || split.SignBytes[p] != unit.Bytes(8*n) || split.ValueBytes[p] != unit.Bytes(12*n) {
+		if int(split.Rows[p]) != n || split.SignBytes[p] != unit.Bytes(8*n) ||
+			split.ValueBytes[p] != unit.Bytes(12*n) {
 			t.Errorf("PS %d owns %d rows: %+v", p, n, split)
 		}
 	}
@@ -204,7 +207,8 @@ func TestDenseStepIsPerformedOnce(t *testing.T) {
 	}
 	before := weights.Digest()
 	sum := s.p.dense.NewSum(0) // the one vector of all steps
-	if err := s.p.dense.ApplyGradients(role.Work{Rank: 1, StepSamples: 16}, sum); err != nil || weights.Digest() != before {
+	if err := s.p.dense.ApplyGradients(role.Work{Rank: 1, StepSamples: 16}, sum); err != nil ||
+		weights.Digest() != before {
 		t.Error("a late rank has applied step 0 again", err)
 	}
 	s.train(false)
@@ -243,9 +247,11 @@ func TestApplyReportsBadPuts(t *testing.T) {
 		put  Put
 		want string
 	}{
-		{"a row not finite", Put{Samples: 8, Signs: plain(1, 2), Sums: compress.Pack(compress.FP32, []float32{1, 1, 1, 1, nan, 1})},
+		{"a row not finite", Put{Samples: 8, Signs: plain(1, 2),
+			Sums: compress.Pack(compress.FP32, []float32{1, 1, 1, 1, nan, 1})},
 			"1 of 2 row gradients are not finite; lower the learning rate"},
-		{"a row never looked up", Put{Samples: 8, Signs: plain(1, 3), Sums: compress.Pack(compress.FP32, make([]float32, 6))},
+		{"a row never looked up", Put{Samples: 8, Signs: plain(1, 3), Sums: compress.Pack(compress.FP32,
+			make([]float32, 6))},
 			"1 of 2 rows with a gradient do not exist"},
 	} {
 		for _, k := range []role.WorkKind{role.Apply, role.ApplyStep} {
@@ -254,7 +260,8 @@ func TestApplyReportsBadPuts(t *testing.T) {
 				t.Fatal(err)
 			}
 			store.set(role.Handle{Kind: role.ShardGrads}, &c.put)
-			_, err := p.Execute(server(0), store, role.Work{Kind: k, StepSamples: 16}, role.Operands{Reads: []role.Handle{{Kind: role.ShardGrads}}}, nil)
+			_, err := p.Execute(server(0), store, role.Work{Kind: k, StepSamples: 16},
+				role.Operands{Reads: []role.Handle{{Kind: role.ShardGrads}}}, nil)
 			if err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("%s, %v: %v", c.name, k, err)
 			}
@@ -274,8 +281,10 @@ func TestDroppedReadsAreForgotten(t *testing.T) {
 		s.do(nnWorker(0), role.Forward, 0)
 		s.do(nnWorker(0), role.Backward, 0)
 		s.put(0)
-		o := role.Operands{Reads: []role.Handle{s.handle(role.ShardGrads, 0)}, Drops: []role.Handle{s.handle(role.ShardGrads, 1)}}
-		if _, err := s.p.Execute(server(0), s.stores[server(0)], role.Work{Kind: k, StepSamples: 8}, o, nil); err != nil {
+		o := role.Operands{Reads: []role.Handle{s.handle(role.ShardGrads, 0)},
+			Drops: []role.Handle{s.handle(role.ShardGrads, 1)}}
+		w := role.Work{Kind: k, StepSamples: 8}
+		if _, err := s.p.Execute(server(0), s.stores[server(0)], w, o, nil); err != nil {
 			t.Fatal(err)
 		}
 		if n := s.p.model.shards[0].Pending(); n != 0 {
@@ -289,10 +298,12 @@ func TestFullServerIsReported(t *testing.T) {
 	small.Rows.Capacity = 2
 	p, store := mustNew(t, small, exectest.NewColumns(16, 16)), NewStore()
 	store.set(role.Handle{Kind: role.ShardSigns}, plain(1, 2, 3))
-	if _, err := p.Execute(server(0), store, role.Work{Kind: role.ReadRows}, role.Operands{Reads: []role.Handle{{Kind: role.ShardSigns}}}, nil); !errors.Is(err, table.ErrFull) {
+	if _, err := p.Execute(server(0), store, role.Work{Kind: role.ReadRows},
+		role.Operands{Reads: []role.Handle{{Kind: role.ShardSigns}}}, nil); !errors.Is(err, table.ErrFull) {
 		t.Error(err)
 	}
-	if err := mustNewSequential(t, small, exectest.NewColumns(16, 16)).Step(0); !errors.Is(err, table.ErrFull) {
+	err := mustNewSequential(t, small, exectest.NewColumns(16, 16)).Step(0)
+	if !errors.Is(err, table.ErrFull) {
 		t.Error(err)
 	}
 }
@@ -303,10 +314,12 @@ func TestNewRefuses(t *testing.T) {
 		change func(*job.Job, *exectest.Columns)
 		want   string
 	}{
-		{"two labels", func(_ *job.Job, c *exectest.Columns) { c.Fields.Labels = []string{"click", "buy"} }, "2 labels (click, buy) and 1 heads"},
+		{"two labels", func(_ *job.Job, c *exectest.Columns) { c.Fields.Labels = []string{"click", "buy"} },
+			"2 labels (click, buy) and 1 heads"},
 		{"schema", func(_ *job.Job, c *exectest.Columns) { c.Fields.PrefixBits = 0 }, "prefix of 0 bits"},
 		{"model", func(t *job.Job, _ *exectest.Columns) { t.Model.EmbeddingDim = 4 }, "rows of 3 values"},
-		{"dense optimizer", func(t *job.Job, _ *exectest.Columns) { t.Model.Optimizer.Kind = "lion" }, "lion"},
+		{"dense optimizer", func(t *job.Job, _ *exectest.Columns) { t.Model.Optimizer.Kind = "lion" },
+			"lion"},
 		{"row optimizer", func(t *job.Job, _ *exectest.Columns) { t.Rows.Optimizer.Kind = "lion" }, "lion"},
 	} {
 		settings, source := exectest.Job(1, 1), exectest.NewColumns(16, 16)

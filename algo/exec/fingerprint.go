@@ -10,8 +10,8 @@ import (
 	"tandem/algo/protocol/msg"
 )
 
-// Fingerprint returns a 64-bit hash of a message's payload, which differs with any bit of its values except by chance. Of
-// a rank's part of a batch it leaves out the ids, because they need not travel.
+// Fingerprint returns a 64-bit hash of a message's payload, which differs with any bit of its values except
+// by chance. Of a rank's part of a batch it leaves out the ids, because they need not travel.
 //
 // Cost: about half a nanosecond a byte of what the payload refers to.
 func Fingerprint(m msg.Message, payload Payload) uint64 {
@@ -29,7 +29,8 @@ func Fingerprint(m msg.Message, payload Payload) uint64 {
 	return uint64(h)
 }
 
-// fingerprint hashes words in order: each becomes the exclusive or of the two halves of a product with an odd constant.
+// fingerprint hashes words in order: each becomes the exclusive or of the two halves of a product with an odd
+// constant.
 type fingerprint uint64
 
 func (h *fingerprint) word(x uint64) {
@@ -72,7 +73,8 @@ func (h *fingerprint) value(v reflect.Value) {
 	}
 }
 
-// numbers hashes the slices that most payloads consist of, fast. It returns false for other types, and hashes nothing.
+// numbers hashes the slices that most payloads consist of, fast. It returns false for other types, and hashes
+// nothing.
 func (h *fingerprint) numbers(v reflect.Value) bool {
 	if !v.CanInterface() {
 		return false

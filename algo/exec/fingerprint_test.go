@@ -21,14 +21,16 @@ func TestFingerprintsDiffer(t *testing.T) {
 	long := make([]float32, 1001)
 	bytes := make([]byte, 21)
 	payloads := []any{
-		[]float32{}, []float32{0}, []float32{0, 0}, []float32{negative, 0}, []float32{0, negative}, []float32{1, 2, 3}, []float32{1, 3, 2},
+		[]float32{}, []float32{0}, []float32{0, 0}, []float32{negative, 0}, []float32{0, negative},
+		[]float32{1, 2, 3}, []float32{1, 3, 2},
 		[]uint64{3}, []uint64{3, 4}, []int32{7, 8}, []int32{8, 7}, []bool{true, false}, []bool{false, true},
 		[][]float32{{1}, {2, 3}}, [][]float32{{1, 2}, {3}}, [][]float32{{1, 2, 3}, {}},
 		route.Put{Rank: 1, Samples: 2, Signs: []uint64{5}, Sums: []float32{1}},
 		route.Put{Rank: 1, Samples: 2, Signs: []uint64{5}, Sums: []float32{2}},
 		route.Put{Rank: 1, Samples: 2, Signs: []uint64{6}, Sums: []float32{1}},
 		route.Put{Rank: 2, Samples: 1, Signs: []uint64{5}, Sums: []float32{1}},
-		&Put{Samples: 2, Signs: compress.Signs{Plain: []uint64{5}}}, &Put{Samples: 2, Signs: compress.Signs{Plain: []uint64{6}}},
+		&Put{Samples: 2, Signs: compress.Signs{Plain: []uint64{5}}},
+		&Put{Samples: 2, Signs: compress.Signs{Plain: []uint64{6}}},
 		&IDs{Samples: 3}, &IDs{Samples: 3, FirstGroup: 1},
 	}
 	for i := range long {
@@ -58,9 +60,9 @@ func TestFingerprintsDiffer(t *testing.T) {
 	}
 }
 
-// Recordings hold fingerprints, so a Tandem that reads them must come to the same. A payload is folded as these
-// words, after the kind of the message: the length of a slice and 1, floats two at a time, bytes eight at a time
-// after their number, other values one by one.
+// Recordings hold fingerprints, so a Tandem that reads them must come to the same. A payload is folded as
+// these words, after the kind of the message: the length of a slice and 1, floats two at a time, bytes eight
+// at a time after their number, other values one by one.
 func TestFingerprintsStayWhatRecordingsHold(t *testing.T) {
 	for _, c := range []struct {
 		payload any
@@ -72,7 +74,8 @@ func TestFingerprintsStayWhatRecordingsHold(t *testing.T) {
 		{[]int32{7, -1}, []uint64{3, 7, math.MaxUint64}},
 		{[]bool{true, false}, []uint64{3, 1, 2}},
 		{[]byte{1, 0, 0, 0, 0, 0, 0, 0, 5}, []uint64{10, 9, 1, 5}},
-		{&Put{Samples: 2, Signs: compress.Signs{Plain: []uint64{5}}, Sums: compress.Pack(compress.FP32, []float32{1})},
+		{&Put{Samples: 2, Signs: compress.Signs{Plain: []uint64{5}},
+			Sums: compress.Pack(compress.FP32, []float32{1})},
 			[]uint64{2, 2, 5, 1, 0, 0, 4, 0x32337066, 2, 0x3f800000, 1, 0, 0}},
 	} {
 		want := uint64(msg.Rows) + 1
@@ -99,7 +102,8 @@ func TestFingerprintOfParts(t *testing.T) {
 	c := exectest.NewColumns(32, 32)
 	whole := batch.Cut(c.All, 4, 2)[1]
 	samples := batch.Part{
-		Batch:  &batch.Batch{Samples: whole.Samples, Dense: slices.Clone(whole.Dense), Labels: slices.Clone(whole.Labels)},
+		Batch: &batch.Batch{Samples: whole.Samples, Dense: slices.Clone(whole.Dense),
+			Labels: slices.Clone(whole.Labels)},
 		Bounds: slices.Clone(whole.Bounds),
 	}
 	of := func(p *batch.Part) uint64 { return Fingerprint(msg.Message{Kind: msg.Samples}, Samples{p}) }

@@ -12,7 +12,7 @@ import (
 )
 
 // A frame may be as large as the largest payload of its kind that CheckPayload lets pass, and hardly larger,
-// whatever size its message states. Of 8 samples in 2 slots of rows of 3 values:
+// regardless of the size that its message states. Of 8 samples in 2 slots of rows of 3 values:
 func TestFramesAreAsLargeAsTheLargestPayload(t *testing.T) {
 	p := mustNew(t, exectest.Job(2, 2), exectest.NewColumns(16, 16))
 	const ids = 2 * 8 * idsMax          // each may be a sign of its own
@@ -26,11 +26,13 @@ func TestFramesAreAsLargeAsTheLargestPayload(t *testing.T) {
 		msg.PutAck: 0,
 	} {
 		m := msg.Message{Kind: kind, Rank: 1, Samples: 8, StepSamples: 16, Bytes: 1 << 40}
-		if got := p.Admission().FrameMax(m); got < msg.HeaderBytes+most || got > msg.HeaderBytes+most+headers {
+		if got := p.Admission().FrameMax(m); got < msg.HeaderBytes+most ||
+			got > msg.HeaderBytes+most+headers {
 			t.Errorf("%v: a frame of up to %d bytes, want %d and the header", kind, got, most)
 		}
 		if m.Bytes = msg.HeaderBytes; p.Admission().FrameMax(m) > msg.HeaderBytes+headers {
-			t.Errorf("%v: a frame of up to %d bytes for a message without a payload", kind, p.Admission().FrameMax(m))
+			t.Errorf("%v: a frame of up to %d bytes for a message without a payload", kind,
+				p.Admission().FrameMax(m))
 		}
 	}
 }
@@ -39,7 +41,8 @@ func TestFramesAreAsLargeAsTheLargestPayload(t *testing.T) {
 func TestAStepOfOneSampleIsAdmitted(t *testing.T) {
 	p := mustNew(t, exectest.Job(1, 1), exectest.NewColumns(16, 16))
 	lookup := msg.Message{
-		Kind: msg.Lookup, From: embeddingWorker, To: server(0), Samples: 1, StepSamples: 1, Bytes: msg.HeaderBytes + 8,
+		Kind: msg.Lookup, From: embeddingWorker, To: server(0), Samples: 1, StepSamples: 1,
+		Bytes: msg.HeaderBytes + 8,
 	}
 	if err := p.Admission().CheckPayload(lookup, Signs{compress.Signs{Plain: []uint64{7}}}); err != nil {
 		t.Error(err)
@@ -69,7 +72,8 @@ func TestEveryServerComparesPutsWithLookups(t *testing.T) {
 		m.To = server(i)
 		m.Bytes = msg.HeaderBytes + 8 + 4*3
 		err := p.Admission().CheckPayload(m, &Put{
-			Samples: 8, Signs: compress.Signs{Plain: []uint64{1}}, Sums: compress.Pack(compress.FP32, make([]float32, 3)),
+			Samples: 8, Signs: compress.Signs{Plain: []uint64{1}},
+			Sums: compress.Pack(compress.FP32, make([]float32, 3)),
 		})
 		if err == nil || !strings.Contains(err.Error(), "signs: 1, but ") {
 			t.Errorf("PS %d: %v", i, err)

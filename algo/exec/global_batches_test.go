@@ -10,8 +10,8 @@ import (
 	"tandem/algo/protocol/role"
 )
 
-// A row's gradient is the mean over the gradients that contain it, each a rank's mean; scaled over all, the mean
-// over their samples. Puts of one rank and of several steps are one global batch.
+// A row's gradient is the mean over the gradients that contain it, each a rank's mean; scaled over all, the
+// mean over their samples. Puts of one rank and of several steps are one global batch.
 func TestGBARowsAreDividedByTheGradientsThatContainThem(t *testing.T) {
 	for scale, want := range map[string][3]float32{
 		// Puts of 2, 2 and 4 samples: row 1 is in all three, row 2 in the second, row 3 in the last two.
@@ -32,15 +32,18 @@ func TestGBARowsAreDividedByTheGradientsThatContainThem(t *testing.T) {
 			samples    int
 			signs      []uint64
 			sums       []float32 // one value a row
-		}{{0, 0, 2, []uint64{1}, []float32{8}}, {0, 1, 2, []uint64{2, 1, 3}, []float32{6, 4, 2}}, {1, 0, 4, []uint64{3, 1}, []float32{12, 8}}} {
+		}{{0, 0, 2, []uint64{1}, []float32{8}}, {0, 1, 2, []uint64{2, 1, 3}, []float32{6, 4, 2}},
+			{1, 0, 4, []uint64{3, 1}, []float32{12, 8}}} {
 			var sums []float32
 			for _, sum := range put.sums {
 				sums = append(sums, sum, sum, sum)
 			}
 			o.Reads = append(o.Reads, role.Handle{Kind: role.ShardGrads, Rank: put.rank, Step: put.step})
-			store.set(o.Reads[i], &Put{Samples: put.samples, Signs: plain(put.signs...), Sums: compress.Pack(compress.FP32, sums)})
+			store.set(o.Reads[i], &Put{Samples: put.samples, Signs: plain(put.signs...),
+				Sums: compress.Pack(compress.FP32, sums)})
 		}
-		if _, err := p.Execute(server(0), store, role.Work{Kind: role.ApplyStep, Step: 1}, o, nil); err != nil {
+		w := role.Work{Kind: role.ApplyStep, Step: 1}
+		if _, err := p.Execute(server(0), store, w, o, nil); err != nil {
 			t.Fatal(err)
 		}
 		p.Model().Tables()[0].Peek([]uint64{1, 2, 3}, after)

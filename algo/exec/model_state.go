@@ -13,8 +13,9 @@ import (
 	"tandem/algo/protocol/msg"
 )
 
-// ModelState gives access to the part of a run's model that is in this process: rows of PSs and weights of the dense
-// network. During a run, a method that concerns a role is called in the role's lane, or while the role has no work.
+// ModelState gives access to the part of a run's model that is in this process: rows of PSs and weights of
+// the dense network. During a run, a method that concerns a role is called in the role's lane, or while the
+// role has no work.
 type ModelState struct {
 	numerics *numerics
 	engine   model.Engine
@@ -36,8 +37,9 @@ func (m *ModelState) Tables() []*table.Table {
 	return tables
 }
 
-// Missed returns a count for every row gradient applied: the updates of the row between the read that the gradient
-// was computed from and the gradient's own. This is the part of staleness that matters, because ids meet.
+// Missed returns a count for every row gradient applied: the updates of the row between the read that the
+// gradient was computed from and the gradient's own. This is the part of staleness that matters, because ids
+// meet.
 func (m *ModelState) Missed() histogram.Histogram {
 	var all histogram.Histogram
 	for _, s := range m.shards {
@@ -49,13 +51,14 @@ func (m *ModelState) Missed() histogram.Histogram {
 	return all
 }
 
-// Weights returns the weights of the dense network that a role holds, or nil if the role holds none or is in another
-// process: a dense PS holds its shard, an NN worker its replica, in modes with dense PSs as last pulled. In the lane of
-// a rank, before a forward pass, they contain the optimizer steps before that pass and no other.
+// Weights returns the weights of the dense network that a role holds, or nil if the role holds none or is in
+// another process: a dense PS holds its shard, an NN worker its replica, in modes with dense PSs as last
+// pulled. In the lane of a rank, before a forward pass, they contain the optimizer steps before that pass and
+// no other.
 func (m *ModelState) Weights(at msg.Address) *model.Weights { return m.dense.Weights(at) }
 
-// Digest returns a fingerprint of the parameters that a role holds: the rows of an embedding PS, or the Weights of
-// another role; 0 if it holds none.
+// Digest returns a fingerprint of the parameters that a role holds: the rows of an embedding PS, or the
+// Weights of another role; 0 if it holds none.
 func (m *ModelState) Digest(at msg.Address) uint64 {
 	if at.Role == msg.EmbeddingPS {
 		return m.shards[at.Index].Table().Digest()
@@ -75,7 +78,8 @@ func (m *ModelState) DenseDigest() uint64 {
 	return FoldDigests(digests)
 }
 
-// FoldDigests returns one digest for the digests of all DenseHolders, in order. The digest of one holder stays as it is.
+// FoldDigests returns one digest for the digests of all DenseHolders, in order. The digest of one holder
+// stays as it is.
 func FoldDigests(digests []uint64) (folded uint64) {
 	for _, d := range digests {
 		folded = bits.RotateLeft64(folded, 1) ^ d
@@ -83,12 +87,12 @@ func FoldDigests(digests []uint64) (folded uint64) {
 	return folded
 }
 
-// DenseHolders returns the roles that together hold the dense network: rank 0, or the dense PSs, or all ranks if each
-// has a replica of its own.
+// DenseHolders returns the roles that together hold the dense network: rank 0, or the dense PSs, or all ranks
+// if each has a replica of its own.
 func (m *ModelState) DenseHolders() []msg.Address { return m.dense.HolderRoles() }
 
-// JoinDense returns the network that the parts of all holders make up, in the order of DenseHolders: their concatenation,
-// or the mean of replicas. It overwrites the parts.
+// JoinDense returns the network that the parts of all holders make up, in the order of DenseHolders: their
+// concatenation, or the mean of replicas. It overwrites the parts.
 func (m *ModelState) JoinDense(parts []model.Values) model.Values {
 	return m.dense.Join(parts)
 }

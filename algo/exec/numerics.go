@@ -22,8 +22,8 @@ type numerics struct {
 	buffers buffers // of payloads that roles of this process send each other
 }
 
-// storeValues packs values that work has computed, stores them and returns their size. The caller must not use values
-// afterwards.
+// storeValues packs values that work has computed, stores them and returns their size. The caller must not
+// use values afterwards.
 func (n *numerics) storeValues(s *Store, h role.Handle, values []float32) unit.Bytes {
 	packed := compress.Pack(n.job.Wire.Precision, values)
 	n.giveBackPacked(values)
@@ -41,7 +41,8 @@ func (n *numerics) giveBackPacked(values []float32) {
 // withAdvice adds to an error the settings of the job that may help.
 func (n *numerics) withAdvice(err error) error {
 	if errors.Is(err, table.ErrFull) {
-		return fmt.Errorf("%w (in the job: rows.capacity, rows.memory; rows.eviction: second-chance; roles.embedding-ps)", err)
+		return fmt.Errorf("%w (in the job: rows.capacity, rows.memory; rows.eviction: second-chance; "+
+			"roles.embedding-ps)", err)
 	}
 	if n.job.Wire.Precision == compress.FP16 && errors.Is(err, embedding.ErrNonFinite) {
 		return fmt.Errorf("%w, or use wire fp16-block: fp16 has no numbers beyond 65,504", err)

@@ -63,7 +63,8 @@ func newSamples(seed uint64) *samples {
 // training returns the job of a setting.
 func (s *setting) training() job.Job {
 	t := job.Default()
-	t.Training.Mode, t.Training.Overlap, t.Roles.Ranks, t.Roles.DensePSs = s.mode, s.overlap, s.ranks, s.denseServers
+	t.Training.Mode, t.Training.Overlap = s.mode, s.overlap
+	t.Roles.Ranks, t.Roles.DensePSs = s.ranks, s.denseServers
 	t.Training.Prefetch, t.Training.Groups, t.Training.GlobalBatch = 3, oracleGroups, 42
 	switch s.mode {
 	case job.SSP:

@@ -139,8 +139,8 @@ func (o *oracle) state() *modelState {
 	return s
 }
 
-// batch returns a rank's part of a step. A rank has g groups, the largest power of two up to max(1, V/N). Of n
-// samples, group i of the G groups of all ranks has those from ⌊i·n/G⌋ on.
+// batch returns a rank's part of a step. A rank has g groups, the largest power of two up to max(1, V/N). Of
+// n samples, group i of the G groups of all ranks has those from ⌊i·n/G⌋ on.
 func (o *oracle) batch(e event.Record) *rankBatch {
 	if b := o.batches[[2]int32{e.Rank, e.Step}]; b != nil {
 		return b
@@ -392,8 +392,8 @@ func (r *replica) flat() []float32 {
 	return slices.Concat(r.params, r.running.mean, r.running.variance)
 }
 
-// copyReplica gives a copy of a rank's replica to an averaging round: after every so many steps, and after
-// the last; later only if the mean of the round before was late.
+// copyReplica gives a copy of a rank's replica to an averaging round: after every interval of steps, and
+// after the last; later only if the mean of the round before was late.
 func (o *oracle) copyReplica(e event.Record) error {
 	r := o.replicas[e.Rank]
 	if int(e.Step) != len(r.copies) {
@@ -401,7 +401,8 @@ func (o *oracle) copyReplica(e event.Record) error {
 	}
 	due := min((int(e.Step)+1)*o.set.every, oracleSteps)
 	if r.updates < due || r.updates > max(due, r.foldedAt+1) {
-		return fmt.Errorf("the rank has trained %d steps, want %d or the next after a late mean", r.updates, due)
+		return fmt.Errorf("the rank has trained %d steps, want %d or the next after a late mean", r.updates,
+			due)
 	}
 	r.copies = append(r.copies, replicaCopy{r.flat(), r.updates})
 	return nil

@@ -94,8 +94,8 @@ var (
 	}
 )
 
-// combinations returns every mode × 2 or 4 ranks × dense PSs × overlap × schedule × batch norm × clipping, and
-// some of 3 ranks. The kinds of optimizers and schedules take turns, so that each meets each value of the
+// combinations returns every mode × 2 or 4 ranks × dense PSs × overlap × schedule × batch norm × clipping,
+// and some of 3 ranks. The kinds of optimizers and schedules take turns, so that each meets each value of the
 // others.
 func combinations() []setting {
 	var all []setting

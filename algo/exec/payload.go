@@ -11,8 +11,8 @@ import (
 	"tandem/algo/protocol/role"
 )
 
-// Payload is the data of a message: one of the types of this file, or a type that embeds Travels. A message without data
-// has a nil Payload.
+// Payload is the data of a message: one of the types of this file, or a type that embeds Travels. A message
+// without data has a nil Payload.
 type Payload interface{ payload() }
 
 // Travels makes a type that embeds it a Payload, for the messages of other packages.
@@ -27,8 +27,8 @@ func (Values) payload()     {}
 func (*Put) payload()       {}
 func (DenseShard) payload() {}
 
-// Samples is the payload of Samples: numeric features and labels of a rank's part of a batch. The receiver does not
-// need its ids.
+// Samples is the payload of Samples: numeric features and labels of a rank's part of a batch. The receiver
+// does not need its ids.
 type Samples struct{ *batch.Part }
 
 // Signs is the payload of Lookup.
@@ -37,7 +37,8 @@ type Signs struct{ compress.Signs }
 // Values is the payload of Rows, Embeddings and PutGradients.
 type Values struct{ compress.Values }
 
-// DenseShard is the payload of Params and Push: the values of one dense PS's shard, followed on dense-ps 0 by statistics.
+// DenseShard is the payload of Params and Push: the values of one dense PS's shard, followed on dense-ps 0 by
+// statistics.
 type DenseShard []float32
 
 // IDs is the payload of IDFeatures: the id features of a rank's part of a
@@ -101,9 +102,10 @@ func (u *Put) unpack(rank, dim int) (route.Put, error) {
 	return route.Put{Rank: rank, Samples: u.Samples, Signs: signs, Sums: sums}, err
 }
 
-// Payload returns the payload of a message whose data the sender's store holds under h: the part for the receiver, in
-// the form in which it travels, because work packs its results and unpacks its operands. It returns nil if the message
-// has no data. The payload stays valid and unchanged after the sender has released h.
+// Payload returns the payload of a message whose data the sender's store holds under h: the part for the
+// receiver, in the form in which it travels, because work packs its results and unpacks its operands. It
+// returns nil if the message has no data. The payload stays valid and unchanged after the sender has released
+// h.
 func (e *Executor) Payload(s *Store, m msg.Message, h role.Handle) Payload {
 	switch m.Kind {
 	case msg.IDFeatures:
@@ -128,7 +130,8 @@ func (e *Executor) Payload(s *Store, m msg.Message, h role.Handle) Payload {
 	return nil
 }
 
-// Keep stores the payload of a message in the store of its receiver, under h. It panics if there is no payload.
+// Keep stores the payload of a message in the store of its receiver, under h. It panics if there is no
+// payload.
 func (e *Executor) Keep(s *Store, m msg.Message, h role.Handle, payload Payload) {
 	if payload == nil {
 		panic(fmt.Sprintf("exec: %v has no payload to keep", m))

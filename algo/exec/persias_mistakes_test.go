@@ -30,7 +30,8 @@ func TestPersiasMistakeFiniteCheckOnTheFirstBatchOnly(t *testing.T) {
 	}
 	q := mustNewSequential(t, exectest.Job(2, 1), source)
 	mustStep(t, q, 3)
-	if err := q.Step(3); err == nil || !strings.Contains(err.Error(), "step 3: the loss or a gradient is not finite") {
+	if err := q.Step(3); err == nil ||
+		!strings.Contains(err.Error(), "step 3: the loss or a gradient is not finite") {
 		t.Errorf("sequential: %v", err)
 	}
 }

@@ -31,7 +31,8 @@ type script struct {
 }
 
 func newScript(t *testing.T, training job.Job, source *exectest.Columns) *script {
-	s := &script{t: t, p: mustNew(t, training, source), stores: map[msg.Address]*Store{}, fed: map[int32]int{}}
+	s := &script{t: t, p: mustNew(t, training, source), stores: map[msg.Address]*Store{},
+		fed: map[int32]int{}}
 	for _, a := range []msg.Address{dataLoader, embeddingWorker} {
 		s.stores[a] = NewStore()
 	}
@@ -55,10 +56,12 @@ func (s *script) handle(k role.HandleKind, rank int32) role.Handle {
 func (s *script) operands(w role.Work) role.Operands {
 	kinds := map[role.WorkKind][2][]role.HandleKind{
 		role.Split: {{role.BatchIDs}, {role.RoutedIDs}}, role.ReadRows: {{role.ShardSigns}, {role.ShardRows}},
-		role.Pool: {{role.RoutedIDs, role.ShardRows}, {role.PooledRows}}, role.Forward: {{role.BatchSamples, role.PooledRows}, nil},
+		role.Pool:       {{role.RoutedIDs, role.ShardRows}, {role.PooledRows}},
+		role.Forward:    {{role.BatchSamples, role.PooledRows}, nil},
 		role.Backward:   {{role.BatchSamples}, {role.PooledGrads, role.DenseGradients}},
 		role.Merge:      {{role.RoutedIDs, role.PooledGrads}, {role.ShardGrads}},
-		role.DenseApply: {{role.ReducedGradients}, nil}, role.Apply: {{role.ShardGrads}, nil}, role.Read: {nil, {role.GlobalBatch}},
+		role.DenseApply: {{role.ReducedGradients}, nil}, role.Apply: {{role.ShardGrads}, nil},
+		role.Read: {nil, {role.GlobalBatch}},
 	}[w.Kind]
 	var o role.Operands
 	for _, k := range kinds[0] {
@@ -88,7 +91,8 @@ func (s *script) sent(k msg.Kind, rank int32) role.Handle {
 
 func (s *script) kept(k msg.Kind, rank int32) role.Handle {
 	return s.handle(map[msg.Kind]role.HandleKind{
-		msg.IDFeatures: role.BatchIDs, msg.Samples: role.BatchSamples, msg.Lookup: role.ShardSigns, msg.Rows: role.ShardRows,
+		msg.IDFeatures: role.BatchIDs, msg.Samples: role.BatchSamples, msg.Lookup: role.ShardSigns,
+		msg.Rows:       role.ShardRows,
 		msg.Embeddings: role.PooledRows, msg.PutGradients: role.PooledGrads, msg.Put: role.ShardGrads,
 	}[k], rank)
 }
@@ -174,8 +178,8 @@ func (s *script) train(perPut bool) {
 	s.step++
 }
 
-// release lets go of what the roles hold at the end of a step, and checks that it
-// was all. What memory will be used again is full of NaN until then.
+// release releases the data that the roles hold at the end of a step, and checks
+// that nothing is left. What memory will be used again is full of NaN until then.
 func (s *script) release() {
 	s.t.Helper()
 	of := func(at msg.Address, rank int32, kinds ...role.HandleKind) {
@@ -185,8 +189,10 @@ func (s *script) release() {
 	}
 	of(dataLoader, event.NoRank, role.GlobalBatch)
 	for rank := range s.ranks() {
-		of(embeddingWorker, rank, role.BatchIDs, role.RoutedIDs, role.ShardRows, role.PooledRows, role.PooledGrads, role.ShardGrads)
-		of(nnWorker(rank), rank, role.BatchSamples, role.PooledRows, role.PooledGrads, role.DenseGradients, role.ReducedGradients)
+		of(embeddingWorker, rank, role.BatchIDs, role.RoutedIDs, role.ShardRows, role.PooledRows,
+			role.PooledGrads, role.ShardGrads)
+		of(nnWorker(rank), rank, role.BatchSamples, role.PooledRows, role.PooledGrads, role.DenseGradients,
+			role.ReducedGradients)
 		for p := range s.servers() {
 			of(server(p), rank, role.ShardSigns, role.ShardRows, role.ShardGrads)
 		}

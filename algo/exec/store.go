@@ -7,8 +7,8 @@ import (
 	"tandem/algo/protocol/role"
 )
 
-// Store holds the data of one role by handle. It is safe for concurrent use, because items of different lanes are
-// executed at the same time.
+// Store holds the data of one role by handle. It is safe for concurrent use, because items of different lanes
+// are executed at the same time.
 type Store struct {
 	mu   sync.Mutex
 	data map[role.Handle]any
@@ -18,8 +18,8 @@ type Store struct {
 // NewStore returns an empty store.
 func NewStore() *Store { return &Store{data: map[role.Handle]any{}, sent: map[role.Handle]bool{}} }
 
-// Release removes a handle and its data. It panics if the store does not hold the handle, because a handle is released
-// exactly once.
+// Release removes a handle and its data. It panics if the store does not hold the handle, because a handle is
+// released exactly once.
 func (s *Store) Release(h role.Handle) { s.remove(h) }
 
 // remove is Release. It returns the data, and whether they came with a message.
@@ -58,7 +58,8 @@ func (s *Store) setReceived(h role.Handle, v any) {
 	s.data[h], s.sent[h] = v, true
 }
 
-// get returns the data of a handle. It panics if there are none, or of another type, which is a bug of a role or driver.
+// get returns the data of a handle. It panics if there are none, or of another type, which is a bug of a role
+// or driver.
 func get[T any](s *Store, h role.Handle) T {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -86,7 +87,8 @@ func find[T any](s *Store, h role.Handle) (v T, held bool) {
 	return v, held
 }
 
-// setReceivedPart stores the part of one PS, which came with a message, under a handle that collects a part of each PS.
+// setReceivedPart stores the part of one PS, which came with a message, under a handle that collects a part
+// of each PS.
 func setReceivedPart[T any](s *Store, h role.Handle, servers int, shard int32, part T) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -24,7 +24,8 @@ func TestStoreHoldsUntilRelease(t *testing.T) {
 	}
 }
 
-// Memory of what came with a message is used again; what work then makes under the same handle did not come with one.
+// Memory of what came with a message is used again; what work then makes under the same handle did not come
+// with one.
 func TestWhatWorkMakesDidNotComeWithAMessage(t *testing.T) {
 	s, h := NewStore(), role.Handle{Kind: role.PooledRows, Rank: 1, Step: 2}
 	s.setReceived(h, []float32{1})
@@ -46,16 +47,19 @@ func TestStorePanics(t *testing.T) {
 	mustPanic(t, held+" released, but not held", func() { s.Release(h) })
 }
 
-// The rows of all PSs come together under one handle, whatever their order; a PS
-// that was not asked stays empty.
+// The rows of all PSs come together under one handle, in any order; a PS that was
+// not asked stays empty.
 func TestRowsOfAllServersShareAHandle(t *testing.T) {
 	p, s := mustNew(t, exectest.Job(1, 3), exectest.NewColumns(16, 16)), NewStore()
 	for _, server := range []int32{2, 0} {
-		m := msg.Message{Kind: msg.Rows, From: msg.Address{Role: msg.EmbeddingPS, Index: server}, Rank: 0, Step: 4}
-		p.Keep(s, m, role.Handle{Kind: role.ShardRows, Step: 4}, Values{compress.Values{Form: compress.FP32, Floats: []float32{float32(server)}}})
+		m := msg.Message{Kind: msg.Rows, From: msg.Address{Role: msg.EmbeddingPS, Index: server}, Rank: 0,
+			Step: 4}
+		p.Keep(s, m, role.Handle{Kind: role.ShardRows, Step: 4},
+			Values{compress.Values{Form: compress.FP32, Floats: []float32{float32(server)}}})
 	}
 	parts := get[[]compress.Values](s, role.Handle{Kind: role.ShardRows, Step: 4})
-	if len(parts) != 3 || parts[0].Floats[0] != 0 || parts[1].Floats != nil || parts[2].Floats[0] != 2 || s.Len() != 1 {
+	if len(parts) != 3 || parts[0].Floats[0] != 0 || parts[1].Floats != nil || parts[2].Floats[0] != 2 ||
+		s.Len() != 1 {
 		t.Errorf("%v under %d handles", parts, s.Len())
 	}
 }
@@ -102,8 +106,8 @@ func TestPackedValuesLeaveTheirMemory(t *testing.T) {
 	}
 }
 
-// What a read has found is kept for the batch's put, and no longer, under either way to merge the puts of a step;
-// otherwise a PS would remember every batch of the run.
+// What a read has found is kept for the batch's put, and no longer, under either way to merge the puts of a
+// step; otherwise a PS would remember every batch of the run.
 func TestReadsAreForgottenWithTheirPuts(t *testing.T) {
 	for _, merge := range []string{job.MergeStep, job.MergeRank} {
 		settings := exectest.Job(2, 2)
@@ -113,7 +117,8 @@ func TestReadsAreForgottenWithTheirPuts(t *testing.T) {
 			s.train(false)
 			for i, shard := range s.p.model.shards {
 				if n := shard.Pending(); n > 0 {
-					t.Errorf("merge: %s: PS %d remembers %d reads after the puts of their batches", merge, i, n)
+					t.Errorf("merge: %s: PS %d remembers %d reads after the puts of their batches", merge, i,
+						n)
 				}
 			}
 		}
@@ -141,7 +146,7 @@ func TestBuffersSuitTheirSize(t *testing.T) {
 	if len(b.free) != spareMost {
 		t.Errorf("%d buffers are kept, want %d", len(b.free), spareMost)
 	}
-	// Buffers that nobody asks for do not keep out those of the sizes of now.
+	// Buffers of sizes no longer in use make room for buffers of the sizes in use.
 	large := make([]float32, 1000)
 	b.giveBack(large)
 	if again := b.borrow(1000); &again[0] != &large[0] {
@@ -151,9 +156,11 @@ func TestBuffersSuitTheirSize(t *testing.T) {
 
 func TestKeepPanicsWithoutAPayload(t *testing.T) {
 	p := mustNew(t, exectest.Job(1, 1), exectest.NewColumns(16, 16))
-	m := msg.Message{Kind: msg.GetEmbeddings, From: msg.Address{Role: msg.NNWorker}, To: msg.Address{Role: msg.EmbeddingWorker}}
+	m := msg.Message{Kind: msg.GetEmbeddings, From: msg.Address{Role: msg.NNWorker},
+		To: msg.Address{Role: msg.EmbeddingWorker}}
 	payload := p.Payload(NewStore(), m, role.Handle{})
-	mustPanic(t, "exec: GetEmbeddings rank 0 step 0, nn-worker 0 → embedding-worker 0 has no payload to keep", func() {
-		p.Keep(NewStore(), m, role.Handle{Kind: role.PooledRows}, payload)
-	})
+	mustPanic(t, "exec: GetEmbeddings rank 0 step 0, nn-worker 0 → embedding-worker 0 has no payload to keep",
+		func() {
+			p.Keep(NewStore(), m, role.Handle{Kind: role.PooledRows}, payload)
+		})
 }

@@ -62,7 +62,8 @@ func TestResultsTellTheSizesThatTravel(t *testing.T) {
 				}
 				same(msg.Embeddings, embeddingWorker, nnWorker(1), s.do(embeddingWorker, role.Pool, 1).Bytes)
 				s.do(nnWorker(1), role.Forward, 1)
-				same(msg.PutGradients, nnWorker(1), embeddingWorker, s.do(nnWorker(1), role.Backward, 1).Bytes)
+				same(msg.PutGradients, nnWorker(1), embeddingWorker,
+					s.do(nnWorker(1), role.Backward, 1).Bytes)
 				s.do(embeddingWorker, role.Merge, 1)
 				for p := range s.servers() {
 					same(msg.Put, embeddingWorker, server(p), split.SignBytes[p]+split.ValueBytes[p])
@@ -100,7 +101,8 @@ func TestOverflowOfAHalfIsReported(t *testing.T) {
 		if err := p.Model().Tables()[0].Lookup([]uint64{1}, make([]float32, 3)); err != nil {
 			t.Fatal(err)
 		}
-		store.set(role.Handle{Kind: role.ShardGrads}, &Put{Samples: 8, Signs: plain(1), Sums: compress.Pack(c.wire, []float32{1, 1e6, 1})})
+		store.set(role.Handle{Kind: role.ShardGrads},
+			&Put{Samples: 8, Signs: plain(1), Sums: compress.Pack(c.wire, []float32{1, 1e6, 1})})
 		_, err := p.Execute(server(0), store, role.Work{Kind: role.Apply, StepSamples: 16},
 			role.Operands{Reads: []role.Handle{{Kind: role.ShardGrads}}}, nil)
 		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
@@ -119,7 +121,8 @@ func TestBadPayloadsFailTheirWork(t *testing.T) {
 		handle  role.HandleKind
 		payload any
 	}{
-		{role.Split, embeddingWorker, role.BatchIDs, &IDs{Samples: 16, Bounds: []int{0, 16}, Packed: []byte{9, 9}}},
+		{role.Split, embeddingWorker, role.BatchIDs,
+			&IDs{Samples: 16, Bounds: []int{0, 16}, Packed: []byte{9, 9}}},
 		{role.ReadRows, server(0), role.ShardSigns, compress.Signs{Packed: []byte{8, 9}}},
 		{role.Pool, embeddingWorker, role.ShardRows, []compress.Values{short}},
 		{role.Forward, nnWorker(0), role.PooledRows, short},
@@ -131,7 +134,8 @@ func TestBadPayloadsFailTheirWork(t *testing.T) {
 		s.read = s.do(dataLoader, role.Read, event.NoRank)
 		s.lookup(rank)
 		s.stores[c.at].set(role.Handle{Kind: c.handle}, c.payload)
-		_, err := s.p.Execute(c.at, s.stores[c.at], role.Work{Kind: c.kind, StepSamples: 16}, s.operands(role.Work{Kind: c.kind}), nil)
+		_, err := s.p.Execute(c.at, s.stores[c.at], role.Work{Kind: c.kind, StepSamples: 16},
+			s.operands(role.Work{Kind: c.kind}), nil)
 		if err == nil || !strings.Contains(err.Error(), "compress: ") {
 			t.Errorf("%v: %v", c.kind, err)
 		}
@@ -155,7 +159,8 @@ func TestFingerprintSeesPackedBits(t *testing.T) {
 	note("one byte less", Values{compress.Values{Form: compress.FP16Block, Packed: packed[:10]}})
 	for bit := range 8 * len(packed) {
 		packed[bit/8] ^= 1 << (bit % 8)
-		note(fmt.Sprintf("bit %d flipped", bit), Values{compress.Values{Form: compress.FP16Block, Packed: packed}})
+		note(fmt.Sprintf("bit %d flipped", bit), Values{compress.Values{Form: compress.FP16Block,
+			Packed: packed}})
 		packed[bit/8] ^= 1 << (bit % 8)
 	}
 }
@@ -174,12 +179,15 @@ func BenchmarkSplit(b *testing.B) {
 			}
 			for b.Loop() {
 				s := NewStore()
-				if _, err := p.Execute(dataLoader, s, role.Work{Kind: role.Read, Rank: event.NoRank}, role.Operands{Makes: []role.Handle{{Kind: role.GlobalBatch}}}, nil); err != nil {
+				if _, err := p.Execute(dataLoader, s, role.Work{Kind: role.Read, Rank: event.NoRank},
+					role.Operands{Makes: []role.Handle{{Kind: role.GlobalBatch}}}, nil); err != nil {
 					b.Fatal(err)
 				}
 				ids := p.Payload(s, msg.Message{Kind: msg.IDFeatures}, role.Handle{Kind: role.GlobalBatch})
 				s.set(role.Handle{Kind: role.BatchIDs}, ids.(*IDs))
-				if _, err := p.Execute(embeddingWorker, s, role.Work{Kind: role.Split}, role.Operands{Reads: []role.Handle{{Kind: role.BatchIDs}}, Makes: []role.Handle{{Kind: role.RoutedIDs}}}, nil); err != nil {
+				if _, err := p.Execute(embeddingWorker, s, role.Work{Kind: role.Split},
+					role.Operands{Reads: []role.Handle{{Kind: role.BatchIDs}},
+						Makes: []role.Handle{{Kind: role.RoutedIDs}}}, nil); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -23,27 +23,33 @@ func Equivalents() []Equivalent {
 			File:   "algo/numeric/opt/ftrl.go",
 			Before: "z, n := state[:len(embedding)], state[len(embedding):]",
 			After:  "z, n := state[:(len(embedding) + 1)], state[len(embedding):]",
-			Proof:  "Only the first len(embedding) elements of z are used, and the state of a row has twice as many, at least 2.",
+			Proof: "Only the first len(embedding) elements of z are used, and the state of a row has " +
+				"twice as many, at least 2.",
 		},
 		{
 			File:   "algo/numeric/compress/ids.go",
 			Before: "positionBits := max(1, bits.Len(uint(max(len(d.ids), 1)-1)))",
 			After:  "positionBits := max(1, bits.Len(uint(max(len(d.ids), (1 + 1))-1)))",
-			Proof:  "They differ for no id and one id only, where max(1, bits.Len(0)) and max(1, bits.Len(1)) are both 1.",
+			Proof: "They differ for no id and one id only, where max(1, bits.Len(0)) and max(1, " +
+				"bits.Len(1)) are both 1.",
 		},
 		{
-			File: "algo/numeric/compress/bits.go", Before: "if at/8+8 <= len(body) {", After: "if at+8 <= len(body) {",
+			File: "algo/numeric/compress/bits.go", Before: "if at/8+8 <= len(body) {",
+			After: "if at+8 <= len(body) {",
 			Proof: "The mutant takes the other path more often, which reads the same bytes through a copy.",
 		},
 		{
-			File: "algo/numeric/route/pool.go", Before: "const poolBlock = 64", After: "const poolBlock = (64 + 1)",
-			Proof: "A sample's values do not depend on the samples that are pooled with it: the block decides speed only.",
+			File: "algo/numeric/route/pool.go", Before: "const poolBlock = 64",
+			After: "const poolBlock = (64 + 1)",
+			Proof: "A sample's values do not depend on the samples that are pooled with it: the block " +
+				"decides speed only.",
 		},
 		{
 			File:   "algo/exec/replay/reader.go",
 			Before: "more := min(n-len(all), max(len(all), 2*blockSize))",
 			After:  "more := min(n-len(all), max(len(all), 2))",
-			Proof:  "The same n bytes are read in more pieces, and an end of the stream ends any of them: speed only.",
+			Proof: "The same n bytes are read in more pieces, and an end of the stream ends any of them: " +
+				"speed only.",
 		},
 		{
 			File:   "algo/exec/replay/reader.go",
@@ -53,7 +59,8 @@ func Equivalents() []Equivalent {
 		},
 		{
 			File: "algo/protocol/role/progress.go", Before: "b |= 1 << i", After: "b |= (1 + 1) << i",
-			Proof: "No role has more than seven flags in a byte, so each still has a bit of its own; states are only compared and hashed.",
+			Proof: "No role has more than seven flags in a byte, so each still has a bit of its own; " +
+				"states are only compared and hashed.",
 		},
 		{
 			File:   "algo/protocol/pace/meter_ledger.go",
@@ -66,32 +73,40 @@ func Equivalents() []Equivalent {
 			Proof: "Reader.Next returns no step with an error.",
 		},
 		{
-			File: "algo/protocol/pace/rule.go", Before: "const Unbounded = 1<<31 - 1", After: "const Unbounded = (1 + 1)<<31 - 1",
+			File: "algo/protocol/pace/rule.go", Before: "const Unbounded = 1<<31 - 1",
+			After: "const Unbounded = (1 + 1)<<31 - 1",
 			Proof: "Any number that no staleness of 32-bit counts exceeds is as good.",
 		},
 		{
-			File: "algo/numeric/route/merge.go", Before: "for k := range min(named/each, slot.FixedSize) {", After: "for k := range min(named, slot.FixedSize) {",
-			Proof: "It also scales gradients of places without an id, in a copy in which nobody reads them.",
+			File: "algo/numeric/route/merge.go", Before: "for k := range min(named/each, slot.FixedSize) {",
+			After: "for k := range min(named, slot.FixedSize) {",
+			Proof: "It also scales gradients of places without an id, in a copy where they are never read.",
 		},
 		{
-			File: "algo/numeric/route/merge.go", Before: "scaleGrad(own[k*(dim+1):][:dim], each)", After: "scaleGrad(own[k*(dim+1):][:dim + 1], each)",
-			Proof: "It also scales the gradient of the mask, in a copy in which nobody reads it.",
+			File: "algo/numeric/route/merge.go", Before: "scaleGrad(own[k*(dim+1):][:dim], each)",
+			After: "scaleGrad(own[k*(dim+1):][:dim + 1], each)",
+			Proof: "It also scales the gradient of the mask, in a copy in which it is never read.",
 		},
 		{
-			File: "algo/numeric/collective/tree.go", Before: "for i := 0; i < n; i += 8 * stride {", After: "for i := 0; i <= n; i += 8 * stride {",
+			File: "algo/numeric/collective/tree.go", Before: "for i := 0; i < n; i += 8 * stride {",
+			After: "for i := 0; i <= n; i += 8 * stride {",
 			Proof: "With i = n, branch is given no buffers, computes n ≤ 1 and adds nothing.",
 		},
 		{
 			File: "algo/numeric/collective/tree.go", Before: "case 8:", After: "case (8 + 1):",
-			Proof: "Eight buffers take the default case, which adds them along the same tree; there are never nine.",
+			Proof: "Eight buffers take the default case, which adds them along the same tree; there are " +
+				"never nine.",
 		},
 		{
-			File: "algo/numeric/collective/tree.go", Before: "for k := 0; k+span < n; k += 2 * span {", After: "for k := 0; k+span < n; k += 2 {",
-			Proof: "All additions of the original happen, in its order; those besides change buffers at odd multiples of a span " +
+			File: "algo/numeric/collective/tree.go", Before: "for k := 0; k+span < n; k += 2 * span {",
+			After: "for k := 0; k+span < n; k += 2 {",
+			Proof: "All additions of the original happen, in its order; those besides change buffers at " +
+				"odd multiples of a span " +
 				"that has been added up, which are scratch.",
 		},
 		{
-			File: "algo/numeric/opt/dense.go", Before: "sweepTask  = 64 * sweepBlock", After: "sweepTask  = 64",
+			File: "algo/numeric/opt/dense.go", Before: "sweepTask  = 64 * sweepBlock",
+			After: "sweepTask  = 64",
 			Proof: "Each parameter is updated on its own: the size of a task decides speed only.",
 		},
 		{
@@ -106,37 +121,45 @@ func Equivalents() []Equivalent {
 		},
 		{
 			File: "algo/numeric/table/access.go", Before: "if c.behind(n) {", After: "if !(c.behind(n)) {",
-			Proof: "Both branches only choose the memory that is asked for ahead of its use, and any address may be asked for.",
+			Proof: "Both branches only choose the memory that is asked for ahead of its use, and any " +
+				"address may be asked for.",
 		},
 		{
 			File: "algo/numeric/table/chunk.go", Before: "if i < c.groups {", After: "if i <= c.groups {",
-			Proof: "It asks ahead for one place more, of an array that has it, and any address may be asked for.",
+			Proof: "It asks ahead for one place more, of an array that has it, and any address may be " +
+				"asked for.",
 		},
 		{
-			File:   "algo/exec/reference/sequential.go",
-			Before: "q.passes = append(q.passes, engine.NewPass((t.Training.GlobalBatch-1)/t.TotalGroups()+1))",
-			After:  "q.passes = append(q.passes, engine.NewPass((t.Training.GlobalBatch-1)+1))",
-			Proof:  "A pass with room for more samples than a group has computes the same values.",
+			File: "algo/exec/reference/sequential.go",
+			Before: "q.passes = append(q.passes, " +
+				"engine.NewPass((t.Training.GlobalBatch-1)/t.TotalGroups()+1))",
+			After: "q.passes = append(q.passes, engine.NewPass((t.Training.GlobalBatch-1)+1))",
+			Proof: "A pass with room for more samples than a group has computes the same values.",
 		},
 		{
 			File: "algo/exec/evaluation/evaluation.go", Before: "in.Labels = nil", After: "",
-			Proof: "With labels the pass computes a loss, too, which nobody reads.",
+			Proof: "With labels the pass also computes a loss, which is never read.",
 		},
 		{
-			File: "algo/numeric/table/gather.go", Before: "for i := lo; i < hi; i++ {", After: "for i := lo; !(i < hi); i++ {",
+			File: "algo/numeric/table/gather.go", Before: "for i := lo; i < hi; i++ {",
+			After: "for i := lo; !(i < hi); i++ {",
 			Proof: "The loop only asks for memory ahead of its use; lo < hi, so the mutant does not ask.",
 		},
 		{
-			File: "algo/exec/replay/mail.go", Before: "if m.Step <= b.newest[m.Rank] {", After: "if m.Step < b.newest[m.Rank] {",
-			Proof: "For the newest step itself the mutant looks for messages to drop once more. There are none: since the " +
-				"step became the newest, put has kept no old message that is not to come, and received has dropped each that came.",
+			File: "algo/exec/replay/mail.go", Before: "if m.Step <= b.newest[m.Rank] {",
+			After: "if m.Step < b.newest[m.Rank] {",
+			Proof: "For the newest step itself the mutant looks for messages to drop once more. There are " +
+				"none: since the " +
+				"step became the newest, put has kept no old message that is not to come, and received has " +
+				"dropped each that came.",
 		},
 		{
 			File: "algo/protocol/role/admit.go", Before: "return 0, true", After: "return (0 + 1), true",
 			Proof: "CheckCredit does not use the number of a message that is known.",
 		},
 		{
-			File: "algo/numeric/route/pool.go", Before: "if n := int(ends[i+1] - ends[i]); n > 1 {", After: "if n := int(ends[i+1] - ends[i]); n >= 1 {",
+			File: "algo/numeric/route/pool.go", Before: "if n := int(ends[i+1] - ends[i]); n > 1 {",
+			After: "if n := int(ends[i+1] - ends[i]); n >= 1 {",
 			Proof: "One row has the scale 1/√1 = 1, and a product by 1 is exact.",
 		},
 	}

@@ -24,13 +24,15 @@ func (l Listed) Mutant(root string) (Mutant, error) {
 		return Mutant{}, fmt.Errorf("mutate: listed mutant %q: %w", l.Name, err)
 	}
 	if n := strings.Count(string(text), l.Old); n != 1 {
-		return Mutant{}, fmt.Errorf("mutate: listed mutant %q: its old text occurs %d times in %s, want once: adapt the entry to the code",
+		return Mutant{}, fmt.Errorf("mutate: listed mutant %q: its old text occurs %d times in %s, want "+
+			"once: adapt the entry to the code",
 			l.Name, n, l.File)
 	}
 	start := strings.Index(string(text), l.Old)
 	folder := path.Dir(l.File)
 	return Mutant{
-		ID: path.Base(folder) + "/listed/" + strings.ReplaceAll(l.Name, " ", "-"), Folder: folder, File: l.File,
+		ID: path.Base(folder) + "/listed/" + strings.ReplaceAll(l.Name, " ", "-"), Folder: folder,
+		File: l.File,
 		Line: 1 + strings.Count(string(text[:start]), "\n"), Operator: "listed", Before: l.Old, After: l.New,
 		start: start, end: start + len(l.Old), replacement: l.New,
 	}, nil
@@ -59,7 +61,7 @@ func AllListed() []Listed {
 		{
 			Name: "rows of PSs not compared", File: "algo/exec/replay/player.go",
 			Old: "a.reader.end.Digest; got != want {",
-			New: "a.reader.end.Digest; got != want && a.state.Address().Role != msg.ParameterServer {",
+			New: "a.reader.end.Digest; got != want && a.state.Address().Role != msg.EmbeddingPS {",
 		},
 		{
 			Name: "no bound on pushes in flight", File: "algo/protocol/role/strategy_served.go",
@@ -97,9 +99,10 @@ func AllListed() []Listed {
 			New: "if s.Steps() > 0 {",
 		},
 		{
-			Name: "gradients of averaged replicas divided by the step's samples", File: "algo/exec/dense/replicas.go",
-			Old: "int(max(w.Samples, 1)), int(w.Step))",
-			New: "int(max(w.StepSamples, 1)), int(w.Step))",
+			Name: "gradients of averaged replicas divided by the step's samples",
+			File: "algo/exec/dense/replicas.go",
+			Old:  "int(max(w.Samples, 1)), int(w.Step))",
+			New:  "int(max(w.StepSamples, 1)), int(w.Step))",
 		},
 		{
 			Name: "statistics of replicas never averaged", File: "algo/numeric/model/weights.go",

@@ -96,8 +96,9 @@ func fileCandidates(folder, name string, text []byte, seen map[string]int) ([]Mu
 	mutants := make([]Mutant, len(s.edits))
 	for i, e := range s.edits {
 		m := Mutant{
-			Folder: folder, File: path.Join(folder, name), Line: s.file.Line(s.file.Pos(e.start)), Operator: e.operator,
-			start: e.start, end: e.end, replacement: e.replacement,
+			Folder: folder, File: path.Join(folder, name), Line: s.file.Line(s.file.Pos(e.start)),
+			Operator: e.operator,
+			start:    e.start, end: e.end, replacement: e.replacement,
 		}
 		m.Before, m.After = s.lines(e)
 		place := strings.Join([]string{folder, e.operator, e.function, m.Before, m.After}, "\x00")

@@ -12,9 +12,10 @@ import (
 )
 
 var (
-	long   = flag.Bool("long", false, "run the listed mutants and the draw")
-	seed   = flag.Uint64("seed", 1, "draw with another seed")
-	only   = flag.String("only", "", "run the mutants of these packages or with these IDs, separated by commas")
+	long = flag.Bool("long", false, "run the listed mutants and the draw")
+	seed = flag.Uint64("seed", 1, "draw with another seed")
+	only = flag.String("only", "", "run the mutants of these packages or with these IDs, separated by "+
+		"commas")
 	jobs   = flag.Int("jobs", 2, "test that many mutants at a time")
 	report = flag.String("report", "", "write the report to this file")
 )
@@ -36,9 +37,11 @@ func TestMutantsAreKilled(t *testing.T) {
 		results = append(results, runDraw(t, runner, s)...)
 	}
 	if len(results) == 0 {
-		t.Fatalf("no mutant matches -only %s: give names of packages (role), or whole IDs (role/drop-factor/0f3c5a7e)", *only)
+		t.Fatalf("no mutant matches -only %s: give names of packages (role), or whole IDs "+
+			"(role/drop-factor/0f3c5a7e)", *only)
 	}
-	text := fmt.Sprintf("listed mutants\n%s\nthe draw with seed %d\n%s", Report(results[:listed]), *seed, Report(results[listed:]))
+	text := fmt.Sprintf("listed mutants\n%s\nthe draw with seed %d\n%s", Report(results[:listed]), *seed,
+		Report(results[listed:]))
 	t.Log(text)
 	if *report != "" {
 		if err := os.WriteFile(*report, []byte(text), 0o644); err != nil {
@@ -49,7 +52,8 @@ func TestMutantsAreKilled(t *testing.T) {
 		t.Errorf("%d listed mutants survive: each needs a test that fails with it", survived)
 	}
 	if score := Count(results[listed:]).Score(); score < scoreLeast {
-		t.Errorf("%.1f %% of the draw are killed, want %d %%: write tests for the rules that the survivors break", score, scoreLeast)
+		t.Errorf("%.1f %% of the draw are killed, want %d %%: write tests for the rules that the survivors "+
+			"break", score, scoreLeast)
 	}
 }
 
@@ -143,7 +147,8 @@ func runAll(t *testing.T, runner *Runner, mutants []Mutant, targets []Target) []
 				t.Error(err)
 			}
 			results[i] = result
-			t.Logf("%-9s %5.1f s  %-40s %s:%d  %s", result.Outcome, result.Elapsed.Seconds(), m.ID, m.File, m.Line, result.By)
+			t.Logf("%-9s %5.1f s  %-40s %s:%d  %s", result.Outcome, result.Elapsed.Seconds(), m.ID, m.File,
+				m.Line, result.By)
 		})
 	}
 	running.Wait()
@@ -185,7 +190,8 @@ func TestEntriesOfTheTablesFitTheCode(t *testing.T) {
 		}
 		folder := filepath.ToSlash(filepath.Dir(e.File))
 		if !slices.ContainsFunc(candidates[folder], func(m Mutant) bool { return e.matches(&m) }) {
-			t.Errorf("no mutant of %s changes %q to %q: delete the entry of Equivalents, or adapt it to the code", e.File, e.Before, e.After)
+			t.Errorf("no mutant of %s changes %q to %q: delete the entry of Equivalents, or adapt it to "+
+				"the code", e.File, e.Before, e.After)
 		}
 	}
 }

@@ -9,9 +9,10 @@ import (
 
 // The operators.
 const (
-	dropFactor       = "drop-factor"       // x*y and x/y become x; x *= y is deleted
-	offByOne         = "off-by-one"        // 1 is added to a literal, a length or the limit of a slice
-	swapRankStep     = "swap-rank-step"    // a rank where a step belongs, a step where a rank belongs, or both
+	dropFactor = "drop-factor" // x*y and x/y become x; x *= y is deleted
+	offByOne   = "off-by-one"  // 1 is added to a literal, a length or the limit of a slice
+	// a rank where a step belongs, a step where a rank belongs, or both
+	swapRankStep     = "swap-rank-step"
 	removeRelease    = "remove-release"    // a statement that releases is deleted
 	changeComparison = "change-comparison" // < and <=, > and >=, == and != take each other's place
 	deleteCall       = "delete-call"       // a call that stands alone is deleted
@@ -20,11 +21,13 @@ const (
 
 // operators are all operators, in the order in which the draw takes turns.
 func operators() []string {
-	return []string{dropFactor, offByOne, swapRankStep, removeRelease, changeComparison, deleteCall, negateCondition}
+	return []string{dropFactor, offByOne, swapRankStep, removeRelease, changeComparison, deleteCall,
+		negateCondition}
 }
 
 // releasing matches names of functions that release what their caller held.
-var releasing = regexp.MustCompile(`(?i)^(release|recycle|free|discard|drop|forget|close|delete|remove|unlock|stop|done$)`)
+var releasing = regexp.MustCompile(`(?i)^(release|recycle|free|discard|drop|forget|` +
+	`close|delete|remove|unlock|stop|done$)`)
 
 // exemptions returns the nodes in which no mutant is made:
 //   - what fmt, errors.New and panic print, because a text for people has no one right form;
@@ -51,7 +54,8 @@ func exemptions(syntax *ast.File) []ast.Node {
 // exemptArguments returns the arguments of a call that are exempt.
 func exemptArguments(call *ast.CallExpr) []ast.Node {
 	name := callee(call.Fun)
-	if base, ok := qualifier(call.Fun); name == "panic" || ok && (base == "fmt" || base == "errors" && name == "New") {
+	if base, ok := qualifier(call.Fun); name == "panic" || ok &&
+		(base == "fmt" || base == "errors" && name == "New") {
 		exempt := make([]ast.Node, len(call.Args))
 		for i, argument := range call.Args {
 			exempt[i] = argument

@@ -33,12 +33,18 @@ func (s *state) f(rank, step int, list []int) int {
 		"remove-release: s.drop(list) -> ",
 		"remove-release: s.count-- -> ",
 		"remove-release: s.held = nil -> ",
-		"negate-condition: if len(list) < 3 && s.key.Rank == rank { -> if !(len(list) < 3 && s.key.Rank == rank) {",
-		"off-by-one: if len(list) < 3 && s.key.Rank == rank { -> if (len(list) + 1) < 3 && s.key.Rank == rank {",
-		"change-comparison: if len(list) < 3 && s.key.Rank == rank { -> if len(list) <= 3 && s.key.Rank == rank {",
-		"off-by-one: if len(list) < 3 && s.key.Rank == rank { -> if len(list) < (3 + 1) && s.key.Rank == rank {",
-		"swap-rank-step: if len(list) < 3 && s.key.Rank == rank { -> if len(list) < 3 && s.key.Step == rank {",
-		"change-comparison: if len(list) < 3 && s.key.Rank == rank { -> if len(list) < 3 && s.key.Rank != rank {",
+		"negate-condition: if len(list) < 3 && s.key.Rank == rank { -> " +
+			"if !(len(list) < 3 && s.key.Rank == rank) {",
+		"off-by-one: if len(list) < 3 && s.key.Rank == rank { -> " +
+			"if (len(list) + 1) < 3 && s.key.Rank == rank {",
+		"change-comparison: if len(list) < 3 && s.key.Rank == rank { -> " +
+			"if len(list) <= 3 && s.key.Rank == rank {",
+		"off-by-one: if len(list) < 3 && s.key.Rank == rank { -> " +
+			"if len(list) < (3 + 1) && s.key.Rank == rank {",
+		"swap-rank-step: if len(list) < 3 && s.key.Rank == rank { -> " +
+			"if len(list) < 3 && s.key.Step == rank {",
+		"change-comparison: if len(list) < 3 && s.key.Rank == rank { -> " +
+			"if len(list) < 3 && s.key.Rank != rank {",
 		"delete-call: fmt.Println(list[4:]) -> ",
 		"negate-condition: for s.more() { list = list[:step] } -> for !(s.more()) { list = list[:step] }",
 		"off-by-one: for s.more() { list = list[:step] } -> for s.more() { list = list[:step + 1] }",
@@ -91,7 +97,8 @@ func TestAnEditElsewhereLeavesTheDrawAsItIs(t *testing.T) {
 		t.Errorf("%d mutants have %d IDs", len(before), got)
 	}
 	// The new function moves every line.
-	after := ids(strings.Replace(string(text), "import \"fmt\"\n", "import \"fmt\"\n\nfunc more() string { return \"\" }\n", 1), 1)
+	after := ids(strings.Replace(string(text), "import \"fmt\"\n",
+		"import \"fmt\"\n\nfunc more() string { return \"\" }\n", 1), 1)
 	if !slices.Equal(before, after) {
 		t.Error("a new function without mutants changes the draw")
 	}

@@ -71,7 +71,8 @@ func (r *Runner) Measure(t Target) error {
 	}
 	began := time.Now()
 	if outcome, text := r.test(t, "", 10*time.Minute); outcome != Survived {
-		return fmt.Errorf("mutate: the tests of %s fail without a mutant (%s): repair them first\n%s", t.name(), outcome, text)
+		return fmt.Errorf("mutate: the tests of %s fail without a mutant (%s): repair them first\n%s",
+			t.name(), outcome, text)
 	}
 	limit := limitLeast + limitFactor*time.Since(began)
 	r.mu.Lock()
@@ -184,7 +185,8 @@ func (r *Runner) command(args ...string) *exec.Cmd {
 func (r *Runner) usesRapid(folder string) bool {
 	tests, _ := filepath.Glob(filepath.Join(r.Root, folder, "*_test.go")) // a bad pattern cannot occur
 	for _, name := range tests {
-		if text, err := os.ReadFile(name); err == nil && strings.Contains(string(text), `"pgregory.net/rapid"`) {
+		if text, err := os.ReadFile(name); err == nil &&
+			strings.Contains(string(text), `"pgregory.net/rapid"`) {
 			return true
 		}
 	}

@@ -74,7 +74,8 @@ func TestOutcomes(t *testing.T) {
 
 func TestListedTextMustOccurOnce(t *testing.T) {
 	root := tiny(t)
-	for text, count := range map[string]string{"no such text": "0 times", "l.pending": "5 times"} { // order-free: each alone
+	// order-free: each alone
+	for text, count := range map[string]string{"no such text": "0 times", "l.pending": "5 times"} {
 		_, err := Listed{Name: "n", File: "ledger/ledger.go", Old: text}.Mutant(root)
 		if err == nil || !strings.Contains(err.Error(), count) {
 			t.Errorf("%q: %v", text, err)
@@ -83,7 +84,8 @@ func TestListedTextMustOccurOnce(t *testing.T) {
 }
 
 func TestReportNamesSurvivors(t *testing.T) {
-	mutant := Mutant{ID: "p/off-by-one/1", Folder: "a/p", File: "a/p/f.go", Line: 7, Before: "x < 1", After: "x < (1 + 1)"}
+	mutant := Mutant{ID: "p/off-by-one/1", Folder: "a/p", File: "a/p/f.go", Line: 7, Before: "x < 1",
+		After: "x < (1 + 1)"}
 	results := []Result{
 		{Mutant: mutant, Outcome: Survived},
 		{Mutant: Mutant{Folder: "a/p"}, Outcome: Killed},
@@ -91,7 +93,8 @@ func TestReportNamesSurvivors(t *testing.T) {
 		{Mutant: Mutant{Folder: "a/q"}, Outcome: Unbuilt},
 	}
 	text := Report(results)
-	for _, part := range []string{"a/p        2       1          0         1   50.0 %", "a/p/f.go:7\n\t- x < 1\n\t+ x < (1 + 1)\n", "66.7 %"} {
+	for _, part := range []string{"a/p        2       1          0         1   50.0 %",
+		"a/p/f.go:7\n\t- x < 1\n\t+ x < (1 + 1)\n", "66.7 %"} {
 		if !strings.Contains(text, part) {
 			t.Errorf("no %q in\n%s", part, text)
 		}
@@ -106,9 +109,11 @@ func TestEquivalentsLeaveTheDraw(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	entry := Equivalent{File: "ledger/ledger.go", Before: "if l.pending > 1000 {", After: "if l.pending >= 1000 {", Proof: "none"}
+	entry := Equivalent{File: "ledger/ledger.go", Before: "if l.pending > 1000 {",
+		After: "if l.pending >= 1000 {", Proof: "none"}
 	left := withoutEquivalents(mutants, []Equivalent{entry})
-	if len(left) != len(mutants)-1 || slices.ContainsFunc(left, func(m Mutant) bool { return entry.matches(&m) }) {
+	if len(left) != len(mutants)-1 ||
+		slices.ContainsFunc(left, func(m Mutant) bool { return entry.matches(&m) }) {
 		t.Errorf("%d of %d mutants are left", len(left), len(mutants))
 	}
 }

@@ -1,5 +1,5 @@
-// Package backend says what computes a job's numbers and what memory holds its rows: the matrix products, the arena
-// of the embedding rows, and the engine of the dense network.
+// Package backend says what computes a job's numbers and what memory holds its rows: the matrix products, the
+// arena of the embedding rows, and the engine of the dense network.
 package backend
 
 import (
@@ -10,17 +10,18 @@ import (
 	"tandem/algo/numeric/table"
 )
 
-// Backend selects what multiplies matrices, where embedding rows are stored and what runs the dense network. The zero
-// value selects the built-in kernels on the calling goroutine, Go's heap and the network of the job.
+// Backend selects what multiplies matrices, where embedding rows are stored and what runs the dense network.
+// The zero value selects the built-in kernels on the calling goroutine, Go's heap and the network of the job.
 type Backend struct {
 	Products gemm.Products // of the dense network; nil: gemm.NewProducts(nil)
 	Arena    table.Arena   // of the embedding rows; nil: table.Heap
-	// Engine returns the engine of a user's own dense network for data of a schema. It replaces the network of the job;
-	// rows keep the length that the job's model has. Nil: model.New.
+	// Engine returns the engine of a user's own dense network for data of a schema. It replaces the network
+	// of the job; rows keep the length that the job's model has. Nil: model.New.
 	Engine func(schema *batch.Schema) (model.Engine, error)
 }
 
-// Multiplier returns the matrix products of a job: Products, with rounded operands if the job's precision is bf16.
+// Multiplier returns the matrix products of a job: Products, with rounded operands if the job's precision is
+// bf16.
 func (m Backend) Multiplier(t *job.Job) gemm.Products {
 	products := m.Products
 	if products == nil {
@@ -40,8 +41,8 @@ func (m Backend) RowArena() table.Arena {
 	return m.Arena
 }
 
-// NewEngine returns the engine of the dense network of a job for data of a schema: that of m.Engine, if there is one, or
-// the built-in engine (see model.New). It returns an error if the schema is not valid.
+// NewEngine returns the engine of the dense network of a job for data of a schema: that of m.Engine, if there
+// is one, or the built-in engine (see model.New). It returns an error if the schema is not valid.
 func NewEngine(t *job.Job, schema *batch.Schema, m Backend) (model.Engine, error) {
 	if err := schema.Validate(); err != nil {
 		return nil, err

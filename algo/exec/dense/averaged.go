@@ -6,12 +6,12 @@ import (
 	"tandem/algo/protocol/msg"
 )
 
-// averaged is the strategy of async-average: every rank trains a replica of its own, and a background round averages
-// all replicas every few steps.
+// averaged is the strategy of async-average: every rank trains a replica of its own, and a background round
+// averages all replicas every few steps.
 type averaged struct {
 	replicas
-	// sum has the copies of the last round, summed. One vector is enough: a rank contributes its next copy only after
-	// it has applied this sum, so the next round is reduced when no rank reads sum any more.
+	// sum has the copies of the last round, summed. One vector is enough: a rank contributes its next copy
+	// only after it has applied this sum, so the next round is reduced when no rank reads sum any more.
 	sum *model.Vector
 }
 
@@ -29,8 +29,8 @@ func (d *averaged) Snapshot(rank int32) (*model.Vector, error) {
 	return &model.Vector{Values: values.Params, Stats: values.Running}, nil
 }
 
-// Average adds the difference between the mean and the rank's copy to the rank's replica, which keeps the steps that
-// the rank has taken since the copy.
+// Average adds the difference between the mean and the rank's copy to the rank's replica, which keeps the
+// steps that the rank has taken since the copy.
 func (d *averaged) Average(rank int32, given, sum *model.Vector) error {
 	d.byRank[rank].Shift(given, sum, d.Job.Roles.Ranks)
 	return nil
@@ -38,8 +38,8 @@ func (d *averaged) Average(rank int32, given, sum *model.Vector) error {
 
 func (d *averaged) NewSum(int32) *model.Vector { return d.sum }
 
-// Reduce sums copies of replicas, and with the last bucket their running statistics. The copies stay as they are,
-// because Average reads them.
+// Reduce sums copies of replicas, and with the last bucket their running statistics. The copies stay as they
+// are, because Average reads them.
 func (d *averaged) Reduce(sum *model.Vector, given []*model.Vector, bucket int32, c Collective) error {
 	layout := d.layout()
 	b := layout.Buckets[bucket]

@@ -7,8 +7,8 @@ import (
 	"tandem/algo/numeric/model"
 )
 
-// averagedInStep is the strategy of local-sgd: averaged, except that ranks wait for the mean and replace their replicas
-// by it, so that after a round all replicas are equal, bit for bit.
+// averagedInStep is the strategy of local-sgd: averaged, except that ranks wait for the mean and replace
+// their replicas by it, so that after a round all replicas are equal, bit for bit.
 type averagedInStep struct{ *averaged }
 
 func newAveragedInStep(c Config) (*averagedInStep, error) {

@@ -8,8 +8,9 @@ import (
 	"tandem/algo/protocol/role"
 )
 
-// firstRanks is the strategy of backup-workers: reduced, except that the gradients of some ranks do not count, and that
-// every rank steps a replica of its own, because a late rank may take a step when others are several steps ahead.
+// firstRanks is the strategy of backup-workers: reduced, except that the gradients of some ranks do not
+// count, and that every rank steps a replica of its own, because a late rank may take a step when others are
+// several steps ahead.
 type firstRanks struct{ *reduced }
 
 func newFirstRanks(c Config) (*firstRanks, error) {

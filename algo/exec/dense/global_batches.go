@@ -9,9 +9,9 @@ import (
 	"tandem/algo/protocol/role"
 )
 
-// globalBatches is the strategy of gba: served, except that the gradients of a global batch are applied as one. The
-// dense network takes their sum divided by the number of gradients in a global batch, dropped ones included; a row
-// takes its sum divided by the number of gradients that contain the row.
+// globalBatches is the strategy of gba: served, except that the gradients of a global batch are applied as
+// one. The dense network takes their sum divided by the number of gradients in a global batch, dropped ones
+// included; a row takes its sum divided by the number of gradients that contain the row.
 type globalBatches struct {
 	*served
 	batches int
@@ -42,8 +42,9 @@ func (d *globalBatches) ApplyPushes(server int32, pushes [][]float32) error {
 	return nil
 }
 
-// ApplyRows gives every row of the puts that count one optimizer step. The gradient of a row is the mean over the puts
-// that contain it: of the ranks' means with scale: rank, over the samples of these puts with scale: global.
+// ApplyRows gives every row of the puts that count one optimizer step. The gradient of a row is the mean over
+// the puts that contain it: of the ranks' means with scale: rank, over the samples of these puts with scale:
+// global.
 func (d *globalBatches) ApplyRows(s *embedding.Shard, w role.Work, puts []embedding.BatchPut) error {
 	if len(puts) == 0 {
 		return nil

@@ -7,14 +7,15 @@ import (
 	"tandem/algo/protocol/role"
 )
 
-// reduced is the strategy of sync and hybrid: ranks sum their gradients in every step and train in lock step. All
-// weights are equal, so the ranks of one process share them: the first rank to reach the optimizer step takes it, and
-// the others find it taken. No rank can still be reading the parameters then, because the sums of a step are complete
-// only after every rank's backward pass.
+// reduced is the strategy of sync and hybrid: ranks sum their gradients in every step and train in lock step.
+// All weights are equal, so the ranks of one process share them: the first rank to reach the optimizer step
+// takes it, and the others find it taken. No rank can still be reading the parameters then, because the sums
+// of a step are complete only after every rank's backward pass.
 type reduced struct {
 	replicas
 	mu sync.Mutex
-	// sum has the gradients of the current step. One vector is enough, because a step ends before the next is fed.
+	// sum has the gradients of the current step. One vector is enough, because a step ends before the next is
+	// fed.
 	sum *model.Vector
 }
 

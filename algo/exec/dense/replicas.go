@@ -10,8 +10,8 @@ import (
 	"tandem/algo/protocol/role"
 )
 
-// replicas is the base of all strategies: a replica for every rank of this process. Without overrides it trains each
-// replica by itself, with no all-reduce, no averaging and no dense PS.
+// replicas is the base of all strategies: a replica for every rank of this process. Without overrides it
+// trains each replica by itself, with no all-reduce, no averaging and no dense PS.
 type replicas struct {
 	Config
 	unserved
@@ -31,7 +31,8 @@ func newReplicas(c Config, weights func() (*model.Weights, error)) (replicas, er
 		if err != nil {
 			return r, err
 		}
-		r.byRank[i] = model.NewReplica(w, c.Job.GroupsPerRank(), (c.Job.Training.GlobalBatch-1)/c.Job.TotalGroups()+1)
+		r.byRank[i] = model.NewReplica(w, c.Job.GroupsPerRank(),
+			(c.Job.Training.GlobalBatch-1)/c.Job.TotalGroups()+1)
 	}
 	return r, nil
 }
@@ -42,7 +43,8 @@ func (c *Config) newWeights() (*model.Weights, error) {
 	if err != nil {
 		return nil, err
 	}
-	return model.NewWeights(c.Engine, model.InitialValues(c.Engine, c.Job.Training.Seed), optimizer, c.Pool), nil
+	initial := model.InitialValues(c.Engine, c.Job.Training.Seed)
+	return model.NewWeights(c.Engine, initial, optimizer, c.Pool), nil
 }
 
 func nnWorkerAt(rank int32) msg.Address { return msg.Address{Role: msg.NNWorker, Index: rank} }

@@ -10,8 +10,8 @@ import (
 	"tandem/algo/protocol/role"
 )
 
-// served is the strategy of async-ps and ssp: dense PSs hold the network, and a rank's replica is what the rank has
-// pulled last.
+// served is the strategy of async-ps and ssp: dense PSs hold the network, and a rank's replica is what the
+// rank has pulled last.
 type served struct {
 	replicas
 	shards []*denseShard // by dense PS
@@ -23,19 +23,22 @@ type served struct {
 type denseShard struct {
 	part           model.Bucket
 	*model.Weights // nil where the PS is not here
-	// stats has the batch-norm statistics of groups that are not yet folded into the running statistics, which live
-	// on dense-ps 0. They fold once for every N pushes of N ranks, as often as in a mode that reduces gradients.
+	// stats has the batch-norm statistics of groups that are not yet folded into the running statistics,
+	// which live on dense-ps 0. They fold once for every N pushes of N ranks, as often as in a mode that
+	// reduces gradients.
 	stats []float32
 }
 
-// newServed returns a strategy in which a rank divides its mean gradient by share before it pushes, and the learning
-// rate's schedule counts stepsPerStep optimizer steps of a dense PS as one.
+// newServed returns a strategy in which a rank divides its mean gradient by share before it pushes, and the
+// learning rate's schedule counts stepsPerStep optimizer steps of a dense PS as one.
 func newServed(c Config, share, stepsPerStep int) (*served, error) {
 	layout := c.Engine.Layout()
 	d := &served{share: share}
 	var err error
 	d.replicas, err = newReplicas(c, func() (*model.Weights, error) {
-		pulled := model.Values{Params: make([]float32, layout.Params), Running: make([]float32, layout.Running)}
+		pulled := model.Values{
+			Params: make([]float32, layout.Params), Running: make([]float32, layout.Running),
+		}
 		return model.NewWeights(c.Engine, pulled, nil, nil), nil
 	})
 	if err != nil {
@@ -77,14 +80,16 @@ func (d *served) LoadPulled(rank int32, pulled [][]float32) error {
 		}
 		part := d.shards[i].part
 		n := part.Hi - part.Lo
-		if err := d.byRank[rank].Import(part.Lo, model.State{Values: model.Values{Params: values[:n], Running: values[n:]}}); err != nil {
+		state := model.State{Values: model.Values{Params: values[:n], Running: values[n:]}}
+		if err := d.byRank[rank].Import(part.Lo, state); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// check returns an error unless values has the length of a shard, followed on dense-ps 0 by so many statistics.
+// check returns an error unless values has the length of a shard, followed on dense-ps 0 by the given
+// number of statistics.
 func (d *served) check(values []float32, server, statistics int) error {
 	part := d.shards[server].part
 	want := part.Hi - part.Lo
@@ -111,8 +116,8 @@ func (d *served) CheckShard(m msg.Message, values []float32) error {
 // pushedStats is the length of the statistics in a push to dense-ps 0.
 func (d *served) pushedStats() int { return d.Job.GroupsPerRank() * d.layout().Stats }
 
-// Gradients returns what a rank pushes: its mean gradient, clipped as the optimizer says and divided by share, and the
-// batch-norm statistics of its groups.
+// Gradients returns what a rank pushes: its mean gradient, clipped as the optimizer says and divided by
+// share, and the batch-norm statistics of its groups.
 func (d *served) Gradients(w role.Work) *model.Vector {
 	sums := d.byRank[w.Rank].Gradients()
 	n := len(sums.Values)

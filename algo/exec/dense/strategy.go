@@ -1,8 +1,8 @@
-// Package dense keeps the dense network of several ranks together: by all-reduced gradients, by dense PSs, or by
-// averaged replicas.
+// Package dense keeps the dense network of several ranks together: by all-reduced gradients, by dense PSs, or
+// by averaged replicas.
 //
-// The rule of a mode names a pace.Strategy; New returns its Strategy, which the executor asks for everything that
-// concerns the dense network. Package role has the same strategies as state machines, without numbers.
+// The rule of a mode names a pace.Strategy; New returns its Strategy, which the executor asks for everything
+// that concerns the dense network. Package role has the same strategies as state machines, without numbers.
 package dense
 
 import (
@@ -17,8 +17,9 @@ import (
 	"tandem/algo/protocol/role"
 )
 
-// Strategy computes what one way of training the dense network with several ranks needs. Each implementation is a
-// file of this package and a case of New; it embeds replicas, or another strategy, and overrides what differs.
+// Strategy computes what one way of training the dense network with several ranks needs. Each implementation
+// is a file of this package and a case of New; it embeds replicas, or another strategy, and overrides what
+// differs.
 //
 // A method that concerns a role is called in the lane of that role. No caller asks which strategy is in use.
 type Strategy interface {
@@ -34,42 +35,45 @@ type Strategy interface {
 type Replicas interface {
 	// Replica returns the replica that a rank trains, or nil if the rank is in another process.
 	Replica(rank int32) *model.Replica
-	// LoadPulled copies the parameters that a rank has pulled, one slice for each dense PS, into the rank's replica.
-	// It is called before every forward pass; pulled is empty unless the rule has dense PSs.
+	// LoadPulled copies the parameters that a rank has pulled, one slice for each dense PS, into the rank's
+	// replica. It is called before every forward pass; pulled is empty unless the rule has dense PSs.
 	LoadPulled(rank int32, pulled [][]float32) error
-	// Gradients returns what the handle of a rank's dense gradients holds after a backward pass. During the pass the
-	// handle holds Replica.Gradients, so that finished buckets can be reduced.
+	// Gradients returns what the handle of a rank's dense gradients holds after a backward pass. During the
+	// pass the handle holds Replica.Gradients, so that finished buckets can be reduced.
 	Gradients(w role.Work) *model.Vector
-	// ApplyGradients computes work of kind role.DenseApply: the optimizer step of a rank's replica, from its own
-	// gradients or from their sum over ranks.
+	// ApplyGradients computes work of kind role.DenseApply: the optimizer step of a rank's replica, from its
+	// own gradients or from their sum over ranks.
 	ApplyGradients(w role.Work, gradients *model.Vector) error
 	// Snapshot computes work of kind role.Snapshot: it copies a rank's replica for an averaging round.
 	Snapshot(rank int32) (*model.Vector, error)
-	// Average computes work of kind role.Average: given is the copy that Snapshot returned for the round, sum is the
-	// sum of the copies of all ranks.
+	// Average computes work of kind role.Average: given is the copy that Snapshot returned for the round, sum
+	// is the sum of the copies of all ranks.
 	Average(rank int32, given, sum *model.Vector) error
 }
 
 // Reductions is the all-reduce over ranks: of gradients, or of copies of replicas.
 type Reductions interface {
-	// NewSum returns the destination of the sum of a step or averaging round. It may return the vector of an earlier
-	// one, once no rank can read that any more.
+	// NewSum returns the destination of the sum of a step or averaging round. It may return the vector of an
+	// earlier one, once no rank can read that any more.
 	NewSum(step int32) *model.Vector
-	// Reduce writes the sum of a bucket to sum; with the last bucket, also the statistics. Given holds the vectors of
-	// the ranks of this process, in rank order, nil for a rank that contributes nothing; c sums over all ranks.
+	// Reduce writes the sum of a bucket to sum; with the last bucket, also the statistics. Given holds the
+	// vectors of the ranks of this process, in rank order, nil for a rank that contributes nothing; c sums
+	// over all ranks.
 	Reduce(sum *model.Vector, given []*model.Vector, bucket int32, c Collective) error
 }
 
 // Servers is the work of dense PSs.
 type Servers interface {
-	// ReadShard computes work of kind role.ReadDense: a copy of a dense PS's parameters, followed on dense-ps 0 by the
-	// running statistics.
+	// ReadShard computes work of kind role.ReadDense: a copy of a dense PS's parameters, followed on dense-ps
+	// 0 by the running statistics.
 	ReadShard(server int32) ([]float32, error)
 	// PushTo returns the part of a push, as Gradients returned it, that goes to a dense PS.
 	PushTo(gradients *model.Vector, server int32) []float32
-	// ApplyPushes computes work of kind role.ApplyPush: the optimizer steps of a dense PS for the pushes of ranks.
+	// ApplyPushes computes work of kind role.ApplyPush: the optimizer steps of a dense PS for the pushes of
+	// ranks.
 	ApplyPushes(server int32, pushes [][]float32) error
-	// CheckShard returns an error unless values can be the payload of a message of kind msg.Params or msg.Push.
+	// CheckShard returns an error unless values can be the payload of a message of kind msg.Params or
+	// msg.Push.
 	CheckShard(m msg.Message, values []float32) error
 	// ServerCount returns the number of dense PSs.
 	ServerCount() int
@@ -113,6 +117,7 @@ func New(c Config) (Strategy, error) {
 	case pace.GlobalBatches:
 		return newGlobalBatches(c)
 	default:
-		return nil, fmt.Errorf("dense: no constructor of strategy %q, which mode %s names", name, c.Rule.Name())
+		return nil, fmt.Errorf("dense: no constructor of strategy %q, which mode %s names", name,
+			c.Rule.Name())
 	}
 }

@@ -13,7 +13,9 @@ import (
 )
 
 // newStrategy returns the strategy of a mode on the job and data of package exectest, with all roles here.
-func newStrategy(t *testing.T, mode string, settings map[string]int, ranks int) (dense.Strategy, *model.Layout) {
+func newStrategy(t *testing.T, mode string, settings map[string]int, ranks int) (
+	dense.Strategy, *model.Layout,
+) {
 	t.Helper()
 	j := exectest.Job(ranks, 1)
 	j.Training.Mode, j.Training.Merge, j.Training.ModeSettings = mode, "", settings
@@ -43,7 +45,9 @@ func scatter(t *testing.T, s dense.Strategy, layout *model.Layout, ranks int32) 
 	t.Helper()
 	draw := rng.New(1, "scatter")
 	for rank := range ranks {
-		values := model.Values{Params: make([]float32, layout.Params), Running: make([]float32, layout.Running)}
+		values := model.Values{
+			Params: make([]float32, layout.Params), Running: make([]float32, layout.Running),
+		}
 		for _, part := range [][]float32{values.Params, values.Running} {
 			for i := range part {
 				part[i] = float32(draw.NormFloat64())
@@ -88,8 +92,8 @@ func average(t *testing.T, s dense.Strategy, layout *model.Layout, ranks int32) 
 	return before, digests()
 }
 
-// local-sgd replaces replicas by the mean, so that all are equal after a round, bit for bit. async-average adds
-// the difference between the mean and the copy, which rounds differently on each rank.
+// local-sgd replaces replicas by the mean, so that all are equal after a round, bit for bit. async-average
+// adds the difference between the mean and the copy, which rounds differently on each rank.
 func TestReplicasAreEqualAfterARoundOfLocalSGD(t *testing.T) {
 	for _, ranks := range []int{2, 3, 8} {
 		every := map[string]int{"every": 1}
@@ -97,15 +101,15 @@ func TestReplicasAreEqualAfterARoundOfLocalSGD(t *testing.T) {
 			s, layout := newStrategy(t, mode, every, ranks)
 			scatter(t, s, layout, int32(ranks))
 			if before, after := average(t, s, layout, int32(ranks)); before != ranks || after != want {
-				t.Errorf("%s of %d ranks: %d different replicas before a round and %d after it, want %d and %d",
-					mode, ranks, before, after, ranks, want)
+				t.Errorf("%s of %d ranks: %d different replicas before a round and %d after it, "+
+					"want %d and %d", mode, ranks, before, after, ranks, want)
 			}
 		}
 	}
 }
 
-// The ranks of backup-workers step replicas of their own with one sum, which a late rank reads last: a step of one
-// rank leaves the sum as it was, and equal replicas stay equal.
+// The ranks of backup-workers step replicas of their own with one sum, which a late rank reads last: a step
+// of one rank leaves the sum as it was, and equal replicas stay equal.
 func TestFirstRanksShareOneSum(t *testing.T) {
 	s, layout := newStrategy(t, "backup-workers", map[string]int{"wait-for": 2}, 3)
 	sum := s.NewSum(0)

@@ -1,8 +1,8 @@
 // Package embedding holds the embedding rows of one PS and applies row gradients to them.
 //
-// A Shard is a table of rows together with the reads whose gradients have not come yet, so that each gradient's
-// staleness, the updates of a row since its read, is known when the gradient is applied. The embedding PSs of the
-// executor and the sequential reference share it.
+// A Shard is a table of rows together with the reads whose gradients have not come yet, so that each
+// gradient's staleness, the updates of a row since its read, is known when the gradient is applied. The
+// embedding PSs of the executor and the sequential reference share it.
 package embedding
 
 import (
@@ -18,20 +18,21 @@ import (
 	"tandem/algo/numeric/table"
 )
 
-// Shard holds the rows of one embedding PS. It is not safe for concurrent use, except for SignsOf and Pending: all other
-// methods belong to the PS's own lane.
+// Shard holds the rows of one embedding PS. It is not safe for concurrent use, except for SignsOf and
+// Pending: all other methods belong to the PS's own lane.
 type Shard struct {
 	rows *table.Table
-	// reads holds how rows were found, in the order of the signs, for every batch whose rows were looked up and whose
-	// put has not come. readsMu guards it.
+	// reads holds how rows were found, in the order of the signs, for every batch whose rows were looked up
+	// and whose put has not come. readsMu guards it.
 	reads   map[BatchKey][]table.Found
 	readsMu sync.Mutex
-	// missed counts, for every row gradient applied, the updates of the row between the read that the gradient was
-	// computed from and the gradient's own.
+	// missed counts, for every row gradient applied, the updates of the row between the read that the
+	// gradient was computed from and the gradient's own.
 	missed histogram.Histogram
 	now    []uint32  // scratch
 	grads  []float32 // scratch
-	// weight returns the factor on the learning rate of a gradient that has missed a number of updates; nil: 1.
+	// weight returns the factor on the learning rate of a gradient that has missed a number of updates; a
+	// nil weight is 1.
 	weight func(missed int) float32
 }
 
@@ -46,7 +47,8 @@ func NewTable(t *job.Job, arena table.Arena) (*table.Table, error) {
 		return nil, fmt.Errorf("rows.precision: %w", err)
 	}
 	rows, err := table.New(table.Config{
-		Dim: t.Model.Dim(), Optimizer: optimizer, Seed: t.Training.Seed, InitBound: float32(t.Rows.Init), Admission: t.Rows.Admission, Precision: precision,
+		Dim: t.Model.Dim(), Optimizer: optimizer, Seed: t.Training.Seed, InitBound: float32(t.Rows.Init),
+		Admission: t.Rows.Admission, Precision: precision,
 		MaxRows: t.Rows.Capacity, MaxBytes: t.Rows.Memory, Evict: t.Rows.Eviction == job.SecondChance,
 	}, arena)
 	if err != nil {
@@ -64,8 +66,8 @@ type BatchPut struct {
 	route.Put
 }
 
-// NewShard returns the shard of one embedding PS. The learning rate of a gradient that has missed n updates of its row
-// is multiplied by weight(n); a nil weight multiplies nothing.
+// NewShard returns the shard of one embedding PS. The learning rate of a gradient that has missed n updates
+// of its row is multiplied by weight(n); a nil weight multiplies nothing.
 func NewShard(rows *table.Table, weight func(missed int) float32) *Shard {
 	return &Shard{rows: rows, weight: weight, reads: map[BatchKey][]table.Found{}}
 }
@@ -73,8 +75,8 @@ func NewShard(rows *table.Table, weight func(missed int) float32) *Shard {
 // Table returns the rows.
 func (s *Shard) Table() *table.Table { return s.rows }
 
-// Missed returns a count for every row gradient applied: the updates of the row between the read that the gradient
-// was computed from and the gradient's own.
+// Missed returns a count for every row gradient applied: the updates of the row between the read that the
+// gradient was computed from and the gradient's own.
 func (s *Shard) Missed() histogram.Histogram { return s.missed.Clone() }
 
 // Pending returns the number of batches whose rows were looked up and whose puts have not come.
@@ -84,8 +86,8 @@ func (s *Shard) Pending() int {
 	return len(s.reads)
 }
 
-// Lookup copies the rows of signs to values, len(signs) × dim, creating rows that do not exist. It remembers how many
-// updates each row has had, for the put of the batch.
+// Lookup copies the rows of signs to values, len(signs) × dim, creating rows that do not exist. It remembers
+// how many updates each row has had, for the put of the batch.
 func (s *Shard) Lookup(b BatchKey, signs []uint64, values []float32) error {
 	found := make([]table.Found, len(signs))
 	if err := s.rows.LookupStep(int(b.Step), signs, values, found); err != nil {
@@ -97,8 +99,8 @@ func (s *Shard) Lookup(b BatchKey, signs []uint64, values []float32) error {
 	return nil
 }
 
-// SignsOf returns the number of signs that a batch has looked up, if its rows were looked up and its put has not come.
-// It may be called by any goroutine.
+// SignsOf returns the number of signs that a batch has looked up, if its rows were looked up and its put has
+// not come. It may be called by any goroutine.
 func (s *Shard) SignsOf(b BatchKey) (signs int, known bool) {
 	s.readsMu.Lock()
 	defer s.readsMu.Unlock()
@@ -106,17 +108,19 @@ func (s *Shard) SignsOf(b BatchKey) (signs int, known bool) {
 	return len(found), known
 }
 
-// popRead returns how the rows of a put were found, and forgets it; nil if that is not known. It returns an error if the
-// put does not have as many signs as were looked up.
+// popRead returns how the rows of a put were found, and forgets it; nil if that is not known. It returns an
+// error if the put does not have as many signs as were looked up.
 func (s *Shard) popRead(b BatchKey, put route.Put) ([]table.Found, error) {
 	found, known := s.Forget(b)
 	if known && len(found) != len(put.Signs) {
-		return nil, fmt.Errorf("put of rank %d, step %d: %d signs, but %d were looked up", b.Rank, b.Step, len(put.Signs), len(found))
+		return nil, fmt.Errorf("put of rank %d, step %d: %d signs, but %d were looked up", b.Rank, b.Step,
+			len(put.Signs), len(found))
 	}
 	return found, nil
 }
 
-// Forget removes the read of a batch, because its put has come or will not count, and returns what was known of it.
+// Forget removes the read of a batch, because its put has come or will not count, and returns what was known
+// of it.
 func (s *Shard) Forget(b BatchKey) (found []table.Found, known bool) {
 	s.readsMu.Lock()
 	defer s.readsMu.Unlock()
@@ -125,8 +129,8 @@ func (s *Shard) Forget(b BatchKey) (found []table.Found, known bool) {
 	return found, known
 }
 
-// Snapshot copies the rows of signs to dst for evaluation. A row that was never updated reads as zeros, so that the
-// result depends on the batches that were trained and not on those that were only looked up.
+// Snapshot copies the rows of signs to dst for evaluation. A row that was never updated reads as zeros, so
+// that the result depends on the batches that were trained and not on those that were only looked up.
 func (s *Shard) Snapshot(signs []uint64, dst []float32) { s.rows.PeekTrained(signs, dst) }
 
 // blockRows is the number of rows that are updated at a time, so that their
@@ -145,15 +149,17 @@ func (s *Shard) Apply(b BatchKey, put route.Put, stepSamples int, byRank bool) e
 	return check(outcome)
 }
 
-// ApplyPut gives the rows of a put their optimizer steps at a learning rate, with gradients divided as route.Put.Scale
-// does. If read.Found is not nil, read has how the rows were found. ApplyPut uses scratch as working memory and returns
-// it, grown if necessary, for the next call.
-func ApplyPut(rows *table.Table, put route.Put, stepSamples int, byRank bool, rate float32, read table.Read, scratch []float32) (table.Outcome, []float32) {
+// ApplyPut gives the rows of a put their optimizer steps at a learning rate, with gradients divided as
+// route.Put.Scale does. If read.Found is not nil, read has how the rows were found. ApplyPut uses scratch as
+// working memory and returns it, grown if necessary, for the next call.
+func ApplyPut(rows *table.Table, put route.Put, stepSamples int, byRank bool, rate float32, read table.Read,
+	scratch []float32) (table.Outcome, []float32) {
 	var all table.Outcome
 	dim := rows.Dim()
 	for lo := 0; lo < len(put.Signs); lo += blockRows {
 		hi := min(lo+blockRows, len(put.Signs))
-		block := route.Put{Rank: put.Rank, Samples: put.Samples, Signs: put.Signs[lo:hi], Sums: put.Sums[lo*dim : hi*dim]}
+		block := route.Put{Rank: put.Rank, Samples: put.Samples, Signs: put.Signs[lo:hi],
+			Sums: put.Sums[lo*dim : hi*dim]}
 		scratch = block.Scale(scratch[:0], stepSamples, byRank)
 		var known *table.Read
 		if read.Found != nil {
@@ -168,8 +174,8 @@ func ApplyPut(rows *table.Table, put route.Put, stepSamples int, byRank bool, ra
 
 func (s *Shard) addMissed(updates uint32) { s.missed.Add(int(updates)) }
 
-// CountMissed counts the updates that the gradients of a put have missed, for a put that is applied by ApplyMerged. It
-// counts nothing if the rows of the put were not looked up.
+// CountMissed counts the updates that the gradients of a put have missed, for a put that is applied by
+// ApplyMerged. It counts nothing if the rows of the put were not looked up.
 func (s *Shard) CountMissed(b BatchKey, put route.Put) error {
 	read, err := s.popRead(b, put)
 	if err != nil || read == nil {
@@ -185,8 +191,8 @@ func (s *Shard) CountMissed(b BatchKey, put route.Put) error {
 	return nil
 }
 
-// ApplyStep gives the rows of all puts of a step, in rank order, their optimizer steps: merged or rank by rank, as the
-// job says. Merged gradients are not weighted by the updates that they have missed.
+// ApplyStep gives the rows of all puts of a step, in rank order, their optimizer steps: merged or rank by
+// rank, as the job says. Merged gradients are not weighted by the updates that they have missed.
 func (s *Shard) ApplyStep(step int32, puts []BatchPut, t *job.Job, stepSamples int) error {
 	byRank := t.Training.Scale == job.ScaleRank
 	if !t.MergeByStep() {
@@ -208,8 +214,8 @@ func (s *Shard) ApplyStep(step int32, puts []BatchPut, t *job.Job, stepSamples i
 	return s.ApplyMerged(step, signs, grads)
 }
 
-// ApplyMerged gives the rows of distinct signs their optimizer steps with merged gradients, len(signs) × dim values, at
-// the learning rate of a step.
+// ApplyMerged gives the rows of distinct signs their optimizer steps with merged gradients, len(signs) × dim
+// values, at the learning rate of a step.
 func (s *Shard) ApplyMerged(step int32, signs []uint64, grads []float32) error {
 	return check(s.rows.Apply(signs, grads, s.rows.Rate(int(step)), nil))
 }
@@ -217,13 +223,16 @@ func (s *Shard) ApplyMerged(step int32, signs []uint64, grads []float32) error {
 // ErrNonFinite is wrapped by the errors of gradients that have NaN or Inf.
 var ErrNonFinite = errors.New("gradients are not finite")
 
-// check returns an error if gradients were not finite, or if their rows do not exist although a lookup creates rows.
+// check returns an error if gradients were not finite, or if their rows do not exist although a lookup
+// creates rows.
 func check(o table.Outcome) error {
 	if o.NonFinite > 0 {
-		return fmt.Errorf("%d of %d row %w; lower the learning rate or check the data", o.NonFinite, o.Rows(), ErrNonFinite)
+		return fmt.Errorf("%d of %d row %w; lower the learning rate or check the data", o.NonFinite, o.Rows(),
+			ErrNonFinite)
 	}
 	if o.Missing > 0 {
-		return fmt.Errorf("%d of %d rows with a gradient do not exist, though they were looked up", o.Missing, o.Rows())
+		return fmt.Errorf("%d of %d rows with a gradient do not exist, though they were looked up", o.Missing,
+			o.Rows())
 	}
 	return nil
 }

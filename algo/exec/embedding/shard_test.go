@@ -33,7 +33,7 @@ func TestEvictedRowsHaveMissedWhatTheyHaveBeenThrough(t *testing.T) {
 	read(0, 7)
 	read(1, 8) // in the place of 7
 	s.CountMissed(BatchKey{Rank: 0}, put(7))
-	read(2, 7) // anew
+	read(2, 7) // created again
 	update(7)
 	read(3, 7)
 	update(7)

@@ -30,7 +30,8 @@ func BenchmarkSparseStep(b *testing.B) {
 						for i := 0; b.Loop(); i++ {
 							s.step(b, i, parts[i%len(parts)])
 						}
-						b.ReportMetric(float64(size*sparseSlots)*float64(b.N)/b.Elapsed().Seconds()/1e6, "Mrows/s")
+						b.ReportMetric(float64(size*sparseSlots)*float64(b.N)/b.Elapsed().Seconds()/1e6,
+							"Mrows/s")
 					})
 				}
 			}
@@ -55,7 +56,8 @@ type sparseStep struct {
 // newSparseStep creates every row.
 func newSparseStep(b *testing.B, dim int) *sparseStep {
 	t := job.Default()
-	t.Model.Spec = model.Spec{Kind: model.FeedForward, EmbeddingDim: dim, Top: []int{8}, Activation: model.ReLU}
+	t.Model.Spec = model.Spec{Kind: model.FeedForward, EmbeddingDim: dim, Top: []int{8},
+		Activation: model.ReLU}
 	rows, err := NewTable(&t, table.Heap{})
 	if err != nil {
 		b.Fatal(err)
@@ -89,7 +91,8 @@ func (s *sparseStep) draw(size int, law string) (parts []batch.Part) {
 				if law != "uniform" {
 					id = zipf.Uint64()
 				}
-				column.IDs, column.Offsets = append(column.IDs, rng.Mix(id)), append(column.Offsets, int32(i+1))
+				column.IDs, column.Offsets = append(column.IDs, rng.Mix(id)),
+					append(column.Offsets, int32(i+1))
 			}
 			all.Slots = append(all.Slots, column)
 		}

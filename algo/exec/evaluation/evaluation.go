@@ -1,8 +1,8 @@
 // Package evaluation predicts test rows from a model that is being trained, or has been.
 //
-// A TestSet resolves the ids of the test rows once. Snapshot copies what the rows need from a State, between two
-// steps of the training; Predict computes probabilities from the copy while the training goes on. A Point is the
-// result: steps, seconds, AUC and log loss.
+// A TestSet resolves the ids of the test rows once. Snapshot copies what the rows need from a State, between
+// two steps of the training; Predict computes probabilities from the copy while the training goes on. A Point
+// is the result: steps, seconds, AUC and log loss.
 package evaluation
 
 import (
@@ -13,12 +13,12 @@ import (
 	"tandem/algo/numeric/shard"
 )
 
-// State gives evaluation access to a model, during or after its training. Reading through a State creates no row,
-// refreshes no row, counts no lookup and leaves staleness unchanged.
+// State gives evaluation access to a model, during or after its training. Reading through a State creates no
+// row, refreshes no row, counts no lookup and leaves staleness unchanged.
 type State interface {
-	// ReadRows copies the rows of signs, which PS server owns, to dst, len(signs) × dim values. A row that was never
-	// updated counts as zeros, whether or not a batch in flight has created it. The rows of one call are those of one
-	// moment between two items of the PS's work; ReadRows may wait for that moment.
+	// ReadRows copies the rows of signs, which PS server owns, to dst, len(signs) × dim values. A row that
+	// was never updated counts as zeros, whether or not a batch in flight has created it. The rows of one
+	// call are those of one moment between two items of the PS's work; ReadRows may wait for that moment.
 	ReadRows(server int, signs []uint64, dst []float32) error
 	// ReadDense returns a copy of the values of the dense network.
 	ReadDense() (model.Values, error)
@@ -39,14 +39,16 @@ type TestSet struct {
 	routed *route.Routed
 }
 
-// NewTestSet resolves the ids of test rows, whose embedding rows of dim values are spread over PSs by a plan. Memory: 8
-// bytes for each distinct id, and 4 for each id.
-func NewTestSet(engine model.Engine, schema *batch.Schema, dim int, plan shard.Plan, test *batch.Batch) *TestSet {
+// NewTestSet resolves the ids of test rows, whose embedding rows of dim values are spread over PSs by a plan.
+// Memory: 8 bytes for each distinct id, and 4 for each id.
+func NewTestSet(engine model.Engine, schema *batch.Schema, dim int, plan shard.Plan,
+	test *batch.Batch) *TestSet {
 	routed := route.Route(schema, batch.Cut(test, 1, 1)[0], plan)
 	return &TestSet{engine: engine, schema: schema, test: test, dim: dim, routed: routed}
 }
 
-// Snapshot copies the rows of the distinct ids of the test rows, and the dense network. It returns the state's errors.
+// Snapshot copies the rows of the distinct ids of the test rows, and the dense network. It returns the
+// state's errors.
 func (e *TestSet) Snapshot(s State) (*Snapshot, error) {
 	dense, err := s.ReadDense()
 	if err != nil {
@@ -65,8 +67,8 @@ func (e *TestSet) Snapshot(s State) (*Snapshot, error) {
 // evaluationBatch is the number of test rows that are predicted at a time.
 const evaluationBatch = 1024
 
-// Predict returns the predicted probabilities of every test row, test rows × labels. Batch norm uses the running
-// statistics, so the prediction of a row does not depend on the others.
+// Predict returns the predicted probabilities of every test row, test rows × labels. Batch norm uses the
+// running statistics, so the prediction of a row does not depend on the others.
 func (e *TestSet) Predict(shot *Snapshot) []float32 {
 	pass := e.engine.NewPass(evaluationBatch)
 	width := e.schema.EmbeddingWidth()

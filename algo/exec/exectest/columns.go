@@ -33,7 +33,9 @@ func (c *Columns) Read(step int) (*batch.Batch, error) {
 // slot, and one numeric feature.
 func NewColumns(samples, size int) *Columns {
 	c := &Columns{Size: size, Fields: batch.Schema{
-		Slots: []batch.Slot{{Name: "tags", Dim: 3}, {Name: "history", Dim: 3, Pooling: batch.Raw, FixedSize: 2}},
+		Slots: []batch.Slot{
+			{Name: "tags", Dim: 3}, {Name: "history", Dim: 3, Pooling: batch.Raw, FixedSize: 2},
+		},
 		Dense: []string{"age"}, Labels: []string{"click"}, PrefixBits: 8,
 	}}
 	draw := rng.New(1, "columns")
@@ -56,8 +58,10 @@ func NewColumns(samples, size int) *Columns {
 // Job returns a job of a small network with batch norm, in two buckets.
 func Job(ranks, servers int) job.Job {
 	t := job.Default()
-	t.Training.Mode, t.Roles.Ranks, t.Roles.EmbeddingPSs, t.Training.GlobalBatch = job.Sync, ranks, servers, 16
-	t.Model.Spec = model.Spec{Kind: model.FeedForward, EmbeddingDim: 3, Top: []int{5}, Activation: model.ReLU, BatchNorm: true}
+	t.Training.Mode, t.Training.GlobalBatch = job.Sync, 16
+	t.Roles.Ranks, t.Roles.EmbeddingPSs = ranks, servers
+	t.Model.Spec = model.Spec{Kind: model.FeedForward, EmbeddingDim: 3, Top: []int{5}, Activation: model.ReLU,
+		BatchNorm: true}
 	t.Model.Optimizer.Rate = 0.05
 	return t
 }

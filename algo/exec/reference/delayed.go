@@ -13,8 +13,9 @@ import (
 	"tandem/algo/protocol/pace"
 )
 
-// Delayed is Sequential with late gradients: those of a step take effect after the delay that package delay gives the
-// step, for rows and network each by its own spec. Staleness is imposed, and measured at every read and every update.
+// Delayed is Sequential with late gradients: those of a step take effect after the delay that package delay
+// gives the step, for rows and network each by its own spec. Staleness is imposed, and measured at every read
+// and every update.
 type Delayed struct {
 	*Sequential
 	rowDelay, denseDelay      *delay.Model
@@ -22,8 +23,8 @@ type Delayed struct {
 	staleness                 pace.Staleness
 }
 
-// NewDelayed returns the delayed training of a job, before its first step. Without delays it computes what Sequential
-// does, bit for bit.
+// NewDelayed returns the delayed training of a job, before its first step. Without delays it computes what
+// Sequential does, bit for bit.
 func NewDelayed(t job.Job, source batch.Source, m backend.Backend) (*Delayed, error) {
 	q, err := NewSequential(t, source, m)
 	if err != nil {
@@ -40,8 +41,8 @@ func NewDelayed(t job.Job, source batch.Source, m backend.Backend) (*Delayed, er
 	return d, nil
 }
 
-// Step computes the gradients of a step as Sequential does, and applies all gradients that the next step is to see.
-// Call Finish after the last step.
+// Step computes the gradients of a step as Sequential does, and applies all gradients that the next step is
+// to see. Call Finish after the last step.
 func (d *Delayed) Step(step int) error {
 	d.staleness.Own.Add(len(d.pendingRows))
 	d.staleness.Inflight.Add(len(d.pendingRows))
@@ -51,7 +52,8 @@ func (d *Delayed) Step(step int) error {
 	}
 	d.pendingRows.add(pendingUpdate{gradients: g, due: step + d.rowDelay.DelayOf(step)})
 	g.dense, g.stats = slices.Clone(g.dense), slices.Clone(g.stats)
-	d.pendingDense.add(pendingUpdate{gradients: g, due: step + d.denseDelay.DelayOf(step), version: d.dense.Steps()})
+	d.pendingDense.add(pendingUpdate{gradients: g, due: step + d.denseDelay.DelayOf(step),
+		version: d.dense.Steps()})
 	return d.applyDue(step)
 }
 
@@ -72,9 +74,9 @@ func (d *Delayed) applyDue(step int) error {
 	return nil
 }
 
-// Staleness returns the staleness of the steps so far. Own counts, for every step, the earlier steps whose row gradients
-// were pending when it read; Dense counts, for every update of the network, the updates since the read that its
-// gradient was computed from.
+// Staleness returns the staleness of the steps so far. Own counts, for every step, the earlier steps whose
+// row gradients were pending when it read; Dense counts, for every update of the network, the updates since
+// the read that its gradient was computed from.
 func (d *Delayed) Staleness() pace.Staleness { return d.staleness }
 
 // Missed returns a count for every row gradient applied, as exec.ModelState.Missed does.

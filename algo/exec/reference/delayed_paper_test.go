@@ -31,7 +31,8 @@ func oneSlot() batch.Schema {
 // convex is logistic regression by gradient descent on rows; the bias rests.
 func convex(rowRate float64, spec delay.Spec) job.Job {
 	t := job.Default()
-	t.Training.Mode, t.Roles.Ranks, t.Training.Groups, t.Training.GlobalBatch, t.Training.Delay = job.Sequential, 1, 1, 2, spec
+	t.Training.Mode, t.Training.Delay = job.Sequential, spec
+	t.Roles.Ranks, t.Training.Groups, t.Training.GlobalBatch = 1, 1, 2
 	t.Model.Spec = model.Spec{Kind: model.LogisticRegression}
 	t.Rows.Optimizer = opt.RowSpec{Kind: opt.SGD, Rate: rowRate}
 	t.Model.Optimizer = opt.DenseSpec{Kind: opt.SGD, Rate: 1e-30, Schedule: opt.Schedule{Decay: opt.NoDecay}}
@@ -54,7 +55,8 @@ func TestLevinMayLargestStepUnderDelay(t *testing.T) {
 	for _, tau := range []int{0, 1, 2, 5, 10} {
 		limit := 2 * math.Cos(float64(tau)*math.Pi/float64(2*tau+1))
 		for _, share := range []float64{0.95, 1.05} {
-			d := mustNewDelayed(t, convex(4*limit*share, delay.Spec{Kind: delay.Exactly, Steps: tau}), coin(steps))
+			d := mustNewDelayed(t, convex(4*limit*share, delay.Spec{Kind: delay.Exactly, Steps: tau}),
+				coin(steps))
 			start := math.NaN()
 			size := 0.0 // the largest |w| in the last tenth
 			for step := range steps {
@@ -79,7 +81,7 @@ func TestLevinMayLargestStepUnderDelay(t *testing.T) {
 	}
 }
 
-// everyFew is a source of one id a step, each back after so many steps.
+// everyFew is a source of one id a step, each of which returns after period steps.
 func everyFew(steps, period int) *exectest.Columns {
 	b := &batch.Batch{Samples: 2 * steps, Slots: []batch.Jagged{{Offsets: []int32{0}}}}
 	draw := rng.New(1, "labels")
@@ -138,7 +140,8 @@ func TestPersiaMissedUpdatesAreDelayTimesFrequency(t *testing.T) {
 			b.Slots[0].Offsets = append(b.Slots[0].Offsets, int32(len(b.Slots[0].IDs)))
 			b.Labels = append(b.Labels, float32(draw.IntN(2)))
 		}
-		d := mustNewDelayed(t, convex(0.01, delay.Spec{Kind: delay.Exactly, Steps: tau}), &exectest.Columns{Size: 2, All: b, Fields: oneSlot()})
+		d := mustNewDelayed(t, convex(0.01, delay.Spec{Kind: delay.Exactly, Steps: tau}),
+			&exectest.Columns{Size: 2, All: b, Fields: oneSlot()})
 		for step := range steps {
 			if err := d.Step(step); err != nil {
 				t.Fatal(err)
@@ -150,8 +153,10 @@ func TestPersiaMissedUpdatesAreDelayTimesFrequency(t *testing.T) {
 		missed := d.Missed()
 		want := tau * alpha
 		t.Logf("α = %.2f: %.4f updates missed, τα = %.4f", alpha, missed.Mean(), want)
-		if off := math.Abs(missed.Mean() - want); off > 5*math.Sqrt(tau*want/float64(n)) || missed.Count() != uint64(n) {
-			t.Errorf("α = %.2f: %d gradients missed %.4f updates on average, want %.4f", alpha, missed.Count(), missed.Mean(), want)
+		if off := math.Abs(missed.Mean() - want); off > 5*math.Sqrt(tau*want/float64(n)) ||
+			missed.Count() != uint64(n) {
+			t.Errorf("α = %.2f: %d gradients missed %.4f updates on average, want %.4f", alpha,
+				missed.Count(), missed.Mean(), want)
 		}
 	}
 }

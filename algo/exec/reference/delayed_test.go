@@ -63,8 +63,10 @@ func TestExactlyZeroIsSequential(t *testing.T) {
 				t.Fatalf("delays %v: step %d differs", specs, step)
 			}
 		}
-		if s, missed := got.Staleness(), got.Missed(); s.Own.Max() != 0 || s.Dense.Max() != 0 || missed.Max() != 0 {
-			t.Errorf("delays %v: own %d, dense %d, missed %d", specs, s.Own.Max(), s.Dense.Max(), missed.Max())
+		if s, missed := got.Staleness(), got.Missed(); s.Own.Max() != 0 || s.Dense.Max() != 0 ||
+			missed.Max() != 0 {
+			t.Errorf("delays %v: own %d, dense %d, missed %d", specs, s.Own.Max(), s.Dense.Max(),
+				missed.Max())
 		}
 	}
 }
@@ -75,7 +77,9 @@ func TestExactlyZeroIsSequential(t *testing.T) {
 func TestReadsSeeWhatIsDue(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		steps := rapid.IntRange(1, 8).Draw(t, "steps")
-		draw := func(name string) []int { return rapid.SliceOfN(rapid.IntRange(0, 4), steps, steps).Draw(t, name) }
+		draw := func(name string) []int {
+			return rapid.SliceOfN(rapid.IntRange(0, 4), steps, steps).Draw(t, name)
+		}
 		rows, dense := draw("rows"), draw("dense")
 		source := exectest.NewColumns(16*steps, 16)
 		training := delayed(listed(rows), listed(dense))

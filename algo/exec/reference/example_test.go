@@ -24,7 +24,8 @@ func Example() {
 	if err != nil {
 		panic(err)
 	}
-	fmt.Println(q.Dense().Steps(), "optimizer steps,", q.Rows().Len(), "rows,", len(probabilities), "predictions")
+	fmt.Println(q.Dense().Steps(), "optimizer steps,", q.Rows().Len(), "rows,", len(probabilities),
+		"predictions")
 	// Output:
 	// 4 optimizer steps, 59 rows, 64 predictions
 }

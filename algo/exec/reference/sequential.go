@@ -1,7 +1,9 @@
-// Package reference trains a job sequentially: one table, one network, one batch after another, without roles.
+// Package reference trains a job sequentially: one table, one network, one batch after another, without
+// roles.
 //
-// Sequential is what every parallel mode is compared with. Delayed is Sequential with gradients that take effect
-// late, as package delay says. Both share the kernels of the parallel modes and nothing of the executor's structure.
+// Sequential is what every parallel mode is compared with. Delayed is Sequential with gradients that take
+// effect late, as package delay says. Both share the kernels of the parallel modes and nothing of the
+// executor's structure.
 package reference
 
 import (
@@ -39,9 +41,9 @@ type Sequential struct {
 // oneTable is the plan by which one table has all rows.
 var oneTable = shard.Rows(1)
 
-// NewSequential returns the sequential training of a job, before its first step. The job's number of ranks matters only
-// to merge: rank and scale: rank, whose meaning depends on ranks, and to the order of sums if it does not divide the
-// number of groups.
+// NewSequential returns the sequential training of a job, before its first step. The job's number of ranks
+// matters only to merge: rank and scale: rank, whose meaning depends on ranks, and to the order of sums if it
+// does not divide the number of groups.
 func NewSequential(t job.Job, source batch.Source, m backend.Backend) (*Sequential, error) {
 	engine, err := backend.NewEngine(&t, source.Schema(), m)
 	if err != nil {
@@ -55,8 +57,10 @@ func NewSequential(t job.Job, source batch.Source, m backend.Backend) (*Sequenti
 	if err != nil {
 		return nil, err
 	}
-	dense := model.NewWeights(engine, model.InitialValues(engine, t.Training.Seed), optimizer, gemm.PoolOf(m.Products))
-	q := &Sequential{job: t, source: source, engine: engine, rows: embedding.NewShard(rows, nil), dense: dense}
+	dense := model.NewWeights(engine, model.InitialValues(engine, t.Training.Seed), optimizer,
+		gemm.PoolOf(m.Products))
+	q := &Sequential{job: t, source: source, engine: engine, rows: embedding.NewShard(rows, nil),
+		dense: dense}
 	for range t.TotalGroups() {
 		q.passes = append(q.passes, engine.NewPass((t.Training.GlobalBatch-1)/t.TotalGroups()+1))
 		q.grads = append(q.grads, make([]float32, engine.Layout().Params))
@@ -114,7 +118,8 @@ func (q *Sequential) compute(step int) (gradients, error) {
 	for rank, part := range batch.Cut(global, t.TotalGroups(), t.Roles.Ranks) {
 		routed := route.Route(schema, part, oneTable)
 		rows := make([]float32, len(routed.Signs)*dim)
-		if err := q.rows.Lookup(embedding.BatchKey{Rank: int32(rank), Step: int32(step)}, routed.Signs, rows); err != nil {
+		if err := q.rows.Lookup(embedding.BatchKey{Rank: int32(rank), Step: int32(step)}, routed.Signs,
+			rows); err != nil {
 			return gradients{}, err
 		}
 		pooled := make([]float32, part.Samples*width)
@@ -141,7 +146,8 @@ func (q *Sequential) compute(step int) (gradients, error) {
 func (q *Sequential) applyRows(g gradients) error {
 	puts := make([]embedding.BatchPut, len(g.puts))
 	for rank, put := range g.puts {
-		puts[rank] = embedding.BatchPut{BatchKey: embedding.BatchKey{Rank: int32(rank), Step: int32(g.step)}, Put: put}
+		puts[rank] = embedding.BatchPut{BatchKey: embedding.BatchKey{Rank: int32(rank), Step: int32(g.step)},
+			Put: put}
 	}
 	return q.rows.ApplyStep(int32(g.step), puts, &q.job, g.samples)
 }
@@ -151,10 +157,11 @@ func (q *Sequential) applyDense(g gradients) {
 	q.dense.StepSum(&model.Vector{Values: g.dense, Stats: g.stats}, g.samples, q.dense.Steps())
 }
 
-var errNonFinite = errors.New("the loss or a gradient is not finite; lower the learning rate or check the data")
+var errNonFinite = errors.New("the loss or a gradient is not finite; lower the learning rate or check the " +
+	"data")
 
-// trainGroup runs forward and backward of group g. It writes the sums of the dense gradients to q.grads[g] and returns
-// the gradients of the pooled embeddings.
+// trainGroup runs forward and backward of group g. It writes the sums of the dense gradients to q.grads[g]
+// and returns the gradients of the pooled embeddings.
 func (q *Sequential) trainGroup(g int, in model.Input) ([]float32, error) {
 	pass := q.passes[g]
 	now := q.dense.Host()

@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// The codec encodes the plain values of package role field by field, by reflection, so that a new kind or field needs no
-// change here:
+// The codec encodes the plain values of package role field by field, by reflection, so that a new kind or
+// field needs no change here:
 //
 //	integers: varints, zigzag if signed     bool: a byte     float: 8 bytes
 //	string, slice: length, elements         error: its text

@@ -15,7 +15,8 @@ import (
 
 // types are what the codec is for.
 var types = []reflect.Type{
-	reflect.TypeFor[role.Input](), reflect.TypeFor[role.Output](), reflect.TypeFor[prelude](), reflect.TypeFor[end](),
+	reflect.TypeFor[role.Input](), reflect.TypeFor[role.Output](), reflect.TypeFor[prelude](),
+	reflect.TypeFor[end](),
 }
 
 // fill draws a value of any type of the list; half of the fields are left zero.
@@ -144,7 +145,8 @@ func TestShapes(t *testing.T) {
 	}
 	type c struct{ X, Z int32 }
 	seen := map[string]bool{}
-	for _, typ := range []reflect.Type{reflect.TypeFor[a](), reflect.TypeFor[b](), reflect.TypeFor[c](), reflect.TypeFor[[]a]()} {
+	for _, typ := range []reflect.Type{reflect.TypeFor[a](), reflect.TypeFor[b](), reflect.TypeFor[c](),
+		reflect.TypeFor[[]a]()} {
 		seen[shapeOf(typ)] = true
 	}
 	if len(seen) != 4 {

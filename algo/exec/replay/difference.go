@@ -9,8 +9,8 @@ import (
 	"tandem/algo/protocol/role"
 )
 
-// Difference is the first difference between a replay and its recording. No earlier difference, in this or another
-// stream, can have caused it.
+// Difference is the first difference between a replay and its recording. No earlier difference, in this or
+// another stream, can have caused it.
 type Difference struct {
 	Role     msg.Address
 	Step     int32  // that the input is about; -1 if it is about none
@@ -48,7 +48,8 @@ func (p *player) differs(a *actor, d *disagreement) *Difference {
 	case role.BucketReduced:
 		found.Step, found.Of = in.Work.Step, fmt.Sprintf("bucket %d reduced", in.Bucket)
 	default:
-		found.Of = cmp.Or(map[role.InputKind]string{role.Start: "start", role.TimerFired: "timer", role.Stop: "stop"}[in.Kind], "?")
+		found.Of = cmp.Or(map[role.InputKind]string{role.Start: "start", role.TimerFired: "timer",
+			role.Stop: "stop"}[in.Kind], "?")
 	}
 	return found
 }
@@ -92,7 +93,8 @@ func (p *player) stalled() error {
 	case found == nil:
 		return nil
 	case class == waits:
-		return p.differs(found, &disagreement{"input", "it came", "it waits for other roles, and they for it"})
+		return p.differs(found, &disagreement{"input", "it came",
+			"it waits for other roles, and they for it"})
 	}
 	return p.differs(found, found.missing())
 }
@@ -160,10 +162,11 @@ func (a *actor) missing() *disagreement {
 	m := a.next.Input.Message
 	if sent := a.mail.parcels[m.Rank][m]; len(sent) > 0 {
 		last := sent[len(sent)-1]
-		return &disagreement{"payload", fmt.Sprintf("%016x", a.next.Payload), fmt.Sprintf("%016x (fingerprints)", last.print)}
+		return &disagreement{"payload", fmt.Sprintf("%016x", a.next.Payload),
+			fmt.Sprintf("%016x (fingerprints)", last.print)}
 	}
 	if like, ok := a.mail.like(m); ok {
 		return compare("input.Message", reflect.ValueOf(m), reflect.ValueOf(like))
 	}
-	return &disagreement{"input.Message", m.String(), "nobody sent it"}
+	return &disagreement{"input.Message", m.String(), "no role sent it"}
 }

@@ -40,7 +40,8 @@ func (d driver) QueueWork(w role.Work, o role.Operands) error {
 	done := role.Input{Kind: role.WorkDone, Work: w}
 	if d.executor != nil {
 		var err error
-		if done.Result, err = d.executor.Execute(d.self.state.Address(), d.self.store, w, o, part); err != nil {
+		if done.Result, err = d.executor.Execute(d.self.state.Address(), d.self.store, w, o,
+			part); err != nil {
 			done = role.Input{Kind: role.WorkFailed, Work: w, Reason: err}
 		}
 	} else if w.Kind == role.Backward {

@@ -28,7 +28,8 @@ type samples struct{}
 func (samples) Steps() int      { return steps }
 func (samples) Samples(int) int { return batchSize }
 func (samples) Schema() *batch.Schema {
-	return &batch.Schema{Slots: []batch.Slot{{Name: "user", Dim: 2}}, Dense: []string{"age"}, Labels: []string{"click"}, PrefixBits: 8}
+	return &batch.Schema{Slots: []batch.Slot{{Name: "user", Dim: 2}}, Dense: []string{"age"},
+		Labels: []string{"click"}, PrefixBits: 8}
 }
 
 func (samples) Read(step int) (*batch.Batch, error) {
@@ -46,9 +47,12 @@ func (samples) Read(step int) (*batch.Batch, error) {
 // training is of a small network on 2 ranks, 2 EWs, 2 PSs and 2 dense PSs.
 func training(mode string) job.Job {
 	t := job.Default()
-	t.Training.Mode, t.Roles.Ranks, t.Training.GlobalBatch, t.Training.Groups, t.Training.Prefetch = mode, 2, batchSize, 4, 3
-	t.Model.Spec = model.Spec{Kind: model.FeedForward, EmbeddingDim: 2, Top: []int{4}, Activation: model.ReLU, BatchNorm: true}
-	t.Model.Optimizer.Rate, t.Roles.DensePSs, t.Training.ModeSettings = 0.05, 2, map[string]int{"every": 3, "slack": 1}
+	t.Training.Mode, t.Roles.Ranks, t.Training.GlobalBatch, t.Training.Groups, t.Training.Prefetch = mode, 2,
+		batchSize, 4, 3
+	t.Model.Spec = model.Spec{Kind: model.FeedForward, EmbeddingDim: 2, Top: []int{4}, Activation: model.ReLU,
+		BatchNorm: true}
+	t.Model.Optimizer.Rate, t.Roles.DensePSs, t.Training.ModeSettings = 0.05, 2,
+		map[string]int{"every": 3, "slack": 1}
 	return t.InMode(mode)
 }
 
@@ -144,7 +148,8 @@ func record(t testing.TB, cfg *role.Config, p *exec.Executor, seed uint64, has t
 			h.skew = unit.Tick(w.draw.IntN(1000))
 		}
 		var err error
-		if h.log, err = NewWriter(&h.stream, Header{Role: state.Address(), Job: []byte("job"), Config: *cfg}); err != nil {
+		if h.log, err = NewWriter(&h.stream, Header{Role: state.Address(), Job: []byte("job"),
+			Config: *cfg}); err != nil {
 			t.Fatal(err)
 		}
 		w.homes = append(w.homes, h)

@@ -14,8 +14,9 @@ import (
 	"tandem/algo/unit"
 )
 
-// A stream records the inputs of one role and the outputs that the role returned. Reading a stream needs neither the
-// job's data nor its parameters. New and Recording.Replay run the streams of all roles of a run again.
+// A stream records the inputs of one role and the outputs that the role returned. Reading a stream needs
+// neither the job's data nor its parameters. New and Recording.Replay run the streams of all roles of a run
+// again.
 func Example() {
 	var stream bytes.Buffer
 	j := exectest.Job(2, 1)
@@ -23,7 +24,8 @@ func Example() {
 	if err != nil {
 		panic(err)
 	}
-	w, err := replay.NewWriter(&stream, replay.Header{Role: msg.Address{Role: msg.DataLoader}, Config: *config})
+	w, err := replay.NewWriter(&stream, replay.Header{Role: msg.Address{Role: msg.DataLoader},
+		Config: *config})
 	if err != nil {
 		panic(err)
 	}
@@ -34,7 +36,8 @@ func Example() {
 	done := role.Input{
 		Kind: role.WorkDone, Work: role.Work{Kind: role.Read, Step: 3},
 		Result: role.Result{
-			Samples: []int32{8, 8}, IDBytes: []unit.Bytes{200, 180}, SampleBytes: []unit.Bytes{64, 64}, // by rank
+			// by rank
+			Samples: []int32{8, 8}, IDBytes: []unit.Bytes{200, 180}, SampleBytes: []unit.Bytes{64, 64},
 		},
 	}
 	if err := w.Step(125, &done, nil, nil); err != nil {
@@ -59,7 +62,8 @@ func Example() {
 		if step.Input.Kind == role.Start {
 			fmt.Println(step.Now, "start")
 		} else {
-			fmt.Println(step.Now, step.Input.Work.Kind, "of step", step.Input.Work.Step, "has samples", step.Input.Result.Samples)
+			fmt.Println(step.Now, step.Input.Work.Kind, "of step", step.Input.Work.Step, "has samples",
+				step.Input.Result.Samples)
 		}
 	}
 	// Output:

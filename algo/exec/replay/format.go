@@ -3,17 +3,18 @@
 //
 // # What is recorded
 //
-// A role is a function of its inputs, and work of one lane takes effect in the order of issue. So the sequence of inputs
-// of each role determines a run. A recording has a stream for every role instance, with (now, input, fingerprint of the
-// payload, outputs) of each step. A crash is recorded as the Start of the next incarnation. Payloads and parameters are
-// not recorded; a replay computes them from the job and its data, and the fingerprints show where they first differ.
+// A role is a function of its inputs, and work of one lane takes effect in the order of issue. So the
+// sequence of inputs of each role determines a run. A recording has a stream for every role instance, with
+// (now, input, fingerprint of the payload, outputs) of each step. A crash is recorded as the Start of the
+// next incarnation. Payloads and parameters are not recorded; a replay computes them from the job and its
+// data, and the fingerprints show where they first differ.
 //
 // # Use
 //
-// A driver writes the stream of each role with a Writer: runtime/record has one for a folder of files. New joins the
-// streams, opened as Readers, to a Recording. Recording.Replay runs the roles and their work again and compares outputs
-// and parameters with the recording; Recording.Events runs the roles without their work and yields the records of the
-// run in causal order.
+// A driver writes the stream of each role with a Writer: runtime/record has one for a folder of files. New
+// joins the streams, opened as Readers, to a Recording. Recording.Replay runs the roles and their work again
+// and compares outputs and parameters with the recording; Recording.Events runs the roles without their work
+// and yields the records of the run in causal order.
 //
 // # Format
 //
@@ -22,17 +23,17 @@
 //
 //	kind (1 byte) · length of the body (4 bytes) · body · CRC-32C of all blocks up to here (4 bytes)
 //
-// The first block is the Header. The last is the end mark, with the number of inputs and a digest of the role's
-// parameters. The blocks between have the steps. A stream without an end mark is cut short. Integers are little-endian.
-// The codec writes the bodies. The Header has a digest of the recorded types, so that a build of Tandem whose messages
-// have other fields refuses the stream.
+// The first block is the Header. The last is the end mark, with the number of inputs and a digest of the
+// role's parameters. The blocks between have the steps. A stream without an end mark is cut short. Integers
+// are little-endian. The codec writes the bodies. The Header has a digest of the recorded types, so that a
+// build of Tandem whose messages have other fields refuses the stream.
 //
 // # Bounds
 //
-// A stream need not be trusted. Every length is checked against the rest of the stream before memory is allocated, so
-// reading takes at most 16 bytes of memory for every byte of the stream, and 128 KiB. Every role, rank, step and count of
-// an input is checked against the recorded configuration before a role receives it (check.go): a value that is out of
-// range is an error with file, offset and field.
+// A stream need not be trusted. Every length is checked against the rest of the stream before memory is
+// allocated, so reading takes at most 16 bytes of memory for every byte of the stream, and 128 KiB. Every
+// role, rank, step and count of an input is checked against the recorded configuration before a role receives
+// it (check.go): a value that is out of range is an error with file, offset and field.
 package replay
 
 import (
@@ -56,7 +57,8 @@ const (
 var (
 	// ErrFormat: a stream is not a recording, or one of a format that this build of Tandem cannot read.
 	ErrFormat = errors.New("not a recording that this Tandem reads")
-	// ErrCutShort: a stream ends before its end mark, because its process did not finish or the copy is incomplete.
+	// ErrCutShort: a stream ends before its end mark, because its process did not finish or the copy is
+	// incomplete.
 	ErrCutShort = errors.New("the recording is cut short")
 	// ErrDamaged: a stream was changed after it was written.
 	ErrDamaged = errors.New("the recording is damaged")
@@ -65,10 +67,11 @@ var (
 // Header names the role and the run of a stream.
 type Header struct {
 	Role msg.Address
-	// Incarnation is the first incarnation in the stream: 0 unless the role's process was killed and came back.
-	// Injected crashes are recorded as inputs.
+	// Incarnation is the first incarnation in the stream: 0 unless the role's process was killed and came
+	// back. Injected crashes are recorded as inputs.
 	Incarnation uint32
-	// Job is the resolved job of the run, as YAML, the same in all streams of a run. This package does not parse it.
+	// Job is the resolved job of the run, as YAML, the same in all streams of a run. This package does not
+	// parse it.
 	Job []byte
 	// Config is the configuration of the roles, without its Rule, which follows from Job.
 	Config role.Config
@@ -86,8 +89,8 @@ type Step struct {
 // paid reports whether an input comes with a payload.
 func paid(in *role.Input) bool { return in.Kind == role.Received && in.Message.Kind.HasPayload() }
 
-// Outputs yields the outputs of the role in order, then an error if the rest cannot be decoded. Only one output is in
-// memory at a time, because 2 bytes of a stream can encode an output of some 400 bytes.
+// Outputs yields the outputs of the role in order, then an error if the rest cannot be decoded. Only one
+// output is in memory at a time, because 2 bytes of a stream can encode an output of some 400 bytes.
 func (s *Step) Outputs() iter.Seq2[role.Output, error] {
 	return func(yield func(role.Output, error) bool) {
 		d := decode(s.outputs)
@@ -142,7 +145,8 @@ type end struct {
 // type within, changes it, and nothing else needs to be done here.
 var shape = func() uint64 {
 	h := fnv.New64a()
-	for _, t := range []reflect.Type{reflect.TypeFor[prelude](), reflect.TypeFor[role.Input](), reflect.TypeFor[role.Output]()} {
+	for _, t := range []reflect.Type{reflect.TypeFor[prelude](), reflect.TypeFor[role.Input](),
+		reflect.TypeFor[role.Output]()} {
 		h.Write([]byte(shapeOf(t)))
 	}
 	return h.Sum64()

@@ -37,7 +37,7 @@ func outputsOf(t testing.TB, s *Step) (all []role.Output) {
 	return all
 }
 
-// write returns a stream of so many steps that say little.
+// write returns a stream of a number of steps without much content.
 func write(t testing.TB, steps int) []byte {
 	t.Helper()
 	var stream bytes.Buffer
@@ -62,7 +62,8 @@ func sample(i int) (role.Input, []role.Output) {
 	m := msg.Message{Kind: msg.Rows, From: msg.Address{Role: msg.EmbeddingPS}, To: somebody, Rank: 1,
 		Step: int32(i), Samples: 100, Bytes: 1 << 20}
 	return role.Input{Kind: role.Received, Message: m}, []role.Output{
-		{Kind: role.Record, Event: event.Record{Role: somebody, Kind: event.Pooled, Step: int32(i), Rows: []int32{5, 6}}},
+		{Kind: role.Record, Event: event.Record{Role: somebody, Kind: event.Pooled, Step: int32(i),
+			Rows: []int32{5, 6}}},
 		{Kind: role.Send, Message: m},
 	}
 }
@@ -89,7 +90,8 @@ func TestStreamComesBack(t *testing.T) {
 	for _, n := range []int{0, 1, 5000} {
 		stream := write(t, n)
 		steps, r, err := read(stream)
-		if err != nil || len(steps) != n || r.end.Digest != 77 || r.Header().Role != somebody || string(r.Header().Job) != "name: x\n" || r.Header().Config.Ranks != 2 {
+		if err != nil || len(steps) != n || r.end.Digest != 77 || r.Header().Role != somebody ||
+			string(r.Header().Job) != "name: x\n" || r.Header().Config.Ranks != 2 {
 			t.Fatalf("%d of %d steps, %+v, %v", len(steps), n, r, err)
 		}
 		for i, s := range steps {
@@ -109,7 +111,8 @@ func TestStreamComesBack(t *testing.T) {
 func TestCutShort(t *testing.T) {
 	stream := write(t, 20)
 	for n := range stream {
-		if _, _, err := read(stream[:n]); !errors.Is(err, ErrCutShort) || !strings.HasPrefix(err.Error(), "a file: the recording is cut short: ") {
+		if _, _, err := read(stream[:n]); !errors.Is(err, ErrCutShort) ||
+			!strings.HasPrefix(err.Error(), "a file: the recording is cut short: ") {
 			t.Fatalf("%d of %d bytes: %v", n, len(stream), err)
 		}
 	}
@@ -148,7 +151,8 @@ func TestBlocksOutOfOrder(t *testing.T) {
 		rest = rest[n:]
 	}
 	blocks[1], blocks[2] = blocks[2], blocks[1]
-	if _, _, err := read(append(stream[:head:head], bytes.Join(blocks, nil)...)); !errors.Is(err, ErrDamaged) {
+	_, _, err := read(append(stream[:head:head], bytes.Join(blocks, nil)...))
+	if !errors.Is(err, ErrDamaged) {
 		t.Errorf("blocks exchanged: %v", err)
 	}
 }
@@ -156,15 +160,18 @@ func TestBlocksOutOfOrder(t *testing.T) {
 func TestOtherFormats(t *testing.T) {
 	stream := write(t, 1)
 	for _, c := range []struct{ stream, want string }{
-		{"{\"a\": 1}\n", `a file: not a recording that this Tandem reads: it does not begin with "tandem recording "`},
-		{strings.Replace(string(stream), "recording 2\n", "recording 1\n", 1), "it is in version 1 of the format, this Tandem reads version 2"},
+		{"{\"a\": 1}\n", `a file: not a recording that this Tandem reads: it does not begin with "tandem ` +
+			`recording "`},
+		{strings.Replace(string(stream), "recording 2\n", "recording 1\n", 1),
+			"it is in version 1 of the format, this Tandem reads version 2"},
 		{"tandem", "cut short"},
 	} {
 		if _, _, err := read([]byte(c.stream)); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%.20q: %v, want %q", c.stream, err, c.want)
 		}
 	}
-	first, err := os.ReadFile("testdata/first-format.recording") // of an EW, by the release before this format
+	// of an EW, by the release before this format
+	first, err := os.ReadFile("testdata/first-format.recording")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -175,7 +182,8 @@ func TestOtherFormats(t *testing.T) {
 	}
 	defer func(own uint64) { shape = own }(shape)
 	shape++
-	if _, _, err := read(stream); !errors.Is(err, ErrFormat) || !strings.Contains(err.Error(), "had other messages, work or events") {
+	if _, _, err := read(stream); !errors.Is(err, ErrFormat) ||
+		!strings.Contains(err.Error(), "had other messages, work or events") {
 		t.Errorf("other types: %v", err)
 	}
 }
@@ -189,7 +197,8 @@ func TestDifferencesSayWhereTheyAre(t *testing.T) {
 	}{
 		{Difference{Role: worker, Step: 0, Input: 3, Of: "forward", Field: "f", Recorded: "a", Replayed: "b"},
 			"nn-worker 1, step 0, input 3 (forward): f: recorded a, replayed b"},
-		{Difference{Role: worker, Step: -1, Field: "f", Recorded: "a", Replayed: "b"}, "nn-worker 1: f: recorded a, replayed b"},
+		{Difference{Role: worker, Step: -1, Field: "f", Recorded: "a", Replayed: "b"},
+			"nn-worker 1: f: recorded a, replayed b"},
 	} {
 		if got := c.d.Error(); got != c.want {
 			t.Errorf("%q, want %q", got, c.want)

@@ -92,7 +92,8 @@ func FuzzReplay(f *testing.F) {
 		mode string
 		has  trouble
 	}
-	kinds := []kind{{job.Sync, trouble{}}, {job.SSP, trouble{}}, {job.SSP, trouble{lose: true, twice: true, crash: true}}}
+	kinds := []kind{{job.Sync, trouble{}}, {job.SSP, trouble{}},
+		{job.SSP, trouble{lose: true, twice: true, crash: true}}}
 	var runs []*world
 	for i, k := range kinds {
 		cfg, p := setup(f, k.mode, k.has.retry())

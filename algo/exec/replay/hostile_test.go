@@ -44,7 +44,7 @@ func stepOf(in role.Input) []byte {
 	return appendStep([]byte{stepsBlock}, 0, &in, 0, appendOutputs(nil, nil))
 }
 
-// Whatever an input names that the run does not have is an error with file, byte and field.
+// An input that names something outside the run is an error with file, byte and field.
 func TestInputsOutOfRange(t *testing.T) {
 	valid := msg.Message{Kind: msg.Rows, From: msg.Address{Role: msg.EmbeddingPS, Index: 2}, To: somebody,
 		Rank: 1, Step: 9}
@@ -177,7 +177,7 @@ func allocated(f func()) uint64 {
 // numbers of a slice, the rest for bytes that are copied while memory for them grows.
 const memoryFactor = 16
 
-// What is read takes memory in proportion to the stream, whatever that claims.
+// Reading takes memory in proportion to the length of the stream, regardless of the sizes that it states.
 func TestMemoryFollowsTheInput(t *testing.T) {
 	const many = 4 << 20
 	claim := append([]byte(title+version+"\n"), headerBlock, 0, 0, 0, 4) // 64 MiB follow, it says
@@ -234,7 +234,8 @@ func TestSlicesHoldNumbers(t *testing.T) {
 			}
 		case reflect.Slice:
 			walk(t, typ.Elem())
-			if kind := typ.Elem().Kind(); kind != reflect.Struct && (kind < reflect.Int || kind > reflect.Float64) || typ.Elem().Size() > 12 {
+			if kind := typ.Elem().Kind(); kind != reflect.Struct &&
+				(kind < reflect.Int || kind > reflect.Float64) || typ.Elem().Size() > 12 {
 				t.Errorf("%v", typ)
 			}
 		}
@@ -244,7 +245,8 @@ func TestSlicesHoldNumbers(t *testing.T) {
 	}
 }
 
-// A configuration of as many roles as can be is refused for the streams that it lacks, before any role is made.
+// A configuration of as many roles as can be is refused for the streams that it lacks, before any role is
+// made.
 func TestRolesThatHaveNoStream(t *testing.T) {
 	h := someHeader()
 	h.Config.Ranks, h.Config.EmbeddingWorkers = role.InstancesMax, role.InstancesMax
@@ -294,7 +296,7 @@ func TestJobOfTheRecording(t *testing.T) {
 	}
 }
 
-// Whatever input a role is recorded to have had, at any time, is an error or another run, never a panic.
+// Any input in place of a recorded one, at any time, leads to an error or to another run, never to a panic.
 func TestAnyInputInPlaceOfAnother(t *testing.T) {
 	for i, mode := range append(modes(), modes()...) {
 		has := trouble{}

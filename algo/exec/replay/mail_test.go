@@ -9,8 +9,8 @@ import (
 	"tandem/algo/rng"
 )
 
-// Batches that a rank has under way at once, twice the prefetch at most, are not late, whatever their order; one
-// step further back is an echo.
+// Batches that a rank has under way at once, twice the prefetch at most, are not late, in any order;
+// one step further back is an echo.
 func TestOnlyEchoesAreLate(t *testing.T) {
 	const prefetch = 4
 	b := newMailbox(&role.Config{Ranks: 1, Prefetch: prefetch, Retry: 1})
@@ -27,8 +27,8 @@ func TestOnlyEchoesAreLate(t *testing.T) {
 	}
 }
 
-// However long a run is, a mailbox holds the messages of some steps and those that arrive late; and whatever
-// is received has been kept until then.
+// However long a run is, a mailbox holds the messages of some steps and those that arrive late; and every
+// message is kept until it is received.
 func TestMailIsBounded(t *testing.T) {
 	const steps, ranks, copies = 5000, 2, 3
 	cfg := &role.Config{Ranks: ranks, Prefetch: 4, Retry: 1}

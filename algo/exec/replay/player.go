@@ -210,7 +210,8 @@ func (p *player) check(a *actor) error {
 			return p.differs(a, &disagreement{"input", "it came", "no timer is set"})
 		}
 		if next.Now < a.timer {
-			return p.differs(a, &disagreement{"now", fmt.Sprint(next.Now), fmt.Sprintf("not before %v", a.timer)})
+			return p.differs(a, &disagreement{"now", fmt.Sprint(next.Now),
+				fmt.Sprintf("not before %v", a.timer)})
 		}
 		a.timerSet = false
 	}
@@ -259,7 +260,8 @@ func (p *player) end() error {
 	}
 	for _, a := range p.actors {
 		if held := a.store.Len(); held > 0 {
-			return fmt.Errorf("replay: %v holds %d handles after the run; the recorded run held none", a.state.Address(), held)
+			return fmt.Errorf("replay: %v holds %d handles after the run; the recorded run held none",
+				a.state.Address(), held)
 		}
 		if got, want := p.executor.Model().Digest(a.state.Address()), a.reader.end.Digest; got != want {
 			return &Difference{

@@ -36,8 +36,8 @@ type mark struct {
 	crc    uint32
 }
 
-// NewReader reads the header of a stream, which begins at the current offset of r. A replay reads the rest twice. Errors
-// begin with name and wrap ErrFormat, ErrCutShort, ErrDamaged or the error of r.
+// NewReader reads the header of a stream, which begins at the current offset of r. A replay reads the rest
+// twice. Errors begin with name and wrap ErrFormat, ErrCutShort, ErrDamaged or the error of r.
 func NewReader(r io.ReadSeeker, name string) (*Reader, error) {
 	reader := &Reader{r: r, name: name}
 	if err := reader.readTitle(); err != nil {
@@ -59,7 +59,8 @@ func (r *Reader) rewind() error {
 	if _, err := r.r.Seek(r.first.offset-r.offset, io.SeekCurrent); err != nil {
 		return fmt.Errorf("%s: %w", r.name, err)
 	}
-	*r = Reader{r: r.r, name: r.name, header: r.header, first: r.first, offset: r.first.offset, crc: r.first.crc, block: 1}
+	*r = Reader{r: r.r, name: r.name, header: r.header, first: r.first, offset: r.first.offset,
+		crc: r.first.crc, block: 1}
 	return nil
 }
 

@@ -20,8 +20,8 @@ type Recording struct {
 	readers []*Reader // in address order
 }
 
-// New joins the streams of a run. The rule is the rule of the job's mode. New returns an error that names a stream that
-// is missing, is given twice, belongs to another run or begins after its process was killed.
+// New joins the streams of a run. The rule is the rule of the job's mode. New returns an error that names a
+// stream that is missing, is given twice, belongs to another run or begins after its process was killed.
 func New(rule pace.Rule, readers []*Reader) (*Recording, error) {
 	if len(readers) == 0 {
 		return nil, fmt.Errorf("%w: there is no stream", ErrFormat)
@@ -32,12 +32,16 @@ func New(rule pace.Rule, readers []*Reader) (*Recording, error) {
 		at := r.header.Role
 		switch {
 		case r.header.Incarnation > 0:
-			return nil, fmt.Errorf("%s: %w: %v begins as incarnation %d, because its process was killed and came back, "+
-				"and the end of what it did before is lost; only crashes that the job's faults inject can be replayed",
+			return nil, fmt.Errorf("%s: %w: %v begins as incarnation %d, because its process was killed "+
+				"and came back, "+
+				"and the end of what it did before is lost; only crashes that the job's faults inject can "+
+				"be replayed",
 				r.name, ErrCutShort, at, r.header.Incarnation)
 		case byRole[at] != nil:
-			return nil, fmt.Errorf("%s and %s both are of %v: they are of two runs", byRole[at].name, r.name, at)
-		case !bytes.Equal(r.header.Job, first.header.Job) || !sameConfig(&r.header.Config, &first.header.Config):
+			return nil, fmt.Errorf("%s and %s both are of %v: they are of two runs", byRole[at].name, r.name,
+				at)
+		case !bytes.Equal(r.header.Job, first.header.Job) ||
+			!sameConfig(&r.header.Config, &first.header.Config):
 			return nil, fmt.Errorf("%s and %s are of different jobs", first.name, r.name)
 		}
 		byRole[at] = r
@@ -84,8 +88,8 @@ func errNoStream(at msg.Address) error {
 	return fmt.Errorf("%v has no stream: put those of all processes of the run together", at)
 }
 
-// CheckJob returns an error if the recorded configuration differs from that of a job. The executor and the meters of a
-// replay are made from the job, and the recorded roles index them.
+// CheckJob returns an error if the recorded configuration differs from that of a job. The executor and the
+// meters of a replay are made from the job, and the recorded roles index them.
 func (r *Recording) CheckJob(t *job.Job) error {
 	servers := 0
 	if r.config.Rule.Dense().DensePSs {
@@ -123,19 +127,20 @@ type Report struct {
 	Span   unit.Tick // of the run, to its last input
 }
 
-// Replay runs the roles again, each on its recorded inputs, and executes their work with e, which must be a new executor
-// of the run's job and data. It checks that every input, with its payload, is one that the replay produces too; that
-// outputs have the recorded bytes; and that every role ends with the recorded parameters. It returns the first
-// difference as a *Difference. Other errors are those of reading the streams.
+// Replay runs the roles again, each on its recorded inputs, and executes their work with e, which must be a
+// new executor of the run's job and data. It checks that every input, with its payload, is one that the
+// replay produces too; that outputs have the recorded bytes; and that every role ends with the recorded
+// parameters. It returns the first difference as a *Difference. Other errors are those of reading the
+// streams.
 //
 // Observers receive all records, in the order that Events describes. Cost: that of the training on one core.
 func (r *Recording) Replay(e *exec.Executor, observers ...event.Observer) (Report, error) {
 	return newPlayer(&r.config, r.readers, e, observers).play()
 }
 
-// Events runs the roles again without their work: it takes the results of work from the recorded inputs, has no payloads
-// and compares no parameters. It compares outputs, and returns the errors of Replay. It needs neither the job's data nor
-// memory for parameters, and a step costs microseconds.
+// Events runs the roles again without their work: it takes the results of work from the recorded inputs, has
+// no payloads and compares no parameters. It compares outputs, and returns the errors of Replay. It needs
+// neither the job's data nor memory for parameters, and a step costs microseconds.
 //
 // Observers receive every record of the run, on however many processes and clocks it ran, in an order that
 //

@@ -42,7 +42,8 @@ func (r *records) Observe(e event.Record) { *r = append(*r, e) }
 
 // troubles are what replays have to bear, without and with clocks that are apart.
 func troubles() (all []trouble) {
-	for _, has := range []trouble{{}, {lose: true}, {twice: true}, {crash: true}, {lose: true, twice: true, crash: true}} {
+	for _, has := range []trouble{{}, {lose: true}, {twice: true}, {crash: true},
+		{lose: true, twice: true, crash: true}} {
 		apart := has
 		apart.apart = true
 		all = append(all, has, apart)
@@ -50,8 +51,8 @@ func troubles() (all []trouble) {
 	return all
 }
 
-// In whatever order things happened, a replay that performs work at once comes to the same numbers: messages
-// may be overtaken, lost, repeated and asked for again, roles may crash, and work may be performed late.
+// A replay that performs work at once comes to the same values in any order of events: messages may be
+// overtaken, lost, repeated and asked for again, roles may crash, and work may be performed late.
 func TestEveryOrderReplays(t *testing.T) {
 	lost, repeated, crashed := 0, 0, map[msg.Role]int{}
 	for _, mode := range modes() {
@@ -70,7 +71,8 @@ func TestEveryOrderReplays(t *testing.T) {
 					t.Fatalf("%s, %+v, seed %d: %v", mode, has, seed, err)
 				}
 				if report.Roles != len(w.homes) || report.Steps != steps || len(seen) != len(w.observed) {
-					t.Errorf("%s, %+v, seed %d: %+v, %d of %d records", mode, has, seed, report, len(seen), len(w.observed))
+					t.Errorf("%s, %+v, seed %d: %+v, %d of %d records", mode, has, seed, report, len(seen),
+						len(w.observed))
 				}
 				for _, h := range w.homes {
 					if at := h.state.Address(); again.Model().Digest(at) != p.Model().Digest(at) {
@@ -81,7 +83,8 @@ func TestEveryOrderReplays(t *testing.T) {
 		}
 	}
 	if lost == 0 || repeated == 0 || len(crashed) < 3 {
-		t.Errorf("%d messages lost, %d repeated, crashes %v: there was too little trouble", lost, repeated, crashed)
+		t.Errorf("%d messages lost, %d repeated, crashes %v: there was too little trouble", lost, repeated,
+			crashed)
 	}
 }
 
@@ -90,7 +93,8 @@ func TestEveryOrderReplays(t *testing.T) {
 // comes out again.
 func TestEventsRespectCauses(t *testing.T) {
 	for _, mode := range modes() {
-		for i, has := range slices.Repeat([]trouble{{apart: true}, {lose: true, twice: true, crash: true, apart: true}}, int(seeds())) {
+		for i, has := range slices.Repeat([]trouble{{apart: true},
+			{lose: true, twice: true, crash: true, apart: true}}, int(seeds())) {
 			seed := uint64(i)
 			cfg, p := setup(t, mode, has.retry())
 			w := record(t, cfg, p, seed, has)
@@ -105,7 +109,8 @@ func TestEventsRespectCauses(t *testing.T) {
 			was, is := then.Staleness(), now.Staleness()
 			same := fmt.Sprint(was.Own, was.Cross) == fmt.Sprint(is.Own, is.Cross)
 			if !same || is.Own.Count() == 0 {
-				t.Errorf("%s, %+v, seed %d: own and cross %v %v, were %v %v", mode, has, seed, is.Own, is.Cross, was.Own, was.Cross)
+				t.Errorf("%s, %+v, seed %d: own and cross %v %v, were %v %v", mode, has, seed, is.Own,
+					is.Cross, was.Own, was.Cross)
 			}
 			checkOrder(t, seen, w.observed)
 		}
@@ -127,7 +132,8 @@ func checkOrder(t *testing.T, got, want records) {
 		})
 		return fmt.Sprint(rs)
 	}
-	chain := []event.Kind{event.BatchDispatched, event.LookupIssued, event.Pooled, event.ForwardStarted, event.BackwardStarted, event.DenseApplied}
+	chain := []event.Kind{event.BatchDispatched, event.LookupIssued, event.Pooled, event.ForwardStarted,
+		event.BackwardStarted, event.DenseApplied}
 	place, dropped := map[[3]int32]int{}, map[[2]int32]bool{}
 	for i, e := range got {
 		if e.Kind == event.BatchDropped {
@@ -147,7 +153,8 @@ func checkOrder(t *testing.T, got, want records) {
 				}
 				i, found := place[[3]int32{int32(k), rank, step}]
 				if !found || i < last {
-					t.Fatalf("rank %d step %d: %v comes before its cause, or not at all", rank, step, chain[k])
+					t.Fatalf("rank %d step %d: %v comes before its cause, or not at all", rank, step,
+						chain[k])
 				}
 				last = i
 			}
@@ -204,11 +211,14 @@ func inInput(kind role.InputKind, change func(*entry)) func(*entry) bool {
 // plants are changes of an embedding PS.
 var plants = []plant{
 	{"a size", inOutput(role.Send, func(o *role.Output) { o.Message.Bytes++ }), ".Message.Bytes: recorded "},
-	{"a receiver", inOutput(role.Send, func(o *role.Output) { o.Message.To.Index ^= 1 }), ".Message.To.Index: recorded "},
+	{"a receiver", inOutput(role.Send, func(o *role.Output) { o.Message.To.Index ^= 1 }),
+		".Message.To.Index: recorded "},
 	{"a kind of event", inOutput(role.Record, func(o *role.Output) { o.Event.Kind = event.PutRepeated }),
 		".Event.Kind: recorded put-repeated, replayed "},
-	{"a kind of work", inOutput(role.Do, func(o *role.Output) { o.Work.Kind = role.Pool }), ".Work.Kind: recorded pool, replayed "},
-	{"a kind of output", inOutput(role.Keep, func(o *role.Output) { o.Kind = role.Finished }), ".Kind: recorded "},
+	{"a kind of work", inOutput(role.Do, func(o *role.Output) { o.Work.Kind = role.Pool }),
+		".Work.Kind: recorded pool, replayed "},
+	{"a kind of output", inOutput(role.Keep, func(o *role.Output) { o.Kind = role.Finished }),
+		".Kind: recorded "},
 	{"a result", func(e *entry) bool {
 		rows := e.in.Kind == role.WorkDone && e.in.Work.Kind == role.ReadRows
 		if rows {
@@ -216,9 +226,12 @@ var plants = []plant{
 		}
 		return rows
 	}, "(read-rows): input.Result.Bytes: recorded "},
-	{"a work item", inInput(role.WorkDone, func(e *entry) { e.in.Work.Step ^= 1 }), "input.Work.Step: recorded "},
-	{"a message", inInput(role.Received, func(e *entry) { e.in.Message.Samples++ }), "input.Message.Samples: recorded "},
-	{"a message that nobody sent", inInput(role.Received, func(e *entry) { e.in.Message.Step = steps }), "replayed nobody sent it"},
+	{"a work item", inInput(role.WorkDone, func(e *entry) { e.in.Work.Step ^= 1 }),
+		"input.Work.Step: recorded "},
+	{"a message", inInput(role.Received, func(e *entry) { e.in.Message.Samples++ }),
+		"input.Message.Samples: recorded "},
+	{"a message that no role sent", inInput(role.Received, func(e *entry) { e.in.Message.Step = steps }),
+		"replayed no role sent it"},
 	{"a payload", inInput(role.Received, func(e *entry) { e.payload++ }), ": payload: recorded "},
 	{"a timer", inInput(role.Received, func(e *entry) { *e.in = role.Input{Kind: role.TimerFired} }),
 		"(timer): input: recorded it came, replayed no timer is set"},
@@ -250,14 +263,15 @@ func checkPlant(t *testing.T, w *world, again *exec.Executor, at msg.Address, pl
 	}
 	_, err := recording.Replay(again)
 	var d *Difference
-	if !errors.As(err, &d) || d.Role != at || d.Input != input || d.Step != step || !strings.Contains(err.Error(), plant.want) ||
+	if !errors.As(err, &d) || d.Role != at || d.Input != input || d.Step != step ||
+		!strings.Contains(err.Error(), plant.want) ||
 		!strings.HasPrefix(err.Error(), at.String()+", ") {
-		t.Errorf("%s, %+v, %s: %v, want %q at input %d about step %d", w.cfg.Rule, w.trouble, plant.name, err, plant.want, input, step)
+		t.Errorf("%s, %+v, %s: %v, want %q at input %d about step %d", w.cfg.Rule, w.trouble, plant.name, err,
+			plant.want, input, step)
 	}
 }
 
-// Whatever is changed in a recording whose sums are right is found, and named by
-// role, step and field.
+// A replay finds any change of a recording whose checksums are right, and names the role, step and field.
 func TestPlantedDifferencesAreNamed(t *testing.T) {
 	rows := plant{"rows", func(e *entry) bool {
 		found := e.in.Kind == role.Received && e.in.Message.Kind == msg.Rows && e.in.Message.Step > 2
@@ -319,7 +333,7 @@ func TestPlantedFaultsAreNamed(t *testing.T) {
 					"(start): input.Incarnation: recorded "},
 				{"no incarnation", inInput(role.Start, func(e *entry) { e.in.Incarnation = 0 }),
 					"(start): input.Incarnation: recorded 0, replayed "},
-				{"a crash that nobody has seen", func(e *entry) bool {
+				{"a crash that no other role has seen", func(e *entry) bool {
 					*e.in = role.Input{Kind: role.Start, Incarnation: 7}
 					return true
 				}, "(start): input.Incarnation: recorded 7, replayed "},
@@ -327,10 +341,12 @@ func TestPlantedFaultsAreNamed(t *testing.T) {
 			loader: {
 				{"a timer that fires early", inInput(role.TimerFired, func(e *entry) { e.now -= retry }),
 					"(timer): now: recorded "},
-				{"a timer that is not set", inOutput(role.SetTimer, func(o *role.Output) { o.Kind = role.Finished }),
+				{"a timer that is not set",
+					inOutput(role.SetTimer, func(o *role.Output) { o.Kind = role.Finished }),
 					": outputs["},
 				{"another time", inOutput(role.SetTimer, func(o *role.Output) { o.At++ }), ".At: recorded "},
-				{"a timer that fires twice", inInput(role.Received, func(e *entry) { *e.in = role.Input{Kind: role.TimerFired} }),
+				{"a timer that fires twice",
+					inInput(role.Received, func(e *entry) { *e.in = role.Input{Kind: role.TimerFired} }),
 					"(timer): now: recorded "},
 			},
 		} {
@@ -363,7 +379,8 @@ func TestOneBitOfAWeightIsFound(t *testing.T) {
 			w := record(t, cfg, p, 4, has)
 			for _, step := range []int32{0, 4, steps - 1} {
 				_, again := setup(t, mode, has.retry())
-				_, err := w.recording(t, nil).Replay(again, nudge{step, again.Model().Weights(msg.Address{Role: msg.NNWorker}).Host().Params})
+				_, err := w.recording(t, nil).Replay(again,
+					nudge{step, again.Model().Weights(msg.Address{Role: msg.NNWorker}).Host().Params})
 				var d *Difference
 				if !errors.As(err, &d) {
 					t.Fatalf("%s, %+v: %v", mode, has, err)
@@ -400,7 +417,8 @@ func TestStreamsOfOneRun(t *testing.T) {
 		{append(all(), all()[2]), "embedding-worker 1 and embedding-worker 1 both are of embedding-worker 1"},
 		{append(all()[1:], other(func(h *Header) { h.Job = []byte("another") })), "are of different jobs"},
 		{append(all()[1:], other(func(h *Header) { h.Config.Steps++ })), "are of different jobs"},
-		{append(all(), other(func(h *Header) { h.Role.Index = 7 })), "is of data-loader 7, which the job does not have"},
+		{append(all(), other(func(h *Header) { h.Role.Index = 7 })),
+			"is of data-loader 7, which the job does not have"},
 	} {
 		if _, err := New(cfg.Rule, c.readers); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%v, want %q", err, c.want)
@@ -448,7 +466,8 @@ func TestParametersOfEveryRoleAreCompared(t *testing.T) {
 			recording.readers[i], digest = withDigest(t, h.stream.Bytes())
 			_, again := setup(t, mode, 0)
 			_, err := recording.Replay(again)
-			want := fmt.Sprintf("%v, step %d: parameters at the end: recorded %016x, replayed %016x", at, steps-1, digest^1, digest)
+			want := fmt.Sprintf("%v, step %d: parameters at the end: recorded %016x, replayed %016x", at,
+				steps-1, digest^1, digest)
 			if err == nil || err.Error() != want {
 				t.Errorf("%s: %v, want %s", mode, err, want)
 			}

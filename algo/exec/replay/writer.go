@@ -12,8 +12,8 @@ import (
 	"tandem/algo/unit"
 )
 
-// Writer writes the stream of one role. It writes whole blocks of about blockSize, so that w needs no buffer; a crash
-// loses the block that is not yet written. It is not safe for concurrent use.
+// Writer writes the stream of one role. It writes whole blocks of about blockSize, so that w needs no buffer;
+// a crash loses the block that is not yet written. It is not safe for concurrent use.
 type Writer struct {
 	w      io.Writer
 	crc    uint32
@@ -30,7 +30,8 @@ const (
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// NewWriter writes the header of a stream, without the Rule of its Config, and returns the writer of its steps.
+// NewWriter writes the header of a stream, without the Rule of its Config, and returns the writer of its
+// steps.
 func NewWriter(w io.Writer, h Header) (*Writer, error) {
 	if _, err := io.WriteString(w, title+version+"\n"); err != nil {
 		return nil, err
@@ -42,8 +43,8 @@ func NewWriter(w io.Writer, h Header) (*Writer, error) {
 	return writer, writer.flush(headerBlock)
 }
 
-// Step appends one step: an input, the payload of its message or nil, and the outputs of the role. It retains none of
-// them. Cost: about a microsecond, and the fingerprint of the payload.
+// Step appends one step: an input, the payload of its message or nil, and the outputs of the role. It retains
+// none of them. Cost: about a microsecond, and the fingerprint of the payload.
 func (w *Writer) Step(now unit.Tick, in *role.Input, payload exec.Payload, out []role.Output) error {
 	fingerprint := uint64(0)
 	if paid(in) {
@@ -77,7 +78,8 @@ func appendStep(dst []byte, since unit.Tick, in *role.Input, payload uint64, out
 	return append(dst, outputs...)
 }
 
-// Finish writes the last block and the end mark, with the digest of the role's parameters: see exec.ModelState.Digest.
+// Finish writes the last block and the end mark, with the digest of the role's parameters: see
+// exec.ModelState.Digest.
 func (w *Writer) Finish(digest uint64) error {
 	if len(w.block) > blockHead {
 		if err := w.flush(stepsBlock); err != nil {

@@ -18,7 +18,8 @@ func ExampleCut() {
 	// rank 1: 4 samples, groups from 2 on, bounds [0 2 4]
 }
 
-// The same id names different rows in two slots, because the upper bits of a sign are the number of the feature group.
+// The same id names different rows in two slots, because the upper bits of a sign are the number of the
+// feature group.
 func ExampleSchema_Signer() {
 	schema := batch.Schema{Slots: []batch.Slot{{Name: "user", Dim: 4}, {Name: "item", Dim: 4}}, PrefixBits: 8}
 	for slot := range schema.Slots {

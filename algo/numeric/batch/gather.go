@@ -1,7 +1,8 @@
 package batch
 
-// Gatherer gathers samples of one batch repeatedly. It knows the slots in which every sample has one id, whose ids are a
-// column like any other. NewGatherer returns one; the zero value is not usable. It is safe for concurrent use.
+// Gatherer gathers samples of one batch repeatedly. It knows the slots in which every sample has one id,
+// whose ids are a column like any other. NewGatherer returns one; the zero value is not usable. It is safe
+// for concurrent use.
 type Gatherer struct {
 	from   *Batch
 	single []bool // by slot: every sample has exactly one id

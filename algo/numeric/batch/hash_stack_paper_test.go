@@ -10,8 +10,8 @@ import (
 	"tandem/algo/rng"
 )
 
-// A feature group has one prefix, whatever stands between its slots; the others
-// count on without a gap.
+// The slots of a feature group have one prefix, even if they are not neighbours;
+// the other groups are numbered without a gap.
 func TestSlotsOfAGroupShareTheirPrefix(t *testing.T) {
 	schema := slots(5, 8)
 	for i, group := range []string{"", "items", "", "items", ""} {
@@ -28,7 +28,8 @@ func TestSlotsOfAGroupShareTheirPrefix(t *testing.T) {
 // those of round k from k·E on.
 func TestHashStackNamesOneRowOfEveryRound(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		stack := batch.HashStack{Rounds: rapid.IntRange(1, 5).Draw(t, "rounds"), Rows: rapid.IntRange(1, 1000).Draw(t, "rows")}
+		stack := batch.HashStack{Rounds: rapid.IntRange(1, 5).Draw(t, "rounds"),
+			Rows: rapid.IntRange(1, 1000).Draw(t, "rows")}
 		schema := slots(3, 12)
 		schema.Slots[2].HashStack = stack
 		if got := schema.Slots[2].RowsPerID(); got != stack.Rounds {

@@ -23,7 +23,8 @@ func TestCutByHand(t *testing.T) {
 		p := parts[rank]
 		mustBeSamples(t, p.Batch, numbers(want.lo, want.hi))
 		if p.FirstGroup != want.firstGroup || p.Groups() != 2 || [3]int(p.Bounds) != want.bounds {
-			t.Errorf("rank %d: first group %d, bounds %v; want %d, %v", rank, p.FirstGroup, p.Bounds, want.firstGroup, want.bounds)
+			t.Errorf("rank %d: first group %d, bounds %v; want %d, %v", rank, p.FirstGroup, p.Bounds,
+				want.firstGroup, want.bounds)
 		}
 	}
 }
@@ -35,7 +36,8 @@ func groupSizes(t rapid.TB, samples, groups, ranks int) []int {
 	first := 0
 	for rank, p := range batch.Cut(numbered(samples), groups, ranks) {
 		if p.FirstGroup != rank*groups/ranks || p.Groups() != groups/ranks || p.Bounds[0] != 0 {
-			t.Fatalf("rank %d of %d owns %d groups from %d on, bounds %v", rank, ranks, p.Groups(), p.FirstGroup, p.Bounds)
+			t.Fatalf("rank %d of %d owns %d groups from %d on, bounds %v", rank, ranks, p.Groups(),
+				p.FirstGroup, p.Bounds)
 		}
 		mustBeSamples(t, p.Batch, numbers(first, first+p.Samples))
 		first += p.Samples

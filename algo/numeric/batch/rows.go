@@ -70,8 +70,8 @@ func gatherValues(values []float32, width int, rows []int32) []float32 {
 	return out
 }
 
-// Column returns column c of a row-major matrix, such as labels and predictions: the values themselves if the matrix has
-// one column, else a copy.
+// Column returns column c of a row-major matrix, such as labels and predictions: the values themselves if the
+// matrix has one column, else a copy.
 func Column(values []float32, columns, c int) []float32 {
 	if columns == 1 {
 		return values

@@ -34,7 +34,8 @@ func numbered(n int) *batch.Batch {
 func mustBeSamples(t rapid.TB, b *batch.Batch, want []int) {
 	t.Helper()
 	if b.Samples != len(want) || len(b.Dense) != 2*len(want) || len(b.Labels) != len(want) {
-		t.Fatalf("%d samples, %d dense values, %d labels; want %d samples", b.Samples, len(b.Dense), len(b.Labels), len(want))
+		t.Fatalf("%d samples, %d dense values, %d labels; want %d samples", b.Samples, len(b.Dense),
+			len(b.Labels), len(want))
 	}
 	for i, n := range want {
 		ids, second := slices.Repeat([]uint64{uint64(n)}, n%3), []uint64{uint64(2 * n)}
@@ -45,7 +46,8 @@ func mustBeSamples(t rapid.TB, b *batch.Batch, want []int) {
 		}
 	}
 	for s, slot := range b.Slots {
-		if len(slot.Offsets) != b.Samples+1 || slot.Offsets[0] != 0 || int(slot.Offsets[b.Samples]) != len(slot.IDs) {
+		if len(slot.Offsets) != b.Samples+1 || slot.Offsets[0] != 0 ||
+			int(slot.Offsets[b.Samples]) != len(slot.IDs) {
 			t.Fatalf("slot %d: offsets %v of %d ids", s, slot.Offsets, len(slot.IDs))
 		}
 	}
@@ -115,7 +117,8 @@ func TestSlicePanicsOutsideTheSamples(t *testing.T) {
 func TestGathererGivesWhatGatherGives(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		b := numbered(rapid.IntRange(1, 40).Draw(t, "samples"))
-		b.Slots = append(b.Slots, b.Slots[1], b.Slots[0], batch.Jagged{Offsets: b.Slots[1].Offsets, IDs: b.Slots[1].IDs})
+		b.Slots = append(b.Slots, b.Slots[1], b.Slots[0],
+			batch.Jagged{Offsets: b.Slots[1].Offsets, IDs: b.Slots[1].IDs})
 		rows := rapid.SliceOfN(rapid.Int32Range(0, int32(b.Samples)-1), 0, 60).Draw(t, "rows")
 		got, want := batch.NewGatherer(b).Rows(rows), batch.Gather(b, rows)
 		if !reflect.DeepEqual(got, want) {

@@ -14,13 +14,15 @@ func TestValidate(t *testing.T) {
 		want   string // part of the error, "" for none
 	}{
 		{"one bit tells one slot", slots(1, 1), ""},
-		{"one bit does not tell two", slots(2, 1), "2 feature groups, but a prefix of 1 bits tells only 1 apart; widen the prefix"},
+		{"one bit does not tell two", slots(2, 1),
+			"2 feature groups, but a prefix of 1 bits tells only 1 apart; widen the prefix"},
 		{"eight bits tell 255", slots(255, 8), ""},
 		{"eight bits do not tell 256", slots(256, 8), "tells only 255 apart"},
 		{"the widest prefix", slots(3, batch.MaxPrefixBits), ""},
 		{"no prefix", slots(1, 0), "prefix of 0 bits; want 1 to 32"},
 		{"too wide a prefix", slots(1, 33), "prefix of 33 bits"},
-		{"rows of nothing", &batch.Schema{Slots: []batch.Slot{{Name: "user"}}, PrefixBits: 8}, "slot user has rows of 0 values"},
+		{"rows of nothing", &batch.Schema{Slots: []batch.Slot{{Name: "user"}}, PrefixBits: 8},
+			"slot user has rows of 0 values"},
 		{"raw without a size", &batch.Schema{
 			Slots: []batch.Slot{{Name: "history", Dim: 2, Pooling: batch.Raw}}, PrefixBits: 8,
 		}, "slot history has rows of 2 values and fixed size 0"},
@@ -28,18 +30,23 @@ func TestValidate(t *testing.T) {
 			Slots: []batch.Slot{{Name: "history", Dim: 1, Pooling: batch.Raw, FixedSize: 1}}, PrefixBits: 8,
 		}, ""},
 		{"a group needs one prefix", inGroup(batch.Slot{Dim: 1}, batch.Slot{Dim: 1}), ""},
-		{"a group has one dimension", inGroup(batch.Slot{Dim: 1}, batch.Slot{Dim: 2}), "slots a and b are of group shared, but their rows differ"},
-		{"a group has one hash-stack", inGroup(batch.Slot{Dim: 1}, batch.Slot{Dim: 1, HashStack: batch.HashStack{Rounds: 2, Rows: 9}}),
+		{"a group has one dimension", inGroup(batch.Slot{Dim: 1}, batch.Slot{Dim: 2}),
+			"slots a and b are of group shared, but their rows differ"},
+		{"a group has one hash-stack", inGroup(batch.Slot{Dim: 1}, batch.Slot{Dim: 1,
+			HashStack: batch.HashStack{Rounds: 2, Rows: 9}}),
 			"give them one dimension and one hash-stack"},
-		{"a hash-stack without rows", stacked(batch.HashStack{Rounds: 2}), "slot s: hash-stack: 2 rounds of 0 rows"},
+		{"a hash-stack without rows", stacked(batch.HashStack{Rounds: 2}),
+			"slot s: hash-stack: 2 rounds of 0 rows"},
 		{"a hash-stack without rounds", stacked(batch.HashStack{Rows: 2}), "0 rounds of 2 rows"},
 		{"as many rounds as there may be", stacked(batch.HashStack{Rounds: batch.MaxRounds, Rows: 2}), ""},
 		{"too many rounds", stacked(batch.HashStack{Rounds: 65, Rows: 2}), "65 rounds; want 1 to 64"},
 		{"as many rows as there are signs", stacked(batch.HashStack{Rounds: 1, Rows: 1<<32 - 1}), ""},
-		{"more rows than signs", stacked(batch.HashStack{Rounds: 2, Rows: 1 << 31}), "leaves room for 4294967295"},
+		{"more rows than signs", stacked(batch.HashStack{Rounds: 2, Rows: 1 << 31}),
+			"leaves room for 4294967295"},
 	} {
 		err := c.schema.Validate()
-		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+		if c.want == "" && err != nil ||
+			c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
 			t.Errorf("%s: %v, want %q", c.name, err, c.want)
 		}
 	}

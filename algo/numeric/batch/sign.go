@@ -11,30 +11,34 @@ import (
 // may take of a sign.
 const MaxPrefixBits = 32
 
-// Validate returns an error if a setting is out of range, or if there are more feature groups than the prefix can
-// distinguish.
+// Validate returns an error if a setting is out of range, or if there are more feature groups than the prefix
+// can distinguish.
 func (s *Schema) Validate() error {
 	if s.PrefixBits < 1 || s.PrefixBits > MaxPrefixBits {
 		return fmt.Errorf("batch: prefix of %d bits; want 1 to %d", s.PrefixBits, MaxPrefixBits)
 	}
 	for i, slot := range s.Slots {
 		if slot.Dim < 1 || (slot.Pooling == Raw && slot.FixedSize < 1) {
-			return fmt.Errorf("batch: slot %s has rows of %d values and fixed size %d; want at least 1", slot.Name, slot.Dim, slot.FixedSize)
+			return fmt.Errorf("batch: slot %s has rows of %d values and fixed size %d; want at least 1",
+				slot.Name, slot.Dim, slot.FixedSize)
 		}
 		if err := slot.HashStack.Validate(); err != nil {
 			return fmt.Errorf("batch: slot %s: hash-stack: %w", slot.Name, err)
 		}
 		if ids := s.spacing(); uint64(slot.HashStack.Rounds)*uint64(slot.HashStack.Rows) > ids {
-			return fmt.Errorf("batch: slot %s: a hash-stack of %d times %d rows, but a prefix of %d bits leaves room for %d",
+			return fmt.Errorf("batch: slot %s: a hash-stack of %d times %d rows, but a prefix of %d bits "+
+				"leaves room for %d",
 				slot.Name, slot.HashStack.Rounds, slot.HashStack.Rows, s.PrefixBits, ids)
 		}
 		if first := s.Slots[s.firstOfGroup(i)]; first.HashStack != slot.HashStack || first.Dim != slot.Dim {
-			return fmt.Errorf("batch: slots %s and %s are of group %s, but their rows differ: give them one dimension and one hash-stack",
+			return fmt.Errorf("batch: slots %s and %s are of group %s, but their rows differ: give them "+
+				"one dimension and one hash-stack",
 				first.Name, slot.Name, slot.Group)
 		}
 	}
 	if most, groups := 1<<s.PrefixBits-1, s.group(len(s.Slots)); groups > most {
-		return fmt.Errorf("batch: %d feature groups, but a prefix of %d bits tells only %d apart; widen the prefix", groups, s.PrefixBits, most)
+		return fmt.Errorf("batch: %d feature groups, but a prefix of %d bits tells only %d apart; widen "+
+			"the prefix", groups, s.PrefixBits, most)
 	}
 	return nil
 }
@@ -130,7 +134,8 @@ func (s Signer) AppendSigns(dst, ids []uint64) []uint64 {
 	return dst
 }
 
-// HashStack maps the ids of a slot, whatever their number, to a table of Rounds × Rows rows. In round k, from 0, an id names the row
+// HashStack maps any number of ids of a slot to a table of Rounds × Rows rows. In round k, from 0, an id
+// names the row
 //
 //	k·Rows + h_k(id) mod Rows
 //

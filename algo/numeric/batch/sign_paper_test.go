@@ -57,11 +57,13 @@ func TestIDsOfASlotCollideOnlyModuloTheSpacing(t *testing.T) {
 		spacing := uint64(1)<<(64-prefixBits) - 1
 		x := rapid.Uint64().Draw(t, "id")
 		if turns := (math.MaxUint64 - x) / spacing; turns > 0 {
-			if same := x + spacing*rapid.Uint64Range(1, turns).Draw(t, "turns"); schema.Signer(0).Sign(x, 0) != schema.Signer(0).Sign(same, 0) {
+			same := x + spacing*rapid.Uint64Range(1, turns).Draw(t, "turns")
+			if schema.Signer(0).Sign(x, 0) != schema.Signer(0).Sign(same, 0) {
 				t.Fatalf("%d and %d differ by a multiple of %d and do not collide", x, same, spacing)
 			}
 		}
-		if y := rapid.Uint64().Draw(t, "other id"); x%spacing != y%spacing && schema.Signer(0).Sign(x, 0) == schema.Signer(0).Sign(y, 0) {
+		y := rapid.Uint64().Draw(t, "other id")
+		if x%spacing != y%spacing && schema.Signer(0).Sign(x, 0) == schema.Signer(0).Sign(y, 0) {
 			t.Fatalf("%d and %d collide", x, y)
 		}
 	})
@@ -73,11 +75,13 @@ func TestSignIsTheRemainder(t *testing.T) {
 		prefixBits := rapid.IntRange(1, batch.MaxPrefixBits).Draw(t, "prefix bits")
 		schema := slots(1, prefixBits)
 		if rapid.Bool().Draw(t, "hash-stack") {
-			schema.Slots[0].HashStack = batch.HashStack{Rounds: rapid.IntRange(1, 3).Draw(t, "rounds"), Rows: 1000}
+			schema.Slots[0].HashStack = batch.HashStack{Rounds: rapid.IntRange(1, 3).Draw(t, "rounds"),
+				Rows: 1000}
 		}
 		spacing := uint64(1)<<(64-prefixBits) - 1
 		near := rapid.Custom(func(t *rapid.T) uint64 { // multiples of the spacing, and their neighbours
-			return spacing*rapid.Uint64Range(0, math.MaxUint64/spacing).Draw(t, "turns") + rapid.Uint64Range(0, 2).Draw(t, "more") - 1
+			return spacing*rapid.Uint64Range(0, math.MaxUint64/spacing).Draw(t, "turns") +
+				rapid.Uint64Range(0, 2).Draw(t, "more") - 1
 		})
 		ids := rapid.SliceOf(rapid.OneOf(rapid.Uint64(), near)).Draw(t, "ids")
 		signer := schema.Signer(0)

@@ -75,7 +75,8 @@ func appendBits(dst []byte, list []uint64, least uint64, width int) []byte {
 	return dst
 }
 
-// parseList reads how a list of count numbers is written. It returns the numbers' bits, and the bytes behind them.
+// parseList reads how a list of count numbers is written. It returns the numbers' bits, and the bytes behind
+// them.
 func parseList(src []byte, count, free int) (n numbers, body, rest []byte, err error) {
 	if len(src) == 0 {
 		return n, nil, nil, errShort

@@ -6,8 +6,8 @@ import (
 	"math/bits"
 )
 
-// A payload from another process is checked before it is stored. The checks accept exactly what Unpack and ReadIDs accept,
-// and allocate no memory.
+// A payload from another process is checked before it is stored. The checks accept exactly what Unpack and
+// ReadIDs accept, and allocate no memory.
 
 // Check returns an error unless v is n values in a form, as Pack encodes them.
 func (v Values) Check(form Form, n int) error {
@@ -59,8 +59,9 @@ func (s Signs) Count() (int, error) {
 	return count, nil
 }
 
-// CountIDs returns the number of ids in src, which AppendIDs has written for a number of columns and samples. It returns
-// an error if ReadIDs does. Cost: a pass over the counts, and over the positions of ids in dictionaries.
+// CountIDs returns the number of ids in src, which AppendIDs has written for a number of columns and samples.
+// It returns an error if ReadIDs does. Cost: a pass over the counts, and over the positions of ids in
+// dictionaries.
 func CountIDs(src []byte, columns, samples int) (int, error) {
 	total := 0
 	for range columns {

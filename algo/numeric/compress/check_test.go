@@ -18,17 +18,20 @@ func damaged(packed []byte, f func([]byte)) {
 	}
 }
 
-// Checking refuses exactly what reading refuses, with the same error, and counts what reading gives: here, of bytes
-// with one that is wrong.
+// Checking refuses exactly what reading refuses, with the same error, and counts what reading gives: here, of
+// bytes with one that is wrong.
 func TestChecksRefuseWhatReadingRefuses(t *testing.T) {
 	same := func(packed []byte, counted, read int, refused, err error) {
-		if (err == nil) != (refused == nil) || err != nil && err.Error() != refused.Error() || err == nil && counted != read {
+		if (err == nil) != (refused == nil) || err != nil && err.Error() != refused.Error() ||
+			err == nil && counted != read {
 			t.Fatalf("%v: checking gives %d, %v; reading %d, %v", packed, counted, refused, read, err)
 		}
 	}
 	accepted := 0
 	columns := []batch.Jagged{
-		{Offsets: []int32{0, 4, 7, 8}, IDs: []uint64{1 << 40, 3 << 50, 7 << 45, 1 << 40, 7 << 45, 3 << 50, 1 << 40, 7 << 45}}, // a dictionary of 3
+		// a dictionary of 3
+		{Offsets: []int32{0, 4, 7, 8}, IDs: []uint64{1 << 40, 3 << 50, 7 << 45, 1 << 40, 7 << 45, 3 << 50,
+			1 << 40, 7 << 45}},
 		{Offsets: []int32{0, 1, 2, 2}, IDs: []uint64{5, 6}},
 	}
 	damaged(AppendIDs(nil, columns), func(packed []byte) {

@@ -6,8 +6,8 @@ import (
 	"tandem/algo/numeric/compress"
 )
 
-// Values travel as fp32, as halves, or as halves with a power of two for each block, which keeps the precision of
-// values that are too small for a half.
+// Values travel as fp32, as halves, or as halves with a power of two for each block, which keeps the
+// precision of values that are too small for a half.
 func ExamplePack() {
 	gradients := []float32{1e-6, -2e-6, 3e-6}
 	for _, form := range compress.Forms() {
@@ -32,7 +32,8 @@ func ExamplePackSigns() {
 	if err != nil {
 		panic(err)
 	}
-	fmt.Printf("%d signs in %d bytes instead of %d: %#x\n", len(unpacked), packed.Size(), 8*len(signs), unpacked)
+	fmt.Printf("%d signs in %d bytes instead of %d: %#x\n", len(unpacked), packed.Size(), 8*len(signs),
+		unpacked)
 	// Output:
 	// 3 signs in 8 bytes instead of 24: [0x100000000000011 0x100000000000003 0x1000000000000fa]
 }

@@ -103,9 +103,9 @@ func (d *dictionaries) sort() {
 	d.ids, d.sorted = d.sorted, d.ids
 }
 
-// ReadIDs decodes a number of columns, each of a number of samples, that AppendIDs has written. The memory of the result
-// is bounded by 64 times the length of src and 12 bytes for each column and sample; while it works, ReadIDs allocates
-// two more lists of either size.
+// ReadIDs decodes a number of columns, each of a number of samples, that AppendIDs has written. The memory of
+// the result is bounded by 64 times the length of src and 12 bytes for each column and sample; while it
+// works, ReadIDs allocates two more lists of either size.
 func ReadIDs(src []byte, columns, samples int) ([]batch.Jagged, error) {
 	out := make([]batch.Jagged, columns)
 	var counts []uint64

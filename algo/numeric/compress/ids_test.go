@@ -118,11 +118,12 @@ func TestIDsAllocateNoMoreThanTheyShould(t *testing.T) {
 	}
 }
 
-// Whatever bytes come: an error, or columns of the shape asked for, no longer
-// than 64 times the input and one id a column and sample, that are written and
-// read back as they are.
+// ReadIDs returns for any bytes an error, or columns of the given shape, no longer
+// than 64 times the input and one id per column and sample, which survive writing
+// and reading.
 func FuzzIDs(f *testing.F) {
-	f.Add(AppendIDs(nil, []batch.Jagged{{Offsets: []int32{0, 1, 3}, IDs: []uint64{5, 1 << 40, 5}}}), uint8(1), uint8(2))
+	f.Add(AppendIDs(nil, []batch.Jagged{{Offsets: []int32{0, 1, 3}, IDs: []uint64{5, 1 << 40, 5}}}), uint8(1),
+		uint8(2))
 	f.Fuzz(func(t *testing.T, data []byte, columns, samples uint8) {
 		got, err := ReadIDs(data, int(columns), int(samples))
 		counted, refused := CountIDs(data, int(columns), int(samples))
@@ -179,7 +180,7 @@ func BenchmarkIDs(b *testing.B) {
 	})
 }
 
-// A dictionary lists its ids in ascending order, so the same ids take as many bytes in whatever order they come.
+// A dictionary lists its ids in ascending order, so the same ids take the same number of bytes in any order.
 func TestOrderOfIDsDoesNotChangeTheirSize(t *testing.T) {
 	column := func(at func(i int) int) []batch.Jagged {
 		c := batch.Jagged{Offsets: []int32{0}}

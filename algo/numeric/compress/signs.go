@@ -14,12 +14,14 @@ type Signs struct {
 // Size returns the number of bytes on a wire.
 func (s Signs) Size() int { return 8*len(s.Plain) + len(s.Packed) }
 
-// PackSigns encodes signs whose prefixBits upper bits name their feature group. Neighbouring signs of one group are a run:
+// PackSigns encodes signs whose prefixBits upper bits name their feature group. Neighbouring signs of one
+// group are a run:
 //
 //	prefixBits, one byte · for each run: its length and its prefix, as varints ·
 //	the lower bits of its signs, as numbers
 //
-// If the encoding is not smaller, the signs stay plain and alias the argument. Cost: one pass; allocates the result.
+// If the encoding is not smaller, the signs stay plain and alias the argument. Cost: one pass; allocates the
+// result.
 func PackSigns(signs []uint64, prefixBits int) Signs {
 	shift := 64 - prefixBits
 	packed := []byte{byte(prefixBits)}

@@ -11,7 +11,7 @@ import (
 	"tandem/algo/rng"
 )
 
-// Signs come back in their order, whatever slots they are of.
+// Signs of any slots are unpacked in their order.
 func TestSignsAreLossless(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		prefixBits := rapid.IntRange(1, 32).Draw(t, "prefix bits")
@@ -20,7 +20,8 @@ func TestSignsAreLossless(t *testing.T) {
 			prefix := rapid.Uint64().Draw(t, "prefix") << (64 - prefixBits)
 			rangeBits := rapid.IntRange(0, 64-prefixBits).Draw(t, "range bits")
 			for range rapid.IntRange(1, 30).Draw(t, "n") {
-				if sign := prefix | rapid.Uint64().Draw(t, "id")>>(64-rangeBits); !slices.Contains(signs, sign) {
+				sign := prefix | rapid.Uint64().Draw(t, "id")>>(64-rangeBits)
+				if !slices.Contains(signs, sign) {
 					signs = append(signs, sign)
 				}
 			}
@@ -72,14 +73,15 @@ func TestSignsRefuse(t *testing.T) {
 		{[]byte{8, 0xff, 0xff, 0xff, 0xff, 0x0f, 1, 1, 1, 0}, "end early"},
 		{[]byte{8, 3, 1, 8, 1, 0}, "end early"},
 	} {
-		if got, err := (Signs{Packed: c.packed}).Unpack(); err == nil || !strings.Contains(err.Error(), c.want) {
+		if got, err := (Signs{Packed: c.packed}).Unpack(); err == nil ||
+			!strings.Contains(err.Error(), c.want) {
 			t.Errorf("%v gave %v, %v, want %q", c.packed, got, err, c.want)
 		}
 	}
 }
 
-// Whatever bytes come: an error, or at most eight signs a byte that are written
-// and read back as they are.
+// Unpacking any bytes returns an error, or at most eight signs per byte, which
+// survive packing and unpacking.
 func FuzzSigns(f *testing.F) {
 	f.Add(PackSigns([]uint64{1 << 60, 1<<60 + 5, 2 << 60, math.MaxUint64}, 4).Packed)
 	f.Fuzz(func(t *testing.T, data []byte) {

@@ -23,7 +23,8 @@ func Forms() []Form { return []Form{FP32, FP16, FP16Block} }
 // block of a list may have fewer. A block of 128 adds 0.4 % to its halves.
 const BlockValues = 128
 
-// Size returns the number of bytes that n values take. It panics on an unknown form, as all functions here do.
+// Size returns the number of bytes that n values take. It panics on an unknown form, as all functions here
+// do.
 func (f Form) Size(n int) int {
 	switch f {
 	case FP32:
@@ -46,8 +47,8 @@ type Values struct {
 	Packed []byte    // of the other forms, little endian
 }
 
-// Pack encodes values in a form. FP32 aliases them. FP16 is a sequence of halves. FP16Block is a sequence of blocks, each a
-// byte, 114 + log₂ of the scale, and the halves of the scaled values.
+// Pack encodes values in a form. FP32 aliases them. FP16 is a sequence of halves. FP16Block is a sequence of
+// blocks, each a byte, 114 + log₂ of the scale, and the halves of the scaled values.
 //
 // Cost: one pass; allocates the result.
 func Pack(form Form, values []float32) Values {
@@ -74,8 +75,8 @@ func Pack(form Form, values []float32) Values {
 // Size returns the number of bytes on a wire.
 func (v Values) Size() int { return 4*len(v.Floats) + len(v.Packed) }
 
-// Unpack returns the n values. FP32 aliases v. It returns an error if v does not have n values, or is not an encoding of
-// Pack. Cost: one pass; allocates the result.
+// Unpack returns the n values. FP32 aliases v. It returns an error if v does not have n values, or is not an
+// encoding of Pack. Cost: one pass; allocates the result.
 func (v Values) Unpack(n int) ([]float32, error) {
 	switch v.Form {
 	case FP32, FP16, FP16Block:
@@ -87,7 +88,8 @@ func (v Values) Unpack(n int) ([]float32, error) {
 		floats, packedBytes = 0, v.Form.Size(n)
 	}
 	if len(v.Floats) != floats || len(v.Packed) != packedBytes {
-		return nil, fmt.Errorf("compress: %d numbers in %s take %d bytes, got %d", n, v.Form, v.Form.Size(n), v.Size())
+		return nil, fmt.Errorf("compress: %d numbers in %s take %d bytes, got %d", n, v.Form, v.Form.Size(n),
+			v.Size())
 	}
 	if v.Form == FP32 {
 		return v.Floats, nil
@@ -123,7 +125,8 @@ const (
 // checkScale returns an error unless a byte stands for the scale of a block.
 func checkScale(b byte) error {
 	if k := int(b) - scaleBias; k < scaleLeast || k > scaleMost {
-		return fmt.Errorf("compress: a block's scale is 2^%d; want an exponent of %d to %d", k, scaleLeast, scaleMost)
+		return fmt.Errorf("compress: a block's scale is 2^%d; want an exponent of %d to %d", k, scaleLeast,
+			scaleMost)
 	}
 	return nil
 }

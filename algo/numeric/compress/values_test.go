@@ -13,7 +13,8 @@ import (
 func mustRoundTrip(t rapid.TB, form Form, values []float32) []float32 {
 	packed := Pack(form, values)
 	if packed.Size() != form.Size(len(values)) {
-		t.Fatalf("%d values in %s: %d bytes, want %d", len(values), form, packed.Size(), form.Size(len(values)))
+		t.Fatalf("%d values in %s: %d bytes, want %d", len(values), form, packed.Size(),
+			form.Size(len(values)))
 	}
 	got, err := packed.Unpack(len(values))
 	if err != nil {
@@ -28,10 +29,12 @@ func mustRoundTrip(t rapid.TB, form Form, values []float32) []float32 {
 // anyFloats draws values of any bits, or all of about the same size.
 func anyFloats(t *rapid.T) []float32 {
 	n := rapid.IntRange(0, 3*BlockValues).Draw(t, "n")
-	exponents := rapid.SampledFrom([][2]int{{0, 255}, {0, 2}, {100, 120}, {110, 145}, {240, 254}}).Draw(t, "exponents")
+	exponents := rapid.SampledFrom([][2]int{{0, 255}, {0, 2}, {100, 120}, {110, 145}, {240, 254}}).Draw(t,
+		"exponents")
 	values := make([]float32, n)
 	for i := range values {
-		b := rapid.Uint32().Draw(t, "bits")&^uint32(infinityBits) | uint32(rapid.IntRange(exponents[0], exponents[1]).Draw(t, "exponent"))<<23
+		b := rapid.Uint32().Draw(t, "bits")&^uint32(infinityBits) | uint32(rapid.IntRange(exponents[0],
+			exponents[1]).Draw(t, "exponent"))<<23
 		values[i] = math.Float32frombits(b)
 	}
 	return values
@@ -95,7 +98,8 @@ func TestBlockErrorBound(t *testing.T) {
 					}
 				default:
 					if off, bound := math.Abs(float64(y)-float64(x)), 0x1p-11*a+0x1p-39*norm; off > bound {
-						t.Fatalf("%v in a block of norm %v became %v: off by %v, bound %v", x, norm, y, off, bound)
+						t.Fatalf("%v in a block of norm %v became %v: off by %v, bound %v", x, norm, y, off,
+							bound)
 					}
 				}
 			}
@@ -158,7 +162,7 @@ func TestUnpackRefuses(t *testing.T) {
 	}
 }
 
-// Whatever bytes come, unpacking fails or gives the numbers asked for.
+// Unpacking any bytes returns an error or the given number of values.
 func FuzzValues(f *testing.F) {
 	f.Add(Pack(FP16Block, []float32{1, 2, 3}).Packed, 3, true)
 	f.Fuzz(func(t *testing.T, data []byte, n int, block bool) {

@@ -7,7 +7,8 @@ import (
 
 // cross is a network of cross layers alone, over two numeric features.
 func cross(t *testing.T, layers, rank int) Engine {
-	spec := Spec{Kind: DCNv2, EmbeddingDim: 1, CrossLayers: layers, Rank: rank, Structure: Stacked, Activation: ReLU}
+	spec := Spec{Kind: DCNv2, EmbeddingDim: 1, CrossLayers: layers, Rank: rank, Structure: Stacked,
+		Activation: ReLU}
 	return mustNew(t, spec, columns(0, 1, 2))
 }
 
@@ -76,7 +77,8 @@ func TestWangLowRankLayerOfFullRankIsTheFullLayer(t *testing.T) {
 		set(t, low, lowParams, tt.low, tt.values...)
 	}
 	set(t, low, lowParams, "cross.0.u.weight", 1, 0, 0, 1)
-	if got, want := logitOf(low, lowParams, nil, []float32{2, 3}), logitOf(full, params, nil, []float32{2, 3}); got != want {
+	if got, want := logitOf(low, lowParams, nil, []float32{2, 3}),
+		logitOf(full, params, nil, []float32{2, 3}); got != want {
 		t.Errorf("logit %v, want %v", got, want)
 	}
 }
@@ -99,7 +101,8 @@ func TestWangLowRankSavesParameters(t *testing.T) {
 // layers give; parallel, it takes the features, and both end side by side. Cross
 // layers of 0 pass the features on, so stacked is then a feed-forward network.
 func TestWangStructures(t *testing.T) {
-	spec := Spec{Kind: DCNv2, EmbeddingDim: 2, CrossLayers: 2, Structure: Stacked, Top: []int{5, 4}, Activation: ReLU}
+	spec := Spec{Kind: DCNv2, EmbeddingDim: 2, CrossLayers: 2, Structure: Stacked, Top: []int{5, 4},
+		Activation: ReLU}
 	schema := columns(2, 2, 3)
 	r := rand.New(rand.NewPCG(4, 4))
 	rows, numbers := values(r, 4), values(r, 3)

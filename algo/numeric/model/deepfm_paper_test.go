@@ -15,7 +15,8 @@ func deepFMSpec() Spec {
 // weights, gradients included.
 func TestGuoLogitIsTheMachineWhereTheDeepPartIsZero(t *testing.T) {
 	schema := columns(2, 4, 2)
-	deep, machine := mustNew(t, deepFMSpec(), schema), mustNew(t, Spec{Kind: FactorizationMachine, Factors: 3}, schema)
+	deep, machine := mustNew(t, deepFMSpec(), schema),
+		mustNew(t, Spec{Kind: FactorizationMachine, Factors: 3}, schema)
 	r := rand.New(rand.NewPCG(1, 1))
 	params, machineParams := values(r, deep.Layout().Params), make([]float32, machine.Layout().Params)
 	set(t, deep, params, "output.weight", 0, 0, 0, 0)
@@ -46,7 +47,8 @@ func TestGuoDeepPartTakesTheVectorsOfTheMachine(t *testing.T) {
 	spec := deepFMSpec()
 	spec.Kind = FeedForward
 	forward := mustNew(t, spec, columns(1, 3, 0))
-	params, forwardParams := values(rand.New(rand.NewPCG(2, 2)), deep.Layout().Params), make([]float32, forward.Layout().Params)
+	params, forwardParams := values(rand.New(rand.NewPCG(2, 2)), deep.Layout().Params),
+		make([]float32, forward.Layout().Params)
 	set(t, deep, params, "bias", 0)
 	for _, tensor := range forward.Layout().Tensors {
 		from := find(t, deep, tensor.Name)

@@ -15,7 +15,8 @@ import (
 // it takes besides matrix products.
 type skipped struct{ gemm.Products }
 
-func (skipped) Gemm(_, _ bool, _, _, _ int, _ []float32, _ int, _ []float32, _ int, _ float32, _ []float32, _ int) {
+func (skipped) Gemm(_, _ bool, _, _, _ int, _ []float32, _ int, _ []float32, _ int, _ float32, _ []float32,
+	_ int) {
 }
 
 // criteo has the columns of the Criteo data: 13 numbers and 26 slots.

@@ -26,7 +26,8 @@ func newDLRM(spec Spec, schema *batch.Schema, products gemm.Products) (Engine, e
 		vectors, top = n.addJoin(bottom, embeddings), []value{bottom}
 	}
 	if n.widths[vectors] < 2*d {
-		return nil, fmt.Errorf("model: %w: %s needs two vectors that interact: two slots, or one and a numeric feature",
+		return nil, fmt.Errorf("model: %w: %s needs two vectors that interact: two slots, or one and a "+
+			"numeric feature",
 			ErrSchema, spec.Kind)
 	}
 	top = append(top, n.addInteraction(vectors, d))

@@ -39,7 +39,8 @@ func set(t *testing.T, e Engine, params []float32, name string, values ...float3
 // logitOf evaluates one sample.
 func logitOf(e Engine, params, embeddings, numbers []float32) float32 {
 	_, running := e.Init(1)
-	logits, _ := e.NewPass(1).Forward(params, running, Input{Samples: 1, Embeddings: embeddings, Dense: numbers}, false)
+	logits, _ := e.NewPass(1).Forward(params, running,
+		Input{Samples: 1, Embeddings: embeddings, Dense: numbers}, false)
 	return logits[0]
 }
 
@@ -83,7 +84,8 @@ func TestNaumovInteractionsSumToAFactorizationMachine(t *testing.T) {
 // The network of the paper's code for Criteo Kaggle: 26 slots and 13 numeric
 // features, rows of 16, bottom 512-256-64-16, top 512-256.
 func TestNaumovCriteoNetworkHasTheWidthsOfTheCode(t *testing.T) {
-	spec := Spec{Kind: DLRM, EmbeddingDim: 16, Bottom: []int{512, 256, 64}, Top: []int{512, 256}, Activation: ReLU}
+	spec := Spec{Kind: DLRM, EmbeddingDim: 16, Bottom: []int{512, 256, 64}, Top: []int{512, 256},
+		Activation: ReLU}
 	e := mustNew(t, spec, columns(26, 16, 13))
 	l := e.Layout()
 	// 27 vectors have 27·26/2 = 351 pairs; with the bottom's 16 values, 367.
@@ -97,7 +99,8 @@ func TestNaumovCriteoNetworkHasTheWidthsOfTheCode(t *testing.T) {
 	}
 	// 2·(13·512 + 512·256 + 256·64 + 64·16 + 351·16 + 367·512 + 512·256 + 256) = 959968.
 	if l.Cost.ForwardFLOPs != 959968 || l.Cost.BackwardFLOPs != 1919936 {
-		t.Errorf("%v and %v FLOPs a sample, want 959968 and 1919936", l.Cost.ForwardFLOPs, l.Cost.BackwardFLOPs)
+		t.Errorf("%v and %v FLOPs a sample, want 959968 and 1919936", l.Cost.ForwardFLOPs,
+			l.Cost.BackwardFLOPs)
 	}
 	// 7 products, 6 relus, two joins, the interactions, the loss.
 	if l.Cost.Kernels != 17 {

@@ -1,10 +1,11 @@
-// Package model has the dense networks: their description (Spec), the interface of what runs them (Engine, Pass), and the
-// built-in engine, which New returns.
+// Package model has the dense networks: their description (Spec), the interface of what runs them (Engine,
+// Pass), and the built-in engine, which New returns.
 //
-// A network's parameters are outside the engine, in one flat []float32, so that a collective, an optimizer and a
-// checkpoint can treat them as plain values. The unit of work is one group of a batch: a Pass has the scratch of one
-// group, and returns gradient sums, never means, because the division by the step's sample count comes after the sums of
-// all groups have been combined. Weights add the optimizer, and a Replica runs the groups of one rank.
+// A network's parameters are outside the engine, in one flat []float32, so that a collective, an optimizer
+// and a checkpoint can treat them as plain values. The unit of work is one group of a batch: a Pass has the
+// scratch of one group, and returns gradient sums, never means, because the division by the step's sample
+// count comes after the sums of all groups have been combined. Weights add the optimizer, and a Replica runs
+// the groups of one rank.
 package model
 
 import "tandem/algo/unit"
@@ -26,7 +27,8 @@ type Cost struct {
 	ForwardFLOPs    unit.FLOPs // per sample
 	BackwardFLOPs   unit.FLOPs // per sample
 	ActivationBytes unit.Bytes // per sample, read and written by one forward pass
-	Kernels         int        // device kernels that one forward pass launches; backward launches twice as many
+	// device kernels that one forward pass launches; backward launches twice as many
+	Kernels int
 }
 
 // Layout is the shape of a network.
@@ -53,8 +55,9 @@ type Input struct {
 	Embeddings []float32 // Samples × EmbeddingWidth
 	Dense      []float32 // Samples × DenseWidth
 	Labels     []float32 // Samples × Labels; nil when predicting
-	// EmbeddingGrad is memory, as long as Embeddings, into which the pass may write the gradient of Embeddings, so
-	// that the gradient need not be copied. If it is nil, or the engine cannot use it, the pass uses its own memory.
+	// EmbeddingGrad is memory, as long as Embeddings, into which the pass may write the gradient of
+	// Embeddings, so that the gradient need not be copied. If it is nil, or the engine cannot use it, the
+	// pass uses its own memory.
 	EmbeddingGrad []float32
 }
 
@@ -67,8 +70,8 @@ type Engine interface {
 	Init(seed uint64) (params, running []float32)
 	// NewPass returns scratch for groups of up to maxSamples samples.
 	NewPass(maxSamples int) Pass
-	// UpdateRunning folds the batch-norm statistics of one step into the running statistics. Stats has the statistics
-	// of all groups of the step, in ascending group number on every replica.
+	// UpdateRunning folds the batch-norm statistics of one step into the running statistics. Stats has the
+	// statistics of all groups of the step, in ascending group number on every replica.
 	UpdateRunning(running, stats []float32)
 }
 
@@ -77,9 +80,9 @@ type Engine interface {
 // The order is Forward, then Backward for bucket 0, 1, … of the layout, then
 // EmbeddingGrad. All results alias the pass and hold until the next Forward.
 type Pass interface {
-	// Forward returns the logits of the samples, Samples × Labels, and the sum of their losses, each label's multiplied
-	// by the weight of its head (0 without labels). In training, batch norm uses the group's own statistics, otherwise
-	// running.
+	// Forward returns the logits of the samples, Samples × Labels, and the sum of their losses, each label's
+	// multiplied by the weight of its head (0 without labels). In training, batch norm uses the group's own
+	// statistics, otherwise running.
 	Forward(params, running []float32, in Input, train bool) (logits []float32, lossSum float64)
 	// Stats returns the group's batch-norm statistics after a training Forward;
 	// length Layout.Stats, the sample count first.

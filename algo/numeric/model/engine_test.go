@@ -18,7 +18,8 @@ func TestBucketsAndTensorsCoverTheParametersOnce(t *testing.T) {
 		last := l.Params
 		for _, b := range l.Buckets {
 			if b.Hi != last || b.Lo > b.Hi {
-				t.Errorf("%s: bucket [%d, %d) does not end where the one before begins, %d", n.name, b.Lo, b.Hi, last)
+				t.Errorf("%s: bucket [%d, %d) does not end where the one before begins, %d", n.name, b.Lo,
+					b.Hi, last)
 			}
 			last = b.Lo
 		}
@@ -31,7 +32,8 @@ func TestBucketsAndTensorsCoverTheParametersOnce(t *testing.T) {
 				size *= s
 			}
 			if size != tensor.Hi-tensor.Lo {
-				t.Errorf("%s: %s has shape %v over %d values", n.name, tensor.Name, tensor.Shape, tensor.Hi-tensor.Lo)
+				t.Errorf("%s: %s has shape %v over %d values", n.name, tensor.Name, tensor.Shape,
+					tensor.Hi-tensor.Lo)
 			}
 			for i := tensor.Lo; i < tensor.Hi; i++ {
 				covered[i]++
@@ -68,7 +70,8 @@ func TestPersiaAdultIncomeHasTheWidthsOfTheExample(t *testing.T) {
 	}
 	// 2·(64·128 + 5·16 + 144·256 + 256·128 + 128) = 156064; twice that backward.
 	if l.Cost.ForwardFLOPs != 156064 || l.Cost.BackwardFLOPs != 312128 {
-		t.Errorf("%v and %v FLOPs a sample, want 156064 and 312128", l.Cost.ForwardFLOPs, l.Cost.BackwardFLOPs)
+		t.Errorf("%v and %v FLOPs a sample, want 156064 and 312128", l.Cost.ForwardFLOPs,
+			l.Cost.BackwardFLOPs)
 	}
 	// Products 5, norms 2, the join and the loss.
 	if l.Cost.Kernels != 9 {
@@ -88,7 +91,8 @@ func TestPresetsAreValid(t *testing.T) {
 		}
 	}
 	// A job may change the kind alone.
-	for kind, dim := range map[string]int{LogisticRegression: 1, FactorizationMachine: 9, DeepFM: 17, DLRM: 16, DCNv2: 16, FeedForward: 16} {
+	for kind, dim := range map[string]int{LogisticRegression: 1, FactorizationMachine: 9, DeepFM: 17,
+		DLRM: 16, DCNv2: 16, FeedForward: 16} {
 		spec := Default()
 		spec.Kind = kind
 		if got := spec.Dim(); got != dim {
@@ -100,7 +104,8 @@ func TestPresetsAreValid(t *testing.T) {
 	}
 }
 
-// Of Lian and others (2021) the tower has five layers, from 4096 down to 256, each half as wide as the one before.
+// Of Lian and others (2021) the tower has five layers, from 4096 down to 256, each half as wide as the one
+// before.
 func TestPersiaTowerHalvesItsLayersFrom4096To256(t *testing.T) {
 	top := PersiaTower().Top
 	for i, width := range top {
@@ -189,7 +194,8 @@ func TestFactorsStartSmallAndUnequal(t *testing.T) {
 
 func TestUpdateRunningFoldsWithPyTorchsMomentum(t *testing.T) {
 	spec := Spec{Kind: FeedForward, EmbeddingDim: 1, Top: []int{1}, Activation: NoActivation, BatchNorm: true}
-	engine, err := New(spec, &batch.Schema{Slots: []batch.Slot{{Name: "a", Dim: 1}}, Labels: []string{"click"}}, nil)
+	engine, err := New(spec, &batch.Schema{Slots: []batch.Slot{{Name: "a", Dim: 1}},
+		Labels: []string{"click"}}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -198,7 +204,8 @@ func TestUpdateRunningFoldsWithPyTorchsMomentum(t *testing.T) {
 	pass := engine.NewPass(2)
 	// Inputs 1 and 3 become 5 and 9: mean 7, unbiased variance 8. The running
 	// ones: 0.9·0 + 0.1·7 = 0.7 and 0.9·1 + 0.1·8 = 1.7.
-	pass.Forward(params, running, Input{Samples: 2, Embeddings: []float32{1, 3}, Labels: []float32{0, 1}}, true)
+	pass.Forward(params, running, Input{Samples: 2, Embeddings: []float32{1, 3}, Labels: []float32{0, 1}},
+		true)
 	if want := []float32{2, 7, 8}; !slices.Equal(pass.Stats(), want) {
 		t.Errorf("statistics %v, want %v", pass.Stats(), want)
 	}
@@ -243,7 +250,8 @@ func TestEvaluationOfASampleDoesNotDependOnItsGroup(t *testing.T) {
 				Dense:      in.Dense[i*l.DenseWidth:][:l.DenseWidth],
 			}, false)
 			if want := all[i*l.Labels:][:l.Labels]; !slices.Equal(one, want) || loss != 0 {
-				t.Errorf("%s: sample %d alone has logits %v and loss %v, want %v and 0", n.name, i, one, loss, want)
+				t.Errorf("%s: sample %d alone has logits %v and loss %v, want %v and 0", n.name, i, one, loss,
+					want)
 			}
 		}
 	}
@@ -266,14 +274,18 @@ func TestNewRefusesDataThatDoNotSuit(t *testing.T) {
 		{"raw fm", Spec{Kind: FactorizationMachine, Factors: 8}, rawFM, `slot "a" is raw`},
 		{"tower without input", PersiaAdultIncome(), noNumbers, "dense-tower has no input"},
 		{"raw dlrm", Spec{Kind: DLRM, EmbeddingDim: 1, Activation: ReLU}, raw, `slot "c" is raw`},
-		{"nothing to interact", Spec{Kind: DLRM, EmbeddingDim: 8, Activation: ReLU}, columns(1, 8, 0), "dlrm needs two vectors"},
-		{"two labels", Default(), &batch.Schema{Labels: []string{"click", "buy"}}, "2 labels (click, buy) and 1 heads"},
-		{"one label", Spec{Kind: LogisticRegression, Heads: make([]Head, 2)}, adultIncome(2), "1 labels (income) and 2 heads"},
+		{"nothing to interact", Spec{Kind: DLRM, EmbeddingDim: 8, Activation: ReLU}, columns(1, 8, 0),
+			"dlrm needs two vectors"},
+		{"two labels", Default(), &batch.Schema{Labels: []string{"click", "buy"}},
+			"2 labels (click, buy) and 1 heads"},
+		{"one label", Spec{Kind: LogisticRegression, Heads: make([]Head, 2)}, adultIncome(2),
+			"1 labels (income) and 2 heads"},
 		// (5·16 + 2^20 + 2) · 2^20 weights and biases, more than 2^31 of either layer
 		{"too many", Spec{Kind: FeedForward, EmbeddingDim: 16, Top: []int{1 << 20, 1 << 20},
 			Activation: ReLU}, adultIncome(16),
 			"parameters, want at most 2147483647: use narrower layers"},
-		{"nothing", Default(), &batch.Schema{Labels: []string{"click"}}, "neither a slot nor a numeric feature"},
+		{"nothing", Default(), &batch.Schema{Labels: []string{"click"}},
+			"neither a slot nor a numeric feature"},
 	} {
 		_, err := New(tt.spec, tt.schema, nil)
 		if !errors.Is(err, ErrSchema) || !strings.Contains(err.Error(), tt.want) {
@@ -304,7 +316,8 @@ func TestValidateNamesTheFieldPath(t *testing.T) {
 		{func(s *Spec) { s.Heads = []Head{{Weight: -1}} }, "heads[0].weight = -1"},
 		{func(s *Spec) { s.Heads = []Head{{Weight: math.Inf(1)}} }, "heads[0].weight = +Inf"},
 		{func(s *Spec) { s.Heads = []Head{{Weight: 1e-60}} }, "heads[0].weight = 1e-60"},
-		{func(s *Spec) { s.Kind, s.Heads = LogisticRegression, []Head{{Layers: []int{4}}} }, "heads[0].layers: a head of logistic-regression"},
+		{func(s *Spec) { s.Kind, s.Heads = LogisticRegression, []Head{{Layers: []int{4}}} },
+			"heads[0].layers: a head of logistic-regression"},
 		{func(s *Spec) { s.Kind, s.Heads = DeepFM, make([]Head, 2) }, "heads: 2 of a deepfm, which has one"},
 	} {
 		spec := PersiaAdultIncome()
@@ -329,7 +342,8 @@ func TestCallsOutOfOrderPanic(t *testing.T) {
 	}{
 		{"backward first", "model: Backward of bucket 0, want a training Forward with labels first",
 			func(p Pass) { p.Backward(params, 0, grad) }},
-		{"backward after evaluation", "model: Backward of bucket 0, want a training Forward with labels first",
+		{"backward after evaluation",
+			"model: Backward of bucket 0, want a training Forward with labels first",
 			func(p Pass) { p.Forward(params, running, in, false); p.Backward(params, 0, grad) }},
 		{"backward without labels", "model: Backward of bucket 0, want a training Forward with labels first",
 			func(p Pass) {
@@ -341,7 +355,12 @@ func TestCallsOutOfOrderPanic(t *testing.T) {
 		{"bucket skipped", "model: Backward of bucket 1, want 0 of 5",
 			func(p Pass) { p.Forward(params, running, in, true); p.Backward(params, 1, grad) }},
 		{"embeddings too early", "model: EmbeddingGrad before Backward of the last bucket",
-			func(p Pass) { p.Forward(params, running, in, true); p.Backward(params, 0, grad); p.EmbeddingGrad() }},
+			func(p Pass) {
+				p.Forward(params, running, in, true)
+				p.Backward(params, 0,
+					grad)
+				p.EmbeddingGrad()
+			}},
 		{"too many samples", "model: 2 samples, want 0 to 1",
 			func(Pass) { engine.NewPass(1).Forward(params, running, in, true) }},
 		{"short parameters", "model: len(params) = 5, want 78849",
@@ -370,7 +389,8 @@ func BenchmarkStep(b *testing.B) {
 	for _, tt := range []struct {
 		name string
 		spec Spec
-	}{{"default", Default()}, {"adult-income", PersiaAdultIncome()}, {"fm", Spec{Kind: FactorizationMachine, Factors: 8}},
+	}{{"default", Default()}, {"adult-income", PersiaAdultIncome()},
+		{"fm", Spec{Kind: FactorizationMachine, Factors: 8}},
 		{"deepfm", kind(DeepFM)}, {"dlrm", kind(DLRM)}, {"dcn-v2", kind(DCNv2)}} {
 		b.Run(tt.name, func(b *testing.B) {
 			engine, err := New(tt.spec, adultIncome(tt.spec.Dim()), nil)

@@ -7,8 +7,8 @@ import (
 	"tandem/algo/numeric/model"
 )
 
-// A network is built from a Spec for the columns of a data set. A pass runs forward, then backward bucket by bucket,
-// so that a bucket of gradients can be reduced while the next one is computed.
+// A network is built from a Spec for the columns of a data set. A pass runs forward, then backward bucket by
+// bucket, so that a bucket of gradients can be reduced while the next one is computed.
 func Example() {
 	schema := &batch.Schema{
 		Slots: []batch.Slot{{Name: "user", Dim: 2}, {Name: "item", Dim: 2}},

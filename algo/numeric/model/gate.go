@@ -35,5 +35,6 @@ func (g *gate) forward(p *pass) {
 // backward may meet x and z in one value, as in the first cross layer: both
 // terms are added.
 func (g *gate) backward(p *pass, _ []float32) {
-	nn.GateBackward(p.cleared(g.x), p.cleared(g.y), p.cleared(g.z), p.grad(g.output), p.value(g.x), p.value(g.y))
+	nn.GateBackward(p.cleared(g.x), p.cleared(g.y), p.cleared(g.z), p.grad(g.output), p.value(g.x),
+		p.value(g.y))
 }

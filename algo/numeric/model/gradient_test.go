@@ -56,7 +56,8 @@ func TestEmbeddingGradIsWhereTheInputWantsIt(t *testing.T) {
 		in.EmbeddingGrad = make([]float32, len(in.Embeddings))
 		pass.Forward(params, running, in, true)
 		backward(pass, l, params)
-		if got := pass.EmbeddingGrad(); !slices.Equal(got, want) || len(got) > 0 && &got[0] != &in.EmbeddingGrad[0] {
+		if got := pass.EmbeddingGrad(); !slices.Equal(got, want) || len(got) > 0 &&
+			&got[0] != &in.EmbeddingGrad[0] {
 			t.Errorf("%s: %v, want %v, in the input's place", n.name, got, want)
 		}
 	}
@@ -81,7 +82,8 @@ func TestForwardMatchesTheFloat64Reference(t *testing.T) {
 		pass := engine.NewPass(8)
 		for _, train := range []bool{true, false} {
 			ref := reference{n.spec, n.schema, l, wide(params), wide(running), train}
-			want, wantLoss := ref.loss(rows(wide(in.Embeddings), 6, l.EmbeddingWidth), rows(wide(in.Dense), 6, l.DenseWidth), wide(in.Labels))
+			want, wantLoss := ref.loss(rows(wide(in.Embeddings), 6, l.EmbeddingWidth),
+				rows(wide(in.Dense), 6, l.DenseWidth), wide(in.Labels))
 			logits, loss := pass.Forward(params, running, in, train)
 			for i := range want {
 				if !close32(logits[i], want[i]) {
@@ -112,13 +114,15 @@ func TestGradientsMatchFiniteDifferencesOfTheReference(t *testing.T) {
 			ref := reference{n.spec, n.schema, l, wide(params), nil, true}
 			embeddings, labels := wide(in.Embeddings), wide(in.Labels)
 			loss := func() float64 {
-				_, sum := ref.loss(rows(embeddings, samples, l.EmbeddingWidth), rows(wide(in.Dense), samples, l.DenseWidth), labels)
+				_, sum := ref.loss(rows(embeddings, samples, l.EmbeddingWidth),
+					rows(wide(in.Dense), samples, l.DenseWidth), labels)
 				return sum
 			}
 			for _, tensor := range l.Tensors {
 				for i := tensor.Lo; i < tensor.Hi; i++ {
 					if want := slope(loss, &ref.params[i]); !close32(grad[i], want) {
-						t.Errorf("%s, %d samples: gradient of %s[%d] is %v, want %v", n.name, samples, tensor.Name, i-tensor.Lo, grad[i], want)
+						t.Errorf("%s, %d samples: gradient of %s[%d] is %v, want %v", n.name, samples,
+							tensor.Name, i-tensor.Lo, grad[i], want)
 					}
 				}
 			}
@@ -127,7 +131,8 @@ func TestGradientsMatchFiniteDifferencesOfTheReference(t *testing.T) {
 			}
 			for i := range embeddings {
 				if want := slope(loss, &embeddings[i]); !close32(embeddingGrad[i], want) {
-					t.Errorf("%s, %d samples: gradient of embedding %d is %v, want %v", n.name, samples, i, embeddingGrad[i], want)
+					t.Errorf("%s, %d samples: gradient of embedding %d is %v, want %v", n.name, samples, i,
+						embeddingGrad[i], want)
 				}
 			}
 		}
@@ -163,7 +168,8 @@ func TestBucketIsFinalWhenItsBackwardReturns(t *testing.T) {
 		}
 		for i := range grad {
 			if grad[i] != early[i] {
-				t.Errorf("%s: element %d changed from %v to %v after its bucket", n.name, i, early[i], grad[i])
+				t.Errorf("%s: element %d changed from %v to %v after its bucket", n.name, i, early[i],
+					grad[i])
 			}
 		}
 	}

@@ -54,6 +54,7 @@ func (t *interactionPass) backward(p *pass, _ []float32) {
 	vectorGrad, fresh := p.flow(t.input)
 	width, pairs := t.count*t.dim, t.pairs()
 	for i := range p.samples {
-		t.pairwise.Backward(vectorGrad[i*width:][:width], vectors[i*width:][:width], grad[i*pairs:][:pairs], fresh)
+		t.pairwise.Backward(vectorGrad[i*width:][:width], vectors[i*width:][:width], grad[i*pairs:][:pairs],
+			fresh)
 	}
 }

@@ -134,7 +134,8 @@ type layerPass struct {
 func (d *layerPass) forward(p *pass) {
 	samples, out := p.samples, p.value(d.output)
 	d.eachInput(func(x value, width, first int) {
-		p.net.products.Gemm(false, true, samples, d.out, width, p.value(x), width, p.params[d.weight+first:], d.in,
+		p.net.products.Gemm(false, true, samples, d.out, width, p.value(x), width, p.params[d.weight+first:],
+			d.in,
 			unless(first == 0), out, d.out)
 	})
 	switch {
@@ -170,9 +171,11 @@ func (d *layerPass) backward(p *pass, paramGrad []float32) {
 		d.backwardInTurn(p, grad, paramGrad)
 	}
 	d.eachInput(func(x value, width, first int) {
-		p.net.products.Gemm(true, false, d.out, width, samples, grad, d.out, p.value(x), width, 0, paramGrad[d.weight+first:], d.in)
+		p.net.products.Gemm(true, false, d.out, width, samples, grad, d.out, p.value(x), width, 0,
+			paramGrad[d.weight+first:], d.in)
 		if inputGrad, fresh := p.flow(x); inputGrad != nil {
-			p.net.products.Gemm(false, false, samples, width, d.out, grad, d.out, p.params[d.weight+first:], d.in,
+			p.net.products.Gemm(false, false, samples, width, d.out, grad, d.out, p.params[d.weight+first:],
+				d.in,
 				unless(fresh), inputGrad, width)
 		}
 	})

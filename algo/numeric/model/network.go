@@ -35,7 +35,7 @@ type value int
 // Every network begins with the data.
 const (
 	embeddings value = iota // pooled embeddings
-	numeric                 // numeric features, whose gradient nobody wants
+	numeric                 // numeric features; no gradient is computed
 )
 
 // part is one step of a network's computation, with or without parameters.

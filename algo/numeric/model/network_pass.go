@@ -88,8 +88,8 @@ func (p *pass) grad(v value) []float32 {
 	return p.grads[v][:p.samples*p.net.widths[v]]
 }
 
-// flow returns the gradient of a value for a part to add to, or nil if no part needs it. If fresh is true the part is the
-// first and must overwrite the contents.
+// flow returns the gradient of a value for a part to add to, or nil if no part needs it. If fresh is true the
+// part is the first and must overwrite the contents.
 func (p *pass) flow(v value) (grad []float32, fresh bool) {
 	fresh = !p.begun[v]
 	p.begun[v] = true

@@ -23,7 +23,8 @@ func TestPassRemembersNothingOfTheGroupBefore(t *testing.T) {
 		logits, loss := used.Forward(params, running, second, true)
 		freshLogits, freshLoss := fresh.Forward(params, running, second, true)
 		if !slices.Equal(logits, freshLogits) || loss != freshLoss {
-			t.Errorf("%s: a used pass gives %v and %v, a fresh one %v and %v", n.name, logits, loss, freshLogits, freshLoss)
+			t.Errorf("%s: a used pass gives %v and %v, a fresh one %v and %v", n.name, logits, loss,
+				freshLogits, freshLoss)
 		}
 		if !slices.Equal(backward(used, l, params), backward(fresh, l, params)) {
 			t.Errorf("%s: gradients depend on the group before", n.name)
@@ -56,7 +57,8 @@ func TestCostAddsUpTheParts(t *testing.T) {
 		l := mustNew(t, kind(tt.kind), adultIncome(kind(tt.kind).Dim())).Layout()
 		want := Cost{tt.flops, 2 * tt.flops, unit.Bytes(4 * tt.values), tt.kernels}
 		if l.Cost != want || len(l.Buckets) != tt.buckets {
-			t.Errorf("%s: cost %+v in %d buckets, want %+v in %d", tt.kind, l.Cost, len(l.Buckets), want, tt.buckets)
+			t.Errorf("%s: cost %+v in %d buckets, want %+v in %d", tt.kind, l.Cost, len(l.Buckets), want,
+				tt.buckets)
 		}
 	}
 }

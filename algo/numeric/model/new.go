@@ -32,7 +32,8 @@ func New(spec Spec, schema *batch.Schema, products gemm.Products) (Engine, error
 		products = gemm.NewProducts(nil)
 	}
 	if labels := len(schema.Labels); labels != spec.Labels() {
-		return nil, fmt.Errorf("model: %w: there are %d labels (%s) and %d heads: give the model one head for each label",
+		return nil, fmt.Errorf("model: %w: there are %d labels (%s) and %d heads: give the model one head "+
+			"for each label",
 			ErrSchema, labels, strings.Join(schema.Labels, ", "), spec.Labels())
 	}
 	for _, slot := range schema.Slots {

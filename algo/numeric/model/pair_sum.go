@@ -47,6 +47,7 @@ func (s *pairSumPass) forward(p *pass) {
 func (s *pairSumPass) backward(p *pass, _ []float32) {
 	vectors, vectorGrad := p.value(s.input), p.cleared(s.input)
 	for i, g := range p.grad(s.output) {
-		nn.PairSumBackward(vectorGrad[i*s.width:][:s.width], vectors[i*s.width:][:s.width], s.sums[i*s.dim:][:s.dim], g)
+		nn.PairSumBackward(vectorGrad[i*s.width:][:s.width], vectors[i*s.width:][:s.width],
+			s.sums[i*s.dim:][:s.dim], g)
 	}
 }

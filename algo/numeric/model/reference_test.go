@@ -35,7 +35,8 @@ func (r *reference) loss(embeddings, dense [][]float64, labels []float64) (logit
 	case LogisticRegression:
 		for i := range embeddings {
 			for h := range heads {
-				logit := r.tensor("bias")[h] + dot(r.tensor("linear")[h*len(dense[i]):][:len(dense[i])], dense[i])
+				logit := r.tensor("bias")[h] + dot(r.tensor("linear")[h*len(dense[i]):][:len(dense[i])],
+					dense[i])
 				at := h
 				for _, slot := range r.schema.Slots {
 					if slot.Pooling == batch.Sum {
@@ -168,7 +169,8 @@ func (r *reference) crossWeight(layer, row, column, width int) (weight float64) 
 	if rank == 0 {
 		return r.tensor(fmt.Sprintf("cross.%d.weight", layer))[row*width+column]
 	}
-	u, v := r.tensor(fmt.Sprintf("cross.%d.u.weight", layer)), r.tensor(fmt.Sprintf("cross.%d.v.weight", layer))
+	u, v := r.tensor(fmt.Sprintf("cross.%d.u.weight", layer)),
+		r.tensor(fmt.Sprintf("cross.%d.v.weight", layer))
 	for k := range rank {
 		weight += u[row*rank+k] * v[k*width+column]
 	}
@@ -311,15 +313,18 @@ func networks() []fixture {
 			Labels: []string{"click"},
 		}
 		if raw > 0 {
-			s.Slots = append(s.Slots, batch.Slot{Name: "history", Dim: dim, Pooling: batch.Raw, FixedSize: raw})
+			s.Slots = append(s.Slots, batch.Slot{Name: "history", Dim: dim, Pooling: batch.Raw,
+				FixedSize: raw})
 		}
 		return s
 	}
 	forward := func(sparse, dense *Tower, top []int, activation string, norm bool) Spec {
-		return Spec{Kind: FeedForward, EmbeddingDim: 3, SparseTower: sparse, DenseTower: dense, Top: top, Activation: activation, BatchNorm: norm}
+		return Spec{Kind: FeedForward, EmbeddingDim: 3, SparseTower: sparse, DenseTower: dense, Top: top,
+			Activation: activation, BatchNorm: norm}
 	}
 	cross := func(structure string, layers, rank int, top []int, norm bool) Spec {
-		return Spec{Kind: DCNv2, EmbeddingDim: 3, CrossLayers: layers, Structure: structure, Rank: rank, Top: top, Activation: ReLU, BatchNorm: norm}
+		return Spec{Kind: DCNv2, EmbeddingDim: 3, CrossLayers: layers, Structure: structure, Rank: rank,
+			Top: top, Activation: ReLU, BatchNorm: norm}
 	}
 	two := func(spec Spec, schema *batch.Schema, heads ...Head) fixture {
 		spec.Heads, schema.Labels = heads, make([]string, len(heads))
@@ -333,10 +338,16 @@ func networks() []fixture {
 		{"fm", Spec{Kind: FactorizationMachine, Factors: 4}, schema(5, 3, 0)},
 		{"fm without numeric features", Spec{Kind: FactorizationMachine, Factors: 2}, schema(3, 0, 0)},
 		{"deepfm", Spec{Kind: DeepFM, EmbeddingDim: 3, Top: []int{5, 4}, Activation: ReLU}, schema(4, 2, 0)},
-		{"deepfm with batch norm, no numeric features", Spec{Kind: DeepFM, EmbeddingDim: 3, Top: []int{5}, Activation: ReLU, BatchNorm: true}, schema(4, 0, 0)},
-		{"dlrm", Spec{Kind: DLRM, EmbeddingDim: 3, Bottom: []int{4}, Top: []int{5, 4}, Activation: ReLU}, schema(3, 2, 0)},
-		{"dlrm without numeric features", Spec{Kind: DLRM, EmbeddingDim: 3, Bottom: []int{4}, Top: []int{5}, Activation: ReLU}, schema(3, 0, 0)},
-		{"dlrm with batch norm, no hidden bottom", Spec{Kind: DLRM, EmbeddingDim: 3, Top: []int{5}, Activation: NoActivation, BatchNorm: true}, schema(3, 2, 0)},
+		{"deepfm with batch norm, no numeric features",
+			Spec{Kind: DeepFM, EmbeddingDim: 3, Top: []int{5}, Activation: ReLU, BatchNorm: true},
+			schema(4, 0, 0)},
+		{"dlrm", Spec{Kind: DLRM, EmbeddingDim: 3, Bottom: []int{4}, Top: []int{5, 4}, Activation: ReLU},
+			schema(3, 2, 0)},
+		{"dlrm without numeric features", Spec{Kind: DLRM, EmbeddingDim: 3, Bottom: []int{4}, Top: []int{5},
+			Activation: ReLU}, schema(3, 0, 0)},
+		{"dlrm with batch norm, no hidden bottom",
+			Spec{Kind: DLRM, EmbeddingDim: 3, Top: []int{5}, Activation: NoActivation, BatchNorm: true},
+			schema(3, 2, 0)},
 		{"dcn stacked", cross(Stacked, 3, 0, []int{5, 4}, false), schema(3, 2, 0)},
 		{"dcn stacked of low rank over a raw slot", cross(Stacked, 2, 2, []int{5}, true), schema(3, 0, 2)},
 		{"dcn parallel", cross(Parallel, 1, 0, []int{5, 4}, true), schema(3, 2, 0)},
@@ -345,16 +356,20 @@ func networks() []fixture {
 		{"no towers", forward(nil, nil, []int{6, 4}, ReLU, false), schema(3, 2, 0)},
 		{"raw slot, no numeric features", forward(nil, nil, []int{6}, ReLU, false), schema(3, 0, 2)},
 		{"output layer alone", forward(nil, nil, nil, NoActivation, false), schema(3, 2, 0)},
-		{"both towers with batch norm", forward(normed, normed, []int{6, 4}, NoActivation, false), schema(3, 2, 0)},
+		{"both towers with batch norm", forward(normed, normed, []int{6, 4}, NoActivation, false),
+			schema(3, 2, 0)},
 		{"batch norm everywhere", forward(normed, normed, []int{6, 4}, ReLU, true), schema(3, 2, 2)},
 		{"sparse tower alone", forward(plain, nil, []int{5}, ReLU, false), schema(3, 2, 0)},
 		{"dense tower alone", forward(nil, normed, []int{5}, ReLU, false), schema(3, 2, 0)},
 		{"towers without top", forward(plain, plain, nil, ReLU, false), schema(3, 2, 0)},
-		two(forward(nil, nil, []int{5}, ReLU, true), schema(3, 2, 2), Head{Layers: []int{4, 3}}, Head{Layers: []int{3}, Weight: 0.25}),
+		two(forward(nil, nil, []int{5}, ReLU, true), schema(3, 2, 2), Head{Layers: []int{4, 3}},
+			Head{Layers: []int{3}, Weight: 0.25}),
 		two(forward(nil, nil, nil, ReLU, false), schema(3, 2, 0), Head{}, Head{Weight: 3}, Head{}),
 		two(forward(nil, nil, []int{4}, ReLU, true), schema(3, 2, 0), Head{Layers: []int{3}, Weight: 2}),
-		two(Spec{Kind: DLRM, EmbeddingDim: 3, Top: []int{5}, Activation: ReLU}, schema(3, 2, 0), Head{Layers: []int{4}}, Head{Weight: 0.5}),
-		two(cross(Parallel, 1, 0, []int{5}, false), schema(3, 2, 0), Head{Layers: []int{4}}, Head{Weight: 0.5}),
+		two(Spec{Kind: DLRM, EmbeddingDim: 3, Top: []int{5}, Activation: ReLU}, schema(3, 2, 0),
+			Head{Layers: []int{4}}, Head{Weight: 0.5}),
+		two(cross(Parallel, 1, 0, []int{5}, false), schema(3, 2, 0), Head{Layers: []int{4}},
+			Head{Weight: 0.5}),
 		two(Spec{Kind: LogisticRegression}, schema(2, 3, 0), Head{}, Head{Weight: 0.5}),
 		two(Spec{Kind: LogisticRegression}, schema(2, 1, 2), Head{}, Head{Weight: 2}),
 	}

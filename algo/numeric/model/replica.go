@@ -8,8 +8,9 @@ import (
 	"tandem/algo/numeric/kernel/vec"
 )
 
-// Vector is what ranks sum over each other: gradient sums by parameter with the batch-norm statistics of the groups that
-// they come from, or the values of a replica. Vectors are summed bucket by bucket, the statistics with the last bucket.
+// Vector is what ranks sum over each other: gradient sums by parameter with the batch-norm statistics of the
+// groups that they come from, or the values of a replica. Vectors are summed bucket by bucket, the statistics
+// with the last bucket.
 type Vector struct {
 	Values []float32 // as long as the parameters
 	Stats  []float32
@@ -33,7 +34,8 @@ type Replica struct {
 	pooled []float32 // gradients of the pooled embeddings of the part
 }
 
-// NewReplica returns a replica on some weights, for parts of a number of groups, each of up to samplesMax samples.
+// NewReplica returns a replica on some weights, for parts of a number of groups, each of up to samplesMax
+// samples.
 func NewReplica(w *Weights, groups, samplesMax int) *Replica {
 	r := &Replica{Weights: w}
 	for range groups {
@@ -44,8 +46,8 @@ func NewReplica(w *Weights, groups, samplesMax int) *Replica {
 	return r
 }
 
-// Forward runs every group of a part. The next Backward writes the gradients of the pooled embeddings to grads, which is
-// as long as pooled.
+// Forward runs every group of a part. The next Backward writes the gradients of the pooled embeddings to
+// grads, which is as long as pooled.
 func (r *Replica) Forward(part *batch.Part, pooled, grads []float32) {
 	r.loss, r.part, r.pooled = 0, part, grads
 	r.sums.Stats = r.sums.Stats[:0]
@@ -65,9 +67,9 @@ func (r *Replica) groupGrads(g int) []float32 {
 	return r.pooled[r.part.Bounds[g]*width : r.part.Bounds[g+1]*width]
 }
 
-// Backward runs every group of the part, bucket by bucket, and sums the gradients of the groups along the tree: see
-// Gradients. It calls done for every bucket that is final. It returns the gradients of the pooled embeddings, and
-// whether loss and gradients are finite.
+// Backward runs every group of the part, bucket by bucket, and sums the gradients of the groups along the
+// tree: see Gradients. It calls done for every bucket that is final. It returns the gradients of the pooled
+// embeddings, and whether loss and gradients are finite.
 func (r *Replica) Backward(done func(bucket int32)) (pooled []float32, finite bool) {
 	buckets := make([][]float32, len(r.passes))
 	finite = !math.IsNaN(r.loss) && !math.IsInf(r.loss, 0)
@@ -90,12 +92,12 @@ func (r *Replica) Backward(done func(bucket int32)) (pooled []float32, finite bo
 	return r.pooled, finite && vec.Finite(r.pooled)
 }
 
-// Gradients returns the sums over the part's groups. A bucket is valid from the call of done in Backward until the next
-// Forward; the statistics are valid after Forward.
+// Gradients returns the sums over the part's groups. A bucket is valid from the call of done in Backward
+// until the next Forward; the statistics are valid after Forward.
 func (r *Replica) Gradients() *Vector { return &r.sums }
 
-// GroupInput returns group g of a part as the input of a network; width is the number of pooled embedding values of a
-// sample.
+// GroupInput returns group g of a part as the input of a network; width is the number of pooled embedding
+// values of a sample.
 func GroupInput(part *batch.Part, pooled []float32, width, g int) Input {
 	lo, hi := part.Bounds[g], part.Bounds[g+1]
 	dense, labels := 0, 0 // of a sample

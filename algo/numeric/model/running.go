@@ -2,7 +2,7 @@ package model
 
 // foldMoments moves the running statistics of one layer, which has width
 // features from the place at on, as PyTorch does: r = 0.9·r + 0.1·s for mean and
-// unbiased variance, once for all groups of a step, whatever their number. Stats
+// unbiased variance, once for all groups of a step, for any number of groups. Stats
 // has size values for each group. The statistics of the step's samples follow from
 // those of the groups by
 //
@@ -30,7 +30,9 @@ func foldMoments(running, stats []float32, size, at, width int) {
 // pooledMoments returns mean and unbiased variance of one feature over the
 // samples of all groups; the feature's are at the places mean and variance of
 // each group's running-shaped statistics.
-func pooledMoments(stats []float32, size int, samples float64, meanAt, varianceAt int) (mean, variance float64) {
+func pooledMoments(stats []float32, size int, samples float64, meanAt, varianceAt int) (
+	mean, variance float64,
+) {
 	for at := 0; at < len(stats); at += size {
 		mean += float64(stats[at]) * float64(stats[at+1+meanAt])
 	}

@@ -194,14 +194,16 @@ func (s Spec) Validate() error {
 
 func (s Spec) validateHeads() error {
 	if len(s.Heads) > 1 && (s.Kind == FactorizationMachine || s.Kind == DeepFM) {
-		return fmt.Errorf("heads: %d of a %s, which has one: use %s, %s or %s", len(s.Heads), s.Kind, FeedForward, DLRM, DCNv2)
+		return fmt.Errorf("heads: %d of a %s, which has one: use %s, %s or %s", len(s.Heads), s.Kind,
+			FeedForward, DLRM, DCNv2)
 	}
 	if err := checkRange("the number of heads", len(s.Heads), 0, headsMax); err != nil {
 		return err
 	}
 	for i, head := range s.Heads {
 		if w := float32(head.Weight); !(w >= 0 && w-w == 0) || w == 0 && head.Weight > 0 {
-			return fmt.Errorf("heads[%d].weight = %v, want a finite number above 0 in single precision, or 0 for 1", i, head.Weight)
+			return fmt.Errorf("heads[%d].weight = %v, want a finite number above 0 in single precision, or "+
+				"0 for 1", i, head.Weight)
 		}
 		if len(head.Layers) > 0 && s.Kind != FeedForward && s.Kind != DLRM && s.Kind != DCNv2 {
 			return fmt.Errorf("heads[%d].layers: a head of %s has no hidden layers", i, s.Kind)

@@ -26,8 +26,8 @@ type State struct {
 	Steps     int       // optimizer steps performed
 }
 
-// Weights are the parameters of a network, or of a contiguous part of a network, with their running batch-norm statistics
-// and their optimizer. They are in the memory of the processor.
+// Weights are the parameters of a network, or of a contiguous part of a network, with their running
+// batch-norm statistics and their optimizer. They are in the memory of the processor.
 //
 // A method that changes the weights must not run concurrently with any other method.
 type Weights struct {
@@ -37,8 +37,8 @@ type Weights struct {
 	state     State
 }
 
-// NewWeights returns weights with initial values, which it takes over. The optimizer is nil for a copy of weights that
-// another role trains. StepSum runs on the pool, or on the calling goroutine if the pool is nil.
+// NewWeights returns weights with initial values, which it takes over. The optimizer is nil for a copy of
+// weights that another role trains. StepSum runs on the pool, or on the calling goroutine if the pool is nil.
 func NewWeights(e Engine, v Values, optimizer opt.Dense, pool gemm.Pool) *Weights {
 	w := &Weights{engine: e, optimizer: optimizer, pool: pool, state: State{Values: v}}
 	if optimizer != nil {
@@ -60,17 +60,17 @@ func (w *Weights) Params() int { return len(w.state.Params) }
 // Steps returns the number of optimizer steps taken.
 func (w *Weights) Steps() int { return w.state.Steps }
 
-// StepSum takes the optimizer step of a training step. The mean gradient is the sum divided once by the number of
-// samples, which is at least 1. The statistics of the step's groups, in ascending group number, are folded into the
-// running statistics. StepSum overwrites the sum.
+// StepSum takes the optimizer step of a training step. The mean gradient is the sum divided once by the
+// number of samples, which is at least 1. The statistics of the step's groups, in ascending group number, are
+// folded into the running statistics. StepSum overwrites the sum.
 func (w *Weights) StepSum(sum *Vector, samples, step int) {
 	w.optimizer.StepSum(w.state.Params, w.state.Optimizer, sum.Values, samples, step, w.pool)
 	w.state.Steps++
 	w.FoldStats(sum.Stats)
 }
 
-// Step takes an optimizer step with a mean gradient, at the learning rate for the number of steps taken so far. It may
-// scale the gradient in place.
+// Step takes an optimizer step with a mean gradient, at the learning rate for the number of steps taken so
+// far. It may scale the gradient in place.
 func (w *Weights) Step(grad []float32) {
 	w.optimizer.Step(w.state.Params, w.state.Optimizer, grad, w.state.Steps)
 	w.state.Steps++
@@ -109,12 +109,14 @@ func (w *Weights) Export() State {
 	return s
 }
 
-// Import copies a state into the weights, its parameters to those from lo on. Parameters, running statistics or optimizer
-// state of length 0 in the state leave those of the weights unchanged; without optimizer state, the number of steps is
-// unchanged too. Import returns an error, and changes nothing, if a length does not fit.
+// Import copies a state into the weights, its parameters to those from lo on. Parameters, running statistics
+// or optimizer state of length 0 in the state leave those of the weights unchanged; without optimizer state,
+// the number of steps is unchanged too. Import returns an error, and changes nothing, if a length does not
+// fit.
 func (w *Weights) Import(lo int, s State) error {
 	if lo < 0 || lo+len(s.Params) > len(w.state.Params) {
-		return fmt.Errorf("model: %d parameters from %d on; the weights have %d", len(s.Params), lo, len(w.state.Params))
+		return fmt.Errorf("model: %d parameters from %d on; the weights have %d", len(s.Params), lo,
+			len(w.state.Params))
 	}
 	for _, f := range []struct {
 		name      string

@@ -11,7 +11,8 @@ import (
 // newWeights returns weights of 4 parameters and 2 running statistics, trained by Adam.
 func newWeights(t *testing.T) *Weights {
 	t.Helper()
-	schema := &batch.Schema{Dense: []string{"age"}, Slots: []batch.Slot{{Name: "a", Dim: 2}}, Labels: []string{"click"}}
+	schema := &batch.Schema{Dense: []string{"age"}, Slots: []batch.Slot{{Name: "a", Dim: 2}},
+		Labels: []string{"click"}}
 	spec := Default()
 	spec.Kind, spec.EmbeddingDim, spec.Top, spec.BatchNorm = FeedForward, 2, []int{1}, true
 	optimizer, err := opt.NewDense(opt.DefaultDense())
@@ -82,8 +83,10 @@ func TestImportOfParts(t *testing.T) {
 	}{
 		{n - 1, State{Values: Values{Params: []float32{1, 2}}}, "2 parameters from"},
 		{-1, State{Values: Values{Params: []float32{1, 2}}}, "from -1 on"},
-		{0, State{Values: Values{Params: []float32{1}, Running: []float32{1}}}, "1 running statistics; the weights have"},
-		{0, State{Values: Values{Params: []float32{1}}, Optimizer: []float32{1}}, "1 values of optimizer state; the weights have"},
+		{0, State{Values: Values{Params: []float32{1}, Running: []float32{1}}},
+			"1 running statistics; the weights have"},
+		{0, State{Values: Values{Params: []float32{1}}, Optimizer: []float32{1}},
+			"1 values of optimizer state; the weights have"},
 	} {
 		if err := w.Import(c.lo, c.s); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%v, want %q", err, c.want)

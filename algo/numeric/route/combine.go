@@ -15,8 +15,8 @@ type Put struct {
 	Sums    []float32 // len(Signs) × dim
 }
 
-// Scale appends the sums of a put to dst, divided by the samples of the rank's part if byRank, else by the samples of the
-// whole step.
+// Scale appends the sums of a put to dst, divided by the samples of the rank's part if byRank, else by the
+// samples of the whole step.
 func (p Put) Scale(dst []float32, stepSamples int, byRank bool) []float32 {
 	n := stepSamples
 	if byRank {

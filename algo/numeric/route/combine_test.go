@@ -12,7 +12,8 @@ import (
 
 // putsByServer routes and merges the parts of all ranks, as EWs do, and returns
 // the puts of each PS in rank order.
-func putsByServer(schema *batch.Schema, b *batch.Batch, grads []float32, dim, groups, ranks, servers int) [][]route.Put {
+func putsByServer(schema *batch.Schema, b *batch.Batch, grads []float32, dim, groups, ranks,
+	servers int) [][]route.Put {
 	puts := make([][]route.Put, servers)
 	for rank, r := range routeAll(schema, b, groups, ranks, servers) {
 		own := grads[:r.Samples()*schema.EmbeddingWidth()]
@@ -20,7 +21,8 @@ func putsByServer(schema *batch.Schema, b *batch.Batch, grads []float32, dim, gr
 		sums := merge(r, schema, own, dim)
 		for p := range servers {
 			puts[p] = append(puts[p], route.Put{
-				Rank: rank, Samples: r.Samples(), Signs: r.Of(p), Sums: sums[int(r.Bounds[p])*dim : int(r.Bounds[p+1])*dim],
+				Rank: rank, Samples: r.Samples(), Signs: r.Of(p),
+				Sums: sums[int(r.Bounds[p])*dim : int(r.Bounds[p+1])*dim],
 			})
 		}
 	}
@@ -49,7 +51,8 @@ func TestRanksAndServersDoNotChangeAGradient(t *testing.T) {
 				for i, sign := range some {
 					at := slices.Index(signs, sign)
 					if at < 0 || !sameBits(got[i*dim:][:dim], want[at*dim:][:dim]) {
-						t.Fatalf("%d ranks, %d PSs, sign %x: %v, want %v", ranks, servers, sign, got[i*dim:][:dim], want[at*dim:])
+						t.Fatalf("%d ranks, %d PSs, sign %x: %v, want %v", ranks, servers, sign,
+							got[i*dim:][:dim], want[at*dim:])
 					}
 				}
 			}
@@ -100,7 +103,7 @@ func TestScaleOfOnePut(t *testing.T) {
 	}
 }
 
-// A PS in sync mode closes a step although nobody has a row on it.
+// A PS in sync mode closes a step in which no rank has a row on it.
 func TestCombineOfEmptyPuts(t *testing.T) {
 	for _, byRank := range []bool{false, true} {
 		signs, grads := route.Combine([]route.Put{{Rank: 0}, {Rank: 1}}, 8, 4, byRank)
@@ -112,7 +115,8 @@ func TestCombineOfEmptyPuts(t *testing.T) {
 
 func TestCombinePanics(t *testing.T) {
 	mustPanic(t, "route: no puts", func() { route.Combine(nil, 1, 1, false) })
-	mustPanic(t, "route: put 0 is of rank 1, want rank order", func() { route.Combine([]route.Put{{Rank: 1}, {Rank: 0}}, 1, 1, false) })
+	mustPanic(t, "route: put 0 is of rank 1, want rank order",
+		func() { route.Combine([]route.Put{{Rank: 1}, {Rank: 0}}, 1, 1, false) })
 }
 
 func BenchmarkCombine(b *testing.B) {

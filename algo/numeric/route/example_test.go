@@ -8,7 +8,8 @@ import (
 	"tandem/algo/numeric/shard"
 )
 
-// Three ids of two samples are two distinct rows. Pool sums the rows of a sample; Merge sums the gradients of a row.
+// Three ids of two samples are two distinct rows. Pool sums the rows of a sample; Merge sums the gradients of
+// a row.
 func Example() {
 	schema := &batch.Schema{
 		Slots: []batch.Slot{{Name: "tags", Dim: 2}}, Labels: []string{"click"}, PrefixBits: 8,

@@ -22,7 +22,8 @@ func drawBatch(t *rapid.T, dim int) (*batch.Schema, *batch.Batch) {
 	stacks := map[string]batch.HashStack{} // of the feature groups
 	for _, group := range []string{"users", "items"} {
 		if rapid.Bool().Draw(t, "hash-stack") {
-			stacks[group] = batch.HashStack{Rounds: rapid.IntRange(1, 3).Draw(t, "rounds"), Rows: rapid.IntRange(1, 4).Draw(t, "rows")}
+			stacks[group] = batch.HashStack{Rounds: rapid.IntRange(1, 3).Draw(t, "rounds"),
+				Rows: rapid.IntRange(1, 4).Draw(t, "rows")}
 		}
 	}
 	b := &batch.Batch{Samples: rapid.IntRange(0, 20).Draw(t, "samples")}
@@ -80,7 +81,8 @@ func occurrences(schema *batch.Schema, b *batch.Batch) []occurrence {
 			ids := b.Slots[s].Of(i)
 			for k, id := range ids {
 				for round := range slot.RowsPerID() {
-					o := occurrence{sign: schema.Signer(s).Sign(id, round), sample: i, lo: first, raw: slot.Pooling == batch.Raw, scale: 1}
+					o := occurrence{sign: schema.Signer(s).Sign(id, round), sample: i, lo: first,
+						raw: slot.Pooling == batch.Raw, scale: 1}
 					summed := len(ids) * slot.RowsPerID()
 					if o.raw {
 						summed = slot.RowsPerID()
@@ -141,5 +143,6 @@ func mustPanic(t *testing.T, want string, call func()) {
 }
 
 func sameBits(a, b []float32) bool {
-	return slices.EqualFunc(a, b, func(x, y float32) bool { return math.Float32bits(x) == math.Float32bits(y) })
+	return slices.EqualFunc(a, b,
+		func(x, y float32) bool { return math.Float32bits(x) == math.Float32bits(y) })
 }

@@ -49,7 +49,8 @@ func TestMergeIsTheSumOverOccurrences(t *testing.T) {
 
 // mergePlain is the plain form of Merge: every gradient is added to its row's sum of
 // the group, and these along the tree.
-func mergePlain(r *route.Routed, schema *batch.Schema, b *batch.Batch, groups int, grads []float32, dim int) []float32 {
+func mergePlain(r *route.Routed, schema *batch.Schema, b *batch.Batch, groups int, grads []float32, dim int,
+) []float32 {
 	bounds, width := batch.Cut(b, groups, 1)[0].Bounds, schema.EmbeddingWidth()
 	sums := make([]map[uint64][]float32, groups)
 	for g := range sums {
@@ -95,7 +96,8 @@ func TestMergeIsItsPlainForm(t *testing.T) {
 		groups := 1 << rapid.IntRange(0, 5).Draw(t, "levels")
 		r := routeAll(schema, b, groups, 1, rapid.IntRange(1, 3).Draw(t, "PSs"))[0]
 		grads := drawValues(t, b.Samples*schema.EmbeddingWidth())
-		if got, want := merge(r, schema, grads, dim), mergePlain(r, schema, b, groups, grads, dim); !sameBits(got, want) {
+		got, want := merge(r, schema, grads, dim), mergePlain(r, schema, b, groups, grads, dim)
+		if !sameBits(got, want) {
 			t.Fatalf("%v, want %v", got, want)
 		}
 	})
@@ -202,7 +204,8 @@ func dot(a, b []float32) (product, size float64) {
 func TestMergePanics(t *testing.T) {
 	schema, b := criteo(2)
 	r := routeAll(schema, b, 1, 1, 1)[0]
-	mustPanic(t, "route: len(grads) = 5, want 832", func() { merge(r, schema, make([]float32, 5), 16) }) // 2·26·16
+	// 2·26·16
+	mustPanic(t, "route: len(grads) = 5, want 832", func() { merge(r, schema, make([]float32, 5), 16) })
 	mustPanic(t, fmt.Sprintf("route: len(sums) = 1, want %d", 16*len(r.Signs)), func() {
 		r.Merge(make([]float32, 1), schema, make([]float32, 832), 16)
 	})

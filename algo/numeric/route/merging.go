@@ -72,8 +72,8 @@ func (m *merging) order(values int) {
 	clear(m.joins)
 }
 
-// place records one occurrence of each row in the current group, with a gradient that begins at value at. Group numbers
-// must not decrease.
+// place records one occurrence of each row in the current group, with a gradient that begins at value at.
+// Group numbers must not decrease.
 func (m *merging) place(rows []int32, at int32) {
 	for _, row := range rows {
 		p := &m.rows[row]
@@ -140,8 +140,8 @@ func (m *merging) nextRow(sums []float32, dim, row int, at int32) int {
 	return row
 }
 
-// joining adds the leaves of one tree, which arrive from left to right. It keeps a stack of the sums of branches whose
-// right neighbours have not arrived, with descending levels; the lowest is in the result.
+// joining adds the leaves of one tree, which arrive from left to right. It keeps a stack of the sums of
+// branches whose right neighbours have not arrived, with descending levels; the lowest is in the result.
 type joining struct {
 	dim    int
 	result []float32

@@ -13,7 +13,8 @@ import (
 // meet in it. With one row a round, all ids meet in both.
 func TestPersiasMistakeHashStackRoundsOverwriteEachOther(t *testing.T) {
 	schema := &batch.Schema{PrefixBits: 8, Slots: []batch.Slot{
-		{Name: "raw", Dim: 2, Pooling: batch.Raw, FixedSize: 3, HashStack: batch.HashStack{Rounds: 2, Rows: 1}},
+		{Name: "raw", Dim: 2, Pooling: batch.Raw, FixedSize: 3,
+			HashStack: batch.HashStack{Rounds: 2, Rows: 1}},
 	}}
 	b := &batch.Batch{Samples: 1, Slots: []batch.Jagged{{Offsets: []int32{0, 2}, IDs: []uint64{5, 6}}}}
 	r := routeAll(schema, b, 1, 1, 1)[0]

@@ -78,7 +78,8 @@ func TestSqrtScalingCountsTheRowsOfASum(t *testing.T) {
 	stack := batch.HashStack{Rounds: 2, Rows: 1 << 30} // large enough that no row repeats
 	schema := &batch.Schema{PrefixBits: 8, Slots: []batch.Slot{
 		{Name: "sum", Dim: 1, HashStack: stack, SqrtScaling: true, Group: "items"},
-		{Name: "raw", Dim: 1, HashStack: stack, SqrtScaling: true, Group: "items", Pooling: batch.Raw, FixedSize: 3},
+		{Name: "raw", Dim: 1, HashStack: stack, SqrtScaling: true, Group: "items", Pooling: batch.Raw,
+			FixedSize: 3},
 	}}
 	ids := batch.Jagged{Offsets: []int32{0, 2}, IDs: []uint64{5, 6}}
 	r := routeAll(schema, &batch.Batch{Samples: 1, Slots: []batch.Jagged{ids, ids}}, 1, 1, 1)[0]
@@ -92,7 +93,8 @@ func TestSqrtScalingCountsTheRowsOfASum(t *testing.T) {
 		t.Errorf("pooled %v, want %v", got, want)
 	}
 	grads := []float32{2, 1, 9, 3, 9, 9, 9}
-	if got, want := merge(r, schema, grads, 1), []float32{1 + root, 1 + root, 1 + 3*root, 1 + 3*root}; !slices.Equal(got, want) {
+	want := []float32{1 + root, 1 + root, 1 + 3*root, 1 + 3*root}
+	if got := merge(r, schema, grads, 1); !slices.Equal(got, want) {
 		t.Errorf("merged %v, want %v", got, want)
 	}
 }

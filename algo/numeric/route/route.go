@@ -1,4 +1,5 @@
-// Package route maps the ids of a batch to embedding rows, and the gradients of the model input back to the rows.
+// Package route maps the ids of a batch to embedding rows, and the gradients of the model input back to the
+// rows.
 //
 // Route finds the distinct signs of a rank's batch and the PS that owns each;
 // Pool turns their rows into model input; Merge turns the gradients of that

@@ -23,8 +23,10 @@ func TestRoute(t *testing.T) {
 				t.Fatalf("slot %d: %d places of %d ids of %d rows", s, len(r.Index[s]), len(slot.IDs), rounds)
 			}
 			for i, at := range r.Index[s] {
-				if got, want := r.Signs[at], schema.Signer(s).Sign(slot.IDs[i/rounds], i%rounds); got != want {
-					t.Fatalf("slot %d, id %d, round %d points at sign %x, want %x", s, i/rounds, i%rounds, got, want)
+				want := schema.Signer(s).Sign(slot.IDs[i/rounds], i%rounds)
+				if got := r.Signs[at]; got != want {
+					t.Fatalf("slot %d, id %d, round %d points at sign %x, want %x", s, i/rounds, i%rounds,
+						got, want)
 				}
 			}
 		}

@@ -8,8 +8,8 @@ import (
 	"tandem/algo/rng"
 )
 
-// Plan says which embedding PS owns a row. Routing and evaluation use the plan of the job (job.Job.ShardPlan). Plans can be
-// compared with ==. The zero value is not a valid plan.
+// Plan says which embedding PS owns a row. Routing and evaluation use the plan of the job
+// (job.Job.ShardPlan). Plans can be compared with ==. The zero value is not a valid plan.
 //
 // There is one kind, Rows: each PS owns whole rows, of every table, and embedding
 // workers pool what they get from all PSs. A plan that keeps a table on one PS fits

@@ -129,7 +129,8 @@ func TestOwnerIsOneOfThePSs(t *testing.T) {
 }
 
 func TestPlanWithoutPSs(t *testing.T) {
-	if three, again := shard.Rows(3), shard.Rows(3); three.Servers() != 3 || three != again || three == shard.Rows(2) {
+	if three, again := shard.Rows(3), shard.Rows(3); three.Servers() != 3 || three != again ||
+		three == shard.Rows(2) {
 		t.Error("plans are not what they were made of")
 	}
 	defer func() {
