@@ -116,7 +116,7 @@ func (p *program) request(c *cobra.Command, f *flags) (*request, error) {
 	case given("dense-ps"):
 		q.job.Roles.DensePSs = q.dense
 	case !given("file"):
-		q.job.Roles.DensePSs = min(densePSsDefault, q.hardware.ParameterServerHosts())
+		q.job.Roles.DensePSs = min(densePSsDefault, q.hardware.EmbeddingPSHosts())
 	}
 	if q.cluster == "this-machine" && !given("gpus") && !given("file") && q.kind == table {
 		q.gpus = []int{1, 2, 4}

@@ -97,7 +97,7 @@ func (c *Calibration) Cluster(t *job.Job, p *probe.Result) *cost.Hardware {
 	return cost.ThisMachine(cost.MeasuredMachine{
 		Cores: p.Cores, Memory: p.Memory, Multiply: p.Multiply, CopySpeed: p.Copy,
 		RowTime: (p.Lookup + p.Update) / 2, MessageTime: p.Message, Date: p.Date,
-		EmbeddingWorkers: t.Roles.EmbeddingWorkers, ParameterServers: t.Roles.EmbeddingPSs,
+		EmbeddingWorkers: t.Roles.EmbeddingWorkers, EmbeddingPSs: t.Roles.EmbeddingPSs,
 		Recorded: c.Recorded(t),
 	})
 }

@@ -94,8 +94,8 @@ func (h *Hardware) EmbeddingWorkers(position float64) int {
 // InsideName returns the name of the wire between the accelerators of a server.
 func (h *Hardware) InsideName() string { return h.inside.Name }
 
-// ParameterServerHosts returns the number of hosts of embedding PSs at the middle of its range.
-func (h *Hardware) ParameterServerHosts() int { return h.psHosts.Mid }
+// EmbeddingPSHosts returns the number of hosts of embedding PSs at the middle of its range.
+func (h *Hardware) EmbeddingPSHosts() int { return h.psHosts.Mid }
 
 // Colocated reports whether all roles share one machine.
 func (h *Hardware) Colocated() bool { return h.network == nil }

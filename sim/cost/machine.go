@@ -17,8 +17,8 @@ type MeasuredMachine struct {
 	MessageTime unit.Tick        // of one message between two roles, from sending to receiving
 	Date        string           // of the measurement: YYYY-MM-DD
 
-	EmbeddingWorkers, ParameterServers int            // in the process; 0: one
-	Recorded                           *RecordedTimes // nil: the rates above price all work
+	EmbeddingWorkers, EmbeddingPSs int            // in the process; 0: one
+	Recorded                       *RecordedTimes // nil: the rates above price all work
 }
 
 // ThisMachine returns the cluster that is one measured machine. EWs, PSs and ranks share its cores, and the
@@ -69,7 +69,7 @@ func ThisMachine(m MeasuredMachine) *Hardware {
 			Threads:     measured(1, "the roles of one process work in one goroutine each", m.Date),
 		},
 		ewHosts: one, psHosts: one, loaderHosts: one, AcceleratorsPerServer: 1,
-		EWsPerHost: max(1, m.EmbeddingWorkers), PSsPerHost: max(1, m.ParameterServers), machine: &m,
+		EWsPerHost: max(1, m.EmbeddingWorkers), PSsPerHost: max(1, m.EmbeddingPSs), machine: &m,
 	}
 }
 

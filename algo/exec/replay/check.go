@@ -72,7 +72,7 @@ func checkHeader(h *Header) error {
 		v    int32
 	}{
 		{"Ranks", h.Config.Ranks}, {"EmbeddingWorkers", h.Config.EmbeddingWorkers},
-		{"ParameterServers", h.Config.EmbeddingPSs}, {"Steps", h.Config.Steps},
+		{"EmbeddingPSs", h.Config.EmbeddingPSs}, {"Steps", h.Config.Steps},
 	} {
 		c.within("Config."+f.name, int64(f.v), 1, math.MaxInt32)
 	}
