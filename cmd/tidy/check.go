@@ -21,7 +21,7 @@ func (v Violation) String() string { return fmt.Sprintf("%s:%d: %s: %s", v.File,
 
 // check applies every rule to the repository at root and returns the
 // violations in the order of files and lines. Given folders, it returns the
-// violations in these and below alone, whether the folders are pending or not.
+// violations in these and below alone.
 func check(root string, folders ...string) ([]Violation, error) {
 	files, err := readTree(root)
 	if err != nil {
@@ -42,12 +42,6 @@ func check(root string, folders ...string) ([]Violation, error) {
 			return !slices.ContainsFunc(folders,
 				func(folder string) bool { return folder == "." || within(v.File, folder) })
 		})
-	} else {
-		pending, err := readPending(root)
-		if err != nil {
-			return nil, err
-		}
-		violations = withoutPending(violations, pending)
 	}
 	slices.SortStableFunc(violations, func(a, b Violation) int {
 		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line))

@@ -8,16 +8,15 @@ import (
 	"testing"
 )
 
-// Violations are printed, unless they are pending; given folders are checked whole and
-// alone. Unknown flags and folders are refused.
+// Violations are printed, given folders those in the folders alone. Unknown flags and
+// folders are refused.
 func TestCommandLine(t *testing.T) {
 	wide := "package p // " + strings.Repeat("x", columnsMax) + "\n"
 	root := plant(t, map[string]string{
 		"go.mod":          "module tandem\n",
-		pendingList:       "# comment\nalgo\n-\nruntime\n",
 		"algo/p/p.go":     "// Package p is.\n" + wide,
 		"cmd/x/x.go":      "// Command x does.\npackage main\n\nfunc main() {}\n",
-		"runtime/q/q.go":  wide,
+		"runtime/q/q.go":  "package p\n",
 		"datasets/d/d.go": "// Package d is.\n" + wide,
 	})
 	const (
@@ -36,9 +35,9 @@ func TestCommandLine(t *testing.T) {
 			"tidy: hint: name folders from the root of the repository\n"},
 		{[]string{"algo", ".."}, 2, "", "tidy: error: .. is not a folder of the repository\n" +
 			"tidy: hint: name folders from the root of the repository\n"},
-		{[]string{"--nope"}, 2, "", "tidy: error: unknown flag --nope\ntidy: hint: see go run ./cmd/tidy " +
-			"--help\n"},
-		{nil, 1, datasets + runtime, ""},
+		{[]string{"--nope"}, 2, "",
+			"tidy: error: unknown flag --nope\ntidy: hint: see go run ./cmd/tidy --help\n"},
+		{nil, 1, algo + datasets + runtime, ""},
 		{[]string{"algo", "./cmd/"}, 1, algo, ""},
 		{[]string{"cmd"}, 0, "", ""},
 		{[]string{"algo", "datasets"}, 1, algo + datasets, ""},

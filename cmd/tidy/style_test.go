@@ -1,7 +1,6 @@
 package main
 
 import (
-	"slices"
 	"strings"
 	"testing"
 )
@@ -95,16 +94,4 @@ func TestGenerated(t *testing.T) {
 		{"by hand, with the name of a generated file", "p/p_gen.go", "package p\n", []string{"1: generated"}},
 		{"testdata", "p/testdata/p.s", mark, nil},
 	})
-}
-
-// Only the rules that are pending, and only in the folders that are, are put off.
-func TestPending(t *testing.T) {
-	violations := []Violation{
-		{"a.md", 1, "columns", ""}, {"p/a.go", 1, "word", ""}, {"p/q/a.go", 1, "generated", ""},
-		{"p/a.go", 2, "doc", ""}, {"pq/a.go", 1, "columns", ""}, {"q/a.go", 1, "word", ""},
-	}
-	left := withoutPending(slices.Clone(violations), []string{".", "p"})
-	if !slices.Equal(left, violations[3:]) {
-		t.Errorf("left are %v, want %v", left, violations[3:])
-	}
 }
