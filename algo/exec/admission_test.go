@@ -175,7 +175,7 @@ func TestPayloadsThatLieAreRefused(t *testing.T) {
 		{msg.Put, nil, &Put{Samples: 8, Signs: compress.Signs{Plain: []uint64{1}},
 			Sums: compress.Pack(compress.FP32, make([]float32, 3))}, "signs: 1, but "},
 		{msg.PutAck, nil, []float32{1}, "type: exec.DenseShard is not that of PutAck"},
-		{msg.Params, nil, []float32{1}, "type: no dense PS holds the network"},
+		{msg.Params, nil, []float32{1}, "dense: the mode has no dense PS"},
 		{msg.Push, nil, compress.Values{}, "type: exec.Values is not that of Push"},
 	} {
 		honest := all[c.kind]

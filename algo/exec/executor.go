@@ -37,7 +37,7 @@ type Executor struct {
 	admission *Admission
 }
 
-// task performs one kind of work.
+// workFunc performs one kind of work.
 type workFunc func(item) (role.Result, error)
 
 // item is one item of a role's work, with the role's store.
@@ -46,7 +46,7 @@ type item struct {
 	store *Store
 	role.Work
 	role.Operands
-	part func(bucket int32) // Backward: see Executor.Do
+	part func(bucket int32) // Backward: see Executor.Execute
 }
 
 // batch returns the key of the batch that the item belongs to.

@@ -25,7 +25,7 @@ func (j *Job) RoleConfig(layout *model.Layout, steps int) (*role.Config, error) 
 	cfg := &role.Config{
 		Ranks: int32(j.Roles.Ranks), EmbeddingWorkers: int32(j.Roles.EmbeddingWorkers),
 		EmbeddingPSs: int32(j.Roles.EmbeddingPSs),
-		Steps:        int32(steps), Rule: rule, Prefetch: int32(j.Window()), Window: int32(j.Window()),
+		Steps:        int32(steps), Rule: rule, Prefetch: int32(j.Window()), EdgeWindow: int32(j.Window()),
 		Retry: j.Wire.Retry,
 	}
 	if cfg.Retry == 0 && j.Faults.Any() {

@@ -53,7 +53,7 @@ func cluster(t testing.TB, rule pace.Rule, source batch.Source) (*role.Config, *
 	cfg := &role.Config{
 		Ranks: int32(training.Roles.Ranks), EmbeddingWorkers: int32(training.Roles.EmbeddingWorkers),
 		EmbeddingPSs: servers,
-		Steps:        int32(source.Steps()), Rule: rule, Prefetch: 3, Window: 3,
+		Steps:        int32(source.Steps()), Rule: rule, Prefetch: 3, EdgeWindow: 3,
 	}
 	for _, b := range p.Model().Layout().Buckets {
 		cfg.Buckets = append(cfg.Buckets, unit.Bytes(4*(b.Hi-b.Lo)))

@@ -96,7 +96,7 @@ func (m *measurement) observe(w *simulation, r event.Record) {
 // acknowledgement after that.
 func (m *measurement) exposeWait(w *simulation, r event.Record, since unit.Tick) {
 	until := r.At
-	if d := w.config.Rule.Dense(); d.DensePSs || d.Own {
+	if d := w.config.Rule.Dense(); d.DensePSs || d.OwnReplicas {
 		until = min(r.At, max(since, m.arrived[r.Rank*m.steps+r.Step]))
 		m.expose(synchronising, r.Step, r.At-until)
 	}

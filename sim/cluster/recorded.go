@@ -27,7 +27,7 @@ func (w *simulation) chargeRecorded(i int32, work role.Work) bool {
 // process share one replica.
 func (w *simulation) sharesReplica(work role.Work) bool {
 	d := w.config.Rule.Dense()
-	return w.prices.Colocated() && work.Rank > 0 && !d.Own && !d.DensePSs
+	return w.prices.Colocated() && work.Rank > 0 && !d.OwnReplicas && !d.DensePSs
 }
 
 // chargeRecordedReduction charges the sum of a bucket whose time was recorded, and reports whether it was.

@@ -88,7 +88,7 @@ func (r *replicas) ApplyRows(s *embedding.Shard, w role.Work, puts []embedding.B
 // unserved implements Servers for strategies without dense PSs.
 type unserved struct{}
 
-var errUnserved = errors.New("type: no dense PS holds the network")
+var errUnserved = errors.New("dense: the mode has no dense PS")
 
 func (unserved) LoadPulled(_ int32, pulled [][]float32) error {
 	if len(pulled) > 0 {

@@ -251,7 +251,7 @@ func TestRolesThatHaveNoStream(t *testing.T) {
 	h := someHeader()
 	h.Config.Ranks, h.Config.EmbeddingWorkers = role.InstancesMax, role.InstancesMax
 	h.Config.EmbeddingPSs = role.InstancesMax
-	h.Config.Prefetch, h.Config.Window = 1, 1
+	h.Config.Prefetch, h.Config.EdgeWindow = 1, 1
 	r, err := NewReader(bytes.NewReader(streamOf(headerOf(h))), "a file")
 	if err != nil {
 		t.Fatal(err)

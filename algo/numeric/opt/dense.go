@@ -119,9 +119,10 @@ func newDenseRule(spec DenseSpec) denseRule {
 		return denseSGD{}
 	case Adagrad:
 		return denseAdagrad{newAdagrad(spec.Order, spec.Epsilon, spec.InitialAccumulator)}
-	default: // Adam: Validate accepts no other kind
+	case Adam:
 		return denseAdam{newAdam(spec.Epsilon, spec.Beta1, spec.Beta2)}
 	}
+	panic(fmt.Sprintf("opt: no dense rule of kind %q, which Validate accepts", spec.Kind))
 }
 
 // denseSGD is stochastic gradient descent, w −= rate·g, without state.

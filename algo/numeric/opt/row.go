@@ -92,9 +92,10 @@ func newRowRule(spec RowSpec, set isa.Set) rowRule {
 		return rowwiseAdagrad{adagrad, bySet[set].descend, bySet[set].squares}
 	case Adam:
 		return rowAdam{newAdam(spec.Epsilon, spec.Beta1, spec.Beta2)}
-	default: // FTRL: Validate accepts no other kind
+	case FTRL:
 		return rowFTRL{float32(spec.Beta), float32(spec.L1), float32(spec.L2)}
 	}
+	panic(fmt.Sprintf("opt: no rule for rows of kind %q, which Validate accepts", spec.Kind))
 }
 
 // rowSGD is stochastic gradient descent, e −= rate·g, without state.

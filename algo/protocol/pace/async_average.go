@@ -45,7 +45,7 @@ func (AsyncAverage) Exact() bool { return false }
 
 // Dense implements Rule.
 func (a AsyncAverage) Dense() DenseSync {
-	return DenseSync{Strategy: Averaged, Own: true, Every: int32(a.Every)}
+	return DenseSync{Strategy: Averaged, OwnReplicas: true, Every: int32(a.Every)}
 }
 
 // OverlapSync implements Rule. Steps have no stage DS.

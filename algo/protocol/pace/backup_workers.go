@@ -5,7 +5,7 @@ import "fmt"
 // BackupWorkers is synchronous training that does not wait for the slowest ranks (Chen and others, 2016). A
 // step closes with the gradients of the first WaitFor ranks that have computed theirs, and the mean is over
 // these. The gradients of the other ranks, for rows and for the dense network, are dropped. A rank that is
-// too late continues with the open step. Everything else is as in Sync. Which ranks are first depends on
+// too late skips to the step in progress. Everything else is as in Sync. Which ranks are first depends on
 // time, so the values are those of sequential training only if WaitFor is the number of ranks.
 type BackupWorkers struct {
 	WaitFor int // K ≥ 1
@@ -55,7 +55,7 @@ func (BackupWorkers) Exact() bool { return false }
 // Dense implements Rule. A late rank still reads the parameters of its step after other ranks have updated
 // theirs, so every rank has its own replica.
 func (b BackupWorkers) Dense() DenseSync {
-	return DenseSync{Strategy: FirstRanks, Own: true, Coordinator: true, Quorum: int32(b.WaitFor)}
+	return DenseSync{Strategy: FirstRanks, OwnReplicas: true, Coordinator: true, Quorum: int32(b.WaitFor)}
 }
 
 // OverlapSync implements Rule. Whether gradients count is decided after they are complete, so DS cannot

@@ -13,12 +13,12 @@ type Hybrid struct {
 	Overlap   HybridOverlap
 }
 
-// HybridOverlap selects one of the two hybrid rows in the Gantt chart of the paper.
+// HybridOverlap selects one of the two hybrid schedules in the Gantt chart of the paper.
 type HybridOverlap string
 
 // The values of HybridOverlap.
 const (
-	// HybridNaive overlaps GE and PEG with FC, BC and DS of other batches.
+	// HybridNaive does not overlap DS with BC. GE and PEG overlap FC, BC and DS of other batches.
 	HybridNaive HybridOverlap = "none"
 	// HybridDS overlaps also DS with BC of the same batch.
 	HybridDS HybridOverlap = "ds"

@@ -3,8 +3,8 @@ package pace
 import "fmt"
 
 // LocalSGD is local SGD (Stich, ICLR 2019). Every rank trains a replica of the dense network with its own
-// optimizer. After every Every steps each rank waits for the mean of all replicas and continues with that.
-// Between two averages ranks do not wait for each other. Embeddings are asynchronous as in Hybrid.
+// optimizer. After every Every steps each rank waits for the mean of all replicas and continues with that
+// mean. Between two averages ranks do not wait for each other. Embeddings are asynchronous as in Hybrid.
 type LocalSGD struct {
 	Staleness int // τ ≥ 0 of the embeddings
 	Every     int // H ≥ 1: steps of a rank between two averages
@@ -47,7 +47,7 @@ func (LocalSGD) Exact() bool { return false }
 
 // Dense implements Rule.
 func (l LocalSGD) Dense() DenseSync {
-	return DenseSync{Strategy: AveragedInStep, Own: true, Every: int32(l.Every)}
+	return DenseSync{Strategy: AveragedInStep, OwnReplicas: true, Every: int32(l.Every)}
 }
 
 // OverlapSync implements Rule. Steps have no stage DS.

@@ -30,9 +30,9 @@ type Staleness struct {
 //
 // A read is a LookupServed record of a batch that has rows on the PS. A batch that is served twice reads
 // twice. The read of rank r for step k on a PS misses step j < k of rank q if that batch has rows on the PS
-// that are not updated yet. Own is the number of such j for q = r, and Cross the number for one other q. No
-// read misses a batch whose gradients do not count. A LookupServed for such a batch is not a read if the
-// decision is known before.
+// and its put is not yet applied there. Own is the number of such j for q = r, and Cross the number for one
+// other q. No read misses a batch whose gradients do not count. A LookupServed for such a batch is not a read
+// if the decision is known before.
 //
 // When a fast rank reads, the EW may not have routed an earlier step of a slower rank, so the PSs of that
 // batch are not known. The count stays open until the batch is routed, and includes the batch if it has rows

@@ -63,8 +63,9 @@ func TestMeterOnWalks(t *testing.T) {
 		count := func(name string, most int32) int32 { return rapid.Int32Range(1, most).Draw(t, name) }
 		cfg := role.Config{
 			Ranks: count("ranks", 3), EmbeddingWorkers: count("EWs", 3), EmbeddingPSs: count("PSs", 3),
-			Steps: count("steps", 6), Rule: rule, Prefetch: count("prefetch", 6), Window: count("window", 3),
-			Buckets: make([]unit.Bytes, count("buckets", 2)),
+			Steps: count("steps", 6), Rule: rule, Prefetch: count("prefetch", 6),
+			EdgeWindow: count("window", 3),
+			Buckets:    make([]unit.Bytes, count("buckets", 2)),
 		}
 		faults := rapid.IntRange(0, 4).Draw(t, "faults")
 		if faults > 0 {

@@ -58,7 +58,7 @@ type DenseSync struct {
 	DensePSs bool
 	// Own reports whether every rank optimizes its own replica. If neither Own nor DensePSs is true, all
 	// replicas are always equal, and the ranks of one process may share one.
-	Own bool
+	OwnReplicas bool
 	// Coordinator reports whether the run has a coordinator.
 	Coordinator bool
 	// Quorum is the number of ranks whose gradients count in a step; those of the other ranks are dropped. 0
@@ -84,8 +84,8 @@ const (
 	Averaged Strategy = "averaged" // replicas, averaged in the background at intervals
 )
 
-// Bounds are upper bounds on the updates that a read of rows, or a push of dense gradients, may have missed.
-// Unbounded means that there is no bound.
+// Bounds are upper bounds on the staleness of a read of rows, or of a push of dense gradients. Each field has
+// its own unit. Unbounded means that there is no bound.
 type Bounds struct {
 	Own      int // earlier steps of the same rank that are applied after the read
 	Cross    int // earlier steps of any one other rank that are applied after the read

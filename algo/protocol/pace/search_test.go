@@ -19,7 +19,7 @@ var long = flag.Bool("long", false, "search larger settings")
 func searched(rule pace.Rule, ranks, steps int32) search.Setting {
 	set := search.Setting{Config: role.Config{
 		Ranks: ranks, EmbeddingWorkers: 1, EmbeddingPSs: 1, Steps: steps, Rule: rule,
-		Prefetch: 4, Window: 4,
+		Prefetch: 4, EdgeWindow: 4,
 		Buckets: []unit.Bytes{8},
 	}}
 	if rule.Dense().DensePSs {
@@ -49,8 +49,9 @@ func walk(t *testing.T, draw func(t *rapid.T, ranks int) pace.Rule) {
 		rule := draw(t, int(ranks))
 		cfg := role.Config{
 			Ranks: ranks, EmbeddingWorkers: count("EWs", 3), EmbeddingPSs: count("PSs", 3),
-			Steps: count("steps", 8), Rule: rule, Prefetch: count("prefetch", 6), Window: count("window", 3),
-			Buckets: make([]unit.Bytes, count("buckets", 2)),
+			Steps: count("steps", 8), Rule: rule, Prefetch: count("prefetch", 6),
+			EdgeWindow: count("window", 3),
+			Buckets:    make([]unit.Bytes, count("buckets", 2)),
 		}
 		if rule.Dense().DensePSs {
 			cfg.DensePSs = make([]unit.Bytes, count("dense PSs", 2))

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// Setting is a whole number that a mode declares as its own setting. Two modes may use the same name.
+// Setting is an integer parameter that one mode adds to the common ones. Two modes may use the same name.
 type Setting struct {
 	Name string // in job files and flags, as "wait-for"
 	// Default is the value if none is given. Min and Max are the smallest and the largest value. DefaultAt

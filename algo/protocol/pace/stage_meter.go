@@ -17,7 +17,7 @@ const (
 	FC               // forward pass: ForwardStarted to BackwardStarted
 	BC               // backward pass: BackwardStarted to BackwardDone
 	DS               // dense synchronisation: SyncStarted to SyncDone; it may begin before BC ends
-	PEG              // embedding gradients: GradientsSent to BatchDone, when every PS has applied them
+	PEG              // embedding gradients: GradientsSent to BatchDone, when every PS has acknowledged them
 	stages
 )
 

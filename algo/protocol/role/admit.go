@@ -152,7 +152,7 @@ func (p *EmbeddingPS) holding(m msg.Message) (held int, known bool) {
 	case msg.Lookup:
 		return countRank(p.lookups, m.Rank, false), find(p.lookups, m.Rank, m.Step) >= 0
 	case msg.Put:
-		return countRank(p.puts, m.Rank, p.closing.buffers()), find(p.puts, m.Rank, m.Step) >= 0
+		return countRank(p.puts, m.Rank, p.order.buffers()), find(p.puts, m.Rank, m.Step) >= 0
 	}
 	return 0, true
 }
@@ -162,7 +162,7 @@ func (d *DensePS) holding(m msg.Message) (held int, known bool) {
 	case msg.Pull:
 		return countRank(d.pulls, m.Rank, false), find(d.pulls, m.Rank, m.Step) >= 0
 	case msg.Push:
-		return countRank(d.pushes, m.Rank, d.closing.buffers()), find(d.pushes, m.Rank, m.Step) >= 0
+		return countRank(d.pushes, m.Rank, d.order.buffers()), find(d.pushes, m.Rank, m.Step) >= 0
 	}
 	return 0, true
 }
@@ -183,7 +183,7 @@ func (w *NNWorker) holding(m msg.Message) (held int, known bool) {
 }
 
 // countRank returns the number of unanswered requests of a rank. If requests are answered on arrival, it
-// returns the number of requests that are being applied, because the closing bounds the number of those that
+// returns the number of requests that are being applied, because the order bounds the number of those that
 // wait.
 func countRank(rs []request, rank int32, answered bool) (n int) {
 	for _, r := range rs {

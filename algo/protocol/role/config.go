@@ -22,7 +22,7 @@ type Config struct {
 	// PS; ≥ 1. WindowBytes bounds the sum of their sizes, except that a single message of any size is
 	// allowed; 0 means no bound. There is a window for each rank because a PS in sync mode holds the messages
 	// of one rank until it has those of another: a common window would be a deadlock.
-	Window      int32
+	EdgeWindow  int32
 	WindowBytes unit.Bytes
 	// Buckets are the sizes of the dense gradient buckets, in the order in which backward completes them; at
 	// least one.
@@ -58,7 +58,7 @@ func (c *Config) Validate() error {
 		v    int32
 	}{
 		{"ranks", c.Ranks}, {"embedding workers", c.EmbeddingWorkers}, {"embedding PSs", c.EmbeddingPSs},
-		{"steps", c.Steps}, {"prefetch", c.Prefetch}, {"window", c.Window},
+		{"steps", c.Steps}, {"prefetch", c.Prefetch}, {"window", c.EdgeWindow},
 		{"dense gradient buckets", int32(len(c.Buckets))},
 	} {
 		if f.v < 1 {

@@ -75,7 +75,7 @@ func (c *Credit) Sent(m msg.Message) error {
 	switch m.Kind {
 	case msg.Samples, msg.GetEmbeddings, msg.PutGradients, msg.DropBatch, msg.IDFeatures, msg.Pull, msg.Push:
 	case msg.Lookup, msg.Put:
-		limit, limitBytes = c.cfg.Window, c.cfg.WindowBytes
+		limit, limitBytes = c.cfg.EdgeWindow, c.cfg.WindowBytes
 	default:
 		return nil // answers need no credit, nor do clocks: there is one for each step
 	}

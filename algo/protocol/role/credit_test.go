@@ -13,7 +13,7 @@ import (
 // smallConfig returns a valid configuration: two ranks, one EW, two PSs.
 func smallConfig() role.Config {
 	return role.Config{
-		Ranks: 2, EmbeddingWorkers: 1, EmbeddingPSs: 2, Steps: 8, Prefetch: 3, Window: 2,
+		Ranks: 2, EmbeddingWorkers: 1, EmbeddingPSs: 2, Steps: 8, Prefetch: 3, EdgeWindow: 2,
 		Rule: pace.Hybrid{Staleness: 1, Overlap: pace.HybridNaive}, Buckets: []unit.Bytes{1000},
 	}
 }

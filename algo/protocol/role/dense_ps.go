@@ -10,8 +10,8 @@ import (
 )
 
 // DensePS is one dense PS: it answers pulls with the current parameters of its shard of the dense network,
-// and applies or drops each push of gradients exactly once. Its closing decides when, and together with which
-// other pushes.
+// and applies or drops each push of gradients exactly once. Its access order decides when, and together with
+// which other pushes.
 //
 // A push counts as applied from the time at which it is kept, so a DensePS recognises repeated pushes from
 // then on.
@@ -19,7 +19,7 @@ type DensePS struct {
 	cfg     *Config
 	index   int32
 	applied []progress // by rank
-	closing closing
+	order   accessOrder
 	groups  int32     // number of groups of pushes so far
 	pulls   []request // in service
 	pushes  []request // waiting, or being applied
@@ -27,7 +27,7 @@ type DensePS struct {
 
 // NewDensePS returns the index-th dense PS.
 func NewDensePS(cfg *Config, index int32) *DensePS {
-	return &DensePS{cfg: cfg, index: index, applied: make([]progress, cfg.Ranks), closing: cfg.pushClosing()}
+	return &DensePS{cfg: cfg, index: index, applied: make([]progress, cfg.Ranks), order: cfg.pushOrder()}
 }
 
 // Address implements Role.
@@ -66,7 +66,7 @@ func (d *DensePS) receivePush(now unit.Tick, m msg.Message, out *Outputs) {
 	d.applied[m.Rank].raise(m.Floor)
 	held := find(d.pushes, m.Rank, m.Step) >= 0
 	switch {
-	case d.applied[m.Rank].has(m.Step) && (!held || d.closing.buffers()):
+	case d.applied[m.Rank].has(m.Step) && (!held || d.order.buffers()):
 		out.record(d.event(now, event.PushRepeated, m.Rank, m.Step))
 		d.send(msg.PushAck, m.Rank, m.Step, 0, Handle{}, out)
 	case held: // the end of the work acknowledges it
@@ -75,17 +75,17 @@ func (d *DensePS) receivePush(now unit.Tick, m msg.Message, out *Outputs) {
 		d.pushes = insert(d.pushes, request{rank: m.Rank, step: m.Step, samples: m.Samples,
 			stepSamples: m.StepSamples})
 		d.applied[m.Rank].add(m.Step)
-		if d.closing.buffers() {
+		if d.order.buffers() {
 			d.send(msg.PushAck, m.Rank, m.Step, 0, Handle{}, out)
 		}
 		d.applyReady(now, out)
 	}
 }
 
-// applyReady applies all pushes that the closing returns.
+// applyReady applies all pushes that the order returns.
 func (d *DensePS) applyReady(now unit.Tick, out *Outputs) {
 	for {
-		g, ok := d.closing.nextGroup(d.pushes)
+		g, ok := d.order.nextGroup(d.pushes)
 		if !ok {
 			return
 		}
@@ -119,7 +119,7 @@ func (d *DensePS) workDone(w Work, out *Outputs) {
 		out.release(ShardParams, w.Rank, w.Step)
 	case ApplyPush:
 		d.pushes = finishOldest(d.pushes, PushedGradients, out, func(rank, step int32) {
-			if !d.closing.buffers() {
+			if !d.order.buffers() {
 				d.send(msg.PushAck, rank, step, 0, Handle{}, out)
 			}
 		})
@@ -141,7 +141,7 @@ func (d *DensePS) event(now unit.Tick, k event.Kind, rank, step int32) event.Rec
 func (d *DensePS) Clone() Role {
 	c := *d
 	c.applied = cloneAll(d.applied)
-	c.closing = d.closing.clone()
+	c.order = d.order.clone()
 	c.pulls = slices.Clone(d.pulls)
 	c.pushes = slices.Clone(d.pushes)
 	return &c
@@ -149,7 +149,7 @@ func (d *DensePS) Clone() Role {
 
 // AppendState implements Role.
 func (d *DensePS) AppendState(dst []byte) []byte {
-	dst = d.closing.appendState(dst)
+	dst = d.order.appendState(dst)
 	for i := range d.applied {
 		dst = d.applied[i].appendState(dst)
 	}

@@ -72,5 +72,5 @@
 //
 // A Strategy of package pace is the way in which NN workers keep their dense parameters together. Each is a
 // file strategy_NAME.go with a line in the table in strategy.go. A strategy may also decide when PSs apply
-// gradients (closing.go), and which coordinator the run has.
+// gradients (access_order.go), and which coordinator the run has.
 package role

@@ -12,7 +12,7 @@ import (
 // and its unanswered lookups no longer hold back those of the next batch.
 func TestDropBatchReleasesTheDataOfTheBatch(t *testing.T) {
 	cfg := smallConfig()
-	cfg.EmbeddingPSs, cfg.Window = 1, 1
+	cfg.EmbeddingPSs, cfg.EdgeWindow = 1, 1
 	worker := role.NewEmbeddingWorker(&cfg, 0)
 	step := func(in role.Input) []role.Output {
 		var out role.Outputs

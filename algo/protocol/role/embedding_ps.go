@@ -15,14 +15,14 @@ import (
 //
 // A put counts as applied from the time at which its work is issued: the work is a transaction in the arena,
 // which a restart after a crash completes or finds completed. The applied steps, the open step and the turn
-// are in the arena too. Waiting requests are not, and their senders repeat them. If the closing buffers puts,
+// are in the arena too. Waiting requests are not, and their senders repeat them. If the order buffers puts,
 // a put counts as applied from the time at which it is kept, and a crash would lose it. No embedding PS
 // restarts yet.
 type EmbeddingPS struct {
 	cfg     *Config
 	index   int32
 	applied []progress // by rank
-	closing closing
+	order   accessOrder
 	groups  int32     // number of groups of puts so far
 	lookups []request // waiting, or in service
 	puts    []request // waiting, or being applied
@@ -42,7 +42,7 @@ func (r *request) working() bool { return r.group > 0 }
 // NewEmbeddingPS returns the index-th embedding PS.
 func NewEmbeddingPS(cfg *Config, index int32) *EmbeddingPS {
 	return &EmbeddingPS{cfg: cfg, index: index, applied: make([]progress, cfg.Ranks),
-		closing: cfg.putClosing()}
+		order: cfg.putOrder()}
 }
 
 // Address implements Role.
@@ -90,7 +90,7 @@ func (p *EmbeddingPS) receivePut(now unit.Tick, m msg.Message, out *Outputs) {
 	p.applied[m.Rank].raise(m.Floor)
 	held := find(p.puts, m.Rank, m.Step) >= 0
 	switch {
-	case p.applied[m.Rank].has(m.Step) && (!held || p.closing.buffers()):
+	case p.applied[m.Rank].has(m.Step) && (!held || p.order.buffers()):
 		out.record(p.event(now, event.PutRepeated, m.Rank, m.Step))
 		p.acknowledge(m.Rank, m.Step, out)
 	case held: // the end of the work acknowledges it
@@ -98,17 +98,17 @@ func (p *EmbeddingPS) receivePut(now unit.Tick, m msg.Message, out *Outputs) {
 		out.keep(ShardGrads, m.Rank, m.Step)
 		p.puts = insert(p.puts, request{rank: m.Rank, step: m.Step, samples: m.Samples,
 			stepSamples: m.StepSamples})
-		if p.closing.buffers() {
+		if p.order.buffers() {
 			p.applied[m.Rank].add(m.Step)
 			p.acknowledge(m.Rank, m.Step, out)
 		}
 	}
 }
 
-// applyReady applies all puts that the closing returns.
+// applyReady applies all puts that the order returns.
 func (p *EmbeddingPS) applyReady(now unit.Tick, out *Outputs) {
 	for {
-		g, ok := p.closing.nextGroup(p.puts)
+		g, ok := p.order.nextGroup(p.puts)
 		if !ok {
 			return
 		}
@@ -149,10 +149,10 @@ func (p *EmbeddingPS) dropPuts(now unit.Tick, g group, out *Outputs) (drops []Ha
 	return drops
 }
 
-// serveLookups serves all lookups that the closing allows, and drops outdated lookups.
+// serveLookups serves all lookups that the order allows, and drops outdated lookups.
 func (p *EmbeddingPS) serveLookups(now unit.Tick, out *Outputs) {
 	p.lookups = slices.DeleteFunc(p.lookups, func(r request) bool {
-		outdated := !r.working() && p.closing.outdated(&r)
+		outdated := !r.working() && p.order.outdated(&r)
 		if outdated {
 			out.release(ShardSigns, r.rank, r.step)
 		}
@@ -160,7 +160,7 @@ func (p *EmbeddingPS) serveLookups(now unit.Tick, out *Outputs) {
 	})
 	for i := range p.lookups {
 		r := &p.lookups[i]
-		if r.working() || !p.closing.mayServe(r) {
+		if r.working() || !p.order.mayServe(r) {
 			continue
 		}
 		r.group = 1
@@ -184,7 +184,7 @@ func (p *EmbeddingPS) workDone(in Input, out *Outputs) {
 		out.release(ShardRows, w.Rank, w.Step)
 	case Apply, ApplyStep:
 		p.puts = finishOldest(p.puts, ShardGrads, out, func(rank, step int32) {
-			if !p.closing.buffers() {
+			if !p.order.buffers() {
 				p.acknowledge(rank, step, out)
 			}
 		})
@@ -212,7 +212,7 @@ func (p *EmbeddingPS) event(now unit.Tick, k event.Kind, rank, step int32) event
 func (p *EmbeddingPS) Clone() Role {
 	c := *p
 	c.applied = cloneAll(p.applied)
-	c.closing = p.closing.clone()
+	c.order = p.order.clone()
 	c.lookups = slices.Clone(p.lookups)
 	c.puts = slices.Clone(p.puts)
 	return &c
@@ -220,7 +220,7 @@ func (p *EmbeddingPS) Clone() Role {
 
 // AppendState implements Role.
 func (p *EmbeddingPS) AppendState(dst []byte) []byte {
-	dst = p.closing.appendState(dst)
+	dst = p.order.appendState(dst)
 	for i := range p.applied {
 		dst = p.applied[i].appendState(dst)
 	}

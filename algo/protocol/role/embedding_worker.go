@@ -380,7 +380,7 @@ func (e *EmbeddingWorker) sendQueuedOfKind(k msg.Kind, shard, rank int32, out *O
 			continue
 		}
 		used = used.add(b.bytes(k, shard))
-		if b.step > oldest && !used.within(e.cfg.Window, e.cfg.WindowBytes) {
+		if b.step > oldest && !used.within(e.cfg.EdgeWindow, e.cfg.WindowBytes) {
 			return
 		}
 		oldest = min(oldest, b.step)

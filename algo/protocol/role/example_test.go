@@ -85,7 +85,7 @@ func (l *loop) Halt(reason error) error             { return reason }
 // A driver gives roles their inputs and performs their outputs. This one trains 3 steps on 2 ranks.
 func Example() {
 	cfg := &role.Config{
-		Ranks: 2, EmbeddingWorkers: 1, EmbeddingPSs: 2, Steps: 3, Prefetch: 2, Window: 2,
+		Ranks: 2, EmbeddingWorkers: 1, EmbeddingPSs: 2, Steps: 3, Prefetch: 2, EdgeWindow: 2,
 		Rule: pace.Hybrid{Staleness: 1, Overlap: pace.HybridDS}, Buckets: []unit.Bytes{1000},
 	}
 	if err := cfg.Validate(); err != nil {

@@ -28,7 +28,7 @@ func TestConfigValidate(t *testing.T) {
 		{"PSs", func(c *role.Config) { c.EmbeddingPSs = -1 }, "embedding PSs = -1; want at least 1"},
 		{"steps", func(c *role.Config) { c.Steps = 0 }, "steps = 0; want at least 1"},
 		{"prefetch", func(c *role.Config) { c.Prefetch = 0 }, "prefetch = 0; want at least 1"},
-		{"window", func(c *role.Config) { c.Window = 0 }, "window = 0; want at least 1"},
+		{"window", func(c *role.Config) { c.EdgeWindow = 0 }, "window = 0; want at least 1"},
 		{"buckets", func(c *role.Config) { c.Buckets = nil }, "dense gradient buckets = 0; want at least 1"},
 		{"window bytes", func(c *role.Config) { c.WindowBytes = -1 }, "window of -1 bytes"},
 		{"retry", func(c *role.Config) { c.Retry = -1 }, "retry after -1 ns"},

@@ -66,7 +66,7 @@ func start(t *testing.T, d *datadriven.TestData) *cluster {
 	cfg := role.Config{
 		Ranks: number(t, d, "ranks", 2), EmbeddingWorkers: number(t, d, "ews", 1),
 		EmbeddingPSs: number(t, d, "pss", 1), Steps: number(t, d, "steps", 1),
-		Prefetch: number(t, d, "prefetch", 2), Window: number(t, d, "window", 2),
+		Prefetch: number(t, d, "prefetch", 2), EdgeWindow: number(t, d, "window", 2),
 		Buckets: make([]unit.Bytes, number(t, d, "buckets", 1)),
 		Retry:   unit.Tick(number(t, d, "retry", 0)) * unit.Second,
 	}

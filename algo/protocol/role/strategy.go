@@ -13,9 +13,9 @@ import (
 type strategy struct {
 	// worker returns the part of an NN worker.
 	worker func(cfg *Config) denseSync
-	// puts returns the closing of an embedding PS; nil: inStep or atOnce, depending on Rule.InStep. pushes
-	// returns the closing of a dense PS; nil: atOnce.
-	puts, pushes func(cfg *Config) closing
+	// puts returns the order of an embedding PS; nil: inStep or atOnce, depending on Rule.InStep. pushes
+	// returns the order of a dense PS; nil: atOnce.
+	puts, pushes func(cfg *Config) accessOrder
 	// coordinator returns the coordinator of a run, in modes that have one.
 	coordinator func(cfg *Config) Role
 	// irreplaceable reports whether the coordinator cannot restart because no other role knows its decisions.

@@ -11,7 +11,7 @@ import (
 
 var firstRanksStrategy = strategy{
 	worker: func(*Config) denseSync { return &firstRanks{} },
-	puts: func(cfg *Config) closing {
+	puts: func(cfg *Config) accessOrder {
 		return &firstPuts{ranks: cfg.Ranks, quorum: cfg.Rule.Dense().Quorum}
 	},
 	coordinator: func(cfg *Config) Role {
@@ -259,7 +259,7 @@ func (f *firstPuts) nextGroup(held []request) (group, bool) {
 func (f *firstPuts) mayServe(r *request) bool { return r.step == f.closed }
 func (f *firstPuts) outdated(r *request) bool { return r.step < f.closed }
 
-func (f *firstPuts) clone() closing {
+func (f *firstPuts) clone() accessOrder {
 	c := *f
 	return &c
 }

@@ -20,7 +20,7 @@ type globalBatches struct {
 	left   int64 // number of gradients of the run that are in no global batch yet
 }
 
-func newGlobalBatches(cfg *Config) closing {
+func newGlobalBatches(cfg *Config) accessOrder {
 	d := cfg.Rule.Dense()
 	rule := pace.GBA{Batches: int(d.Batches), Tolerance: int(d.Tolerance)}
 	return &globalBatches{rule: rule, ranks: cfg.Ranks, left: int64(cfg.Steps) * int64(cfg.Ranks)}
@@ -56,7 +56,7 @@ func (g *globalBatches) nextGroup(held []request) (group, bool) {
 func (*globalBatches) mayServe(*request) bool { return true }
 func (*globalBatches) outdated(*request) bool { return false }
 
-func (g *globalBatches) clone() closing {
+func (g *globalBatches) clone() accessOrder {
 	c := *g
 	return &c
 }

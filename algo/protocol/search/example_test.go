@@ -12,7 +12,7 @@ import (
 
 func cluster(rule pace.Rule, steps int32) role.Config {
 	return role.Config{
-		Ranks: 2, EmbeddingWorkers: 1, EmbeddingPSs: 1, Steps: steps, Rule: rule, Prefetch: 2, Window: 2,
+		Ranks: 2, EmbeddingWorkers: 1, EmbeddingPSs: 1, Steps: steps, Rule: rule, Prefetch: 2, EdgeWindow: 2,
 		Buckets: []unit.Bytes{8},
 	}
 }

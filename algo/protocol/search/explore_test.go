@@ -21,7 +21,7 @@ var long = flag.Bool("long", false, "search larger settings")
 func setting(rule pace.Rule, ranks, steps, workers, pss int32) Setting {
 	return Setting{Eager: true, Config: role.Config{
 		Ranks: ranks, EmbeddingWorkers: workers, EmbeddingPSs: pss, Steps: steps,
-		Rule: rule, Prefetch: 4, Window: 4, Buckets: []unit.Bytes{8}, DensePSs: denseShards(rule, 1),
+		Rule: rule, Prefetch: 4, EdgeWindow: 4, Buckets: []unit.Bytes{8}, DensePSs: denseShards(rule, 1),
 	}}
 }
 
@@ -149,7 +149,7 @@ func TestInvariantsHoldWithOneFault(t *testing.T) {
 			t.Run(fmt.Sprintf("%s/%+v", name(rule), size), func(t *testing.T) {
 				set := setting(rule, size.ranks, size.steps, size.workers, size.pss)
 				set.Config.Buckets = make([]unit.Bytes, size.buckets)
-				set.Config.Window, set.Config.Retry = size.window, unit.Second
+				set.Config.EdgeWindow, set.Config.Retry = size.window, unit.Second
 				set.Eager, set.Faults, set.EarlyTimers = false, 1, *long
 				r, err := Explore(set, 4*limit)
 				if err != nil {
@@ -219,7 +219,8 @@ func TestInvariantsHoldOnRandomWalks(t *testing.T) {
 		count := func(name string, most int32) int32 { return rapid.Int32Range(1, most).Draw(t, name) }
 		set := Setting{Config: role.Config{
 			Ranks: count("ranks", 4), EmbeddingWorkers: count("EWs", 3), EmbeddingPSs: count("PSs", 3),
-			Steps: count("steps", 10), Rule: rule, Prefetch: count("prefetch", 6), Window: count("window", 3),
+			Steps: count("steps", 10), Rule: rule, Prefetch: count("prefetch", 6),
+			EdgeWindow:  count("window", 3),
 			WindowBytes: unit.Bytes(rapid.IntRange(0, 200).Draw(t, "window bytes")),
 			Buckets:     make([]unit.Bytes, count("buckets", 3)),
 		}}

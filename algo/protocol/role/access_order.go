@@ -7,9 +7,9 @@ import (
 	"tandem/algo/protocol/event"
 )
 
-// closing decides when a PS applies the gradients that it holds, and which of them together: an embedding PS
-// its puts, a dense PS its pushes. It is a state machine inside the state machine of its PS.
-type closing interface {
+// accessOrder decides when a PS serves lookups and applies gradients, and which gradients together: an
+// embedding PS its puts, a dense PS its pushes. It is a state machine inside the state machine of its PS.
+type accessOrder interface {
 	// buffers reports whether the PS acknowledges gradients when they arrive, instead of when they are
 	// applied.
 	buffers() bool
@@ -20,7 +20,7 @@ type closing interface {
 	mayServe(lookup *request) bool
 	// outdated reports whether no role needs the answer to a lookup.
 	outdated(lookup *request) bool
-	clone() closing
+	clone() accessOrder
 	appendState(dst []byte) []byte
 }
 
@@ -81,7 +81,7 @@ func (atOnce) nextGroup(held []request) (group, bool) {
 
 func (atOnce) mayServe(*request) bool        { return true }
 func (atOnce) outdated(*request) bool        { return false }
-func (atOnce) clone() closing                { return atOnce{} }
+func (atOnce) clone() accessOrder            { return atOnce{} }
 func (atOnce) appendState(dst []byte) []byte { return dst }
 
 // inStep applies the puts of a step together, when the puts of every rank are here. It holds the lookups of a
@@ -123,15 +123,15 @@ func (s *inStep) mayServe(r *request) bool {
 
 func (*inStep) outdated(*request) bool { return false }
 
-func (s *inStep) clone() closing {
+func (s *inStep) clone() accessOrder {
 	c := *s
 	return &c
 }
 
 func (s *inStep) appendState(dst []byte) []byte { return appendInts(dst, s.closed, s.turn) }
 
-// putClosing returns the closing of an embedding PS.
-func (c *Config) putClosing() closing {
+// putOrder returns the order of an embedding PS.
+func (c *Config) putOrder() accessOrder {
 	switch own := c.strategy().puts; {
 	case own != nil:
 		return own(c)
@@ -141,8 +141,8 @@ func (c *Config) putClosing() closing {
 	return atOnce{}
 }
 
-// pushClosing returns the closing of a dense PS.
-func (c *Config) pushClosing() closing {
+// pushOrder returns the order of a dense PS.
+func (c *Config) pushOrder() accessOrder {
 	if own := c.strategy().pushes; own != nil {
 		return own(c)
 	}
