@@ -10,8 +10,8 @@ import (
 	"tandem/algo/unit"
 )
 
-// The parts of any number of ranks pass, of a short batch, too, of which some ranks
-// have nothing; and no part passes for that of another rank.
+// CheckPayload accepts the parts of any number of ranks, even of a short batch of which some ranks have
+// nothing, and refuses the part of another rank.
 func TestPartsOfAnyRanksPass(t *testing.T) {
 	for _, ranks := range []int{1, 3, 5, 6, 16} {
 		settings := exectest.Job(ranks, 2)

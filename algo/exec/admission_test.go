@@ -21,8 +21,8 @@ type parcel struct {
 	payload Payload
 }
 
-// exchange performs a step of sync training for rank 1 and returns what travels, by kind. Of messages of one
-// kind it is that from or to PS 1.
+// exchange performs a step of sync training for rank 1 and returns one message of each kind with its payload:
+// of several, the message from or to PS 1.
 func exchange(t *testing.T, settings job.Job) (
 	p *Executor, stores map[msg.Address]*Store, all map[msg.Kind]parcel,
 ) {
@@ -39,7 +39,7 @@ func exchange(t *testing.T, settings job.Job) (
 			m.Bytes += sizeOf(t, payload)
 		}
 		if err := examine(s.p, s.stores[to], m, payload); err != nil {
-			t.Errorf("an honest message is refused: %v", err)
+			t.Errorf("a correct message is refused: %v", err)
 		}
 		all[k] = parcel{m, payload}
 		s.send(k, from, to, 1)
@@ -64,8 +64,8 @@ func exchange(t *testing.T, settings job.Job) (
 	return s.p, s.stores, all
 }
 
-// What honest roles send passes, in every form; and no payload passes for that of another kind.
-func TestHonestPayloadsPass(t *testing.T) {
+// CheckPayload accepts what correct roles send, in every form, and refuses a payload of another kind.
+func TestCorrectPayloadsPass(t *testing.T) {
 	for _, wire := range compress.Forms() {
 		for _, index := range []string{job.IndexRaw, job.IndexCompressed} {
 			settings := exectest.Job(2, 2)
@@ -86,7 +86,7 @@ func TestHonestPayloadsPass(t *testing.T) {
 	}
 }
 
-// examine is what a payload passes before it is handled.
+// examine runs all checks that a payload must pass before it is used.
 func examine(p *Executor, s *Store, m msg.Message, payload Payload) error {
 	if err := p.Admission().CheckPayload(m, payload); err != nil {
 		return err
@@ -94,11 +94,11 @@ func examine(p *Executor, s *Store, m msg.Message, payload Payload) error {
 	return p.Admission().CheckHeld(s, m, payload)
 }
 
-// values reports whether payloads of a kind are values.
+// values reports whether payloads of a kind are Values.
 func values(k msg.Kind) bool { return k == msg.Rows || k == msg.Embeddings || k == msg.PutGradients }
 
-// Every count that lies is refused, and the error names it.
-func TestPayloadsThatLieAreRefused(t *testing.T) {
+// A wrong count is refused, and the error names it.
+func TestWrongPayloadsAreRefused(t *testing.T) {
 	p, stores, all := exchange(t, exectest.Job(2, 2))
 	ids := func(change func(*IDs)) any {
 		c := *all[msg.IDFeatures].payload.(*IDs)
@@ -119,7 +119,7 @@ func TestPayloadsThatLieAreRefused(t *testing.T) {
 		change(&c)
 		return &c
 	}
-	// A message that is true in itself, of a batch that has more samples.
+	// A consistent message of a batch that has more samples.
 	fewer := func(m *msg.Message) {
 		m.Samples, m.StepSamples, m.Bytes = 4, 8, msg.HeaderBytes+unit.Bytes(fewerValues.Size())
 	}
@@ -202,7 +202,7 @@ func many(samples int32) batch.Jagged {
 }
 
 // Compressed ids and signs are checked like raw ones.
-func TestCompressedPayloadsThatLieAreRefused(t *testing.T) {
+func TestWrongCompressedPayloadsAreRefused(t *testing.T) {
 	settings := exectest.Job(2, 2)
 	settings.Wire.Index = job.IndexCompressed
 	p, stores, all := exchange(t, settings)
@@ -260,7 +260,7 @@ func TestShardsOfAnotherLengthAreRefused(t *testing.T) {
 	}
 }
 
-// A put of other signs than were looked up is an error of the work, not a panic.
+// A put of signs that differ from the lookup's is an error of the work, not a panic.
 func TestPutOfAnotherLengthIsAnError(t *testing.T) {
 	for _, scale := range []string{job.ScaleGlobal, job.ScaleRank} {
 		settings := exectest.Job(1, 1)

@@ -23,9 +23,8 @@ import (
 	"tandem/algo/unit"
 )
 
-// The work of roles, performed one item after the other, is the reference bit for
-// bit, for any number of ranks and PSs. The last batch is short: of its 5
-// samples some of the 8 groups get none.
+// The work of the roles, executed one item after the other, equals the sequential reference bit for bit, for
+// any number of ranks and PSs. The last batch has 5 samples for 8 groups, so some groups are empty.
 func TestWorkOfTheRolesIsASequentialStep(t *testing.T) {
 	source := exectest.NewColumns(16*3+5, 16)
 	for _, merge := range []string{job.MergeStep, job.MergeRank} {
@@ -56,9 +55,8 @@ func TestWorkOfTheRolesIsASequentialStep(t *testing.T) {
 	}
 }
 
-// Nor do further settings change that: a hash-stack that two slots of a feature
-// group share, so that rows repeat within a sum and across slots, with their sums
-// scaled, two labels, rows that are admitted by and by, and a learning rate of rows
+// The equality also holds for a hash-stack that two slots of a feature group share, so that rows repeat
+// within a sum and across slots, for scaled sums, two labels, gradual admission of rows and a learning rate
 // that changes with every step.
 func TestSettingsOfSlotsHeadsAndRowsKeepWorkSequential(t *testing.T) {
 	source := exectest.NewColumns(16*3+5, 16)
@@ -100,9 +98,9 @@ func TestSettingsOfSlotsHeadsAndRowsKeepWorkSequential(t *testing.T) {
 	}
 }
 
-// Narrow rows change none of that: the random bits of their rounding follow from
-// what a row has been through. Eviction keeps it for one PS, read by as many ranks:
-// what goes depends on what else is there, and on the order of reads.
+// The equality also holds for narrow rows, because the random bits of their rounding follow from a row's
+// history. With eviction it holds for one PS, because which row is evicted depends on the other rows and on
+// the order of reads.
 func TestNarrowAndEvictedRowsKeepWorkSequential(t *testing.T) {
 	source := exectest.NewColumns(16*4, 16)
 	for _, precision := range []table.Precision{table.BF16, table.FP16} {
@@ -131,7 +129,7 @@ func TestNarrowAndEvictedRowsKeepWorkSequential(t *testing.T) {
 				s.train(false)
 			}
 			if q.Rows().Evicted() == 0 || q.Rows().Outcomes().Evicted == 0 {
-				t.Errorf("%v: nothing was evicted of %d rows, so that this shows nothing", precision, rows)
+				t.Errorf("%v: nothing was evicted of %d rows, so the test proves nothing", precision, rows)
 			}
 			if s.p.Model().DenseDigest() != q.Dense().Digest() || s.rowsDigest() != q.Rows().Digest() {
 				t.Errorf("%v, N=%d, evicting: dense network and rows differ from the reference", precision,
@@ -141,7 +139,7 @@ func TestNarrowAndEvictedRowsKeepWorkSequential(t *testing.T) {
 	}
 }
 
-// A put is applied at the rate of its own step, however late it comes.
+// A put is applied at the learning rate of its own step, even if it comes late.
 func TestPutsTakeTheRateOfTheirStep(t *testing.T) {
 	settings := exectest.Job(1, 1)
 	settings.Rows.Optimizer = opt.RowSpec{Kind: opt.SGD, Rate: 8, Schedule: opt.Schedule{WarmUp: 4}}
@@ -161,15 +159,15 @@ func TestPutsTakeTheRateOfTheirStep(t *testing.T) {
 			role.Operands{Reads: []role.Handle{{Kind: role.ShardGrads, Step: c.step}}}, nil); err != nil {
 			t.Fatal(err)
 		}
-		if p.Model().Tables()[0].Peek([]uint64{1}, row); row[0] != c.want {
+		if p.Model().Tables()[0].Snapshot([]uint64{1}, row); row[0] != c.want {
 			t.Errorf("after the put of step %d: %v, want %v", c.step, row[0], c.want)
 		}
 	}
 }
 
-// The counts that roles learn are those of the data. 16 samples of one numeric
-// feature and one label in two parts; a part's ids take 8 bytes each, and each of
-// its two slots 4 bytes for an offset a sample and one more.
+// The counts in results are the counts of the data. 16 samples of one numeric feature and one label in two
+// parts; a part's ids take 8 bytes each, and each of its two slots 4 bytes for an offset a sample and one
+// more.
 func TestResultsCountTheData(t *testing.T) {
 	source := exectest.NewColumns(16, 16)
 	s := newScript(t, exectest.Job(2, 2), source)
@@ -196,8 +194,7 @@ func TestResultsCountTheData(t *testing.T) {
 	}
 }
 
-// N ranks share a replica: the first performs the optimizer step, the others find
-// it done.
+// N ranks share a replica: the first takes the optimizer step, the others find it taken.
 func TestDenseStepIsPerformedOnce(t *testing.T) {
 	s := newScript(t, exectest.Job(4, 1), exectest.NewColumns(32, 16))
 	s.train(false)
@@ -269,8 +266,7 @@ func TestApplyReportsBadPuts(t *testing.T) {
 	}
 }
 
-// The reads of puts that do not count are forgotten with the work that says so, so
-// that a PS keeps nothing of them.
+// Work forgets the reads of the puts that it drops, so that a PS keeps no data of them.
 func TestDroppedReadsAreForgotten(t *testing.T) {
 	for _, k := range []role.WorkKind{role.Apply, role.ApplyStep} {
 		s := newScript(t, exectest.Job(2, 1), exectest.NewColumns(16, 16))
@@ -341,7 +337,7 @@ func TestUnknownWorkIsRefused(t *testing.T) {
 	}
 }
 
-// A payload is the receiver's: it stays as it is when the sender works on.
+// A payload belongs to the receiver: it does not change when the sender continues.
 func TestPayloadOutlivesTheSendersHandle(t *testing.T) {
 	s := newScript(t, exectest.Job(1, 1), exectest.NewColumns(16, 16))
 	s.read = s.do(dataLoader, role.Read, event.NoRank)
@@ -357,8 +353,7 @@ func TestPayloadOutlivesTheSendersHandle(t *testing.T) {
 	}
 }
 
-// A shard of another length than the sender and the receiver agree on is an error,
-// as it may come from another process.
+// A shard of the wrong length is an error, because it may come from another process.
 func TestPullsAndPushesOfAnotherLengthAreRefused(t *testing.T) {
 	training := exectest.Job(2, 1)
 	training.Training.Mode, training.Training.Merge, training.Roles.DensePSs = job.AsyncPS, "", 2
@@ -377,7 +372,7 @@ func TestPullsAndPushesOfAnotherLengthAreRefused(t *testing.T) {
 	}
 }
 
-// However the rows are spread over PSs, they are found.
+// Evaluation finds rows on any number of PSs.
 func TestEvaluateFindsRowsOnAllServers(t *testing.T) {
 	source := exectest.NewColumns(16*3, 16)
 	q := mustNewSequential(t, exectest.Job(1, 1), source)
@@ -395,7 +390,7 @@ func TestEvaluateFindsRowsOnAllServers(t *testing.T) {
 	}
 }
 
-// evaluate predicts the samples with what the reference has learnt.
+// evaluate predicts the samples with the model of the reference.
 func evaluate(q *reference.Sequential, b *batch.Batch) []float32 {
 	got, err := q.NewTestSet(b).Evaluate(q)
 	if err != nil {

@@ -14,8 +14,8 @@ import (
 	"tandem/algo/protocol/msg"
 )
 
-// A bit that changes anywhere changes the fingerprint, and so do a value that is
-// moved from one array to the next and a zero that becomes negative.
+// A change of any bit changes the fingerprint; so does moving a value from one array to the next, or the sign
+// of a zero.
 func TestFingerprintsDiffer(t *testing.T) {
 	negative := float32(math.Copysign(0, -1))
 	long := make([]float32, 1001)
@@ -60,9 +60,9 @@ func TestFingerprintsDiffer(t *testing.T) {
 	}
 }
 
-// Recordings hold fingerprints, so a Tandem that reads them must come to the same. A payload is folded as
-// these words, after the kind of the message: the length of a slice and 1, floats two at a time, bytes eight
-// at a time after their number, other values one by one.
+// Recordings hold fingerprints, so later versions of Tandem must compute the same ones. A payload is folded
+// as these words, after the kind of the message: the length of a slice and 1, floats two at a time, bytes
+// eight at a time after their number, other values one by one.
 func TestFingerprintsStayWhatRecordingsHold(t *testing.T) {
 	for _, c := range []struct {
 		payload any
@@ -96,8 +96,8 @@ func TestFingerprintsStayWhatRecordingsHold(t *testing.T) {
 	}
 }
 
-// Of a part of a batch counts what the message is about, wherever it lies in
-// memory; the ids may not have travelled.
+// The fingerprint of a part of a batch covers what the message carries, independent of its place in memory;
+// the ids need not have travelled.
 func TestFingerprintOfParts(t *testing.T) {
 	c := exectest.NewColumns(32, 32)
 	whole := batch.Cut(c.All, 4, 2)[1]

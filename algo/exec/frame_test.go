@@ -49,7 +49,7 @@ func TestAStepOfOneSampleIsAdmitted(t *testing.T) {
 	}
 }
 
-// A sample may have 4,096 ids a slot in the mean, and not one more.
+// A sample may have 4,096 ids per slot on average, and not one more.
 func TestIDsOfAMessageAreBoundedInTheMean(t *testing.T) {
 	p, _, all := exchange(t, exectest.Job(2, 2))
 	for more := range 2 {
@@ -64,7 +64,7 @@ func TestIDsOfAMessageAreBoundedInTheMean(t *testing.T) {
 	}
 }
 
-// Every embedding PS, the first too, refuses a put of other signs than were looked up on it.
+// Every embedding PS, even the first, refuses a put of signs that differ from its lookup's.
 func TestEveryServerComparesPutsWithLookups(t *testing.T) {
 	p, _, all := exchange(t, exectest.Job(2, 2))
 	for i := range int32(2) {

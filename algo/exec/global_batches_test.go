@@ -46,7 +46,7 @@ func TestGBARowsAreDividedByTheGradientsThatContainThem(t *testing.T) {
 		if _, err := p.Execute(server(0), store, w, o, nil); err != nil {
 			t.Fatal(err)
 		}
-		p.Model().Tables()[0].Peek([]uint64{1, 2, 3}, after)
+		p.Model().Tables()[0].Snapshot([]uint64{1, 2, 3}, after)
 		for row, gradient := range want {
 			if got := before[3*row] - after[3*row]; got < gradient-1e-5 || got > gradient+1e-5 {
 				t.Errorf("%s: row %d moves by %v, want %v", scale, row+1, got, gradient)

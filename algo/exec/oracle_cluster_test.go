@@ -92,7 +92,7 @@ func (s scheduleSetting) spec() opt.Schedule {
 	return opt.Schedule{WarmUp: s.warmUp, Decay: s.decay, Steps: s.steps, Factor: s.factor}
 }
 
-// run is what the oracle takes from a training, and what it must arrive at.
+// run is the oracle's input from a training, and the expected result.
 type run struct {
 	source  *samples
 	start   *modelState
@@ -101,7 +101,7 @@ type run struct {
 	end     *modelState
 }
 
-// cluster drives all roles of a training. One thing happens at a time, any that can.
+// cluster drives all roles of a training: one possible event at a time, chosen at random.
 type cluster struct {
 	t        *testing.T
 	cfg      *role.Config
@@ -165,7 +165,7 @@ func train(t *testing.T, s *setting, seed uint64) *run {
 	return r
 }
 
-// networks returns the dense network as its holders have it.
+// networks returns the dense network of each of its holders.
 func (c *cluster) networks(s *setting) (all [][]tensor) {
 	layout := c.executor.Model().Layout()
 	named := func(v model.Values) (tensors []tensor) {
@@ -190,8 +190,8 @@ func (c *cluster) networks(s *setting) (all [][]tensor) {
 	return append(all, named(joined))
 }
 
-// readRows finds out what rows the training has, on which PS, and what they were when they were created: what
-// a training that has not begun creates.
+// readRows returns the rows of the training with their PS and their initial values, which it reads from a
+// training that has not begun.
 func (r *run) readRows(t *testing.T, p *exec.Executor, training job.Job) {
 	fresh, err := exec.New(training, r.source, backend.Backend{})
 	if err != nil {
@@ -204,7 +204,7 @@ func (r *run) readRows(t *testing.T, p *exec.Executor, training job.Job) {
 			name, sign := rowName{slot, id}, []uint64{schema.Signer(slot).Sign(id, 0)}
 			for owner, table := range p.Model().Tables() {
 				values, initial := make([]float32, table.Dim()), make([]float32, table.Dim())
-				if table.Peek(sign, values) > 0 {
+				if table.Snapshot(sign, values) > 0 {
 					continue
 				}
 				if _, twice := r.owners[name]; twice {
@@ -222,7 +222,7 @@ func (r *run) readRows(t *testing.T, p *exec.Executor, training job.Job) {
 	}
 }
 
-// step gives a role one input and does what it asks for.
+// step passes one input to a role and executes its outputs.
 func (n *node) step(in role.Input) {
 	n.out.Reset()
 	n.role.HandleInput(0, in, &n.out)
@@ -254,7 +254,7 @@ type request struct {
 	operands role.Operands
 }
 
-// perform does work; the role hears of it later.
+// perform executes work; the role receives the result later.
 func (n *node) perform(r request) {
 	w := r.work
 	queue := n.done.Lane(w.Kind)

@@ -23,7 +23,7 @@ type oracle struct {
 	stale    staleness
 }
 
-// staleness counts what an order of events brings about, and a sequential order would not.
+// staleness counts the effects of an order of events that a sequential order does not have.
 type staleness struct {
 	rows     int // updates of rows between a read and the gradient that follows from it
 	pushes   int // updates of dense PSs between a pull and the push that follows from it
@@ -60,7 +60,7 @@ type rowState struct {
 	owner int // embedding PS
 }
 
-// rankBatch is a rank's part of a global batch, and what has become of it.
+// rankBatch is a rank's part of a global batch and its state.
 type rankBatch struct {
 	rank, step int
 	global     *batch.Batch
@@ -75,7 +75,7 @@ type rankBatch struct {
 	gradient   []float64 // mean over the rank's samples, clipped; nil before it is computed
 }
 
-// rowUse is what a batch has read of a row, and the gradient sum that follows from it.
+// rowUse is a row as a batch has read it, with the resulting gradient sum.
 type rowUse struct {
 	values  []float32 // nil before it is read
 	updates int       // of the row before
@@ -114,7 +114,7 @@ func newOracle(s *setting, run *run) *oracle {
 	return o
 }
 
-// state returns what the oracle has learned.
+// state returns the model state of the oracle.
 func (o *oracle) state() *modelState {
 	s := &modelState{rows: map[rowName][]float32{}}
 	for name, row := range o.rows {
@@ -179,7 +179,7 @@ func (o *oracle) batch(e event.Record) *rankBatch {
 	return b
 }
 
-// follow takes in what one event of the run says has happened.
+// follow applies one event of the run.
 func (o *oracle) follow(e event.Record) error {
 	server := int(e.Role.Index)
 	switch e.Kind {
@@ -444,7 +444,8 @@ func meanOf(all [][]float32) []float32 {
 	return mean
 }
 
-// finished reports what is missing at the end of a run, and an order of events that proves little.
+// finished returns an error if something is missing at the end of a run, or if the order of events proves
+// little.
 func (o *oracle) finished() error {
 	rounds := (oracleSteps + o.set.every - 1) / o.set.every // the last one after the last step
 	for rank := range o.set.ranks {

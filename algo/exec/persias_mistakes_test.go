@@ -10,9 +10,8 @@ import (
 	"tandem/algo/protocol/role"
 )
 
-// Persia's check for finite gradients counts its steps inside itself, and so looks
-// at the first batch only. Here every step is checked: the last of four is the one
-// with the NaN.
+// Persia's check for finite gradients keeps its own step count, so it checks only the first batch. Tandem
+// checks every step: here the last of four has the NaN.
 func TestPersiasMistakeFiniteCheckOnTheFirstBatchOnly(t *testing.T) {
 	source := exectest.NewColumns(4*16, 16)
 	source.All.Dense[3*16+9] = float32(math.NaN()) // of the second of two ranks

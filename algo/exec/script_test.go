@@ -52,7 +52,7 @@ func (s *script) handle(k role.HandleKind, rank int32) role.Handle {
 	return role.Handle{Kind: k, Rank: rank, Step: s.step}
 }
 
-// operands returns what work reads and makes.
+// operands returns the handles that work reads and writes.
 func (s *script) operands(w role.Work) role.Operands {
 	kinds := map[role.WorkKind][2][]role.HandleKind{
 		role.Split: {{role.BatchIDs}, {role.RoutedIDs}}, role.ReadRows: {{role.ShardSigns}, {role.ShardRows}},
@@ -78,7 +78,7 @@ func (s *script) operands(w role.Work) role.Operands {
 	return o
 }
 
-// sent returns what the payload of a message is taken from, and kept what it becomes.
+// sent returns the handle of a message's data in the sender's store, and kept the handle in the receiver's.
 func (s *script) sent(k msg.Kind, rank int32) role.Handle {
 	if k == msg.IDFeatures || k == msg.Samples {
 		return s.handle(role.GlobalBatch, event.NoRank)
@@ -178,8 +178,8 @@ func (s *script) train(perPut bool) {
 	s.step++
 }
 
-// release releases the data that the roles hold at the end of a step, and checks
-// that nothing is left. What memory will be used again is full of NaN until then.
+// release releases the data that the roles hold at the end of a step, and checks that nothing is left. It
+// fills memory that will be reused with NaN.
 func (s *script) release() {
 	s.t.Helper()
 	of := func(at msg.Address, rank int32, kinds ...role.HandleKind) {

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// methodsMax is how many methods a type of this package may have: what needs more is two things.
+// methodsMax is the largest number of methods of a type of this package: a type that needs more is two types.
 const methodsMax = 12
 
 // Every type of the package answers one question.

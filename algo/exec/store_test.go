@@ -24,8 +24,8 @@ func TestStoreHoldsUntilRelease(t *testing.T) {
 	}
 }
 
-// Memory of what came with a message is used again; what work then makes under the same handle did not come
-// with one.
+// The memory of a received payload is reused; a result that work then stores under the same handle is not a
+// received payload.
 func TestWhatWorkMakesDidNotComeWithAMessage(t *testing.T) {
 	s, h := NewStore(), role.Handle{Kind: role.PooledRows, Rank: 1, Step: 2}
 	s.setReceived(h, []float32{1})
@@ -64,8 +64,8 @@ func TestRowsOfAllServersShareAHandle(t *testing.T) {
 	}
 }
 
-// Of 2 ranks and 3 PSs a step uses 3 lists of rows, pooled rows, their gradients and
-// 3 lists of sums for each rank. All of them serve the next step, and no two at once.
+// Of 2 ranks and 3 PSs a step uses 3 lists of rows, pooled rows, their gradients and 3 lists of sums for each
+// rank. The next step reuses all of them, each for one payload at a time.
 func TestMemoryOfPayloadsIsUsedAgain(t *testing.T) {
 	s := newScript(t, exectest.Job(2, 3), exectest.NewColumns(16*3, 16))
 	var before map[*float32]bool
@@ -91,8 +91,8 @@ func TestMemoryOfPayloadsIsUsedAgain(t *testing.T) {
 	}
 }
 
-// What is packed into fewer bytes leaves its memory behind at once: a step gets along
-// with one buffer of each size, and one for each pass under way.
+// Values that are packed into fewer bytes free their buffer immediately: a step needs one buffer of each
+// size, and one for each pass in flight.
 func TestPackedValuesLeaveTheirMemory(t *testing.T) {
 	for _, wire := range []compress.Form{compress.FP16, compress.FP16Block} {
 		one := exectest.Job(2, 3)
@@ -106,8 +106,8 @@ func TestPackedValuesLeaveTheirMemory(t *testing.T) {
 	}
 }
 
-// What a read has found is kept for the batch's put, and no longer, under either way to merge the puts of a
-// step; otherwise a PS would remember every batch of the run.
+// A PS keeps the found rows of a read until the batch's put, with either way to merge the puts of a step;
+// otherwise a PS would remember every batch of the run.
 func TestReadsAreForgottenWithTheirPuts(t *testing.T) {
 	for _, merge := range []string{job.MergeStep, job.MergeRank} {
 		settings := exectest.Job(2, 2)

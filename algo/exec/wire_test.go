@@ -31,9 +31,9 @@ func sizeOf(t *testing.T, payload Payload) unit.Bytes {
 	return 0
 }
 
-// The sizes that roles learn, and with which they fill their windows and a
-// simulator its wires, are those of the payloads that travel.
-func TestResultsTellTheSizesThatTravel(t *testing.T) {
+// The sizes in results, which roles use for their windows and a simulator for its wires, are the sizes of the
+// payloads that travel.
+func TestResultsHaveTheSizesThatTravel(t *testing.T) {
 	for _, wire := range compress.Forms() {
 		for _, index := range []string{job.IndexRaw, job.IndexCompressed} {
 			t.Run(fmt.Sprintf("%s %s", wire, index), func(t *testing.T) {
@@ -41,11 +41,12 @@ func TestResultsTellTheSizesThatTravel(t *testing.T) {
 				settings.Wire.Precision, settings.Wire.Index = wire, index
 				s := newScript(t, settings, exectest.NewColumns(16, 16))
 				s.read = s.do(dataLoader, role.Read, event.NoRank)
-				same := func(k msg.Kind, from, to msg.Address, told unit.Bytes) {
+				same := func(k msg.Kind, from, to msg.Address, stated unit.Bytes) {
 					t.Helper()
 					m := msg.Message{Kind: k, From: from, To: to, Rank: 1}
-					if got := sizeOf(t, s.p.Payload(s.stores[from], m, s.sent(m.Kind, m.Rank))); got != told {
-						t.Errorf("%v to %v: %d bytes, told %d", k, to, got, told)
+					payload := s.p.Payload(s.stores[from], m, s.sent(m.Kind, m.Rank))
+					if got := sizeOf(t, payload); got != stated {
+						t.Errorf("%v to %v: %d bytes, stated %d", k, to, got, stated)
 					}
 					s.send(k, from, to, 1)
 				}
@@ -56,7 +57,7 @@ func TestResultsTellTheSizesThatTravel(t *testing.T) {
 					same(msg.Lookup, embeddingWorker, server(p), split.SignBytes[p])
 					rows := s.do(server(p), role.ReadRows, 1).Bytes
 					if rows != split.ValueBytes[p] {
-						t.Errorf("rows of %d bytes, told %d", rows, split.ValueBytes[p])
+						t.Errorf("rows of %d bytes, stated %d", rows, split.ValueBytes[p])
 					}
 					same(msg.Rows, server(p), embeddingWorker, rows)
 				}
@@ -73,7 +74,7 @@ func TestResultsTellTheSizesThatTravel(t *testing.T) {
 	}
 }
 
-// Compressed ids lose nothing: bits are those of the reference.
+// Compressed ids are lossless: the result equals the reference bit for bit.
 func TestCompressedIndexChangesNoBits(t *testing.T) {
 	source := exectest.NewColumns(16*2+5, 16)
 	settings := exectest.Job(4, 3)
@@ -88,8 +89,8 @@ func TestCompressedIndexChangesNoBits(t *testing.T) {
 	}
 }
 
-// A sum of gradients that no half can hold stops the run where it would be
-// applied, and the error says what helps; scaled by block it arrives.
+// A sum of gradients that no half can hold stops the run where it would be applied, and the error gives the
+// remedy; a block scale avoids the overflow.
 func TestOverflowOfAHalfIsReported(t *testing.T) {
 	for _, c := range []struct {
 		wire compress.Form
@@ -111,7 +112,7 @@ func TestOverflowOfAHalfIsReported(t *testing.T) {
 	}
 }
 
-// Payloads that are not what they should be fail the work that unpacks them.
+// Invalid payloads fail the work that unpacks them.
 func TestBadPayloadsFailTheirWork(t *testing.T) {
 	const rank = 0
 	short := compress.Values{Form: compress.FP16, Packed: make([]byte, 3)}
@@ -142,7 +143,7 @@ func TestBadPayloadsFailTheirWork(t *testing.T) {
 	}
 }
 
-// A recording tells packed payloads apart by every bit of theirs.
+// The fingerprint of a packed payload depends on every bit.
 func TestFingerprintSeesPackedBits(t *testing.T) {
 	packed := compress.Pack(compress.FP16Block, make([]float32, 5)).Packed // 11 bytes: a word and a rest
 	m := msg.Message{Kind: msg.Rows}
@@ -165,8 +166,8 @@ func TestFingerprintSeesPackedBits(t *testing.T) {
 	}
 }
 
-// BenchmarkSplit is what compressing the index costs beside resolving it: read,
-// and split, of a batch of 1024 samples of two slots.
+// BenchmarkSplit measures the cost of compressing the index beside resolving it: Read and Split of a batch of
+// 1024 samples of two slots.
 func BenchmarkSplit(b *testing.B) {
 	for _, index := range []string{job.IndexRaw, job.IndexCompressed} {
 		b.Run(index, func(b *testing.B) {

@@ -48,14 +48,14 @@ func Equivalents() []Equivalent {
 			File:   "algo/exec/replay/reader.go",
 			Before: "more := min(n-len(all), max(len(all), 2*blockSize))",
 			After:  "more := min(n-len(all), max(len(all), 2))",
-			Proof: "The same n bytes are read in more pieces, and an end of the stream ends any of them: " +
+			Proof: "The same n bytes are read in more parts, and an end of the stream ends any of them: " +
 				"speed only.",
 		},
 		{
 			File:   "algo/exec/replay/reader.go",
 			Before: "more := min(n-len(all), max(len(all), 2*blockSize))",
 			After:  "more := min(n-len(all), max((len(all) + 1), 2*blockSize))",
-			Proof:  "The same n bytes are read in other pieces.",
+			Proof:  "The same n bytes are read in other parts.",
 		},
 		{
 			File: "algo/protocol/role/progress.go", Before: "b |= 1 << i", After: "b |= (1 + 1) << i",

@@ -1,5 +1,5 @@
-// Package backend says what computes a job's numbers and what memory holds its rows: the matrix products, the
-// arena of the embedding rows, and the engine of the dense network.
+// Package backend selects what executes a job's computations and which memory holds its rows: the matrix
+// products, the arena of the embedding rows, and the engine of the dense network.
 package backend
 
 import (

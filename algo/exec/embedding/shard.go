@@ -131,7 +131,7 @@ func (s *Shard) Forget(b BatchKey) (found []table.Found, known bool) {
 
 // Snapshot copies the rows of signs to dst for evaluation. A row that was never updated reads as zeros, so
 // that the result depends on the batches that were trained and not on those that were only looked up.
-func (s *Shard) Snapshot(signs []uint64, dst []float32) { s.rows.PeekTrained(signs, dst) }
+func (s *Shard) Snapshot(signs []uint64, dst []float32) { s.rows.SnapshotTrained(signs, dst) }
 
 // blockRows is the number of rows that are updated at a time, so that their
 // gradients, once divided, are still in the cache.

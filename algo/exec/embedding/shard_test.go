@@ -9,8 +9,8 @@ import (
 	"tandem/algo/numeric/table"
 )
 
-// A row that was evicted since it was read has missed what it has been through since
-// it came back, not the difference of two rows' counts.
+// A gradient of a row that was evicted after its read has missed the updates since the row was created again,
+// not the difference of two rows' counts.
 func TestEvictedRowsHaveMissedWhatTheyHaveBeenThrough(t *testing.T) {
 	one := exectest.Job(1, 1)
 	one.Rows.Capacity, one.Rows.Eviction = 1, job.SecondChance

@@ -14,19 +14,18 @@ import (
 	"tandem/algo/rng"
 )
 
-// BenchmarkSparseStep is all that a step does for its embedding rows, on one core:
-// ids become signs, distinct ones are found and looked up, pooled, and their
-// gradients merged and applied by Adagrad. 26 slots of one id share 2²⁰ rows, all of
-// which exist. It reports occurrences of ids a second: PyTorch's EmbeddingBag with
+// BenchmarkSparseStep measures all work of a step on embedding rows, on one core: ids become signs, distinct
+// ones are found and looked up, pooled, and their gradients merged and applied by Adagrad. 26 slots of one id
+// share 2²⁰ rows, all of which exist. It reports occurrences of ids a second: PyTorch's EmbeddingBag with
 // sparse Adagrad does 0.8 million on a core of the machine that this was written on.
 func BenchmarkSparseStep(b *testing.B) {
 	for _, dim := range []int{16, 32, 64, 128} {
 		b.Run(fmt.Sprintf("dim=%d", dim), func(b *testing.B) {
 			s := newSparseStep(b, dim)
 			for _, size := range []int{256, 4096} {
-				for _, law := range []string{"uniform", "zipf-1.05"} {
-					b.Run(fmt.Sprintf("batch=%d/%s", size, law), func(b *testing.B) {
-						parts := s.draw(size, law)
+				for _, distribution := range []string{"uniform", "zipf-1.05"} {
+					b.Run(fmt.Sprintf("batch=%d/%s", size, distribution), func(b *testing.B) {
+						parts := s.draw(size, distribution)
 						for i := 0; b.Loop(); i++ {
 							s.step(b, i, parts[i%len(parts)])
 						}
@@ -79,7 +78,7 @@ func newSparseStep(b *testing.B, dim int) *sparseStep {
 }
 
 // draw returns some batches.
-func (s *sparseStep) draw(size int, law string) (parts []batch.Part) {
+func (s *sparseStep) draw(size int, distribution string) (parts []batch.Part) {
 	random := rng.New(1, "sparse step")
 	zipf := rand.NewZipf(random, 1.05, 1, sparseIDs-1)
 	for range 8 {
@@ -88,7 +87,7 @@ func (s *sparseStep) draw(size int, law string) (parts []batch.Part) {
 			column := batch.Jagged{Offsets: []int32{0}}
 			for i := range size {
 				id := random.Uint64N(sparseIDs)
-				if law != "uniform" {
+				if distribution != "uniform" {
 					id = zipf.Uint64()
 				}
 				column.IDs, column.Offsets = append(column.IDs, rng.Mix(id)),

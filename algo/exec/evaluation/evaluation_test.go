@@ -31,7 +31,7 @@ func trained(t *testing.T, source *exectest.Columns, steps int) *reference.Seque
 	return q
 }
 
-// evaluate predicts the samples with what the reference has learnt.
+// evaluate predicts the samples with the model of the reference.
 func evaluate(q *reference.Sequential, b *batch.Batch) []float32 {
 	got, err := q.NewTestSet(b).Evaluate(q)
 	if err != nil {
@@ -75,8 +75,8 @@ func TestUnseenRowsReadAsZeros(t *testing.T) {
 	}
 }
 
-// With the statistics of the batch, a sample's prediction would depend on the
-// company it is in. More samples than are evaluated at a time cross a seam.
+// With the statistics of the batch, a sample's prediction would depend on the other samples. There are more
+// samples than Predict evaluates at a time.
 func TestEvaluateUsesRunningStatistics(t *testing.T) {
 	source := exectest.NewColumns(predictedAtOnce+30, 16)
 	q := trained(t, source, 5)
@@ -102,8 +102,7 @@ func TestEvaluateUsesRunningStatistics(t *testing.T) {
 	}
 }
 
-// A batch in flight has created rows and not trained them: evaluation does not
-// see it.
+// A batch in flight has created rows and not trained them: evaluation reads them as zeros.
 func TestRowsNotYetTrainedReadAsZeros(t *testing.T) {
 	source := exectest.NewColumns(48, 16)
 	q := trained(t, source, 1)

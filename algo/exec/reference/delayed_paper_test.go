@@ -46,10 +46,9 @@ func convex(rowRate float64, spec delay.Spec) job.Job {
 // falls as 1/τ, as in the bounds on delayed gradient descent since (Arjevani,
 // Shamir, Srebro, ALT 2020).
 //
-// Here w is the row of one id whose label is a fair coin. Its gradient is
-// σ(w) − ½, which is w/4 near the optimum 0, so that a = rate/4. Below the limit
-// w dies out, down to what single precision can tell from a fair coin; above, it
-// swings ever wider until σ bends.
+// Here w is the row of one id whose label is a fair coin. Its gradient is σ(w) − ½, which is w/4 near the
+// optimum 0, so that a = rate/4. Below the limit w dies out, down to what single precision can distinguish
+// from a fair coin; above, it swings ever wider until σ bends.
 func TestLevinMayLargestStepUnderDelay(t *testing.T) {
 	const steps = 3000
 	for _, tau := range []int{0, 1, 2, 5, 10} {

@@ -108,8 +108,8 @@ func (d *decoder) inside(name string) {
 	}
 }
 
-// take returns the next n bytes, none if there are fewer.
-func (d *decoder) take(n uint64) []byte {
+// next returns the next n bytes, none if there are fewer.
+func (d *decoder) next(n uint64) []byte {
 	if n > uint64(len(d.src)) {
 		d.fail(fmt.Sprintf("%d bytes, of which %d are there", n, len(d.src)))
 		return nil
@@ -174,7 +174,7 @@ func (d *decoder) value(v reflect.Value) {
 		}
 		v.SetUint(x)
 	case reflect.Bool:
-		if b := d.take(1); b != nil {
+		if b := d.next(1); b != nil {
 			if b[0] > 1 {
 				d.fail(fmt.Sprintf("%d is neither true nor false", b[0]))
 				return
@@ -182,11 +182,11 @@ func (d *decoder) value(v reflect.Value) {
 			v.SetBool(b[0] == 1)
 		}
 	case reflect.Float32, reflect.Float64:
-		if b := d.take(8); b != nil {
+		if b := d.next(8); b != nil {
 			v.SetFloat(math.Float64frombits(binary.LittleEndian.Uint64(b)))
 		}
 	case reflect.String:
-		v.SetString(string(d.take(d.uvarint())))
+		v.SetString(string(d.next(d.uvarint())))
 	case reflect.Slice:
 		d.slice(v)
 	case reflect.Struct:
@@ -196,7 +196,7 @@ func (d *decoder) value(v reflect.Value) {
 			d.fail("a value where none can be")
 			return
 		}
-		if text := string(d.take(d.uvarint())); !d.failed {
+		if text := string(d.next(d.uvarint())); !d.failed {
 			v.Set(reflect.ValueOf(errors.New(text)))
 		}
 	}
@@ -219,7 +219,7 @@ func (d *decoder) slice(v reflect.Value) {
 
 func (d *decoder) structure(v reflect.Value) {
 	fields := v.NumField()
-	bits := d.take(uint64(fields+7) / 8)
+	bits := d.next(uint64(fields+7) / 8)
 	if bits == nil {
 		return
 	}

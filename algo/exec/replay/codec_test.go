@@ -50,8 +50,8 @@ func fill(t *rapid.T, v reflect.Value) {
 	}
 }
 
-// A value comes back as it was, and its bytes are the only ones: what is decoded
-// from them is encoded as them.
+// Decoding returns the encoded value, and a value has one encoding: a decoded value is encoded in the same
+// bytes.
 func TestCodecKeepsValues(t *testing.T) {
 	for _, typ := range types {
 		rapid.Check(t, func(t *rapid.T) {
@@ -76,7 +76,7 @@ func TestCodecKeepsValues(t *testing.T) {
 	}
 }
 
-// Any bytes give a value or a failure, never a panic or much memory.
+// Any bytes decode to a value or a failure, without a panic and without much memory.
 func TestDecoderTakesAnyBytes(t *testing.T) {
 	for _, typ := range types {
 		rapid.Check(t, func(t *rapid.T) {
@@ -102,8 +102,8 @@ func leaves(v reflect.Value, path string, visit func(path string, v reflect.Valu
 	}
 }
 
-// Every field of every type is encoded, and a change of it is found under its
-// name: one that somebody adds is, too.
+// Every field of every type is encoded, including fields added later, and a change of it is found under its
+// name.
 func TestNoFieldIsForgotten(t *testing.T) {
 	for _, typ := range types {
 		value, fields := reflect.New(typ).Elem(), 0
@@ -136,7 +136,7 @@ func TestNoFieldIsForgotten(t *testing.T) {
 	}
 }
 
-// Types of other fields have another shape.
+// Types with different fields have different shapes.
 func TestShapes(t *testing.T) {
 	type a struct{ X, Y int32 }
 	type b struct {

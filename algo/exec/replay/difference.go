@@ -75,8 +75,8 @@ func (p *player) outputsDiffer(a *actor) error {
 	return p.differs(a, &disagreement{"the length of outputs", fmt.Sprint(n), fmt.Sprint(len(p.out.List))})
 }
 
-// stalled names the role whose recording says something else than the replay, if roles still wait for an
-// input; nil if none does. Others wait for that role in turn.
+// stalled names the role whose recording differs from the replay, if roles still wait for an input; nil if no
+// role waits. The other roles wait for that role.
 func (p *player) stalled() error {
 	var found *actor
 	var class hope
@@ -157,7 +157,7 @@ func (p *player) toCome() map[msg.Message]bool {
 	return found
 }
 
-// missing says in what the message that a role waits for differs from those that were sent to it.
+// missing returns how the message that a role waits for differs from the messages that were sent to it.
 func (a *actor) missing() *disagreement {
 	m := a.next.Input.Message
 	if sent := a.mail.parcels[m.Rank][m]; len(sent) > 0 {

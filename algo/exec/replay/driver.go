@@ -28,7 +28,7 @@ func (d driver) Send(m msg.Message, h role.Handle) error {
 		sent.print = exec.Fingerprint(m, sent.payload)
 	}
 	to := d.actor(m.To)
-	to.mail.put(m, sent)
+	to.mail.add(m, sent)
 	d.wake(to)
 	return nil
 }

@@ -44,7 +44,7 @@ func (samples) Read(step int) (*batch.Batch, error) {
 	return b, nil
 }
 
-// training is of a small network on 2 ranks, 2 EWs, 2 PSs and 2 dense PSs.
+// training returns the training of a small network on 2 ranks, 2 EWs, 2 PSs and 2 dense PSs.
 func training(mode string) job.Job {
 	t := job.Default()
 	t.Training.Mode, t.Roles.Ranks, t.Training.GlobalBatch, t.Training.Groups, t.Training.Prefetch = mode, 2,
@@ -56,7 +56,7 @@ func training(mode string) job.Job {
 	return t.InMode(mode)
 }
 
-// retry is how many ticks the roles of a world with trouble wait for an answer: those of some ten inputs.
+// retry is the number of ticks that the roles of a world with faults wait for a reply: about ten inputs.
 const retry = 100
 
 // setup returns what a driver needs, for a run that loses no message if retry is 0.
@@ -75,8 +75,8 @@ func setup(t testing.TB, mode string, retry unit.Tick) (*role.Config, *exec.Exec
 	return cfg, p
 }
 
-// world is a driver that lets one thing happen at a time, any that can, and performs work at any time between
-// its issue and its end. Roles live on machines whose clocks are apart.
+// world is a driver that executes one possible event at a time, chosen at random, and performs work at any
+// time between its issue and its end. Roles live on machines whose clocks differ.
 type world struct {
 	t        testing.TB
 	cfg      *role.Config
@@ -95,7 +95,7 @@ type world struct {
 	repeated int
 }
 
-// trouble is what a world has to bear.
+// trouble lists the faults of a world.
 type trouble struct {
 	lose  bool // messages are lost, one in ten
 	twice bool // messages are repeated, one in ten
@@ -113,7 +113,7 @@ func (has trouble) retry() unit.Tick {
 	return 0
 }
 
-// home is where one role lives.
+// home is one role with its store, its clock and its queues.
 type home struct {
 	*world
 	state       role.Role
@@ -176,7 +176,7 @@ func record(t testing.TB, cfg *role.Config, p *exec.Executor, seed uint64, has t
 	return w
 }
 
-// happen lets one thing happen; it returns false if there is none.
+// happen executes one event; it returns false if none is possible.
 func (w *world) happen() bool {
 	var able []func()
 	if n := len(w.mail); n > 0 {
@@ -217,7 +217,7 @@ func (w *world) happen() bool {
 	return true
 }
 
-// deliver takes a letter out of the mail, and hands it over unless there is trouble.
+// deliver removes a letter from the mail and delivers it, unless a fault prevents that.
 func (w *world) deliver(i int) {
 	l := w.mail[i]
 	if w.trouble.twice && w.draw.IntN(10) == 0 {
@@ -237,7 +237,7 @@ func (w *world) deliver(i int) {
 
 func (h *home) restarts() bool { return h.cfg.CanRestart(h.state.Address().Role) }
 
-// crash takes from a role all that it has.
+// crash removes all state of a role.
 func (h *home) crash() {
 	h.crashed = append(h.crashed, h.state.Address().Role)
 	h.away, h.timerSet, h.store = true, false, exec.NewStore()
@@ -272,7 +272,7 @@ func (h *home) perform(of order) {
 	lane.Push(done)
 }
 
-// step hands a role one input and does what it asks for.
+// step passes one input to a role and executes its outputs.
 func (w *world) step(l letter) {
 	w.now += unit.Tick(w.draw.IntN(3))
 	var out role.Outputs
@@ -345,7 +345,7 @@ func (h *home) Finish() error {
 
 func (h *home) Halt(reason error) error { return reason }
 
-// entry is one step of a stream that a test may change.
+// entry is one step of a stream, which a test may change.
 type entry struct {
 	at      msg.Address
 	number  int // from 1

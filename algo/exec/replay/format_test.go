@@ -85,7 +85,7 @@ func read(stream []byte) (steps []*Step, r *Reader, err error) {
 	}
 }
 
-// A stream comes back as it was written, over however many blocks.
+// A stream of any number of blocks is read as it was written.
 func TestStreamComesBack(t *testing.T) {
 	for _, n := range []int{0, 1, 5000} {
 		stream := write(t, n)
@@ -107,7 +107,7 @@ func TestStreamComesBack(t *testing.T) {
 	}
 }
 
-// Wherever a stream is cut, it is said to be cut short.
+// A stream that is cut anywhere is reported as cut short.
 func TestCutShort(t *testing.T) {
 	stream := write(t, 20)
 	for n := range stream {
@@ -118,7 +118,7 @@ func TestCutShort(t *testing.T) {
 	}
 }
 
-// Whichever bit is changed, the stream is refused.
+// A change of any bit makes a stream invalid.
 func TestDamaged(t *testing.T) {
 	stream := write(t, 20)
 	for i := range stream {
@@ -140,7 +140,7 @@ func TestDamaged(t *testing.T) {
 	}
 }
 
-// Blocks that are whole, but not in their places, are found as well.
+// Valid blocks in the wrong order are found, too.
 func TestBlocksOutOfOrder(t *testing.T) {
 	stream := write(t, 5000)
 	head := len(title) + len(version) + 1
@@ -188,7 +188,7 @@ func TestOtherFormats(t *testing.T) {
 	}
 }
 
-// A difference names the step, the first too, and the input, unless there is none.
+// A difference names the step, even the first, and the input if there is one.
 func TestDifferencesSayWhereTheyAre(t *testing.T) {
 	worker := msg.Address{Role: msg.NNWorker, Index: 1}
 	for _, c := range []struct {
@@ -231,7 +231,7 @@ func TestNothingAfterTheEnd(t *testing.T) {
 	}
 }
 
-// The cost of recording, without that of payloads.
+// The cost of recording, without the payloads.
 func BenchmarkStep(b *testing.B) {
 	w, err := NewWriter(io.Discard, someHeader())
 	if err != nil {

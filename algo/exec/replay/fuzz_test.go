@@ -13,8 +13,8 @@ import (
 	"tandem/algo/protocol/role"
 )
 
-// FuzzReader reads any bytes: they are a stream, or an error that names the file and says of what kind it is,
-// and take memory in proportion.
+// FuzzReader reads any bytes: they are a stream, or an error that names the file and its kind, and reading
+// them takes memory in proportion.
 func FuzzReader(f *testing.F) {
 	for _, n := range []int{0, 3} {
 		f.Add(write(f, n))
@@ -34,8 +34,8 @@ func FuzzReader(f *testing.F) {
 	})
 }
 
-// FuzzSteps reads blocks of any content whose sums are right: a step that is read is written as the same
-// bytes again, and names only what its run has.
+// FuzzSteps reads blocks of any content with valid checksums: a step that can be read is written in the same
+// bytes, and names only roles, ranks and steps of its run.
 func FuzzSteps(f *testing.F) {
 	for i := range 3 {
 		in, out := sample(i)
@@ -86,7 +86,7 @@ func checkOutputs(t *testing.T, s *Step) {
 	}
 }
 
-// FuzzReplay replays a recording in which the stream of one role is any: it is another run, or an error.
+// FuzzReplay replays a recording with an arbitrary stream of one role: the result is another run or an error.
 func FuzzReplay(f *testing.F) {
 	type kind struct {
 		mode string

@@ -21,7 +21,7 @@ import (
 	"tandem/algo/unit"
 )
 
-// A stream may come from anyone, with sums that are right.
+// A stream with valid checksums may still come from an attacker.
 
 // streamOf returns a stream of blocks of any content, with the sums that a Writer would give them.
 func streamOf(blocks ...[]byte) []byte {
@@ -180,7 +180,7 @@ const memoryFactor = 16
 // Reading takes memory in proportion to the length of the stream, regardless of the sizes that it states.
 func TestMemoryFollowsTheInput(t *testing.T) {
 	const many = 4 << 20
-	claim := append([]byte(title+version+"\n"), headerBlock, 0, 0, 0, 4) // 64 MiB follow, it says
+	claim := append([]byte(title+version+"\n"), headerBlock, 0, 0, 0, 4) // states a length of 64 MiB
 	outputs := append(binary.AppendUvarint(nil, many), make([]byte, 2*many)...)
 	steps := appendStep([]byte{stepsBlock}, 0, &role.Input{}, 0, outputs)
 	wide, buckets := someHeader(), someHeader()
@@ -245,7 +245,7 @@ func TestSlicesHoldNumbers(t *testing.T) {
 	}
 }
 
-// A configuration of as many roles as can be is refused for the streams that it lacks, before any role is
+// A configuration with the largest number of roles is refused because streams are missing, before any role is
 // made.
 func TestRolesThatHaveNoStream(t *testing.T) {
 	h := someHeader()
@@ -266,7 +266,8 @@ func TestRolesThatHaveNoStream(t *testing.T) {
 	}
 }
 
-// A recording whose job is not that of its roles is refused: meters and executors are made from the job.
+// A recording whose job differs from the configuration of its roles is refused, because meters and executors
+// are made from the job.
 func TestJobOfTheRecording(t *testing.T) {
 	for _, mode := range []string{job.Sync, job.AsyncPS} {
 		cfg, p := setup(t, mode, 0)

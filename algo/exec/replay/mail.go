@@ -10,10 +10,10 @@ import (
 
 // mailbox is what was sent to one role and may be received.
 //
-// Where messages may be lost or repeated, nothing in a message says whether it will be received again. So a
+// Where messages may be lost or repeated, a message does not show whether it will be received again. So a
 // survey of the recorded stream, before the replay, notes the messages that arrive late: after one of the
-// same rank that is at least horizon steps ahead. Messages that are as old and not noted are dropped.
-// Memory: the messages of the last horizon steps, and those that arrive late.
+// same rank that is at least horizon steps ahead. Messages that are as old and not noted are dropped. Memory:
+// the messages of the last horizon steps, and those that arrive late.
 type mailbox struct {
 	once    bool // every message is received exactly once
 	horizon int32
@@ -57,8 +57,8 @@ func (b *mailbox) old(m msg.Message) bool {
 	return !b.once && int64(m.Step)+int64(b.horizon) <= int64(b.newest[m.Rank])
 }
 
-// put adds a message that was sent. If messages may be repeated, equal copies of one message are one parcel.
-func (b *mailbox) put(m msg.Message, sent parcel) {
+// add adds a message that was sent. If messages may be repeated, equal copies of one message are one parcel.
+func (b *mailbox) add(m msg.Message, sent parcel) {
 	if b.old(m) && b.late[m] == 0 {
 		return
 	}
@@ -67,15 +67,16 @@ func (b *mailbox) put(m msg.Message, sent parcel) {
 	}
 }
 
-// find returns the place of a message with a payload among those equal to it, −1 if there is none. A
-// message that is sent twice may come of two reads, between which rows have changed: the payload tells.
+// find returns the place of a message with a payload among those equal to it, −1 if there is none. A message
+// that is sent twice may carry two reads, between which rows have changed: only the payload distinguishes
+// them.
 func (b *mailbox) find(m msg.Message, print uint64) int {
 	return slices.IndexFunc(b.parcels[m.Rank][m], func(p parcel) bool { return p.print == print })
 }
 
-// take returns the payload of a message that find has found. If messages may be repeated, the message stays:
-// it may be received again.
-func (b *mailbox) take(m msg.Message, print uint64) exec.Payload {
+// receive returns the payload of a message that find has found. If messages may be repeated, the message
+// stays, because it may be received again.
+func (b *mailbox) receive(m msg.Message, print uint64) exec.Payload {
 	mine := b.parcels[m.Rank]
 	sent := mine[m]
 	i := b.find(m, print)

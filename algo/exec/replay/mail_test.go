@@ -9,8 +9,8 @@ import (
 	"tandem/algo/rng"
 )
 
-// Batches that a rank has under way at once, twice the prefetch at most, are not late, in any order;
-// one step further back is an echo.
+// The batches that a rank has in flight, at most twice the prefetch, are not late in any order; a message
+// from one step before them is a duplicate.
 func TestOnlyEchoesAreLate(t *testing.T) {
 	const prefetch = 4
 	b := newMailbox(&role.Config{Ranks: 1, Prefetch: prefetch, Retry: 1})
@@ -27,7 +27,7 @@ func TestOnlyEchoesAreLate(t *testing.T) {
 	}
 }
 
-// However long a run is, a mailbox holds the messages of some steps and those that arrive late; and every
+// In a run of any length a mailbox holds the messages of a few steps and those that arrive late, and every
 // message is kept until it is received.
 func TestMailIsBounded(t *testing.T) {
 	const steps, ranks, copies = 5000, 2, 3
@@ -64,13 +64,13 @@ func TestMailIsBounded(t *testing.T) {
 	most := 0
 	for at := range received {
 		for _, m := range sent[at] {
-			b.put(m, parcel{payload: &exec.IDs{Samples: int(m.Step)}})
+			b.add(m, parcel{payload: &exec.IDs{Samples: int(m.Step)}})
 		}
 		for _, m := range received[at] {
 			if b.find(m, 0) < 0 {
 				t.Fatalf("time %d: %v was dropped", at, m)
 			}
-			if got := b.take(m, 0).(*exec.IDs).Samples; got != int(m.Step) {
+			if got := b.receive(m, 0).(*exec.IDs).Samples; got != int(m.Step) {
 				t.Fatalf("time %d: %v came with %v", at, m, got)
 			}
 		}

@@ -175,7 +175,7 @@ func (p *player) step(a *actor) error {
 	}
 	var payload exec.Payload
 	if in.Kind == role.Received {
-		payload = a.mail.take(in.Message, p.printOf(next))
+		payload = a.mail.receive(in.Message, p.printOf(next))
 	}
 	p.out.Reset()
 	a.state.HandleInput(next.Now, *in, &p.out)

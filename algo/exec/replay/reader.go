@@ -69,7 +69,7 @@ func (r *Reader) readHeader(body []byte) error {
 	var first prelude
 	d := decode(body)
 	// The shape is read first, for the rest may be of another.
-	bits := d.take(1)
+	bits := d.next(1)
 	if len(bits) == 0 || bits[0]&1 == 0 {
 		return r.fault(ErrDamaged, "it does not begin with its header")
 	}
@@ -109,11 +109,11 @@ func (r *Reader) Next() (*Step, error) {
 		d.inside("input")
 	}
 	if paid(&s.Input) {
-		if b := d.take(8); b != nil {
+		if b := d.next(8); b != nil {
 			s.Payload = binary.LittleEndian.Uint64(b)
 		}
 	}
-	s.outputs = d.take(d.uvarint())
+	s.outputs = d.next(d.uvarint())
 	if d.failed {
 		return nil, r.fault(ErrDamaged, "byte %d, input %d: %s: %s",
 			r.start+int64(d.at), r.inputs+1, cmp.Or(d.field, "its time or outputs"), d.why)
@@ -226,7 +226,7 @@ func (r *Reader) ended(err error) error {
 	case !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF):
 		return fmt.Errorf("%s: %w", r.name, err)
 	case r.header.Config.Ranks == 0:
-		return r.fault(ErrCutShort, "it ends before it says which role it is of; %s", why)
+		return r.fault(ErrCutShort, "it ends before the name of its role; %s", why)
 	}
 	return r.fault(ErrCutShort, "%v has no end mark after its %d inputs; %s", r.header.Role, r.inputs, why)
 }

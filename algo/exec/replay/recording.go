@@ -142,7 +142,7 @@ func (r *Recording) Replay(e *exec.Executor, observers ...event.Observer) (Repor
 // no payloads and compares no parameters. It compares outputs, and returns the errors of Replay. It needs
 // neither the job's data nor memory for parameters, and a step costs microseconds.
 //
-// Observers receive every record of the run, on however many processes and clocks it ran, in an order that
+// Observers receive every record of the run, for any number of processes and clocks, in an order that
 //
 //   - keeps each role's own order,
 //   - respects causality: what a role records on receiving a message comes after
@@ -152,9 +152,8 @@ func (r *Recording) Replay(e *exec.Executor, observers ...event.Observer) (Repor
 //   - is the order of the recorded times, among records that causality leaves
 //     free; records of one time come in address order.
 //
-// With one clock that is the order of the times. Clocks of several machines may
-// disagree: then a record comes as early as its time says, but never before its
-// causes.
+// With one clock that is the order of the times. Clocks of several machines may disagree: then a record comes
+// as early as its time allows, but never before its causes.
 func (r *Recording) Events(observers ...event.Observer) (Report, error) {
 	return newPlayer(&r.config, r.readers, nil, observers).play()
 }

@@ -30,7 +30,7 @@ func seeds() uint64 {
 	return 5
 }
 
-// modes are those that have roles.
+// modes returns the modes that have roles.
 func modes() []string {
 	return slices.DeleteFunc(job.Modes(), func(mode string) bool { return mode == job.Sequential })
 }
@@ -40,7 +40,7 @@ type records []event.Record
 
 func (r *records) Observe(e event.Record) { *r = append(*r, e) }
 
-// troubles are what replays have to bear, without and with clocks that are apart.
+// troubles are the faults that replays must survive, without and with clocks that differ.
 func troubles() (all []trouble) {
 	for _, has := range []trouble{{}, {lose: true}, {twice: true}, {crash: true},
 		{lose: true, twice: true, crash: true}} {
@@ -83,14 +83,13 @@ func TestEveryOrderReplays(t *testing.T) {
 		}
 	}
 	if lost == 0 || repeated == 0 || len(crashed) < 3 {
-		t.Errorf("%d messages lost, %d repeated, crashes %v: there was too little trouble", lost, repeated,
+		t.Errorf("%d messages lost, %d repeated, crashes %v: want more faults", lost, repeated,
 			crashed)
 	}
 }
 
-// Events tells the same records, each role's in its order, though no clock agrees
-// with another, and nothing before its cause; so the staleness that a PS showed
-// comes out again.
+// Events yields the same records, in each role's order and never before their causes, although all clocks
+// differ; so the measured staleness of a PS is the same.
 func TestEventsRespectCauses(t *testing.T) {
 	for _, mode := range modes() {
 		for i, has := range slices.Repeat([]trouble{{apart: true},
@@ -179,7 +178,7 @@ func TestEventsInTheOrderOfTimes(t *testing.T) {
 	}
 }
 
-// plant is a change of one recorded field of a role, and what a replay says of it.
+// plant is a change of one recorded field of a role, and the error of a replay.
 type plant struct {
 	name   string
 	change func(e *entry) bool // reports whether it has changed something
@@ -307,7 +306,7 @@ func TestPlantedDifferencesAreNamed(t *testing.T) {
 	}
 }
 
-// What a recording says of timers and crashes is checked too.
+// Recorded timers and crashes are checked, too.
 func TestPlantedFaultsAreNamed(t *testing.T) {
 	worker := msg.Address{Role: msg.EmbeddingWorker}
 	loader := msg.Address{Role: msg.DataLoader}
@@ -370,8 +369,8 @@ func (n nudge) Observe(e event.Record) {
 	}
 }
 
-// A computation that differs in the last bit is found: at the gradients of the
-// next step, where they are handed over, or, after the last step, at the end.
+// A difference in the last bit of a computation is found: in the gradients of the next step or, after the
+// last step, at the end.
 func TestOneBitOfAWeightIsFound(t *testing.T) {
 	for _, mode := range []string{job.Sync, job.Hybrid} {
 		for _, has := range []trouble{{apart: true}, {lose: true, twice: true, crash: true}} {

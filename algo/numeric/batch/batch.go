@@ -6,7 +6,7 @@
 // upper bits, the id within the slot in the lower ones.
 package batch
 
-// Pooling says how the rows of one sample's ids in a slot become model input.
+// Pooling selects how the rows of one sample's ids in a slot become model input.
 type Pooling uint8
 
 const (

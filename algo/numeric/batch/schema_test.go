@@ -13,11 +13,11 @@ func TestValidate(t *testing.T) {
 		schema *batch.Schema
 		want   string // part of the error, "" for none
 	}{
-		{"one bit tells one slot", slots(1, 1), ""},
-		{"one bit does not tell two", slots(2, 1),
-			"2 feature groups, but a prefix of 1 bits tells only 1 apart; widen the prefix"},
-		{"eight bits tell 255", slots(255, 8), ""},
-		{"eight bits do not tell 256", slots(256, 8), "tells only 255 apart"},
+		{"one bit for one slot", slots(1, 1), ""},
+		{"one bit for two slots", slots(2, 1),
+			"2 feature groups, but a prefix of 1 bits distinguishes only 1; widen the prefix"},
+		{"eight bits for 255 slots", slots(255, 8), ""},
+		{"eight bits for 256 slots", slots(256, 8), "distinguishes only 255"},
 		{"the widest prefix", slots(3, batch.MaxPrefixBits), ""},
 		{"no prefix", slots(1, 0), "prefix of 0 bits; want 1 to 32"},
 		{"too wide a prefix", slots(1, 33), "prefix of 33 bits"},

@@ -37,8 +37,8 @@ func (s *Schema) Validate() error {
 		}
 	}
 	if most, groups := 1<<s.PrefixBits-1, s.group(len(s.Slots)); groups > most {
-		return fmt.Errorf("batch: %d feature groups, but a prefix of %d bits tells only %d apart; widen "+
-			"the prefix", groups, s.PrefixBits, most)
+		return fmt.Errorf("batch: %d feature groups, but a prefix of %d bits distinguishes only %d; "+
+			"widen the prefix", groups, s.PrefixBits, most)
 	}
 	return nil
 }

@@ -69,7 +69,7 @@ func TestIDsOfASlotCollideOnlyModuloTheSpacing(t *testing.T) {
 	})
 }
 
-// A sign is what the definition says, division and all, where digits carry too.
+// A sign equals its definition by division, even where digits carry.
 func TestSignIsTheRemainder(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		prefixBits := rapid.IntRange(1, batch.MaxPrefixBits).Draw(t, "prefix bits")

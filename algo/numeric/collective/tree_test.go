@@ -92,8 +92,8 @@ func TestTreeOfSixIsThatOfEightWithoutTheLast(t *testing.T) {
 	mustBeSameBits(t, bufs[0], []float32{big + 2})
 }
 
-// Rounding tells orders of addition apart: 2²⁴+1 is 2²⁴ in float32, 2²⁴+2 is
-// exact. From left to right the sum would be 2²⁴.
+// Rounding distinguishes orders of addition: 2²⁴+1 is 2²⁴ in float32, 2²⁴+2 is exact. From left to right the
+// sum would be 2²⁴.
 func TestTreeAddsNeighboursFirst(t *testing.T) {
 	const big = 1 << 24
 	bufs := [][]float32{{big}, {0}, {1}, {1}}

@@ -7,7 +7,7 @@ import (
 	"math/bits"
 )
 
-// errShort says that bytes end before what they must hold.
+// errShort is the error of bytes that end early.
 var errShort = errors.New("compress: the bytes end early")
 
 // numbers is a list of numbers as it is written: one byte with the number of

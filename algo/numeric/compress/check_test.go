@@ -18,8 +18,8 @@ func damaged(packed []byte, f func([]byte)) {
 	}
 }
 
-// Checking refuses exactly what reading refuses, with the same error, and counts what reading gives: here, of
-// bytes with one that is wrong.
+// Checking refuses exactly what reading refuses, with the same error, and counts what reading returns, for
+// input with one wrong byte.
 func TestChecksRefuseWhatReadingRefuses(t *testing.T) {
 	same := func(packed []byte, counted, read int, refused, err error) {
 		if (err == nil) != (refused == nil) || err != nil && err.Error() != refused.Error() ||
@@ -29,7 +29,7 @@ func TestChecksRefuseWhatReadingRefuses(t *testing.T) {
 	}
 	accepted := 0
 	columns := []batch.Jagged{
-		// a dictionary of 3
+		// A dictionary of 3 ids.
 		{Offsets: []int32{0, 4, 7, 8}, IDs: []uint64{1 << 40, 3 << 50, 7 << 45, 1 << 40, 7 << 45, 3 << 50,
 			1 << 40, 7 << 45}},
 		{Offsets: []int32{0, 1, 2, 2}, IDs: []uint64{5, 6}},
@@ -61,8 +61,8 @@ func TestChecksRefuseWhatReadingRefuses(t *testing.T) {
 	}
 }
 
-// Checking makes no memory for what it counts.
-func TestChecksMakeNoMemory(t *testing.T) {
+// Checking allocates no memory.
+func TestChecksDoNotAllocate(t *testing.T) {
 	ids := AppendIDs(nil, []batch.Jagged{{Offsets: []int32{0, 1000}, IDs: make([]uint64, 1000)}})
 	signs := PackSigns([]uint64{1 << 60, 1<<60 + 5, 2 << 60}, 4)
 	values := Pack(FP16Block, make([]float32, 1000))

@@ -2,7 +2,7 @@ package compress
 
 import "tandem/algo/numeric/isa"
 
-// wide says that the processor converts eight values at once.
+// wide is true if the processor converts eight values at a time.
 var wide = isa.Best() >= isa.AVX2
 
 // putEights and getEights are putHalves and getHalves of 8·eights values, at
@@ -14,7 +14,7 @@ func putEights(dst *byte, values *float32, eights int, scale float32)
 //go:noescape
 func getEights(values *float32, src *byte, eights int, scale float32)
 
-// putWide writes as many halves as go at once, and returns their number.
+// putWide writes the values that the processor converts eight at a time, and returns their number.
 func putWide(dst []byte, values []float32, scale float32) int {
 	eights := len(values) / 8
 	if !wide || eights == 0 {
@@ -25,7 +25,7 @@ func putWide(dst []byte, values []float32, scale float32) int {
 	return 8 * eights
 }
 
-// getWide reads as many halves as go at once, and returns their number.
+// getWide reads the halves that the processor converts eight at a time, and returns their number.
 func getWide(values []float32, src []byte, scale float32) int {
 	eights := len(values) / 8
 	if !wide || eights == 0 {

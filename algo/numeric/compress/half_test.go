@@ -47,7 +47,7 @@ func halfOf(f float32) uint16 {
 	return sign | lo
 }
 
-// Every half has the value of its definition, and comes back as itself.
+// Every half has the value of its definition, and survives the conversion to float32 and back.
 func TestEveryHalf(t *testing.T) {
 	for i := range 1 << 16 {
 		h := uint16(i)

@@ -43,8 +43,8 @@ func sameColumns(a, b []batch.Jagged) bool {
 	})
 }
 
-// Every id of every sample comes back, in its order; equal columns give equal
-// bytes; and what is cut short is refused.
+// ReadIDs returns every id of every sample in its order; equal columns have equal bytes; and truncated bytes
+// are refused.
 func TestIDsAreLossless(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		columns, samples := anyColumns(t)

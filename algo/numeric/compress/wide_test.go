@@ -9,8 +9,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Where the processor converts many values at once, bits are those of Half and
-// Float, for every half, every length and any floats.
+// The processor's conversions of several values at a time equal Half and Float bit for bit, for every half,
+// every length and any floats.
 func TestWideConversionIsThatOfOne(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		values := anyFloats(t)

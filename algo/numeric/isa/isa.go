@@ -1,5 +1,5 @@
-// Package isa tells which vector instructions the kernels of this process use: those
-// that the processor and the system support, without those that GODEBUG disables.
+// Package isa selects the vector instructions that the kernels of this process use: those that the processor
+// and the system support, without those that GODEBUG disables.
 //
 // A package with kernels chooses its functions once, by Best, when it is initialized.
 // The tests of a kernel run over Sets.

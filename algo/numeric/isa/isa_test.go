@@ -26,9 +26,9 @@ func TestGODEBUGTakesInstructionsAway(t *testing.T) {
 		child := exec.Command(os.Args[0], "-test.run", "^"+t.Name()+"$")
 		child.Env = append(os.Environ(), "ISA_TEST=1",
 			"GODEBUG="+strings.TrimPrefix(os.Getenv("GODEBUG")+","+tt.setting, ","))
-		said, err := child.Output()
-		if want := min(tt.most, isa.Best()).String() + "\n"; err != nil || string(said) != want {
-			t.Errorf("GODEBUG=%s: %q, %v; want %q", tt.setting, said, err, want)
+		output, err := child.Output()
+		if want := min(tt.most, isa.Best()).String() + "\n"; err != nil || string(output) != want {
+			t.Errorf("GODEBUG=%s: %q, %v; want %q", tt.setting, output, err, want)
 		}
 	}
 }

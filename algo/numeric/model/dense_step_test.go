@@ -11,8 +11,8 @@ import (
 	"tandem/algo/numeric/opt"
 )
 
-// skipped are products that are not computed: what a step takes with them is what
-// it takes besides matrix products.
+// skipped are products that are not computed: a step with them takes the time of everything but matrix
+// products.
 type skipped struct{ gemm.Products }
 
 func (skipped) Gemm(_, _ bool, _, _, _ int, _ []float32, _ int, _ []float32, _ int, _ float32, _ []float32,
@@ -28,9 +28,8 @@ func criteo(dim int) *batch.Schema {
 	return s
 }
 
-// BenchmarkDenseStep runs the dense step of a rank that has one group on one
-// thread: forward, backward and Adam, which is what a step takes but for its
-// rows. The same without products tells what they do not account for.
+// BenchmarkDenseStep runs the dense step of a rank that has one group on one thread: forward, backward and
+// Adam, which is all of a step except its rows. The variant without products measures the rest.
 func BenchmarkDenseStep(b *testing.B) {
 	small := model.Default()
 	small.Top = []int{64, 32}

@@ -53,7 +53,7 @@ func TestStateIsImportedWhole(t *testing.T) {
 		t.Fatalf("%v after %d steps", err, values.Steps())
 	}
 	if again.Digest() == w.Digest() || again.Digest() == values.Digest() {
-		t.Error("digests do not tell states apart")
+		t.Error("digests do not distinguish states")
 	}
 	step(again, 3)
 	step(values, 3)

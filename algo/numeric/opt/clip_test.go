@@ -51,7 +51,7 @@ func TestClipNormKeepsTheDirection(t *testing.T) {
 			t.Fatalf("norm %v, want %v", math.Sqrt(after), want)
 		}
 		if product := math.Sqrt(before * after); dot < product*(1-1e-6) {
-			t.Fatalf("%v points elsewhere than %v", clipped, grad)
+			t.Fatalf("%v has another direction than %v", clipped, grad)
 		}
 	})
 }

@@ -74,9 +74,8 @@ func TestMcMahanL1GivesExactZeros(t *testing.T) {
 	}
 }
 
-// The paper starts at 0; a row that starts elsewhere keeps what it starts from.
-// From w = 1 with α = 1/2, β = 1, λ = 0 by g = 3: 1 − 3·α/(1+3) = 0.625. Had z
-// begun at 0, w would be 0.375.
+// The paper starts at 0; a row with another initial value keeps it as its start. From w = 1 with α = 1/2, β =
+// 1, λ = 0 by g = 3: 1 − 3·α/(1+3) = 0.625. Had z begun at 0, w would be 0.375.
 func TestFTRLStepsFromTheInitialValueOfARow(t *testing.T) {
 	o := mustRow(t, ftrlSpec(0, 0))
 	w, state := []float32{1}, make([]float32, o.StateSize(1))

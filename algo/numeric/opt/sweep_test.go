@@ -27,7 +27,7 @@ func sweepSpecs() []DenseSpec {
 }
 
 func TestStepSumIsAStepOfTheMean(t *testing.T) {
-	// More than one of a pool's pieces, and a part of a block.
+	// More than one task of a pool, and a part of a block.
 	const params, samples = 2*sweepTask + sweepBlock/2 + 3, 6
 	r := rand.New(rand.NewPCG(1, 2))
 	start, sum := make([]float32, params), make([]float32, params)

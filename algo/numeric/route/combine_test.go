@@ -29,9 +29,8 @@ func putsByServer(schema *batch.Schema, b *batch.Batch, grads []float32, dim, gr
 	return puts
 }
 
-// The law that sync training rests on: however many ranks and PSs share a step,
-// the gradient that a row's optimizer sees has the same bits, as long as each rank
-// has 2ᵏ of the groups.
+// The invariant of sync training: for any number of ranks and PSs that share a step, the gradient that a
+// row's optimizer sees has the same bits, as long as each rank has 2ᵏ of the groups.
 func TestRanksAndServersDoNotChangeAGradient(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		const dim = 2

@@ -1,4 +1,4 @@
-// Package shard says where embedding rows live.
+// Package shard assigns embedding rows to PSs.
 package shard
 
 import (
@@ -30,8 +30,8 @@ func Rows(servers int) Plan {
 // Servers returns the number of PSs.
 func (p Plan) Servers() int { return p.servers }
 
-// Of returns the PS that owns the row of a sign, from 0 to Servers()−1. Signs are
-// mixed first, so that distinct ones are spread evenly however they are chosen.
+// Of returns the PS that owns the row of a sign, from 0 to Servers()−1. Signs are mixed first, so that any
+// distinct signs are spread evenly.
 //
 //	⌊ Mix(Mix(sign)+1) · Servers / 2⁶⁴ ⌋
 //

@@ -23,10 +23,9 @@ func chiSquare(n, count int, sign func(i int) uint64) float64 {
 	return sum
 }
 
-// However signs are chosen, the distinct ones are spread as if by dice. For
-// uniform choices the statistic has mean d = count−1 and variance 2d; Laurent and
-// Massart (2000), lemma 1, bound the chance of more than d + 2·√(d·x) + 2x by
-// e⁻ˣ, which for x = 12 is 6 in a million.
+// Any distinct signs are spread as if at random. For uniform choices the statistic has mean d = count−1 and
+// variance 2d; Laurent and Massart (2000), lemma 1, bound the chance of more than d + 2·√(d·x) + 2x by e⁻ˣ,
+// which for x = 12 is 6 in a million.
 func TestSignsSpreadEvenly(t *testing.T) {
 	const n = 50_000
 	for _, c := range []struct {

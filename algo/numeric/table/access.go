@@ -154,23 +154,25 @@ func (t *Table) provide(c *chunk, signs []uint64, i int, admits func(sign uint64
 	return nil
 }
 
-// Peek copies the embeddings of the signs into dst and changes nothing: evaluation
+// Snapshot copies the embeddings of the signs into dst and changes nothing: evaluation
 // reads so. Absent rows read as zeros, as in Persia. It returns the number of signs
 // without a row.
 //
 // Shapes and cost are those of Lookup. It panics if the lengths disagree.
-func (t *Table) Peek(signs []uint64, dst []float32) (missing int) {
-	return t.peek(signs, dst, func(row int, _ uint32) bool { return row >= 0 })
+func (t *Table) Snapshot(signs []uint64, dst []float32) (missing int) {
+	return t.snapshot(signs, dst, func(row int, _ uint32) bool { return row >= 0 })
 }
 
-// PeekTrained is Peek that treats rows without an update as absent: the result depends
-// on updates alone, not on earlier reads.
-func (t *Table) PeekTrained(signs []uint64, dst []float32) (missing int) {
-	return t.peek(signs, dst, func(_ int, updates uint32) bool { return updates > 0 })
+// SnapshotTrained is Snapshot, but treats rows without an update as absent: the result depends on updates
+// alone, not on earlier reads.
+func (t *Table) SnapshotTrained(signs []uint64, dst []float32) (missing int) {
+	return t.snapshot(signs, dst, func(_ int, updates uint32) bool { return updates > 0 })
 }
 
-// peek copies the rows for which wanted is true and writes zeros for the others.
-func (t *Table) peek(signs []uint64, dst []float32, wanted func(row int, updates uint32) bool) (missing int) {
+// snapshot copies the rows for which wanted is true and writes zeros for the others.
+func (t *Table) snapshot(
+	signs []uint64, dst []float32, wanted func(row int, updates uint32) bool,
+) (missing int) {
 	dim := t.config.Dim
 	mustMatch("dst", len(dst), len(signs)*dim)
 	var c chunk

@@ -26,6 +26,6 @@
 //     rows appear, and the number of shards that they are spread over, change
 //     no value.
 //   - Only Apply changes a row, and only on a finite gradient. Only Lookup and
-//     LookupStep create rows. Peek, which evaluation uses, changes nothing.
-//   - Lookup, Peek and Apply allocate only when the table grows.
+//     LookupStep create rows. Snapshot, which evaluation uses, changes nothing.
+//   - Lookup, Snapshot and Apply allocate only when the table grows.
 package table

@@ -41,7 +41,7 @@ func TestStoreAgainstMapWithEviction(t *testing.T) {
 			// Squared, so that some come often and some seldom.
 			draw := stream.Uint64N(signs)
 			sign := []uint64{draw * draw / signs}
-			if tab.Peek(sign, dst) == 1 {
+			if tab.Snapshot(sign, dst) == 1 {
 				delete(m, sign[0]) // evicted, or never there
 				delete(updates, sign[0])
 			}
@@ -73,7 +73,7 @@ func TestStoreAgainstMapWithEviction(t *testing.T) {
 				}
 			case 2:
 				if row, known := m[sign[0]]; known && !slices.Equal(dst, row[:dim]) {
-					t.Fatalf("%v, operation %d: sign %d peeks %v, want %v", set, i, sign[0], dst, row[:dim])
+					t.Fatalf("%v, operation %d: sign %d reads %v, want %v", set, i, sign[0], dst, row[:dim])
 				}
 			}
 		}
@@ -93,7 +93,7 @@ func compareAll(t *testing.T, tab *table.Table, m map[uint64][]float32) {
 		if !slices.Equal(values, m[sign]) {
 			t.Fatalf("sign %d holds %v, want %v", sign, values, m[sign])
 		}
-		if tab.Peek([]uint64{sign}, make([]float32, dim)) == 1 {
+		if tab.Snapshot([]uint64{sign}, make([]float32, dim)) == 1 {
 			t.Fatalf("sign %d has a row and is not found", sign)
 		}
 	}
@@ -144,7 +144,7 @@ type lru struct {
 	place    map[uint64]*list.Element
 }
 
-// use reads a sign and tells whether it was there.
+// use reads a sign and reports whether it was there.
 func (l *lru) use(sign uint64) bool {
 	if at, hit := l.place[sign]; hit {
 		l.order.MoveToFront(at)
@@ -172,7 +172,7 @@ func TestSecondChanceIsNearlyLeastRecentlyUsed(t *testing.T) {
 		dst := make([]float32, dim)
 		for range reads {
 			sign := []uint64{uint64(math.Pow(1+tail*stream.Float64(), 1/(1-exponent)))}
-			hits += 1 - tab.Peek(sign, dst)
+			hits += 1 - tab.Snapshot(sign, dst)
 			if err := tab.Lookup(sign, dst); err != nil {
 				t.Fatal(err)
 			}
@@ -189,8 +189,7 @@ func TestSecondChanceIsNearlyLeastRecentlyUsed(t *testing.T) {
 	}
 }
 
-// A row that is read between two rounds of the hand stays, however many others
-// come.
+// A row that is read between two rounds of the hand stays, for any number of others that come.
 func TestWhatIsReadStays(t *testing.T) {
 	c := config()
 	c.MaxRows, c.Evict = 100, true
@@ -300,7 +299,7 @@ func TestNothingIsRefusedAtAdmissionOne(t *testing.T) {
 	}
 }
 
-// Only Read tells a row that was evicted from one that was never admitted.
+// Only Read distinguishes a row that was evicted from a row that was never admitted.
 func TestOutcomesOfRowsThatAreGone(t *testing.T) {
 	c := config()
 	c.MaxRows, c.Evict, c.Admission = 1, true, 0.5

@@ -30,7 +30,7 @@ func Example() {
 	outcome := t.Apply(signs, []float32{2, 4, -2, -4}, t.Rate(0), nil)
 	fmt.Println("rows:", t.Len(), "applied:", outcome.Applied)
 
-	missing := t.Peek([]uint64{4, 99}, embeddings)
+	missing := t.Snapshot([]uint64{4, 99}, embeddings)
 	fmt.Println(embeddings, "missing:", missing)
 	// Output:
 	// rows: 2 applied: 2

@@ -51,7 +51,7 @@ func TestSignsOfAlikeHashesAreKeptApart(t *testing.T) {
 	if tab.Len() != 30 {
 		t.Errorf("%d rows, want 30", tab.Len())
 	}
-	if missing := tab.Peek(signs[30:], make([]float32, 10*dim)); missing != 10 {
+	if missing := tab.Snapshot(signs[30:], make([]float32, 10*dim)); missing != 10 {
 		t.Errorf("%d of 10 absent signs missing", missing)
 	}
 	grads := make([]float32, 40*dim)

@@ -65,7 +65,7 @@ func trace(dim int, spec opt.RowSpec, precision table.Precision, set isa.Set,
 				1}[(i*i+n)%(11-min(i%7, 3))]
 		}
 		outcome := tab.Apply(signs, values, 0.1, nil)
-		missing := tab.Peek(signs, again) + tab.PeekTrained(signs[:n/2], again[:n/2*dim])
+		missing := tab.Snapshot(signs, again) + tab.SnapshotTrained(signs[:n/2], again[:n/2*dim])
 		tab.UpdateCounts(signs, counts)
 		shown = append(shown, fmt.Sprint(n, fingerprint(values), counts, outcome, missing,
 			fingerprint(again), tab.Digest()))

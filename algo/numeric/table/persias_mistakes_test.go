@@ -78,7 +78,7 @@ func TestRefusedRowsReadAsZerosAndLearnNothing(t *testing.T) {
 	refused := 0
 	for i, sign := range signs {
 		row := dst[i*dim:][:dim]
-		if tab.Peek([]uint64{sign}, make([]float32, dim)) == 1 {
+		if tab.Snapshot([]uint64{sign}, make([]float32, dim)) == 1 {
 			refused++
 			if !slices.Equal(row, make([]float32, dim)) {
 				t.Errorf("sign %d is refused and reads as %v", sign, row)

@@ -128,10 +128,10 @@ func TestTableAgainstMap(t *testing.T) {
 					}
 				}
 			},
-			"peek": func(t *rapid.T) {
+			"snapshot": func(t *rapid.T) {
 				signs := rapid.SliceOfN(sign, 0, 150).Draw(t, "signs")
 				dst := slices.Repeat([]float32{9}, len(signs)*dim)
-				missing, want := tab.Peek(signs, dst), 0
+				missing, want := tab.Snapshot(signs, dst), 0
 				for i, s := range signs {
 					row, ok := m.embedding[s]
 					if !ok {
@@ -139,7 +139,7 @@ func TestTableAgainstMap(t *testing.T) {
 						want++
 					}
 					if got := dst[i*dim : (i+1)*dim]; !slices.Equal(got, row) {
-						t.Fatalf("sign %d peeks %v, want %v", s, got, row)
+						t.Fatalf("sign %d reads %v, want %v", s, got, row)
 					}
 				}
 				if missing != want {
@@ -220,7 +220,7 @@ func TestGrowth(t *testing.T) {
 		t.Fatalf("%d rows, Len %d, want %d", want, tab.Len(), rows)
 	}
 	dst := make([]float32, c.Dim)
-	if missing := tab.Peek([]uint64{rows << 40}, dst); missing != 1 {
+	if missing := tab.Snapshot([]uint64{rows << 40}, dst); missing != 1 {
 		t.Error("an absent sign was found")
 	}
 	// Values alone take 512 bytes a row, the last slab may be empty.
@@ -260,7 +260,7 @@ func TestArenaErrorIsReturned(t *testing.T) {
 	if err := tab.Lookup([]uint64{1}, make([]float32, dim)); !errors.Is(err, broken) {
 		t.Errorf("error %v, want %v", err, broken)
 	}
-	if tab.Len() != 0 || tab.Peek([]uint64{1}, make([]float32, dim)) != 1 {
+	if tab.Len() != 0 || tab.Snapshot([]uint64{1}, make([]float32, dim)) != 1 {
 		t.Error("the refused row exists")
 	}
 }
@@ -352,7 +352,7 @@ func TestNoAllocationInSteadyState(t *testing.T) {
 		if err := tab.Lookup(signs, dst); err != nil {
 			t.Error(err)
 		}
-		tab.Peek(signs, dst)
+		tab.Snapshot(signs, dst)
 		tab.Apply(signs, dst, 1, nil)
 		tab.UpdateCounts(signs, counts)
 	})
@@ -368,7 +368,7 @@ func TestShapeMismatchPanics(t *testing.T) {
 		"table: len(found) = 1, want 2": func() {
 			_ = tab.LookupStep(0, []uint64{1, 2}, make([]float32, 6), make([]table.Found, 1))
 		},
-		"table: len(dst) = 5, want 3":   func() { tab.Peek([]uint64{1}, make([]float32, 5)) },
+		"table: len(dst) = 5, want 3":   func() { tab.Snapshot([]uint64{1}, make([]float32, 5)) },
 		"table: len(grads) = 0, want 3": func() { tab.Apply([]uint64{1}, nil, 1, nil) },
 		"table: len(dst) = 2, want 1":   func() { tab.UpdateCounts([]uint64{1}, make([]uint32, 2)) },
 	} {

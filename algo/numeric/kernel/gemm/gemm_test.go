@@ -15,8 +15,8 @@ import (
 	"tandem/algo/numeric/kernel/internal/kerneltest"
 )
 
-// nearValues tells the first element in which y is not nearly x, which is a sum of
-// up to some hundred terms below 1.
+// nearValues returns an error for the first element in which y is not nearly x, which is a sum of up to some
+// hundred terms below 1.
 func nearValues(x, y []float32) error {
 	for i := range x {
 		if !(math.Abs(float64(x[i]-y[i])) <= 1e-3) {
@@ -165,12 +165,12 @@ func TestGemmHasTheBitsOfItsScalarTwin(t *testing.T) {
 	})
 }
 
-// Every border of a block is crossed; all sets and crews agree, and a few rows
-// are computed by the scalar twin.
+// Every border of a block is crossed; all sets and crews agree, and a few rows are computed by the scalar
+// form.
 func TestGemmOverManyBlocks(t *testing.T) {
 	for _, size := range [][3]int{
-		{1020, 70, 600},   // pieces of rows
-		{70, 1100, 600},   // pieces of columns, or a turned product
+		{1020, 70, 600},   // tasks of rows
+		{70, 1100, 600},   // tasks of columns, or a turned product
 		{1030, 1040, 300}, // A packed for all in three parts
 		{2100, 2080, 600}, // B packed for all in two parts, two depths at a time
 		{1, 5000, 1}, {5000, 1, 1}, {1, 1, 5000},
@@ -223,7 +223,7 @@ func TestGemmShowsWhatIsNotFinite(t *testing.T) {
 	}
 }
 
-// The float32 nearest to the exact x·y + z, ties to even, is what math/big says.
+// The float32 nearest to the exact x·y + z, ties to even, equals the result of math/big.
 func TestFusedMultiplyAddRoundsOnce(t *testing.T) {
 	any := rapid.Custom(func(t *rapid.T) float32 {
 		return math.Float32frombits(rapid.Uint32().Draw(t, "bits"))

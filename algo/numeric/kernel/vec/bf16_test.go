@@ -12,8 +12,8 @@ import (
 	"tandem/algo/numeric/kernel/internal/kerneltest"
 )
 
-// Every bf16 comes back as itself; between two neighbours everything below the
-// middle goes down, everything above goes up, and the middle to the even one.
+// Every bf16 survives the conversion to float32 and back; between two neighbours everything below the middle
+// goes down, everything above goes up, and the middle to the even one.
 func TestBF16IsTheNearest(t *testing.T) {
 	for i := range 1 << 16 {
 		h := uint16(i)
