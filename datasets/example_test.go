@@ -47,7 +47,8 @@ func ExampleOpen() {
 	fmt.Println("numbers:", data.Schema.Dense, "labels:", data.Schema.Labels)
 	fmt.Printf("%d training rows, %d test rows\n", data.Train.Samples, data.Test.Samples)
 	fmt.Printf("age: mean %.2f, deviation %.2f\n", data.Scaling[0].Mean, data.Scaling[0].Std)
-	fmt.Println("bob is the user of row 1:", data.Train.Slots[0].Of(1)[0] == datasets.CategoryID("bob"))
+	fmt.Println("bob is the user of row 1:",
+		data.Train.Slots[0].SampleIDs(1)[0] == datasets.CategoryID("bob"))
 	// Output:
 	// ids: user
 	// ids: tags

@@ -72,10 +72,10 @@ func cutBlank(text []byte) (word, rest []byte) {
 // same fields in the same order in each line. Otherwise the parts keep the one slot, and its
 // ids are pooled together.
 func splitFields(schema batch.Schema, parts ...*batch.Batch) batch.Schema {
-	fields := len(parts[0].Slots[0].Of(0))
+	fields := len(parts[0].Slots[0].SampleIDs(0))
 	for _, part := range parts {
 		for i := range part.Samples {
-			if len(part.Slots[0].Of(i)) != fields {
+			if len(part.Slots[0].SampleIDs(i)) != fields {
 				return schema
 			}
 		}

@@ -148,11 +148,11 @@ func TestNegativesProperty(t *testing.T) {
 			for i := range part.after.Samples {
 				positive := i / (1 + n.PerPositive)
 				for s := range implicitItem {
-					if part.after.Slots[s].Of(i)[0] != part.before.Slots[s].IDs[positive] {
+					if part.after.Slots[s].SampleIDs(i)[0] != part.before.Slots[s].IDs[positive] {
 						t.Fatalf("row %d: the user's side changed", i)
 					}
 				}
-				item := part.after.Slots[implicitItem].Of(i)[0]
+				item := part.after.Slots[implicitItem].SampleIDs(i)[0]
 				if i%(1+n.PerPositive) == 0 {
 					if part.after.Labels[i] != 1 || item != part.before.Slots[implicitItem].IDs[positive] {
 						t.Fatalf("row %d is not positive %d", i, positive)
@@ -160,7 +160,8 @@ func TestNegativesProperty(t *testing.T) {
 					continue
 				}
 				own, isTrain := genre[item]
-				if part.after.Labels[i] != 0 || !isTrain || own != part.after.Slots[implicitGenre].Of(i)[0] {
+				if part.after.Labels[i] != 0 || !isTrain ||
+					own != part.after.Slots[implicitGenre].SampleIDs(i)[0] {
 					t.Fatalf("row %d: label %v, a training item: %v", i, part.after.Labels[i], isTrain)
 				}
 				if has[[2]uint64{part.after.Slots[implicitUser].IDs[i], item}] {

@@ -81,7 +81,7 @@ func TestAdultIncome(t *testing.T) {
 		got-39) > 1e-4 {
 		t.Errorf("age of the first row %v, want 39", got)
 	}
-	if got := data.Train.Slots[7].Of(0)[0]; got != CategoryID("United-States") {
+	if got := data.Train.Slots[7].SampleIDs(0)[0]; got != CategoryID("United-States") {
 		t.Errorf("country of the first row %x", got)
 	}
 }
@@ -166,7 +166,7 @@ func TestTestRowsHaveTheScalingOfTrainingRows(t *testing.T) {
 		data.Test.Dense[0] != 2 {
 		t.Errorf("scaling %v, train %v, test %v", data.Scaling, data.Train.Dense, data.Test.Dense)
 	}
-	if data.Train.Slots[0].Of(1)[0] != data.Test.Slots[0].Of(0)[0] {
+	if data.Train.Slots[0].SampleIDs(1)[0] != data.Test.Slots[0].SampleIDs(0)[0] {
 		t.Error("train and test disagree on the id of b")
 	}
 }

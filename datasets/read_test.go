@@ -165,7 +165,7 @@ func TestLibfmFields(t *testing.T) {
 			continue
 		}
 		if c.slots == 2 && (!slices.Equal(data.Train.Slots[0].IDs, []uint64{7, 8}) ||
-			data.Test.Slots[1].Of(0)[0] != 2) {
+			data.Test.Slots[1].SampleIDs(0)[0] != 2) {
 			t.Errorf("%s: train %v, test %v", c.name, data.Train.Slots, data.Test.Slots)
 		}
 	}
@@ -185,8 +185,8 @@ func TestCSVValues(t *testing.T) {
 	if !slices.Equal(b.Slots[0].IDs, []uint64{CategoryID("ann"), CategoryID("")}) {
 		t.Errorf("users %x", b.Slots[0].IDs)
 	}
-	if !slices.Equal(b.Slots[1].Of(0), []uint64{CategoryID("x"), CategoryID("y")}) ||
-		len(b.Slots[1].Of(1)) != 0 {
+	if !slices.Equal(b.Slots[1].SampleIDs(0), []uint64{CategoryID("x"), CategoryID("y")}) ||
+		len(b.Slots[1].SampleIDs(1)) != 0 {
 		t.Errorf("tags %x", b.Slots[1])
 	}
 }

@@ -41,8 +41,9 @@ func rowNumbers(t rapid.TB, b *batch.Batch) []int {
 	for i := range rows {
 		row := int(b.Dense[i])
 		want := slices.Repeat([]uint64{uint64(row)}, row%3)
-		if !slices.Equal(b.Slots[0].Of(i), want) || b.Labels[i] != float32(row%2) {
-			t.Fatalf("sample %d is not row %d: ids %v, label %v", i, row, b.Slots[0].Of(i), b.Labels[i])
+		if !slices.Equal(b.Slots[0].SampleIDs(i), want) || b.Labels[i] != float32(row%2) {
+			t.Fatalf("sample %d is not row %d: ids %v, label %v", i, row, b.Slots[0].SampleIDs(i),
+				b.Labels[i])
 		}
 		rows[i] = row
 	}

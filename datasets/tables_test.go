@@ -48,7 +48,7 @@ func slotOf(t *testing.T, schema batch.Schema, b *batch.Batch, name string, row 
 	t.Helper()
 	for s, slot := range schema.Slots {
 		if slot.Name == name {
-			return b.Slots[s].Of(row)
+			return b.Slots[s].SampleIDs(row)
 		}
 	}
 	t.Fatalf("no slot %s", name)

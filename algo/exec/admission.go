@@ -139,7 +139,7 @@ func (a *Admission) checkIDs(m msg.Message, ids *IDs) error {
 				len(ids.Columns), len(ids.Packed), slots)
 		}
 		for slot, c := range ids.Columns {
-			// That offsets ascend is checked where they are decoded.
+			// The decoder checks that offsets ascend.
 			if n := len(c.Offsets); n != ids.Samples+1 || int(c.Offsets[n-1]) != len(c.IDs) {
 				return fmt.Errorf("ids of slot %d: %d offsets do not cut %d ids into %d samples", slot, n,
 					len(c.IDs), ids.Samples)
@@ -228,7 +228,7 @@ func (a *Admission) CheckHeld(s *Store, m msg.Message, payload Payload) error {
 	part, here := find[*batch.Part](s, role.Handle{Kind: role.BatchSamples, Rank: m.Rank, Step: m.Step})
 	switch {
 	case m.Kind == msg.Rows && known:
-		count = len(routed.Of(int(m.From.Index))) * a.dim
+		count = len(routed.ShardSigns(int(m.From.Index))) * a.dim
 	case m.Kind == msg.PutGradients && known:
 		count = routed.Samples() * a.width
 	case m.Kind == msg.Embeddings && here:
@@ -276,10 +276,10 @@ func (a *Admission) FrameMax(m msg.Message) unit.Bytes {
 		return msg.HeaderBytes + frameOverhead + unit.Bytes(4*(layout.Params+layout.Running+
 			a.job.TotalGroups()*layout.Stats))
 	}
-	// What roles count does not include lengths, bounds, and zeros behind arrays.
+	// The bytes that roles count do not include lengths, bounds and zeros behind arrays.
 	overhead := frameOverhead + 32*slots + 8*unit.Bytes(a.job.TotalGroups())
 	return min(max(m.Bytes, msg.HeaderBytes), msg.HeaderBytes+most) + overhead
 }
 
-// frameOverhead bounds the lengths and trailing zeros of a frame, without those of slots and groups.
+// frameOverhead bounds the lengths and trailing zeros of a frame, except those of slots and groups.
 const frameOverhead = 256

@@ -23,7 +23,7 @@ func (d *densePSWork) read(i item) (role.Result, error) {
 	return role.Result{Bytes: unit.Bytes(4 * len(values))}, nil
 }
 
-// apply gives a shard the optimizer steps of pushes.
+// apply applies pushes to a shard.
 func (d *densePSWork) apply(i item) (role.Result, error) {
 	return role.Result{}, d.dense.ApplyPushes(i.at.Index, getAll[[]float32](i.store, i.Reads))
 }

@@ -39,7 +39,7 @@ func (e *embeddingPSWork) readPut(i item, h role.Handle) (route.Put, error) {
 	return get[*Put](i.store, h).unpack(int(h.Rank), e.dim)
 }
 
-// apply gives the rows of one rank's put their optimizer steps.
+// apply applies one rank's put to the rows.
 func (e *embeddingPSWork) apply(i item) (role.Result, error) {
 	shard := e.forgetDropped(i)
 	put, err := e.readPut(i, i.Reads[0])
@@ -50,7 +50,7 @@ func (e *embeddingPSWork) apply(i item) (role.Result, error) {
 	return role.Result{}, e.withAdvice(shard.Apply(i.batch(), put, int(i.StepSamples), byRank))
 }
 
-// applyStep gives the rows of several puts their optimizer steps.
+// applyStep applies several puts to the rows.
 func (e *embeddingPSWork) applyStep(i item) (role.Result, error) {
 	shard := e.forgetDropped(i)
 	puts := make([]embedding.BatchPut, len(i.Reads))

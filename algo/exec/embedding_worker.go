@@ -32,7 +32,7 @@ func (w *embeddingWorkerWork) split(i item) (role.Result, error) {
 	routed := &resolved{Routed: route.Route(w.schema, part, plan)}
 	var r role.Result
 	for shard := range plan.Servers() {
-		own := routed.Of(shard)
+		own := routed.ShardSigns(shard)
 		signs := compress.Signs{Plain: own}
 		if w.job.Wire.Index == job.IndexCompressed {
 			signs = compress.PackSigns(own, w.schema.PrefixBits)
@@ -51,7 +51,7 @@ func (w *embeddingWorkerWork) pool(i item) (role.Result, error) {
 	routed := get[*resolved](i.store, i.Reads[0])
 	var rows []float32
 	for shard := range routed.signs {
-		n := len(routed.Of(shard))
+		n := len(routed.ShardSigns(shard))
 		if n == 0 {
 			continue // it may not have been asked
 		}

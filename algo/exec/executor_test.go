@@ -186,7 +186,7 @@ func TestResultsCountTheData(t *testing.T) {
 	split := s.do(embeddingWorker, role.Split, 1)
 	routed := get[*resolved](s.stores[embeddingWorker], role.Handle{Kind: role.RoutedIDs, Rank: 1})
 	for p := range 2 {
-		n := len(routed.Of(p))
+		n := len(routed.ShardSigns(p))
 		if int(split.Rows[p]) != n || split.SignBytes[p] != unit.Bytes(8*n) ||
 			split.ValueBytes[p] != unit.Bytes(12*n) {
 			t.Errorf("PS %d owns %d rows: %+v", p, n, split)

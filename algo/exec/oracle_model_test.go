@@ -168,7 +168,7 @@ func (o *oracle) batch(e event.Record) *rankBatch {
 	}
 	for slot, column := range global.Slots {
 		for _, i := range b.samples {
-			for _, id := range column.Of(i) {
+			for _, id := range column.SampleIDs(i) {
 				if name := (rowName{slot, id}); b.rows[name] == nil {
 					b.rows[name] = &rowUse{sums: make([]float64, len(o.rows[name].values))}
 				}
@@ -277,7 +277,7 @@ func (o *oracle) input(b *rankBatch, sample int) []float64 {
 func (o *oracle) eachRow(global *batch.Batch, sample int, visit func(name rowName, at int)) {
 	first := 0
 	for s, slot := range o.schema.Slots {
-		for k, id := range global.Slots[s].Of(sample) {
+		for k, id := range global.Slots[s].SampleIDs(sample) {
 			switch {
 			case slot.Pooling == batch.Sum:
 				visit(rowName{s, id}, first)

@@ -29,7 +29,7 @@ func (c *idCounts) add(slot batch.Jagged, rows int) {
 	empty, minusOne := datasets.CategoryID(""), datasets.CategoryID("-1")
 	for i := range rows {
 		c.rows++
-		ids := slot.Of(i)
+		ids := slot.SampleIDs(i)
 		c.draws += len(ids)
 		if len(ids) == 0 || len(ids) == 1 && (ids[0] == empty || ids[0] == minusOne) {
 			c.missing++

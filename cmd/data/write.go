@@ -38,7 +38,7 @@ func tableOf(schema batch.Schema, parts ...*batch.Batch) *table {
 	for _, part := range parts {
 		for s, slot := range part.Slots {
 			for i := range part.Samples {
-				t.isList[s] = t.isList[s] || len(slot.Of(i)) != 1
+				t.isList[s] = t.isList[s] || len(slot.SampleIDs(i)) != 1
 			}
 		}
 	}
@@ -61,7 +61,7 @@ func (t *table) record(rows *batch.Batch, i int) []string {
 	}
 	for _, slot := range rows.Slots {
 		var ids []string
-		for _, id := range slot.Of(i) {
+		for _, id := range slot.SampleIDs(i) {
 			ids = append(ids, fmt.Sprintf("%016x", id))
 		}
 		fields = append(fields, strings.Join(ids, separator))

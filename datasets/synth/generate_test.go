@@ -53,8 +53,8 @@ func TestGenerateShape(t *testing.T) {
 	}
 	for c, slot := range train.Slots {
 		for i := range train.Samples {
-			if len(slot.Of(i)) != 1 {
-				t.Errorf("slot %d: row %d has %d ids, want 1", c, i, len(slot.Of(i)))
+			if len(slot.SampleIDs(i)) != 1 {
+				t.Errorf("slot %d: row %d has %d ids, want 1", c, i, len(slot.SampleIDs(i)))
 			}
 		}
 	}
@@ -223,7 +223,7 @@ func TestIDsPerRow(t *testing.T) {
 	}
 	slot := several.Train.Slots[1]
 	for i := range several.Train.Samples {
-		if n := len(slot.Of(i)); n != 2 && n != 3 {
+		if n := len(slot.SampleIDs(i)); n != 2 && n != 3 {
 			t.Fatalf("row %d has %d ids", i, n)
 		}
 	}

@@ -159,7 +159,7 @@ func (s *sparseStep) fill(p *prepared) error {
 		signer := s.schema.Signer(slot)
 		for id := range p.Rows.Each {
 			sign := signer.Sign(uint64(id), 0)
-			at := plan.Of(sign)
+			at := plan.Owner(sign)
 			if signs[at] = append(signs[at], sign); len(signs[at]) == chunk {
 				if err := create(chunk); err != nil {
 					return err
@@ -200,7 +200,7 @@ func (s *sparseStep) step() error {
 		for part, routed := range s.routed {
 			lo, hi := int(routed.Bounds[shard])*s.dim, int(routed.Bounds[shard+1])*s.dim
 			found := s.found[part][lo/s.dim : hi/s.dim]
-			err := s.shards[shard].LookupStep(s.steps, routed.Of(shard), s.rows[part][lo:hi], found)
+			err := s.shards[shard].LookupStep(s.steps, routed.ShardSigns(shard), s.rows[part][lo:hi], found)
 			if err != nil {
 				errs[shard] = err
 			}
@@ -233,7 +233,7 @@ func (s *sparseStep) apply(shard int) table.Outcome {
 		puts[part] = route.Put{
 			Rank:    part,
 			Samples: routed.Samples(),
-			Signs:   routed.Of(shard),
+			Signs:   routed.ShardSigns(shard),
 			Sums:    s.sums[part][lo:hi],
 		}
 	}

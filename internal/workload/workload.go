@@ -90,7 +90,7 @@ func packedSizes(schema *batch.Schema, rows *batch.Batch) *cost.PackedSizes {
 			return mean(key{samples, plan}, func(part batch.Part) (size int) {
 				routed := route.Route(schema, part, plan)
 				for p := range plan.Servers() {
-					size += compress.PackSigns(routed.Of(p), schema.PrefixBits).Size()
+					size += compress.PackSigns(routed.ShardSigns(p), schema.PrefixBits).Size()
 				}
 				return size
 			}) / float64(plan.Servers())

@@ -22,7 +22,7 @@ func newGlobalBatches(c Config) (*globalBatches, error) {
 	return &globalBatches{pushed, int(c.Rule.Dense().Batches)}, err
 }
 
-// ApplyPushes gives a shard one optimizer step for the pushes that count, or none if no push counts.
+// ApplyPushes takes one optimizer step on a shard for the pushes that count, or none if no push counts.
 func (d *globalBatches) ApplyPushes(server int32, pushes [][]float32) error {
 	s := d.shards[server]
 	sum := make([]float32, s.Params())

@@ -55,7 +55,7 @@ func (r *replicas) Replica(rank int32) *model.Replica { return r.byRank[rank] }
 
 func (r *replicas) Gradients(w role.Work) *model.Vector { return r.byRank[w.Rank].Gradients() }
 
-// ApplyGradients gives a rank's replica the optimizer step of its own mean gradient.
+// ApplyGradients takes an optimizer step on a rank's replica with its own mean gradient.
 func (r *replicas) ApplyGradients(w role.Work, gradients *model.Vector) error {
 	r.byRank[w.Rank].StepSum(gradients, int(max(w.Samples, 1)), int(w.Step))
 	return nil

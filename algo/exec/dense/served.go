@@ -10,16 +10,16 @@ import (
 	"tandem/algo/protocol/role"
 )
 
-// served is the strategy of async-ps and ssp: dense PSs hold the network, and a rank's replica is what the
-// rank has pulled last.
+// served is the strategy of async-ps and ssp: dense PSs hold the network, and a rank's replica holds the
+// parameters that the rank has pulled last.
 type served struct {
 	replicas
 	shards []*denseShard // by dense PS
-	// share is what a rank's mean gradient is divided by before it is pushed.
+	// share is the divisor of a rank's mean gradient before a push.
 	share int
 }
 
-// denseShard is what one dense PS holds. Only the PS's own lane touches it.
+// denseShard is the data of one dense PS. Only the PS's own lane uses it.
 type denseShard struct {
 	part           model.Bucket
 	*model.Weights // nil where the PS is not here
@@ -138,7 +138,7 @@ func (d *served) PushTo(push *model.Vector, server int32) []float32 {
 	return values
 }
 
-// ApplyPushes gives a shard an optimizer step for each push.
+// ApplyPushes takes an optimizer step on a shard for each push.
 func (d *served) ApplyPushes(server int32, pushes [][]float32) error {
 	s := d.shards[server]
 	for _, values := range pushes {

@@ -137,7 +137,7 @@ func (s *Shard) Snapshot(signs []uint64, dst []float32) { s.rows.SnapshotTrained
 // gradients, once divided, are still in the cache.
 const blockRows = 512
 
-// Apply gives the rows of one rank's put their optimizer steps, at the learning rate of the put's step.
+// Apply applies one rank's put to the rows, at the learning rate of the put's step.
 func (s *Shard) Apply(b BatchKey, put route.Put, stepSamples int, byRank bool) error {
 	found, err := s.popRead(b, put)
 	if err != nil {
@@ -149,9 +149,9 @@ func (s *Shard) Apply(b BatchKey, put route.Put, stepSamples int, byRank bool) e
 	return check(outcome)
 }
 
-// ApplyPut gives the rows of a put their optimizer steps at a learning rate, with gradients divided as
-// route.Put.Scale does. If read.Found is not nil, read has how the rows were found. ApplyPut uses scratch as
-// working memory and returns it, grown if necessary, for the next call.
+// ApplyPut applies a put to the rows at a learning rate, with gradients divided as route.Put.Scale does. If
+// read.Found is not nil, read has how the rows were found. ApplyPut uses scratch as working memory and
+// returns it, grown if necessary, for the next call.
 func ApplyPut(rows *table.Table, put route.Put, stepSamples int, byRank bool, rate float32, read table.Read,
 	scratch []float32) (table.Outcome, []float32) {
 	var all table.Outcome
@@ -191,8 +191,8 @@ func (s *Shard) CountMissed(b BatchKey, put route.Put) error {
 	return nil
 }
 
-// ApplyStep gives the rows of all puts of a step, in rank order, their optimizer steps: merged or rank by
-// rank, as the job says. Merged gradients are not weighted by the updates that they have missed.
+// ApplyStep applies all puts of a step to the rows, in rank order: merged or rank by rank, as the job says.
+// Merged gradients are not weighted by the updates that they have missed.
 func (s *Shard) ApplyStep(step int32, puts []BatchPut, t *job.Job, stepSamples int) error {
 	byRank := t.Training.Scale == job.ScaleRank
 	if !t.MergeByStep() {
@@ -214,8 +214,8 @@ func (s *Shard) ApplyStep(step int32, puts []BatchPut, t *job.Job, stepSamples i
 	return s.ApplyMerged(step, signs, grads)
 }
 
-// ApplyMerged gives the rows of distinct signs their optimizer steps with merged gradients, len(signs) × dim
-// values, at the learning rate of a step.
+// ApplyMerged applies the merged gradients of distinct signs to the rows, len(signs) × dim values, at the
+// learning rate of a step.
 func (s *Shard) ApplyMerged(step int32, signs []uint64, grads []float32) error {
 	return check(s.rows.Apply(signs, grads, s.rows.Rate(int(step)), nil))
 }

@@ -1,4 +1,4 @@
-// Package evaluation predicts test rows from a model that is being trained, or has been.
+// Package evaluation predicts test rows from a model, during or after its training.
 //
 // A TestSet resolves the ids of the test rows once. Snapshot copies what the rows need from a State, between
 // two steps of the training; Predict computes probabilities from the copy while the training goes on. A Point
@@ -17,8 +17,8 @@ import (
 // row, refreshes no row, counts no lookup and leaves staleness unchanged.
 type State interface {
 	// ReadRows copies the rows of signs, which PS server owns, to dst, len(signs) × dim values. A row that
-	// was never updated counts as zeros, whether or not a batch in flight has created it. The rows of one
-	// call are those of one moment between two items of the PS's work; ReadRows may wait for that moment.
+	// was never updated counts as zeros, whether or not a batch in flight has created it. One call reads all
+	// its rows at one moment between two items of the PS's work; ReadRows may wait for that moment.
 	ReadRows(server int, signs []uint64, dst []float32) error
 	// ReadDense returns a copy of the values of the dense network.
 	ReadDense() (model.Values, error)
@@ -57,7 +57,7 @@ func (e *TestSet) Snapshot(s State) (*Snapshot, error) {
 	shot := &Snapshot{dense: dense, rows: make([]float32, len(e.routed.Signs)*e.dim)}
 	for p := range len(e.routed.Bounds) - 1 {
 		lo, hi := int(e.routed.Bounds[p]), int(e.routed.Bounds[p+1])
-		if err := s.ReadRows(p, e.routed.Of(p), shot.rows[lo*e.dim:hi*e.dim]); err != nil {
+		if err := s.ReadRows(p, e.routed.ShardSigns(p), shot.rows[lo*e.dim:hi*e.dim]); err != nil {
 			return nil, err
 		}
 	}

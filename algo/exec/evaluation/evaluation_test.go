@@ -63,7 +63,7 @@ func TestUnseenRowsReadAsZeros(t *testing.T) {
 	width := source.Fields.EmbeddingWidth()
 	in := model.Input{Samples: 20, Embeddings: make([]float32, 20*width), Dense: source.All.Dense}
 	for i := range 20 {
-		for k := range min(len(source.All.Slots[1].Of(i)), 2) {
+		for k := range min(len(source.All.Slots[1].SampleIDs(i)), 2) {
 			in.Embeddings[i*width+3+k*4+3] = 1 // after the sum of 3, two rows of 3, each with its mask
 		}
 	}

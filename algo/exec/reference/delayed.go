@@ -13,9 +13,9 @@ import (
 	"tandem/algo/protocol/pace"
 )
 
-// Delayed is Sequential with late gradients: those of a step take effect after the delay that package delay
-// gives the step, for rows and network each by its own spec. Staleness is imposed, and measured at every read
-// and every update.
+// Delayed is Sequential with late gradients: the gradients of a step take effect after the step's delay,
+// which package delay computes from one spec for rows and one for the network. Staleness is imposed, and
+// measured at every read and every update.
 type Delayed struct {
 	*Sequential
 	rowDelay, denseDelay      *delay.Model

@@ -28,7 +28,7 @@ func oneSlot() batch.Schema {
 	return batch.Schema{Slots: []batch.Slot{{Name: "id", Dim: 1}}, Labels: []string{"click"}, PrefixBits: 8}
 }
 
-// convex is logistic regression by gradient descent on rows; the bias rests.
+// convex is logistic regression by gradient descent on rows; the bias is not trained.
 func convex(rowRate float64, spec delay.Spec) job.Job {
 	t := job.Default()
 	t.Training.Mode, t.Training.Delay = job.Sequential, spec
@@ -92,12 +92,10 @@ func everyFew(steps, period int) *exectest.Columns {
 	return &exectest.Columns{Size: 2, All: b, Fields: oneSlot()}
 }
 
-// Lian and others, Persia, KDD 2022, the theorem on convergence: staleness costs
-// in proportion to α, the largest frequency of an id, as a late update matters
-// only to those who read the same row. Taken to its end: where no id comes back
-// within the delay, delayed training is sequential training, bit for bit, though
-// every read misses τ updates; one step less between an id and itself, and it is
-// not.
+// Lian and others, Persia, KDD 2022, the theorem on convergence: staleness costs in proportion to α, the
+// largest frequency of an id, because a late update matters only to steps that read the same row. In the
+// limit: if no id returns within the delay, delayed training equals sequential training bit for bit, although
+// every read misses τ updates; if ids return one step earlier, it does not.
 func TestPersiaDelayCostsNothingWhereIdsDoNotMeet(t *testing.T) {
 	const steps, tau = 200, 7
 	for period, free := range map[int]bool{tau: false, tau + 1: true, 50: true} {
@@ -121,10 +119,9 @@ func TestPersiaDelayCostsNothingWhereIdsDoNotMeet(t *testing.T) {
 	}
 }
 
-// The same claim on the way there: an id that is in each batch with probability
-// α misses τα updates on average under a delay of τ. Over the n gradients of an
-// id, that mean has a standard deviation below √(τ·τα/n), since each update is
-// counted by τ reads; the test allows five.
+// The same claim between the limits: an id that is in each batch with probability α misses τα updates on
+// average under a delay of τ. Over the n gradients of an id, that mean has a standard deviation below
+// √(τ·τα/n), since each update is counted by τ reads; the test allows five.
 func TestPersiaMissedUpdatesAreDelayTimesFrequency(t *testing.T) {
 	const steps, tau = 20_000, 8
 	for _, alpha := range []float64{0.5, 0.1, 0.02} {

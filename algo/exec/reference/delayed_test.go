@@ -15,7 +15,7 @@ import (
 	"tandem/algo/protocol/delay"
 )
 
-// delayed returns a training with these delays.
+// delayed returns a training with delays of rows and network.
 func delayed(rows, dense delay.Spec) job.Job {
 	t := exectest.Job(2, 1)
 	t.Training.Mode, t.Training.Delay, t.Training.DelayDense = job.Sequential, rows, dense
@@ -71,9 +71,8 @@ func TestExactlyZeroIsSequential(t *testing.T) {
 	}
 }
 
-// For any delays of rows and network, the read of step j sees exactly the
-// updates of the steps i with i + dᵢ < j, in the order in which they became
-// visible. The plain form looks through all steps every time.
+// For any delays of rows and network, the read of step j sees exactly the updates of the steps i with i + dᵢ
+// < j, in the order in which they became visible. The plain form searches all steps every time.
 func TestReadsSeeWhatIsDue(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		steps := rapid.IntRange(1, 8).Draw(t, "steps")
@@ -127,9 +126,8 @@ func TestReadsSeeWhatIsDue(t *testing.T) {
 	})
 }
 
-// The read of step j misses #{i < j: i + dᵢ ≥ j} updates. Their sum over a run
-// of K steps is that of the delays, each cut where the run ends: the update of
-// step i is missed by the reads i+1 … min(i+dᵢ, K−1).
+// The read of step j misses #{i < j: i + dᵢ ≥ j} updates. Their sum over a run of K steps is the sum of the
+// delays, each cut at the end of the run: the update of step i is missed by the reads i+1 … min(i+dᵢ, K−1).
 func TestStalenessIsThatOfTheDelays(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		const steps = 12
@@ -166,8 +164,8 @@ func TestStalenessIsThatOfTheDelays(t *testing.T) {
 	})
 }
 
-// at-most τ: no read misses more than τ updates, nor more than there are; and
-// the rows count what they really missed.
+// at-most τ: no read misses more than τ updates, nor more than have been made; and the rows count the updates
+// that they missed.
 func TestAtMostBoundsWhatReadsMiss(t *testing.T) {
 	source := exectest.NewColumns(16*40, 16)
 	for _, most := range []int{0, 1, 5, 100} {

@@ -1,9 +1,9 @@
 // Package reference trains a job sequentially: one table, one network, one batch after another, without
 // roles.
 //
-// Sequential is what every parallel mode is compared with. Delayed is Sequential with gradients that take
-// effect late, as package delay says. Both share the kernels of the parallel modes and nothing of the
-// executor's structure.
+// Every parallel mode is compared with Sequential. Delayed is Sequential with gradients that take effect
+// late, as package delay says. Both share the kernels of the parallel modes and nothing of the executor's
+// structure.
 package reference
 
 import (
@@ -93,7 +93,7 @@ func (q *Sequential) Step(step int) error {
 	return nil
 }
 
-// gradients are those of one step.
+// gradients holds the gradients of one step.
 type gradients struct {
 	step, samples int
 	puts          []route.Put // by rank
@@ -142,7 +142,7 @@ func (q *Sequential) compute(step int) (gradients, error) {
 	return g, nil
 }
 
-// applyRows gives the rows of a step their optimizer steps.
+// applyRows applies the gradients of a step to the rows.
 func (q *Sequential) applyRows(g gradients) error {
 	puts := make([]embedding.BatchPut, len(g.puts))
 	for rank, put := range g.puts {
@@ -152,7 +152,7 @@ func (q *Sequential) applyRows(g gradients) error {
 	return q.rows.ApplyStep(int32(g.step), puts, &q.job, g.samples)
 }
 
-// applyDense gives the network its next optimizer step.
+// applyDense takes the network's next optimizer step.
 func (q *Sequential) applyDense(g gradients) {
 	q.dense.StepSum(&model.Vector{Values: g.dense, Stats: g.stats}, g.samples, q.dense.Steps())
 }

@@ -76,8 +76,8 @@ type Jagged struct {
 	IDs     []uint64
 }
 
-// Of returns the ids of sample i. The result aliases j.
-func (j Jagged) Of(i int) []uint64 { return j.IDs[j.Offsets[i]:j.Offsets[i+1]] }
+// SampleIDs returns the ids of sample i. The result aliases j.
+func (j Jagged) SampleIDs(i int) []uint64 { return j.IDs[j.Offsets[i]:j.Offsets[i+1]] }
 
 // Batch is a number of samples, column by column. A batch is immutable once
 // it has been handed to a role.

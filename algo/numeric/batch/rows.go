@@ -56,7 +56,7 @@ func gatherIDs(slot Jagged, rows []int32) Jagged {
 	}
 	ids := make([]uint64, offsets[len(rows)])
 	for i, row := range rows {
-		copy(ids[offsets[i]:], slot.Of(int(row)))
+		copy(ids[offsets[i]:], slot.SampleIDs(int(row)))
 	}
 	return Jagged{Offsets: offsets, IDs: ids}
 }

@@ -39,10 +39,10 @@ func mustBeSamples(t rapid.TB, b *batch.Batch, want []int) {
 	}
 	for i, n := range want {
 		ids, second := slices.Repeat([]uint64{uint64(n)}, n%3), []uint64{uint64(2 * n)}
-		if !slices.Equal(b.Slots[0].Of(i), ids) || !slices.Equal(b.Slots[1].Of(i), second) ||
+		if !slices.Equal(b.Slots[0].SampleIDs(i), ids) || !slices.Equal(b.Slots[1].SampleIDs(i), second) ||
 			b.Dense[2*i] != float32(n) || b.Dense[2*i+1] != float32(-n) || b.Labels[i] != float32(n%2) {
 			t.Fatalf("sample %d is not number %d: ids %v and %v, dense %v, label %v",
-				i, n, b.Slots[0].Of(i), b.Slots[1].Of(i), b.Dense[2*i:2*i+2], b.Labels[i])
+				i, n, b.Slots[0].SampleIDs(i), b.Slots[1].SampleIDs(i), b.Dense[2*i:2*i+2], b.Labels[i])
 		}
 	}
 	for s, slot := range b.Slots {
@@ -129,8 +129,8 @@ func TestGathererGivesWhatGatherGives(t *testing.T) {
 		got = batch.Slice(b, lo, hi)
 		for s := range b.Slots {
 			for i := range hi - lo {
-				if !slices.Equal(got.Slots[s].Of(i), b.Slots[s].Of(lo+i)) {
-					t.Fatalf("slot %d, sample %d of [%d, %d): %v", s, i, lo, hi, got.Slots[s].Of(i))
+				if !slices.Equal(got.Slots[s].SampleIDs(i), b.Slots[s].SampleIDs(lo+i)) {
+					t.Fatalf("slot %d, sample %d of [%d, %d): %v", s, i, lo, hi, got.Slots[s].SampleIDs(i))
 				}
 			}
 		}

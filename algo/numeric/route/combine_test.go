@@ -21,7 +21,7 @@ func putsByServer(schema *batch.Schema, b *batch.Batch, grads []float32, dim, gr
 		sums := merge(r, schema, own, dim)
 		for p := range servers {
 			puts[p] = append(puts[p], route.Put{
-				Rank: rank, Samples: r.Samples(), Signs: r.Of(p),
+				Rank: rank, Samples: r.Samples(), Signs: r.ShardSigns(p),
 				Sums: sums[int(r.Bounds[p])*dim : int(r.Bounds[p+1])*dim],
 			})
 		}

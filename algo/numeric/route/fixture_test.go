@@ -78,7 +78,7 @@ func occurrences(schema *batch.Schema, b *batch.Batch) []occurrence {
 	first := 0
 	for s, slot := range schema.Slots {
 		for i := range b.Samples {
-			ids := b.Slots[s].Of(i)
+			ids := b.Slots[s].SampleIDs(i)
 			for k, id := range ids {
 				for round := range slot.RowsPerID() {
 					o := occurrence{sign: schema.Signer(s).Sign(id, round), sample: i, lo: first,

@@ -82,7 +82,7 @@ var routings = sync.Pool{New: func() any { return new(routing) }}
 func (r *Routed) groupByServer(found []uint64, plan shard.Plan) {
 	owner := make([]int32, len(found))
 	for i, sign := range found {
-		owner[i] = int32(plan.Of(sign))
+		owner[i] = int32(plan.Owner(sign))
 		r.Bounds[owner[i]+1]++
 	}
 	for p := range plan.Servers() {
@@ -103,8 +103,8 @@ func (r *Routed) groupByServer(found []uint64, plan shard.Plan) {
 	}
 }
 
-// Of returns the signs that PS p owns. The result aliases r.
-func (r *Routed) Of(p int) []uint64 { return r.Signs[r.Bounds[p]:r.Bounds[p+1]] }
+// ShardSigns returns the signs that PS p owns. The result aliases r.
+func (r *Routed) ShardSigns(p int) []uint64 { return r.Signs[r.Bounds[p]:r.Bounds[p+1]] }
 
 // Samples returns the number of samples of the part.
 func (r *Routed) Samples() int { return r.part.Samples }

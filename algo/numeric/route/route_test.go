@@ -34,12 +34,12 @@ func TestRoute(t *testing.T) {
 		var want []uint64
 		for p := range servers {
 			for _, o := range occurrences(schema, b) {
-				if shard.Rows(servers).Of(o.sign) == p && !slices.Contains(want, o.sign) {
+				if shard.Rows(servers).Owner(o.sign) == p && !slices.Contains(want, o.sign) {
 					want = append(want, o.sign)
 				}
 			}
-			if int(r.Bounds[p+1]) != len(want) || !slices.Equal(r.Of(p), want[r.Bounds[p]:]) {
-				t.Fatalf("PS %d owns %x, want %x", p, r.Of(p), want[r.Bounds[p]:])
+			if int(r.Bounds[p+1]) != len(want) || !slices.Equal(r.ShardSigns(p), want[r.Bounds[p]:]) {
+				t.Fatalf("PS %d owns %x, want %x", p, r.ShardSigns(p), want[r.Bounds[p]:])
 			}
 		}
 		if !slices.Equal(r.Signs, want) || r.Samples() != b.Samples {

@@ -7,10 +7,10 @@ import (
 )
 
 // Neighbouring signs are spread evenly over the PSs.
-func ExamplePlan_Of() {
+func ExamplePlan_Owner() {
 	plan, rows := shard.Rows(4), make([]int, 4)
 	for sign := range uint64(100_000) {
-		rows[plan.Of(sign)]++
+		rows[plan.Owner(sign)]++
 	}
 	fmt.Println(rows)
 	// Output:

@@ -30,14 +30,14 @@ func Rows(servers int) Plan {
 // Servers returns the number of PSs.
 func (p Plan) Servers() int { return p.servers }
 
-// Of returns the PS that owns the row of a sign, from 0 to Servers()−1. Signs are mixed first, so that any
+// Owner returns the PS that owns the row of a sign, from 0 to Servers()−1. Signs are mixed first, so that any
 // distinct signs are spread evenly.
 //
 //	⌊ Mix(Mix(sign)+1) · Servers / 2⁶⁴ ⌋
 //
 // Deviation from PERSIA, which takes farmhash64(sign) modulo Servers: the upper
 // half of a product instead of a remainder (Lemire, 2019), and another mixer.
-func (p Plan) Of(sign uint64) int {
+func (p Plan) Owner(sign uint64) int {
 	// Tables index by Mix(sign); mixing once more keeps the two independent.
 	hi, _ := bits.Mul64(rng.Mix(rng.Mix(sign)+1), uint64(p.servers))
 	return int(hi)

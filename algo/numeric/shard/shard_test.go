@@ -14,7 +14,7 @@ import (
 func chiSquare(n, count int, sign func(i int) uint64) float64 {
 	observed := make([]int, count)
 	for i := range n {
-		observed[shard.Rows(count).Of(sign(i))]++
+		observed[shard.Rows(count).Owner(sign(i))]++
 	}
 	expected, sum := float64(n)/float64(count), 0.0
 	for _, o := range observed {
@@ -56,7 +56,7 @@ func TestPlacementIsIndependentOfTheTableIndex(t *testing.T) {
 	observed := [count * buckets]int{}
 	for i := range uint64(n) {
 		bucket := rng.Mix(i) >> 61 // its upper 3 bits
-		observed[shard.Rows(count).Of(i)*buckets+int(bucket)]++
+		observed[shard.Rows(count).Owner(i)*buckets+int(bucket)]++
 	}
 	sum, expected := 0.0, float64(n)/(count*buckets)
 	for _, o := range observed {
@@ -84,7 +84,7 @@ func TestOwnersAreFixedForEver(t *testing.T) {
 	} {
 		sign := unmix(c.k*gamma - 1)
 		for _, want := range []struct{ count, owner int }{{1, 0}, {2, c.of2}, {10, c.of10}, {100, c.of100}} {
-			if got := shard.Rows(want.count).Of(sign); got != want.owner {
+			if got := shard.Rows(want.count).Owner(sign); got != want.owner {
 				t.Errorf("k = %d: PS %d of %d, want %d", c.k, got, want.count, want.owner)
 			}
 		}
@@ -121,7 +121,7 @@ func TestOwnerIsOneOfThePSs(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		sign := rapid.Uint64().Draw(t, "sign")
 		count := rapid.IntRange(1, 1<<20).Draw(t, "count")
-		if p := shard.Rows(count).Of(sign); p < 0 || p >= count {
+		if p := shard.Rows(count).Owner(sign); p < 0 || p >= count {
 			t.Fatalf("PS %d of %d", p, count)
 		}
 	})
@@ -143,7 +143,7 @@ func TestPlanWithoutPSs(t *testing.T) {
 func BenchmarkOf(b *testing.B) {
 	sum, plan := 0, shard.Rows(100)
 	for i := range b.N {
-		sum += plan.Of(uint64(i))
+		sum += plan.Owner(uint64(i))
 	}
 	if sum < 0 {
 		b.Fatal(sum)

@@ -141,7 +141,7 @@ func drawSize() *rapid.Generator[int] {
 
 func TestGemmHasTheBitsOfItsScalarTwin(t *testing.T) {
 	forSets(t, func(t *testing.T, set isa.Set) {
-		alone, crewed := newProducts(nil, set), newProducts(backwards{}, set)
+		alone, pooled := newProducts(nil, set), newProducts(backwards{}, set)
 		rapid.Check(t, func(t *rapid.T) {
 			o := drawOperands(t, drawSize())
 			if set == isa.Portable {
@@ -158,15 +158,15 @@ func TestGemmHasTheBitsOfItsScalarTwin(t *testing.T) {
 			if err := kerneltest.SameBits(o.result(alone.Gemm), want); err != nil {
 				t.Fatal(err)
 			}
-			if err := kerneltest.SameBits(o.result(crewed.Gemm), want); err != nil {
+			if err := kerneltest.SameBits(o.result(pooled.Gemm), want); err != nil {
 				t.Fatalf("with a pool: %v", err)
 			}
 		})
 	})
 }
 
-// Every border of a block is crossed; all sets and crews agree, and a few rows are computed by the scalar
-// form.
+// Every border of a block is crossed; all sets and pool sizes agree, and a few rows are computed by the
+// scalar form.
 func TestGemmOverManyBlocks(t *testing.T) {
 	for _, size := range [][3]int{
 		{1020, 70, 600},   // tasks of rows
