@@ -17,7 +17,7 @@ type checker struct {
 	problem string
 }
 
-// err returns what is out of range, nil if nothing is.
+// err returns an error for the field that is out of range, or nil.
 func (c *checker) err() error {
 	if c.field == "" {
 		return nil
@@ -64,7 +64,7 @@ func (c *checker) address(field string, a msg.Address) {
 	}
 }
 
-// checkHeader returns an error if a header is of no role of its own configuration.
+// checkHeader returns an error unless the role of a header exists in its configuration.
 func checkHeader(h *Header) error {
 	c := checker{cfg: &h.Config}
 	for _, f := range []struct {
@@ -80,7 +80,7 @@ func checkHeader(h *Header) error {
 	return c.err()
 }
 
-// checkInput returns an error if no role at an address is given such an input.
+// checkInput returns an error if a role at an address cannot receive an input.
 func checkInput(in *role.Input, at msg.Address, cfg *role.Config) error {
 	c := checker{cfg: cfg}
 	switch in.Kind {
@@ -158,7 +158,7 @@ func (c *checker) work(w *role.Work, at msg.Address) {
 	c.within("Work.StepSamples", int64(w.StepSamples), 0, math.MaxInt32)
 }
 
-// result checks the counts that work comes to: by rank for Read, by embedding PS for Split, else none.
+// result checks the counts in a result of work: by rank for Read, by embedding PS for Split, else none.
 func (c *checker) result(in *role.Input) {
 	var ranks, servers int64
 	switch in.Work.Kind {

@@ -97,7 +97,7 @@ func (d *decoder) fail(why string) {
 	d.src, d.failed = nil, true
 }
 
-// inside puts a name before the field that failed, if one did.
+// inside prefixes the name of the failed field, if a field failed.
 func (d *decoder) inside(name string) {
 	switch {
 	case !d.failed:
@@ -145,7 +145,7 @@ func (d *decoder) skipNumber(n int) bool {
 	return true
 }
 
-// whole reads into v, which must be zero, all that is left.
+// whole reads the rest of the bytes into v, which must be zero.
 func (d *decoder) whole(v reflect.Value) error {
 	if d.value(v); !d.failed && len(d.src) > 0 {
 		d.fail(fmt.Sprintf("%d bytes too many", len(d.src)))
@@ -243,8 +243,7 @@ func (d *decoder) structure(v reflect.Value) {
 
 var errorType = reflect.TypeFor[error]()
 
-// shapeOf writes a type as the codec sees it: two types of one shape have the
-// same encodings.
+// shapeOf describes a type for the codec: two types of one shape have the same encodings.
 func shapeOf(t reflect.Type) string {
 	switch t.Kind() {
 	case reflect.Slice:

@@ -99,8 +99,8 @@ func (p *player) stalled() error {
 	return p.differs(found, found.missing())
 }
 
-// hope is how likely the input that a role waits for still comes. Of roles that wait, one with the least hope
-// is what the others wait for.
+// hope is the chance that the input that a role waits for still comes. The other waiting roles wait for a
+// role with the least hope.
 type hope uint8
 
 const (
@@ -109,7 +109,7 @@ const (
 	waits
 )
 
-// hope returns that of a role that waits, where sent has the messages that are still to be sent.
+// hope returns the hope of a waiting role; sent has the messages that are still to be sent.
 func (a *actor) hope(sent map[msg.Message]bool) hope {
 	in := &a.next.Input
 	m := in.Message

@@ -105,8 +105,8 @@ func (d driver) Observe(e event.Record) error {
 	return nil
 }
 
-// Finish implements role.Driver: the recorded inputs say when the run ends.
+// Finish implements role.Driver: the recorded inputs determine the end of the run.
 func (d driver) Finish() error { return nil }
 
-// Halt implements role.Driver: the recorded inputs say what follows.
+// Halt implements role.Driver: the recorded inputs determine the rest.
 func (d driver) Halt(error) error { return nil }

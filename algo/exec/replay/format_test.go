@@ -189,7 +189,7 @@ func TestOtherFormats(t *testing.T) {
 }
 
 // A difference names the step, even the first, and the input if there is one.
-func TestDifferencesSayWhereTheyAre(t *testing.T) {
+func TestDifferencesNameTheirPlace(t *testing.T) {
 	worker := msg.Address{Role: msg.NNWorker, Index: 1}
 	for _, c := range []struct {
 		d    Difference

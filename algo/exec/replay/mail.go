@@ -8,7 +8,7 @@ import (
 	"tandem/algo/protocol/role"
 )
 
-// mailbox is what was sent to one role and may be received.
+// mailbox holds the messages that were sent to one role and may still be received.
 //
 // Where messages may be lost or repeated, a message does not show whether it will be received again. So a
 // survey of the recorded stream, before the replay, notes the messages that arrive late: after one of the
@@ -22,7 +22,7 @@ type mailbox struct {
 	late    map[msg.Message]int32      // how often each will arrive late from now on
 }
 
-// parcel is the payload of a message under way.
+// parcel is the payload of a message in flight.
 type parcel struct {
 	payload exec.Payload
 	print   uint64 // exec.Fingerprint of the payload; 0 without
@@ -39,10 +39,11 @@ func newMailbox(cfg *role.Config) *mailbox {
 	return b
 }
 
-// horizon is more steps than a rank may have batches under way, so that all that can be late is an echo.
+// horizon is larger than the number of batches that a rank may have in flight, so that only duplicates can be
+// late.
 func horizon(cfg *role.Config) int32 { return 2 * cfg.Prefetch }
 
-// announce notes, in a survey, that the role receives m next.
+// announce records during a survey that the role receives m next.
 func (b *mailbox) announce(m msg.Message) {
 	if b.old(m) {
 		b.late[m]++
@@ -92,7 +93,7 @@ func (b *mailbox) receive(m msg.Message, print uint64) exec.Payload {
 	return payload
 }
 
-// received drops what will not be received again.
+// received drops the messages that will not be received again.
 func (b *mailbox) received(m msg.Message) {
 	mine := b.parcels[m.Rank]
 	if b.old(m) {

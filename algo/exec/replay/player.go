@@ -218,7 +218,7 @@ func (p *player) check(a *actor) error {
 	return nil
 }
 
-// start begins an incarnation of a role: what the one before it held is gone.
+// start begins an incarnation of a role, which has none of the data of the one before.
 func (p *player) start(a *actor) error {
 	want := uint32(0)
 	if a.next.number > 1 {
@@ -234,7 +234,7 @@ func (p *player) start(a *actor) error {
 	return nil
 }
 
-// follows compares a role's next input with the one that the replay's own work or all-reduce came to. Without
+// follows compares a role's next input with the result of the replay's own work or all-reduce. Without
 // numbers, counts and failures are those of the recording.
 func (p *player) follows(a *actor, got role.Input) error {
 	in := &a.next.Input
@@ -253,7 +253,7 @@ func (p *player) follows(a *actor, got role.Input) error {
 	return nil
 }
 
-// end checks what can be checked when no role can go on.
+// end runs the checks of the end of a run, when no role can continue.
 func (p *player) end() error {
 	if err := p.stalled(); err != nil || p.executor == nil {
 		return err

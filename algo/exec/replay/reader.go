@@ -179,7 +179,7 @@ func (r *Reader) readTitle() error {
 	return nil
 }
 
-// readBlock reads the next block and checks that it is as it was written.
+// readBlock reads the next block and verifies its checksum.
 func (r *Reader) readBlock() (kind byte, body []byte, err error) {
 	r.block++
 	var head [blockHead]byte
@@ -202,7 +202,7 @@ func (r *Reader) readBlock() (kind byte, body []byte, err error) {
 	return head[0], body, nil
 }
 
-// readGrowing reads n bytes. Memory grows with what there is to read, not with n.
+// readGrowing reads n bytes. Memory grows with the bytes that are read, not with n.
 func readGrowing(r io.Reader, n int) ([]byte, error) {
 	var all []byte
 	for len(all) < n {
@@ -219,7 +219,7 @@ func readGrowing(r io.Reader, n int) ([]byte, error) {
 // bodyStart returns where in the stream the body of the last block begins.
 func (r *Reader) bodyStart(body []byte) int64 { return r.offset - 4 - int64(len(body)) }
 
-// ended is the error of a stream that ends too early.
+// ended returns the error of a stream that ends too early.
 func (r *Reader) ended(err error) error {
 	const why = "the process was killed, the run failed, or the file was not copied whole"
 	switch {

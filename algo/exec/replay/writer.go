@@ -103,7 +103,7 @@ func (w *Writer) flush(kind byte) error {
 	return err
 }
 
-// ended refuses what is written after the end mark.
+// ended refuses writes after the end mark.
 type ended struct{}
 
 func (ended) Write([]byte) (int, error) { return 0, errors.New("replay: the stream has ended") }

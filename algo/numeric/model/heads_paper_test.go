@@ -50,7 +50,7 @@ func TestSharedLayersLearnFromTheWeightedSumOfLabels(t *testing.T) {
 	}
 }
 
-// Logits lie side by side, sample by sample, and weights change the loss alone.
+// Logits are stored label by label within each sample, and weights change the loss alone.
 func TestWeightsOfLossesDoNotChangeLogits(t *testing.T) {
 	var all [2][]float32
 	var losses [2]float64

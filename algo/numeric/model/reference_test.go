@@ -9,8 +9,8 @@ import (
 	"tandem/algo/numeric/batch"
 )
 
-// reference computes logits and loss sum in float64, straight from the formulas
-// and from the tensors' names: a second, dumb form of every engine.
+// reference computes logits and loss sum in float64, directly from the formulas and the tensors' names: a
+// second, plain form of every engine.
 type reference struct {
 	spec    Spec
 	schema  *batch.Schema
@@ -184,7 +184,7 @@ func (r *reference) crossBias(layer int) []float64 {
 	return r.tensor(fmt.Sprintf("cross.%d.u.bias", layer))
 }
 
-// head is the top layers and the heads.
+// head computes the top layers and the heads.
 func (r *reference) head(input [][]float64, offset *int) (logits []float64) {
 	return r.heads(r.stack("top", len(r.spec.Top), r.spec.BatchNorm, input, offset), offset)
 }
