@@ -96,3 +96,25 @@ func TestImportOfParts(t *testing.T) {
 		t.Error("an import that was refused has changed the weights")
 	}
 }
+
+// A running variance that has fallen since it was copied for a round is still a variance after the round. Other
+// statistics keep what they have gained since.
+func TestShiftKeepsVariances(t *testing.T) {
+	w := newWeights(t)
+	params := w.Snapshot().Params
+	sum, from := &Vector{Values: make([]float32, len(params))}, &Vector{Values: make([]float32, len(params))}
+	for _, c := range []struct{ own, copied, mean, want float32 }{
+		{own: 0.01, copied: 0.9, mean: 0.5, want: 0.5},  // 0.01 + (0.5 − 0.9) < 0
+		{own: 0.5, copied: 0.9, mean: 0.8, want: 0.4},   // 0.5 + (0.8 − 0.9)
+		{own: -0.5, copied: 0.9, mean: 0.8, want: -0.6}, // a mean may be negative
+	} {
+		w.state.Running = []float32{c.own, c.own}
+		from.Stats, sum.Stats = []float32{c.copied, c.copied}, []float32{4 * c.mean, 4 * c.mean}
+		w.Shift(from, sum, 4)
+		for _, got := range w.state.Running {
+			if diff := got - c.want; diff > 1e-6 || diff < -1e-6 {
+				t.Errorf("%+v: %v", c, got)
+			}
+		}
+	}
+}
