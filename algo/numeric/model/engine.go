@@ -46,7 +46,9 @@ type Layout struct {
 	// batch norm.
 	Running int
 	Stats   int
-	Cost    Cost
+	// Variances are the ranges of the running statistics that hold variances.
+	Variances []Bucket
+	Cost      Cost
 }
 
 // Input is one group of a batch as the network sees it.

@@ -62,6 +62,7 @@ func (n *network) addLayer(s layerSpec, inputs ...value) (output value) {
 		d.beta = l.addTensor(s.name+".norm.bias", s.out)
 		d.running = l.Running
 		l.Running += 2 * s.out
+		l.Variances = append(l.Variances, Bucket{Lo: d.running + s.out, Hi: l.Running})
 		n.norms = append(n.norms, d)
 	}
 	n.add(d, lo)

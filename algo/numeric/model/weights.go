@@ -83,20 +83,23 @@ func (w *Weights) FoldStats(stats []float32) {
 	}
 }
 
-// Shift adds mean − from to the parameters and running statistics, element by element, where mean is sum / n. A
-// running statistic that would become negative, although it, mean and from are not, is set to the mean: it may be
-// a variance that has fallen since from was copied.
+// Shift adds mean − from to the parameters and running statistics, element by element, where mean is sum / n.
+// A variance that has fallen so far since from was copied that it would become negative is set to the mean.
 func (w *Weights) Shift(from, sum *Vector, n int) {
-	for i := range w.state.Params {
-		w.state.Params[i] += sum.Values[i]/float32(n) - from.Values[i]
-	}
-	for i, own := range w.state.Running {
-		mean, copied := sum.Stats[i]/float32(n), from.Stats[i]
-		shifted := own + (mean - copied)
-		if shifted < 0 && min(own, mean, copied) >= 0 {
-			shifted = mean
+	shift(w.state.Params, from.Values, sum.Values, float32(n))
+	shift(w.state.Running, from.Stats, sum.Stats, float32(n))
+	for _, variances := range w.engine.Layout().Variances {
+		for i := variances.Lo; i < variances.Hi; i++ {
+			if w.state.Running[i] < 0 {
+				w.state.Running[i] = sum.Stats[i] / float32(n)
+			}
 		}
-		w.state.Running[i] = shifted
+	}
+}
+
+func shift(dst, from, sum []float32, n float32) {
+	for i := range dst {
+		dst[i] += sum[i]/n - from[i]
 	}
 }
 

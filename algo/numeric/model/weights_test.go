@@ -97,24 +97,20 @@ func TestImportOfParts(t *testing.T) {
 	}
 }
 
-// A running variance that has fallen since it was copied for a round is still a variance after the round. Other
-// statistics keep what they have gained since.
+// A running variance that has fallen since it was copied for a round is still a variance after the round.
+// Other statistics keep what they have gained since.
 func TestShiftKeepsVariances(t *testing.T) {
-	w := newWeights(t)
-	params := w.Snapshot().Params
-	sum, from := &Vector{Values: make([]float32, len(params))}, &Vector{Values: make([]float32, len(params))}
-	for _, c := range []struct{ own, copied, mean, want float32 }{
-		{own: 0.01, copied: 0.9, mean: 0.5, want: 0.5},  // 0.01 + (0.5 − 0.9) < 0
-		{own: 0.5, copied: 0.9, mean: 0.8, want: 0.4},   // 0.5 + (0.8 − 0.9)
-		{own: -0.5, copied: 0.9, mean: 0.8, want: -0.6}, // a mean may be negative
+	w := newWeights(t) // one mean, one variance
+	params := len(w.state.Params)
+	for _, c := range []struct{ own, copied, mean, shifted, variance float32 }{
+		{own: 0.25, copied: 1, mean: 0.5, shifted: -0.25, variance: 0.5},
+		{own: 0.5, copied: 1, mean: 0.75, shifted: 0.25, variance: 0.25},
 	} {
 		w.state.Running = []float32{c.own, c.own}
-		from.Stats, sum.Stats = []float32{c.copied, c.copied}, []float32{4 * c.mean, 4 * c.mean}
-		w.Shift(from, sum, 4)
-		for _, got := range w.state.Running {
-			if diff := got - c.want; diff > 1e-6 || diff < -1e-6 {
-				t.Errorf("%+v: %v", c, got)
-			}
+		w.Shift(&Vector{Values: make([]float32, params), Stats: []float32{c.copied, c.copied}},
+			&Vector{Values: make([]float32, params), Stats: []float32{4 * c.mean, 4 * c.mean}}, 4)
+		if got := w.state.Running; got[0] != c.shifted || got[1] != c.variance {
+			t.Errorf("%+v: %v", c, got)
 		}
 	}
 }
