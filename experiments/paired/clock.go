@@ -23,7 +23,7 @@ type Stages struct {
 // All returns the stages in the order of a batch.
 func (s Stages) All() [5]float64 { return [5]float64{s.GE, s.FC, s.BC, s.DS, s.PEG} }
 
-// clock is an event.Observer that measures stages and steps.
+// stageClock is an event.Observer that measures stages and steps.
 type stageClock struct {
 	stages *pace.StageMeter
 	done   []unit.Tick // ends of batches

@@ -250,7 +250,12 @@ func TestRolesStartedByHandComeBack(t *testing.T) {
 			if err := processes[victim].Process.Kill(); err != nil {
 				t.Error(err)
 			}
-			start(job.Process{victim}, c.address)
+			started.Go(func() { // until it knows of the death, the host refuses a second process of the role
+				for !strings.Contains(logged.String(), "has died") && t.Context().Err() == nil {
+					time.Sleep(time.Millisecond)
+				}
+				start(job.Process{victim}, c.address)
+			})
 		}
 	}}, func(made *Cluster) {
 		c = made

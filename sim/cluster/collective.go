@@ -71,8 +71,9 @@ func (w *simulation) reduceDone(i int32) {
 	}
 }
 
-// The terms of device.HierarchicalAllReduce: what is inside the servers, and between them the latency of all
-// steps and the part of the bytes that a card sends, and receives.
+// reduceInside returns the time of the reduce-scatter and the all-gather inside a server. It, reduceLatency
+// and reducePart are the terms of device.HierarchicalAllReduce: the latter two are the latency of all steps
+// between servers, and the part of the bytes that each card sends and receives.
 func (w *simulation) reduceInside(bytes unit.Bytes) unit.Tick {
 	wire := w.prices.InsideWire
 	return device.ReduceScatter(w.ranksPerServer, bytes, wire) + device.AllGather(w.ranksPerServer, bytes,

@@ -2,15 +2,15 @@ package cluster
 
 import "tandem/algo/unit"
 
-// turn is how long a goroutine may run before another one that waits takes its core.
+// timeSlice is how long a goroutine may run before another one that waits takes its core.
 //
 // Source: forcePreemptNS in runtime/proc.go of Go 1.26.
 const timeSlice = 10 * unit.Millisecond
 
-// turns is how the goroutines of one process use its cores: each runs alone on a core until it has done its
-// work or its turn is over, and the others wait in line. Work in training is shorter than a turn, so that
-// nearly all of it runs to its end. Hosts of a cluster have processes, threads and other tenants, and are
-// shared in equal parts instead.
+// goroutineScheduler is how the goroutines of one process use its cores: each runs alone on a core until it
+// has done its work or its turn is over, and the others wait in line. Work in training is shorter than a
+// turn, so that nearly all of it runs to its end. Hosts of a cluster have processes, threads and other
+// tenants, and are shared in equal parts instead.
 type goroutineScheduler struct {
 	running int
 	waiting []int32 // tasks, in order

@@ -31,7 +31,7 @@ const (
 	hostClasses
 )
 
-// names under which reports print the classes.
+// String returns the name that reports print.
 func (c hostClass) String() string {
 	return [...]string{"loader", "EW", "PS", "GPU server", "dense PS"}[c]
 }

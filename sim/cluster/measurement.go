@@ -24,13 +24,13 @@ type measurement struct {
 	trafficMeasured traffic     // of the measured steps
 }
 
-// progress is the last instants of a rank.
+// rankProgress holds the time of the latest event of each kind on a rank.
 type rankProgress struct {
 	step                                         int32 // whose forward began last
 	applied, forward, backward, computed, synced unit.Tick
 }
 
-// counts are what has been sent.
+// traffic counts messages and bytes sent.
 type traffic struct {
 	messages int64
 	bytes    unit.Bytes

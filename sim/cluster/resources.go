@@ -13,7 +13,7 @@ type Resource struct {
 	Share float64 `json:"share"` // in [0, 1]
 }
 
-// usage is the work that resources have done up to an instant, in seconds of the whole resource.
+// busyTimes is the work that resources have done up to an instant, in seconds of the whole resource.
 type busyTimes struct {
 	at      unit.Tick
 	seconds []float64 // in the order of eachResource

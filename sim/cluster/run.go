@@ -46,8 +46,8 @@ const (
 	attempts     = 3
 )
 
-// Run simulates a training on a cluster at one point of all ranges. The training says mode, ranks, global
-// batch, staleness and the like; the numbers of EWs and PSs are the cluster's.
+// Run simulates a job on a cluster, with every quantity at one position of its range. The cluster, not the
+// job, sets the number of EWs and embedding PSs.
 //
 // It returns ErrSequential for sequential training, and an error that wraps ErrMemory for a job that does not
 // fit. Cost: about 50 µs for each rank and step.

@@ -63,7 +63,7 @@ type simulation struct {
 	contract          *contractCheck // nil unless the run is checked
 }
 
-// rank is the accelerator of an NN worker.
+// accelerator is the accelerator of one rank with its two copy engines.
 type accelerator struct {
 	kernels, copyIn, copyOut device.Serial
 }
