@@ -42,7 +42,9 @@ const common = `
 The job's roles run in virtual time, and profiles of hardware price their work.
 A quantity that is not known is a range, fixed beforehand; the interval beside
 a prediction is what all ranges span together. Nothing is fitted to published
-results.
+results. A step has five stages: GE, get embeddings; FC and BC, forward and
+backward computation; DS, synchronization of the dense network; PEG, put
+embedding gradients. Tables say which of them bounds the throughput.
 
 A job file (--file) describes other jobs, models and clusters, in the format of
 cmd/train. Relative paths of its data start at TANDEM_DATA, or at the job file

@@ -187,7 +187,11 @@ func (q *request) writeRuns(w io.Writer, r *result) error {
 		bottleneck, _, _ := strings.Cut(a.Bottleneck, " (") // the title has the wire
 		t.Rows = append(t.Rows, append(row, bottleneck))
 	}
-	return t.WriteText(w)
+	if err := t.WriteText(w); err != nil {
+		return err
+	}
+	_, err := io.WriteString(w, cli.Stages)
+	return err
 }
 
 // cost returns the dollars for 10⁹ samples.

@@ -85,5 +85,9 @@ func (r *report) writeSimulated(w io.Writer) error {
 			fmt.Sprintf("%.3f", s.StepSeconds*1000), bottleneck,
 		})
 	}
-	return table.WriteText(w)
+	if err := table.WriteText(w); err != nil {
+		return err
+	}
+	_, err := io.WriteString(w, cli.Stages)
+	return err
 }
