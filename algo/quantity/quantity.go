@@ -26,6 +26,9 @@ const (
 // of the field.
 type Number interface{ ~int | ~int64 | ~float64 }
 
+// Burden is a bare number of which less is better, such as cache misses a row.
+type Burden float64
+
 // Value is a number with its range and origin. In a file, a quantity without Low and High has the single
 // value Mid. The type U decides which end of the range is the better one: see LessIsBetter.
 type Value[U Number] struct {
@@ -37,11 +40,11 @@ type Value[U Number] struct {
 	Date   string `yaml:"date"`   // of the source: YYYY, YYYY-MM or YYYY-MM-DD
 }
 
-// LessIsBetter reports whether smaller values are better for the user of the hardware, as for times and
-// prices. Larger sizes, rates, shares and counts are better.
+// LessIsBetter reports whether smaller values are better for the user of the hardware, as for times, prices
+// and burdens. Larger sizes, rates, shares and counts are better.
 func (q Value[U]) LessIsBetter() bool {
 	switch any(q.Mid).(type) {
-	case unit.Tick, unit.Dollars:
+	case unit.Tick, unit.Nanos, unit.Dollars, Burden:
 		return true
 	}
 	return false
@@ -58,11 +61,7 @@ func (q Value[U]) At(position float64) U {
 	if position < 0 {
 		end = worse
 	}
-	value := float64(q.Mid) + math.Abs(position)*(float64(end)-float64(q.Mid))
-	if half := 0.5; U(half) == 0 { // U has no fractions
-		value = math.Round(value)
-	}
-	return U(value)
+	return whole[U](float64(q.Mid) + math.Abs(position)*(float64(end)-float64(q.Mid)))
 }
 
 // Improve makes the quantity and its range better by a factor. Values of a whole-number type are rounded down

@@ -32,6 +32,10 @@ func (t Tick) Seconds() float64 { return float64(t) / float64(Second) }
 // Scale returns t multiplied by a factor, rounded to the nearest tick.
 func (t Tick) Scale(factor float64) Tick { return Tick(math.Round(float64(t) * factor)) }
 
+// Nanos is the time of one small operation, such as the sum of two values, in nanoseconds and fractions of
+// them.
+type Nanos float64
+
 // Bytes is an amount of memory or of data on a wire.
 type Bytes int64
 

@@ -7,7 +7,7 @@ import (
 	"tandem/algo/job"
 	"tandem/internal/cli"
 	"tandem/sim/cost"
-	"tandem/sim/device"
+	"tandem/sim/preset"
 )
 
 // advise adds a hint to an error that has none.
@@ -20,7 +20,7 @@ func advise(err error) error {
 		of   error
 		hint string
 	}{
-		{device.ErrUnknown, "name one of the known profiles, in the job file or by --accelerator"},
+		{preset.ErrUnknown, "name one of the known profiles, in the job file or by --accelerator"},
 		{cost.ErrMemory, "smaller: --batch-per-gpu; larger: --cluster gcp, or a job file with " +
 			"other hosts"},
 		{job.ErrUnknownKey, "examples of job files are in cmd/train/jobs"},

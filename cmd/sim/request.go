@@ -190,11 +190,11 @@ func (q *request) check(given func(string) bool) error {
 				"--gpus: %d; want 1 to %d", n, gpusMax)
 		}
 	}
-	if q.accelerator != "" && !slices.Contains(device.AcceleratorNames(), q.accelerator) {
-		return unknown("--accelerator", q.accelerator, device.AcceleratorNames())
+	if q.accelerator != "" && !slices.Contains(device.Accelerators.Names(), q.accelerator) {
+		return unknown("--accelerator", q.accelerator, device.Accelerators.Names())
 	}
-	if q.inside != "" && !slices.Contains(device.WireNames(), q.inside) {
-		return unknown("--inside", q.inside, device.WireNames())
+	if q.inside != "" && !slices.Contains(device.Wires.Names(), q.inside) {
+		return unknown("--inside", q.inside, device.Wires.Names())
 	}
 	switch {
 	case len(q.modes) == 0 || len(q.gpus) == 0:

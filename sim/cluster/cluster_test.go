@@ -16,7 +16,7 @@ import (
 	"tandem/algo/protocol/event"
 	"tandem/algo/unit"
 	"tandem/sim/cost"
-	"tandem/sim/device"
+	"tandem/sim/preset"
 )
 
 // small is a cluster of a few hosts of each kind, of which nothing is a guess.
@@ -194,9 +194,9 @@ func TestErrors(t *testing.T) {
 		is     error
 		text   string
 	}{
-		"profile": {func(s *job.Cluster, _ *job.Job) { s.Accelerator = "V1000" }, device.ErrUnknown,
-			`cost: accelerator: device: unknown profile "V1000"; the nearest is "V100-SXM2-32GB"`},
-		"host": {func(s *job.Cluster, _ *job.Job) { s.EmbeddingPSs.Profile = "x" }, device.ErrUnknown,
+		"profile": {func(s *job.Cluster, _ *job.Job) { s.Accelerator = "V1000" }, preset.ErrUnknown,
+			`cost: accelerator: unknown profile "V1000"; the nearest is "V100-SXM2-32GB"`},
+		"host": {func(s *job.Cluster, _ *job.Job) { s.EmbeddingPSs.Profile = "x" }, preset.ErrUnknown,
 			"embedding-ps.profile"},
 		"sequential": {func(_ *job.Cluster, j *job.Job) { j.Training.Mode = job.Sequential }, ErrSequential,
 			""},

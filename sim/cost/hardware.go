@@ -28,7 +28,7 @@ type Hardware struct {
 }
 
 // Load returns the cluster of a job with the profiles that it names. The error about a profile that does not
-// exist wraps device.ErrUnknown and names the nearest.
+// exist wraps preset.ErrUnknown and names the nearest.
 func Load(c *job.Cluster) (*Hardware, error) {
 	if err := c.Validate(); err != nil {
 		return nil, fmt.Errorf("cost: %w", err)

@@ -66,7 +66,7 @@ func TestCurveIsLinearInSize(t *testing.T) {
 // On every built-in accelerator more work never takes less time, and no kernel beats the peak.
 func TestTimeGrowsWithWork(t *testing.T) {
 	var devices []*Accelerator
-	for _, name := range AcceleratorNames() {
+	for _, name := range Accelerators.Names() {
 		p, err := LoadAccelerator(name)
 		if err != nil {
 			t.Fatal(err)

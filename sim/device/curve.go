@@ -3,7 +3,11 @@ package device
 import (
 	"errors"
 	"fmt"
+	"math"
+	"slices"
 	"sort"
+	"strconv"
+	"strings"
 
 	"tandem/algo/quantity"
 )
@@ -48,7 +52,7 @@ type CurveProfile[U quantity.Number] struct {
 }
 
 // At returns the curve at a position of its range, from −1 to 1.
-func (p CurveProfile[U]) At(position float64) Curve {
+func (p *CurveProfile[U]) At(position float64) Curve {
 	var c Curve
 	for _, point := range p.Points {
 		c.Sizes = append(c.Sizes, float64(point.Size))
@@ -57,9 +61,55 @@ func (p CurveProfile[U]) At(position float64) Curve {
 	return c
 }
 
+// Given implements quantity.Parameter. As a parameter, a curve is the factor on all its shares.
+func (p *CurveProfile[U]) Given() bool { return p.Kind != "" }
+
+// Span implements quantity.Parameter.
+func (p *CurveProfile[U]) Span() (low, mid, high float64) { return 1 - p.Spread, 1, 1 + p.Spread }
+
+// LessIsBetter implements quantity.Parameter.
+func (p *CurveProfile[U]) LessIsBetter() bool { return false }
+
+// Fix implements quantity.Parameter. Afterwards the curve is its own middle.
+func (p *CurveProfile[U]) Fix(factor float64) {
+	p.Improve(factor)
+	p.Spread = 0
+}
+
+// Improve implements quantity.Parameter. No share becomes more than 1.
+func (p *CurveProfile[U]) Improve(factor float64) {
+	p.Points = slices.Clone(p.Points)
+	for i := range p.Points {
+		p.Points[i].Share = min(1, p.Points[i].Share*factor)
+	}
+}
+
+// Text implements quantity.Parameter.
+func (p *CurveProfile[U]) Text(factor float64) string { return fmt.Sprintf("×%.3g", factor) }
+
+// Parse implements quantity.Parameter.
+func (p *CurveProfile[U]) Parse(text string) (float64, error) {
+	factor, err := strconv.ParseFloat(strings.TrimPrefix(text, "×"), 64)
+	if err != nil || !(factor > 0) || math.IsInf(factor, 1) {
+		return 0, fmt.Errorf("%q is no factor on the curve; want a number such as 1.2", text)
+	}
+	return factor, nil
+}
+
+// Origin implements quantity.Parameter.
+func (p *CurveProfile[U]) Origin() (kind quantity.Kind, source, date string) {
+	return p.Kind, p.Source, p.Date
+}
+
+// Replace implements quantity.Parameter.
+func (p *CurveProfile[U]) Replace(factor float64, kind quantity.Kind, source string) {
+	p.Fix(factor)
+	p.Kind, p.Source = kind, source
+}
+
 // Validate checks the points, and that time never decreases as work grows: the line through two neighbouring
 // points must not meet the size axis at a positive size.
-func (p CurveProfile[U]) Validate() error {
+func (p *CurveProfile[U]) Validate() error {
 	if len(p.Points) == 0 {
 		return errors.New("no points; want at least one")
 	}

@@ -2,14 +2,17 @@ package device
 
 import (
 	"errors"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
 	"tandem/algo/unit"
+	"tandem/sim/preset"
 )
 
 func TestEveryBuiltInProfileLoads(t *testing.T) {
-	for _, name := range AcceleratorNames() {
+	for _, name := range Accelerators.Names() {
 		p, err := LoadAccelerator(name)
 		if err != nil {
 			t.Error(err)
@@ -17,7 +20,7 @@ func TestEveryBuiltInProfileLoads(t *testing.T) {
 			t.Errorf("file %s holds profile %s", name, p.Name)
 		}
 	}
-	for _, name := range HostNames() {
+	for _, name := range Hosts.Names() {
 		p, err := LoadHost(name)
 		if err != nil {
 			t.Error(err)
@@ -25,7 +28,7 @@ func TestEveryBuiltInProfileLoads(t *testing.T) {
 			t.Errorf("file %s holds profile %s", name, p.Name)
 		}
 	}
-	for _, name := range WireNames() {
+	for _, name := range Wires.Names() {
 		p, err := LoadWire(name)
 		if err != nil {
 			t.Error(err)
@@ -74,14 +77,21 @@ func TestUnknownProfileSuggestsANearOne(t *testing.T) {
 		"Xeon-64-core":  `"Xeon-64-core"; the nearest is "xeon-52-core-480gb"`,
 	} {
 		_, err := LoadHost(name)
-		if !errors.Is(err, ErrUnknown) || !strings.Contains(err.Error(), want) {
+		if !errors.Is(err, preset.ErrUnknown) || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want ErrUnknown with %s", err, want)
 		}
 	}
 }
 
-// readWire reads the text of a wire profile.
-func readWire(text string) error { return read([]byte(text), "wire.yaml", new(WireProfile)) }
+// readFile reads the text of a user's profile.
+func readFile(t *testing.T, library *preset.Library, text string, p preset.Profile) error {
+	t.Helper()
+	name := filepath.Join(t.TempDir(), library.Kind+".yaml")
+	if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return library.Load(name, p)
+}
 
 func TestFaultyProfilesAreRefused(t *testing.T) {
 	const good = `
@@ -90,7 +100,7 @@ bandwidth: {mid: 10Gbps, kind: default, source: standard, date: 2018}
 share: {low: 0.7, mid: 0.8, high: 0.9, kind: guessed, source: habit, date: 2018-03}
 latency: {mid: 2us, kind: measured, source: probe, date: 2018-03-04}
 `
-	if err := readWire(good); err != nil {
+	if err := readFile(t, Wires, good, new(WireProfile)); err != nil {
 		t.Fatalf("the good profile is refused: %v", err)
 	}
 	tests := []struct{ name, old, new, want string }{
@@ -115,8 +125,8 @@ latency: {mid: 2us, kind: measured, source: probe, date: 2018-03-04}
 			if text == good {
 				t.Fatalf("%q is not in the good profile", test.old)
 			}
-			err := readWire(text)
-			if !errors.Is(err, ErrInvalid) || !strings.Contains(err.Error(), test.want) {
+			err := readFile(t, Wires, text, new(WireProfile))
+			if !errors.Is(err, preset.ErrInvalid) || !strings.Contains(err.Error(), test.want) {
 				t.Errorf("error %v, want ErrInvalid with %q", err, test.want)
 			}
 		})
@@ -124,7 +134,7 @@ latency: {mid: 2us, kind: measured, source: probe, date: 2018-03-04}
 }
 
 func TestKeyWithUnderscoresSuggestsTheKeyWithHyphens(t *testing.T) {
-	err := read([]byte("name: test\nmemory_bandwidth: {mid: 1GB/s}\n"), "host.yaml", new(HostProfile))
+	err := readFile(t, Hosts, "name: test\nmemory_bandwidth: {mid: 1GB/s}\n", new(HostProfile))
 	if want := `did you mean "memory-bandwidth"?`; err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("error %v, want %s", err, want)
 	}

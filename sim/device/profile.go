@@ -116,7 +116,7 @@ func (p *WireProfile) Resolve(position float64) Wire {
 // Validate checks every number of the profile.
 func (p *WireProfile) Validate() error {
 	if _, high := p.Share.Range(); high > 1 {
-		return fmt.Errorf("%w %s: share: high = %v; want at most 1", ErrInvalid, p.Name, high)
+		return fmt.Errorf("share: high = %v; want at most 1", high)
 	}
 	fields := []field{
 		required("bandwidth", &p.Bandwidth),
@@ -153,11 +153,11 @@ func optional[U quantity.Number](name string, q *quantity.Value[U]) field {
 // validate checks the name and the fields of a profile and returns the error of the first wrong field.
 func validate(name string, fields []field) error {
 	if name == "" {
-		return fmt.Errorf("%w: no name; name it after its file", ErrInvalid)
+		return errors.New("no name; name it after its file")
 	}
 	for _, f := range fields {
 		if err := f.check(); err != nil {
-			return fmt.Errorf("%w %s: %s: %w", ErrInvalid, name, f.name, err)
+			return fmt.Errorf("%s: %w", f.name, err)
 		}
 	}
 	return nil

@@ -1,0 +1,165 @@
+// Package system is the price list of system software: what the programs of a training system cost on any
+// hardware. The simulator prices work as hardware × system software × model.
+//
+// All core times are of one core of speed 1, which is a core of an AMD Zen 4 at about 3 GHz; a host's
+// core-speed converts them. Waiting for memory is not part of them: rows have a number of dependent misses,
+// which cost the latency of the host's memory for a table of its size.
+package system
+
+import (
+	"embed"
+	"errors"
+	"fmt"
+
+	"tandem/algo/quantity"
+	"tandem/algo/unit"
+	"tandem/sim/param"
+	"tandem/sim/preset"
+)
+
+// The architectures of systems.
+const (
+	Roles     = "roles"      // embedding workers, parameter servers: tandem/sim/cluster
+	StepGraph = "step-graph" // tables on the accelerators, collectives: tandem/sim/graph
+)
+
+// Profile is the price list of one system.
+type Profile struct {
+	Name         string `yaml:"name"`
+	Architecture string `yaml:"architecture"` // Roles or StepGraph
+	// Note is printed with every prediction: what a user must know of the source of the prices.
+	Note string `yaml:"note"`
+
+	NNWorker         NNWorker        `yaml:"nn-worker"`
+	Collectives      Collectives     `yaml:"collectives"`
+	Messages         Messages        `yaml:"messages"`
+	EmbeddingWorker  EmbeddingWorker `yaml:"embedding-worker"`
+	EmbeddingPS      EmbeddingPS     `yaml:"embedding-ps"`
+	DensePS          Service         `yaml:"dense-ps" group:"dense PS threads"`
+	Loader           Loader          `yaml:"loader"`
+	EmbeddingKernels EmbeddingKernel `yaml:"embedding-kernels"` // StepGraph only
+}
+
+// Service is how an instance of a role serves requests.
+type Service struct {
+	// Threads is the number of pieces of work that an instance has in service at once. 0 means as many as
+	// its share of the host's cores.
+	Threads quantity.Value[int] `yaml:"threads"`
+	// Width is the number of cores that one piece of work can use.
+	Width quantity.Value[int] `yaml:"width"`
+	// Jitter is the σ of the lognormal factor, of mean 1, on every piece of work.
+	Jitter quantity.Value[quantity.Burden] `yaml:"jitter" group:"-"`
+}
+
+// NNWorker is the cost of the program of a rank on the host of its accelerator. It runs in one thread: what
+// the accelerator does not hide of it lengthens the step.
+type NNWorker struct {
+	StepTime quantity.Value[unit.Tick] `yaml:"step-time" group:"rank host thread"` // for a step
+	// … slot tensor, both ways
+	SlotTime   quantity.Value[unit.Tick] `yaml:"slot-time" group:"rank host thread"`
+	LaunchTime quantity.Value[unit.Tick] `yaml:"launch-time" group:"rank host thread"`
+	// Captured is the share of kernels that are launched as part of a captured graph, which costs no
+	// LaunchTime each.
+	Captured quantity.Value[float64] `yaml:"captured" group:"rank host thread"`
+	// Jitter is the σ of the lognormal factor on forward and backward.
+	Jitter quantity.Value[quantity.Burden] `yaml:"jitter"`
+	// Interference is the share of an accelerator's speed that a running collective takes from kernels.
+	Interference quantity.Value[quantity.Burden] `yaml:"interference"`
+}
+
+// Collectives is the part of the rate of wires that collective operations reach.
+type Collectives struct {
+	Inside  CollectiveShares `yaml:"inside" group:"wire between accelerators of a server"` // … of a server
+	Network CollectiveShares `yaml:"network" group:"network bandwidth"`                    // … of servers
+	// LaunchTime is the time of one collective operation besides latencies of wires and bytes.
+	LaunchTime quantity.Value[unit.Tick] `yaml:"launch-time"`
+}
+
+// CollectiveShares are shares of a wire's achieved rate, for large messages.
+type CollectiveShares struct {
+	AllReduce quantity.Value[float64] `yaml:"all-reduce"`
+	AllToAll  quantity.Value[float64] `yaml:"all-to-all"`
+	// Half is the size of a message between two members that reaches half of the share.
+	Half quantity.Value[unit.Bytes] `yaml:"half"`
+	// PerDoubling is the part of the share that is lost each time the number of servers doubles.
+	PerDoubling quantity.Value[quantity.Burden] `yaml:"per-doubling"`
+}
+
+// Messages is the cost of a message between roles at each of its two ends.
+type Messages struct {
+	Time quantity.Value[unit.Tick] `yaml:"time" group:"core time a message"` // of a core
+	// of a core, to (de)serialize
+	ByteTime quantity.Value[unit.Nanos] `yaml:"byte-time" group:"core time a message"`
+}
+
+// EmbeddingWorker is the cost of the work of an embedding worker.
+type EmbeddingWorker struct {
+	Service `yaml:",inline" group:"EW threads"`
+	// IDTime is of one occurrence of an id: to prefix, route and number it.
+	IDTime quantity.Value[unit.Nanos] `yaml:"id-time" group:"EW core time"`
+	// PoolIDTime and PoolValueTime are of adding one row to the sum of a sample: of the row, and of each
+	// value.
+	PoolIDTime    quantity.Value[unit.Nanos] `yaml:"pool-id-time" group:"EW core time"`
+	PoolValueTime quantity.Value[unit.Nanos] `yaml:"pool-value-time" group:"EW core time"`
+	// ConvertTime is of converting one pooled value to or from the wire's precision.
+	ConvertTime quantity.Value[unit.Nanos] `yaml:"convert-time" group:"EW core time"`
+	// MergeIDTime and MergeValueTime are of adding the gradient of one occurrence to that of its row.
+	MergeIDTime    quantity.Value[unit.Nanos] `yaml:"merge-id-time" group:"EW core time"`
+	MergeValueTime quantity.Value[unit.Nanos] `yaml:"merge-value-time" group:"EW core time"`
+}
+
+// EmbeddingPS is the cost of the rows of an embedding PS.
+type EmbeddingPS struct {
+	Service `yaml:",inline" group:"PS threads"`
+	Read    RowWork `yaml:"read" group:"PS core time"`
+	Update  RowWork `yaml:"update" group:"PS core time"`
+	// Overhead is the memory of a row beyond its values and optimizer state.
+	Overhead quantity.Value[unit.Bytes] `yaml:"overhead"`
+}
+
+// RowWork is the cost of one row: core time, plus dependent misses that each wait for memory.
+type RowWork struct {
+	RowTime   quantity.Value[unit.Nanos]      `yaml:"row-time"`
+	ValueTime quantity.Value[unit.Nanos]      `yaml:"value-time"`
+	Misses    quantity.Value[quantity.Burden] `yaml:"misses"` // after what prefetching hides
+}
+
+// Loader is the cost of the data loader.
+type Loader struct {
+	// of one occurrence
+	IDTime quantity.Value[unit.Nanos] `yaml:"id-time" group:"loader core time"`
+	// of a rank's batch
+	BatchTime quantity.Value[unit.Tick]       `yaml:"batch-time" group:"loader core time"`
+	Jitter    quantity.Value[quantity.Burden] `yaml:"jitter"`
+}
+
+// EmbeddingKernel is how a system's kernels use tables in an accelerator's memory.
+type EmbeddingKernel struct {
+	Forward  quantity.Value[float64] `yaml:"forward"`  // share of memory bandwidth that lookups reach
+	Backward quantity.Value[float64] `yaml:"backward"` // … that backward, fused with the optimizer, reaches
+	// Passes is how often the indices are read and written to sort them for an exact optimizer.
+	Passes quantity.Value[quantity.Burden] `yaml:"passes"`
+}
+
+//go:embed profiles
+var profiles embed.FS
+
+// Systems are the built-in profiles.
+var Systems = &preset.Library{Kind: "system", Files: profiles, Folder: "profiles"}
+
+// Load returns the profile of a name or file.
+func Load(name string) (*Profile, error) {
+	p := new(Profile)
+	return p, Systems.Load(name, p)
+}
+
+// Validate reports the first fault of the profile.
+func (p *Profile) Validate() error {
+	switch {
+	case p.Name == "":
+		return errors.New("no name; name it after its file")
+	case p.Architecture != Roles && p.Architecture != StepGraph:
+		return fmt.Errorf("architecture = %q; want %s or %s", p.Architecture, Roles, StepGraph)
+	}
+	return param.Validate(p)
+}
