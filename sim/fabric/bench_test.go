@@ -35,6 +35,7 @@ func BenchmarkSolve8192FlowsOn3072Links(b *testing.B) {
 		for i := range f.flows {
 			f.seedFlows = append(f.seedFlows, uint32(i))
 		}
+		f.reach = 0
 		f.Settle(0)
 	}
 }

@@ -74,13 +74,16 @@ type Fabric struct {
 
 	seedLinks []LinkID // links whose constraint changed since the last Settle
 	seedFlows []uint32 // flows that have no rate yet
-	fill      filling  // scratch of Settle
+	// reach is a level that the changes since the last Settle do not reach below: flows with lower rates keep
+	// them.
+	reach float64
+	fill  filling // scratch of Settle
 }
 
 // New returns a fabric of the given links without flows. It panics if a capacity is negative, NaN or
 // infinite.
 func New(links []Link) *Fabric {
-	f := &Fabric{links: make([]link, len(links))}
+	f := &Fabric{links: make([]link, len(links)), reach: math.Inf(1)}
 	for i, l := range links {
 		checkCapacity(l.Name, l.Capacity)
 		f.links[i] = link{name: l.Name, capacity: float64(l.Capacity)}
@@ -146,6 +149,7 @@ func (f *Fabric) SetCapacity(now unit.Tick, id LinkID, capacity unit.BytesPerSec
 	l := &f.links[id]
 	checkCapacity(l.name, capacity)
 	f.seed(id)
+	f.reach = 0
 	l.capacity = float64(capacity)
 	for _, c := range l.crossings {
 		f.rebound(c.flow)

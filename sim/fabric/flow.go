@@ -134,6 +134,7 @@ func (f *Fabric) attach(i uint32) {
 // remove removes a flow. Moved is the number of bytes that one transfer of the flow has moved.
 func (f *Fabric) remove(i uint32, moved float64) {
 	w := &f.flows[i]
+	f.reach = min(f.reach, w.rate)
 	for k := range w.hops {
 		h := &w.hops[k]
 		l := &f.links[h.link]

@@ -1,6 +1,10 @@
 package fabric
 
-import "tandem/algo/unit"
+import (
+	"math"
+
+	"tandem/algo/unit"
+)
 
 // filling is the scratch of Settle: the touched part of the fabric.
 type filling struct {
@@ -8,18 +12,24 @@ type filling struct {
 	links   []LinkID
 	flows   []uint32
 	heap    []saturation
-	rebuild bool // the finish heap is rebuilt at the end, not updated for each flow
+	floor   float64 // no link that is touched is full below this level
+	rebuild bool    // the finish heap is rebuilt at the end, not updated for each flow
 }
 
 // Settle computes the max-min fair rate of every flow from now on, and thereby its finish. Only the touched
 // part is solved again: the flows and links that are connected to a change since the last Settle through
-// links that are not slack.
+// links that are not slack and flows that are fast enough.
+//
+// While all rates rise together from 0, a flow that has ended makes no difference before its own rate, where
+// it stopped rising, and a new flow makes none before one of its links is full. Flows that stopped rising
+// earlier keep their rates.
 //
 // Cost: for F flows, H hops and L links touched, O((H + L) log L), and O(log all flows) for each flow whose
 // rate changes; nothing if nothing was touched. No allocation once the fabric has grown.
 func (f *Fabric) Settle(now unit.Tick) {
 	f.advance(now, "Settle")
 	if len(f.seedLinks)+len(f.seedFlows) == 0 {
+		f.reach = math.Inf(1)
 		return
 	}
 	f.collect()
@@ -31,12 +41,44 @@ func (f *Fabric) Settle(now unit.Tick) {
 	}
 }
 
+// reachTolerance is the relative difference of two rates that counts as rounding.
+const reachTolerance = 1e-9
+
+// fillBound returns a level below which a link is not full, if settled flows keep to their rates until they
+// are at that level and flows without a rate keep rising. Each pass raises the level, up to the one where the
+// link is full.
+func (f *Fabric) fillBound(l *link) float64 {
+	const passes = 3
+	level := 0.0
+	for range passes {
+		remaining, usage := l.capacity, 0.0
+		for _, c := range l.crossings {
+			if rate := f.flows[c.flow].rate; rate > 0 && rate < level {
+				remaining -= float64(c.multiplicity * rate)
+			} else {
+				usage += c.multiplicity
+			}
+		}
+		if usage == 0 {
+			return math.Inf(1)
+		}
+		level = max(level, remaining/usage)
+	}
+	return level
+}
+
 // collect lists the touched flows and the links that may bind them, by breadth first search from the seeds,
 // and clears the seeds.
 func (f *Fabric) collect() {
 	s := &f.fill
 	s.visit++
 	s.links, s.flows = s.links[:0], s.flows[:0]
+	if len(f.seedFlows) > 0 && f.reach > 0 {
+		for _, id := range f.seedLinks {
+			f.reach = min(f.reach, f.fillBound(&f.links[id]))
+		}
+	}
+	s.floor, f.reach = f.reach*(1-reachTolerance), math.Inf(1)
 	for _, i := range f.seedFlows {
 		if f.flows[i].generation&1 == 1 { // else cancelled at the same instant
 			f.visitFlow(i)
@@ -46,24 +88,38 @@ func (f *Fabric) collect() {
 		// Even if the link is slack now, its flows may become faster.
 		f.links[id].seeded = false
 		for _, c := range f.links[id].crossings {
-			f.visitFlow(c.flow)
+			if f.flows[c.flow].rate >= s.floor {
+				f.visitFlow(c.flow)
+			}
 		}
 	}
 	f.seedFlows, f.seedLinks = f.seedFlows[:0], f.seedLinks[:0]
 	for next := 0; next < len(s.flows); next++ {
 		for _, h := range f.flows[s.flows[next]].hops {
-			l := &f.links[h.link]
-			if l.visit == s.visit || l.slack() {
-				continue
-			}
-			l.visit = s.visit
-			l.usage = 0
-			s.links = append(s.links, h.link)
-			for _, c := range l.crossings {
-				f.visitFlow(c.flow)
-				l.usage += c.multiplicity
+			if l := &f.links[h.link]; l.visit != s.visit && !l.slack() {
+				f.visitLink(h.link)
 			}
 		}
+	}
+}
+
+// visitLink adds a link to the touched links. Of the flows on the link, those that are fast enough, or have
+// no rate yet, are touched; the others keep their part of the capacity.
+func (f *Fabric) visitLink(id LinkID) {
+	s := &f.fill
+	l := &f.links[id]
+	l.visit = s.visit
+	l.remaining, l.usage, l.open = l.capacity, 0, 0
+	s.links = append(s.links, id)
+	for _, c := range l.crossings {
+		w := &f.flows[c.flow]
+		if w.visit != s.visit && w.rate < s.floor {
+			l.remaining -= float64(c.multiplicity * w.rate)
+			continue
+		}
+		f.visitFlow(c.flow)
+		l.usage += c.multiplicity
+		l.open++
 	}
 }
 
@@ -91,8 +147,6 @@ func (f *Fabric) solve() {
 	s.heap = s.heap[:0]
 	for _, id := range s.links {
 		l := &f.links[id]
-		l.remaining = l.capacity
-		l.open = int32(len(l.crossings))
 		l.weight = l.usage
 		s.heap = append(s.heap, saturation{l.remaining / l.usage, int32(id)})
 	}
@@ -116,7 +170,7 @@ func (f *Fabric) solve() {
 			s.heap = drop(s.heap)
 			continue
 		}
-		if at := f.fillLevel(l, level); at > top.level {
+		if at := f.fillLevel(l, max(level, s.floor)); at > top.level {
 			s.heap[0].level = at
 			sink(s.heap, 0)
 			continue
