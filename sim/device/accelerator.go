@@ -31,18 +31,25 @@ type Accelerator struct {
 	Memory    unit.Bytes
 	Bandwidth unit.BytesPerSec
 	Peak      [precisions]unit.FLOPsPerSec
-	Launch    unit.Tick // overhead of one launch
-	// ComputeShare is the share of Peak that a launch reaches, by its FLOPs; MemoryShare is the share of
-	// Bandwidth that a launch reaches, by its bytes.
-	ComputeShare, MemoryShare Curve
+	Units     int        // streaming multiprocessors or compute units
+	Cache     unit.Bytes // last level
+	Launch    unit.Tick  // overhead of one launch on the device
+	// ComputeShare is the share of Peak[Half] that a launch in half precision reaches, by its FLOPs.
+	// MemoryShare is the share of Bandwidth that a launch reaches, by its bytes. RowShare is the share of
+	// Bandwidth that accesses to rows at random addresses reach, by the bytes of a row.
+	ComputeShare, MemoryShare, RowShare Curve
+	// DollarsPerHour is the list price, or 0 if there is none.
+	DollarsPerHour unit.Dollars
 }
 
 // Time returns the time of a kernel on an otherwise idle accelerator:
 //
-//	launches · launch + max(FLOPs / (peak · share(FLOPs)), bytes / (bandwidth · share(bytes)))
+//	launches · launch + max(FLOPs / (peak · share(FLOPs · half / peak)), bytes / (bandwidth · share(bytes)))
 //
-// Shares are looked up at the size of one launch. The result is rounded up to a nanosecond. It panics if
-// launches, FLOPs or bytes are out of range.
+// Shares are looked up at the size of one launch. Launches that would take equally long at their peaks reach
+// equal shares of them, because a launch loses its share while it fills and drains the device; so the curve
+// for half precision, whose peak is half, serves every precision. The result is rounded up to a nanosecond.
+// It panics if launches, FLOPs or bytes are out of range.
 //
 // Source: Williams, Waterman, Patterson, "Roofline", CACM 52 (2009). Deviation: shares of peak depend on
 // size.
@@ -53,7 +60,8 @@ func (a *Accelerator) Time(k Kernel) unit.Tick {
 	}
 	launches := float64(k.Launches)
 	flops, bytes := float64(k.FLOPs), float64(k.Bytes)
-	compute := flops / (float64(a.Peak[k.Precision]) * a.ComputeShare.At(flops/launches))
+	peak := float64(a.Peak[k.Precision])
+	compute := flops / (peak * a.ComputeShare.At(flops/launches*float64(a.Peak[Half])/peak))
 	memory := bytes / (float64(a.Bandwidth) * a.MemoryShare.At(bytes/launches))
 	return unit.Tick(k.Launches)*a.Launch + ticks(max(compute, memory))
 }

@@ -14,14 +14,14 @@ import (
 // near compares to 1e-9 of the size, for sums in another order.
 func near(a, b float64) bool { return math.Abs(a-b) <= 1e-9*max(math.Abs(a), math.Abs(b)) }
 
-// testAccelerator has 1 TFLOP/s, half reached by tiny launches and all from 1 GFLOP on; 100 GB/s, all
-// reached; 10 µs a launch.
+// testAccelerator has 1 TFLOP/s in fp32, half reached by tiny launches and all from 1 GFLOP on, which take as
+// long as 8 GFLOP in half precision; 100 GB/s, all reached; 10 µs a launch.
 func testAccelerator() *Accelerator {
 	return &Accelerator{
 		Bandwidth:    100e9,
 		Peak:         [precisions]unit.FLOPsPerSec{1e12, 2e12, 8e12},
 		Launch:       10 * unit.Microsecond,
-		ComputeShare: Curve{Sizes: []float64{0, 1e9}, Shares: []float64{0.5, 1}},
+		ComputeShare: Curve{Sizes: []float64{0, 8e9}, Shares: []float64{0.5, 1}},
 		MemoryShare:  Curve{Sizes: []float64{0}, Shares: []float64{1}},
 	}
 }
@@ -42,6 +42,8 @@ func TestKernelTime(t *testing.T) {
 		// 1e9 / 1e11 = 10 ms.
 		{"memory bound", Kernel{Launches: 1, FLOPs: 1e9, Bytes: 1e9}, 10_010_000},
 		{"half precision", Kernel{Launches: 1, FLOPs: 8e9, Precision: Half}, 1_010_000},
+		// Share 0.75 as for the smaller launch, which takes as long at its peak.
+		{"smaller in half precision", Kernel{Launches: 1, FLOPs: 4e9, Precision: Half}, 676_667},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

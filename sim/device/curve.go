@@ -13,7 +13,7 @@ import (
 )
 
 // Curve is the share of peak speed that work of a size reaches: linear between its points and constant
-// outside. Sizes ascend; shares are in (0, 1].
+// outside. Sizes ascend; shares are in (0, 1]. A curve without points is 1 everywhere.
 type Curve struct {
 	Sizes  []float64
 	Shares []float64
@@ -22,6 +22,9 @@ type Curve struct {
 // At returns the share at a size. Interpolation is linear in size, never in its logarithm, so that time is
 // piecewise smooth in the amount of work.
 func (c Curve) At(size float64) float64 {
+	if len(c.Sizes) == 0 {
+		return 1
+	}
 	i := sort.SearchFloat64s(c.Sizes, size)
 	if i == 0 {
 		return c.Shares[0]

@@ -50,8 +50,8 @@ func TestResolvedProfiles(t *testing.T) {
 		t.Errorf("V100 resolves to peaks %v, %v, %d", a.Peak, a.Bandwidth, a.Memory)
 	}
 	slow := v100.Resolve(-1)
-	if a.Launch != 5*unit.Microsecond || slow.Launch != 10*unit.Microsecond || slow.Bandwidth > a.Bandwidth {
-		t.Errorf("launch = %d ns, at its worse end %d ns, want 5000 and 10000", a.Launch, slow.Launch)
+	if a.Launch != 2*unit.Microsecond || slow.Launch != 4*unit.Microsecond || slow.Bandwidth > a.Bandwidth {
+		t.Errorf("launch = %d ns, at its worse end %d ns, want 2000 and 4000", a.Launch, slow.Launch)
 	}
 	xeon, err := LoadHost("xeon-52-core-480gb")
 	if err != nil {
@@ -67,6 +67,59 @@ func TestResolvedProfiles(t *testing.T) {
 	}
 	if w := pcie.Resolve(0); !near(float64(w.Bandwidth), 15.75e9*0.86) || w.Latency != 5700 {
 		t.Errorf("PCIe 3.0 x16 resolves to %v", w)
+	}
+	h200, err := LoadAccelerator("H200-SXM")
+	if err != nil {
+		t.Fatal(err)
+	}
+	a = h200.Resolve(0)
+	if a.Peak != [precisions]unit.FLOPsPerSec{67e12, 494.5e12, 989e12} || a.Bandwidth != 4.8e12 ||
+		a.Memory != 141e9 || a.Units != 132 || a.Cache != 50e6 {
+		t.Errorf("H200 resolves to %+v", a)
+	}
+	dgx, err := LoadHost("dgx-h100")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if h := dgx.Resolve(0); h.Network != 400e9 || h.NetworkCards != 8 || h.Sockets != 2 || h.Virtual ||
+		h.SSD != 30.72e12 || h.Memory != 2e12 {
+		t.Errorf("DGX H100 resolves to %+v", h)
+	}
+	gcp, err := LoadHost("m2-ultramem-416")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if h := gcp.Resolve(-1); h.NetworkCards != 1 || h.Sockets != 8 || !h.Virtual || h.SSD != 0 ||
+		h.HugePageShare != 0 || h.RemoteLatency != 300 || h.MemoryLatency != 100 {
+		t.Errorf("Google Cloud's memory host resolves to %+v at its worst", h)
+	}
+}
+
+// A curve without points stands for hardware that always reaches its peak.
+func TestCurveWithoutPointsIsWhole(t *testing.T) {
+	if got := (Curve{}).At(123); got != 1 {
+		t.Errorf("share %v, want 1", got)
+	}
+}
+
+// What quantities of a host say together is checked too.
+func TestHostsWithContradictionsAreRefused(t *testing.T) {
+	for want, change := range map[string]func(p *HostProfile){
+		"high = 2; want at most 1":           func(p *HostProfile) { p.HugePageShare.High = 2 },
+		"2 sockets without remote":           func(p *HostProfile) { p.RemoteLatency.Kind = "" },
+		"raise it":                           func(p *HostProfile) { p.CacheLatency.Mid = 1000 },
+		"remote-memory-latency = 50ns below": func(p *HostProfile) { p.RemoteLatency.Mid = 50 },
+		"give both or none":                  func(p *HostProfile) { p.FrontNetworkCards.Kind = "" },
+		"give all or none":                   func(p *HostProfile) { p.SSDBandwidth.Kind = "" },
+	} {
+		p, err := LoadHost("dgx-h100")
+		if err != nil {
+			t.Fatal(err)
+		}
+		change(p)
+		if err := p.validateParts(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want %q", err, want)
+		}
 	}
 }
 

@@ -13,8 +13,12 @@ const cacheLine = 64
 // Host prices work on a host's cores and memory. The memory as a whole has two limits, for any number of
 // cores: bytes a second, and random rows a second.
 type Host struct {
-	Name      string
-	Cores     int
+	Name    string
+	Virtual bool // a hypervisor translates addresses a second time
+	Cores   int
+	Sockets int
+	// CoreSpeed is the speed of a core in ordinary branchy code, relative to a core of an AMD Zen 4 at 3 GHz.
+	CoreSpeed float64
 	Memory    unit.Bytes
 	Bandwidth unit.BytesPerSec // of the memory
 	// RowsPerSec is the number of rows at random addresses that the memory can deliver to all cores together
@@ -24,7 +28,24 @@ type Host struct {
 	RowTime unit.Tick
 	// CopySpeed is the speed of one core that streams bytes: copying, encoding, pooling.
 	CopySpeed unit.BytesPerSec
-	Network   unit.BytesPerSec // of the network card, one direction
+
+	// What AccessTime needs: see HostProfile.
+	MemoryLatency, RemoteLatency unit.Tick
+	Cache                        unit.Bytes
+	CacheLatency                 unit.Tick
+	TLBEntries                   int
+	HugePageShare                float64
+
+	Network      unit.BytesPerSec // of all network cards, one direction
+	NetworkCards int
+	// FrontNetwork is the rate of cards apart from those of Network, or 0 if there are none.
+	FrontNetwork      unit.BytesPerSec
+	FrontNetworkCards int
+
+	SSD            unit.Bytes       // of all drives, or 0 if there are none
+	SSDBandwidth   unit.BytesPerSec // of reads
+	SSDReadsPerSec float64          // of 4 KiB
+
 	// DollarsPerHour is the list price, or 0 if there is none.
 	DollarsPerHour unit.Dollars
 }

@@ -16,20 +16,30 @@ type AcceleratorProfile struct {
 	PeakFP32        quantity.Value[unit.FLOPsPerSec] `yaml:"peak-fp32"`
 	PeakTF32        quantity.Value[unit.FLOPsPerSec] `yaml:"peak-tf32"` // absent: none; runs at PeakFP32
 	PeakHalf        quantity.Value[unit.FLOPsPerSec] `yaml:"peak-half"`
-	Launch          quantity.Value[unit.Tick]        `yaml:"launch"`
-	ComputeShare    CurveProfile[unit.FLOPs]         `yaml:"compute-share"` // of peak, by FLOPs
-	MemoryShare     CurveProfile[unit.Bytes]         `yaml:"memory-share"`  // of bandwidth, by bytes
+	Units           quantity.Value[int]              `yaml:"units"` // multiprocessors
+	Cache           quantity.Value[unit.Bytes]       `yaml:"cache"` // last level
+	// Launch is the time that a launch takes on the device, beside its work. The host's time for a launch is
+	// a property of the system software.
+	Launch         quantity.Value[unit.Tick]    `yaml:"launch"`
+	ComputeShare   CurveProfile[unit.FLOPs]     `yaml:"compute-share"` // of PeakHalf, by FLOPs
+	MemoryShare    CurveProfile[unit.Bytes]     `yaml:"memory-share"`  // of bandwidth, by bytes
+	RowShare       CurveProfile[unit.Bytes]     `yaml:"row-share"`     // of bandwidth, by bytes of a row
+	DollarsPerHour quantity.Value[unit.Dollars] `yaml:"dollars-per-hour"`
 }
 
 // Resolve returns the accelerator at a position of all ranges: see quantity.Value.At.
 func (p *AcceleratorProfile) Resolve(position float64) *Accelerator {
 	a := &Accelerator{
-		Name:         p.Name,
-		Memory:       p.Memory.At(position),
-		Bandwidth:    p.MemoryBandwidth.At(position),
-		Launch:       p.Launch.At(position),
-		ComputeShare: p.ComputeShare.At(position),
-		MemoryShare:  p.MemoryShare.At(position),
+		Name:           p.Name,
+		Memory:         p.Memory.At(position),
+		Bandwidth:      p.MemoryBandwidth.At(position),
+		Units:          p.Units.At(position),
+		Cache:          p.Cache.At(position),
+		Launch:         p.Launch.At(position),
+		ComputeShare:   p.ComputeShare.At(position),
+		MemoryShare:    p.MemoryShare.At(position),
+		RowShare:       p.RowShare.At(position),
+		DollarsPerHour: p.DollarsPerHour.At(position),
 	}
 	a.Peak[FP32] = p.PeakFP32.At(position)
 	a.Peak[TF32] = a.Peak[FP32]
@@ -48,38 +58,84 @@ func (p *AcceleratorProfile) Validate() error {
 		required("peak-fp32", &p.PeakFP32),
 		optional("peak-tf32", &p.PeakTF32),
 		required("peak-half", &p.PeakHalf),
+		required("units", &p.Units),
+		required("cache", &p.Cache),
 		required("launch", &p.Launch),
 		{"compute-share", p.ComputeShare.Validate},
 		{"memory-share", p.MemoryShare.Validate},
+		{"row-share", p.RowShare.Validate},
+		optional("dollars-per-hour", &p.DollarsPerHour),
 	}
 	return validate(p.Name, fields)
 }
 
 // HostProfile describes a host.
 type HostProfile struct {
-	Name           string                           `yaml:"name"`
-	Cores          quantity.Value[int]              `yaml:"cores"` // as its system counts them
-	Memory         quantity.Value[unit.Bytes]       `yaml:"memory"`
-	Bandwidth      quantity.Value[unit.BytesPerSec] `yaml:"memory-bandwidth"`
-	RowsPerSec     quantity.Value[float64]          `yaml:"random-rows-per-second"`
-	RowTime        quantity.Value[unit.Tick]        `yaml:"row-time"`
-	CopySpeed      quantity.Value[unit.BytesPerSec] `yaml:"copy-speed"` // of one core
-	Network        quantity.Value[unit.BytesPerSec] `yaml:"network"`    // one direction
-	DollarsPerHour quantity.Value[unit.Dollars]     `yaml:"dollars-per-hour"`
+	Name string `yaml:"name"`
+	// Virtual means that a hypervisor translates addresses a second time, in pages of 2 MiB.
+	Virtual bool                `yaml:"virtual"`
+	Cores   quantity.Value[int] `yaml:"cores"` // as its system counts them
+	Sockets quantity.Value[int] `yaml:"sockets"`
+	// CoreSpeed is the speed of a core in ordinary branchy code, relative to a core of an AMD Zen 4 at 3 GHz.
+	CoreSpeed quantity.Value[float64]          `yaml:"core-speed"`
+	Memory    quantity.Value[unit.Bytes]       `yaml:"memory"`
+	Bandwidth quantity.Value[unit.BytesPerSec] `yaml:"memory-bandwidth"`
+
+	RowsPerSec quantity.Value[float64]          `yaml:"random-rows-per-second"`
+	RowTime    quantity.Value[unit.Tick]        `yaml:"row-time"`
+	CopySpeed  quantity.Value[unit.BytesPerSec] `yaml:"copy-speed"` // of one core
+
+	// The latencies are from load to use on an idle host, with the address already translated.
+	MemoryLatency quantity.Value[unit.Tick] `yaml:"memory-latency"`        // of the same socket
+	RemoteLatency quantity.Value[unit.Tick] `yaml:"remote-memory-latency"` // of another socket, if any
+	// Cache is the last level, as far as one core can fill it.
+	Cache        quantity.Value[unit.Bytes] `yaml:"cache"`
+	CacheLatency quantity.Value[unit.Tick]  `yaml:"cache-latency"`
+	TLBEntries   quantity.Value[int]        `yaml:"tlb-entries"` // second level of the data TLB
+	// HugePageShare is the part of a table in pages of 2 MiB; the rest has pages of 4 KiB.
+	HugePageShare quantity.Value[float64] `yaml:"huge-page-share"`
+
+	// Network is the rate of all cards together, one direction. The front network carries input data where
+	// the cards of Network are kept for collectives.
+	Network           quantity.Value[unit.BytesPerSec] `yaml:"network"`
+	NetworkCards      quantity.Value[int]              `yaml:"network-cards"` // absent: 1
+	FrontNetwork      quantity.Value[unit.BytesPerSec] `yaml:"front-network"`
+	FrontNetworkCards quantity.Value[int]              `yaml:"front-network-cards"`
+
+	SSD            quantity.Value[unit.Bytes]       `yaml:"ssd"`                  // of all drives
+	SSDBandwidth   quantity.Value[unit.BytesPerSec] `yaml:"ssd-bandwidth"`        // reads of all drives
+	SSDReadsPerSec quantity.Value[float64]          `yaml:"ssd-reads-per-second"` // of 4 KiB, of all drives
+
+	DollarsPerHour quantity.Value[unit.Dollars] `yaml:"dollars-per-hour"`
 }
 
 // Resolve returns the host at a position of all ranges: see quantity.Value.At.
 func (p *HostProfile) Resolve(position float64) *Host {
 	return &Host{
-		Name:           p.Name,
-		Cores:          p.Cores.At(position),
-		Memory:         p.Memory.At(position),
-		Bandwidth:      p.Bandwidth.At(position),
-		RowsPerSec:     p.RowsPerSec.At(position),
-		RowTime:        p.RowTime.At(position),
-		CopySpeed:      p.CopySpeed.At(position),
-		Network:        p.Network.At(position),
-		DollarsPerHour: p.DollarsPerHour.At(position),
+		Name:              p.Name,
+		Virtual:           p.Virtual,
+		Cores:             p.Cores.At(position),
+		Sockets:           p.Sockets.At(position),
+		CoreSpeed:         p.CoreSpeed.At(position),
+		Memory:            p.Memory.At(position),
+		Bandwidth:         p.Bandwidth.At(position),
+		RowsPerSec:        p.RowsPerSec.At(position),
+		RowTime:           p.RowTime.At(position),
+		CopySpeed:         p.CopySpeed.At(position),
+		MemoryLatency:     p.MemoryLatency.At(position),
+		RemoteLatency:     p.RemoteLatency.At(position),
+		Cache:             p.Cache.At(position),
+		CacheLatency:      p.CacheLatency.At(position),
+		TLBEntries:        p.TLBEntries.At(position),
+		HugePageShare:     p.HugePageShare.At(position),
+		Network:           p.Network.At(position),
+		NetworkCards:      max(1, p.NetworkCards.At(position)),
+		FrontNetwork:      p.FrontNetwork.At(position),
+		FrontNetworkCards: p.FrontNetworkCards.At(position),
+		SSD:               p.SSD.At(position),
+		SSDBandwidth:      p.SSDBandwidth.At(position),
+		SSDReadsPerSec:    p.SSDReadsPerSec.At(position),
+		DollarsPerHour:    p.DollarsPerHour.At(position),
 	}
 }
 
@@ -87,15 +143,53 @@ func (p *HostProfile) Resolve(position float64) *Host {
 func (p *HostProfile) Validate() error {
 	fields := []field{
 		required("cores", &p.Cores),
+		required("sockets", &p.Sockets),
+		required("core-speed", &p.CoreSpeed),
 		required("memory", &p.Memory),
 		required("memory-bandwidth", &p.Bandwidth),
 		required("random-rows-per-second", &p.RowsPerSec),
 		required("row-time", &p.RowTime),
 		required("copy-speed", &p.CopySpeed),
+		required("memory-latency", &p.MemoryLatency),
+		optional("remote-memory-latency", &p.RemoteLatency),
+		required("cache", &p.Cache),
+		required("cache-latency", &p.CacheLatency),
+		required("tlb-entries", &p.TLBEntries),
+		{"huge-page-share", p.HugePageShare.Validate},
 		required("network", &p.Network),
+		optional("network-cards", &p.NetworkCards),
+		optional("front-network", &p.FrontNetwork),
+		optional("front-network-cards", &p.FrontNetworkCards),
+		optional("ssd", &p.SSD),
+		optional("ssd-bandwidth", &p.SSDBandwidth),
+		optional("ssd-reads-per-second", &p.SSDReadsPerSec),
 		optional("dollars-per-hour", &p.DollarsPerHour),
+		{"parts", p.validateParts},
 	}
 	return validate(p.Name, fields)
+}
+
+// validateParts checks what quantities of a host say together.
+func (p *HostProfile) validateParts() error {
+	_, sockets := p.Sockets.Range()
+	_, huge := p.HugePageShare.Range()
+	switch {
+	case huge > 1:
+		return fmt.Errorf("huge-page-share: high = %v; want at most 1", huge)
+	case sockets > 1 && !p.RemoteLatency.Given():
+		return fmt.Errorf("%d sockets without remote-memory-latency; add it", sockets)
+	case p.RemoteLatency.Given() && p.RemoteLatency.Mid < p.MemoryLatency.Mid:
+		return fmt.Errorf("remote-memory-latency = %v below memory-latency = %v; raise it",
+			p.RemoteLatency.Mid, p.MemoryLatency.Mid)
+	case p.MemoryLatency.Mid < p.CacheLatency.Mid:
+		return fmt.Errorf("memory-latency = %v below cache-latency = %v; raise it", p.MemoryLatency.Mid,
+			p.CacheLatency.Mid)
+	case p.FrontNetwork.Given() != p.FrontNetworkCards.Given():
+		return errors.New("one of front-network and front-network-cards; give both or none")
+	case p.SSD.Given() != p.SSDBandwidth.Given() || p.SSD.Given() != p.SSDReadsPerSec.Given():
+		return errors.New("part of ssd, ssd-bandwidth and ssd-reads-per-second; give all or none")
+	}
+	return nil
 }
 
 // WireProfile describes one direction of a link.

@@ -66,7 +66,7 @@ func Example() {
 	}
 	fmt.Printf("10 %% better %s: %+.1f %%\n", changes[0].Name, 100*changes[0].Change)
 	// Output:
-	// 148 thousand samples/s, between 65 and 224
-	// a step takes 13.8 ms, bound by DS: all-reduce inside servers (nvlink2-off)
-	// 10 % better wire between accelerators of a server: +7.8 %
+	// 147 thousand samples/s, between 66 and 213
+	// a step takes 13.9 ms, bound by DS: all-reduce inside servers (nvlink2-off)
+	// 10 % better wire between accelerators of a server: +6.3 %
 }
