@@ -1,0 +1,171 @@
+package model
+
+import (
+	"errors"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"tandem/sim/param"
+	"tandem/sim/preset"
+)
+
+func mustLoad(t testing.TB, name string) *Model {
+	t.Helper()
+	m, err := Load(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+func TestEveryBuiltInModelLoads(t *testing.T) {
+	if n := len(Models.Names()); n != 12 {
+		t.Errorf("%d models, want 12", n)
+	}
+	for _, name := range Models.Names() {
+		m := mustLoad(t, name)
+		if m.Name != name {
+			t.Errorf("file %s holds model %s", name, m.Name)
+		}
+		l := m.Layout()
+		covered, at := 0, l.Params
+		for _, b := range l.Buckets {
+			if b.Hi != at || b.Lo >= b.Hi {
+				t.Errorf("%s: bucket %v, want one that ends at %d", name, b, at)
+			}
+			covered, at = covered+b.Hi-b.Lo, b.Lo
+		}
+		if covered != l.Params || l.Tensors[len(l.Tensors)-1].Hi != l.Params {
+			t.Errorf("%s: buckets cover %d of %d parameters", name, covered, l.Params)
+		}
+	}
+}
+
+// The published totals: Persia's table 1, and what MLPerf's reference says of its tables.
+func TestModelsHaveThePublishedSizes(t *testing.T) {
+	for _, tt := range []struct {
+		name                   string
+		sparse, sparseSlack    float64 // values of rows
+		dense, denseSlack, ids float64
+	}{
+		{"criteo", 540e6, 1e-4, 12.9e6, 0.005, 26},
+		{"avazu", 134e6, 1e-4, 12e6, 0.08, 22},
+		{"taobao", 29e6, 1e-4, 12e6, 0.08, 15},
+		{"kwai-video", 2e12, 1e-9, 34e6, 1e-3, 100},
+		{"criteo-syn-6t", 6.25e12, 1e-6, 12e6, 0.08, 26},
+		{"criteo-syn-100t", 100e12, 1e-6, 12e6, 0.08, 26},
+		{"mlperf-dlrm", 204184588 * 128, 0, 2.3e6, 0.05, 26},
+		{"mlperf-dcnv2", 204184588 * 128, 0, 16.03e6, 0.002, 214},
+		{"neo-12t", 12e12, 1e-9, 2.5e6, 0.03, 6000},
+	} {
+		m := mustLoad(t, tt.name)
+		size, dense := m.Size(m.Precisions.Rows), float64(m.Network().Parameters())
+		if math.Abs(size.Parameters/tt.sparse-1) > tt.sparseSlack {
+			t.Errorf("%s: %v values of rows, want %v", tt.name, size.Parameters, tt.sparse)
+		}
+		if math.Abs(dense/tt.dense-1) > tt.denseSlack {
+			t.Errorf("%s: %v dense parameters, want %v", tt.name, dense, tt.dense)
+		}
+		if size.IDs != tt.ids {
+			t.Errorf("%s: %v ids a sample, want %v", tt.name, size.IDs, tt.ids)
+		}
+	}
+}
+
+// By hand: bottom 13·512 + 512·256 + 256·128 = 0.17 M, cross 3 · 2 · 3456 · 512 = 10.6 M,
+// top 3456·1024 + 1024² + 1024·512 + 512·256 + 256 = 5.24 M multiply-adds.
+func TestWorkOfDCNv2(t *testing.T) {
+	n := mustLoad(t, "mlperf-dcnv2").Network()
+	const products = 13*512 + 512*256 + 256*128 + 3*2*3456*512 + 3456*1024 + 1024*1024 + 1024*512 + 512*256 + 256
+	if got := n.ForwardFLOPs(); got != 2*products {
+		t.Errorf("forward %v, want %v", float64(got), 2*products)
+	}
+	// The first layer's input has no gradient.
+	if got := n.BackwardFLOPs(); got != 4*products-2*13*512 {
+		t.Errorf("backward %v, want %v", float64(got), 4*products-2*13*512)
+	}
+}
+
+func TestWorkOfDLRMsInnerProducts(t *testing.T) {
+	n := mustLoad(t, "mlperf-dlrm").Network()
+	if n.Out != 128+27*26/2 || n.Top[0].In != n.Out || n.Pairs.ForwardFLOPs() != 2*27*27*128 {
+		t.Errorf("the interaction writes %d values with %v", n.Out, float64(n.Pairs.ForwardFLOPs()))
+	}
+}
+
+func TestBytesFollowThePrecision(t *testing.T) {
+	m := mustLoad(t, "criteo-syn-100t")
+	if s := m.Size(Float16); math.Abs(s.RowBytes/200e12-1) > 1e-6 || s.StateBytes != 0 {
+		t.Errorf("fp16: %v and %v bytes, want 200 TB and 0", s.RowBytes, s.StateBytes)
+	}
+	if s := m.Size(Float32); math.Abs(s.RowBytes/400e12-1) > 1e-6 {
+		t.Errorf("fp32: %v bytes, want 400 TB", s.RowBytes)
+	}
+	table := Table{Dim: 16}
+	for o, want := range map[Optimizer]int64{SGD: 32, Adagrad: 96, RowWiseAdagrad: 36, Adam: 160} {
+		if got := table.RowBytes(BFloat16, o); int64(got) != want {
+			t.Errorf("row with %s: %d bytes, want %d", o, got, want)
+		}
+	}
+}
+
+func TestOnlyUnpublishedNumbersAreParameters(t *testing.T) {
+	m := mustLoad(t, "neo-12t")
+	v := param.Collect("model", m)
+	var ranges []string
+	for _, e := range v {
+		if !e.Known() {
+			ranges = append(ranges, e.Name)
+		}
+	}
+	want := "model.count model.exponent model.dense.parameters"
+	if got := strings.Join(ranges, " "); got != want {
+		t.Errorf("ranges of %s, want %s", got, want)
+	}
+	if _, source, _ := m.Dim.Origin(); source != m.Source {
+		t.Errorf("a plain number has source %q", source)
+	}
+	if err := v.Set("model.count", "20", "--set"); err != nil || len(m.Tables()) != 20 {
+		t.Errorf("%d tables after setting 20, error %v", len(m.Tables()), err)
+	}
+}
+
+func TestFaultsAreNamed(t *testing.T) {
+	good, err := Models.Text("mlperf-dlrm")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct{ old, new, want string }{
+		{"rows: 39060", "rows: 0", "tables[1] C2: rows = 0"},
+		{"rows: 39060", "rows: 39060, ids: -1", "tables[1] C2: count, dim, ids"},
+		{"rows: 39060", "rows: 39060, dim: 64", "table C2"},
+		{"interaction: dot", "interaction: dto", `interaction = "dto"`},
+		{"dim: 128", "dim: 0", "no dim"},
+		{"256, 1]", "256, 2]", "number of labels"},
+		{"compute: half", "compute: int8", "precisions.compute"},
+		{"global: 65536", "global: 65536, per-gpu: 1", "batch"},
+		{"rows: sgd", "rows: lion", "optimizers.rows"},
+		{"kind: guessed", "kin: guessed", `unknown key "kin"`},
+		{"high: 1.24", "high: 0.5", "exponent"},
+		{"rows: 39060", "rows: 39060, popularity: {pieces: [{rows: 0.1, ids: 0.2}]}", "add up to"},
+	} {
+		text := strings.Replace(string(good), tt.old, tt.new, 1)
+		if text == string(good) {
+			t.Fatalf("%q is not in the profile", tt.old)
+		}
+		file := filepath.Join(t.TempDir(), "m.yaml")
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		_, err := Load(file)
+		if err == nil || !errors.Is(err, preset.ErrInvalid) || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%s: error %v, want %q", tt.new, err, tt.want)
+		}
+	}
+	if _, err := Load("mlperf-dnc"); err == nil || !strings.Contains(err.Error(), "mlperf-d") {
+		t.Errorf("unknown model: %v", err)
+	}
+}
