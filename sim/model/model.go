@@ -22,7 +22,8 @@ type Model struct {
 	Note   string `yaml:"note"`
 
 	Groups []Group `yaml:"tables"`
-	// Parameters is the number of values of all rows. If it is given, the rows of all tables are scaled to it.
+	// Parameters is the number of values of all rows. If it is given, the rows of all tables are scaled to
+	// it.
 	Parameters Number `yaml:"parameters"`
 	// Count, Dim, IDs and Exponent are the number of tables, values of a row, ids of a sample and exponent of
 	// the popularity, for groups that do not say them.
@@ -49,8 +50,8 @@ type Group struct {
 	Rows  float64 `yaml:"rows"`
 	Dim   int     `yaml:"dim"` // absent: the model's
 	IDs   float64 `yaml:"ids"` // of a sample, on average; absent: the model's, or else 1
-	// Derived means that all ids of a sample but the first are a fixed random choice that depends on the first
-	// alone.
+	// Derived means that all ids of a sample but the first are a fixed random choice that depends on the
+	// first alone.
 	Derived bool `yaml:"derived"`
 	// Sequence means that the rows of a sample are not summed but passed on one by one.
 	Sequence   bool       `yaml:"sequence"`
@@ -348,5 +349,6 @@ func (m *Model) Network() *Network {
 		width += t.Values()
 		vectors += t.Values() / float64(t.Dim)
 	}
-	return m.Dense.network(m.Numeric, m.Labels, int(math.Round(vectors)), int(math.Round(width)), tables[0].Dim)
+	return m.Dense.network(m.Numeric, m.Labels, int(math.Round(vectors)), int(math.Round(width)),
+		tables[0].Dim)
 }

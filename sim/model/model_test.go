@@ -79,7 +79,8 @@ func TestModelsHaveThePublishedSizes(t *testing.T) {
 // top 3456·1024 + 1024² + 1024·512 + 512·256 + 256 = 5.24 M multiply-adds.
 func TestWorkOfDCNv2(t *testing.T) {
 	n := mustLoad(t, "mlperf-dcnv2").Network()
-	const products = 13*512 + 512*256 + 256*128 + 3*2*3456*512 + 3456*1024 + 1024*1024 + 1024*512 + 512*256 + 256
+	const products = 13*512 + 512*256 + 256*128 + 3*2*3456*512 +
+		3456*1024 + 1024*1024 + 1024*512 + 512*256 + 256
 	if got := n.ForwardFLOPs(); got != 2*products {
 		t.Errorf("forward %v, want %v", float64(got), 2*products)
 	}

@@ -33,8 +33,7 @@ type Dense struct {
 	Layers     Number `yaml:"layers"`
 }
 
-// Validate reports the first fault. Vectors is whether all tables have the width of the bottom's output, which
-// inner products need.
+// validate reports the first fault.
 func (d *Dense) validate(labels int) error {
 	switch {
 	case d.Interaction != Concat && d.Interaction != Dot && d.Interaction != Cross:

@@ -142,8 +142,12 @@ const ranksExact = 32
 
 // Nodes and weights of the Gauss–Legendre rule with four points on [−1, 1].
 var (
-	legendreNodes   = [4]float64{-0.8611363115940526, -0.3399810435848563, 0.3399810435848563, 0.8611363115940526}
-	legendreWeights = [4]float64{0.3478548451374538, 0.6521451548625461, 0.6521451548625461, 0.3478548451374538}
+	legendreNodes = [4]float64{
+		-0.8611363115940526, -0.3399810435848563, 0.3399810435848563, 0.8611363115940526,
+	}
+	legendreWeights = [4]float64{
+		0.3478548451374538, 0.6521451548625461, 0.6521451548625461, 0.3478548451374538,
+	}
 )
 
 // Distinct returns the expected number of distinct rows in a number of independent draws:

@@ -42,7 +42,8 @@ func TestFrequenciesAgreeWithTheSumOverAllRanks(t *testing.T) {
 						want += 1 - math.Pow(1-x, draws)
 					}
 					if got := f.Distinct(draws); math.Abs(got-want) > 1e-3*want {
-						t.Errorf("n %d, s %v, top %v, %v draws: %v distinct, want %v", n, s, top, draws, got, want)
+						t.Errorf("n %d, s %v, top %v, %v draws: %v distinct, want %v", n, s, top, draws, got,
+							want)
 					}
 				}
 				want := 0.0
@@ -50,7 +51,8 @@ func TestFrequenciesAgreeWithTheSumOverAllRanks(t *testing.T) {
 					want += x
 				}
 				if got := f.Share(float64((n + 1) / 2)); math.Abs(got-want) > 1e-3*want {
-					t.Errorf("n %d, s %v, top %v: half of the rows have share %v, want %v", n, s, top, got, want)
+					t.Errorf("n %d, s %v, top %v: half of the rows have share %v, want %v", n, s, top, got,
+						want)
 				}
 				if math.Abs(f.Top()-p[0]) > 1e-3*p[0] {
 					t.Errorf("n %d, s %v, top %v: the first has %v, want %v", n, s, top, f.Top(), p[0])
@@ -63,7 +65,8 @@ func TestFrequenciesAgreeWithTheSumOverAllRanks(t *testing.T) {
 func TestPiecesAreUniform(t *testing.T) {
 	p := Popularity{Pieces: []Piece{{Rows: 0.01, IDs: 0.92}, {Rows: 0.99, IDs: 0.08}}}
 	f := p.frequencies(1000, 1)
-	if math.Abs(f.Share(10)-0.92) > 1e-9 || math.Abs(f.Share(5)-0.46) > 1e-9 || math.Abs(f.Top()-0.092) > 1e-9 {
+	if math.Abs(f.Share(10)-0.92) > 1e-9 || math.Abs(f.Share(5)-0.46) > 1e-9 ||
+		math.Abs(f.Top()-0.092) > 1e-9 {
 		t.Errorf("shares %v, %v; top %v", f.Share(10), f.Share(5), f.Top())
 	}
 	want := 10*(1-math.Pow(1-0.092, 50)) + 990*(1-math.Pow(1-0.08/990, 50))
