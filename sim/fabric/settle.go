@@ -87,40 +87,56 @@ func (f *Fabric) collect() {
 	for _, id := range f.seedLinks {
 		// Even if the link is slack now, its flows may become faster.
 		f.links[id].seeded = false
-		for _, c := range f.links[id].crossings {
-			if f.flows[c.flow].rate >= s.floor {
-				f.visitFlow(c.flow)
-			}
-		}
+		f.visitFlows(id)
 	}
 	f.seedFlows, f.seedLinks = f.seedFlows[:0], f.seedLinks[:0]
-	for next := 0; next < len(s.flows); next++ {
-		for _, h := range f.flows[s.flows[next]].hops {
-			if l := &f.links[h.link]; l.visit != s.visit && !l.slack() {
-				f.visitLink(h.link)
-			}
+	for nextFlow, nextLink := 0, 0; nextFlow < len(s.flows) || nextLink < len(s.links); {
+		if nextFlow < len(s.flows) {
+			f.visitLinks(&f.flows[s.flows[nextFlow]])
+			nextFlow++
+			continue
 		}
+		id := s.links[nextLink]
+		if l := &f.links[id]; int(l.open) < len(l.crossings) {
+			l.remaining -= f.visitFlows(id)
+		}
+		nextLink++
 	}
 }
 
-// visitLink adds a link to the touched links. Of the flows on the link, those that are fast enough, or have
-// no rate yet, are touched; the others keep their part of the capacity.
-func (f *Fabric) visitLink(id LinkID) {
+// visitLinks adds the links of a touched flow that are not slack to the touched links, and the flow to what
+// is open on them.
+func (f *Fabric) visitLinks(w *flow) {
 	s := &f.fill
-	l := &f.links[id]
-	l.visit = s.visit
-	l.remaining, l.usage, l.open = l.capacity, 0, 0
-	s.links = append(s.links, id)
-	for _, c := range l.crossings {
-		w := &f.flows[c.flow]
-		if w.visit != s.visit && w.rate < s.floor {
-			l.remaining -= float64(c.multiplicity * w.rate)
-			continue
+	for _, h := range w.hops {
+		l := &f.links[h.link]
+		if l.visit != s.visit {
+			if l.slack() {
+				continue
+			}
+			l.visit = s.visit
+			l.remaining, l.usage, l.open = l.capacity, 0, 0
+			s.links = append(s.links, h.link)
 		}
-		f.visitFlow(c.flow)
-		l.usage += c.multiplicity
+		l.usage += h.multiplicity
 		l.open++
 	}
+}
+
+// visitFlows adds the flows of a link that are fast enough to the touched flows, and returns the capacity
+// that the others keep.
+func (f *Fabric) visitFlows(id LinkID) (kept float64) {
+	s := &f.fill
+	for _, c := range f.links[id].crossings {
+		switch w := &f.flows[c.flow]; {
+		case w.visit == s.visit:
+		case w.rate >= s.floor:
+			f.visitFlow(c.flow)
+		default:
+			kept += float64(c.multiplicity * w.rate)
+		}
+	}
+	return kept
 }
 
 // visitFlow adds a flow to the touched flows, once.
