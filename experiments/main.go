@@ -20,6 +20,7 @@ import (
 	"golang.org/x/term"
 
 	"tandem/experiments/modes"
+	"tandem/experiments/peers"
 	"tandem/experiments/report"
 	"tandem/experiments/semantics"
 	"tandem/experiments/simvsreal"
@@ -43,7 +44,9 @@ type experiment interface {
 
 // experiments returns all experiments in the order of the list.
 func experiments() []experiment {
-	return []experiment{staleness.New(), simvsreal.New(), modes.New(), semantics.New(), speed.New()}
+	return []experiment{
+		staleness.New(), simvsreal.New(), modes.New(), semantics.New(), speed.New(), peers.New(),
+	}
 }
 
 func main() { os.Exit(run(os.Args[1:])) }
