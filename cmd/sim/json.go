@@ -6,9 +6,9 @@ import (
 
 	"tandem/algo/protocol/fault"
 	"tandem/algo/protocol/pace"
-	"tandem/sim/cluster"
 	"tandem/sim/cost"
 	"tandem/sim/predict"
+	"tandem/sim/station"
 )
 
 // document is the JSON object of predictions.
@@ -36,7 +36,7 @@ type runRecord struct {
 	StepSeconds       float64            `json:"step_seconds"`
 	Stages            map[string]float64 `json:"stage_seconds"` // medians; they overlap
 	Bottleneck        string             `json:"bottleneck"`
-	Resources         []cluster.Resource `json:"resources"`
+	Stations          []station.Use      `json:"stations"` // the busiest first
 	Staleness         pace.Staleness     `json:"staleness"`
 	Messages          int64              `json:"messages_per_step"`
 	Bytes             int64              `json:"bytes_per_step"`
@@ -57,9 +57,8 @@ func (q *request) writeJSON(w io.Writer, r *result) error {
 			Mode: o.mode, ModeSettings: j.ModeValues(), GPUs: o.gpus, Throughput: a.Throughput, Low: a.Low,
 			High: a.High, ScalingEfficiency: o.efficiency,
 			StepSeconds: a.StepTime.Seconds(), Depth: a.Depth, Bottleneck: a.Bottleneck,
-			Resources: a.Resources,
-			Staleness: a.Staleness,
-			Messages:  a.Messages, Bytes: int64(a.Bytes), Drift: a.Drift, Faults: q.counts(&a.Result),
+			Stations: a.Stations, Staleness: a.Staleness,
+			Messages: a.Messages, Bytes: int64(a.Bytes), Drift: a.Drift, Faults: q.counts(&a.Result),
 			Stages: map[string]float64{},
 		}
 		for stage, time := range a.StageTimes {

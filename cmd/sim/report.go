@@ -215,7 +215,7 @@ func (q *request) writeComparison(w io.Writer, r *result) error {
 }
 
 func (q *request) writeResources(w io.Writer, r *result) error {
-	fmt.Fprintf(w, "\nBusiest resources on %d %s, share of the time:\n", q.gpus[len(q.gpus)-1], q.unitName())
+	fmt.Fprintf(w, "\nBusiest stations on %d %s, share of the time:\n", q.gpus[len(q.gpus)-1], q.unitName())
 	width := 7
 	for _, mode := range q.modes {
 		width = max(width, len(mode))
@@ -223,8 +223,8 @@ func (q *request) writeResources(w io.Writer, r *result) error {
 	for _, mode := range q.modes {
 		var list []string
 		o := r.last(mode)
-		for _, x := range o.answer.Resources {
-			list = append(list, fmt.Sprintf("%s %.0f %%", x.Name, 100*x.Share))
+		for _, x := range o.answer.Stations[:min(3, len(o.answer.Stations))] {
+			list = append(list, fmt.Sprintf("%s %.0f %%", x.Name, 100*x.Busy))
 		}
 		fmt.Fprintf(w, "  %-*s %s\n", width, mode, strings.Join(list, ", "))
 		if s := o.answer.StageTimes; q.kind == single {

@@ -61,11 +61,11 @@ func TestSyncStepIsTheSumOfItsStages(t *testing.T) {
 		return p.HostLinkWire.Latency + unit.Tick(float64(bytes)/float64(p.HostLinkWire.Bandwidth)*1e9)
 	}
 	get := transit(p, 0, false) + transit(p, sign, true) + alone(p.ReadRows(b.RowsPerPS),
-		p.Threads) + transit(p, values, true) +
-		alone(b.Pool, p.Threads) + transit(p, pooled, true) + link(pooled+msg.HeaderBytes)
+		p.PSService.Width) + transit(p, values, true) +
+		alone(b.Pool, p.PSService.Width) + transit(p, pooled, true) + link(pooled+msg.HeaderBytes)
 	put := link(pooled+msg.HeaderBytes) + transit(p, pooled, true) + alone(p.Merge(512, b.DistinctRows),
-		p.Threads) + transit(p, sign+values, true) +
-		alone(p.ApplyStep(512, []float64{b.RowsPerPS}), p.Threads) + 2*transit(p, 0, false)
+		p.PSService.Width) + transit(p, sign+values, true) +
+		alone(p.ApplyStep(512, []float64{b.RowsPerPS}), p.PSService.Width) + 2*transit(p, 0, false)
 	want := get + b.Forward + b.Backward + put
 	a := run(t, s, j, Options{WarmUp: 8, Measured: 8, check: true})
 	// Each of the some 30 parts is rounded to a nanosecond.
@@ -168,8 +168,10 @@ func TestAsyncPSStepIsPullComputePush(t *testing.T) {
 	p := pricesOf(t, small(), &j, layout, &w)
 	shard := unit.Bytes(4 * layout.Params)
 	link := p.HostLinkWire.Time(shard + msg.HeaderBytes)
-	pull := transit(p, 0, false) + alone(p.PSHost.CopyCost(shard), p.Threads) + transit(p, shard, true) + link
-	push := link + transit(p, shard, true) + alone(p.ApplyPush(shard, 1), p.Threads) + transit(p, 0, false)
+	pull := transit(p, 0, false) + alone(p.PSHost.CopyCost(shard), p.PSService.Width) + transit(p, shard,
+		true) + link
+	push := link + transit(p, shard, true) + alone(p.ApplyPush(shard, 1), p.PSService.Width) + transit(p, 0,
+		false)
 	b := p.Batch(512)
 	want := pull + b.Forward + b.Backward + push
 	a, err := Run(hardwareOf(t, small()), j, layout, w, Options{WarmUp: 8, Measured: 8, check: true})

@@ -128,9 +128,9 @@ func TestEveryRunKeepsTheContract(t *testing.T) {
 			t.Fatalf("staleness own %d, cross %d, inflight %d; promised %+v",
 				a.Staleness.Own.Max(), a.Staleness.Cross.Max(), a.Staleness.Inflight.Max(), b)
 		}
-		for _, r := range a.Resources {
-			if r.Share < 0 || r.Share > 1+1e-9 {
-				t.Fatalf("%s is busy for %v of the time", r.Name, r.Share)
+		for _, u := range a.Stations {
+			if u.Busy < 0 || u.Busy > 1+1e-9 || u.MeanBusy > u.Busy+1e-9 || u.Queue < 0 {
+				t.Fatalf("use of a station: %+v", u)
 			}
 		}
 	})

@@ -12,9 +12,7 @@ import (
 // of the bucket before.
 func (w *simulation) startReduction(step, bucket int32, bytes unit.Bytes) {
 	i := w.openTask(task{kind: reducing, role: -1, work: role.Work{Step: step}, bucket: bucket, bytes: bytes})
-	w.reductions.Push(i)
-	if w.reductions.Len() == 1 {
-		w.reducingSince = w.clock.Now()
+	if w.reductions.Push(w.clock.Now(), i) {
 		w.proceed(i)
 	}
 }
@@ -58,11 +56,10 @@ func (w *simulation) reduceDone(i int32) {
 	if w.numerics != nil {
 		w.numerics.Reduce(step, bucket)
 	}
-	w.reductions.Pop()
-	w.reduced += now - w.reducingSince
-	if w.reductions.Len() > 0 {
-		w.reducingSince = now
-		w.proceed(w.reductions.Front())
+	w.reductions.End(now, i)
+	w.reductions.Leave()
+	if next, ok := w.reductions.Next(now); ok {
+		w.proceed(next)
 	}
 	for rank := range w.config.Ranks {
 		to := w.roleIndex(msg.Address{Role: msg.NNWorker, Index: rank})

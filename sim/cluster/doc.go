@@ -9,9 +9,16 @@
 //
 // # How work and messages compete
 //
-//   - Work of embedding workers (EWs), PSs and the data loader uses core time and memory time of its host,
-//     shared in equal parts with all other work on the host (device.CPU). On a measured machine, goroutines
-//     take turns on the cores instead.
+// Every place where work waits is a station (tandem/sim/station): a queue with a number of servers.
+//
+//   - The service threads of embedding workers (EWs), PSs and the loader take work of a lane in the order
+//     of its issue (cost.Service). Several pieces may be in service at once; they take effect in the order of
+//     their issue, so a piece that ends early waits for the pieces before it.
+//
+//   - Work in service uses core time and memory time of its host, shared in equal parts with all other work
+//     on the host (station.Shared). On a measured machine, goroutines take turns on the cores instead.
+//
+//   - The thread of a rank on its host launches the kernels of a pass before they run.
 //
 //   - Forward (FC), backward (BC) and the dense optimizer are kernels on the rank's accelerator, one after
 //     the other, by the roofline model. BC reports a bucket of dense gradients when the bucket's share of the

@@ -8,6 +8,7 @@ import (
 	"tandem/algo/protocol/role"
 	"tandem/algo/unit"
 	"tandem/sim/des"
+	"tandem/sim/station"
 )
 
 // instance is one role instance with all that the simulator keeps for it. It is the role.Driver of the role's
@@ -17,8 +18,8 @@ type instance struct {
 	index int32 // by the roster
 	at    msg.Address
 	role  role.Role
-	lanes role.LaneQueues[int32] // tasks; the first of a lane is under way
-	timer timer                  // of SetTimer, or while the role is away, of its return
+	lanes [role.Lanes]*station.Lane // of tasks
+	timer timer                     // of SetTimer, or while the role is away, of its return
 
 	incarnation uint32 // crashes so far
 	away        bool
@@ -33,6 +34,9 @@ func newInstances(w *simulation) []instance {
 	list := make([]instance, len(roles))
 	for i, r := range roles {
 		list[i] = instance{simulation: w, index: int32(i), at: r.Address(), role: r}
+		for k := range list[i].lanes {
+			list[i].lanes[k] = station.NewLane(w.places[i].service.Threads)
+		}
 		if p := w.faultPlan(); p.Any() {
 			list[i].schedule, list[i].injector = p.Schedule(r.Address()), fault.NewInjector[exec.Payload](p,
 				r.Address(), 0)
@@ -74,17 +78,15 @@ func (n *instance) Send(m msg.Message, h role.Handle) error {
 	return nil
 }
 
-// QueueWork implements role.Driver. Work of a lane is done one after the other.
+// QueueWork implements role.Driver. The service threads of a lane take work in the order of its issue.
 func (n *instance) QueueWork(work role.Work, o role.Operands) error {
 	if n.contract != nil {
 		if err := n.contract.checkReads(n.index, o.Reads...); err != nil {
 			return err
 		}
 	}
-	lane := n.lanes.Lane(work.Kind)
 	t := n.openTask(task{kind: working, role: n.index, incarnation: n.incarnation, work: work, operands: o})
-	lane.Push(t)
-	if lane.Len() == 1 {
+	if n.lanes[work.Kind.Lane()].Push(n.clock.Now(), t) {
 		n.proceed(t)
 	}
 	return nil

@@ -103,12 +103,7 @@ func (n *instance) crashIfDue(in *role.Input) bool {
 	n.injector = fault.NewInjector[exec.Payload](n.faultPlan(), n.at, n.incarnation)
 	n.cancelTimer(&n.held)
 	for i := range n.lanes {
-		for k, t := range n.lanes[i].Items() {
-			if k > 0 { // the first is under way
-				n.closeTask(t)
-			}
-		}
-		n.lanes[i].Clear()
+		n.lanes[i].Clear(n.clock.Now(), n.closeTask)
 	}
 	if n.contract != nil {
 		n.contract.resetRole(n.index)

@@ -1,6 +1,9 @@
 package cluster
 
-import "tandem/algo/unit"
+import (
+	"tandem/algo/unit"
+	"tandem/sim/station"
+)
 
 // timeSlice is how long a goroutine may run before another one that waits takes its core.
 //
@@ -12,8 +15,28 @@ const timeSlice = 10 * unit.Millisecond
 // turn, so that nearly all of it runs to its end. Hosts of a cluster have processes, threads and other
 // tenants, and are shared in equal parts instead.
 type goroutineScheduler struct {
+	cores   *station.Shared
 	running int
 	waiting []int32 // tasks, in order
+
+	waited unit.Tick // waiting time of all tasks, up to at
+	at     unit.Tick
+	served int64 // tasks
+}
+
+// Servers implements station.Station.
+func (q *goroutineScheduler) Servers() float64 { return q.cores.Servers() }
+
+// Stats implements station.Station.
+func (q *goroutineScheduler) Stats(now unit.Tick) station.Stats {
+	q.account(now)
+	return station.Stats{Busy: q.cores.Busy(now), Waited: q.waited, Served: q.served}
+}
+
+// account adds up waiting time to now, before the number of waiting tasks changes.
+func (q *goroutineScheduler) account(now unit.Tick) {
+	q.waited += (now - q.at) * unit.Tick(len(q.waiting))
+	q.at = now
 }
 
 // runOnCores has a task use up to width cores of a host for some core time.
@@ -23,6 +46,7 @@ func (w *simulation) runOnCores(h *host, work unit.Tick, width int, i int32) {
 		return
 	}
 	w.tasks[i].left = work
+	h.goroutines.account(w.clock.Now())
 	h.goroutines.waiting = append(h.goroutines.waiting, i)
 	w.startWaiting(h)
 }
@@ -43,13 +67,17 @@ func (w *simulation) startWaiting(h *host) {
 // endTimeSlice takes a task off its core and reports whether its work is done; if not, the task waits for
 // another time slice.
 func (w *simulation) endTimeSlice(h *host, i int32) bool {
-	if h.goroutines == nil {
+	q := h.goroutines
+	if q == nil {
 		return true
 	}
-	h.goroutines.running--
+	q.account(w.clock.Now())
+	q.running--
 	left := w.tasks[i].left
 	if left > 0 {
-		h.goroutines.waiting = append(h.goroutines.waiting, i)
+		q.waiting = append(q.waiting, i)
+	} else {
+		q.served++
 	}
 	w.startWaiting(h)
 	return left == 0

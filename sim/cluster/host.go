@@ -4,13 +4,14 @@ import (
 	"tandem/sim/cost"
 	"tandem/sim/device"
 	"tandem/sim/fabric"
+	"tandem/sim/station"
 )
 
 // host is a host under its roles. One host can stand for many like ones.
 type host struct {
 	class      hostClass
-	cores      *device.CPU
-	bus        *device.CPU // the memory, shared in equal parts
+	cores      *station.Shared
+	bus        *station.Shared // the memory, shared in equal parts
 	model      *device.Host
 	up         fabric.LinkID // of its network card; none on one machine
 	down       fabric.LinkID
@@ -45,8 +46,13 @@ type place struct {
 	// stripe is the part of each message and job that one host sees: below 1 for the data loader, which
 	// spreads over several.
 	stripe float64
-	width  int // cores that one piece of work can use
+	// service is the number of pieces of work of a lane that are in service at once, and of the cores that
+	// each can use.
+	service cost.Service
 }
+
+// single is the service of a role whose work is done by one thread, one piece after the other.
+var single = cost.Service{Threads: 1, Width: 1}
 
 // topology is who runs where.
 type topology struct {
@@ -71,7 +77,7 @@ func newTopology(p *cost.Prices, workers, ranks, dense int) *topology {
 	}
 	t.places = append(t.places, place{
 		host: loader, instancesHere: 1, instances: 1, stripe: 1 / float64(p.LoaderHostCount),
-		width: p.LoaderHost.Cores,
+		service: cost.Service{Threads: 1, Width: p.LoaderHost.Cores},
 	})
 	first := int32(len(t.hosts))
 	for range p.EWHostCount {
@@ -79,7 +85,8 @@ func newTopology(p *cost.Prices, workers, ranks, dense int) *topology {
 	}
 	for i := range workers {
 		t.places = append(t.places, place{
-			host: first + int32(i%p.EWHostCount), instancesHere: 1, instances: 1, stripe: 1, width: p.Threads,
+			host: first + int32(i%p.EWHostCount), instancesHere: 1, instances: 1, stripe: 1,
+			service: p.EWService,
 		})
 	}
 	first = int32(len(t.hosts))
@@ -87,7 +94,7 @@ func newTopology(p *cost.Prices, workers, ranks, dense int) *topology {
 		t.addHost(parameterHosts, p.PSHost, p)
 		t.places = append(t.places, place{
 			host: first, instancesHere: p.PSsPerHost, instances: p.Plan.Servers(), stripe: 1,
-			width: p.Threads,
+			service: p.PSService,
 		})
 	} else {
 		for range p.Resolved.PSHostCount {
@@ -96,7 +103,7 @@ func newTopology(p *cost.Prices, workers, ranks, dense int) *topology {
 		for i := range p.PSStates {
 			t.places = append(t.places, place{
 				host: first + int32(i%p.Resolved.PSHostCount), instancesHere: 1, instances: 1, stripe: 1,
-				width: p.Threads,
+				service: p.PSService,
 			})
 		}
 	}
@@ -107,34 +114,35 @@ func newTopology(p *cost.Prices, workers, ranks, dense int) *topology {
 	for rank := range ranks {
 		t.places = append(t.places, place{
 			host: first + int32(rank/p.AcceleratorsPerServer), instancesHere: 1, instances: 1, stripe: 1,
-			width: 1,
+			service: single,
 		})
 	}
 	first = int32(len(t.hosts))
 	for i := range dense {
 		t.addHost(denseHosts, p.PSHost, p)
 		t.places = append(t.places,
-			place{host: first + int32(i), instancesHere: 1, instances: 1, stripe: 1, width: p.Threads})
+			place{host: first + int32(i), instancesHere: 1, instances: 1, stripe: 1, service: p.PSService})
 	}
 	coordinator := loader
 	if dense > 0 {
 		coordinator = first
 	}
-	t.places = append(t.places, place{host: coordinator, instancesHere: 1, instances: 1, stripe: 1, width: 1})
+	t.places = append(t.places, place{host: coordinator, instancesHere: 1, instances: 1, stripe: 1,
+		service: single})
 	return t
 }
 
 // colocate puts every role on the one host.
 func (t *topology) colocate(roles int) {
 	for range 2 + roles { // the data loader and a coordinator
-		t.places = append(t.places, place{instancesHere: 1, instances: 1, stripe: 1, width: 1})
+		t.places = append(t.places, place{instancesHere: 1, instances: 1, stripe: 1, service: single})
 	}
 }
 
 func (t *topology) addHost(class hostClass, model *device.Host, p *cost.Prices) int32 {
-	h := host{class: class, model: model, cores: device.NewCPU(model.Cores), bus: device.NewCPU(1)}
+	h := host{class: class, model: model, cores: station.NewShared(model.Cores), bus: station.NewShared(1)}
 	if p.Colocated() {
-		h.goroutines = &goroutineScheduler{}
+		h.goroutines = &goroutineScheduler{cores: h.cores}
 	} else {
 		h.up, h.down = fabric.LinkID(len(t.links)), fabric.LinkID(len(t.links)+1)
 		rate := model.Network * p.NetworkShare

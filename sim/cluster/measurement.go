@@ -5,6 +5,7 @@ import (
 	"tandem/algo/protocol/pace"
 	"tandem/algo/protocol/role"
 	"tandem/algo/unit"
+	"tandem/sim/station"
 )
 
 // measurement observes a run and collects the figures of its result, from the end of the last warm-up step to
@@ -14,7 +15,7 @@ type measurement struct {
 	steps           int32
 	applied         []int32     // by step: ranks that have applied
 	ends            []unit.Tick // by step
-	start, end      busyTimes
+	start, end      station.Snapshot
 	complete        bool // end is taken
 	stages          *pace.StageMeter
 	exposed         [phaseCount]unit.Tick // sums over ranks and measured steps
@@ -125,10 +126,10 @@ func (m *measurement) endStep(w *simulation, step int32) {
 	m.ends[step] = w.clock.Now()
 	switch step {
 	case m.first - 1:
-		m.start = w.busyTimes()
+		m.start = w.stations.Snapshot(w.clock.Now())
 		m.trafficBefore = traffic{w.messages, w.sent}
 	case m.last - 1:
-		m.end = w.busyTimes()
+		m.end = w.stations.Snapshot(w.clock.Now())
 		m.trafficMeasured = traffic{w.messages - m.trafficBefore.messages, w.sent - m.trafficBefore.bytes}
 		m.complete = true
 	}

@@ -7,6 +7,7 @@ import (
 	"tandem/algo/protocol/pace"
 	"tandem/algo/unit"
 	"tandem/sim/cost"
+	"tandem/sim/station"
 )
 
 // Result holds the figures of a simulated run.
@@ -20,7 +21,7 @@ type Result struct {
 	// embeddings, FC, BC, the rest of DS after BC, and the dense optimizer, and it is the longest of these.
 	// With dense PSs, DS is what is waited for of pushes and pulls.
 	Bottleneck string
-	Resources  []Resource // the three busiest
+	Stations   []station.Use // the busiest first
 	Staleness  pace.Staleness
 	// Messages and Bytes are those of a measured step over all ranks, headers included, the all-reduce not.
 	Messages int64
@@ -46,14 +47,14 @@ func (w *simulation) result() Result {
 	for step := m.first; step < m.last; step++ {
 		samples += w.stepSamples(step)
 	}
-	resources := w.resources(m.start, m.end)
+	uses := w.stations.Use(m.start, m.end)
 	steps := int64(m.last - m.first)
 	return Result{
 		Throughput: float64(samples) / float64(steps) / seconds,
 		StepTime:   unit.Tick(seconds * float64(unit.Second)),
 		StageTimes: m.stages.Medians(),
-		Bottleneck: w.bottleneck(resources),
-		Resources:  resources[:min(3, len(resources))],
+		Bottleneck: w.bottleneck(uses),
+		Stations:   uses,
 		Messages:   m.trafficMeasured.messages / steps,
 		Bytes:      m.trafficMeasured.bytes / unit.Bytes(steps),
 		Drift:      m.drift(),
@@ -63,9 +64,11 @@ func (w *simulation) result() Result {
 }
 
 // bottleneck names what bounds a step: see Result.
-func (w *simulation) bottleneck(resources []Resource) string {
-	if r := resources[0]; r.Share >= saturated && r.Name != allReduceResource {
-		return r.Name
+func (w *simulation) bottleneck(uses []station.Use) string {
+	for _, u := range uses {
+		if u.Busy >= saturated && u.Name != allReduceChannel {
+			return u.Name
+		}
 	}
 	longest := waiting
 	for p, t := range w.measurement.exposed {
@@ -97,7 +100,7 @@ func (w *simulation) computeName() string {
 	if w.prices.Colocated() {
 		return "one core of the machine"
 	}
-	return kernelsResource
+	return acceleratorStation
 }
 
 // reduceWhere says on which wire most of an all-reduce's time goes.

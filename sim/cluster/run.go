@@ -69,7 +69,12 @@ func Run(h *cost.Hardware, t job.Job, layout *model.Layout, w cost.Workload, o O
 	if err := CheckFaults(h, t, o.Position, o.Numerics != nil); err != nil {
 		return Result{}, fmt.Errorf("cluster: faults.%w", err)
 	}
-	r := h.Resolve(o.Position)
+	return runAt(h.Resolve(o.Position), t, layout, w, o)
+}
+
+// runAt is Run at one position of all ranges.
+func runAt(r *cost.Resolved, t job.Job, layout *model.Layout, w cost.Workload, o Options) (Result, error) {
+	h := r.Hardware
 	if err := cost.CheckMemory(r, &t, layout, &w); err != nil {
 		return Result{}, err
 	}

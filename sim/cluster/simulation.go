@@ -12,8 +12,8 @@ import (
 	"tandem/algo/unit"
 	"tandem/sim/cost"
 	"tandem/sim/des"
-	"tandem/sim/device"
 	"tandem/sim/fabric"
+	"tandem/sim/station"
 )
 
 // simulation is a running cluster: the roles, the resources that they use, and the tasks in between. It
@@ -33,9 +33,8 @@ type simulation struct {
 	freeTasks    []int32 // free places of tasks
 	accelerators []accelerator
 	barrier      *role.Reduction
-	reductions   role.Queue[int32] // tasks of buckets under reduction or waiting for it
-	// reducingSince is the start of the first of them; reduced is the time that all-reduces took before.
-	reducingSince, reduced unit.Tick
+	reductions   *station.Lane // tasks of buckets under reduction or waiting for it
+	stations     station.Registry
 
 	ends []float64 // by bucket: its part of backward
 
@@ -45,7 +44,7 @@ type simulation struct {
 
 	out               role.Outputs
 	dirty             []int32 // hosts
-	ended             []device.Done
+	ended             []station.Done
 	arrived           []fabric.Completion
 	finished          int32     // ranks that have trained every step
 	progressed        unit.Tick // when a rank last had something to record
@@ -63,9 +62,10 @@ type simulation struct {
 	contract          *contractCheck // nil unless the run is checked
 }
 
-// accelerator is the accelerator of one rank with its two copy engines.
+// accelerator is the accelerator of one rank with its two copy engines, and the thread on the host that
+// launches its kernels.
 type accelerator struct {
-	kernels, copyIn, copyOut device.Serial
+	launcher, kernels, copyIn, copyOut station.Serial
 }
 
 // The kinds of events. They are their own classes: at one instant transfers end first, then jobs, then
@@ -83,11 +83,12 @@ func newSimulation(p *cost.Prices, cfg *role.Config, o *Options) *simulation {
 	w := &simulation{
 		topology: newTopology(p, int(cfg.EmbeddingWorkers), int(cfg.Ranks), len(cfg.DensePSs)),
 		prices:   p, options: o, config: cfg, roster: cfg.Roster(),
-		accelerators: make([]accelerator, cfg.Ranks),
-		barrier:      role.NewReduction(int(cfg.Ranks), len(cfg.Buckets)), ends: cost.BucketEnds(p.Layout),
+		accelerators: make([]accelerator, cfg.Ranks), reductions: station.NewLane(1),
+		barrier: role.NewReduction(int(cfg.Ranks), len(cfg.Buckets)), ends: cost.BucketEnds(p.Layout),
 	}
 	w.instances = newInstances(w)
 	w.net = fabric.New(w.links)
+	w.registerStations()
 	if o.Observer != nil {
 		w.observers = append(w.observers, o.Observer)
 	}
@@ -97,7 +98,7 @@ func newSimulation(p *cost.Prices, cfg *role.Config, o *Options) *simulation {
 // run takes the cluster from the start of every role to the end of all work, or to the last measured step
 // unless the whole run is needed.
 func (w *simulation) run() error {
-	w.measurement.start = w.busyTimes() // unless steps warm up
+	w.measurement.start = w.stations.Snapshot(0) // unless steps warm up
 	for i := range w.instances {
 		w.handleInput(int32(i), role.Input{Kind: role.Start})
 	}
@@ -192,7 +193,7 @@ func (w *simulation) Handle(e des.Event) {
 }
 
 // resource returns the host's cores (0) or memory (1).
-func (h *host) resource(which int64) *device.CPU {
+func (h *host) resource(which int64) *station.Shared {
 	if which == 0 {
 		return h.cores
 	}

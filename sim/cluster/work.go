@@ -4,32 +4,55 @@ import (
 	"tandem/algo/protocol/role"
 	"tandem/algo/unit"
 	"tandem/sim/device"
+	"tandem/sim/station"
 )
 
-// workStage begins the current stage of work and reports whether the work has ended. Backward has one stage
-// per bucket, other work has one stage.
+// workStage begins the current stage of work and reports whether the work has ended. Passes of the network
+// have a stage on the host before those on the accelerator, of which Backward has one per bucket. Other work
+// has one stage.
 func (w *simulation) workStage(i int32) (ended bool) {
 	t := &w.tasks[i]
-	if t.stage == 0 {
+	if first, _ := w.laneOf(t).First(); t.stage == 0 && first == i {
 		w.startNumerics(t)
 	}
 	stages := int32(1)
-	if t.work.Kind == role.Backward {
-		stages = int32(len(w.config.Buckets))
-		if t.stage > 0 {
+	switch t.work.Kind {
+	case role.Forward:
+		stages = 2
+	case role.Backward:
+		stages = 1 + int32(len(w.config.Buckets))
+		if t.stage > 1 {
 			if w.numerics != nil {
 				t.await() // the bucket is summed by whoever gets it
 			}
-			w.handleInput(t.role, role.Input{Kind: role.WorkPart, Work: t.work, Bucket: t.stage - 1})
+			w.handleInput(t.role, role.Input{Kind: role.WorkPart, Work: t.work, Bucket: t.stage - 2})
 			t = &w.tasks[i] // the step may have opened tasks
 		}
 	}
-	if t.stage == stages {
+	switch {
+	case t.stage == stages:
 		w.completeWork(i)
 		return true
+	case t.stage == 0 && stages > 1:
+		w.launch(i)
+	default:
+		w.chargeWork(i, t.work)
 	}
-	w.chargeWork(i, t.work)
 	return false
+}
+
+// launch takes the time in which the host thread of a rank launches the kernels of a pass.
+func (w *simulation) launch(i int32) {
+	work := w.tasks[i].work
+	b := w.prices.Batch(work.Samples)
+	takes := b.ForwardHost
+	if work.Kind == role.Backward {
+		takes = b.BackwardHost
+	}
+	if takes > 0 {
+		_, end := w.accelerators[work.Rank].launcher.Run(w.clock.Now(), takes)
+		w.waitUntil(i, end)
+	}
 }
 
 // chargeWork charges work to the resource on which it runs.
@@ -39,7 +62,9 @@ func (w *simulation) chargeWork(i int32, work role.Work) {
 	}
 	t := &w.tasks[i]
 	at := &w.places[t.role]
-	host := func(c device.HostCost) { w.charge(i, at.host, c, at.width, float64(at.instancesHere)*at.stripe) }
+	host := func(c device.HostCost) {
+		w.charge(i, at.host, c, at.service.Width, float64(at.instancesHere)*at.stripe)
+	}
 	p := w.prices
 	switch work.Kind {
 	case role.Read:
@@ -81,10 +106,10 @@ func (w *simulation) chargeWork(i int32, work role.Work) {
 // time of the whole pass.
 func (w *simulation) backward(i int32, total unit.Tick) {
 	t := &w.tasks[i]
-	if t.stage == 0 {
+	if t.stage == 1 {
 		t.total = total
 	}
-	end := t.total.Scale(w.ends[t.stage])
+	end := t.total.Scale(w.ends[t.stage-1])
 	takes := end - t.spent
 	t.spent = end
 	w.compute(i, takes)
@@ -101,21 +126,39 @@ func (w *simulation) compute(i int32, takes unit.Tick) {
 	w.waitUntil(i, end)
 }
 
-// completeWork passes the result of work to its role and begins the next work of the lane, unless the role
+// laneOf returns the lane of a piece of work.
+func (w *simulation) laneOf(t *task) *station.Lane {
+	return w.instances[t.role].lanes[t.work.Kind.Lane()]
+}
+
+// completeWork ends the service of work, begins the next work of the lane, and passes the results that are
+// due to the role: work of a lane takes effect in the order of its issue. Nothing comes of work whose role
 // has crashed since.
 func (w *simulation) completeWork(i int32) {
 	t := &w.tasks[i]
-	r, work, makes := t.role, t.work, t.operands.Makes
-	if t.incarnation != w.instances[r].incarnation {
+	if t.incarnation != w.instances[t.role].incarnation {
 		w.closeTask(i)
 		return
 	}
+	lane, now := w.laneOf(t), w.clock.Now()
+	lane.End(now, i)
+	for next, ok := lane.Next(now); ok; next, ok = lane.Next(now) {
+		w.proceed(next)
+	}
+	for done, ok := lane.Leave(); ok; done, ok = lane.Leave() {
+		w.passResult(done, lane)
+	}
+}
+
+// passResult passes the result of work that has left its lane to its role. The numbers of the next piece
+// begin before: it is first in the order now.
+func (w *simulation) passResult(i int32, lane *station.Lane) {
+	t := &w.tasks[i]
+	r, work, makes := t.role, t.work, t.operands.Makes
 	result, err := w.await(t)
-	lane := w.instances[r].lanes.Lane(work.Kind)
-	lane.Pop()
 	w.closeTask(i)
-	if lane.Len() > 0 {
-		w.proceed(lane.Front())
+	if first, ok := lane.First(); ok {
+		w.startNumerics(&w.tasks[first])
 	}
 	in := role.Input{Kind: role.WorkDone, Work: work, Result: result}
 	if err != nil {

@@ -134,7 +134,7 @@ type Resolved struct {
 	InsideWire, HostLinkWire, NetworkWire     device.Wire
 	NetworkShare                              unit.BytesPerSec // the share of a card's rate that flows reach
 	MessageTime, idTime                       unit.Tick
-	Threads                                   int
+	EWService, PSService                      Service // of one instance; PSs of either kind
 }
 
 // Resolve takes every quantity at a position: −1 is the worst for throughput, 0 the middle, 1 the best.
@@ -147,8 +147,9 @@ func (h *Hardware) Resolve(position float64) *Resolved {
 		LoaderHostCount: h.loaderHosts.At(position),
 		InsideWire:      h.inside.Resolve(position),
 		MessageTime:     h.software.MessageTime.At(position), idTime: h.software.IDTime.At(position),
-		Threads: h.software.Threads.At(position),
 	}
+	r.EWService = Service{Threads: 1, Width: h.software.Threads.At(position)}
+	r.PSService = r.EWService
 	if h.network != nil {
 		r.HostLinkWire, r.NetworkWire = h.hostLink.Resolve(position), h.network.Resolve(position)
 		r.NetworkShare = unit.BytesPerSec(h.network.Share.At(position))

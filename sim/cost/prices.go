@@ -28,6 +28,9 @@ type BatchPrice struct {
 	BatchSize
 	Split, Pool               device.HostCost
 	Forward, Backward, Update unit.Tick
+	// ForwardHost and BackwardHost are the times of the rank's thread on the host before the kernels of a
+	// pass.
+	ForwardHost, BackwardHost unit.Tick
 }
 
 // NewPrices returns the prices of a job on hardware at one position. If fold is set, one state machine stands

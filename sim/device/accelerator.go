@@ -71,27 +71,3 @@ func (a *Accelerator) Time(k Kernel) unit.Tick {
 func ticks(seconds float64) unit.Tick {
 	return unit.Tick(math.Ceil(float64(seconds*float64(unit.Second)) - 1e-3))
 }
-
-// Serial is a resource that does one thing at a time, first come, first served: a stream of kernels, a copy
-// engine, a disk. The zero Serial is idle.
-type Serial struct {
-	free unit.Tick
-	busy unit.Tick
-}
-
-// Run queues work of a given time and returns its start and end. Now must not decrease from call to call.
-// Cost: O(1), since later work never delays earlier work.
-func (s *Serial) Run(now, takes unit.Tick) (start, end unit.Tick) {
-	if takes < 0 {
-		panic(fmt.Sprintf("device: work of %d ns, want at least 0", takes))
-	}
-	start = max(now, s.free)
-	end = start + takes
-	s.free = end
-	s.busy += takes
-	return start, end
-}
-
-// Busy returns the time that the resource has worked until now; divided by now it is the utilisation. Now
-// must not be before the last call of Run.
-func (s *Serial) Busy(now unit.Tick) unit.Tick { return s.busy - max(0, s.free-now) }

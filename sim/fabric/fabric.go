@@ -150,6 +150,7 @@ func (f *Fabric) SetCapacity(now unit.Tick, id LinkID, capacity unit.BytesPerSec
 	checkCapacity(l.name, capacity)
 	f.seed(id)
 	f.reach = 0
+	l.account(now)
 	l.capacity = float64(capacity)
 	for _, c := range l.crossings {
 		f.rebound(c.flow)
@@ -211,6 +212,31 @@ func (f *Fabric) Carried(now unit.Tick, id LinkID) float64 {
 		sum += float64(c.multiplicity * w.moved(now))
 	}
 	return sum
+}
+
+// Use is how a link was used up to an instant.
+type Use struct {
+	Busy unit.Tick // the time in which the whole capacity carries what the link has carried
+	// Excess is the integral over time of how far the demand exceeds the capacity, in capacities: max(0, Σ
+	// multiplicity · bound / capacity − 1), where bound is the rate that a flow would have if it were alone.
+	// Two flows, each of which could use the whole link, add as much to Excess as one flow that waits for the
+	// other.
+	Excess unit.Tick
+	Flows  int64 // that have ended
+}
+
+// Use returns how a link was used up to now, as if it had always had its present capacity.
+func (f *Fabric) Use(now unit.Tick, id LinkID) Use {
+	l := &f.links[id]
+	if l.capacity == 0 {
+		return Use{Flows: l.ended}
+	}
+	excess := l.excess + max(0, l.demand-l.capacity)*float64(now-l.since)
+	return Use{
+		Busy:   unit.Tick(f.Carried(now, id) / l.capacity * float64(unit.Second)),
+		Excess: unit.Tick(excess / l.capacity),
+		Flows:  l.ended,
+	}
 }
 
 // Flows returns the number of active flows.

@@ -43,6 +43,21 @@ func TestFinishTimes(t *testing.T) {
 	}
 }
 
+// The same two flows and half a second without any: the link is busy for 4 s, and there is demand for a
+// second one in the 2 s in which the flows share it.
+func TestUseCountsDemandBeyondTheCapacity(t *testing.T) {
+	f := New([]Link{{"A", 1000}})
+	f.Start(0, Flow{Path: []Hop{{0, 1}}, Bytes: 1000, Tag: 1})
+	f.Start(0, Flow{Path: []Hop{{0, 1}}, Bytes: 3000, Tag: 2})
+	if got, want := f.Use(unit.Second, 0), (Use{Busy: 0, Excess: unit.Second}); got != want {
+		t.Errorf("before the rates are settled: %+v, want %+v", got, want)
+	}
+	run(f, 0)
+	if got, want := f.Use(4500*unit.Millisecond, 0), (Use{4 * unit.Second, 2 * unit.Second, 2}); got != want {
+		t.Errorf("use %+v, want %+v", got, want)
+	}
+}
+
 // 100 KB over 12.5 GB/s are 8,000 ns exactly; 1 byte over 3 B/s, 333,333,333.3 ns, is late by the rest of a
 // nanosecond, never early.
 func TestFinishIsRoundedUpToANanosecond(t *testing.T) {

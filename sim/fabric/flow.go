@@ -22,6 +22,9 @@ type link struct {
 
 	weight  float64 // usage when it was last summed from zero
 	carried float64 // bytes of the flows that have ended
+	excess  float64 // integral of max(0, demand − capacity) over time in nanoseconds, up to since
+	since   unit.Tick
+	ended   int64 // flows that have ended
 	name    string
 	seeded  bool // is in Fabric.seedLinks
 }
@@ -68,6 +71,12 @@ const slackTolerance = 1e-12
 // slack reports whether the link cannot bind any flow: its capacity would suffice even if all flows reached
 // their bounds. The max-min rates are then the same without the link, so a change does not spread over it.
 func (l *link) slack() bool { return l.demand <= l.capacity*(1+slackTolerance) }
+
+// account integrates the excess of demand up to now, before demand or capacity changes.
+func (l *link) account(now unit.Tick) {
+	l.excess += max(0, l.demand-l.capacity) * float64(now-l.since)
+	l.since = now
+}
 
 // moved returns the bytes that one transfer of the flow has moved by now.
 func (w *flow) moved(now unit.Tick) float64 {
@@ -125,6 +134,7 @@ func (f *Fabric) attach(i uint32) {
 		h := &w.hops[k]
 		l := &f.links[h.link]
 		h.place = int32(len(l.crossings))
+		l.account(f.now)
 		l.crossings = append(l.crossings, crossing{h.multiplicity, i, int32(k)})
 		l.demand += float64(h.multiplicity * w.bound)
 		f.seed(h.link)
@@ -139,6 +149,8 @@ func (f *Fabric) remove(i uint32, moved float64) {
 		h := &w.hops[k]
 		l := &f.links[h.link]
 		f.seed(h.link)
+		l.account(f.now)
+		l.ended++
 		l.carried += float64(h.multiplicity * moved)
 		last := len(l.crossings) - 1
 		end := l.crossings[last]
@@ -167,6 +179,7 @@ func (f *Fabric) rebound(i uint32) {
 	}
 	for _, h := range w.hops {
 		f.seed(h.link)
+		f.links[h.link].account(f.now)
 		f.links[h.link].demand += float64(h.multiplicity * (bound - w.bound))
 		f.seed(h.link)
 	}

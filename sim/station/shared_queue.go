@@ -1,4 +1,4 @@
-package device
+package station
 
 // before reports whether ending a comes first.
 func (a ending) before(b ending) bool {
@@ -9,7 +9,7 @@ func (a ending) before(b ending) bool {
 }
 
 // push adds an ending to the queue.
-func (c *CPU) push(x ending) {
+func (c *Shared) push(x ending) {
 	c.queue = append(c.queue, x)
 	i := len(c.queue) - 1
 	for i > 0 {
@@ -24,7 +24,7 @@ func (c *CPU) push(x ending) {
 }
 
 // purge removes invalid endings until the first one is of a running activity.
-func (c *CPU) purge() {
+func (c *Shared) purge() {
 	for len(c.queue) > 0 && !c.running(c.queue[0].id) {
 		last := len(c.queue) - 1
 		x := c.queue[last]
@@ -36,7 +36,7 @@ func (c *CPU) purge() {
 }
 
 // sink puts x in the first place and moves it down to its place in the order.
-func (c *CPU) sink(x ending) {
+func (c *Shared) sink(x ending) {
 	i := 0
 	for {
 		child := 2*i + 1

@@ -1,4 +1,4 @@
-package device
+package station
 
 import (
 	"fmt"
@@ -11,8 +11,8 @@ import (
 	"tandem/algo/unit"
 )
 
-// runCPU drives a CPU until no activity is left and returns "tag@instant".
-func runCPU(c *CPU) (log []string) {
+// runShared drives the cores until no activity is left and returns "tag@instant".
+func runShared(c *Shared) (log []string) {
 	for {
 		at, ok := c.NextFinish()
 		if !ok {
@@ -28,37 +28,38 @@ func TestProcessorSharing(t *testing.T) {
 	tests := []struct {
 		name  string
 		cores int
-		start func(c *CPU)
+		start func(c *Shared)
 		want  []string
 		busy  unit.Tick
 	}{
 		// One thread cannot use the second core.
-		{"alone", 2, func(c *CPU) { c.Start(0, 100, 1, 1) }, []string{"1@100"}, 100},
+		{"alone", 2, func(c *Shared) { c.Start(0, 100, 1, 1) }, []string{"1@100"}, 100},
 		// 100 core-ns over 4 cores.
-		{"wide", 8, func(c *CPU) { c.Start(0, 100, 4, 1) }, []string{"1@25"}, 100},
+		{"wide", 8, func(c *Shared) { c.Start(0, 100, 4, 1) }, []string{"1@25"}, 100},
 		// Halves of one core: 1 ends at 200 with 100 of activity 2 left, which then has the core to itself.
-		{"two on one", 1, func(c *CPU) { c.Start(0, 100, 1, 1); c.Start(0, 200, 1, 2) },
+		{"two on one", 1, func(c *Shared) { c.Start(0, 100, 1, 1); c.Start(0, 200, 1, 2) },
 			[]string{"1@200", "2@300"}, 300},
 		// 3 threads on 2 cores get 2/3 of one each: activity 1, of width 2, gets 4/3 and needs 90 ns;
 		// activity 2 has had 60 core-ns by then and takes 40 ns more.
-		{"threads share, not activities", 2, func(c *CPU) { c.Start(0, 120, 2, 1); c.Start(0, 100, 1, 2) },
+		{"threads share, not activities", 2, func(c *Shared) { c.Start(0, 120, 2, 1); c.Start(0, 100, 1, 2) },
 			[]string{"1@90", "2@130"}, 220},
 		// Alone until 50, then halves: 50 left take 100.
-		{"late arrival", 1, func(c *CPU) { c.Start(0, 100, 1, 1); c.Start(50, 50, 1, 2) },
+		{"late arrival", 1, func(c *Shared) { c.Start(0, 100, 1, 1); c.Start(50, 50, 1, 2) },
 			[]string{"1@150", "2@150"}, 150},
 		// Cancelled at 50, activity 2 has had 25 and the other 75 left.
-		{"cancel", 1, func(c *CPU) { c.Start(0, 100, 1, 1); c.Cancel(50, c.Start(0, 100, 1, 2)) },
+		{"cancel", 1, func(c *Shared) { c.Start(0, 100, 1, 1); c.Cancel(50, c.Start(0, 100, 1, 2)) },
 			[]string{"1@125"}, 125},
 		// Half speed from 50 on.
-		{"straggler", 1, func(c *CPU) { c.Start(0, 100, 1, 1); c.SetSpeed(50, 0.5) }, []string{"1@150"}, 100},
-		{"nothing to do", 1, func(c *CPU) { c.Start(3, 0, 1, 1) }, []string{"1@3"}, 0},
-		{"stopped", 1, func(c *CPU) { c.Start(0, 9, 1, 1); c.SetSpeed(0, 0) }, nil, 0},
+		{"straggler", 1, func(c *Shared) { c.Start(0, 100, 1, 1); c.SetSpeed(50, 0.5) }, []string{"1@150"},
+			100},
+		{"nothing to do", 1, func(c *Shared) { c.Start(3, 0, 1, 1) }, []string{"1@3"}, 0},
+		{"stopped", 1, func(c *Shared) { c.Start(0, 9, 1, 1); c.SetSpeed(0, 0) }, nil, 0},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			c := NewCPU(test.cores)
+			c := NewShared(test.cores)
 			test.start(c)
-			if got := runCPU(c); !slices.Equal(got, test.want) {
+			if got := runShared(c); !slices.Equal(got, test.want) {
 				t.Errorf("finished %v, want %v", got, test.want)
 			}
 			if got := c.Busy(1000); got != test.busy {
@@ -70,14 +71,14 @@ func TestProcessorSharing(t *testing.T) {
 
 // The virtual clock gives the same ends as integrating every activity's share on its own, and the core time
 // used is the work done.
-func TestCPUEqualsDirectIntegration(t *testing.T) {
+func TestSharedEqualsDirectIntegration(t *testing.T) {
 	type plain struct {
 		width int
 		left  float64
 	}
 	rapid.Check(t, func(t *rapid.T) {
 		cores := rapid.IntRange(1, 8).Draw(t, "cores")
-		c := NewCPU(cores)
+		c := NewShared(cores)
 		active := map[int64]*plain{}
 		now, total := unit.Tick(0), unit.Tick(0)
 		integrate := func(to unit.Tick) {
@@ -125,8 +126,8 @@ func TestCPUEqualsDirectIntegration(t *testing.T) {
 	})
 }
 
-func BenchmarkCPUReplaceOneOf1000(b *testing.B) {
-	c := NewCPU(52)
+func BenchmarkSharedReplaceOneOf1000(b *testing.B) {
+	c := NewShared(52)
 	for i := range 1000 {
 		c.Start(0, unit.Tick(1000+i), 1, 0)
 	}

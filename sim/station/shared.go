@@ -1,4 +1,4 @@
-package device
+package station
 
 import (
 	"fmt"
@@ -7,8 +7,9 @@ import (
 	"tandem/algo/unit"
 )
 
-// CPU is a set of cores that all activities on a host share at the same time (processor sharing). An activity
-// of width w runs as w threads; every thread gets the same part of a core, at most a whole core:
+// Shared is a set of equal servers that all activities share at the same time (processor sharing), such as
+// the cores of a host. An activity of width w runs as w threads; every thread gets the same part of a core,
+// at most a whole core:
 //
 //	part = speed · min(1, cores / Σ width)
 //
@@ -16,17 +17,19 @@ import (
 // activity that starts at virtual time v ends at v + work/width, even if others start and end in between. So
 // a change of load costs O(1), not O(activities).
 //
-// A CPU with one core also models other resources that are shared in equal parts, such as a memory bus.
+// One core models a resource that is shared in equal parts, such as a memory bus.
 //
 // Source: the virtual time of Demers, Keshav, Shenker, "Analysis and simulation of a fair queueing
 // algorithm", SIGCOMM 1989, and Parekh, Gallager 1993.
-type CPU struct {
+type Shared struct {
 	cores   float64
 	speed   float64
 	now     unit.Tick // instant of the last change
 	virtual float64   // nanoseconds of a thread's progress up to now
 	width   int       // Σ width of the running activities
 	busy    float64   // core-nanoseconds used up to now
+	waited  float64   // nanoseconds of threads that had no core of their own, up to now
+	served  int64     // activities that have ended
 	started uint64
 	slots   []activity
 	idle    []uint32
@@ -56,19 +59,19 @@ type ending struct {
 	id      ActivityID
 }
 
-// NewCPU returns an idle CPU. It panics if cores is not at least 1.
-func NewCPU(cores int) *CPU {
+// NewShared returns idle cores. It panics if cores is not at least 1.
+func NewShared(cores int) *Shared {
 	if cores < 1 {
-		panic(fmt.Sprintf("device: CPU of %d cores, want at least 1", cores))
+		panic(fmt.Sprintf("station: %d shared cores, want at least 1", cores))
 	}
-	return &CPU{cores: float64(cores), speed: 1}
+	return &Shared{cores: float64(cores), speed: 1}
 }
 
 // Start begins an activity of some core time that can use up to width cores at once. Work is at least 0 and
 // width at least 1, or it panics.
-func (c *CPU) Start(now, work unit.Tick, width int, tag int64) ActivityID {
+func (c *Shared) Start(now, work unit.Tick, width int, tag int64) ActivityID {
 	if work < 0 || width < 1 {
-		panic(fmt.Sprintf("device: activity of %d core-ns and width %d, want at least 0 and 1", work, width))
+		panic(fmt.Sprintf("station: activity of %d core-ns and width %d, want at least 0 and 1", work, width))
 	}
 	c.advance(now)
 	var i uint32
@@ -88,7 +91,7 @@ func (c *CPU) Start(now, work unit.Tick, width int, tag int64) ActivityID {
 }
 
 // Cancel ends an activity early and reports whether it was running.
-func (c *CPU) Cancel(now unit.Tick, id ActivityID) bool {
+func (c *Shared) Cancel(now unit.Tick, id ActivityID) bool {
 	c.advance(now)
 	if !c.running(id) {
 		return false
@@ -99,9 +102,9 @@ func (c *CPU) Cancel(now unit.Tick, id ActivityID) bool {
 
 // SetSpeed changes the speed of all cores: 1 is nominal, less is a straggler, 0 is a stop. It panics if speed
 // is negative, NaN or infinite.
-func (c *CPU) SetSpeed(now unit.Tick, speed float64) {
+func (c *Shared) SetSpeed(now unit.Tick, speed float64) {
 	if !(speed >= 0) || math.IsInf(speed, 1) {
-		panic(fmt.Sprintf("device: CPU speed %v, want finite and at least 0", speed))
+		panic(fmt.Sprintf("station: speed of cores %v, want finite and at least 0", speed))
 	}
 	c.advance(now)
 	c.speed = speed
@@ -109,7 +112,7 @@ func (c *CPU) SetSpeed(now unit.Tick, speed float64) {
 
 // NextFinish returns the instant of the earliest end if nothing changes, and false if no activity will end.
 // Ends are rounded up to a nanosecond.
-func (c *CPU) NextFinish() (unit.Tick, bool) {
+func (c *Shared) NextFinish() (unit.Tick, bool) {
 	c.purge()
 	if len(c.queue) == 0 {
 		return 0, false
@@ -124,10 +127,10 @@ func (c *CPU) NextFinish() (unit.Tick, bool) {
 // Finished removes the activities that have ended by now and appends them to dst in the order of their ends,
 // and of their starts where those are equal. It panics if now is later than NextFinish: the cores would have
 // been unused in between.
-func (c *CPU) Finished(now unit.Tick, dst []Done) []Done {
+func (c *Shared) Finished(now unit.Tick, dst []Done) []Done {
 	at, ok := c.NextFinish()
 	if ok && now > at {
-		panic(fmt.Sprintf("device: Finished at %d ns, want at %d ns, when an activity ended", now, at))
+		panic(fmt.Sprintf("station: Finished at %d ns, want at %d ns, when an activity ended", now, at))
 	}
 	c.advance(now)
 	if !ok || now < at {
@@ -145,12 +148,26 @@ func (c *CPU) Finished(now unit.Tick, dst []Done) []Done {
 
 // Busy returns the core time used until now; divided by cores and time it is the utilisation. Now must not be
 // before the last change.
-func (c *CPU) Busy(now unit.Tick) unit.Tick {
+func (c *Shared) Busy(now unit.Tick) unit.Tick {
 	return unit.Tick(c.busy + c.part()*float64(c.width)*float64(now-c.now))
 }
 
+// Servers implements Station.
+func (c *Shared) Servers() float64 { return c.cores }
+
+// Stats implements Station. A thread waits for the part of a core that it does not have while more threads
+// than cores are running.
+func (c *Shared) Stats(now unit.Tick) Stats {
+	return Stats{
+		Busy: c.Busy(now), Waited: unit.Tick(c.waited + c.excess()*float64(now-c.now)), Served: c.served,
+	}
+}
+
+// excess returns the number of threads beyond the number of cores.
+func (c *Shared) excess() float64 { return max(0, float64(c.width)-c.cores) }
+
 // part returns the progress of a thread per nanosecond.
-func (c *CPU) part() float64 {
+func (c *Shared) part() float64 {
 	if float64(c.width) <= c.cores {
 		return c.speed
 	}
@@ -158,12 +175,14 @@ func (c *CPU) part() float64 {
 }
 
 // advance moves the clocks to an instant.
-func (c *CPU) advance(now unit.Tick) {
+func (c *Shared) advance(now unit.Tick) {
 	if now < c.now {
-		panic(fmt.Sprintf("device: CPU used at %d ns after a change at %d ns, want no earlier", now, c.now))
+		panic(fmt.Sprintf("station: cores used at %d ns after a change at %d ns, want no earlier", now,
+			c.now))
 	}
 	progress := c.part() * float64(now-c.now)
 	c.busy += float64(progress * float64(c.width))
+	c.waited += c.excess() * float64(now-c.now)
 	c.virtual += progress
 	c.now = now
 	if c.width == 0 {
@@ -173,13 +192,14 @@ func (c *CPU) advance(now unit.Tick) {
 }
 
 // running reports whether id identifies a running activity.
-func (c *CPU) running(id ActivityID) bool {
+func (c *Shared) running(id ActivityID) bool {
 	return id.generation&1 == 1 && int(id.slot) < len(c.slots) && c.slots[id.slot].generation == id.generation
 }
 
 // release frees an activity's slot; its ending in the queue becomes invalid.
-func (c *CPU) release(id ActivityID) {
+func (c *Shared) release(id ActivityID) {
 	a := &c.slots[id.slot]
+	c.served++
 	c.width -= a.width
 	a.generation++
 	c.idle = append(c.idle, id.slot)

@@ -1,0 +1,85 @@
+package cluster
+
+import (
+	"tandem/algo/protocol/msg"
+	"tandem/algo/unit"
+	"tandem/sim/fabric"
+	"tandem/sim/station"
+)
+
+// Classes of stations that belong to no host.
+const (
+	launcherStation    = "rank host threads"
+	acceleratorStation = "accelerator"
+	copiesStation      = "host-accelerator copies"
+	allReduceChannel   = "all-reduce channel"
+)
+
+// registerStations registers every place where work waits. Equally busy classes are reported in this order.
+func (w *simulation) registerStations() {
+	r := &w.stations
+	for i := range w.accelerators {
+		a := &w.accelerators[i]
+		r.Add(launcherStation, &a.launcher)
+		r.Add(acceleratorStation, &a.kernels)
+		r.Add(copiesStation, &a.copyIn)
+		r.Add(copiesStation, &a.copyOut)
+	}
+	r.Add(allReduceChannel, w.reductions)
+	for i := range w.hosts {
+		h := &w.hosts[i]
+		name := h.class.String()
+		if len(w.hosts) == 1 {
+			name = "machine"
+		}
+		if h.goroutines != nil {
+			r.Add(name+" cores", h.goroutines)
+		} else {
+			r.Add(name+" cores", h.cores)
+		}
+		r.Add(name+" memory", h.bus)
+		if len(w.links) > 0 {
+			r.Add(name+" network out", &port{w.net, h.up})
+			r.Add(name+" network in", &port{w.net, h.down})
+		}
+	}
+	for i := range w.instances {
+		if class := threadsOf(w.instances[i].at.Role); class != "" {
+			for _, lane := range w.instances[i].lanes {
+				r.Add(class, lane)
+			}
+		}
+	}
+}
+
+// threadsOf returns the class of the service threads of a role; "" for a rank, whose work waits for its
+// accelerator, and for a coordinator, which has no work.
+func threadsOf(r msg.Role) string {
+	switch r {
+	case msg.DataLoader:
+		return "loader threads"
+	case msg.EmbeddingWorker:
+		return "EW threads"
+	case msg.EmbeddingPS:
+		return "PS threads"
+	case msg.DensePS:
+		return "dense PS threads"
+	}
+	return ""
+}
+
+// port is one direction of a host's network card as a station.
+type port struct {
+	net  *fabric.Fabric
+	link fabric.LinkID
+}
+
+// Servers implements station.Station.
+func (p *port) Servers() float64 { return 1 }
+
+// Stats implements station.Station. Transfers wait by as much as they could use beyond the capacity: the
+// queue of a link that two transfers share, each of which could use the whole link, is 1.
+func (p *port) Stats(now unit.Tick) station.Stats {
+	use := p.net.Use(now, p.link)
+	return station.Stats{Busy: use.Busy, Waited: use.Excess, Served: use.Flows}
+}
