@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"tandem/algo/quantity"
 	"tandem/algo/unit"
 	"tandem/sim/preset"
 )
@@ -104,8 +105,10 @@ func TestCurveWithoutPointsIsWhole(t *testing.T) {
 
 // What quantities of a host say together is checked too.
 func TestHostsWithContradictionsAreRefused(t *testing.T) {
+	none := quantity.Value[float64]{}
 	for want, change := range map[string]func(p *HostProfile){
-		"high = 2; want at most 1":           func(p *HostProfile) { p.HugePageShare.High = 2 },
+		"huge-page-share: high = 2; want at": func(p *HostProfile) { p.HugePageShare.High = 2 },
+		"no huge-page-share":                 func(p *HostProfile) { p.HugePageShare = none },
 		"2 sockets without remote":           func(p *HostProfile) { p.RemoteLatency.Kind = "" },
 		"raise it":                           func(p *HostProfile) { p.CacheLatency.Mid = 1000 },
 		"remote-memory-latency = 50ns below": func(p *HostProfile) { p.RemoteLatency.Mid = 50 },
@@ -117,7 +120,8 @@ func TestHostsWithContradictionsAreRefused(t *testing.T) {
 			t.Fatal(err)
 		}
 		change(p)
-		if err := p.validateParts(); err == nil || !strings.Contains(err.Error(), want) {
+		err = errors.Join(p.Validate(), p.validateParts())
+		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want %q", err, want)
 		}
 	}

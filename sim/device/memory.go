@@ -35,6 +35,7 @@ type Host struct {
 	CacheLatency                 unit.Tick
 	TLBEntries                   int
 	HugePageShare                float64
+	HypervisorHugePageShare      float64 // if Virtual
 
 	Network      unit.BytesPerSec // of all network cards, one direction
 	NetworkCards int

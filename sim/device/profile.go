@@ -71,9 +71,7 @@ func (p *AcceleratorProfile) Validate() error {
 
 // HostProfile describes a host.
 type HostProfile struct {
-	Name string `yaml:"name"`
-	// Virtual means that a hypervisor translates addresses a second time, in pages of 2 MiB.
-	Virtual bool                `yaml:"virtual"`
+	Name    string              `yaml:"name"`
 	Cores   quantity.Value[int] `yaml:"cores"` // as its system counts them
 	Sockets quantity.Value[int] `yaml:"sockets"`
 	// CoreSpeed is the speed of a core in ordinary branchy code, relative to a core of an AMD Zen 4 at 3 GHz.
@@ -94,6 +92,9 @@ type HostProfile struct {
 	TLBEntries   quantity.Value[int]        `yaml:"tlb-entries"` // second level of the data TLB
 	// HugePageShare is the part of a table in pages of 2 MiB; the rest has pages of 4 KiB.
 	HugePageShare quantity.Value[float64] `yaml:"huge-page-share"`
+	// HypervisorHugePageShare is the same of a hypervisor, which translates addresses a second time; absent:
+	// the host is not virtual.
+	HypervisorHugePageShare quantity.Value[float64] `yaml:"hypervisor-huge-page-share"`
 
 	// Network is the rate of all cards together, one direction. The front network carries input data where
 	// the cards of Network are kept for collectives.
@@ -112,30 +113,31 @@ type HostProfile struct {
 // Resolve returns the host at a position of all ranges: see quantity.Value.At.
 func (p *HostProfile) Resolve(position float64) *Host {
 	return &Host{
-		Name:              p.Name,
-		Virtual:           p.Virtual,
-		Cores:             p.Cores.At(position),
-		Sockets:           p.Sockets.At(position),
-		CoreSpeed:         p.CoreSpeed.At(position),
-		Memory:            p.Memory.At(position),
-		Bandwidth:         p.Bandwidth.At(position),
-		RowsPerSec:        p.RowsPerSec.At(position),
-		RowTime:           p.RowTime.At(position),
-		CopySpeed:         p.CopySpeed.At(position),
-		MemoryLatency:     p.MemoryLatency.At(position),
-		RemoteLatency:     p.RemoteLatency.At(position),
-		Cache:             p.Cache.At(position),
-		CacheLatency:      p.CacheLatency.At(position),
-		TLBEntries:        p.TLBEntries.At(position),
-		HugePageShare:     p.HugePageShare.At(position),
-		Network:           p.Network.At(position),
-		NetworkCards:      max(1, p.NetworkCards.At(position)),
-		FrontNetwork:      p.FrontNetwork.At(position),
-		FrontNetworkCards: p.FrontNetworkCards.At(position),
-		SSD:               p.SSD.At(position),
-		SSDBandwidth:      p.SSDBandwidth.At(position),
-		SSDReadsPerSec:    p.SSDReadsPerSec.At(position),
-		DollarsPerHour:    p.DollarsPerHour.At(position),
+		Name:                    p.Name,
+		Virtual:                 p.HypervisorHugePageShare.Given(),
+		Cores:                   p.Cores.At(position),
+		Sockets:                 p.Sockets.At(position),
+		CoreSpeed:               p.CoreSpeed.At(position),
+		Memory:                  p.Memory.At(position),
+		Bandwidth:               p.Bandwidth.At(position),
+		RowsPerSec:              p.RowsPerSec.At(position),
+		RowTime:                 p.RowTime.At(position),
+		CopySpeed:               p.CopySpeed.At(position),
+		MemoryLatency:           p.MemoryLatency.At(position),
+		RemoteLatency:           p.RemoteLatency.At(position),
+		Cache:                   p.Cache.At(position),
+		CacheLatency:            p.CacheLatency.At(position),
+		TLBEntries:              p.TLBEntries.At(position),
+		HugePageShare:           p.HugePageShare.At(position),
+		HypervisorHugePageShare: p.HypervisorHugePageShare.At(position),
+		Network:                 p.Network.At(position),
+		NetworkCards:            max(1, p.NetworkCards.At(position)),
+		FrontNetwork:            p.FrontNetwork.At(position),
+		FrontNetworkCards:       p.FrontNetworkCards.At(position),
+		SSD:                     p.SSD.At(position),
+		SSDBandwidth:            p.SSDBandwidth.At(position),
+		SSDReadsPerSec:          p.SSDReadsPerSec.At(position),
+		DollarsPerHour:          p.DollarsPerHour.At(position),
 	}
 }
 
@@ -155,7 +157,8 @@ func (p *HostProfile) Validate() error {
 		required("cache", &p.Cache),
 		required("cache-latency", &p.CacheLatency),
 		required("tlb-entries", &p.TLBEntries),
-		{"huge-page-share", p.HugePageShare.Validate},
+		share("huge-page-share", &p.HugePageShare),
+		share("hypervisor-huge-page-share", &p.HypervisorHugePageShare),
 		required("network", &p.Network),
 		optional("network-cards", &p.NetworkCards),
 		optional("front-network", &p.FrontNetwork),
@@ -172,10 +175,9 @@ func (p *HostProfile) Validate() error {
 // validateParts checks what quantities of a host say together.
 func (p *HostProfile) validateParts() error {
 	_, sockets := p.Sockets.Range()
-	_, huge := p.HugePageShare.Range()
 	switch {
-	case huge > 1:
-		return fmt.Errorf("huge-page-share: high = %v; want at most 1", huge)
+	case !p.HugePageShare.Given():
+		return errors.New("no huge-page-share; add it")
 	case sockets > 1 && !p.RemoteLatency.Given():
 		return fmt.Errorf("%d sockets without remote-memory-latency; add it", sockets)
 	case p.RemoteLatency.Given() && p.RemoteLatency.Mid < p.MemoryLatency.Mid:
@@ -242,6 +244,19 @@ func optional[U quantity.Number](name string, q *quantity.Value[U]) field {
 		return field{name, func() error { return nil }}
 	}
 	return required(name, q)
+}
+
+// share returns the field of a quantity that is from 0 to 1 if it is present.
+func share(name string, q *quantity.Value[float64]) field {
+	return field{name, func() error {
+		if *q == (quantity.Value[float64]{}) {
+			return nil
+		}
+		if _, high := q.Range(); high > 1 {
+			return fmt.Errorf("high = %v; want at most 1", high)
+		}
+		return q.Validate()
+	}}
 }
 
 // validate checks the name and the fields of a profile and returns the error of the first wrong field.
