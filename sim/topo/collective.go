@@ -24,12 +24,10 @@ type Stage struct {
 // Pricing says how a library performs collectives. The zero Pricing takes the fastest algorithm, the
 // latencies of the wires, and their whole rate.
 type Pricing struct {
-	Algorithm string     `yaml:"algorithm"` // empty: the fastest
-	Protocols []Protocol `yaml:"protocols"` // the fastest is taken; none: the latencies of the Spec
-	// Inside and Across are the shares of the wires between accelerators and of the network cards that
-	// messages reach.
-	Inside Share `yaml:"inside"`
-	Across Share `yaml:"across"`
+	Algorithm string     // empty: the fastest
+	Protocols []Protocol // the fastest is taken; none: the latencies of the Spec
+	Inside    Share      // of the wires between accelerators
+	Across    Share      // of the network cards
 }
 
 // The algorithms.
@@ -47,10 +45,10 @@ func (p *Pricing) Validate() error {
 			return err
 		}
 	}
-	if err := p.Inside.Validate(); err != nil {
+	if err := p.Inside.validate(); err != nil {
 		return fmt.Errorf("inside: %w", err)
 	}
-	if err := p.Across.Validate(); err != nil {
+	if err := p.Across.validate(); err != nil {
 		return fmt.Errorf("across: %w", err)
 	}
 	return nil

@@ -132,7 +132,10 @@ func drawSpec(t *rapid.T, nodesMax int, even bool) Spec {
 			Kind: rapid.SampledFrom(kinds).Draw(t, "inside"), Latency: 3000,
 			Rate: unit.BytesPerSec(rapid.SampledFrom([]float64{5e9, 100e9}).Draw(t, "inside rate")),
 		}
-		g.HostLink = HostLink{Rate: 25e9, Latency: 5000, Sharing: rapid.IntRange(0, k).Draw(t, "sharing")}
+		g.HostLink = HostLink{
+			Latency: 5000, Sharing: rapid.IntRange(0, k).Draw(t, "sharing"),
+			Rate: unit.BytesPerSec(rapid.SampledFrom([]float64{2e9, 25e9}).Draw(t, "host link rate")),
+		}
 		s.Groups = append(s.Groups, g)
 	}
 	for i := range s.Groups {

@@ -2,7 +2,7 @@ package topo
 
 import (
 	"fmt"
-	"sort"
+	"math"
 
 	"tandem/algo/unit"
 )
@@ -51,73 +51,46 @@ func NCCL() []Protocol {
 	}
 }
 
-// Share is the share of a wire's rate that the messages of a collective reach, by the bytes of a message from
-// one member to another and by the number of nodes: linear between its points and constant outside. The zero
-// Share is 1 everywhere.
+// Share is the share of a wire's rate that the messages of a collective reach. The zero Share is 1 for all
+// messages.
 type Share struct {
-	Bytes  []unit.Bytes `yaml:"bytes"`  // ascending
-	Nodes  []int        `yaml:"nodes"`  // ascending
-	Shares [][]float64  `yaml:"shares"` // by nodes, then bytes; in (0, 1]
+	Large float64 // of messages without limit of size, between two nodes
+	// Half is the size of a message, from one member to another, that reaches half of that: every message
+	// costs as much time as Half more bytes.
+	Half unit.Bytes
+	// PerDoubling is the part of the share that is lost each time the number of nodes doubles.
+	PerDoubling float64
 }
 
-// At returns the share for messages of a size on a number of nodes.
+// At returns the share of messages of a size among a number of nodes:
+//
+//	large · bytes/(bytes + half) · (1 − perDoubling)^log2(nodes/2)
+//
+// One node is as good as two.
 func (s *Share) At(bytes float64, nodes int) float64 {
-	if len(s.Shares) == 0 {
+	if *s == (Share{}) {
 		return 1
 	}
-	i, x := position(len(s.Nodes), func(k int) float64 { return float64(s.Nodes[k]) }, float64(nodes))
-	j, y := position(len(s.Bytes), func(k int) float64 { return float64(s.Bytes[k]) }, bytes)
-	at := func(row []float64) float64 {
-		if y == 0 {
-			return row[j]
-		}
-		return row[j] + float64(y*(row[j+1]-row[j]))
+	share := s.Large * math.Pow(1-s.PerDoubling, max(0, math.Log2(float64(nodes)/2)))
+	if s.Half > 0 {
+		// A message of no bytes takes no rate: any share but 0 will do.
+		share *= max(bytes, 1) / (max(bytes, 1) + float64(s.Half))
 	}
-	if x == 0 {
-		return at(s.Shares[i])
-	}
-	low := at(s.Shares[i])
-	return low + float64(x*(at(s.Shares[i+1])-low))
+	return share
 }
 
-// position returns where a value lies among n ascending points: after point i, by a part of the gap to the
-// next. The part is 0 outside the points.
-func position(n int, point func(int) float64, value float64) (i int, part float64) {
-	i = sort.Search(n, func(k int) bool { return point(k) > value }) - 1
-	if i < 0 || i == n-1 {
-		return max(i, 0), 0
-	}
-	return i, (value - point(i)) / (point(i+1) - point(i))
-}
-
-// Validate checks the points.
-func (s *Share) Validate() error {
-	if len(s.Bytes) == 0 && len(s.Nodes) == 0 && len(s.Shares) == 0 {
+// validate checks a share.
+func (s *Share) validate() error {
+	switch {
+	case *s == (Share{}):
 		return nil
-	}
-	if len(s.Bytes) == 0 || len(s.Nodes) == 0 || len(s.Shares) != len(s.Nodes) {
-		return fmt.Errorf("%d sizes, %d node counts, %d rows of shares; want some sizes and a row for each "+
-			"node "+
-			"count", len(s.Bytes), len(s.Nodes), len(s.Shares))
-	}
-	for i, b := range s.Bytes {
-		if b < 0 || i > 0 && b <= s.Bytes[i-1] {
-			return fmt.Errorf("bytes = %v; want ascending sizes", s.Bytes)
-		}
-	}
-	for i, n := range s.Nodes {
-		if n < 1 || i > 0 && n <= s.Nodes[i-1] {
-			return fmt.Errorf("nodes = %v; want ascending numbers, from 1", s.Nodes)
-		}
-		if len(s.Shares[i]) != len(s.Bytes) {
-			return fmt.Errorf("%d shares for %d nodes; want one for each of %d sizes", len(s.Shares[i]), n,
-				len(s.Bytes))
-		}
-		for _, share := range s.Shares[i] {
-			if !(share > 0 && share <= 1) {
-				return fmt.Errorf("share %v for %d nodes; want more than 0 and at most 1", share, n)
-			}
-		}
+	case !(s.Large > 0 && s.Large <= 1):
+		return fmt.Errorf("share of large messages = %v; want more than 0 and at most 1", s.Large)
+	case s.Half < 0:
+		return fmt.Errorf("message that reaches half of the share = %v; want at least 0", s.Half)
+	case !(s.PerDoubling >= 0 && s.PerDoubling < 1):
+		return fmt.Errorf("part of the share lost per doubling = %v; want at least 0 and less than 1",
+			s.PerDoubling)
 	}
 	return nil
 }

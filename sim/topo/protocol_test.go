@@ -8,20 +8,17 @@ import (
 	"tandem/algo/unit"
 )
 
-func TestShareIsLinearBetweenItsPoints(t *testing.T) {
-	s := Share{
-		Bytes: []unit.Bytes{1000, 3000}, Nodes: []int{2, 4, 8},
-		Shares: [][]float64{{0.2, 0.4}, {0.1, 0.2}, {0.1, 0.1}},
-	}
+func TestShareFallsWithSmallerMessagesAndMoreNodes(t *testing.T) {
+	s := Share{Large: 0.8, Half: 1000, PerDoubling: 0.1}
 	for _, x := range []struct {
 		bytes float64
 		nodes int
 		want  float64
 	}{
-		{1000, 2, 0.2}, {0, 1, 0.2}, {2000, 2, 0.3}, {9000, 2, 0.4}, {2000, 3, 0.225}, {2500, 4, 0.175},
-		{3000, 7, 0.125}, {5000, 100, 0.1},
+		{1000, 2, 0.4}, {1000, 1, 0.4}, {9000, 2, 0.72}, {9000, 8, 0.72 * 0.9 * 0.9},
+		{1e15, 64, 0.8 * math.Pow(0.9, 5)},
 	} {
-		if got := s.At(x.bytes, x.nodes); math.Abs(got-x.want) > 1e-12 {
+		if got := s.At(x.bytes, x.nodes); math.Abs(got-x.want) > 1e-9 {
 			t.Errorf("share of %v bytes on %d nodes = %v, want %v", x.bytes, x.nodes, got, x.want)
 		}
 	}
@@ -31,17 +28,14 @@ func TestShareIsLinearBetweenItsPoints(t *testing.T) {
 }
 
 func TestWrongPricingsAreRefused(t *testing.T) {
-	two := []unit.Bytes{1, 2}
 	for _, x := range []struct {
 		want    string
 		pricing Pricing
 	}{
-		{"inside: 1 sizes, 0 node counts", Pricing{Inside: Share{Bytes: two[:1]}}},
-		{"bytes = [1B 1B]", Pricing{Across: Share{[]unit.Bytes{1, 1}, []int{1}, [][]float64{{1, 1}}}}},
-		{"nodes = [0]", Pricing{Across: Share{two, []int{0}, [][]float64{{1, 1}}}}},
-		{"1 shares for 3 nodes", Pricing{Across: Share{two, []int{3}, [][]float64{{1}}}}},
-		{"share 0 for 3 nodes", Pricing{Across: Share{two, []int{3}, [][]float64{{1, 0}}}}},
-		{"share 1.5", Pricing{Across: Share{two, []int{3}, [][]float64{{1, 1.5}}}}},
+		{"inside: share of large messages = 0", Pricing{Inside: Share{Half: 1}}},
+		{"across: share of large messages = 1.5", Pricing{Across: Share{Large: 1.5}}},
+		{"half of the share = -1B", Pricing{Across: Share{Large: 1, Half: -1}}},
+		{"lost per doubling = 1", Pricing{Across: Share{Large: 1, PerDoubling: 1}}},
 		{`protocol "x": ring.share = 0`, Pricing{Protocols: []Protocol{{Name: "x"}}}},
 		{`protocol "x": tree: latency = -1ns`, Pricing{Protocols: []Protocol{{
 			Name: "x", Ring: Constants{Share: 1}, Tree: Constants{Share: 1, PCIe: -1}}}}},
@@ -63,10 +57,10 @@ func TestSharesDivideTheRateOfTheirWires(t *testing.T) {
 		pricing      Pricing
 		factor       float64
 	}{
-		{64, Pricing{Across: Share{[]unit.Bytes{0, 200_000}, []int{8}, [][]float64{{0, 0.5}}}}, 4},
-		{64, Pricing{Inside: Share{[]unit.Bytes{1}, []int{1}, [][]float64{{0.9}}}}, 1},
-		{8, Pricing{Inside: Share{[]unit.Bytes{1}, []int{1}, [][]float64{{0.5}}}}, 2},
-		{8, Pricing{Across: Share{[]unit.Bytes{1}, []int{1}, [][]float64{{0.5}}}}, 1},
+		{64, Pricing{Across: Share{Large: 0.5, Half: 100_000}}, 4},
+		{64, Pricing{Inside: Share{Large: 0.9}}, 1},
+		{8, Pricing{Inside: Share{Large: 0.5}}, 2},
+		{8, Pricing{Across: Share{Large: 0.5}}, 1},
 		{64, Pricing{Protocols: []Protocol{{Ring: Constants{Share: 0.5}}}}, 2},
 	} {
 		x.pricing.Algorithm = Pairwise
