@@ -30,6 +30,10 @@ type Library struct {
 // Profile is the content of a file.
 type Profile interface{ Validate() error }
 
+// Completer is a Profile that may be a difference from another: Complete, which Load calls before Validate,
+// takes what the file lacks from there.
+type Completer interface{ Complete() error }
+
 // IsFile reports whether a name is the path of a user's file: it has a slash or ends in .yaml.
 func IsFile(name string) bool { return strings.Contains(name, "/") || strings.HasSuffix(name, ".yaml") }
 
@@ -72,6 +76,11 @@ func (l *Library) Load(name string, p Profile) error {
 	}
 	if err := job.Decode(text, file, p); err != nil {
 		return fmt.Errorf("%w: %w", ErrInvalid, err)
+	}
+	if c, ok := p.(Completer); ok {
+		if err := c.Complete(); err != nil {
+			return fmt.Errorf("%w: %s: %w", ErrInvalid, file, err)
+		}
 	}
 	if err := p.Validate(); err != nil {
 		return fmt.Errorf("%w: %s: %w", ErrInvalid, file, err)

@@ -27,6 +27,8 @@ const (
 type Profile struct {
 	Name         string `yaml:"name"`
 	Architecture string `yaml:"architecture"` // Roles or StepGraph
+	// Base is the built-in profile of the same architecture that has what this one lacks; "" if it is complete.
+	Base string `yaml:"base"`
 	// Note is printed with every prediction: what a user must know of the source of the prices.
 	Note string `yaml:"note"`
 
@@ -161,5 +163,34 @@ func (p *Profile) Validate() error {
 	case p.Architecture != Roles && p.Architecture != StepGraph:
 		return fmt.Errorf("architecture = %q; want %s or %s", p.Architecture, Roles, StepGraph)
 	}
-	return param.Validate(p)
+	if err := param.Validate(p); err != nil {
+		return err
+	}
+	if missing := p.missing(); missing != "" {
+		return fmt.Errorf("no %s; add it, or name a base that has it", missing)
+	}
+	return p.validateShares()
+}
+
+// validateShares checks that no share is above 1.
+func (p *Profile) validateShares() error {
+	inside, network := &p.Collectives.Inside, &p.Collectives.Network
+	kernels := &p.EmbeddingKernels
+	for _, share := range []struct {
+		name string
+		of   *quantity.Value[float64]
+	}{
+		{"nn-worker.captured", &p.NNWorker.Captured},
+		{"collectives.inside.all-reduce", &inside.AllReduce},
+		{"collectives.inside.all-to-all", &inside.AllToAll},
+		{"collectives.network.all-reduce", &network.AllReduce},
+		{"collectives.network.all-to-all", &network.AllToAll},
+		{"embedding-kernels.forward", &kernels.Forward},
+		{"embedding-kernels.backward", &kernels.Backward},
+	} {
+		if _, high := share.of.Range(); high > 1 {
+			return fmt.Errorf("%s: high = %v; want a share of at most 1", share.name, high)
+		}
+	}
+	return nil
 }
