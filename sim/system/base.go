@@ -15,7 +15,8 @@ func (p *Profile) Complete() error {
 		return nil
 	}
 	if preset.IsFile(p.Base) {
-		return fmt.Errorf("base = %q; want a built-in profile: %s", p.Base, strings.Join(Systems.Names(), ", "))
+		return fmt.Errorf("base = %q; want a built-in profile: %s", p.Base,
+			strings.Join(Systems.Names(), ", "))
 	}
 	base, err := Load(p.Base)
 	switch {

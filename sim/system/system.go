@@ -27,7 +27,8 @@ const (
 type Profile struct {
 	Name         string `yaml:"name"`
 	Architecture string `yaml:"architecture"` // Roles or StepGraph
-	// Base is the built-in profile of the same architecture that has what this one lacks; "" if it is complete.
+	// Base is the built-in profile of the same architecture that has what this one lacks; "" if it is
+	// complete.
 	Base string `yaml:"base"`
 	// Note is printed with every prediction: what a user must know of the source of the prices.
 	Note string `yaml:"note"`

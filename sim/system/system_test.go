@@ -1,6 +1,11 @@
 package system
 
-import "testing"
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
 
 func TestEveryBuiltInProfileLoads(t *testing.T) {
 	for _, name := range Systems.Names() {
@@ -10,5 +15,55 @@ func TestEveryBuiltInProfileLoads(t *testing.T) {
 		} else if p.Name != name {
 			t.Errorf("file %s holds profile %s", name, p.Name)
 		}
+	}
+}
+
+// A profile with a base differs from it in what its file has and in nothing else.
+func TestProfileWithABaseIsADifference(t *testing.T) {
+	base, xdl := load(t, "persia-2021"), load(t, "xdl")
+	if xdl.NNWorker.SlotTime == base.NNWorker.SlotTime {
+		t.Error("the slot-time of xdl is that of its base")
+	}
+	xdl.NNWorker.SlotTime = base.NNWorker.SlotTime
+	xdl.Name, xdl.Note, xdl.Base = base.Name, base.Note, base.Base
+	if *xdl != *base {
+		t.Errorf("xdl differs from its base in more than slot-time:\n%+v\n%+v", xdl, base)
+	}
+}
+
+func TestBadProfilesAreRefused(t *testing.T) {
+	const head = "name: mine\narchitecture: roles\n"
+	text, err := Systems.Text("persia-2021")
+	if err != nil {
+		t.Fatal(err)
+	}
+	withoutLoader, _, _ := strings.Cut(string(text), "loader:")
+	origin := ", kind: default, source: test, date: 2026}\n"
+	for name, test := range map[string]struct{ text, want string }{
+		"no architecture": {"name: mine\n", `architecture = ""; want roles or step-graph`},
+		"no quantity":     {head, "no nn-worker.step-time; add it, or name a base that has it"},
+		"no loader":       {withoutLoader, "no loader.id-time; add it, or name a base that has it"},
+		"unknown base": {head + "base: persia-2022\n",
+			`unknown profile "persia-2022"; the nearest is "persia-2021"`},
+		"base is a file": {head + "base: ./mine.yaml\n", "want a built-in profile: "},
+		"other architecture": {
+			head + "base: model-parallel\n",
+			"architecture = roles, but step-graph of the base model-parallel; name another base",
+		},
+		"share above 1": {
+			head + "base: tandem\nnn-worker:\n  captured: {mid: 1.5" + origin,
+			"nn-worker.captured: high = 1.5; want a share of at most 1",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			file := filepath.Join(t.TempDir(), "mine.yaml")
+			if err := os.WriteFile(file, []byte(test.text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			_, err := Load(file)
+			if err == nil || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("error %v, want %q", err, test.want)
+			}
+		})
 	}
 }
