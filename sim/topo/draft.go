@@ -244,7 +244,7 @@ func (d *draft) exchange(s *Stage, message float64, aligned bool) unit.Tick {
 				sources := targets * a.nodes / b.nodes
 				p.betweenParts(a, b, x, targets, sources, float64(d.members), aligned)
 				s.add(d.flow(p))
-				latency = max(latency, d.inter+d.graph.farther(x, a.class, b.class))
+				latency = max(latency, d.inter+d.graph.farther(x, a.class, b.class, x >= sameZone))
 			}
 		}
 	}

@@ -116,6 +116,9 @@ func drawSpec(t *rapid.T, nodesMax int, even bool) Spec {
 				ThroughHost: rapid.Bool().Draw(t, "staged"),
 			},
 		}
+		if rapid.IntRange(0, 2).Draw(t, "front") == 0 {
+			g.Front = Cards{Count: rapid.IntRange(1, 3).Draw(t, "front cards"), Rate: 7e9}
+		}
 		if i > 0 && rapid.IntRange(0, 2).Draw(t, "hosts") == 0 {
 			g.Nodes = rapid.IntRange(1, nodesMax).Draw(t, "nodes")
 			s.Groups = append(s.Groups, g)

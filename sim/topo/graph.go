@@ -40,7 +40,7 @@ type class struct {
 	perRack      int // nodes of the class in each of these racks
 	inside       fabric.LinkID
 	hostLinks    fabric.LinkID
-	cards        fabric.LinkID
+	cards, front fabric.LinkID
 }
 
 // rack is a run of equal racks, with the uplinks of one of them. Without Fold every rack is its own run.
@@ -113,7 +113,7 @@ func (g *Graph) addZoneRack(zone int) {
 	if k := g.spec.Network.Oversubscription; k > 0 {
 		var rates []unit.BytesPerSec // by rail
 		for i := range g.groups {
-			if s := &g.groups[i]; s.zone == zone {
+			if s := &g.groups[i]; s.zone == zone && s.Accelerators > 0 {
 				for card := range s.Cards.Count {
 					if card == len(rates) {
 						rates = append(rates, 0)
@@ -134,13 +134,16 @@ func (g *Graph) addZoneRack(zone int) {
 func (g *Graph) addRacks(s *group, racks int) int {
 	r := rack{zone: s.zone, racks: racks}
 	n := &g.spec.Network
-	if n.Oversubscription > 0 {
-		rate := s.Cards.Rate * unit.BytesPerSec(float64(n.NodesPerRack)/n.Oversubscription)
+	rails := n.Kind == NetworkRails
+	if n.Oversubscription > 0 && (s.Accelerators > 0 || !rails) {
+		rate := s.Cards.Rate
 		r.switches = s.Cards.Count
-		if n.Kind != NetworkRails {
-			rate *= unit.BytesPerSec(s.Cards.Count) / unit.BytesPerSec(g.spines())
+		if !rails {
+			rate = s.Cards.Rate*unit.BytesPerSec(s.Cards.Count) + s.Front.Rate*unit.BytesPerSec(s.Front.Count)
+			rate /= unit.BytesPerSec(g.spines())
 			r.switches = 1
 		}
+		rate *= unit.BytesPerSec(float64(n.NodesPerRack) / n.Oversubscription)
 		r.uplinks = g.addLinks(r.switches*g.spines(), s.Name+" uplink of a rack", rate)
 	}
 	g.racks = append(g.racks, r)
@@ -211,6 +214,10 @@ func (g *Graph) addNodeLinks(c *class) {
 		c.hostLinks = g.addLinks((k+sharing-1)/sharing, s.Name+" host link", s.HostLink.Rate)
 	}
 	c.cards = g.addLinks(s.Cards.Count, s.Name+" card", s.Cards.Rate)
+	c.front = c.cards // of host memory
+	if s.Front.Count > 0 {
+		c.front = g.addLinks(s.Front.Count, s.Name+" front card", s.Front.Rate)
+	}
 }
 
 // sharing returns the number of accelerators behind one host link.

@@ -60,13 +60,14 @@ func (p *path) betweenNodes(a, b *class, from, to Port) unit.Tick {
 	source, target := a.weights(from.Accelerator), b.weights(to.Accelerator)
 	latency := g.spec.Network.Latency
 	d := g.distance(a, b, from.Node, to.Node)
-	if g.spec.Network.Kind == NetworkRails && len(source) == len(target) && d != otherZone {
+	rails := g.spec.Network.Kind == NetworkRails
+	if rails && len(source) == len(target) && d != otherZone {
 		switch {
-		case from.Accelerator == HostMemory:
+		case from.Accelerator == HostMemory && a.onRails(HostMemory):
 			source = target // the host has all cards at hand
-		case to.Accelerator == HostMemory:
+		case to.Accelerator == HostMemory && b.onRails(HostMemory):
 			target = source
-		case a.group.throughNVLink:
+		case a.group.throughNVLink && from.Accelerator != HostMemory && to.Accelerator != HostMemory:
 			card := b.group.cardOf(to.Accelerator)
 			if proxy := a.proxy(from.Accelerator, card); proxy != from.Accelerator {
 				p.pair(a, from.Accelerator, proxy, 1)
@@ -75,39 +76,57 @@ func (p *path) betweenNodes(a, b *class, from, to Port) unit.Tick {
 			source = target
 		}
 	}
-	p.cards(a, source, 1, out)
-	p.cards(b, target, 1, in)
-	if from.Accelerator != HostMemory && a.group.Cards.ThroughHost {
-		p.throughHost(a, []int{from.Accelerator}, 1, out)
-		latency += a.group.HostLink.Latency
-	}
-	if to.Accelerator != HostMemory && b.group.Cards.ThroughHost {
-		p.throughHost(b, []int{to.Accelerator}, 1, in)
-		latency += b.group.HostLink.Latency
-	}
-	switch d {
-	case sameRack:
-		if g.spec.Network.Kind == NetworkRails {
-			leave, enter := railChange(source, target, true)
-			p.uplinks(a.rack, leave, 1, out)
-			p.uplinks(b.rack, enter, 1, in)
-			if some(leave) {
-				latency += g.spec.Network.SpineLatency
-			}
+	latency += p.end(a, from.Accelerator, source, out) + p.end(b, to.Accelerator, target, in)
+	leave, enter := source, target
+	if rails {
+		if !a.onRails(from.Accelerator) {
+			leave = nil
 		}
+		if !b.onRails(to.Accelerator) {
+			enter = nil
+		}
+		if d == sameRack {
+			leave, enter = railChange(leave, enter, true)
+		}
+	}
+	if d == sameRack && !rails {
 		return latency
-	case otherZone:
+	}
+	if d == otherZone {
 		p.betweenZones(a.group.zone, b.group.zone, 1)
 	}
-	p.uplinks(a.rack, source, 1, out)
-	p.uplinks(b.rack, target, 1, in)
-	return latency + g.farther(d, a, b)
+	p.uplinks(a.rack, leave, 1, out)
+	p.uplinks(b.rack, enter, 1, in)
+	return latency + g.farther(d, a, b, some(leave) || some(enter))
 }
 
-// farther returns the latency of a message in addition to that within a rack.
-func (g *Graph) farther(d distance, a, b *class) unit.Tick {
+// end adds the cards at one end of a way, and what is between them and the port, and returns the latency of
+// that.
+func (p *path) end(c *class, accelerator int, weights []float64, direction fabric.LinkID) unit.Tick {
+	if accelerator == HostMemory {
+		for card, w := range weights {
+			p.add(c.front+fabric.LinkID(2*card)+direction, w, p.usedCard)
+		}
+		return 0
+	}
+	p.cards(c, weights, 1, direction)
+	if !c.group.Cards.ThroughHost {
+		return 0
+	}
+	p.throughHost(c, []int{accelerator}, 1, direction)
+	return c.group.HostLink.Latency
+}
+
+// onRails reports whether the cards of a port are on rails, if the network has some.
+func (c *class) onRails(accelerator int) bool {
+	return c.group.Accelerators > 0 && (accelerator != HostMemory || c.group.Front.Count == 0)
+}
+
+// farther returns the latency of a message in addition to that within a rack; spine says that it goes through
+// the spine, if there is one.
+func (g *Graph) farther(d distance, a, b *class, spine bool) unit.Tick {
 	latency := unit.Tick(0)
-	if d >= sameZone && g.racks[a.rack].switches > 0 {
+	if spine && g.racks[a.rack].switches+g.racks[b.rack].switches > 0 {
 		latency = g.spec.Network.SpineLatency
 	}
 	if d == otherZone {
@@ -132,7 +151,11 @@ func (g *Graph) distance(a, b *class, from, to int) distance {
 
 // weights returns the parts of the traffic of a port that each card of its node carries.
 func (c *class) weights(accelerator int) []float64 {
-	w := make([]float64, c.group.Cards.Count)
+	count := c.group.Cards.Count
+	if accelerator == HostMemory && c.group.Front.Count > 0 {
+		count = c.group.Front.Count
+	}
+	w := make([]float64, count)
 	if accelerator != HostMemory {
 		w[c.group.cardOf(accelerator)] = 1
 		return w

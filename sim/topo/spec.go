@@ -31,6 +31,8 @@ type Group struct {
 	Inside              Inside   `yaml:"inside"`
 	HostLink            HostLink `yaml:"host-link"`
 	Cards               Cards    `yaml:"cards"`
+	// Front are further cards, for the traffic of the host's memory. Without them it uses Cards.
+	Front Cards `yaml:"front-cards"`
 }
 
 // Inside is the connection between the accelerators of a node. A node of one accelerator needs none.
@@ -58,7 +60,10 @@ type HostLink struct {
 }
 
 // Cards are the network cards of a node. Accelerators share them in equal blocks: one card serves all, or 8
-// cards serve one accelerator each. Traffic of the host itself spreads over all cards.
+// cards serve one accelerator each. Traffic of the host's memory spreads over all cards.
+//
+// On rails only the cards of accelerators are on a rail. Cards of hosts without accelerators, and front
+// cards, are on a network of their own that never blocks, and reach the rails through the spine.
 type Cards struct {
 	Count int              `yaml:"count"`
 	Rate  unit.BytesPerSec `yaml:"rate"` // of one card
@@ -146,12 +151,11 @@ func (g *Group) validate() error {
 		return fmt.Errorf("no nodes and no accelerators: what runs here has no host; set nodes or " +
 			"accelerators")
 	}
-	if c := &g.Cards; c.Count < 0 || c.Count > perNodeMax {
-		return fmt.Errorf("cards.count = %d; want 0 to %d", c.Count, perNodeMax)
-	} else if c.Count > 0 {
-		if err := checkRate("cards.rate", c.Rate); err != nil {
-			return err
-		}
+	if err := g.Cards.validate("cards"); err != nil {
+		return err
+	}
+	if err := g.Front.validate("front-cards"); err != nil {
+		return err
 	}
 	if g.Accelerators == 0 {
 		if g.AcceleratorsPerNode != 0 {
@@ -161,6 +165,16 @@ func (g *Group) validate() error {
 		return nil
 	}
 	return g.validateAccelerators()
+}
+
+func (c *Cards) validate(name string) error {
+	if c.Count < 0 || c.Count > perNodeMax {
+		return fmt.Errorf("%s.count = %d; want 0 to %d", name, c.Count, perNodeMax)
+	}
+	if c.Count == 0 {
+		return nil
+	}
+	return checkRate(name+".rate", c.Rate)
 }
 
 // validateAccelerators checks the settings of a group that has accelerators.
@@ -323,14 +337,14 @@ func (s *Spec) validateRoutes() error {
 // railRoutes checks that the nodes of a group reach the other rails of their own group.
 func (s *Spec) railRoutes(g *Group) error {
 	n := &s.Network
-	if n.Kind != NetworkRails || n.Oversubscription > 0 || g.nodes() == 1 {
+	if n.Kind != NetworkRails || n.Oversubscription > 0 || g.nodes() == 1 || g.Accelerators == 0 {
 		return nil
 	}
 	if n.NodesPerRack > 0 && g.nodes() > n.NodesPerRack {
 		return fmt.Errorf("group %q: no route between its racks: rails without a spine; "+
 			"set network.oversubscription, or nodes-per-rack to 0", g.Name)
 	}
-	if g.Accelerators > 0 && g.Cards.Count > 1 && !s.throughNVLink(g) {
+	if g.Cards.Count > 1 && !s.throughNVLink(g) {
 		return fmt.Errorf("group %q: no route between its rails; give its nodes an inside wire and set "+
 			"network.between-rails to nvlink, or set network.oversubscription", g.Name)
 	}
@@ -355,7 +369,11 @@ func (s *Spec) groupRoute(a, b *Group) error {
 	if n.Kind != NetworkRails || n.Oversubscription > 0 {
 		return nil
 	}
-	if a.Zone != b.Zone || n.NodesPerRack > 0 || a.Cards.Count != b.Cards.Count {
+	if a.Accelerators == 0 && b.Accelerators == 0 {
+		return nil
+	}
+	if a.Zone != b.Zone || n.NodesPerRack > 0 || a.Cards.Count != b.Cards.Count ||
+		a.Accelerators == 0 || b.Accelerators == 0 {
 		return fmt.Errorf("no route from group %q to group %q: their cards are on different rails without a "+
 			"spine; set network.oversubscription", b.Name, a.Name)
 	}

@@ -27,7 +27,7 @@ func owner(g *Graph, l fabric.LinkID) (node, rack int) {
 	for i := range g.classes {
 		c := &g.classes[i]
 		s := c.group
-		first, end := c.cards, c.cards+fabric.LinkID(2*s.Cards.Count)
+		first, end := c.cards, c.cards+fabric.LinkID(2*s.Cards.Count+2*s.Front.Count)
 		if s.AcceleratorsPerNode > 0 {
 			first = c.hostLinks
 			if s.AcceleratorsPerNode > 1 && s.Inside.Kind != InsideHost {
