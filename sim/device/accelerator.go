@@ -23,6 +23,9 @@ type Kernel struct {
 	FLOPs     unit.FLOPs // of all launches
 	Bytes     unit.Bytes // read and written in device memory by all launches
 	Precision Precision
+	// Fill is the part of the device's units that a launch keeps busy, relative to a very large launch, if it
+	// is known from the shape of the work: see MatMul. 0 means that it follows from the FLOPs of a launch.
+	Fill float64
 }
 
 // Accelerator prices kernels by the roofline model.
@@ -48,8 +51,9 @@ type Accelerator struct {
 //
 // Shares are looked up at the size of one launch. Launches that would take equally long at their peaks reach
 // equal shares of them, because a launch loses its share while it fills and drains the device; so the curve
-// for half precision, whose peak is half, serves every precision. The result is rounded up to a nanosecond.
-// It panics if launches, FLOPs or bytes are out of range.
+// for half precision, whose peak is half, serves every precision. If k has a fill, the share of the peak is
+// that of a very large launch times the fill. The result is rounded up to a nanosecond. It panics if
+// launches, FLOPs or bytes are out of range.
 //
 // Source: Williams, Waterman, Patterson, "Roofline", CACM 52 (2009). Deviation: shares of peak depend on
 // size.
@@ -61,7 +65,11 @@ func (a *Accelerator) Time(k Kernel) unit.Tick {
 	launches := float64(k.Launches)
 	flops, bytes := float64(k.FLOPs), float64(k.Bytes)
 	peak := float64(a.Peak[k.Precision])
-	compute := flops / (peak * a.ComputeShare.At(flops/launches*float64(a.Peak[Half])/peak))
+	share := a.ComputeShare.At(flops / launches * float64(a.Peak[Half]) / peak)
+	if k.Fill > 0 {
+		share = k.Fill * a.ComputeShare.At(math.Inf(1))
+	}
+	compute := flops / (peak * share)
 	memory := bytes / (float64(a.Bandwidth) * a.MemoryShare.At(bytes/launches))
 	return unit.Tick(k.Launches)*a.Launch + ticks(max(compute, memory))
 }
