@@ -25,26 +25,27 @@ const (
 )
 
 // New returns the popularity of a number of ids, where share(n) is the probability of the n most likely ids
-// together, such as synth.Zipf.Share. It panics if ids is less than 1.
+// together, such as Share of model.Frequencies. It panics if ids is less than 1.
 //
 // Groups hold the 64 most likely ids each on its own, then 10 % more ids each. The probability within a group
 // of a Zipf distribution of exponent 1 varies by ±5 %, which changes results by less than 0.1 %. Cost: 64
 // calls of share and 24 for every factor of 10 in ids.
-func New(ids int64, share func(n int64) float64) Popularity {
-	if ids < 1 {
-		panic(fmt.Sprintf("popularity: %d ids, want at least 1", ids))
+func New(ids float64, share func(n float64) float64) Popularity {
+	if !(ids >= 1) {
+		panic(fmt.Sprintf("popularity: %v ids, want at least 1", ids))
 	}
 	var p Popularity
 	before, probability := 0.0, math.Inf(1)
-	for n := int64(0); n < ids; {
-		next := min(ids, n+max(1, int64(growth*float64(n))))
-		if n < single {
-			next = n + 1
+	for n := 0.0; n < ids; {
+		next := n + 1
+		if n >= single {
+			next = n + math.Floor(growth*n)
 		}
+		next = min(ids, next)
 		all := share(next)
 		// Rounding errors of share must not make later ids more likely.
-		probability = min(probability, max(0, (all-before)/float64(next-n)))
-		p = append(p, Group{float64(next - n), probability})
+		probability = min(probability, max(0, (all-before)/(next-n)))
+		p = append(p, Group{next - n, probability})
 		n, before = next, all
 	}
 	return p
@@ -100,29 +101,6 @@ func (g Group) seen(draws float64) float64 {
 		return min(draws, 1)
 	}
 	return -math.Expm1(draws * math.Log1p(-g.Probability))
-}
-
-// Distinct returns the expected number of distinct ids in a number of independent draws:
-//
-//	Σ_i 1 − (1 − p_i)^draws
-func (p Popularity) Distinct(draws float64) float64 {
-	sum := 0.0
-	for _, g := range p {
-		sum += float64(g.IDs * g.seen(draws))
-	}
-	return sum
-}
-
-// BestMisses returns the expected number of distinct ids in a batch of draws that are not among the most
-// likely ids, as many as a cache has rows. No cache that does not know the draws beforehand misses less.
-func (p Popularity) BestMisses(draws, rows float64) float64 {
-	sum := 0.0
-	for _, g := range p {
-		held := min(rows, g.IDs)
-		rows -= held
-		sum += float64((g.IDs - held) * g.seen(draws))
-	}
-	return sum
 }
 
 // LRUMisses returns the expected number of distinct ids in a batch of draws that are not in a cache of a
