@@ -91,7 +91,7 @@ type CollectiveShares struct {
 // Messages is the cost of a message between roles at each of its two ends.
 type Messages struct {
 	Time quantity.Value[unit.Tick] `yaml:"time" group:"core time a message"` // of a core
-	// of a core, to (de)serialize
+	// of a core, to (de)serialize; copies between memory and network have the host's copy-speed
 	ByteTime quantity.Value[unit.Nanos] `yaml:"byte-time" group:"core time a message"`
 }
 

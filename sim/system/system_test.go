@@ -20,14 +20,14 @@ func TestEveryBuiltInProfileLoads(t *testing.T) {
 
 // A profile with a base differs from it in what its file has and in nothing else.
 func TestProfileWithABaseIsADifference(t *testing.T) {
-	base, xdl := load(t, "persia-2021"), load(t, "xdl")
-	if xdl.NNWorker.SlotTime == base.NNWorker.SlotTime {
-		t.Error("the slot-time of xdl is that of its base")
+	base, paddle := load(t, "persia-2021"), load(t, "paddlepaddle")
+	if paddle.NNWorker.SlotTime == base.NNWorker.SlotTime {
+		t.Error("the slot-time of paddlepaddle is that of its base")
 	}
-	xdl.NNWorker.SlotTime = base.NNWorker.SlotTime
-	xdl.Name, xdl.Note, xdl.Base = base.Name, base.Note, base.Base
-	if *xdl != *base {
-		t.Errorf("xdl differs from its base in more than slot-time:\n%+v\n%+v", xdl, base)
+	paddle.NNWorker.SlotTime = base.NNWorker.SlotTime
+	paddle.Name, paddle.Note, paddle.Base = base.Name, base.Note, base.Base
+	if *paddle != *base {
+		t.Errorf("paddlepaddle differs from its base in more than slot-time:\n%+v\n%+v", paddle, base)
 	}
 }
 
