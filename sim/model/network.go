@@ -62,6 +62,8 @@ type Product struct {
 	In, Out int
 	// Bias is the number of parameters besides the matrix.
 	Bias int
+	// Activated means that an activation function follows.
+	Activated bool
 	// First means that no layer below needs the gradient of the input.
 	First bool
 }
@@ -172,13 +174,15 @@ func (d *Dense) network(numeric, labels, vectors, width, dim int) *Network {
 		top = append(top, labels)
 	}
 	n.Top = stack("top", n.Out, top)
+	n.Top[len(n.Top)-1].Activated = false // logits
 	return n
 }
 
 // stack returns layers of the given widths.
 func stack(name string, in int, widths []int) (layers []Product) {
 	for i, out := range widths {
-		layers = append(layers, Product{Name: fmt.Sprintf("%s%d", name, i+1), In: in, Out: out, Bias: out})
+		layers = append(layers, Product{Name: fmt.Sprintf("%s%d", name, i+1), In: in, Out: out, Bias: out,
+			Activated: true})
 		in = out
 	}
 	return layers

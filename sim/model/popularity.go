@@ -153,15 +153,22 @@ var (
 // Distinct returns the expected number of distinct rows in a number of independent draws:
 //
 //	Σ 1 − (1 − p(rank))^draws
-func (f Frequencies) Distinct(draws float64) (rows float64) {
+func (f Frequencies) Distinct(draws float64) (rows float64) { return f.DistinctBeyond(draws, 0) }
+
+// DistinctBeyond returns the expected number of distinct rows in a number of independent draws apart from
+// the most frequent rows, such as those that a cache holds.
+func (f Frequencies) DistinctBeyond(draws, frequent float64) (rows float64) {
 	seen := func(p float64) float64 {
 		if p >= 1 {
 			return min(draws, 1)
 		}
 		return -math.Expm1(draws * math.Log1p(-p))
 	}
-	for i := range f.parts {
-		rows += sum(&f.parts[i], seen)
+	for _, part := range f.parts {
+		part.lo = max(part.lo, 1+frequent)
+		if part.lo < part.hi {
+			rows += sum(&part, seen)
+		}
 	}
 	return rows
 }

@@ -1,0 +1,333 @@
+package graph
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"tandem/algo/unit"
+	"tandem/sim/device"
+	"tandem/sim/model"
+)
+
+// The parts of a step.
+const (
+	PartHost              = "host"
+	PartInput             = "input distribution"
+	PartCopy              = "host-accelerator copies"
+	PartEmbeddingForward  = "embedding forward"
+	PartEmbeddingBackward = "embedding backward and update"
+	PartDenseForward      = "dense forward"
+	PartDenseBackward     = "dense backward"
+	PartAllToAll          = "all-to-all"
+	PartAllReduce         = "all-reduce"
+	PartOptimizer         = "optimizer"
+)
+
+// The resources of an accelerator.
+const (
+	Peak         = "accelerator peak"
+	DeviceMemory = "accelerator memory"
+	DeviceLaunch = "accelerator launch"
+)
+
+// builder makes the step of a job.
+type builder struct {
+	Step
+	job     *Job
+	network *model.Network
+	net     *network
+	plan    *plan
+	placer  *placer
+	local   float64 // samples of the rank with the most
+	launch  float64 // host time of a launch, in nanoseconds
+	err     error
+}
+
+// kernel returns the node of a kernel of equal launches, with the bytes that it streams.
+func (b *builder) kernel(name, part string, phase Phase, launches int, flops, bytes float64) Node {
+	a, precision := b.job.Cluster.Accelerator, b.job.Precisions.Compute.Device()
+	k := device.Kernel{Launches: launches, FLOPs: unit.FLOPs(flops), Bytes: unit.Bytes(math.Ceil(bytes)),
+		Precision: precision}
+	n := Node{Name: name, Part: part, Stream: Compute, Kind: Kernel, Phase: phase, Time: a.Time(k)}
+	k.Bytes = 0
+	resource := DeviceMemory
+	if flops > 0 && a.Time(k) == n.Time {
+		resource = Peak
+	}
+	return b.launched(n, launches, resource)
+}
+
+// tableKernel returns the node of a kernel on tables that takes some seconds beside its launches.
+func (b *builder) tableKernel(name, part string, phase Phase, launches int, seconds float64) Node {
+	n := Node{Name: name, Part: part, Stream: Compute, Kind: Kernel, Phase: phase}
+	n.Time = unit.Tick(launches)*b.job.Cluster.Accelerator.Launch + nanos(seconds)
+	return b.launched(n, launches, DeviceMemory)
+}
+
+// launched adds the launches to a node whose work needs a resource.
+func (b *builder) launched(n Node, launches int, resource string) Node {
+	n.Launch = unit.Tick(math.Round(float64(launches) * b.launch))
+	if n.Time > 0 {
+		share := min(1, float64(unit.Tick(launches)*b.job.Cluster.Accelerator.Launch)/float64(n.Time))
+		n.Needs = []Need{{DeviceLaunch, share}, {resource, 1 - share}}
+	}
+	return n
+}
+
+// nanos rounds seconds up to a nanosecond.
+func nanos(seconds float64) unit.Tick { return unit.Tick(math.Ceil(seconds * 1e9)) }
+
+// collective returns the node of a collective.
+func (b *builder) collective(name, part string, stream Stream, c cost, err error) Node {
+	if err != nil && b.err == nil {
+		b.err = fmt.Errorf("graph: %s: %w", name, err)
+	}
+	return Node{Name: name, Part: part, Stream: stream, Kind: Collective, Time: c.time, Needs: c.needs,
+		Launch: unit.Tick(math.Round(b.launch))}
+}
+
+// after returns a node with its dependencies.
+func after(n Node, nodes ...int) Node {
+	n.After = nodes
+	return n
+}
+
+// build makes the step.
+func (b *builder) build() error {
+	most := &b.plan.most
+	tables := float64(len(b.placer.tables))
+	ids := 0.0
+	for _, t := range b.placer.tables {
+		ids += t.IDs
+	}
+	// Batch i+2: ids, lengths, numeric features, labels.
+	copied := b.local * (idBytes*ids + lengthBytes*tables +
+		4*float64(b.job.Model.Numeric+b.job.Model.Labels))
+	wire := b.job.Cluster.HostLink
+	host := &b.job.System.NNWorker
+	b.add(Node{Name: "step", Part: PartHost, Stream: Host, Needs: []Need{{HostThread, 1}},
+		Time: host.StepTime.Mid + unit.Tick(tables)*host.SlotTime.Mid})
+	inputs := b.add(Node{Name: "copy of batch i+2", Part: PartCopy, Stream: Copies,
+		Time: wire.Time(unit.Bytes(copied)), Launch: unit.Tick(math.Round(b.launch)),
+		Needs: []Need{{HostLink, 1}}})
+	fetched := -1
+	if s := b.placer.fetchSeconds(most); s > 0 {
+		fetched = b.add(Node{Name: "rows of batch i+1", Part: PartCopy, Stream: Copies, Time: nanos(s),
+			Launch: unit.Tick(math.Round(b.launch)), Needs: []Need{{HostLink, 1}}})
+	}
+	// Batch i+1: lengths now, ids once the host thread knows their number.
+	lengths, exchanged := -1, -1
+	c, err := b.net.allToAll(b.local * lengthBytes * tables)
+	if b.net.ranks > 1 {
+		n := b.collective("lengths of batch i+1", PartInput, Inputs, c, err)
+		n.AfterPrevious = []int{inputs}
+		lengths = b.add(n)
+	}
+	lookup := b.lookup(fetched)
+	top := b.forward(lookup)
+	if lengths >= 0 {
+		b.add(Node{Name: "await lengths", Part: PartHost, Stream: Host, After: []int{lengths}})
+		bytes := max(most.ids, b.local*idBytes*ids)
+		prepare := b.kernel("group ids by rank", PartInput, Even, 4, 0, 4*b.local*idBytes*ids)
+		prepare.Stream = Inputs
+		b.add(prepare)
+		c, err = b.net.allToAll(bytes)
+		exchanged = b.add(b.collective("ids of batch i+1", PartInput, Inputs, c, err))
+		b.Nodes[lookup].AfterPrevious = append(b.Nodes[lookup].AfterPrevious, exchanged)
+	} else {
+		b.Nodes[lookup].AfterPrevious = append(b.Nodes[lookup].AfterPrevious, inputs)
+	}
+	b.backward(top)
+	// The buffers of batch i−1 are free for batch i+2.
+	b.Nodes[inputs].AfterPrevious = []int{len(b.Nodes) - 1}
+	if b.err != nil {
+		return b.err
+	}
+	if err := b.Validate(); err != nil {
+		return fmt.Errorf("graph: %w", err)
+	}
+	return nil
+}
+
+// lookup adds the lookup of the rows.
+func (b *builder) lookup(fetched int) int {
+	n := b.tableKernel("lookup", PartEmbeddingForward, Forward, b.plan.layouts, b.plan.most.forward)
+	if fetched >= 0 {
+		n.AfterPrevious = []int{fetched}
+	}
+	return b.add(n)
+}
+
+// forward adds the rest of the forward pass, and returns its last node.
+func (b *builder) forward(lookup int) int {
+	most := &b.plan.most
+	ready := []int{lookup}
+	for _, x := range []struct {
+		name  string
+		price func() (cost, error)
+		bytes float64
+	}{
+		{"partial sums in servers", func() (cost, error) {
+			return b.net.reduceScatter(b.net.server,
+				most.inside)
+		},
+			most.inside},
+		{"pooled rows", func() (cost, error) { return b.net.allToAll(most.exchange) }, most.exchange},
+		{"partial sums", func() (cost, error) { return b.net.reduceScatter(b.net.world, most.scatter) },
+			most.scatter},
+	} {
+		if x.bytes > 0 && b.net.ranks > 1 {
+			c, err := x.price()
+			ready = []int{b.add(after(b.collective(x.name, PartAllToAll, Collectives, c, err), ready...))}
+		}
+	}
+	for _, p := range b.network.Bottom {
+		b.layerForward(p)
+	}
+	b.add(after(b.interaction(Forward), ready...))
+	for i, p := range b.network.Cross {
+		b.layerForward(p)
+		if i%2 == 1 { // x0 ⊙ (…) + x: three read, one written
+			b.elementwise("cross", PartDenseForward, Forward, 4*p.Out)
+		}
+	}
+	for _, p := range b.network.Top {
+		b.layerForward(p)
+	}
+	return b.elementwise("loss", PartDenseForward, Forward, 4*b.job.Model.Labels)
+}
+
+// values returns the bytes of values of the samples of a rank.
+func (b *builder) values(n int) float64 {
+	return b.local * float64(n) * float64(b.job.Precisions.Activations.Bytes())
+}
+
+// weights returns the bytes of a layer's weights as kernels read them.
+func (b *builder) weights(p model.Product) float64 {
+	return float64(p.Parameters()) * float64(b.job.Precisions.Activations.Bytes())
+}
+
+// elementwise adds a kernel that reads and writes values of each sample.
+func (b *builder) elementwise(name, part string, phase Phase, values int) int {
+	return b.add(b.kernel(name, part, phase, 1, 0, b.values(values)))
+}
+
+// layerForward adds a layer: a product with the bias, and the activation function.
+func (b *builder) layerForward(p model.Product) int {
+	b.add(b.kernel(p.Name, PartDenseForward, Forward, 1, b.local*float64(p.ForwardFLOPs()),
+		b.values(p.In+p.Out)+b.weights(p)))
+	if at := len(b.Nodes) - 1; !p.Activated {
+		return at
+	}
+	return b.elementwise(p.Name+" activation", PartDenseForward, Forward, 2*p.Out)
+}
+
+// layerBackward adds the backward pass of a layer: activation function, gradients of weights and input.
+func (b *builder) layerBackward(p model.Product) int {
+	if p.Activated {
+		b.elementwise(p.Name+" activation back", PartDenseBackward, Backward, 3*p.Out)
+	}
+	at := b.add(b.kernel(p.Name+" weights back", PartDenseBackward, Backward, 1,
+		b.local*float64(p.ForwardFLOPs()), b.values(p.In+p.Out)+b.weights(p)))
+	if !p.First {
+		at = b.add(b.kernel(p.Name+" input back", PartDenseBackward, Backward, 1,
+			b.local*float64(p.ForwardFLOPs()), b.values(p.In+p.Out)+b.weights(p)))
+	}
+	return at
+}
+
+// interaction returns the kernel that joins pooled rows and numeric features, and multiplies pairs.
+func (b *builder) interaction(phase Phase) Node {
+	flops := b.local * float64(b.network.Pairs.ForwardFLOPs())
+	part, times := PartDenseForward, 1.0
+	if phase == Backward {
+		part, times = PartDenseBackward, 2
+	}
+	launches := 1
+	if flops > 0 {
+		launches = 3 // join, multiply, pick the pairs
+	}
+	return b.kernel("interaction", part, phase, launches, times*flops,
+		times*b.values(b.network.Joined+b.network.Out))
+}
+
+// backward adds the backward pass, the all-reduces and the optimizers. Collectives start as soon as what they
+// send is ready.
+func (b *builder) backward(loss int) {
+	most := &b.plan.most
+	buckets := b.network.Buckets()
+	at, hi := loss, b.network.Parameters()
+	var reduced []int
+	// layers goes back through some layers and starts the buckets that are complete.
+	layers := func(products []model.Product) {
+		for i := len(products) - 1; i >= 0; i-- {
+			p := products[i]
+			at = b.layerBackward(p)
+			hi -= p.Parameters()
+			for len(buckets) > 0 && buckets[0].Lo >= hi {
+				if b.net.ranks > 1 {
+					values := buckets[0].Hi - buckets[0].Lo
+					c, err := b.net.allReduce(float64(values) * float64(b.job.Precisions.Gradients.Bytes()))
+					reduced = append(reduced,
+						b.add(after(b.collective("gradients", PartAllReduce, Collectives, c, err), at)))
+				}
+				buckets = buckets[1:]
+			}
+		}
+	}
+	layers(b.network.Top)
+	for i := len(b.network.Cross) - 2; i >= 0; i -= 2 {
+		b.elementwise("cross back", PartDenseBackward, Backward, 7*b.network.Cross[i].In)
+		layers(b.network.Cross[i : i+2])
+	}
+	at = b.add(b.interaction(Backward))
+	ready := []int{at}
+	for _, x := range []struct {
+		name  string
+		price func() (cost, error)
+		bytes float64
+	}{
+		{"gradients of partial sums", func() (cost, error) {
+			return b.net.allGather(b.net.world,
+				most.scatter)
+		},
+			most.scatter},
+		{"gradients of pooled rows", func() (cost, error) { return b.net.allToAll(most.exchange) },
+			most.exchange},
+		{"gradients in servers", func() (cost, error) { return b.net.allGather(b.net.server, most.inside) },
+			most.inside},
+	} {
+		if x.bytes > 0 && b.net.ranks > 1 {
+			c, err := x.price()
+			ready = []int{b.add(after(b.collective(x.name, PartAllToAll, Collectives, c, err), ready...))}
+		}
+	}
+	layers(b.network.Bottom)
+	passes := int(math.Ceil(float64(b.job.System.EmbeddingKernels.Passes.Mid)))
+	b.add(b.tableKernel("sort of ids", PartEmbeddingBackward, Backward, passes, most.sort))
+	b.add(after(b.tableKernel("update of rows", PartEmbeddingBackward, Backward, b.plan.layouts,
+		most.backward),
+		ready...))
+	if most.reduce > 0 && b.net.ranks > 1 {
+		c, err := b.net.allReduce(most.reduce)
+		reduced = append(reduced,
+			b.add(after(b.collective("gradients of replicas", PartAllReduce, Collectives, c, err),
+				len(b.Nodes)-1)))
+	}
+	b.optimizer(reduced)
+}
+
+// optimizer adds the update of the dense network and of replicated tables.
+func (b *builder) optimizer(reduced []int) {
+	parameters := b.network.Parameters()
+	state := float64(b.job.Model.Optimizers.Dense.State(parameters))
+	// Gradients and weights are fp32 in memory; kernels read a copy of the weights in their own format.
+	bytes := float64(parameters)*(4+2*4) + 2*state
+	if b.job.Precisions.Activations != model.Float32 {
+		bytes += 2 * float64(parameters)
+	}
+	n := b.kernel("dense optimizer", PartOptimizer, Even, 2, 0, bytes)
+	n.Time += nanos(b.plan.most.dense)
+	b.add(after(n, slices.Clone(reduced)...))
+}

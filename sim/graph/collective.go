@@ -1,0 +1,177 @@
+package graph
+
+import (
+	"fmt"
+	"math"
+	"strings"
+
+	"tandem/algo/unit"
+	"tandem/sim/system"
+	"tandem/sim/topo"
+)
+
+// The resources that collectives need.
+const (
+	Inside      = "wire inside servers"
+	Network     = "network"
+	WireLatency = "latency of wires"
+	HostLink    = "host-accelerator copies"
+)
+
+// network prices the collectives among all ranks, and among those of a server.
+type network struct {
+	graph       *topo.Graph
+	world       *topo.Communicator
+	server      *topo.Communicator // of the first server
+	reduce      topo.Pricing
+	exchange    topo.Pricing
+	launch      unit.Tick
+	ranks       int
+	perServer   int
+	insideRate  float64 // of one rank, with large messages
+	networkRate float64 // of one rank; 0 with one server
+}
+
+// newNetwork compiles the topology for a number of accelerators.
+func newNetwork(c *Cluster, p *system.Profile, ranks int) (*network, error) {
+	spec := c.Topology
+	if len(spec.Groups) != 1 {
+		return nil, fmt.Errorf("topology of %d groups; want one group of GPU servers", len(spec.Groups))
+	}
+	spec.Groups = []topo.Group{spec.Groups[0]}
+	group := &spec.Groups[0]
+	group.Accelerators, group.Nodes, spec.Fold = ranks, 0, true
+	graph, err := topo.New(spec)
+	if err != nil {
+		return nil, err
+	}
+	n := &network{graph: graph, world: graph.World(), launch: p.Collectives.LaunchTime.Mid, ranks: ranks,
+		perServer: min(ranks, group.AcceleratorsPerNode)}
+	n.server = n.world
+	if nodes := n.world.Nodes(); nodes > 1 {
+		var ports []topo.Port
+		for i := range n.perServer {
+			ports = append(ports, graph.Accelerator(i))
+		}
+		if n.server, err = graph.Communicator(ports); err != nil {
+			return nil, err
+		}
+		n.networkRate = float64(group.Cards.Rate) * float64(group.Cards.Count) / float64(n.perServer) *
+			p.Collectives.Network.AllToAll.Mid
+	}
+	n.insideRate = float64(group.Inside.Rate) * p.Collectives.Inside.AllToAll.Mid
+	if group.Inside.Kind == topo.InsideHost {
+		n.insideRate = float64(group.HostLink.Rate) * p.Collectives.Inside.AllToAll.Mid
+	}
+	inside, across := &p.Collectives.Inside, &p.Collectives.Network
+	list := protocols(&spec)
+	n.reduce = topo.Pricing{Protocols: list, Inside: share(inside.AllReduce.Mid, inside),
+		Across: share(across.AllReduce.Mid, across)}
+	n.exchange = topo.Pricing{Protocols: list, Inside: share(inside.AllToAll.Mid, inside),
+		Across: share(across.AllToAll.Mid, across)}
+	return n, nil
+}
+
+// share converts a system's shares of a wire.
+func share(large float64, s *system.CollectiveShares) topo.Share {
+	return topo.Share{Large: large, Half: s.Half.Mid, PerDoubling: float64(s.PerDoubling.Mid)}
+}
+
+// protocols returns NCCL's protocols. Latencies of hops are in proportion to those of the wires, which are
+// those of the protocol Simple. What a collective takes once is the system's launch time.
+func protocols(spec *topo.Spec) []topo.Protocol {
+	list := topo.NCCL()
+	simple := list[len(list)-1].Ring
+	inside := float64(spec.Groups[0].Inside.Latency) / float64(simple.NVLink)
+	across := float64(spec.Network.Latency) / float64(simple.Network)
+	scaled := func(latency unit.Tick,
+		by float64) unit.Tick {
+		return unit.Tick(math.Round(float64(latency) * by))
+	}
+	for i := range list {
+		for _, c := range []*topo.Constants{&list[i].Ring, &list[i].Tree} {
+			c.Base = 0
+			c.NVLink, c.PCIe = scaled(c.NVLink, inside), scaled(c.PCIe, inside)
+			c.Network = scaled(c.Network, across)
+		}
+	}
+	return list
+}
+
+// cost is the time of a node and what it is due to.
+type cost struct {
+	time  unit.Tick
+	needs []Need
+}
+
+// allReduce prices the sum of a vector of some bytes.
+func (n *network) allReduce(bytes float64) (cost, error) {
+	return n.price(n.world, (*topo.Communicator).AllReduce, bytes, &n.reduce)
+}
+
+// allToAll prices an exchange in which every rank sends some bytes, its own part included.
+func (n *network) allToAll(bytes float64) (cost, error) {
+	return n.price(n.world, (*topo.Communicator).AllToAll, bytes, &n.exchange)
+}
+
+// reduceScatter and allGather price vectors of some bytes, among all ranks or those of a server.
+func (n *network) reduceScatter(c *topo.Communicator, bytes float64) (cost, error) {
+	return n.price(c, (*topo.Communicator).ReduceScatter, bytes, &n.reduce)
+}
+
+func (n *network) allGather(c *topo.Communicator, bytes float64) (cost, error) {
+	return n.price(c, (*topo.Communicator).AllGather, bytes, &n.reduce)
+}
+
+// operation is a collective of topo.
+type operation func(c *topo.Communicator, bytes unit.Bytes, p *topo.Pricing) (topo.Plan, error)
+
+func (n *network) price(c *topo.Communicator, plan operation, bytes float64, p *topo.Pricing) (cost, error) {
+	if bytes <= 0 || c.Members() == 1 {
+		return cost{}, nil
+	}
+	x, err := plan(c, unit.Bytes(math.Ceil(bytes)), p)
+	if err != nil {
+		return cost{}, err
+	}
+	total := n.graph.Alone(&x) + n.launch
+	result := cost{time: total}
+	if total == 0 {
+		return result, nil
+	}
+	add := func(resource string, time unit.Tick) {
+		result.needs = append(result.needs, Need{resource, float64(time) / float64(total)})
+	}
+	for i := range x.Stages {
+		s := &x.Stages[i]
+		add(WireLatency, s.Latency)
+		moving := topo.Plan{Stages: []topo.Stage{{Flows: s.Flows}}}
+		add(n.busiest(s), n.graph.Alone(&moving))
+	}
+	return result, nil
+}
+
+// busiest returns the kind of the link that binds the flows of a stage.
+func (n *network) busiest(s *topo.Stage) string {
+	links := n.graph.Links()
+	load := map[int]float64{}
+	most, at := 0.0, -1
+	for _, f := range s.Flows {
+		for _, hop := range f.Path {
+			link := int(hop.Link)
+			load[link] += hop.Multiplicity * float64(f.Bytes) / float64(links[link].Capacity)
+			if load[link] > most {
+				most, at = load[link], link
+			}
+		}
+	}
+	switch {
+	case at < 0:
+		return WireLatency
+	case strings.Contains(links[at].Name, "host link"):
+		return HostLink
+	case strings.Contains(links[at].Name, "accelerator"):
+		return Inside
+	}
+	return Network
+}

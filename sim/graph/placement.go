@@ -1,0 +1,240 @@
+package graph
+
+import (
+	"cmp"
+
+	"tandem/algo/unit"
+	"tandem/sim/model"
+)
+
+// Layout is how a table is cut.
+type Layout string
+
+// The layouts.
+const (
+	TableWise     Layout = "table"      // whole, on one rank
+	ColumnWise    Layout = "column"     // parts of all rows on several ranks
+	RowWise       Layout = "row"        // rows spread over all ranks, which add up partial sums
+	ServerRowWise Layout = "server-row" // rows spread over the ranks of one server
+	DataParallel  Layout = "data"       // a replica on every rank, with an all-reduce of gradients
+)
+
+// Tier is the memory that holds all rows of a table. The accelerator's memory caches the most frequent rows
+// of the lower tiers, and the host's memory those on SSDs.
+type Tier string
+
+// tiers is the number of tiers.
+const tiers = 3
+
+// The tiers.
+const (
+	HBM Tier = "hbm"
+	DDR Tier = "ddr"
+	SSD Tier = "ssd"
+)
+
+// Rule says how a table is to be placed.
+type Rule struct {
+	Table  string `yaml:"table"`
+	Layout Layout `yaml:"layout"` // empty: by cost
+	Parts  int    `yaml:"parts"`  // of ColumnWise; 0: 2
+	Tier   Tier   `yaml:"tier"`   // empty: the fastest that has room
+}
+
+// Shard is a part of a table on a rank, or on several.
+type Shard struct {
+	Table   string
+	Layout  Layout
+	Part    int
+	Rank    int // the first
+	Ranks   int // that have an equal part
+	Rows    float64
+	Dim     int
+	Tier    Tier
+	Cached  float64    // share of the rows in the accelerator's memory
+	Bytes   unit.Bytes // on each of the ranks, in the accelerator's memory
+	Seconds float64    // of each of the ranks in a step, by which shards are placed
+}
+
+// columnsMin is the smallest number of values of a part of a row that the greedy placement makes: a transfer
+// of an accelerator's memory in fp32.
+const columnsMin = 32
+
+// option is one layout of a table, with the work of every rank that has a part.
+type option struct {
+	layout  Layout
+	parts   int // that have different ranks
+	ranks   int // of each part
+	load    load
+	seconds float64
+	rows    float64 // of each rank
+	dim     int
+	bytes   [tiers]float64 // … in its memory, and its share of the server's memory and SSDs
+}
+
+// placed is a table on its way to a placement.
+type placed struct {
+	*model.Table
+	rule    Rule
+	options []option
+	tier    Tier
+	cached  float64 // share of the rows in the accelerator's memory
+	warm    float64 // … in the accelerator's or the host's
+	row     float64 // bytes, with state
+}
+
+// placer places tables by cost.
+type placer struct {
+	kernels
+	net     *network
+	cluster *Cluster
+	tables  []placed
+	batch   float64        // of all ranks
+	local   float64        // of one
+	room    [tiers]float64 // bytes for tables of each rank
+}
+
+// plan is a placement with the work of the busiest ranks.
+type plan struct {
+	pieces  []piece
+	most    load           // of each kind of work, that of the rank with the most
+	peak    float64        // seconds of the rank with the most, by which shards are placed
+	mean    float64        // … of all ranks
+	score   float64        // by which plans are compared: less is better
+	bytes   [tiers]float64 // of the rank with the most
+	layouts int            // different ones
+}
+
+// piece is a part of a table with its place.
+type piece struct {
+	table, part, rank int
+	*option
+}
+
+// layouts lists the layouts of a table: replicas first, then from coarse to fine.
+func (p *placer) layouts(t *placed) (list []option) {
+	ranks, per := float64(p.net.ranks), float64(p.net.perServer)
+	distinct := t.Distinct(p.batch)
+	add := func(layout Layout, parts, on int, u use, rows float64) {
+		o := option{layout: layout, parts: parts, ranks: on, load: p.load(u), rows: rows, dim: u.dim}
+		p.communicate(&o, t)
+		p.fetch(&o, t, u)
+		o.bytes = p.bytes(t, rows, u.dim)
+		o.seconds = p.seconds(&o.load)
+		list = append(list, o)
+	}
+	all := use{p.batch, p.batch * t.IDs, distinct, t.Dim}
+	if want := t.rule.Layout; want == DataParallel || want == "" && t.tier == HBM || p.net.ranks == 1 {
+		add(DataParallel, 1, p.net.ranks, use{p.local, p.local * t.IDs, t.Distinct(p.local), t.Dim}, t.Rows)
+		if p.net.ranks == 1 {
+			return list
+		}
+	}
+	if want := t.rule.Layout; want == "" || want == TableWise {
+		add(TableWise, 1, 1, all, t.Rows)
+	}
+	if want := t.rule.Layout; want == ColumnWise {
+		parts := cmp.Or(t.rule.Parts, 2)
+		u := all
+		u.dim = (t.Dim + parts - 1) / parts
+		add(ColumnWise, parts, 1, u, t.Rows)
+	} else if want == "" {
+		for parts := 2; t.Dim%parts == 0 && t.Dim/parts >= columnsMin && parts <= p.net.ranks; parts *= 2 {
+			u := all
+			u.dim = t.Dim / parts
+			add(ColumnWise, parts, 1, u, t.Rows)
+		}
+	}
+	if want := t.rule.Layout; want == ServerRowWise || want == "" && p.net.ranks > p.net.perServer {
+		add(ServerRowWise, 1, p.net.perServer, use{p.batch, all.occurrences / per, distinct / per, t.Dim},
+			t.Rows/per)
+	}
+	if want := t.rule.Layout; want == RowWise || want == "" {
+		add(RowWise, 1, p.net.ranks, use{p.batch, all.occurrences / ranks, distinct / ranks, t.Dim},
+			t.Rows/ranks)
+	}
+	return list
+}
+
+// pooled returns the bytes of a pooled row on the wire.
+func (p *placer) pooled(dim int) float64 { return float64(dim) * float64(p.precisions.Wire.Bytes()) }
+
+// communicate adds the bytes of collectives to an option.
+func (p *placer) communicate(o *option, t *placed) {
+	vectors := t.Values() / float64(t.Dim) // of a sample: more than one in sequences
+	sent := p.batch * vectors * p.pooled(o.dim)
+	switch o.layout {
+	case DataParallel:
+		values := o.rows * float64(o.dim)
+		o.load.ids = 0
+		o.load.reduce = values * float64(p.precisions.Gradients.Bytes())
+		row := float64(p.precisions.Rows.Bytes())*float64(o.dim) + float64(p.optimizer.State(o.dim))
+		o.load.backward = 0 // rows are updated by dense
+		o.load.dense = (2*o.rows*row + o.load.reduce) / p.streamRate()
+	case RowWise:
+		o.load.scatter = sent
+	case ServerRowWise:
+		o.load.inside, o.load.exchange = sent, sent/float64(p.net.perServer)
+	default:
+		o.load.exchange = sent
+	}
+}
+
+// fetch adds the rows that come from lower tiers.
+func (p *placer) fetch(o *option, t *placed, u use) {
+	if t.tier == HBM || u.distinct == 0 {
+		return
+	}
+	row := float64(u.dim) * t.row / float64(t.Dim)
+	missed := p.missing(t, t.cached) * u.distinct
+	o.load.fetched = missed * row
+	if t.tier == SSD {
+		cold := p.missing(t, t.warm) * u.distinct
+		o.load.reads = cold
+		o.load.read = cold * max(row, blockBytes)
+	}
+}
+
+// blockBytes is the smallest read of an SSD.
+const blockBytes = 4096
+
+// missing returns the share of a batch's distinct rows that a cache of a share of the rows does not hold.
+func (p *placer) missing(t *placed, cached float64) float64 {
+	all := t.Frequencies.Distinct(p.batch)
+	missing := t.Frequencies.DistinctBeyond(p.batch, cached*t.Rows) / all
+	if t.Derived && t.IDs > 1 { // the other ids are spread over all rows
+		missing = (missing + (t.IDs-1)*(1-cached)) / t.IDs
+	}
+	return missing
+}
+
+// seconds returns the time by which shards are placed: kernels, and collectives at the rates of large
+// messages.
+func (p *placer) seconds(l *load) float64 {
+	outside := p.net.networkRate
+	if outside == 0 {
+		outside = p.net.insideRate
+	}
+	s := l.forward + l.sort + l.backward + l.dense
+	if p.net.ranks == 1 {
+		return s + p.fetchSeconds(l)
+	}
+	return s + p.fetchSeconds(l) + (l.ids+2*l.exchange+2*l.scatter+2*l.reduce)/outside +
+		2*l.inside/p.net.insideRate
+}
+
+// fetchSeconds returns the time of fetching rows from the server's memory and SSDs. Rows that make room go
+// the other way, on a host link at the same time, on SSDs one after the other.
+func (p *placer) fetchSeconds(l *load) float64 {
+	if l.fetched == 0 {
+		return 0
+	}
+	per := float64(p.net.perServer)
+	s := max(l.fetched/float64(p.cluster.HostLink.Bandwidth),
+		2*l.fetched*per/float64(p.cluster.Server.Bandwidth))
+	if l.read > 0 {
+		s = max(s, 2*per*max(l.read/float64(p.cluster.Server.SSDBandwidth),
+			l.reads/p.cluster.Server.SSDReadsPerSec))
+	}
+	return s
+}

@@ -1,0 +1,241 @@
+package graph
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"math"
+	"math/rand/v2"
+	"slices"
+
+	"tandem/algo/rng"
+	"tandem/algo/unit"
+	"tandem/sim/device"
+	"tandem/sim/model"
+)
+
+// Result is what simulating a job showed.
+type Result struct {
+	GlobalBatch int
+	StepTime    unit.Tick   // mean
+	Steps       []unit.Tick // of each step after the warm-up
+	Throughput  float64     // samples a second
+	Parts       []Part      // of a step, in the order of the constants
+	Exposed     unit.Tick   // of a step: a collective runs and no kernel
+	Stations    []Station
+	Bottlenecks []Bottleneck // the largest first
+	Memory      Memory
+	Placement   []Shard
+	// Balance is the mean work of the ranks on tables, as a share of that of the rank with the most.
+	Balance float64
+	Step    *Step
+	Events  int
+}
+
+// Part is a part of a step.
+type Part struct {
+	Name string
+	// Time is the sum of its nodes' times when nothing else runs. Critical is its time on the critical path.
+	Time, Critical unit.Tick
+}
+
+// Station is a stream with the share of time in which it worked.
+type Station struct {
+	Name string
+	Busy float64
+}
+
+// Bottleneck is a resource with its share of the critical path.
+type Bottleneck struct {
+	Resource string
+	Share    float64
+}
+
+// Run simulates a job. It is safe for concurrent use. The same job gives the same result.
+func Run(ctx context.Context, j Job) (*Result, error) {
+	if err := j.validate(); err != nil {
+		return nil, err
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	b, memory, err := prepare(&j)
+	if err != nil {
+		return nil, err
+	}
+	if err := b.build(); err != nil {
+		return nil, err
+	}
+	steps := j.Steps
+	sigma := float64(j.System.NNWorker.Jitter.Mid)
+	var factors func(int) Factors
+	if sigma > 0 {
+		factors = slowest(sigma, j.GPUs, j.Seed, steps+stepsWarm)
+	}
+	trace := b.Run(steps+stepsWarm, stepsWarm, factors)
+	r := &Result{GlobalBatch: j.GlobalBatch, Memory: *memory, Placement: b.placer.shards(b.plan),
+		Balance: b.plan.mean / b.plan.peak, Step: &b.Step, Events: trace.Events}
+	for i := range steps {
+		r.Steps = append(r.Steps, trace.Ends[stepsWarm+i]-trace.Ends[stepsWarm+i-1])
+	}
+	total := float64(trace.Ends[stepsWarm+steps-1] - trace.Ends[stepsWarm-1])
+	perStep := func(nanos float64) unit.Tick { return unit.Tick(math.Round(nanos / float64(steps))) }
+	r.StepTime, r.Exposed = perStep(total), perStep(trace.Exposed)
+	r.Throughput = float64(j.GlobalBatch) * float64(steps) * 1e9 / total
+	times := map[string]unit.Tick{}
+	for i := range b.Nodes {
+		n := &b.Nodes[i]
+		times[n.Part] += n.Time
+		times[PartHost] += n.Launch
+	}
+	for _, name := range []string{PartHost, PartInput, PartCopy, PartEmbeddingForward, PartEmbeddingBackward,
+		PartDenseForward, PartDenseBackward, PartAllToAll, PartAllReduce, PartOptimizer} {
+		r.Parts = append(r.Parts, Part{name, times[name], perStep(trace.Parts[name])})
+	}
+	for s := range streams {
+		r.Stations = append(r.Stations, Station{s.String(), trace.Busy[s] / total})
+	}
+	path := 0.0
+	for _, name := range slices.Sorted(maps.Keys(trace.Resources)) {
+		path += trace.Resources[name]
+		r.Bottlenecks = append(r.Bottlenecks, Bottleneck{name, trace.Resources[name]})
+	}
+	for i := range r.Bottlenecks {
+		r.Bottlenecks[i].Share /= path
+	}
+	r.Bottlenecks = slices.DeleteFunc(r.Bottlenecks, func(b Bottleneck) bool { return !(b.Share > 0) })
+	slices.SortFunc(r.Bottlenecks, func(a, b Bottleneck) int {
+		return cmp.Or(cmp.Compare(b.Share, a.Share), cmp.Compare(a.Resource, b.Resource))
+	})
+	return r, nil
+}
+
+// prepare places the tables and counts the memory.
+func prepare(j *Job) (*builder, *Memory, error) {
+	net, err := newNetwork(j.Cluster, j.System, j.GPUs)
+	if err != nil {
+		return nil, nil, fmt.Errorf("graph: %w", err)
+	}
+	local := (j.GlobalBatch + j.GPUs - 1) / j.GPUs
+	b := &builder{job: j, net: net, local: float64(local), network: j.Model.Network()}
+	b.Interference = min(float64(j.System.NNWorker.Interference.Mid), interferenceMax)
+	host := &j.System.NNWorker
+	b.launch = float64(host.LaunchTime.Mid) * (1 - min(1, host.Captured.Mid)) / speed(j.Cluster.Server)
+	p := &placer{
+		kernels: kernels{accelerator: j.Cluster.Accelerator, system: &j.System.EmbeddingKernels,
+			precisions: &j.Precisions, optimizer: j.Model.Optimizers.Rows},
+		net: net, cluster: j.Cluster, batch: float64(j.GlobalBatch), local: float64(local),
+	}
+	tables := j.Model.Tables()
+	for i := range tables {
+		t := placed{Table: &tables[i], row: float64(tables[i].RowBytes(j.Precisions.Rows,
+			j.Model.Optimizers.Rows))}
+		p.tables = append(p.tables, t)
+	}
+	if err := p.applyRules(j.Placement); err != nil {
+		return nil, nil, err
+	}
+	memory := b.memory(tables)
+	p.room[0] = float64(memory.Capacity - memory.Reserve - memory.Dense - memory.Activations - memory.Buffers)
+	if p.room[0] < 0 {
+		return nil, nil, fmt.Errorf("graph: of %v of an accelerator, %v are reserved, and the dense "+
+			"network takes %v, "+
+			"activations of %d samples %v, and batches %v: %w; use smaller batches", memory.Capacity,
+			memory.Reserve, memory.Dense, local, memory.Activations, memory.Buffers, ErrMemory)
+	}
+	per := float64(net.perServer)
+	p.room[1] = float64(j.Cluster.Server.Memory) * hostShare / per
+	p.room[2] = float64(j.Cluster.Server.SSD) / per
+	if b.plan, err = p.place(); err != nil {
+		return nil, nil, err
+	}
+	b.placer = p
+	state := 0.0
+	all := 0.0
+	for _, t := range p.tables {
+		state += t.Rows * float64(p.optimizer.State(t.Dim))
+		all += t.all()
+	}
+	memory.State = unit.Bytes(b.plan.bytes[0] * state / all)
+	memory.Tables = unit.Bytes(b.plan.bytes[0]) - memory.State
+	memory.HostTables = unit.Bytes(b.plan.bytes[1] + b.plan.bytes[2])
+	return b, memory, nil
+}
+
+// interferenceMax keeps some speed for kernels.
+const interferenceMax = 0.9
+
+// speed returns the speed of a host's core relative to that of which system software is priced.
+func speed(h *device.Host) float64 {
+	if h.CoreSpeed > 0 {
+		return h.CoreSpeed
+	}
+	return 1
+}
+
+// memory counts what a rank needs beside its tables.
+func (b *builder) memory(tables []model.Table) *Memory {
+	j := b.job
+	parameters := b.network.Parameters()
+	m := &Memory{Capacity: j.Cluster.Accelerator.Memory}
+	m.Reserve = unit.Bytes(reserveShare * float64(m.Capacity))
+	m.Dense = 2*4*unit.Bytes(parameters) + j.Model.Optimizers.Dense.State(parameters)
+	if j.Precisions.Activations != model.Float32 {
+		m.Dense += 2 * unit.Bytes(parameters)
+	}
+	m.Activations = unit.Bytes(2 * b.values(b.network.Values()))
+	ids, pooled := 0.0, 0.0
+	for _, t := range tables {
+		ids += idBytes*t.IDs + lengthBytes
+		pooled += t.Values() * float64(j.Precisions.Wire.Bytes())
+	}
+	m.Buffers = unit.Bytes(b.local * (batchesInFlight*ids + 4*pooled))
+	return m
+}
+
+// batchesInFlight are copied, exchanged and computed at the same time. Pooled rows and their gradients are
+// there twice: before and after their all-to-all.
+const batchesInFlight = 3
+
+// applyRules gives the rules of a job to the tables.
+func (p *placer) applyRules(rules []Rule) error {
+	names := make([]string, len(p.tables))
+	for i := range p.tables {
+		names[i] = p.tables[i].Name
+	}
+	for _, rule := range rules {
+		i := slices.Index(names, rule.Table)
+		if i < 0 {
+			return fmt.Errorf("graph: placement: unknown table %q; the model has %d, such as %s", rule.Table,
+				len(names), names[0])
+		}
+		if rule.Parts < 0 || rule.Parts > min(p.tables[i].Dim, p.net.ranks) {
+			return fmt.Errorf("graph: placement: table %s in %d parts; want at most %d values or %d ranks",
+				rule.Table, rule.Parts, p.tables[i].Dim, p.net.ranks)
+		}
+		if !slices.Contains([]Tier{"", HBM, DDR, SSD}, rule.Tier) {
+			return fmt.Errorf("graph: placement: table %s: tier %q; want %s, %s or %s", rule.Table, rule.Tier,
+				HBM,
+				DDR, SSD)
+		}
+		p.tables[i].rule = rule
+	}
+	return nil
+}
+
+// slowest returns the factors on forward and backward of the slowest of some ranks in each step: the largest
+// of as many lognormal factors with mean 1, drawn by inverting the distribution of the largest.
+func slowest(sigma float64, ranks int, seed uint64, steps int) func(int) Factors {
+	random := rand.New(rand.NewPCG(seed, rng.Key(seed, "sim/graph/jitter")))
+	draw := func() float64 {
+		u := math.Pow(random.Float64(), 1/float64(ranks)) // of the largest
+		z := math.Sqrt2 * math.Erfinv(2*min(u, 1-1e-16)-1)
+		return math.Exp(sigma*z - sigma*sigma/2)
+	}
+	list := make([]Factors, steps)
+	for i := range list {
+		list[i] = Factors{1, draw(), draw()}
+	}
+	return func(step int) Factors { return list[step] }
+}
