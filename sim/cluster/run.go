@@ -33,7 +33,8 @@ type Options struct {
 	// and Measured are ignored.
 	Numerics func(job.Job) (Numerics, error)
 
-	check bool // check credit, handles and conservation
+	check bool   // check credit, handles and conservation
+	ties  uint64 // the seed of the order of roles and hosts at one instant; 0: ascending
 }
 
 // Steps of a run whose options leave them open: the pipeline's depth and settleSteps to warm up, measureSteps

@@ -86,6 +86,7 @@ func newSimulation(p *cost.Prices, cfg *role.Config, o *Options) *simulation {
 		accelerators: make([]accelerator, cfg.Ranks), reductions: station.NewLane(1),
 		barrier: role.NewReduction(int(cfg.Ranks), len(cfg.Buckets)), ends: cost.BucketEnds(p.Layout),
 	}
+	w.clock.Shuffle(o.ties)
 	w.instances = newInstances(w)
 	w.net = fabric.New(w.links)
 	w.registerStations()

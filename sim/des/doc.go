@@ -12,6 +12,6 @@
 // shared resources are divided, after any number of transfers started or ended. If settling schedules events
 // for the same instant, they form a further round, and the instant is settled again.
 //
-// A queue is single-threaded and draws no random numbers; a handler that needs some uses a stream of
-// algo/rng.
+// A queue is single-threaded and draws no random numbers unless it is shuffled (Queue.Shuffle); a handler
+// that needs some uses a stream of algo/rng.
 package des

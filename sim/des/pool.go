@@ -1,6 +1,10 @@
 package des
 
-import "slices"
+import (
+	"slices"
+
+	"tandem/algo/rng"
+)
 
 // slot holds one pending event, or is on the free list.
 type slot struct {
@@ -55,18 +59,29 @@ func (p *pool) remove(id ID) (event Event, ok bool) {
 	return s.event, true
 }
 
-// order appends the pending events of due to dst by class, source and sequence.
-func (p *pool) order(dst []keyed, due []entry) []keyed {
+// collect appends the pending events of due to dst.
+func (p *pool) collect(dst []keyed, due []entry) []keyed {
 	for _, d := range due {
 		if p.alive(d.id) {
 			e := &p.slots[d.id.slot].event
 			dst = append(dst, keyed{e.Class, e.Source, e.Sequence, d.id})
 		}
 	}
-	if !slices.IsSortedFunc(dst, compareKeys) {
-		slices.SortFunc(dst, compareKeys)
-	}
 	return dst
+}
+
+// shuffleSources replaces every source by a hash of it.
+func shuffleSources(round []keyed, key uint64) {
+	for i := range round {
+		round[i].source = int32(rng.Mix(key ^ uint64(uint32(round[i].source))))
+	}
+}
+
+// order sorts a round by class, source and sequence.
+func order(round []keyed) {
+	if !slices.IsSortedFunc(round, compareKeys) {
+		slices.SortFunc(round, compareKeys)
+	}
 }
 
 // compareKeys compares by class, then source, then sequence.

@@ -3,6 +3,7 @@ package des
 import (
 	"fmt"
 
+	"tandem/algo/rng"
 	"tandem/algo/unit"
 )
 
@@ -51,6 +52,7 @@ type Queue struct {
 	round    []keyed
 	due      []entry
 	stopped  bool
+	shuffle  uint64 // seed of the order of sources; 0: ascending
 }
 
 // Now returns the current instant.
@@ -58,6 +60,10 @@ func (q *Queue) Now() unit.Tick { return q.now }
 
 // Pending returns the number of events that are scheduled and neither handled nor cancelled.
 func (q *Queue) Pending() int { return q.pool.live }
+
+// Shuffle draws the order of the sources within a class, for each instant, from a seed that is not 0. Results
+// that are equal for every seed do not rest on which of two entities acts first at one instant.
+func (q *Queue) Shuffle(seed uint64) { q.shuffle = seed }
 
 // Schedule adds an event, sets its Sequence and returns its id. An event for the current instant joins the
 // next round of the instant.
@@ -138,7 +144,11 @@ func (q *Queue) fill(at unit.Tick) bool {
 		return false
 	}
 	q.due = q.heap.pop(q.due[:0])
-	q.round = q.pool.order(q.round[:0], q.due)
+	q.round = q.pool.collect(q.round[:0], q.due)
+	if q.shuffle != 0 {
+		shuffleSources(q.round, rng.Key(q.shuffle, "sim/des", uint64(at)))
+	}
+	order(q.round)
 	return len(q.round) > 0
 }
 

@@ -52,6 +52,49 @@ func TestRoundIsOrderedByClassSourceSequence(t *testing.T) {
 	s.expect(t, "4:0", "4:settle", "5:1", "5:2", "5:3", "5:4", "5:settle")
 }
 
+// A shuffled queue permutes the sources of an instant, by seed and instant, and nothing else: classes stay
+// ascending, and the events of one source stay in the order in which they were scheduled.
+func TestShuffle(t *testing.T) {
+	const sources = 5
+	orders := map[string]bool{}
+	for seed := range uint64(20) {
+		for at := range unit.Tick(2) {
+			var q Queue
+			q.Shuffle(1 + seed)
+			s := &script{}
+			first := map[int32]int32{}
+			class, text := int32(0), ""
+			s.event = func(e Event) {
+				if e.Class < class {
+					t.Errorf("class %d after class %d", e.Class, class)
+				}
+				class = e.Class
+				if e.Class > 0 {
+					return
+				}
+				if e.Kind != first[e.Source] {
+					t.Errorf("event %d of source %d, want %d", e.Kind, e.Source, first[e.Source])
+				}
+				first[e.Source]++
+				text += fmt.Sprint(e.Source)
+			}
+			for source := range int32(sources) {
+				q.Schedule(Event{At: at, Class: 1, Source: source})
+			}
+			for kind := range int32(2) {
+				for source := range int32(sources) {
+					q.Schedule(Event{At: at, Source: source, Kind: kind})
+				}
+			}
+			q.Run(unit.Forever, s)
+			orders[text] = true
+		}
+	}
+	if len(orders) < 30 { // of 40 draws among 120 orders
+		t.Errorf("%d orders", len(orders))
+	}
+}
+
 func TestEventsOfTheInstantFormTheNextRound(t *testing.T) {
 	var q Queue
 	s := &script{}
