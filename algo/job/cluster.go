@@ -1,38 +1,59 @@
 package job
 
 import (
+	"embed"
 	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
 
-	"tandem/algo/quantity"
+	"go.yaml.in/yaml/v3"
+
 	"tandem/algo/unit"
 )
 
-// Cluster is the section cluster of a job file: the hardware that the simulator puts the job on. Profiles of
-// hardware are named here; the simulator (sim/device) has them.
+// Cluster is the section cluster of a job file: the hardware and the system software that the simulator puts
+// the job on. Devices, systems and whole clusters are profiles, which are named here; the simulator has them
+// (sim/cost). The name of a profile with a slash, or that ends in .yaml, is the path of a user's file.
 type Cluster struct {
+	// Preset is the profile of a cluster that supplied every setting that was left out: see LoadCluster.
+	Preset string `yaml:"preset,omitempty"`
+	// GPUs is the number of accelerators of the cluster, where a command or job does not choose it.
+	GPUs int `yaml:"gpus,omitempty"`
+
 	// Accelerator is the profile of the device of one rank. AcceleratorsPerServer is the number of
-	// accelerators that share a server and its network card: 1 to RolesMax.
-	Accelerator           string `yaml:"accelerator"`
-	AcceleratorsPerServer int    `yaml:"accelerators-per-server"`
-	Precision             string `yaml:"precision"` // number format of matrix products: fp32, tf32 or half
-	Inside                string `yaml:"inside"`    // wire profile between the accelerators of a server
-	HostLink              string `yaml:"host-link"` // wire profile between host and accelerator
-	Server                string `yaml:"server"`    // host profile of the servers
+	// accelerators that share a server: 1 to RolesMax.
+	Accelerator           string `yaml:"accelerator,omitempty"`
+	AcceleratorsPerServer int    `yaml:"accelerators-per-server,omitempty"`
+	// Mixed are servers with other accelerators. They hold the last ranks.
+	Mixed []MixedServers `yaml:"mixed,omitempty"`
+	// Precision is the number format of matrix products: PrecisionFP32, PrecisionTF32 or PrecisionHalf.
+	// Empty: the model's.
+	Precision string `yaml:"precision,omitempty"`
+	// Inside is the wire profile between the accelerators of a server, and HostLink that between host and
+	// accelerator. Empty: the accelerator's own.
+	Inside   string `yaml:"inside,omitempty"`
+	HostLink string `yaml:"host-link,omitempty"`
+	Server   string `yaml:"server,omitempty"` // host profile of the servers
 
-	Network string `yaml:"network"` // wire profile of the network: its share and latency
-	// NetworkRate replaces the rate of every network card, in one direction; 0 keeps the rates of the
-	// profiles.
-	NetworkRate unit.BytesPerSec `yaml:"network-rate"`
+	Network string `yaml:"network,omitempty"` // wire profile of the network: its share and latency
+	// NetworkRate replaces the rate of the network cards of every host, in one direction; 0 keeps the rates
+	// of the profiles.
+	NetworkRate unit.BytesPerSec `yaml:"network-rate,omitempty"`
+	Topology    Topology         `yaml:"topology,omitempty"` // of the network
 
-	EmbeddingWorkers Hosts    `yaml:"embedding-workers"`
-	EmbeddingPSs     Hosts    `yaml:"embedding-ps"` // a dense PS has one more such host to itself
-	Loaders          Hosts    `yaml:"loaders"`      // hosts of the one data loader; per-host is 1
-	Software         Software `yaml:"software"`
+	EmbeddingWorkers Hosts `yaml:"embedding-workers,omitempty"`
+	EmbeddingPSs     Hosts `yaml:"embedding-ps,omitempty"` // a dense PS has one more such host to itself
+	Loaders          Hosts `yaml:"loaders,omitempty"`      // hosts of the one data loader; per-host is 1
 
-	// Fold makes one state machine stand for all embedding PSs.
-	Fold bool `yaml:"fold"`
+	System string `yaml:"system,omitempty"` // profile of the system software
+	// Set gives single parameters of the simulation a value, by their names.
+	Set map[string]string `yaml:"set,omitempty"`
+	// Unfold gives each embedding PS a state machine of its own, instead of one that stands for all. Figures
+	// are the same, and a simulation takes longer.
+	Unfold bool `yaml:"unfold,omitempty"`
 	// Source says where the description of the cluster is from.
-	Source string `yaml:"source"`
+	Source string `yaml:"source,omitempty"`
 }
 
 // The number formats of Cluster.Precision.
@@ -42,124 +63,212 @@ const (
 	PrecisionHalf = "half" // fp16 or bf16
 )
 
+// Precisions lists the values of Cluster.Precision.
+func Precisions() []string { return []string{PrecisionFP32, PrecisionTF32, PrecisionHalf} }
+
+// MixedServers are servers that differ from the others by their accelerator.
+type MixedServers struct {
+	Accelerator string `yaml:"accelerator"` // profile
+	Servers     int    `yaml:"servers"`     // number of them, at least 1
+}
+
+// The kinds of Topology.
+const (
+	TopologyFlat    = "flat"     // the network is never a bottleneck: only the cards are
+	TopologyRacks   = "racks"    // hosts in racks, each with one switch and its uplinks
+	TopologyFatTree = "fat-tree" // racks under a spine
+	TopologyRails   = "rails"    // card i of every server is on switch i
+)
+
+// Topologies lists the kinds of Topology.
+func Topologies() []string {
+	return []string{TopologyFlat, TopologyRacks, TopologyFatTree, TopologyRails}
+}
+
+// Topology is the shape of the network between hosts.
+type Topology struct {
+	Kind string `yaml:"kind,omitempty"` // empty: flat
+	// HostsPerRack is the number of hosts under one switch; 0 where there are no racks.
+	HostsPerRack int `yaml:"hosts-per-rack,omitempty"`
+	// Oversubscription is the rate of the cards of a rack divided by that of its uplinks, at least 1; 0 means
+	// 1.
+	Oversubscription float64 `yaml:"oversubscription,omitempty"`
+}
+
 // Hosts is a number of equal hosts, each with the same number of instances of a role.
 type Hosts struct {
-	Profile string `yaml:"profile"`
-	Count   int    `yaml:"count"`    // hosts; at least 1
-	PerHost int    `yaml:"per-host"` // instances on each host; at least 1; at most RolesMax on all hosts
-	// guess is the range of Count if a preset guesses Count. It does not apply once Count is changed.
-	guess countRange
+	Profile string `yaml:"profile,omitempty"`
+	Count   int    `yaml:"count,omitempty"`    // hosts; at least 1
+	PerHost int    `yaml:"per-host,omitempty"` // instances on each host; at least 1; at most RolesMax on all
+	// CountLow and CountHigh are the ends of the range of a Count that is a guess; 0: it is none.
+	CountLow  int `yaml:"count-low,omitempty"`
+	CountHigh int `yaml:"count-high,omitempty"`
+	guessed   int // the Count of the preset, whose range it is; 0: none
 }
 
-// countRange is a number with the ends of its range; the zero value means that there is none.
-type countRange struct{ low, mid, high int }
-
-// guessedHosts returns hosts whose number is a guess.
-func guessedHosts(profile string, low, mid, high int) Hosts {
-	return Hosts{Profile: profile, Count: mid, PerHost: 1, guess: countRange{low, mid, high}}
-}
-
-// CountRange returns the number of hosts as a quantity: with the range of the guess if a preset guessed it,
-// otherwise exactly. Source is where the number is from.
-func (h Hosts) CountRange(source string) quantity.Value[int] {
-	if h.guess.mid != h.Count {
-		return quantity.Value[int]{Mid: h.Count, Kind: quantity.Default, Source: source}
+// CountRange returns the range of the number of hosts. The range of a preset's guess does not apply to
+// another number.
+func (h Hosts) CountRange() (low, high int) {
+	if h.CountLow == 0 || h.changed() {
+		return h.Count, h.Count
 	}
-	return quantity.Value[int]{
-		Low: h.guess.low, Mid: h.Count, High: h.guess.high, Kind: quantity.Guessed, Source: source,
-	}
+	return h.CountLow, h.CountHigh
 }
 
-// Software is the cost of the programs, the same on all hardware.
-type Software struct {
-	// MessageTime is the core time that sender and receiver each spend on a message, without the copy of its
-	// payload.
-	MessageTime quantity.Value[unit.Tick] `yaml:"message-time"`
-	// IDTime is the core time to prefix, deduplicate and route one occurrence of an id.
-	IDTime quantity.Value[unit.Tick] `yaml:"id-time"`
-	// Threads is the number of cores that can share one piece of work of an embedding worker or PS.
-	Threads quantity.Value[int] `yaml:"threads"`
-}
+// changed reports whether Count is another than the preset's, whose range does not apply to it.
+func (h Hosts) changed() bool { return h.guessed != 0 && h.guessed != h.Count }
 
-// DefaultSoftware returns guesses with ranges wide enough for the software stacks in use.
-func DefaultSoftware() Software {
-	return Software{
-		MessageTime: quantity.Value[unit.Tick]{
-			Low: 5 * unit.Microsecond, Mid: 15 * unit.Microsecond, High: 50 * unit.Microsecond,
-			Kind: quantity.Guessed,
-			Source: "20,000 to 200,000 messages a second and core, " +
-				"from HTTP/1.1 and gRPC to a tuned stream over kernel TCP",
-			Date: "2023",
-		},
-		IDTime: quantity.Value[unit.Tick]{
-			Low: 10, Mid: 30, High: 100, Kind: quantity.Guessed,
-			Source: "a hash and one to a few probes of a table in cache", Date: "2023",
-		},
-		Threads: quantity.Value[int]{
-			Low: 1, Mid: 4, High: 16, Kind: quantity.Guessed,
-			Source: "Persia looks the rows of a request up in one thread; " +
-				"slots of a batch could be split in parallel",
-			Date: "2022",
-		},
+// SetAccelerator gives the cluster another accelerator with its own wires.
+func (c *Cluster) SetAccelerator(name string) {
+	if name != c.Accelerator {
+		c.Accelerator, c.Inside, c.HostLink, c.Mixed = name, "", "", nil
 	}
 }
 
-// PersiaCluster returns the main cluster of Persia's evaluation: servers of 8 V100s, and 100 CPU instances of
-// 52 cores and 480 GB, on a network of 100 Gbit/s. The split of the instances among roles is not published,
-// so the preset guesses it with a range. GPUs do not reach each other directly: a note in the scaling figures
-// says that NCCL's peer-to-peer transfers were off. The hosts of the GPUs are not published either; the
-// preset assumes that they are like the CPU instances.
-//
-// Source: Lian and others, arXiv 2111.05897, the evaluation's cluster.
-func PersiaCluster() Cluster {
-	const instance = "xeon-52-core-480gb"
-	return Cluster{
-		Accelerator: "V100-SXM2-32GB", AcceleratorsPerServer: 8, Precision: PrecisionFP32,
-		Inside: "nvlink2-off", HostLink: "pcie3-x16", Server: instance,
-		Network:          "ethernet-100g",
-		EmbeddingWorkers: guessedHosts(instance, 20, 40, 60),
-		EmbeddingPSs:     guessedHosts(instance, 30, 50, 70),
-		Loaders:          guessedHosts(instance, 5, 10, 20),
-		Software:         DefaultSoftware(), Fold: true,
-		Source: "Persia (Lian et al., KDD 2022): 100 CPU instances in all; their split among roles, " +
-			"and the hosts of the GPUs, are not published",
+//go:embed clusters
+var clusters embed.FS
+
+// Clusters returns the folder of the built-in profiles of clusters, one file NAME.yaml each.
+func Clusters() fs.FS {
+	folder, err := fs.Sub(clusters, "clusters")
+	if err != nil {
+		panic(err) // the folder is compiled in
 	}
+	return folder
 }
 
-// GoogleCloudCluster returns the cluster on which Persia trained 100 trillion parameters: 8 a2-highgpu-8g
-// servers of 8 A100s, 100 c2-standard-30 with one embedding worker each, and 30 m2-ultramem-416 with 4
-// embedding PSs each. The data loaders were 240 pods of one core on the spare cores of the servers; the
-// preset has 8 hosts of 30 cores instead. PyTorch of the time multiplied in TF32 on A100s by default.
-//
-// Source: the manifests of Persia's tutorials, October 2021.
-func GoogleCloudCluster() Cluster {
-	return Cluster{
-		Accelerator: "A100-SXM4-40GB", AcceleratorsPerServer: 8, Precision: PrecisionTF32,
-		Inside: "nvlink3", HostLink: "pcie4-x16", Server: "a2-highgpu-8g",
-		Network:          "ethernet-100g",
-		EmbeddingWorkers: Hosts{Profile: "c2-standard-30", Count: 100, PerHost: 1},
-		EmbeddingPSs:     Hosts{Profile: "m2-ultramem-416", Count: 30, PerHost: 4},
-		Loaders:          guessedHosts("c2-standard-30", 4, 8, 16),
-		Software:         DefaultSoftware(), Fold: true,
-		Source: "Persia's tutorials, Google Cloud manifests (2021-10); " +
-			"of the loaders only pods and cores are known",
+// LoadCluster returns the cluster of a profile: a built-in one or, if the name has a slash or ends in .yaml,
+// a user's file.
+func LoadCluster(name string) (c Cluster, err error) {
+	var text []byte
+	file := name
+	if strings.Contains(name, "/") || strings.HasSuffix(name, ".yaml") {
+		text, err = readUpTo(name, DocumentBytesMax)
+	} else {
+		file = "clusters/" + name + ".yaml"
+		if text, err = clusters.ReadFile(file); err != nil {
+			return c, fmt.Errorf("preset: no cluster is called %s", suggestCluster(name))
+		}
 	}
+	if err != nil {
+		return c, err
+	}
+	if err := Decode(text, file, &c); err != nil {
+		return c, err
+	}
+	c.Preset = name
+	for _, h := range []*Hosts{&c.EmbeddingWorkers, &c.EmbeddingPSs, &c.Loaders} {
+		h.guessed = h.Count
+	}
+	if err := c.Validate(); err != nil {
+		return c, fmt.Errorf("%s: %w", file, err)
+	}
+	return c, nil
 }
 
-// Validate reports the first setting that is out of range, by its path in the section. It does not look for
-// profiles.
+// suggestCluster quotes an unknown name and adds the nearest known one, or else all.
+func suggestCluster(name string) string {
+	files, err := fs.Glob(Clusters(), "*.yaml")
+	if err != nil {
+		panic(err) // the pattern is a constant
+	}
+	for i, file := range files {
+		files[i] = strings.TrimSuffix(file, ".yaml")
+	}
+	if nearest := Nearest(name, files); nearest != "" {
+		return fmt.Sprintf("%q; the nearest is %q", name, nearest)
+	}
+	return fmt.Sprintf("%q; known are %s", name, strings.Join(files, ", "))
+}
+
+// mustLoad returns a built-in cluster.
+func mustLoad(name string) Cluster {
+	c, err := LoadCluster(name)
+	if err != nil {
+		panic(err) // it is compiled in
+	}
+	return c
+}
+
+// PersiaCluster returns the main cluster of Persia's evaluation, the preset persia-paper.
+func PersiaCluster() Cluster { return mustLoad("persia-paper") }
+
+// GoogleCloudCluster returns the cluster on which Persia trained 100 trillion parameters, the preset
+// persia-gcp.
+func GoogleCloudCluster() Cluster { return mustLoad("persia-gcp") }
+
+// decodeCluster prepares the section of a job file for what the file says: it loads the preset that the file
+// names, or persia-paper, and drops the preset's wires if the file has another accelerator.
+func (j *Job) decodeCluster(text []byte, path string) error {
+	type hosts struct {
+		CountLow *int `yaml:"count-low"`
+	}
+	var file struct {
+		Cluster struct {
+			Preset, Accelerator string
+			EmbeddingWorkers    hosts `yaml:"embedding-workers"`
+			EmbeddingPSs        hosts `yaml:"embedding-ps"`
+			Loaders             hosts
+		}
+	}
+	_ = yaml.Unmarshal(text, &file) // Decode finds the faults
+	name := file.Cluster.Preset
+	if name == "" {
+		name = "persia-paper"
+	} else if strings.HasSuffix(name, ".yaml") {
+		name = beside(path, name)
+		if !strings.Contains(name, "/") {
+			name = "./" + name
+		}
+	}
+	c, err := LoadCluster(name)
+	if err != nil {
+		return fmt.Errorf("%s: cluster.%w", path, err)
+	}
+	if file.Cluster.Accelerator != "" {
+		c.SetAccelerator(file.Cluster.Accelerator)
+	}
+	for _, x := range []struct {
+		own  *int
+		from *Hosts
+	}{
+		{file.Cluster.EmbeddingWorkers.CountLow, &c.EmbeddingWorkers},
+		{file.Cluster.EmbeddingPSs.CountLow, &c.EmbeddingPSs}, {file.Cluster.Loaders.CountLow, &c.Loaders},
+	} {
+		if x.own != nil {
+			x.from.guessed = 0
+		}
+	}
+	j.Cluster = c
+	return nil
+}
+
+// Validate reports the first setting that is out of range, by its path in the section, of a cluster that
+// leaves nothing out. It does not look for profiles. A cluster without any host for a role is valid: it
+// cannot run systems of that role.
 func (c *Cluster) Validate() error {
 	if n := c.AcceleratorsPerServer; n < 1 || n > RolesMax {
 		return fmt.Errorf("accelerators-per-server = %d; want 1 to %d", n, RolesMax)
 	}
-	switch c.Precision {
-	case PrecisionFP32, PrecisionTF32, PrecisionHalf:
-	default:
+	if c.GPUs < 0 || c.GPUs > GPUsMax {
+		return fmt.Errorf("gpus = %d; want 1 to %d", c.GPUs, GPUsMax)
+	}
+	for i, m := range c.Mixed {
+		if m.Accelerator == "" || m.Servers < 1 || m.Servers > GPUsMax {
+			return fmt.Errorf("mixed[%d] = %d servers of %q; want an accelerator and at least 1", i,
+				m.Servers,
+				m.Accelerator)
+		}
+	}
+	if c.Precision != "" && !slices.Contains(Precisions(), c.Precision) {
 		return fmt.Errorf("precision = %q; want fp32, tf32 or half", c.Precision)
 	}
 	if c.NetworkRate < 0 {
 		return fmt.Errorf("network-rate = %v; want a positive rate, or 0 for the rates of the profiles",
 			c.NetworkRate)
+	}
+	if err := c.Topology.validate(); err != nil {
+		return fmt.Errorf("topology.%w", err)
 	}
 	if err := c.EmbeddingWorkers.validate("embedding-workers"); err != nil {
 		return err
@@ -170,36 +279,45 @@ func (c *Cluster) Validate() error {
 	if err := c.Loaders.validate("loaders"); err != nil {
 		return err
 	}
-	if c.Loaders.PerHost != 1 {
+	if c.Loaders.PerHost > 1 {
 		return fmt.Errorf("loaders.per-host = %d; want 1: the data loader uses whole hosts",
 			c.Loaders.PerHost)
 	}
-	return c.Software.validate()
+	return nil
+}
+
+// GPUsMax is the largest number of accelerators of a cluster.
+const GPUsMax = 1 << 20
+
+func (t *Topology) validate() error {
+	switch {
+	case t.Kind != "" && !slices.Contains(Topologies(), t.Kind):
+		return fmt.Errorf("kind = %q; want flat, racks, fat-tree or rails", t.Kind)
+	case t.HostsPerRack < 0 || t.HostsPerRack > GPUsMax:
+		return fmt.Errorf("hosts-per-rack = %d; want 1 to %d", t.HostsPerRack, GPUsMax)
+	case t.HostsPerRack == 0 && (t.Kind == TopologyRacks || t.Kind == TopologyFatTree):
+		return fmt.Errorf("hosts-per-rack = 0; want at least 1 in %s", t.Kind)
+	case t.Oversubscription != 0 && !(t.Oversubscription >= 1 && t.Oversubscription <= 1000):
+		return fmt.Errorf("oversubscription = %v; want 1 to 1000", t.Oversubscription)
+	}
+	return nil
 }
 
 func (h Hosts) validate(path string) error {
+	if h == (Hosts{}) {
+		return nil
+	}
 	switch {
 	case h.Count < 1 || h.Count > RolesMax:
 		return fmt.Errorf("%s.count = %d; want 1 to %d", path, h.Count, RolesMax)
 	case h.PerHost < 1 || h.PerHost > RolesMax/h.Count:
 		return fmt.Errorf("%s.per-host = %d; want 1 to %d on %d hosts",
 			path, h.PerHost, RolesMax/h.Count, h.Count)
-	}
-	return nil
-}
-
-func (s *Software) validate() error {
-	if err := s.MessageTime.Validate(); err != nil {
-		return fmt.Errorf("software.message-time: %w", err)
-	}
-	if err := s.IDTime.Validate(); err != nil {
-		return fmt.Errorf("software.id-time: %w", err)
-	}
-	if err := s.Threads.Validate(); err != nil {
-		return fmt.Errorf("software.threads: %w", err)
-	}
-	if low, _ := s.Threads.Range(); low < 1 {
-		return fmt.Errorf("software.threads.low = %d; want at least 1", low)
+	case (h.CountLow != 0 || h.CountHigh != 0) && !h.changed() &&
+		!(1 <= h.CountLow && h.CountLow <= h.Count &&
+			h.Count <= h.CountHigh && h.CountHigh <= RolesMax):
+		return fmt.Errorf("%s.count-low, count, count-high = %d, %d, %d; want 1 ≤ low ≤ count ≤ high ≤ %d",
+			path, h.CountLow, h.Count, h.CountHigh, RolesMax)
 	}
 	return nil
 }

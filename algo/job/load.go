@@ -41,7 +41,10 @@ func Load(path string) (Job, error) {
 func Parse(text []byte, path string) (Job, error) {
 	j := Default()
 	name := filepath.Base(path)
-	j.Name, j.Cluster = strings.TrimSuffix(name, filepath.Ext(name)), PersiaCluster()
+	j.Name = strings.TrimSuffix(name, filepath.Ext(name))
+	if err := j.decodeCluster(text, path); err != nil {
+		return j, err
+	}
 	if err := Decode(text, path, &j); err != nil {
 		return j, err
 	}

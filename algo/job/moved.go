@@ -11,8 +11,11 @@ func (*Training) formerKey(key string) string { return formerTrainingKeys()[key]
 
 // formerKey implements formerKeyer.
 func (*Cluster) formerKey(key string) string {
-	if key == "parameter-servers" {
+	switch key {
+	case "parameter-servers":
 		return "cluster.embedding-ps"
+	case "software":
+		return "cluster.system, the profile of the system software, and cluster.set"
 	}
 	return ""
 }

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math"
 	"strconv"
+
+	"tandem/algo/unit"
 )
 
 // Parameter is a Value of any type as a plain number in the type's base unit: what a vector of parameters
@@ -53,6 +55,10 @@ func whole[U Number](value float64) U {
 // Text implements Parameter.
 func (q *Value[U]) Text(value float64) string {
 	u := whole[U](value)
+	// in one unit, so that the ends of a range are easy to compare
+	if rate, ok := any(u).(unit.BytesPerSec); ok {
+		return strconv.FormatFloat(float64(rate)/1e9, 'g', 4, 64) + "GB/s"
+	}
 	if text, ok := any(u).(fmt.Stringer); ok {
 		return text.String()
 	}

@@ -89,9 +89,9 @@ func TestSyncHasTheSameEventsInBothDrivers(t *testing.T) {
 						t.Fatal(err)
 					}
 					spec := job.PersiaCluster()
-					spec.Fold = false
+					spec.Unfold = true
 					spec.EmbeddingWorkers.Count, spec.EmbeddingPSs.Count = workers, 2
-					hardware, err := cost.Load(&spec)
+					hardware, _, err := cost.Load(&spec, "")
 					if err != nil {
 						t.Fatal(err)
 					}

@@ -8,7 +8,6 @@ import (
 	"tandem/algo/protocol/fault"
 	"tandem/internal/cli"
 	"tandem/sim/cluster"
-	"tandem/sim/predict"
 )
 
 // setFaults replaces the faults and the retry of the job by those of the command line.
@@ -34,14 +33,11 @@ func (q *request) checkFaults(given func(string) bool) error {
 	if given("faults") {
 		what = "--faults"
 	}
-	at := predict.Positions()
-	if q.kind == trained && !q.spread {
-		at = at[:1]
-	}
+	v := q.hardware.Parameters()
 	for _, mode := range q.modes {
-		for _, position := range at {
-			j := q.jobFor(mode, q.gpus[0])
-			if err := cluster.CheckFaults(q.hardware, j, position, q.kind == trained); err != nil {
+		for _, position := range q.positions() {
+			h, j := q.hardware.At(v.Everywhere(position)), q.jobFor(mode, q.gpus[0])
+			if err := cluster.CheckFaults(h, j, q.kind == trained); err != nil {
 				return cli.UsageError("crash a role that every mode and every end of the ranges has, "+
 					"or choose modes with "+q.modesFlag(), "%s: %s: %v", what, mode, err)
 			}

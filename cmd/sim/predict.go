@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"slices"
 
@@ -16,9 +17,16 @@ import (
 type prediction struct {
 	mode   string
 	gpus   int
-	answer predict.Prediction
+	answer answer
 	// efficiency is the throughput per GPU, relative to that on the smallest number of GPUs.
 	efficiency float64
+}
+
+// answer is a prediction of roles: the figures at the middle of what is not known, and the interval of the
+// throughput.
+type answer struct {
+	cluster.Result
+	Low, High float64 // samples a second
 }
 
 // result is everything that is reported.
@@ -28,6 +36,15 @@ type result struct {
 	// plain is sync without overlap on the largest number of GPUs, which Persia's paper calls
 	// fully sync; nil unless sync is among the modes.
 	plain *cluster.Result
+}
+
+// coarse is the number of points of the box of unknowns behind an interval of the table.
+const coarse = 16
+
+// question returns what is predicted in a mode on a number of GPUs.
+func (q *request) question(mode string, gpus int) *predict.Job {
+	return &predict.Job{Job: q.jobFor(mode, gpus), Hardware: q.hardware, Workload: q.workload,
+		Layout: q.layout}
 }
 
 // jobFor returns the job in a mode on a number of GPUs, with groups for all of them.
@@ -40,11 +57,10 @@ func (q *request) jobFor(mode string, gpus int) job.Job {
 	return j
 }
 
-// options returns the options of a run at a position of the ranges. With jitter, whose draws
-// are the same at every position, more steps are measured.
-func (q *request) options(position float64) cluster.Options {
+// options returns the options of a run. With jitter, more steps are measured.
+func (q *request) options() cluster.Options {
 	const jitterSteps = 64
-	o := cluster.Options{Position: position, Jitter: q.jitter, Seed: q.seed}
+	o := cluster.Options{Jitter: q.jitter, Seed: q.seed}
 	if q.jitter > 0 {
 		o.Measured = jitterSteps
 	}
@@ -55,7 +71,7 @@ func (q *request) options(position float64) cluster.Options {
 func (q *request) run(progress *cli.Progress) (*result, error) {
 	r := &result{}
 	const sensitivities = 10 // runs that they count as, on the progress bar
-	total := len(q.modes)*len(q.gpus)*len(predict.Positions()) + sensitivities
+	total := len(q.modes)*len(q.gpus) + sensitivities
 	if slices.Contains(q.modes, job.Sync) {
 		total++
 	}
@@ -67,22 +83,24 @@ func (q *request) run(progress *cli.Progress) (*result, error) {
 	for _, mode := range q.modes {
 		first := len(r.predictions)
 		for _, n := range q.gpus {
-			a, err := predict.Predict(q.hardware, q.jobFor(mode, n), q.layout, q.workload, q.options(0),
-				func() { show(fmt.Sprintf("%s on %d", mode, n)) })
+			show(fmt.Sprintf("%s on %d", mode, n))
+			a, err := predict.Run(context.Background(), q.question(mode, n),
+				predict.Options{Samples: coarse, Cluster: q.options(), Seed: q.seed})
 			if err != nil {
 				return nil, err
 			}
-			o := prediction{mode: mode, gpus: n, answer: a}
+			o := prediction{mode: mode, gpus: n, answer: answer{*a.Mid.Roles, a.Interval.Low,
+				a.Interval.High}}
 			r.predictions = append(r.predictions, o)
 			base := r.predictions[first]
 			r.predictions[len(r.predictions)-1].efficiency =
-				a.Throughput / float64(n) / (base.answer.Throughput / float64(base.gpus))
+				a.Mid.Throughput / float64(n) / (base.answer.Throughput / float64(base.gpus))
 		}
 		if mode == job.Sync {
 			j := q.jobFor(job.Sync, q.gpus[len(q.gpus)-1])
 			j.Training.Overlap = "none"
 			show("sync without overlap")
-			a, err := cluster.Run(q.hardware, j, q.layout, q.workload, q.options(0))
+			a, err := cluster.Run(q.hardware, j, q.layout, q.workload, q.options())
 			if err != nil {
 				return nil, err
 			}
@@ -91,9 +109,9 @@ func (q *request) run(progress *cli.Progress) (*result, error) {
 	}
 	last := r.last(q.modes[len(q.modes)-1])
 	var err error
-	r.sensitivities, err = predict.Sensitivities(q.hardware, q.jobFor(last.mode, last.gpus), q.layout,
-		q.workload,
-		func(i, n int) { progress.Show(done+i*sensitivities/n, total, "sensitivities") })
+	show("sensitivities")
+	r.sensitivities, err = predict.Sensitivities(context.Background(), q.question(last.mode, last.gpus),
+		predict.Options{})
 	return r, err
 }
 

@@ -116,7 +116,7 @@ func (p *program) request(c *cobra.Command, f *flags) (*request, error) {
 	case given("dense-ps"):
 		q.job.Roles.DensePSs = q.dense
 	case !given("file"):
-		q.job.Roles.DensePSs = min(densePSsDefault, q.hardware.EmbeddingPSHosts())
+		q.job.Roles.DensePSs = min(densePSsDefault, q.hardware.EmbeddingPSs.Count.Mid)
 	}
 	if q.cluster == "this-machine" && !given("gpus") && !given("file") && q.kind == table {
 		q.gpus = []int{1, 2, 4}
@@ -350,7 +350,7 @@ func (p *program) place(q *request, given bool) error {
 		return nil // this machine has no profiles
 	}
 	if q.accelerator != "" {
-		s.Accelerator = q.accelerator
+		s.SetAccelerator(q.accelerator)
 	}
 	if q.inside != "" {
 		s.Inside = q.inside
@@ -364,6 +364,11 @@ func (p *program) place(q *request, given bool) error {
 		s.NetworkRate = rate
 	}
 	var err error
-	q.hardware, err = cost.Load(s)
-	return err
+	var notes []string
+	if q.hardware, notes, err = cost.Load(s, ""); err != nil {
+		return err
+	}
+	q.job.Cluster = q.hardware.Cluster
+	cli.PrintNotes(p.stderr, "sim", notes)
+	return nil
 }

@@ -12,7 +12,6 @@ import (
 	"tandem/internal/cli"
 	"tandem/runtime/numerics"
 	"tandem/sim/cluster"
-	"tandem/sim/predict"
 )
 
 // training is one training under simulated time.
@@ -94,12 +93,18 @@ func (l *cell) secondsTo(auc float64) (low, high float64, reached bool) {
 // pointsWanted is the number of evaluations of a training by default.
 const pointsWanted = 16
 
+// positions are the positions in the ranges of what is not known that are simulated: the middle and, except
+// for a training without spread, the worst and the best end.
+func (q *request) positions() []float64 {
+	if q.kind == trained && !q.spread {
+		return []float64{0}
+	}
+	return []float64{0, -1, 1}
+}
+
 // train trains in every mode, on every number of GPUs.
 func (q *request) train(progress *cli.Progress) ([]*cell, error) {
-	at := predict.Positions()
-	if !q.spread {
-		at = at[:1]
-	}
+	at := q.positions()
 	const parts = 1000 // of a training, on the progress bar
 	var cells []*cell
 	total, done := len(q.modes)*len(q.gpus)*len(at)*parts, 0
@@ -142,7 +147,7 @@ func (q *request) trainAt(j job.Job, position float64, progress func(step, steps
 		}
 	}()
 	w := &watch{progress: func(step int) { progress(step, source.Steps()) }}
-	o := q.options(position)
+	o := q.options()
 	o.Observer = w
 	o.Numerics = func(j job.Job) (cluster.Numerics, error) {
 		var err error
@@ -152,8 +157,9 @@ func (q *request) trainAt(j job.Job, position float64, progress func(step, steps
 		w.evaluator = numbers.NewEvaluator(j.Training.EvaluateEvery, q.data.Test)
 		return numbers, nil
 	}
+	hardware := q.hardware.At(q.hardware.Parameters().Everywhere(position))
 	r := &training{position: position, every: j.Training.EvaluateEvery}
-	if r.answer, err = cluster.Run(q.hardware, j, q.layout, q.workload, o); err != nil {
+	if r.answer, err = cluster.Run(hardware, j, q.layout, q.workload, o); err != nil {
 		return nil, err
 	}
 	if r.points, err = w.evaluator.Points(r.answer.Elapsed); err != nil {

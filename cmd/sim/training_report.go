@@ -12,7 +12,6 @@ import (
 	"tandem/algo/protocol/pace"
 	"tandem/internal/cli"
 	"tandem/sim/cost"
-	"tandem/sim/predict"
 )
 
 // digits writes a number above 0 with three digits, as 0.00123, 12.3 or 12345.
@@ -32,7 +31,7 @@ func predictionsOf(cells []*cell) *result {
 	r := &result{}
 	for _, l := range cells {
 		r.predictions = append(r.predictions,
-			prediction{mode: l.mode, gpus: l.gpus, answer: predict.Prediction{Result: l.middle().answer}})
+			prediction{mode: l.mode, gpus: l.gpus, answer: answer{Result: l.middle().answer}})
 	}
 	return r
 }

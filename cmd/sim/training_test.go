@@ -36,7 +36,7 @@ func smallRequest(t *testing.T) *request {
 			{Name: "item", Cardinality: 50, Exponent: 1}},
 	}}
 	var err error
-	if q.hardware, err = cost.Load(&q.job.Cluster); err != nil {
+	if q.hardware, _, err = cost.Load(&q.job.Cluster, ""); err != nil {
 		t.Fatal(err)
 	}
 	if q.data, err = datasets.Open(q.job.Data, ""); err != nil {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"strings"
@@ -10,7 +11,6 @@ import (
 	"tandem/datasets"
 	"tandem/internal/cli"
 	"tandem/internal/workload"
-	"tandem/sim/cluster"
 	"tandem/sim/cost"
 	"tandem/sim/predict"
 )
@@ -21,11 +21,14 @@ type prediction struct {
 	Mode                 string  `json:"mode"`
 	Cluster              string  `json:"cluster"`
 	SamplesPerSecond     float64 `json:"samples_per_s"`
-	SamplesPerSecondLow  float64 `json:"samples_per_s_low"`  // every unknown at its worst
-	SamplesPerSecondHigh float64 `json:"samples_per_s_high"` // … at its best
+	SamplesPerSecondLow  float64 `json:"samples_per_s_low"`  // 1st percentile over what is not known
+	SamplesPerSecondHigh float64 `json:"samples_per_s_high"` // 99th
 	StepSeconds          float64 `json:"step_s"`
 	Bottleneck           string  `json:"bottleneck"`
 }
+
+// samples is the number of points of the box of unknowns behind a range.
+const samples = 32
 
 // simulate predicts the modes that run on a cluster, without the faults of the job: with faults,
 // the speed depends on retry times more than on the cluster. cmd/sim simulates faults.
@@ -35,7 +38,7 @@ func (r *report) simulate(j job.Job, modes []string, data *datasets.Dataset) err
 	if err != nil {
 		return fmt.Errorf("simulated: %w", err)
 	}
-	hardware, err := cost.Load(&j.Cluster)
+	hardware, _, err := cost.Load(&j.Cluster, "")
 	if err != nil {
 		return fmt.Errorf("simulated: %w", err)
 	}
@@ -44,26 +47,25 @@ func (r *report) simulate(j job.Job, modes []string, data *datasets.Dataset) err
 			continue
 		}
 		t.Faults, t.Wire.Retry = fault.Plan{}, 0
-		a, err := predict.Predict(hardware, t, layout, w, cluster.Options{}, nil)
+		a, err := predict.Run(context.Background(),
+			&predict.Job{Job: t, Hardware: hardware, Workload: w, Layout: layout},
+			predict.Options{Samples: samples})
 		if err != nil {
 			return fmt.Errorf("simulated %s: %w", t.Training.Mode, err)
 		}
 		r.Simulated = append(r.Simulated, prediction{
-			Mode: t.Training.Mode, Cluster: describe(j.Cluster), SamplesPerSecond: a.Throughput,
-			SamplesPerSecondLow:  a.Low,
-			SamplesPerSecondHigh: a.High, StepSeconds: a.StepTime.Seconds(), Bottleneck: a.Bottleneck,
+			Mode: t.Training.Mode, Cluster: describe(&hardware.Cluster), SamplesPerSecond: a.Mid.Throughput,
+			SamplesPerSecondLow: a.Interval.Low, SamplesPerSecondHigh: a.Interval.High,
+			StepSeconds: a.Mid.StepTime.Seconds(), Bottleneck: a.Mid.Roles.Bottleneck,
 		})
 	}
 	return nil
 }
 
 // describe returns what matters most for the speed of a cluster.
-func describe(s job.Cluster) string {
-	name := "the job's cluster"
-	if s == job.PersiaCluster() {
-		name = "Persia's cluster"
-	}
-	return fmt.Sprintf("%s (%d × %s a server, %s)", name, s.AcceleratorsPerServer, s.Accelerator, s.Network)
+func describe(c *job.Cluster) string {
+	return fmt.Sprintf("%s (%d × %s a server, %s, %s)", c.Preset, c.AcceleratorsPerServer, c.Accelerator,
+		c.Network, c.System)
 }
 
 func (r *report) writeSimulated(w io.Writer) error {

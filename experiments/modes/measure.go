@@ -92,7 +92,7 @@ func (p *plan) measureSeed(
 		}
 	}
 	persia := job.PersiaCluster()
-	hardware, err := cost.Load(&persia)
+	hardware, _, err := cost.Load(&persia, "")
 	if err != nil {
 		return err
 	}

@@ -52,7 +52,7 @@ func TestBrokenBoundsFailTheRun(t *testing.T) {
 	_, err = s.RunReal(t.Context(), nil, nil)
 	check("real", err)
 	persia := job.PersiaCluster()
-	hardware, err := cost.Load(&persia)
+	hardware, _, err := cost.Load(&persia, "")
 	if err != nil {
 		t.Fatal(err)
 	}

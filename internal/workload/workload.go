@@ -219,7 +219,7 @@ func lay(w cost.Workload, schema *batch.Schema, j *job.Job) (cost.Workload, *mod
 	if err != nil {
 		return w, nil, fmt.Errorf("rows.optimizer: %w", err)
 	}
-	w.RowDim = j.Model.Dim()
+	w.RowDim, w.Slots = j.Model.Dim(), len(schema.Slots)
 	precision, err := table.ParsePrecision(j.Rows.Precision)
 	if err != nil {
 		return w, nil, fmt.Errorf("rows.%w", err)

@@ -15,7 +15,7 @@ import (
 // pricesOf returns what the work of a run costs.
 func pricesOf(t *testing.T, s job.Cluster, j *job.Job, layout *model.Layout, w *cost.Workload) *cost.Prices {
 	t.Helper()
-	return cost.NewPrices(hardwareOf(t, s).Resolve(0), j, layout, w, s.Fold)
+	return cost.NewPrices(hardwareOf(t, s).Resolve(), j, layout, w, !s.Unfold)
 }
 
 // alone is the time of host work that nothing else shares the host with.
@@ -23,14 +23,19 @@ func alone(c device.HostCost, width int) unit.Tick {
 	return max((c.Core+unit.Tick(width)-1)/unit.Tick(width), c.Memory)
 }
 
+// passes is the time of both passes of a rank over a batch, which its host thread launches first.
+func passes(b *cost.BatchPrice) unit.Tick {
+	return b.ForwardHost + b.Forward + b.BackwardHost + b.Backward
+}
+
 // transit is the time of a message between two idle hosts: a fixed core time at both ends, the copies of its
 // payload, the wire.
 func transit(p *cost.Prices, payload unit.Bytes, has bool) unit.Tick {
 	if !has {
-		return 2*p.MessageTime + p.NetworkWire.Latency
+		return 2*p.Message(p.EWHost, 0, true).Core + p.NetworkWire.Latency
 	}
 	bytes := payload + msg.HeaderBytes
-	end := alone(p.EWHost.CopyCost(bytes).Add(device.HostCost{Core: p.MessageTime}), 1)
+	end := alone(p.Message(p.EWHost, bytes, true), 1)
 	wire := unit.Tick(float64(bytes) / float64(p.EWHost.Network*p.NetworkShare) * 1e9)
 	return 2*end + wire + p.NetworkWire.Latency
 }
@@ -62,11 +67,11 @@ func TestSyncStepIsTheSumOfItsStages(t *testing.T) {
 	}
 	get := transit(p, 0, false) + transit(p, sign, true) + alone(p.ReadRows(b.RowsPerPS),
 		p.PSService.Width) + transit(p, values, true) +
-		alone(b.Pool, p.PSService.Width) + transit(p, pooled, true) + link(pooled+msg.HeaderBytes)
+		alone(b.Pool, p.EWService.Width) + transit(p, pooled, true) + link(pooled+msg.HeaderBytes)
 	put := link(pooled+msg.HeaderBytes) + transit(p, pooled, true) + alone(p.Merge(512, b.DistinctRows),
-		p.PSService.Width) + transit(p, sign+values, true) +
+		p.EWService.Width) + transit(p, sign+values, true) +
 		alone(p.ApplyStep(512, []float64{b.RowsPerPS}), p.PSService.Width) + 2*transit(p, 0, false)
-	want := get + b.Forward + b.Backward + put
+	want := get + passes(b) + put
 	a := run(t, s, j, Options{WarmUp: 8, Measured: 8, check: true})
 	// Each of the some 30 parts is rounded to a nanosecond.
 	if d := a.StepTime - want; d < -30 || d > 30 {
@@ -97,7 +102,7 @@ func TestNaiveHybridStepIsDenseWorkAlone(t *testing.T) {
 	layout, w := tower(t), clicks()
 	p := pricesOf(t, small(), &j, layout, &w)
 	b := p.Batch(512)
-	want := b.Forward + b.Backward + b.Update
+	want := passes(b) + b.Update
 	for _, k := range layout.Buckets {
 		bytes := unit.Bytes(4 * (k.Hi - k.Lo))
 		want += device.ReduceScatter(8, bytes, p.InsideWire) + device.AllGather(8, bytes, p.InsideWire)
@@ -168,12 +173,13 @@ func TestAsyncPSStepIsPullComputePush(t *testing.T) {
 	p := pricesOf(t, small(), &j, layout, &w)
 	shard := unit.Bytes(4 * layout.Params)
 	link := p.HostLinkWire.Time(shard + msg.HeaderBytes)
-	pull := transit(p, 0, false) + alone(p.PSHost.CopyCost(shard), p.PSService.Width) + transit(p, shard,
+	pull := transit(p, 0, false) + alone(p.PSHost.CopyCost(shard), p.DensePSService.Width) + transit(p, shard,
 		true) + link
-	push := link + transit(p, shard, true) + alone(p.ApplyPush(shard, 1), p.PSService.Width) + transit(p, 0,
+	push := link + transit(p, shard, true) + alone(p.ApplyPush(shard, 1), p.DensePSService.Width) + transit(p,
+		0,
 		false)
 	b := p.Batch(512)
-	want := pull + b.Forward + b.Backward + push
+	want := pull + passes(b) + push
 	a, err := Run(hardwareOf(t, small()), j, layout, w, Options{WarmUp: 8, Measured: 8, check: true})
 	if err != nil {
 		t.Fatal(err)
@@ -199,7 +205,7 @@ func TestAsyncAverageStepIsDenseWorkAlone(t *testing.T) {
 	layout, w := tower(t), clicks()
 	p := pricesOf(t, small(), &j, layout, &w)
 	b := p.Batch(512)
-	alone := b.Forward + b.Backward + b.Update
+	alone := passes(b) + b.Update
 	a := run(t, small(), j, Options{check: true})
 	if d := a.StepTime - alone; d < -10 || d > 10 {
 		t.Errorf("without an average: step takes %v, dense work %v", a.StepTime, alone)

@@ -65,7 +65,7 @@ func TestFoldedAgreesWithUnfolded(t *testing.T) {
 	for _, mode := range []string{job.Sync, job.Hybrid} {
 		for _, rate := range []unit.BytesPerSec{0, 0.05e9} { // the second makes embeddings the bound
 			folded, unfolded := small(), small()
-			unfolded.Fold = false
+			unfolded.Unfold = true
 			folded.NetworkRate, unfolded.NetworkRate = rate, rate
 			a := run(t, folded, training(mode, 8), Options{check: true})
 			b := run(t, unfolded, training(mode, 8), Options{check: true})
@@ -90,7 +90,7 @@ func TestEveryRunKeepsTheContract(t *testing.T) {
 	layout, w := tower(t), clicks()
 	rapid.Check(t, func(t *rapid.T) {
 		s := small()
-		s.Fold = rapid.Bool().Draw(t, "fold")
+		s.Unfold = rapid.Bool().Draw(t, "unfold")
 		s.EmbeddingWorkers.Count = rapid.IntRange(1, 3).Draw(t, "EW hosts")
 		s.EmbeddingPSs.Count = rapid.IntRange(1, 3).Draw(t, "PS hosts")
 		s.NetworkRate = unit.BytesPerSec(rapid.Float64Range(1e7, 1e11).Draw(t, "network"))
@@ -113,11 +113,12 @@ func TestEveryRunKeepsTheContract(t *testing.T) {
 			j.Training.Prefetch = rapid.IntRange(staleness+1, staleness+4).Draw(t, "prefetch")
 		}
 		o := Options{
-			Position: rapid.Float64Range(-1, 1).Draw(t, "position"),
-			Jitter:   rapid.SampledFrom([]float64{0, 0.5}).Draw(t, "jitter"),
-			WarmUp:   2, Measured: 4, check: true,
+			Jitter: rapid.SampledFrom([]float64{0, 0.5}).Draw(t, "jitter"),
+			WarmUp: 2, Measured: 4, check: true,
 		}
-		a, err := Run(hardwareOf(t, s), j, layout, w, o)
+		h := hardwareOf(t, s)
+		h = h.At(h.Parameters().Sample(1, rapid.Uint64().Draw(t, "point"))[0])
+		a, err := Run(h, j, layout, w, o)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -183,7 +184,7 @@ func TestErrors(t *testing.T) {
 	with := func(change func(*job.Cluster, *job.Job)) error {
 		s, j := small(), training(job.Hybrid, 2)
 		change(&s, &j)
-		h, err := cost.Load(&s)
+		h, _, err := cost.Load(&s, "")
 		if err == nil {
 			_, err = Run(h, j, tower(t), clicks(), Options{})
 		}
@@ -195,7 +196,7 @@ func TestErrors(t *testing.T) {
 		text   string
 	}{
 		"profile": {func(s *job.Cluster, _ *job.Job) { s.Accelerator = "V1000" }, preset.ErrUnknown,
-			`cost: accelerator: unknown profile "V1000"; the nearest is "V100-SXM2-32GB"`},
+			`cluster.accelerator: unknown profile "V1000"; the nearest is "V100-SXM2-32GB"`},
 		"host": {func(s *job.Cluster, _ *job.Job) { s.EmbeddingPSs.Profile = "x" }, preset.ErrUnknown,
 			"embedding-ps.profile"},
 		"sequential": {func(_ *job.Cluster, j *job.Job) { j.Training.Mode = job.Sequential }, ErrSequential,

@@ -22,12 +22,13 @@ const (
 
 // CheckFaults reports the first crash that a training cannot have: of a role that its mode does not have or,
 // at a position of the ranges, the cluster; or, where no numbers are trained, at a step that no run reaches.
-func CheckFaults(h *cost.Hardware, t job.Job, position float64, numbers bool) error {
+func CheckFaults(h *cost.Hardware, t job.Job, numbers bool) error {
 	rule, err := t.Rule()
 	if err != nil {
 		return err
 	}
-	cfg := &role.Config{EmbeddingWorkers: int32(h.EmbeddingWorkers(position)), Rule: rule}
+	cfg := &role.Config{EmbeddingWorkers: int32(h.EmbeddingWorkers.Count.Mid * h.EmbeddingWorkers.PerHost),
+		Rule: rule}
 	if err := t.Faults.ValidateRoles(cfg); err != nil {
 		return err
 	}

@@ -16,7 +16,6 @@ import (
 	"tandem/algo/protocol/msg"
 	"tandem/algo/rng"
 	"tandem/algo/unit"
-	"tandem/sim/device"
 )
 
 var long = flag.Bool("long", false, "run 20 seeds of faults in each mode, 100 steps each")
@@ -200,7 +199,7 @@ func TestPredictionWithFaults(t *testing.T) {
 			t.Fatal(err)
 		}
 		folded, unfolded := small(), small()
-		unfolded.Fold = false
+		unfolded.Unfold = true
 		o := newOutcomes()
 		a := run(t, folded, j, Options{check: true, Observer: o})
 		b := run(t, unfolded, j, Options{check: true})
@@ -236,7 +235,7 @@ func TestWhatFaultsCost(t *testing.T) {
 		j := training(job.Hybrid, 2)
 		w := worldOf(t, &j)
 		p, receiver := w.prices, w.roleIndex(to)
-		end := alone(p.EWHost.CopyCost(size).Add(device.HostCost{Core: p.MessageTime}), 1)
+		end := alone(p.Message(p.EWHost, size, true), 1)
 		want := c.delay + transit(p, size-msg.HeaderBytes, true)
 		if !c.arrives {
 			want -= end

@@ -50,7 +50,7 @@ func training(mode string, ranks int) job.Job {
 // hardwareOf loads the profiles of a cluster.
 func hardwareOf(t rapid.TB, c job.Cluster) *cost.Hardware {
 	t.Helper()
-	h, err := cost.Load(&c)
+	h, _, err := cost.Load(&c, "")
 	if err != nil {
 		t.Fatal(err)
 	}

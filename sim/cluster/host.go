@@ -67,8 +67,8 @@ type topology struct {
 // the other. A dense PS has a host to itself; a coordinator, which does next to nothing, is on that of the
 // first, or else of the data loader.
 func newTopology(p *cost.Prices, workers, ranks, dense int) *topology {
-	t := &topology{ranksPerServer: min(ranks, p.AcceleratorsPerServer),
-		gpuServers: (ranks + p.AcceleratorsPerServer - 1) / p.AcceleratorsPerServer}
+	t := &topology{ranksPerServer: min(ranks, p.Cluster.AcceleratorsPerServer),
+		gpuServers: (ranks + p.Cluster.AcceleratorsPerServer - 1) / p.Cluster.AcceleratorsPerServer}
 	loader := t.addHost(loaderHosts, p.LoaderHost, p)
 	if p.Colocated() {
 		t.gpuServers, t.ranksPerServer = 1, ranks
@@ -93,7 +93,7 @@ func newTopology(p *cost.Prices, workers, ranks, dense int) *topology {
 	if p.PSStates == 1 {
 		t.addHost(parameterHosts, p.PSHost, p)
 		t.places = append(t.places, place{
-			host: first, instancesHere: p.PSsPerHost, instances: p.Plan.Servers(), stripe: 1,
+			host: first, instancesHere: p.EmbeddingPSs.PerHost, instances: p.Plan.Servers(), stripe: 1,
 			service: p.PSService,
 		})
 	} else {
@@ -113,7 +113,8 @@ func newTopology(p *cost.Prices, workers, ranks, dense int) *topology {
 	}
 	for rank := range ranks {
 		t.places = append(t.places, place{
-			host: first + int32(rank/p.AcceleratorsPerServer), instancesHere: 1, instances: 1, stripe: 1,
+			host: first + int32(rank/p.Cluster.AcceleratorsPerServer), instancesHere: 1, instances: 1,
+			stripe:  1,
 			service: single,
 		})
 	}
@@ -121,7 +122,8 @@ func newTopology(p *cost.Prices, workers, ranks, dense int) *topology {
 	for i := range dense {
 		t.addHost(denseHosts, p.PSHost, p)
 		t.places = append(t.places,
-			place{host: first + int32(i), instancesHere: 1, instances: 1, stripe: 1, service: p.PSService})
+			place{host: first + int32(i), instancesHere: 1, instances: 1, stripe: 1,
+				service: p.DensePSService})
 	}
 	coordinator := loader
 	if dense > 0 {

@@ -6,7 +6,6 @@ import (
 	"tandem/algo/protocol/msg"
 	"tandem/algo/protocol/role"
 	"tandem/algo/unit"
-	"tandem/sim/device"
 	"tandem/sim/fabric"
 )
 
@@ -104,9 +103,10 @@ func (w *simulation) dropMessage(i int32) {
 func (w *simulation) chargeMessage(i int32, at *place, remote bool) {
 	t := &w.tasks[i]
 	m := &t.message
-	price := device.HostCost{Core: w.prices.MessageTime}
-	if remote && m.Kind.HasPayload() {
-		price = price.Add(w.hosts[at.host].model.CopyCost(m.Bytes))
+	payload := unit.Bytes(0)
+	if m.Kind.HasPayload() {
+		payload = m.Bytes
 	}
+	price := w.prices.Message(w.hosts[at.host].model, payload, remote)
 	w.charge(i, at.host, price, 1, at.copies(int(t.copies)))
 }

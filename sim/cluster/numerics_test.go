@@ -155,10 +155,9 @@ func counted() cost.Workload {
 	}
 }
 
-// hosts returns a cluster with a number of EWs and PSs, and with Fold set.
+// hosts returns a cluster with a number of EWs and PSs, which may be folded.
 func hosts(workers, servers int) job.Cluster {
 	s := small()
-	s.Fold = true
 	s.EmbeddingWorkers.Count, s.EmbeddingWorkers.PerHost = workers, 1
 	s.EmbeddingPSs.Count, s.EmbeddingPSs.PerHost = servers, 1
 	return s

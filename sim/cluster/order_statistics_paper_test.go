@@ -53,6 +53,8 @@ func expectedMaximum(n int, f, b, sigma float64) float64 {
 // Source: David, Nagaraja, "Order Statistics" (2003), section 3.1: E max = ∫ 1 − G^N.
 func TestSyncStepIsTheExpectedMaximum(t *testing.T) {
 	layout, w := quiet(t)
+	s := small()
+	s.System = "tandem" // its host threads take next to nothing
 	for _, c := range []struct {
 		ranks, steps int
 		sigma        float64
@@ -61,7 +63,7 @@ func TestSyncStepIsTheExpectedMaximum(t *testing.T) {
 		j.Training.Overlap, j.Training.GlobalBatch = "none", 16_384*c.ranks
 		simulate := func(o Options) Result {
 			o.WarmUp = 8
-			a, err := Run(hardwareOf(t, small()), j, layout, w, o)
+			a, err := Run(hardwareOf(t, s), j, layout, w, o)
 			if err != nil {
 				t.Fatal(err)
 			}

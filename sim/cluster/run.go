@@ -16,9 +16,6 @@ var ErrSequential = errors.New("sequential training has no roles; simulate sync 
 
 // Options of one run. The zero value is a run at the middle of every range.
 type Options struct {
-	// Position is the position of all quantities in their ranges: −1 for the worst end for throughput, 0 for
-	// the middle, 1 for the best.
-	Position float64
 	// Jitter is the σ of the lognormal factor, of mean 1, on the time of each forward and backward pass; 0
 	// for none. Seed is the seed of these factors.
 	Jitter float64
@@ -47,7 +44,7 @@ const (
 	attempts     = 3
 )
 
-// Run simulates a job on a cluster, with every quantity at one position of its range. The cluster, not the
+// Run simulates a job on a cluster, with every quantity at the middle of its range. The cluster, not the
 // job, sets the number of EWs and embedding PSs.
 //
 // It returns ErrSequential for sequential training, and an error that wraps ErrMemory for a job that does not
@@ -67,10 +64,10 @@ func Run(h *cost.Hardware, t job.Job, layout *model.Layout, w cost.Workload, o O
 			"cluster: workload: no sizes of compressed ids, and the training's index is compressed",
 		)
 	}
-	if err := CheckFaults(h, t, o.Position, o.Numerics != nil); err != nil {
+	if err := CheckFaults(h, t, o.Numerics != nil); err != nil {
 		return Result{}, fmt.Errorf("cluster: faults.%w", err)
 	}
-	return runAt(h.Resolve(o.Position), t, layout, w, o)
+	return runAt(h.Resolve(), t, layout, w, o)
 }
 
 // runAt is Run at one position of all ranges.
@@ -80,7 +77,7 @@ func runAt(r *cost.Resolved, t job.Job, layout *model.Layout, w cost.Workload, o
 		return Result{}, err
 	}
 	faulty := t.Faults.Any()
-	p := cost.NewPrices(r, &t, layout, &w, h.Fold && o.Numerics == nil && !faulty)
+	p := cost.NewPrices(r, &t, layout, &w, !h.Cluster.Unfold && o.Numerics == nil && !faulty)
 	if o.Numerics != nil {
 		a, err := train(p, o)
 		a.Assumptions = h.Assumptions(len(t.DenseShards(layout)))
@@ -118,7 +115,7 @@ func runAt(r *cost.Resolved, t job.Job, layout *model.Layout, w cost.Workload, o
 // fills or empties.
 func train(p *cost.Prices, o Options) (Result, error) {
 	t := *p.Job
-	t.Roles.EmbeddingWorkers, t.Roles.EmbeddingPSs = p.EWHostCount*p.EWsPerHost, p.PSStates
+	t.Roles.EmbeddingWorkers, t.Roles.EmbeddingPSs = p.EWHostCount*p.EmbeddingWorkers.PerHost, p.PSStates
 	n, err := o.Numerics(t)
 	if err != nil {
 		return Result{}, fmt.Errorf("cluster: %w", err)
@@ -137,7 +134,7 @@ type span struct{ first, last, steps int }
 // runOnce simulates a span of steps.
 func runOnce(p *cost.Prices, o Options, n Numerics, s span) (Result, error) {
 	t := *p.Job
-	t.Roles.EmbeddingWorkers, t.Roles.EmbeddingPSs = p.EWHostCount*p.EWsPerHost, p.PSStates
+	t.Roles.EmbeddingWorkers, t.Roles.EmbeddingPSs = p.EWHostCount*p.EmbeddingWorkers.PerHost, p.PSStates
 	cfg, err := t.RoleConfig(p.Layout, s.steps)
 	if err != nil {
 		return Result{}, fmt.Errorf("cluster: training: %w", err)

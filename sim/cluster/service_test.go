@@ -19,7 +19,7 @@ import (
 // another service of its EWs.
 func served(t *testing.T, c job.Cluster, j job.Job, ew cost.Service) Result {
 	t.Helper()
-	r := hardwareOf(t, c).Resolve(0)
+	r := hardwareOf(t, c).Resolve()
 	r.EWService, r.PSService = ew, cost.Service{Threads: 1, Width: 1}
 	w := clicks()
 	w.Occurrences *= 20
@@ -89,8 +89,9 @@ func TestHostThreadDelaysItsRank(t *testing.T) {
 		}
 		return a
 	}
-	before := simulated()
 	b := p.Batch(512)
+	b.ForwardHost, b.BackwardHost = 0, 0
+	before := simulated()
 	b.ForwardHost, b.BackwardHost = 2*unit.Millisecond, unit.Millisecond
 	after := simulated()
 	if d := after.StepTime - before.StepTime - 3*unit.Millisecond; d < -10 || d > 10 {
@@ -109,7 +110,7 @@ func TestHostThreadDelaysItsRank(t *testing.T) {
 func trainServed(t *testing.T, j job.Job, source batch.Source, threads int, o Options,
 	prepare func(*serial)) (Result, *serial) {
 	t.Helper()
-	r := hardwareOf(t, hosts(2, 2)).Resolve(0)
+	r := hardwareOf(t, hosts(2, 2)).Resolve()
 	r.EWService = cost.Service{Threads: threads, Width: 1}
 	r.PSService = r.EWService
 	engine, err := backend.NewEngine(&j, source.Schema(), backend.Backend{})

@@ -50,7 +50,7 @@ func TestEveryModeBearsAnyTies(t *testing.T) {
 		var even Result
 		for ties := range uint64(seeds) {
 			s, d := small(), digest{sha256.New()}
-			s.Fold = false
+			s.Unfold = true
 			a := run(t, s, j, Options{ties: ties, check: true, Observer: d, WarmUp: 20, Measured: 40})
 			orders[string(d.Sum(nil))] = true
 			if ties == 0 {

@@ -52,9 +52,9 @@ func TestFloodEnds(t *testing.T) {
 func worldOf(t *testing.T, j *job.Job) *simulation {
 	t.Helper()
 	s, w := small(), clicks()
-	s.Fold = false
+	s.Unfold = true
 	p := pricesOf(t, s, j, tower(t), &w)
-	j.Roles.EmbeddingWorkers, j.Roles.EmbeddingPSs = p.EWHostCount*p.EWsPerHost, p.PSStates
+	j.Roles.EmbeddingWorkers, j.Roles.EmbeddingPSs = p.EWHostCount*p.EmbeddingWorkers.PerHost, p.PSStates
 	cfg, err := j.RoleConfig(p.Layout, 10)
 	if err != nil {
 		t.Fatal(err)

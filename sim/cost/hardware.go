@@ -1,84 +1,182 @@
 package cost
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
+	"maps"
 	"slices"
+	"strings"
 
 	"tandem/algo/job"
 	"tandem/algo/quantity"
 	"tandem/algo/unit"
 	"tandem/sim/device"
+	"tandem/sim/param"
+	"tandem/sim/preset"
+	"tandem/sim/system"
 )
 
-// Hardware is a cluster with the profiles of its devices: quantities with ranges, not yet numbers. Load and
-// ThisMachine make it; it does not change afterwards.
+// Hardware is a cluster with the profiles of its devices and of its system software: quantities with ranges,
+// not yet numbers. Load and ThisMachine make it. Its exported fields hold what Parameters lists.
 type Hardware struct {
-	accelerator                                        *device.AcceleratorProfile
-	serverProfile, ewProfile, psProfile, loaderProfile *device.HostProfile
-	inside                                             *device.WireProfile
-	hostLink, network                                  *device.WireProfile // nil on one machine
-	software                                           job.Software
-	precision                                          device.Precision
+	// Cluster is the section of the job, with its preset filled in.
+	Cluster   job.Cluster      `yaml:"-"`
+	Precision device.Precision `yaml:"-"` // of matrix products
 
-	ewHosts, psHosts, loaderHosts quantity.Value[int]
-	EWsPerHost, PSsPerHost        int
-	AcceleratorsPerServer         int  // accelerators
-	Fold                          bool // one state machine stands for all embedding PSs
-	machine                       *MeasuredMachine
+	Accelerator device.AcceleratorProfile `yaml:"accelerator" group:"accelerator"`
+	Mixed       []MixedServers            `yaml:"mixed"`
+	Inside      device.WireProfile        `yaml:"inside" group:"wire inside servers"`
+	HostLink    device.WireProfile        `yaml:"host-link" group:"host-accelerator copies"`
+	Network     device.WireProfile        `yaml:"network" group:"network"`
+
+	Server           device.HostProfile `yaml:"server" group:"GPU server"`
+	EmbeddingWorkers HostGroup          `yaml:"embedding-workers" group:"EW"`
+	EmbeddingPSs     HostGroup          `yaml:"embedding-ps" group:"PS"`
+	Loaders          HostGroup          `yaml:"loaders" group:"loader"`
+
+	System system.Profile `yaml:"system"`
+
+	machine *MeasuredMachine
 }
 
-// Load returns the cluster of a job with the profiles that it names. The error about a profile that does not
-// exist wraps preset.ErrUnknown and names the nearest.
-func Load(c *job.Cluster) (*Hardware, error) {
-	if err := c.Validate(); err != nil {
-		return nil, fmt.Errorf("cost: %w", err)
+// HostGroup is a number of equal hosts of a role.
+type HostGroup struct {
+	Host    device.HostProfile  `yaml:",inline"`
+	Count   quantity.Value[int] `yaml:"count" group:"+ hosts"`
+	PerHost int                 `yaml:"-"` // instances of the role
+}
+
+// MixedServers are servers with another accelerator.
+type MixedServers struct {
+	Accelerator device.AcceleratorProfile `yaml:"accelerator" group:"accelerator"`
+	Servers     int                       `yaml:"-"`
+}
+
+// Load returns the cluster of a job with the profiles that it names, and a note for each of its parts that
+// is not what a user of the other parts would expect. The error about a profile that does not exist wraps
+// preset.ErrUnknown and names the nearest; one about a parameter, param.ErrUnknown.
+//
+// Precision is the model's, for clusters that do not say; empty means fp32.
+func Load(c *job.Cluster, precision string) (h *Hardware, notes []string, err error) {
+	h = &Hardware{}
+	if notes, err = h.fill(c); err != nil {
+		return nil, nil, fmt.Errorf("cluster.%w", err)
 	}
-	h := &Hardware{
-		software: c.Software, AcceleratorsPerServer: c.AcceleratorsPerServer, Fold: c.Fold,
-		ewHosts: c.EmbeddingWorkers.CountRange(c.Source), EWsPerHost: c.EmbeddingWorkers.PerHost,
-		psHosts: c.EmbeddingPSs.CountRange(c.Source), PSsPerHost: c.EmbeddingPSs.PerHost,
-		loaderHosts: c.Loaders.CountRange(c.Source),
+	if h.Cluster.Precision != "" {
+		precision = h.Cluster.Precision
 	}
-	switch c.Precision {
-	case job.PrecisionFP32:
-		h.precision = device.FP32
+	switch precision {
+	case "", job.PrecisionFP32:
+		h.Precision = device.FP32
 	case job.PrecisionTF32:
-		h.precision = device.TF32
+		h.Precision = device.TF32
 	case job.PrecisionHalf:
-		h.precision = device.Half
+		h.Precision = device.Half
+	default:
+		return nil, nil, fmt.Errorf("precision %q; want one of %s", precision,
+			strings.Join(job.Precisions(), ", "))
 	}
-	var err error
-	if h.accelerator, err = device.LoadAccelerator(c.Accelerator); err != nil {
-		return nil, fmt.Errorf("cost: accelerator: %w", err)
+	return h, notes, nil
+}
+
+// fill loads the profiles that a section names, and sets its parameters. Errors begin with the
+// key.
+func (h *Hardware) fill(section *job.Cluster) (notes []string, err error) {
+	h.Cluster = *section
+	c := &h.Cluster
+	if err := device.Accelerators.Load(c.Accelerator, &h.Accelerator); err != nil {
+		return nil, fmt.Errorf("accelerator: %w", err)
+	}
+	// An A100 behind the disabled NVLink of a V100's server would be a trap.
+	take := func(wire *string, own, key string) error {
+		if *wire == "" && own == "" {
+			return fmt.Errorf("%s: %s has none of its own; name a wire", key, h.Accelerator.Name)
+		}
+		*wire = cmp.Or(*wire, own)
+		return nil
+	}
+	if c.Inside == "" || c.HostLink == "" {
+		notes = []string{fmt.Sprintf("%s brings its own wires, %s and %s; hosts (%s), network cards and "+
+			"system "+
+			"software stay those of %s", h.Accelerator.Name, h.Accelerator.Inside, h.Accelerator.HostLink,
+			c.Server, c.Preset)}
+	}
+	if err := errors.Join(take(&c.Inside, h.Accelerator.Inside, "inside"),
+		take(&c.HostLink, h.Accelerator.HostLink, "host-link")); err != nil {
+		return nil, err
+	}
+	if err := c.Validate(); err != nil {
+		return nil, err
+	}
+	if err := h.loadDevices(c); err != nil {
+		return nil, err
+	}
+	if port := h.Inside.Port; port != "" && port != h.Accelerator.Port {
+		return nil, fmt.Errorf("inside: %w parts: %s needs accelerators with %s; %s has %s", ErrIncompatible,
+			h.Inside.Name, port, h.Accelerator.Name, cmp.Or(h.Accelerator.Port, "none"))
+	}
+	if err := system.Systems.Load(c.System, &h.System); err != nil {
+		return nil, fmt.Errorf("system: %w", err)
+	}
+	parameters := h.Parameters()
+	for _, name := range slices.Sorted(maps.Keys(c.Set)) {
+		if err := parameters.Set(name, c.Set[name], "set by the user"); err != nil {
+			return nil, fmt.Errorf("set: %w", err)
+		}
+	}
+	return notes, nil
+}
+
+func (h *Hardware) loadDevices(c *job.Cluster) error {
+	for _, x := range []struct {
+		key, name string
+		library   *preset.Library
+		to        preset.Profile
+	}{
+		{"inside", c.Inside, device.Wires, &h.Inside},
+		{"host-link", c.HostLink, device.Wires, &h.HostLink},
+		{"network", c.Network, device.Wires, &h.Network},
+		{"server", c.Server, device.Hosts, &h.Server},
+		{"embedding-workers.profile", c.EmbeddingWorkers.Profile, device.Hosts, &h.EmbeddingWorkers.Host},
+		{"embedding-ps.profile", c.EmbeddingPSs.Profile, device.Hosts, &h.EmbeddingPSs.Host},
+		{"loaders.profile", c.Loaders.Profile, device.Hosts, &h.Loaders.Host},
+	} {
+		if x.name == "" && strings.HasSuffix(x.key, ".profile") {
+			continue // no host of that role
+		}
+		if err := x.library.Load(x.name, x.to); err != nil {
+			return fmt.Errorf("%s: %w", x.key, err)
+		}
+	}
+	for i, m := range c.Mixed {
+		profile, err := device.LoadAccelerator(m.Accelerator)
+		if err != nil {
+			return fmt.Errorf("mixed[%d].accelerator: %w", i, err)
+		}
+		h.Mixed = append(h.Mixed, MixedServers{*profile, m.Servers})
 	}
 	for _, x := range []struct {
-		path, name string
-		to         **device.HostProfile
+		group *HostGroup
+		hosts job.Hosts
 	}{
-		{"server", c.Server, &h.serverProfile},
-		{"embedding-workers.profile", c.EmbeddingWorkers.Profile, &h.ewProfile},
-		{"embedding-ps.profile", c.EmbeddingPSs.Profile, &h.psProfile},
-		{"loaders.profile", c.Loaders.Profile, &h.loaderProfile},
+		{&h.EmbeddingWorkers, c.EmbeddingWorkers}, {&h.EmbeddingPSs, c.EmbeddingPSs}, {&h.Loaders, c.Loaders},
 	} {
-		if *x.to, err = device.LoadHost(x.name); err != nil {
-			return nil, fmt.Errorf("cost: %s: %w", x.path, err)
+		x.group.PerHost = x.hosts.PerHost
+		if x.hosts.Count > 0 {
+			x.group.Count = quantity.Value[int]{Mid: x.hosts.Count, Kind: quantity.Default, Source: c.Source}
 		}
-		if c.NetworkRate > 0 {
-			(*x.to).Network = given(c.NetworkRate, "network-rate of the job")
+		if low, high := x.hosts.CountRange(); low < high {
+			x.group.Count.Low, x.group.Count.High, x.group.Count.Kind = low, high, quantity.Guessed
 		}
 	}
-	for _, x := range []struct {
-		path, name string
-		to         **device.WireProfile
-	}{
-		{"inside", c.Inside, &h.inside}, {"host-link", c.HostLink, &h.hostLink},
-		{"network", c.Network, &h.network},
-	} {
-		if *x.to, err = device.LoadWire(x.name); err != nil {
-			return nil, fmt.Errorf("cost: %s: %w", x.path, err)
+	if c.NetworkRate > 0 {
+		for _, host := range []*device.HostProfile{&h.Server, &h.EmbeddingWorkers.Host,
+			&h.EmbeddingPSs.Host, &h.Loaders.Host} {
+			host.Network = given(c.NetworkRate, "network-rate of the job")
 		}
 	}
-	return h, nil
+	return nil
 }
 
 // given returns a quantity that the user has set.
@@ -86,73 +184,70 @@ func given[U quantity.Number](value U, source string) quantity.Value[U] {
 	return quantity.Value[U]{Mid: value, Kind: quantity.Default, Source: source}
 }
 
-// EmbeddingWorkers returns the number of embedding workers at a position of its range.
-func (h *Hardware) EmbeddingWorkers(position float64) int {
-	return h.ewHosts.At(position) * h.EWsPerHost
+// Parameters returns all parameters of the hardware, as a view: a change of a parameter is one of h.
+func (h *Hardware) Parameters() param.Vector {
+	unused := map[string]bool{"accelerator.peak-fp32": true, "accelerator.peak-tf32": true,
+		"accelerator.peak-half": true}
+	delete(unused, h.peakName())
+	return slices.DeleteFunc(param.Collect("", h), func(e param.Entry) bool { return unused[e.Name] })
 }
 
-// InsideName returns the name of the wire between the accelerators of a server.
-func (h *Hardware) InsideName() string { return h.inside.Name }
+// peakName is the name of the peak rate of the precision.
+func (h *Hardware) peakName() string {
+	switch {
+	case h.Precision == device.TF32 && h.Accelerator.PeakTF32.Given():
+		return "accelerator.peak-tf32"
+	case h.Precision == device.Half:
+		return "accelerator.peak-half"
+	}
+	return "accelerator.peak-fp32"
+}
 
-// EmbeddingPSHosts returns the number of hosts of embedding PSs at the middle of its range.
-func (h *Hardware) EmbeddingPSHosts() int { return h.psHosts.Mid }
-
-// Colocated reports whether all roles share one machine.
-func (h *Hardware) Colocated() bool { return h.network == nil }
-
-// clone returns hardware that can be changed without an effect on h.
-func (h *Hardware) clone() *Hardware {
+// Clone returns hardware that can be changed without an effect on h.
+func (h *Hardware) Clone() *Hardware {
 	c := *h
-	accelerator := *h.accelerator
-	accelerator.ComputeShare.Points = slices.Clone(accelerator.ComputeShare.Points)
-	accelerator.MemoryShare.Points = slices.Clone(accelerator.MemoryShare.Points)
-	c.accelerator = &accelerator
-	hosts := map[*device.HostProfile]*device.HostProfile{} // roles on one machine have one host
-	for _, p := range []**device.HostProfile{&c.serverProfile, &c.ewProfile, &c.psProfile, &c.loaderProfile} {
-		if hosts[*p] == nil {
-			host := **p
-			hosts[*p] = &host
-		}
-		*p = hosts[*p]
-	}
-	for _, p := range []**device.WireProfile{&c.inside, &c.hostLink, &c.network} {
-		if *p != nil {
-			wire := **p
-			*p = &wire
-		}
-	}
+	c.Mixed = slices.Clone(h.Mixed)
 	return &c
 }
 
-// Resolved is hardware at one position of its ranges.
+// At returns the hardware at a point of the box that its Parameters span.
+func (h *Hardware) At(p param.Point) *Hardware {
+	c := h.Clone()
+	c.Parameters().Fix(p)
+	return c
+}
+
+// Colocated reports whether all roles share one machine.
+func (h *Hardware) Colocated() bool { return h.machine != nil }
+
+// InsideName returns the name of the wire between the accelerators of a server.
+func (h *Hardware) InsideName() string { return h.Inside.Name }
+
+// Resolved is hardware at one point, in numbers.
 type Resolved struct {
 	*Hardware
-	Accelerator                               *device.Accelerator
+	Device                                    *device.Accelerator // of all ranks that are not mixed
 	ServerHost, EWHost                        *device.Host
 	PSHost, LoaderHost                        *device.Host
 	EWHostCount, PSHostCount, LoaderHostCount int // hosts
 	InsideWire, HostLinkWire, NetworkWire     device.Wire
 	NetworkShare                              unit.BytesPerSec // the share of a card's rate that flows reach
-	MessageTime, idTime                       unit.Tick
-	EWService, PSService                      Service // of one instance; PSs of either kind
+	EWService, PSService, DensePSService      Service          // of one instance
 }
 
-// Resolve takes every quantity at a position: −1 is the worst for throughput, 0 the middle, 1 the best.
-func (h *Hardware) Resolve(position float64) *Resolved {
+// Resolve takes every quantity at the middle of its range.
+func (h *Hardware) Resolve() *Resolved {
 	r := &Resolved{
-		Hardware: h, Accelerator: h.accelerator.Resolve(position),
-		ServerHost: h.serverProfile.Resolve(position), EWHost: h.ewProfile.Resolve(position),
-		PSHost: h.psProfile.Resolve(position), LoaderHost: h.loaderProfile.Resolve(position),
-		EWHostCount: h.ewHosts.At(position), PSHostCount: h.psHosts.At(position),
-		LoaderHostCount: h.loaderHosts.At(position),
-		InsideWire:      h.inside.Resolve(position),
-		MessageTime:     h.software.MessageTime.At(position), idTime: h.software.IDTime.At(position),
+		Hardware: h, Device: h.Accelerator.Resolve(0),
+		ServerHost: h.Server.Resolve(0), EWHost: h.EmbeddingWorkers.Host.Resolve(0),
+		PSHost: h.EmbeddingPSs.Host.Resolve(0), LoaderHost: h.Loaders.Host.Resolve(0),
+		EWHostCount: h.EmbeddingWorkers.Count.Mid, PSHostCount: h.EmbeddingPSs.Count.Mid,
+		LoaderHostCount: h.Loaders.Count.Mid,
+		InsideWire:      h.Inside.Resolve(0), HostLinkWire: h.HostLink.Resolve(0),
+		NetworkWire: h.Network.Resolve(0), NetworkShare: unit.BytesPerSec(h.Network.Share.Mid),
 	}
-	r.EWService = Service{Threads: 1, Width: h.software.Threads.At(position)}
-	r.PSService = r.EWService
-	if h.network != nil {
-		r.HostLinkWire, r.NetworkWire = h.hostLink.Resolve(position), h.network.Resolve(position)
-		r.NetworkShare = unit.BytesPerSec(h.network.Share.At(position))
-	}
+	r.EWService = service(&h.System.EmbeddingWorker.Service, r.EWHost, h.EmbeddingWorkers.PerHost)
+	r.PSService = service(&h.System.EmbeddingPS.Service, r.PSHost, h.EmbeddingPSs.PerHost)
+	r.DensePSService = service(&h.System.DensePS, r.PSHost, 1)
 	return r
 }

@@ -1,10 +1,10 @@
 package cost
 
 import (
-	"tandem/algo/job"
 	"tandem/algo/quantity"
 	"tandem/algo/unit"
 	"tandem/sim/device"
+	"tandem/sim/system"
 )
 
 // MeasuredMachine holds measurements of one machine, on which all roles run in one process.
@@ -29,47 +29,78 @@ type MeasuredMachine struct {
 // the sender's work, half the receiver's.
 func ThisMachine(m MeasuredMachine) *Hardware {
 	const source = "probe of this machine"
-	one := given(1, "measured on this machine")
-	host := &device.HostProfile{
+	host := device.HostProfile{
 		Name:       "this-machine",
 		Cores:      measured(m.Cores, source, m.Date),
+		CoreSpeed:  measured(1.0, "the prices below are of this machine", m.Date),
 		Memory:     measured(m.Memory, source, m.Date),
 		Bandwidth:  measured(2*m.CopySpeed*unit.BytesPerSec(m.Cores), source, m.Date),
 		RowsPerSec: measured(float64(m.Cores)/m.RowTime.Seconds(), source, m.Date),
-		RowTime:    measured(m.RowTime, source, m.Date),
 		CopySpeed:  measured(m.CopySpeed, source, m.Date),
 	}
-	whole := device.CurveProfile[unit.Bytes]{
-		Points: []device.CurvePoint[unit.Bytes]{{Size: 0, Share: 1}}, Kind: quantity.Measured, Source: source,
-		Date: m.Date,
+	whole := func() device.CurveProfile[unit.Bytes] {
+		return device.CurveProfile[unit.Bytes]{
+			Points: []device.CurvePoint[unit.Bytes]{{Size: 0, Share: 1}}, Kind: quantity.Measured,
+			Source: source,
+			Date:   m.Date,
+		}
 	}
-	return &Hardware{
-		accelerator: &device.AcceleratorProfile{
+	one := given(1, "measured on this machine")
+	h := &Hardware{
+		Accelerator: device.AcceleratorProfile{
 			Name:            "this-machine",
 			Memory:          measured(m.Memory, source, m.Date),
 			MemoryBandwidth: measured(2*m.CopySpeed, source, m.Date),
 			PeakFP32:        measured(m.Multiply, source, m.Date),
-			PeakHalf:        measured(m.Multiply, source, m.Date),
 			ComputeShare: device.CurveProfile[unit.FLOPs]{
 				Points: []device.CurvePoint[unit.FLOPs]{{Size: 0, Share: 1}}, Kind: quantity.Measured,
 				Source: source, Date: m.Date,
 			},
-			MemoryShare: whole,
+			MemoryShare: whole(),
 		},
-		serverProfile: host, ewProfile: host, psProfile: host, loaderProfile: host,
-		inside: &device.WireProfile{
+		Server:           host,
+		EmbeddingWorkers: HostGroup{Host: host, Count: one, PerHost: max(1, m.EmbeddingWorkers)},
+		EmbeddingPSs:     HostGroup{Host: host, Count: one, PerHost: max(1, m.EmbeddingPSs)},
+		Loaders:          HostGroup{Host: host, Count: one, PerHost: 1},
+		Inside: device.WireProfile{
 			Name:      "memory",
 			Bandwidth: measured(m.CopySpeed, source, m.Date),
 			Share:     measured(1.0, source, m.Date),
 			Latency:   measured(m.MessageTime, source, m.Date),
 		},
-		software: job.Software{
-			MessageTime: measured(m.MessageTime/2, source, m.Date),
-			IDTime:      job.DefaultSoftware().IDTime,
-			Threads:     measured(1, "the roles of one process work in one goroutine each", m.Date),
+		System: m.system(), machine: &m,
+	}
+	h.Cluster.AcceleratorsPerServer = 1
+	return h
+}
+
+// system returns the prices of Tandem's runtime on the machine.
+func (m *MeasuredMachine) system() system.Profile {
+	const source = "probe of this machine"
+	value := unit.Nanos(valueBytes / float64(m.CopySpeed) * 1e9) // to move one value
+	nanos := func(n unit.Nanos) quantity.Value[unit.Nanos] { return measured(n, source, m.Date) }
+	service := system.Service{
+		Threads: measured(1, "the roles of one process work in one goroutine each", m.Date),
+		Width:   measured(1, "the roles of one process work in one goroutine each", m.Date),
+	}
+	id := quantity.Value[unit.Nanos]{
+		Low: 10, Mid: 30, High: 100, Kind: quantity.Guessed,
+		Source: "a hash and one to a few probes of a table in cache", Date: "2023",
+	}
+	row := unit.Nanos(m.RowTime)
+	return system.Profile{
+		Name: "this-machine", Architecture: system.Roles,
+		Messages: system.Messages{Time: measured(m.MessageTime/2, source, m.Date)},
+		EmbeddingWorker: system.EmbeddingWorker{Service: service, IDTime: id, PoolValueTime: nanos(value),
+			MergeValueTime: nanos(value)},
+		EmbeddingPS: system.EmbeddingPS{
+			Service: service,
+			Read:    system.RowWork{RowTime: nanos(row), ValueTime: nanos(2 * value)}, // read, and copied
+			// Values and state are read and written.
+			Update: system.RowWork{RowTime: nanos(row), ValueTime: nanos(4 * value)},
 		},
-		ewHosts: one, psHosts: one, loaderHosts: one, AcceleratorsPerServer: 1,
-		EWsPerHost: max(1, m.EmbeddingWorkers), PSsPerHost: max(1, m.EmbeddingPSs), machine: &m,
+		DensePS: service,
+		Loader:  system.Loader{IDTime: id},
 	}
 }
 

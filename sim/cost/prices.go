@@ -6,8 +6,10 @@ import (
 	"tandem/algo/job"
 	"tandem/algo/numeric/model"
 	"tandem/algo/numeric/shard"
+	"tandem/algo/numeric/table"
 	"tandem/algo/unit"
 	"tandem/sim/device"
+	"tandem/sim/system"
 )
 
 // Prices is the cost of the work of one job on one cluster at one position of all ranges.
@@ -20,6 +22,8 @@ type Prices struct {
 	PSStates int // embedding PSs that the roles see
 	batches  []BatchPrice
 	oneByOne bool // puts of a step are applied one by one, not merged
+	// accessTime is the time of a dependent access to the rows of a PS host, in nanoseconds.
+	accessTime float64
 }
 
 // BatchPrice is the cost of the work on a batch of one size, as far as it does not depend on the number of
@@ -28,16 +32,14 @@ type BatchPrice struct {
 	BatchSize
 	Split, Pool               device.HostCost
 	Forward, Backward, Update unit.Tick
-	// ForwardHost and BackwardHost are the times of the rank's thread on the host before the kernels of a
-	// pass.
-	ForwardHost, BackwardHost unit.Tick
+	ForwardHost, BackwardHost unit.Tick // of the host thread that launches them
 }
 
 // NewPrices returns the prices of a job on hardware at one position. If fold is set, one state machine stands
 // for all embedding PSs.
 func NewPrices(r *Resolved, t *job.Job, layout *model.Layout, w *Workload, fold bool) *Prices {
 	placed := *t
-	placed.Roles.EmbeddingPSs = r.PSHostCount * r.PSsPerHost
+	placed.Roles.EmbeddingPSs = r.PSHostCount * r.EmbeddingPSs.PerHost
 	p := &Prices{
 		Resolved: r, Job: t, Layout: layout, Workload: w, Plan: placed.ShardPlan(),
 		batches: make([]BatchPrice, 0, 2),
@@ -48,6 +50,10 @@ func NewPrices(r *Resolved, t *job.Job, layout *model.Layout, w *Workload, fold 
 	}
 	if fold {
 		p.PSStates = 1
+	}
+	held := w.Rows * float64(w.RowBytes+w.RowState+table.Overhead)
+	if r.PSHost.MemoryLatency > 0 { // a measured machine has none: its rows were timed as a whole
+		p.accessTime = 1e9 * p.PSHost.Access(bytesOf(held/float64(max(1, r.PSHostCount)))).Time
 	}
 	return p
 }
@@ -61,38 +67,89 @@ func (p *Prices) Batch(samples int32) *BatchPrice {
 		}
 	}
 	s := newBatchSize(p.Job, p.Workload, p.Layout, samples, p.Plan, p.PSStates)
-	ids := float64(p.idTime) * s.rowOccurrences
-	values := float64(valueBytes * p.Workload.RowDim)
+	ew := &p.System.EmbeddingWorker
+	values := float64(p.Workload.RowDim) * s.rowOccurrences
+	pooled := float64(p.Layout.EmbeddingWidth) * float64(samples)
 	p.batches = append(p.batches, BatchPrice{
 		BatchSize: s,
 		// Every id is hashed and added to the list of its PS.
-		Split: p.EWHost.CopyCost(s.IDBytes).Add(device.HostCost{Core: unit.Tick(math.Round(ids))}),
+		Split: p.EWHost.CopyCost(s.IDBytes).Add(coreCost(p.EWHost, float64(ew.IDTime.Mid)*s.rowOccurrences)),
 		// Every occurrence adds a row to the sum of a sample.
-		Pool:     p.EWHost.CopyCost(bytesOf(values * s.rowOccurrences)),
-		Forward:  p.Accelerator.Time(p.kernel(1, samples)),
-		Backward: p.Accelerator.Time(p.kernel(2, samples)),
-		Update:   p.Accelerator.Time(p.updateKernel()),
+		Pool: memoryCost(p.EWHost, valueBytes*values).Add(coreCost(p.EWHost,
+			float64(ew.PoolIDTime.Mid)*s.rowOccurrences+float64(ew.PoolValueTime.Mid)*values+
+				float64(ew.ConvertTime.Mid)*pooled)),
+		Forward:  p.Device.Time(p.kernel(1, samples)),
+		Backward: p.Device.Time(p.kernel(2, samples)),
+		Update:   p.Device.Time(p.updateKernel()),
+
+		ForwardHost:  p.hostTime(p.Layout.Cost.Kernels),
+		BackwardHost: p.hostTime(2*p.Layout.Cost.Kernels + max(1, len(p.Layout.Tensors))),
 	})
 	return &p.batches[len(p.batches)-1]
 }
 
+// coreCost is core time of a host, given for a core of speed 1.
+func coreCost(h *device.Host, nanos float64) device.HostCost {
+	return device.HostCost{Core: unit.Tick(math.Ceil(nanos / h.CoreSpeed))}
+}
+
+// memoryCost is the memory's part of reading bytes and writing as many.
+func memoryCost(h *device.Host, bytes float64) device.HostCost {
+	return device.HostCost{Memory: h.CopyCost(bytesOf(bytes)).Memory}
+}
+
 // Merge returns the cost of adding the gradient of every occurrence to the gradient of its row.
 func (p *Prices) Merge(samples int32, distinct float64) device.HostCost {
-	rows := p.Batch(samples).rowOccurrences + distinct
-	return p.EWHost.CopyCost(bytesOf(float64(valueBytes*p.Workload.RowDim) * rows))
+	ew, s := &p.System.EmbeddingWorker, p.Batch(samples)
+	values := float64(p.Workload.RowDim) * s.rowOccurrences
+	pooled := float64(p.Layout.EmbeddingWidth) * float64(samples)
+	return memoryCost(p.EWHost,
+		valueBytes*(values+float64(p.Workload.RowDim)*distinct)).Add(coreCost(p.EWHost,
+		float64(ew.MergeIDTime.Mid)*s.rowOccurrences+float64(ew.MergeValueTime.Mid)*values+
+			float64(ew.ConvertTime.Mid)*pooled))
 }
 
 // ReadRows returns the cost of a lookup on one PS. It does not touch the optimizer's state.
 func (p *Prices) ReadRows(rows float64) device.HostCost {
-	return p.PSHost.RowCost(device.Rows{Count: int64(math.Round(rows)), Bytes: p.Workload.RowBytes}).
-		Add(p.PSHost.CopyCost(bytesOf(float64(valueBytes*p.Workload.RowDim) * rows)))
+	return p.rowWork(&p.System.EmbeddingPS.Read, rows, p.Workload.RowBytes, false)
 }
 
 // Apply returns the cost of one optimizer step of rows on one PS.
 func (p *Prices) Apply(rows float64) device.HostCost {
-	return p.PSHost.RowCost(device.Rows{
-		Count: int64(math.Round(rows)), Bytes: p.Workload.RowBytes + p.Workload.RowState, Write: true,
+	return p.rowWork(&p.System.EmbeddingPS.Update, rows, p.Workload.RowBytes+p.Workload.RowState, true)
+}
+
+// rowWork prices rows of a PS: the core time of the system's code, the dependent misses for each of which a
+// core waits, by the size of the table, and the traffic of the memory.
+func (p *Prices) rowWork(w *system.RowWork, rows float64, bytes unit.Bytes, write bool) device.HostCost {
+	cost := coreCost(p.PSHost,
+		rows*(float64(w.RowTime.Mid)+float64(w.ValueTime.Mid)*float64(p.Workload.RowDim)))
+	cost.Core += unit.Tick(math.Ceil(rows * float64(w.Misses.Mid) * float64(p.accessTime)))
+	cost.Memory = p.PSHost.RowTraffic(device.Rows{
+		Count: int64(math.Round(rows)), Bytes: bytes, Write: write,
 	})
+	return cost
+}
+
+// Message returns the cost of one end of a message on a host. A payload is serialised and, if it crosses a
+// network, copied.
+func (p *Prices) Message(h *device.Host, payload unit.Bytes, remote bool) device.HostCost {
+	m := &p.System.Messages
+	cost := coreCost(h, float64(m.Time.Mid)+float64(m.ByteTime.Mid)*float64(payload))
+	if remote {
+		cost = cost.Add(h.CopyCost(payload))
+	}
+	return cost
+}
+
+// hostTime returns the time of the host thread of a rank for a pass over a batch: half of that for a step and
+// its slot tensors, which it hands to the accelerator before forward and takes back after backward, and for
+// launches that are not in a captured graph.
+func (p *Prices) hostTime(launches int) unit.Tick {
+	w := &p.System.NNWorker
+	nanos := (float64(w.StepTime.Mid)+float64(w.SlotTime.Mid)*float64(p.Workload.Slots))/2 +
+		float64(w.LaunchTime.Mid)*float64(launches)*(1-w.Captured.Mid)
+	return unit.Tick(math.Ceil(nanos / p.ServerHost.CoreSpeed))
 }
 
 // kernel returns the kernel of a pass over a batch: forward (1) or backward (2). For each product of forward,
@@ -103,11 +160,20 @@ func (p *Prices) kernel(passes int, samples int32) device.Kernel {
 	if passes == 2 {
 		flops = c.BackwardFLOPs
 	}
-	bytes := c.ActivationBytes*unit.Bytes(samples) + unit.Bytes(valueBytes*p.Layout.Params)
+	bytes := p.activations(samples) + unit.Bytes(valueBytes*p.Layout.Params)
 	return device.Kernel{
 		Launches: passes * c.Kernels, FLOPs: flops * unit.FLOPs(samples), Bytes: unit.Bytes(passes) * bytes,
-		Precision: p.precision,
+		Precision: p.Precision,
 	}
+}
+
+// activations returns the bytes of the activations of a number of samples, in the precision of the products.
+func (p *Prices) activations(samples int32) unit.Bytes {
+	bytes := p.Layout.Cost.ActivationBytes * unit.Bytes(samples)
+	if p.Precision == device.Half {
+		bytes /= 2
+	}
+	return bytes
 }
 
 // updateKernel returns the kernel of the dense optimizer: one launch per tensor, which reads and writes
@@ -122,7 +188,7 @@ func (p *Prices) updateKernel() device.Kernel {
 // SweepTime returns the time of a kernel that passes over the dense parameters a number of times.
 func (p *Prices) SweepTime(passes int) unit.Tick {
 	bytes := unit.Bytes(valueBytes * p.Layout.Params * passes)
-	return p.Accelerator.Time(device.Kernel{Launches: 1, Bytes: bytes, Precision: p.precision})
+	return p.Device.Time(device.Kernel{Launches: 1, Bytes: bytes, Precision: p.Precision})
 }
 
 // ApplyPush returns the cost of pushes that a dense PS applies together to a shard: the PS adds the pushes
@@ -148,8 +214,9 @@ func (p *Prices) updateBytes(params int) unit.Bytes {
 func (p *Prices) ReadBatch(n int) device.HostCost {
 	ids := p.Workload.Occurrences * float64(n)
 	bytes := bytesOf(signBytes*ids) + unit.Bytes(valueBytes*(p.Layout.DenseWidth+p.Workload.Labels)*n)
-	decode := device.HostCost{Core: unit.Tick(math.Round(float64(p.idTime) * ids))}
-	return p.LoaderHost.CopyCost(bytes).Add(decode)
+	l := &p.System.Loader
+	return p.LoaderHost.CopyCost(bytes).Add(coreCost(p.LoaderHost,
+		float64(l.IDTime.Mid)*ids+float64(l.BatchTime.Mid)*float64(p.Job.Roles.Ranks)))
 }
 
 // ApplyStep returns the cost of applying several puts together on one PS; puts has the number of rows of

@@ -43,6 +43,7 @@ type Workload struct {
 	RowBytes unit.Bytes // of the values of a row on a PS
 	RowState unit.Bytes // of the optimizer state of a row on a PS
 	Labels   int        // of a sample
+	Slots    int        // tensors of embeddings of a batch
 	Rows     float64    // rows of all tables, for the memory check; 0: not known
 }
 
@@ -146,10 +147,10 @@ func CheckMemory(r *Resolved, t *job.Job, layout *model.Layout, w *Workload) err
 	}
 	dense := unit.Bytes(valueBytes * values)
 	dense += layout.Cost.ActivationBytes * unit.Bytes(samples)
-	if dense > r.Accelerator.Memory {
+	if dense > r.Device.Memory {
 		return fmt.Errorf(
 			"cost: the dense network and a batch of %d samples take %v, an accelerator has %v: %w; "+
-				"use smaller batches", samples, dense, r.Accelerator.Memory, ErrMemory)
+				"use smaller batches", samples, dense, r.Device.Memory, ErrMemory)
 	}
 	return nil
 }

@@ -24,8 +24,6 @@ type Host struct {
 	// RowsPerSec is the number of rows at random addresses that the memory can deliver to all cores together
 	// in a second.
 	RowsPerSec float64
-	// RowTime is the time of one core to find one row and access it, cache and TLB misses included.
-	RowTime unit.Tick
 	// CopySpeed is the speed of one core that streams bytes: copying, encoding, pooling.
 	CopySpeed unit.BytesPerSec
 
@@ -69,14 +67,13 @@ type HostCost struct {
 // Add returns the cost of two pieces of work together.
 func (c HostCost) Add(d HostCost) HostCost { return HostCost{c.Core + d.Core, c.Memory + d.Memory} }
 
-// RowCost prices row accesses:
+// RowTraffic returns the time of the whole memory for row accesses:
 //
-//	core   = count · (row time + passes · bytes / copy speed)
-//	memory = count · max(passes · lines · 64 B / bandwidth, 1 / rows a second)
+//	count · max(passes · lines · 64 B / bandwidth, 1 / rows a second)
 //
 // where passes is 2 for writes and otherwise 1, and lines is the number of cache lines of a row that begins
 // at a cache line. It panics if a field is out of range.
-func (h *Host) RowCost(r Rows) HostCost {
+func (h *Host) RowTraffic(r Rows) unit.Tick {
 	if r.Count < 0 || r.Bytes < 0 {
 		panic(fmt.Sprintf("device: %d rows of %d bytes, want at least 0, 0", r.Count, r.Bytes))
 	}
@@ -84,11 +81,8 @@ func (h *Host) RowCost(r Rows) HostCost {
 	if r.Write {
 		passes = 2
 	}
-	count := float64(r.Count)
 	lines := math.Ceil(float64(r.Bytes) / cacheLine)
-	core := h.RowTime.Seconds() + passes*float64(r.Bytes)/float64(h.CopySpeed)
-	memory := max(passes*lines*cacheLine/float64(h.Bandwidth), 1/h.RowsPerSec)
-	return HostCost{ticks(count * core), ticks(count * memory)}
+	return ticks(float64(r.Count) * max(passes*lines*cacheLine/float64(h.Bandwidth), 1/h.RowsPerSec))
 }
 
 // CopyCost prices a copy of bytes, which reads memory once and writes it once.

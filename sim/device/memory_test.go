@@ -6,32 +6,31 @@ import (
 	"tandem/algo/unit"
 )
 
-// testHost has 100 GB/s of memory, a random row every 10 ns, and cores that take 100 ns a row and 1 ns a
-// byte.
+// testHost has 100 GB/s of memory, a random row every 10 ns, and cores that copy a byte in 1 ns.
 func testHost() *Host {
-	return &Host{Bandwidth: 100e9, RowsPerSec: 100e6, RowTime: 100, CopySpeed: 1e9}
+	return &Host{Bandwidth: 100e9, RowsPerSec: 100e6, CopySpeed: 1e9}
 }
 
-func TestRowCost(t *testing.T) {
+func TestRowTraffic(t *testing.T) {
 	tests := []struct {
 		name string
 		rows Rows
-		want HostCost
+		want unit.Tick
 	}{
 		// 128 B in 1.28 ns: the row rate, 10 ns, is the tighter limit.
-		{"short rows", Rows{Count: 1000, Bytes: 128}, HostCost{228_000, 10_000}},
+		{"short rows", Rows{Count: 1000, Bytes: 128}, 10_000},
 		// 6400 B in 64 ns: the bandwidth is.
-		{"long rows", Rows{Count: 1000, Bytes: 6400}, HostCost{6_500_000, 64_000}},
+		{"long rows", Rows{Count: 1000, Bytes: 6400}, 64_000},
 		// Read and written: 128 ns.
-		{"update", Rows{Count: 1000, Bytes: 6400, Write: true}, HostCost{12_900_000, 128_000}},
+		{"update", Rows{Count: 1000, Bytes: 6400, Write: true}, 128_000},
 		// 6401 B are 101 lines.
-		{"a line more", Rows{Count: 1000, Bytes: 6401}, HostCost{6_501_000, 64_640}},
-		{"none", Rows{Bytes: 128}, HostCost{}},
+		{"a line more", Rows{Count: 1000, Bytes: 6401}, 64_640},
+		{"none", Rows{Bytes: 128}, 0},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			if got := testHost().RowCost(test.rows); got != test.want {
-				t.Errorf("RowCost = %+v, want %+v", got, test.want)
+			if got := testHost().RowTraffic(test.rows); got != test.want {
+				t.Errorf("RowTraffic = %v, want %v", got, test.want)
 			}
 		})
 	}

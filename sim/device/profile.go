@@ -11,20 +11,27 @@ import (
 // AcceleratorProfile describes an accelerator. The shares are those of a launch, by its size.
 type AcceleratorProfile struct {
 	Name            string                           `yaml:"name"`
-	Memory          quantity.Value[unit.Bytes]       `yaml:"memory"`
+	Memory          quantity.Value[unit.Bytes]       `yaml:"memory" group:"-"`
 	MemoryBandwidth quantity.Value[unit.BytesPerSec] `yaml:"memory-bandwidth"`
 	PeakFP32        quantity.Value[unit.FLOPsPerSec] `yaml:"peak-fp32"`
 	PeakTF32        quantity.Value[unit.FLOPsPerSec] `yaml:"peak-tf32"` // absent: none; runs at PeakFP32
 	PeakHalf        quantity.Value[unit.FLOPsPerSec] `yaml:"peak-half"`
-	Units           quantity.Value[int]              `yaml:"units"` // multiprocessors
-	Cache           quantity.Value[unit.Bytes]       `yaml:"cache"` // last level
+	Units           quantity.Value[int]              `yaml:"units" group:"-"` // multiprocessors
+	Cache           quantity.Value[unit.Bytes]       `yaml:"cache" group:"-"` // last level
 	// Launch is the time that a launch takes on the device, beside its work. The host's time for a launch is
 	// a property of the system software.
-	Launch         quantity.Value[unit.Tick]    `yaml:"launch"`
-	ComputeShare   CurveProfile[unit.FLOPs]     `yaml:"compute-share"` // of PeakHalf, by FLOPs
-	MemoryShare    CurveProfile[unit.Bytes]     `yaml:"memory-share"`  // of bandwidth, by bytes
-	RowShare       CurveProfile[unit.Bytes]     `yaml:"row-share"`     // of bandwidth, by bytes of a row
-	DollarsPerHour quantity.Value[unit.Dollars] `yaml:"dollars-per-hour"`
+	Launch       quantity.Value[unit.Tick] `yaml:"launch"`
+	ComputeShare CurveProfile[unit.FLOPs]  `yaml:"compute-share" group:"-"` // of PeakHalf, by FLOPs
+	MemoryShare  CurveProfile[unit.Bytes]  `yaml:"memory-share" group:"-"`  // of bandwidth, by bytes
+	// of bandwidth, by bytes of a row
+	RowShare       CurveProfile[unit.Bytes]     `yaml:"row-share" group:"-"`
+	DollarsPerHour quantity.Value[unit.Dollars] `yaml:"dollars-per-hour" group:"-"`
+	// Inside and HostLink are the wires that servers of this accelerator usually have between accelerators,
+	// and between host and accelerator.
+	Inside   string `yaml:"inside"`
+	HostLink string `yaml:"host-link"`
+	// Port is the kind of direct link to other accelerators, such as nvlink; empty: none.
+	Port string `yaml:"port"`
 }
 
 // Resolve returns the accelerator at a position of all ranges: see quantity.Value.At.
@@ -72,42 +79,46 @@ func (p *AcceleratorProfile) Validate() error {
 // HostProfile describes a host.
 type HostProfile struct {
 	Name    string              `yaml:"name"`
-	Cores   quantity.Value[int] `yaml:"cores"` // as its system counts them
-	Sockets quantity.Value[int] `yaml:"sockets"`
+	Cores   quantity.Value[int] `yaml:"cores" group:"+ cores"` // as its system counts them
+	Sockets quantity.Value[int] `yaml:"sockets" group:"-"`
 	// CoreSpeed is the speed of a core in ordinary branchy code, relative to a core of an AMD Zen 4 at 3 GHz.
-	CoreSpeed quantity.Value[float64]          `yaml:"core-speed"`
-	Memory    quantity.Value[unit.Bytes]       `yaml:"memory"`
-	Bandwidth quantity.Value[unit.BytesPerSec] `yaml:"memory-bandwidth"`
+	CoreSpeed quantity.Value[float64]          `yaml:"core-speed" group:"+ core speed"`
+	Memory    quantity.Value[unit.Bytes]       `yaml:"memory" group:"-"`
+	Bandwidth quantity.Value[unit.BytesPerSec] `yaml:"memory-bandwidth" group:"+ memory"`
 
-	RowsPerSec quantity.Value[float64]          `yaml:"random-rows-per-second"`
-	RowTime    quantity.Value[unit.Tick]        `yaml:"row-time"`
-	CopySpeed  quantity.Value[unit.BytesPerSec] `yaml:"copy-speed"` // of one core
+	RowsPerSec quantity.Value[float64]          `yaml:"random-rows-per-second" group:"+ memory"`
+	CopySpeed  quantity.Value[unit.BytesPerSec] `yaml:"copy-speed" group:"+ core speed"` // of one core
 
 	// The latencies are from load to use on an idle host, with the address already translated.
-	MemoryLatency quantity.Value[unit.Tick] `yaml:"memory-latency"`        // of the same socket
-	RemoteLatency quantity.Value[unit.Tick] `yaml:"remote-memory-latency"` // of another socket, if any
+	// of the same socket
+	MemoryLatency quantity.Value[unit.Tick] `yaml:"memory-latency" group:"+ memory latency"`
+	// of another socket, if any
+	RemoteLatency quantity.Value[unit.Tick] `yaml:"remote-memory-latency" group:"+ memory latency"`
 	// Cache is the last level, as far as one core can fill it.
-	Cache        quantity.Value[unit.Bytes] `yaml:"cache"`
-	CacheLatency quantity.Value[unit.Tick]  `yaml:"cache-latency"`
-	TLBEntries   quantity.Value[int]        `yaml:"tlb-entries"` // second level of the data TLB
+	Cache        quantity.Value[unit.Bytes] `yaml:"cache" group:"-"`
+	CacheLatency quantity.Value[unit.Tick]  `yaml:"cache-latency" group:"+ memory latency"`
+	TLBEntries   quantity.Value[int]        `yaml:"tlb-entries" group:"-"` // second level of the data TLB
 	// HugePageShare is the part of a table in pages of 2 MiB; the rest has pages of 4 KiB.
-	HugePageShare quantity.Value[float64] `yaml:"huge-page-share"`
+	HugePageShare quantity.Value[float64] `yaml:"huge-page-share" group:"-"`
 	// HypervisorHugePageShare is the same of a hypervisor, which translates addresses a second time; absent:
 	// the host is not virtual.
-	HypervisorHugePageShare quantity.Value[float64] `yaml:"hypervisor-huge-page-share"`
+	HypervisorHugePageShare quantity.Value[float64] `yaml:"hypervisor-huge-page-share" group:"-"`
 
 	// Network is the rate of all cards together, one direction. The front network carries input data where
 	// the cards of Network are kept for collectives.
-	Network           quantity.Value[unit.BytesPerSec] `yaml:"network"`
-	NetworkCards      quantity.Value[int]              `yaml:"network-cards"` // absent: 1
-	FrontNetwork      quantity.Value[unit.BytesPerSec] `yaml:"front-network"`
-	FrontNetworkCards quantity.Value[int]              `yaml:"front-network-cards"`
+	Network           quantity.Value[unit.BytesPerSec] `yaml:"network" group:"+ network"`
+	NetworkCards      quantity.Value[int]              `yaml:"network-cards" group:"-"` // absent: 1
+	FrontNetwork      quantity.Value[unit.BytesPerSec] `yaml:"front-network" group:"+ front network"`
+	FrontNetworkCards quantity.Value[int]              `yaml:"front-network-cards" group:"-"`
 
-	SSD            quantity.Value[unit.Bytes]       `yaml:"ssd"`                  // of all drives
-	SSDBandwidth   quantity.Value[unit.BytesPerSec] `yaml:"ssd-bandwidth"`        // reads of all drives
-	SSDReadsPerSec quantity.Value[float64]          `yaml:"ssd-reads-per-second"` // of 4 KiB, of all drives
+	// of all drives
+	SSD quantity.Value[unit.Bytes] `yaml:"ssd" group:"-"`
+	// reads of all drives
+	SSDBandwidth quantity.Value[unit.BytesPerSec] `yaml:"ssd-bandwidth" group:"+ SSD"`
+	// of 4 KiB, of all drives
+	SSDReadsPerSec quantity.Value[float64] `yaml:"ssd-reads-per-second" group:"+ SSD"`
 
-	DollarsPerHour quantity.Value[unit.Dollars] `yaml:"dollars-per-hour"`
+	DollarsPerHour quantity.Value[unit.Dollars] `yaml:"dollars-per-hour" group:"-"`
 }
 
 // Resolve returns the host at a position of all ranges: see quantity.Value.At.
@@ -121,7 +132,6 @@ func (p *HostProfile) Resolve(position float64) *Host {
 		Memory:                  p.Memory.At(position),
 		Bandwidth:               p.Bandwidth.At(position),
 		RowsPerSec:              p.RowsPerSec.At(position),
-		RowTime:                 p.RowTime.At(position),
 		CopySpeed:               p.CopySpeed.At(position),
 		MemoryLatency:           p.MemoryLatency.At(position),
 		RemoteLatency:           p.RemoteLatency.At(position),
@@ -150,7 +160,6 @@ func (p *HostProfile) Validate() error {
 		required("memory", &p.Memory),
 		required("memory-bandwidth", &p.Bandwidth),
 		required("random-rows-per-second", &p.RowsPerSec),
-		required("row-time", &p.RowTime),
 		required("copy-speed", &p.CopySpeed),
 		required("memory-latency", &p.MemoryLatency),
 		optional("remote-memory-latency", &p.RemoteLatency),
@@ -196,11 +205,13 @@ func (p *HostProfile) validateParts() error {
 
 // WireProfile describes one direction of a link.
 type WireProfile struct {
-	Name      string                           `yaml:"name"`
+	Name string `yaml:"name"`
+	// Port is the kind of link that accelerators must have for this wire; empty: any have it.
+	Port      string                           `yaml:"port"`
 	Bandwidth quantity.Value[unit.BytesPerSec] `yaml:"bandwidth"` // nominal
 	// Share is the part of the nominal bandwidth that large transfers reach.
-	Share   quantity.Value[float64]   `yaml:"share"`
-	Latency quantity.Value[unit.Tick] `yaml:"latency"` // of one message
+	Share   quantity.Value[float64]   `yaml:"share" group:"-"`
+	Latency quantity.Value[unit.Tick] `yaml:"latency" group:"+ latency"` // of one message
 }
 
 // Resolve returns the wire at a position of all ranges: see quantity.Value.At.

@@ -27,12 +27,13 @@ type Entry struct {
 // share a quantity.
 type Vector []Entry
 
-// Collect returns the given quantities of the struct that root points to, recursively. The name of a
-// quantity is the prefix and the path of YAML keys, joined by dots; an inlined struct adds nothing to it. The
-// group is that of the tag `group` of the quantity's field or, if it has none, of the nearest enclosing field
-// that has one; the tag "-" ends a group.
+// Collect returns the given quantities of the struct that root points to, recursively. The name of a quantity
+// is the prefix and the path of YAML keys, joined by dots; an inlined struct adds nothing to it. The group is
+// that of the tag `group` of the quantity's field or, if it has none, of the nearest enclosing field that has
+// one; the tag "-" ends a group, and "+ x" adds x to that of the enclosing field. The elements of a slice are
+// named by their positions.
 //
-// It does not look into slices, maps and unexported fields.
+// It does not look into maps, pointers and unexported fields.
 func Collect(prefix string, root any) Vector {
 	v := reflect.ValueOf(root)
 	if v.Kind() != reflect.Pointer || v.IsNil() || v.Elem().Kind() != reflect.Struct {
@@ -48,7 +49,14 @@ func collect(list Vector, prefix, group string, v reflect.Value) Vector {
 		}
 		return list
 	}
-	if v.Kind() != reflect.Struct {
+	switch v.Kind() {
+	case reflect.Slice:
+		for i := range v.Len() {
+			list = collect(list, fmt.Sprintf("%s.%d", prefix, i), group, v.Index(i))
+		}
+		return list
+	case reflect.Struct:
+	default:
 		return list
 	}
 	for i := range v.NumField() {
@@ -58,6 +66,9 @@ func collect(list Vector, prefix, group string, v reflect.Value) Vector {
 		}
 		name, inside := prefix, group
 		key, options, _ := strings.Cut(f.Tag.Get("yaml"), ",")
+		if key == "-" {
+			continue
+		}
 		if key != "" && options != "inline" {
 			name = key
 			if prefix != "" {
@@ -69,6 +80,9 @@ func collect(list Vector, prefix, group string, v reflect.Value) Vector {
 		case "-":
 			inside = ""
 		default:
+			if more, ok := strings.CutPrefix(g, "+"); ok {
+				g = inside + more
+			}
 			inside = g
 		}
 		list = collect(list, name, inside, v.Field(i))

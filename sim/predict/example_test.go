@@ -1,13 +1,13 @@
 package predict_test
 
 import (
+	"context"
 	"fmt"
 	"math"
 
 	"tandem/algo/job"
 	"tandem/algo/numeric/batch"
 	"tandem/algo/numeric/model"
-	"tandem/sim/cluster"
 	"tandem/sim/cost"
 	"tandem/sim/predict"
 )
@@ -47,26 +47,28 @@ func clicks() cost.Workload {
 // A job on 4 GPUs of Persia's cluster, and what would make it faster.
 func Example() {
 	j := smallJob()
-	hardware, err := cost.Load(&j.Cluster)
+	hardware, _, err := cost.Load(&j.Cluster, "")
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	p, err := predict.Predict(hardware, j, smallLayout(), clicks(), cluster.Options{}, nil)
+	what := &predict.Job{Job: j, Hardware: hardware, Workload: clicks(), Layout: smallLayout()}
+	p, err := predict.Run(context.Background(), what, predict.Options{Samples: 32})
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	fmt.Printf("%.0f thousand samples/s, between %.0f and %.0f\n", p.Throughput/1e3, p.Low/1e3, p.High/1e3)
-	fmt.Printf("a step takes %.1f ms, bound by %s\n", 1e3*p.StepTime.Seconds(), p.Bottleneck)
-	changes, err := predict.Sensitivities(hardware, j, smallLayout(), clicks(), func(int, int) {})
+	fmt.Printf("%.0f thousand samples/s, from %.0f to %.0f\n", p.Mid.Throughput/1e3, p.Interval.Low/1e3,
+		p.Interval.High/1e3)
+	fmt.Printf("a step takes %.1f ms, bound by %s\n", 1e3*p.Mid.StepTime.Seconds(), p.Mid.Roles.Bottleneck)
+	changes, err := predict.Sensitivities(context.Background(), what, predict.Options{})
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
 	fmt.Printf("10 %% better %s: %+.1f %%\n", changes[0].Name, 100*changes[0].Change)
 	// Output:
-	// 147 thousand samples/s, between 66 and 213
-	// a step takes 13.9 ms, bound by DS: all-reduce inside servers (nvlink2-off)
-	// 10 % better wire between accelerators of a server: +6.3 %
+	// 114 thousand samples/s, from 61 to 153
+	// a step takes 17.9 ms, bound by DS: all-reduce inside servers (nvlink2-off)
+	// 10 % better wire inside servers: +4.8 %
 }

@@ -1,49 +1,190 @@
-// Package predict predicts the throughput of a job on a cluster, with the range that follows from the ranges
-// of all quantities, and says which improvements of the hardware would help most.
+// Package predict predicts the throughput of a training job on a cluster, with the interval that follows
+// from what is not known, and says which unknowns matter most.
 //
-// Every prediction is made of runs of tandem/sim/cluster: one at the middle of all ranges, and one at each
-// end.
+// A Job is a training job with a cluster, its system software and a model. Its unknown parameters span a box.
+// Run simulates the job at the middle of the box, at both ends, and at sampled points; the interval of a
+// prediction holds the central 98 % of the samples. The spread over seeds, which stands for jitter, is kept
+// apart from it.
 package predict
 
 import (
+	"context"
+	"errors"
+	"math"
 	"slices"
+	"sync"
 
-	"tandem/algo/job"
-	"tandem/algo/numeric/model"
+	"gonum.org/v1/gonum/stat/distuv"
+
+	"tandem/internal/parallel"
 	"tandem/sim/cluster"
 	"tandem/sim/cost"
+	"tandem/sim/param"
 )
 
-// Prediction is the result at the middle of every range, with the throughput at the ends.
-type Prediction struct {
-	cluster.Result
-	Low, High float64 // samples a second at the worst and best ends of every range
+// SamplesDefault is the number of points of the box behind an interval.
+const SamplesDefault = 256
+
+// Options of a prediction.
+type Options struct {
+	// Samples is the number of points of the box behind the interval; below 2 there is none, and the ends of
+	// the box are not simulated either.
+	Samples int
+	// Seeds is the number of seeds of jitter at the middle of the box; below 2 there is no confidence
+	// interval over seeds. Seed is the first.
+	Seeds int
+	Seed  uint64
+	// Steps is the number of measured steps; 0 chooses.
+	Steps int
+	// Workers is the number of simulations at once; 0: as many as there are cores.
+	Workers int
+	// Cluster are options of every simulated run; its seeds and steps are not used.
+	Cluster cluster.Options
+	// Done is called, unless it is nil, after each simulation with how many are done and there are in all. It
+	// may be called by several goroutines, one after the other.
+	Done func(done, all int)
 }
 
-// Positions returns the positions in the ranges at which Predict simulates: the middle, the worst end, the
-// best.
-func Positions() []float64 { return []float64{0, -1, 1} }
+// sampleSeed is the seed of the points of the box. It is the same in all predictions, so that they share
+// their unknowns and can be compared point by point.
+const sampleSeed = 1
 
-// Predict simulates a job at all Positions. It calls before, unless it is nil, before each run. The position
-// of the options is not used.
-func Predict(
-	h *cost.Hardware, j job.Job, layout *model.Layout, w cost.Workload, o cluster.Options, before func(),
-) (Prediction, error) {
-	var throughput []float64
-	var middle cluster.Result
-	for i, position := range Positions() {
-		if before != nil {
-			before()
-		}
-		o.Position = position
-		result, err := cluster.Run(h, j, layout, w, o)
-		if err != nil {
-			return Prediction{}, err
-		}
-		if i == 0 {
-			middle = result
-		}
-		throughput = append(throughput, result.Throughput)
+// Prediction is what was predicted of a job.
+type Prediction struct {
+	Mid         Result  // at the middle of the box
+	Worst, Best float64 // samples a second at the two ends of the box; 0 without samples
+	// Interval is the 1st and 99th percentile of the throughput over the sampled points; nil without.
+	Interval *Interval
+	// CI95 is the 95 % confidence interval of the mean throughput over seeds at the middle; nil for one seed.
+	CI95 *Interval
+	// Samples are the throughputs at the sampled points, in their order; NaN where the job does not fit.
+	Samples []float64
+}
+
+// Interval is a range of samples a second, or of their ratios.
+type Interval struct{ Low, High float64 }
+
+// Contains reports whether a value is in the interval.
+func (i Interval) Contains(x float64) bool { return i.Low <= x && x <= i.High }
+
+// Width returns how many times as large the high end is as the low.
+func (i Interval) Width() float64 { return i.High / i.Low }
+
+// Run predicts a job. It returns the error of the run at the middle of the box; a sampled point at which the
+// job does not fit its memory counts as NaN in Samples, and not in the interval.
+//
+// The result depends on neither the number of workers nor their speed. Cost: Samples + Seeds + 2 simulations.
+func Run(ctx context.Context, j *Job, o Options) (*Prediction, error) {
+	p := &Prediction{}
+	seeds := max(1, o.Seeds)
+	var points []param.Point
+	if o.Samples > 1 {
+		v := j.Parameters()
+		points = append(v.Sample(o.Samples, sampleSeed), v.Everywhere(-1), v.Everywhere(1))
 	}
-	return Prediction{middle, slices.Min(throughput), slices.Max(throughput)}, nil
+	results := make([]Result, seeds+len(points))
+	errs := make([]error, len(results))
+	var mu sync.Mutex
+	done := 0
+	parallel.ForEach(workers(&o), len(results), func(i int) {
+		if errs[i] = ctx.Err(); errs[i] == nil {
+			if i < seeds {
+				results[i], errs[i] = o.run(j, o.Seed+uint64(i))
+			} else {
+				results[i], errs[i] = o.run(j.At(points[i-seeds]), o.Seed)
+			}
+		}
+		if o.Done != nil {
+			mu.Lock()
+			defer mu.Unlock()
+			done++
+			o.Done(done, len(results))
+		}
+	})
+	for i, err := range errs {
+		switch {
+		case err == nil:
+		case i >= seeds && errors.Is(err, cost.ErrMemory):
+			results[i].Throughput = math.NaN()
+		default:
+			return nil, err
+		}
+	}
+	p.Mid = results[0]
+	p.CI95 = confidence(results[:seeds])
+	if len(points) > 0 {
+		for _, r := range results[seeds : seeds+o.Samples] {
+			p.Samples = append(p.Samples, r.Throughput)
+		}
+		p.Worst, p.Best = results[seeds+o.Samples].Throughput, results[seeds+o.Samples+1].Throughput
+		p.Interval = Percentiles(p.Samples)
+	}
+	return p, nil
+}
+
+func workers(o *Options) int {
+	if o.Workers > 0 {
+		return o.Workers
+	}
+	return parallel.Cores()
+}
+
+// Ratio returns the interval of the ratio of two predictions of the same samples, point by point: what the
+// two share cancels. It is nil if either has no samples.
+func Ratio(a, b *Prediction) *Interval {
+	if len(a.Samples) == 0 || len(a.Samples) != len(b.Samples) {
+		return nil
+	}
+	ratios := make([]float64, len(a.Samples))
+	for i := range ratios {
+		ratios[i] = a.Samples[i] / b.Samples[i]
+	}
+	return Percentiles(ratios)
+}
+
+// Percentiles returns the 1st and 99th percentile of values, leaving out NaN; nil if nothing is left.
+func Percentiles(values []float64) *Interval {
+	known := slices.DeleteFunc(slices.Clone(values), math.IsNaN)
+	if len(known) == 0 {
+		return nil
+	}
+	slices.Sort(known)
+	at := func(q float64) float64 {
+		place := q * float64(len(known)-1)
+		i := int(place)
+		if i+1 == len(known) {
+			return known[i]
+		}
+		return known[i] + float64((place-float64(i))*(known[i+1]-known[i]))
+	}
+	return &Interval{at(0.01), at(0.99)}
+}
+
+// confidence returns the 95 % confidence interval of the mean throughput of independent runs, by Student's t.
+func confidence(runs []Result) *Interval {
+	n := float64(len(runs))
+	if n < 2 {
+		return nil
+	}
+	mean, squares := 0.0, 0.0
+	for _, r := range runs {
+		mean += r.Throughput / n
+	}
+	for _, r := range runs {
+		squares += float64((r.Throughput - mean) * (r.Throughput - mean))
+	}
+	t := distuv.StudentsT{Mu: 0, Sigma: 1, Nu: n - 1}.Quantile(0.975)
+	half := t * math.Sqrt(squares/(n-1)/n)
+	return &Interval{mean - half, mean + half}
+}
+
+// run simulates a job once.
+func (o *Options) run(j *Job, seed uint64) (Result, error) {
+	c := o.Cluster
+	c.Seed, c.Measured = seed, o.Steps
+	r, err := cluster.Run(j.Hardware, j.Job, j.Layout, j.Workload, c)
+	if err != nil {
+		return Result{}, err
+	}
+	return rolesResult(&r), nil
 }

@@ -1,8 +1,8 @@
 package predict_test
 
 import (
+	"context"
 	"math"
-	"reflect"
 	"slices"
 	"testing"
 
@@ -13,60 +13,101 @@ import (
 )
 
 // persia returns a job on 8 GPUs of Persia's cluster.
-func persia(t *testing.T) (*cost.Hardware, job.Job) {
+func persia(t *testing.T) *predict.Job {
 	t.Helper()
 	j := smallJob()
 	j.Roles.Ranks, j.Training.GlobalBatch = 8, 8*512
-	h, err := cost.Load(&j.Cluster)
+	h, _, err := cost.Load(&j.Cluster, "")
 	if err != nil {
 		t.Fatal(err)
 	}
-	return h, j
+	return &predict.Job{Job: j, Hardware: h, Workload: clicks(), Layout: smallLayout()}
 }
 
-func TestPredictSpansTheRanges(t *testing.T) {
-	h, j := persia(t)
-	runs := 0
-	p, err := predict.Predict(h, j, smallLayout(), clicks(), cluster.Options{}, func() { runs++ })
+// run predicts a job and fails the test on an error.
+func run(t *testing.T, j *predict.Job, o predict.Options) *predict.Prediction {
+	t.Helper()
+	p, err := predict.Run(context.Background(), j, o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !(p.Low < p.Throughput && p.Throughput < p.High) || runs != len(predict.Positions()) {
-		t.Errorf("%.0f to %.0f around %.0f in %d runs", p.Low, p.High, p.Throughput, runs)
+	return p
+}
+
+func TestMiddleIsOneRunAndTheIntervalIsAroundIt(t *testing.T) {
+	j := persia(t)
+	p := run(t, j, predict.Options{Samples: 64})
+	if !(p.Worst < p.Interval.Low && p.Interval.Low < p.Mid.Throughput &&
+		p.Mid.Throughput < p.Interval.High && p.Interval.High < p.Best) {
+		t.Errorf("%.0f, interval %+v, ends %.0f and %.0f", p.Mid.Throughput, p.Interval, p.Worst, p.Best)
 	}
-	middle, err := cluster.Run(h, j, smallLayout(), clicks(), cluster.Options{})
+	middle, err := cluster.Run(j.Hardware, j.Job, j.Layout, j.Workload, cluster.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !reflect.DeepEqual(p.Result, middle) {
-		t.Errorf("the prediction is %+v, a run at the middle %+v", p.Result, middle)
+	if p.Mid.Throughput != middle.Throughput {
+		t.Errorf("the prediction is %v, a run at the middle %v", p.Mid.Throughput, middle.Throughput)
 	}
-	for _, a := range p.Assumptions {
+	for _, a := range j.Hardware.Assumptions(0) {
 		if a.Name == "" || a.Source == "" || a.Kind == "" {
 			t.Errorf("assumption without name, kind or source: %+v", a)
 		}
 	}
 }
 
+// The number of workers changes nothing, and neither does what was predicted before.
+func TestPredictionIsDeterministic(t *testing.T) {
+	j := persia(t)
+	one := run(t, j, predict.Options{Samples: 16, Seeds: 2, Workers: 1})
+	four := run(t, j, predict.Options{Samples: 16, Seeds: 2, Workers: 4})
+	if !slices.Equal(one.Samples, four.Samples) || *one.Interval != *four.Interval ||
+		*one.CI95 != *four.CI95 {
+		t.Errorf("%v with one worker, %v with four", one, four)
+	}
+}
+
+// Hybrid never waits for what sync waits for, at no point of the box. What the two share cancels in the
+// ratio, which is narrower than either.
+func TestRatioComparesPointByPoint(t *testing.T) {
+	hybrid := run(t, persia(t), predict.Options{Samples: 64})
+	j := persia(t)
+	j.Job = j.InMode(job.Sync)
+	sync := run(t, j, predict.Options{Samples: 64})
+	ratio := predict.Ratio(hybrid, sync)
+	if ratio.Low < 0.98 || ratio.Width() > hybrid.Interval.Width() {
+		t.Errorf("hybrid/sync is %+v; hybrid %+v", ratio, hybrid.Interval)
+	}
+	if predict.Ratio(hybrid, run(t, j, predict.Options{})) != nil {
+		t.Error("a prediction without samples has a ratio")
+	}
+}
+
+func TestPercentilesLeaveOutWhatDoesNotFit(t *testing.T) {
+	values := []float64{math.NaN()}
+	for i := range 101 {
+		values = append(values, float64(100-i))
+	}
+	if got := predict.Percentiles(values); *got != (predict.Interval{Low: 1, High: 99}) {
+		t.Errorf("percentiles %+v", got)
+	}
+	if got := predict.Percentiles(values[:1]); got != nil {
+		t.Errorf("percentiles of nothing are %+v", got)
+	}
+}
+
 // Every group is improved alone: a second call, which improves the same hardware again, returns the same
 // changes.
 func TestSensitivitiesLeaveTheHardwareAlone(t *testing.T) {
-	h, j := persia(t)
-	calls := 0
-	first, err := predict.Sensitivities(h, j, smallLayout(), clicks(), func(done, total int) {
-		if done != calls || total != len(h.Groups()) {
-			t.Errorf("%d of %d groups are done in call %d", done, total, calls)
-		}
-		calls++
-	})
+	j := persia(t)
+	first, err := predict.Sensitivities(context.Background(), j, predict.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	second, err := predict.Sensitivities(h, j, smallLayout(), clicks(), func(int, int) {})
+	second, err := predict.Sensitivities(context.Background(), j, predict.Options{Workers: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(first) != len(h.Groups()) || !slices.Equal(first, second) {
+	if len(first) != len(j.Parameters().Groups()) || !slices.Equal(first, second) {
 		t.Errorf("changes %v, then %v", first, second)
 	}
 	for i, s := range first {
@@ -76,5 +117,40 @@ func TestSensitivitiesLeaveTheHardwareAlone(t *testing.T) {
 	}
 	if first[0].Change < 0.01 {
 		t.Errorf("the best improvement, %+v, changes nothing", first[0])
+	}
+}
+
+// The effects of the few parameters that matter account for the variance; a parameter that the job does not
+// use has none.
+func TestEffectsRankWhatMatters(t *testing.T) {
+	j := persia(t)
+	j.Roles.Ranks, j.Training.GlobalBatch = 2, 1024
+	effects, err := predict.Effects(context.Background(), j, predict.Options{}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sum := 0.0
+	for i, e := range effects {
+		if i > 0 && e.Share > effects[i-1].Share {
+			t.Fatalf("%v is not sorted", effects)
+		}
+		sum += e.Share
+	}
+	t.Logf("effects %v", effects[:5])
+	if sum < 0.6 || effects[0].Share < 0.1 {
+		t.Errorf("effects sum to %.2f, the largest is %+v", sum, effects[0])
+	}
+	i := slices.IndexFunc(effects, func(e predict.Effect) bool { return e.Name == "system.dense-ps.width" })
+	if i >= 0 && effects[i].Share != 0 {
+		t.Errorf("hybrid training has no dense PSs: %+v", effects[i])
+	}
+}
+
+// Cancelled predictions end with the reason.
+func TestCancelledRunEnds(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if _, err := predict.Run(ctx, persia(t), predict.Options{Samples: 8}); err != context.Canceled {
+		t.Errorf("error %v", err)
 	}
 }

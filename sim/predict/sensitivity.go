@@ -2,17 +2,15 @@ package predict
 
 import (
 	"cmp"
+	"context"
 	"math"
 	"slices"
 
-	"tandem/algo/job"
-	"tandem/algo/numeric/model"
 	"tandem/algo/protocol/fault"
-	"tandem/sim/cluster"
-	"tandem/sim/cost"
+	"tandem/internal/parallel"
 )
 
-// Sensitivity is the effect of a better group of quantities on the throughput.
+// Sensitivity is the effect of a better group of parameters on the throughput.
 type Sensitivity struct {
 	Name   string  `json:"name"`
 	Change float64 `json:"change"` // of the throughput, relative to it
@@ -21,28 +19,36 @@ type Sensitivity struct {
 // tenth is the factor by which Sensitivities improves a group.
 const tenth = 1.1
 
-// Sensitivities improves every group of quantities by a tenth, one group at a time with all other quantities
-// at the middle of their ranges, and returns the changes of the throughput, the largest first. A quantity of
-// which more is better is multiplied by 1.1, others are divided by 1.1. Before each run, the function before
-// receives the number of finished groups and of all groups. The runs are without faults. Cost: about ten
-// runs.
-func Sensitivities(
-	h *cost.Hardware, j job.Job, layout *model.Layout, w cost.Workload, before func(done, total int),
-) ([]Sensitivity, error) {
-	j.Faults = fault.Plan{}
-	base, err := cluster.Run(h, j, layout, w, cluster.Options{})
-	if err != nil {
-		return nil, err
-	}
-	groups := h.Groups()
-	var list []Sensitivity
-	for i, group := range groups {
-		before(i, len(groups))
-		result, err := cluster.Run(h.Improved(group, tenth), j, layout, w, cluster.Options{})
+// Sensitivities improves every group of parameters by a tenth, one group at a time with all other parameters
+// at the middle of their ranges, and returns the changes of the throughput, the largest first. A parameter of
+// which more is better is multiplied by 1.1, others are divided by 1.1. The runs are without faults. Cost:
+// one simulation a group.
+func Sensitivities(ctx context.Context, j *Job, o Options) ([]Sensitivity, error) {
+	healthy := *j
+	healthy.Faults = fault.Plan{}
+	groups := j.Parameters().Groups()
+	rates := make([]float64, 1+len(groups))
+	errs := make([]error, len(rates))
+	parallel.ForEach(workers(&o), len(rates), func(i int) {
+		if errs[i] = ctx.Err(); errs[i] != nil {
+			return
+		}
+		better := &healthy
+		if i > 0 {
+			better = healthy.Improved(groups[i-1], tenth)
+		}
+		var r Result
+		r, errs[i] = o.run(better, o.Seed)
+		rates[i] = r.Throughput
+	})
+	for _, err := range errs {
 		if err != nil {
 			return nil, err
 		}
-		list = append(list, Sensitivity{group, result.Throughput/base.Throughput - 1})
+	}
+	list := make([]Sensitivity, len(groups))
+	for i, group := range groups {
+		list[i] = Sensitivity{group, rates[i+1]/rates[0] - 1}
 	}
 	slices.SortStableFunc(list, func(a, b Sensitivity) int {
 		return cmp.Compare(math.Abs(b.Change), math.Abs(a.Change))

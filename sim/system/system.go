@@ -72,8 +72,8 @@ type NNWorker struct {
 
 // Collectives is the part of the rate of wires that collective operations reach.
 type Collectives struct {
-	Inside  CollectiveShares `yaml:"inside" group:"wire between accelerators of a server"` // … of a server
-	Network CollectiveShares `yaml:"network" group:"network bandwidth"`                    // … of servers
+	Inside  CollectiveShares `yaml:"inside" group:"wire inside servers"` // … of a server
+	Network CollectiveShares `yaml:"network" group:"GPU server network"` // … of servers
 	// LaunchTime is the time of one collective operation besides latencies of wires and bytes.
 	LaunchTime quantity.Value[unit.Tick] `yaml:"launch-time"`
 }

@@ -1,0 +1,73 @@
+package predict
+
+import (
+	"tandem/algo/job"
+	nn "tandem/algo/numeric/model"
+	"tandem/sim/cost"
+	"tandem/sim/model"
+	"tandem/sim/param"
+)
+
+// Job is what a prediction is about: a training job on a cluster. What is trained is a Model or, if that is
+// nil, a Workload with the Layout of its network.
+type Job struct {
+	job.Job // its roles' ranks are the accelerators
+	// Hardware is the cluster with its system software.
+	Hardware *cost.Hardware
+	Model    *model.Model
+	Rows     model.Format // of embedding rows in memory, for a Model; empty: the model's
+	Workload cost.Workload
+	Layout   *nn.Layout
+}
+
+// modelPrefix begins the names of the parameters of a model.
+const modelPrefix = "model"
+
+// Parameters returns all parameters of a prediction, as a view: a change of a parameter is one of the job's
+// hardware or model.
+func (j *Job) Parameters() param.Vector {
+	v := j.Hardware.Parameters()
+	if j.Model != nil {
+		v = append(v, param.Collect(modelPrefix, j.Model)...)
+	}
+	return v
+}
+
+// At returns the job at a point of the box that its Parameters span.
+func (j *Job) At(p param.Point) *Job {
+	c := j.clone()
+	c.Parameters().Fix(p)
+	c.describe()
+	return c
+}
+
+// Improved returns the job with all parameters of a group better by a factor.
+func (j *Job) Improved(group string, factor float64) *Job {
+	c := j.clone()
+	c.Parameters().Improve(group, factor)
+	c.describe()
+	return c
+}
+
+// clone returns a job whose parameters can be changed without an effect on j.
+func (j *Job) clone() *Job {
+	c := *j
+	c.Hardware = j.Hardware.Clone()
+	if j.Model != nil {
+		m := *j.Model
+		c.Model = &m
+	}
+	return &c
+}
+
+// describe derives workload and layout from the model.
+func (j *Job) describe() {
+	if j.Model == nil {
+		return
+	}
+	rows := j.Rows
+	if rows == "" {
+		rows = j.Model.Precisions.Rows
+	}
+	j.Workload, j.Layout = cost.ModelWorkload(j.Model, rows), j.Model.Layout()
+}
