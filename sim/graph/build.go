@@ -46,16 +46,28 @@ type builder struct {
 
 // kernel returns the node of a kernel of equal launches, with the bytes that it streams.
 func (b *builder) kernel(name, part string, phase Phase, launches int, flops, bytes float64) Node {
-	a, precision := b.job.Cluster.Accelerator, b.job.Precisions.Compute.Device()
-	k := device.Kernel{Launches: launches, FLOPs: unit.FLOPs(flops), Bytes: unit.Bytes(math.Ceil(bytes)),
-		Precision: precision}
+	precision := b.job.Precisions.Compute.Device()
+	return b.node(name, part, phase, device.Kernel{Launches: launches, FLOPs: unit.FLOPs(flops),
+		Bytes: unit.Bytes(math.Ceil(bytes)), Precision: precision})
+}
+
+// node returns the node of a kernel.
+func (b *builder) node(name, part string, phase Phase, k device.Kernel) Node {
+	a := b.job.Cluster.Accelerator
 	n := Node{Name: name, Part: part, Stream: Compute, Kind: Kernel, Phase: phase, Time: a.Time(k)}
 	k.Bytes = 0
 	resource := DeviceMemory
-	if flops > 0 && a.Time(k) == n.Time {
+	if k.FLOPs > 0 && a.Time(k) == n.Time {
 		resource = Peak
 	}
-	return b.launched(n, launches, resource)
+	return b.launched(n, k.Launches, resource)
+}
+
+// product adds a product of an m×k and a k×n matrix, whose speed depends on its shape.
+func (b *builder) product(name, part string, phase Phase, m, n, k int) int {
+	p := device.Product{Batch: 1, M: m, N: n, K: k, Value: b.job.Precisions.Activations.Bytes(),
+		Precision: b.job.Precisions.Compute.Device()}
+	return b.add(b.node(name, part, phase, b.job.Cluster.Accelerator.MatMul(p)))
 }
 
 // tableKernel returns the node of a kernel on tables that takes some seconds beside its launches.
@@ -203,11 +215,6 @@ func (b *builder) values(n int) float64 {
 	return b.local * float64(n) * float64(b.job.Precisions.Activations.Bytes())
 }
 
-// weights returns the bytes of a layer's weights as kernels read them.
-func (b *builder) weights(p model.Product) float64 {
-	return float64(p.Parameters()) * float64(b.job.Precisions.Activations.Bytes())
-}
-
 // elementwise adds a kernel that reads and writes values of each sample.
 func (b *builder) elementwise(name, part string, phase Phase, values int) int {
 	return b.add(b.kernel(name, part, phase, 1, 0, b.values(values)))
@@ -215,9 +222,8 @@ func (b *builder) elementwise(name, part string, phase Phase, values int) int {
 
 // layerForward adds a layer: a product with the bias, and the activation function.
 func (b *builder) layerForward(p model.Product) int {
-	b.add(b.kernel(p.Name, PartDenseForward, Forward, 1, b.local*float64(p.ForwardFLOPs()),
-		b.values(p.In+p.Out)+b.weights(p)))
-	if at := len(b.Nodes) - 1; !p.Activated {
+	at := b.product(p.Name, PartDenseForward, Forward, int(b.local), p.Out, p.In)
+	if !p.Activated {
 		return at
 	}
 	return b.elementwise(p.Name+" activation", PartDenseForward, Forward, 2*p.Out)
@@ -228,11 +234,9 @@ func (b *builder) layerBackward(p model.Product) int {
 	if p.Activated {
 		b.elementwise(p.Name+" activation back", PartDenseBackward, Backward, 3*p.Out)
 	}
-	at := b.add(b.kernel(p.Name+" weights back", PartDenseBackward, Backward, 1,
-		b.local*float64(p.ForwardFLOPs()), b.values(p.In+p.Out)+b.weights(p)))
+	at := b.product(p.Name+" weights back", PartDenseBackward, Backward, p.In, p.Out, int(b.local))
 	if !p.First {
-		at = b.add(b.kernel(p.Name+" input back", PartDenseBackward, Backward, 1,
-			b.local*float64(p.ForwardFLOPs()), b.values(p.In+p.Out)+b.weights(p)))
+		at = b.product(p.Name+" input back", PartDenseBackward, Backward, int(b.local), p.In, p.Out)
 	}
 	return at
 }
