@@ -47,6 +47,9 @@ type Cluster struct {
 	Loaders          Hosts `yaml:"loaders,omitempty"`      // hosts of the one data loader; per-host is 1
 
 	System string `yaml:"system,omitempty"` // profile of the system software
+	// Model is the profile of the model whose training is predicted where a command names no other, and no
+	// data.
+	Model string `yaml:"model,omitempty"`
 	// Set gives single parameters of the simulation a value, by their names.
 	Set map[string]string `yaml:"set,omitempty"`
 	// Unfold gives each embedding PS a state machine of its own, instead of one that stands for all. Figures

@@ -2,6 +2,7 @@ package job
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -14,6 +15,16 @@ import (
 // mode setting that the job's mode does not have.
 func (j *Job) Validate() error {
 	if err := j.ValidateShared(); err != nil {
+		return err
+	}
+	return j.ValidateModeSettings([]string{j.Training.Mode})
+}
+
+// ValidateTimed is Validate for a job of which only the time is simulated. It has no bits, so any number of
+// ranks suits every mode.
+func (j *Job) ValidateTimed() error {
+	var ranks *RanksError
+	if err := j.ValidateShared(); err != nil && !errors.As(err, &ranks) {
 		return err
 	}
 	return j.ValidateModeSettings([]string{j.Training.Mode})
@@ -44,13 +55,13 @@ func (j *Job) ValidateShared() error {
 		return fmt.Errorf("rows.eviction = %s needs a limit: set rows.memory or rows.capacity",
 			j.Rows.Eviction)
 	}
-	if err := j.validateGroups(); err != nil {
-		return err
-	}
 	if err := j.validateDepth(); err != nil {
 		return err
 	}
-	return j.validateParts()
+	if err := j.validateParts(); err != nil {
+		return err
+	}
+	return j.validateGroups()
 }
 
 func (j *Job) validateChoices() error {

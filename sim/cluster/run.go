@@ -53,7 +53,11 @@ func Run(h *cost.Hardware, t job.Job, layout *model.Layout, w cost.Workload, o O
 	if t.Training.Mode == job.Sequential {
 		return Result{}, fmt.Errorf("cluster: %w", ErrSequential)
 	}
-	if err := t.Validate(); err != nil {
+	validate := t.Validate
+	if o.Numerics == nil {
+		validate = t.ValidateTimed
+	}
+	if err := validate(); err != nil {
 		return Result{}, fmt.Errorf("cluster: training: %w", err)
 	}
 	if err := w.Validate(); err != nil {

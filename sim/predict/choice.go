@@ -1,0 +1,246 @@
+package predict
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"tandem/algo/job"
+	"tandem/algo/numeric/compress"
+	"tandem/algo/numeric/opt"
+	"tandem/algo/protocol/fault"
+	"tandem/sim/cost"
+	"tandem/sim/model"
+	"tandem/sim/system"
+)
+
+// ErrChoice is wrapped by the error about a choice that is out of range, or that does not go with another.
+var ErrChoice = errors.New("bad choice")
+
+// Choice is what a user chooses of a prediction. What is left out, the preset and the model supply.
+type Choice struct {
+	Preset      string // cluster profile; empty: persia-paper
+	Model       string // model profile
+	System      string // profile of the system software
+	Accelerator string // profile; it brings its own wires
+	Inside      string // wire profile between the accelerators of a server
+	Mode        string // of the job; empty: hybrid. A step graph is always sync.
+	GPUs        int
+	// GlobalBatch is the number of samples of a step of all accelerators, and BatchPerGPU that of one. At
+	// most one is given.
+	GlobalBatch, BatchPerGPU int
+	Staleness                *int   // τ; nil: 9
+	RowPrecision             string // of rows in memory: fp32, fp16 or bf16
+	Precision                string // of matrix products: fp32, tf32 or half
+	Faults                   fault.Plan
+	// ModeSettings are settings of the mode, by their names, and Set parameters of the simulation.
+	ModeSettings map[string]int
+	Set          map[string]string
+}
+
+// stalenessDefault is τ of a prediction: Persia's example has an embedding_staleness of 10.
+const stalenessDefault = 9
+
+// New returns the job of a choice, and notes about parts of it that a user might not expect.
+func New(c Choice) (j *Job, notes []string, err error) {
+	if c.Preset == "" {
+		c.Preset = "persia-paper"
+	}
+	section, err := job.LoadCluster(c.Preset)
+	if err != nil {
+		return nil, nil, err
+	}
+	return c.On(section)
+}
+
+// On returns the job of a choice on a cluster. The preset of the choice is not used.
+func (c Choice) On(section job.Cluster) (j *Job, notes []string, err error) {
+	if c.Model == "" {
+		c.Model = section.Model
+	}
+	if c.Model == "" {
+		return nil, nil, fmt.Errorf("%w: the cluster %s names no model; name one", ErrChoice, section.Preset)
+	}
+	j = &Job{Job: job.Default()}
+	if j.Model, err = model.Load(c.Model); err != nil {
+		return nil, nil, fmt.Errorf("model: %w", err)
+	}
+	if c.Accelerator != "" {
+		section.SetAccelerator(c.Accelerator)
+	}
+	if c.Inside != "" {
+		section.Inside = c.Inside
+	}
+	if c.System != "" {
+		section.System = c.System
+	}
+	if c.Precision != "" {
+		section.Precision = c.Precision
+	}
+	if len(c.Set) > 0 {
+		set := maps.Clone(section.Set)
+		if set == nil {
+			set = map[string]string{}
+		}
+		maps.Copy(set, c.Set)
+		section.Set = set
+	}
+	if j.Hardware, notes, err = cost.Load(&section, string(j.Model.Precisions.Compute)); err != nil {
+		return nil, nil, err
+	}
+	j.Cluster, j.Name = j.Hardware.Cluster, j.Model.Name
+	if err := j.size(&c); err != nil {
+		return nil, nil, err
+	}
+	if err := j.train(&c); err != nil {
+		return nil, nil, err
+	}
+	j.describe()
+	return j, notes, j.check()
+}
+
+// size sets the number of accelerators and the batch.
+func (j *Job) size(c *Choice) error {
+	gpus := c.GPUs
+	if gpus == 0 {
+		gpus = max(1, j.Cluster.GPUs)
+	}
+	most := job.RolesMax
+	if j.Hardware.System.Architecture == system.StepGraph {
+		most = job.GPUsMax
+	}
+	if gpus < 1 || gpus > most {
+		return fmt.Errorf("%w: %d GPUs; want 1 to %d", ErrChoice, gpus, most)
+	}
+	batch := j.Model.GlobalBatch(gpus)
+	switch {
+	case c.GlobalBatch < 0 || c.BatchPerGPU < 0:
+		return fmt.Errorf("%w: a batch of %d samples; want at least 1", ErrChoice,
+			min(c.GlobalBatch, c.BatchPerGPU))
+	case c.GlobalBatch > 0 && c.BatchPerGPU > 0:
+		return fmt.Errorf("%w: a global batch of %d and one of %d a GPU; want one of the two", ErrChoice,
+			c.GlobalBatch, c.BatchPerGPU)
+	case c.GlobalBatch > 0:
+		batch = c.GlobalBatch
+	case c.BatchPerGPU > 0:
+		batch = c.BatchPerGPU * gpus
+	}
+	if batch < gpus {
+		return fmt.Errorf("%w: a global batch of %d samples on %d GPUs; want at least one each", ErrChoice,
+			batch, gpus)
+	}
+	j.Roles.Ranks, j.Training.GlobalBatch = gpus, batch
+	return nil
+}
+
+// train sets how the job trains.
+func (j *Job) train(c *Choice) error {
+	rows, err := rowFormat(c.RowPrecision, j.Model.Precisions.Rows)
+	if err != nil {
+		return err
+	}
+	j.Rows = rows
+	j.Job.Rows.Precision = string(rows)
+	j.Job.Rows.Optimizer.Kind = rowOptimizer(j.Model.Optimizers.Rows)
+	j.Job.Model.Optimizer.Kind = denseOptimizer(j.Model.Optimizers.Dense)
+	j.Wire.Precision = compress.FP32
+	if j.Model.Precisions.Wire != model.Float32 {
+		j.Wire.Precision = compress.FP16
+	}
+	j.Faults = c.Faults
+	staleness := stalenessDefault
+	if c.Staleness != nil {
+		staleness = *c.Staleness
+	}
+	j.Training.Staleness = &staleness
+	known := job.Modes()[1:] // sequential has no roles
+	if j.Hardware.System.Architecture == system.StepGraph {
+		known = slices.DeleteFunc(known, func(mode string) bool { return !isExact(mode) })
+	}
+	mode := c.Mode
+	switch {
+	case mode == "" && !slices.Contains(known, j.Training.Mode):
+		mode = known[0]
+	case mode == "":
+		mode = j.Training.Mode
+	case !slices.Contains(known, mode):
+		return fmt.Errorf("%w: mode %q with system %s; want %s%s", ErrChoice, mode, j.Hardware.System.Name,
+			strings.Join(known, ", "), near(job.Nearest(mode, known)))
+	}
+	j.Training.ModeSettings = c.ModeSettings
+	j.Job = j.InMode(mode)
+	j.Roles.DensePSs = max(1, min(densePSsDefault, j.Hardware.EmbeddingPSs.Count.Mid))
+	return nil
+}
+
+// isExact reports whether a mode gives the same result as sequential training, as do systems that keep the
+// tables on the accelerators.
+func isExact(mode string) bool {
+	j := job.Default().InMode(mode)
+	rule, err := j.Rule()
+	return err == nil && rule.Exact()
+}
+
+// densePSsDefault is the number of dense PSs of a prediction: one for every server of 64 GPUs.
+const densePSsDefault = 8
+
+func near(name string) string {
+	if name == "" {
+		return ""
+	}
+	return fmt.Sprintf("; the nearest is %q", name)
+}
+
+// check reports a cluster that cannot run the system, or a training that is out of range.
+func (j *Job) check() error {
+	h := j.Hardware
+	if h.System.Architecture == system.StepGraph {
+		return nil
+	}
+	for _, x := range []struct {
+		role  string
+		group *cost.HostGroup
+		key   string
+	}{
+		{"embedding workers", &h.EmbeddingWorkers, "embedding-workers"},
+		{"embedding PSs", &h.EmbeddingPSs, "embedding-ps"}, {"the data loader", &h.Loaders, "loaders"},
+	} {
+		if x.group.Count.Mid < 1 {
+			return fmt.Errorf("%w: cluster %s has no hosts for %s, which system %s needs; give %s in the "+
+				"section cluster of a job file, or choose system %s", cost.ErrIncompatible, h.Cluster.Preset,
+				x.role, h.System.Name, x.key, "model-parallel")
+		}
+	}
+	return j.ValidateTimed()
+}
+
+// rowFormat reads the precision of rows; empty is the model's.
+func rowFormat(text string, own model.Format) (model.Format, error) {
+	switch f := model.Format(text); f {
+	case "":
+		return own, nil
+	case model.Float32, model.Float16, model.BFloat16:
+		return f, nil
+	}
+	return "", fmt.Errorf("%w: rows in %q; want fp32, fp16 or bf16", ErrChoice, text)
+}
+
+// rowOptimizer and denseOptimizer name the optimizers of a job that hold the state of a model's.
+func rowOptimizer(o model.Optimizer) string {
+	if o == model.SGD {
+		return opt.SGD
+	}
+	return opt.Adagrad
+}
+
+func denseOptimizer(o model.Optimizer) string {
+	switch o {
+	case model.SGD:
+		return opt.SGD
+	case model.Adam:
+		return opt.Adam
+	}
+	return opt.Adagrad
+}
