@@ -174,10 +174,11 @@ func unused(time, q float64) (before, own float64) {
 	return before, own
 }
 
-// The effort of Skew: placements, and ids that are placed one by one.
+// The effort of Skew: ids placed one by one, for a shard and at most, and ids placed in all.
 const (
-	placements = 256
-	placed     = 4096
+	placedPerShard = 32
+	placedMax      = 512
+	placedInAll    = 1 << 16
 )
 
 // Skew returns the expected load of the hottest of a number of shards, relative to the mean load, when every
@@ -185,8 +186,11 @@ const (
 // one draw, that is its part of all occurrences. It is at least 1, and at least shards times the load of the
 // most likely id relative to that of all ids. Skew panics if shards is less than 1.
 //
-// The 4096 most likely ids are placed at random, 256 times; the load of all others on a shard is normal, with
-// the variance Σ_i q_i² / shards. The standard error is below 1 %, and equal arguments have equal results.
+// Up to 512 of the most likely ids are placed at random, at least 128 times. The load of all others on a
+// shard is nearly normal, with the variance Σ_i q_i² / shards and the third moment Σ_i q_i³ / shards. The
+// error is about 1 %; equal arguments have equal results. Cost: half a millisecond.
+//
+// Source: Cornish, Fisher, Revue de l'Institut International de Statistique 5 (1938), for the third moment.
 func (p Popularity) Skew(shards int, draws float64) float64 {
 	if shards < 1 {
 		panic(fmt.Sprintf("popularity: %d shards, want at least 1", shards))
@@ -195,30 +199,36 @@ func (p Popularity) Skew(shards int, draws float64) float64 {
 		return 1
 	}
 	var head []float64
-	all, rest, squares := 0.0, 0.0, 0.0
+	placed := min(placedMax, placedPerShard*shards)
+	all, rest, squares, cubes := 0.0, 0.0, 0.0, 0.0
 	for _, g := range p {
 		q := g.seen(draws)
-		all += g.IDs * q
+		all += float64(g.IDs * q)
 		one := min(math.Floor(g.IDs), float64(placed-len(head)))
 		for range int(one) {
 			head = append(head, q)
 		}
-		rest += (g.IDs - one) * q
-		squares += (g.IDs - one) * q * q
+		rest += float64((g.IDs - one) * q)
+		squares += float64((g.IDs - one) * q * q)
+		cubes += float64((g.IDs - one) * q * q * q)
 	}
 	n := float64(shards)
-	deviation := math.Sqrt(squares / n * (1 - 1/n))
-	random := rand.New(rand.NewPCG(placements, placed))
+	deviation, skewness := math.Sqrt(squares/n*(1-1/n)), 0.0
+	if deviation > 0 {
+		skewness = cubes / n * (1 - 1/n) * (1 - 2/n) / (deviation * deviation * deviation)
+	}
+	random := rand.New(rand.NewPCG(placedMax, placedInAll))
 	loads := make([]float64, shards)
-	sum := 0.0
+	sum, placements := 0.0, placedInAll/placed
 	for range placements {
 		for i := range loads {
-			loads[i] = rest/n + deviation*random.NormFloat64()
+			z := random.NormFloat64()
+			loads[i] = rest/n + deviation*(z+float64(skewness/6*(z*z-1)))
 		}
 		for _, q := range head {
 			loads[random.IntN(shards)] += q
 		}
 		sum += slices.Max(loads)
 	}
-	return max(1, sum/placements*n/all)
+	return max(1, sum/float64(placements)*n/all)
 }

@@ -134,7 +134,7 @@ func TestSkewAgainstPlacements(t *testing.T) {
 			}
 			for _, shards := range []int{2, 30, 300} {
 				random := rand.New(rand.NewPCG(3, uint64(shards)))
-				const trials = 150
+				const trials = 400
 				total := 0.0
 				for range trials {
 					loads := make([]float64, shards)
