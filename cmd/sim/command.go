@@ -65,7 +65,7 @@ func (p *program) command() *cobra.Command {
 	train := p.predictionCommand(trained)
 	train.Use, train.Short = "train", "Train for real, under simulated time"
 	train.Long, train.Example = trainUsage+"\n\n"+job.ModeSettingsHelp(), trainExamples
-	root.AddCommand(run, train, p.replayCommand())
+	root.AddCommand(run, train, p.replayCommand(), p.presetsCommand())
 	root.SetHelpCommand(&cobra.Command{Hidden: true}) // --help does it
 	cli.Configure(root, p.stdout, p.stderr)
 	root.SetFlagErrorFunc(flagError)

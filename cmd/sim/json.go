@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"io"
 
 	"tandem/algo/protocol/fault"
@@ -70,8 +69,5 @@ func (q *request) writeJSON(w io.Writer, r *result) error {
 		}
 		d.Runs = append(d.Runs, record)
 	}
-	encoder := json.NewEncoder(w)
-	encoder.SetIndent("", "  ")
-	encoder.SetEscapeHTML(false)
-	return encoder.Encode(d)
+	return printJSON(w, d)
 }

@@ -346,24 +346,7 @@ func (q *request) writeAssumptions(w io.Writer, r *result) error {
 		return nil
 	}
 	fmt.Fprintf(w, ".\n")
-	var sources []string
-	t := cli.Table{Header: []string{"quantity", "kind", "low", "middle", "high", "source"}, Words: 2}
-	for _, a := range list {
-		number := slices.Index(sources, a.Source) + 1
-		if number == 0 {
-			sources = append(sources, a.Source)
-			number = len(sources)
-		}
-		t.Rows = append(t.Rows, []string{a.Name, string(a.Kind), a.Low, a.Mid, a.High,
-			fmt.Sprintf("[%d]", number)})
-	}
-	if err := t.WriteText(w); err != nil {
-		return err
-	}
-	for i, source := range sources {
-		fmt.Fprintln(w, cli.Wrap(fmt.Sprintf("  [%d] %s", i+1, source), "      "))
-	}
-	return nil
+	return writeParameters(w, list)
 }
 
 // kinds returns the kinds of quantities, the most certain first.

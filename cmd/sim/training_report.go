@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"math"
@@ -219,10 +218,7 @@ func (q *request) writeTrainingJSON(w io.Writer, cells []*cell) error {
 		}
 		d.Runs = append(d.Runs, record)
 	}
-	encoder := json.NewEncoder(w)
-	encoder.SetIndent("", "  ")
-	encoder.SetEscapeHTML(false)
-	return encoder.Encode(d)
+	return printJSON(w, d)
 }
 
 // targetOf returns when a training reached the target AUC; nil if there is no target.

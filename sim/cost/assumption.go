@@ -19,9 +19,7 @@ type Assumption struct {
 
 // Assumptions returns all quantities on which a prediction for the hardware with a number of dense PSs rests.
 func (h *Hardware) Assumptions(dense int) (list []Assumption) {
-	for _, e := range h.Parameters() {
-		list = append(list, assume(e))
-	}
+	list = Assume(h.Parameters())
 	if dense > 0 && !h.Colocated() {
 		n := fmt.Sprint(dense, " hosts")
 		list = append(list, Assumption{"dense-ps.count", n, n, n, quantity.Default,
@@ -30,9 +28,12 @@ func (h *Hardware) Assumptions(dense int) (list []Assumption) {
 	return list
 }
 
-// assume returns a parameter as text.
-func assume(e param.Entry) Assumption {
-	low, mid, high := e.Span()
-	kind, source, _ := e.Origin()
-	return Assumption{e.Name, e.Text(low), e.Text(mid), e.Text(high), kind, source}
+// Assume returns parameters as text.
+func Assume(v param.Vector) (list []Assumption) {
+	for _, e := range v {
+		low, mid, high := e.Span()
+		kind, source, _ := e.Origin()
+		list = append(list, Assumption{e.Name, e.Text(low), e.Text(mid), e.Text(high), kind, source})
+	}
+	return list
 }

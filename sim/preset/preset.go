@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path"
 	"strings"
 
 	"tandem/algo/job"
@@ -56,7 +57,7 @@ func (l *Library) Text(name string) ([]byte, error) {
 	if IsFile(name) {
 		return os.ReadFile(name)
 	}
-	text, err := fs.ReadFile(l.Files, l.Folder+"/"+name+".yaml")
+	text, err := fs.ReadFile(l.Files, path.Join(l.Folder, name+".yaml"))
 	if err != nil {
 		return nil, fmt.Errorf("%w %s", ErrUnknown, suggestion(name, l.Names()))
 	}
@@ -72,7 +73,7 @@ func (l *Library) Load(name string, p Profile) error {
 	}
 	file := name
 	if !IsFile(name) {
-		file = l.Folder + "/" + name + ".yaml"
+		file = path.Join(l.Folder, name+".yaml")
 	}
 	if err := job.Decode(text, file, p); err != nil {
 		return fmt.Errorf("%w: %w", ErrInvalid, err)
