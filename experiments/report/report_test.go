@@ -156,7 +156,9 @@ func TestFigureNamesAxesAndLines(t *testing.T) {
 // new drawings and those in the README.
 func TestSVGNeedsNoFonts(t *testing.T) {
 	drawings := map[string][]byte{}
-	for _, path := range []string{"../speed/quick.svg", "../staleness/quick.svg"} {
+	for _, path := range []string{
+		"../speed/quick.svg", "../staleness/quick.svg", "../peers/quick.svg", "../peers/full.svg",
+	} {
 		drawing, err := os.ReadFile(path)
 		if err != nil {
 			t.Fatal(err)
