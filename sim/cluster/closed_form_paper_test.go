@@ -85,6 +85,17 @@ func TestSyncStepIsTheSumOfItsStages(t *testing.T) {
 	}
 }
 
+// hierarchical is the time of an all-reduce of S bytes among N servers of L ranks: reduce-scatter and
+// all-gather inside, with L−1 messages each, and between them rings of the servers, with 2(N−1) messages,
+// whose parts of S together cross the cards of each server (Thakur, Rabenseifner, Gropp 2005, for each of the
+// rings).
+func hierarchical(servers, perServer int, bytes float64, inside, across device.Wire) unit.Tick {
+	n, l := float64(servers), float64(perServer)
+	seconds := 2*(l-1)/l*bytes/float64(inside.Bandwidth) + 2*(n-1)/n*bytes/float64(across.Bandwidth)
+	latency := unit.Tick(2*(perServer-1))*inside.Latency + unit.Tick(2*(servers-1))*across.Latency
+	return latency + unit.Tick(seconds*1e9)
+}
+
 // quiet is the network without embeddings: only the all-reduce uses the wires.
 func quiet(t *testing.T) (*model.Layout, cost.Workload) {
 	layout := *tower(t)
@@ -104,8 +115,7 @@ func TestNaiveHybridStepIsDenseWorkAlone(t *testing.T) {
 	b := p.Batch(512)
 	want := passes(b) + b.Update
 	for _, k := range layout.Buckets {
-		bytes := unit.Bytes(4 * (k.Hi - k.Lo))
-		want += device.ReduceScatter(8, bytes, p.InsideWire) + device.AllGather(8, bytes, p.InsideWire)
+		want += hierarchical(1, 8, float64(4*(k.Hi-k.Lo)), p.InsideWire, p.NetworkWire)
 	}
 	a := run(t, small(), j, Options{check: true})
 	if d := a.StepTime - want; d < -10 || d > 10 {
@@ -123,13 +133,13 @@ func TestAllReduceAloneTakesItsClosedForm(t *testing.T) {
 	across := device.Wire{Bandwidth: p.ServerHost.Network * p.NetworkShare, Latency: p.NetworkWire.Latency}
 	want := unit.Tick(0)
 	for _, k := range layout.Buckets {
-		want += device.HierarchicalAllReduce(4, 8, unit.Bytes(4*(k.Hi-k.Lo)), p.InsideWire, across)
+		want += hierarchical(4, 8, float64(4*(k.Hi-k.Lo)), p.InsideWire, across)
 	}
 	a, err := Run(hardwareOf(t, small()), j, layout, w, Options{check: true})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if d := a.StageTimes[pace.DS] - want; d < -12 || d > 12 { // two roundings for each of 6 buckets
+	if d := a.StageTimes[pace.DS] - want; d < -24 || d > 24 { // four roundings for each of 6 buckets
 		t.Errorf("DS takes %v, the closed form %v", a.StageTimes[pace.DS], want)
 	}
 }

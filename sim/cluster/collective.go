@@ -4,8 +4,6 @@ import (
 	"tandem/algo/protocol/msg"
 	"tandem/algo/protocol/role"
 	"tandem/algo/unit"
-	"tandem/sim/device"
-	"tandem/sim/fabric"
 )
 
 // startReduction begins the all-reduce of a bucket that every rank has handed over, or queues it behind that
@@ -19,7 +17,7 @@ func (w *simulation) startReduction(step, bucket int32, bytes unit.Bytes) {
 
 // reduceStage begins the present stage of an all-reduce and reports whether it was the last. The first takes
 // what is inside the servers and all latencies, the second moves the bucket over the cards of all servers at
-// once: every card sends and receives 2(s−1)/s of it, for s servers.
+// once.
 func (w *simulation) reduceStage(i int32) (ended bool) {
 	t := &w.tasks[i]
 	now := w.clock.Now()
@@ -30,18 +28,10 @@ func (w *simulation) reduceStage(i int32) (ended bool) {
 		}
 		w.waitUntil(i, now+w.reduceInside(t.bytes)+w.reduceLatency())
 	case 1:
-		if w.gpuServers == 1 {
+		if len(w.reduce.across) == 0 {
 			return false
 		}
-		path := make([]fabric.Hop, 0, 2*w.gpuServers)
-		part := w.reducePart()
-		for k := range w.hosts {
-			if h := &w.hosts[k]; h.class == serverHosts {
-				path = append(path, fabric.Hop{Link: h.up, Multiplicity: part},
-					fabric.Hop{Link: h.down, Multiplicity: part})
-			}
-		}
-		w.transfer(i, t.bytes, path...)
+		w.transfer(i, t.bytes, w.reduce.across)
 	case 2:
 		w.reduceDone(i)
 		return true
@@ -67,18 +57,3 @@ func (w *simulation) reduceDone(i int32) {
 			role.Input{Kind: role.BucketReduced, Work: role.Work{Rank: rank, Step: step}, Bucket: bucket})
 	}
 }
-
-// reduceInside returns the time of the reduce-scatter and the all-gather inside a server. It, reduceLatency
-// and reducePart are the terms of device.HierarchicalAllReduce: the latter two are the latency of all steps
-// between servers, and the part of the bytes that each card sends and receives.
-func (w *simulation) reduceInside(bytes unit.Bytes) unit.Tick {
-	wire := w.prices.InsideWire
-	return device.ReduceScatter(w.ranksPerServer, bytes, wire) + device.AllGather(w.ranksPerServer, bytes,
-		wire)
-}
-
-func (w *simulation) reduceLatency() unit.Tick {
-	return unit.Tick(2*(w.gpuServers-1)) * w.prices.NetworkWire.Latency
-}
-
-func (w *simulation) reducePart() float64 { return 2 * float64(w.gpuServers-1) / float64(w.gpuServers) }

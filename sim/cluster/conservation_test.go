@@ -131,7 +131,10 @@ func TestBytesAndWorkAreConserved(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		w := newSimulation(p, cfg, &o)
+		w, err := newSimulation(p, cfg, &o)
+		if err != nil {
+			t.Fatal(err)
+		}
 		w.measurement, w.contract = newMeasurement(10, 20, cfg), newContractCheck(w)
 		a := &account{p, cfg, map[msg.Address]int32{}, map[int32]*device.Host{}, map[string]float64{}}
 		for i := range w.instances {
@@ -147,8 +150,9 @@ func TestBytesAndWorkAreConserved(t *testing.T) {
 		got := account{sums: map[string]float64{}}
 		for i := range int32(len(w.hosts)) {
 			h := &w.hosts[i]
-			got.add("up", i, w.net.Carried(now, h.up))
-			got.add("down", i, w.net.Carried(now, h.down))
+			card := w.graph.HostCards(h.node)[0] // the only one
+			got.add("up", i, w.net.Carried(now, card))
+			got.add("down", i, w.net.Carried(now, card+1))
 			got.add("cores", i, float64(h.cores.Stats(now).Busy))
 			got.add("memory", i, float64(h.bus.Stats(now).Busy))
 		}

@@ -28,12 +28,13 @@
 //     copy engine for each direction.
 //
 //   - A message costs core time at both ends (a fixed part, and one copy of its payload), the latency of the
-//     network, and a flow from the sender's uplink to the receiver's downlink, shared max-min fairly. A
-//     message without a payload is too small to be a flow.
+//     network, and a flow over the network cards of both hosts and the uplinks of racks between them (the
+//     route of tandem/sim/topo), shared max-min fairly. A message without a payload is too small to be a
+//     flow.
 //
 //   - The synchronization of dense gradients (DS) is the hierarchical all-reduce: reduce-scatter and
-//     all-gather inside a server in closed form, and the part between servers as a flow over the cards of all
-//     servers, where it competes with embeddings. Alone on its links it takes the time of the closed form.
+//     all-gather inside a server in the time of idle wires, and the part between servers as a flow over the
+//     cards and uplinks of all servers, where it competes with embeddings (the plan of tandem/sim/topo).
 //
 //   - Every dense PS has a host of its own, like the hosts of the embedding PSs and in addition to them. That
 //     is more hardware than in systems whose PSs share hosts, and so in favour of the modes that need dense
@@ -46,6 +47,7 @@
 //
 // Equal PSs can be folded into one state machine that stands for all of them: the fan-out of a batch is then
 // one message, whose flow counts P times on the link of the EW and once for each PS of the receiving host.
+// Where hosts share the uplinks of racks, PSs are not folded. One host stands for all of the data loader.
 //
 // # Numerics
 //

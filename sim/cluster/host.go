@@ -5,6 +5,7 @@ import (
 	"tandem/sim/device"
 	"tandem/sim/fabric"
 	"tandem/sim/station"
+	"tandem/sim/topo"
 )
 
 // host is a host under its roles. One host can stand for many like ones.
@@ -13,8 +14,8 @@ type host struct {
 	cores      *station.Shared
 	bus        *station.Shared // the memory, shared in equal parts
 	model      *device.Host
-	up         fabric.LinkID // of its network card; none on one machine
-	down       fabric.LinkID
+	node       int                 // of the graph; the first of those that the host stands for
+	nodes      int                 // of the same rack that it stands for
 	goroutines *goroutineScheduler // of one machine's goroutines on its cores; nil: all share them at once
 	dirty      bool                // a job started or ended since the last settlement
 	next       [2]timer
@@ -58,101 +59,105 @@ var single = cost.Service{Threads: 1, Width: 1}
 type topology struct {
 	hosts  []host
 	places []place // in the order of the roster
-	links  []fabric.Link
-	// servers hold the ranks, perServer on each.
-	gpuServers, ranksPerServer int
+	graph  *topo.Graph
+	spec   topo.Spec
+	nodes  int // in spec
+
+	uplinks []fabric.LinkID // of racks
+	routes  map[[2]int32][]crossing
+	path    []fabric.Hop // a buffer
+	reduce  reducePlan
 }
 
 // newTopology lays the roles out. An EW is on host (index mod hosts), as is a PS; ranks fill one server after
 // the other. A dense PS has a host to itself; a coordinator, which does next to nothing, is on that of the
 // first, or else of the data loader.
-func newTopology(p *cost.Prices, workers, ranks, dense int) *topology {
-	t := &topology{ranksPerServer: min(ranks, p.Cluster.AcceleratorsPerServer),
-		gpuServers: (ranks + p.Cluster.AcceleratorsPerServer - 1) / p.Cluster.AcceleratorsPerServer}
-	loader := t.addHost(loaderHosts, p.LoaderHost, p)
+func newTopology(p *cost.Prices, workers, ranks, dense int) (*topology, error) {
+	t := &topology{routes: map[[2]int32][]crossing{}}
 	if p.Colocated() {
-		t.gpuServers, t.ranksPerServer = 1, ranks
-		t.colocate(workers + p.PSStates + ranks + dense)
-		return t
+		t.colocate(p, workers+p.PSStates+ranks+dense)
+		t.spec.Groups = []topo.Group{p.OneServer("machine", ranks)}
+		return t, t.connect(p)
 	}
+	loader := t.addHosts(loaderHosts, p.LoaderHost, p.Hosts("loader", p.LoaderHost, p.LoaderHostCount), 1)
 	t.places = append(t.places, place{
 		host: loader, instancesHere: 1, instances: 1, stripe: 1 / float64(p.LoaderHostCount),
 		service: cost.Service{Threads: 1, Width: p.LoaderHost.Cores},
 	})
-	first := int32(len(t.hosts))
-	for range p.EWHostCount {
-		t.addHost(workerHosts, p.EWHost, p)
-	}
+	first := t.addHosts(workerHosts, p.EWHost, p.Hosts("EW", p.EWHost, p.EWHostCount), p.EWHostCount)
 	for i := range workers {
 		t.places = append(t.places, place{
 			host: first + int32(i%p.EWHostCount), instancesHere: 1, instances: 1, stripe: 1,
 			service: p.EWService,
 		})
 	}
-	first = int32(len(t.hosts))
 	if p.PSStates == 1 {
-		t.addHost(parameterHosts, p.PSHost, p)
 		t.places = append(t.places, place{
-			host: first, instancesHere: p.EmbeddingPSs.PerHost, instances: p.Plan.Servers(), stripe: 1,
+			host:          t.addHosts(parameterHosts, p.PSHost, p.Hosts("PS", p.PSHost, 1), 1),
+			instancesHere: p.EmbeddingPSs.PerHost, instances: p.Plan.Servers(), stripe: 1,
 			service: p.PSService,
 		})
 	} else {
-		for range p.Resolved.PSHostCount {
-			t.addHost(parameterHosts, p.PSHost, p)
-		}
+		n := p.Resolved.PSHostCount
+		first = t.addHosts(parameterHosts, p.PSHost, p.Hosts("PS", p.PSHost, n), n)
 		for i := range p.PSStates {
 			t.places = append(t.places, place{
-				host: first + int32(i%p.Resolved.PSHostCount), instancesHere: 1, instances: 1, stripe: 1,
-				service: p.PSService,
+				host: first + int32(i%n), instancesHere: 1, instances: 1, stripe: 1, service: p.PSService,
 			})
 		}
 	}
-	first = int32(len(t.hosts))
-	for range t.gpuServers {
-		t.addHost(serverHosts, p.ServerHost, p)
-	}
-	for rank := range ranks {
-		t.places = append(t.places, place{
-			host: first + int32(rank/p.Cluster.AcceleratorsPerServer), instancesHere: 1, instances: 1,
-			stripe:  1,
-			service: single,
-		})
-	}
-	first = int32(len(t.hosts))
-	for i := range dense {
-		t.addHost(denseHosts, p.PSHost, p)
-		t.places = append(t.places,
-			place{host: first + int32(i), instancesHere: 1, instances: 1, stripe: 1,
-				service: p.DensePSService})
+	for _, g := range p.Servers("GPU server", ranks) {
+		first = t.addHosts(serverHosts, p.ServerHost, g, g.NodeCount())
+		for i := range g.Accelerators {
+			t.places = append(t.places, place{
+				host: first + int32(i/g.AcceleratorsPerNode), instancesHere: 1, instances: 1, stripe: 1,
+				service: single,
+			})
+		}
 	}
 	coordinator := loader
 	if dense > 0 {
-		coordinator = first
+		coordinator = t.addHosts(denseHosts, p.PSHost, p.Hosts("dense PS", p.PSHost, dense), dense)
+	}
+	for i := range dense {
+		t.places = append(t.places, place{
+			host: coordinator + int32(i), instancesHere: 1, instances: 1, stripe: 1,
+			service: p.DensePSService,
+		})
 	}
 	t.places = append(t.places, place{host: coordinator, instancesHere: 1, instances: 1, stripe: 1,
 		service: single})
-	return t
+	return t, t.connect(p)
 }
 
-// colocate puts every role on the one host.
-func (t *topology) colocate(roles int) {
+// colocate puts every role on one host.
+func (t *topology) colocate(p *cost.Prices, roles int) {
+	t.addHost(loaderHosts, p.LoaderHost)
+	t.hosts[0].goroutines = &goroutineScheduler{cores: t.hosts[0].cores}
 	for range 2 + roles { // the data loader and a coordinator
 		t.places = append(t.places, place{instancesHere: 1, instances: 1, stripe: 1, service: single})
 	}
 }
 
-func (t *topology) addHost(class hostClass, model *device.Host, p *cost.Prices) int32 {
-	h := host{class: class, model: model, cores: station.NewShared(model.Cores), bus: station.NewShared(1)}
-	if p.Colocated() {
-		h.goroutines = &goroutineScheduler{cores: h.cores}
-	} else {
-		h.up, h.down = fabric.LinkID(len(t.links)), fabric.LinkID(len(t.links)+1)
-		rate := model.Network * p.NetworkShare
-		t.links = append(t.links, fabric.Link{Name: class.String() + " uplink", Capacity: rate},
-			fabric.Link{Name: class.String() + " downlink", Capacity: rate})
+// addHosts adds a number of hosts on the nodes of a group and returns the first. A host can stand for all.
+func (t *topology) addHosts(class hostClass, model *device.Host, g topo.Group, count int) int32 {
+	first := len(t.hosts)
+	for i := range count {
+		t.addHost(class, model)
+		t.hosts[first+i].node, t.hosts[first+i].nodes = t.nodes+i, 1
 	}
-	t.hosts = append(t.hosts, h)
-	return int32(len(t.hosts) - 1)
+	if count == 1 {
+		t.hosts[first].nodes = max(1, g.Nodes)
+	}
+	t.nodes += max(count, g.Nodes)
+	t.spec.Groups = append(t.spec.Groups, g)
+	return int32(first)
+}
+
+func (t *topology) addHost(class hostClass, model *device.Host) {
+	t.hosts = append(t.hosts, host{
+		class: class, model: model, cores: station.NewShared(model.Cores), bus: station.NewShared(1),
+	})
 }
 
 // copies returns how often a message is sent and received on a place's host, for a message that is sent to,

@@ -6,7 +6,6 @@ import (
 	"tandem/algo/protocol/msg"
 	"tandem/algo/protocol/role"
 	"tandem/algo/unit"
-	"tandem/sim/fabric"
 )
 
 // The stages of a delivery, in their order.
@@ -55,10 +54,7 @@ func (w *simulation) deliverStage(i int32) (ended bool) {
 		w.chargeMessage(i, source, remote)
 	case transferPayload:
 		if remote && m.Kind.HasPayload() {
-			many := int(t.copies)
-			w.transfer(i, m.Bytes,
-				fabric.Hop{Link: w.hosts[source.host].up, Multiplicity: source.copies(many)},
-				fabric.Hop{Link: w.hosts[target.host].down, Multiplicity: target.copies(many)})
+			w.transfer(i, m.Bytes, w.pathOf(source, target, int(t.copies)))
 		}
 	case awaitLatency:
 		if remote {

@@ -111,8 +111,7 @@ func (w *simulation) reduceWhere() string {
 	var inside, across float64
 	for _, bytes := range w.config.Buckets {
 		inside += w.reduceInside(bytes).Seconds()
-		across += w.reduceLatency().Seconds() +
-			w.reducePart()*float64(bytes)/float64(w.prices.ServerHost.Network*w.prices.NetworkShare)
+		across += w.reduceAcross(bytes).Seconds()
 	}
 	if across > inside {
 		return "over the network"

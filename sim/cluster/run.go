@@ -81,7 +81,7 @@ func runAt(r *cost.Resolved, t job.Job, layout *model.Layout, w cost.Workload, o
 		return Result{}, err
 	}
 	faulty := t.Faults.Any()
-	p := cost.NewPrices(r, &t, layout, &w, !h.Cluster.Unfold && o.Numerics == nil && !faulty)
+	p := cost.NewPrices(r, &t, layout, &w, !h.Cluster.Unfold && o.Numerics == nil && !faulty && !r.Racks())
 	if o.Numerics != nil {
 		a, err := train(p, o)
 		a.Assumptions = h.Assumptions(len(t.DenseShards(layout)))
@@ -143,7 +143,10 @@ func runOnce(p *cost.Prices, o Options, n Numerics, s span) (Result, error) {
 	if err != nil {
 		return Result{}, fmt.Errorf("cluster: training: %w", err)
 	}
-	w := newSimulation(p, cfg, &o)
+	w, err := newSimulation(p, cfg, &o)
+	if err != nil {
+		return Result{}, err
+	}
 	if n != nil {
 		w.numerics, w.rows = n, make([][]int32, cfg.Ranks*cfg.Steps)
 	}

@@ -79,21 +79,25 @@ const (
 	roleReturns        // Target is the role
 )
 
-func newSimulation(p *cost.Prices, cfg *role.Config, o *Options) *simulation {
+func newSimulation(p *cost.Prices, cfg *role.Config, o *Options) (*simulation, error) {
+	topology, err := newTopology(p, int(cfg.EmbeddingWorkers), int(cfg.Ranks), len(cfg.DensePSs))
+	if err != nil {
+		return nil, err
+	}
 	w := &simulation{
-		topology: newTopology(p, int(cfg.EmbeddingWorkers), int(cfg.Ranks), len(cfg.DensePSs)),
+		topology: topology,
 		prices:   p, options: o, config: cfg, roster: cfg.Roster(),
 		accelerators: make([]accelerator, cfg.Ranks), reductions: station.NewLane(1),
 		barrier: role.NewReduction(int(cfg.Ranks), len(cfg.Buckets)), ends: cost.BucketEnds(p.Layout),
 	}
 	w.clock.Shuffle(o.ties)
 	w.instances = newInstances(w)
-	w.net = fabric.New(w.links)
+	w.net = fabric.New(w.graph.Links())
 	w.registerStations()
 	if o.Observer != nil {
 		w.observers = append(w.observers, o.Observer)
 	}
-	return w
+	return w, nil
 }
 
 // run takes the cluster from the start of every role to the end of all work, or to the last measured step

@@ -38,10 +38,14 @@ func (w *simulation) registerStations() {
 			r.Add(name+" cores", h.cores)
 		}
 		r.Add(name+" memory", h.bus)
-		if len(w.links) > 0 {
-			r.Add(name+" network out", &port{w.net, h.up})
-			r.Add(name+" network in", &port{w.net, h.down})
+		for _, card := range w.graph.HostCards(h.node) {
+			r.Add(name+" network out", &port{w.net, card})
+			r.Add(name+" network in", &port{w.net, card + 1})
 		}
+	}
+	for _, uplink := range w.uplinks {
+		r.Add("uplinks of racks, out", &port{w.net, uplink})
+		r.Add("uplinks of racks, in", &port{w.net, uplink + 1})
 	}
 	for i := range w.instances {
 		if class := threadsOf(w.instances[i].at.Role); class != "" {

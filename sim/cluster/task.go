@@ -120,7 +120,7 @@ func (w *simulation) waitUntil(i int32, at unit.Tick) {
 }
 
 // transfer begins a flow as an activity of a task's stage.
-func (w *simulation) transfer(i int32, bytes unit.Bytes, path ...fabric.Hop) {
+func (w *simulation) transfer(i int32, bytes unit.Bytes, path []fabric.Hop) {
 	w.tasks[i].activities++
 	w.net.Start(w.clock.Now(), fabric.Flow{Path: path, Bytes: bytes, Tag: int64(i)})
 }

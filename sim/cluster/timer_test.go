@@ -59,7 +59,10 @@ func worldOf(t *testing.T, j *job.Job) *simulation {
 	if err != nil {
 		t.Fatal(err)
 	}
-	world := newSimulation(p, cfg, &Options{})
+	world, err := newSimulation(p, cfg, &Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
 	world.measurement = newMeasurement(2, 8, cfg)
 	return world
 }

@@ -1,8 +1,7 @@
 // Package device prices work on hardware: what a kernel costs on an accelerator, from rooflines
 // (Accelerator.Time), waves of tiles (MatMul) and bytes of rows (Embedding); what an access to a table of a
-// size costs on a host (Host.Access), and rows and copies (RowCost, CopyCost); what a collective operation
-// costs over wires; and how long work takes when jobs share the cores of a host (CPU) or queue for an
-// accelerator (Serial).
+// size costs on a host (Host.Access), and rows and copies (RowCost, CopyCost); and what a message costs on a
+// wire. Package station lets the work compete, and package topo plans collective operations.
 //
 // The numbers come from profiles of hardware, one YAML file each. Every number states its source and how sure
 // it is (tandem/algo/quantity). An unknown number is a range that was fixed before any comparison. Resolve

@@ -76,10 +76,10 @@ func New(spec Spec) (*Graph, error) {
 			g.zones = append(g.zones, s.Zone)
 		}
 		g.groups[i] = group{
-			Group: s, firstNode: g.nodes, firstAccelerator: g.accelerators, nodes: s.nodes(),
+			Group: s, firstNode: g.nodes, firstAccelerator: g.accelerators, nodes: s.NodeCount(),
 			zone: slices.Index(g.zones, s.Zone), throughNVLink: g.spec.throughNVLink(s),
 		}
-		g.nodes += s.nodes()
+		g.nodes += s.NodeCount()
 		g.accelerators += s.Accelerators
 	}
 	if spec.Network.NodesPerRack == 0 {
@@ -244,8 +244,30 @@ func (c *class) hostLink(accelerator int, direction fabric.LinkID) fabric.LinkID
 	return c.hostLinks + fabric.LinkID(2*(accelerator/c.group.sharing())) + direction
 }
 
-// Links returns the links for fabric.New. The caller must not change them.
+// Links returns the links for fabric.New. The caller must not change them. They come in pairs: an even number
+// is a link that carries what leaves an accelerator, host or rack, the next number what enters. Between zones
+// the two have no such meaning.
 func (g *Graph) Links() []fabric.Link { return g.links }
+
+// Uplinks returns the links of racks to the spine, those into the racks left out.
+func (g *Graph) Uplinks() (list []fabric.LinkID) {
+	for i := range g.racks {
+		for k := range g.racks[i].switches * g.spines() {
+			list = append(list, g.racks[i].uplinks+fabric.LinkID(2*k)+out)
+		}
+	}
+	return list
+}
+
+// HostCards returns the links of the cards that carry the traffic of a node's memory, those into the node
+// left out. It panics if there is no such node.
+func (g *Graph) HostCards(node int) (list []fabric.LinkID) {
+	c := g.class(node)
+	for card := range c.weights(HostMemory) {
+		list = append(list, c.front+fabric.LinkID(2*card)+out)
+	}
+	return list
+}
 
 // Nodes returns the number of nodes of all groups.
 func (g *Graph) Nodes() int { return g.nodes }

@@ -113,7 +113,8 @@ type ZoneLink struct {
 
 const (
 	sizeMax    = 1 << 20 // nodes or accelerators of a group
-	perNodeMax = 64      // accelerators
+	perNodeMax = 1 << 16 // accelerators
+	fewMax     = 64      // cards of a node, accelerators of a mesh, spines
 	latencyMax = 3600 * unit.Second
 )
 
@@ -168,8 +169,8 @@ func (g *Group) validate() error {
 }
 
 func (c *Cards) validate(name string) error {
-	if c.Count < 0 || c.Count > perNodeMax {
-		return fmt.Errorf("%s.count = %d; want 0 to %d", name, c.Count, perNodeMax)
+	if c.Count < 0 || c.Count > fewMax {
+		return fmt.Errorf("%s.count = %d; want 0 to %d", name, c.Count, fewMax)
 	}
 	if c.Count == 0 {
 		return nil
@@ -205,6 +206,9 @@ func (g *Group) validateAccelerators() error {
 	if kinds := []string{InsideSwitch, InsideMesh, InsideHost}; !slices.Contains(kinds, g.Inside.Kind) {
 		return fmt.Errorf("inside.kind: %s", job.Unknown(g.Inside.Kind, kinds))
 	}
+	if g.Inside.Kind == InsideMesh && k > fewMax {
+		return fmt.Errorf("accelerators-per-node = %d in a mesh; want at most %d", k, fewMax)
+	}
 	if g.Inside.Kind != InsideHost {
 		if err := checkRate("inside.rate", g.Inside.Rate); err != nil {
 			return err
@@ -229,8 +233,8 @@ func (n *Network) validate() error {
 	case n.Kind == NetworkFlat && n.Oversubscription != 0:
 		return fmt.Errorf("oversubscription = %v with kind flat; use kind racks, or leave it out",
 			n.Oversubscription)
-	case n.Kind == NetworkFatTree && (n.Spines < 1 || n.Spines > perNodeMax):
-		return fmt.Errorf("spines = %d; want 1 to %d", n.Spines, perNodeMax)
+	case n.Kind == NetworkFatTree && (n.Spines < 1 || n.Spines > fewMax):
+		return fmt.Errorf("spines = %d; want 1 to %d", n.Spines, fewMax)
 	case n.Kind != NetworkFatTree && n.Spines != 0:
 		return fmt.Errorf("spines = %d with kind %s; use kind fat-tree, or leave it out", n.Spines, n.Kind)
 	case !(n.Oversubscription >= 0) || math.IsInf(n.Oversubscription, 1) ||
@@ -292,8 +296,8 @@ func checkLatency(name string, latency unit.Tick) error {
 	return nil
 }
 
-// nodes returns the number of nodes of a group.
-func (g *Group) nodes() int {
+// NodeCount returns the number of nodes, also where Nodes is 0.
+func (g *Group) NodeCount() int {
 	if g.Accelerators == 0 {
 		return g.Nodes
 	}
@@ -306,7 +310,7 @@ func (s *Spec) validateRoutes() error {
 	nodes := 0
 	for i := range s.Groups {
 		zones[i] = s.Groups[i].Zone
-		nodes += s.Groups[i].nodes()
+		nodes += s.Groups[i].NodeCount()
 	}
 	for _, z := range s.Network.Zones {
 		for _, name := range z.Between {
@@ -337,10 +341,10 @@ func (s *Spec) validateRoutes() error {
 // railRoutes checks that the nodes of a group reach the other rails of their own group.
 func (s *Spec) railRoutes(g *Group) error {
 	n := &s.Network
-	if n.Kind != NetworkRails || n.Oversubscription > 0 || g.nodes() == 1 || g.Accelerators == 0 {
+	if n.Kind != NetworkRails || n.Oversubscription > 0 || g.NodeCount() == 1 || g.Accelerators == 0 {
 		return nil
 	}
-	if n.NodesPerRack > 0 && g.nodes() > n.NodesPerRack {
+	if n.NodesPerRack > 0 && g.NodeCount() > n.NodesPerRack {
 		return fmt.Errorf("group %q: no route between its racks: rails without a spine; "+
 			"set network.oversubscription, or nodes-per-rack to 0", g.Name)
 	}

@@ -37,6 +37,10 @@ func TestWrongSpecsAreRefused(t *testing.T) {
 		{"no card, so there is no route", func(s *Spec) { s.Groups[0].Cards = Cards{} }},
 		{`"nvswich" is unknown; the nearest is "nvswitch"`,
 			func(s *Spec) { s.Groups[0].Inside.Kind = "nvswich" }},
+		{"accelerators-per-node = 65 in a mesh", func(s *Spec) {
+			s.Groups[0].Inside.Kind, s.Groups[0].AcceleratorsPerNode, s.Groups[0].Cards.Count = InsideMesh,
+				65, 1
+		}},
 		{"inside.rate = 0B/s", func(s *Spec) { s.Groups[0].Inside.Rate = 0 }},
 		{"inside.latency = -1ns", func(s *Spec) { s.Groups[0].Inside.Latency = -1 }},
 		{"host-link.rate", func(s *Spec) { s.Groups[0].HostLink.Rate = 0 }},

@@ -137,7 +137,7 @@ func TestFoldingChangesNoCollective(t *testing.T) {
 // The flows of a pairwise all-to-all take the time of n(n−1) single flows over the routes of all pairs.
 func TestAllToAllMatchesItsPairsAsFlows(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		s := drawSpec(t, 4, true)
+		s := drawSpec(t, 4, false)
 		g := compile2(t, s)
 		const each = 10_000_000
 		n := g.Accelerators()

@@ -1,0 +1,128 @@
+package cluster
+
+import (
+	"fmt"
+	"slices"
+
+	"tandem/algo/unit"
+	"tandem/sim/cost"
+	"tandem/sim/fabric"
+	"tandem/sim/topo"
+)
+
+// connect compiles the graph of the nodes.
+func (t *topology) connect(p *cost.Prices) (err error) {
+	t.spec.Network = p.Network()
+	if t.graph, err = topo.New(t.spec); err != nil {
+		return fmt.Errorf("cluster: %w", err)
+	}
+	if k := t.spec.Network.NodesPerRack; k > 0 {
+		for i := range t.hosts {
+			t.hosts[i].nodes = min(t.hosts[i].nodes, k)
+		}
+	}
+	t.uplinks = t.graph.Uplinks()
+	t.reduce, err = newReducePlan(t.graph)
+	return err
+}
+
+// crossing is a link on the way from one host to another.
+type crossing struct {
+	fabric.Hop
+	leaving bool    // the source, not entering the target
+	nodes   float64 // that the host stands for, of those that share the link
+}
+
+// pathOf returns the path of a message that is sent to, or by, many instances in all. It is valid until the
+// next call.
+func (t *topology) pathOf(source, target *place, many int) []fabric.Hop {
+	key := [2]int32{source.host, target.host}
+	way, known := t.routes[key]
+	if !known {
+		way = t.way(&t.hosts[source.host], &t.hosts[target.host])
+		t.routes[key] = way
+	}
+	sent, received := source.copies(many), target.copies(many)
+	t.path = t.path[:0]
+	for _, c := range way {
+		h := c.Hop
+		if c.leaving {
+			h.Multiplicity *= sent * c.nodes
+		} else {
+			h.Multiplicity *= received * c.nodes
+		}
+		t.path = append(t.path, h)
+	}
+	return t.path
+}
+
+// way returns the links from one host to another.
+func (t *topology) way(source, target *host) (way []crossing) {
+	r, err := t.graph.Route(topo.Port{Node: source.node, Accelerator: topo.HostMemory},
+		topo.Port{Node: target.node, Accelerator: topo.HostMemory})
+	if err != nil {
+		panic(err) // every host is on a node of the graph
+	}
+	for _, h := range r.Hops {
+		c := crossing{Hop: h, leaving: h.Link%2 == 0, nodes: 1}
+		if slices.Contains(t.uplinks, h.Link&^1) {
+			c.nodes = float64(source.nodes)
+			if !c.leaving {
+				c.nodes = float64(target.nodes)
+			}
+		}
+		way = append(way, c)
+	}
+	return way
+}
+
+// reducePlan is the hierarchical all-reduce of all ranks.
+type reducePlan struct {
+	inside []topo.Stage // before and after the exchange between servers
+	// across is the path between servers; empty for one server. Latency is that of all its steps.
+	across  []fabric.Hop
+	latency unit.Tick
+}
+
+func newReducePlan(g *topo.Graph) (reducePlan, error) {
+	world := g.World()
+	plan, err := world.AllReduce(1, &topo.Pricing{Algorithm: topo.Hierarchical})
+	if err != nil {
+		return reducePlan{}, fmt.Errorf("cluster: %w", err)
+	}
+	r := reducePlan{inside: plan.Stages}
+	if world.Nodes() > 1 {
+		middle := len(plan.Stages) / 2
+		across := plan.Stages[middle]
+		r.inside = slices.Delete(plan.Stages, middle, middle+1)
+		r.across, r.latency = across.Flows[0].Path, across.Latency
+	}
+	return r, nil
+}
+
+// reduceInside returns the time of the reduce-scatter and the all-gather inside the servers.
+func (t *topology) reduceInside(bytes unit.Bytes) unit.Tick {
+	time := unit.Tick(0)
+	for _, s := range t.reduce.inside {
+		time += t.alone(s.Latency, s.Flows[0].Path, bytes)
+	}
+	return time
+}
+
+// reduceLatency returns the latency of all steps between servers.
+func (t *topology) reduceLatency() unit.Tick { return t.reduce.latency }
+
+// reduceAcross returns the time of the exchange between servers when nothing else uses their cards.
+func (t *topology) reduceAcross(bytes unit.Bytes) unit.Tick {
+	if len(t.reduce.across) == 0 {
+		return 0
+	}
+	return t.alone(t.reduce.latency, t.reduce.across, bytes)
+}
+
+// alone returns the time of a flow on idle links after a latency.
+func (t *topology) alone(latency unit.Tick, path []fabric.Hop, bytes unit.Bytes) unit.Tick {
+	return t.graph.Alone(&topo.Plan{Stages: []topo.Stage{{
+		Latency: latency, Flows: []fabric.Flow{{Path: path, Bytes: bytes}},
+	}}})
+}

@@ -1,0 +1,101 @@
+package cost
+
+import (
+	"cmp"
+	"fmt"
+
+	"tandem/algo/job"
+	"tandem/algo/unit"
+	"tandem/sim/device"
+	"tandem/sim/topo"
+)
+
+// Network returns the network between the hosts. The latency is that of a message between any two hosts: what
+// the switches of a spine add to it is not known.
+func (r *Resolved) Network() topo.Network {
+	t := &r.Cluster.Topology
+	n := topo.Network{Kind: cmp.Or(t.Kind, job.TopologyFlat), Latency: r.NetworkWire.Latency}
+	if n.Kind == job.TopologyFlat {
+		return n
+	}
+	n.NodesPerRack, n.Oversubscription = t.HostsPerRack, max(1, t.Oversubscription)
+	switch n.Kind {
+	case job.TopologyFatTree:
+		n.Spines = 1 // traffic spreads over all of them, so one can stand for them
+	case job.TopologyRails:
+		n.BetweenRails = topo.RailsNVLink
+	}
+	return n
+}
+
+// Racks reports whether hosts share the uplinks of racks, so that one PS cannot stand for all.
+func (r *Resolved) Racks() bool {
+	kind := r.Cluster.Topology.Kind
+	return kind == job.TopologyRacks || kind == job.TopologyFatTree
+}
+
+// Hosts returns a number of hosts without accelerators.
+func (r *Resolved) Hosts(name string, host *device.Host, nodes int) topo.Group {
+	return topo.Group{
+		Name: name, Nodes: nodes, Cards: r.cards(host.Network, max(1, host.NetworkCards)),
+		Front: r.cards(host.FrontNetwork, host.FrontNetworkCards),
+	}
+}
+
+// cards returns network cards by their rate together.
+func (r *Resolved) cards(rate unit.BytesPerSec, count int) topo.Cards {
+	if count == 0 {
+		return topo.Cards{}
+	}
+	return topo.Cards{Count: count, Rate: rate * r.NetworkShare / unit.BytesPerSec(count)}
+}
+
+// Servers returns the servers of a number of accelerators: those with the accelerator of the cluster, and
+// then a group for each of Mixed, which hold the last accelerators. The last server need not be full.
+func (r *Resolved) Servers(name string, accelerators int) []topo.Group {
+	k := r.Cluster.AcceleratorsPerServer
+	s := r.OneServer(name, k)
+	// Cards that accelerators cannot share evenly count as fewer and faster ones.
+	s.Cards = r.cards(r.ServerHost.Network, divisor(k, max(1, r.ServerHost.NetworkCards)))
+	s.Front = r.cards(r.ServerHost.FrontNetwork, r.ServerHost.FrontNetworkCards)
+	full := (accelerators + k - 1) / k * k
+	for _, m := range r.Mixed {
+		full -= m.Servers * k
+	}
+	var groups []topo.Group
+	add := func(name string, most int) {
+		s.Name, s.Accelerators = name, min(accelerators, most)
+		if s.Accelerators > 0 {
+			groups = append(groups, s)
+			accelerators -= s.Accelerators
+		}
+	}
+	add(name, full)
+	for i, m := range r.Mixed {
+		add(fmt.Sprintf("%s, mixed %d", name, i+1), m.Servers*k)
+	}
+	return groups
+}
+
+// OneServer returns one server of a number of accelerators without a network. On one machine there is no link
+// between them and the host but the memory.
+func (r *Resolved) OneServer(name string, accelerators int) topo.Group {
+	return topo.Group{
+		Name: name, Accelerators: accelerators, AcceleratorsPerNode: accelerators,
+		Inside: topo.Inside{
+			Kind: topo.InsideSwitch, Rate: r.InsideWire.Bandwidth, Latency: r.InsideWire.Latency,
+		},
+		HostLink: topo.HostLink{
+			Rate:    cmp.Or(r.HostLinkWire.Bandwidth, r.InsideWire.Bandwidth),
+			Latency: r.HostLinkWire.Latency,
+		},
+	}
+}
+
+// divisor returns the largest number of at most count that divides n.
+func divisor(n, count int) int {
+	for n%count != 0 {
+		count--
+	}
+	return count
+}
