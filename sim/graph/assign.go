@@ -9,148 +9,209 @@ import (
 	"tandem/algo/unit"
 )
 
-// place finds the placement: every table whole on the least loaded rank, the most expensive first. While the
-// most loaded rank has a table that could be cut, or no rank has room for a table, the table is cut in the
-// way that helps most.
+// place finds the placement, by two searches: one begins with replicas of tables that cost all ranks together
+// less so, one with replicas of tables that cost a rank less so.
 func (p *placer) place() (*plan, error) {
 	if err := p.chooseTiers(); err != nil {
 		return nil, err
 	}
-	choices := make([]int, len(p.tables))
+	few, many := make([]int, len(p.tables)), make([]int, len(p.tables))
 	for i := range p.tables {
 		t := &p.tables[i]
 		if t.options = p.layouts(t); len(t.options) == 0 {
 			return nil, fmt.Errorf("graph: table %s: layout %q; want %s, %s, %s, %s or %s", t.Name,
-				t.rule.Layout,
-				TableWise, ColumnWise, RowWise, ServerRowWise, DataParallel)
+				t.rule.Layout, TableWise, ColumnWise, RowWise, ServerRowWise, DataParallel)
 		}
-	}
-	// Begin with replicas of what costs less so, and with whole tables.
-	for i := range p.tables {
-		o := p.tables[i].options
-		if len(o) > 1 && o[0].layout == DataParallel && o[0].seconds*float64(p.net.ranks) >
-			o[1].seconds*float64(o[1].ranks*o[1].parts) {
-			choices[i] = 1
-		}
-	}
-	best, cut := p.assign(choices)
-	for best == nil { // the table has no room
-		if choices[cut]+1 == len(p.tables[cut].options) {
-			return nil, p.noRoom(&p.tables[cut], &p.tables[cut].options[choices[cut]])
-		}
-		choices[cut]++
-		best, cut = p.assign(choices)
-	}
-	for {
-		better, heaviest := -1, 0
-		for option := range p.tables[cut].options {
-			trying := slices.Clone(choices)
-			trying[cut] = option
-			if trial, next := p.assign(trying); trial != nil && trial.score < best.score*(1-gainMin) {
-				best, better, heaviest = trial, option, next
+		if o := t.options; len(o) > 1 && o[0].layout == DataParallel {
+			if o[0].seconds*float64(p.net.ranks) > o[1].seconds {
+				few[i] = 1
+			}
+			if o[0].seconds > o[1].seconds {
+				many[i] = 1
 			}
 		}
-		if better < 0 {
+	}
+	best, err := p.search(few)
+	if err != nil || slices.Equal(few, many) {
+		return best, err
+	}
+	if other, err := p.search(many); err == nil && other.score < best.score {
+		return other, nil
+	}
+	return best, nil
+}
+
+// search begins with chosen layouts: tables on the least loaded ranks, the most expensive first. A table for
+// which no rank has room is cut. Then, step by step, the layout changes that saves the most time: of a table
+// that takes the most of some kind of work on the rank that has the most of it.
+func (p *placer) search(choices []int) (*plan, error) {
+	choices = slices.Clone(choices)
+	best, full := p.assign(choices)
+	for best == nil {
+		if choices[full]+1 == len(p.tables[full].options) {
+			return nil, p.noRoom(&p.tables[full], &p.tables[full].options[choices[full]])
+		}
+		choices[full]++
+		best, full = p.assign(choices)
+	}
+	for {
+		now, table, layout := best, -1, 0
+		for _, candidate := range now.heaviest {
+			kept := choices[candidate]
+			for option := range p.tables[candidate].options {
+				if option == kept {
+					continue
+				}
+				choices[candidate] = option
+				if trial, _ := p.assign(choices); trial != nil && trial.score < best.score*(1-gainMin) {
+					best, table, layout = trial, candidate, option
+				}
+			}
+			choices[candidate] = kept
+		}
+		if table < 0 {
 			return best, nil
 		}
-		choices[cut], cut = better, heaviest
+		choices[table] = layout
 	}
 }
 
-// gainMin is the part of the score that cutting a table must save.
-const gainMin = 0.005
+// gainMin is the part of the score that another layout must save.
+const gainMin = 1e-3
 
-// assign places the tables as chosen. It returns no plan if the table that it names has no room, and
-// otherwise the plan and the most expensive table of the most loaded rank that is not on all ranks.
-func (p *placer) assign(choices []int) (*plan, int) {
-	var base load // of all ranks
-	var baseBytes [tiers]float64
-	out := &plan{}
-	whole, seconds, used := 0, 0.0, 0
-	seen := map[Layout]bool{}
+// Kinds of work of which a step awaits the rank that has the most.
+const (
+	onTables   = iota // kernels, and rows from lower tiers
+	ofIDs             // input distribution
+	ofRows            // all-to-all of pooled rows and their gradients
+	inServers         // partial sums among the ranks of a server
+	amongRanks        // … among all ranks
+	ofReplicas        // gradients of replicas
+	kinds
+)
+
+// times are seconds of each kind of work.
+type times [kinds]float64
+
+func (t *times) add(o *times) {
+	for k := range kinds {
+		t[k] += o[k]
+	}
+}
+
+func (t *times) sum() (sum float64) {
+	for _, x := range t {
+		sum += x
+	}
+	return sum
+}
+
+// assign places the tables as chosen. It returns no plan if the table that it names has no room.
+func (p *placer) assign(choices []int) (out *plan, full int) {
+	base := rankLoad{} // of all ranks
+	out = &plan{}
+	used := 0
 	for i := range p.tables {
 		o := &p.tables[i].options[choices[i]]
-		seen[o.layout] = true
 		for part := range o.parts {
 			out.pieces = append(out.pieces, piece{i, part, 0, o})
 		}
 		if o.ranks < p.net.ranks {
 			used += o.ranks * o.parts
-			continue
-		}
-		base.add(&o.load)
-		seconds += o.seconds
-		for tier := range tiers {
-			if baseBytes[tier] += o.bytes[tier]; baseBytes[tier] > p.room[tier] {
-				return nil, i
-			}
+		} else if base.take(o); !base.fits(&option{}, &rankLoad{}, &p.room) {
+			return nil, i
 		}
 	}
-	out.layouts = len(seen)
 	slices.SortStableFunc(out.pieces, func(a, b piece) int {
 		return cmp.Or(cmp.Compare(b.ranks, a.ranks), cmp.Compare(b.seconds, a.seconds))
 	})
-	for whole < len(out.pieces) && out.pieces[whole].ranks == p.net.ranks { // those have their places
-		whole++
-	}
 	// Ranks without a piece are all alike: a server more than could be used stands for them.
-	ranks := min(p.net.ranks, used+p.net.perServer)
-	loads := make([]rankLoad, ranks)
-	for i := range out.pieces[whole:] {
-		x := &out.pieces[whole+i]
-		if x.rank = leastLoaded(loads, x.option, &baseBytes, &p.room); x.rank < 0 {
+	loads := make([]rankLoad, min(p.net.ranks, used+p.net.perServer))
+	for i := range out.pieces {
+		x := &out.pieces[i]
+		out.mean += x.seconds * float64(x.ranks) / float64(p.net.ranks)
+		if x.ranks == p.net.ranks {
+			continue
+		}
+		if x.rank = leastLoaded(loads, x.option, &base, &p.room); x.rank < 0 {
 			return nil, x.table
 		}
 		for r := x.rank; r < x.rank+x.ranks; r++ {
 			loads[r].take(x.option)
 		}
-		out.mean += x.seconds * float64(x.ranks) / float64(p.net.ranks)
 	}
-	hottest := 0
-	for r := range loads {
-		out.most.most(&loads[r].load)
-		if loads[r].seconds > loads[hottest].seconds {
-			hottest = r
-		}
-		for tier := range tiers {
-			out.bytes[tier] = max(out.bytes[tier], baseBytes[tier]+loads[r].bytes[tier])
-		}
-	}
-	out.most.add(&base)
-	out.peak, out.mean = seconds+loads[hottest].seconds, seconds+out.mean
-	out.score = math.Pow(seconds, peakPower) * float64(p.net.ranks-ranks)
-	for r := range loads {
-		out.score += math.Pow(seconds+loads[r].seconds, peakPower)
-	}
-	return out, loads[hottest].heaviest(out.pieces, hottest)
+	p.judge(out, &base, loads)
+	return out, 0
 }
 
-// peakPower makes the sum of powers of the ranks' times a measure of the largest, which also falls if one of
-// several equal ones does.
-const peakPower = 8
+// judge fills in what a plan costs.
+func (p *placer) judge(out *plan, base *rankLoad, loads []rankLoad) {
+	var hottest [kinds]int
+	for r := range loads {
+		l := &loads[r]
+		out.most.most(&l.load)
+		out.peak = max(out.peak, base.seconds+l.seconds)
+		for k := range kinds {
+			if l.times[k] > loads[hottest[k]].times[k] {
+				hottest[k] = r
+			}
+		}
+		for tier := range tiers {
+			out.bytes[tier] = max(out.bytes[tier], base.bytes[tier]+l.bytes[tier])
+		}
+	}
+	out.most.add(&base.load)
+	for k := range kinds {
+		powers := float64(p.net.ranks-len(loads)) * power32(base.times[k])
+		for r := range loads {
+			powers += power32(base.times[k] + loads[r].times[k])
+		}
+		out.score += math.Pow(powers, 1./32)
+		heaviest, most := -1, 0.0
+		for _, x := range out.pieces {
+			if x.rank <= hottest[k] && hottest[k] < x.rank+x.ranks && x.times[k] > most {
+				heaviest, most = x.table, x.times[k]
+			}
+		}
+		if heaviest >= 0 && !slices.Contains(out.heaviest, heaviest) {
+			out.heaviest = append(out.heaviest, heaviest)
+		}
+	}
+}
 
-// rankLoad is what a rank has, apart from what all ranks have.
+// power32 returns x to the power of 32. The root of the sum of such powers of the ranks' times is nearly the
+// largest of them, and also falls if one of several equal ones does.
+func power32(x float64) float64 {
+	for range 5 {
+		x *= x
+	}
+	return x
+}
+
+// rankLoad is what a rank has.
 type rankLoad struct {
 	load
-	seconds float64
+	times   times
+	seconds float64 // of all kinds
 	bytes   [tiers]float64
 }
 
 // leastLoaded returns the first of the ranks, neighbours in one server, that have the least work and room for
-// a part of a table, or −1.
-func leastLoaded(loads []rankLoad, o *option, base, room *[tiers]float64) (at int) {
+// a part of a table beside what all ranks have, or −1.
+func leastLoaded(loads []rankLoad, o *option, base *rankLoad, room *[tiers]float64) (at int) {
 	at = -1
+	least := math.Inf(1)
 	for r := 0; r+o.ranks <= len(loads); r += o.ranks {
-		if loads[r].fits(o, base, room) && (at < 0 || loads[r].seconds < loads[at].seconds) {
-			at = r
+		if l := &loads[r]; l.seconds < least && l.fits(o, base, room) {
+			at, least = r, l.seconds
 		}
 	}
 	return at
 }
 
-func (l *rankLoad) fits(o *option, base, room *[tiers]float64) bool {
+func (l *rankLoad) fits(o *option, base *rankLoad, room *[tiers]float64) bool {
 	for tier := range tiers {
-		if base[tier]+l.bytes[tier]+o.bytes[tier] > room[tier] {
+		if base.bytes[tier]+l.bytes[tier]+o.bytes[tier] > room[tier] {
 			return false
 		}
 	}
@@ -158,34 +219,33 @@ func (l *rankLoad) fits(o *option, base, room *[tiers]float64) bool {
 }
 
 func (l *rankLoad) take(o *option) {
-	l.add(&o.load)
+	l.load.add(&o.load)
+	l.times.add(&o.times)
 	l.seconds += o.seconds
 	for tier := range tiers {
 		l.bytes[tier] += o.bytes[tier]
 	}
 }
 
-// heaviest returns the table of the piece that costs a rank the most.
-func (l *rankLoad) heaviest(pieces []piece, rank int) (table int) {
-	most := -1.0
-	for _, x := range pieces {
-		if x.rank <= rank && rank < x.rank+x.ranks && x.layout != DataParallel && x.seconds > most {
-			table, most = x.table, x.seconds
-		}
-	}
-	return table
-}
-
 // noRoom explains why a part of a table fits on no rank.
 func (p *placer) noRoom(t *placed, o *option) error {
-	return fmt.Errorf("graph: table %s by %s: %v rows of %v take %v of accelerator's memory, %v of host's "+
-		"and %v "+
-		"of SSDs on each of %d ranks; after the other tables that must be there, ranks have at most %v, %v "+
-		"and "+
-		"%v for tables: %w; use more GPUs, narrower rows, or another layout",
+	return fmt.Errorf("graph: table %s by %s: %v rows of %v take %v of accelerators, %v of hosts and %v of "+
+		"SSDs "+
+		"on each of %d ranks, which have %v, %v and %v for this and other tables: %w; use more GPUs, "+
+		"narrower "+
+		"rows, or another layout",
 		t.Name, o.layout, o.rows, unit.Bytes(t.row), unit.Bytes(o.bytes[0]), unit.Bytes(o.bytes[1]),
 		unit.Bytes(o.bytes[2]), o.ranks*o.parts, unit.Bytes(p.room[0]), unit.Bytes(p.room[1]),
 		unit.Bytes(p.room[2]), ErrMemory)
+}
+
+// layouts returns the number of different layouts of a plan.
+func (out *plan) layouts() int {
+	seen := map[Layout]bool{}
+	for _, x := range out.pieces {
+		seen[x.layout] = true
+	}
+	return len(seen)
 }
 
 // shards describes the pieces of a plan.

@@ -44,47 +44,27 @@ type builder struct {
 	err     error
 }
 
-// kernel returns the node of a kernel of equal launches, with the bytes that it streams.
-func (b *builder) kernel(name, part string, phase Phase, launches int, flops, bytes float64) Node {
-	precision := b.job.Precisions.Compute.Device()
-	return b.node(name, part, phase, device.Kernel{Launches: launches, FLOPs: unit.FLOPs(flops),
-		Bytes: unit.Bytes(math.Ceil(bytes)), Precision: precision})
-}
-
-// node returns the node of a kernel.
-func (b *builder) node(name, part string, phase Phase, k device.Kernel) Node {
+// kernel returns the node of a kernel.
+func (b *builder) kernel(name, part string, phase Phase, k device.Kernel) Node {
 	a := b.job.Cluster.Accelerator
 	n := Node{Name: name, Part: part, Stream: Compute, Kind: Kernel, Phase: phase, Time: a.Time(k)}
-	k.Bytes = 0
+	n.Launch = unit.Tick(math.Round(float64(k.Launches) * b.launch))
 	resource := DeviceMemory
-	if k.FLOPs > 0 && a.Time(k) == n.Time {
-		resource = Peak
+	if compute := k; k.FLOPs > 0 {
+		if compute.Bytes = 0; a.Time(compute) == n.Time {
+			resource = Peak
+		}
 	}
-	return b.launched(n, k.Launches, resource)
-}
-
-// product adds a product of an m×k and a k×n matrix, whose speed depends on its shape.
-func (b *builder) product(name, part string, phase Phase, m, n, k int) int {
-	p := device.Product{Batch: 1, M: m, N: n, K: k, Value: b.job.Precisions.Activations.Bytes(),
-		Precision: b.job.Precisions.Compute.Device()}
-	return b.add(b.node(name, part, phase, b.job.Cluster.Accelerator.MatMul(p)))
-}
-
-// tableKernel returns the node of a kernel on tables that takes some seconds beside its launches.
-func (b *builder) tableKernel(name, part string, phase Phase, launches int, seconds float64) Node {
-	n := Node{Name: name, Part: part, Stream: Compute, Kind: Kernel, Phase: phase}
-	n.Time = unit.Tick(launches)*b.job.Cluster.Accelerator.Launch + nanos(seconds)
-	return b.launched(n, launches, DeviceMemory)
-}
-
-// launched adds the launches to a node whose work needs a resource.
-func (b *builder) launched(n Node, launches int, resource string) Node {
-	n.Launch = unit.Tick(math.Round(float64(launches) * b.launch))
 	if n.Time > 0 {
-		share := min(1, float64(unit.Tick(launches)*b.job.Cluster.Accelerator.Launch)/float64(n.Time))
+		share := min(1, float64(unit.Tick(k.Launches)*a.Launch)/float64(n.Time))
 		n.Needs = []Need{{DeviceLaunch, share}, {resource, 1 - share}}
 	}
 	return n
+}
+
+// stream returns a kernel that takes as long as a stream of some bytes.
+func stream(launches int, bytes float64) device.Kernel {
+	return device.Kernel{Launches: launches, Bytes: unit.Bytes(math.Ceil(bytes))}
 }
 
 // nanos rounds seconds up to a nanosecond.
@@ -141,7 +121,7 @@ func (b *builder) build() error {
 	if lengths >= 0 {
 		b.add(Node{Name: "await lengths", Part: PartHost, Stream: Host, After: []int{lengths}})
 		bytes := max(most.ids, b.local*idBytes*ids)
-		prepare := b.kernel("group ids by rank", PartInput, Even, 4, 0, 4*b.local*idBytes*ids)
+		prepare := b.kernel("group ids by rank", PartInput, Even, stream(4, 4*b.local*idBytes*ids))
 		prepare.Stream = Inputs
 		b.add(prepare)
 		c, err = b.net.allToAll(bytes)
@@ -164,7 +144,7 @@ func (b *builder) build() error {
 
 // lookup adds the lookup of the rows.
 func (b *builder) lookup(fetched int) int {
-	n := b.tableKernel("lookup", PartEmbeddingForward, Forward, b.plan.layouts, b.plan.most.forward)
+	n := b.kernel("lookup", PartEmbeddingForward, Forward, stream(b.plan.layouts(), b.plan.most.lookup))
 	if fetched >= 0 {
 		n.AfterPrevious = []int{fetched}
 	}
@@ -197,7 +177,11 @@ func (b *builder) forward(lookup int) int {
 	for _, p := range b.network.Bottom {
 		b.layerForward(p)
 	}
-	b.add(after(b.interaction(Forward), ready...))
+	joined := b.join(PartDenseForward, Forward)
+	b.Nodes[joined].After = ready
+	if b.network.Pairs.Vectors > 0 {
+		b.add(b.kernel("pairs", PartDenseForward, Forward, b.pairs().Forward()))
+	}
 	for i, p := range b.network.Cross {
 		b.layerForward(p)
 		if i%2 == 1 { // x0 ⊙ (…) + x: three read, one written
@@ -210,50 +194,52 @@ func (b *builder) forward(lookup int) int {
 	return b.elementwise("loss", PartDenseForward, Forward, 4*b.job.Model.Labels)
 }
 
-// values returns the bytes of values of the samples of a rank.
-func (b *builder) values(n int) float64 {
-	return b.local * float64(n) * float64(b.job.Precisions.Activations.Bytes())
-}
-
 // elementwise adds a kernel that reads and writes values of each sample.
 func (b *builder) elementwise(name, part string, phase Phase, values int) int {
-	return b.add(b.kernel(name, part, phase, 1, 0, b.values(values)))
+	bytes := b.local * float64(values) * float64(b.job.Precisions.Activations.Bytes())
+	return b.add(b.kernel(name, part, phase, stream(1, bytes)))
+}
+
+// multiply adds the product of an m×k and a k×n matrix of activations, weights or their gradients.
+func (b *builder) multiply(name, part string, phase Phase, m, n, k int) int {
+	return b.add(b.kernel(name, part, phase, b.job.Cluster.Accelerator.MatMul(device.Product{
+		Batch: 1, M: m, N: n, K: k, Value: b.job.Precisions.Activations.Bytes(),
+		Precision: b.job.Precisions.Compute.Device(),
+	})))
 }
 
 // layerForward adds a layer: a product with the bias, and the activation function.
-func (b *builder) layerForward(p model.Product) int {
-	at := b.product(p.Name, PartDenseForward, Forward, int(b.local), p.Out, p.In)
-	if !p.Activated {
-		return at
+func (b *builder) layerForward(p model.Product) {
+	b.multiply(p.Name, PartDenseForward, Forward, int(b.local), p.Out, p.In)
+	if p.Activated {
+		b.elementwise(p.Name+" activation", PartDenseForward, Forward, 2*p.Out)
 	}
-	return b.elementwise(p.Name+" activation", PartDenseForward, Forward, 2*p.Out)
 }
 
-// layerBackward adds the backward pass of a layer: activation function, gradients of weights and input.
+// layerBackward adds the backward pass of a layer: activation function, gradients of weights and input. It
+// returns the last node.
 func (b *builder) layerBackward(p model.Product) int {
 	if p.Activated {
 		b.elementwise(p.Name+" activation back", PartDenseBackward, Backward, 3*p.Out)
 	}
-	at := b.product(p.Name+" weights back", PartDenseBackward, Backward, p.In, p.Out, int(b.local))
+	at := b.multiply(p.Name+" weights back", PartDenseBackward, Backward, p.In, p.Out, int(b.local))
 	if !p.First {
-		at = b.product(p.Name+" input back", PartDenseBackward, Backward, int(b.local), p.In, p.Out)
+		at = b.multiply(p.Name+" input back", PartDenseBackward, Backward, int(b.local), p.In, p.Out)
 	}
 	return at
 }
 
-// interaction returns the kernel that joins pooled rows and numeric features, and multiplies pairs.
-func (b *builder) interaction(phase Phase) Node {
-	flops := b.local * float64(b.network.Pairs.ForwardFLOPs())
-	part, times := PartDenseForward, 1.0
-	if phase == Backward {
-		part, times = PartDenseBackward, 2
-	}
-	launches := 1
-	if flops > 0 {
-		launches = 3 // join, multiply, pick the pairs
-	}
-	return b.kernel("interaction", part, phase, launches, times*flops,
-		times*b.values(b.network.Joined+b.network.Out))
+// join adds the kernel that puts pooled rows and numeric features side by side, or takes their gradients
+// apart.
+func (b *builder) join(part string, phase Phase) int {
+	return b.elementwise("join", part, phase, 2*b.network.Joined)
+}
+
+// pairs returns the inner products of a sample's vectors.
+func (b *builder) pairs() device.Interaction {
+	return device.Interaction{Samples: int(b.local), Vectors: b.network.Pairs.Vectors,
+		Dim: b.network.Pairs.Dim, Value: b.job.Precisions.Activations.Bytes(),
+		Precision: b.job.Precisions.Compute.Device()}
 }
 
 // backward adds the backward pass, the all-reduces and the optimizers. Collectives start as soon as what they
@@ -285,8 +271,10 @@ func (b *builder) backward(loss int) {
 		b.elementwise("cross back", PartDenseBackward, Backward, 7*b.network.Cross[i].In)
 		layers(b.network.Cross[i : i+2])
 	}
-	at = b.add(b.interaction(Backward))
-	ready := []int{at}
+	if b.network.Pairs.Vectors > 0 {
+		b.add(b.kernel("pairs back", PartDenseBackward, Backward, b.pairs().Backward()))
+	}
+	ready := []int{b.join(PartDenseBackward, Backward)}
 	for _, x := range []struct {
 		name  string
 		price func() (cost, error)
@@ -309,10 +297,9 @@ func (b *builder) backward(loss int) {
 	}
 	layers(b.network.Bottom)
 	passes := int(math.Ceil(float64(b.job.System.EmbeddingKernels.Passes.Mid)))
-	b.add(b.tableKernel("sort of ids", PartEmbeddingBackward, Backward, passes, most.sort))
-	b.add(after(b.tableKernel("update of rows", PartEmbeddingBackward, Backward, b.plan.layouts,
-		most.backward),
-		ready...))
+	b.add(b.kernel("sort of ids", PartEmbeddingBackward, Backward, stream(3+passes, most.sort)))
+	b.add(after(b.kernel("update of rows", PartEmbeddingBackward, Backward,
+		stream(b.plan.layouts(), most.update)), ready...))
 	if most.reduce > 0 && b.net.ranks > 1 {
 		c, err := b.net.allReduce(most.reduce)
 		reduced = append(reduced,
@@ -331,7 +318,6 @@ func (b *builder) optimizer(reduced []int) {
 	if b.job.Precisions.Activations != model.Float32 {
 		bytes += 2 * float64(parameters)
 	}
-	n := b.kernel("dense optimizer", PartOptimizer, Even, 2, 0, bytes)
-	n.Time += nanos(b.plan.most.dense)
+	n := b.kernel("dense optimizer", PartOptimizer, Even, stream(2, bytes+b.plan.most.dense))
 	b.add(after(n, slices.Clone(reduced)...))
 }

@@ -1,19 +1,18 @@
 package graph
 
 import (
+	"math"
+
 	"tandem/sim/device"
 	"tandem/sim/model"
 	"tandem/sim/system"
 )
 
-// Sizes of ids on the accelerator and on wires, in bytes.
-//
-// Source: FBGEMM's table-batched embeddings: ids and offsets of 64 bits; its sort moves a key of 64 and a
-// position of 32 bits.
+// Sizes of ids and of the lengths of their lists in bytes, on the accelerator and on wires, as of
+// device.Embedding.
 const (
 	idBytes     = 8
 	lengthBytes = 8
-	sortedBytes = 8 + 4
 )
 
 // kernels prices work on tables in an accelerator's memory.
@@ -26,10 +25,9 @@ type kernels struct {
 
 // load is the work of one rank for a part of a table in one step.
 type load struct {
-	forward  float64 // seconds of the lookup, apart from launches
-	sort     float64 // … of sorting the ids
-	backward float64 // … of the update
-	dense    float64 // … of updating all rows of a replica
+	// Bytes that take as long to stream as a kernel takes, apart from launches.
+	lookup, sort, update float64
+	dense                float64 // … of updating all rows of a replica
 	// Bytes that the rank sends in collectives, its own part included.
 	ids      float64 // of input distribution, received
 	exchange float64 // pooled rows of all samples, to the ranks of the samples
@@ -43,9 +41,9 @@ type load struct {
 
 // most takes the larger of each kind of work.
 func (a *load) most(b *load) {
-	a.forward, a.dense = max(a.forward, b.forward), max(a.dense, b.dense)
-	if b.sort+b.backward > a.sort+a.backward {
-		a.sort, a.backward = b.sort, b.backward
+	a.lookup, a.dense = max(a.lookup, b.lookup), max(a.dense, b.dense)
+	if b.sort+b.update > a.sort+a.update {
+		a.sort, a.update = b.sort, b.update
 	}
 	a.ids, a.exchange, a.scatter = max(a.ids, b.ids), max(a.exchange, b.exchange), max(a.scatter, b.scatter)
 	a.inside, a.reduce = max(a.inside, b.inside), max(a.reduce, b.reduce)
@@ -54,9 +52,9 @@ func (a *load) most(b *load) {
 
 // add adds the work of another part.
 func (a *load) add(b *load) {
-	a.forward += b.forward
+	a.lookup += b.lookup
 	a.sort += b.sort
-	a.backward += b.backward
+	a.update += b.update
 	a.dense += b.dense
 	a.ids += b.ids
 	a.exchange += b.exchange
@@ -70,46 +68,30 @@ func (a *load) add(b *load) {
 
 // use is how a rank uses its part of a table in one step.
 type use struct {
-	samples     float64 // whose pooled rows it computes
+	samples     float64 // whose lists of ids it has
+	outputs     float64 // vectors that it computes: pooled rows, or all rows of sequences
 	occurrences float64 // of ids
 	distinct    float64 // rows
 	dim         int
 }
 
-// rowRate returns the rate at which kernels reach rows of some bytes, if they reach a share of the bandwidth
-// with long rows. The accelerator's row-share says how much less short rows reach.
-func (k *kernels) rowRate(bytes, share float64) float64 {
-	a := k.accelerator
-	return float64(a.Bandwidth) * share * a.RowShare.At(bytes) / a.RowShare.At(longRow)
+// load prices a step's use of a part of a table, without collectives.
+func (k *kernels) load(u use) load {
+	e := device.Embedding{
+		Lookups: u.occurrences, Distinct: min(u.distinct, u.occurrences), Outputs: u.outputs, Dim: u.dim,
+		Value: k.precisions.Rows.Bytes(), Pooled: k.precisions.Wire.Bytes(), State: k.optimizer.State(u.dim),
+		Forward: k.system.Forward.Mid, Backward: k.system.Backward.Mid,
+		Passes: float64(k.system.Passes.Mid),
+	}
+	return load{
+		lookup: float64(k.accelerator.Lookup(e).Bytes),
+		sort:   float64(k.accelerator.SortIDs(e).Bytes),
+		update: float64(k.accelerator.UpdateRows(e).Bytes),
+		ids:    idBytes*u.occurrences + lengthBytes*u.samples,
+	}
 }
 
 // streamRate returns the rate at which kernels stream many bytes.
 func (k *kernels) streamRate() float64 {
-	return float64(k.accelerator.Bandwidth) * k.accelerator.MemoryShare.At(1e15)
-}
-
-// longRow is the size in bytes of a row whose kernels reach the share of the system's profile.
-const longRow = 1 << 20
-
-// load prices a step's use of a part of a table, without collectives:
-//
-//	lookup   ids and lengths read, one row read for each id, pooled rows written
-//	sort     the ids with their positions, read and written in every pass
-//	update   gradients of pooled rows read once; every distinct row and its state read and written
-//
-// Source: FBGEMM's forward and backward split kernels (pytorch/FBGEMM, 2023); the TorchRec planner counts the
-// same bytes, without the sort.
-func (k *kernels) load(u use) load {
-	pooled := u.samples * float64(u.dim) * float64(k.precisions.Wire.Bytes())
-	row := float64(u.dim) * float64(k.precisions.Rows.Bytes())
-	state := float64(k.optimizer.State(u.dim))
-	forward, backward := k.system.Forward.Mid, k.system.Backward.Mid
-	bandwidth := float64(k.accelerator.Bandwidth)
-	return load{
-		forward: (idBytes*u.occurrences+lengthBytes*u.samples+pooled)/(bandwidth*forward) +
-			u.occurrences*row/k.rowRate(row, forward),
-		sort:     float64(k.system.Passes.Mid) * 2 * sortedBytes * u.occurrences / k.streamRate(),
-		backward: pooled/(bandwidth*backward) + u.distinct*2*(row+state)/k.rowRate(row, backward),
-		ids:      idBytes*u.occurrences + lengthBytes*u.samples,
-	}
+	return float64(k.accelerator.Bandwidth) * k.accelerator.MemoryShare.At(math.Inf(1))
 }

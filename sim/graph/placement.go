@@ -2,6 +2,7 @@ package graph
 
 import (
 	"cmp"
+	"slices"
 
 	"tandem/algo/unit"
 	"tandem/sim/model"
@@ -56,6 +57,19 @@ type Shard struct {
 	Seconds float64    // of each of the ranks in a step, by which shards are placed
 }
 
+// Rules returns rules that repeat the layouts and tiers of the result's placement. A job that has them is not
+// searched for a placement, which takes most of the time of a run.
+func (r *Result) Rules() (rules []Rule) {
+	for _, s := range r.Placement {
+		if i := slices.IndexFunc(rules, func(r Rule) bool { return r.Table == s.Table }); i >= 0 {
+			rules[i].Parts++
+			continue
+		}
+		rules = append(rules, Rule{Table: s.Table, Layout: s.Layout, Parts: 1, Tier: s.Tier})
+	}
+	return rules
+}
+
 // columnsMin is the smallest number of values of a part of a row that the greedy placement makes: a transfer
 // of an accelerator's memory in fp32.
 const columnsMin = 32
@@ -66,7 +80,8 @@ type option struct {
 	parts   int // that have different ranks
 	ranks   int // of each part
 	load    load
-	seconds float64
+	times   times
+	seconds float64 // their sum
 	rows    float64 // of each rank
 	dim     int
 	bytes   [tiers]float64 // … in its memory, and its share of the server's memory and SSDs
@@ -96,13 +111,13 @@ type placer struct {
 
 // plan is a placement with the work of the busiest ranks.
 type plan struct {
-	pieces  []piece
-	most    load           // of each kind of work, that of the rank with the most
-	peak    float64        // seconds of the rank with the most, by which shards are placed
-	mean    float64        // … of all ranks
-	score   float64        // by which plans are compared: less is better
-	bytes   [tiers]float64 // of the rank with the most
-	layouts int            // different ones
+	pieces   []piece
+	most     load           // of each kind of work, that of the rank with the most
+	peak     float64        // seconds of the rank with the most
+	mean     float64        // … of all ranks
+	score    float64        // by which plans are compared: about the sum of the largest times of each kind
+	heaviest []int          // tables that take the most of each kind of work on the rank with the most of it
+	bytes    [tiers]float64 // of the rank with the most
 }
 
 // piece is a part of a table with its place.
@@ -120,15 +135,19 @@ func (p *placer) layouts(t *placed) (list []option) {
 		p.communicate(&o, t)
 		p.fetch(&o, t, u)
 		o.bytes = p.bytes(t, rows, u.dim)
-		o.seconds = p.seconds(&o.load)
+		o.times = p.times(&o.load)
+		o.seconds = o.times.sum()
 		list = append(list, o)
 	}
-	all := use{p.batch, p.batch * t.IDs, distinct, t.Dim}
-	if want := t.rule.Layout; want == DataParallel || want == "" && t.tier == HBM || p.net.ranks == 1 {
-		add(DataParallel, 1, p.net.ranks, use{p.local, p.local * t.IDs, t.Distinct(p.local), t.Dim}, t.Rows)
-		if p.net.ranks == 1 {
-			return list
-		}
+	vectors := t.Values() / float64(t.Dim) // of a sample: more than one in sequences
+	all := use{p.batch, p.batch * vectors, p.batch * t.IDs, distinct, t.Dim}
+	if p.net.ranks == 1 {
+		add(TableWise, 1, 1, all, t.Rows)
+		return list
+	}
+	if want := t.rule.Layout; want == DataParallel || want == "" && t.tier == HBM {
+		local := use{p.local, p.local * vectors, p.local * t.IDs, t.Distinct(p.local), t.Dim}
+		add(DataParallel, 1, p.net.ranks, local, t.Rows)
 	}
 	if want := t.rule.Layout; want == "" || want == TableWise {
 		add(TableWise, 1, 1, all, t.Rows)
@@ -146,14 +165,19 @@ func (p *placer) layouts(t *placed) (list []option) {
 		}
 	}
 	if want := t.rule.Layout; want == ServerRowWise || want == "" && p.net.ranks > p.net.perServer {
-		add(ServerRowWise, 1, p.net.perServer, use{p.batch, all.occurrences / per, distinct / per, t.Dim},
-			t.Rows/per)
+		add(ServerRowWise, 1, p.net.perServer, all.part(per), t.Rows/per)
 	}
 	if want := t.rule.Layout; want == RowWise || want == "" {
-		add(RowWise, 1, p.net.ranks, use{p.batch, all.occurrences / ranks, distinct / ranks, t.Dim},
-			t.Rows/ranks)
+		add(RowWise, 1, p.net.ranks, all.part(ranks), t.Rows/ranks)
 	}
 	return list
+}
+
+// part returns the use of one of some equal parts of the rows: a partial sum of every output.
+func (u use) part(parts float64) use {
+	u.occurrences /= parts
+	u.distinct /= parts
+	return u
 }
 
 // pooled returns the bytes of a pooled row on the wire.
@@ -169,8 +193,8 @@ func (p *placer) communicate(o *option, t *placed) {
 		o.load.ids = 0
 		o.load.reduce = values * float64(p.precisions.Gradients.Bytes())
 		row := float64(p.precisions.Rows.Bytes())*float64(o.dim) + float64(p.optimizer.State(o.dim))
-		o.load.backward = 0 // rows are updated by dense
-		o.load.dense = (2*o.rows*row + o.load.reduce) / p.streamRate()
+		o.load.update = 0 // the optimizer reads and writes all rows
+		o.load.dense = 2*o.rows*row + o.load.reduce
 	case RowWise:
 		o.load.scatter = sent
 	case ServerRowWise:
@@ -208,19 +232,20 @@ func (p *placer) missing(t *placed, cached float64) float64 {
 	return missing
 }
 
-// seconds returns the time by which shards are placed: kernels, and collectives at the rates of large
+// times returns the times by which tables are placed: of kernels, and of collectives at the rates of large
 // messages.
-func (p *placer) seconds(l *load) float64 {
+func (p *placer) times(l *load) (t times) {
+	t[onTables] = (l.lookup+l.sort+l.update+l.dense)/p.streamRate() + p.fetchSeconds(l)
+	if p.net.ranks == 1 {
+		return t
+	}
 	outside := p.net.networkRate
 	if outside == 0 {
 		outside = p.net.insideRate
 	}
-	s := l.forward + l.sort + l.backward + l.dense
-	if p.net.ranks == 1 {
-		return s + p.fetchSeconds(l)
-	}
-	return s + p.fetchSeconds(l) + (l.ids+2*l.exchange+2*l.scatter+2*l.reduce)/outside +
-		2*l.inside/p.net.insideRate
+	t[ofIDs], t[ofRows], t[inServers] = l.ids/outside, 2*l.exchange/outside, 2*l.inside/p.net.insideRate
+	t[amongRanks], t[ofReplicas] = 2*l.scatter/outside, 2*l.reduce/outside
+	return t
 }
 
 // fetchSeconds returns the time of fetching rows from the server's memory and SSDs. Rows that make room go

@@ -184,7 +184,8 @@ func (b *builder) memory(tables []model.Table) *Memory {
 	if j.Precisions.Activations != model.Float32 {
 		m.Dense += 2 * unit.Bytes(parameters)
 	}
-	m.Activations = unit.Bytes(2 * b.values(b.network.Values()))
+	m.Activations = 2 * j.Precisions.Activations.Bytes() *
+		unit.Bytes(int(b.local)*b.network.Values())
 	ids, pooled := 0.0, 0.0
 	for _, t := range tables {
 		ids += idBytes*t.IDs + lengthBytes
