@@ -207,7 +207,10 @@ func (p *HostProfile) validateParts() error {
 type WireProfile struct {
 	Name string `yaml:"name"`
 	// Port is the kind of link that accelerators must have for this wire; empty: any have it.
-	Port      string                           `yaml:"port"`
+	Port string `yaml:"port"`
+	// Shape is mesh for a link between every two accelerators, which share the bandwidth; empty: every
+	// accelerator reaches any other at the bandwidth.
+	Shape     string                           `yaml:"shape"`
 	Bandwidth quantity.Value[unit.BytesPerSec] `yaml:"bandwidth"` // nominal
 	// Share is the part of the nominal bandwidth that large transfers reach.
 	Share   quantity.Value[float64]   `yaml:"share" group:"-"`

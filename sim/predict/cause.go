@@ -45,7 +45,7 @@ const causeSteps = 7
 func Causes(
 	ctx context.Context, a, b *Job, names []string, target float64, o Options, before func(),
 ) ([]Cause, error) {
-	s := causeSearch{a: a, b: b, target: target, options: &o}
+	s := causeSearch{ctx: ctx, a: a, b: b, target: target, options: &o}
 	now, err := s.ratio("", 0)
 	if err != nil {
 		return nil, err
@@ -123,6 +123,7 @@ func (s scale) at(factor float64) float64 {
 
 // causeSearch is the search for what reaches a target.
 type causeSearch struct {
+	ctx     context.Context
 	a, b    *Job
 	target  float64
 	options *Options
@@ -135,7 +136,7 @@ func (s *causeSearch) ratio(name string, value float64) (float64, error) {
 		if name != "" {
 			j = j.with(name, value)
 		}
-		r, err := s.options.run(j, s.options.Seed)
+		r, err := s.options.run(s.ctx, j, s.options.Seed)
 		if err != nil {
 			return 0, err
 		}

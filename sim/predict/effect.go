@@ -54,7 +54,7 @@ func Effects(ctx context.Context, j *Job, o Options, before func()) ([]Effect, e
 			p[unknown[row-1]] = other[k%effectPoints][unknown[row-1]]
 		}
 		var r Result
-		r, errs[k] = o.run(j.At(p), o.Seed)
+		r, errs[k] = o.run(ctx, j.At(p), o.Seed)
 		logs[k] = math.Log(r.Throughput)
 	})
 	for _, err := range errs {

@@ -19,7 +19,9 @@ import (
 	"tandem/internal/parallel"
 	"tandem/sim/cluster"
 	"tandem/sim/cost"
+	"tandem/sim/graph"
 	"tandem/sim/param"
+	"tandem/sim/system"
 )
 
 // SamplesDefault is the number of points of the box behind an interval.
@@ -89,9 +91,9 @@ func Run(ctx context.Context, j *Job, o Options) (*Prediction, error) {
 	parallel.ForEach(workers(&o), len(results), func(i int) {
 		if errs[i] = ctx.Err(); errs[i] == nil {
 			if i < seeds {
-				results[i], errs[i] = o.run(j, o.Seed+uint64(i))
+				results[i], errs[i] = o.run(ctx, j, o.Seed+uint64(i))
 			} else {
-				results[i], errs[i] = o.run(j.At(points[i-seeds]), o.Seed)
+				results[i], errs[i] = o.run(ctx, j.At(points[i-seeds]), o.Seed)
 			}
 		}
 		if o.Done != nil {
@@ -104,7 +106,7 @@ func Run(ctx context.Context, j *Job, o Options) (*Prediction, error) {
 	for i, err := range errs {
 		switch {
 		case err == nil:
-		case i >= seeds && errors.Is(err, cost.ErrMemory):
+		case i >= seeds && errors.Is(err, cost.ErrMemory), i >= seeds && errors.Is(err, graph.ErrMemory):
 			results[i].Throughput = math.NaN()
 		default:
 			return nil, err
@@ -179,7 +181,10 @@ func confidence(runs []Result) *Interval {
 }
 
 // run simulates a job once.
-func (o *Options) run(j *Job, seed uint64) (Result, error) {
+func (o *Options) run(ctx context.Context, j *Job, seed uint64) (Result, error) {
+	if j.Hardware.System.Architecture == system.StepGraph {
+		return j.runGraph(ctx, o.Steps, seed)
+	}
 	c := o.Cluster
 	c.Seed, c.Measured = seed, o.Steps
 	r, err := cluster.Run(j.Hardware, j.Job, j.Layout, j.Workload, c)

@@ -3,6 +3,7 @@ package predict
 import (
 	"tandem/algo/unit"
 	"tandem/sim/cluster"
+	"tandem/sim/graph"
 	"tandem/sim/station"
 )
 
@@ -11,8 +12,9 @@ type Result struct {
 	Throughput float64 // samples a second, of all accelerators
 	StepTime   unit.Tick
 	Stations   []station.Use // the busiest first
-	// Roles has the figures of a system of roles; nil for others.
+	// Roles has the figures of a system of roles, Graph those of a step graph; the other is nil.
 	Roles *cluster.Result
+	Graph *graph.Result
 }
 
 func rolesResult(r *cluster.Result) Result {

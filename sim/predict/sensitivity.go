@@ -38,7 +38,7 @@ func Sensitivities(ctx context.Context, j *Job, o Options) ([]Sensitivity, error
 			better = healthy.Improved(groups[i-1], tenth)
 		}
 		var r Result
-		r, errs[i] = o.run(better, o.Seed)
+		r, errs[i] = o.run(ctx, better, o.Seed)
 		rates[i] = r.Throughput
 	})
 	for _, err := range errs {
