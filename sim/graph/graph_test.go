@@ -332,3 +332,28 @@ func TestFaultsOfJobsAreNamed(t *testing.T) {
 		t.Errorf("cancelled: %v", err)
 	}
 }
+
+// A cache of a third of equally frequent rows: a batch of 6000 ids has 5824 distinct ones, half of which, on
+// average, are in the cache already when a row comes up, so (33,333 − 2912) / (100,000 − 2912) = 0.313 are
+// hits. Of rows by Zipf it holds more, but less than if it held the most frequent third. One that holds all
+// misses none.
+func TestRowsThatACacheMisses(t *testing.T) {
+	uniform, one := 0.0, 1.0
+	for _, c := range []struct {
+		exponent       *float64
+		cached, lo, hi float64
+	}{
+		{&uniform, 1. / 3, 0.685, 0.689}, {&uniform, 1, 0, 0}, {&one, 1. / 3, 0.2, 0.6}, {&one, 1, 0, 0},
+	} {
+		m := even(t, 1, 1e5)
+		m.Groups[0].Popularity.Exponent = c.exponent
+		table := m.Tables()[0]
+		p := &placer{batch: 2000}
+		got := p.missing(&placed{Table: &table}, c.cached)
+		best := table.Frequencies.DistinctBeyond(6000, c.cached*table.Rows) / table.Frequencies.Distinct(6000)
+		if got < c.lo || got > c.hi || got < best*(1-1e-3) {
+			t.Errorf("exponent %v: a cache of %v misses %v of a batch, want %v to %v, at least %v",
+				*c.exponent, c.cached, got, c.lo, c.hi, best)
+		}
+	}
+}

@@ -6,6 +6,7 @@ import (
 
 	"tandem/algo/unit"
 	"tandem/sim/model"
+	"tandem/sim/popularity"
 )
 
 // Layout is how a table is cut.
@@ -20,8 +21,8 @@ const (
 	DataParallel  Layout = "data"       // a replica on every rank, with an all-reduce of gradients
 )
 
-// Tier is the memory that holds all rows of a table. The accelerator's memory caches the most frequent rows
-// of the lower tiers, and the host's memory those on SSDs.
+// Tier is the memory that holds all rows of a table. The accelerator's memory caches the rows of the lower
+// tiers that were used last, and the host's memory those on SSDs.
 type Tier string
 
 // tiers is the number of tiers.
@@ -107,6 +108,7 @@ type placer struct {
 	batch   float64        // of all ranks
 	local   float64        // of one
 	room    [tiers]float64 // bytes for tables of each rank
+	missed  map[cacheUse]float64
 }
 
 // plan is a placement with the work of the busiest ranks.
@@ -222,15 +224,31 @@ func (p *placer) fetch(o *option, t *placed, u use) {
 // blockBytes is the smallest read of an SSD.
 const blockBytes = 4096
 
-// missing returns the share of a batch's distinct rows that a cache of a share of the rows does not hold.
+// missing returns the share of a batch's distinct rows that a cache of a share of the rows does not hold. The
+// cache keeps the rows of the last batches, as FBGEMM's does.
 func (p *placer) missing(t *placed, cached float64) float64 {
-	all := t.Frequencies.Distinct(p.batch)
-	missing := t.Frequencies.DistinctBeyond(p.batch, cached*t.Rows) / all
+	draws := p.batch * t.IDs
+	if t.Derived {
+		draws = p.batch
+	}
+	key := cacheUse{t.Rows, draws, t.Frequencies.Top(), cached}
+	missing, ok := p.missed[key]
+	if !ok {
+		ids := popularity.New(t.Rows, t.Frequencies.Share)
+		missing = min(1, ids.LRUMisses(draws, cached*t.Rows)/t.Frequencies.Distinct(draws))
+		if p.missed == nil {
+			p.missed = map[cacheUse]float64{}
+		}
+		p.missed[key] = missing
+	}
 	if t.Derived && t.IDs > 1 { // the other ids are spread over all rows
 		missing = (missing + (t.IDs-1)*(1-cached)) / t.IDs
 	}
 	return missing
 }
+
+// cacheUse identifies the use of a cache by tables of a group, which are alike.
+type cacheUse struct{ rows, draws, top, cached float64 }
 
 // times returns the times by which tables are placed: of kernels, and of collectives at the rates of large
 // messages.
