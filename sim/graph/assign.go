@@ -46,33 +46,36 @@ func (p *placer) place() (*plan, error) {
 // that takes the most of some kind of work on the rank that has the most of it.
 func (p *placer) search(choices []int) (*plan, error) {
 	choices = slices.Clone(choices)
-	best, full := p.assign(choices)
-	for best == nil {
+	a := &assignment{placer: p}
+	for full := a.assign(choices); full >= 0; full = a.assign(choices) {
 		if choices[full]+1 == len(p.tables[full].options) {
 			return nil, p.noRoom(&p.tables[full], &p.tables[full].options[choices[full]])
 		}
 		choices[full]++
-		best, full = p.assign(choices)
 	}
+	best := a.score()
 	for {
-		now, table, layout := best, -1, 0
-		for _, candidate := range now.heaviest {
+		table, layout := -1, 0
+		for _, candidate := range a.heaviest() {
 			kept := choices[candidate]
 			for option := range p.tables[candidate].options {
-				if option == kept {
+				choices[candidate] = option
+				if option == kept || a.assign(choices) >= 0 {
 					continue
 				}
-				choices[candidate] = option
-				if trial, _ := p.assign(choices); trial != nil && trial.score < best.score*(1-gainMin) {
-					best, table, layout = trial, candidate, option
+				if score := a.score(); score < best*(1-gainMin) {
+					best, table, layout = score, candidate, option
 				}
 			}
 			choices[candidate] = kept
 		}
-		if table < 0 {
-			return best, nil
+		if table >= 0 {
+			choices[table] = layout
 		}
-		choices[table] = layout
+		a.assign(choices)
+		if table < 0 {
+			return a.plan(best), nil
+		}
 	}
 }
 
@@ -106,77 +109,126 @@ func (t *times) sum() (sum float64) {
 	return sum
 }
 
-// assign places the tables as chosen. It returns no plan if the table that it names has no room.
-func (p *placer) assign(choices []int) (out *plan, full int) {
-	base := rankLoad{} // of all ranks
-	out = &plan{}
-	used := 0
-	for i := range p.tables {
-		o := &p.tables[i].options[choices[i]]
-		for part := range o.parts {
-			out.pieces = append(out.pieces, piece{i, part, 0, o})
-		}
-		if o.ranks < p.net.ranks {
-			used += o.ranks * o.parts
-		} else if base.take(o); !base.fits(&option{}, &rankLoad{}, &p.room) {
-			return nil, i
-		}
-	}
-	slices.SortStableFunc(out.pieces, func(a, b piece) int {
-		return cmp.Or(cmp.Compare(b.ranks, a.ranks), cmp.Compare(b.seconds, a.seconds))
-	})
-	// Ranks without a piece are all alike: a server more than could be used stands for them.
-	loads := make([]rankLoad, min(p.net.ranks, used+p.net.perServer))
-	for i := range out.pieces {
-		x := &out.pieces[i]
-		out.mean += x.seconds * float64(x.ranks) / float64(p.net.ranks)
-		if x.ranks == p.net.ranks {
-			continue
-		}
-		if x.rank = leastLoaded(loads, x.option, &base, &p.room); x.rank < 0 {
-			return nil, x.table
-		}
-		for r := x.rank; r < x.rank+x.ranks; r++ {
-			loads[r].take(x.option)
-		}
-	}
-	p.judge(out, &base, loads)
-	return out, 0
+// assignment is a placement in the making. Its memory serves one choice of layouts after the other.
+type assignment struct {
+	*placer
+	order   []piece // the first part of each table, in the order of placement
+	pieces  []piece
+	base    rankLoad   // what all ranks have
+	loads   []rankLoad // what ranks have besides; those that are not listed have nothing
+	seconds []float64  // of loads
 }
 
-// judge fills in what a plan costs.
-func (p *placer) judge(out *plan, base *rankLoad, loads []rankLoad) {
-	var hottest [kinds]int
-	for r := range loads {
-		l := &loads[r]
-		out.most.most(&l.load)
-		out.peak = max(out.peak, base.seconds+l.seconds)
-		for k := range kinds {
-			if l.times[k] > loads[hottest[k]].times[k] {
-				hottest[k] = r
-			}
-		}
-		for tier := range tiers {
-			out.bytes[tier] = max(out.bytes[tier], base.bytes[tier]+l.bytes[tier])
+// assign places the tables as chosen. It returns the table for which no rank has room, or −1.
+func (a *assignment) assign(choices []int) (full int) {
+	a.order, a.pieces, a.base = a.order[:0], a.pieces[:0], rankLoad{}
+	used := 0
+	for i := range a.tables {
+		o := &a.tables[i].options[choices[i]]
+		a.order = append(a.order, piece{i, 0, 0, o})
+		if o.ranks < a.net.ranks {
+			used += o.ranks * o.parts
+		} else if a.base.take(o); !a.base.fits(&option{}, &rankLoad{}, &a.room) {
+			return i
 		}
 	}
-	out.most.add(&base.load)
+	slices.SortFunc(a.order, func(x, y piece) int {
+		return cmp.Or(cmp.Compare(y.ranks, x.ranks), cmp.Compare(y.seconds, x.seconds),
+			cmp.Compare(x.table, y.table))
+	})
+	// Ranks without a piece are all alike: a server more than could be used stands for them.
+	ranks := min(a.net.ranks, used+a.net.perServer)
+	a.loads, a.seconds = slices.Grow(a.loads[:0], ranks)[:ranks], slices.Grow(a.seconds[:0], ranks)[:ranks]
+	clear(a.loads)
+	clear(a.seconds)
+	for _, x := range a.order {
+		for x.part = range x.parts {
+			if x.ranks < a.net.ranks {
+				if x.rank = a.leastLoaded(x.option); x.rank < 0 {
+					return x.table
+				}
+				for r := x.rank; r < x.rank+x.ranks; r++ {
+					a.loads[r].take(x.option)
+					a.seconds[r] += x.seconds
+				}
+			}
+			a.pieces = append(a.pieces, x)
+		}
+	}
+	return -1
+}
+
+// leastLoaded returns the first of the ranks, neighbours in one server, that have the least work and room for
+// a part of a table beside what all ranks have, or −1.
+func (a *assignment) leastLoaded(o *option) (at int) {
+	at = -1
+	least := math.Inf(1)
+	for r := 0; r+o.ranks <= len(a.seconds); r += o.ranks {
+		if s := a.seconds[r]; s < least && a.loads[r].fits(o, &a.base, &a.room) {
+			at, least = r, s
+		}
+	}
+	return at
+}
+
+// score returns the sum over the kinds of work of about the largest time of any rank.
+func (a *assignment) score() (score float64) {
 	for k := range kinds {
-		powers := float64(p.net.ranks-len(loads)) * power32(base.times[k])
-		for r := range loads {
-			powers += power32(base.times[k] + loads[r].times[k])
+		powers := float64(a.net.ranks-len(a.loads)) * power32(a.base.times[k])
+		for r := range a.loads {
+			powers += power32(a.base.times[k] + a.loads[r].times[k])
 		}
-		out.score += math.Pow(powers, 1./32)
-		heaviest, most := -1, 0.0
-		for _, x := range out.pieces {
-			if x.rank <= hottest[k] && hottest[k] < x.rank+x.ranks && x.times[k] > most {
-				heaviest, most = x.table, x.times[k]
+		score += math.Pow(powers, 1./32)
+	}
+	return score
+}
+
+// heaviest returns the tables that take the most of each kind of work on the rank that has the most of it.
+func (a *assignment) heaviest() (tables []int) {
+	for k := range kinds {
+		hottest := 0
+		for r := range a.loads {
+			if a.loads[r].times[k] > a.loads[hottest].times[k] {
+				hottest = r
 			}
 		}
-		if heaviest >= 0 && !slices.Contains(out.heaviest, heaviest) {
-			out.heaviest = append(out.heaviest, heaviest)
+		table, most := -1, 0.0
+		for _, x := range a.pieces {
+			if x.rank <= hottest && hottest < x.rank+x.ranks && x.times[k] > most {
+				table, most = x.table, x.times[k]
+			}
+		}
+		if table >= 0 && !slices.Contains(tables, table) {
+			tables = append(tables, table)
 		}
 	}
+	return tables
+}
+
+// plan returns the placement with its score.
+func (a *assignment) plan(score float64) *plan {
+	out := &plan{pieces: slices.Clone(a.pieces), score: score}
+	works := make([]load, len(a.loads))
+	var base load
+	for _, x := range a.pieces {
+		out.mean += x.seconds * float64(x.ranks) / float64(a.net.ranks)
+		if x.ranks == a.net.ranks {
+			base.add(&x.load)
+			continue
+		}
+		for r := x.rank; r < x.rank+x.ranks; r++ {
+			works[r].add(&x.load)
+		}
+	}
+	for r := range a.loads {
+		out.most.most(&works[r])
+		out.peak = max(out.peak, a.base.times.sum()+a.seconds[r])
+		for tier := range tiers {
+			out.bytes[tier] = max(out.bytes[tier], a.base.bytes[tier]+a.loads[r].bytes[tier])
+		}
+	}
+	out.most.add(&base)
+	return out
 }
 
 // power32 returns x to the power of 32. The root of the sum of such powers of the ranks' times is nearly the
@@ -190,23 +242,8 @@ func power32(x float64) float64 {
 
 // rankLoad is what a rank has.
 type rankLoad struct {
-	load
-	times   times
-	seconds float64 // of all kinds
-	bytes   [tiers]float64
-}
-
-// leastLoaded returns the first of the ranks, neighbours in one server, that have the least work and room for
-// a part of a table beside what all ranks have, or −1.
-func leastLoaded(loads []rankLoad, o *option, base *rankLoad, room *[tiers]float64) (at int) {
-	at = -1
-	least := math.Inf(1)
-	for r := 0; r+o.ranks <= len(loads); r += o.ranks {
-		if l := &loads[r]; l.seconds < least && l.fits(o, base, room) {
-			at, least = r, l.seconds
-		}
-	}
-	return at
+	times times
+	bytes [tiers]float64
 }
 
 func (l *rankLoad) fits(o *option, base *rankLoad, room *[tiers]float64) bool {
@@ -219,9 +256,7 @@ func (l *rankLoad) fits(o *option, base *rankLoad, room *[tiers]float64) bool {
 }
 
 func (l *rankLoad) take(o *option) {
-	l.load.add(&o.load)
 	l.times.add(&o.times)
-	l.seconds += o.seconds
 	for tier := range tiers {
 		l.bytes[tier] += o.bytes[tier]
 	}

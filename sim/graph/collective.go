@@ -12,10 +12,11 @@ import (
 
 // The resources that collectives need.
 const (
-	Inside      = "wire inside servers"
-	Network     = "network"
-	WireLatency = "latency of wires"
-	HostLink    = "host-accelerator copies"
+	Inside         = "wire inside servers"
+	InsideLatency  = "wire inside servers latency"
+	Network        = "network"
+	NetworkLatency = "network latency"
+	HostLink       = "host-accelerator copies"
 )
 
 // network prices the collectives among all ranks, and among those of a server.
@@ -144,34 +145,38 @@ func (n *network) price(c *topo.Communicator, plan operation, bytes float64, p *
 	}
 	for i := range x.Stages {
 		s := &x.Stages[i]
-		add(WireLatency, s.Latency)
+		binding, latency := n.resources(s)
+		add(latency, s.Latency)
 		moving := topo.Plan{Stages: []topo.Stage{{Flows: s.Flows}}}
-		add(n.busiest(s), n.graph.Alone(&moving))
+		add(binding, n.graph.Alone(&moving))
 	}
 	return result, nil
 }
 
-// busiest returns the kind of the link that binds the flows of a stage.
-func (n *network) busiest(s *topo.Stage) string {
+// resources returns what binds the flows of a stage, and what its latency is due to: the network if any flow
+// leaves its server.
+func (n *network) resources(s *topo.Stage) (binding, latency string) {
 	links := n.graph.Links()
 	load := map[int]float64{}
-	most, at := 0.0, -1
+	most := 0.0
+	binding, latency = Inside, InsideLatency
 	for _, f := range s.Flows {
 		for _, hop := range f.Path {
 			link := int(hop.Link)
+			resource := Network
+			switch name := links[link].Name; {
+			case strings.Contains(name, "host link"):
+				resource = HostLink
+			case strings.Contains(name, "accelerator"):
+				resource = Inside
+			default:
+				latency = NetworkLatency
+			}
 			load[link] += hop.Multiplicity * float64(f.Bytes) / float64(links[link].Capacity)
 			if load[link] > most {
-				most, at = load[link], link
+				most, binding = load[link], resource
 			}
 		}
 	}
-	switch {
-	case at < 0:
-		return WireLatency
-	case strings.Contains(links[at].Name, "host link"):
-		return HostLink
-	case strings.Contains(links[at].Name, "accelerator"):
-		return Inside
-	}
-	return Network
+	return binding, latency
 }

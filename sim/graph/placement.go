@@ -113,13 +113,12 @@ type placer struct {
 
 // plan is a placement with the work of the busiest ranks.
 type plan struct {
-	pieces   []piece
-	most     load           // of each kind of work, that of the rank with the most
-	peak     float64        // seconds of the rank with the most
-	mean     float64        // … of all ranks
-	score    float64        // by which plans are compared: about the sum of the largest times of each kind
-	heaviest []int          // tables that take the most of each kind of work on the rank with the most of it
-	bytes    [tiers]float64 // of the rank with the most
+	pieces []piece
+	most   load           // of each kind of work, that of the rank with the most
+	peak   float64        // seconds of the rank with the most
+	mean   float64        // … of all ranks
+	score  float64        // by which plans are compared: less is better
+	bytes  [tiers]float64 // of the rank with the most
 }
 
 // piece is a part of a table with its place.
