@@ -26,7 +26,11 @@ func (w *simulation) reduceStage(i int32) (ended bool) {
 		if w.chargeRecordedReduction(i) {
 			return false
 		}
-		w.waitUntil(i, now+w.reduceInside(t.bytes)+w.reduceLatency())
+		jitter := w.reduceJitter(t.work.Step, t.bucket)
+		inside := w.rates.time(insideWire, w.reduceInside(t.bytes)).Scale(jitter)
+		across := w.rates.time(latency, w.reduceLatency()).Scale(jitter)
+		w.waitUntil(i, now+inside+across, insideWire)
+		w.traces[i].alsoOn(latency, float64(across)/float64(max(1, inside+across)))
 	case 1:
 		if len(w.reduce.across) == 0 {
 			return false
@@ -42,6 +46,7 @@ func (w *simulation) reduceStage(i int32) (ended bool) {
 // reduceDone gives every rank the bucket and begins the next reduction.
 func (w *simulation) reduceDone(i int32) {
 	step, bucket, now := w.tasks[i].work.Step, w.tasks[i].bucket, w.clock.Now()
+	w.cause = w.traces[i].path
 	w.closeTask(i)
 	if w.numerics != nil {
 		w.numerics.Reduce(step, bucket)
@@ -49,6 +54,7 @@ func (w *simulation) reduceDone(i int32) {
 	w.reductions.End(now, i)
 	w.reductions.Leave()
 	if next, ok := w.reductions.Next(now); ok {
+		w.beginTrace(next)
 		w.proceed(next)
 	}
 	for rank := range w.config.Ranks {

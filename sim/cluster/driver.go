@@ -34,8 +34,12 @@ func newInstances(w *simulation) []instance {
 	list := make([]instance, len(roles))
 	for i, r := range roles {
 		list[i] = instance{simulation: w, index: int32(i), at: r.Address(), role: r}
+		threads := w.places[i].service.Threads
+		if on := threadsOf(r.Address().Role); on != noResource {
+			threads = w.rates.count(on, threads)
+		}
 		for k := range list[i].lanes {
-			list[i].lanes[k] = station.NewLane(w.places[i].service.Threads)
+			list[i].lanes[k] = station.NewLane(threads)
 		}
 		if p := w.faultPlan(); p.Any() {
 			list[i].schedule, list[i].injector = p.Schedule(r.Address()), fault.NewInjector[exec.Payload](p,

@@ -72,6 +72,7 @@ func (n *instance) transmit(m msg.Message, payload exec.Payload) {
 func (w *simulation) sendHeld(i int32) {
 	n := &w.instances[i]
 	n.held = timer{}
+	w.causeUnknown()
 	w.parcels = n.injector.Flush(w.parcels[:0], w.clock.Now())
 	n.sendParcels()
 }
@@ -122,6 +123,7 @@ func (w *simulation) restart(i int32) {
 	n := &w.instances[i]
 	n.timer, n.away = timer{}, false
 	w.progressed = w.clock.Now()
+	w.causeUnknown()
 	w.handleInput(i, role.Input{Kind: role.Start, Incarnation: n.incarnation})
 }
 

@@ -54,7 +54,7 @@ func (w *simulation) runOnCores(h *host, work unit.Tick, width int, i int32) {
 // startWaiting starts the first waiting tasks on idle cores.
 func (w *simulation) startWaiting(h *host) {
 	q := h.goroutines
-	for q.running < h.model.Cores && len(q.waiting) > 0 {
+	for q.running < int(q.cores.Servers()) && len(q.waiting) > 0 {
 		i := q.waiting[0]
 		q.waiting = append(q.waiting[:0], q.waiting[1:]...)
 		q.running++

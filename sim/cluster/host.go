@@ -21,6 +21,10 @@ type host struct {
 	next       [2]timer
 }
 
+// coreRate and memoryRate return the resources of a host.
+func (h *host) coreRate() resource   { return firstCores + resource(h.class) }
+func (h *host) memoryRate() resource { return firstMemory + resource(h.class) }
+
 // hostClass is what a host is for.
 type hostClass uint8
 
@@ -30,12 +34,13 @@ const (
 	parameterHosts
 	serverHosts
 	denseHosts
+	machineHosts // of one machine, for all roles
 	hostClasses
 )
 
 // String returns the name that reports print.
 func (c hostClass) String() string {
-	return [...]string{"loader", "EW", "PS", "GPU server", "dense PS"}[c]
+	return [...]string{"loader", "EW", "PS", "GPU server", "dense PS", "machine"}[c]
 }
 
 // place is where a role runs.
@@ -55,6 +60,11 @@ type place struct {
 // single is the service of a role whose work is done by one thread, one piece after the other.
 var single = cost.Service{Threads: 1, Width: 1}
 
+// placeOn returns the place of a role of its own.
+func placeOn(host int32, s cost.Service) place {
+	return place{host: host, instancesHere: 1, instances: 1, stripe: 1, service: s}
+}
+
 // topology is who runs where.
 type topology struct {
 	hosts  []host
@@ -67,13 +77,14 @@ type topology struct {
 	routes  map[[2]int32][]crossing
 	path    []fabric.Hop // a buffer
 	reduce  reducePlan
+	rates   rates
 }
 
 // newTopology lays the roles out. An EW is on host (index mod hosts), as is a PS; ranks fill one server after
 // the other. A dense PS has a host to itself; a coordinator, which does next to nothing, is on that of the
 // first, or else of the data loader.
-func newTopology(p *cost.Prices, workers, ranks, dense int) (*topology, error) {
-	t := &topology{routes: map[[2]int32][]crossing{}}
+func newTopology(p *cost.Prices, r rates, workers, ranks, dense int) (*topology, error) {
+	t := &topology{routes: map[[2]int32][]crossing{}, rates: r}
 	if p.Colocated() {
 		t.colocate(p, workers+p.PSStates+ranks+dense)
 		t.spec.Groups = []topo.Group{p.OneServer("machine", ranks)}
@@ -82,14 +93,12 @@ func newTopology(p *cost.Prices, workers, ranks, dense int) (*topology, error) {
 	loader := t.addHosts(loaderHosts, p.LoaderHost, p.Hosts("loader", p.LoaderHost, p.LoaderHostCount), 1)
 	t.places = append(t.places, place{
 		host: loader, instancesHere: 1, instances: 1, stripe: 1 / float64(p.LoaderHostCount),
-		service: cost.Service{Threads: 1, Width: p.LoaderHost.Cores},
+		service: cost.Service{Threads: 1, Width: p.LoaderHost.Cores,
+			Jitter: float64(p.System.Loader.Jitter.Mid)},
 	})
 	first := t.addHosts(workerHosts, p.EWHost, p.Hosts("EW", p.EWHost, p.EWHostCount), p.EWHostCount)
 	for i := range workers {
-		t.places = append(t.places, place{
-			host: first + int32(i%p.EWHostCount), instancesHere: 1, instances: 1, stripe: 1,
-			service: p.EWService,
-		})
+		t.places = append(t.places, placeOn(first+int32(i%p.EWHostCount), p.EWService))
 	}
 	if p.PSStates == 1 {
 		t.places = append(t.places, place{
@@ -101,18 +110,15 @@ func newTopology(p *cost.Prices, workers, ranks, dense int) (*topology, error) {
 		n := p.Resolved.PSHostCount
 		first = t.addHosts(parameterHosts, p.PSHost, p.Hosts("PS", p.PSHost, n), n)
 		for i := range p.PSStates {
-			t.places = append(t.places, place{
-				host: first + int32(i%n), instancesHere: 1, instances: 1, stripe: 1, service: p.PSService,
-			})
+			t.places = append(t.places, placeOn(first+int32(i%n), p.PSService))
 		}
 	}
+	worker := single
+	worker.Jitter = float64(p.System.NNWorker.Jitter.Mid)
 	for _, g := range p.Servers("GPU server", ranks) {
 		first = t.addHosts(serverHosts, p.ServerHost, g, g.NodeCount())
 		for i := range g.Accelerators {
-			t.places = append(t.places, place{
-				host: first + int32(i/g.AcceleratorsPerNode), instancesHere: 1, instances: 1, stripe: 1,
-				service: single,
-			})
+			t.places = append(t.places, placeOn(first+int32(i/g.AcceleratorsPerNode), worker))
 		}
 	}
 	coordinator := loader
@@ -120,19 +126,15 @@ func newTopology(p *cost.Prices, workers, ranks, dense int) (*topology, error) {
 		coordinator = t.addHosts(denseHosts, p.PSHost, p.Hosts("dense PS", p.PSHost, dense), dense)
 	}
 	for i := range dense {
-		t.places = append(t.places, place{
-			host: coordinator + int32(i), instancesHere: 1, instances: 1, stripe: 1,
-			service: p.DensePSService,
-		})
+		t.places = append(t.places, placeOn(coordinator+int32(i), p.DensePSService))
 	}
-	t.places = append(t.places, place{host: coordinator, instancesHere: 1, instances: 1, stripe: 1,
-		service: single})
+	t.places = append(t.places, placeOn(coordinator, single))
 	return t, t.connect(p)
 }
 
 // colocate puts every role on one host.
 func (t *topology) colocate(p *cost.Prices, roles int) {
-	t.addHost(loaderHosts, p.LoaderHost)
+	t.addHost(machineHosts, p.LoaderHost)
 	t.hosts[0].goroutines = &goroutineScheduler{cores: t.hosts[0].cores}
 	for range 2 + roles { // the data loader and a coordinator
 		t.places = append(t.places, place{instancesHere: 1, instances: 1, stripe: 1, service: single})
@@ -155,9 +157,9 @@ func (t *topology) addHosts(class hostClass, model *device.Host, g topo.Group, c
 }
 
 func (t *topology) addHost(class hostClass, model *device.Host) {
-	t.hosts = append(t.hosts, host{
-		class: class, model: model, cores: station.NewShared(model.Cores), bus: station.NewShared(1),
-	})
+	h := host{class: class, model: model, bus: station.NewShared(1)}
+	h.cores = station.NewShared(t.rates.count(h.coreRate(), model.Cores))
+	t.hosts = append(t.hosts, h)
 }
 
 // copies returns how often a message is sent and received on a place's host, for a message that is sent to,

@@ -17,6 +17,7 @@ type measurement struct {
 	ends            []unit.Tick // by step
 	start, end      station.Snapshot
 	complete        bool // end is taken
+	critical        path // to the end of the last measured step
 	stages          *pace.StageMeter
 	exposed         [phaseCount]unit.Tick // sums over ranks and measured steps
 	ranks           []rankProgress
@@ -127,11 +128,12 @@ func (m *measurement) endStep(w *simulation, step int32) {
 	switch step {
 	case m.first - 1:
 		m.start = w.stations.Snapshot(w.clock.Now())
+		w.restartTraces()
 		m.trafficBefore = traffic{w.messages, w.sent}
 	case m.last - 1:
 		m.end = w.stations.Snapshot(w.clock.Now())
 		m.trafficMeasured = traffic{w.messages - m.trafficBefore.messages, w.sent - m.trafficBefore.bytes}
-		m.complete = true
+		m.critical, m.complete = w.cause, true
 	}
 }
 

@@ -29,10 +29,10 @@ func (w *simulation) send(from int32, p fault.Parcel[exec.Payload], lost bool) {
 	due := w.clock.Now() + p.Delay
 	i := w.openTask(task{
 		kind: delivering, role: from, to: to, copies: int32(many), since: due, message: *m,
-		payload: p.Payload, lost: lost,
+		payload: p.Payload, lost: lost, jitter: w.messageJitter(from, to, m),
 	})
 	if p.Delay > 0 {
-		w.waitUntil(i, due)
+		w.waitUntil(i, due, passing)
 		return
 	}
 	w.proceed(i)
@@ -47,8 +47,8 @@ func (w *simulation) deliverStage(i int32) (ended bool) {
 	switch t.stage {
 	case copyFromDevice:
 		if (m.Kind == msg.PutGradients || m.Kind == msg.Push) && !w.prices.Colocated() {
-			_, end := w.accelerators[m.Rank].copyOut.Run(w.clock.Now(), w.prices.HostLinkWire.Time(m.Bytes))
-			w.waitUntil(i, end)
+			_, end := w.accelerators[m.Rank].copyOut.Run(w.clock.Now(), w.copyTime(m.Bytes, t.jitter))
+			w.waitUntil(i, end, copyEngines)
 		}
 	case chargeSender:
 		w.chargeMessage(i, source, remote)
@@ -58,7 +58,8 @@ func (w *simulation) deliverStage(i int32) (ended bool) {
 		}
 	case awaitLatency:
 		if remote {
-			w.waitUntil(i, w.clock.Now()+w.prices.NetworkWire.Latency)
+			w.waitUntil(i, w.clock.Now()+w.rates.time(latency, w.prices.NetworkWire.Latency).Scale(t.jitter),
+				latency)
 		}
 	case chargeReceiver:
 		if t.lost || w.instances[t.to].away {
@@ -69,8 +70,8 @@ func (w *simulation) deliverStage(i int32) (ended bool) {
 	case copyToDevice:
 		if (m.Kind == msg.Samples || m.Kind == msg.Embeddings ||
 			m.Kind == msg.Params) && !w.prices.Colocated() {
-			_, end := w.accelerators[m.Rank].copyIn.Run(w.clock.Now(), w.prices.HostLinkWire.Time(m.Bytes))
-			w.waitUntil(i, end)
+			_, end := w.accelerators[m.Rank].copyIn.Run(w.clock.Now(), w.copyTime(m.Bytes, t.jitter))
+			w.waitUntil(i, end, copyEngines)
 		}
 	case arrive:
 		if w.instances[t.to].away {
@@ -78,13 +79,18 @@ func (w *simulation) deliverStage(i int32) (ended bool) {
 			return true
 		}
 		to, in := t.to, role.Input{Kind: role.Received, Message: t.message}
-		w.incoming = t.payload
+		w.incoming, w.cause = t.payload, w.traces[i].path
 		w.received += m.Bytes * unit.Bytes(t.copies)
 		w.closeTask(i)
 		w.handleInput(to, in)
 		return true
 	}
 	return false
+}
+
+// copyTime returns the time of one copy between a host and an accelerator.
+func (w *simulation) copyTime(bytes unit.Bytes, jitter float64) unit.Tick {
+	return w.rates.time(copyEngines, w.prices.HostLinkWire.Time(bytes)).Scale(jitter)
 }
 
 // dropMessage ends the delivery of a message that no role receives.
@@ -104,5 +110,5 @@ func (w *simulation) chargeMessage(i int32, at *place, remote bool) {
 		payload = m.Bytes
 	}
 	price := w.prices.Message(w.hosts[at.host].model, payload, remote)
-	w.charge(i, at.host, price, 1, at.copies(int(t.copies)))
+	w.charge(i, at.host, price.Scale(t.jitter), 1, at.copies(int(t.copies)))
 }

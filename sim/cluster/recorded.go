@@ -12,11 +12,9 @@ func (w *simulation) chargeRecorded(i int32, work role.Work) bool {
 	case !known:
 		return false
 	case work.Kind == role.Backward:
-		w.backward(i, takes.Scale(w.jitter(work)))
-	case work.Kind == role.Forward:
-		w.compute(i, takes.Scale(w.jitter(work)))
+		w.backward(i, takes)
 	case work.Kind == role.DenseApply && w.sharesReplica(work):
-		w.waitUntil(i, w.clock.Now())
+		w.waitUntil(i, w.clock.Now(), passing)
 	default:
 		w.compute(i, takes)
 	}

@@ -21,8 +21,10 @@ type Result struct {
 	// embeddings, FC, BC, the rest of DS after BC, and the dense optimizer, and it is the longest of these.
 	// With dense PSs, DS is what is waited for of pushes and pulls.
 	Bottleneck string
-	Stations   []station.Use // the busiest first
-	Staleness  pace.Staleness
+	// Bottlenecks are the resources on the critical path of the measured steps, the largest share first.
+	Bottlenecks []Bottleneck
+	Stations    []station.Use // the busiest first
+	Staleness   pace.Staleness
 	// Messages and Bytes are those of a measured step over all ranks, headers included, the all-reduce not.
 	Messages int64
 	Bytes    unit.Bytes
@@ -50,16 +52,17 @@ func (w *simulation) result() Result {
 	uses := w.stations.Use(m.start, m.end)
 	steps := int64(m.last - m.first)
 	return Result{
-		Throughput: float64(samples) / float64(steps) / seconds,
-		StepTime:   unit.Tick(seconds * float64(unit.Second)),
-		StageTimes: m.stages.Medians(),
-		Bottleneck: w.bottleneck(uses),
-		Stations:   uses,
-		Messages:   m.trafficMeasured.messages / steps,
-		Bytes:      m.trafficMeasured.bytes / unit.Bytes(steps),
-		Drift:      m.drift(),
-		Elapsed:    w.clock.Now(),
-		Faults:     w.faultCounts(),
+		Throughput:  float64(samples) / float64(steps) / seconds,
+		StepTime:    unit.Tick(seconds * float64(unit.Second)),
+		StageTimes:  m.stages.Medians(),
+		Bottleneck:  w.bottleneck(uses),
+		Bottlenecks: m.critical.bottlenecks(),
+		Stations:    uses,
+		Messages:    m.trafficMeasured.messages / steps,
+		Bytes:       m.trafficMeasured.bytes / unit.Bytes(steps),
+		Drift:       m.drift(),
+		Elapsed:     w.clock.Now(),
+		Faults:      w.faultCounts(),
 	}
 }
 

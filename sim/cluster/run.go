@@ -16,10 +16,18 @@ var ErrSequential = errors.New("sequential training has no roles; simulate sync 
 
 // Options of one run. The zero value is a run at the middle of every range.
 type Options struct {
-	// Jitter is the σ of the lognormal factor, of mean 1, on the time of each forward and backward pass; 0
-	// for none. Seed is the seed of these factors.
-	Jitter float64
-	Seed   uint64
+	// Jitter is the σ of the lognormal factor, of mean 1, on the time of each kernel and of its launch;
+	// HostJitter is that of each piece of work on a host, each message and each all-reduce; DeviceSpread is
+	// that of each rank's accelerator, the same for all its kernels. 0 is for none. Seed is the seed of all
+	// factors.
+	Jitter, HostJitter, DeviceSpread float64
+	// SystemJitter takes the jitter of the system software (cost.Service.Jitter and others of the price list)
+	// instead of Jitter and HostJitter.
+	SystemJitter bool
+	Seed         uint64
+	// Improve makes resources better by a factor: twice as fast, or twice as many threads. Cores of hosts are
+	// both, more and faster. Resources returns the names.
+	Improve map[string]float64
 	// WarmUp and Measured are numbers of steps; 0 chooses enough for the pipeline to fill and settle, or with
 	// faults, for them to show.
 	WarmUp, Measured int
@@ -107,7 +115,7 @@ func runAt(r *cost.Resolved, t job.Job, layout *model.Layout, w cost.Workload, o
 		settled := a.Drift < driftMost && a.Drift > -driftMost
 		if err != nil || settled || faulty || attempt == attempts || o.Observer != nil || o.WarmUp > 0 ||
 			o.Measured > 0 ||
-			o.Jitter > 0 {
+			o.Jitter > 0 || o.HostJitter > 0 || o.SystemJitter {
 			a.Assumptions = h.Assumptions(len(t.DenseShards(layout)))
 			return a, err
 		}

@@ -2,13 +2,13 @@ package cluster
 
 import (
 	"fmt"
+	"slices"
 
 	"tandem/algo/exec"
 	"tandem/algo/protocol/event"
 	"tandem/algo/protocol/fault"
 	"tandem/algo/protocol/msg"
 	"tandem/algo/protocol/role"
-	"tandem/algo/rng"
 	"tandem/algo/unit"
 	"tandem/sim/cost"
 	"tandem/sim/des"
@@ -30,6 +30,9 @@ type simulation struct {
 
 	instances    []instance // in the order of the roster
 	tasks        []task
+	traces       []trace // by task
+	cause        path    // of what happens now
+	tracedSince  unit.Tick
 	freeTasks    []int32 // free places of tasks
 	accelerators []accelerator
 	barrier      *role.Reduction
@@ -80,7 +83,11 @@ const (
 )
 
 func newSimulation(p *cost.Prices, cfg *role.Config, o *Options) (*simulation, error) {
-	topology, err := newTopology(p, int(cfg.EmbeddingWorkers), int(cfg.Ranks), len(cfg.DensePSs))
+	r, err := newRates(o.Improve)
+	if err != nil {
+		return nil, err
+	}
+	topology, err := newTopology(p, r, int(cfg.EmbeddingWorkers), int(cfg.Ranks), len(cfg.DensePSs))
 	if err != nil {
 		return nil, err
 	}
@@ -92,7 +99,11 @@ func newSimulation(p *cost.Prices, cfg *role.Config, o *Options) (*simulation, e
 	}
 	w.clock.Shuffle(o.ties)
 	w.instances = newInstances(w)
-	w.net = fabric.New(w.graph.Links())
+	links := slices.Clone(w.graph.Links())
+	for i := range links {
+		links[i].Capacity *= unit.BytesPerSec(w.rates[bandwidth])
+	}
+	w.net = fabric.New(links)
 	w.registerStations()
 	if o.Observer != nil {
 		w.observers = append(w.observers, o.Observer)
@@ -173,10 +184,14 @@ func (w *simulation) Handle(e des.Event) {
 		w.netNext = timer{}
 		w.arrived = w.net.Finished(now, w.arrived[:0])
 		for _, c := range w.arrived {
-			w.endActivity(int32(c.Tag))
+			w.endActivity(int32(c.Tag), bandwidth)
 		}
 	case jobEnds:
 		h := &w.hosts[e.Target]
+		on := h.coreRate()
+		if e.A == 1 {
+			on = h.memoryRate()
+		}
 		h.next[e.A] = timer{}
 		w.ended = h.resource(e.A).Finished(now, w.ended[:0])
 		w.markDirty(e.Target)
@@ -184,10 +199,10 @@ func (w *simulation) Handle(e des.Event) {
 			if e.A == 0 && !w.endTimeSlice(h, int32(d.Tag)) {
 				continue
 			}
-			w.endActivity(int32(d.Tag))
+			w.endActivity(int32(d.Tag), on)
 		}
 	case taskDue:
-		w.endActivity(e.Target)
+		w.endActivity(e.Target, w.traces[e.Target].on)
 	case timerFires:
 		w.fireTimer(e.Target)
 	case heldDue:
@@ -238,12 +253,3 @@ func (w *simulation) roleIndex(a msg.Address) int32 {
 
 // trained reports whether every rank has trained every step.
 func (w *simulation) trained() bool { return w.finished == w.config.Ranks }
-
-// jitter is the factor of a rank's kernels in a step: lognormal with mean 1.
-func (w *simulation) jitter(k role.Work) float64 {
-	if w.options.Jitter == 0 {
-		return 1
-	}
-	z := rng.New(w.options.Seed, "sim/jitter", uint64(k.Rank), uint64(k.Step), uint64(k.Kind)).NormFloat64()
-	return lognormal(w.options.Jitter, z)
-}

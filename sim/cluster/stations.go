@@ -1,7 +1,6 @@
 package cluster
 
 import (
-	"tandem/algo/protocol/msg"
 	"tandem/algo/unit"
 	"tandem/sim/fabric"
 	"tandem/sim/station"
@@ -29,9 +28,6 @@ func (w *simulation) registerStations() {
 	for i := range w.hosts {
 		h := &w.hosts[i]
 		name := h.class.String()
-		if len(w.hosts) == 1 {
-			name = "machine"
-		}
 		if h.goroutines != nil {
 			r.Add(name+" cores", h.goroutines)
 		} else {
@@ -48,28 +44,12 @@ func (w *simulation) registerStations() {
 		r.Add("uplinks of racks, in", &port{w.net, uplink + 1})
 	}
 	for i := range w.instances {
-		if class := threadsOf(w.instances[i].at.Role); class != "" {
+		if threads := threadsOf(w.instances[i].at.Role); threads != noResource {
 			for _, lane := range w.instances[i].lanes {
-				r.Add(class, lane)
+				r.Add(threads.String(), lane)
 			}
 		}
 	}
-}
-
-// threadsOf returns the class of the service threads of a role; "" for a rank, whose work waits for its
-// accelerator, and for a coordinator, which has no work.
-func threadsOf(r msg.Role) string {
-	switch r {
-	case msg.DataLoader:
-		return "loader threads"
-	case msg.EmbeddingWorker:
-		return "EW threads"
-	case msg.EmbeddingPS:
-		return "PS threads"
-	case msg.DensePS:
-		return "dense PS threads"
-	}
-	return ""
 }
 
 // port is one direction of a host's network card as a station.

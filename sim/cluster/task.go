@@ -24,6 +24,7 @@ type task struct {
 	since       unit.Tick // when the message enters its sender's cores
 	incarnation uint32    // the incarnation whose work it is
 	lost        bool      // the message never arrives
+	jitter      float64   // of the message
 	total       unit.Tick // kernels of a backward pass, all buckets
 	spent       unit.Tick // … of the buckets so far
 	message     msg.Message
@@ -51,10 +52,14 @@ func (w *simulation) openTask(t task) int32 {
 		i := w.freeTasks[n-1]
 		w.freeTasks = w.freeTasks[:n-1]
 		w.tasks[i] = t
+		w.beginTrace(i)
 		return i
 	}
 	w.tasks = append(w.tasks, t)
-	return int32(len(w.tasks) - 1)
+	w.traces = append(w.traces, trace{})
+	i := int32(len(w.tasks) - 1)
+	w.beginTrace(i)
+	return i
 }
 
 // closeTask removes a task.
@@ -64,11 +69,13 @@ func (w *simulation) closeTask(i int32) {
 	w.freeTasks = append(w.freeTasks, i)
 }
 
-// endActivity ends one activity of a task's stage.
-func (w *simulation) endActivity(i int32) {
+// endActivity ends one activity of a task's stage, on a resource. The stage takes until its last activity
+// ends.
+func (w *simulation) endActivity(i int32, on resource) {
 	t := &w.tasks[i]
 	t.activities--
 	if t.activities == 0 {
+		w.traces[i].spend(w.clock.Now(), on)
 		w.proceed(i)
 	}
 }
@@ -98,24 +105,25 @@ func (w *simulation) proceed(i int32) {
 func (w *simulation) charge(i, on int32, price device.HostCost, width int, scale float64) {
 	h, now := &w.hosts[on], w.clock.Now()
 	if price == (device.HostCost{}) {
-		w.waitUntil(i, now)
+		w.waitUntil(i, now, passing)
 		return
 	}
 	many := max(1, int(math.Round(scale)))
 	if price.Core > 0 {
-		w.runOnCores(h, price.Core.Scale(scale), width*many, i)
+		w.runOnCores(h, w.rates.time(h.coreRate(), price.Core).Scale(scale), width*many, i)
 		w.tasks[i].activities++
 	}
 	if price.Memory > 0 {
-		h.bus.Start(now, price.Memory.Scale(scale), many, int64(i))
+		h.bus.Start(now, w.rates.time(h.memoryRate(), price.Memory).Scale(scale), many, int64(i))
 		w.tasks[i].activities++
 	}
 	w.markDirty(on)
 }
 
-// waitUntil begins an activity of a task's stage that ends at an instant.
-func (w *simulation) waitUntil(i int32, at unit.Tick) {
+// waitUntil begins an activity of a task's stage that ends at an instant, and uses a resource until then.
+func (w *simulation) waitUntil(i int32, at unit.Tick, on resource) {
 	w.tasks[i].activities++
+	w.traces[i].on = on
 	w.clock.Schedule(des.Event{At: at, Class: taskDue, Source: w.tasks[i].role, Kind: taskDue, Target: i})
 }
 
@@ -124,6 +132,3 @@ func (w *simulation) transfer(i int32, bytes unit.Bytes, path []fabric.Hop) {
 	w.tasks[i].activities++
 	w.net.Start(w.clock.Now(), fabric.Flow{Path: path, Bytes: bytes, Tag: int64(i)})
 }
-
-// lognormal returns the value of a lognormal variable of mean 1 for a standard normal one: exp(σz − σ²/2).
-func lognormal(sigma, z float64) float64 { return math.Exp(float64(sigma*z) - float64(sigma*sigma)/2) }

@@ -62,6 +62,7 @@ func (w *simulation) fireTimer(i int32) {
 		)
 		return
 	}
+	w.causeUnknown()
 	w.handleInput(i, role.Input{Kind: role.TimerFired})
 }
 

@@ -25,6 +25,7 @@ func (w *simulation) workStage(i int32) (ended bool) {
 			if w.numerics != nil {
 				t.await() // the bucket is summed by whoever gets it
 			}
+			w.cause = w.traces[i].path
 			w.handleInput(t.role, role.Input{Kind: role.WorkPart, Work: t.work, Bucket: t.stage - 2})
 			t = &w.tasks[i] // the step may have opened tasks
 		}
@@ -50,8 +51,9 @@ func (w *simulation) launch(i int32) {
 		takes = b.BackwardHost
 	}
 	if takes > 0 {
-		_, end := w.accelerators[work.Rank].launcher.Run(w.clock.Now(), takes)
-		w.waitUntil(i, end)
+		_, end := w.accelerators[work.Rank].launcher.Run(w.clock.Now(),
+			w.rates.time(launches, takes).Scale(w.launchJitter(work)))
+		w.waitUntil(i, end, launches)
 	}
 }
 
@@ -62,8 +64,9 @@ func (w *simulation) chargeWork(i int32, work role.Work) {
 	}
 	t := &w.tasks[i]
 	at := &w.places[t.role]
+	jitter := w.workJitter(t.role, work)
 	host := func(c device.HostCost) {
-		w.charge(i, at.host, c, at.service.Width, float64(at.instancesHere)*at.stripe)
+		w.charge(i, at.host, c.Scale(jitter), at.service.Width, float64(at.instancesHere)*at.stripe)
 	}
 	p := w.prices
 	switch work.Kind {
@@ -82,9 +85,9 @@ func (w *simulation) chargeWork(i int32, work role.Work) {
 	case role.Apply:
 		host(p.Apply(w.rowsOnPS(w.instances[t.role].at.Index, work)))
 	case role.Forward:
-		w.compute(i, p.Batch(work.Samples).Forward.Scale(w.jitter(work)))
+		w.compute(i, p.Batch(work.Samples).Forward)
 	case role.Backward:
-		w.backward(i, p.Batch(work.Samples).Backward.Scale(w.jitter(work)))
+		w.backward(i, p.Batch(work.Samples).Backward)
 	case role.ReadDense:
 		host(p.PSHost.CopyCost(w.config.DensePSs[w.instances[t.role].at.Index]))
 	case role.ApplyPush:
@@ -95,7 +98,7 @@ func (w *simulation) chargeWork(i int32, work role.Work) {
 		w.compute(i, p.SweepTime(4)) // parameters read and written, mean and copy read
 	case role.DenseApply:
 		if w.sharesReplica(work) {
-			w.waitUntil(i, w.clock.Now())
+			w.waitUntil(i, w.clock.Now(), passing)
 			return
 		}
 		w.compute(i, p.Batch(work.Samples).Update)
@@ -118,12 +121,13 @@ func (w *simulation) backward(i int32, total unit.Tick) {
 // compute runs kernels on a rank's accelerator or, on a measured machine, on one of its cores.
 func (w *simulation) compute(i int32, takes unit.Tick) {
 	t := &w.tasks[i]
+	takes = takes.Scale(w.kernelJitter(t.work))
 	if w.prices.Colocated() {
 		w.charge(i, w.places[t.role].host, device.HostCost{Core: takes}, 1, 1)
 		return
 	}
-	_, end := w.accelerators[t.work.Rank].kernels.Run(w.clock.Now(), takes)
-	w.waitUntil(i, end)
+	_, end := w.accelerators[t.work.Rank].kernels.Run(w.clock.Now(), w.rates.time(kernels, takes))
+	w.waitUntil(i, end, kernels)
 }
 
 // laneOf returns the lane of a piece of work.
@@ -140,9 +144,12 @@ func (w *simulation) completeWork(i int32) {
 		w.closeTask(i)
 		return
 	}
-	lane, now := w.laneOf(t), w.clock.Now()
+	lane, now, threads := w.laneOf(t), w.clock.Now(), threadsOf(w.instances[t.role].at.Role)
+	w.cause = w.traces[i].path
 	lane.End(now, i)
 	for next, ok := lane.Next(now); ok; next, ok = lane.Next(now) {
+		w.beginTrace(next)
+		w.traces[next].threads = threads
 		w.proceed(next)
 	}
 	for done, ok := lane.Leave(); ok; done, ok = lane.Leave() {

@@ -67,6 +67,11 @@ type HostCost struct {
 // Add returns the cost of two pieces of work together.
 func (c HostCost) Add(d HostCost) HostCost { return HostCost{c.Core + d.Core, c.Memory + d.Memory} }
 
+// Scale returns the cost of a number of pieces of work, or of a part of one.
+func (c HostCost) Scale(factor float64) HostCost {
+	return HostCost{c.Core.Scale(factor), c.Memory.Scale(factor)}
+}
+
 // RowTraffic returns the time of the whole memory for row accesses:
 //
 //	count · max(passes · lines · 64 B / bandwidth, 1 / rows a second)
