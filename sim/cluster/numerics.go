@@ -91,7 +91,7 @@ func (w *simulation) batchIndex(rank, step int32) int { return int(rank*w.config
 // expected.
 func (w *simulation) rowsOnPS(server int32, k role.Work) float64 {
 	if w.numerics == nil {
-		return w.prices.Batch(k.Samples).RowsPerPS
+		return w.prices.Batch(k.Samples).HottestRows
 	}
 	return float64(w.rows[w.batchIndex(k.Rank, k.Step)][server])
 }

@@ -234,7 +234,7 @@ func (p *Prices) ApplyStep(samples int, puts []float64) device.HostCost {
 	if p.oneByOne {
 		return each
 	}
-	distinct := min(sum, p.Batch(int32(samples)).RowsPerPS)
+	distinct := min(sum, p.Batch(int32(samples)).HottestRows)
 	return p.Apply(distinct).Add(p.PSHost.CopyCost(values))
 }
 

@@ -36,6 +36,9 @@ type Workload struct {
 	// Distinct returns the expected number of distinct rows in a number of samples. It must not decrease as
 	// the number of samples grows.
 	Distinct func(samples int) float64
+	// Skew returns the expected rows of the PS that has most rows of a number of samples, relative to the
+	// mean over these PSs: at least 1. nil means 1.
+	Skew func(samples, servers int) float64
 	// Packed has the sizes of compressed ids and signs. Only jobs with a compressed index (wire.index) need
 	// it.
 	Packed   *PackedSizes
@@ -76,11 +79,13 @@ type BatchSize struct {
 	occurrences    float64 // of ids
 	rowOccurrences float64 // occurrences of rows
 	DistinctRows   float64
-	RowsPerPS      float64 // distinct rows on each PS
-	IDBytes        unit.Bytes
-	SampleBytes    unit.Bytes
-	PooledBytes    unit.Bytes
-	Routed         role.Result // shared by all batches of the size; read-only
+	RowsPerPS      float64 // distinct rows on each PS, on average
+	// HottestRows is the number of distinct rows on the PS that has most of them. A lookup waits for it.
+	HottestRows float64
+	IDBytes     unit.Bytes
+	SampleBytes unit.Bytes
+	PooledBytes unit.Bytes
+	Routed      role.Result // shared by all batches of the size; read-only
 }
 
 // newBatchSize returns the expected size of a batch whose rows are spread evenly over the PSs of a plan.
@@ -96,6 +101,10 @@ func newBatchSize(
 		PooledBytes: unit.Bytes(t.Wire.Precision.Size(layout.EmbeddingWidth * int(samples))),
 	}
 	s.RowsPerPS = s.DistinctRows / float64(plan.Servers())
+	s.HottestRows = s.RowsPerPS
+	if w.Skew != nil && s.DistinctRows > 0 {
+		s.HottestRows = min(s.DistinctRows, s.RowsPerPS*w.Skew(int(samples), plan.Servers()))
+	}
 	ids, signs := signBytes*s.occurrences, signBytes*s.RowsPerPS
 	if t.Wire.Index == job.IndexCompressed {
 		ids, signs = w.Packed.IDs(int(samples)), w.Packed.Signs(int(samples), plan)
