@@ -80,11 +80,14 @@ func (r *Resolved) Servers(name string, accelerators int) []topo.Group {
 // OneServer returns one server of a number of accelerators without a network. On one machine there is no link
 // between them and the host but the memory.
 func (r *Resolved) OneServer(name string, accelerators int) topo.Group {
+	inside := topo.Inside{
+		Kind: topo.InsideSwitch, Rate: r.InsideWire.Bandwidth, Latency: r.InsideWire.Latency,
+	}
+	if r.Inside.Shape == topo.InsideMesh {
+		inside.Kind = topo.InsideMesh
+	}
 	return topo.Group{
-		Name: name, Accelerators: accelerators, AcceleratorsPerNode: accelerators,
-		Inside: topo.Inside{
-			Kind: topo.InsideSwitch, Rate: r.InsideWire.Bandwidth, Latency: r.InsideWire.Latency,
-		},
+		Name: name, Accelerators: accelerators, AcceleratorsPerNode: accelerators, Inside: inside,
 		HostLink: topo.HostLink{
 			Rate:    cmp.Or(r.HostLinkWire.Bandwidth, r.InsideWire.Bandwidth),
 			Latency: r.HostLinkWire.Latency,

@@ -3,9 +3,6 @@ package predict
 import (
 	"context"
 
-	"tandem/algo/job"
-	"tandem/algo/unit"
-	"tandem/sim/cost"
 	"tandem/sim/device"
 	"tandem/sim/graph"
 	"tandem/sim/model"
@@ -24,7 +21,8 @@ func (j *Job) runGraph(ctx context.Context, steps int, seed uint64) (Result, err
 		Model: j.Model, System: &j.Hardware.System, GPUs: j.Roles.Ranks, GlobalBatch: j.Training.GlobalBatch,
 		Precisions: precisions, Steps: steps, Seed: seed,
 		Cluster: &graph.Cluster{
-			Accelerator: r.Device, Server: r.ServerHost, HostLink: r.HostLinkWire, Topology: servers(r),
+			Accelerator: r.Device, Server: r.ServerHost, HostLink: r.HostLinkWire,
+			Topology: topo.Spec{Groups: r.Servers("server", j.Roles.Ranks), Network: r.Network()},
 		},
 	})
 	if err != nil {
@@ -46,34 +44,4 @@ func compute(p device.Precision) model.Compute {
 		return model.Half
 	}
 	return model.FP32
-}
-
-// servers describes the GPU servers and their network.
-func servers(r *cost.Resolved) topo.Spec {
-	c := &r.Cluster
-	inside := topo.Inside{Kind: topo.InsideSwitch, Rate: r.InsideWire.Bandwidth,
-		Latency: r.InsideWire.Latency}
-	if r.Inside.Shape == "mesh" {
-		inside.Kind = topo.InsideMesh
-	}
-	cards := max(1, r.ServerHost.NetworkCards)
-	spec := topo.Spec{
-		Groups: []topo.Group{{
-			Name: "server", AcceleratorsPerNode: c.AcceleratorsPerServer, Inside: inside,
-			HostLink: topo.HostLink{Rate: r.HostLinkWire.Bandwidth, Latency: r.HostLinkWire.Latency},
-			Cards: topo.Cards{Count: cards,
-				Rate: r.ServerHost.Network * r.NetworkShare / unit.BytesPerSec(cards)},
-		}},
-		Network: topo.Network{
-			Kind: topo.NetworkFlat, Latency: r.NetworkWire.Latency, NodesPerRack: c.Topology.HostsPerRack,
-			Oversubscription: c.Topology.Oversubscription,
-		},
-	}
-	if c.Topology.Kind != "" {
-		spec.Network.Kind = c.Topology.Kind
-	}
-	if spec.Network.Kind == job.TopologyRails {
-		spec.Network.BetweenRails = topo.RailsNVLink
-	}
-	return spec
 }
