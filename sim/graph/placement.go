@@ -166,17 +166,22 @@ func (p *placer) layouts(t *placed) (list []option) {
 		}
 	}
 	if want := t.rule.Layout; want == ServerRowWise || want == "" && p.net.ranks > p.net.perServer {
-		add(ServerRowWise, 1, p.net.perServer, all.part(per), t.Rows/per)
+		add(ServerRowWise, 1, p.net.perServer, all.part(per, t), t.Rows/per)
 	}
 	if want := t.rule.Layout; want == RowWise || want == "" {
-		add(RowWise, 1, p.net.ranks, all.part(ranks), t.Rows/ranks)
+		add(RowWise, 1, p.net.ranks, all.part(ranks, t), t.Rows/ranks)
 	}
 	return list
 }
 
-// part returns the use of one of some equal parts of the rows: a partial sum of every output.
-func (u use) part(parts float64) use {
-	u.occurrences /= parts
+// part returns the use of the busiest of some equal parts of the rows: a partial sum of every output. The
+// part has the most frequent row beside its share of all other ids.
+func (u use) part(parts float64, t *placed) use {
+	top := t.Frequencies.Top()
+	if t.Derived && t.IDs > 1 { // as frequent as the first ids, but only one of them
+		top /= t.IDs
+	}
+	u.occurrences *= top + (1-top)/parts
 	u.distinct /= parts
 	return u
 }

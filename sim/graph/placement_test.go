@@ -237,3 +237,22 @@ func TestRowsThatTheCacheMissesCrossTheHostLink(t *testing.T) {
 		t.Errorf("rows take %v s, want %v", got, want)
 	}
 }
+
+// The most frequent row is on one rank. With 30 % of the ids it makes that rank's part of 8 tables by rows
+// 0.3 + 0.7/4 of the ids.
+func TestOneRankHasTheHottestRow(t *testing.T) {
+	c, s := ideal(t)
+	m := even(t, 8, 1e6)
+	one := 1.0
+	m.Groups[0].Popularity = model.Popularity{Exponent: &one, Top: 0.3}
+	var rules []Rule
+	for i := range 8 {
+		rules = append(rules, Rule{Table: "t" + string(rune('1'+i)), Layout: RowWise})
+	}
+	r := run(t, Job{Model: m, Cluster: c, System: s, GPUs: 4, Placement: rules})
+	bytes := 8. * 8 * 4096 * (3*(0.3+0.7/4) + 1)
+	want := bytes * 3 / 4 / 100e9
+	if got := timeOf(r.Step, "ids of batch i+1").Seconds(); math.Abs(got-want) > 1e-3*want {
+		t.Errorf("ids take %v s, want %v", got, want)
+	}
+}

@@ -37,15 +37,24 @@ func (m *Model) Layout() *model.Layout {
 		}
 	}
 	l.Buckets = n.Buckets()
-	// As of numeric engines: every layer reads its input and writes its output in fp32, a kernel each; the
-	// interaction and the loss are one kernel more each.
-	values := n.Joined + n.Out
+	// Kernels as of the numeric engine's networks, in fp32: the join of the inputs, a product for each layer
+	// and a kernel for its activation function, the interaction, the loss. Each reads and writes its values.
+	values, kernels := 2*n.Joined, 2
 	for _, p := range products {
-		values += p.In + p.Out
+		values, kernels = values+p.In+p.Out, kernels+1
+		if p.Activated {
+			values, kernels = values+2*p.Out, kernels+1
+		}
+	}
+	if n.Pairs.Vectors > 0 {
+		values, kernels = values+n.Joined+n.Out, kernels+1
+	}
+	for range len(n.Cross) / 2 { // the product with the joined input, and the sum
+		values, kernels = values+4*n.Joined, kernels+1
 	}
 	l.Cost = model.Cost{
 		ForwardFLOPs: n.ForwardFLOPs(), BackwardFLOPs: n.BackwardFLOPs(),
-		ActivationBytes: 4 * unit.Bytes(values), Kernels: len(products) + 2,
+		ActivationBytes: 4 * unit.Bytes(values), Kernels: kernels,
 	}
 	return l
 }
