@@ -75,7 +75,7 @@ func (w *NNWorker) HandleInput(now unit.Tick, in Input, out *Outputs) {
 		out.halt(fmt.Errorf("%v, %v of step %d: %w", w.Address(), in.Work.Kind, in.Work.Step, in.Reason))
 		return
 	case BucketReduced:
-		w.dense.bucketReduced(&in)
+		w.dense.bucketReduced()
 	case TimerFired:
 		w.resendUnanswered(out)
 		armTimer(w.cfg, now, out)
@@ -220,7 +220,7 @@ func (w *NNWorker) workDone(now unit.Tick, in Input, out *Outputs) {
 			out.release(h.Kind, h.Rank, h.Step)
 		}
 	default:
-		w.dense.workDone(w, now, &in, out)
+		w.dense.workDone(w, now, in.Work, out)
 	}
 }
 

@@ -55,9 +55,9 @@ type denseSync interface {
 	// receive handles a message of a kind that the worker does not handle itself.
 	receive(w *NNWorker, now unit.Tick, m msg.Message, out *Outputs)
 	// bucketReduced handles the sum of a bucket.
-	bucketReduced(in *Input)
+	bucketReduced()
 	// workDone handles the end of work that the strategy has started.
-	workDone(w *NNWorker, now unit.Tick, in *Input, out *Outputs)
+	workDone(w *NNWorker, now unit.Tick, done Work, out *Outputs)
 	// advance starts all work that can start. The worker calls it after each input.
 	advance(w *NNWorker, now unit.Tick, out *Outputs)
 	// ready reports whether the parameters for FC of b are here, and requests them if necessary.

@@ -17,7 +17,7 @@ type averaged struct {
 	gathered int32         // number of buckets of the sum that are here
 }
 
-func (a *averaged) bucketReduced(*Input) { a.gathered++ }
+func (a *averaged) bucketReduced() { a.gathered++ }
 
 // advance starts PEG and the dense optimizer when BC has ended. Between two batches it continues the
 // averaging round. Work of a round is in the same lane as work of the batches, which orders the two, so no
@@ -43,8 +43,8 @@ func (a *averaged) advance(w *NNWorker, now unit.Tick, out *Outputs) {
 	}
 }
 
-func (a *averaged) workDone(w *NNWorker, now unit.Tick, in *Input, out *Outputs) {
-	switch in.Work.Kind {
+func (a *averaged) workDone(w *NNWorker, now unit.Tick, done Work, out *Outputs) {
+	switch done.Kind {
 	case Snapshot:
 		a.feedCopy(w, now, out)
 	case Average:

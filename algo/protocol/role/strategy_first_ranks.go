@@ -62,7 +62,7 @@ func (f *firstRanks) computed(w *NNWorker, step int32) bool {
 	return step == w.nextTrain && w.phase == backward && w.computed
 }
 
-func (f *firstRanks) bucketReduced(*Input) { f.ended++ }
+func (f *firstRanks) bucketReduced() { f.ended++ }
 
 // advance reports computed gradients. When the gradients of a step are summed, it starts the dense optimizer,
 // and PEG if the gradients of this rank count. If a step closed before this rank has begun it, the rank makes
@@ -105,7 +105,7 @@ func (f *firstRanks) report(w *NNWorker, out *Outputs) {
 	out.send(m, Handle{})
 }
 
-func (f *firstRanks) workDone(w *NNWorker, now unit.Tick, _ *Input, out *Outputs) {
+func (f *firstRanks) workDone(w *NNWorker, now unit.Tick, _ Work, out *Outputs) {
 	f.ended -= int32(len(w.cfg.Buckets))
 	f.decisions = f.decisions[1:]
 	f.reported = false

@@ -15,7 +15,7 @@ type reduced struct {
 	ended int32 // number of buckets of the current step that are summed
 }
 
-func (r *reduced) bucketReduced(*Input) { r.ended++ }
+func (r *reduced) bucketReduced() { r.ended++ }
 
 // advance feeds the buckets that are ready. When all are summed, it starts PEG and the dense optimizer.
 func (r *reduced) advance(w *NNWorker, now unit.Tick, out *Outputs) {
@@ -41,7 +41,7 @@ func (r *reduced) advance(w *NNWorker, now unit.Tick, out *Outputs) {
 	w.denseApply(b, ReducedGradients, out)
 }
 
-func (r *reduced) workDone(w *NNWorker, now unit.Tick, in *Input, out *Outputs) {
+func (r *reduced) workDone(w *NNWorker, now unit.Tick, _ Work, out *Outputs) {
 	w.denseApplied(now, out, DenseGradients, ReducedGradients)
 	*r = reduced{}
 }

@@ -41,9 +41,9 @@ func (s *served) receive(w *NNWorker, now unit.Tick, m msg.Message, out *Outputs
 	}
 }
 
-func (s *served) bucketReduced(*Input) {}
+func (s *served) bucketReduced() {}
 
-func (s *served) workDone(*NNWorker, unit.Tick, *Input, *Outputs) {}
+func (s *served) workDone(*NNWorker, unit.Tick, Work, *Outputs) {}
 
 // advance pushes the gradients when BC has ended, starts PEG and continues with the next step.
 func (s *served) advance(w *NNWorker, now unit.Tick, out *Outputs) {
