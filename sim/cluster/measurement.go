@@ -137,6 +137,19 @@ func (m *measurement) endStep(w *simulation, step int32) {
 	}
 }
 
+// stepTimes returns the time of each measured step.
+func (m *measurement) stepTimes() []unit.Tick {
+	times := make([]unit.Tick, 0, m.last-m.first)
+	for step := m.first; step < m.last; step++ {
+		start := unit.Tick(0)
+		if step > 0 {
+			start = m.ends[step-1]
+		}
+		times = append(times, m.ends[step]-start)
+	}
+	return times
+}
+
 // stepTime is the mean time of the measured steps from one to another.
 func (m *measurement) stepTime(first, last int32) float64 {
 	start := unit.Tick(0)

@@ -14,6 +14,8 @@ import (
 type Result struct {
 	Throughput float64         // samples a second, of all ranks
 	StepTime   unit.Tick       // mean time of a step
+	StepTimes  []unit.Tick     // of each measured step
+	Events     int64           // of the simulation
 	Depth      int             // batches that a rank may have outstanding
 	StageTimes pace.StageTimes // medians over ranks and measured steps
 	// Bottleneck is what bounds a step. If a resource was busy for at least saturated of the time, it is that
@@ -54,6 +56,8 @@ func (w *simulation) result() Result {
 	return Result{
 		Throughput:  float64(samples) / float64(steps) / seconds,
 		StepTime:    unit.Tick(seconds * float64(unit.Second)),
+		StepTimes:   m.stepTimes(),
+		Events:      w.events,
 		StageTimes:  m.stages.Medians(),
 		Bottleneck:  w.bottleneck(uses),
 		Bottlenecks: m.critical.bottlenecks(),

@@ -54,7 +54,7 @@ type simulation struct {
 	checkedDeliveries unit.Tick // when messages under way were last looked at
 	openTasks         int       // tasks under way
 	err               error
-	messages          int64
+	events, messages  int64
 	sent              unit.Bytes // headers included
 	received          unit.Bytes
 	dropped           unit.Bytes                   // lost, or for a role that was away
@@ -178,6 +178,7 @@ func (w *simulation) observe(r event.Record) {
 
 // Handle implements des.Handler.
 func (w *simulation) Handle(e des.Event) {
+	w.events++
 	now := e.At
 	switch e.Kind {
 	case transferEnds:

@@ -68,7 +68,7 @@ func Example() {
 	}
 	fmt.Printf("10 %% better %s: %+.1f %%\n", changes[0].Name, 100*changes[0].Change)
 	// Output:
-	// 114 thousand samples/s, from 61 to 153
-	// a step takes 17.9 ms, bound by DS: all-reduce inside servers (nvlink2-off)
-	// 10 % better wire inside servers: +4.8 %
+	// 111 thousand samples/s, from 58 to 149
+	// a step takes 18.5 ms, bound by DS: all-reduce inside servers (nvlink2-off)
+	// 10 % better wire inside servers: +4.6 %
 }

@@ -28,7 +28,11 @@ func (j *Job) runGraph(ctx context.Context, steps int, seed uint64) (Result, err
 	if err != nil {
 		return Result{}, err
 	}
-	result := Result{Throughput: g.Throughput, StepTime: g.StepTime, Graph: g}
+	result := Result{Throughput: g.Throughput, StepTime: g.StepTime, Events: int64(g.Events), Graph: g}
+	result.StepP50, result.StepP99 = percentiles(g.Steps)
+	for _, b := range g.Bottlenecks {
+		result.Bottlenecks = append(result.Bottlenecks, Bottleneck(b))
+	}
 	for _, s := range g.Stations {
 		result.Stations = append(result.Stations, station.Use{Name: s.Name, Busy: s.Busy, Servers: 1,
 			Stations: j.Roles.Ranks, MeanBusy: s.Busy})

@@ -187,6 +187,7 @@ func (o *Options) run(ctx context.Context, j *Job, seed uint64) (Result, error) 
 	}
 	c := o.Cluster
 	c.Seed, c.Measured = seed, o.Steps
+	c.SystemJitter = c.Jitter == 0
 	r, err := cluster.Run(j.Hardware, j.Job, j.Layout, j.Workload, c)
 	if err != nil {
 		return Result{}, err

@@ -41,7 +41,7 @@ func TestMiddleIsOneRunAndTheIntervalIsAroundIt(t *testing.T) {
 		p.Mid.Throughput < p.Interval.High && p.Interval.High < p.Best) {
 		t.Errorf("%.0f, interval %+v, ends %.0f and %.0f", p.Mid.Throughput, p.Interval, p.Worst, p.Best)
 	}
-	middle, err := cluster.Run(j.Hardware, j.Job, j.Layout, j.Workload, cluster.Options{})
+	middle, err := cluster.Run(j.Hardware, j.Job, j.Layout, j.Workload, cluster.Options{SystemJitter: true})
 	if err != nil {
 		t.Fatal(err)
 	}
