@@ -185,7 +185,7 @@ func (b *builder) forward(lookup int) int {
 	for i, p := range b.network.Cross {
 		b.layerForward(p)
 		if i%2 == 1 { // x0 ⊙ (…) + x: three read, one written
-			b.elementwise("cross", PartDenseForward, Forward, 4*p.Out)
+			b.fused("cross", PartDenseForward, Forward, 4*p.Out)
 		}
 	}
 	for _, p := range b.network.Top {
@@ -200,6 +200,14 @@ func (b *builder) elementwise(name, part string, phase Phase, values int) int {
 	return b.add(b.kernel(name, part, phase, stream(1, bytes)))
 }
 
+// fused adds an elementwise kernel beside a matrix product, as far as it is not part of it.
+func (b *builder) fused(name, part string, phase Phase, values int) {
+	at := b.elementwise(name, part, phase, values)
+	left := 1 - min(1, b.job.System.DenseKernels.Fused.Mid)
+	n := &b.Nodes[at]
+	n.Time, n.Launch = nanos(left*n.Time.Seconds()), nanos(left*n.Launch.Seconds())
+}
+
 // multiply adds the product of an m×k and a k×n matrix of activations, weights or their gradients.
 func (b *builder) multiply(name, part string, phase Phase, m, n, k int) int {
 	return b.add(b.kernel(name, part, phase, b.job.Cluster.Accelerator.MatMul(device.Product{
@@ -212,7 +220,7 @@ func (b *builder) multiply(name, part string, phase Phase, m, n, k int) int {
 func (b *builder) layerForward(p model.Product) {
 	b.multiply(p.Name, PartDenseForward, Forward, int(b.local), p.Out, p.In)
 	if p.Activated {
-		b.elementwise(p.Name+" activation", PartDenseForward, Forward, 2*p.Out)
+		b.fused(p.Name+" activation", PartDenseForward, Forward, 2*p.Out)
 	}
 }
 
@@ -220,7 +228,7 @@ func (b *builder) layerForward(p model.Product) {
 // returns the last node.
 func (b *builder) layerBackward(p model.Product) int {
 	if p.Activated {
-		b.elementwise(p.Name+" activation back", PartDenseBackward, Backward, 3*p.Out)
+		b.fused(p.Name+" activation back", PartDenseBackward, Backward, 3*p.Out)
 	}
 	at := b.multiply(p.Name+" weights back", PartDenseBackward, Backward, p.In, p.Out, int(b.local))
 	if !p.First {
@@ -268,7 +276,7 @@ func (b *builder) backward(loss int) {
 	}
 	layers(b.network.Top)
 	for i := len(b.network.Cross) - 2; i >= 0; i -= 2 {
-		b.elementwise("cross back", PartDenseBackward, Backward, 7*b.network.Cross[i].In)
+		b.fused("cross back", PartDenseBackward, Backward, 7*b.network.Cross[i].In)
 		layers(b.network.Cross[i : i+2])
 	}
 	if b.network.Pairs.Vectors > 0 {

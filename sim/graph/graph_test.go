@@ -357,3 +357,17 @@ func TestRowsThatACacheMisses(t *testing.T) {
 		}
 	}
 }
+
+// Kernels that are fused into products take no time of their own.
+func TestFusedKernelsTakeNoTime(t *testing.T) {
+	j := example(t, dgxH100(t), "mlperf-dcnv2", 8, 65536)
+	times := map[float64]unit.Tick{}
+	for _, share := range []float64{0, 0.5, 1} {
+		j.System.DenseKernels.Fused.Mid = share
+		r := run(t, j)
+		times[share] = timeOf(r.Step, "cross") + timeOf(r.Step, "top1 activation back")
+	}
+	if times[0] == 0 || times[1] != 0 || 2*times[0.5] < times[0]-10 || 2*times[0.5] > times[0]+10 {
+		t.Errorf("elementwise kernels take %v, half fused %v, fused %v", times[0], times[0.5], times[1])
+	}
+}

@@ -104,7 +104,8 @@ func newScale(e param.Entry) scale {
 			s.middle, s.least, s.whole = max(s.middle, 1), 1, true
 		}
 	}
-	for _, share := range []string{"share", "captured", "all-reduce", "all-to-all", "forward", "backward"} {
+	for _, share := range []string{"share", "captured", "fused", "all-reduce", "all-to-all", "forward",
+		"backward"} {
 		if strings.HasSuffix(e.Name, share) {
 			s.most = 1
 		}

@@ -58,7 +58,8 @@ func (p *Profile) missing() string {
 			section{"embedding-worker", &p.EmbeddingWorker}, section{"embedding-ps", &p.EmbeddingPS},
 			section{"dense-ps", &p.DensePS})
 	case StepGraph:
-		needed = append(needed, section{"embedding-kernels", &p.EmbeddingKernels})
+		needed = append(needed, section{"embedding-kernels", &p.EmbeddingKernels},
+			section{"dense-kernels", &p.DenseKernels})
 	}
 	for _, s := range needed {
 		if name := firstMissing(s.name, reflect.ValueOf(s.of).Elem()); name != "" {

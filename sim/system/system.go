@@ -41,6 +41,7 @@ type Profile struct {
 	DensePS          Service         `yaml:"dense-ps" group:"dense PS threads"`
 	Loader           Loader          `yaml:"loader"`
 	EmbeddingKernels EmbeddingKernel `yaml:"embedding-kernels"` // StepGraph only
+	DenseKernels     DenseKernel     `yaml:"dense-kernels"`     // StepGraph only
 }
 
 // Service is how an instance of a role serves requests.
@@ -144,6 +145,13 @@ type EmbeddingKernel struct {
 	Passes quantity.Value[quantity.Burden] `yaml:"passes"`
 }
 
+// DenseKernel is how a system's kernels compute the dense network.
+type DenseKernel struct {
+	// Fused is the share of the elementwise kernels, such as activation functions, that are part of the
+	// matrix product beside them.
+	Fused quantity.Value[float64] `yaml:"fused"`
+}
+
 //go:embed profiles
 var profiles embed.FS
 
@@ -188,6 +196,7 @@ func (p *Profile) validateShares() error {
 		{"collectives.network.all-to-all", &network.AllToAll},
 		{"embedding-kernels.forward", &kernels.Forward},
 		{"embedding-kernels.backward", &kernels.Backward},
+		{"dense-kernels.fused", &p.DenseKernels.Fused},
 	} {
 		if _, high := share.of.Range(); high > 1 {
 			return fmt.Errorf("%s: high = %v; want a share of at most 1", share.name, high)
