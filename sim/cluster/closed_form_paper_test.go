@@ -222,7 +222,7 @@ func TestAsyncAverageStepIsDenseWorkAlone(t *testing.T) {
 	}
 	j = training(job.AsyncAverage, 1)
 	j.Training.ModeSettings = map[string]int{"every": 1}
-	want := alone + (p.SweepTime(2)+p.SweepTime(4))/2
+	want := alone + (p.SweepTime(0, 2)+p.SweepTime(0, 4))/2
 	a = run(t, small(), j, Options{WarmUp: 16, Measured: 16, check: true})
 	if d := a.StepTime - want; d < -10 || d > 10 {
 		t.Errorf("with averages: step takes %v, dense work %v", a.StepTime, want)

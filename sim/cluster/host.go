@@ -55,6 +55,7 @@ type place struct {
 	// service is the number of pieces of work of a lane that are in service at once, and of the cores that
 	// each can use.
 	service cost.Service
+	device  int // of cost.Resolved.Devices, for a rank
 }
 
 // single is the service of a role whose work is done by one thread, one piece after the other.
@@ -115,10 +116,13 @@ func newTopology(p *cost.Prices, r rates, workers, ranks, dense int) (*topology,
 	}
 	worker := single
 	worker.Jitter = float64(p.System.NNWorker.Jitter.Mid)
-	for _, g := range p.Servers("GPU server", ranks) {
+	groups, devices := p.Servers("GPU server", ranks)
+	for k, g := range groups {
 		first = t.addHosts(serverHosts, p.ServerHost, g, g.NodeCount())
 		for i := range g.Accelerators {
-			t.places = append(t.places, placeOn(first+int32(i/g.AcceleratorsPerNode), worker))
+			on := placeOn(first+int32(i/g.AcceleratorsPerNode), worker)
+			on.device = devices[k]
+			t.places = append(t.places, on)
 		}
 	}
 	coordinator := loader

@@ -115,3 +115,30 @@ func TestImpossibleTopologyIsAnError(t *testing.T) {
 		t.Error("no error for racks of no hosts")
 	}
 }
+
+// Ranks on the last servers have other accelerators. Ranks wait for each other, so a step takes as long as if
+// all had the slower ones; in the median rank a forward pass takes as long as if all had the faster ones.
+func TestMixedServersHaveTheirOwnAccelerators(t *testing.T) {
+	layout, w := quiet(t)
+	run := func(accelerator string, mixed ...job.MixedServers) Result {
+		s := small()
+		s.Accelerator, s.Mixed = accelerator, mixed
+		a, err := Run(hardwareOf(t, s), training(job.Hybrid, 32), layout, w, Options{check: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return a
+	}
+	const fast, slow = "V100-SXM2-32GB", "T4"
+	both := run(fast, job.MixedServers{Accelerator: slow, Servers: 1})
+	allFast, allSlow := run(fast), run(slow)
+	if both.StepTime != allSlow.StepTime || allFast.StepTime >= allSlow.StepTime {
+		t.Errorf("a step takes %v with both accelerators, %v with %s, %v with %s", both.StepTime,
+			allSlow.StepTime, slow, allFast.StepTime, fast)
+	}
+	fc := both.StageTimes[pace.FC]
+	if fc != allFast.StageTimes[pace.FC] || fc >= allSlow.StageTimes[pace.FC] {
+		t.Errorf("FC takes %v with both accelerators, %v with %s, %v with %s", fc,
+			allSlow.StageTimes[pace.FC], slow, allFast.StageTimes[pace.FC], fast)
+	}
+}

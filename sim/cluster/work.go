@@ -85,23 +85,23 @@ func (w *simulation) chargeWork(i int32, work role.Work) {
 	case role.Apply:
 		host(p.Apply(w.rowsOnPS(w.instances[t.role].at.Index, work)))
 	case role.Forward:
-		w.compute(i, p.Batch(work.Samples).Forward)
+		w.compute(i, p.BatchOn(at.device, work.Samples).Forward)
 	case role.Backward:
-		w.backward(i, p.Batch(work.Samples).Backward)
+		w.backward(i, p.BatchOn(at.device, work.Samples).Backward)
 	case role.ReadDense:
 		host(p.PSHost.CopyCost(w.config.DensePSs[w.instances[t.role].at.Index]))
 	case role.ApplyPush:
 		host(p.ApplyPush(w.config.DensePSs[w.instances[t.role].at.Index], len(t.operands.Reads)))
 	case role.Snapshot:
-		w.compute(i, p.SweepTime(2)) // read, written
+		w.compute(i, p.SweepTime(at.device, 2)) // read, written
 	case role.Average:
-		w.compute(i, p.SweepTime(4)) // parameters read and written, mean and copy read
+		w.compute(i, p.SweepTime(at.device, 4)) // parameters read and written, mean and copy read
 	case role.DenseApply:
 		if w.sharesReplica(work) {
 			w.waitUntil(i, w.clock.Now(), passing)
 			return
 		}
-		w.compute(i, p.Batch(work.Samples).Update)
+		w.compute(i, p.BatchOn(at.device, work.Samples).Update)
 	}
 }
 

@@ -226,7 +226,7 @@ func (h *Hardware) InsideName() string { return h.Inside.Name }
 // Resolved is hardware at one point, in numbers.
 type Resolved struct {
 	*Hardware
-	Device                                    *device.Accelerator // of all ranks that are not mixed
+	Devices                                   []*device.Accelerator // Accelerator, then those of Mixed
 	ServerHost, EWHost                        *device.Host
 	PSHost, LoaderHost                        *device.Host
 	EWHostCount, PSHostCount, LoaderHostCount int // hosts
@@ -238,13 +238,16 @@ type Resolved struct {
 // Resolve takes every quantity at the middle of its range.
 func (h *Hardware) Resolve() *Resolved {
 	r := &Resolved{
-		Hardware: h, Device: h.Accelerator.Resolve(0),
+		Hardware: h, Devices: []*device.Accelerator{h.Accelerator.Resolve(0)},
 		ServerHost: h.Server.Resolve(0), EWHost: h.EmbeddingWorkers.Host.Resolve(0),
 		PSHost: h.EmbeddingPSs.Host.Resolve(0), LoaderHost: h.Loaders.Host.Resolve(0),
 		EWHostCount: h.EmbeddingWorkers.Count.Mid, PSHostCount: h.EmbeddingPSs.Count.Mid,
 		LoaderHostCount: h.Loaders.Count.Mid,
 		InsideWire:      h.Inside.Resolve(0), HostLinkWire: h.HostLink.Resolve(0),
 		NetworkWire: h.Network.Resolve(0), NetworkShare: unit.BytesPerSec(h.Network.Share.Mid),
+	}
+	for i := range h.Mixed {
+		r.Devices = append(r.Devices, h.Mixed[i].Accelerator.Resolve(0))
 	}
 	r.EWService = service(&h.System.EmbeddingWorker.Service, r.EWHost, h.EmbeddingWorkers.PerHost)
 	r.PSService = service(&h.System.EmbeddingPS.Service, r.PSHost, h.EmbeddingPSs.PerHost)

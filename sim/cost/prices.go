@@ -30,6 +30,7 @@ type Prices struct {
 // distinct rows.
 type BatchPrice struct {
 	BatchSize
+	device                    int // of Devices
 	Split, Pool               device.HostCost
 	Forward, Backward, Update unit.Tick
 	ForwardHost, BackwardHost unit.Tick // of the host thread that launches them
@@ -42,7 +43,7 @@ func NewPrices(r *Resolved, t *job.Job, layout *model.Layout, w *Workload, fold 
 	placed.Roles.EmbeddingPSs = r.PSHostCount * r.EmbeddingPSs.PerHost
 	p := &Prices{
 		Resolved: r, Job: t, Layout: layout, Workload: w, Plan: placed.ShardPlan(),
-		batches: make([]BatchPrice, 0, 2),
+		batches: make([]BatchPrice, 0, 2*len(r.Devices)),
 	}
 	p.PSStates = p.Plan.Servers()
 	if rule, err := t.Rule(); err == nil {
@@ -58,29 +59,33 @@ func NewPrices(r *Resolved, t *job.Job, layout *model.Layout, w *Workload, fold 
 	return p
 }
 
-// Batch returns the prices of a batch. Few sizes occur in a run: the parts of the ranks in a global batch
-// differ by at most one sample, and the last step of an epoch may be shorter.
-func (p *Prices) Batch(samples int32) *BatchPrice {
+// Batch returns the prices of a batch, on the first of Devices.
+func (p *Prices) Batch(samples int32) *BatchPrice { return p.BatchOn(0, samples) }
+
+// BatchOn returns the prices of a batch on one of Devices. Few sizes occur in a run: the parts of the ranks
+// in a global batch differ by at most one sample, and the last step of an epoch may be shorter.
+func (p *Prices) BatchOn(on int, samples int32) *BatchPrice {
 	for i := range p.batches {
-		if p.batches[i].Samples == samples {
+		if p.batches[i].Samples == samples && p.batches[i].device == on {
 			return &p.batches[i]
 		}
 	}
+	a := p.Devices[on]
 	s := newBatchSize(p.Job, p.Workload, p.Layout, samples, p.Plan, p.PSStates)
 	ew := &p.System.EmbeddingWorker
 	values := float64(p.Workload.RowDim) * s.rowOccurrences
 	pooled := float64(p.Layout.EmbeddingWidth) * float64(samples)
 	p.batches = append(p.batches, BatchPrice{
-		BatchSize: s,
+		BatchSize: s, device: on,
 		// Every id is hashed and added to the list of its PS.
 		Split: p.EWHost.CopyCost(s.IDBytes).Add(coreCost(p.EWHost, float64(ew.IDTime.Mid)*s.rowOccurrences)),
 		// Every occurrence adds a row to the sum of a sample.
 		Pool: memoryCost(p.EWHost, valueBytes*values).Add(coreCost(p.EWHost,
 			float64(ew.PoolIDTime.Mid)*s.rowOccurrences+float64(ew.PoolValueTime.Mid)*values+
 				float64(ew.ConvertTime.Mid)*pooled)),
-		Forward:  p.Device.Time(p.kernel(1, samples)),
-		Backward: p.Device.Time(p.kernel(2, samples)),
-		Update:   p.Device.Time(p.updateKernel()),
+		Forward:  a.Time(p.kernel(1, samples)),
+		Backward: a.Time(p.kernel(2, samples)),
+		Update:   a.Time(p.updateKernel()),
 
 		ForwardHost:  p.hostTime(p.Layout.Cost.Kernels),
 		BackwardHost: p.hostTime(2*p.Layout.Cost.Kernels + max(1, len(p.Layout.Tensors))),
@@ -185,10 +190,11 @@ func (p *Prices) updateKernel() device.Kernel {
 	}
 }
 
-// SweepTime returns the time of a kernel that passes over the dense parameters a number of times.
-func (p *Prices) SweepTime(passes int) unit.Tick {
+// SweepTime returns the time of a kernel on one of Devices that passes over the dense parameters a number of
+// times.
+func (p *Prices) SweepTime(on, passes int) unit.Tick {
 	bytes := unit.Bytes(valueBytes * p.Layout.Params * passes)
-	return p.Device.Time(device.Kernel{Launches: 1, Bytes: bytes, Precision: p.Precision})
+	return p.Devices[on].Time(device.Kernel{Launches: 1, Bytes: bytes, Precision: p.Precision})
 }
 
 // ApplyPush returns the cost of pushes that a dense PS applies together to a shard: the PS adds the pushes

@@ -51,8 +51,9 @@ func (r *Resolved) cards(rate unit.BytesPerSec, count int) topo.Cards {
 }
 
 // Servers returns the servers of a number of accelerators: those with the accelerator of the cluster, and
-// then a group for each of Mixed, which hold the last accelerators. The last server need not be full.
-func (r *Resolved) Servers(name string, accelerators int) []topo.Group {
+// then a group for each of Mixed, which hold the last accelerators. The last server need not be full. Devices
+// says which of r.Devices each group has.
+func (r *Resolved) Servers(name string, accelerators int) (groups []topo.Group, devices []int) {
 	k := r.Cluster.AcceleratorsPerServer
 	s := r.OneServer(name, k)
 	// Cards that accelerators cannot share evenly count as fewer and faster ones.
@@ -62,19 +63,27 @@ func (r *Resolved) Servers(name string, accelerators int) []topo.Group {
 	for _, m := range r.Mixed {
 		full -= m.Servers * k
 	}
-	var groups []topo.Group
-	add := func(name string, most int) {
+	add := func(name string, device, most int) {
 		s.Name, s.Accelerators = name, min(accelerators, most)
 		if s.Accelerators > 0 {
-			groups = append(groups, s)
+			groups, devices = append(groups, s), append(devices, device)
 			accelerators -= s.Accelerators
 		}
 	}
-	add(name, full)
+	add(name, 0, full)
 	for i, m := range r.Mixed {
-		add(fmt.Sprintf("%s, mixed %d", name, i+1), m.Servers*k)
+		add(fmt.Sprintf("%s, mixed %d", name, i+1), i+1, m.Servers*k)
 	}
-	return groups
+	return groups, devices
+}
+
+// devicesOf returns the indexes in Devices of the accelerators of a number of ranks.
+func (r *Resolved) devicesOf(ranks int) []int {
+	if r.Colocated() {
+		return []int{0}
+	}
+	_, devices := r.Servers("", ranks)
+	return devices
 }
 
 // OneServer returns one server of a number of accelerators without a network. On one machine there is no link

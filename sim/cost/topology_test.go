@@ -14,13 +14,14 @@ func TestServersHoldAllAccelerators(t *testing.T) {
 		accelerators int
 		mixed        []int // servers
 		want         string
+		devices      string
 	}{
-		{24, nil, "[24]"},
-		{20, nil, "[20]"},
-		{32, []int{1}, "[24 8]"},
-		{28, []int{2, 1}, "[8 16 4]"},
-		{16, []int{2}, "[16]"},
-		{8, []int{1, 4}, "[8]"},
+		{24, nil, "[24]", "[0]"},
+		{20, nil, "[20]", "[0]"},
+		{32, []int{1}, "[24 8]", "[0 1]"},
+		{28, []int{2, 1}, "[8 16 4]", "[0 1 2]"},
+		{16, []int{2}, "[16]", "[1]"},
+		{8, []int{1, 4}, "[8]", "[1]"},
 	} {
 		c := job.GoogleCloudCluster()
 		for _, n := range x.mixed {
@@ -31,13 +32,14 @@ func TestServersHoldAllAccelerators(t *testing.T) {
 			t.Fatal(err)
 		}
 		r := h.Resolve()
-		groups := r.Servers("server", x.accelerators)
+		groups, devices := r.Servers("server", x.accelerators)
 		var got []int
 		for _, g := range groups {
 			got = append(got, g.Accelerators)
 		}
-		if fmt.Sprint(got) != x.want {
-			t.Errorf("%d accelerators, mixed %v: groups of %v, want %s", x.accelerators, x.mixed, got, x.want)
+		if fmt.Sprint(got) != x.want || fmt.Sprint(devices) != x.devices {
+			t.Errorf("%d accelerators, mixed %v: groups of %v with devices %v, want %s with %s",
+				x.accelerators, x.mixed, got, devices, x.want, x.devices)
 		}
 		graph, err := topo.New(topo.Spec{Groups: groups, Network: r.Network()})
 		if err != nil || graph.Accelerators() != x.accelerators {

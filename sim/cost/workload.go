@@ -156,10 +156,12 @@ func CheckMemory(r *Resolved, t *job.Job, layout *model.Layout, w *Workload) err
 	}
 	dense := unit.Bytes(valueBytes * values)
 	dense += layout.Cost.ActivationBytes * unit.Bytes(samples)
-	if dense > r.Device.Memory {
-		return fmt.Errorf(
-			"cost: the dense network and a batch of %d samples take %v, an accelerator has %v: %w; "+
-				"use smaller batches", samples, dense, r.Device.Memory, ErrMemory)
+	for _, i := range r.devicesOf(t.Roles.Ranks) {
+		if a := r.Devices[i]; dense > a.Memory {
+			return fmt.Errorf(
+				"cost: the dense network and a batch of %d samples take %v, an accelerator (%s) has %v: %w; "+
+					"use smaller batches", samples, dense, a.Name, a.Memory, ErrMemory)
+		}
 	}
 	return nil
 }

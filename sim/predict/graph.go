@@ -17,12 +17,13 @@ func (j *Job) runGraph(ctx context.Context, steps int, seed uint64) (Result, err
 	if r.Precision == device.FP32 || r.Precision == device.TF32 {
 		precisions.Activations = model.Float32
 	}
+	groups, devices := r.Servers("server", j.Roles.Ranks)
 	g, err := graph.Run(ctx, graph.Job{
 		Model: j.Model, System: &j.Hardware.System, GPUs: j.Roles.Ranks, GlobalBatch: j.Training.GlobalBatch,
 		Precisions: precisions, Steps: steps, Seed: seed,
 		Cluster: &graph.Cluster{
-			Accelerator: r.Device, Server: r.ServerHost, HostLink: r.HostLinkWire,
-			Topology: topo.Spec{Groups: r.Servers("server", j.Roles.Ranks), Network: r.Network()},
+			Accelerator: r.Devices[devices[0]], Server: r.ServerHost, HostLink: r.HostLinkWire,
+			Topology: topo.Spec{Groups: groups, Network: r.Network()},
 		},
 	})
 	if err != nil {
