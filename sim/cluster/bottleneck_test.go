@@ -143,7 +143,7 @@ func TestSharesAreTheTimesOfTheCriticalPath(t *testing.T) {
 	dense := (b.Forward + b.Backward + b.Update).Seconds() / step
 	host := (b.ForwardHost + b.BackwardHost).Seconds() / step
 	want := []Bottleneck{
-		{"wire inside servers", 1 - dense - host}, {"accelerator", dense}, {"rank host thread", host},
+		{"wire inside servers", 1 - dense - host}, {"accelerator", dense}, {"GPU server cores", host},
 	}
 	slices.SortFunc(want, func(a, b Bottleneck) int { return cmp.Compare(b.Share, a.Share) })
 	for i, b := range a.Bottlenecks {

@@ -35,7 +35,10 @@ func newInstances(w *simulation) []instance {
 	for i, r := range roles {
 		list[i] = instance{simulation: w, index: int32(i), at: r.Address(), role: r}
 		threads := w.places[i].service.Threads
-		if on := threadsOf(r.Address().Role); on != noResource {
+		switch on := w.threadsOf(int32(i), r.Address().Role); {
+		case w.places[i].service.AllCores:
+			threads = w.rates.count(w.hosts[w.places[i].host].coreRate(), threads)
+		case on != noResource:
 			threads = w.rates.count(on, threads)
 		}
 		for k := range list[i].lanes {

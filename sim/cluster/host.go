@@ -22,8 +22,11 @@ type host struct {
 }
 
 // coreRate and memoryRate return the resources of a host.
-func (h *host) coreRate() resource   { return firstCores + resource(h.class) }
-func (h *host) memoryRate() resource { return firstMemory + resource(h.class) }
+func (h *host) coreRate() resource   { return firstCores + resource(h.class.bought()) }
+func (h *host) memoryRate() resource { return firstMemory + resource(h.class.bought()) }
+
+// launcher is the resource of the host threads of ranks.
+const launcher = firstCores + resource(serverHosts)
 
 // hostClass is what a host is for.
 type hostClass uint8
@@ -33,14 +36,22 @@ const (
 	workerHosts
 	parameterHosts
 	serverHosts
-	denseHosts
 	machineHosts // of one machine, for all roles
 	hostClasses
+	denseHosts = hostClasses // hosts of the kind of parameterHosts, and improved with them
 )
+
+// bought returns the class of hosts of the same kind.
+func (c hostClass) bought() hostClass {
+	if c == denseHosts {
+		return parameterHosts
+	}
+	return c
+}
 
 // String returns the name that reports print.
 func (c hostClass) String() string {
-	return [...]string{"loader", "EW", "PS", "GPU server", "dense PS", "machine"}[c]
+	return [...]string{"loader", "EW", "PS", "GPU server", "machine", "dense PS"}[c]
 }
 
 // place is where a role runs.

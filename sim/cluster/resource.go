@@ -19,9 +19,7 @@ const (
 	insideWire                     // between the accelerators of a server
 	bandwidth                      // of all network cards
 	latency                        // of the network
-	launches                       // on the host thread of a rank
-	loaderThreads                  // service threads
-	workerThreads                  // of EWs
+	workerThreads                  // service threads of EWs
 	psThreads                      //
 	densePSThreads                 //
 	passing                        // time without a resource: retries, delays and absences by faults
@@ -34,9 +32,7 @@ const (
 // resourceNames are the names of resources that belong to no class of hosts.
 var resourceNames = [firstCores]string{
 	"accelerator", "host-accelerator copies", "wire inside servers", "network bandwidth", "network latency",
-	"rank host thread", "loader threads", "EW threads", "PS threads",
-	"dense PS threads",
-	"retries and delays",
+	"EW threads", "PS threads", "dense PS threads", "retries and delays",
 }
 
 // String returns the name that reports print.
@@ -61,12 +57,14 @@ func Resources() []string {
 	return names
 }
 
-// threadsOf returns the service threads of a role; noResource for a rank, whose work waits for its
-// accelerator, and for a coordinator, which has no work.
-func threadsOf(r msg.Role) resource {
+// threadsOf returns the service threads of a role; noResource for roles whose work waits for something else:
+// a rank's for its accelerator, that of a role with as many threads as cores for these, and the data loader's
+// for its one thread, which uses all cores. A coordinator has no work.
+func (w *simulation) threadsOf(i int32, r msg.Role) resource {
+	if w.places[i].service.AllCores {
+		return noResource
+	}
 	switch r {
-	case msg.DataLoader:
-		return loaderThreads
 	case msg.EmbeddingWorker:
 		return workerThreads
 	case msg.EmbeddingPS:

@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"tandem/algo/protocol/msg"
 	"tandem/algo/unit"
 	"tandem/sim/fabric"
 	"tandem/sim/station"
@@ -44,12 +45,28 @@ func (w *simulation) registerStations() {
 		r.Add("uplinks of racks, in", &port{w.net, uplink + 1})
 	}
 	for i := range w.instances {
-		if threads := threadsOf(w.instances[i].at.Role); threads != noResource {
+		if name := threadsName(w.instances[i].at.Role); name != "" {
 			for _, lane := range w.instances[i].lanes {
-				r.Add(threads.String(), lane)
+				r.Add(name, lane)
 			}
 		}
 	}
+}
+
+// threadsName returns the name of the station that the service threads of a role are; empty for a rank, which
+// works on its accelerator, and for a coordinator, which has no work.
+func threadsName(r msg.Role) string {
+	switch r {
+	case msg.DataLoader:
+		return "loader threads"
+	case msg.EmbeddingWorker:
+		return workerThreads.String()
+	case msg.EmbeddingPS:
+		return psThreads.String()
+	case msg.DensePS:
+		return densePSThreads.String()
+	}
+	return ""
 }
 
 // port is one direction of a host's network card as a station.

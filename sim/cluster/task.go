@@ -110,7 +110,10 @@ func (w *simulation) charge(i, on int32, price device.HostCost, width int, scale
 	}
 	many := max(1, int(math.Round(scale)))
 	if price.Core > 0 {
-		w.runOnCores(h, w.rates.time(h.coreRate(), price.Core).Scale(scale), width*many, i)
+		waits := w.rates.time(h.memoryRate(), price.Wait)
+		core := w.rates.time(h.coreRate(), price.Core-price.Wait) + waits
+		w.runOnCores(h, core.Scale(scale), width*many, i)
+		w.traces[i].alsoOn(h.memoryRate(), float64(waits)/float64(core))
 		w.tasks[i].activities++
 	}
 	if price.Memory > 0 {

@@ -52,8 +52,8 @@ func (w *simulation) launch(i int32) {
 	}
 	if takes > 0 {
 		_, end := w.accelerators[work.Rank].launcher.Run(w.clock.Now(),
-			w.rates.time(launches, takes).Scale(w.launchJitter(work)))
-		w.waitUntil(i, end, launches)
+			w.rates.time(launcher, takes).Scale(w.launchJitter(work)))
+		w.waitUntil(i, end, launcher)
 	}
 }
 
@@ -144,7 +144,7 @@ func (w *simulation) completeWork(i int32) {
 		w.closeTask(i)
 		return
 	}
-	lane, now, threads := w.laneOf(t), w.clock.Now(), threadsOf(w.instances[t.role].at.Role)
+	lane, now, threads := w.laneOf(t), w.clock.Now(), w.threadsOf(t.role, w.instances[t.role].at.Role)
 	w.cause = w.traces[i].path
 	lane.End(now, i)
 	for next, ok := lane.Next(now); ok; next, ok = lane.Next(now) {

@@ -28,7 +28,7 @@ type Hardware struct {
 	Mixed       []MixedServers            `yaml:"mixed"`
 	Inside      device.WireProfile        `yaml:"inside" group:"wire inside servers"`
 	HostLink    device.WireProfile        `yaml:"host-link" group:"host-accelerator copies"`
-	Network     device.WireProfile        `yaml:"network" group:"network"`
+	Network     device.WireProfile        `yaml:"network" group:"network latency"`
 
 	Server           device.HostProfile `yaml:"server" group:"GPU server"`
 	EmbeddingWorkers HostGroup          `yaml:"embedding-workers" group:"EW"`
@@ -43,7 +43,7 @@ type Hardware struct {
 // HostGroup is a number of equal hosts of a role.
 type HostGroup struct {
 	Host    device.HostProfile  `yaml:",inline"`
-	Count   quantity.Value[int] `yaml:"count" group:"+ hosts"`
+	Count   quantity.Value[int] `yaml:"count" group:"-"`
 	PerHost int                 `yaml:"-"` // instances of the role
 }
 

@@ -129,7 +129,8 @@ func (p *Prices) Apply(rows float64) device.HostCost {
 func (p *Prices) rowWork(w *system.RowWork, rows float64, bytes unit.Bytes, write bool) device.HostCost {
 	cost := coreCost(p.PSHost,
 		rows*(float64(w.RowTime.Mid)+float64(w.ValueTime.Mid)*float64(p.Workload.RowDim)))
-	cost.Core += unit.Tick(math.Ceil(rows * float64(w.Misses.Mid) * float64(p.accessTime)))
+	cost.Wait = unit.Tick(math.Ceil(rows * float64(w.Misses.Mid) * p.accessTime))
+	cost.Core += cost.Wait
 	cost.Memory = p.PSHost.RowTraffic(device.Rows{
 		Count: int64(math.Round(rows)), Bytes: bytes, Write: write,
 	})

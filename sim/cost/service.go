@@ -10,6 +10,8 @@ type Service struct {
 	// Threads is the number of pieces of work of one lane (role.WorkKind.Lane) that are in service at once;
 	// at least 1. Their results take effect in the order of their issue.
 	Threads int
+	// AllCores says that Threads is the instance's share of the cores of its host, and grows with them.
+	AllCores bool
 	// Width is the number of cores that can share one piece of work; at least 1.
 	Width int
 	// Jitter is the σ of the lognormal factor on each piece of work.
@@ -23,5 +25,6 @@ func service(s *system.Service, h *device.Host, instances int) Service {
 	if threads == 0 {
 		threads = h.Cores / max(1, instances)
 	}
-	return Service{Threads: max(1, threads), Width: max(1, s.Width.Mid), Jitter: float64(s.Jitter.Mid)}
+	return Service{Threads: max(1, threads), AllCores: s.Threads.Mid == 0, Width: max(1, s.Width.Mid),
+		Jitter: float64(s.Jitter.Mid)}
 }

@@ -62,14 +62,18 @@ type Rows struct {
 type HostCost struct {
 	Core   unit.Tick // core time: the work of an activity on a CPU
 	Memory unit.Tick // time of the whole memory: an activity on a one-core CPU that stands for the memory bus
+	// Wait is the part of Core in which a core waits for a line from memory.
+	Wait unit.Tick
 }
 
 // Add returns the cost of two pieces of work together.
-func (c HostCost) Add(d HostCost) HostCost { return HostCost{c.Core + d.Core, c.Memory + d.Memory} }
+func (c HostCost) Add(d HostCost) HostCost {
+	return HostCost{c.Core + d.Core, c.Memory + d.Memory, c.Wait + d.Wait}
+}
 
 // Scale returns the cost of a number of pieces of work, or of a part of one.
 func (c HostCost) Scale(factor float64) HostCost {
-	return HostCost{c.Core.Scale(factor), c.Memory.Scale(factor)}
+	return HostCost{c.Core.Scale(factor), c.Memory.Scale(factor), c.Wait.Scale(factor)}
 }
 
 // RowTraffic returns the time of the whole memory for row accesses:
@@ -96,7 +100,7 @@ func (h *Host) CopyCost(bytes unit.Bytes) HostCost {
 		panic(fmt.Sprintf("device: copy of %d bytes, want at least 0", bytes))
 	}
 	return HostCost{
-		ticks(float64(bytes) / float64(h.CopySpeed)),
-		ticks(2 * float64(bytes) / float64(h.Bandwidth)),
+		Core:   ticks(float64(bytes) / float64(h.CopySpeed)),
+		Memory: ticks(2 * float64(bytes) / float64(h.Bandwidth)),
 	}
 }

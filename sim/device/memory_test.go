@@ -38,11 +38,11 @@ func TestRowTraffic(t *testing.T) {
 
 // 1 MB: 1 ms of a core at 1 GB/s, 20 µs of a memory of 100 GB/s for two passes.
 func TestCopyCost(t *testing.T) {
-	want := HostCost{unit.Millisecond, 20 * unit.Microsecond}
+	want := HostCost{Core: unit.Millisecond, Memory: 20 * unit.Microsecond}
 	if got := testHost().CopyCost(1e6); got != want {
 		t.Errorf("CopyCost = %+v, want %+v", got, want)
 	}
-	if got := want.Add(HostCost{1, 2}); got != (HostCost{1_000_001, 20_002}) {
+	if got := want.Add(HostCost{1, 2, 3}); got != (HostCost{1_000_001, 20_002, 3}) {
 		t.Errorf("Add = %+v", got)
 	}
 }

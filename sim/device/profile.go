@@ -82,21 +82,21 @@ type HostProfile struct {
 	Cores   quantity.Value[int] `yaml:"cores" group:"+ cores"` // as its system counts them
 	Sockets quantity.Value[int] `yaml:"sockets" group:"-"`
 	// CoreSpeed is the speed of a core in ordinary branchy code, relative to a core of an AMD Zen 4 at 3 GHz.
-	CoreSpeed quantity.Value[float64]          `yaml:"core-speed" group:"+ core speed"`
+	CoreSpeed quantity.Value[float64]          `yaml:"core-speed" group:"+ cores"`
 	Memory    quantity.Value[unit.Bytes]       `yaml:"memory" group:"-"`
 	Bandwidth quantity.Value[unit.BytesPerSec] `yaml:"memory-bandwidth" group:"+ memory"`
 
 	RowsPerSec quantity.Value[float64]          `yaml:"random-rows-per-second" group:"+ memory"`
-	CopySpeed  quantity.Value[unit.BytesPerSec] `yaml:"copy-speed" group:"+ core speed"` // of one core
+	CopySpeed  quantity.Value[unit.BytesPerSec] `yaml:"copy-speed" group:"+ cores"` // of one core
 
 	// The latencies are from load to use on an idle host, with the address already translated.
 	// of the same socket
-	MemoryLatency quantity.Value[unit.Tick] `yaml:"memory-latency" group:"+ memory latency"`
+	MemoryLatency quantity.Value[unit.Tick] `yaml:"memory-latency" group:"+ memory"`
 	// of another socket, if any
-	RemoteLatency quantity.Value[unit.Tick] `yaml:"remote-memory-latency" group:"+ memory latency"`
+	RemoteLatency quantity.Value[unit.Tick] `yaml:"remote-memory-latency" group:"+ memory"`
 	// Cache is the last level, as far as one core can fill it.
 	Cache        quantity.Value[unit.Bytes] `yaml:"cache" group:"-"`
-	CacheLatency quantity.Value[unit.Tick]  `yaml:"cache-latency" group:"+ memory latency"`
+	CacheLatency quantity.Value[unit.Tick]  `yaml:"cache-latency" group:"+ memory"`
 	TLBEntries   quantity.Value[int]        `yaml:"tlb-entries" group:"-"` // second level of the data TLB
 	// HugePageShare is the part of a table in pages of 2 MiB; the rest has pages of 4 KiB.
 	HugePageShare quantity.Value[float64] `yaml:"huge-page-share" group:"-"`
@@ -106,9 +106,9 @@ type HostProfile struct {
 
 	// Network is the rate of all cards together, one direction. The front network carries input data where
 	// the cards of Network are kept for collectives.
-	Network           quantity.Value[unit.BytesPerSec] `yaml:"network" group:"+ network"`
+	Network           quantity.Value[unit.BytesPerSec] `yaml:"network" group:"network bandwidth"`
 	NetworkCards      quantity.Value[int]              `yaml:"network-cards" group:"-"` // absent: 1
-	FrontNetwork      quantity.Value[unit.BytesPerSec] `yaml:"front-network" group:"+ front network"`
+	FrontNetwork      quantity.Value[unit.BytesPerSec] `yaml:"front-network" group:"network bandwidth"`
 	FrontNetworkCards quantity.Value[int]              `yaml:"front-network-cards" group:"-"`
 
 	// of all drives
@@ -214,7 +214,7 @@ type WireProfile struct {
 	Bandwidth quantity.Value[unit.BytesPerSec] `yaml:"bandwidth"` // nominal
 	// Share is the part of the nominal bandwidth that large transfers reach.
 	Share   quantity.Value[float64]   `yaml:"share" group:"-"`
-	Latency quantity.Value[unit.Tick] `yaml:"latency" group:"+ latency"` // of one message
+	Latency quantity.Value[unit.Tick] `yaml:"latency"` // of one message
 }
 
 // Resolve returns the wire at a position of all ranges: see quantity.Value.At.

@@ -24,11 +24,13 @@ const (
 	PartOptimizer         = "optimizer"
 )
 
-// The resources of an accelerator.
+// The resources of an accelerator, and of its server for rows that it fetches.
 const (
 	Peak         = "accelerator peak"
 	DeviceMemory = "accelerator memory"
 	DeviceLaunch = "accelerator launch"
+	HostMemory   = "GPU server memory"
+	Drives       = "GPU server SSD"
 )
 
 // builder makes the step of a job.
@@ -99,14 +101,15 @@ func (b *builder) build() error {
 	wire := b.job.Cluster.HostLink
 	host := &b.job.System.NNWorker
 	b.add(Node{Name: "step", Part: PartHost, Stream: Host, Needs: []Need{{HostThread, 1}},
-		Time: host.StepTime.Mid + unit.Tick(tables)*host.SlotTime.Mid})
+		Time: nanos((host.StepTime.Mid + unit.Tick(tables)*host.SlotTime.Mid).Seconds() /
+			speed(b.job.Cluster.Server))})
 	inputs := b.add(Node{Name: "copy of batch i+2", Part: PartCopy, Stream: Copies,
 		Time: wire.Time(unit.Bytes(copied)), Launch: unit.Tick(math.Round(b.launch)),
 		Needs: []Need{{HostLink, 1}}})
 	fetched := -1
-	if s := b.placer.fetchSeconds(most); s > 0 {
+	if s, from := b.placer.fetchSeconds(most); s > 0 {
 		fetched = b.add(Node{Name: "rows of batch i+1", Part: PartCopy, Stream: Copies, Time: nanos(s),
-			Launch: unit.Tick(math.Round(b.launch)), Needs: []Need{{HostLink, 1}}})
+			Launch: unit.Tick(math.Round(b.launch)), Needs: []Need{{from, 1}}})
 	}
 	// Batch i+1: lengths now, ids once the host thread knows their number.
 	lengths, exchanged := -1, -1

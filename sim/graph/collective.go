@@ -16,6 +16,7 @@ const (
 	InsideLatency  = "wire inside servers latency"
 	Network        = "network"
 	NetworkLatency = "network latency"
+	Launches       = "collective launches"
 	HostLink       = "host-accelerator copies"
 )
 
@@ -143,6 +144,7 @@ func (n *network) price(c *topo.Communicator, plan operation, bytes float64, p *
 	add := func(resource string, time unit.Tick) {
 		result.needs = append(result.needs, Need{resource, float64(time) / float64(total)})
 	}
+	add(Launches, n.launch)
 	for i := range x.Stages {
 		s := &x.Stages[i]
 		binding, latency := n.resources(s)

@@ -257,7 +257,8 @@ type cacheUse struct{ rows, draws, top, cached float64 }
 // times returns the times by which tables are placed: of kernels, and of collectives at the rates of large
 // messages.
 func (p *placer) times(l *load) (t times) {
-	t[onTables] = (l.lookup+l.sort+l.update+l.dense)/p.streamRate() + p.fetchSeconds(l)
+	fetch, _ := p.fetchSeconds(l)
+	t[onTables] = (l.lookup+l.sort+l.update+l.dense)/p.streamRate() + fetch
 	if p.net.ranks == 1 {
 		return t
 	}
@@ -270,18 +271,23 @@ func (p *placer) times(l *load) (t times) {
 	return t
 }
 
-// fetchSeconds returns the time of fetching rows from the server's memory and SSDs. Rows that make room go
-// the other way, on a host link at the same time, on SSDs one after the other.
-func (p *placer) fetchSeconds(l *load) float64 {
+// fetchSeconds returns the time of fetching rows from the server's memory and SSDs, and what binds it. Rows
+// that make room go the other way, on a host link at the same time, on SSDs one after the other.
+func (p *placer) fetchSeconds(l *load) (seconds float64, from string) {
 	if l.fetched == 0 {
-		return 0
+		return 0, ""
 	}
 	per := float64(p.net.perServer)
-	s := max(l.fetched/float64(p.cluster.HostLink.Bandwidth),
-		2*l.fetched*per/float64(p.cluster.Server.Bandwidth))
-	if l.read > 0 {
-		s = max(s, 2*per*max(l.read/float64(p.cluster.Server.SSDBandwidth),
-			l.reads/p.cluster.Server.SSDReadsPerSec))
+	seconds, from = l.fetched/float64(p.cluster.HostLink.Bandwidth), HostLink
+	if s := 2 * l.fetched * per / float64(p.cluster.Server.Bandwidth); s > seconds {
+		seconds, from = s, HostMemory
 	}
-	return s
+	if l.read > 0 {
+		s := 2 * per * max(l.read/float64(p.cluster.Server.SSDBandwidth),
+			l.reads/p.cluster.Server.SSDReadsPerSec)
+		if s > seconds {
+			seconds, from = s, Drives
+		}
+	}
+	return seconds, from
 }

@@ -22,7 +22,7 @@ type Trace struct {
 
 // Resources that no node names.
 const (
-	Interference = "interference of collectives with kernels"
+	Interference = "interference of collectives"
 	Delays       = "delays"
 	HostThread   = "rank host thread"
 )

@@ -1,7 +1,9 @@
 package predict
 
 import (
+	"cmp"
 	"context"
+	"slices"
 
 	"tandem/sim/device"
 	"tandem/sim/graph"
@@ -31,14 +33,36 @@ func (j *Job) runGraph(ctx context.Context, steps int, seed uint64) (Result, err
 	}
 	result := Result{Throughput: g.Throughput, StepTime: g.StepTime, Events: int64(g.Events), Graph: g}
 	result.StepP50, result.StepP99 = percentiles(g.Steps)
-	for _, b := range g.Bottlenecks {
-		result.Bottlenecks = append(result.Bottlenecks, Bottleneck(b))
-	}
+	result.Bottlenecks = merged(g.Bottlenecks)
 	for _, s := range g.Stations {
 		result.Stations = append(result.Stations, station.Use{Name: s.Name, Busy: s.Busy, Servers: 1,
 			Stations: j.Roles.Ranks, MeanBusy: s.Busy})
 	}
 	return result, nil
+}
+
+// merged returns bottlenecks of a step graph by what can be bought or improved as a whole.
+func merged(parts []graph.Bottleneck) (list []Bottleneck) {
+	for _, part := range parts {
+		name := part.Resource
+		switch name {
+		case graph.Peak, graph.DeviceMemory, graph.DeviceLaunch:
+			name = "accelerator"
+		case graph.InsideLatency:
+			name = graph.Inside
+		case graph.Network:
+			name = "network bandwidth"
+		case graph.HostThread:
+			name = "GPU server cores"
+		}
+		i := slices.IndexFunc(list, func(b Bottleneck) bool { return b.Resource == name })
+		if i < 0 {
+			i, list = len(list), append(list, Bottleneck{Resource: name})
+		}
+		list[i].Share += part.Share
+	}
+	slices.SortStableFunc(list, func(a, b Bottleneck) int { return cmp.Compare(b.Share, a.Share) })
+	return list
 }
 
 func compute(p device.Precision) model.Compute {

@@ -50,7 +50,7 @@ type Service struct {
 	// its share of the host's cores.
 	Threads quantity.Value[int] `yaml:"threads"`
 	// Width is the number of cores that one piece of work can use.
-	Width quantity.Value[int] `yaml:"width"`
+	Width quantity.Value[int] `yaml:"width" group:"-"`
 	// Jitter is the σ of the lognormal factor, of mean 1, on every piece of work.
 	Jitter quantity.Value[quantity.Burden] `yaml:"jitter" group:"-"`
 }
@@ -58,25 +58,25 @@ type Service struct {
 // NNWorker is the cost of the program of a rank on the host of its accelerator. It runs in one thread: what
 // the accelerator does not hide of it lengthens the step.
 type NNWorker struct {
-	StepTime quantity.Value[unit.Tick] `yaml:"step-time" group:"rank host thread"` // for a step
+	StepTime quantity.Value[unit.Tick] `yaml:"step-time"` // for a step
 	// … slot tensor, both ways
-	SlotTime   quantity.Value[unit.Tick] `yaml:"slot-time" group:"rank host thread"`
-	LaunchTime quantity.Value[unit.Tick] `yaml:"launch-time" group:"rank host thread"`
+	SlotTime   quantity.Value[unit.Tick] `yaml:"slot-time"`
+	LaunchTime quantity.Value[unit.Tick] `yaml:"launch-time"`
 	// Captured is the share of kernels that are launched as part of a captured graph, which costs no
 	// LaunchTime each.
-	Captured quantity.Value[float64] `yaml:"captured" group:"rank host thread"`
+	Captured quantity.Value[float64] `yaml:"captured"`
 	// Jitter is the σ of the lognormal factor on forward and backward.
 	Jitter quantity.Value[quantity.Burden] `yaml:"jitter"`
 	// Interference is the share of an accelerator's speed that a running collective takes from kernels.
-	Interference quantity.Value[quantity.Burden] `yaml:"interference"`
+	Interference quantity.Value[quantity.Burden] `yaml:"interference" group:"interference of collectives"`
 }
 
 // Collectives is the part of the rate of wires that collective operations reach.
 type Collectives struct {
-	Inside  CollectiveShares `yaml:"inside" group:"wire inside servers"` // … of a server
-	Network CollectiveShares `yaml:"network" group:"GPU server network"` // … of servers
+	Inside  CollectiveShares `yaml:"inside"`  // … of a server
+	Network CollectiveShares `yaml:"network"` // … of servers
 	// LaunchTime is the time of one collective operation besides latencies of wires and bytes.
-	LaunchTime quantity.Value[unit.Tick] `yaml:"launch-time"`
+	LaunchTime quantity.Value[unit.Tick] `yaml:"launch-time" group:"collective launches"`
 }
 
 // CollectiveShares are shares of a wire's achieved rate, for large messages.
@@ -91,32 +91,32 @@ type CollectiveShares struct {
 
 // Messages is the cost of a message between roles at each of its two ends.
 type Messages struct {
-	Time quantity.Value[unit.Tick] `yaml:"time" group:"core time a message"` // of a core
+	Time quantity.Value[unit.Tick] `yaml:"time"` // of a core
 	// of a core, to (de)serialize; copies between memory and network have the host's copy-speed
-	ByteTime quantity.Value[unit.Nanos] `yaml:"byte-time" group:"core time a message"`
+	ByteTime quantity.Value[unit.Nanos] `yaml:"byte-time"`
 }
 
 // EmbeddingWorker is the cost of the work of an embedding worker.
 type EmbeddingWorker struct {
 	Service `yaml:",inline" group:"EW threads"`
 	// IDTime is of one occurrence of an id: to prefix, route and number it.
-	IDTime quantity.Value[unit.Nanos] `yaml:"id-time" group:"EW core time"`
+	IDTime quantity.Value[unit.Nanos] `yaml:"id-time"`
 	// PoolIDTime and PoolValueTime are of adding one row to the sum of a sample: of the row, and of each
 	// value.
-	PoolIDTime    quantity.Value[unit.Nanos] `yaml:"pool-id-time" group:"EW core time"`
-	PoolValueTime quantity.Value[unit.Nanos] `yaml:"pool-value-time" group:"EW core time"`
+	PoolIDTime    quantity.Value[unit.Nanos] `yaml:"pool-id-time"`
+	PoolValueTime quantity.Value[unit.Nanos] `yaml:"pool-value-time"`
 	// ConvertTime is of converting one pooled value to or from the wire's precision.
-	ConvertTime quantity.Value[unit.Nanos] `yaml:"convert-time" group:"EW core time"`
+	ConvertTime quantity.Value[unit.Nanos] `yaml:"convert-time"`
 	// MergeIDTime and MergeValueTime are of adding the gradient of one occurrence to that of its row.
-	MergeIDTime    quantity.Value[unit.Nanos] `yaml:"merge-id-time" group:"EW core time"`
-	MergeValueTime quantity.Value[unit.Nanos] `yaml:"merge-value-time" group:"EW core time"`
+	MergeIDTime    quantity.Value[unit.Nanos] `yaml:"merge-id-time"`
+	MergeValueTime quantity.Value[unit.Nanos] `yaml:"merge-value-time"`
 }
 
 // EmbeddingPS is the cost of the rows of an embedding PS.
 type EmbeddingPS struct {
 	Service `yaml:",inline" group:"PS threads"`
-	Read    RowWork `yaml:"read" group:"PS core time"`
-	Update  RowWork `yaml:"update" group:"PS core time"`
+	Read    RowWork `yaml:"read"`
+	Update  RowWork `yaml:"update"`
 	// Overhead is the memory of a row beyond its values and optimizer state.
 	Overhead quantity.Value[unit.Bytes] `yaml:"overhead"`
 }
@@ -131,9 +131,9 @@ type RowWork struct {
 // Loader is the cost of the data loader.
 type Loader struct {
 	// of one occurrence
-	IDTime quantity.Value[unit.Nanos] `yaml:"id-time" group:"loader core time"`
+	IDTime quantity.Value[unit.Nanos] `yaml:"id-time"`
 	// of a rank's batch
-	BatchTime quantity.Value[unit.Tick]       `yaml:"batch-time" group:"loader core time"`
+	BatchTime quantity.Value[unit.Tick]       `yaml:"batch-time"`
 	Jitter    quantity.Value[quantity.Burden] `yaml:"jitter"`
 }
 
