@@ -22,6 +22,7 @@ import (
 	"tandem/experiments/modes"
 	"tandem/experiments/peers"
 	"tandem/experiments/report"
+	"tandem/experiments/scalability"
 	"tandem/experiments/semantics"
 	"tandem/experiments/simvsreal"
 	"tandem/experiments/speed"
@@ -46,6 +47,7 @@ type experiment interface {
 func experiments() []experiment {
 	return []experiment{
 		staleness.New(), simvsreal.New(), modes.New(), semantics.New(), speed.New(), peers.New(),
+		scalability.New(),
 	}
 }
 

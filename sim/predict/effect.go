@@ -3,8 +3,11 @@ package predict
 import (
 	"cmp"
 	"context"
+	"maps"
 	"math"
 	"slices"
+
+	"gonum.org/v1/gonum/stat"
 
 	"tandem/internal/parallel"
 	"tandem/sim/param"
@@ -89,4 +92,76 @@ func shares(v param.Vector, unknown []int, logs []float64) (effects []Effect) {
 	}
 	slices.SortStableFunc(effects, func(a, b Effect) int { return cmp.Compare(b.Share, a.Share) })
 	return effects
+}
+
+// MainEffects ranks the parameters of a job by how much of what the sampled points say about a quantity each
+// explains, the largest first: the share of the variance of the quantity's ranks that a linear regression on
+// the ranks of the parameter explains, after those of the parameters before it. Values are the quantity at
+// the sampled points of predictions, in their order, such as a ratio of the samples of two predictions; NaN
+// are left out. It returns at most most parameters. It runs no simulation.
+func MainEffects(j *Job, values []float64, most int) []Effect {
+	v := j.Parameters()
+	points := v.Sample(len(values), sampleSeed)
+	var kept []int
+	for k, x := range values {
+		if !math.IsNaN(x) {
+			kept = append(kept, k)
+		}
+	}
+	column := func(at func(k int) float64) []float64 {
+		c := make([]float64, len(kept))
+		for i, k := range kept {
+			c[i] = at(k)
+		}
+		return ranks(c)
+	}
+	rest := column(func(k int) float64 { return values[k] })
+	columns := map[string][]float64{}
+	for i, e := range v {
+		if !e.Known() {
+			columns[e.Name] = column(func(k int) float64 { return points[k][i] })
+		}
+	}
+	var effects []Effect
+	all := stat.Variance(rest, nil)
+	for len(effects) < most && len(columns) > 0 && all > 0 {
+		best, share := "", 0.0
+		for _, name := range slices.Sorted(maps.Keys(columns)) {
+			r := stat.Correlation(columns[name], rest, nil)
+			if float64(r*r) > share {
+				best, share = name, float64(r*r)
+			}
+		}
+		if best == "" {
+			break
+		}
+		effects = append(effects, Effect{best, share * stat.Variance(rest, nil) / all})
+		offset, slope := stat.LinearRegression(columns[best], rest, nil, false)
+		for i, x := range columns[best] {
+			rest[i] -= offset + float64(slope*x)
+		}
+		delete(columns, best)
+	}
+	return effects
+}
+
+// ranks returns the place of each value in ascending order. Equal values share the mean of their places.
+func ranks(values []float64) []float64 {
+	order := make([]int, len(values))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(values[a], values[b]) })
+	places := make([]float64, len(values))
+	for i := 0; i < len(order); {
+		end := i + 1
+		for end < len(order) && values[order[end]] == values[order[i]] {
+			end++
+		}
+		for _, k := range order[i:end] {
+			places[k] = float64(i+end-1) / 2
+		}
+		i = end
+	}
+	return places
 }

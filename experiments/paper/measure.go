@@ -1,0 +1,241 @@
+package paper
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strconv"
+
+	"tandem/experiments/report"
+	"tandem/sim/predict"
+)
+
+// Results are the predictions of a plan, beside the figures.
+type Results struct {
+	Inputs      *Inputs          `json:"inputs"`
+	Cases       []CaseResult     `json:"cases"`
+	Comparisons []Comparison     `json:"comparisons"`
+	Totals      []TotalEffects   `json:"total_effects,omitempty"`
+	Causes      []CauseResult    `json:"causes,omitempty"`
+	jobs        map[string]*done // by the names of cases
+}
+
+// done is a case with its prediction.
+type done struct {
+	job        *predict.Job
+	prediction *predict.Prediction
+}
+
+// CaseResult is the prediction of a case, in samples a second.
+type CaseResult struct {
+	Name   string  `json:"name"`
+	Middle float64 `json:"middle"`
+	// Low and High are the ends of the interval; 0 of a slow case.
+	Low  float64 `json:"low,omitempty"`
+	High float64 `json:"high,omitempty"`
+	// SeedsLow and SeedsHigh are the ends of the 95 % interval of the mean over seeds, at the middle.
+	SeedsLow   float64 `json:"seeds_low,omitempty"`
+	SeedsHigh  float64 `json:"seeds_high,omitempty"`
+	Bottleneck string  `json:"bottleneck"`
+}
+
+// Comparison is a figure of the paper beside its prediction, in the unit of the claim.
+type Comparison struct {
+	What    string           `json:"what"`
+	Unit    Unit             `json:"unit"`
+	Figure  Figure           `json:"paper"`
+	Null    float64          `json:"null,omitempty"`
+	Middle  float64          `json:"middle"`
+	Low     float64          `json:"low,omitempty"`
+	High    float64          `json:"high,omitempty"`
+	Verdict Verdict          `json:"verdict"`
+	Effects []predict.Effect `json:"effects,omitempty"` // the largest
+}
+
+// width returns the width of the interval, or 0 if there is none.
+func (c *Comparison) width() float64 {
+	if c.Low == 0 {
+		return 0
+	}
+	return c.High / c.Low
+}
+
+// TotalEffects are the largest total effects on the throughput of a case.
+type TotalEffects struct {
+	Case    string           `json:"case"`
+	Effects []predict.Effect `json:"effects"`
+}
+
+// CauseResult is what a search for causes has found, the best first.
+type CauseResult struct {
+	What   string          `json:"what"`
+	Target float64         `json:"target"`
+	Now    float64         `json:"now"`
+	Causes []predict.Cause `json:"causes"`
+}
+
+// The most entries of a list that are kept.
+const (
+	effectsKept = 4
+	totalsKept  = 8
+	causesKept  = 12
+)
+
+// Job returns the job of a case that was measured.
+func (r *Results) Job(name string) *predict.Job { return r.jobs[name].job }
+
+// Prediction returns the prediction of a case, or nil if the case was not measured.
+func (r *Results) Prediction(name string) *predict.Prediction {
+	if d := r.jobs[name]; d != nil {
+		return d.prediction
+	}
+	return nil
+}
+
+// Measure freezes the inputs, predicts all cases and compares them with the figures. The log, name.csv, has a
+// line a case.
+func (p *Plan) Measure(ctx context.Context, o report.Options, name string) (r *Results, err error) {
+	log, err := report.NewLog(filepath.Join(o.Folder, name+".csv"), "case", "samples_per_s", "low", "high",
+		"bottleneck")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, log.Close()) }()
+	r = &Results{jobs: map[string]*done{}}
+	if r.Inputs, err = p.Freeze(); err != nil {
+		return nil, err
+	}
+	meter := &report.Meter{Total: len(p.Cases) + len(p.Totals) + len(p.Causes), Report: o.Progress}
+	for i := range p.Cases {
+		c := &p.Cases[i]
+		meter.Show(0, 1, c.Name)
+		result, err := p.predict(ctx, c, r)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", c.Name, err)
+		}
+		if err := log.Add(c.Name, report.Number(result.Middle), report.Number(result.Low),
+			report.Number(result.High), result.Bottleneck); err != nil {
+			return nil, err
+		}
+		r.Cases = append(r.Cases, *result)
+		meter.Done++
+	}
+	for i := range p.Claims {
+		r.Comparisons = append(r.Comparisons, r.compare(&p.Claims[i]))
+	}
+	for _, name := range p.Totals {
+		meter.Show(0, 1, "total effects on "+name)
+		effects, err := predict.Effects(ctx, r.Job(name), predict.Options{Seed: p.Seed}, nil)
+		if err != nil {
+			return nil, fmt.Errorf("total effects on %s: %w", name, err)
+		}
+		r.Totals = append(r.Totals, TotalEffects{name, effects[:min(totalsKept, len(effects))]})
+		meter.Done++
+	}
+	for _, c := range p.Causes {
+		meter.Show(0, 1, c.What)
+		found, err := predict.Causes(ctx, r.Job(c.Of), r.Job(c.Over), c.Names, c.Target,
+			predict.Options{Seed: p.Seed}, nil)
+		if err != nil {
+			return nil, fmt.Errorf("causes of %s: %w", c.What, err)
+		}
+		r.Causes = append(r.Causes, CauseResult{c.What, c.Target, r.middle(c.Of, c.Over),
+			found[:min(causesKept, len(found))]})
+		meter.Done++
+	}
+	return r, nil
+}
+
+// predict predicts a case.
+func (p *Plan) predict(ctx context.Context, c *Case, r *Results) (*CaseResult, error) {
+	j, err := c.Choice.Job()
+	if err != nil {
+		return nil, err
+	}
+	options := predict.Options{Samples: p.Samples, Seeds: p.Seeds, Seed: p.Seed}
+	if c.Slow {
+		options.Samples, options.Seeds = 0, 1
+	}
+	prediction, err := predict.Run(ctx, j, options)
+	if err != nil {
+		return nil, err
+	}
+	r.jobs[c.Name] = &done{j, prediction}
+	result := &CaseResult{
+		Name: c.Name, Middle: prediction.Mid.Throughput, Bottleneck: prediction.Mid.Roles.Bottleneck,
+	}
+	if i := prediction.Interval; i != nil {
+		result.Low, result.High = i.Low, i.High
+	}
+	if i := prediction.CI95; i != nil {
+		result.SeedsLow, result.SeedsHigh = i.Low, i.High
+	}
+	return result, nil
+}
+
+// middle returns the throughput of a case, or its ratio to that of another, at the middle.
+func (r *Results) middle(of, over string) float64 {
+	v := r.Prediction(of).Mid.Throughput
+	if over != "" {
+		v /= r.Prediction(over).Mid.Throughput
+	}
+	return v
+}
+
+// compare compares a claim with the predictions of its cases.
+func (r *Results) compare(c *Claim) Comparison {
+	out := Comparison{What: c.What, Unit: c.Unit, Figure: c.Figure, Null: c.Null}
+	names := c.Spread
+	combine := func(values []float64) float64 { return slices.Max(values) / slices.Min(values) }
+	switch {
+	case names == nil && c.Over == "":
+		names = []string{c.Of}
+		combine = func(values []float64) float64 { return values[0] }
+	case names == nil:
+		names = []string{c.Of, c.Over}
+		combine = func(values []float64) float64 { return values[0] / values[1] }
+	}
+	middles := make([]float64, len(names))
+	samples := len(r.Prediction(names[0]).Samples)
+	for i, name := range names {
+		middles[i] = r.Prediction(name).Mid.Throughput / c.Unit.size()
+		if len(r.Prediction(name).Samples) != samples {
+			samples = 0
+		}
+	}
+	out.Middle = combine(middles)
+	var interval *predict.Interval
+	if samples > 0 {
+		values := make([]float64, samples)
+		at := make([]float64, len(names))
+		for k := range values {
+			for i, name := range names {
+				at[i] = r.Prediction(name).Samples[k] / c.Unit.size()
+			}
+			values[k] = combine(at)
+		}
+		if interval = predict.Percentiles(values); interval != nil {
+			out.Low, out.High = interval.Low, interval.High
+		}
+		out.Effects = predict.MainEffects(r.Job(names[0]), values, effectsKept)
+	}
+	out.Verdict = judge(&c.Figure, interval)
+	if c.Input {
+		out.Verdict = IsInput
+	}
+	return out
+}
+
+// short returns a number with three digits.
+func short(v float64) string {
+	digits := 2
+	switch {
+	case v >= 100:
+		digits = 0
+	case v >= 10:
+		digits = 1
+	}
+	return strconv.FormatFloat(v, 'f', digits, 64)
+}

@@ -1,0 +1,155 @@
+// Package paper compares predictions of the simulator with figures of the paper on Persia.
+//
+// A Plan lists cases, which are predicted, and claims, which are figures of the paper, each with the cases
+// whose throughputs it is about. The inputs of all cases are listed with their sources, and frozen by a hash
+// before anything is compared. No input is taken from a figure that it is compared with; a claim that is such
+// a source is marked and is no prediction.
+package paper
+
+import (
+	"fmt"
+	"math"
+
+	"tandem/sim/predict"
+)
+
+// Plan is everything that is fixed before the first run.
+type Plan struct {
+	Samples int     `yaml:"samples"` // points of the box of unknown inputs behind an interval
+	Seeds   int     `yaml:"seeds"`
+	Seed    uint64  `yaml:"seed"`
+	Cases   []Case  `yaml:"cases"`
+	Claims  []Claim `yaml:"claims"`
+	// Totals are the cases whose inputs are ranked by total effects, and Causes are searches. Both take long.
+	Totals []string `yaml:"totals,omitempty"`
+	Causes []Cause  `yaml:"causes,omitempty"`
+}
+
+// Case is a job that is predicted.
+type Case struct {
+	Name   string `yaml:"name"`
+	Choice Choice `yaml:"job"`
+	// Slow means that a run takes seconds: only the middle of the box is simulated, with one seed.
+	Slow bool `yaml:"slow,omitempty"`
+}
+
+// Choice is the part of a predict.Choice that cases vary.
+type Choice struct {
+	Preset string            `yaml:"preset"`
+	Model  string            `yaml:"model"`
+	System string            `yaml:"system,omitempty"`
+	Mode   string            `yaml:"mode"`
+	GPUs   int               `yaml:"gpus"`
+	Rows   string            `yaml:"rows,omitempty"` // precision in memory
+	Set    map[string]string `yaml:"set,omitempty"`
+}
+
+// Job returns the job of a choice.
+func (c *Choice) Job() (*predict.Job, error) {
+	j, _, err := predict.New(predict.Choice{
+		Preset: c.Preset, Model: c.Model, System: c.System, Mode: c.Mode, GPUs: c.GPUs, RowPrecision: c.Rows,
+		Set: c.Set,
+	})
+	return j, err
+}
+
+// Claim is a figure of the paper, with the cases that predict it.
+type Claim struct {
+	What string `yaml:"what"`
+	// Of is the case whose throughput the claim is about, divided by that of Over unless that is empty.
+	Of   string `yaml:"of,omitempty"`
+	Over string `yaml:"over,omitempty"`
+	// Spread are cases, of whose throughputs the claim is the largest divided by the smallest.
+	Spread []string `yaml:"spread,omitempty"`
+	Unit   Unit     `yaml:"unit"`
+	Figure Figure   `yaml:"paper"`
+	// Null is what is expected without a simulator, such as linear scaling; 0: nothing.
+	Null float64 `yaml:"null,omitempty"`
+	// Input means that a parameter of the cases was inferred from the figure, so that it is no prediction.
+	Input bool `yaml:"input,omitempty"`
+}
+
+// Unit is the unit of a figure.
+type Unit string
+
+// The units.
+const (
+	Kilo Unit = "k samples/s"
+	Mega Unit = "M samples/s"
+	Fold Unit = "×"
+)
+
+// size returns how many samples a second, or times, the unit is.
+func (u Unit) size() float64 {
+	switch u {
+	case Kilo:
+		return 1e3
+	case Mega:
+		return 1e6
+	}
+	return 1
+}
+
+// Figure is a number of the paper, in the unit of its claim. Low and High are the ends of what its printed or
+// digitised form allows.
+type Figure struct {
+	Value      float64 `yaml:"value" json:"value"`
+	Low        float64 `yaml:"low" json:"low"`
+	High       float64 `yaml:"high" json:"high"`
+	Provenance string  `yaml:"provenance" json:"provenance"`
+}
+
+// Printed returns a number that the paper prints, rounded to a multiple of step.
+func Printed(value, step float64) Figure {
+	return Figure{value, value - step/2, value + step/2, "printed"}
+}
+
+// Digitised returns a number that is read from a figure, with the error of the reading.
+func Digitised(value, within float64) Figure {
+	return Figure{value, value - within, value + within, fmt.Sprintf("digitised ±%g", within)}
+}
+
+// DigitisedRatio returns the ratio of two numbers that are read from a figure, with the error of each
+// reading.
+func DigitisedRatio(a, b, within float64) Figure {
+	return Figure{a / b, (a - within) / (b + within), (a + within) / (b - within),
+		fmt.Sprintf("%g ÷ %g, digitised ±%g", a, b, within)}
+}
+
+// Cause asks how large each parameter alone must be for a ratio to reach a target.
+type Cause struct {
+	What   string   `yaml:"what"`
+	Of     string   `yaml:"of"`
+	Over   string   `yaml:"over"`
+	Target float64  `yaml:"target"`
+	Names  []string `yaml:"names,omitempty"` // of parameters; empty: all
+}
+
+// Verdict is the outcome of a comparison.
+type Verdict string
+
+// The verdicts.
+const (
+	Inside          Verdict = "inside"
+	Outside         Verdict = "outside"
+	NotIdentifiable Verdict = "not identifiable"
+	IsInput         Verdict = "input, no prediction"
+	NoInterval      Verdict = "no interval"
+)
+
+// widthMost is the width, high end ÷ low end, above which an interval identifies nothing.
+const widthMost = 2.5
+
+// judge compares an interval with a figure. An interval that misses the figure is outside, however wide it
+// is. One that meets the figure is inside only if it is narrow enough for that to mean something.
+func judge(f *Figure, interval *predict.Interval) Verdict {
+	switch {
+	case interval == nil || math.IsNaN(interval.Low) || math.IsNaN(interval.High):
+		return NoInterval
+	case f.High < interval.Low || interval.High < f.Low:
+		return Outside
+	case interval.Width() > widthMost:
+		return NotIdentifiable
+	}
+	return Inside
+}

@@ -1,0 +1,177 @@
+package paper
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"tandem/experiments/report"
+	"tandem/internal/cli"
+	"tandem/sim/predict"
+)
+
+// Report returns the results as tables, a figure of all comparisons, sentences and notes. Experiments add
+// their own.
+func (p *Plan) Report(r *Results) *report.Report {
+	out := &report.Report{
+		Findings: findings(r), Notes: p.notes(r), Settings: p, Data: r,
+		Tables:  []cli.Table{comparisonTable(r)},
+		Figures: []report.Figure{comparisonFigure(r)},
+	}
+	if len(r.Totals) > 0 {
+		out.Tables = append(out.Tables, totalTable(r))
+	}
+	for i := range r.Causes {
+		out.Tables = append(out.Tables, causeTable(&r.Causes[i]))
+	}
+	return out
+}
+
+// comparisonTable has a row for every claim.
+func comparisonTable(r *Results) cli.Table {
+	t := cli.Table{
+		Caption: "Figures of the paper and predictions",
+		Header: []string{"what", "unit", "provenance", "inputs that explain most", "verdict", "paper",
+			"middle",
+			"interval", "width", "null model"},
+		Words: 5,
+	}
+	for i := range r.Comparisons {
+		c := &r.Comparisons[i]
+		interval, width, null := "–", "–", "–"
+		if c.Low > 0 {
+			interval, width = short(c.Low)+"–"+short(c.High), fmt.Sprintf("%.2f", c.width())
+		}
+		if c.Null > 0 {
+			null = short(c.Null)
+		}
+		t.Rows = append(t.Rows, []string{c.What, string(c.Unit), c.Figure.Provenance, effectText(c.Effects),
+			string(c.Verdict), short(c.Figure.Value), short(c.Middle), interval, width,
+			null})
+	}
+	return t
+}
+
+// effectLeast is the smallest share of an effect that is named.
+const effectLeast = 0.05
+
+// effectText names the inputs with the largest effects.
+func effectText(effects []predict.Effect) string {
+	var texts []string
+	for _, e := range effects {
+		if e.Share >= effectLeast && len(texts) < 2 {
+			texts = append(texts, fmt.Sprintf("%s %.0f %%", e.Name, 100*e.Share))
+		}
+	}
+	if texts == nil {
+		return "–"
+	}
+	return strings.Join(texts, ", ")
+}
+
+// totalTable has the total effects of cases.
+func totalTable(r *Results) cli.Table {
+	t := cli.Table{
+		Caption: "Total effects of inputs on throughputs, interactions included",
+		Header:  []string{"case", "input", "share"}, Words: 2,
+	}
+	for _, total := range r.Totals {
+		for _, e := range total.Effects {
+			t.Rows = append(t.Rows, []string{total.Case, e.Name, fmt.Sprintf("%.0f %%", 100*e.Share)})
+		}
+	}
+	return t
+}
+
+// causeTable has the parameters that alone bring a ratio to, or nearest to, a target.
+func causeTable(c *CauseResult) cli.Table {
+	t := cli.Table{
+		Caption: fmt.Sprintf("What alone would make %s %g (middle: %s)", c.What, c.Target, short(c.Now)),
+		Header:  []string{"input", "reaches it", "value", "inside its range", "middle", "factor", "ratio"},
+		Words:   4,
+	}
+	yes := map[bool]string{true: "yes", false: "no"}
+	for _, x := range c.Causes {
+		t.Rows = append(t.Rows, []string{x.Name, yes[x.Reaches], x.Value, yes[x.Inside], x.Now,
+			short(x.Factor), short(x.Ratio)})
+	}
+	return t
+}
+
+// comparisonFigure has a bar for every comparison: prediction ÷ figure.
+func comparisonFigure(r *Results) report.Figure {
+	f := report.Figure{Name: "comparison", Title: "Prediction ÷ figure of the paper",
+		X: report.Axis{Label: "ratio (bar: middle of the inputs; thin line: interval over unknown inputs)"}}
+	shade := map[Verdict]int{Inside: 2, Outside: 1, NotIdentifiable: 4, IsInput: 5, NoInterval: 5}
+	for i := range r.Comparisons {
+		c := &r.Comparisons[i]
+		low, high := c.Middle, c.Middle
+		if c.Low > 0 {
+			low, high = c.Low, c.High
+		}
+		f.Bars = append(f.Bars, report.Bar{
+			Name: fmt.Sprintf("%s: %s", c.What, c.Verdict), Color: shade[c.Verdict],
+			Value: c.Middle / c.Figure.Value, Low: low / c.Figure.Value, High: high / c.Figure.Value,
+		})
+	}
+	return f
+}
+
+// findings counts the verdicts and names what is outside.
+func findings(r *Results) []string {
+	count := map[Verdict]int{}
+	var missed []string
+	for i := range r.Comparisons {
+		c := &r.Comparisons[i]
+		count[c.Verdict]++
+		if c.Verdict == Outside {
+			missed = append(missed, fmt.Sprintf("Outside: %s: the paper has %s %s, the prediction is %s, "+
+				"from "+
+				"%s to %s.", c.What, short(c.Figure.Value), c.Unit, short(c.Middle), short(c.Low),
+				short(c.High)))
+		}
+	}
+	var parts []string
+	for _, v := range []Verdict{Inside, Outside, NotIdentifiable, IsInput, NoInterval} {
+		if count[v] > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", count[v], v))
+		}
+	}
+	return slices.Concat([]string{fmt.Sprintf("Of %d figures of the paper: %s.", len(r.Comparisons),
+		strings.Join(parts, "; "))}, missed)
+}
+
+// notes returns what a reader needs to judge the findings.
+func (p *Plan) notes(r *Results) []string {
+	guessed := 0
+	for _, in := range r.Inputs.List {
+		if in.Low != in.High {
+			guessed++
+		}
+	}
+	widest := 0.0
+	for _, c := range r.Cases {
+		if c.SeedsHigh > 0 {
+			widest = max(widest, (c.SeedsHigh-c.SeedsLow)/(c.SeedsHigh+c.SeedsLow))
+		}
+	}
+	notes := []string{
+		fmt.Sprintf("%d inputs, %d of them ranges, are listed with their sources in the data of the report. "+
+			"SHA-256 of the inputs: %s.", len(r.Inputs.List), guessed, r.Inputs.Hash),
+		fmt.Sprintf("An interval is from the 1st to the 99th percentile over %d points of the box of "+
+			"unknown inputs. Ratios are taken point by point.", p.Samples),
+		fmt.Sprintf("Verdicts: outside if the interval misses what the printed or digitised form of the "+
+			"figure allows; otherwise not identifiable if the interval spans more than a factor %g; "+
+			"otherwise inside.", widthMost),
+		"The inputs that explain most: shares of the variance of ranks over the points, by regression on " +
+			"one input after the other.",
+		"No input is taken from a figure that it is compared with; figures that are inputs are marked.",
+		fmt.Sprintf("Over %d seeds at the middle of all inputs, the half width of a 95 %% interval is at "+
+			"most %.1f %% of a throughput; it is not part of the intervals.", p.Seeds, 100*widest),
+	}
+	if p.Samples < predict.SamplesDefault {
+		notes = append(notes, fmt.Sprintf("Only %d points: intervals are narrower than those of %d points.",
+			p.Samples, predict.SamplesDefault))
+	}
+	return notes
+}
