@@ -151,13 +151,15 @@ func (p *EmbeddingPS) dropPuts(now unit.Tick, g group, out *Outputs) (drops []Ha
 
 // serveLookups serves all lookups that the order allows, and drops outdated lookups.
 func (p *EmbeddingPS) serveLookups(now unit.Tick, out *Outputs) {
-	p.lookups = slices.DeleteFunc(p.lookups, func(r request) bool {
-		outdated := !r.working() && p.order.outdated(&r)
-		if outdated {
+	kept := p.lookups[:0]
+	for i := range p.lookups { // not slices.DeleteFunc: its argument would escape to the heap
+		if r := &p.lookups[i]; r.working() || !p.order.outdated(r) {
+			kept = append(kept, *r)
+		} else {
 			out.release(ShardSigns, r.rank, r.step)
 		}
-		return outdated
-	})
+	}
+	p.lookups = kept
 	for i := range p.lookups {
 		r := &p.lookups[i]
 		if r.working() || !p.order.mayServe(r) {
