@@ -8,6 +8,7 @@ import (
 	"hash"
 	"math"
 	"strings"
+	"sync"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -295,5 +296,36 @@ func TestThisMachineSharesItsCores(t *testing.T) {
 			saved,
 			update,
 		)
+	}
+}
+
+// Runs on several goroutines at once do not affect each other, even if they share hardware, layout and
+// workload.
+func TestRunsAreIndependent(t *testing.T) {
+	h, layout, w := hardwareOf(t, small()), tower(t), clicks()
+	simulate := func(seed uint64) Result {
+		a, err := Run(h, training(job.Hybrid, 8), layout, w,
+			Options{SystemJitter: true, Seed: seed, Measured: 20})
+		if err != nil {
+			t.Error(err)
+		}
+		return a
+	}
+	const seeds = 4
+	var alone, together [seeds]Result
+	var running sync.WaitGroup
+	for seed := range uint64(seeds) {
+		alone[seed] = simulate(seed)
+		running.Go(func() { together[seed] = simulate(seed) })
+	}
+	running.Wait()
+	for seed := range alone {
+		if alone[seed].Throughput != together[seed].Throughput {
+			t.Errorf("seed %d: %v samples/s, %v beside others", seed, alone[seed].Throughput,
+				together[seed].Throughput)
+		}
+		if seed > 0 && alone[seed].Throughput == alone[0].Throughput {
+			t.Errorf("seeds 0 and %d give the same throughput", seed)
+		}
 	}
 }

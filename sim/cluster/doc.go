@@ -43,6 +43,20 @@
 //   - The snapshot of a replica and the update by a mean are kernels; the mean itself is an all-reduce for
 //     which no rank waits.
 //
+// # Bottlenecks
+//
+// Every task knows what began it: the input that made a role issue it, or the end of the piece of work that
+// left its service thread to it. So each event is the end of a chain of services, transfers and latencies
+// without gaps. A run attributes the chain that ends with the last measured step, the critical path, to
+// resources (Result.Bottlenecks). A resource need not be busy all the time to be on the path: in a chain of
+// latencies nothing is. Options.Improve runs the same job with more of any resource.
+//
+// # Jitter
+//
+// Each piece of work, message, kernel and all-reduce can have a lognormal factor of its own, which depends on
+// the seed, on who does it and on the step only. Runs with the same seed and other prices have the same
+// factors.
+//
 // # Folding
 //
 // Equal PSs can be folded into one state machine that stands for all of them: the fan-out of a batch is then
@@ -71,5 +85,5 @@
 // # What is left out
 //
 // Crashes of roles that hold parameters, skew of ids among PSs, hot rows in caches, evaluation and
-// checkpoints. All batches cost the same unless Options.Jitter is set.
+// checkpoints. Without jitter all batches cost the same.
 package cluster
