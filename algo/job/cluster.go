@@ -36,6 +36,9 @@ type Cluster struct {
 	HostLink string `yaml:"host-link,omitempty"`
 	Server   string `yaml:"server,omitempty"` // host profile of the servers
 
+	// ServerZone is the zone of the servers, as Hosts.Zone.
+	ServerZone string `yaml:"server-zone,omitempty"`
+
 	Network string `yaml:"network,omitempty"` // wire profile of the network: its share and latency
 	// NetworkRate replaces the rate of the network cards of every host, in one direction; 0 keeps the rates
 	// of the profiles.
@@ -96,6 +99,10 @@ type Topology struct {
 	// Oversubscription is the rate of the cards of a rack divided by that of its uplinks, at least 1; 0 means
 	// 1.
 	Oversubscription float64 `yaml:"oversubscription,omitempty"`
+	// ZoneRate and ZoneLatency are of the link between every two zones, in each direction: the latency is in
+	// addition to that of the network. Where hosts are in different zones, a rate is needed.
+	ZoneRate    unit.BytesPerSec `yaml:"zone-rate,omitempty"`
+	ZoneLatency unit.Tick        `yaml:"zone-latency,omitempty"`
 }
 
 // Hosts is a number of equal hosts, each with the same number of instances of a role.
@@ -103,6 +110,7 @@ type Hosts struct {
 	Profile string `yaml:"profile,omitempty"`
 	Count   int    `yaml:"count,omitempty"`    // hosts; at least 1
 	PerHost int    `yaml:"per-host,omitempty"` // instances on each host; at least 1; at most RolesMax on all
+	Zone    string `yaml:"zone,omitempty"`     // any name; hosts without one are in a zone too
 	// CountLow and CountHigh are the ends of the range of a Count that is a guess; 0: it is none.
 	CountLow  int `yaml:"count-low,omitempty"`
 	CountHigh int `yaml:"count-high,omitempty"`
@@ -273,6 +281,13 @@ func (c *Cluster) Validate() error {
 	if err := c.Topology.validate(); err != nil {
 		return fmt.Errorf("topology.%w", err)
 	}
+	zones := []string{c.EmbeddingWorkers.Zone, c.EmbeddingPSs.Zone, c.Loaders.Zone}
+	if other := func(z string) bool { return z != c.ServerZone }; c.Topology.ZoneRate == 0 &&
+		slices.ContainsFunc(zones, other) {
+		return fmt.Errorf("topology.zone-rate = 0, with servers in zone %q, EWs in %q, PSs in %q, loaders "+
+			"in %q;"+
+			" want the rate between zones, or one zone", c.ServerZone, zones[0], zones[1], zones[2])
+	}
 	if err := c.EmbeddingWorkers.validate("embedding-workers"); err != nil {
 		return err
 	}
@@ -292,6 +307,9 @@ func (c *Cluster) Validate() error {
 // GPUsMax is the largest number of accelerators of a cluster.
 const GPUsMax = 1 << 20
 
+// zoneRateMax is the largest rate between two zones.
+const zoneRateMax unit.BytesPerSec = 1e15
+
 func (t *Topology) validate() error {
 	switch {
 	case t.Kind != "" && !slices.Contains(Topologies(), t.Kind):
@@ -302,6 +320,10 @@ func (t *Topology) validate() error {
 		return fmt.Errorf("hosts-per-rack = 0; want at least 1 in %s", t.Kind)
 	case t.Oversubscription != 0 && !(t.Oversubscription >= 1 && t.Oversubscription <= 1000):
 		return fmt.Errorf("oversubscription = %v; want 1 to 1000", t.Oversubscription)
+	case !(t.ZoneRate >= 0) || t.ZoneRate > zoneRateMax:
+		return fmt.Errorf("zone-rate = %v; want more than 0 and at most %v", t.ZoneRate, zoneRateMax)
+	case t.ZoneLatency < 0 || t.ZoneLatency > unit.Second:
+		return fmt.Errorf("zone-latency = %v; want 0 to %v", t.ZoneLatency, unit.Second)
 	}
 	return nil
 }

@@ -49,6 +49,10 @@ func TestNumbersOutOfRange(t *testing.T) {
 		"model: {embedding-dim: 100000}": "model.embedding-dim = 100000, want 1 to 65536",
 		"model: {optimizer: {schedule: {warm-up: 3000000000}}}": "model.optimizer.schedule." +
 			"warm-up = 3000000000, want 0 to 2147483647",
+		"cluster: {server-zone: b}": `cluster.topology.zone-rate = 0, with servers in zone ` +
+			`"b", EWs in ""`,
+		"cluster: {topology: {zone-rate: -1Gbps}}": "cluster.topology.zone-rate = -1Gbps; want more than 0",
+		"cluster: {topology: {zone-latency: 2s}}":  "cluster.topology.zone-latency = 2s; want 0 to 1s",
 		"cluster: {accelerators-per-server: 2000000000}": "cluster.accelerators-per-server = 2000000000; " +
 			"want 1 to 16384",
 		"cluster: {embedding-ps: {count: 2000000000}}": "cluster.embedding-ps.count = 2000000000; " +

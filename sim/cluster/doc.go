@@ -28,7 +28,7 @@
 //     copy engine for each direction.
 //
 //   - A message costs core time at both ends (a fixed part, and one copy of its payload), the latency of the
-//     network, and a flow over the network cards of both hosts and the uplinks of racks between them (the
+//     network, and a flow over the cards of both hosts and the links of racks and zones between them (the
 //     route of tandem/sim/topo), shared max-min fairly. A message without a payload is too small to be a
 //     flow.
 //

@@ -85,42 +85,46 @@ type topology struct {
 	spec   topo.Spec
 	nodes  int // in spec
 
-	uplinks []fabric.LinkID // of racks
-	routes  map[[2]int32][]crossing
-	path    []fabric.Hop // a buffer
-	reduce  reducePlan
-	rates   rates
+	uplinks, zoneLinks []fabric.LinkID   // of racks, and between zones
+	ways               map[[2]int32]*way // by source and target host
+	path               []fabric.Hop      // a buffer
+	reduce             reducePlan
+	rates              rates
 }
 
 // newTopology lays the roles out. An EW is on host (index mod hosts), as is a PS; ranks fill one server after
 // the other. A dense PS has a host to itself; a coordinator, which does next to nothing, is on that of the
 // first, or else of the data loader.
 func newTopology(p *cost.Prices, r rates, workers, ranks, dense int) (*topology, error) {
-	t := &topology{routes: map[[2]int32][]crossing{}, rates: r}
+	t := &topology{ways: map[[2]int32]*way{}, rates: r}
 	if p.Colocated() {
 		t.colocate(p, workers+p.PSStates+ranks+dense)
 		t.spec.Groups = []topo.Group{p.OneServer("machine", ranks)}
 		return t, t.connect(p)
 	}
-	loader := t.addHosts(loaderHosts, p.LoaderHost, p.Hosts("loader", p.LoaderHost, p.LoaderHostCount), 1)
+	loader := t.addHosts(loaderHosts, p.LoaderHost,
+		p.Hosts("loader", p.Cluster.Loaders.Zone, p.LoaderHost, p.LoaderHostCount), 1)
 	t.places = append(t.places, place{
 		host: loader, instancesHere: 1, instances: 1, stripe: 1 / float64(p.LoaderHostCount),
 		service: cost.Service{Threads: 1, Width: p.LoaderHost.Cores,
 			Jitter: float64(p.System.Loader.Jitter.Mid)},
 	})
-	first := t.addHosts(workerHosts, p.EWHost, p.Hosts("EW", p.EWHost, p.EWHostCount), p.EWHostCount)
+	first := t.addHosts(workerHosts, p.EWHost, p.Hosts("EW", p.Cluster.EmbeddingWorkers.Zone, p.EWHost,
+		p.EWHostCount), p.EWHostCount)
 	for i := range workers {
 		t.places = append(t.places, placeOn(first+int32(i%p.EWHostCount), p.EWService))
 	}
 	if p.PSStates == 1 {
 		t.places = append(t.places, place{
-			host:          t.addHosts(parameterHosts, p.PSHost, p.Hosts("PS", p.PSHost, 1), 1),
+			host: t.addHosts(parameterHosts, p.PSHost,
+				p.Hosts("PS", p.Cluster.EmbeddingPSs.Zone, p.PSHost, 1), 1),
 			instancesHere: p.EmbeddingPSs.PerHost, instances: p.Plan.Servers(), stripe: 1,
 			service: p.PSService,
 		})
 	} else {
 		n := p.Resolved.PSHostCount
-		first = t.addHosts(parameterHosts, p.PSHost, p.Hosts("PS", p.PSHost, n), n)
+		first = t.addHosts(parameterHosts, p.PSHost, p.Hosts("PS", p.Cluster.EmbeddingPSs.Zone, p.PSHost, n),
+			n)
 		for i := range p.PSStates {
 			t.places = append(t.places, placeOn(first+int32(i%n), p.PSService))
 		}
@@ -138,7 +142,8 @@ func newTopology(p *cost.Prices, r rates, workers, ranks, dense int) (*topology,
 	}
 	coordinator := loader
 	if dense > 0 {
-		coordinator = t.addHosts(denseHosts, p.PSHost, p.Hosts("dense PS", p.PSHost, dense), dense)
+		coordinator = t.addHosts(denseHosts, p.PSHost,
+			p.Hosts("dense PS", p.Cluster.EmbeddingPSs.Zone, p.PSHost, dense), dense)
 	}
 	for i := range dense {
 		t.places = append(t.places, placeOn(coordinator+int32(i), p.DensePSService))

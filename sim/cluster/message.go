@@ -58,8 +58,8 @@ func (w *simulation) deliverStage(i int32) (ended bool) {
 		}
 	case awaitLatency:
 		if remote {
-			w.waitUntil(i, w.clock.Now()+w.rates.time(latency, w.prices.NetworkWire.Latency).Scale(t.jitter),
-				latency)
+			far := w.prices.NetworkWire.Latency + w.way(source, target).farther
+			w.waitUntil(i, w.clock.Now()+w.rates.time(latency, far).Scale(t.jitter), latency)
 		}
 	case chargeReceiver:
 		if t.lost || w.instances[t.to].away {

@@ -12,7 +12,7 @@ import (
 
 // connect compiles the graph of the nodes.
 func (t *topology) connect(p *cost.Prices) (err error) {
-	t.spec.Network = p.Network()
+	t.spec.Network = p.Network(t.spec.Groups)
 	if t.graph, err = topo.New(t.spec); err != nil {
 		return fmt.Errorf("cluster: %w", err)
 	}
@@ -21,34 +21,38 @@ func (t *topology) connect(p *cost.Prices) (err error) {
 			t.hosts[i].nodes = min(t.hosts[i].nodes, k)
 		}
 	}
-	t.uplinks = t.graph.Uplinks()
+	t.uplinks, t.zoneLinks = t.graph.Uplinks(), t.graph.ZoneLinks()
 	t.reduce, err = newReducePlan(t.graph)
 	return err
 }
 
-// crossing is a link on the way from one host to another.
+// way is how messages get from one host to another.
+type way struct {
+	crossings []crossing
+	farther   unit.Tick // the latency in addition to the network's
+}
+
+// crossing is a link on the way.
 type crossing struct {
 	fabric.Hop
 	leaving bool    // the source, not entering the target
+	between bool    // zones: all copies of a message cross it
 	nodes   float64 // that the host stands for, of those that share the link
 }
 
 // pathOf returns the path of a message that is sent to, or by, many instances in all. It is valid until the
 // next call.
 func (t *topology) pathOf(source, target *place, many int) []fabric.Hop {
-	key := [2]int32{source.host, target.host}
-	way, known := t.routes[key]
-	if !known {
-		way = t.way(&t.hosts[source.host], &t.hosts[target.host])
-		t.routes[key] = way
-	}
 	sent, received := source.copies(many), target.copies(many)
 	t.path = t.path[:0]
-	for _, c := range way {
+	for _, c := range t.way(source, target).crossings {
 		h := c.Hop
-		if c.leaving {
+		switch {
+		case c.between:
+			h.Multiplicity *= float64(many)
+		case c.leaving:
 			h.Multiplicity *= sent * c.nodes
-		} else {
+		default:
 			h.Multiplicity *= received * c.nodes
 		}
 		t.path = append(t.path, h)
@@ -56,24 +60,36 @@ func (t *topology) pathOf(source, target *place, many int) []fabric.Hop {
 	return t.path
 }
 
-// way returns the links from one host to another.
-func (t *topology) way(source, target *host) (way []crossing) {
+// way returns the way from the host of one role to that of another.
+func (t *topology) way(source, target *place) *way {
+	key := [2]int32{source.host, target.host}
+	known := t.ways[key]
+	if known == nil {
+		known = t.newWay(&t.hosts[source.host], &t.hosts[target.host])
+		t.ways[key] = known
+	}
+	return known
+}
+
+func (t *topology) newWay(source, target *host) *way {
 	r, err := t.graph.Route(topo.Port{Node: source.node, Accelerator: topo.HostMemory},
 		topo.Port{Node: target.node, Accelerator: topo.HostMemory})
 	if err != nil {
 		panic(err) // every host is on a node of the graph
 	}
+	w := &way{farther: r.Latency - t.spec.Network.Latency}
 	for _, h := range r.Hops {
-		c := crossing{Hop: h, leaving: h.Link%2 == 0, nodes: 1}
+		c := crossing{Hop: h, leaving: h.Link%2 == 0, between: slices.Contains(t.zoneLinks, h.Link&^1),
+			nodes: 1}
 		if slices.Contains(t.uplinks, h.Link&^1) {
 			c.nodes = float64(source.nodes)
 			if !c.leaving {
 				c.nodes = float64(target.nodes)
 			}
 		}
-		way = append(way, c)
+		w.crossings = append(w.crossings, c)
 	}
-	return way
+	return w
 }
 
 // reducePlan is the hierarchical all-reduce of all ranks.

@@ -142,3 +142,39 @@ func TestMixedServersHaveTheirOwnAccelerators(t *testing.T) {
 			allSlow.StageTimes[pace.FC], slow, allFast.StageTimes[pace.FC], fast)
 	}
 }
+
+// A sync step of one rank waits for four messages between the rank and its EW: if they are in different
+// zones, it takes four times the latency between zones longer.
+func TestStepCrossesZonesFourTimes(t *testing.T) {
+	j := training(job.Sync, 1)
+	j.Training.Overlap = "none"
+	j.Training.Prefetch = 1000
+	step := func(zone string) unit.Tick {
+		s := small()
+		s.EmbeddingWorkers.Count, s.EmbeddingWorkers.PerHost = 1, 1
+		s.EmbeddingPSs.Count, s.EmbeddingPSs.PerHost = 1, 1
+		s.ServerZone, s.Topology.ZoneRate, s.Topology.ZoneLatency = zone, 1e12, 2*unit.Millisecond
+		return run(t, s, j, Options{WarmUp: 8, Measured: 8, check: true}).StepTime
+	}
+	if d := step("a") - step("") - 8*unit.Millisecond; d < -2 || d > 2 {
+		t.Errorf("a step takes %v more than four latencies longer", d)
+	}
+}
+
+// All messages between two zones share the link between them, those of folded PSs like those of single ones.
+func TestZonesShareTheirLink(t *testing.T) {
+	step := func(rate unit.BytesPerSec, unfold bool) Result {
+		s := small()
+		s.EmbeddingPSs.Zone, s.Topology.ZoneRate, s.Unfold = "b", rate, unfold
+		return run(t, s, training(job.Hybrid, 8), Options{WarmUp: 8, Measured: 8, check: true})
+	}
+	wide, narrow, unfolded := step(1e12, false), step(3e7, false), step(3e7, true)
+	if narrow.StepTime < 2*wide.StepTime || use(&narrow, "links between zones").Busy < 0.8 {
+		t.Errorf("a step takes %v over a narrow link, %v over a wide one; the narrow link is busy for %.3f",
+			narrow.StepTime, wide.StepTime, use(&narrow, "links between zones").Busy)
+	}
+	if q := float64(narrow.StepTime) / float64(unfolded.StepTime); q < 0.99 || q > 1.01 {
+		t.Errorf("over a narrow link a step takes %v with folded PSs, %v with single ones", narrow.StepTime,
+			unfolded.StepTime)
+	}
+}

@@ -40,6 +40,10 @@ func (w *simulation) registerStations() {
 			r.Add(name+" network in", &port{w.net, card + 1})
 		}
 	}
+	for _, link := range w.zoneLinks {
+		r.Add("links between zones", &port{w.net, link})
+		r.Add("links between zones", &port{w.net, link + 1})
+	}
 	for _, uplink := range w.uplinks {
 		r.Add("uplinks of racks, out", &port{w.net, uplink})
 		r.Add("uplinks of racks, in", &port{w.net, uplink + 1})

@@ -3,6 +3,7 @@ package cost
 import (
 	"cmp"
 	"fmt"
+	"slices"
 
 	"tandem/algo/job"
 	"tandem/algo/unit"
@@ -10,11 +11,23 @@ import (
 	"tandem/sim/topo"
 )
 
-// Network returns the network between the hosts. The latency is that of a message between any two hosts: what
-// the switches of a spine add to it is not known.
-func (r *Resolved) Network() topo.Network {
+// Network returns the network between the hosts of some groups. The latency is that of a message between any
+// two hosts: what the switches of a spine add to it is not known.
+func (r *Resolved) Network(groups []topo.Group) topo.Network {
 	t := &r.Cluster.Topology
 	n := topo.Network{Kind: cmp.Or(t.Kind, job.TopologyFlat), Latency: r.NetworkWire.Latency}
+	var zones []string
+	for _, g := range groups {
+		if slices.Contains(zones, g.Zone) {
+			continue
+		}
+		for _, z := range zones {
+			n.Zones = append(n.Zones, topo.ZoneLink{
+				Between: [2]string{z, g.Zone}, Rate: t.ZoneRate, Latency: t.ZoneLatency,
+			})
+		}
+		zones = append(zones, g.Zone)
+	}
 	if n.Kind == job.TopologyFlat {
 		return n
 	}
@@ -35,9 +48,9 @@ func (r *Resolved) Racks() bool {
 }
 
 // Hosts returns a number of hosts without accelerators.
-func (r *Resolved) Hosts(name string, host *device.Host, nodes int) topo.Group {
+func (r *Resolved) Hosts(name, zone string, host *device.Host, nodes int) topo.Group {
 	return topo.Group{
-		Name: name, Nodes: nodes, Cards: r.cards(host.Network, max(1, host.NetworkCards)),
+		Name: name, Zone: zone, Nodes: nodes, Cards: r.cards(host.Network, max(1, host.NetworkCards)),
 		Front: r.cards(host.FrontNetwork, host.FrontNetworkCards),
 	}
 }
@@ -56,6 +69,7 @@ func (r *Resolved) cards(rate unit.BytesPerSec, count int) topo.Cards {
 func (r *Resolved) Servers(name string, accelerators int) (groups []topo.Group, devices []int) {
 	k := r.Cluster.AcceleratorsPerServer
 	s := r.OneServer(name, k)
+	s.Zone = r.Cluster.ServerZone
 	// Cards that accelerators cannot share evenly count as fewer and faster ones.
 	s.Cards = r.cards(r.ServerHost.Network, divisor(k, max(1, r.ServerHost.NetworkCards)))
 	s.Front = r.cards(r.ServerHost.FrontNetwork, r.ServerHost.FrontNetworkCards)

@@ -41,7 +41,7 @@ func TestServersHoldAllAccelerators(t *testing.T) {
 			t.Errorf("%d accelerators, mixed %v: groups of %v with devices %v, want %s with %s",
 				x.accelerators, x.mixed, got, devices, x.want, x.devices)
 		}
-		graph, err := topo.New(topo.Spec{Groups: groups, Network: r.Network()})
+		graph, err := topo.New(topo.Spec{Groups: groups, Network: r.Network(groups)})
 		if err != nil || graph.Accelerators() != x.accelerators {
 			t.Errorf("%d accelerators, mixed %v: %v, error %v", x.accelerators, x.mixed, graph, err)
 		}

@@ -25,7 +25,7 @@ func (j *Job) runGraph(ctx context.Context, steps int, seed uint64) (Result, err
 		Precisions: precisions, Steps: steps, Seed: seed,
 		Cluster: &graph.Cluster{
 			Accelerator: r.Devices[devices[0]], Server: r.ServerHost, HostLink: r.HostLinkWire,
-			Topology: topo.Spec{Groups: groups, Network: r.Network()},
+			Topology: topo.Spec{Groups: groups, Network: r.Network(groups)},
 		},
 	})
 	if err != nil {

@@ -259,6 +259,14 @@ func (g *Graph) Uplinks() (list []fabric.LinkID) {
 	return list
 }
 
+// ZoneLinks returns the links between zones in one direction. The number of the other direction is one more.
+func (g *Graph) ZoneLinks() (list []fabric.LinkID) {
+	for _, z := range g.zoneLinks {
+		list = append(list, z.link)
+	}
+	return list
+}
+
 // HostCards returns the links of the cards that carry the traffic of a node's memory, those into the node
 // left out. It panics if there is no such node.
 func (g *Graph) HostCards(node int) (list []fabric.LinkID) {
