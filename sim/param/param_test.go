@@ -126,7 +126,7 @@ func TestSetReadsUnitsAndNamesTheNearest(t *testing.T) {
 			t.Errorf("%s: %v does not wrap ErrUnknown", name, err)
 		}
 	}
-	for _, bad := range []string{"-1", "1.5", "many", "NaN"} {
+	for _, bad := range []string{"-1", "0", "1.5", "many", "NaN"} {
 		if err := v.Set("embedding-ps.cores", bad, "--set"); err == nil {
 			t.Errorf("%s cores are accepted", bad)
 		}

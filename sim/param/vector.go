@@ -137,6 +137,9 @@ func (v Vector) Set(name, text, source string) error {
 	case value < 0:
 		return fmt.Errorf("%s: %s is negative; want 0 or more", name, text)
 	}
+	if low, _, _ := e.Span(); value == 0 && low > 0 && !e.LessIsBetter() {
+		return fmt.Errorf("%s: %s; want more than 0", name, text) // a rate, a size or a count
+	}
 	e.Replace(value, quantity.Default, source)
 	return nil
 }
