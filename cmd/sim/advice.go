@@ -7,6 +7,9 @@ import (
 	"tandem/algo/job"
 	"tandem/internal/cli"
 	"tandem/sim/cost"
+	"tandem/sim/graph"
+	"tandem/sim/param"
+	"tandem/sim/predict"
 	"tandem/sim/preset"
 )
 
@@ -17,19 +20,31 @@ func advise(err error) error {
 		return err
 	}
 	for _, a := range []struct {
-		of   error
-		hint string
+		of    error
+		hint  string
+		usage bool
 	}{
-		{preset.ErrUnknown, "name one of the known profiles, in the job file or by --accelerator"},
-		{cost.ErrMemory, "smaller: --batch-per-gpu; larger: --cluster gcp, or a job file with " +
-			"other hosts"},
-		{job.ErrUnknownKey, "examples of job files are in cmd/train/jobs"},
-		{job.ErrValue, "examples of job files are in cmd/train/jobs"},
-		{job.ErrSyntax, "examples of job files are in cmd/train/jobs"},
-		{fs.ErrNotExist, "check --file, and TANDEM_DATA for the data that it names"},
+		{preset.ErrUnknown, "sim presets list has the names; a name with a slash, or in .yaml, is a file",
+			false},
+		{param.ErrUnknown, "sim presets show CLUSTER and sim run --parameters list the names", true},
+		{param.ErrValue, "write the number with its unit, as 25Gbps, 10us or 480GB; counts and shares have " +
+			"none",
+			true},
+		{predict.ErrChoice, "see --help", true},
+		{cost.ErrIncompatible, "sim presets show NAME shows what goes with a profile", true},
+		{cost.ErrMemory, "smaller: --row-precision fp16 or a smaller batch; larger: another --preset, or " +
+			"more " +
+			"hosts by --set embedding-ps.count=N", false},
+		{graph.ErrMemory, "smaller: --row-precision fp16 or a smaller batch; larger: more --gpus, or an " +
+			"--accelerator with more memory", false},
+		{job.ErrUnknownKey, "examples of job files are in cmd/train/jobs", false},
+		{job.ErrValue, "examples of job files are in cmd/train/jobs", false},
+		{job.ErrSyntax, "examples of job files are in cmd/train/jobs", false},
+		{fs.ErrNotExist, "check --file and profiles that are files, and TANDEM_DATA for the data of a job",
+			false},
 	} {
 		if errors.Is(err, a.of) {
-			return &cli.Error{Err: err, Hint: a.hint}
+			return &cli.Error{Err: err, Hint: a.hint, Usage: a.usage}
 		}
 	}
 	return &cli.Error{Err: err, Hint: "see --help, and the job file"}

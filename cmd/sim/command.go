@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"io"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -78,9 +79,14 @@ func (p *program) predictionCommand(kind kind) *cobra.Command {
 	c := &cobra.Command{
 		Args: cli.NoArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
+			start := time.Now()
 			q, err := p.request(c, f)
 			if err == nil {
-				err = p.fulfil(q)
+				err = p.fulfil(q, c.Flags().Changed)
+			}
+			if err != nil && f.kind == single && f.json {
+				// the error is what matters
+				_ = printJSON(p.stdout, errorDocument(err, commandLine(c), start))
 			}
 			return advise(err)
 		},

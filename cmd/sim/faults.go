@@ -54,7 +54,9 @@ func (q *request) writeFaults(w io.Writer, r *result) error {
 	}
 	fmt.Fprintf(w, "\nFaults: %s\nOn %d %s they came to:\n", p, q.gpus[len(q.gpus)-1], q.unitName())
 	for _, mode := range q.modes {
-		fmt.Fprintf(w, "  %s: %v\n", mode, r.last(mode).answer.Faults)
+		if o := r.last(mode); o != nil {
+			fmt.Fprintf(w, "  %s: %v\n", mode, o.answer.Faults)
+		}
 	}
 	if q.kind != trained {
 		fmt.Fprintln(w, "With faults at least 100 steps are measured, and every step is simulated; the "+
@@ -67,10 +69,11 @@ func (q *request) writeFaults(w io.Writer, r *result) error {
 func (q *request) writeDropped(w io.Writer, r *result) error {
 	begun := false
 	for _, mode := range q.modes {
-		dropped := r.last(mode).answer.Staleness.Dropped
-		if dropped == 0 {
+		o := r.last(mode)
+		if o == nil || o.answer.Staleness.Dropped == 0 {
 			continue
 		}
+		dropped := o.answer.Staleness.Dropped
 		if !begun {
 			fmt.Fprintf(w, "\nGradients that came too late to count, on %d %s; parts of a batch count one "+
 				"by one:\n",

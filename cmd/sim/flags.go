@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"tandem/internal/cli"
+	"tandem/sim/predict"
 )
 
 // kind is what a command makes of a job.
@@ -21,26 +22,33 @@ const (
 
 // flags are those of the commands that predict. They change the job only where they are given.
 type flags struct {
-	kind        kind
-	file        string
-	cluster     string
-	modes       []string
-	gpus        []int
-	batch       int
-	staleness   int
-	prefetch    int
-	modeSet     []string
-	dense       int
-	network     string
-	accelerator string
-	inside      string
-	jitter      float64
-	seed        uint64
-	faults      string
-	retry       string
-	dollars     float64
-	trace       string
-	json        bool
+	kind         kind
+	file         string
+	preset       string
+	cluster      string
+	model        string
+	system       string
+	modes        []string
+	gpus         []int
+	batch        int
+	globalBatch  int
+	staleness    int
+	prefetch     int
+	modeSet      []string
+	dense        int
+	network      string
+	accelerator  string
+	inside       string
+	precision    string
+	rowPrecision string
+	set          []string
+	jitter       float64
+	seed         uint64
+	faults       string
+	retry        string
+	dollars      float64
+	trace        string
+	json         bool
 
 	// Of a training alone.
 	target  float64
@@ -48,9 +56,16 @@ type flags struct {
 	workers int
 	spread  bool
 
+	// Of predictions alone.
+	samples int
+	steps   int
+
 	// Of one prediction alone.
-	mode string
-	gpu  int
+	mode       string
+	gpu        int
+	seeds      int
+	parameters bool
+	effects    bool
 }
 
 // register declares the flags of a kind of command, in the order of the help. A default that
@@ -59,28 +74,24 @@ func (f *flags) register(fs *pflag.FlagSet) {
 	fs.SortFlags = false
 	fs.StringVarP(&f.file, "file", "f", "", "read the job from this YAML `FILE` (default: "+f.defaultJob()+
 		")")
-	fs.StringVar(&f.cluster, "cluster", "persia",
-		"simulate this `CLUSTER`: persia, gcp or this-machine (default: the job file's, or persia)")
-	if f.kind == single {
-		fs.StringVar(&f.mode, "mode", "hybrid", "simulate this `MODE` (default: hybrid, or the job file's)")
-		fs.IntVar(&f.gpu, "gpus", 8, "simulate this number of GPUs, one rank on each (default: 8, or the "+
-			"job file's ranks)")
-		cli.DefaultInText(fs, "mode")
-	} else {
-		fs.StringSliceVar(&f.modes, "modes", []string{"sync", "hybrid"},
-			"simulate these `MODES` (default: sync,hybrid, or the job file's)")
-		fs.IntSliceVar(&f.gpus, "gpus", []int{1, 2, 4, 8, 16, 32, 64},
-			"simulate these numbers of GPUs, one rank on each (default: "+f.defaultGPUs()+
-				", or the job file's ranks)")
-		cli.DefaultInText(fs, "modes")
+	fs.StringVar(&f.preset, "preset", "",
+		"simulate the `CLUSTER` of this profile (default: the job file's, or persia-paper)")
+	fs.StringVar(&f.cluster, "cluster", "",
+		"simulate this `CLUSTER`: persia (persia-paper), gcp (persia-gcp), or "+
+			"this-machine, which is measured")
+	if f.kind != trained {
+		fs.StringVar(&f.model, "model", "",
+			"predict the training of this `MODEL` (default: the job file's data and network, or the "+
+				"model of the cluster's profile)")
 	}
-	fs.IntVar(&f.batch, "batch-per-gpu", 512,
-		"train this many samples a rank and step (default: 512, or the "+
-			"job file's global batch divided by its ranks)")
+	fs.StringVar(&f.system, "system", "",
+		"price the work of this system `SOFTWARE` (default: that of the cluster's profile)")
+	f.registerModes(fs)
+	f.registerBatch(fs)
 	fs.IntVar(&f.staleness, "staleness", 9,
 		"let this many earlier batches of a rank be outstanding (τ), at most 1000; "+
 			"no effect in sync and backup-workers (default: 9, or the job file's)")
-	cli.DefaultInText(fs, "cluster", "gpus", "batch-per-gpu", "staleness")
+	cli.DefaultInText(fs, "staleness")
 	fs.IntVar(&f.prefetch, "prefetch", 0,
 		"keep this many batches of a rank in flight, at least τ+1 (default: τ+1)")
 	fs.StringSliceVar(&f.modeSet, "mode-set", nil,
@@ -88,25 +99,18 @@ func (f *flags) register(fs *pflag.FlagSet) {
 	fs.IntVar(&f.dense, "dense-ps", 0, "use this many dense PSs, each on a host of its own, in modes that "+
 		"have them "+
 		"(default: 8, or the cluster's PS hosts if these are fewer, or the job file's)")
-	fs.StringVar(&f.network, "network", "",
-		"give all network cards this `RATE` in each direction, as 25Gbps "+
-			"(default: the profiles')")
-	fs.StringVar(&f.accelerator, "accelerator", "",
-		"use the accelerators of this `PROFILE`; wires and hosts stay the "+
-			"cluster's (default: the cluster's)")
-	fs.StringVar(&f.inside, "inside", "",
-		"connect the accelerators of a server by the wire of this `PROFILE` "+
-			"(default: the cluster's)")
+	f.registerDevices(fs)
 	fs.Float64Var(&f.jitter, "jitter", 0,
 		"multiply the time of each forward and backward pass by a lognormal factor of "+
 			"mean 1 and this `SIGMA` (default: 0)")
-	fs.Uint64Var(&f.seed, "seed", 1, "seed the jitter")
+	f.registerSamples(fs)
+	fs.Uint64Var(&f.seed, "seed", 1, "seed the jitter of all stages")
 	fs.StringVar(&f.faults, "faults", "", "inject `FAULTS`; see above (default: the job file's, or none)")
 	fs.StringVar(&f.retry, "retry", "", "ask again after this `TIME` without an answer "+
 		"(default: the job file's, or 100ms with faults, else never)")
 	fs.Float64Var(&f.dollars, "dollars-per-gpu-hour", 0,
-		"add a column of cost: the price of a GPU, its share of the "+
-			"rest of the cluster included")
+		"report the cost at this price of a GPU, its share of the rest of the cluster included "+
+			"(default: the prices of the profiles, in run)")
 	if f.kind == trained {
 		fs.Float64Var(&f.target, "target-auc", 0,
 			"report the time to this AUC of the test rows, and its cost if "+
@@ -123,7 +127,99 @@ func (f *flags) register(fs *pflag.FlagSet) {
 			"write the own staleness of the last prediction to this new `FILE`, "+
 				"as delays for train --delay")
 	}
-	fs.BoolVar(&f.json, "json", false, "print one JSON object instead of tables")
+	if f.kind == single {
+		fs.BoolVar(&f.effects, "effects", false,
+			"rank the parameters that are not known by their total effect "+
+				"on the throughput; 16 more simulations for each")
+		fs.BoolVar(&f.parameters, "parameters", false,
+			"list all parameters, with their ranges and sources")
+	}
+	fs.BoolVar(&f.json, "json", false, "print one JSON object instead of text")
+}
+
+// registerDevices declares the flags that change parts of the cluster.
+func (f *flags) registerDevices(fs *pflag.FlagSet) {
+	fs.StringVar(&f.accelerator, "accelerator", "",
+		"use the accelerators of this `PROFILE`, with their own wires; hosts and network stay "+
+			"(default: the cluster's)")
+	fs.StringVar(&f.inside, "inside", "",
+		"connect the accelerators of a server by the wire of this `PROFILE` "+
+			"(default: the accelerator's)")
+	fs.StringVar(&f.network, "network", "",
+		"give all network cards this `RATE` in each direction, as 25Gbps "+
+			"(default: the profiles')")
+	fs.StringVar(&f.precision, "precision", "",
+		"multiply matrices in this `FORMAT`: fp32, tf32 or half (default: the cluster's, or the model's)")
+	if f.kind != trained {
+		fs.StringVar(&f.rowPrecision, "row-precision", "",
+			"keep embedding rows in this `FORMAT`: fp32, fp16 or bf16 (default: the model's or job's)")
+	}
+	fs.StringArrayVar(&f.set, "set", nil, "give a parameter a value, `NAME=VALUE` as in "+
+		"embedding-ps.count=10; run --parameters lists them; may be repeated")
+}
+
+// registerModes declares the flags of modes and numbers of GPUs. --mode and --modes are one flag.
+func (f *flags) registerModes(fs *pflag.FlagSet) {
+	other, name := "mode", "modes"
+	switch f.kind {
+	case single:
+		other, name = "modes", "mode"
+		fs.StringVar(&f.mode, "mode", "", "simulate this `MODE` (default: hybrid, the job file's, or sync "+
+			"with tables on the accelerators)")
+		fs.IntVar(&f.gpu, "gpus", 0, "simulate this number of GPUs, one rank on each (default: that of "+
+			"the cluster's profile, or the job file's ranks)")
+	case table:
+		fs.StringSliceVar(&f.modes, "modes", nil,
+			"simulate these `MODES` (default: all that the system has, or the job file's)")
+	case trained:
+		fs.StringSliceVar(&f.modes, "modes", []string{"sync", "hybrid"},
+			"train in these `MODES` (default: sync,hybrid, or the job file's)")
+		cli.DefaultInText(fs, "modes")
+	}
+	if f.kind != single {
+		fs.IntSliceVar(&f.gpus, "gpus", []int{1, 2, 4, 8, 16, 32, 64},
+			"simulate these numbers of GPUs, one rank on each (default: "+f.defaultGPUs()+
+				", or the job file's ranks)")
+		cli.DefaultInText(fs, "gpus")
+	}
+	fs.SetNormalizeFunc(func(_ *pflag.FlagSet, given string) pflag.NormalizedName {
+		if given == other {
+			given = name
+		}
+		return pflag.NormalizedName(given)
+	})
+}
+
+// registerBatch declares the flags of batch sizes.
+func (f *flags) registerBatch(fs *pflag.FlagSet) {
+	if f.kind == trained {
+		fs.IntVar(&f.batch, "batch-per-gpu", 512,
+			"train this many samples a rank and step (default: the job "+
+				"file's global batch divided by its ranks)")
+		cli.DefaultInText(fs, "batch-per-gpu")
+		return
+	}
+	fs.IntVar(&f.batch, "batch-per-gpu", 0, "train this many samples a rank and step (default: the model's, "+
+		"or the job file's global batch divided by its ranks)")
+	fs.IntVar(&f.globalBatch, "global-batch", 0, "train this many samples a step on all GPUs together, "+
+		"however many these are (default: a batch a GPU, or the model's global batch)")
+}
+
+// registerSamples declares the flags of how often a prediction simulates.
+func (f *flags) registerSamples(fs *pflag.FlagSet) {
+	switch f.kind {
+	case single:
+		fs.IntVar(&f.samples, "samples", predict.SamplesDefault, "simulate this many points of what is not "+
+			"known, for the interval; 1 is the middle alone")
+		fs.IntVar(&f.seeds, "seeds", seedsDefault, "simulate the middle with this many seeds, for the "+
+			"confidence interval (default: 5, or 1 with --samples 1)")
+		fs.IntVar(&f.steps, "steps", 0, "measure this many steps (default: enough to settle)")
+		cli.DefaultInText(fs, "seeds")
+	case table:
+		fs.IntVar(&f.samples, "samples", coarse, "simulate this many points of what is not known, for each "+
+			"interval; 1 is the middle alone")
+		fs.IntVar(&f.steps, "steps", tableSteps, "measure this many steps")
+	}
 }
 
 // defaultJob names the job without --file.
@@ -131,7 +227,7 @@ func (f *flags) defaultJob() string {
 	if f.kind == trained {
 		return "the census income job"
 	}
-	return "Persia's net on Criteo's shape"
+	return "the model of the cluster's profile"
 }
 
 // defaultGPUs names the numbers of GPUs without --gpus and --file.
@@ -143,9 +239,15 @@ func (f *flags) defaultGPUs() string {
 }
 
 // normalize gives a single prediction the lists that the other kinds have.
-func (f *flags) normalize() {
-	if f.kind == single {
-		f.modes, f.gpus = []string{f.mode}, []int{f.gpu}
+func (f *flags) normalize(given func(string) bool) {
+	if f.kind != single {
+		return
+	}
+	if given("mode") {
+		f.modes = []string{f.mode}
+	}
+	if given("gpus") {
+		f.gpus = []int{f.gpu}
 	}
 }
 
@@ -164,15 +266,26 @@ func commandLine(c *cobra.Command) string {
 		if !f.Changed {
 			return
 		}
+		if f.Value.Type() == "stringArray" {
+			for _, value := range f.Value.(pflag.SliceValue).GetSlice() {
+				words = append(words, "--"+f.Name+" "+quote(value))
+			}
+			return
+		}
 		value := strings.Trim(f.Value.String(), "[]")
 		if f.Value.Type() == "bool" && value == "true" {
 			words = append(words, "--"+f.Name)
 			return
 		}
-		if strings.Contains(value, " ") {
-			value = "'" + value + "'"
-		}
-		words = append(words, "--"+f.Name+" "+value)
+		words = append(words, "--"+f.Name+" "+quote(value))
 	})
 	return strings.Join(words, " ")
+}
+
+// quote writes a value as a word for a shell.
+func quote(value string) string {
+	if strings.ContainsAny(value, " ;&|<>()$*?!\"'\\`") || value == "" {
+		return "'" + strings.ReplaceAll(value, "'", `'\''`) + "'"
+	}
+	return value
 }

@@ -16,7 +16,8 @@ type document struct {
 	Command       string                `json:"command"`
 	BatchPerGPU   int                   `json:"batch_per_gpu"`
 	Runs          []runRecord           `json:"runs"`
-	Sensitivities []predict.Sensitivity `json:"sensitivities"` // of the last run, to a tenth better
+	Sensitivities []predict.Sensitivity `json:"sensitivities"` // of hybrid or the last run, to a tenth better
+	Ratios        []ratio               `json:"ratios"`        // on the most GPUs
 	Published     []reference           `json:"published,omitempty"`
 	Assumptions   []cost.Assumption     `json:"assumptions"`
 }
@@ -46,10 +47,12 @@ type runRecord struct {
 
 func (q *request) writeJSON(w io.Writer, r *result) error {
 	d := document{
-		Job: q.job.Name, Command: q.command, BatchPerGPU: q.batch, Sensitivities: r.sensitivities,
-		Published: q.published(r), Assumptions: r.assumptions(),
+		Job: q.job.Name, Command: q.command, BatchPerGPU: q.batchFor(q.gpus[0]) / q.gpus[0],
+		Sensitivities: r.sensitivities,
+		Ratios:        r.ratios(), Published: q.published(r), Assumptions: q.assumptions(),
 	}
-	for _, o := range r.predictions {
+	for i := range r.predictions {
+		o := &r.predictions[i]
 		a := &o.answer
 		j := q.jobFor(o.mode, o.gpus)
 		record := runRecord{
@@ -64,7 +67,7 @@ func (q *request) writeJSON(w io.Writer, r *result) error {
 			record.Stages[pace.Stage(stage).String()] = time.Seconds()
 		}
 		if q.dollars > 0 {
-			cost := q.cost(o)
+			cost := q.cost(*o)
 			record.Dollars = &cost
 		}
 		d.Runs = append(d.Runs, record)

@@ -1,15 +1,17 @@
 package main
 
 import (
-	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"slices"
 
 	"tandem/algo/job"
 	"tandem/internal/cli"
 	"tandem/sim/cluster"
 	"tandem/sim/cost"
+	"tandem/sim/graph"
 	"tandem/sim/predict"
 )
 
@@ -20,10 +22,11 @@ type prediction struct {
 	answer answer
 	// efficiency is the throughput per GPU, relative to that on the smallest number of GPUs.
 	efficiency float64
+	whole      *predict.Prediction // nil for a training
 }
 
-// answer is a prediction of roles: the figures at the middle of what is not known, and the interval of the
-// throughput.
+// answer is what is reported of a prediction: the figures at the middle of what is not known, and the
+// interval of the throughput.
 type answer struct {
 	cluster.Result
 	Low, High float64 // samples a second
@@ -32,29 +35,44 @@ type answer struct {
 // result is everything that is reported.
 type result struct {
 	predictions   []prediction
-	sensitivities []predict.Sensitivity // of the last prediction
+	sensitivities []predict.Sensitivity // of the prediction of detail
 	// plain is sync without overlap on the largest number of GPUs, which Persia's paper calls
-	// fully sync; nil unless sync is among the modes.
-	plain *cluster.Result
+	// fully sync; nil unless both sync and hybrid are among the modes.
+	plain *predict.Prediction
 }
 
-// coarse is the number of points of the box of unknowns behind an interval of the table.
-const coarse = 16
+// Numbers of a table: the points of the box of unknowns behind an interval, and the steps of a simulation.
+// They are few, because a table has many rows.
+const (
+	coarse     = 16
+	tableSteps = 8
+)
 
 // question returns what is predicted in a mode on a number of GPUs.
 func (q *request) question(mode string, gpus int) *predict.Job {
 	return &predict.Job{Job: q.jobFor(mode, gpus), Hardware: q.hardware, Workload: q.workload,
-		Layout: q.layout}
+		Layout: q.layout, Model: q.net, Rows: q.format}
 }
 
 // jobFor returns the job in a mode on a number of GPUs, with groups for all of them.
 func (q *request) jobFor(mode string, gpus int) job.Job {
 	j := q.job.InMode(mode)
-	j.Roles.Ranks, j.Training.GlobalBatch = gpus, gpus*q.batch
+	j.Roles.Ranks, j.Training.GlobalBatch = gpus, q.batchFor(gpus)
 	for j.Training.Groups < gpus {
 		j.Training.Groups *= 2
 	}
 	return j
+}
+
+// batchFor returns the samples of a step on a number of GPUs.
+func (q *request) batchFor(gpus int) int {
+	switch {
+	case q.globalBatch > 0:
+		return q.globalBatch
+	case q.batch > 0 || q.net == nil:
+		return q.batch * gpus
+	}
+	return q.net.GlobalBatch(gpus)
 }
 
 // options returns the options of a run. With jitter, more steps are measured.
@@ -67,57 +85,113 @@ func (q *request) options() cluster.Options {
 	return o
 }
 
-// run simulates every mode on every number of GPUs.
-func (q *request) run(progress *cli.Progress) (*result, error) {
-	r := &result{}
-	const sensitivities = 10 // runs that they count as, on the progress bar
-	total := len(q.modes)*len(q.gpus) + sensitivities
-	if slices.Contains(q.modes, job.Sync) {
-		total++
+// coarseOptions returns the options of the predictions of a table.
+func (q *request) coarseOptions() predict.Options {
+	o := predict.Options{Samples: q.samples, Steps: q.steps, Seed: q.seed, Cluster: q.options()}
+	if q.jitter == 0 && !q.job.Faults.Any() {
+		o.Cluster.WarmUp = q.job.Depth() + 2
 	}
+	return o
+}
+
+// answerOf returns what is reported of a prediction.
+func answerOf(p *predict.Prediction) answer {
+	a := answer{Low: p.Mid.Throughput, High: p.Mid.Throughput}
+	if p.Interval != nil {
+		a.Low, a.High = p.Interval.Low, p.Interval.High
+	}
+	if p.Mid.Roles != nil {
+		a.Result = *p.Mid.Roles
+		return a
+	}
+	a.Result = cluster.Result{Throughput: p.Mid.Throughput, StepTime: p.Mid.StepTime, Depth: 1,
+		Stations: p.Mid.Stations}
+	if len(p.Mid.Bottlenecks) > 0 {
+		a.Bottleneck = p.Mid.Bottlenecks[0].Resource
+	}
+	return a
+}
+
+// predictAll simulates every mode on every number of GPUs, and calls row after each. A number of GPUs that
+// was not chosen may be too small for the job: it is left out, with a note.
+func (q *request) predictAll(chosen bool, progress *cli.Progress, say io.Writer,
+	row func(*prediction) error) (*result, error) {
+	r := &result{}
+	total := len(q.modes)*len(q.gpus) + 2
 	done := 0
 	show := func(what string) {
 		progress.Show(done, total, what)
 		done++
 	}
+	var refused error
 	for _, mode := range q.modes {
-		first := len(r.predictions)
+		first := -1
 		for _, n := range q.gpus {
 			show(fmt.Sprintf("%s on %d", mode, n))
-			a, err := predict.Run(context.Background(), q.question(mode, n),
-				predict.Options{Samples: coarse, Cluster: q.options(), Seed: q.seed})
-			if err != nil {
-				return nil, err
+			p, err := predict.Run(context.Background(), q.question(mode, n), q.coarseOptions())
+			if err != nil && !chosen && doesNotFit(err) {
+				progress.Close()
+				cli.PrintNotes(say, "sim", []string{fmt.Sprintf("%s on %d %s is left out: %v", mode, n,
+					q.unitName(), err)})
+				refused = err
+				continue
 			}
-			o := prediction{mode: mode, gpus: n, answer: answer{*a.Mid.Roles, a.Interval.Low,
-				a.Interval.High}}
+			if err != nil {
+				return nil, fmt.Errorf("%s on %d %s: %w", mode, n, q.unitName(), err)
+			}
+			o := prediction{mode: mode, gpus: n, answer: answerOf(p), whole: p, efficiency: 1}
+			if first < 0 {
+				first = len(r.predictions)
+			} else {
+				base := &r.predictions[first]
+				o.efficiency = p.Mid.Throughput / float64(n) / (base.answer.Throughput / float64(base.gpus))
+			}
 			r.predictions = append(r.predictions, o)
-			base := r.predictions[first]
-			r.predictions[len(r.predictions)-1].efficiency =
-				a.Mid.Throughput / float64(n) / (base.answer.Throughput / float64(base.gpus))
-		}
-		if mode == job.Sync {
-			j := q.jobFor(job.Sync, q.gpus[len(q.gpus)-1])
-			j.Training.Overlap = "none"
-			show("sync without overlap")
-			a, err := cluster.Run(q.hardware, j, q.layout, q.workload, q.options())
-			if err != nil {
+			progress.Close()
+			if err := row(&o); err != nil {
 				return nil, err
 			}
-			r.plain = &a
 		}
 	}
-	last := r.last(q.modes[len(q.modes)-1])
+	if len(r.predictions) == 0 {
+		return nil, refused
+	}
 	var err error
+	if sync, hybrid := r.last(job.Sync), r.last(job.Hybrid); sync != nil && hybrid != nil {
+		show("sync without overlap")
+		j := q.question(job.Sync, sync.gpus)
+		j.Training.Overlap = "none"
+		if r.plain, err = predict.Run(context.Background(), j, q.coarseOptions()); err != nil {
+			return nil, err
+		}
+	}
+	detail := r.detail()
 	show("sensitivities")
-	r.sensitivities, err = predict.Sensitivities(context.Background(), q.question(last.mode, last.gpus),
-		predict.Options{})
+	o := q.coarseOptions()
+	o.Samples = 0
+	r.sensitivities, err = predict.Sensitivities(context.Background(), q.question(detail.mode, detail.gpus),
+		o)
+	progress.Close()
 	return r, err
+}
+
+// doesNotFit reports whether an error is about memory.
+func doesNotFit(err error) bool {
+	return errors.Is(err, cost.ErrMemory) || errors.Is(err, graph.ErrMemory)
+}
+
+// detail returns the prediction of which a table shows more than a row: hybrid, or else the last mode, on
+// most GPUs.
+func (r *result) detail() *prediction {
+	if o := r.last(job.Hybrid); o != nil {
+		return o
+	}
+	return &r.predictions[len(r.predictions)-1]
 }
 
 // last returns the prediction of a mode at the largest number of GPUs, or nil.
 func (r *result) last(mode string) *prediction {
-	for i := len(r.predictions) - 1; i >= 0; i-- {
+	for i := range slices.Backward(r.predictions) {
 		if r.predictions[i].mode == mode {
 			return &r.predictions[i]
 		}
@@ -125,10 +199,14 @@ func (r *result) last(mode string) *prediction {
 	return nil
 }
 
-// assumptions returns those of the prediction that has the most: all have the same, except for
-// the hosts of dense PSs, which only some modes have.
-func (r *result) assumptions() []cost.Assumption {
-	return slices.MaxFunc(r.predictions, func(a, b prediction) int {
-		return cmp.Compare(len(a.answer.Assumptions), len(b.answer.Assumptions))
-	}).answer.Assumptions
+// assumptions returns what the predictions rest on. Only some modes have hosts of dense PSs.
+func (q *request) assumptions() []cost.Assumption {
+	dense := 0
+	for _, mode := range q.modes {
+		j := q.jobFor(mode, q.gpus[len(q.gpus)-1])
+		dense = max(dense, len(j.DenseShards(q.layout)))
+	}
+	list := q.hardware.Assumptions(dense)
+	return append(list, cost.Assume(q.question(q.modes[0], q.gpus[0]).Parameters())[len(
+		q.hardware.Parameters()):]...)
 }

@@ -13,18 +13,23 @@ import (
 	"tandem/algo/protocol/pace"
 	"tandem/algo/quantity"
 	"tandem/internal/cli"
+	"tandem/sim/cost"
+	"tandem/sim/predict"
 )
 
-// fulfil simulates or trains, and writes the report once everything is known.
-func (p *program) fulfil(q *request) error {
+// fulfil simulates or trains. A table appears row by row, other reports once everything is known.
+func (p *program) fulfil(q *request, given func(string) bool) error {
 	progress := cli.NewProgress(p.stderr, p.terminal)
 	defer progress.Close()
 	var text bytes.Buffer
 	var err error
-	if q.kind == trained {
+	switch q.kind {
+	case trained:
 		err = q.reportTraining(&text, progress)
-	} else {
-		err = q.reportPredictions(&text, progress)
+	case single:
+		err = q.reportSingle(&text, progress)
+	default:
+		return q.reportTable(p.stdout, p.stderr, given("gpus"), progress)
 	}
 	if err != nil {
 		return err
@@ -34,18 +39,28 @@ func (p *program) fulfil(q *request) error {
 	return err
 }
 
-func (q *request) reportPredictions(w io.Writer, progress *cli.Progress) error {
-	r, err := q.run(progress)
-	if err != nil {
+// reportTable predicts and writes the table of modes and numbers of GPUs.
+func (q *request) reportTable(w, say io.Writer, chosen bool, progress *cli.Progress) error {
+	begun := false
+	r, err := q.predictAll(chosen, progress, say, func(o *prediction) error {
+		if q.json {
+			return nil
+		}
+		if !begun {
+			begun = true
+			cli.PrintNotes(say, "sim", q.notes)
+			q.writeHead(w)
+		}
+		_, err := io.WriteString(w, q.row(o))
 		return err
-	}
-	if err := q.writeTrace(r); err != nil {
+	})
+	switch {
+	case err != nil:
 		return err
-	}
-	if q.json {
+	case q.json:
 		return q.writeJSON(w, r)
 	}
-	return q.writeText(w, r)
+	return q.writeRest(w, r)
 }
 
 func (q *request) reportTraining(w io.Writer, progress *cli.Progress) error {
@@ -64,67 +79,137 @@ func (q *request) reportTraining(w io.Writer, progress *cli.Progress) error {
 
 // unitName returns what a rank runs on.
 func (q *request) unitName() string {
-	if q.cluster == "this-machine" {
+	if q.cluster == thisMachine {
 		return "ranks"
 	}
 	return "GPUs"
 }
 
-func (q *request) writeText(w io.Writer, r *result) error {
-	ranges := "Ranges span every unknown quantity"
-	if q.cluster == "this-machine" {
-		ranges = "The machine's speed was measured just now"
-		if s := r.scale(); slices.ContainsFunc(r.predictions,
-			func(o prediction) bool { return s.text(o.answer.Low) != s.text(o.answer.High) }) {
-			ranges += "; ranges span its unknown quantities"
+// writeHead writes what stands above the rows of the table.
+func (q *request) writeHead(w io.Writer) {
+	fmt.Fprintln(w, q.title())
+	if q.samples > 1 {
+		fmt.Fprintln(w, cli.Wrap(fmt.Sprintf("Throughput in samples a second. Intervals are coarse: the "+
+			"1st to "+
+			"99th percentile over %d points of what is not known, the same for all rows; sim run takes %d. "+
+			"Nothing is fitted.", q.samples, predict.SamplesDefault), ""))
+	}
+	if len(q.gpus) > 1 {
+		fmt.Fprintf(w, "Efficiency (eff) is the throughput per GPU, relative to that on %s.\n",
+			q.units(q.gpus[0]))
+	}
+	cost := ""
+	if q.dollars > 0 {
+		cost = "  $ per 10⁹"
+	}
+	fmt.Fprintf(w, "\n%-14s %5s %10s  %-17s %5s %8s%s  %s\n", "mode", q.unitName(), "samples/s", "interval",
+		"eff %", "step ms", cost, "bounded by")
+}
+
+// row returns the row of a prediction.
+func (q *request) row(o *prediction) string {
+	span, cost := "–", ""
+	if o.whole.Interval != nil {
+		span = rate(o.answer.Low) + " to " + rate(o.answer.High)
+	}
+	if q.dollars > 0 {
+		cost = fmt.Sprintf("  %9.2f", q.cost(*o))
+	}
+	return fmt.Sprintf("%-14s %5d %10s  %-17s %5.0f %8s%s  %s\n", o.mode, o.gpus, rate(o.answer.Throughput),
+		span,
+		100*o.efficiency, digits(1e3*o.answer.StepTime.Seconds()), cost, shortBottleneck(o.answer.Bottleneck))
+}
+
+// shortBottleneck returns what bounds a run without its wire, which the title has.
+func shortBottleneck(text string) string {
+	text, _, _ = strings.Cut(text, " (")
+	for _, x := range [][2]string{
+		{"DS: pushes to dense PSs and pulls", "DS: dense PSs"},
+		{"DS: all-reduce inside servers", "DS: in server"},
+		{"DS: all-reduce over the network", "DS: network"}, {"DS: all-reduce in memory", "DS: in memory"},
+		{"PEG and GE between steps", "PEG and GE"}, {"GE: embeddings come too late", "GE: embeddings"},
+		{"BC: one core of the machine", "BC: one core"}, {"FC: one core of the machine", "FC: one core"},
+		{"dense optimizer: accelerator", "dense optimizer"}, {"GPU server network", "server network"},
+	} {
+		if rest, ok := strings.CutPrefix(text, x[0]); ok {
+			return x[1] + rest
 		}
 	}
-	fmt.Fprintln(w, q.title())
-	fmt.Fprintf(w, "%s; nothing is fitted.\n", ranges)
+	return text
+}
+
+// rate writes a throughput with three digits, as 41.9, 966 k or 1.03 M.
+func rate(x float64) string {
+	switch {
+	case x >= 1e6:
+		return digits(x/1e6) + " M"
+	case x >= 1e4:
+		return digits(x/1e3) + " k"
+	}
+	return digits(x)
+}
+
+// writeRest writes what stands below the rows of the table.
+func (q *request) writeRest(w io.Writer, r *result) error {
+	if !q.graph() {
+		fmt.Fprint(w, "\n"+cli.Stages)
+	}
 	for _, part := range []func(io.Writer, *result) error{
-		q.writeRuns, q.writeComparison, q.writeFaults, q.writeResources, q.writeSensitivities,
-		q.writeStaleness, q.writeDropped,
-		q.writePublished, q.writeAssumptions,
+		q.writeRatios, q.writeFaults, q.writeResources, q.writeSensitivities, q.writeStaleness,
+		q.writeDropped,
+		q.writePublished,
 	} {
 		if err := part(w, r); err != nil {
 			return err
 		}
 	}
-	fmt.Fprintf(w, "\nTo repeat: %s\n", q.command)
-	return nil
+	writeCounts(w, q.assumptions())
+	fmt.Fprintln(w, "; sim run --parameters lists them.")
+	_, err := fmt.Fprintf(w, "\nTo repeat: %s\n", q.command)
+	return err
 }
 
 // title says what is simulated, and on which cluster.
 func (q *request) title() string {
-	text := cli.Wrap(fmt.Sprintf("%s on %s; %d samples a batch and rank.", q.job.Name, q.where(), q.batch),
-		"  ")
+	text := cli.Wrap(fmt.Sprintf("%s on %s; %s.", q.job.Name, q.where(), q.batchText()), "  ")
 	if settings := q.modeSettings(); settings != "" {
 		text += "\n" + cli.Wrap(settings, "  ")
 	}
 	return text
 }
 
+// batchText says how large a batch is.
+func (q *request) batchText() string {
+	least, most := q.batchFor(q.gpus[0]), q.batchFor(q.gpus[len(q.gpus)-1])
+	if least == most && (q.globalBatch > 0 || len(q.gpus) > 1) {
+		return fmt.Sprintf("%d samples a step, on any number of %s", most, q.unitName())
+	}
+	return fmt.Sprintf("%d samples a batch and rank", most/q.gpus[len(q.gpus)-1])
+}
+
 // where describes the cluster.
 func (q *request) where() string {
 	s := &q.job.Cluster
-	if q.cluster == "this-machine" {
+	if q.cluster == thisMachine {
 		return "this machine"
 	}
 	text := fmt.Sprintf("%s, %d a server", s.Accelerator, s.AcceleratorsPerServer)
 	if s.AcceleratorsPerServer > 1 {
 		text += " over " + s.Inside
 	}
-	text += fmt.Sprintf(", %s and %s", instances(&s.EmbeddingWorkers, "EWs"),
-		instances(&s.EmbeddingPSs, "PSs"))
+	if !q.graph() {
+		text += fmt.Sprintf(", %s and %s", instances(&q.hardware.EmbeddingWorkers, "EWs"),
+			instances(&q.hardware.EmbeddingPSs, "PSs"))
+	}
 	if s.NetworkRate > 0 {
 		text += fmt.Sprintf(", %v network", s.NetworkRate)
 	}
-	return text
+	return text + "; system " + s.System
 }
 
 // instances returns the number of a role's instances, and how they share hosts.
-func instances(h *job.Hosts, role string) string {
-	text := fmt.Sprintf("%d %s", h.Count*h.PerHost, role)
+func instances(h *cost.HostGroup, role string) string {
+	text := fmt.Sprintf("%d %s", h.Count.Mid*h.PerHost, role)
 	if h.PerHost > 1 {
 		text += fmt.Sprintf(" (%d a host)", h.PerHost)
 	}
@@ -151,47 +236,13 @@ func (q *request) modeSettings() string {
 	return fmt.Sprintf("Mode settings on %d %s: %s.", largest, q.unitName(), strings.Join(all, "; "))
 }
 
-// base returns what efficiency is relative to, as "1 GPU".
-func (q *request) base() string {
-	unit := q.unitName()
-	if q.gpus[0] == 1 {
-		unit = strings.TrimSuffix(unit, "s")
+// units writes a number of GPUs, as "1 GPU".
+func (q *request) units(n int) string {
+	name := q.unitName()
+	if n == 1 {
+		name = strings.TrimSuffix(name, "s")
 	}
-	return fmt.Sprintf("%d %s", q.gpus[0], unit)
-}
-
-// writeRuns prints the table of predictions.
-func (q *request) writeRuns(w io.Writer, r *result) error {
-	s := r.scale()
-	t := cli.Table{Header: []string{"mode", q.unitName(), s.unit, "range"}, Words: 1}
-	several := len(q.gpus) > 1
-	if several {
-		fmt.Fprintf(w, "Efficiency is the throughput per GPU, relative to that on %s.\n", q.base())
-		t.Header = append(t.Header, "efficiency %")
-	}
-	t.Header = append(t.Header, "step ms")
-	if q.dollars > 0 {
-		t.Header = append(t.Header, "$ per 10⁹ samples")
-	}
-	t.Header = append(t.Header, "bounded by")
-	for _, o := range r.predictions {
-		a := &o.answer
-		row := []string{o.mode, strconv.Itoa(o.gpus), s.text(a.Throughput), s.span(a.Low, a.High)}
-		if several {
-			row = append(row, strconv.FormatFloat(100*o.efficiency, 'f', 0, 64))
-		}
-		row = append(row, strconv.FormatFloat(1e3*a.StepTime.Seconds(), 'f', 2, 64))
-		if q.dollars > 0 {
-			row = append(row, strconv.FormatFloat(q.cost(o), 'f', 2, 64))
-		}
-		bottleneck, _, _ := strings.Cut(a.Bottleneck, " (") // the title has the wire
-		t.Rows = append(t.Rows, append(row, bottleneck))
-	}
-	if err := t.WriteText(w); err != nil {
-		return err
-	}
-	_, err := io.WriteString(w, cli.Stages)
-	return err
+	return fmt.Sprintf("%d %s", n, name)
 }
 
 // cost returns the dollars for 10⁹ samples.
@@ -199,19 +250,58 @@ func (q *request) cost(o prediction) float64 {
 	return q.dollars * float64(o.gpus) / 3600 / o.answer.Throughput * 1e9
 }
 
-func (q *request) writeComparison(w io.Writer, r *result) error {
-	sync, hybrid := r.last(job.Sync), r.last(job.Hybrid)
-	if sync == nil || hybrid == nil {
+// writeRatios compares the modes on most GPUs, point by point of what is not known.
+func (q *request) writeRatios(w io.Writer, r *result) error {
+	ratios := r.ratios()
+	if len(ratios) == 0 {
 		return nil
 	}
-	h, s := &hybrid.answer, &sync.answer
-	ratios := []float64{h.Throughput / s.Throughput, h.Low / s.Low, h.High / s.High}
-	_, err := fmt.Fprintf(w, "\nHybrid on %d %s is %.2f times as fast as sync (%.2f to %.2f at the ends of "+
-		"the ranges), which\n"+
-		"overlaps ids and DS, and %.2f times as fast as sync without any overlap, as in Persia's paper.\n",
-		hybrid.gpus, q.unitName(), ratios[0], slices.Min(ratios), slices.Max(ratios),
-		h.Throughput/r.plain.Throughput)
-	return err
+	fmt.Fprintf(w, "\nThroughput relative to another mode, with its interval (coarse), on %d %s:\n",
+		r.last(job.Hybrid).gpus, q.unitName())
+	for _, x := range ratios {
+		span := ""
+		if x.Low != nil {
+			span = fmt.Sprintf("(%s to %s)", digits(*x.Low), digits(*x.High))
+		}
+		fmt.Fprintf(w, "  %-30s %5s  %s\n", x.Of+"/"+x.To, digits(x.Ratio), span)
+	}
+	return nil
+}
+
+// ratio is the throughput of one mode relative to another.
+type ratio struct {
+	Of    string   `json:"of"`
+	To    string   `json:"to"`
+	GPUs  int      `json:"gpus"`
+	Ratio float64  `json:"ratio"`
+	Low   *float64 `json:"low"` // nil without samples
+	High  *float64 `json:"high"`
+}
+
+// ratios compares hybrid with sync, and the asynchronous modes with hybrid.
+func (r *result) ratios() (list []ratio) {
+	hybrid := r.last(job.Hybrid)
+	if hybrid == nil {
+		return nil
+	}
+	add := func(of, to string, gpus int, a, b *predict.Prediction) {
+		x := ratio{Of: of, To: to, GPUs: gpus, Ratio: a.Mid.Throughput / b.Mid.Throughput}
+		if span := predict.Ratio(a, b); span != nil {
+			x.Low, x.High = &span.Low, &span.High
+		}
+		list = append(list, x)
+	}
+	if sync := r.last(job.Sync); sync != nil && sync.gpus == hybrid.gpus {
+		add(job.Hybrid, job.Sync, hybrid.gpus, hybrid.whole, sync.whole)
+		add(job.Hybrid, "sync without overlap", hybrid.gpus, hybrid.whole, r.plain)
+	}
+	for i := range r.predictions {
+		o := &r.predictions[i]
+		if o.gpus == hybrid.gpus && o.mode != job.Sync && o.mode != job.Hybrid {
+			add(o.mode, job.Hybrid, o.gpus, o.whole, hybrid.whole)
+		}
+	}
+	return list
 }
 
 func (q *request) writeResources(w io.Writer, r *result) error {
@@ -223,36 +313,33 @@ func (q *request) writeResources(w io.Writer, r *result) error {
 	for _, mode := range q.modes {
 		var list []string
 		o := r.last(mode)
+		if o == nil {
+			continue
+		}
 		for _, x := range o.answer.Stations[:min(3, len(o.answer.Stations))] {
 			list = append(list, fmt.Sprintf("%s %.0f %%", x.Name, 100*x.Busy))
 		}
 		fmt.Fprintf(w, "  %-*s %s\n", width, mode, strings.Join(list, ", "))
-		if s := o.answer.StageTimes; q.kind == single {
-			fmt.Fprintf(w, "  %-*s medians, which overlap: GE %v, FC %v, BC %v, DS %v, PEG %v\n  %-*s %d "+
-				"messages, %v a step\n", width, "",
-				s[pace.GE], s[pace.FC], s[pace.BC], s[pace.DS], s[pace.PEG],
-				width, "", o.answer.Messages, o.answer.Bytes)
-		}
 	}
 	return nil
 }
 
 func (q *request) writeSensitivities(w io.Writer, r *result) error {
-	last := r.predictions[len(r.predictions)-1]
-	fmt.Fprintf(w, "\nA tenth better would change the throughput of %s on %d %s by:\n", last.mode, last.gpus,
+	detail := r.detail()
+	fmt.Fprintf(w, "\nA tenth better would change the throughput of %s on %d %s by:\n", detail.mode,
+		detail.gpus,
 		q.unitName())
-	shown := r.sensitivities
-	if q.kind != single {
-		shown = shown[:min(3, len(shown))]
-	}
-	for _, s := range shown {
+	for _, s := range r.sensitivities[:min(3, len(r.sensitivities))] {
 		fmt.Fprintf(w, "  %+5.1f %%  %s\n", 100*s.Change, s.Name)
 	}
 	return nil
 }
 
 func (q *request) writeStaleness(w io.Writer, r *result) error {
-	o, rule, err := q.lastAsynchronous(r)
+	if q.kind != trained && q.graph() {
+		return nil
+	}
+	o, rule, err := q.staleOf(r)
 	if o == nil || err != nil {
 		return err
 	}
@@ -277,11 +364,18 @@ func (q *request) writeStaleness(w io.Writer, r *result) error {
 	return nil
 }
 
-// lastAsynchronous returns the prediction of the last mode whose reads may be stale, and
-// the mode's rule; nil without such a mode.
-func (q *request) lastAsynchronous(r *result) (*prediction, pace.Rule, error) {
-	for _, mode := range slices.Backward(q.modes) {
+// staleOf returns the prediction of hybrid, or of the last mode whose reads may be stale, and the mode's
+// rule; nil without such a mode.
+func (q *request) staleOf(r *result) (*prediction, pace.Rule, error) {
+	modes := q.modes
+	if slices.Contains(modes, job.Hybrid) {
+		modes = []string{job.Hybrid}
+	}
+	for _, mode := range slices.Backward(modes) {
 		o := r.last(mode)
+		if o == nil {
+			continue
+		}
 		j := q.jobFor(mode, o.gpus)
 		rule, err := j.Rule()
 		if err != nil || !rule.InStep() {
@@ -297,18 +391,17 @@ func (q *request) writePublished(w io.Writer, r *result) error {
 	if len(rows) == 0 {
 		return nil
 	}
-	fmt.Fprintf(w, "\nFor reference, hybrid on Criteo (Persia's figures are digitised from a figure; "+
-		"nothing is fitted to them):\n")
-	t := cli.Table{Header: []string{"GPUs", "1000 samples/s here", "range", "1000 samples/s of Persia",
-		"in our range"}}
-	s := scale{"1000 samples/s", 1000, 1} // the digits of Persia's figures
+	fmt.Fprintln(w, "\nFor reference, hybrid on Criteo. Persia's figures are digitised from a figure, and "+
+		"nothing\nis fitted to them:")
+	t := cli.Table{Header: []string{"GPUs", "samples/s here", "interval", "of Persia", "in our interval"}}
 	for _, x := range rows {
 		inside := "no"
 		if x.Inside {
 			inside = "yes"
 		}
 		t.Rows = append(t.Rows, []string{
-			strconv.Itoa(x.GPUs), s.text(x.Throughput), s.span(x.Low, x.High), s.text(x.Published), inside,
+			strconv.Itoa(x.GPUs), rate(x.Throughput), rate(x.Low) + " to " + rate(x.High), rate(x.Published),
+			inside,
 		})
 	}
 	if err := t.WriteText(w); err != nil {
@@ -323,13 +416,13 @@ func (q *request) writePublished(w io.Writer, r *result) error {
 		inside = "inside"
 	}
 	_, err := fmt.Fprintf(w, "Persia's bar for 1 GPU has dense communication; without it, as here, its "+
-		"figure shows %s, %s our range.\n",
-		s.text(aloneDigitised), inside)
+		"figure shows %s, %s our interval.\n",
+		rate(aloneDigitised), inside)
 	return err
 }
 
-func (q *request) writeAssumptions(w io.Writer, r *result) error {
-	list := r.assumptions()
+// writeCounts writes how many quantities of each kind are assumed.
+func writeCounts(w io.Writer, list []cost.Assumption) {
 	var counts []string
 	for _, kind := range kinds() {
 		n := 0
@@ -341,12 +434,6 @@ func (q *request) writeAssumptions(w io.Writer, r *result) error {
 		counts = append(counts, fmt.Sprintf("%d %s", n, kind))
 	}
 	fmt.Fprintf(w, "\n%d quantities are assumed: %s", len(list), strings.Join(counts, ", "))
-	if q.kind != single {
-		fmt.Fprintf(w, "; sim run lists them.\n")
-		return nil
-	}
-	fmt.Fprintf(w, ".\n")
-	return writeParameters(w, list)
 }
 
 // kinds returns the kinds of quantities, the most certain first.

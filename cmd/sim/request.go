@@ -1,9 +1,11 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 
@@ -20,6 +22,10 @@ import (
 	"tandem/runtime/blas"
 	"tandem/sim/cost"
 	"tandem/sim/device"
+	simmodel "tandem/sim/model"
+	"tandem/sim/predict"
+	"tandem/sim/preset"
+	"tandem/sim/system"
 )
 
 // request is what the command line asks for.
@@ -29,34 +35,29 @@ type request struct {
 	hardware *cost.Hardware // of the job's cluster, or of this machine
 	workload cost.Workload
 	layout   *model.Layout
+	net      *simmodel.Model   // the model; nil for the data and the network of a job file
+	format   simmodel.Format   // of embedding rows, with a model
+	notes    []string          // what a user might not expect of the choice
 	data     *datasets.Dataset // to train on; nil for a prediction
 	machine  backend.Backend   // to train on
 	persia   bool              // Persia's experiment as published, so its figures are printed, too
 	command  string            // that repeats the request
 }
 
-// criteo returns Persia's evaluation on Criteo as far as it is published: its network and the
-// shape of the data. Of 100 rows, 80 are for training.
-func criteo() job.Job {
-	j := job.Default()
-	j.Name, j.Cluster = "criteo", job.PersiaCluster()
-	j.Model.Spec = model.PersiaTower()
-	j.Data = job.Data{Kind: job.KindSynthetic, Synthetic: &job.Synthetic{
-		Preset: job.PresetCriteo, TrainRows: 36_672_493, TestRows: 9_168_124,
-	}}
-	return j
+// clusters are the values of --cluster, with the profiles that they stand for; this-machine has none.
+func clusters() map[string]string {
+	return map[string]string{"persia": "persia-paper", "gcp": "persia-gcp", thisMachine: ""}
 }
 
-// clusters are the values of --cluster.
-func clusters() []string { return []string{"persia", "gcp", "this-machine"} }
+// thisMachine is the cluster that is measured.
+const thisMachine = "this-machine"
 
 // stalenessMax bounds the batches that may be outstanding: the pipeline must be full before
 // anything is measured, which takes minutes at the bound.
 const stalenessMax = 1000
 
-// gpusMax bounds the numbers of GPUs: the data loader's work grows with their square, and a
-// run at the bound takes about ten seconds.
-const gpusMax = 1024
+// stepsMax bounds the steps that are measured.
+const stepsMax = 100_000
 
 // Numbers of dense PSs. The default is one for every server of 64 GPUs; more are faster, until
 // the network cards of their hosts are full at about 16. The bound is there because every rank
@@ -69,65 +70,180 @@ const (
 
 // request reads the command line.
 func (p *program) request(c *cobra.Command, f *flags) (*request, error) {
-	f.normalize()
-	q := &request{flags: *f, job: criteo(), command: commandLine(c)}
 	given := c.Flags().Changed
-	if q.kind == trained && f.file == "" {
-		q.job = job.AdultIncome()
-		q.ofFile(given)
-		q.modes = f.modes
+	f.normalize(given)
+	q := &request{flags: *f, job: job.Default(), command: commandLine(c)}
+	if q.kind == single && q.samples == 1 && !given("seeds") {
+		q.seeds = 1
 	}
-	if f.file != "" {
+	switch {
+	case f.file != "":
 		var err error
 		if q.job, err = job.Load(f.file); err != nil {
 			return nil, err
 		}
 		q.ofFile(given)
+	case q.kind == trained:
+		q.job = job.AdultIncome()
+		q.ofFile(given)
+		q.modes = f.modes
 	}
 	if err := q.check(given); err != nil {
 		return nil, err
 	}
-	if err := q.setFaults(given); err != nil {
+	if q.kind != trained && (f.file == "" || f.model != "") {
+		if err := q.choose(given); err != nil {
+			return nil, err
+		}
+	}
+	if err := p.settle(q, given); err != nil {
 		return nil, err
+	}
+	changed := slices.ContainsFunc([]string{"file", "preset", "cluster", "model", "system", "set", "network",
+		"accelerator", "inside", "precision", "row-precision", "global-batch", "batch-per-gpu"}, given)
+	q.persia = q.kind != trained && !changed && q.jitter == 0 && !q.job.Faults.Any()
+	return q, nil
+}
+
+// settle sets and checks what is left after job and cluster were chosen.
+func (p *program) settle(q *request, given func(string) bool) error {
+	if err := q.setFaults(given); err != nil {
+		return err
 	}
 	if err := q.setDepth(given, p.stderr); err != nil {
-		return nil, err
+		return err
 	}
 	if err := q.setModeSettings(given("gpus") || given("file"), p.stderr); err != nil {
-		return nil, err
+		return err
 	}
-	chosen := q.modesGiven(given) || f.file != "" && q.job.Training.Mode != job.Sequential
-	if err := q.suitModes(chosen, p.stderr); err != nil {
-		return nil, err
+	if q.kind == trained {
+		chosen := given("modes") || given("file") && q.job.Training.Mode != job.Sequential
+		if err := q.suitModes(chosen, p.stderr); err != nil {
+			return err
+		}
 	}
 	if err := q.checkTraining(given); err != nil {
-		return nil, err
+		return err
 	}
 	if err := q.checkTrace(); err != nil {
-		return nil, err
+		return err
 	}
-	if err := p.place(q, given("cluster")); err != nil {
-		return nil, err
+	if err := p.place(q, given); err != nil {
+		return err
 	}
 	if err := q.checkFaults(given); err != nil {
-		return nil, err
+		return err
 	}
 	switch {
 	case given("dense-ps"):
 		q.job.Roles.DensePSs = q.dense
 	case !given("file"):
-		q.job.Roles.DensePSs = min(densePSsDefault, q.hardware.EmbeddingPSs.Count.Mid)
+		q.job.Roles.DensePSs = max(1, min(densePSsDefault, q.hardware.EmbeddingPSs.Count.Mid))
 	}
-	if q.cluster == "this-machine" && !given("gpus") && !given("file") && q.kind == table {
-		q.gpus = []int{1, 2, 4}
+	if q.cluster == thisMachine && !given("gpus") && !given("file") && q.kind != trained {
+		q.gpus = []int{1, 2, 4}[:min(3, len(q.gpus))]
 	}
-	if err := q.load(job.DataFolder(p.dataDir, f.file), p.stderr); err != nil {
-		return nil, err
+	if q.kind == single {
+		cli.PrintNotes(p.stderr, "sim", q.notes)
 	}
-	changed := slices.ContainsFunc([]string{"file", "cluster", "network", "accelerator", "inside"}, given)
-	q.persia = q.kind != trained && !changed && q.batch == 512 && q.jitter == 0 && !q.job.Faults.Any()
-	return q, nil
+	if q.net != nil {
+		return nil
+	}
+	if q.rowPrecision != "" {
+		q.job.Rows.Precision = q.rowPrecision
+	}
+	return q.load(job.DataFolder(p.dataDir, q.file), p.stderr)
 }
+
+// section returns the cluster of the command line, or that of the job file.
+func (q *request) section(given func(string) bool) (c job.Cluster, err error) {
+	name := q.preset
+	if q.cluster != "" {
+		name = clusters()[q.cluster]
+	}
+	switch {
+	case name != "":
+		c, err = job.LoadCluster(name)
+	case given("file"):
+		c = q.job.Cluster
+	default:
+		c = job.PersiaCluster()
+	}
+	if q.network != "" {
+		if c.NetworkRate, err = unit.ParseBytesPerSec(q.network); err != nil || c.NetworkRate <= 0 {
+			return c, cli.UsageError("a rate has a unit, as 25Gbps or 3GB/s",
+				"--network: %q is not a rate above 0", q.network)
+		}
+	}
+	return c, err
+}
+
+// settings reads --set.
+func (q *request) settings() (map[string]string, error) {
+	settings := map[string]string{}
+	for _, text := range q.set {
+		name, value, found := strings.Cut(text, "=")
+		if !found || name == "" {
+			return nil, cli.UsageError("write it as embedding-ps.count=10", "--set: %q: want NAME=VALUE",
+				text)
+		}
+		settings[name] = value
+	}
+	return settings, nil
+}
+
+// choose makes the job from a model and a cluster. Of a job file it keeps cluster and training.
+func (q *request) choose(given func(string) bool) error {
+	section, err := q.section(given)
+	if err != nil {
+		return err
+	}
+	c := predict.Choice{Model: q.model, System: q.system, Accelerator: q.accelerator, Inside: q.inside,
+		RowPrecision: q.rowPrecision, Precision: q.precision, GlobalBatch: q.globalBatch,
+		BatchPerGPU: q.batch}
+	if c.Set, err = q.settings(); err != nil {
+		return err
+	}
+	if len(q.modes) > 0 {
+		c.Mode = q.modes[0]
+	}
+	if len(q.gpus) > 0 {
+		c.GPUs = q.gpus[len(q.gpus)-1]
+	}
+	base, notes, err := c.On(section)
+	if err != nil {
+		return err
+	}
+	file := q.job
+	q.job, q.hardware, q.workload, q.layout, q.net = base.Job, base.Hardware, base.Workload, base.Layout,
+		base.Model
+	q.format, q.notes = base.Rows, notes
+	if given("file") {
+		q.job.Training.Staleness, q.job.Training.Prefetch = file.Training.Staleness, file.Training.Prefetch
+		q.job.Training.ModeSettings, q.job.Faults, q.job.Roles = file.Training.ModeSettings, file.Faults,
+			file.Roles
+	}
+	if q.hardware.System.Note != "" {
+		q.notes = append(q.notes, q.hardware.System.Note)
+	}
+	if q.net.Note != "" {
+		q.notes = append(q.notes, q.net.Name+": "+q.net.Note)
+	}
+	if len(q.gpus) == 0 {
+		q.gpus = []int{base.Roles.Ranks}
+	}
+	if len(q.modes) == 0 {
+		q.modes = []string{base.Training.Mode}
+		if q.kind == table && !q.graph() {
+			q.modes = job.Modes()[1:]
+		}
+	}
+	q.job.Roles.Ranks = 1 // jobFor sets it
+	return nil
+}
+
+// graph reports whether the system keeps the tables on the accelerators.
+func (q *request) graph() bool { return q.hardware.System.Architecture == system.StepGraph }
 
 // multiplier returns what multiplies the matrices of a training.
 func (q *request) multiplier() gemm.Products { return q.machine.Multiplier(&q.job) }
@@ -155,24 +271,31 @@ func (q *request) load(folder string, say io.Writer) (err error) {
 // ofFile takes from the job file what the command line leaves out.
 func (q *request) ofFile(given func(string) bool) {
 	j := &q.job
-	if !q.modesGiven(given) && j.Training.Mode != job.Sequential {
+	switch {
+	case given("mode") || given("modes"):
+	case j.Training.Mode != job.Sequential:
 		q.modes = []string{j.Training.Mode}
+	case q.kind == single:
+		q.modes = []string{job.Hybrid}
+	default:
+		q.modes = []string{job.Sync, job.Hybrid}
 	}
 	if !given("gpus") {
 		q.gpus = []int{j.Roles.Ranks}
 	}
-	if !given("batch-per-gpu") {
+	if !given("batch-per-gpu") && !given("global-batch") {
 		q.batch = max(1, j.Training.GlobalBatch/j.Roles.Ranks)
 	}
 }
-
-// modesGiven reports whether the command line chooses modes.
-func (q *request) modesGiven(given func(string) bool) bool { return given("modes") || given("mode") }
 
 // check refuses values that no run can have.
 func (q *request) check(given func(string) bool) error {
 	known := job.Modes()[1:] // sequential has no roles
 	for i, mode := range q.modes {
+		if mode == job.Sequential {
+			return cli.UsageError("choose sync on one GPU, which gives the same bits",
+				"%s: sequential training has no roles to simulate", q.modesFlag())
+		}
 		if !slices.Contains(known, mode) {
 			return unknown(q.modesFlag(), mode, known)
 		}
@@ -180,27 +303,28 @@ func (q *request) check(given func(string) bool) error {
 			return cli.UsageError("name each mode once", "--modes: %q is named twice", mode)
 		}
 	}
-	if !slices.Contains(clusters(), q.cluster) {
-		return unknown("--cluster", q.cluster, clusters())
-	}
 	for _, n := range q.gpus {
-		if n < 1 || n > gpusMax {
-			return cli.UsageError("choose fewer: the data loader's work grows with the square of "+
-				"their number",
-				"--gpus: %d; want 1 to %d", n, gpusMax)
+		if n < 1 || n > job.GPUsMax {
+			return cli.UsageError("see --help", "--gpus: %d; want 1 to %d", n, job.GPUsMax)
 		}
 	}
-	if q.accelerator != "" && !slices.Contains(device.Accelerators.Names(), q.accelerator) {
-		return unknown("--accelerator", q.accelerator, device.Accelerators.Names())
-	}
-	if q.inside != "" && !slices.Contains(device.Wires.Names(), q.inside) {
-		return unknown("--inside", q.inside, device.Wires.Names())
+	if err := q.checkProfiles(given); err != nil {
+		return err
 	}
 	switch {
-	case len(q.modes) == 0 || len(q.gpus) == 0:
+	case given("modes") && len(q.modes) == 0 || given("gpus") && len(q.gpus) == 0:
 		return cli.UsageError("see --help", "--modes and --gpus need at least one value")
-	case q.batch < 1:
+	case given("batch-per-gpu") && q.batch < 1:
 		return cli.UsageError("see --help", "--batch-per-gpu: %d; want at least 1", q.batch)
+	case given("global-batch") && q.globalBatch < 1:
+		return cli.UsageError("see --help", "--global-batch: %d; want at least 1", q.globalBatch)
+	case given("batch-per-gpu") && given("global-batch"):
+		return cli.UsageError("a batch a GPU grows with the GPUs, a global batch does not",
+			"--batch-per-gpu and --global-batch: want one of the two")
+	case q.kind != trained && q.samples < 1, q.kind == single && q.seeds < 1:
+		return cli.UsageError("--samples 1 is the middle alone", "--samples and --seeds: want at least 1")
+	case q.kind != trained && (q.steps < 0 || q.steps > stepsMax || given("steps") && q.steps == 0):
+		return cli.UsageError("see --help", "--steps: %d; want 1 to %d", q.steps, stepsMax)
 	case given("dense-ps") && (q.dense < 1 || q.dense > densePSsMax):
 		return cli.UsageError("choose fewer: every rank sends to all of them in every step",
 			"--dense-ps: %d; want 1 to %d",
@@ -209,13 +333,49 @@ func (q *request) check(given func(string) bool) error {
 		return cli.UsageError("0.1 is a spread of about 10 %", "--jitter: %v; want 0 to 2", q.jitter)
 	case !(q.dollars >= 0):
 		return cli.UsageError("see --help", "--dollars-per-gpu-hour: %v; want 0 or more", q.dollars)
-	case q.cluster == "this-machine" && (q.network != "" || q.accelerator != "" || q.inside != ""):
-		return cli.UsageError("choose --cluster persia or gcp, or leave --network, --accelerator and "+
-			"--inside out",
+	case q.cluster == thisMachine && (q.network != "" || q.accelerator != "" || q.inside != "" ||
+		q.system != ""):
+		return cli.UsageError("choose a --preset, or leave --network, --accelerator, --inside and --system "+
+			"out",
 			"--cluster this-machine has neither network nor accelerator nor wire")
+	case given("cluster") && given("preset"):
+		return cli.UsageError("--cluster persia is --preset persia-paper, and gcp is persia-gcp",
+			"--cluster and --preset: want one of the two")
 	}
 	slices.Sort(q.gpus)
 	q.gpus = slices.Compact(q.gpus)
+	return nil
+}
+
+// checkProfiles refuses names that no profile has.
+func (q *request) checkProfiles(given func(string) bool) error {
+	if known := slices.Sorted(maps.Keys(clusters())); given("cluster") && !slices.Contains(known, q.cluster) {
+		return unknown("--cluster", q.cluster, append(known, cost.Clusters.Names()...))
+	}
+	for _, x := range []struct {
+		flag, name string
+		library    *preset.Library
+	}{
+		{"preset", q.preset, cost.Clusters}, {"model", q.model, simmodel.Models},
+		{"system", q.system, system.Systems}, {"accelerator", q.accelerator, device.Accelerators},
+		{"inside", q.inside, device.Wires},
+	} {
+		if given(x.flag) && !preset.IsFile(x.name) && !slices.Contains(x.library.Names(), x.name) {
+			return unknown("--"+x.flag, x.name, x.library.Names())
+		}
+	}
+	for _, x := range []struct {
+		flag, value string
+		known       []string
+	}{
+		{"precision", q.precision, job.Precisions()},
+		{"row-precision", q.rowPrecision,
+			[]string{string(simmodel.Float32), string(simmodel.Float16), string(simmodel.BFloat16)}},
+	} {
+		if given(x.flag) && !slices.Contains(x.known, x.value) {
+			return unknown("--"+x.flag, x.value, x.known)
+		}
+	}
 	return nil
 }
 
@@ -329,15 +489,9 @@ func unknown(flag, word string, known []string) error {
 	return cli.UsageError("known are "+strings.Join(known, ", "), "%s", text)
 }
 
-// place chooses the cluster of the job and loads its hardware.
-func (p *program) place(q *request, given bool) error {
-	s := &q.job.Cluster
-	switch {
-	case given && q.cluster == "persia":
-		*s = job.PersiaCluster()
-	case q.cluster == "gcp":
-		*s = job.GoogleCloudCluster()
-	case q.cluster == "this-machine":
+// place chooses the cluster of a job that is not made from a model, and loads its hardware.
+func (p *program) place(q *request, given func(string) bool) error {
+	if q.cluster == thisMachine {
 		r, err := p.probe()
 		if err != nil {
 			return err
@@ -347,28 +501,37 @@ func (p *program) place(q *request, given bool) error {
 			// The model has one time for a look-up and for an update.
 			RowTime: (r.Lookup + r.Update) / 2, MessageTime: r.Message, Date: r.Date,
 		})
+		q.notes = nil
 		return nil // this machine has no profiles
+	}
+	if q.net != nil {
+		return nil
+	}
+	s, err := q.section(given)
+	if err != nil {
+		return err
 	}
 	if q.accelerator != "" {
 		s.SetAccelerator(q.accelerator)
 	}
-	if q.inside != "" {
-		s.Inside = q.inside
-	}
-	if q.network != "" {
-		rate, err := unit.ParseBytesPerSec(q.network)
-		if err != nil || rate <= 0 {
-			return cli.UsageError("a rate has a unit, as 25Gbps or 3GB/s",
-				"--network: %q is not a rate above 0", q.network)
-		}
-		s.NetworkRate = rate
-	}
-	var err error
-	var notes []string
-	if q.hardware, notes, err = cost.Load(s, ""); err != nil {
+	s.Inside, s.System = cmp.Or(q.inside, s.Inside), cmp.Or(q.system, s.System)
+	s.Precision = cmp.Or(q.precision, s.Precision)
+	settings, err := q.settings()
+	if err != nil {
 		return err
 	}
+	if len(s.Set) > 0 {
+		all := maps.Clone(s.Set)
+		maps.Copy(all, settings)
+		settings = all
+	}
+	s.Set = settings
+	if q.hardware, q.notes, err = cost.Load(&s, ""); err != nil {
+		return err
+	}
+	if q.hardware.System.Note != "" {
+		q.notes = append(q.notes, q.hardware.System.Note)
+	}
 	q.job.Cluster = q.hardware.Cluster
-	cli.PrintNotes(p.stderr, "sim", notes)
-	return nil
+	return q.question(q.modes[0], q.gpus[0]).Check()
 }

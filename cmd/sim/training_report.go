@@ -52,7 +52,11 @@ func (q *request) writeTraining(w io.Writer, cells []*cell) error {
 		func() error { return q.writeResources(w, r) },
 		func() error { return q.writeStaleness(w, r) },
 		func() error { return q.writeDropped(w, r) },
-		func() error { return q.writeAssumptions(w, r) },
+		func() error {
+			writeCounts(w, cells[0].middle().answer.Assumptions)
+			_, err := fmt.Fprintln(w, "; sim run --parameters lists them.")
+			return err
+		},
 	} {
 		if err := part(); err != nil {
 			return err

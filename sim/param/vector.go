@@ -10,8 +10,12 @@ import (
 	"tandem/algo/quantity"
 )
 
-// ErrUnknown is wrapped by the error about a name that no parameter has.
-var ErrUnknown = errors.New("unknown parameter")
+var (
+	// ErrUnknown is wrapped by the error about a name that no parameter has.
+	ErrUnknown = errors.New("unknown parameter")
+	// ErrValue is wrapped by the error about a value that a parameter cannot have.
+	ErrValue = errors.New("bad value")
+)
 
 // Entry is one parameter of a vector.
 type Entry struct {
@@ -133,9 +137,9 @@ func (v Vector) Set(name, text, source string) error {
 	value, err := e.Parse(text)
 	switch {
 	case err != nil:
-		return fmt.Errorf("%s: %w", name, err)
+		return fmt.Errorf("%s: %w: %w", name, ErrValue, err)
 	case value < 0:
-		return fmt.Errorf("%s: %s is negative; want 0 or more", name, text)
+		return fmt.Errorf("%s: %w: %s is negative; want 0 or more", name, ErrValue, text)
 	}
 	if low, _, _ := e.Span(); value == 0 && low > 0 && !e.LessIsBetter() {
 		return fmt.Errorf("%s: %s; want more than 0", name, text) // a rate, a size or a count

@@ -98,7 +98,7 @@ func (c Choice) On(section job.Cluster) (j *Job, notes []string, err error) {
 		return nil, nil, err
 	}
 	j.describe()
-	return j, notes, j.check()
+	return j, notes, j.Check()
 }
 
 // size sets the number of accelerators and the batch.
@@ -193,10 +193,14 @@ func near(name string) string {
 	return fmt.Sprintf("; the nearest is %q", name)
 }
 
-// check reports a cluster that cannot run the system, or a training that is out of range.
-func (j *Job) check() error {
+// Check reports a cluster that cannot run the system, or a training that is out of range.
+func (j *Job) Check() error {
 	h := j.Hardware
 	if h.System.Architecture == system.StepGraph {
+		if j.Model == nil {
+			return fmt.Errorf("%w: system %s keeps tables on the accelerators, and the job names no model; "+
+				"name one, or choose a system with embedding PSs", cost.ErrIncompatible, h.System.Name)
+		}
 		return nil
 	}
 	for _, x := range []struct {

@@ -1,0 +1,508 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"math"
+	"syscall"
+	"time"
+
+	"tandem/algo/protocol/pace"
+	"tandem/algo/quantity"
+	"tandem/algo/unit"
+	"tandem/internal/cli"
+	"tandem/sim/cost"
+	"tandem/sim/device"
+	"tandem/sim/graph"
+	"tandem/sim/param"
+	"tandem/sim/predict"
+	"tandem/sim/station"
+)
+
+// seedsDefault is the number of seeds behind a confidence interval.
+const seedsDefault = 5
+
+// detailed is one prediction with all that goes with it.
+type detailed struct {
+	request *request
+	job     *predict.Job
+	start   time.Time
+	*predict.Prediction
+	efficiency    *float64 // nil if the job fits no smaller number of GPUs
+	base          int      // the number of GPUs that it is relative to
+	effects       []predict.Effect
+	sensitivities []predict.Sensitivity
+	price         *float64 // dollars an hour; nil if not known
+	noPrice       string   // why it is not known
+}
+
+// reportSingle makes one prediction and writes it.
+func (q *request) reportSingle(w io.Writer, progress *cli.Progress) error {
+	d, err := q.predictSingle(progress)
+	if err != nil {
+		return err
+	}
+	if q.trace != "" && d.Mid.Roles == nil {
+		return cli.UsageError("leave --staleness-trace out",
+			"--staleness-trace: no read is stale with system %s", q.hardware.System.Name)
+	}
+	if err := q.writeTrace(&result{predictions: []prediction{{mode: q.modes[0], gpus: q.gpus[0],
+		answer: answerOf(d.Prediction)}}}); err != nil {
+		return err
+	}
+	if q.json {
+		return printJSON(w, d.document())
+	}
+	return d.writeText(w)
+}
+
+// predictSingle simulates the job of the request with everything that the report needs.
+func (q *request) predictSingle(progress *cli.Progress) (*detailed, error) {
+	ctx := context.Background()
+	d := &detailed{request: q, start: time.Now(), job: q.question(q.modes[0], q.gpus[0])}
+	o := predict.Options{Samples: q.samples, Seeds: q.seeds, Seed: q.seed, Steps: q.steps,
+		Cluster: q.options()}
+	o.Done = func(done, all int) { progress.Show(done, all, "samples") }
+	var err error
+	if d.Prediction, err = predict.Run(ctx, d.job, o); err != nil {
+		return nil, err
+	}
+	d.price, d.noPrice = q.dollarsPerHour(d.job)
+	o = predict.Options{Seed: q.seed, Cluster: q.options()}
+	o.Steps = q.steps
+	if err := d.scale(ctx, o); err != nil {
+		return nil, err
+	}
+	if q.effects {
+		if d.effects, err = predict.Effects(ctx, d.job, o, nil); err != nil {
+			return nil, err
+		}
+	}
+	if q.samples > 1 {
+		d.sensitivities, err = predict.Sensitivities(ctx, d.job, o)
+	}
+	return d, err
+}
+
+// scale compares the throughput per GPU with that on one GPU or, if the job does not fit that, on one server.
+func (d *detailed) scale(ctx context.Context, o predict.Options) error {
+	q, gpus := d.request, d.job.Roles.Ranks
+	for _, base := range []int{1, d.job.Cluster.AcceleratorsPerServer} {
+		if base < 1 || base > gpus {
+			continue
+		}
+		rate := d.Mid.Throughput
+		if base < gpus {
+			p, err := predict.Run(ctx, q.question(q.modes[0], base), o)
+			switch {
+			case err == nil:
+				rate = p.Mid.Throughput
+			case doesNotFit(err):
+				continue
+			default:
+				return err
+			}
+		}
+		efficiency := d.Mid.Throughput / float64(gpus) / (rate / float64(base))
+		d.efficiency, d.base = &efficiency, base
+		return nil
+	}
+	return nil
+}
+
+// dollarsPerHour returns the price of the hardware of a job: of its GPUs at --dollars-per-gpu-hour, or of
+// all accelerators and hosts at the prices of their profiles. It is nil if one of these has no price, and
+// missing names that one.
+func (q *request) dollarsPerHour(j *predict.Job) (price *float64, missing string) {
+	ranks, h := j.Roles.Ranks, j.Hardware
+	if q.dollars > 0 {
+		dollars := q.dollars * float64(ranks)
+		return &dollars, ""
+	}
+	if h.Colocated() {
+		return nil, "this machine"
+	}
+	sum := 0.0
+	add := func(name string, count int, each quantity.Value[unit.Dollars]) {
+		switch {
+		case count == 0:
+		case !each.Given():
+			if missing == "" {
+				missing = name
+			}
+		default:
+			sum += float64(count) * float64(each.Mid)
+		}
+	}
+	per := h.Cluster.AcceleratorsPerServer
+	servers, others := (ranks+per-1)/per, 0
+	for _, m := range h.Mixed {
+		mixed := min(m.Servers*per, ranks-others)
+		add(m.Accelerator.Name, mixed, m.Accelerator.DollarsPerHour)
+		others += mixed
+	}
+	add(h.Accelerator.Name, ranks-others, h.Accelerator.DollarsPerHour)
+	add(h.Server.Name, servers, h.Server.DollarsPerHour)
+	if !q.graph() {
+		add(h.EmbeddingWorkers.Host.Name, h.EmbeddingWorkers.Count.Mid,
+			h.EmbeddingWorkers.Host.DollarsPerHour)
+		add(h.EmbeddingPSs.Host.Name, h.EmbeddingPSs.Count.Mid+len(j.DenseShards(j.Layout)),
+			h.EmbeddingPSs.Host.DollarsPerHour)
+		add(h.Loaders.Host.Name, h.Loaders.Count.Mid, h.Loaders.Host.DollarsPerHour)
+	}
+	if missing != "" {
+		return nil, missing
+	}
+	return &sum, ""
+}
+
+// singleDocument is the JSON object of one prediction. What does not apply is null.
+type singleDocument struct {
+	Valid          bool                  `json:"valid"`
+	Error          *string               `json:"error"` // why there is no prediction
+	Job            *string               `json:"job"`
+	Mode           *string               `json:"mode"`
+	System         *string               `json:"system"`
+	GPUs           *int                  `json:"gpus"`
+	GlobalBatch    *int                  `json:"global_batch"`
+	Throughput     *float64              `json:"throughput_samples_per_s"`
+	Interval       *[2]float64           `json:"throughput_interval"` // over what is not known
+	CI95           *[2]float64           `json:"throughput_ci95"`     // over seeds
+	Samples        *int                  `json:"samples"`
+	StepTime       stepTimes             `json:"step_time_ms"`
+	Efficiency     *float64              `json:"scaling_efficiency"`
+	EfficiencyBase *int                  `json:"scaling_base_gpus"`
+	Staleness      stalenessSummary      `json:"staleness"` // of reads of the own rank, in batches
+	StageTimes     stageTimes            `json:"stage_ms"`  // medians; they overlap
+	Parts          []partTime            `json:"parts_ms"`  // of the step of a step graph
+	Stations       []station.Use         `json:"stations"`
+	Bottlenecks    []predict.Bottleneck  `json:"bottlenecks"`
+	DollarsPerHour *float64              `json:"cost_usd_per_hour"`
+	DollarsPerGiga *float64              `json:"cost_usd_per_billion_samples"`
+	MemoryBytes    *graph.Memory         `json:"memory_bytes"`  // of the accelerator that holds the most
+	Effects        []predict.Effect      `json:"effects"`       // of parameters; only with --effects
+	Sensitivities  []predict.Sensitivity `json:"sensitivities"` // to a tenth better; null for one sample
+	Messages       *int64                `json:"messages_per_step"`
+	Bytes          *int64                `json:"bytes_per_step"`
+	Drift          *float64              `json:"drift"`
+	ModeSettings   map[string]int        `json:"mode_settings"`
+	Faults         any                   `json:"faults"`
+	Notes          []string              `json:"notes"`
+	Parameters     []parameter           `json:"parameters"`
+	Events         *int64                `json:"events"`
+	WallSeconds    float64               `json:"wall_s"`
+	PeakRSS        *int64                `json:"peak_rss_bytes"`
+	Seed           *uint64               `json:"seed"`
+	Reproduce      string                `json:"reproduce"`
+}
+
+type stepTimes struct {
+	Mean *float64 `json:"mean"`
+	P50  *float64 `json:"p50"`
+	P99  *float64 `json:"p99"`
+}
+
+type stalenessSummary struct {
+	Mean *float64 `json:"mean"`
+	P99  *int     `json:"p99"`
+	Max  *int     `json:"max"`
+}
+
+type stageTimes struct {
+	GE  *float64 `json:"ge"`
+	FC  *float64 `json:"fc"`
+	BC  *float64 `json:"bc"`
+	DS  *float64 `json:"ds"`
+	PEG *float64 `json:"peg"`
+}
+
+// partTime is a part of a step. Time is the sum of its work if nothing else runs; Critical is its time on the
+// critical path.
+type partTime struct {
+	Name     string  `json:"name"`
+	Time     float64 `json:"time"`
+	Critical float64 `json:"critical"`
+}
+
+// parameter is a quantity on which the prediction rests. Numbers are in the unit; formats are words.
+type parameter struct {
+	Name   string        `json:"name"`
+	Low    any           `json:"low"`
+	Value  any           `json:"value"`
+	High   any           `json:"high"`
+	Unit   string        `json:"unit"`
+	Text   string        `json:"text"` // the value with its unit, to read
+	Kind   quantity.Kind `json:"kind"`
+	Source string        `json:"source"`
+}
+
+// newDocument returns an object that says nothing but how to repeat the prediction.
+func (q *request) newDocument(start time.Time) *singleDocument {
+	d := &singleDocument{WallSeconds: time.Since(start).Seconds(), PeakRSS: peakRSS(), Reproduce: q.command}
+	if q.seed != 0 || q.kind == single {
+		d.Seed = &q.seed
+	}
+	return d
+}
+
+// document returns the prediction as a JSON object.
+func (d *detailed) document() *singleDocument {
+	q, r := d.request, &d.Mid
+	x := q.newDocument(d.start)
+	mode, gpus, batch := q.modes[0], d.job.Roles.Ranks, d.job.Training.GlobalBatch
+	x.Valid = r.Throughput > 0 && !math.IsInf(r.Throughput, 0)
+	x.Job, x.Mode, x.GPUs, x.GlobalBatch = &d.job.Name, &mode, &gpus, &batch
+	x.System = &q.hardware.System.Name
+	x.Throughput, x.Interval, x.CI95 = &r.Throughput, pair(d.Interval), pair(d.CI95)
+	x.Samples = &q.samples
+	x.StepTime = stepTimes{ms(r.StepTime), ms(r.StepP50), ms(r.StepP99)}
+	x.Efficiency = d.efficiency
+	if d.efficiency != nil {
+		x.EfficiencyBase = &d.base
+	}
+	x.Stations, x.Bottlenecks = r.Stations, r.Bottlenecks
+	if d.price != nil {
+		dollars := d.dollarsPerGiga()
+		x.DollarsPerHour, x.DollarsPerGiga = d.price, &dollars
+	}
+	x.Staleness = stalenessSummary{new(float64), new(int), new(int)} // a step graph reads what is current
+	if a := r.Roles; a != nil {
+		own := &a.Staleness.Own
+		*x.Staleness.Mean, *x.Staleness.P99, *x.Staleness.Max = own.Mean(), own.Quantile(0.99), own.Max()
+		s := a.StageTimes
+		x.StageTimes = stageTimes{ms(s[pace.GE]), ms(s[pace.FC]), ms(s[pace.BC]), ms(s[pace.DS]),
+			ms(s[pace.PEG])}
+		bytes := int64(a.Bytes)
+		x.Messages, x.Bytes, x.Drift = &a.Messages, &bytes, &a.Drift
+		if c := q.counts(a); c != nil {
+			x.Faults = c
+		}
+	}
+	if g := r.Graph; g != nil {
+		for _, p := range g.Parts {
+			x.Parts = append(x.Parts, partTime{p.Name, *ms(p.Time), *ms(p.Critical)})
+		}
+		x.MemoryBytes = &g.Memory
+	}
+	x.Effects, x.Sensitivities, x.Events = d.effects, d.sensitivities, &r.Events
+	x.ModeSettings = d.job.ModeValues()
+	x.Notes = append([]string{}, q.notes...)
+	x.Parameters = d.parameters()
+	return x
+}
+
+// ms returns a time in milliseconds.
+func ms(t unit.Tick) *float64 {
+	x := 1e3 * t.Seconds()
+	return &x
+}
+
+func pair(i *predict.Interval) *[2]float64 {
+	if i == nil {
+		return nil
+	}
+	return &[2]float64{i.Low, i.High}
+}
+
+// peakRSS returns the largest resident memory of this process so far; nil if the system does not say.
+func peakRSS() *int64 {
+	var usage syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
+		return nil
+	}
+	const kibi = 1024 // Linux counts in these
+	bytes := int64(usage.Maxrss) * kibi
+	return &bytes
+}
+
+func (d *detailed) dollarsPerGiga() float64 { return *d.price / 3600 / d.Mid.Throughput * 1e9 }
+
+// parameters returns all parameters, and the number formats as words.
+func (d *detailed) parameters() (list []parameter) {
+	for _, e := range d.job.Parameters() {
+		low, mid, high := e.Span()
+		kind, source, _ := e.Origin()
+		list = append(list, parameter{e.Name, low, mid, high, unitOf(e), e.Text(mid), kind, source})
+	}
+	return append(list, d.precisions()...)
+}
+
+// precisions returns the number formats of the job.
+func (d *detailed) precisions() (list []parameter) {
+	q, j := d.request, d.job
+	source, given := "the job file", "the command line"
+	compute, rows, activations, wire, gradients := "fp32", j.Job.Rows.Precision, "fp32",
+		string(j.Wire.Precision), "fp32"
+	if j.Model != nil {
+		source = "the model " + j.Model.Name
+		rows, wire, gradients = string(j.Rows), string(j.Model.Precisions.Wire),
+			string(j.Model.Precisions.Gradients)
+	}
+	switch j.Hardware.Precision {
+	case device.TF32:
+		compute = "tf32"
+	case device.Half:
+		compute, activations = "half", "fp16"
+		if j.Model != nil && q.graph() {
+			activations = string(j.Model.Precisions.Activations)
+		}
+	}
+	for _, x := range [][3]string{
+		{"compute", compute, q.precision}, {"rows", rows, q.rowPrecision}, {"activations", activations, ""},
+		{"wire", wire, ""}, {"gradients", gradients, ""},
+	} {
+		from := source
+		if x[2] != "" {
+			from = given
+		}
+		list = append(list, parameter{"precision." + x[0], x[1], x[1], x[1], "format", x[1], quantity.Default,
+			from})
+	}
+	return list
+}
+
+// unitOf names the unit of a parameter's numbers; "" if they are bare.
+func unitOf(e param.Entry) string {
+	switch e.Parameter.(type) {
+	case *quantity.Value[unit.Tick], *quantity.Value[unit.Nanos]:
+		return "ns"
+	case *quantity.Value[unit.Bytes]:
+		return "B"
+	case *quantity.Value[unit.BytesPerSec]:
+		return "B/s"
+	case *quantity.Value[unit.FLOPs]:
+		return "FLOP"
+	case *quantity.Value[unit.FLOPsPerSec]:
+		return "FLOP/s"
+	case *quantity.Value[unit.Dollars]:
+		return "$/h"
+	}
+	return ""
+}
+
+// writeText writes the prediction for a reader.
+func (d *detailed) writeText(w io.Writer) error {
+	q, r := d.request, &d.Mid
+	mode := q.modes[0]
+	fmt.Fprintln(w, cli.Wrap(fmt.Sprintf("%s, %s on %s: %s.", d.job.Name, mode, q.units(d.job.Roles.Ranks),
+		q.where()), "  "))
+	if own := d.job.ModeSettingsText(); own != "" {
+		fmt.Fprintf(w, "Mode settings: %s.\n", own)
+	}
+	fmt.Fprintln(w)
+	line := func(name, format string, args ...any) {
+		fmt.Fprintf(w, "%-12s %s\n", name, fmt.Sprintf(format, args...))
+	}
+	line("throughput", "%s samples/s", rate(r.Throughput))
+	if d.Interval != nil {
+		line("", "%s to %s over %d points of what is not known (1st to 99th percentile)",
+			rate(d.Interval.Low),
+			rate(d.Interval.High), q.samples)
+	}
+	if d.CI95 != nil {
+		line("", "%s to %s over %d seeds (95 %% confidence)", rate(d.CI95.Low), rate(d.CI95.High), q.seeds)
+	}
+	line("step", "%s ms for %d samples; median %s, 99 %% up to %s", digits(*ms(r.StepTime)),
+		d.job.Training.GlobalBatch, digits(*ms(r.StepP50)), digits(*ms(r.StepP99)))
+	if d.efficiency != nil && d.base < d.job.Roles.Ranks {
+		line("scaling", "%.0f %% of the throughput per GPU on %d", 100**d.efficiency, d.base)
+	}
+	if d.price != nil {
+		line("cost", "$ %s an hour, $ %s for 10⁹ samples", digits(*d.price), digits(d.dollarsPerGiga()))
+	} else {
+		line("cost", "not known: %s has no price; --dollars-per-gpu-hour gives one", d.noPrice)
+	}
+	d.writeParts(w)
+	fmt.Fprintln(w, "\nBottlenecks, by their share of the critical path:")
+	for _, b := range r.Bottlenecks[:min(5, len(r.Bottlenecks))] {
+		fmt.Fprintf(w, "  %3.0f %%  %s\n", 100*b.Share, b.Resource)
+	}
+	fmt.Fprintln(w, "\nBusiest stations, by their share of the time, and how many wait there:")
+	for _, s := range r.Stations[:min(5, len(r.Stations))] {
+		fmt.Fprintf(w, "  %3.0f %%  %-32s %s\n", 100*s.Busy, s.Name, digits(s.Queue))
+	}
+	d.writeUnknowns(w)
+	return d.writeEnd(w)
+}
+
+// writeParts writes the stages of a step, or the parts of a step graph.
+func (d *detailed) writeParts(w io.Writer) {
+	if a := d.Mid.Roles; a != nil {
+		s := a.StageTimes
+		fmt.Fprintf(w, "\nStages in ms, medians, which overlap: GE %s, FC %s, BC %s, DS %s, PEG %s.\n%s",
+			digits(*ms(s[pace.GE])), digits(*ms(s[pace.FC])), digits(*ms(s[pace.BC])),
+			digits(*ms(s[pace.DS])),
+			digits(*ms(s[pace.PEG])), cli.Stages)
+		fmt.Fprintf(w, "%d messages and %v a step.\n", a.Messages, a.Bytes)
+	}
+	if g := d.Mid.Graph; g != nil {
+		fmt.Fprintln(w, "\nParts of a step in ms: alone, and on the critical path:")
+		for _, p := range g.Parts {
+			if p.Time > 0 || p.Critical > 0 {
+				fmt.Fprintf(w, "  %-30s %8s %8s\n", p.Name, digits(*ms(p.Time)), digits(*ms(p.Critical)))
+			}
+		}
+		m := &g.Memory
+		fmt.Fprintln(w, cli.Wrap(fmt.Sprintf("Memory of the fullest GPU: %v of rows, %v of their "+
+			"optimizer, %v of "+
+			"the dense network, %v of activations, %v of batches; %v are reserved of %v.", m.Tables, m.State,
+			m.Dense, m.Activations, m.Buffers, m.Reserve, m.Capacity), ""))
+	}
+}
+
+// writeUnknowns writes which parameters matter.
+func (d *detailed) writeUnknowns(w io.Writer) {
+	if len(d.effects) > 0 {
+		fmt.Fprintln(w, "\nWhat is not known, by its part of the interval (total effect, with interactions):")
+		for _, e := range d.effects[:min(5, len(d.effects))] {
+			fmt.Fprintf(w, "  %3.0f %%  %s\n", 100*e.Share, e.Name)
+		}
+	}
+	if len(d.sensitivities) > 0 {
+		fmt.Fprintln(w, "\nA tenth better would change the throughput by:")
+		for _, s := range d.sensitivities[:min(5, len(d.sensitivities))] {
+			fmt.Fprintf(w, "  %+5.1f %%  %s\n", 100*s.Change, s.Name)
+		}
+	}
+}
+
+// writeEnd writes staleness, faults, published figures and parameters.
+func (d *detailed) writeEnd(w io.Writer) error {
+	q := d.request
+	o := prediction{mode: q.modes[0], gpus: q.gpus[0], answer: answerOf(d.Prediction), whole: d.Prediction}
+	r := &result{predictions: []prediction{o}}
+	parts := []func(io.Writer, *result) error{q.writeFaults, q.writeStaleness, q.writeDropped,
+		q.writePublished}
+	for _, part := range parts {
+		if err := part(w, r); err != nil {
+			return err
+		}
+	}
+	list := q.assumptions()
+	for _, p := range d.precisions() {
+		list = append(list, cost.Assumption{Name: p.Name, Low: p.Text, Mid: p.Text, High: p.Text,
+			Kind:   p.Kind,
+			Source: p.Source})
+	}
+	writeCounts(w, list)
+	if q.parameters {
+		fmt.Fprint(w, ".\n\n")
+		if err := writeParameters(w, list); err != nil {
+			return err
+		}
+	} else {
+		fmt.Fprintln(w, "; --parameters lists them.")
+	}
+	_, err := fmt.Fprintf(w, "\nTo repeat: %s\n", q.command)
+	return err
+}
+
+// errorDocument returns the JSON object of a request that has no prediction.
+func errorDocument(err error, command string, start time.Time) *singleDocument {
+	q := &request{command: command}
+	text := err.Error()
+	d := q.newDocument(start)
+	d.Error = &text
+	return d
+}
