@@ -16,7 +16,7 @@ type host struct {
 	Memory quantity.Value[unit.BytesPerSec] `yaml:"memory-bandwidth" group:"PS memory"`
 	Row    quantity.Value[unit.Nanos]       `yaml:"row-time" group:"PS memory"`
 	Absent quantity.Value[unit.Bytes]       `yaml:"absent"`
-	hidden quantity.Value[int]              //nolint:unused // must not be found
+	hidden quantity.Value[int]              // must not be found
 }
 
 type cluster struct {
@@ -29,6 +29,7 @@ type cluster struct {
 
 func example() *cluster {
 	c := &cluster{}
+	c.PS.hidden = quantity.Value[int]{Mid: 1, Kind: quantity.Default}
 	c.PS.Cores = quantity.Value[int]{Low: 10, Mid: 20, High: 41, Kind: quantity.Guessed}
 	c.PS.Memory = quantity.Value[unit.BytesPerSec]{Mid: 1e9, Kind: quantity.Default}
 	c.PS.Row = quantity.Value[unit.Nanos]{Low: 100, Mid: 150, High: 400, Kind: quantity.Guessed}
