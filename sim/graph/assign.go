@@ -9,56 +9,117 @@ import (
 	"tandem/algo/unit"
 )
 
-// place finds the placement, by two searches: one begins with replicas of tables that cost all ranks together
-// less so, one with replicas of tables that cost a rank less so.
+// place finds the placement. A table has no layout coarser than a limit on the seconds of a rank, if it can
+// be cut so far, and the tables that cost least as replicas are replicas. place tries limits and numbers of
+// replicas in turn, as planners do that halve the hottest tables (HugeCTR), and one layout for all others
+// (TorchRec). Then it improves the best of them.
 func (p *placer) place() (*plan, error) {
 	if err := p.chooseTiers(); err != nil {
 		return nil, err
 	}
-	few, many := make([]int, len(p.tables)), make([]int, len(p.tables))
+	if err := p.priceCollectives(); err != nil {
+		return nil, err
+	}
+	most, least := 0.0, math.Inf(1)
+	var replicas []int // tables that may be replicas, the cheapest first
 	for i := range p.tables {
 		t := &p.tables[i]
 		if t.options = p.layouts(t); len(t.options) == 0 {
-			return nil, fmt.Errorf("graph: table %s: layout %q; want %s, %s, %s, %s or %s", t.Name,
-				t.rule.Layout, TableWise, ColumnWise, RowWise, ServerRowWise, DataParallel)
+			return nil, fmt.Errorf("graph: table %s: layout %q; want %s, %s, %s, %s, %s or %s", t.Name,
+				t.rule.Layout, TableWise, ColumnWise, RowWise, ServerRowWise, Grid, DataParallel)
 		}
 		if o := t.options; len(o) > 1 && o[0].layout == DataParallel {
-			if o[0].seconds*float64(p.net.ranks) > o[1].seconds {
-				few[i] = 1
+			replicas = append(replicas, i)
+		}
+		for j := range t.options {
+			most, least = max(most, t.options[j].seconds), min(least, t.options[j].seconds)
+		}
+	}
+	seconds := func(table int) float64 { return p.tables[table].options[0].seconds }
+	slices.SortStableFunc(replicas, func(x, y int) int { return cmp.Compare(seconds(x), seconds(y)) })
+	a := &assignment{placer: p}
+	s := start{limit: most}
+	best, choices, err := a.try(s, replicas)
+	if err != nil {
+		return nil, err
+	}
+	for range startRounds {
+		before := best
+		at := s
+		consider := func(x start) {
+			if score, c, err := a.try(x, replicas); err == nil && score < best {
+				best, choices, at = score, c, x
 			}
-			if o[0].seconds > o[1].seconds {
-				many[i] = 1
+		}
+		for limit := most; limit > least/2; limit /= 2 {
+			consider(start{limit: limit, replicas: s.replicas})
+		}
+		for _, layout := range []Layout{TableWise, ColumnWise, ServerRowWise, Grid, RowWise} {
+			consider(start{layout: layout, replicas: s.replicas})
+		}
+		s = at
+		for n := 0; n <= len(replicas); n += 1 + n/8 {
+			consider(start{s.limit, s.layout, n})
+		}
+		if s = at; best == before {
+			break
+		}
+	}
+	return a.improve(choices), nil
+}
+
+// startRounds is the largest number of rounds in which place varies first the limit, then the replicas.
+const startRounds = 3
+
+// start is where an improvement of a placement can begin.
+type start struct {
+	limit    float64 // seconds of a rank; of tables without the layout 0
+	layout   Layout  // of all tables that can have it, cut into the most parts; empty: by limit
+	replicas int     // number of tables
+}
+
+// try assigns the tables as a start says. A table for which no rank has room is cut further. It returns the
+// score and the choices.
+func (a *assignment) try(s start, replicas []int) (score float64, choices []int, err error) {
+	choices = make([]int, len(a.tables))
+	for i := range a.tables {
+		o := a.tables[i].options
+		at := 0
+		if len(o) > 1 && o[0].layout == DataParallel && !slices.Contains(replicas[:s.replicas], i) {
+			at = 1
+		} else if len(o) > 1 && o[0].layout == DataParallel {
+			continue
+		}
+		for choices[i] = at; at < len(o) && o[choices[i]].seconds > s.limit; at++ {
+			if o[at].seconds < o[choices[i]].seconds {
+				choices[i] = at
+			}
+		}
+		for at := range o {
+			if s.layout != "" && o[at].layout == s.layout {
+				choices[i] = at
 			}
 		}
 	}
-	best, err := p.search(few)
-	if err != nil || slices.Equal(few, many) {
-		return best, err
-	}
-	if other, err := p.search(many); err == nil && other.score < best.score {
-		return other, nil
-	}
-	return best, nil
-}
-
-// search begins with chosen layouts: tables on the least loaded ranks, the most expensive first. A table for
-// which no rank has room is cut. Then, step by step, the layout changes that saves the most time: of a table
-// that takes the most of some kind of work on the rank that has the most of it.
-func (p *placer) search(choices []int) (*plan, error) {
-	choices = slices.Clone(choices)
-	a := &assignment{placer: p}
 	for full := a.assign(choices); full >= 0; full = a.assign(choices) {
-		if choices[full]+1 == len(p.tables[full].options) {
-			return nil, p.noRoom(&p.tables[full], &p.tables[full].options[choices[full]])
+		if choices[full]+1 == len(a.tables[full].options) {
+			return 0, nil, a.noRoom(&a.tables[full], &a.tables[full].options[choices[full]])
 		}
 		choices[full]++
 	}
+	return a.score(), choices, nil
+}
+
+// improve makes, step by step, the layout change that saves the most time: of a table that takes the most of
+// some kind of work on the rank that has the most of it.
+func (a *assignment) improve(choices []int) *plan {
+	a.assign(choices)
 	best := a.score()
-	for {
+	for range changesMax {
 		table, layout := -1, 0
 		for _, candidate := range a.heaviest() {
 			kept := choices[candidate]
-			for option := range p.tables[candidate].options {
+			for option := range a.tables[candidate].options {
 				choices[candidate] = option
 				if option == kept || a.assign(choices) >= 0 {
 					continue
@@ -74,18 +135,25 @@ func (p *placer) search(choices []int) (*plan, error) {
 		}
 		a.assign(choices)
 		if table < 0 {
-			return a.plan(best), nil
+			break
 		}
 	}
+	return a.plan(best)
 }
 
-// gainMin is the part of the score that another layout must save.
-const gainMin = 1e-3
+// changesMax is the largest number of layout changes after the start.
+//
+// Source: NVIDIA-Merlin/HugeCTR, samples/dlrm: its planner halves the hottest table at most 20 times
+// (v25.03).
+const changesMax = 20
 
-// Kinds of work of which a step awaits the rank that has the most.
+// gainMin is the part of the score that another layout must save.
+const gainMin = 1e-4
+
+// Kinds of work of which a step awaits the rank that has the most. The distribution of ids is for the next
+// step, and overlaps with all of this one; TorchRec's planner does not count it either.
 const (
 	onTables   = iota // kernels, and rows from lower tiers
-	ofIDs             // input distribution
 	ofRows            // all-to-all of pooled rows and their gradients
 	inServers         // partial sums among the ranks of a server
 	amongRanks        // … among all ranks
@@ -171,14 +239,24 @@ func (a *assignment) leastLoaded(o *option) (at int) {
 	return at
 }
 
-// score returns the sum over the kinds of work of about the largest time of any rank.
+// score returns the sum over the kinds of work of about the largest time of any rank, with the launches of a
+// lookup and an update for each layout.
 func (a *assignment) score() (score float64) {
+	seen := make([]Layout, 0, 8)
+	for i := range a.order {
+		if layout := a.order[i].layout; !slices.Contains(seen, layout) {
+			seen = append(seen, layout)
+			score += 2 * a.accelerator.Launch.Seconds()
+		}
+	}
 	for k := range kinds {
 		powers := float64(a.net.ranks-len(a.loads)) * power32(a.base.times[k])
 		for r := range a.loads {
 			powers += power32(a.base.times[k] + a.loads[r].times[k])
 		}
-		score += math.Pow(powers, 1./32)
+		if powers > 0 {
+			score += a.once[k] + math.Pow(powers, 1./32)
+		}
 	}
 	return score
 }

@@ -22,16 +22,14 @@ const (
 
 // network prices the collectives among all ranks, and among those of a server.
 type network struct {
-	graph       *topo.Graph
-	world       *topo.Communicator
-	server      *topo.Communicator // of the first server
-	reduce      topo.Pricing
-	exchange    topo.Pricing
-	launch      unit.Tick
-	ranks       int
-	perServer   int
-	insideRate  float64 // of one rank, with large messages
-	networkRate float64 // of one rank; 0 with one server
+	graph     *topo.Graph
+	world     *topo.Communicator
+	server    *topo.Communicator // of the first server
+	reduce    topo.Pricing
+	exchange  topo.Pricing
+	launch    unit.Tick
+	ranks     int
+	perServer int
 }
 
 // newNetwork compiles the topology for a number of accelerators.
@@ -58,12 +56,6 @@ func newNetwork(c *Cluster, p *system.Profile, ranks int) (*network, error) {
 		if n.server, err = graph.Communicator(ports); err != nil {
 			return nil, err
 		}
-		n.networkRate = float64(group.Cards.Rate) * float64(group.Cards.Count) / float64(n.perServer) *
-			p.Collectives.Network.AllToAll.Mid
-	}
-	n.insideRate = float64(group.Inside.Rate) * p.Collectives.Inside.AllToAll.Mid
-	if group.Inside.Kind == topo.InsideHost {
-		n.insideRate = float64(group.HostLink.Rate) * p.Collectives.Inside.AllToAll.Mid
 	}
 	inside, across := &p.Collectives.Inside, &p.Collectives.Network
 	list := protocols(&spec)

@@ -2,6 +2,7 @@ package graph
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 
 	"tandem/algo/unit"
@@ -18,6 +19,7 @@ const (
 	ColumnWise    Layout = "column"     // parts of all rows on several ranks
 	RowWise       Layout = "row"        // rows spread over all ranks, which add up partial sums
 	ServerRowWise Layout = "server-row" // rows spread over the ranks of one server
+	Grid          Layout = "grid"       // parts of all rows on several servers, each spread over its ranks
 	DataParallel  Layout = "data"       // a replica on every rank, with an all-reduce of gradients
 )
 
@@ -39,7 +41,7 @@ const (
 type Rule struct {
 	Table  string `yaml:"table"`
 	Layout Layout `yaml:"layout"` // empty: by cost
-	Parts  int    `yaml:"parts"`  // of ColumnWise; 0: 2
+	Parts  int    `yaml:"parts"`  // of ColumnWise and Grid; 0: 2
 	Tier   Tier   `yaml:"tier"`   // empty: the fastest that has room
 }
 
@@ -109,6 +111,8 @@ type placer struct {
 	local   float64        // of one
 	room    [tiers]float64 // bytes for tables of each rank
 	missed  map[cacheUse]float64
+	once    times // of kinds of work that any rank has, in a step
+	perByte times // of those kinds that are collectives
 }
 
 // plan is a placement with the work of the busiest ranks.
@@ -153,25 +157,39 @@ func (p *placer) layouts(t *placed) (list []option) {
 	if want := t.rule.Layout; want == "" || want == TableWise {
 		add(TableWise, 1, 1, all, t.Rows)
 	}
-	if want := t.rule.Layout; want == ColumnWise {
-		parts := cmp.Or(t.rule.Parts, 2)
-		u := all
-		u.dim = (t.Dim + parts - 1) / parts
-		add(ColumnWise, parts, 1, u, t.Rows)
-	} else if want == "" {
-		for parts := 2; t.Dim%parts == 0 && t.Dim/parts >= columnsMin && parts <= p.net.ranks; parts *= 2 {
-			u := all
-			u.dim = t.Dim / parts
-			add(ColumnWise, parts, 1, u, t.Rows)
-		}
+	for _, parts := range t.cuts(ColumnWise, p.net.ranks) {
+		add(ColumnWise, parts, 1, all.columns(parts), t.Rows)
 	}
 	if want := t.rule.Layout; want == ServerRowWise || want == "" && p.net.ranks > p.net.perServer {
 		add(ServerRowWise, 1, p.net.perServer, all.part(per, t), t.Rows/per)
+	}
+	for _, parts := range t.cuts(Grid, p.net.ranks/p.net.perServer) {
+		add(Grid, parts, p.net.perServer, all.columns(parts).part(per, t), t.Rows/per)
 	}
 	if want := t.rule.Layout; want == RowWise || want == "" {
 		add(RowWise, 1, p.net.ranks, all.part(ranks, t), t.Rows/ranks)
 	}
 	return list
+}
+
+// cuts returns the numbers of parts into which a layout cuts the rows of a table, at most one for each of
+// some places.
+func (t *placed) cuts(layout Layout, places int) (list []int) {
+	if want := t.rule.Layout; want == layout {
+		return []int{cmp.Or(t.rule.Parts, 2)}
+	} else if want != "" {
+		return nil
+	}
+	for parts := 2; t.Dim%parts == 0 && t.Dim/parts >= columnsMin && parts <= places; parts *= 2 {
+		list = append(list, parts)
+	}
+	return list
+}
+
+// columns returns the use of the widest of some parts of all rows.
+func (u use) columns(parts int) use {
+	u.dim = (u.dim + parts - 1) / parts
+	return u
 }
 
 // part returns the use of the busiest of some equal parts of the rows: a partial sum of every output. The
@@ -203,7 +221,7 @@ func (p *placer) communicate(o *option, t *placed) {
 		o.load.dense = 2*o.rows*row + o.load.reduce
 	case RowWise:
 		o.load.scatter = sent
-	case ServerRowWise:
+	case ServerRowWise, Grid:
 		o.load.inside, o.load.exchange = sent, sent/float64(p.net.perServer)
 	default:
 		o.load.exchange = sent
@@ -254,21 +272,56 @@ func (p *placer) missing(t *placed, cached float64) float64 {
 // cacheUse identifies the use of a cache by tables of a group, which are alike.
 type cacheUse struct{ rows, draws, top, cached float64 }
 
-// times returns the times by which tables are placed: of kernels, and of collectives at the rates of large
-// messages.
+// times returns the times by which tables are placed, without those that are due once in a step.
 func (p *placer) times(l *load) (t times) {
 	fetch, _ := p.fetchSeconds(l)
 	t[onTables] = (l.lookup+l.sort+l.update+l.dense)/p.streamRate() + fetch
-	if p.net.ranks == 1 {
-		return t
-	}
-	outside := p.net.networkRate
-	if outside == 0 {
-		outside = p.net.insideRate
-	}
-	t[ofIDs], t[ofRows], t[inServers] = l.ids/outside, 2*l.exchange/outside, 2*l.inside/p.net.insideRate
-	t[amongRanks], t[ofReplicas] = 2*l.scatter/outside, 2*l.reduce/outside
+	t[ofRows], t[inServers] = l.exchange*p.perByte[ofRows], l.inside*p.perByte[inServers]
+	t[amongRanks], t[ofReplicas] = l.scatter*p.perByte[amongRanks], l.reduce*p.perByte[ofReplicas]
 	return t
+}
+
+// priceCollectives takes the time of each kind of collective as linear between two sizes: that of all ranks
+// having equal parts, or of one table, and four times as much.
+func (p *placer) priceCollectives() error {
+	if p.net.ranks == 1 {
+		return nil
+	}
+	pooled, widest := 0.0, 0.0
+	for i := range p.tables {
+		t := &p.tables[i]
+		row := t.Values() * float64(p.precisions.Wire.Bytes())
+		pooled, widest = pooled+row, max(widest, row)
+	}
+	for kind, x := range [kinds]struct {
+		bytes float64
+		times float64 // in a step
+		price func(bytes float64) (cost, error)
+	}{
+		ofRows: {p.local * pooled, 2, p.net.allToAll},
+		inServers: {p.batch * widest, 2, func(bytes float64) (cost, error) {
+			return p.net.reduceScatter(p.net.server, bytes)
+		}},
+		amongRanks: {p.batch * widest, 2, func(bytes float64) (cost, error) {
+			return p.net.reduceScatter(p.net.world, bytes)
+		}},
+		ofReplicas: {1 << 20, 1, p.net.allReduce},
+	} {
+		if x.price == nil {
+			continue
+		}
+		little, err := x.price(x.bytes)
+		if err != nil {
+			return fmt.Errorf("graph: %w", err)
+		}
+		much, err := x.price(4 * x.bytes)
+		if err != nil {
+			return fmt.Errorf("graph: %w", err)
+		}
+		p.perByte[kind] = x.times * (much.time - little.time).Seconds() / (3 * x.bytes)
+		p.once[kind] = max(0, x.times*little.time.Seconds()-x.bytes*p.perByte[kind])
+	}
+	return nil
 }
 
 // fetchSeconds returns the time of fetching rows from the server's memory and SSDs, and what binds it. Rows

@@ -126,6 +126,77 @@ func TestSmallTableIsReplicated(t *testing.T) {
 	}
 }
 
+// No combination of layouts of three unlike tables on two servers makes a step much shorter than the
+// placement that was found.
+func TestNoCombinationOfLayoutsIsMuchFaster(t *testing.T) {
+	c, s := ideal(t)
+	m := even(t, 1, 1e6)
+	group := m.Groups[0]
+	m.Groups = nil
+	for i, ids := range []float64{60, 3, 1} {
+		group.Name, group.IDs, group.Rows = fmt.Sprint("t", i), ids, []float64{1e6, 1e5, 100}[i]
+		m.Groups = append(m.Groups, group)
+	}
+	job := Job{Model: m, Cluster: c, System: s, GPUs: 8}
+	found := run(t, job)
+	layouts := []Layout{DataParallel, TableWise, ColumnWise, ServerRowWise, Grid, RowWise}
+	for _, x := range layouts {
+		for _, y := range layouts {
+			for _, z := range layouts {
+				job.Placement = []Rule{{Table: "t0", Layout: x}, {Table: "t1", Layout: y},
+					{Table: "t2", Layout: z}}
+				if r := run(t, job); float64(r.StepTime) < 0.95*float64(found.StepTime) {
+					t.Errorf("%s, %s, %s: step of %v; found %v by %+v", x, y, z, r.StepTime, found.StepTime,
+						found.Rules())
+				}
+			}
+		}
+	}
+}
+
+// A grid on 8 ranks in servers of 4: two halves of the columns, of which every rank of a server has a quarter
+// of the rows. 32 values of partial sums in fp16 go around in a server, a quarter of it leaves.
+func TestGridCutsColumnsOverServersAndRowsInside(t *testing.T) {
+	c, s := ideal(t)
+	rules := []Rule{{Table: "t", Layout: Grid}}
+	r := run(t, Job{Model: even(t, 1, 1e6), Cluster: c, System: s, GPUs: 8, GlobalBatch: 1 << 20,
+		Placement: rules})
+	if len(r.Placement) != 2 {
+		t.Fatalf("placement %+v", r.Placement)
+	}
+	for i, shard := range r.Placement {
+		if shard.Rank != 4*i || shard.Ranks != 4 || shard.Dim != 32 || shard.Rows != 1e6/4 {
+			t.Errorf("shard %+v", shard)
+		}
+	}
+	server := run(t, Job{Model: even(t, 1, 1e6), Cluster: c, System: s, GPUs: 8, GlobalBatch: 1 << 20,
+		Placement: []Rule{{Table: "t", Layout: ServerRowWise}}})
+	for _, node := range []string{"partial sums in servers", "pooled rows", "gradients in servers"} {
+		got, whole := timeOf(r.Step, node).Seconds(), timeOf(server.Step, node).Seconds()
+		if math.Abs(got-whole/2) > 5e-3*whole {
+			t.Errorf("%s: %v s, want half of the %v s of all columns", node, got, whole)
+		}
+	}
+}
+
+// Hot tables are cut until no rank has far more work than the others, and twice the GPUs are not slower: what
+// grows with them is the latency of collectives.
+func TestHotTablesAreCutAtManyRanks(t *testing.T) {
+	for _, name := range []string{"mlperf-dcnv2", "mlperf-dlrm"} {
+		var steps []float64
+		for _, gpus := range []int{64, 128} {
+			r := run(t, example(t, dgxH100(t), name, gpus, 55_296))
+			if r.Balance < 0.7 {
+				t.Errorf("%s on %d GPUs: balance %.2f", name, gpus, r.Balance)
+			}
+			steps = append(steps, float64(r.StepTime))
+		}
+		if steps[1] > 1.05*steps[0] {
+			t.Errorf("%s: steps of %.0f ns on 64 GPUs, %.0f ns on 128", name, steps[0], steps[1])
+		}
+	}
+}
+
 func TestRulesRepeatThePlacement(t *testing.T) {
 	for _, gpus := range []int{8, 24, 64} {
 		j := example(t, dgxH100(t), "mlperf-dcnv2", gpus, 65536)

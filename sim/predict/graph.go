@@ -22,7 +22,7 @@ func (j *Job) runGraph(ctx context.Context, steps int, seed uint64) (Result, err
 	groups, devices := r.Servers("server", j.Roles.Ranks)
 	g, err := graph.Run(ctx, graph.Job{
 		Model: j.Model, System: &j.Hardware.System, GPUs: j.Roles.Ranks, GlobalBatch: j.Training.GlobalBatch,
-		Precisions: precisions, Steps: steps, Seed: seed,
+		Precisions: precisions, Steps: steps, Seed: seed, Placement: j.placement,
 		Cluster: &graph.Cluster{
 			Accelerator: r.Devices[devices[0]], Server: r.ServerHost, HostLink: r.HostLinkWire,
 			Topology: topo.Spec{Groups: groups, Network: r.Network(groups)},

@@ -4,6 +4,7 @@ import (
 	"tandem/algo/job"
 	nn "tandem/algo/numeric/model"
 	"tandem/sim/cost"
+	"tandem/sim/graph"
 	"tandem/sim/model"
 	"tandem/sim/param"
 )
@@ -18,6 +19,9 @@ type Job struct {
 	Rows     model.Format // of embedding rows in memory, for a Model; empty: the model's
 	Workload cost.Workload
 	Layout   *nn.Layout
+	// placement repeats the placement of tables at the middle of the box, which a user fixes before the
+	// unknowns are known; nil: by cost.
+	placement []graph.Rule
 }
 
 // modelPrefix begins the names of the parameters of a model.

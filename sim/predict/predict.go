@@ -73,7 +73,8 @@ func (i Interval) Contains(x float64) bool { return i.Low <= x && x <= i.High }
 func (i Interval) Width() float64 { return i.High / i.Low }
 
 // Run predicts a job. It returns the error of the run at the middle of the box; a sampled point at which the
-// job does not fit its memory counts as NaN in Samples, and not in the interval.
+// job does not fit its memory counts as NaN in Samples, and not in the interval. A placement of tables is
+// that at the middle of the box everywhere: it is fixed before the unknowns are known.
 //
 // The result depends on neither the number of workers nor their speed. Cost: Samples + Seeds + 2 simulations.
 func Run(ctx context.Context, j *Job, o Options) (*Prediction, error) {
@@ -88,8 +89,12 @@ func Run(ctx context.Context, j *Job, o Options) (*Prediction, error) {
 	errs := make([]error, len(results))
 	var mu sync.Mutex
 	done := 0
+	var err error
+	if j, results[0], err = o.place(ctx, j); err != nil {
+		return nil, err
+	}
 	parallel.ForEach(workers(&o), len(results), func(i int) {
-		if errs[i] = ctx.Err(); errs[i] == nil {
+		if errs[i] = ctx.Err(); i > 0 && errs[i] == nil {
 			if i < seeds {
 				results[i], errs[i] = o.run(ctx, j, o.Seed+uint64(i))
 			} else {
@@ -178,6 +183,20 @@ func confidence(runs []Result) *Interval {
 	t := distuv.StudentsT{Mu: 0, Sigma: 1, Nu: n - 1}.Quantile(0.975)
 	half := t * math.Sqrt(squares/(n-1)/n)
 	return &Interval{mean - half, mean + half}
+}
+
+// place simulates a job, and returns the job with its tables fixed where they were placed.
+func (o *Options) place(ctx context.Context, j *Job) (*Job, Result, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, Result{}, err
+	}
+	r, err := o.run(ctx, j, o.Seed)
+	if err != nil || r.Graph == nil {
+		return j, r, err
+	}
+	fixed := j.clone()
+	fixed.placement = r.Graph.Rules()
+	return fixed, r, nil
 }
 
 // run simulates a job once.
