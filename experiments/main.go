@@ -19,6 +19,7 @@ import (
 
 	"golang.org/x/term"
 
+	"tandem/experiments/attribution"
 	"tandem/experiments/modes"
 	"tandem/experiments/peers"
 	"tandem/experiments/report"
@@ -47,7 +48,7 @@ type experiment interface {
 func experiments() []experiment {
 	return []experiment{
 		staleness.New(), simvsreal.New(), modes.New(), semantics.New(), speed.New(), peers.New(),
-		scalability.New(),
+		attribution.New(), scalability.New(),
 	}
 }
 

@@ -66,6 +66,22 @@ func TestPredictionIsDeterministic(t *testing.T) {
 	}
 }
 
+// More seeds narrow the confidence interval over seeds, and leave the interval over unknowns alone.
+func TestSeedsNarrowOnlyTheirOwnInterval(t *testing.T) {
+	few := run(t, persia(t), predict.Options{Samples: 16, Seeds: 3, Steps: 8})
+	many := run(t, persia(t), predict.Options{Samples: 16, Seeds: 24, Steps: 8})
+	if *few.Interval != *many.Interval || !slices.Equal(few.Samples, many.Samples) {
+		t.Errorf("interval %+v with 3 seeds, %+v with 24", few.Interval, many.Interval)
+	}
+	if narrow, wide := many.CI95.High-many.CI95.Low, few.CI95.High-few.CI95.Low; narrow <= 0 ||
+		2*narrow > wide {
+		t.Errorf("CI95 %+v with 3 seeds, %+v with 24", few.CI95, many.CI95)
+	}
+	if mid := many.Mid.Throughput; many.Interval.Width() < 1+2*(many.CI95.High-many.CI95.Low)/mid {
+		t.Errorf("interval %+v is not wider than CI95 %+v", many.Interval, many.CI95)
+	}
+}
+
 // Hybrid never waits for what sync waits for, at no point of the box. What the two share cancels in the
 // ratio, which is narrower than either.
 func TestRatioComparesPointByPoint(t *testing.T) {
