@@ -11,6 +11,7 @@ import (
 
 	"tandem/internal/parallel"
 	"tandem/sim/param"
+	"tandem/sim/system"
 )
 
 // Effect is how much of what is not known about a throughput one parameter accounts for.
@@ -31,8 +32,14 @@ const effectPoints = 16
 //
 // It is the estimator of Jansen (Computer Physics Communications 117, 1999): at each of 16 points, one
 // parameter at a time moves to its position at another point. Cost: 16 simulations for every unknown
-// parameter.
+// parameter, and one more if tables are placed.
 func Effects(ctx context.Context, j *Job, o Options, before func()) ([]Effect, error) {
+	if j.Hardware.System.Architecture == system.StepGraph {
+		var err error
+		if j, _, err = o.place(ctx, j); err != nil {
+			return nil, err
+		}
+	}
 	v := j.Parameters()
 	points := v.Sample(2*effectPoints, sampleSeed+1)
 	base, other := points[:effectPoints], points[effectPoints:]
