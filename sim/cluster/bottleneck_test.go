@@ -121,7 +121,7 @@ func misjudged(t *testing.T, d *drawn, resources func(list []Bottleneck) []strin
 // more than three resources have 10 % each cannot pass. With -long every resource is doubled, else the first
 // and the fourth.
 func TestDoublingTheFirstBottleneckPaysAndOthersDoNot(t *testing.T) {
-	jobs := uint64(10)
+	jobs := uint64(6)
 	resources := func(list []Bottleneck) []string {
 		names := []string{list[0].Resource}
 		if len(list) > 3 {

@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"flag"
 	"math"
 	"testing"
 
@@ -71,4 +72,17 @@ func runOn(t testing.TB, h *cost.Hardware, j job.Job, o Options) Result {
 		t.Fatal(err)
 	}
 	return a
+}
+
+// checkSome is rapid.Check with 30 draws instead of 100, unless a flag asks for more.
+func checkSome(t *testing.T, property func(*rapid.T)) {
+	t.Helper()
+	checks := flag.Lookup("rapid.checks")
+	if !*long && checks.Value.String() == checks.DefValue {
+		if err := checks.Value.Set("30"); err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = checks.Value.Set(checks.DefValue) }()
+	}
+	rapid.Check(t, property)
 }

@@ -48,17 +48,22 @@ func expectedMaximum(n int, f, b, sigma float64) float64 {
 // a rank have lognormal factors of their own. Everything else takes the same time in every step, which a run
 // without jitter shows.
 //
-// The mean time of the slowest rank must be within 0.5 % of theory. Its standard error is 0.15 to 0.2 %.
+// The mean time of the slowest rank must be within 1 % of theory. Its standard error is 0.3 to 0.4 %. With
+// -long, four times as many steps halve both.
 //
 // Source: David, Nagaraja, "Order Statistics" (2003), section 3.1: E max = ∫ 1 − G^N.
 func TestSyncStepIsTheExpectedMaximum(t *testing.T) {
 	layout, w := quiet(t)
 	s := small()
 	s.System = "tandem" // its host threads take next to nothing
+	more, tolerance := 1, 0.01
+	if *long {
+		more, tolerance = 4, 0.005
+	}
 	for _, c := range []struct {
 		ranks, steps int
 		sigma        float64
-	}{{2, 12_000, 0.3}, {8, 8000, 0.2}, {32, 2000, 0.3}} {
+	}{{2, 3000, 0.3}, {8, 2000, 0.2}, {32, 500, 0.3}} {
 		j := training(job.Sync, c.ranks)
 		j.Training.Overlap, j.Training.GlobalBatch = "none", 16_384*c.ranks
 		simulate := func(o Options) Result {
@@ -73,12 +78,12 @@ func TestSyncStepIsTheExpectedMaximum(t *testing.T) {
 		forward, backward := even.StageTimes[pace.FC].Seconds(), even.StageTimes[pace.BC].Seconds()
 		rest := even.StepTime.Seconds() - forward - backward
 		want := expectedMaximum(c.ranks, forward, backward, c.sigma)
-		step := simulate(Options{Measured: c.steps, Jitter: c.sigma, Seed: 1}).StepTime
+		step := simulate(Options{Measured: more * c.steps, Jitter: c.sigma, Seed: 1}).StepTime
 		got := step.Seconds() - rest
 		t.Logf("%d ranks, σ = %v: the slowest takes %.4f of the mean, theory %.4f, %+.2f %%; %.0f %% of a "+
 			"step", c.ranks, c.sigma, got/(forward+backward), want/(forward+backward), 100*(got/want-1),
 			100*got/step.Seconds())
-		if math.Abs(got/want-1) > 0.005 {
+		if math.Abs(got/want-1) > tolerance {
 			t.Errorf("%d ranks, σ = %v: the slowest takes %v s, want %v s", c.ranks, c.sigma, got, want)
 		}
 	}
