@@ -91,12 +91,6 @@ func (c *Communicator) AllToAll(bytes unit.Bytes, p *Pricing) (Plan, error) {
 	})
 }
 
-// Broadcast plans a vector of some bytes that one member has and all receive, along a ring. All links of the
-// ring count as used, also those into the first member and out of the last.
-func (c *Communicator) Broadcast(bytes unit.Bytes, p *Pricing) (Plan, error) {
-	return c.fastest(bytes, p, []algorithm{{Ring, (*draft).chain}})
-}
-
 // algorithm is one way to perform a collective.
 type algorithm struct {
 	name string

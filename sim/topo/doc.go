@@ -29,7 +29,6 @@
 //	tree all-reduce      2 · bytes out of every node: two binary trees of nodes, half of the bytes each
 //	hierarchical         reduce-scatter inside the nodes, ring between them, all-gather inside the nodes
 //	reduce-scatter, all-gather                (n−1)/n · bytes along a ring
-//	broadcast            bytes along a ring
 //	pairwise all-to-all  bytes/n to every other member
 //	hierarchical         all-to-all inside the nodes, then between members of the same rank in their nodes
 //

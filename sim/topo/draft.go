@@ -108,16 +108,6 @@ func (d *draft) ring(passes int) []Stage {
 	return []Stage{{latency, []fabric.Flow{d.flow(p)}}}
 }
 
-// chain returns the stage of one pass of all bytes along a ring.
-func (d *draft) chain() []Stage {
-	s := d.ring(1)
-	n := float64(d.members)
-	for i := range s[0].Flows[0].Path {
-		s[0].Flows[0].Path[i].Multiplicity *= n / (n - 1)
-	}
-	return s
-}
-
 // tree returns the stage of a tree all-reduce: chains inside the nodes, two trees over the nodes. A node of
 // the two trees has at most four edges in all, and each edge carries half of the bytes both ways.
 func (d *draft) tree() []Stage {

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"sort"
 
-	"tandem/algo/job"
 	"tandem/algo/unit"
 	"tandem/sim/fabric"
 )
@@ -303,28 +302,6 @@ func (g *Graph) Accelerator(i int) Port {
 	})]
 	i -= s.firstAccelerator
 	return Port{s.firstNode + i/s.AcceleratorsPerNode, i % s.AcceleratorsPerNode}
-}
-
-// GroupOf returns the index in Spec.Groups of a node's group. It panics if there is no such node.
-func (g *Graph) GroupOf(node int) int {
-	if node < 0 || node >= g.nodes {
-		panic(fmt.Sprintf("topo: node %d, want 0 to %d", node, g.nodes-1))
-	}
-	return sort.Search(len(g.groups), func(k int) bool {
-		return g.groups[k].firstNode+g.groups[k].nodes > node
-	})
-}
-
-// Group returns the nodes of a group: the first and their number. The error names the nearest group.
-func (g *Graph) Group(name string) (first, nodes int, err error) {
-	var names []string
-	for i := range g.groups {
-		if s := &g.groups[i]; s.Name == name {
-			return s.firstNode, s.nodes, nil
-		}
-		names = append(names, g.groups[i].Name)
-	}
-	return 0, 0, fmt.Errorf("topo: group %s", job.Unknown(name, names))
 }
 
 // class returns the class of a node.

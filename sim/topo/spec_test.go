@@ -176,19 +176,3 @@ func TestUnknownAlgorithmIsRefused(t *testing.T) {
 		t.Error("no error for -1 bytes")
 	}
 }
-
-func TestGroupsAreFoundByName(t *testing.T) {
-	s := cluster(24)
-	s.Groups = append(s.Groups, Group{Name: "PS", Nodes: 5, Cards: Cards{Count: 1, Rate: 1e9}})
-	g := compile(t, s)
-	first, nodes, err := g.Group("PS")
-	if first != 3 || nodes != 5 || err != nil || g.GroupOf(2) != 0 || g.GroupOf(3) != 1 {
-		t.Errorf("group PS: node %d, %d nodes, error %v; node 2 in group %d, node 3 in group %d", first,
-			nodes,
-			err, g.GroupOf(2), g.GroupOf(3))
-	}
-	if _, _, err := g.Group("serve"); err == nil ||
-		!strings.Contains(err.Error(), `the nearest is "server"`) {
-		t.Errorf("error %v", err)
-	}
-}
