@@ -18,8 +18,8 @@ import (
 	"tandem/algo/unit"
 )
 
-var long = flag.Bool("long", false, "run 20 seeds of faults in each mode, double every resource of 50 random "+
-	"jobs, and simulate four times as many steps and random runs")
+var long = flag.Bool("long", false, "run 20 seeds of faults in each mode, double every resource of 50 "+
+	"random jobs, and simulate three to four times as many steps and random runs")
 
 // lossy are the faults of messages that every mode must stand.
 const lossy = "drop=0.01,duplicate=0.01,reorder=16,delay=0.01:50ms"
