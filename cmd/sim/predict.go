@@ -87,7 +87,8 @@ func (q *request) options() cluster.Options {
 
 // coarseOptions returns the options of the predictions of a table.
 func (q *request) coarseOptions() predict.Options {
-	o := predict.Options{Samples: q.samples, Steps: q.steps, Seed: q.seed, Cluster: q.options()}
+	o := predict.Options{Samples: q.samples, WithoutEnds: true, Steps: q.steps, Seed: q.seed,
+		Cluster: q.options()}
 	if q.jitter == 0 && !q.job.Faults.Any() {
 		o.Cluster.WarmUp = q.job.Depth() + 2
 	}

@@ -61,7 +61,7 @@ func (q *request) reportSingle(w io.Writer, progress *cli.Progress) error {
 func (q *request) predictSingle(progress *cli.Progress) (*detailed, error) {
 	ctx := context.Background()
 	d := &detailed{request: q, start: time.Now(), job: q.question(q.modes[0], q.gpus[0])}
-	o := predict.Options{Samples: q.samples, Seeds: q.seeds, Seed: q.seed, Steps: q.steps,
+	o := predict.Options{Samples: q.samples, WithoutEnds: true, Seeds: q.seeds, Seed: q.seed, Steps: q.steps,
 		Cluster: q.options()}
 	o.Done = func(done, all int) { progress.Show(done, all, "samples") }
 	var err error

@@ -32,6 +32,8 @@ type Options struct {
 	// Samples is the number of points of the box behind the interval; below 2 there is none, and the ends of
 	// the box are not simulated either.
 	Samples int
+	// WithoutEnds leaves the ends of the box out, so Worst and Best are 0.
+	WithoutEnds bool
 	// Seeds is the number of seeds of jitter at the middle of the box; below 2 there is no confidence
 	// interval over seeds. Seed is the first.
 	Seeds int
@@ -83,7 +85,10 @@ func Run(ctx context.Context, j *Job, o Options) (*Prediction, error) {
 	var points []param.Point
 	if o.Samples > 1 {
 		v := j.Parameters()
-		points = append(v.Sample(o.Samples, sampleSeed), v.Everywhere(-1), v.Everywhere(1))
+		points = v.Sample(o.Samples, sampleSeed)
+		if !o.WithoutEnds {
+			points = append(points, v.Everywhere(-1), v.Everywhere(1))
+		}
 	}
 	results := make([]Result, seeds+len(points))
 	errs := make([]error, len(results))
@@ -123,7 +128,9 @@ func Run(ctx context.Context, j *Job, o Options) (*Prediction, error) {
 		for _, r := range results[seeds : seeds+o.Samples] {
 			p.Samples = append(p.Samples, r.Throughput)
 		}
-		p.Worst, p.Best = results[seeds+o.Samples].Throughput, results[seeds+o.Samples+1].Throughput
+		if !o.WithoutEnds {
+			p.Worst, p.Best = results[seeds+o.Samples].Throughput, results[seeds+o.Samples+1].Throughput
+		}
 		p.Interval = Percentiles(p.Samples)
 	}
 	return p, nil
