@@ -218,7 +218,7 @@ func (f *flags) registerSamples(fs *pflag.FlagSet) {
 	case table:
 		fs.IntVar(&f.samples, "samples", coarse, "simulate this many points of what is not known, for each "+
 			"interval; 1 is the middle alone")
-		fs.IntVar(&f.steps, "steps", tableSteps, "measure this many steps")
+		fs.IntVar(&f.steps, "steps", 0, "measure this many steps (default: 6, or a cycle of the mode)")
 	}
 }
 

@@ -5,6 +5,7 @@ package main
 import (
 	"io"
 	"os"
+	"runtime/debug"
 
 	"golang.org/x/term"
 
@@ -13,7 +14,11 @@ import (
 	"tandem/runtime/probe"
 )
 
-func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
+func main() {
+	// Simulations make much garbage and keep little, so that a larger heap costs less than it saves.
+	debug.SetGCPercent(400)
+	os.Exit(run(os.Args[1:], os.Stdout, os.Stderr))
+}
 
 // run runs the program on arguments and returns its exit code.
 func run(args []string, stdout, stderr io.Writer) int {

@@ -41,11 +41,11 @@ type result struct {
 	plain *predict.Prediction
 }
 
-// Numbers of a table: the points of the box of unknowns behind an interval, and the steps of a simulation.
-// They are few, because a table has many rows.
+// Numbers of a table: the points of the box of unknowns behind an interval, and the steps that a simulation
+// measures. They are few, because a table has many rows.
 const (
 	coarse     = 16
-	tableSteps = 8
+	tableSteps = 6
 )
 
 // question returns what is predicted in a mode on a number of GPUs.
@@ -85,12 +85,18 @@ func (q *request) options() cluster.Options {
 	return o
 }
 
-// coarseOptions returns the options of the predictions of a table.
-func (q *request) coarseOptions() predict.Options {
+// coarseOptions returns the options of the predictions of a table. A mode with a cycle is measured over a
+// whole one.
+func (q *request) coarseOptions(mode string) predict.Options {
 	o := predict.Options{Samples: q.samples, WithoutEnds: true, Steps: q.steps, Seed: q.seed,
 		Cluster: q.options()}
-	if q.jitter == 0 && !q.job.Faults.Any() {
-		o.Cluster.WarmUp = q.job.Depth() + 2
+	if q.jitter > 0 || q.job.Faults.Any() {
+		return o
+	}
+	j := q.jobFor(mode, 1)
+	o.Cluster.WarmUp = j.Depth() + 1
+	if o.Steps == 0 {
+		o.Steps = max(tableSteps, j.ModeValues()["every"])
 	}
 	return o
 }
@@ -129,7 +135,7 @@ func (q *request) predictAll(chosen bool, progress *cli.Progress, say io.Writer,
 		first := -1
 		for _, n := range q.gpus {
 			show(fmt.Sprintf("%s on %d", mode, n))
-			p, err := predict.Run(context.Background(), q.question(mode, n), q.coarseOptions())
+			p, err := predict.Run(context.Background(), q.question(mode, n), q.coarseOptions(mode))
 			if err != nil && !chosen && doesNotFit(err) {
 				progress.Close()
 				cli.PrintNotes(say, "sim", []string{fmt.Sprintf("%s on %d %s is left out: %v", mode, n,
@@ -162,13 +168,13 @@ func (q *request) predictAll(chosen bool, progress *cli.Progress, say io.Writer,
 		show("sync without overlap")
 		j := q.question(job.Sync, sync.gpus)
 		j.Training.Overlap = "none"
-		if r.plain, err = predict.Run(context.Background(), j, q.coarseOptions()); err != nil {
+		if r.plain, err = predict.Run(context.Background(), j, q.coarseOptions(job.Sync)); err != nil {
 			return nil, err
 		}
 	}
 	detail := r.detail()
 	show("sensitivities")
-	o := q.coarseOptions()
+	o := q.coarseOptions(detail.mode)
 	o.Samples = 0
 	r.sensitivities, err = predict.Sensitivities(context.Background(), q.question(detail.mode, detail.gpus),
 		o)
