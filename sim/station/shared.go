@@ -11,9 +11,9 @@ import (
 // the cores of a host. An activity of width w runs as w threads; every thread gets the same part of a core,
 // at most a whole core:
 //
-//	part = speed · min(1, cores / Σ width)
+//	part = min(1, cores / Σ width)
 //
-// All threads advance equally, so one virtual clock that runs at the speed part serves all activities: an
+// All threads advance equally, so one virtual clock that runs at the rate part serves all activities: an
 // activity that starts at virtual time v ends at v + work/width, even if others start and end in between. So
 // a change of load costs O(1), not O(activities).
 //
@@ -23,7 +23,6 @@ import (
 // algorithm", SIGCOMM 1989, and Parekh, Gallager 1993.
 type Shared struct {
 	cores   float64
-	speed   float64
 	now     unit.Tick // instant of the last change
 	virtual float64   // nanoseconds of a thread's progress up to now
 	width   int       // Σ width of the running activities
@@ -64,7 +63,7 @@ func NewShared(cores int) *Shared {
 	if cores < 1 {
 		panic(fmt.Sprintf("station: %d shared cores, want at least 1", cores))
 	}
-	return &Shared{cores: float64(cores), speed: 1}
+	return &Shared{cores: float64(cores)}
 }
 
 // Start begins an activity of some core time that can use up to width cores at once. Work is at least 0 and
@@ -98,16 +97,6 @@ func (c *Shared) Cancel(now unit.Tick, id ActivityID) bool {
 	}
 	c.release(id)
 	return true
-}
-
-// SetSpeed changes the speed of all cores: 1 is nominal, less is a straggler, 0 is a stop. It panics if speed
-// is negative, NaN or infinite.
-func (c *Shared) SetSpeed(now unit.Tick, speed float64) {
-	if !(speed >= 0) || math.IsInf(speed, 1) {
-		panic(fmt.Sprintf("station: speed of cores %v, want finite and at least 0", speed))
-	}
-	c.advance(now)
-	c.speed = speed
 }
 
 // NextFinish returns the instant of the earliest end if nothing changes, and false if no activity will end.
@@ -169,9 +158,9 @@ func (c *Shared) excess() float64 { return max(0, float64(c.width)-c.cores) }
 // part returns the progress of a thread per nanosecond.
 func (c *Shared) part() float64 {
 	if float64(c.width) <= c.cores {
-		return c.speed
+		return 1
 	}
-	return c.speed * c.cores / float64(c.width)
+	return c.cores / float64(c.width)
 }
 
 // advance moves the clocks to an instant.

@@ -49,11 +49,7 @@ func TestProcessorSharing(t *testing.T) {
 		// Cancelled at 50, activity 2 has had 25 and the other 75 left.
 		{"cancel", 1, func(c *Shared) { c.Start(0, 100, 1, 1); c.Cancel(50, c.Start(0, 100, 1, 2)) },
 			[]string{"1@125"}, 125},
-		// Half speed from 50 on.
-		{"straggler", 1, func(c *Shared) { c.Start(0, 100, 1, 1); c.SetSpeed(50, 0.5) }, []string{"1@150"},
-			100},
 		{"nothing to do", 1, func(c *Shared) { c.Start(3, 0, 1, 1) }, []string{"1@3"}, 0},
-		{"stopped", 1, func(c *Shared) { c.Start(0, 9, 1, 1); c.SetSpeed(0, 0) }, nil, 0},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
