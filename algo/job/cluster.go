@@ -148,12 +148,18 @@ func Clusters() fs.FS {
 	return folder
 }
 
+// IsProfileFile reports whether the name of a profile is the path of a user's file: it has a slash or ends in
+// .yaml. Other names are of built-in profiles.
+func IsProfileFile(name string) bool {
+	return strings.Contains(name, "/") || strings.HasSuffix(name, ".yaml")
+}
+
 // LoadCluster returns the cluster of a profile: a built-in one or, if the name has a slash or ends in .yaml,
 // a user's file.
 func LoadCluster(name string) (c Cluster, err error) {
 	var text []byte
 	file := name
-	if strings.Contains(name, "/") || strings.HasSuffix(name, ".yaml") {
+	if IsProfileFile(name) {
 		text, err = readUpTo(name, DocumentBytesMax)
 	} else {
 		file = "clusters/" + name + ".yaml"

@@ -35,8 +35,8 @@ type Profile interface{ Validate() error }
 // takes what the file lacks from there.
 type Completer interface{ Complete() error }
 
-// IsFile reports whether a name is the path of a user's file: it has a slash or ends in .yaml.
-func IsFile(name string) bool { return strings.Contains(name, "/") || strings.HasSuffix(name, ".yaml") }
+// IsFile reports whether a name is the path of a user's file, as job.IsProfileFile.
+func IsFile(name string) bool { return job.IsProfileFile(name) }
 
 // Names returns the names of the built-in profiles, ascending.
 func (l *Library) Names() (names []string) {
