@@ -20,6 +20,8 @@ import (
 	"golang.org/x/term"
 
 	"tandem/experiments/attribution"
+	"tandem/experiments/capacity"
+	"tandem/experiments/kwai"
 	"tandem/experiments/modes"
 	"tandem/experiments/peers"
 	"tandem/experiments/report"
@@ -48,7 +50,7 @@ type experiment interface {
 func experiments() []experiment {
 	return []experiment{
 		staleness.New(), simvsreal.New(), modes.New(), semantics.New(), speed.New(), peers.New(),
-		attribution.New(), scalability.New(),
+		attribution.New(), scalability.New(), capacity.New(), kwai.New(),
 	}
 }
 

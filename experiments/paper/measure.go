@@ -32,7 +32,7 @@ type done struct {
 type CaseResult struct {
 	Name   string  `json:"name"`
 	Middle float64 `json:"middle"`
-	// Low and High are the ends of the interval; 0 of a slow case.
+	// Low and High are the ends of the interval; 0 without an interval.
 	Low  float64 `json:"low,omitempty"`
 	High float64 `json:"high,omitempty"`
 	// SeedsLow and SeedsHigh are the ends of the 95 % interval of the mean over seeds, at the middle.
@@ -75,6 +75,10 @@ type CauseResult struct {
 	Now    float64         `json:"now"`
 	Causes []predict.Cause `json:"causes"`
 }
+
+// effectSamples is the number of points from which on effects are estimated: with fewer, inputs without any
+// effect agree with the quantity by chance.
+const effectSamples = 128
 
 // The most entries of a list that are kept.
 const (
@@ -127,7 +131,7 @@ func (p *Plan) Measure(ctx context.Context, o report.Options, name string) (r *R
 	}
 	for _, name := range p.Totals {
 		meter.Show(0, 1, "total effects on "+name)
-		effects, err := predict.Effects(ctx, r.Job(name), predict.Options{Seed: p.Seed}, nil)
+		effects, err := predict.Effects(ctx, r.Job(name), predict.Options{Seed: p.Seed, Steps: p.Steps}, nil)
 		if err != nil {
 			return nil, fmt.Errorf("total effects on %s: %w", name, err)
 		}
@@ -137,7 +141,7 @@ func (p *Plan) Measure(ctx context.Context, o report.Options, name string) (r *R
 	for _, c := range p.Causes {
 		meter.Show(0, 1, c.What)
 		found, err := predict.Causes(ctx, r.Job(c.Of), r.Job(c.Over), c.Names, c.Target,
-			predict.Options{Seed: p.Seed}, nil)
+			predict.Options{Seed: p.Seed, Steps: p.Steps}, nil)
 		if err != nil {
 			return nil, fmt.Errorf("causes of %s: %w", c.What, err)
 		}
@@ -154,8 +158,8 @@ func (p *Plan) predict(ctx context.Context, c *Case, r *Results) (*CaseResult, e
 	if err != nil {
 		return nil, err
 	}
-	options := predict.Options{Samples: p.Samples, Seeds: p.Seeds, Seed: p.Seed}
-	if c.Slow {
+	options := predict.Options{Samples: p.Samples, Seeds: p.Seeds, Seed: p.Seed, Steps: p.Steps}
+	if c.MiddleOnly {
 		options.Samples, options.Seeds = 0, 1
 	}
 	prediction, err := predict.Run(ctx, j, options)
@@ -219,7 +223,9 @@ func (r *Results) compare(c *Claim) Comparison {
 		if interval = predict.Percentiles(values); interval != nil {
 			out.Low, out.High = interval.Low, interval.High
 		}
-		out.Effects = predict.MainEffects(r.Job(names[0]), values, effectsKept)
+		if samples >= effectSamples {
+			out.Effects = predict.MainEffects(r.Job(names[0]), values, effectsKept)
+		}
 	}
 	out.Verdict = judge(&c.Figure, interval)
 	if c.Input {

@@ -18,6 +18,7 @@ type Plan struct {
 	Samples int     `yaml:"samples"` // points of the box of unknown inputs behind an interval
 	Seeds   int     `yaml:"seeds"`
 	Seed    uint64  `yaml:"seed"`
+	Steps   int     `yaml:"steps,omitempty"` // measured of a run; 0: as many as the simulator chooses
 	Cases   []Case  `yaml:"cases"`
 	Claims  []Claim `yaml:"claims"`
 	// Totals are the cases whose inputs are ranked by total effects, and Causes are searches. Both take long.
@@ -29,8 +30,8 @@ type Plan struct {
 type Case struct {
 	Name   string `yaml:"name"`
 	Choice Choice `yaml:"job"`
-	// Slow means that a run takes seconds: only the middle of the box is simulated, with one seed.
-	Slow bool `yaml:"slow,omitempty"`
+	// MiddleOnly means that only the middle of the box is simulated, with one seed.
+	MiddleOnly bool `yaml:"middle-only,omitempty"`
 }
 
 // Choice is the part of a predict.Choice that cases vary.

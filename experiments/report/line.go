@@ -66,6 +66,23 @@ func (l Line) add(p *plot.Plot) error {
 	return nil
 }
 
+// besideFactor separates the points of a paper from predictions at the same place of a logarithmic axis.
+const besideFactor = 1.06
+
+// Beside returns the lines of a series of predictions with intervals and of a paper's points of the same
+// series, in one color: the points dashed, a little to the right of the predictions.
+func Beside(name string, color int, theirs, ours []Point) []Line {
+	moved := make([]Point, len(theirs))
+	for i, p := range theirs {
+		moved[i] = Exact(p.X*besideFactor, p.Y)
+	}
+	return []Line{
+		{Name: name + ", paper", Color: color, Guide: true, Points: moved},
+		{Color: color, Scatter: true, Points: moved},
+		{Name: name + ", predicted", Color: color, Points: ours},
+	}
+}
+
 // uncertain reports whether a point has an error bar.
 func (l Line) uncertain() bool {
 	return slices.ContainsFunc(l.Points, func(p Point) bool { return p.Low != p.High })

@@ -16,22 +16,16 @@ func (d *dataSet) figure(r *paper.Results) report.Figure {
 		Y: report.Axis{Label: "thousand samples/s", LogPlusOne: true,
 			Ticks: []float64{2, 5, 10, 20, 50, 100, 200, 300}},
 	}
-	const beside = 1.06 // between a prediction and its bar, so that neither hides the other
 	for i, s := range systems() {
-		ours := report.Line{Name: s.what + ", predicted", Color: i}
-		bars := report.Line{Name: s.what + ", paper", Color: i, Guide: true}
-		marks := report.Line{Color: i, Scatter: true}
+		var theirs, ours []report.Point
 		for k, n := range gpus() {
-			bar := report.Exact(float64(n)*beside, d.bars[i][k])
-			bars.Points, marks.Points = append(bars.Points, bar), append(marks.Points, bar)
-			c := r.Prediction(d.caseName(&s, n))
-			if c == nil {
-				continue
+			theirs = append(theirs, report.Exact(float64(n), d.bars[i][k]))
+			if p := r.Prediction(d.caseName(&s, n)); p != nil {
+				ours = append(ours, report.Point{X: float64(n), Y: p.Mid.Throughput / 1e3,
+					Low: p.Interval.Low / 1e3, High: p.Interval.High / 1e3})
 			}
-			ours.Points = append(ours.Points, report.Point{X: float64(n), Y: c.Mid.Throughput / 1e3,
-				Low: c.Interval.Low / 1e3, High: c.Interval.High / 1e3})
 		}
-		f.Lines = append(f.Lines, bars, marks, ours)
+		f.Lines = append(f.Lines, report.Beside(s.what, i, theirs, ours)...)
 	}
 	return f
 }

@@ -12,6 +12,9 @@ import (
 // quickSamples is the number of points of the box of inputs in the quick version.
 const quickSamples = 32
 
+// steps is the number of measured steps of a run.
+const steps = 16
+
 // readingError is the error of a bar read from the figure, in thousand samples a second, and vagueError that
 // of a bar that is hard to read.
 const (
@@ -71,7 +74,7 @@ func (d *dataSet) caseName(s *system, gpus int) string {
 
 // newPlan returns the plan of the quick or the full version.
 func newPlan(o report.Options) *paper.Plan {
-	p := &paper.Plan{Samples: predict.SamplesDefault, Seeds: o.Seeds, Seed: o.Seed}
+	p := &paper.Plan{Samples: predict.SamplesDefault, Seeds: o.Seeds, Seed: o.Seed, Steps: steps}
 	if o.Quick {
 		p.Samples = quickSamples
 	}

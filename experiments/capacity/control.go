@@ -1,0 +1,167 @@
+package capacity
+
+import (
+	"fmt"
+
+	"tandem/experiments/paper"
+	"tandem/experiments/report"
+	"tandem/internal/cli"
+	"tandem/sim/predict"
+)
+
+// Target of the control, set before the first run: by how much 100 T is slower on a third of the PS hosts,
+// and what binds it.
+const (
+	slowerLeast = 0.2
+	psMemory    = "PS memory"
+)
+
+// controlResult is the throughput of a size on few PS hosts.
+type controlResult struct {
+	Case   string  `json:"case"`
+	Hosts  int     `json:"ps_hosts"`
+	Size   float64 `json:"trillions"`
+	Middle float64 `json:"samples_per_s"`
+	// Ratio is the throughput divided by that of 100 T on 30 hosts, Low and High are the ends of its
+	// interval.
+	Ratio      float64 `json:"of_30_hosts"`
+	Low        float64 `json:"low"`
+	High       float64 `json:"high"`
+	Bottleneck string  `json:"bottleneck"`
+	MemoryBusy float64 `json:"ps_memory_busy"` // share of the time
+	BusiestPS  string  `json:"busiest_of_ps"`  // the busiest resource of PSs
+	BusyPS     float64 `json:"busiest_of_ps_busy"`
+}
+
+// controls returns the results on few PS hosts, those of 100 T on 30 hosts first.
+func controls(r *paper.Results) []controlResult {
+	all := r.Prediction(reference().name(largest()))
+	one := func(c control, s size) controlResult {
+		p := r.Prediction(c.name(s))
+		out := controlResult{
+			Case: c.name(s), Hosts: c.hosts, Size: s.trillions, Middle: p.Mid.Throughput,
+			Ratio: p.Mid.Throughput / all.Mid.Throughput, Bottleneck: p.Mid.Roles.Bottleneck,
+		}
+		if ratio := predict.Ratio(p, all); ratio != nil {
+			out.Low, out.High = ratio.Low, ratio.High
+		}
+		for _, u := range p.Mid.Stations {
+			if u.Name == psMemory {
+				out.MemoryBusy = u.Busy
+			}
+			if len(u.Name) > 2 && u.Name[:3] == "PS " && u.Busy > out.BusyPS {
+				out.BusiestPS, out.BusyPS = u.Name, u.Busy
+			}
+		}
+		return out
+	}
+	list := []controlResult{one(reference(), largest())}
+	for _, c := range few() {
+		for _, s := range sizes() {
+			if r.Prediction(c.name(s)) != nil {
+				list = append(list, one(c, s))
+			}
+		}
+	}
+	return list
+}
+
+// controlTable has a row for each size on few PS hosts.
+func controlTable(list []controlResult) cli.Table {
+	t := cli.Table{
+		Caption: "Control: few PS hosts with memory enough, and the rates of one host each",
+		Header: []string{"case", "bound by", "busiest resource of PSs", "busy", "PS memory busy",
+			"M samples/s", "÷ 30 hosts at 100 T", "interval"},
+		Words: 3,
+	}
+	for i := range list {
+		c := &list[i]
+		interval := "–"
+		if c.Low > 0 {
+			interval = fmt.Sprintf("%.2f–%.2f", c.Low, c.High)
+		}
+		t.Rows = append(t.Rows, []string{c.Case, c.Bottleneck, c.BusiestPS, percent(c.BusyPS),
+			percent(c.MemoryBusy), fmt.Sprintf("%.2f", c.Middle/1e6), fmt.Sprintf("%.2f", c.Ratio),
+			interval})
+	}
+	return t
+}
+
+func percent(share float64) string { return fmt.Sprintf("%.1f %%", 100*share) }
+
+// controlFinding compares 100 T on the first control with the target.
+func controlFinding(list []controlResult) string {
+	for i := range list {
+		c := &list[i]
+		if c.Case != few()[0].name(largest()) {
+			continue
+		}
+		outcome := "The control holds"
+		if c.Ratio > 1-slowerLeast || c.Bottleneck != psMemory {
+			outcome = "Missed: the control does not hold"
+		}
+		return fmt.Sprintf("%s: 100 T on %d PS hosts with memory enough has %.2f of the throughput on 30 "+
+			"hosts, target at most %g; it is bound by %s. PS memory is busy for %s of the time, %s, the "+
+			"busiest resource of PSs, for %s.", outcome, c.Hosts, c.Ratio, 1-slowerLeast, c.Bottleneck,
+			percent(c.MemoryBusy), c.BusiestPS, percent(c.BusyPS))
+	}
+	return ""
+}
+
+// figure returns throughputs by size: predictions with intervals, bars of the paper beside them, and
+// controls.
+func figure(r *paper.Results) report.Figure {
+	f := report.Figure{
+		Name: "sizes", Title: "100 T capacity experiment: predicted throughput, and bars of the paper",
+		X: report.Axis{Label: "trillion parameters", LogPlusOne: true,
+			Ticks: []float64{6.25, 12.5, 25, 50, 100}},
+		Y: report.Axis{Label: "million samples/s", Ticks: []float64{0, 0.5, 1, 1.5, 2, 2.5}},
+	}
+	line := func(name func(s size) string) (points []report.Point) {
+		for _, s := range sizes() {
+			p := r.Prediction(name(s))
+			if p == nil {
+				continue
+			}
+			point := report.Exact(s.trillions, p.Mid.Throughput/1e6)
+			if p.Interval != nil {
+				point.Low, point.High = p.Interval.Low/1e6, p.Interval.High/1e6
+			}
+			points = append(points, point)
+		}
+		return points
+	}
+	var theirs []report.Point
+	for _, s := range sizes() {
+		theirs = append(theirs, report.Exact(s.trillions, s.rate))
+	}
+	f.Lines = report.Beside("hybrid", 0, theirs, line(func(s size) string { return s.name() }))
+	for i, c := range few() {
+		var points []report.Point
+		for _, p := range line(c.name) {
+			points = append(points, report.Exact(p.X, p.Y))
+		}
+		f.Lines = append(f.Lines, report.Line{
+			Name: c.String(), Color: 1 + i, Points: points,
+		})
+	}
+	return f
+}
+
+// notes returns what a reader needs to judge this experiment.
+func notes() []string {
+	return []string{
+		"The async of the paper is async-average: Bagua's asynchronous averaging of models. async-ps, with " +
+			"dense parameters on PSs, is simulated at the middle of the inputs only.",
+		fmt.Sprintf("The dimension of rows is not published. A row has an overhead of Tandem's store. "+
+			"Persia's "+
+			"own store, measured, adds about 110 bytes to a row, more than fits rows of %d values: its run "+
+			"had "+
+			"longer rows or a leaner store.", 16),
+		"In the control, hosts have the memory of several machines but the cores, memory rates and network " +
+			"of " +
+			"one. Ratios are taken point by point.",
+		"Part of the difference between bars is noise, so a prediction without a difference between sizes " +
+			"agrees with them.",
+	}
+}
