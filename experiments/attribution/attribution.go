@@ -32,8 +32,7 @@ func (Experiment) Help() string {
 	return `The simulator is tested against itself; nothing is trained.
 
   bottlenecks  random jobs: preset, model, mode, GPUs, batch, staleness, precision
-               of rows, numbers of hosts and all unknown parameters are drawn;
-               in half of the jobs a random resource is up to 8 times worse.
+               of rows, numbers of hosts and all unknown parameters are drawn.
                Every resource is doubled, one at a time. A job passes if doubling
                the first of its list of bottlenecks gains at least 5 % of
                throughput, and doubling any one after the third changes it by at

@@ -9,7 +9,6 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strconv"
-	"strings"
 
 	"tandem/algo/job"
 	"tandem/algo/rng"
@@ -33,9 +32,6 @@ func drawJob(ctx context.Context, seed uint64, i int) (*drawn, error) {
 		if err == nil {
 			position := j.Parameters().Sample(1, r.Uint64())[0]
 			j = j.At(position)
-			if r.IntN(2) == 0 {
-				name += worsen(r, &j)
-			}
 			// The memory is known only now.
 			_, err = predict.Run(ctx, j, predict.Options{Steps: 1, Workers: 1})
 			if err == nil {
@@ -47,20 +43,6 @@ func drawJob(ctx context.Context, seed uint64, i int) (*drawn, error) {
 		}
 	}
 }
-
-// worsen makes a random resource up to worstFactor times worse, so that many different resources bind, and
-// returns a description. Service threads stay: there are few. So do SSDs, which few jobs use.
-func worsen(r *rand.Rand, j **predict.Job) string {
-	groups := slices.DeleteFunc((*j).Parameters().Groups(), func(group string) bool {
-		return strings.HasSuffix(group, " threads") || strings.HasSuffix(group, " SSD") ||
-			strings.HasPrefix(group, "interference")
-	})
-	group, factor := groups[r.IntN(len(groups))], between(r, 1, worstFactor)
-	*j = (*j).Improved(group, 1/factor)
-	return fmt.Sprintf(", %s ÷ %.1f", group, factor)
-}
-
-const worstFactor = 8
 
 // drawChoice draws a job of a system of roles three times out of four, else one of a step graph.
 func drawChoice(r *rand.Rand) (c predict.Choice, name string) {

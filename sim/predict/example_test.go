@@ -70,5 +70,5 @@ func Example() {
 	// Output:
 	// 111 thousand samples/s, from 58 to 149
 	// a step takes 18.5 ms, bound by DS: all-reduce inside servers (nvlink2-off)
-	// 10 % better wire inside servers: +4.6 %
+	// 10 % better wire inside servers: +4.7 %
 }

@@ -16,6 +16,7 @@ import (
 
 	"gonum.org/v1/gonum/stat/distuv"
 
+	"tandem/algo/unit"
 	"tandem/internal/parallel"
 	"tandem/sim/cluster"
 	"tandem/sim/cost"
@@ -55,7 +56,7 @@ const sampleSeed = 1
 
 // Prediction is what was predicted of a job.
 type Prediction struct {
-	Mid         Result  // at the middle of the box
+	Mid         Result  // at the middle of the box; throughput and time of a step are means over seeds
 	Worst, Best float64 // samples a second at the two ends of the box; 0 without samples
 	// Interval is the 1st and 99th percentile of the throughput over the sampled points; nil without.
 	Interval *Interval
@@ -123,6 +124,7 @@ func Run(ctx context.Context, j *Job, o Options) (*Prediction, error) {
 		}
 	}
 	p.Mid = results[0]
+	p.Mid.Throughput, p.Mid.StepTime = means(results[:seeds])
 	p.CI95 = confidence(results[:seeds])
 	if len(points) > 0 {
 		for _, r := range results[seeds : seeds+o.Samples] {
@@ -172,6 +174,16 @@ func Percentiles(values []float64) *Interval {
 		return known[i] + float64((place-float64(i))*(known[i+1]-known[i]))
 	}
 	return &Interval{at(0.01), at(0.99)}
+}
+
+// means returns the mean throughput of runs, and the mean time of their steps.
+func means(runs []Result) (throughput float64, step unit.Tick) {
+	seconds := 0.0
+	for _, r := range runs {
+		throughput += r.Throughput / float64(len(runs))
+		seconds += r.StepTime.Seconds() / float64(len(runs))
+	}
+	return throughput, unit.Tick(math.Round(seconds * float64(unit.Second)))
 }
 
 // confidence returns the 95 % confidence interval of the mean throughput of independent runs, by Student's t.
