@@ -23,11 +23,12 @@ type program struct {
 
 const usage = `Predict the throughput of a training job on a cluster.
 
-Without a command, sim prints a table of modes and numbers of GPUs. Without
-arguments it takes Persia's net on click logs of Criteo's shape, on the cluster
-of Persia's evaluation, 512 samples a GPU, sync and hybrid on 1 to 64 GPUs.
-"sim run" makes one prediction and shows what went into it, "sim train" trains
-under simulated time, and "sim replay" replays recorded runs.
+Without a command, sim prints a table of modes and numbers of GPUs, row by row.
+Without arguments it takes Persia's net on click logs of Criteo's shape, on the
+cluster of Persia's evaluation with the prices of Persia's own code, 512 samples
+a GPU, in all modes on 1 to 64 GPUs. "sim run" makes one prediction and shows
+what went into it, "sim presets" lists clusters, systems, models and devices,
+"sim train" trains under simulated time, and "sim replay" replays recorded runs.
 ` + common
 
 const examples = `  go run ./cmd/sim
@@ -35,17 +36,23 @@ const examples = `  go run ./cmd/sim
   go run ./cmd/sim --gpus 8 --faults drop=0.01,delay=0.01:50ms
   go run ./cmd/sim --file cmd/train/jobs/frappe.yaml \
       --cluster this-machine --json
+  go run ./cmd/sim --preset dgx-h100 --gpus 8,16,64
   go run ./cmd/sim run --mode sync --gpus 16
   go run ./cmd/sim train --target-auc 0.88 --dollars-per-gpu-hour 2.5`
 
 // common is the part of the help that all predictions share.
 const common = `
-The job's roles run in virtual time, and profiles of hardware price their work.
-A quantity that is not known is a range, fixed beforehand; the interval beside
-a prediction is what all ranges span together. Nothing is fitted to published
-results. A step has five stages: GE, get embeddings; FC and BC, forward and
-backward computation; DS, synchronization of the dense network; PEG, put
-embedding gradients. Tables say which of them bounds the throughput.
+A prediction is hardware × system software × model. --preset names a cluster,
+which brings its GPUs, its hosts, a system and a model; other flags replace
+parts. A name with a slash, or that ends in .yaml, is your own file. Systems
+with embedding PSs run the job's roles in virtual time; systems with the tables
+on the accelerators run a graph of kernels, copies and collectives.
+
+A quantity that is not known is a range, fixed beforehand. The interval beside
+a prediction is the 1st to 99th percentile over sampled points of all ranges.
+Nothing is fitted to published results. A step of roles has five stages: GE, get
+embeddings; FC and BC, forward and backward computation; DS, synchronization of
+the dense network; PEG, put embedding gradients.
 
 A job file (--file) describes other jobs, models and clusters, in the format of
 cmd/train. Relative paths of its data start at TANDEM_DATA, or at the job file
