@@ -125,6 +125,15 @@ func (h *Hardware) fill(section *job.Cluster) (notes []string, err error) {
 			return nil, fmt.Errorf("set: %w", err)
 		}
 	}
+	// A value that was set may be no share.
+	for _, x := range []struct {
+		name string
+		preset.Profile
+	}{{"inside", &h.Inside}, {"host-link", &h.HostLink}, {"network", &h.Network}, {"system", &h.System}} {
+		if err := x.Validate(); err != nil && len(c.Set) > 0 {
+			return nil, fmt.Errorf("set: %s.%w", x.name, err)
+		}
+	}
 	return notes, nil
 }
 

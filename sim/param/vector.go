@@ -141,12 +141,25 @@ func (v Vector) Set(name, text, source string) error {
 	case value < 0:
 		return fmt.Errorf("%s: %w: %s is negative; want 0 or more", name, ErrValue, text)
 	}
+	if e.isCount() && value > countMost {
+		return fmt.Errorf("%s: %s; want at most %d", name, text, countMost)
+	}
 	if low, _, _ := e.Span(); value == 0 && low > 0 && !e.LessIsBetter() {
 		return fmt.Errorf("%s: %s; want more than 0", name, text) // a rate, a size or a count
 	}
 	e.Replace(value, quantity.Default, source)
 	return nil
 }
+
+// isCount reports whether the parameter is a whole number without a unit.
+func (e Entry) isCount() bool {
+	_, whole := e.Parse("1")
+	_, fraction := e.Parse("0.5")
+	return whole == nil && fraction != nil
+}
+
+// countMost is the largest number of anything that is counted, such as hosts.
+const countMost = 1 << 20
 
 // Groups returns the groups of the parameters, each once, in the order of the vector.
 func (v Vector) Groups() (groups []string) {

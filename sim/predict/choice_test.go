@@ -75,6 +75,8 @@ func TestBadChoicesAreRefused(t *testing.T) {
 		"two sizes":  {predict.Choice{GlobalBatch: 64, BatchPerGPU: 8}, "one of the two"},
 		"rows":       {predict.Choice{RowPrecision: "fp8"}, "want fp32, fp16 or bf16"},
 		"products":   {predict.Choice{Precision: "fp8"}, "want fp32, tf32 or half"},
+		"share":      {predict.Choice{Set: map[string]string{"network.share": "2"}}, "network.share"},
+		"many":       {predict.Choice{Set: map[string]string{"embedding-ps.count": "1000000000"}}, "at most"},
 		"zero hosts": {predict.Choice{Set: map[string]string{"embedding-ps.count": "0"}}, "want more than 0"},
 	} {
 		_, _, err := predict.New(test.choice)
