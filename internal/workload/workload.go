@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"strconv"
+	"sync"
 
 	"tandem/algo/job"
 	"tandem/algo/numeric/batch"
@@ -70,8 +71,11 @@ func packedSizes(schema *batch.Schema, rows *batch.Batch) *cost.PackedSizes {
 		samples int
 		plan    shard.Plan // zero for ids
 	}
+	var mu sync.Mutex // points of a prediction are simulated at the same time
 	known := map[key]float64{}
 	mean := func(k key, size func(part batch.Part) int) float64 {
+		mu.Lock()
+		defer mu.Unlock()
 		mean, ok := known[k]
 		if !ok {
 			mean = windowMean(rows, k.samples, size)
@@ -158,8 +162,11 @@ func expect(data *job.Data, j *job.Job) (cost.Workload, *batch.Schema, error) {
 			w.RowOccurrences += column.MeanIDs() * float64(max(g.stack.Rounds, 1))
 		}
 	}
+	var mu sync.Mutex // points of a prediction are simulated at the same time
 	known := map[int]float64{}
 	w.Distinct = func(samples int) float64 {
+		mu.Lock()
+		defer mu.Unlock()
 		sum, ok := known[samples]
 		if !ok {
 			for _, g := range groups {

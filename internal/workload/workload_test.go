@@ -13,6 +13,7 @@ import (
 	"tandem/algo/protocol/msg"
 	"tandem/algo/protocol/role"
 	"tandem/datasets"
+	"tandem/internal/parallel"
 )
 
 type jobOf struct {
@@ -159,4 +160,21 @@ func TestDistinctCountsSigns(t *testing.T) {
 		w.Rows != all {
 		t.Errorf("all samples have %v rows, ten times as many %v, the table %v", all, more, w.Rows)
 	}
+}
+
+// Points of a prediction are simulated at the same time and share one workload.
+func TestFunctionsMayBeCalledConcurrently(t *testing.T) {
+	j := job.Default()
+	j.Wire.Index = job.IndexCompressed
+	data := job.Data{Kind: job.KindSynthetic, Synthetic: &job.Synthetic{
+		TrainRows: 512, TestRows: 1, Columns: []job.SyntheticColumn{{Cardinality: 1000, Exponent: 1}},
+	}}
+	w, _, err := Simulated(&data, &j, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	parallel.ForEach(8, 64, func(i int) {
+		w.Distinct(1 + i)
+		w.Packed.IDs(1 + i)
+	})
 }

@@ -34,7 +34,7 @@ type Workload struct {
 	// means one per id.
 	RowOccurrences float64
 	// Distinct returns the expected number of distinct rows in a number of samples. It must not decrease as
-	// the number of samples grows.
+	// the number of samples grows. All functions of a workload may be called concurrently.
 	Distinct func(samples int) float64
 	// Skew returns the expected rows of the PS that has most rows of a number of samples, relative to the
 	// mean over these PSs: at least 1. nil means 1.
