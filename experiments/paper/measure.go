@@ -140,7 +140,7 @@ func (p *Plan) Measure(ctx context.Context, o report.Options, name string) (r *R
 	}
 	for _, c := range p.Causes {
 		meter.Show(0, 1, c.What)
-		found, err := predict.Causes(ctx, r.Job(c.Of), r.Job(c.Over), c.Names, c.Target,
+		found, err := predict.Causes(ctx, r.Job(c.Of), r.Job(c.Over), r.names(&c), c.Target,
 			predict.Options{Seed: p.Seed, Steps: p.Steps}, nil)
 		if err != nil {
 			return nil, fmt.Errorf("causes of %s: %w", c.What, err)
@@ -177,6 +177,20 @@ func (p *Plan) predict(ctx context.Context, c *Case, r *Results) (*CaseResult, e
 		result.SeedsLow, result.SeedsHigh = i.Low, i.High
 	}
 	return result, nil
+}
+
+// names returns the names of the parameters among which a search looks for causes.
+func (r *Results) names(c *Cause) []string {
+	if len(c.Names) > 0 {
+		return c.Names
+	}
+	var unknown []string
+	for _, e := range r.Job(c.Of).Parameters() {
+		if !e.Known() {
+			unknown = append(unknown, e.Name)
+		}
+	}
+	return unknown
 }
 
 // middle returns the throughput of a case, or its ratio to that of another, at the middle.

@@ -117,13 +117,13 @@ func DigitisedRatio(a, b, within float64) Figure {
 		fmt.Sprintf("%g ÷ %g, digitised ±%g", a, b, within)}
 }
 
-// Cause asks how large each parameter alone must be for a ratio to reach a target.
+// Cause asks how large each unknown parameter alone must be for a ratio to reach a target.
 type Cause struct {
 	What   string   `yaml:"what"`
 	Of     string   `yaml:"of"`
 	Over   string   `yaml:"over"`
 	Target float64  `yaml:"target"`
-	Names  []string `yaml:"names,omitempty"` // of parameters; empty: all
+	Names  []string `yaml:"names,omitempty"` // of parameters; empty: all that are unknown
 }
 
 // Verdict is the outcome of a comparison.
