@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"syscall"
 	"time"
 
 	"tandem/algo/protocol/pace"
@@ -303,17 +302,6 @@ func pair(i *predict.Interval) *[2]float64 {
 		return nil
 	}
 	return &[2]float64{i.Low, i.High}
-}
-
-// peakRSS returns the largest resident memory of this process so far; nil if the system does not say.
-func peakRSS() *int64 {
-	var usage syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
-		return nil
-	}
-	const kibi = 1024 // Linux counts in these
-	bytes := int64(usage.Maxrss) * kibi
-	return &bytes
 }
 
 func (d *detailed) dollarsPerGiga() float64 { return *d.price / 3600 / d.Mid.Throughput * 1e9 }
