@@ -39,7 +39,7 @@ type Run struct {
 	Staleness   pace.Staleness `json:"staleness"`
 	AUC         float64        `json:"auc"`
 	LogLoss     float64        `json:"log_loss"` // nats
-	// Probabilities are the predictions on the test rows, of a real run only.
+	// Probabilities are the predictions on the test rows.
 	Probabilities []float32 `json:"-"`
 }
 
@@ -117,7 +117,7 @@ func (s *Setup) RunSimulated(ctx context.Context, hardware *cost.Hardware) (*Run
 	last := points[len(points)-1]
 	run := &Run{
 		StepSeconds: c.stepSeconds(s.Job.Roles.Ranks), Stages: c.medians(), Staleness: a.Staleness,
-		AUC: last.AUC, LogLoss: last.LogLoss,
+		AUC: last.AUC, LogLoss: last.LogLoss, Probabilities: watch.evaluator.Probabilities(),
 	}
 	return run.finish(&s.Job)
 }

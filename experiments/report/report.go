@@ -27,6 +27,8 @@ type Options struct {
 	// if it is stopped.
 	Folder  string
 	Backend backend.Backend // computes the trainings
+	// DataFolder is where relative paths of real data sets begin; empty: the current folder.
+	DataFolder string
 	// Progress reports how much is done and what is in progress.
 	Progress func(done, total int, what string)
 }

@@ -17,9 +17,10 @@ type Evaluator struct {
 	test       *batch.Batch
 	evaluation *evaluation.TestSet
 
-	latest unit.Tick
-	points []func() evaluation.Point
-	err    error
+	latest        unit.Tick
+	points        []func() evaluation.Point
+	probabilities []float32 // of the latest point of all that were predicted
+	err           error
 }
 
 // NewEvaluator returns an evaluator of test rows with one label. It copies the model at intervals of steps or
@@ -52,12 +53,15 @@ func (e *Evaluator) addPoint(steps int, at unit.Tick) {
 		p.Samples += e.numerics.source.Samples(step)
 	}
 	done := make(chan struct{})
+	var probabilities []float32
 	e.numerics.pool.tasks <- func() {
-		p = p.WithScores(e.evaluation.Predict(shot), e.test)
+		probabilities = e.evaluation.Predict(shot)
+		p = p.WithScores(probabilities, e.test)
 		close(done)
 	}
 	e.points = append(e.points, func() evaluation.Point {
 		<-done
+		e.probabilities = probabilities
 		return p
 	})
 }
@@ -75,3 +79,6 @@ func (e *Evaluator) Points(end unit.Tick) ([]evaluation.Point, error) {
 	}
 	return list, nil
 }
+
+// Probabilities returns the predictions of the trained model, by test row, after Points.
+func (e *Evaluator) Probabilities() []float32 { return e.probabilities }

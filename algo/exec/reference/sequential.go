@@ -157,7 +157,8 @@ func (q *Sequential) applyDense(g gradients) {
 	q.dense.StepSum(&model.Vector{Values: g.dense, Stats: g.stats}, g.samples, q.dense.Steps())
 }
 
-var errNonFinite = errors.New("the loss or a gradient is not finite; lower the learning rate or check the " +
+// ErrNonFinite is wrapped by the error of a step whose training has diverged.
+var ErrNonFinite = errors.New("the loss or a gradient is not finite; lower the learning rate or check the " +
 	"data")
 
 // trainGroup runs forward and backward of group g. It writes the sums of the dense gradients to q.grads[g]
@@ -172,7 +173,7 @@ func (q *Sequential) trainGroup(g int, in model.Input) ([]float32, error) {
 	q.stats = append(q.stats, pass.Stats()...)
 	grads := pass.EmbeddingGrad()
 	if math.IsNaN(loss) || math.IsInf(loss, 0) || !vec.Finite(q.grads[g]) || !vec.Finite(grads) {
-		return nil, errNonFinite
+		return nil, ErrNonFinite
 	}
 	return grads, nil
 }

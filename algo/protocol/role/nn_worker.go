@@ -1,6 +1,7 @@
 package role
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 
@@ -8,6 +9,10 @@ import (
 	"tandem/algo/protocol/msg"
 	"tandem/algo/unit"
 )
+
+// ErrNonFinite is wrapped by the error of a run whose training has diverged.
+var ErrNonFinite = errors.New("the loss or a gradient is not finite; lower the learning rate or check the " +
+	"data")
 
 // NNWorker is one rank. It requests embeddings as far ahead as the rule allows, and performs FC, BC and DS of
 // one batch after the other. Its denseSync decides when it sends the embedding gradients (PEG): if the ranks
@@ -206,9 +211,7 @@ func (w *NNWorker) workDone(now unit.Tick, in Input, out *Outputs) {
 			[]Handle{w.handle(PooledGrads, work.Step), w.handle(DenseGradients, work.Step)})
 	case Backward:
 		if in.Result.NonFinite {
-			out.halt(fmt.Errorf("%v, step %d: the loss or a gradient is not finite; lower the learning "+
-				"rate or check the data",
-				w.Address(), w.nextTrain))
+			out.halt(fmt.Errorf("%v, step %d: %w", w.Address(), w.nextTrain, ErrNonFinite))
 			return
 		}
 		w.computed = true

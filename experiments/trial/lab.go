@@ -1,0 +1,126 @@
+package trial
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"tandem/algo/job"
+	"tandem/experiments/report"
+	"tandem/internal/parallel"
+)
+
+// Lab runs the trainings of one experiment. Its methods are not safe for concurrent use.
+type Lab struct {
+	options report.Options
+	log     *log
+	data    *cache
+
+	mu          sync.Mutex
+	done, total int // trainings, for the progress
+}
+
+// Open returns the lab of an experiment. It reads the results of earlier runs in the folder. It must be
+// closed.
+func Open(o report.Options) (*Lab, error) {
+	log, err := openLog(o.Folder, o.Backend.Multiplier(&job.Job{}).Name())
+	if err != nil {
+		return nil, err
+	}
+	return &Lab{options: o, log: log, data: newCache(o)}, nil
+}
+
+// Close closes the file of results.
+func (l *Lab) Close() error { return l.log.close() }
+
+// Expect raises the number of trainings that progress counts to, beyond those that Run was given.
+func (l *Lab) Expect(more int) { l.total += more }
+
+// Run returns the results of trainings, in their order. It trains what has no result yet: deterministic ones
+// side by side, then the others one by one. Equal specs are trained once. A training that diverges is a
+// result with Diverged set. If one fails, Run ends the others and returns the error of the first one.
+func (l *Lab) Run(ctx context.Context, specs []Spec) ([]Result, error) {
+	ids := make([]string, len(specs))
+	var together, alone []int // indices of specs to train
+	seen := map[string]bool{}
+	for i := range specs {
+		id, err := specs[i].ID()
+		if err != nil {
+			return nil, err
+		}
+		ids[i] = id
+		if _, ok := l.log.results[id]; ok || seen[id] {
+			continue
+		}
+		seen[id] = true
+		if specs[i].Deterministic() {
+			together = append(together, i)
+		} else {
+			alone = append(alone, i)
+		}
+	}
+	l.total += len(together) + len(alone)
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	train := func(i int) {
+		if ctx.Err() != nil {
+			return
+		}
+		if err := l.train(ctx, ids[i], &specs[i]); err != nil {
+			cancel(fmt.Errorf("%s: %w", specs[i].Name, err))
+		}
+	}
+	parallel.ForEach(parallel.Cores(), len(together), func(k int) { train(together[k]) })
+	for _, i := range alone {
+		train(i)
+	}
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	results := make([]Result, len(specs))
+	for i, id := range ids {
+		results[i] = l.log.results[id]
+	}
+	return results, nil
+}
+
+// train trains a spec and keeps its result.
+func (l *Lab) train(ctx context.Context, id string, s *Spec) error {
+	result, probabilities, err := run(ctx, s, l.data, l.options.Backend)
+	if err != nil {
+		return err
+	}
+	if s.keepsPredictions() && result.Diverged == "" {
+		if err := l.log.keep(id, probabilities); err != nil {
+			return err
+		}
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err := l.log.add(id, s.Name, result); err != nil {
+		return err
+	}
+	l.done++
+	if l.options.Progress != nil {
+		l.options.Progress(l.done, l.total, s.Name)
+	}
+	return nil
+}
+
+// Predictions returns the probabilities that a training of Run has predicted for the test rows, with their
+// labels. Only trainings on real data keep them: generated test rows differ from seed to seed, so intervals
+// over seeds include them.
+func (l *Lab) Predictions(s *Spec) (probabilities, labels []float32, err error) {
+	id, err := s.ID()
+	if err != nil {
+		return nil, nil, err
+	}
+	if probabilities, err = l.log.predictions(id); err != nil {
+		return nil, nil, err
+	}
+	data, err := l.data.open(s.Job.Data)
+	if err != nil {
+		return nil, nil, err
+	}
+	return probabilities, data.Test.Labels, nil
+}

@@ -1,0 +1,85 @@
+// Package trial trains what an experiment compares, every training once.
+//
+// A Spec is everything that decides the outcome of a training, and its hash is the training's ID. A Lab
+// trains specs on all cores and appends a line to trials.jsonl in the results folder when one has ended. A
+// Lab in a folder that has lines already, of an interrupted run, takes the results from there:
+//
+//	lab, err := trial.Open(o)
+//	results, err := lab.Run(ctx, specs)
+//
+// Sequential trainings, with or without delays, and simulated ones give the same bits in every run. They are
+// what an experiment should rest on, and run side by side. A training with real threads takes all cores, so
+// it runs alone; its order of updates, and with it its result, differ from run to run.
+package trial
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+
+	"go.yaml.in/yaml/v3"
+
+	"tandem/algo/histogram"
+	"tandem/algo/job"
+	"tandem/algo/protocol/pace"
+)
+
+// Part is which rows a training is evaluated on.
+type Part string
+
+// The parts.
+const (
+	// Test is the test rows. The training has all training rows.
+	Test Part = "test"
+	// Validation is the last tenth of the training rows, which the training does not have. Whatever is chosen,
+	// such as a learning rate, is chosen on it.
+	Validation Part = "validation"
+)
+
+// Spec is everything that decides the outcome of a training.
+type Spec struct {
+	Job  job.Job `yaml:"job"` // with its data and seeds
+	Part Part    `yaml:"part"`
+	// Simulated trains on the job's cluster in virtual time, with real numbers.
+	Simulated bool `yaml:"simulated,omitempty"`
+	// Drop leaves out the last steps: what is late by τ steps has learned from τ steps less at its end.
+	Drop int `yaml:"drop,omitempty"`
+	// Name is shown to people and decides nothing.
+	Name string `yaml:"-"`
+}
+
+// format is the version of IDs and of the file. Another one would read old lines wrongly.
+const format = 1
+
+// ID returns the hash of everything that decides the outcome: 16 hexadecimal digits.
+func (s *Spec) ID() (string, error) {
+	text, err := yaml.Marshal(s)
+	if err != nil {
+		return "", fmt.Errorf("trial: %s: %w", s.Name, err)
+	}
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:8]), nil
+}
+
+// Deterministic reports whether every run of the training gives the same bits.
+func (s *Spec) Deterministic() bool { return s.Simulated || s.Job.Training.Mode == job.Sequential }
+
+// keepsPredictions reports whether the predictions of the test rows are kept.
+func (s *Spec) keepsPredictions() bool { return s.Part == Test && s.Job.Data.Kind != job.KindSynthetic }
+
+// Result is the outcome of a training.
+type Result struct {
+	// Diverged is the reason why there is no outcome, or empty. AUC and LogLoss are then 0, and 0 is a worse
+	// AUC than any that was measured.
+	Diverged string  `json:"diverged,omitempty"`
+	AUC      float64 `json:"auc"`
+	LogLoss  float64 `json:"log_loss"` // nats
+	Steps    int     `json:"steps"`
+	Samples  int     `json:"samples"`
+	TestRows int     `json:"test_rows"` // of the part
+	// StepSeconds is the time of a step, in virtual time if simulated.
+	StepSeconds float64        `json:"step_s"`
+	Staleness   pace.Staleness `json:"-"`
+	// Missed counts, for every row gradient, the updates of its row between read and update.
+	Missed histogram.Histogram `json:"-"`
+}

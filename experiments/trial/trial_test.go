@@ -1,0 +1,194 @@
+package trial
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+
+	"tandem/algo/job"
+	"tandem/algo/protocol/delay"
+	"tandem/experiments/report"
+)
+
+// small returns a training of a few milliseconds.
+func small(t *testing.T, seed uint64, late string) Spec {
+	t.Helper()
+	j := job.Default()
+	j.Data = report.Generated(0.1, 2000, 1000).WithSeed(seed)
+	j.Model.EmbeddingDim, j.Model.Top = 4, []int{8}
+	j.Training.Mode, j.Training.GlobalBatch, j.Training.Seed = job.Sequential, 100, seed
+	if late != "" {
+		spec, err := delay.Parse(late)
+		if err != nil {
+			t.Fatal(err)
+		}
+		j.Training.Delay = spec
+	}
+	return Spec{Job: j, Part: Test, Name: "late " + late}
+}
+
+// open returns a lab in a folder that counts trainings.
+func open(t *testing.T, folder string, trained *int) *Lab {
+	t.Helper()
+	lab, err := Open(report.Options{Folder: folder, Progress: func(int, int, string) { *trained++ }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { lab.Close() })
+	return lab
+}
+
+func runAll(t *testing.T, lab *Lab, specs ...Spec) []Result {
+	t.Helper()
+	results, err := lab.Run(context.Background(), specs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range results {
+		results[i].StepSeconds = 0 // real time
+	}
+	return results
+}
+
+func TestEverySpecIsTrainedOnce(t *testing.T) {
+	folder, trained := t.TempDir(), 0
+	lab := open(t, folder, &trained)
+	a, b := small(t, 1, ""), small(t, 1, "exactly 3")
+	first := runAll(t, lab, a, b, a)
+	if trained != 2 || !reflect.DeepEqual(first[0], first[2]) || first[0].LogLoss == first[1].LogLoss {
+		t.Fatalf("%d trainings: %+v", trained, first)
+	}
+	if first[1].Staleness.Own.Max() != 3 || first[1].Missed.Count() == 0 {
+		t.Errorf("a delay of 3 has staleness %v", first[1].Staleness.Own.Summary())
+	}
+	again := runAll(t, open(t, folder, &trained), b, a)
+	if trained != 2 {
+		t.Errorf("a second lab in the folder trained %d again", trained-2)
+	}
+	if !reflect.DeepEqual(again, []Result{first[1], first[0]}) {
+		t.Errorf("read %+v, want %+v", again, first)
+	}
+}
+
+// A kill may cut the last line anywhere; what was on disk before counts.
+func TestACutLineIsTrainedAgain(t *testing.T) {
+	folder, trained := t.TempDir(), 0
+	a, b := small(t, 1, ""), small(t, 2, "")
+	want := runAll(t, open(t, folder, &trained), a, b)
+	path := filepath.Join(folder, FileName)
+	whole, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.SplitAfter(string(whole), "\n")
+	for _, keep := range []int{1, len(lines[2]) / 2, len(lines[2]) - 1} {
+		cut := lines[0] + lines[1] + lines[2][:keep]
+		if err := os.WriteFile(path, []byte(cut), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		trained = 0
+		if got := runAll(t, open(t, folder, &trained), a, b); trained != 1 || !reflect.DeepEqual(got, want) {
+			t.Errorf("cut after %d bytes of the line: %d trainings, results %+v", keep, trained, got)
+		}
+		if now, _ := os.ReadFile(path); strings.Count(string(now), "\n") != 3 {
+			t.Errorf("the file is now\n%s", now)
+		}
+	}
+}
+
+func TestOtherFilesAreRefused(t *testing.T) {
+	for text, want := range map[string]string{
+		`{"format":99,"engine":"other"}` + "\n":     "new folder",
+		"nonsense\n":                                "new folder",
+		`{"format":1,"engine":"ENGINE"}` + "\n{]\n": ":2: ",
+		`{"format":1,"engine":"ENGINE"}` + "\n" + `{"id":"a","Own":"AAAA"}` + "\n": ":2: ",
+	} {
+		folder, trained := t.TempDir(), 0
+		open(t, folder, &trained)
+		path := filepath.Join(folder, FileName)
+		header, _ := os.ReadFile(path)
+		engine := strings.Split(string(header), `"`)[5]
+		if err := os.WriteFile(path, []byte(strings.ReplaceAll(text, "ENGINE", engine)), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		_, err := Open(report.Options{Folder: folder})
+		if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), FileName) {
+			t.Errorf("%q: error %v", text, err)
+		}
+	}
+}
+
+func TestValidationRowsAreNotTrainedOn(t *testing.T) {
+	trained := 0
+	s := small(t, 1, "")
+	v := s
+	v.Part = Validation
+	got := runAll(t, open(t, t.TempDir(), &trained), s, v)
+	if got[0].Samples != 2000 || got[0].TestRows != 1000 || got[1].Samples != 1800 || got[1].TestRows != 200 {
+		t.Errorf("%+v", got)
+	}
+}
+
+func TestDropLeavesOutTheLastSteps(t *testing.T) {
+	trained := 0
+	s := small(t, 1, "")
+	s.Drop = 5
+	got := runAll(t, open(t, t.TempDir(), &trained), s)
+	if got[0].Steps != 15 || got[0].Samples != 1500 {
+		t.Errorf("%+v", got[0])
+	}
+	s.Drop = 20
+	if _, err := open(t, t.TempDir(), &trained).Run(context.Background(), []Spec{s}); err == nil {
+		t.Error("a training of no steps has no error")
+	}
+}
+
+func TestDivergenceIsAResult(t *testing.T) {
+	trained := 0
+	s := small(t, 1, "")
+	s.Job.Model.Optimizer.Rate, s.Job.Rows.Optimizer.Rate = 1e30, 1e30
+	s.Job.Model.Optimizer.Kind, s.Job.Rows.Optimizer.Kind = "sgd", "sgd"
+	real := s
+	real.Job = real.Job.InMode(job.Sync)
+	simulated := real
+	simulated.Simulated = true
+	simulated.Job.Cluster = job.PersiaCluster()
+	for i, r := range runAll(t, open(t, t.TempDir(), &trained), s, real, simulated) {
+		if r.Diverged == "" || r.AUC != 0 {
+			t.Errorf("training %d: %+v", i, r)
+		}
+	}
+}
+
+func TestPredictionsOfRealDataAreKept(t *testing.T) {
+	folder, trained := t.TempDir(), 0
+	s := small(t, 1, "")
+	s.Job.Data = report.AdultIncome().Data
+	s.Job.Training.GlobalBatch = 4096
+	results := runAll(t, open(t, folder, &trained), s)
+	probabilities, labels, err := open(t, folder, &trained).Predictions(&s)
+	if err != nil || len(probabilities) != results[0].TestRows || len(labels) != len(probabilities) {
+		t.Fatalf("%d predictions, %d labels, %v", len(probabilities), len(labels), err)
+	}
+}
+
+func TestAFailureEndsTheOthers(t *testing.T) {
+	trained := 0
+	s := small(t, 1, "")
+	s.Job.Data = job.Data{Kind: job.KindCSV, Path: "missing.csv", CSV: &job.Table{}}
+	s.Name = "missing"
+	_, err := open(t, t.TempDir(), &trained).Run(context.Background(), []Spec{s, small(t, 2, "")})
+	if err == nil || !strings.HasPrefix(err.Error(), "missing: ") {
+		t.Errorf("error %v", err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if _, err := open(t, t.TempDir(), &trained).Run(ctx, []Spec{small(t, 1, "")}); !errors.Is(err,
+		context.Canceled) {
+		t.Errorf("error %v", err)
+	}
+}
