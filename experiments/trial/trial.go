@@ -31,8 +31,8 @@ type Part string
 const (
 	// Test is the test rows. The training has all training rows.
 	Test Part = "test"
-	// Validation is the last tenth of the training rows, which the training does not have. Whatever is chosen,
-	// such as a learning rate, is chosen on it.
+	// Validation is the last tenth of the training rows, which the training does not have. Learning rates and
+	// other settings are chosen on it.
 	Validation Part = "validation"
 )
 
