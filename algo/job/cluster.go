@@ -280,9 +280,9 @@ func (c *Cluster) Validate() error {
 	if c.Precision != "" && !slices.Contains(Precisions(), c.Precision) {
 		return fmt.Errorf("precision = %q; want fp32, tf32 or half", c.Precision)
 	}
-	if c.NetworkRate < 0 {
-		return fmt.Errorf("network-rate = %v; want a positive rate, or 0 for the rates of the profiles",
-			c.NetworkRate)
+	if !(c.NetworkRate >= 0) || c.NetworkRate > RateMax {
+		return fmt.Errorf("network-rate = %v; want a positive rate of at most %v, or 0 for the rates of the "+
+			"profiles", c.NetworkRate, RateMax)
 	}
 	if err := c.Topology.validate(); err != nil {
 		return fmt.Errorf("topology.%w", err)
@@ -313,8 +313,8 @@ func (c *Cluster) Validate() error {
 // GPUsMax is the largest number of accelerators of a cluster.
 const GPUsMax = 1 << 20
 
-// zoneRateMax is the largest rate between two zones.
-const zoneRateMax unit.BytesPerSec = 1e15
+// RateMax is the largest rate of a network card, or between two zones.
+const RateMax unit.BytesPerSec = 1e15
 
 func (t *Topology) validate() error {
 	switch {
@@ -326,8 +326,8 @@ func (t *Topology) validate() error {
 		return fmt.Errorf("hosts-per-rack = 0; want at least 1 in %s", t.Kind)
 	case t.Oversubscription != 0 && !(t.Oversubscription >= 1 && t.Oversubscription <= 1000):
 		return fmt.Errorf("oversubscription = %v; want 1 to 1000", t.Oversubscription)
-	case !(t.ZoneRate >= 0) || t.ZoneRate > zoneRateMax:
-		return fmt.Errorf("zone-rate = %v; want more than 0 and at most %v", t.ZoneRate, zoneRateMax)
+	case !(t.ZoneRate >= 0) || t.ZoneRate > RateMax:
+		return fmt.Errorf("zone-rate = %v; want more than 0 and at most %v", t.ZoneRate, RateMax)
 	case t.ZoneLatency < 0 || t.ZoneLatency > unit.Second:
 		return fmt.Errorf("zone-latency = %v; want 0 to %v", t.ZoneLatency, unit.Second)
 	}

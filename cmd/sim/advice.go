@@ -13,6 +13,28 @@ import (
 	"tandem/sim/preset"
 )
 
+// Hints about parameters, of --set and of a job file.
+const (
+	namesHint = "sim presets show CLUSTER and sim run --parameters list the names"
+	valueHint = "write the number with its unit, as 25Gbps, 10us or 480GB; counts and shares have none"
+)
+
+// adviseSet turns the error about a parameter that --set names into one about the command line.
+func adviseSet(err error, settings map[string]string) error {
+	var bad *cost.SetError
+	if !errors.As(err, &bad) {
+		return err
+	}
+	if _, given := settings[bad.Name]; !given {
+		return err // the job file has it
+	}
+	hint := valueHint
+	if errors.Is(err, param.ErrUnknown) {
+		hint = namesHint
+	}
+	return cli.UsageError(hint, "--set: %w", bad.Err)
+}
+
 // advise adds a hint to an error that has none.
 func advise(err error) error {
 	var known *cli.Error
@@ -26,10 +48,8 @@ func advise(err error) error {
 	}{
 		{preset.ErrUnknown, "sim presets list has the names; a name with a slash, or in .yaml, is a file",
 			false},
-		{param.ErrUnknown, "sim presets show CLUSTER and sim run --parameters list the names", true},
-		{param.ErrValue, "write the number with its unit, as 25Gbps, 10us or 480GB; counts and shares have " +
-			"none",
-			true},
+		{param.ErrUnknown, namesHint, true},
+		{param.ErrValue, valueHint, true},
 		{predict.ErrChoice, "see --help", true},
 		{cost.ErrIncompatible, "sim presets show NAME shows what goes with a profile", true},
 		{cost.ErrMemory, "smaller: --row-precision fp16 or a smaller batch; larger: another --preset, or " +

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"runtime"
 	"strings"
 
@@ -61,7 +62,7 @@ type flags struct {
 	steps   int
 
 	// Of one prediction alone.
-	mode       string
+	mode       once
 	gpu        int
 	seeds      int
 	parameters bool
@@ -158,13 +159,34 @@ func (f *flags) registerDevices(fs *pflag.FlagSet) {
 		"embedding-ps.count=10; run --parameters lists them; may be repeated")
 }
 
+// once is the value of a flag that may be given once, under any of its names.
+type once struct {
+	value string
+	given bool
+}
+
+// String implements pflag.Value.
+func (o *once) String() string { return o.value }
+
+// Type implements pflag.Value.
+func (o *once) Type() string { return "string" }
+
+// Set implements pflag.Value.
+func (o *once) Set(text string) error {
+	if o.given {
+		return fmt.Errorf("it is %q already; sim run takes one mode", o.value)
+	}
+	o.value, o.given = text, true
+	return nil
+}
+
 // registerModes declares the flags of modes and numbers of GPUs. --mode and --modes are one flag.
 func (f *flags) registerModes(fs *pflag.FlagSet) {
 	other, name := "mode", "modes"
 	switch f.kind {
 	case single:
 		other, name = "modes", "mode"
-		fs.StringVar(&f.mode, "mode", "", "simulate this `MODE` (default: hybrid, the job file's, or sync "+
+		fs.Var(&f.mode, "mode", "simulate this `MODE` (default: hybrid, the job file's, or sync "+
 			"with tables on the accelerators)")
 		fs.IntVar(&f.gpu, "gpus", 0, "simulate this number of GPUs, one rank on each (default: that of "+
 			"the cluster's profile, or the job file's ranks)")
@@ -244,7 +266,7 @@ func (f *flags) normalize(given func(string) bool) {
 		return
 	}
 	if given("mode") {
-		f.modes = []string{f.mode}
+		f.modes = []string{f.mode.value}
 	}
 	if given("gpus") {
 		f.gpus = []int{f.gpu}

@@ -35,14 +35,15 @@ type runRecord struct {
 	Depth             int                `json:"depth"` // batches that a rank may have outstanding
 	StepSeconds       float64            `json:"step_seconds"`
 	Stages            map[string]float64 `json:"stage_seconds"` // medians; they overlap
-	Bottleneck        string             `json:"bottleneck"`
-	Stations          []station.Use      `json:"stations"` // the busiest first
-	Staleness         pace.Staleness     `json:"staleness"`
-	Messages          int64              `json:"messages_per_step"`
-	Bytes             int64              `json:"bytes_per_step"`
-	Drift             float64            `json:"drift"`
-	Faults            *fault.Counts      `json:"faults,omitempty"` // what the faults of the job have done
-	Dollars           *float64           `json:"dollars_per_1e9_samples,omitempty"`
+	// Bottlenecks are the resources on the critical path, the largest share first.
+	Bottlenecks []predict.Bottleneck `json:"bottlenecks"`
+	Stations    []station.Use        `json:"stations"` // the busiest first
+	Staleness   pace.Staleness       `json:"staleness"`
+	Messages    int64                `json:"messages_per_step"`
+	Bytes       int64                `json:"bytes_per_step"`
+	Drift       float64              `json:"drift"`
+	Faults      *fault.Counts        `json:"faults,omitempty"` // what the faults of the job have done
+	Dollars     *float64             `json:"dollars_per_1e9_samples,omitempty"`
 }
 
 func (q *request) writeJSON(w io.Writer, r *result) error {
@@ -58,7 +59,7 @@ func (q *request) writeJSON(w io.Writer, r *result) error {
 		record := runRecord{
 			Mode: o.mode, ModeSettings: j.ModeValues(), GPUs: o.gpus, Throughput: a.Throughput, Low: a.Low,
 			High: a.High, ScalingEfficiency: o.efficiency,
-			StepSeconds: a.StepTime.Seconds(), Depth: a.Depth, Bottleneck: a.Bottleneck,
+			StepSeconds: a.StepTime.Seconds(), Depth: a.Depth, Bottlenecks: o.whole.Mid.Bottlenecks,
 			Stations: a.Stations, Staleness: a.Staleness,
 			Messages: a.Messages, Bytes: int64(a.Bytes), Drift: a.Drift, Faults: q.counts(&a.Result),
 			Stages: map[string]float64{},

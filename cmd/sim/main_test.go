@@ -56,12 +56,22 @@ func TestExitCodes(t *testing.T) {
 		{"run --global-batch 0", 2, "--global-batch: 0; want at least 1"},
 		{"run --global-batch 4 --gpus 8", 2, "a global batch of 4 samples on 8 GPUs; want at least one each"},
 		{"run --global-batch 64 --batch-per-gpu 8", 2, "want one of the two"},
-		{"run --samples 0", 2, "--samples and --seeds: want at least 1"},
+		{"run --samples 0", 2, "--samples: 0; want at least 1"},
+		{"run --seeds 0", 2, "--seeds: 0; want at least 1"},
 		{"run --steps 0", 2, "--steps: 0; want 1 to 100000"},
 		{"run --set network.latncy=3us", 2,
-			`unknown parameter "network.latncy"; the nearest is "network.latency"`},
-		{"run --set network.latency=3parsec", 2, "network.latency: bad value: "},
-		{"run --set network.latency=-3us", 2, "network.latency: bad value: "},
+			`--set: unknown parameter "network.latncy"; the nearest is "network.latency"`},
+		{"run --set training.staleness=3", 2, `--set: unknown parameter "training.staleness"`},
+		{"--file ../train/jobs/frappe.yaml --set nothing=3", 2, `--set: unknown parameter "nothing"`},
+		{"run --set network.latency=3parsec", 2, "--set: network.latency: bad value: "},
+		{"run --set network.latency=-3us", 2, "--set: network.latency: bad value: "},
+		{"run --set network.share=3", 2, "--set: bad value: network.share: high = 3; want at most 1"},
+		{"run --set embedding-ps.count=0", 2, "--set: embedding-ps.count: bad value: 0; want more than 0"},
+		{"run --set embedding-ps.count=40000000", 2, "bad value: 40000000; want at most 1048576"},
+		{"run --set embedding-ps.network=1e30Gbps", 2, "bad value: 1e30Gbps; want at most 8000Tbps"},
+		{"run --set network.latency=3us --set network.latency=4us", 2,
+			"--set: network.latency is both 3us and 4us"},
+		{"run --network 1e30Gbps", 2, `--network: "1e30Gbps"; want a rate above 0 and at most 8000Tbps`},
 		{"run --set network.latency", 2, `--set: "network.latency": want NAME=VALUE`},
 		{"run --preset dgx-h100 --system tandem", 2, "cluster dgx-h100 has no hosts for embedding workers"},
 		{"run --preset dgx-h100 --mode hybrid", 2, `mode "hybrid" with system model-parallel`},
@@ -235,7 +245,7 @@ func TestJSON(t *testing.T) {
 			len(d.Sensitivities), len(d.Published))
 	}
 	for _, r := range d.Runs {
-		if !(0 < r.Low && r.Low <= r.Throughput && r.Throughput <= r.High) || r.Bottleneck == "" ||
+		if !(0 < r.Low && r.Low <= r.Throughput && r.Throughput <= r.High) || len(r.Bottlenecks) == 0 ||
 			len(r.Stations) < 3 {
 			t.Errorf("%+v", r)
 		}

@@ -113,9 +113,6 @@ func answerOf(p *predict.Prediction) answer {
 	}
 	a.Result = cluster.Result{Throughput: p.Mid.Throughput, StepTime: p.Mid.StepTime, Depth: 1,
 		Stations: p.Mid.Stations}
-	if len(p.Mid.Bottlenecks) > 0 {
-		a.Bottleneck = p.Mid.Bottlenecks[0].Resource
-	}
 	return a
 }
 

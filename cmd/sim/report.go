@@ -98,12 +98,22 @@ func (q *request) writeHead(w io.Writer) {
 		fmt.Fprintf(w, "Efficiency (eff) is the throughput per GPU, relative to that on %s.\n",
 			q.units(q.gpus[0]))
 	}
+	fmt.Fprintln(w, "Bounded by: the resource with the largest share of the critical path.")
 	cost := ""
 	if q.dollars > 0 {
 		cost = "  $ per 10⁹"
 	}
 	fmt.Fprintf(w, "\n%-14s %5s %10s  %-17s %5s %8s%s  %s\n", "mode", q.unitName(), "samples/s", "interval",
 		"eff %", "step ms", cost, "bounded by")
+}
+
+// bound returns the resource with the largest share of the critical path, and the share.
+func (o *prediction) bound() string {
+	list := o.whole.Mid.Bottlenecks
+	if len(list) == 0 {
+		return "–"
+	}
+	return fmt.Sprintf("%s %.0f %%", list[0].Resource, 100*list[0].Share)
 }
 
 // row returns the row of a prediction.
@@ -116,26 +126,7 @@ func (q *request) row(o *prediction) string {
 		cost = fmt.Sprintf("  %9.2f", q.cost(*o))
 	}
 	return fmt.Sprintf("%-14s %5d %10s  %-17s %5.0f %8s%s  %s\n", o.mode, o.gpus, rate(o.answer.Throughput),
-		span,
-		100*o.efficiency, digits(1e3*o.answer.StepTime.Seconds()), cost, shortBottleneck(o.answer.Bottleneck))
-}
-
-// shortBottleneck returns what bounds a run without its wire, which the title has.
-func shortBottleneck(text string) string {
-	text, _, _ = strings.Cut(text, " (")
-	for _, x := range [][2]string{
-		{"DS: pushes to dense PSs and pulls", "DS: dense PSs"},
-		{"DS: all-reduce inside servers", "DS: in server"},
-		{"DS: all-reduce over the network", "DS: network"}, {"DS: all-reduce in memory", "DS: in memory"},
-		{"PEG and GE between steps", "PEG and GE"}, {"GE: embeddings come too late", "GE: embeddings"},
-		{"BC: one core of the machine", "BC: one core"}, {"FC: one core of the machine", "FC: one core"},
-		{"dense optimizer: accelerator", "dense optimizer"}, {"GPU server network", "server network"},
-	} {
-		if rest, ok := strings.CutPrefix(text, x[0]); ok {
-			return x[1] + rest
-		}
-	}
-	return text
+		span, 100*o.efficiency, digits(1e3*o.answer.StepTime.Seconds()), cost, o.bound())
 }
 
 // rate writes a throughput with three digits, as 41.9, 966 k or 1.03 M.
@@ -151,9 +142,6 @@ func rate(x float64) string {
 
 // writeRest writes what stands below the rows of the table.
 func (q *request) writeRest(w io.Writer, r *result) error {
-	if !q.graph() {
-		fmt.Fprint(w, "\n"+cli.Stages)
-	}
 	for _, part := range []func(io.Writer, *result) error{
 		q.writeRatios, q.writeFaults, q.writeResources, q.writeSensitivities, q.writeStaleness,
 		q.writeDropped,

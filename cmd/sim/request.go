@@ -143,6 +143,7 @@ func (p *program) settle(q *request, given func(string) bool) error {
 	if q.cluster == thisMachine && !given("gpus") && !given("file") && q.kind != trained {
 		q.gpus = []int{1, 2, 4}[:min(3, len(q.gpus))]
 	}
+	q.notes = append(q.notes, q.withoutEffect(given)...)
 	if q.kind == single {
 		cli.PrintNotes(p.stderr, "sim", q.notes)
 	}
@@ -170,9 +171,10 @@ func (q *request) section(given func(string) bool) (c job.Cluster, err error) {
 		c = job.PersiaCluster()
 	}
 	if q.network != "" {
-		if c.NetworkRate, err = unit.ParseBytesPerSec(q.network); err != nil || c.NetworkRate <= 0 {
+		c.NetworkRate, err = unit.ParseBytesPerSec(q.network)
+		if err != nil || !(c.NetworkRate > 0) || c.NetworkRate > job.RateMax {
 			return c, cli.UsageError("a rate has a unit, as 25Gbps or 3GB/s",
-				"--network: %q is not a rate above 0", q.network)
+				"--network: %q; want a rate above 0 and at most %v", q.network, job.RateMax)
 		}
 	}
 	return c, err
@@ -186,6 +188,10 @@ func (q *request) settings() (map[string]string, error) {
 		if !found || name == "" {
 			return nil, cli.UsageError("write it as embedding-ps.count=10", "--set: %q: want NAME=VALUE",
 				text)
+		}
+		if earlier, twice := settings[name]; twice {
+			return nil, cli.UsageError("give each parameter one value", "--set: %s is both %s and %s", name,
+				earlier, value)
 		}
 		settings[name] = value
 	}
@@ -212,7 +218,7 @@ func (q *request) choose(given func(string) bool) error {
 	}
 	base, notes, err := c.On(section)
 	if err != nil {
-		return err
+		return adviseSet(err, c.Set)
 	}
 	file := q.job
 	q.job, q.hardware, q.workload, q.layout, q.net = base.Job, base.Hardware, base.Workload, base.Layout,
@@ -321,8 +327,11 @@ func (q *request) check(given func(string) bool) error {
 	case given("batch-per-gpu") && given("global-batch"):
 		return cli.UsageError("a batch a GPU grows with the GPUs, a global batch does not",
 			"--batch-per-gpu and --global-batch: want one of the two")
-	case q.kind != trained && q.samples < 1, q.kind == single && q.seeds < 1:
-		return cli.UsageError("--samples 1 is the middle alone", "--samples and --seeds: want at least 1")
+	case q.kind != trained && q.samples < 1:
+		return cli.UsageError("--samples 1 is the middle alone, without an interval",
+			"--samples: %d; want at least 1", q.samples)
+	case q.kind == single && q.seeds < 1:
+		return cli.UsageError("--seeds 1 has no confidence interval", "--seeds: %d; want at least 1", q.seeds)
 	case q.kind != trained && (q.steps < 0 || q.steps > stepsMax || given("steps") && q.steps == 0):
 		return cli.UsageError("see --help", "--steps: %d; want 1 to %d", q.steps, stepsMax)
 	case given("dense-ps") && (q.dense < 1 || q.dense > densePSsMax):
@@ -407,6 +416,32 @@ func (q *request) setDepth(given func(string) bool, say io.Writer) error {
 		cli.PrintNotes(say, "sim", []string{"--staleness has no effect in " + strings.Join(q.modes, " and ")})
 	}
 	return nil
+}
+
+// withoutEffect returns a note about the flags that change nothing of what is predicted.
+func (q *request) withoutEffect(given func(string) bool) []string {
+	flags, where := []string{"dense-ps"}, "in "+strings.Join(q.modes, " and ")
+	hasDensePSs := func(mode string) bool {
+		j := q.job.InMode(mode)
+		rule, err := j.Rule()
+		return err == nil && rule.Dense().DensePSs
+	}
+	switch {
+	case q.graph():
+		flags = []string{"prefetch", "dense-ps", "jitter", "faults", "retry"}
+		where = "with system " + q.hardware.System.Name + ", which has no roles"
+	case slices.ContainsFunc(q.modes, hasDensePSs):
+		return nil
+	}
+	flags = slices.DeleteFunc(flags, func(name string) bool { return !given(name) })
+	if len(flags) == 0 {
+		return nil
+	}
+	verb := "has"
+	if len(flags) > 1 {
+		verb = "have"
+	}
+	return []string{fmt.Sprintf("--%s %s no effect %s", strings.Join(flags, ", --"), verb, where)}
 }
 
 // setModeSettings gives the training the mode settings of the command line, and refuses
@@ -520,14 +555,15 @@ func (p *program) place(q *request, given func(string) bool) error {
 	if err != nil {
 		return err
 	}
-	if len(s.Set) > 0 {
-		all := maps.Clone(s.Set)
-		maps.Copy(all, settings)
-		settings = all
+	all := maps.Clone(settings)
+	for name, value := range s.Set {
+		if _, replaced := all[name]; !replaced {
+			all[name] = value
+		}
 	}
-	s.Set = settings
+	s.Set = all
 	if q.hardware, q.notes, err = cost.Load(&s, ""); err != nil {
-		return err
+		return adviseSet(err, settings)
 	}
 	if q.hardware.System.Note != "" {
 		q.notes = append(q.notes, q.hardware.System.Note)

@@ -287,6 +287,9 @@ func (d *detailed) document() *singleDocument {
 	x.Effects, x.Sensitivities, x.Events = d.effects, d.sensitivities, &r.Events
 	x.ModeSettings = d.job.ModeValues()
 	x.Notes = append([]string{}, q.notes...)
+	if note := d.longLookups(); note != "" {
+		x.Notes = append(x.Notes, note)
+	}
 	x.Parameters = d.parameters()
 	return x
 }
@@ -414,6 +417,16 @@ func (d *detailed) writeText(w io.Writer) error {
 	return d.writeEnd(w)
 }
 
+// longLookups explains a GE that is longer than a step in a mode that works step by step; "" if it is not.
+func (d *detailed) longLookups() string {
+	rule, err := d.job.Rule()
+	if a := d.Mid.Roles; err != nil || a == nil || !rule.InStep() || a.StageTimes[pace.GE] <= d.Mid.StepTime {
+		return ""
+	}
+	return fmt.Sprintf("GE is longer than a step because in %s a rank asks for its next embeddings while it "+
+		"still trains, and the PSs answer after all gradients of the step before.", d.request.modes[0])
+}
+
 // writeParts writes the stages of a step, or the parts of a step graph.
 func (d *detailed) writeParts(w io.Writer) {
 	if a := d.Mid.Roles; a != nil {
@@ -422,6 +435,9 @@ func (d *detailed) writeParts(w io.Writer) {
 			digits(*ms(s[pace.GE])), digits(*ms(s[pace.FC])), digits(*ms(s[pace.BC])),
 			digits(*ms(s[pace.DS])),
 			digits(*ms(s[pace.PEG])), cli.Stages)
+		if note := d.longLookups(); note != "" {
+			fmt.Fprintln(w, cli.Wrap(note, ""))
+		}
 		fmt.Fprintf(w, "%d messages and %v a step.\n", a.Messages, a.Bytes)
 	}
 	if g := d.Mid.Graph; g != nil {

@@ -130,3 +130,26 @@ func TestAcceleratorBringsItsWires(t *testing.T) {
 		t.Errorf("notes %s", notes)
 	}
 }
+
+// The help names every key of the object.
+func TestHelpNamesEveryKey(t *testing.T) {
+	for key := range runJSON(t, "--samples 1 --gpus 1") {
+		if !strings.Contains(runUsage, key) {
+			t.Errorf("run --help does not name %s", key)
+		}
+	}
+}
+
+// In sync the look-up of a batch begins during the step before and waits for the end of that step, so that GE
+// takes longer than a step. The report says why; hybrid's GE does not wait, and needs no note.
+func TestLongLookupsAreExplained(t *testing.T) {
+	for mode, want := range map[string]bool{"sync": true, "hybrid": false} {
+		d := runJSON(t, "--samples 1 --gpus 8 --mode "+mode)
+		notes, _ := json.Marshal(d["notes"])
+		lookup, step := d["stage_ms"].(map[string]any)["ge"], d["step_time_ms"].(map[string]any)["mean"]
+		longer := lookup.(float64) > step.(float64)
+		if got := strings.Contains(string(notes), "GE is longer than a step"); got != want || longer != want {
+			t.Errorf("%s: GE is longer: %t, noted: %t; want %t", mode, longer, got, want)
+		}
+	}
+}

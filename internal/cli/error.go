@@ -24,19 +24,21 @@ func UsageError(hint, format string, args ...any) error {
 	return &Error{Err: fmt.Errorf(format, args...), Hint: hint, Usage: true}
 }
 
-// PrintError writes an error of a program and its hint, if any, each on one line, and
-// returns the exit code: 0 for a nil error, 2 for an error about the command line, else 1.
+// PrintError writes an error of a program and its hint, if any, each on one line or, on a
+// terminal, wrapped. It returns the exit code: 0 for a nil error, 2 for an error about the
+// command line, else 1.
 func PrintError(w io.Writer, program string, err error) int {
 	if err == nil {
 		return 0
 	}
-	fmt.Fprintf(w, "%s: error: %v\n", program, err)
+	columns := terminalColumns(w)
+	fmt.Fprintln(w, wrapAt(columns, fmt.Sprintf("%s: error: %v", program, err), "  "))
 	var e *Error
 	if !errors.As(err, &e) {
 		return 1
 	}
 	if e.Hint != "" {
-		fmt.Fprintf(w, "%s: hint: %s\n", program, e.Hint)
+		fmt.Fprintln(w, wrapAt(columns, program+": hint: "+e.Hint, "  "))
 	}
 	if e.Usage {
 		return 2

@@ -3,11 +3,29 @@ package cli
 import (
 	"fmt"
 	"io"
+	"os"
+
+	"golang.org/x/term"
 )
 
-// PrintNotes writes facts that the user should know, one a line.
+// PrintNotes writes facts that the user should know, one a line. On a terminal it wraps long ones.
 func PrintNotes(w io.Writer, program string, notes []string) {
+	columns := terminalColumns(w)
 	for _, note := range notes {
-		fmt.Fprintf(w, "%s: %s\n", program, note)
+		fmt.Fprintln(w, wrapAt(columns, program+": "+note, "  "))
 	}
+}
+
+// terminalColumns returns the width at which messages to w are wrapped: that of the terminal, but at most
+// Columns, or 0 for any other writer, whose lines are kept whole for programs that read them.
+func terminalColumns(w io.Writer) int {
+	file, ok := w.(*os.File)
+	if !ok || !term.IsTerminal(int(file.Fd())) {
+		return 0
+	}
+	columns, _, err := term.GetSize(int(file.Fd()))
+	if err != nil || columns <= 0 {
+		return Columns
+	}
+	return min(columns, Columns)
 }

@@ -10,14 +10,20 @@ const Columns = 110
 
 // Wrap breaks a line of text at spaces, so that no line is wider than Columns unless a word
 // is. The lines after the first begin with indent.
-func Wrap(text, indent string) string {
+func Wrap(text, indent string) string { return wrapAt(Columns, text, indent) }
+
+// wrapAt is Wrap for any number of columns; 0 wraps nothing.
+func wrapAt(columns int, text, indent string) string {
+	if columns == 0 {
+		return text
+	}
 	var b strings.Builder
 	column := 0
 	for i, word := range strings.Split(text, " ") {
 		switch width := utf8.RuneCountInString(word); {
 		case i == 0:
 			column = width
-		case column+1+width > Columns:
+		case column+1+width > columns:
 			b.WriteString("\n" + indent)
 			column = utf8.RuneCountInString(indent) + width
 		default:

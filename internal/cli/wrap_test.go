@@ -21,3 +21,18 @@ func TestWrap(t *testing.T) {
 		}
 	}
 }
+
+// Messages are wrapped at the width of a terminal, and kept whole for other writers.
+func TestWrapAt(t *testing.T) {
+	for _, c := range []struct {
+		columns int
+		want    string
+	}{{0, "a note of five words"}, {13, "a note of\n  five words"}, {9, "a note of\n  five\n  words"}} {
+		if got := wrapAt(c.columns, "a note of five words", "  "); got != c.want {
+			t.Errorf("%d columns: %q, want %q", c.columns, got, c.want)
+		}
+	}
+	if columns := terminalColumns(&strings.Builder{}); columns != 0 {
+		t.Errorf("a buffer has %d columns", columns)
+	}
+}

@@ -119,22 +119,39 @@ func (h *Hardware) fill(section *job.Cluster) (notes []string, err error) {
 	if err := system.Systems.Load(c.System, &h.System); err != nil {
 		return nil, fmt.Errorf("system: %w", err)
 	}
+	return notes, h.set(c.Set)
+}
+
+// SetError is the error about a parameter that job.Cluster.Set gives a value.
+type SetError struct {
+	Name string // of the parameter
+	Err  error
+}
+
+// Error implements error.
+func (e *SetError) Error() string { return "set: " + e.Err.Error() }
+
+// Unwrap returns the error without the key of the section.
+func (e *SetError) Unwrap() error { return e.Err }
+
+// set gives parameters values, in the order of their names. Its error is a SetError.
+func (h *Hardware) set(values map[string]string) error {
 	parameters := h.Parameters()
-	for _, name := range slices.Sorted(maps.Keys(c.Set)) {
-		if err := parameters.Set(name, c.Set[name], "set by the user"); err != nil {
-			return nil, fmt.Errorf("set: %w", err)
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		if err := parameters.Set(name, values[name], "set by the user"); err != nil {
+			return &SetError{name, err}
+		}
+		// A share may be more than 1.
+		for _, x := range []struct {
+			name string
+			preset.Profile
+		}{{"inside", &h.Inside}, {"host-link", &h.HostLink}, {"network", &h.Network}, {"system", &h.System}} {
+			if err := x.Validate(); err != nil {
+				return &SetError{name, fmt.Errorf("%w: %s.%w", param.ErrValue, x.name, err)}
+			}
 		}
 	}
-	// A value that was set may be no share.
-	for _, x := range []struct {
-		name string
-		preset.Profile
-	}{{"inside", &h.Inside}, {"host-link", &h.HostLink}, {"network", &h.Network}, {"system", &h.System}} {
-		if err := x.Validate(); err != nil && len(c.Set) > 0 {
-			return nil, fmt.Errorf("set: %s.%w", x.name, err)
-		}
-	}
-	return notes, nil
+	return nil
 }
 
 func (h *Hardware) loadDevices(c *job.Cluster) error {

@@ -116,7 +116,7 @@ func TestSetReadsUnitsAndNamesTheNearest(t *testing.T) {
 	for name, want := range map[string]string{
 		"embedding-ps.core":             `nearest is "embedding-ps.cores"`,
 		"ps.cores":                      "embedding-ps.cores",
-		"zz":                            "sim presets show",
+		"zz":                            `unknown parameter "zz"`,
 		"embedding-ps.memory-bandwidth": "unit",
 	} {
 		err := v.Set(name, "8", "--set")

@@ -8,6 +8,7 @@ import (
 
 	"tandem/algo/job"
 	"tandem/algo/quantity"
+	"tandem/algo/unit"
 )
 
 var (
@@ -124,11 +125,11 @@ func (v Vector) Find(name string) (Entry, error) {
 	if len(like) > 0 {
 		return Entry{}, fmt.Errorf("%w %q; like it are %s", ErrUnknown, name, strings.Join(like, ", "))
 	}
-	return Entry{}, fmt.Errorf("%w %q; sim presets show lists the names", ErrUnknown, name)
+	return Entry{}, fmt.Errorf("%w %q", ErrUnknown, name)
 }
 
 // Set gives the parameter of a name a value with its unit, such as "25Gbps", without a range. Source is who
-// says so.
+// says so. The error wraps ErrUnknown or ErrValue.
 func (v Vector) Set(name, text, source string) error {
 	e, err := v.Find(name)
 	if err != nil {
@@ -142,10 +143,13 @@ func (v Vector) Set(name, text, source string) error {
 		return fmt.Errorf("%s: %w: %s is negative; want 0 or more", name, ErrValue, text)
 	}
 	if e.isCount() && value > countMost {
-		return fmt.Errorf("%s: %s; want at most %d", name, text, countMost)
+		return fmt.Errorf("%s: %w: %s; want at most %d", name, ErrValue, text, countMost)
+	}
+	if _, rate := e.Parameter.(*quantity.Value[unit.BytesPerSec]); rate && value > float64(job.RateMax) {
+		return fmt.Errorf("%s: %w: %s; want at most %v", name, ErrValue, text, job.RateMax)
 	}
 	if low, _, _ := e.Span(); value == 0 && low > 0 && !e.LessIsBetter() {
-		return fmt.Errorf("%s: %s; want more than 0", name, text) // a rate, a size or a count
+		return fmt.Errorf("%s: %w: %s; want more than 0", name, ErrValue, text) // a rate, a size or a count
 	}
 	e.Replace(value, quantity.Default, source)
 	return nil
