@@ -1,0 +1,180 @@
+// Package tune chooses learning rates for arms that are to be compared: ways to train, such as modes or
+// optimizers. Every arm has the same candidates and the same number of trainings, so none is favored.
+//
+// It is successive halving, with seeds as the resource: all candidates under one seed, the best third under
+// at least three, the finalists under all. A parabola in the logarithm of each rate, through the best
+// finalist and its neighbours, gives one more candidate between those of the grid.
+//
+//	choices, err := tune.Tune(ctx, lab, arms, tune.Plan{Rows: tune.Grid(0.1, 3, 2), …})
+//	ratio := tune.RowRatio(choices[0], choices[1])
+//
+// Rates are chosen on rows that no comparison uses: on generated data, on the test rows of seeds from
+// FirstSeed; on real data, on the last tenth of the training rows.
+//
+// Sources: Jamieson, Talwalkar, AISTATS 2016 (successive halving).
+package tune
+
+import (
+	"context"
+	"math"
+	"slices"
+
+	"tandem/algo/job"
+	"tandem/algo/metric"
+	"tandem/experiments/trial"
+)
+
+// FirstSeed is the first seed of tuning, far from the seeds of comparisons.
+const FirstSeed = 100_000
+
+// SeedsMin is the smallest number of seeds that finalists have.
+const SeedsMin = 3
+
+// Rates are the learning rates of a job: of its embedding rows and of its dense network.
+type Rates struct {
+	Rows  float64 `json:"rows" yaml:"rows"`
+	Dense float64 `json:"dense" yaml:"dense"`
+}
+
+// Apply sets the rates of a job.
+func (r Rates) Apply(j *job.Job) { j.Rows.Optimizer.Rate, j.Model.Optimizer.Rate = r.Rows, r.Dense }
+
+// Arm is a way to train.
+type Arm struct {
+	Name string
+	// Job returns the job under a seed. The tuner sets its rates.
+	Job func(seed uint64) job.Job
+	// Simulated is that of trial.Spec.
+	Simulated bool
+	// Nominal are the rates that a user would try first. They stay in the comparison to its end and are
+	// chosen unless others are better by more than a standard error.
+	Nominal Rates
+}
+
+// Plan is what is tried.
+type Plan struct {
+	// Rows and Dense are the candidates, ascending, in equal ratios. A rate with one candidate is fixed; an
+	// arm's nominal rate should be among several.
+	Rows  []float64 `yaml:"rows"`
+	Dense []float64 `yaml:"dense"`
+	Seeds int       `yaml:"seeds"` // of the finalists, at least SeedsMin
+}
+
+// Grid returns rates around a middle, which is one of them: steps on each side, each a factor apart.
+func Grid(middle, factor float64, steps int) (rates []float64) {
+	for i := -steps; i <= steps; i++ {
+		rates = append(rates, middle*math.Pow(factor, float64(i)))
+	}
+	return rates
+}
+
+// Candidate is a pair of rates with its results.
+type Candidate struct {
+	Rates
+	// AUC has a value for each seed that it was trained under, from FirstSeed; 0 where it diverged.
+	AUC []float64 `json:"auc"`
+}
+
+// Choice is what was chosen for an arm.
+type Choice struct {
+	Arm   string `json:"arm"`
+	Rates `json:"rates"`
+	// AUC is the interval over seeds at the chosen rates, on the rows of tuning.
+	AUC metric.Interval `json:"validation_auc"`
+	// StandardError is that of the AUC difference between the chosen rates and the best of the others, over
+	// seeds: how well the trials can tell them apart.
+	StandardError float64 `json:"standard_error"`
+	// AtEdge says that the best rate of rows or of the network is at an end of the grid, beyond which a
+	// better one may lie.
+	AtEdge bool `json:"at_edge"`
+	// BestRows has, for every seed, the rate of rows at which the parabola of that seed is highest.
+	BestRows   []float64   `json:"best_rows"`
+	Trials     int         `json:"trials"`
+	Candidates []Candidate `json:"candidates"` // all, the grid first
+}
+
+// Lab runs trainings, as *trial.Lab does.
+type Lab interface {
+	Run(ctx context.Context, specs []trial.Spec) ([]trial.Result, error)
+}
+
+// Tune tunes every arm. Results that the lab has are not trained again.
+func Tune(ctx context.Context, lab Lab, arms []Arm, p Plan) ([]Choice, error) {
+	searches := make([]*search, len(arms))
+	for i, arm := range arms {
+		searches[i] = newSearch(arm, &p)
+	}
+	seeds := max(p.Seeds, SeedsMin)
+	all := len(p.Rows) * len(p.Dense)
+	finalists := 3 // the best, the nominal and one more …
+	if len(p.Rows) > 1 {
+		finalists += 2 // … and neighbours in each rate that is not fixed
+	}
+	if len(p.Dense) > 1 {
+		finalists += 2
+	}
+	for _, rung := range []struct{ candidates, seeds int }{
+		{all, 1}, {max((all+2)/3, finalists), SeedsMin}, {finalists, seeds},
+	} {
+		for _, s := range searches {
+			s.keep(min(rung.candidates, all))
+		}
+		if err := trainAll(ctx, lab, searches, rung.seeds); err != nil {
+			return nil, err
+		}
+	}
+	for _, s := range searches {
+		s.addVertex()
+	}
+	if err := trainAll(ctx, lab, searches, seeds); err != nil {
+		return nil, err
+	}
+	choices := make([]Choice, len(arms))
+	for i, s := range searches {
+		choices[i] = s.choice(seeds)
+	}
+	return choices, nil
+}
+
+// trainAll trains what is still in every search until it has results under a number of seeds.
+func trainAll(ctx context.Context, lab Lab, searches []*search, seeds int) error {
+	var specs []trial.Spec
+	var to []*Candidate
+	for _, s := range searches {
+		for _, c := range s.in {
+			for i := len(c.AUC); i < seeds; i++ {
+				specs = append(specs, s.spec(c, FirstSeed+uint64(i)))
+				to = append(to, c)
+			}
+		}
+	}
+	results, err := lab.Run(ctx, specs)
+	if err != nil {
+		return err
+	}
+	for i, c := range to {
+		c.AUC = append(c.AUC, results[i].AUC)
+	}
+	return nil
+}
+
+// RowRatio returns the ratio of the best rates of rows of two arms, first ÷ second, with its interval over
+// seeds.
+func RowRatio(first, second Choice) metric.Interval {
+	var logs []float64
+	for i := range min(len(first.BestRows), len(second.BestRows)) {
+		logs = append(logs, math.Log(first.BestRows[i]/second.BestRows[i]))
+	}
+	v := metric.MeanInterval(logs)
+	return metric.Interval{Estimate: math.Exp(v.Estimate), Low: math.Exp(v.Low), High: math.Exp(v.High)}
+}
+
+// AtEdge returns the names of the arms whose best rate is at an end of the grid.
+func AtEdge(choices []Choice) (names []string) {
+	for _, c := range choices {
+		if c.AtEdge {
+			names = append(names, c.Arm)
+		}
+	}
+	return slices.Compact(names)
+}
