@@ -166,13 +166,18 @@ func (j *Job) ShardPlan() shard.Plan { return shard.Rows(j.Roles.EmbeddingPSs) }
 // Delayed reports whether gradients take effect with a delay.
 func (j *Job) Delayed() bool { return !j.Training.Delay.IsZero() || !j.Training.DelayDense.IsZero() }
 
+// ClearDelays sets the delays of rows and network to none, with their exceptions.
+func (t *Training) ClearDelays() {
+	t.Delay, t.DelayDense, t.HotRows = delay.Spec{}, delay.Spec{}, nil
+}
+
 // InMode returns the job in another mode. Overlap, merge and delays, which belong to the former mode, get
 // their defaults. Of the mode settings, those that the new mode has are kept.
 func (j Job) InMode(mode string) Job {
 	j.Training.ModeSettings = ownSettings(j.Training.ModeSettings, mode)
 	if mode != j.Training.Mode {
 		j.Training.Overlap, j.Training.Merge = "", ""
-		j.Training.Delay, j.Training.DelayDense = delay.Spec{}, delay.Spec{}
+		j.Training.ClearDelays()
 	}
 	j.Training.Mode = mode
 	if !j.Roles.Placement.Named() {

@@ -13,7 +13,7 @@ import (
 // A setting that is out of range is named by its path, with what would do.
 func TestTrainingValidate(t *testing.T) {
 	one, less, twenty := 1, -1, 20
-	three := delay.Spec{Kind: delay.Exactly, Steps: 3}
+	share, three := -0.5, delay.Spec{Kind: delay.Exactly, Steps: 3}
 	for _, c := range []struct {
 		change func(*job.Job)
 		want   string // part of the error; "" for none
@@ -78,6 +78,9 @@ func TestTrainingValidate(t *testing.T) {
 			"delay = exactly 3 needs mode sequential: the staleness of hybrid is"},
 		{func(t *job.Job) { t.Training.Mode, t.Training.DelayDense = job.Sync, three },
 			"delay-dense = exactly 3 needs mode sequential"},
+		{func(t *job.Job) { t.Training.HotRows = &share }, "hot-rows = -0.5; want a share of the samples"},
+		{func(t *job.Job) { t.Training.HotRows = new(float64) },
+			"exempts rows from training.delay, which is"},
 		{func(t *job.Job) { t.Training.DelayDense.Kind = "some" }, `delay-dense: "some" is not a delay`},
 	} {
 		training := job.Default()

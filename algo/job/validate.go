@@ -103,6 +103,15 @@ func (j *Job) validateParts() error {
 				"about", f.path, f.spec, j.Training.Mode)
 		}
 	}
+	if hot := j.Training.HotRows; hot != nil {
+		switch {
+		case !(*hot >= 0):
+			return fmt.Errorf("training.hot-rows = %v; want a share of the samples, 0 or more", *hot)
+		case j.Training.Delay.IsZero():
+			return fmt.Errorf("training.hot-rows = %v exempts rows from training.delay, which is none: set "+
+				"delay or leave hot-rows out", *hot)
+		}
+	}
 	if j.Training.Mode != Sequential {
 		if _, err := j.Rule(); err != nil {
 			return fmt.Errorf("training.overlap: %w", err)

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -44,6 +45,8 @@ type flags struct {
 	wire       string
 	delays     []string
 	delayDense bool
+	hotRows    float64
+	hot        *float64 // hotRows if given
 	every      string
 	seed       uint64
 	seeds      int
@@ -154,6 +157,9 @@ func (f *flags) register(fs *pflag.FlagSet) {
 			`may be repeated`)
 	fs.BoolVar(&f.delayDense, "delay-dense", false,
 		"with --delay, delay the gradients of the dense network as well")
+	fs.Float64Var(&f.hotRows, "hot-rows", 0,
+		"with --delay, update the rows that at least this `SHARE` of the training samples contain without "+
+			"delay: 0.01, or 0 for all rows (default: no row)")
 	fs.StringVar(&f.every, "evaluate-every", "never",
 		"predict the test rows during training, at this `INTERVAL`, as "+
 			`"500 steps" or 30s (default: never, or the job file's)`)
@@ -245,6 +251,17 @@ func (f *flags) check(given *pflag.FlagSet) error {
 	}
 	if f.delayDense && len(f.delays) == 0 {
 		return cli.UsageError(`add --delay, as --delay "exactly 3"`, "--delay-dense: nothing is delayed")
+	}
+	if given.Changed("hot-rows") {
+		f.hot = &f.hotRows
+		if len(f.delays) == 0 {
+			return cli.UsageError(`add --delay, as --delay "exactly 3"`,
+				"--hot-rows: no row is delayed")
+		}
+		if !(f.hotRows >= 0) || math.IsInf(f.hotRows, 1) {
+			return cli.UsageError("see --help", "--hot-rows: %v; want a share of the samples, 0 or more",
+				f.hotRows)
+		}
 	}
 	if f.seeds < 1 {
 		return cli.UsageError("5 seeds or more make an interval worth reading",

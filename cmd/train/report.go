@@ -71,7 +71,11 @@ type row struct {
 	StalenessDense   histogram.Summary `json:"staleness_dense"`
 	MissedUpdates    histogram.Summary `json:"missed_updates"`              // per row gradient
 	DroppedGradients uint64            `json:"dropped_gradients,omitempty"` // by the mode, over all seeds
-	EmbeddingRows    rowStore          `json:"embedding_rows"`              // of the first seed
+	// HotRows is the number of rows updated without delay in the first seed's training. HotGradients is the
+	// number of their gradients over all seeds, which MissedUpdates counts too.
+	HotRows       int      `json:"hot_rows,omitempty"`
+	HotGradients  uint64   `json:"hot_gradients,omitempty"`
+	EmbeddingRows rowStore `json:"embedding_rows"` // of the first seed
 	// Faults are those injected, over all seeds, if there are roles and a plan.
 	Faults *fault.Counts `json:"faults,omitempty"`
 
@@ -79,6 +83,7 @@ type row struct {
 	// any, and the one after it.
 	Curve []evaluation.Point `json:"curve"`
 
+	exempts    bool                 // it has a threshold for hot rows
 	histograms []measured           // behind the summaries; own staleness first
 	aucs       []float64            // by seed
 	curves     [][]evaluation.Point // by seed
@@ -110,7 +115,8 @@ func (r *report) add(c variant, results []*train.Result, stores []rowStore) {
 	line := row{Mode: c.name, ModeSettings: first.Job.ModeValues(), Heads: heads(results), Curve: first.Curve,
 		Samples: first.Samples, Steps: first.Steps,
 		Ranks: first.Job.Roles.Ranks, Depth: first.Job.Depth(), Processes: first.Processes,
-		EmbeddingRows: stores[0], predicted: first.Probabilities}
+		EmbeddingRows: stores[0], HotRows: first.HotRows, predicted: first.Probabilities,
+		exempts: first.Job.Training.HotRows != nil}
 	var own, cross, dense, missed histogram.Histogram
 	var faults fault.Counts
 	for _, result := range results {
@@ -122,6 +128,7 @@ func (r *report) add(c variant, results []*train.Result, stores []rowStore) {
 		cross.Merge(&result.Staleness.Cross)
 		dense.Merge(&result.Staleness.Dense)
 		missed.Merge(&result.MissedUpdates)
+		line.HotGradients += result.HotGradients
 		line.DroppedGradients += result.Staleness.Dropped
 		faults = faults.Add(result.Faults)
 	}
@@ -189,6 +196,7 @@ func (r *report) writeText(w io.Writer) error {
 	}
 	fmt.Fprint(w, stalenessLegend)
 	r.writeReading(w)
+	r.writeHotRows(w)
 	r.writeDropped(w)
 	r.writeRows(w)
 	r.writeFaults(w)
@@ -210,6 +218,17 @@ const stalenessLegend = `Log loss is in nats. Staleness is the mean / the maximu
               embedding PS missed
   row, shard  the updates of a row, or of a shard of a dense PS, between a read and its gradient
 `
+
+// writeHotRows prints how much of a delayed training was not delayed.
+func (r *report) writeHotRows(w io.Writer) {
+	for _, line := range r.Runs {
+		if line.exempts {
+			fmt.Fprintf(w, "%s: %s had %.0f %% of the row gradients, without delay\n", line.Mode,
+				plural(line.HotRows, "hot row"),
+				100*float64(line.HotGradients)/float64(line.MissedUpdates.Count))
+		}
+	}
+}
 
 // writeFaults prints the faults injected into each run.
 func (r *report) writeFaults(w io.Writer) {

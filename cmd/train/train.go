@@ -15,7 +15,6 @@ import (
 	"tandem/algo/numeric/batch"
 	"tandem/algo/numeric/model"
 	"tandem/algo/numeric/opt"
-	"tandem/algo/protocol/delay"
 	"tandem/datasets"
 	"tandem/internal/cli"
 	"tandem/runtime/blas"
@@ -160,7 +159,7 @@ func inModes(j job.Job, modes []string) []job.Job {
 func baseline(j job.Job) job.Job {
 	j = j.InMode(job.Sequential)
 	j.Training.Overlap, j.Training.Merge = "", ""
-	j.Training.Delay, j.Training.DelayDense = delay.Spec{}, delay.Spec{} // also where the job is sequential
+	j.Training.ClearDelays() // also where the job is sequential
 	j.Model.Spec = model.Spec{Kind: model.LogisticRegression, Heads: make([]model.Head, len(j.Model.Heads))}
 	j.Model.Optimizer = opt.DefaultDense()
 	j.Model.Optimizer.Kind, j.Model.Optimizer.Rate = opt.Adagrad, 0.1

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"fmt"
+
 	"tandem/algo/job"
 	"tandem/algo/numeric/model"
 	"tandem/algo/protocol/delay"
@@ -35,7 +37,8 @@ func variants(j job.Job, f flags) ([]variant, error) {
 				text)
 		}
 		one := j.InMode(job.Sequential)
-		one.Training.Delay, one.Training.DelayDense = spec, delay.Spec{}
+		one.Training.ClearDelays()
+		one.Training.Delay, one.Training.HotRows = spec, f.hot
 		if f.delayDense {
 			one.Training.DelayDense = spec
 		}
@@ -51,13 +54,18 @@ func variants(j job.Job, f flags) ([]variant, error) {
 
 // nameOf returns the name of a training in the report.
 func nameOf(j job.Job) string {
-	switch {
-	case !j.Delayed():
+	if !j.Delayed() {
 		return j.Training.Mode
-	case j.Training.DelayDense.IsZero():
-		return "delay " + j.Training.Delay.String()
-	case j.Training.Delay.String() == j.Training.DelayDense.String():
-		return "delay " + j.Training.Delay.String() + ", dense too"
 	}
-	return "delay " + j.Training.Delay.String() + ", dense " + j.Training.DelayDense.String()
+	name := "delay " + j.Training.Delay.String()
+	if hot := j.Training.HotRows; hot != nil {
+		name += fmt.Sprintf(", hot rows %v", *hot)
+	}
+	switch {
+	case j.Training.DelayDense.IsZero():
+		return name
+	case j.Training.Delay.String() == j.Training.DelayDense.String():
+		return name + ", dense too"
+	}
+	return name + ", dense " + j.Training.DelayDense.String()
 }

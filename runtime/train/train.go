@@ -49,6 +49,10 @@ type Result struct {
 	// MissedUpdates counts, for every row gradient that was applied, the updates of its row since the read
 	// from which the gradient was computed. It is empty without roles.
 	MissedUpdates histogram.Histogram
+	// HotRows is the number of rows that a sequential training updated without delay, and HotGradients the
+	// number of their gradients; both are 0 unless the job has a threshold.
+	HotRows      int
+	HotGradients uint64
 	// Faults counts the injected faults. Sequential training has no messages and no faults.
 	Faults fault.Counts
 	// DenseDigest and RowsDigest are digests of the trained parameters. Equal bits have equal digests, for
@@ -180,6 +184,7 @@ func runSequential(ctx context.Context, t *job.Job, source batch.Source, test *b
 			return nil, err
 		}
 		result.Staleness, result.MissedUpdates = q.Staleness(), q.Missed()
+		result.HotRows, result.HotGradients = q.Hot()
 	}
 	result.Wall = time.Since(e.start)
 	result.fingerprint(q.Dense().Digest(), []*table.Table{q.Rows()})

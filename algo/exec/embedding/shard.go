@@ -129,6 +129,23 @@ func (s *Shard) Forget(b BatchKey) (found []table.Found, known bool) {
 	return found, known
 }
 
+// SplitRead divides the read of a batch in two, so that its gradients can come in two puts. It moves what is
+// known of some signs to the read of another batch: moves reports, for each sign of the read, whether it
+// moves.
+func (s *Shard) SplitRead(from, to BatchKey, moves []bool) {
+	s.readsMu.Lock()
+	defer s.readsMu.Unlock()
+	var kept, moved []table.Found
+	for i, found := range s.reads[from] {
+		if moves[i] {
+			moved = append(moved, found)
+		} else {
+			kept = append(kept, found)
+		}
+	}
+	s.reads[from], s.reads[to] = kept, moved
+}
+
 // Snapshot copies the rows of signs to dst for evaluation. A row that was never updated reads as zeros, so
 // that the result depends on the batches that were trained and not on those that were only looked up.
 func (s *Shard) Snapshot(signs []uint64, dst []float32) { s.rows.SnapshotTrained(signs, dst) }

@@ -15,9 +15,10 @@ import (
 
 // Delayed is Sequential with late gradients: the gradients of a step take effect after the step's delay,
 // which package delay computes from one spec for rows and one for the network. Staleness is imposed, and
-// measured at every read and every update.
+// measured at every read and every update. Hot rows, if the job has any, take effect without delay.
 type Delayed struct {
 	*Sequential
+	hot                       *hotRows // nil: no row is hot
 	rowDelay, denseDelay      *delay.Model
 	pendingRows, pendingDense pendingUpdates
 	staleness                 pace.Staleness
@@ -38,6 +39,11 @@ func NewDelayed(t job.Job, source batch.Source, m backend.Backend) (*Delayed, er
 	if d.denseDelay, err = delay.NewModel(t.Training.DelayDense, t.Training.Seed); err != nil {
 		return nil, err
 	}
+	if least := t.Training.HotRows; least != nil {
+		if d.hot, err = findHotRows(source, *least); err != nil {
+			return nil, err
+		}
+	}
 	return d, nil
 }
 
@@ -50,7 +56,16 @@ func (d *Delayed) Step(step int) error {
 	if err != nil {
 		return fmt.Errorf("step %d: %w", step, err)
 	}
-	d.pendingRows.add(pendingUpdate{gradients: g, due: step + d.rowDelay.DelayOf(step)})
+	late, due := g, step+d.rowDelay.DelayOf(step)
+	if d.hot != nil {
+		var fresh gradients
+		fresh, late = d.divide(g)
+		d.pendingRows.add(pendingUpdate{gradients: fresh, due: step})
+		if late.rows() == 0 {
+			due = step // nothing is late
+		}
+	}
+	d.pendingRows.add(pendingUpdate{gradients: late, due: due})
 	g.dense, g.stats = slices.Clone(g.dense), slices.Clone(g.stats)
 	d.pendingDense.add(pendingUpdate{gradients: g, due: step + d.denseDelay.DelayOf(step),
 		version: d.dense.Steps()})
@@ -74,10 +89,18 @@ func (d *Delayed) applyDue(step int) error {
 	return nil
 }
 
-// Staleness returns the staleness of the steps so far. Own counts, for every step, the earlier steps whose
+// Staleness returns the staleness of the steps so far. Own counts, for every step, the earlier steps of which
 // row gradients were pending when it read; Dense counts, for every update of the network, the updates since
 // the read that its gradient was computed from.
 func (d *Delayed) Staleness() pace.Staleness { return d.staleness }
+
+// Hot returns the number of hot rows, and of their gradients so far, none of which missed an update.
+func (d *Delayed) Hot() (rows int, gradients uint64) {
+	if d.hot == nil {
+		return 0, 0
+	}
+	return len(d.hot.signs), d.hot.gradients
+}
 
 // Missed returns a count for every row gradient applied, as exec.ModelState.Missed does.
 func (d *Delayed) Missed() histogram.Histogram { return d.rows.Missed() }

@@ -96,9 +96,16 @@ func (q *Sequential) Step(step int) error {
 // gradients holds the gradients of one step.
 type gradients struct {
 	step, samples int
+	part          int         // 1 for the second part of puts that Delayed has divided, else 0
 	puts          []route.Put // by rank
 	dense         []float32   // the sum over all groups; valid until the next step
 	stats         []float32   // batch-norm statistics of the groups; valid until the next step
+}
+
+// keyOf returns the name of the batch whose read the put of a rank answers. Second parts are batches of
+// further ranks.
+func (g *gradients) keyOf(rank int) embedding.BatchKey {
+	return embedding.BatchKey{Rank: int32(g.part*len(g.puts) + rank), Step: int32(g.step)}
 }
 
 // compute returns the gradients of a step. It creates rows that do not exist and changes nothing else.
@@ -146,8 +153,7 @@ func (q *Sequential) compute(step int) (gradients, error) {
 func (q *Sequential) applyRows(g gradients) error {
 	puts := make([]embedding.BatchPut, len(g.puts))
 	for rank, put := range g.puts {
-		puts[rank] = embedding.BatchPut{BatchKey: embedding.BatchKey{Rank: int32(rank), Step: int32(g.step)},
-			Put: put}
+		puts[rank] = embedding.BatchPut{BatchKey: g.keyOf(rank), Put: put}
 	}
 	return q.rows.ApplyStep(int32(g.step), puts, &q.job, g.samples)
 }
