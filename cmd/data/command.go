@@ -2,7 +2,6 @@ package main
 
 import (
 	"encoding/json"
-	"fmt"
 	"io"
 	"slices"
 	"strings"
@@ -131,6 +130,3 @@ func writeJSON(w io.Writer, value any) error {
 	e.SetIndent("", "  ")
 	return e.Encode(value)
 }
-
-// share formats the share part/whole.
-func share(part, whole int) string { return fmt.Sprintf("%.4f", float64(part)/float64(whole)) }

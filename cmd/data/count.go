@@ -1,9 +1,12 @@
 package main
 
 import (
+	"fmt"
+
 	"tandem/algo/job"
 	"tandem/algo/numeric/batch"
 	"tandem/datasets"
+	"tandem/datasets/census"
 	"tandem/datasets/synth"
 )
 
@@ -52,14 +55,17 @@ func (c *idCounts) add(slot batch.Jagged, rows int) {
 type slotProfile struct {
 	Name       string   `json:"name"`
 	Distinct   int      `json:"distinct"`
+	IDs        float64  `json:"ids"`
+	IDsLow     float64  `json:"ids_low"`
+	IDsHigh    *float64 `json:"ids_high"` // null: the rows do not bound the number of ids from above
+	Coverage   float64  `json:"coverage"`
 	MeanIDs    float64  `json:"ids_per_row"`
 	MaxShare   float64  `json:"max_id_share"`
 	Zipf       *float64 `json:"zipf"`       // null for fewer than 3 ids
 	Singletons float64  `json:"singletons"` // share of distinct
 	Missing    float64  `json:"missing"`    // share of rows
 
-	once int                 // number of ids that occur once
-	fit  job.SyntheticColumn // the column with a similar distribution; unset without ids
+	fit job.SyntheticColumn // the column with a similar distribution; unset without ids
 }
 
 func (c *idCounts) profile(name string) slotProfile {
@@ -75,15 +81,30 @@ func (c *idCounts) profile(name string) slotProfile {
 	for _, count := range c.ids {
 		draws = append(draws, count.draws)
 		mostRows = max(mostRows, count.rows)
-		if count.draws == 1 {
-			out.once++
-		}
 	}
 	out.MaxShare = float64(mostRows) / float64(c.rows)
-	out.Singletons = float64(out.once) / float64(out.Distinct)
+	counted := census.New(draws)
+	out.Coverage = counted.Coverage()
+	out.Singletons = float64(counted.Occurring(1)) / float64(out.Distinct)
+	estimate := counted.Estimate()
+	out.IDs, out.IDsLow = estimate.IDs, estimate.Low
+	if !estimate.AtLeast {
+		out.IDsHigh = &estimate.High
+	}
 	out.fit = synth.Fit(draws)
 	if out.Distinct > 2 {
 		out.Zipf = &out.fit.Exponent
 	}
 	return out
+}
+
+// idsInAll returns what the rows say about the number of ids of the column.
+func (s slotProfile) idsInAll() string {
+	switch {
+	case s.IDsHigh == nil:
+		return fmt.Sprintf("≥ %.0f", s.IDsLow)
+	case *s.IDsHigh == s.IDsLow:
+		return fmt.Sprintf("%.0f", s.IDsLow)
+	}
+	return fmt.Sprintf("%.0f–%.0f", s.IDsLow, *s.IDsHigh)
 }

@@ -71,7 +71,7 @@ func TestCountsOfSeveralIDs(t *testing.T) {
 	counts.add(batch.Jagged{Offsets: []int32{0, 1, 2}, IDs: []uint64{7, 9}}, 2)
 	got := counts.profile("s")
 	// Id 7 is in 2 of 4 rows; 5 ids in 4 rows; 8 and 9 are seen once.
-	if got.Distinct != 3 || got.MaxShare != 0.5 || got.MeanIDs != 1.25 || got.once != 2 ||
+	if got.Distinct != 3 || got.MaxShare != 0.5 || got.MeanIDs != 1.25 || got.Singletons != 2.0/3 ||
 		got.Missing != 0.25 || got.fit.Top != 0.6 {
 		t.Errorf("%+v", got)
 	}

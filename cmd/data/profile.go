@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strconv"
 
 	"github.com/spf13/cobra"
@@ -17,18 +18,29 @@ const profileUsage = `Profile the distribution of the ids in each column. It det
 an embedding table, the hit rate of a cache, and how often ids collide in hybrid
 training.
 
-Columns of the table:
-  distinct        different ids
-  ids/row         mean number of ids in a row
-  max id share α  largest share of rows that hold the same id; Persia's α
-  Zipf s          maximum-likelihood exponent of p(rank) ∝ rank^−s, from rank 2
-                  (α describes rank 1) to the last id that occurs at least 5
-                  times, or to the last id if fewer than 10 ids do
-  singletons      share of the ids that occur once
-  missing         share of rows without an id, or with an empty value or -1
+Columns of the table, and keys of a slot with --json:
+  seen         distinct      different ids in the rows
+  ids in all   ids_low,      95 % confidence interval of the number of ids of the
+               ids_high      column; "≥ n" and null where the rows bound it from
+                             below only
+               ids           the estimate of Chao (1984); without ids_high, of a
+                             lower bound
+  coverage     coverage      estimated share of further rows whose id is among
+                             those seen (Good and Turing, 1953)
+  ids/row      ids_per_row   mean number of ids in a row; shown if above 1
+  α            max_id_share  largest share of rows that hold the same id;
+                             Persia's α
+  Zipf s       zipf          maximum-likelihood exponent of p(rank) ∝ rank^−s,
+                             from rank 2 (α describes rank 1) to the last id
+                             that occurs at least 5 times, or to the last id if
+                             fewer than 10 ids do
+               singletons    share of the ids seen that occur once
+  blank        missing       share of rows without an id, or with an empty value
+                             or -1
 
-A missing value counts as an id, because it has an embedding row. A sample shows
-only the head of a column: the whole data set has more distinct ids.
+A blank counts as an id, because it has an embedding row. The number of ids has
+an upper bound only if its estimate does not grow with the number of rows. No
+rows tell of ids far rarer than 1 in as many rows: the interval leaves them out.
 
 --yaml prints the data section of a job file that generates similar rows. Its
 cardinalities are chosen so that the rows are expected to show as many distinct
@@ -114,18 +126,29 @@ func (p *profile) writeText(w io.Writer) error {
 	if p.DroppedRows > 0 {
 		fmt.Fprintf(w, "%d bad rows skipped\n", p.DroppedRows)
 	}
-	t := cli.Table{Header: []string{"slot", "distinct", "ids/row", "max id share α", "Zipf s", "singletons",
-		"missing"}, Words: 1}
+	hasSeveral := slices.ContainsFunc(p.Slots, func(slot slotProfile) bool { return slot.MeanIDs > 1 })
+	t := cli.Table{Words: 1,
+		Header: []string{"slot", "seen", "ids in all", "coverage", "α", "Zipf s", "blank"}}
+	if hasSeveral {
+		t.Header = slices.Insert(t.Header, 4, "ids/row")
+	}
 	for _, slot := range p.Slots {
 		zipf := "–"
 		if slot.Zipf != nil {
 			zipf = fmt.Sprintf("%.2f", *slot.Zipf)
 		}
-		t.Rows = append(t.Rows, []string{
-			slot.Name, strconv.Itoa(slot.Distinct), fmt.Sprintf("%.2f", slot.MeanIDs),
-			fmt.Sprintf("%.4f", slot.MaxShare),
-			zipf, share(slot.once, max(slot.Distinct, 1)), fmt.Sprintf("%.4f", slot.Missing),
-		})
+		ids, coverage := "–", "–"
+		if slot.Distinct > 0 {
+			ids, coverage = slot.idsInAll(), fmt.Sprintf("%.4f", slot.Coverage)
+		}
+		row := []string{
+			slot.Name, strconv.Itoa(slot.Distinct), ids, coverage,
+			fmt.Sprintf("%.4f", slot.MaxShare), zipf, fmt.Sprintf("%.4f", slot.Missing),
+		}
+		if hasSeveral {
+			row = slices.Insert(row, 4, fmt.Sprintf("%.2f", slot.MeanIDs))
+		}
+		t.Rows = append(t.Rows, row)
 	}
 	return t.WriteText(w)
 }
