@@ -202,16 +202,21 @@ func TestStalenessKeys(t *testing.T) {
 }
 
 func TestProgressOnATerminal(t *testing.T) {
-	for _, terminal := range []bool{false, true} {
-		var stdout, stderr bytes.Buffer
-		p := &program{stdout: &stdout, stderr: &stderr, terminal: terminal}
-		c := p.command()
-		c.SetArgs([]string{"--gpus", "1", "--modes", "hybrid"})
-		if err := c.Execute(); err != nil {
-			t.Fatal(err)
-		}
-		if shown := strings.Contains(stderr.String(), "hybrid on 1"); shown != terminal {
-			t.Errorf("terminal %v: stderr %q", terminal, stderr.String())
+	for _, x := range []struct{ args, want string }{
+		{"--gpus 1 --modes hybrid", "hybrid on 1"}, {"run --gpus 2 --samples 1", "steps of the first sample"},
+		{"run --gpus 1 --samples 2", "sensitivities"},
+	} {
+		for _, terminal := range []bool{false, true} {
+			var stdout, stderr bytes.Buffer
+			p := &program{stdout: &stdout, stderr: &stderr, terminal: terminal}
+			c := p.command()
+			c.SetArgs(strings.Fields(x.args))
+			if err := c.Execute(); err != nil {
+				t.Fatal(err)
+			}
+			if shown := strings.Contains(stderr.String(), x.want); shown != terminal {
+				t.Errorf("%s: terminal %v: stderr %q", x.args, terminal, stderr.String())
+			}
 		}
 	}
 }

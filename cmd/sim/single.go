@@ -62,7 +62,10 @@ func (q *request) predictSingle(progress *cli.Progress) (*detailed, error) {
 	d := &detailed{request: q, start: time.Now(), job: q.question(q.modes[0], q.gpus[0])}
 	o := predict.Options{Samples: q.samples, WithoutEnds: true, Seeds: q.seeds, Seed: q.seed, Steps: q.steps,
 		Cluster: q.options()}
-	o.Done = func(done, all int) { progress.Show(done, all, "samples") }
+	show := func(what string) func(done, all int) {
+		return func(done, all int) { progress.Show(done, all, what) }
+	}
+	o.Step, o.Done = show("steps of the first sample"), show("samples")
 	var err error
 	if d.Prediction, err = predict.Run(ctx, d.job, o); err != nil {
 		return nil, err
@@ -70,15 +73,18 @@ func (q *request) predictSingle(progress *cli.Progress) (*detailed, error) {
 	d.price, d.noPrice = q.dollarsPerHour(d.job)
 	o = predict.Options{Seed: q.seed, Cluster: q.options()}
 	o.Steps = q.steps
+	o.Step = show("steps of one server")
 	if err := d.scale(ctx, o); err != nil {
 		return nil, err
 	}
 	if q.effects {
-		if d.effects, err = predict.Effects(ctx, d.job, o, nil); err != nil {
+		o.Done = show("effects")
+		if d.effects, err = predict.Effects(ctx, d.job, o); err != nil {
 			return nil, err
 		}
 	}
 	if q.samples > 1 {
+		o.Done = show("sensitivities")
 		d.sensitivities, err = predict.Sensitivities(ctx, d.job, o)
 	}
 	return d, err

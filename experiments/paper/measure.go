@@ -131,7 +131,7 @@ func (p *Plan) Measure(ctx context.Context, o report.Options, name string) (r *R
 	}
 	for _, name := range p.Totals {
 		meter.Show(0, 1, "total effects on "+name)
-		effects, err := predict.Effects(ctx, r.Job(name), predict.Options{Seed: p.Seed, Steps: p.Steps}, nil)
+		effects, err := predict.Effects(ctx, r.Job(name), predict.Options{Seed: p.Seed, Steps: p.Steps})
 		if err != nil {
 			return nil, fmt.Errorf("total effects on %s: %w", name, err)
 		}

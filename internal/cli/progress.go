@@ -12,15 +12,20 @@ type Progress struct {
 	w        io.Writer
 	terminal bool
 	bar      *progressbar.ProgressBar // nil until the total is known
+	total    int                      // of the bar
 }
 
 // NewProgress returns a bar that writes to w if w is a terminal.
 func NewProgress(w io.Writer, terminal bool) *Progress { return &Progress{w: w, terminal: terminal} }
 
-// Show sets the bar to done of total. What describes the current work.
+// Show sets the bar to done of total. What describes the current work. Another total begins a new bar.
 func (p *Progress) Show(done, total int, what string) {
 	if !p.terminal {
 		return
+	}
+	if p.total != total {
+		p.Close()
+		p.total = total
 	}
 	if p.bar == nil {
 		p.bar = progressbar.NewOptions(total,

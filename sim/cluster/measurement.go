@@ -125,6 +125,9 @@ func (m *measurement) endStep(w *simulation, step int32) {
 		return
 	}
 	m.ends[step] = w.clock.Now()
+	if w.options.Progress != nil {
+		w.options.Progress(int(step)+1, int(m.steps))
+	}
 	switch step {
 	case m.first - 1:
 		m.start = w.stations.Snapshot(w.clock.Now())

@@ -33,6 +33,9 @@ type Options struct {
 	WarmUp, Measured int
 	// Observer receives every record of the roles.
 	Observer event.Observer
+	// Progress is called, unless it is nil, at the end of each step with the number of steps that have ended
+	// and of all. A run that is repeated with more steps begins again.
+	Progress func(done, steps int)
 	// Numerics returns the numerics of a run; nil for a run that only takes time. It receives the job with
 	// the cluster's numbers of EWs and PSs. All steps are then simulated once and no role is folded; WarmUp
 	// and Measured are ignored.

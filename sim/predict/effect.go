@@ -27,13 +27,12 @@ type Effect struct {
 const effectPoints = 16
 
 // Effects ranks the parameters of a job by their total effect on the throughput, the largest first.
-// Parameters that are known are left out. Before each simulation it calls before, unless that is nil, from
-// any goroutine.
+// Parameters that are known are left out.
 //
 // It is the estimator of Jansen (Computer Physics Communications 117, 1999): at each of 16 points, one
 // parameter at a time moves to its position at another point. Cost: 16 simulations for every unknown
 // parameter, and one more if tables are placed.
-func Effects(ctx context.Context, j *Job, o Options, before func()) ([]Effect, error) {
+func Effects(ctx context.Context, j *Job, o Options) ([]Effect, error) {
 	if j.Hardware.System.Architecture == system.StepGraph {
 		var err error
 		if j, _, err = o.place(ctx, j); err != nil {
@@ -52,13 +51,12 @@ func Effects(ctx context.Context, j *Job, o Options, before func()) ([]Effect, e
 	// The first row is the base points, then one row for each unknown.
 	logs := make([]float64, effectPoints*(1+len(unknown)))
 	errs := make([]error, len(logs))
+	count := o.counter(len(logs))
 	parallel.ForEach(workers(&o), len(logs), func(k int) {
 		if errs[k] = ctx.Err(); errs[k] != nil {
 			return
 		}
-		if before != nil {
-			before()
-		}
+		defer count()
 		p := slices.Clone(base[k%effectPoints])
 		if row := k / effectPoints; row > 0 {
 			p[unknown[row-1]] = other[k%effectPoints][unknown[row-1]]

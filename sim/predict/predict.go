@@ -43,11 +43,12 @@ type Options struct {
 	Steps int
 	// Workers is the number of simulations at once; 0: as many as there are cores.
 	Workers int
-	// Cluster are options of every simulated run; its seeds and steps are not used.
+	// Cluster are options of every simulated run; its seeds, steps and progress are not used.
 	Cluster cluster.Options
 	// Done is called, unless it is nil, after each simulation with how many are done and there are in all. It
-	// may be called by several goroutines, one after the other.
-	Done func(done, all int)
+	// may be called by several goroutines, one after the other. Step is called by Run after each step of the
+	// first simulation of roles, with how many are done and there are in all.
+	Done, Step func(done, all int)
 }
 
 // sampleSeed is the seed of the points of the box. It is the same in all predictions, so that they share
@@ -93,8 +94,7 @@ func Run(ctx context.Context, j *Job, o Options) (*Prediction, error) {
 	}
 	results := make([]Result, seeds+len(points))
 	errs := make([]error, len(results))
-	var mu sync.Mutex
-	done := 0
+	count := o.counter(len(results))
 	var err error
 	if j, results[0], err = o.place(ctx, j); err != nil {
 		return nil, err
@@ -107,12 +107,7 @@ func Run(ctx context.Context, j *Job, o Options) (*Prediction, error) {
 				results[i], errs[i] = o.run(ctx, j.At(points[i-seeds]), o.Seed)
 			}
 		}
-		if o.Done != nil {
-			mu.Lock()
-			defer mu.Unlock()
-			done++
-			o.Done(done, len(results))
-		}
+		count()
 	})
 	for i, err := range errs {
 		switch {
@@ -136,6 +131,21 @@ func Run(ctx context.Context, j *Job, o Options) (*Prediction, error) {
 		p.Interval = Percentiles(p.Samples)
 	}
 	return p, nil
+}
+
+// counter returns a function that reports one more of all simulations to Done.
+func (o *Options) counter(all int) func() {
+	if o.Done == nil {
+		return func() {}
+	}
+	var mu sync.Mutex
+	done := 0
+	return func() {
+		mu.Lock()
+		defer mu.Unlock()
+		done++
+		o.Done(done, all)
+	}
 }
 
 func workers(o *Options) int {
@@ -209,7 +219,7 @@ func (o *Options) place(ctx context.Context, j *Job) (*Job, Result, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, Result{}, err
 	}
-	r, err := o.run(ctx, j, o.Seed)
+	r, err := o.runWith(ctx, j, o.Seed, o.Step)
 	if err != nil || r.Graph == nil {
 		return j, r, err
 	}
@@ -220,11 +230,17 @@ func (o *Options) place(ctx context.Context, j *Job) (*Job, Result, error) {
 
 // run simulates a job once.
 func (o *Options) run(ctx context.Context, j *Job, seed uint64) (Result, error) {
+	return o.runWith(ctx, j, seed, nil)
+}
+
+// runWith is run with the progress of a simulation of roles.
+func (o *Options) runWith(ctx context.Context, j *Job, seed uint64, progress func(done, steps int)) (Result,
+	error) {
 	if j.Hardware.System.Architecture == system.StepGraph {
 		return j.runGraph(ctx, o.Steps, seed)
 	}
 	c := o.Cluster
-	c.Seed, c.Measured = seed, o.Steps
+	c.Seed, c.Measured, c.Progress = seed, o.Steps, progress
 	c.SystemJitter = c.Jitter == 0
 	r, err := cluster.Run(j.Hardware, j.Job, j.Layout, j.Workload, c)
 	if err != nil {

@@ -141,7 +141,7 @@ func TestSensitivitiesLeaveTheHardwareAlone(t *testing.T) {
 func TestEffectsRankWhatMatters(t *testing.T) {
 	j := persia(t)
 	j.Roles.Ranks, j.Training.GlobalBatch = 2, 1024
-	effects, err := predict.Effects(context.Background(), j, predict.Options{}, nil)
+	effects, err := predict.Effects(context.Background(), j, predict.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -29,10 +29,12 @@ func Sensitivities(ctx context.Context, j *Job, o Options) ([]Sensitivity, error
 	groups := j.Parameters().Groups()
 	rates := make([]float64, 1+len(groups))
 	errs := make([]error, len(rates))
+	count := o.counter(len(rates))
 	parallel.ForEach(workers(&o), len(rates), func(i int) {
 		if errs[i] = ctx.Err(); errs[i] != nil {
 			return
 		}
+		defer count()
 		better := &healthy
 		if i > 0 {
 			better = healthy.Improved(groups[i-1], tenth)
