@@ -2,22 +2,25 @@ package semantics
 
 import (
 	"fmt"
-	"math"
 
 	"tandem/algo/job"
 	"tandem/algo/numeric/opt"
 	"tandem/experiments/report"
+	"tandem/experiments/tune"
 )
 
 // plan is everything that is fixed before the first training.
 type plan struct {
-	Seed       uint64           `yaml:"seed"` // the first
-	Seeds      int              `yaml:"seeds"`
-	Job        job.Job          `yaml:"job"` // what all variants share
-	Optimizers []optimizer      `yaml:"optimizers"`
-	Ranks      []int            `yaml:"ranks"`  // ascending, from 1
-	Trials     []int            `yaml:"trials"` // log₂ of rate ÷ nominal rate, ascending, with 0
-	DataSets   []report.DataSet `yaml:"data"`
+	Seed       uint64      `yaml:"seed"` // the first
+	Seeds      int         `yaml:"seeds"`
+	Job        job.Job     `yaml:"job"` // what all variants share
+	Optimizers []optimizer `yaml:"optimizers"`
+	Ranks      []int       `yaml:"ranks"` // ascending, from 1
+	// TuningSeeds are the seeds under which the tuner compares the best candidates.
+	TuningSeeds int `yaml:"tuning-seeds"`
+	// Factors are the candidates of the tuner: rate ÷ nominal rate, ascending, with 1.
+	Factors  []float64        `yaml:"factors"`
+	DataSets []report.DataSet `yaml:"data"`
 }
 
 // optimizer is an optimizer of rows with its nominal learning rate: the order of magnitude that suits one
@@ -62,23 +65,43 @@ func (p *plan) variants() []variant {
 	return variants
 }
 
-// job returns the job of a variant at 2^trial times the nominal rate.
-func (p *plan) job(a variant, trial int, seed uint64) job.Job {
-	t := p.Job
-	t.Rows.Optimizer.Kind, t.Rows.Optimizer.Rate = a.Optimizer, a.nominal*math.Exp2(float64(trial))
-	t.Roles.Ranks, t.Training.Merge, t.Training.Scale, t.Training.Seed = a.Ranks, a.Merge, a.Scale, seed
+// job returns the job of a variant on rows of a data set, at the nominal rate.
+func (p *plan) job(w report.DataSet, a variant, seed uint64) job.Job {
+	j := p.Job
+	j.Data = w.WithSeed(seed)
+	j.Rows.Optimizer.Kind, j.Rows.Optimizer.Rate = a.Optimizer, a.nominal
+	j.Roles.Ranks, j.Training.Merge, j.Training.Scale, j.Training.Seed = a.Ranks, a.Merge, a.Scale, seed
+	return j
+}
+
+// arm returns the arm of a variant for the tuner.
+func (p *plan) arm(w report.DataSet, a variant) tune.Arm {
+	return tune.Arm{
+		Name: w.Name + ", " + a.String(), Nominal: tune.Rates{Rows: a.nominal,
+			Dense: p.Job.Model.Optimizer.Rate},
+		Job: func(seed uint64) job.Job { return p.job(w, a, seed) },
+	}
+}
+
+// rates returns the candidates of the tuner for an optimizer. The rate of the network is fixed.
+func (p *plan) rates(o optimizer) tune.Plan {
+	t := tune.Plan{Dense: []float64{p.Job.Model.Optimizer.Rate}, Seeds: p.TuningSeeds}
+	for _, factor := range p.Factors {
+		t.Rows = append(t.Rows, o.Rate*factor)
+	}
 	return t
 }
 
-// newPlan returns a plan for all optimizers.
-func newPlan(trainRows, testRows int, ranks, trials []int) plan {
+// newPlan returns a plan for all optimizers. Sequential training merges and scales as the ranks of sync do,
+// and gives its bits.
+func newPlan(trainRows, testRows int, ranks []int, factors []float64) plan {
 	t := job.Default()
-	t.Training.Mode = job.Sync
+	t.Training.Mode = job.Sequential
 	t.Model.EmbeddingDim, t.Model.Top = 8, []int{32, 16}
 	t.Model.Optimizer.Rate = 0.01
 	t.Training.GlobalBatch = 256
 	return plan{
-		Job: t, Ranks: ranks, Trials: trials,
+		Job: t, Ranks: ranks, Factors: factors, TuningSeeds: tune.SeedsWanted,
 		Optimizers: []optimizer{
 			{opt.SGD, 8},
 			{opt.Adagrad, 0.1},

@@ -2,22 +2,20 @@ package semantics
 
 import (
 	"context"
-	"os"
-	"path/filepath"
-	"strings"
 	"testing"
 
 	"tandem/algo/job"
 	"tandem/algo/numeric/opt"
 	"tandem/datasets"
 	"tandem/experiments/report"
+	"tandem/experiments/tune"
 	"tandem/runtime/train"
 )
 
 // digests trains on 2,048 generated rows in global batches of 256, which 4 and 8 ranks divide equally.
 func digests(t *testing.T, change func(j *job.Job)) [2]uint64 {
 	t.Helper()
-	p := newPlan(2_048, 500, []int{1, 4}, []int{0, 2})
+	p := newPlan(2_048, 500, []int{1, 4}, tune.Grid(1, 4, 1))
 	data, err := datasets.Open(p.DataSets[0].WithSeed(1), "")
 	if err != nil {
 		t.Fatal(err)
@@ -86,28 +84,31 @@ func TestOneRankIsOneVariant(t *testing.T) {
 // A small comparison: every variant is tuned and trained. The two SGD variants with equal merging have
 // equal trials, shifted by N.
 func TestSmallPlan(t *testing.T) {
-	p := newPlan(2_560, 1_000, []int{1, 4}, []int{-2, 0, 2})
-	p.DataSets, p.Optimizers = p.DataSets[:1], p.Optimizers[:2]
+	p := newPlan(2_560, 1_000, []int{1, 4}, tune.Grid(1, 4, 1))
+	p.DataSets, p.Optimizers, p.TuningSeeds = p.DataSets[:1], p.Optimizers[:2], tune.SeedsMin
 	folder := t.TempDir()
 	report, err := execute(context.Background(), p, report.Options{Seeds: 2, Seed: 1, Folder: folder})
 	if err != nil {
 		t.Fatal(err)
 	}
 	r := report.Data.([]*result)[0]
-	if len(r.Variants) != 2*5 || len(r.moves()) != 2 {
-		t.Fatalf("%d variants, %d moves", len(r.Variants), len(r.moves()))
+	if len(r.Variants) != 2*5 || len(r.Moves) != 2 {
+		t.Fatalf("%d variants, %d moves", len(r.Variants), len(r.Moves))
 	}
-	// Variants 1 and 2 are merge:step with scale:global and with scale:rank. 2,304 rows are whole batches
+	// Variants 1 and 2 are merge:step with scale:global and with scale:rank. 2,560 rows are whole batches
 	// of 256.
-	for i := range p.Trials[1:] {
-		if global, rank := r.Variants[1].Trials[i+1], r.Variants[2].Trials[i]; global != rank {
-			t.Errorf("SGD, trial %d: AUC %v at scale:global, %v at scale:rank with a quarter of the "+
-				"rate", i, global, rank)
+	for i := range p.Factors[1:] {
+		global, rank := r.Variants[1].Choice.Candidates[i+1], r.Variants[2].Choice.Candidates[i]
+		if global.AUC[0] != rank.AUC[0] {
+			t.Errorf("SGD, candidate %d: AUC %v at scale:global, %v at scale:rank with a quarter of the "+
+				"rate", i, global.AUC[0], rank.AUC[0])
 		}
 	}
-	text, err := os.ReadFile(filepath.Join(folder, "semantics.csv"))
-	if lines := strings.Count(string(text), "\n"); err != nil || lines != 1+10*(3+2*2) {
-		t.Errorf("%d lines, error %v", lines, err)
+	for _, a := range r.Variants {
+		if a.Choice.Trials != r.Variants[0].Choice.Trials {
+			t.Errorf("%v had %d trials, %v had %d", a.Variant, a.Choice.Trials, r.Variants[0].Variant,
+				r.Variants[0].Choice.Trials)
+		}
 	}
 	if err := report.WriteFolder(t.TempDir()); err != nil {
 		t.Error(err)

@@ -161,7 +161,7 @@ func (s *search) choice(n int) Choice {
 	ranked := s.best()
 	chosen := ranked[0]
 	gains := differences(chosen.AUC, s.nominal.AUC, n)
-	if mean(gains) <= standardError(gains) {
+	if mean(gains) <= 2*standardError(gains) {
 		chosen = s.nominal
 	}
 	c := Choice{Arm: s.arm.Name, Rates: chosen.Rates, AUC: metric.MeanInterval(chosen.AUC[:n])}

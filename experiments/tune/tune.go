@@ -27,8 +27,12 @@ import (
 // FirstSeed is the first seed of tuning, far from the seeds of comparisons.
 const FirstSeed = 100_000
 
-// SeedsMin is the smallest number of seeds that finalists have.
-const SeedsMin = 3
+// SeedsMin is the smallest number of seeds that finalists have. SeedsWanted suits generated data, where every
+// seed is another world with another best rate: what is best on three of them is often not best on the next.
+const (
+	SeedsMin    = 3
+	SeedsWanted = 8
+)
 
 // Rates are the learning rates of a job: of its embedding rows and of its dense network.
 type Rates struct {
@@ -47,7 +51,7 @@ type Arm struct {
 	// Simulated is that of trial.Spec.
 	Simulated bool
 	// Nominal are the rates that a user would try first. They stay in the comparison to its end and are
-	// chosen unless others are better by more than a standard error.
+	// chosen unless others are better by more than two standard errors.
 	Nominal Rates
 }
 
