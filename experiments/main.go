@@ -30,6 +30,7 @@ import (
 	"tandem/experiments/simvsreal"
 	"tandem/experiments/speed"
 	"tandem/experiments/staleness"
+	"tandem/experiments/theory"
 )
 
 // experiment answers one question.
@@ -50,7 +51,7 @@ type experiment interface {
 func experiments() []experiment {
 	return []experiment{
 		staleness.New(), simvsreal.New(), modes.New(), semantics.New(), speed.New(), peers.New(),
-		attribution.New(), scalability.New(), capacity.New(), kwai.New(),
+		attribution.New(), scalability.New(), capacity.New(), kwai.New(), theory.New(),
 	}
 }
 
