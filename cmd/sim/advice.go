@@ -57,6 +57,8 @@ func advise(err error) error {
 			"hosts by --set embedding-ps.count=N", false},
 		{graph.ErrMemory, "smaller: --row-precision fp16 or a smaller batch; larger: more --gpus, or an " +
 			"--accelerator with more memory", false},
+		{graph.ErrPlacement, "a placement file holds tables: [{table: C1, layout: table-wise, " +
+			"ranks: [0]}]; see docs/cluster.md", false},
 		{job.ErrUnknownKey, "examples of job files are in cmd/train/jobs", false},
 		{job.ErrValue, "examples of job files are in cmd/train/jobs", false},
 		{job.ErrSyntax, "examples of job files are in cmd/train/jobs", false},

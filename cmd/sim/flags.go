@@ -65,6 +65,7 @@ type flags struct {
 	mode       once
 	gpu        int
 	seeds      int
+	placement  string
 	parameters bool
 	effects    bool
 }
@@ -129,6 +130,8 @@ func (f *flags) register(fs *pflag.FlagSet) {
 				"as delays for train --delay")
 	}
 	if f.kind == single {
+		fs.StringVar(&f.placement, "placement", "", "place the tables on the accelerators as this YAML "+
+			"`FILE` says, and those that it leaves out by cost")
 		fs.BoolVar(&f.effects, "effects", false,
 			"rank the parameters that are not known by their total effect "+
 				"on the throughput; 16 more simulations for each")

@@ -51,7 +51,7 @@ const (
 // question returns what is predicted in a mode on a number of GPUs.
 func (q *request) question(mode string, gpus int) *predict.Job {
 	return &predict.Job{Job: q.jobFor(mode, gpus), Hardware: q.hardware, Workload: q.workload,
-		Layout: q.layout, Model: q.net, Rows: q.format}
+		Layout: q.layout, Model: q.net, Rows: q.format, Placement: q.rules}
 }
 
 // jobFor returns the job in a mode on a number of GPUs, with groups for all of them.

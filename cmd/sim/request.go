@@ -22,6 +22,7 @@ import (
 	"tandem/runtime/blas"
 	"tandem/sim/cost"
 	"tandem/sim/device"
+	"tandem/sim/graph"
 	simmodel "tandem/sim/model"
 	"tandem/sim/predict"
 	"tandem/sim/preset"
@@ -32,6 +33,7 @@ import (
 type request struct {
 	flags
 	job      job.Job
+	rules    []graph.Rule   // of tables on the accelerators, of --placement
 	hardware *cost.Hardware // of the job's cluster, or of this machine
 	workload cost.Workload
 	layout   *model.Layout
@@ -134,6 +136,9 @@ func (p *program) settle(q *request, given func(string) bool) error {
 	if err := q.checkFaults(given); err != nil {
 		return err
 	}
+	if err := q.loadPlacement(); err != nil {
+		return err
+	}
 	switch {
 	case given("dense-ps"):
 		q.job.Roles.DensePSs = q.dense
@@ -154,6 +159,19 @@ func (p *program) settle(q *request, given func(string) bool) error {
 		q.job.Rows.Precision = q.rowPrecision
 	}
 	return q.load(job.DataFolder(p.dataDir, q.file), p.stderr)
+}
+
+// loadPlacement reads the file of --placement.
+func (q *request) loadPlacement() (err error) {
+	switch {
+	case q.placement == "":
+		return nil
+	case !q.graph():
+		return cli.UsageError("leave it out, or choose --system model-parallel",
+			"--placement: system %s keeps no tables on the accelerators", q.hardware.System.Name)
+	}
+	q.rules, err = graph.LoadRules(q.placement)
+	return err
 }
 
 // section returns the cluster of the command line, or that of the job file.

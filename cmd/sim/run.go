@@ -13,6 +13,7 @@ is in its key, but for these:
   throughput_interval      [low, high] in samples/s, over what is not known
   throughput_ci95          [low, high] in samples/s, over seeds
   step_time_ms, stage_ms   objects of times: mean, p50, p99; ge, fc, bc, ds, peg
+  placement                of tables: layout, parts, tier, and ranks of parts
   parts_ms                 parts of a step graph: time alone and critical
   staleness                batches that reads of the own rank miss
   scaling_efficiency       share of the throughput per GPU on scaling_base_gpus

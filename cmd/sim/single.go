@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"strings"
 	"time"
 
 	"tandem/algo/protocol/pace"
@@ -99,7 +100,9 @@ func (d *detailed) scale(ctx context.Context, o predict.Options) error {
 		}
 		rate := d.Mid.Throughput
 		if base < gpus {
-			p, err := predict.Run(ctx, q.question(q.modes[0], base), o)
+			j := q.question(q.modes[0], base)
+			j.Placement = nil // it names ranks that the base need not have
+			p, err := predict.Run(ctx, j, o)
 			switch {
 			case err == nil:
 				rate = p.Mid.Throughput
@@ -186,6 +189,7 @@ type singleDocument struct {
 	DollarsPerHour *float64              `json:"cost_usd_per_hour"`
 	DollarsPerGiga *float64              `json:"cost_usd_per_billion_samples"`
 	MemoryBytes    *graph.Memory         `json:"memory_bytes"`  // of the accelerator that holds the most
+	Placement      []graph.Rule          `json:"placement"`     // of the tables of a step graph
 	Effects        []predict.Effect      `json:"effects"`       // of parameters; only with --effects
 	Sensitivities  []predict.Sensitivity `json:"sensitivities"` // to a tenth better; null for one sample
 	Messages       *int64                `json:"messages_per_step"`
@@ -288,7 +292,7 @@ func (d *detailed) document() *singleDocument {
 		for _, p := range g.Parts {
 			x.Parts = append(x.Parts, partTime{p.Name, *ms(p.Time), *ms(p.Critical)})
 		}
-		x.MemoryBytes = &g.Memory
+		x.MemoryBytes, x.Placement = &g.Memory, g.Rules()
 	}
 	x.Effects, x.Sensitivities, x.Events = d.effects, d.sensitivities, &r.Events
 	x.ModeSettings = d.job.ModeValues()
@@ -458,7 +462,24 @@ func (d *detailed) writeParts(w io.Writer) {
 			"optimizer, %v of "+
 			"the dense network, %v of activations, %v of batches; %v are reserved of %v.", m.Tables, m.State,
 			m.Dense, m.Activations, m.Buffers, m.Reserve, m.Capacity), ""))
+		fmt.Fprintf(w, "Placement: %s.\n", placementText(g.Rules()))
 	}
+}
+
+// placementText returns the number of tables with each layout.
+func placementText(rules []graph.Rule) string {
+	counts := map[graph.Layout]int{}
+	var layouts []graph.Layout // in the order of the tables
+	for _, rule := range rules {
+		if counts[rule.Layout]++; counts[rule.Layout] == 1 {
+			layouts = append(layouts, rule.Layout)
+		}
+	}
+	var words []string
+	for _, layout := range layouts {
+		words = append(words, fmt.Sprintf("%d %s", counts[layout], layout))
+	}
+	return strings.Join(words, ", ") + " tables"
 }
 
 // writeUnknowns writes which parameters matter.

@@ -24,10 +24,7 @@ func (p *placer) place() (*plan, error) {
 	var replicas []int // tables that may be replicas, the cheapest first
 	for i := range p.tables {
 		t := &p.tables[i]
-		if t.options = p.layouts(t); len(t.options) == 0 {
-			return nil, fmt.Errorf("graph: table %s: layout %q; want %s, %s, %s, %s, %s or %s", t.Name,
-				t.rule.Layout, TableWise, ColumnWise, RowWise, ServerRowWise, Grid, DataParallel)
-		}
+		t.options = p.layouts(t)
 		if o := t.options; len(o) > 1 && o[0].layout == DataParallel {
 			replicas = append(replicas, i)
 		}
@@ -190,9 +187,12 @@ type assignment struct {
 // assign places the tables as chosen. It returns the table for which no rank has room, or −1.
 func (a *assignment) assign(choices []int) (full int) {
 	a.order, a.pieces, a.base = a.order[:0], a.pieces[:0], rankLoad{}
-	used := 0
+	used, last := 0, -1 // the last rank that a rule names
 	for i := range a.tables {
 		o := &a.tables[i].options[choices[i]]
+		for _, rank := range a.tables[i].rule.Ranks {
+			last = max(last, rank+o.ranks-1)
+		}
 		a.order = append(a.order, piece{i, 0, 0, o})
 		if o.ranks < a.net.ranks {
 			used += o.ranks * o.parts
@@ -201,18 +201,18 @@ func (a *assignment) assign(choices []int) (full int) {
 		}
 	}
 	slices.SortFunc(a.order, func(x, y piece) int {
-		return cmp.Or(cmp.Compare(y.ranks, x.ranks), cmp.Compare(y.seconds, x.seconds),
+		return cmp.Or(a.free(x)-a.free(y), cmp.Compare(y.ranks, x.ranks), cmp.Compare(y.seconds, x.seconds),
 			cmp.Compare(x.table, y.table))
 	})
 	// Ranks without a piece are all alike: a server more than could be used stands for them.
-	ranks := min(a.net.ranks, used+a.net.perServer)
+	ranks := max(min(a.net.ranks, used+a.net.perServer), last+1)
 	a.loads, a.seconds = slices.Grow(a.loads[:0], ranks)[:ranks], slices.Grow(a.seconds[:0], ranks)[:ranks]
 	clear(a.loads)
 	clear(a.seconds)
 	for _, x := range a.order {
 		for x.part = range x.parts {
 			if x.ranks < a.net.ranks {
-				if x.rank = a.leastLoaded(x.option); x.rank < 0 {
+				if x.rank = a.rankFor(&x); x.rank < 0 {
 					return x.table
 				}
 				for r := x.rank; r < x.rank+x.ranks; r++ {
@@ -222,6 +222,27 @@ func (a *assignment) assign(choices []int) (full int) {
 			}
 			a.pieces = append(a.pieces, x)
 		}
+	}
+	return -1
+}
+
+// free returns 0 for a table whose rule names ranks, which is placed first, and else 1.
+func (a *assignment) free(x piece) int {
+	if len(a.tables[x.table].rule.Ranks) > 0 {
+		return 0
+	}
+	return 1
+}
+
+// rankFor returns the first rank for a part of a table: that of its rule, if it has room, or the least loaded
+// one; −1 if there is none.
+func (a *assignment) rankFor(x *piece) int {
+	named := a.tables[x.table].rule.Ranks
+	if len(named) == 0 {
+		return a.leastLoaded(x.option)
+	}
+	if rank := named[x.part]; a.loads[rank].fits(x.option, &a.base, &a.room) {
+		return rank
 	}
 	return -1
 }
@@ -340,8 +361,19 @@ func (l *rankLoad) take(o *option) {
 	}
 }
 
-// noRoom explains why a part of a table fits on no rank.
-func (p *placer) noRoom(t *placed, o *option) error {
+// noRoom explains why a part of a table fits on no rank, or not on that of its rule.
+func (a *assignment) noRoom(t *placed, o *option) error {
+	p := a.placer
+	for _, rank := range t.rule.Ranks {
+		if a.loads[rank].fits(o, &a.base, &a.room) {
+			continue
+		}
+		have := a.loads[rank].bytes[0] + a.base.bytes[0]
+		return fmt.Errorf("graph: table %s by %s: %v rows of %v take %v of accelerator %d, which has %v for "+
+			"tables and holds %v of others already: %w; name another rank, or cut the table", t.Name,
+			o.layout, o.rows, unit.Bytes(t.row), unit.Bytes(o.bytes[0]), rank, unit.Bytes(p.room[0]),
+			unit.Bytes(have), ErrMemory)
+	}
 	return fmt.Errorf("graph: table %s by %s: %v rows of %v take %v of accelerators, %v of hosts and %v of "+
 		"SSDs "+
 		"on each of %d ranks, which have %v, %v and %v for this and other tables: %w; use more GPUs, "+

@@ -3,7 +3,6 @@ package graph
 import (
 	"cmp"
 	"fmt"
-	"slices"
 
 	"tandem/algo/unit"
 	"tandem/sim/model"
@@ -15,12 +14,12 @@ type Layout string
 
 // The layouts.
 const (
-	TableWise     Layout = "table"      // whole, on one rank
-	ColumnWise    Layout = "column"     // parts of all rows on several ranks
-	RowWise       Layout = "row"        // rows spread over all ranks, which add up partial sums
-	ServerRowWise Layout = "server-row" // rows spread over the ranks of one server
-	Grid          Layout = "grid"       // parts of all rows on several servers, each spread over its ranks
-	DataParallel  Layout = "data"       // a replica on every rank, with an all-reduce of gradients
+	TableWise     Layout = "table-wise"      // whole, on one rank
+	ColumnWise    Layout = "column-wise"     // parts of all rows on several ranks
+	RowWise       Layout = "row-wise"        // rows spread over all ranks, which add up partial sums
+	ServerRowWise Layout = "server-row-wise" // rows spread over the ranks of one server
+	Grid          Layout = "grid"            // parts of all rows on several servers, each on all ranks there
+	DataParallel  Layout = "data-parallel"   // a replica on every rank, with an all-reduce of gradients
 )
 
 // Tier is the memory that holds all rows of a table. The accelerator's memory caches the rows of the lower
@@ -37,14 +36,6 @@ const (
 	SSD Tier = "ssd"
 )
 
-// Rule says how a table is to be placed.
-type Rule struct {
-	Table  string `yaml:"table"`
-	Layout Layout `yaml:"layout"` // empty: by cost
-	Parts  int    `yaml:"parts"`  // of ColumnWise and Grid; 0: 2
-	Tier   Tier   `yaml:"tier"`   // empty: the fastest that has room
-}
-
 // Shard is a part of a table on a rank, or on several.
 type Shard struct {
 	Table   string
@@ -58,19 +49,6 @@ type Shard struct {
 	Cached  float64    // share of the rows in the accelerator's memory
 	Bytes   unit.Bytes // on each of the ranks, in the accelerator's memory
 	Seconds float64    // of each of the ranks in a step, by which shards are placed
-}
-
-// Rules returns rules that repeat the layouts and tiers of the result's placement. A job that has them is not
-// searched for a placement, which takes most of the time of a run.
-func (r *Result) Rules() (rules []Rule) {
-	for _, s := range r.Placement {
-		if i := slices.IndexFunc(rules, func(r Rule) bool { return r.Table == s.Table }); i >= 0 {
-			rules[i].Parts++
-			continue
-		}
-		rules = append(rules, Rule{Table: s.Table, Layout: s.Layout, Parts: 1, Tier: s.Tier})
-	}
-	return rules
 }
 
 // columnsMin is the smallest number of values of a part of a row that the greedy placement makes: a transfer

@@ -199,32 +199,6 @@ func (b *builder) memory(tables []model.Table) *Memory {
 // there twice: before and after their all-to-all.
 const batchesInFlight = 3
 
-// applyRules gives the rules of a job to the tables.
-func (p *placer) applyRules(rules []Rule) error {
-	names := make([]string, len(p.tables))
-	for i := range p.tables {
-		names[i] = p.tables[i].Name
-	}
-	for _, rule := range rules {
-		i := slices.Index(names, rule.Table)
-		if i < 0 {
-			return fmt.Errorf("graph: placement: unknown table %q; the model has %d, such as %s", rule.Table,
-				len(names), names[0])
-		}
-		if rule.Parts < 0 || rule.Parts > min(p.tables[i].Dim, p.net.ranks) {
-			return fmt.Errorf("graph: placement: table %s in %d parts; want at most %d values or %d ranks",
-				rule.Table, rule.Parts, p.tables[i].Dim, p.net.ranks)
-		}
-		if !slices.Contains([]Tier{"", HBM, DDR, SSD}, rule.Tier) {
-			return fmt.Errorf("graph: placement: table %s: tier %q; want %s, %s or %s", rule.Table, rule.Tier,
-				HBM,
-				DDR, SSD)
-		}
-		p.tables[i].rule = rule
-	}
-	return nil
-}
-
 // slowest returns the factors on forward and backward of the slowest of some ranks in each step: the largest
 // of as many lognormal factors with mean 1, drawn by inverting the distribution of the largest.
 func slowest(sigma float64, ranks int, seed uint64, steps int) func(int) Factors {

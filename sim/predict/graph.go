@@ -19,10 +19,14 @@ func (j *Job) runGraph(ctx context.Context, steps int, seed uint64) (Result, err
 	if r.Precision == device.FP32 || r.Precision == device.TF32 {
 		precisions.Activations = model.Float32
 	}
+	placement := j.placement
+	if placement == nil {
+		placement = j.Placement
+	}
 	groups, devices := r.Servers("server", j.Roles.Ranks)
 	g, err := graph.Run(ctx, graph.Job{
 		Model: j.Model, System: &j.Hardware.System, GPUs: j.Roles.Ranks, GlobalBatch: j.Training.GlobalBatch,
-		Precisions: precisions, Steps: steps, Seed: seed, Placement: j.placement,
+		Precisions: precisions, Steps: steps, Seed: seed, Placement: placement,
 		Cluster: &graph.Cluster{
 			Accelerator: r.Devices[devices[0]], Server: r.ServerHost, HostLink: r.HostLinkWire,
 			Topology: topo.Spec{Groups: groups, Network: r.Network(groups)},

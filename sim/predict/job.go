@@ -19,8 +19,10 @@ type Job struct {
 	Rows     model.Format // of embedding rows in memory, for a Model; empty: the model's
 	Workload cost.Workload
 	Layout   *nn.Layout
+	// Placement is how some tables of a step graph are to be placed; the others are placed by cost.
+	Placement []graph.Rule
 	// placement repeats the placement of tables at the middle of the box, which a user fixes before the
-	// unknowns are known; nil: by cost.
+	// unknowns are known; nil: as Placement says.
 	placement []graph.Rule
 }
 

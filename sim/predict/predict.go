@@ -225,6 +225,13 @@ func (o *Options) place(ctx context.Context, j *Job) (*Job, Result, error) {
 	}
 	fixed := j.clone()
 	fixed.placement = r.Graph.Rules()
+	for i := range fixed.placement {
+		rule := &fixed.placement[i]
+		named := func(x graph.Rule) bool { return x.Table == rule.Table && len(x.Ranks) > 0 }
+		if !slices.ContainsFunc(j.Placement, named) {
+			rule.Ranks = nil // tables of the same layout are balanced by cost
+		}
+	}
 	return fixed, r, nil
 }
 
