@@ -15,27 +15,38 @@ import (
 	"tandem/internal/cli"
 )
 
-const longHelp = `experiments runs comparisons. Each experiment answers one question, prints tables and
-findings and writes a new folder:
+const longHelp = `experiments runs comparisons. Each experiment answers one question, prints
+tables and findings and writes a new folder:
 
   report.html           everything on one page
   <name>.json, .csv     the numbers
+  differences.csv       paired differences by seed, where trainings are compared
   settings.yaml         the resolved settings
+  run.json              what --resume needs
   <figure>.png, .svg    the figures
 
-Without a name, it runs the quick version of all experiments.
+Without a name, it runs the quick version of all experiments. The columns and
+keys of all files are in docs/results.md.
+
+An interrupted run is continued with --resume and repeats no stored training.
+Real data are looked for in --data-folder.
 
 Exit status: 0 success, 1 failed or interrupted, 2 usage error.`
 
-const examples = `  go run ./experiments list                      list the experiments and their times
-  go run ./experiments                           run the quick version of all
-  go run ./experiments staleness --quick         run the quick version of one
-  go run ./experiments staleness --help          show what it measures and writes
+const examples = `  go run ./experiments list                  list the experiments
+  go run ./experiments                       run the quick version of all
+  go run ./experiments staleness --quick     run the quick version of one
+  go run ./experiments staleness --help      show what it measures and writes
   go run ./experiments staleness --seeds 10 --out results/tau
-  go run ./experiments staleness --quick --json  write the numbers to standard output`
+  go run ./experiments staleness --quick --json
+                                             write the numbers to stdout
+  go run ./experiments --resume results/tau  continue an interrupted run`
 
 // invocation is how a user starts the program.
 const invocation = "go run ./experiments"
+
+// helpColumns is the width of the help.
+const helpColumns = 80
 
 const listHint = invocation + " list shows all"
 
@@ -45,15 +56,18 @@ type program struct {
 	stdout, stderr io.Writer
 	terminal       bool // stderr is a terminal
 	now            func() time.Time
+	dataFolder     string // the value of TANDEM_DATA
 }
 
 // settings are the values of the flags.
 type settings struct {
-	quick bool
-	seeds int
-	seed  uint64
-	out   string
-	json  bool
+	quick      bool
+	seeds      int
+	seed       uint64
+	out        string
+	resume     string
+	dataFolder string
+	json       bool
 }
 
 // run executes a command line and returns the exit code.
@@ -67,15 +81,16 @@ func (p *program) run(ctx context.Context, args []string) int {
 func (p *program) command() *cobra.Command {
 	var s settings
 	root := &cobra.Command{
-		Use:           "experiments [name…]",
-		Short:         "run the comparisons behind the claims of this project",
-		Long:          longHelp,
-		Example:       examples,
-		Args:          cobra.ArbitraryArgs,
-		Annotations:   map[string]string{cobra.CommandDisplayNameAnnotation: invocation},
-		SilenceErrors: true,
-		SilenceUsage:  true,
+		Use:         "experiments [name…]",
+		Short:       "run the comparisons behind the claims of this project",
+		Long:        longHelp,
+		Example:     examples,
+		Args:        cobra.ArbitraryArgs,
+		Annotations: map[string]string{cobra.CommandDisplayNameAnnotation: invocation},
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if cmd.Flags().Changed("resume") {
+				return p.resume(cmd.Context(), args, s, cmd.Flags().Changed)
+			}
 			if len(args) > 0 {
 				return p.runNamed(cmd.Context(), args, len(args) > 1, s)
 			}
@@ -85,26 +100,25 @@ func (p *program) command() *cobra.Command {
 			return p.runNamed(cmd.Context(), p.names(), true, s)
 		},
 	}
-	root.SetOut(p.stdout)
-	root.SetErr(p.stderr)
-	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return cli.UsageError("see "+invocation+" --help", "%w", err)
-	})
+	cli.Configure(root, p.stdout, p.stderr)
 	all := &cobra.Command{
 		Use:     "all",
 		Short:   "run all experiments",
 		Example: "  go run ./experiments all --quick\n  go run ./experiments all --out results/paper",
 		Args:    noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if cmd.Flags().Changed("resume") {
+				return cli.UsageError("give --resume without a name", "--resume continues one run, not all")
+			}
 			return p.runNamed(cmd.Context(), p.names(), true, s)
 		},
 	}
-	addFlags(root, &s)
-	addFlags(all, &s)
-	root.AddCommand(p.listCommand(), all)
+	p.addFlags(root, &s)
+	p.addFlags(all, &s)
+	root.AddCommand(p.listCommand(), p.indexCommand(), all)
 	for _, e := range p.experiments {
 		one := p.experimentCommand(e, &s)
-		addFlags(one, &s)
+		p.addFlags(one, &s)
 		if more, ok := e.(withFlags); ok {
 			more.AddFlags(one.Flags())
 		}
@@ -122,33 +136,40 @@ type withFlags interface {
 
 // experimentCommand returns the command of an experiment, which also runs the experiments named after it.
 func (p *program) experimentCommand(e experiment, s *settings) *cobra.Command {
+	const shorts = 14 // where cobra's list of commands has their short texts
 	command := invocation + " " + e.Name()
 	return &cobra.Command{
 		Use:       e.Name() + " [name…]",
-		Short:     e.Question(),
-		Long:      e.Name() + ": " + e.Question() + "\n\n" + e.Help(),
+		Short:     cli.WrapAt(e.Question(), strings.Repeat(" ", shorts), shorts, helpColumns),
+		Long:      cli.WrapAt(e.Name()+": "+e.Question(), "", 0, helpColumns) + "\n\n" + e.Help(),
 		Example:   "  " + command + " --quick\n  " + command + " --seeds 10 --out results/" + e.Name(),
 		Args:      cobra.ArbitraryArgs,
 		ValidArgs: p.names(),
 		RunE: func(cmd *cobra.Command, others []string) error {
 			names := append([]string{e.Name()}, others...)
+			if cmd.Flags().Changed("resume") {
+				return p.resume(cmd.Context(), names, *s, cmd.Flags().Changed)
+			}
 			return p.runNamed(cmd.Context(), names, len(others) > 0, *s)
 		},
 	}
 }
 
 // addFlags adds the flags of a run to a command.
-func addFlags(cmd *cobra.Command, s *settings) {
+func (p *program) addFlags(cmd *cobra.Command, s *settings) {
 	flags := cmd.Flags()
 	flags.SortFlags = false
-	flags.BoolVar(&s.quick, "quick", false, "run the quick version: fewer rows and settings, minutes "+
-		"instead of hours")
-	flags.IntVar(&s.seeds, "seeds", report.SeedsWanted, "set the number of seeds, at least 2; the "+
-		"report warns below 5")
+	flags.BoolVar(&s.quick, "quick", false, "run the quick version: minutes instead of hours")
+	flags.IntVar(&s.seeds, "seeds", report.SeedsWanted, "set the number of seeds, at least 2")
 	flags.Uint64Var(&s.seed, "seed", 1, "set the first seed")
-	flags.StringVar(&s.out, "out", "", "write results to this folder, empty or new (default "+
-		"results/<time>-<name>);\nwith several experiments, each gets a folder in it")
-	flags.BoolVar(&s.json, "json", false, "write the numbers as JSON to standard output instead of tables")
+	flags.StringVar(&s.out, "out", "", "write results to this folder, empty or new; several experiments "+
+		"get a folder each in it (default results/<time>-<name>)")
+	flags.StringVar(&s.resume, "resume", "", "continue the interrupted run that wrote to this folder; its "+
+		"settings are kept")
+	flags.StringVar(&s.dataFolder, "data-folder", p.dataFolder, "look for real data in this folder "+
+		"(default TANDEM_DATA)")
+	flags.Lookup("data-folder").DefValue = ""
+	flags.BoolVar(&s.json, "json", false, "write the numbers as JSON to stdout instead of tables")
 }
 
 // noArgs returns a usage error if there are arguments.
@@ -179,7 +200,7 @@ func (p *program) find(names []string) ([]experiment, error) {
 			return nil, cli.UsageError(listHint, "experiment %d has no name", i+1)
 		case at < 0:
 			hint := listHint
-			if nearest := job.Nearest(name, append(p.names(), "list", "all")); nearest != "" {
+			if nearest := job.Nearest(name, append(p.names(), "list", "all", "index")); nearest != "" {
 				hint = "did you mean " + nearest + "? " + hint
 			}
 			return nil, cli.UsageError(hint, "unknown experiment %q", name)

@@ -14,7 +14,7 @@ func (p *program) listCommand() *cobra.Command {
 	var asJSON bool
 	list := &cobra.Command{
 		Use:     "list",
-		Short:   "list the experiments with their questions and the time of a quick run",
+		Short:   "list the experiments with the times of quick runs",
 		Example: "  go run ./experiments list\n  go run ./experiments list --json",
 		Args:    noArgs,
 		RunE: func(*cobra.Command, []string) error {

@@ -67,6 +67,7 @@ func run(args []string) int {
 		stderr:      os.Stderr,
 		terminal:    term.IsTerminal(int(os.Stderr.Fd())),
 		now:         time.Now,
+		dataFolder:  os.Getenv("TANDEM_DATA"),
 	}
 	return p.run(ctx, args)
 }

@@ -4,8 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+	"sync"
+	"time"
 
 	"tandem/algo/exec/backend"
 	"tandem/experiments/report"
@@ -14,7 +18,7 @@ import (
 )
 
 // runNamed runs experiments one after another. With subfolders, each writes to a folder of its name below
-// --out.
+// --out, which gets an index.
 func (p *program) runNamed(ctx context.Context, names []string, subfolders bool, s settings) error {
 	chosen, err := p.find(names)
 	if err != nil {
@@ -37,89 +41,194 @@ func (p *program) runNamed(ctx context.Context, names []string, subfolders bool,
 		case subfolders:
 			target = filepath.Join(target, e.Name())
 		}
-		if err := p.runOne(ctx, e, target, s); err != nil {
+		folder, err := cli.NewFolder(target)
+		if err != nil {
+			return err
+		}
+		r := p.newRecord(e, target, s)
+		r.Indexed = s.out == "" || subfolders
+		place, err := p.runOne(ctx, e, folder, r, s)
+		if err != nil {
+			return err
+		}
+		if err := updateIndex(filepath.Dir(place), r.Indexed); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// runOne runs an experiment and writes its results to a new folder.
-func (p *program) runOne(ctx context.Context, e experiment, target string, s settings) error {
-	folder, err := cli.NewFolder(target)
+// resume runs the rest of an interrupted run. changed reports whether a flag is on the command line.
+func (p *program) resume(
+	ctx context.Context, names []string, s settings, changed func(flag string) bool,
+) error {
+	kept, r, err := findInterrupted(s.resume)
 	if err != nil {
 		return err
 	}
-	report, err := p.runAndWrite(ctx, e, folder.Path(), s)
+	chosen, err := p.find([]string{r.Experiment})
 	if err != nil {
-		return abandon(folder, err)
+		return &cli.Error{
+			Err:  fmt.Errorf("%s: a file of another version: %w", filepath.Join(kept, recordName), err),
+			Hint: listHint,
+		}
 	}
-	place, err := folder.Finish()
-	if err != nil {
-		return abandon(folder, err)
+	if err := r.restore(chosen[0], names, &s, changed); err != nil {
+		return err
 	}
-	if s.json {
-		err = report.WriteJSON(p.stdout)
-	} else {
-		err = report.WriteText(p.stdout)
-	}
+	folder, err := cli.ReopenFolder(kept, filepath.Join(filepath.Dir(filepath.Clean(kept)), r.Folder))
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(p.stderr, "experiments: results are in %s\n", place)
-	return nil
+	r.Resumed++
+	if commit := cli.CurrentEnvironment().Commit; !slices.Contains(r.Commits, commit) {
+		r.Commits = append(r.Commits, commit)
+	}
+	place, err := p.runOne(ctx, chosen[0], folder, r, s)
+	if err != nil {
+		return err
+	}
+	return updateIndex(filepath.Dir(place), r.Indexed)
 }
 
-// runAndWrite runs an experiment and writes all its files.
+// updateIndex writes the index of a folder if it is wanted or exists already.
+func updateIndex(folder string, wanted bool) error {
+	if _, err := os.Stat(filepath.Join(folder, report.IndexName)); err != nil && !wanted {
+		return nil
+	}
+	_, err := report.WriteIndex(folder)
+	return err
+}
+
+// runOne runs an experiment, or the rest of it, in a folder and returns the name of the finished folder.
+func (p *program) runOne(
+	ctx context.Context, e experiment, folder *cli.Folder, r *record, s settings,
+) (place string, err error) {
+	if err := folder.Lock(); err != nil {
+		return "", err
+	}
+	out, err := p.runAndWrite(ctx, e, folder.Path(), r, s)
+	if err != nil {
+		return "", abandon(folder, err)
+	}
+	if place, err = folder.Finish(); err != nil {
+		return "", abandon(folder, err)
+	}
+	if s.json {
+		err = out.WriteJSON(p.stdout)
+	} else {
+		err = out.WriteText(p.stdout)
+	}
+	if err != nil {
+		return "", err
+	}
+	fmt.Fprintf(p.stderr, "experiments: results are in %s\n", place)
+	return place, nil
+}
+
+// runAndWrite runs an experiment and writes all its files, the record first and last.
 func (p *program) runAndWrite(
-	ctx context.Context, e experiment, folder string, s settings,
+	ctx context.Context, e experiment, folder string, r *record, s settings,
 ) (*report.Report, error) {
+	if err := r.write(folder); err != nil {
+		return nil, err
+	}
 	products, err := blas.FromEnvironment(p.stderr)
 	if err != nil {
 		return nil, err
 	}
 	rate := blas.GFLOPS(products)
-	bar := cli.NewProgress(p.stderr, p.terminal)
-	defer bar.Close()
+	show, stop := p.progress()
+	defer stop()
 	started := p.now()
-	report, err := e.Run(ctx, report.Options{
-		Quick: s.quick, Seeds: s.seeds, Seed: s.seed, Folder: folder,
-		Backend: backend.Backend{Products: products}, Progress: bar.Show,
+	out, err := e.Run(ctx, report.Options{
+		Quick: s.quick, Seeds: s.seeds, Seed: s.seed, Folder: folder, Resume: r.Resumed > 0, Run: r.Run,
+		DataFolder: s.dataFolder, Backend: backend.Backend{Products: products}, Progress: show,
 	})
 	if err != nil {
 		return nil, err
 	}
-	report.Name, report.Question, report.Command = e.Name(), e.Question(), commandLine(e, s)
-	report.Engine, report.EngineRate = products.Name(), rate
-	report.Started, report.Wall = started, p.now().Sub(started)
-	return report, report.WriteFolder(folder)
+	out.Name, out.Run, out.Question, out.Command = e.Name(), r.Run, e.Question(), r.Command
+	out.Engine, out.EngineRate = products.Name(), rate
+	out.Started, out.Wall = r.Started, p.now().Sub(started)
+	if note := r.note(); note != "" {
+		out.Notes = append(out.Notes, note)
+	}
+	if err := out.WriteFolder(folder); err != nil {
+		return nil, err
+	}
+	now := p.now()
+	r.Finished = &now
+	return out, r.write(folder)
 }
 
-// abandon keeps the files of a failed run and names their folder in the hint of the error.
+// progressEvery is the time between two lines of progress where there is no terminal.
+const progressEvery = 30 * time.Second
+
+// descriptionMax is the most letters beside the bar in 80 columns.
+const descriptionMax = 58
+
+// progress returns a function that reports progress, for any goroutine, and a function that ends it: a bar on
+// a terminal, a line every half minute elsewhere.
+func (p *program) progress() (show func(done, total int, what string), stop func()) {
+	bar := cli.NewProgress(p.stderr, p.terminal)
+	bar.Narrow = true
+	var mutex sync.Mutex
+	last := p.now()
+	show = func(done, total int, what string) {
+		mutex.Lock()
+		defer mutex.Unlock()
+		if p.terminal {
+			if letters := []rune(what); len(letters) > descriptionMax {
+				what = string(letters[:descriptionMax-1]) + "…"
+			}
+			bar.Show(done, total, what)
+			return
+		}
+		if now := p.now(); now.Sub(last) >= progressEvery {
+			last = now
+			fmt.Fprintf(p.stderr, "experiments: %s\n", what)
+		}
+	}
+	return show, bar.Close
+}
+
+// abandon keeps the files of a failed run and returns the error with a hint: how to resume the run. It
+// removes a folder without any result.
 func abandon(folder *cli.Folder, err error) error {
-	kept, problem := folder.Abandon()
 	f := &cli.Error{Err: err}
 	var cause *cli.Error
 	if errors.As(err, &cause) {
 		f.Hint, f.Usage = cause.Hint, cause.Usage
 	}
+	entries, problem := os.ReadDir(folder.Path())
+	if problem == nil && !slices.ContainsFunc(entries, func(e os.DirEntry) bool {
+		return e.Name() != recordName && !strings.HasPrefix(e.Name(), ".")
+	}) {
+		folder.Discard()
+		return f
+	}
+	kept, problem := folder.Abandon()
 	switch {
 	case problem != nil:
 		f.Hint = fmt.Sprintf("what was done is in %s: %v", folder.Path(), problem)
-	case kept != "":
-		f.Hint = "what was done is kept in " + kept
+	case f.Hint != "":
+		f.Hint += "; then resume with " + invocation + " --resume " + kept
+	default:
+		f.Hint = "resume with " + invocation + " --resume " + kept
 	}
 	return f
 }
 
 // commandLine returns the command that repeats a run.
-func commandLine(e experiment, s settings) string {
+func (p *program) commandLine(e experiment, s settings) string {
 	words := []string{invocation, e.Name()}
 	if s.quick {
 		words = append(words, "--quick")
 	}
-	if more, ok := e.(withFlags); ok {
-		words = append(words, more.Arguments()...)
+	if s.dataFolder != p.dataFolder {
+		words = append(words, "--data-folder", s.dataFolder)
 	}
+	words = append(words, arguments(e)...)
 	return strings.Join(append(words, fmt.Sprintf("--seeds %d --seed %d", s.seeds, s.seed)), " ")
 }

@@ -77,10 +77,11 @@ func TestRunWritesAFolder(t *testing.T) {
 	if code := p.run(t.Context(), []string{"one", "--seeds", "3", "--seed", "9"}); code != 0 {
 		t.Fatalf("exit status %d: %s", code, stderr)
 	}
-	if got := files(t, "results/20260102-030405-one"); got != "one.json report.html runs.csv settings.yaml" {
+	const want = "one.json report.html run.json runs.csv settings.yaml"
+	if got := files(t, "results/20260102-030405-one"); got != want {
 		t.Errorf("files %s", got)
 	}
-	if got := files(t, "results"); got != "20260102-030405-one" {
+	if got := files(t, "results"); got != "20260102-030405-one index.html" {
 		t.Errorf("left behind: %s", got)
 	}
 	if o := (*asked)[0]; o.Quick || o.Seeds != 3 || o.Seed != 9 {
@@ -105,7 +106,7 @@ func TestRunsInOneSecond(t *testing.T) {
 			t.Fatalf("exit status %d: %s", code, stderr)
 		}
 	}
-	if got := files(t, "results"); got != "20260102-030405-one 20260102-030405-one-2" {
+	if got := files(t, "results"); got != "20260102-030405-one 20260102-030405-one-2 index.html" {
 		t.Errorf("folders %s", got)
 	}
 }
@@ -117,7 +118,7 @@ func TestSeveralNames(t *testing.T) {
 		t.Fatalf("exit status %d: %s", code, stderr)
 	}
 	first := (*asked)[0]
-	if len(*asked) != 2 || first.Seeds != 3 || first.Quick || files(t, "here") != "one two" {
+	if len(*asked) != 2 || first.Seeds != 3 || first.Quick || files(t, "here") != "index.html one two" {
 		t.Errorf("asked %+v, files %s", *asked, files(t, "here"))
 	}
 }
@@ -127,7 +128,8 @@ func TestWithoutNamesTheQuickVersionOfAllRuns(t *testing.T) {
 	if code := p.run(t.Context(), []string{"--out", "here"}); code != 0 {
 		t.Fatalf("exit status %d: %s", code, stderr)
 	}
-	if len(*asked) != 2 || !(*asked)[0].Quick || !(*asked)[1].Quick || files(t, "here") != "one two" {
+	if len(*asked) != 2 || !(*asked)[0].Quick || !(*asked)[1].Quick ||
+		files(t, "here") != "index.html one two" {
 		t.Errorf("asked %+v, files %s", *asked, files(t, "here"))
 	}
 }
@@ -164,11 +166,11 @@ func TestFailureKeepsFiles(t *testing.T) {
 		t.Errorf("exit status %d, want 1", code)
 	}
 	want := "experiments: error: two: stopped after 1 of 2: interrupted\n" +
-		"experiments: hint: what was done is kept in here-partial\n"
+		"experiments: hint: resume with go run ./experiments --resume here-partial\n"
 	if stderr.String() != want || stdout.Len() != 0 {
 		t.Errorf("stderr %q, want %q; stdout %q", stderr, want, stdout)
 	}
-	if got := files(t, "."); got != "here-partial" || files(t, "here-partial") != "runs.csv" {
+	if got := files(t, "."); got != "here-partial" || files(t, "here-partial") != "run.json runs.csv" {
 		t.Errorf("left %s", got)
 	}
 }
@@ -186,5 +188,257 @@ func TestProgressBarOnTerminals(t *testing.T) {
 	}
 	if !strings.HasPrefix(rest, " are in") {
 		t.Errorf("stderr ends in %q", rest)
+	}
+}
+
+// resumed runs an experiment that fails, then resumes it with arguments and without the failure.
+func resumed(t *testing.T, resume ...string) (code int, stderr string, asked []report.Options) {
+	t.Helper()
+	p, _, messages, options := newProgram(t, errors.New("interrupted"))
+	first := []string{"two", "--quick", "--seeds", "3", "--seed", "9", "--out", "here"}
+	if code := p.run(t.Context(), first); code != 1 {
+		t.Fatalf("exit status %d", code)
+	}
+	messages.Reset()
+	p.experiments[1] = fakeExperiment{"two", options, nil}
+	code = p.run(t.Context(), resume)
+	return code, messages.String(), *options
+}
+
+// A run is resumed in its folder, with its settings and its id.
+func TestResume(t *testing.T) {
+	for _, args := range []string{
+		"--resume here-partial", "--resume here", "two --resume here/ --quick --seeds 3", "two --resume here",
+	} {
+		code, stderr, asked := resumed(t, strings.Fields(args)...)
+		if code != 0 || stderr != "experiments: results are in here\n" || files(t, ".") != "here" {
+			t.Fatalf("%s: exit status %d, %q; files %s", args, code, stderr, files(t, "."))
+		}
+		first, again := asked[0], asked[1]
+		if !again.Resume || first.Resume || !again.Quick || again.Seeds != 3 || again.Seed != 9 ||
+			again.Run != first.Run || first.Run == "" {
+			t.Errorf("%s: options %+v, then %+v", args, first, again)
+		}
+		text, err := os.ReadFile("here/two.json")
+		if err != nil || !strings.Contains(string(text), "The run was interrupted and resumed once") ||
+			!strings.Contains(string(text), `"run": "`+first.Run+`"`) {
+			t.Errorf("%s: %s, error %v", args, text, err)
+		}
+	}
+}
+
+// What differs from the interrupted run, a finished run and an unknown one are one line each.
+func TestResumeErrors(t *testing.T) {
+	for _, c := range []struct {
+		args, want string
+		code       int
+	}{
+		{"one --resume here", "experiment one: this run has two", 2},
+		{"two one --resume here", "--resume continues one run, not 2", 2},
+		{"--resume here --seeds 4", "--seeds 4: this run has --seeds 3", 2},
+		{"--resume here --seed 1", "--seed 1: this run has --seed 9", 2},
+		{"--resume here --quick=false", "--quick=false: this run has --quick=true", 2},
+		{"--resume here --out there", "--out there: a resumed run keeps its folder", 2},
+		{"all --resume here", "--resume continues one run, not all", 2},
+		{"--resume there", "there: there is no interrupted run", 1},
+	} {
+		code, stderr, asked := resumed(t, strings.Fields(c.args)...)
+		line, _, _ := strings.Cut(stderr, "\n")
+		if code != c.code || line != "experiments: error: "+c.want || len(asked) != 1 {
+			t.Errorf("%s: exit status %d, %q; want %q", c.args, code, stderr, c.want)
+		}
+		if strings.Count(stderr, "\n") != 2 {
+			t.Errorf("%s: %q: want a line and a hint", c.args, stderr)
+		}
+	}
+}
+
+// The folder of a process that was killed has a hidden name.
+func TestResumeAfterKill(t *testing.T) {
+	p, _, stderr, asked := newProgram(t, errors.New("interrupted"))
+	if code := p.run(t.Context(), []string{"two", "--out", "here"}); code != 1 {
+		t.Fatal(stderr)
+	}
+	if err := os.Rename("here-partial", ".here-123"); err != nil {
+		t.Fatal(err)
+	}
+	p.experiments[1] = fakeExperiment{"two", asked, nil}
+	if code := p.run(t.Context(), []string{"--resume", "here"}); code != 0 || files(t, ".") != "here" {
+		t.Fatalf("%s; files %s", stderr, files(t, "."))
+	}
+	stderr.Reset()
+	if code := p.run(t.Context(), []string{"--resume", "here"}); code != 1 ||
+		!strings.HasPrefix(stderr.String(), "experiments: error: here: the run is finished\n") {
+		t.Errorf("exit status %d, %s", code, stderr)
+	}
+}
+
+// A record of another version, a damaged one and two interrupted runs are refused.
+func TestResumeRefusesOtherVersions(t *testing.T) {
+	p, _, stderr, _ := newProgram(t, nil)
+	for i, c := range []struct{ text, want string }{
+		{`{"format": 2}`, "here/run.json: a file of version 2; this program reads version 1"},
+		{`{"format`, "here/run.json: unexpected end of JSON input"},
+		{`{"format": 1, "experiment": "three"}`,
+			`here/run.json: a file of another version: unknown experiment "three"`},
+	} {
+		if err := os.MkdirAll("here", 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile("here/run.json", []byte(c.text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		stderr.Reset()
+		code := p.run(t.Context(), []string{"--resume", "here"})
+		if code != 1 || !strings.HasPrefix(stderr.String(), "experiments: error: "+c.want+"\n") {
+			t.Errorf("case %d: exit status %d, %s", i, code, stderr)
+		}
+	}
+	for _, name := range []string{"twice-partial", "twice-partial-2"} {
+		if err := os.CopyFS(name, os.DirFS("here")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	stderr.Reset()
+	const want = "twice: there are 2 interrupted runs\n" +
+		"experiments: hint: name one: twice-partial, twice-partial-2\n"
+	if p.run(t.Context(), []string{"--resume", "twice"}) != 1 || !strings.HasSuffix(stderr.String(), want) {
+		t.Errorf("%s", stderr)
+	}
+}
+
+// A run keeps other processes from its folder.
+func TestResumeRefusesARunThatIsRunning(t *testing.T) {
+	p, _, stderr, asked := newProgram(t, nil)
+	inner := &bytes.Buffer{}
+	p.experiments[0] = runsInside{fakeExperiment{"one", asked, nil}, func(folder string) {
+		other := *p
+		other.stderr = inner
+		if code := other.run(t.Context(), []string{"--resume", folder}); code != 1 {
+			t.Errorf("exit status %d", code)
+		}
+	}}
+	if code := p.run(t.Context(), []string{"one", "--out", "here"}); code != 0 {
+		t.Fatal(stderr)
+	}
+	if !strings.Contains(inner.String(), "another process writes to this folder\n") {
+		t.Errorf("%s", inner)
+	}
+}
+
+// runsInside calls a function during its run.
+type runsInside struct {
+	fakeExperiment
+	during func(folder string)
+}
+
+func (r runsInside) Run(ctx context.Context, o report.Options) (*report.Report, error) {
+	r.during(o.Folder)
+	return r.fakeExperiment.Run(ctx, o)
+}
+
+// A failure before any result leaves no folder.
+func TestFailureWithoutResultsLeavesNothing(t *testing.T) {
+	p, _, stderr, _ := newProgram(t, nil)
+	p.experiments[0] = failsAtOnce{}
+	if code := p.run(t.Context(), []string{"one", "--out", "here"}); code != 1 || files(t, ".") != "" ||
+		stderr.String() != "experiments: error: no data\nexperiments: hint: put it there\n" {
+		t.Errorf("exit status %d, %q, left %s", code, stderr, files(t, "."))
+	}
+}
+
+type failsAtOnce struct{ fakeExperiment }
+
+func (failsAtOnce) Name() string { return "one" }
+func (failsAtOnce) Run(context.Context, report.Options) (*report.Report, error) {
+	return nil, &cli.Error{Err: errors.New("no data"), Hint: "put it there"}
+}
+
+// Flags of one experiment are part of the record: they return when the run is resumed.
+func TestResumeKeepsFlagsOfTheExperiment(t *testing.T) {
+	p, _, stderr, asked := newProgram(t, nil)
+	e := &withGrid{fakeExperiment: fakeExperiment{"one", asked, errors.New("interrupted")},
+		Grid: report.NewGrid(report.Taus)}
+	p.experiments[0] = e
+	if code := p.run(t.Context(), []string{"one", "--taus", "3,0", "--out", "here"}); code != 1 {
+		t.Fatal(stderr)
+	}
+	for args, want := range map[string]string{
+		"one --resume here --taus 0,4": "--taus 0,4: this run has --taus 0,3\n",
+		"one --resume here --taus 0,0": `invalid argument "0,0" for "--taus" flag: 0 is there twice` + "\n",
+	} {
+		stderr.Reset()
+		if code := p.run(t.Context(), strings.Fields(args)); code != 2 ||
+			!strings.HasPrefix(stderr.String(), "experiments: error: "+want) {
+			t.Errorf("%s: exit status %d, %s", args, code, stderr)
+		}
+	}
+	e.fail = nil
+	if code := p.run(t.Context(), []string{"--resume", "here"}); code != 0 || len(e.seen) != 2 {
+		t.Errorf("resumed with τ %v: %s", e.seen, stderr)
+	}
+}
+
+// withGrid records its τ.
+type withGrid struct {
+	fakeExperiment
+	report.Grid
+	seen []int
+}
+
+func (w *withGrid) Run(ctx context.Context, o report.Options) (*report.Report, error) {
+	w.seen = w.Taus(7)
+	return w.fakeExperiment.Run(ctx, o)
+}
+
+// Without a terminal there is a line of progress every half minute.
+func TestProgressLines(t *testing.T) {
+	p, _, stderr, _ := newProgram(t, nil)
+	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	p.now = func() time.Time { return at }
+	show, stop := p.progress()
+	defer stop()
+	for i := range 61 {
+		show(i, 61, "working")
+		at = at.Add(time.Second)
+	}
+	if got := stderr.String(); got != "experiments: working\nexperiments: working\n" {
+		t.Errorf("%q", got)
+	}
+}
+
+// The index has a line for every finished report, and can be written again.
+func TestIndex(t *testing.T) {
+	p, _, stderr, _ := newProgram(t, nil)
+	if code := p.run(t.Context(), []string{"one", "two", "--out", "here"}); code != 0 {
+		t.Fatal(stderr)
+	}
+	if err := os.Remove("here/index.html"); err != nil {
+		t.Fatal(err)
+	}
+	stderr.Reset()
+	if code := p.run(t.Context(), []string{"index", "here"}); code != 0 ||
+		stderr.String() != "experiments: the index is here/index.html\n" {
+		t.Fatal(stderr)
+	}
+	page, err := os.ReadFile("here/index.html")
+	for _, want := range []string{`href="one/report.html"`, `href="two/report.html"`, "because", "Why?",
+		"2026-01-02 03:04:05 UTC"} {
+		if err != nil || !strings.Contains(string(page), want) {
+			t.Errorf("no %q in %s, error %v", want, page, err)
+		}
+	}
+	stderr.Reset()
+	if err := os.Mkdir("empty", 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for args, want := range map[string]string{
+		"index empty": "empty: there is no report", "index none": "none: there is no such folder",
+		"index a b": "index takes one folder, got 2",
+	} {
+		stderr.Reset()
+		if p.run(t.Context(), strings.Fields(args)) == 0 || !strings.Contains(stderr.String(), want+"\n") {
+			t.Errorf("%s: %s", args, stderr)
+		}
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"path/filepath"
 	"slices"
 	"sync"
 
@@ -53,7 +52,7 @@ type intervalResult struct {
 
 // measure makes both tests.
 func (p *plan) measure(ctx context.Context, o report.Options) (r *results, err error) {
-	log, err := report.NewLog(filepath.Join(o.Folder, "attribution.csv"), "test", "case", "what", "share",
+	log, err := o.NewLog("attribution.csv", "test", "case", "what", "share",
 		"value")
 	if err != nil {
 		return nil, err

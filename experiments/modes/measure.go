@@ -3,7 +3,6 @@ package modes
 import (
 	"context"
 	"fmt"
-	"path/filepath"
 	"strconv"
 
 	"tandem/algo/exec/backend"
@@ -38,7 +37,7 @@ type modeResult struct {
 
 // measure trains in every mode under every seed on every data set.
 func (p *plan) measure(ctx context.Context, o report.Options) (results []*result, err error) {
-	log, err := report.NewLog(filepath.Join(o.Folder, "modes.csv"), header()...)
+	log, err := o.NewLog("modes.csv", header()...)
 	if err != nil {
 		return nil, err
 	}

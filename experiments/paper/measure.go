@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"strconv"
 
@@ -101,7 +100,7 @@ func (r *Results) Prediction(name string) *predict.Prediction {
 // Measure freezes the inputs, predicts all cases and compares them with the figures. The log, name.csv, has a
 // line a case.
 func (p *Plan) Measure(ctx context.Context, o report.Options, name string) (r *Results, err error) {
-	log, err := report.NewLog(filepath.Join(o.Folder, name+".csv"), "case", "samples_per_s", "low", "high",
+	log, err := o.NewLog(name+".csv", "case", "samples_per_s", "low", "high",
 		"bottleneck")
 	if err != nil {
 		return nil, err

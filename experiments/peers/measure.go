@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"path/filepath"
 	"slices"
 	"strconv"
 
@@ -62,7 +61,7 @@ type measurement struct {
 
 // measure runs every network on both sides.
 func (p *plan) measure(ctx context.Context, o report.Options, peer *simgrid) (r *results, err error) {
-	log, err := report.NewLog(filepath.Join(o.Folder, "peers.csv"), "network", "round", "links", "flows",
+	log, err := o.NewLog("peers.csv", "network", "round", "links", "flows",
 		"in_flight", "tandem_s", "simgrid", "simgrid_s", "error")
 	if err != nil {
 		return nil, err

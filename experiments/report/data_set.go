@@ -12,6 +12,8 @@ type DataSet struct {
 	// Alpha is the share of rows that contain the most frequent id, for generated data; 0 for real data.
 	Alpha float64  `yaml:"alpha,omitempty"`
 	Data  job.Data `yaml:"source"`
+	// obtain says where real data come from; empty for data that need no file.
+	obtain string
 }
 
 // Generated returns a data set with six id columns. In each, the most frequent id is in the share α of the
@@ -29,11 +31,6 @@ func Generated(alpha float64, trainRows, testRows int) DataSet {
 		Name: fmt.Sprintf("α = %g", alpha), Alpha: alpha,
 		Data: job.Data{Kind: job.KindSynthetic, Synthetic: &spec},
 	}
-}
-
-// AdultIncome returns the data set that is part of this module.
-func AdultIncome() DataSet {
-	return DataSet{Name: "adult-income", Data: job.Data{Kind: job.KindAdultIncome}}
 }
 
 // WithSeed returns the data for one seed. The rows and the teacher of generated data depend on the seed; real

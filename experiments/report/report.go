@@ -23,12 +23,15 @@ type Options struct {
 	Quick bool   // the quick version: minutes, not hours
 	Seeds int    // number of seeds, at least SeedsMin
 	Seed  uint64 // the first seed; the others are Seed + 1, Seed + 2, …
-	// Folder exists and is empty. Files that an experiment writes there become part of its results, also
-	// if it is stopped.
-	Folder  string
-	Backend backend.Backend // computes the trainings
-	// DataFolder is where relative paths of real data sets begin; empty: the current folder.
+	// Folder exists and is empty unless Resume is set. Files that an experiment writes there become part of
+	// its results, also if it is stopped.
+	Folder string
+	// Resume says that Folder holds what an earlier, interrupted part of this run has written.
+	Resume bool
+	Run    string // the id of the run, in every file; empty in tests
+	// DataFolder is the folder of real data, to which the paths of data sets are relative; empty: none.
 	DataFolder string
+	Backend    backend.Backend // computes the trainings
 	// Progress reports how much is done and what is in progress.
 	Progress func(done, total int, what string)
 }
@@ -36,6 +39,7 @@ type Options struct {
 // Report is the result of an experiment.
 type Report struct {
 	Name     string
+	Run      string // the id of the run
 	Question string
 	Command  string // repeats the run
 	Findings []string

@@ -42,6 +42,7 @@ func (r *Report) WriteJSON(w io.Writer) error {
 	encoder.SetIndent("", "  ")
 	return encoder.Encode(struct {
 		Name        string          `json:"name"`
+		Run         string          `json:"run"`
 		Question    string          `json:"question"`
 		Command     string          `json:"command"`
 		Environment cli.Environment `json:"environment"`
@@ -53,7 +54,7 @@ func (r *Report) WriteJSON(w io.Writer) error {
 		Notes       []string        `json:"notes"`
 		Data        any             `json:"data"`
 	}{
-		r.Name, r.Question, r.Command, cli.CurrentEnvironment(), r.Engine, r.EngineRate,
+		r.Name, r.Run, r.Question, r.Command, cli.CurrentEnvironment(), r.Engine, r.EngineRate,
 		r.date(), r.Wall.Seconds(), r.Findings, r.Notes, r.Data,
 	})
 }

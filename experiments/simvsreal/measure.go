@@ -3,7 +3,6 @@ package simvsreal
 import (
 	"context"
 	"fmt"
-	"path/filepath"
 	"strconv"
 
 	"tandem/algo/exec/backend"
@@ -37,7 +36,7 @@ type workTime struct {
 
 // measure runs every round.
 func (p *plan) measure(ctx context.Context, o report.Options) (r *results, err error) {
-	log, err := report.NewLog(filepath.Join(o.Folder, "simvsreal.csv"), header()...)
+	log, err := o.NewLog("simvsreal.csv", header()...)
 	if err != nil {
 		return nil, err
 	}

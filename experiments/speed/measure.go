@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"path/filepath"
 	"runtime"
 	"runtime/debug"
 	"strconv"
@@ -56,7 +55,7 @@ type measurement struct {
 
 // measure runs every case on both sides.
 func (p *plan) measure(ctx context.Context, o report.Options, peer side) (results []*result, err error) {
-	log, err := report.NewLog(filepath.Join(o.Folder, "speed.csv"), "case", "batch", "threads", "round",
+	log, err := o.NewLog("speed.csv", "case", "batch", "threads", "round",
 		"side", "steps", "step_s")
 	if err != nil {
 		return nil, err

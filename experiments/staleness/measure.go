@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"path/filepath"
 
 	"tandem/algo/exec/backend"
 	"tandem/algo/histogram"
@@ -48,7 +47,7 @@ type variantResult struct {
 func (e Experiment) measure(
 	ctx context.Context, p plan, o report.Options,
 ) (results []*dataSetResult, err error) {
-	log, err := report.NewLog(filepath.Join(o.Folder, "staleness.csv"), header()...)
+	log, err := o.NewLog("staleness.csv", header()...)
 	if err != nil {
 		return nil, err
 	}

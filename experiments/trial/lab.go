@@ -16,8 +16,8 @@ type Lab struct {
 	log     *log
 	data    *cache
 
-	mu          sync.Mutex
-	done, total int // trainings, for the progress
+	mu    sync.Mutex
+	meter report.Meter // of the trainings that have no result yet
 }
 
 // Open returns the lab of an experiment. It reads the results of earlier runs in the folder. It must be
@@ -27,14 +27,14 @@ func Open(o report.Options) (*Lab, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Lab{options: o, log: log, data: newCache(o)}, nil
+	return &Lab{options: o, log: log, data: newCache(o), meter: report.Meter{Report: o.Progress}}, nil
 }
 
 // Close closes the file of results.
 func (l *Lab) Close() error { return l.log.close() }
 
 // Expect raises the number of trainings that progress counts to, beyond those that Run was given.
-func (l *Lab) Expect(more int) { l.total += more }
+func (l *Lab) Expect(more int) { l.meter.Total += more }
 
 // Run returns the results of trainings, in their order. It trains what has no result yet: deterministic ones
 // side by side, then the others one by one. Equal specs are trained once. A training that diverges is a
@@ -59,7 +59,8 @@ func (l *Lab) Run(ctx context.Context, specs []Spec) ([]Result, error) {
 			alone = append(alone, i)
 		}
 	}
-	l.total += len(together) + len(alone)
+	l.meter.Total += len(together) + len(alone)
+	l.meter.Start()
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	train := func(i int) {
@@ -100,10 +101,8 @@ func (l *Lab) train(ctx context.Context, id string, s *Spec) error {
 	if err := l.log.add(id, s.Name, result); err != nil {
 		return err
 	}
-	l.done++
-	if l.options.Progress != nil {
-		l.options.Progress(l.done, l.total, s.Name)
-	}
+	l.meter.Done++
+	l.meter.Show(0, 1, s.Name)
 	return nil
 }
 

@@ -32,13 +32,13 @@ func PrintError(w io.Writer, program string, err error) int {
 		return 0
 	}
 	columns := terminalColumns(w)
-	fmt.Fprintln(w, wrapAt(columns, fmt.Sprintf("%s: error: %v", program, err), "  "))
+	fmt.Fprintln(w, WrapAt(fmt.Sprintf("%s: error: %v", program, err), "  ", 0, columns))
 	var e *Error
 	if !errors.As(err, &e) {
 		return 1
 	}
 	if e.Hint != "" {
-		fmt.Fprintln(w, wrapAt(columns, program+": hint: "+e.Hint, "  "))
+		fmt.Fprintln(w, WrapAt(program+": hint: "+e.Hint, "  ", 0, columns))
 	}
 	if e.Usage {
 		return 2

@@ -154,3 +154,82 @@ func TestFolderErrors(t *testing.T) {
 		t.Errorf("%q, want %q", got, want)
 	}
 }
+
+// A folder that was abandoned, or that a killed process left behind, can be reopened and finished.
+func TestReopenFolder(t *testing.T) {
+	target := filepath.Join(t.TempDir(), "x")
+	for _, abandoned := range []bool{true, false} {
+		first, err := NewFolder(target)
+		if err != nil {
+			t.Fatal(err)
+		}
+		write(t, first.Path(), "a")
+		if abandoned {
+			if _, err := first.Abandon(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, other := range []string{"x-partial-old", "x-partially", ".x-y-123", "xx-partial"} {
+			if err := os.MkdirAll(filepath.Join(filepath.Dir(target), other), 0o755); err != nil {
+				t.Fatal(err)
+			}
+		}
+		found := Unfinished(target)
+		if len(found) != 1 {
+			t.Fatalf("unfinished: %q", found)
+		}
+		again, err := ReopenFolder(found[0], target)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if kept, err := again.Abandon(); err != nil || kept != target+"-partial" {
+			t.Errorf("abandoned again as %q, error %v", kept, err)
+		}
+		if again, err = ReopenFolder(Unfinished(target)[0], target); err != nil {
+			t.Fatal(err)
+		}
+		if place, err := again.Finish(); err != nil || place != target || names(t, target)[0] != "a" {
+			t.Errorf("finished as %q, error %v", place, err)
+		}
+		if _, err := ReopenFolder(target+"-partial", target); !errors.Is(err, ErrNotEmpty) {
+			t.Errorf("finished twice: %v", err)
+		}
+		if err := os.RemoveAll(target); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// Only one process at a time writes to a folder, and its lock is no part of the results.
+func TestLock(t *testing.T) {
+	target := filepath.Join(t.TempDir(), "x")
+	first, err := NewFolder(target)
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, first.Path(), "a")
+	if err := first.Lock(); err != nil {
+		t.Fatal(err)
+	}
+	second, err := ReopenFolder(first.Path(), target)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := second.Lock(); !errors.Is(err, ErrInUse) {
+		t.Errorf("locked twice: %v", err)
+	}
+	kept, err := first.Abandon()
+	if err != nil {
+		t.Fatal(err)
+	}
+	third, err := ReopenFolder(kept, target)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := third.Lock(); err != nil {
+		t.Errorf("the lock of an abandoned folder stays: %v", err)
+	}
+	if place, err := third.Finish(); err != nil || len(names(t, place)) != 1 {
+		t.Errorf("finished as %s with %v, error %v", place, names(t, place), err)
+	}
+}

@@ -11,8 +11,10 @@ import (
 type Progress struct {
 	w        io.Writer
 	terminal bool
-	bar      *progressbar.ProgressBar // nil until the total is known
-	total    int                      // of the bar
+	// Narrow makes the bar short and leaves out its times, for descriptions that have the time left.
+	Narrow bool
+	bar    *progressbar.ProgressBar // nil until the total is known
+	total  int                      // of the bar
 }
 
 // NewProgress returns a bar that writes to w if w is a terminal.
@@ -28,11 +30,15 @@ func (p *Progress) Show(done, total int, what string) {
 		p.total = total
 	}
 	if p.bar == nil {
+		width := 30
+		if p.Narrow {
+			width = 12
+		}
 		p.bar = progressbar.NewOptions(total,
 			progressbar.OptionSetWriter(p.w),
-			progressbar.OptionSetWidth(30),
-			progressbar.OptionSetPredictTime(true),
-			progressbar.OptionSetElapsedTime(true),
+			progressbar.OptionSetWidth(width),
+			progressbar.OptionSetPredictTime(!p.Narrow),
+			progressbar.OptionSetElapsedTime(!p.Narrow),
 			progressbar.OptionThrottle(100*time.Millisecond),
 			progressbar.OptionClearOnFinish(),
 		)

@@ -10,10 +10,11 @@ const Columns = 110
 
 // Wrap breaks a line of text at spaces, so that no line is wider than Columns unless a word
 // is. The lines after the first begin with indent.
-func Wrap(text, indent string) string { return wrapAt(Columns, text, indent) }
+func Wrap(text, indent string) string { return WrapAt(text, indent, 0, Columns) }
 
-// wrapAt is Wrap for any number of columns; 0 wraps nothing.
-func wrapAt(columns int, text, indent string) string {
+// WrapAt is Wrap for text that begins at a column, counted from 0, of lines that have a number of columns; 0
+// wraps nothing.
+func WrapAt(text, indent string, start, columns int) string {
 	if columns == 0 {
 		return text
 	}
@@ -22,7 +23,7 @@ func wrapAt(columns int, text, indent string) string {
 	for i, word := range strings.Split(text, " ") {
 		switch width := utf8.RuneCountInString(word); {
 		case i == 0:
-			column = width
+			column = start + width
 		case column+1+width > columns:
 			b.WriteString("\n" + indent)
 			column = utf8.RuneCountInString(indent) + width

@@ -28,7 +28,7 @@ func TestWrapAt(t *testing.T) {
 		columns int
 		want    string
 	}{{0, "a note of five words"}, {13, "a note of\n  five words"}, {9, "a note of\n  five\n  words"}} {
-		if got := wrapAt(c.columns, "a note of five words", "  "); got != c.want {
+		if got := WrapAt("a note of five words", "  ", 0, c.columns); got != c.want {
 			t.Errorf("%d columns: %q, want %q", c.columns, got, c.want)
 		}
 	}
