@@ -21,6 +21,7 @@ import (
 
 	"tandem/experiments/attribution"
 	"tandem/experiments/capacity"
+	"tandem/experiments/hotrows"
 	"tandem/experiments/kwai"
 	"tandem/experiments/modes"
 	"tandem/experiments/peers"
@@ -50,8 +51,8 @@ type experiment interface {
 // experiments returns all experiments in the order of the list.
 func experiments() []experiment {
 	return []experiment{
-		staleness.New(), simvsreal.New(), modes.New(), semantics.New(), speed.New(), peers.New(),
-		attribution.New(), scalability.New(), capacity.New(), kwai.New(), theory.New(),
+		staleness.New(), hotrows.New(), simvsreal.New(), modes.New(), semantics.New(), speed.New(),
+		peers.New(), attribution.New(), scalability.New(), capacity.New(), kwai.New(), theory.New(),
 	}
 }
 

@@ -68,6 +68,7 @@ func runReal(ctx context.Context, s *Spec, data *datasets.Dataset, b backend.Bac
 	return &Result{
 		AUC: r.AUC, LogLoss: r.LogLoss, Steps: r.Steps, Samples: r.Samples,
 		StepSeconds: r.Wall.Seconds() / float64(r.Steps), Staleness: r.Staleness, Missed: r.MissedUpdates,
+		HotRows: r.HotRows, HotGradients: r.HotGradients,
 	}, r.Probabilities, nil
 }
 

@@ -82,4 +82,7 @@ type Result struct {
 	Staleness   pace.Staleness `json:"-"`
 	// Missed counts, for every row gradient, the updates of its row between read and update.
 	Missed histogram.Histogram `json:"-"`
+	// HotRows is the number of rows that were never late, and HotGradients that of their gradients.
+	HotRows      int    `json:"hot_rows,omitempty"`
+	HotGradients uint64 `json:"hot_gradients,omitempty"`
 }
