@@ -23,6 +23,7 @@ import (
 
 	"tandem/algo/numeric/batch"
 	"tandem/algo/rng"
+	"tandem/datasets/synth"
 )
 
 // prefixBits is the number of bits of a sign that name the slot: enough for 255 slots, with 56
@@ -36,6 +37,9 @@ type Dataset struct {
 	// because the model decides the dimension: see WithDim.
 	Schema      batch.Schema
 	Train, Test *batch.Batch
+	// Rows generates the training rows of synthetic data with job.Synthetic.Stream, for which
+	// Train is empty. It is nil for all other data.
+	Rows *synth.Rows
 	// Scaling standardised each numeric column of Schema.Dense.
 	Scaling []Scaling
 	// TestProbability is the true probability of label 1, test rows × labels. It is known for
@@ -51,6 +55,24 @@ type Dataset struct {
 	// Notes are problems that change no row, one line each: cached columns that could not be
 	// used, or columns that could not be cached.
 	Notes []string
+}
+
+// TrainRows returns the number of training rows, in memory or not.
+func (d *Dataset) TrainRows() int {
+	if d.Rows != nil {
+		return d.Rows.Samples()
+	}
+	return d.Train.Samples
+}
+
+// InMemory returns d with all of its training rows in memory, for what needs them all at once.
+func (d *Dataset) InMemory() *Dataset {
+	if d.Rows == nil {
+		return d
+	}
+	all := *d
+	all.Train, all.Rows = d.Rows.Between(0, d.Rows.Samples()), nil
+	return &all
 }
 
 // WithDim returns a copy of schema in which the embedding rows of every slot have length dim.

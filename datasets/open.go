@@ -58,7 +58,7 @@ func generate(spec *job.Synthetic) (*Dataset, error) {
 		scaling[i] = Scaling{Std: 1} // the numbers are drawn standardised
 	}
 	return &Dataset{
-		Schema: schema, Train: made.Train, Test: made.Test, Scaling: scaling,
+		Schema: schema, Train: made.Train, Test: made.Test, Rows: made.Rows, Scaling: scaling,
 		TestProbability: made.TestProbability,
 		Provenance:      fmt.Sprintf("generated with seed %d", spec.Seed),
 	}, nil

@@ -13,34 +13,52 @@ import (
 // batch.Source and is safe for concurrent use.
 type Source struct {
 	schema      batch.Schema
-	rows        *batch.Batch
-	gatherer    *batch.Gatherer
+	rows        rows
 	globalBatch int
 	epochs      int
 	order       order.Order // nil: the order of the data
 }
 
+// rows are the training rows of a source: a batch in memory, or a generator.
+type rows interface {
+	// Samples returns the number of rows.
+	Samples() int
+	// Between returns the rows lo to hi−1, and Gather those of the given numbers.
+	Between(lo, hi int) *batch.Batch
+	Gather(numbers []int32) *batch.Batch
+}
+
+// inMemory are the rows of a batch.
+type inMemory struct {
+	all      *batch.Batch
+	gatherer *batch.Gatherer
+}
+
+func (m inMemory) Samples() int                        { return m.all.Samples }
+func (m inMemory) Between(lo, hi int) *batch.Batch     { return batch.Slice(m.all, lo, hi) }
+func (m inMemory) Gather(numbers []int32) *batch.Batch { return m.gatherer.Rows(numbers) }
+
 // stepsAhead is the number of batches that TrainingSource reads ahead. One is not enough,
 // because a batch that begins a window or an epoch takes longer to read.
 const stepsAhead = 4
 
-// TrainingSource returns the rows of data.Train as the global batches of a job: in the order
+// TrainingSource returns the training rows as the global batches of a job: in the order
 // and for the epochs that the job sets, read ahead.
 func TrainingSource(data *Dataset, j *job.Job) (*ReadAhead, error) {
 	schema := WithDim(data.Schema, j.Model.Dim())
 	t := &j.Training
 	var source *Source
 	var err error
-	switch {
-	case !t.Shuffle:
+	if data.Rows == nil {
 		source, err = NewSource(schema, data.Train, t.GlobalBatch, t.Epochs, nil)
-	case t.ShuffleWindow > 0:
-		source, err = NewWindowedSource(schema, data.Train, t.GlobalBatch, t.Epochs, t.Seed, t.ShuffleWindow)
-	default:
-		source, err = NewSource(schema, data.Train, t.GlobalBatch, t.Epochs, &t.Seed)
+	} else {
+		source, err = newSource(schema, data.Rows, t.GlobalBatch, t.Epochs)
 	}
 	if err != nil {
 		return nil, err
+	}
+	if t.Shuffle {
+		source.shuffle(t.Seed, t.ShuffleWindow)
 	}
 	return NewReadAhead(source, stepsAhead), nil
 }
@@ -57,23 +75,37 @@ func TrainingSource(data *Dataset, j *job.Job) (*ReadAhead, error) {
 // Memory, with shuffling: 4 bytes per row for each of two epoch orders.
 func NewSource(schema batch.Schema, train *batch.Batch, globalBatch, epochs int, shuffleSeed *uint64) (
 	*Source, error) {
+	if err := checkColumns(&schema, train); err != nil {
+		return nil, fmt.Errorf("datasets: source: %w", err)
+	}
+	s, err := newSource(schema, inMemory{train, batch.NewGatherer(train)}, globalBatch, epochs)
+	if err == nil && shuffleSeed != nil {
+		s.shuffle(*shuffleSeed, 0)
+	}
+	return s, err
+}
+
+// newSource returns a source in the order of the rows.
+func newSource(schema batch.Schema, train rows, globalBatch, epochs int) (*Source, error) {
 	if globalBatch < 1 || epochs < 1 {
 		return nil, fmt.Errorf("datasets: source: global batch %d, epochs %d: both must be at least 1",
 			globalBatch, epochs)
 	}
-	if err := checkColumns(&schema, train); err != nil {
-		return nil, fmt.Errorf("datasets: source: %w", err)
-	}
-	s := &Source{schema: schema, rows: train, gatherer: batch.NewGatherer(train), globalBatch: globalBatch,
-		epochs: epochs}
+	s := &Source{schema: schema, rows: train, globalBatch: globalBatch, epochs: epochs}
 	if s.Steps() > math.MaxInt32 { // as roles count
 		return nil, fmt.Errorf("datasets: source: %d epochs of %d steps: must be at most %d steps in all: "+
 			"train fewer epochs, or larger batches", epochs, s.stepsPerEpoch(), math.MaxInt32)
 	}
-	if shuffleSeed != nil {
-		s.order = order.NewFull(train.Samples, *shuffleSeed)
-	}
 	return s, nil
+}
+
+// shuffle sets the order of NewWindowedSource, or that of NewSource if window is 0.
+func (s *Source) shuffle(seed uint64, window int) {
+	if window == 0 {
+		s.order = order.NewFull(s.rows.Samples(), seed)
+	} else {
+		s.order = order.NewWindowed(s.rows.Samples(), window, seed)
+	}
 }
 
 // NewWindowedSource is NewSource with an order that reads only few places of the data at a
@@ -91,7 +123,7 @@ func NewWindowedSource(schema batch.Schema, train *batch.Batch, globalBatch, epo
 	}
 	s, err := NewSource(schema, train, globalBatch, epochs, nil)
 	if err == nil {
-		s.order = order.NewWindowed(train.Samples, window, seed)
+		s.shuffle(seed, window)
 	}
 	return s, err
 }
@@ -127,7 +159,7 @@ func (s *Source) Schema() *batch.Schema { return &s.schema }
 // Steps returns the number of global batches of all epochs.
 func (s *Source) Steps() int { return s.epochs * s.stepsPerEpoch() }
 
-func (s *Source) stepsPerEpoch() int { return (s.rows.Samples-1)/s.globalBatch + 1 }
+func (s *Source) stepsPerEpoch() int { return (s.rows.Samples()-1)/s.globalBatch + 1 }
 
 // Samples returns the number of samples of a step: the global batch size, or the rest of the
 // epoch. It panics if the step is outside the run.
@@ -141,9 +173,9 @@ func (s *Source) Samples(step int) int {
 func (s *Source) Read(step int) (*batch.Batch, error) {
 	epoch, lo, hi := s.locate(step)
 	if s.order == nil {
-		return batch.Slice(s.rows, lo, hi), nil
+		return s.rows.Between(lo, hi), nil
 	}
-	return s.gatherer.Rows(s.order.RowsBetween(epoch, lo, hi)), nil
+	return s.rows.Gather(s.order.RowsBetween(epoch, lo, hi)), nil
 }
 
 // locate returns the epoch of a step and its range of positions in the epoch.
@@ -153,5 +185,5 @@ func (s *Source) locate(step int) (epoch, lo, hi int) {
 	}
 	perEpoch := s.stepsPerEpoch()
 	lo = step % perEpoch * s.globalBatch
-	return step / perEpoch, lo, min(lo+s.globalBatch, s.rows.Samples)
+	return step / perEpoch, lo, min(lo+s.globalBatch, s.rows.Samples())
 }

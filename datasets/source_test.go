@@ -244,10 +244,10 @@ func TestReadAheadIsBounded(t *testing.T) {
 // many single ids in the same order.
 func BenchmarkSourceRead(b *testing.B) {
 	const rows = 1 << 20
-	spec := job.Synthetic{Seed: 1, TrainRows: 1, TestRows: rows, Preset: job.PresetCriteo}
-	spec.Columns = job.SyntheticCriteo().Columns
-	for c := range spec.Columns {
-		spec.Columns[c].Exponent, spec.Columns[c].Top = 0, 0 // quick to draw
+	spec := job.Synthetic{Seed: 1, TrainRows: 1, TestRows: rows, Numeric: 13}
+	for _, c := range (job.Synthetic{Preset: job.PresetCriteo}).Resolve().Columns {
+		// A uniform distribution is quick to draw.
+		spec.Columns = append(spec.Columns, job.SyntheticColumn{Name: c.Name, Cardinality: c.Cardinality})
 	}
 	data, err := Open(job.Data{Kind: job.KindSynthetic, Synthetic: &spec}, "")
 	if err != nil {

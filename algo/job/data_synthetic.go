@@ -15,57 +15,9 @@ const (
 	ExponentMax      = 10.0
 	SyntheticRowsMax = math.MaxInt32 - 1
 	IDsPerRowMax     = 1000.0
+	tiesMax          = 1000 // ties of columns, groups of blanks
+	daysMax          = 1 << 22
 )
-
-// PresetCriteo is the Synthetic.Preset of the columns that SyntheticCriteo returns.
-const PresetCriteo = "criteo"
-
-// SyntheticColumn is the distribution of one id column.
-type SyntheticColumn struct {
-	// Name of the slot; empty means "c" and the position from 1.
-	Name string `yaml:"name,omitempty"`
-	// Cardinality is the number of different ids, 1 to CardinalityMax.
-	Cardinality int64 `yaml:"cardinality"`
-	// Exponent is the s of p(rank) ∝ rank^−s, 0 (uniform) to ExponentMax.
-	Exponent float64 `yaml:"zipf"`
-	// Top is the share of rows that hold the most frequent id, from 1/Cardinality to
-	// below 1; 0 means the share under the Zipf distribution. A larger share lowers the
-	// shares of all other ids in proportion, a smaller one flattens the head: see
-	// synth.Zipf.
-	Top float64 `yaml:"top,omitempty"`
-	// IDsPerRow is the mean number of ids of a row, drawn independently, at most
-	// IDsPerRowMax; 0 means 1. A row has this number of ids, rounded down or up.
-	IDsPerRow float64 `yaml:"ids-per-row,omitempty"`
-}
-
-// MeanIDs returns IDsPerRow, or its default.
-func (c SyntheticColumn) MeanIDs() float64 {
-	if c.IDsPerRow == 0 {
-		return 1
-	}
-	return c.IDsPerRow
-}
-
-// Validate names the first invalid field.
-func (c SyntheticColumn) Validate() error {
-	switch {
-	case c.Cardinality < 1 || c.Cardinality > CardinalityMax:
-		return fmt.Errorf("cardinality: %d: must be 1 to %d", c.Cardinality, CardinalityMax)
-	case !(c.Exponent >= 0 && c.Exponent <= ExponentMax):
-		return fmt.Errorf("zipf: %v: must be 0 to %v", c.Exponent, ExponentMax)
-	case !(c.Top >= 0 && c.Top < 1):
-		return fmt.Errorf("top: %v: must lie in [0, 1)", c.Top)
-	case !(c.IDsPerRow >= 0 && c.IDsPerRow <= IDsPerRowMax):
-		return fmt.Errorf("ids-per-row: %v: must be above 0 and at most %v, or 0 for 1", c.IDsPerRow,
-			IDsPerRowMax)
-	case c.Top > 0 && c.Cardinality == 1:
-		return fmt.Errorf("top: %v: a column of one id always holds it", c.Top)
-	case c.Top > 0 && c.Top < 1/float64(c.Cardinality):
-		return fmt.Errorf("top: %v: %d ids have a mean share of %v: the largest is at least that", c.Top,
-			c.Cardinality, 1/float64(c.Cardinality))
-	}
-	return nil
-}
 
 // SyntheticTeacher is the hidden model that draws the labels. The weights set the proportions
 // of its parts; Scale sets the strength of the signal.
@@ -77,9 +29,15 @@ type SyntheticTeacher struct {
 	Linear      float64 `yaml:"linear,omitempty"`
 	Interaction float64 `yaml:"interaction,omitempty"`
 	Numeric     float64 `yaml:"numeric,omitempty"`
+	// Cubic is the weight of the interactions of three columns, of the same form and variance;
+	// 0 leaves them out. A factorization machine cannot express them.
+	Cubic float64 `yaml:"cubic,omitempty"`
 	// Scale is the standard deviation of the logit over rows; 0 means 2. A larger scale
 	// makes labels more certain and raises the best reachable AUC.
 	Scale float64 `yaml:"scale,omitempty"`
+	// Rare shrinks the hidden values of rare ids: an id in a share p of the look-ups of its
+	// column has values with variance p / (p + rare) instead of 1. 0 shrinks none.
+	Rare float64 `yaml:"rare,omitempty"`
 }
 
 // Synthetic describes generated data; package datasets/synth generates them.
@@ -87,10 +45,23 @@ type Synthetic struct {
 	Seed      uint64 `yaml:"seed"`
 	TrainRows int    `yaml:"train-rows"` // 1 to SyntheticRowsMax
 	TestRows  int    `yaml:"test-rows"`  // 1 to SyntheticRowsMax
-	// Preset is "criteo", or empty for none. A preset supplies Columns, Numeric and
-	// PositiveRate if they are absent.
-	Preset  string            `yaml:"preset,omitempty"`
+	// Preset is one of SyntheticPresets, or empty for none. A preset supplies every field that
+	// is absent, except Seed and the numbers of rows. Its Ties and Blanks name its columns, so
+	// a job with Columns gets neither.
+	Preset string `yaml:"preset,omitempty"`
+	// Stream generates the training rows while a run reads them, and never holds them in
+	// memory.
+	Stream  bool              `yaml:"stream,omitempty"`
 	Columns []SyntheticColumn `yaml:"columns,omitempty"`
+	// Ties are sets of columns that depend on each other.
+	Ties []SyntheticTie `yaml:"ties,omitempty"`
+	// Blanks are sets of columns whose values are missing in the same rows. Each of them has
+	// Coverage and Blank, the rank of the missing value. If one of two columns misses fewer
+	// values, the rows in which it does are among those in which the other does.
+	Blanks [][]string `yaml:"blanks,omitempty"`
+	// RowsPerDay is the number of rows after which Drift begins a new day; 0 if nothing
+	// drifts. The test rows follow the training rows.
+	RowsPerDay int `yaml:"rows-per-day,omitempty"`
 	// Alpha is the probability that a row holds the most frequent id of a large table
 	// (the α of Persia's analysis of hybrid training), in (0, 1). It replaces Top of the
 	// columns that AlphaColumns names. 0 changes no column.
@@ -105,6 +76,19 @@ type Synthetic struct {
 	Teacher      SyntheticTeacher `yaml:"teacher,omitempty"`
 	// Conversion adds a second label, which can be 1 only after a click; nil adds none.
 	Conversion *SyntheticConversion `yaml:"conversion,omitempty"`
+}
+
+// SyntheticTie makes columns functions of one latent value, each a function of the one before:
+// the latent value chooses an id of the first column, and the id of a column chooses the id at
+// the same quantile of the next one. So the columns should be in the order of their numbers of
+// ids, the largest first. All have Coverage; the shares of a column differ from its own by at
+// most those of single ids of the columns before it. With several ids per row, the ids at equal
+// positions are tied.
+type SyntheticTie struct {
+	Columns []string `yaml:"columns"`
+	// Strength is the probability that a column of a row follows the latent value; otherwise
+	// it is drawn independently. 0 means 1.
+	Strength float64 `yaml:"strength,omitempty"`
 }
 
 // SyntheticConversion describes the label "conversion" of a row whose label "click" is 1;
@@ -133,18 +117,8 @@ func (s Synthetic) Labels() []string {
 // Resolve returns s with preset, defaults, column names and Alpha applied, which is what
 // synth.Generate uses. Resolving a second time changes nothing.
 func (s Synthetic) Resolve() Synthetic {
-	if s.Preset == PresetCriteo {
-		criteo := SyntheticCriteo()
-		if len(s.Columns) == 0 {
-			s.Columns = criteo.Columns
-		}
-		if s.Numeric == 0 {
-			s.Numeric = criteo.Numeric
-		}
-		if s.PositiveRate == 0 {
-			s.PositiveRate = criteo.PositiveRate
-		}
-		s.Preset = ""
+	if preset, ok := syntheticPreset(s.Preset); ok {
+		s.merge(preset)
 	}
 	if s.PositiveRate == 0 {
 		s.PositiveRate = 0.5
@@ -184,8 +158,8 @@ func (t SyntheticTeacher) resolve() SyntheticTeacher {
 
 // Validate checks every field and names the path of the first invalid one.
 func (s Synthetic) Validate() error {
-	if s.Preset != "" && s.Preset != PresetCriteo {
-		return fmt.Errorf("preset: %q: must be %q or left out", s.Preset, PresetCriteo)
+	if _, ok := syntheticPreset(s.Preset); s.Preset != "" && !ok {
+		return fmt.Errorf("preset: %w", unknownPreset(s.Preset))
 	}
 	names := s.AlphaColumns
 	s = s.Resolve()
@@ -206,6 +180,10 @@ func (s Synthetic) Validate() error {
 		return fmt.Errorf("numeric: %d: must be 0 to %d", s.Numeric, columnsMax)
 	case !(s.PositiveRate > 0 && s.PositiveRate < 1):
 		return fmt.Errorf("positive-rate: %v: must lie in (0, 1)", s.PositiveRate)
+	case s.RowsPerDay < 0 || s.RowsPerDay > SyntheticRowsMax:
+		return fmt.Errorf("rows-per-day: %d: must be 1 to %d, or 0 for none", s.RowsPerDay, SyntheticRowsMax)
+	case s.RowsPerDay > 0 && (s.TrainRows+s.TestRows)/s.RowsPerDay >= daysMax:
+		return fmt.Errorf("rows-per-day: %d: the rows have more than %d days", s.RowsPerDay, daysMax)
 	}
 	if c := s.Conversion; c != nil && !(c.Rate > 0 && c.Rate < 1) {
 		return fmt.Errorf("conversion.rate: %v: must lie in (0, 1)", c.Rate)
@@ -222,6 +200,9 @@ func (s Synthetic) Validate() error {
 		if err := c.Validate(); err != nil {
 			return fmt.Errorf("columns[%d].%w", i, err)
 		}
+		if c.Drift > 0 && s.RowsPerDay == 0 {
+			return fmt.Errorf("columns[%d].drift: %v: needs rows-per-day", i, c.Drift)
+		}
 		if most := math.Ceil(c.MeanIDs()) * float64(max(s.TrainRows, s.TestRows)); most > math.MaxInt32 {
 			return fmt.Errorf("columns[%d].ids-per-row: %v: up to %.0f ids in all, want at most %d", i,
 				c.IDsPerRow, most, math.MaxInt32)
@@ -231,6 +212,9 @@ func (s Synthetic) Validate() error {
 		if !slices.Contains(known, name) {
 			return fmt.Errorf("alpha-columns[%d]: no column %q", i, name)
 		}
+	}
+	if err := s.validateDependence(); err != nil {
+		return err
 	}
 	return s.Teacher.validate()
 }
@@ -244,6 +228,7 @@ func (t SyntheticTeacher) validate() error {
 		value float64
 	}{
 		{"linear", t.Linear}, {"interaction", t.Interaction}, {"numeric", t.Numeric}, {"scale", t.Scale},
+		{"cubic", t.Cubic}, {"rare", t.Rare},
 	} {
 		if !(field.value >= 0 && field.value <= 1e6) {
 			return fmt.Errorf("teacher.%s: %v: must be 0 to 1e6", field.name, field.value)

@@ -1,6 +1,8 @@
 package job_test
 
 import (
+	"crypto/sha256"
+	"fmt"
 	"math"
 	"reflect"
 	"strings"
@@ -18,7 +20,44 @@ func TestSyntheticErrorsNameTheField(t *testing.T) {
 	}{
 		{func(s *job.Synthetic) { s.TrainRows = 0 }, "train-rows: 0"},
 		{func(s *job.Synthetic) { s.TestRows = -1 }, "test-rows: -1"},
-		{func(s *job.Synthetic) { s.Preset = "crito" }, "preset: \"crito\""},
+		{func(s *job.Synthetic) { s.Preset = "crito" },
+			"preset: \"crito\": no preset of generated data; the " +
+				"nearest is \"criteo\""},
+		{func(s *job.Synthetic) { s.Preset = "../data" }, "preset: \"../data\": no preset"},
+		{func(s *job.Synthetic) { s.RowsPerDay = -1 }, "rows-per-day: -1"},
+		{func(s *job.Synthetic) { s.RowsPerDay, s.TrainRows = 1, job.SyntheticRowsMax }, "rows-per-day: 1"},
+		{func(s *job.Synthetic) { s.Columns[0].Drift = 0.5 }, "columns[0].drift: 0.5: needs"},
+		{func(s *job.Synthetic) { s.Columns[0].Drift = 1.5 }, "columns[0].drift: 1.5"},
+		{func(s *job.Synthetic) { s.Columns[0].Blank = 6 }, "columns[0].blank: 6"},
+		{func(s *job.Synthetic) { s.Columns[0].Coverage = points(1, 0.5, 1, 0.6) },
+			"columns[0].coverage[1].top: 1"},
+		{func(s *job.Synthetic) { s.Columns[0].Coverage = points(5, 0.5) }, "columns[0].coverage[0].top: 5"},
+		{func(s *job.Synthetic) { s.Columns[0].Coverage = points(1, 0.5, 2, 0.5) },
+			"columns[0].coverage[1].share: 0.5"},
+		{func(s *job.Synthetic) { s.Columns[0].Coverage = points(1, 1) }, "columns[0].coverage[0].share: 1"},
+		{func(s *job.Synthetic) { s.Columns[0].Coverage = points(1, math.NaN()) },
+			"columns[0].coverage[0].share: NaN"},
+		{func(s *job.Synthetic) { s.Columns[0].Coverage = points(1, 0.2, 2, 0.6) },
+			"columns[0].coverage[1]: ids 2 to 2 have a mean share of 0.4, more than the 0.2"},
+		{func(s *job.Synthetic) { s.Columns[0].Coverage = points(4, 0.5) },
+			"columns[0].coverage[0]: ids 5 to 5"},
+		{func(s *job.Synthetic) { s.Columns[1].Coverage = points(4, 0.5) }, "columns[1].zipf: 1: coverage"},
+		{func(s *job.Synthetic) { s.Ties = []job.SyntheticTie{{}} }, "ties[0].columns: empty"},
+		{func(s *job.Synthetic) { s.Ties = []job.SyntheticTie{{Columns: []string{"x"}}} },
+			"ties[0].columns[0]: no column"},
+		{func(s *job.Synthetic) { s.Ties = []job.SyntheticTie{{Columns: []string{"large"}}} },
+			"ties[0].columns[0]: column \"large\" has no coverage"},
+		{func(s *job.Synthetic) { s.Ties = []job.SyntheticTie{{Strength: 2}} }, "ties[0].strength: 2"},
+		{func(s *job.Synthetic) {
+			s.Columns[0].Coverage = points(1, 0.5)
+			s.Ties = []job.SyntheticTie{{Columns: []string{"small", "small"}}}
+		}, "ties[0].columns[1]: column \"small\" is there twice"},
+		{func(s *job.Synthetic) {
+			s.Columns[0].Coverage = points(1, 0.5)
+			s.Blanks = [][]string{{"small"}}
+		}, "blanks[0][0]: column \"small\" has no blank"},
+		{func(s *job.Synthetic) { s.Teacher.Cubic = -1 }, "teacher.cubic: -1"},
+		{func(s *job.Synthetic) { s.Teacher.Rare = math.NaN() }, "teacher.rare: NaN"},
 		{func(s *job.Synthetic) { s.Columns = nil }, "columns: empty"},
 		{func(s *job.Synthetic) { s.Alpha = 1 }, "alpha: 1"},
 		{func(s *job.Synthetic) { s.Alpha = math.NaN() }, "alpha: NaN"},
@@ -57,6 +96,53 @@ func TestSyntheticErrorsNameTheField(t *testing.T) {
 	}
 }
 
+// points returns the points of ranks and shares.
+func points(values ...float64) (points []job.CoveragePoint) {
+	for i := 0; i < len(values); i += 2 {
+		points = append(points, job.CoveragePoint{Top: int64(values[i]), Share: values[i+1]})
+	}
+	return points
+}
+
+// All numbers of the presets are settled. One that changes on purpose changes its hash here.
+func TestPresetsAreFrozen(t *testing.T) {
+	for name, want := range map[string]string{
+		"avazu": "e8e057e51f8ebdb7", "criteo-1tb": "a5df4abf398d7f7e", "criteo": "3a094d762b3c8ebd",
+		"kwai-like": "dff38bb237d35808", "taobao": "1926359740a7d052",
+	} {
+		spec := job.Synthetic{Preset: name, Seed: 1, TrainRows: 1, TestRows: 1}
+		if err := spec.Validate(); err != nil {
+			t.Error(err)
+		}
+		text, err := yaml.Marshal(spec.Resolve())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := fmt.Sprintf("%x", sha256.Sum256(text))[:16]; got != want {
+			t.Errorf("preset %s has hash %s, want %s", name, got, want)
+		}
+	}
+	if n := len(job.SyntheticPresets()); n != 5 {
+		t.Errorf("%d presets, of which 5 are frozen", n)
+	}
+}
+
+// A preset supplies what a job leaves out, and nothing else.
+func TestPresetSuppliesWhatIsAbsent(t *testing.T) {
+	all := job.Synthetic{Preset: job.PresetCriteo}.Resolve()
+	if len(all.Columns) != 26 || len(all.Ties) == 0 || len(all.Blanks) == 0 || all.Numeric != 13 ||
+		all.PositiveRate != 0.2562 || !all.IsAddressable() {
+		t.Errorf("%d columns, %d ties, %d blanks, %d numbers, positive rate %v", len(all.Columns),
+			len(all.Ties), len(all.Blanks), all.Numeric, all.PositiveRate)
+	}
+	own := job.Synthetic{Preset: job.PresetCriteo, Columns: []job.SyntheticColumn{{Cardinality: 3}},
+		PositiveRate: 0.5}.Resolve()
+	if len(own.Columns) != 1 || own.Ties != nil || own.Blanks != nil || own.PositiveRate != 0.5 ||
+		own.Numeric != 13 || own.IsAddressable() {
+		t.Errorf("with columns of its own, a job becomes %+v", own)
+	}
+}
+
 func TestResolvingTwiceChangesNothing(t *testing.T) {
 	spec := job.Synthetic{Preset: job.PresetCriteo, Alpha: 0.2, TrainRows: 1, TestRows: 1}
 	once := spec.Resolve()
@@ -88,7 +174,7 @@ func TestSyntheticFromYAML(t *testing.T) {
 }
 
 func TestCriteoHasThePublishedTables(t *testing.T) {
-	spec := job.SyntheticCriteo()
+	spec := job.Synthetic{Preset: job.PresetCriteo}.Resolve()
 	var sum int64
 	for _, c := range spec.Columns {
 		sum += c.Cardinality

@@ -102,6 +102,7 @@ func (p *program) openJob(path string, policy job.OnBadRow) (*dataset, error) {
 		return nil, err
 	}
 	cli.PrintNotes(p.stderr, "data", data.Notes)
+	data = data.InMemory()
 	s := &dataset{
 		Name: path, Job: j.Data, Schema: data.Schema,
 		Parts:   []part{{"train", data.Train}, {"test", data.Test}},

@@ -103,7 +103,7 @@ func newReport(j job.Job, data *datasets.Dataset, products gemm.Products) *repor
 	}
 	return &report{
 		OracleAUC: best, OracleHeads: bestHeads, Data: data.Name, Provenance: data.Provenance,
-		TrainRows: data.Train.Samples, TestRows: data.Test.Samples, DroppedRows: data.DroppedRows,
+		TrainRows: data.TrainRows(), TestRows: data.Test.Samples, DroppedRows: data.DroppedRows,
 		Model: j.Model.Kind, Engine: products.Name(), EngineRate: blas.GFLOPS(products),
 		Seed: j.Training.Seed, Baselines: []row{}, job: j,
 	}

@@ -2,6 +2,7 @@ package synth
 
 import (
 	"math"
+	"reflect"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -84,7 +85,7 @@ func TestFitIsValidProperty(t *testing.T) {
 			draws += count
 			reversed[len(counts)-1-i] = count
 		}
-		if again := Fit(reversed); again != got {
+		if again := Fit(reversed); !reflect.DeepEqual(again, got) {
 			t.Fatalf("%+v, and reversed %+v", got, again)
 		}
 		if got.Cardinality < int64(len(counts)) {
@@ -97,7 +98,7 @@ func TestFitIsValidProperty(t *testing.T) {
 }
 
 func TestFitOfFewIDs(t *testing.T) {
-	if got := Fit([]int64{7}); got != (job.SyntheticColumn{Cardinality: 1}) {
+	if got := Fit([]int64{7}); !reflect.DeepEqual(got, job.SyntheticColumn{Cardinality: 1}) {
 		t.Errorf("one id: %+v", got)
 	}
 	// With two ids, Top describes the distribution completely: 3 draws of 4.

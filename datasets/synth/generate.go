@@ -3,14 +3,16 @@ package synth
 import (
 	"fmt"
 	"math"
-	"math/rand/v2"
 	"strconv"
 
 	"tandem/algo/job"
 	"tandem/algo/numeric/batch"
-	"tandem/algo/rng"
 	"tandem/internal/parallel"
 )
+
+// rankBits is the number of bits of a rank in an identity. The bits above count the ids that had
+// the rank before.
+const rankBits = 41
 
 // pilotRows is the size of the sample that determines bias and scale. In addition to the noise
 // of the rows themselves, the positive rate deviates from the requested one by about
@@ -31,6 +33,9 @@ type Data struct {
 	Numeric     []string // names of the dense features
 	Labels      []string // names of the labels
 	Train, Test *batch.Batch
+	// Rows generates the training rows, if job.Synthetic.Stream is set; Train is then empty. It
+	// is nil otherwise.
+	Rows *Rows
 	// TestProbability is the probability with which each label of the test rows was drawn,
 	// test rows × labels. No model can reach a better AUC or log loss on the test labels,
 	// apart from sampling noise.
@@ -51,7 +56,7 @@ func generate(spec job.Synthetic, workers int) (*Data, error) {
 	g := newGenerator(spec, workers)
 	scores, own := make([]float64, pilotRows), make([]float64, pilotRows)
 	pilot := g.newPart(partPilot)
-	pilot.draw(pilotRows)
+	pilot.draw(rowRange{count: pilotRows})
 	pilot.eachRow(func(i int, w *rowWorker) {
 		scores[i] = w.scorer.score(w.ranks, w.numbers)
 		if g.conversion != nil {
@@ -70,8 +75,13 @@ func generate(spec job.Synthetic, workers int) (*Data, error) {
 	for j := range spec.Numeric {
 		data.Numeric = append(data.Numeric, "n"+strconv.Itoa(j+1))
 	}
-	data.Train, _ = g.generate(partTrain, spec.TrainRows)
-	data.Test, data.TestProbability = g.generate(partTest, spec.TestRows)
+	if spec.Stream {
+		data.Rows = &Rows{generator: g, samples: spec.TrainRows}
+		data.Train = data.Rows.Between(0, 0)
+	} else {
+		data.Train, _ = g.generate(partTrain, rowRange{count: spec.TrainRows})
+	}
+	data.Test, data.TestProbability = g.generate(partTest, rowRange{count: spec.TestRows})
 	return data, nil
 }
 
@@ -79,10 +89,10 @@ func generate(spec job.Synthetic, workers int) (*Data, error) {
 type generator struct {
 	workers     int // goroutines
 	seed        uint64
-	columns     []*Zipf
-	meanIDs     []float64 // mean number of ids per row, by column
-	scatter     []uint64  // key that maps the ranks of a column to ids
+	addressable bool // rows are drawn from (seed, number of the row)
+	columns     []*column
 	numeric     int
+	clock       clock
 	scorer      *scorer
 	calibration calibration
 	conversion  *conversion // nil: one label
@@ -90,53 +100,44 @@ type generator struct {
 
 func newGenerator(spec job.Synthetic, workers int) *generator {
 	g := &generator{
-		workers: workers, seed: spec.Seed, numeric: spec.Numeric,
-		scorer: newScorer(spec.Seed, spec),
+		workers: workers, seed: spec.Seed, addressable: spec.IsAddressable(), numeric: spec.Numeric,
+		clock: newClock(spec), columns: newColumns(spec),
 	}
+	g.scorer = newScorer(spec.Seed, spec)
 	if spec.Conversion != nil {
 		g.conversion = newConversion(spec)
 	}
-	for c, column := range spec.Columns {
-		g.columns, g.meanIDs = append(g.columns, NewZipf(column)), append(g.meanIDs, column.MeanIDs())
-		g.scatter = append(g.scatter, rng.Key(spec.Seed, "synthetic ids", uint64(c)))
-	}
 	return g
-}
-
-// id scatters the ranks of a column over 64 bits. Mix is a bijection, so
-// different ranks have different ids.
-func (g *generator) id(column int, rank int64) uint64 {
-	return rng.Mix(g.scatter[column] + uint64(rank))
 }
 
 // chunkRows is the number of rows that are drawn at a time.
 const chunkRows = 1 << 14
 
-// generate draws the rows of a part.
-func (g *generator) generate(part, rows int) (*batch.Batch, []float64) {
+// generate draws rows of a part. Unless rows are addressable, they must be the first of the part.
+func (g *generator) generate(which int, rows rowRange) (*batch.Batch, []float64) {
 	labels := 1
 	if g.conversion != nil {
 		labels = 2
 	}
 	b := &batch.Batch{
-		Samples: rows, Slots: make([]batch.Jagged, len(g.columns)),
-		Dense: make([]float32, rows*g.numeric), Labels: make([]float32, rows*labels),
+		Samples: rows.count, Slots: make([]batch.Jagged, len(g.columns)),
+		Dense: make([]float32, rows.count*g.numeric), Labels: make([]float32, rows.count*labels),
 	}
-	probability := make([]float64, rows*labels)
-	p := g.newPart(part)
+	probability := make([]float64, rows.count*labels)
+	p := g.newPart(which)
 	p.ids = b.Slots
-	one := make([]int32, rows+1) // offsets of all columns with one id per row
+	one := make([]int32, rows.count+1) // offsets of all columns with one id per row
 	for i := range one {
 		one[i] = int32(i)
 	}
-	for c, meanIDs := range g.meanIDs {
-		p.ids[c].IDs = make([]uint64, 0, int(float64(rows)*meanIDs))
-		if p.ids[c].Offsets = one; meanIDs != 1 {
-			p.ids[c].Offsets = append(make([]int32, 0, rows+1), 0)
+	for c, column := range g.columns {
+		p.ids[c].IDs = make([]uint64, 0, int(float64(rows.count)*column.meanIDs))
+		if p.ids[c].Offsets = one; column.meanIDs != 1 {
+			p.ids[c].Offsets = append(make([]int32, 0, rows.count+1), 0)
 		}
 	}
-	for lo := 0; lo < rows; lo += chunkRows {
-		p.draw(min(chunkRows, rows-lo))
+	for lo := 0; lo < rows.count; lo += chunkRows {
+		p.draw(rows.slice(lo, min(lo+chunkRows, rows.count)))
 		copy(b.Dense[lo*g.numeric:], p.numbers)
 		p.eachRow(func(i int, w *rowWorker) {
 			score := w.scorer.score(w.ranks, w.numbers)
@@ -162,35 +163,38 @@ func label(positive bool) float32 {
 }
 
 // part draws the rows of one part, chunk by chunk. Every column has its own random streams, so
-// columns are independent of each other and can be drawn in parallel.
+// columns can be drawn in parallel.
 type part struct {
 	g       *generator
-	streams []*rand.Rand // of ranks, by column
-	counts  []*rand.Rand // of the number of ids of a row, by column
-	normal  *rand.Rand
-	click   *rand.Rand     // draws the first label
-	convert *rand.Rand     // draws the second label
+	which   int
+	streams []*stream // of ranks, by column
+	counts  []*stream // of the number of ids of a row, by column
+	normal  *stream
+	click   *stream        // draws the first label
+	convert *stream        // draws the second label
 	ids     []batch.Jagged // receives the ids, by column; nil if they are not needed
 
 	// The rows of the current chunk.
-	rows                int
+	rows                rowRange
 	columns             []drawn
 	numbers             []float32 // rows × numeric
 	clicks, conversions []float64 // uniform in [0, 1)
 }
 
-// drawn holds the ranks of one column.
+// drawn holds the identities of one column: ranks, and above rankBits the number of ids that had
+// the rank before.
 type drawn struct {
 	ranks []int64
 	ends  []int32 // end of the ranks of each row
 }
 
 func (g *generator) newPart(which int) *part {
-	stream := func(purpose string, ids ...uint64) *rand.Rand {
-		return rng.New(g.seed, "synthetic "+purpose, append([]uint64{uint64(which)}, ids...)...)
+	stream := func(purpose string, ids ...uint64) *stream {
+		return newStream(g.addressable, g.seed, "synthetic "+purpose,
+			append([]uint64{uint64(which)}, ids...)...)
 	}
 	p := &part{
-		g: g, columns: make([]drawn, len(g.columns)),
+		g: g, which: which, columns: make([]drawn, len(g.columns)),
 		normal: stream("numbers"), click: stream("labels"), convert: stream("conversions"),
 	}
 	for c := range g.columns {
@@ -201,10 +205,11 @@ func (g *generator) newPart(which int) *part {
 }
 
 // draw draws a chunk of rows, with one task for every stream.
-func (p *part) draw(rows int) {
+func (p *part) draw(rows rowRange) {
 	p.rows = rows
-	uniform := func(values []float64, stream *rand.Rand) []float64 {
-		for range rows {
+	uniform := func(values []float64, stream *stream) []float64 {
+		for i := range rows.count {
+			stream.seek(rows.at(i))
 			values = append(values, stream.Float64())
 		}
 		return values
@@ -213,8 +218,11 @@ func (p *part) draw(rows int) {
 		switch i - len(p.columns) {
 		case 0:
 			p.numbers = p.numbers[:0]
-			for range rows * p.g.numeric {
-				p.numbers = append(p.numbers, float32(p.normal.NormFloat64()))
+			for i := range rows.count {
+				p.normal.seek(rows.at(i))
+				for range p.g.numeric {
+					p.numbers = append(p.numbers, float32(p.normal.NormFloat64()))
+				}
 			}
 		case 1:
 			p.clicks = uniform(p.clicks[:0], p.click)
@@ -230,17 +238,24 @@ func (p *part) draw(rows int) {
 
 // drawColumn draws the ranks of a column.
 func (p *part) drawColumn(c int) {
-	d, zipf, stream := &p.columns[c], p.g.columns[c], p.streams[c]
+	d, column, stream := &p.columns[c], p.g.columns[c], p.streams[c]
 	d.ranks, d.ends = d.ranks[:0], d.ends[:0]
-	whole := math.Floor(p.g.meanIDs[c])
-	rest := p.g.meanIDs[c] - whole
-	for range p.rows {
+	whole := math.Floor(column.meanIDs)
+	rest := column.meanIDs - whole
+	for i := range p.rows.count {
+		row := p.rows.at(i)
+		stream.seek(row)
+		p.counts[c].seek(row)
 		n := int(whole)
 		if rest > 0 && p.counts[c].Float64() < rest {
 			n++
 		}
-		for range n {
-			d.ranks = append(d.ranks, zipf.Rank(stream))
+		for k := range n {
+			rank := column.draw(p.which, row, k, stream)
+			if column.drift > 0 {
+				rank = column.identity(rank, p.g.clock.day(p.which, row))
+			}
+			d.ranks = append(d.ranks, rank)
 		}
 		d.ends = append(d.ends, int32(len(d.ranks)))
 	}
@@ -250,9 +265,9 @@ func (p *part) drawColumn(c int) {
 	slot := &p.ids[c]
 	first := int32(len(slot.IDs))
 	for _, rank := range d.ranks {
-		slot.IDs = append(slot.IDs, p.g.id(c, rank))
+		slot.IDs = append(slot.IDs, column.id(rank))
 	}
-	if p.g.meanIDs[c] == 1 {
+	if column.meanIDs == 1 {
 		return
 	}
 	for _, end := range d.ends {
@@ -270,12 +285,12 @@ type rowWorker struct {
 // eachRow calls do for every row of the chunk, in any order, in parallel.
 func (p *part) eachRow(do func(i int, w *rowWorker)) {
 	const rowsPerTask = 1 << 9
-	parallel.ForEach(p.g.workers, (p.rows+rowsPerTask-1)/rowsPerTask, func(task int) {
-		w := &rowWorker{scorer: p.g.scorer.clone(), ranks: make([][]int64, len(p.columns))}
+	parallel.ForEach(p.g.workers, (p.rows.count+rowsPerTask-1)/rowsPerTask, func(task int) {
+		w := &rowWorker{scorer: p.g.scorer.clone(len(p.g.scorer.sum)), ranks: make([][]int64, len(p.columns))}
 		if p.g.conversion != nil {
-			w.own = p.g.conversion.scorer.clone()
+			w.own = p.g.conversion.scorer.clone(len(p.g.scorer.sum))
 		}
-		for i := task * rowsPerTask; i < min((task+1)*rowsPerTask, p.rows); i++ {
+		for i := task * rowsPerTask; i < min((task+1)*rowsPerTask, p.rows.count); i++ {
 			for c := range p.columns {
 				d, first := &p.columns[c], int32(0)
 				if i > 0 {

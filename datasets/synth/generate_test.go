@@ -243,14 +243,9 @@ func TestIDsPerRow(t *testing.T) {
 	}
 }
 
-// Rows with Criteo's columns but a skew of 1.05 in all of them, on one goroutine and on all
-// cores.
+// Rows of the preset criteo, on one goroutine and on all cores.
 func BenchmarkGenerate(b *testing.B) {
-	spec := job.SyntheticCriteo()
-	spec.TrainRows, spec.TestRows = 200_000, 1
-	for c := range spec.Columns {
-		spec.Columns[c].Exponent, spec.Columns[c].Top = 1.05, 0
-	}
+	spec := job.Synthetic{Preset: job.PresetCriteo, Seed: 1, TrainRows: 200_000, TestRows: 1}
 	for _, workers := range []int{1, parallel.Cores()} {
 		b.Run(fmt.Sprintf("goroutines-%d", workers), func(b *testing.B) {
 			for b.Loop() {

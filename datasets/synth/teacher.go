@@ -14,12 +14,18 @@ type scorer struct {
 	norms   []float64 // 1/√(ids per row), by column
 	numeric []float64 // u_j
 
-	linear, interaction, numericWeight float64 // weights times the norms of the sums
+	// Weights times the norms of the sums.
+	linear, interaction, cubic, numericWeight float64
+
+	rare          float64        // job.SyntheticTeacher.Rare
+	distributions []Distribution // by column
 
 	sum     []float64 // Σ_c v_c of the row, length rank
 	squares float64   // Σ_c |v_c|² of the row
 	weight  float64   // Σ_c w_c of the row
 	vector  []float64 // v_c of the current column
+	// Sums of the squares and cubes of the elements of v_c, length rank; unused without cubic.
+	squared, cubed []float64
 }
 
 // newScorer returns the scorer of a seed. It divides each sum by the square root of the number
@@ -28,11 +34,15 @@ func newScorer(seed uint64, spec job.Synthetic) *scorer {
 	columns, numeric, t := len(spec.Columns), spec.Numeric, spec.Teacher
 	s := &scorer{
 		columns: make([]uint64, columns), norms: make([]float64, columns), numeric: make([]float64, numeric),
-		sum: make([]float64, t.Rank), vector: make([]float64, t.Rank),
+		rare: t.Rare,
 	}
+	s = s.clone(t.Rank)
 	for c := range s.columns {
 		s.norms[c] = 1 / math.Sqrt(spec.Columns[c].MeanIDs())
 		s.columns[c] = rng.Key(seed, "synthetic teacher ids", uint64(c))
+		if s.rare > 0 {
+			s.distributions = append(s.distributions, NewDistribution(spec.Columns[c]))
+		}
 	}
 	key := rng.Key(seed, "synthetic teacher numbers")
 	for j := range s.numeric {
@@ -43,16 +53,21 @@ func newScorer(seed uint64, spec job.Synthetic) *scorer {
 		pairs := columns * (columns - 1) / 2
 		s.interaction = t.Interaction / math.Sqrt(float64(pairs*t.Rank))
 	}
+	if columns > 2 {
+		triples := columns * (columns - 1) * (columns - 2) / 6
+		s.cubic = t.Cubic / math.Sqrt(float64(triples)*float64(t.Rank))
+	}
 	if numeric > 0 {
 		s.numericWeight = t.Numeric / math.Sqrt(float64(numeric))
 	}
 	return s
 }
 
-// clone returns a scorer with its own scratch memory.
-func (s *scorer) clone() *scorer {
+// clone returns a scorer of hidden vectors of length rank with its own scratch memory.
+func (s *scorer) clone(rank int) *scorer {
 	c := *s
-	c.sum, c.vector = make([]float64, len(s.sum)), make([]float64, len(s.vector))
+	c.sum, c.vector = make([]float64, rank), make([]float64, rank)
+	c.squared, c.cubed = make([]float64, rank), make([]float64, rank)
 	return &c
 }
 
@@ -64,10 +79,13 @@ func hidden(key uint64, i int) float64 {
 // score returns the score of a row, given its ranks by column and its numbers.
 //
 //	Σ_{c<d} ⟨v_c, v_d⟩ = ½ (|Σ_c v_c|² − Σ_c |v_c|²)
+//	Σ_{c<d<e} x_c x_d x_e = ⅙ ((Σ_c x_c)³ − 3 (Σ_c x_c) (Σ_c x_c²) + 2 Σ_c x_c³)
 //
 // Cost: (rank + 1) hashes per id.
 func (s *scorer) score(ranks [][]int64, numbers []float32) float64 {
 	clear(s.sum)
+	clear(s.squared)
+	clear(s.cubed)
 	s.squares, s.weight = 0, 0
 	for c, ids := range ranks {
 		s.add(c, ids)
@@ -80,7 +98,20 @@ func (s *scorer) score(ranks [][]int64, numbers []float32) float64 {
 	for j, x := range numbers {
 		dense += float64(s.numeric[j] * float64(x))
 	}
-	return float64(s.linear*s.weight) + float64(s.interaction*pairs/2) + float64(s.numericWeight*dense)
+	score := float64(s.linear*s.weight) + float64(s.interaction*pairs/2) + float64(s.numericWeight*dense)
+	if s.cubic != 0 {
+		score += float64(s.cubic * s.triples())
+	}
+	return score
+}
+
+// triples returns the sum over three different columns of the products of their elements.
+func (s *scorer) triples() float64 {
+	var sum float64
+	for k, v := range s.sum {
+		sum += float64(v*v*v) - float64(3*v*s.squared[k]) + float64(2*s.cubed[k])
+	}
+	return sum / 6
 }
 
 // add adds the ids of a column.
@@ -89,6 +120,15 @@ func (s *scorer) add(column int, ranks []int64) {
 	clear(s.vector)
 	for _, rank := range ranks {
 		key := rng.Mix(s.columns[column] + uint64(rank))
+		if s.rare > 0 {
+			p := s.distributions[column].Probability(rank & (1<<rankBits - 1))
+			shrink := math.Sqrt(p / (p + s.rare))
+			weight += float64(shrink * hidden(key, 0))
+			for k := range s.vector {
+				s.vector[k] += float64(shrink * hidden(key, k+1))
+			}
+			continue
+		}
 		weight += hidden(key, 0)
 		for k := range s.vector {
 			s.vector[k] += hidden(key, k+1)
@@ -100,6 +140,10 @@ func (s *scorer) add(column int, ranks []int64) {
 		v = float64(norm * v)
 		s.sum[k] += v
 		s.squares += float64(v * v)
+		if s.cubic != 0 {
+			s.squared[k] += float64(v * v)
+			s.cubed[k] += float64(v * v * v)
+		}
 	}
 }
 

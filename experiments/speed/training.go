@@ -25,10 +25,12 @@ type corpus struct {
 
 // spec returns the generated data of cmd/train/jobs/criteo-shaped.yaml.
 func (c *corpus) spec() job.Synthetic {
-	spec := job.SyntheticCriteo()
-	spec.Seed, spec.TrainRows, spec.TestRows = 1, c.Train, c.Test
-	for i := range spec.Columns {
-		spec.Columns[i].Exponent, spec.Columns[i].Top = 1.05, 0
+	criteo := job.Synthetic{Preset: job.PresetCriteo}.Resolve()
+	spec := job.Synthetic{Seed: 1, TrainRows: c.Train, TestRows: c.Test, Numeric: criteo.Numeric,
+		PositiveRate: criteo.PositiveRate}
+	for _, column := range criteo.Columns {
+		spec.Columns = append(spec.Columns, job.SyntheticColumn{Name: column.Name,
+			Cardinality: column.Cardinality, Exponent: 1.05})
 	}
 	return spec
 }

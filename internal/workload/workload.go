@@ -46,8 +46,11 @@ func Simulated(config *job.Data, j *job.Job, dataDir string) (cost.Workload, *mo
 }
 
 // Counted returns the workload of data in memory, by counting the training rows, and the
-// layout of the job's network.
+// layout of the job's network. If the rows are streamed, it is Simulated.
 func Counted(data *datasets.Dataset, j *job.Job) (cost.Workload, *model.Layout, error) {
+	if data.Rows != nil {
+		return Simulated(&j.Data, j, "")
+	}
 	ids, named := 0, 0
 	for s, slot := range data.Train.Slots {
 		ids += len(slot.IDs)
@@ -112,7 +115,7 @@ func packedSizesOfGenerated(config job.Data, j *job.Job) (*cost.PackedSizes, err
 		return nil, err
 	}
 	schema := datasets.WithDim(data.Schema, j.Model.Dim())
-	return packedSizes(&schema, data.Train), nil
+	return packedSizes(&schema, data.InMemory().Train), nil
 }
 
 // windowsMax is the largest number of batches that a mean is taken over.
@@ -154,7 +157,7 @@ func expect(data *job.Data, j *job.Job) (cost.Workload, *batch.Schema, error) {
 	if err := datasets.ApplySlots(data.Slots, schema); err != nil {
 		return w, nil, fmt.Errorf("data.%w", err)
 	}
-	groups := groupsOf(schema, spec.Columns)
+	groups := groupsOf(schema, spec.Columns, spec.Days())
 	for _, g := range groups {
 		w.Rows += g.rows(g.cardinality)
 		for _, column := range g.columns {
@@ -171,8 +174,8 @@ func expect(data *job.Data, j *job.Job) (cost.Workload, *batch.Schema, error) {
 		if !ok {
 			for _, g := range groups {
 				ids := 0.0
-				for i, zipf := range g.frequencies {
-					ids += zipf.ExpectedDistinct(float64(samples) * g.columns[i].MeanIDs())
+				for i, frequencies := range g.frequencies {
+					ids += frequencies.ExpectedDistinct(float64(samples) * g.columns[i].MeanIDs())
 				}
 				sum += g.rows(ids)
 			}
@@ -186,13 +189,13 @@ func expect(data *job.Data, j *job.Job) (cost.Workload, *batch.Schema, error) {
 // group is a set of generated columns that share rows. No id is in two of the columns.
 type group struct {
 	columns     []job.SyntheticColumn
-	frequencies []*synth.Zipf
+	frequencies []synth.Distribution
 	cardinality float64
 	stack       batch.HashStack
 }
 
-// groupsOf returns the feature groups of a schema, whose slots are the columns.
-func groupsOf(schema *batch.Schema, columns []job.SyntheticColumn) []*group {
+// groupsOf returns the feature groups of a schema, whose slots are the columns, over a number of days.
+func groupsOf(schema *batch.Schema, columns []job.SyntheticColumn, days int) []*group {
 	var groups []*group
 	byName := map[string]*group{}
 	for s, slot := range schema.Slots {
@@ -203,8 +206,9 @@ func groupsOf(schema *batch.Schema, columns []job.SyntheticColumn) []*group {
 			byName[slot.Group] = g
 		}
 		g.columns = append(g.columns, columns[s])
-		g.frequencies = append(g.frequencies, synth.NewZipf(columns[s]))
-		g.cardinality += float64(columns[s].Cardinality)
+		g.frequencies = append(g.frequencies, synth.NewDistribution(columns[s]))
+		// Every day, drift replaces a share of the ids.
+		g.cardinality += float64(columns[s].Cardinality) * (1 + columns[s].Drift*float64(days-1))
 	}
 	return groups
 }
