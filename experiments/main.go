@@ -32,6 +32,7 @@ import (
 	"tandem/experiments/speed"
 	"tandem/experiments/staleness"
 	"tandem/experiments/theory"
+	"tandem/experiments/tuner"
 )
 
 // experiment answers one question.
@@ -51,8 +52,19 @@ type experiment interface {
 // experiments returns all experiments in the order of the list.
 func experiments() []experiment {
 	return []experiment{
-		staleness.New(), hotrows.New(), simvsreal.New(), modes.New(), semantics.New(), speed.New(),
-		peers.New(), attribution.New(), scalability.New(), capacity.New(), kwai.New(), theory.New(),
+		tuner.New(),
+		staleness.New(),
+		hotrows.New(),
+		theory.New(),
+		simvsreal.New(),
+		modes.New(),
+		semantics.New(),
+		speed.New(),
+		peers.New(),
+		attribution.New(),
+		scalability.New(),
+		capacity.New(),
+		kwai.New(),
 	}
 }
 

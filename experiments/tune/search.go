@@ -72,13 +72,14 @@ func (s *search) best() []*Candidate {
 	})
 }
 
-// keep keeps n candidates: the best, its neighbours, the nominal one, and the next best.
+// keep keeps n of the candidates that are in: the best, the nominal one, neighbours of the best, and the next
+// best. None comes back, so that every search has the same number of trainings.
 func (s *search) keep(n int) {
 	ranked := s.best()
 	wanted := append([]*Candidate{ranked[0], s.nominal}, s.neighbours(ranked[0])...)
 	var kept []*Candidate
 	for _, c := range append(wanted, ranked...) {
-		if len(kept) < n && !slices.Contains(kept, c) {
+		if len(kept) < n && slices.Contains(s.in, c) && !slices.Contains(kept, c) {
 			kept = append(kept, c)
 		}
 	}
@@ -175,7 +176,13 @@ func (s *search) choice(n int) Choice {
 		c.AtEdge = c.AtEdge || len(candidates) > 1 && (pair[0] == nil || pair[1] == nil)
 	}
 	for i := range n {
-		c.BestRows = append(c.BestRows, top.Rows*math.Pow(ratio(s.plan.Rows), s.shift(top, 0, i, i+1)))
+		best := top
+		for _, other := range s.in {
+			if other != s.vertex && other.AUC[i] > best.AUC[i] {
+				best = other
+			}
+		}
+		c.BestRows = append(c.BestRows, best.Rows*math.Pow(ratio(s.plan.Rows), s.shift(best, 0, i, i+1)))
 	}
 	for _, candidate := range append(slices.Clone(s.grid), s.vertex) {
 		c.Candidates = append(c.Candidates, *candidate)

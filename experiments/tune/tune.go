@@ -91,7 +91,8 @@ type Choice struct {
 	// AtEdge says that the best rate of rows or of the network is at an end of the grid, beyond which a
 	// better one may lie.
 	AtEdge bool `json:"at_edge"`
-	// BestRows has, for every seed, the rate of rows at which the parabola of that seed is highest.
+	// BestRows has, for every seed, the rate of rows that is best under that seed alone: of the best
+	// finalist, or of the top of the parabola through it.
 	BestRows   []float64   `json:"best_rows"`
 	Trials     int         `json:"trials"`
 	Candidates []Candidate `json:"candidates"` // all, the grid first

@@ -1,0 +1,146 @@
+package tuner
+
+import (
+	"fmt"
+
+	"tandem/algo/job"
+	"tandem/algo/metric"
+	"tandem/experiments/report"
+	"tandem/internal/cli"
+)
+
+// report returns the results of a plan as tables, figures and sentences.
+func (p *plan) report(results []*result) *report.Report {
+	return &report.Report{
+		Findings: p.findings(results),
+		Notes:    p.notes(),
+		Tables:   []cli.Table{rateTable(results), gapTable(results)},
+		Figures:  []report.Figure{p.figure(results)},
+		Settings: p,
+		Data:     results,
+	}
+}
+
+// rateTable returns a table of what the tuner chose.
+func rateTable(results []*result) cli.Table {
+	t := cli.Table{
+		Caption: "Learning rates; the ratio is between the best rates of rows, with its 95 % interval over " +
+			"seeds; " +
+			"! if the best candidate is at an end of the grid",
+		Header: []string{"data", "mode", "rows", "network", "rows ÷ sync (95 %)", "trials"},
+		Words:  2,
+	}
+	for _, r := range results {
+		for _, a := range r.Arms {
+			edge := ""
+			if a.Choice.AtEdge {
+				edge = "!"
+			}
+			t.Rows = append(t.Rows, []string{
+				r.DataSet, a.Name, fmt.Sprintf("%.3g", a.Choice.Rows),
+				fmt.Sprintf("%.3g%s", a.Choice.Dense, edge),
+				fmt.Sprintf("%.2g (%.2g–%.2g)", a.RowRatio.Estimate, a.RowRatio.Low, a.RowRatio.High),
+				fmt.Sprint(a.Choice.Trials),
+			})
+		}
+	}
+	return t
+}
+
+// gapTable returns a table of the differences to sync.
+func gapTable(results []*result) cli.Table {
+	t := cli.Table{
+		Caption: "AUC on the test rows, mean over seeds, and the difference to sync at its own rates, ± " +
+			"half the " +
+			"95 % interval",
+		Header: []string{"data", "mode", "AUC", "ΔAUC, rates of sync", "ΔAUC, own rates"},
+		Words:  2,
+	}
+	for _, r := range results {
+		t.Rows = append(t.Rows, []string{r.DataSet, "constant guess", "0.5000", "", ""})
+		for _, a := range r.Arms {
+			common, own := report.PlusMinus(a.CommonGap), report.PlusMinus(a.OwnGap)
+			if a.Name == job.Sync {
+				common, own = "0", "0"
+			}
+			t.Rows = append(t.Rows, []string{r.DataSet, a.Name, report.Level(a.Own), common, own})
+		}
+		if r.Oracle != nil {
+			t.Rows = append(t.Rows, []string{r.DataSet, "oracle", report.Level(r.Oracle), "", ""})
+		}
+	}
+	return t
+}
+
+// figure shows the differences to sync: a place on the axis per mode, a series per data set and rate.
+func (p *plan) figure(results []*result) report.Figure {
+	f := report.Figure{
+		Name: "auc-difference", Title: "AUC of each mode − AUC of sync at its own rates",
+		X: report.Axis{Label: "mode"}, Y: report.Axis{Label: "AUC difference (bars: 95 % over seeds)"},
+	}
+	f.Lines = report.MarginLines(0, float64(len(p.Modes)-1))
+	for i, mode := range p.Modes {
+		f.X.Ticks, f.X.Names = append(f.X.Ticks, float64(i)), append(f.X.Names, mode)
+	}
+	color := 0
+	for _, r := range results {
+		for _, series := range []struct {
+			name string
+			gap  func(*armResult) metric.Interval
+		}{
+			{"rates of sync", func(a *armResult) metric.Interval { return a.CommonGap }},
+			{"own rates", func(a *armResult) metric.Interval { return a.OwnGap }},
+		} {
+			l := report.Line{Name: r.DataSet + ", " + series.name, Color: color, Scatter: true}
+			for i, a := range r.Arms[:len(p.Modes)] {
+				v := series.gap(a)
+				x := float64(i) + 0.06*(float64(color)-1.5) // side by side
+				l.Points = append(l.Points, report.Point{X: x, Y: v.Estimate, Low: v.Low, High: v.High})
+			}
+			f.Lines = append(f.Lines, l)
+			color++
+		}
+	}
+	return f
+}
+
+// findings returns a sentence for every mode and data set.
+func (p *plan) findings(results []*result) (sentences []string) {
+	for _, r := range results {
+		for _, a := range r.Arms[:len(p.Modes)] {
+			if a.Name == job.Sync {
+				continue
+			}
+			sentences = append(sentences,
+				fmt.Sprintf("%s: AUC of %s less that of sync is %s at the rates of sync "+
+					"(%s) and %s at its own (%s).", r.DataSet, a.Name,
+					report.PlusMinus(a.CommonGap), metric.Judge(a.CommonGap, metric.EquivalenceMargin),
+					report.PlusMinus(a.OwnGap), metric.Judge(a.OwnGap, metric.EquivalenceMargin)))
+		}
+	}
+	return sentences
+}
+
+// notes returns what a reader needs to judge the findings.
+func (p *plan) notes() []string {
+	notes := []string{
+		fmt.Sprintf("Every arm had the same trials: %d pairs of rates under one seed, the best under more, "+
+			"the "+
+			"finalists under %d, and the top of a parabola in the logarithm of each rate. On generated "+
+			"data they "+
+			"use rows of seeds that are not used afterwards, on real data the last tenth of the training "+
+			"rows.",
+			len(p.Rates.Rows)*len(p.Rates.Dense), p.Rates.Seeds),
+		fmt.Sprintf("Rows have Adagrad, the network Adam. %g and %g are kept unless other rates are better "+
+			"by more "+
+			"than two standard errors.", nominal.Rows, nominal.Dense),
+		fmt.Sprintf("± is half the 95 %% interval of the mean over %d seeds (Student's t). The arms of a "+
+			"seed share "+
+			"rows, order and initial values. On real data, all seeds share the test rows, and the interval "+
+			"does "+
+			"not include their choice.", p.Seeds),
+		"Logistic regression has one weight for every id and number.",
+		report.ModeSettingsNote(p.Job, p.Modes),
+	}
+	return append(notes, report.FewSeedsNote(p.Seeds, "seeds", "an interval")...)
+}

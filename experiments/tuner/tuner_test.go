@@ -1,0 +1,86 @@
+package tuner
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"tandem/algo/job"
+	"tandem/experiments/report"
+	"tandem/experiments/tune"
+)
+
+// small returns a plan of a few seconds.
+func small() plan {
+	p := newPlan(2_000, 1_000, []string{job.Sync, job.Hybrid, job.AsyncPS})
+	p.DataSets = p.DataSets[:1]
+	p.Rates = tune.Plan{Rows: tune.Grid(0.1, 4, 1), Dense: tune.Grid(0.01, 4, 1), Seeds: tune.SeedsMin}
+	return p
+}
+
+func TestSmallPlan(t *testing.T) {
+	folder := t.TempDir()
+	o := report.Options{Seeds: 2, Seed: 1, Folder: folder}
+	first, err := execute(t.Context(), small(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := first.Data.([]*result)[0]
+	if len(r.Arms) != 4 || r.TestRows != 1_000 || len(r.Oracle) != 2 {
+		t.Fatalf("%d arms, %d test rows, oracle %v", len(r.Arms), r.TestRows, r.Oracle)
+	}
+	for _, a := range r.Arms {
+		if a.Choice.Trials != r.Arms[0].Choice.Trials {
+			t.Errorf("%s had %d trials, sync had %d", a.Name, a.Choice.Trials, r.Arms[0].Choice.Trials)
+		}
+		for i, auc := range a.Own {
+			if auc < 0.5 || auc > r.Oracle[i] {
+				t.Errorf("%s, seed %d: AUC %v, oracle %v", a.Name, i+1, auc, r.Oracle[i])
+			}
+		}
+	}
+	if gap := r.Arms[0].CommonGap; gap.Estimate != 0 || gap.High != 0 {
+		t.Errorf("sync differs from itself by %+v", gap)
+	}
+	// Again in the folder, as after a kill at the end: nothing is trained, and the numbers are the same
+	// bytes.
+	before, err := os.ReadFile(filepath.Join(folder, "trials.jsonl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := execute(t.Context(), small(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if after, _ := os.ReadFile(filepath.Join(folder, "trials.jsonl")); string(after) != string(before) {
+		t.Error("the second run trained again")
+	}
+	if a, b := jsonOf(t, first), jsonOf(t, again); a != b {
+		t.Error("the second run has other numbers")
+	}
+	if err := first.WriteFolder(t.TempDir()); err != nil {
+		t.Error(err)
+	}
+}
+
+// jsonOf returns the data of a report as JSON.
+func jsonOf(t *testing.T, r *report.Report) string {
+	t.Helper()
+	var text strings.Builder
+	if err := r.WriteJSON(&text); err != nil {
+		t.Fatal(err)
+	}
+	return text.String()
+}
+
+func TestTheBaselineHasOneWeightForEveryID(t *testing.T) {
+	p := small()
+	j := p.job(p.DataSets[0], baseline, 1)
+	if j.Training.Mode != job.Sequential || j.Model.Dim() != 1 {
+		t.Errorf("mode %s, dimension %d", j.Training.Mode, j.Model.Dim())
+	}
+	if err := j.Validate(); err != nil {
+		t.Error(err)
+	}
+}
