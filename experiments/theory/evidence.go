@@ -116,12 +116,12 @@ func (p *plan) growthCell(m map[probe]outcome, at point) growthCell {
 // bound returns the right-hand side of the theorem for a model of one row per sample, with the measured
 // missed updates, and whether the rate is within its limits.
 //
-// Every row has λ = q·h, every batch has q·B samples of it, and there are 1/q rows.
+// Every row has λ = q·h and c = q·B samples in every batch, and there are 1/q rows.
 func (p *plan) bound(at point, missed float64) (bound float64, ok bool) {
 	rate, samples, lambda := at.rate(), float64(samplesPerID*at.Ids), at.share()*curvature
 	start := 2 * excess(initMost) / (rate * float64(p.Steps))
 	noise := rate * lambda * labelNoise / samples
-	staleness := 2 * rate * rate * lambda * lambda * labelNoise * missed * at.share() / samples
+	staleness := 2 * rate * rate * lambda * lambda * labelNoise * missed / samples
 	return start + noise + staleness, rate*lambda <= 0.5 && float64(at.Delay)*rate*lambda <= 0.5
 }
 

@@ -9,7 +9,7 @@ import (
 )
 
 // sideStep separates points of the same delay, as a part of 1 + d.
-const sideStep = 0.05
+const sideStep = 0.035
 
 // boundaryFigure shows the thresholds of equal batches on the predicted curve.
 func (e *evidence) boundaryFigure() report.Figure {
@@ -98,9 +98,9 @@ func (e *evidence) growthFigure() report.Figure {
 	return f
 }
 
-// beside returns the place of a delay for the points of a series.
+// beside returns the place of a delay for the points of one of four series.
 func beside(delay, series int) float64 {
-	return float64(delay) + sideStep*float64(series)*float64(1+delay)
+	return float64(delay) + sideStep*(float64(series)-1.5)*float64(1+delay)
 }
 
 // delayAxis returns the axis of delays.

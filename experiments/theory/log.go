@@ -9,31 +9,35 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+
+	"tandem/experiments/report"
 )
 
 // log is the file of all measurements that have ended, a line of JSON each. They are on disk when add
 // returns.
 type log struct {
 	file    *os.File
+	run     string // the id of the run
 	results map[probe]outcome
 }
 
 // line is a line of the file.
 type line struct {
+	Run     string  `json:"run"`
 	Probe   probe   `json:"probe"`
 	Outcome outcome `json:"outcome"`
 }
 
-// openLog opens or creates the log of a folder. A last line that a killed process has not finished is
+// openLog opens or creates the log of a results folder. A last line that a killed process has not finished is
 // removed.
-func openLog(folder string) (*log, error) {
-	path := filepath.Join(folder, "measurements.jsonl")
+func openLog(o report.Options) (*log, error) {
+	path := filepath.Join(o.Folder, "measurements.jsonl")
 	text, err := os.ReadFile(path)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
 	whole := text[:bytes.LastIndexByte(text, '\n')+1]
-	l := &log{results: map[probe]outcome{}}
+	l := &log{run: o.Run, results: map[probe]outcome{}}
 	n := 0
 	for each := range bytes.Lines(whole) {
 		n++
@@ -69,7 +73,7 @@ func (l *log) missing(all []probe) []probe {
 
 // add appends an outcome.
 func (l *log) add(p probe, o outcome) error {
-	text, err := json.Marshal(line{p, o})
+	text, err := json.Marshal(line{l.run, p, o})
 	if err != nil {
 		return err
 	}

@@ -60,7 +60,7 @@ func (p probe) measure(ctx context.Context, m backend.Backend) (outcome, error) 
 // measure returns the outcomes of all probes of a plan. It measures those that the log in o.Folder does not
 // have: deterministic ones side by side, then those on real threads one by one.
 func (p *plan) measure(ctx context.Context, o report.Options) (results map[probe]outcome, err error) {
-	log, err := openLog(o.Folder)
+	log, err := openLog(o)
 	if err != nil {
 		return nil, err
 	}
@@ -71,10 +71,11 @@ func (p *plan) measure(ctx context.Context, o report.Options) (results map[probe
 	}()
 	deterministic, threads := p.probes()
 	deterministic, threads = log.missing(deterministic), log.missing(threads)
-	total := len(log.results) + len(deterministic) + len(threads)
+	meter := &report.Meter{Total: len(deterministic) + len(threads), Unit: "measurements", Report: o.Progress}
+	meter.Start()
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	var mu sync.Mutex // of log
+	var mu sync.Mutex // of log and meter
 	run := func(one probe) {
 		if ctx.Err() != nil {
 			return
@@ -86,11 +87,12 @@ func (p *plan) measure(ctx context.Context, o report.Options) (results map[probe
 			err = log.add(one, result)
 		}
 		if err != nil {
-			cancel(fmt.Errorf("theory: %v, after %d of %d measurements: %w", one, len(log.results), total,
+			cancel(fmt.Errorf("theory: %v, after %d of %d measurements: %w", one, meter.Done, meter.Total,
 				err))
-		} else if o.Progress != nil {
-			o.Progress(len(log.results), total, one.String())
+			return
 		}
+		meter.Done++
+		meter.Show(0, 1, one.String())
 	}
 	parallel.ForEach(parallel.Cores(), len(deterministic), func(i int) { run(deterministic[i]) })
 	for _, one := range threads {
