@@ -18,24 +18,25 @@ import (
 	"time"
 
 	"tandem/experiments/report"
+	"tandem/internal/cli"
 )
 
 // Experiment is the comparison.
-type Experiment struct{}
+type Experiment struct{ report.Grid }
 
 // New returns the experiment.
-func New() Experiment { return Experiment{} }
+func New() *Experiment { return &Experiment{report.NewGrid(report.Taus, report.Alphas)} }
 
 // Name returns "hot-rows".
-func (Experiment) Name() string { return "hot-rows" }
+func (*Experiment) Name() string { return "hot-rows" }
 
 // Question returns the question of the experiment.
-func (Experiment) Question() string {
+func (*Experiment) Question() string {
 	return "How many hot rows must be synchronised to get back what staleness costs?"
 }
 
 // Help returns what the experiment measures and writes.
-func (Experiment) Help() string {
+func (*Experiment) Help() string {
 	return `Trains sequentially with row gradients that are late by exactly τ steps, except
 those of hot rows, which at least a share of the samples contain. At several
 thresholds, compares the AUC with training without delay, under the same seeds,
@@ -53,18 +54,25 @@ Writes to a new folder:
   trials.jsonl               a line per training, written at its end
   hot-rows.json              results of all variants and simulations
   settings.yaml              the resolved settings
-  loss-15.png, loss-63.png   AUC loss by number of hot rows, for each τ (and .svg)
+  loss-15.png, .svg, …       AUC loss by number of hot rows, for each τ
   speed.png, .svg            simulated speed by number of hot rows`
 }
 
 // QuickTime returns the approximate time of the quick version on two slow cores.
-func (Experiment) QuickTime() time.Duration { return 60 * time.Second }
+func (*Experiment) QuickTime() time.Duration { return 60 * time.Second }
 
 // Run trains and simulates all variants.
-func (e Experiment) Run(ctx context.Context, o report.Options) (*report.Report, error) {
-	p := fullPlan()
+func (e *Experiment) Run(ctx context.Context, o report.Options) (*report.Report, error) {
+	p := newPlan(e.Taus(15, 63))
+	if p.Taus[0] == 0 {
+		return nil, cli.UsageError("0 steps late is the training that all are compared with: leave 0 out",
+			"--taus: 0 steps")
+	}
+	alphas := e.Alphas(0.01, 0.5)
 	if o.Quick {
-		p = quickPlan()
+		p.quick(alphas)
+	} else {
+		p.full(alphas, o.DataFolder)
 	}
 	return p.execute(ctx, o)
 }

@@ -17,8 +17,9 @@ import (
 
 // tinyPlan returns a plan of a few seconds.
 func tinyPlan() plan {
-	p := newPlan(600, 500, 1)
-	p.DataSets, p.Taus, p.Thresholds = p.DataSets[:1], []int{2}, []float64{0.1}
+	p := newPlan([]int{2})
+	p.quick([]float64{0.5})
+	p.DataSets, p.Thresholds = p.DataSets[:1], []float64{0.1}
 	p.DataSets[0].Data = job.Data{Kind: job.KindSynthetic, Synthetic: &job.Synthetic{
 		TrainRows: 600, TestRows: 500, Alpha: 0.5, Numeric: 1,
 		Columns:      []job.SyntheticColumn{{Name: "c", Cardinality: 50, Exponent: 1}},
@@ -68,7 +69,13 @@ func TestRunsAreResumed(t *testing.T) {
 
 // Variants of a seed differ in delay and threshold only; tuning has its own seeds.
 func TestVariantsArePaired(t *testing.T) {
-	for name, p := range map[string]plan{"quick": quickPlan(), "full": fullPlan()} {
+	quick, full := newPlan([]int{15, 63}), newPlan([]int{15, 63})
+	quick.quick([]float64{0.01, 0.5})
+	full.full([]float64{0.01, 0.5}, "")
+	if len(quick.DataSets) != 3 || len(full.DataSets) != 3 || len(full.Missing) != 3 {
+		t.Errorf("%d, %d data sets, %d missing", len(quick.DataSets), len(full.DataSets), len(full.Missing))
+	}
+	for name, p := range map[string]plan{"quick": quick, "full": full} {
 		p.Seed, p.Seeds = 7, 2
 		seen := map[string]bool{}
 		for _, d := range p.DataSets {

@@ -17,7 +17,8 @@ type plan struct {
 	Seeds    int       `yaml:"seeds"`
 	Job      job.Job   `yaml:"job"` // what all trainings share; rates are tuned
 	DataSets []dataSet `yaml:"data"`
-	Taus     []int     `yaml:"taus"` // steps by which rows are late
+	Missing  []string  `yaml:"missing-data,omitempty"` // data sets that are not in the data folder
+	Taus     []int     `yaml:"taus"`                   // steps by which rows are late
 	// Thresholds are the least shares of the samples with which a row is hot, descending.
 	Thresholds []float64 `yaml:"thresholds"`
 	// Tuning has the candidates for training without delay. Those for delayed trainings are as many row
@@ -32,42 +33,55 @@ type dataSet struct {
 	Epochs         int `yaml:"epochs"`
 }
 
-// rateFactor is the ratio of neighbouring candidates of a rate.
-const rateFactor = 3
+// Candidates of the rate of rows: their middle, and the ratio of neighbours.
+const (
+	rateMiddle = 0.1
+	rateFactor = 3
+)
 
-// quickPlan takes the time that QuickTime returns.
-func quickPlan() plan {
-	p := newPlan(30_000, 30_000, 1)
+// quick sets what the quick version has, which takes the time that QuickTime returns.
+func (p *plan) quick(alphas []float64) {
+	p.add(alphas, 30_000, 30_000)
+	p.Tuning.Rows = tune.Grid(rateMiddle, rateFactor, 1)
 	p.Thresholds = []float64{0.1, 0.01, 0.001}
 	p.Speed.GPUs, p.Speed.Thresholds, p.Speed.Samples = []int{8}, p.Thresholds, 8
-	return p
 }
 
-// fullPlan takes about 20 minutes on two slow cores.
-func fullPlan() plan {
-	p := newPlan(200_000, 200_000, 2)
+// full sets what the full version has, which takes about 20 minutes on two slow cores. Small real data sets
+// have as many passes as make 250 steps or more.
+func (p *plan) full(alphas []float64, dataFolder string) {
+	p.add(alphas, 200_000, 200_000)
+	for _, d := range []dataSet{{report.Frappe(), 3}, {report.Avazu(), 3}, {report.CriteoHead(), 4}} {
+		if d.Check(dataFolder) == nil {
+			p.DataSets = append(p.DataSets, d)
+		} else {
+			p.Missing = append(p.Missing, d.Name)
+		}
+	}
+	p.Tuning.Rows = tune.Grid(rateMiddle, rateFactor, 2)
 	p.Thresholds = []float64{0.3, 0.1, 0.03, 0.01, 0.003, 0.001}
 	p.Speed.GPUs, p.Speed.Thresholds = []int{8, 64}, []float64{0.1, 0.01, 0.001, 0.0001, 0.00001}
 	p.Speed.Samples = 32
-	return p
 }
 
-func newPlan(trainRows, testRows, candidates int) plan {
+// newPlan returns what the quick and the full version share.
+func newPlan(taus []int) plan {
 	j := job.Default()
 	j.Training.Mode, j.Training.GlobalBatch = job.Sequential, 128
 	j.Model.EmbeddingDim, j.Model.Top = 8, []int{32, 16}
 	return plan{
-		Job: j, Taus: []int{15, 63},
-		DataSets: []dataSet{
-			{report.Generated(0.5, trainRows, testRows), 1}, {report.Generated(0.01, trainRows, testRows), 1},
-			{report.AdultIncome(), 1},
-		},
-		Tuning: tune.Plan{
-			Rows: tune.Grid(0.1, rateFactor, candidates), Dense: tune.Grid(0.01, rateFactor, 1),
-			Seeds: tune.SeedsMin,
-		},
-		Speed: speedPlan{Preset: "persia-paper", Tau: 15, Steps: 16},
+		Job: j, Taus: taus,
+		Tuning: tune.Plan{Dense: tune.Grid(0.01, rateFactor, 1), Seeds: tune.SeedsMin},
+		Speed:  speedPlan{Preset: "persia-paper", Tau: 15, Steps: 16},
 	}
+}
+
+// add adds generated data and adult-income.
+func (p *plan) add(alphas []float64, trainRows, testRows int) {
+	for _, alpha := range slices.Backward(alphas) {
+		p.DataSets = append(p.DataSets, dataSet{report.Generated(alpha, trainRows, testRows), 1})
+	}
+	p.DataSets = append(p.DataSets, dataSet{report.AdultIncome(), 1})
 }
 
 // variant is one way to train.
@@ -141,6 +155,15 @@ func (p *plan) around(r tune.Rates) tune.Plan {
 		Dense: []float64{r.Dense}, Seeds: p.Tuning.Seeds,
 	}
 }
+
+// trials returns about how many trainings the tuner has for an arm.
+func trials(t tune.Plan) int {
+	all := len(t.Rows) * len(t.Dense)
+	return all + (t.Seeds-1)*max(all/3, min(all, 5)) + t.Seeds
+}
+
+// trainings returns about how many trainings a data set has, apart from those of the tuner.
+func (p *plan) trainings() int { return len(p.variants()) * p.Seeds }
 
 // specs returns the trainings of a variant at some rates, by seed.
 func (p *plan) specs(d dataSet, v variant, r tune.Rates) []trial.Spec {
