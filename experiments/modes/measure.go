@@ -2,17 +2,16 @@ package modes
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
 
-	"tandem/algo/exec/backend"
 	"tandem/algo/histogram"
 	"tandem/algo/job"
 	"tandem/algo/metric"
-	"tandem/datasets"
-	"tandem/experiments/paired"
+	"tandem/algo/protocol/pace"
 	"tandem/experiments/report"
-	"tandem/sim/cost"
+	"tandem/experiments/trial"
 )
 
 // Names of the clusters.
@@ -30,94 +29,94 @@ type result struct {
 
 // modeResult holds the trainings of a mode, one per seed.
 type modeResult struct {
-	Mode      string        `json:"mode"`
-	Real      []*paired.Run `json:"real"`
-	Simulated []*paired.Run `json:"simulated,omitempty"` // nil for sequential, which has no roles
+	Mode      string `json:"mode"`
+	Real      []run  `json:"real"`
+	Simulated []run  `json:"simulated,omitempty"` // nil for sequential, which has no roles
 }
 
-// measure trains in every mode under every seed on every data set.
+// run is a training with its speed.
+type run struct {
+	trial.Result
+	Throughput float64        `json:"samples_per_s"`
+	Staleness  pace.Staleness `json:"staleness"`
+}
+
+// measure trains in every mode under every seed on every data set, and writes modes.csv.
 func (p *plan) measure(ctx context.Context, o report.Options) (results []*result, err error) {
-	log, err := o.NewLog("modes.csv", header()...)
+	lab, err := trial.Open(o)
 	if err != nil {
 		return nil, err
 	}
-	defer func() {
-		if closed := log.Close(); err == nil {
-			err = closed
-		}
-	}()
-	meter := &report.Meter{Total: len(p.DataSets) * p.Seeds * (2*len(p.Modes) - 1), Report: o.Progress}
+	defer lab.Close()
 	for _, w := range p.DataSets {
 		r := &result{DataSet: w.Name}
 		for _, mode := range p.Modes {
 			r.Modes = append(r.Modes, &modeResult{Mode: mode})
 		}
-		for i := range p.Seeds {
-			if err := p.measureSeed(ctx, w, i, o.Backend, r, log, meter); err != nil {
-				return nil, fmt.Errorf("modes: %s, seed %d, after %d of %d trainings: %w",
-					w.Name, p.Seed+uint64(i), meter.Done, meter.Total, err)
-			}
+		if err := p.measureData(ctx, lab, w, r); err != nil {
+			return nil, fmt.Errorf("modes: %w", err)
 		}
 		results = append(results, r)
 	}
-	return results, nil
+	return results, p.writeLog(o, results)
 }
 
-// measureSeed trains in every mode under one seed. The order of the real trainings rotates from seed to
-// seed, so that a drift of the machine favors no mode.
-func (p *plan) measureSeed(
-	ctx context.Context, w report.DataSet, round int, backend backend.Backend, r *result,
-	log *report.Log, m *report.Meter,
-) error {
-	seed := p.Seed + uint64(round)
-	m.Show(0, 1, w.Name+", reading data")
-	data, err := datasets.Open(w.WithSeed(seed), "")
+// measureData trains in every mode under every seed, real and simulated. The order of the real trainings
+// rotates from seed to seed, so that a drift of the machine favors no mode.
+func (p *plan) measureData(ctx context.Context, lab *trial.Lab, w report.DataSet, r *result) error {
+	var specs []trial.Spec
+	var to []*[]run
+	for i := range p.Seeds {
+		seed := p.Seed + uint64(i)
+		for at := range r.Modes {
+			m := r.Modes[(at+i)%len(r.Modes)]
+			specs, to = append(specs, p.spec(w, m.Mode, seed, false)), append(to, &m.Real)
+		}
+		for _, m := range r.Modes {
+			if m.Mode != job.Sequential {
+				specs, to = append(specs, p.spec(w, m.Mode, seed, true)), append(to, &m.Simulated)
+			}
+		}
+	}
+	trained, err := lab.Run(ctx, specs)
 	if err != nil {
 		return err
 	}
-	r.TestRows = data.Test.Samples
-	for i := range r.Modes {
-		mode := r.Modes[(i+round)%len(r.Modes)]
-		one := &paired.Setup{Job: p.job(mode.Mode, seed), Data: data, Backend: backend}
-		run, err := one.RunReal(ctx, func(done, steps int) { m.Show(done, steps, w.Name+", "+mode.Mode) },
-			nil)
-		if err != nil {
-			return fmt.Errorf("%s: %w", mode.Mode, err)
+	for i, one := range trained {
+		if one.Diverged != "" {
+			return fmt.Errorf("%s: %s", specs[i].Name, one.Diverged)
 		}
-		mode.Real = append(mode.Real, run)
-		m.Done++
-		if err := log.Add(line(w.Name, mode.Mode, thisMachine, seed, run)...); err != nil {
-			return err
-		}
+		r.TestRows = one.TestRows
+		*to[i] = append(*to[i], run{Result: one, Staleness: one.Staleness,
+			Throughput: float64(p.Job.Training.GlobalBatch) / one.StepSeconds})
 	}
-	persia := job.PersiaCluster()
-	hardware, _, err := cost.Load(&persia, "")
-	if err != nil {
-		return err
-	}
-	for _, mode := range r.Modes {
-		if mode.Mode == job.Sequential {
-			continue
-		}
-		m.Show(0, 1, w.Name+", "+mode.Mode+" simulated")
-		one := &paired.Setup{Job: p.job(mode.Mode, seed), Data: data, Backend: backend}
-		run, err := one.RunSimulated(ctx, hardware)
-		if err != nil {
-			return fmt.Errorf("%s: %w", mode.Mode, err)
-		}
-		mode.Simulated = append(mode.Simulated, run)
-		m.Done++
-		if err := log.Add(line(w.Name, mode.Mode, persiasCluster, seed, run)...); err != nil {
-			return err
-		}
-	}
-	m.Show(0, 1, w.Name)
 	return nil
 }
 
-func auc(r *paired.Run) float64        { return r.AUC }
-func logLoss(r *paired.Run) float64    { return r.LogLoss }
-func throughput(r *paired.Run) float64 { return r.Throughput }
+// spec returns the training of a mode.
+func (p *plan) spec(w report.DataSet, mode string, seed uint64, simulated bool) trial.Spec {
+	j := p.job(mode, seed)
+	j.Data = w.WithSeed(seed)
+	cluster := thisMachine
+	if simulated {
+		j.Cluster, cluster = job.PersiaCluster(), persiasCluster
+	}
+	return trial.Spec{Job: j, Part: trial.Test, Simulated: simulated,
+		Name: fmt.Sprintf("%s, %s, seed %d, %s", w.Name, mode, seed, cluster)}
+}
+
+// values returns a quantity of runs.
+func values(runs []run, quantity func(r *run) float64) []float64 {
+	list := make([]float64, len(runs))
+	for i := range runs {
+		list[i] = quantity(&runs[i])
+	}
+	return list
+}
+
+func auc(r *run) float64        { return r.AUC }
+func logLoss(r *run) float64    { return r.LogLoss }
+func throughput(r *run) float64 { return r.Throughput }
 
 // find returns the results of a mode.
 func (r *result) find(mode string) *modeResult {
@@ -131,20 +130,34 @@ func (r *result) find(mode string) *modeResult {
 
 // difference returns the AUC of runs minus the AUC of sync on this machine. Sync gives the same bits on any
 // cluster.
-func (r *result) difference(runs []*paired.Run) metric.Interval {
+func (r *result) difference(runs []run) metric.Interval {
 	return metric.MeanInterval(
-		report.Differences(paired.Values(runs, auc), paired.Values(r.find(job.Sync).Real, auc)))
+		report.Differences(values(runs, auc), values(r.find(job.Sync).Real, auc)))
 }
 
-// header returns the columns of modes.csv.
-func header() []string {
-	return []string{"data", "mode", "cluster", "seed", "auc", "log_loss_nats", "samples_per_s", "step_s",
-		"own_mean_steps", "own_max_steps", "cross_mean_steps", "cross_max_steps",
-		"dense_mean_updates", "dense_max_updates"}
+// writeLog writes modes.csv.
+func (p *plan) writeLog(o report.Options, results []*result) error {
+	log, err := o.NewLog("modes.csv", "data", "mode", "cluster", "seed", "auc", "log_loss_nats",
+		"samples_per_s", "step_s", "own_mean_steps", "own_max_steps", "cross_mean_steps", "cross_max_steps",
+		"dense_mean_updates", "dense_max_updates")
+	if err != nil {
+		return err
+	}
+	for _, r := range results {
+		for _, m := range r.Modes {
+			for _, c := range m.clusters() {
+				for i := range c.runs {
+					err = errors.Join(err,
+						log.Add(line(r.DataSet, m.Mode, c.name, p.Seed+uint64(i), &c.runs[i])...))
+				}
+			}
+		}
+	}
+	return errors.Join(err, log.Close())
 }
 
-// line returns a run in these columns.
-func line(data, mode, cluster string, seed uint64, r *paired.Run) []string {
+// line returns a run as a line of modes.csv.
+func line(data, mode, cluster string, seed uint64, r *run) []string {
 	line := []string{
 		data,
 		mode,

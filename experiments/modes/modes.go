@@ -38,7 +38,8 @@ about half an hour on two slow cores.
 Writes to a new folder:
 
   report.html                  everything on one page
-  modes.csv                    a line per training, written at its end
+  trials.jsonl                 a line per training, written at its end
+  modes.csv                    the same as a table
   modes.json                   all trainings
   settings.yaml                the resolved settings
   auc-difference.png, .svg     AUC of each mode − AUC of sync

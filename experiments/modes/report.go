@@ -7,7 +7,6 @@ import (
 	"tandem/algo/histogram"
 	"tandem/algo/job"
 	"tandem/algo/metric"
-	"tandem/experiments/paired"
 	"tandem/experiments/report"
 	"tandem/internal/cli"
 )
@@ -27,7 +26,7 @@ func (p *plan) report(results []*result) *report.Report {
 // clusterRuns are the runs of a mode on one cluster, this machine or the simulated one.
 type clusterRuns struct {
 	name string
-	runs []*paired.Run
+	runs []run
 }
 
 // clusters returns the runs of a mode by cluster.
@@ -61,8 +60,8 @@ func qualityTable(results []*result) cli.Table {
 					}
 				}
 				t.Rows = append(t.Rows, []string{
-					r.DataSet, m.Mode, w.name, verdict, report.Level(paired.Values(w.runs, auc)), difference,
-					report.Level(paired.Values(w.runs, logLoss)),
+					r.DataSet, m.Mode, w.name, verdict, report.Level(values(w.runs, auc)), difference,
+					report.Level(values(w.runs, logLoss)),
 				})
 			}
 		}
@@ -93,14 +92,14 @@ func speedTable(results []*result) cli.Table {
 		sync := r.find(job.Sync)
 		for _, m := range r.Modes {
 			row := []string{r.DataSet, m.Mode}
-			for _, w := range []struct{ runs, reference []*paired.Run }{
+			for _, w := range []struct{ runs, reference []run }{
 				{m.Real, sync.Real}, {m.Simulated, sync.Simulated},
 			} {
 				if w.runs == nil {
 					row = append(row, "–", "–")
 					continue
 				}
-				v := metric.MeanInterval(paired.Values(w.runs, throughput))
+				v := metric.MeanInterval(values(w.runs, throughput))
 				row = append(row, fmt.Sprintf("%.0f ± %.0f", v.Estimate, (v.High-v.Low)/2),
 					fmt.Sprintf("×%.2f", ratio(w.runs, w.reference)))
 			}
@@ -192,10 +191,10 @@ func speedFigure(results []*result) report.Figure {
 		sync := r.find(job.Sync)
 		for _, real := range []bool{true, false} {
 			l := report.Line{Name: r.DataSet + ", this machine", Color: color, Scatter: true}
-			base := metric.MeanInterval(paired.Values(sync.Real, throughput)).Estimate
+			base := metric.MeanInterval(values(sync.Real, throughput)).Estimate
 			if !real {
 				l.Name = r.DataSet + ", Persia"
-				base = metric.MeanInterval(paired.Values(sync.Simulated, throughput)).Estimate
+				base = metric.MeanInterval(values(sync.Simulated, throughput)).Estimate
 			}
 			for i, m := range r.Modes {
 				runs := m.Real
@@ -205,7 +204,7 @@ func speedFigure(results []*result) report.Figure {
 				if runs == nil {
 					continue
 				}
-				v := metric.MeanInterval(paired.Values(runs, throughput))
+				v := metric.MeanInterval(values(runs, throughput))
 				x := float64(i) + 0.06*(float64(color)-1.5)
 				l.Points = append(l.Points,
 					report.Point{X: x, Y: v.Estimate / base, Low: v.Low / base, High: v.High / base})
@@ -254,9 +253,9 @@ func findings(results []*result) []string {
 }
 
 // ratio returns the mean throughput of a ÷ the mean throughput of b.
-func ratio(a, b []*paired.Run) float64 {
-	mean := func(runs []*paired.Run) float64 {
-		return metric.MeanInterval(paired.Values(runs, throughput)).Estimate
+func ratio(a, b []run) float64 {
+	mean := func(runs []run) float64 {
+		return metric.MeanInterval(values(runs, throughput)).Estimate
 	}
 	return mean(a) / mean(b)
 }

@@ -13,12 +13,15 @@ package paired
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"runtime"
 	"time"
 
 	"tandem/algo/exec/backend"
+	"tandem/algo/histogram"
 	"tandem/algo/job"
+	"tandem/algo/numeric/batch"
 	"tandem/algo/protocol/event"
 	"tandem/algo/protocol/pace"
 	"tandem/algo/unit"
@@ -39,6 +42,8 @@ type Run struct {
 	Staleness   pace.Staleness `json:"staleness"`
 	AUC         float64        `json:"auc"`
 	LogLoss     float64        `json:"log_loss"` // nats
+	// Missed counts, for every row gradient of a real run, the updates of its row between read and update.
+	Missed histogram.Histogram `json:"-"`
 	// Probabilities are the predictions on the test rows.
 	Probabilities []float32 `json:"-"`
 }
@@ -47,14 +52,26 @@ type Run struct {
 type Setup struct {
 	Job     job.Job
 	Data    *datasets.Dataset
+	Source  batch.Source // the batches to train on; nil: those of Data, as the job orders them
 	Backend backend.Backend
 }
+
+// source returns the batches to train on.
+func (s *Setup) source() (batch.Source, error) {
+	if s.Source != nil {
+		return s.Source, nil
+	}
+	return datasets.TrainingSource(s.Data, &s.Job)
+}
+
+// ErrDiverged is wrapped by the error of a run whose model predicts no numbers.
+var ErrDiverged = errors.New("the training diverged")
 
 // RunReal trains in this process. progress and stopwatch may be nil.
 func (s *Setup) RunReal(
 	ctx context.Context, progress func(done, steps int), stopwatch driver.Stopwatch,
 ) (*Run, error) {
-	source, err := datasets.TrainingSource(s.Data, &s.Job)
+	source, err := s.source()
 	if err != nil {
 		return nil, err
 	}
@@ -67,7 +84,7 @@ func (s *Setup) RunReal(
 	}
 	run := &Run{
 		Stages: c.medians(), Staleness: r.Staleness,
-		AUC: r.AUC, LogLoss: r.LogLoss, Probabilities: r.Probabilities,
+		AUC: r.AUC, LogLoss: r.LogLoss, Missed: r.MissedUpdates, Probabilities: r.Probabilities,
 	}
 	run.StepSeconds = r.Wall.Seconds() / float64(r.Steps)
 	if s.Job.Training.Mode != job.Sequential { // sequential training records no events
@@ -81,7 +98,7 @@ func (s *Setup) RunSimulated(ctx context.Context, hardware *cost.Hardware) (*Run
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
-	source, err := datasets.TrainingSource(s.Data, &s.Job)
+	source, err := s.source()
 	if err != nil {
 		return nil, err
 	}
@@ -126,8 +143,7 @@ func (s *Setup) RunSimulated(ctx context.Context, hardware *cost.Hardware) (*Run
 func (r *Run) finish(t *job.Job) (*Run, error) {
 	r.Throughput = float64(t.Training.GlobalBatch) / r.StepSeconds
 	if r.AUC != r.AUC || r.LogLoss-r.LogLoss != 0 {
-		return nil, fmt.Errorf("%s: the training diverged: AUC %v, log loss %v", t.Training.Mode, r.AUC,
-			r.LogLoss)
+		return nil, fmt.Errorf("%s: %w: AUC %v, log loss %v", t.Training.Mode, ErrDiverged, r.AUC, r.LogLoss)
 	}
 	return r, nil
 }
