@@ -45,7 +45,7 @@ folder. Learning rates are tuned for every variant, on other rows.
 
 Then simulates the speed of hybrid, sync and hot-rows on the cluster persia-paper.
 In hot-rows every rank holds the hot rows of the model, and their gradients join
-the all-reduce of the dense network. The full version takes about 20 minutes on two
+the all-reduce of the dense network. The full version takes about 10 minutes on two
 slow cores.
 
 Writes to a new folder:
