@@ -43,10 +43,10 @@ thresholds, compares the AUC with training without delay, under the same seeds,
 on generated data, adult-income and the real data sets that are in the data
 folder. Learning rates are tuned for every variant, on other rows.
 
-Then simulates the speed of hybrid, sync and hot-rows on the cluster persia-paper.
-In hot-rows every rank holds the hot rows of the model, and their gradients join
-the all-reduce of the dense network. The full version takes about 10 minutes on two
-slow cores.
+Then simulates the speed of hybrid, sync and hot-rows on the cluster
+persia-paper. In hot-rows every rank holds the hot rows of the model, and their
+gradients join the all-reduce of the dense network. The full version takes about
+10 minutes on two slow cores.
 
 Writes to a new folder:
 
