@@ -52,6 +52,9 @@ func TestRunsAreResumed(t *testing.T) {
 			t.Fatal(err)
 		}
 		texts[i] = string(text)
+		if len(r.Findings) != 2 || len(r.Figures) != 2 || len(r.Tables) != 3 {
+			t.Errorf("findings %q, %d figures, %d tables", r.Findings, len(r.Figures), len(r.Tables))
+		}
 		if (trained > 0) != (i == 0) {
 			t.Errorf("run %d trains %d times", i, trained)
 		}
@@ -250,6 +253,25 @@ func TestFindings(t *testing.T) {
 	d.Variants[2].Diverged = 1
 	if got := d.finding(9); !strings.Contains(got, "diverged") {
 		t.Error(got)
+	}
+}
+
+// The table has what is left of a loss only where the loss is found.
+func TestLossTable(t *testing.T) {
+	plain, few := []float64{0.8, 0.81}, []float64{0.75, 0.7601}
+	p := newPlan([]int{9})
+	for _, c := range []struct {
+		late []float64
+		want string
+	}{
+		{[]float64{0.7, 0.7101}, "9 10 % 3 0 % +0.04995 ± 0.00064 50 %"},
+		{[]float64{0.85, 0.6}, "9 10 % 3 0 % +0.04995 ± 0.00064 –"},
+	} {
+		d := handMade(plain, c.late, few, plain)
+		rows := p.lossTable(&results{DataSets: []*dataSetResult{d}}).Rows
+		if got := strings.Join(rows[2][1:], " "); len(rows) != 4 || got != c.want {
+			t.Errorf("%d lines, the third is %q; want %q", len(rows), got, c.want)
+		}
 	}
 }
 
