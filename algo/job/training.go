@@ -74,7 +74,7 @@ type Training struct {
 	DelayDense delay.Spec `yaml:"delay-dense"`
 	// HotRows exempts frequent rows from Delay: the gradients of a row that at least this share of the
 	// samples of the run contain take effect without delay. 0: all rows; null: none.
-	HotRows *float64 `yaml:"hot-rows"`
+	HotRows *float64 `yaml:"hot-rows,omitempty"`
 
 	// EvaluateEvery is how often the test rows are predicted during training, in addition to the prediction
 	// at the end: 500 steps, 30s or never.
