@@ -67,7 +67,7 @@ func (e Experiment) Run(ctx context.Context, o report.Options) (*report.Report, 
 	controls := controls(r)
 	out := p.Report(r)
 	out.Data = data{r, fits, controls}
-	out.Tables = append(out.Tables, fitTable(fits), controlTable(controls))
+	out.Tables = append(append(out.Tables, fitTable(fits)), controlTables(controls)...)
 	out.Findings = append(out.Findings, append(fitFindings(fits), controlFinding(controls))...)
 	out.Notes = append(out.Notes, notes()...)
 	out.Figures = append(out.Figures, figure(r))

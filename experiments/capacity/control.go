@@ -66,13 +66,18 @@ func controls(r *paper.Results) []controlResult {
 	return list
 }
 
-// controlTable has a row for each size on few PS hosts.
-func controlTable(list []controlResult) cli.Table {
-	t := cli.Table{
+// caseColumns is the width of names of cases in tables.
+const caseColumns = 22
+
+// controlTables have a row for each size on few PS hosts: throughput, and what binds it.
+func controlTables(list []controlResult) []cli.Table {
+	rates := cli.Table{
 		Caption: "Control: few PS hosts with memory enough, and the rates of one host each",
-		Header: []string{"case", "bound by", "busiest resource of PSs", "busy", "PS memory busy",
-			"M samples/s", "÷ 30 hosts at 100 T", "interval"},
-		Words: 3,
+		Header:  []string{"case", "M samples/s", "÷ 30 hosts at 100 T", "interval"}, Words: 1,
+	}
+	bounds := cli.Table{
+		Caption: "Control: what binds, and how busy the PSs are",
+		Header:  []string{"case", "bound by", "busiest", "busy", "PS memory"}, Words: 3,
 	}
 	for i := range list {
 		c := &list[i]
@@ -80,11 +85,13 @@ func controlTable(list []controlResult) cli.Table {
 		if c.Low > 0 {
 			interval = fmt.Sprintf("%.2f–%.2f", c.Low, c.High)
 		}
-		t.Rows = append(t.Rows, []string{c.Case, c.Bottleneck, c.BusiestPS, percent(c.BusyPS),
-			percent(c.MemoryBusy), fmt.Sprintf("%.2f", c.Middle/1e6), fmt.Sprintf("%.2f", c.Ratio),
-			interval})
+		rates.Rows = append(rates.Rows, []string{c.Case, fmt.Sprintf("%.2f", c.Middle/1e6),
+			fmt.Sprintf("%.2f", c.Ratio), interval})
+		bounds.Rows = append(bounds.Rows, []string{cli.WrapAt(c.Case, "  ", 0, caseColumns),
+			cli.WrapAt(c.Bottleneck, "  ", 0, caseColumns), c.BusiestPS, percent(c.BusyPS),
+			percent(c.MemoryBusy)})
 	}
-	return t
+	return []cli.Table{rates, bounds}
 }
 
 func percent(share float64) string { return fmt.Sprintf("%.1f %%", 100*share) }

@@ -80,6 +80,17 @@ const (
 	Fold Unit = "×"
 )
 
+// text writes a number of the unit for a table of samples a second and ratios.
+func (u Unit) text(number string) string {
+	switch u {
+	case Kilo:
+		return number + " k"
+	case Mega:
+		return number + " M"
+	}
+	return number + " ×"
+}
+
 // size returns how many samples a second, or times, the unit is.
 func (u Unit) size() float64 {
 	switch u {

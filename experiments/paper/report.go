@@ -15,8 +15,11 @@ import (
 func (p *Plan) Report(r *Results) *report.Report {
 	out := &report.Report{
 		Findings: findings(r), Notes: p.notes(r), Settings: p, Data: r,
-		Tables:  []cli.Table{comparisonTable(r)},
+		Tables:  []cli.Table{comparisonTable(r), verdictTable(r)},
 		Figures: []report.Figure{comparisonFigure(r)},
+	}
+	if t := effectTable(r); len(t.Rows) > 0 {
+		out.Tables = append(out.Tables, t)
 	}
 	if len(r.Totals) > 0 {
 		out.Tables = append(out.Tables, totalTable(r))
@@ -27,47 +30,69 @@ func (p *Plan) Report(r *Results) *report.Report {
 	return out
 }
 
-// comparisonTable has a row for every claim.
+// nameColumns is the width of names in the tables of claims, which fit 80 columns.
+const nameColumns = 27
+
+// comparisonTable has the numbers of every claim.
 func comparisonTable(r *Results) cli.Table {
 	t := cli.Table{
-		Caption: "Figures of the paper and predictions",
-		Header: []string{"what", "unit", "provenance", "inputs that explain most", "verdict", "paper",
-			"middle",
-			"interval", "width", "null model"},
-		Words: 5,
+		Caption: "Figures of the paper and predictions: samples/s, or ratios (×)",
+		Header:  []string{"what", "paper", "middle", "interval", "width", "null"}, Words: 1,
 	}
 	for i := range r.Comparisons {
 		c := &r.Comparisons[i]
 		interval, width, null := "–", "–", "–"
 		if c.Low > 0 {
-			interval, width = short(c.Low)+"–"+short(c.High), fmt.Sprintf("%.2f", c.width())
+			interval, width = c.Unit.text(short(c.Low)+"–"+short(c.High)), fmt.Sprintf("%.2f", c.width())
 		}
 		if c.Null > 0 {
-			null = short(c.Null)
+			null = c.Unit.text(short(c.Null))
 		}
-		t.Rows = append(t.Rows, []string{c.What, string(c.Unit), c.Figure.Provenance, effectText(c.Effects),
-			string(c.Verdict), short(c.Figure.Value), short(c.Middle), interval, width,
-			null})
+		t.Rows = append(t.Rows, []string{cli.WrapAt(c.What, "  ", 0, nameColumns),
+			c.Unit.text(short(c.Figure.Value)), c.Unit.text(short(c.Middle)), interval, width, null})
+	}
+	return t
+}
+
+// verdictTable has the verdict on every claim, and where its figure is from.
+func verdictTable(r *Results) cli.Table {
+	const provenanceColumns = 16
+	t := cli.Table{
+		Caption: "Verdicts on the predictions, and where the figures are from",
+		Header:  []string{"what", "verdict", "figure"}, Words: 3,
+	}
+	for i := range r.Comparisons {
+		c := &r.Comparisons[i]
+		t.Rows = append(t.Rows, []string{cli.WrapAt(c.What, "  ", 0, nameColumns), string(c.Verdict),
+			cli.WrapAt(c.Figure.Provenance, "", 0, provenanceColumns)})
+	}
+	return t
+}
+
+// effectTable has the inputs that explain most of the interval of each claim.
+func effectTable(r *Results) cli.Table {
+	t := cli.Table{
+		Caption: "Inputs that explain most of an interval",
+		Header:  []string{"what", "input", "share"}, Words: 2,
+	}
+	for i := range r.Comparisons {
+		c := &r.Comparisons[i]
+		for k, e := range c.Effects[:min(2, len(c.Effects))] {
+			if e.Share < effectLeast {
+				continue
+			}
+			name := ""
+			if k == 0 {
+				name = cli.WrapAt(c.What, "  ", 0, nameColumns)
+			}
+			t.Rows = append(t.Rows, []string{name, e.Name, fmt.Sprintf("%.0f %%", 100*e.Share)})
+		}
 	}
 	return t
 }
 
 // effectLeast is the smallest share of an effect that is named.
 const effectLeast = 0.05
-
-// effectText names the inputs with the largest effects.
-func effectText(effects []predict.Effect) string {
-	var texts []string
-	for _, e := range effects {
-		if e.Share >= effectLeast && len(texts) < 2 {
-			texts = append(texts, fmt.Sprintf("%s %.0f %%", e.Name, 100*e.Share))
-		}
-	}
-	if texts == nil {
-		return "–"
-	}
-	return strings.Join(texts, ", ")
-}
 
 // totalTable has the total effects of cases.
 func totalTable(r *Results) cli.Table {
@@ -87,7 +112,7 @@ func totalTable(r *Results) cli.Table {
 func causeTable(c *CauseResult) cli.Table {
 	t := cli.Table{
 		Caption: fmt.Sprintf("What alone would make %s %g (middle: %s)", c.What, c.Target, short(c.Now)),
-		Header:  []string{"input", "reaches it", "value", "inside its range", "middle", "factor", "ratio"},
+		Header:  []string{"input", "reaches it", "value", "in range", "middle", "factor", "ratio"},
 		Words:   4,
 	}
 	yes := map[bool]string{true: "yes", false: "no"}
