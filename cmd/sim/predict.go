@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -11,7 +10,6 @@ import (
 	"tandem/internal/cli"
 	"tandem/sim/cluster"
 	"tandem/sim/cost"
-	"tandem/sim/graph"
 	"tandem/sim/predict"
 )
 
@@ -133,7 +131,7 @@ func (q *request) predictAll(chosen bool, progress *cli.Progress, say io.Writer,
 		for _, n := range q.gpus {
 			show(fmt.Sprintf("%s on %d", mode, n))
 			p, err := predict.Run(context.Background(), q.question(mode, n), q.coarseOptions(mode))
-			if err != nil && !chosen && doesNotFit(err) {
+			if err != nil && !chosen && predict.DoesNotFit(err) {
 				progress.Close()
 				cli.PrintNotes(say, "sim", []string{fmt.Sprintf("%s on %d %s is left out: %v", mode, n,
 					q.unitName(), err)})
@@ -177,11 +175,6 @@ func (q *request) predictAll(chosen bool, progress *cli.Progress, say io.Writer,
 		o)
 	progress.Close()
 	return r, err
-}
-
-// doesNotFit reports whether an error is about memory.
-func doesNotFit(err error) bool {
-	return errors.Is(err, cost.ErrMemory) || errors.Is(err, graph.ErrMemory)
 }
 
 // detail returns the prediction of which a table shows more than a row: hybrid, or else the last mode, on

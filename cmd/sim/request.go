@@ -61,14 +61,9 @@ const stalenessMax = 1000
 // stepsMax bounds the steps that are measured.
 const stepsMax = 100_000
 
-// Numbers of dense PSs. The default is one for every server of 64 GPUs; more are faster, until
-// the network cards of their hosts are full at about 16. The bound is there because every rank
-// sends to and receives from all of them four times a step, so the time of a run grows faster
-// than the square of their number.
-const (
-	densePSsDefault = 8
-	densePSsMax     = 32
-)
+// densePSsMax bounds the dense PSs because every rank sends to and receives from all of them four
+// times a step, so that the time of a run grows faster than the square of their number.
+const densePSsMax = 32
 
 // request reads the command line.
 func (p *program) request(c *cobra.Command, f *flags) (*request, error) {
@@ -143,7 +138,7 @@ func (p *program) settle(q *request, given func(string) bool) error {
 	case given("dense-ps"):
 		q.job.Roles.DensePSs = q.dense
 	case !given("file"):
-		q.job.Roles.DensePSs = max(1, min(densePSsDefault, q.hardware.EmbeddingPSs.Count.Mid))
+		q.job.Roles.DensePSs = predict.DensePSs(q.hardware)
 	}
 	if q.cluster == thisMachine && !given("gpus") && !given("file") && q.kind != trained {
 		q.gpus = []int{1, 2, 4}[:min(3, len(q.gpus))]

@@ -106,7 +106,7 @@ func (d *detailed) scale(ctx context.Context, o predict.Options) error {
 			switch {
 			case err == nil:
 				rate = p.Mid.Throughput
-			case doesNotFit(err):
+			case predict.DoesNotFit(err):
 				continue
 			default:
 				return err

@@ -2,7 +2,6 @@ package attribution
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -12,8 +11,6 @@ import (
 
 	"tandem/algo/job"
 	"tandem/algo/rng"
-	"tandem/sim/cost"
-	"tandem/sim/graph"
 	"tandem/sim/predict"
 )
 
@@ -38,7 +35,7 @@ func drawJob(ctx context.Context, seed uint64, i int) (*drawn, error) {
 				return &drawn{name, j}, nil
 			}
 		}
-		if !errors.Is(err, cost.ErrMemory) && !errors.Is(err, graph.ErrMemory) {
+		if !predict.DoesNotFit(err) {
 			return nil, fmt.Errorf("%s: %w", name, err)
 		}
 	}

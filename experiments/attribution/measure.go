@@ -11,8 +11,6 @@ import (
 	"tandem/algo/job"
 	"tandem/experiments/report"
 	"tandem/internal/parallel"
-	"tandem/sim/cost"
-	"tandem/sim/graph"
 	"tandem/sim/predict"
 )
 
@@ -173,7 +171,7 @@ func runs(ctx context.Context, seed uint64, n int, at func(i int) *predict.Job) 
 	parallel.ForEach(parallel.Cores(), n, func(i int) {
 		p, err := predict.Run(ctx, at(i), predict.Options{Steps: intervalSteps, Workers: 1, Seed: seed})
 		switch {
-		case errors.Is(err, cost.ErrMemory), errors.Is(err, graph.ErrMemory):
+		case predict.DoesNotFit(err):
 			values[i] = math.NaN()
 		case err != nil:
 			errs[i] = err

@@ -2,7 +2,6 @@ package capacity
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math"
 
@@ -10,7 +9,6 @@ import (
 	"tandem/algo/numeric/table"
 	"tandem/experiments/paper"
 	"tandem/internal/cli"
-	"tandem/sim/cost"
 	"tandem/sim/model"
 	"tandem/sim/predict"
 )
@@ -60,7 +58,7 @@ func fits(ctx context.Context) ([]fit, error) {
 		f.Needed = f.Rows * f.RowBytes
 		_, err = predict.Run(ctx, j, predict.Options{Steps: 2})
 		switch {
-		case errors.Is(err, cost.ErrMemory):
+		case predict.DoesNotFit(err):
 			f.Refusal = err.Error()
 		case err != nil:
 			return nil, err
@@ -75,9 +73,9 @@ const tera = 1e12
 // fitTable has the arithmetic of every fit.
 func fitTable(fits []fit) cli.Table {
 	t := cli.Table{
-		Caption: "Do 100 T parameters fit the memory of the PS hosts?",
-		Header: []string{"rows in", "simulator", "values a row", "PS hosts", "rows (T)", "bytes a row",
-			"needed (TB)", "there (TB)", "overhead a row that fits (B)"},
+		Caption: "Do 100 T parameters fit the PS hosts? (spare: bytes of overhead a row that fit)",
+		Header: []string{"rows", "result", "values", "hosts", "T rows", "B/row", "need TB", "have TB",
+			"spare"},
 		Words: 2,
 	}
 	for i := range fits {

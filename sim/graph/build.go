@@ -285,7 +285,25 @@ func (b *builder) backward(loss int) {
 	if b.network.Pairs.Vectors > 0 {
 		b.add(b.kernel("pairs back", PartDenseBackward, Backward, b.pairs().Backward()))
 	}
-	ready := []int{b.join(PartDenseBackward, Backward)}
+	ready := b.scatterGradients(b.join(PartDenseBackward, Backward))
+	layers(b.network.Bottom)
+	passes := int(math.Ceil(float64(b.job.System.EmbeddingKernels.Passes.Mid)))
+	b.add(b.kernel("sort of ids", PartEmbeddingBackward, Backward, stream(3+passes, most.sort)))
+	b.add(after(b.kernel("update of rows", PartEmbeddingBackward, Backward,
+		stream(b.plan.layouts(), most.update)), ready))
+	if most.reduce > 0 && b.net.ranks > 1 {
+		c, err := b.net.allReduce(most.reduce)
+		reduced = append(reduced,
+			b.add(after(b.collective("gradients of replicas", PartAllReduce, Collectives, c, err),
+				len(b.Nodes)-1)))
+	}
+	b.optimizer(reduced)
+}
+
+// scatterGradients adds the collectives that bring the gradients of pooled rows to the ranks of the rows, one
+// after the other. It returns the last, or the node after which they start if there is none.
+func (b *builder) scatterGradients(ready int) int {
+	most := &b.plan.most
 	for _, x := range []struct {
 		name  string
 		price func() (cost, error)
@@ -303,21 +321,10 @@ func (b *builder) backward(loss int) {
 	} {
 		if x.bytes > 0 && b.net.ranks > 1 {
 			c, err := x.price()
-			ready = []int{b.add(after(b.collective(x.name, PartAllToAll, Collectives, c, err), ready...))}
+			ready = b.add(after(b.collective(x.name, PartAllToAll, Collectives, c, err), ready))
 		}
 	}
-	layers(b.network.Bottom)
-	passes := int(math.Ceil(float64(b.job.System.EmbeddingKernels.Passes.Mid)))
-	b.add(b.kernel("sort of ids", PartEmbeddingBackward, Backward, stream(3+passes, most.sort)))
-	b.add(after(b.kernel("update of rows", PartEmbeddingBackward, Backward,
-		stream(b.plan.layouts(), most.update)), ready...))
-	if most.reduce > 0 && b.net.ranks > 1 {
-		c, err := b.net.allReduce(most.reduce)
-		reduced = append(reduced,
-			b.add(after(b.collective("gradients of replicas", PartAllReduce, Collectives, c, err),
-				len(b.Nodes)-1)))
-	}
-	b.optimizer(reduced)
+	return ready
 }
 
 // optimizer adds the update of the dense network and of replicated tables.

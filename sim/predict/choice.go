@@ -171,7 +171,7 @@ func (j *Job) train(c *Choice) error {
 	}
 	j.Training.ModeSettings = c.ModeSettings
 	j.Job = j.InMode(mode)
-	j.Roles.DensePSs = max(1, min(densePSsDefault, j.Hardware.EmbeddingPSs.Count.Mid))
+	j.Roles.DensePSs = DensePSs(j.Hardware)
 	return nil
 }
 
@@ -183,8 +183,13 @@ func isExact(mode string) bool {
 	return err == nil && rule.Exact()
 }
 
-// densePSsDefault is the number of dense PSs of a prediction: one for every server of 64 GPUs.
-const densePSsDefault = 8
+// densePSsMost is one dense PS for every server of 64 GPUs. More are faster, until the network cards of their
+// hosts are full at about 16.
+const densePSsMost = 8
+
+// DensePSs returns the number of dense PSs of a prediction, unless a user chooses it: 8, or the number of PS
+// hosts if these are fewer.
+func DensePSs(h *cost.Hardware) int { return max(1, min(densePSsMost, h.EmbeddingPSs.Count.Mid)) }
 
 func near(name string) string {
 	if name == "" {

@@ -112,7 +112,7 @@ func Run(ctx context.Context, j *Job, o Options) (*Prediction, error) {
 	for i, err := range errs {
 		switch {
 		case err == nil:
-		case i >= seeds && errors.Is(err, cost.ErrMemory), i >= seeds && errors.Is(err, graph.ErrMemory):
+		case i >= seeds && DoesNotFit(err):
 			results[i].Throughput = math.NaN()
 		default:
 			return nil, err
@@ -131,6 +131,11 @@ func Run(ctx context.Context, j *Job, o Options) (*Prediction, error) {
 		p.Interval = Percentiles(p.Samples)
 	}
 	return p, nil
+}
+
+// DoesNotFit reports whether an error is about a job that does not fit the memory of its cluster.
+func DoesNotFit(err error) bool {
+	return errors.Is(err, cost.ErrMemory) || errors.Is(err, graph.ErrMemory)
 }
 
 // counter returns a function that reports one more of all simulations to Done.
