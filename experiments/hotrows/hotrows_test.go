@@ -190,6 +190,24 @@ func TestHotRowsMoveToTheRanks(t *testing.T) {
 	}
 }
 
+// Apart from the most frequent rows, the others keep their relative popularity.
+func TestPopularityBeyondHotRows(t *testing.T) {
+	table := mustJob(t).Model.Tables()[2]
+	const hot = 10
+	f, all, ids := table.Frequencies, 0.0, 0.0
+	rest := beyond(&table, hot)
+	for _, g := range rest {
+		all, ids = all+g.IDs*g.Probability, ids+g.IDs
+	}
+	if math.Abs(all-1) > 1e-9 || math.Abs(ids-(table.Rows-hot)) > 0.5 {
+		t.Errorf("%v ids have the probability %v, want %v and 1", ids, all, table.Rows-hot)
+	}
+	remaining := f.DistinctBeyond(1, hot) // the probability that a draw is none of the hot rows
+	if want := (remaining - f.DistinctBeyond(1, hot+1)) / remaining; math.Abs(rest[0].Probability/want-1) > 1e-4 {
+		t.Errorf("the most frequent of the others has the probability %v, want %v", rest[0].Probability, want)
+	}
+}
+
 // A million values on every rank cost time in the all-reduce, and without hot rows the speed is that of
 // hybrid.
 func TestSpeedFallsWithTheRowsOnTheRanks(t *testing.T) {
