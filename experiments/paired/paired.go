@@ -44,6 +44,10 @@ type Run struct {
 	LogLoss     float64        `json:"log_loss"` // nats
 	// Missed counts, for every row gradient of a real run, the updates of its row between read and update.
 	Missed histogram.Histogram `json:"-"`
+	// HotRows and HotGradients are the numbers of rows that a sequential training updated without delay, and
+	// of their gradients.
+	HotRows      int    `json:"-"`
+	HotGradients uint64 `json:"-"`
 	// Probabilities are the predictions on the test rows.
 	Probabilities []float32 `json:"-"`
 }
@@ -84,7 +88,8 @@ func (s *Setup) RunReal(
 	}
 	run := &Run{
 		Stages: c.medians(), Staleness: r.Staleness,
-		AUC: r.AUC, LogLoss: r.LogLoss, Missed: r.MissedUpdates, Probabilities: r.Probabilities,
+		AUC: r.AUC, LogLoss: r.LogLoss, Missed: r.MissedUpdates, HotRows: r.HotRows,
+		HotGradients: r.HotGradients, Probabilities: r.Probabilities,
 	}
 	run.StepSeconds = r.Wall.Seconds() / float64(r.Steps)
 	if s.Job.Training.Mode != job.Sequential { // sequential training records no events

@@ -45,6 +45,7 @@ func run(ctx context.Context, s *Spec, open *cache, b backend.Backend) (*Result,
 		return nil, nil, err
 	}
 	result.AUC, result.LogLoss, result.StepSeconds = r.AUC, r.LogLoss, r.StepSeconds
+	result.HotRows, result.HotGradients = r.HotRows, r.HotGradients
 	result.Staleness, result.Missed, result.Steps = r.Staleness, r.Missed, batches.Steps()
 	for step := range result.Steps {
 		result.Samples += batches.Samples(step)
