@@ -29,6 +29,7 @@ import (
 	"tandem/experiments/scalability"
 	"tandem/experiments/semantics"
 	"tandem/experiments/simvsreal"
+	"tandem/experiments/source"
 	"tandem/experiments/speed"
 	"tandem/experiments/staleness"
 	"tandem/experiments/theory"
@@ -53,6 +54,7 @@ type experiment interface {
 func experiments() []experiment {
 	return []experiment{
 		tuner.New(),
+		source.New(),
 		staleness.New(),
 		hotrows.New(),
 		theory.New(),

@@ -1,0 +1,80 @@
+package source
+
+import (
+	"slices"
+	"strings"
+
+	"tandem/algo/metric"
+	"tandem/experiments/report"
+)
+
+// delayFigure shows the losses by delay on generated data.
+func (p *plan) delayFigure(results []*result, kind string) report.Figure {
+	f := report.Figure{
+		Name: "delay-" + kind, Title: "What a late part costs in AUC, " + rateText(kind),
+		X: report.Axis{Label: "delay (steps)", LogPlusOne: true},
+		Y: report.Axis{Label: "loss of AUC (bars: 95 % over seeds)"},
+	}
+	color := 0
+	for _, r := range results {
+		if r.Alpha == 0 {
+			continue
+		}
+		f.X.Ticks = append([]float64{0}, floats(r.set.Delays)...)
+		lines := []report.Line{
+			{Name: "rows late, " + r.DataSet, Color: color},
+			{Name: "network late, " + r.DataSet, Color: color + 1},
+			{Name: "steps fewer, " + r.DataSet, Color: color, Guide: true},
+		}
+		for _, c := range r.Comparisons {
+			if c.Length != 1 || c.Rates != kind {
+				continue
+			}
+			for i, v := range []metric.Interval{c.RowLoss, c.NetworkLoss, c.LagLoss} {
+				lines[i].Points = append(lines[i].Points, at(dodge(float64(c.Delay), color+i), v))
+			}
+		}
+		f.Lines = append(f.Lines, lines...)
+		color += 2
+	}
+	return f
+}
+
+// dodge moves the points of line i sideways on the logarithmic axis, so that error bars do not overlap.
+func dodge(delay float64, i int) float64 { return delay + 0.05*(float64(i)-1.5)*(1+delay) }
+
+// at returns a point with an interval.
+func at(x float64, v metric.Interval) report.Point {
+	return report.Point{X: x, Y: v.Estimate, Low: v.Low, High: v.High}
+}
+
+func floats(values []int) (f []float64) {
+	for _, v := range values {
+		f = append(f, float64(v))
+	}
+	return f
+}
+
+// setFigure shows the losses at the main delay on every data set.
+func (p *plan) setFigure(results []*result, kind string) report.Figure {
+	f := report.Figure{
+		Name: "sets-" + kind, Title: "What a late part costs in AUC, " + rateText(kind),
+		Y: report.Axis{Label: "loss of AUC (bars: 95 % over seeds)"},
+	}
+	lines := []report.Line{
+		{Name: "rows late", Color: 0, Scatter: true}, {Name: "network late", Color: 1, Scatter: true},
+		{Name: "steps fewer", Color: report.Grey, Scatter: true},
+	}
+	for i, r := range results {
+		c := p.main(r, kind)
+		f.X.Ticks = append(f.X.Ticks, float64(i))
+		f.X.Names = append(f.X.Names, strings.ReplaceAll(r.DataSet, "-", "-\n"))
+		for k, v := range []metric.Interval{c.RowLoss, c.NetworkLoss, c.LagLoss} {
+			lines[k].Points = append(lines[k].Points, at(float64(i)+0.2*float64(k-1), v))
+		}
+	}
+	zero := report.Line{Color: report.Grey, Guide: true, Points: []report.Point{
+		report.Exact(-0.5, 0), report.Exact(float64(len(results))-0.5, 0)}}
+	f.Lines = slices.Insert(lines, 0, zero)
+	return f
+}

@@ -1,0 +1,238 @@
+package source
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"tandem/algo/job"
+	"tandem/algo/metric"
+	"tandem/datasets"
+	"tandem/experiments/report"
+	"tandem/experiments/trial"
+	"tandem/experiments/tune"
+)
+
+// result holds what was measured on one data set.
+type result struct {
+	DataSet  string  `json:"data"`
+	Alpha    float64 `json:"alpha,omitempty"` // generated data
+	TestRows int     `json:"test_rows"`
+	// Oracle is the AUC of the probabilities that labels were drawn with, by seed; nil for real data.
+	Oracle      []float64     `json:"oracle_auc,omitempty"`
+	Logistic    []float64     `json:"logistic_regression_auc"` // at its tuned rates, by seed
+	Tuning      []tune.Choice `json:"tuning"`
+	Comparisons []*comparison `json:"comparisons"`
+
+	set *set
+}
+
+// Kinds of rates that arms are compared at.
+const (
+	ownRates    = "own"     // each arm at its own tuned rates
+	freshRates  = "fresh"   // all arms at the tuned rates of fresh
+	defaultRate = "default" // all arms at the defaults of a job
+)
+
+// comparison is the arms of one data set, length, kind of rates and delay.
+type comparison struct {
+	Length float64 `json:"length"` // see set.Lengths
+	Steps  int     `json:"steps"`
+	Rates  string  `json:"rates"`
+	Delay  int     `json:"delay_steps"`
+	// AUC by seed; 0.5, a constant guess, where a training diverged.
+	Fresh    []float64 `json:"fresh_auc"`
+	Lag      []float64 `json:"lag_auc"`
+	Rows     []float64 `json:"rows_late_auc"`
+	Network  []float64 `json:"network_late_auc"`
+	Diverged int       `json:"diverged"` // trainings
+	// The losses, fresh less late, with intervals over seeds.
+	LagLoss     metric.Interval `json:"lag_loss"`
+	RowLoss     metric.Interval `json:"row_loss"`
+	NetworkLoss metric.Interval `json:"network_loss"`
+	// Difference is the network's loss less the rows'.
+	Difference metric.Interval `json:"network_less_row_loss"`
+	Ratio      ratio           `json:"network_over_row_loss"`
+	Verdict    verdict         `json:"thesis"`
+}
+
+// verdict is what a comparison says of the thesis.
+type verdict string
+
+// The verdicts.
+const (
+	holds    verdict = "holds"
+	reversed verdict = "reversed"
+	unclear  verdict = "not distinguishable"
+)
+
+// judge returns the verdict on the network's loss less the rows'.
+func judge(difference metric.Interval) verdict {
+	switch {
+	case difference.Low > 0:
+		return holds
+	case difference.High < 0:
+		return reversed
+	}
+	return unclear
+}
+
+// measure tunes the arms of every data set and compares them under every seed.
+func (p *plan) measure(ctx context.Context, lab tune.Lab, folder string) (results []*result, err error) {
+	for i := range p.Sets {
+		s := &p.Sets[i]
+		r := &result{DataSet: s.Name, Alpha: s.Alpha, set: s}
+		var arms []tune.Arm
+		for _, a := range p.tunedArms(s) {
+			arms = append(arms, tune.Arm{
+				Name: s.Name + ", " + a.String(), Nominal: nominalRates(),
+				Job: func(seed uint64) job.Job { return p.spec(s, a, 1, nominalRates(), seed).Job },
+			})
+		}
+		grid := p.Tuning
+		grid.Seeds = s.TuningSeeds
+		if r.Tuning, err = tune.Tune(ctx, lab, arms, grid); err != nil {
+			return nil, err
+		}
+		if err := p.train(ctx, lab, p.runs(r)); err != nil {
+			return nil, err
+		}
+		r.compare()
+		if err := p.addOracle(r, folder); err != nil {
+			return nil, err
+		}
+		results = append(results, r)
+	}
+	return results, nil
+}
+
+// run is the trainings of one arm under all seeds, and where their results go.
+type run struct {
+	set    *set
+	arm    arm
+	length float64
+	rates  tune.Rates
+	keep   func(r *trial.Result)
+}
+
+// runs returns all trainings of a data set after tuning. It adds the comparisons to the result.
+func (p *plan) runs(r *result) []*run {
+	s, arms := r.set, p.tunedArms(r.set)
+	tuned := func(a arm) tune.Rates { return r.Tuning[slices.Index(arms, a)].Rates }
+	fresh, last := arm{late: nothing}, arms[len(arms)-1]
+	runs := []*run{{s, last, 1, tuned(last), func(one *trial.Result) {
+		r.Logistic, r.TestRows = append(r.Logistic, score(one)), one.TestRows
+	}}}
+	for _, length := range s.Lengths {
+		for _, d := range s.Delays {
+			if length != 1 && d != p.MainDelay {
+				continue
+			}
+			for _, kind := range []string{ownRates, freshRates, defaultRate} {
+				if kind == defaultRate && d != p.MainDelay {
+					continue
+				}
+				c := &comparison{Length: length, Rates: kind, Delay: d}
+				r.Comparisons = append(r.Comparisons, c)
+				for _, one := range []struct {
+					arm arm
+					to  *[]float64
+				}{
+					{fresh, &c.Fresh}, {arm{late: nothing, delay: d, lag: true}, &c.Lag},
+					{arm{late: rows, delay: d}, &c.Rows}, {arm{late: network, delay: d}, &c.Network},
+				} {
+					rates := tuned(fresh)
+					if kind == defaultRate {
+						rates = defaultRates()
+					} else if kind == ownRates && one.arm.late != nothing {
+						rates = tuned(one.arm)
+					}
+					runs = append(runs, &run{s, one.arm, length, rates, c.keep(one.to)})
+				}
+			}
+		}
+	}
+	return runs
+}
+
+// keep returns a function that adds the result of an arm.
+func (c *comparison) keep(to *[]float64) func(*trial.Result) {
+	return func(r *trial.Result) {
+		*to = append(*to, score(r))
+		if r.Diverged != "" {
+			c.Diverged++
+		}
+		if to == &c.Fresh && r.Diverged == "" {
+			c.Steps = r.Steps
+		}
+	}
+}
+
+// score returns the AUC of a training, or that of a constant guess if it diverged.
+func score(r *trial.Result) float64 {
+	if r.Diverged != "" {
+		return 0.5
+	}
+	return r.AUC
+}
+
+// train trains all runs under all seeds and keeps their results.
+func (p *plan) train(ctx context.Context, lab tune.Lab, runs []*run) error {
+	type training struct {
+		*run
+		seed int
+	}
+	var order []training
+	for seed := range p.Seeds {
+		for _, r := range runs {
+			order = append(order, training{r, seed})
+		}
+	}
+	// Trainings on the same rows follow each other.
+	slices.SortStableFunc(order, func(a, b training) int {
+		return cmp.Or(cmp.Compare(a.length, b.length), cmp.Compare(a.seed, b.seed))
+	})
+	specs := make([]trial.Spec, len(order))
+	for i, t := range order {
+		specs[i] = p.spec(t.set, t.arm, t.length, t.rates, p.Seed+uint64(t.seed))
+	}
+	results, err := lab.Run(ctx, specs)
+	if err != nil {
+		return err
+	}
+	for i, t := range order {
+		t.keep(&results[i])
+	}
+	return nil
+}
+
+// compare sets the intervals and verdicts of all comparisons.
+func (r *result) compare() {
+	for _, c := range r.Comparisons {
+		loss := func(late []float64) []float64 { return report.Differences(c.Fresh, late) }
+		c.LagLoss = metric.MeanInterval(loss(c.Lag))
+		c.RowLoss, c.NetworkLoss = metric.MeanInterval(loss(c.Rows)), metric.MeanInterval(loss(c.Network))
+		c.Difference = metric.MeanInterval(report.Differences(c.Rows, c.Network))
+		c.Ratio = newRatio(loss(c.Network), loss(c.Rows))
+		c.Verdict = judge(c.Difference)
+	}
+}
+
+// addOracle adds the AUC of the true probabilities, where they are known.
+func (p *plan) addOracle(r *result, folder string) error {
+	for i := range p.Seeds {
+		if r.set.Data.Synthetic == nil {
+			return nil
+		}
+		data, err := datasets.Open(r.set.WithSeed(p.Seed+uint64(i)), folder)
+		if err != nil {
+			return err
+		}
+		scores := make([]float32, len(data.TestProbability))
+		for k, q := range data.TestProbability {
+			scores[k] = float32(q)
+		}
+		r.Oracle = append(r.Oracle, metric.AUC(scores, data.Test.Labels))
+	}
+	return nil
+}

@@ -1,0 +1,279 @@
+package source
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"tandem/algo/metric"
+	"tandem/experiments/report"
+	"tandem/internal/cli"
+)
+
+// report returns the results as tables, figures and sentences.
+func (p *plan) report(results []*result) *report.Report {
+	r := &report.Report{
+		Findings: p.findings(results), Notes: p.notes(results), Settings: p, Data: results,
+		Tables: []cli.Table{p.lossTable(results), p.levelTable(results), p.rateTable(results)},
+	}
+	if t := p.lengthTable(results); len(t.Rows) > 0 {
+		r.Tables = slices.Insert(r.Tables, 1, t)
+	}
+	for _, kind := range []string{ownRates, freshRates} {
+		r.Figures = append(r.Figures, p.delayFigure(results, kind), p.setFigure(results, kind))
+	}
+	return r
+}
+
+// main returns the comparison of length 1 at the main delay and a kind of rates.
+func (p *plan) main(r *result, kind string) *comparison {
+	return r.Comparisons[slices.IndexFunc(r.Comparisons, func(c *comparison) bool {
+		return c.Length == 1 && c.Delay == p.MainDelay && c.Rates == kind
+	})]
+}
+
+// loss returns a loss ± half its interval.
+func loss(v metric.Interval) string {
+	return fmt.Sprintf("%s ± %.4f", strings.Replace(fmt.Sprintf("%.4f", v.Estimate), "-", "−", 1),
+		(v.High-v.Low)/2)
+}
+
+// lossTable returns a table with the losses at the main delay.
+func (p *plan) lossTable(results []*result) cli.Table {
+	t := cli.Table{
+		Caption: fmt.Sprintf("Loss of AUC with a part late by %d steps", p.MainDelay),
+		Header:  []string{"data", "rates", "thesis", "rows late", "network late", "network ÷ rows"},
+		Words:   3,
+	}
+	for _, r := range results {
+		for _, kind := range []string{ownRates, freshRates, defaultRate} {
+			c := p.main(r, kind)
+			t.Rows = append(t.Rows, []string{r.DataSet, kind, short(c.Verdict), loss(c.RowLoss),
+				loss(c.NetworkLoss), c.Ratio.String()})
+		}
+	}
+	return t
+}
+
+// short returns a verdict for a table.
+func short(v verdict) string {
+	if v == unclear {
+		return "unclear"
+	}
+	return string(v)
+}
+
+// lengthTable returns a table of the losses on shorter and longer runs.
+func (p *plan) lengthTable(results []*result) cli.Table {
+	t := cli.Table{
+		Caption: fmt.Sprintf("Loss of AUC by run length, %d steps late, at the rates tuned for length 1; "+
+			"lag = fresh with %d steps fewer", p.MainDelay, p.MainDelay),
+		Header: []string{"data", "rates", "steps", "thesis", "lag", "rows late", "network late"},
+		Words:  2,
+	}
+	for _, r := range results {
+		if len(r.set.Lengths) == 1 {
+			continue
+		}
+		for _, kind := range []string{ownRates, freshRates, defaultRate} {
+			for _, length := range slices.Sorted(slices.Values(r.set.Lengths)) {
+				c := r.Comparisons[slices.IndexFunc(r.Comparisons, func(c *comparison) bool {
+					return c.Length == length && c.Rates == kind && c.Delay == p.MainDelay
+				})]
+				t.Rows = append(t.Rows, []string{r.DataSet, kind, report.Thousands(c.Steps),
+					short(c.Verdict), loss(c.LagLoss), loss(c.RowLoss), loss(c.NetworkLoss)})
+			}
+		}
+	}
+	return t
+}
+
+// levelTable returns a table of the AUC of fresh training beside simpler and better predictions.
+func (p *plan) levelTable(results []*result) cli.Table {
+	t := cli.Table{
+		Caption: "AUC without delay on the test rows; a constant guess has 0.5, no model exceeds the oracle",
+		Header:  []string{"data", "tuned", "default", "logistic", "oracle", "steps", "test rows"},
+		Words:   1,
+	}
+	for _, r := range results {
+		oracle := "unknown"
+		if r.Oracle != nil {
+			oracle = level(r.Oracle)
+		}
+		c := p.main(r, ownRates)
+		t.Rows = append(t.Rows, []string{r.DataSet, report.Level(c.Fresh),
+			level(p.main(r, defaultRate).Fresh), level(r.Logistic), oracle, report.Thousands(c.Steps),
+			report.Thousands(r.TestRows)})
+	}
+	return t
+}
+
+// level returns the mean of values.
+func level(values []float64) string { return fmt.Sprintf("%.4f", metric.MeanInterval(values).Estimate) }
+
+// rateTable returns a table of the tuned rates at the main delay.
+func (p *plan) rateTable(results []*result) cli.Table {
+	t := cli.Table{
+		Caption: "Tuned learning rates, rows/network; ! if the best candidate is at an end of the grid",
+		Header:  []string{"data", "fresh", "rows late", "network late", "logistic"},
+		Words:   1,
+	}
+	for _, r := range results {
+		arms := p.tunedArms(r.set)
+		line := []string{r.DataSet}
+		for _, a := range []arm{{late: nothing}, {late: rows, delay: p.MainDelay},
+			{late: network, delay: p.MainDelay}, arms[len(arms)-1]} {
+			c := r.Tuning[slices.Index(arms, a)]
+			text := fmt.Sprintf("%.2g/%.2g", c.Rows, c.Dense)
+			if c.AtEdge {
+				text += "!"
+			}
+			line = append(line, text)
+		}
+		t.Rows = append(t.Rows, line)
+	}
+	return t
+}
+
+// findings returns a sentence on the thesis over all data sets, and sentences on each.
+func (p *plan) findings(results []*result) []string {
+	var sentences []string
+	for _, kind := range []string{ownRates, freshRates, defaultRate} {
+		sets := map[verdict][]string{}
+		for _, r := range results {
+			v := p.main(r, kind).Verdict
+			sets[v] = append(sets[v], r.DataSet)
+		}
+		var texts []string
+		for _, v := range []verdict{holds, reversed, unclear} {
+			if sets[v] != nil {
+				texts = append(texts, fmt.Sprintf("%s on %s", v, strings.Join(sets[v], ", ")))
+			}
+		}
+		sentences = append(sentences, fmt.Sprintf("%s, %d steps late, the thesis that the network loses "+
+			"more than the rows: %s.", sentenceStart(kind), p.MainDelay, strings.Join(texts, "; ")))
+	}
+	for _, r := range results {
+		if r.Alpha > 0 {
+			sentences = append(sentences, p.ratioFinding(r))
+		}
+	}
+	for _, r := range results {
+		if text := p.lossFinding(r); text != "" {
+			sentences = append(sentences, text)
+		}
+	}
+	return sentences
+}
+
+// sentenceStart names a kind of rates at the beginning of a sentence.
+func sentenceStart(kind string) string {
+	text := rateText(kind)
+	return strings.ToUpper(text[:1]) + text[1:]
+}
+
+// rateText names a kind of rates.
+func rateText(kind string) string {
+	switch kind {
+	case ownRates:
+		return "at the tuned rates of each arm"
+	case freshRates:
+		return "at the tuned rates of fresh"
+	}
+	return "at the default rates, which are not tuned"
+}
+
+// ratioFinding returns a sentence on network loss ÷ row loss.
+func (p *plan) ratioFinding(r *result) string {
+	var texts []string
+	for _, kind := range []string{ownRates, freshRates} {
+		c := p.main(r, kind)
+		texts = append(texts, fmt.Sprintf("%s %s, with losses of %s (network) and %s (rows)", rateText(kind),
+			c.Ratio, loss(c.NetworkLoss), loss(c.RowLoss)))
+	}
+	return fmt.Sprintf("%s, network loss ÷ row loss: %s.", r.DataSet, strings.Join(texts, "; "))
+}
+
+// findingMin is the least difference of AUC that makes a finding if its interval excludes 0.
+const findingMin = 0.002
+
+// lossFinding returns a sentence on the losses of a data set at the tuned rates of each arm that are above
+// findingMin and exclude 0.
+func (p *plan) lossFinding(r *result) string {
+	var texts []string
+	for _, c := range r.Comparisons {
+		if c.Rates != ownRates {
+			continue
+		}
+		for _, one := range []struct {
+			name string
+			loss metric.Interval
+		}{{"rows", c.RowLoss}, {"the network", c.NetworkLoss}} {
+			if math.Abs(one.loss.Estimate) > findingMin && (one.loss.Low > 0 || one.loss.High < 0) {
+				texts = append(texts, fmt.Sprintf("%s %d steps late in a run of %s: %s", one.name, c.Delay,
+					report.Thousands(c.Steps), loss(one.loss)))
+			}
+		}
+	}
+	if texts == nil {
+		return ""
+	}
+	return fmt.Sprintf("%s, losses of AUC above %g %s: %s.", r.DataSet, findingMin, rateText(ownRates),
+		strings.Join(texts, "; "))
+}
+
+// notes returns what a reader needs to judge the findings.
+func (p *plan) notes(results []*result) []string {
+	diverged, edges := 0, 0
+	var unsure []string
+	for _, r := range results {
+		for _, c := range r.Comparisons {
+			diverged += c.Diverged
+		}
+		for _, c := range r.Tuning {
+			if c.AtEdge {
+				edges++
+			}
+			effect := math.Abs(p.main(r, ownRates).Difference.Estimate)
+			if c.StandardError > max(tuningError, effect/3) {
+				unsure = append(unsure, fmt.Sprintf("%s (%.4f)", c.Arm, c.StandardError))
+			}
+		}
+	}
+	notes := []string{
+		fmt.Sprintf("± is half the 95 %% interval of the mean over %d seeds (Student's t); that of a ratio "+
+			"is Fieller's. The arms of a seed share rows, order and initial values. Training is sequential "+
+			"and gives the same bits in every run.", p.Seeds),
+		"The thesis holds if the loss of the network less that of the rows has an interval above 0, and is " +
+			"reversed if below. \"any\": the loss of rows may be 0, and so the ratio anything.",
+		fmt.Sprintf("Rates are the best of %d × %d candidates by successive halving under %s seeds, the "+
+			"same trials for every arm, on rows that no comparison uses.", len(p.Tuning.Rows),
+			len(p.Tuning.Dense), p.tuningSeeds()),
+		"Generated data, including the teacher, differ from seed to seed. On real data, seeds vary the " +
+			"order and the initial values; the luck of the test rows is not in the intervals.",
+		fmt.Sprintf("%d arms have their best rates at an end of the grid; %d trainings of comparisons "+
+			"diverged and count as a constant guess.", edges, diverged),
+	}
+	if unsure != nil {
+		notes = append(notes, fmt.Sprintf("The tuner cannot tell the best rates from the next by less than "+
+			"%g AUC or a third of the effect (standard error in brackets): %s.", tuningError,
+			strings.Join(unsure, ", ")))
+	}
+	return append(notes, report.FewSeedsNote(p.Seeds, "seeds", "an interval")...)
+}
+
+// tuningSeeds returns the numbers of seeds of the tuner.
+func (p *plan) tuningSeeds() string {
+	low, high := math.MaxInt, 0
+	for _, s := range p.Sets {
+		low, high = min(low, s.TuningSeeds), max(high, s.TuningSeeds)
+	}
+	if low == high {
+		return fmt.Sprint(low)
+	}
+	return fmt.Sprintf("%d (real data) to %d", low, high)
+}
+
+// tuningError is the largest standard error of tuning that is not noted.
+const tuningError = 0.0005
