@@ -31,6 +31,56 @@ func AUCDifference(a, b, labels []float32, resamples int, seed uint64) Interval 
 	if math.IsNaN(estimate) {
 		return Interval{estimate, estimate, estimate}
 	}
+	rankingA, rankingB := newRanking(a), newRanking(b)
+	differences := make([]float64, 0, resamples)
+	resample(labels, resamples, seed, func(weights []uint32) {
+		differences = append(differences, rankingA.auc(weights, labels)-rankingB.auc(weights, labels))
+	})
+	slices.Sort(differences)
+	return Interval{estimate, percentile(differences, 0.025), percentile(differences, 0.975)}
+}
+
+// AUCRowDeviation returns the standard error, by the luck of the test rows, of the mean over seeds of
+// AUC(a[s]) − AUC(b[s]). a[s] and b[s] are the scores of two models, trained under one seed, for test rows
+// that all seeds share. The rows are resampled as in AUCDifference, the same rows for all models. It is NaN
+// if a class is absent or a score is NaN.
+//
+// With the spread over seeds, it is a hierarchical bootstrap whose upper level is not drawn: a resample of
+// five seeds has too small a variance, by 4/5, and too light tails. Package judge combines the two with
+// Student's distribution instead.
+//
+// It panics if the lengths differ or if resamples is below 2. Cost: for each seed two sorts and 2 × resamples
+// visits of all rows.
+//
+// Source: Davison, Hinkley, Bootstrap Methods and their Application (1997), section 3.8, on hierarchical
+// data.
+func AUCRowDeviation(a, b [][]float32, labels []float32, resamples int, seed uint64) float64 {
+	mustMatch("b", len(b), len(a))
+	if resamples < 2 {
+		panic(fmt.Sprintf("metric: resamples = %d, want at least 2", resamples))
+	}
+	var rankings [][2]ranking
+	for s := range a {
+		mustMatch("a[s]", len(a[s]), len(labels))
+		mustMatch("b[s]", len(b[s]), len(labels))
+		if d := AUC(a[s], labels) - AUC(b[s], labels); math.IsNaN(d) {
+			return d
+		}
+		rankings = append(rankings, [2]ranking{newRanking(a[s]), newRanking(b[s])})
+	}
+	means := make([]float64, 0, resamples)
+	resample(labels, resamples, seed, func(weights []uint32) {
+		sum := 0.0
+		for _, r := range rankings {
+			sum += r[0].auc(weights, labels) - r[1].auc(weights, labels)
+		}
+		means = append(means, sum/float64(len(a)))
+	})
+	return deviation(means)
+}
+
+// resample draws the rows of each class with replacement and calls visit with how often each row was drawn.
+func resample(labels []float32, resamples int, seed uint64, visit func(weights []uint32)) {
 	var classes [2][]int32 // rows of the negative and the positive class
 	for row, label := range labels {
 		class := 0
@@ -39,21 +89,29 @@ func AUCDifference(a, b, labels []float32, resamples int, seed uint64) Interval 
 		}
 		classes[class] = append(classes[class], int32(row))
 	}
-	rankingA, rankingB := newRanking(a), newRanking(b)
-	weights := make([]uint32, len(labels)) // how often a row was drawn
-	differences := make([]float64, resamples)
+	weights := make([]uint32, len(labels))
 	stream := rng.New(seed, "bootstrap")
-	for i := range differences {
+	for range resamples {
 		clear(weights)
 		for _, rows := range classes {
 			for range rows {
 				weights[rows[stream.IntN(len(rows))]]++
 			}
 		}
-		differences[i] = rankingA.auc(weights, labels) - rankingB.auc(weights, labels)
+		visit(weights)
 	}
-	slices.Sort(differences)
-	return Interval{estimate, percentile(differences, 0.025), percentile(differences, 0.975)}
+}
+
+// deviation returns the standard deviation of a sample.
+func deviation(values []float64) float64 {
+	mean, squares := 0.0, 0.0
+	for _, v := range values {
+		mean += v / float64(len(values))
+	}
+	for _, v := range values {
+		squares += float64((v - mean) * (v - mean))
+	}
+	return math.Sqrt(squares / float64(len(values)-1))
 }
 
 // ranking is the order of one model's scores. With it, the AUC of a resample takes one pass and no sort.

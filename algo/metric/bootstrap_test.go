@@ -132,3 +132,29 @@ func BenchmarkAUCDifference(b *testing.B) {
 		AUCDifference(x, y, labels, 10, 1)
 	}
 }
+
+// One seed, with the scores of the test above: the difference of a resample is B/100 − 1, where B is binomial
+// with n = 100 and p = ½, so its deviation is 0.05. Two seeds with these scores share the rows and have the
+// same deviation; a second seed without any difference halves it.
+func TestAUCRowDeviation(t *testing.T) {
+	a, b, labels := []float32{0}, []float32{0}, []float32{0}
+	for row := range 100 {
+		a = append(a, float32(2*(row%2)-1))
+		b = append(b, 1)
+		labels = append(labels, 1)
+	}
+	for _, c := range []struct {
+		a, b [][]float32
+		want float64
+	}{
+		{[][]float32{a}, [][]float32{b}, 0.05}, {[][]float32{a, a}, [][]float32{b, b}, 0.05},
+		{[][]float32{a, b}, [][]float32{b, b}, 0.025}, {[][]float32{b}, [][]float32{b}, 0},
+	} {
+		if got := AUCRowDeviation(c.a, c.b, labels, 10_000, 1); math.Abs(got-c.want) > 0.001 {
+			t.Errorf("deviation %v, want %v", got, c.want)
+		}
+	}
+	if got := AUCRowDeviation([][]float32{{1, 2}}, [][]float32{{2, 1}}, []float32{1, 1}, 10, 1); got == got {
+		t.Errorf("deviation %v without a class, want NaN", got)
+	}
+}

@@ -2,7 +2,8 @@
 //
 //   - How well do scores rank? AUC, StreamingAUC
 //   - How good are they as probabilities? LogLoss, Calibration, ExpectedCalibrationError
-//   - Do two models differ by more than the luck of the test rows? AUCDifference
+//   - Do two models differ by more than the luck of the test rows? AUCDifference,
+//     AUCRowDeviation
 //   - Do two ways of training differ by more than the luck of the seed? MeanInterval, Judge
 //
 // Scores and labels are slices of equal length with one element per test row; a label above one half is

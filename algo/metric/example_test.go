@@ -45,7 +45,7 @@ func ExampleMeanInterval() {
 	}
 	d := metric.MeanInterval(differences)
 	fmt.Printf("%.5f, 95 %% interval %.5f to %.5f\n", d.Estimate, d.Low, d.High)
-	fmt.Println(metric.Explain(d, metric.EquivalenceMargin, 1_000_000))
+	fmt.Println(metric.Judge(d, metric.EquivalenceMargin))
 	// Output:
 	// -0.00010, 95 % interval -0.00030 to 0.00010
 	// equivalent

@@ -8,8 +8,8 @@ import (
 
 	"tandem/algo/histogram"
 	"tandem/algo/job"
-	"tandem/algo/metric"
 	"tandem/algo/protocol/pace"
+	"tandem/experiments/judge"
 	"tandem/experiments/report"
 	"tandem/experiments/trial"
 )
@@ -25,6 +25,8 @@ type result struct {
 	DataSet  string        `json:"data"`
 	TestRows int           `json:"test_rows"`
 	Modes    []*modeResult `json:"modes"`
+	// comparisons are those of all modes on all clusters with sync on this machine.
+	comparisons []*judge.Comparison
 }
 
 // modeResult holds the trainings of a mode, one per seed.
@@ -54,6 +56,9 @@ func (p *plan) measure(ctx context.Context, o report.Options) (results []*result
 			r.Modes = append(r.Modes, &modeResult{Mode: mode})
 		}
 		if err := p.measureData(ctx, lab, w, r); err != nil {
+			return nil, fmt.Errorf("modes: %w", err)
+		}
+		if err := p.compare(lab, w, r); err != nil {
 			return nil, fmt.Errorf("modes: %w", err)
 		}
 		results = append(results, r)
@@ -128,11 +133,55 @@ func (r *result) find(mode string) *modeResult {
 	return nil
 }
 
-// difference returns the AUC of runs minus the AUC of sync on this machine. Sync gives the same bits on any
-// cluster.
-func (r *result) difference(runs []run) metric.Interval {
-	return metric.MeanInterval(
-		report.Differences(values(runs, auc), values(r.find(job.Sync).Real, auc)))
+// compare creates the comparisons of a data set. Sync gives the same bits on any cluster.
+func (p *plan) compare(lab *trial.Lab, w report.DataSet, r *result) error {
+	specs := func(mode string, simulated bool) (list []trial.Spec) {
+		for i := range p.Seeds {
+			list = append(list, p.spec(w, mode, p.Seed+uint64(i), simulated))
+		}
+		return list
+	}
+	quality := func(runs []run) judge.Quality {
+		return judge.Quality{AUC: values(runs, auc), LogLoss: values(runs, logLoss)}
+	}
+	sync := r.find(job.Sync)
+	for _, m := range r.Modes {
+		for _, c := range m.clusters() {
+			if m == sync && c.name == thisMachine {
+				continue
+			}
+			one := judge.Pair(r.DataSet, m.Mode+", "+c.name, job.Sync, p.Seed, quality(c.runs),
+				quality(sync.Real))
+			var err error
+			one.RowDeviation, err = lab.RowDeviation(specs(m.Mode, c.name == persiasCluster),
+				specs(job.Sync, false))
+			if err != nil {
+				return err
+			}
+			r.comparisons = append(r.comparisons, one)
+		}
+	}
+	return nil
+}
+
+// comparisons returns the comparisons of all data sets, judged.
+func comparisons(results []*result) []*judge.Comparison {
+	var list []*judge.Comparison
+	for _, r := range results {
+		list = append(list, r.comparisons...)
+	}
+	judge.Judge(list)
+	return list
+}
+
+// comparison returns the comparison of a mode on a cluster, or that of sync with itself.
+func (r *result) comparison(mode string, c *clusterRuns) *judge.Comparison {
+	for _, one := range r.comparisons {
+		if one.Treated == mode+", "+c.name {
+			return one
+		}
+	}
+	return &judge.Comparison{}
 }
 
 // writeLog writes modes.csv.

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/spf13/pflag"
@@ -33,6 +34,35 @@ func (m *ModeSet) Apply(t *job.Job, modes []string) error {
 		return cli.UsageError("see --help for the settings of each mode", "--mode-set: %v", err)
 	}
 	return nil
+}
+
+// ModeFlags are the flags --modes and --mode-set of an experiment that compares modes.
+type ModeFlags struct {
+	Grid
+	ModeSet
+}
+
+// NewModeFlags returns the flags, not set.
+func NewModeFlags() ModeFlags { return ModeFlags{Grid: NewGrid(Modes)} }
+
+// AddFlags adds the flags.
+func (m *ModeFlags) AddFlags(flags *pflag.FlagSet) {
+	m.Grid.AddFlags(flags)
+	m.ModeSet.AddFlags(flags)
+}
+
+// Arguments returns the flags that were set.
+func (m *ModeFlags) Arguments() []string { return append(m.Grid.Arguments(), m.ModeSet.Arguments()...) }
+
+// With returns one mode that is always compared, then the other values of --modes; or the modes of the plan
+// if the flag was not set.
+func (m *ModeFlags) With(always string, plan []string) []string {
+	modes := m.Modes()
+	if modes == nil {
+		return plan
+	}
+	return append([]string{always},
+		slices.DeleteFunc(modes, func(mode string) bool { return mode == always })...)
 }
 
 // ModeSettings returns, by mode, the values of the settings that only this mode has.

@@ -49,3 +49,22 @@ func TestModeSet(t *testing.T) {
 		t.Errorf("%v, want %s", err, want)
 	}
 }
+
+// One mode is always compared, and the command that repeats the run has both flags.
+func TestModeFlags(t *testing.T) {
+	m := NewModeFlags()
+	flags := pflag.NewFlagSet("", pflag.ContinueOnError)
+	m.AddFlags(flags)
+	if err := flags.Parse([]string{"--modes", "ssp,hybrid", "--mode-set", "slack=2"}); err != nil {
+		t.Fatal(err)
+	}
+	if got := strings.Join(m.With(job.Sync, nil), " "); got != "sync ssp hybrid" {
+		t.Errorf("modes %s", got)
+	}
+	if got := strings.Join(m.With(job.Hybrid, nil), " "); got != "hybrid ssp" {
+		t.Errorf("modes %s", got)
+	}
+	if got := strings.Join(m.Arguments(), " "); got != "--modes ssp,hybrid --mode-set slack=2" {
+		t.Errorf("arguments %s", got)
+	}
+}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"tandem/algo/exec/backend"
+	"tandem/experiments/judge"
 	"tandem/internal/cli"
 )
 
@@ -44,10 +45,13 @@ type Report struct {
 	Command  string // repeats the run
 	Findings []string
 	Notes    []string // what a reader needs to judge the findings
-	Tables   []cli.Table
-	Figures  []Figure
-	Settings any // resolved; written as YAML
-	Data     any // the numbers behind tables and figures; written as JSON
+	// Comparisons are the paired differences behind the findings, judged. The report adds findings and notes
+	// that follow from them.
+	Comparisons []*judge.Comparison
+	Tables      []cli.Table
+	Figures     []Figure
+	Settings    any // resolved; written as YAML
+	Data        any // the numbers behind tables and figures; written as JSON
 	// Engine is the name of the engine for matrix products. EngineRate is its speed in GFLOP/s, measured
 	// before the experiment.
 	Engine     string

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 
+	"tandem/experiments/judge"
 	"tandem/internal/cli"
 )
 
@@ -41,21 +42,22 @@ func (r *Report) WriteJSON(w io.Writer) error {
 	encoder.SetEscapeHTML(false)
 	encoder.SetIndent("", "  ")
 	return encoder.Encode(struct {
-		Name        string          `json:"name"`
-		Run         string          `json:"run"`
-		Question    string          `json:"question"`
-		Command     string          `json:"command"`
-		Environment cli.Environment `json:"environment"`
-		Engine      string          `json:"engine"`
-		EngineRate  float64         `json:"engine_gflops"`
-		Started     string          `json:"started"`
-		WallSeconds float64         `json:"wall_s"`
-		Findings    []string        `json:"findings"`
-		Notes       []string        `json:"notes"`
-		Data        any             `json:"data"`
+		Name        string              `json:"name"`
+		Run         string              `json:"run"`
+		Question    string              `json:"question"`
+		Command     string              `json:"command"`
+		Environment cli.Environment     `json:"environment"`
+		Engine      string              `json:"engine"`
+		EngineRate  float64             `json:"engine_gflops"`
+		Started     string              `json:"started"`
+		WallSeconds float64             `json:"wall_s"`
+		Findings    []string            `json:"findings"`
+		Notes       []string            `json:"notes"`
+		Comparisons []*judge.Comparison `json:"comparisons,omitempty"`
+		Data        any                 `json:"data"`
 	}{
 		r.Name, r.Run, r.Question, r.Command, cli.CurrentEnvironment(), r.Engine, r.EngineRate,
-		r.date(), r.Wall.Seconds(), r.Findings, r.Notes, r.Data,
+		r.date(), r.Wall.Seconds(), r.Findings, r.Notes, r.Comparisons, r.Data,
 	})
 }
 

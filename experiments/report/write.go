@@ -9,13 +9,16 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// WriteFolder writes a report to a folder:
+// WriteFolder completes a report with the findings and notes that follow from its comparisons, and writes it
+// to a folder:
 //
 //	<name>.json    the numbers, with environment and command
 //	settings.yaml  the resolved settings
+//	differences.csv, if there are comparisons
 //	<figure>.png, <figure>.svg
 //	report.html    everything on one self-contained page
 func (r *Report) WriteFolder(folder string) error {
+	r.conclude()
 	settings, err := r.settingsText()
 	if err != nil {
 		return err
@@ -43,6 +46,15 @@ func (r *Report) WriteFolder(folder string) error {
 	page, err := r.page(settings, pictures)
 	if err != nil {
 		return fmt.Errorf("report: page of %s: %w", r.Name, err)
+	}
+	if len(r.Comparisons) > 0 {
+		var differences bytes.Buffer
+		if err := r.writeDifferences(&differences); err != nil {
+			return err
+		}
+		if err := writeFile(folder, DifferencesName, differences.Bytes()); err != nil {
+			return err
+		}
 	}
 	if err := writeFile(folder, r.Name+".json", numbers.Bytes()); err != nil {
 		return err

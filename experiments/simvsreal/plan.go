@@ -26,11 +26,13 @@ func newPlan(trainRows, testRows int) plan {
 	t.Training.Prefetch = 4
 	p := plan{
 		Job: t, DataSet: report.Generated(0.1, trainRows, testRows),
-		Modes: slices.DeleteFunc(job.Modes(), func(mode string) bool { return mode == job.Sequential }),
+		Modes: slices.DeleteFunc(job.Modes(), sequential),
 	}
 	p.ModeSettings = report.ModeSettings(t, p.Modes)
 	return p
 }
+
+func sequential(mode string) bool { return mode == job.Sequential }
 
 // set adds the mode settings of a command line.
 func (p *plan) set(flag *report.ModeSet) error {

@@ -8,6 +8,7 @@ package simvsreal
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"tandem/algo/job"
@@ -15,10 +16,10 @@ import (
 )
 
 // Experiment is the comparison.
-type Experiment struct{ report.ModeSet }
+type Experiment struct{ report.ModeFlags }
 
 // New returns the experiment.
-func New() *Experiment { return &Experiment{} }
+func New() *Experiment { return &Experiment{report.NewModeFlags()} }
 
 // Name returns "simvsreal".
 func (*Experiment) Name() string { return "simvsreal" }
@@ -44,13 +45,15 @@ The stages of a batch are GE (get embeddings), FC (forward), BC (backward), DS
 (dense synchronization) and PEG (put embedding gradients). The same code measures
 real and simulated runs, from the events that the roles record. The simulator uses
 the times of work in sync, but not its step time, and nothing of the other modes.
-The machine should be idle. The full version takes a few minutes.
+The machine should be idle. --modes chooses the modes; sync is always among them,
+and sequential, which has no roles, never. The full version takes a few minutes.
 
 Writes to a new folder:
 
   report.html              everything on one page
   simvsreal.csv            a line per run, written at its end
   simvsreal.json           all runs and the times of work
+  differences.csv          paired differences by seed
   settings.yaml            the resolved settings
   step-time.png, .svg      simulated step time by real step time
   staleness.png, .svg      staleness of reads in hybrid mode, real and simulated
@@ -68,6 +71,7 @@ func (e *Experiment) Run(ctx context.Context, o report.Options) (*report.Report,
 	if o.Quick {
 		p = newPlan(50_000, 20_000)
 	}
+	p.Modes = slices.DeleteFunc(e.With(job.Sync, p.Modes), sequential)
 	if err := p.set(&e.ModeSet); err != nil {
 		return nil, err
 	}

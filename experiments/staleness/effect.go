@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"tandem/algo/metric"
-	"tandem/experiments/report"
+	"tandem/experiments/judge"
 )
 
 // Names of the effects.
@@ -15,60 +15,51 @@ const (
 
 // effect is the difference of two variants: treated − reference.
 type effect struct {
-	Name      string `json:"effect"`
-	Tau       *int   `json:"tau,omitempty"` // for the staleness effect
-	Treated   string `json:"treated"`
-	Reference string `json:"reference"`
-	// AUC and LogLoss (nats) have intervals over seeds. Bootstrap is the AUC difference under the first seed,
-	// with an interval over the test rows.
-	AUC       metric.Interval `json:"auc"`
-	Bootstrap metric.Interval `json:"auc_bootstrap_first_seed"`
-	LogLoss   metric.Interval `json:"log_loss"`
-	Verdict   string          `json:"verdict"`
-
-	treated, reference *variantResult
+	Name string `json:"effect"`
+	Tau  *int   `json:"tau,omitempty"` // for the staleness effect
+	*judge.Comparison
 }
 
-// effects returns the pairs of variants, without numbers.
-func (r *dataSetResult) effects() []effect {
-	pair := func(name string, treated, reference *variantResult) effect {
-		return effect{
-			Name: name, Tau: treated.Variant.Tau,
-			Treated: treated.Variant.String(), Reference: reference.Variant.String(),
-			treated: treated, reference: reference,
-		}
-	}
-	effects := []effect{pair(mergingEffect, r.Variants[syncRank], r.Variants[syncStep])}
-	for _, hybrid := range r.Variants[firstHybrid:] {
-		effects = append(effects, pair(stalenessEffect, hybrid, r.Variants[syncRank]))
-	}
-	return effects
-}
-
-// bootstrap creates the effects with their intervals over the test rows under the first seed, then drops the
-// predictions. It checks ctx between effects, each of which takes a few seconds for a million rows.
-func (r *dataSetResult) bootstrap(ctx context.Context, labels []float32, resamples int, seed uint64) error {
-	r.Effects = r.effects()
-	for i := range r.Effects {
+// compare creates the effects, without verdicts. For real data, whose test rows all seeds share, it measures
+// the luck of these rows, which takes seconds, and then drops the predictions.
+func (r *dataSetResult) compare(ctx context.Context, p *plan) error {
+	r.Effects = nil
+	add := func(name string, treated, reference *variantResult) error {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		e := &r.Effects[i]
-		e.Bootstrap = metric.AUCDifference(
-			e.treated.probabilities, e.reference.probabilities, labels, resamples, seed)
+		c := judge.Pair(r.DataSet, treated.Variant.String(), reference.Variant.String(), p.Seed,
+			judge.Quality{AUC: treated.AUC, LogLoss: treated.LogLoss},
+			judge.Quality{AUC: reference.AUC, LogLoss: reference.LogLoss})
+		if treated.probabilities != nil {
+			c.RowDeviation = metric.AUCRowDeviation(treated.probabilities, reference.probabilities, r.labels,
+				p.Resamples, p.Seed)
+		}
+		r.Effects = append(r.Effects, effect{name, treated.Variant.Tau, c})
+		return nil
 	}
-	for _, a := range r.Variants {
-		a.probabilities = nil
+	if err := add(mergingEffect, r.Variants[syncRank], r.Variants[syncStep]); err != nil {
+		return err
+	}
+	for _, hybrid := range r.Variants[firstHybrid:] {
+		if err := add(stalenessEffect, hybrid, r.Variants[syncRank]); err != nil {
+			return err
+		}
+	}
+	for _, v := range r.Variants {
+		v.probabilities = nil
 	}
 	return nil
 }
 
-// compare sets the intervals over seeds and the verdicts.
-func (r *dataSetResult) compare() {
-	for i := range r.Effects {
-		e := &r.Effects[i]
-		e.AUC = metric.MeanInterval(report.Differences(e.treated.AUC, e.reference.AUC))
-		e.LogLoss = metric.MeanInterval(report.Differences(e.treated.LogLoss, e.reference.LogLoss))
-		e.Verdict = metric.Explain(e.AUC, metric.EquivalenceMargin, r.TestRows)
+// comparisons returns the comparisons of all effects, judged.
+func comparisons(results []*dataSetResult) []*judge.Comparison {
+	var list []*judge.Comparison
+	for _, r := range results {
+		for _, e := range r.Effects {
+			list = append(list, e.Comparison)
+		}
 	}
+	judge.Judge(list)
+	return list
 }

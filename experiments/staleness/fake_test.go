@@ -83,9 +83,8 @@ func (f *fakeRunner) run(
 func executeTiny(t *testing.T, f *fakeRunner) (r *report.Report, folder string, err error) {
 	t.Helper()
 	folder = t.TempDir()
-	r, err = Experiment{
-		f.run,
-	}.execute(context.Background(), tinyPlan(), report.Options{Seeds: 2, Seed: 7, Folder: folder})
+	r, err = (&Experiment{run: f.run}).execute(context.Background(), tinyPlan(),
+		report.Options{Seeds: 2, Seed: 7, Folder: folder})
 	return r, folder, err
 }
 

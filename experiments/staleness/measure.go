@@ -22,6 +22,7 @@ type dataSetResult struct {
 	Oracle    *oracle          `json:"oracle,omitempty"` // nil for real data
 	Variants  []*variantResult `json:"variants"`         // in the order of plan.variants
 	Effects   []effect         `json:"effects"`
+	labels    []float32        // of the test rows of real data
 }
 
 // oracle is the quality of the probabilities that the labels were drawn with, which no model can exceed. It
@@ -39,12 +40,12 @@ type variantResult struct {
 	Own      histogram.Histogram `json:"own_staleness"`
 	Cross    histogram.Histogram `json:"cross_staleness"`
 	Inflight histogram.Histogram `json:"inflight_staleness"`
-	// probabilities are the predictions under the first seed.
-	probabilities []float32
+	// probabilities are the predictions by seed, on real data until the effects are measured.
+	probabilities [][]float32
 }
 
 // measure runs every variant under every seed on every data set.
-func (e Experiment) measure(
+func (e *Experiment) measure(
 	ctx context.Context, p plan, o report.Options,
 ) (results []*dataSetResult, err error) {
 	log, err := o.NewLog("staleness.csv", header()...)
@@ -68,15 +69,16 @@ func (e Experiment) measure(
 					w.Name, p.Seed+uint64(i), meter.Done, meter.Total, err)
 			}
 		}
-		result.compare()
+		if err := result.compare(ctx, &p); err != nil {
+			return nil, err
+		}
 		results = append(results, result)
 	}
 	return results, nil
 }
 
-// measureSeed runs every variant under one seed, on the same rows in the same order. After the first seed,
-// it makes the bootstrap comparisons, which need the predictions.
-func (e Experiment) measureSeed(
+// measureSeed runs every variant under one seed, on the same rows in the same order.
+func (e *Experiment) measureSeed(
 	ctx context.Context, p plan, w report.DataSet, seed uint64, backend backend.Backend,
 	result *dataSetResult, log *report.Log, m *report.Meter,
 ) error {
@@ -110,11 +112,9 @@ func (e Experiment) measureSeed(
 			return err
 		}
 		m.Done++
-		result.Variants[i].add(shown, seed == p.Seed)
+		result.Variants[i].add(shown, w.Data.Synthetic == nil)
 	}
-	if seed == p.Seed {
-		return result.bootstrap(ctx, data.Test.Labels, p.Resamples, seed)
-	}
+	result.labels = data.Test.Labels
 	return nil
 }
 
@@ -150,6 +150,6 @@ func (r *variantResult) add(shown *train.Result, keepPredictions bool) {
 	r.Cross.Merge(&shown.Staleness.Cross)
 	r.Inflight.Merge(&shown.Staleness.Inflight)
 	if keepPredictions {
-		r.probabilities = shown.Probabilities
+		r.probabilities = append(r.probabilities, shown.Probabilities)
 	}
 }

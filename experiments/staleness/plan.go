@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"tandem/algo/job"
-	"tandem/algo/metric"
 	"tandem/experiments/report"
 )
 
@@ -17,7 +16,7 @@ type plan struct {
 	Job      job.Job          `yaml:"job"`
 	Taus     []int            `yaml:"taus"` // ascending
 	DataSets []report.DataSet `yaml:"data"`
-	// Resamples is the number of resamples of the paired bootstrap.
+	// Resamples is the number of resamples of the test rows of real data.
 	Resamples int `yaml:"bootstrap-resamples"`
 }
 
@@ -60,14 +59,14 @@ func (p plan) job(a variant, seed uint64) job.Job {
 }
 
 // quickPlan takes the time that QuickTime returns.
-func quickPlan() plan {
-	return newPlan([]int{0, 3, 15}, []float64{0.01, 0.5}, 80_000, 50_000, 400)
+func quickPlan(g *report.Grid) plan {
+	return newPlan(g.Taus(0, 3, 15), g.Alphas(0.01, 0.5), 80_000, 50_000, 400)
 }
 
-// fullPlan takes about half an hour on two slow cores. A claim of equivalence needs its million test rows;
-// see metric.EquivalenceRows.
-func fullPlan() plan {
-	return newPlan([]int{0, 1, 4, 16, 64}, []float64{0.01, 0.1, 0.5}, 1_000_000, metric.EquivalenceRows, 500)
+// fullPlan takes about half an hour on two slow cores. A million test rows make the luck of the rows smaller
+// than the margin of equivalence.
+func fullPlan(g *report.Grid) plan {
+	return newPlan(g.Taus(0, 1, 4, 16, 64), g.Alphas(0.01, 0.1, 0.5), 1_000_000, 1_000_000, 500)
 }
 
 func newPlan(taus []int, alphas []float64, trainRows, testRows, resamples int) plan {

@@ -4,17 +4,19 @@ import (
 	"fmt"
 	"strings"
 
-	"tandem/algo/metric"
 	"tandem/experiments/report"
 	"tandem/internal/cli"
 )
 
 // report returns the results of a plan as tables, figures and sentences.
 func (p plan) report(results []*dataSetResult) *report.Report {
+	judged := comparisons(results)
 	return &report.Report{
-		Findings: p.findings(results),
-		Notes:    p.notes(results),
-		Tables:   []cli.Table{effectTable(results), variantTable(results), p.stalenessTable(results)},
+		Findings:    p.findings(results),
+		Notes:       p.notes(),
+		Comparisons: judged,
+		Tables: []cli.Table{report.ComparisonTable(judged), variantTable(results),
+			p.stalenessTable(results)},
 		Figures:  []report.Figure{p.effectFigure(results), p.stalenessFigure(results)},
 		Settings: p,
 		Data:     results,
@@ -29,7 +31,7 @@ func (p plan) findings(results []*dataSetResult) []string {
 		merging, staleness := r.Effects[0], r.Effects[1:]
 		sentences = append(sentences,
 			fmt.Sprintf("%s, AUC change by merging per rank instead of per step: %s (%s).",
-				r.DataSet, report.PlusMinus(merging.AUC), merging.Verdict),
+				r.DataSet, report.PlusMinus(merging.AUC), merging.Text()),
 			fmt.Sprintf("%s, AUC change by staleness: %s.", r.DataSet, byVerdict(staleness)))
 	}
 	return append(sentences, p.reachedSentence(results))
@@ -42,11 +44,11 @@ func byVerdict(effects []effect) string {
 		fmt.Fprintf(&text, "%s at τ = %d", report.PlusMinus(e.AUC), *e.Tau)
 		switch {
 		case i+1 == len(effects):
-			text.WriteString(" (" + e.Verdict + ")")
-		case effects[i+1].Verdict == e.Verdict:
+			text.WriteString(" (" + e.Text() + ")")
+		case effects[i+1].Text() == e.Text():
 			text.WriteString(", ")
 		default:
-			text.WriteString(" (" + e.Verdict + "); ")
+			text.WriteString(" (" + e.Text() + "); ")
 		}
 	}
 	return text.String()
@@ -74,28 +76,12 @@ func (p plan) reachedSentence(results []*dataSetResult) string {
 func reachedBound(a *variantResult) bool { return a.Own.Max() == *a.Variant.Tau }
 
 // notes returns what a reader needs to judge the findings.
-func (p plan) notes(results []*dataSetResult) []string {
-	comparisons := 0
-	for _, r := range results {
-		comparisons += len(r.Effects)
-	}
+func (p plan) notes() []string {
 	notes := []string{
-		fmt.Sprintf("± is half the 95 %% interval of the mean over %d seeds (Student's t). The "+
-			"variants of a seed share rows, order and initial values.", p.Seeds),
-		fmt.Sprintf("With at least %s test rows, an effect is equivalent if its interval is inside "+
-			"±%g, otherwise different if the interval excludes 0, otherwise inconclusive.",
-			report.Thousands(metric.EquivalenceRows), metric.EquivalenceMargin),
-		"With fewer test rows, nothing is called equivalent: an interval that excludes 0 is " +
-			"different, however small the effect; otherwise no difference was found.",
-		fmt.Sprintf("%d comparisons at 95 %% each: if there were no effects, about %.1f intervals "+
-			"would exclude 0 by chance.",
-			comparisons, 0.05*float64(comparisons)),
 		"Generated data, including the teacher, are different for every seed. On adult-income, seeds " +
 			"vary only the order and the initial values.",
 		"The order of events in hybrid mode is that of real threads. In another run, sync variants " +
 			"give the same bits; hybrid variants differ within their spread.",
-		"The bootstrap shows the luck of the test rows under one seed, for models as trained. The " +
-			"interval over seeds decides the verdict.",
 		"The learning rates were fixed beforehand by sequential training and are the same for all variants.",
 	}
 	return append(notes, report.FewSeedsNote(p.Seeds, "seeds", "an interval")...)

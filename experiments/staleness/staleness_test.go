@@ -51,7 +51,9 @@ func TestArmsArePaired(t *testing.T) {
 
 // Staleness is bounded by τ, not by the queue, in both plans.
 func TestPrefetchLeavesRoomForStaleness(t *testing.T) {
-	for name, p := range map[string]plan{"quick": quickPlan(), "full": fullPlan()} {
+	for name, p := range map[string]plan{
+		"quick": quickPlan(&report.Grid{}), "full": fullPlan(&report.Grid{}),
+	} {
 		for _, a := range p.variants() {
 			training := p.job(a, 1)
 			if err := training.Validate(); err != nil {
@@ -146,7 +148,8 @@ func TestProgress(t *testing.T) {
 		}
 		at, whole = done, total
 	}}
-	if _, err := (Experiment{(&fakeRunner{}).run}).execute(context.Background(), tinyPlan(), o); err != nil {
+	if _, err := (&Experiment{run: (&fakeRunner{}).run}).execute(context.Background(), tinyPlan(),
+		o); err != nil {
 		t.Fatal(err)
 	}
 	if at != whole || whole == 0 {

@@ -8,35 +8,6 @@ import (
 	"tandem/internal/cli"
 )
 
-// effectTable returns a table with a line per effect.
-func effectTable(results []*dataSetResult) cli.Table {
-	t := cli.Table{
-		Caption: "Effects: merging = sync merge:rank − sync merge:step; staleness τ = hybrid(τ) − " +
-			"sync merge:rank",
-		Header: []string{
-			"data",
-			"effect",
-			"verdict on AUC",
-			"ΔAUC ± 95 %",
-			"bootstrap 95 %, first seed",
-			"Δlog loss ± 95 % (nats)",
-		},
-		Words: 3,
-	}
-	for _, r := range results {
-		for _, e := range r.Effects {
-			name := e.Name
-			if e.Tau != nil {
-				name = fmt.Sprintf("%s τ=%d", name, *e.Tau)
-			}
-			t.Rows = append(t.Rows, []string{r.DataSet, name, e.Verdict, report.PlusMinus(e.AUC),
-				fmt.Sprintf("[%s, %s]", report.Signed(e.Bootstrap.Low), report.Signed(e.Bootstrap.High)),
-				report.PlusMinus(e.LogLoss)})
-		}
-	}
-	return t
-}
-
 // variantTable returns a table with a line per variant and a line for the oracle.
 func variantTable(results []*dataSetResult) cli.Table {
 	t := cli.Table{

@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"tandem/algo/job"
+	"tandem/algo/metric"
 	"tandem/experiments/report"
 	"tandem/internal/parallel"
 )
@@ -104,6 +105,30 @@ func (l *Lab) train(ctx context.Context, id string, s *Spec) error {
 	l.meter.Done++
 	l.meter.Show(0, 1, s.Name)
 	return nil
+}
+
+// rowResamples is the number of resamples of the test rows of real data: the standard error that they give
+// is within 5 % of its limit.
+const rowResamples = 200
+
+// RowDeviation returns the standard error, by the luck of test rows that all seeds share, of the mean AUC
+// difference of trainings, which have one spec per seed: see judge.Comparison. It is 0 on generated data.
+func (l *Lab) RowDeviation(treated, reference []Spec) (float64, error) {
+	if !treated[0].keepsPredictions() {
+		return 0, nil
+	}
+	var sides [2][][]float32
+	var labels []float32
+	for side, specs := range [][]Spec{treated, reference} {
+		for i := range specs {
+			probabilities, theirs, err := l.Predictions(&specs[i])
+			if err != nil {
+				return 0, err
+			}
+			sides[side], labels = append(sides[side], probabilities), theirs
+		}
+	}
+	return metric.AUCRowDeviation(sides[0], sides[1], labels, rowResamples, 1), nil
 }
 
 // Predictions returns the probabilities that a training of Run has predicted for the test rows, with their
