@@ -29,8 +29,8 @@ func (Experiment) Question() string {
 
 // Help returns what the experiment measures and writes.
 func (Experiment) Help() string {
-	return `Trains a model in which the effect of delays can be computed: logistic regression
-on one id per sample whose label is a fair coin, by plain SGD.
+	return `Trains a model in which the effect of delays can be computed: logistic
+regression on one id per sample whose label is a fair coin, by plain SGD.
 
   threshold  the learning rate at which weights stop converging, by bisection,
              for shares q of the samples and delays of d steps. Predicted:
@@ -46,8 +46,8 @@ Proofs are in docs/theory.md. The full version takes a few minutes.
 Writes to a new folder:
 
   report.html                everything on one page
-  measurements.jsonl         a line per measurement, written at its end; if the
-                             folder has the file, its measurements are not repeated
+  measurements.jsonl         a line per measurement, written at its end; a resumed
+                             run does not repeat them
   theory.json                the measurements by table
   settings.yaml              the resolved settings
   boundary.png, .svg         thresholds and the predicted boundary by delay
