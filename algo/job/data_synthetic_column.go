@@ -23,6 +23,9 @@ type SyntheticColumn struct {
 	// IDsPerRow is the mean number of ids of a row, drawn independently, at most
 	// IDsPerRowMax; 0 means 1. A row has this number of ids, rounded down or up.
 	IDsPerRow float64 `yaml:"ids-per-row,omitempty"`
+	// Weight is the weight of the column in the linear sum of the teacher, relative to other
+	// columns, at most 1e6; 0 means 1.
+	Weight float64 `yaml:"weight,omitempty"`
 	// Blank is the rank of the id that stands for a missing value, for columns that
 	// Synthetic.Blanks names; 0 if no value is missing.
 	Blank int64 `yaml:"blank,omitempty"`
@@ -45,9 +48,19 @@ func (c SyntheticColumn) MeanIDs() float64 {
 	return c.IDsPerRow
 }
 
+// LinearWeight returns Weight, or its default.
+func (c SyntheticColumn) LinearWeight() float64 {
+	if c.Weight == 0 {
+		return 1
+	}
+	return c.Weight
+}
+
 // Validate names the first invalid field.
 func (c SyntheticColumn) Validate() error {
 	switch {
+	case !(c.Weight >= 0 && c.Weight <= 1e6):
+		return fmt.Errorf("weight: %v: must be above 0 and at most 1e6, or 0 for 1", c.Weight)
 	case c.Cardinality < 1 || c.Cardinality > CardinalityMax:
 		return fmt.Errorf("cardinality: %d: must be 1 to %d", c.Cardinality, CardinalityMax)
 	case !(c.Exponent >= 0 && c.Exponent <= ExponentMax):

@@ -74,6 +74,7 @@ func TestSyntheticErrorsNameTheField(t *testing.T) {
 		{func(s *job.Synthetic) { s.Columns[1].Top = 0.04 }, "columns[1].top: 0.04: 20 ids"},
 		{func(s *job.Synthetic) { s.Columns[1].Cardinality, s.Columns[1].Top = 1, 0.5 },
 			"columns[1].top: 0.5"},
+		{func(s *job.Synthetic) { s.Columns[1].Weight = -1 }, "columns[1].weight: -1"},
 		{func(s *job.Synthetic) { s.Columns[1].IDsPerRow = -1 }, "columns[1].ids-per-row: -1"},
 		{func(s *job.Synthetic) { s.Columns[1].IDsPerRow = 1001 }, "columns[1].ids-per-row: 1001"},
 		{func(s *job.Synthetic) { s.Conversion = &job.SyntheticConversion{Rate: 1} }, "conversion.rate: 1"},

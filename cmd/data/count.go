@@ -3,11 +3,10 @@ package main
 import (
 	"fmt"
 
-	"tandem/algo/job"
 	"tandem/algo/numeric/batch"
 	"tandem/datasets"
 	"tandem/datasets/census"
-	"tandem/datasets/synth"
+	"tandem/datasets/similar"
 )
 
 // idCounts counts the ids of one slot, row by row.
@@ -65,7 +64,7 @@ type slotProfile struct {
 	Singletons float64  `json:"singletons"` // share of distinct
 	Missing    float64  `json:"missing"`    // share of rows
 
-	fit job.SyntheticColumn // the column with a similar distribution; unset without ids
+	occurrences []int64 // of each id, in any order
 }
 
 func (c *idCounts) profile(name string) slotProfile {
@@ -91,9 +90,10 @@ func (c *idCounts) profile(name string) slotProfile {
 	if !estimate.AtLeast {
 		out.IDsHigh = &estimate.High
 	}
-	out.fit = synth.Fit(draws)
+	out.occurrences = draws
 	if out.Distinct > 2 {
-		out.Zipf = &out.fit.Exponent
+		zipf := similar.Exponent(draws)
+		out.Zipf = &zipf
 	}
 	return out
 }

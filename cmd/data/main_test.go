@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -72,7 +73,8 @@ func TestCountsOfSeveralIDs(t *testing.T) {
 	got := counts.profile("s")
 	// Id 7 is in 2 of 4 rows; 5 ids in 4 rows; 8 and 9 are seen once.
 	if got.Distinct != 3 || got.MaxShare != 0.5 || got.MeanIDs != 1.25 || got.Singletons != 2.0/3 ||
-		got.Missing != 0.25 || got.fit.Top != 0.6 {
+		got.Missing != 0.25 ||
+		!slices.Equal(slices.Sorted(slices.Values(got.occurrences)), []int64{1, 1, 3}) {
 		t.Errorf("%+v", got)
 	}
 }

@@ -3,15 +3,18 @@ package main
 import (
 	"fmt"
 	"io"
-	"math"
 	"slices"
 	"strconv"
+	"strings"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 	"go.yaml.in/yaml/v3"
 
 	"tandem/algo/job"
+	"tandem/datasets/similar"
 	"tandem/internal/cli"
+	"tandem/internal/parallel"
 )
 
 const profileUsage = `Profile the distribution of the ids in each column. It determines the size of
@@ -42,9 +45,12 @@ A blank counts as an id, because it has an embedding row. The number of ids has
 an upper bound only if its estimate does not grow with the number of rows. No
 rows tell of ids far rarer than 1 in as many rows: the interval leaves them out.
 
---yaml prints the data section of a job file that generates similar rows. Its
-cardinalities are chosen so that the rows are expected to show as many distinct
-ids as the data set. Columns, and the ids of a row, are drawn independently.`
+--yaml prints the data section of a job file that generates similar rows. They
+are expected to show as many different ids as the data set, as many that occur
+once, and the same shares of the frequent ids. A logistic regression is fitted
+to the training rows (without a job, to the first four fifths): its labels are
+drawn so that the regression predicts them as well as those of the data set.
+Columns, and the ids of a row, are drawn independently.`
 
 const profileExamples = `  go run ./cmd/data profile clicks.tsv.gz
   go run ./cmd/data profile --file cmd/train/jobs/frappe.yaml --json
@@ -72,7 +78,7 @@ func (p *program) profileCommand() *cobra.Command {
 			case f.json:
 				return writeJSON(p.stdout, found)
 			case f.yaml:
-				return found.writeYAML(p.stdout)
+				return found.writeYAML(p.stdout, s)
 			}
 			return found.writeText(p.stdout)
 		},
@@ -155,46 +161,100 @@ func (p *profile) writeText(w io.Writer) error {
 
 // writeYAML writes the data section of a job that generates similar rows, with comments on the
 // differences.
-func (p *profile) writeYAML(w io.Writer) error {
+func (p *profile) writeYAML(w io.Writer, s *dataset) error {
 	spec := &job.Synthetic{Seed: 1, TrainRows: p.train, TestRows: p.test, Numeric: p.Numbers}
-	fmt.Fprintf(w, "# Rows like those of %s.\n", strconv.Quote(p.Name))
+	comment(w, "Rows like those of %s.", strconv.Quote(p.Name))
 	if p.PositiveRate > 0 && p.PositiveRate < 1 {
 		spec.PositiveRate = rounded(p.PositiveRate)
 	} else {
-		fmt.Fprintf(w, "# All labels of the data set are %.0f; here half of them are 1.\n", p.PositiveRate)
+		comment(w, "All labels of the data set are %.0f; here half of them are 1.", p.PositiveRate)
 	}
-	for _, slot := range p.Slots {
-		if slot.Distinct == 0 {
-			fmt.Fprintf(w, "# Column %s of the data set has no ids and is omitted.\n",
-				strconv.Quote(slot.Name))
-			continue
-		}
-		column := slot.fit
-		column.Name = slot.Name
-		if slot.MeanIDs != 1 {
-			column.IDsPerRow = min(rounded(slot.MeanIDs), job.IDsPerRowMax)
-			if slot.MeanIDs > 1 {
-				fmt.Fprintf(w, "# Column %s: the most frequent id is in %.4g of the rows of the data set,\n"+
-					"# and in more rows here, because the ids of a row are drawn independently.\n",
-					strconv.Quote(slot.Name), slot.MaxShare)
-			}
-		}
-		column.Exponent = math.Round(column.Exponent*1000) / 1000
-		if top := rounded(column.Top); top >= 1/float64(column.Cardinality) && top < 1 {
-			column.Top = top
-		}
-		spec.Columns = append(spec.Columns, column)
-	}
+	slots := p.fitColumns(w, spec)
 	if err := spec.Validate(); err != nil {
 		return fmt.Errorf("%s: similar rows cannot be generated: %w", p.Name, err)
 	}
+	if signal, ok := similar.FitTeacher(spec, s.Parts[0].Rows, p.train, slots); ok {
+		comment(w, "AUC of a logistic regression on rows that it was not fitted to: %.4f of the training "+
+			"rows of the data set, %.4f of generated rows.", signal.AUC, signal.Generated)
+	} else {
+		comment(w, "Too few training rows have one of the labels: the labels here are not fitted to them.")
+	}
+	return encodeData(w, &job.Data{Kind: job.KindSynthetic, Synthetic: spec})
+}
+
+// fitColumns sets the columns of a description and returns the slots that they describe.
+func (p *profile) fitColumns(w io.Writer, spec *job.Synthetic) (slots []int) {
+	var unbounded []string
+	for i, slot := range p.Slots {
+		if slot.Distinct == 0 {
+			comment(w, "Column %s of the data set has no ids and is omitted.", strconv.Quote(slot.Name))
+			continue
+		}
+		slots = append(slots, i)
+		if slot.IDsHigh == nil {
+			unbounded = append(unbounded, slot.Name)
+		}
+		if slot.MeanIDs > 1 {
+			comment(w, "Column %s: the most frequent id is in %.4g of the rows of the data set, and in "+
+				"more rows "+
+				"here, because the ids of a row are drawn independently.", strconv.Quote(slot.Name),
+				slot.MaxShare)
+		}
+	}
+	if len(unbounded) > 0 {
+		comment(w, "The rows do not bound the number of ids of these columns from above; their "+
+			"cardinalities are "+
+			"guesses that show as many ids in as many rows: %s.", strings.Join(unbounded, ", "))
+	}
+	spec.Columns = make([]job.SyntheticColumn, len(slots))
+	parallel.ForEach(parallel.Cores(), len(slots), func(i int) {
+		slot := p.Slots[slots[i]]
+		spec.Columns[i] = similar.Column(slot.occurrences)
+		spec.Columns[i].Name = slot.Name
+		if slot.MeanIDs != 1 {
+			spec.Columns[i].IDsPerRow = min(rounded(slot.MeanIDs), job.IDsPerRowMax)
+		}
+	})
+	return slots
+}
+
+// comment writes a comment of YAML in lines of at most 80 columns.
+func comment(w io.Writer, format string, args ...any) {
+	const width = 80
+	line := "#"
+	for _, word := range strings.Fields(fmt.Sprintf(format, args...)) {
+		if utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) > width {
+			fmt.Fprintln(w, line)
+			line = "#"
+		}
+		line += " " + word
+	}
+	fmt.Fprintln(w, line)
+}
+
+// encodeData writes the data section of a job, with the coverage points of a column in one line.
+func encodeData(w io.Writer, data *job.Data) error {
+	var node yaml.Node
+	if err := node.Encode(map[string]*job.Data{"data": data}); err != nil {
+		return err
+	}
+	flow(&node)
 	e := yaml.NewEncoder(w)
 	e.SetIndent(2)
-	section := map[string]job.Data{"data": {Kind: job.KindSynthetic, Synthetic: spec}}
-	if err := e.Encode(section); err != nil {
+	if err := e.Encode(&node); err != nil {
 		return err
 	}
 	return e.Close()
+}
+
+// flow gives every sequence with the key coverage the style [a, b].
+func flow(node *yaml.Node) {
+	for i, child := range node.Content {
+		if node.Kind == yaml.MappingNode && i%2 == 1 && node.Content[i-1].Value == "coverage" {
+			child.Style = yaml.FlowStyle
+		}
+		flow(child)
+	}
 }
 
 // rounded returns x to four significant digits.

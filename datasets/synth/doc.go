@@ -18,6 +18,5 @@
 // The same job.Synthetic gives the same bits on one architecture; others can round exp and log
 // differently.
 //
-// Fit does the reverse: it returns the column whose ids are distributed like those of a real
-// data set, given their counts.
+// Package similar does the reverse: it returns the description whose rows resemble a real data set.
 package synth

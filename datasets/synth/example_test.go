@@ -3,7 +3,6 @@ package synth_test
 import (
 	"fmt"
 	"log"
-	"math/rand/v2"
 
 	"tandem/algo/job"
 	"tandem/algo/metric"
@@ -38,25 +37,4 @@ func ExampleGenerate() {
 	// columns: [user item] [n1 n2] [label]
 	// positive rate: 0.20
 	// best reachable AUC: 0.87
-}
-
-// The column fitted to the counts of 100,000 draws resembles the column they were drawn from.
-func ExampleFit() {
-	column := job.SyntheticColumn{Cardinality: 10_000, Exponent: 1.2, Top: 0.15}
-	zipf, random := synth.NewZipf(column), rand.New(rand.NewPCG(1, 2))
-	counts := map[int64]int64{}
-	for range 100_000 {
-		counts[zipf.Rank(random)]++
-	}
-	var seen []int64
-	for _, count := range counts {
-		seen = append(seen, count)
-	}
-	fitted := synth.Fit(seen)
-	fmt.Printf("exponent %.1f, share of the most frequent id %.2f\n", fitted.Exponent, fitted.Top)
-	fmt.Printf("expected distinct ids: %.0f%% of those that were seen\n",
-		100*synth.NewZipf(fitted).ExpectedDistinct(100_000)/float64(len(seen)))
-	// Output:
-	// exponent 1.2, share of the most frequent id 0.15
-	// expected distinct ids: 100% of those that were seen
 }

@@ -12,6 +12,7 @@ import (
 type scorer struct {
 	columns []uint64  // key of the hidden values, by column
 	norms   []float64 // 1/√(ids per row), by column
+	weights []float64 // norms times job.SyntheticColumn.Weight
 	numeric []float64 // u_j
 
 	// Weights times the norms of the sums.
@@ -33,12 +34,17 @@ type scorer struct {
 func newScorer(seed uint64, spec job.Synthetic) *scorer {
 	columns, numeric, t := len(spec.Columns), spec.Numeric, spec.Teacher
 	s := &scorer{
-		columns: make([]uint64, columns), norms: make([]float64, columns), numeric: make([]float64, numeric),
-		rare: t.Rare,
+		columns: make([]uint64, columns), norms: make([]float64, columns), weights: make([]float64, columns),
+		numeric: make([]float64, numeric),
+		rare:    t.Rare,
 	}
 	s = s.clone(t.Rank)
+	var squares float64 // of the weights
 	for c := range s.columns {
+		weight := spec.Columns[c].LinearWeight()
+		squares += float64(weight * weight)
 		s.norms[c] = 1 / math.Sqrt(spec.Columns[c].MeanIDs())
+		s.weights[c] = weight * s.norms[c]
 		s.columns[c] = rng.Key(seed, "synthetic teacher ids", uint64(c))
 		if s.rare > 0 {
 			s.distributions = append(s.distributions, NewDistribution(spec.Columns[c]))
@@ -48,7 +54,7 @@ func newScorer(seed uint64, spec job.Synthetic) *scorer {
 	for j := range s.numeric {
 		s.numeric[j] = hidden(key, j)
 	}
-	s.linear = t.Linear / math.Sqrt(float64(columns))
+	s.linear = t.Linear / math.Sqrt(squares)
 	if columns > 1 {
 		pairs := columns * (columns - 1) / 2
 		s.interaction = t.Interaction / math.Sqrt(float64(pairs*t.Rank))
@@ -135,7 +141,7 @@ func (s *scorer) add(column int, ranks []int64) {
 		}
 	}
 	norm := s.norms[column]
-	s.weight += float64(norm * weight)
+	s.weight += float64(s.weights[column] * weight)
 	for k, v := range s.vector {
 		v = float64(norm * v)
 		s.sum[k] += v
