@@ -21,6 +21,7 @@ import (
 
 	"tandem/experiments/attribution"
 	"tandem/experiments/capacity"
+	"tandem/experiments/generators"
 	"tandem/experiments/hotrows"
 	"tandem/experiments/kwai"
 	"tandem/experiments/modes"
@@ -55,6 +56,7 @@ func experiments() []experiment {
 	return []experiment{
 		tuner.New(),
 		source.New(),
+		generators.New(),
 		staleness.New(),
 		hotrows.New(),
 		theory.New(),
