@@ -19,6 +19,7 @@
 package datasets
 
 import (
+	"iter"
 	"slices"
 
 	"tandem/algo/numeric/batch"
@@ -63,6 +64,22 @@ func (d *Dataset) TrainRows() int {
 		return d.Rows.Samples()
 	}
 	return d.Train.Samples
+}
+
+// TrainChunks returns the training rows in their order, some thousands at a time, in memory or not.
+func (d *Dataset) TrainChunks() iter.Seq[*batch.Batch] {
+	const rows = 1 << 14
+	return func(yield func(*batch.Batch) bool) {
+		if d.Rows == nil {
+			yield(d.Train)
+			return
+		}
+		for lo := 0; lo < d.Rows.Samples(); lo += rows {
+			if !yield(d.Rows.Between(lo, min(lo+rows, d.Rows.Samples()))) {
+				return
+			}
+		}
+	}
 }
 
 // InMemory returns d with all of its training rows in memory, for what needs them all at once.

@@ -6,6 +6,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -220,5 +221,57 @@ func TestOpenFileErrors(t *testing.T) {
 	if _, err := Open(job.Data{Kind: job.KindLibFM, Path: "."}, dir); err == nil ||
 		!strings.Contains(err.Error(), dir) {
 		t.Errorf("a folder as file: %v", err)
+	}
+}
+
+// Streamed rows are the training rows, in chunks, in batches and all at once.
+func TestStreamedRowsAreTheTrainingRows(t *testing.T) {
+	spec := job.Synthetic{Seed: 1, TrainRows: 40_000, TestRows: 10, RowsPerDay: 1000, Numeric: 1,
+		Columns: []job.SyntheticColumn{{Cardinality: 100, IDsPerRow: 1.5}, {Cardinality: 9, Drift: 0.1}}}
+	open := func() *Dataset {
+		t.Helper()
+		data, err := Open(job.Data{Kind: job.KindSynthetic, Synthetic: &spec}, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return data
+	}
+	all := open()
+	spec.Stream = true
+	streamed := open()
+	if n := streamed.Train.Samples; n != 0 || streamed.TrainRows() != 40_000 || all.TrainRows() != 40_000 {
+		t.Fatalf("%d rows in memory, %d and %d in all", n, streamed.TrainRows(), all.TrainRows())
+	}
+	if !reflect.DeepEqual(streamed.InMemory().Train, all.Train) || all.InMemory() != all {
+		t.Error("other rows in memory")
+	}
+	at, chunks := 0, 0
+	for chunk := range streamed.TrainChunks() {
+		if want := all.Train.Labels[at : at+chunk.Samples]; !slices.Equal(chunk.Labels, want) {
+			t.Fatalf("other labels from row %d", at)
+		}
+		at, chunks = at+chunk.Samples, chunks+1
+	}
+	if at != 40_000 || chunks < 2 {
+		t.Errorf("%d rows in %d chunks", at, chunks)
+	}
+	for _, shuffle := range []bool{false, true} {
+		j := job.Default()
+		j.Training.GlobalBatch, j.Training.Epochs, j.Training.Shuffle = 3000, 2, shuffle
+		want, err := TrainingSource(all, &j)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := TrainingSource(streamed, &j)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for step := range want.Steps() {
+			a, _ := want.Read(step)
+			b, _ := got.Read(step)
+			if !slices.Equal(a.Labels, b.Labels) || !slices.Equal(a.Slots[1].IDs, b.Slots[1].IDs) {
+				t.Fatalf("shuffle %v: step %d differs", shuffle, step)
+			}
+		}
 	}
 }

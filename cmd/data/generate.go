@@ -1,6 +1,8 @@
 package main
 
 import (
+	"strings"
+
 	"github.com/spf13/cobra"
 
 	"tandem/algo/job"
@@ -20,13 +22,17 @@ const generateUsage = `Generate the synthetic data set of a job file.
                         prediction that any model can make
 
 The same job gives the same rows. The files are for other programs: a job with
-data of kind synthetic generates its rows in memory.`
+data of kind synthetic generates its rows itself.
+
+The section "synthetic" can name a preset that resembles public data, as
+{preset: criteo, seed: 1, train-rows: 1000000, test-rows: 100000}. The presets are
+`
 
 const generateExamples = `  go run ./cmd/data generate --file alike.yaml --out alike`
 
 func (p *program) generateCommand() *cobra.Command {
 	c := &cobra.Command{Use: "generate", Short: "Generate the synthetic data set of a job file",
-		Long: generateUsage, Example: generateExamples}
+		Long: generateUsage + strings.Join(job.SyntheticPresets(), ", ") + ".", Example: generateExamples}
 	return p.writing(c, "generate the data of this job file (kind synthetic)",
 		func(file string, j *job.Job) error {
 			if j.Data.Kind != job.KindSynthetic {

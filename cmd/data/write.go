@@ -6,6 +6,7 @@ import (
 	"encoding/csv"
 	"errors"
 	"fmt"
+	"iter"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -102,10 +103,14 @@ func (p *program) writeFolder(data *datasets.Dataset, out string) error {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
 	t := tableOf(data.Schema, data.Train, data.Test)
-	if err := t.writeRows(ctx, filepath.Join(folder.Path(), "train.csv"), data.Train); err != nil {
+	for slot := range t.isList {
+		t.isList[slot] = t.isList[slot] || data.Rows != nil && data.Rows.IsList(slot)
+	}
+	if err := t.writeRows(ctx, filepath.Join(folder.Path(), "train.csv"), data.TrainChunks()); err != nil {
 		return err
 	}
-	if err := t.writeRows(ctx, filepath.Join(folder.Path(), "test.csv"), data.Test); err != nil {
+	if err := t.writeRows(ctx, filepath.Join(folder.Path(), "test.csv"),
+		slices.Values([]*batch.Batch{data.Test})); err != nil {
 		return err
 	}
 	if data.TestProbability != nil {
@@ -126,13 +131,13 @@ func (p *program) writeFolder(data *datasets.Dataset, out string) error {
 	if _, err := folder.Finish(); err != nil {
 		return err
 	}
-	fmt.Fprintf(p.stderr, "data: %d training rows and %d test rows are in %s\n", data.Train.Samples,
+	fmt.Fprintf(p.stderr, "data: %d training rows and %d test rows are in %s\n", data.TrainRows(),
 		data.Test.Samples, out)
 	return nil
 }
 
 // writeRows writes a header and all rows.
-func (t *table) writeRows(ctx context.Context, path string, rows *batch.Batch) error {
+func (t *table) writeRows(ctx context.Context, path string, chunks iter.Seq[*batch.Batch]) error {
 	file, err := os.Create(path)
 	if err != nil {
 		return err
@@ -140,11 +145,13 @@ func (t *table) writeRows(ctx context.Context, path string, rows *batch.Batch) e
 	defer file.Close()
 	w := csv.NewWriter(file) // returns the first error from Flush
 	_ = w.Write(t.header())
-	for i := range rows.Samples {
-		if ctx.Err() != nil {
-			return errors.New("interrupted; nothing was written")
+	for rows := range chunks {
+		for i := range rows.Samples {
+			if ctx.Err() != nil {
+				return errors.New("interrupted; nothing was written")
+			}
+			_ = w.Write(t.record(rows, i))
 		}
-		_ = w.Write(t.record(rows, i))
 	}
 	w.Flush()
 	if err := w.Error(); err != nil {

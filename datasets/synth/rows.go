@@ -23,6 +23,9 @@ type Rows struct {
 // Samples returns the number of training rows.
 func (r *Rows) Samples() int { return r.samples }
 
+// IsList reports whether a row of a column can have no ids, or several.
+func (r *Rows) IsList(column int) bool { return r.generator.columns[column].meanIDs != 1 }
+
 // Between returns the rows lo to hi−1.
 func (r *Rows) Between(lo, hi int) *batch.Batch {
 	b, _ := r.generator.generate(partTrain, rowRange{first: lo, count: hi - lo})
