@@ -46,8 +46,8 @@ Proofs are in docs/theory.md. The full version takes a few minutes.
 Writes to a new folder:
 
   report.html                everything on one page
-  measurements.jsonl         a line per measurement, written at its end; a resumed
-                             run does not repeat them
+  measurements.jsonl         a line per measurement, written at its end, from
+                             which an interrupted run continues
   theory.json                the measurements by table
   settings.yaml              the resolved settings
   boundary.png, .svg         thresholds and the predicted boundary by delay
