@@ -61,7 +61,10 @@ type Comparison struct {
 }
 
 // Quality is the quality of one way of training on the test rows, by seed.
-type Quality struct{ AUC, LogLoss []float64 }
+type Quality struct {
+	AUC     []float64 `json:"auc"`
+	LogLoss []float64 `json:"log_loss"` // nats
+}
 
 // Pair returns the comparison of two ways of training under the same seeds, of which the first is given and
 // the others follow. It panics if the lengths differ.

@@ -8,6 +8,7 @@ import (
 	"tandem/algo/job"
 	"tandem/algo/metric"
 	"tandem/datasets"
+	"tandem/experiments/judge"
 	"tandem/experiments/report"
 	"tandem/experiments/trial"
 	"tandem/experiments/tune"
@@ -28,12 +29,12 @@ type armResult struct {
 	Choice tune.Choice `json:"choice"`
 	// RowRatio is the best rate of rows ÷ that of sync, over the seeds of tuning.
 	RowRatio metric.Interval `json:"row_rate_ratio"`
-	// Common and Own are the AUC at the rates of sync and at the arm's own rates, by seed.
-	Common []float64 `json:"auc_common"`
-	Own    []float64 `json:"auc_own"`
-	// CommonGap and OwnGap are the differences to sync at its own rates.
-	CommonGap metric.Interval `json:"gap_common"`
-	OwnGap    metric.Interval `json:"gap_own"`
+	// Common and Own are the quality at the rates of sync and at the arm's own rates.
+	Common judge.Quality `json:"at_rates_of_sync"`
+	Own    judge.Quality `json:"at_own_rates"`
+	// CommonGap and OwnGap are the differences to sync at its own rates; nil for sync.
+	CommonGap *judge.Comparison `json:"-"`
+	OwnGap    *judge.Comparison `json:"-"`
 }
 
 // measure tunes and compares all arms on every data set.
@@ -61,38 +62,67 @@ func (p *plan) measureData(ctx context.Context, lab *trial.Lab, w report.DataSet
 	at := slices.Index(p.Modes, job.Sync)
 	for i, name := range p.arms() {
 		a := &armResult{Name: name, Choice: choices[i], RowRatio: tune.RowRatio(choices[i], choices[at])}
-		if a.Own, err = p.train(ctx, lab, w, r, name, a.Choice.Rates); err != nil {
+		if a.Own, err = p.train(ctx, lab, r, p.specs(w, name, a.Choice.Rates)); err != nil {
 			return nil, err
 		}
-		if a.Common, err = p.train(ctx, lab, w, r, name, choices[at].Rates); err != nil {
+		if a.Common, err = p.train(ctx, lab, r, p.specs(w, name, choices[at].Rates)); err != nil {
 			return nil, err
 		}
 		r.Arms = append(r.Arms, a)
 	}
 	sync := r.Arms[at]
+	reference := p.specs(w, job.Sync, sync.Choice.Rates)
 	for _, a := range r.Arms {
-		a.CommonGap = metric.MeanInterval(report.Differences(a.Common, sync.Own))
-		a.OwnGap = metric.MeanInterval(report.Differences(a.Own, sync.Own))
+		if a == sync {
+			continue
+		}
+		a.CommonGap = judge.Pair(w.Name, a.Name+", rates of sync", job.Sync, p.Seed, a.Common, sync.Own)
+		a.OwnGap = judge.Pair(w.Name, a.Name+", own rates", job.Sync, p.Seed, a.Own, sync.Own)
+		a.CommonGap.RowDeviation, err = lab.RowDeviation(p.specs(w, a.Name, sync.Choice.Rates), reference)
+		if err != nil {
+			return nil, err
+		}
+		a.OwnGap.RowDeviation, err = lab.RowDeviation(p.specs(w, a.Name, a.Choice.Rates), reference)
+		if err != nil {
+			return nil, err
+		}
 	}
 	return r, p.addOracle(w, r)
 }
 
-// train returns the AUC of an arm at some rates, by seed.
-func (p *plan) train(
-	ctx context.Context, lab *trial.Lab, w report.DataSet, r *result, name string, rates tune.Rates,
-) (auc []float64, err error) {
-	var specs []trial.Spec
+// specs returns the trainings of an arm at some rates, by seed.
+func (p *plan) specs(w report.DataSet, name string, rates tune.Rates) (specs []trial.Spec) {
 	for i := range p.Seeds {
 		j := p.job(w, name, p.Seed+uint64(i))
 		rates.Apply(&j)
 		specs = append(specs, trial.Spec{Job: j, Part: trial.Test, Simulated: simulated(name),
 			Name: fmt.Sprintf("%s, %s, seed %d", w.Name, name, j.Training.Seed)})
 	}
+	return specs
+}
+
+// train returns the quality of an arm, by seed.
+func (p *plan) train(ctx context.Context, lab *trial.Lab, r *result, specs []trial.Spec) (
+	q judge.Quality, err error) {
 	results, err := lab.Run(ctx, specs)
 	for _, one := range results {
-		auc, r.TestRows = append(auc, one.AUC), one.TestRows
+		q.AUC, q.LogLoss = append(q.AUC, one.AUC), append(q.LogLoss, one.LogLoss)
+		r.TestRows = one.TestRows
 	}
-	return auc, err
+	return q, err
+}
+
+// comparisons returns the differences to sync on all data sets, judged.
+func comparisons(results []*result) (list []*judge.Comparison) {
+	for _, r := range results {
+		for _, a := range r.Arms {
+			if a.OwnGap != nil {
+				list = append(list, a.CommonGap, a.OwnGap)
+			}
+		}
+	}
+	judge.Judge(list)
+	return list
 }
 
 // addOracle evaluates the true probabilities of generated data.

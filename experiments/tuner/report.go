@@ -3,21 +3,22 @@ package tuner
 import (
 	"fmt"
 
-	"tandem/algo/job"
-	"tandem/algo/metric"
+	"tandem/experiments/judge"
 	"tandem/experiments/report"
 	"tandem/internal/cli"
 )
 
 // report returns the results of a plan as tables, figures and sentences.
 func (p *plan) report(results []*result) *report.Report {
+	judged := comparisons(results)
 	return &report.Report{
-		Findings: p.findings(results),
-		Notes:    p.notes(),
-		Tables:   []cli.Table{rateTable(results), gapTable(results)},
-		Figures:  []report.Figure{p.figure(results)},
-		Settings: p,
-		Data:     results,
+		Comparisons: judged,
+		Findings:    p.findings(results),
+		Notes:       p.notes(),
+		Tables:      []cli.Table{rateTable(results), gapTable(results), report.ComparisonTable(judged)},
+		Figures:     []report.Figure{p.figure(results)},
+		Settings:    p,
+		Data:        results,
 	}
 }
 
@@ -59,11 +60,11 @@ func gapTable(results []*result) cli.Table {
 	for _, r := range results {
 		t.Rows = append(t.Rows, []string{r.DataSet, "constant guess", "0.5000", "", ""})
 		for _, a := range r.Arms {
-			common, own := report.PlusMinus(a.CommonGap), report.PlusMinus(a.OwnGap)
-			if a.Name == job.Sync {
-				common, own = "0", "0"
+			common, own := "0", "0"
+			if a.OwnGap != nil {
+				common, own = report.PlusMinus(a.CommonGap.AUC), report.PlusMinus(a.OwnGap.AUC)
 			}
-			t.Rows = append(t.Rows, []string{r.DataSet, a.Name, report.Level(a.Own), common, own})
+			t.Rows = append(t.Rows, []string{r.DataSet, a.Name, report.Level(a.Own.AUC), common, own})
 		}
 		if r.Oracle != nil {
 			t.Rows = append(t.Rows, []string{r.DataSet, "oracle", report.Level(r.Oracle), "", ""})
@@ -86,14 +87,17 @@ func (p *plan) figure(results []*result) report.Figure {
 	for _, r := range results {
 		for _, series := range []struct {
 			name string
-			gap  func(*armResult) metric.Interval
+			gap  func(*armResult) *judge.Comparison
 		}{
-			{"rates of sync", func(a *armResult) metric.Interval { return a.CommonGap }},
-			{"own rates", func(a *armResult) metric.Interval { return a.OwnGap }},
+			{"rates of sync", func(a *armResult) *judge.Comparison { return a.CommonGap }},
+			{"own rates", func(a *armResult) *judge.Comparison { return a.OwnGap }},
 		} {
 			l := report.Line{Name: r.DataSet + ", " + series.name, Color: color, Scatter: true}
 			for i, a := range r.Arms[:len(p.Modes)] {
-				v := series.gap(a)
+				if a.OwnGap == nil {
+					continue
+				}
+				v := series.gap(a).AUC
 				x := float64(i) + 0.06*(float64(color)-1.5) // side by side
 				l.Points = append(l.Points, report.Point{X: x, Y: v.Estimate, Low: v.Low, High: v.High})
 			}
@@ -108,14 +112,13 @@ func (p *plan) figure(results []*result) report.Figure {
 func (p *plan) findings(results []*result) (sentences []string) {
 	for _, r := range results {
 		for _, a := range r.Arms[:len(p.Modes)] {
-			if a.Name == job.Sync {
-				continue
+			if a.OwnGap != nil {
+				sentences = append(sentences,
+					fmt.Sprintf("%s: AUC of %s less that of sync is %s at the rates of "+
+						"sync (%s) and %s at its own (%s).", r.DataSet, a.Name,
+						report.PlusMinus(a.CommonGap.AUC), a.CommonGap.Text(),
+						report.PlusMinus(a.OwnGap.AUC), a.OwnGap.Text()))
 			}
-			sentences = append(sentences,
-				fmt.Sprintf("%s: AUC of %s less that of sync is %s at the rates of sync "+
-					"(%s) and %s at its own (%s).", r.DataSet, a.Name,
-					report.PlusMinus(a.CommonGap), metric.Judge(a.CommonGap, metric.EquivalenceMargin),
-					report.PlusMinus(a.OwnGap), metric.Judge(a.OwnGap, metric.EquivalenceMargin)))
 		}
 	}
 	return sentences
@@ -134,11 +137,6 @@ func (p *plan) notes() []string {
 		fmt.Sprintf("Rows have Adagrad, the network Adam. %g and %g are kept unless other rates are better "+
 			"by more "+
 			"than two standard errors.", nominal.Rows, nominal.Dense),
-		fmt.Sprintf("± is half the 95 %% interval of the mean over %d seeds (Student's t). The arms of a "+
-			"seed share "+
-			"rows, order and initial values. On real data, all seeds share the test rows, and the interval "+
-			"does "+
-			"not include their choice.", p.Seeds),
 		"Logistic regression has one weight for every id and number.",
 		report.ModeSettingsNote(p.Job, p.Modes),
 	}

@@ -15,7 +15,7 @@ import (
 func small() plan {
 	p := newPlan(2_000, 1_000, []string{job.Sync, job.Hybrid, job.AsyncPS})
 	p.DataSets = p.DataSets[:1]
-	p.Rates = tune.Plan{Rows: tune.Grid(0.1, 4, 1), Dense: tune.Grid(0.01, 4, 1), Seeds: tune.SeedsMin}
+	p.Rates = tune.Plan{Rows: tune.Grid(0.1, 4, 1), Dense: []float64{0.01}, Seeds: tune.SeedsMin}
 	return p
 }
 
@@ -34,14 +34,14 @@ func TestSmallPlan(t *testing.T) {
 		if a.Choice.Trials != r.Arms[0].Choice.Trials {
 			t.Errorf("%s had %d trials, sync had %d", a.Name, a.Choice.Trials, r.Arms[0].Choice.Trials)
 		}
-		for i, auc := range a.Own {
+		for i, auc := range a.Own.AUC {
 			if auc < 0.5 || auc > r.Oracle[i] {
 				t.Errorf("%s, seed %d: AUC %v, oracle %v", a.Name, i+1, auc, r.Oracle[i])
 			}
 		}
 	}
-	if gap := r.Arms[0].CommonGap; gap.Estimate != 0 || gap.High != 0 {
-		t.Errorf("sync differs from itself by %+v", gap)
+	if len(first.Comparisons) != 2*3 || r.Arms[0].OwnGap != nil {
+		t.Errorf("%d comparisons of 3 arms with sync", len(first.Comparisons))
 	}
 	// Again in the folder, as after a kill at the end: nothing is trained, and the numbers are the same
 	// bytes.
