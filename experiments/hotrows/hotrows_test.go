@@ -203,8 +203,8 @@ func TestPopularityBeyondHotRows(t *testing.T) {
 		t.Errorf("%v ids have the probability %v, want %v and 1", ids, all, table.Rows-hot)
 	}
 	remaining := f.DistinctBeyond(1, hot) // the probability that a draw is none of the hot rows
-	if want := (remaining - f.DistinctBeyond(1,
-		hot+1)) / remaining; math.Abs(rest[0].Probability/want-1) > 1e-4 {
+	want := 1 - f.DistinctBeyond(1, hot+1)/remaining
+	if math.Abs(rest[0].Probability/want-1) > 1e-4 {
 		t.Errorf("the most frequent of the others has the probability %v, want %v", rest[0].Probability, want)
 	}
 }
