@@ -62,6 +62,7 @@ type piece struct {
 	// Shares of all ranks before first, and of those up to last.
 	before, upTo float64
 	exponent     float64 // s
+	logStart     float64 // log(first − ½)
 	integral     float64 // of (x/(first−½))^−s dx/(first−½) from first−½ to last+½
 }
 
@@ -79,7 +80,7 @@ func NewCoverage(c job.SyntheticColumn) *Coverage {
 	for _, point := range append(c.Coverage[:len(c.Coverage):len(c.Coverage)],
 		job.CoveragePoint{Top: c.Cardinality, Share: 1}) {
 		d.pieces = append(d.pieces, piece{first: before.Top + 1, last: point.Top, before: before.Share,
-			upTo: point.Share})
+			upTo: point.Share, logStart: math.Log(float64(before.Top) + 0.5)})
 		before = point
 	}
 	d.slope()
@@ -132,7 +133,7 @@ func (p *piece) middle() float64 {
 // integralTo returns the integral of (x/a)^−s dx/a from a = first−½ to x:
 // ((x/a)^(1−s) − 1) / (1−s), or log(x/a) for s = 1.
 func (p *piece) integralTo(x, s float64) float64 {
-	logX := math.Log(x / (float64(p.first) - 0.5))
+	logX := math.Log(x) - p.logStart
 	t := (1 - s) * logX
 	if math.Abs(t) < 1e-8 {
 		return logX * (1 + t/2) // expm1(t)/t to first order; the rest is below 10⁻¹⁶
@@ -152,6 +153,9 @@ func (p *piece) share(rank int64) float64 {
 	if rank >= p.last {
 		return p.upTo
 	}
+	if rank < p.first {
+		return p.before
+	}
 	part := p.integralTo(float64(rank)+0.5, p.exponent) / p.integral
 	return p.before + float64((p.upTo-p.before)*part)
 }
@@ -169,7 +173,7 @@ func (p *piece) quantile(u float64) int64 {
 	} else {
 		logX = v * math.Log1p(max(t, -1)) / t // rounding can push t below its limit of −1
 	}
-	x := (float64(p.first) - 0.5) * math.Exp(logX)
+	x := math.Exp(logX + p.logStart)
 	if x >= float64(p.last) {
 		return p.last
 	}
@@ -193,9 +197,11 @@ func (d *Coverage) setTop(top float64) {
 }
 
 // base returns F'(rank), the share without a share of the most frequent id.
-func (d *Coverage) base(rank int64) float64 {
-	i := sort.Search(len(d.pieces)-1, func(i int) bool { return d.pieces[i].last >= rank })
-	return d.pieces[i].share(rank)
+func (d *Coverage) base(rank int64) float64 { return d.pieces[d.find(rank)].share(rank) }
+
+// find returns the index of the piece of a rank.
+func (d *Coverage) find(rank int64) int {
+	return sort.Search(len(d.pieces)-1, func(i int) bool { return d.pieces[i].last >= rank })
 }
 
 // Share returns the probability that a draw is among the most frequent ranks ids.
@@ -225,7 +231,11 @@ func (d *Coverage) Probability(rank int64) float64 {
 	if rank < 1 || rank > d.ranks {
 		return 0
 	}
-	return d.Share(rank) - d.Share(rank-1)
+	if d.flat > 0 {
+		return d.Share(rank) - d.Share(rank-1)
+	}
+	p := &d.pieces[d.find(rank)]
+	return p.share(rank) - p.share(rank-1)
 }
 
 // Quantile returns the smallest rank whose share is above u, for u in [0, 1). With uniform u, it

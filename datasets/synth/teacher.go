@@ -20,6 +20,7 @@ type scorer struct {
 
 	rare          float64        // job.SyntheticTeacher.Rare
 	distributions []Distribution // by column
+	heads         [][]float64    // factors of shrink for the first ranks, by column
 
 	sum     []float64 // Σ_c v_c of the row, length rank
 	squares float64   // Σ_c |v_c|² of the row
@@ -48,6 +49,10 @@ func newScorer(seed uint64, spec job.Synthetic) *scorer {
 		s.columns[c] = rng.Key(seed, "synthetic teacher ids", uint64(c))
 		if s.rare > 0 {
 			s.distributions = append(s.distributions, NewDistribution(spec.Columns[c]))
+			s.heads = append(s.heads, nil)
+			for rank := range min(headRanks, spec.Columns[c].Cardinality+1) {
+				s.heads[c] = append(s.heads[c], s.shrink(c, rank))
+			}
 		}
 	}
 	key := rng.Key(seed, "synthetic teacher numbers")
@@ -80,6 +85,18 @@ func (s *scorer) clone(rank int) *scorer {
 // hidden returns the hidden value i of a key: uniform on [−√3, √3), with mean 0 and variance 1.
 func hidden(key uint64, i int) float64 {
 	return (float64(2*float64(rng.Unit(key, i))) - 1) * math.Sqrt(3)
+}
+
+// headRanks is the number of ranks, with 0, whose factors of shrink are kept.
+const headRanks = 1 << 12
+
+// shrink returns the factor of the hidden values of a rank, √(p / (p + rare)).
+func (s *scorer) shrink(column int, rank int64) float64 {
+	if head := s.heads[column]; rank < int64(len(head)) {
+		return head[rank]
+	}
+	p := s.distributions[column].Probability(rank)
+	return math.Sqrt(p / (p + s.rare))
 }
 
 // score returns the score of a row, given its ranks by column and its numbers.
@@ -127,8 +144,7 @@ func (s *scorer) add(column int, ranks []int64) {
 	for _, rank := range ranks {
 		key := rng.Mix(s.columns[column] + uint64(rank))
 		if s.rare > 0 {
-			p := s.distributions[column].Probability(rank & (1<<rankBits - 1))
-			shrink := math.Sqrt(p / (p + s.rare))
+			shrink := s.shrink(column, rank&(1<<rankBits-1))
 			weight += float64(shrink * hidden(key, 0))
 			for k := range s.vector {
 				s.vector[k] += float64(shrink * hidden(key, k+1))
