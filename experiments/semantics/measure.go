@@ -2,11 +2,13 @@ package semantics
 
 import (
 	"context"
+	"fmt"
 	"math"
 	"slices"
 
 	"tandem/algo/job"
 	"tandem/algo/metric"
+	"tandem/experiments/judge"
 	"tandem/experiments/report"
 	"tandem/experiments/trial"
 	"tandem/experiments/tune"
@@ -23,16 +25,9 @@ type result struct {
 type variantResult struct {
 	Variant variant     `json:"variant"`
 	Choice  tune.Choice `json:"choice"`
-	Nominal quality     `json:"nominal"`
-	Tuned   quality     `json:"tuned"`
-	// Gain is the AUC at the chosen rate less that at the nominal one.
-	Gain metric.Interval `json:"gain"`
-}
-
-// quality is the quality on the test rows, by seed.
-type quality struct {
-	AUC     []float64 `json:"auc"`
-	LogLoss []float64 `json:"log_loss"` // nats
+	// Nominal and Tuned are the quality at the nominal rate and at the chosen one.
+	Nominal judge.Quality `json:"nominal"`
+	Tuned   judge.Quality `json:"tuned"`
 }
 
 // move is a pair of variants: Persia's setting and this project's.
@@ -42,10 +37,10 @@ type move struct {
 	// Factor is the best rate of this project's setting ÷ the best rate of Persia's, over the seeds of
 	// tuning.
 	Factor metric.Interval `json:"factor"`
-	// LostSame and LostTimesN are the AUC that this project's setting loses with Persia's best rate, and with
-	// N times that, instead of its own best rate.
-	LostSame    metric.Interval `json:"auc_lost_same_rate"`
-	LostTimesN  metric.Interval `json:"auc_lost_n_times"`
+	// Same and TimesN compare this project's setting at Persia's best rate, and at N times that, with its own
+	// best rate.
+	Same        *judge.Comparison `json:"-"`
+	TimesN      *judge.Comparison `json:"-"`
 	persia, our *variantResult
 }
 
@@ -65,7 +60,6 @@ func (p *plan) measure(ctx context.Context, lab *trial.Lab) (results []*result, 
 			if a.Tuned, err = p.train(ctx, lab, w, a.Variant, a.Choice.Rows); err != nil {
 				return nil, err
 			}
-			a.Gain = metric.MeanInterval(report.Differences(a.Tuned.AUC, a.Nominal.AUC))
 		}
 		if err := p.measureMoves(ctx, lab, w, r); err != nil {
 			return nil, err
@@ -94,17 +88,21 @@ func (p *plan) tune(ctx context.Context, lab *trial.Lab, w report.DataSet, o opt
 	return nil
 }
 
-// train returns the quality of a variant at a rate, under every seed.
-func (p *plan) train(
-	ctx context.Context, lab *trial.Lab, w report.DataSet, a variant, rate float64,
-) (q quality, err error) {
-	var specs []trial.Spec
+// specs returns the trainings of a variant at a rate, by seed.
+func (p *plan) specs(w report.DataSet, a variant, rate float64) (specs []trial.Spec) {
 	for i := range p.Seeds {
 		j := p.job(w, a, p.Seed+uint64(i))
 		j.Rows.Optimizer.Rate = rate
 		specs = append(specs, trial.Spec{Job: j, Part: trial.Test, Name: w.Name + ", " + a.String()})
 	}
-	results, err := lab.Run(ctx, specs)
+	return specs
+}
+
+// train returns the quality of a variant at a rate, under every seed.
+func (p *plan) train(
+	ctx context.Context, lab *trial.Lab, w report.DataSet, a variant, rate float64,
+) (q judge.Quality, err error) {
+	results, err := lab.Run(ctx, p.specs(w, a, rate))
 	for _, one := range results {
 		q.AUC, q.LogLoss = append(q.AUC, one.AUC), append(q.LogLoss, one.LogLoss)
 	}
@@ -126,19 +124,44 @@ func (p *plan) measureMoves(ctx context.Context, lab *trial.Lab, w report.DataSe
 			Optimizer: our.Variant.Optimizer, Ranks: our.Variant.Ranks, persia: persia, our: our,
 			Factor: tune.RowRatio(our.Choice, persia.Choice),
 		}
-		for _, at := range []struct {
-			lost  *metric.Interval
-			times float64
-		}{{&m.LostSame, 1}, {&m.LostTimesN, float64(our.Variant.Ranks)}} {
-			there, err := p.train(ctx, lab, w, our.Variant, persia.Choice.Rows*at.times)
-			if err != nil {
-				return err
-			}
-			*at.lost = metric.MeanInterval(report.Differences(our.Tuned.AUC, there.AUC))
+		var err error
+		if m.Same, err = p.compare(ctx, lab, w, m, 1); err != nil {
+			return err
+		}
+		if m.TimesN, err = p.compare(ctx, lab, w, m, our.Variant.Ranks); err != nil {
+			return err
 		}
 		r.Moves = append(r.Moves, m)
 	}
 	return nil
+}
+
+// compare compares this project's setting at a multiple of Persia's best rate with its own best rate.
+func (p *plan) compare(
+	ctx context.Context, lab *trial.Lab, w report.DataSet, m *move, times int,
+) (*judge.Comparison, error) {
+	rate := m.persia.Choice.Rows * float64(times)
+	there, err := p.train(ctx, lab, w, m.our.Variant, rate)
+	if err != nil {
+		return nil, err
+	}
+	name := fmt.Sprintf("%s, N = %d: ", m.Optimizer, m.Ranks)
+	c := judge.Pair(w.Name, fmt.Sprintf("%sPersia's rate × %d", name, times), name+"own rate", p.Seed, there,
+		m.our.Tuned)
+	c.RowDeviation, err = lab.RowDeviation(p.specs(w, m.our.Variant, rate),
+		p.specs(w, m.our.Variant, m.our.Choice.Rows))
+	return c, err
+}
+
+// comparisons returns the comparisons of all moves, judged.
+func comparisons(results []*result) (list []*judge.Comparison) {
+	for _, r := range results {
+		for _, m := range r.Moves {
+			list = append(list, m.Same, m.TimesN)
+		}
+	}
+	judge.Judge(list)
+	return list
 }
 
 // belowNominal returns the number of variants whose tuned AUC is more than a standard error below the nominal

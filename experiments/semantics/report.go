@@ -8,14 +8,16 @@ import (
 
 	"tandem/algo/metric"
 	"tandem/algo/numeric/opt"
+	"tandem/experiments/judge"
 	"tandem/experiments/report"
 	"tandem/internal/cli"
 )
 
 // report returns the results of a plan as tables, figures and sentences.
 func (p *plan) report(results []*result) *report.Report {
+	judged := comparisons(results)
 	r := &report.Report{
-		Findings: p.findings(results), Notes: p.notes(), Settings: p, Data: results,
+		Comparisons: judged, Findings: p.findings(results), Notes: p.notes(), Settings: p, Data: results,
 		Tables: []cli.Table{p.moveTable(results), p.variantTable(results)},
 	}
 	for _, o := range p.Optimizers {
@@ -74,17 +76,17 @@ func (p *plan) moveTable(results []*result) cli.Table {
 				r.DataSet, m.Optimizer, strconv.Itoa(m.Ranks),
 				fmt.Sprintf("%.2g (%.2g–%.2g)%s", m.Factor.Estimate, m.Factor.Low, m.Factor.High,
 					edge(m.our, m.persia)),
-				lost(m.LostSame), lost(m.LostTimesN), mean(m.persia.Tuned.AUC), mean(m.our.Tuned.AUC),
+				lost(m.Same), lost(m.TimesN), mean(m.persia.Tuned.AUC), mean(m.our.Tuned.AUC),
 			})
 		}
 	}
 	return t
 }
 
-// lost returns a loss ± half its interval.
-func lost(v metric.Interval) string {
-	return fmt.Sprintf("%s ± %.4f", strings.Replace(fmt.Sprintf("%.4f", v.Estimate), "-", "−", 1),
-		(v.High-v.Low)/2)
+// lost returns what the treated side of a comparison loses, ± half its interval.
+func lost(c *judge.Comparison) string {
+	return fmt.Sprintf("%s ± %.4f", strings.Replace(fmt.Sprintf("%.4f", 0-c.AUC.Estimate), "-", "−", 1),
+		(c.AUC.High-c.AUC.Low)/2)
 }
 
 // mean returns the mean of AUCs.
@@ -135,7 +137,7 @@ func (p *plan) findings(results []*result) []string {
 				text += ", uncertain because a best rate is at an end of the grid"
 			}
 			text += fmt.Sprintf("; keeping the rate loses %s AUC, multiplying it by N = %d loses %s",
-				lost(m.LostSame), m.Ranks, lost(m.LostTimesN))
+				lost(m.Same), m.Ranks, lost(m.TimesN))
 			if m.Optimizer == opt.SGD {
 				text += "; in theory, ×N is exact except for the order of merging"
 			}
@@ -156,7 +158,6 @@ func (p *plan) notes() []string {
 			len(p.Factors), p.TuningSeeds),
 		"The nominal rate is kept unless another is better by more than two standard errors on those rows.",
 		"! marks a best candidate at an end of the grid: the true best rate may be beyond.",
-		fmt.Sprintf("± is half the 95 %% interval of the mean over %d seeds (Student's t).", p.Seeds),
 		"For SGD, scale:rank with N equal ranks gives the bits of scale:global with N times the rate " +
 			"if N and the batch are powers of two, as a test checks.",
 		"Adagrad's accumulators begin at 0.01, as in Persia. While the squares of gradients are small " +
