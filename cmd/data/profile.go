@@ -50,7 +50,8 @@ are expected to show as many different ids as the data set, as many that occur
 once, and the same shares of the frequent ids. A logistic regression is fitted
 to the training rows (without a job, to the first four fifths): its labels are
 drawn so that the regression predicts them as well as those of the data set.
-Columns, and the ids of a row, are drawn independently.`
+Columns are tied to a column that determines them, as a site determines its
+domain. All other columns, and the ids of a row, are drawn independently.`
 
 const profileExamples = `  go run ./cmd/data profile clicks.tsv.gz
   go run ./cmd/data profile --file cmd/train/jobs/frappe.yaml --json
@@ -170,6 +171,7 @@ func (p *profile) writeYAML(w io.Writer, s *dataset) error {
 		comment(w, "All labels of the data set are %.0f; here half of them are 1.", p.PositiveRate)
 	}
 	slots := p.fitColumns(w, spec)
+	spec.Ties = similar.FindTies(spec, s.Parts[0].Rows, p.train, slots)
 	if err := spec.Validate(); err != nil {
 		return fmt.Errorf("%s: similar rows cannot be generated: %w", p.Name, err)
 	}

@@ -1,5 +1,6 @@
-// Package similar returns the generated data set that resembles a given one: the columns of ids, and the
-// teacher that draws labels which are as hard to predict.
+// Package similar returns the generated data set that resembles a given one: the columns of ids, the ties
+// between columns of which one determines others, and the teacher that draws labels which are as hard to
+// predict.
 //
 // Effects are estimated with a logistic regression whose coefficients are shrunk by the variance of the
 // effects of their column, which is estimated with them (Breslow and Clayton, Journal of the American
