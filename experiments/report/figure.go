@@ -32,10 +32,16 @@ type Figure struct {
 	X, Y  Axis // bars use only the labels
 	Lines []Line
 	Bars  []Bar // instead of lines
+	Heat  *Heat // instead of lines and bars; it has its own axes
 }
 
-// height returns the height: figureHeight, or more for many bars.
-func (f Figure) height() vg.Length { return barHeight(len(f.Bars)) }
+// size returns the size: figureWidth × figureHeight, more for many bars, and that of heat maps.
+func (f Figure) size() (width, height vg.Length) {
+	if f.Heat != nil {
+		return f.Heat.size()
+	}
+	return figureWidth, barHeight(len(f.Bars))
+}
 
 // Axis is an axis of a Figure.
 type Axis struct {
@@ -64,8 +70,9 @@ func Exact(x, y float64) Point { return Point{x, y, y, y} }
 
 // PNG returns the figure as a PNG picture.
 func (f Figure) PNG() ([]byte, error) {
+	width, height := f.size()
 	canvas := vgimg.PngCanvas{
-		Canvas: vgimg.NewWith(vgimg.UseWH(figureWidth, f.height()), vgimg.UseDPI(figureDPI)),
+		Canvas: vgimg.NewWith(vgimg.UseWH(width, height), vgimg.UseDPI(figureDPI)),
 	}
 	if err := f.draw(draw.New(canvas)); err != nil {
 		return nil, err
@@ -78,7 +85,7 @@ func (f Figure) PNG() ([]byte, error) {
 // SVG returns the figure as an SVG drawing. Text is drawn as outlines, so that the figure looks the same on
 // every machine, with any fonts.
 func (f Figure) SVG() ([]byte, error) {
-	canvas := outlineCanvas{vgsvg.New(figureWidth, f.height())}
+	canvas := outlineCanvas{vgsvg.New(f.size())}
 	if err := f.draw(draw.New(canvas)); err != nil {
 		return nil, err
 	}
@@ -89,6 +96,10 @@ func (f Figure) SVG() ([]byte, error) {
 
 // draw draws the diagram, with the legend to its right, where it hides no point.
 func (f Figure) draw(canvas draw.Canvas) error {
+	if f.Heat != nil {
+		f.Heat.draw(canvas, f.Title)
+		return nil
+	}
 	p := plot.New()
 	p.Title.Text, p.X.Label.Text, p.Y.Label.Text = f.Title, f.X.Label, f.Y.Label
 	p.Title.Padding, p.X.Label.Padding, p.Y.Label.Padding = vg.Points(10), vg.Points(6), vg.Points(6)

@@ -131,7 +131,8 @@ func TestPageIsSelfContained(t *testing.T) {
 func labels(t *testing.T, f Figure) string {
 	t.Helper()
 	var canvas recorder.Canvas
-	if err := f.draw(draw.NewCanvas(&canvas, figureWidth, f.height())); err != nil {
+	width, height := f.size()
+	if err := f.draw(draw.NewCanvas(&canvas, width, height)); err != nil {
 		t.Fatal(err)
 	}
 	var text strings.Builder

@@ -1,0 +1,295 @@
+package report
+
+import (
+	"fmt"
+	"image/color"
+	"math"
+	"strings"
+
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/font"
+	"gonum.org/v1/plot/text"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+)
+
+// Heat is heat maps side by side: cells of a grid, colored by a value, with marks and points over them. The
+// horizontal axes are logarithmic, the vertical ones logarithmic in 1 + v.
+type Heat struct {
+	Panels  []HeatPanel
+	Columns int // panels side by side
+	X, Y    HeatAxis
+	// Levels are the values at which colors change, ascending, at most six. Label is what the colors mean,
+	// with the unit.
+	Levels []float64
+	Label  string
+	// Marks are explanations of the marks of cells, by HeatCell.Mark from 1.
+	Marks []string
+	// Series are the names of the points, by HeatPoint.Series.
+	Series []string
+	Line   string // the name of HeatPanel.Line; empty: no panel has one
+}
+
+// HeatAxis is an axis of all panels.
+type HeatAxis struct {
+	Label     string
+	Ticks     []float64
+	Low, High float64
+}
+
+// HeatPanel is one heat map.
+type HeatPanel struct {
+	Title  string
+	Cells  []HeatCell
+	Line   [][2]Point // pieces of a line over the cells
+	Points []HeatPoint
+}
+
+// HeatCell is a rectangle in data coordinates.
+type HeatCell struct {
+	XLow, XHigh, YLow, YHigh float64
+	Value                    float64
+	Text                     string // in the cell; empty: none
+	Mark                     int    // 0: none; 1: a filled dot, 2: an empty dot
+}
+
+// HeatPoint is a point over the cells with a vertical bar.
+type HeatPoint struct {
+	Point
+	Series int
+	Label  string // beside the point; empty: none
+}
+
+// The layout of heat maps.
+const (
+	panelWidth  = 3.3 * vg.Inch
+	panelHeight = 2.8 * vg.Inch
+	keyWidth    = 2.6 * vg.Inch
+	titleHeight = 0.5 * vg.Inch
+	panelGap    = 0.12 * vg.Inch
+)
+
+// size returns the size of a figure of heat maps.
+func (h *Heat) size() (width, height vg.Length) {
+	rows := (len(h.Panels) + h.Columns - 1) / h.Columns
+	return figureMargin + vg.Length(h.Columns)*panelWidth + keyWidth, vg.Length(rows)*panelHeight +
+		titleHeight
+}
+
+// shades are sequential: each is darker than the one before, so that they differ in grey and for readers with
+// color-vision deficiency.
+//
+// Source: ColorBrewer 2.0, YlGnBu with seven classes.
+func shades() []color.RGBA {
+	return []color.RGBA{
+		{255, 255, 204, 255}, {199, 233, 180, 255}, {127, 205, 187, 255}, {65, 182, 196, 255},
+		{29, 145, 192, 255}, {34, 94, 168, 255}, {12, 44, 132, 255},
+	}
+}
+
+// shade returns the index of the color of a value.
+func (h *Heat) shade(v float64) int {
+	at := 0
+	for _, level := range h.Levels {
+		if v >= level {
+			at++
+		}
+	}
+	return at
+}
+
+// ink returns the color of text over a shade.
+func ink(shade int) color.Color {
+	if shade >= 4 {
+		return color.White
+	}
+	return color.Black
+}
+
+// sans returns a style of text.
+func sans(size vg.Length, shade color.Color) text.Style {
+	return text.Style{
+		Color: shade, Font: font.From(plot.DefaultFont, size), XAlign: draw.XCenter, YAlign: draw.YCenter,
+		Handler: plot.DefaultTextHandler,
+	}
+}
+
+// draw draws all panels, with the key to the right.
+func (h *Heat) draw(canvas draw.Canvas, title string) {
+	canvas.SetColor(color.White)
+	canvas.Fill(canvas.Rectangle.Path())
+	head := sans(vg.Points(13), color.Black)
+	head.Font.Variant, head.XAlign = "Sans", draw.XLeft
+	canvas.FillText(head, vg.Point{X: canvas.Min.X + figureMargin, Y: canvas.Max.Y - titleHeight/2}, title)
+	for i := range h.Panels {
+		left := figureMargin + vg.Length(i%h.Columns)*panelWidth
+		low := canvas.Max.Y - titleHeight - vg.Length(i/h.Columns+1)*panelHeight
+		h.plot(&h.Panels[i]).Draw(draw.Canvas{Canvas: canvas.Canvas, Rectangle: vg.Rectangle{
+			Min: vg.Point{X: canvas.Min.X + left, Y: low},
+			Max: vg.Point{X: canvas.Min.X + left + panelWidth - panelGap, Y: low + panelHeight - panelGap},
+		}})
+	}
+	h.drawKey(draw.Crop(canvas, canvas.Size().X-keyWidth+vg.Points(14), 0, 0, -titleHeight))
+}
+
+// plot returns the plot of a panel.
+func (h *Heat) plot(panel *HeatPanel) *plot.Plot {
+	p := plot.New()
+	p.Title.Text = panel.Title
+	p.Title.TextStyle.Font.Size, p.Title.Padding = vg.Points(11), vg.Points(4)
+	p.X.Padding, p.Y.Padding = 0, 0
+	p.X.Min, p.X.Max = math.Log(h.X.Low), math.Log(h.X.High)
+	p.Y.Min, p.Y.Max = math.Log1p(h.Y.Low), math.Log1p(h.Y.High)
+	p.X.Tick.Marker, p.Y.Tick.Marker = marks(h.X.Ticks, math.Log), marks(h.Y.Ticks, math.Log1p)
+	p.X.Tick.Label.Font.Size, p.Y.Tick.Label.Font.Size = vg.Points(8.5), vg.Points(8.5)
+	p.X.Label.Text, p.Y.Label.Text = h.X.Label, h.Y.Label
+	for _, f := range []*font.Font{
+		&p.Title.TextStyle.Font, &p.X.Label.TextStyle.Font, &p.Y.Label.TextStyle.Font,
+		&p.X.Tick.Label.Font, &p.Y.Tick.Label.Font,
+	} {
+		f.Variant = "Sans"
+	}
+	p.X.Label.TextStyle.Font.Size, p.Y.Label.TextStyle.Font.Size = vg.Points(9), vg.Points(9)
+	p.Add(&heatPlotter{h, panel})
+	return p
+}
+
+// marks returns ticks with their values as labels, at their places on an axis.
+func marks(values []float64, place func(v float64) float64) plot.ConstantTicks {
+	ticks := make(plot.ConstantTicks, len(values))
+	for i, v := range values {
+		ticks[i] = plot.Tick{Value: place(v), Label: tickText(v)}
+	}
+	return ticks
+}
+
+// heatPlotter draws the inside of a panel. The axes of its plot hold logarithms, because plot misplaces the
+// label of an axis with a scale.
+type heatPlotter struct {
+	*Heat
+	panel *HeatPanel
+}
+
+// DataRange implements plot.DataRanger.
+func (h *heatPlotter) DataRange() (xLow, xHigh, yLow, yHigh float64) {
+	return math.Log(h.X.Low), math.Log(h.X.High), math.Log1p(h.Y.Low), math.Log1p(h.Y.High)
+}
+
+// Plot implements plot.Plotter.
+func (h *heatPlotter) Plot(c draw.Canvas, p *plot.Plot) {
+	toX, toY := p.Transforms(&c)
+	x := func(v float64) vg.Length { return toX(math.Log(v)) }
+	y := func(v float64) vg.Length { return toY(math.Log1p(v)) }
+	for _, cell := range h.panel.Cells {
+		left, right, low, high := x(cell.XLow), x(cell.XHigh), y(cell.YLow), y(cell.YHigh)
+		shade := h.shade(cell.Value)
+		corners := []vg.Point{{X: left, Y: low}, {X: right, Y: low}, {X: right, Y: high}, {X: left, Y: high}}
+		c.FillPolygon(shades()[shade], corners)
+		c.StrokeLines(draw.LineStyle{Color: color.White, Width: vg.Points(0.7)}, append(corners, corners[0]))
+		middle := vg.Point{X: (left + right) / 2, Y: (low + high) / 2}
+		if cell.Text != "" {
+			style := sans(vg.Points(7), ink(shade))
+			style.Font.Variant = "Sans"
+			c.FillText(style, middle, cell.Text)
+			middle.Y -= vg.Points(8)
+		}
+		drawMark(c, middle, cell.Mark, ink(shade))
+	}
+	for _, piece := range h.panel.Line {
+		style := draw.LineStyle{Color: lineColor(), Width: vg.Points(2.2)}
+		c.StrokeLine2(style, x(piece[0].X), y(piece[0].Y), x(piece[1].X), y(piece[1].Y))
+	}
+	for _, point := range h.panel.Points {
+		at := vg.Point{X: x(point.X), Y: y(point.Y)}
+		bar := draw.LineStyle{Color: color.Black, Width: vg.Points(0.8)}
+		if point.Low < point.High {
+			c.StrokeLine2(bar, at.X, y(point.Low), at.X, y(point.High))
+		}
+		drawSeries(c, at, point.Series)
+		if point.Label != "" {
+			style := sans(vg.Points(7.5), color.Black)
+			style.Font.Variant, style.XAlign = "Sans", draw.XLeft
+			c.FillText(style, vg.Point{X: at.X + vg.Points(5), Y: at.Y}, point.Label)
+		}
+	}
+}
+
+func lineColor() color.Color { return color.RGBA{213, 94, 0, 255} }
+
+// drawMark draws the mark of a cell.
+func drawMark(c draw.Canvas, at vg.Point, mark int, shade color.Color) {
+	style := draw.GlyphStyle{Color: shade, Radius: vg.Points(2)}
+	switch mark {
+	case 1:
+		style.Shape = draw.CircleGlyph{}
+	case 2:
+		style.Shape = draw.RingGlyph{}
+	default:
+		return
+	}
+	c.DrawGlyph(style, at)
+}
+
+// drawSeries draws a point: black with a white edge, in a shape of its series.
+func drawSeries(c draw.Canvas, at vg.Point, series int) {
+	shapes := []draw.GlyphDrawer{draw.CircleGlyph{}, draw.PyramidGlyph{}, draw.BoxGlyph{}, draw.CrossGlyph{}}
+	shape := shapes[series%len(shapes)]
+	if _, thin := shape.(draw.CrossGlyph); !thin {
+		c.DrawGlyph(draw.GlyphStyle{Color: color.White, Radius: vg.Points(3.4), Shape: shape}, at)
+	}
+	c.DrawGlyph(draw.GlyphStyle{Color: color.RGBA{180, 0, 60, 255}, Radius: vg.Points(2.4), Shape: shape}, at)
+}
+
+// drawKey draws what colors, marks, points and the line mean.
+func (h *Heat) drawKey(c draw.Canvas) {
+	style := sans(vg.Points(9), color.Black)
+	style.Font.Variant, style.XAlign = "Sans", draw.XLeft
+	const row, box = 15, 11
+	y := c.Max.Y - vg.Points(6)
+	write := func(x vg.Length, line string) {
+		c.FillText(style, vg.Point{X: c.Min.X + x, Y: y}, line)
+	}
+	paragraph := func(x vg.Length, words string) {
+		for _, line := range strings.Split(words, "\n") {
+			write(x, line)
+			y -= vg.Points(row - 2)
+		}
+		y -= vg.Points(2)
+	}
+	paragraph(0, h.Label)
+	for i := len(h.Levels); i >= 0; i-- {
+		bottom := y - vg.Points(box)/2
+		c.FillPolygon(shades()[i], []vg.Point{
+			{X: c.Min.X, Y: bottom}, {X: c.Min.X + vg.Points(2*box), Y: bottom},
+			{X: c.Min.X + vg.Points(2*box), Y: bottom + vg.Points(box)},
+			{X: c.Min.X, Y: bottom + vg.Points(box)},
+		})
+		write(vg.Points(2*box+6), h.levelText(i))
+		y -= vg.Points(row)
+	}
+	y -= vg.Points(8)
+	for i, words := range h.Marks {
+		drawMark(c, vg.Point{X: c.Min.X + vg.Points(box), Y: y}, i+1, color.Black)
+		paragraph(vg.Points(2*box+6), words)
+	}
+	if h.Line != "" {
+		c.StrokeLine2(draw.LineStyle{Color: lineColor(), Width: vg.Points(2.2)}, c.Min.X, y,
+			c.Min.X+vg.Points(2*box), y)
+		paragraph(vg.Points(2*box+6), h.Line)
+	}
+	for i, name := range h.Series {
+		drawSeries(c, vg.Point{X: c.Min.X + vg.Points(box), Y: y}, i)
+		paragraph(vg.Points(2*box+6), name)
+	}
+}
+
+// levelText returns the range of values of a color.
+func (h *Heat) levelText(i int) string {
+	switch {
+	case i == 0:
+		return "below " + tickText(h.Levels[0])
+	case i == len(h.Levels):
+		return tickText(h.Levels[i-1]) + " and above"
+	}
+	return fmt.Sprintf("%s to %s", tickText(h.Levels[i-1]), tickText(h.Levels[i]))
+}
