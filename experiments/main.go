@@ -26,6 +26,8 @@ import (
 	"tandem/experiments/kwai"
 	"tandem/experiments/modes"
 	"tandem/experiments/peers"
+	"tandem/experiments/phase"
+	"tandem/experiments/predictor"
 	"tandem/experiments/report"
 	"tandem/experiments/scalability"
 	"tandem/experiments/semantics"
@@ -58,6 +60,8 @@ func experiments() []experiment {
 		source.New(),
 		generators.New(),
 		staleness.New(),
+		phase.New(),
+		predictor.New(),
 		hotrows.New(),
 		theory.New(),
 		simvsreal.New(),
