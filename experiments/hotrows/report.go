@@ -91,7 +91,7 @@ func (v *variantResult) lossText() string {
 func speedTable(speeds []*speed) cli.Table {
 	t := cli.Table{
 		Caption: "Simulated samples per second; in hot-rows every rank holds the hot rows",
-		Header:  []string{"GPUs", "mode", "hot from", "hot rows", "samples/s", "÷ sync [98 %]", "÷ hybrid"},
+		Header:  []string{"GPUs", "mode", "from", "rows", "samples/s", "÷ sync [98 %]", "÷ hybrid"},
 		Words:   2,
 	}
 	for _, s := range speeds {
