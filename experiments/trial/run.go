@@ -55,9 +55,9 @@ func run(ctx context.Context, s *Spec, open *cache, b backend.Backend) (*Result,
 
 // withoutLastTenth returns the data with the last tenth of the training rows as test rows.
 func withoutLastTenth(data *datasets.Dataset) *datasets.Dataset {
-	part := *data
-	n := data.Train.Samples
-	part.Train, part.Test = batch.Slice(data.Train, 0, n-n/10), batch.Slice(data.Train, n-n/10, n)
+	part := *data.InMemory()
+	all, n := part.Train, part.Train.Samples
+	part.Train, part.Test = batch.Slice(all, 0, n-n/10), batch.Slice(all, n-n/10, n)
 	return &part
 }
 

@@ -131,6 +131,10 @@ func TestValidationRowsAreNotTrainedOn(t *testing.T) {
 	if got[0].Samples != 2000 || got[0].TestRows != 1000 || got[1].Samples != 1800 || got[1].TestRows != 200 {
 		t.Errorf("%+v", got)
 	}
+	v.Job.Data.Synthetic.Stream = true
+	if got := runAll(t, open(t, t.TempDir(), &trained), v)[0]; got.Samples != 1800 || got.TestRows != 200 {
+		t.Errorf("streamed rows: %+v", got)
+	}
 }
 
 func TestDropLeavesOutTheLastSteps(t *testing.T) {
