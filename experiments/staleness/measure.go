@@ -1,28 +1,36 @@
 package staleness
 
 import (
+	"cmp"
 	"context"
-	"fmt"
 	"math"
+	"slices"
 
-	"tandem/algo/exec/backend"
 	"tandem/algo/histogram"
+	"tandem/algo/job"
 	"tandem/algo/metric"
 	"tandem/datasets"
+	"tandem/experiments/judge"
 	"tandem/experiments/report"
-	"tandem/runtime/train"
+	"tandem/experiments/trial"
+	"tandem/experiments/tune"
 )
+
+// lab runs trainings, as *trial.Lab does.
+type lab interface {
+	tune.Lab
+	RowDeviation(treated, reference []trial.Spec) (float64, error)
+}
 
 // dataSetResult holds the results of all trainings on one data set.
 type dataSetResult struct {
-	DataSet   string           `json:"data"`
-	Alpha     float64          `json:"alpha,omitempty"`
-	TrainRows int              `json:"train_rows"`
-	TestRows  int              `json:"test_rows"`
-	Oracle    *oracle          `json:"oracle,omitempty"` // nil for real data
-	Variants  []*variantResult `json:"variants"`         // in the order of plan.variants
-	Effects   []effect         `json:"effects"`
-	labels    []float32        // of the test rows of real data
+	DataSet  string        `json:"data"`
+	Alpha    float64       `json:"alpha,omitempty"`
+	TestRows int           `json:"test_rows"`
+	Oracle   *oracle       `json:"oracle,omitempty"` // nil for real data
+	Tuning   []tune.Choice `json:"tuning,omitempty"`
+	Arms     []*armResult  `json:"arms"`
+	Effects  []effect      `json:"effects"`
 }
 
 // oracle is the quality of the probabilities that the labels were drawn with, which no model can exceed. It
@@ -32,124 +40,202 @@ type oracle struct {
 	LogLoss []float64 `json:"log_loss"`
 }
 
-// variantResult holds the results of one variant under all seeds.
-type variantResult struct {
-	Variant  variant             `json:"variant"`
-	AUC      []float64           `json:"auc"`      // by seed
+// armResult holds the results of one arm under all seeds.
+type armResult struct {
+	Arm      arm                 `json:"arm"`
+	AUC      []float64           `json:"auc"`      // by seed; a constant guess's if it diverged
 	LogLoss  []float64           `json:"log_loss"` // by seed, nats
+	Diverged int                 `json:"diverged"` // trainings
+	Steps    int                 `json:"steps"`
 	Own      histogram.Histogram `json:"own_staleness"`
 	Cross    histogram.Histogram `json:"cross_staleness"`
-	Inflight histogram.Histogram `json:"inflight_staleness"`
-	// probabilities are the predictions by seed, on real data until the effects are measured.
-	probabilities [][]float32
+	Missed   histogram.Histogram `json:"missed_updates"`
+
+	specs []trial.Spec
+	own   []histogram.Histogram // by seed
 }
 
-// measure runs every variant under every seed on every data set.
-func (e *Experiment) measure(
-	ctx context.Context, p plan, o report.Options,
-) (results []*dataSetResult, err error) {
-	log, err := o.NewLog("staleness.csv", header()...)
-	if err != nil {
-		return nil, err
-	}
-	defer func() {
-		if closed := log.Close(); err == nil {
-			err = closed
-		}
-	}()
-	meter := &report.Meter{Total: len(p.DataSets) * p.Seeds * len(p.variants()), Report: o.Progress}
-	for _, w := range p.DataSets {
-		result := &dataSetResult{DataSet: w.Name, Alpha: w.Alpha}
-		for _, a := range p.variants() {
-			result.Variants = append(result.Variants, &variantResult{Variant: a})
-		}
-		for i := range p.Seeds {
-			if err := e.measureSeed(ctx, p, w, p.Seed+uint64(i), o.Backend, result, log, meter); err != nil {
-				return nil, fmt.Errorf("staleness: %s, seed %d, after %d of %d trainings: %w",
-					w.Name, p.Seed+uint64(i), meter.Done, meter.Total, err)
+// effect is the difference of two arms: treated − reference.
+type effect struct {
+	Name string `json:"effect"`
+	Tau  int    `json:"tau"`
+	*judge.Comparison
+}
+
+// measure trains and compares all arms on every data set.
+func (p *plan) measure(ctx context.Context, l lab) (results []*dataSetResult, err error) {
+	for i := range p.DataSets {
+		d := &p.DataSets[i]
+		r := &dataSetResult{DataSet: d.Name, Alpha: d.Alpha}
+		pairs := p.pairs(d)
+		if d.Alpha > 0 {
+			for _, o := range p.Optimizers {
+				choices, err := tune.Tune(ctx, l, p.tuningArms(d, o), p.tuning(o))
+				if err != nil {
+					return nil, err
+				}
+				r.Tuning = append(r.Tuning, choices...)
+				pairs = append(pairs, p.optimizerPairs(o, choices[0].Rows, choices[1].Rows)...)
 			}
 		}
-		if err := result.compare(ctx, &p); err != nil {
+		if err := p.train(ctx, l, d, r, pairs); err != nil {
 			return nil, err
 		}
-		results = append(results, result)
+		for _, one := range pairs {
+			if err := p.compare(l, r, one); err != nil {
+				return nil, err
+			}
+		}
+		if err := p.addOracle(d, r); err != nil {
+			return nil, err
+		}
+		results = append(results, r)
 	}
 	return results, nil
 }
 
-// measureSeed runs every variant under one seed, on the same rows in the same order.
-func (e *Experiment) measureSeed(
-	ctx context.Context, p plan, w report.DataSet, seed uint64, backend backend.Backend,
-	result *dataSetResult, log *report.Log, m *report.Meter,
+// train trains the arms of all pairs under all seeds: first those that need no other.
+func (p *plan) train(ctx context.Context, l lab, d *report.DataSet, r *dataSetResult, pairs []pair) error {
+	var needy []*armResult
+	for _, one := range pairs {
+		for _, a := range []arm{one.reference, one.treated} {
+			if r.find(a) == nil {
+				r.Arms = append(r.Arms, &armResult{Arm: a})
+			}
+		}
+	}
+	var ready []*armResult
+	for _, a := range r.Arms {
+		if a.Arm.measured() {
+			needy = append(needy, a)
+		} else {
+			ready = append(ready, a)
+		}
+	}
+	if err := p.trainArms(ctx, l, d, r, ready); err != nil {
+		return err
+	}
+	return p.trainArms(ctx, l, d, r, needy)
+}
+
+// trainArms trains arms under all seeds, those with the same rows after each other.
+func (p *plan) trainArms(
+	ctx context.Context, l lab, d *report.DataSet, r *dataSetResult, arms []*armResult,
 ) error {
-	m.Show(0, 1, w.Name+", reading data")
-	data, err := datasets.Open(w.WithSeed(seed), "")
+	type training struct {
+		to   *armResult
+		seed int
+		spec trial.Spec
+	}
+	var trainings []training
+	for _, a := range arms {
+		for i := range p.Seeds {
+			var own *histogram.Histogram
+			if a.Arm.measured() {
+				own = &r.find(p.hybridOf(a.Arm)).own[i]
+			}
+			s, err := p.spec(d, a.Arm, p.Seed+uint64(i), own)
+			if err != nil {
+				return err
+			}
+			trainings = append(trainings, training{a, i, s})
+		}
+	}
+	slices.SortStableFunc(trainings, func(a, b training) int {
+		return cmp.Or(cmp.Compare(a.to.Arm.Length, b.to.Arm.Length), cmp.Compare(a.seed, b.seed))
+	})
+	specs := make([]trial.Spec, len(trainings))
+	for i, t := range trainings {
+		specs[i] = t.spec
+	}
+	results, err := l.Run(ctx, specs)
 	if err != nil {
 		return err
 	}
-	common := p.Job
-	common.Training.Seed = seed
-	source, err := datasets.TrainingSource(data, &common)
-	if err != nil {
-		return err
-	}
-	result.TrainRows, result.TestRows = data.Train.Samples, data.Test.Samples
-	result.addOracle(data)
-	for i, a := range p.variants() {
-		what := fmt.Sprintf("%s, seed %d, %v", w.Name, seed, a)
-		t := p.job(a, seed)
-		shown, err := e.run(ctx, t, source, data.Test, train.Options{
-			Backend:  backend,
-			Progress: func(done, steps int) { m.Show(done, steps, what) },
-		})
-		if err != nil {
-			return fmt.Errorf("%v: %w", a, err)
-		}
-		if err := check(shown); err != nil {
-			return fmt.Errorf("%v: %w", a, err)
-		}
-		if err := log.Add(line(w, a, seed, shown)...); err != nil {
-			return err
-		}
-		m.Done++
-		result.Variants[i].add(shown, w.Data.Synthetic == nil)
-	}
-	result.labels = data.Test.Labels
-	return nil
-}
-
-// check returns an error if the training diverged.
-func check(shown *train.Result) error {
-	if math.IsNaN(shown.AUC) || math.IsNaN(shown.LogLoss) || math.IsInf(shown.LogLoss, 0) {
-		return fmt.Errorf("the training diverged: AUC %v, log loss %v", shown.AUC, shown.LogLoss)
+	for i, t := range trainings {
+		t.to.add(t.spec, &results[i])
+		r.TestRows = results[i].TestRows
 	}
 	return nil
 }
 
-// addOracle evaluates the true probabilities, if they are known.
-func (r *dataSetResult) addOracle(data *datasets.Dataset) {
-	if data.TestProbability == nil {
-		return
+// hybridOf returns the arm of hybrid that has measured the delays of an arm.
+func (p *plan) hybridOf(a arm) arm {
+	a.Mode, a.Delay = job.Hybrid, ""
+	return a
+}
+
+// find returns the results of an arm, or nil.
+func (r *dataSetResult) find(a arm) *armResult {
+	for _, one := range r.Arms {
+		if one.Arm == a {
+			return one
+		}
 	}
-	scores := make([]float32, len(data.TestProbability))
-	for i, p := range data.TestProbability {
-		scores[i] = float32(p)
-	}
-	if r.Oracle == nil {
-		r.Oracle = &oracle{}
-	}
-	r.Oracle.AUC = append(r.Oracle.AUC, metric.AUC(scores, data.Test.Labels))
-	r.Oracle.LogLoss = append(r.Oracle.LogLoss, metric.LogLoss(scores, data.Test.Labels))
+	return nil
 }
 
 // add adds one training.
-func (r *variantResult) add(shown *train.Result, keepPredictions bool) {
-	r.AUC = append(r.AUC, shown.AUC)
-	r.LogLoss = append(r.LogLoss, shown.LogLoss)
-	r.Own.Merge(&shown.Staleness.Own)
-	r.Cross.Merge(&shown.Staleness.Cross)
-	r.Inflight.Merge(&shown.Staleness.Inflight)
-	if keepPredictions {
-		r.probabilities = append(r.probabilities, shown.Probabilities)
+func (a *armResult) add(s trial.Spec, r *trial.Result) {
+	auc, logLoss := r.AUC, r.LogLoss
+	if r.Diverged != "" {
+		auc, logLoss = 0.5, math.Ln2
+		a.Diverged++
+	} else {
+		a.Steps = r.Steps
 	}
+	a.AUC, a.LogLoss = append(a.AUC, auc), append(a.LogLoss, logLoss)
+	a.specs, a.own = append(a.specs, s), append(a.own, r.Staleness.Own)
+	a.Own.Merge(&r.Staleness.Own)
+	a.Cross.Merge(&r.Staleness.Cross)
+	a.Missed.Merge(&r.Missed)
+}
+
+// compare adds an effect, without verdict.
+func (p *plan) compare(l lab, r *dataSetResult, one pair) error {
+	treated, reference := r.find(one.treated), r.find(one.reference)
+	c := judge.Pair(r.DataSet, one.treated.String(), one.reference.String(), p.Seed,
+		judge.Quality{AUC: treated.AUC, LogLoss: treated.LogLoss},
+		judge.Quality{AUC: reference.AUC, LogLoss: reference.LogLoss})
+	if treated.Diverged+reference.Diverged == 0 {
+		var err error
+		if c.RowDeviation, err = l.RowDeviation(treated.specs, reference.specs); err != nil {
+			return err
+		}
+	}
+	r.Effects = append(r.Effects, effect{one.effect, one.tau, c})
+	return nil
+}
+
+// addOracle evaluates the true probabilities under every seed, if they are known.
+func (p *plan) addOracle(d *report.DataSet, r *dataSetResult) error {
+	if d.Data.Synthetic == nil {
+		return nil
+	}
+	r.Oracle = &oracle{}
+	for i := range p.Seeds {
+		data, err := datasets.Open(d.WithSeed(p.Seed+uint64(i)), "")
+		if err != nil {
+			return err
+		}
+		scores := make([]float32, len(data.TestProbability))
+		for k, q := range data.TestProbability {
+			scores[k] = float32(q)
+		}
+		r.Oracle.AUC = append(r.Oracle.AUC, metric.AUC(scores, data.Test.Labels))
+		r.Oracle.LogLoss = append(r.Oracle.LogLoss, metric.LogLoss(scores, data.Test.Labels))
+	}
+	return nil
+}
+
+// comparisons returns the comparisons of all effects, judged.
+func comparisons(results []*dataSetResult) []*judge.Comparison {
+	var list []*judge.Comparison
+	for _, r := range results {
+		for _, e := range r.Effects {
+			list = append(list, e.Comparison)
+		}
+	}
+	judge.Judge(list)
+	return list
 }

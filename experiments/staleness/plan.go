@@ -1,76 +1,282 @@
 package staleness
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"slices"
+	"strings"
 
+	"tandem/algo/histogram"
 	"tandem/algo/job"
+	"tandem/algo/numeric/opt"
+	"tandem/algo/protocol/delay"
 	"tandem/experiments/report"
+	"tandem/experiments/trial"
+	"tandem/experiments/tune"
 )
 
 // plan is everything that is fixed before the first training.
 type plan struct {
 	Seed  uint64 `yaml:"seed"` // the first
 	Seeds int    `yaml:"seeds"`
-	// Job is the job of all variants; a variant sets mode, merge and staleness.
-	Job      job.Job          `yaml:"job"`
-	Taus     []int            `yaml:"taus"` // ascending
+	// Job is the job of all arms, with the optimizer and the rate of rows of all but those of Optimizers.
+	Job  job.Job `yaml:"job"`
+	Taus []int   `yaml:"taus"` // ascending
+	// Means are the means of delays without a bound, in steps.
+	Means    []int            `yaml:"unbounded-means"`
 	DataSets []report.DataSet `yaml:"data"`
-	// Resamples is the number of resamples of the test rows of real data.
-	Resamples int `yaml:"bootstrap-resamples"`
+	// SimulatedRanks are numbers of ranks of the cluster persia-paper, at the τ of SimulatedTau.
+	SimulatedRanks []int `yaml:"simulated-ranks"`
+	SimulatedTau   int   `yaml:"simulated-tau"`
+	// Lengths are factors of the training rows of generated data, at the τ of LengthTau.
+	Lengths   []int `yaml:"lengths"`
+	LengthTau int   `yaml:"length-tau"`
+	// Optimizers of rows are compared at rates tuned without delay and at rates tuned with that of LengthTau.
+	Optimizers []optimizer `yaml:"optimizers"`
+	// Factors are the candidates of the tuner: rate ÷ nominal rate.
+	Factors []float64 `yaml:"rate-factors"`
 }
 
-// variant is one way to train.
-type variant struct {
+// optimizer is an optimizer of rows with the order of magnitude of its rate.
+type optimizer struct {
+	Kind string  `yaml:"kind"`
+	Rate float64 `yaml:"nominal-rate"`
+}
+
+// arm is a way to train.
+type arm struct {
 	Mode  string `json:"mode"`
 	Merge string `json:"merge"`
-	Tau   *int   `json:"tau,omitempty"` // hybrid only
+	Ranks int    `json:"ranks"`
+	// Tau bounds the own staleness of hybrid.
+	Tau int `json:"tau"`
+	// Delay is the delay of rows in sequential training, as package delay writes it, drawn or ordered.
+	Delay     string  `json:"delay,omitempty"`
+	Drop      int     `json:"drop,omitempty"` // steps left out at the end
+	Length    int     `json:"length"`         // factor of the training rows
+	Simulated bool    `json:"simulated,omitempty"`
+	Optimizer string  `json:"optimizer"` // of rows
+	Rate      float64 `json:"rate"`      // of rows
 }
 
-// variants returns the two synchronous variants, then the hybrid ones by ascending τ.
-func (p plan) variants() []variant {
-	variants := []variant{{job.Sync, job.MergeStep, nil}, {job.Sync, job.MergeRank, nil}}
-	for _, tau := range p.Taus {
-		variants = append(variants, variant{job.Hybrid, job.MergeRank, &tau})
-	}
-	return variants
-}
-
-// Indices of plan.variants.
+// Delays that are the own staleness of hybrid at the same τ and seed: drawn from its histogram step by step,
+// or the values of its histogram in ascending order. In the order of hybrid, staleness rises as its queues
+// fill, and later steps are as late as those before.
 const (
-	syncStep = iota
-	syncRank
-	firstHybrid
+	drawn   = "drawn"
+	ordered = "ordered"
 )
 
-// String names a variant in tables and messages.
-func (a variant) String() string {
-	if a.Tau != nil {
-		return fmt.Sprintf("hybrid τ=%d", *a.Tau)
+// measured reports whether the delays of an arm are those of hybrid.
+func (a arm) measured() bool { return a.Delay == drawn || a.Delay == ordered }
+
+// String names an arm in tables and messages.
+func (a arm) String() string {
+	text := "merge:" + a.Merge
+	switch {
+	case a.Mode == job.Hybrid:
+		text = fmt.Sprintf("hybrid τ=%d", a.Tau)
+	case a.measured():
+		text = fmt.Sprintf("hybrid's delays τ=%d, %s", a.Tau, a.Delay)
+	case a.Delay != "":
+		text = "late " + a.Delay
+	case a.Drop > 0:
+		text = fmt.Sprintf("%d steps fewer", a.Drop)
 	}
-	return a.Mode + " merge:" + a.Merge
+	if a.Ranks != job.Default().Roles.Ranks {
+		text += fmt.Sprintf(", %d ranks", a.Ranks)
+	}
+	if a.Length > 1 {
+		text += fmt.Sprintf(", %d × as long", a.Length)
+	}
+	if a.Optimizer != opt.Adagrad {
+		text += ", " + a.Optimizer
+	}
+	return text
 }
 
-// job returns the job of a variant under a seed.
-func (p plan) job(a variant, seed uint64) job.Job {
-	t := p.Job
-	t.Training.Mode, t.Training.Merge, t.Training.Staleness, t.Training.Seed = a.Mode, a.Merge, a.Tau, seed
+// Names of the effects.
+const (
+	merging   = "merging"
+	staleness = "staleness"
+	unbounded = "unbounded"
+	lag       = "lag"
+	threads   = "threads"
+	byDraw    = "runtime"
+	byOrder   = "runtime, order"
+	simulated = "simulated"
+	longer    = "longer"
+	sameRate  = "rate of fresh"
+	ownRates  = "own rate"
+)
+
+// pair is an effect: treated − reference.
+type pair struct {
+	effect             string
+	tau                int
+	treated, reference arm
+}
+
+// pairs returns the effects on a data set.
+func (p *plan) pairs(d *report.DataSet) []pair {
+	base := arm{
+		Mode: job.Sequential, Merge: job.MergeRank, Ranks: p.Job.Roles.Ranks, Length: 1,
+		Optimizer: p.Job.Rows.Optimizer.Kind, Rate: p.Job.Rows.Optimizer.Rate,
+	}
+	change := func(a arm, set func(a *arm)) arm { set(&a); return a }
+	late := func(a arm, tau int) arm {
+		return change(a, func(a *arm) { a.Delay = fmt.Sprintf("exactly %d", tau) })
+	}
+	hybrid := func(a arm, tau int) arm {
+		return change(a, func(a *arm) { a.Mode, a.Tau = job.Hybrid, tau })
+	}
+	list := []pair{{merging, 0, base, change(base, func(a *arm) { a.Merge = job.MergeStep })}}
+	for _, tau := range p.Taus {
+		if tau > 0 {
+			list = append(list, pair{staleness, tau, late(base, tau), base},
+				pair{lag, tau, change(base, func(a *arm) { a.Drop = tau }), base})
+		}
+		list = append(list, pair{threads, tau, hybrid(base, tau), base},
+			pair{byDraw, tau, hybrid(base, tau),
+				change(base, func(a *arm) { a.Delay, a.Tau = drawn, tau })},
+			pair{byOrder, tau, hybrid(base, tau),
+				change(base, func(a *arm) { a.Delay, a.Tau = ordered, tau })})
+	}
+	for _, mean := range p.Means {
+		list = append(list, pair{unbounded, mean,
+			change(base, func(a *arm) { a.Delay = fmt.Sprintf("geometric %d", mean) }), base})
+	}
+	if d.Alpha == 0 {
+		return list
+	}
+	for _, ranks := range p.SimulatedRanks {
+		more := change(base, func(a *arm) { a.Ranks = ranks })
+		list = append(list, pair{simulated, p.SimulatedTau,
+			change(hybrid(more, p.SimulatedTau), func(a *arm) { a.Simulated = true }), more})
+	}
+	for _, length := range p.Lengths {
+		long := change(base, func(a *arm) { a.Length = length })
+		list = append(list, pair{longer, p.LengthTau, late(long, p.LengthTau), long})
+	}
+	return list
+}
+
+// optimizerPairs returns the effects of a delay with an optimizer, at its rate tuned without and with delay.
+func (p *plan) optimizerPairs(o optimizer, fresh, late float64) []pair {
+	at := func(rate float64, text string) arm {
+		return arm{Mode: job.Sequential, Merge: job.MergeRank, Ranks: p.Job.Roles.Ranks, Length: 1,
+			Optimizer: o.Kind, Rate: rate, Delay: text}
+	}
+	text := p.lateText()
+	return []pair{{sameRate, p.LengthTau, at(fresh, text), at(fresh, "")},
+		{ownRates, p.LengthTau, at(late, text), at(fresh, "")}}
+}
+
+// lateText is the delay of longer runs and of optimizers.
+func (p *plan) lateText() string { return fmt.Sprintf("exactly %d", p.LengthTau) }
+
+// spec returns the training of an arm under a seed. own is the own staleness that hybrid has measured, for an
+// arm that needs it.
+func (p *plan) spec(d *report.DataSet, a arm, seed uint64, own *histogram.Histogram) (trial.Spec, error) {
+	j := p.Job
+	j.Data = d.WithSeed(seed)
+	if a.Length > 1 {
+		j.Data.Synthetic.TrainRows *= a.Length
+	}
+	t := &j.Training
+	t.Mode, t.Merge, t.Seed = a.Mode, a.Merge, seed
+	j.Roles.Ranks = a.Ranks
+	j.Rows.Optimizer.Kind, j.Rows.Optimizer.Rate = a.Optimizer, a.Rate
+	s := trial.Spec{Part: trial.Test, Simulated: a.Simulated, Drop: a.Drop,
+		Name: fmt.Sprintf("%s, seed %d, %v", d.Name, seed, a)}
+	if a.Mode == job.Hybrid {
+		t.Staleness, t.Prefetch = &a.Tau, a.Tau+1 // staleness is bounded by τ, not by the queue
+	}
+	if a.Simulated {
+		j.Cluster = job.PersiaCluster()
+	}
+	var err error
+	switch {
+	case a.Delay == drawn:
+		t.Delay = distributionOf(own)
+	case a.Delay == ordered:
+		t.Delay, err = traceOf(own, a.Ranks)
+	case a.Delay != "":
+		t.Delay, err = delay.Parse(a.Delay)
+	}
+	s.Job = j
+	return s, err
+}
+
+// distributionOf returns delays with the shares of a histogram.
+func distributionOf(h *histogram.Histogram) delay.Spec {
+	s := delay.Spec{Kind: delay.Distribution, Weights: make([]float64, h.Max()+1)}
+	for value, count := range h.All() {
+		s.Weights[value] = float64(count)
+	}
+	return s
+}
+
+// traceOf returns the delays of a histogram in ascending order. It has an entry for each step of each rank.
+func traceOf(h *histogram.Histogram, ranks int) (delay.Spec, error) {
+	text, count := strings.Builder{}, 0
+	text.WriteString("delay\n")
+	for value, times := range h.All() {
+		for range times {
+			if count%ranks == ranks/2 {
+				fmt.Fprintln(&text, value)
+			}
+			count++
+		}
+	}
+	sum := sha256.Sum256([]byte(text.String()))
+	s := delay.Spec{Kind: delay.Traced, File: hex.EncodeToString(sum[:8])} // its content is part of the ID
+	err := s.Load(func(string) ([]byte, error) { return []byte(text.String()), nil })
+	return s, err
+}
+
+// tuningArms returns the arms of the tuner for an optimizer: without and with delay.
+func (p *plan) tuningArms(d *report.DataSet, o optimizer) (arms []tune.Arm) {
+	for _, text := range []string{"", p.lateText()} {
+		a := arm{Mode: job.Sequential, Merge: job.MergeRank, Ranks: p.Job.Roles.Ranks, Length: 1,
+			Optimizer: o.Kind, Rate: o.Rate, Delay: text}
+		arms = append(arms, tune.Arm{
+			Name:    strings.TrimSpace(fmt.Sprintf("%s, %s %s", d.Name, o.Kind, text)),
+			Nominal: tune.Rates{Rows: o.Rate, Dense: p.Job.Model.Optimizer.Rate},
+			Job: func(seed uint64) job.Job {
+				s, _ := p.spec(d, a, seed, nil) // its delay is valid
+				return s.Job
+			},
+		})
+	}
+	return arms
+}
+
+// tuning returns the candidates of the tuner for an optimizer. The rate of the network is fixed.
+func (p *plan) tuning(o optimizer) tune.Plan {
+	t := tune.Plan{Dense: []float64{p.Job.Model.Optimizer.Rate}, Seeds: tune.SeedsMin}
+	for _, factor := range p.Factors {
+		t.Rows = append(t.Rows, o.Rate*factor)
+	}
 	return t
 }
 
 // quickPlan takes the time that QuickTime returns.
 func quickPlan(g *report.Grid) plan {
-	return newPlan(g.Taus(0, 3, 15), g.Alphas(0.01, 0.5), 80_000, 50_000, 400)
+	return newPlan(g.Taus(3, 15, 63), g.Alphas(0.01, 0.5), 40_000, 30_000)
 }
 
-// fullPlan takes about half an hour on two slow cores. A million test rows make the luck of the rows smaller
-// than the margin of equivalence.
+// fullPlan adds optimizers, simulated ranks and longer runs.
 func fullPlan(g *report.Grid) plan {
-	return newPlan(g.Taus(0, 1, 4, 16, 64), g.Alphas(0.01, 0.1, 0.5), 1_000_000, 1_000_000, 500)
+	p := newPlan(g.Taus(0, 3, 15, 63), g.Alphas(0.01, 0.1, 0.5), 80_000, 50_000)
+	p.SimulatedRanks, p.Lengths, p.Factors = []int{8, 64}, []int{10, 100}, tune.Grid(1, 4, 2)
+	p.Optimizers = []optimizer{{opt.SGD, 8}, {opt.Adagrad, 0.1}, {opt.Adam, 0.01}, {opt.FTRL, 0.1}}
+	return p
 }
 
-func newPlan(taus []int, alphas []float64, trainRows, testRows, resamples int) plan {
-	p := plan{Job: commonJob(slices.Max(taus)), Taus: taus, Resamples: resamples}
+func newPlan(taus []int, alphas []float64, trainRows, testRows int) plan {
+	p := plan{Job: commonJob(), Taus: taus, Means: []int{slices.Max(taus)}, SimulatedTau: 3, LengthTau: 15}
 	for _, alpha := range alphas {
 		p.DataSets = append(p.DataSets, report.Generated(alpha, trainRows, testRows))
 	}
@@ -78,18 +284,16 @@ func newPlan(taus []int, alphas []float64, trainRows, testRows, resamples int) p
 	return p
 }
 
-// commonJob returns the job of all variants.
+// commonJob returns the job of all arms.
 //
-// The learning rates were chosen before any variant was run, by sequential training on generated data of
-// the quick plan's size with α = 0.1 and seed 1000, which are in no quick report. Of the dense rates 0.003,
-// 0.01, 0.03 and the row rates 0.03, 0.1, 0.3, this pair had the highest AUC: 0.7095, compared with 0.7043
-// to 0.7088.
-func commonJob(tauMax int) job.Job {
+// The learning rates were chosen before any arm was run, by sequential training on generated data of 80,000
+// rows with α = 0.1 and seed 1000, which are in no report. Of the dense rates 0.003, 0.01, 0.03 and the row
+// rates 0.03, 0.1, 0.3, this pair had the highest AUC: 0.7095, compared with 0.7043 to 0.7088.
+func commonJob() job.Job {
 	t := job.Default()
 	t.Model.EmbeddingDim, t.Model.Top = 8, []int{32, 16}
 	t.Model.Optimizer.Rate, t.Rows.Optimizer.Rate = 0.01, 0.1
 	t.Training.GlobalBatch = 256
-	t.Training.Prefetch = tauMax + 1 // staleness is bounded by τ, not by the queue
 	t.Training.Scale = job.ScaleGlobal
 	return t
 }

@@ -2,87 +2,239 @@ package staleness
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
+	"tandem/algo/job"
+	"tandem/algo/metric"
+	"tandem/algo/protocol/pace"
 	"tandem/experiments/report"
 	"tandem/internal/cli"
 )
 
 // report returns the results of a plan as tables, figures and sentences.
-func (p plan) report(results []*dataSetResult) *report.Report {
+func (p *plan) report(results []*dataSetResult) *report.Report {
 	judged := comparisons(results)
 	return &report.Report{
 		Findings:    p.findings(results),
-		Notes:       p.notes(),
+		Notes:       p.notes(results),
 		Comparisons: judged,
-		Tables: []cli.Table{report.ComparisonTable(judged), variantTable(results),
-			p.stalenessTable(results)},
-		Figures:  []report.Figure{p.effectFigure(results), p.stalenessFigure(results)},
-		Settings: p,
-		Data:     results,
+		Tables:      []cli.Table{effectTable(results), armTable(results), p.stalenessTable(results)},
+		Figures:     []report.Figure{p.effectFigure(results)},
+		Settings:    p,
+		Data:        results,
 	}
 }
 
-// findings returns a sentence on merging and a sentence on staleness for each data set, and a sentence on the
-// staleness of reads.
-func (p plan) findings(results []*dataSetResult) []string {
-	var sentences []string
+// effectTable returns a table with a line per effect.
+func effectTable(results []*dataSetResult) cli.Table {
+	t := cli.Table{
+		Caption: "Effects on AUC: treated − reference, both with merge:rank except for merging",
+		Header:  []string{"data", "effect", "treated", "ΔAUC ± 95 %", "verdict"},
+		Words:   3,
+	}
 	for _, r := range results {
-		merging, staleness := r.Effects[0], r.Effects[1:]
-		sentences = append(sentences,
-			fmt.Sprintf("%s, AUC change by merging per rank instead of per step: %s (%s).",
-				r.DataSet, report.PlusMinus(merging.AUC), merging.Text()),
-			fmt.Sprintf("%s, AUC change by staleness: %s.", r.DataSet, byVerdict(staleness)))
-	}
-	return append(sentences, p.reachedSentence(results))
-}
-
-// byVerdict lists staleness effects and groups neighboring τ with the same verdict.
-func byVerdict(effects []effect) string {
-	var text strings.Builder
-	for i, e := range effects {
-		fmt.Fprintf(&text, "%s at τ = %d", report.PlusMinus(e.AUC), *e.Tau)
-		switch {
-		case i+1 == len(effects):
-			text.WriteString(" (" + e.Text() + ")")
-		case effects[i+1].Text() == e.Text():
-			text.WriteString(", ")
-		default:
-			text.WriteString(" (" + e.Text() + "); ")
+		for _, e := range r.Effects {
+			t.Rows = append(t.Rows, []string{r.DataSet, e.Name, e.Treated, plusMinus(e.AUC), e.Text()})
 		}
 	}
-	return text.String()
+	return t
 }
 
-// reachedSentence returns a sentence on whether the staleness of reads reached its bounds.
-func (p plan) reachedSentence(results []*dataSetResult) string {
+// plusMinus returns a difference ± half its interval, with 4 decimals.
+func plusMinus(v metric.Interval) string {
+	return fmt.Sprintf("%s ± %.4f", strings.Replace(fmt.Sprintf("%+.4f", v.Estimate), "-", "−", 1),
+		(v.High-v.Low)/2)
+}
+
+// armTable returns a table with a line per arm and a line for the oracle.
+func armTable(results []*dataSetResult) cli.Table {
+	t := cli.Table{
+		Caption: "AUC and log loss on the test rows, mean over seeds; a constant guess has 0.5, no model " +
+			"exceeds the oracle",
+		Header: []string{"data", "arm", "AUC ± 95 %", "log loss (nats)", "steps"},
+		Words:  2,
+	}
+	for _, r := range results {
+		if r.Oracle != nil {
+			t.Rows = append(t.Rows, []string{r.DataSet, "oracle", report.Level(r.Oracle.AUC),
+				mean(r.Oracle.LogLoss), ""})
+		}
+		for _, a := range r.Arms {
+			t.Rows = append(t.Rows, []string{r.DataSet, a.Arm.String(), report.Level(a.AUC), mean(a.LogLoss),
+				report.Thousands(a.Steps)})
+		}
+	}
+	return t
+}
+
+func mean(values []float64) string {
+	return fmt.Sprintf("%.4f", metric.MeanInterval(values).Estimate)
+}
+
+// stalenessTable returns a table of the earlier steps that reads of hybrid missed.
+func (p *plan) stalenessTable(results []*dataSetResult) cli.Table {
+	t := cli.Table{
+		Caption: "Staleness of reads in steps, all seeds: own = missed earlier steps of the same rank, " +
+			"cross = of another rank",
+		Header: []string{"data", "arm", "own mean", "p99", "max/bound", "cross mean", "p99", "max/bound"},
+		Words:  2,
+	}
+	for _, r := range results {
+		for _, a := range r.Arms {
+			if a.Arm.Mode != job.Hybrid {
+				continue
+			}
+			bound := pace.Hybrid{Staleness: a.Arm.Tau, Overlap: pace.HybridDS}.Bounds(a.Arm.Ranks)
+			t.Rows = append(t.Rows, []string{r.DataSet, a.Arm.String(),
+				fmt.Sprintf("%.2f", a.Own.Mean()), fmt.Sprint(a.Own.Quantile(0.99)),
+				fmt.Sprintf("%d/%d", a.Own.Max(), bound.Own), fmt.Sprintf("%.2f", a.Cross.Mean()),
+				fmt.Sprint(a.Cross.Quantile(0.99)), fmt.Sprintf("%d/%d", a.Cross.Max(), bound.Cross)})
+		}
+	}
+	return t
+}
+
+// effectFigure shows the effects by τ: a color per data set.
+func (p *plan) effectFigure(results []*dataSetResult) report.Figure {
+	f := report.Figure{
+		Name:  "auc-difference",
+		Title: "AUC with rows late by τ steps − AUC without delay, both with merge:rank",
+		X:     report.Axis{Label: "τ (steps)", LogPlusOne: true},
+		Y:     report.Axis{Label: "AUC difference (bars: 95 %)"},
+	}
+	for _, tau := range p.Taus {
+		f.X.Ticks = append(f.X.Ticks, float64(tau))
+	}
+	f.Lines = report.MarginLines(f.X.Ticks[0], f.X.Ticks[len(f.X.Ticks)-1])
+	for i, r := range results {
+		for k, kind := range []struct {
+			effect string
+			line   report.Line
+		}{
+			{staleness, report.Line{Name: "late, " + r.DataSet}},
+			{threads, report.Line{Name: "hybrid, " + r.DataSet, Scatter: true}},
+			{lag, report.Line{Name: "steps fewer, " + r.DataSet, Guide: true}},
+		} {
+			line := kind.line
+			line.Color = i
+			for _, e := range r.Effects {
+				if e.Name != kind.effect {
+					continue
+				}
+				x := float64(e.Tau) + 0.04*(float64(i)-1+float64(k)/2)*float64(1+e.Tau) // beside each other
+				line.Points = append(line.Points,
+					report.Point{X: x, Y: e.AUC.Estimate, Low: e.AUC.Low, High: e.AUC.High})
+			}
+			f.Lines = append(f.Lines, line)
+		}
+	}
+	return f
+}
+
+// findings returns a sentence on each effect of each data set, and one on the staleness of reads.
+func (p *plan) findings(results []*dataSetResult) []string {
+	var sentences []string
+	for _, r := range results {
+		var texts []string
+		for _, name := range []string{merging, staleness, lag, unbounded, threads} {
+			for _, e := range r.Effects {
+				if e.Name == name && name == merging {
+					texts = append(texts, fmt.Sprintf("merging %s (%s)", plusMinus(e.AUC), e.Text()))
+				} else if e.Name == name {
+					texts = append(texts, fmt.Sprintf("%s at %d steps %s (%s)", name, e.Tau, plusMinus(e.AUC),
+						e.Text()))
+				}
+			}
+		}
+		sentences = append(sentences, fmt.Sprintf("%s, AUC change: %s.", r.DataSet,
+			strings.Join(texts, ", ")))
+	}
+	return append(sentences, runtimeFinding(results, byDraw, "drawn step by step"),
+		runtimeFinding(results, byOrder, "in ascending order"), reachedFinding(results))
+}
+
+// runtimeFinding returns a sentence on hybrid with real threads less sequential training with its delays.
+func runtimeFinding(results []*dataSetResult, effect, how string) string {
+	var inside, outside []string
+	for _, r := range results {
+		for _, e := range r.Effects {
+			if e.Name != effect {
+				continue
+			}
+			text := fmt.Sprintf("%s τ = %d: %s", r.DataSet, e.Tau, plusMinus(e.AUC))
+			if e.AUC.Low > -metric.EquivalenceMargin && e.AUC.High < metric.EquivalenceMargin {
+				inside = append(inside, text)
+			} else {
+				outside = append(outside, text)
+			}
+		}
+	}
+	text := fmt.Sprintf("Hybrid with real threads less sequential training with the delays that it has "+
+		"measured, %s: the interval is inside ±%g in %d of %d cases", how, metric.EquivalenceMargin,
+		len(inside), len(inside)+len(outside))
+	if inside != nil {
+		text += " (" + strings.Join(inside, "; ") + ")"
+	}
+	if outside != nil {
+		text += ", not for " + strings.Join(outside, "; ")
+	}
+	return text + "."
+}
+
+// reachedFinding returns a sentence on whether the staleness of reads reached its bounds.
+func reachedFinding(results []*dataSetResult) string {
 	var missed []string
 	for _, r := range results {
-		for _, a := range r.Variants[firstHybrid:] {
-			if !reachedBound(a) {
-				missed = append(missed,
-					fmt.Sprintf("%s at τ = %d (at most %d)", r.DataSet, *a.Variant.Tau, a.Own.Max()))
+		for _, a := range r.Arms {
+			if a.Arm.Mode == job.Hybrid && a.Own.Max() < a.Arm.Tau {
+				missed = append(missed, fmt.Sprintf("%s, %v (at most %d)", r.DataSet, a.Arm, a.Own.Max()))
 			}
 		}
 	}
 	if missed == nil {
-		return "Own staleness reached τ in every hybrid variant, and no read exceeded its bound."
+		return "Own staleness reached τ in every arm of hybrid, and no read exceeded its bound."
 	}
 	return "Own staleness did not reach τ, so the effect of τ is not fully tested, on " +
 		strings.Join(missed, ", ") + "."
 }
 
-// reachedBound reports whether a read of a hybrid variant was as stale as τ allows.
-func reachedBound(a *variantResult) bool { return a.Own.Max() == *a.Variant.Tau }
-
 // notes returns what a reader needs to judge the findings.
-func (p plan) notes() []string {
+func (p *plan) notes(results []*dataSetResult) []string {
+	diverged := 0
+	var edges []string
+	for _, r := range results {
+		for _, a := range r.Arms {
+			diverged += a.Diverged
+		}
+		for _, c := range r.Tuning {
+			if c.AtEdge {
+				edges = append(edges, c.Arm)
+			}
+		}
+	}
 	notes := []string{
 		"Generated data, including the teacher, are different for every seed. On adult-income, seeds " +
 			"vary only the order and the initial values.",
-		"The order of events in hybrid mode is that of real threads. In another run, sync variants " +
-			"give the same bits; hybrid variants differ within their spread.",
-		"The learning rates were fixed beforehand by sequential training and are the same for all variants.",
+		"Sequential and simulated trainings give the same bits in every run. The order of events in hybrid " +
+			"with threads is that of real threads: in another run it differs within its spread.",
+		"The learning rates were fixed beforehand by sequential training and are the same for all arms, " +
+			"except those of the effects " + sameRate + " and " + ownRates + ".",
+		"Delays that are drawn step by step put updates out of order and vary from step to step; those of " +
+			"hybrid rise while its queues fill, keep the order, and stay near their bound for many steps. " +
+			"The " +
+			"two rows on the runtime differ in this alone.",
+	}
+	if len(p.Optimizers) > 0 {
+		notes = append(notes, fmt.Sprintf("The rates of optimizers are tuned without delay and with it, %d "+
+			"candidates for each, on rows that no comparison uses.", len(p.Factors)))
+	}
+	if diverged > 0 {
+		notes = append(notes, fmt.Sprintf("%d trainings diverged and count as a constant guess.", diverged))
+	}
+	if edges != nil {
+		notes = append(notes, "The best candidate is at an end of the grid: "+
+			strings.Join(slices.Compact(edges), "; ")+".")
 	}
 	return append(notes, report.FewSeedsNote(p.Seeds, "seeds", "an interval")...)
 }

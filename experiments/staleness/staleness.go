@@ -1,47 +1,45 @@
-// Package staleness measures what asynchronous embedding updates cost in AUC.
+// Package staleness measures what late embedding rows cost in AUC, apart from the effect of merging
+// gradients.
 //
-// It compares three variants with equal scale of the gradient, on the same rows in the same order from the
-// same initial values:
+// All arms have the same rows in the same order, the same initial values and the same scale of the gradient:
 //
-//	sync, merge: step   one optimizer step per row and global batch
-//	sync, merge: rank   one optimizer step per row, global batch and rank that has the row, as in Persia
-//	hybrid(τ)           as sync, merge: rank, but rows may be stale by up to τ batches
+//	merge: step   one optimizer step per row and global batch
+//	merge: rank   one optimizer step per row, global batch and rank that has the row, as in Persia
+//	late          as merge: rank, but row gradients take effect some steps later
 //
-// A direct comparison of sync and hybrid would mix two effects. The variants separate them:
+// A direct comparison of the first and the last would mix two effects. The second separates them:
 //
-//	merging effect   = (sync, merge: rank) − (sync, merge: step)
-//	staleness effect = hybrid(τ) − (sync, merge: rank)
+//	merging effect   = (merge: rank) − (merge: step)
+//	staleness effect = late − (merge: rank)
 //
-// Hybrid supports only merge: rank. According to the theory, the cost of staleness grows with the frequency
-// α of the most frequent id. The experiment therefore uses data sets with several α.
+// The primary arms are sequential trainings, which give the same bits in every run; without delay, sync mode
+// has their bits. The delay is exactly τ, or has no bound: geometric with a mean of τ. What is late by τ
+// steps has also learned from τ steps less, so a lag control leaves out the last τ steps.
+//
+// Hybrid mode with real threads confirms them. A further arm imposes on a sequential training the own
+// staleness that hybrid has measured under the same seed: the difference of the two is what a delay leaves
+// out of the runtime. On larger numbers of ranks, hybrid is simulated, with real gradients in virtual time.
+//
+// According to the theory, the cost grows with the frequency α of the most frequent id, so data have several
+// α.
 //
 // Source: Lian and others, arXiv 2111.05897, the analysis of the hybrid algorithm.
 package staleness
 
 import (
 	"context"
+	"fmt"
 	"time"
 
-	"tandem/algo/job"
-	"tandem/algo/numeric/batch"
 	"tandem/experiments/report"
-	"tandem/runtime/train"
+	"tandem/experiments/trial"
 )
 
-// Runner trains and evaluates, as train.Run does.
-type Runner func(ctx context.Context, t job.Job, source batch.Source, test *batch.Batch,
-	o train.Options) (*train.Result, error)
-
 // Experiment is the comparison.
-type Experiment struct {
-	report.Grid
-	run Runner
-}
+type Experiment struct{ report.Grid }
 
-// New returns the experiment with the real runtime.
-func New() *Experiment {
-	return &Experiment{Grid: report.NewGrid(report.Taus, report.Alphas), run: train.Run}
-}
+// New returns the experiment.
+func New() *Experiment { return &Experiment{report.NewGrid(report.Taus, report.Alphas)} }
 
 // Name returns "staleness".
 func (*Experiment) Name() string { return "staleness" }
@@ -54,46 +52,58 @@ func (*Experiment) Question() string {
 // Help returns what the experiment measures and writes.
 func (*Experiment) Help() string {
 	return `Trains on the same rows, in the same order, from the same initial values, under
-every seed: sync with gradients merged per step, sync with gradients merged per
-rank, and hybrid at several τ, where rows may be stale by up to τ batches.
+every seed, at equal scale of the gradients. The primary arms are sequential:
 
-  merging effect    sync merge:rank − sync merge:step
-  staleness effect  hybrid(τ) − sync merge:rank
+  merging     merge:rank − merge:step
+  staleness   row gradients late by τ steps − merge:rank
+  unbounded   the same with geometric delays of mean τ
+  lag         the last τ steps left out − merge:rank
 
-Measures AUC and log loss on the test rows with 95 % intervals, and the staleness
-of reads, on generated data whose most frequent id is in several shares α of the
-rows, and on adult-income. --taus and --alphas set other values. The full version
-takes about half an hour on two slow cores.
+Confirmed by:
+
+  threads     hybrid with real threads − merge:rank
+  runtime     hybrid − sequential with the own staleness that hybrid has measured
+              as delays, drawn step by step, or in ascending order
+  simulated   hybrid on up to 64 simulated ranks − merge:rank of as many
+
+The full version also has longer runs and, at tuned rates, SGD, Adagrad, Adam and
+FTRL on rows. Data are generated, with the most frequent id in several shares α of
+the rows, and adult-income. --taus and --alphas set other values. The full version
+takes about 20 minutes on two cores, longer runs about an hour more.
 
 Writes to a new folder:
 
   report.html               everything on one page
-  staleness.csv             a line per training, written at its end
-  staleness.json            effects, variants and histograms of staleness
+  trials.jsonl              a line per training, written at its end
+  staleness.json            effects, arms and histograms of staleness
   differences.csv           paired differences by seed
   settings.yaml             the resolved settings
-  auc-difference.png, .svg  the staleness effect by τ
-  staleness.png, .svg       the staleness of reads by τ`
+  auc-difference.png, .svg  the effects by τ`
 }
 
 // QuickTime returns the approximate time of the quick version on two slow cores.
 func (*Experiment) QuickTime() time.Duration { return 60 * time.Second }
 
-// Run trains all variants under all seeds and compares them. It writes a line to staleness.csv in o.Folder
-// at the end of every training.
+// Run trains all arms under all seeds and compares them.
 func (e *Experiment) Run(ctx context.Context, o report.Options) (*report.Report, error) {
+	p := fullPlan(&e.Grid)
 	if o.Quick {
-		return e.execute(ctx, quickPlan(&e.Grid), o)
+		p = quickPlan(&e.Grid)
 	}
-	return e.execute(ctx, fullPlan(&e.Grid), o)
+	p.Seed, p.Seeds = o.Seed, o.Seeds
+	return execute(ctx, p, o)
 }
 
 // execute runs a plan.
-func (e *Experiment) execute(ctx context.Context, p plan, o report.Options) (*report.Report, error) {
-	p.Seed, p.Seeds = o.Seed, o.Seeds
-	results, err := e.measure(ctx, p, o)
+func execute(ctx context.Context, p plan, o report.Options) (*report.Report, error) {
+	lab, err := trial.Open(o)
 	if err != nil {
 		return nil, err
+	}
+	defer lab.Close()
+	results, err := p.measure(ctx, lab)
+	if err != nil {
+		return nil, fmt.Errorf("staleness: %w", err)
 	}
 	return p.report(results), nil
 }

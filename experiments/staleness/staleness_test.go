@@ -2,157 +2,297 @@ package staleness
 
 import (
 	"context"
-	"encoding/csv"
-	"errors"
+	"fmt"
 	"math"
-	"os"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
+	"tandem/algo/histogram"
 	"tandem/algo/job"
+	"tandem/algo/protocol/delay"
+	"tandem/algo/rng"
 	"tandem/experiments/report"
-	"tandem/runtime/train"
+	"tandem/experiments/trial"
+	"tandem/experiments/tune"
 )
 
-// All variants of a seed train on the same rows in the same order and differ only in mode, merging and τ.
-// Seeds differ in their rows.
-func TestArmsArePaired(t *testing.T) {
-	f := &fakeRunner{}
-	if _, _, err := executeTiny(t, f); err != nil {
-		t.Fatal(err)
-	}
-	if len(f.calls) != 8 { // 2 seeds × (2 sync + 2 hybrid)
-		t.Fatalf("%d trainings, want 8", len(f.calls))
-	}
-	for i, c := range f.calls {
-		first := f.calls[i/4*4]
-		if c.rows != first.rows {
-			t.Errorf("training %d has different rows than the first of its seed", i)
-		}
-		same := c.training
-		of := first.training.Training
-		same.Training.Mode, same.Training.Merge, same.Training.Staleness = of.Mode, of.Merge, of.Staleness
-		if !reflect.DeepEqual(same, first.training) {
-			t.Errorf("training %d differs from %d in more than its variant: %+v, %+v", i, i/4*4, same,
-				first.training)
-		}
-		if err := c.training.Validate(); err != nil {
-			t.Errorf("training %d: %v", i, err)
-		}
-		if c.training.Training.Scale != job.ScaleGlobal {
-			t.Errorf("training %d: scale %q", i, c.training.Training.Scale)
-		}
-	}
-	if f.calls[0].rows == f.calls[4].rows {
-		t.Error("both seeds have the same rows")
-	}
-}
-
-// Staleness is bounded by τ, not by the queue, in both plans.
-func TestPrefetchLeavesRoomForStaleness(t *testing.T) {
-	for name, p := range map[string]plan{
-		"quick": quickPlan(&report.Grid{}), "full": fullPlan(&report.Grid{}),
-	} {
-		for _, a := range p.variants() {
-			training := p.job(a, 1)
-			if err := training.Validate(); err != nil {
-				t.Errorf("%s, %v: %v", name, a, err)
-			}
-			if a.Tau != nil && training.Training.Prefetch < *a.Tau+1 {
-				t.Errorf("%s, %v: prefetch %d", name, a, training.Training.Prefetch)
-			}
-		}
-		for _, w := range p.DataSets {
-			config := w.WithSeed(3)
-			if err := config.Validate(); err != nil {
-				t.Errorf("%s, %s: %v", name, w.Name, err)
-			}
-			if config.Synthetic != nil && (config.Synthetic.Seed != 3 || w.Data.Synthetic.Seed != 0) {
-				t.Errorf("%s, %s: seeds %d, %d: want 3 in a copy", name, w.Name, config.Synthetic.Seed,
-					w.Data.Synthetic.Seed)
-			}
-		}
-	}
-}
-
-func TestEveryTrainingIsALineInTheCSVFile(t *testing.T) {
-	_, folder, err := executeTiny(t, &fakeRunner{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	file, err := os.Open(csvPath(folder))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer file.Close()
-	lines, err := csv.NewReader(file).ReadAll() // returns an error if lines differ in length
-	if err != nil || len(lines) != 9 {
-		t.Fatalf("%d lines, error %v: want a header and 8", len(lines), err)
-	}
-	// The last line: seed 8, hybrid τ = 2, with fake staleness 2 and 2·2+1.
-	last := strings.Join(lines[8], " ")
-	if !strings.HasPrefix(last, "α = 0.1 0.1 8 hybrid rank 2 ") ||
-		!strings.Contains(last, " 2 2 2 5 5 5 0 0 0 6 ") {
-		t.Errorf("last line %q", last)
-	}
-}
-
-// A run that is stopped keeps the lines of the finished trainings.
-func TestStoppedRunKeepsFinishedTrainings(t *testing.T) {
-	f := &fakeRunner{change: func(i int, _ *train.Result) error {
-		if i == 5 {
-			return context.Canceled
-		}
-		return nil
+// tinyPlan returns a plan with one small generated data set and all kinds of effects.
+func tinyPlan() plan {
+	p := newPlan([]int{0, 2}, []float64{0.1}, 600, 500)
+	p.DataSets = p.DataSets[:1]
+	p.DataSets[0].Data = job.Data{Kind: job.KindSynthetic, Synthetic: &job.Synthetic{
+		TrainRows: 600, TestRows: 500, Alpha: 0.1, Numeric: 2,
+		Columns: []job.SyntheticColumn{{Cardinality: 50, Exponent: 1}},
 	}}
-	_, folder, err := executeTiny(t, f)
-	if !errors.Is(err, context.Canceled) ||
-		!strings.Contains(err.Error(), "seed 8, after 5 of 8 trainings: sync merge:rank") {
-		t.Errorf("error %v", err)
-	}
-	text, err := os.ReadFile(csvPath(folder))
-	if lines := strings.Count(string(text), "\n"); err != nil || lines != 6 {
-		t.Errorf("%d lines, error %v: want a header and 5", lines, err)
-	}
+	p.Job.Training.GlobalBatch = 100
+	p.Means, p.SimulatedRanks, p.Lengths, p.LengthTau = []int{2}, []int{8}, []int{2}, 2
+	p.Optimizers, p.Factors = []optimizer{{"sgd", 8}}, tune.Grid(1, 4, 1)
+	p.Seed, p.Seeds = 7, 2
+	return p
 }
 
-func TestDivergedTrainingIsAnError(t *testing.T) {
-	for _, c := range []struct {
-		name, want string
-		diverge    func(r *train.Result)
+// fake is a lab: the AUC of a training falls by 0.01 for each step that its rows are late, by 0.001 for each
+// step left out and by 0.002 where ranks are merged into steps. Own staleness in hybrid is 0 once and τ
+// three times.
+type fake struct {
+	specs  []trial.Spec
+	change func(s *trial.Spec, r *trial.Result)
+}
+
+func (f *fake) Run(_ context.Context, specs []trial.Spec) ([]trial.Result, error) {
+	f.specs = append(f.specs, specs...)
+	results := make([]trial.Result, len(specs))
+	for i, s := range specs {
+		t := s.Job.Training
+		r := &results[i]
+		r.AUC, r.LogLoss = 0.8+0.01*rng.New(t.Seed, "seed").NormFloat64()-0.001*float64(s.Drop), 0.5
+		r.Steps, r.TestRows = s.Job.Data.Synthetic.TrainRows/t.GlobalBatch-s.Drop, 500
+		if t.Merge == job.MergeStep {
+			r.AUC -= 0.002
+		}
+		late := t.Delay.Mean + float64(t.Delay.Steps)
+		if t.Staleness != nil {
+			late = float64(*t.Staleness)
+			r.Staleness.Own.Add(0)
+			r.Staleness.Own.AddCount(*t.Staleness, 3)
+		}
+		if t.Delay.Kind == delay.Distribution {
+			sum, weights := 0.0, 0.0
+			for d, w := range t.Delay.Weights {
+				sum, weights = sum+float64(d)*w, weights+w
+			}
+			late = sum / weights
+		}
+		r.AUC -= 0.01 * late
+		if f.change != nil {
+			f.change(&s, r)
+		}
+	}
+	return results, nil
+}
+
+func (f *fake) RowDeviation(treated, reference []trial.Spec) (float64, error) { return 0, nil }
+
+func measure(t *testing.T, p plan, f *fake) []*dataSetResult {
+	t.Helper()
+	results, err := p.measure(context.Background(), f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return results
+}
+
+// The effects are the differences of the fake lab's AUC.
+func TestEffects(t *testing.T) {
+	p := tinyPlan()
+	r := measure(t, p, &fake{})[0]
+	comparisons([]*dataSetResult{r})
+	for _, want := range []struct {
+		effect   string
+		tau      int
+		estimate float64
 	}{
-		{"no AUC", "the training diverged", func(r *train.Result) { r.AUC = math.NaN() }},
-		{"infinite loss", "the training diverged", func(r *train.Result) { r.LogLoss = math.Inf(1) }},
+		{merging, 0, 0.002}, {staleness, 2, -0.02}, {lag, 2, -0.002}, {unbounded, 2, -0.02},
+		{threads, 0, 0}, {threads, 2, -0.02}, {simulated, 3, -0.03}, {longer, 2, -0.02},
+		// The delays of hybrid at τ = 2 are 0, 2, 2, 2: 1.5 in the mean.
+		{byDraw, 0, 0}, {byDraw, 2, -0.02 + 0.015}, {sameRate, 2, -0.02}, {ownRates, 2, -0.02},
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			f := &fakeRunner{change: func(i int, r *train.Result) error {
-				if i == 3 {
-					c.diverge(r)
-				}
-				return nil
-			}}
-			if _, _, err := executeTiny(t, f); err == nil || !strings.Contains(err.Error(), c.want) {
-				t.Errorf("error %v, want %q", err, c.want)
-			}
+		at := slices.IndexFunc(r.Effects, func(e effect) bool {
+			return e.Name == want.effect &&
+				e.Tau == want.tau
 		})
+		if at < 0 {
+			t.Errorf("there is no effect %q at %d", want.effect, want.tau)
+			continue
+		}
+		if e := r.Effects[at]; math.Abs(e.AUC.Estimate-want.estimate) > 1e-9 {
+			t.Errorf("%s at %d: %v, want %v", want.effect, want.tau, e.AUC.Estimate, want.estimate)
+		}
+	}
+	if n := len(r.Oracle.AUC); n != 2 || r.Oracle.AUC[0] < 0.6 {
+		t.Errorf("oracle %+v", r.Oracle)
 	}
 }
 
-// Progress never falls, and ends at the total.
-func TestProgress(t *testing.T) {
-	at, whole := 0, 0
-	o := report.Options{Seeds: 2, Seed: 1, Folder: t.TempDir(), Progress: func(done, total int, what string) {
-		if done < at {
-			t.Errorf("progress fell from %d to %d at %s", at, done, what)
+// The arms of a seed differ from their reference in what their effect names alone, and have equal scale.
+func TestArmsArePaired(t *testing.T) {
+	p, own := tinyPlan(), histogram.Histogram{}
+	own.AddCount(1, 4)
+	d := &p.DataSets[0]
+	pairs := append(p.pairs(d), p.optimizerPairs(p.Optimizers[0], 8, 2)...)
+	for _, one := range pairs {
+		treated, err := p.spec(d, one.treated, 7, &own)
+		if err != nil {
+			t.Fatal(err)
 		}
-		at, whole = done, total
+		reference, err := p.spec(d, one.reference, 7, &own)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, s := range []trial.Spec{treated, reference} {
+			if err := s.Job.Validate(); err != nil {
+				t.Errorf("%s: %v", s.Name, err)
+			}
+			if s.Job.Training.Scale != job.ScaleGlobal {
+				t.Errorf("%s: scale %q", s.Name, s.Job.Training.Scale)
+			}
+		}
+		a, b := &treated.Job, &reference.Job
+		switch one.effect {
+		case merging:
+			a.Training.Merge = b.Training.Merge
+		case staleness, unbounded, longer, sameRate:
+			a.Training.Delay = b.Training.Delay
+		case ownRates:
+			a.Training.Delay, a.Rows = b.Training.Delay, b.Rows
+		case lag:
+			treated.Drop = 0
+		case threads, simulated, byDraw, byOrder:
+			a.Training.Mode, a.Training.Staleness, a.Training.Prefetch = job.Sequential, nil, 0
+			b.Training.Delay, treated.Simulated, a.Cluster = a.Training.Delay, false, b.Cluster
+		}
+		treated.Name, reference.Name = "", ""
+		if !reflect.DeepEqual(treated, reference) {
+			t.Errorf("%s: %+v differs from %+v", one.effect, one.treated, one.reference)
+		}
+	}
+}
+
+// An arm with measured delays has those that hybrid measured under the same seed.
+func TestMeasuredDelaysAreThoseOfTheSeed(t *testing.T) {
+	p := tinyPlan()
+	f := &fake{change: func(s *trial.Spec, r *trial.Result) {
+		if s.Job.Training.Mode == job.Hybrid {
+			r.Staleness.Own = histogram.Histogram{}
+			r.Staleness.Own.AddCount(int(s.Job.Training.Seed), 4) // one delay, the number of the seed
+		}
 	}}
-	if _, err := (&Experiment{run: (&fakeRunner{}).run}).execute(context.Background(), tinyPlan(),
-		o); err != nil {
+	measure(t, p, f)
+	seen := 0
+	for _, s := range f.specs {
+		if d := s.Job.Training.Delay; d.Kind == delay.Distribution || d.Kind == delay.Traced {
+			m, err := delay.NewModel(d, 1)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := m.DelayOf(5); got != int(s.Job.Training.Seed) {
+				t.Errorf("%s: delay %d", s.Name, got)
+			}
+			seen++
+		}
+	}
+	if seen != 2*len(p.Taus)*p.Seeds {
+		t.Errorf("%d trainings with measured delays", seen)
+	}
+}
+
+// The ordered trace has a delay for each step, ascending; another histogram has another ID.
+func TestTraceOf(t *testing.T) {
+	var h, other histogram.Histogram
+	h.AddCount(0, 4)
+	h.AddCount(3, 8)
+	other.AddCount(0, 8)
+	other.AddCount(3, 4)
+	s, err := traceOf(&h, 4)
+	if err != nil {
 		t.Fatal(err)
 	}
-	if at != whole || whole == 0 {
-		t.Errorf("progress ended at %d of %d", at, whole)
+	m, err := delay.NewModel(s, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for step, want := range []int{0, 3, 3, 0} { // repeated after the third
+		if got := m.DelayOf(step); got != want {
+			t.Errorf("step %d: delay %d, want %d", step, got, want)
+		}
+	}
+	if o, _ := traceOf(&other, 4); o.String() == s.String() {
+		t.Errorf("two histograms are both %q", s)
+	}
+}
+
+func TestFindings(t *testing.T) {
+	p := tinyPlan()
+	results := measure(t, p, &fake{change: func(s *trial.Spec, r *trial.Result) {
+		if s.Job.Training.Mode == job.Hybrid && *s.Job.Training.Staleness == 2 && !s.Simulated {
+			r.Staleness.Own = histogram.Histogram{}
+			r.Staleness.Own.AddCount(1, 4)
+		}
+		if s.Job.Rows.Optimizer.Kind == "sgd" && s.Job.Training.Seed == 7 {
+			*r = trial.Result{Diverged: "too fast"}
+		}
+	}})
+	comparisons(results)
+	text := strings.Join(append(p.findings(results), p.notes(results)...), "\n")
+	for _, want := range []string{
+		"merging +0.0020 ± 0.0000", "staleness at 2 steps −0.0200 ± 0.0000", "lag at 2 steps −0.0020",
+		"did not reach τ, so the effect of τ is not fully tested, on α = 0.1, hybrid τ=2 (at most 1)",
+		"drawn step by step: the interval is inside ±0.001 in 1 of 2 cases (α = 0.1 τ = 0: +0.0000 ± " +
+			"0.0000), " +
+			"not for α = 0.1 τ = 2: −0.0100 ± 0.0000",
+		"2 trainings diverged", "Only 2 seeds",
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %q in\n%s", want, text)
+		}
+	}
+}
+
+// A small comparison from training to files, with the real runtime and the simulator: all arms learn.
+func TestReportOfTinyRuns(t *testing.T) {
+	p := tinyPlan()
+	p.Job.Model.EmbeddingDim, p.Job.Model.Top, p.Job.Training.GlobalBatch = 4, []int{4}, 30
+	p.Optimizers, p.Seed = nil, 1
+	p.DataSets[0].Data.Synthetic.TrainRows = 3_000
+	r, err := execute(context.Background(), p, report.Options{Seeds: 2, Seed: 1, Folder: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	result := r.Data.([]*dataSetResult)[0]
+	for _, a := range result.Arms {
+		if a.Diverged > 0 || a.Steps == 0 || slices.Min(a.AUC) < 0.52 {
+			t.Errorf("%v: AUC %v, %d diverged, %d steps", a.Arm, a.AUC, a.Diverged, a.Steps)
+		}
+		if a.Arm.Mode == job.Hybrid && (a.Own.Count() == 0 || a.Own.Max() > a.Arm.Tau) {
+			t.Errorf("%v: own staleness %v", a.Arm, a.Own.Summary())
+		}
+	}
+	for _, table := range r.Tables {
+		for _, row := range table.Rows {
+			if len(row) != len(table.Header) {
+				t.Errorf("%s: a row has %d cells, the header %d", table.Caption, len(row), len(table.Header))
+			}
+		}
+	}
+	if err := r.WriteFolder(t.TempDir()); err != nil {
+		t.Error(err)
+	}
+}
+
+// All arms of both plans are valid jobs.
+func TestPlans(t *testing.T) {
+	var own histogram.Histogram
+	own.AddCount(1, 4)
+	e := New()
+	for name, p := range map[string]plan{"quick": quickPlan(&e.Grid), "full": fullPlan(&e.Grid)} {
+		for i := range p.DataSets {
+			d := &p.DataSets[i]
+			for _, one := range p.pairs(d) {
+				for _, a := range []arm{one.treated, one.reference} {
+					s, err := p.spec(d, a, 3, &own)
+					if err == nil {
+						err = s.Job.Validate()
+					}
+					if err != nil {
+						t.Errorf("%s, %v: %v", name, a, err)
+					}
+				}
+			}
+		}
+		if fmt.Sprint(p.Taus[len(p.Taus)-1]) != "63" {
+			t.Errorf("%s: τ up to %v", name, p.Taus)
+		}
 	}
 }
