@@ -3,11 +3,14 @@ package source
 import (
 	"cmp"
 	"context"
+	"fmt"
+	"math"
 	"slices"
 
 	"tandem/algo/job"
 	"tandem/algo/metric"
 	"tandem/datasets"
+	"tandem/experiments/judge"
 	"tandem/experiments/report"
 	"tandem/experiments/trial"
 	"tandem/experiments/tune"
@@ -40,20 +43,22 @@ type comparison struct {
 	Steps  int     `json:"steps"`
 	Rates  string  `json:"rates"`
 	Delay  int     `json:"delay_steps"`
-	// AUC by seed; 0.5, a constant guess, where a training diverged.
-	Fresh    []float64 `json:"fresh_auc"`
-	Lag      []float64 `json:"lag_auc"`
-	Rows     []float64 `json:"rows_late_auc"`
-	Network  []float64 `json:"network_late_auc"`
-	Diverged int       `json:"diverged"` // trainings
+	// Quality by seed; that of a constant guess where a training diverged.
+	Fresh    judge.Quality `json:"fresh"`
+	Lag      judge.Quality `json:"lag"`
+	Rows     judge.Quality `json:"rows_late"`
+	Network  judge.Quality `json:"network_late"`
+	Diverged int           `json:"diverged"` // trainings
 	// The losses, fresh less late, with intervals over seeds.
 	LagLoss     metric.Interval `json:"lag_loss"`
 	RowLoss     metric.Interval `json:"row_loss"`
 	NetworkLoss metric.Interval `json:"network_loss"`
-	// Difference is the network's loss less the rows'.
-	Difference metric.Interval `json:"network_less_row_loss"`
-	Ratio      ratio           `json:"network_over_row_loss"`
-	Verdict    verdict         `json:"thesis"`
+	Ratio       ratio           `json:"network_over_row_loss"`
+	// Difference is AUC(rows late) − AUC(network late): the network's loss less the rows'.
+	Difference *judge.Comparison `json:"network_less_row_loss"`
+	Verdict    verdict           `json:"thesis"`
+
+	rows, network []trial.Spec
 }
 
 // verdict is what a comparison says of the thesis.
@@ -66,19 +71,29 @@ const (
 	unclear  verdict = "not distinguishable"
 )
 
-// judge returns the verdict on the network's loss less the rows'.
-func judge(difference metric.Interval) verdict {
+// verdictOf returns the verdict on the network's loss less the rows', judged among all comparisons of the
+// report.
+func verdictOf(c *judge.Comparison) verdict {
 	switch {
-	case difference.Low > 0:
+	case c.PDifferent > significance:
+		return unclear
+	case c.AUC.Estimate > 0:
 		return holds
-	case difference.High < 0:
-		return reversed
 	}
-	return unclear
+	return reversed
+}
+
+// significance is the largest adjusted p-value of a difference.
+const significance = 0.05
+
+// lab runs trainings, as *trial.Lab does.
+type lab interface {
+	tune.Lab
+	RowDeviation(treated, reference []trial.Spec) (float64, error)
 }
 
 // measure tunes the arms of every data set and compares them under every seed.
-func (p *plan) measure(ctx context.Context, lab tune.Lab, folder string) (results []*result, err error) {
+func (p *plan) measure(ctx context.Context, l lab, folder string) (results []*result, err error) {
 	for i := range p.Sets {
 		s := &p.Sets[i]
 		r := &result{DataSet: s.Name, Alpha: s.Alpha, set: s}
@@ -91,19 +106,37 @@ func (p *plan) measure(ctx context.Context, lab tune.Lab, folder string) (result
 		}
 		grid := p.Tuning
 		grid.Seeds = s.TuningSeeds
-		if r.Tuning, err = tune.Tune(ctx, lab, arms, grid); err != nil {
+		if r.Tuning, err = tune.Tune(ctx, l, arms, grid); err != nil {
 			return nil, err
 		}
-		if err := p.train(ctx, lab, p.runs(r)); err != nil {
+		if err := p.train(ctx, l, p.runs(r)); err != nil {
 			return nil, err
 		}
-		r.compare()
+		if err := p.compare(l, r); err != nil {
+			return nil, err
+		}
 		if err := p.addOracle(r, folder); err != nil {
 			return nil, err
 		}
 		results = append(results, r)
 	}
+	judge.Judge(comparisons(results))
+	for _, r := range results {
+		for _, c := range r.Comparisons {
+			c.Verdict = verdictOf(c.Difference)
+		}
+	}
 	return results, nil
+}
+
+// comparisons returns the differences of all data sets.
+func comparisons(results []*result) (list []*judge.Comparison) {
+	for _, r := range results {
+		for _, c := range r.Comparisons {
+			list = append(list, c.Difference)
+		}
+	}
+	return list
 }
 
 // run is the trainings of one arm under all seeds, and where their results go.
@@ -112,7 +145,7 @@ type run struct {
 	arm    arm
 	length float64
 	rates  tune.Rates
-	keep   func(r *trial.Result)
+	keep   func(s trial.Spec, r *trial.Result)
 }
 
 // runs returns all trainings of a data set after tuning. It adds the comparisons to the result.
@@ -120,7 +153,7 @@ func (p *plan) runs(r *result) []*run {
 	s, arms := r.set, p.tunedArms(r.set)
 	tuned := func(a arm) tune.Rates { return r.Tuning[slices.Index(arms, a)].Rates }
 	fresh, last := arm{late: nothing}, arms[len(arms)-1]
-	runs := []*run{{s, last, 1, tuned(last), func(one *trial.Result) {
+	runs := []*run{{s, last, 1, tuned(last), func(_ trial.Spec, one *trial.Result) {
 		r.Logistic, r.TestRows = append(r.Logistic, score(one)), one.TestRows
 	}}}
 	for _, length := range s.Lengths {
@@ -134,12 +167,16 @@ func (p *plan) runs(r *result) []*run {
 				}
 				c := &comparison{Length: length, Rates: kind, Delay: d}
 				r.Comparisons = append(r.Comparisons, c)
+				var unused []trial.Spec
 				for _, one := range []struct {
-					arm arm
-					to  *[]float64
+					arm   arm
+					to    *judge.Quality
+					specs *[]trial.Spec
 				}{
-					{fresh, &c.Fresh}, {arm{late: nothing, delay: d, lag: true}, &c.Lag},
-					{arm{late: rows, delay: d}, &c.Rows}, {arm{late: network, delay: d}, &c.Network},
+					{arm{late: nothing, delay: d, lag: true}, &c.Lag, &unused},
+					{arm{late: rows, delay: d}, &c.Rows, &c.rows},
+					{arm{late: network, delay: d}, &c.Network, &c.network},
+					{fresh, &c.Fresh, &unused},
 				} {
 					rates := tuned(fresh)
 					if kind == defaultRate {
@@ -147,7 +184,7 @@ func (p *plan) runs(r *result) []*run {
 					} else if kind == ownRates && one.arm.late != nothing {
 						rates = tuned(one.arm)
 					}
-					runs = append(runs, &run{s, one.arm, length, rates, c.keep(one.to)})
+					runs = append(runs, &run{s, one.arm, length, rates, c.keep(one.to, one.specs)})
 				}
 			}
 		}
@@ -156,15 +193,16 @@ func (p *plan) runs(r *result) []*run {
 }
 
 // keep returns a function that adds the result of an arm.
-func (c *comparison) keep(to *[]float64) func(*trial.Result) {
-	return func(r *trial.Result) {
-		*to = append(*to, score(r))
+func (c *comparison) keep(q *judge.Quality, specs *[]trial.Spec) func(trial.Spec, *trial.Result) {
+	return func(s trial.Spec, r *trial.Result) {
+		*specs = append(*specs, s)
 		if r.Diverged != "" {
+			q.AUC, q.LogLoss = append(q.AUC, 0.5), append(q.LogLoss, math.Ln2)
 			c.Diverged++
+			return
 		}
-		if to == &c.Fresh && r.Diverged == "" {
-			c.Steps = r.Steps
-		}
+		q.AUC, q.LogLoss = append(q.AUC, r.AUC), append(q.LogLoss, r.LogLoss)
+		c.Steps = r.Steps
 	}
 }
 
@@ -177,7 +215,7 @@ func score(r *trial.Result) float64 {
 }
 
 // train trains all runs under all seeds and keeps their results.
-func (p *plan) train(ctx context.Context, lab tune.Lab, runs []*run) error {
+func (p *plan) train(ctx context.Context, l tune.Lab, runs []*run) error {
 	type training struct {
 		*run
 		seed int
@@ -196,26 +234,33 @@ func (p *plan) train(ctx context.Context, lab tune.Lab, runs []*run) error {
 	for i, t := range order {
 		specs[i] = p.spec(t.set, t.arm, t.length, t.rates, p.Seed+uint64(t.seed))
 	}
-	results, err := lab.Run(ctx, specs)
+	results, err := l.Run(ctx, specs)
 	if err != nil {
 		return err
 	}
 	for i, t := range order {
-		t.keep(&results[i])
+		t.keep(specs[i], &results[i])
 	}
 	return nil
 }
 
-// compare sets the intervals and verdicts of all comparisons.
-func (r *result) compare() {
+// compare sets the losses and, without verdicts, the differences of a data set.
+func (p *plan) compare(l lab, r *result) (err error) {
 	for _, c := range r.Comparisons {
-		loss := func(late []float64) []float64 { return report.Differences(c.Fresh, late) }
+		loss := func(late judge.Quality) []float64 { return report.Differences(c.Fresh.AUC, late.AUC) }
 		c.LagLoss = metric.MeanInterval(loss(c.Lag))
 		c.RowLoss, c.NetworkLoss = metric.MeanInterval(loss(c.Rows)), metric.MeanInterval(loss(c.Network))
-		c.Difference = metric.MeanInterval(report.Differences(c.Rows, c.Network))
 		c.Ratio = newRatio(loss(c.Network), loss(c.Rows))
-		c.Verdict = judge(c.Difference)
+		where := fmt.Sprintf("%s, %s rates, %s steps", r.DataSet, c.Rates, report.Thousands(c.Steps))
+		c.Difference = judge.Pair(where, fmt.Sprintf("rows %d steps late", c.Delay),
+			fmt.Sprintf("network %d steps late", c.Delay), p.Seed, c.Rows, c.Network)
+		if c.Diverged == 0 {
+			if c.Difference.RowDeviation, err = l.RowDeviation(c.rows, c.network); err != nil {
+				return err
+			}
+		}
 	}
+	return nil
 }
 
 // addOracle adds the AUC of the true probabilities, where they are known.

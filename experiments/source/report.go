@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"tandem/algo/metric"
+	"tandem/experiments/judge"
 	"tandem/experiments/report"
 	"tandem/internal/cli"
 )
@@ -15,7 +16,8 @@ import (
 func (p *plan) report(results []*result) *report.Report {
 	r := &report.Report{
 		Findings: p.findings(results), Notes: p.notes(results), Settings: p, Data: results,
-		Tables: []cli.Table{p.lossTable(results), p.levelTable(results), p.rateTable(results)},
+		Comparisons: comparisons(results),
+		Tables:      []cli.Table{p.lossTable(results), p.levelTable(results), p.rateTable(results)},
 	}
 	if t := p.lengthTable(results); len(t.Rows) > 0 {
 		r.Tables = slices.Insert(r.Tables, 1, t)
@@ -102,8 +104,8 @@ func (p *plan) levelTable(results []*result) cli.Table {
 			oracle = level(r.Oracle)
 		}
 		c := p.main(r, ownRates)
-		t.Rows = append(t.Rows, []string{r.DataSet, report.Level(c.Fresh),
-			level(p.main(r, defaultRate).Fresh), level(r.Logistic), oracle, report.Thousands(c.Steps),
+		t.Rows = append(t.Rows, []string{r.DataSet, report.Level(c.Fresh.AUC),
+			level(p.main(r, defaultRate).Fresh.AUC), level(r.Logistic), oracle, report.Thousands(c.Steps),
 			report.Thousands(r.TestRows)})
 	}
 	return t
@@ -160,8 +162,10 @@ func (p *plan) findings(results []*result) []string {
 		}
 	}
 	for _, r := range results {
-		if text := p.lossFinding(r); text != "" {
-			sentences = append(sentences, text)
+		for _, text := range []string{p.lossFinding(r), p.changes(r)} {
+			if text != "" {
+				sentences = append(sentences, text)
+			}
 		}
 	}
 	return sentences
@@ -195,11 +199,27 @@ func (p *plan) ratioFinding(r *result) string {
 	return fmt.Sprintf("%s, network loss ÷ row loss: %s.", r.DataSet, strings.Join(texts, "; "))
 }
 
-// findingMin is the least difference of AUC that makes a finding if its interval excludes 0.
-const findingMin = 0.002
+// changes returns a sentence on how the verdict of a data set depends on rates and run length, or "".
+func (p *plan) changes(r *result) string {
+	var texts []string
+	seen := map[verdict]bool{}
+	for _, c := range r.Comparisons {
+		if c.Delay != p.MainDelay {
+			continue
+		}
+		seen[c.Verdict] = true
+		texts = append(texts, fmt.Sprintf("%s in %s steps %s (%s)", c.Verdict, report.Thousands(c.Steps),
+			rateText(c.Rates), loss(c.Difference.AUC)))
+	}
+	if len(seen) < 2 {
+		return ""
+	}
+	return fmt.Sprintf("%s, the thesis by run length and rates, with the network's loss less the rows': %s.",
+		r.DataSet, strings.Join(texts, "; "))
+}
 
 // lossFinding returns a sentence on the losses of a data set at the tuned rates of each arm that are above
-// findingMin and exclude 0.
+// judge.FindingLeast and exclude 0, or "".
 func (p *plan) lossFinding(r *result) string {
 	var texts []string
 	for _, c := range r.Comparisons {
@@ -210,7 +230,7 @@ func (p *plan) lossFinding(r *result) string {
 			name string
 			loss metric.Interval
 		}{{"rows", c.RowLoss}, {"the network", c.NetworkLoss}} {
-			if math.Abs(one.loss.Estimate) > findingMin && (one.loss.Low > 0 || one.loss.High < 0) {
+			if math.Abs(one.loss.Estimate) > judge.FindingLeast && (one.loss.Low > 0 || one.loss.High < 0) {
 				texts = append(texts, fmt.Sprintf("%s %d steps late in a run of %s: %s", one.name, c.Delay,
 					report.Thousands(c.Steps), loss(one.loss)))
 			}
@@ -219,8 +239,8 @@ func (p *plan) lossFinding(r *result) string {
 	if texts == nil {
 		return ""
 	}
-	return fmt.Sprintf("%s, losses of AUC above %g %s: %s.", r.DataSet, findingMin, rateText(ownRates),
-		strings.Join(texts, "; "))
+	return fmt.Sprintf("%s, losses of AUC above %g %s: %s.", r.DataSet, judge.FindingLeast,
+		rateText(ownRates), strings.Join(texts, "; "))
 }
 
 // notes returns what a reader needs to judge the findings.
@@ -235,23 +255,24 @@ func (p *plan) notes(results []*result) []string {
 			if c.AtEdge {
 				edges++
 			}
-			effect := math.Abs(p.main(r, ownRates).Difference.Estimate)
+			effect := math.Abs(p.main(r, ownRates).Difference.AUC.Estimate)
 			if c.StandardError > max(tuningError, effect/3) {
 				unsure = append(unsure, fmt.Sprintf("%s (%.4f)", c.Arm, c.StandardError))
 			}
 		}
 	}
 	notes := []string{
-		fmt.Sprintf("± is half the 95 %% interval of the mean over %d seeds (Student's t); that of a ratio "+
-			"is Fieller's. The arms of a seed share rows, order and initial values. Training is sequential "+
-			"and gives the same bits in every run.", p.Seeds),
-		"The thesis holds if the loss of the network less that of the rows has an interval above 0, and is " +
-			"reversed if below. \"any\": the loss of rows may be 0, and so the ratio anything.",
+		"The thesis holds, or is reversed, if the loss of the network is different from that of the rows " +
+			"after " +
+			"Holm's adjustment. Losses have intervals over seeds alone. The interval of a ratio is " +
+			"Fieller's; " +
+			"\"any\": the loss of rows may be 0, and so the ratio anything.",
+		"Training is sequential and gives the same bits in every run.",
 		fmt.Sprintf("Rates are the best of %d × %d candidates by successive halving under %s seeds, the "+
 			"same trials for every arm, on rows that no comparison uses.", len(p.Tuning.Rows),
 			len(p.Tuning.Dense), p.tuningSeeds()),
 		"Generated data, including the teacher, differ from seed to seed. On real data, seeds vary the " +
-			"order and the initial values; the luck of the test rows is not in the intervals.",
+			"order and the initial values.",
 		fmt.Sprintf("%d arms have their best rates at an end of the grid; %d trainings of comparisons "+
 			"diverged and count as a constant guess.", edges, diverged),
 	}

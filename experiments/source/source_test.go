@@ -2,6 +2,7 @@ package source
 
 import (
 	"context"
+	"errors"
 	"math"
 	"os"
 	"slices"
@@ -64,6 +65,16 @@ func (f *fake) Run(_ context.Context, specs []trial.Spec) ([]trial.Result, error
 	return results, nil
 }
 
+func (*fake) RowDeviation(treated, reference []trial.Spec) (float64, error) {
+	for i := range treated {
+		if treated[i].Job.Training.Seed != reference[i].Job.Training.Seed ||
+			treated[i].Job.Training.Delay.Steps == 0 || reference[i].Job.Training.DelayDense.Steps == 0 {
+			return 0, errors.New("the trainings are not paired")
+		}
+	}
+	return 0, nil
+}
+
 func measure(t *testing.T, f *fake) (plan, []*result) {
 	t.Helper()
 	p := tiny()
@@ -95,7 +106,7 @@ func TestLossesAreThoseOfTheLab(t *testing.T) {
 				{"lag", c.LagLoss.Estimate, 0.0001 * d},
 				{"rows", c.RowLoss.Estimate, 0.0002*d + more},
 				{"network", c.NetworkLoss.Estimate, 0.0006*d + more},
-				{"difference", c.Difference.Estimate, 0.0004 * d},
+				{"difference", c.Difference.AUC.Estimate, 0.0004 * d},
 				{"ratio", 0.001 * c.Ratio.Estimate, 0.001 * (0.0006*d + more) / (0.0002*d + more)},
 			} {
 				if math.Abs(one.got-one.want) > 0.00005 {
@@ -169,7 +180,7 @@ func TestJudge(t *testing.T) {
 	p, results := measure(t, f)
 	if a, b := p.main(results[0], ownRates), p.main(results[1], ownRates); a.Verdict != unclear ||
 		b.Verdict != reversed {
-		t.Errorf("verdicts %q on %+v, %q on %+v", a.Verdict, a.Difference, b.Verdict, b.Difference)
+		t.Errorf("verdicts %q on %+v, %q on %+v", a.Verdict, a.Difference.AUC, b.Verdict, b.Difference.AUC)
 	}
 	text := strings.Join(p.findings(results), "\n")
 	if !strings.Contains(text, "reversed on α = 0.5; not distinguishable on α = 0.01") {
@@ -186,7 +197,7 @@ func TestDivergedArmsAreConstantGuesses(t *testing.T) {
 	}}
 	p, results := measure(t, f)
 	c := p.main(results[0], ownRates)
-	if !slices.Equal(c.Network, []float64{0.5, 0.5, 0.5, 0.5}) || c.Diverged != 4 {
+	if !slices.Equal(c.Network.AUC, []float64{0.5, 0.5, 0.5, 0.5}) || c.Diverged != 4 {
 		t.Errorf("%+v", c)
 	}
 	// 2 data sets × 2 lengths × 3 kinds of rates × 4 seeds
@@ -219,8 +230,9 @@ func TestReportOfTinyRuns(t *testing.T) {
 		}
 	}
 	c := p.main(r.Data.([]*result)[0], ownRates)
-	if c.Steps != 20 || slices.Equal(c.Fresh, c.Rows) || slices.Equal(c.Fresh, c.Network) ||
-		slices.Equal(c.Rows, c.Network) || slices.Equal(c.Fresh, c.Lag) {
+	if c.Steps != 20 || slices.Equal(c.Fresh.AUC, c.Rows.AUC) ||
+		slices.Equal(c.Fresh.AUC, c.Network.AUC) || slices.Equal(c.Rows.AUC, c.Network.AUC) ||
+		slices.Equal(c.Fresh.AUC, c.Lag.AUC) {
 		t.Errorf("arms have equal results: %+v", c)
 	}
 	if !strings.Contains(strings.Join(r.Notes, "\n"), "Only 2 seeds") {
