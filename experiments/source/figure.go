@@ -1,7 +1,6 @@
 package source
 
 import (
-	"slices"
 	"strings"
 
 	"tandem/algo/metric"
@@ -13,14 +12,14 @@ func (p *plan) delayFigure(results []*result, kind string) report.Figure {
 	f := report.Figure{
 		Name: "delay-" + kind, Title: "What a late part costs in AUC, " + rateText(kind),
 		X: report.Axis{Label: "delay (steps)", LogPlusOne: true},
-		Y: report.Axis{Label: "loss of AUC (bars: 95 % over seeds)"},
+		Y: lossAxis(),
 	}
 	color := 0
 	for _, r := range results {
 		if r.Alpha == 0 {
 			continue
 		}
-		f.X.Ticks = append([]float64{0}, floats(r.set.Delays)...)
+		f.X.Ticks = floats(r.set.Delays)
 		lines := []report.Line{
 			{Name: "rows late, " + r.DataSet, Color: color},
 			{Name: "network late, " + r.DataSet, Color: color + 1},
@@ -43,9 +42,21 @@ func (p *plan) delayFigure(results []*result, kind string) report.Figure {
 // dodge moves the points of line i sideways on the logarithmic axis, so that error bars do not overlap.
 func dodge(delay float64, i int) float64 { return delay + 0.05*(float64(i)-1.5)*(1+delay) }
 
-// at returns a point with an interval.
+// unit is the unit of losses in figures: 1/1000 of AUC.
+const unit = 1000
+
+// lossAxis returns an axis of losses.
+func lossAxis() report.Axis {
+	return report.Axis{
+		Label:      "AUC loss × 1000, gains at 0 (95 %)",
+		LogPlusOne: true, Ticks: []float64{0, 1, 3, 10, 30, 100, 300},
+	}
+}
+
+// at returns a point of a loss with its interval. The logarithmic axis ends at 0.
 func at(x float64, v metric.Interval) report.Point {
-	return report.Point{X: x, Y: v.Estimate, Low: v.Low, High: v.High}
+	shown := func(loss float64) float64 { return unit * max(loss, 0) }
+	return report.Point{X: x, Y: shown(v.Estimate), Low: shown(v.Low), High: shown(v.High)}
 }
 
 func floats(values []int) (f []float64) {
@@ -59,7 +70,7 @@ func floats(values []int) (f []float64) {
 func (p *plan) setFigure(results []*result, kind string) report.Figure {
 	f := report.Figure{
 		Name: "sets-" + kind, Title: "What a late part costs in AUC, " + rateText(kind),
-		Y: report.Axis{Label: "loss of AUC (bars: 95 % over seeds)"},
+		Y: lossAxis(),
 	}
 	lines := []report.Line{
 		{Name: "rows late", Color: 0, Scatter: true}, {Name: "network late", Color: 1, Scatter: true},
@@ -73,8 +84,6 @@ func (p *plan) setFigure(results []*result, kind string) report.Figure {
 			lines[k].Points = append(lines[k].Points, at(float64(i)+0.2*float64(k-1), v))
 		}
 	}
-	zero := report.Line{Color: report.Grey, Guide: true, Points: []report.Point{
-		report.Exact(-0.5, 0), report.Exact(float64(len(results))-0.5, 0)}}
-	f.Lines = slices.Insert(lines, 0, zero)
+	f.Lines = lines
 	return f
 }

@@ -71,20 +71,19 @@ const (
 	unclear  verdict = "not distinguishable"
 )
 
-// verdictOf returns the verdict on the network's loss less the rows', judged among all comparisons of the
-// report.
-func verdictOf(c *judge.Comparison) verdict {
+// verdictOf returns the verdict on the network's loss less the rows', by its interval alone.
+func verdictOf(difference metric.Interval) verdict {
 	switch {
-	case c.PDifferent > significance:
-		return unclear
-	case c.AUC.Estimate > 0:
+	case difference.Low > 0:
 		return holds
+	case difference.High < 0:
+		return reversed
 	}
-	return reversed
+	return unclear
 }
 
-// significance is the largest adjusted p-value of a difference.
-const significance = 0.05
+// isSure reports whether the difference stands among all comparisons of the report.
+func (c *comparison) isSure() bool { return c.Difference.Verdict == metric.Different }
 
 // lab runs trainings, as *trial.Lab does.
 type lab interface {
@@ -123,7 +122,7 @@ func (p *plan) measure(ctx context.Context, l lab, folder string) (results []*re
 	judge.Judge(comparisons(results))
 	for _, r := range results {
 		for _, c := range r.Comparisons {
-			c.Verdict = verdictOf(c.Difference)
+			c.Verdict = verdictOf(c.Difference.AUC)
 		}
 	}
 	return results, nil
@@ -162,8 +161,8 @@ func (p *plan) runs(r *result) []*run {
 				continue
 			}
 			for _, kind := range []string{ownRates, freshRates, defaultRate} {
-				if kind == defaultRate && d != p.MainDelay {
-					continue
+				if kind == defaultRate && d != p.MainDelay || kind == ownRates && length != 1 {
+					continue // the rates of an arm are tuned for length 1
 				}
 				c := &comparison{Length: length, Rates: kind, Delay: d}
 				r.Comparisons = append(r.Comparisons, c)

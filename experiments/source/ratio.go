@@ -3,6 +3,7 @@ package source
 import (
 	"fmt"
 	"math"
+	"strings"
 
 	"tandem/algo/metric"
 )
@@ -65,7 +66,16 @@ func (r ratio) String() string {
 	case r.Low == nil:
 		return "any"
 	case r.High == nil:
-		return fmt.Sprintf("≥ %.2g", *r.Low)
+		return "≥ " + digits(*r.Low)
 	}
-	return fmt.Sprintf("%.2g (%.2g to %.2g)", r.Estimate, *r.Low, *r.High)
+	return fmt.Sprintf("%s (%s to %s)", digits(r.Estimate), digits(*r.Low), digits(*r.High))
+}
+
+// digits returns a number with two digits, or all before the point.
+func digits(v float64) string {
+	text := fmt.Sprintf("%.2g", v)
+	if math.Abs(v) >= 10 {
+		text = fmt.Sprintf("%.0f", v)
+	}
+	return strings.Replace(text, "-", "−", 1)
 }

@@ -17,10 +17,11 @@ func (p *plan) report(results []*result) *report.Report {
 	r := &report.Report{
 		Findings: p.findings(results), Notes: p.notes(results), Settings: p, Data: results,
 		Comparisons: comparisons(results),
-		Tables:      []cli.Table{p.lossTable(results), p.levelTable(results), p.rateTable(results)},
+		Tables: []cli.Table{p.thesisTable(results), p.lossTable(results), p.levelTable(results),
+			p.rateTable(results)},
 	}
 	if t := p.lengthTable(results); len(t.Rows) > 0 {
-		r.Tables = slices.Insert(r.Tables, 1, t)
+		r.Tables = slices.Insert(r.Tables, 2, t)
 	}
 	for _, kind := range []string{ownRates, freshRates} {
 		r.Figures = append(r.Figures, p.delayFigure(results, kind), p.setFigure(results, kind))
@@ -44,47 +45,77 @@ func loss(v metric.Interval) string {
 // lossTable returns a table with the losses at the main delay.
 func (p *plan) lossTable(results []*result) cli.Table {
 	t := cli.Table{
-		Caption: fmt.Sprintf("Loss of AUC with a part late by %d steps", p.MainDelay),
-		Header:  []string{"data", "rates", "thesis", "rows late", "network late", "network ÷ rows"},
-		Words:   3,
+		Caption: fmt.Sprintf("Loss of AUC with a part %d steps late; lag: fresh with %d steps fewer",
+			p.MainDelay, p.MainDelay),
+		Header: []string{"data", "rates", "rows late", "network late", "lag"},
+		Words:  2,
 	}
 	for _, r := range results {
 		for _, kind := range []string{ownRates, freshRates, defaultRate} {
 			c := p.main(r, kind)
-			t.Rows = append(t.Rows, []string{r.DataSet, kind, short(c.Verdict), loss(c.RowLoss),
-				loss(c.NetworkLoss), c.Ratio.String()})
+			t.Rows = append(t.Rows, []string{r.DataSet, kind, loss(c.RowLoss), loss(c.NetworkLoss),
+				loss(c.LagLoss)})
+		}
+	}
+	return t
+}
+
+// thesisTable returns a table with the verdicts on the thesis at the main delay.
+func (p *plan) thesisTable(results []*result) cli.Table {
+	t := cli.Table{
+		Caption: fmt.Sprintf("Thesis: the network loses more than the rows, %d steps late (holds), less "+
+			"(reversed), or not distinguishable (open); * also among all comparisons of the report",
+			p.MainDelay),
+		Header: []string{"data", "rates", "thesis", "network − rows", "network ÷ rows"},
+		Words:  3,
+	}
+	for _, r := range results {
+		for _, kind := range []string{ownRates, freshRates, defaultRate} {
+			c := p.main(r, kind)
+			t.Rows = append(t.Rows, []string{r.DataSet, kind, short(c), loss(c.Difference.AUC),
+				c.Ratio.String()})
 		}
 	}
 	return t
 }
 
 // short returns a verdict for a table.
-func short(v verdict) string {
-	if v == unclear {
-		return "unclear"
+func short(c *comparison) string {
+	text := string(c.Verdict)
+	if c.Verdict == unclear {
+		text = "open"
 	}
-	return string(v)
+	return text + star(c)
+}
+
+// star returns the mark of a difference that stands among all comparisons of the report.
+func star(c *comparison) string {
+	if c.isSure() {
+		return "*"
+	}
+	return ""
 }
 
 // lengthTable returns a table of the losses on shorter and longer runs.
 func (p *plan) lengthTable(results []*result) cli.Table {
 	t := cli.Table{
-		Caption: fmt.Sprintf("Loss of AUC by run length, %d steps late, at the rates tuned for length 1; "+
-			"lag = fresh with %d steps fewer", p.MainDelay, p.MainDelay),
-		Header: []string{"data", "rates", "steps", "thesis", "lag", "rows late", "network late"},
+		Caption: fmt.Sprintf("Loss of AUC by run length, %d steps late; rates are tuned for the middle "+
+			"length "+
+			"of generated and for the shortest of real data", p.MainDelay),
+		Header: []string{"data", "rates", "steps", "thesis", "rows late", "network late"},
 		Words:  2,
 	}
 	for _, r := range results {
 		if len(r.set.Lengths) == 1 {
 			continue
 		}
-		for _, kind := range []string{ownRates, freshRates, defaultRate} {
+		for _, kind := range []string{freshRates, defaultRate} {
 			for _, length := range slices.Sorted(slices.Values(r.set.Lengths)) {
 				c := r.Comparisons[slices.IndexFunc(r.Comparisons, func(c *comparison) bool {
 					return c.Length == length && c.Rates == kind && c.Delay == p.MainDelay
 				})]
 				t.Rows = append(t.Rows, []string{r.DataSet, kind, report.Thousands(c.Steps),
-					short(c.Verdict), loss(c.LagLoss), loss(c.RowLoss), loss(c.NetworkLoss)})
+					short(c), loss(c.RowLoss), loss(c.NetworkLoss)})
 			}
 		}
 	}
@@ -144,8 +175,8 @@ func (p *plan) findings(results []*result) []string {
 	for _, kind := range []string{ownRates, freshRates, defaultRate} {
 		sets := map[verdict][]string{}
 		for _, r := range results {
-			v := p.main(r, kind).Verdict
-			sets[v] = append(sets[v], r.DataSet)
+			c := p.main(r, kind)
+			sets[c.Verdict] = append(sets[c.Verdict], r.DataSet+star(c))
 		}
 		var texts []string
 		for _, v := range []verdict{holds, reversed, unclear} {
@@ -208,7 +239,8 @@ func (p *plan) changes(r *result) string {
 			continue
 		}
 		seen[c.Verdict] = true
-		texts = append(texts, fmt.Sprintf("%s in %s steps %s (%s)", c.Verdict, report.Thousands(c.Steps),
+		texts = append(texts, fmt.Sprintf("%s%s in %s steps %s (%s)", c.Verdict, star(c),
+			report.Thousands(c.Steps),
 			rateText(c.Rates), loss(c.Difference.AUC)))
 	}
 	if len(seen) < 2 {

@@ -117,7 +117,7 @@ func TestLossesAreThoseOfTheLab(t *testing.T) {
 				t.Errorf("%s, %v: %s, %d steps", r.DataSet, c.Rates, c.Verdict, c.Steps)
 			}
 		}
-		if n := len(r.Comparisons); n != 2+2+1+3 { // own, fresh: 2 delays; default; length 2
+		if n := len(r.Comparisons); n != 2+2+1+2 { // own, fresh: 2 delays; default; length 2
 			t.Errorf("%s: %d comparisons", r.DataSet, n)
 		}
 		if len(r.Logistic) != p.Seeds || len(r.Oracle) != p.Seeds || r.Oracle[0] < 0.6 || r.TestRows != 500 {
@@ -156,12 +156,12 @@ func TestArmsArePaired(t *testing.T) {
 		}
 		groups[id] = append(groups[id], s)
 	}
-	// One group for each data set, length and seed; each has two delays or one, times three kinds of rates.
+	// One group for each data set, length and seed. It has four arms for each delay and kind of rates.
 	if want := len(p.Sets) * 2 * p.Seeds; len(groups) != want {
 		t.Errorf("%d groups of equal jobs, want %d", len(groups), want)
 	}
 	for _, g := range groups {
-		if n := len(g); n != 5*4 && n != 3*4 {
+		if n := len(g); n != 5*4 && n != 2*4 {
 			t.Errorf("a group has %d trainings", n)
 		}
 	}
@@ -183,7 +183,7 @@ func TestJudge(t *testing.T) {
 		t.Errorf("verdicts %q on %+v, %q on %+v", a.Verdict, a.Difference.AUC, b.Verdict, b.Difference.AUC)
 	}
 	text := strings.Join(p.findings(results), "\n")
-	if !strings.Contains(text, "reversed on α = 0.5; not distinguishable on α = 0.01") {
+	if !strings.Contains(text, "reversed on α = 0.5*; not distinguishable on α = 0.01.") {
 		t.Errorf("findings\n%s", text)
 	}
 }
@@ -200,8 +200,8 @@ func TestDivergedArmsAreConstantGuesses(t *testing.T) {
 	if !slices.Equal(c.Network.AUC, []float64{0.5, 0.5, 0.5, 0.5}) || c.Diverged != 4 {
 		t.Errorf("%+v", c)
 	}
-	// 2 data sets × 2 lengths × 3 kinds of rates × 4 seeds
-	if notes := strings.Join(p.notes(results), "\n"); !strings.Contains(notes, " 48 trainings ") {
+	// 2 data sets × 4 seeds × 3 kinds of rates, of length 1, or 2, of length 2
+	if notes := strings.Join(p.notes(results), "\n"); !strings.Contains(notes, " 40 trainings ") {
 		t.Errorf("notes %s", notes)
 	}
 }

@@ -105,6 +105,7 @@ const (
 	threads   = "threads"
 	byDraw    = "runtime"
 	byOrder   = "runtime, order"
+	order     = "order"
 	simulated = "simulated"
 	longer    = "longer"
 	sameRate  = "rate of fresh"
@@ -131,6 +132,9 @@ func (p *plan) pairs(d *report.DataSet) []pair {
 	hybrid := func(a arm, tau int) arm {
 		return change(a, func(a *arm) { a.Mode, a.Tau = job.Hybrid, tau })
 	}
+	measured := func(tau int, arrangement string) arm {
+		return change(base, func(a *arm) { a.Delay, a.Tau = arrangement, tau })
+	}
 	list := []pair{{merging, 0, base, change(base, func(a *arm) { a.Merge = job.MergeStep })}}
 	for _, tau := range p.Taus {
 		if tau > 0 {
@@ -138,10 +142,9 @@ func (p *plan) pairs(d *report.DataSet) []pair {
 				pair{lag, tau, change(base, func(a *arm) { a.Drop = tau }), base})
 		}
 		list = append(list, pair{threads, tau, hybrid(base, tau), base},
-			pair{byDraw, tau, hybrid(base, tau),
-				change(base, func(a *arm) { a.Delay, a.Tau = drawn, tau })},
-			pair{byOrder, tau, hybrid(base, tau),
-				change(base, func(a *arm) { a.Delay, a.Tau = ordered, tau })})
+			pair{byDraw, tau, hybrid(base, tau), measured(tau, drawn)},
+			pair{byOrder, tau, hybrid(base, tau), measured(tau, ordered)},
+			pair{order, tau, measured(tau, ordered), measured(tau, drawn)})
 	}
 	for _, mean := range p.Means {
 		list = append(list, pair{unbounded, mean,

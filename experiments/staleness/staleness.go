@@ -64,6 +64,7 @@ Confirmed by:
   threads     hybrid with real threads − merge:rank
   runtime     hybrid − sequential with the own staleness that hybrid has measured
               as delays, drawn step by step, or in ascending order
+  order       the latter less the former
   simulated   hybrid on up to 64 simulated ranks − merge:rank of as many
 
 The full version also has longer runs and, at tuned rates, SGD, Adagrad, Adam and

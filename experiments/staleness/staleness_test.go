@@ -149,6 +149,8 @@ func TestArmsArePaired(t *testing.T) {
 			a.Training.Delay, a.Rows = b.Training.Delay, b.Rows
 		case lag:
 			treated.Drop = 0
+		case order:
+			a.Training.Delay = b.Training.Delay
 		case threads, simulated, byDraw, byOrder:
 			a.Training.Mode, a.Training.Staleness, a.Training.Prefetch = job.Sequential, nil, 0
 			b.Training.Delay, treated.Simulated, a.Cluster = a.Training.Delay, false, b.Cluster
