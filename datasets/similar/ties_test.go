@@ -10,20 +10,24 @@ import (
 	"tandem/datasets/synth"
 )
 
-// A site determines its domain and category, in 97 of 100 rows; users and ads are independent of it.
+// A site determines its category, and its domain in 97 of 100 rows. The price follows it in half of the rows,
+// and users and ads are independent of it.
 func TestTiesAreTheColumnsThatAnotherDetermines(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 1))
-	b := &batch.Batch{Samples: 5_000, Slots: make([]batch.Jagged, 5), Labels: make([]float32, 5_000)}
-	names := []string{"user", "domain", "site", "category", "ad"}
+	b := &batch.Batch{Samples: 5_000, Slots: make([]batch.Jagged, 6), Labels: make([]float32, 5_000)}
+	names := []string{"user", "domain", "site", "category", "ad", "price"}
 	spec := job.Synthetic{Seed: 1, TrainRows: 5_000, TestRows: 10}
 	for slot := range b.Slots {
 		b.Slots[slot].Offsets = []int32{0}
 	}
 	for i := range b.Samples {
 		site := uint64(random.ExpFloat64() * 20)
-		row := []uint64{uint64(random.IntN(50)), site / 3, site, site / 30, uint64(random.IntN(9))}
+		row := []uint64{uint64(random.IntN(50)), site / 3, site, site / 30, uint64(random.IntN(9)), site / 10}
 		if random.IntN(100) < 3 {
 			row[1] = uint64(random.IntN(40))
+		}
+		if random.IntN(2) == 0 {
+			row[5] = uint64(random.IntN(6))
 		}
 		for slot, id := range row {
 			b.Slots[slot].IDs = append(b.Slots[slot].IDs, id)
