@@ -1,6 +1,8 @@
 package source
 
 import (
+	"fmt"
+	"math"
 	"strings"
 
 	"tandem/algo/metric"
@@ -42,21 +44,21 @@ func (p *plan) delayFigure(results []*result, kind string) report.Figure {
 // dodge moves the points of line i sideways on the logarithmic axis, so that error bars do not overlap.
 func dodge(delay float64, i int) float64 { return delay + 0.05*(float64(i)-1.5)*(1+delay) }
 
-// unit is the unit of losses in figures: 1/1000 of AUC.
-const unit = 1000
+// height returns the place of a loss on the axis: logarithmic in 1 + 1000 losses, which ends at 0.
+func height(loss float64) float64 { return math.Log1p(1000 * max(loss, 0)) }
 
 // lossAxis returns an axis of losses.
 func lossAxis() report.Axis {
-	return report.Axis{
-		Label:      "AUC loss × 1000, gains at 0 (95 %)",
-		LogPlusOne: true, Ticks: []float64{0, 1, 3, 10, 30, 100, 300},
+	a := report.Axis{Label: "loss of AUC, gains at 0 (bars: 95 %)"}
+	for _, loss := range []float64{0, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3} {
+		a.Ticks, a.Names = append(a.Ticks, height(loss)), append(a.Names, fmt.Sprint(loss))
 	}
+	return a
 }
 
-// at returns a point of a loss with its interval. The logarithmic axis ends at 0.
+// at returns a point of a loss with its interval.
 func at(x float64, v metric.Interval) report.Point {
-	shown := func(loss float64) float64 { return unit * max(loss, 0) }
-	return report.Point{X: x, Y: shown(v.Estimate), Low: shown(v.Low), High: shown(v.High)}
+	return report.Point{X: x, Y: height(v.Estimate), Low: height(v.Low), High: height(v.High)}
 }
 
 func floats(values []int) (f []float64) {
