@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"image/color"
 	"math"
+	"slices"
 	"strings"
 
 	"gonum.org/v1/plot"
@@ -62,16 +63,23 @@ type HeatPoint struct {
 
 // The layout of heat maps.
 const (
-	panelWidth  = 3.3 * vg.Inch
-	panelHeight = 2.8 * vg.Inch
 	keyWidth    = 2.6 * vg.Inch
 	titleHeight = 0.5 * vg.Inch
 	panelGap    = 0.12 * vg.Inch
 )
 
+// panelSize returns the size of a panel, which is larger if it is the only one.
+func (h *Heat) panelSize() (width, height vg.Length) {
+	if len(h.Panels) == 1 {
+		return 6.4 * vg.Inch, 4.6 * vg.Inch
+	}
+	return 3.3 * vg.Inch, 2.8 * vg.Inch
+}
+
 // size returns the size of a figure of heat maps.
 func (h *Heat) size() (width, height vg.Length) {
 	rows := (len(h.Panels) + h.Columns - 1) / h.Columns
+	panelWidth, panelHeight := h.panelSize()
 	return figureMargin + vg.Length(h.Columns)*panelWidth + keyWidth, vg.Length(rows)*panelHeight +
 		titleHeight
 }
@@ -121,6 +129,7 @@ func (h *Heat) draw(canvas draw.Canvas, title string) {
 	head := sans(vg.Points(13), color.Black)
 	head.Font.Variant, head.XAlign = "Sans", draw.XLeft
 	canvas.FillText(head, vg.Point{X: canvas.Min.X + figureMargin, Y: canvas.Max.Y - titleHeight/2}, title)
+	panelWidth, panelHeight := h.panelSize()
 	for i := range h.Panels {
 		left := figureMargin + vg.Length(i%h.Columns)*panelWidth
 		low := canvas.Max.Y - titleHeight - vg.Length(i/h.Columns+1)*panelHeight
@@ -206,12 +215,43 @@ func (h *heatPlotter) Plot(c draw.Canvas, p *plot.Plot) {
 			c.StrokeLine2(bar, at.X, y(point.Low), at.X, y(point.High))
 		}
 		drawSeries(c, at, point.Series)
-		if point.Label != "" {
-			style := sans(vg.Points(7.5), color.Black)
-			style.Font.Variant, style.XAlign = "Sans", draw.XLeft
-			c.FillText(style, vg.Point{X: at.X + vg.Points(5), Y: at.Y}, point.Label)
-		}
 	}
+	h.drawLabels(c, x, y)
+}
+
+// drawLabels draws the labels of points above them, on white, at the lowest free heights. Labels in the right
+// half are left of their points.
+func (h *heatPlotter) drawLabels(c draw.Canvas, x, y func(v float64) vg.Length) {
+	const row = 11
+	style := sans(vg.Points(7.5), color.Black)
+	style.Font.Variant = "Sans"
+	var taken []vg.Rectangle
+	for _, point := range h.panel.Points {
+		if point.Label == "" {
+			continue
+		}
+		low := vg.Point{X: x(point.X), Y: y(point.Y) + vg.Points(4)}
+		at := vg.Point{X: low.X + vg.Points(2), Y: low.Y + vg.Points(row)}
+		if style.XAlign = draw.XLeft; low.X > (c.Min.X+c.Max.X)/2 {
+			style.XAlign, at.X = draw.XRight, low.X-vg.Points(2)
+		}
+		box := style.Rectangle(point.Label)
+		for slices.ContainsFunc(taken, func(t vg.Rectangle) bool { return overlap(t, box.Add(at)) }) {
+			at.Y += vg.Points(row)
+		}
+		box = box.Add(at)
+		taken = append(taken, box)
+		c.StrokeLine2(draw.LineStyle{Color: color.Gray{90}, Width: vg.Points(0.5)}, low.X, low.Y, low.X, at.Y)
+		c.FillPolygon(color.White, []vg.Point{
+			box.Min, {X: box.Max.X, Y: box.Min.Y}, box.Max, {X: box.Min.X, Y: box.Max.Y},
+		})
+		c.FillText(style, at, point.Label)
+	}
+}
+
+// overlap reports whether two rectangles have a common point.
+func overlap(a, b vg.Rectangle) bool {
+	return a.Min.X <= b.Max.X && b.Min.X <= a.Max.X && a.Min.Y <= b.Max.Y && b.Min.Y <= a.Max.Y
 }
 
 func lineColor() color.Color { return color.RGBA{213, 94, 0, 255} }

@@ -1,9 +1,11 @@
 package report
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
+	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 	"gonum.org/v1/plot/vg/recorder"
 )
@@ -81,6 +83,30 @@ func TestCellsHaveTheColorOfTheirLevel(t *testing.T) {
 		if seen[shades()[i]] < 3 { // two panels and the key
 			t.Errorf("shade %d is set %d times, want 3", i, seen[shades()[i]])
 		}
+	}
+}
+
+// Labels of points at one place are above each other.
+func TestLabelsDoNotOverlap(t *testing.T) {
+	f := sampleHeat()
+	f.Heat.Panels[0].Points = []HeatPoint{
+		{Point: Exact(0.1, 2), Label: "one"}, {Point: Exact(0.1, 2), Label: "two"},
+		{Point: Exact(0.1, 2), Label: "three"},
+	}
+	var canvas recorder.Canvas
+	width, height := f.size()
+	if err := f.draw(draw.NewCanvas(&canvas, width, height)); err != nil {
+		t.Fatal(err)
+	}
+	var heights []vg.Length
+	for _, action := range canvas.Actions {
+		if a, ok := action.(*recorder.FillString); ok &&
+			slices.Contains([]string{"one", "two", "three"}, a.String) {
+			heights = append(heights, a.Point.Y)
+		}
+	}
+	if len(heights) != 3 || heights[1]-heights[0] < vg.Points(10) || heights[2]-heights[1] < vg.Points(10) {
+		t.Errorf("labels at heights %v", heights)
 	}
 }
 
