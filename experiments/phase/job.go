@@ -92,6 +92,9 @@ func placeJob(path string, o report.Options) (*report.Report, error) {
 		if most < 0 {
 			s.Bound = place{Region: outside}
 		}
+		if s.Top == 0 {
+			s.Place, s.Bound = place{Region: empty}, place{Region: empty}
+		}
 		s.Sentence = s.sentence(d)
 		out.Tables = append(out.Tables, s)
 	}
@@ -149,6 +152,9 @@ func topShare(slot batch.Jagged, samples int) float64 {
 
 // sentence says where a table lies.
 func (t *table) sentence(d *diagram) string {
+	if t.Top == 0 {
+		return t.Slot + ": no ids in the training rows."
+	}
 	where := fmt.Sprintf("%s: the most frequent id is in %.2g %% of the rows, at most %d steps late: ",
 		t.Slot,
 		100*t.Top, t.Late)
@@ -177,15 +183,15 @@ func (p *placed) report(r *result) *report.Report {
 	t := cli.Table{
 		Caption: fmt.Sprintf("Tables of %s: %s on %d ranks, rows with %s", p.Job, p.Mode, p.Ranks,
 			p.Optimizer),
-		Header: []string{"slot", "region", "at the bound of other ranks", "top id in rows", "τ", "bound",
-			"worst loss × 1000"}, Words: 3,
+		Header: []string{"slot", "at τ", "at the bound", "top id in rows", "τ", "bound", "loss × 1000"},
+		Words:  3,
 	}
 	d := newDiagram(r.Cells)
 	h := r.heat(d)
 	h.Columns, h.Label = 1, "AUC lost, to fresh rows or to\nthe lag control, whichever is\nless (in cells: "+
 		"× 1000)"
 	h.Marks = []string{markText()}
-	h.Series = []string{"a table of the job, up to\nthe bound of other ranks"}
+	h.Series = []string{"a table of the job,\nup to the bound"}
 	kind := p.Optimizer
 	if strings.HasSuffix(kind, "adagrad") {
 		kind = "adagrad"
@@ -208,6 +214,9 @@ func (p *placed) report(r *result) *report.Report {
 		t.Rows = append(t.Rows, []string{one.Slot, string(one.Place.Region), string(one.Bound.Region),
 			fmt.Sprintf("%.3g %%", 100*one.Top), fmt.Sprint(one.Late), bound, worst})
 		sentences = append(sentences, one.Sentence)
+		if one.Top == 0 {
+			continue
+		}
 		most := float64(max(one.Late, one.Most))
 		h.X.Low, h.X.High = min(h.X.Low, one.Top/1.15), max(h.X.High, one.Top*1.15)
 		h.Y.Low, h.Y.High = min(h.Y.Low, float64(one.Late)), max(h.Y.High, most)

@@ -369,6 +369,21 @@ func TestTopIdsAreCounted(t *testing.T) {
 	}
 }
 
+func TestASlotWithoutIDsHasNoPlace(t *testing.T) {
+	one := table{Slot: "weekday", Late: 9, Place: place{Region: empty}}
+	if got := one.sentence(newDiagram(nil)); got != "weekday: no ids in the training rows." {
+		t.Errorf("%q", got)
+	}
+	r, err := loadFull()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := (&placed{Job: "mine", Optimizer: opt.Adagrad, Tables: []table{one}}).report(r)
+	if h := out.Figures[0].Heat; len(h.Panels[0].Points) != 0 || !(h.X.Low > 0) {
+		t.Errorf("points %v, axis from %v", h.Panels[0].Points, h.X.Low)
+	}
+}
+
 func TestBadJobFilesAreOneClearLine(t *testing.T) {
 	for text, want := range map[string]string{
 		"data: {kind: synthetic\n":                           "mine.yaml",

@@ -18,6 +18,7 @@ const (
 	loss      region = "loss"              // a cell around the place loses more than the margin
 	unclear   region = "unclear"           // neither: an interval is too wide
 	outside   region = "outside"           // beyond the longest delay or the most frequent id
+	empty     region = "no ids"            // in the training rows
 	notTested region = "no such optimizer" // of rows
 )
 

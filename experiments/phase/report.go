@@ -177,18 +177,30 @@ func (r *result) retunedTable() cli.Table {
 	t := cli.Table{
 		Caption: fmt.Sprintf("Rates tuned a second time, with rows τ = %d late: loss in AUC × 1000 against "+
 			"fresh rows at their own rate", r.Retuned[0].Tau),
-		Header: []string{"optimizer", "α", "row rates", "best late ÷ fresh", "fresh rate", "late rate"},
+		Header: []string{"optimizer, α", "row rates", "best late ÷ fresh", "fresh rate", "late rate"},
 		Words:  1,
 	}
 	for _, one := range r.Retuned {
 		t.Rows = append(t.Rows, []string{
-			title(one.Optimizer), fmt.Sprint(one.Alpha),
+			fmt.Sprintf("%s %g", title(one.Optimizer), one.Alpha),
 			fmt.Sprintf("%.2g, %.2g", one.Fresh.Rows, one.Late.Rows),
-			fmt.Sprintf("%.2g [%.2g, %.2g]", one.Ratio.Estimate, one.Ratio.Low, one.Ratio.High),
+			fmt.Sprintf("%s [%s, %s]", ratio(one.Ratio.Estimate), ratio(one.Ratio.Low),
+				ratio(one.Ratio.High)),
 			milliInterval(one.Before), milliInterval(one.After),
 		})
 	}
 	return t
+}
+
+// ratio returns a ratio of rates, which is not of interest beyond a factor of 100.
+func ratio(v float64) string {
+	switch {
+	case v < 0.01:
+		return "<0.01"
+	case v > 100:
+		return ">100"
+	}
+	return fmt.Sprintf("%.2g", v)
 }
 
 // columnTable returns the places of the columns.

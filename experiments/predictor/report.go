@@ -37,10 +37,10 @@ func (c *comparison) scalarTable() cli.Table {
 	t := cli.Table{
 		Caption: "Rank correlation (Spearman) of scalars with the loss; the first was chosen on the first " +
 			"half",
-		Header: []string{"scalar", "meaning", "first half", "held out, 95 %"}, Words: 2,
+		Header: []string{"scalar", "first half", "held out, 95 %"}, Words: 1,
 	}
 	for _, s := range c.Scalars {
-		t.Rows = append(t.Rows, []string{s.Name, s.Words, minus(fmt.Sprintf("%.2f", s.First)),
+		t.Rows = append(t.Rows, []string{s.Name, minus(fmt.Sprintf("%.2f", s.First)),
 			correlation(s.HeldOut)})
 	}
 	return t
@@ -61,8 +61,10 @@ func (c *comparison) order() []int {
 
 func (c *comparison) worldTable() cli.Table {
 	t := cli.Table{
-		Caption: "Worlds in the order of the predicted loss (AUC × 1000); * held out",
-		Header:  []string{"world", "description", "predicted", "measured±95 %"}, Words: 2,
+		Caption: "Worlds by predicted loss (AUC × 1000); * held out; generated ones: columns × " +
+			"α,\nrows/ids of the " +
+			"largest column, batch B, delay τ, rate r of rows",
+		Header: []string{"world", "description", "predicted", "loss±95 %"}, Words: 2,
 	}
 	for _, i := range c.order() {
 		w := &c.Worlds[i]
@@ -154,6 +156,11 @@ func (c *comparison) notes(p *plan, absent []string) []string {
 		"q is the share of training rows with an id; sums are over all ids of all columns. The predicted " +
 			"loss is the monotone function of the scalar that fits the first half best.",
 	}
+	var meanings []string
+	for _, s := range c.Scalars {
+		meanings = append(meanings, s.Name+" is "+s.Words)
+	}
+	notes = append(notes, "Scalars: "+strings.Join(meanings, "; ")+".")
 	if len(absent) > 0 {
 		notes = append(notes, "Not found, so not among the worlds: "+strings.Join(absent, ", ")+".")
 	}

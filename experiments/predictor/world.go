@@ -29,10 +29,10 @@ type world struct {
 // String describes a world.
 func (w *world) String() string {
 	if w.Alpha == 0 {
-		return fmt.Sprintf("%s, B %d, τ %d, rate %.2g", w.Data.Name, w.Batch, w.Tau, w.Rate)
+		return fmt.Sprintf("B %d, τ %d, r %.2g", w.Batch, w.Tau, w.Rate)
 	}
 	s := w.Data.Data.Synthetic
-	return fmt.Sprintf("%d×α %.2g, %dk rows, %dk ids, B %d, τ %d, rate %.2g", w.HotColumns, w.Alpha,
+	return fmt.Sprintf("%d×α %.2g, %dk/%dk, B %d, τ %d, r %.2g", w.HotColumns, w.Alpha,
 		s.TrainRows/1000, s.Columns[0].Cardinality/1000, w.Batch, w.Tau, w.Rate)
 }
 
@@ -82,7 +82,8 @@ func between(r *rand.Rand, low, high float64) float64 {
 func realWorlds(sets []report.DataSet) (worlds []world) {
 	for i, d := range sets {
 		worlds = append(worlds, world{
-			Name: strings.TrimSuffix(d.Name, "-income"), Data: d, Batch: 64, Tau: []int{31, 15}[i%2],
+			Name: strings.TrimSuffix(strings.TrimSuffix(d.Name, "-income"), "-head"), Data: d, Batch: 64,
+			Tau:  []int{31, 15}[i%2],
 			Rate: 0.1,
 		})
 	}
