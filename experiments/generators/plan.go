@@ -30,8 +30,8 @@ type modelPlan struct {
 	// million rows.
 	RowRate   float64 `yaml:"row-rate"`
 	DenseRate float64 `yaml:"dense-rate"`
-	// Published is the AUC on the real data: reczoo/BARS, Criteo_x1, read in 2026. The benchmark trains on
-	// 33.0 million rows for as many epochs as help.
+	// Published is the AUC on the real data: reczoo/BARS, Criteo_x4_001, read in 2026. The benchmark trains
+	// on 36.7 million rows for as many epochs as help.
 	Published float64 `yaml:"published-auc"`
 	// Tuned says that the label law was tuned on Published. Otherwise it is only predicted.
 	Tuned bool `yaml:"tuned"`
@@ -72,17 +72,17 @@ func models() []modelPlan {
 	deep := []int{400, 400, 400}
 	return []modelPlan{
 		{Name: "lr", Title: "logistic regression", Spec: model.Spec{Kind: model.LogisticRegression},
-			RowRate: 0.1, DenseRate: 0.005, Published: 0.7886, Tuned: true},
+			RowRate: 0.1, DenseRate: 0.005, Published: 0.7934, Tuned: true},
 		{Name: "fm", Title: "factorization machine",
 			Spec:    model.Spec{Kind: model.FactorizationMachine, Factors: 10},
-			RowRate: 0.06, DenseRate: 0.005, Published: 0.8022, Tuned: true},
+			RowRate: 0.06, DenseRate: 0.005, Published: 0.8086, Tuned: true},
 		{Name: "mlp", Title: "feed-forward 400-400-400",
 			Spec:    model.Spec{Kind: model.FeedForward, EmbeddingDim: 10, Top: deep, Activation: model.ReLU},
-			RowRate: 0.06, DenseRate: 0.001, Published: 0.8137},
+			RowRate: 0.06, DenseRate: 0.001, Published: 0.8140},
 		{Name: "dcn", Title: "DCNv2, 3 cross layers, 400-400-400",
 			Spec: model.Spec{Kind: model.DCNv2, EmbeddingDim: 10, CrossLayers: 3, Top: deep,
 				Activation: model.ReLU, Structure: model.Parallel},
-			RowRate: 0.06, DenseRate: 0.001, Published: 0.8142},
+			RowRate: 0.06, DenseRate: 0.001, Published: 0.8145},
 	}
 }
 

@@ -77,8 +77,8 @@ func (p *plan) findings(r *results) (sentences []string) {
 // notes returns what a reader needs to judge the findings.
 func (p *plan) notes(r *results) []string {
 	return []string{
-		"Published: reczoo/BARS, Criteo_x1 (33.0 million training rows, as many epochs as help, a test " +
-			"part of the same days). Here every run is one pass, and the test rows are drawn like the " +
+		"Published: reczoo/BARS, Criteo_x4_001 (36.7 million training rows, as many epochs as help, test " +
+			"rows of the same days). Here every run is one pass, and the test rows are drawn like the " +
 			"training rows. Full length is the length of Persia's run, 10,800 steps of 4,096.",
 		fmt.Sprintf("The oracle, which knows the probability of every label, has an AUC of %.4f. A logistic "+
 			"regression cannot reach it: the hidden model has interactions.", r.Oracle),
