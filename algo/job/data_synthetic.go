@@ -22,6 +22,9 @@ const (
 // SyntheticTeacher is the hidden model that draws the labels. The weights set the proportions
 // of its parts; Scale sets the strength of the signal.
 type SyntheticTeacher struct {
+	// Seed draws the hidden values; 0 means Synthetic.Seed. With a Seed of its own, the hidden
+	// model stays the same for all rows, as that of a real data set does.
+	Seed uint64 `yaml:"seed,omitempty"`
 	// Rank is the length of the hidden vectors v; 0 means 4.
 	Rank int `yaml:"rank,omitempty"`
 	// Linear, Interaction and Numeric are the weights of the three sums of the score,

@@ -17,7 +17,7 @@ type conversion struct {
 
 func newConversion(spec job.Synthetic) *conversion {
 	return &conversion{
-		scorer: newScorer(rng.Key(spec.Seed, "synthetic conversion"), spec),
+		scorer: newScorer(rng.Key(teacherSeed(spec), "synthetic conversion"), spec),
 		shared: spec.Conversion.Shared, own: math.Sqrt(
 			1 - float64(spec.Conversion.Shared*spec.Conversion.Shared)),
 	}

@@ -103,7 +103,7 @@ func newGenerator(spec job.Synthetic, workers int) *generator {
 		workers: workers, seed: spec.Seed, addressable: spec.IsAddressable(), numeric: spec.Numeric,
 		clock: newClock(spec), columns: newColumns(spec),
 	}
-	g.scorer = newScorer(spec.Seed, spec)
+	g.scorer = newScorer(teacherSeed(spec), spec)
 	if spec.Conversion != nil {
 		g.conversion = newConversion(spec)
 	}

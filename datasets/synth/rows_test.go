@@ -188,3 +188,28 @@ func TestCubicScoreMatchesTriples(t *testing.T) {
 		t.Errorf("score %v, want %v", got, want)
 	}
 }
+
+// A teacher with a seed of its own is the same for all rows: it gives ranks the same score under any
+// seed, which draws other rows. Without one, it changes with the rows.
+func TestTeacherSeed(t *testing.T) {
+	score := func(seed, teacher uint64) float64 {
+		spec := streamedSpec()
+		spec.Seed, spec.Teacher.Seed = seed, teacher
+		g := newGenerator(spec.Resolve(), 1)
+		ranks := [][]int64{{5}, {3}, {700}, {1, 9}}
+		return g.scorer.score(ranks, []float32{1, 2}) + g.conversion.scorer.score(ranks, []float32{1, 2})
+	}
+	if score(3, 9) != score(4, 9) {
+		t.Error("the same teacher gives other scores")
+	}
+	if score(3, 0) == score(4, 0) || score(3, 9) == score(3, 8) || score(3, 0) != score(4, 3) {
+		t.Error("the seed does not decide")
+	}
+	spec := streamedSpec()
+	spec.Teacher.Seed = 9
+	first := mustGenerate(t, spec)
+	spec.Seed++
+	if second := mustGenerate(t, spec); slices.Equal(first.Test.Slots[1].IDs, second.Test.Slots[1].IDs) {
+		t.Error("another seed, the same rows")
+	}
+}

@@ -30,6 +30,14 @@ type scorer struct {
 	squared, cubed []float64
 }
 
+// teacherSeed returns the seed of the hidden values.
+func teacherSeed(spec job.Synthetic) uint64 {
+	if spec.Teacher.Seed != 0 {
+		return spec.Teacher.Seed
+	}
+	return spec.Seed
+}
+
 // newScorer returns the scorer of a seed. It divides each sum by the square root of the number
 // of its terms, because hidden values have mean 0 and variance 1.
 func newScorer(seed uint64, spec job.Synthetic) *scorer {

@@ -13,7 +13,7 @@ import (
 
 // plan is everything that is fixed before the first training.
 type plan struct {
-	Seed   uint64        `yaml:"seed"` // of rows, hidden model and initial values
+	Seed   uint64        `yaml:"seed"` // of rows and initial values
 	Data   job.Synthetic `yaml:"data"` // without the number of training rows
 	Batch  int           `yaml:"global-batch"`
 	Steps  []int         `yaml:"steps"` // lengths of runs, ascending

@@ -85,9 +85,9 @@ func (p *plan) notes(r *results) []string {
 		"The label law has one ratio for the strength of each order of interaction to the order below, " +
 			"and one scale. Both are tuned on logistic regression and the factorization machine, not on " +
 			"the others.",
-		fmt.Sprintf("One seed (%d) decides rows, hidden model and initial values. Another one has other "+
-			"hidden "+
-			"values of the most frequent ids, and with them another AUC of every model.", p.Seed),
+		fmt.Sprintf("One seed (%d) decides rows and initial values. The hidden model is part of the preset: "+
+			"under another teacher.seed, its most frequent ids have other weights, and every model has "+
+			"another AUC.", p.Seed),
 	}
 }
 
