@@ -3,6 +3,7 @@ package tuner
 import (
 	"fmt"
 
+	"tandem/algo/job"
 	"tandem/experiments/judge"
 	"tandem/experiments/report"
 	"tandem/internal/cli"
@@ -76,29 +77,32 @@ func gapTable(results []*result) cli.Table {
 // figure shows the differences to sync: a place on the axis per mode, a series per data set and rate.
 func (p *plan) figure(results []*result) report.Figure {
 	f := report.Figure{
-		Name: "auc-difference", Title: "AUC of each mode − AUC of sync at its own rates",
+		Name: "auc-difference", Title: "AUC of each mode − AUC of sync, at the rates of sync (common) and " +
+			"its own",
 		X: report.Axis{Label: "mode"}, Y: report.Axis{Label: "AUC difference (bars: 95 % over seeds)"},
 	}
-	f.Lines = report.MarginLines(0, float64(len(p.Modes)-1))
-	for i, mode := range p.Modes {
-		f.X.Ticks, f.X.Names = append(f.X.Ticks, float64(i)), append(f.X.Names, mode)
+	for _, mode := range p.Modes {
+		if mode != job.Sync {
+			f.X.Ticks, f.X.Names = append(f.X.Ticks, float64(len(f.X.Ticks))), append(f.X.Names, mode)
+		}
 	}
+	f.Lines = report.MarginLines(-0.5, float64(len(f.X.Ticks))-0.5)
 	color := 0
 	for _, r := range results {
 		for _, series := range []struct {
 			name string
 			gap  func(*armResult) *judge.Comparison
 		}{
-			{"rates of sync", func(a *armResult) *judge.Comparison { return a.CommonGap }},
-			{"own rates", func(a *armResult) *judge.Comparison { return a.OwnGap }},
+			{"common", func(a *armResult) *judge.Comparison { return a.CommonGap }},
+			{"own", func(a *armResult) *judge.Comparison { return a.OwnGap }},
 		} {
 			l := report.Line{Name: r.DataSet + ", " + series.name, Color: color, Scatter: true}
-			for i, a := range r.Arms[:len(p.Modes)] {
+			for _, a := range r.Arms[:len(p.Modes)] {
 				if a.OwnGap == nil {
 					continue
 				}
 				v := series.gap(a).AUC
-				x := float64(i) + 0.06*(float64(color)-1.5) // side by side
+				x := float64(len(l.Points)) + 0.06*(float64(color)-1.5) // side by side
 				l.Points = append(l.Points, report.Point{X: x, Y: v.Estimate, Low: v.Low, High: v.High})
 			}
 			f.Lines = append(f.Lines, l)
