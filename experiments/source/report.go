@@ -294,11 +294,10 @@ func (p *plan) notes(results []*result) []string {
 		}
 	}
 	notes := []string{
-		"The thesis holds, or is reversed, if the loss of the network is different from that of the rows " +
-			"after " +
-			"Holm's adjustment. Losses have intervals over seeds alone. The interval of a ratio is " +
-			"Fieller's; " +
-			"\"any\": the loss of rows may be 0, and so the ratio anything.",
+		"The thesis holds, or is reversed, if the interval of the network's loss less the rows' excludes 0; " +
+			"* says that it is different after Holm's adjustment, too. Losses have intervals over seeds " +
+			"alone. The interval of a ratio is Fieller's; \"any\": the loss of rows may be 0, and so the " +
+			"ratio anything.",
 		"Training is sequential and gives the same bits in every run.",
 		fmt.Sprintf("Rates are the best of %d × %d candidates by successive halving under %s seeds, the "+
 			"same trials for every arm, on rows that no comparison uses.", len(p.Tuning.Rows),
