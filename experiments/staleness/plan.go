@@ -78,9 +78,9 @@ func (a arm) String() string {
 	case a.Mode == job.Hybrid:
 		text = fmt.Sprintf("hybrid τ=%d", a.Tau)
 	case a.measured():
-		text = fmt.Sprintf("hybrid's delays τ=%d, %s", a.Tau, a.Delay)
+		text = fmt.Sprintf("%s τ=%d", a.Delay, a.Tau)
 	case a.Delay != "":
-		text = "late " + a.Delay
+		text = a.Delay
 	case a.Drop > 0:
 		text = fmt.Sprintf("%d steps fewer", a.Drop)
 	}
@@ -104,7 +104,7 @@ const (
 	lag       = "lag"
 	threads   = "threads"
 	byDraw    = "runtime"
-	byOrder   = "runtime, order"
+	byOrder   = "in order"
 	order     = "order"
 	simulated = "simulated"
 	longer    = "longer"

@@ -29,7 +29,8 @@ func (p *plan) report(results []*dataSetResult) *report.Report {
 // effectTable returns a table with a line per effect.
 func effectTable(results []*dataSetResult) cli.Table {
 	t := cli.Table{
-		Caption: "Effects on AUC: treated − reference, both with merge:rank except for merging",
+		Caption: "Effects on AUC: treated − reference, both with merge:rank except for merging; exactly, " +
+			"geometric: delays of rows; drawn, ordered: those that hybrid has measured",
 		Header:  []string{"data", "effect", "treated", "ΔAUC ± 95 %", "verdict"},
 		Words:   3,
 	}
@@ -248,7 +249,7 @@ func (p *plan) notes(results []*dataSetResult) []string {
 		"Delays that are drawn step by step put updates out of order and vary from step to step; those of " +
 			"hybrid rise while its queues fill, keep the order, and stay near their bound for many steps. " +
 			"The " +
-			"two rows on the runtime differ in this alone.",
+			"effects " + byDraw + " and " + byOrder + " differ in this alone.",
 	}
 	if len(p.Optimizers) > 0 {
 		notes = append(notes, fmt.Sprintf("The rates of optimizers are tuned without delay and with it, %d "+

@@ -62,9 +62,10 @@ every seed, at equal scale of the gradients. The primary arms are sequential:
 Confirmed by:
 
   threads     hybrid with real threads − merge:rank
-  runtime     hybrid − sequential with the own staleness that hybrid has measured
-              as delays, drawn step by step, or in ascending order
-  order       the latter less the former
+  runtime     hybrid − sequential with the own staleness that hybrid measured
+              as delays, drawn step by step
+  in order    the same with these delays in ascending order
+  order       delays in ascending order − drawn
   simulated   hybrid on up to 64 simulated ranks − merge:rank of as many
 
 The full version also has longer runs and, at tuned rates, SGD, Adagrad, Adam and
