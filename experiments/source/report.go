@@ -294,8 +294,8 @@ func (p *plan) notes(results []*result) []string {
 		}
 	}
 	notes := []string{
-		"The thesis holds, or is reversed, if the interval of the network's loss less the rows' excludes 0; " +
-			"* says that it is different after Holm's adjustment, too. Losses have intervals over seeds " +
+		"The thesis holds, or is reversed, if the interval of the network's loss less the rows' excludes " +
+			"0; * says that it is different after Holm's adjustment, too. Losses have intervals over seeds " +
 			"alone. The interval of a ratio is Fieller's; \"any\": the loss of rows may be 0, and so the " +
 			"ratio anything.",
 		"Training is sequential and gives the same bits in every run.",

@@ -31,8 +31,8 @@ func effectTable(results []*dataSetResult) cli.Table {
 	t := cli.Table{
 		Caption: "Effects on AUC: treated − reference, both with merge:rank except for merging; exactly, " +
 			"geometric: delays of rows; drawn, ordered: those that hybrid has measured",
-		Header:  []string{"data", "effect", "treated", "ΔAUC ± 95 %", "verdict"},
-		Words:   3,
+		Header: []string{"data", "effect", "treated", "ΔAUC ± 95 %", "verdict"},
+		Words:  3,
 	}
 	for _, r := range results {
 		for _, e := range r.Effects {
