@@ -25,7 +25,7 @@ The same job gives the same rows. The files are for other programs: a job with
 data of kind synthetic generates its rows itself.
 
 The section "synthetic" can name a preset that resembles public data, as
-{preset: criteo, seed: 1, train-rows: 1000000, test-rows: 100000}. The presets are
+{preset: criteo, seed: 1, train-rows: 100000, test-rows: 10000}. Presets:
 `
 
 const generateExamples = `  go run ./cmd/data generate --file alike.yaml --out alike`

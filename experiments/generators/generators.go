@@ -39,13 +39,14 @@ func (*Experiment) Question() string {
 // Help returns what the experiment measures and writes.
 func (*Experiment) Help() string {
 	return `Trains logistic regression, a factorization machine, a feed-forward network and
-DCNv2 on the rows of the generator preset criteo, in one pass and in their order,
-for run lengths that double up to 10,800 steps of 4,096 rows. The label law of the
-preset is tuned on the published AUC of the first two; the last two are predicted.
+DCNv2 on rows of the generator preset criteo, in one pass and in their order.
+Run lengths double up to 10,800 steps of 4,096 rows. The label law of the preset
+is tuned on the published AUC of the first two models; the others are predicted.
+Only the first seed is used.
 
 The rows are generated while they are read, so every length begins with the rows
 of the shorter ones, and the memory of a run does not grow with them. The full
-version takes many hours; an interrupted one goes on with --resume, and --budget
+version takes many hours. An interrupted one continues with --resume; --budget
 ends one in time, with the curve so far.
 
 Writes to a new folder:
