@@ -1,9 +1,10 @@
 // Package synth generates data like click logs, for which the best reachable AUC and log loss
 // are known.
 //
-// The ids of a column follow a bounded Zipf distribution and are independent of the other
-// columns. Labels come from a teacher, a hidden factorization machine (Rendle, ICDM 2010) over
-// ids and numbers:
+// The ids of a column follow a bounded Zipf distribution, or a table of the coverage of their
+// most frequent ids. Columns are independent unless they are tied through one hidden id; blanks
+// may be tied as well. The popularity of ids may drift over the rows. Labels come from a teacher,
+// a hidden factorization machine (Rendle, ICDM 2010) over ids and numbers:
 //
 //	score = a·Σ_c w_c + b·Σ_{c<d} ⟨v_c, v_d⟩ + e·Σ_j u_j x_j
 //	p     = sigmoid(scale · (score − mean) / deviation + bias)
