@@ -23,7 +23,7 @@ type variantResult struct {
 	Rates    tune.Rates `json:"rates"`
 	AtEdge   bool       `json:"at_edge,omitempty"` // the best rate is at an end of the candidates
 	Diverged int        `json:"diverged,omitempty"`
-	AUC      []float64  `json:"auc"`      // by seed; 0 where it diverged
+	AUC      []float64  `json:"auc"`      // by seed; a guess where it diverged
 	LogLoss  []float64  `json:"log_loss"` // by seed
 	// Loss is the AUC of training without delay less that of the variant, and Remaining is Loss ÷ the Loss of
 	// the same delay without hot rows.
@@ -121,7 +121,8 @@ func (v *variantResult) add(trained []trial.Result) {
 		if t.Diverged != "" {
 			v.Diverged++
 		}
-		v.AUC, v.LogLoss = append(v.AUC, t.AUC), append(v.LogLoss, t.LogLoss)
+		auc, logLoss := t.Scores()
+		v.AUC, v.LogLoss = append(v.AUC, auc), append(v.LogLoss, logLoss)
 		v.HotRows += float64(t.HotRows) / n
 		if gradients := t.Missed.Count(); gradients > 0 {
 			v.HotShare += float64(t.HotGradients) / float64(gradients) / n

@@ -10,6 +10,7 @@ import (
 
 	"tandem/algo/job"
 	"tandem/algo/numeric/batch"
+	"tandem/algo/protocol/delay"
 	"tandem/algo/protocol/pace"
 	"tandem/datasets"
 	"tandem/datasets/synth"
@@ -89,6 +90,9 @@ func placeJob(path string, o report.Options) (*report.Report, error) {
 		s.Late, s.Most = late, most
 		s.Place = d.find(j.Rows.Optimizer.Kind, tuned, s.Top, float64(late))
 		s.Bound = d.find(j.Rows.Optimizer.Kind, tuned, s.Top, float64(most))
+		if late < 0 {
+			s.Place = place{Region: outside}
+		}
 		if most < 0 {
 			s.Bound = place{Region: outside}
 		}
@@ -103,15 +107,40 @@ func placeJob(path string, o report.Options) (*report.Report, error) {
 
 // delays returns the bounds on the staleness of rows in steps: of the own rank, and of any rank; −1: none.
 func delays(j *job.Job) (own, cross int) {
+	if j.Training.Mode == job.Sequential {
+		return imposed(&j.Training.Delay)
+	}
 	rule, err := j.Rule()
 	if err != nil {
-		return 0, 0 // sequential
+		return -1, -1 // a job that is valid has a rule
 	}
 	b := rule.Bounds(j.Roles.Ranks)
 	if b.Cross == pace.Unbounded {
 		return b.Own, -1
 	}
 	return b.Own, b.Cross
+}
+
+// imposed returns the mean and the largest delay of a sequential training, in whole steps; −1: none is the
+// largest.
+func imposed(d *delay.Spec) (mean, largest int) {
+	switch d.Kind {
+	case "":
+		return 0, 0
+	case delay.Exactly:
+		return d.Steps, d.Steps
+	case delay.AtMost:
+		return (d.Steps + 1) / 2, d.Steps
+	case delay.Geometric, delay.Poisson:
+		return int(math.Ceil(d.Mean)), -1
+	case delay.Distribution:
+		var sum, all float64
+		for steps, weight := range d.Weights {
+			sum, all = sum+float64(steps)*weight, all+weight
+		}
+		return int(math.Ceil(sum / all)), len(d.Weights) - 1
+	}
+	return -1, -1 // a trace
 }
 
 // topShares returns the slots of a job with the shares of their most frequent ids.

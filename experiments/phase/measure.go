@@ -78,15 +78,10 @@ type retuned struct {
 	AtEdge bool            `json:"at_edge"`
 }
 
-// guess is the AUC of a constant.
-const guess = 0.5
-
-// auc returns the AUC of a training. A diverged one is a guess.
+// auc returns the AUC of a training.
 func auc(r *trial.Result) float64 {
-	if r.Diverged != "" {
-		return guess
-	}
-	return r.AUC
+	v, _ := r.Scores()
+	return v
 }
 
 // measure tunes the rates and trains every cell under every seed.

@@ -371,7 +371,7 @@ func (r *result) notes() []string {
 			"there is no lag control.", margin, margin),
 		"Rates of the network (Adam), tuned at one α for each optimizer: " + r.denseText() + ".",
 		"All six columns are hot at once. One hot column loses less: see the experiment predictor.",
-		fmt.Sprintf("Delays of clusters are provisional, in steps of all ranks: simulated %s, τ = %d, %s. "+
+		fmt.Sprintf("Delays of clusters are in steps of all ranks: simulated %s, τ = %d, %s. "+
 			"The "+
 			"bound on staleness is per rank, so the number of GPUs hardly changes it.", r.Lateness.Mode,
 			r.Lateness.Tau, r.Lateness.Preset),

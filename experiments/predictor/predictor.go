@@ -183,12 +183,10 @@ func (p *plan) measure(ctx context.Context, l lab, folder string) ([]loss, error
 	return losses, nil
 }
 
-// auc returns the AUC of a training. A diverged one is a guess.
+// auc returns the AUC of a training.
 func auc(r *trial.Result) float64 {
-	if r.Diverged != "" {
-		return 0.5
-	}
-	return r.AUC
+	v, _ := r.Scores()
+	return v
 }
 
 // scalars returns all scalars of a world, from the training rows of the first seed.

@@ -42,8 +42,10 @@ type ModeFlags struct {
 	ModeSet
 }
 
-// NewModeFlags returns the flags, not set.
-func NewModeFlags() ModeFlags { return ModeFlags{Grid: NewGrid(Modes)} }
+// NewModeFlags returns the flags, not set, and those of other axes.
+func NewModeFlags(axes ...string) ModeFlags {
+	return ModeFlags{Grid: NewGrid(append([]string{Modes}, axes...)...)}
+}
 
 // AddFlags adds the flags.
 func (m *ModeFlags) AddFlags(flags *pflag.FlagSet) {

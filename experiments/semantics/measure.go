@@ -103,9 +103,7 @@ func (p *plan) train(
 	ctx context.Context, lab *trial.Lab, w report.DataSet, a variant, rate float64,
 ) (q judge.Quality, err error) {
 	results, err := lab.Run(ctx, p.specs(w, a, rate))
-	for _, one := range results {
-		q.AUC, q.LogLoss = append(q.AUC, one.AUC), append(q.LogLoss, one.LogLoss)
-	}
+	q, _ = trial.Quality(results)
 	return q, err
 }
 

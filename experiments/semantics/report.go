@@ -157,6 +157,7 @@ func (p *plan) notes() []string {
 			"that are not used afterwards, on real data the last tenth of the training rows.",
 			len(p.Factors), p.TuningSeeds),
 		"The nominal rate is kept unless another is better by more than two standard errors on those rows.",
+		"A training that diverged counts as a guess of ½.",
 		"! marks a best candidate at an end of the grid: the true best rate may be beyond.",
 		"For SGD, scale:rank with N equal ranks gives the bits of scale:global with N times the rate " +
 			"if N and the batch are powers of two, as a test checks.",

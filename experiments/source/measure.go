@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"math"
 	"slices"
 
 	"tandem/algo/job"
@@ -195,22 +194,20 @@ func (p *plan) runs(r *result) []*run {
 func (c *comparison) keep(q *judge.Quality, specs *[]trial.Spec) func(trial.Spec, *trial.Result) {
 	return func(s trial.Spec, r *trial.Result) {
 		*specs = append(*specs, s)
+		auc, logLoss := r.Scores()
+		q.AUC, q.LogLoss = append(q.AUC, auc), append(q.LogLoss, logLoss)
 		if r.Diverged != "" {
-			q.AUC, q.LogLoss = append(q.AUC, 0.5), append(q.LogLoss, math.Ln2)
 			c.Diverged++
 			return
 		}
-		q.AUC, q.LogLoss = append(q.AUC, r.AUC), append(q.LogLoss, r.LogLoss)
 		c.Steps = r.Steps
 	}
 }
 
-// score returns the AUC of a training, or that of a constant guess if it diverged.
+// score returns the AUC of a training.
 func score(r *trial.Result) float64 {
-	if r.Diverged != "" {
-		return 0.5
-	}
-	return r.AUC
+	v, _ := r.Scores()
+	return v
 }
 
 // train trains all runs under all seeds and keeps their results.

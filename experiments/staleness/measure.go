@@ -3,7 +3,6 @@ package staleness
 import (
 	"cmp"
 	"context"
-	"math"
 	"slices"
 
 	"tandem/algo/histogram"
@@ -177,9 +176,8 @@ func (r *dataSetResult) find(a arm) *armResult {
 
 // add adds one training.
 func (a *armResult) add(s trial.Spec, r *trial.Result) {
-	auc, logLoss := r.AUC, r.LogLoss
+	auc, logLoss := r.Scores()
 	if r.Diverged != "" {
-		auc, logLoss = 0.5, math.Ln2
 		a.Diverged++
 	} else {
 		a.Steps = r.Steps

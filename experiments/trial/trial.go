@@ -16,12 +16,14 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"math"
 
 	"go.yaml.in/yaml/v3"
 
 	"tandem/algo/histogram"
 	"tandem/algo/job"
 	"tandem/algo/protocol/pace"
+	"tandem/experiments/judge"
 )
 
 // Part is which rows a training is evaluated on.
@@ -85,4 +87,25 @@ type Result struct {
 	// HotRows is the number of rows that were never late, and HotGradients that of their gradients.
 	HotRows      int    `json:"hot_rows,omitempty"`
 	HotGradients uint64 `json:"hot_gradients,omitempty"`
+}
+
+// Scores returns AUC and log loss, or those of a constant guess of ½ if the training diverged: somebody who
+// had run it would have to fall back on that.
+func (r *Result) Scores() (auc, logLoss float64) {
+	if r.Diverged != "" {
+		return 0.5, math.Ln2
+	}
+	return r.AUC, r.LogLoss
+}
+
+// Quality returns the scores of trainings, and how many of them diverged.
+func Quality(results []Result) (q judge.Quality, diverged int) {
+	for i := range results {
+		auc, logLoss := results[i].Scores()
+		q.AUC, q.LogLoss = append(q.AUC, auc), append(q.LogLoss, logLoss)
+		if results[i].Diverged != "" {
+			diverged++
+		}
+	}
+	return q, diverged
 }

@@ -3,6 +3,7 @@ package trial
 import (
 	"context"
 	"errors"
+	"math"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -164,6 +165,9 @@ func TestDivergenceIsAResult(t *testing.T) {
 	for i, r := range runAll(t, open(t, t.TempDir(), &trained), s, real, simulated) {
 		if r.Diverged == "" || r.AUC != 0 {
 			t.Errorf("training %d: %+v", i, r)
+		}
+		if auc, logLoss := r.Scores(); auc != 0.5 || math.Abs(logLoss-0.6931) > 1e-4 {
+			t.Errorf("training %d counts as AUC %v, log loss %v", i, auc, logLoss)
 		}
 	}
 }

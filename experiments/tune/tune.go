@@ -2,7 +2,7 @@
 // optimizers. Every arm has the same candidates and the same number of trainings, so none is favored.
 //
 // It is successive halving, with seeds as the resource: all candidates under one seed, the best third under
-// at least three, the finalists under all. A parabola in the logarithm of each rate, through the best
+// three, the finalists under all. A parabola in the logarithm of each rate, through the best
 // finalist and its neighbours, gives one more candidate between those of the grid.
 //
 //	choices, err := tune.Tune(ctx, lab, arms, tune.Plan{Rows: tune.Grid(0.1, 3, 2), …})
@@ -16,8 +16,9 @@ package tune
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"math"
-	"slices"
 
 	"tandem/algo/job"
 	"tandem/algo/metric"
@@ -64,6 +65,22 @@ type Plan struct {
 	Seeds int       `yaml:"seeds"` // of the finalists, at least SeedsMin
 }
 
+// Validate returns an error unless the candidates are ascending in equal ratios, to within 1 %.
+func (p *Plan) Validate() error {
+	for _, rates := range [][]float64{p.Rows, p.Dense} {
+		if len(rates) == 0 {
+			return errors.New("no candidates")
+		}
+		for i := 1; i < len(rates); i++ {
+			step, first := rates[i]/rates[i-1], rates[1]/rates[0]
+			if !(step > 1) || math.Abs(step/first-1) > 0.01 {
+				return fmt.Errorf("%v: want ascending rates in equal ratios", rates)
+			}
+		}
+	}
+	return nil
+}
+
 // Grid returns rates around a middle, which is one of them: steps on each side, each a factor apart.
 func Grid(middle, factor float64, steps int) (rates []float64) {
 	for i := -steps; i <= steps; i++ {
@@ -105,6 +122,9 @@ type Lab interface {
 
 // Tune tunes every arm. Results that the lab has are not trained again.
 func Tune(ctx context.Context, lab Lab, arms []Arm, p Plan) ([]Choice, error) {
+	if err := p.Validate(); err != nil {
+		return nil, fmt.Errorf("tune: %w", err)
+	}
 	searches := make([]*search, len(arms))
 	for i, arm := range arms {
 		searches[i] = newSearch(arm, &p)
@@ -172,14 +192,4 @@ func RowRatio(first, second Choice) metric.Interval {
 	}
 	v := metric.MeanInterval(logs)
 	return metric.Interval{Estimate: math.Exp(v.Estimate), Low: math.Exp(v.Low), High: math.Exp(v.High)}
-}
-
-// AtEdge returns the names of the arms whose best rate is at an end of the grid.
-func AtEdge(choices []Choice) (names []string) {
-	for _, c := range choices {
-		if c.AtEdge {
-			names = append(names, c.Arm)
-		}
-	}
-	return slices.Compact(names)
 }

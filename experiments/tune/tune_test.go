@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"slices"
 	"testing"
 
 	"tandem/algo/job"
@@ -92,8 +91,10 @@ func TestEveryArmHasTheSameNumberOfTrials(t *testing.T) {
 			t.Errorf("%s has %d trials, %s has %d", c.Arm, c.Trials, choices[0].Arm, choices[0].Trials)
 		}
 	}
-	if edges := AtEdge(choices); !slices.Equal(edges, []string{"a", "b", "c"}) {
-		t.Errorf("at an edge: %v", edges)
+	for _, c := range choices {
+		if !c.AtEdge {
+			t.Errorf("%s: the best rates, %v, are not at an edge", c.Arm, c.Rates)
+		}
 	}
 }
 
@@ -156,6 +157,19 @@ func TestFixedRatesStayAndErrorsPass(t *testing.T) {
 	bad := errors.New("no data")
 	if _, err := Tune(context.Background(), failing{bad}, []Arm{arm("a", Rates{0.1, 0.02})}, p); err != bad {
 		t.Errorf("error %v", err)
+	}
+}
+
+func TestValidate(t *testing.T) {
+	for _, bad := range [][]float64{nil, {0.2, 0.1}, {0.1, 0.1}, {0.1, 0.2, 0.5}} {
+		p := Plan{Rows: bad, Dense: []float64{0.1}}
+		if p.Validate() == nil {
+			t.Errorf("%v is accepted", bad)
+		}
+	}
+	p := Plan{Rows: []float64{0.03, 0.1, 0.333}, Dense: []float64{0.1}}
+	if err := p.Validate(); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -18,7 +18,8 @@ import (
 type result struct {
 	DataSet  string       `json:"data"`
 	TestRows int          `json:"test_rows"`
-	Arms     []*armResult `json:"arms"` // in the order of plan.arms
+	Diverged int          `json:"diverged"` // trainings, which count as a guess of ½
+	Arms     []*armResult `json:"arms"`     // in the order of plan.arms
 	// Oracle is the AUC of the probabilities that the labels were drawn with, by seed; none for real data.
 	Oracle []float64 `json:"oracle_auc,omitempty"`
 }
@@ -105,11 +106,13 @@ func (p *plan) specs(w report.DataSet, name string, rates tune.Rates) (specs []t
 func (p *plan) train(ctx context.Context, lab *trial.Lab, r *result, specs []trial.Spec) (
 	q judge.Quality, err error) {
 	results, err := lab.Run(ctx, specs)
-	for _, one := range results {
-		q.AUC, q.LogLoss = append(q.AUC, one.AUC), append(q.LogLoss, one.LogLoss)
-		r.TestRows = one.TestRows
+	if err != nil {
+		return q, err
 	}
-	return q, err
+	q, diverged := trial.Quality(results)
+	r.Diverged += diverged
+	r.TestRows = results[0].TestRows
+	return q, nil
 }
 
 // comparisons returns the differences to sync on all data sets, judged.

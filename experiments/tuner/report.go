@@ -141,6 +141,7 @@ func (p *plan) notes() []string {
 		fmt.Sprintf("Rows have Adagrad, the network Adam. %g and %g are kept unless other rates are better "+
 			"by more "+
 			"than two standard errors.", nominal.Rows, nominal.Dense),
+		"A training that diverged counts as a guess of ½.",
 		"Logistic regression has one weight for every id and number.",
 		report.ModeSettingsNote(p.Job, p.Modes),
 	}

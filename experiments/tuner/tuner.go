@@ -13,13 +13,14 @@ import (
 	"tandem/algo/job"
 	"tandem/experiments/report"
 	"tandem/experiments/trial"
+	"tandem/internal/cli"
 )
 
 // Experiment is the comparison.
-type Experiment struct{ report.ModeSet }
+type Experiment struct{ report.ModeFlags }
 
 // New returns the experiment.
-func New() *Experiment { return &Experiment{} }
+func New() *Experiment { return &Experiment{report.NewModeFlags(report.Rates)} }
 
 // Name returns "tuner".
 func (*Experiment) Name() string { return "tuner" }
@@ -60,6 +61,11 @@ func (e *Experiment) Run(ctx context.Context, o report.Options) (*report.Report,
 	p := fullPlan()
 	if o.Quick {
 		p = quickPlan()
+	}
+	p.Modes, p.Rates.Rows = e.With(job.Sync, p.Modes), e.ModeFlags.Rates(p.Rates.Rows...)
+	if err := p.Rates.Validate(); err != nil {
+		return nil, cli.UsageError("each rate is the same multiple of the one before, as 0.025,0.1,0.4",
+			"--rates: %v", err)
 	}
 	if err := p.set(&e.ModeSet); err != nil {
 		return nil, err
