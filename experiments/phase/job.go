@@ -61,7 +61,7 @@ type placed struct {
 func placeJob(path string, o report.Options) (*report.Report, error) {
 	j, err := job.Load(path)
 	if err != nil {
-		return nil, &cli.Error{Err: err, Hint: "a job file is described in docs/commands.md"}
+		return nil, &cli.Error{Err: err, Hint: "a job file is described in cmd/train/jobs/README.md"}
 	}
 	r, err := loadFull()
 	if err != nil {
@@ -184,24 +184,32 @@ func (t *table) sentence(d *diagram) string {
 	if t.Top == 0 {
 		return t.Slot + ": no ids in the training rows."
 	}
-	where := fmt.Sprintf("%s: the most frequent id is in %.2g %% of the rows, at most %d steps late: ",
-		t.Slot,
-		100*t.Top, t.Late)
+	where := fmt.Sprintf("%s: the most frequent id is in %.2g %% of the rows; reads are at most %d steps "+
+		"behind their own rank: ", t.Slot, 100*t.Top, t.Late)
 	rarer := ""
 	if t.Place.Rarer {
 		rarer = fmt.Sprintf(", judged as %.2g %%, the rarest that was measured", 100*d.alphas[0])
 	}
+	others := ""
+	switch {
+	case t.Place.Region == t.Bound.Region:
+	case t.Most < 0:
+		others = "; behind other ranks there is no bound"
+	default:
+		others = fmt.Sprintf("; at the bound of %d steps behind other ranks: %s", t.Most, t.Bound.Region)
+	}
 	switch t.Place.Region {
 	case safe:
 		if t.Late == 0 {
-			return where + "safe, as no read is late."
+			return where + "safe, as no read is late" + others + "."
 		}
-		return where + "inside the measured safe region" + rarer + "."
+		return where + "inside the measured safe region" + rarer + others + "."
 	case loss:
-		return where + fmt.Sprintf("in the region of measured loss, up to %.4f AUC%s.", t.Place.Worst, rarer)
+		return where + fmt.Sprintf("in the region of measured loss, up to %.4f AUC%s%s.",
+			t.Place.Worst, rarer, others)
 	case unclear:
-		return where + fmt.Sprintf("between safe and loss: the measured %.4f AUC is not certain%s.",
-			max(0, t.Place.Worst), rarer)
+		return where + fmt.Sprintf("between safe and loss: the measured %.4f AUC is not certain%s%s.",
+			max(0, t.Place.Worst), rarer, others)
 	}
 	return where + fmt.Sprintf("outside what was measured (ids in up to %.0f %% of rows, %d steps).",
 		100*d.alphas[len(d.alphas)-1], d.taus[len(d.taus)-1])
@@ -262,8 +270,10 @@ func (p *placed) report(r *result) *report.Report {
 				"rate far from the tuned one, or a short run, can lose more.",
 			"In the diagram all six columns have ids as frequent as that of the table, so a single hot " +
 				"table loses less.",
-			"τ is the bound on what a read misses of its own rank. Simulated reads are about as late as " +
-				"the bound allows.",
+			"τ is the bound on what a read misses of its own rank, by training.staleness or " +
+				"training.prefetch; \"bound\" is that on what it misses of any rank. Simulated reads are about as late as τ " +
+				"allows.",
+			"Frequencies are counted in the training rows; those of few rows say little.",
 		},
 		Tables: []cli.Table{t},
 		Figures: []report.Figure{{Name: "tables", Title: "The tables of " + p.Job + " on the diagram",

@@ -341,6 +341,7 @@ func TestPlaceOfAJob(t *testing.T) {
 			"outside what was measured"},
 		{"hybrid", ", staleness: 200", "outside what was measured", "outside what was measured"},
 		{"sync", "", "safe, as no read is late", "safe, as no read is late"},
+		{"async-average", ", staleness: 1", "there is no bound.", "outside what was measured"},
 		{"sequential", "", "safe, as no read is late", "safe, as no read is late"},
 		{"sequential", ", delay: exactly 1", "inside the measured safe region, judged as 0.4 %",
 			"outside what was measured"},
