@@ -271,8 +271,8 @@ func (p *placed) report(r *result) *report.Report {
 			"In the diagram all six columns have ids as frequent as that of the table, so a single hot " +
 				"table loses less.",
 			"τ is the bound on what a read misses of its own rank, by training.staleness or " +
-				"training.prefetch; \"bound\" is that on what it misses of any rank. Simulated reads are about as late as τ " +
-				"allows.",
+				"training.prefetch; \"bound\" is that on what it misses of any rank. Simulated reads " +
+				"are about as late as τ allows.",
 			"Frequencies are counted in the training rows; those of few rows say little.",
 		},
 		Tables: []cli.Table{t},
