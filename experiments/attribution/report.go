@@ -20,7 +20,7 @@ func (p *plan) report(r *results) *report.Report {
 }
 
 // percent returns a share or a change in percent.
-func percent(x float64) string { return strings.Replace(fmt.Sprintf("%.1f %%", 100*x), "-", "−", 1) }
+func percent(x float64) string { return report.Minus(fmt.Sprintf("%.1f %%", 100*x)) }
 
 // jobTable has a line per random job.
 func jobTable(r *results) cli.Table {

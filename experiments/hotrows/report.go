@@ -112,7 +112,7 @@ func percent(share float64) string { return fmt.Sprintf("%.4g %%", 100*share) }
 
 // wholePercent returns a share, rounded to 1 %, as text.
 func wholePercent(share float64) string {
-	return strings.Replace(fmt.Sprintf("%.0f %%", 100*share+0), "-", "−", 1)
+	return report.Minus(fmt.Sprintf("%.0f %%", 100*share+0))
 }
 
 // rate returns a learning rate as text.

@@ -105,7 +105,7 @@ func short(v float64) string {
 
 // scientific returns a number with two digits and its power of ten.
 func scientific(v float64) string {
-	return strings.Replace(fmt.Sprintf("%.1e", v), "-", "−", 1)
+	return report.Minus(fmt.Sprintf("%.1e", v))
 }
 
 // errorLeast is the smallest error in the figure.
@@ -125,7 +125,7 @@ func errorFigure(r *results) report.Figure {
 	}
 	for power := int(math.Log10(errorLeast)); power <= -2; power += 2 {
 		f.Y.Ticks = append(f.Y.Ticks, float64(power))
-		f.Y.Names = append(f.Y.Names, strings.Replace(fmt.Sprintf("1e%d", power), "-", "−", 1))
+		f.Y.Names = append(f.Y.Names, report.Minus(fmt.Sprintf("1e%d", power)))
 	}
 	points := report.Line{Name: "random network", Scatter: true}
 	for _, n := range r.Networks {

@@ -6,7 +6,6 @@ import (
 	"math"
 	"slices"
 	"strconv"
-	"strings"
 
 	"tandem/algo/metric"
 	"tandem/algo/numeric/opt"
@@ -79,7 +78,7 @@ func milli(v float64) string {
 	if text == "-0.0" {
 		return "0.0"
 	}
-	return strings.Replace(text, "-", "−", 1)
+	return report.Minus(text)
 }
 
 // milliInterval returns a difference in thousandths ± half its interval.

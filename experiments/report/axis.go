@@ -3,7 +3,6 @@ package report
 import (
 	"math"
 	"strconv"
-	"strings"
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/vg"
@@ -38,7 +37,7 @@ func (a Axis) apply(axis *plot.Axis) {
 
 // tickText returns the label of a tick.
 func tickText(v float64) string {
-	return strings.Replace(strconv.FormatFloat(v, 'g', 6, 64), "-", "−", 1)
+	return Minus(strconv.FormatFloat(v, 'g', 6, 64))
 }
 
 // roundTicks returns the multiples of a step in [low, high], low < high. The step is 1, 2 or 5 times a

@@ -4,6 +4,9 @@ import (
 	"fmt"
 
 	"tandem/algo/job"
+	"tandem/algo/metric"
+	"tandem/datasets"
+	"tandem/experiments/judge"
 )
 
 // DataSet is the source of the rows of an experiment: generated or real.
@@ -43,4 +46,25 @@ func (d DataSet) WithSeed(seed uint64) job.Data {
 		config.Synthetic = &spec
 	}
 	return config
+}
+
+// Oracle returns the scores, by seed from a first one, of the probabilities that the labels of the test rows
+// were drawn with; no model exceeds them. It returns none for real data, where they are not known.
+func (d DataSet) Oracle(first uint64, seeds int) (q judge.Quality, err error) {
+	if d.Data.Synthetic == nil {
+		return q, nil
+	}
+	for i := range seeds {
+		data, err := datasets.Open(d.WithSeed(first+uint64(i)), "")
+		if err != nil {
+			return q, err
+		}
+		scores := make([]float32, len(data.TestProbability))
+		for row, p := range data.TestProbability {
+			scores[row] = float32(p)
+		}
+		q.AUC = append(q.AUC, metric.AUC(scores, data.Test.Labels))
+		q.LogLoss = append(q.LogLoss, metric.LogLoss(scores, data.Test.Labels))
+	}
+	return q, nil
 }

@@ -20,8 +20,12 @@ func PlusMinus(v metric.Interval) string {
 	return fmt.Sprintf("%s ± %.5f", Signed(v.Estimate), (v.High-v.Low)/2)
 }
 
+// Minus returns the text of a number with a minus sign, which is as wide as a digit, instead of its first
+// hyphen.
+func Minus(number string) string { return strings.Replace(number, "-", "−", 1) }
+
 // Signed returns a difference with its sign and 5 decimals.
-func Signed(v float64) string { return strings.Replace(fmt.Sprintf("%+.5f", v), "-", "−", 1) }
+func Signed(v float64) string { return Minus(fmt.Sprintf("%+.5f", v)) }
 
 // Thousands returns a count with commas between groups of three digits.
 func Thousands(n int) string {

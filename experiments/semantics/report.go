@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 	"strconv"
-	"strings"
 
 	"tandem/algo/metric"
 	"tandem/algo/numeric/opt"
@@ -85,7 +84,7 @@ func (p *plan) moveTable(results []*result) cli.Table {
 
 // lost returns what the treated side of a comparison loses, ± half its interval.
 func lost(c *judge.Comparison) string {
-	return fmt.Sprintf("%s ± %.4f", strings.Replace(fmt.Sprintf("%.4f", 0-c.AUC.Estimate), "-", "−", 1),
+	return fmt.Sprintf("%s ± %.4f", report.Minus(fmt.Sprintf("%.4f", 0-c.AUC.Estimate)),
 		(c.AUC.High-c.AUC.Low)/2)
 }
 

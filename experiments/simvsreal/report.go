@@ -346,5 +346,5 @@ func median(runs []*paired.Run, quantity func(r *paired.Run) float64) float64 {
 func milliseconds(seconds float64) string { return fmt.Sprintf("%.3f", seconds*1e3) }
 func percent(share float64) string        { return fmt.Sprintf("%.1f", share*100) }
 func signedPercent(share float64) string {
-	return strings.Replace(fmt.Sprintf("%+.1f", share*100), "-", "−", 1)
+	return report.Minus(fmt.Sprintf("%+.1f", share*100))
 }

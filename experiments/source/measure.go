@@ -8,7 +8,6 @@ import (
 
 	"tandem/algo/job"
 	"tandem/algo/metric"
-	"tandem/datasets"
 	"tandem/experiments/judge"
 	"tandem/experiments/report"
 	"tandem/experiments/trial"
@@ -91,7 +90,7 @@ type lab interface {
 }
 
 // measure tunes the arms of every data set and compares them under every seed.
-func (p *plan) measure(ctx context.Context, l lab, folder string) (results []*result, err error) {
+func (p *plan) measure(ctx context.Context, l lab) (results []*result, err error) {
 	for i := range p.Sets {
 		s := &p.Sets[i]
 		r := &result{DataSet: s.Name, Alpha: s.Alpha, set: s}
@@ -113,9 +112,11 @@ func (p *plan) measure(ctx context.Context, l lab, folder string) (results []*re
 		if err := p.compare(l, r); err != nil {
 			return nil, err
 		}
-		if err := p.addOracle(r, folder); err != nil {
+		oracle, err := r.set.Oracle(p.Seed, p.Seeds)
+		if err != nil {
 			return nil, err
 		}
+		r.Oracle = oracle.AUC
 		results = append(results, r)
 	}
 	judge.Judge(comparisons(results))
@@ -255,25 +256,6 @@ func (p *plan) compare(l lab, r *result) (err error) {
 				return err
 			}
 		}
-	}
-	return nil
-}
-
-// addOracle adds the AUC of the true probabilities, where they are known.
-func (p *plan) addOracle(r *result, folder string) error {
-	for i := range p.Seeds {
-		if r.set.Data.Synthetic == nil {
-			return nil
-		}
-		data, err := datasets.Open(r.set.WithSeed(p.Seed+uint64(i)), folder)
-		if err != nil {
-			return err
-		}
-		scores := make([]float32, len(data.TestProbability))
-		for k, q := range data.TestProbability {
-			scores[k] = float32(q)
-		}
-		r.Oracle = append(r.Oracle, metric.AUC(scores, data.Test.Labels))
 	}
 	return nil
 }

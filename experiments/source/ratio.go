@@ -3,9 +3,9 @@ package source
 import (
 	"fmt"
 	"math"
-	"strings"
 
 	"tandem/algo/metric"
+	"tandem/experiments/report"
 )
 
 // ratio is a ratio of two means, with its 95 % confidence set by Fieller's theorem: all r for which the mean
@@ -77,5 +77,5 @@ func digits(v float64) string {
 	if math.Abs(v) >= 10 {
 		text = fmt.Sprintf("%.0f", v)
 	}
-	return strings.Replace(text, "-", "−", 1)
+	return report.Minus(text)
 }

@@ -38,7 +38,7 @@ func (p *plan) main(r *result, kind string) *comparison {
 
 // loss returns a loss ± half its interval.
 func loss(v metric.Interval) string {
-	return fmt.Sprintf("%s ± %.4f", strings.Replace(fmt.Sprintf("%.4f", v.Estimate), "-", "−", 1),
+	return fmt.Sprintf("%s ± %.4f", report.Minus(fmt.Sprintf("%.4f", v.Estimate)),
 		(v.High-v.Low)/2)
 }
 

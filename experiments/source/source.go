@@ -92,7 +92,7 @@ func execute(ctx context.Context, p plan, o report.Options) (*report.Report, err
 		return nil, err
 	}
 	defer lab.Close()
-	results, err := p.measure(ctx, lab, o.DataFolder)
+	results, err := p.measure(ctx, lab)
 	if err != nil {
 		return nil, fmt.Errorf("source: %w", err)
 	}

@@ -78,7 +78,7 @@ func (*fake) RowDeviation(treated, reference []trial.Spec) (float64, error) {
 func measure(t *testing.T, f *fake) (plan, []*result) {
 	t.Helper()
 	p := tiny()
-	results, err := p.measure(context.Background(), f, "")
+	results, err := p.measure(context.Background(), f)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,8 +7,6 @@ import (
 
 	"tandem/algo/histogram"
 	"tandem/algo/job"
-	"tandem/algo/metric"
-	"tandem/datasets"
 	"tandem/experiments/judge"
 	"tandem/experiments/report"
 	"tandem/experiments/trial"
@@ -23,20 +21,14 @@ type lab interface {
 
 // dataSetResult holds the results of all trainings on one data set.
 type dataSetResult struct {
-	DataSet  string        `json:"data"`
-	Alpha    float64       `json:"alpha,omitempty"`
-	TestRows int           `json:"test_rows"`
-	Oracle   *oracle       `json:"oracle,omitempty"` // nil for real data
-	Tuning   []tune.Choice `json:"tuning,omitempty"`
-	Arms     []*armResult  `json:"arms"`
-	Effects  []effect      `json:"effects"`
-}
-
-// oracle is the quality of the probabilities that the labels were drawn with, which no model can exceed. It
-// has one value per seed.
-type oracle struct {
-	AUC     []float64 `json:"auc"`
-	LogLoss []float64 `json:"log_loss"`
+	DataSet  string  `json:"data"`
+	Alpha    float64 `json:"alpha,omitempty"`
+	TestRows int     `json:"test_rows"`
+	// Oracle is the quality of the probabilities that the labels were drawn with; nil for real data.
+	Oracle  *judge.Quality `json:"oracle,omitempty"`
+	Tuning  []tune.Choice  `json:"tuning,omitempty"`
+	Arms    []*armResult   `json:"arms"`
+	Effects []effect       `json:"effects"`
 }
 
 // armResult holds the results of one arm under all seeds.
@@ -85,8 +77,12 @@ func (p *plan) measure(ctx context.Context, l lab) (results []*dataSetResult, er
 				return nil, err
 			}
 		}
-		if err := p.addOracle(d, r); err != nil {
+		oracle, err := d.Oracle(p.Seed, p.Seeds)
+		if err != nil {
 			return nil, err
+		}
+		if oracle.AUC != nil {
+			r.Oracle = &oracle
 		}
 		results = append(results, r)
 	}
@@ -202,27 +198,6 @@ func (p *plan) compare(l lab, r *dataSetResult, one pair) error {
 		}
 	}
 	r.Effects = append(r.Effects, effect{one.effect, one.tau, c})
-	return nil
-}
-
-// addOracle evaluates the true probabilities under every seed, if they are known.
-func (p *plan) addOracle(d *report.DataSet, r *dataSetResult) error {
-	if d.Data.Synthetic == nil {
-		return nil
-	}
-	r.Oracle = &oracle{}
-	for i := range p.Seeds {
-		data, err := datasets.Open(d.WithSeed(p.Seed+uint64(i)), "")
-		if err != nil {
-			return err
-		}
-		scores := make([]float32, len(data.TestProbability))
-		for k, q := range data.TestProbability {
-			scores[k] = float32(q)
-		}
-		r.Oracle.AUC = append(r.Oracle.AUC, metric.AUC(scores, data.Test.Labels))
-		r.Oracle.LogLoss = append(r.Oracle.LogLoss, metric.LogLoss(scores, data.Test.Labels))
-	}
 	return nil
 }
 

@@ -44,7 +44,7 @@ func effectTable(results []*dataSetResult) cli.Table {
 
 // plusMinus returns a difference ± half its interval, with 4 decimals.
 func plusMinus(v metric.Interval) string {
-	return fmt.Sprintf("%s ± %.4f", strings.Replace(fmt.Sprintf("%+.4f", v.Estimate), "-", "−", 1),
+	return fmt.Sprintf("%s ± %.4f", report.Minus(fmt.Sprintf("%+.4f", v.Estimate)),
 		(v.High-v.Low)/2)
 }
 

@@ -3,7 +3,6 @@ package theory
 import (
 	"fmt"
 	"math"
-	"strings"
 
 	"tandem/algo/job"
 	"tandem/algo/metric"
@@ -101,7 +100,7 @@ func half(v metric.Interval) float64 { return (v.High - v.Low) / 2 }
 func plusMinus(v metric.Interval) string { return fmt.Sprintf("%.3f ± %.3f", v.Estimate, half(v)) }
 
 // percent returns a relative error with its sign.
-func percent(v float64) string { return strings.Replace(fmt.Sprintf("%+.2f %%", 100*v), "-", "−", 1) }
+func percent(v float64) string { return report.Minus(fmt.Sprintf("%+.2f %%", 100*v)) }
 
 // findings returns what the measurements say about each prediction.
 func (e *evidence) findings() []string {

@@ -7,7 +7,6 @@ import (
 
 	"tandem/algo/job"
 	"tandem/algo/metric"
-	"tandem/datasets"
 	"tandem/experiments/judge"
 	"tandem/experiments/report"
 	"tandem/experiments/trial"
@@ -88,7 +87,9 @@ func (p *plan) measureData(ctx context.Context, lab *trial.Lab, w report.DataSet
 			return nil, err
 		}
 	}
-	return r, p.addOracle(w, r)
+	oracle, err := w.Oracle(p.Seed, p.Seeds)
+	r.Oracle = oracle.AUC
+	return r, err
 }
 
 // specs returns the trainings of an arm at some rates, by seed.
@@ -126,23 +127,4 @@ func comparisons(results []*result) (list []*judge.Comparison) {
 	}
 	judge.Judge(list)
 	return list
-}
-
-// addOracle evaluates the true probabilities of generated data.
-func (p *plan) addOracle(w report.DataSet, r *result) error {
-	if w.Data.Synthetic == nil {
-		return nil
-	}
-	for i := range p.Seeds {
-		data, err := datasets.Open(w.WithSeed(p.Seed+uint64(i)), "")
-		if err != nil {
-			return err
-		}
-		scores := make([]float32, len(data.TestProbability))
-		for i, v := range data.TestProbability {
-			scores[i] = float32(v)
-		}
-		r.Oracle = append(r.Oracle, metric.AUC(scores, data.Test.Labels))
-	}
-	return nil
 }
