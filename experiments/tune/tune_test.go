@@ -98,6 +98,20 @@ func TestEveryArmHasTheSameNumberOfTrials(t *testing.T) {
 	}
 }
 
+// Noise moves the best candidate from rung to rung. Its neighbours have left by then, and stay away.
+func TestNoiseDoesNotChangeTheNumberOfTrials(t *testing.T) {
+	var arms []Arm
+	for i := range 30 {
+		arms = append(arms, arm(fmt.Sprint("arm ", i), Rates{0.1, 0.01}))
+	}
+	choices := tune(t, &hill{best: Rates{0.1, 0.01}, drop: 0.001, noise: 0.01}, arms...)
+	for _, c := range choices {
+		if c.Trials != choices[0].Trials {
+			t.Errorf("%s has %d trials, %s has %d", c.Arm, c.Trials, choices[0].Arm, choices[0].Trials)
+		}
+	}
+}
+
 // Where no rate is better than the nominal one, noise alone must not choose another too often; and what is
 // chosen is rarely worse than nominal by more than the standard error of a comparison under other seeds.
 func TestTunedIsRarelyWorseThanNominal(t *testing.T) {
