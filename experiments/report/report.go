@@ -48,10 +48,12 @@ type Report struct {
 	// Comparisons are the paired differences behind the findings, judged. The report adds findings and notes
 	// that follow from them.
 	Comparisons []*judge.Comparison
-	Tables      []cli.Table
-	Figures     []Figure
-	Settings    any // resolved; written as YAML
-	Data        any // the numbers behind tables and figures; written as JSON
+	// Quantities are the numbers that experiment claims compares with published ones.
+	Quantities []Quantity
+	Tables     []cli.Table
+	Figures    []Figure
+	Settings   any // resolved; written as YAML
+	Data       any // the numbers behind tables and figures; written as JSON
 	// Engine is the name of the engine for matrix products. EngineRate is its speed in GFLOP/s, measured
 	// before the experiment.
 	Engine     string

@@ -54,10 +54,12 @@ func (r *Report) WriteJSON(w io.Writer) error {
 		Findings    []string            `json:"findings"`
 		Notes       []string            `json:"notes"`
 		Comparisons []*judge.Comparison `json:"comparisons,omitempty"`
+		Quantities  []Quantity          `json:"quantities,omitempty"`
 		Data        any                 `json:"data"`
 	}{
 		r.Name, r.Run, r.Question, r.Command, cli.CurrentEnvironment(), r.Engine, r.EngineRate,
-		r.date(), r.Wall.Seconds(), r.Findings, r.Notes, r.Comparisons, r.Data,
+		r.date(), r.Wall.Seconds(), r.Findings, r.Notes, r.Comparisons, r.Quantities,
+		r.Data,
 	})
 }
 

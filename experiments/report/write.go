@@ -19,6 +19,9 @@ import (
 //	report.html    everything on one self-contained page
 func (r *Report) WriteFolder(folder string) error {
 	r.conclude()
+	if err := r.checkQuantities(); err != nil {
+		return err
+	}
 	settings, err := r.settingsText()
 	if err != nil {
 		return err
