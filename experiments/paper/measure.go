@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 
+	"tandem/algo/metric"
 	"tandem/experiments/report"
 	"tandem/sim/predict"
 )
@@ -42,6 +43,7 @@ type CaseResult struct {
 
 // Comparison is a figure of the paper beside its prediction, in the unit of the claim.
 type Comparison struct {
+	Name    string           `json:"name,omitempty"` // of the quantity
 	What    string           `json:"what"`
 	Unit    Unit             `json:"unit"`
 	Figure  Figure           `json:"paper"`
@@ -59,6 +61,18 @@ func (c *Comparison) width() float64 {
 		return 0
 	}
 	return c.High / c.Low
+}
+
+// quantity returns the prediction as a quantity of the report.
+func (c *Comparison) quantity() report.Quantity {
+	q := report.Quantity{
+		Name: c.Name, What: fmt.Sprintf("%s, %s", c.What, c.Unit), Over: report.OverNothing,
+		Interval: metric.Interval{Estimate: c.Middle, Low: c.Middle, High: c.Middle},
+	}
+	if c.Low > 0 {
+		q.Low, q.High, q.Over = c.Low, c.High, report.OverUnknowns
+	}
+	return q
 }
 
 // TotalEffects are the largest total effects on the throughput of a case.
@@ -203,7 +217,7 @@ func (r *Results) middle(of, over string) float64 {
 
 // compare compares a claim with the predictions of its cases.
 func (r *Results) compare(c *Claim) Comparison {
-	out := Comparison{What: c.What, Unit: c.Unit, Figure: c.Figure, Null: c.Null}
+	out := Comparison{Name: c.Name, What: c.What, Unit: c.Unit, Figure: c.Figure, Null: c.Null}
 	names := c.Spread
 	combine := func(values []float64) float64 { return slices.Max(values) / slices.Min(values) }
 	switch {
@@ -214,10 +228,14 @@ func (r *Results) compare(c *Claim) Comparison {
 		names = []string{c.Of, c.Over}
 		combine = func(values []float64) float64 { return values[0] / values[1] }
 	}
-	middles := make([]float64, len(names))
+	middles, sizes := make([]float64, len(names)), make([]float64, len(names))
 	samples := len(r.Prediction(names[0]).Samples)
 	for i, name := range names {
-		middles[i] = r.Prediction(name).Mid.Throughput / c.Unit.size()
+		sizes[i] = c.Unit.size()
+		if c.PerGPU {
+			sizes[i] *= float64(r.Job(name).Roles.Ranks)
+		}
+		middles[i] = r.Prediction(name).Mid.Throughput / sizes[i]
 		if len(r.Prediction(name).Samples) != samples {
 			samples = 0
 		}
@@ -229,7 +247,7 @@ func (r *Results) compare(c *Claim) Comparison {
 		at := make([]float64, len(names))
 		for k := range values {
 			for i, name := range names {
-				at[i] = r.Prediction(name).Samples[k] / c.Unit.size()
+				at[i] = r.Prediction(name).Samples[k] / sizes[i]
 			}
 			values[k] = combine(at)
 		}

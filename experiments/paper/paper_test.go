@@ -5,10 +5,12 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"tandem/algo/job"
+	"tandem/algo/metric"
 	"tandem/experiments/report"
 	"tandem/sim/predict"
 )
@@ -24,9 +26,12 @@ func smallPlan() *Plan {
 	}, Claims: []Claim{
 		{What: "rate", Of: "hybrid", Unit: Kilo, Figure: Digitised(50, 1)},
 		{What: "far off", Of: "hybrid", Unit: Mega, Figure: Printed(99, 1), Null: 2},
-		{What: "ratio", Of: "hybrid", Over: "sync", Unit: Fold, Figure: DigitisedRatio(4, 2, 1)},
+		{What: "ratio", Of: "hybrid", Over: "sync", Unit: Fold, Figure: DigitisedRatio(4, 2, 1),
+			Name: "hybrid-over-sync"},
+		{What: "each GPU", Of: "hybrid", Unit: Kilo, Figure: Digitised(50, 1).Over(2), PerGPU: true,
+			Name: "each"},
 		{What: "spread", Spread: []string{"sync", "hybrid"}, Unit: Fold, Figure: Digitised(1.5, 1)},
-		{What: "without", Of: "slow", Over: "sync", Unit: Fold, Figure: Digitised(1, 1)},
+		{What: "without", Of: "slow", Over: "sync", Unit: Fold, Figure: Digitised(1, 1), Name: "without"},
 		{What: "source", Of: "sync", Unit: Kilo, Figure: Digitised(1, 1), Input: true},
 	}, Totals: nil, Causes: []Cause{{
 		What: "hybrid ÷ sync", Of: "hybrid", Over: "sync", Target: 1.5,
@@ -91,14 +96,19 @@ func TestMeasure(t *testing.T) {
 			t.Errorf("%s: %s, want %s", what, got, want)
 		}
 	}
+	if each := byName["each GPU"]; each.Middle != rate.Middle/2 || each.Low != rate.Low/2 {
+		t.Errorf("%+v, want half of %+v", each, rate)
+	}
 	if c := r.Causes[0]; c.Now != ratio.Middle || len(c.Causes) != 1 {
 		t.Errorf("causes %+v", c)
 	}
 	var text strings.Builder
-	if err := p.Report(r).WriteText(&text); err != nil {
+	out := p.Report(r)
+	if err := out.WriteText(&text); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"Of 6 figures", "Outside: far off: the paper has 99.0 M samples/s",
+	checkQuantities(t, out.Quantities, byName)
+	for _, want := range []string{"Of 7 figures", "Outside: far off: the paper has 99.0 M samples/s",
 		r.Inputs.Hash, "Only 8 points", "What alone would make hybrid ÷ sync 1.5"} {
 		if !strings.Contains(text.String(), want) {
 			t.Errorf("no %q in\n%s", want, &text)
@@ -107,6 +117,25 @@ func TestMeasure(t *testing.T) {
 	lines, err := os.ReadFile(filepath.Join(folder, "small.csv"))
 	if err != nil || strings.Count(string(lines), "\n") != 4 {
 		t.Errorf("log %s, error %v, want a line for each case", lines, err)
+	}
+}
+
+// checkQuantities checks that the claims with a name are quantities, with the interval over unknown inputs
+// where there is one.
+func checkQuantities(t *testing.T, got []report.Quantity, comparisons map[string]*Comparison) {
+	t.Helper()
+	want := []report.Quantity{
+		{Name: "hybrid-over-sync", What: "ratio, ×", Over: report.OverUnknowns},
+		{Name: "each", What: "each GPU, k samples/s", Over: report.OverUnknowns},
+		{Name: "without", What: "without, ×", Over: report.OverNothing},
+	}
+	for i, what := range []string{"ratio", "each GPU", "without"} {
+		c := comparisons[what]
+		want[i].Interval = metric.Interval{Estimate: c.Middle, Low: c.Low, High: c.High}
+	}
+	want[2].Low, want[2].High = want[2].Estimate, want[2].Estimate
+	if !slices.Equal(got, want) {
+		t.Errorf("quantities %+v, want %+v", got, want)
 	}
 }
 

@@ -56,14 +56,18 @@ func (c *Choice) Job() (*predict.Job, error) {
 
 // Claim is a figure of the paper, with the cases that predict it.
 type Claim struct {
+	// Name is that of the prediction as a quantity of the report, as hybrid-over-sync-64; empty: it is none.
+	Name string `yaml:"name,omitempty"`
 	What string `yaml:"what"`
 	// Of is the case whose throughput the claim is about, divided by that of Over unless that is empty.
 	Of   string `yaml:"of,omitempty"`
 	Over string `yaml:"over,omitempty"`
 	// Spread are cases, of whose throughputs the claim is the largest divided by the smallest.
 	Spread []string `yaml:"spread,omitempty"`
-	Unit   Unit     `yaml:"unit"`
-	Figure Figure   `yaml:"paper"`
+	// PerGPU divides every throughput by the GPUs of its case.
+	PerGPU bool   `yaml:"per-gpu,omitempty"`
+	Unit   Unit   `yaml:"unit"`
+	Figure Figure `yaml:"paper"`
 	// Null is what is expected without a simulator, such as linear scaling; 0: nothing.
 	Null float64 `yaml:"null,omitempty"`
 	// Input means that a parameter of the cases was inferred from the figure, so that it is no prediction.
@@ -126,6 +130,11 @@ func Digitised(value, within float64) Figure {
 func DigitisedRatio(a, b, within float64) Figure {
 	return Figure{a / b, (a - within) / (b + within), (a + within) / (b - within),
 		fmt.Sprintf("%g ÷ %g, digitised ±%g", a, b, within)}
+}
+
+// Over returns the figure divided by a number that is known.
+func (f Figure) Over(n float64) Figure {
+	return Figure{f.Value / n, f.Low / n, f.High / n, fmt.Sprintf("%s, ÷ %g", f.Provenance, n)}
 }
 
 // Cause asks how large each unknown parameter alone must be for a ratio to reach a target.

@@ -10,13 +10,18 @@ import (
 	"tandem/sim/predict"
 )
 
-// Report returns the results as tables, a figure of all comparisons, sentences and notes. Experiments add
-// their own.
+// Report returns the results as tables, a figure of all comparisons, sentences, notes, and the predictions of
+// named claims as quantities. Experiments add their own.
 func (p *Plan) Report(r *Results) *report.Report {
 	out := &report.Report{
 		Findings: findings(r), Notes: p.notes(r), Settings: p, Data: r,
 		Tables:  []cli.Table{comparisonTable(r), verdictTable(r)},
 		Figures: []report.Figure{comparisonFigure(r)},
+	}
+	for i := range r.Comparisons {
+		if c := &r.Comparisons[i]; c.Name != "" {
+			out.Quantities = append(out.Quantities, c.quantity())
+		}
 	}
 	if t := effectTable(r); len(t.Rows) > 0 {
 		out.Tables = append(out.Tables, t)
