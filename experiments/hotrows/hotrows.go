@@ -53,6 +53,7 @@ Writes to a new folder:
   report.html                everything on one page
   trials.jsonl               a line per training, written at its end
   hot-rows.json              results of all variants and simulations
+  differences.csv            paired differences by seed
   settings.yaml              the resolved settings
   loss-15.png, .svg, …       AUC loss by number of hot rows, for each τ
   speed.png, .svg            simulated speed by number of hot rows`

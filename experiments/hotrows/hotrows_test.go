@@ -9,6 +9,7 @@ import (
 
 	"tandem/algo/job"
 	"tandem/algo/metric"
+	"tandem/experiments/judge"
 	"tandem/experiments/report"
 	"tandem/experiments/tune"
 	"tandem/sim/model"
@@ -52,7 +53,7 @@ func TestRunsAreResumed(t *testing.T) {
 			t.Fatal(err)
 		}
 		texts[i] = string(text)
-		if len(r.Findings) != 2 || len(r.Figures) != 2 || len(r.Tables) != 3 {
+		if len(r.Findings) != 2 || len(r.Figures) != 2 || len(r.Tables) != 3 || len(r.Comparisons) != 4 {
 			t.Errorf("findings %q, %d figures, %d tables", r.Findings, len(r.Figures), len(r.Tables))
 		}
 		if (trained > 0) != (i == 0) {
@@ -232,13 +233,17 @@ func TestSpeedFallsWithTheRowsOnTheRanks(t *testing.T) {
 // handMade returns results with given AUCs: without delay, late, and late with 3 and 40 hot rows.
 func handMade(plain, late, few, many []float64) *dataSetResult {
 	first, second := 0.1, 0.01
+	of := func(v variant, auc []float64, hotRows float64) *variantResult {
+		q := judge.Quality{AUC: auc, LogLoss: make([]float64, len(auc))}
+		return &variantResult{Variant: v, Quality: q, HotRows: hotRows}
+	}
 	d := &dataSetResult{DataSet: "made", Variants: []*variantResult{
-		{Variant: fresh, AUC: plain}, {Variant: variant{Drop: 9}, AUC: plain},
-		{Variant: variant{Tau: 9}, AUC: late},
-		{Variant: variant{Tau: 9, Threshold: &first}, AUC: few, HotRows: 3},
-		{Variant: variant{Tau: 9, Threshold: &second}, AUC: many, HotRows: 40},
+		of(fresh, plain, 0), of(variant{Drop: 9}, plain, 0), of(variant{Tau: 9}, late, 0),
+		of(variant{Tau: 9, Threshold: &first}, few, 3), of(variant{Tau: 9, Threshold: &second}, many, 40),
 	}}
-	d.compare()
+	d.pair(1)
+	judge.Judge((&results{DataSets: []*dataSetResult{d}}).comparisons())
+	d.conclude()
 	return d
 }
 
@@ -250,13 +255,16 @@ func TestFindings(t *testing.T) {
 		not  string
 	}{
 		"in two steps": {handMade(plain, late, []float64{0.76, 0.7701}, []float64{0.799, 0.809}),
-			[]string{"late rows cost +0.09995", "the 3 rows fresh that are in at least 10 %", "40 rows"},
-			"no "},
+			[]string{"late rows cost 0.1000 ± 0.0006 AUC (different)",
+				"the 3 rows fresh that are in at least 10 %", "40 rows"}, "no "},
 		"at once": {handMade(plain, late, []float64{0.799, 0.809}, plain),
 			[]string{"3 rows fresh"}, "40 rows"},
 		"not at all": {handMade(plain, late, late, late), []string{"no threshold down to 1 % gets half"},
 			"fresh"},
-		"no loss": {handMade(plain, []float64{0.81, 0.80}, plain, plain), []string{"no loss"}, "cost"},
+		"no loss": {handMade(plain, []float64{0.81, 0.80}, plain, plain),
+			[]string{"neither loss nor gain", "(inconclusive)"}, "cost"},
+		"gain": {handMade(plain, []float64{0.82, 0.8301}, plain, plain),
+			[]string{"late rows gain 0.0200 ± 0.0006 AUC (different)", "9 steps shorter 0.0000"}, "loss"},
 	} {
 		got := c.d.finding(9)
 		for _, want := range c.want {
@@ -283,8 +291,8 @@ func TestLossTable(t *testing.T) {
 		late []float64
 		want string
 	}{
-		{[]float64{0.7, 0.7101}, "9 10 % 3 0 % +0.04995 ± 0.00064 50 %"},
-		{[]float64{0.85, 0.6}, "9 10 % 3 0 % +0.04995 ± 0.00064 –"},
+		{[]float64{0.7, 0.7101}, "9 10 % 3 0 % 0.0500 ± 0.0006 50 %"},
+		{[]float64{0.85, 0.6}, "9 10 % 3 0 % 0.0500 ± 0.0006 –"},
 	} {
 		d := handMade(plain, c.late, few, plain)
 		rows := p.lossTable(&results{DataSets: []*dataSetResult{d}}).Rows
@@ -298,13 +306,35 @@ func TestLossTable(t *testing.T) {
 func TestLossIsPaired(t *testing.T) {
 	d := handMade([]float64{0.75, 1}, []float64{0.5, 0.25}, []float64{0.75, 0.75}, []float64{0.75, 1})
 	late := d.late(9)
-	if got := late[0].Loss; got != metric.MeanInterval([]float64{0.25, 0.75}) {
+	near := func(got, want metric.Interval) bool {
+		return math.Abs(got.Estimate-want.Estimate) < 1e-9 && math.Abs(got.Low-want.Low) < 1e-9 &&
+			math.Abs(got.High-want.High) < 1e-9
+	}
+	if got := late[0].Loss; !near(got, metric.MeanInterval([]float64{0.25, 0.75})) {
 		t.Errorf("loss %v", got)
 	}
-	if got := late[1].Gain; got != metric.MeanInterval([]float64{0.25, 0.5}) {
+	if got := late[1].Gain; !near(got, metric.MeanInterval([]float64{0.25, 0.5})) {
 		t.Errorf("gain %v", got)
 	}
 	if late[1].Remaining != 0.25 || late[2].Remaining != 0 {
 		t.Errorf("left %v and %v, want 0.25 and 0", late[1].Remaining, late[2].Remaining)
+	}
+}
+
+// Every difference that a table or a finding has is judged, once: four to fresh and two to late rows. A
+// threshold at which no row is hot is the same training as without one.
+func TestAllDifferencesAreJudged(t *testing.T) {
+	plain := []float64{0.8, 0.81}
+	d := handMade(plain, []float64{0.7, 0.7101}, plain, plain)
+	all := (&results{DataSets: []*dataSetResult{d}}).comparisons()
+	if len(all) != 6 {
+		t.Errorf("%d comparisons, want 6", len(all))
+	}
+	d.Variants[3].HotRows, d.Variants[3].toFresh, d.Variants[3].toLate = 0, nil, nil
+	d.pair(1)
+	all = (&results{DataSets: []*dataSetResult{d}}).comparisons()
+	judge.Judge(all)
+	if d.conclude(); len(all) != 4 || d.Variants[3].Loss != d.Variants[2].Loss {
+		t.Errorf("without hot rows: %d comparisons, a loss of %v", len(all), d.Variants[3].Loss)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"tandem/algo/metric"
+	"tandem/experiments/judge"
 	"tandem/experiments/report"
 	"tandem/experiments/trial"
 	"tandem/experiments/tune"
@@ -19,12 +20,11 @@ type dataSetResult struct {
 
 // variantResult has the trainings of one variant.
 type variantResult struct {
-	Variant  variant    `json:"variant"`
-	Rates    tune.Rates `json:"rates"`
-	AtEdge   bool       `json:"at_edge,omitempty"` // the best rate is at an end of the candidates
-	Diverged int        `json:"diverged,omitempty"`
-	AUC      []float64  `json:"auc"`      // by seed; a guess where it diverged
-	LogLoss  []float64  `json:"log_loss"` // by seed
+	Variant       variant    `json:"variant"`
+	Rates         tune.Rates `json:"rates"`
+	AtEdge        bool       `json:"at_edge,omitempty"` // the best rate is at an end of the candidates
+	Diverged      int        `json:"diverged,omitempty"`
+	judge.Quality            // by seed; that of a guess where it diverged
 	// Loss is the AUC of training without delay less that of the variant, and Remaining is Loss ÷ the Loss of
 	// the same delay without hot rows.
 	Loss      metric.Interval `json:"loss"`
@@ -36,6 +36,11 @@ type variantResult struct {
 	HotRows  float64 `json:"hot_rows"`
 	HotShare float64 `json:"hot_share_of_gradients"`
 	Missed   float64 `json:"missed_updates"`
+
+	specs []trial.Spec
+	// toFresh and toLate are the differences to training without delay, and to the same delay without hot
+	// rows. They are nil where both sides are the same training, as where no row is hot.
+	toFresh, toLate *judge.Comparison
 }
 
 // results are everything that was measured.
@@ -60,6 +65,10 @@ func (p *plan) measure(ctx context.Context, o report.Options) (*results, error) 
 			return nil, err
 		}
 		r.DataSets = append(r.DataSets, one)
+	}
+	judge.Judge(r.comparisons())
+	for _, d := range r.DataSets {
+		d.conclude()
 	}
 	r.Speeds, err = p.Speed.measure(ctx, p.Seed, func(done, all int) {
 		if o.Progress != nil {
@@ -107,22 +116,20 @@ func (p *plan) measureDataSet(ctx context.Context, lab *trial.Lab, d dataSet) (*
 		return nil, err
 	}
 	for i, v := range r.Variants {
-		v.add(trained[i*p.Seeds : (i+1)*p.Seeds])
+		from, to := i*p.Seeds, (i+1)*p.Seeds
+		v.specs = specs[from:to]
+		v.add(trained[from:to])
 	}
 	r.TestRows, r.Steps = trained[0].TestRows, trained[0].Steps
-	r.compare()
-	return r, nil
+	r.pair(p.Seed)
+	return r, r.addRowDeviations(lab)
 }
 
 // add sets the results of the trainings, by seed.
 func (v *variantResult) add(trained []trial.Result) {
 	n := float64(len(trained))
+	v.Quality, v.Diverged = trial.Quality(trained)
 	for _, t := range trained {
-		if t.Diverged != "" {
-			v.Diverged++
-		}
-		auc, logLoss := t.Scores()
-		v.AUC, v.LogLoss = append(v.AUC, auc), append(v.LogLoss, logLoss)
 		v.HotRows += float64(t.HotRows) / n
 		if gradients := t.Missed.Count(); gradients > 0 {
 			v.HotShare += float64(t.HotGradients) / float64(gradients) / n
@@ -131,18 +138,70 @@ func (v *variantResult) add(trained []trial.Result) {
 	}
 }
 
-// compare sets the losses.
-func (r *dataSetResult) compare() {
-	for _, v := range r.Variants {
-		v.Loss = metric.MeanInterval(report.Differences(r.Variants[0].AUC, v.AUC))
-	}
-	for _, v := range r.Variants {
-		if v.Variant.Tau > 0 {
+// pair sets the comparisons of all variants, without verdicts. first is the first seed.
+func (r *dataSetResult) pair(first uint64) {
+	fresh := r.Variants[0]
+	for _, v := range r.Variants[1:] {
+		if v.Variant.Threshold != nil && v.HotRows == 0 {
+			continue
+		}
+		v.toFresh = judge.Pair(r.DataSet, v.Variant.String(), fresh.Variant.String(), first, v.Quality,
+			fresh.Quality)
+		if v.Variant.Threshold != nil {
 			none := r.find(variant{Tau: v.Variant.Tau})
-			v.Gain = metric.MeanInterval(report.Differences(v.AUC, none.AUC))
-			if none.Loss.Estimate != 0 {
-				v.Remaining = v.Loss.Estimate / none.Loss.Estimate
+			v.toLate = judge.Pair(r.DataSet, v.Variant.String(), none.Variant.String(), first, v.Quality,
+				none.Quality)
+		}
+	}
+}
+
+// addRowDeviations adds the luck of the test rows, where they are real and all trainings have predicted them.
+func (r *dataSetResult) addRowDeviations(lab *trial.Lab) (err error) {
+	for _, v := range r.Variants {
+		for _, one := range []struct {
+			comparison *judge.Comparison
+			reference  *variantResult
+		}{{v.toFresh, r.Variants[0]}, {v.toLate, r.find(variant{Tau: v.Variant.Tau})}} {
+			if one.comparison == nil || v.Diverged+one.reference.Diverged > 0 {
+				continue
 			}
+			one.comparison.RowDeviation, err = lab.RowDeviation(v.specs, one.reference.specs)
+			if err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// comparisons returns the comparisons of all data sets.
+func (r *results) comparisons() (list []*judge.Comparison) {
+	for _, d := range r.DataSets {
+		for _, v := range d.Variants {
+			for _, c := range []*judge.Comparison{v.toFresh, v.toLate} {
+				if c != nil {
+					list = append(list, c)
+				}
+			}
+		}
+	}
+	return list
+}
+
+// conclude sets losses and gains from the judged comparisons. A variant without hot rows at its threshold has
+// the loss of its delay.
+func (r *dataSetResult) conclude() {
+	for _, v := range r.Variants[1:] {
+		none := r.find(variant{Tau: v.Variant.Tau})
+		v.Loss = none.Loss
+		if v.toFresh != nil {
+			v.Loss = report.Negated(v.toFresh.AUC)
+		}
+		if v.toLate != nil {
+			v.Gain = v.toLate.AUC
+		}
+		if v.Variant.Tau > 0 && none.Loss.Estimate != 0 {
+			v.Remaining = v.Loss.Estimate / none.Loss.Estimate
 		}
 	}
 }

@@ -116,17 +116,17 @@ func (p *plan) shortened() (list []variant) {
 	return list
 }
 
-// String returns the name of a variant in progress and errors.
+// String returns the name of a variant.
 func (v variant) String() string {
 	switch {
 	case v.Drop > 0:
-		return fmt.Sprintf("%d steps less", v.Drop)
+		return fmt.Sprintf("%d steps fewer", v.Drop)
 	case v.Tau == 0:
 		return "fresh"
 	case v.Threshold == nil:
-		return fmt.Sprintf("late by %d", v.Tau)
+		return fmt.Sprintf("%d steps late", v.Tau)
 	}
-	return fmt.Sprintf("late by %d below %v", v.Tau, *v.Threshold)
+	return fmt.Sprintf("%d steps late, hot from %s", v.Tau, percent(*v.Threshold))
 }
 
 // job returns the training of a variant under a seed, with the rates of the plan's job.

@@ -20,9 +20,10 @@ const (
 // report returns the results as tables, figures and sentences.
 func (p *plan) report(r *results) *report.Report {
 	out := &report.Report{
-		Notes:    p.notes(r),
-		Tables:   []cli.Table{p.levelTable(r), p.lossTable(r), speedTable(r.Speeds)},
-		Settings: p, Data: r,
+		Comparisons: r.comparisons(),
+		Notes:       p.notes(r),
+		Tables:      []cli.Table{p.levelTable(r), p.lossTable(r), speedTable(r.Speeds)},
+		Settings:    p, Data: r,
 	}
 	for _, d := range r.DataSets {
 		for _, tau := range p.Taus {
@@ -84,7 +85,7 @@ func (v *variantResult) lossText() string {
 	if v.Diverged > 0 {
 		return fmt.Sprintf("%d of %d diverged", v.Diverged, len(v.AUC))
 	}
-	return report.PlusMinus(v.Loss)
+	return report.Amount(v.Loss)
 }
 
 // speedTable has a line per simulated mode.
@@ -132,19 +133,25 @@ func (d *dataSetResult) finding(tau int) string {
 	switch {
 	case none.Diverged > 0:
 		return head + "training with all rows late diverged."
+	case none.Loss.High < 0:
+		lag := d.find(variant{Drop: tau}).toFresh
+		return head + fmt.Sprintf("late rows gain %s AUC (%s), training without delay that is %d steps "+
+			"shorter %s (%s).", report.Amount(none.toFresh.AUC), none.toFresh.Text(), tau,
+			report.Amount(lag.AUC), lag.Text())
 	case !d.lost(tau):
-		return head + fmt.Sprintf("no loss from late rows is found (%s AUC).", report.PlusMinus(none.Loss))
+		return head + fmt.Sprintf("neither loss nor gain from late rows is found: a loss of %s AUC (%s).",
+			report.Amount(none.Loss), none.toFresh.Text())
 	}
-	head += fmt.Sprintf("late rows cost %s AUC", report.PlusMinus(none.Loss))
+	head += fmt.Sprintf("late rows cost %s AUC (%s)", report.Amount(none.Loss), none.toFresh.Text())
 	var told *variantResult
 	for _, most := range []float64{half, tenth} {
 		for _, v := range rest {
 			if v.Diverged == 0 && v.Remaining <= most && v.Gain.Low > 0 {
 				if v != told {
 					head += fmt.Sprintf("; with the %s rows fresh that are in at least %s of the samples, "+
-						"%s is left",
+						"%s is left (%s) and %s gained (%s)",
 						report.Thousands(int(math.Round(v.HotRows))), percent(*v.Variant.Threshold),
-						report.PlusMinus(v.Loss))
+						report.Amount(v.Loss), v.toFresh.Text(), report.Amount(v.Gain), v.toLate.Text())
 				}
 				told = v
 				break
@@ -178,18 +185,15 @@ func (p *plan) speedFindings(speeds []*speed) (sentences []string) {
 // notes returns what a reader needs to judge the findings.
 func (p *plan) notes(r *results) []string {
 	notes := []string{
-		fmt.Sprintf("± is half the 95 %% interval of the mean over %d seeds (Student's t). The variants of "+
-			"a seed share rows, order and initial values.", p.Seeds),
 		"A row is hot from a share of the samples that contain it; “share” is that of hot rows in all row " +
 			"gradients, and “left” the loss ÷ the loss without hot rows, where that is above 0. “only lag” " +
-			"is " +
-			"not late and trains τ steps less.",
+			"is not late and trains τ steps less.",
 		"A finding names the fewest hot rows that leave at most half of the loss, and at most a tenth, " +
-			"among thresholds whose gain over no hot rows is above 0 with its interval.",
+			"among thresholds whose gain over no hot rows is above 0 with its interval. A threshold " +
+			"at which no row is hot is the training without hot rows, and is not compared.",
 		"Learning rates are tuned on other rows: of training without delay for rows and network, then of " +
-			"every " +
-			"variant for rows, around these. A variant keeps the rates of training without delay unless " +
-			"others are better by a standard error.",
+			"every variant for rows, around these. A variant keeps the rates of training without delay " +
+			"unless others are better by more than two standard errors.",
 		"Hot rows are known beforehand: all training samples are counted. Their delay is 0, as if their " +
 			"gradients were reduced in every step. The network is never late.",
 		fmt.Sprintf("Simulated is the model of the cluster %s with τ = %d, not the trained data: its rows "+

@@ -14,6 +14,7 @@ import (
 	"tandem/algo/job"
 	"tandem/algo/metric"
 	"tandem/datasets"
+	"tandem/experiments/judge"
 	"tandem/experiments/report"
 	"tandem/experiments/trial"
 )
@@ -49,6 +50,7 @@ Writes to a new folder:
   report.html          everything on one page
   trials.jsonl         a line per training, written at its end
   predictor.json       worlds, losses, scalars and correlations
+  differences.csv      paired differences by seed
   settings.yaml        the resolved settings
   predictor.png, .svg  measured and predicted loss of every world`
 }
@@ -139,27 +141,23 @@ type loss struct {
 	Loss    metric.Interval    `json:"loss"`
 	BySeed  []float64          `json:"loss_by_seed"`
 	Scalars map[string]float64 `json:"scalars"`
+
+	late *judge.Comparison // late rows − fresh rows
 }
 
 // lab runs trainings, as *trial.Lab does.
 type lab interface {
 	Run(ctx context.Context, specs []trial.Spec) ([]trial.Result, error)
+	RowDeviation(treated, reference []trial.Spec) (float64, error)
 }
 
 // measure trains every world with fresh and late rows under every seed.
 func (p *plan) measure(ctx context.Context, l lab, folder string) ([]loss, error) {
-	var specs []trial.Spec
+	var specs []trial.Spec // those with the same rows follow each other
 	for i := range p.Worlds {
-		w := &p.Worlds[i]
-		for s := range p.Seeds {
-			for _, late := range []bool{false, true} {
-				name := w.Name + ", fresh"
-				if late {
-					name = w.Name + ", late"
-				}
-				specs = append(specs, trial.Spec{Job: p.job(w, late, p.Seed+uint64(s)), Part: trial.Test,
-					Name: name})
-			}
+		fresh, late := p.specs(&p.Worlds[i], false), p.specs(&p.Worlds[i], true)
+		for s := range fresh {
+			specs = append(specs, fresh[s], late[s])
 		}
 	}
 	results, err := l.Run(ctx, specs)
@@ -167,26 +165,57 @@ func (p *plan) measure(ctx context.Context, l lab, folder string) ([]loss, error
 		return nil, err
 	}
 	losses := make([]loss, len(p.Worlds))
-	for i := range p.Worlds {
-		w := &p.Worlds[i]
-		one := loss{world: *w, Text: w.String()}
-		for s := range p.Seeds {
-			at := 2 * (i*p.Seeds + s)
-			one.BySeed = append(one.BySeed, auc(&results[at])-auc(&results[at+1]))
-		}
-		one.Loss = metric.MeanInterval(one.BySeed)
-		if one.Scalars, err = p.scalars(w, folder); err != nil {
+	for i := range losses {
+		losses[i] = loss{world: p.Worlds[i], Text: p.Worlds[i].String()}
+		if err := p.pair(l, &losses[i], results[2*i*p.Seeds:2*(i+1)*p.Seeds]); err != nil {
 			return nil, err
 		}
-		losses[i] = one
+		if losses[i].Scalars, err = p.scalars(&p.Worlds[i], folder); err != nil {
+			return nil, err
+		}
+	}
+	judge.Judge(comparisons(losses))
+	for i := range losses {
+		losses[i].Loss = report.Negated(losses[i].late.AUC)
 	}
 	return losses, nil
 }
 
-// auc returns the AUC of a training.
-func auc(r *trial.Result) float64 {
-	v, _ := r.Scores()
-	return v
+// pair sets the comparison of a world, without verdict. Trainings with fresh and with late rows alternate.
+func (p *plan) pair(l lab, one *loss, trained []trial.Result) (err error) {
+	var fresh, late []trial.Result
+	for i := 0; i < len(trained); i += 2 {
+		fresh, late = append(fresh, trained[i]), append(late, trained[i+1])
+	}
+	reference, freshDiverged := trial.Quality(fresh)
+	treated, lateDiverged := trial.Quality(late)
+	one.BySeed = report.Differences(reference.AUC, treated.AUC)
+	data, name := one.inComparisons()
+	one.late = judge.Pair(data, name, "fresh", p.Seed, treated, reference)
+	if freshDiverged+lateDiverged == 0 {
+		one.late.RowDeviation, err = l.RowDeviation(p.specs(&one.world, true), p.specs(&one.world, false))
+	}
+	return err
+}
+
+// comparisons returns the comparisons of all worlds.
+func comparisons(losses []loss) (list []*judge.Comparison) {
+	for i := range losses {
+		list = append(list, losses[i].late)
+	}
+	return list
+}
+
+// specs returns the trainings of a world with late or fresh rows, by seed.
+func (p *plan) specs(w *world, late bool) (specs []trial.Spec) {
+	name := w.Name + ", fresh"
+	if late {
+		name = w.Name + ", late"
+	}
+	for s := range p.Seeds {
+		specs = append(specs, trial.Spec{Job: p.job(w, late, p.Seed+uint64(s)), Part: trial.Test, Name: name})
+	}
+	return specs
 }
 
 // scalars returns all scalars of a world, from the training rows of the first seed.

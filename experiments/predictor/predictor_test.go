@@ -10,6 +10,7 @@ import (
 	"tandem/algo/metric"
 	"tandem/algo/numeric/batch"
 	"tandem/algo/rng"
+	"tandem/experiments/judge"
 	"tandem/experiments/report"
 	"tandem/experiments/trial"
 )
@@ -110,7 +111,8 @@ func TestWorldsDifferAndHalvesAreFixed(t *testing.T) {
 func made(n int, holds bool) (worlds []loss) {
 	r := rng.New(1, "made")
 	for i := range n {
-		w := loss{world: world{Name: "w", HeldOut: i%2 == 1}, Scalars: map[string]float64{}}
+		w := loss{world: world{Name: "w", HeldOut: i%2 == 1}, Scalars: map[string]float64{},
+			late: &judge.Comparison{}}
 		for _, s := range scalars() {
 			w.Scalars[s.Name] = r.Float64()
 		}
@@ -183,6 +185,8 @@ func (f *fake) Run(_ context.Context, specs []trial.Spec) ([]trial.Result, error
 	return results, nil
 }
 
+func (f *fake) RowDeviation([]trial.Spec, []trial.Spec) (float64, error) { return 0, nil }
+
 func TestLossIsPairedBySeed(t *testing.T) {
 	p := quickPlan()
 	p.Worlds = drawWorlds(4, 1500, 2000, 1000, 2)
@@ -205,6 +209,12 @@ func TestLossIsPairedBySeed(t *testing.T) {
 	if len(f.specs) != 2*4*len(p.Worlds) {
 		t.Errorf("%d trainings", len(f.specs))
 	}
+	for i, c := range comparisons(losses) {
+		if c.Data != "generated worlds" || !strings.HasPrefix(c.Treated, losses[i].Name+", ") ||
+			c.Verdict != metric.Equivalent && c.Verdict != metric.Different || c.Seeds[0] != 3 {
+			t.Errorf("comparison %+v", c)
+		}
+	}
 }
 
 // A real run of two tiny worlds writes tables and a figure.
@@ -218,7 +228,8 @@ func TestTinyRun(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(r.Tables) != 2 || len(r.Tables[1].Rows) != 4 || len(r.Figures) != 1 || len(r.Findings) != 3 ||
+	if len(r.Tables) != 2 || len(r.Tables[1].Rows) != 4 || len(r.Figures) != 1 ||
+		len(r.Findings) != 4 || len(r.Comparisons) != 4 ||
 		!strings.Contains(strings.Join(r.Notes, " "), "Not found, so not among the worlds: avazu.") {
 		t.Errorf("report %+v", r)
 	}

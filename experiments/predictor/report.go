@@ -17,12 +17,13 @@ const wanted = 0.9
 // report returns the comparison as tables, a figure and sentences.
 func (c *comparison) report(p *plan, absent []string) *report.Report {
 	return &report.Report{
-		Findings: c.findings(),
-		Notes:    c.notes(p, absent),
-		Tables:   []cli.Table{c.scalarTable(), c.worldTable()},
-		Figures:  []report.Figure{c.figure()},
-		Settings: p,
-		Data:     c,
+		Findings:    c.findings(),
+		Comparisons: comparisons(c.Worlds),
+		Notes:       c.notes(p, absent),
+		Tables:      []cli.Table{c.scalarTable(), c.worldTable()},
+		Figures:     []report.Figure{c.figure()},
+		Settings:    p,
+		Data:        c,
 	}
 }
 
@@ -141,7 +142,14 @@ func (c *comparison) findings() []string {
 		at := slices.IndexFunc(c.Scalars, func(s score) bool { return s.Name == name })
 		others = append(others, fmt.Sprintf("%s %s", name, correlation(c.Scalars[at].HeldOut)))
 	}
-	return append(sentences, "Others on the held-out worlds: "+strings.Join(others, ", ")+".")
+	verdicts := map[metric.Verdict]int{}
+	for i := range c.Worlds {
+		verdicts[c.Worlds[i].late.Verdict]++
+	}
+	return append(sentences, "Others on the held-out worlds: "+strings.Join(others, ", ")+".",
+		fmt.Sprintf("Late rows differ from fresh ones in %d of %d worlds, are equivalent in %d, and %d are "+
+			"inconclusive.", verdicts[metric.Different], len(c.Worlds), verdicts[metric.Equivalent],
+			verdicts[metric.Inconclusive]))
 }
 
 // notes returns what a reader needs to judge the findings.

@@ -36,6 +36,16 @@ func (w *world) String() string {
 		s.TrainRows/1000, s.Columns[0].Cardinality/1000, w.Batch, w.Tau, w.Rate)
 }
 
+// inComparisons returns how comparisons name the data and the late rows of a world. Generated worlds are one
+// data set, so that one finding has all of them.
+func (w *world) inComparisons() (data, late string) {
+	late = fmt.Sprintf("%d steps late", w.Tau)
+	if w.Alpha == 0 {
+		return w.Name, late
+	}
+	return "generated worlds", w.Name + ", " + late
+}
+
 // job returns the training of a world under a seed, with late or fresh rows.
 func (p *plan) job(w *world, late bool, seed uint64) job.Job {
 	j := p.Job

@@ -11,8 +11,17 @@ import (
 
 // Level returns the mean of values, one per seed, ± half its 95 % interval, with 4 decimals.
 func Level(values []float64) string {
-	v := metric.MeanInterval(values)
-	return fmt.Sprintf("%.4f ± %.4f", v.Estimate, (v.High-v.Low)/2)
+	return Amount(metric.MeanInterval(values))
+}
+
+// Amount returns a value ± half its interval, with 4 decimals and without a plus sign.
+func Amount(v metric.Interval) string {
+	return fmt.Sprintf("%s ± %.4f", Minus(fmt.Sprintf("%.4f", v.Estimate)), (v.High-v.Low)/2)
+}
+
+// Negated returns the interval of −v.
+func Negated(v metric.Interval) metric.Interval {
+	return metric.Interval{Estimate: 0 - v.Estimate, Low: 0 - v.High, High: 0 - v.Low}
 }
 
 // PlusMinus returns a difference ± half its interval, with 5 decimals.
