@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"io"
+	"io/fs"
 	"slices"
 	"strings"
 	"time"
@@ -25,10 +26,12 @@ tables and findings and writes a new folder:
   run.json              what --resume needs
   <figure>.png, .svg    the figures
 
-Without a name, it runs the quick version of all experiments. The columns and
-keys of all files are in docs/results.md.
+Without a name, it runs the quick version of all experiments in one new folder,
+whose index.html opens with the published claims and what is found of them. The
+columns and keys of all files are in docs/results.md.
 
 An interrupted run is continued with --resume and repeats no stored training.
+repeat RUN runs again what a report names by its id.
 Real data are looked for in --data-folder.
 
 Exit status: 0 success, 1 failed or interrupted, 2 usage error.`
@@ -57,6 +60,7 @@ type program struct {
 	terminal       bool // stderr is a terminal
 	now            func() time.Time
 	dataFolder     string // the value of TANDEM_DATA
+	stored         fs.FS  // results that are kept with the program
 }
 
 // settings are the values of the flags.
@@ -115,7 +119,7 @@ func (p *program) command() *cobra.Command {
 	}
 	p.addFlags(root, &s)
 	p.addFlags(all, &s)
-	root.AddCommand(p.listCommand(), p.indexCommand(), all)
+	root.AddCommand(p.listCommand(), p.indexCommand(), p.repeatCommand(), all)
 	for _, e := range p.experiments {
 		one := p.experimentCommand(e, &s)
 		p.addFlags(one, &s)
@@ -163,7 +167,7 @@ func (p *program) addFlags(cmd *cobra.Command, s *settings) {
 	flags.IntVar(&s.seeds, "seeds", report.SeedsWanted, "set the number of seeds, at least 2")
 	flags.Uint64Var(&s.seed, "seed", 1, "set the first seed")
 	flags.StringVar(&s.out, "out", "", "write results to this folder, empty or new; several experiments "+
-		"get a folder each in it (default results/<time>-<name>)")
+		"get a folder each in it (default results/<time>-<name>, or -experiments for several)")
 	flags.StringVar(&s.resume, "resume", "", "continue the interrupted run that wrote to this folder; its "+
 		"settings are kept")
 	flags.StringVar(&s.dataFolder, "data-folder", p.dataFolder, "look for real data in this folder "+
@@ -200,7 +204,8 @@ func (p *program) find(names []string) ([]experiment, error) {
 			return nil, cli.UsageError(listHint, "experiment %d has no name", i+1)
 		case at < 0:
 			hint := listHint
-			if nearest := job.Nearest(name, append(p.names(), "list", "all", "index")); nearest != "" {
+			known := append(p.names(), "list", "all", "index", "repeat")
+			if nearest := job.Nearest(name, known); nearest != "" {
 				hint = "did you mean " + nearest + "? " + hint
 			}
 			return nil, cli.UsageError(hint, "unknown experiment %q", name)

@@ -12,6 +12,7 @@ package main
 
 import (
 	"context"
+	"embed"
 	"os"
 	"os/signal"
 	"syscall"
@@ -21,6 +22,7 @@ import (
 
 	"tandem/experiments/attribution"
 	"tandem/experiments/capacity"
+	"tandem/experiments/claims"
 	"tandem/experiments/generators"
 	"tandem/experiments/hotrows"
 	"tandem/experiments/kwai"
@@ -53,6 +55,11 @@ type experiment interface {
 	Run(ctx context.Context, o report.Options) (*report.Report, error)
 }
 
+// stored has the results of runs that are kept beside their experiments.
+//
+//go:embed */*.json
+var stored embed.FS
+
 // experiments returns all experiments in the order of the list.
 func experiments() []experiment {
 	return []experiment{
@@ -73,6 +80,7 @@ func experiments() []experiment {
 		scalability.New(),
 		capacity.New(),
 		kwai.New(),
+		claims.New(stored), // the last, because it compares what the others have found
 	}
 }
 
@@ -89,6 +97,7 @@ func run(args []string) int {
 		terminal:    term.IsTerminal(int(os.Stderr.Fd())),
 		now:         time.Now,
 		dataFolder:  os.Getenv("TANDEM_DATA"),
+		stored:      stored,
 	}
 	return p.run(ctx, args)
 }

@@ -114,6 +114,17 @@ func readRecord(folder string) (*record, error) {
 	return r, nil
 }
 
+// errNoInterruptedRun says that a folder holds no run that could be continued.
+var errNoInterruptedRun = errors.New("there is no interrupted run")
+
+// resumed counts one more part of the run, by this program.
+func (r *record) resumed() {
+	r.Resumed++
+	if commit := cli.CurrentEnvironment().Commit; !slices.Contains(r.Commits, commit) {
+		r.Commits = append(r.Commits, commit)
+	}
+}
+
 // findInterrupted returns the folder of an interrupted run and its record. The folder is named itself, or by
 // the name that it would have had when finished.
 func findInterrupted(named string) (folder string, r *record, err error) {
@@ -135,7 +146,7 @@ func findInterrupted(named string) (folder string, r *record, err error) {
 	switch len(candidates) {
 	case 0:
 		return "", nil, &cli.Error{
-			Err:  fmt.Errorf("%s: there is no interrupted run", named),
+			Err:  fmt.Errorf("%s: %w", named, errNoInterruptedRun),
 			Hint: "name the folder of an interrupted run; it has a file " + recordName,
 		}
 	case 1:
@@ -179,13 +190,18 @@ func (r *record) restore(e experiment, names []string, s *settings, changed func
 	if !changed("data-folder") && r.DataFolder != "" {
 		s.dataFolder = r.DataFolder
 	}
+	return restoreArguments(e, r.Arguments)
+}
+
+// restoreArguments gives an experiment the flags that only it has.
+func restoreArguments(e experiment, recorded []string) error {
 	more, ok := e.(withFlags)
 	if !ok {
 		return nil
 	}
 	flags := pflag.NewFlagSet("", pflag.ContinueOnError)
 	more.AddFlags(flags)
-	if err := flags.Parse(r.Arguments); err != nil {
+	if err := flags.Parse(recorded); err != nil {
 		return &cli.Error{
 			Err:  fmt.Errorf("%s: a file of another version: %w", recordName, err),
 			Hint: startAgain,

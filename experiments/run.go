@@ -17,9 +17,9 @@ import (
 	"tandem/runtime/blas"
 )
 
-// runNamed runs experiments one after another. With subfolders, each writes to a folder of its name below
-// --out, which gets an index.
-func (p *program) runNamed(ctx context.Context, names []string, subfolders bool, s settings) error {
+// runNamed runs the named experiment. With together, it runs one or more, each in a folder of its name below
+// --out.
+func (p *program) runNamed(ctx context.Context, names []string, together bool, s settings) error {
 	chosen, err := p.find(names)
 	if err != nil {
 		return err
@@ -28,40 +28,29 @@ func (p *program) runNamed(ctx context.Context, names []string, subfolders bool,
 		return cli.UsageError(fmt.Sprintf("write --seeds %d or more", report.SeedsWanted),
 			"--seeds %d: an interval needs at least %d", s.seeds, report.SeedsMin)
 	}
-	if s.out != "" {
-		if err := cli.CheckNew(s.out); err != nil { // before the first run
-			return err
-		}
+	if together {
+		return p.startSeveral(ctx, chosen, s)
 	}
-	for _, e := range chosen {
-		target := s.out
-		switch {
-		case target == "":
-			target = cli.DefaultFolder(p.now(), e.Name())
-		case subfolders:
-			target = filepath.Join(target, e.Name())
-		}
-		folder, err := cli.NewFolder(target)
-		if err != nil {
-			return err
-		}
-		r := p.newRecord(e, target, s)
-		r.Indexed = s.out == "" || subfolders
-		place, err := p.runOne(ctx, e, folder, r, s)
-		if err != nil {
-			return err
-		}
-		if err := updateIndex(filepath.Dir(place), r.Indexed); err != nil {
-			return err
-		}
+	target := s.out
+	if target == "" {
+		target = cli.DefaultFolder(p.now(), names[0])
 	}
-	return nil
+	folder, err := cli.NewFolder(target)
+	if err != nil {
+		return err
+	}
+	r := p.newRecord(chosen[0], target, s)
+	r.Indexed = s.out == ""
+	return p.runAlone(ctx, chosen[0], folder, r, s)
 }
 
 // resume runs the rest of an interrupted run. changed reports whether a flag is on the command line.
 func (p *program) resume(
 	ctx context.Context, names []string, s settings, changed func(flag string) bool,
 ) error {
+	if hasSeveral(s.resume) {
+		return p.resumeSeveral(ctx, names, s, changed)
+	}
 	kept, r, err := findInterrupted(s.resume)
 	if err != nil {
 		return err
@@ -80,14 +69,27 @@ func (p *program) resume(
 	if err != nil {
 		return err
 	}
-	r.Resumed++
-	if commit := cli.CurrentEnvironment().Commit; !slices.Contains(r.Commits, commit) {
-		r.Commits = append(r.Commits, commit)
-	}
-	place, err := p.runOne(ctx, chosen[0], folder, r, s)
+	r.resumed()
+	return p.runAlone(ctx, chosen[0], folder, r, s)
+}
+
+// runAlone runs an experiment, prints its report and updates the index beside its folder.
+func (p *program) runAlone(
+	ctx context.Context, e experiment, folder *cli.Folder, r *record, s settings,
+) error {
+	out, place, err := p.runOne(ctx, e, folder, r, nil, s)
 	if err != nil {
 		return err
 	}
+	if s.json {
+		err = out.WriteJSON(p.stdout)
+	} else {
+		err = out.WriteText(p.stdout)
+	}
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(p.stderr, "experiments: results are in %s\n", place)
 	return updateIndex(filepath.Dir(place), r.Indexed)
 }
 
@@ -100,35 +102,26 @@ func updateIndex(folder string, wanted bool) error {
 	return err
 }
 
-// runOne runs an experiment, or the rest of it, in a folder and returns the name of the finished folder.
+// runOne runs an experiment, or the rest of it, in a folder and returns its report and the name of the
+// finished folder. earlier are the folders of those that the same command has run, the latest first.
 func (p *program) runOne(
-	ctx context.Context, e experiment, folder *cli.Folder, r *record, s settings,
-) (place string, err error) {
+	ctx context.Context, e experiment, folder *cli.Folder, r *record, earlier []string, s settings,
+) (out *report.Report, place string, err error) {
 	if err := folder.Lock(); err != nil {
-		return "", err
+		return nil, "", err
 	}
-	out, err := p.runAndWrite(ctx, e, folder.Path(), r, s)
-	if err != nil {
-		return "", abandon(folder, err)
+	if out, err = p.runAndWrite(ctx, e, folder.Path(), r, earlier, s); err != nil {
+		return nil, "", abandon(folder, err)
 	}
 	if place, err = folder.Finish(); err != nil {
-		return "", abandon(folder, err)
+		return nil, "", abandon(folder, err)
 	}
-	if s.json {
-		err = out.WriteJSON(p.stdout)
-	} else {
-		err = out.WriteText(p.stdout)
-	}
-	if err != nil {
-		return "", err
-	}
-	fmt.Fprintf(p.stderr, "experiments: results are in %s\n", place)
-	return place, nil
+	return out, place, nil
 }
 
 // runAndWrite runs an experiment and writes all its files, the record first and last.
 func (p *program) runAndWrite(
-	ctx context.Context, e experiment, folder string, r *record, s settings,
+	ctx context.Context, e experiment, folder string, r *record, earlier []string, s settings,
 ) (*report.Report, error) {
 	if err := r.write(folder); err != nil {
 		return nil, err
@@ -143,7 +136,8 @@ func (p *program) runAndWrite(
 	started := p.now()
 	out, err := e.Run(ctx, report.Options{
 		Quick: s.quick, Seeds: s.seeds, Seed: s.seed, Folder: folder, Resume: r.Resumed > 0, Run: r.Run,
-		DataFolder: s.dataFolder, Backend: backend.Backend{Products: products}, Progress: show,
+		Earlier: earlier, DataFolder: s.dataFolder, Backend: backend.Backend{Products: products},
+		Progress: show,
 	})
 	if err != nil {
 		return nil, err

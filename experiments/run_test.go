@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/fstest"
 	"time"
 
 	"tandem/experiments/report"
@@ -54,7 +55,8 @@ func newProgram(
 	return &program{
 		experiments: []experiment{fakeExperiment{"one", asked, nil}, fakeExperiment{"two", asked, fail}},
 		stdout:      stdout, stderr: stderr,
-		now: func() time.Time { return time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC) },
+		now:    func() time.Time { return time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC) },
+		stored: fstest.MapFS{},
 	}, stdout, stderr, asked
 }
 
@@ -118,7 +120,8 @@ func TestSeveralNames(t *testing.T) {
 		t.Fatalf("exit status %d: %s", code, stderr)
 	}
 	first := (*asked)[0]
-	if len(*asked) != 2 || first.Seeds != 3 || first.Quick || files(t, "here") != "index.html one two" {
+	const want = "index.html one runs.json two"
+	if len(*asked) != 2 || first.Seeds != 3 || first.Quick || files(t, "here") != want {
 		t.Errorf("asked %+v, files %s", *asked, files(t, "here"))
 	}
 }
@@ -129,7 +132,7 @@ func TestWithoutNamesTheQuickVersionOfAllRuns(t *testing.T) {
 		t.Fatalf("exit status %d: %s", code, stderr)
 	}
 	if len(*asked) != 2 || !(*asked)[0].Quick || !(*asked)[1].Quick ||
-		files(t, "here") != "index.html one two" {
+		files(t, "here") != "index.html one runs.json two" {
 		t.Errorf("asked %+v, files %s", *asked, files(t, "here"))
 	}
 }

@@ -21,6 +21,7 @@ func (r *result) report(settings any) *report.Report {
 		Notes:    r.notes(),
 		Tables:   append([]cli.Table{r.rateTable()}, r.cellTables()...),
 		Figures:  []report.Figure{r.figure()},
+		Headline: &report.Headline{Figure: "phase"},
 		Settings: settings,
 		Data:     r,
 	}

@@ -3,15 +3,14 @@ package report
 import (
 	"bytes"
 	_ "embed" // for index.html
-	"encoding/json"
 	"errors"
 	"fmt"
 	"html/template"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"tandem/internal/cli"
 )
@@ -22,26 +21,23 @@ var indexText string
 // IndexName is the name of the page that WriteIndex writes.
 const IndexName = "index.html"
 
+// Headline is the part of a report with which the index over all reports opens: a table, a figure, or both.
+type Headline struct {
+	Table  *cli.Table `json:"table,omitempty"`
+	Figure string     `json:"figure,omitempty"` // its Name
+}
+
 // indexLine is a report in the index.
 type indexLine struct {
-	Name, Question, Run, Started, Command string
-	Environment                           cli.Environment
-	Findings                              []string
-	Link                                  string // to the page of the report, from the index
+	*Result
+	Link    string // to the page of the report, from the index
+	Picture string // to the figure of its headline, or empty
 }
 
-// First returns the first finding, or "".
-func (l indexLine) First() string {
-	if len(l.Findings) == 0 {
-		return ""
-	}
-	return l.Findings[0]
-}
-
-// WriteIndex writes index.html to a folder, a page with a line for every report in it and in its folders,
+// WriteIndex writes index.html to a folder: headlines, and a line for every report in it and in its folders,
 // the latest first. It returns the name of the page.
 func WriteIndex(folder string) (string, error) {
-	lines, err := findReports(folder)
+	results, err := FindResults(os.DirFS(folder))
 	if errors.Is(err, fs.ErrNotExist) {
 		return "", &cli.Error{
 			Err: fmt.Errorf("%s: there is no such folder", folder), Hint: "name a folder with results",
@@ -50,67 +46,54 @@ func WriteIndex(folder string) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	lines := indexLines(folder, results)
 	if lines == nil {
 		return "", &cli.Error{
 			Err:  fmt.Errorf("%s: there is no report", folder),
 			Hint: "name a folder with results",
 		}
 	}
-	parsed, err := template.New("index").Parse(indexText)
+	parsed, err := template.New("index").Funcs(pageFunctions).Parse(indexText)
 	if err != nil {
 		return "", err
 	}
 	var page bytes.Buffer
-	if err := parsed.Execute(&page, lines); err != nil {
+	content := struct{ Headlines, Lines []indexLine }{headlines(lines), lines}
+	if err := parsed.Execute(&page, content); err != nil {
 		return "", err
 	}
 	name := filepath.Join(folder, IndexName)
 	return name, os.WriteFile(name, page.Bytes(), 0o644)
 }
 
-// findReports returns the finished reports up to two levels below a folder.
-func findReports(folder string) ([]indexLine, error) {
+// indexLines returns the lines of the results that have a page.
+func indexLines(folder string, results []*Result) []indexLine {
 	var lines []indexLine
-	err := filepath.WalkDir(folder, func(path string, entry fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		relative, err := filepath.Rel(folder, path)
-		if err != nil {
-			return err
-		}
-		hidden := strings.HasPrefix(entry.Name(), ".") && relative != "."
-		if entry.IsDir() && (hidden || strings.Count(relative, string(filepath.Separator)) >= 2) {
-			return fs.SkipDir
-		}
-		if entry.Name() != "report.html" {
-			return nil
-		}
-		if line, ok := readReport(filepath.Dir(path)); ok {
-			line.Link = filepath.ToSlash(relative)
-			lines = append(lines, line)
-		}
-		return nil
-	})
-	slices.SortStableFunc(lines, func(a, b indexLine) int { return strings.Compare(b.Started, a.Started) })
-	return lines, err
-}
-
-// readReport reads the numbers of a report: the JSON file with the name that it contains.
-func readReport(folder string) (line indexLine, ok bool) {
-	names, err := filepath.Glob(filepath.Join(folder, "*.json"))
-	if err != nil {
-		return line, false
-	}
-	for _, name := range names {
-		text, err := os.ReadFile(name)
-		if err != nil {
+	for _, r := range results {
+		line := indexLine{Result: r, Link: path.Join(path.Dir(r.File), "report.html")}
+		if _, err := os.Stat(filepath.Join(folder, filepath.FromSlash(line.Link))); err != nil {
 			continue
 		}
-		line = indexLine{}
-		if json.Unmarshal(text, &line) == nil && line.Name+".json" == filepath.Base(name) {
-			return line, true
+		if r.Headline != nil && r.Headline.Figure != "" {
+			line.Picture = path.Join(path.Dir(r.File), r.Headline.Figure+".svg")
+		}
+		lines = append(lines, line)
+	}
+	return lines
+}
+
+// headlines returns the latest line with a headline of every experiment, those with tables first.
+func headlines(lines []indexLine) []indexLine {
+	var found []indexLine
+	for _, l := range lines {
+		same := func(other indexLine) bool { return other.Name == l.Name }
+		if l.Headline != nil && !slices.ContainsFunc(found, same) {
+			found = append(found, l)
 		}
 	}
-	return line, false
+	slices.SortStableFunc(found, func(a, b indexLine) int {
+		rank := map[bool]int{true: 1}
+		return rank[a.Headline.Table == nil] - rank[b.Headline.Table == nil]
+	})
+	return found
 }

@@ -13,6 +13,11 @@ import (
 //go:embed page.html
 var pageText string
 
+// pageFunctions are the functions of the pages' templates.
+var pageFunctions = template.FuncMap{
+	"words": func(t cli.Table, column int) bool { return column < t.Words },
+}
+
 // page returns the report as one HTML page. pictures are the PNGs of the figures, in their order; the page
 // contains them.
 func (r *Report) page(settings []byte, pictures [][]byte) ([]byte, error) {
@@ -35,9 +40,7 @@ func (r *Report) page(settings []byte, pictures [][]byte) ([]byte, error) {
 		url := "data:image/png;base64," + base64.StdEncoding.EncodeToString(pictures[i])
 		content.Pictures = append(content.Pictures, picture{figure.Title, template.URL(url)})
 	}
-	parsed, err := template.New("page").Funcs(template.FuncMap{
-		"words": func(t cli.Table, column int) bool { return column < t.Words },
-	}).Parse(pageText)
+	parsed, err := template.New("page").Funcs(pageFunctions).Parse(pageText)
 	if err != nil {
 		return nil, err
 	}

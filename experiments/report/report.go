@@ -30,6 +30,9 @@ type Options struct {
 	// Resume says that Folder holds what an earlier, interrupted part of this run has written.
 	Resume bool
 	Run    string // the id of the run, in every file; empty in tests
+	// Earlier are the folders of the experiments that the same command has run before this one, the latest
+	// first.
+	Earlier []string
 	// DataFolder is the folder of real data, to which the paths of data sets are relative; empty: none.
 	DataFolder string
 	Backend    backend.Backend // computes the trainings
@@ -50,10 +53,12 @@ type Report struct {
 	Comparisons []*judge.Comparison
 	// Quantities are the numbers that experiment claims compares with published ones.
 	Quantities []Quantity
-	Tables     []cli.Table
-	Figures    []Figure
-	Settings   any // resolved; written as YAML
-	Data       any // the numbers behind tables and figures; written as JSON
+	// Headline is what the index over all reports opens with; nil: nothing of this report.
+	Headline *Headline
+	Tables   []cli.Table
+	Figures  []Figure
+	Settings any // resolved; written as YAML
+	Data     any // the numbers behind tables and figures; written as JSON
 	// Engine is the name of the engine for matrix products. EngineRate is its speed in GFLOP/s, measured
 	// before the experiment.
 	Engine     string

@@ -25,6 +25,20 @@ func (r *Report) WriteText(w io.Writer) error {
 	return out.Flush()
 }
 
+// WriteSummary writes what a reader of several reports needs of this one: question, headline, findings.
+func (r *Report) WriteSummary(w io.Writer) error {
+	out := bufio.NewWriter(w)
+	fmt.Fprintf(out, "\n%s: %s\n", r.Name, r.Question)
+	if r.Headline != nil && r.Headline.Table != nil {
+		fmt.Fprintf(out, "\n%s\n", r.Headline.Table.Caption)
+		if err := r.Headline.Table.WriteText(out); err != nil {
+			return err
+		}
+	}
+	writeList(out, "Findings", r.Findings)
+	return out.Flush()
+}
+
 func writeList(w io.Writer, title string, items []string) {
 	if len(items) == 0 {
 		return
@@ -55,11 +69,12 @@ func (r *Report) WriteJSON(w io.Writer) error {
 		Notes       []string            `json:"notes"`
 		Comparisons []*judge.Comparison `json:"comparisons,omitempty"`
 		Quantities  []Quantity          `json:"quantities,omitempty"`
+		Headline    *Headline           `json:"headline,omitempty"`
 		Data        any                 `json:"data"`
 	}{
 		r.Name, r.Run, r.Question, r.Command, cli.CurrentEnvironment(), r.Engine, r.EngineRate,
 		r.date(), r.Wall.Seconds(), r.Findings, r.Notes, r.Comparisons, r.Quantities,
-		r.Data,
+		r.Headline, r.Data,
 	})
 }
 

@@ -9,12 +9,12 @@ import (
 
 // Table is a table of text. Its headers name the units.
 type Table struct {
-	Caption string
-	Header  []string
-	Rows    [][]string // each as long as Header
+	Caption string     `json:"caption"`
+	Header  []string   `json:"header"`
+	Rows    [][]string `json:"rows"` // each as long as Header
 	// Words is the number of columns on the left that hold words. They are aligned left, the
 	// other columns right.
-	Words int
+	Words int `json:"words"`
 }
 
 // WriteText writes the table in a frame of box-drawing characters.
