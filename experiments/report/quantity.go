@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"regexp"
+	"strings"
 
 	"tandem/algo/metric"
 )
@@ -46,4 +47,12 @@ func (r *Report) checkQuantities() error {
 		seen[q.Name] = true
 	}
 	return nil
+}
+
+var notInNames = regexp.MustCompile(`[^a-z0-9]+`)
+
+// Slug returns a text as a part of a quantity's name: "α = 0.01" is alpha-0-01.
+func Slug(text string) string {
+	text = strings.ToLower(strings.NewReplacer("α", "alpha", "τ", "tau", "+", " and ").Replace(text))
+	return strings.Trim(notInNames.ReplaceAllString(text, "-"), "-")
 }

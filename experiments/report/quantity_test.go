@@ -35,3 +35,14 @@ func TestQuantities(t *testing.T) {
 		}
 	}
 }
+
+func TestSlug(t *testing.T) {
+	for text, want := range map[string]string{
+		"α = 0.01": "alpha-0-01", "adult-income": "adult-income", " MovieLens 1M!": "movielens-1m",
+		"hybrid(τ = 9)": "hybrid-tau-9",
+	} {
+		if got := Slug(text); got != want {
+			t.Errorf("Slug(%q) = %q, want %q", text, got, want)
+		}
+	}
+}

@@ -16,7 +16,7 @@ import (
 func (p *plan) report(results []*result) *report.Report {
 	r := &report.Report{
 		Findings: p.findings(results), Notes: p.notes(results), Settings: p, Data: results,
-		Comparisons: comparisons(results),
+		Comparisons: comparisons(results), Quantities: p.quantities(results),
 		Tables: []cli.Table{p.thesisTable(results), p.lossTable(results), p.levelTable(results),
 			p.rateTable(results)},
 	}
@@ -217,6 +217,20 @@ func rateText(kind string) string {
 		return "at the tuned rates of fresh"
 	}
 	return "at the default rates, which are not tuned"
+}
+
+// quantities returns the thesis on every data set, at the tuned rates of each arm.
+func (p *plan) quantities(results []*result) []report.Quantity {
+	var list []report.Quantity
+	for _, r := range results {
+		list = append(list, report.Quantity{
+			Name: "network-less-row-loss-" + report.Slug(r.DataSet),
+			What: fmt.Sprintf("AUC lost by a network %d steps late, less that by rows as late, %s, at tuned "+
+				"rates", p.MainDelay, r.DataSet),
+			Interval: p.main(r, ownRates).Difference.AUC, Over: report.OverSeeds,
+		})
+	}
+	return list
 }
 
 // ratioFinding returns a sentence on network loss ÷ row loss.
