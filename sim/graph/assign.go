@@ -99,12 +99,30 @@ func (a *assignment) try(s start, replicas []int) (score float64, choices []int,
 		}
 	}
 	for full := a.assign(choices); full >= 0; full = a.assign(choices) {
-		if choices[full]+1 == len(a.tables[full].options) {
-			return 0, nil, a.noRoom(&a.tables[full], &a.tables[full].options[choices[full]])
+		choice := choices[full]
+		if choice+1 == len(a.tables[full].options) {
+			return 0, nil, a.noRoom(&a.tables[full], &a.tables[full].options[choice])
 		}
 		choices[full]++
+		for i := range a.tables { // those alike that come later have no room either
+			if i > full && choices[i] == choice && a.tables[i].alike(&a.tables[full]) {
+				choices[i]++
+			}
+		}
 	}
 	return a.score(), choices, nil
+}
+
+// alike reports whether two tables have the same layouts with the same work.
+func (t *placed) alike(other *placed) bool {
+	return t.Rows == other.Rows && t.Dim == other.Dim && t.IDs == other.IDs && t.tier == other.tier &&
+		t.Derived == other.Derived && t.Sequence == other.Sequence &&
+		t.Frequencies.Top() == other.Frequencies.Top() && t.unruled() && other.unruled()
+}
+
+// unruled reports whether no rule says anything of the table.
+func (t *placed) unruled() bool {
+	return t.rule.Layout == "" && t.rule.Tier == "" && len(t.rule.Ranks) == 0
 }
 
 // improve makes, step by step, the layout change that saves the most time: of a table that takes the most of

@@ -145,7 +145,8 @@ func prepare(j *Job) (*builder, *Memory, error) {
 			memory.Reserve, memory.Dense, local, memory.Activations, memory.Buffers, ErrMemory)
 	}
 	per := float64(net.perServer)
-	p.room[1] = float64(j.Cluster.Server.Memory) * hostShare / per
+	reserve := float64(j.System.EmbeddingKernels.HostReserve.Mid)
+	p.room[1] = float64(j.Cluster.Server.Memory) * (1 - reserve) / per
 	p.room[2] = float64(j.Cluster.Server.SSD) / per
 	if b.plan, err = p.place(); err != nil {
 		return nil, nil, err

@@ -8,15 +8,8 @@ import (
 	"tandem/algo/unit"
 )
 
-// Parts of memories that tables can take.
-const (
-	// hostShare is the part of a server's memory for tables; the rest is for input data and page cache.
-	//
-	// Source: TorchRec's planner reserves the same part of both memories (2023).
-	hostShare = 1 - reserveShare
-	// packedShare is the part of a memory that tables of unequal sizes fill: caches take the rest.
-	packedShare = 0.8
-)
+// packedShare is the part of a memory that tables of unequal sizes fill: caches take the rest.
+const packedShare = 0.8
 
 // number is the index of a tier in arrays.
 func (t Tier) number() int {

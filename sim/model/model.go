@@ -164,7 +164,7 @@ func (m *Model) Validate() error {
 		return err
 	}
 	for _, n := range []*Number{&m.Parameters, &m.Count, &m.Dim, &m.IDs, &m.Exponent, &m.Dense.Parameters,
-		&m.Dense.Layers} {
+		&m.Dense.Layers, &m.Dense.Taper} {
 		if n.Given() && n.Source == "" && n.Date == "" {
 			n.Source, n.Date = m.Source, m.Date
 		}

@@ -122,15 +122,46 @@ func TestOnlyUnpublishedNumbersAreParameters(t *testing.T) {
 			ranges = append(ranges, e.Name)
 		}
 	}
-	want := "model.count model.exponent model.dense.parameters"
+	want := "model.count model.dim model.ids model.exponent model.dense.parameters model.dense.layers"
 	if got := strings.Join(ranges, " "); got != want {
 		t.Errorf("ranges of %s, want %s", got, want)
 	}
-	if _, source, _ := m.Dim.Origin(); source != m.Source {
+	if _, source, _ := m.Parameters.Origin(); source != m.Source {
 		t.Errorf("a plain number has source %q", source)
 	}
 	if err := v.Set("model.count", "20", "--set"); err != nil || len(m.Tables()) != 20 {
 		t.Errorf("%d tables after setting 20, error %v", len(m.Tables()), err)
+	}
+}
+
+// A stack of a published number of parameters has it at every depth, taper and input, as in Kwai's video
+// model, of which no layer is published.
+func TestStacksOfEveryShapeHaveTheirParameters(t *testing.T) {
+	for _, c := range []struct {
+		layers, taper string
+		want          []int // widths relative to the first
+	}{
+		{"6", "1", []int{1, 1, 1, 1, 1}}, {"6", "0.5", []int{16, 8, 4, 2, 1}}, {"5", "0.7", nil},
+		{"8", "0.8", nil}, {"2", "0.5", []int{1}},
+	} {
+		m := mustLoad(t, "kwai-video")
+		v := param.Collect("model", m)
+		for name, value := range map[string]string{"layers": c.layers, "taper": c.taper} {
+			if err := v.Set("model.dense."+name, value, "--set"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		n := m.Network()
+		if got := float64(n.Parameters()); math.Abs(got/34e6-1) > 1e-3 {
+			t.Errorf("%s layers, taper %s: %v parameters, want 34e6", c.layers, c.taper, got)
+		}
+		for i, want := range c.want {
+			last := len(c.want) - 1
+			got := float64(n.Top[i].Out) / float64(n.Top[last].Out) * float64(c.want[last])
+			if math.Abs(got-float64(want)) > 0.1 {
+				t.Errorf("%s layers, taper %s: layer %d is %v, want %d", c.layers, c.taper, i, got, want)
+			}
+		}
 	}
 }
 

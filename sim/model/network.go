@@ -28,9 +28,11 @@ type Dense struct {
 	// Top has the widths of the layers behind the interaction. The last is the number of labels.
 	Top []int `yaml:"top"`
 
-	// Parameters and Layers describe a stack of equally wide layers behind the interaction, in place of Top.
+	// Parameters and Layers describe a stack of layers behind the interaction, in place of Top. Each hidden
+	// layer is Taper times as wide as the one before; absent: 1, equally wide.
 	Parameters Number `yaml:"parameters"`
 	Layers     Number `yaml:"layers"`
+	Taper      Number `yaml:"taper"`
 }
 
 // validate reports the first fault.
@@ -44,17 +46,26 @@ func (d *Dense) validate(labels int) error {
 		return fmt.Errorf("cross-layers, cross-rank without interaction %q; remove them", Cross)
 	case d.Parameters.Given() != d.Layers.Given():
 		return errors.New("one of parameters and layers; give both, or top in their place")
+	case d.Taper.Given() && !d.Parameters.Given():
+		return errors.New("taper without parameters and layers; remove it")
 	case (len(d.Top) > 0) == d.Parameters.Given():
 		return errors.New("want either top, or parameters and layers")
 	case len(d.Top) > 0 && d.Top[len(d.Top)-1] != labels:
 		return fmt.Errorf("the last layer of top has width %d; want %d, the number of labels",
 			d.Top[len(d.Top)-1], labels)
 	}
+	if low, high := d.Taper.Range(); d.Taper.Given() && !(low >= taperMin && high <= 1) {
+		return fmt.Errorf("taper = %v to %v; want %v to 1", low, high, taperMin)
+	}
 	if i := slices.IndexFunc(slices.Concat(d.Bottom, d.Top), func(w int) bool { return w < 1 }); i >= 0 {
 		return errors.New("a layer has no width; want at least 1")
 	}
 	return nil
 }
+
+// taperMin is the least ratio of the widths of neighbouring layers: a wide layer would be followed by one of
+// width 1 otherwise.
+const taperMin = 0.1
 
 // Product is a matrix product: a layer that turns In values of a sample into Out.
 type Product struct {
@@ -170,8 +181,7 @@ func (d *Dense) network(numeric, labels, vectors, width, dim int) *Network {
 	}
 	top := d.Top
 	if len(top) == 0 {
-		top = slices.Repeat([]int{d.width(n, labels)}, max(1, int(math.Round(d.Layers.of(2)))-1))
-		top = append(top, labels)
+		top = append(d.widths(n, labels), labels)
 	}
 	n.Top = stack("top", n.Out, top)
 	n.Top[len(n.Top)-1].Activated = false // logits
@@ -188,19 +198,37 @@ func stack(name string, in int, widths []int) (layers []Product) {
 	return layers
 }
 
-// width returns the width w of equally wide hidden layers, at least 1, that gives the network its number of
-// parameters:
+// widths returns the widths w, w·t, w·t², … of the hidden layers, each at least 1, for which the network has
+// its number of parameters, where t is the taper:
 //
-//	(layers − 2) w² + (in + labels + layers − 1) w + labels = parameters
-func (d *Dense) width(n *Network, labels int) int {
-	layers := max(2, math.Round(d.Layers.of(2)))
+//	Σ w²·t^(2i+1) + w·(in + labels·t^(layers−2) + Σ t^i) + labels = parameters
+//
+// The first sum is over pairs of neighbouring hidden layers, the second over hidden layers.
+func (d *Dense) widths(n *Network, labels int) []int {
+	hidden := int(max(2, math.Round(d.Layers.of(2)))) - 1
+	t := d.Taper.of(1)
 	c := float64(labels) - d.Parameters.of(0)
 	for _, p := range slices.Concat(n.Bottom, n.Cross) {
 		c += float64(p.Parameters())
 	}
-	a, b := layers-2, float64(n.Out+labels)+layers-1
-	if a == 0 {
-		return int(max(1, math.Round(-c/b)))
+	a, b, power := 0.0, float64(n.Out), 1.0 // power is t^i
+	for i := range hidden {
+		b += power
+		if i+1 == hidden {
+			b += float64(float64(labels) * power)
+			break
+		}
+		a += power * power * t
+		power *= t
 	}
-	return int(max(1, math.Round((-b+math.Sqrt(max(0, b*b-4*a*c)))/(2*a))))
+	first := -c / b
+	if a > 0 {
+		first = (-b + math.Sqrt(max(0, b*b-4*a*c))) / (2 * a)
+	}
+	widths := make([]int, hidden)
+	for i := range widths {
+		widths[i] = int(max(1, math.Round(first)))
+		first *= t
+	}
+	return widths
 }

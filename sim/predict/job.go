@@ -1,6 +1,8 @@
 package predict
 
 import (
+	"slices"
+
 	"tandem/algo/job"
 	nn "tandem/algo/numeric/model"
 	"tandem/sim/cost"
@@ -76,4 +78,11 @@ func (j *Job) describe() {
 		rows = j.Model.Precisions.Rows
 	}
 	j.Workload, j.Layout = cost.ModelWorkload(j.Model, rows), j.Model.Layout()
+}
+
+// tablesVary reports whether the points of the box have different numbers of tables.
+func (j *Job) tablesVary() bool {
+	return slices.ContainsFunc(param.Collect(modelPrefix, j.Model), func(e param.Entry) bool {
+		return e.Name == modelPrefix+".count" && !e.Known()
+	})
 }

@@ -78,7 +78,8 @@ func (i Interval) Width() float64 { return i.High / i.Low }
 
 // Run predicts a job. It returns the error of the run at the middle of the box; a sampled point at which the
 // job does not fit its memory counts as NaN in Samples, and not in the interval. A placement of tables is
-// that at the middle of the box everywhere: it is fixed before the unknowns are known.
+// that at the middle of the box everywhere: it is fixed before the unknowns are known. If the number of
+// tables is itself unknown, they are placed at every point.
 //
 // The result depends on neither the number of workers nor their speed. Cost: Samples + Seeds + 2 simulations.
 func Run(ctx context.Context, j *Job, o Options) (*Prediction, error) {
@@ -225,7 +226,7 @@ func (o *Options) place(ctx context.Context, j *Job) (*Job, Result, error) {
 		return nil, Result{}, err
 	}
 	r, err := o.runWith(ctx, j, o.Seed, o.Step)
-	if err != nil || r.Graph == nil {
+	if err != nil || r.Graph == nil || j.tablesVary() {
 		return j, r, err
 	}
 	fixed := j.clone()

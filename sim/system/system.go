@@ -143,6 +143,9 @@ type EmbeddingKernel struct {
 	Backward quantity.Value[float64] `yaml:"backward"` // … that backward, fused with the optimizer, reaches
 	// Passes is how often the indices are read and written to sort them for an exact optimizer.
 	Passes quantity.Value[quantity.Burden] `yaml:"passes"`
+	// HostReserve is the share of a server's memory that is not for tables: it holds input data, page cache
+	// and the libraries.
+	HostReserve quantity.Value[quantity.Burden] `yaml:"host-reserve"`
 }
 
 // DenseKernel is how a system's kernels compute the dense network.
@@ -201,6 +204,9 @@ func (p *Profile) validateShares() error {
 		if _, high := share.of.Range(); high > 1 {
 			return fmt.Errorf("%s: high = %v; want a share of at most 1", share.name, high)
 		}
+	}
+	if _, high := kernels.HostReserve.Range(); high > 1 {
+		return fmt.Errorf("embedding-kernels.host-reserve: high = %v; want a share of at most 1", high)
 	}
 	return nil
 }
