@@ -1,8 +1,10 @@
 package paired
 
 import (
+	"cmp"
 	"math"
 	"slices"
+	"time"
 
 	"tandem/algo/protocol/event"
 	"tandem/algo/protocol/pace"
@@ -26,8 +28,15 @@ func (s Stages) All() [5]float64 { return [5]float64{s.GE, s.FC, s.BC, s.DS, s.P
 // stageClock is an event.Observer that measures stages and steps.
 type stageClock struct {
 	stages *pace.StageMeter
-	done   []unit.Tick // ends of batches
+	cpu    func() time.Duration // what all cores have worked; nil: not measured
+	done   []batchEnd
 	last   unit.Tick
+}
+
+// batchEnd is the end of a batch of a rank.
+type batchEnd struct {
+	at  unit.Tick
+	cpu time.Duration
 }
 
 func newStageClock() *stageClock { return &stageClock{stages: pace.NewStageMeter(0, math.MaxInt32)} }
@@ -37,7 +46,11 @@ func (c *stageClock) Observe(r event.Record) {
 	c.last = max(c.last, r.At)
 	c.stages.Observe(r)
 	if r.Kind == event.BatchDone {
-		c.done = append(c.done, r.At)
+		end := batchEnd{at: r.At}
+		if c.cpu != nil {
+			end.cpu = c.cpu()
+		}
+		c.done = append(c.done, end)
 	}
 }
 
@@ -49,25 +62,19 @@ func (c *stageClock) medians() Stages {
 	}
 }
 
-// stepSeconds returns the mean time of a step, in which every rank finishes one batch. It leaves out the
-// first tenth of the batches, while the pipeline fills, and the last tenth.
-func (c *stageClock) stepSeconds(ranks int) float64 {
-	slices.Sort(c.done)
+// stepSeconds returns the mean time of a step, in which every rank finishes one batch, and what all cores
+// have worked in it. It leaves out the first tenth of the batches, while the pipeline fills, and the last
+// tenth.
+func (c *stageClock) stepSeconds(ranks int) (step, cpu float64) {
+	slices.SortFunc(c.done, func(a, b batchEnd) int { return cmp.Compare(a.at, b.at) })
 	n := len(c.done)
 	first, last := n/10, n-1-n/10
 	if first >= last {
-		return seconds(c.last) * float64(ranks) / float64(n)
+		return seconds(c.last) * float64(ranks) / float64(n), 0
 	}
-	return seconds(c.done[last]-c.done[first]) * float64(ranks) / float64(last-first)
-}
-
-// median returns the middle of the values, the lower of two middle ones, or 0 without values.
-func median(values []unit.Tick) unit.Tick {
-	if len(values) == 0 {
-		return 0
-	}
-	sorted := slices.Sorted(slices.Values(values))
-	return sorted[(len(sorted)-1)/2]
+	steps := float64(last-first) / float64(ranks)
+	a, b := c.done[first], c.done[last]
+	return seconds(b.at-a.at) / steps, (b.cpu - a.cpu).Seconds() / steps
 }
 
 // Values returns a quantity of runs.

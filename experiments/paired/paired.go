@@ -36,12 +36,16 @@ import (
 
 // Run is the result of one training, real or simulated.
 type Run struct {
-	StepSeconds float64        `json:"step_s"`
-	Throughput  float64        `json:"samples_per_s"`
-	Stages      Stages         `json:"stages"` // zero in sequential training, which has no roles
-	Staleness   pace.Staleness `json:"staleness"`
-	AUC         float64        `json:"auc"`
-	LogLoss     float64        `json:"log_loss"` // nats
+	StepSeconds float64 `json:"step_s"`
+	Throughput  float64 `json:"samples_per_s"`
+	// CPUSeconds is the time that all cores have worked for a real step; 0 where the system does
+	// not say. Messages is the number of messages of a simulated step.
+	CPUSeconds float64        `json:"cpu_s,omitempty"`
+	Messages   int64          `json:"messages,omitempty"`
+	Stages     Stages         `json:"stages"` // zero in sequential training, which has no roles
+	Staleness  pace.Staleness `json:"staleness"`
+	AUC        float64        `json:"auc"`
+	LogLoss    float64        `json:"log_loss"` // nats
 	// Missed counts, for every row gradient of a real run, the updates of its row between read and update.
 	Missed histogram.Histogram `json:"-"`
 	// HotRows and HotGradients are the numbers of rows that a sequential training updated without delay, and
@@ -80,6 +84,7 @@ func (s *Setup) RunReal(
 		return nil, err
 	}
 	c := newStageClock()
+	c.cpu = cpuTime
 	r, err := train.Run(ctx, s.Job, source, s.Data.Test, train.Options{
 		Backend: s.Backend, Progress: progress, Observer: c, Stopwatch: stopwatch,
 	})
@@ -93,7 +98,7 @@ func (s *Setup) RunReal(
 	}
 	run.StepSeconds = r.Wall.Seconds() / float64(r.Steps)
 	if s.Job.Training.Mode != job.Sequential { // sequential training records no events
-		run.StepSeconds = c.stepSeconds(s.Job.Roles.Ranks)
+		run.StepSeconds, run.CPUSeconds = c.stepSeconds(s.Job.Roles.Ranks)
 	}
 	return run.finish(&s.Job)
 }
@@ -137,8 +142,9 @@ func (s *Setup) RunSimulated(ctx context.Context, hardware *cost.Hardware) (*Run
 		return nil, fmt.Errorf("simulated: %w", err)
 	}
 	last := points[len(points)-1]
+	step, _ := c.stepSeconds(s.Job.Roles.Ranks)
 	run := &Run{
-		StepSeconds: c.stepSeconds(s.Job.Roles.Ranks), Stages: c.medians(), Staleness: a.Staleness,
+		StepSeconds: step, Messages: a.Messages, Stages: c.medians(), Staleness: a.Staleness,
 		AUC: last.AUC, LogLoss: last.LogLoss, Probabilities: watch.evaluator.Probabilities(),
 	}
 	return run.finish(&s.Job)

@@ -9,6 +9,7 @@ import (
 
 	"tandem/algo/metric"
 	"tandem/algo/rng"
+	"tandem/experiments/judge"
 )
 
 // comparison is how well each scalar orders the losses of the worlds.
@@ -61,7 +62,7 @@ func compare(p *plan, worlds []loss) *comparison {
 	c := &comparison{Worlds: worlds}
 	first, held := half(worlds, false), half(worlds, true)
 	for _, s := range scalars() {
-		one := score{Name: s.Name, Words: s.Words, First: spearman(values(first, s.Name))}
+		one := score{Name: s.Name, Words: s.Words, First: judge.Spearman(values(first, s.Name))}
 		x, y := values(held, s.Name)
 		one.HeldOut = bootstrap(x, y, p.Resamples, p.Seed)
 		c.Scalars = append(c.Scalars, one)
@@ -104,7 +105,7 @@ func reliability(worlds []loss) float64 {
 					}
 				}
 			}
-			sum, pairs = sum+spearman(x, y), pairs+1
+			sum, pairs = sum+judge.Spearman(x, y), pairs+1
 		}
 	}
 	return sum / pairs
@@ -119,39 +120,6 @@ func median(values []float64) float64 {
 	return (sorted[(len(sorted)-1)/2] + sorted[len(sorted)/2]) / 2
 }
 
-// spearman returns the rank correlation of two lists: Pearson's of their ranks, where equal values share the
-// mean of their ranks. It is 0 if all values of a list are equal.
-//
-// Source: Spearman, American Journal of Psychology 15 (1904).
-func spearman(x, y []float64) float64 {
-	r := stat.Correlation(ranks(x), ranks(y), nil)
-	if math.IsNaN(r) {
-		return 0
-	}
-	return r
-}
-
-// ranks returns the ranks of values from 1; equal values share the mean of their ranks.
-func ranks(values []float64) []float64 {
-	order := make([]int, len(values))
-	for i := range order {
-		order[i] = i
-	}
-	slices.SortFunc(order, func(a, b int) int { return cmp.Compare(values[a], values[b]) })
-	ranks := make([]float64, len(values))
-	for lo := 0; lo < len(order); {
-		hi := lo
-		for hi < len(order) && values[order[hi]] == values[order[lo]] {
-			hi++
-		}
-		for _, i := range order[lo:hi] {
-			ranks[i] = float64(lo+hi+1) / 2
-		}
-		lo = hi
-	}
-	return ranks
-}
-
 // bootstrap returns the rank correlation with its 95 % interval: the percentiles over resamples of the pairs.
 func bootstrap(x, y []float64, resamples int, seed uint64) metric.Interval {
 	r := rng.New(seed, "predictor bootstrap")
@@ -161,11 +129,11 @@ func bootstrap(x, y []float64, resamples int, seed uint64) metric.Interval {
 			at := r.IntN(len(x))
 			a[i], b[i] = x[at], y[at]
 		}
-		all[k] = spearman(a, b)
+		all[k] = judge.Spearman(a, b)
 	}
 	slices.Sort(all)
 	return metric.Interval{
-		Estimate: spearman(x, y), Low: stat.Quantile(0.025, stat.LinInterp, all, nil),
+		Estimate: judge.Spearman(x, y), Low: stat.Quantile(0.025, stat.LinInterp, all, nil),
 		High: stat.Quantile(0.975, stat.LinInterp, all, nil),
 	}
 }
@@ -178,7 +146,7 @@ func byChance(y []float64, resamples int, seed uint64) float64 {
 		for i := range x {
 			x[i] = r.Float64()
 		}
-		all[k] = math.Abs(spearman(x, y))
+		all[k] = math.Abs(judge.Spearman(x, y))
 	}
 	slices.Sort(all)
 	return stat.Quantile(0.95, stat.LinInterp, all, nil)

@@ -17,17 +17,18 @@ import (
 // stage takes time; the report can be drawn.
 func TestRealAndSimulatedRuns(t *testing.T) {
 	p := newPlan(3_000, 1_000)
-	p.Job.Training.GlobalBatch = 128
+	p.Job.Training.GlobalBatch, p.Settings = 128, p.Settings[:1]
+	p.Settings = append(p.Settings, setting{Name: "many servers", EmbeddingPSs: 3, EmbeddingWorkers: 2})
 	folder := t.TempDir()
 	report, err := execute(context.Background(), p, report.Options{Seeds: 2, Seed: 1, Folder: folder})
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := report.Data.(*results)
-	if len(r.Modes) != len(job.Modes())-1 {
-		t.Fatalf("%d modes", len(r.Modes))
+	r := report.Data.(results)
+	if len(r) != 2 || len(r[0].Modes) != len(job.Modes())-1 {
+		t.Fatalf("%d settings, %d modes", len(r), len(r[0].Modes))
 	}
-	for _, m := range r.Modes {
+	for _, m := range append(r[0].Modes, r[1].Modes...) {
 		for i := range m.Real {
 			real, simulated := m.Real[i], m.Simulated[i]
 			if m.Mode == job.Sync && (real.AUC != simulated.AUC || real.LogLoss != simulated.LogLoss) {
@@ -45,7 +46,7 @@ func TestRealAndSimulatedRuns(t *testing.T) {
 		}
 	}
 	text, err := os.ReadFile(filepath.Join(folder, "simvsreal.csv"))
-	if lines := strings.Count(string(text), "\n"); err != nil || lines != 1+2*2*len(r.Modes) {
+	if lines := strings.Count(string(text), "\n"); err != nil || lines != 1+2*2*2*len(r[0].Modes) {
 		t.Errorf("%d lines, error %v", lines, err)
 	}
 	if err := report.WriteFolder(t.TempDir()); err != nil {
@@ -73,10 +74,38 @@ func TestBudget(t *testing.T) {
 		t.Errorf("budget %v, error %v", shaky.budget(), shaky.error())
 	}
 	sync := mode(job.Sync, []float64{1, 1, 1}, []float64{9, 9, 9}) // calibrates: not predicted
-	all := results{Modes: []*modeResult{sync, steady, shaky}}
+	all := results{{Modes: []*modeResult{sync, steady, shaky}}}
 	// The median of 0, 0, 0, 5, 10, 20 % is 2.5 %; the median of the budgets 10 and 20 % is 15 %.
-	if err, budget := all.overall(); !near(err, 0.025) || !near(budget, 0.15) {
-		t.Errorf("overall error %v, budget %v", err, budget)
+	a := all.accuracy(-1)
+	if !near(a.Error, 0.025) || !near(a.Budget, 0.15) {
+		t.Errorf("overall error %v, budget %v", a.Error, a.Budget)
+	}
+}
+
+// The null model gives every mode the real time of sync of its setting and round. Ranks compare the modes of
+// a setting, so settings that differ are no merit.
+func TestNullModel(t *testing.T) {
+	set := func(sync, hybrid, async float64) *settingResult {
+		one := func(name string, real, simulated float64) *modeResult {
+			return &modeResult{
+				Mode: name, Real: []*paired.Run{{StepSeconds: real}},
+				Simulated: []*paired.Run{{StepSeconds: simulated}},
+			}
+		}
+		return &settingResult{Modes: []*modeResult{
+			one(job.Sync, sync, 9), one(job.Hybrid, sync/2, hybrid), one(job.AsyncPS, sync*2, async),
+		}}
+	}
+	// Sync takes 1 and 100, hybrid half of it, async-ps twice. The errors of the null model are 1 and 1/2.
+	a := results{set(1, 0.5, 2), set(100, 50, 200)}.accuracy(-1)
+	if !near(a.Null, 0.75) || a.Error != 0 || !near(a.Rank, 1) {
+		t.Errorf("exact: %+v", a)
+	}
+	// Simulated the wrong way round, though long steps of the second setting are longer than those of the
+	// first.
+	a = results{set(1, 2, 0.5), set(100, 200, 50)}.accuracy(0)
+	if !near(a.Rank, -1) {
+		t.Errorf("the wrong way round: %+v", a)
 	}
 }
 

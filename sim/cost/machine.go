@@ -1,6 +1,8 @@
 package cost
 
 import (
+	"cmp"
+
 	"tandem/algo/quantity"
 	"tandem/algo/unit"
 	"tandem/sim/device"
@@ -15,6 +17,7 @@ type MeasuredMachine struct {
 	CopySpeed   unit.BytesPerSec // one core, from memory to memory
 	RowTime     unit.Tick        // of one core to look up one row
 	MessageTime unit.Tick        // of one message between two roles, from sending to receiving
+	MessageWork unit.Tick        // of the cores for it, at both ends; 0: MessageTime
 	Date        string           // of the measurement: YYYY-MM-DD
 
 	EmbeddingWorkers, EmbeddingPSs int            // in the process; 0: one
@@ -90,7 +93,7 @@ func (m *MeasuredMachine) system() system.Profile {
 	row := unit.Nanos(m.RowTime)
 	return system.Profile{
 		Name: "this-machine", Architecture: system.Roles,
-		Messages: system.Messages{Time: measured(m.MessageTime/2, source, m.Date)},
+		Messages: system.Messages{Time: measured(cmp.Or(m.MessageWork, m.MessageTime)/2, source, m.Date)},
 		EmbeddingWorker: system.EmbeddingWorker{Service: service, IDTime: id, PoolValueTime: nanos(value),
 			MergeValueTime: nanos(value)},
 		EmbeddingPS: system.EmbeddingPS{
