@@ -2,7 +2,9 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -28,12 +30,25 @@ func (p *program) listCommand() *cobra.Command {
 	return list
 }
 
+// listText writes a line per experiment, with the question wrapped beside the name.
 func (p *program) listText() error {
-	table := cli.Table{Header: []string{"name", "question", "quick run (s)"}, Words: 2}
+	width := len("name")
 	for _, e := range p.experiments {
-		table.Rows = append(table.Rows, []string{e.Name(), e.Question(), fmt.Sprint(e.QuickTime().Seconds())})
+		width = max(width, len(e.Name()))
 	}
-	return table.WriteText(p.stdout)
+	const times = "quick run" // the header, and the width of its column
+	line := func(name, quick, question string) error {
+		head := fmt.Sprintf("%-*s  %*s  ", width, name, len(times), quick)
+		indent := strings.Repeat(" ", len(head))
+		_, err := fmt.Fprintln(p.stdout,
+			head+cli.WrapAt(question, indent, len(head), cli.TextColumns(p.stdout)))
+		return err
+	}
+	err := line("name", times, "question")
+	for _, e := range p.experiments {
+		err = errors.Join(err, line(e.Name(), fmt.Sprintf("%g s", e.QuickTime().Seconds()), e.Question()))
+	}
+	return err
 }
 
 func (p *program) listJSON() error {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"tandem/experiments/report"
+	"tandem/experiments/report/reporttest"
 )
 
 // small returns a plan of a few seconds.
@@ -64,9 +65,10 @@ func TestSmallPlan(t *testing.T) {
 	if !slices.Contains(rest.Findings, "logistic regression: not measured.") {
 		t.Errorf("findings without a training: %q", rest.Findings)
 	}
-	if cell := rest.Tables[0].Rows[0][1]; cell != "not measured" {
+	if cell := rest.Tables[0].Rows[0][1]; cell != "–" {
 		t.Errorf("cell without a training: %q", cell)
 	}
+	reporttest.CheckWidth(t, fullPlan().report(r))
 }
 
 // Only a run of full length is judged.

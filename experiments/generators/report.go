@@ -18,7 +18,8 @@ func (p *plan) report(r *results) *report.Report {
 
 // curveTable returns a table of the AUC of every model by length.
 func (p *plan) curveTable(r *results) cli.Table {
-	t := cli.Table{Caption: fmt.Sprintf("AUC on %s test rows by number of training rows, in one pass",
+	t := cli.Table{Caption: fmt.Sprintf("AUC on %s test rows by number of training rows, in one pass; "+
+		"– not measured",
 		report.Thousands(p.Data.TestRows)), Header: []string{"rows"}, Words: 1}
 	for _, m := range r.Models {
 		t.Header = append(t.Header, m.Name)
@@ -26,7 +27,7 @@ func (p *plan) curveTable(r *results) cli.Table {
 	for i, steps := range p.Steps {
 		row := []string{report.Thousands(steps * p.Batch)}
 		for _, m := range r.Models {
-			cell := "not measured"
+			cell := "–"
 			if i < len(m.Points) {
 				if cell = fmt.Sprintf("%.4f", m.Points[i].AUC); m.Points[i].Diverged != "" {
 					cell = "diverged"
@@ -36,10 +37,10 @@ func (p *plan) curveTable(r *results) cli.Table {
 		}
 		t.Rows = append(t.Rows, row)
 	}
-	published, role := []string{"published, real data"}, []string{"the label law is"}
+	published, role := []string{"published, real data"}, []string{"the label model is"}
 	for _, m := range r.Models {
 		published = append(published, fmt.Sprintf("%.4f", m.Published))
-		role = append(role, map[bool]string{true: "tuned on it", false: "not tuned on it"}[m.Tuned])
+		role = append(role, map[bool]string{true: "tuned", false: "predicted"}[m.Tuned])
 	}
 	t.Rows = append(t.Rows, published, role)
 	return t

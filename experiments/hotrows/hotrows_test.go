@@ -11,6 +11,7 @@ import (
 	"tandem/algo/metric"
 	"tandem/experiments/judge"
 	"tandem/experiments/report"
+	"tandem/experiments/report/reporttest"
 	"tandem/experiments/tune"
 	"tandem/sim/model"
 	"tandem/sim/predict"
@@ -59,6 +60,7 @@ func TestRunsAreResumed(t *testing.T) {
 		if (trained > 0) != (i == 0) {
 			t.Errorf("run %d trains %d times", i, trained)
 		}
+		reporttest.CheckWidth(t, r)
 		d := r.Data.(*results).DataSets[0]
 		late := d.late(2)
 		if late[0].HotRows != 0 || late[1].HotRows == 0 || !(late[1].Missed < late[0].Missed) ||

@@ -47,7 +47,8 @@ func (p *plan) levelTable(r *results) cli.Table {
 	for _, d := range r.DataSets {
 		v := d.Variants[0]
 		t.Rows = append(t.Rows, []string{d.DataSet, report.Level(v.AUC), report.Thousands(d.Steps),
-			report.Thousands(d.TestRows), rate(v.Rates.Rows), rate(v.Rates.Dense)})
+			report.Thousands(d.TestRows), report.Digits(v.Rates.Rows, 3),
+			report.Digits(v.Rates.Dense, 3)})
 	}
 	return t
 }
@@ -109,15 +110,12 @@ func speedTable(speeds []*speed) cli.Table {
 }
 
 // percent returns a share as text.
-func percent(share float64) string { return fmt.Sprintf("%.4g %%", 100*share) }
+func percent(share float64) string { return report.Digits(100*share, 4) + " %" }
 
 // wholePercent returns a share, rounded to 1 %, as text.
 func wholePercent(share float64) string {
 	return report.Minus(fmt.Sprintf("%.0f %%", 100*share+0))
 }
-
-// rate returns a learning rate as text.
-func rate(v float64) string { return fmt.Sprintf("%.3g", v) }
 
 // lost reports whether late rows, none of them hot, cost AUC: the interval of the loss is above 0.
 func (d *dataSetResult) lost(tau int) bool {

@@ -21,14 +21,14 @@ func smallPlan() *plan {
 	return p
 }
 
-// textOf returns a report as text.
+// textOf returns a report as text on one line.
 func textOf(t *testing.T, r *report.Report) string {
 	t.Helper()
 	var text strings.Builder
 	if err := r.WriteText(&text); err != nil {
 		t.Fatal(err)
 	}
-	return text.String()
+	return strings.Join(strings.Fields(text.String()), " ")
 }
 
 // Both sides simulate the same networks, and the report has all of them.

@@ -184,11 +184,12 @@ func (t *table) sentence(d *diagram) string {
 	if t.Top == 0 {
 		return t.Slot + ": no ids in the training rows."
 	}
-	where := fmt.Sprintf("%s: the most frequent id is in %.2g %% of the rows; reads are at most %d steps "+
-		"behind their own rank: ", t.Slot, 100*t.Top, t.Late)
+	where := fmt.Sprintf("%s: the most frequent id is in %s %% of the rows; reads are at most %d steps "+
+		"behind their own rank: ", t.Slot, report.Digits(100*t.Top, 2), t.Late)
 	rarer := ""
 	if t.Place.Rarer {
-		rarer = fmt.Sprintf(", judged as %.2g %%, the rarest that was measured", 100*d.alphas[0])
+		rarer = fmt.Sprintf(", judged as %s %%, the rarest that was measured",
+			report.Digits(100*d.alphas[0], 2))
 	}
 	others := ""
 	switch {
@@ -246,10 +247,10 @@ func (p *placed) report(r *result) *report.Report {
 		worst := "–"
 		if one.Place.Region == loss || one.Place.Region == unclear || one.Place.Region == safe &&
 			one.Late > 0 {
-			worst = milli(one.Place.Worst)
+			worst = report.Milli(one.Place.Worst)
 		}
 		t.Rows = append(t.Rows, []string{one.Slot, string(one.Place.Region), string(one.Bound.Region),
-			fmt.Sprintf("%.3g %%", 100*one.Top), fmt.Sprint(one.Late), bound, worst})
+			report.Digits(100*one.Top, 3) + " %", fmt.Sprint(one.Late), bound, worst})
 		sentences = append(sentences, one.Sentence)
 		if one.Top == 0 {
 			continue

@@ -17,6 +17,7 @@ import (
 	"tandem/algo/numeric/model"
 	"tandem/algo/numeric/opt"
 	"tandem/experiments/report"
+	"tandem/experiments/report/reporttest"
 	"tandem/experiments/theory/stability"
 	"tandem/experiments/trial"
 	"tandem/experiments/tune"
@@ -302,6 +303,7 @@ func TestTinyRun(t *testing.T) {
 	if len(out.Tables) != 5 || len(out.Figures) != 2 || len(out.Tables[1].Rows) != 2*2 {
 		t.Errorf("%d tables, %d figures", len(out.Tables), len(out.Figures))
 	}
+	reporttest.CheckWidth(t, out)
 	for _, f := range out.Figures {
 		if _, err := f.SVG(); err != nil {
 			t.Error(err)

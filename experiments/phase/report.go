@@ -73,20 +73,6 @@ func (r *result) rateDiagram() *diagram {
 // tuned is the multiple of the tuned rate.
 const tuned = 1.0
 
-// milli returns a difference in thousandths.
-func milli(v float64) string {
-	text := fmt.Sprintf("%.1f", 1000*v)
-	if text == "-0.0" {
-		return "0.0"
-	}
-	return report.Minus(text)
-}
-
-// milliInterval returns a difference in thousandths ± half its interval.
-func milliInterval(v metric.Interval) string {
-	return fmt.Sprintf("%s±%.1f", milli(v.Estimate), 500*(v.High-v.Low))
-}
-
 // rateTable returns the tuned rates.
 func (r *result) rateTable() cli.Table {
 	t := cli.Table{
@@ -101,7 +87,7 @@ func (r *result) rateTable() cli.Table {
 		line := []string{title(kind)}
 		for _, alpha := range d.alphas {
 			c := find(r.Choices, kind, alpha)
-			text := fmt.Sprintf("%.3g", c.Rates.Rows)
+			text := report.Digits(c.Rates.Rows, 3)
 			if c.AtEdge {
 				text += "*"
 			}
@@ -129,8 +115,8 @@ func (r *result) cellTables() (tables []cli.Table) {
 			whole, beyond := []string{fmt.Sprint(alpha)}, []string{"  lag"}
 			for _, tau := range d.taus {
 				c := d.at(kind, tuned, alpha, tau)
-				whole, beyond = append(whole, milliInterval(c.Loss)),
-					append(beyond, milliInterval(*c.BeyondLag))
+				whole, beyond = append(whole, report.MilliInterval(c.Loss)),
+					append(beyond, report.MilliInterval(*c.BeyondLag))
 			}
 			t.Rows = append(t.Rows, whole, beyond)
 		}
@@ -163,7 +149,7 @@ func (r *result) multipleTable() cli.Table {
 			for _, tau := range d.taus {
 				line := []string{title(kind), fmt.Sprint(alpha), strconv.Itoa(tau)}
 				for _, m := range r.multiples() {
-					line = append(line, milliInterval(d.at(kind, m, alpha, tau).Loss))
+					line = append(line, report.MilliInterval(d.at(kind, m, alpha, tau).Loss))
 				}
 				t.Rows = append(t.Rows, line)
 			}
@@ -183,10 +169,10 @@ func (r *result) retunedTable() cli.Table {
 	for _, one := range r.Retuned {
 		t.Rows = append(t.Rows, []string{
 			fmt.Sprintf("%s %g", title(one.Optimizer), one.Alpha),
-			fmt.Sprintf("%.2g, %.2g", one.Fresh.Rows, one.Late.Rows),
+			report.Digits(one.Fresh.Rows, 2) + ", " + report.Digits(one.Late.Rows, 2),
 			fmt.Sprintf("%s [%s, %s]", ratio(one.Ratio.Estimate), ratio(one.Ratio.Low),
 				ratio(one.Ratio.High)),
-			milliInterval(one.Before), milliInterval(one.After),
+			report.MilliInterval(one.Before), report.MilliInterval(one.After),
 		})
 	}
 	return t
@@ -200,7 +186,7 @@ func ratio(v float64) string {
 	case v > 100:
 		return ">100"
 	}
-	return fmt.Sprintf("%.2g", v)
+	return report.Digits(v, 2)
 }
 
 // columnTable returns the places of the columns.
@@ -215,7 +201,7 @@ func (r *result) columnTable() cli.Table {
 		t.Header = append(t.Header, title(kind))
 	}
 	for _, c := range r.Columns {
-		line := []string{c.Data, c.Name, fmt.Sprintf("%.2g %%", 100*c.Top)}
+		line := []string{c.Data, c.Name, report.Digits(100*c.Top, 2) + " %"}
 		for _, kind := range r.kinds() {
 			line = append(line, string(c.Regions[kind]))
 		}
@@ -385,7 +371,7 @@ func (r *result) denseText() string {
 	var words []string
 	for _, kind := range r.kinds() {
 		at := slices.IndexFunc(r.Choices, func(c choice) bool { return c.Optimizer == kind })
-		words = append(words, fmt.Sprintf("%s %.3g", title(kind), r.Choices[at].Rates.Dense))
+		words = append(words, title(kind)+" "+report.Digits(r.Choices[at].Rates.Dense, 3))
 	}
 	return list(words)
 }
@@ -473,7 +459,7 @@ func (r *result) panel(d *diagram, kind string, multiple float64, text bool) rep
 				one.Mark = 1
 			}
 			if text {
-				one.Text = milli(one.Value)
+				one.Text = report.Milli(one.Value)
 			}
 			p.Cells = append(p.Cells, one)
 		}

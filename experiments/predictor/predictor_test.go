@@ -12,6 +12,7 @@ import (
 	"tandem/algo/rng"
 	"tandem/experiments/judge"
 	"tandem/experiments/report"
+	"tandem/experiments/report/reporttest"
 	"tandem/experiments/trial"
 )
 
@@ -211,6 +212,7 @@ func TestTinyRun(t *testing.T) {
 		!strings.Contains(strings.Join(r.Notes, " "), "Not found, so not among the worlds: avazu.") {
 		t.Errorf("report %+v", r)
 	}
+	reporttest.CheckWidth(t, r)
 	if _, err := r.Figures[0].SVG(); err != nil {
 		t.Error(err)
 	}

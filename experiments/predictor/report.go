@@ -29,10 +29,8 @@ func (c *comparison) report(p *plan, absent []string) *report.Report {
 
 // correlation returns a rank correlation with its interval.
 func correlation(v metric.Interval) string {
-	return minus(fmt.Sprintf("%.2f [%.2f, %.2f]", v.Estimate, v.Low, v.High))
+	return strings.ReplaceAll(fmt.Sprintf("%.2f [%.2f, %.2f]", v.Estimate, v.Low, v.High), "-", "−")
 }
-
-func minus(text string) string { return strings.ReplaceAll(text, "-", "−") }
 
 func (c *comparison) scalarTable() cli.Table {
 	t := cli.Table{
@@ -41,7 +39,7 @@ func (c *comparison) scalarTable() cli.Table {
 		Header: []string{"scalar", "first half", "held out, 95 %"}, Words: 1,
 	}
 	for _, s := range c.Scalars {
-		t.Rows = append(t.Rows, []string{s.Name, minus(fmt.Sprintf("%.2f", s.First)),
+		t.Rows = append(t.Rows, []string{s.Name, report.Minus(fmt.Sprintf("%.2f", s.First)),
 			correlation(s.HeldOut)})
 	}
 	return t
@@ -73,10 +71,8 @@ func (c *comparison) worldTable() cli.Table {
 		if w.HeldOut {
 			name += "*"
 		}
-		t.Rows = append(t.Rows, []string{name, w.Text,
-			minus(fmt.Sprintf("%.1f", 1000*c.Predicted[i])),
-			minus(fmt.Sprintf("%.1f", 1000*w.Loss.Estimate)) + fmt.Sprintf("±%.1f",
-				500*(w.Loss.High-w.Loss.Low))})
+		t.Rows = append(t.Rows, []string{name, w.Text, report.Milli(c.Predicted[i]),
+			report.MilliInterval(w.Loss)})
 	}
 	return t
 }

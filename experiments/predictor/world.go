@@ -29,11 +29,11 @@ type world struct {
 // String describes a world.
 func (w *world) String() string {
 	if w.Alpha == 0 {
-		return fmt.Sprintf("B %d, τ %d, r %.2g", w.Batch, w.Tau, w.Rate)
+		return fmt.Sprintf("B %d, τ %d, r %s", w.Batch, w.Tau, report.Digits(w.Rate, 2))
 	}
 	s := w.Data.Data.Synthetic
-	return fmt.Sprintf("%d×α %.2g, %dk/%dk, B %d, τ %d, r %.2g", w.HotColumns, w.Alpha,
-		s.TrainRows/1000, s.Columns[0].Cardinality/1000, w.Batch, w.Tau, w.Rate)
+	return fmt.Sprintf("%d×α %s, %dk/%dk, B %d, τ %d, r %s", w.HotColumns, report.Digits(w.Alpha, 2),
+		s.TrainRows/1000, s.Columns[0].Cardinality/1000, w.Batch, w.Tau, report.Digits(w.Rate, 2))
 }
 
 // inComparisons returns how comparisons name the data and the late rows of a world. Generated worlds are one

@@ -4,6 +4,7 @@ import (
 	"encoding/csv"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -15,23 +16,43 @@ import (
 // DifferencesName is the name of the file with the paired differences of a report.
 const DifferencesName = "differences.csv"
 
-// ComparisonTable returns a table with a line per comparison, which must be judged.
-func ComparisonTable(comparisons []*judge.Comparison) cli.Table {
-	t := cli.Table{
-		Caption: "Paired differences, treated − reference, with verdicts over all comparisons of the report",
-		Header: []string{
-			"data", "treated", "reference", "verdict on AUC", "ΔAUC ± 95 %", "p (Holm)",
-			"Δlog loss ± 95 % (nats)",
-		},
-		Words: 4,
+// ComparisonTables returns a table for each data set with a line per comparison. The comparisons must be
+// judged. Differences in log loss are in the files of a report.
+func ComparisonTables(comparisons []*judge.Comparison) []cli.Table {
+	var tables []cli.Table
+	for _, data := range distinct(comparisons, func(c *judge.Comparison) string { return c.Data }) {
+		ofData := slices.DeleteFunc(slices.Clone(comparisons),
+			func(c *judge.Comparison) bool { return c.Data != data })
+		references := distinct(ofData, func(c *judge.Comparison) string { return c.Reference })
+		t := cli.Table{
+			Header: []string{"treated", "verdict", "ΔAUC ± 95 %", "p, Holm"}, Words: 2,
+			Caption: fmt.Sprintf("%s: AUC less that of %s, verdicts over all comparisons of the report", data,
+				references[0]),
+		}
+		if len(references) > 1 {
+			t.Caption = data + ": AUC of treated − reference, verdicts over all comparisons of the report"
+			t.Header, t.Words = slices.Insert(t.Header, 1, "reference"), 3
+		}
+		for _, c := range ofData {
+			row := []string{c.Treated, c.Text(), PlusMinus(c.AUC), PValue(c.PDifferent)}
+			if len(references) > 1 {
+				row = slices.Insert(row, 1, c.Reference)
+			}
+			t.Rows = append(t.Rows, row)
+		}
+		tables = append(tables, t)
 	}
+	return tables
+}
+
+// distinct returns the distinct values of a property, in the order of the comparisons.
+func distinct(comparisons []*judge.Comparison, property func(c *judge.Comparison) string) (list []string) {
 	for _, c := range comparisons {
-		t.Rows = append(t.Rows, []string{
-			c.Data, c.Treated, c.Reference, c.Text(), PlusMinus(c.AUC), fmt.Sprintf("%.3f", c.PDifferent),
-			PlusMinus(c.LogLoss),
-		})
+		if v := property(c); !slices.Contains(list, v) {
+			list = append(list, v)
+		}
 	}
-	return t
+	return list
 }
 
 // conclude adds the findings and notes that follow from the comparisons of a report.

@@ -57,8 +57,21 @@ func TestComparisonsConclude(t *testing.T) {
 		!strings.Contains(string(numbers), `"run": "12ab34cd"`) {
 		t.Errorf("%s, error %v", numbers, err)
 	}
-	if rows := ComparisonTable(r.Comparisons).Rows; len(rows) != 4 || rows[2][3] != "equivalent" {
+	if rows := ComparisonTables(r.Comparisons)[0].Rows; len(rows) != 4 || rows[2][1] != "equivalent" ||
+		rows[0][3] != "< 0.001" {
 		t.Errorf("table %q", rows)
+	}
+}
+
+// Every data set has a table. References are a column only where they differ.
+func TestComparisonTablesByDataSet(t *testing.T) {
+	a, b, c := made("hybrid", 0.1, 0.2), made("ssp", 0.1, 0.2), made("hybrid", 0.1, 0.2)
+	c.Data = "other"
+	b.Reference = "hybrid"
+	tables := ComparisonTables([]*judge.Comparison{a, c, b})
+	if len(tables) != 2 || len(tables[0].Rows) != 2 || tables[0].Rows[1][1] != "hybrid" ||
+		len(tables[1].Header) != 4 || !strings.HasPrefix(tables[1].Caption, "other: AUC less that of sync") {
+		t.Errorf("tables %+v", tables)
 	}
 }
 

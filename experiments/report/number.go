@@ -19,9 +19,28 @@ func Amount(v metric.Interval) string {
 	return fmt.Sprintf("%s ± %.4f", Minus(fmt.Sprintf("%.4f", v.Estimate)), (v.High-v.Low)/2)
 }
 
+// Milli returns a difference in thousandths, with 1 decimal.
+func Milli(v float64) string {
+	text := fmt.Sprintf("%.1f", 1000*v)
+	if text == "-0.0" {
+		return "0.0"
+	}
+	return Minus(text)
+}
+
+// MilliInterval returns a difference in thousandths ± half its interval.
+func MilliInterval(v metric.Interval) string {
+	return fmt.Sprintf("%s±%.1f", Milli(v.Estimate), 500*(v.High-v.Low))
+}
+
 // Negated returns the interval of −v.
 func Negated(v metric.Interval) metric.Interval {
 	return metric.Interval{Estimate: 0 - v.Estimate, Low: 0 - v.High, High: 0 - v.Low}
+}
+
+// Mean returns the mean of values with 4 decimals.
+func Mean(values []float64) string {
+	return fmt.Sprintf("%.4f", metric.MeanInterval(values).Estimate)
 }
 
 // PlusMinus returns a difference ± half its interval, with 5 decimals.
@@ -35,6 +54,28 @@ func Minus(number string) string { return strings.Replace(number, "-", "−", 1)
 
 // Signed returns a difference with its sign and 5 decimals.
 func Signed(v float64) string { return Minus(fmt.Sprintf("%+.5f", v)) }
+
+// Digits returns a number with n significant digits, without an exponent.
+func Digits(v float64, n int) string {
+	rounded, err := strconv.ParseFloat(strconv.FormatFloat(v, 'e', n-1, 64), 64)
+	if err != nil {
+		panic(err) // it was formatted here
+	}
+	return Minus(strconv.FormatFloat(rounded, 'f', -1, 64))
+}
+
+// RatioText returns a ratio with its interval, for tables.
+func RatioText(v metric.Interval) string {
+	return fmt.Sprintf("%s (%s–%s)", Digits(v.Estimate, 2), Digits(v.Low, 2), Digits(v.High, 2))
+}
+
+// PValue returns a p-value with 3 decimals.
+func PValue(p float64) string {
+	if p < 0.001 {
+		return "< 0.001"
+	}
+	return fmt.Sprintf("%.3f", p)
+}
 
 // Thousands returns a count with commas between groups of three digits.
 func Thousands(n int) string {

@@ -60,6 +60,26 @@ func TestTableText(t *testing.T) {
 	}
 }
 
+// Sentences are wrapped at 80 columns where there is no terminal.
+func TestTextIsWrapped(t *testing.T) {
+	r := sample()
+	long := strings.TrimSpace(strings.Repeat("word ", 40))
+	r.Question, r.Findings, r.Notes, r.Tables[0].Caption = long, []string{long}, []string{long}, long
+	var out strings.Builder
+	if err := r.WriteText(&out); err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(out.String()) {
+		if len([]rune(line)) > 81 { // with its newline
+			t.Errorf("%d columns: %s", len([]rune(line))-1, line)
+		}
+	}
+	if text := out.String(); !strings.Contains(text, "\nFindings\n  - word") ||
+		strings.Count(text, "\n    word") < 4 {
+		t.Errorf("text %s", text)
+	}
+}
+
 func TestFolderOfReport(t *testing.T) {
 	folder := t.TempDir()
 	if err := sample().WriteFolder(folder); err != nil {

@@ -10,42 +10,48 @@ import (
 	"tandem/internal/cli"
 )
 
-// WriteText writes a report as text for people: question, tables, findings, notes.
+// WriteText writes a report as text for people: question, tables, findings, notes. Sentences are wrapped at
+// the width of the terminal.
 func (r *Report) WriteText(w io.Writer) error {
-	out := bufio.NewWriter(w)
-	fmt.Fprintf(out, "%s: %s\n", r.Name, r.Question)
+	columns, out := cli.TextColumns(w), bufio.NewWriter(w)
+	fmt.Fprintln(out, cli.WrapAt(r.Name+": "+r.Question, "", 0, columns))
 	for _, table := range r.Tables {
-		fmt.Fprintf(out, "\n%s\n", table.Caption)
-		if err := table.WriteText(out); err != nil {
+		if err := writeTable(out, table, columns); err != nil {
 			return err
 		}
 	}
-	writeList(out, "Findings", r.Findings)
-	writeList(out, "Notes", r.Notes)
+	writeList(out, "Findings", r.Findings, columns)
+	writeList(out, "Notes", r.Notes, columns)
 	return out.Flush()
 }
 
 // WriteSummary writes what a reader of several reports needs of this one: question, headline, findings.
 func (r *Report) WriteSummary(w io.Writer) error {
-	out := bufio.NewWriter(w)
-	fmt.Fprintf(out, "\n%s: %s\n", r.Name, r.Question)
+	columns, out := cli.TextColumns(w), bufio.NewWriter(w)
+	fmt.Fprintf(out, "\n%s\n", cli.WrapAt(r.Name+": "+r.Question, "", 0, columns))
 	if r.Headline != nil && r.Headline.Table != nil {
-		fmt.Fprintf(out, "\n%s\n", r.Headline.Table.Caption)
-		if err := r.Headline.Table.WriteText(out); err != nil {
+		if err := writeTable(out, *r.Headline.Table, columns); err != nil {
 			return err
 		}
 	}
-	writeList(out, "Findings", r.Findings)
+	writeList(out, "Findings", r.Findings, columns)
 	return out.Flush()
 }
 
-func writeList(w io.Writer, title string, items []string) {
+// writeTable writes a table below its caption.
+func writeTable(w io.Writer, table cli.Table, columns int) error {
+	fmt.Fprintf(w, "\n%s\n", cli.WrapAt(table.Caption, "", 0, columns))
+	return table.WriteText(w)
+}
+
+func writeList(w io.Writer, title string, items []string, columns int) {
 	if len(items) == 0 {
 		return
 	}
 	fmt.Fprintf(w, "\n%s\n", title)
+	const bullet, indent = "  - ", "    "
 	for _, item := range items {
-		fmt.Fprintf(w, "  - %s\n", item)
+		fmt.Fprintln(w, bullet+cli.WrapAt(item, indent, len(indent), columns))
 	}
 }
 

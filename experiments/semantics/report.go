@@ -5,7 +5,6 @@ import (
 	"math"
 	"strconv"
 
-	"tandem/algo/metric"
 	"tandem/algo/numeric/opt"
 	"tandem/experiments/judge"
 	"tandem/experiments/report"
@@ -17,7 +16,9 @@ func (p *plan) report(results []*result) *report.Report {
 	judged := comparisons(results)
 	r := &report.Report{
 		Comparisons: judged, Findings: p.findings(results), Notes: p.notes(), Settings: p, Data: results,
-		Tables: []cli.Table{p.moveTable(results), p.variantTable(results)},
+	}
+	for _, one := range results {
+		r.Tables = append(r.Tables, one.moveTable(), one.variantTable())
 	}
 	for _, o := range p.Optimizers {
 		r.Figures = append(r.Figures, p.figure(results[0], o))
@@ -26,26 +27,22 @@ func (p *plan) report(results []*result) *report.Report {
 }
 
 // variantTable returns a table of the quality of every variant.
-func (p *plan) variantTable(results []*result) cli.Table {
+func (r *result) variantTable() cli.Table {
 	t := cli.Table{
-		Caption: "Quality on the test rows, mean ± half the 95 % interval over seeds, at the nominal and " +
-			"at the " +
-			"tuned rate; ! if the best candidate is at an end of the grid",
-		Header: []string{"data", "rows", "merge", "scale", "N", "nominal", "AUC", "tuned", "AUC"},
-		Words:  4,
+		Caption: r.DataSet + ": AUC on the test rows, mean over seeds, at the nominal rate and at the best " +
+			"one ± half the 95 % interval; ! if the best candidate is at an end of the grid",
+		Header: []string{"rows", "merge/scale", "N", "at nominal", "best rate", "AUC ± 95 %"},
+		Words:  2,
 	}
-	for _, r := range results {
-		for _, a := range r.Variants {
-			merge, scale := a.Variant.Merge, a.Variant.Scale
-			if a.Variant.Ranks == 1 {
-				merge, scale = "any", "any"
-			}
-			t.Rows = append(t.Rows, []string{
-				r.DataSet, a.Variant.Optimizer, merge, scale, strconv.Itoa(a.Variant.Ranks),
-				fmt.Sprintf("%g", a.Variant.nominal), report.Level(a.Nominal.AUC),
-				fmt.Sprintf("%.3g", a.Choice.Rows) + edge(a), report.Level(a.Tuned.AUC),
-			})
+	for _, a := range r.Variants {
+		how := a.Variant.Merge + "/" + a.Variant.Scale
+		if a.Variant.Ranks == 1 {
+			how = "any"
 		}
+		t.Rows = append(t.Rows, []string{
+			a.Variant.Optimizer, how, strconv.Itoa(a.Variant.Ranks), report.Mean(a.Nominal.AUC),
+			report.Digits(a.Choice.Rows, 3) + edge(a), report.Level(a.Tuned.AUC),
+		})
 	}
 	return t
 }
@@ -61,35 +58,28 @@ func edge(variants ...*variantResult) string {
 }
 
 // moveTable returns a table of the factors for the learning rate.
-func (p *plan) moveTable(results []*result) cli.Table {
+func (r *result) moveTable() cli.Table {
 	t := cli.Table{
-		Caption: "From Persia's setting (merge:rank scale:rank) to Tandem's (merge:step scale:global): " +
-			"factor " +
-			"between the best learning rates, and the AUC lost with Persia's best rate × 1 and × N",
-		Header: []string{"data", "rows", "N", "factor (95 %)", "lost, ×1", "lost, ×N", "Persia", "Tandem"},
-		Words:  2,
+		Caption: r.DataSet + ": from Persia's setting (merge:rank scale:rank) to Tandem's (merge:step " +
+			"scale:global): factor between the best learning rates, and the AUC × 1000 lost with Persia's " +
+			"best rate × 1 and × N",
+		Header: []string{"rows", "N", "factor (95 %)", "lost, ×1", "lost, ×N"},
+		Words:  1,
 	}
-	for _, r := range results {
-		for _, m := range r.Moves {
-			t.Rows = append(t.Rows, []string{
-				r.DataSet, m.Optimizer, strconv.Itoa(m.Ranks),
-				fmt.Sprintf("%.2g (%.2g–%.2g)%s", m.Factor.Estimate, m.Factor.Low, m.Factor.High,
-					edge(m.our, m.persia)),
-				lost(m.Same), lost(m.TimesN), mean(m.persia.Tuned.AUC), mean(m.our.Tuned.AUC),
-			})
-		}
+	for _, m := range r.Moves {
+		t.Rows = append(t.Rows, []string{
+			m.Optimizer, strconv.Itoa(m.Ranks), report.RatioText(m.Factor) + edge(m.our, m.persia),
+			report.MilliInterval(report.Negated(m.Same.AUC)),
+			report.MilliInterval(report.Negated(m.TimesN.AUC)),
+		})
 	}
 	return t
 }
 
 // lost returns what the treated side of a comparison loses, ± half its interval.
 func lost(c *judge.Comparison) string {
-	return fmt.Sprintf("%s ± %.4f", report.Minus(fmt.Sprintf("%.4f", 0-c.AUC.Estimate)),
-		(c.AUC.High-c.AUC.Low)/2)
+	return report.Amount(report.Negated(c.AUC))
 }
-
-// mean returns the mean of AUCs.
-func mean(values []float64) string { return fmt.Sprintf("%.4f", metric.MeanInterval(values).Estimate) }
 
 // figure shows the candidates of an optimizer on one rank and on the largest number of ranks.
 func (p *plan) figure(r *result, o optimizer) report.Figure {
@@ -130,8 +120,8 @@ func (p *plan) findings(results []*result) []string {
 				continue
 			}
 			text := fmt.Sprintf("%s, %s, %d ranks: from Persia's setting to Tandem's, the best learning "+
-				"rate changes by a factor of %.2g (%.2g to %.2g)", r.DataSet, m.Optimizer, m.Ranks,
-				m.Factor.Estimate, m.Factor.Low, m.Factor.High)
+				"rate changes by a factor of %s", r.DataSet, m.Optimizer, m.Ranks,
+				report.RatioText(m.Factor))
 			if edge(m.our, m.persia) != "" {
 				text += ", uncertain because a best rate is at an end of the grid"
 			}

@@ -8,6 +8,7 @@ import (
 	"tandem/algo/numeric/opt"
 	"tandem/datasets"
 	"tandem/experiments/report"
+	"tandem/experiments/report/reporttest"
 	"tandem/experiments/tune"
 	"tandem/runtime/train"
 )
@@ -110,6 +111,7 @@ func TestSmallPlan(t *testing.T) {
 				r.Variants[0].Choice.Trials)
 		}
 	}
+	reporttest.CheckWidth(t, report)
 	if err := report.WriteFolder(t.TempDir()); err != nil {
 		t.Error(err)
 	}

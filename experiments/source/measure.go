@@ -160,7 +160,7 @@ func (p *plan) runs(r *result) []*run {
 			if length != 1 && d != p.MainDelay {
 				continue
 			}
-			for _, kind := range []string{ownRates, freshRates, defaultRate} {
+			for _, kind := range kinds() {
 				if kind == defaultRate && d != p.MainDelay || kind == ownRates && length != 1 {
 					continue // the rates of an arm are tuned for length 1
 				}

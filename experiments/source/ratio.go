@@ -66,16 +66,8 @@ func (r ratio) String() string {
 	case r.Low == nil:
 		return "any"
 	case r.High == nil:
-		return "≥ " + digits(*r.Low)
+		return "≥ " + report.Digits(*r.Low, 2)
 	}
-	return fmt.Sprintf("%s (%s to %s)", digits(r.Estimate), digits(*r.Low), digits(*r.High))
-}
-
-// digits returns a number with two digits, or all before the point.
-func digits(v float64) string {
-	text := fmt.Sprintf("%.2g", v)
-	if math.Abs(v) >= 10 {
-		text = fmt.Sprintf("%.0f", v)
-	}
-	return report.Minus(text)
+	return fmt.Sprintf("%s (%s to %s)", report.Digits(r.Estimate, 2), report.Digits(*r.Low, 2),
+		report.Digits(*r.High, 2))
 }

@@ -16,17 +16,25 @@ import (
 func (p *plan) report(results []*result) *report.Report {
 	r := &report.Report{
 		Findings: p.findings(results), Notes: p.notes(results), Settings: p, Data: results,
-		Comparisons: comparisons(results), Quantities: p.quantities(results),
-		Tables: []cli.Table{p.thesisTable(results), p.lossTable(results), p.levelTable(results),
-			p.rateTable(results)},
-	}
-	if t := p.lengthTable(results); len(t.Rows) > 0 {
-		r.Tables = slices.Insert(r.Tables, 2, t)
+		Comparisons: comparisons(results), Quantities: p.quantities(results), Tables: p.tables(results),
 	}
 	for _, kind := range []string{ownRates, freshRates} {
 		r.Figures = append(r.Figures, p.delayFigure(results, kind), p.setFigure(results, kind))
 	}
 	return r
+}
+
+// tables returns verdicts and losses, by kind of rates, then levels and rates.
+func (p *plan) tables(results []*result) (tables []cli.Table) {
+	for _, kind := range kinds() {
+		tables = append(tables, p.thesisTable(results, kind), p.lossTable(results, kind))
+	}
+	for _, kind := range []string{freshRates, defaultRate} {
+		if t := p.lengthTable(results, kind); len(t.Rows) > 0 {
+			tables = append(tables, t)
+		}
+	}
+	return append(tables, p.levelTable(results), p.rateTable(results))
 }
 
 // main returns the comparison of length 1 at the main delay and a kind of rates.
@@ -36,45 +44,36 @@ func (p *plan) main(r *result, kind string) *comparison {
 	})]
 }
 
-// loss returns a loss ± half its interval.
-func loss(v metric.Interval) string {
-	return fmt.Sprintf("%s ± %.4f", report.Minus(fmt.Sprintf("%.4f", v.Estimate)),
-		(v.High-v.Low)/2)
-}
+// kinds returns the kinds of rates.
+func kinds() []string { return []string{ownRates, freshRates, defaultRate} }
 
-// lossTable returns a table with the losses at the main delay.
-func (p *plan) lossTable(results []*result) cli.Table {
+// lossTable returns a table with the losses at the main delay and a kind of rates.
+func (p *plan) lossTable(results []*result, kind string) cli.Table {
 	t := cli.Table{
-		Caption: fmt.Sprintf("Loss of AUC with a part %d steps late; lag: fresh with %d steps fewer",
-			p.MainDelay, p.MainDelay),
-		Header: []string{"data", "rates", "rows late", "network late", "lag"},
-		Words:  2,
+		Caption: fmt.Sprintf("Loss of AUC %s, a part %d steps late; lag: fresh with %d steps fewer",
+			rateText(kind), p.MainDelay, p.MainDelay),
+		Header: []string{"data", "rows late", "network late", "lag"}, Words: 1,
 	}
 	for _, r := range results {
-		for _, kind := range []string{ownRates, freshRates, defaultRate} {
-			c := p.main(r, kind)
-			t.Rows = append(t.Rows, []string{r.DataSet, kind, loss(c.RowLoss), loss(c.NetworkLoss),
-				loss(c.LagLoss)})
-		}
+		c := p.main(r, kind)
+		t.Rows = append(t.Rows, []string{r.DataSet, report.Amount(c.RowLoss), report.Amount(c.NetworkLoss),
+			report.Amount(c.LagLoss)})
 	}
 	return t
 }
 
-// thesisTable returns a table with the verdicts on the thesis at the main delay.
-func (p *plan) thesisTable(results []*result) cli.Table {
+// thesisTable returns a table with the verdicts on the thesis at the main delay and a kind of rates.
+func (p *plan) thesisTable(results []*result, kind string) cli.Table {
 	t := cli.Table{
-		Caption: fmt.Sprintf("Thesis: the network loses more than the rows, %d steps late (holds), less "+
+		Caption: fmt.Sprintf("Thesis %s, %d steps late: the network loses more than the rows (holds), less "+
 			"(reversed), or not distinguishable (open); * also among all comparisons of the report",
-			p.MainDelay),
-		Header: []string{"data", "rates", "thesis", "network − rows", "network ÷ rows"},
-		Words:  3,
+			rateText(kind), p.MainDelay),
+		Header: []string{"data", "thesis", "network − rows", "network ÷ rows"}, Words: 2,
 	}
 	for _, r := range results {
-		for _, kind := range []string{ownRates, freshRates, defaultRate} {
-			c := p.main(r, kind)
-			t.Rows = append(t.Rows, []string{r.DataSet, kind, short(c), loss(c.Difference.AUC),
-				c.Ratio.String()})
-		}
+		c := p.main(r, kind)
+		t.Rows = append(t.Rows, []string{r.DataSet, short(c), report.Amount(c.Difference.AUC),
+			c.Ratio.String()})
 	}
 	return t
 }
@@ -96,27 +95,23 @@ func star(c *comparison) string {
 	return ""
 }
 
-// lengthTable returns a table of the losses on shorter and longer runs.
-func (p *plan) lengthTable(results []*result) cli.Table {
+// lengthTable returns a table of the losses on shorter and longer runs at a kind of rates.
+func (p *plan) lengthTable(results []*result, kind string) cli.Table {
 	t := cli.Table{
-		Caption: fmt.Sprintf("Loss of AUC by run length, %d steps late; rates are tuned for the middle "+
-			"length "+
-			"of generated and for the shortest of real data", p.MainDelay),
-		Header: []string{"data", "rates", "steps", "thesis", "rows late", "network late"},
-		Words:  2,
+		Caption: fmt.Sprintf("Loss of AUC by run length %s, %d steps late; rates are tuned for the middle "+
+			"length of generated and for the shortest of real data", rateText(kind), p.MainDelay),
+		Header: []string{"data", "steps", "thesis", "rows late", "network late"}, Words: 1,
 	}
 	for _, r := range results {
 		if len(r.set.Lengths) == 1 {
 			continue
 		}
-		for _, kind := range []string{freshRates, defaultRate} {
-			for _, length := range slices.Sorted(slices.Values(r.set.Lengths)) {
-				c := r.Comparisons[slices.IndexFunc(r.Comparisons, func(c *comparison) bool {
-					return c.Length == length && c.Rates == kind && c.Delay == p.MainDelay
-				})]
-				t.Rows = append(t.Rows, []string{r.DataSet, kind, report.Thousands(c.Steps),
-					short(c), loss(c.RowLoss), loss(c.NetworkLoss)})
-			}
+		for _, length := range slices.Sorted(slices.Values(r.set.Lengths)) {
+			c := r.Comparisons[slices.IndexFunc(r.Comparisons, func(c *comparison) bool {
+				return c.Length == length && c.Rates == kind && c.Delay == p.MainDelay
+			})]
+			t.Rows = append(t.Rows, []string{r.DataSet, report.Thousands(c.Steps), short(c),
+				report.Amount(c.RowLoss), report.Amount(c.NetworkLoss)})
 		}
 	}
 	return t
@@ -126,45 +121,41 @@ func (p *plan) lengthTable(results []*result) cli.Table {
 func (p *plan) levelTable(results []*result) cli.Table {
 	t := cli.Table{
 		Caption: "AUC without delay on the test rows; a constant guess has 0.5, no model exceeds the oracle",
-		Header:  []string{"data", "tuned", "default", "logistic", "oracle", "steps", "test rows"},
+		Header:  []string{"data", "tuned", "default", "logistic", "oracle", "test rows"},
 		Words:   1,
 	}
 	for _, r := range results {
-		oracle := "unknown"
+		oracle := "–"
 		if r.Oracle != nil {
-			oracle = level(r.Oracle)
+			oracle = report.Mean(r.Oracle)
 		}
-		c := p.main(r, ownRates)
-		t.Rows = append(t.Rows, []string{r.DataSet, report.Level(c.Fresh.AUC),
-			level(p.main(r, defaultRate).Fresh.AUC), level(r.Logistic), oracle, report.Thousands(c.Steps),
+		t.Rows = append(t.Rows, []string{r.DataSet, report.Level(p.main(r, ownRates).Fresh.AUC),
+			report.Mean(p.main(r, defaultRate).Fresh.AUC), report.Mean(r.Logistic), oracle,
 			report.Thousands(r.TestRows)})
 	}
 	return t
 }
 
-// level returns the mean of values.
-func level(values []float64) string { return fmt.Sprintf("%.4f", metric.MeanInterval(values).Estimate) }
-
-// rateTable returns a table of the tuned rates at the main delay.
+// rateTable returns a table of the tuned rates at the main delay, two lines for each data set.
 func (p *plan) rateTable(results []*result) cli.Table {
 	t := cli.Table{
-		Caption: "Tuned learning rates, rows/network; ! if the best candidate is at an end of the grid",
-		Header:  []string{"data", "fresh", "rows late", "network late", "logistic"},
-		Words:   1,
+		Caption: "Tuned learning rates; ! if the best candidate is at an end of the grid",
+		Header:  []string{"data", "rate of", "fresh", "rows late", "network late", "logistic"},
+		Words:   2,
 	}
 	for _, r := range results {
 		arms := p.tunedArms(r.set)
-		line := []string{r.DataSet}
+		ofRows, ofNetwork := []string{r.DataSet, "rows"}, []string{r.DataSet, "network"}
 		for _, a := range []arm{{late: nothing}, {late: rows, delay: p.MainDelay},
 			{late: network, delay: p.MainDelay}, arms[len(arms)-1]} {
-			c := r.Tuning[slices.Index(arms, a)]
-			text := fmt.Sprintf("%.2g/%.2g", c.Rows, c.Dense)
+			c, edge := r.Tuning[slices.Index(arms, a)], ""
 			if c.AtEdge {
-				text += "!"
+				edge = "!"
 			}
-			line = append(line, text)
+			ofRows = append(ofRows, report.Digits(c.Rows, 2)+edge)
+			ofNetwork = append(ofNetwork, report.Digits(c.Dense, 2)+edge)
 		}
-		t.Rows = append(t.Rows, line)
+		t.Rows = append(t.Rows, ofRows, ofNetwork)
 	}
 	return t
 }
@@ -172,7 +163,7 @@ func (p *plan) rateTable(results []*result) cli.Table {
 // findings returns a sentence on the thesis over all data sets, and sentences on each.
 func (p *plan) findings(results []*result) []string {
 	var sentences []string
-	for _, kind := range []string{ownRates, freshRates, defaultRate} {
+	for _, kind := range kinds() {
 		sets := map[verdict][]string{}
 		for _, r := range results {
 			c := p.main(r, kind)
@@ -239,7 +230,7 @@ func (p *plan) ratioFinding(r *result) string {
 	for _, kind := range []string{ownRates, freshRates} {
 		c := p.main(r, kind)
 		texts = append(texts, fmt.Sprintf("%s %s, with losses of %s (network) and %s (rows)", rateText(kind),
-			c.Ratio, loss(c.NetworkLoss), loss(c.RowLoss)))
+			c.Ratio, report.Amount(c.NetworkLoss), report.Amount(c.RowLoss)))
 	}
 	return fmt.Sprintf("%s, network loss ÷ row loss: %s.", r.DataSet, strings.Join(texts, "; "))
 }
@@ -255,7 +246,7 @@ func (p *plan) changes(r *result) string {
 		seen[c.Verdict] = true
 		texts = append(texts, fmt.Sprintf("%s%s in %s steps %s (%s)", c.Verdict, star(c),
 			report.Thousands(c.Steps),
-			rateText(c.Rates), loss(c.Difference.AUC)))
+			rateText(c.Rates), report.Amount(c.Difference.AUC)))
 	}
 	if len(seen) < 2 {
 		return ""
@@ -278,7 +269,7 @@ func (p *plan) lossFinding(r *result) string {
 		}{{"rows", c.RowLoss}, {"the network", c.NetworkLoss}} {
 			if math.Abs(one.loss.Estimate) > judge.FindingLeast && (one.loss.Low > 0 || one.loss.High < 0) {
 				texts = append(texts, fmt.Sprintf("%s %d steps late in a run of %s: %s", one.name, c.Delay,
-					report.Thousands(c.Steps), loss(one.loss)))
+					report.Thousands(c.Steps), report.Amount(one.loss)))
 			}
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"tandem/algo/rng"
 	"tandem/datasets"
 	"tandem/experiments/report"
+	"tandem/experiments/report/reporttest"
 	"tandem/experiments/trial"
 	"tandem/experiments/tune"
 )
@@ -209,7 +210,7 @@ func TestDivergedArmsAreConstantGuesses(t *testing.T) {
 // A small comparison from training to files.
 func TestReportOfTinyRuns(t *testing.T) {
 	p := tiny()
-	small := report.DataSet{Name: "small", Alpha: 0.1, Data: job.Data{
+	small := report.DataSet{Name: "movielens-100k", Alpha: 0.1, Data: job.Data{
 		Kind: job.KindSynthetic, Synthetic: &job.Synthetic{
 			TrainRows: 320, TestRows: 100, Alpha: 0.1, Numeric: 2,
 			Columns: []job.SyntheticColumn{{Cardinality: 50, Exponent: 1}},
@@ -222,13 +223,7 @@ func TestReportOfTinyRuns(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, table := range r.Tables {
-		for _, row := range table.Rows {
-			if len(row) != len(table.Header) {
-				t.Errorf("%s: a row has %d cells, the header %d", table.Caption, len(row), len(table.Header))
-			}
-		}
-	}
+	reporttest.CheckWidth(t, r)
 	c := p.main(r.Data.([]*result)[0], ownRates)
 	if c.Steps != 20 || slices.Equal(c.Fresh.AUC, c.Rows.AUC) ||
 		slices.Equal(c.Fresh.AUC, c.Network.AUC) || slices.Equal(c.Rows.AUC, c.Network.AUC) ||

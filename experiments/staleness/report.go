@@ -19,25 +19,34 @@ func (p *plan) report(results []*dataSetResult) *report.Report {
 		Findings:    p.findings(results),
 		Notes:       p.notes(results),
 		Comparisons: judged,
-		Tables:      []cli.Table{effectTable(results), armTable(results), p.stalenessTable(results)},
+		Tables:      tables(results),
 		Figures:     []report.Figure{p.effectFigure(results)},
 		Settings:    p,
 		Data:        results,
 	}
 }
 
-// effectTable returns a table with a line per effect.
-func effectTable(results []*dataSetResult) cli.Table {
-	t := cli.Table{
-		Caption: "Effects on AUC: treated − reference, both with merge:rank except for merging; exactly, " +
-			"geometric: delays of rows; drawn, ordered: those that hybrid has measured",
-		Header: []string{"data", "effect", "treated", "ΔAUC ± 95 %", "verdict"},
-		Words:  3,
-	}
-	for _, r := range results {
-		for _, e := range r.Effects {
-			t.Rows = append(t.Rows, []string{r.DataSet, e.Name, e.Treated, plusMinus(e.AUC), e.Text()})
+// tables returns effects, arms and staleness, a table for each data set.
+func tables(results []*dataSetResult) (tables []cli.Table) {
+	for _, of := range []func(r *dataSetResult) cli.Table{
+		(*dataSetResult).effectTable, (*dataSetResult).armTable, (*dataSetResult).stalenessTable,
+	} {
+		for _, r := range results {
+			tables = append(tables, of(r))
 		}
+	}
+	return tables
+}
+
+// effectTable returns a table with a line per effect.
+func (r *dataSetResult) effectTable() cli.Table {
+	t := cli.Table{
+		Caption: r.DataSet + ": effects on AUC, treated − reference, both with merge:rank except for " +
+			"merging; exactly, geometric: delays of rows; drawn, ordered: those that hybrid has measured",
+		Header: []string{"effect", "treated", "ΔAUC ± 95 %", "verdict"}, Words: 2,
+	}
+	for _, e := range r.Effects {
+		t.Rows = append(t.Rows, []string{e.Name, e.Treated, plusMinus(e.AUC), e.Text()})
 	}
 	return t
 }
@@ -49,49 +58,39 @@ func plusMinus(v metric.Interval) string {
 }
 
 // armTable returns a table with a line per arm and a line for the oracle.
-func armTable(results []*dataSetResult) cli.Table {
+func (r *dataSetResult) armTable() cli.Table {
 	t := cli.Table{
-		Caption: "AUC and log loss on the test rows, mean over seeds; a constant guess has 0.5, no model " +
-			"exceeds the oracle",
-		Header: []string{"data", "arm", "AUC ± 95 %", "log loss (nats)", "steps"},
-		Words:  2,
+		Caption: r.DataSet + ": AUC and log loss on the test rows, mean over seeds; a constant guess has " +
+			"0.5, no model exceeds the oracle",
+		Header: []string{"arm", "AUC ± 95 %", "log loss (nats)", "steps"}, Words: 1,
 	}
-	for _, r := range results {
-		if r.Oracle != nil {
-			t.Rows = append(t.Rows, []string{r.DataSet, "oracle", report.Level(r.Oracle.AUC),
-				mean(r.Oracle.LogLoss), ""})
-		}
-		for _, a := range r.Arms {
-			t.Rows = append(t.Rows, []string{r.DataSet, a.Arm.String(), report.Level(a.AUC), mean(a.LogLoss),
-				report.Thousands(a.Steps)})
-		}
+	if r.Oracle != nil {
+		t.Rows = append(t.Rows,
+			[]string{"oracle", report.Level(r.Oracle.AUC), report.Mean(r.Oracle.LogLoss), ""})
+	}
+	for _, a := range r.Arms {
+		t.Rows = append(t.Rows, []string{a.Arm.String(), report.Level(a.AUC), report.Mean(a.LogLoss),
+			report.Thousands(a.Steps)})
 	}
 	return t
 }
 
-func mean(values []float64) string {
-	return fmt.Sprintf("%.4f", metric.MeanInterval(values).Estimate)
-}
-
 // stalenessTable returns a table of the earlier steps that reads of hybrid missed.
-func (p *plan) stalenessTable(results []*dataSetResult) cli.Table {
+func (r *dataSetResult) stalenessTable() cli.Table {
 	t := cli.Table{
-		Caption: "Staleness of reads in steps, all seeds: own = missed earlier steps of the same rank, " +
-			"cross = of another rank",
-		Header: []string{"data", "arm", "own mean", "p99", "max/bound", "cross mean", "p99", "max/bound"},
-		Words:  2,
+		Caption: r.DataSet + ": staleness of reads in steps, all seeds: missed earlier steps of the own " +
+			"rank and of another one (cross); mean, 99th percentile, largest/bound",
+		Header: []string{"arm", "own", "p99", "largest", "cross", "p99", "largest"}, Words: 1,
 	}
-	for _, r := range results {
-		for _, a := range r.Arms {
-			if a.Arm.Mode != job.Hybrid {
-				continue
-			}
-			bound := pace.Hybrid{Staleness: a.Arm.Tau, Overlap: pace.HybridDS}.Bounds(a.Arm.Ranks)
-			t.Rows = append(t.Rows, []string{r.DataSet, a.Arm.String(),
-				fmt.Sprintf("%.2f", a.Own.Mean()), fmt.Sprint(a.Own.Quantile(0.99)),
-				fmt.Sprintf("%d/%d", a.Own.Max(), bound.Own), fmt.Sprintf("%.2f", a.Cross.Mean()),
-				fmt.Sprint(a.Cross.Quantile(0.99)), fmt.Sprintf("%d/%d", a.Cross.Max(), bound.Cross)})
+	for _, a := range r.Arms {
+		if a.Arm.Mode != job.Hybrid {
+			continue
 		}
+		bound := pace.Hybrid{Staleness: a.Arm.Tau, Overlap: pace.HybridDS}.Bounds(a.Arm.Ranks)
+		t.Rows = append(t.Rows, []string{a.Arm.String(),
+			fmt.Sprintf("%.2f", a.Own.Mean()), fmt.Sprint(a.Own.Quantile(0.99)),
+			fmt.Sprintf("%d/%d", a.Own.Max(), bound.Own), fmt.Sprintf("%.2f", a.Cross.Mean()),
+			fmt.Sprint(a.Cross.Quantile(0.99)), fmt.Sprintf("%d/%d", a.Cross.Max(), bound.Cross)})
 	}
 	return t
 }

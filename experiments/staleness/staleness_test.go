@@ -14,6 +14,7 @@ import (
 	"tandem/algo/protocol/delay"
 	"tandem/algo/rng"
 	"tandem/experiments/report"
+	"tandem/experiments/report/reporttest"
 	"tandem/experiments/trial"
 	"tandem/experiments/tune"
 )
@@ -261,13 +262,7 @@ func TestReportOfTinyRuns(t *testing.T) {
 			t.Errorf("%v: own staleness %v", a.Arm, a.Own.Summary())
 		}
 	}
-	for _, table := range r.Tables {
-		for _, row := range table.Rows {
-			if len(row) != len(table.Header) {
-				t.Errorf("%s: a row has %d cells, the header %d", table.Caption, len(row), len(table.Header))
-			}
-		}
-	}
+	reporttest.CheckWidth(t, r)
 	if err := r.WriteFolder(t.TempDir()); err != nil {
 		t.Error(err)
 	}

@@ -15,37 +15,45 @@ func (p *plan) report(m map[probe]outcome) *report.Report {
 	e := p.evidence(m)
 	return &report.Report{
 		Findings: e.findings(), Notes: p.notes(), Settings: p, Data: e,
-		Tables:  []cli.Table{e.thresholdTable(), e.growthTable(), e.threadTable()},
+		Tables:  []cli.Table{e.thresholdTable(), e.drawnTable(), e.growthTable(), e.threadTable()},
 		Figures: []report.Figure{e.boundaryFigure(), e.randomFigure(), e.growthFigure()},
 	}
 }
 
 func (e *evidence) thresholdTable() cli.Table {
 	t := cli.Table{
-		Caption: "Threshold of η·q·h by share q and delay d: predicted and measured, and with drawn samples",
-		Header: []string{"d", "q", "predicted", "measured", "error", "drawn ± 95 %", "÷ predicted",
-			"mean square"},
+		Caption: "Threshold of η·q·h by share q and delay d, every batch with the same share",
+		Header:  []string{"d", "q", "predicted", "measured", "error"},
 	}
 	for i := range e.Thresholds {
 		c := &e.Thresholds[i]
-		row := []string{fmt.Sprint(c.Delay), share(c.Ids), fmt.Sprintf("%.4f", c.Predicted),
-			fmt.Sprintf("%.4f", c.Measured), percent(c.err()), "–", "–", "–"}
-		if c.Random != nil {
-			row[5] = fmt.Sprintf("%.4f ± %.4f", c.Random.Estimate, half(*c.Random))
-			row[6] = fmt.Sprintf("%.3f", c.Random.Estimate/c.Predicted)
-			row[7] = fmt.Sprintf("%.4f", *c.MeanSquare)
+		t.Rows = append(t.Rows, []string{fmt.Sprint(c.Delay), share(c.Ids), fmt.Sprintf("%.4f", c.Predicted),
+			fmt.Sprintf("%.4f", c.Measured), percent(c.err())})
+	}
+	return t
+}
+
+func (e *evidence) drawnTable() cli.Table {
+	t := cli.Table{
+		Caption: "Threshold of η·q·h with drawn samples, beside that of equal batches and that of the mean " +
+			"square",
+		Header: []string{"d", "q", "measured ± 95 %", "÷ equal batches", "mean square"},
+	}
+	for i := range e.Thresholds {
+		if c := &e.Thresholds[i]; c.Random != nil {
+			t.Rows = append(t.Rows, []string{fmt.Sprint(c.Delay), share(c.Ids), report.Amount(*c.Random),
+				fmt.Sprintf("%.3f", c.Random.Estimate/c.Predicted), fmt.Sprintf("%.4f", *c.MeanSquare)})
 		}
-		t.Rows = append(t.Rows, row)
 	}
 	return t
 }
 
 func (e *evidence) growthTable() cli.Table {
 	t := cli.Table{
-		Caption: "Growth of the excess loss by a delay: x = τ·q·η·h; slope = growth ÷ x",
-		Header: []string{"varied", "τ", "q", "η", "missed", "x", "growth ± 95 %", "predicted", "slope",
-			"bound ÷ gradient²"},
-		Words: 1,
+		Caption: "Growth of the excess loss by a delay: x = τ·q·η·h; slope = growth ÷ x; bound = bound of " +
+			"the theorem ÷ mean squared gradient",
+		Header: []string{"varied", "τ", "q", "η", "x", "growth ± 95 %", "predicted", "slope", "bound"},
+		Words:  1,
 	}
 	for _, c := range e.Growth {
 		bound := "–"
@@ -53,20 +61,19 @@ func (e *evidence) growthTable() cli.Table {
 			bound = fmt.Sprintf("%.1f", c.Bound)
 		}
 		t.Rows = append(t.Rows, []string{c.Varied, fmt.Sprint(c.Delay), share(c.Ids),
-			fmt.Sprintf("%.3g", c.rate()), fmt.Sprintf("%.2f", c.Missed), fmt.Sprintf("%.2g", c.X),
-			plusMinus(c.Growth), fmt.Sprintf("%.3f", c.Predicted),
-			fmt.Sprintf("%.2f", c.Growth.Estimate/c.X), bound})
+			report.Digits(c.rate(), 3), report.Digits(c.X, 2), plusMinus(c.Growth),
+			fmt.Sprintf("%.3f", c.Predicted), fmt.Sprintf("%.2f", c.Growth.Estimate/c.X), bound})
 	}
 	return t
 }
 
 func (e *evidence) threadTable() cli.Table {
 	t := cli.Table{
-		Caption: fmt.Sprintf("Real threads, %d ranks: growth of the excess loss beside sync", threadRanks),
-		Header: []string{"mode", "missed updates ± 95 %", "x of missed updates", "growth ± 95 %",
-			"first order",
-			"many steps"},
-		Words: 1,
+		Caption: fmt.Sprintf("Real threads, %d ranks: growth of the excess loss beside sync, and "+
+			"predictions from x, which is that of the missed updates: linear in x, and for many small steps",
+			threadRanks),
+		Header: []string{"mode", "missed ± 95 %", "x", "growth ± 95 %", "linear", "many steps"},
+		Words:  1,
 	}
 	for _, c := range e.Threads {
 		row := []string{c.name(), fmt.Sprintf("%.2f ± %.2f", c.Missed.Estimate, half(c.Missed)),

@@ -13,6 +13,7 @@ import (
 
 	"tandem/algo/exec/backend"
 	"tandem/experiments/report"
+	"tandem/experiments/report/reporttest"
 	"tandem/experiments/theory/stability"
 )
 
@@ -163,6 +164,7 @@ func TestResumedRunMeasuresNothingTwice(t *testing.T) {
 	if measured != all || all != 2*2+2*2+4+2*1+2*3 {
 		t.Errorf("%d measurements, %d lines", measured, all)
 	}
+	reporttest.CheckWidth(t, first)
 	if err := first.WriteFolder(t.TempDir()); err != nil {
 		t.Error(err)
 	}

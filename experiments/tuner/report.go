@@ -16,60 +16,53 @@ func (p *plan) report(results []*result) *report.Report {
 		Comparisons: judged,
 		Findings:    p.findings(results),
 		Notes:       p.notes(),
-		Tables:      []cli.Table{rateTable(results), gapTable(results), report.ComparisonTable(judged)},
+		Tables:      tables(results, judged),
 		Figures:     []report.Figure{p.figure(results)},
 		Settings:    p,
 		Data:        results,
 	}
 }
 
-// rateTable returns a table of what the tuner chose.
-func rateTable(results []*result) cli.Table {
-	t := cli.Table{
-		Caption: "Learning rates; the ratio is between the best rates of rows, with its 95 % interval over " +
-			"seeds; " +
-			"! if the best candidate is at an end of the grid",
-		Header: []string{"data", "mode", "rows", "network", "rows ÷ sync (95 %)", "trials"},
-		Words:  2,
-	}
+// tables returns rates, levels and differences, a table for each data set.
+func tables(results []*result, judged []*judge.Comparison) (list []cli.Table) {
 	for _, r := range results {
-		for _, a := range r.Arms {
-			edge := ""
-			if a.Choice.AtEdge {
-				edge = "!"
-			}
-			t.Rows = append(t.Rows, []string{
-				r.DataSet, a.Name, fmt.Sprintf("%.3g", a.Choice.Rows),
-				fmt.Sprintf("%.3g%s", a.Choice.Dense, edge),
-				fmt.Sprintf("%.2g (%.2g–%.2g)", a.RowRatio.Estimate, a.RowRatio.Low, a.RowRatio.High),
-				fmt.Sprint(a.Choice.Trials),
-			})
+		list = append(list, r.rateTable(), r.levelTable())
+	}
+	return append(list, report.ComparisonTables(judged)...)
+}
+
+// rateTable returns a table of what the tuner chose for a data set.
+func (r *result) rateTable() cli.Table {
+	t := cli.Table{
+		Caption: r.DataSet + ": learning rates; ÷ sync is the ratio of the best rates of rows, with its " +
+			"95 % interval over seeds; ! the best candidate is at an end of the grid",
+		Header: []string{"mode", "rows", "network", "rows ÷ sync (95 %)", "trials"}, Words: 1,
+	}
+	for _, a := range r.Arms {
+		edge := ""
+		if a.Choice.AtEdge {
+			edge = "!"
 		}
+		t.Rows = append(t.Rows, []string{
+			a.Name, report.Digits(a.Choice.Rows, 3), report.Digits(a.Choice.Dense, 3) + edge,
+			report.RatioText(a.RowRatio), fmt.Sprint(a.Choice.Trials),
+		})
 	}
 	return t
 }
 
-// gapTable returns a table of the differences to sync.
-func gapTable(results []*result) cli.Table {
+// levelTable returns a table of the AUC on a data set, beside simpler and better predictions.
+func (r *result) levelTable() cli.Table {
 	t := cli.Table{
-		Caption: "AUC on the test rows, mean over seeds, and the difference to sync at its own rates, ± " +
-			"half the " +
-			"95 % interval",
-		Header: []string{"data", "mode", "AUC", "ΔAUC, rates of sync", "ΔAUC, own rates"},
-		Words:  2,
+		Caption: r.DataSet + ": AUC on the test rows, mean over seeds ± half the 95 % interval; a constant " +
+			"guess has 0.5, no model exceeds the oracle",
+		Header: []string{"mode", "at the rates of sync", "at its own rates"}, Words: 1,
 	}
-	for _, r := range results {
-		t.Rows = append(t.Rows, []string{r.DataSet, "constant guess", "0.5000", "", ""})
-		for _, a := range r.Arms {
-			common, own := "0", "0"
-			if a.OwnGap != nil {
-				common, own = report.PlusMinus(a.CommonGap.AUC), report.PlusMinus(a.OwnGap.AUC)
-			}
-			t.Rows = append(t.Rows, []string{r.DataSet, a.Name, report.Level(a.Own.AUC), common, own})
-		}
-		if r.Oracle != nil {
-			t.Rows = append(t.Rows, []string{r.DataSet, "oracle", report.Level(r.Oracle), "", ""})
-		}
+	for _, a := range r.Arms {
+		t.Rows = append(t.Rows, []string{a.Name, report.Level(a.Common.AUC), report.Level(a.Own.AUC)})
+	}
+	if r.Oracle != nil {
+		t.Rows = append(t.Rows, []string{"oracle", "", report.Level(r.Oracle)})
 	}
 	return t
 }
@@ -142,7 +135,7 @@ func (p *plan) notes() []string {
 			"by more "+
 			"than two standard errors.", nominal.Rows, nominal.Dense),
 		"A training that diverged counts as a guess of ½.",
-		"Logistic regression has one weight for every id and number.",
+		"Logistic is logistic regression: one weight for every id and number.",
 		report.ModeSettingsNote(p.Job, p.Modes),
 	}
 	return append(notes, report.FewSeedsNote(p.Seeds, "seeds", "an interval")...)

@@ -7,7 +7,10 @@ import (
 	"testing"
 
 	"tandem/algo/job"
+	"tandem/algo/metric"
+	"tandem/experiments/judge"
 	"tandem/experiments/report"
+	"tandem/experiments/report/reporttest"
 	"tandem/experiments/tune"
 )
 
@@ -61,6 +64,30 @@ func TestSmallPlan(t *testing.T) {
 	}
 	if err := first.WriteFolder(t.TempDir()); err != nil {
 		t.Error(err)
+	}
+}
+
+// The tables of all modes fit a terminal, also where a ratio is far from known.
+func TestTablesFitATerminal(t *testing.T) {
+	far := judge.Quality{AUC: []float64{0.3, 0.9}, LogLoss: []float64{1, 2}}
+	near := judge.Quality{AUC: []float64{0.71, 0.72}, LogLoss: []float64{0.5, 0.5}}
+	r := &result{DataSet: "adult-income", Oracle: near.AUC}
+	for _, mode := range append(job.Modes()[1:], baseline) {
+		a := &armResult{Name: mode, Common: far, Own: near,
+			RowRatio: metric.Interval{Estimate: 0.04321, Low: 0.00012345, High: 123.4},
+			Choice: tune.Choice{
+				Rates: tune.Rates{Rows: 0.00625, Dense: 0.000625}, AtEdge: true, Trials: 186,
+			}}
+		if mode != job.Sync {
+			a.CommonGap = judge.Pair(r.DataSet, mode+", rates of sync", job.Sync, 1, far, near)
+			a.OwnGap = judge.Pair(r.DataSet, mode+", own rates", job.Sync, 1, near, near)
+		}
+		r.Arms = append(r.Arms, a)
+	}
+	made := &report.Report{Tables: tables([]*result{r}, comparisons([]*result{r}))}
+	reporttest.CheckWidth(t, made)
+	if got := made.Tables[0].Rows[0][3]; got != "0.043 (0.00012–120)" {
+		t.Errorf("ratio %q", got)
 	}
 }
 

@@ -16,6 +16,15 @@ func PrintNotes(w io.Writer, program string, notes []string) {
 	}
 }
 
+// TextColumns returns the width at which text for people is wrapped: that of the terminal, but at most
+// Columns, or 80 for any other writer.
+func TextColumns(w io.Writer) int {
+	if columns := terminalColumns(w); columns > 0 {
+		return columns
+	}
+	return 80
+}
+
 // terminalColumns returns the width at which messages to w are wrapped: that of the terminal, but at most
 // Columns, or 0 for any other writer, whose lines are kept whole for programs that read them.
 func terminalColumns(w io.Writer) int {
