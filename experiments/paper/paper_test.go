@@ -139,6 +139,20 @@ func checkQuantities(t *testing.T, got []report.Quantity, comparisons map[string
 	}
 }
 
+// Wide ratios are counted by the input that explains most of each; rates are not counted.
+func TestWidths(t *testing.T) {
+	one := func(unit Unit, high float64, input string) Comparison {
+		return Comparison{Unit: unit, Low: 1, High: high, Effects: []predict.Effect{{Name: input}}}
+	}
+	r := &Results{Comparisons: []Comparison{one(Fold, 3, "b"), one(Part, 2.1, "a"), one(Fold, 2, "c"),
+		one(Kilo, 9, "d"), one(Fold, 4, "a"), {Unit: Fold, Middle: 1}}}
+	const want = "Ratios with an interval narrower than a factor 2: 1 of 4. The input that explains most of " +
+		"the wider ones: a (2), b (1)."
+	if got := widths(r); len(got) != 1 || got[0] != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
 // The hash changes with every input, and stored results are of the inputs in the tree.
 func TestStoredResultsAreOfTheSameInputs(t *testing.T) {
 	p := smallPlan()
@@ -165,6 +179,7 @@ func TestStoredResultsAreOfTheSameInputs(t *testing.T) {
 	for name, change := range map[string]func(c *Choice){
 		"GPUs":      func(c *Choice) { c.GPUs = 4 },
 		"rows":      func(c *Choice) { c.Rows = "fp16" },
+		"products":  func(c *Choice) { c.Products = "half" },
 		"parameter": func(c *Choice) { c.Set = map[string]string{"embedding-ps.count": "10"} },
 	} {
 		other := smallPlan()

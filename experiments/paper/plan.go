@@ -36,20 +36,22 @@ type Case struct {
 
 // Choice is the part of a predict.Choice that cases vary.
 type Choice struct {
-	Preset string            `yaml:"preset"`
-	Model  string            `yaml:"model"`
-	System string            `yaml:"system,omitempty"`
-	Mode   string            `yaml:"mode"`
-	GPUs   int               `yaml:"gpus"`
-	Rows   string            `yaml:"rows,omitempty"` // precision in memory
-	Set    map[string]string `yaml:"set,omitempty"`
+	Preset string `yaml:"preset"`
+	Model  string `yaml:"model"`
+	System string `yaml:"system,omitempty"`
+	Mode   string `yaml:"mode"`
+	GPUs   int    `yaml:"gpus"`
+	Rows   string `yaml:"rows,omitempty"` // precision in memory
+	// Products is the precision of matrix products; empty: the model's.
+	Products string            `yaml:"products,omitempty"`
+	Set      map[string]string `yaml:"set,omitempty"`
 }
 
 // Job returns the job of a choice.
 func (c *Choice) Job() (*predict.Job, error) {
 	j, _, err := predict.New(predict.Choice{
 		Preset: c.Preset, Model: c.Model, System: c.System, Mode: c.Mode, GPUs: c.GPUs, RowPrecision: c.Rows,
-		Set: c.Set,
+		Precision: c.Products, Set: c.Set,
 	})
 	return j, err
 }
@@ -82,6 +84,7 @@ const (
 	Kilo Unit = "k samples/s"
 	Mega Unit = "M samples/s"
 	Fold Unit = "×"
+	Part Unit = "of 1"
 )
 
 // text writes a number of the unit for a table of samples a second and ratios.
@@ -91,6 +94,8 @@ func (u Unit) text(number string) string {
 		return number + " k"
 	case Mega:
 		return number + " M"
+	case Part:
+		return number
 	}
 	return number + " ×"
 }

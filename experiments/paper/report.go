@@ -167,8 +167,47 @@ func findings(r *Results) []string {
 			parts = append(parts, fmt.Sprintf("%d %s", count[v], v))
 		}
 	}
-	return slices.Concat([]string{fmt.Sprintf("Of %d figures of the paper: %s.", len(r.Comparisons),
-		strings.Join(parts, "; "))}, missed)
+	counts := fmt.Sprintf("Of %d figures of the paper: %s.", len(r.Comparisons), strings.Join(parts, "; "))
+	return slices.Concat([]string{counts}, missed, widths(r))
+}
+
+// narrow is the width, high end ÷ low end, up to which the interval of a ratio counts as narrow.
+const narrow = 2
+
+// widths says how many ratios have narrow intervals, and which input explains most of those that do not.
+func widths(r *Results) []string {
+	var inputs []string
+	ratios, wide, by := 0, 0, map[string]int{}
+	for i := range r.Comparisons {
+		c := &r.Comparisons[i]
+		if c.Unit != Fold && c.Unit != Part || c.Low == 0 {
+			continue
+		}
+		ratios++
+		if c.width() <= narrow {
+			continue
+		}
+		wide++
+		if len(c.Effects) > 0 {
+			name := c.Effects[0].Name
+			if by[name]++; by[name] == 1 {
+				inputs = append(inputs, name)
+			}
+		}
+	}
+	if ratios == 0 {
+		return nil
+	}
+	sentence := fmt.Sprintf("Ratios with an interval narrower than a factor %d: %d of %d.", narrow, ratios-wide,
+		ratios)
+	if len(inputs) > 0 {
+		slices.SortStableFunc(inputs, func(a, b string) int { return by[b] - by[a] })
+		for i, name := range inputs {
+			inputs[i] = fmt.Sprintf("%s (%d)", name, by[name])
+		}
+		sentence += " The input that explains most of the wider ones: " + strings.Join(inputs, ", ") + "."
+	}
+	return []string{sentence}
 }
 
 // notes returns what a reader needs to judge the findings.

@@ -1,9 +1,12 @@
 package scalability
 
 import (
+	"math"
+	"slices"
 	"strings"
 	"testing"
 
+	"tandem/algo/job"
 	"tandem/experiments/paper"
 	"tandem/experiments/report"
 )
@@ -25,12 +28,45 @@ func TestPlanHasAllBars(t *testing.T) {
 			inputs = append(inputs, c.What)
 		}
 	}
-	if len(p.Cases) != 48 || len(p.Claims) != 48+3*6 {
+	if len(p.Cases) != 48+3*2 || len(p.Claims) != 48+3*(2*2+1+2*3) {
 		t.Errorf("%d cases, %d claims", len(p.Cases), len(p.Claims))
 	}
-	const want = "Criteo, PaddlePaddle, 1 GPU; Criteo, XDL async, 1 GPU; Criteo, XDL sync, 1 GPU"
+	const want = "Criteo, PaddlePaddle, 1 GPU; Criteo, XDL async, 1 GPU; Criteo, XDL sync, 1 GPU; " +
+		"Criteo, 1 GPU, Persia ÷ PaddlePaddle; Criteo, 1 GPU, Persia ÷ XDL async; " +
+		"Criteo, 1 GPU, Persia ÷ XDL sync"
 	if got := strings.Join(inputs, "; "); got != want {
 		t.Errorf("inputs %s, want %s", got, want)
+	}
+}
+
+// The paper's share of the bar without dense communication is 0.28, 0.27 and 0.30, as its bars have it, and
+// stands beside the share of the same GPUs simulated.
+func TestSharesOfTheBarWithoutCommunication(t *testing.T) {
+	p := newPlan(report.Options{Quick: true, Seeds: 2})
+	p.Samples, p.Steps, p.Seeds = 4, 2, 1
+	p.Cases = slices.DeleteFunc(p.Cases, func(c paper.Case) bool {
+		return c.Choice.Mode != job.Hybrid || c.Choice.System != "" || c.Choice.GPUs%8 > 1
+	})
+	p.Claims = slices.DeleteFunc(p.Claims, func(c paper.Claim) bool { return !strings.HasPrefix(c.Name, "share") })
+	r, err := p.Measure(t.Context(), report.Options{Folder: t.TempDir()}, "small")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []float64{0.277, 0.274, 0.301} {
+		list := dataSets()[i].shares(r)
+		if len(list) != 2 {
+			t.Fatalf("%d shares, want one for each precision", len(list))
+		}
+		for k, s := range persias() {
+			one := r.Prediction(dataSets()[i].caseName(&s, 1)).Mid.Throughput
+			ours := r.Prediction(dataSets()[i].caseName(&s, 8)).Mid.Throughput / (8 * one)
+			if c := list[k]; math.Abs(c.Figure.Value-want) > 0.001 || math.Abs(c.Middle-ours) > 1e-9 {
+				t.Errorf("%s: paper %v, want %v; ours %v, want %v", c.What, c.Figure.Value, want, c.Middle, ours)
+			}
+		}
+	}
+	if f := shareFigure(r); len(f.Bars) != 6 || len(shareFindings(r)) != 3 {
+		t.Errorf("%d bars, findings %q", len(f.Bars), shareFindings(r))
 	}
 }
 

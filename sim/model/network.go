@@ -32,7 +32,7 @@ type Dense struct {
 	// layer is Taper times as wide as the one before; absent: 1, equally wide.
 	Parameters Number `yaml:"parameters"`
 	Layers     Number `yaml:"layers"`
-	Taper      Number `yaml:"taper"`
+	Taper      Number `yaml:"taper,omitempty"`
 }
 
 // validate reports the first fault.
