@@ -27,8 +27,8 @@ func (Experiment) Question() string {
 func (Experiment) Help() string {
 	return `Predicts the throughput of Kwai-Video, 2 T parameters, on 8 to 64 V100s of the
 cluster persia-paper, in modes hybrid, async-average and sync. Slots, ids, layers
-and dimension of this model are not published: they are ranges. No input is from
-the figures.
+and dimension of this model are not published: they are ranges, so every point has
+another network of 34 M parameters. No input is from the figures.
 
 The full version has all numbers of GPUs, and mode async-ps at the middle of the
 inputs. It ranks the inputs by total effects, and searches how large each input
@@ -55,6 +55,9 @@ func (e Experiment) Run(ctx context.Context, o report.Options) (*report.Report, 
 		return nil, err
 	}
 	out := p.Report(r)
+	if finding := shapeFinding(r); finding != "" {
+		out.Findings = append(out.Findings, finding)
+	}
 	out.Notes = append(out.Notes, notes()...)
 	out.Figures = append(out.Figures, figure(r))
 	return out, nil

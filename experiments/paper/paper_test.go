@@ -146,8 +146,8 @@ func TestWidths(t *testing.T) {
 	}
 	r := &Results{Comparisons: []Comparison{one(Fold, 3, "b"), one(Part, 2.1, "a"), one(Fold, 2, "c"),
 		one(Kilo, 9, "d"), one(Fold, 4, "a"), {Unit: Fold, Middle: 1}}}
-	const want = "Ratios with an interval narrower than a factor 2: 1 of 4. The input that explains most of " +
-		"the wider ones: a (2), b (1)."
+	const want = "Ratios with an interval narrower than a factor 2: 1 of 4. The input that explains most " +
+		"of the wider ones: a (2), b (1)."
 	if got := widths(r); len(got) != 1 || got[0] != want {
 		t.Errorf("%q, want %q", got, want)
 	}

@@ -198,8 +198,8 @@ func widths(r *Results) []string {
 	if ratios == 0 {
 		return nil
 	}
-	sentence := fmt.Sprintf("Ratios with an interval narrower than a factor %d: %d of %d.", narrow, ratios-wide,
-		ratios)
+	sentence := fmt.Sprintf("Ratios with an interval narrower than a factor %d: %d of %d.", narrow,
+		ratios-wide, ratios)
 	if len(inputs) > 0 {
 		slices.SortStableFunc(inputs, func(a, b string) int { return by[b] - by[a] })
 		for i, name := range inputs {

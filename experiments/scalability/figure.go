@@ -50,8 +50,8 @@ func shareFigure(r *paper.Results) report.Figure {
 	for _, d := range dataSets() {
 		for i, c := range d.shares(r) {
 			f.Bars = append(f.Bars, report.Bar{
-				Name: fmt.Sprintf("%s, products in %s: %s", d.name, precision(i), c.Verdict), Color: i,
-				Value: c.Middle, Low: c.Low, High: c.High, Target: c.Figure.Value,
+				Name:  fmt.Sprintf("%s, products in %s: %s", d.name, precision(i), c.Verdict),
+				Color: i, Value: c.Middle, Low: c.Low, High: c.High, Target: c.Figure.Value,
 			})
 		}
 	}
@@ -72,8 +72,8 @@ func shareFindings(r *paper.Results) (sentences []string) {
 				100*c.Low, 100*c.High, precision(i), c.Verdict))
 		}
 		if parts != nil {
-			sentences = append(sentences, fmt.Sprintf("%s: each of 8 GPUs has %.0f %% of the throughput of 1 "+
-				"GPU without dense communication in the paper. Predicted: %s.", d.name, 100*theirs,
+			sentences = append(sentences, fmt.Sprintf("%s: each of 8 GPUs has %.0f %% of the throughput of "+
+				"1 GPU without dense communication in the paper. Predicted: %s.", d.name, 100*theirs,
 				strings.Join(parts, "; ")))
 		}
 	}
@@ -85,15 +85,15 @@ func notes() []string {
 	return []string{
 		"The price lists of XDL and PaddlePaddle are inferred from their bars at one GPU on Criteo. Their " +
 			"other bars are predictions; experiment rivals needs no price list of theirs.",
-		fmt.Sprintf("The bars are read from a figure of an earlier draft, ±%g thousand samples/s; the curves "+
-			"of the paper agree. The paper prints 7.12 and 8.4 for Persia ÷ XDL and 1.71 for Persia ÷ "+
+		fmt.Sprintf("The bars are read from a figure of an earlier draft, ±%g thousand samples/s; the "+
+			"curves of the paper agree. The paper prints 7.12 and 8.4 for Persia ÷ XDL and 1.71 for Persia ÷ "+
 			"PaddlePaddle on Taobao; its text seems to swap the modes of XDL.", readingError),
 		"A simulated job on one GPU has no dense communication, so one prediction stands beside two bars. " +
 			"The paper does not say what its job on one GPU does for the time between the two bars.",
 		"The paper does not say in which precision its matrix products are. Persia's code has half " +
 			"precision on GPUs unless told otherwise; the model here has fp32. Both are predicted where " +
 			"dense communication is compared.",
-		"Null models: of a share, linear scaling; of a bar, linear scaling of the bar at one GPU; of another " +
-			"ratio, no difference.",
+		"Null models: of a share, linear scaling; of a bar, linear scaling of the bar at one GPU; of " +
+			"another ratio, no difference.",
 	}
 }

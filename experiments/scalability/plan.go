@@ -115,8 +115,8 @@ func newPlan(o report.Options) *paper.Plan {
 	return p
 }
 
-// addShares adds the bar of one GPU without dense communication, and how much of it 8 GPUs reach each. The job
-// on one GPU is simulated without dense communication.
+// addShares adds the bar of one GPU without dense communication, and how much of it 8 GPUs reach each. The
+// job on one GPU is simulated without dense communication.
 func (d *dataSet) addShares(p *paper.Plan) {
 	for i, s := range persias() {
 		one, eight := d.caseName(&s, 1), d.caseName(&s, 8)

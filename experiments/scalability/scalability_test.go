@@ -13,8 +13,8 @@ import (
 
 // The stored results are of the inputs in the tree.
 func TestStoredResults(t *testing.T) {
-	p := newPlan(report.Options{Quick: true, Seeds: 5, Seed: 1})
-	if err := p.CheckStored("quick.json", "go run ./experiments scalability --quick"); err != nil {
+	p := newPlan(report.Options{Seeds: 5, Seed: 1})
+	if err := p.CheckStored("full.json", "go run ./experiments scalability"); err != nil {
 		t.Error(err)
 	}
 }
@@ -47,7 +47,9 @@ func TestSharesOfTheBarWithoutCommunication(t *testing.T) {
 	p.Cases = slices.DeleteFunc(p.Cases, func(c paper.Case) bool {
 		return c.Choice.Mode != job.Hybrid || c.Choice.System != "" || c.Choice.GPUs%8 > 1
 	})
-	p.Claims = slices.DeleteFunc(p.Claims, func(c paper.Claim) bool { return !strings.HasPrefix(c.Name, "share") })
+	p.Claims = slices.DeleteFunc(p.Claims, func(c paper.Claim) bool {
+		return !strings.HasPrefix(c.Name, "share")
+	})
 	r, err := p.Measure(t.Context(), report.Options{Folder: t.TempDir()}, "small")
 	if err != nil {
 		t.Fatal(err)
@@ -61,7 +63,8 @@ func TestSharesOfTheBarWithoutCommunication(t *testing.T) {
 			one := r.Prediction(dataSets()[i].caseName(&s, 1)).Mid.Throughput
 			ours := r.Prediction(dataSets()[i].caseName(&s, 8)).Mid.Throughput / (8 * one)
 			if c := list[k]; math.Abs(c.Figure.Value-want) > 0.001 || math.Abs(c.Middle-ours) > 1e-9 {
-				t.Errorf("%s: paper %v, want %v; ours %v, want %v", c.What, c.Figure.Value, want, c.Middle, ours)
+				t.Errorf("%s: paper %v, want %v; ours %v, want %v", c.What, c.Figure.Value, want, c.Middle,
+					ours)
 			}
 		}
 	}
