@@ -86,8 +86,8 @@ func notes() []string {
 		"The price lists of XDL and PaddlePaddle are inferred from their bars at one GPU on Criteo. Their " +
 			"other bars are predictions; experiment rivals needs no price list of theirs.",
 		fmt.Sprintf("The bars are read from a figure of an earlier draft, ±%g thousand samples/s; the "+
-			"curves of the paper agree. The paper prints 7.12 and 8.4 for Persia ÷ XDL and 1.71 for Persia ÷ "+
-			"PaddlePaddle on Taobao; its text seems to swap the modes of XDL.", readingError),
+			"curves of the paper agree. The paper prints 7.12 and 8.4 for Persia ÷ XDL and 1.71 for "+
+			"Persia ÷ PaddlePaddle on Taobao; its text seems to swap the modes of XDL.", readingError),
 		"A simulated job on one GPU has no dense communication, so one prediction stands beside two bars. " +
 			"The paper does not say what its job on one GPU does for the time between the two bars.",
 		"The paper does not say in which precision its matrix products are. Persia's code has half " +
