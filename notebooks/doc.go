@@ -1,6 +1,10 @@
-// Package notebooks holds the Jupyter notebooks, which are written in Go for the gonb kernel. They call
-// public packages and read result files; they contain no algorithms.
+// Package notebooks holds Jupyter notebooks with their outputs: three in Go, for the gonb kernel, and one in
+// Python that reads the files of an experiment. They call public packages and contain no algorithms.
 //
-// The package has no code except its test, which builds and runs every notebook as an ordinary program, so
-// that an API change that breaks a notebook fails the build.
+// The package has no code except its tests, which run every notebook and compare what it prints with what is
+// stored, so that a change of the code that breaks a notebook, or makes it tell an old truth, fails. No test
+// needs Jupyter: without it, the cells of a Go notebook become an ordinary program, and those of the Python
+// notebook a script. After such a change, store the new outputs and read them:
+//
+//	go test ./notebooks -rewrite
 package notebooks
