@@ -26,7 +26,7 @@ func small() *plan {
 // trains nothing; a spent budget leaves trainings out, and says so.
 func TestSmallPlan(t *testing.T) {
 	folder := t.TempDir()
-	o := report.Options{Seed: 1, Folder: folder}
+	o := report.Options{Seed: 1, Folder: folder, Progress: reporttest.Progress(t)}
 	first, err := small().execute(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)

@@ -37,14 +37,17 @@ func tinyPlan() plan {
 // are missed.
 func TestRunsAreResumed(t *testing.T) {
 	folder, trained := t.TempDir(), 0
-	o := report.Options{Seeds: 2, Seed: 1, Folder: folder, Progress: func(_, _ int, what string) {
-		if !strings.HasPrefix(what, "simulating") {
-			trained++
-		}
-	}}
+	o := report.Options{Seeds: 2, Seed: 1, Folder: folder}
 	var texts [2]string
 	for i := range texts {
 		trained = 0
+		grows := reporttest.Progress(t)
+		o.Progress = func(done, total int, what string) {
+			grows(done, total, what)
+			if !strings.HasPrefix(what, "simulating") {
+				trained++
+			}
+		}
 		r, err := tinyPlan().execute(context.Background(), o)
 		if err != nil {
 			t.Fatal(err)

@@ -156,14 +156,12 @@ func (p *plan) around(r tune.Rates) tune.Plan {
 	}
 }
 
-// trials returns about how many trainings the tuner has for an arm.
-func trials(t tune.Plan) int {
-	all := len(t.Rows) * len(t.Dense)
-	return all + (t.Seeds-1)*max(all/3, min(all, 5)) + t.Seeds
+// trainings returns how many trainings there are on all data sets: of the tuner, and of all variants.
+func (p *plan) trainings() int {
+	around := p.around(tune.Rates{Rows: 1, Dense: 1})
+	return len(p.DataSets) *
+		(p.Tuning.Trials() + len(p.delayed())*around.Trials() + len(p.variants())*p.Seeds)
 }
-
-// trainings returns about how many trainings a data set has, apart from those of the tuner.
-func (p *plan) trainings() int { return len(p.variants()) * p.Seeds }
 
 // specs returns the trainings of a variant at some rates, by seed.
 func (p *plan) specs(d dataSet, v variant, r tune.Rates) []trial.Spec {

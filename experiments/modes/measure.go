@@ -50,6 +50,7 @@ func (p *plan) measure(ctx context.Context, o report.Options) (results []*result
 		return nil, err
 	}
 	defer lab.Close()
+	lab.Expect(p.trainings())
 	for _, w := range p.DataSets {
 		r := &result{DataSet: w.Name}
 		for _, mode := range p.Modes {
@@ -64,6 +65,18 @@ func (p *plan) measure(ctx context.Context, o report.Options) (results []*result
 		results = append(results, r)
 	}
 	return results, p.writeLog(o, results)
+}
+
+// trainings returns how many trainings there are on all data sets: real ones and, except for sequential ones,
+// simulated ones.
+func (p *plan) trainings() (n int) {
+	for _, mode := range p.Modes {
+		n += p.Seeds
+		if mode != job.Sequential {
+			n += p.Seeds
+		}
+	}
+	return n * len(p.DataSets)
 }
 
 // measureData trains in every mode under every seed, real and simulated. The order of the real trainings

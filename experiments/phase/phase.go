@@ -124,6 +124,7 @@ func execute(ctx context.Context, p *plan, o report.Options) (out *report.Report
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, lab.Close()) }()
+	lab.Expect(p.trainings())
 	r, err := p.measure(ctx, lab)
 	if err != nil {
 		return nil, err

@@ -296,7 +296,8 @@ func TestTinyRun(t *testing.T) {
 	p := small()
 	p.Seeds, p.Optimizers = 2, p.Optimizers[:1]
 	p.Job.Model.EmbeddingDim, p.Job.Model.Top = 2, []int{4}
-	out, err := execute(context.Background(), p, report.Options{Folder: t.TempDir()})
+	out, err := execute(context.Background(), p,
+		report.Options{Folder: t.TempDir(), Progress: reporttest.Progress(t)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -146,6 +146,27 @@ func (p *plan) at(multiple float64) (alphas []float64, taus []int) {
 	return p.RateAlphas, p.RateTaus
 }
 
+// trainings returns how many trainings there are: of the tuner, of the cells and of the retuned ones.
+func (p *plan) trainings() (n int) {
+	for _, o := range p.Optimizers {
+		rows := tune.Plan{Rows: o.Rows, Dense: p.Tuning.Dense[:1], Seeds: p.Tuning.Seeds}
+		n += len(p.Alphas)*rows.Trials() + len(p.Retuned.Alphas)*(rows.Trials()+3*p.Seeds)
+		if len(p.Tuning.Dense) > 1 {
+			both := tune.Plan{Rows: o.Rows, Dense: p.Tuning.Dense, Seeds: p.Tuning.Seeds}
+			n += both.Trials()
+		}
+		for _, multiple := range p.Multiples {
+			alphas, taus := p.at(multiple)
+			each := 1 + len(taus)
+			if multiple == tuned {
+				each += len(taus) // the lag control
+			}
+			n += p.Seeds * len(alphas) * each
+		}
+	}
+	return n
+}
+
 // arm returns a way to train for the tuner.
 func (p *plan) arm(kind string, alpha float64, tau int, nominal tune.Rates) tune.Arm {
 	name := fmt.Sprintf("%s, α = %g", title(kind), alpha)

@@ -3,7 +3,6 @@ package semantics
 import (
 	"context"
 	"fmt"
-	"math"
 	"slices"
 
 	"tandem/algo/job"
@@ -110,7 +109,7 @@ func (p *plan) train(
 // measureMoves adds the moves from Persia's setting to this project's.
 func (p *plan) measureMoves(ctx context.Context, lab *trial.Lab, w report.DataSet, r *result) error {
 	for _, persia := range r.Variants {
-		if persia.Variant.Merge != job.MergeRank || persia.Variant.Scale != job.ScaleRank {
+		if !persia.Variant.isPersia() {
 			continue
 		}
 		our := r.Variants[slices.IndexFunc(r.Variants, func(b *variantResult) bool {
@@ -169,13 +168,7 @@ func belowNominal(results []*result) (below, all int) {
 		for _, a := range r.Variants {
 			all++
 			differences := report.Differences(a.Tuned.AUC, a.Nominal.AUC)
-			sum, squares, n := 0.0, 0.0, float64(len(differences))
-			for _, d := range differences {
-				sum += d
-				squares += d * d
-			}
-			mean := sum / n
-			if mean < -math.Sqrt(max(squares/n-mean*mean, 0)/(n-1)) {
+			if metric.MeanInterval(differences).Estimate < -tune.StandardError(differences) {
 				below++
 			}
 		}

@@ -92,6 +92,27 @@ func (p *plan) rates(o optimizer) tune.Plan {
 	return t
 }
 
+// trainings returns how many trainings there are: of the tuner, at the nominal and the own rates, and at
+// Persia's rate × 1 and × N.
+func (p *plan) trainings() (n int) {
+	for _, o := range p.Optimizers {
+		t := p.rates(o)
+		for _, a := range p.variants() {
+			if a.Optimizer != o.Kind {
+				continue
+			}
+			n += t.Trials() + 2*p.Seeds
+			if a.isPersia() {
+				n += 2 * p.Seeds
+			}
+		}
+	}
+	return n * len(p.DataSets)
+}
+
+// isPersia reports whether a variant merges and scales as Persia does.
+func (a variant) isPersia() bool { return a.Merge == job.MergeRank && a.Scale == job.ScaleRank }
+
 // newPlan returns a plan for all optimizers. Sequential training merges and scales as the ranks of sync do,
 // and gives its bits.
 func newPlan(trainRows, testRows int, ranks []int, factors []float64) plan {

@@ -79,6 +79,7 @@ func execute(ctx context.Context, p plan, o report.Options) (*report.Report, err
 		return nil, err
 	}
 	defer lab.Close()
+	lab.Expect(p.trainings())
 	results, err := p.measure(ctx, lab)
 	if err != nil {
 		return nil, fmt.Errorf("semantics: %w", err)

@@ -88,7 +88,8 @@ func TestSmallPlan(t *testing.T) {
 	p := newPlan(2_560, 1_000, []int{1, 4}, tune.Grid(1, 4, 1))
 	p.DataSets, p.Optimizers, p.TuningSeeds = p.DataSets[:1], p.Optimizers[:2], tune.SeedsMin
 	folder := t.TempDir()
-	report, err := execute(context.Background(), p, report.Options{Seeds: 2, Seed: 1, Folder: folder})
+	report, err := execute(context.Background(), p,
+		report.Options{Seeds: 2, Seed: 1, Folder: folder, Progress: reporttest.Progress(t)})
 	if err != nil {
 		t.Fatal(err)
 	}

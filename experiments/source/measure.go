@@ -101,9 +101,7 @@ func (p *plan) measure(ctx context.Context, l lab) (results []*result, err error
 				Job: func(seed uint64) job.Job { return p.spec(s, a, 1, nominalRates(), seed).Job },
 			})
 		}
-		grid := p.Tuning
-		grid.Seeds = s.TuningSeeds
-		if r.Tuning, err = tune.Tune(ctx, l, arms, grid); err != nil {
+		if r.Tuning, err = tune.Tune(ctx, l, arms, p.tuning(s)); err != nil {
 			return nil, err
 		}
 		if err := p.train(ctx, l, p.runs(r)); err != nil {
@@ -189,6 +187,25 @@ func (p *plan) runs(r *result) []*run {
 		}
 	}
 	return runs
+}
+
+// trainings returns how many trainings there are on all data sets.
+func (p *plan) trainings() (n int) {
+	for i := range p.Sets {
+		s := &p.Sets[i]
+		arms := p.tunedArms(s)
+		grid := p.tuning(s)
+		n += len(arms)*grid.Trials() +
+			p.Seeds*len(p.runs(&result{set: s, Tuning: make([]tune.Choice, len(arms))}))
+	}
+	return n
+}
+
+// tuning returns the plan of the tuner on a data set.
+func (p *plan) tuning(s *set) tune.Plan {
+	t := p.Tuning
+	t.Seeds = s.TuningSeeds
+	return t
 }
 
 // keep returns a function that adds the result of an arm.

@@ -219,7 +219,8 @@ func TestReportOfTinyRuns(t *testing.T) {
 	p.Sets = []set{{small, 16, []int{15}, []float64{1}, tune.SeedsMin}}
 	p.Job.Model.EmbeddingDim, p.Job.Model.Top = 4, []int{4}
 	p.Tuning.Rows = p.Tuning.Rows[1:2]
-	r, err := execute(context.Background(), p, report.Options{Seeds: 2, Seed: 1, Folder: t.TempDir()})
+	r, err := execute(context.Background(), p,
+		report.Options{Seeds: 2, Seed: 1, Folder: t.TempDir(), Progress: reporttest.Progress(t)})
 	if err != nil {
 		t.Fatal(err)
 	}

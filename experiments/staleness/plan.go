@@ -176,6 +176,28 @@ func (p *plan) optimizerPairs(o optimizer, fresh, late float64) []pair {
 		{ownRates, p.LengthTau, at(late, text), at(fresh, "")}}
 }
 
+// trainings returns how many trainings there are on all data sets. Where the tuner chooses the same rate with
+// and without delay, there are fewer.
+func (p *plan) trainings() (n int) {
+	for i := range p.DataSets {
+		d := &p.DataSets[i]
+		pairs := p.pairs(d)
+		if d.Alpha > 0 {
+			for _, o := range p.Optimizers {
+				t := p.tuning(o)
+				n += 2 * t.Trials()
+				pairs = append(pairs, p.optimizerPairs(o, -1, -2)...) // rates that no other pair has
+			}
+		}
+		arms := map[arm]bool{}
+		for _, one := range pairs {
+			arms[one.treated], arms[one.reference] = true, true
+		}
+		n += p.Seeds * len(arms)
+	}
+	return n
+}
+
 // lateText is the delay of longer runs and of optimizers.
 func (p *plan) lateText() string { return fmt.Sprintf("exactly %d", p.LengthTau) }
 

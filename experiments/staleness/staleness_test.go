@@ -249,7 +249,8 @@ func TestReportOfTinyRuns(t *testing.T) {
 	p.Job.Model.EmbeddingDim, p.Job.Model.Top, p.Job.Training.GlobalBatch = 4, []int{4}, 30
 	p.Optimizers, p.Seed = nil, 1
 	p.DataSets[0].Data.Synthetic.TrainRows = 3_000
-	r, err := execute(context.Background(), p, report.Options{Seeds: 2, Seed: 1, Folder: t.TempDir()})
+	r, err := execute(context.Background(), p,
+		report.Options{Seeds: 2, Seed: 1, Folder: t.TempDir(), Progress: reporttest.Progress(t)})
 	if err != nil {
 		t.Fatal(err)
 	}

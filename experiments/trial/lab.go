@@ -17,8 +17,11 @@ type Lab struct {
 	log     *log
 	data    *cache
 
+	expected, given int // specs of all calls of Run: those to come as well, and those until now
+	toTrain         int // of those given: the trainings that had no result
+
 	mu    sync.Mutex
-	meter report.Meter // of the trainings that have no result yet
+	meter report.Meter
 }
 
 // Open returns the lab of an experiment. It reads the results of earlier runs in the folder. It must be
@@ -34,8 +37,9 @@ func Open(o report.Options) (*Lab, error) {
 // Close closes the file of results.
 func (l *Lab) Close() error { return l.log.close() }
 
-// Expect raises the number of trainings that progress counts to, beyond those that Run was given.
-func (l *Lab) Expect(more int) { l.meter.Total += more }
+// Expect says how many specs Run will be given in all, equal ones and those with results included. Progress
+// then counts to the end of the experiment, not of the current call of Run. Too large a number does no harm.
+func (l *Lab) Expect(specs int) { l.expected = specs }
 
 // Run returns the results of trainings, in their order. It trains what has no result yet: deterministic ones
 // side by side, then the others one by one. Equal specs are trained once. A training that diverges is a
@@ -54,13 +58,15 @@ func (l *Lab) Run(ctx context.Context, specs []Spec) ([]Result, error) {
 			continue
 		}
 		seen[id] = true
-		if specs[i].Deterministic() {
+		if specs[i].deterministic() {
 			together = append(together, i)
 		} else {
 			alone = append(alone, i)
 		}
 	}
-	l.meter.Total += len(together) + len(alone)
+	l.given += len(specs)
+	l.toTrain += len(together) + len(alone)
+	l.meter.Total = l.toTrain + max(0, l.expected-l.given)
 	l.meter.Start()
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -121,7 +127,7 @@ func (l *Lab) RowDeviation(treated, reference []Spec) (float64, error) {
 	var labels []float32
 	for side, specs := range [][]Spec{treated, reference} {
 		for i := range specs {
-			probabilities, theirs, err := l.Predictions(&specs[i])
+			probabilities, theirs, err := l.predictions(&specs[i])
 			if err != nil {
 				return 0, err
 			}
@@ -131,10 +137,10 @@ func (l *Lab) RowDeviation(treated, reference []Spec) (float64, error) {
 	return metric.AUCRowDeviation(sides[0], sides[1], labels, rowResamples, 1), nil
 }
 
-// Predictions returns the probabilities that a training of Run has predicted for the test rows, with their
+// predictions returns the probabilities that a training of Run has predicted for the test rows, with their
 // labels. Only trainings on real data keep them: generated test rows differ from seed to seed, so intervals
 // over seeds include them.
-func (l *Lab) Predictions(s *Spec) (probabilities, labels []float32, err error) {
+func (l *Lab) predictions(s *Spec) (probabilities, labels []float32, err error) {
 	id, err := s.ID()
 	if err != nil {
 		return nil, nil, err

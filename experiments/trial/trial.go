@@ -63,8 +63,8 @@ func (s *Spec) ID() (string, error) {
 	return hex.EncodeToString(sum[:8]), nil
 }
 
-// Deterministic reports whether every run of the training gives the same bits.
-func (s *Spec) Deterministic() bool { return s.Simulated || s.Job.Training.Mode == job.Sequential }
+// deterministic reports whether every run of the training gives the same bits.
+func (s *Spec) deterministic() bool { return s.Simulated || s.Job.Training.Mode == job.Sequential }
 
 // keepsPredictions reports whether the predictions of the test rows are kept.
 func (s *Spec) keepsPredictions() bool { return s.Part == Test && s.Job.Data.Kind != job.KindSynthetic }

@@ -3,6 +3,7 @@ package trial
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math"
 	"os"
 	"path/filepath"
@@ -72,6 +73,29 @@ func TestEverySpecIsTrainedOnce(t *testing.T) {
 	}
 	if !reflect.DeepEqual(again, []Result{first[1], first[0]}) {
 		t.Errorf("read %+v, want %+v", again, first)
+	}
+}
+
+// Progress counts to the end of an experiment that says how much is to come, also where trainings are
+// repeated or have results already. Without that, it counts to the end of a call.
+func TestProgressCountsToTheEnd(t *testing.T) {
+	a, b, c := small(t, 1, ""), small(t, 2, ""), small(t, 3, "")
+	for expected, want := range map[int]string{4: "1/4 2/4 3/3", 0: "1/2 2/2 3/3", 9: "1/9 2/9 3/8"} {
+		var seen []string
+		lab, err := Open(report.Options{Folder: t.TempDir(),
+			Progress: func(done, total int, _ string) {
+				seen = append(seen, fmt.Sprintf("%d/%d", done/100, total/100))
+			}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		lab.Expect(expected)
+		runAll(t, lab, a, b)
+		runAll(t, lab, a, c)
+		if got := strings.Join(seen, " "); got != want {
+			t.Errorf("%d expected: %s, want %s", expected, got, want)
+		}
+		lab.Close()
 	}
 }
 
@@ -178,7 +202,7 @@ func TestPredictionsOfRealDataAreKept(t *testing.T) {
 	s.Job.Data = report.AdultIncome().Data
 	s.Job.Training.GlobalBatch = 4096
 	results := runAll(t, open(t, folder, &trained), s)
-	probabilities, labels, err := open(t, folder, &trained).Predictions(&s)
+	probabilities, labels, err := open(t, folder, &trained).predictions(&s)
 	if err != nil || len(probabilities) != results[0].TestRows || len(labels) != len(probabilities) {
 		t.Fatalf("%d predictions, %d labels, %v", len(probabilities), len(labels), err)
 	}

@@ -162,13 +162,13 @@ func (s *search) choice(n int) Choice {
 	ranked := s.best()
 	chosen := ranked[0]
 	gains := differences(chosen.AUC, s.nominal.AUC, n)
-	if mean(gains) <= 2*standardError(gains) {
+	if mean(gains) <= 2*StandardError(gains) {
 		chosen = s.nominal
 	}
 	c := Choice{Arm: s.arm.Name, Rates: chosen.Rates, AUC: metric.MeanInterval(chosen.AUC[:n])}
 	if other := slices.IndexFunc(ranked,
 		func(c *Candidate) bool { return c.Rates != chosen.Rates }); other >= 0 {
-		c.StandardError = standardError(differences(chosen.AUC, ranked[other].AUC, n))
+		c.StandardError = StandardError(differences(chosen.AUC, ranked[other].AUC, n))
 	}
 	top := ranked[slices.IndexFunc(ranked, func(c *Candidate) bool { return c != s.vertex })]
 	for rate, candidates := range [][]float64{s.plan.Rows, s.plan.Dense} {
@@ -208,8 +208,8 @@ func mean(values []float64) float64 {
 	return sum / float64(len(values))
 }
 
-// standardError returns the standard error of the mean.
-func standardError(values []float64) float64 {
+// StandardError returns the standard error of the mean of at least two values.
+func StandardError(values []float64) float64 {
 	n, middle, sum := float64(len(values)), mean(values), 0.0
 	for _, v := range values {
 		sum += (v - middle) * (v - middle)

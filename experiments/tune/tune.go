@@ -129,7 +129,32 @@ func Tune(ctx context.Context, lab Lab, arms []Arm, p Plan) ([]Choice, error) {
 	for i, arm := range arms {
 		searches[i] = newSearch(arm, &p)
 	}
-	seeds := max(p.Seeds, SeedsMin)
+	for _, r := range p.rungs() {
+		for _, s := range searches {
+			s.keep(r.candidates)
+		}
+		if err := trainAll(ctx, lab, searches, r.seeds); err != nil {
+			return nil, err
+		}
+	}
+	for _, s := range searches {
+		s.addVertex()
+	}
+	if err := trainAll(ctx, lab, searches, p.finalSeeds()); err != nil {
+		return nil, err
+	}
+	choices := make([]Choice, len(arms))
+	for i, s := range searches {
+		choices[i] = s.choice(p.finalSeeds())
+	}
+	return choices, nil
+}
+
+// rung is a step of the halving: the candidates that stay in, and the seeds under which they are trained.
+type rung struct{ candidates, seeds int }
+
+// rungs returns the steps of the halving: all candidates, the best third, the finalists.
+func (p *Plan) rungs() []rung {
 	all := len(p.Rows) * len(p.Dense)
 	finalists := 3 // the best, the nominal and one more …
 	if len(p.Rows) > 1 {
@@ -138,27 +163,21 @@ func Tune(ctx context.Context, lab Lab, arms []Arm, p Plan) ([]Choice, error) {
 	if len(p.Dense) > 1 {
 		finalists += 2
 	}
-	for _, rung := range []struct{ candidates, seeds int }{
-		{all, 1}, {max((all+2)/3, finalists), SeedsMin}, {finalists, seeds},
-	} {
-		for _, s := range searches {
-			s.keep(min(rung.candidates, all))
-		}
-		if err := trainAll(ctx, lab, searches, rung.seeds); err != nil {
-			return nil, err
-		}
+	finalists = min(finalists, all)
+	return []rung{{all, 1}, {max((all+2)/3, finalists), SeedsMin}, {finalists, p.finalSeeds()}}
+}
+
+// finalSeeds returns the number of seeds of the finalists.
+func (p *Plan) finalSeeds() int { return max(p.Seeds, SeedsMin) }
+
+// Trials returns the number of trainings of an arm, for trial.Lab.Expect.
+func (p *Plan) Trials() int {
+	trials, seeds := p.finalSeeds(), 0 // those of the candidate between those of the grid
+	for _, r := range p.rungs() {
+		trials += r.candidates * (r.seeds - seeds)
+		seeds = r.seeds
 	}
-	for _, s := range searches {
-		s.addVertex()
-	}
-	if err := trainAll(ctx, lab, searches, seeds); err != nil {
-		return nil, err
-	}
-	choices := make([]Choice, len(arms))
-	for i, s := range searches {
-		choices[i] = s.choice(seeds)
-	}
-	return choices, nil
+	return trials
 }
 
 // trainAll trains what is still in every search until it has results under a number of seeds.

@@ -76,8 +76,8 @@ func TestTuneFindsTheTopOfAHill(t *testing.T) {
 		if middle := report.Median(c.BestRows); math.Abs(math.Log(middle/best.Rows)) > math.Log(3)/2 {
 			t.Errorf("the best row rates of seeds are %v, want %v", c.BestRows, best.Rows)
 		}
-		if c.Trials != lab.runs {
-			t.Errorf("%d trials, counted %d", c.Trials, lab.runs)
+		if p := plan(); c.Trials != lab.runs || p.Trials() != lab.runs {
+			t.Errorf("%d trials, planned %d, counted %d", c.Trials, p.Trials(), lab.runs)
 		}
 	}
 }
@@ -136,7 +136,7 @@ func TestTunedIsRarelyWorseThanNominal(t *testing.T) {
 			return auc
 		}
 		gains := differences(at(c.Rates), at(nominal), seeds)
-		if mean(gains) < -standardError(gains) {
+		if mean(gains) < -StandardError(gains) {
 			worse++
 		}
 	}

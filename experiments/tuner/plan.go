@@ -84,6 +84,11 @@ func simulated(name string) bool { return name != baseline && name != job.Sync }
 // arms returns the names of all arms: the modes, then the baseline.
 func (p *plan) arms() []string { return append(append([]string{}, p.Modes...), baseline) }
 
+// trainings returns how many trainings there are: of the tuner, and at the rates of sync and the own ones.
+func (p *plan) trainings() int {
+	return len(p.DataSets) * len(p.arms()) * (p.Rates.Trials() + 2*p.Seeds)
+}
+
 // arm returns an arm for the tuner.
 func (p *plan) arm(w report.DataSet, name string) tune.Arm {
 	return tune.Arm{

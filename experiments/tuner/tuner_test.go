@@ -24,7 +24,7 @@ func small() plan {
 
 func TestSmallPlan(t *testing.T) {
 	folder := t.TempDir()
-	o := report.Options{Seeds: 2, Seed: 1, Folder: folder}
+	o := report.Options{Seeds: 2, Seed: 1, Folder: folder, Progress: reporttest.Progress(t)}
 	first, err := execute(t.Context(), small(), o)
 	if err != nil {
 		t.Fatal(err)
