@@ -31,6 +31,7 @@ import (
 	"tandem/experiments/phase"
 	"tandem/experiments/predictor"
 	"tandem/experiments/report"
+	"tandem/experiments/rivals"
 	"tandem/experiments/scalability"
 	"tandem/experiments/semantics"
 	"tandem/experiments/simvsreal"
@@ -78,6 +79,7 @@ func experiments() []experiment {
 		peers.New(),
 		attribution.New(),
 		scalability.New(),
+		rivals.New(),
 		capacity.New(),
 		kwai.New(),
 		claims.New(stored), // the last, because it compares what the others have found

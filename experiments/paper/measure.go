@@ -258,7 +258,7 @@ func (r *Results) compare(c *Claim) Comparison {
 			out.Effects = predict.MainEffects(r.Job(names[0]), values, effectsKept)
 		}
 	}
-	out.Verdict = judge(&c.Figure, interval)
+	out.Verdict = Judge(&c.Figure, interval)
 	if c.Input {
 		out.Verdict = IsInput
 	}

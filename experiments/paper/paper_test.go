@@ -49,12 +49,12 @@ func TestVerdicts(t *testing.T) {
 		{5, 12.5, Inside}, {5, 12.6, NotIdentifiable}, {11, 100, Outside}, {math.NaN(), 1, NoInterval},
 	} {
 		f := Digitised(10, 0.5)
-		if got := judge(&f, &predict.Interval{Low: c.low, High: c.high}); got != c.want {
+		if got := Judge(&f, &predict.Interval{Low: c.low, High: c.high}); got != c.want {
 			t.Errorf("%v to %v: %s, want %s", c.low, c.high, got, c.want)
 		}
 	}
 	f := Printed(2.6, 0.1)
-	if got := judge(&f, nil); got != NoInterval {
+	if got := Judge(&f, nil); got != NoInterval {
 		t.Errorf("without an interval: %s", got)
 	}
 	if math.Abs(f.Low-2.55) > 1e-12 || math.Abs(f.High-2.65) > 1e-12 {

@@ -166,9 +166,10 @@ const (
 // widthMost is the width, high end ÷ low end, above which an interval identifies nothing.
 const widthMost = 2.5
 
-// judge compares an interval with a figure. An interval that misses the figure is outside, however wide it
-// is. One that meets the figure is inside only if it is narrow enough for that to mean something.
-func judge(f *Figure, interval *predict.Interval) Verdict {
+// Judge compares an interval with a figure; nil is no interval. An interval that misses the figure is
+// outside, however wide it is. One that meets the figure is inside only if it is narrow enough for that to
+// mean something.
+func Judge(f *Figure, interval *predict.Interval) Verdict {
 	switch {
 	case interval == nil || math.IsNaN(interval.Low) || math.IsNaN(interval.High):
 		return NoInterval

@@ -13,14 +13,14 @@ import (
 // points beside them.
 func (d *dataSet) figure(r *paper.Results) report.Figure {
 	f := report.Figure{
-		Name: d.model, Title: d.name + ": predicted throughput, and bars of the paper",
+		Name: d.Model, Title: d.Name + ": predicted throughput, and bars of the paper",
 		X: report.Axis{Label: "V100s", LogPlusOne: true, Ticks: []float64{1, 2, 4, 8}},
 		Y: report.Axis{Label: "thousand samples/s", LogPlusOne: true,
 			Ticks: []float64{2, 5, 10, 20, 50, 100, 200, 300}},
 	}
 	for i, s := range systems() {
 		var theirs, ours []report.Point
-		for k, n := range gpus() {
+		for k, n := range paper.ScalingGPUs() {
 			theirs = append(theirs, report.Exact(float64(n), d.bars[i][k]))
 			if p := r.Prediction(d.caseName(&s, n)); p != nil {
 				ours = append(ours, report.Point{X: float64(n), Y: p.Mid.Throughput / 1e3,
@@ -50,7 +50,7 @@ func shareFigure(r *paper.Results) report.Figure {
 	for _, d := range dataSets() {
 		for i, c := range d.shares(r) {
 			f.Bars = append(f.Bars, report.Bar{
-				Name:  fmt.Sprintf("%s, products in %s: %s", d.name, precision(i), c.Verdict),
+				Name:  fmt.Sprintf("%s, products in %s: %s", d.Name, precision(i), c.Verdict),
 				Color: i, Value: c.Middle, Low: c.Low, High: c.High, Target: c.Figure.Value,
 			})
 		}
@@ -73,7 +73,7 @@ func shareFindings(r *paper.Results) (sentences []string) {
 		}
 		if parts != nil {
 			sentences = append(sentences, fmt.Sprintf("%s: each of 8 GPUs has %.0f %% of the throughput of "+
-				"1 GPU without dense communication in the paper. Predicted: %s.", d.name, 100*theirs,
+				"1 GPU without dense communication in the paper. Predicted: %s.", d.Name, 100*theirs,
 				strings.Join(parts, "; ")))
 		}
 	}
@@ -87,7 +87,7 @@ func notes() []string {
 			"other bars are predictions; experiment rivals needs no price list of theirs.",
 		fmt.Sprintf("The bars are read from a figure of an earlier draft, ±%g thousand samples/s; the "+
 			"curves of the paper agree. The paper prints 7.12 and 8.4 for Persia ÷ XDL and 1.71 for "+
-			"Persia ÷ PaddlePaddle on Taobao; its text seems to swap the modes of XDL.", readingError),
+			"Persia ÷ PaddlePaddle on Taobao; its text seems to swap the modes of XDL.", paper.ReadingError),
 		"A simulated job on one GPU has no dense communication, so one prediction stands beside two bars. " +
 			"The paper does not say what its job on one GPU does for the time between the two bars.",
 		"The paper does not say in which precision its matrix products are. Persia's code has half " +

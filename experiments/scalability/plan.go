@@ -17,16 +17,6 @@ const quickSamples = 32
 // steps is the number of measured steps of a run.
 const steps = 16
 
-// readingError is the error of a bar read from the figure, in thousand samples a second, and vagueError that
-// of a bar that is hard to read.
-const (
-	readingError = 0.2
-	vagueError   = 0.5
-)
-
-// gpus are the numbers of GPUs of the figure.
-func gpus() []int { return []int{1, 2, 4, 8} }
-
 // system is a training system of the figure.
 type system struct {
 	name     string // of the price list; empty: Persia's
@@ -52,32 +42,21 @@ func persias() []system {
 	return []system{systems()[0], {"", job.Hybrid, "Persia half", false, "half"}}
 }
 
-// dataSet is a part of the figure: bars by system, then by GPUs, in thousand samples a second.
+// dataSet is a part of the figure: bars by system, then by GPUs.
 type dataSet struct {
-	name, model string
-	bars        [4][4]float64
-	// dashed is Persia's bar on one GPU without dense communication.
-	dashed float64
+	paper.Scaling
+	bars [4][4]float64
 }
 
-// dataSets returns the bars, read from the figure in an earlier draft of Persia's tutorials. The curves of
-// the paper agree.
-func dataSets() []dataSet {
-	return []dataSet{
-		{"Taobao", "taobao", [4][4]float64{{27.5, 55.1, 96.3, 178.9}, {11.8, 21.0, 44.1, 104.6},
-			{3.7, 9.7, 14.7, 25.3}, {3.8, 8.4, 13.4, 21.3}}, 80.8},
-		{"Avazu", "avazu", [4][4]float64{{28.5, 57.0, 96.4, 179.7}, {11.3, 23.2, 46.9, 94.7},
-			{3.4, 6.1, 12.4, 22.6}, {2.6, 4.1, 8.6, 15}}, 82.1},
-		{"Criteo", "criteo", [4][4]float64{{25.8, 51.6, 88.8, 162.8}, {11.2, 23.2, 47.0, 94.6},
-			{2.6, 4.5, 9.8, 20.2}, {3.0, 5.8, 10.3, 18.1}}, 67.6},
+func dataSets() (list []dataSet) {
+	for _, f := range paper.ScalingFigure() {
+		list = append(list, dataSet{f, [4][4]float64{f.Persia, f.PaddlePaddle, f.XDLAsync, f.XDLSync}})
 	}
+	return list
 }
-
-// vague reports whether a bar is hard to read.
-func vague(bar float64) bool { return bar == 14.7 || bar == 15 }
 
 func (d *dataSet) caseName(s *system, gpus int) string {
-	return fmt.Sprintf("%s, %s, %s", d.name, s.what, number(gpus))
+	return fmt.Sprintf("%s, %s, %s", d.Name, s.what, number(gpus))
 }
 
 // number returns a number of GPUs in words.
@@ -96,7 +75,7 @@ func newPlan(o report.Options) *paper.Plan {
 	}
 	for _, d := range dataSets() {
 		for i, s := range systems() {
-			for k, n := range gpus() {
+			for k, n := range paper.ScalingGPUs() {
 				if o.Quick && i > 0 && n > 1 && n < 8 {
 					continue
 				}
@@ -125,21 +104,21 @@ func (d *dataSet) addShares(p *paper.Plan) {
 			d.addCase(p, &s, 8)
 		}
 		p.Claims = append(p.Claims, paper.Claim{
-			Name: fmt.Sprintf("no-communication-%s-%s-1", s.id(), d.model),
+			Name: fmt.Sprintf("no-communication-%s-%s-1", s.id(), d.Model),
 			What: one + ", without dense communication", Of: one, Unit: paper.Kilo,
-			Figure: paper.Digitised(d.dashed, readingError),
+			Figure: paper.Bar(d.Alone),
 		}, paper.Claim{
 			Name: d.shareName(&s), PerGPU: true,
-			What: fmt.Sprintf("%s, %s, each of 8 GPUs ÷ 1 without dense communication", d.name, s.what),
+			What: fmt.Sprintf("%s, %s, each of 8 GPUs ÷ 1 without dense communication", d.Name, s.what),
 			Of:   eight, Over: one, Unit: paper.Part, Null: 1,
-			Figure: paper.DigitisedRatio(d.bars[0][3], d.dashed, readingError).Over(8),
+			Figure: paper.BarRatio(d.bars[0][3], d.Alone).Over(8),
 		})
 	}
 }
 
 // shareName is the name of the share of the bar without dense communication that 8 GPUs reach each.
 func (d *dataSet) shareName(s *system) string {
-	name := fmt.Sprintf("share-of-no-communication-%s-8", d.model)
+	name := fmt.Sprintf("share-of-no-communication-%s-8", d.Model)
 	if s.products != "" {
 		name += "-" + s.products
 	}
@@ -148,20 +127,20 @@ func (d *dataSet) shareName(s *system) string {
 
 // addRatios adds the ratios of bars.
 func (d *dataSet) addRatios(p *paper.Plan) {
-	persia := systems()[0]
+	persia, gpus := systems()[0], paper.ScalingGPUs()
 	p.Claims = append(p.Claims, paper.Claim{
-		Name: fmt.Sprintf("scaling-persia-%s-8", d.model), What: d.name + ", Persia, 8 GPUs ÷ 1",
+		Name: fmt.Sprintf("scaling-persia-%s-8", d.Model), What: d.Name + ", Persia, 8 GPUs ÷ 1",
 		Of: d.caseName(&persia, 8), Over: d.caseName(&persia, 1), Unit: paper.Fold, Null: 8,
-		Figure: paper.DigitisedRatio(d.bars[0][3], d.bars[0][0], readingError),
+		Figure: paper.BarRatio(d.bars[0][3], d.bars[0][0]),
 	})
 	for i, s := range systems()[1:] {
 		for _, n := range []int{1, 8} {
-			at := slices.Index(gpus(), n)
+			at := slices.Index(gpus[:], n)
 			p.Claims = append(p.Claims, paper.Claim{
-				Name: fmt.Sprintf("persia-over-%s-%s-%d", s.id(), d.model, n),
-				What: fmt.Sprintf("%s, %s, Persia ÷ %s", d.name, number(n), s.what),
+				Name: fmt.Sprintf("persia-over-%s-%s-%d", s.id(), d.Model, n),
+				What: fmt.Sprintf("%s, %s, Persia ÷ %s", d.Name, number(n), s.what),
 				Of:   d.caseName(&persia, n), Over: d.caseName(&s, n), Unit: paper.Fold, Null: 1,
-				Figure: paper.DigitisedRatio(d.bars[0][at], d.bars[i+1][at], readingError),
+				Figure: paper.BarRatio(d.bars[0][at], d.bars[i+1][at]),
 				Input:  d.isInput(&s, n),
 			})
 		}
@@ -171,26 +150,22 @@ func (d *dataSet) addRatios(p *paper.Plan) {
 // addCase adds the prediction of a bar.
 func (d *dataSet) addCase(p *paper.Plan, s *system, gpus int) {
 	p.Cases = append(p.Cases, paper.Case{Name: d.caseName(s, gpus), Choice: paper.Choice{
-		Preset: "persia-paper", Model: d.model, System: s.name, Mode: s.mode, GPUs: gpus,
+		Preset: "persia-paper", Model: d.Model, System: s.name, Mode: s.mode, GPUs: gpus,
 		Products: s.products,
 	}})
 }
 
 // isInput reports whether the price list of a system is inferred from its bar.
 func (d *dataSet) isInput(s *system, gpus int) bool {
-	return s.inferred && d.name == "Criteo" && gpus == 1
+	return s.inferred && d.Name == "Criteo" && gpus == 1
 }
 
 // add adds a bar. Linear is the bar under linear scaling of the bar at one GPU.
 func (d *dataSet) add(p *paper.Plan, s *system, gpus int, bar, linear float64) {
 	d.addCase(p, s, gpus)
-	within := readingError
-	if vague(bar) {
-		within = vagueError
-	}
 	name := d.caseName(s, gpus)
-	c := paper.Claim{Name: fmt.Sprintf("throughput-%s-%s-%d", s.id(), d.model, gpus), What: name, Of: name,
-		Unit: paper.Kilo, Figure: paper.Digitised(bar, within), Input: d.isInput(s, gpus)}
+	c := paper.Claim{Name: fmt.Sprintf("throughput-%s-%s-%d", s.id(), d.Model, gpus), What: name, Of: name,
+		Unit: paper.Kilo, Figure: paper.Bar(bar), Input: d.isInput(s, gpus)}
 	if gpus > 1 {
 		c.Null = linear
 	}
