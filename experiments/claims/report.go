@@ -68,7 +68,7 @@ func newReport(p *plan, judged []row) *report.Report {
 
 // The widths of columns of words in the tables, which fit 80 columns.
 const (
-	claimColumns   = 25
+	claimColumns   = 24
 	verdictColumns = 14
 	whyColumns     = 34
 )
@@ -87,7 +87,7 @@ func claimTable(judged []row) cli.Table {
 		}
 		if r.Ours != nil {
 			p := r.Published
-			ours = fmt.Sprintf("%s\n%s to %s", p.text(r.Ours.Estimate), p.digits(r.Ours.Low),
+			ours = fmt.Sprintf("%s\n(%s to %s)", p.text(r.Ours.Estimate), p.digits(r.Ours.Low),
 				p.digits(r.Ours.High))
 		}
 		t.Rows = append(t.Rows, []string{
