@@ -68,9 +68,9 @@ func newReport(p *plan, judged []row) *report.Report {
 
 // The widths of columns of words in the tables, which fit 80 columns.
 const (
-	claimColumns   = 24
+	claimColumns   = 23
 	verdictColumns = 14
-	whyColumns     = 34
+	whyColumns     = 36
 )
 
 // claimTable has the numbers of every claim.
