@@ -138,6 +138,31 @@ type withFlags interface {
 	Arguments() []string
 }
 
+// withStored is an experiment with flags that make it read stored results instead of training.
+type withStored interface {
+	// ReadsStored returns the flag that was given, or "" if the experiment trains. inText says that the text
+	// of the report is the answer, so that a folder is written only if the user names one.
+	ReadsStored() (flag string, inText bool)
+}
+
+// readsStored returns the flag that makes an experiment read stored results, or "".
+func readsStored(e experiment) (flag string, inText bool) {
+	if stored, ok := e.(withStored); ok {
+		return stored.ReadsStored()
+	}
+	return "", false
+}
+
+// refuseTraining returns a usage error if a flag of trainings is beside one that reads stored results.
+func refuseTraining(flag string, changed func(flag string) bool) error {
+	for _, name := range []string{"quick", "seeds", "seed"} {
+		if changed(name) {
+			return cli.UsageError("leave out --"+name, "%s trains nothing, so --%s has no effect", flag, name)
+		}
+	}
+	return nil
+}
+
 // experimentCommand returns the command of an experiment, which also runs the experiments named after it.
 func (p *program) experimentCommand(e experiment, s *settings) *cobra.Command {
 	const shorts = 14 // where cobra's list of commands has their short texts
@@ -153,6 +178,14 @@ func (p *program) experimentCommand(e experiment, s *settings) *cobra.Command {
 			names := append([]string{e.Name()}, others...)
 			if cmd.Flags().Changed("resume") {
 				return p.resume(cmd.Context(), names, *s, cmd.Flags().Changed)
+			}
+			if flag, inText := readsStored(e); flag != "" {
+				if err := refuseTraining(flag, cmd.Flags().Changed); err != nil {
+					return err
+				}
+				if inText && s.out == "" && len(others) == 0 {
+					return p.answer(cmd.Context(), e, *s)
+				}
 			}
 			return p.runNamed(cmd.Context(), names, len(others) > 0, *s)
 		},

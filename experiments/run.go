@@ -81,16 +81,35 @@ func (p *program) runAlone(
 	if err != nil {
 		return err
 	}
-	if s.json {
-		err = out.WriteJSON(p.stdout)
-	} else {
-		err = out.WriteText(p.stdout)
-	}
-	if err != nil {
+	if err := p.print(out, s); err != nil {
 		return err
 	}
 	fmt.Fprintf(p.stderr, "experiments: results are in %s\n", place)
 	return updateIndex(filepath.Dir(place), r.Indexed)
+}
+
+// answer prints the report of an experiment that reads stored results, and writes no folder.
+func (p *program) answer(ctx context.Context, e experiment, s settings) error {
+	started := p.now()
+	out, err := e.Run(ctx, report.Options{DataFolder: s.dataFolder})
+	if err != nil {
+		return err
+	}
+	out.Name, out.Question, out.Command = e.Name(), e.Question(), p.commandLine(e, s)
+	out.Started, out.Wall = started, p.now().Sub(started)
+	if err := p.print(out, s); err != nil {
+		return err
+	}
+	fmt.Fprintln(p.stderr, "experiments: --out FOLDER writes the figure and a page, too")
+	return nil
+}
+
+// print writes a report to stdout.
+func (p *program) print(out *report.Report, s settings) error {
+	if s.json {
+		return out.WriteJSON(p.stdout)
+	}
+	return out.WriteText(p.stdout)
 }
 
 // updateIndex writes the index of a folder if it is wanted or exists already.
@@ -224,5 +243,8 @@ func (p *program) commandLine(e experiment, s settings) string {
 		words = append(words, "--data-folder", s.dataFolder)
 	}
 	words = append(words, arguments(e)...)
-	return strings.Join(append(words, fmt.Sprintf("--seeds %d --seed %d", s.seeds, s.seed)), " ")
+	if flag, _ := readsStored(e); flag == "" {
+		words = append(words, fmt.Sprintf("--seeds %d --seed %d", s.seeds, s.seed))
+	}
+	return strings.Join(words, " ")
 }

@@ -81,8 +81,8 @@ func TestVariantsArePaired(t *testing.T) {
 	quick, full := newPlan([]int{15, 63}), newPlan([]int{15, 63})
 	quick.quick([]float64{0.01, 0.5})
 	full.full([]float64{0.01, 0.5}, "")
-	if len(quick.DataSets) != 3 || len(full.DataSets) != 3 || len(full.Missing) != 3 {
-		t.Errorf("%d, %d data sets, %d missing", len(quick.DataSets), len(full.DataSets), len(full.Missing))
+	if len(quick.DataSets) != 3 || len(full.DataSets) != 3 || len(full.absent) != 3 {
+		t.Errorf("%d, %d data sets, absent %q", len(quick.DataSets), len(full.DataSets), full.absent)
 	}
 	for name, p := range map[string]plan{"quick": quick, "full": full} {
 		p.Seed, p.Seeds = 7, 2

@@ -17,14 +17,15 @@ type plan struct {
 	Seeds    int       `yaml:"seeds"`
 	Job      job.Job   `yaml:"job"` // what all trainings share; rates are tuned
 	DataSets []dataSet `yaml:"data"`
-	Missing  []string  `yaml:"missing-data,omitempty"` // data sets that are not in the data folder
-	Taus     []int     `yaml:"taus"`                   // steps by which rows are late
+	Taus     []int     `yaml:"taus"` // steps by which rows are late
 	// Thresholds are the least shares of the samples with which a row is hot, descending.
 	Thresholds []float64 `yaml:"thresholds"`
 	// Tuning has the candidates for training without delay. Those for delayed trainings are as many row
 	// rates around the one chosen there, with the dense rate chosen there.
 	Tuning tune.Plan `yaml:"tuning"`
 	Speed  speedPlan `yaml:"speed"`
+
+	absent []string // notes on data sets that are not in the data folder
 }
 
 // dataSet is a data set with the passes over its rows.
@@ -51,13 +52,9 @@ func (p *plan) quick(alphas []float64) {
 // have as many passes as make 250 steps or more.
 func (p *plan) full(alphas []float64, dataFolder string) {
 	p.add(alphas, 100_000, 100_000)
-	for _, d := range []dataSet{{report.Frappe(), 1}, {report.Avazu(), 3}, {report.CriteoHead(), 4}} {
-		if d.Check(dataFolder) == nil {
-			p.DataSets = append(p.DataSets, d)
-		} else {
-			p.Missing = append(p.Missing, d.Name)
-		}
-	}
+	present, absent := report.Present(
+		[]dataSet{{report.Frappe(), 1}, {report.Avazu(), 3}, {report.CriteoHead(), 4}}, dataFolder)
+	p.DataSets, p.absent = append(p.DataSets, present...), absent
 	p.Tuning.Rows = tune.Grid(rateMiddle, rateFactor, 2)
 	p.Thresholds = []float64{0.1, 0.03, 0.01, 0.003, 0.001}
 	p.Speed.GPUs, p.Speed.Thresholds = []int{8, 64}, []float64{0.1, 0.01, 0.001, 0.0001, 0.00001}

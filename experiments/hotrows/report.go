@@ -225,10 +225,7 @@ func (p *plan) notes(r *results) []string {
 		notes = append(notes, fmt.Sprintf("For %d of %d variants (at_edge in hot-rows.json) the best rate "+
 			"of tuning is at an end of the candidates, so a better one may lie beyond.", edges, all))
 	}
-	if len(p.Missing) > 0 {
-		notes = append(notes, "Not in the data folder, and so not measured: "+
-			strings.Join(p.Missing, ", ")+".")
-	}
+	notes = append(notes, p.absent...)
 	if len(diverged) > 0 {
 		notes = append(notes, "Trainings diverged of: "+strings.Join(diverged, "; ")+".")
 	}

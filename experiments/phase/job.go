@@ -3,6 +3,7 @@ package phase
 import (
 	_ "embed" // the stored full version
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"path/filepath"
@@ -76,10 +77,12 @@ func placeJob(path string, o report.Options) (*report.Report, error) {
 	if folder == "" {
 		folder = filepath.Dir(path)
 	}
+	if err := report.OfJob(j.Data).Check(folder); err != nil {
+		return nil, missing(err)
+	}
 	shares, err := topShares(&j, folder)
 	if err != nil {
-		return nil, &cli.Error{Err: err, Hint: "paths of data start at --data-folder or TANDEM_DATA, or at " +
-			"the job file"}
+		return nil, err
 	}
 	late, most := delays(&j)
 	d := newDiagram(r.Cells)
@@ -103,6 +106,15 @@ func placeJob(path string, o report.Options) (*report.Report, error) {
 		out.Tables = append(out.Tables, s)
 	}
 	return out.report(r), nil
+}
+
+// missing adds to an error about missing data where their paths start.
+func missing(err error) error {
+	const start = "paths start at --data-folder or TANDEM_DATA, else at the job file"
+	if e, ok := errors.AsType[*cli.Error](err); ok {
+		return &cli.Error{Err: e.Err, Hint: e.Hint + "; " + start}
+	}
+	return err
 }
 
 // delays returns the bounds on the staleness of rows in steps: of the own rank, and of any rank; −1: none.

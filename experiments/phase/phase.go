@@ -52,9 +52,11 @@ rate, with SGD, Adagrad, Adam and FTRL on rows.
 
 Columns of Criteo, Avazu, Taobao and MovieLens are shown where simulated
 clusters of 8, 64 and 512 GPUs put them. The full version takes about 20 minutes
-on two slow cores. Two other uses answer from the stored full version:
+on two slow cores. Two other uses answer from the stored full version and train
+nothing, so --quick, --seeds, --taus and --alphas do not go with them:
 
-  --file job.yaml   where the tables of a job lie, a sentence for each
+  --file job.yaml   where the tables of a job lie, a sentence for each; writes a
+                    folder only with --out
   --redraw          simulate the clusters again and draw the figures with them
 
 Writes to a new folder:
@@ -76,8 +78,7 @@ func (e *Experiment) AddFlags(flags *pflag.FlagSet) {
 	e.Grid.AddFlags(flags)
 	flags.StringVar(&e.file, "file", "", "train nothing; show where the tables of this job file lie")
 	flags.BoolVar(&e.redraw, "redraw", false,
-		"train nothing; simulate the delays of clusters again and draw "+
-			"the figures")
+		"train nothing; simulate the delays of clusters again and draw the figures")
 }
 
 // Arguments returns the flags that were set.
@@ -92,6 +93,17 @@ func (e *Experiment) Arguments() []string {
 	return words
 }
 
+// ReadsStored returns --file, whose answer is text, or --redraw, or "".
+func (e *Experiment) ReadsStored() (flag string, inText bool) {
+	switch {
+	case e.file != "":
+		return "--file", true
+	case e.redraw:
+		return "--redraw", false
+	}
+	return "", false
+}
+
 // clusterSteps is the number of simulated steps behind a delay.
 const clusterSteps = 64
 
@@ -100,9 +112,13 @@ func clusterGPUs() []int { return []int{8, 64, 512} }
 
 // Run draws the diagram, or places a job on the stored one.
 func (e *Experiment) Run(ctx context.Context, o report.Options) (*report.Report, error) {
-	switch {
+	flag, _ := e.ReadsStored()
+	switch grid := e.Grid.Arguments(); {
 	case e.file != "" && e.redraw:
 		return nil, cli.UsageError("give one of them", "--file and --redraw are two questions")
+	case flag != "" && grid != nil:
+		return nil, cli.UsageError("leave out "+grid[0], "%s trains nothing, so %s has no effect", flag,
+			grid[0])
 	case e.file != "":
 		return placeJob(e.file, o)
 	case e.redraw:
@@ -144,7 +160,6 @@ func execute(ctx context.Context, p *plan, o report.Options) (out *report.Report
 
 // redraw simulates the clusters and draws the stored result with them.
 func redraw(ctx context.Context, o report.Options) (*report.Report, error) {
-
 	r, err := loadFull()
 	if err != nil {
 		return nil, err

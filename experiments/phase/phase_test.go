@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/spf13/pflag"
+
 	"tandem/algo/exec/evaluation"
 	"tandem/algo/metric"
 	"tandem/algo/numeric/batch"
@@ -21,6 +23,7 @@ import (
 	"tandem/experiments/theory/stability"
 	"tandem/experiments/trial"
 	"tandem/experiments/tune"
+	"tandem/internal/cli"
 )
 
 // fake is a lab whose AUC is a hill in the logarithm of the row rate, less α·τ/100 for late rows and
@@ -423,6 +426,45 @@ func TestBadJobFilesAreOneClearLine(t *testing.T) {
 	}
 	if got := strings.Join(e.Arguments(), " "); got != "--file a.yaml --redraw" {
 		t.Errorf("arguments %q", got)
+	}
+}
+
+// What is missing is named with its place, and the hint says what to get.
+func TestMissingDataOfAJob(t *testing.T) {
+	path := jobFile(t, "data: {kind: criteo, path: nowhere.txt}\n")
+	var e *cli.Error
+	_, err := placeJob(path, report.Options{})
+	if !errors.As(err, &e) || err.Error() != "criteo: there is no "+filepath.Join(filepath.Dir(path),
+		"nowhere.txt") {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"put there data of kind criteo, for example the first 10,000 rows",
+		"; paths start at --data-folder or TANDEM_DATA, else at the job file"} {
+		if !strings.Contains(e.Hint, want) {
+			t.Errorf("hint %q, want %q", e.Hint, want)
+		}
+	}
+}
+
+// Flags of the grid have no effect on stored results, so they are refused.
+func TestStoredResultsHaveNoGrid(t *testing.T) {
+	for _, word := range []string{"--file=a.yaml", "--redraw"} {
+		e := New()
+		flags := pflag.NewFlagSet("", pflag.ContinueOnError)
+		e.AddFlags(flags)
+		if err := flags.Parse([]string{word, "--taus", "3"}); err != nil {
+			t.Fatal(err)
+		}
+		_, err := e.Run(context.Background(), report.Options{})
+		if err == nil || !strings.Contains(err.Error(), "trains nothing, so --taus has no effect") {
+			t.Errorf("%s --taus: %v", word, err)
+		}
+		if flag, inText := e.ReadsStored(); !strings.HasPrefix(word, flag) || inText != (flag == "--file") {
+			t.Errorf("%s: %q, %t", word, flag, inText)
+		}
+	}
+	if flag, _ := New().ReadsStored(); flag != "" {
+		t.Errorf("without flags: %q", flag)
 	}
 }
 

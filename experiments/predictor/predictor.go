@@ -99,25 +99,13 @@ func (e Experiment) Run(ctx context.Context, o report.Options) (*report.Report, 
 	if o.Quick {
 		return execute(ctx, quickPlan(), nil, o)
 	}
-	sets, absent := present(o)
+	sets, absent := report.Present([]report.DataSet{
+		report.AdultIncome(), report.Frappe(), report.Avazu(), report.CriteoHead(),
+	}, o.DataFolder)
 	return execute(ctx, fullPlan(sets), absent, o)
 }
 
-// present returns the real data that are found, and the names of those that are not.
-func present(o report.Options) (sets []report.DataSet, absent []string) {
-	for _, d := range []report.DataSet{
-		report.AdultIncome(), report.Frappe(), report.Avazu(), report.CriteoHead(),
-	} {
-		if _, err := datasets.Open(d.Data, o.DataFolder); err != nil {
-			absent = append(absent, d.Name)
-			continue
-		}
-		sets = append(sets, d)
-	}
-	return sets, absent
-}
-
-// execute runs a plan.
+// execute runs a plan. absent are notes on data that were not found.
 func execute(ctx context.Context, p plan, absent []string, o report.Options) (
 	out *report.Report, err error,
 ) {

@@ -201,7 +201,7 @@ func TestTinyRun(t *testing.T) {
 	p := quickPlan()
 	p.Worlds, p.Resamples = drawWorlds(4, 1500, 2000, 1000, 1), 50
 	halve(p.Worlds, 1)
-	r, err := execute(context.Background(), p, []string{"avazu"}, report.Options{
+	r, err := execute(context.Background(), p, []string{"No avazu."}, report.Options{
 		Folder: t.TempDir(), Seeds: 2, Seed: 1,
 	})
 	if err != nil {
@@ -209,7 +209,7 @@ func TestTinyRun(t *testing.T) {
 	}
 	if len(r.Tables) != 2 || len(r.Tables[1].Rows) != 4 || len(r.Figures) != 1 ||
 		len(r.Findings) != 4 || len(r.Comparisons) != 4 ||
-		!strings.Contains(strings.Join(r.Notes, " "), "Not found, so not among the worlds: avazu.") {
+		!strings.Contains(strings.Join(r.Notes, " "), "No avazu.") {
 		t.Errorf("report %+v", r)
 	}
 	reporttest.CheckWidth(t, r)

@@ -165,8 +165,6 @@ func (c *comparison) notes(p *plan, absent []string) []string {
 		meanings = append(meanings, s.Name+" is "+s.Words)
 	}
 	notes = append(notes, "Scalars: "+strings.Join(meanings, "; ")+".")
-	if len(absent) > 0 {
-		notes = append(notes, "Not found, so not among the worlds: "+strings.Join(absent, ", ")+".")
-	}
+	notes = append(notes, absent...)
 	return append(notes, report.FewSeedsNote(p.Seeds, "seeds", "an interval")...)
 }

@@ -1,11 +1,11 @@
 package report
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"tandem/algo/job"
 	"tandem/internal/cli"
@@ -25,20 +25,6 @@ func Frappe() DataSet {
 		},
 		obtain: "the validation and test files of Frappe in libfm's format, from the repository of neural " +
 			"factorization machines (He, Chua 2017)",
-	}
-}
-
-// MovieLens1M returns the interactions of MovieLens 1M: 994,169 rows and 6,040 test rows, one per user, each
-// with four items that the user did not rate.
-func MovieLens1M() DataSet {
-	return DataSet{
-		Name: "movielens-1m",
-		Data: job.Data{
-			Kind: job.KindMovieLensImplicit, Train: "movielens-1m-implicit/train.csv.gz",
-			Test: "movielens-1m-implicit/test.csv",
-		},
-		obtain: "the ratings of MovieLens 1M (grouplens.org) as lines \"user-gender-age-occupation," +
-			"item-genre\", the last of each user in test.csv",
 	}
 }
 
@@ -86,32 +72,50 @@ func TaobaoAd() DataSet {
 	}
 }
 
-// TalkingData returns clicks on ads for apps: 100,000 rows, 0.2 % of them positive, 5 columns of ids. The
-// last fifth are test rows.
-func TalkingData() DataSet {
-	table := job.Table{Label: "is_attributed"}
-	for _, name := range []string{"ip", "app", "device", "os", "channel"} {
-		table.Slots = append(table.Slots, job.IDColumn{Column: name})
-	}
+// MovieLens100K returns the ratings of MovieLens 100K, positive from 4 stars: 100,000 rows with 6 columns of
+// ids and a list of genres. The last fifth are test rows.
+func MovieLens100K() DataSet {
 	return DataSet{
-		Name: "talkingdata",
-		Data: job.Data{
-			Kind: job.KindCSV, Path: "talkingdata-100k/train_sample.csv.gz", CSV: &table,
-		},
-		obtain: "train_sample.csv of Kaggle's contest TalkingData AdTracking, gzipped",
+		Name: "movielens-100k", Data: job.Data{Kind: job.KindMovieLens, Path: "movielens-100k/u.data"},
+		obtain: "u.data of MovieLens 100K (grouplens.org), with u.user and u.item beside it",
 	}
 }
 
-// RealSets returns all real data sets: the one in this module, then those that need files.
-func RealSets() []DataSet {
+// realSets returns all real data sets: the one in this module, then those that need files.
+func realSets() []DataSet {
 	return []DataSet{
-		AdultIncome(), Frappe(), MovieLens1M(), Avazu(), CriteoHead(), IJCAI18(), TaobaoAd(), TalkingData(),
+		AdultIncome(), Frappe(), Avazu(), CriteoHead(), IJCAI18(), MovieLens100K(), TaobaoAd(),
 	}
 }
 
-// Present returns the data sets whose files are in a data folder, which may be empty.
-func Present(sets []DataSet, folder string) []DataSet {
-	return slices.DeleteFunc(slices.Clone(sets), func(d DataSet) bool { return d.Check(folder) != nil })
+// OfJob returns the data set of a job file.
+func OfJob(data job.Data) DataSet {
+	d := DataSet{Name: string(data.Kind), Data: data, obtain: "data of kind " + string(data.Kind)}
+	at := slices.IndexFunc(realSets(), func(known DataSet) bool { return known.Data.Kind == data.Kind })
+	if at >= 0 && realSets()[at].obtain != "" {
+		d.obtain += ", for example " + realSets()[at].obtain
+	}
+	return d
+}
+
+// Present returns the data sets whose files are in a data folder, which may be empty, and a note for each of
+// the others: what to get and where to put it.
+func Present[S interface{ Check(folder string) error }](sets []S, folder string) (
+	present []S, notes []string,
+) {
+	for _, d := range sets {
+		err := d.Check(folder)
+		if err == nil {
+			present = append(present, d)
+			continue
+		}
+		note := fmt.Sprintf("Not measured: %v", err)
+		if e, ok := errors.AsType[*cli.Error](err); ok {
+			note += "; " + e.Hint
+		}
+		notes = append(notes, note+".")
+	}
+	return present, notes
 }
 
 // Check returns an error that says what to get and where to put it unless the files of a data set are in a
@@ -124,7 +128,7 @@ func (d DataSet) Check(folder string) error {
 		case folder == "" && !filepath.IsAbs(name):
 			return &cli.Error{
 				Err:  fmt.Errorf("%s: there is no data folder for %s", d.Name, name),
-				Hint: "give --data-folder or set TANDEM_DATA; the file is " + d.obtain,
+				Hint: "give --data-folder or set TANDEM_DATA; the file has " + d.obtain,
 			}
 		case folder != "" && !filepath.IsAbs(name):
 			name = filepath.Join(folder, name)
@@ -137,20 +141,4 @@ func (d DataSet) Check(folder string) error {
 		}
 	}
 	return nil
-}
-
-// NamedSet returns the real data set of a name.
-func NamedSet(name string) (DataSet, error) {
-	var names []string
-	for _, d := range RealSets() {
-		if d.Name == name {
-			return d, nil
-		}
-		names = append(names, d.Name)
-	}
-	hint := "data sets are " + strings.Join(names, ", ")
-	if near := job.Nearest(name, names); near != "" {
-		hint = "did you mean " + near + "? " + hint
-	}
-	return DataSet{}, cli.UsageError(hint, "unknown data set %q", name)
 }

@@ -4,15 +4,16 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
+	"tandem/algo/job"
 	"tandem/datasets"
 	"tandem/internal/cli"
 )
 
-// Every real data set opens as its comment says. MovieLens, whose negatives take seconds to draw, has a test
-// in package datasets.
+// Every real data set opens as its comment says. MovieLens has a test in package datasets.
 func TestRealSetsOpen(t *testing.T) {
 	folder := os.Getenv("TANDEM_DATA")
 	if folder == "" {
@@ -25,12 +26,9 @@ func TestRealSetsOpen(t *testing.T) {
 		"criteo-head":  {8_000, 2_000, 26},
 		"ijcai18":      {42_582, 10_645, 8},
 		"taobao-ad":    {400, 100, 18},
-		"talkingdata":  {80_000, 20_000, 5},
 	} {
-		d, err := NamedSet(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		at := slices.IndexFunc(realSets(), func(d DataSet) bool { return d.Name == name })
+		d := realSets()[at]
 		if d.Check(folder) != nil {
 			continue // a folder with other data sets
 		}
@@ -49,8 +47,9 @@ func TestRealSetsOpen(t *testing.T) {
 // Missing data are one line that says what to get and where to put it.
 func TestMissingData(t *testing.T) {
 	folder := t.TempDir()
-	if got := Present(RealSets(), folder); len(got) != 1 || got[0].Name != "adult-income" {
-		t.Errorf("present in an empty folder: %v", got)
+	got, notes := Present(realSets(), folder)
+	if len(got) != 1 || got[0].Name != "adult-income" || len(notes) != len(realSets())-1 {
+		t.Errorf("present in an empty folder: %v, notes %q", got, notes)
 	}
 	var e *cli.Error
 	path := filepath.Join(folder, "avazu", "avazu_random15k.csv")
@@ -60,7 +59,7 @@ func TestMissingData(t *testing.T) {
 	}
 	if err := CriteoHead().Check(""); !errors.As(err, &e) ||
 		!strings.HasPrefix(err.Error(), "criteo-head: there is no data folder") ||
-		!strings.HasPrefix(e.Hint, "give --data-folder or set TANDEM_DATA; the file is the first 10,000") {
+		!strings.HasPrefix(e.Hint, "give --data-folder or set TANDEM_DATA; the file has the first 10,000") {
 		t.Errorf("%#v", err)
 	}
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
@@ -69,18 +68,20 @@ func TestMissingData(t *testing.T) {
 	if err := os.WriteFile(path, nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if got := Present(RealSets(), folder); len(got) != 2 {
+	if got, _ := Present(realSets(), folder); len(got) != 2 {
 		t.Errorf("present with Avazu: %v", got)
 	}
 }
 
-func TestNamedSet(t *testing.T) {
-	if d, err := NamedSet("frappe"); err != nil || d.Name != "frappe" {
-		t.Errorf("%+v, %v", d, err)
-	}
+// The data of a job file have the hint of a known set of their kind.
+func TestMissingDataOfAJob(t *testing.T) {
 	var e *cli.Error
-	if _, err := NamedSet("frape"); !errors.As(err, &e) || !e.Usage ||
-		!strings.HasPrefix(e.Hint, "did you mean frappe? data sets are adult-income, frappe, ") {
+	err := OfJob(job.Data{Kind: job.KindCriteo, Path: "day_0.gz"}).Check("mine")
+	if !errors.As(err, &e) || err.Error() != "criteo: there is no "+filepath.Join("mine", "day_0.gz") ||
+		!strings.HasPrefix(e.Hint, "put there data of kind criteo, for example the first 10,000 rows of") {
 		t.Errorf("%#v", err)
+	}
+	if err := OfJob(job.Data{Kind: job.KindAdultIncome}).Check(""); err != nil {
+		t.Error(err)
 	}
 }

@@ -2,7 +2,6 @@ package source
 
 import (
 	"fmt"
-	"slices"
 
 	"tandem/algo/job"
 	"tandem/algo/protocol/delay"
@@ -156,28 +155,8 @@ func fullPlan() plan {
 		set{report.CriteoHead(), 32, []int{15}, []float64{1, 3}, tune.SeedsMin},
 		set{report.Frappe(), 128, []int{15}, []float64{1}, tune.SeedsMin},
 		set{report.IJCAI18(), 128, []int{15}, []float64{1}, tune.SeedsMin},
-		set{movieLens100K(), 128, []int{15}, []float64{1}, tune.SeedsMin},
+		set{report.MovieLens100K(), 128, []int{15}, []float64{1}, tune.SeedsMin},
 		set{report.TaobaoAd(), 2, []int{15}, []float64{1}, tune.SeedsMin},
 	)
 	return newPlan(2, sets)
-}
-
-// removeAbsent removes the data sets whose files are not in a folder, and returns notes about them.
-func (p *plan) removeAbsent(folder string) (notes []string) {
-	p.Sets = slices.DeleteFunc(slices.Clone(p.Sets), func(s set) bool {
-		err := s.Check(folder)
-		if err != nil {
-			notes = append(notes, fmt.Sprintf("Not measured: %v.", err))
-		}
-		return err != nil
-	})
-	return notes
-}
-
-// movieLens100K returns the ratings of MovieLens 100K, positive from 4 stars: 100,000 rows with 6 columns of
-// ids and a list of genres. The last fifth are test rows.
-func movieLens100K() report.DataSet {
-	return report.DataSet{
-		Name: "movielens-100k", Data: job.Data{Kind: job.KindMovieLens, Path: "movielens-100k/u.data"},
-	}
 }

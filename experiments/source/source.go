@@ -86,7 +86,8 @@ func (Experiment) Run(ctx context.Context, o report.Options) (*report.Report, er
 // execute runs a plan on the data sets that are there.
 func execute(ctx context.Context, p plan, o report.Options) (*report.Report, error) {
 	p.Seed, p.Seeds = o.Seed, o.Seeds
-	absent := p.removeAbsent(o.DataFolder)
+	present, absent := report.Present(p.Sets, o.DataFolder)
+	p.Sets = present
 	lab, err := trial.Open(o)
 	if err != nil {
 		return nil, err

@@ -240,14 +240,14 @@ func TestReportOfTinyRuns(t *testing.T) {
 }
 
 func TestAbsentDataAreNoted(t *testing.T) {
-	p := fullPlan()
-	notes := p.removeAbsent(t.TempDir())
-	if len(notes) != len(fullPlan().Sets)-3 || !strings.HasPrefix(notes[0],
-		"Not measured: avazu: there is no ") {
+	sets := fullPlan().Sets
+	present, notes := report.Present(sets, t.TempDir())
+	if len(notes) != len(sets)-3 || !strings.HasPrefix(notes[0], "Not measured: avazu: there is no ") ||
+		!strings.Contains(notes[0], "; put there 15,000 random rows of train.csv") {
 		t.Errorf("notes %q", notes)
 	}
-	if len(p.Sets) != 3 || p.Sets[2].Name != "adult-income" {
-		t.Errorf("%d data sets are left", len(p.Sets))
+	if len(present) != 3 || present[2].Name != "adult-income" {
+		t.Errorf("%d data sets are left", len(present))
 	}
 }
 
@@ -256,8 +256,8 @@ func TestAbsentDataAreNoted(t *testing.T) {
 func TestBatches(t *testing.T) {
 	folder := os.Getenv("TANDEM_DATA")
 	p := fullPlan()
-	p.removeAbsent(folder)
-	for _, s := range append(p.Sets, quickPlan().Sets...) {
+	present, _ := report.Present(p.Sets, folder)
+	for _, s := range append(present, quickPlan().Sets...) {
 		if slices.Contains([]string{"frappe", "ijcai18", "movielens-100k"}, s.Name) {
 			continue // more than 40,000 rows, which take a while to read
 		}
