@@ -40,7 +40,7 @@ func (*Experiment) Question() string {
 func (*Experiment) Help() string {
 	return `Trains logistic regression, a factorization machine, a feed-forward network and
 DCNv2 on rows of the generator preset criteo, in one pass and in their order.
-Run lengths double up to 10,800 steps of 4,096 rows. The label law of the preset
+Run lengths double up to 10,800 steps of 4,096 rows. The hidden model of the preset
 is tuned on the published AUC of the first two models; the others are predicted.
 Only the first seed is used.
 

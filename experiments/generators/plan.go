@@ -33,7 +33,7 @@ type modelPlan struct {
 	// Published is the AUC on the real data: reczoo/BARS, Criteo_x4_001, read in 2026. The benchmark trains
 	// on 36.7 million rows for as many epochs as help.
 	Published float64 `yaml:"published-auc"`
-	// Tuned says that the label law was tuned on Published. Otherwise it is only predicted.
+	// Tuned says that the hidden model was tuned on Published. Otherwise it is only predicted.
 	Tuned bool `yaml:"tuned"`
 }
 

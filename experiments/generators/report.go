@@ -37,7 +37,7 @@ func (p *plan) curveTable(r *results) cli.Table {
 		}
 		t.Rows = append(t.Rows, row)
 	}
-	published, role := []string{"published, real data"}, []string{"the label model is"}
+	published, role := []string{"published, real data"}, []string{"the hidden model is"}
 	for _, m := range r.Models {
 		published = append(published, fmt.Sprintf("%.4f", m.Published))
 		role = append(role, map[bool]string{true: "tuned", false: "predicted"}[m.Tuned])
@@ -83,7 +83,7 @@ func (p *plan) notes(r *results) []string {
 			"training rows. Full length is the length of Persia's run, 10,800 steps of 4,096.",
 		fmt.Sprintf("The oracle, which knows the probability of every label, has an AUC of %.4f. A logistic "+
 			"regression cannot reach it: the hidden model has interactions.", r.Oracle),
-		"The label law has one ratio for the strength of each order of interaction to the order below, " +
+		"The hidden model has one ratio for the strength of each order of interaction to the order below, " +
 			"and one scale. Both are tuned on logistic regression and the factorization machine, not on " +
 			"the others.",
 		fmt.Sprintf("One seed (%d) decides rows and initial values. The hidden model is part of the preset: "+

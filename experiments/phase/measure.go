@@ -78,12 +78,6 @@ type retuned struct {
 	AtEdge bool            `json:"at_edge"`
 }
 
-// auc returns the AUC of a training.
-func auc(r *trial.Result) float64 {
-	v, _ := r.Scores()
-	return v
-}
-
 // measure tunes the rates and trains every cell under every seed.
 func (p *plan) measure(ctx context.Context, lab tune.Lab) (*result, error) {
 	choices, err := p.tune(ctx, lab)
@@ -231,9 +225,9 @@ func (p *plan) measureCells(ctx context.Context, lab tune.Lab, choices []choice)
 
 // add adds the trainings of a seed. There may be no lag control.
 func (c *cell) add(fresh, late, lag *trial.Result) {
-	c.Fresh, c.Late = append(c.Fresh, auc(fresh)), append(c.Late, auc(late))
+	c.Fresh, c.Late = append(c.Fresh, fresh.AUCOrGuess()), append(c.Late, late.AUCOrGuess())
 	if lag != nil {
-		c.Lag = append(c.Lag, auc(lag))
+		c.Lag = append(c.Lag, lag.AUCOrGuess())
 	}
 	c.Missed += late.Missed.Mean()
 	if late.Diverged != "" {
@@ -249,6 +243,15 @@ func (c *cell) finish(seeds int) {
 		c.BeyondLag = &beyond
 	}
 	c.Missed /= float64(seeds)
+}
+
+// judged returns the loss that counts: the smaller one of the whole loss and that beyond the lag control,
+// where there is one.
+func (c *cell) judged() metric.Interval {
+	if c.BeyondLag != nil && c.BeyondLag.Estimate < c.Loss.Estimate {
+		return *c.BeyondLag
+	}
+	return c.Loss
 }
 
 // retune tunes some cells with delay, and measures what that wins.
@@ -279,9 +282,9 @@ func (p *plan) retune(ctx context.Context, lab tune.Lab, choices []choice) (list
 			}
 			var before, after []float64
 			for i := range p.Seeds {
-				best := auc(&results[3*i])
-				before, after = append(before, best-auc(&results[3*i+1])),
-					append(after, best-auc(&results[3*i+2]))
+				best := results[3*i].AUCOrGuess()
+				before, after = append(before, best-results[3*i+1].AUCOrGuess()),
+					append(after, best-results[3*i+2].AUCOrGuess())
 			}
 			one.Before, one.After = metric.MeanInterval(before), metric.MeanInterval(after)
 			list = append(list, one)

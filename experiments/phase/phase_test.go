@@ -15,7 +15,6 @@ import (
 
 	"tandem/algo/exec/evaluation"
 	"tandem/algo/metric"
-	"tandem/algo/numeric/batch"
 	"tandem/algo/numeric/model"
 	"tandem/algo/numeric/opt"
 	"tandem/experiments/report"
@@ -378,14 +377,6 @@ func TestTopIdsAreCounted(t *testing.T) {
 	at := slices.IndexFunc(tables, func(t table) bool { return strings.Contains(t.Slot, "country") })
 	if at < 0 || !tables[at].Counted || math.Abs(tables[at].Top-0.9) > 0.02 {
 		t.Errorf("tables %+v", tables)
-	}
-}
-
-// Of four samples, two have id 7, one of them three times; id 8 is in three.
-func TestTopShareCountsASampleOnce(t *testing.T) {
-	slot := batch.Jagged{IDs: []uint64{7, 7, 7, 8, 7, 8, 8}, Offsets: []int32{0, 4, 5, 6, 7}}
-	if got := topShare(slot, 4); got != 0.75 {
-		t.Errorf("%v, want 0.75", got)
 	}
 }
 

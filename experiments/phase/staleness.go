@@ -2,11 +2,13 @@ package phase
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	_ "embed" // the simulated staleness
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"go.yaml.in/yaml/v3"
 
@@ -92,6 +94,24 @@ func simulate(ctx context.Context, gpus []int, steps int) (*lateness, error) {
 		})
 	}
 	return l, nil
+}
+
+// shortest, longest and worst return the least and the largest mean delay over the clusters, and the largest
+// 99th percentile.
+func (l *lateness) shortest() float64 {
+	return slices.MinFunc(l.Clusters, func(a, b cluster) int { return cmp.Compare(a.Late, b.Late) }).Late
+}
+
+func (l *lateness) longest() float64 {
+	return slices.MaxFunc(l.Clusters, func(a, b cluster) int { return cmp.Compare(a.Late, b.Late) }).Late
+}
+
+func (l *lateness) worst() float64 {
+	worst := 0
+	for _, c := range l.Clusters {
+		worst = max(worst, c.Own.P99, c.Cross.P99)
+	}
+	return float64(worst)
 }
 
 // write writes the staleness to a folder.

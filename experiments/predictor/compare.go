@@ -10,6 +10,7 @@ import (
 	"tandem/algo/metric"
 	"tandem/algo/rng"
 	"tandem/experiments/judge"
+	"tandem/experiments/report"
 )
 
 // comparison is how well each scalar orders the losses of the worlds.
@@ -82,7 +83,8 @@ func compare(p *plan, worlds []loss) *comparison {
 			ofMean = append(ofMean, math.Abs(mean-worlds[i].Loss.Estimate))
 		}
 	}
-	c.Error, c.NullError, c.Reliability = median(errors), median(ofMean), reliability(held)
+	c.Error, c.NullError = report.Median(errors), report.Median(ofMean)
+	c.Reliability = reliability(held)
 	return c
 }
 
@@ -109,15 +111,6 @@ func reliability(worlds []loss) float64 {
 		}
 	}
 	return sum / pairs
-}
-
-// median returns the middle of values, or NaN without values.
-func median(values []float64) float64 {
-	if len(values) == 0 {
-		return math.NaN()
-	}
-	sorted := slices.Sorted(slices.Values(values))
-	return (sorted[(len(sorted)-1)/2] + sorted[len(sorted)/2]) / 2
 }
 
 // bootstrap returns the rank correlation with its 95 % interval: the percentiles over resamples of the pairs.

@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"tandem/algo/numeric/batch"
+	"tandem/experiments/report"
 )
 
 // facts are what scalars are computed from. None needs a training with late rows.
@@ -18,24 +19,7 @@ type facts struct {
 // count returns the shares of the samples that contain each id, by column.
 func count(rows *batch.Batch) (shares [][]float64) {
 	for _, slot := range rows.Slots {
-		counts, last := map[uint64]int{}, map[uint64]int{}
-		var order []uint64
-		for i := range rows.Samples {
-			for _, id := range slot.SampleIDs(i) {
-				if last[id] == i+1 {
-					continue // a second time in the sample
-				}
-				if last[id] = i + 1; counts[id] == 0 {
-					order = append(order, id)
-				}
-				counts[id]++
-			}
-		}
-		column := make([]float64, len(order))
-		for k, id := range order {
-			column[k] = float64(counts[id]) / float64(rows.Samples)
-		}
-		shares = append(shares, column)
+		shares = append(shares, report.Shares(slot, rows.Samples))
 	}
 	return shares
 }

@@ -5,6 +5,7 @@ import (
 
 	"tandem/algo/job"
 	"tandem/algo/metric"
+	"tandem/algo/numeric/batch"
 	"tandem/datasets"
 	"tandem/experiments/judge"
 )
@@ -46,6 +47,30 @@ func (d DataSet) WithSeed(seed uint64) job.Data {
 		config.Synthetic = &spec
 	}
 	return config
+}
+
+// Shares returns the shares of the samples that contain each id of a slot, in the order in which the ids
+// appear. An id that a sample repeats counts once.
+func Shares(slot batch.Jagged, samples int) []float64 {
+	at, last := map[uint64]int{}, []int{}
+	var counts []float64
+	for i := range samples {
+		for _, id := range slot.SampleIDs(i) {
+			k, known := at[id]
+			if !known {
+				k = len(counts)
+				at[id], counts, last = k, append(counts, 0), append(last, -1)
+			}
+			if last[k] != i {
+				last[k] = i
+				counts[k]++
+			}
+		}
+	}
+	for k := range counts {
+		counts[k] /= float64(samples)
+	}
+	return counts
 }
 
 // Oracle returns the scores, by seed from a first one, of the probabilities that the labels of the test rows

@@ -24,8 +24,7 @@ type Heat struct {
 	// with the unit.
 	Levels []float64
 	Label  string
-	// Marks are explanations of the marks of cells, by HeatCell.Mark from 1.
-	Marks []string
+	Mark   string // what HeatCell.Marked means; empty: no cell is marked
 	// Series are the names of the points, by HeatPoint.Series.
 	Series []string
 	Line   string // the name of HeatPanel.Line; empty: no panel has one
@@ -51,7 +50,7 @@ type HeatCell struct {
 	XLow, XHigh, YLow, YHigh float64
 	Value                    float64
 	Text                     string // in the cell; empty: none
-	Mark                     int    // 0: none; 1: a filled dot, 2: an empty dot
+	Marked                   bool   // with a dot
 }
 
 // HeatPoint is a point over the cells with a vertical bar.
@@ -202,7 +201,9 @@ func (h *heatPlotter) Plot(c draw.Canvas, p *plot.Plot) {
 			c.FillText(style, middle, cell.Text)
 			middle.Y -= vg.Points(8)
 		}
-		drawMark(c, middle, cell.Mark, ink(shade))
+		if cell.Marked {
+			drawMark(c, middle, ink(shade))
+		}
 	}
 	for _, piece := range h.panel.Line {
 		style := draw.LineStyle{Color: lineColor(), Width: vg.Points(2.2)}
@@ -257,17 +258,8 @@ func overlap(a, b vg.Rectangle) bool {
 func lineColor() color.Color { return color.RGBA{213, 94, 0, 255} }
 
 // drawMark draws the mark of a cell.
-func drawMark(c draw.Canvas, at vg.Point, mark int, shade color.Color) {
-	style := draw.GlyphStyle{Color: shade, Radius: vg.Points(2)}
-	switch mark {
-	case 1:
-		style.Shape = draw.CircleGlyph{}
-	case 2:
-		style.Shape = draw.RingGlyph{}
-	default:
-		return
-	}
-	c.DrawGlyph(style, at)
+func drawMark(c draw.Canvas, at vg.Point, shade color.Color) {
+	c.DrawGlyph(draw.GlyphStyle{Color: shade, Radius: vg.Points(2), Shape: draw.CircleGlyph{}}, at)
 }
 
 // drawSeries draws a point: black with a white edge, in a shape of its series.
@@ -308,9 +300,9 @@ func (h *Heat) drawKey(c draw.Canvas) {
 		y -= vg.Points(row)
 	}
 	y -= vg.Points(8)
-	for i, words := range h.Marks {
-		drawMark(c, vg.Point{X: c.Min.X + vg.Points(box), Y: y}, i+1, color.Black)
-		paragraph(vg.Points(2*box+6), words)
+	if h.Mark != "" {
+		drawMark(c, vg.Point{X: c.Min.X + vg.Points(box), Y: y}, color.Black)
+		paragraph(vg.Points(2*box+6), h.Mark)
 	}
 	if h.Line != "" {
 		c.StrokeLine2(draw.LineStyle{Color: lineColor(), Width: vg.Points(2.2)}, c.Min.X, y,

@@ -15,7 +15,7 @@ func sampleHeat() Figure {
 	axis := HeatAxis{Label: "share", Ticks: []float64{0.1}, Low: 0.01, High: 1}
 	cells := []HeatCell{
 		{XLow: 0.01, XHigh: 0.1, YLow: 1, YHigh: 3, Value: 0.5, Text: "low"},
-		{XLow: 0.1, XHigh: 1, YLow: 1, YHigh: 3, Value: 5, Text: "high", Mark: 1},
+		{XLow: 0.1, XHigh: 1, YLow: 1, YHigh: 3, Value: 5, Text: "high", Marked: true},
 	}
 	return Figure{Name: "heat", Title: "Heat", Heat: &Heat{
 		Panels: []HeatPanel{
@@ -23,7 +23,7 @@ func sampleHeat() Figure {
 			{Title: "right", Cells: cells, Points: []HeatPoint{{Point: Exact(0.1, 2), Label: "here"}}},
 		},
 		Columns: 2, X: axis, Y: HeatAxis{Label: "delay", Ticks: []float64{1, 3}, Low: 1, High: 3},
-		Levels: []float64{1, 2}, Label: "loss", Marks: []string{"certain"}, Series: []string{"a column"},
+		Levels: []float64{1, 2}, Label: "loss", Mark: "certain", Series: []string{"a column"},
 		Line: "a limit",
 	}}
 }

@@ -151,7 +151,7 @@ func (p *plan) runs(r *result) []*run {
 	tuned := func(a arm) tune.Rates { return r.Tuning[slices.Index(arms, a)].Rates }
 	fresh, last := arm{late: nothing}, arms[len(arms)-1]
 	runs := []*run{{s, last, 1, tuned(last), func(_ trial.Spec, one *trial.Result) {
-		r.Logistic, r.TestRows = append(r.Logistic, score(one)), one.TestRows
+		r.Logistic, r.TestRows = append(r.Logistic, one.AUCOrGuess()), one.TestRows
 	}}}
 	for _, length := range s.Lengths {
 		for _, d := range s.Delays {
@@ -220,12 +220,6 @@ func (c *comparison) keep(q *judge.Quality, specs *[]trial.Spec) func(trial.Spec
 		}
 		c.Steps = r.Steps
 	}
-}
-
-// score returns the AUC of a training.
-func score(r *trial.Result) float64 {
-	v, _ := r.Scores()
-	return v
 }
 
 // train trains all runs under all seeds and keeps their results.

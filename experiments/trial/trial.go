@@ -98,6 +98,12 @@ func (r *Result) Scores() (auc, logLoss float64) {
 	return r.AUC, r.LogLoss
 }
 
+// AUCOrGuess returns the AUC, or that of a constant guess if the training diverged.
+func (r *Result) AUCOrGuess() float64 {
+	auc, _ := r.Scores()
+	return auc
+}
+
 // Quality returns the scores of trainings, and how many of them diverged.
 func Quality(results []Result) (q judge.Quality, diverged int) {
 	for i := range results {
