@@ -27,6 +27,7 @@ import (
 	"tandem/experiments/hotrows"
 	"tandem/experiments/kwai"
 	"tandem/experiments/modes"
+	"tandem/experiments/neo"
 	"tandem/experiments/peers"
 	"tandem/experiments/phase"
 	"tandem/experiments/predictor"
@@ -80,6 +81,7 @@ func experiments() []experiment {
 		attribution.New(),
 		scalability.New(),
 		rivals.New(),
+		neo.New(),
 		capacity.New(),
 		kwai.New(),
 		claims.New(stored), // the last, because it compares what the others have found

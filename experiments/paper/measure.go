@@ -180,8 +180,12 @@ func (p *Plan) predict(ctx context.Context, c *Case, r *Results) (*CaseResult, e
 		return nil, err
 	}
 	r.jobs[c.Name] = &done{j, prediction}
-	result := &CaseResult{
-		Name: c.Name, Middle: prediction.Mid.Throughput, Bottleneck: prediction.Mid.Roles.Bottleneck,
+	result := &CaseResult{Name: c.Name, Middle: prediction.Mid.Throughput}
+	switch mid := &prediction.Mid; {
+	case mid.Roles != nil:
+		result.Bottleneck = mid.Roles.Bottleneck
+	case len(mid.Bottlenecks) > 0:
+		result.Bottleneck = mid.Bottlenecks[0].Resource
 	}
 	if i := prediction.Interval; i != nil {
 		result.Low, result.High = i.Low, i.High

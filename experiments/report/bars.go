@@ -36,7 +36,7 @@ func addBars(p *plot.Plot, bars []Bar) {
 	p.Y.Tick.Marker, p.Y.Tick.Length, p.Y.Tick.Label.Font.Size = names, 0, vg.Points(9)
 	p.Y.Min, p.Y.Max = -0.7, float64(len(bars))-0.3
 	var ticks plot.ConstantTicks
-	for _, v := range []float64{0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100} {
+	for _, v := range []float64{0.001, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100, 1000} {
 		if at := math.Log(v); p.X.Min <= at && at <= p.X.Max {
 			ticks = append(ticks, plot.Tick{Value: at, Label: "×" + tickText(v)})
 		}
