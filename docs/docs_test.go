@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 )
@@ -56,9 +57,9 @@ func copyTree(t *testing.T, from, to string) {
 	}
 }
 
-// follow does what the fenced blocks of a page say: a block with a path behind its
-// language is a file, sh is run, and of output each line must occur, in order, in
-// what the block before has printed.
+// follow does what the fenced blocks of a page say: a block below a line with nothing
+// but a path is that file, sh is run, and of output each line must occur, in order,
+// in what the block before has printed.
 func follow(t *testing.T, page, tree string) {
 	text, err := os.ReadFile(page)
 	if err != nil {
@@ -66,16 +67,15 @@ func follow(t *testing.T, page, tree string) {
 	}
 	var printed string
 	for _, b := range blocks(string(text)) {
-		language, path, _ := strings.Cut(b.title, " ")
 		switch {
-		case path != "":
-			if err := os.WriteFile(filepath.Join(tree, filepath.FromSlash(path)), []byte(b.body),
-				0o644); err != nil {
+		case b.path != "":
+			file := filepath.Join(tree, filepath.FromSlash(b.path))
+			if err := os.WriteFile(file, []byte(b.body), 0o644); err != nil {
 				t.Fatal(err)
 			}
-		case language == "sh":
+		case b.language == "sh":
 			printed = run(t, b.body, tree)
-		case language == "output":
+		case b.language == "output":
 			expect(t, b.body, printed)
 		}
 	}
@@ -94,11 +94,13 @@ func run(t *testing.T, script, tree string) string {
 	return string(out)
 }
 
+// expect reports a line that is not printed after the lines before it; "…" stands for
+// any others.
 func expect(t *testing.T, lines, printed string) {
 	t.Helper()
 	rest := printed
 	for line := range strings.Lines(lines) {
-		line = strings.TrimSpace(line)
+		line = strings.Trim(strings.TrimSpace(line), "…")
 		_, after, found := strings.Cut(rest, line)
 		if !found {
 			t.Fatalf("%q is missing, or out of order, in:\n%s", line, printed)
@@ -107,22 +109,33 @@ func expect(t *testing.T, lines, printed string) {
 	}
 }
 
-// block is a fenced block of Markdown.
-type block struct{ title, body string }
+// block is a fenced block of Markdown. Its path is that of the file that it shows, if
+// the line above it has one.
+type block struct{ language, path, body string }
+
+// caption matches a line with nothing but a path.
+var caption = regexp.MustCompile("^`([^` ]+)`:$")
 
 func blocks(text string) []block {
 	var all []block
 	var inside *block
+	path := ""
 	for line := range strings.Lines(text) {
-		title, fence := strings.CutPrefix(strings.TrimRight(line, "\n"), "```")
+		line, _ := strings.CutSuffix(line, "\n")
+		language, fence := strings.CutPrefix(line, "```")
 		switch {
 		case fence && inside == nil:
-			inside = &block{title: title}
+			inside = &block{language: language, path: path}
+			path = ""
 		case fence:
 			all = append(all, *inside)
 			inside = nil
 		case inside != nil:
-			inside.body += line
+			inside.body += line + "\n"
+		case caption.MatchString(line):
+			path = caption.FindStringSubmatch(line)[1]
+		case line != "":
+			path = ""
 		}
 	}
 	return all

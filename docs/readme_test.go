@@ -19,7 +19,7 @@ func TestJobFileOfTheReadme(t *testing.T) {
 	}
 	found := 0
 	for _, b := range blocks(string(text)) {
-		if b.title != "yaml" {
+		if b.language != "yaml" {
 			continue
 		}
 		found++
