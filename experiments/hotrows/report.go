@@ -199,10 +199,9 @@ func (p *plan) notes(r *results) []string {
 			"unknowns.", p.Speed.Preset, p.Speed.Tau, p.Speed.Samples),
 		"The price of hot-rows assumes: hot ids go to the NN workers with the samples; ranks gather, add " +
 			"and scatter hot rows in two kernels of each pass, which move every hot value twice; their " +
-			"gradients, " +
-			"also those that are 0, are one fp32 bucket of the all-reduce after those of the network, " +
-			"which does not overlap backward; EWs send as many pooled values as before. Finding out which " +
-			"ids are hot costs nothing.",
+			"gradients, also those that are 0, are one fp32 bucket of the all-reduce after those of the " +
+			"network, which does not overlap backward; EWs send as many pooled values as before. Finding " +
+			"out which ids are hot costs nothing.",
 		"Hot-rows is not a mode of the roles: a rule of package pace answers for whole lookups and sees no " +
 			"rows.",
 	}

@@ -115,8 +115,7 @@ func (r *result) courseSentence(kind string) string {
 			report.PlusMinus(worst.judged()), worst.Alpha, worst.Tau)
 	}
 	return text + fmt.Sprintf("the rarest id that loses is in a share of %g, from τ = %d; the largest loss "+
-		"is "+
-		"%s, at α = %g, τ = %d.", first.Alpha, first.Tau, report.PlusMinus(worst.judged()), worst.Alpha,
+		"is %s, at α = %g, τ = %d.", first.Alpha, first.Tau, report.PlusMinus(worst.judged()), worst.Alpha,
 		worst.Tau)
 }
 
@@ -143,8 +142,7 @@ func (r *result) boundarySentence() string {
 		return ""
 	}
 	return fmt.Sprintf("SGD, predicted from fresh trainings alone: the %d cells beyond the stability "+
-		"boundary "+
-		"lose %.4f AUC in the median, the %d within it %.4f.", len(beyond), report.Median(beyond),
+		"boundary lose %.4f AUC in the median, the %d within it %.4f.", len(beyond), report.Median(beyond),
 		len(within),
 		report.Median(within))
 }
@@ -163,8 +161,7 @@ func (r *result) retunedSentence() string {
 		}
 	}
 	return fmt.Sprintf("Rates tuned with rows %d steps late: the median loss goes from %.4f to %.4f; in %d "+
-		"of "+
-		"%d cells the best rate of late rows is lower than that of fresh ones (interval below 1).",
+		"of %d cells the best rate of late rows is lower than that of fresh ones (interval below 1).",
 		r.Retuned[0].Tau, report.Median(before), report.Median(after), lower, len(r.Retuned))
 }
 
@@ -202,25 +199,22 @@ func (r *result) notes() []string {
 	return []string{
 		fmt.Sprintf("Generated data: %s training rows in %d steps of %d, %s test rows, six columns that all "+
 			"have their most frequent id in a share α; the rest of each is Zipf with exponent 1.05. ± is "+
-			"half "+
-			"the 95 %% interval over %d seeds; rows, order and initial values are the same within a seed.",
+			"half the 95 %% interval over %d seeds; rows, order and initial values are the same within a "+
+			"seed.",
 			report.Thousands(r.Setup.TrainRows), r.Setup.steps(), r.Setup.Batch,
 			report.Thousands(r.Setup.TestRows), r.Setup.Seeds),
 		fmt.Sprintf("%d of %d cells are marked as losses at the tuned rates, each on its own; without any "+
-			"loss, "+
-			"about %.0f intervals would exclude 0 on that side. Holm's adjustment over all of them leaves "+
-			"%d losses "+
-			"different and %d equivalent: %d seeds are few for this number of cells.", marked, all,
+			"loss, about %.0f intervals would exclude 0 on that side. Holm's adjustment over all of them "+
+			"leaves %d losses different and %d equivalent: %d seeds are few for this number of cells.",
+			marked, all,
 			math.Ceil(0.025*float64(all)), different, equivalent, r.Setup.Seeds),
 		fmt.Sprintf("A cell loses if its losses to fresh rows and to the lag control both exceed %g with "+
-			"intervals that exclude 0; it is safe if the interval of its whole loss ends below %g. At "+
-			"other rates "+
-			"there is no lag control.", margin, margin),
+			"intervals that exclude 0; it is safe if the interval of its whole loss ends below %g. At other "+
+			"rates there is no lag control.", margin, margin),
 		"Rates of the network (Adam), tuned at one α for each optimizer: " + r.denseText() + ".",
 		"All six columns are hot at once. One hot column loses less: see the experiment predictor.",
-		fmt.Sprintf("Delays of clusters are in steps of all ranks: simulated %s, τ = %d, %s. "+
-			"The "+
-			"bound on staleness is per rank, so the number of GPUs hardly changes it.", r.Lateness.Mode,
+		fmt.Sprintf("Delays of clusters are in steps of all ranks: simulated %s, τ = %d, %s. The bound on "+
+			"staleness is per rank, so the number of GPUs hardly changes it.", r.Lateness.Mode,
 			r.Lateness.Tau, r.Lateness.Preset),
 		"The boundary is that of plain SGD with noise-free gradients, 2·sin(π/(2(2d+1))) for rate × " +
 			"curvature, which is that of the rows of all most frequent ids, after fresh training.",

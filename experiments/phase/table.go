@@ -119,8 +119,7 @@ func ratio(v float64) string {
 func (r *result) columnTable() cli.Table {
 	t := cli.Table{
 		Caption: fmt.Sprintf("Columns of public data, %.1f steps late on simulated clusters: what was "+
-			"measured "+
-			"around them at the tuned rate", r.Lateness.longest()),
+			"measured around them at the tuned rate", r.Lateness.longest()),
 		Header: []string{"data", "column", "top id"}, Words: 2,
 	}
 	for _, kind := range r.kinds() {

@@ -61,8 +61,7 @@ func (c *comparison) order() []int {
 func (c *comparison) worldTable() cli.Table {
 	t := cli.Table{
 		Caption: "Worlds by predicted loss (AUC × 1000); * held out; generated ones: columns × " +
-			"α,\nrows/ids of the " +
-			"largest column, batch B, delay τ, rate r of rows",
+			"α,\nrows/ids of the largest column, batch B, delay τ, rate r of rows",
 		Header: []string{"world", "description", "predicted", "loss±95 %"}, Words: 2,
 	}
 	for _, i := range c.order() {
@@ -122,16 +121,13 @@ func (c *comparison) findings() []string {
 	}
 	sentences := []string{
 		fmt.Sprintf("Chosen on %d worlds: %s (%s), with rank correlation %.2f there and %s on the %d "+
-			"held-out "+
-			"worlds, %s; a random scalar exceeds %.2f with a probability of 5 %%.",
+			"held-out worlds, %s; a random scalar exceeds %.2f with a probability of 5 %%.",
 			len(half(c.Worlds, false)),
 			best.Name, best.Words, best.First, correlation(best.HeldOut), len(half(c.Worlds, true)), reached,
 			c.ByChance),
 		fmt.Sprintf("Its prediction is off by %.4f AUC in the median of the held-out worlds; the mean loss "+
-			"of the "+
-			"first half is off by %.4f. Noise limits every predictor: the losses of two seeds order those "+
-			"of the "+
-			"other seeds with a rank correlation of %.2f.", c.Error, c.NullError, c.Reliability),
+			"of the first half is off by %.4f. Noise limits every predictor: the losses of two seeds order "+
+			"those of the other seeds with a rank correlation of %.2f.", c.Error, c.NullError, c.Reliability),
 	}
 	var others []string
 	for _, name := range []string{"max q", "Σq²", "missed updates", "τ·Σq²·rate", "τ"} {
@@ -152,8 +148,8 @@ func (c *comparison) findings() []string {
 func (c *comparison) notes(p *plan, absent []string) []string {
 	notes := []string{
 		fmt.Sprintf("The loss is AUC of fresh rows − AUC of late rows, mean over %d seeds that share rows, "+
-			"order "+
-			"and initial values. Rows have Adagrad; rates are drawn, not tuned, so worlds differ in them.",
+			"order and initial values. Rows have Adagrad; rates are drawn, not tuned, so worlds differ in "+
+			"them.",
 			p.Seeds),
 		"Worlds and halves were drawn before the first training, every property on its own. The interval " +
 			"of a correlation is over resamples of the held-out worlds; the noise of the losses is in it.",

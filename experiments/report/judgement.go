@@ -34,7 +34,7 @@ func ComparisonTables(comparisons []*judge.Comparison) []cli.Table {
 			t.Header, t.Words = slices.Insert(t.Header, 1, "reference"), 3
 		}
 		for _, c := range ofData {
-			row := []string{c.Treated, c.Text(), PlusMinus(c.AUC), PValue(c.PDifferent)}
+			row := []string{c.Treated, c.Text(), PlusMinus(c.AUC), pValue(c.PDifferent)}
 			if len(references) > 1 {
 				row = slices.Insert(row, 1, c.Reference)
 			}

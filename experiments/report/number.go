@@ -45,15 +45,15 @@ func Mean(values []float64) string {
 
 // PlusMinus returns a difference ± half its interval, with 5 decimals.
 func PlusMinus(v metric.Interval) string {
-	return fmt.Sprintf("%s ± %.5f", Signed(v.Estimate), (v.High-v.Low)/2)
+	return fmt.Sprintf("%s ± %.5f", signed(v.Estimate), (v.High-v.Low)/2)
 }
 
 // Minus returns the text of a number with a minus sign, which is as wide as a digit, instead of its first
 // hyphen.
 func Minus(number string) string { return strings.Replace(number, "-", "−", 1) }
 
-// Signed returns a difference with its sign and 5 decimals.
-func Signed(v float64) string { return Minus(fmt.Sprintf("%+.5f", v)) }
+// signed returns a difference with its sign and 5 decimals.
+func signed(v float64) string { return Minus(fmt.Sprintf("%+.5f", v)) }
 
 // Digits returns a number with n significant digits, without an exponent.
 func Digits(v float64, n int) string {
@@ -69,8 +69,8 @@ func RatioText(v metric.Interval) string {
 	return fmt.Sprintf("%s (%s–%s)", Digits(v.Estimate, 2), Digits(v.Low, 2), Digits(v.High, 2))
 }
 
-// PValue returns a p-value with 3 decimals.
-func PValue(p float64) string {
+// pValue returns a p-value with 3 decimals.
+func pValue(p float64) string {
 	if p < 0.001 {
 		return "< 0.001"
 	}

@@ -31,7 +31,7 @@ func TestDigits(t *testing.T) {
 
 func TestPValue(t *testing.T) {
 	for p, want := range map[float64]string{0: "< 0.001", 0.00099: "< 0.001", 0.001: "0.001", 1: "1.000"} {
-		if got := PValue(p); got != want {
+		if got := pValue(p); got != want {
 			t.Errorf("%v: %q, want %q", p, got, want)
 		}
 	}

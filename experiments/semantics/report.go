@@ -140,10 +140,8 @@ func (p *plan) findings(results []*result) []string {
 func (p *plan) notes() []string {
 	notes := []string{
 		fmt.Sprintf("Every variant had the same number of trials: %d rates under one seed, the best under "+
-			"%d, "+
-			"and the top of a parabola in the logarithm of the rate. On generated data they use rows of "+
-			"seeds "+
-			"that are not used afterwards, on real data the last tenth of the training rows.",
+			"%d, and the top of a parabola in the logarithm of the rate. On generated data they use rows of "+
+			"seeds that are not used afterwards, on real data the last tenth of the training rows.",
 			len(p.Factors), p.TuningSeeds),
 		"The nominal rate is kept unless another is better by more than two standard errors on those rows.",
 		"A training that diverged counts as a guess of ½.",

@@ -202,9 +202,8 @@ func orderFinding(results []*dataSetResult) string {
 		}
 	}
 	return fmt.Sprintf("In sequential training, the same delays in ascending order instead of drawn change "+
-		"AUC "+
-		"by %s. The difference of hybrid from drawn delays is between 0 and this, within the intervals, in "+
-		"%d of %d cases.", strings.Join(texts, "; "), explained, all)
+		"AUC by %s. The difference of hybrid from drawn delays is between 0 and this, within the intervals, "+
+		"in %d of %d cases.", strings.Join(texts, "; "), explained, all)
 }
 
 // reachedFinding returns a sentence on whether the staleness of reads reached its bounds.
@@ -247,8 +246,7 @@ func (p *plan) notes(results []*dataSetResult) []string {
 			"except those of the effects " + sameRate + " and " + ownRates + ".",
 		"Delays that are drawn step by step put updates out of order and vary from step to step; those of " +
 			"hybrid rise while its queues fill, keep the order, and stay near their bound for many steps. " +
-			"The " +
-			"effects " + byDraw + " and " + byOrder + " differ in this alone.",
+			"The effects " + byDraw + " and " + byOrder + " differ in this alone.",
 	}
 	if len(p.Optimizers) > 0 {
 		notes = append(notes, fmt.Sprintf("The rates of optimizers are tuned without delay and with it, %d "+

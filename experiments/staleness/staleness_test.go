@@ -233,8 +233,7 @@ func TestFindings(t *testing.T) {
 		"merging +0.0020 ± 0.0000", "staleness at 2 steps −0.0200 ± 0.0000", "lag at 2 steps −0.0020",
 		"did not reach τ, so the effect of τ is not fully tested, on α = 0.1, hybrid τ=2 (at most 1)",
 		"drawn step by step: the interval is inside ±0.001 in 1 of 2 cases (α = 0.1 τ = 0: +0.0000 ± " +
-			"0.0000), " +
-			"not for α = 0.1 τ = 2: −0.0100 ± 0.0000",
+			"0.0000), not for α = 0.1 τ = 2: −0.0100 ± 0.0000",
 		"2 trainings diverged", "Only 2 seeds",
 	} {
 		if !strings.Contains(text, want) {

@@ -14,9 +14,9 @@ import (
 	"tandem/algo/histogram"
 )
 
-// FileName is the name of the file of results in a results folder: lines of JSON, first a header, then one
+// fileName is the name of the file of results in a results folder: lines of JSON, first a header, then one
 // for each training in the order in which they ended.
-const FileName = "trials.jsonl"
+const fileName = "trials.jsonl"
 
 // header is the first line. Results of another format, or of an engine whose sums differ in the last bits, do
 // not continue a run.
@@ -46,7 +46,7 @@ type log struct {
 // removed.
 func openLog(folder string, engine string) (*log, error) {
 	l := &log{folder: folder, results: map[string]Result{}}
-	path := filepath.Join(folder, FileName)
+	path := filepath.Join(folder, fileName)
 	text, err := os.ReadFile(path)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err

@@ -104,7 +104,7 @@ func TestACutLineIsTrainedAgain(t *testing.T) {
 	folder, trained := t.TempDir(), 0
 	a, b := small(t, 1, ""), small(t, 2, "")
 	want := runAll(t, open(t, folder, &trained), a, b)
-	path := filepath.Join(folder, FileName)
+	path := filepath.Join(folder, fileName)
 	whole, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
@@ -134,14 +134,14 @@ func TestOtherFilesAreRefused(t *testing.T) {
 	} {
 		folder, trained := t.TempDir(), 0
 		open(t, folder, &trained)
-		path := filepath.Join(folder, FileName)
+		path := filepath.Join(folder, fileName)
 		header, _ := os.ReadFile(path)
 		engine := strings.Split(string(header), `"`)[5]
 		if err := os.WriteFile(path, []byte(strings.ReplaceAll(text, "ENGINE", engine)), 0o644); err != nil {
 			t.Fatal(err)
 		}
 		_, err := Open(report.Options{Folder: folder})
-		if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), FileName) {
+		if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), fileName) {
 			t.Errorf("%q: error %v", text, err)
 		}
 	}

@@ -125,15 +125,12 @@ func (p *plan) findings(results []*result) (sentences []string) {
 func (p *plan) notes() []string {
 	notes := []string{
 		fmt.Sprintf("Every arm had the same trials: %d pairs of rates under one seed, the best under more, "+
-			"the "+
-			"finalists under %d, and the top of a parabola in the logarithm of each rate. On generated "+
-			"data they "+
-			"use rows of seeds that are not used afterwards, on real data the last tenth of the training "+
-			"rows.",
+			"the finalists under %d, and the top of a parabola in the logarithm of each rate. On generated "+
+			"data they use rows of seeds that are not used afterwards, on real data the last tenth of the "+
+			"training rows.",
 			len(p.Rates.Rows)*len(p.Rates.Dense), p.Rates.Seeds),
 		fmt.Sprintf("Rows have Adagrad, the network Adam. %g and %g are kept unless other rates are better "+
-			"by more "+
-			"than two standard errors.", nominal.Rows, nominal.Dense),
+			"by more than two standard errors.", nominal.Rows, nominal.Dense),
 		"A training that diverged counts as a guess of ½.",
 		"Logistic is logistic regression: one weight for every id and number.",
 		report.ModeSettingsNote(p.Job, p.Modes),

@@ -40,10 +40,6 @@ func periods(d int) int {
 	return 2*d + 1
 }
 
-// RateLimit returns the learning rate of SGD at which a row stops being stable: one that is d steps late,
-// occurs in a share of the samples of every batch, and whose loss has the curvature h.
-func RateLimit(d int, share, curvature float64) float64 { return Boundary(d) / (share * curvature) }
-
 // Variance returns the variance that e tends to under independent noise of variance 1 at every step, for the
 // product a = η·q·h:
 //

@@ -9,8 +9,9 @@ import (
 )
 
 func Example() {
-	// An id in 5 % of the samples, rows read up to 15 steps late, logistic loss.
-	fmt.Printf("η below %.1f\n", stability.RateLimit(15, 0.05, 0.25))
+	// An id in a share q of 5 % of the samples, rows 15 steps late, logistic loss with curvature h.
+	const q, h = 0.05, 0.25
+	fmt.Printf("η below %.1f\n", stability.Boundary(15)/(q*h))
 	// Output:
 	// η below 8.1
 }
