@@ -40,6 +40,7 @@ import (
 	"tandem/experiments/speed"
 	"tandem/experiments/staleness"
 	"tandem/experiments/theory"
+	"tandem/experiments/timetoauc"
 	"tandem/experiments/tuner"
 )
 
@@ -75,6 +76,8 @@ func experiments() []experiment {
 		theory.New(),
 		simvsreal.New(),
 		modes.New(),
+		timetoauc.New(),
+		timetoauc.NewCost(),
 		semantics.New(),
 		speed.New(),
 		peers.New(),

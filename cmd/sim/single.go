@@ -128,41 +128,12 @@ func (q *request) dollarsPerHour(j *predict.Job) (price *float64, missing string
 		dollars := q.dollars * float64(ranks)
 		return &dollars, ""
 	}
-	if h.Colocated() {
-		return nil, "this machine"
-	}
-	sum := 0.0
-	add := func(name string, count int, each quantity.Value[unit.Dollars]) {
-		switch {
-		case count == 0:
-		case !each.Given():
-			if missing == "" {
-				missing = name
-			}
-		default:
-			sum += float64(count) * float64(each.Mid)
-		}
-	}
-	per := h.Cluster.AcceleratorsPerServer
-	servers, others := (ranks+per-1)/per, 0
-	for _, m := range h.Mixed {
-		mixed := min(m.Servers*per, ranks-others)
-		add(m.Accelerator.Name, mixed, m.Accelerator.DollarsPerHour)
-		others += mixed
-	}
-	add(h.Accelerator.Name, ranks-others, h.Accelerator.DollarsPerHour)
-	add(h.Server.Name, servers, h.Server.DollarsPerHour)
-	if !q.graph() {
-		add(h.EmbeddingWorkers.Host.Name, h.EmbeddingWorkers.Count.Mid,
-			h.EmbeddingWorkers.Host.DollarsPerHour)
-		add(h.EmbeddingPSs.Host.Name, h.EmbeddingPSs.Count.Mid+len(j.DenseShards(j.Layout)),
-			h.EmbeddingPSs.Host.DollarsPerHour)
-		add(h.Loaders.Host.Name, h.Loaders.Count.Mid, h.Loaders.Host.DollarsPerHour)
-	}
+	sum, missing := h.DollarsPerHour(ranks, len(j.DenseShards(j.Layout)))
 	if missing != "" {
 		return nil, missing
 	}
-	return &sum, ""
+	dollars := float64(sum)
+	return &dollars, ""
 }
 
 // singleDocument is the JSON object of one prediction. What does not apply is null.

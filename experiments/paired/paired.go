@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"tandem/algo/exec/backend"
+	"tandem/algo/exec/evaluation"
 	"tandem/algo/histogram"
 	"tandem/algo/job"
 	"tandem/algo/numeric/batch"
@@ -46,6 +47,9 @@ type Run struct {
 	Staleness  pace.Staleness `json:"staleness"`
 	AUC        float64        `json:"auc"`
 	LogLoss    float64        `json:"log_loss"` // nats
+	// Curve has the evaluations of a simulated run, if its job asks for some during training; the last is
+	// after training. Seconds are simulated.
+	Curve []evaluation.Point `json:"-"`
 	// Missed counts, for every row gradient of a real run, the updates of its row between read and update.
 	Missed histogram.Histogram `json:"-"`
 	// HotRows and HotGradients are the numbers of rows that a sequential training updated without delay, and
@@ -103,7 +107,8 @@ func (s *Setup) RunReal(
 	return run.finish(&s.Job)
 }
 
-// RunSimulated trains on a simulated cluster, which computes the parameters as well as the times.
+// RunSimulated trains on a simulated cluster, which computes the parameters as well as the times. It
+// evaluates during training as often as the job says.
 func (s *Setup) RunSimulated(ctx context.Context, hardware *cost.Hardware) (*Run, error) {
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
@@ -129,7 +134,7 @@ func (s *Setup) RunSimulated(ctx context.Context, hardware *cost.Hardware) (*Run
 		Numerics: func(t job.Job) (cluster.Numerics, error) {
 			var err error
 			if numbers, err = numerics.New(t, source, s.Backend, runtime.GOMAXPROCS(0)); err == nil {
-				watch.evaluator = numbers.NewEvaluator(job.Every{}, s.Data.Test)
+				watch.evaluator = numbers.NewEvaluator(s.Job.Training.EvaluateEvery, s.Data.Test)
 			}
 			return numbers, err
 		},
@@ -146,6 +151,9 @@ func (s *Setup) RunSimulated(ctx context.Context, hardware *cost.Hardware) (*Run
 	run := &Run{
 		StepSeconds: step, Messages: a.Messages, Stages: c.medians(), Staleness: a.Staleness,
 		AUC: last.AUC, LogLoss: last.LogLoss, Probabilities: watch.evaluator.Probabilities(),
+	}
+	if s.Job.Training.EvaluateEvery.Any() {
+		run.Curve = points
 	}
 	return run.finish(&s.Job)
 }

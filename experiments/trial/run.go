@@ -31,7 +31,7 @@ func run(ctx context.Context, s *Spec, open *cache, b backend.Backend) (*Result,
 	setup := &paired.Setup{Job: s.Job, Data: data, Source: batches, Backend: b}
 	var r *paired.Run
 	if s.Simulated {
-		r, err = runSimulated(ctx, setup)
+		r, err = runSimulated(ctx, setup, s.Box)
 	} else {
 		r, err = setup.RunReal(ctx, nil, nil)
 	}
@@ -45,6 +45,7 @@ func run(ctx context.Context, s *Spec, open *cache, b backend.Backend) (*Result,
 		return nil, nil, err
 	}
 	result.AUC, result.LogLoss, result.StepSeconds = r.AUC, r.LogLoss, r.StepSeconds
+	result.Curve = r.Curve
 	result.HotRows, result.HotGradients = r.HotRows, r.HotGradients
 	result.Staleness, result.Missed, result.Steps = r.Staleness, r.Missed, batches.Steps()
 	for step := range result.Steps {
@@ -61,13 +62,13 @@ func withoutLastTenth(data *datasets.Dataset) *datasets.Dataset {
 	return &part
 }
 
-// runSimulated trains on the job's cluster.
-func runSimulated(ctx context.Context, setup *paired.Setup) (*paired.Run, error) {
+// runSimulated trains on the job's cluster, at a point of what is unknown of it.
+func runSimulated(ctx context.Context, setup *paired.Setup, at *BoxPoint) (*paired.Run, error) {
 	hardware, _, err := cost.Load(&setup.Job.Cluster, "")
 	if err != nil {
 		return nil, err
 	}
-	return setup.RunSimulated(ctx, hardware)
+	return setup.RunSimulated(ctx, at.Of(hardware))
 }
 
 // errDropSimulated says what only sequential and real training do.

@@ -20,10 +20,12 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"tandem/algo/exec/evaluation"
 	"tandem/algo/histogram"
 	"tandem/algo/job"
 	"tandem/algo/protocol/pace"
 	"tandem/experiments/judge"
+	"tandem/sim/cost"
 )
 
 // Part is which rows a training is evaluated on.
@@ -44,10 +46,30 @@ type Spec struct {
 	Part Part    `yaml:"part"`
 	// Simulated trains on the job's cluster in virtual time, with real numbers.
 	Simulated bool `yaml:"simulated,omitempty"`
+	// Box is the point of the cluster's unknown properties at which it is simulated; nil: the middle.
+	Box *BoxPoint `yaml:"box,omitempty"`
 	// Drop leaves out the last steps: what is late by τ steps has learned from τ steps less at its end.
 	Drop int `yaml:"drop,omitempty"`
 	// Name is shown to people and decides nothing.
 	Name string `yaml:"-"`
+}
+
+// BoxPoint is a point of the box that the ranges of a cluster's parameters span: one of a Latin hypercube.
+type BoxPoint struct {
+	Samples int `yaml:"samples"` // points of the hypercube
+	Index   int `yaml:"index"`   // from 0
+}
+
+// boxSeed is the seed of all hypercubes, as of those of predict: positions depend on the names of parameters
+// alone, so that clusters share what they have in common.
+const boxSeed = 1
+
+// Of returns a cluster at the point.
+func (b *BoxPoint) Of(h *cost.Hardware) *cost.Hardware {
+	if b == nil {
+		return h
+	}
+	return h.At(h.Parameters().Sample(b.Samples, boxSeed)[b.Index])
 }
 
 // format is the version of IDs and of the file. Another one would read old lines wrongly.
@@ -84,6 +106,9 @@ type Result struct {
 	Staleness   pace.Staleness `json:"-"`
 	// Missed counts, for every row gradient, the updates of its row between read and update.
 	Missed histogram.Histogram `json:"-"`
+	// Curve has the evaluations of a simulated training whose job asks for some during training. Seconds are
+	// simulated.
+	Curve []evaluation.Point `json:"curve,omitempty"`
 	// HotRows is the number of rows that were never late, and HotGradients that of their gradients.
 	HotRows      int    `json:"hot_rows,omitempty"`
 	HotGradients uint64 `json:"hot_gradients,omitempty"`

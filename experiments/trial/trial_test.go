@@ -196,6 +196,34 @@ func TestDivergenceIsAResult(t *testing.T) {
 	}
 }
 
+// Sync learns the same at every point of the box, and takes another time. A job that asks for evaluations has
+// a curve, also when a second lab reads it.
+func TestPointsOfTheBox(t *testing.T) {
+	folder, trained := t.TempDir(), 0
+	s := small(t, 1, "")
+	s.Job = s.Job.InMode(job.Sync)
+	s.Job.Cluster, s.Simulated = job.PersiaCluster(), true
+	s.Job.Training.EvaluateEvery.Steps = 5
+	first, second := s, s
+	first.Box, second.Box = &BoxPoint{2, 0}, &BoxPoint{2, 1}
+	lab := open(t, folder, &trained)
+	results, err := lab.Run(context.Background(), []Spec{s, first, second})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, r := range results {
+		last := r.Curve[len(r.Curve)-1]
+		if len(r.Curve) != 4 || r.AUC != results[0].AUC || last.AUC != r.AUC || last.Samples != 2000 ||
+			i > 0 && r.StepSeconds == results[i-1].StepSeconds {
+			t.Errorf("training %d: %+v", i, r)
+		}
+	}
+	again, err := open(t, folder, &trained).Run(context.Background(), []Spec{second})
+	if err != nil || trained != 3 || !reflect.DeepEqual(again[0].Curve, results[2].Curve) {
+		t.Errorf("%d trainings, %v; read %+v", trained, err, again)
+	}
+}
+
 func TestPredictionsOfRealDataAreKept(t *testing.T) {
 	folder, trained := t.TempDir(), 0
 	s := small(t, 1, "")
