@@ -50,6 +50,12 @@ func TestLeadsAreProductsOfTheirFactors(t *testing.T) {
 		math.Abs(l.Published.Value-8.40) > 0.01 {
 		t.Errorf("%+v", l)
 	}
+	sync := r.Prediction(caseName(&taobao, job.Sync, 8)).Samples
+	for k, x := range r.Prediction(caseName(&taobao, job.Hybrid, 8)).Samples {
+		if a := r.Leads[0].Algorithm; x/sync[k] < a.Low*0.95 || a.High*1.05 < x/sync[k] {
+			t.Errorf("point %d: %v is not in %+v", k, x/sync[k], a)
+		}
+	}
 	out := newReport(p, r)
 	const printed = "Of the printed 7.12 × over XDL async on Taobao (7.07 in the bars)"
 	if len(out.Quantities) != 2*18+9 || len(out.Figures[0].Bars) != 27 || len(out.Findings) != 4 ||
