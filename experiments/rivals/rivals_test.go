@@ -11,6 +11,14 @@ import (
 	"tandem/experiments/report"
 )
 
+// The stored results are of the inputs in the tree.
+func TestStoredResults(t *testing.T) {
+	p := newPlan(report.Options{Seeds: 5, Seed: 1})
+	if err := p.CheckStored("full.json", "go run ./experiments rivals"); err != nil {
+		t.Error(err)
+	}
+}
+
 // smallResults returns the results of a small plan.
 func smallResults(t *testing.T) (*paper.Plan, *results) {
 	t.Helper()
