@@ -58,6 +58,26 @@ func shareFigure(r *paper.Results) report.Figure {
 	return f
 }
 
+// wireFindings says how wide the share is if the wire between GPUs were known.
+func wireFindings(r *paper.Results) (sentences []string) {
+	for _, d := range dataSets() {
+		var parts []string
+		for _, wire := range wires() {
+			named := func(c paper.Comparison) bool { return c.Name == d.wireName(wire) }
+			if i := slices.IndexFunc(r.Comparisons, named); i >= 0 {
+				c := &r.Comparisons[i]
+				parts = append(parts, fmt.Sprintf("%s: %.0f %% (%.0f to %.0f, a factor %.1f), %s", wire,
+					100*c.Middle, 100*c.Low, 100*c.High, c.High/c.Low, c.Verdict))
+			}
+		}
+		if parts != nil {
+			sentences = append(sentences, fmt.Sprintf("%s, the same share in fp32 if the wire between GPUs "+
+				"were known: %s.", d.Name, strings.Join(parts, "; ")))
+		}
+	}
+	return sentences
+}
+
 // precision names that of matrix products in Persia's i-th case.
 func precision(i int) string { return []string{"fp32", "half"}[i] }
 

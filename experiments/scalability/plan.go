@@ -84,6 +84,9 @@ func newPlan(o report.Options) *paper.Plan {
 		}
 		d.addShares(p)
 		d.addRatios(p)
+		if d.Model == wireModel {
+			d.addWires(p)
+		}
 	}
 	if !o.Quick {
 		persia := systems()[0]
@@ -123,6 +126,36 @@ func (d *dataSet) shareName(s *system) string {
 		name += "-" + s.products
 	}
 	return name
+}
+
+// wireModel is the model of the data set for which the share is predicted at known wires too.
+const wireModel = "criteo"
+
+// wires are bandwidths of the wire between GPUs: the ends and the middle of its range, which is the unknown
+// input that matters most.
+func wires() []string { return []string{"4GB/s", "8GB/s", "12GB/s"} }
+
+// addWires adds the share of the bar without dense communication if the wire between GPUs were known. One GPU
+// does not use it.
+func (d *dataSet) addWires(p *paper.Plan) {
+	persia := systems()[0]
+	for _, wire := range wires() {
+		name := fmt.Sprintf("%s, Persia, wire of %s, 8 GPUs", d.Name, wire)
+		p.Cases = append(p.Cases, paper.Case{Name: name, Choice: paper.Choice{
+			Preset: "persia-paper", Model: d.Model, Mode: persia.mode, GPUs: 8,
+			Set: map[string]string{"inside.bandwidth": wire},
+		}})
+		p.Claims = append(p.Claims, paper.Claim{
+			Name: d.wireName(wire), PerGPU: true, Of: name, Over: d.caseName(&persia, 1), Unit: paper.Part,
+			What: fmt.Sprintf("%s, wire of %s, each of 8 GPUs ÷ 1 without dense communication", d.Name, wire),
+			Null: 1, Figure: paper.BarRatio(d.bars[0][3], d.Alone).Over(8),
+		})
+	}
+}
+
+// wireName is the name of a share at a known wire.
+func (d *dataSet) wireName(wire string) string {
+	return d.shareName(&systems()[0]) + "-wire-" + strings.ToLower(strings.TrimSuffix(wire, "/s"))
 }
 
 // addRatios adds the ratios of bars.

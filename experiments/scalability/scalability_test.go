@@ -9,6 +9,7 @@ import (
 	"tandem/algo/job"
 	"tandem/experiments/paper"
 	"tandem/experiments/report"
+	"tandem/sim/predict"
 )
 
 // The stored results are of the inputs in the tree.
@@ -28,7 +29,7 @@ func TestPlanHasAllBars(t *testing.T) {
 			inputs = append(inputs, c.What)
 		}
 	}
-	if len(p.Cases) != 48+3*2 || len(p.Claims) != 48+3*(2*2+1+2*3) {
+	if len(p.Cases) != 48+3*2+3 || len(p.Claims) != 48+3*(2*2+1+2*3)+3 {
 		t.Errorf("%d cases, %d claims", len(p.Cases), len(p.Claims))
 	}
 	const want = "Criteo, PaddlePaddle, 1 GPU; Criteo, XDL async, 1 GPU; Criteo, XDL sync, 1 GPU; " +
@@ -68,9 +69,34 @@ func TestSharesOfTheBarWithoutCommunication(t *testing.T) {
 			}
 		}
 	}
+	// A faster wire is a larger share, and the three wires are the range of the unknown one.
+	before := 0.0
+	for _, wire := range wires() {
+		name := "share-of-no-communication-criteo-8-wire-" + strings.ToLower(wire[:len(wire)-2])
+		i := slices.IndexFunc(r.Comparisons, func(c paper.Comparison) bool { return c.Name == name })
+		if i < 0 || r.Comparisons[i].Middle <= before {
+			t.Fatalf("%s is at %d, want a larger share than %v", name, i, before)
+		}
+		before = r.Comparisons[i].Middle
+	}
+	low, mid, high := bandwidth(t, r.Job(dataSets()[2].caseName(&systems()[0], 8)))
+	if got := []string{low, mid, high}; !slices.Equal(got, wires()) || len(wireFindings(r)) != 1 {
+		t.Errorf("wires %v, want %v; findings %q", wires(), got, wireFindings(r))
+	}
 	if f := shareFigure(r); len(f.Bars) != 6 || len(shareFindings(r)) != 3 {
 		t.Errorf("%d bars, findings %q", len(f.Bars), shareFindings(r))
 	}
+}
+
+// bandwidth returns the range of the wire between GPUs.
+func bandwidth(t *testing.T, j *predict.Job) (low, mid, high string) {
+	t.Helper()
+	e, err := j.Parameters().Find("inside.bandwidth")
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, m, h := e.Span()
+	return e.Text(l), e.Text(m), e.Text(h)
 }
 
 // The report of a small plan has a figure with the bars and the predictions.
