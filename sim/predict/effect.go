@@ -30,8 +30,9 @@ const effectPoints = 16
 // Parameters that are known are left out.
 //
 // It is the estimator of Jansen (Computer Physics Communications 117, 1999): at each of 16 points, one
-// parameter at a time moves to its position at another point. Cost: 16 simulations for every unknown
-// parameter, and one more if tables are placed.
+// parameter at a time moves to its position at another point. Moves from or to a point at which the job does
+// not fit its memory are left out. Cost: 16 simulations for every unknown parameter, and one more if tables
+// are placed.
 func Effects(ctx context.Context, j *Job, o Options) ([]Effect, error) {
 	if j.Hardware.System.Architecture == system.StepGraph {
 		var err error
@@ -64,6 +65,9 @@ func Effects(ctx context.Context, j *Job, o Options) ([]Effect, error) {
 		var r Result
 		r, errs[k] = o.run(ctx, j.At(p), o.Seed)
 		logs[k] = math.Log(r.Throughput)
+		if DoesNotFit(errs[k]) {
+			errs[k], logs[k] = nil, math.NaN()
+		}
 	})
 	for _, err := range errs {
 		if err != nil {
@@ -74,24 +78,20 @@ func Effects(ctx context.Context, j *Job, o Options) ([]Effect, error) {
 }
 
 // shares returns the total effects from the logarithms of throughput at the base points and, for each
-// unknown, at the points where it alone differs.
+// unknown, at the points where it alone differs. NaN are left out.
 func shares(v param.Vector, unknown []int, logs []float64) (effects []Effect) {
-	mean, variance := 0.0, 0.0
-	for _, x := range logs {
-		mean += x / float64(len(logs))
-	}
-	for _, x := range logs {
-		variance += float64((x-mean)*(x-mean)) / float64(len(logs))
-	}
+	variance := stat.PopVariance(slices.DeleteFunc(slices.Clone(logs), math.IsNaN), nil)
 	for row, i := range unknown {
-		sum := 0.0
+		sum, moves := 0.0, 0.0
 		for k := range effectPoints {
-			d := logs[(row+1)*effectPoints+k] - logs[k]
-			sum += float64(d * d)
+			if d := logs[(row+1)*effectPoints+k] - logs[k]; !math.IsNaN(d) {
+				sum += float64(d * d)
+				moves++
+			}
 		}
 		share := 0.0
-		if variance > 0 {
-			share = sum / (2 * effectPoints) / variance
+		if variance > 0 && moves > 0 {
+			share = sum / (2 * moves) / variance
 		}
 		effects = append(effects, Effect{v[i].Name, share})
 	}
