@@ -278,8 +278,6 @@ func (p *plan) set(f *flags) error {
 	if f.gpus != nil {
 		p.GPUs = slices.Compact(slices.Sorted(slices.Values(f.gpus)))
 	}
-	if f.share > 0 {
-		p.TargetShare = f.share
-	}
+	p.TargetShare = f.share
 	return p.setPrices(f.prices)
 }

@@ -51,19 +51,17 @@ type flags struct {
 	prices []string
 }
 
-func newFlags() flags { return flags{ModeFlags: report.NewModeFlags()} }
+func newFlags() flags { return flags{ModeFlags: report.NewModeFlags(), share: targetShare} }
 
 // AddFlags adds the flags.
 func (f *flags) AddFlags(set *pflag.FlagSet) {
 	*f = newFlags()
 	f.ModeFlags.AddFlags(set)
-	set.IntSliceVar(&f.gpus, "gpus", nil, "train on these numbers of GPUs (default: 8,64,512; quick: 8,64)")
-	set.Float64Var(&f.share, "target-share", 0,
-		fmt.Sprintf("set the target: the AUC of sync on the fewest GPUs after\nthis share of the rows "+
-			"(default: %g)",
-			targetShare))
+	set.IntSliceVar(&f.gpus, "gpus", nil, "train on these numbers of GPUs (default 8,64,512; quick: 8,64)")
+	set.Float64Var(&f.share, "target-share", targetShare,
+		"set the target: the AUC of sync on the fewest GPUs after this share of the rows")
 	set.StringSliceVar(&f.prices, "price", nil,
-		"set the price of an accelerator or host in dollars an hour,\nas T4=0.35; may be repeated")
+		"set the price of an accelerator or host in dollars an hour, as T4=0.35; may be repeated")
 }
 
 // Arguments returns the flags that were set.
@@ -76,7 +74,7 @@ func (f *flags) Arguments() []string {
 		}
 		words = append(words, "--gpus", strings.Join(list, ","))
 	}
-	if f.share > 0 {
+	if f.share != targetShare {
 		words = append(words, "--target-share", strconv.FormatFloat(f.share, 'g', -1, 64))
 	}
 	if f.prices != nil {
@@ -92,7 +90,7 @@ func (f *flags) check() error {
 			return cli.UsageError("see --help", "--gpus: %d; want 1 to %d", n, job.RolesMax)
 		}
 	}
-	if f.share != 0 && !(f.share > 0 && f.share < 1) {
+	if !(f.share > 0 && f.share < 1) {
 		return cli.UsageError("see --help", "--target-share: %v; want above 0 and below 1", f.share)
 	}
 	return nil
@@ -117,22 +115,24 @@ func (e *Experiment) Question() string {
 // Help returns what the experiment measures and writes.
 func (e *Experiment) Help() string {
 	name, unit := e.Name(), "time"
+	figure := `curve-a100, …              AUC by simulated time on a cluster (.png, .svg)`
 	if e.money {
 		unit = "cost"
+		figure = `cents-a100, …              cost by GPUs on a cluster (.png, .svg)`
 	}
 	return fmt.Sprintf(`Trains generated data under simulated time on several clusters, with 8 to 512
-GPUs, in sync and in asynchronous modes (--modes), each at rates tuned for it. The
-target is the AUC of sync on the fewest GPUs after an eighth of the rows
-(--target-share). Seconds are simulated, and dollars are those of all
-machines at dated list prices on demand: GPUs, servers, embedding workers, PSs and
-loader. Prices that are not known are ranges, unless --price sets them.
+GPUs, in sync and in asynchronous modes (--modes), each at rates tuned for it.
+The target is the AUC of sync on the fewest GPUs after an eighth of the rows
+(--target-share). Seconds are simulated, and dollars are those of all machines at
+dated list prices on demand: GPUs, servers, embedding workers, PSs and loader.
+Prices that are not known are ranges, unless --price sets them.
 
 Every option is trained under each seed at one point of what is unknown of its
-cluster: an interval is where the next such training would be. What was trained on
-another cluster, or with another network, is in a table of its own.
+cluster: an interval is where the next such training would be. What was trained
+on another cluster, or with another network, is in a table of its own.
 
-The quick version has 2 clusters, 8 and 64 GPUs and one network. The full version
-has 3, up to 512, and two; it takes about half an hour on two cores.
+The quick version has 2 clusters, 8 and 64 GPUs and one network. The full one has
+3, up to 512, and two; it takes about half an hour on two cores.
 
 Writes to a new folder:
 
@@ -140,10 +140,8 @@ Writes to a new folder:
   trials.jsonl               a line per training, written at its end
   %-26s every training, intervals, tuned rates
   settings.yaml              the resolved settings, with all prices
-  %-26s %s ÷ that of the best option (.png, .svg)
-  curve-A100, …              AUC by simulated time on a cluster (.png, .svg)
-  cents-A100, …              cost by GPUs on a cluster (.png, .svg)`+"\n\n"+job.ModeSettingsHelp(),
-		name+".json", "options", unit)
+  options.png, .svg          %s ÷ that of the best option
+  %s`+"\n\n"+job.ModeSettingsHelp(), name+".json", unit, figure)
 }
 
 // QuickTime returns the approximate time of the quick version on two slow cores.

@@ -263,7 +263,7 @@ func TestAgreesWithSimTrain(t *testing.T) {
 
 // Flags that have no meaning are refused.
 func TestFlags(t *testing.T) {
-	for _, f := range []flags{{gpus: []int{0}}, {share: 1}, {share: -1}} {
+	for _, f := range []flags{{gpus: []int{0}, share: 0.5}, {share: 1}, {share: -1}} {
 		e := New()
 		e.gpus, e.share = f.gpus, f.share
 		_, err := e.Run(t.Context(), report.Options{})
