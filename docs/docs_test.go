@@ -100,7 +100,7 @@ func expect(t *testing.T, lines, printed string) {
 	t.Helper()
 	rest := printed
 	for line := range strings.Lines(lines) {
-		line = strings.Trim(strings.TrimSpace(line), "…")
+		line = strings.TrimSpace(strings.Trim(strings.TrimSpace(line), "…"))
 		_, after, found := strings.Cut(rest, line)
 		if !found {
 			t.Fatalf("%q is missing, or out of order, in:\n%s", line, printed)
