@@ -19,7 +19,7 @@ func (p *plan) figures(r *results, n *networkResult, m measured) []report.Figure
 		name := strings.ToLower(c.Name) + suffix
 		if m.name == "time" {
 			list = append(list, p.curves(r, n, c, "curve-"+name))
-		} else if f := p.byGPUs(n, c, m, "cents-"+name); f.Lines != nil {
+		} else if f := p.byGPUs(n, c, m, "dollars-"+name); f.Lines != nil {
 			list = append(list, f)
 		}
 	}
@@ -80,13 +80,21 @@ func (p *plan) curves(r *results, n *networkResult, c rented, name string) repor
 	return f
 }
 
-// byGPUs returns the cost on a cluster by the number of GPUs.
+// micro is the number of units of a figure in a dollar: an axis that begins at 0 needs numbers above 1.
+const micro = 1e6
+
+// byGPUs returns the cost on a cluster by the number of GPUs; without lines for one number.
 func (p *plan) byGPUs(n *networkResult, c rented, m measured, name string) report.Figure {
 	f := report.Figure{Name: name,
 		Title: fmt.Sprintf("Network %s on %s: %s to the target", n.Network, c.Long, m.name),
 		X:     report.Axis{Label: "GPUs", LogPlusOne: true},
-		Y: report.Axis{Label: m.unit, LogPlusOne: true,
-			Ticks: []float64{0, 0.1, 0.3, 1, 3, 10, 30, 100, 300, 1000}},
+		Y:     report.Axis{Label: "millionths of a dollar", LogPlusOne: true},
+	}
+	if len(p.GPUs) < 2 {
+		return f
+	}
+	for tick := 1e1; tick < 1e10; tick *= 10 {
+		f.Y.Ticks = append(f.Y.Ticks, tick)
 	}
 	last := 0.0
 	for _, gpus := range p.GPUs {
@@ -98,9 +106,9 @@ func (p *plan) byGPUs(n *networkResult, c rented, m measured, name string) repor
 			if to := m.to(n.find(c.Name, gpus, mode)); to != nil {
 				// a little apart, so that error bars do not hide each other
 				x := float64(gpus) * (1 + 0.04*float64(k))
-				line.Points = append(line.Points, report.Point{X: x, Y: to.Estimate * m.per,
-					Low: to.Low * m.per, High: to.High * m.per})
-				last = max(last, to.High*m.per)
+				line.Points = append(line.Points, report.Point{X: x, Y: to.Estimate * micro,
+					Low: to.Low * micro, High: to.High * micro})
+				last = max(last, to.High*micro)
 			}
 		}
 		if line.Points != nil {

@@ -42,7 +42,7 @@ type plan struct {
 
 // network is a network that is trained and priced.
 type network struct {
-	Name string `yaml:"name"`
+	Name string `yaml:"name"` // the layers of its top
 	Dim  int    `yaml:"embedding-dim"`
 	Top  []int  `yaml:"top"`
 }
@@ -62,8 +62,8 @@ type transfer struct {
 	GPUs   int    `yaml:"gpus"`
 }
 
-// hosts is the number of hosts for embedding workers and for embedding PSs, besides one loader: the smallest
-// that leaves their cores mostly idle with the largest number of GPUs, so that no option pays for more.
+// hosts is the number of hosts for embedding workers and for embedding PSs, besides one loader: the same for
+// all options, so that they differ in GPUs, wires and mode alone.
 const hosts = 4
 
 // staleness is τ of the modes with stale rows, Persia's default.
@@ -119,8 +119,7 @@ func prices() map[string]quantity.Value[unit.Dollars] {
 		"xeon-52-core-480gb": {
 			Low: 1.566, Mid: 3.132, High: 6.304, Kind: quantity.Guessed, Date: "2025",
 			Source: "not rented out: GCP on demand, us-central, from c2-standard-30 (120 GB) by " +
-				"c2-standard-60 " +
-				"(240 GB) to m1-ultramem-40 (961 GB), public autoscaler price tables",
+				"c2-standard-60 (240 GB) to m1-ultramem-40 (961 GB), public autoscaler price tables",
 		},
 	}
 }

@@ -299,8 +299,9 @@ func (p *plan) notes(r *results) []string {
 			"the same seed and point. What is best was chosen by the trainings that are compared.", p.Seeds),
 		fmt.Sprintf("Network and data are small, %s rows with %d samples a GPU and step, so that they can "+
 			"be trained under simulated time: steps are bound by latencies, and what machines cost by their "+
-			"number. \"Transferred\" has real models, at the samples of the small one.",
-			report.Thousands(p.Data.Data.Synthetic.TrainRows), p.BatchPerGPU),
+			"number. \"Transferred\" has real models, at the samples of the small one. Networks are named "+
+			"by the layers of their tops; numbers pass %v first.",
+			report.Thousands(p.Data.Data.Synthetic.TrainRows), p.BatchPerGPU, p.Job.Model.Bottom),
 		"The share of the rows in the rule of the target was lowered once, after a pilot with a quarter, " +
 			"which hybrid with 64 GPUs did not reach in most worlds.",
 		fmt.Sprintf("A time is that of the first evaluation that reaches the target; there are at least %d "+
@@ -311,8 +312,9 @@ func (p *plan) notes(r *results) []string {
 			"them over. %d of %d choices are at an end of the grid.", len(p.Tuning.Rows),
 			len(p.Tuning.Dense), edges(r), choices(r)),
 		fmt.Sprintf("Every cluster has %d hosts for EWs, %d for PSs and a loader; modes with dense PSs pay "+
-			"for %d hosts more. Money is time × price: machines are paid by the second, from the first "+
-			"step to the target.", hosts, hosts, p.Job.Roles.DensePSs),
+			"for %d hosts more. Hosts do not grow with the GPUs, which may wait for them. Money is "+
+			"time × price: machines are paid by the second, from the first step to the target.", hosts,
+			hosts, p.Job.Roles.DensePSs),
 		p.priceNote(),
 		report.ModeSettingsNote(p.Job, p.Modes),
 	}

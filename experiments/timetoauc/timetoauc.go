@@ -118,7 +118,7 @@ func (e *Experiment) Help() string {
 	figure := `curve-a100, …              AUC by simulated time on a cluster (.png, .svg)`
 	if e.money {
 		unit = "cost"
-		figure = `cents-a100, …              cost by GPUs on a cluster (.png, .svg)`
+		figure = `dollars-a100, …            cost by GPUs on a cluster (.png, .svg)`
 	}
 	return fmt.Sprintf(`Trains generated data under simulated time on several clusters, with 8 to 512
 GPUs, in sync and in asynchronous modes (--modes), each at rates tuned for it.
