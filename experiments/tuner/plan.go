@@ -52,8 +52,8 @@ func newPlan(trainRows, testRows int, modes []string) plan {
 	return p
 }
 
-// set adds the mode settings of a command line.
-func (p *plan) set(flag *report.ModeSet) error {
+// setModes adds the mode settings of a command line.
+func (p *plan) setModes(flag *report.ModeSet) error {
 	if err := flag.Apply(&p.Job, p.Modes); err != nil {
 		return err
 	}
@@ -85,14 +85,17 @@ func simulated(name string) bool { return name != baseline && name != job.Sync }
 func (p *plan) arms() []string { return append(append([]string{}, p.Modes...), baseline) }
 
 // trainings returns how many trainings there are: of the tuner, and at the rates of sync and the own ones.
-func (p *plan) trainings() int {
-	return len(p.DataSets) * len(p.arms()) * (p.Rates.Trials() + 2*p.Seeds)
+func (p *plan) trainings() (n int) {
+	for _, w := range p.DataSets {
+		n += p.set(w).Trainings()
+	}
+	return n
 }
 
 // arm returns an arm for the tuner.
 func (p *plan) arm(w report.DataSet, name string) tune.Arm {
 	return tune.Arm{
-		Name: w.Name + ", " + name, Nominal: nominal, Simulated: simulated(name),
+		Name: name, Nominal: nominal, Simulated: simulated(name),
 		Job: func(seed uint64) job.Job { return p.job(w, name, seed) },
 	}
 }

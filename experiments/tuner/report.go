@@ -2,6 +2,7 @@ package tuner
 
 import (
 	"fmt"
+	"slices"
 
 	"tandem/algo/job"
 	"tandem/experiments/judge"
@@ -84,17 +85,14 @@ func (p *plan) figure(results []*result) report.Figure {
 	for _, r := range results {
 		for _, series := range []struct {
 			name string
-			gap  func(*armResult) *judge.Comparison
+			gap  func(gap) *judge.Comparison
 		}{
-			{"common", func(a *armResult) *judge.Comparison { return a.CommonGap }},
-			{"own", func(a *armResult) *judge.Comparison { return a.OwnGap }},
+			{"common", func(g gap) *judge.Comparison { return g.common }},
+			{"own", func(g gap) *judge.Comparison { return g.own }},
 		} {
 			l := report.Line{Name: r.DataSet + ", " + series.name, Color: color, Scatter: true}
-			for _, a := range r.Arms[:len(p.Modes)] {
-				if a.OwnGap == nil {
-					continue
-				}
-				v := series.gap(a).AUC
+			for _, g := range r.modeGaps() {
+				v := series.gap(g).AUC
 				x := float64(len(l.Points)) + 0.06*(float64(color)-1.5) // side by side
 				l.Points = append(l.Points, report.Point{X: x, Y: v.Estimate, Low: v.Low, High: v.High})
 			}
@@ -105,17 +103,19 @@ func (p *plan) figure(results []*result) report.Figure {
 	return f
 }
 
+// modeGaps returns the differences to sync of the modes.
+func (r *result) modeGaps() []gap {
+	return slices.DeleteFunc(slices.Clone(r.gaps), func(g gap) bool { return g.arm.Name == baseline })
+}
+
 // findings returns a sentence for every mode and data set.
 func (p *plan) findings(results []*result) (sentences []string) {
 	for _, r := range results {
-		for _, a := range r.Arms[:len(p.Modes)] {
-			if a.OwnGap != nil {
-				sentences = append(sentences,
-					fmt.Sprintf("%s: AUC of %s less that of sync is %s at the rates of "+
-						"sync (%s) and %s at its own (%s).", r.DataSet, a.Name,
-						report.PlusMinus(a.CommonGap.AUC), a.CommonGap.Text(),
-						report.PlusMinus(a.OwnGap.AUC), a.OwnGap.Text()))
-			}
+		for _, g := range r.modeGaps() {
+			sentences = append(sentences,
+				fmt.Sprintf("%s: AUC of %s less that of sync is %s at the rates of sync (%s) and %s at its "+
+					"own (%s).", r.DataSet, g.arm.Name, report.PlusMinus(g.common.AUC), g.common.Text(),
+					report.PlusMinus(g.own.AUC), g.own.Text()))
 		}
 	}
 	return sentences

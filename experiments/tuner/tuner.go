@@ -67,7 +67,7 @@ func (e *Experiment) Run(ctx context.Context, o report.Options) (*report.Report,
 		return nil, cli.UsageError("each rate is the same multiple of the one before, as 0.025,0.1,0.4",
 			"--rates: %v", err)
 	}
-	if err := p.set(&e.ModeSet); err != nil {
+	if err := p.setModes(&e.ModeSet); err != nil {
 		return nil, err
 	}
 	return execute(ctx, p, o)

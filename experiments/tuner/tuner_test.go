@@ -8,6 +8,7 @@ import (
 
 	"tandem/algo/job"
 	"tandem/algo/metric"
+	"tandem/experiments/arms"
 	"tandem/experiments/judge"
 	"tandem/experiments/report"
 	"tandem/experiments/report/reporttest"
@@ -43,7 +44,7 @@ func TestSmallPlan(t *testing.T) {
 			}
 		}
 	}
-	if len(first.Comparisons) != 2*3 || r.Arms[0].OwnGap != nil {
+	if len(first.Comparisons) != 2*3 || len(r.gaps) != 3 {
 		t.Errorf("%d comparisons of 3 arms with sync", len(first.Comparisons))
 	}
 	// Again in the folder, as after a kill at the end: nothing is trained, and the numbers are the same
@@ -71,16 +72,17 @@ func TestSmallPlan(t *testing.T) {
 func TestTablesFitATerminal(t *testing.T) {
 	far := judge.Quality{AUC: []float64{0.3, 0.9}, LogLoss: []float64{1, 2}}
 	near := judge.Quality{AUC: []float64{0.71, 0.72}, LogLoss: []float64{0.5, 0.5}}
-	r := &result{DataSet: "adult-income", Oracle: near.AUC}
+	r := &result{Result: &arms.Result{DataSet: "adult-income", Oracle: near.AUC}}
 	for _, mode := range append(job.Modes()[1:], baseline) {
-		a := &armResult{Name: mode, Common: far, Own: near,
+		a := &arms.Arm{Name: mode, Common: far, Own: near,
 			RowRatio: metric.Interval{Estimate: 0.04321, Low: 0.00012345, High: 123.4},
 			Choice: tune.Choice{
 				Rates: tune.Rates{Rows: 0.00625, Dense: 0.000625}, AtEdge: true, Trials: 186,
 			}}
 		if mode != job.Sync {
-			a.CommonGap = judge.Pair(r.DataSet, mode+", rates of sync", job.Sync, 1, far, near)
-			a.OwnGap = judge.Pair(r.DataSet, mode+", own rates", job.Sync, 1, near, near)
+			r.gaps = append(r.gaps, gap{a,
+				judge.Pair(r.DataSet, mode+", common rates", job.Sync, 1, far, near),
+				judge.Pair(r.DataSet, mode+", own rates", job.Sync, 1, near, near)})
 		}
 		r.Arms = append(r.Arms, a)
 	}
