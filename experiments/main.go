@@ -21,6 +21,7 @@ import (
 	"golang.org/x/term"
 
 	"tandem/experiments/attribution"
+	"tandem/experiments/auctable"
 	"tandem/experiments/capacity"
 	"tandem/experiments/claims"
 	"tandem/experiments/generators"
@@ -67,6 +68,7 @@ var stored embed.FS
 func experiments() []experiment {
 	return []experiment{
 		tuner.New(),
+		auctable.New(),
 		source.New(),
 		generators.New(),
 		staleness.New(),

@@ -49,8 +49,11 @@ type Comparison struct {
 	RowDeviation float64 `json:"row_deviation,omitempty"`
 
 	// Judge sets the fields below. AUC and LogLoss are means with 95 % intervals.
-	AUC     metric.Interval `json:"auc"`
-	LogLoss metric.Interval `json:"log_loss"`
+	AUC metric.Interval `json:"auc"`
+	// Simultaneous is wider than AUC, so that all such intervals of a report hold together with 95 %
+	// (Bonferroni).
+	Simultaneous metric.Interval `json:"auc_simultaneous"`
+	LogLoss      metric.Interval `json:"log_loss"`
 	// PDifferent and PEquivalent are the p-values of the two claims, adjusted over the report.
 	PDifferent  float64        `json:"p_different"`
 	PEquivalent float64        `json:"p_equivalent"`
@@ -110,7 +113,8 @@ func Judge(comparisons []*Comparison) {
 	different, equivalent := make([]float64, len(comparisons)), make([]float64, len(comparisons))
 	for i, c := range comparisons {
 		e := estimateOf(c.AUCs, c.RowDeviation)
-		c.AUC, c.LogLoss = e.interval(), metric.MeanInterval(c.LogLosses)
+		c.AUC, c.LogLoss = e.interval(differentError), metric.MeanInterval(c.LogLosses)
+		c.Simultaneous = e.interval(differentError / float64(len(comparisons)))
 		different[i], equivalent[i] = e.pDifferent(), e.pEquivalent(metric.EquivalenceMargin)
 		c.SeedsNeeded = seedsNeeded(c.AUCs, c.RowDeviation)
 	}
@@ -178,17 +182,18 @@ func of(mean, variance, r, n float64) estimate {
 	return e
 }
 
-// half returns half the width of the 95 % interval.
-func (e estimate) half() float64 {
+// half returns half the width of the interval that misses the truth with a probability.
+func (e estimate) half(miss float64) float64 {
 	if e.deviation == 0 {
 		return 0
 	}
 	t := distuv.StudentsT{Sigma: 1, Nu: e.freedom}
-	return e.deviation * t.Quantile(1-differentError/2)
+	return e.deviation * t.Quantile(1-miss/2)
 }
 
-func (e estimate) interval() metric.Interval {
-	return metric.Interval{Estimate: e.mean, Low: e.mean - e.half(), High: e.mean + e.half()}
+func (e estimate) interval(miss float64) metric.Interval {
+	half := e.half(miss)
+	return metric.Interval{Estimate: e.mean, Low: e.mean - half, High: e.mean + half}
 }
 
 // above returns the probability of a mean at least as large as this one if the true one is at a value.
@@ -227,7 +232,7 @@ func seedsNeeded(values []float64, r float64) int {
 	variance := float64(now.deviation*now.deviation) * float64(len(values))
 	size := math.Abs(now.mean)
 	for n := 2; n <= seedsMost; n++ {
-		half := of(now.mean, variance, r, float64(n)).half()
+		half := of(now.mean, variance, r, float64(n)).half(differentError)
 		if half < max(size, metric.EquivalenceMargin-size) {
 			return n
 		}

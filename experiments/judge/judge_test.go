@@ -213,3 +213,33 @@ func TestSeedsNeeded(t *testing.T) {
 		t.Errorf("%d seeds needed for a clear difference", n)
 	}
 }
+
+// Of the comparison with the smallest p-value, the interval that holds with all others excludes 0 exactly if
+// Holm's adjustment calls it different from 0. Alone, it is the interval of the comparison.
+func TestSimultaneousIntervalsAgreeWithHolm(t *testing.T) {
+	agreed := map[bool]int{}
+	for i := range 60 {
+		list := []*Comparison{
+			{AUCs: []float64{1, 1.1, 0.9 - 0.1*float64(i)}, LogLosses: make([]float64, 3)},
+			{AUCs: []float64{-1, 1, 0.5}, LogLosses: make([]float64, 3)},
+			{AUCs: []float64{-1, 1.2, 0.5}, LogLosses: make([]float64, 3)},
+		}
+		Judge(list)
+		c := list[0]
+		if c.PDifferent > list[1].PDifferent {
+			continue
+		}
+		excludes := c.Simultaneous.Low > 0 || c.Simultaneous.High < 0
+		if excludes != (c.PDifferent < differentError) {
+			t.Errorf("interval %+v, p %v", c.Simultaneous, c.PDifferent)
+		}
+		agreed[excludes]++
+		Judge(list[:1])
+		if c.Simultaneous != c.AUC {
+			t.Errorf("alone %+v, want %+v", c.Simultaneous, c.AUC)
+		}
+	}
+	if agreed[true] == 0 || agreed[false] == 0 {
+		t.Errorf("cases %v", agreed)
+	}
+}

@@ -37,6 +37,13 @@ func Generated(alpha float64, trainRows, testRows int) DataSet {
 	}
 }
 
+// Like returns a data set of a preset of generated data, such as criteo: columns as published of a log, and
+// labels from a hidden model.
+func Like(preset string, trainRows, testRows int) DataSet {
+	spec := job.Synthetic{Preset: preset, TrainRows: trainRows, TestRows: testRows}.Resolve()
+	return DataSet{Name: preset + "-like", Data: job.Data{Kind: job.KindSynthetic, Synthetic: &spec}}
+}
+
 // WithSeed returns the data for one seed. The rows and the teacher of generated data depend on the seed; real
 // data are the same for all seeds.
 func (d DataSet) WithSeed(seed uint64) job.Data {

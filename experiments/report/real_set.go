@@ -81,10 +81,25 @@ func MovieLens100K() DataSet {
 	}
 }
 
+// MovieLens1M returns interactions of MovieLens 1M, each followed by a film that the user has not rated:
+// 1,988,338 training rows and 12,080 test rows, the last interaction of every user, with 6 columns of ids.
+func MovieLens1M() DataSet {
+	return DataSet{
+		Name: "movielens-1m",
+		Data: job.Data{
+			Kind: job.KindMovieLensImplicit, Train: "movielens-1m-implicit/train.csv.gz",
+			Test:      "movielens-1m-implicit/test.csv",
+			Negatives: job.NegativeSampling{PerPositive: 1},
+		},
+		obtain: "interactions of MovieLens 1M in the layout of the model ENSFM in PaddleRec",
+	}
+}
+
 // realSets returns all real data sets: the one in this module, then those that need files.
 func realSets() []DataSet {
 	return []DataSet{
-		AdultIncome(), Frappe(), Avazu(), CriteoHead(), IJCAI18(), MovieLens100K(), TaobaoAd(),
+		AdultIncome(), Frappe(), Avazu(), CriteoHead(), IJCAI18(), MovieLens100K(), MovieLens1M(),
+		TaobaoAd(),
 	}
 }
 
