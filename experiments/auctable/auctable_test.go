@@ -140,7 +140,8 @@ func TestTablesFitATerminal(t *testing.T) {
 				Choice: tune.Choice{Rates: tune.Rates{Rows: 0.0252, Dense: 0.000188}, AtEdge: true}})
 		}
 		for _, e := range p.effects() {
-			r.Effects = append(r.Effects, &gap{e.name, judge.Pair(s.Name, e.treated, e.reference, 1, near, near),
+			r.Effects = append(r.Effects, &gap{e.name,
+				judge.Pair(s.Name, e.treated, e.reference, 1, near, near),
 				judge.Pair(s.Name, e.treated, e.reference, 1, far, near)})
 		}
 		results = append(results, r)
@@ -152,7 +153,8 @@ func TestTablesFitATerminal(t *testing.T) {
 
 func TestBadFlags(t *testing.T) {
 	p := fullPlan()
-	if err := p.choose([]string{"frape"}); err == nil || !strings.Contains(err.Error(), `no data set "frape"`) {
+	err := p.choose([]string{"frape"})
+	if err == nil || !strings.Contains(err.Error(), `no data set "frape"`) {
 		t.Errorf("error %v", err)
 	}
 	if err := p.choose([]string{"alpha-0-1", "frappe", "frappe"}); err != nil || len(p.Sets) != 2 {

@@ -41,8 +41,8 @@ func (p *plan) tables(results []*result) (list []cli.Table) {
 // effectTable returns a table of an effect, a line for each data set.
 func effectTable(e effect, at int, results []*result) cli.Table {
 	t := cli.Table{
-		Caption: fmt.Sprintf("%s: AUC of %s − AUC of %s, in thousandths, ± half the 95 %% interval; all: ± of "+
-			"intervals that hold together; * different, = equivalent, each after Holm's adjustment; "+
+		Caption: fmt.Sprintf("%s: AUC of %s − AUC of %s, in thousandths, ± half the 95 %% interval; all: ± "+
+			"of intervals that hold together; * different, = equivalent, each after Holm's adjustment; "+
 			"brackets: too few test rows for a verdict", e.text, e.treated, e.reference),
 		Header: []string{"data", "own rates", "all", "rates of sync", "all", "test rows"}, Words: 1,
 	}
@@ -255,8 +255,8 @@ func (p *plan) notes(results []*result) []string {
 	}
 	t := p.Job.Training
 	notes := []string{
-		fmt.Sprintf("Engine: deterministic training on the simulated cluster persia-paper, %d ranks, τ = %d; "+
-			"sync, sync by rank and logistic regression in sequence, which has the bits of sync.",
+		fmt.Sprintf("Engine: deterministic training on the simulated cluster persia-paper, %d ranks, "+
+			"τ = %d; sync, sync by rank and logistic regression in sequence, which has the bits of sync.",
 			p.Job.Roles.Ranks, t.Prefetch-1),
 		fmt.Sprintf("One epoch of a network %v over rows of dimension %d; rows have Adagrad, the network "+
 			"Adam. Runs are shorter than the published ones, so staleness is a larger part of them.",
@@ -265,8 +265,8 @@ func (p *plan) notes(results []*result) []string {
 			"the finalists under %d, and the top of a parabola. On generated data they use seeds that are "+
 			"not used afterwards, on real data the last tenth of the training rows. %g and %g are kept "+
 			"unless other rates are better by more than two standard errors. %d arms have their best rates "+
-			"at an end of the grid.", len(p.Rates.Rows)*len(p.Rates.Dense), p.Rates.Seeds, nominal.Rows, nominal.Dense,
-			edges),
+			"at an end of the grid.", len(p.Rates.Rows)*len(p.Rates.Dense), p.Rates.Seeds, nominal.Rows,
+			nominal.Dense, edges),
 		fmt.Sprintf("%d trainings of comparisons diverged and count as a guess of ½.", diverged),
 		"Names that end in -like are presets of the generator: columns as published of the log, rows drawn.",
 		report.ModeSettingsNote(p.Job, p.Modes),
