@@ -3,8 +3,9 @@
 //
 // The package has no code except its tests, which run every notebook and compare what it prints with what is
 // stored, so that a change of the code that breaks a notebook, or makes it tell an old truth, fails. No test
-// needs Jupyter: without it, the cells of a Go notebook become an ordinary program, and those of the Python
-// notebook a script. After such a change, store the new outputs and read them:
+// needs Jupyter: without it, the cells of a Go notebook become an ordinary program, whose outputs are the
+// stored ones, and those of the Python notebook a script. After such a change, store the new outputs and read
+// them; the Python notebook is then run in Jupyter:
 //
 //	go test ./notebooks -rewrite
 package notebooks
