@@ -24,6 +24,7 @@ import (
 	"tandem/experiments/auctable"
 	"tandem/experiments/capacity"
 	"tandem/experiments/claims"
+	"tandem/experiments/gantt"
 	"tandem/experiments/generators"
 	"tandem/experiments/hotrows"
 	"tandem/experiments/kwai"
@@ -88,6 +89,7 @@ func experiments() []experiment {
 		rivals.New(),
 		neo.New(),
 		capacity.New(),
+		gantt.New(),
 		kwai.New(),
 		claims.New(stored), // the last, because it compares what the others have found
 	}

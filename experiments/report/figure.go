@@ -31,14 +31,18 @@ type Figure struct {
 	Title string
 	X, Y  Axis // bars use only the labels
 	Lines []Line
-	Bars  []Bar // instead of lines
-	Heat  *Heat // instead of lines and bars; it has its own axes
+	Bars  []Bar  // instead of lines
+	Heat  *Heat  // instead of lines and bars; it has its own axes
+	Spans *Spans // instead of lines, bars and heat maps; it has its own axes
 }
 
-// size returns the size: figureWidth × figureHeight, more for many bars, and that of heat maps.
+// size returns the size: figureWidth × figureHeight, more for many bars, and that of heat maps and schedules.
 func (f Figure) size() (width, height vg.Length) {
 	if f.Heat != nil {
 		return f.Heat.size()
+	}
+	if f.Spans != nil {
+		return f.Spans.size()
 	}
 	return figureWidth, barHeight(len(f.Bars))
 }
@@ -98,6 +102,10 @@ func (f Figure) SVG() ([]byte, error) {
 func (f Figure) draw(canvas draw.Canvas) error {
 	if f.Heat != nil {
 		f.Heat.draw(canvas, f.Title)
+		return nil
+	}
+	if f.Spans != nil {
+		f.Spans.draw(canvas, f.Title)
 		return nil
 	}
 	p := plot.New()
