@@ -28,7 +28,7 @@ func (Experiment) Help() string {
 	return `Predicts the throughput of Neo's model of 12 T parameters on the way from CPUs with
 parameter servers (PSs) to Neo, one change after the other:
 
-  cpu-ps        8, 32 or 128 trainers without accelerators, PSs, async-ps
+  cpu-ps        8, 24 or 64 trainers without accelerators, PSs, async-ps
   accelerators  128 A100s as trainers, same PSs
   algorithm     mode sync in place of async-ps
   placement     tables in the memories of the 16 GPU servers, no PSs

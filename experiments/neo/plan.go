@@ -15,8 +15,9 @@ const (
 	quickSamples = 16
 )
 
-// steps is the number of measured steps of a run.
-const steps = 4
+// steps is the number of measured steps of a run: more than twice the batches that a rank has outstanding, so
+// that waves of them do not matter.
+const steps = 24
 
 // model is Neo's model of 12 T parameters, and gpus the accelerators of its cluster.
 const (
@@ -33,7 +34,7 @@ const (
 
 // trainers are the numbers of trainers of the system of CPUs, which is not published. The middle one is the
 // middle of the unknown.
-func trainers() []int { return []int{8, 32, 128} }
+func trainers() []int { return []int{8, 24, 64} }
 
 // middleTrainers is the middle of the unknown number of trainers.
 func middleTrainers() int { return trainers()[1] }

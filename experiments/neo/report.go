@@ -132,8 +132,8 @@ func notes() []string {
 			"asynchrony costs in samples is not part of any factor.",
 		"Published inputs: 12 T parameters, 5 MFLOP a sample, the servers, 128 A100s. Tables, rows, ids, " +
 			"layers, batch and the whole system of CPUs are not published.",
-		"The number of trainers is unknown: the middle is 32; intervals of accelerators and product span 8 " +
-			"to 128, each with all points.",
+		fmt.Sprintf("The number of trainers is unknown: the middle is %d; intervals of accelerators and "+
+			"product span %v trainers, each with all points.", middleTrainers(), trainers()),
 		"The order of the changes matters: a factor is what one gives after those before it.",
 		"The null model of a lead is the ratio of the numbers of trainers.",
 	}
