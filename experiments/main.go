@@ -24,6 +24,7 @@ import (
 	"tandem/experiments/auctable"
 	"tandem/experiments/capacity"
 	"tandem/experiments/claims"
+	"tandem/experiments/convergence"
 	"tandem/experiments/gantt"
 	"tandem/experiments/generators"
 	"tandem/experiments/hotrows"
@@ -72,6 +73,7 @@ func experiments() []experiment {
 		auctable.New(),
 		source.New(),
 		generators.New(),
+		convergence.New(),
 		staleness.New(),
 		phase.New(),
 		predictor.New(),

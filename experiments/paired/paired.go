@@ -47,8 +47,8 @@ type Run struct {
 	Staleness  pace.Staleness `json:"staleness"`
 	AUC        float64        `json:"auc"`
 	LogLoss    float64        `json:"log_loss"` // nats
-	// Curve has the evaluations of a simulated run, if its job asks for some during training; the last is
-	// after training. Seconds are simulated.
+	// Curve has the evaluations of a run, if its job asks for some during training; the last is after
+	// training. Seconds are simulated where the run is.
 	Curve []evaluation.Point `json:"-"`
 	// Missed counts, for every row gradient of a real run, the updates of its row between read and update.
 	Missed histogram.Histogram `json:"-"`
@@ -99,6 +99,9 @@ func (s *Setup) RunReal(
 		Stages: c.medians(), Staleness: r.Staleness,
 		AUC: r.AUC, LogLoss: r.LogLoss, Missed: r.MissedUpdates, HotRows: r.HotRows,
 		HotGradients: r.HotGradients, Probabilities: r.Probabilities,
+	}
+	if s.Job.Training.EvaluateEvery.Any() {
+		run.Curve = r.Curve
 	}
 	run.StepSeconds = r.Wall.Seconds() / float64(r.Steps)
 	if s.Job.Training.Mode != job.Sequential { // sequential training records no events

@@ -106,8 +106,8 @@ type Result struct {
 	Staleness   pace.Staleness `json:"-"`
 	// Missed counts, for every row gradient, the updates of its row between read and update.
 	Missed histogram.Histogram `json:"-"`
-	// Curve has the evaluations of a simulated training whose job asks for some during training. Seconds are
-	// simulated.
+	// Curve has the evaluations of a training whose job asks for some during training. Seconds are
+	// simulated where the training is.
 	Curve []evaluation.Point `json:"curve,omitempty"`
 	// HotRows is the number of rows that were never late, and HotGradients that of their gradients.
 	HotRows      int    `json:"hot_rows,omitempty"`
