@@ -32,9 +32,9 @@ the middle of the inputs. No input is from the figures.
 
   fit       100 T in half and in single precision, on 30 and on 10 PS hosts: bytes
             needed, bytes there, accepted or refused.
-  control   the same sizes on few PS hosts of three times the memory or more, with
-            the rates of one host each. Target at 100 T on 10 hosts: at least 20 %
-            slower than on 30, bound by PS memory.
+  control   the same sizes on PSs that are slower together: 30 hosts of 4 cores,
+            and 10 and 1 of many times the memory. Target at 100 T on 4 cores a
+            host: at least 20 % slower than with all, bound by PSs.
 
 The quick version has the smallest and the largest size only. The full version ranks
 the inputs by total effects, and searches how large each input alone must be for the
@@ -68,7 +68,9 @@ func (e Experiment) Run(ctx context.Context, o report.Options) (*report.Report, 
 	out := p.Report(r)
 	out.Data = data{r, fits, controls}
 	out.Tables = append(append(out.Tables, fitTable(fits)), controlTables(controls)...)
-	out.Findings = append(out.Findings, append(fitFindings(fits), controlFinding(controls))...)
+	out.Findings = append(out.Findings, fitFindings(fits)...)
+	out.Findings = append(out.Findings, controlFinding(controls), flatnessFinding(r))
+	out.Quantities = append(out.Quantities, controlQuantities(r)...)
 	out.Notes = append(out.Notes, notes()...)
 	out.Figures = append(out.Figures, figure(r))
 	return out, nil

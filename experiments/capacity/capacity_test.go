@@ -47,7 +47,7 @@ func TestControlFinding(t *testing.T) {
 	for want, c := range map[string]controlResult{
 		"The control holds: ":                {Case: name, Ratio: 0.7, Bottleneck: psMemory},
 		"Missed: the control does not hold:": {Case: name, Ratio: 0.9, Bottleneck: psMemory},
-		"Missed: the control does not hold":  {Case: name, Ratio: 0.7, Bottleneck: "PS cores"},
+		"Missed: the control does not hold":  {Case: name, Ratio: 0.7, Bottleneck: "DS"},
 	} {
 		if got := controlFinding([]controlResult{{Case: "other"}, c}); !strings.HasPrefix(got, want) {
 			t.Errorf("%q, want %q", got, want)
@@ -65,11 +65,18 @@ func TestReportOfASmallPlan(t *testing.T) {
 		t.Fatal(err)
 	}
 	list := controls(r)
-	if len(list) != 1+2*2 || list[0].Ratio != 1 || list[1].MemoryBusy <= list[0].MemoryBusy {
+	if len(list) != 1+3*2 || list[0].Ratio != 1 || list[3].MemoryBusy <= list[0].MemoryBusy {
 		t.Errorf("controls %+v", list)
 	}
+	if c := &list[2]; c.Case != few()[0].name(largest()) || c.BusyPS < 0.95 || c.Ratio > 1-slowerLeast {
+		t.Errorf("PSs of the control do not bind: %+v", c)
+	}
+	q := controlQuantities(r)
+	if len(q) != 2 || q[0].Estimate > 1-slowerLeast || q[1].Estimate > 1-flatWithin {
+		t.Errorf("quantities %+v", q)
+	}
 	f := figure(r)
-	if len(f.Lines) != 3+2 || len(f.Lines[0].Points) != 5 || len(f.Lines[2].Points) != 2 {
+	if len(f.Lines) != 3+3 || len(f.Lines[0].Points) != 5 || len(f.Lines[2].Points) != 2 {
 		t.Errorf("figure %+v", f)
 	}
 	for _, table := range controlTables(list) {
