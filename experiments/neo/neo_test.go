@@ -9,6 +9,14 @@ import (
 	"tandem/experiments/report"
 )
 
+// The stored results are of the inputs in the tree.
+func TestStoredResults(t *testing.T) {
+	p := newPlan(report.Options{Quick: true, Seeds: 5, Seed: 1})
+	if err := p.CheckStored("quick.json", "go run ./experiments neo --quick"); err != nil {
+		t.Error(err)
+	}
+}
+
 // smallResults returns the results of the plan with a small model on 8 ranks.
 func smallResults(t *testing.T) (*paper.Plan, *results) {
 	t.Helper()
