@@ -25,6 +25,7 @@ import (
 	"tandem/experiments/capacity"
 	"tandem/experiments/claims"
 	"tandem/experiments/convergence"
+	"tandem/experiments/decomposition"
 	"tandem/experiments/gantt"
 	"tandem/experiments/generators"
 	"tandem/experiments/hotrows"
@@ -71,6 +72,7 @@ func experiments() []experiment {
 	return []experiment{
 		tuner.New(),
 		auctable.New(),
+		decomposition.New(),
 		source.New(),
 		generators.New(),
 		convergence.New(),

@@ -120,8 +120,7 @@ func (r *Result) train(ctx context.Context, lab Lab, specs []trial.Spec) (q judg
 // specs returns the trainings of an arm at some rates, by seed.
 func (s *Set) specs(a tune.Arm, rates tune.Rates) (specs []trial.Spec) {
 	for i := range s.Seeds {
-		j := a.Job(s.Seed + uint64(i))
-		rates.Apply(&j)
+		j := a.JobAt(rates, s.Seed+uint64(i))
 		specs = append(specs, trial.Spec{Job: j, Part: trial.Test, Simulated: a.Simulated,
 			Name: fmt.Sprintf("%s, %s, seed %d", s.Data.Name, a.Name, j.Training.Seed)})
 	}

@@ -45,8 +45,7 @@ func distance(a, b Rates) float64 {
 
 // spec returns the training of a candidate.
 func (s *search) spec(c *Candidate, seed uint64) trial.Spec {
-	j := s.arm.Job(seed)
-	c.Apply(&j)
+	j := s.arm.JobAt(c.Rates, seed)
 	part := trial.Validation
 	if j.Data.Kind == job.KindSynthetic {
 		part = trial.Test // of this seed, which no comparison has

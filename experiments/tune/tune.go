@@ -54,6 +54,19 @@ type Arm struct {
 	// Nominal are the rates that a user would try first. They stay in the comparison to its end and are
 	// chosen unless others are better by more than two standard errors.
 	Nominal Rates
+	// DenseSteps divides the rate of the network, for an arm that takes this many of its steps where others
+	// take one; 0: 1.
+	DenseSteps int
+}
+
+// JobAt returns the job under a seed at some rates.
+func (a *Arm) JobAt(r Rates, seed uint64) job.Job {
+	j := a.Job(seed)
+	r.Apply(&j)
+	if a.DenseSteps > 0 {
+		j.Model.Optimizer.Rate /= float64(a.DenseSteps)
+	}
+	return j
 }
 
 // Plan is what is tried.
