@@ -159,6 +159,10 @@ func TestPaperLength(t *testing.T) {
 	if err := s.Job.Validate(); err != nil {
 		t.Error(err)
 	}
+	short := quickPlan([]int{9, 60}, stepsQuick)
+	if p.isShort() || !short.isShort() {
+		t.Errorf("short: %v, quick %v", p.isShort(), short.isShort())
+	}
 }
 
 func TestLagFollowsTheCurve(t *testing.T) {
@@ -239,7 +243,8 @@ func TestReportOfTinyRuns(t *testing.T) {
 		t.Errorf("without evaluation %v, %v; with it %v, %v", without[0].AUC, without[1].AUC,
 			runs[0].AUC[0], runs[2].AUC[0])
 	}
-	if v := r.Quantities[1]; v.Name != "hybrid-less-sync-auc-tau-3" || v.Interval == (metric.Interval{}) {
+	v := r.Quantities[1]
+	if v.Name != "hybrid-less-sync-auc-tau-3-2048-samples" || v.Interval == (metric.Interval{}) {
 		t.Errorf("%+v", r.Quantities)
 	}
 	if err := r.WriteFolder(t.TempDir()); err != nil {

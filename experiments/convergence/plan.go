@@ -190,3 +190,6 @@ func quickPlan(taus []int, steps int) plan {
 	p.ScalingRanks, p.ScalingSamples = []int{2, 8}, max(steps/2, 1)*p.batch()
 	return p
 }
+
+// isShort reports whether the runs have fewer samples than Persia's.
+func (p *plan) isShort() bool { return p.Steps*p.batch() < stepsPersia*batchPersia }

@@ -138,12 +138,18 @@ func rateTable(r *results) cli.Table {
 }
 
 // quantities returns the effects at the tuned rates of each arm, or at the common ones where none are tuned.
+// The names of runs shorter than Persia's have their length: no claim of the paper is about them.
 func (p *plan) quantities(r *results) []report.Quantity {
 	kind, n := p.kinds()[0], p.Job.Roles.Ranks
 	run := fmt.Sprintf("%s steps of %s samples, %s", report.Thousands(p.Steps), report.Thousands(p.batch()),
 		p.ratesText(kind))
+	length := ""
+	if p.isShort() {
+		length = fmt.Sprintf("-%d-samples", p.Steps*p.batch())
+	}
 	var list []report.Quantity
 	add := func(name, what string, v metric.Interval) {
+		name += length
 		list = append(list, report.Quantity{Name: name, What: what, Interval: v, Over: report.OverSeeds})
 	}
 	add("merging-effect-auc", "AUC of sync merge:rank less sync merge:step, "+run,
@@ -205,7 +211,7 @@ func (p *plan) notes(r *results) []string {
 			"every arm, on rows that no comparison uses. Longer runs may want others.",
 			report.Thousands(p.TuningSteps), len(p.Tuning.Rows), len(p.Tuning.Dense)))
 	}
-	if p.Steps*p.batch() < stepsPersia*batchPersia {
+	if p.isShort() {
 		notes = append(notes, fmt.Sprintf("The runs have %.2g %% of the samples of Persia's, so τ is a "+
 			"larger part of them.", 100*float64(p.Steps*p.batch())/(stepsPersia*batchPersia)))
 	}
