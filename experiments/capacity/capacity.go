@@ -32,8 +32,8 @@ the middle of the inputs. No input is from the figures.
 
   fit       100 T in half and in single precision, on 30 and on 10 PS hosts: bytes
             needed, bytes there, accepted or refused.
-  control   the same sizes on PSs that are slower together: 30 hosts of 4 cores,
-            and 10 and 1 of many times the memory. Target at 100 T on 4 cores a
+  control   the same sizes on PSs that are slower together: 30 hosts of 2 cores,
+            and 10 and 1 of many times the memory. Target at 100 T on 2 cores a
             host: at least 20 % slower than with all, bound by PSs.
 
 The quick version has the smallest and the largest size only. The full version ranks

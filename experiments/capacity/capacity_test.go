@@ -58,7 +58,7 @@ func TestControlFinding(t *testing.T) {
 // A small plan has tables and a figure of its cases.
 func TestReportOfASmallPlan(t *testing.T) {
 	p := newPlan(report.Options{Quick: true, Seeds: 2})
-	p.Samples, p.Steps, p.Seeds, p.Claims = 2, 2, 1, nil
+	p.Samples, p.Steps, p.Seeds, p.Claims = 0, 2, 1, nil
 	p.Cases = slices.DeleteFunc(p.Cases, func(c paper.Case) bool { return c.Choice.Mode != job.Hybrid })
 	r, err := p.Measure(t.Context(), report.Options{Folder: t.TempDir()}, "small")
 	if err != nil {

@@ -1,6 +1,7 @@
 package paper
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -171,7 +172,8 @@ func (p *Plan) predict(ctx context.Context, c *Case, r *Results) (*CaseResult, e
 	if err != nil {
 		return nil, err
 	}
-	options := predict.Options{Samples: p.Samples, Seeds: p.Seeds, Seed: p.Seed, Steps: p.Steps}
+	options := predict.Options{Samples: p.Samples, Seeds: p.Seeds, Seed: p.Seed,
+		Steps: cmp.Or(c.Steps, p.Steps)}
 	if c.MiddleOnly {
 		options.Samples, options.Seeds = 0, 1
 	}

@@ -32,6 +32,7 @@ type Case struct {
 	Choice Choice `yaml:"job"`
 	// MiddleOnly means that only the middle of the box is simulated, with one seed.
 	MiddleOnly bool `yaml:"middle-only,omitempty"`
+	Steps      int  `yaml:"steps,omitempty"` // measured, instead of the plan's; 0: those
 }
 
 // Choice is the part of a predict.Choice that cases vary.
