@@ -168,10 +168,10 @@ const transferGPUs = 64
 // transfers returns what curves are transferred to: Persia's networks and clusters, which are too large to
 // train on under simulated time.
 func transfers(full bool) []transfer {
-	list := []transfer{{"Persia's 138 machines, Criteo", "persia-gcp", "criteo", transferGPUs}}
+	list := []transfer{{"Persia's 138 VMs, Criteo", "persia-gcp", "criteo", transferGPUs}}
 	if full {
 		list = append(list,
-			transfer{"Persia's 138 machines, 100 T", "persia-gcp", "criteo-syn-100t", transferGPUs},
+			transfer{"Persia's 138 VMs, 100 T", "persia-gcp", "criteo-syn-100t", transferGPUs},
 			transfer{"Persia's V100s, Kwai-Video", "persia-paper", "kwai-video", transferGPUs})
 	}
 	return list
