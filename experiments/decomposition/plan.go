@@ -43,7 +43,7 @@ const (
 	averaged      = "async-average"
 	nominalRow    = 0.1
 	nominalAdam   = 0.003
-	nominalSGD    = 0.1
+	nominalSGD    = 0.4
 	samplesOfRank = 32 // in a global batch
 )
 
@@ -82,7 +82,7 @@ func beside() []part {
 }
 
 func quickPlan() plan {
-	return newPlan(1, []float64{nominalRow}, report.Generated(0.1, 12_000, 12_000), report.AdultIncome())
+	return newPlan(2, []float64{nominalRow}, report.Generated(0.1, 12_000, 12_000), report.AdultIncome())
 }
 
 func fullPlan() plan {
