@@ -20,13 +20,14 @@ import (
 
 // Experiment is the comparison.
 type Experiment struct {
-	steps  int
-	models []string
-	budget time.Duration
+	steps   int
+	lengths int
+	models  []string
+	budget  time.Duration
 }
 
 // New returns the experiment.
-func New() *Experiment { return &Experiment{} }
+func New() *Experiment { return &Experiment{lengths: lengthsMost} }
 
 // Name returns "generators".
 func (*Experiment) Name() string { return "generators" }
@@ -65,6 +66,9 @@ func (*Experiment) QuickTime() time.Duration { return 40 * time.Second }
 func (e *Experiment) AddFlags(flags *pflag.FlagSet) {
 	flags.IntVar(&e.steps, "steps", 0, "train runs of at most this number of steps (default 10800; "+
 		"with --quick 64)")
+	flags.IntVar(&e.lengths, "lengths", lengthsMost,
+		"train this number of run lengths, each half of the next, "+
+			"1 to 8")
 	flags.StringSliceVar(&e.models, "models", nil, "train these models: lr, fm, mlp, dcn (default: all)")
 	flags.DurationVar(&e.budget, "budget", 0, "start no training after this time, as 90m, and report the "+
 		"rest as not measured (default: no limit)")
@@ -74,6 +78,9 @@ func (e *Experiment) AddFlags(flags *pflag.FlagSet) {
 func (e *Experiment) Arguments() (arguments []string) {
 	if e.steps != 0 {
 		arguments = append(arguments, fmt.Sprintf("--steps=%d", e.steps))
+	}
+	if e.lengths != lengthsMost {
+		arguments = append(arguments, fmt.Sprintf("--lengths=%d", e.lengths))
 	}
 	for _, name := range e.models {
 		arguments = append(arguments, "--models="+name)
@@ -106,9 +113,13 @@ func (e *Experiment) plan(o report.Options) (*plan, error) {
 	if e.budget < 0 {
 		return nil, cli.UsageError("give a time, as 90m", "--budget: %v", e.budget)
 	}
+	if e.lengths < 1 || e.lengths > lengthsMost {
+		return nil, cli.UsageError(fmt.Sprintf("choose 1 to %d", lengthsMost), "--lengths: %d", e.lengths)
+	}
 	if e.steps > 0 {
 		p.setSteps(e.steps)
 	}
+	p.Steps = p.Steps[max(0, len(p.Steps)-e.lengths):]
 	return p, p.choose(e.models)
 }
 

@@ -105,8 +105,14 @@ func TestFlags(t *testing.T) {
 	if len(p.Models) != 2 || p.Models[0].Name != "lr" || p.Seed != 7 {
 		t.Errorf("models %+v of seed %d", p.Models, p.Seed)
 	}
-	for _, bad := range []*Experiment{{steps: -1}, {steps: stepsMax + 1}, {models: []string{"lrr"}},
-		{budget: -1}} {
+	e.lengths = 2
+	if p, err = e.plan(report.Options{}); err != nil || !slices.Equal(p.Steps, []int{500, 1000}) {
+		t.Errorf("two lengths: %v, error %v", p, err)
+	}
+	for _, bad := range []*Experiment{
+		{lengths: 8, steps: -1}, {lengths: 8, steps: stepsMax + 1}, {lengths: 8, models: []string{"lrr"}},
+		{lengths: 8, budget: -1}, {lengths: 0}, {lengths: 9},
+	} {
 		if _, err := bad.plan(report.Options{}); err == nil {
 			t.Errorf("%+v was accepted", bad)
 		}

@@ -43,8 +43,8 @@ const (
 	stepsMax = 10_800
 	// stepsQuick is the longest run of the quick version.
 	stepsQuick = 64
-	// lengths is the number of run lengths, each half of the next.
-	lengths = 8
+	// lengthsMost is the number of run lengths, each half of the next.
+	lengthsMost = 8
 	// tolerance is the difference to a published AUC that counts as the same.
 	tolerance = 0.003
 )
@@ -89,7 +89,7 @@ func models() []modelPlan {
 // setSteps sets the lengths of runs: the longest, its half, and so on.
 func (p *plan) setSteps(longest int) {
 	p.Steps = nil
-	for i := range lengths {
+	for i := range lengthsMost {
 		if steps := longest >> i; steps > 0 {
 			p.Steps = append(p.Steps, steps)
 		}
