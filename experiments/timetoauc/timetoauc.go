@@ -7,8 +7,8 @@
 // prices. All options share seeds and points, so two of them are compared training by training.
 //
 // The target of a world is the AUC of sync on the fewest GPUs, at the nominal rates, after a share of the
-// rows; the rule was fixed before any training. Every mode has learning rates of its own for every number of
-// GPUs, because at common rates the comparison would measure the rate.
+// rows; the share was lowered once, after a pilot. Every mode has learning rates of its own for every number
+// of GPUs, because at common rates the comparison would measure the rate.
 //
 //	time to target = simulated seconds of the first evaluation with at least the target's AUC
 //	cost           = time · price of GPUs, servers, EWs, PSs, dense PSs and loader, an hour, at that point
