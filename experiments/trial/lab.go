@@ -2,6 +2,7 @@ package trial
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 
@@ -15,6 +16,7 @@ import (
 type Lab struct {
 	options report.Options
 	log     *log
+	earlier []*log // of the experiments that the same command has run
 	data    *cache
 
 	expected, given int // specs of all calls of Run: those to come as well, and those until now
@@ -24,14 +26,24 @@ type Lab struct {
 	meter report.Meter
 }
 
-// Open returns the lab of an experiment. It reads the results of earlier runs in the folder. It must be
-// closed.
+// Open returns the lab of an experiment. It reads the results of earlier runs in the folder, and takes over
+// equal trainings of the experiments that the same command has run before, if they are deterministic. It must
+// be closed.
 func Open(o report.Options) (*Lab, error) {
-	log, err := openLog(o.Folder, o.Backend.Multiplier(&job.Job{}).Name())
+	engine := o.Backend.Multiplier(&job.Job{}).Name()
+	log, err := openLog(o.Folder, engine)
 	if err != nil {
 		return nil, err
 	}
-	return &Lab{options: o, log: log, data: newCache(o), meter: report.Meter{Report: o.Progress}}, nil
+	l := &Lab{options: o, log: log, data: newCache(o), meter: report.Meter{Report: o.Progress}}
+	for _, folder := range o.Earlier {
+		earlier, err := readLog(folder, engine)
+		if err != nil {
+			return nil, errors.Join(err, l.Close())
+		}
+		l.earlier = append(l.earlier, earlier)
+	}
+	return l, nil
 }
 
 // Close closes the file of results.
@@ -58,10 +70,12 @@ func (l *Lab) Run(ctx context.Context, specs []Spec) ([]Result, error) {
 			continue
 		}
 		seen[id] = true
-		if specs[i].deterministic() {
-			together = append(together, i)
-		} else {
+		if !specs[i].deterministic() {
 			alone = append(alone, i)
+		} else if done, err := l.takeOver(id, &specs[i]); err != nil {
+			return nil, err
+		} else if !done {
+			together = append(together, i)
 		}
 	}
 	l.given += len(specs)
@@ -90,6 +104,28 @@ func (l *Lab) Run(ctx context.Context, specs []Spec) ([]Result, error) {
 		results[i] = l.log.results[id]
 	}
 	return results, nil
+}
+
+// takeOver keeps the result that an earlier experiment of the same command has of a training, and reports
+// whether there is one.
+func (l *Lab) takeOver(id string, s *Spec) (bool, error) {
+	for _, earlier := range l.earlier {
+		result, ok := earlier.results[id]
+		if !ok {
+			continue
+		}
+		if s.keepsPredictions() && result.Diverged == "" {
+			probabilities, err := earlier.predictions(id)
+			if err != nil {
+				return false, err
+			}
+			if err := l.log.keep(id, probabilities); err != nil {
+				return false, err
+			}
+		}
+		return true, l.log.add(id, s.Name, &result)
+	}
+	return false, nil
 }
 
 // train trains a spec and keeps its result.

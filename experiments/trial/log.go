@@ -71,6 +71,20 @@ func openLog(folder string, engine string) (*log, error) {
 	return l, nil
 }
 
+// readLog returns the results in a folder, where nothing is written; none if it has no such file.
+func readLog(folder, engine string) (*log, error) {
+	l := &log{folder: folder, results: map[string]Result{}}
+	path := filepath.Join(folder, fileName)
+	text, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return l, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return l, l.read(path, text, engine)
+}
+
 // read reads the whole lines of a file.
 func (l *log) read(path string, text []byte, engine string) error {
 	n := 0

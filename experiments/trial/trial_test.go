@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -73,6 +74,32 @@ func TestEverySpecIsTrainedOnce(t *testing.T) {
 	}
 	if !reflect.DeepEqual(again, []Result{first[1], first[0]}) {
 		t.Errorf("read %+v, want %+v", again, first)
+	}
+}
+
+// Experiments of one command share equal trainings that are deterministic; those with threads are made again.
+func TestTrainingsOfEarlierExperimentsAreTakenOver(t *testing.T) {
+	first, second, trained := t.TempDir(), t.TempDir(), 0
+	a, threads := small(t, 1, "exactly 3"), small(t, 1, "")
+	threads.Job.Training.Mode = job.Hybrid
+	want := runAll(t, open(t, first, &trained), a, threads)
+	lab, err := Open(report.Options{
+		Folder: second, Earlier: []string{t.TempDir(), first}, Progress: func(int, int, string) { trained++ },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	trained = 0
+	if got := runAll(t, lab, a); trained != 0 || !reflect.DeepEqual(got, want[:1]) {
+		t.Errorf("trained %d times: %+v, want %+v", trained, got, want[:1])
+	}
+	if runAll(t, lab, threads); trained != 1 {
+		t.Errorf("a training with threads was taken over")
+	}
+	lab.Close()
+	trained = 0
+	if got := runAll(t, open(t, second, &trained), a); trained != 0 || !reflect.DeepEqual(got, want[:1]) {
+		t.Errorf("a training that was taken over is not in the folder: trained %d times", trained)
 	}
 }
 
@@ -246,6 +273,15 @@ func TestPredictionsOfRealDataAreKept(t *testing.T) {
 	}
 	if d, err := lab.RowDeviation([]Spec{s}, []Spec{other}); err != nil || d < 1e-5 || d > 0.005 {
 		t.Errorf("deviation %v, error %v", d, err)
+	}
+	later, err := Open(report.Options{Folder: t.TempDir(), Earlier: []string{folder}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer later.Close()
+	runAll(t, later, s)
+	if again, _, err := later.predictions(&s); err != nil || !slices.Equal(again, probabilities) {
+		t.Errorf("predictions were not taken over: %d of %d, error %v", len(again), len(probabilities), err)
 	}
 	if d, err := lab.RowDeviation([]Spec{small(t, 1, "")}, nil); err != nil || d != 0 {
 		t.Errorf("deviation %v of generated data, error %v", d, err)
