@@ -55,7 +55,7 @@ Writes to a new folder:
 }
 
 // QuickTime returns the approximate time of the quick version on two slow cores.
-func (Experiment) QuickTime() time.Duration { return 90 * time.Second }
+func (Experiment) QuickTime() time.Duration { return 15 * time.Second }
 
 // Run makes both tests.
 func (Experiment) Run(ctx context.Context, o report.Options) (*report.Report, error) {

@@ -72,7 +72,7 @@ Writes to a new folder:
 }
 
 // QuickTime returns the approximate time of the quick version on two slow cores.
-func (*Experiment) QuickTime() time.Duration { return 90 * time.Second }
+func (*Experiment) QuickTime() time.Duration { return 70 * time.Second }
 
 // AddFlags adds the flags that only this experiment has.
 func (e *Experiment) AddFlags(flags *pflag.FlagSet) {

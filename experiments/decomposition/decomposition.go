@@ -61,7 +61,7 @@ Writes to a new folder:
 }
 
 // QuickTime returns the approximate time of the quick version on two slow cores.
-func (Experiment) QuickTime() time.Duration { return 120 * time.Second }
+func (Experiment) QuickTime() time.Duration { return 55 * time.Second }
 
 // Run trains and compares all arms.
 func (Experiment) Run(ctx context.Context, o report.Options) (*report.Report, error) {

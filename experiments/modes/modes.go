@@ -50,7 +50,7 @@ Writes to a new folder:
 }
 
 // QuickTime returns the approximate time of the quick version on two slow cores.
-func (*Experiment) QuickTime() time.Duration { return 120 * time.Second }
+func (*Experiment) QuickTime() time.Duration { return 25 * time.Second }
 
 // Run trains in every mode under every seed, real and simulated, and compares the modes.
 func (e *Experiment) Run(ctx context.Context, o report.Options) (*report.Report, error) {

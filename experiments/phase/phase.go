@@ -71,7 +71,7 @@ Writes to a new folder:
 }
 
 // QuickTime returns the approximate time of the quick version on two slow cores.
-func (*Experiment) QuickTime() time.Duration { return 70 * time.Second }
+func (*Experiment) QuickTime() time.Duration { return 25 * time.Second }
 
 // AddFlags adds the flags of the grid, --file and --redraw.
 func (e *Experiment) AddFlags(flags *pflag.FlagSet) {

@@ -56,7 +56,7 @@ Writes to a new folder:
 }
 
 // QuickTime returns the approximate time of the quick version on two slow cores.
-func (Experiment) QuickTime() time.Duration { return 20 * time.Second }
+func (Experiment) QuickTime() time.Duration { return 5 * time.Second }
 
 // plan is everything that is fixed before the first training.
 type plan struct {

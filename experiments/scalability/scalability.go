@@ -53,7 +53,7 @@ Writes to a new folder:
 }
 
 // QuickTime returns the approximate time of the quick version on two slow cores.
-func (Experiment) QuickTime() time.Duration { return 20 * time.Second }
+func (Experiment) QuickTime() time.Duration { return 10 * time.Second }
 
 // Run predicts all bars.
 func (e Experiment) Run(ctx context.Context, o report.Options) (*report.Report, error) {

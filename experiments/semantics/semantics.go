@@ -60,7 +60,7 @@ Writes to a new folder:
 }
 
 // QuickTime returns the approximate time of the quick version on two slow cores.
-func (Experiment) QuickTime() time.Duration { return 100 * time.Second }
+func (Experiment) QuickTime() time.Duration { return 60 * time.Second }
 
 // Run tunes and trains every variant.
 func (Experiment) Run(ctx context.Context, o report.Options) (*report.Report, error) {

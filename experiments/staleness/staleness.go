@@ -84,7 +84,7 @@ Writes to a new folder:
 }
 
 // QuickTime returns the approximate time of the quick version on two slow cores.
-func (*Experiment) QuickTime() time.Duration { return 60 * time.Second }
+func (*Experiment) QuickTime() time.Duration { return 20 * time.Second }
 
 // Run trains all arms under all seeds and compares them.
 func (e *Experiment) Run(ctx context.Context, o report.Options) (*report.Report, error) {

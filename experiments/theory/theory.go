@@ -56,7 +56,7 @@ Writes to a new folder:
 }
 
 // QuickTime returns the approximate time of the quick version on two slow cores.
-func (Experiment) QuickTime() time.Duration { return 60 * time.Second }
+func (Experiment) QuickTime() time.Duration { return 30 * time.Second }
 
 // Run measures thresholds and growth and compares them with the predictions.
 func (Experiment) Run(ctx context.Context, o report.Options) (*report.Report, error) {

@@ -145,7 +145,7 @@ Writes to a new folder:
 }
 
 // QuickTime returns the approximate time of the quick version on two slow cores.
-func (*Experiment) QuickTime() time.Duration { return 90 * time.Second }
+func (*Experiment) QuickTime() time.Duration { return 55 * time.Second }
 
 // Run trains all options.
 func (e *Experiment) Run(ctx context.Context, o report.Options) (*report.Report, error) {
