@@ -20,8 +20,8 @@ func (p *program) repeatCommand() *cobra.Command {
 		Short: "run again what a report or the claims table names by its id",
 		Long: `repeat runs the command of an earlier run again, which is found by the id in its
 report: among the results in --results, then among those stored in this repository.
-It says so if the program is of another commit. Trainings with real threads and
-timings differ from run to run; all other numbers are the same.`,
+It says so if the program is of another commit. At the same commit and data,
+everything but timings and trainings with real threads is the same.`,
 		Example: "  go run ./experiments repeat 1d0e3b7c\n" +
 			"  go run ./experiments repeat 1d0e3b7c --results results/paper --out again",
 		Args: cobra.ArbitraryArgs,

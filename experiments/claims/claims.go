@@ -47,7 +47,7 @@ those in --results, or else the stored ones of this repository, where full runs
 come before quick ones.
 
 A number is reproduced if our interval meets what the published form allows, is at
-most a factor 2.5 wide and excludes the value without any effect. If it only lies
+most a factor 2.5 wide, if positive, and excludes the value without any effect. If it only lies
 on the right side of that value, the shape is reproduced. A bound is reproduced if
 the whole interval keeps it.
 

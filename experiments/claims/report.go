@@ -172,9 +172,9 @@ func findings(judged []row) []string {
 func notes() []string {
 	return []string{
 		fmt.Sprintf("A value is reproduced if our interval meets what its printed or digitised form "+
-			"allows, excludes the value without an effect, and is at most a factor %g wide; a bound if the "+
-			"whole interval keeps it. Shape only: the interval lies on the right side of the value without "+
-			"an effect.", widthMost),
+			"allows, excludes the value without an effect, and, if positive, is at most a factor %g wide; a "+
+			"bound if the whole interval keeps it. Shape only: the interval lies on the right side of the "+
+			"value without an effect, near the published value or not.", widthMost),
 		"Intervals of throughputs span the unknown inputs of the simulator, those of AUC differences " +
 			"seeds. Verdicts are those of single claims, not adjusted for their number.",
 		"Digitised values were read off the pixels of figures; the published text of the paper's tables " +
@@ -212,7 +212,7 @@ func (p *published) text(v float64) string {
 	return p.digits(v) + " " + p.Unit
 }
 
-// digits returns a number with three digits, a difference in AUC with five decimals.
+// digits returns a number with about three digits, an AUC with four decimals.
 func (p *published) digits(v float64) string {
 	if p.Unit == "" {
 		return report.Minus(strconv.FormatFloat(v, 'f', 4, 64))
