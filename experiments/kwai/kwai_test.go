@@ -13,8 +13,8 @@ import (
 
 // The stored results are of the inputs in the tree.
 func TestStoredResults(t *testing.T) {
-	p := newPlan(report.Options{Quick: true, Seeds: 5, Seed: 1})
-	if err := p.CheckStored("quick.json", "go run ./experiments kwai --quick"); err != nil {
+	p := newPlan(report.Options{Seeds: 5, Seed: 1})
+	if err := p.CheckStored("full.json", "go run ./experiments kwai"); err != nil {
 		t.Error(err)
 	}
 }
