@@ -30,6 +30,10 @@ everything but timings and trainings with real threads is the same.`,
 				return cli.UsageError("the id of a run is in its report.html and NAME.json",
 					"repeat takes the id of one run, got %d", len(args))
 			}
+			if _, err := os.Stat(folder); err != nil && cmd.Flags().Changed("results") {
+				return cli.UsageError("name a folder that experiments have written to",
+					"--results %s: there is no such folder", folder)
+			}
 			r, err := p.findRun(args[0], folder)
 			if err != nil {
 				return err
@@ -39,7 +43,7 @@ everything but timings and trainings with real threads is the same.`,
 				fmt.Fprintf(p.stderr, "experiments: note: run %s is of commit %s, this program of %s\n",
 					r.Run, then, here)
 			}
-			words := strings.Fields(strings.TrimPrefix(r.Command, invocation))
+			words := unquoted(strings.TrimPrefix(r.Command, invocation))
 			if out != "" {
 				words = append(words, "--out", out)
 			}

@@ -240,11 +240,50 @@ func (p *program) commandLine(e experiment, s settings) string {
 		words = append(words, "--quick")
 	}
 	if s.dataFolder != p.dataFolder {
-		words = append(words, "--data-folder", s.dataFolder)
+		words = append(words, "--data-folder", quoted(s.dataFolder))
 	}
-	words = append(words, arguments(e)...)
+	for _, word := range arguments(e) {
+		words = append(words, quoted(word))
+	}
 	if flag, _ := readsStored(e); flag == "" {
 		words = append(words, fmt.Sprintf("--seeds %d --seed %d", s.seeds, s.seed))
 	}
 	return strings.Join(words, " ")
+}
+
+// quoted returns a word of a command as a shell reads it: in single quotes if it has spaces or quotes.
+func quoted(word string) string {
+	if !strings.ContainsAny(word, " \t'\"") {
+		return word
+	}
+	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+}
+
+// unquoted returns the words of a command whose words are quoted.
+func unquoted(command string) (words []string) {
+	var word strings.Builder
+	begun, inside := false, false
+	for i := 0; i < len(command); i++ {
+		switch c := command[i]; {
+		case c == '\'':
+			begun, inside = true, !inside
+		case c == ' ' && !inside:
+			if begun {
+				words = append(words, word.String())
+			}
+			word.Reset()
+			begun = false
+		case c == '\\' && !inside && i+1 < len(command):
+			i++
+			begun = true
+			word.WriteByte(command[i])
+		default:
+			begun = true
+			word.WriteByte(c)
+		}
+	}
+	if begun {
+		words = append(words, word.String())
+	}
+	return words
 }

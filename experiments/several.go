@@ -19,7 +19,7 @@ import (
 // severalName is the name of the file with which a command that runs several experiments can be continued.
 const severalName = "runs.json"
 
-// several is that file: what the command runs, each in a folder of its name.
+// several is the content of this file: what the command runs, each in a folder of its name.
 type several struct {
 	Format     int                 `json:"format"`
 	Names      []string            `json:"experiments"`
@@ -73,7 +73,10 @@ func (p *program) resumeSeveral(
 		return err
 	}
 	var file several
-	if err := json.Unmarshal(text, &file); err != nil || file.Format != recordFormat {
+	if err := json.Unmarshal(text, &file); err != nil {
+		return &cli.Error{Err: fmt.Errorf("%s: %w", path, err), Hint: startAgain}
+	}
+	if file.Format != recordFormat {
 		return &cli.Error{Err: fmt.Errorf("%s: a file of another version", path), Hint: startAgain}
 	}
 	for _, flag := range []string{"quick", "seeds", "seed", "out"} {

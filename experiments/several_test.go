@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -143,9 +144,29 @@ func TestRepeat(t *testing.T) {
 	if !strings.Contains(stderr.String(), "note: run 0123abcd is of commit") {
 		t.Errorf("no note on the commit: %s", stderr)
 	}
-	for args, code := range map[string]int{"repeat": 2, "repeat ffffffff": 1} {
+	for args, code := range map[string]int{"repeat": 2, "repeat ffffffff": 1,
+		"repeat 0123abcd --results none": 2} {
 		if got := p.run(t.Context(), strings.Fields(args)); got != code {
 			t.Errorf("%s: exit status %d", args, got)
 		}
+	}
+}
+
+// A command is printed as a shell reads it, so folders may have spaces and quotes in their names.
+func TestRepeatWithSpaces(t *testing.T) {
+	p, _, stderr, asked := newProgram(t, nil)
+	const folder = "Jo's \"own\" data"
+	if code := p.run(t.Context(), []string{"one", "--data-folder", folder}); code != 0 {
+		t.Fatal(stderr)
+	}
+	if code := p.run(t.Context(), []string{"repeat", (*asked)[0].Run}); code != 0 {
+		t.Fatal(stderr)
+	}
+	if got := (*asked)[1].DataFolder; got != folder {
+		t.Errorf("repeated with data folder %q, want %q", got, folder)
+	}
+	if got := unquoted("  one --a  'b c' 'd'\\''e' ''"); !slices.Equal(got, []string{"one", "--a", "b c",
+		"d'e", ""}) {
+		t.Errorf("words %q", got)
 	}
 }

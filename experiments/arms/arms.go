@@ -7,7 +7,7 @@
 //
 //	set := arms.Set{Data: data, Arms: list, Common: "sync", Rates: candidates, Seed: 1, Seeds: 5}
 //	result, err := set.Measure(ctx, lab)
-//	gap, err := result.Pair(lab, arms.Own, "hybrid", "sync")
+//	gap, err := result.Gap(lab, "hybrid", "sync")
 package arms
 
 import (
@@ -40,6 +40,14 @@ const (
 	Own    Kind = "own rates"    // each arm has its own tuned rates
 	Common Kind = "common rates" // all arms have those of Set.Common
 )
+
+// Suffix returns what the names of quantities end with.
+func (k Kind) Suffix() string {
+	if k == Common {
+		return "-common-rate"
+	}
+	return ""
+}
 
 // Lab runs trainings, as *trial.Lab does.
 type Lab interface {
@@ -137,11 +145,6 @@ func (r *Result) Arm(name string) *Arm {
 	panic(fmt.Sprintf("arms: %s: no arm %q", r.DataSet, name))
 }
 
-// Has reports whether there is an arm of a name.
-func (r *Result) Has(name string) bool {
-	return slices.ContainsFunc(r.Arms, func(a *Arm) bool { return a.Name == name })
-}
-
 // Quality returns the quality of an arm at a kind of rates.
 func (a *Arm) Quality(kind Kind) judge.Quality {
 	if kind == Own {
@@ -150,8 +153,40 @@ func (a *Arm) Quality(kind Kind) judge.Quality {
 	return a.Common
 }
 
-// Pair returns the difference of two arms at a kind of rates, which is still to be judged.
-func (r *Result) Pair(lab Lab, kind Kind, treated, reference string) (c *judge.Comparison, err error) {
+// RateTexts returns the tuned rates of rows and network for a table. A mark says that the best candidate is
+// at an end of the grid.
+func (a *Arm) RateTexts(digits int) (rows, network string) {
+	rows, network = report.Digits(a.Choice.Rows, digits), report.Digits(a.Choice.Dense, digits)
+	if a.Choice.AtEdge {
+		network += "!"
+	}
+	return rows, network
+}
+
+// Gap is the difference of two arms, treated − reference, at both kinds of rates.
+type Gap struct {
+	Own    *judge.Comparison `json:"at_own_rates"`
+	Common *judge.Comparison `json:"at_common_rates"`
+}
+
+// At returns the difference at a kind of rates.
+func (g *Gap) At(kind Kind) *judge.Comparison {
+	if kind == Own {
+		return g.Own
+	}
+	return g.Common
+}
+
+// Gap returns the difference of two arms, which is still to be judged.
+func (r *Result) Gap(lab Lab, treated, reference string) (g Gap, err error) {
+	if g.Own, err = r.pair(lab, Own, treated, reference); err != nil {
+		return g, err
+	}
+	g.Common, err = r.pair(lab, Common, treated, reference)
+	return g, err
+}
+
+func (r *Result) pair(lab Lab, kind Kind, treated, reference string) (c *judge.Comparison, err error) {
 	t, with := r.Arm(treated), r.Arm(reference)
 	c = judge.Pair(r.DataSet, fmt.Sprintf("%s, %s", treated, kind), reference, r.seed, t.Quality(kind),
 		with.Quality(kind))

@@ -80,7 +80,7 @@ func TestEffectsOfHybridAddUp(t *testing.T) {
 		}
 		for _, g := range r.Effects {
 			for i, kind := range []arms.Kind{arms.Own, arms.Common} {
-				if got := g.at(kind).AUC.Estimate; math.Abs(got-want[g.Name][i]) > 0.0002 {
+				if got := g.At(kind).AUC.Estimate; math.Abs(got-want[g.Name][i]) > 0.0002 {
 					t.Errorf("%s, %s, %s: %v, want %v", r.DataSet, g.Name, kind, got, want[g.Name][i])
 				}
 			}
@@ -141,8 +141,10 @@ func TestTablesFitATerminal(t *testing.T) {
 		}
 		for _, e := range p.effects() {
 			r.Effects = append(r.Effects, &gap{e.name,
-				judge.Pair(s.Name, e.treated, e.reference, 1, near, near),
-				judge.Pair(s.Name, e.treated, e.reference, 1, far, near)})
+				arms.Gap{
+					Own:    judge.Pair(s.Name, e.treated, e.reference, 1, near, near),
+					Common: judge.Pair(s.Name, e.treated, e.reference, 1, far, near),
+				}})
 		}
 		results = append(results, r)
 	}

@@ -42,17 +42,8 @@ type result struct {
 
 // gap is an effect on a data set.
 type gap struct {
-	Name   string            `json:"effect"`
-	Own    *judge.Comparison `json:"at_own_rates"`
-	Common *judge.Comparison `json:"at_common_rates"`
-}
-
-// at returns the difference at a kind of rates.
-func (g *gap) at(kind arms.Kind) *judge.Comparison {
-	if kind == arms.Own {
-		return g.Own
-	}
-	return g.Common
+	Name string `json:"effect"`
+	arms.Gap
 }
 
 // measure tunes and compares all arms on every data set.
@@ -64,14 +55,11 @@ func (p *plan) measure(ctx context.Context, lab arms.Lab) (results []*result, er
 		}
 		r := &result{Result: measured, Judged: s.Judged, set: s}
 		for _, e := range p.effects() {
-			g := &gap{Name: e.name}
-			if g.Own, err = r.Pair(lab, arms.Own, e.treated, e.reference); err != nil {
+			g, err := r.Gap(lab, e.treated, e.reference)
+			if err != nil {
 				return nil, err
 			}
-			if g.Common, err = r.Pair(lab, arms.Common, e.treated, e.reference); err != nil {
-				return nil, err
-			}
-			r.Effects = append(r.Effects, g)
+			r.Effects = append(r.Effects, &gap{e.name, g})
 		}
 		results = append(results, r)
 	}

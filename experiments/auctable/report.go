@@ -62,16 +62,10 @@ func effectTable(e effect, at int, results []*result) cli.Table {
 
 // value returns a difference with the mark of its verdict.
 func (r *result) value(c *judge.Comparison) string {
-	text := report.MilliInterval(c.AUC)
-	switch {
-	case !r.Judged:
-		return "(" + text + ")"
-	case c.Verdict == metric.Different:
-		return text + " *"
-	case c.Verdict == metric.Equivalent:
-		return text + " ="
+	if !r.Judged {
+		return "(" + report.MilliInterval(c.AUC) + ")"
 	}
-	return text + "  "
+	return report.MilliVerdict(c)
 }
 
 // levelTable returns a table of the AUC of sync beside simpler and better predictions.
@@ -100,12 +94,9 @@ func (r *result) rateTable() cli.Table {
 		Header: []string{"arm", "rows", "network", "AUC, own rates", "AUC, rates of sync"}, Words: 1,
 	}
 	for _, a := range r.Arms {
-		edge := ""
-		if a.Choice.AtEdge {
-			edge = "!"
-		}
-		t.Rows = append(t.Rows, []string{a.Name, report.Digits(a.Choice.Rows, 2),
-			report.Digits(a.Choice.Dense, 2) + edge, report.Level(a.Own.AUC), report.Level(a.Common.AUC)})
+		rows, network := a.RateTexts(2)
+		t.Rows = append(t.Rows, []string{a.Name, rows, network, report.Level(a.Own.AUC),
+			report.Level(a.Common.AUC)})
 	}
 	return t
 }
@@ -134,7 +125,7 @@ func (p *plan) figure(results []*result, kind arms.Kind) report.Figure {
 				lines[e.name] = &report.Line{Name: e.treated, Color: len(lines), Scatter: true}
 			}
 			l := lines[e.name]
-			v := r.Effects[i].at(kind).AUC
+			v := r.Effects[i].At(kind).AUC
 			side := (float64(l.Color) - float64(len(p.Modes)-2)/2) * 0.7 / float64(len(p.Modes))
 			l.Points = append(l.Points, report.Point{X: x + side, Y: v.Estimate, Low: v.Low, High: v.High})
 		}
@@ -173,7 +164,7 @@ func effectFinding(e effect, at int, kind arms.Kind, results []*result) string {
 		if !r.Judged {
 			continue
 		}
-		c := r.Effects[at].at(kind)
+		c := r.Effects[at].At(kind)
 		switch c.Verdict {
 		case metric.Different:
 			different = append(different, fmt.Sprintf("%s (%s)", r.DataSet, report.PlusMinus(c.AUC)))
@@ -229,12 +220,12 @@ func (p *plan) quantities(results []*result) (list []report.Quantity) {
 		list = append(list, report.Quantity{Name: "sync-auc-" + name, What: "AUC of sync on " + r.DataSet,
 			Interval: metric.MeanInterval(r.Arm(job.Sync).Own.AUC), Over: report.OverSeeds})
 		for i, e := range p.effects() {
-			for kind, suffix := range map[arms.Kind]string{arms.Own: "", arms.Common: "-common-rate"} {
+			for _, kind := range []arms.Kind{arms.Own, arms.Common} {
 				list = append(list, report.Quantity{
-					Name: e.name + "-" + name + suffix,
+					Name: e.name + "-" + name + kind.Suffix(),
 					What: fmt.Sprintf("AUC of %s − AUC of %s on %s, %s", e.treated, e.reference, r.DataSet,
 						rateText(kind)),
-					Interval: r.Effects[i].at(kind).AUC, Over: report.OverSeeds,
+					Interval: r.Effects[i].At(kind).AUC, Over: report.OverSeeds,
 				})
 			}
 		}

@@ -25,7 +25,7 @@ type claim struct {
 	// Experiment and Quantity name the number of ours.
 	Experiment string `yaml:"experiment,omitempty" json:"experiment,omitempty"`
 	Quantity   string `yaml:"quantity,omitempty" json:"quantity,omitempty"`
-	// Differs says in what our number is another one than the paper's, for example its data.
+	// Differs says how our number differs from the paper's, for example in its data.
 	Differs string `yaml:"differs,omitempty" json:"differs,omitempty"`
 	// Untestable is the reason why the claim cannot be tested here, or empty.
 	Untestable string `yaml:"untestable,omitempty" json:"untestable,omitempty"`

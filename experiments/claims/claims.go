@@ -66,7 +66,7 @@ func (*Experiment) QuickTime() time.Duration { return time.Second }
 // AddFlags adds the flags that only this experiment has.
 func (e *Experiment) AddFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&e.results, "results", "",
-		"take the numbers from the results in this folder, the latest "+
+		"take the numbers from the results in this folder, the latest full one "+
 			"of each experiment, and only the rest from this repository")
 }
 

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"tandem/experiments/paper"
 	"tandem/experiments/report"
 	"tandem/internal/cli"
 )
@@ -174,7 +175,7 @@ func notes() []string {
 		fmt.Sprintf("A value is reproduced if our interval meets what its printed or digitised form "+
 			"allows, excludes the value without an effect, and, if positive, is at most a factor %g wide; a "+
 			"bound if the whole interval keeps it. Shape only: the interval lies on the right side of the "+
-			"value without an effect, near the published value or not.", widthMost),
+			"value without an effect, near the published value or not.", paper.WidthMost),
 		"Intervals of throughputs span the unknown inputs of the simulator, those of AUC differences " +
 			"seeds. Verdicts are those of single claims, not adjusted for their number.",
 		"Digitised values were read off the pixels of figures; the published text of the paper's tables " +

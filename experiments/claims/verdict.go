@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"tandem/algo/metric"
+	"tandem/experiments/paper"
 )
 
 // Verdict is what a quantity of ours says about a claim.
@@ -25,15 +26,12 @@ func verdicts() []Verdict {
 	return []Verdict{Reproduced, ShapeOnly, NotReproduced, Inconclusive, NotTestable, NotRun}
 }
 
-// widthMost is the width of an interval of positive values, high ÷ low, above which it identifies no value.
-const widthMost = 2.5
-
 // judge compares an interval of ours with a claim, and says why in words.
 //
 // A bound is reproduced if the whole interval keeps it, and not reproduced if the whole interval breaks it. A
 // value is reproduced if the interval meets what the paper's form allows and is narrow enough for that to
-// mean something: it excludes the void value, and of positive values it spans at most widthMost. Its shape is
-// reproduced if the interval only lies on the same side of the void value. Otherwise a miss is not
+// mean something: it excludes the void value, and of positive values it spans at most paper.WidthMost. Its
+// shape is reproduced if the interval only lies on the same side of the void value. Otherwise a miss is not
 // reproduced, and the rest is inconclusive.
 func judge(c *claim, ours metric.Interval) (Verdict, string) {
 	p := c.Published
@@ -48,14 +46,15 @@ func judge(c *claim, ours metric.Interval) (Verdict, string) {
 		}
 		return Inconclusive, p.needs(ours)
 	}
-	narrow := ours.Low <= 0 || ours.High <= widthMost*ours.Low
+	narrow := ours.Low <= 0 || ours.High <= paper.WidthMost*ours.Low
 	sided := c.Void != nil &&
 		(*p.Value > *c.Void && ours.Low > *c.Void || *p.Value < *c.Void && ours.High < *c.Void)
 	switch {
 	case meets && narrow && (sided || c.Void == nil):
 		return Reproduced, "the interval meets the published value"
 	case meets && sided:
-		return ShapeOnly, fmt.Sprintf("the value needs an interval within a factor %g, not %.1f", widthMost,
+		return ShapeOnly, fmt.Sprintf("the value needs an interval within a factor %g, not %.1f",
+			paper.WidthMost,
 			ours.High/ours.Low)
 	case sided:
 		return ShapeOnly, p.miss(ours)
@@ -64,7 +63,7 @@ func judge(c *claim, ours metric.Interval) (Verdict, string) {
 	case c.Void != nil:
 		return Inconclusive, fmt.Sprintf("needs an interval that excludes %s", p.text(*c.Void))
 	}
-	return Inconclusive, fmt.Sprintf("needs an interval within a factor %g, not %.1f", widthMost,
+	return Inconclusive, fmt.Sprintf("needs an interval within a factor %g, not %.1f", paper.WidthMost,
 		ours.High/ours.Low)
 }
 

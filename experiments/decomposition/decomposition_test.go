@@ -28,12 +28,12 @@ func TestSmallPlan(t *testing.T) {
 		for _, kind := range []arms.Kind{arms.Own, arms.Common} {
 			sum := 0.0
 			for _, g := range r.Parts {
-				sum += g.at(kind).AUC.Estimate
-				if g.at(kind).SameBits() {
+				sum += g.At(kind).AUC.Estimate
+				if g.At(kind).SameBits() {
 					t.Errorf("%s, %s: %s changes nothing", r.DataSet, kind, g.Name)
 				}
 			}
-			if total := r.Total.at(kind).AUC.Estimate; math.Abs(sum-total) > 1e-12 {
+			if total := r.Total.At(kind).AUC.Estimate; math.Abs(sum-total) > 1e-12 {
 				t.Errorf("%s, %s: parts add up to %v, want %v", r.DataSet, kind, sum, total)
 			}
 		}

@@ -24,17 +24,8 @@ type result struct {
 
 // gap is a difference at both kinds of rates.
 type gap struct {
-	Name   string            `json:"name"`
-	Own    *judge.Comparison `json:"at_own_rates"`
-	Common *judge.Comparison `json:"at_common_rates"`
-}
-
-// at returns the difference at a kind of rates.
-func (g *gap) at(kind arms.Kind) *judge.Comparison {
-	if kind == arms.Own {
-		return g.Own
-	}
-	return g.Common
+	Name string `json:"name"`
+	arms.Gap
 }
 
 // measure compares all arms on every data set with every optimizer.
@@ -67,14 +58,11 @@ func (p *plan) measureOne(ctx context.Context, lab arms.Lab, w report.DataSet, o
 	}
 	pair := func(list []part) (gaps []*gap, err error) {
 		for _, one := range list {
-			g := &gap{Name: one.name}
-			if g.Own, err = r.Pair(lab, arms.Own, one.treated, one.reference); err != nil {
+			g, err := r.Gap(lab, one.treated, one.reference)
+			if err != nil {
 				return nil, err
 			}
-			if g.Common, err = r.Pair(lab, arms.Common, one.treated, one.reference); err != nil {
-				return nil, err
-			}
-			gaps = append(gaps, g)
+			gaps = append(gaps, &gap{one.name, g})
 		}
 		return gaps, nil
 	}

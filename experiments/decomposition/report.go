@@ -4,9 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"tandem/algo/metric"
 	"tandem/experiments/arms"
-	"tandem/experiments/judge"
 	"tandem/experiments/report"
 	"tandem/internal/cli"
 )
@@ -47,21 +45,10 @@ func (r *result) partTable() cli.Table {
 		if g == r.Total {
 			name = "= " + name
 		}
-		t.Rows = append(t.Rows, []string{name, value(g.Common), value(g.Own)})
+		t.Rows = append(t.Rows, []string{name, report.MilliVerdict(g.Common),
+			report.MilliVerdict(g.Own)})
 	}
 	return t
-}
-
-// value returns a difference with the mark of its verdict.
-func value(c *judge.Comparison) string {
-	text := report.MilliInterval(c.AUC)
-	switch c.Verdict {
-	case metric.Different:
-		return text + " *"
-	case metric.Equivalent:
-		return text + " ="
-	}
-	return text + "  "
 }
 
 // armTable returns the rates and the AUC of all arms.
@@ -72,12 +59,9 @@ func (r *result) armTable() cli.Table {
 		Header: []string{"arm", "rows", "network", "at the rates of sync", "at own rates"}, Words: 1,
 	}
 	for _, a := range r.Arms {
-		edge := ""
-		if a.Choice.AtEdge {
-			edge = "!"
-		}
-		t.Rows = append(t.Rows, []string{a.Name, report.Digits(a.Choice.Rows, 2),
-			report.Digits(a.Choice.Dense, 2) + edge, report.Level(a.Common.AUC), report.Level(a.Own.AUC)})
+		rows, network := a.RateTexts(2)
+		t.Rows = append(t.Rows, []string{a.Name, rows, network, report.Level(a.Common.AUC),
+			report.Level(a.Own.AUC)})
 	}
 	return t
 }
@@ -97,7 +81,7 @@ func figure(results []*result, kind arms.Kind) report.Figure {
 	for i, r := range results {
 		l := report.Line{Name: r.DataSet, Color: i, Scatter: true}
 		for k, g := range append(append([]*gap{}, r.Parts...), r.Total) {
-			v := g.at(kind).AUC
+			v := g.At(kind).AUC
 			x := float64(k) + 0.15*(float64(i)-float64(len(results)-1)/2)
 			l.Points = append(l.Points, report.Point{X: x, Y: v.Estimate, Low: v.Low, High: v.High})
 		}
@@ -118,16 +102,16 @@ func rateText(kind arms.Kind) string {
 func (r *result) finding(kind arms.Kind) string {
 	var clear []string
 	for i, g := range r.Parts {
-		if v := g.at(kind).AUC; v.Low > 0 || v.High < 0 {
+		if v := g.At(kind).AUC; v.Low > 0 || v.High < 0 {
 			clear = append(clear, fmt.Sprintf("%s %s", texts()[i].text, report.PlusMinus(v)))
 		}
 	}
 	what := "no part has an interval that excludes 0"
 	if clear != nil {
-		what = "parts whose intervals exclude 0: " + strings.Join(clear, ", ")
+		what = "parts whose intervals, before Holm's adjustment, exclude 0: " + strings.Join(clear, ", ")
 	}
 	return fmt.Sprintf("%s, %s: async-ps − sync is %s; %s.", r.DataSet, rateText(kind),
-		report.PlusMinus(r.Total.at(kind).AUC), what)
+		report.PlusMinus(r.Total.At(kind).AUC), what)
 }
 
 // quantities returns every difference.
@@ -135,14 +119,10 @@ func quantities(results []*result) (list []report.Quantity) {
 	for _, r := range results {
 		for i, g := range r.all() {
 			for _, kind := range []arms.Kind{arms.Own, arms.Common} {
-				suffix := ""
-				if kind == arms.Common {
-					suffix = "-common-rate"
-				}
 				list = append(list, report.Quantity{
-					Name:     g.Name + "-" + report.Slug(r.DataSet) + suffix,
+					Name:     g.Name + "-" + report.Slug(r.DataSet) + kind.Suffix(),
 					What:     fmt.Sprintf("AUC, %s, on %s, %s", texts()[i].text, r.DataSet, rateText(kind)),
-					Interval: g.at(kind).AUC, Over: report.OverSeeds,
+					Interval: g.At(kind).AUC, Over: report.OverSeeds,
 				})
 			}
 		}

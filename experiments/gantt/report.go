@@ -41,7 +41,8 @@ func (p *plan) report(list []*result) *report.Report {
 		}
 	}
 	out.Findings = []string{
-		fmt.Sprintf("All %s batches of the four schedules pass GE, FC, BC, DS and PEG in this order.",
+		fmt.Sprintf("In all %s complete batches of the four schedules, stages follow in the order GE, FC, "+
+			"BC, DS, PEG; in hybrid, DS begins during BC, and in async it belongs to no batch.",
 			report.Thousands(checked)),
 		fmt.Sprintf("The simulated time of a step is within %.0f %% of the closed form in every schedule.",
 			math.Ceil(100*worst)),

@@ -30,9 +30,9 @@ type factor struct {
 func chain() []factor {
 	return []factor{
 		{Name: "neo-factor-accelerators", What: "accelerators", Of: onAccelerators},
-		{Name: "neo-factor-algorithm", What: "algorithm", Of: inSync, Over: onAccelerators},
-		{Name: "neo-factor-placement", What: "placement", Of: inServers, Over: inSync},
-		{Name: "neo-factor-network", What: "network", Of: onZionEX, Over: inServers},
+		{Name: "neo-factor-algorithm", What: "algorithm", Of: syncWithPSs, Over: onAccelerators},
+		{Name: "neo-factor-placement", What: "placement", Of: tablesOnAccelerators, Over: syncWithPSs},
+		{Name: "neo-factor-network", What: "network", Of: onZionEX, Over: tablesOnAccelerators},
 	}
 }
 
@@ -63,8 +63,6 @@ func (f *factor) measure(r *paper.Results) {
 			all = append(all, cpuName(n))
 		}
 	}
-	f.Estimate = of.Mid.Throughput / r.Prediction(over).Mid.Throughput
-	f.Low, f.High = f.Estimate, f.Estimate
 	var points, middle []float64
 	for _, name := range all {
 		for k, x := range r.Prediction(name).Samples {
@@ -74,12 +72,6 @@ func (f *factor) measure(r *paper.Results) {
 			}
 		}
 	}
-	if i := predict.Percentiles(points); i != nil {
-		f.Low, f.High = i.Low, i.High
-	}
-	if len(middle) >= fullSamples {
-		if e := predict.MainEffects(r.Job(f.Of), middle, 1); len(e) > 0 {
-			f.Input = e[0].Name
-		}
-	}
+	f.Interval = paper.Spread(of.Mid.Throughput/r.Prediction(over).Mid.Throughput, points)
+	f.Input = paper.LargestEffect(r.Job(f.Of), middle)
 }

@@ -9,11 +9,9 @@ import (
 	"tandem/experiments/report"
 )
 
-// Numbers of points of the box of inputs. With fullSamples, inputs that explain most can be named.
-const (
-	fullSamples  = 128
-	quickSamples = 16
-)
+// quickSamples is the number of points of the box of inputs in the quick version. The full one has as many as
+// are needed to name the inputs that explain most.
+const quickSamples = 16
 
 // steps is the number of measured steps of a run: more than twice the batches that a rank has outstanding, so
 // that waves of them do not matter.
@@ -41,10 +39,10 @@ func middleTrainers() int { return trainers()[1] }
 
 // The names of the cases from CPUs to Neo.
 const (
-	onAccelerators = "A100s with PSs, async-ps"
-	inSync         = "A100s with PSs, sync"
-	inServers      = "tables on accelerators, 100 Gbit/s"
-	onZionEX       = "Neo on ZionEX"
+	onAccelerators       = "A100s with PSs, async-ps"
+	syncWithPSs          = "A100s with PSs, sync"
+	tablesOnAccelerators = "tables on accelerators, 100 Gbit/s"
+	onZionEX             = "Neo on ZionEX"
 )
 
 func cpuName(trainers int) string { return fmt.Sprintf("%d CPU trainers with PSs, async-ps", trainers) }
@@ -56,7 +54,7 @@ func slowNetwork() map[string]string {
 
 // newPlan returns the plan of the quick or the full version.
 func newPlan(o report.Options) *paper.Plan {
-	p := &paper.Plan{Samples: fullSamples, Seeds: o.Seeds, Seed: o.Seed, Steps: steps}
+	p := &paper.Plan{Samples: paper.EffectSamples, Seeds: o.Seeds, Seed: o.Seed, Steps: steps}
 	if o.Quick {
 		p.Samples = quickSamples
 	}
@@ -69,8 +67,8 @@ func newPlan(o report.Options) *paper.Plan {
 		add(cpuName(n), "cpu-ps", job.AsyncPS, n, nil)
 	}
 	add(onAccelerators, "zionex-ps", job.AsyncPS, gpus, nil)
-	add(inSync, "zionex-ps", job.Sync, gpus, nil)
-	add(inServers, "zionex-128", job.Sync, gpus, slowNetwork())
+	add(syncWithPSs, "zionex-ps", job.Sync, gpus, nil)
+	add(tablesOnAccelerators, "zionex-128", job.Sync, gpus, slowNetwork())
 	add(onZionEX, "zionex-128", job.Sync, gpus, nil)
 	p.Claims = append(p.Claims, paper.Claim{
 		Name: "throughput-neo-12t-128", What: onZionEX + ", 12 T parameters, 128 A100s", Of: onZionEX,

@@ -116,10 +116,10 @@ func (r *results) findings() []string {
 	}
 	sentences := []string{first}
 	if sure != "" {
-		sentences = append(sentences, "Faster at every value of the unknown inputs: "+sure[2:]+".")
+		sentences = append(sentences, "Faster over the whole interval of the unknown inputs: "+sure[2:]+".")
 	}
 	if slower != "" {
-		sentences = append(sentences, "Slower at every value of the unknown inputs: "+slower[2:]+".")
+		sentences = append(sentences, "Slower over the whole interval of the unknown inputs: "+slower[2:]+".")
 	}
 	return sentences
 }

@@ -90,10 +90,6 @@ type CauseResult struct {
 	Causes []predict.Cause `json:"causes"`
 }
 
-// effectSamples is the number of points from which on effects are estimated: with fewer, inputs without any
-// effect agree with the quantity by chance.
-const effectSamples = 128
-
 // The most entries of a list that are kept.
 const (
 	effectsKept = 4
@@ -260,7 +256,7 @@ func (r *Results) compare(c *Claim) Comparison {
 		if interval = predict.Percentiles(values); interval != nil {
 			out.Low, out.High = interval.Low, interval.High
 		}
-		if samples >= effectSamples {
+		if samples >= EffectSamples {
 			out.Effects = predict.MainEffects(r.Job(names[0]), values, effectsKept)
 		}
 	}

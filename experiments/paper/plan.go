@@ -164,8 +164,8 @@ const (
 	NoInterval      Verdict = "no interval"
 )
 
-// widthMost is the width, high end ÷ low end, above which an interval identifies nothing.
-const widthMost = 2.5
+// WidthMost is the width, high end ÷ low end, above which an interval identifies nothing.
+const WidthMost = 2.5
 
 // Judge compares an interval with a figure; nil is no interval. An interval that misses the figure is
 // outside, however wide it is. One that meets the figure is inside only if it is narrow enough for that to
@@ -176,7 +176,7 @@ func Judge(f *Figure, interval *predict.Interval) Verdict {
 		return NoInterval
 	case f.High < interval.Low || interval.High < f.Low:
 		return Outside
-	case interval.Width() > widthMost:
+	case interval.Width() > WidthMost:
 		return NotIdentifiable
 	}
 	return Inside

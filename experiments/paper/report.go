@@ -231,7 +231,7 @@ func (p *Plan) notes(r *Results) []string {
 			"unknown inputs. Ratios are taken point by point.", p.Samples),
 		fmt.Sprintf("Verdicts: outside if the interval misses what the printed or digitised form of the "+
 			"figure allows; otherwise not identifiable if the interval spans more than a factor %g; "+
-			"otherwise inside.", widthMost),
+			"otherwise inside.", WidthMost),
 		"The inputs that explain most: shares of the variance of ranks over the points, by regression on " +
 			"one input after the other.",
 		"No input is taken from a figure that it is compared with; figures that are inputs are marked.",

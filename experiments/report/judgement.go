@@ -45,6 +45,19 @@ func ComparisonTables(comparisons []*judge.Comparison) []cli.Table {
 	return tables
 }
 
+// MilliVerdict returns a difference in AUC in thousandths ± half its interval, with the mark of its verdict:
+// * different, = equivalent.
+func MilliVerdict(c *judge.Comparison) string {
+	text := MilliInterval(c.AUC)
+	switch c.Verdict {
+	case metric.Different:
+		return text + " *"
+	case metric.Equivalent:
+		return text + " ="
+	}
+	return text + "  "
+}
+
 // distinct returns the distinct values of a property, in the order of the comparisons.
 func distinct(comparisons []*judge.Comparison, property func(c *judge.Comparison) string) (list []string) {
 	for _, c := range comparisons {

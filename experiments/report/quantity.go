@@ -8,9 +8,9 @@ import (
 	"tandem/algo/metric"
 )
 
-// Quantity is a number that answers a question which somebody else has answered too: a throughput, a ratio,
-// an AUC difference. Experiment claims finds it by its name in the results of an experiment and compares it
-// with what a paper has published.
+// Quantity is a number that a paper may report too: a throughput, a ratio, an AUC difference. Experiment
+// claims finds it by its name in the results of an experiment and compares it with what a paper has
+// published.
 type Quantity struct {
 	// Name is lower case with hyphens, as hybrid-over-sync-64, and unique in a report. It stays when the text
 	// of a report changes.

@@ -49,8 +49,8 @@ func (r *Result) Quantity(name string) (Quantity, bool) {
 // results/ALL/NAME if one command has run several experiments.
 const resultDepth = 2
 
-// FindResults returns the results in a file system, the latest first. Files that are none are passed over,
-// and so are folders whose names begin with a point: they hold runs that are not finished.
+// FindResults returns the results in a file system, the latest first. Other files are skipped,
+// and so are folders whose names begin with a dot: they hold runs that are not finished.
 func FindResults(fsys fs.FS) ([]*Result, error) {
 	var found []*Result
 	err := fs.WalkDir(fsys, ".", func(name string, entry fs.DirEntry, err error) error {

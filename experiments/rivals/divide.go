@@ -39,10 +39,6 @@ type transfer struct {
 	model, id string
 }
 
-// effectSamples is the number of points from which on an input is named: with fewer, inputs without any
-// effect agree with a factor by chance.
-const effectSamples = 128
-
 // factor is the algorithm's factor at the middle and at the points of the box.
 type factor struct {
 	middle float64
@@ -68,14 +64,6 @@ func algorithm(r *paper.Results, f *paper.Scaling, v *rival, gpus int) factor {
 	return out
 }
 
-// interval returns the factor with its percentiles over the points; without points, the ends are the middle.
-func (f *factor) interval() metric.Interval {
-	if i := predict.Percentiles(f.points); i != nil {
-		return metric.Interval{Estimate: f.middle, Low: i.Low, High: i.High}
-	}
-	return metric.Interval{Estimate: f.middle, Low: f.middle, High: f.middle}
-}
-
 // divide returns a figure divided by a factor. The interval holds both what the figure allows and the
 // interval of the factor.
 func divide(f *paper.Figure, by metric.Interval) metric.Interval {
@@ -89,13 +77,11 @@ func leads(r *paper.Results) (list []lead) {
 			for _, v := range rivals() {
 				a := algorithm(r, &f, &v, n)
 				l := lead{Data: f.Name, Rival: v.name, GPUs: n, model: f.Model, id: v.id(),
-					Published: paper.BarRatio(f.Persia[bar(n)], v.bars(&f)[bar(n)]), Algorithm: a.interval()}
+					Published: paper.BarRatio(f.Persia[bar(n)], v.bars(&f)[bar(n)]),
+					Algorithm: paper.Spread(a.middle, a.points)}
 				l.Implementation = divide(&l.Published, l.Algorithm)
-				if v.alternative == "" && len(a.points) >= effectSamples {
-					j := r.Job(caseName(&f, modes()[0], n))
-					if e := predict.MainEffects(j, a.points, 1); len(e) > 0 {
-						l.Input = e[0].Name
-					}
+				if v.alternative == "" {
+					l.Input = paper.LargestEffect(r.Job(caseName(&f, modes()[0], n)), a.points)
 				}
 				list = append(list, l)
 			}
@@ -114,7 +100,7 @@ func transfers(r *paper.Results) (list []transfer) {
 			for k, x := range eight.points {
 				growth.points = append(growth.points, x/one.points[k])
 			}
-			g, from := growth.interval(), at(1)
+			g, from := paper.Spread(growth.middle, growth.points), at(1)
 			t := transfer{Data: f.Name, Rival: v.name, Published: at(8), Null: from.Value, model: f.Model,
 				id: v.id(), Predicted: metric.Interval{Estimate: from.Value * g.Estimate,
 					Low: from.Low * g.Low, High: from.High * g.High}}

@@ -56,15 +56,7 @@ func bar(gpus int) int {
 }
 
 func caseName(f *paper.Scaling, mode string, gpus int) string {
-	return fmt.Sprintf("%s, %s, %s", f.Name, mode, count(gpus))
-}
-
-// count returns a number of GPUs in words.
-func count(gpus int) string {
-	if gpus == 1 {
-		return "1 GPU"
-	}
-	return fmt.Sprintf("%d GPUs", gpus)
+	return fmt.Sprintf("%s, %s, %s", f.Name, mode, paper.GPUCount(gpus))
 }
 
 // newPlan returns the plan of the quick or the full version.

@@ -28,7 +28,7 @@ func quantities(r *results) (list []report.Quantity) {
 	for i := range r.Leads {
 		l := &r.Leads[i]
 		end := fmt.Sprintf("%s-%s-%d", l.id, l.model, l.GPUs)
-		lead := fmt.Sprintf("of Persia ÷ %s on %s, %s, ×", l.Rival, l.Data, count(l.GPUs))
+		lead := fmt.Sprintf("of Persia ÷ %s on %s, %s, ×", l.Rival, l.Data, paper.GPUCount(l.GPUs))
 		list = append(list, report.Quantity{
 			Name: "algorithmic-share-" + end, What: "factor of the algorithm " + lead,
 			Interval: l.Algorithm, Over: report.OverUnknowns,
@@ -92,7 +92,7 @@ func transferTable(transfers []transfer) cli.Table {
 // leadFigure has three bars for each lead on a number of GPUs: the lead and its factors.
 func leadFigure(leads []lead, gpus int) report.Figure {
 	f := report.Figure{Name: fmt.Sprintf("leads-%d", gpus),
-		Title: fmt.Sprintf("Leads of Persia on %s = algorithm × implementation", count(gpus)),
+		Title: fmt.Sprintf("Leads of Persia on %s = algorithm × implementation", paper.GPUCount(gpus)),
 		X:     report.Axis{Label: "factor (thin line: interval over unknown inputs and reading)"}}
 	for i := range leads {
 		l := &leads[i]
@@ -183,7 +183,7 @@ func inputFinding(leads []lead) string {
 
 // largerFinding counts the leads of which one factor is larger at every value of the unknown inputs.
 func largerFinding(leads []lead, gpus int) string {
-	all, code, rule, least, most := 0, 0, 0, math.Inf(1), math.Inf(-1)
+	all, implementation, algorithm, least, most := 0, 0, 0, math.Inf(1), math.Inf(-1)
 	for i := range leads {
 		l := &leads[i]
 		if l.GPUs != gpus {
@@ -191,16 +191,17 @@ func largerFinding(leads []lead, gpus int) string {
 		}
 		all++
 		if l.Implementation.Low > l.Algorithm.High {
-			code++
+			implementation++
 		}
 		if l.Algorithm.Low > l.Implementation.High {
-			rule++
+			algorithm++
 		}
 		least, most = min(least, l.share()), max(most, l.share())
 	}
 	return fmt.Sprintf("On %s, the implementation is the larger factor at every value of the unknown inputs "+
 		"in %d of %d leads, the algorithm in %d. At the middle, the algorithm gives %s to %s %% of a lead's "+
-		"logarithm.", count(gpus), code, all, rule, report.Minus(fmt.Sprintf("%.0f", 100*least)),
+		"logarithm.", paper.GPUCount(gpus), implementation, all, algorithm,
+		report.Minus(fmt.Sprintf("%.0f", 100*least)),
 		report.Minus(fmt.Sprintf("%.0f", 100*most)))
 }
 
@@ -214,6 +215,7 @@ func notes() []string {
 			"XDL uses PSs.",
 		"PaddlePaddle: dense gradients reduced as in hybrid at the middle; the interval also spans dense " +
 			"parameters on PSs (async-ps).",
+		"The leads on 8 GPUs take the published leads on 1 GPU, of the same figure, as an input.",
 		"The bars of the paper's figure label the modes of XDL; its text seems to swap them.",
 	}
 }

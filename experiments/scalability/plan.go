@@ -56,15 +56,7 @@ func dataSets() (list []dataSet) {
 }
 
 func (d *dataSet) caseName(s *system, gpus int) string {
-	return fmt.Sprintf("%s, %s, %s", d.Name, s.what, number(gpus))
-}
-
-// number returns a number of GPUs in words.
-func number(gpus int) string {
-	if gpus == 1 {
-		return "1 GPU"
-	}
-	return fmt.Sprintf("%d GPUs", gpus)
+	return fmt.Sprintf("%s, %s, %s", d.Name, s.what, paper.GPUCount(gpus))
 }
 
 // newPlan returns the plan of the quick or the full version.
@@ -171,7 +163,7 @@ func (d *dataSet) addRatios(p *paper.Plan) {
 			at := slices.Index(gpus[:], n)
 			p.Claims = append(p.Claims, paper.Claim{
 				Name: fmt.Sprintf("persia-over-%s-%s-%d", s.id(), d.Model, n),
-				What: fmt.Sprintf("%s, %s, Persia ÷ %s", d.Name, number(n), s.what),
+				What: fmt.Sprintf("%s, %s, Persia ÷ %s", d.Name, paper.GPUCount(n), s.what),
 				Of:   d.caseName(&persia, n), Over: d.caseName(&s, n), Unit: paper.Fold, Null: 1,
 				Figure: paper.BarRatio(d.bars[0][at], d.bars[i+1][at]),
 				Input:  d.isInput(&s, n),

@@ -77,7 +77,8 @@ type accuracy struct {
 	Rank float64 `json:"rank_correlation"`
 }
 
-// accuracy returns the accuracy of all predicted modes. Only the named round counts; −1: all.
+// accuracy returns the accuracy of all predicted modes. Error and Null are those of one round, or of all for
+// −1; Budget and Rank are always those of all.
 func (r results) accuracy(round int) accuracy {
 	var errors, nulls, budgets, real, simulated []float64
 	for _, s := range r {

@@ -171,9 +171,9 @@ func (p *plan) optionResult(o *option, trained []trial.Result, targets []float64
 			r.Reached++
 		}
 	}
-	r.Hourly = draw(hourly)
+	r.Hourly = nextValue(hourly)
 	if r.Reached == len(r.Runs) {
-		seconds, dollars := draw(r.values(seconds)), draw(r.values(dollars))
+		seconds, dollars := nextValue(r.values(seconds)), nextValue(r.values(dollars))
 		r.Seconds, r.Dollars = &seconds, &dollars
 	}
 	r.Curve = meanCurve(trained)
@@ -213,17 +213,17 @@ func ratio(a, b *optionResult, of func(*run) float64) metric.Interval {
 	for i, v := range b.values(of) {
 		list[i] /= v
 	}
-	return draw(list)
+	return nextValue(list)
 }
 
-// draw returns the geometric mean of positive values, and where the next value of the same lognormal
+// nextValue returns the geometric mean of positive values, and where the next value of the same lognormal
 // distribution is with 95 % probability:
 //
 //	exp(m ± t(0.975, n−1)·s·√(1 + 1/n))
 //
 // m and s are the mean and the standard deviation of the logarithms. A user has one cluster, whose properties
 // are one draw from what is unknown, and one training: the interval of a mean would be too narrow for both.
-func draw(values []float64) metric.Interval {
+func nextValue(values []float64) metric.Interval {
 	logs := make([]float64, len(values))
 	for i, v := range values {
 		logs[i] = math.Log(v)

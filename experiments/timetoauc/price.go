@@ -149,6 +149,7 @@ func (p *plan) transferTo(ctx context.Context, t *transfer, from *optionResult) 
 		s := float64(from.Runs[i].To.Samples) / predicted.Samples[i]
 		times, prices, hourly = append(times, s), append(prices, s/3600*price), append(hourly, price)
 	}
-	return &transferred{To: t.Name, From: from.Cluster, GPUs: t.GPUs, Mode: from.Mode, Seconds: draw(times),
-		Dollars: draw(prices), Hourly: draw(hourly)}, nil
+	return &transferred{To: t.Name, From: from.Cluster, GPUs: t.GPUs, Mode: from.Mode,
+		Seconds: nextValue(times),
+		Dollars: nextValue(prices), Hourly: nextValue(hourly)}, nil
 }

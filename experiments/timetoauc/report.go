@@ -81,7 +81,7 @@ func (p *plan) table(n *networkResult, m measured) cli.Table {
 			fmt.Sprintf("%d of %d", o.Reached, len(o.Runs))}
 		if to := m.to(o); to != nil {
 			row[2] = span(*to, m.per)
-			samples := draw(o.values(func(r *run) float64 { return float64(r.To.Samples) }))
+			samples := nextValue(o.values(func(r *run) float64 { return float64(r.To.Samples) }))
 			row[3] = report.Thousands(int(math.Round(samples.Estimate)))
 		}
 		switch {
@@ -296,7 +296,9 @@ func (p *plan) notes(r *results) []string {
 		fmt.Sprintf("An interval is where the next training would be with 95 %% probability, for another "+
 			"seed and another point of what is unknown of the cluster and its prices: Student's, of "+
 			"logarithms, from %d trainings with one seed and one point each. Ratios are of trainings with "+
-			"the same seed and point. What is best was chosen by the trainings that are compared.", p.Seeds),
+			"the same seed and point. \"Cannot be told apart\" means that the next training may turn out "+
+			"either way, not that the means are equal. What is best was chosen by the trainings that are "+
+			"compared.", p.Seeds),
 		fmt.Sprintf("Network and data are small, %s rows with %d samples a GPU and step, so that they can "+
 			"be trained under simulated time: steps are bound by latencies, and what machines cost by their "+
 			"number. \"Transferred\" has real models, at the samples of the small one. Networks are named "+

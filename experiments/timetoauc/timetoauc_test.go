@@ -149,7 +149,7 @@ func TestHourlyPrices(t *testing.T) {
 // The interval of the next of 4, 1 and 16: logarithms have the mean log 4 and the deviation log 4, and
 // Student's t of 2 degrees of freedom is 4.303.
 func TestDraw(t *testing.T) {
-	v := draw([]float64{4, 1, 16})
+	v := nextValue([]float64{4, 1, 16})
 	half := 4.302653 * math.Log(4) * math.Sqrt(1+1.0/3)
 	if math.Abs(v.Estimate-4) > 1e-9 || math.Abs(math.Log(v.High/4)-half) > 1e-4 ||
 		math.Abs(math.Log(4/v.Low)-half) > 1e-4 {
@@ -169,7 +169,7 @@ func made(cluster, mode string, gpus int, times ...float64) *optionResult {
 		o.Runs = append(o.Runs, r)
 	}
 	if o.Reached == len(times) {
-		to, price := draw(o.values(seconds)), draw(o.values(dollars))
+		to, price := nextValue(o.values(seconds)), nextValue(o.values(dollars))
 		o.Seconds, o.Dollars = &to, &price
 	}
 	return o

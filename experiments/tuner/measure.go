@@ -16,10 +16,10 @@ type result struct {
 	gaps []gap // of every arm but sync
 }
 
-// gap is an arm's differences to sync.
+// gap is an arm's difference to sync.
 type gap struct {
-	arm         *arms.Arm
-	common, own *judge.Comparison
+	arm *arms.Arm
+	arms.Gap
 }
 
 // measure tunes and compares all arms on every data set.
@@ -35,14 +35,11 @@ func (p *plan) measure(ctx context.Context, lab arms.Lab) (results []*result, er
 			if a.Name == job.Sync {
 				continue
 			}
-			g := gap{arm: a}
-			if g.common, err = r.Pair(lab, arms.Common, a.Name, job.Sync); err != nil {
+			g, err := r.Gap(lab, a.Name, job.Sync)
+			if err != nil {
 				return nil, err
 			}
-			if g.own, err = r.Pair(lab, arms.Own, a.Name, job.Sync); err != nil {
-				return nil, err
-			}
-			r.gaps = append(r.gaps, g)
+			r.gaps = append(r.gaps, gap{a, g})
 		}
 		results = append(results, r)
 	}
@@ -62,7 +59,7 @@ func (p *plan) set(w report.DataSet) *arms.Set {
 func comparisons(results []*result) (list []*judge.Comparison) {
 	for _, r := range results {
 		for _, g := range r.gaps {
-			list = append(list, g.common, g.own)
+			list = append(list, g.Common, g.Own)
 		}
 	}
 	judge.Judge(list)

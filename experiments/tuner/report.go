@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"tandem/algo/job"
+	"tandem/experiments/arms"
 	"tandem/experiments/judge"
 	"tandem/experiments/report"
 	"tandem/internal/cli"
@@ -40,13 +41,9 @@ func (r *result) rateTable() cli.Table {
 		Header: []string{"mode", "rows", "network", "rows ÷ sync (95 %)", "trials"}, Words: 1,
 	}
 	for _, a := range r.Arms {
-		edge := ""
-		if a.Choice.AtEdge {
-			edge = "!"
-		}
+		rows, network := a.RateTexts(3)
 		t.Rows = append(t.Rows, []string{
-			a.Name, report.Digits(a.Choice.Rows, 3), report.Digits(a.Choice.Dense, 3) + edge,
-			report.RatioText(a.RowRatio), fmt.Sprint(a.Choice.Trials),
+			a.Name, rows, network, report.RatioText(a.RowRatio), fmt.Sprint(a.Choice.Trials),
 		})
 	}
 	return t
@@ -85,14 +82,11 @@ func (p *plan) figure(results []*result) report.Figure {
 	for _, r := range results {
 		for _, series := range []struct {
 			name string
-			gap  func(gap) *judge.Comparison
-		}{
-			{"common", func(g gap) *judge.Comparison { return g.common }},
-			{"own", func(g gap) *judge.Comparison { return g.own }},
-		} {
+			kind arms.Kind
+		}{{"common", arms.Common}, {"own", arms.Own}} {
 			l := report.Line{Name: r.DataSet + ", " + series.name, Color: color, Scatter: true}
 			for _, g := range r.modeGaps() {
-				v := series.gap(g).AUC
+				v := g.At(series.kind).AUC
 				x := float64(len(l.Points)) + 0.06*(float64(color)-1.5) // side by side
 				l.Points = append(l.Points, report.Point{X: x, Y: v.Estimate, Low: v.Low, High: v.High})
 			}
@@ -114,8 +108,8 @@ func (p *plan) findings(results []*result) (sentences []string) {
 		for _, g := range r.modeGaps() {
 			sentences = append(sentences,
 				fmt.Sprintf("%s: AUC of %s less that of sync is %s at the rates of sync (%s) and %s at its "+
-					"own (%s).", r.DataSet, g.arm.Name, report.PlusMinus(g.common.AUC), g.common.Text(),
-					report.PlusMinus(g.own.AUC), g.own.Text()))
+					"own (%s).", r.DataSet, g.arm.Name, report.PlusMinus(g.Common.AUC), g.Common.Text(),
+					report.PlusMinus(g.Own.AUC), g.Own.Text()))
 		}
 	}
 	return sentences

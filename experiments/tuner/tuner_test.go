@@ -81,8 +81,10 @@ func TestTablesFitATerminal(t *testing.T) {
 			}}
 		if mode != job.Sync {
 			r.gaps = append(r.gaps, gap{a,
-				judge.Pair(r.DataSet, mode+", common rates", job.Sync, 1, far, near),
-				judge.Pair(r.DataSet, mode+", own rates", job.Sync, 1, near, near)})
+				arms.Gap{
+					Common: judge.Pair(r.DataSet, mode+", common rates", job.Sync, 1, far, near),
+					Own:    judge.Pair(r.DataSet, mode+", own rates", job.Sync, 1, near, near),
+				}})
 		}
 		r.Arms = append(r.Arms, a)
 	}
