@@ -65,8 +65,8 @@ func newColumns(spec job.Synthetic) []*column {
 	return columns
 }
 
-// draw draws the rank of id k of a row.
-func (c *column) draw(part, row, k int, stream *stream) int64 {
+// draw draws the rank of id k of a row. Calls for the columns of a tie, in their order, share a walk.
+func (c *column) draw(part, row, k int, stream *stream, w *walk) int64 {
 	if c.blank == 0 && c.strength == 0 {
 		return c.distribution.Rank(stream.Rand)
 	}
@@ -76,11 +76,30 @@ func (c *column) draw(part, row, k int, stream *stream) int64 {
 	if c.strength < 1 && !(c.strength > 0 && stream.Float64() < c.strength) {
 		return c.quantile(stream.Float64())
 	}
-	u := latent(c.tie, part, row, k)
-	for _, before := range c.chain {
-		u = before.center(before.quantile(u))
+	return c.quantile(w.reach(c, part, row, k))
+}
+
+// walk carries the latent value of an id through the columns of a tie: each passes on the middle of the
+// quantiles that have its rank. It keeps the last value, because the next column continues from there.
+type walk struct {
+	row, k int
+	passed int // columns
+	value  float64
+}
+
+// newWalk returns a walk that has not begun.
+func newWalk() walk { return walk{row: -1} }
+
+// reach returns the value at a column for id k of a row.
+func (w *walk) reach(c *column, part, row, k int) float64 {
+	if w.row != row || w.k != k {
+		*w = walk{row: row, k: k, value: latent(c.tie, part, row, k)}
 	}
-	return c.quantile(u)
+	for _, before := range c.chain[w.passed:] {
+		w.value = before.center(before.quantile(w.value))
+	}
+	w.passed = len(c.chain)
+	return w.value
 }
 
 // quantile returns the rank at a quantile of the ids other than the blank.

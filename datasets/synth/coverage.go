@@ -47,13 +47,14 @@ func NewDistribution(c job.SyntheticColumn) Distribution {
 //
 // where p' and F' are the distribution without it and m ≥ 1 is the smallest that keeps p(m+1) ≤ t.
 //
-// A Coverage is immutable and has no table besides its pieces.
+// A Coverage is immutable. Besides its pieces, it keeps the shares of its most frequent ids.
 type Coverage struct {
 	pieces []piece
 	ranks  int64   // n
 	top    float64 // t, or 0
 	flat   int64   // m, or 0 if t is 0
 	within float64 // F'(m)
+	head   head    // of the most frequent ids
 }
 
 // piece is a power law of the ranks from first to last.
@@ -87,6 +88,7 @@ func NewCoverage(c job.SyntheticColumn) *Coverage {
 	if c.Top > 0 {
 		d.setTop(c.Top)
 	}
+	d.head = newHead(d)
 	return d
 }
 
@@ -206,6 +208,14 @@ func (d *Coverage) find(rank int64) int {
 
 // Share returns the probability that a draw is among the most frequent ranks ids.
 func (d *Coverage) Share(ranks int64) float64 {
+	if ranks >= 0 && ranks < int64(len(d.head.shares)) {
+		return d.head.shares[ranks]
+	}
+	return d.share(ranks)
+}
+
+// share is Share without the head.
+func (d *Coverage) share(ranks int64) float64 {
 	switch {
 	case ranks <= 0:
 		return 0
@@ -239,8 +249,17 @@ func (d *Coverage) Probability(rank int64) float64 {
 }
 
 // Quantile returns the smallest rank whose share is above u, for u in [0, 1). With uniform u, it
-// is a draw. Cost: a binary search among the pieces and two transcendental functions.
+// is a draw. Cost: about 10 ns for an id of the head; else a binary search among the pieces and two
+// transcendental functions.
 func (d *Coverage) Quantile(u float64) int64 {
+	if rank := d.head.quantile(u); rank > 0 {
+		return rank
+	}
+	return d.quantile(u)
+}
+
+// quantile is Quantile without the head.
+func (d *Coverage) quantile(u float64) int64 {
 	if d.flat > 0 {
 		head := float64(d.flat) * d.top
 		if u < head {

@@ -189,3 +189,32 @@ func TestCoverageOfAnyTableProperty(t *testing.T) {
 		}
 	})
 }
+
+// The head answers as the formulas do, also next to every share, where rounding decides.
+func TestHeadAnswersAsTheFormulas(t *testing.T) {
+	for i, c := range coverageColumns {
+		d := NewCoverage(c)
+		check := func(u float64) {
+			if u < 0 || u >= 1 {
+				return
+			}
+			if got, want := d.Quantile(u), d.quantile(u); got != want {
+				t.Fatalf("column %d: quantile %v is %d, by the formulas %d", i, u, got, want)
+			}
+		}
+		for rank := range min(c.Cardinality, 2*headMost) + 1 {
+			share := d.share(rank)
+			if got := d.Share(rank); got != share {
+				t.Fatalf("column %d: share of top %d is %v, by the formulas %v", i, rank, got, share)
+			}
+			for _, away := range []float64{0, 1e-16, 1e-15, 1e-14, 1e-13, 2e-12, 1e-9} {
+				check(share - away)
+				check(share + away)
+			}
+		}
+		random := rng.New(1, "head", uint64(i))
+		for range 20_000 {
+			check(random.Float64())
+		}
+	}
+}

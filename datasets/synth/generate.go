@@ -2,7 +2,7 @@ package synth
 
 import (
 	"fmt"
-	"math"
+	"slices"
 	"strconv"
 
 	"tandem/algo/job"
@@ -91,6 +91,7 @@ type generator struct {
 	seed        uint64
 	addressable bool // rows are drawn from (seed, number of the row)
 	columns     []*column
+	groups      [][]int // indexes of columns that are drawn together: those of a tie, and each other one
 	numeric     int
 	clock       clock
 	scorer      *scorer
@@ -101,13 +102,37 @@ type generator struct {
 func newGenerator(spec job.Synthetic, workers int) *generator {
 	g := &generator{
 		workers: workers, seed: spec.Seed, addressable: spec.IsAddressable(), numeric: spec.Numeric,
-		clock: newClock(spec), columns: newColumns(spec),
+		clock: newClock(spec), columns: newColumns(spec), groups: groupsOf(spec),
 	}
 	g.scorer = newScorer(teacherSeed(spec), spec)
 	if spec.Conversion != nil {
 		g.conversion = newConversion(spec)
 	}
 	return g
+}
+
+// groupsOf returns the columns of every tie, in its order, and every other column alone. The largest groups
+// come first, so that no goroutine begins one when the others have ended.
+func groupsOf(spec job.Synthetic) (groups [][]int) {
+	indexes := map[string]int{}
+	for i, c := range spec.Columns {
+		indexes[c.Name] = i
+	}
+	for _, tie := range spec.Ties {
+		var group []int
+		for _, name := range tie.Columns {
+			group = append(group, indexes[name])
+			delete(indexes, name)
+		}
+		groups = append(groups, group)
+	}
+	for i, c := range spec.Columns {
+		if _, alone := indexes[c.Name]; alone {
+			groups = append(groups, []int{i})
+		}
+	}
+	slices.SortStableFunc(groups, func(a, b []int) int { return len(b) - len(a) })
+	return groups
 }
 
 // chunkRows is the number of rows that are drawn at a time.
@@ -214,8 +239,8 @@ func (p *part) draw(rows rowRange) {
 		}
 		return values
 	}
-	parallel.ForEach(p.g.workers, len(p.columns)+3, func(i int) {
-		switch i - len(p.columns) {
+	parallel.ForEach(p.g.workers, len(p.g.groups)+3, func(i int) {
+		switch i - len(p.g.groups) {
 		case 0:
 			p.numbers = p.numbers[:0]
 			for i := range rows.count {
@@ -231,38 +256,55 @@ func (p *part) draw(rows rowRange) {
 				p.conversions = uniform(p.conversions[:0], p.convert)
 			}
 		default:
-			p.drawColumn(i)
+			p.drawColumns(p.g.groups[i])
 		}
 	})
 }
 
-// drawColumn draws the ranks of a column.
-func (p *part) drawColumn(c int) {
-	d, column, stream := &p.columns[c], p.g.columns[c], p.streams[c]
-	d.ranks, d.ends = d.ranks[:0], d.ends[:0]
-	whole := math.Floor(column.meanIDs)
-	rest := column.meanIDs - whole
+// drawColumns draws the ranks of columns that share latent values, or of a single one.
+func (p *part) drawColumns(columns []int) {
+	for _, c := range columns {
+		d := &p.columns[c]
+		d.ranks, d.ends = d.ranks[:0], d.ends[:0]
+	}
+	w := newWalk()
 	for i := range p.rows.count {
-		row := p.rows.at(i)
-		stream.seek(row)
-		p.counts[c].seek(row)
-		n := int(whole)
-		if rest > 0 && p.counts[c].Float64() < rest {
-			n++
+		for _, c := range columns {
+			p.drawRow(c, p.rows.at(i), &w)
 		}
-		for k := range n {
-			rank := column.draw(p.which, row, k, stream)
-			if column.drift > 0 {
-				rank = column.identity(rank, p.g.clock.day(p.which, row))
-			}
-			d.ranks = append(d.ranks, rank)
-		}
-		d.ends = append(d.ends, int32(len(d.ranks)))
 	}
 	if p.ids == nil {
 		return
 	}
-	slot := &p.ids[c]
+	for _, c := range columns {
+		p.addIDs(c)
+	}
+}
+
+// drawRow draws the ranks of a column in a row.
+func (p *part) drawRow(c, row int, w *walk) {
+	d, column, stream := &p.columns[c], p.g.columns[c], p.streams[c]
+	n := int(column.meanIDs)
+	if rest := column.meanIDs - float64(n); rest > 0 {
+		p.counts[c].seek(row)
+		if p.counts[c].Float64() < rest {
+			n++
+		}
+	}
+	stream.seek(row)
+	for k := range n {
+		rank := column.draw(p.which, row, k, stream, w)
+		if column.drift > 0 {
+			rank = column.identity(rank, p.g.clock.day(p.which, row))
+		}
+		d.ranks = append(d.ranks, rank)
+	}
+	d.ends = append(d.ends, int32(len(d.ranks)))
+}
+
+// addIDs adds the ids of the current rows of a column.
+func (p *part) addIDs(c int) {
+	d, column, slot := &p.columns[c], p.g.columns[c], &p.ids[c]
 	first := int32(len(slot.IDs))
 	for _, rank := range d.ranks {
 		slot.IDs = append(slot.IDs, column.id(rank))
