@@ -46,10 +46,11 @@ The numbers are, for each experiment, those of the same command if it runs sever
 those in --results, or else the stored ones of this repository, where full runs
 come before quick ones.
 
-A number is reproduced if our interval meets what the published form allows, is at
-most a factor 2.5 wide, if positive, and excludes the value without any effect. If it only lies
-on the right side of that value, the shape is reproduced. A bound is reproduced if
-the whole interval keeps it.
+A number is reproduced if our interval meets what the published form allows, is
+narrow enough (a factor 2.5 from end to end, or ±0.005 AUC) and excludes the value
+without any effect. If it only lies on the right side of that value, the shape is
+reproduced: the row says if the value is missed or the interval is too wide. A bound
+is reproduced if the whole interval keeps it.
 
 Every row names its run; go run ./experiments repeat RUN repeats it.
 

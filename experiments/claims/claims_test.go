@@ -19,58 +19,88 @@ func TestVerdicts(t *testing.T) {
 	loss := published{Value: number(-0.007), Low: number(-0.01), High: number(-0.005), Form: "printed"}
 	within := published{Low: number(-0.001), High: number(0.001), Form: "printed"}
 	least := published{Low: number(0.9), Form: "printed"}
+	slight := published{Value: number(-0.002), Low: number(-0.0021), High: number(-0.0019), Form: "printed"}
+	level := published{Value: number(0.89), Low: number(0.889), High: number(0.891), Form: "printed"}
 	for _, test := range []struct {
 		name      string
 		published published
 		void      *float64
 		low, high float64
 		want      Verdict
+		lacks     Lack
 	}{
-		{"meets and is narrow", fold, number(1), 1.6, 3, Reproduced},
-		{"touches the published end", fold, number(1), 1.6, 2.5, Reproduced},
-		{"meets, but too wide for a value", fold, number(1), 1.1, 3, ShapeOnly},
-		{"misses on the right side", fold, number(1), 1.2, 2, ShapeOnly},
-		{"misses beyond", fold, number(1), 3, 4, ShapeOnly},
-		{"misses and holds the void value", fold, number(1), 0.9, 1.5, NotReproduced},
-		{"misses on the wrong side", fold, number(1), 0.3, 0.8, NotReproduced},
-		{"meets, but holds the void value", fold, number(1), 0.9, 3, Inconclusive},
-		{"a level that meets and is narrow", fold, nil, 1.5, 3, Reproduced},
-		{"a level that meets and is wide", fold, nil, 1, 3, Inconclusive},
-		{"a level that misses", fold, nil, 1, 2, NotReproduced},
-		{"a difference that meets", loss, number(0), -0.02, -0.001, Reproduced},
-		{"a smaller difference", loss, number(0), -0.004, -0.001, ShapeOnly},
-		{"no difference", loss, number(0), -0.002, 0.001, NotReproduced},
-		{"a wide difference", loss, number(0), -0.02, 0.001, Inconclusive},
-		{"inside the bound", within, nil, -0.0009, 0.001, Reproduced},
-		{"across the bound", within, nil, -0.0009, 0.0011, Inconclusive},
-		{"outside the bound", within, nil, 0.002, 0.003, NotReproduced},
-		{"above a least value", least, nil, 0.9, 1, Reproduced},
-		{"below a least value", least, nil, 0.8, 0.89, NotReproduced},
+		{"meets and is narrow", fold, number(1), 1.6, 3, Reproduced, ""},
+		{"touches the published end", fold, number(1), 1.6, 2.5, Reproduced, ""},
+		{"meets, but too wide for a value", fold, number(1), 1.1, 3, ShapeOnly, TooWide},
+		{"misses on the right side", fold, number(1), 1.2, 2, ShapeOnly, ValueMissed},
+		{"misses beyond", fold, number(1), 3, 4, ShapeOnly, ValueMissed},
+		{"misses, however wide", fold, number(1), 2.8, 40, ShapeOnly, ValueMissed},
+		{"misses and holds the void value", fold, number(1), 0.9, 1.5, NotReproduced, ValueMissed},
+		{"misses on the wrong side", fold, number(1), 0.3, 0.8, NotReproduced, ValueMissed},
+		{"meets, but holds the void value", fold, number(1), 0.9, 3, Inconclusive, NotToldApart},
+		{"a level that meets and is narrow", fold, nil, 1.5, 3, Reproduced, ""},
+		{"a level that meets and is wide", fold, nil, 1, 3, Inconclusive, TooWide},
+		{"a level that meets from zero", fold, nil, 0, 3, Inconclusive, TooWide},
+		{"a level that misses", fold, nil, 1, 2, NotReproduced, ValueMissed},
+		{"a difference that meets", loss, number(0), -0.011, -0.001, Reproduced, ""},
+		{"a difference that meets too widely", loss, number(0), -0.0111, -0.001, ShapeOnly, TooWide},
+		{"a smaller difference", loss, number(0), -0.004, -0.001, ShapeOnly, ValueMissed},
+		{"no difference", loss, number(0), -0.002, 0.001, NotReproduced, ValueMissed},
+		{"a wide difference", loss, number(0), -0.02, 0.001, Inconclusive, NotToldApart},
+		{"wider than a small effect", slight, number(0), -0.0045, -0.0004, ShapeOnly, TooWide},
+		{"as wide as a small effect", slight, number(0), -0.0044, -0.0004, Reproduced, ""},
+		{"an AUC that meets", level, nil, 0.8901, 0.9, Reproduced, ""},
+		{"an AUC that meets too widely", level, nil, 0.88, 0.9, Inconclusive, TooWide},
+		{"inside the bound", within, nil, -0.0009, 0.001, Reproduced, ""},
+		{"across the bound", within, nil, -0.0009, 0.0011, Inconclusive, TooWide},
+		{"outside the bound", within, nil, 0.002, 0.003, NotReproduced, ValueMissed},
+		{"above a least value", least, nil, 0.9, 1, Reproduced, ""},
+		{"below a least value", least, nil, 0.8, 0.89, NotReproduced, ValueMissed},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			c := &claim{Published: &test.published, Void: test.void}
 			ours := metric.Interval{Estimate: (test.low + test.high) / 2, Low: test.low, High: test.high}
-			got, why := judge(c, ours)
-			if got != test.want || why == "" || strings.Contains(why, "NaN") {
-				t.Errorf("%s: %s; want %s", got, why, test.want)
+			got := judge(c, ours)
+			if got.Verdict != test.want || got.Lacks != test.lacks || got.Why == "" ||
+				strings.Contains(got.Why, "NaN") || strings.Contains(got.Why, "Inf") {
+				t.Errorf("%+v; want %s, lacks %q", got, test.want, test.lacks)
 			}
 		})
 	}
 }
 
-// The reason says how far an interval is from the published number.
+// The reason says how far an interval is from the published number, how narrow an interval must be to decide,
+// and how narrow ours is.
 func TestReasons(t *testing.T) {
-	fold := &claim{
-		Published: &published{Value: number(4), Low: number(4), High: number(4), Unit: "×"}, Void: number(1),
-	}
-	_, why := judge(fold, metric.Interval{Estimate: 1.5, Low: 1.2, High: 2})
-	if !strings.Contains(why, "factor 2") {
-		t.Errorf("half the published value: %s", why)
-	}
-	within := &claim{Published: &published{Low: number(-0.001), High: number(0.001)}}
-	_, why = judge(within, metric.Interval{Estimate: 0.0002, Low: -0.01, High: 0.01})
-	if !strings.Contains(why, "±0.0008") {
-		t.Errorf("an estimate 0.0008 from the nearer end: %s", why)
+	four := published{Value: number(4), Low: number(4), High: number(4), Unit: "×"}
+	loss := published{Value: number(-0.0075), Low: number(-0.01), High: number(-0.005)}
+	within := published{Low: number(-0.001), High: number(0.001)}
+	for _, test := range []struct {
+		published published
+		void      *float64
+		ours      metric.Interval
+		want      []string
+	}{
+		// Half the published value.
+		{four, number(1), metric.Interval{Estimate: 1.5, Low: 1.2, High: 2}, []string{"by a factor 2"}},
+		// No interval within a factor 4 holds both 4 and 1.
+		{four, number(1), metric.Interval{Estimate: 1.5, Low: 0.9, High: 2},
+			[]string{"by a factor 2;", "within a factor 4, ours spans 2.2"}},
+		{four, number(1), metric.Interval{Estimate: 3, Low: 1.5, High: 6},
+			[]string{"within a factor 2.5 is needed, ours spans 4.0"}},
+		// No interval of ±0.0025 holds both −0.005 and 0.
+		{loss, number(0), metric.Interval{Estimate: 0, Low: -0.002, High: 0.002},
+			[]string{"by 0.0030;", "needs ±0.0025, ours is ±0.0020"}},
+		// The estimate is 0.0008 from the nearer end.
+		{within, nil, metric.Interval{Estimate: 0.0002, Low: -0.01, High: 0.01},
+			[]string{"±0.0008 decides, ours is ±0.0100"}},
+	} {
+		got := judge(&claim{Published: &test.published, Void: test.void}, test.ours)
+		for _, want := range test.want {
+			if !strings.Contains(got.Why, want) {
+				t.Errorf("%+v of %s: %s; want %q", test.ours, test.published.oneLine(), got.Why, want)
+			}
+		}
 	}
 }
 

@@ -14,9 +14,8 @@ import (
 // row is a claim with its verdict.
 type row struct {
 	claim
-	Ours    *report.Quantity `json:"ours,omitempty"`
-	Verdict Verdict          `json:"verdict"`
-	Why     string           `json:"why"`
+	Ours *report.Quantity `json:"ours,omitempty"`
+	judgement
 	// Run is the id of the run that the number is from, Command repeats it, Origin says where its result was.
 	Run     string `json:"run,omitempty"`
 	Command string `json:"command,omitempty"`
@@ -33,9 +32,9 @@ func rows(list []claim, found map[string]source) []row {
 		from, ok := found[r.Experiment]
 		switch {
 		case r.Untestable != "":
-			r.Verdict, r.Why = NotTestable, r.Untestable
+			r.judgement = judgement{NotTestable, "", r.Untestable}
 		case !ok:
-			r.Verdict, r.Why = NotRun, "needs a run of "+r.Experiment
+			r.judgement = judgement{NotRun, "", "needs a run of " + r.Experiment}
 		default:
 			r.judge(from)
 		}
@@ -50,11 +49,11 @@ func (r *row) judge(from source) {
 	r.Quick, r.Origin = from.Quick(), from.Origin
 	ours, ok := from.Quantity(r.Quantity)
 	if !ok || math.IsNaN(ours.Low) || math.IsNaN(ours.High) {
-		r.Verdict, r.Why = NotRun, "this run of "+r.Experiment+" has no such number"
+		r.judgement = judgement{NotRun, "", "this run of " + r.Experiment + " has no such number"}
 		return
 	}
 	r.Ours = &ours
-	r.Verdict, r.Why = judge(&r.claim, ours.Interval)
+	r.judgement = judge(&r.claim, ours.Interval)
 }
 
 // newReport returns the report of judged claims.
@@ -93,7 +92,7 @@ func claimTable(judged []row) cli.Table {
 		}
 		t.Rows = append(t.Rows, []string{
 			cli.WrapAt(r.System+": "+r.Text, "  ", 0, claimColumns), published, ours,
-			cli.WrapAt(string(r.Verdict), "", 0, verdictColumns),
+			cli.WrapAt(r.judgement.String(), "", 0, verdictColumns),
 		})
 	}
 	return t
@@ -149,11 +148,12 @@ func short(commit string) string {
 
 // findings counts the verdicts and names what was not reproduced.
 func findings(judged []row) []string {
-	count := map[Verdict]int{}
+	count, lacks := map[Verdict]int{}, map[Lack]int{}
 	var list []string
 	for i := range judged {
 		r := &judged[i]
 		count[r.Verdict]++
+		lacks[r.Lacks] += map[bool]int{true: 1}[r.Verdict == ShapeOnly]
 		if r.Verdict == NotReproduced {
 			list = append(list, fmt.Sprintf(
 				"Not reproduced: %s: %s The paper has %s, ours is %s (%s to %s): %s.",
@@ -163,8 +163,13 @@ func findings(judged []row) []string {
 	}
 	var parts []string
 	for _, v := range verdicts() {
+		part := fmt.Sprintf("%d %s", count[v], v)
+		if v == ShapeOnly {
+			part += fmt.Sprintf(" (%d miss the value, %d meet it with an interval that is too wide)",
+				lacks[ValueMissed], lacks[TooWide])
+		}
 		if count[v] > 0 {
-			parts = append(parts, fmt.Sprintf("%d %s", count[v], v))
+			parts = append(parts, part)
 		}
 	}
 	return append([]string{fmt.Sprintf("Of %d claims: %s.", len(judged), strings.Join(parts, ", "))}, list...)
@@ -173,9 +178,11 @@ func findings(judged []row) []string {
 func notes() []string {
 	return []string{
 		fmt.Sprintf("A value is reproduced if our interval meets what its printed or digitised form "+
-			"allows, excludes the value without an effect, and, if positive, is at most a factor %g wide; a "+
-			"bound if the whole interval keeps it. Shape only: the interval lies on the right side of the "+
-			"value without an effect, near the published value or not.", paper.WidthMost),
+			"allows, excludes the value without an effect, and is narrow enough: at most a factor %g from "+
+			"end to end, for an AUC difference at most ±%g and ± the published size. A bound is reproduced "+
+			"if the whole interval keeps it. Shape only: the interval lies on the right side of the value "+
+			"without an effect, but misses the published value or is too wide to confirm it.",
+			paper.WidthMost, aucHalfWidthMost),
 		"Intervals of throughputs span the unknown inputs of the simulator, those of AUC differences " +
 			"seeds. Verdicts are those of single claims, not adjusted for their number.",
 		"Digitised values were read off the pixels of figures; the published text of the paper's tables " +
