@@ -213,6 +213,29 @@ func TestWhichResultCounts(t *testing.T) {
 	expect(report.Options{Earlier: []string{other}}, "0c", NotRun)
 }
 
+// Verdicts are counted apart by the versions of their runs, and every row has its version.
+func TestVersionsAreCountedApart(t *testing.T) {
+	at := func(version string, j judgement) row {
+		return row{Version: version, judgement: j, Ours: &report.Quantity{},
+			claim: claim{Published: &published{Value: number(2), Form: "printed"}}}
+	}
+	judged := []row{
+		at(full, judgement{Reproduced, "", "so"}), at(quick, judgement{ShapeOnly, TooWide, "so"}),
+		at(quick, judgement{ShapeOnly, ValueMissed, "so"}), at(quick, judgement{Reproduced, "", "so"}),
+		{Version: quick, judgement: judgement{NotRun, "", "so"}},
+	}
+	const want = "Of 5 claims, 1 by full runs: 1 reproduced; 3 by quick runs: 1 reproduced, 2 shape only " +
+		"(1 value missed, 1 met but too wide); 1 without a number: 1 not run."
+	if got := findings(judged)[0]; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	for i, r := range claimTable(judged).Rows[:4] {
+		if want := judged[i].Version + " run"; !strings.Contains(r[2], want) {
+			t.Errorf("row %d has %q, want %q", i, r[2], want)
+		}
+	}
+}
+
 // Tables fit a terminal of 80 columns.
 func TestTablesFitATerminal(t *testing.T) {
 	list, err := all()

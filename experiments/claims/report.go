@@ -20,7 +20,7 @@ type row struct {
 	Run     string `json:"run,omitempty"`
 	Command string `json:"command,omitempty"`
 	Commit  string `json:"commit,omitempty"`
-	Quick   bool   `json:"quick,omitempty"`
+	Version string `json:"version,omitempty"` // of the experiment: full or quick
 	Origin  string `json:"origin,omitempty"`
 }
 
@@ -46,7 +46,7 @@ func rows(list []claim, found map[string]source) []row {
 // judge judges a row by a result of its experiment.
 func (r *row) judge(from source) {
 	r.Run, r.Command, r.Commit = from.Run, from.Command, from.Environment.Commit
-	r.Quick, r.Origin = from.Quick(), from.Origin
+	r.Version, r.Origin = map[bool]string{true: quick, false: full}[from.Quick()], from.Origin
 	ours, ok := from.Quantity(r.Quantity)
 	if !ok || math.IsNaN(ours.Low) || math.IsNaN(ours.High) {
 		r.judgement = judgement{NotRun, "", "this run of " + r.Experiment + " has no such number"}
@@ -55,6 +55,12 @@ func (r *row) judge(from source) {
 	r.Ours = &ours
 	r.judgement = judge(&r.claim, ours.Interval)
 }
+
+// The versions of an experiment.
+const (
+	full  = "full"
+	quick = "quick"
+)
 
 // newReport returns the report of judged claims.
 func newReport(p *plan, judged []row) *report.Report {
@@ -87,8 +93,8 @@ func claimTable(judged []row) cli.Table {
 		}
 		if r.Ours != nil {
 			p := r.Published
-			ours = fmt.Sprintf("%s\n(%s to %s)", p.text(r.Ours.Estimate), p.digits(r.Ours.Low),
-				p.digits(r.Ours.High))
+			ours = fmt.Sprintf("%s\n(%s to %s)\n%s run", p.text(r.Ours.Estimate), p.digits(r.Ours.Low),
+				p.digits(r.Ours.High), r.Version)
 		}
 		t.Rows = append(t.Rows, []string{
 			cli.WrapAt(r.System+": "+r.Text, "  ", 0, claimColumns), published, ours,
@@ -130,8 +136,7 @@ func runTable(judged []row) cli.Table {
 	for i := range judged {
 		r := &judged[i]
 		if n := count[r.Run]; r.Run != "" && n > 0 {
-			version := map[bool]string{true: "quick", false: "full"}[r.Quick]
-			t.Rows = append(t.Rows, []string{r.Run, r.Experiment, version, r.Origin, short(r.Commit),
+			t.Rows = append(t.Rows, []string{r.Run, r.Experiment, r.Version, r.Origin, short(r.Commit),
 				fmt.Sprint(n)})
 			count[r.Run] = 0
 		}
@@ -146,33 +151,60 @@ func short(commit string) string {
 	return word[:min(digits, len(word))]
 }
 
-// findings counts the verdicts and names what was not reproduced.
+// findings counts the verdicts by the versions of the runs, and names what was not reproduced.
 func findings(judged []row) []string {
-	count, lacks := map[Verdict]int{}, map[Lack]int{}
+	by := map[string][]row{}
 	var list []string
 	for i := range judged {
 		r := &judged[i]
-		count[r.Verdict]++
-		lacks[r.Lacks] += map[bool]int{true: 1}[r.Verdict == ShapeOnly]
+		version := r.Version
+		if r.Ours == nil {
+			version = ""
+		}
+		by[version] = append(by[version], *r)
 		if r.Verdict == NotReproduced {
 			list = append(list, fmt.Sprintf(
-				"Not reproduced: %s: %s The paper has %s, ours is %s (%s to %s): %s.",
+				"Not reproduced: %s: %s The paper has %s, ours is %s (%s to %s, %s run): %s.",
 				r.System, r.Text, r.Published.oneLine(), r.Published.text(r.Ours.Estimate),
-				r.Published.digits(r.Ours.Low), r.Published.digits(r.Ours.High), r.Why))
+				r.Published.digits(r.Ours.Low), r.Published.digits(r.Ours.High), r.Version, r.Why))
+		}
+	}
+	var parts []string
+	for _, version := range []string{full, quick} {
+		if n := len(by[version]); n > 0 {
+			parts = append(parts, fmt.Sprintf("%d by %s runs: %s", n, version, counts(by[version])))
+		}
+	}
+	if n := len(by[""]); n > 0 {
+		parts = append(parts, fmt.Sprintf("%d without a number: %s", n, counts(by[""])))
+	}
+	first := fmt.Sprintf("Of %d claims, %s.", len(judged), strings.Join(parts, "; "))
+	return append([]string{first}, list...)
+}
+
+// counts says how many rows have each verdict, and what those lack that have the shape only.
+func counts(judged []row) string {
+	count, lacks := map[Verdict]int{}, map[Lack]int{}
+	for i := range judged {
+		r := &judged[i]
+		count[r.Verdict]++
+		if r.Verdict == ShapeOnly {
+			lacks[r.Lacks]++
 		}
 	}
 	var parts []string
 	for _, v := range verdicts() {
+		if count[v] == 0 {
+			continue
+		}
 		part := fmt.Sprintf("%d %s", count[v], v)
 		if v == ShapeOnly {
-			part += fmt.Sprintf(" (%d miss the value, %d meet it with an interval that is too wide)",
-				lacks[ValueMissed], lacks[TooWide])
+			part += fmt.Sprintf(" (%d %s, %d met but %s)", lacks[ValueMissed], ValueMissed, lacks[TooWide],
+				TooWide)
 		}
-		if count[v] > 0 {
-			parts = append(parts, part)
-		}
+		parts = append(parts, part)
 	}
-	return append([]string{fmt.Sprintf("Of %d claims: %s.", len(judged), strings.Join(parts, ", "))}, list...)
+	return strings.Join(parts, ", ")
 }
 
 func notes() []string {
