@@ -63,7 +63,7 @@ same rows, order and initial values, on 8 ranks:
 
 and compares AUC along the runs: merging (the second less the first), staleness
 (hybrid less the second) and hybrid less sync, their sum. Also on 1 to 8 ranks, in
-runs a tenth as long: weak scaling (the batch of a rank is fixed, so the global
+runs a twentieth as long: weak scaling (the batch of a rank is fixed, so the global
 batch grows) and strong scaling (the global batch is fixed).
 
 The full version has 10,800 steps of 4,096 samples. Rates are tuned for every arm on

@@ -172,7 +172,7 @@ func fullPlan(taus []int, steps int) plan {
 		Data: report.DataSet{Name: "criteo", Data: job.Data{Kind: job.KindSynthetic,
 			Synthetic: &job.Synthetic{Preset: job.PresetCriteo, TestRows: 200_000, Stream: true}}},
 		TuningSteps:  max(steps/20, 1),
-		ScalingRanks: []int{1, 2, 4, 8}, ScalingSamples: max(steps/10, 1) * batchPersia,
+		ScalingRanks: []int{1, 2, 4, 8}, ScalingSamples: max(steps/20, 1) * batchPersia,
 	}
 	nominal := p.nominal()
 	p.Tuning = tune.Plan{
