@@ -20,6 +20,7 @@ import (
 
 	"golang.org/x/term"
 
+	"tandem/experiments/ablation"
 	"tandem/experiments/attribution"
 	"tandem/experiments/auctable"
 	"tandem/experiments/capacity"
@@ -94,6 +95,7 @@ func experiments() []experiment {
 		neo.New(),
 		capacity.New(),
 		gantt.New(),
+		ablation.New(),
 		kwai.New(),
 		claims.New(stored), // the last, because it compares what the others have found
 	}

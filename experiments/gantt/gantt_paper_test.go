@@ -7,6 +7,7 @@ import (
 	"tandem/algo/protocol/event"
 	"tandem/algo/protocol/pace"
 	"tandem/algo/unit"
+	"tandem/experiments/paper"
 	"tandem/experiments/report"
 )
 
@@ -75,7 +76,7 @@ func TestPipelineOfBuckets(t *testing.T) {
 		ds, want unit.Tick
 		shares   []float64
 	}{{4e6, 10e6, []float64{0.75, 0.25}}, {16e6, 22e6, []float64{0.75, 0.25}}, {4e6, 12e6, []float64{1}}} {
-		if got := pipeline(8e6, c.ds, c.shares); got != c.want {
+		if got := paper.Pipeline(8e6, c.ds, c.shares); got != c.want {
 			t.Errorf("%v of %v: %v, want %v", c.ds, c.shares, got, c.want)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"tandem/algo/job"
 	"tandem/algo/protocol/pace"
 	"tandem/algo/unit"
+	"tandem/experiments/paper"
 	"tandem/experiments/report"
 	"tandem/sim/cluster"
 	"tandem/sim/predict"
@@ -49,10 +50,7 @@ func (p *plan) measure(ctx context.Context, progress func(done, total int, what 
 	if err != nil {
 		return nil, err
 	}
-	var shares []float64 // of the dense parameters, by bucket
-	for _, b := range j.Layout.Buckets {
-		shares = append(shares, float64(b.Hi-b.Lo)/float64(j.Layout.Params))
-	}
+	shares := paper.BucketShares(j)
 	sync := list[fullySync]
 	for i, r := range list {
 		r.Closed = closedForm(i, sync.stages, shares)
@@ -103,20 +101,9 @@ func closedForm(schedule int, t pace.StageTimes, shares []float64) unit.Tick {
 	case naiveHybrid:
 		dense += t[pace.DS]
 	case hybrid:
-		dense = t[pace.FC] + pipeline(t[pace.BC], t[pace.DS], shares)
+		dense = t[pace.FC] + paper.Pipeline(t[pace.BC], t[pace.DS], shares)
 	}
 	return max(t[pace.GE], t[pace.PEG], dense)
-}
-
-// pipeline returns when the last bucket is reduced, after the begin of BC. A bucket is ready when BC has
-// computed its share of the gradients, and is reduced after the buckets before it.
-func pipeline(bc, ds unit.Tick, shares []float64) unit.Tick {
-	ready, done := 0.0, 0.0
-	for _, share := range shares {
-		ready += share * float64(bc)
-		done = max(done, ready) + share*float64(ds)
-	}
-	return unit.Tick(done)
 }
 
 // cut keeps the spans of rank 0 in the time that the figure shows, and has them begin at 0: with a step in

@@ -1,0 +1,137 @@
+package ablation
+
+import (
+	"tandem/algo/job"
+	"tandem/algo/numeric/compress"
+	"tandem/algo/numeric/shard"
+	"tandem/algo/protocol/pace"
+	"tandem/sim/cost"
+	"tandem/sim/param"
+	"tandem/sim/predict"
+)
+
+// optimisation is one of those that Persia's paper or code has.
+type optimisation struct {
+	ID   string `yaml:"id" json:"id"` // in the names of quantities
+	Name string `yaml:"name" json:"name"`
+	Off  string `yaml:"off" json:"off"` // what a cluster without it does
+}
+
+// The optimisations, as bits of switches.
+const (
+	async     switches = 1 << iota // rows asynchronous, network synchronous
+	overlap                        // DS during BC
+	ahead                          // several batches in flight
+	halves                         // values in fp16 on the wire
+	packedIDs                      // ids on the wire as distinct ids and positions
+	uniqueIDs                      // each distinct row is read and updated once a batch
+	hashing                        // rows spread over the PSs by a hash
+	locks                          // a PS has many locks
+	zeroCopy                       // messages are serialised in place
+	end
+)
+
+// switches are optimisations that are on.
+type switches uint
+
+// everything is all optimisations.
+const everything = end - 1
+
+// has reports whether an optimisation is on.
+func (s switches) has(one switches) bool { return s&one != 0 }
+
+// The numbers of batches that a rank has in flight with and without batches ahead, and of the bytes of a
+// position in a batch and of an id.
+const (
+	flightMost, flightLeast = 10, 1
+	positionBytes, idBytes  = 2, 8
+)
+
+// optimisations returns the list in the order of the bits.
+func optimisations() []optimisation {
+	return []optimisation{
+		{"async-rows", "asynchronous rows", "mode sync: lookups wait for all puts of the step before"},
+		{"overlap", "DS during BC", "gradients are reduced after the backward pass"},
+		{"batches-ahead", "batches ahead", "a rank has 1 batch in flight, instead of 10"},
+		{"fp16-values", "fp16 values", "embeddings and their gradients travel in fp32, not converted"},
+		{"packed-ids", "packed ids", "the data loader sends 8 bytes for each id of a sample, instead of " +
+			"the distinct ids of a batch and positions of 2 bytes"},
+		{"unique-rows", "unique rows", "a PS reads and updates a row for each of its occurrences in a batch"},
+		{"hashed-rows", "hashed rows", "whole tables on PSs, one after the other, instead of rows spread " +
+			"by a hash"},
+		{"many-locks", "many locks", "a PS serves one request at a time, as with one lock"},
+		{"zero-copy", "zero copy", "each end of a message copies the payload once more"},
+	}
+}
+
+// at returns a job at a point of the box of unknown inputs with some optimisations on.
+func (s switches) at(base *predict.Job, p param.Point) *predict.Job {
+	j := base.At(p)
+	s.schedule(j)
+	w := &j.Workload
+	tables := j.Model.Tables()
+	if !s.has(uniqueIDs) {
+		w.Distinct = occurrences(w.Occurrences)
+		w.Skew = occurrenceSkew(tables)
+		if !s.has(packedIDs) {
+			j.Hardware.System.Loader.IDTime.Fix(0) // no distinct ids are looked for
+		}
+	}
+	if !s.has(hashing) {
+		w.Skew = tableSkew(tables, s.has(uniqueIDs))
+	}
+	if s.has(packedIDs) {
+		j.Wire.Index = job.IndexCompressed
+		w.Packed = packed(w, base.At(p).Workload.Distinct)
+	}
+	if !s.has(halves) {
+		j.Wire.Precision = compress.FP32
+		j.Hardware.System.EmbeddingWorker.ConvertTime.Fix(0)
+	}
+	if !s.has(locks) {
+		j.Hardware.System.EmbeddingPS.Threads.Fix(1)
+	}
+	if !s.has(zeroCopy) {
+		j.Hardware.System.Messages.ByteTime.Fix(copyingByteTime(j))
+	}
+	return j
+}
+
+// schedule sets mode, overlap and batches in flight.
+func (s switches) schedule(j *predict.Job) {
+	mode, overlaps := job.Sync, string(pace.OverlapIDs)
+	switch {
+	case s.has(async) && s.has(overlap):
+		mode, overlaps = job.Hybrid, string(pace.HybridDS)
+	case s.has(async):
+		mode, overlaps = job.Hybrid, string(pace.HybridNaive)
+	case s.has(overlap):
+		overlaps = string(pace.OverlapIDsDS)
+	}
+	j.Job = j.InMode(mode)
+	flight := flightLeast
+	if s.has(ahead) {
+		flight = flightMost
+	}
+	staleness := flight - 1
+	j.Training.Overlap, j.Training.Staleness, j.Training.Prefetch = overlaps, &staleness, flight
+}
+
+// occurrences returns the number of rows that PSs handle if no batch has its distinct ids.
+func occurrences(perSample float64) func(samples int) float64 {
+	return func(samples int) float64 { return perSample * float64(samples) }
+}
+
+// packed returns the sizes of ids with the distinct ones of a batch once, and of the signs of distinct rows,
+// which PSs get in any case.
+func packed(w *cost.Workload, distinct func(samples int) float64) *cost.PackedSizes {
+	handled := w.Distinct
+	return &cost.PackedSizes{
+		IDs: func(samples int) float64 {
+			return idBytes*distinct(samples) + positionBytes*w.Occurrences*float64(samples)
+		},
+		Signs: func(samples int, plan shard.Plan) float64 {
+			return idBytes * handled(samples) / float64(plan.Servers())
+		},
+	}
+}
