@@ -95,8 +95,9 @@ func (d *dataSet) addShares(p *paper.Plan) {
 	for i, s := range persias() {
 		one, eight := d.caseName(&s, 1), d.caseName(&s, 8)
 		if i > 0 {
-			d.addCase(p, &s, 1)
-			d.addCase(p, &s, 8)
+			for _, gpus := range paper.ScalingGPUs() {
+				d.addCase(p, &s, gpus)
+			}
 		}
 		p.Claims = append(p.Claims, paper.Claim{
 			Name: fmt.Sprintf("no-communication-%s-%s-1", s.id(), d.Model),

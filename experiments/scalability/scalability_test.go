@@ -29,7 +29,7 @@ func TestPlanHasAllBars(t *testing.T) {
 			inputs = append(inputs, c.What)
 		}
 	}
-	if len(p.Cases) != 48+3*2+3 || len(p.Claims) != 48+3*(2*2+1+2*3)+3 {
+	if len(p.Cases) != 48+3*4+3 || len(p.Claims) != 48+3*(2*2+1+2*3)+3 {
 		t.Errorf("%d cases, %d claims", len(p.Cases), len(p.Claims))
 	}
 	const want = "Criteo, PaddlePaddle, 1 GPU; Criteo, XDL async, 1 GPU; Criteo, XDL sync, 1 GPU; " +
