@@ -53,7 +53,7 @@ computes the parameters, so every run gives the same bits.
 
 The quick version has Criteo on 8 V100s, and trains in hybrid at rates that are
 not tuned; the full one adds Kwai's model and 100 trillion parameters on 64 GPUs,
-tuned rates and sync.
+more forms of values, tuned rates and sync.
 
 Writes to a new folder:
 

@@ -3,6 +3,7 @@ package ablation
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"tandem/algo/job"
 	"tandem/algo/numeric/compress"
@@ -44,8 +45,8 @@ func forms() []lossy {
 		{ID: "wire-fp16", Name: "wire fp16", Wire: compress.FP16},
 		{ID: "wire-fp16-block", Name: "wire fp16, scaled blocks", Wire: compress.FP16Block},
 		{ID: "rows-fp16", Name: "rows fp16", Rows: fp16},
-		{ID: "rows-bf16", Name: "rows bf16", Rows: bf16},
-		{ID: "products-bf16", Name: "products bf16", Products: job.BF16},
+		{ID: rowsBF16, Name: "rows bf16", Rows: bf16},
+		{ID: productsBF16, Name: "products bf16", Products: job.BF16},
 		{ID: "all-lossy", Name: "wire, rows fp16; products bf16", Wire: compress.FP16, Rows: fp16,
 			Products: job.BF16},
 	}
@@ -61,8 +62,17 @@ func fullQuality() quality {
 			Seeds: tune.SeedsMin}, 20_000, 20_000)
 }
 
-// quickQuality has shorter runs at the nominal rates, and hybrid alone.
-func quickQuality() quality { return newQuality([]string{job.Hybrid}, nil, 8_000, 12_000) }
+// quickQuality has shorter runs of fewer forms at the nominal rates, and hybrid alone.
+func quickQuality() quality {
+	q := newQuality([]string{job.Hybrid}, nil, 6_000, 8_000)
+	q.Forms = slices.DeleteFunc(q.Forms, func(f lossy) bool {
+		return f.ID == rowsBF16 || f.ID == productsBF16
+	})
+	return q
+}
+
+// Forms that the quick version leaves out.
+const rowsBF16, productsBF16 = "rows-bf16", "products-bf16"
 
 func newQuality(modes []string, rates *tune.Plan, trainRows, testRows int) quality {
 	j := job.Default()
