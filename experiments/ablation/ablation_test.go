@@ -196,6 +196,25 @@ func TestLossesOfForms(t *testing.T) {
 	}
 }
 
+// A gain is above or below 1 only beyond jitter, and beyond what is negligible.
+func TestEffectOfAGain(t *testing.T) {
+	at := func(low, high float64) metric.Interval {
+		return metric.Interval{Estimate: 1, Low: low, High: high}
+	}
+	for _, c := range []struct {
+		gain gain
+		want effect
+	}{
+		{gain{at(1.02, 1.5), 0.01}, gains}, {gain{at(1.02, 1.5), 0.03}, unclear},
+		{gain{at(1.004, 1.1), 0}, unclear}, {gain{at(0.7, 0.98), 0.01}, harms},
+		{gain{at(0.7, 1.2), 0}, unclear},
+	} {
+		if got := c.gain.effect(); got != c.want {
+			t.Errorf("%+v: %v, want %v", c.gain, got, c.want)
+		}
+	}
+}
+
 // A small plan, from simulation and training to the report.
 func TestSmallAblation(t *testing.T) {
 	o := report.Options{Quick: true, Seeds: 2, Seed: 3, Folder: t.TempDir()}

@@ -42,12 +42,15 @@ type gain struct {
 	Jitter float64 `json:"jitter"`
 }
 
+// negligible is the largest distance from 1 at which a gain counts as none.
+const negligible = 0.005
+
 // effect is what a gain says.
 type effect int
 
 // The effects.
 const (
-	unclear effect = iota // the interval meets 1, give or take what jitter moves the gain by
+	unclear effect = iota // the interval meets 1, give or take jitter and negligible
 	gains                 // it is above
 	harms                 // it is below
 )
@@ -55,9 +58,9 @@ const (
 // effect returns what the gain says.
 func (g *gain) effect() effect {
 	switch {
-	case g.Low > 1+g.Jitter:
+	case g.Low > 1+max(g.Jitter, negligible):
 		return gains
-	case g.High < 1-g.Jitter:
+	case g.High < 1-max(g.Jitter, negligible):
 		return harms
 	}
 	return unclear

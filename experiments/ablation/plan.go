@@ -29,7 +29,7 @@ type benchmark struct {
 // The numbers of points of the box, and of measured steps. A point of all variants of the full version
 // takes five seconds on one core.
 const (
-	samplesFull, samplesQuick = 64, 24
+	samplesFull, samplesQuick = 48, 16
 	steps                     = 16
 )
 

@@ -36,19 +36,21 @@ type lossy struct {
 	Wire     compress.Form `yaml:"wire,omitempty" json:"wire,omitempty"`
 	Rows     string        `yaml:"rows,omitempty" json:"rows,omitempty"`
 	Products string        `yaml:"products,omitempty" json:"products,omitempty"`
+
+	quick bool // part of the quick version
 }
 
 // forms returns the lossy trainings. The first is what Persia's code does.
 func forms() []lossy {
 	fp16, bf16 := table.FP16.String(), table.BF16.String()
 	return []lossy{
-		{ID: "wire-fp16", Name: "wire fp16", Wire: compress.FP16},
+		{ID: "wire-fp16", Name: "wire fp16", Wire: compress.FP16, quick: true},
 		{ID: "wire-fp16-block", Name: "wire fp16, scaled blocks", Wire: compress.FP16Block},
-		{ID: "rows-fp16", Name: "rows fp16", Rows: fp16},
-		{ID: rowsBF16, Name: "rows bf16", Rows: bf16},
-		{ID: productsBF16, Name: "products bf16", Products: job.BF16},
+		{ID: "rows-fp16", Name: "rows fp16", Rows: fp16, quick: true},
+		{ID: "rows-bf16", Name: "rows bf16", Rows: bf16},
+		{ID: "products-bf16", Name: "products bf16", Products: job.BF16},
 		{ID: "all-lossy", Name: "wire, rows fp16; products bf16", Wire: compress.FP16, Rows: fp16,
-			Products: job.BF16},
+			Products: job.BF16, quick: true},
 	}
 }
 
@@ -59,20 +61,15 @@ var nominal = tune.Rates{Rows: 0.1, Dense: 0.003}
 func fullQuality() quality {
 	return newQuality([]string{job.Hybrid, job.Sync},
 		&tune.Plan{Rows: tune.Grid(nominal.Rows, 4, 1), Dense: tune.Grid(nominal.Dense, 4, 1),
-			Seeds: tune.SeedsMin}, 20_000, 20_000)
+			Seeds: tune.SeedsMin}, 12_000, 16_000)
 }
 
 // quickQuality has shorter runs of fewer forms at the nominal rates, and hybrid alone.
 func quickQuality() quality {
 	q := newQuality([]string{job.Hybrid}, nil, 6_000, 8_000)
-	q.Forms = slices.DeleteFunc(q.Forms, func(f lossy) bool {
-		return f.ID == rowsBF16 || f.ID == productsBF16
-	})
+	q.Forms = slices.DeleteFunc(q.Forms, func(f lossy) bool { return !f.quick })
 	return q
 }
-
-// Forms that the quick version leaves out.
-const rowsBF16, productsBF16 = "rows-bf16", "products-bf16"
 
 func newQuality(modes []string, rates *tune.Plan, trainRows, testRows int) quality {
 	j := job.Default()

@@ -2,6 +2,7 @@ package ablation
 
 import (
 	"fmt"
+	"strings"
 
 	"tandem/algo/metric"
 	"tandem/experiments/judge"
@@ -35,8 +36,8 @@ func (q *quality) table(list []*accuracy) cli.Table {
 // milliText returns a difference in thousandths, with two decimals and the mark of its verdict.
 func milliText(c *judge.Comparison) string {
 	mark := map[metric.Verdict]string{metric.Different: " *", metric.Equivalent: " ="}[c.Verdict]
-	return report.Minus(fmt.Sprintf("%.2f", 1000*c.AUC.Estimate)) +
-		fmt.Sprintf(" ± %.2f%-2s", 500*(c.AUC.High-c.AUC.Low), mark)
+	estimate := report.Minus(strings.Replace(fmt.Sprintf("%.2f", 1000*c.AUC.Estimate), "-0.00", "0.00", 1))
+	return fmt.Sprintf("%s ± %.2f%-2s", estimate, 500*(c.AUC.High-c.AUC.Low), mark)
 }
 
 // levels has the AUC of the exact training beside simpler and better predictions.

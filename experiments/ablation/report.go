@@ -187,8 +187,8 @@ func (p *plan) findings(t *throughputs) []string {
 		fmt.Sprintf("%s, all on: %.0f thousand samples/s (%.0f to %.0f); %s takes %s of the critical path. "+
 			"All on ÷ all off: %s.", t.Name, t.All.Throughput.Estimate/1e3, t.All.Throughput.Low/1e3,
 			t.All.Throughput.High/1e3, first.Resource, percent(first.Share), factorText(t.Total)),
-		fmt.Sprintf("%s, all on ÷ one off is above 1 over all unknown inputs, beyond jitter, for: %s. It is "+
-			"not for: %s.", t.Name, orNothing(costly), orNothing(free)),
+		fmt.Sprintf("%s, all on ÷ one off is above 1 over all unknown inputs, by more than jitter and %g "+
+			"%%, for: %s. It is not for: %s.", t.Name, 100*negligible, orNothing(costly), orNothing(free)),
 		fmt.Sprintf("%s, one alone on ÷ all off is above 1 for: %s; below 1 for: %s.", t.Name,
 			orNothing(alone), orNothing(harmful)),
 		p.orderFinding(t),
@@ -311,9 +311,8 @@ func (p *plan) notes(r *results) []string {
 			"precision of the wire is that of all messages with embeddings, also between embedding workers " +
 			"and PSs, where Persia's code has fp32. Packed ids are those of the paper, as notes on it " +
 			"describe them; the code takes 28 bytes for a distinct id and 4 for each position.",
-		"With whole tables on PSs the busiest PS has more rows, but messages of the mean size. With one " +
-			"lock a PS still reads and updates at the same time. Both make " +
-			"these two look cheaper than they are.",
+		"With whole tables on PSs the busiest PS has more rows, but messages of the mean size, so hashed " +
+			"rows look cheaper to lose than they are.",
 	}
 	if p.Samples < predict.SamplesDefault {
 		notes = append(notes, fmt.Sprintf("Only %d points: intervals are narrower than those of %d points.",
