@@ -7,12 +7,13 @@ import (
 
 	"tandem/experiments/paper"
 	"tandem/experiments/report"
+	"tandem/experiments/report/reporttest"
 )
 
 // The stored results are of the inputs in the tree.
 func TestStoredResults(t *testing.T) {
-	p := newPlan(report.Options{Quick: true, Seeds: 5, Seed: 1})
-	if err := p.CheckStored("quick.json", "go run ./experiments neo --quick"); err != nil {
+	p := newPlan(report.Options{Seeds: 5, Seed: 1})
+	if err := p.CheckStored("full.json", "go run ./experiments neo"); err != nil {
 		t.Error(err)
 	}
 }
@@ -36,6 +37,12 @@ func smallResults(t *testing.T) (*paper.Plan, *results) {
 func TestLead(t *testing.T) {
 	p, r := smallResults(t)
 	t.Run("factors multiply to it", func(t *testing.T) { testFactors(t, p, r) })
+	t.Run("tables fit a terminal", func(t *testing.T) {
+		for i := range r.Factors {
+			r.Factors[i].Input = "system.embedding-kernels.host-reserve"
+		}
+		reporttest.CheckWidth(t, newReport(p, r))
+	})
 	t.Run("trainers are unknown", func(t *testing.T) { testTrainers(t, p, r) })
 }
 

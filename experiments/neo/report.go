@@ -31,31 +31,17 @@ func newReport(p *paper.Plan, r *results) *report.Report {
 	return out
 }
 
-// number writes a factor.
-func number(v float64) string {
-	switch {
-	case v >= 100:
-		return fmt.Sprintf("%.0f", v)
-	case v >= 10:
-		return fmt.Sprintf("%.1f", v)
-	}
-	return fmt.Sprintf("%.2g", v)
-}
-
-// span writes an interval.
-func span(i metric.Interval) string { return number(i.Low) + "–" + number(i.High) }
-
 // factorTable has the factors, their product, and what is published.
 func (r *results) factorTable() cli.Table {
 	t := cli.Table{
 		Caption: "Neo's lead over CPUs and PSs (×), factor by factor",
-		Header:  []string{"factor", "middle", "interval", "input that explains most"}, Words: 1,
+		Header:  []string{"factor, and the input that explains most of it", "middle", "interval"}, Words: 1,
 	}
 	row := func(what string, i metric.Interval, input string) {
-		if input == "" {
-			input = "–"
+		if input != "" {
+			what += "\n  most by " + input
 		}
-		t.Rows = append(t.Rows, []string{what, number(i.Estimate), span(i), input})
+		t.Rows = append(t.Rows, []string{what, report.Three(i.Estimate), report.Range(i)})
 	}
 	for _, f := range r.Factors {
 		row(f.What, f.Interval, f.Input)
@@ -72,8 +58,8 @@ func (r *results) caseTable() cli.Table {
 		Header:  []string{"case", "middle", "interval"}, Words: 1,
 	}
 	for _, c := range r.Cases {
-		t.Rows = append(t.Rows, []string{c.Name, number(c.Middle / 1e3),
-			span(metric.Interval{Low: c.Low / 1e3, High: c.High / 1e3})})
+		t.Rows = append(t.Rows, []string{c.Name, report.Three(c.Middle / 1e3),
+			report.Range(metric.Interval{Low: c.Low / 1e3, High: c.High / 1e3})})
 	}
 	return t
 }
@@ -103,8 +89,9 @@ func (r *results) findings() []string {
 		return 0
 	})
 	first := fmt.Sprintf("Neo's lead over CPUs and PSs: %s × simulated (%s), up to %d × published: %s. The "+
-		"largest factor is %s: %s × (%s).", number(r.Product.Estimate), span(r.Product.Interval),
-		publishedLead, r.Verdict, list[0].What, number(list[0].Estimate), span(list[0].Interval))
+		"largest factor is %s: %s × (%s).", report.Three(r.Product.Estimate),
+		report.Range(r.Product.Interval), publishedLead, r.Verdict, list[0].What,
+		report.Three(list[0].Estimate), report.Range(list[0].Interval))
 	sure, slower := "", ""
 	for _, f := range r.Factors {
 		switch {

@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -63,6 +64,22 @@ func Digits(v float64, n int) string {
 	}
 	return Minus(strconv.FormatFloat(rounded, 'f', -1, 64))
 }
+
+// Three returns a number from 0 on with three significant digits, zeros at the end included, and all digits
+// before the point, as 0.00123, 1.20, 12.3 or 12345.
+func Three(v float64) string {
+	rounded, err := strconv.ParseFloat(strconv.FormatFloat(v, 'e', 2, 64), 64)
+	if err != nil {
+		panic(err) // it was formatted here
+	}
+	if !(rounded > 0) {
+		return "0"
+	}
+	return strconv.FormatFloat(v, 'f', max(0, 2-int(math.Floor(math.Log10(rounded)))), 64)
+}
+
+// Range returns the ends of an interval, each with three significant digits.
+func Range(v metric.Interval) string { return Three(v.Low) + "–" + Three(v.High) }
 
 // RatioText returns a ratio with its interval, for tables.
 func RatioText(v metric.Interval) string {

@@ -29,6 +29,20 @@ func TestDigits(t *testing.T) {
 	}
 }
 
+func TestThree(t *testing.T) {
+	for v, want := range map[float64]string{
+		0: "0", 0.001234: "0.00123", 0.9994: "0.999", 0.9996: "1.00", 1.2: "1.20", 9.996: "10.0",
+		99.94: "99.9", 99.96: "100", 12345: "12345",
+	} {
+		if got := Three(v); got != want {
+			t.Errorf("%v: %q, want %q", v, got, want)
+		}
+	}
+	if got := Range(metric.Interval{Low: 0.5, High: 12}); got != "0.500–12.0" {
+		t.Errorf("range %q", got)
+	}
+}
+
 func TestPValue(t *testing.T) {
 	for p, want := range map[float64]string{0: "< 0.001", 0.00099: "< 0.001", 0.001: "0.001", 1: "1.000"} {
 		if got := pValue(p); got != want {

@@ -49,17 +49,6 @@ func quantities(r *results) (list []report.Quantity) {
 	return list
 }
 
-// span writes an interval.
-func span(i metric.Interval) string { return number(i.Low) + "–" + number(i.High) }
-
-// number writes a factor with two or three digits.
-func number(v float64) string {
-	if v >= 10 {
-		return fmt.Sprintf("%.1f", v)
-	}
-	return fmt.Sprintf("%.2f", v)
-}
-
 // leadTable has the factors of every lead.
 func leadTable(leads []lead) cli.Table {
 	t := cli.Table{
@@ -69,8 +58,8 @@ func leadTable(leads []lead) cli.Table {
 	for i := range leads {
 		l := &leads[i]
 		t.Rows = append(t.Rows, []string{l.Data + ", " + l.Rival, fmt.Sprint(l.GPUs),
-			number(l.Published.Value), number(l.Algorithm.Estimate), span(l.Algorithm),
-			number(l.Implementation.Estimate), span(l.Implementation)})
+			report.Three(l.Published.Value), report.Three(l.Algorithm.Estimate), report.Range(l.Algorithm),
+			report.Three(l.Implementation.Estimate), report.Range(l.Implementation)})
 	}
 	return t
 }
@@ -83,8 +72,9 @@ func transferTable(transfers []transfer) cli.Table {
 	}
 	for i := range transfers {
 		x := &transfers[i]
-		t.Rows = append(t.Rows, []string{x.Data + ", " + x.Rival, number(x.Published.Value),
-			number(x.Predicted.Estimate), span(x.Predicted), number(x.Null), string(x.Verdict)})
+		t.Rows = append(t.Rows, []string{x.Data + ", " + x.Rival, report.Three(x.Published.Value),
+			report.Three(x.Predicted.Estimate), report.Range(x.Predicted), report.Three(x.Null),
+			string(x.Verdict)})
 	}
 	return t
 }
@@ -134,8 +124,9 @@ func findings(r *results) []string {
 		if l.GPUs == 8 && l.Data == printedData && l.Rival == printedRival {
 			sentences = append(sentences, fmt.Sprintf("Of the printed %g × over %s on %s (%s in the bars), "+
 				"the algorithm gives %s × (%s) and the implementation %s × (%s).", printedLead, l.Rival,
-				l.Data, number(l.Published.Value), number(l.Algorithm.Estimate), span(l.Algorithm),
-				number(l.Implementation.Estimate), span(l.Implementation)))
+				l.Data, report.Three(l.Published.Value), report.Three(l.Algorithm.Estimate),
+				report.Range(l.Algorithm), report.Three(l.Implementation.Estimate),
+				report.Range(l.Implementation)))
 		}
 	}
 	for _, n := range []int{8, 1} {

@@ -6,7 +6,6 @@ import (
 	"maps"
 	"math"
 	"slices"
-	"strconv"
 	"strings"
 
 	"tandem/algo/job"
@@ -86,9 +85,9 @@ func (p *plan) table(n *networkResult, m measured) cli.Table {
 		}
 		switch {
 		case m.name == "cost":
-			row[4] = digits(o.Hourly.Estimate)
+			row[4] = report.Three(o.Hourly.Estimate)
 		case o.Null > 0:
-			row[4] = digits(o.Null * m.per)
+			row[4] = report.Three(o.Null * m.per)
 		}
 		t.Rows = append(t.Rows, row)
 	}
@@ -107,22 +106,15 @@ func transferTable(n *networkResult, m measured) cli.Table {
 		if m.name == "cost" {
 			to, per, unit = x.Dollars, 1, " $"
 		}
-		t.Rows = append(t.Rows, []string{x.To, x.Mode, span(to, per) + unit, digits(x.Hourly.Estimate)})
+		t.Rows = append(t.Rows, []string{x.To, x.Mode, span(to, per) + unit, report.Three(x.Hourly.Estimate)})
 	}
 	return t
 }
 
 // span writes an interval times a factor as 12.3 (10.1–15.0).
 func span(v metric.Interval, factor float64) string {
-	return fmt.Sprintf("%s (%s–%s)", digits(v.Estimate*factor), digits(v.Low*factor), digits(v.High*factor))
-}
-
-// digits writes a number above 0 with three digits, as 0.00123, 12.3 or 12345.
-func digits(x float64) string {
-	if x <= 0 {
-		return "0"
-	}
-	return strconv.FormatFloat(x, 'f', max(0, 2-int(math.Floor(math.Log10(x)))), 64)
+	v = metric.Interval{Estimate: v.Estimate * factor, Low: v.Low * factor, High: v.High * factor}
+	return fmt.Sprintf("%s (%s)", report.Three(v.Estimate), report.Range(v))
 }
 
 // targetFinding says what the target is.
@@ -239,8 +231,8 @@ func nullFinding(n *networkResult) []string {
 		}
 	}
 	for _, mode := range slices.Sorted(maps.Keys(by)) {
-		texts = append(texts, fmt.Sprintf("%s %s (%s to %s)", mode, digits(report.Median(by[mode])),
-			digits(slices.Min(by[mode])), digits(slices.Max(by[mode]))))
+		texts = append(texts, fmt.Sprintf("%s %s (%s to %s)", mode, report.Three(report.Median(by[mode])),
+			report.Three(slices.Min(by[mode])), report.Three(slices.Max(by[mode]))))
 	}
 	if texts == nil {
 		return nil
