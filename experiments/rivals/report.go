@@ -30,10 +30,10 @@ func quantities(r *results) (list []report.Quantity) {
 		end := fmt.Sprintf("%s-%s-%d", l.id, l.model, l.GPUs)
 		lead := fmt.Sprintf("of Persia ÷ %s on %s, %s, ×", l.Rival, l.Data, paper.GPUCount(l.GPUs))
 		list = append(list, report.Quantity{
-			Name: "algorithmic-share-" + end, What: "factor of the algorithm " + lead,
+			Name: "algorithm-factor-" + end, What: "factor of the algorithm " + lead,
 			Interval: l.Algorithm, Over: report.OverUnknowns,
 		}, report.Quantity{
-			Name: "implementation-share-" + end, What: "factor of the implementation " + lead,
+			Name: "implementation-factor-" + end, What: "factor of the implementation " + lead,
 			Interval: l.Implementation, Over: report.OverUnknowns,
 		})
 	}
