@@ -1,7 +1,6 @@
 package datasets
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"regexp"
@@ -53,7 +52,7 @@ func ReadHead(path string, lines int) (*Head, error) {
 
 // Kind guesses the kind of the file from the number of fields in its first line and their
 // content. It returns false if no kind fits. Text with a delimiter that fits no other kind is
-// CSV, which needs a job.Table: see GuessCSV.
+// CSV, which needs a job.Table: see package datasets/infer.
 func (h *Head) Kind() (job.DataKind, bool) {
 	line := h.Lines[0]
 	tabs, commas := strings.Split(line, "\t"), strings.Split(line, ",")
@@ -75,15 +74,15 @@ func (h *Head) Kind() (job.DataKind, bool) {
 		return job.KindMovieLensImplicit, true
 	case regexp.MustCompile(`^[-+]?[01](\.0)?([ \t]+\d+:\S+)+[ \t]*$`).MatchString(line):
 		return job.KindLibFM, true
-	case h.delimiter() != "":
+	case h.Delimiter() != "":
 		return job.KindCSV, true
 	}
 	return "", false
 }
 
-// delimiter returns the most frequent of the common delimiters in the first line, or "" if
+// Delimiter returns the most frequent of the common delimiters in the first line, or "" if
 // there is none.
-func (h *Head) delimiter() string {
+func (h *Head) Delimiter() string {
 	best, most := "", 0
 	for _, delimiter := range []string{",", "\t", ";", "|"} {
 		if n := strings.Count(h.Lines[0], delimiter); n > most {
@@ -91,38 +90,6 @@ func (h *Head) delimiter() string {
 		}
 	}
 	return best
-}
-
-// GuessCSV returns a table in which every column but the label is an id column. The file must
-// have a header. If label is empty, the label is the first column with the name label, click,
-// clicked, target or y, in upper or lower case. Its values must be 0 and 1.
-func (h *Head) GuessCSV(label string) (*job.Table, error) {
-	spec := &job.Table{Delimiter: h.delimiter()}
-	columns, _ := h.Table(job.KindCSV, spec)
-	if label == "" {
-		at := slices.IndexFunc(columns, func(name string) bool {
-			return slices.Contains([]string{"label", "click", "clicked", "target", "y"},
-				strings.ToLower(name))
-		})
-		if at < 0 {
-			return nil, errors.New("datasets: no column is called label, click, clicked, target or y: name " +
-				"the label column")
-		}
-		label = columns[at]
-	}
-	if !slices.Contains(columns, label) {
-		return nil, fmt.Errorf("datasets: no column %q: the file has %q", label, columns)
-	}
-	spec.Label = label
-	for _, name := range columns {
-		if name != label {
-			spec.Slots = append(spec.Slots, job.IDColumn{Column: name})
-		}
-	}
-	if err := spec.Validate(); err != nil {
-		return nil, fmt.Errorf("datasets: %w", err)
-	}
-	return spec, nil
 }
 
 // Table returns the lines as the fields of a kind, as they are written. A row can have a wrong

@@ -39,7 +39,7 @@ func TestKindsAreGuessed(t *testing.T) {
 		if !ok {
 			continue
 		}
-		columns, _ := h.Table(kind, &job.Table{Delimiter: h.delimiter()})
+		columns, _ := h.Table(kind, &job.Table{Delimiter: h.Delimiter()})
 		if len(columns) < len(c.columns) || !slices.Equal(columns[:len(c.columns)], c.columns) {
 			t.Errorf("%s: columns %q, want %q first", kind, columns, c.columns)
 		}
@@ -65,24 +65,6 @@ func TestTableOfHead(t *testing.T) {
 		_, rows := (&Head{Lines: c.lines}).Table(c.kind, &job.Table{})
 		if len(rows) != c.rows || !slices.Equal(rows[0], c.want) {
 			t.Errorf("%s: rows %q, want %d, the first %q", c.kind, rows, c.rows, c.want)
-		}
-	}
-}
-
-func TestGuessCSV(t *testing.T) {
-	h := &Head{Lines: []string{"user;Click;item", "a;1;b"}}
-	spec, err := h.GuessCSV("")
-	if err != nil || spec.Label != "Click" || spec.Delimiter != ";" || len(spec.Slots) != 2 ||
-		spec.Slots[1].Column != "item" {
-		t.Errorf("%+v, error %v", spec, err)
-	}
-	if spec, err = h.GuessCSV("item"); err != nil || spec.Label != "item" {
-		t.Errorf("%+v, error %v", spec, err)
-	}
-	for label, want := range map[string]string{"": "no column is called label", "z": `no column "z"`} {
-		if _, err := (&Head{Lines: []string{"user,item"}}).GuessCSV(label); err == nil ||
-			!strings.Contains(err.Error(), want) {
-			t.Errorf("label %q: error %v, want %q", label, err, want)
 		}
 	}
 }

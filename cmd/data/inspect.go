@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"tandem/algo/job"
+	"tandem/datasets/infer"
 	"tandem/internal/cli"
 )
 
@@ -19,7 +20,8 @@ first rows, and bad rows.
 
 All rows are read. Bad rows are counted, and the first few are shown. The label
 of a csv FILE is the column called label, click, clicked, target or y, unless
---label names another one.`
+--label names another one. What its other columns are, ids, numbers or nothing
+of use, is inferred from the first 100,000 rows.`
 
 const inspectExamples = `  go run ./cmd/data inspect clicks.tsv.gz
   go run ./cmd/data inspect table.csv --label bought --rows 5
@@ -65,6 +67,8 @@ type inspection struct {
 	// as convert would write them.
 	Columns   []string   `json:"columns"`
 	FirstRows [][]string `json:"first_rows"`
+	// Inferred says what each column of a csv file was taken for, and why.
+	Inferred []infer.Column `json:"inferred,omitempty"`
 }
 
 type partInspection struct {
@@ -77,7 +81,7 @@ func inspect(s *dataset, rows int) *inspection {
 	found := &inspection{
 		Name: s.Name, Kind: s.Job.Kind, Label: strings.Join(s.Schema.Labels, ", "), Slots: []string{},
 		Numbers: append([]string{}, s.Schema.Dense...),
-		BadRows: s.Dropped, BadRowsText: []string{},
+		BadRows: s.Dropped, BadRowsText: []string{}, Inferred: s.Inferred,
 	}
 	for _, slot := range s.Schema.Slots {
 		found.Slots = append(found.Slots, slot.Name)
@@ -120,6 +124,11 @@ func (n *inspection) writeText(w io.Writer) error {
 	}
 	if len(n.FirstRows) > 0 {
 		if err := n.firstRows().WriteText(w); err != nil {
+			return err
+		}
+	}
+	if len(n.Inferred) > 0 {
+		if err := infer.Describe(n.Inferred).WriteText(w); err != nil {
 			return err
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"tandem/algo/job"
 	"tandem/algo/numeric/batch"
 	"tandem/datasets"
+	"tandem/datasets/infer"
 	"tandem/internal/cli"
 )
 
@@ -21,6 +22,8 @@ type dataset struct {
 	BadRows []*datasets.BadRowError
 	// Head is the beginning of the first file; nil if there is no file.
 	Head *datasets.Head
+	// Inferred are the columns of a table that no job describes.
+	Inferred []infer.Column
 }
 
 // part is all rows of a file, or the training rows or test rows of a job.
@@ -45,7 +48,7 @@ func (p *program) open(f *flags, args []string, policy job.OnBadRow) (*dataset, 
 	if err != nil {
 		return nil, err
 	}
-	described, err := describe(file, head, f)
+	described, columns, err := describe(file, head, f)
 	if err != nil {
 		return nil, err
 	}
@@ -57,34 +60,34 @@ func (p *program) open(f *flags, args []string, policy job.OnBadRow) (*dataset, 
 	cli.PrintNotes(p.stderr, "data", rows.Notes)
 	return &dataset{
 		Name: file, Job: described, Schema: rows.Schema, Parts: []part{{"all", rows.Batch}},
-		Dropped: rows.DroppedRows, BadRows: rows.BadRows, Head: head,
+		Dropped: rows.DroppedRows, BadRows: rows.BadRows, Head: head, Inferred: columns,
 	}, nil
 }
 
-// describe returns how to read a file, whose kind is given or guessed.
-func describe(file string, head *datasets.Head, f *flags) (job.Data, error) {
+// describe returns how to read a file, whose kind is given or guessed, and what its columns are if they were
+// inferred.
+func describe(file string, head *datasets.Head, f *flags) (job.Data, []infer.Column, error) {
 	data := job.Data{Kind: job.DataKind(f.kind)}
 	if f.kind == "" {
 		var ok bool
 		if data.Kind, ok = head.Kind(); !ok {
-			return data, &cli.Error{Err: fmt.Errorf("%s: cannot tell the kind of the file", file),
+			return data, nil, &cli.Error{Err: fmt.Errorf("%s: cannot tell the kind of the file", file),
 				Hint: "name it with --kind"}
 		}
 	}
 	if data.Kind != job.KindCSV && f.label != "" {
-		return data, cli.UsageError("leave it out: other kinds define their label",
+		return data, nil, cli.UsageError("leave it out: other kinds define their label",
 			"--label is for kind csv, and %s is %s", file, data.Kind)
 	}
 	if data.Kind == job.KindCSV {
-		var err error
-		if data.CSV, err = head.GuessCSV(f.label); err != nil {
-			return data, &cli.Error{
-				Err:  fmt.Errorf("%s: %w", file, err),
-				Hint: "name the label with --label, or describe the columns in a job file (--file)",
-			}
+		table, err := infer.CSV(file, infer.Options{Label: f.label})
+		if err != nil {
+			return data, nil, &cli.Error{Err: err,
+				Hint: "name the label with --label, or describe the columns in a job file (--file)"}
 		}
+		return table.Data, table.Columns, nil
 	}
-	return data, nil
+	return data, nil, nil
 }
 
 // openJob reads the data of a job file. A policy that skips rows replaces that of the job.

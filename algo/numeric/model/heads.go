@@ -27,7 +27,9 @@ func (n *network) addHeads(shared value, spec Spec) (logits value) {
 
 // addLogit adds a linear layer to one value.
 func (n *network) addLogit(name string, input value) (output value) {
-	return n.addLayer(layerSpec{name: name, out: 1}, input)
+	output = n.addLayer(layerSpec{name: name, out: 1}, input)
+	n.outputs = append(n.outputs, n.layout.Params-1) // the bias is the last parameter of a layer without norm
+	return output
 }
 
 // lossWeights returns the weights of the labels' losses.

@@ -1,6 +1,7 @@
 package model
 
 import (
+	"math"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -46,6 +47,38 @@ func TestSharedLayersLearnFromTheWeightedSumOfLabels(t *testing.T) {
 			if d := both[i] - want; d > 1e-6 || d < -1e-6 {
 				t.Errorf("%s[%d]: gradient %v, want %v", tensor.Name, i-tensor.Lo, both[i], want)
 			}
+		}
+	}
+}
+
+// With no rows and no numbers, fresh predictions of every kind have the bias of their head, besides the
+// layers' own.
+func TestHeadBeginsAtItsBias(t *testing.T) {
+	for _, kind := range Kinds() {
+		spec := Default()
+		spec.Kind = kind
+		logits := func(bias float64) []float32 {
+			spec.Heads = []Head{{Bias: bias}}
+			engine := mustNew(t, spec, adultIncome(spec.Dim()))
+			params, running := engine.Init(1)
+			l := engine.Layout()
+			in := group(rand.New(rand.NewPCG(5, 6)), l, 3)
+			in.Labels = nil
+			logits, _ := engine.NewPass(3).Forward(params, running, in, false)
+			return slices.Clone(logits)
+		}
+		without, with := logits(0), logits(-2.5)
+		for i := range with {
+			if d := with[i] - without[i]; d < -2.5-1e-5 || d > -2.5+1e-5 {
+				t.Errorf("%s: a bias of −2.5 moves logit %d by %v", kind, i, d)
+			}
+		}
+	}
+	spec := Default()
+	for _, bad := range []float64{math.NaN(), math.Inf(1), 31, -31} {
+		spec.Heads = []Head{{Bias: bad}}
+		if spec.Validate() == nil {
+			t.Errorf("a bias of %v is accepted", bad)
 		}
 	}
 }

@@ -28,6 +28,9 @@ func (n *network) addLinear(heads int) (output value) {
 	}
 	f.weight = l.addTensor("linear", heads, f.width)
 	f.bias = l.addTensor("bias", heads)
+	for h := range heads {
+		n.outputs = append(n.outputs, f.bias+h)
+	}
 	n.add(f, lo)
 	return f.output
 }

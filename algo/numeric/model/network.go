@@ -27,6 +27,8 @@ type network struct {
 	output value    // the logits, one a head
 	// weights are those of the labels' losses.
 	weights []float32
+	outputs []int     // where the output biases of the heads lie, and further ones
+	biases  []float32 // by head: added to the fresh output bias
 }
 
 // value numbers one of the values that flow between parts: samples × width.
@@ -95,6 +97,9 @@ func (n *network) add(p part, lo int) {
 // of the spec.
 func (n *network) finish(output value, spec Spec) *network {
 	n.output, n.weights = output, spec.lossWeights()
+	for _, head := range spec.Heads {
+		n.biases = append(n.biases, float32(head.Bias))
+	}
 	l := &n.layout
 	l.Labels = spec.Labels()
 	for i := len(n.parts) - 1; i >= 0; i-- {
@@ -132,6 +137,9 @@ func (n *network) Init(seed uint64) (params, running []float32) {
 	params, running = make([]float32, n.layout.Params), make([]float32, n.layout.Running)
 	for _, p := range n.parts {
 		p.initialize(params, running, seed)
+	}
+	for h, bias := range n.biases {
+		params[n.outputs[h]] += bias
 	}
 	return params, running
 }

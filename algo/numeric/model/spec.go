@@ -94,7 +94,13 @@ type Head struct {
 	// Weight is what the loss of the label counts in the sum that training
 	// minimizes; at least 0, where 0 means 1.
 	Weight float64 `yaml:"weight"`
+	// Bias is added to the initial bias of the logit, at most BiasMax in size. With log(p/(1−p)), predictions
+	// begin near the share p of positive samples, so that training need not find it first.
+	Bias float64 `yaml:"bias,omitempty"`
 }
+
+// BiasMax is the largest size of a Head's Bias: a probability of 10⁻¹³.
+const BiasMax = 30
 
 // Tower is a stack of hidden layers over one kind of input.
 type Tower struct {
@@ -204,6 +210,10 @@ func (s Spec) validateHeads() error {
 		if w := float32(head.Weight); !(w >= 0 && w-w == 0) || w == 0 && head.Weight > 0 {
 			return fmt.Errorf("heads[%d].weight = %v, want a finite number above 0 in single precision, or "+
 				"0 for 1", i, head.Weight)
+		}
+		if !(math.Abs(head.Bias) <= BiasMax) {
+			return fmt.Errorf("heads[%d].bias = %v, want a number of [−%d, %d]", i, head.Bias, BiasMax,
+				BiasMax)
 		}
 		if len(head.Layers) > 0 && s.Kind != FeedForward && s.Kind != DLRM && s.Kind != DCNv2 {
 			return fmt.Errorf("heads[%d].layers: a head of %s has no hidden layers", i, s.Kind)

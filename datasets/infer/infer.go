@@ -1,0 +1,238 @@
+// Package infer describes a table that has no description: which of its columns are ids, which are numbers,
+// which one is the label, and which say nothing.
+//
+// It reads the first rows of a delimited file with a header and applies the rules of Column. What it finds is
+// a guess, with the reason for each column, to be shown to the user and kept in the job.
+package infer
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"tandem/algo/job"
+	"tandem/datasets"
+	"tandem/datasets/internal/decode"
+	"tandem/datasets/internal/input"
+	"tandem/internal/cli"
+)
+
+// Options change what is inferred. The zero value infers everything.
+type Options struct {
+	// Label names the label column. Empty: the first column that is called label, click, clicked, target or
+	// y, in upper or lower case.
+	Label string
+	// IDs, Numbers and Ignore name columns whose use is known.
+	IDs, Numbers, Ignore []string
+}
+
+// Use is what a column is for.
+type Use string
+
+// The uses.
+const (
+	Label   Use = "label"
+	ID      Use = "id"
+	Number  Use = "number"
+	Ignored Use = "ignored"
+)
+
+// Column is what is known of a column.
+type Column struct {
+	Name      string `json:"name"`
+	Use       Use    `json:"use"`
+	Why       string `json:"why"`
+	Separator string `json:"separator,omitempty"` // between the ids of a field
+	// Distinct is the number of different texts in the rows that were read, the empty one included.
+	Distinct int     `json:"distinct"`
+	Empty    float64 `json:"empty"` // share of the rows without a value
+}
+
+// Table is a table as it was inferred.
+type Table struct {
+	Data    job.Data // of kind csv, without a path
+	Columns []Column // in the order of the file
+	Rows    int      // that were read: all, or RowsMax
+	// PositiveRate is the share of positive rows among those read.
+	PositiveRate float64
+}
+
+// RowsMax is the number of rows that CSV reads.
+const RowsMax = 100_000
+
+// CSV infers the columns of a delimited file with a header, plain or compressed. Rows with a wrong number of
+// fields are left out; package datasets reports them when it reads the file. Errors are one line and wrap
+// fs.ErrNotExist or datasets.ErrNoRows where these apply.
+//
+// Cost: about a second for 100,000 rows of 40 columns. Memory: a hash of every different value of these rows.
+func CSV(path string, o Options) (*Table, error) {
+	head, err := datasets.ReadHead(path, 1)
+	if err != nil {
+		return nil, err
+	}
+	delimiter := head.Delimiter()
+	if delimiter == "" {
+		return nil, fmt.Errorf("%s: its first line has no comma, tab, semicolon or bar between columns", path)
+	}
+	in, err := input.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer in.Close()
+	reader, err := decode.NewRecordReader(in, delimiter, "", nil)
+	if err != nil {
+		return nil, err
+	}
+	t := &tally{}
+	if err := t.name(reader.Columns, o); err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	if err := t.read(reader); err != nil {
+		return nil, err
+	}
+	table, err := t.table(delimiter, o)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return table, nil
+}
+
+// tally is a table while it is read.
+type tally struct {
+	columns []*values
+	label   int // index of the label's column
+	labels  labels
+	rows    int
+}
+
+// name sets the columns of a header.
+func (t *tally) name(header []string, o Options) error {
+	for i, name := range header {
+		if name == "" {
+			return fmt.Errorf("column %d has no name: give the file a header, or describe it in a job file",
+				i+1)
+		}
+		if slices.Contains(header[:i], name) {
+			return fmt.Errorf("two columns are called %q: rename one", name)
+		}
+		t.columns = append(t.columns, newValues(name))
+	}
+	label, err := labelOf(header, o.Label)
+	if err != nil {
+		return err
+	}
+	t.label = slices.Index(header, label)
+	for _, names := range [][]string{o.IDs, o.Numbers, o.Ignore} {
+		for _, name := range names {
+			if !slices.Contains(header, name) {
+				return errors.New("column " + job.Unknown(name, header))
+			}
+			if name == label {
+				return fmt.Errorf("column %q is the label, and can have no other use", name)
+			}
+		}
+	}
+	return nil
+}
+
+// labelOf returns the name of the label column.
+func labelOf(header []string, name string) (string, error) {
+	if name != "" {
+		if !slices.Contains(header, name) {
+			return "", errors.New("column " + job.Unknown(name, header))
+		}
+		return name, nil
+	}
+	for _, column := range header {
+		if slices.Contains([]string{"label", "click", "clicked", "target", "y"}, strings.ToLower(column)) {
+			return column, nil
+		}
+	}
+	return "", errors.New("no column is called label, click, clicked, target or y: name the label column")
+}
+
+// read reads rows.
+func (t *tally) read(reader *decode.RecordReader) error {
+	for t.rows < RowsMax {
+		record, err := reader.NextRecord()
+		var bad *decode.BadRow
+		switch {
+		case errors.Is(err, io.EOF):
+			return nil
+		case errors.As(err, &bad):
+			continue
+		case err != nil:
+			return err
+		}
+		t.rows++
+		positive := t.labels.add(record[t.label])
+		for i, field := range record {
+			if i != t.label {
+				t.columns[i].add(field, positive)
+			}
+		}
+	}
+	return nil
+}
+
+// table decides on the columns.
+func (t *tally) table(delimiter string, o Options) (*Table, error) {
+	if t.rows == 0 {
+		return nil, fmt.Errorf("%w below its header", datasets.ErrNoRows)
+	}
+	name := t.columns[t.label].name
+	positive, negative, err := t.labels.texts(name, t.rows)
+	if err != nil {
+		return nil, err
+	}
+	spec := &job.Table{Delimiter: delimiter, Label: name}
+	if positive != "1" || negative != "0" {
+		spec.Positive, spec.Negative = []string{positive}, []string{negative}
+	}
+	table := &Table{Data: job.Data{Kind: job.KindCSV, CSV: spec}, Rows: t.rows,
+		PositiveRate: t.labels.share(positive, t.rows)}
+	for i, v := range t.columns {
+		if i == t.label {
+			table.Columns = append(table.Columns, Column{Name: name, Use: Label, Distinct: 2,
+				Why: fmt.Sprintf("%s is positive, %s negative", positive, negative)})
+			continue
+		}
+		c := v.column(t.rows, t.labels.isFirst(positive))
+		c.override(o)
+		switch c.Use {
+		case ID:
+			spec.Slots = append(spec.Slots, job.IDColumn{Column: c.Name, Separator: c.Separator})
+		case Number:
+			spec.Numeric = append(spec.Numeric, c.Name)
+			if zero := 0.0; c.Empty > 0 {
+				spec.EmptyNumeric = &zero
+			}
+		}
+		table.Columns = append(table.Columns, c)
+	}
+	if len(spec.Slots) == 0 {
+		return nil, errors.New("no column looks like ids: name one that holds ids with --ids")
+	}
+	return table, spec.Validate()
+}
+
+// override applies what the user knows.
+func (c *Column) override(o Options) {
+	for use, names := range map[Use][]string{ID: o.IDs, Number: o.Numbers, Ignored: o.Ignore} {
+		if slices.Contains(names, c.Name) {
+			c.Use, c.Why = use, "as asked"
+		}
+	}
+}
+
+// Describe returns a table of columns for people.
+func Describe(columns []Column) cli.Table {
+	t := cli.Table{Header: []string{"column", "taken for", "why", "values", "empty"}, Words: 3}
+	for _, c := range columns {
+		t.Rows = append(t.Rows, []string{c.Name, string(c.Use), c.Why, fmt.Sprint(c.Distinct),
+			fmt.Sprintf("%.0f %%", 100*c.Empty)})
+	}
+	return t
+}

@@ -1,0 +1,161 @@
+package infer
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"tandem/datasets"
+)
+
+// table writes a file of 200 rows. A column is a function of the number of the row.
+func table(t *testing.T, columns map[string]func(i int) string) string {
+	t.Helper()
+	var names []string
+	var text strings.Builder
+	for name := range columns {
+		names = append(names, name)
+	}
+	text.WriteString(strings.Join(names, ",") + "\n")
+	for i := range 200 {
+		var fields []string
+		for _, name := range names {
+			fields = append(fields, columns[name](i))
+		}
+		text.WriteString(strings.Join(fields, ",") + "\n")
+	}
+	return file(t, text.String())
+}
+
+func file(t *testing.T, text string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "table.csv")
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// clicked is 1 in every fourth row.
+func clicked(i int) string { return fmt.Sprint(1 - min(i%4, 1)) }
+
+func TestUseOfColumns(t *testing.T) {
+	columns := map[string]struct {
+		field func(i int) string
+		use   Use
+	}{
+		"constant":   {func(int) string { return "x" }, Ignored},
+		"afterwards": {func(i int) string { return strings.Repeat("t", 1-min(i%4, 1)) }, Ignored},
+		"half empty": {func(i int) string { return strings.Repeat("t", i%2) }, ID},
+		"price":      {func(i int) string { return fmt.Sprint(float64(i%17) + 0.5) }, Number},
+		"some prices": {func(i int) string {
+			return strings.TrimSuffix(fmt.Sprint(float64(i%17)+0.5),
+				"16.5")
+		}, Number},
+		"row":          {func(i int) string { return fmt.Sprint(1000 + i) }, Ignored},
+		"weight":       {func(i int) string { return fmt.Sprint(i * 7919 % 10_007) }, Number},
+		"age":          {func(i int) string { return fmt.Sprint(i % 40) }, ID},
+		"user":         {func(i int) string { return fmt.Sprintf("u%d", i%90) }, ID},
+		"session":      {func(i int) string { return fmt.Sprintf("s%d", i) }, Ignored},
+		"tags":         {func(i int) string { return fmt.Sprintf("a%d|b%d", i%3, i%5) }, ID},
+		"some numbers": {func(i int) string { return []string{"7", "seven"}[i%2] }, ID},
+	}
+	written := map[string]func(int) string{"Click": clicked}
+	for name, c := range columns {
+		written[name] = c.field
+	}
+	got, err := CSV(table(t, written), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range got.Columns {
+		want := columns[c.Name].use
+		if c.Name == "Click" {
+			want = Label
+		}
+		if c.Use != want {
+			t.Errorf("%s is taken for %s, because %s; want %s", c.Name, c.Use, c.Why, want)
+		}
+		if (c.Separator == "|") != (c.Name == "tags") {
+			t.Errorf("%s: separator %q", c.Name, c.Separator)
+		}
+	}
+	if got.Rows != 200 || got.PositiveRate != 0.25 || got.Data.CSV.EmptyNumeric == nil {
+		t.Errorf("%d rows, positive rate %v, empty numbers are %v", got.Rows, got.PositiveRate,
+			got.Data.CSV.EmptyNumeric)
+	}
+	if err := got.Data.CSV.Validate(); err != nil {
+		t.Error(err)
+	}
+	if _, err := datasets.ReadRows(got.Data, table(t, written)); err != nil {
+		t.Errorf("what was inferred cannot be read: %v", err)
+	}
+}
+
+// What the user says holds.
+func TestOptions(t *testing.T) {
+	path := table(t, map[string]func(int) string{"y": clicked,
+		"user":   func(i int) string { return fmt.Sprint(i % 9) },
+		"bought": func(i int) string { return []string{"no", "yes"}[i%2] }})
+	got, err := CSV(path, Options{Label: "bought", IDs: []string{"y"}, Ignore: []string{"user"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	spec := got.Data.CSV
+	if spec.Label != "bought" || spec.Positive[0] != "yes" || len(spec.Slots) != 1 ||
+		spec.Slots[0].Column != "y" {
+		t.Errorf("%+v", spec)
+	}
+	if got, err = CSV(path, Options{IDs: []string{"bought"}, Numbers: []string{"user"}}); err != nil ||
+		len(got.Data.CSV.Numeric) != 1 {
+		t.Errorf("%+v, error %v", got, err)
+	}
+}
+
+// Every error is one line that names the column and what to do.
+func TestErrors(t *testing.T) {
+	for _, c := range []struct {
+		text, want string
+		o          Options
+	}{
+		{"user,item\n1,2\n", "no column is called label", Options{}},
+		{"user,item\n1,2\n", `column "itm" is unknown; the nearest is "item"`, Options{Label: "itm"}},
+		{"user,y\n1,1\n2,1\n", `label "y" is "1" in all 2 rows`, Options{}},
+		{"user,y\n1,1\n2,\n", `label "y" is empty in some rows`, Options{}},
+		{"user,y\n1,4\n2,5\n3,3\n", `label "y" has more than two values`, Options{}},
+		{"user,y\n", "below its header", Options{}},
+		{"user,user,y\n1,2,1\n", `two columns are called "user"`, Options{}},
+		{"user,,y\n1,2,1\n", "column 2 has no name", Options{}},
+		{"user\n1\n", "has no comma, tab, semicolon or bar", Options{}},
+		{"price,y\n1.5,1\n2.5,0\n", "no column looks like ids", Options{}},
+		{"user,y\n1,1\n2,0\n", `column "y" is the label`, Options{Ignore: []string{"y"}}},
+		{"user,y\n1,1\n2,0\n", `column "usr" is unknown`, Options{Numbers: []string{"usr"}}},
+	} {
+		_, err := CSV(file(t, c.text), c.o)
+		if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%q: error %v, want %q", c.text, err, c.want)
+		}
+	}
+	if _, err := CSV(filepath.Join(t.TempDir(), "none.csv"), Options{}); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a file that is not there: error %v", err)
+	}
+	if _, err := CSV(file(t, ""), Options{}); !errors.Is(err, datasets.ErrNoRows) {
+		t.Errorf("an empty file: error %v", err)
+	}
+}
+
+// A label with words, and rows of a wrong length.
+func TestLabelOfWords(t *testing.T) {
+	path := file(t, "user,y\na,bad\nb,good\nc,good\nd\ne,good\n")
+	got, err := CSV(path, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if spec := got.Data.CSV; spec.Positive[0] != "bad" || got.PositiveRate != 0.25 || got.Rows != 4 {
+		t.Errorf("%+v, positive rate %v of %d rows", spec, got.PositiveRate, got.Rows)
+	}
+}

@@ -1,0 +1,127 @@
+package infer
+
+import (
+	"fmt"
+	"strings"
+
+	"tandem/datasets"
+	"tandem/datasets/internal/decode"
+)
+
+// values is what the rows so far say of a column.
+type values struct {
+	name     string
+	rows     int
+	distinct map[uint64]struct{} // hashes of the texts
+	empty    int                 // rows without a value
+	// emptyFirst counts the rows without a value that have the first label of the file, and filledFirst the
+	// others with this label.
+	emptyFirst, filledFirst int
+	numbers                 int  // values that are numbers
+	fractions               int  // numbers that are not whole
+	rising                  bool // every value is a number above the one before
+	last                    float64
+	lists                   int // values with a bar between others
+}
+
+func newValues(name string) *values {
+	return &values{name: name, distinct: map[uint64]struct{}{}, rising: true}
+}
+
+// add adds the field of a row, which has the first label of the file or another one.
+func (v *values) add(field string, first bool) {
+	v.rows++
+	v.distinct[datasets.CategoryID(field)] = struct{}{}
+	if field == "" {
+		v.empty++
+		if first {
+			v.emptyFirst++
+		}
+		return
+	}
+	if first {
+		v.filledFirst++
+	}
+	if strings.Contains(strings.Trim(field, listSeparator), listSeparator) {
+		v.lists++
+	}
+	number, reason := decode.ParseNumber(field)
+	if reason != "" {
+		v.rising = false
+		return
+	}
+	if v.numbers > 0 && number <= v.last {
+		v.rising = false
+	}
+	v.numbers++
+	v.last = number
+	if strings.ContainsAny(field, ".eE") {
+		v.fractions++
+	}
+}
+
+const (
+	listSeparator = "|"
+	// ownValues is the share of the rows above which a column has too many values: a row of the test set will
+	// hardly meet one of them.
+	ownValues = 0.9
+	// rowsMin is the number of rows below which shares say too little.
+	rowsMin = 100
+	// leakRows is the number of rows with a value, and without one, from which a label that follows is no
+	// chance.
+	leakRows = 20
+)
+
+// column decides what a column is for. The rules, of which the first that fits decides:
+//
+//  1. one value in all rows: ignored, it says nothing
+//  2. filled in where the label is positive, and only there: ignored, it is known only after the label
+//  3. numbers, some with fractions: a number
+//  4. whole numbers that rise from row to row: ignored, they number the rows
+//  5. whole numbers, over 90 % of which are different: a number
+//  6. whole numbers: an id, since most are codes, and ids can follow a quantity too
+//  7. texts, over 90 % of which are different: ignored, test rows have values that training has not met
+//  8. texts with a bar in over a third of the values: a list of ids
+//  9. texts: an id
+func (v *values) column(rows int, firstIsPositive bool) Column {
+	c := Column{Name: v.name, Distinct: len(v.distinct), Empty: float64(v.empty) / float64(rows),
+		Use: Ignored}
+	filled := rows - v.empty
+	share := float64(c.Distinct) / float64(max(filled, 1))
+	many := filled >= rowsMin && share > ownValues
+	switch {
+	case c.Distinct == 1:
+		c.Why = "the same in all rows"
+	case v.isKnownAfterwards(rows, firstIsPositive):
+		c.Why = "filled only where the label is positive"
+	case v.numbers == filled && v.fractions > 0:
+		c.Use, c.Why = Number, "numbers with fractions"
+	case v.numbers == filled && v.rising && filled >= rowsMin:
+		c.Why = "rises from row to row"
+	case v.numbers == filled && many:
+		c.Use, c.Why = Number, "whole numbers, most of them different"
+	case v.numbers == filled:
+		c.Use, c.Why = ID, "whole numbers that repeat"
+	case many:
+		c.Why = fmt.Sprintf("%.0f %% of the values are different", 100*share)
+	case 3*v.lists > filled:
+		c.Use, c.Why, c.Separator = ID, "lists of texts", listSeparator
+	default:
+		c.Use, c.Why = ID, "texts that repeat"
+	}
+	return c
+}
+
+// isKnownAfterwards reports whether the rows with a value, and at most one in a hundred of the others, are
+// positive.
+func (v *values) isKnownAfterwards(rows int, firstIsPositive bool) bool {
+	filled := rows - v.empty
+	if filled < leakRows || v.empty < leakRows {
+		return false
+	}
+	positiveFilled, positiveEmpty := v.filledFirst, v.emptyFirst
+	if !firstIsPositive {
+		positiveFilled, positiveEmpty = filled-v.filledFirst, v.empty-v.emptyFirst
+	}
+	return 100*positiveFilled >= 99*filled && 100*positiveEmpty <= v.empty
+}
