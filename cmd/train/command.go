@@ -17,6 +17,7 @@ import (
 	"tandem/algo/protocol/fault"
 	"tandem/algo/protocol/pace"
 	"tandem/algo/protocol/role"
+	"tandem/datasets"
 	"tandem/internal/cli"
 	"tandem/runtime/process"
 )
@@ -59,7 +60,10 @@ type flags struct {
 	cpuProfile string
 	precision  string
 
-	notes []string // which modes are left out, and why
+	table  table
+	opened *datasets.Dataset // of table
+
+	notes []string // which modes are left out, and why; what a table's columns are
 }
 
 const usage = `Train a recommender model, in this process or in several, and compare the modes.
@@ -129,6 +133,7 @@ func (f *flags) register(fs *pflag.FlagSet) {
 	fs.SortFlags = false
 	fs.StringVarP(&f.file, "file", "f", "",
 		"read the job from this YAML `FILE` (default: the census income job)")
+	f.table.register(fs)
 	fs.StringSliceVar(&f.modes, "mode", job.Modes(),
 		"train in these `MODES` (default: all, or the job file's)")
 	fs.IntVar(&f.ranks, "ranks", 4, "train on this many NN workers; in sync they must divide the job's "+
@@ -186,15 +191,12 @@ func (f *flags) register(fs *pflag.FlagSet) {
 
 // job returns the job of the command line: the file, and what flags change.
 func (f *flags) job(c *cobra.Command) (job.Job, error) {
-	j := job.AdultIncome()
-	if f.file != "" {
-		var err error
-		if j, err = job.Load(f.file); err != nil {
-			return j, err
-		}
-		if !c.Flags().Changed("mode") {
-			f.modes = []string{j.Training.Mode}
-		}
+	j, err := f.first(c.Flags())
+	if err != nil {
+		return j, err
+	}
+	if (f.file != "" || f.table.file != "") && !c.Flags().Changed("mode") {
+		f.modes = []string{j.Training.Mode}
 	}
 	for i, mode := range f.modes {
 		if !slices.Contains(job.Modes(), mode) {
@@ -218,7 +220,7 @@ func (f *flags) job(c *cobra.Command) (job.Job, error) {
 	if err := f.checkPlacement(&j); err != nil {
 		return j, err
 	}
-	if err := f.suitModes(&j, f.file != "" || c.Flags().Changed("mode")); err != nil {
+	if err := f.suitModes(&j, f.file != "" || f.table.file != "" || c.Flags().Changed("mode")); err != nil {
 		return j, err
 	}
 	if err := j.ValidateShared(); err != nil {
@@ -234,6 +236,22 @@ func (f *flags) job(c *cobra.Command) (job.Job, error) {
 		return j, checkCrashes(&j, f.modes)
 	}
 	return j, nil
+}
+
+// first returns the job that flags change: that of the file, of the table, or the census income job.
+func (f *flags) first(given *pflag.FlagSet) (job.Job, error) {
+	if err := f.table.check(given); err != nil {
+		return job.Job{}, err
+	}
+	switch {
+	case f.file != "":
+		return job.Load(f.file)
+	case f.table.file != "":
+		j, set, note, err := f.table.open(f.onBadRow)
+		f.opened, f.notes = set, append(f.notes, note)
+		return j, err
+	}
+	return job.AdultIncome(), nil
 }
 
 // stale reports whether a mode's reads of embeddings may be stale.

@@ -72,9 +72,11 @@ func (p *program) measure(ctx context.Context, j job.Job, f flags, folder string
 		return nil, err
 	}
 	dataDir := job.DataFolder(p.dataDir, f.file)
-	data, err := datasets.Open(j.Data, dataDir)
-	if err != nil {
-		return nil, err
+	data := f.opened
+	if data == nil {
+		if data, err = datasets.Open(j.Data, dataDir); err != nil {
+			return nil, err
+		}
 	}
 	cli.PrintNotes(p.stderr, "train", data.Notes)
 	machine := backend.Backend{Products: products}
@@ -160,7 +162,11 @@ func baseline(j job.Job) job.Job {
 	j = j.InMode(job.Sequential)
 	j.Training.Overlap, j.Training.Merge = "", ""
 	j.Training.ClearDelays() // also where the job is sequential
+	biases := j.Model.Heads
 	j.Model.Spec = model.Spec{Kind: model.LogisticRegression, Heads: make([]model.Head, len(j.Model.Heads))}
+	for i, head := range biases {
+		j.Model.Heads[i].Bias = head.Bias
+	}
 	j.Model.Optimizer = opt.DefaultDense()
 	j.Model.Optimizer.Kind, j.Model.Optimizer.Rate = opt.Adagrad, 0.1
 	j.Rows.Optimizer = opt.DefaultRow()

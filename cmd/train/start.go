@@ -1,0 +1,131 @@
+package main
+
+import (
+	"fmt"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"tandem/algo/job"
+	"tandem/datasets"
+	"tandem/datasets/infer"
+	"tandem/internal/cli"
+)
+
+// table is the table of --data, and what is known of it.
+type table struct {
+	file                 string
+	label                string
+	split                string
+	ids, numbers, ignore []string
+}
+
+// register declares the flags of a table.
+func (t *table) register(fs *pflag.FlagSet) {
+	fs.StringVar(&t.file, "data", "", "train on this delimited `FILE` with a header, plain or compressed, "+
+		"whose columns are inferred; in mode hybrid unless --mode says more")
+	fs.StringVar(&t.label, "label", "",
+		"with --data, learn to predict this `COLUMN` (default: label, click, clicked, target or y)")
+	fs.StringVar(&t.split, "split", "random:0.2",
+		"with --data, test on this `SHARE` of the rows: random:0.2 or last:0.2")
+	fs.StringSliceVar(&t.ids, "ids", nil, "with --data, take these `COLUMNS` for ids")
+	fs.StringSliceVar(&t.numbers, "numbers", nil, "with --data, take these `COLUMNS` for numbers")
+	fs.StringSliceVar(&t.ignore, "ignore", nil, "with --data, leave these `COLUMNS` out")
+}
+
+// check refuses flags that do not go together.
+func (t *table) check(given *pflag.FlagSet) error {
+	if t.file != "" {
+		if given.Changed("file") {
+			return cli.UsageError("a job file names its data itself: leave one of them out",
+				"--data and --file cannot be combined")
+		}
+		return nil
+	}
+	for _, name := range []string{"label", "split", "ids", "numbers", "ignore"} {
+		if given.Changed(name) {
+			return cli.UsageError("a job file describes its columns itself", "--%s needs --data", name)
+		}
+	}
+	return nil
+}
+
+// open infers the columns of the table, reads its rows, and returns a job for them. It describes the columns
+// in a note.
+func (t *table) open(policy string) (j job.Job, set *datasets.Dataset, note string, err error) {
+	split, err := parseSplit(t.split)
+	if err != nil {
+		return j, nil, "", err
+	}
+	found, err := infer.CSV(t.file, infer.Options{Label: t.label, IDs: t.ids, Numbers: t.numbers,
+		Ignore: t.ignore})
+	if err != nil {
+		return j, nil, "", &cli.Error{Err: err,
+			Hint: "--label names the label, --ids, --numbers and --ignore say " +
+				"what other columns are"}
+	}
+	data := found.Data
+	if data.Path, err = filepath.Abs(t.file); err != nil {
+		return j, nil, "", err
+	}
+	data.Split = split
+	if err := data.OnBadRow.UnmarshalText([]byte(policy)); err != nil {
+		return j, nil, "", cli.UsageError("see --help", "--%v", err)
+	}
+	if set, err = datasets.Open(data, ""); err != nil {
+		return j, nil, "", err
+	}
+	j = infer.Job(set)
+	j.Name, j.Data, j.Cluster = nameOfFile(t.file), data, job.PersiaCluster()
+	return j, set, describeTable(found), nil
+}
+
+// parseSplit reads the value of --split.
+func parseSplit(text string) (job.Split, error) {
+	how, share, ok := strings.Cut(text, ":")
+	value, err := strconv.ParseFloat(share, 64)
+	if !ok || err != nil || how != job.SplitRandom && how != job.SplitLast || !(value > 0 && value < 1) {
+		return job.Split{}, cli.UsageError("as random:0.2, or last:0.1 for the last tenth of the rows",
+			"--split: %q", text)
+	}
+	return job.Split{How: how, Test: value}, nil
+}
+
+// nameOfFile returns the name of a job that trains on a file.
+func nameOfFile(path string) string {
+	name, _, _ := strings.Cut(filepath.Base(path), ".")
+	name = strings.Map(func(r rune) rune {
+		if r < 128 && (r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r == '-' ||
+			r == '_') {
+			return r
+		}
+		return '-'
+	}, name)
+	if strings.Trim(name, "-") == "" {
+		return "table"
+	}
+	return name
+}
+
+// describeTable returns what the columns were taken for, in a line.
+func describeTable(found *infer.Table) string {
+	names := map[infer.Use][]string{}
+	for _, c := range found.Columns {
+		name := c.Name
+		if c.Use == infer.Ignored {
+			name += " (" + c.Why + ")"
+		}
+		names[c.Use] = append(names[c.Use], name)
+	}
+	text := fmt.Sprintf("label %s, %.2f %% positive; ids: %s", names[infer.Label][0], 100*found.PositiveRate,
+		strings.Join(names[infer.ID], ", "))
+	if len(names[infer.Number]) > 0 {
+		text += "; numbers: " + strings.Join(names[infer.Number], ", ")
+	}
+	if len(names[infer.Ignored]) > 0 {
+		text += "; left out: " + strings.Join(names[infer.Ignored], ", ")
+	}
+	return text
+}
