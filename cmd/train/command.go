@@ -73,6 +73,9 @@ this program, is trained for one epoch in each mode, with Persia's net and
 optimizers on 4 ranks, and also by a logistic regression. Then the simulator
 predicts the speed of the same job on Persia's cluster.
 
+With --data the job is made from a table: its columns are inferred, and what
+they were taken for is printed. The job.yaml in the results trains it again.
+
 A job file (--file) describes other jobs; cmd/train/jobs/README.md explains it.
 Relative paths in it start at the folder in the environment variable
 TANDEM_DATA, or at the file's own folder if that is not set. Flags change the
@@ -95,6 +98,7 @@ drop=0.01,duplicate=0.01,reorder=16,delay=0.01:50ms,seed=1, and
 crash=ROLE/INDEX@STEP+TIME, such as crash=embedding-worker/0@40+2s.`
 
 const examples = `  go run ./cmd/train
+  go run ./cmd/train --data clicks.csv.gz --label clicked
   go run ./cmd/train --mode hybrid --staleness 0 --ranks 8
   go run ./cmd/train --json > run.json
   go run ./cmd/train --processes --mode sync,hybrid
