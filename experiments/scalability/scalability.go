@@ -42,7 +42,7 @@ data set is predicted once more from the draws of the unknown inputs that are
 nearest to the bars of the other two.
 
 The quick version has fewer points of the box of inputs, and the rivals on 1 and 8
-GPUs only. The full version takes two minutes.
+GPUs only. The full version takes several minutes.
 
 Writes to a new folder:
 
