@@ -12,7 +12,6 @@ package auctable
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -138,15 +137,11 @@ func execute(ctx context.Context, p plan, o report.Options) (*report.Report, err
 	p.Seed, p.Seeds = o.Seed, o.Seeds
 	present, absent := report.Present(p.Sets, o.DataFolder)
 	p.Sets = present
-	lab, err := trial.Open(o)
+	results, err := trial.Measure(o, "auc-table", p.trainings(), func(lab *trial.Lab) ([]*result, error) {
+		return p.measure(ctx, lab)
+	})
 	if err != nil {
 		return nil, err
-	}
-	defer lab.Close()
-	lab.Expect(p.trainings())
-	results, err := p.measure(ctx, lab)
-	if err != nil {
-		return nil, fmt.Errorf("auc-table: %w", err)
 	}
 	r := p.report(results)
 	r.Notes = append(r.Notes, absent...)

@@ -136,14 +136,11 @@ func orElse(n, other int) int {
 // execute runs a plan.
 func execute(ctx context.Context, p plan, o report.Options) (*report.Report, error) {
 	p.Seed, p.Seeds = o.Seed, o.Seeds
-	lab, err := trial.Open(o)
+	r, err := trial.Measure(o, "convergence", 0, func(lab *trial.Lab) (*results, error) {
+		return p.measure(ctx, lab)
+	})
 	if err != nil {
 		return nil, err
-	}
-	defer lab.Close()
-	r, err := p.measure(ctx, lab)
-	if err != nil {
-		return nil, fmt.Errorf("convergence: %w", err)
 	}
 	return p.report(r), nil
 }

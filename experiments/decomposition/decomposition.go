@@ -13,7 +13,6 @@ package decomposition
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"tandem/experiments/report"
@@ -75,15 +74,10 @@ func (Experiment) Run(ctx context.Context, o report.Options) (*report.Report, er
 // execute runs a plan.
 func execute(ctx context.Context, p plan, o report.Options) (*report.Report, error) {
 	p.Seed, p.Seeds = o.Seed, o.Seeds
-	lab, err := trial.Open(o)
+	measure := func(lab *trial.Lab) ([]*result, error) { return p.measure(ctx, lab) }
+	results, err := trial.Measure(o, "async-decomposition", p.trainings(), measure)
 	if err != nil {
 		return nil, err
-	}
-	defer lab.Close()
-	lab.Expect(p.trainings())
-	results, err := p.measure(ctx, lab)
-	if err != nil {
-		return nil, fmt.Errorf("async-decomposition: %w", err)
 	}
 	return p.report(results), nil
 }

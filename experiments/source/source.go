@@ -21,7 +21,6 @@ package source
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"tandem/experiments/report"
@@ -88,15 +87,11 @@ func execute(ctx context.Context, p plan, o report.Options) (*report.Report, err
 	p.Seed, p.Seeds = o.Seed, o.Seeds
 	present, absent := report.Present(p.Sets, o.DataFolder)
 	p.Sets = present
-	lab, err := trial.Open(o)
+	results, err := trial.Measure(o, "source", p.trainings(), func(lab *trial.Lab) ([]*result, error) {
+		return p.measure(ctx, lab)
+	})
 	if err != nil {
 		return nil, err
-	}
-	defer lab.Close()
-	lab.Expect(p.trainings())
-	results, err := p.measure(ctx, lab)
-	if err != nil {
-		return nil, fmt.Errorf("source: %w", err)
 	}
 	r := p.report(results)
 	r.Notes = append(r.Notes, absent...)

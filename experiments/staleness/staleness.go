@@ -28,7 +28,6 @@ package staleness
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"tandem/experiments/report"
@@ -98,15 +97,10 @@ func (e *Experiment) Run(ctx context.Context, o report.Options) (*report.Report,
 
 // execute runs a plan.
 func execute(ctx context.Context, p plan, o report.Options) (*report.Report, error) {
-	lab, err := trial.Open(o)
+	measure := func(lab *trial.Lab) ([]*dataSetResult, error) { return p.measure(ctx, lab) }
+	results, err := trial.Measure(o, "staleness", p.trainings(), measure)
 	if err != nil {
 		return nil, err
-	}
-	defer lab.Close()
-	lab.Expect(p.trainings())
-	results, err := p.measure(ctx, lab)
-	if err != nil {
-		return nil, fmt.Errorf("staleness: %w", err)
 	}
 	return p.report(results), nil
 }

@@ -169,14 +169,11 @@ func (e *Experiment) Run(ctx context.Context, o report.Options) (*report.Report,
 // execute runs a plan and reports times or dollars.
 func (p *plan) execute(ctx context.Context, o report.Options, money bool) (*report.Report, error) {
 	p.Seed, p.Seeds = o.Seed, o.Seeds
-	lab, err := trial.Open(o)
+	r, err := trial.Measure(o, "time-to-auc", 0, func(lab *trial.Lab) (*results, error) {
+		return p.measure(ctx, lab)
+	})
 	if err != nil {
 		return nil, err
-	}
-	defer lab.Close()
-	r, err := p.measure(ctx, lab)
-	if err != nil {
-		return nil, fmt.Errorf("time-to-auc: %w", err)
 	}
 	if money {
 		return p.report(r, inCents()), nil

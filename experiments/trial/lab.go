@@ -46,6 +46,22 @@ func Open(o report.Options) (*Lab, error) {
 	return l, nil
 }
 
+// Measure opens the lab of an experiment for a number of trainings (see Lab.Expect; 0: unknown), returns what
+// measure returns, and closes the lab. Errors of measure begin with the name of the experiment.
+func Measure[R any](o report.Options, name string, trainings int, measure func(*Lab) (R, error)) (r R,
+	err error) {
+	lab, err := Open(o)
+	if err != nil {
+		return r, err
+	}
+	defer func() { err = errors.Join(err, lab.Close()) }()
+	lab.Expect(trainings)
+	if r, err = measure(lab); err != nil {
+		return r, fmt.Errorf("%s: %w", name, err)
+	}
+	return r, nil
+}
+
 // Close closes the file of results.
 func (l *Lab) Close() error { return l.log.close() }
 

@@ -127,6 +127,27 @@ func TestProgressCountsToTheEnd(t *testing.T) {
 }
 
 // A kill may cut the last line anywhere; what was on disk before counts.
+// Measure passes on what was measured, names the experiment in errors, and reports what closing the lab does.
+func TestMeasure(t *testing.T) {
+	o := report.Options{Folder: t.TempDir()}
+	var lab *Lab
+	got, err := Measure(o, "small", 3, func(l *Lab) (int, error) {
+		lab = l
+		return l.expected, nil
+	})
+	if got != 3 || err != nil || lab.Close() == nil {
+		t.Errorf("%d, %v; want 3 and a lab that is closed", got, err)
+	}
+	failed := errors.New("no luck")
+	if _, err := Measure(o, "small", 3, func(*Lab) (int, error) { return 0, failed }); !errors.Is(err,
+		failed) || err.Error() != "small: no luck" {
+		t.Errorf("got %v", err)
+	}
+	if _, err := Measure(o, "small", 3, func(l *Lab) (int, error) { return 0, l.Close() }); err == nil {
+		t.Error("a lab that could not be closed is not reported")
+	}
+}
+
 func TestACutLineIsTrainedAgain(t *testing.T) {
 	folder, trained := t.TempDir(), 0
 	a, b := small(t, 1, ""), small(t, 2, "")

@@ -7,7 +7,6 @@ package tuner
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"tandem/algo/job"
@@ -76,15 +75,11 @@ func (e *Experiment) Run(ctx context.Context, o report.Options) (*report.Report,
 // execute runs a plan.
 func execute(ctx context.Context, p plan, o report.Options) (*report.Report, error) {
 	p.Seed, p.Seeds = o.Seed, o.Seeds
-	lab, err := trial.Open(o)
+	results, err := trial.Measure(o, "tuner", p.trainings(), func(lab *trial.Lab) ([]*result, error) {
+		return p.measure(ctx, lab)
+	})
 	if err != nil {
 		return nil, err
-	}
-	defer lab.Close()
-	lab.Expect(p.trainings())
-	results, err := p.measure(ctx, lab)
-	if err != nil {
-		return nil, fmt.Errorf("tuner: %w", err)
 	}
 	return p.report(results), nil
 }
