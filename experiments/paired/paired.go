@@ -20,6 +20,7 @@ import (
 
 	"tandem/algo/exec/backend"
 	"tandem/algo/exec/evaluation"
+	"tandem/algo/exec/reference"
 	"tandem/algo/histogram"
 	"tandem/algo/job"
 	"tandem/algo/numeric/batch"
@@ -56,6 +57,8 @@ type Run struct {
 	// of their gradients.
 	HotRows      int    `json:"-"`
 	HotGradients uint64 `json:"-"`
+	// Order is the order of reads and updates of rows, if it was recorded.
+	Order *reference.Order `json:"-"`
 	// Probabilities are the predictions on the test rows.
 	Probabilities []float32 `json:"-"`
 }
@@ -66,6 +69,10 @@ type Setup struct {
 	Data    *datasets.Dataset
 	Source  batch.Source // the batches to train on; nil: those of Data, as the job orders them
 	Backend backend.Backend
+	// Order, if not nil, is the order in which a sequential training reads and updates rows.
+	Order *reference.Order
+	// RecordOrder records the order in which a real training with roles does so.
+	RecordOrder bool
 }
 
 // source returns the batches to train on.
@@ -89,9 +96,15 @@ func (s *Setup) RunReal(
 	}
 	c := newStageClock()
 	c.cpu = cpuTime
-	r, err := train.Run(ctx, s.Job, source, s.Data.Test, train.Options{
-		Backend: s.Backend, Progress: progress, Observer: c, Stopwatch: stopwatch,
-	})
+	o := train.Options{
+		Backend: s.Backend, Progress: progress, Observer: c, Stopwatch: stopwatch, Order: s.Order,
+	}
+	var recorder *reference.OrderRecorder
+	if s.RecordOrder {
+		recorder = reference.NewOrderRecorder(s.Job.Roles.Ranks, s.Job.Roles.EmbeddingPSs)
+		o.Observer = observers{c, recorder}
+	}
+	r, err := train.Run(ctx, s.Job, source, s.Data.Test, o)
 	if err != nil {
 		return nil, err
 	}
@@ -99,6 +112,9 @@ func (s *Setup) RunReal(
 		Stages: c.medians(), Staleness: r.Staleness,
 		AUC: r.AUC, LogLoss: r.LogLoss, Missed: r.MissedUpdates, HotRows: r.HotRows,
 		HotGradients: r.HotGradients, Probabilities: r.Probabilities,
+	}
+	if recorder != nil {
+		run.Order = recorder.Order()
 	}
 	if s.Job.Training.EvaluateEvery.Any() {
 		run.Curve = r.Curve
@@ -180,6 +196,16 @@ type observer struct {
 func (w *observer) Observe(r event.Record) {
 	w.clock.Observe(r)
 	w.evaluator.Observe(r)
+}
+
+// observers pass records to each of them.
+type observers []event.Observer
+
+// Observe implements event.Observer.
+func (all observers) Observe(r event.Record) {
+	for _, o := range all {
+		o.Observe(r)
+	}
 }
 
 // seconds converts a tick to seconds.

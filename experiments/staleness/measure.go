@@ -43,7 +43,7 @@ type armResult struct {
 	Missed   histogram.Histogram `json:"missed_updates"`
 
 	specs []trial.Spec
-	own   []histogram.Histogram // by seed
+	of    []*trial.Result // by seed
 }
 
 // effect is the difference of two arms: treated − reference.
@@ -125,11 +125,11 @@ func (p *plan) trainArms(
 	var trainings []training
 	for _, a := range arms {
 		for i := range p.Seeds {
-			var own *histogram.Histogram
+			var from *trial.Result
 			if a.Arm.measured() {
-				own = &r.find(p.hybridOf(a.Arm)).own[i]
+				from = r.find(hybridOf(a.Arm)).of[i]
 			}
-			s, err := p.spec(d, a.Arm, p.Seed+uint64(i), own)
+			s, err := p.spec(d, a.Arm, p.Seed+uint64(i), from)
 			if err != nil {
 				return err
 			}
@@ -155,7 +155,7 @@ func (p *plan) trainArms(
 }
 
 // hybridOf returns the arm of hybrid that has measured the delays of an arm.
-func (p *plan) hybridOf(a arm) arm {
+func hybridOf(a arm) arm {
 	a.Mode, a.Delay = job.Hybrid, ""
 	return a
 }
@@ -179,7 +179,7 @@ func (a *armResult) add(s trial.Spec, r *trial.Result) {
 		a.Steps = r.Steps
 	}
 	a.AUC, a.LogLoss = append(a.AUC, auc), append(a.LogLoss, logLoss)
-	a.specs, a.own = append(a.specs, s), append(a.own, r.Staleness.Own)
+	a.specs, a.of = append(a.specs, s), append(a.of, r)
 	a.Own.Merge(&r.Staleness.Own)
 	a.Cross.Merge(&r.Staleness.Cross)
 	a.Missed.Merge(&r.Missed)

@@ -51,7 +51,8 @@ type arm struct {
 	Ranks int    `json:"ranks"`
 	// Tau bounds the own staleness of hybrid.
 	Tau int `json:"tau"`
-	// Delay is the delay of rows in sequential training, as package delay writes it, drawn or ordered.
+	// Delay is the delay of rows in sequential training, as package delay writes it, or one that hybrid has
+	// measured.
 	Delay     string  `json:"delay,omitempty"`
 	Drop      int     `json:"drop,omitempty"` // steps left out at the end
 	Length    int     `json:"length"`         // factor of the training rows
@@ -60,16 +61,18 @@ type arm struct {
 	Rate      float64 `json:"rate"`      // of rows
 }
 
-// Delays that are the own staleness of hybrid at the same τ and seed: drawn from its histogram step by step,
-// or the values of its histogram in ascending order. In the order of hybrid, staleness rises as its queues
-// fill, and later steps are as late as those before.
+// Delays that hybrid has measured at the same τ and seed, with less and less left out:
 const (
-	drawn   = "drawn"
-	ordered = "ordered"
+	// drawn step by step from the histogram of the own staleness of its reads
+	drawn = "drawn"
+	// for each step in turn, the mean delay of its row gradients, over ranks and PSs
+	bySteps = "by steps"
+	// the order of every read and every update of rows on each PS
+	byReads = "by reads"
 )
 
 // measured reports whether the delays of an arm are those of hybrid.
-func (a arm) measured() bool { return a.Delay == drawn || a.Delay == ordered }
+func (a arm) measured() bool { return a.Delay == drawn || a.Delay == bySteps || a.Delay == byReads }
 
 // String names an arm in tables and messages.
 func (a arm) String() string {
@@ -103,8 +106,9 @@ const (
 	unbounded = "unbounded"
 	lag       = "lag"
 	threads   = "threads"
-	byDraw    = "runtime"
-	byOrder   = "in order"
+	runtime   = "runtime"
+	steps     = "steps"
+	reads     = "reads"
 	order     = "order"
 	simulated = "simulated"
 	longer    = "longer"
@@ -142,9 +146,10 @@ func (p *plan) pairs(d *report.DataSet) []pair {
 				pair{lag, tau, change(base, func(a *arm) { a.Drop = tau }), base})
 		}
 		list = append(list, pair{threads, tau, hybrid(base, tau), base},
-			pair{byDraw, tau, hybrid(base, tau), measured(tau, drawn)},
-			pair{byOrder, tau, hybrid(base, tau), measured(tau, ordered)},
-			pair{order, tau, measured(tau, ordered), measured(tau, drawn)})
+			pair{runtime, tau, hybrid(base, tau), measured(tau, drawn)},
+			pair{steps, tau, hybrid(base, tau), measured(tau, bySteps)},
+			pair{reads, tau, hybrid(base, tau), measured(tau, byReads)},
+			pair{order, tau, measured(tau, bySteps), measured(tau, drawn)})
 	}
 	for _, mean := range p.Means {
 		list = append(list, pair{unbounded, mean,
@@ -201,9 +206,9 @@ func (p *plan) trainings() (n int) {
 // lateText is the delay of longer runs and of optimizers.
 func (p *plan) lateText() string { return fmt.Sprintf("exactly %d", p.LengthTau) }
 
-// spec returns the training of an arm under a seed. own is the own staleness that hybrid has measured, for an
-// arm that needs it.
-func (p *plan) spec(d *report.DataSet, a arm, seed uint64, own *histogram.Histogram) (trial.Spec, error) {
+// spec returns the training of an arm under a seed. from is the training of hybrid that has measured its
+// delays, for an arm that needs it.
+func (p *plan) spec(d *report.DataSet, a arm, seed uint64, from *trial.Result) (trial.Spec, error) {
 	j := p.Job
 	j.Data = d.WithSeed(seed)
 	if a.Length > 1 {
@@ -217,16 +222,21 @@ func (p *plan) spec(d *report.DataSet, a arm, seed uint64, own *histogram.Histog
 		Name: fmt.Sprintf("%s, seed %d, %v", d.Name, seed, a)}
 	if a.Mode == job.Hybrid {
 		t.Staleness, t.Prefetch = &a.Tau, a.Tau+1 // staleness is bounded by τ, not by the queue
+		s.RecordOrder = !a.Simulated
 	}
 	if a.Simulated {
 		j.Cluster = job.PersiaCluster()
 	}
 	var err error
 	switch {
+	case a.measured() && from.Diverged != "":
+		err = fmt.Errorf("%s: hybrid has diverged and measured no delays; lower the rates", s.Name)
 	case a.Delay == drawn:
-		t.Delay = distributionOf(own)
-	case a.Delay == ordered:
-		t.Delay, err = traceOf(own, a.Ranks)
+		t.Delay = distributionOf(&from.Staleness.Own)
+	case a.Delay == bySteps:
+		t.Delay, err = traceOf(from.Order.Delays(from.Steps))
+	case a.Delay == byReads:
+		s.Order = from.Order
 	case a.Delay != "":
 		t.Delay, err = delay.Parse(a.Delay)
 	}
@@ -243,17 +253,12 @@ func distributionOf(h *histogram.Histogram) delay.Spec {
 	return s
 }
 
-// traceOf returns the delays of a histogram in ascending order. It has an entry for each step of each rank.
-func traceOf(h *histogram.Histogram, ranks int) (delay.Spec, error) {
-	text, count := strings.Builder{}, 0
+// traceOf returns the delays of steps 0, 1, 2 …
+func traceOf(delays []int) (delay.Spec, error) {
+	text := strings.Builder{}
 	text.WriteString("delay\n")
-	for value, times := range h.All() {
-		for range times {
-			if count%ranks == ranks/2 {
-				fmt.Fprintln(&text, value)
-			}
-			count++
-		}
+	for _, d := range delays {
+		fmt.Fprintln(&text, d)
 	}
 	sum := sha256.Sum256([]byte(text.String()))
 	s := delay.Spec{Kind: delay.Traced, File: hex.EncodeToString(sum[:8])} // its content is part of the ID

@@ -16,9 +16,16 @@
 // has their bits. The delay is exactly τ, or has no bound: geometric with a mean of τ. What is late by τ
 // steps has also learned from τ steps less, so a lag control leaves out the last τ steps.
 //
-// Hybrid mode with real threads confirms them. A further arm imposes on a sequential training the own
-// staleness that hybrid has measured under the same seed: the difference of the two is what a delay leaves
-// out of the runtime. On larger numbers of ranks, hybrid is simulated, with real gradients in virtual time.
+// Hybrid mode with real threads confirms them. Three further arms impose on a sequential training what
+// hybrid has measured under the same seed, each with more of it than the one before:
+//
+//	drawn      the histogram of staleness, from which delays are drawn
+//	by steps   the delay of each step, in turn
+//	by reads   the order of every read and update of rows on every PS
+//
+// The difference of hybrid from each is what the arm leaves out of the runtime; nothing is left out of the
+// last, so its bits must be those of hybrid. On larger numbers of ranks, hybrid is simulated, with real
+// gradients in virtual time.
 //
 // According to the theory, the cost grows with the frequency α of the most frequent id, so data have several
 // α.
@@ -63,8 +70,10 @@ Confirmed by:
   threads     hybrid with real threads − merge:rank
   runtime     hybrid − sequential with the own staleness that hybrid measured
               as delays, drawn step by step
-  in order    the same with these delays in ascending order
-  order       delays in ascending order − drawn
+  steps       hybrid − sequential with the delay of each step as measured
+  reads       hybrid − sequential with each read and update of rows in turn as
+              measured: the same bits, if nothing else differs
+  order       delays of each step as measured − drawn
   simulated   hybrid on up to 64 simulated ranks − merge:rank of as many
 
 The full version also has longer runs and, at tuned rates, SGD, Adagrad, Adam and

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"tandem/algo/exec/reference"
 	"tandem/algo/histogram"
 	"tandem/algo/job"
 	"tandem/algo/protocol/delay"
@@ -58,6 +59,7 @@ func (f *fake) Run(_ context.Context, specs []trial.Spec) ([]trial.Result, error
 			late = float64(*t.Staleness)
 			r.Staleness.Own.Add(0)
 			r.Staleness.Own.AddCount(*t.Staleness, 3)
+			r.Order = measured().Order
 		}
 		if t.Delay.Kind == delay.Distribution {
 			sum, weights := 0.0, 0.0
@@ -72,6 +74,15 @@ func (f *fake) Run(_ context.Context, specs []trial.Spec) ([]trial.Result, error
 		}
 	}
 	return results, nil
+}
+
+// measured returns what a training of hybrid on one rank and one PS has measured: delays of 1, 1, 0 and 0.
+func measured() *trial.Result {
+	r := &trial.Result{Steps: 4}
+	r.Staleness.Own.AddCount(0, 2)
+	r.Staleness.Own.AddCount(1, 2)
+	r.Order = &reference.Order{Ranks: 1, PSs: 1, Accesses: []int32{0, 2, 1, 4, 3, 5, 6, 7}}
+	return r
 }
 
 func (f *fake) RowDeviation(treated, reference []trial.Spec) (float64, error) { return 0, nil }
@@ -98,7 +109,7 @@ func TestEffects(t *testing.T) {
 		{merging, 0, 0.002}, {staleness, 2, -0.02}, {lag, 2, -0.002}, {unbounded, 2, -0.02},
 		{threads, 0, 0}, {threads, 2, -0.02}, {simulated, 3, -0.03}, {longer, 2, -0.02},
 		// The delays of hybrid at τ = 2 are 0, 2, 2, 2: 1.5 in the mean.
-		{byDraw, 0, 0}, {byDraw, 2, -0.02 + 0.015}, {sameRate, 2, -0.02}, {ownRates, 2, -0.02},
+		{runtime, 0, 0}, {runtime, 2, -0.02 + 0.015}, {sameRate, 2, -0.02}, {ownRates, 2, -0.02},
 	} {
 		at := slices.IndexFunc(r.Effects, func(e effect) bool {
 			return e.Name == want.effect &&
@@ -119,16 +130,15 @@ func TestEffects(t *testing.T) {
 
 // The arms of a seed differ from their reference in what their effect names alone, and have equal scale.
 func TestArmsArePaired(t *testing.T) {
-	p, own := tinyPlan(), histogram.Histogram{}
-	own.AddCount(1, 4)
+	p, from := tinyPlan(), measured()
 	d := &p.DataSets[0]
 	pairs := append(p.pairs(d), p.optimizerPairs(p.Optimizers[0], 8, 2)...)
 	for _, one := range pairs {
-		treated, err := p.spec(d, one.treated, 7, &own)
+		treated, err := p.spec(d, one.treated, 7, from)
 		if err != nil {
 			t.Fatal(err)
 		}
-		reference, err := p.spec(d, one.reference, 7, &own)
+		reference, err := p.spec(d, one.reference, 7, from)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -152,9 +162,10 @@ func TestArmsArePaired(t *testing.T) {
 			treated.Drop = 0
 		case order:
 			a.Training.Delay = b.Training.Delay
-		case threads, simulated, byDraw, byOrder:
+		case threads, simulated, runtime, steps, reads:
 			a.Training.Mode, a.Training.Staleness, a.Training.Prefetch = job.Sequential, nil, 0
 			b.Training.Delay, treated.Simulated, a.Cluster = a.Training.Delay, false, b.Cluster
+			treated.RecordOrder, reference.Order = false, nil
 		}
 		treated.Name, reference.Name = "", ""
 		if !reflect.DeepEqual(treated, reference) {
@@ -168,51 +179,47 @@ func TestMeasuredDelaysAreThoseOfTheSeed(t *testing.T) {
 	p := tinyPlan()
 	f := &fake{change: func(s *trial.Spec, r *trial.Result) {
 		if s.Job.Training.Mode == job.Hybrid {
+			seed := int(s.Job.Training.Seed)
 			r.Staleness.Own = histogram.Histogram{}
-			r.Staleness.Own.AddCount(int(s.Job.Training.Seed), 4) // one delay, the number of the seed
+			r.Staleness.Own.AddCount(seed, 4) // one delay, the number of the seed
+			r.Order = &reference.Order{Ranks: 1, PSs: 1}
+			for step := range r.Steps + seed { // every read is that number of steps ahead of the updates
+				if step < r.Steps {
+					r.Order.Accesses = append(r.Order.Accesses, int32(2*step))
+				}
+				if step >= seed {
+					r.Order.Accesses = append(r.Order.Accesses, int32(2*(step-seed)+1))
+				}
+			}
 		}
 	}}
 	measure(t, p, f)
-	seen := 0
+	seen, orders := 0, 0
 	for _, s := range f.specs {
 		if d := s.Job.Training.Delay; d.Kind == delay.Distribution || d.Kind == delay.Traced {
 			m, err := delay.NewModel(d, 1)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got := m.DelayOf(5); got != int(s.Job.Training.Seed) {
-				t.Errorf("%s: delay %d", s.Name, got)
+			seed := int(s.Job.Training.Seed)
+			steps := s.Job.Data.Synthetic.TrainRows / s.Job.Training.GlobalBatch
+			for step := range steps {
+				want := seed
+				if d.Kind == delay.Traced {
+					want = min(seed, steps-1-step) // no reads are later than the last
+				}
+				if got := m.DelayOf(step); got != want {
+					t.Errorf("%s: delay %d of step %d, want %d", s.Name, got, step, want)
+				}
 			}
 			seen++
 		}
-	}
-	if seen != 2*len(p.Taus)*p.Seeds {
-		t.Errorf("%d trainings with measured delays", seen)
-	}
-}
-
-// The ordered trace has a delay for each step, ascending; another histogram has another ID.
-func TestTraceOf(t *testing.T) {
-	var h, other histogram.Histogram
-	h.AddCount(0, 4)
-	h.AddCount(3, 8)
-	other.AddCount(0, 8)
-	other.AddCount(3, 4)
-	s, err := traceOf(&h, 4)
-	if err != nil {
-		t.Fatal(err)
-	}
-	m, err := delay.NewModel(s, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for step, want := range []int{0, 3, 3, 0} { // repeated after the third
-		if got := m.DelayOf(step); got != want {
-			t.Errorf("step %d: delay %d, want %d", step, got, want)
+		if s.Order != nil {
+			orders++
 		}
 	}
-	if o, _ := traceOf(&other, 4); o.String() == s.String() {
-		t.Errorf("two histograms are both %q", s)
+	if seen != 2*len(p.Taus)*p.Seeds || orders != len(p.Taus)*p.Seeds {
+		t.Errorf("%d trainings with measured delays, %d with measured orders", seen, orders)
 	}
 }
 
@@ -232,8 +239,9 @@ func TestFindings(t *testing.T) {
 	for _, want := range []string{
 		"merging +0.0020 ± 0.0000", "staleness at 2 steps −0.0200 ± 0.0000", "lag at 2 steps −0.0020",
 		"did not reach τ, so the effect of τ is not fully tested, on α = 0.1, hybrid τ=2 (at most 1)",
-		"drawn step by step: the interval is inside ±0.001 in 1 of 2 cases (α = 0.1 τ = 0: +0.0000 ± " +
-			"0.0000), not for α = 0.1 τ = 2: −0.0100 ± 0.0000",
+		"drawn step by step: the interval is inside ±0.001 in 1 of 2 cases, not for α = 0.1 τ = 2: " +
+			"−0.0100 ± 0.0000.",
+		"log loss to the last bit in 2 of 4 trainings.",
 		"2 trainings diverged", "Only 2 seeds",
 	} {
 		if !strings.Contains(text, want) {
@@ -258,6 +266,17 @@ func TestReportOfTinyRuns(t *testing.T) {
 		if a.Diverged > 0 || a.Steps == 0 || slices.Min(a.AUC) < 0.52 {
 			t.Errorf("%v: AUC %v, %d diverged, %d steps", a.Arm, a.AUC, a.Diverged, a.Steps)
 		}
+		if a.Arm.Delay == byReads {
+			hybrid := result.find(hybridOf(a.Arm))
+			if !slices.Equal(a.AUC, hybrid.AUC) || !slices.Equal(a.LogLoss, hybrid.LogLoss) {
+				t.Errorf("%v: AUC %v, log loss %v; hybrid %v, %v", a.Arm, a.AUC, a.LogLoss, hybrid.AUC,
+					hybrid.LogLoss)
+			}
+			if !reflect.DeepEqual(a.Missed, hybrid.Missed) {
+				t.Errorf("%v: missed updates %v; hybrid %v", a.Arm, a.Missed.Summary(),
+					hybrid.Missed.Summary())
+			}
+		}
 		if a.Arm.Mode == job.Hybrid && (a.Own.Count() == 0 || a.Own.Max() > a.Arm.Tau) {
 			t.Errorf("%v: own staleness %v", a.Arm, a.Own.Summary())
 		}
@@ -270,15 +289,14 @@ func TestReportOfTinyRuns(t *testing.T) {
 
 // All arms of both plans are valid jobs.
 func TestPlans(t *testing.T) {
-	var own histogram.Histogram
-	own.AddCount(1, 4)
+	from := measured()
 	e := New()
 	for name, p := range map[string]plan{"quick": quickPlan(&e.Grid), "full": fullPlan(&e.Grid)} {
 		for i := range p.DataSets {
 			d := &p.DataSets[i]
 			for _, one := range p.pairs(d) {
 				for _, a := range []arm{one.treated, one.reference} {
-					s, err := p.spec(d, a, 3, &own)
+					s, err := p.spec(d, a, 3, from)
 					if err == nil {
 						err = s.Job.Validate()
 					}

@@ -28,7 +28,8 @@ func run(ctx context.Context, s *Spec, open *cache, b backend.Backend) (*Result,
 	if err != nil {
 		return nil, nil, err
 	}
-	setup := &paired.Setup{Job: s.Job, Data: data, Source: batches, Backend: b}
+	setup := &paired.Setup{Job: s.Job, Data: data, Source: batches, Backend: b, Order: s.Order,
+		RecordOrder: s.RecordOrder}
 	var r *paired.Run
 	if s.Simulated {
 		r, err = runSimulated(ctx, setup, s.Box)
@@ -45,7 +46,7 @@ func run(ctx context.Context, s *Spec, open *cache, b backend.Backend) (*Result,
 		return nil, nil, err
 	}
 	result.AUC, result.LogLoss, result.StepSeconds = r.AUC, r.LogLoss, r.StepSeconds
-	result.Curve = r.Curve
+	result.Curve, result.Order = r.Curve, r.Order
 	result.HotRows, result.HotGradients = r.HotRows, r.HotGradients
 	result.Staleness, result.Missed, result.Steps = r.Staleness, r.Missed, batches.Steps()
 	for step := range result.Steps {

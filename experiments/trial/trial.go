@@ -21,6 +21,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"tandem/algo/exec/evaluation"
+	"tandem/algo/exec/reference"
 	"tandem/algo/histogram"
 	"tandem/algo/job"
 	"tandem/algo/protocol/pace"
@@ -50,6 +51,10 @@ type Spec struct {
 	Box *BoxPoint `yaml:"box,omitempty"`
 	// Drop leaves out the last steps: what is late by τ steps has learned from τ steps less at its end.
 	Drop int `yaml:"drop,omitempty"`
+	// RecordOrder records the order of reads and updates of rows in the result of a real training.
+	RecordOrder bool `yaml:"record-order,omitempty"`
+	// Order is the order in which a sequential training reads and updates rows; nil: step by step.
+	Order *reference.Order `yaml:"order,omitempty"`
 	// Name is shown to people and decides nothing.
 	Name string `yaml:"-"`
 }
@@ -112,6 +117,8 @@ type Result struct {
 	// HotRows is the number of rows that were never late, and HotGradients that of their gradients.
 	HotRows      int    `json:"hot_rows,omitempty"`
 	HotGradients uint64 `json:"hot_gradients,omitempty"`
+	// Order is the order of reads and updates of rows, if the spec asks for it.
+	Order *reference.Order `json:"order,omitempty"`
 }
 
 // Scores returns AUC and log loss, or those of a constant guess of ½ if the training diverged: somebody who

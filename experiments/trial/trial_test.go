@@ -57,6 +57,27 @@ func runAll(t *testing.T, lab *Lab, specs ...Spec) []Result {
 	return results
 }
 
+// The order of a training with roles is kept with its result, and a training that follows it is another one.
+func TestOrderIsKept(t *testing.T) {
+	folder, trained := t.TempDir(), 0
+	hybrid := small(t, 1, "")
+	hybrid.Job.Training.Mode, hybrid.RecordOrder = job.Hybrid, true
+	first := runAll(t, open(t, folder, &trained), hybrid)
+	lab := open(t, folder, &trained)
+	again := runAll(t, lab, hybrid)
+	if trained != 1 || first[0].Order == nil || !reflect.DeepEqual(first[0].Order, again[0].Order) {
+		t.Fatalf("%d trainings: %+v, then %+v", trained, first[0].Order, again[0].Order)
+	}
+	plain := small(t, 1, "")
+	plain.Job.Training.Merge = job.MergeRank
+	ordered := plain
+	ordered.Order = again[0].Order
+	results := runAll(t, lab, plain, ordered)
+	if results[1].AUC != first[0].AUC || results[1].LogLoss != first[0].LogLoss || trained != 3 {
+		t.Errorf("%d trainings, %+v; want the scores of %+v", trained, results[1], first[0])
+	}
+}
+
 func TestEverySpecIsTrainedOnce(t *testing.T) {
 	folder, trained := t.TempDir(), 0
 	lab := open(t, folder, &trained)

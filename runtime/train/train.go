@@ -78,6 +78,8 @@ type Options struct {
 	// Recorder, if not nil, records what a replay needs. Run refuses to record sequential training, which has
 	// no roles.
 	Recorder driver.Recorder
+	// Order, if not nil, is the order in which sequential training reads and updates rows.
+	Order *reference.Order
 	// Stopwatch, if not nil, receives the duration of the work of roles in this process.
 	Stopwatch driver.Stopwatch
 	// Cluster, if not nil, has the roles in other processes. Sequential training stays in this process.
@@ -96,6 +98,9 @@ func Run(ctx context.Context, t job.Job, source batch.Source, test *batch.Batch,
 	}
 	if t.Training.Mode == job.Sequential && o.Recorder != nil {
 		return nil, errNoRoles
+	}
+	if t.Training.Mode != job.Sequential && o.Order != nil {
+		return nil, errOwnOrder
 	}
 	result := &Result{Job: t, Steps: source.Steps(), Samples: samplesOf(source), Processes: 1}
 	if o.Progress == nil {
@@ -121,6 +126,10 @@ func Run(ctx context.Context, t job.Job, source batch.Source, test *batch.Batch,
 var errOneClass = errors.New("all test rows have the same label, so there is no AUC; choose test rows of " +
 	"both labels")
 
+// errOwnOrder says that only sequential training follows an order.
+var errOwnOrder = errors.New("a training with roles reads and updates rows in its own order; follow a " +
+	"recorded one in mode sequential")
+
 // errNoRoles says that a recording would be empty.
 var errNoRoles = errors.New("sequential training has no roles, so there is nothing to record; record " +
 	"another mode")
@@ -145,6 +154,9 @@ func (r *Result) fingerprint(dense uint64, shards []*table.Table) {
 
 func runMode(ctx context.Context, t *job.Job, source batch.Source, test *batch.Batch, o Options,
 	result *Result) (*trained, error) {
+	if t.Training.Mode == job.Sequential && o.Order != nil {
+		return runOrdered(ctx, t, source, test, o, result)
+	}
 	if t.Training.Mode == job.Sequential {
 		return runSequential(ctx, t, source, test, o, result)
 	}
@@ -189,6 +201,27 @@ func runSequential(ctx context.Context, t *job.Job, source batch.Source, test *b
 	result.Wall = time.Since(e.start)
 	result.fingerprint(q.Dense().Digest(), []*table.Table{q.Rows()})
 	return &trained{evaluation, q}, nil
+}
+
+func runOrdered(ctx context.Context, t *job.Job, source batch.Source, test *batch.Batch, o Options,
+	result *Result) (*trained, error) {
+	q, err := reference.NewOrdered(*t, source, o.Backend, o.Order)
+	if err != nil {
+		return nil, err
+	}
+	start := time.Now()
+	for step := range result.Steps {
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		if err := q.Step(step); err != nil {
+			return nil, err
+		}
+		o.Progress(step+1, result.Steps)
+	}
+	result.Wall, result.MissedUpdates = time.Since(start), q.Missed()
+	result.fingerprint(q.Dense().Digest(), []*table.Table{q.Rows()})
+	return &trained{q.NewTestSet(test), q}, nil
 }
 
 func runRoles(ctx context.Context, t *job.Job, source batch.Source, test *batch.Batch, o Options,

@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"reflect"
 	"strings"
 	"testing"
 	"testing/synctest"
 
+	"tandem/algo/exec/reference"
 	"tandem/algo/job"
 	"tandem/algo/numeric/batch"
 	"tandem/algo/numeric/model"
@@ -364,6 +366,35 @@ func TestMissedUpdates(t *testing.T) {
 		if missed.Count() == 0 || missed.Max() > c.most || (missed.Max() > 0) != c.some {
 			t.Errorf("%s: %+v, want at most %d", c.name, missed.Summary(), c.most)
 		}
+	}
+}
+
+// Of all that happens in hybrid, only the order of reads and updates of rows decides the result: sequential
+// training in this order computes the same bits and misses the same updates.
+func TestHybridIsSequentialInItsOrder(t *testing.T) {
+	r := newRows(64*20+7, 64, 4, 8)
+	two := 2
+	hybrid, q := small(job.Hybrid, 4), small(job.Sequential, 4)
+	hybrid.Training.Staleness, hybrid.Training.Merge, q.Training.Merge = &two, job.MergeRank, job.MergeRank
+	recorder := reference.NewOrderRecorder(4, hybrid.Roles.EmbeddingPSs)
+	want, err := Run(t.Context(), hybrid, r, r.all, Options{Observer: recorder})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := Run(t.Context(), q, r, r.all, Options{Order: recorder.Order()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got.DenseDigest != want.DenseDigest || got.RowsDigest != want.RowsDigest || got.AUC != want.AUC {
+		t.Errorf("digests %x, %x, AUC %v; hybrid has %x, %x, %v", got.DenseDigest, got.RowsDigest, got.AUC,
+			want.DenseDigest, want.RowsDigest, want.AUC)
+	}
+	if g, w := got.MissedUpdates, want.MissedUpdates; w.Max() == 0 || !reflect.DeepEqual(g, w) {
+		t.Errorf("missed updates %+v; hybrid has %+v", g.Summary(), w.Summary())
+	}
+	if _, err := Run(t.Context(), hybrid, r, r.all, Options{Order: recorder.Order()}); !errors.Is(err,
+		errOwnOrder) {
+		t.Errorf("hybrid in an order: error %v", err)
 	}
 }
 
