@@ -18,6 +18,13 @@ type data struct {
 	*paper.Results
 	Fits     []fit           `json:"fits"`
 	Controls []controlResult `json:"controls"`
+	LookUps  *curve          `json:"look_ups,omitempty"` // nil: there was no memory
+}
+
+// settings are everything that is fixed before the first prediction.
+type settings struct {
+	*paper.Plan `yaml:",inline"`
+	LookUps     *curvePlan `yaml:"look-ups"`
 }
 
 // fit says whether 100 T parameters fit a number of PS hosts.

@@ -13,9 +13,9 @@ import (
 	"tandem/algo/unit"
 )
 
-// reserve maps memory that begins at a multiple of a huge page, and asks for huge pages. A system that is
-// configured never to give huge pages gives small ones.
-func reserve(bytes int) ([]byte, error) {
+// reserve maps memory that begins at a multiple of a huge page, and asks for huge pages or for small ones. A
+// system that is configured never to give huge pages gives small ones.
+func reserve(bytes int, small bool) ([]byte, error) {
 	const mode = unix.MAP_ANON | unix.MAP_PRIVATE | unix.MAP_NORESERVE
 	mapped, err := unix.MmapPtr(-1, 0, nil, uintptr(bytes+hugePage), unix.PROT_READ|unix.PROT_WRITE, mode)
 	if err != nil {
@@ -31,7 +31,11 @@ func reserve(bytes int) ([]byte, error) {
 		_ = unix.MunmapPtr(unsafe.Add(start, bytes), behind)
 	}
 	region := unsafe.Slice((*byte)(start), bytes)
-	_ = unix.Madvise(region, unix.MADV_HUGEPAGE)
+	pages := unix.MADV_HUGEPAGE
+	if small {
+		pages = unix.MADV_NOHUGEPAGE
+	}
+	_ = unix.Madvise(region, pages)
 	return region, nil
 }
 

@@ -9,7 +9,7 @@ import (
 
 // On other systems the memory comes from Go's heap, and its use is not measured.
 
-func reserve(bytes int) ([]byte, error) { return table.Heap{}.Slab(bytes) }
+func reserve(bytes int, _ bool) ([]byte, error) { return table.Heap{}.Slab(bytes) }
 
 func release([]byte) error { return nil }
 

@@ -72,6 +72,22 @@ func TestUseIsWhatIsTouched(t *testing.T) {
 	}
 }
 
+// An arena of small pages has no huge ones.
+func TestSmallPages(t *testing.T) {
+	arena := memory.Arena{SmallPages: true}
+	defer arena.Close()
+	slab, err := arena.Slab(8 << 20)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := 0; i < len(slab); i += 4096 {
+		slab[i] = 1
+	}
+	if use, err := arena.Use(); err != nil || use.Huge != 0 || use.Resident > 9<<20 {
+		t.Errorf("use %+v, error %v, want no huge pages", use, err)
+	}
+}
+
 func TestCloseFreesMemory(t *testing.T) {
 	var arena memory.Arena
 	if _, err := arena.Slab(3 << 20); err != nil {

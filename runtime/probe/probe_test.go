@@ -36,8 +36,8 @@ func TestTotalMemory(t *testing.T) {
 		"":                                           0,
 		"MemTotal: lots\n":                           0,
 	} {
-		if got := totalMemory(text); int64(got) != want {
-			t.Errorf("totalMemory(%q) = %d, want %d", text, got, want)
+		if got := memoryOf(text, "MemTotal"); int64(got) != want {
+			t.Errorf("memoryOf(%q) = %d, want %d", text, got, want)
 		}
 	}
 }
@@ -48,4 +48,48 @@ func BenchmarkProbe(b *testing.B) {
 			b.Fatal(err)
 		}
 	}
+}
+
+// A chase draws every place alike, reads nothing but zeros, and takes longer in memory than in a cache.
+func TestChase(t *testing.T) {
+	buffer := make([]byte, 64<<20)
+	for i := range buffer {
+		buffer[i] = 0
+	}
+	for _, c := range []Chase{Alone(1 << 14), Together(1 << 14),
+		{Places: 255, Stride: 64, Chains: 4, Ahead: true, Next: true}} {
+		at := make([]uint64, c.Chains)
+		for i := range at {
+			at[i] = uint64(i)
+		}
+		counts := make([]int, 4) // of places by quarters
+		for range 400 {
+			for _, x := range at {
+				counts[x>>62]++
+			}
+			c.walk(buffer, at, 1)
+		}
+		for _, n := range counts {
+			if want := 100 * c.Chains; n < want*3/4 || n > want*5/4 {
+				t.Errorf("%+v: %v reads by quarters, want %d each", c, counts, want)
+			}
+		}
+	}
+	small, large := Alone(1<<12).Seconds(buffer, 5, 1<<12), Alone(64<<20).Seconds(buffer, 5, 1<<12)
+	if small <= 0 || large < 2*small || large > 1e-4 {
+		t.Errorf("%v s in 4 KiB, %v in 64 MiB", small, large)
+	}
+	if together := Together(64<<20).Seconds(buffer, 5, 1<<14); together > large {
+		t.Errorf("chains together take %v s a step, alone %v", together, large)
+	}
+}
+
+// A place outside of the buffer is a mistake of the caller.
+func TestChaseStaysInItsBuffer(t *testing.T) {
+	defer func() {
+		if recover() == nil {
+			t.Error("a chase of 65 lines in a buffer of 64")
+		}
+	}()
+	Chase{Places: 65, Stride: 64, Chains: 1}.Seconds(make([]byte, 64*64), 1, 1)
 }

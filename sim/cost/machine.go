@@ -20,12 +20,28 @@ type MeasuredMachine struct {
 	MessageWork unit.Tick        // of the cores for it, at both ends; 0: MessageTime
 	Date        string           // of the measurement: YYYY-MM-DD
 
+	// Access, if not nil, says how long rows take in tables of any size. RowTime then prices no rows.
+	Access *MeasuredAccess
+
 	EmbeddingWorkers, EmbeddingPSs int            // in the process; 0: one
 	Recorded                       *RecordedTimes // nil: the rates above price all work
 }
 
+// MeasuredAccess is what the memory of one machine takes for rows at random places, and a core beside it.
+type MeasuredAccess struct {
+	// Memory has latencies, cache, TLB, pages, and the lines and walks in flight (device.FitMemory). Its
+	// HugePageShare is that of the table.
+	Memory device.Host
+	// Read and Update are the work of a core on a row that the memory does not hide, at the dimension of the
+	// workload.
+	Read, Update unit.Nanos
+}
+
 // ThisMachine returns the cluster that is one measured machine. EWs, PSs and ranks share its cores, and the
 // dense network runs on the cores too. Messages pass pointers.
+//
+// With m.Access, a row costs the work of a core and the wait for its memory, by the law of
+// device.Host.RowTime for the size of the table; without, every row costs the same.
 //
 // The probe does not measure everything. The memory is assumed to serve all cores at their copy speed, for
 // reads and writes, and to deliver random rows as fast as all cores ask for them. Half of a message's time is
@@ -73,8 +89,31 @@ func ThisMachine(m MeasuredMachine) *Hardware {
 		},
 		System: m.system(), machine: &m,
 	}
+	if m.Access != nil {
+		m.setAccess(&h.EmbeddingPSs.Host)
+	}
 	h.Cluster.AcceleratorsPerServer = 1
 	return h
+}
+
+// setAccess gives a host what device.Host.RowTime needs.
+func (m *MeasuredMachine) setAccess(p *device.HostProfile) {
+	const source = "chases through the memory of this machine"
+	a := &m.Access.Memory
+	p.Sockets = measured(1, source, m.Date)
+	p.MemoryLatency = measured(a.MemoryLatency, source, m.Date)
+	p.Cache = measured(a.Cache, source, m.Date)
+	p.CacheLatency = measured(a.CacheLatency, source, m.Date)
+	p.TLBEntries = measured(a.TLBEntries, source, m.Date)
+	p.HugePageShare = measured(a.HugePageShare, source, m.Date)
+	if a.Virtual {
+		p.HypervisorHugePageShare = measured(a.HypervisorHugePageShare, source, m.Date)
+	}
+	p.LinesInFlight = measured(a.LinesInFlight, source, m.Date)
+	p.WalksInFlight = measured(a.WalksInFlight, source, m.Date)
+	p.NextLine = measured(a.NextLine, source, m.Date)
+	// The lines of all cores together; a row has at least one.
+	p.RowsPerSec = measured(float64(m.Cores)*a.LinesInFlight/a.MemoryLatency.Seconds(), source, m.Date)
 }
 
 // system returns the prices of Tandem's runtime on the machine.
@@ -91,16 +130,20 @@ func (m *MeasuredMachine) system() system.Profile {
 		Source: "a hash and one to a few probes of a table in cache", Date: "2023",
 	}
 	row := unit.Nanos(m.RowTime)
+	read := system.RowWork{RowTime: nanos(row), ValueTime: nanos(2 * value)} // read, and copied
+	// Values and state are read and written.
+	update := system.RowWork{RowTime: nanos(row), ValueTime: nanos(4 * value)}
+	if m.Access != nil { // memory is priced apart
+		read, update = system.RowWork{RowTime: nanos(m.Access.Read)},
+			system.RowWork{RowTime: nanos(m.Access.Update)}
+	}
 	return system.Profile{
 		Name: "this-machine", Architecture: system.Roles,
 		Messages: system.Messages{Time: measured(cmp.Or(m.MessageWork, m.MessageTime)/2, source, m.Date)},
 		EmbeddingWorker: system.EmbeddingWorker{Service: service, IDTime: id, PoolValueTime: nanos(value),
 			MergeValueTime: nanos(value)},
 		EmbeddingPS: system.EmbeddingPS{
-			Service: service,
-			Read:    system.RowWork{RowTime: nanos(row), ValueTime: nanos(2 * value)}, // read, and copied
-			// Values and state are read and written.
-			Update: system.RowWork{RowTime: nanos(row), ValueTime: nanos(4 * value)},
+			Service: service, Read: read, Update: update,
 		},
 		DensePS: service,
 		Loader:  system.Loader{IDTime: id},

@@ -22,8 +22,8 @@ type Prices struct {
 	PSStates int // embedding PSs that the roles see
 	batches  []BatchPrice
 	oneByOne bool // puts of a step are applied one by one, not merged
-	// accessTime is the time of a dependent access to the rows of a PS host, in nanoseconds.
-	accessTime float64
+	// readWait and updateWait are how long a core of a PS waits for memory at a row, in nanoseconds.
+	readWait, updateWait float64
 }
 
 // BatchPrice is the cost of the work on a batch of one size, as far as it does not depend on the number of
@@ -52,11 +52,43 @@ func NewPrices(r *Resolved, t *job.Job, layout *model.Layout, w *Workload, fold 
 	if fold {
 		p.PSStates = 1
 	}
-	held := w.Rows * float64(w.RowBytes+w.RowState+table.Overhead)
-	if r.PSHost.MemoryLatency > 0 { // a measured machine has none: its rows were timed as a whole
-		p.accessTime = 1e9 * p.PSHost.Access(bytesOf(held/float64(max(1, r.PSHostCount)))).Time
-	}
+	p.readWait, p.updateWait = p.rowWaits()
 	return p
+}
+
+// rowWaits returns how long a core of a PS waits for memory at a row that it reads or updates, in
+// nanoseconds: as many dependent accesses as the system has misses or, on a machine whose memory was
+// measured, what device.Host.RowTime says. A machine whose rows were timed as a whole has no waits apart.
+func (p *Prices) rowWaits() (read, update float64) {
+	w, hosts := p.Workload, float64(max(1, p.PSHostCount))
+	if p.machine != nil && p.machine.Access != nil {
+		index := device.Region{Bytes: bytesOf(w.Rows * table.IndexBytes / hosts), Touches: 1,
+			Behind: table.Displaced(int(w.Rows / hosts))}
+		row := table.HeaderBytes + w.RowBytes + w.RowState
+		rows := device.Region{Bytes: bytesOf(w.Rows * float64(row) / hosts), Touches: 1}
+		rows.Next = linesBehind(row-w.RowState, row) // a read leaves the state, which is behind
+		read = 1e9 * p.PSHost.RowTime(index, rows)
+		rows.Next, rows.Write = linesBehind(row, row), true
+		return read, 1e9 * p.PSHost.RowTime(rows) // the read has found where they are
+	}
+	if p.PSHost.MemoryLatency == 0 {
+		return 0, 0
+	}
+	held := w.Rows * float64(w.RowBytes+w.RowState+table.Overhead)
+	access := 1e9 * p.PSHost.Access(bytesOf(held/hosts)).Time
+	ps := &p.System.EmbeddingPS
+	return float64(ps.Read.Misses.Mid) * access, float64(ps.Update.Misses.Mid) * access
+}
+
+// linesBehind returns the number of cache lines that the first bytes of a row reach behind the first line,
+// in the mean over rows that lie one behind the other from the start of a line.
+func linesBehind(bytes, row unit.Bytes) float64 {
+	const line = 64
+	sum := unit.Bytes(0)
+	for i := range unit.Bytes(line) { // the offsets repeat after at most a line of rows
+		sum += (i*row%line + bytes - 1) / line
+	}
+	return float64(sum) / line
 }
 
 // Batch returns the prices of a batch, on the first of Devices.
@@ -116,20 +148,23 @@ func (p *Prices) Merge(samples int32, distinct float64) device.HostCost {
 
 // ReadRows returns the cost of a lookup on one PS. It does not touch the optimizer's state.
 func (p *Prices) ReadRows(rows float64) device.HostCost {
-	return p.rowWork(&p.System.EmbeddingPS.Read, rows, p.Workload.RowBytes, false)
+	return p.rowWork(&p.System.EmbeddingPS.Read, rows, p.readWait, p.Workload.RowBytes, false)
 }
 
 // Apply returns the cost of one optimizer step of rows on one PS.
 func (p *Prices) Apply(rows float64) device.HostCost {
-	return p.rowWork(&p.System.EmbeddingPS.Update, rows, p.Workload.RowBytes+p.Workload.RowState, true)
+	return p.rowWork(&p.System.EmbeddingPS.Update, rows, p.updateWait,
+		p.Workload.RowBytes+p.Workload.RowState, true)
 }
 
-// rowWork prices rows of a PS: the core time of the system's code, the dependent misses for each of which a
-// core waits, by the size of the table, and the traffic of the memory.
-func (p *Prices) rowWork(w *system.RowWork, rows float64, bytes unit.Bytes, write bool) device.HostCost {
+// rowWork prices rows of a PS: the core time of the system's code, the wait for the memory of each, and the
+// traffic of the memory.
+func (p *Prices) rowWork(
+	w *system.RowWork, rows, wait float64, bytes unit.Bytes, write bool,
+) device.HostCost {
 	cost := coreCost(p.PSHost,
 		rows*(float64(w.RowTime.Mid)+float64(w.ValueTime.Mid)*float64(p.Workload.RowDim)))
-	cost.Wait = unit.Tick(math.Ceil(rows * float64(w.Misses.Mid) * p.accessTime))
+	cost.Wait = unit.Tick(math.Ceil(rows * wait))
 	cost.Core += cost.Wait
 	cost.Memory = p.PSHost.RowTraffic(device.Rows{
 		Count: int64(math.Round(rows)), Bytes: bytes, Write: write,

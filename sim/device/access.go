@@ -1,6 +1,7 @@
 package device
 
 import (
+	"fmt"
 	"math"
 
 	"tandem/algo/unit"
@@ -40,7 +41,8 @@ type Access struct {
 //
 //   - a line of the table, at rate 1;
 //   - the entry of its page, which has 8 bytes a page, at the rate of misses of the TLB,
-//     1 − entries · page / table;
+//     1 − entries · page / table. On a virtual host an entry of the TLB translates the smaller of the page
+//     and the hypervisor's page;
 //   - entries of the levels above, each 512 times fewer, at that rate times 1 − 32 · span / table: a core
 //     keeps 32 entries of a level, and span is the memory behind one;
 //   - on a virtual host, the hypervisor's entries for the table and for each level of its page tables, in the
@@ -58,17 +60,90 @@ type Access struct {
 //
 // Source: Drepper, "What every programmer should know about memory" (2007), sections 3 and 4; Basu, Gandhi,
 // Chang, Hill, Swift, "Efficient virtual memory for big memory servers", ISCA 2013, on walks whose entries
-// miss the cache; Bhargava, Serebrin, Spadini, Manne, ASPLOS 2008, on walks under a hypervisor; Che, Tung,
-// Wang, IEEE JSAC 20 (2002) for T. Deviations: one level of cache, whose hits all take its latency, and one
-// level of TLB; lookups do not overlap with walks; other work does not use the cache.
+// miss the cache; Bhargava, Serebrin, Spadini, Manne, ASPLOS 2008, on walks under a hypervisor; Pham, Veselý,
+// Loh, Bhattacharjee, "Using TLB speculation to overcome page splintering in virtual machines" (2015), on
+// entries of the TLB under one; Che, Tung, Wang, IEEE JSAC 20 (2002) for T. Deviations: one level of cache,
+// whose hits all take its latency, and one level of TLB; lookups do not overlap with walks; other work does
+// not use the cache.
 func (h *Host) Access(table unit.Bytes) Access {
-	var sum Access
+	t := h.touch([]Region{{Bytes: table, Touches: 1}})
+	c, m := h.CacheLatency.Seconds(), h.meanLatency()
+	return Access{t.hits()*c + t.lines()*m, t.lines()}
+}
+
+// Region is a part of a table that an access to a row touches at random places.
+type Region struct {
+	Bytes   unit.Bytes
+	Touches float64 // places that an access to a row touches, such as one
+	Next    float64 // lines behind the first of a place that are asked for with it, in the mean over places
+	// Behind is the number of lines behind the first that are only known to be needed when the first has been
+	// read, in the mean over places, such as the next group of an index.
+	Behind float64
+	Write  bool // lines are written back
+}
+
+// RowTime returns the seconds for which one core waits for memory at a row, if it asks for the places of
+// many rows before it needs them, as a store does that knows the rows of a batch in advance:
+//
+//	time = max(memory latency / lines in flight · moved, walks / walks in flight) + behind
+//
+// Moved are the lines of the regions that come from memory, by the law of Access for all regions together,
+// and once more those that are written back. A line of Region.Next comes with its neighbour and counts only
+// as NextLine. Walks is the time of the dependent reads of page tables. A core has at most this number of
+// lines and walks under way, so by Little's law each takes its part of the latency; both go on at the same
+// time. Hits in the cache are hidden. Behind is the time of the lines of Region.Behind, for which the core
+// waits; their page has been translated. Regions share the TLB and the entries that a core keeps in
+// proportion to their touches.
+//
+// It panics unless LinesInFlight and WalksInFlight are above 0.
+//
+// Source: Little, Operations Research 9 (1961).
+func (h *Host) RowTime(regions ...Region) float64 {
+	if !(h.LinesInFlight > 0 && h.WalksInFlight > 0) {
+		panic(fmt.Sprintf("device: %s has %v lines and %v walks in flight; want more than 0", h.Name,
+			h.LinesInFlight, h.WalksInFlight))
+	}
+	t := h.touch(regions)
+	c, m := h.CacheLatency.Seconds(), h.meanLatency()
+	return max(m/h.LinesInFlight*(t.data.lines+h.NextLine*t.further+t.written),
+		(t.walk.hits*c+t.walk.lines*m)/h.WalksInFlight) + t.behind.hits*c + t.behind.lines*m
+}
+
+// reads are the lines that an access reads: from the cache and from memory.
+type reads struct{ hits, lines float64 }
+
+// touched is what an access reads of the table and of page tables. Data has the first lines of places,
+// further those from memory of Region.Next, behind those of Region.Behind. Written are lines, as many first
+// ones as take the same time.
+type touched struct {
+	data, walk, behind reads
+	further, written   float64
+}
+
+func (t *touched) hits() float64  { return t.data.hits + t.walk.hits }
+func (t *touched) lines() float64 { return t.data.lines + t.walk.lines }
+
+func (r *reads) add(share float64, o reads) {
+	r.hits += float64(share * o.hits)
+	r.lines += float64(share * o.lines)
+}
+
+// add adds a share of what another access reads.
+func (t *touched) add(share float64, o touched) {
+	t.data.add(share, o.data)
+	t.walk.add(share, o.walk)
+	t.behind.add(share, o.behind)
+	t.further += float64(share * o.further)
+	t.written += float64(share * o.written)
+}
+
+// touch returns what one access to each of some regions reads, over both sizes of pages.
+func (h *Host) touch(regions []Region) (sum touched) {
 	for _, guest := range shares(h.HugePageShare) {
 		for _, hypervisor := range shares(h.HypervisorHugePageShare) {
-			share := guest.share * hypervisor.share
-			a := h.access(float64(table), guest.page, hypervisor.page)
-			sum.Time += float64(share * a.Time)
-			sum.Lines += float64(share * a.Lines)
+			if share := guest.share * hypervisor.share; share > 0 {
+				sum.add(share, h.touchPages(regions, guest.page, hypervisor.page))
+			}
 		}
 	}
 	return sum
@@ -81,39 +156,74 @@ type sharing struct{ page, share float64 }
 func shares(huge float64) [2]sharing { return [2]sharing{{smallPage, 1 - huge}, {hugePage, huge}} }
 
 // part is memory that accesses touch at random: a number of lines, all of them together at a rate for each
-// access to the table.
-type part struct{ lines, rate float64 }
+// access to the table, of which next and behind are lines of Region.Next and Region.Behind. It is the
+// table's or of page tables.
+type part struct {
+	lines, rate, next, behind float64
+	walk, write               bool
+}
 
-// access returns the cost with pages of one size, and hypervisor's pages of one size.
-func (h *Host) access(table, page, hypervisor float64) Access {
-	parts := []part{{table / cacheLine, 1}}
-	misses := unlikely(float64(h.TLBEntries)*page, table)
-	parts = appendWalk(parts, table, page, misses)
-	if h.Virtual {
-		kept := walkEntries * hypervisor
-		for _, p := range parts[1:] {
-			bytes := p.lines * cacheLine
-			parts = appendWalk(parts, bytes, hypervisor, p.rate*unlikely(kept, bytes))
-		}
-		parts = appendWalk(parts, table, hypervisor, misses*unlikely(kept, table))
+// touchPages is touch with pages of one size, and hypervisor's pages of one size.
+func (h *Host) touchPages(regions []Region, page, hypervisor float64) (t touched) {
+	all := 0.0
+	for _, r := range regions {
+		all += r.Touches
+	}
+	var parts []part
+	for _, r := range regions {
+		parts = h.appendRegion(parts, r, r.Touches/all, page, hypervisor)
 	}
 	time := characteristicTime(parts, float64(h.Cache)/cacheLine)
-	var a Access
 	for _, p := range parts {
-		a.Lines += p.rate * p.miss(time)
-		a.Time += p.rate * h.CacheLatency.Seconds()
+		of := &t.data
+		if p.walk {
+			of = &t.walk
+		}
+		first, miss := p.rate-p.next-p.behind, p.miss(time)
+		of.add(1, reads{first * (1 - miss), first * miss})
+		t.behind.add(1, reads{p.behind * (1 - miss), p.behind * miss})
+		t.further += p.next * miss
+		if p.write {
+			t.written += (first + h.NextLine*p.next) * miss
+		}
 	}
-	a.Time += a.Lines * (h.meanLatency() - h.CacheLatency.Seconds())
-	return a
+	return t
+}
+
+// appendRegion appends a region and the page tables behind it. It has a share of the TLB, and of the entries
+// of page tables that the core keeps.
+func (h *Host) appendRegion(parts []part, r Region, share, page, hypervisor float64) []part {
+	bytes := float64(r.Bytes)
+	next, behind := r.Touches*r.Next, r.Touches*r.Behind
+	parts = append(parts, part{lines: bytes / cacheLine, rate: r.Touches + next + behind, next: next,
+		behind: behind, write: r.Write})
+	translated := page // by an entry of the TLB
+	if h.Virtual {
+		translated = min(page, hypervisor)
+	}
+	entries := share * walkEntries
+	misses := r.Touches * unlikely(share*float64(h.TLBEntries)*translated, bytes)
+	own := len(parts)
+	parts = appendWalk(parts, bytes, page, misses, entries)
+	if !h.Virtual {
+		return parts
+	}
+	kept := entries * hypervisor
+	for _, p := range parts[own:] {
+		bytes := p.lines * cacheLine
+		parts = appendWalk(parts, bytes, hypervisor, p.rate*unlikely(kept, bytes), entries)
+	}
+	return appendWalk(parts, bytes, hypervisor, misses*unlikely(kept, bytes), entries)
 }
 
 // appendWalk appends the levels of the page tables of a region, from the entries of its pages upwards. The
-// lowest level is read at a rate, the others as far as the core does not keep their entries.
-func appendWalk(parts []part, region, page, rate float64) []part {
+// lowest level is read at a rate, the others as far as they are not among the entries that the core keeps of
+// a level.
+func appendWalk(parts []part, region, page, rate, entries float64) []part {
 	for level := rate; level > 0; {
-		parts = append(parts, part{region / page * entryBytes / cacheLine, level})
+		parts = append(parts, part{lines: region / page * entryBytes / cacheLine, rate: level, walk: true})
 		page *= tableFan
-		level = rate * unlikely(walkEntries*page, region)
+		level = rate * unlikely(entries*page, region)
 	}
 	return parts
 }

@@ -27,13 +27,16 @@ type Host struct {
 	// CopySpeed is the speed of one core that streams bytes: copying, encoding, pooling.
 	CopySpeed unit.BytesPerSec
 
-	// What AccessTime needs: see HostProfile.
+	// What Access needs: see HostProfile.
 	MemoryLatency, RemoteLatency unit.Tick
 	Cache                        unit.Bytes
 	CacheLatency                 unit.Tick
 	TLBEntries                   int
 	HugePageShare                float64
 	HypervisorHugePageShare      float64 // if Virtual
+
+	// What RowTime needs besides: see HostProfile.
+	LinesInFlight, WalksInFlight, NextLine float64
 
 	Network      unit.BytesPerSec // of all network cards, one direction
 	NetworkCards int

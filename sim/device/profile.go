@@ -103,6 +103,13 @@ type HostProfile struct {
 	// HypervisorHugePageShare is the same of a hypervisor, which translates addresses a second time; absent:
 	// the host is not virtual.
 	HypervisorHugePageShare quantity.Value[float64] `yaml:"hypervisor-huge-page-share" group:"-"`
+	// LinesInFlight is the number of lines that a core can have on their way from memory, WalksInFlight that
+	// of walks of page tables. NextLine is the time of a line that follows another one, relative to that of
+	// the first. All are measured on this machine and absent elsewhere: systems then say by their own number
+	// of misses what prefetching hides.
+	LinesInFlight quantity.Value[float64] `yaml:"lines-in-flight" group:"-"`
+	WalksInFlight quantity.Value[float64] `yaml:"walks-in-flight" group:"-"`
+	NextLine      quantity.Value[float64] `yaml:"next-line" group:"-"`
 
 	// Network is the rate of all cards together, one direction. The front network carries input data where
 	// the cards of Network are kept for collectives.
@@ -140,6 +147,9 @@ func (p *HostProfile) Resolve(position float64) *Host {
 		TLBEntries:              p.TLBEntries.At(position),
 		HugePageShare:           p.HugePageShare.At(position),
 		HypervisorHugePageShare: p.HypervisorHugePageShare.At(position),
+		LinesInFlight:           p.LinesInFlight.At(position),
+		WalksInFlight:           p.WalksInFlight.At(position),
+		NextLine:                p.NextLine.At(position),
 		Network:                 p.Network.At(position),
 		NetworkCards:            max(1, p.NetworkCards.At(position)),
 		FrontNetwork:            p.FrontNetwork.At(position),
@@ -168,6 +178,9 @@ func (p *HostProfile) Validate() error {
 		required("tlb-entries", &p.TLBEntries),
 		share("huge-page-share", &p.HugePageShare),
 		share("hypervisor-huge-page-share", &p.HypervisorHugePageShare),
+		optional("lines-in-flight", &p.LinesInFlight),
+		optional("walks-in-flight", &p.WalksInFlight),
+		share("next-line", &p.NextLine),
 		required("network", &p.Network),
 		optional("network-cards", &p.NetworkCards),
 		optional("front-network", &p.FrontNetwork),

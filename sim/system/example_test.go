@@ -64,12 +64,12 @@ func Example() {
 	// EW, an id                      11ns     8.5ns    7ns
 	// EW, a pooled id of 16 values   9.56ns   5.5ns    3.06ns
 	// EW, a merged id of 16 values   37.72ns  28.92ns  24ns
-	// PS, a read of 16 values        75.15ns  58.61ns  36.27ns
-	// PS, an update of 16 values     95.12ns  74.49ns  41.47ns
+	// PS, a read of 16 values        77.18ns  59.19ns  36.17ns
+	// PS, an update of 16 values     95.64ns  74.32ns  41.37ns
 	// EW, a pooled id of 128 values  55.48ns  33.5ns   20.98ns
 	// EW, a merged id of 128 values  84.76ns  70.36ns  52ns
-	// PS, a read of 128 values       172.1ns  139ns    65.13ns
-	// PS, an update of 128 values    278.7ns  229ns    92.73ns
+	// PS, a read of 128 values       172ns    137.6ns  63.57ns
+	// PS, an update of 128 values    276.3ns  226.4ns  91.17ns
 	// an end of a message            34us     15us     1us
 	// an end of 1,000 bytes          0.3us    0.1us    10ns
 }

@@ -1,6 +1,7 @@
 package table
 
 import (
+	"math"
 	"slices"
 	"unsafe"
 )
@@ -267,4 +268,44 @@ func (x *index) bytes() int {
 		return 0
 	}
 	return len(x.segments) * segmentBytes
+}
+
+// Displaced returns how many groups behind its home the slot of a row is expected, in the
+// mean over the rows of a table that has grown to a number of rows: a find reads that many
+// groups more than one.
+//
+// Of n rows and m groups, n/m are at home in a group in the mean, by Poisson's law, and
+// groups pass on what they cannot hold:
+//
+//	passed on = max(0, taken over + at home − 8)
+//
+// Displaced is the mean of what is passed on, ÷ n/m.
+//
+// Source: Knuth, The Art of Computer Programming, volume 3, section 6.4, linear probing
+// with buckets.
+func Displaced(rows int) float64 {
+	groups := 1
+	for 16*rows > 13*groupSlots*groups {
+		groups += groups/5 + 1
+	}
+	home := float64(rows) / float64(groups)
+	const most = 64 // slots passed on; a load of 13/16 never passes on as many
+	var now [most]float64
+	now[0] = 1
+	for range 200 { // to the law that no longer changes
+		var next [most]float64
+		for over, p := range now {
+			arrive := math.Exp(-home) // the probability of n rows at home
+			for n := range most {
+				next[min(most-1, max(0, over+n-groupSlots))] += float64(p * arrive)
+				arrive *= home / float64(n+1)
+			}
+		}
+		now = next
+	}
+	mean := 0.0
+	for over, p := range now {
+		mean += float64(float64(over) * p)
+	}
+	return mean / home
 }

@@ -109,9 +109,14 @@ type Table struct {
 // of rows has few, small enough that a nearly empty table wastes little.
 const slabBytes = 1 << 20
 
-// Overhead is the largest number of bytes that a row takes besides embedding and
-// state: its header and its share of the index.
-const Overhead = 24
+// HeaderBytes is the size of a row's header, which stands before its embedding; the state
+// stands behind. IndexBytes is the most that the index takes for a row, and Overhead the
+// most that a row takes besides embedding and state: both together.
+const (
+	HeaderBytes = headerBytes
+	IndexBytes  = 12
+	Overhead    = HeaderBytes + IndexBytes
+)
 
 // RowBytes returns the memory of the embedding of a row of dim values, in a precision,
 // and the memory of its optimizer state.
