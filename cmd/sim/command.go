@@ -51,7 +51,7 @@ on the accelerators run a graph of kernels, copies and collectives.
 A quantity that is not known is a range, fixed beforehand. The interval beside
 a prediction is the 1st to 99th percentile over sampled points of all ranges.
 Nothing is fitted to published results. A step of roles has five stages: GE, get
-embeddings; FC and BC, forward and backward computation; DS, synchronization of
+embeddings; FC and BC, forward and backward computation; DS, synchronisation of
 the dense network; PEG, put embedding gradients.
 
 A job file (--file) describes other jobs, models and clusters, in the format of

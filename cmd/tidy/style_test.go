@@ -36,7 +36,8 @@ func TestColumns(t *testing.T) {
 func TestEveryWordIsFound(t *testing.T) {
 	// An example of each entry, in the order of the list.
 	examples := []string{"like" + "wise", "an" + "ew", "what" + "ever", "no" + "body", "is" + " told",
-		"lets" + " go of", "so" + " many", "cr" + "ew", "conten" + "der"}
+		"lets" + " go of", "so" + " many", "cr" + "ew", "conten" + "der",
+		"the" + " color", "behav" + "ior", "model" + "ing", "optimiza" + "tion", "digit" + "ize"}
 	if len(words) != len(examples) {
 		t.Fatalf("%d entries and %d examples", len(words), len(examples))
 	}

@@ -13,7 +13,7 @@ import (
 	"tandem/algo/protocol/delay"
 )
 
-// measured is a quantity that a row summarizes, over all seeds: own, cross, dense or missed.
+// measured is a quantity that a row summarises, over all seeds: own, cross, dense or missed.
 type measured struct {
 	quantity string
 	values   histogram.Histogram

@@ -54,7 +54,7 @@ func forms() []lossy {
 	}
 }
 
-// nominal are the rates that the candidates are centered on.
+// nominal are the rates that the candidates are centred on.
 var nominal = tune.Rates{Rows: 0.1, Dense: 0.003}
 
 // fullQuality compares in hybrid, as Persia trains, and in sync, where nothing but the precision differs.

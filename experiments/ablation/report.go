@@ -255,7 +255,7 @@ func (p *plan) gainedFigure(r *results) report.Figure {
 	return f
 }
 
-// bar returns a bar of a figure in the color of the benchmark.
+// bar returns a bar of a figure in the colour of the benchmark.
 func (t *throughputs) bar(color int, name string, v metric.Interval) report.Bar {
 	return report.Bar{Name: t.Name + ": " + name, Color: color, Value: v.Estimate, Low: v.Low, High: v.High}
 }

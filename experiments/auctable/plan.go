@@ -38,7 +38,7 @@ const (
 	logistic = "logistic"
 )
 
-// nominal are the rates that the candidates are centered on.
+// nominal are the rates that the candidates are centred on.
 var nominal = tune.Rates{Rows: 0.1, Dense: 0.003}
 
 // sets returns all data sets, chosen before any training.

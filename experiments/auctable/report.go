@@ -102,7 +102,7 @@ func (r *result) rateTable() cli.Table {
 }
 
 // figure shows the differences to sync on the judged data sets: a place on the axis for each data set, a
-// color for each mode.
+// colour for each mode.
 func (p *plan) figure(results []*result, kind arms.Kind) report.Figure {
 	f := report.Figure{
 		Name:  strings.ReplaceAll(string(kind), " ", "-"),

@@ -1,7 +1,7 @@
 // Package gantt draws the four schedules of Persia's Gantt chart from simulated events.
 //
 // A batch passes five stages: GE (get embeddings), FC and BC (forward and backward pass), DS (dense
-// synchronization), PEG (put embedding gradients). The schedules differ in what overlaps.
+// synchronisation), PEG (put embedding gradients). The schedules differ in what overlaps.
 //
 // Source: Lian and others, Persia, KDD 2022 (arXiv 2111.05897), the Gantt chart of its section on the
 // algorithm, which has no numbers.

@@ -102,7 +102,7 @@ func stepTable(list []*result) cli.Table {
 	return t
 }
 
-// figure draws the four schedules. The color of a batch is that of its step.
+// figure draws the four schedules. The colour of a batch is that of its step.
 func (p *plan) figure(list []*result) report.Figure {
 	const colors = 5 // the sixth is grey
 	s := &report.Spans{X: report.Axis{Label: "time (ms)"},

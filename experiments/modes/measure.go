@@ -80,7 +80,7 @@ func (p *plan) trainings() (n int) {
 }
 
 // measureData trains in every mode under every seed, real and simulated. The order of the real trainings
-// rotates from seed to seed, so that a drift of the machine favors no mode.
+// rotates from seed to seed, so that a drift of the machine favours no mode.
 func (p *plan) measureData(ctx context.Context, lab *trial.Lab, w report.DataSet, r *result) error {
 	var specs []trial.Spec
 	var to []*[]run

@@ -12,7 +12,7 @@ import (
 )
 
 // Stages are the median times of the stages of a batch in seconds, as pace.StageMeter measures them: GE
-// (get embeddings), FC (forward), BC (backward), DS (dense synchronization), PEG (put embedding gradients).
+// (get embeddings), FC (forward), BC (backward), DS (dense synchronisation), PEG (put embedding gradients).
 // A stage that the mode does not have is 0.
 type Stages struct {
 	GE  float64 `json:"ge_s"`

@@ -33,7 +33,7 @@ func edges(values []float64, add float64) []float64 {
 	return ends
 }
 
-// levels are the losses at which colors change.
+// levels are the losses at which colours change.
 func levels() []float64 { return []float64{0.0005, 0.001, 0.002, 0.004, 0.008, 0.016} }
 
 // heat returns the parts that both figures share.
@@ -106,7 +106,7 @@ func (r *result) figure() report.Figure {
 	return report.Figure{Name: "phase", Title: "What late rows cost at the tuned rate", Heat: h}
 }
 
-// lossLabel says what the colors of a diagram at the tuned rates mean.
+// lossLabel says what the colours of a diagram at the tuned rates mean.
 const lossLabel = "AUC lost, to fresh rows or to\nthe lag control, whichever is\nless (in cells: × 1000)"
 
 // markText explains the mark of a cell that loses.

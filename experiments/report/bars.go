@@ -13,7 +13,7 @@ import (
 // ratios below, on a scale where ×2 and ×½ have equal lengths.
 type Bar struct {
 	Name      string // beside the bar
-	Color     int    // index of the color, from 0; related bars share it
+	Color     int    // index of the colour, from 0; related bars share it
 	Value     float64
 	Low, High float64 // ends of the error bar
 	Target    float64 // a mark across the bar; 0: no mark
@@ -64,7 +64,7 @@ func (b barPlotter) Plot(c draw.Canvas, p *plot.Plot) {
 	black := draw.LineStyle{Color: color.Black, Width: vg.Points(0.8)}
 	for i, bar := range b {
 		at := y(float64(len(b) - 1 - i))
-		c.FillPolygon(colors()[bar.Color%len(colors())], []vg.Point{
+		c.FillPolygon(palette()[bar.Color%len(palette())], []vg.Point{
 			{X: x(1), Y: at - thick}, {X: x(1), Y: at + thick},
 			{X: x(bar.Value), Y: at + thick}, {X: x(bar.Value), Y: at - thick},
 		})

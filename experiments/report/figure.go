@@ -60,7 +60,7 @@ type Axis struct {
 // Line is a series in a Figure.
 type Line struct {
 	Name    string // in the legend; empty: not in the legend
-	Color   int    // index of the color, from 0; related lines share it
+	Color   int    // index of the colour, from 0; related lines share it
 	Guide   bool   // a limit instead of a measurement: thin, dashed, without markers
 	Scatter bool   // no line joins the points
 	Points  []Point

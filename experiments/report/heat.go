@@ -14,13 +14,13 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 )
 
-// Heat is heat maps side by side: cells of a grid, colored by a value, with marks and points over them. The
+// Heat is heat maps side by side: cells of a grid, coloured by a value, with marks and points over them. The
 // horizontal axes are logarithmic, the vertical ones logarithmic in 1 + v.
 type Heat struct {
 	Panels  []HeatPanel
 	Columns int // panels side by side
 	X, Y    HeatAxis
-	// Levels are the values at which colors change, ascending, at most six. Label is what the colors mean,
+	// Levels are the values at which colours change, ascending, at most six. Label is what the colours mean,
 	// with the unit.
 	Levels []float64
 	Label  string
@@ -84,7 +84,7 @@ func (h *Heat) size() (width, height vg.Length) {
 }
 
 // shades are sequential: each is darker than the one before, so that they differ in grey and for readers with
-// color-vision deficiency.
+// colour-vision deficiency.
 //
 // Source: ColorBrewer 2.0, YlGnBu with seven classes.
 func shades() []color.RGBA {
@@ -94,7 +94,7 @@ func shades() []color.RGBA {
 	}
 }
 
-// shade returns the index of the color of a value.
+// shade returns the index of the colour of a value.
 func (h *Heat) shade(v float64) int {
 	at := 0
 	for _, level := range h.Levels {
@@ -105,7 +105,7 @@ func (h *Heat) shade(v float64) int {
 	return at
 }
 
-// ink returns the color of text over a shade.
+// ink returns the colour of text over a shade.
 func ink(shade int) color.Color {
 	if shade >= 4 {
 		return color.White
@@ -272,7 +272,7 @@ func drawSeries(c draw.Canvas, at vg.Point, series int) {
 	c.DrawGlyph(draw.GlyphStyle{Color: color.RGBA{180, 0, 60, 255}, Radius: vg.Points(2.4), Shape: shape}, at)
 }
 
-// drawKey draws what colors, marks, points and the line mean.
+// drawKey draws what colours, marks, points and the line mean.
 func (h *Heat) drawKey(c draw.Canvas) {
 	style := sans(vg.Points(9), color.Black)
 	style.Font.Variant, style.XAlign = "Sans", draw.XLeft
@@ -315,7 +315,7 @@ func (h *Heat) drawKey(c draw.Canvas) {
 	}
 }
 
-// levelText returns the range of values of a color.
+// levelText returns the range of values of a colour.
 func (h *Heat) levelText(i int) string {
 	switch {
 	case i == 0:

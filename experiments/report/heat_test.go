@@ -41,7 +41,7 @@ func TestHeatNamesEverything(t *testing.T) {
 	}
 }
 
-// A reader without colors must see the order: every shade is darker than the one before, by at least a
+// A reader without colours must see the order: every shade is darker than the one before, by at least a
 // twentieth of the range, and text on it has contrast.
 func TestShadesGetDarker(t *testing.T) {
 	lightness := func(r, g, b uint8) float64 {
@@ -60,7 +60,7 @@ func TestShadesGetDarker(t *testing.T) {
 	}
 }
 
-// A value at a level has the color above it, and both cells of the sample have their own.
+// A value at a level has the colour above it, and both cells of the sample have their own.
 func TestCellsHaveTheColorOfTheirLevel(t *testing.T) {
 	h := sampleHeat().Heat
 	for v, want := range map[float64]int{-1: 0, 0.99: 0, 1: 1, 1.99: 1, 2: 2, 100: 2} {

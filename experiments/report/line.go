@@ -13,11 +13,11 @@ import (
 	"tandem/algo/metric"
 )
 
-// colors returns the colors of Okabe and Ito that are clear on white. Readers with color-vision deficiency
+// palette returns the colours of Okabe and Ito that are clear on white. Readers with colour-vision deficiency
 // can distinguish them.
 //
 // Source: Okabe, Ito, Color Universal Design (2008).
-func colors() []color.Color {
+func palette() []color.Color {
 	return []color.Color{
 		color.RGBA{0, 114, 178, 255},   // blue
 		color.RGBA{213, 94, 0, 255},    // vermilion
@@ -35,7 +35,7 @@ func gridColor() color.Color { return color.Gray{222} }
 
 // add adds a line to a plot and to its legend.
 func (l Line) add(p *plot.Plot) error {
-	shade := colors()[l.Color%len(colors())]
+	shade := palette()[l.Color%len(palette())]
 	line, marks, err := plotter.NewLinePoints(values(l.Points))
 	if err != nil {
 		return err
@@ -70,7 +70,7 @@ func (l Line) add(p *plot.Plot) error {
 const besideFactor = 1.06
 
 // Beside returns the lines of a series of predictions with intervals and of a paper's points of the same
-// series, in one color: the points dashed, a little to the right of the predictions.
+// series, in one colour: the points dashed, a little to the right of the predictions.
 func Beside(name string, color int, theirs, ours []Point) []Line {
 	moved := make([]Point, len(theirs))
 	for i, p := range theirs {

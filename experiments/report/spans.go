@@ -29,7 +29,7 @@ type SpanPanel struct {
 type Span struct {
 	Lane     int
 	From, To float64
-	Color    int    // index of the color, from 0; related spans share it
+	Color    int    // index of the colour, from 0; related spans share it
 	Text     string // in the span, where it has room
 }
 
@@ -111,7 +111,7 @@ func (s *spanPlotter) Plot(c draw.Canvas, p *plot.Plot) {
 				}
 				corners := []vg.Point{{X: left, Y: low}, {X: right, Y: low}, {X: right, Y: high},
 					{X: left, Y: high}}
-				c.FillPolygon(colors()[span.Color%len(colors())], corners)
+				c.FillPolygon(palette()[span.Color%len(palette())], corners)
 				c.StrokeLines(edge, append(corners, corners[0]))
 				if style.Width(span.Text) < right-left && style.Height(span.Text) < high-low {
 					c.FillText(style, vg.Point{X: (left + right) / 2, Y: (low + high) / 2}, span.Text)

@@ -46,7 +46,7 @@ values. The order of the real runs rotates from round to round. Compares
 
 The settings change the network, the batch, the rows, the ranks and the servers.
 The stages of a batch are GE (get embeddings), FC (forward), BC (backward), DS
-(dense synchronization) and PEG (put embedding gradients). The same code measures
+(dense synchronisation) and PEG (put embedding gradients). The same code measures
 real and simulated runs, from the events that the roles record. The simulator uses
 the times of work and the CPU time of sync, but not its step time, and nothing of
 the other modes.

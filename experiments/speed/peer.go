@@ -105,7 +105,7 @@ func startScript(ctx context.Context, timeout time.Duration, program string, arg
 }
 
 // peerEnvironment returns the environment of this process with settings that make PyTorch faster, unless
-// they are set: AVX-512 in Debian's OpenBLAS, which does not recognize some processors, and huge pages for
+// they are set: AVX-512 in Debian's OpenBLAS, which does not recognise some processors, and huge pages for
 // large tensors, as for Tandem's rows.
 func peerEnvironment() []string {
 	env := os.Environ()

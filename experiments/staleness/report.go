@@ -95,7 +95,7 @@ func (r *dataSetResult) stalenessTable() cli.Table {
 	return t
 }
 
-// effectFigure shows the effects by τ: a color per data set.
+// effectFigure shows the effects by τ: a colour per data set.
 func (p *plan) effectFigure(results []*dataSetResult) report.Figure {
 	f := report.Figure{
 		Name:  "auc-difference",

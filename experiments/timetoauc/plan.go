@@ -72,7 +72,7 @@ const staleness = 9
 // localSGD is a mode whose ranks meet every few steps.
 const localSGD = "local-sgd"
 
-// nominal are the rates that the grids are centered on.
+// nominal are the rates that the grids are centred on.
 var nominal = tune.Rates{Rows: 0.1, Dense: 0.01}
 
 // targetShare is the default of TargetShare. A pilot had a quarter, which hybrid with 64 GPUs did not reach

@@ -1,5 +1,5 @@
 // Package tune chooses learning rates for arms that are to be compared: ways to train, such as modes or
-// optimizers. Every arm has the same candidates and the same number of trainings, so none is favored.
+// optimizers. Every arm has the same candidates and the same number of trainings, so none is favoured.
 //
 // It is successive halving, with seeds as the resource: all candidates under one seed, the best third under
 // three, the finalists under all. A parabola in the logarithm of each rate, through the best

@@ -22,7 +22,7 @@ type plan struct {
 // baseline is the name of the arm that is no mode.
 const baseline = "logistic"
 
-// nominal are the rates that the grid is centered on.
+// nominal are the rates that the grid is centred on.
 var nominal = tune.Rates{Rows: 0.1, Dense: 0.01}
 
 func quickPlan() plan {

@@ -70,7 +70,7 @@ func openLibrary(name string, pool gemm.Pool) (gemm.Products, error) {
 	return newProducts(l, pool), nil
 }
 
-// identify recognizes a library by its symbols, and sets it to one thread.
+// identify recognises a library by its symbols, and sets it to one thread.
 func identify(handle uintptr) (*library, error) {
 	find := func(symbol string) uintptr {
 		address, err := purego.Dlsym(handle, symbol)

@@ -74,7 +74,7 @@ func (f *Folder) Close() error {
 // measuredName is the file with the staleness that the run itself has measured.
 const measuredName = "staleness.json"
 
-// Measured summarizes the staleness that a run itself has measured, as far as it follows from the recordings
+// Measured summarises the staleness that a run itself has measured, as far as it follows from the recordings
 // of roles.
 type Measured struct{ Own, Cross, Dense histogram.Summary }
 

@@ -32,7 +32,7 @@
 //     route of tandem/sim/topo), shared max-min fairly. A message without a payload is too small to be a
 //     flow.
 //
-//   - The synchronization of dense gradients (DS) is the hierarchical all-reduce: reduce-scatter and
+//   - The synchronisation of dense gradients (DS) is the hierarchical all-reduce: reduce-scatter and
 //     all-gather inside a server in the time of idle wires, and the part between servers as a flow over the
 //     cards and uplinks of all servers, where it competes with embeddings (the plan of tandem/sim/topo).
 //

@@ -68,7 +68,7 @@ func (q *Queue) Shuffle(seed uint64) { q.shuffle = seed }
 // Schedule adds an event, sets its Sequence and returns its id. An event for the current instant joins the
 // next round of the instant.
 //
-// It panics if the event's instant has passed. Cost: amortized O(log range of pending instants), about 30 ns;
+// It panics if the event's instant has passed. Cost: amortised O(log range of pending instants), about 30 ns;
 // no allocation once the queue has grown.
 func (q *Queue) Schedule(event Event) ID {
 	if event.At < q.now {

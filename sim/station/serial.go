@@ -18,7 +18,7 @@ type Serial struct {
 }
 
 // Run queues work of a given time and returns its start and end. Now must not decrease from call to call.
-// Cost: O(1) amortized, since later work never delays earlier work.
+// Cost: O(1) amortised, since later work never delays earlier work.
 func (s *Serial) Run(now, takes unit.Tick) (start, end unit.Tick) {
 	if takes < 0 {
 		panic(fmt.Sprintf("station: work of %d ns, want at least 0", takes))

@@ -92,7 +92,7 @@ type CollectiveShares struct {
 // Messages is the cost of a message between roles at each of its two ends.
 type Messages struct {
 	Time quantity.Value[unit.Tick] `yaml:"time"` // of a core
-	// of a core, to (de)serialize; copies between memory and network have the host's copy-speed
+	// of a core, to (de)serialise; copies between memory and network have the host's copy-speed
 	ByteTime quantity.Value[unit.Nanos] `yaml:"byte-time"`
 }
 

@@ -92,7 +92,7 @@ type Head struct {
 	// logistic-regression has none.
 	Layers []int `yaml:"layers"`
 	// Weight is what the loss of the label counts in the sum that training
-	// minimizes; at least 0, where 0 means 1.
+	// minimises; at least 0, where 0 means 1.
 	Weight float64 `yaml:"weight"`
 	// Bias is added to the initial bias of the logit, at most BiasMax in size. With log(p/(1−p)), predictions
 	// begin near the share p of positive samples, so that training need not find it first.

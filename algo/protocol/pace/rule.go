@@ -56,7 +56,7 @@ type DenseSync struct {
 	Strategy Strategy
 	// DensePSs reports whether dense PSs hold the parameters. Otherwise the ranks hold replicas.
 	DensePSs bool
-	// Own reports whether every rank optimizes its own replica. If neither Own nor DensePSs is true, all
+	// Own reports whether every rank optimises its own replica. If neither Own nor DensePSs is true, all
 	// replicas are always equal, and the ranks of one process may share one.
 	OwnReplicas bool
 	// Coordinator reports whether the run has a coordinator.
