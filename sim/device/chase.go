@@ -76,7 +76,7 @@ func nanoseconds(seconds float64) unit.Tick { return max(1, unit.Tick(math.Round
 // and the sum of squares of relative errors that remain: infinity if no positive latencies do, or memory
 // would be faster than the cache.
 //
-//	minimize Σ ((c · hits + m · lines) / alone − 1)²
+//	minimise Σ ((c · hits + m · lines) / alone − 1)²
 func (h *Host) latencies(chases []Chase) (c, m, squares float64) {
 	var hh, hl, ll, h1, l1 float64 // sums of products
 	rows := make([][2]float64, len(chases))
