@@ -252,11 +252,10 @@ func (p *plan) notes(results []*dataSetResult) []string {
 			"with threads is that of real threads: in another run it differs within its spread.",
 		"The learning rates were fixed beforehand by sequential training and are the same for all arms, " +
 			"except those of the effects " + sameRate + " and " + ownRates + ".",
-		"Delays that are drawn have the counts of those of hybrid, but not their turn: hybrid reads " +
-			"ahead as far as τ admits before its first updates, so these are the ones that the most " +
-			"reads miss, and neighbouring steps are equally late. The effect " + order + " is this alone. " +
-			"A delay for each step leaves out that ranks and PSs differ; the effect " + steps +
-			" is this alone.",
+		"Delays that are drawn have the counts of those of hybrid, but not their turn: in hybrid, " +
+			"neighbouring steps have similar delays, and those of the last steps are cut by the end of " +
+			"the run. The effect " + order + " is this alone. A delay for each step leaves " +
+			"out that ranks and PSs differ; the effect " + steps + " is this alone.",
 	}
 	if len(p.Optimizers) > 0 {
 		notes = append(notes, fmt.Sprintf("The rates of optimizers are tuned without delay and with it, %d "+
