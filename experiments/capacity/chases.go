@@ -62,6 +62,7 @@ type fittedMemory struct {
 	MemoryNS        float64 `json:"memory_ns"`
 	CacheNS         float64 `json:"cache_ns"`
 	CacheBytes      float64 `json:"cache_bytes"`
+	CacheTogether   float64 `json:"cache_together_bytes"`
 	LastCacheBytes  float64 `json:"last_level_cache_bytes"` // as the system reports it; 0: it does not
 	TLBEntries      int     `json:"tlb_entries"`
 	Virtual         bool    `json:"virtual"`
@@ -138,7 +139,8 @@ func (c *chased) describe() {
 	h := c.Fit
 	c.Memory = fittedMemory{
 		MemoryNS: 1e9 * h.MemoryLatency.Seconds(), CacheNS: 1e9 * h.CacheLatency.Seconds(),
-		CacheBytes: float64(h.Cache), LastCacheBytes: lastCache(), TLBEntries: h.TLBEntries,
+		CacheBytes: float64(h.Cache), CacheTogether: float64(h.CacheTogether),
+		LastCacheBytes: lastCache(), TLBEntries: h.TLBEntries,
 		Virtual:        h.Virtual,
 		HypervisorHuge: h.HypervisorHugePageShare, LinesInFlight: h.LinesInFlight,
 		WalksInFlight: h.WalksInFlight, NextLine: h.NextLine,
@@ -147,7 +149,7 @@ func (c *chased) describe() {
 		h.HugePageShare = chase.HugePageShare
 		alone := h.Access(chase.Bytes).Time/chase.Alone - 1
 		c.Memory.WorstAlone = max(c.Memory.WorstAlone, alone, -alone)
-		if chase.Bytes >= 4*h.Cache {
+		if chase.Bytes >= 4*h.CacheTogether {
 			together := h.RowTime(device.Region{Bytes: chase.Bytes, Touches: 1})/chase.Together - 1
 			c.Memory.WorstTogether = max(c.Memory.WorstTogether, together, -together)
 			c.Memory.TogetherCompare++

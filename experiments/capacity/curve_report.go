@@ -117,10 +117,10 @@ func (c *curve) quantities() (list []report.Quantity) {
 func (c *curve) tables() (tables []cli.Table) {
 	for i, s := range c.sides() {
 		t := cli.Table{
-			Caption: fmt.Sprintf("%s of fp16 rows with row-wise Adagrad, ns a row on one core. At "+
-				"the\nsmallest "+
-				"size, %.1f ns of core work are calibrated. Null: one constant time",
-				strings.ToUpper(s.name[:1])+s.name[1:], c.Work[i]),
+			Caption: fmt.Sprintf("%s: ns a row of fp16 with row-wise Adagrad, one core.\n"+
+				"Calibrated in the first "+
+				"row: %.1f ns of core work. Null: one constant", strings.ToUpper(s.name[:1])+s.name[1:],
+				c.Work[i]),
 			Header: []string{"M rows", "GB", "measured", "95 %", "simulated", "error", "null", "memory"},
 		}
 		for j := range c.Points {
@@ -157,7 +157,8 @@ func (c *chased) table() cli.Table {
 		Rows: [][]string{
 			{"latency of memory", fmt.Sprintf("%.0f ns", m.MemoryNS)},
 			{"latency of the cache", fmt.Sprintf("%.0f ns", m.CacheNS)},
-			{"cache, as it behaves", fmt.Sprintf("%.1f MB", m.CacheBytes/1e6)},
+			{"cache, as it behaves for one chain", fmt.Sprintf("%.1f MB", m.CacheBytes/1e6)},
+			{"cache, as it behaves for many", fmt.Sprintf("%.1f MB", m.CacheTogether/1e6)},
 			{"last-level cache, as the system reports it", cache},
 			{"entries of the TLB", fmt.Sprint(m.TLBEntries)},
 			{"huge pages of the hypervisor, as it behaves", pages},
@@ -214,8 +215,9 @@ func (c *curve) notes() []string {
 			"the smallest table, and the wait for memory by the law of device.Host.RowTime. Its numbers " +
 			"come from " +
 			"chases through buffers of their own, none from the curve.",
-		"The terms of that law, lines asked for ahead and further groups of the index, were chosen after " +
-			"looking at curves of up to 50 M rows. Larger tables had not been measured by then.",
+		"The terms of that law, lines asked for ahead, a cache and walks of their own and further groups " +
+			"of the " +
+			"index, were chosen after looking at curves of up to 180 M rows.",
 		"The column memory is the time of a chase that takes its turn in the same rounds, relative to the " +
 			"first " +
 			"chases: the speed of a machine's memory drifts, and the simulated times follow that chase.",

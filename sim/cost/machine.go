@@ -109,6 +109,7 @@ func (m *MeasuredMachine) setAccess(p *device.HostProfile) {
 	if a.Virtual {
 		p.HypervisorHugePageShare = measured(a.HypervisorHugePageShare, source, m.Date)
 	}
+	p.CacheTogether = measured(a.CacheTogether, source, m.Date)
 	p.LinesInFlight = measured(a.LinesInFlight, source, m.Date)
 	p.WalksInFlight = measured(a.WalksInFlight, source, m.Date)
 	p.NextLine = measured(a.NextLine, source, m.Date)

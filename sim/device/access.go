@@ -66,7 +66,7 @@ type Access struct {
 // whose hits all take its latency, and one level of TLB; lookups do not overlap with walks; other work does
 // not use the cache.
 func (h *Host) Access(table unit.Bytes) Access {
-	t := h.touch([]Region{{Bytes: table, Touches: 1}})
+	t := h.touch([]Region{{Bytes: table, Touches: 1}}, h.Cache)
 	c, m := h.CacheLatency.Seconds(), h.meanLatency()
 	return Access{t.hits()*c + t.lines()*m, t.lines()}
 }
@@ -87,7 +87,8 @@ type Region struct {
 //
 //	time = max(memory latency / lines in flight · moved, walks / walks in flight) + behind
 //
-// Moved are the lines of the regions that come from memory, by the law of Access for all regions together,
+// Moved are the lines of the regions that come from memory, by the law of Access for all regions together
+// and a cache of CacheTogether,
 // and once more those that are written back. A line of Region.Next comes with its neighbour and counts only
 // as NextLine. Walks is the time of the dependent reads of page tables. A core has at most this number of
 // lines and walks under way, so by Little's law each takes its part of the latency; both go on at the same
@@ -103,7 +104,7 @@ func (h *Host) RowTime(regions ...Region) float64 {
 		panic(fmt.Sprintf("device: %s has %v lines and %v walks in flight; want more than 0", h.Name,
 			h.LinesInFlight, h.WalksInFlight))
 	}
-	t := h.touch(regions)
+	t := h.touch(regions, h.CacheTogether)
 	c, m := h.CacheLatency.Seconds(), h.meanLatency()
 	return max(m/h.LinesInFlight*(t.data.lines+h.NextLine*t.further+t.written),
 		(t.walk.hits*c+t.walk.lines*m)/h.WalksInFlight) + t.behind.hits*c + t.behind.lines*m
@@ -137,12 +138,12 @@ func (t *touched) add(share float64, o touched) {
 	t.written += float64(share * o.written)
 }
 
-// touch returns what one access to each of some regions reads, over both sizes of pages.
-func (h *Host) touch(regions []Region) (sum touched) {
+// touch returns what one access to each of some regions reads through a cache, over both sizes of pages.
+func (h *Host) touch(regions []Region, cache unit.Bytes) (sum touched) {
 	for _, guest := range shares(h.HugePageShare) {
 		for _, hypervisor := range shares(h.HypervisorHugePageShare) {
 			if share := guest.share * hypervisor.share; share > 0 {
-				sum.add(share, h.touchPages(regions, guest.page, hypervisor.page))
+				sum.add(share, h.touchPages(regions, cache, guest.page, hypervisor.page))
 			}
 		}
 	}
@@ -164,7 +165,7 @@ type part struct {
 }
 
 // touchPages is touch with pages of one size, and hypervisor's pages of one size.
-func (h *Host) touchPages(regions []Region, page, hypervisor float64) (t touched) {
+func (h *Host) touchPages(regions []Region, cache unit.Bytes, page, hypervisor float64) (t touched) {
 	all := 0.0
 	for _, r := range regions {
 		all += r.Touches
@@ -173,7 +174,7 @@ func (h *Host) touchPages(regions []Region, page, hypervisor float64) (t touched
 	for _, r := range regions {
 		parts = h.appendRegion(parts, r, r.Touches/all, page, hypervisor)
 	}
-	time := characteristicTime(parts, float64(h.Cache)/cacheLine)
+	time := characteristicTime(parts, float64(cache)/cacheLine)
 	for _, p := range parts {
 		of := &t.data
 		if p.walk {

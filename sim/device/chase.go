@@ -1,6 +1,7 @@
 package device
 
 import (
+	"cmp"
 	"errors"
 	"math"
 	"slices"
@@ -25,8 +26,8 @@ var ErrChases = errors.New("device: the law of memory explains no part of these 
 //
 //   - latencies of memory and cache, the size of the cache and, on a virtual host, the share of huge pages of
 //     the hypervisor, by least squares of relative errors of Alone;
-//   - lines and walks in flight, by those of Together in buffers of at least four times the cache: hits are
-//     hidden, and those that are not would count as memory.
+//   - the cache of many chains, lines and walks in flight, by those of Together in the larger buffers: hits
+//     are hidden, and those that are not would count as memory.
 //
 // Virtual, Sockets and TLBEntries of the host must be set. It is an error if there are fewer than four
 // chases, or none of such a size. Cost: a few thousand evaluations of the law for each chase.
@@ -51,11 +52,9 @@ func FitMemory(h Host, chases []Chase) (Host, error) {
 	if math.IsInf(least, 1) {
 		return h, ErrChases
 	}
-	large := slices.DeleteFunc(slices.Clone(chases), func(c Chase) bool { return c.Bytes < 4*best.Cache })
-	if len(large) == 0 {
+	if !best.fitTogether(chases) {
 		return h, ErrChases
 	}
-	best.fitTogether(large)
 	return best, nil
 }
 
@@ -66,7 +65,7 @@ const (
 	cacheStep   = 1.1
 	flightMost  = 128 // lines, and walks
 	flightLeast = 1
-	flightStep  = 1.02
+	flightStep  = 1.04
 )
 
 // nanoseconds returns whole ones, at least one.
@@ -83,7 +82,7 @@ func (h *Host) latencies(chases []Chase) (c, m, squares float64) {
 	for i, chase := range chases {
 		host := *h
 		host.HugePageShare = chase.HugePageShare
-		t := host.touch([]Region{{Bytes: chase.Bytes, Touches: 1}})
+		t := host.touch([]Region{{Bytes: chase.Bytes, Touches: 1}}, h.Cache)
 		a, b := t.hits()/chase.Alone, t.lines()/chase.Alone
 		rows[i] = [2]float64{a, b}
 		hh, hl, ll, h1, l1 = hh+float64(a*a), hl+float64(a*b), ll+float64(b*b), h1+a, l1+b
@@ -101,29 +100,40 @@ func (h *Host) latencies(chases []Chase) (c, m, squares float64) {
 	return c, m, squares
 }
 
-// fitTogether sets the lines and walks in flight that explain Together best.
-func (h *Host) fitTogether(chases []Chase) {
-	lines, walks := make([]float64, len(chases)), make([]float64, len(chases))
-	one := *h
-	for i, chase := range chases {
-		one.HugePageShare = chase.HugePageShare
-		region := Region{Bytes: chase.Bytes, Touches: 1}
-		one.LinesInFlight, one.WalksInFlight = 1, math.Inf(1)
-		lines[i] = one.RowTime(region) / chase.Together
-		one.LinesInFlight, one.WalksInFlight = math.Inf(1), 1
-		walks[i] = one.RowTime(region) / chase.Together
+// fitTogether sets the cache, the lines and the walks in flight that explain Together best, by the mean size
+// of the logarithm of the law ÷ the measurement, over buffers of at least a 64th of the largest. Caches are
+// up to a quarter of the smallest of these. It returns false if there is no such cache.
+func (h *Host) fitTogether(chases []Chase) bool {
+	largest := slices.MaxFunc(chases, func(a, b Chase) int { return cmp.Compare(a.Bytes, b.Bytes) }).Bytes
+	large := slices.DeleteFunc(slices.Clone(chases), func(c Chase) bool { return c.Bytes < largest/64 })
+	most := largest
+	for _, c := range large {
+		most = min(most, c.Bytes/4)
 	}
 	least := math.Inf(1)
-	for l := float64(flightLeast); l <= flightMost; l *= flightStep {
-		for w := float64(flightLeast); w <= flightMost; w *= flightStep {
-			squares := 0.0
-			for i := range chases {
-				e := max(lines[i]/l, walks[i]/w) - 1
-				squares += float64(e * e)
-			}
-			if squares < least {
-				least, h.LinesInFlight, h.WalksInFlight = squares, l, w
+	one := *h
+	lines, walks := make([]float64, len(large)), make([]float64, len(large))
+	for size := float64(cacheLeast); size <= float64(most); size *= cacheStep {
+		one.CacheTogether = unit.Bytes(size)
+		for i, chase := range large { // the law with one line, or one walk, at a time ÷ the measurement
+			one.HugePageShare = chase.HugePageShare
+			region := Region{Bytes: chase.Bytes, Touches: 1}
+			one.LinesInFlight, one.WalksInFlight = 1, math.Inf(1)
+			lines[i] = one.RowTime(region) / chase.Together
+			one.LinesInFlight, one.WalksInFlight = math.Inf(1), 1
+			walks[i] = one.RowTime(region) / chase.Together
+		}
+		for l := float64(flightLeast); l <= flightMost; l *= flightStep {
+			for w := float64(flightLeast); w <= flightMost; w *= flightStep {
+				errors := 0.0
+				for i := range lines {
+					errors += math.Abs(math.Log(max(lines[i]/l, walks[i]/w)))
+				}
+				if errors < least {
+					least, h.CacheTogether, h.LinesInFlight, h.WalksInFlight = errors, one.CacheTogether, l, w
+				}
 			}
 		}
 	}
+	return !math.IsInf(least, 1)
 }

@@ -31,14 +31,14 @@ func TestRowTimeByHand(t *testing.T) {
 		// Two regions of the cache's size each, at equal rates, are one of twice its size.
 		{"two regions", 1 << 20, []Region{{Bytes: 1 << 20, Touches: 1}, {Bytes: 1 << 20, Touches: 1}}, 10},
 	} {
-		h.Cache = test.cache
+		h.CacheTogether = test.cache
 		if got := h.RowTime(test.regions...) * 1e9; math.Abs(got-test.want) > 1e-6*test.want+1e-9 {
 			t.Errorf("%s: %.6g ns, want %v", test.name, got, test.want)
 		}
 	}
 	// Without a TLB and a cache, a place of 32 PiB costs a line, in 10 ns, and a walk of 4.75 entries of 100
 	// ns (TestAccessInTheLimits), of which 5 go on at a time: the walks are slower.
-	h.TLBEntries, h.Cache = 1, 0
+	h.TLBEntries, h.CacheTogether = 1, 0
 	if got := h.RowTime(Region{Bytes: 32 << 50, Touches: 1}) * 1e9; math.Abs(got-95) > 0.01 {
 		t.Errorf("walks: %.6g ns, want 95", got)
 	}
@@ -46,7 +46,7 @@ func TestRowTimeByHand(t *testing.T) {
 
 // One region in two parts costs what it costs as a whole, where cache, TLB and page tables are far too small.
 func TestRegionsAddUp(t *testing.T) {
-	h := &Host{MemoryLatency: 100, CacheLatency: 10, Cache: 8 << 20, TLBEntries: 4096, Virtual: true,
+	h := &Host{MemoryLatency: 100, CacheLatency: 10, CacheTogether: 8 << 20, TLBEntries: 4096, Virtual: true,
 		LinesInFlight: 12, WalksInFlight: 12}
 	whole := h.RowTime(Region{Bytes: 8 << 30, Touches: 2})
 	parts := h.RowTime(Region{Bytes: 4 << 30, Touches: 1}, Region{Bytes: 4 << 30, Touches: 1})
@@ -83,7 +83,7 @@ func TestFitFindsTheHost(t *testing.T) {
 		var chases []Chase
 		for _, share := range []float64{0, 1} {
 			for size := unit.Bytes(16 << 20); size <= 4<<30; size *= 2 {
-				want.HugePageShare = share
+				want.HugePageShare, want.CacheTogether = share, want.Cache
 				chases = append(chases, Chase{size, share, want.Access(size).Time,
 					want.RowTime(Region{Bytes: size, Touches: 1})})
 			}

@@ -36,6 +36,7 @@ type Host struct {
 	HypervisorHugePageShare      float64 // if Virtual
 
 	// What RowTime needs besides: see HostProfile.
+	CacheTogether                          unit.Bytes
 	LinesInFlight, WalksInFlight, NextLine float64
 
 	Network      unit.BytesPerSec // of all network cards, one direction

@@ -108,8 +108,11 @@ type HostProfile struct {
 	// the first. All are measured on this machine and absent elsewhere: systems then say by their own number
 	// of misses what prefetching hides.
 	LinesInFlight quantity.Value[float64] `yaml:"lines-in-flight" group:"-"`
-	WalksInFlight quantity.Value[float64] `yaml:"walks-in-flight" group:"-"`
-	NextLine      quantity.Value[float64] `yaml:"next-line" group:"-"`
+	// CacheTogether is the cache, as far as one core that has many lines in flight can fill it. Where others
+	// use the cache too, that is more than a core gets that waits for each line.
+	CacheTogether quantity.Value[unit.Bytes] `yaml:"cache-together" group:"-"`
+	WalksInFlight quantity.Value[float64]    `yaml:"walks-in-flight" group:"-"`
+	NextLine      quantity.Value[float64]    `yaml:"next-line" group:"-"`
 
 	// Network is the rate of all cards together, one direction. The front network carries input data where
 	// the cards of Network are kept for collectives.
@@ -148,6 +151,7 @@ func (p *HostProfile) Resolve(position float64) *Host {
 		HugePageShare:           p.HugePageShare.At(position),
 		HypervisorHugePageShare: p.HypervisorHugePageShare.At(position),
 		LinesInFlight:           p.LinesInFlight.At(position),
+		CacheTogether:           p.CacheTogether.At(position),
 		WalksInFlight:           p.WalksInFlight.At(position),
 		NextLine:                p.NextLine.At(position),
 		Network:                 p.Network.At(position),
@@ -179,6 +183,7 @@ func (p *HostProfile) Validate() error {
 		share("huge-page-share", &p.HugePageShare),
 		share("hypervisor-huge-page-share", &p.HypervisorHugePageShare),
 		optional("lines-in-flight", &p.LinesInFlight),
+		optional("cache-together", &p.CacheTogether),
 		optional("walks-in-flight", &p.WalksInFlight),
 		share("next-line", &p.NextLine),
 		required("network", &p.Network),
