@@ -31,6 +31,8 @@ type throughputs struct {
 	// Products are the products of all Lost and of all Gained, point by point: Total, if optimisations were
 	// independent of each other.
 	Products [2]metric.Interval `json:"products_of_lost_and_gained"`
+	// OverTotal are these products ÷ Total, point by point.
+	OverTotal [2]metric.Interval `json:"products_over_total"`
 	// Expected is what is expected of each optimisation without a simulator.
 	Expected []expectation `json:"expected"`
 }
@@ -147,6 +149,10 @@ func (t *throughputs) fill(list []optimisation, simulate func(string, switches) 
 	}
 	all := ratio(t.All, t.None)
 	t.Total, t.Products = all.spread(), [2]metric.Interval{lost.spread(), gained.spread()}
+	inverse := ratio(t.None, t.All)
+	lost.multiply(inverse)
+	gained.multiply(inverse)
+	t.OverTotal = [2]metric.Interval{lost.spread(), gained.spread()}
 	return nil
 }
 

@@ -49,7 +49,7 @@ func forms() []lossy {
 		{ID: "rows-fp16", Name: "rows fp16", Rows: fp16, quick: true},
 		{ID: "rows-bf16", Name: "rows bf16", Rows: bf16},
 		{ID: "products-bf16", Name: "products bf16", Products: job.BF16},
-		{ID: "all-lossy", Name: "wire, rows fp16; products bf16", Wire: compress.FP16, Rows: fp16,
+		{ID: "all-lossy", Name: "wire, rows, products half", Wire: compress.FP16, Rows: fp16,
 			Products: job.BF16, quick: true},
 	}
 }

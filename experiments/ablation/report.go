@@ -148,7 +148,7 @@ func signedText(ms float64) string { return report.Minus(fmt.Sprintf("%+.1f", ms
 // short returns the name of a resource for a table of 80 columns.
 func short(resource string) string {
 	return strings.NewReplacer("wire inside servers", "server wire", "GPU server cores", "server cores",
-		"network bandwidth", "network").Replace(resource)
+		"network bandwidth", "network", "network latency", "latency").Replace(resource)
 }
 
 // byLoss returns the indices of the optimisations, the largest loss first.
@@ -184,9 +184,9 @@ func (p *plan) findings(t *throughputs) []string {
 	}
 	first := largest(t.All)
 	return []string{
-		fmt.Sprintf("%s, all on: %.0f thousand samples/s (%.0f to %.0f); %s takes %s of the critical path. "+
+		fmt.Sprintf("%s, all on: %.0f thousand samples/s (%.0f to %.0f). %s of the critical path: %s. "+
 			"All on ÷ all off: %s.", t.Name, t.All.Throughput.Estimate/1e3, t.All.Throughput.Low/1e3,
-			t.All.Throughput.High/1e3, first.Resource, percent(first.Share), factorText(t.Total)),
+			t.All.Throughput.High/1e3, percent(first.Share), first.Resource, factorText(t.Total)),
 		fmt.Sprintf("%s, all on ÷ one off is above 1 over all unknown inputs, by more than jitter and %g "+
 			"%%, for: %s. It is not for: %s.", t.Name, 100*negligible, orNothing(costly), orNothing(free)),
 		fmt.Sprintf("%s, one alone on ÷ all off is above 1 for: %s; below 1 for: %s.", t.Name,
@@ -197,18 +197,19 @@ func (p *plan) findings(t *throughputs) []string {
 
 // orderFinding compares all together with the product of each.
 func (p *plan) orderFinding(t *throughputs) string {
-	how := func(product metric.Interval) string {
+	how := func(over metric.Interval) string {
 		switch {
-		case product.High < t.Total.Low:
+		case over.High < 1:
 			return "less than"
-		case product.Low > t.Total.High:
+		case over.Low > 1:
 			return "more than"
 		}
 		return "not distinguishable from"
 	}
-	return fmt.Sprintf("%s, the factors depend on what else is on: those of one off have the product %s, %s "+
-		"that of all together; those of one alone %s, %s it.", t.Name, factorText(t.Products[0]),
-		how(t.Products[0]), factorText(t.Products[1]), how(t.Products[1]))
+	return fmt.Sprintf("%s, the factors depend on what else is on. The product of those of one off is %s, "+
+		"%s all on ÷ all off (point by point %s times it); the product of those of one alone is %s, %s it "+
+		"(%s times).", t.Name, factorText(t.Products[0]), how(t.OverTotal[0]), factorText(t.OverTotal[0]),
+		factorText(t.Products[1]), how(t.OverTotal[1]), factorText(t.OverTotal[1]))
 }
 
 // largest returns the resource with the largest share of the critical path.
