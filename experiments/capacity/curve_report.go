@@ -117,7 +117,7 @@ func (c *curve) quantities() (list []report.Quantity) {
 func (c *curve) tables() (tables []cli.Table) {
 	for i, s := range c.sides() {
 		t := cli.Table{
-			Caption: fmt.Sprintf("%s: ns a row of fp16 with row-wise Adagrad, one core.\n"+
+			Caption: fmt.Sprintf("%s: ns a row of fp16 with row-wise Adagrad, one core. "+
 				"Calibrated in the first "+
 				"row: %.1f ns of core work. Null: one constant", strings.ToUpper(s.name[:1])+s.name[1:],
 				c.Work[i]),
