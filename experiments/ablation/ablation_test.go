@@ -29,6 +29,14 @@ func criteo(t *testing.T) *predict.Job {
 	return base
 }
 
+// The stored results are of the inputs in the tree.
+func TestStoredResults(t *testing.T) {
+	p := newPlan(report.Options{Quick: true, Seeds: 5, Seed: 1})
+	if err := p.cases().CheckStored("quick.json", "go run ./experiments ablation --quick"); err != nil {
+		t.Error(err)
+	}
+}
+
 // Every optimisation, switched off, changes what it is about and nothing else.
 func TestAnOptimisationOffChangesOneThing(t *testing.T) {
 	base := criteo(t)
