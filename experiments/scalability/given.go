@@ -265,9 +265,11 @@ func (g *given) figure() report.Figure {
 	f := report.Figure{Name: "given",
 		Title: "Each GPU ÷ 1 without dense communication, given the other data sets",
 		X:     report.Axis{Label: "ratio (bar: median; thin line: interval; mark: paper)"}}
+	gpus := paper.ScalingGPUs()
+	each := len(gpus) - 1 // shares of a data set
 	for i := range g.Shares {
 		x := &g.Shares[i]
-		f.Bars = append(f.Bars, report.Bar{Name: x.What, Color: i / (len(paper.ScalingGPUs()) - 1),
+		f.Bars = append(f.Bars, report.Bar{Name: x.What, Color: i / each,
 			Value: x.Given.Estimate, Low: x.Given.Low, High: x.Given.High, Target: x.Figure.Value})
 	}
 	return f
