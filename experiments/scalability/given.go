@@ -265,8 +265,7 @@ func (g *given) figure() report.Figure {
 	f := report.Figure{Name: "given",
 		Title: "Each GPU ÷ 1 without dense communication, given the other data sets",
 		X:     report.Axis{Label: "ratio (bar: median; thin line: interval; mark: paper)"}}
-	gpus := paper.ScalingGPUs()
-	each := len(gpus) - 1 // shares of a data set
+	each := len(g.Shares) / len(paper.ScalingFigure()) // shares of a data set
 	for i := range g.Shares {
 		x := &g.Shares[i]
 		f.Bars = append(f.Bars, report.Bar{Name: x.What, Color: i / each,
