@@ -79,8 +79,8 @@ func TestChase(t *testing.T) {
 	if small <= 0 || large < 2*small || large > 1e-4 {
 		t.Errorf("%v s in 4 KiB, %v in 64 MiB", small, large)
 	}
-	if together := Together(64<<20).Seconds(buffer, 5, 1<<14); together > large {
-		t.Errorf("chains together take %v s a step, alone %v", together, large)
+	if together := Together(64<<20).Seconds(buffer, 5, 1<<14); together > 2*large { // far less, but noise
+		t.Errorf("a step of chains together takes %v s, alone %v", together, large)
 	}
 }
 
