@@ -141,8 +141,7 @@ func (f *flags) register(fs *pflag.FlagSet) {
 	fs.StringSliceVar(&f.modes, "mode", job.Modes(),
 		"train in these `MODES` (default: all, or the job file's)")
 	fs.IntVar(&f.ranks, "ranks", 4, "train on this many NN workers; in sync they must divide the job's "+
-		"groups "+
-		"(default: 4, or the job file's)")
+		"groups (default: 4, or the job file's)")
 	fs.IntVar(&f.batch, "global-batch", 128, "train this many samples a step, over all ranks "+
 		"(default: 128, or the job file's)")
 	fs.IntVar(&f.epochs, "epochs", 1, "pass over the training rows this often (default: 1, or the job "+
@@ -177,8 +176,7 @@ func (f *flags) register(fs *pflag.FlagSet) {
 	fs.IntVar(&f.seeds, "seeds", 1, "train every mode with this many seeds, and print 95 % intervals")
 	fs.StringVar(&f.faults, "faults", "none", "inject `FAULTS`; see above (default: the job file's, or none)")
 	fs.StringVar(&f.retry, "retry", "", "ask again after this `TIME` without an answer (default: the job "+
-		"file's, or "+
-		"100ms with faults, 1s with --processes, else never)")
+		"file's, or 100ms with faults, 1s with --processes, else never)")
 	f.processFlags(fs)
 	fs.StringVar(&f.onBadRow, "on-bad-row", "fail",
 		"handle malformed rows by this `RULE`: fail, or skip:N to drop and "+

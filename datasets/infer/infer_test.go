@@ -51,7 +51,10 @@ func TestUseOfColumns(t *testing.T) {
 		"constant":   {func(int) string { return "x" }, Ignored},
 		"afterwards": {func(i int) string { return strings.Repeat("t", 1-min(i%4, 1)) }, Ignored},
 		"half empty": {func(i int) string { return strings.Repeat("t", i%2) }, ID},
-		"price":      {func(i int) string { return fmt.Sprint(float64(i%17) + 0.5) }, Number},
+		// Half of its values are at rows with label 0: nothing that only a positive row has.
+		"some clicks": {func(i int) string { return strings.Repeat("t", 1-min(i%8, 1)) }, ID},
+		"and others":  {func(i int) string { return strings.Repeat("t", 1-min(i%2, 1)) }, ID},
+		"price":       {func(i int) string { return fmt.Sprint(float64(i%17) + 0.5) }, Number},
 		"some prices": {func(i int) string {
 			return strings.TrimSuffix(fmt.Sprint(float64(i%17)+0.5),
 				"16.5")

@@ -17,9 +17,10 @@ func TestJob(t *testing.T) {
 	}{
 		{10, 64, 3, false}, {10_000, 64, 3, false}, {40_000, 128, 3, true},
 	} {
-		synthetic := &job.Synthetic{Columns: []job.SyntheticColumn{{Name: "user", Cardinality: 100,
-			Exponent: 1}},
-			TrainRows: c.rows, TestRows: 10, PositiveRate: 0.02, Seed: 1, Stream: true}
+		synthetic := &job.Synthetic{
+			TrainRows: c.rows, TestRows: 10, PositiveRate: 0.02, Seed: 1, Stream: true,
+			Columns: []job.SyntheticColumn{{Name: "user", Cardinality: 100, Exponent: 1}},
+		}
 		if c.labels {
 			synthetic.Conversion = &job.SyntheticConversion{Rate: 0.3}
 		}
@@ -34,8 +35,7 @@ func TestJob(t *testing.T) {
 		}
 		if j.Training.GlobalBatch != c.batch || j.Training.Epochs != c.epochs {
 			t.Errorf("%d rows: batch %d, %d epochs; want %d, %d", c.rows, j.Training.GlobalBatch,
-				j.Training.Epochs,
-				c.batch, c.epochs)
+				j.Training.Epochs, c.batch, c.epochs)
 		}
 		if len(j.Model.Heads) != len(set.Schema.Labels) {
 			t.Errorf("%d heads for %d labels", len(j.Model.Heads), len(set.Schema.Labels))

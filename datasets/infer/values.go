@@ -11,7 +11,6 @@ import (
 // values is what the rows so far say of a column.
 type values struct {
 	name     string
-	rows     int
 	distinct map[uint64]struct{} // hashes of the texts
 	empty    int                 // rows without a value
 	// emptyFirst counts the rows without a value that have the first label of the file, and filledFirst the
@@ -30,7 +29,6 @@ func newValues(name string) *values {
 
 // add adds the field of a row, which has the first label of the file or another one.
 func (v *values) add(field string, first bool) {
-	v.rows++
 	v.distinct[datasets.CategoryID(field)] = struct{}{}
 	if field == "" {
 		v.empty++

@@ -65,9 +65,9 @@ func (*Experiment) QuickTime() time.Duration { return 90 * time.Second }
 
 // AddFlags adds the flag that only this experiment has.
 func (e *Experiment) AddFlags(flags *pflag.FlagSet) {
-	flags.IntVar(&e.mostRows, "most-rows", 0, "measure look-ups in tables of up to this number of rows of "+
-		"60 bytes, as far "+
-		"as they fit in 20 GB and in memory (default all that fit; with --quick 10000000)")
+	flags.IntVar(&e.mostRows, "most-rows", 0, "measure look-ups in tables of up to this number of rows "+
+		"of 60 bytes, as far as they fit in 20 GB and in memory (default all that fit; with --quick "+
+		"10000000)")
 }
 
 // Arguments returns the flag if it was set, for the command that repeats a run.

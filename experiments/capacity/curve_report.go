@@ -71,11 +71,10 @@ func (c *curve) findings() (sentences []string) {
 			outcome = "Missed"
 		}
 		first, end := s.of(&c.Points[0]), s.of(&c.Points[last])
-		sentences = append(sentences, fmt.Sprintf("%s: the simulated %s time is within %s of the measured "+
-			"one "+
-			"(interval %s to %s; goal %s) in tables of %s to %s, worst at %s; one constant time for all "+
-			"sizes is "+
-			"up to %s off. Measured, a row takes %.1f ns among %s and %.1f ns among %s.", outcome, s.name,
+		sentences = append(sentences, fmt.Sprintf("%s: the simulated %s time is within %s of the "+
+			"measured one (interval %s to %s; goal %s) in tables of %s to %s, worst at %s; one constant "+
+			"time for all sizes is up to %s off. Measured, a row takes %.1f ns among %s and %.1f ns "+
+			"among %s.", outcome, s.name,
 			percent(model.Estimate), percent(model.Low), percent(model.High), percent(errorGoal),
 			millions(c.Points[1].Rows), millions(c.Points[last].Rows), millions(at), percent(null.Estimate),
 			first.Measured.Estimate, millions(c.Points[0].Rows), end.Measured.Estimate,
@@ -95,15 +94,12 @@ func (c *curve) quantities() (list []report.Quantity) {
 		growth := func(t float64) float64 { return t / first.Measured.Estimate }
 		list = append(list,
 			report.Quantity{Name: s.slug + "-error-largest", What: "largest error of the simulated time " +
-				"of a " +
-				s.name + " over sizes, relative to the measured one", Interval: model,
+				"of a " + s.name + " over sizes, relative to the measured one", Interval: model,
 				Over: report.OverRounds},
 			report.Quantity{Name: s.slug + "-error-null", What: "the same of one constant time, that of " +
-				"the " +
-				"smallest table", Interval: null, Over: report.OverRounds},
+				"the smallest table", Interval: null, Over: report.OverRounds},
 			report.Quantity{Name: s.slug + "-growth", What: "measured time of a " + s.name + " in the " +
-				"largest " +
-				"table ÷ the smallest", Over: report.OverRounds, Interval: metric.Interval{
+				"largest table ÷ the smallest", Over: report.OverRounds, Interval: metric.Interval{
 				Estimate: growth(end.Measured.Estimate), Low: growth(end.Measured.Low),
 				High: growth(end.Measured.High)}})
 	}
@@ -117,9 +113,9 @@ func (c *curve) quantities() (list []report.Quantity) {
 func (c *curve) tables() (tables []cli.Table) {
 	for i, s := range c.sides() {
 		t := cli.Table{
-			Caption: fmt.Sprintf("%s: ns a row of fp16 with row-wise Adagrad, one core. "+
-				"Calibrated in the first "+
-				"row: %.1f ns of core work. Null: one constant", strings.ToUpper(s.name[:1])+s.name[1:],
+			Caption: fmt.Sprintf("%s: ns a row of fp16 with row-wise Adagrad, one core. Calibrated in "+
+				"the first row: %.1f ns of core work. Null: one "+
+				"constant", strings.ToUpper(s.name[:1])+s.name[1:],
 				c.Work[i]),
 			Header: []string{"M rows", "GB", "measured", "95 %", "simulated", "error", "null", "memory"},
 		}
@@ -209,18 +205,15 @@ func (c *curve) figure() report.Figure {
 func (c *curve) notes() []string {
 	return []string{
 		"Look-ups: random ids, a round of batches is read and then updated, a time is the lower quartile " +
-			"over the " +
-			"batches of a round, because other work only slows them, and the median over rounds counts. " +
-			"The simulated time is the work of a core, calibrated at " +
-			"the smallest table, and the wait for memory by the law of device.Host.RowTime. Its numbers " +
-			"come from " +
-			"chases through buffers of their own, none from the curve.",
+			"over the batches of a round, because other work only slows them, and the median over rounds " +
+			"counts. The simulated time is the work of a core, calibrated at the smallest table, and the " +
+			"wait for memory by the law of device.Host.RowTime. Its numbers come from chases through " +
+			"buffers of their own, none from the curve.",
 		"The terms of that law, lines asked for ahead, a cache and walks of their own and further groups " +
-			"of the " +
-			"index, were chosen after looking at curves of up to 180 M rows.",
-		"The column memory is the time of a chase that takes its turn in the same rounds, relative to the " +
-			"first " +
-			"chases: the speed of a machine's memory drifts, and the simulated times follow that chase.",
+			"of the index, were chosen after looking at curves of up to 180 M rows.",
+		"The column memory is the time of a chase that takes its turn in the same rounds, relative to " +
+			"the first chases: the speed of a machine's memory drifts, and the simulated times follow " +
+			"that chase.",
 	}
 }
 

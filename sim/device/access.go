@@ -87,14 +87,13 @@ type Region struct {
 //
 //	time = max(memory latency / lines in flight · moved, walks / walks in flight) + behind
 //
-// Moved are the lines of the regions that come from memory, by the law of Access for all regions together
-// and a cache of CacheTogether,
-// and once more those that are written back. A line of Region.Next comes with its neighbour and counts only
-// as NextLine. Walks is the time of the dependent reads of page tables. A core has at most this number of
-// lines and walks under way, so by Little's law each takes its part of the latency; both go on at the same
-// time. Hits in the cache are hidden. Behind is the time of the lines of Region.Behind, for which the core
-// waits; their page has been translated. Regions share the TLB and the entries that a core keeps in
-// proportion to their touches.
+// Moved are the lines of the regions that come from memory, by the law of Access for all regions together and
+// a cache of CacheTogether, and once more those that are written back. A line of Region.Next comes with its
+// neighbour and counts only as NextLine. Walks is the time of the dependent reads of page tables. A core has
+// at most this number of lines and walks under way, so by Little's law each takes its part of the latency;
+// both go on at the same time. Hits in the cache are hidden. Behind is the time of the lines of
+// Region.Behind, for which the core waits; their page has been translated. Regions share the TLB and the
+// entries that a core keeps in proportion to their touches.
 //
 // It panics unless LinesInFlight and WalksInFlight are above 0.
 //

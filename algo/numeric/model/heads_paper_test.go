@@ -51,8 +51,7 @@ func TestSharedLayersLearnFromTheWeightedSumOfLabels(t *testing.T) {
 	}
 }
 
-// With no rows and no numbers, fresh predictions of every kind have the bias of their head, besides the
-// layers' own.
+// The bias of a head moves the fresh logits of every kind of network by itself.
 func TestHeadBeginsAtItsBias(t *testing.T) {
 	for _, kind := range Kinds() {
 		spec := Default()

@@ -8,7 +8,7 @@ package model
 //
 // The masks of a raw slot are no features: padding is a row of zeros.
 //
-// Everything starts at 0, this part being convex; so may the rows.
+// Everything starts at 0, this part being convex, but for the biases of heads (Head.Bias); so may the rows.
 type linear struct {
 	rows   []int // where the rows of a sample begin among its embeddings
 	stride int   // embeddings of a sample

@@ -27,7 +27,7 @@ type network struct {
 	output value    // the logits, one a head
 	// weights are those of the labels' losses.
 	weights []float32
-	outputs []int     // where the output biases of the heads lie, and further ones
+	outputs []int     // where the output biases lie; the first are those of the heads, in their order
 	biases  []float32 // by head: added to the fresh output bias
 }
 
