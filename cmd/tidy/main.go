@@ -43,6 +43,10 @@ func tidy(root string, args []string, stdout, stderr io.Writer) int {
 		fmt.Fprint(stdout, help)
 		return 0
 	}
+	if len(args) == 1 && args[0] == "--version" {
+		fmt.Fprintln(stdout, "tidy: "+cli.Version())
+		return 0
+	}
 	violations, err := checkAsAsked(root, args)
 	if err != nil {
 		return cli.PrintError(stderr, "tidy", err)

@@ -28,6 +28,7 @@ type program struct {
 	terminal       bool   // stderr is one
 	dataDir        string // TANDEM_DATA
 	now            func() time.Time
+	args           []string // of the command line
 }
 
 // flags are those of the command line. They change the job only where they are given.
@@ -128,6 +129,9 @@ func (p *program) command() *cobra.Command {
 	}
 	cli.Configure(c, p.stdout, p.stderr)
 	f.register(c.Flags())
+	// It fails only for a flag that does not exist.
+	_ = c.RegisterFlagCompletionFunc("mode", cobra.FixedCompletions(job.Modes(),
+		cobra.ShellCompDirectiveNoFileComp))
 	return c
 }
 

@@ -24,7 +24,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 	defer stop()
 	p := &program{
 		stdout: stdout, stderr: stderr, terminal: term.IsTerminal(int(os.Stderr.Fd())),
-		dataDir: os.Getenv("TANDEM_DATA"), now: time.Now,
+		dataDir: os.Getenv("TANDEM_DATA"), now: time.Now, args: args,
 	}
 	command := p.command()
 	command.SetArgs(args)

@@ -27,8 +27,9 @@ func TestMain(m *testing.M) {
 
 // The scripts in testdata run the command as a user would.
 func TestScripts(t *testing.T) {
-	nodes := t.TempDir() // for the program of the scripts with processes
-	if text, err := exec.Command("go", "build", "-o", nodes, "tandem/cmd/node").CombinedOutput(); err != nil {
+	nodes := t.TempDir() // for the programs that scripts run beside train
+	build := exec.Command("go", "build", "-o", nodes, "tandem/cmd/node", "tandem/cmd/sim")
+	if text, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, text)
 	}
 	testscript.Run(t, testscript.Params{

@@ -9,7 +9,6 @@ import (
 	"strconv"
 
 	"github.com/spf13/pflag"
-	"go.yaml.in/yaml/v3"
 
 	"tandem/algo/job"
 	"tandem/algo/numeric/batch"
@@ -67,7 +66,7 @@ func (f *flags) checkPlacement(j *job.Job) error {
 // inProcesses returns a runner that starts processes for the roles on this machine, as the job's
 // placement says. All processes read the resolved job from one file. If the run is recorded,
 // each process records its roles.
-func (p *program) inProcesses(dataDir string, record bool, limits process.Limits) runner {
+func (p *program) inProcesses(dataDir string, f flags) runner {
 	return func(ctx context.Context, j job.Job, source batch.Source, test *batch.Batch, o train.Options,
 		results string) (*train.Result, error) {
 		program, err := process.FindNode()
@@ -79,7 +78,11 @@ func (p *program) inProcesses(dataDir string, record bool, limits process.Limits
 			return nil, err
 		}
 		defer os.RemoveAll(files)
-		file, fingerprint, err := resolve(files, j)
+		text, err := p.written(j, f)
+		if err != nil {
+			return nil, err
+		}
+		file, fingerprint, err := resolve(files, text)
 		if err != nil {
 			return nil, err
 		}
@@ -103,12 +106,12 @@ func (p *program) inProcesses(dataDir string, record bool, limits process.Limits
 				return append(append(command, "--host", s.Host, "--run", hex.EncodeToString(s.Run[:])),
 					flags...)
 			},
-			Stderr: p.stderr, Prefix: "train: ", Limits: limits,
+			Stderr: p.stderr, Prefix: "train: ", Limits: f.limits,
 		}
-		if !record {
+		if !f.record {
 			return launched(ctx, options, source, test, o)
 		}
-		folder, err := newRecording(j, results)
+		folder, err := p.newRecording(j, f, results)
 		if err != nil {
 			return nil, err
 		}
@@ -131,13 +134,9 @@ func launched(ctx context.Context, options process.Options, source batch.Source,
 	return result, err
 }
 
-// resolve writes a job with all its settings to a file, and returns the file and the fingerprint
+// resolve writes the text of a job with all its settings to a file, and returns the file and the fingerprint
 // of the job in it.
-func resolve(folder string, j job.Job) (file string, fingerprint []byte, err error) {
-	text, err := yaml.Marshal(j.Resolved())
-	if err != nil {
-		return "", nil, err
-	}
+func resolve(folder string, text []byte) (file string, fingerprint []byte, err error) {
 	file = filepath.Join(folder, "job.yaml")
 	if err := os.WriteFile(file, text, 0o600); err != nil {
 		return "", nil, err

@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"path/filepath"
 
-	"go.yaml.in/yaml/v3"
-
 	"tandem/algo/job"
 	"tandem/algo/numeric/batch"
 	"tandem/runtime/record"
@@ -23,28 +21,30 @@ func recordingOf(j job.Job, results string) string {
 }
 
 // newRecording creates the recording of a job in one mode, with one seed.
-func newRecording(j job.Job, results string) (*record.Folder, error) {
-	text, err := yaml.Marshal(j.Resolved())
+func (p *program) newRecording(j job.Job, f flags, results string) (*record.Folder, error) {
+	text, err := p.written(j, f)
 	if err != nil {
 		return nil, err
 	}
 	return record.Create(recordingOf(j, results), text)
 }
 
-// recorded is a runner that records.
-func recorded(ctx context.Context, j job.Job, source batch.Source, test *batch.Batch, o train.Options,
-	results string) (*train.Result, error) {
-	folder, err := newRecording(j, results)
-	if err != nil {
-		return nil, err
+// recorded returns a runner that records.
+func (p *program) recorded(f flags) runner {
+	return func(ctx context.Context, j job.Job, source batch.Source, test *batch.Batch, o train.Options,
+		results string) (*train.Result, error) {
+		folder, err := p.newRecording(j, f, results)
+		if err != nil {
+			return nil, err
+		}
+		o.Recorder = folder
+		result, err := train.Run(ctx, j, source, test, o)
+		if closed := folder.Close(); err == nil {
+			err = closed
+		}
+		if err != nil {
+			return nil, err
+		}
+		return result, folder.Measured(result.Staleness)
 	}
-	o.Recorder = folder
-	result, err := train.Run(ctx, j, source, test, o)
-	if closed := folder.Close(); err == nil {
-		err = closed
-	}
-	if err != nil {
-		return nil, err
-	}
-	return result, folder.Measured(result.Staleness)
 }

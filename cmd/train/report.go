@@ -194,14 +194,14 @@ func (r *report) writeText(w io.Writer) error {
 	if err := table.WriteText(w); err != nil {
 		return err
 	}
-	fmt.Fprint(w, stalenessLegend)
+	fmt.Fprint(w, legend(table))
 	r.writeReading(w)
 	r.writeHotRows(w)
 	r.writeDropped(w)
 	r.writeRows(w)
 	r.writeFaults(w)
 	for _, c := range r.Comparisons {
-		fmt.Fprintln(w, c)
+		fmt.Fprintln(w, cli.Wrap(c.String(), "  "))
 	}
 	if err := r.writeHeads(w); err != nil {
 		return err
@@ -211,13 +211,6 @@ func (r *report) writeText(w io.Writer) error {
 	}
 	return r.writeSimulated(w)
 }
-
-// stalenessLegend explains the columns of the table.
-const stalenessLegend = `Log loss is in nats. Staleness is the mean / the maximum of:
-  own, cross  the earlier batches of a rank itself, or of another rank, that a read from an
-              embedding PS missed
-  row, shard  the updates of a row, or of a shard of a dense PS, between a read and its gradient
-`
 
 // writeHotRows prints how much of a delayed training was not delayed.
 func (r *report) writeHotRows(w io.Writer) {

@@ -76,8 +76,9 @@ func (r *report) writeSimulated(w io.Writer) error {
 	if r.job.Faults.Any() {
 		without = ", without faults,"
 	}
-	fmt.Fprintf(w, "\nSimulated: the same job%s on %d ranks of %s; speed only\n",
-		without, r.job.Roles.Ranks, r.Simulated[0].Cluster)
+	caption := fmt.Sprintf("Simulated: the same job%s on %d ranks of %s; speed only", without,
+		r.job.Roles.Ranks, r.Simulated[0].Cluster)
+	fmt.Fprintln(w, "\n"+cli.Wrap(caption, "  "))
 	table := cli.Table{Header: []string{"mode", "samples/s", "range", "step ms", "bounded by"}, Words: 1}
 	for _, s := range r.Simulated {
 		bottleneck, _, _ := strings.Cut(s.Bottleneck, " (") // the cluster has been named

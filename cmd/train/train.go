@@ -2,13 +2,10 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
-
-	"go.yaml.in/yaml/v3"
 
 	"tandem/algo/exec/backend"
 	"tandem/algo/job"
@@ -40,7 +37,10 @@ func (p *program) train(ctx context.Context, j job.Job, f flags) error {
 	if err != nil {
 		return err
 	}
-	if err := writeResults(folder.Path(), j, report); err != nil {
+	if err := p.writeJob(folder.Path(), j, f); err != nil {
+		return err
+	}
+	if err := writeResults(folder.Path(), report); err != nil {
 		return err
 	}
 	place, err := folder.Finish()
@@ -54,8 +54,10 @@ func (p *program) train(ctx context.Context, j job.Job, f flags) error {
 	}
 	fmt.Fprintf(p.stderr, "train: results are in %s\n", place)
 	if f.record {
-		fmt.Fprintf(p.stderr, "train: the recorded runs are in %s; replay them with: go run ./cmd/sim "+
-			"replay %[1]s\n", filepath.Join(place, recordings))
+		recorded := filepath.Join(place, recordings)
+		command, failed := p.replayCommand(j, recorded)
+		fmt.Fprintf(p.stderr, "train: the recorded runs are in %s; replay them with: %s\n", recorded, command)
+		err = errors.Join(err, failed)
 	}
 	return err
 }
@@ -108,9 +110,9 @@ func (p *program) measure(ctx context.Context, j job.Job, f flags, folder string
 			switch {
 			case t.Training.Mode == job.Sequential: // without roles there are no processes and no recording
 			case f.processes:
-				run = p.inProcesses(dataDir, f.record, f.limits)
+				run = p.inProcesses(dataDir, f)
 			case f.record:
-				run = recorded
+				run = p.recorded(f)
 			}
 			j = t
 			result, store, err := inArena(arena,
@@ -175,23 +177,8 @@ func baseline(j job.Job) job.Job {
 	return j
 }
 
-// writeResults writes the resolved job, the environment and the results.
-func writeResults(folder string, j job.Job, r *report) error {
-	resolved, err := yaml.Marshal(j.Resolved())
-	if err != nil {
-		return err
-	}
-	if err := os.WriteFile(filepath.Join(folder, "job.yaml"), resolved, 0o644); err != nil {
-		return err
-	}
-	environment, err := json.MarshalIndent(cli.CurrentEnvironment(), "", "  ")
-	if err != nil {
-		return err
-	}
-	if err := os.WriteFile(filepath.Join(folder, "environment.json"), append(environment, '\n'),
-		0o644); err != nil {
-		return err
-	}
+// writeResults writes the results.
+func writeResults(folder string, r *report) error {
 	if err := r.writeCurves(filepath.Join(folder, "curve.csv")); err != nil {
 		return err
 	}

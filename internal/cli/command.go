@@ -11,16 +11,27 @@ import (
 
 // Configure sets up a root command and the commands below it: output goes to stdout and
 // stderr, errors are returned for [PrintError] to print, a wrong flag is a [FlagError], and
-// the flags of the help are wrapped at 80 columns.
+// the flags of the help are wrapped at 80 columns. The root gets the flag --version and a command that
+// prints completion scripts.
 func Configure(root *cobra.Command, stdout, stderr io.Writer) {
 	root.SilenceErrors, root.SilenceUsage = true, true
 	root.SetOut(stdout)
 	root.SetErr(stderr)
 	root.SetFlagErrorFunc(FlagError)
-	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), ".FlagUsages", ".FlagUsagesWrapped 80"))
+	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), ".FlagUsages", ".FlagUsagesWrapped 80") +
+		completionHint)
+	cobra.AddTemplateFunc("buildVersion", Version) // asked only for --version: it runs git
+	root.Version = "of a build"
+	root.SetVersionTemplate("{{.Name}}: {{buildVersion}}\n")
 	root.CompletionOptions.DisableDefaultCmd = true
+	root.AddCommand(completionCommand())
 	root.SuggestionsMinimumDistance = 2
 }
+
+// completionHint ends the usage text of a root.
+const completionHint = `{{if not .HasParent}}
+Completion of flags in bash, zsh, fish and powershell: {{.CommandPath}} completion --help
+{{end}}`
 
 // FlagError returns the usage error for a flag that pflag refuses. Its hint suggests the
 // flags with the nearest names.

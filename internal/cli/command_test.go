@@ -51,3 +51,44 @@ func TestUsageErrors(t *testing.T) {
 		}
 	}
 }
+
+// Every command has --version and completion scripts, which are for the program by the name of its file, and
+// its help says so. Completion is not among the commands that errors list.
+func TestVersionAndCompletion(t *testing.T) {
+	run := func(args ...string) (string, error) {
+		var stdout strings.Builder
+		root := &cobra.Command{Use: "x", Args: NoArguments,
+			RunE: func(*cobra.Command, []string) error { return nil }}
+		root.Flags().String("staleness", "", "be late")
+		Configure(root, &stdout, io.Discard)
+		root.SetArgs(args)
+		err := root.Execute()
+		return stdout.String(), err
+	}
+	text, err := run("--version")
+	want := "x: commit " + CurrentEnvironment().Commit + ", go"
+	if err != nil || !strings.HasPrefix(text, want) {
+		t.Errorf("version %q, error %v; want %q", text, err, want)
+	}
+	if text, err = run("--help"); err != nil || !strings.Contains(text, "x completion --help") {
+		t.Errorf("help without completion: %q, error %v", text, err)
+	}
+	for _, shell := range shells {
+		text, err = run("completion", shell.name)
+		if err != nil || !strings.Contains(text, programName()) || !strings.Contains(text, "__complete") {
+			t.Errorf("%s: no script for %s: error %v", shell.name, programName(), err)
+		}
+	}
+	text, err = run("__complete", "--st")
+	if err != nil || !strings.HasPrefix(text, "--staleness\tbe late\n") {
+		t.Errorf("--st is completed to %q, error %v", text, err)
+	}
+	for args, want := range map[string]string{
+		"completion": `completion takes the name of a shell, not ""`, "completion tcsh": `not "tcsh"`,
+		"other": `unexpected argument "other"`,
+	} {
+		if _, err := run(strings.Fields(args)...); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: error %v; want %q", args, err, want)
+		}
+	}
+}

@@ -1,6 +1,7 @@
 // Package cli holds what Tandem's commands share on the command line: how a cobra command is
 // set up, usage errors, error messages with a hint and the exit code, notes, tables, a
-// progress bar, results folders and the description of the machine.
+// progress bar, results folders and the description of the machine. Every command has --version and
+// "completion SHELL".
 //
 // A command returns its errors to main, which prints them with [PrintError]:
 //

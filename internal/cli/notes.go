@@ -28,13 +28,22 @@ func TextColumns(w io.Writer) int {
 // terminalColumns returns the width at which messages to w are wrapped: that of the terminal, but at most
 // Columns, or 0 for any other writer, whose lines are kept whole for programs that read them.
 func terminalColumns(w io.Writer) int {
-	file, ok := w.(*os.File)
-	if !ok || !term.IsTerminal(int(file.Fd())) {
+	columns, ok := terminalWidth(w)
+	if !ok {
 		return 0
+	}
+	return min(columns, Columns)
+}
+
+// terminalWidth returns the number of columns of a terminal; ok is false for any other writer.
+func terminalWidth(w io.Writer) (columns int, ok bool) {
+	file, isFile := w.(*os.File)
+	if !isFile || !term.IsTerminal(int(file.Fd())) {
+		return 0, false
 	}
 	columns, _, err := term.GetSize(int(file.Fd()))
 	if err != nil || columns <= 0 {
-		return Columns
+		columns = Columns
 	}
-	return min(columns, Columns)
+	return columns, true
 }

@@ -2,6 +2,8 @@ package cli
 
 import (
 	"io"
+	"slices"
+	"unicode/utf8"
 
 	"github.com/olekukonko/tablewriter"
 	"github.com/olekukonko/tablewriter/tw"
@@ -17,8 +19,27 @@ type Table struct {
 	Words int `json:"words"`
 }
 
-// WriteText writes the table in a frame of box-drawing characters.
+// noValue is what a cell without a value holds, besides nothing at all.
+const noValue = "–"
+
+// WriteText writes the table in a frame of box-drawing characters, without the columns that have no values.
+// On a terminal that is too narrow it writes a table below another, each with the words on the left.
 func (t Table) WriteText(w io.Writer) error {
+	t = t.withValues()
+	columns, ok := terminalWidth(w)
+	if !ok {
+		return t.write(w)
+	}
+	for _, part := range t.split(columns) {
+		if err := part.write(w); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// write writes the whole table.
+func (t Table) write(w io.Writer) error {
 	alignment := make([]tw.Align, len(t.Header))
 	for i := range alignment {
 		alignment[i] = tw.AlignRight
@@ -38,4 +59,67 @@ func (t Table) WriteText(w io.Writer) error {
 		return err
 	}
 	return table.Render()
+}
+
+// HasValues reports whether any row has a value in a column. Columns without one are not written.
+func (t Table) HasValues(column int) bool {
+	return len(t.Rows) == 0 || slices.ContainsFunc(t.Rows, func(row []string) bool {
+		return row[column] != "" && row[column] != noValue
+	})
+}
+
+// withValues returns the table without the columns of numbers that have no values.
+func (t Table) withValues() Table {
+	var kept []int
+	for i := range t.Header {
+		if i < t.Words || t.HasValues(i) {
+			kept = append(kept, i)
+		}
+	}
+	return t.only(kept)
+}
+
+// only returns the table with some of its columns, in ascending order.
+func (t Table) only(kept []int) Table {
+	choose := func(row []string) []string {
+		chosen := make([]string, len(kept))
+		for i, column := range kept {
+			chosen[i] = row[column]
+		}
+		return chosen
+	}
+	part := Table{Caption: t.Caption, Header: choose(t.Header), Words: t.Words}
+	for _, row := range t.Rows {
+		part.Rows = append(part.Rows, choose(row))
+	}
+	return part
+}
+
+// border is what a column takes beside its cells: a line and a space on either side.
+const border = 3
+
+// split returns tables of at most a number of columns of text, each with the columns of words and as many
+// others as fit, but at least one.
+func (t Table) split(columns int) []Table {
+	widths := make([]int, len(t.Header))
+	for _, row := range append([][]string{t.Header}, t.Rows...) {
+		for i, cell := range row {
+			widths[i] = max(widths[i], utf8.RuneCountInString(cell)+border)
+		}
+	}
+	var words []int
+	left := 1
+	for i := range t.Words {
+		words, left = append(words, i), left+widths[i]
+	}
+	var parts []Table
+	kept, width := words, left
+	for i := t.Words; i < len(t.Header); i++ {
+		if width+widths[i] > columns && len(kept) > len(words) {
+			parts = append(parts, t.only(kept))
+			kept, width = words, left
+		}
+		kept, width = append(slices.Clone(kept), i), width+widths[i]
+	}
+	return append(parts, t.only(kept))
 }
