@@ -94,7 +94,7 @@ func NewLocal(
 		byKind() map[role.WorkKind]workFunc
 	}{
 		&dataLoaderWork{n, source}, &embeddingWorkerWork{n}, &embeddingPSWork{n, shards, strategy},
-		&nnWorkerWork{n, strategy}, &densePSWork{strategy},
+		&nnWorkerWork{n, strategy, m.ReportLoss}, &densePSWork{strategy},
 	} {
 		for kind, t := range of.byKind() { // order-free: kinds are distinct
 			e.work[kind] = t

@@ -11,7 +11,8 @@ import (
 // nnWorkerWork is the work of NN workers.
 type nnWorkerWork struct {
 	*numerics
-	dense dense.Strategy
+	dense      dense.Strategy
+	reportLoss func(lossSum float64, samples int)
 }
 
 func (w *nnWorkerWork) byKind() map[role.WorkKind]workFunc {
@@ -35,7 +36,9 @@ func (w *nnWorkerWork) forward(i item) (role.Result, error) {
 	if err := w.dense.LoadPulled(i.Rank, pulled); err != nil {
 		return role.Result{}, err
 	}
-	w.dense.Replica(i.Rank).Forward(part, pooled, w.buffers.borrow(len(pooled)))
+	replica := w.dense.Replica(i.Rank)
+	replica.Forward(part, pooled, w.buffers.borrow(len(pooled)))
+	w.reportLoss(replica.Loss(), part.Samples)
 	return role.Result{}, nil
 }
 

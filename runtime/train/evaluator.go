@@ -18,6 +18,7 @@ type evaluator struct {
 	source     batch.Source
 	test       *batch.Batch
 	evaluation *evaluation.TestSet
+	report     func(evaluation.Point) // called by predict
 	start      time.Time
 
 	due           int           // step before which the next evaluation by steps is due
@@ -34,11 +35,12 @@ type pendingPoint struct {
 	shot  *evaluation.Snapshot
 }
 
-// newEvaluator returns an evaluator whose clock starts now. It must be closed.
-func newEvaluator(t *job.Job, source batch.Source, test *batch.Batch, set *evaluation.TestSet) *evaluator {
+// newEvaluator returns an evaluator whose clock starts now, and which reports every point. It must be closed.
+func newEvaluator(t *job.Job, source batch.Source, test *batch.Batch, set *evaluation.TestSet,
+	report func(evaluation.Point)) *evaluator {
 	e := &evaluator{
-		every: t.Training.EvaluateEvery, source: source, test: test, evaluation: set, start: time.Now(),
-		due:     t.Training.EvaluateEvery.Steps,
+		every: t.Training.EvaluateEvery, source: source, test: test, evaluation: set, report: report,
+		start: time.Now(), due: t.Training.EvaluateEvery.Steps,
 		pending: make(chan pendingPoint), points: make(chan []evaluation.Point, 1),
 	}
 	go e.predict()
@@ -79,8 +81,10 @@ func (e *evaluator) newPoint(steps int, now time.Duration) evaluation.Point {
 func (e *evaluator) predict() {
 	points := []evaluation.Point{}
 	for m := range e.pending {
-		points = append(points, m.point.WithScores(e.evaluation.Predict(m.shot), e.test))
+		scored := m.point.WithScores(e.evaluation.Predict(m.shot), e.test)
+		points = append(points, scored)
 		e.predicting.Store(false)
+		e.report(scored)
 	}
 	e.points <- points
 }

@@ -42,9 +42,15 @@ func TestEvaluationChangesNothing(t *testing.T) {
 			}
 			watched := small(mode, 4)
 			watched.Training.EvaluateEvery.Steps = 1
-			got, err := Run(t.Context(), watched, r, test, Options{})
+			var reported []evaluation.Point
+			got, err := Run(t.Context(), watched, r, test, Options{
+				Evaluated: func(p evaluation.Point) { reported = append(reported, p) },
+			})
 			if err != nil {
 				t.Fatal(err)
+			}
+			if !slices.Equal(reported, got.Curve) {
+				t.Errorf("%s: %d points reported, the curve has %d", mode, len(reported), len(got.Curve))
 			}
 			if got.DenseDigest != plain.DenseDigest || got.RowsDigest != plain.RowsDigest ||
 				got.Rows != plain.Rows ||

@@ -72,6 +72,8 @@ type Options struct {
 	Backend backend.Backend
 	// Progress, if not nil, is called with the number of trained steps, by one goroutine at a time.
 	Progress func(done, steps int)
+	// Evaluated, if not nil, is called with every point of the curve, in order, as soon as it is known.
+	Evaluated func(evaluation.Point)
 	// Observer, if not nil, receives every record of the roles, from one goroutine at a time. Sequential
 	// training has no roles and no records.
 	Observer event.Observer
@@ -106,6 +108,9 @@ func Run(ctx context.Context, t job.Job, source batch.Source, test *batch.Batch,
 	if o.Progress == nil {
 		o.Progress = func(int, int) {}
 	}
+	if o.Evaluated == nil {
+		o.Evaluated = func(evaluation.Point) {}
+	}
 	trained, err := runMode(ctx, &t, source, test, o, result)
 	if err != nil {
 		return nil, err
@@ -119,6 +124,7 @@ func Run(ctx context.Context, t job.Job, source batch.Source, test *batch.Batch,
 	last := evaluation.Point{Step: result.Steps, Samples: result.Samples, Seconds: result.Wall.Seconds()}
 	last = last.WithScores(probabilities, test)
 	result.AUC, result.LogLoss, result.Curve = last.AUC, last.LogLoss, append(result.Curve, last)
+	o.Evaluated(last)
 	return result, nil
 }
 
@@ -177,7 +183,7 @@ func runSequential(ctx context.Context, t *job.Job, source batch.Source, test *b
 		trainStep = q.Sequential.Step // the reference itself
 	}
 	evaluation := q.NewTestSet(test)
-	e := newEvaluator(t, source, test, evaluation)
+	e := newEvaluator(t, source, test, evaluation, o.Evaluated)
 	defer func() { result.Curve = e.close() }()
 	for step := range result.Steps {
 		if ctx.Err() != nil {
@@ -243,7 +249,7 @@ func runRoles(ctx context.Context, t *job.Job, source batch.Source, test *batch.
 		observers = append(observers, o.Observer)
 	}
 	evaluation := executor.Model().NewTestSet(test)
-	e := newEvaluator(t, source, test, evaluation)
+	e := newEvaluator(t, source, test, evaluation, o.Evaluated)
 	defer func() { result.Curve = e.close() }()
 	part, err := driver.NewLocal(cfg, executor, driver.Options{
 		Observers: observers, Recorder: o.Recorder, Stopwatch: o.Stopwatch, BeforeStep: e.beforeStep,

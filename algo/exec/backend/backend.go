@@ -18,6 +18,17 @@ type Backend struct {
 	// Engine returns the engine of a user's own dense network for data of a schema. It replaces the network
 	// of the job; rows keep the length that the job's model has. Nil: model.New.
 	Engine func(schema *batch.Schema) (model.Engine, error)
+	// Trained, if not nil, is called after the forward pass of every part of a batch, or of a whole batch
+	// without roles, with the sum of the losses of its samples, in nats and weighted by label, and their
+	// number. Several goroutines call it. It changes nothing that is computed.
+	Trained func(lossSum float64, samples int)
+}
+
+// ReportLoss calls Trained, if there is one.
+func (m Backend) ReportLoss(lossSum float64, samples int) {
+	if m.Trained != nil {
+		m.Trained(lossSum, samples)
+	}
 }
 
 // Multiplier returns the matrix products of a job: Products, with rounded operands if the job's precision is

@@ -36,6 +36,8 @@ type Sequential struct {
 	passes []model.Pass // by group
 	grads  [][]float32  // by group
 	stats  []float32    // batch-norm statistics of the step in hand, in group order
+	loss   float64      // of the samples of the step in hand
+	report func(lossSum float64, samples int)
 }
 
 // oneTable is the plan by which one table has all rows.
@@ -60,7 +62,7 @@ func NewSequential(t job.Job, source batch.Source, m backend.Backend) (*Sequenti
 	dense := model.NewWeights(engine, model.InitialValues(engine, t.Training.Seed), optimizer,
 		gemm.PoolOf(m.Products))
 	q := &Sequential{job: t, source: source, engine: engine, rows: embedding.NewShard(rows, nil),
-		dense: dense}
+		dense: dense, report: m.ReportLoss}
 	for range t.TotalGroups() {
 		q.passes = append(q.passes, engine.NewPass((t.Training.GlobalBatch-1)/t.TotalGroups()+1))
 		q.grads = append(q.grads, make([]float32, engine.Layout().Params))
@@ -121,7 +123,7 @@ func (q *Sequential) compute(step int) (gradients, error) {
 	dim, width := t.Model.Dim(), schema.EmbeddingWidth()
 
 	g := gradients{step: step, samples: global.Samples}
-	q.stats = q.stats[:0]
+	q.stats, q.loss = q.stats[:0], 0
 	for rank, part := range batch.Cut(global, t.TotalGroups(), t.Roles.Ranks) {
 		routed := route.Route(schema, part, oneTable)
 		rows := make([]float32, len(routed.Signs)*dim)
@@ -144,6 +146,7 @@ func (q *Sequential) compute(step int) (gradients, error) {
 		routed.Merge(sums, schema, pooledGrads, dim)
 		g.puts = append(g.puts, route.Put{Rank: rank, Samples: part.Samples, Signs: routed.Signs, Sums: sums})
 	}
+	q.report(q.loss, global.Samples)
 	collective.Tree(q.grads)
 	g.dense, g.stats = q.grads[0], q.stats
 	return g, nil
@@ -173,6 +176,7 @@ func (q *Sequential) trainGroup(g int, in model.Input) ([]float32, error) {
 	pass := q.passes[g]
 	now := q.dense.Host()
 	_, loss := pass.Forward(now.Params, now.Running, in, true)
+	q.loss += loss
 	for b := range q.engine.Layout().Buckets {
 		pass.Backward(now.Params, b, q.grads[g])
 	}

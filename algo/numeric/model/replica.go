@@ -61,6 +61,9 @@ func (r *Replica) Forward(part *batch.Part, pooled, grads []float32) {
 	}
 }
 
+// Loss returns the sum of the losses of the samples of the latest Forward.
+func (r *Replica) Loss() float64 { return r.loss }
+
 // groupGrads returns the gradients of one group's pooled embeddings.
 func (r *Replica) groupGrads(g int) []float32 {
 	width := r.engine.Layout().EmbeddingWidth
