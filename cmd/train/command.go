@@ -88,9 +88,12 @@ A process of data loader, embedding workers or coordinator that dies is
 restarted, up to --deaths times; any other death ends the run. Only sequential
 training, which has no roles, and the logistic regression run in this process.
 
+A terminal shows loss, AUC, speed and time left; elsewhere there is a line every
+five seconds. With --evaluate-every the AUC is that of the latest evaluation.
+
 Results go to a new folder: the resolved job, the environment and the results,
-the evaluations during training in curve.csv, and for every mode with stale
-reads a trace for --delay. With --record the folder also has every input of
+the evaluations during training in curve.csv, event files for TensorBoard, and
+for every mode with stale reads a trace for --delay. With --record the folder also has every input of
 every role, which "go run ./cmd/sim replay" replays bit for bit. Sequential
 training has no roles and is not recorded.
 

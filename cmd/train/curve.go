@@ -43,32 +43,34 @@ func (r *report) writeCurveTable(w io.Writer) error {
 // atStep formats a point as "0.8512 @ 100".
 func atStep(p evaluation.Point) string { return fmt.Sprintf("%.4f @ %d", p.AUC, p.Step) }
 
-// writeCurves writes the points of every mode and seed, if there were evaluations
-// during training.
-func (r *report) writeCurves(name string) error {
-	if !r.job.Training.EvaluateEvery.Any() {
-		return nil
-	}
+// curveFile is curve.csv while it is written. Every line is in the file as soon as it is known.
+type curveFile struct {
+	out *os.File
+	csv *csv.Writer
+}
+
+// newCurveFile creates the file, with its header.
+func newCurveFile(name string) (*curveFile, error) {
 	out, err := os.Create(name)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	defer out.Close()
-	w := csv.NewWriter(out)
-	records := [][]string{{"mode", "seed", "step", "samples", "seconds", "auc", "log_loss"}}
-	for _, line := range slices.Concat(r.Runs, r.Baselines) {
-		for i, curve := range line.curves {
-			for _, p := range curve {
-				records = append(records, []string{
-					line.Mode, strconv.FormatUint(r.Seed+uint64(i), 10), strconv.Itoa(p.Step),
-					strconv.Itoa(p.Samples),
-					fmt.Sprintf("%.6f", p.Seconds), fmt.Sprint(p.AUC), fmt.Sprint(p.LogLoss),
-				})
-			}
-		}
-	}
-	if err := w.WriteAll(records); err != nil {
-		return err
-	}
-	return out.Close()
+	c := &curveFile{out, csv.NewWriter(out)}
+	return c, c.write("mode", "seed", "step", "samples", "seconds", "auc", "log_loss")
 }
+
+// add writes a point of a training.
+func (c *curveFile) add(mode string, seed uint64, p evaluation.Point) error {
+	return c.write(mode, strconv.FormatUint(seed, 10), strconv.Itoa(p.Step), strconv.Itoa(p.Samples),
+		fmt.Sprintf("%.6f", p.Seconds), fmt.Sprint(p.AUC), fmt.Sprint(p.LogLoss))
+}
+
+func (c *curveFile) write(fields ...string) error {
+	if err := c.csv.Write(fields); err != nil {
+		return err
+	}
+	c.csv.Flush()
+	return c.csv.Error()
+}
+
+func (c *curveFile) close() error { return c.out.Close() }

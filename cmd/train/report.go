@@ -83,11 +83,10 @@ type row struct {
 	// any, and the one after it.
 	Curve []evaluation.Point `json:"curve"`
 
-	exempts    bool                 // it has a threshold for hot rows
-	histograms []measured           // behind the summaries; own staleness first
-	aucs       []float64            // by seed
-	curves     [][]evaluation.Point // by seed
-	predicted  []float32            // of the first seed
+	exempts    bool       // it has a threshold for hot rows
+	histograms []measured // behind the summaries; own staleness first
+	aucs       []float64  // by seed
+	predicted  []float32  // of the first seed
 }
 
 func newReport(j job.Job, data *datasets.Dataset, products gemm.Products) *report {
@@ -121,7 +120,6 @@ func (r *report) add(c variant, results []*train.Result, stores []rowStore) {
 	var faults fault.Counts
 	for _, result := range results {
 		line.aucs = append(line.aucs, result.AUC)
-		line.curves = append(line.curves, result.Curve)
 		line.LogLoss += result.LogLoss / float64(len(results))
 		line.SamplesPerSecond += float64(result.Samples) / result.Wall.Seconds() / float64(len(results))
 		own.Merge(&result.Staleness.Own)

@@ -84,14 +84,16 @@ func (p *program) measure(ctx context.Context, j job.Job, f flags, folder string
 	machine := backend.Backend{Products: products}
 	r := newReport(j, data, machine.Multiplier(&j))
 	r.processes = f.processes
-	// First, because it is quick and checks the cluster.
-	if err := r.simulate(j, f.modes, data); err != nil {
+	if err := r.simulate(j, f.modes, data); err != nil { // first: it is quick and checks the cluster
 		return nil, err
 	}
-	bar := cli.NewProgress(p.stderr, p.terminal)
-	defer bar.Close()
+	watcher, err := p.newWatcher(j, folder, len(all), f.seeds)
+	if err != nil {
+		return nil, err
+	}
+	defer watcher.close()
 	first := j.Training.Seed
-	for i, c := range all {
+	for _, c := range all {
 		var results []*train.Result
 		var stores []rowStore
 		for n := range f.seeds {
@@ -103,9 +105,11 @@ func (p *program) measure(ctx context.Context, j job.Job, f flags, folder string
 			}
 			arena := new(memory.Arena)
 			machine.Arena = arena
-			o := train.Options{Backend: machine, Progress: func(done, steps int) {
-				bar.Show((i*f.seeds+n)*steps+done, len(all)*f.seeds*steps, c.name)
-			}}
+			o := train.Options{Backend: machine}
+			watched, err := watcher.begin(c.name, t, source, &o)
+			if err != nil {
+				return nil, err
+			}
 			run := plainly
 			switch {
 			case t.Training.Mode == job.Sequential: // without roles there are no processes and no recording
@@ -117,7 +121,7 @@ func (p *program) measure(ctx context.Context, j job.Job, f flags, folder string
 			j = t
 			result, store, err := inArena(arena,
 				func() (*train.Result, error) { return run(ctx, j, source, data.Test, o, folder) })
-			if err != nil {
+			if err = errors.Join(err, watched.end(result)); err != nil {
 				return nil, fmt.Errorf("%s: %w", c.name, err)
 			}
 			results, stores = append(results, result), append(stores, store)
@@ -179,9 +183,6 @@ func baseline(j job.Job) job.Job {
 
 // writeResults writes the results.
 func writeResults(folder string, r *report) error {
-	if err := r.writeCurves(filepath.Join(folder, "curve.csv")); err != nil {
-		return err
-	}
 	if err := r.writeHistograms(filepath.Join(folder, "histograms.csv")); err != nil {
 		return err
 	}

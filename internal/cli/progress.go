@@ -1,8 +1,10 @@
 package cli
 
 import (
+	"fmt"
 	"io"
 	"time"
+	"unicode/utf8"
 
 	"github.com/schollz/progressbar/v3"
 )
@@ -46,6 +48,35 @@ func (p *Progress) Show(done, total int, what string) {
 	p.bar.Describe(what)
 	// A bar that cannot be drawn is not a reason to stop the work.
 	_ = p.bar.Set(done)
+}
+
+// ShowParts is Show with a description of several parts, of which those that come first are shown where the
+// terminal has no room for all.
+func (p *Progress) ShowParts(done, total int, parts []string) {
+	const barColumns = 24 // of a narrow bar with its percentage
+	columns, ok := terminalWidth(p.w)
+	if !ok {
+		columns = Columns
+	}
+	what := parts[0]
+	for _, part := range parts[1:] {
+		if longer := what + "  " + part; utf8.RuneCountInString(longer)+barColumns <= columns {
+			what = longer
+		}
+	}
+	p.Show(done, total, what)
+}
+
+// TimeLeft says how long something may take, such as "3 min 20 s left".
+func TimeLeft(d time.Duration) string {
+	s := int(max(d, 0).Round(time.Second) / time.Second)
+	switch {
+	case s >= 3600:
+		return fmt.Sprintf("%d h %d min left", s/3600, s%3600/60)
+	case s >= 60:
+		return fmt.Sprintf("%d min %d s left", s/60, s%60)
+	}
+	return fmt.Sprintf("%d s left", s)
 }
 
 // Close removes the bar.

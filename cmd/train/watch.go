@@ -1,0 +1,191 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"tandem/algo/exec/evaluation"
+	"tandem/algo/histogram"
+	"tandem/algo/job"
+	"tandem/algo/numeric/batch"
+	"tandem/internal/cli"
+	"tandem/internal/tfevents"
+	"tandem/runtime/train"
+	"tandem/runtime/watch"
+)
+
+// watcher shows the trainings of a command while they run, one after another, and writes what they report:
+// on a terminal a bar, elsewhere a line every few seconds; curve.csv; event files for TensorBoard.
+type watcher struct {
+	p      *program
+	folder string // of the results
+	all    int    // trainings
+	seeds  int    // of each mode
+	begun  int
+	start  time.Time
+	bar    *cli.Progress
+	curve  *curveFile // nil without evaluations during training
+
+	mu    sync.Mutex // of what follows, and of the training in progress
+	shown time.Time  // when bar or line were last written
+}
+
+// eventFolder is the folder within the results that TensorBoard reads.
+const eventFolder = "tensorboard"
+
+// The times between two updates of the bar, two lines, and two flushes of event files.
+const (
+	barInterval   = 100 * time.Millisecond
+	lineInterval  = 5 * time.Second
+	flushInterval = time.Second
+)
+
+// newWatcher returns the watcher of trainings of a job in a number of variants and seeds, whose results are
+// in a folder.
+func (p *program) newWatcher(j job.Job, folder string, variants, seeds int) (*watcher, error) {
+	w := &watcher{p: p, folder: folder, all: variants * seeds, seeds: seeds, start: p.now(), shown: p.now(),
+		bar: cli.NewProgress(p.stderr, p.terminal)}
+	w.bar.Narrow = true
+	if !j.Training.EvaluateEvery.Any() {
+		return w, nil
+	}
+	var err error
+	w.curve, err = newCurveFile(filepath.Join(folder, "curve.csv"))
+	return w, err
+}
+
+// close removes the bar and closes the files.
+func (w *watcher) close() error {
+	w.bar.Close()
+	if w.curve == nil {
+		return nil
+	}
+	return w.curve.close()
+}
+
+// watched is one training.
+type watched struct {
+	*watcher
+	*watch.Training
+	name    string // in the report
+	seed    uint64
+	number  int // of the training, from 1
+	auc     float64
+	events  *tfevents.Writer
+	flushed time.Time
+	err     error // the first of writing files
+}
+
+// begin follows the next training through its options.
+func (w *watcher) begin(name string, j job.Job, source batch.Source, o *train.Options) (*watched, error) {
+	w.begun++
+	t := &watched{watcher: w, Training: watch.New(source.Steps(), source.Samples, w.p.now), name: name,
+		seed: j.Training.Seed, number: w.begun, auc: math.NaN(), flushed: w.p.now()}
+	folder := fileName(name)
+	if w.seeds > 1 {
+		folder += fmt.Sprintf("-seed-%d", t.seed)
+	}
+	var err error
+	t.events, err = tfevents.Create(filepath.Join(w.folder, eventFolder, folder), w.p.now())
+	o.Progress, o.Evaluated, o.Backend.Trained = t.progress, t.evaluated, t.Trained
+	return t, err
+}
+
+// progress receives the number of trained steps.
+func (t *watched) progress(done, _ int) {
+	p, due := t.Step(done)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if due {
+		values := []tfevents.Scalar{{Tag: "samples_per_s", Value: p.SamplesPerSecond}}
+		if !math.IsNaN(p.Loss) {
+			values = append(values, tfevents.Scalar{Tag: "loss", Value: p.Loss})
+		}
+		t.write(t.events.Scalars(t.p.now(), p.Step, values...))
+	}
+	t.show()
+}
+
+// evaluated receives a point of the curve.
+func (t *watched) evaluated(p evaluation.Point) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.auc = p.AUC
+	t.write(t.events.Scalars(t.p.now(), p.Step, tfevents.Scalar{Tag: "auc", Value: p.AUC},
+		tfevents.Scalar{Tag: "log_loss", Value: p.LogLoss}))
+	if t.curve != nil {
+		t.write(t.curve.add(t.name, t.seed, p))
+	}
+}
+
+// write keeps the first error of writing a file, and flushes the events now and then.
+func (t *watched) write(err error) {
+	if now := t.p.now(); now.Sub(t.flushed) >= flushInterval {
+		t.flushed = now
+		err = errors.Join(err, t.events.Flush())
+	}
+	if t.err == nil {
+		t.err = err
+	}
+}
+
+// end receives the result, or nil if the training has failed.
+func (t *watched) end(result *train.Result) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if result != nil {
+		for _, h := range []struct {
+			tag    string
+			counts *histogram.Histogram
+		}{
+			{"staleness/own", &result.Staleness.Own}, {"staleness/cross", &result.Staleness.Cross},
+			{"staleness/dense", &result.Staleness.Dense}, {"staleness/missed_updates", &result.MissedUpdates},
+		} {
+			t.write(t.events.Histogram(t.p.now(), result.Steps, h.tag, h.counts.All()))
+		}
+	}
+	t.write(t.events.Close())
+	return t.err
+}
+
+// show updates the bar or, where there is no terminal, writes a line from time to time.
+func (t *watched) show() {
+	interval := lineInterval
+	if t.p.terminal {
+		interval = barInterval
+	}
+	now := t.p.now()
+	if now.Sub(t.shown) < interval {
+		return
+	}
+	t.shown = now
+	n := t.Now()
+	done, all := float64(t.number-1)+float64(n.Steps)/float64(n.StepsInAll), float64(t.all)
+	var parts []string
+	if !math.IsNaN(n.Loss) {
+		parts = append(parts, fmt.Sprintf("loss %.4f", n.Loss))
+	}
+	if !math.IsNaN(t.auc) {
+		parts = append(parts, fmt.Sprintf("AUC %.4f", t.auc))
+	}
+	left := time.Duration(float64(now.Sub(t.start)) * (all - done) / done)
+	parts = append(parts, fmt.Sprintf("%.0f samples/s", n.SamplesPerSecond), cli.TimeLeft(left))
+	if t.p.terminal {
+		const resolution = 1000
+		t.bar.ShowParts(int(resolution*done/all), resolution, append([]string{t.name}, parts...))
+		return
+	}
+	name := t.name
+	if t.all > 1 {
+		name += fmt.Sprintf(" (%d of %d)", t.number, t.all)
+	}
+	fmt.Fprintf(t.p.stderr, "train: %s: step %d of %d", name, n.Steps, n.StepsInAll)
+	for _, part := range parts {
+		fmt.Fprintf(t.p.stderr, ", %s", part)
+	}
+	fmt.Fprintln(t.p.stderr)
+}
