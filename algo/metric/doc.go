@@ -2,6 +2,7 @@
 //
 //   - How well do scores rank? AUC, StreamingAUC
 //   - How good are they as probabilities? LogLoss, Calibration, ExpectedCalibrationError
+//   - How far is an AUC from that of all rows? AUCStandardError
 //   - Do two models differ by more than the luck of the test rows? AUCDifference,
 //     AUCRowDeviation
 //   - Do two ways of training differ by more than the luck of the seed? MeanInterval, Judge

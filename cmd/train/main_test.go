@@ -62,10 +62,15 @@ func checkJSON(ts *testscript.TestScript, _ bool, modes []string) {
 		Rate   *float64 `json:"engine_gflops"`
 		Seed   *int
 		Wall   *float64 `json:"wall_s"`
-		Runs   []struct {
+
+		Constant  *float64 `json:"constant_log_loss"`
+		Rows      *int     `json:"test_rows"`
+		Positives *int     `json:"test_positives"`
+		Runs      []struct {
 			Mode      string
 			AUC       *float64
 			LogLoss   *float64 `json:"log_loss"`
+			Error     *float64 `json:"auc_standard_error"`
 			Samples   *int
 			Speed     *float64 `json:"samples_per_s"`
 			Steps     *int
@@ -75,11 +80,14 @@ func checkJSON(ts *testscript.TestScript, _ bool, modes []string) {
 	}
 	ts.Check(json.Unmarshal([]byte(ts.ReadFile("stdout")), &got))
 	if got.Data == nil || got.Model == nil || got.Engine == nil || got.Rate == nil || *got.Rate <= 0 ||
-		got.Seed == nil || got.Wall == nil || len(got.Runs) != len(modes) {
+		got.Constant == nil || *got.Constant <= 0 || got.Rows == nil || got.Positives == nil ||
+		*got.Positives < 1 || *got.Positives >= *got.Rows || got.Seed == nil || got.Wall == nil ||
+		len(got.Runs) != len(modes) {
 		ts.Fatalf("a field is missing")
 	}
 	for i, r := range got.Runs {
-		if r.Mode != modes[i] || r.AUC == nil || r.LogLoss == nil || r.Samples == nil || r.Speed == nil ||
+		if r.Mode != modes[i] || r.AUC == nil || r.Error == nil || r.LogLoss == nil ||
+			r.Samples == nil || r.Speed == nil ||
 			r.Steps == nil ||
 			r.Staleness == nil || r.Staleness.Mean == nil || r.Staleness.P99 == nil ||
 			r.Staleness.Max == nil ||

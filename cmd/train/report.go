@@ -27,9 +27,10 @@ type report struct {
 	TrainRows  int    `json:"train_rows"`
 	TestRows   int    `json:"test_rows"`
 	// OracleAUC is the AUC of the true probabilities of generated data.
-	OracleAUC   float64      `json:"oracle_auc,omitempty"`
-	OracleHeads []head       `json:"oracle_heads,omitempty"` // for each of several labels
-	DroppedRows int          `json:"dropped_rows"`
+	OracleAUC   float64 `json:"oracle_auc,omitempty"`
+	OracleHeads []head  `json:"oracle_heads,omitempty"` // for each of several labels
+	DroppedRows int     `json:"dropped_rows"`
+	guess
 	Model       string       `json:"model"`
 	Engine      string       `json:"engine"`        // what multiplies the matrices of the network
 	EngineRate  float64      `json:"engine_gflops"` // its speed, measured before the runs
@@ -53,15 +54,20 @@ type report struct {
 type row struct {
 	Mode string `json:"mode"`
 	// ModeSettings are those of the mode alone, defaults included.
-	ModeSettings     map[string]int   `json:"mode_settings,omitempty"`
-	AUC              float64          `json:"auc"`
-	AUCInterval      *metric.Interval `json:"auc_interval,omitempty"` // 95 %, with several seeds
-	LogLoss          float64          `json:"log_loss"`
-	Heads            []head           `json:"heads,omitempty"` // every label, if there are several
-	Samples          int              `json:"samples"`
-	SamplesPerSecond float64          `json:"samples_per_s"`
-	Steps            int              `json:"steps"`
-	Ranks            int              `json:"ranks"`
+	ModeSettings map[string]int   `json:"mode_settings,omitempty"`
+	AUC          float64          `json:"auc"`
+	AUCInterval  *metric.Interval `json:"auc_interval,omitempty"` // 95 %, with several seeds
+	LogLoss      float64          `json:"log_loss"`
+	// AUCStandardError is by the draw of the test rows, after DeLong, with the first seed; null where a class
+	// has fewer than two rows.
+	AUCStandardError *float64 `json:"auc_standard_error"`
+	// Model is the folder of the trained model in the results, of the first seed, where there is one.
+	Model            string  `json:"model,omitempty"`
+	Heads            []head  `json:"heads,omitempty"` // every label, if there are several
+	Samples          int     `json:"samples"`
+	SamplesPerSecond float64 `json:"samples_per_s"`
+	Steps            int     `json:"steps"`
+	Ranks            int     `json:"ranks"`
 	// Depth is how many batches a rank may have outstanding.
 	Depth          int               `json:"depth"`
 	Processes      int               `json:"processes"`       // that the roles were in
@@ -104,7 +110,7 @@ func newReport(j job.Job, data *datasets.Dataset, products gemm.Products) *repor
 		OracleAUC: best, OracleHeads: bestHeads, Data: data.Name, Provenance: data.Provenance,
 		TrainRows: data.TrainRows(), TestRows: data.Test.Samples, DroppedRows: data.DroppedRows,
 		Model: j.Model.Kind, Engine: products.Name(), EngineRate: blas.GFLOPS(products),
-		Seed: j.Training.Seed, Baselines: []row{}, job: j,
+		Seed: j.Training.Seed, Baselines: []row{}, job: j, guess: newGuess(data),
 	}
 }
 
@@ -141,6 +147,7 @@ func (r *report) add(c variant, results []*train.Result, stores []rowStore) {
 	line.Staleness, line.StalenessCross, line.StalenessDense, line.MissedUpdates = own.Summary(),
 		cross.Summary(), dense.Summary(), missed.Summary()
 	line.histograms = []measured{{"own", own}, {"cross", cross}, {"dense", dense}, {"missed", missed}}
+	line.AUCStandardError = r.standardError(first.Probabilities)
 	if c.baseline {
 		r.Baselines = append(r.Baselines, line)
 		return
@@ -193,6 +200,7 @@ func (r *report) writeText(w io.Writer) error {
 		return err
 	}
 	fmt.Fprint(w, legend(table))
+	r.writeGuess(w)
 	r.writeReading(w)
 	r.writeHotRows(w)
 	r.writeDropped(w)

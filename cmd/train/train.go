@@ -52,6 +52,7 @@ func (p *program) train(ctx context.Context, j job.Job, f flags) error {
 	} else {
 		err = report.writeText(p.stdout)
 	}
+	cli.PrintNotes(p.stderr, "train", report.warnings())
 	fmt.Fprintf(p.stderr, "train: results are in %s\n", place)
 	if f.record {
 		recorded := filepath.Join(place, recordings)
@@ -183,6 +184,7 @@ func baseline(j job.Job) job.Job {
 
 // writeResults writes the results.
 func writeResults(folder string, r *report) error {
+	r.findModels(folder)
 	if err := r.writeHistograms(filepath.Join(folder, "histograms.csv")); err != nil {
 		return err
 	}

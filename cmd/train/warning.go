@@ -1,0 +1,73 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"tandem/algo/exec/evaluation"
+)
+
+const (
+	// stepsFew is the number of steps below which optimizers have hardly left the initial values.
+	stepsFew = 100
+	// riseWorth is the rise of the log loss from its lowest point, as a share of the constant guess's, from
+	// which a shorter training is worth a remark.
+	riseWorth = 0.01
+)
+
+// warnings returns what is wrong with the models of the runs, and what to do.
+func (r *report) warnings() (all []string) {
+	for i := range r.Runs {
+		line := &r.Runs[i]
+		for _, text := range []string{r.tooFewSteps(line), r.worseThanConstant(line), r.rising(line),
+			r.lostToEviction(line)} {
+			if text != "" {
+				all = append(all, line.Mode+": "+text)
+			}
+		}
+	}
+	return all
+}
+
+func (r *report) tooFewSteps(line *row) string {
+	if line.Steps >= stepsFew {
+		return ""
+	}
+	return fmt.Sprintf("only %s: train more epochs (--epochs) or smaller batches (--global-batch)",
+		plural(line.Steps, "step"))
+}
+
+func (r *report) worseThanConstant(line *row) string {
+	if line.LogLoss < r.ConstantLogLoss {
+		return ""
+	}
+	return fmt.Sprintf("log loss %.4f is not below the %.4f of a constant guess: the model fits its "+
+		"training rows alone, or diverged; train fewer epochs (--epochs), lower the rates of "+
+		"rows.optimizer and model.optimizer in a job file, or leave out columns with as many ids as "+
+		"rows", line.LogLoss,
+		r.ConstantLogLoss)
+}
+
+func (r *report) rising(line *row) string {
+	if len(line.Curve) < 2 {
+		return ""
+	}
+	last := line.Curve[len(line.Curve)-1]
+	best := slices.MinFunc(line.Curve,
+		func(a, b evaluation.Point) int { return cmp.Compare(a.LogLoss, b.LogLoss) })
+	if last.LogLoss-best.LogLoss < riseWorth*r.ConstantLogLoss {
+		return ""
+	}
+	return fmt.Sprintf("log loss was lowest at step %d, %.4f, and rose to %.4f at step %d: train fewer "+
+		"epochs (--epochs)", best.Step, best.LogLoss, last.LogLoss, last.Step)
+}
+
+func (r *report) lostToEviction(line *row) string {
+	lost := uint64(line.EmbeddingRows.EvictedGradients)
+	if applied := line.MissedUpdates.Count / uint64(max(r.Seeds, 1)); lost == 0 || lost <= applied {
+		return ""
+	}
+	return "most gradients found their row evicted and were lost: give rows.capacity or rows.memory more " +
+		"room, or admit fewer ids (rows.admission)"
+}
