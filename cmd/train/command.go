@@ -91,11 +91,12 @@ training, which has no roles, and the logistic regression run in this process.
 A terminal shows loss, AUC, speed and time left; elsewhere there is a line every
 five seconds. With --evaluate-every the AUC is that of the latest evaluation.
 
-Results go to a new folder: the resolved job, the environment and the results,
-the evaluations during training in curve.csv, event files for TensorBoard, and
-for every mode with stale reads a trace for --delay. With --record the folder also has every input of
-every role, which "go run ./cmd/sim replay" replays bit for bit. Sequential
-training has no roles and is not recorded.
+Results go to a new folder: the results as a page (report.html), the resolved
+job, the environment, the evaluations during training in curve.csv, event files
+for TensorBoard, and for every mode with stale reads a trace for --delay. With
+--record the folder also has every input of every role, which
+"go run ./cmd/sim replay" replays bit for bit. Sequential training has no roles
+and is not recorded.
 
 --faults injects faults into the messages between roles and crashes roles:
 drop=0.01,duplicate=0.01,reorder=16,delay=0.01:50ms,seed=1, and

@@ -46,7 +46,8 @@ type report struct {
 	// waiting for rows.
 	Reading map[string]float64 `json:"reading"`
 
-	job job.Job
+	job      job.Job
+	followed map[string]followed // of the first seed, by mode
 }
 
 // row is one model, trained with one seed or several. AUC and log loss are for the first label.
@@ -111,6 +112,7 @@ func newReport(j job.Job, data *datasets.Dataset, products gemm.Products) *repor
 		TrainRows: data.TrainRows(), TestRows: data.Test.Samples, DroppedRows: data.DroppedRows,
 		Model: j.Model.Kind, Engine: products.Name(), EngineRate: blas.GFLOPS(products),
 		Seed: j.Training.Seed, Baselines: []row{}, job: j, guess: newGuess(data),
+		followed: map[string]followed{},
 	}
 }
 
@@ -185,17 +187,7 @@ func (r *report) writeText(w io.Writer) error {
 	fmt.Fprintf(w, "%s of %d samples, %s, seed %d%s\n\n", plural(r.Runs[0].Steps, "step"),
 		j.Training.GlobalBatch, plural(j.Training.Epochs, "epoch"),
 		j.Training.Seed, r.furtherSeeds())
-	table := cli.Table{
-		Header: []string{"mode", "AUC", "log loss", "samples/s", "own", "cross", "row", "shard"}, Words: 1,
-	}
-	for _, line := range slices.Concat(r.Runs, r.Baselines) {
-		table.Rows = append(table.Rows, []string{
-			line.Mode, line.aucText(), fmt.Sprintf("%.4f", line.LogLoss),
-			fmt.Sprintf("%.0f", line.SamplesPerSecond),
-			staleness(line.Staleness), staleness(line.StalenessCross), staleness(line.MissedUpdates),
-			staleness(line.StalenessDense),
-		})
-	}
+	table := r.table()
 	if err := table.WriteText(w); err != nil {
 		return err
 	}
@@ -216,6 +208,22 @@ func (r *report) writeText(w io.Writer) error {
 		return err
 	}
 	return r.writeSimulated(w)
+}
+
+// table returns the table of all trainings.
+func (r *report) table() cli.Table {
+	table := cli.Table{
+		Header: []string{"mode", "AUC", "log loss", "samples/s", "own", "cross", "row", "shard"}, Words: 1,
+	}
+	for _, line := range slices.Concat(r.Runs, r.Baselines) {
+		table.Rows = append(table.Rows, []string{
+			line.Mode, line.aucText(), fmt.Sprintf("%.4f", line.LogLoss),
+			fmt.Sprintf("%.0f", line.SamplesPerSecond),
+			staleness(line.Staleness), staleness(line.StalenessCross), staleness(line.MissedUpdates),
+			staleness(line.StalenessDense),
+		})
+	}
+	return table
 }
 
 // writeHotRows prints how much of a delayed training was not delayed.

@@ -31,20 +31,25 @@ func (p *program) written(j job.Job, f flags) ([]byte, error) {
 	return yaml.Marshal(located.Resolved())
 }
 
-// writeJob writes the job file of the results, which trains the same again, and environment.json.
-func (p *program) writeJob(folder string, j job.Job, f flags) error {
-	text, err := p.written(j, f)
-	if err != nil {
-		return err
+// writeJob writes the job file of the results, which trains the same again, and environment.json. It returns
+// the text of the job file.
+func (p *program) writeJob(folder string, j job.Job, f flags) (text []byte, err error) {
+	if text, err = p.written(j, f); err != nil {
+		return nil, err
 	}
 	comment, err := p.jobComment(j, f)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	if err := os.WriteFile(filepath.Join(folder, "job.yaml"), append([]byte(comment), text...),
-		0o644); err != nil {
-		return err
+	text = append([]byte(comment), text...)
+	if err := os.WriteFile(filepath.Join(folder, "job.yaml"), text, 0o644); err != nil {
+		return nil, err
 	}
+	return text, p.writeEnvironment(folder)
+}
+
+// writeEnvironment writes environment.json.
+func (p *program) writeEnvironment(folder string) (err error) {
 	from := origin{Environment: cli.CurrentEnvironment(), Arguments: p.args}
 	if from.Folder, err = os.Getwd(); err != nil {
 		return err

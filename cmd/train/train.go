@@ -37,7 +37,11 @@ func (p *program) train(ctx context.Context, j job.Job, f flags) error {
 	if err != nil {
 		return err
 	}
-	if err := p.writeJob(folder.Path(), j, f); err != nil {
+	settings, err := p.writeJob(folder.Path(), j, f)
+	if err != nil {
+		return err
+	}
+	if err := report.writePage(folder.Path(), settings); err != nil {
 		return err
 	}
 	if err := writeResults(folder.Path(), report); err != nil {
@@ -53,7 +57,7 @@ func (p *program) train(ctx context.Context, j job.Job, f flags) error {
 		err = report.writeText(p.stdout)
 	}
 	cli.PrintNotes(p.stderr, "train", report.warnings())
-	fmt.Fprintf(p.stderr, "train: results are in %s\n", place)
+	fmt.Fprintf(p.stderr, "train: results are in %s; %s shows them\n", place, pageName)
 	if f.record {
 		recorded := filepath.Join(place, recordings)
 		command, failed := p.replayCommand(j, recorded)
@@ -88,7 +92,7 @@ func (p *program) measure(ctx context.Context, j job.Job, f flags, folder string
 	if err := r.simulate(j, f.modes, data); err != nil { // first: it is quick and checks the cluster
 		return nil, err
 	}
-	watcher, err := p.newWatcher(j, folder, len(all), f.seeds)
+	watcher, err := p.newWatcher(r, folder, len(all), f.seeds)
 	if err != nil {
 		return nil, err
 	}
@@ -130,7 +134,7 @@ func (p *program) measure(ctx context.Context, j job.Job, f flags, folder string
 		}
 		r.add(c, results, stores)
 	}
-	r.compare(firstLabel(data))
+	r.compare(r.labels)
 	r.WallSeconds = p.now().Sub(start).Seconds()
 	return r, nil
 }

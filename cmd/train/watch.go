@@ -12,6 +12,7 @@ import (
 	"tandem/algo/histogram"
 	"tandem/algo/job"
 	"tandem/algo/numeric/batch"
+	"tandem/algo/protocol/pace"
 	"tandem/internal/cli"
 	"tandem/internal/tfevents"
 	"tandem/runtime/train"
@@ -29,10 +30,21 @@ type watcher struct {
 	start  time.Time
 	bar    *cli.Progress
 	curve  *curveFile // nil without evaluations during training
+	// followed receives what the first seed of each variant has shown, for the report.
+	followed map[string]followed
 
 	mu    sync.Mutex // of what follows, and of the training in progress
 	shown time.Time  // when bar or line were last written
 }
+
+// followed is what a training has shown while it ran.
+type followed struct {
+	points []watch.Point
+	stages pace.StageTimes // medians
+}
+
+// stageSteps is the number of steps over which stages are measured, so that memory does not grow with steps.
+const stageSteps = 500
 
 // eventFolder is the folder within the results that TensorBoard reads.
 const eventFolder = "tensorboard"
@@ -44,13 +56,14 @@ const (
 	flushInterval = time.Second
 )
 
-// newWatcher returns the watcher of trainings of a job in a number of variants and seeds, whose results are
-// in a folder.
-func (p *program) newWatcher(j job.Job, folder string, variants, seeds int) (*watcher, error) {
-	w := &watcher{p: p, folder: folder, all: variants * seeds, seeds: seeds, start: p.now(), shown: p.now(),
+// newWatcher returns the watcher of the trainings of a report, in a number of variants and seeds, whose
+// results are in a folder.
+func (p *program) newWatcher(r *report, folder string, variants, seeds int) (*watcher, error) {
+	w := &watcher{p: p, followed: r.followed, folder: folder, all: variants * seeds, seeds: seeds,
+		start: p.now(), shown: p.now(),
 		bar: cli.NewProgress(p.stderr, p.terminal)}
 	w.bar.Narrow = true
-	if !j.Training.EvaluateEvery.Any() {
+	if !r.job.Training.EvaluateEvery.Any() {
 		return w, nil
 	}
 	var err error
@@ -75,6 +88,7 @@ type watched struct {
 	seed    uint64
 	number  int // of the training, from 1
 	auc     float64
+	stages  *pace.StageMeter
 	events  *tfevents.Writer
 	flushed time.Time
 	err     error // the first of writing files
@@ -91,7 +105,9 @@ func (w *watcher) begin(name string, j job.Job, source batch.Source, o *train.Op
 	}
 	var err error
 	t.events, err = tfevents.Create(filepath.Join(w.folder, eventFolder, folder), w.p.now())
-	o.Progress, o.Evaluated, o.Backend.Trained = t.progress, t.evaluated, t.Trained
+	first := int32(source.Steps() / 4) // without the beginning, when caches are cold
+	t.stages = pace.NewStageMeter(first, min(first+stageSteps, int32(source.Steps())))
+	o.Progress, o.Evaluated, o.Backend.Trained, o.Observer = t.progress, t.evaluated, t.Trained, t.stages
 	return t, err
 }
 
@@ -147,6 +163,9 @@ func (t *watched) end(result *train.Result) error {
 		} {
 			t.write(t.events.Histogram(t.p.now(), result.Steps, h.tag, h.counts.All()))
 		}
+	}
+	if _, earlier := t.followed[t.name]; !earlier && result != nil {
+		t.followed[t.name] = followed{t.Points(), t.stages.Medians()}
 	}
 	t.write(t.events.Close())
 	return t.err

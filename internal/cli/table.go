@@ -25,7 +25,7 @@ const noValue = "–"
 // WriteText writes the table in a frame of box-drawing characters, without the columns that have no values.
 // On a terminal that is too narrow it writes a table below another, each with the words on the left.
 func (t Table) WriteText(w io.Writer) error {
-	t = t.withValues()
+	t = t.WithValues()
 	columns, ok := terminalWidth(w)
 	if !ok {
 		return t.write(w)
@@ -68,8 +68,8 @@ func (t Table) HasValues(column int) bool {
 	})
 }
 
-// withValues returns the table without the columns of numbers that have no values.
-func (t Table) withValues() Table {
+// WithValues returns the table without the columns of numbers that have no values.
+func (t Table) WithValues() Table {
 	var kept []int
 	for i := range t.Header {
 		if i < t.Words || t.HasValues(i) {

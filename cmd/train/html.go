@@ -1,0 +1,286 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"tandem/algo/exec/evaluation"
+	"tandem/algo/metric"
+	"tandem/algo/protocol/pace"
+	"tandem/internal/cli"
+	"tandem/internal/htmlreport"
+	"tandem/runtime/watch"
+)
+
+// pageName is the report as a page, within the results.
+const pageName = "report.html"
+
+// writePage writes the report as one page with its figures. settings is the resolved job.
+func (r *report) writePage(folder string, settings []byte) error {
+	text := new(strings.Builder)
+	if err := r.writeText(text); err != nil {
+		return err
+	}
+	page := htmlreport.Page{
+		Title: "Training " + r.job.Name,
+		Lead: fmt.Sprintf("%s: %d training rows, %d test rows; %s in %s", r.Data, r.TrainRows, r.TestRows,
+			r.Model, strings.Join(r.modes(), ", ")),
+		Sections: []htmlreport.Section{
+			{Title: "Results", Text: []string{r.Provenance}, Tables: []cli.Table{r.table()},
+				Notes: r.pageNotes()},
+			r.curveSection(), r.calibrationSection(), r.stalenessSection(), r.stageSection(),
+			{Title: "Everything that was printed", Code: text.String()},
+			{Title: "Settings", Text: []string{"The job with all its settings is job.yaml in this folder."},
+				Code: string(settings)},
+			environmentSection(),
+		},
+	}
+	out, err := os.Create(filepath.Join(folder, pageName))
+	if err != nil {
+		return err
+	}
+	defer out.Close()
+	if err := page.Write(out); err != nil {
+		return err
+	}
+	return out.Close()
+}
+
+// modes names the trainings of the report.
+func (r *report) modes() (names []string) {
+	for _, line := range r.Runs {
+		names = append(names, line.Mode)
+	}
+	return names
+}
+
+// pageNotes explains the table.
+func (r *report) pageNotes() []string {
+	notes := []string{"AUC and log loss (nats) are of the test rows, samples/s of training."}
+	for _, c := range r.Comparisons {
+		notes = append(notes, c.String())
+	}
+	return append(notes, r.warnings()...)
+}
+
+// lines returns the rows of the report in the order of their colours.
+func (r *report) lines() []row { return slices.Concat(r.Runs, r.Baselines) }
+
+// The numbers of points of the curves of the training loss and of the speed: each is a mean, so that noise
+// does not hide the course.
+const lossPoints, speedPoints = 60, 20
+
+// curveSection shows training loss and evaluations of the first seed.
+func (r *report) curveSection() htmlreport.Section {
+	const samples = "samples trained"
+	loss := htmlreport.Chart{Title: "Training loss", X: samples, Y: "mean loss, nats a sample"}
+	auc := htmlreport.Chart{Title: "AUC on the test rows", X: samples, Y: "AUC", Dots: true}
+	logLoss := htmlreport.Chart{Title: "Log loss on the test rows", X: samples, Y: "log loss, nats",
+		Dots: true}
+	speed := htmlreport.Chart{Title: "Speed", X: samples, Y: "samples/s", FromZero: true}
+	s := htmlreport.Section{Title: "Course of the training",
+		Text: []string{fmt.Sprintf("Seed %d. The training loss is of each batch before its update, so it "+
+			"is of rows that the model has not seen in this epoch.", r.Seed)}}
+	several := false
+	for i, line := range r.lines() {
+		s.Legend = append(s.Legend, line.Mode)
+		points := thin(r.followed[line.Mode].points, lossPoints)
+		loss.Series = append(loss.Series,
+			seriesOf(line.Mode, points, func(p watch.Point) float64 { return p.Loss }))
+		if i < len(r.Runs) { // a baseline can be so fast that nothing else would be seen
+			points := thin(r.followed[line.Mode].points, speedPoints)
+			speed.Series = append(speed.Series,
+				seriesOf(line.Mode, points, func(p watch.Point) float64 { return p.SamplesPerSecond }))
+		}
+		auc.Series = append(auc.Series,
+			curveOf(line, func(p evaluation.Point) float64 { return p.AUC }))
+		logLoss.Series = append(logLoss.Series,
+			curveOf(line, func(p evaluation.Point) float64 { return p.LogLoss }))
+		several = several || len(line.Curve) > 1
+	}
+	s.Charts = []htmlreport.Chart{loss, speed}
+	if several {
+		s.Charts = []htmlreport.Chart{loss, auc, logLoss, speed}
+	}
+	return s
+}
+
+// seriesOf returns a quantity of points as a line.
+func seriesOf(name string, points []watch.Point, value func(watch.Point) float64) htmlreport.Series {
+	s := htmlreport.Series{Name: name}
+	for _, p := range points {
+		s.Points = append(s.Points, htmlreport.Point{X: float64(p.Samples), Y: value(p)})
+	}
+	return s
+}
+
+// curveOf returns a quantity of the evaluations of a training.
+func curveOf(line row, value func(evaluation.Point) float64) htmlreport.Series {
+	s := htmlreport.Series{Name: line.Mode}
+	for _, p := range line.Curve {
+		s.Points = append(s.Points, htmlreport.Point{X: float64(p.Samples), Y: value(p),
+			Note: fmt.Sprintf("%s, step %d, %.1f s: %.5f", line.Mode, p.Step, p.Seconds, value(p))})
+	}
+	return s
+}
+
+// thin returns at most a number of points, each with the means of the points that it stands for.
+func thin(points []watch.Point, most int) []watch.Point {
+	if len(points) <= most {
+		return points
+	}
+	var thinned []watch.Point
+	before := watch.Point{}
+	for i := range most {
+		group := points[i*len(points)/most : (i+1)*len(points)/most]
+		last := group[len(group)-1]
+		mean, from := last, before
+		mean.Loss = 0
+		for _, p := range group {
+			mean.Loss += p.Loss * float64(p.Samples-before.Samples) / float64(last.Samples-from.Samples)
+			before = p
+		}
+		if took := last.Seconds - from.Seconds; took > 0 {
+			mean.SamplesPerSecond = float64(last.Samples-from.Samples) / took
+		}
+		thinned = append(thinned, mean)
+	}
+	return thinned
+}
+
+// calibrationBins is the number of groups of a calibration plot.
+const calibrationBins = 10
+
+// calibrationSection shows for every training whether predictions are probabilities.
+func (r *report) calibrationSection() htmlreport.Section {
+	s := htmlreport.Section{Title: "Calibration",
+		Text: []string{"The test rows in ten groups of about equal size, from the lowest to the highest " +
+			"prediction: the share of positives of a group, with its 95 % interval, should lie on the " +
+			"dashed line. The table has the counts."}}
+	counts := cli.Table{Caption: "Rows of each group: positives / all, by mean prediction",
+		Header: []string{"training"}, Words: 1}
+	for i := range calibrationBins {
+		counts.Header = append(counts.Header, strconv.Itoa(i+1))
+	}
+	for _, line := range r.lines() {
+		chart := htmlreport.Chart{Title: line.Mode, X: "mean prediction", Y: "share of positives", Dots: true,
+			Diagonal: true, Small: true}
+		series, cells := htmlreport.Series{Name: line.Mode}, []string{line.Mode}
+		for _, b := range metric.Reliability(line.predicted, r.labels, calibrationBins) {
+			series.Points = append(series.Points, htmlreport.Point{X: b.Predicted, Y: b.Observed.Estimate,
+				Low: b.Observed.Low, High: b.Observed.High,
+				Note: fmt.Sprintf("predictions %.4f to %.4f, mean %.4f: %d of %d rows are positive, %.4f "+
+					"(%.4f to %.4f)", b.Low, b.High, b.Predicted, b.Positives, b.Count, b.Observed.Estimate,
+					b.Observed.Low, b.Observed.High)})
+			cells = append(cells, fmt.Sprintf("%d / %d", b.Positives, b.Count))
+		}
+		for len(cells) < len(counts.Header) {
+			cells = append(cells, "")
+		}
+		chart.Series = []htmlreport.Series{series}
+		s.Charts, counts.Rows = append(s.Charts, chart), append(counts.Rows, cells)
+	}
+	s.Tables = []cli.Table{counts}
+	return s
+}
+
+// stalenessSection shows how stale the reads of every mode were.
+func (r *report) stalenessSection() htmlreport.Section {
+	s := htmlreport.Section{Title: "Staleness",
+		Text: []string{"Over all seeds. Own and cross: the earlier batches of the rank itself, or of " +
+			"another rank, that a read from an embedding PS missed. Dense: the pushes of other ranks " +
+			"between a pull and its push. Missed: the updates of a row between a read and its gradient. " +
+			"Modes without a chart were never stale."}}
+	words := map[string]string{
+		"own":    "own earlier batches missed",
+		"cross":  "batches of another rank missed",
+		"dense":  "pushes missed by a push",
+		"missed": "updates of the row missed",
+	}
+	for _, line := range r.Runs {
+		for i := range line.histograms {
+			h := &line.histograms[i]
+			if h.values.Max() == 0 {
+				continue
+			}
+			s.Charts = append(s.Charts, histogramChart(line.Mode+": "+h.quantity, words[h.quantity], h))
+		}
+	}
+	if len(s.Charts) == 0 {
+		s.Text = nil
+	}
+	return s
+}
+
+// histogramBars is the number of bars of a histogram, beyond which neighbours share one.
+const histogramBars = 60
+
+// histogramChart draws counts; the last bar has the values above it.
+func histogramChart(title, x string, h *measured) htmlreport.Chart {
+	width := h.values.Max()/histogramBars + 1
+	counts := map[int]uint64{}
+	for value, count := range h.values.All() {
+		counts[value/width] += count
+	}
+	chart := htmlreport.Chart{Title: title, X: x, Y: "count", Bars: true, BarWidth: float64(width),
+		Small: true}
+	var series htmlreport.Series
+	for i := range h.values.Max()/width + 1 {
+		low, high := i*width, i*width+width-1
+		note := fmt.Sprintf("%d: %d times", low, counts[i])
+		if width > 1 {
+			note = fmt.Sprintf("%d to %d: %d times", low, high, counts[i])
+		}
+		series.Points = append(series.Points, htmlreport.Point{X: float64(low+high) / 2,
+			Y: float64(counts[i]), Note: note})
+	}
+	chart.Series = []htmlreport.Series{series}
+	return chart
+}
+
+// stageSection shows how long the stages of a batch took.
+func (r *report) stageSection() htmlreport.Section {
+	s := htmlreport.Section{Title: "Stages of a batch"}
+	stages := []pace.Stage{pace.GE, pace.FC, pace.BC, pace.DS, pace.PEG}
+	t := cli.Table{Caption: "Medians in ms", Header: []string{"mode"}, Words: 1}
+	for _, stage := range stages {
+		t.Header = append(t.Header, stage.String())
+	}
+	for _, line := range r.Runs {
+		times, measured := r.followed[line.Mode].stages, false
+		cells := []string{line.Mode}
+		for _, stage := range stages {
+			cell := ""
+			if times[stage] > 0 {
+				cell, measured = fmt.Sprintf("%.3f", times[stage].Seconds()*1e3), true
+			}
+			cells = append(cells, cell)
+		}
+		if measured {
+			t.Rows = append(t.Rows, cells)
+		}
+	}
+	if len(t.Rows) > 0 {
+		s.Text = []string{
+			fmt.Sprintf("Of at most %d steps of the first seed. Stages overlap, so their sum is not the "+
+				"time of a step.", stageSteps),
+			strings.ReplaceAll(strings.TrimSpace(cli.Stages), "\n", " "),
+		}
+		s.Tables = []cli.Table{t}
+	}
+	return s
+}
+
+// environmentSection says what ran.
+func environmentSection() htmlreport.Section {
+	e := cli.CurrentEnvironment()
+	return htmlreport.Section{Title: "Environment", Tables: []cli.Table{{Header: []string{"what", "value"},
+		Words: 2, Rows: [][]string{
+			{"commit", e.Commit}, {"program", e.Program}, {"Go", e.GoVersion},
+			{"machine", fmt.Sprintf("%s/%s, %d CPUs", e.OS, e.Arch, e.CPUs)},
+		}}}}
+}

@@ -1,0 +1,60 @@
+// Package htmlreport writes a report as one HTML page with its figures, tables and styles in it: nothing is
+// loaded from elsewhere and no script runs. It follows the reader's choice of a light or dark page.
+package htmlreport
+
+import (
+	_ "embed" // for page.html and style.css
+	"html/template"
+	"io"
+
+	"tandem/internal/cli"
+)
+
+// Page is a report.
+type Page struct {
+	Title    string
+	Lead     string // one sentence below the title
+	Sections []Section
+}
+
+// Section is a part of a page with a heading. Its parts appear in the order of the fields.
+type Section struct {
+	Title string
+	Text  []string // paragraphs
+	// Legend names the lines that all charts of the section share, in the order of their series.
+	Legend []string
+	Charts []Chart
+	Tables []cli.Table
+	Notes  []string // a list
+	Code   string   // text as it is, such as settings
+}
+
+//go:embed page.html
+var pageText string
+
+//go:embed style.css
+var style string
+
+var page = template.Must(template.New("page").Funcs(template.FuncMap{
+	"words":  func(t cli.Table, column int) bool { return column < t.Words },
+	"series": seriesClass,
+	"svg":    func(c Chart) template.HTML { return c.SVG() },
+	"style":  func() template.CSS { return template.CSS(style) },
+}).Parse(pageText))
+
+// Write writes the page.
+func (p *Page) Write(w io.Writer) error {
+	shown := *p
+	shown.Sections = nil
+	for _, s := range p.Sections {
+		if len(s.Text)+len(s.Charts)+len(s.Tables)+len(s.Notes)+len(s.Code) > 0 {
+			tables := s.Tables
+			s.Tables = nil
+			for _, t := range tables {
+				s.Tables = append(s.Tables, t.WithValues())
+			}
+			shown.Sections = append(shown.Sections, s)
+		}
+	}
+	return page.Execute(w, &shown)
+}
