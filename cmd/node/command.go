@@ -35,16 +35,17 @@ type program struct {
 
 // flags are those of all commands. Each command declares the ones that it has.
 type flags struct {
-	file   string
-	index  int
-	listen string
-	host   string
-	run    string
-	wait   time.Duration
-	record string
-	faults string
-	placed string
-	limits process.Limits
+	file    string
+	index   int
+	listen  string
+	host    string
+	run     string
+	wait    time.Duration
+	record  string
+	faults  string
+	placed  string
+	limits  process.Limits
+	metrics string
 }
 
 // defaultHost is where the host listens by default.
@@ -196,6 +197,8 @@ func (f *flags) jobFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&f.placed, "placement", "",
 		"let roles share processes by this `PLACEMENT`, the same for every process: "+
 			job.PlacementSyntax+" (default: the job's)")
+	fs.StringVar(&f.metrics, "metrics-address", "", "serve /metrics for Prometheus, /healthz and "+
+		"/debug/pprof at this `HOST:PORT`, where port 0 is any free one (default: nowhere)")
 }
 
 // load reads the job of a command.
@@ -255,12 +258,19 @@ func (p *program) play(ctx context.Context, roles job.Process, j job.Job, finger
 	if err != nil {
 		return err
 	}
+	machine := backend.Backend{Products: products}
+	arena := new(memory.Arena) // until the process ends
+	machine.Arena = arena
+	observer, stop, err := p.serveRoles(f.metrics, roles, arena, &machine)
+	if err != nil {
+		return err
+	}
+	defer stop()
 	err = process.Run(ctx, process.Config{
 		Process: roles, Listen: f.listen, Host: f.host, JoinTimeout: f.wait, Run: run,
 		Fingerprint: fingerprint, Data: data, Job: j,
-		Backend:  backend.Backend{Products: products, Arena: new(memory.Arena)}, // until the process ends
-		Recorder: recorder,
-		Log:      func(line string) { fmt.Fprintf(p.stderr, "node: %s\n", line) },
+		Backend: machine, Recorder: recorder, Observer: observer,
+		Log: func(line string) { fmt.Fprintf(p.stderr, "node: %s\n", line) },
 		Open: func() (batch.Source, error) {
 			data, err := p.open(j, f)
 			if err != nil {

@@ -93,8 +93,13 @@ func (p *program) host(ctx context.Context, j job.Job, fingerprint []byte, f fla
 		Listen: f.listen, Job: j, Fingerprint: fingerprint, Data: content,
 		Gathering: process.PrintMissing(p.stderr), Stderr: p.stderr, Prefix: "node: ", Limits: f.limits,
 	})
-	result, err := train.Run(ctx, j, source, data.Test,
-		train.Options{Backend: backend.Backend{Products: products}, Cluster: cluster})
+	options := train.Options{Backend: backend.Backend{Products: products}, Cluster: cluster}
+	stop, err := p.serveHost(f.metrics, j, source, &options)
+	if err != nil {
+		return err
+	}
+	defer stop()
+	result, err := train.Run(ctx, j, source, data.Test, options)
 	cluster.Close(err)
 	if err != nil {
 		return err

@@ -59,6 +59,7 @@ type flags struct {
 	placement  string
 	limits     process.Limits
 	cpuProfile string
+	metrics    string
 	precision  string
 
 	table  table
@@ -194,6 +195,7 @@ func (f *flags) register(fs *pflag.FlagSet) {
 	fs.BoolVar(&f.record, "record", false, "record every run that has roles, for go run ./cmd/sim replay")
 	fs.StringVar(&f.cpuProfile, "cpu-profile", "",
 		"write a CPU profile of this process to this `FILE`, for go tool pprof")
+	f.metricsFlag(fs)
 	fs.BoolVar(&f.json, "json", false, "print one JSON object instead of tables")
 	cli.DefaultInText(fs, "mode", "ranks", "global-batch", "epochs", "staleness", "wire", "dense-precision",
 		"evaluate-every", "seed", "faults", "placement", "on-bad-row")

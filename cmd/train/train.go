@@ -92,7 +92,7 @@ func (p *program) measure(ctx context.Context, j job.Job, f flags, folder string
 	if err := r.simulate(j, f.modes, data); err != nil { // first: it is quick and checks the cluster
 		return nil, err
 	}
-	watcher, err := p.newWatcher(r, folder, len(all), f.seeds)
+	watcher, err := p.newWatcher(r, folder, len(all), f)
 	if err != nil {
 		return nil, err
 	}

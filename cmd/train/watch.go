@@ -15,6 +15,7 @@ import (
 	"tandem/algo/protocol/pace"
 	"tandem/internal/cli"
 	"tandem/internal/tfevents"
+	"tandem/runtime/memory"
 	"tandem/runtime/train"
 	"tandem/runtime/watch"
 )
@@ -29,12 +30,15 @@ type watcher struct {
 	begun  int
 	start  time.Time
 	bar    *cli.Progress
+	stop   func()     // serving metrics
 	curve  *curveFile // nil without evaluations during training
 	// followed receives what the first seed of each variant has shown, for the report.
 	followed map[string]followed
 
-	mu    sync.Mutex // of what follows, and of the training in progress
-	shown time.Time  // when bar or line were last written
+	mu        sync.Mutex // of what follows, and of the training in progress
+	shown     time.Time  // when bar or line were last written
+	trainings []*watched // begun
+	arena     *memory.Arena
 }
 
 // followed is what a training has shown while it ran.
@@ -58,21 +62,25 @@ const (
 
 // newWatcher returns the watcher of the trainings of a report, in a number of variants and seeds, whose
 // results are in a folder.
-func (p *program) newWatcher(r *report, folder string, variants, seeds int) (*watcher, error) {
-	w := &watcher{p: p, followed: r.followed, folder: folder, all: variants * seeds, seeds: seeds,
+func (p *program) newWatcher(r *report, folder string, variants int, f flags) (*watcher, error) {
+	w := &watcher{p: p, followed: r.followed, folder: folder, all: variants * f.seeds, seeds: f.seeds,
 		start: p.now(), shown: p.now(),
 		bar: cli.NewProgress(p.stderr, p.terminal)}
 	w.bar.Narrow = true
+	var err error
+	if w.stop, err = w.serveMetrics(f.metrics); err != nil {
+		return nil, err
+	}
 	if !r.job.Training.EvaluateEvery.Any() {
 		return w, nil
 	}
-	var err error
 	w.curve, err = newCurveFile(filepath.Join(folder, "curve.csv"))
 	return w, err
 }
 
 // close removes the bar and closes the files.
 func (w *watcher) close() error {
+	w.stop()
 	w.bar.Close()
 	if w.curve == nil {
 		return nil
@@ -84,21 +92,24 @@ func (w *watcher) close() error {
 type watched struct {
 	*watcher
 	*watch.Training
-	name    string // in the report
-	seed    uint64
-	number  int // of the training, from 1
-	auc     float64
-	stages  *pace.StageMeter
-	events  *tfevents.Writer
-	flushed time.Time
-	err     error // the first of writing files
+	name        string // in the report
+	seed        uint64
+	number      int              // of the training, from 1
+	latest      evaluation.Point // if there is an evaluation
+	evaluations int
+	ended       bool
+	seconds     float64 // that the training took, once it has ended
+	stages      *pace.StageMeter
+	events      *tfevents.Writer
+	flushed     time.Time
+	err         error // the first of writing files
 }
 
 // begin follows the next training through its options.
 func (w *watcher) begin(name string, j job.Job, source batch.Source, o *train.Options) (*watched, error) {
 	w.begun++
 	t := &watched{watcher: w, Training: watch.New(source.Steps(), source.Samples, w.p.now), name: name,
-		seed: j.Training.Seed, number: w.begun, auc: math.NaN(), flushed: w.p.now()}
+		seed: j.Training.Seed, number: w.begun, flushed: w.p.now()}
 	folder := fileName(name)
 	if w.seeds > 1 {
 		folder += fmt.Sprintf("-seed-%d", t.seed)
@@ -108,6 +119,10 @@ func (w *watcher) begin(name string, j job.Job, source batch.Source, o *train.Op
 	first := int32(source.Steps() / 4) // without the beginning, when caches are cold
 	t.stages = pace.NewStageMeter(first, min(first+stageSteps, int32(source.Steps())))
 	o.Progress, o.Evaluated, o.Backend.Trained, o.Observer = t.progress, t.evaluated, t.Trained, t.stages
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.trainings = append(w.trainings, t)
+	w.arena, _ = o.Backend.Arena.(*memory.Arena)
 	return t, err
 }
 
@@ -130,7 +145,7 @@ func (t *watched) progress(done, _ int) {
 func (t *watched) evaluated(p evaluation.Point) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.auc = p.AUC
+	t.latest, t.evaluations = p, t.evaluations+1
 	t.write(t.events.Scalars(t.p.now(), p.Step, tfevents.Scalar{Tag: "auc", Value: p.AUC},
 		tfevents.Scalar{Tag: "log_loss", Value: p.LogLoss}))
 	if t.curve != nil {
@@ -153,6 +168,7 @@ func (t *watched) write(err error) {
 func (t *watched) end(result *train.Result) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	t.ended, t.seconds, t.arena = true, t.Now().Seconds, nil
 	if result != nil {
 		for _, h := range []struct {
 			tag    string
@@ -188,8 +204,8 @@ func (t *watched) show() {
 	if !math.IsNaN(n.Loss) {
 		parts = append(parts, fmt.Sprintf("loss %.4f", n.Loss))
 	}
-	if !math.IsNaN(t.auc) {
-		parts = append(parts, fmt.Sprintf("AUC %.4f", t.auc))
+	if t.evaluations > 0 {
+		parts = append(parts, fmt.Sprintf("AUC %.4f", t.latest.AUC))
 	}
 	left := time.Duration(float64(now.Sub(t.start)) * (all - done) / done)
 	parts = append(parts, fmt.Sprintf("%.0f samples/s", n.SamplesPerSecond), cli.TimeLeft(left))

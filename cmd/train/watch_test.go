@@ -33,7 +33,7 @@ func TestWatcherWritesAsItGoes(t *testing.T) {
 	j := job.AdultIncome()
 	j.Training.EvaluateEvery.Steps = 5
 	folder := t.TempDir()
-	w, err := p.newWatcher(&report{job: j, followed: map[string]followed{}}, folder, 2, 1)
+	w, err := p.newWatcher(&report{job: j, followed: map[string]followed{}}, folder, 2, flags{seeds: 1})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -24,6 +24,12 @@ func UsageError(hint, format string, args ...any) error {
 	return &Error{Err: fmt.Errorf(format, args...), Hint: hint, Usage: true}
 }
 
+// MetricsError returns the error of a --metrics-address that cannot be served, with advice.
+func MetricsError(err error) error {
+	return &Error{Err: fmt.Errorf("--metrics-address: %w", err),
+		Hint: "name another port, or port 0 for any free one"}
+}
+
 // PrintError writes an error of a program and its hint, if any, each on one line or, on a
 // terminal, wrapped. It returns the exit code: 0 for a nil error, 2 for an error about the
 // command line, else 1.

@@ -37,6 +37,7 @@ type Config struct {
 	Job         job.Job
 	Backend     backend.Backend
 	Recorder    driver.Recorder // if not nil, records the roles
+	Observer    event.Observer  // if not nil, receives the records of the roles
 	// Log, if not nil, receives lines about what was refused.
 	Log func(line string)
 	// Open returns the samples for training. Only the process of the data loader calls it.
@@ -165,6 +166,9 @@ func (n *node) prepare() error {
 	options := driver.Options{
 		Observers: []event.Observer{n}, Recorder: n.Recorder,
 		Faults: &n.Job.Faults, Incarnation: welcome.Incarnation,
+	}
+	if n.Observer != nil {
+		options.Observers = append(options.Observers, n.Observer)
 	}
 	if n.Job.Training.EvaluateEvery != (job.Every{}) {
 		options.BeforeStep = func(step int, _ evaluation.State) error { return n.member.BeforeStep(step) }

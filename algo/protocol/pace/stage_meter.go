@@ -54,27 +54,44 @@ func (m *StageMeter) Observe(r event.Record) {
 	if r.Step < m.first || r.Step >= m.last {
 		return
 	}
-	switch r.Kind {
-	case event.LookupIssued:
-		m.begin(GE, r)
-	case event.EmbeddingsArrived:
-		m.end(GE, r)
-	case event.ForwardStarted:
-		m.begin(FC, r)
-	case event.BackwardStarted:
-		m.end(FC, r)
-		m.begin(BC, r)
-	case event.BackwardDone:
-		m.end(BC, r)
-	case event.SyncStarted:
-		m.begin(DS, r)
-	case event.SyncDone:
-		m.end(DS, r)
-	case event.GradientsSent:
-		m.begin(PEG, r)
-	case event.BatchDone:
-		m.end(PEG, r)
+	b := BoundaryAt(r.Kind)
+	if b.IsEnd {
+		m.end(b.Ends, r)
 	}
+	if b.IsBegin {
+		m.begin(b.Begins, r)
+	}
+}
+
+// Boundary is the end of a stage, the begin of one, both, or neither.
+type Boundary struct {
+	Ends, Begins   Stage
+	IsEnd, IsBegin bool // whether Ends and Begins hold
+}
+
+// BoundaryAt returns which stages of a batch an event ends and begins.
+func BoundaryAt(k event.Kind) Boundary {
+	switch k {
+	case event.LookupIssued:
+		return Boundary{Begins: GE, IsBegin: true}
+	case event.EmbeddingsArrived:
+		return Boundary{Ends: GE, IsEnd: true}
+	case event.ForwardStarted:
+		return Boundary{Begins: FC, IsBegin: true}
+	case event.BackwardStarted:
+		return Boundary{Ends: FC, Begins: BC, IsEnd: true, IsBegin: true}
+	case event.BackwardDone:
+		return Boundary{Ends: BC, IsEnd: true}
+	case event.SyncStarted:
+		return Boundary{Begins: DS, IsBegin: true}
+	case event.SyncDone:
+		return Boundary{Ends: DS, IsEnd: true}
+	case event.GradientsSent:
+		return Boundary{Begins: PEG, IsBegin: true}
+	case event.BatchDone:
+		return Boundary{Ends: PEG, IsEnd: true}
+	}
+	return Boundary{}
 }
 
 func (m *StageMeter) begin(s Stage, r event.Record) { m.began[stageKey{s, r.Rank, r.Step}] = r.At }

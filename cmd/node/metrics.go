@@ -1,0 +1,72 @@
+package main
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"sync"
+	"time"
+
+	"tandem/algo/exec/backend"
+	"tandem/algo/exec/evaluation"
+	"tandem/algo/job"
+	"tandem/algo/numeric/batch"
+	"tandem/algo/protocol/event"
+	"tandem/internal/cli"
+	"tandem/runtime/memory"
+	"tandem/runtime/metrics"
+	"tandem/runtime/train"
+	"tandem/runtime/watch"
+)
+
+// serve serves metrics at an address, and says where. It returns what ends that.
+func (p *program) serve(address string, collect func(*metrics.Snapshot)) (func(), error) {
+	server, err := metrics.Serve(address, "node", cli.CurrentEnvironment().Commit, collect)
+	if err != nil {
+		return nil, cli.MetricsError(err)
+	}
+	fmt.Fprintf(p.stderr, "node: metrics are at %s\n", server.URL())
+	return func() { _ = server.Close() }, nil // the process ends anyway
+}
+
+// serveRoles serves the metrics of a process with roles, if the user asks for them. The observer, or nil,
+// must receive the records of the roles.
+func (p *program) serveRoles(address string, roles job.Process, arena *memory.Arena,
+	machine *backend.Backend) (event.Observer, func(), error) {
+	if address == "" {
+		return nil, func() {}, nil
+	}
+	counts := metrics.NewRoles(roles)
+	machine.Trained = counts.Trained
+	stop, err := p.serve(address, func(to *metrics.Snapshot) {
+		counts.Collect(to)
+		if use, err := arena.Use(); err == nil {
+			to.Add(metrics.RowMemory, float64(use.Allocated))
+		}
+	})
+	return counts, stop, err
+}
+
+// serveHost serves the metrics of a training whose roles are in other processes, if the user asks for them.
+func (p *program) serveHost(address string, j job.Job, source batch.Source,
+	o *train.Options) (func(), error) {
+	if address == "" {
+		return func() {}, nil
+	}
+	var mu sync.Mutex
+	latest := evaluation.Point{AUC: math.NaN()}
+	training := watch.New(source.Steps(), source.Samples, time.Now)
+	o.Progress = func(done, _ int) { training.Step(done) }
+	o.Evaluated = func(point evaluation.Point) {
+		mu.Lock()
+		defer mu.Unlock()
+		latest = point
+	}
+	labels := []string{"mode", j.Training.Mode, "seed", strconv.FormatUint(j.Training.Seed, 10)}
+	return p.serve(address, func(to *metrics.Snapshot) {
+		mu.Lock()
+		defer mu.Unlock()
+		metrics.AddTraining(to, training.Now(), labels...)
+		metrics.AddEvaluation(to, latest, labels...)
+	})
+}

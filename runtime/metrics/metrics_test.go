@@ -1,0 +1,204 @@
+package metrics
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+	"net/http"
+	"os/exec"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"tandem/algo/protocol/event"
+	"tandem/algo/protocol/msg"
+	"tandem/algo/unit"
+	"tandem/runtime/watch"
+)
+
+// everything is a snapshot with a value of every metric.
+func everything() *Snapshot {
+	rank := msg.Address{Role: msg.NNWorker, Index: 1}
+	roles := NewRoles([]msg.Address{rank, {Role: msg.EmbeddingWorker}})
+	roles.Trained(3, 2)
+	for _, e := range []struct {
+		kind event.Kind
+		step int32
+		at   unit.Tick
+	}{{event.LookupIssued, 0, 0}, {event.LookupIssued, 1, 1}, {event.EmbeddingsArrived, 0, 3},
+		{event.EmbeddingsArrived, 1, 6}} {
+		roles.Observe(event.Record{Role: rank, Kind: e.kind, At: e.at * unit.Second, Step: e.step})
+	}
+	roles.Observe(event.Record{Role: msg.Address{Role: msg.EmbeddingWorker}, Kind: event.BatchRouted,
+		Rows: []int32{4, 5}})
+	s := new(Snapshot)
+	new(Server).process(s, "train", `a "quoted" \ name`+"\nof two lines")
+	roles.Collect(s)
+	for _, m := range []*Metric{Trainings, TrainingsDone, RowMemory} {
+		s.Add(m, 1)
+	}
+	AddTraining(s, watch.Now{Steps: 3, StepsInAll: 7, Samples: 30, Seconds: 2, Loss: 0.25,
+		SamplesPerSecond: math.Inf(1)}, "mode", "sync", "seed", "1")
+	s.Add(AUC, math.NaN(), "mode", "sync")
+	s.Add(LogLoss, 0.5, "mode", "sync")
+	s.Add(Evaluation, 3, "mode", "sync")
+	return s
+}
+
+// The text of a few metrics, line by line.
+func TestText(t *testing.T) {
+	var text strings.Builder
+	if err := everything().Write(&text); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		"# HELP tandem_training_loss_nats Mean training loss of a sample in the latest steps.\n" +
+			"# TYPE tandem_training_loss_nats gauge\n" +
+			`tandem_training_loss_nats{mode="sync",seed="1"} 0.25` + "\n",
+		// GE took 3 s and 5 s.
+		"# TYPE tandem_stage_seconds summary\n" +
+			`tandem_stage_seconds_sum{role="nn-worker",index="1",stage="GE"} 8` + "\n" +
+			`tandem_stage_seconds_count{role="nn-worker",index="1",stage="GE"} 2` + "\n",
+		`tandem_events_total{role="nn-worker",index="1",kind="lookup-issued"} 2` + "\n",
+		`tandem_rows_routed_total{role="embedding-worker",index="0"} 9` + "\n",
+		`commit="a \"quoted\" \\ name\nof two lines"`, "_per_second{mode=\"sync\",seed=\"1\"} +Inf\n",
+		"tandem_loss_nats_total 3\n", "tandem_trained_samples_total 2\n",
+	} {
+		if !strings.Contains(text.String(), want) {
+			t.Errorf("the text lacks %q:\n%s", want, text.String())
+		}
+	}
+}
+
+// Names are Prometheus's: counters and only these end in _total, and every metric says what it is. Every
+// metric is written somewhere.
+func TestNames(t *testing.T) {
+	name := regexp.MustCompile(`^[a-z][a-z0-9_]*$`)
+	written := everything()
+	var names []string
+	for _, m := range All() {
+		if !name.MatchString(m.Name) || strings.HasSuffix(m.Name, "_total") != (m.Kind == Counter) ||
+			len(m.Help) < 10 || slices.Contains(names, m.Name) {
+			t.Errorf("%+v", m)
+		}
+		names = append(names, m.Name)
+		if len(written.samples[m]) == 0 {
+			t.Errorf("nothing writes %s", m.Name)
+		}
+	}
+}
+
+const parser = `
+import json, sys
+from prometheus_client.parser import text_string_to_metric_families
+out = {}
+for f in text_string_to_metric_families(sys.stdin.read()):
+    for s in f.samples:
+        out[s.name + json.dumps(s.labels, sort_keys=True)] = [f.type, f.documentation, str(s.value)]
+print(json.dumps(out))
+`
+
+// The parser of Prometheus's own client for Python reads every value with its labels.
+func TestPrometheusReads(t *testing.T) {
+	python, err := exec.LookPath("python3")
+	if err != nil {
+		t.Skip("needs python3")
+	}
+	if exec.Command(python, "-c", "import prometheus_client").Run() != nil {
+		t.Skip("needs prometheus_client in Python")
+	}
+	var text strings.Builder
+	s := everything()
+	if err := s.Write(&text); err != nil {
+		t.Fatal(err)
+	}
+	command := exec.Command(python, "-c", parser)
+	command.Stdin = strings.NewReader(text.String())
+	out, err := command.Output()
+	if err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	var read map[string][3]string
+	if err := json.Unmarshal(out, &read); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	count := 0
+	for _, samples := range s.samples {
+		count += len(samples)
+	}
+	if len(read) != count {
+		t.Errorf("%d values read, %d written", len(read), count)
+	}
+	for key, want := range map[string][3]string{
+		`tandem_training_loss_nats{"mode": "sync", "seed": "1"}`: {"gauge", Loss.Help, "0.25"},
+		`tandem_stage_seconds_sum{"index": "1", "role": "nn-worker", "stage": "GE"}`: {"summary",
+			StageTime.Help, "8"},
+		`tandem_loss_nats_total{}`:              {"counter", LossSum.Help, "3"},
+		`tandem_evaluation_auc{"mode": "sync"}`: {"gauge", AUC.Help, "nan"},
+	} {
+		if read[key] != want {
+			t.Errorf("%s is %q, want %q", key, read[key], want)
+		}
+	}
+	if !strings.Contains(string(out), `a \\\"quoted\\\" \\\\ name\\nof two lines`) {
+		t.Errorf("a label with quotes and line ends is not read back: %s", out)
+	}
+}
+
+// A server answers metrics, health and profiles; a port in use is an error.
+func TestServe(t *testing.T) {
+	s, err := Serve("127.0.0.1:0", "train", "unknown", func(to *Snapshot) { to.Add(Trainings, 2) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	for path, want := range map[string]string{
+		"/metrics": "tandem_trainings 2\n", "/healthz": "ok\n",
+		"/debug/pprof/goroutine?debug=1": "goroutine profile",
+	} {
+		answer, err := http.Get(strings.TrimSuffix(s.URL(), "/metrics") + path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := io.ReadAll(answer.Body)
+		_ = answer.Body.Close()
+		if err != nil || answer.StatusCode != http.StatusOK || !strings.Contains(string(text), want) {
+			t.Errorf("%s: %s, %q", path, answer.Status, text)
+		}
+	}
+	if _, err := Serve(s.listener.Addr().String(), "train", "", nil); err == nil {
+		t.Error("two servers at one address")
+	}
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+	if _, err := http.Get(s.URL()); err == nil {
+		t.Error("served after Close")
+	}
+}
+
+// Stages of batches that never end do not add up in memory.
+func TestStagesInProgressAreBounded(t *testing.T) {
+	rank := msg.Address{Role: msg.NNWorker}
+	roles := NewRoles([]msg.Address{rank})
+	for step := range 3 * stagesMax {
+		roles.Observe(event.Record{Role: rank, Kind: event.GradientsSent, Step: int32(step)})
+	}
+	if n := len(roles.stages[rank].began); n > stagesMax {
+		t.Errorf("%d stages in progress are kept", n)
+	}
+}
+
+func Example() {
+	var s Snapshot
+	s.Add(Steps, 100, "mode", "sync")
+	var text strings.Builder
+	_ = s.Write(&text)
+	fmt.Print(text.String())
+	// Output:
+	// # HELP tandem_training_steps Steps of the training, from begin to end.
+	// # TYPE tandem_training_steps gauge
+	// tandem_training_steps{mode="sync"} 100
+}

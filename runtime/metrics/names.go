@@ -1,0 +1,57 @@
+package metrics
+
+// The metrics of every process.
+var (
+	BuildInfo = &Metric{"tandem_build_info", Gauge, "The program, its commit and its Go version; always 1."}
+	StartTime = &Metric{"process_start_time_seconds", Gauge, "Start of the process, in seconds since 1970."}
+	CPUTime   = &Metric{"process_cpu_seconds_total", Counter,
+		"Time that cores have spent on the process, in seconds."}
+	ResidentMemory = &Metric{"process_resident_memory_bytes", Gauge,
+		"Memory of the process that is resident."}
+	HeapMemory = &Metric{"go_memstats_heap_alloc_bytes", Gauge,
+		"Memory of Go's heap in use; rows are outside of it."}
+	Goroutines = &Metric{"go_goroutines", Gauge, "Goroutines that exist."}
+	RowMemory  = &Metric{"tandem_row_memory_bytes", Gauge,
+		"Memory outside of Go's heap that holds embedding rows and their index."}
+)
+
+// The metrics of trainings, with the labels mode and seed: in cmd/train, and in the host of processes.
+var (
+	Trainings     = &Metric{"tandem_trainings", Gauge, "Trainings of this command, in all modes and seeds."}
+	TrainingsDone = &Metric{"tandem_trainings_done", Gauge, "Trainings that have ended."}
+	Steps         = &Metric{"tandem_training_steps", Gauge, "Steps of the training, from begin to end."}
+	StepsDone     = &Metric{"tandem_training_steps_done", Gauge, "Steps that nn-worker 0 has trained."}
+	SamplesDone   = &Metric{"tandem_training_samples_done", Gauge, "Samples in these steps."}
+	Elapsed       = &Metric{"tandem_training_elapsed_seconds", Gauge, "Time since the begin of the training."}
+	Speed         = &Metric{"tandem_training_samples_per_second", Gauge, "Speed of the latest few seconds."}
+	Loss          = &Metric{"tandem_training_loss_nats", Gauge,
+		"Mean training loss of a sample in the latest steps."}
+	AUC        = &Metric{"tandem_evaluation_auc", Gauge, "AUC of the latest evaluation."}
+	LogLoss    = &Metric{"tandem_evaluation_log_loss_nats", Gauge, "Log loss of the latest evaluation."}
+	Evaluation = &Metric{"tandem_evaluation_step", Gauge, "Step of the latest evaluation."}
+)
+
+// The metrics of processes with roles, with the labels role and index.
+var (
+	RoleInfo = &Metric{"tandem_role_info", Gauge, "The roles of the process; always 1."}
+	Events   = &Metric{"tandem_events_total", Counter,
+		"What the role has recorded, by kind of event: batches read, lookups served, puts applied, …"}
+	RowsRouted = &Metric{"tandem_rows_routed_total", Counter,
+		"Distinct rows that an embedding worker has asked embedding PSs for."}
+	StageTime = &Metric{"tandem_stage_seconds", Summary,
+		"Time of batches in a stage of the NN worker: GE, FC, BC, DS or PEG. Stages overlap."}
+	TrainedSamples = &Metric{"tandem_trained_samples_total", Counter,
+		"Samples of which the NN workers of the process have computed the loss."}
+	LossSum = &Metric{"tandem_loss_nats_total", Counter,
+		"Sum of these losses; its rate divided by that of the samples is the mean loss."}
+)
+
+// All returns all metrics, in the order in which they are written.
+func All() []*Metric {
+	return []*Metric{
+		BuildInfo, StartTime, CPUTime, ResidentMemory, HeapMemory, Goroutines, RowMemory,
+		Trainings, TrainingsDone, Steps, StepsDone, SamplesDone, Elapsed, Speed, Loss, AUC, LogLoss,
+		Evaluation,
+		RoleInfo, Events, RowsRouted, StageTime, TrainedSamples, LossSum,
+	}
+}

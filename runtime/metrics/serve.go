@@ -1,0 +1,58 @@
+package metrics
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/pprof"
+	"os"
+	"time"
+)
+
+// Server serves the metrics of a process until Close.
+type Server struct {
+	listener net.Listener
+	server   http.Server
+	started  time.Time
+}
+
+// Serve answers on HOST:PORT, where port 0 is any free one. collect adds values to a snapshot; several
+// goroutines may call it.
+func Serve(address, program, commit string, collect func(*Snapshot)) (*Server, error) {
+	listener, err := net.Listen("tcp", address)
+	if err != nil {
+		var call *os.SyscallError // the rest of the error repeats the address
+		if errors.As(err, &call) {
+			err = call.Err
+		}
+		return nil, fmt.Errorf("cannot listen on %s: %w", address, err)
+	}
+	s := &Server{listener: listener, started: time.Now()}
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /metrics", func(w http.ResponseWriter, _ *http.Request) {
+		var all Snapshot
+		s.process(&all, program, commit)
+		collect(&all)
+		w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
+		_ = all.Write(w) // a client that is gone is not a reason to stop
+	})
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+		fmt.Fprintln(w, "ok")
+	})
+	mux.HandleFunc("/debug/pprof/", pprof.Index)
+	mux.HandleFunc("/debug/pprof/cmdline", pprof.Cmdline)
+	mux.HandleFunc("/debug/pprof/profile", pprof.Profile)
+	mux.HandleFunc("/debug/pprof/symbol", pprof.Symbol)
+	mux.HandleFunc("/debug/pprof/trace", pprof.Trace)
+	s.server = http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second, MaxHeaderBytes: 64 << 10}
+	go s.server.Serve(listener)
+	return s, nil
+}
+
+// URL returns the address of the metrics.
+func (s *Server) URL() string { return "http://" + s.listener.Addr().String() + "/metrics" }
+
+// Close stops serving at once.
+func (s *Server) Close() error { return s.server.Close() }
