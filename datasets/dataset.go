@@ -41,6 +41,9 @@ type Dataset struct {
 	// Rows generates the training rows of synthetic data with job.Synthetic.Stream, for which
 	// Train is empty. It is nil for all other data.
 	Rows *synth.Rows
+	// Latest reports that the test rows are the last rows of a file, later in time than Train if the file
+	// is in the order of time.
+	Latest bool
 	// Scaling standardised each numeric column of Schema.Dense.
 	Scaling []Scaling
 	// TestProbability is the true probability of label 1, test rows × labels. It is known for

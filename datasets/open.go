@@ -94,7 +94,7 @@ func openSplit(data *job.Data, dataDir string) (*Dataset, error) {
 	}
 	set := &Dataset{
 		Schema: f.Schema, DroppedRows: dropped.count, BadRows: dropped.first,
-		Provenance: "file " + data.Path, Notes: cache.notes,
+		Provenance: "file " + data.Path, Notes: cache.notes, Latest: data.Split.How != job.SplitRandom,
 	}
 	if data.Kind == job.KindLibFM {
 		set.Schema = splitFields(f.Schema, all)

@@ -14,6 +14,7 @@ import (
 
 	"tandem/algo/job"
 	"tandem/algo/numeric/compress"
+	"tandem/algo/numeric/kernel/gemm"
 	"tandem/algo/protocol/fault"
 	"tandem/algo/protocol/pace"
 	"tandem/algo/protocol/role"
@@ -64,6 +65,11 @@ type flags struct {
 
 	table  table
 	opened *datasets.Dataset // of table
+	// validation is the share of training rows held back to choose epochs; 0: none.
+	validation      float64
+	validationGiven bool
+	chosen          chosen
+	products        gemm.Products // of this process
 
 	notes []string // which modes are left out, and why; what a table's columns are
 }
@@ -151,22 +157,26 @@ func (f *flags) register(fs *pflag.FlagSet) {
 		"train in these `MODES` (default: all, or the job file's)")
 	fs.IntVar(&f.ranks, "ranks", 4, "train on this many NN workers; in sync they must divide the job's "+
 		"groups (default: 4, or the job file's)")
-	fs.IntVar(&f.batch, "global-batch", 128, "train this many samples a step, over all ranks "+
-		"(default: 128, or the job file's)")
+	fs.IntVar(&f.batch, "global-batch", 128, "train this many samples a step, over all ranks (default: "+
+		"128, or the job file's)")
 	fs.IntVar(&f.epochs, "epochs", 1, "pass over the training rows this often (default: 1, or the job "+
 		"file's)")
+	fs.Float64Var(&f.validation, "validation", 0, "first hold back this `SHARE` of the training rows, "+
+		"choose the number of epochs that predicts them best, at most --epochs, and then train on all of "+
+		"them; 0: do not (default with --data, unless --epochs is given: 0.1, and up to 0.3 of fewer "+
+		"than 10,000 rows; else 0)")
 	fs.IntVar(&f.staleness, "staleness", 9,
-		"let this many earlier batches of a rank be outstanding (τ); no effect "+
-			"in sync and backup-workers (default: 9, or the job file's)")
+		"let this many earlier batches of a rank be outstanding (τ); no effect in sync and "+
+			"backup-workers (default: 9, or the job file's)")
 	fs.IntVar(&f.prefetch, "prefetch", 0,
 		"keep this many batches of a rank in flight, at least τ+1 (default: τ+1)")
 	fs.StringSliceVar(&f.modeSet, "mode-set", nil,
 		"set a setting of a mode to a value, `NAME=VALUE` as in every=16; see above; may be repeated")
 	fs.StringVar(&f.wire, "wire", "fp32",
-		"send embeddings and their gradients in this `PRECISION`: fp32, fp16 or "+
-			"fp16-block (default: fp32, or the job file's)")
-	fs.StringVar(&f.precision, "dense-precision", "fp32", "round what the dense network multiplies to this "+
-		"`PRECISION`: fp32 or bf16 (default: fp32, or the job file's)")
+		"send embeddings and their gradients in this `PRECISION`: fp32, fp16 or fp16-block (default: "+
+			"fp32, or the job file's)")
+	fs.StringVar(&f.precision, "dense-precision", "fp32", "round what the dense network multiplies to "+
+		"this `PRECISION`: fp32 or bf16 (default: fp32, or the job file's)")
 	fs.StringArrayVar(&f.delays, "delay", nil,
 		`also train sequentially with row gradients that take effect late, by `+
 			"this `DELAY`: "+
@@ -175,8 +185,8 @@ func (f *flags) register(fs *pflag.FlagSet) {
 	fs.BoolVar(&f.delayDense, "delay-dense", false,
 		"with --delay, delay the gradients of the dense network as well")
 	fs.Float64Var(&f.hotRows, "hot-rows", 0,
-		"with --delay, update the rows that at least this `SHARE` of the training samples contain without "+
-			"delay: 0.01, or 0 for all rows (default: no row)")
+		"with --delay, update the rows that at least this `SHARE` of the training samples contain "+
+			"without delay: 0.01, or 0 for all rows (default: no row)")
 	fs.StringVar(&f.every, "evaluate-every", "never",
 		"predict the test rows during training, at this `INTERVAL`, as "+
 			`"500 steps" or 30s (default: never, or the job file's)`)
@@ -188,8 +198,8 @@ func (f *flags) register(fs *pflag.FlagSet) {
 		"file's, or 100ms with faults, 1s with --processes, else never)")
 	f.processFlags(fs)
 	fs.StringVar(&f.onBadRow, "on-bad-row", "fail",
-		"handle malformed rows by this `RULE`: fail, or skip:N to drop and "+
-			"count up to N of them (default: fail, or the job file's)")
+		"handle malformed rows by this `RULE`: fail, or skip:N to drop and count up to N of them "+
+			"(default: fail, or the job file's)")
 	fs.StringVar(&f.out, "out", "", "write the results to this new or empty `FOLDER` (default: "+
 		"results/<time>-<name>)")
 	fs.BoolVar(&f.record, "record", false, "record every run that has roles, for go run ./cmd/sim replay")
@@ -197,7 +207,8 @@ func (f *flags) register(fs *pflag.FlagSet) {
 		"write a CPU profile of this process to this `FILE`, for go tool pprof")
 	f.metricsFlag(fs)
 	fs.BoolVar(&f.json, "json", false, "print one JSON object instead of tables")
-	cli.DefaultInText(fs, "mode", "ranks", "global-batch", "epochs", "staleness", "wire", "dense-precision",
+	cli.DefaultInText(fs, "mode", "ranks", "global-batch", "epochs", "validation", "staleness",
+		"wire", "dense-precision",
 		"evaluate-every", "seed", "faults", "placement", "on-bad-row")
 }
 
@@ -224,6 +235,9 @@ func (f *flags) job(c *cobra.Command) (job.Job, error) {
 	}
 	if err := f.change(&j, c.Flags()); err != nil {
 		return j, err
+	}
+	if f.table.file != "" {
+		f.table.suit(&j, f, c.Flags())
 	}
 	if err := j.AddModeSettings(f.modeSet, f.modes); err != nil {
 		return j, cli.UsageError("see --help for the settings of each mode, and choose modes with --mode",
@@ -292,6 +306,10 @@ func (f *flags) check(given *pflag.FlagSet) error {
 			return cli.UsageError("see --help", "--hot-rows: %v; want a share of the samples, 0 or more",
 				f.hotRows)
 		}
+	}
+	if f.validationGiven = given.Changed("validation"); !(f.validation >= 0 && f.validation < 1) {
+		return cli.UsageError("0.1 holds back a tenth of the training rows",
+			"--validation: %v; want a share below 1", f.validation)
 	}
 	if f.seeds < 1 {
 		return cli.UsageError("5 seeds or more make an interval worth reading",

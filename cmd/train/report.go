@@ -31,6 +31,7 @@ type report struct {
 	OracleHeads []head  `json:"oracle_heads,omitempty"` // for each of several labels
 	DroppedRows int     `json:"dropped_rows"`
 	guess
+	chosen
 	Model       string       `json:"model"`
 	Engine      string       `json:"engine"`        // what multiplies the matrices of the network
 	EngineRate  float64      `json:"engine_gflops"` // its speed, measured before the runs
@@ -193,6 +194,7 @@ func (r *report) writeText(w io.Writer) error {
 	}
 	fmt.Fprint(w, legend(table))
 	r.writeGuess(w)
+	r.writeChosen(w)
 	r.writeReading(w)
 	r.writeHotRows(w)
 	r.writeDropped(w)

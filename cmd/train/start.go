@@ -82,6 +82,20 @@ func (t *table) open(policy string) (j job.Job, set *datasets.Dataset, note stri
 	return j, set, describeTable(found), nil
 }
 
+// suit changes what follows from flags that have changed the job.
+func (t *table) suit(j *job.Job, f *flags, given *pflag.FlagSet) {
+	infer.SetRowOptimizer(j, len(f.opened.Schema.Slots), infer.RowStep) // it depends on the batch
+	if !given.Changed("validation") && !given.Changed("epochs") && f.opened.Rows == nil {
+		f.validation = infer.Share(f.opened)
+	}
+	if f.validation > 0 && !given.Changed("epochs") {
+		j.Training.Epochs = infer.EpochsToTry(f.opened)
+	}
+	if j.Training.Epochs == 1 {
+		f.validation = 0 // there is nothing to choose
+	}
+}
+
 // parseSplit reads the value of --split.
 func parseSplit(text string) (job.Split, error) {
 	how, share, ok := strings.Cut(text, ":")

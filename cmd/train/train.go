@@ -10,11 +10,8 @@ import (
 	"tandem/algo/exec/backend"
 	"tandem/algo/job"
 	"tandem/algo/numeric/batch"
-	"tandem/algo/numeric/model"
-	"tandem/algo/numeric/opt"
 	"tandem/datasets"
 	"tandem/internal/cli"
-	"tandem/runtime/blas"
 	"tandem/runtime/memory"
 	"tandem/runtime/train"
 )
@@ -30,7 +27,10 @@ func (p *program) train(ctx context.Context, j job.Job, f flags) error {
 		return err
 	}
 	defer folder.Discard()
-	report, err := p.measure(ctx, j, f, folder.Path())
+	var report *report
+	if err = p.choose(ctx, &j, &f); err == nil {
+		report, err = p.measure(ctx, j, f, folder.Path())
+	}
 	if ctx.Err() != nil {
 		return errors.New("interrupted; nothing was written")
 	}
@@ -74,21 +74,12 @@ func (p *program) measure(ctx context.Context, j job.Job, f flags, folder string
 	if err != nil {
 		return nil, err
 	}
-	products, err := blas.FromEnvironment(p.stderr)
-	if err != nil {
-		return nil, err
-	}
-	dataDir := job.DataFolder(p.dataDir, f.file)
-	data := f.opened
-	if data == nil {
-		if data, err = datasets.Open(j.Data, dataDir); err != nil {
-			return nil, err
-		}
-	}
+	products := f.products
+	dataDir, data := job.DataFolder(p.dataDir, f.file), f.opened
 	cli.PrintNotes(p.stderr, "train", data.Notes)
 	machine := backend.Backend{Products: products}
 	r := newReport(j, data, machine.Multiplier(&j))
-	r.processes = f.processes
+	r.processes, r.chosen = f.processes, f.chosen
 	if err := r.simulate(j, f.modes, data); err != nil { // first: it is quick and checks the cluster
 		return nil, err
 	}
@@ -165,25 +156,6 @@ func inModes(j job.Job, modes []string) []job.Job {
 		all = append(all, j.InMode(mode))
 	}
 	return all
-}
-
-// baseline returns a logistic regression on the same rows, batches and epochs, which an embedding
-// model should beat. It uses Adagrad with a rate of 0.1, which is not tuned to a data set.
-func baseline(j job.Job) job.Job {
-	j = j.InMode(job.Sequential)
-	j.Training.Overlap, j.Training.Merge = "", ""
-	j.Training.ClearDelays() // also where the job is sequential
-	biases := j.Model.Heads
-	j.Model.Spec = model.Spec{Kind: model.LogisticRegression, Heads: make([]model.Head, len(j.Model.Heads))}
-	for i, head := range biases {
-		j.Model.Heads[i].Bias = head.Bias
-	}
-	j.Model.Optimizer = opt.DefaultDense()
-	j.Model.Optimizer.Kind, j.Model.Optimizer.Rate = opt.Adagrad, 0.1
-	j.Rows.Optimizer = opt.DefaultRow()
-	j.Rows.Optimizer.Order, j.Rows.Optimizer.Rate = opt.After, 0.1
-	j.Rows.Init = 0
-	return j
 }
 
 // writeResults writes the results.

@@ -49,7 +49,7 @@ func variants(j job.Job, f flags) ([]variant, error) {
 		seen[name] = true
 		all = append(all, variant{name: name, job: one})
 	}
-	return append(all, variant{name: model.LogisticRegression, job: baseline(j), baseline: true}), nil
+	return append(all, variant{name: model.LogisticRegression, job: f.chosen.baseline, baseline: true}), nil
 }
 
 // nameOf returns the name of a training in the report.

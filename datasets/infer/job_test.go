@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"tandem/algo/job"
+	"tandem/algo/numeric/batch"
+	"tandem/algo/numeric/opt"
 	"tandem/datasets"
 )
 
@@ -15,7 +17,7 @@ func TestJob(t *testing.T) {
 		rows, batch, epochs int
 		labels              bool
 	}{
-		{10, 64, 3, false}, {10_000, 64, 3, false}, {40_000, 128, 3, true},
+		{10, 16, 2, false}, {10_000, 16, 2, false}, {40_000, 64, 2, true},
 	} {
 		synthetic := &job.Synthetic{
 			TrainRows: c.rows, TestRows: 10, PositiveRate: 0.02, Seed: 1, Stream: true,
@@ -46,14 +48,39 @@ func TestJob(t *testing.T) {
 	}
 }
 
-// Large tables have large batches and few epochs.
-func TestBatchAndEpochsByRows(t *testing.T) {
-	for _, c := range []struct{ rows, batch, epochs int }{
-		{1, 64, 3}, {1_000_000, 2048, 2}, {4_000_000, 4096, 1}, {1_000_000_000, 4096, 1},
+// Large tables have large batches, wide embeddings and one epoch.
+func TestSettingsByRows(t *testing.T) {
+	for _, c := range []struct{ rows, batch, dim, epochs int }{
+		{1, 16, 8, 2}, {20_000, 32, 8, 2}, {1_000_000, 1024, 16, 2}, {4_000_000, 4096, 16, 1},
+		{1_000_000_000, 4096, 16, 1},
 	} {
-		batch := batchFor(c.rows)
-		if epochs := epochsFor(c.rows, batch); batch != c.batch || epochs != c.epochs {
-			t.Errorf("%d rows: batch %d, %d epochs; want %d, %d", c.rows, batch, epochs, c.batch, c.epochs)
+		set := &datasets.Dataset{Train: &batch.Batch{Samples: c.rows}}
+		batch, dim, epochs := batchFor(c.rows), dimFor(c.rows), EpochsWithout(set)
+		if batch != c.batch || dim != c.dim || epochs != c.epochs {
+			t.Errorf("%d rows: batch %d, dimension %d, %d epochs; want %+v", c.rows, batch, dim, epochs, c)
+		}
+	}
+}
+
+// The first step of a row is the same share of a sample's own gradient for every batch size, and the
+// steps of all columns add up.
+func TestRowStepDoesNotDependOnTheBatch(t *testing.T) {
+	for _, size := range []int{16, 4096} {
+		for _, columns := range []int{1, 26} {
+			j := job.Default()
+			j.Training.GlobalBatch = size
+			SetRowOptimizer(&j, columns, 0.5)
+			rows, err := opt.NewRow(j.Rows.Optimizer)
+			if err != nil {
+				t.Fatal(err)
+			}
+			weight, state := []float32{0}, make([]float32, 1)
+			rows.Init(state)
+			const gradient = 0.1 // of a sample; its square is small beside the accumulator
+			rows.Apply(weight, state, []float32{gradient / float32(size)}, rows.Rate(0))
+			if got := -float64(columns) * float64(weight[0]) / gradient; math.Abs(got-0.5) > 0.01 {
+				t.Errorf("batch %d, %d columns: a step of %v, want 0.5", size, columns, got)
+			}
 		}
 	}
 }

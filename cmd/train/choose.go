@@ -1,0 +1,105 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+
+	"tandem/algo/exec/backend"
+	"tandem/algo/exec/evaluation"
+	"tandem/algo/job"
+	"tandem/datasets"
+	"tandem/datasets/infer"
+	"tandem/internal/cli"
+	"tandem/runtime/blas"
+)
+
+// chosen is what was chosen on held-back training rows before the runs.
+type chosen struct {
+	// Validation is how the number of epochs was chosen; nil where it was given.
+	Validation *validation `json:"validation,omitempty"`
+
+	baseline  job.Job     // a logistic regression
+	regressed *validation // how the baseline was chosen; nil where the rows were too few
+}
+
+// validation is how a number of epochs was chosen.
+type validation struct {
+	Rows   int                `json:"rows"`   // training rows held back
+	Model  string             `json:"model"`  // that was tried
+	Epochs int                `json:"epochs"` // with the lowest log loss on these rows
+	Curve  []evaluation.Point `json:"curve"`  // after each epoch, on these rows
+}
+
+func newValidation(c *infer.Choice) *validation {
+	return &validation{c.Held, c.Job.Model.Kind, c.Job.Training.Epochs, c.Curve}
+}
+
+// choose opens the data of a job, and chooses its number of epochs, if that is asked, and the baseline.
+func (p *program) choose(ctx context.Context, j *job.Job, f *flags) error {
+	products, err := blas.FromEnvironment(p.stderr)
+	if err != nil {
+		return err
+	}
+	if f.opened == nil {
+		if f.opened, err = datasets.Open(j.Data, job.DataFolder(p.dataDir, f.file)); err != nil {
+			return err
+		}
+	}
+	f.products = products
+	machine := backend.Backend{Products: products}
+	share := cmp.Or(f.validation, infer.Share(f.opened))
+	var first *infer.Choice
+	if f.validation > 0 {
+		switch first, err = infer.ChooseEpochs(ctx, *j, f.opened, share, machine); {
+		case err == nil:
+			j.Training.Epochs, f.chosen.Validation = first.Job.Training.Epochs, newValidation(first)
+		case f.validationGiven || ctx.Err() != nil:
+			return fmt.Errorf("--validation: %w", err)
+		default: // too few rows to choose on
+			j.Training.Epochs = infer.EpochsWithout(f.opened)
+		}
+	}
+	baseline, choice, err := infer.Baseline(ctx, *j, f.opened, share, machine)
+	if err != nil {
+		return err
+	}
+	if f.chosen.baseline = baseline; choice != nil {
+		f.chosen.regressed = newValidation(choice)
+		if first != nil && f.table.file != "" {
+			*j = infer.Prefer(first, choice)
+		}
+	}
+	return nil
+}
+
+// lowest returns the log loss of the best epoch, on the rows held back.
+func (v *validation) lowest() float64 { return v.Curve[v.Epochs-1].LogLoss }
+
+// lowest returns that of the model that was chosen.
+func (c *chosen) lowest() float64 {
+	if c.regressed == nil || c.regressed.Rows != c.Validation.Rows {
+		return c.Validation.lowest()
+	}
+	return min(c.Validation.lowest(), c.regressed.lowest())
+}
+
+// writeChosen prints what was chosen on held-back rows.
+func (r *report) writeChosen(w io.Writer) {
+	if v := r.Validation; v != nil {
+		text := fmt.Sprintf("Chosen on %s held back: %s of a %s, whose log loss there is %.4f", plural(v.Rows,
+			"training row"), plural(r.job.Training.Epochs, "epoch"), r.Model, r.lowest())
+		if r.Model != v.Model {
+			text += fmt.Sprintf(", against %.4f of a %s", v.lowest(), v.Model)
+		}
+		fmt.Fprintln(w, cli.Wrap(text+". The runs train on all training rows.", "  "))
+	}
+	text := fmt.Sprintf("The logistic regression has a weight for every id and number, trained by "+
+		"Adagrad: rows at rate %.3g, "+
+		"%s", r.baseline.Rows.Optimizer.Rate, plural(r.baseline.Training.Epochs, "epoch"))
+	if r.regressed != nil {
+		text += fmt.Sprintf("; both chosen on %s held back", plural(r.regressed.Rows, "training row"))
+	}
+	fmt.Fprintln(w, cli.Wrap(text+".", "  "))
+}
