@@ -72,6 +72,7 @@ func walls() []wall {
 		{"runtime/driver", nil, order},
 		{"runtime/numerics", nil, order},
 		{"runtime/memory", nil, order},
+		{"runtime/checkpoint", nil, order},
 		{"runtime/probe", nil, order},
 		{"runtime/blas", nil, order},
 		{"runtime/gorgonia", nil, order},

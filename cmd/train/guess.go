@@ -80,7 +80,7 @@ func (r *report) writeGuess(w io.Writer) {
 // findModels sets the paths of the models that runs have written.
 func (r *report) findModels(folder string) {
 	for i := range r.Runs {
-		path := filepath.Join(r.Runs[i].Mode, "model")
+		path := modelFolder(r.Runs[i].Mode)
 		if info, err := os.Stat(filepath.Join(folder, path)); err == nil && info.IsDir() {
 			r.Runs[i].Model = filepath.ToSlash(path)
 		}

@@ -74,6 +74,8 @@ type Options struct {
 	Progress func(done, steps int)
 	// Evaluated, if not nil, is called with every point of the curve, in order, as soon as it is known.
 	Evaluated func(evaluation.Point)
+	// Trained, if not nil, is called with the trained model, which is in this process: not with Cluster.
+	Trained func(exec.State) error
 	// Observer, if not nil, receives every record of the roles, from one goroutine at a time. Sequential
 	// training has no roles and no records.
 	Observer event.Observer
@@ -110,6 +112,9 @@ func Run(ctx context.Context, t job.Job, source batch.Source, test *batch.Batch,
 	}
 	if o.Evaluated == nil {
 		o.Evaluated = func(evaluation.Point) {}
+	}
+	if o.Trained == nil {
+		o.Trained = func(exec.State) error { return nil }
 	}
 	trained, err := runMode(ctx, &t, source, test, o, result)
 	if err != nil {
@@ -206,7 +211,7 @@ func runSequential(ctx context.Context, t *job.Job, source batch.Source, test *b
 	}
 	result.Wall = time.Since(e.start)
 	result.fingerprint(q.Dense().Digest(), []*table.Table{q.Rows()})
-	return &trained{evaluation, q}, nil
+	return &trained{evaluation, q}, o.Trained(q)
 }
 
 func runOrdered(ctx context.Context, t *job.Job, source batch.Source, test *batch.Batch, o Options,
@@ -227,7 +232,7 @@ func runOrdered(ctx context.Context, t *job.Job, source batch.Source, test *batc
 	}
 	result.Wall, result.MissedUpdates = time.Since(start), q.Missed()
 	result.fingerprint(q.Dense().Digest(), []*table.Table{q.Rows()})
-	return &trained{q.NewTestSet(test), q}, nil
+	return &trained{q.NewTestSet(test), q}, o.Trained(q)
 }
 
 func runRoles(ctx context.Context, t *job.Job, source batch.Source, test *batch.Batch, o Options,
@@ -264,7 +269,8 @@ func runRoles(ctx context.Context, t *job.Job, source batch.Source, test *batch.
 	result.Wall, result.MissedUpdates, result.Faults = time.Since(e.start), executor.Model().Missed(),
 		part.Injected()
 	result.fingerprint(executor.Model().DenseDigest(), executor.Model().Tables())
-	return &trained{evaluation, executor.Model()}, result.measured(cfg, meter)
+	return &trained{evaluation, executor.Model()}, errors.Join(result.measured(cfg, meter),
+		o.Trained(executor.Model()))
 }
 
 // measured sets the staleness of a run, and checks that the run kept its mode's bounds.

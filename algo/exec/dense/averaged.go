@@ -73,6 +73,11 @@ func (d *averaged) HolderRoles() (all []msg.Address) {
 	return all
 }
 
+// Import implements Holders.
+func (d *averaged) Import(at msg.Address, parts []Part) error {
+	return d.importFrom(at, parts, len(d.byRank))
+}
+
 // Join returns the mean of the replicas, summed along the tree over ranks.
 func (d *averaged) Join(parts []model.Values) model.Values {
 	var params, running [][]float32

@@ -71,6 +71,24 @@ func (r *replicas) Weights(at msg.Address) *model.Weights {
 	return r.byRank[at.Index].Weights
 }
 
+// Export implements Holders for ranks.
+func (r *replicas) Export(at msg.Address) Part {
+	return Part{At: at, State: r.byRank[at.Index].Export(), PerStep: 1}
+}
+
+// Import implements Holders for ranks that hold the network: all of them hold the same.
+func (r *replicas) Import(at msg.Address, parts []Part) error { return r.importFrom(at, parts, 1) }
+
+// importFrom is Import, in a mode in which a number of roles hold the network.
+func (r *replicas) importFrom(at msg.Address, parts []Part, holders int) error {
+	w := r.Weights(at)
+	if w == nil {
+		return nil
+	}
+	like := Part{At: at, State: model.State{Values: w.Host()}, PerStep: 1}
+	return w.Restore(convert(parts, like, holders, r.layout()).State)
+}
+
 // Join returns the parts one after the other.
 func (r *replicas) Join(parts []model.Values) (all model.Values) {
 	for _, part := range parts {

@@ -2,6 +2,7 @@ package dense
 
 import (
 	"fmt"
+	"slices"
 
 	"tandem/algo/numeric/kernel/vec"
 	"tandem/algo/numeric/model"
@@ -17,6 +18,8 @@ type served struct {
 	shards []*denseShard // by dense PS
 	// share is the divisor of a rank's mean gradient before a push.
 	share int
+	// perStep is the number of optimizer steps of a dense PS that the schedule counts as one.
+	perStep int
 }
 
 // denseShard is the data of one dense PS. Only the PS's own lane uses it.
@@ -33,7 +36,7 @@ type denseShard struct {
 // learning rate's schedule counts stepsPerStep optimizer steps of a dense PS as one.
 func newServed(c Config, share, stepsPerStep int) (*served, error) {
 	layout := c.Engine.Layout()
-	d := &served{share: share}
+	d := &served{share: share, perStep: stepsPerStep}
 	var err error
 	d.replicas, err = newReplicas(c, func() (*model.Weights, error) {
 		pulled := model.Values{
@@ -174,4 +177,26 @@ func (d *served) Weights(at msg.Address) *model.Weights {
 		return d.shards[at.Index].Weights
 	}
 	return d.replicas.Weights(at)
+}
+
+// Export implements Holders for dense PSs.
+func (d *served) Export(at msg.Address) Part {
+	s := d.shards[at.Index]
+	return Part{At: at, Lo: s.part.Lo, State: s.Weights.Export(), PerStep: d.perStep,
+		Pending: slices.Clone(s.stats)}
+}
+
+// Import implements Holders. Ranks hold nothing: they pull before every forward pass.
+func (d *served) Import(at msg.Address, parts []Part) error {
+	if at.Role != msg.DensePS || d.shards[at.Index].Weights == nil {
+		return nil
+	}
+	s := d.shards[at.Index]
+	like := Part{At: at, Lo: s.part.Lo, State: model.State{Values: s.Host()}, PerStep: d.perStep}
+	found := convert(parts, like, len(d.shards), d.layout())
+	if err := s.Restore(found.State); err != nil {
+		return err
+	}
+	s.stats = found.Pending
+	return nil
 }

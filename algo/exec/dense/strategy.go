@@ -85,6 +85,11 @@ type Holders interface {
 	HolderRoles() []msg.Address
 	// Weights returns what a role holds, or nil if it holds nothing or is in another process.
 	Weights(at msg.Address) *model.Weights
+	// Export returns a copy of what one of the HolderRoles, which is in this process, holds.
+	Export(at msg.Address) Part
+	// Import replaces what a rank or a dense PS of this process holds by its share of the network that parts
+	// make up. CheckParts must accept the parts. Import does nothing for a role that holds nothing.
+	Import(at msg.Address, parts []Part) error
 	// Join returns the network that the values of all holders make up, given in the order of HolderRoles. It
 	// overwrites the parts.
 	Join(parts []model.Values) model.Values

@@ -145,6 +145,33 @@ func (w *Weights) Import(lo int, s State) error {
 	return nil
 }
 
+// Restore replaces the whole state by one that Export returned. Parameters without optimizer state or steps
+// begin with the optimizer state of new weights. Restore returns an error, and changes nothing, if a length
+// differs.
+func (w *Weights) Restore(s State) error {
+	if len(s.Optimizer) == 0 && s.Steps == 0 && w.optimizer != nil {
+		s.Optimizer = make([]float32, len(w.state.Optimizer))
+		w.optimizer.Init(s.Optimizer)
+	}
+	for _, f := range []struct {
+		name      string
+		got, have int
+	}{
+		{"parameters", len(s.Params), len(w.state.Params)},
+		{"running statistics", len(s.Running), len(w.state.Running)},
+		{"values of optimizer state", len(s.Optimizer), len(w.state.Optimizer)},
+	} {
+		if f.got != f.have {
+			return fmt.Errorf("model: %d %s; the weights have %d", f.got, f.name, f.have)
+		}
+	}
+	copy(w.state.Params, s.Params)
+	copy(w.state.Running, s.Running)
+	copy(w.state.Optimizer, s.Optimizer)
+	w.state.Steps = s.Steps
+	return nil
+}
+
 // Digest returns the fingerprint of the state that Export returns.
 func (w *Weights) Digest() uint64 {
 	s := w.Export()

@@ -178,9 +178,18 @@ func (t *Table) leastBytes() unit.Bytes {
 	return unit.Bytes(slabs*t.rowBytes<<t.slabShift + segmentBytes) // a segment holds 6,656
 }
 
-// create adds the row of an absent sign and returns its number, which may be the number
-// of an evicted row.
+// create adds the row of an absent sign, with its initial values, and returns its number, which may be the
+// number of an evicted row.
 func (t *Table) create(sign, hash uint64) (int, error) {
+	row, err := t.claim(sign, hash)
+	if err == nil {
+		t.initialize(row, sign)
+	}
+	return row, err
+}
+
+// claim is create without values.
+func (t *Table) claim(sign, hash uint64) (int, error) {
 	row := t.rows
 	switch err := t.reserve(); {
 	case err == nil:
@@ -193,7 +202,6 @@ func (t *Table) create(sign, hash uint64) (int, error) {
 		return 0, fmt.Errorf("%w, none for sign %#x", err, sign)
 	}
 	setHeader(t.header(row), sign)
-	t.initialize(row, sign)
 	t.index.insert(hash, row)
 	return row, nil
 }

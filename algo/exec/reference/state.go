@@ -1,0 +1,39 @@
+package reference
+
+import (
+	"tandem/algo/exec/dense"
+	"tandem/algo/numeric/batch"
+	"tandem/algo/numeric/model"
+	"tandem/algo/numeric/shard"
+	"tandem/algo/numeric/table"
+	"tandem/algo/protocol/msg"
+)
+
+// Schema returns the schema of the batches.
+func (q *Sequential) Schema() *batch.Schema { return q.source.Schema() }
+
+// Layout returns the layout of the dense network.
+func (q *Sequential) Layout() *model.Layout { return q.engine.Layout() }
+
+// Plan returns the plan by which one table has all rows.
+func (q *Sequential) Plan() shard.Plan { return oneTable }
+
+// Table returns the embedding rows; there is one table.
+func (q *Sequential) Table(int) *table.Table { return q.Rows() }
+
+// ExportDense returns a copy of the dense network, as exec.ModelState.ExportDense does.
+func (q *Sequential) ExportDense() []dense.Part {
+	return []dense.Part{{At: msg.Address{Role: msg.NNWorker}, State: q.dense.Export(), PerStep: 1}}
+}
+
+// ImportDense replaces the dense network, as exec.ModelState.ImportDense does.
+func (q *Sequential) ImportDense(parts []dense.Part) error {
+	if err := dense.CheckParts(parts, q.Layout()); err != nil {
+		return err
+	}
+	joined := dense.Join(parts, q.Layout())
+	if joined.PerStep != 1 {
+		joined.Steps /= joined.PerStep
+	}
+	return q.dense.Restore(joined.State)
+}

@@ -1,0 +1,123 @@
+package table
+
+import (
+	"fmt"
+	"unsafe"
+
+	"tandem/algo/rng"
+)
+
+// Columns are consecutive rows of a table, column by column: the bits of the rows, so that a table that gets
+// them continues as the table that they came from would have.
+type Columns struct {
+	Signs   []uint64
+	Updates []uint32 // how often each row has been updated
+	// Read is 1 for a row that has been read since eviction last examined it, and 0 for all others.
+	Read []uint8
+	// Embeddings and States are rows × EmbeddingBytes and rows × StateBytes, in the byte order of the
+	// processor. States may be nil for AddRows, which then begins with the state of a new row.
+	Embeddings, States []byte
+}
+
+// EmbeddingBytes returns the length of one embedding in Columns: Dim values of the table's precision.
+func (t *Table) EmbeddingBytes() int {
+	if t.config.Precision == FP32 {
+		return 4 * t.config.Dim
+	}
+	return 2 * t.config.Dim
+}
+
+// StateBytes returns the length of the optimizer state of one row in Columns, whose values are float32.
+func (t *Table) StateBytes() int { return t.rowBytes - t.stateAt }
+
+// Precision returns the format of the embedding values.
+func (t *Table) Precision() Precision { return t.config.Precision }
+
+// mustFit panics unless all columns have as many rows as there are signs.
+func (t *Table) mustFit(c *Columns) {
+	n := len(c.Signs)
+	mustMatch("updates", len(c.Updates), n)
+	mustMatch("read", len(c.Read), n)
+	mustMatch("embeddings", len(c.Embeddings), n*t.EmbeddingBytes())
+	if c.States != nil {
+		mustMatch("states", len(c.States), n*t.StateBytes())
+	}
+}
+
+// bytesOf returns a part of a row, where it lies.
+func (t *Table) bytesOf(row, at, length int) []byte {
+	return unsafe.Slice((*byte)(unsafe.Add(t.place(row), at)), length)
+}
+
+// CopyRows copies len(c.Signs) rows, from row first on in the order of creation, to c. It panics if the table
+// does not have these rows, or if the lengths of the columns disagree.
+func (t *Table) CopyRows(first int, c *Columns) {
+	t.mustFit(c)
+	if n := len(c.Signs); first < 0 || first+n > t.rows {
+		panic(fmt.Sprintf("table: rows %d to %d of %d", first, first+n, t.rows))
+	}
+	embedding, state := t.EmbeddingBytes(), t.StateBytes()
+	for i := range c.Signs {
+		row := first + i
+		word := t.header(row)[2]
+		c.Signs[i], c.Updates[i], c.Read[i] = t.signOf(row), word&maxUpdates, uint8(word&mark/mark)
+		copy(c.Embeddings[i*embedding:], t.bytesOf(row, headerBytes, embedding))
+		copy(c.States[i*state:], t.bytesOf(row, t.stateAt, state))
+	}
+}
+
+// AddRows adds rows that the table does not have, in their order; in a full table that evicts, they replace
+// others. It returns an error that names the first row that cannot be added; the rows before it have been
+// added then. It panics if the lengths of the columns disagree.
+func (t *Table) AddRows(c *Columns) error {
+	t.mustFit(c)
+	embedding, state := t.EmbeddingBytes(), t.StateBytes()
+	for i, sign := range c.Signs {
+		hash := rng.Mix(sign)
+		switch {
+		case t.find(sign, hash) >= 0:
+			return fmt.Errorf("table: the row of sign %#x comes twice", sign)
+		case c.Updates[i] > maxUpdates:
+			return fmt.Errorf("table: the row of sign %#x has %d updates, at most %d", sign, c.Updates[i],
+				maxUpdates)
+		case c.Read[i] > 1:
+			return fmt.Errorf("table: the row of sign %#x has the mark %d, want 0 or 1", sign, c.Read[i])
+		}
+		row, err := t.claim(sign, hash)
+		if err != nil {
+			return err
+		}
+		t.header(row)[2] |= c.Updates[i] | uint32(c.Read[i])*mark
+		copy(t.bytesOf(row, headerBytes, embedding), c.Embeddings[i*embedding:])
+		if c.States == nil {
+			t.config.Optimizer.Init(t.state(row))
+		} else {
+			copy(t.bytesOf(row, t.stateAt, state), c.States[i*state:])
+		}
+	}
+	return nil
+}
+
+// Counters are what a table remembers besides its rows.
+type Counters struct {
+	Hand     int // the row that eviction examines next
+	Evicted  int // rows evicted so far
+	Outcomes Outcome
+}
+
+// Counters returns what the table remembers besides its rows.
+func (t *Table) Counters() Counters { return Counters{t.hand, t.evicted, t.outcomes} }
+
+// SetCounters replaces what the table remembers besides its rows. It returns an error, and changes nothing,
+// if the table has no such row or a count is negative.
+func (t *Table) SetCounters(c Counters) error {
+	o := c.Outcomes
+	if min(c.Hand, c.Evicted, o.Applied, o.Missing, o.Refused, o.Evicted, o.NonFinite) < 0 {
+		return fmt.Errorf("table: negative counters: %+v", c)
+	}
+	if c.Hand >= max(t.rows, 1) {
+		return fmt.Errorf("table: eviction would examine row %d of %d next", c.Hand, t.rows)
+	}
+	t.hand, t.evicted, t.outcomes = c.Hand, c.Evicted, c.Outcomes
+	return nil
+}

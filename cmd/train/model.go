@@ -1,0 +1,46 @@
+package main
+
+import (
+	"path/filepath"
+
+	"tandem/algo/exec"
+	"tandem/algo/job"
+	"tandem/algo/numeric/batch"
+	"tandem/datasets"
+	"tandem/internal/cli"
+	"tandem/runtime/checkpoint"
+)
+
+// modelFolder returns the folder, within the results, of the model that a training of a name in the report
+// writes.
+func modelFolder(name string) string { return filepath.Join(fileName(name), "model") }
+
+// saveModel returns what writes a trained model to a folder.
+func (p *program) saveModel(folder string, j job.Job, f flags, data *datasets.Dataset, source batch.Source,
+) func(exec.State) error {
+	return func(state exec.State) error {
+		m, err := p.manifest(j, f, data, source)
+		if err != nil {
+			return err
+		}
+		return checkpoint.Save(folder, m, state)
+	}
+}
+
+// manifest describes the model of a whole training.
+func (p *program) manifest(j job.Job, f flags, data *datasets.Dataset, source batch.Source,
+) (*checkpoint.Manifest, error) {
+	text, err := p.written(j, f)
+	if err != nil {
+		return nil, err
+	}
+	m := &checkpoint.Manifest{Mode: j.Training.Mode, Step: source.Steps(), Seed: j.Training.Seed,
+		Commit: cli.CurrentEnvironment().Commit, Written: p.now().UTC(), Job: text}
+	for step := range source.Steps() {
+		m.Samples += source.Samples(step)
+	}
+	for _, s := range data.Scaling {
+		m.Scaling = append(m.Scaling, checkpoint.Scaling{Mean: s.Mean, Std: s.Std})
+	}
+	return m, nil
+}

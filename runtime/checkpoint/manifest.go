@@ -1,0 +1,322 @@
+// Package checkpoint keeps a trained model, with all that its training needs to continue, in a folder.
+//
+//	err := checkpoint.Save(folder, manifest, state)   // state is the exec.State of a training
+//	saved, err := checkpoint.Open(folder)
+//	err = saved.Restore(other)                        // any number of PSs; see Checkpoint.Restore for ranks
+//	values, err := saved.Dense()                      // the network that predictions are computed with
+//	rows, err := saved.Rows()                         // rows by sign, read in place
+//
+// A folder has the dense network (dense.safetensors), the rows of each embedding PS
+// (rows-00000-of-00004.arrow), the job (job.yaml) and manifest.json, which is written last and has the size
+// and the SHA-256 of every other file. docs/model-files.md describes every field.
+//
+// Save writes a folder of another name beside the target, writes everything through to the disk, and then
+// renames it: under its own name a folder is always complete. What a process that died has left is removed
+// by the next Save to the same target.
+//
+// Open checks the sizes of all files, and the checksums of all but the rows; Restore and Verify check those
+// too, because they read every byte. A program that only looks up rows does not: a model of a hundred
+// gigabytes could not be served at once otherwise. It should call Verify after it has copied a model.
+package checkpoint
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"tandem/algo/numeric/batch"
+	"tandem/algo/numeric/table"
+)
+
+// The names of files in a folder.
+const (
+	ManifestFile = "manifest.json"
+	DenseFile    = "dense.safetensors"
+	JobFile      = "job.yaml"
+)
+
+// RowsFile returns the name of the file with the rows of an embedding PS.
+func RowsFile(server, servers int) string {
+	return fmt.Sprintf("rows-%05d-of-%05d.arrow", server, servers)
+}
+
+// Version is the version of the format that this package writes, and the only one that it reads.
+const Version = 1
+
+// formatName is the value of Manifest.Format.
+const formatName = "tandem-model"
+
+// Manifest describes a model. The caller of Save sets the fields up to Scaling; Save sets the others.
+type Manifest struct {
+	Format  string    `json:"format"`
+	Version int       `json:"version"`
+	Mode    string    `json:"mode"`
+	Step    int       `json:"step"` // training steps from the first of all runs that led to this model
+	Samples int       `json:"samples"`
+	Seed    uint64    `json:"seed"`
+	Commit  string    `json:"commit"` // of the program that wrote it
+	Written time.Time `json:"written"`
+	// Scaling standardises each numeric column: (value − mean) / std.
+	Scaling []Scaling `json:"scaling"`
+
+	Schema Schema `json:"schema"`
+	Dense  Dense  `json:"dense"`
+	Rows   Rows   `json:"rows"`
+	Files  []File `json:"files"`
+	// SHA256 is the checksum of the manifest with this field empty.
+	SHA256 string `json:"sha256"`
+
+	// Job is the text of the resolved job, the content of job.yaml.
+	Job []byte `json:"-"`
+}
+
+// Scaling standardised a numeric column of the training rows.
+type Scaling struct {
+	Mean float64 `json:"mean"`
+	Std  float64 `json:"std"`
+}
+
+// Schema describes the columns, as batch.Schema does.
+type Schema struct {
+	Slots      []Slot   `json:"slots"`
+	Numbers    []string `json:"numbers"`
+	Labels     []string `json:"labels"`
+	PrefixBits int      `json:"prefix_bits"`
+}
+
+// Slot describes an id column, as batch.Slot does.
+type Slot struct {
+	Name            string `json:"name"`
+	Dim             int    `json:"dim"`
+	Pooling         string `json:"pooling"` // "sum" or "raw"
+	FixedSize       int    `json:"fixed_size,omitempty"`
+	Group           string `json:"group,omitempty"`
+	HashStackRounds int    `json:"hash_stack_rounds,omitempty"`
+	HashStackRows   int    `json:"hash_stack_rows,omitempty"`
+	SqrtScaling     bool   `json:"sqrt_scaling,omitempty"`
+}
+
+// Dense describes the dense network.
+type Dense struct {
+	Parameters int    `json:"parameters"`
+	Parts      []Part `json:"parts"`
+}
+
+// Part describes what one role held of the dense network.
+type Part struct {
+	Role       string `json:"role"`
+	Index      int    `json:"index"`
+	Lo         int    `json:"lo"` // its parameters are those from lo on
+	Parameters int    `json:"parameters"`
+	Steps      int    `json:"steps"`    // optimizer steps
+	PerStep    int    `json:"per_step"` // optimizer steps of a training step
+}
+
+// Rows describes the embedding rows.
+type Rows struct {
+	Dim         int      `json:"dim"`
+	Precision   string   `json:"precision"`
+	StateValues int      `json:"state_values"` // float32 values of optimizer state of a row
+	Servers     []Server `json:"servers"`      // by embedding PS
+}
+
+// Server describes the rows of one embedding PS, with what its table remembers besides rows.
+type Server struct {
+	Rows      int `json:"rows"`
+	Hand      int `json:"hand"` // the row that eviction examines next
+	Evicted   int `json:"evicted"`
+	Applied   int `json:"applied"` // gradients, by what became of them
+	Missing   int `json:"missing"`
+	Refused   int `json:"refused"`
+	Lost      int `json:"lost"` // their rows were evicted
+	NonFinite int `json:"non_finite"`
+}
+
+// counters returns what the table remembers besides rows.
+func (s Server) counters() table.Counters {
+	return table.Counters{Hand: s.Hand, Evicted: s.Evicted, Outcomes: table.Outcome{Applied: s.Applied,
+		Missing: s.Missing, Refused: s.Refused, Evicted: s.Lost, NonFinite: s.NonFinite}}
+}
+
+func serverOf(rows int, c table.Counters) Server {
+	o := c.Outcomes
+	return Server{rows, c.Hand, c.Evicted, o.Applied, o.Missing, o.Refused, o.Evicted, o.NonFinite}
+}
+
+// File is a file of the folder.
+type File struct {
+	Name   string `json:"name"`
+	Bytes  int64  `json:"bytes"`
+	SHA256 string `json:"sha256"`
+}
+
+// poolings are the names of batch.Pooling.
+var poolings = [...]string{batch.Sum: "sum", batch.Raw: "raw"}
+
+// schemaOf returns the description of a schema.
+func schemaOf(s *batch.Schema) Schema {
+	out := Schema{Slots: []Slot{}, Numbers: append([]string{}, s.Dense...),
+		Labels: append([]string{}, s.Labels...), PrefixBits: s.PrefixBits}
+	for _, slot := range s.Slots {
+		out.Slots = append(out.Slots, Slot{slot.Name, slot.Dim, poolings[slot.Pooling], slot.FixedSize,
+			slot.Group, slot.HashStack.Rounds, slot.HashStack.Rows, slot.SqrtScaling})
+	}
+	return out
+}
+
+// Batch returns the schema as batches have it.
+func (s *Schema) Batch() (batch.Schema, error) {
+	out := batch.Schema{Dense: s.Numbers, Labels: s.Labels, PrefixBits: s.PrefixBits}
+	for _, slot := range s.Slots {
+		pooling := batch.Sum
+		switch slot.Pooling {
+		case poolings[batch.Sum]:
+		case poolings[batch.Raw]:
+			pooling = batch.Raw
+		default:
+			return out, fmt.Errorf("slot %s has pooling %q, want one of %q", slot.Name, slot.Pooling,
+				poolings)
+		}
+		out.Slots = append(out.Slots, batch.Slot{Name: slot.Name, Dim: slot.Dim, Pooling: pooling,
+			FixedSize: slot.FixedSize, Group: slot.Group, SqrtScaling: slot.SqrtScaling,
+			HashStack: batch.HashStack{Rounds: slot.HashStackRounds, Rows: slot.HashStackRows}})
+	}
+	return out, out.Validate()
+}
+
+// difference returns the first difference between the schema of a model and another, or "".
+func (s *Schema) difference(other *Schema) string {
+	lists := func(kind string, model, data []string) string {
+		for i := range max(len(model), len(data)) {
+			name := func(names []string) string {
+				if i < len(names) {
+					return fmt.Sprintf("%q", names[i])
+				}
+				return "none"
+			}
+			if a, b := name(model), name(data); a != b {
+				return fmt.Sprintf("%s %d is %s in the model and %s in the data", kind, i+1, a, b)
+			}
+		}
+		return ""
+	}
+	names := func(slots []Slot) (all []string) {
+		for _, slot := range slots {
+			all = append(all, slot.Name)
+		}
+		return all
+	}
+	for _, found := range []string{lists("id column", names(s.Slots), names(other.Slots)),
+		lists("numeric column", s.Numbers, other.Numbers), lists("label", s.Labels, other.Labels)} {
+		if found != "" {
+			return found
+		}
+	}
+	for i, slot := range s.Slots {
+		if slot != other.Slots[i] {
+			return fmt.Sprintf("id column %s is %+v in the model and %+v in the data", slot.Name, slot,
+				other.Slots[i])
+		}
+	}
+	if s.PrefixBits != other.PrefixBits {
+		return fmt.Sprintf("a sign has a prefix of %d bits in the model and of %d in the data", s.PrefixBits,
+			other.PrefixBits)
+	}
+	return ""
+}
+
+// encode returns the content of manifest.json.
+func (m *Manifest) encode() ([]byte, error) {
+	m.SHA256 = ""
+	unsigned, err := json.MarshalIndent(m, "", "  ")
+	if err != nil {
+		return nil, err
+	}
+	sum := sha256.Sum256(unsigned)
+	m.SHA256 = hex.EncodeToString(sum[:])
+	text, err := json.MarshalIndent(m, "", "  ")
+	return append(text, '\n'), err
+}
+
+// errManifest says that a manifest is not as it was written.
+var errManifest = errors.New("the file is damaged or was edited")
+
+// decodeManifest reads the content of manifest.json. Every byte of it counts: the text must be the one that
+// encode writes.
+func decodeManifest(text []byte) (*Manifest, error) {
+	var head struct {
+		Format  string `json:"format"`
+		Version int    `json:"version"`
+	}
+	if err := json.Unmarshal(text, &head); err != nil {
+		return nil, fmt.Errorf("%w: %w", errManifest, err)
+	}
+	if head.Format != formatName {
+		return nil, fmt.Errorf("the format is %q, want %q", head.Format, formatName)
+	}
+	if head.Version != Version {
+		return nil, fmt.Errorf("the format has version %d, and this program reads version %d", head.Version,
+			Version)
+	}
+	m := new(Manifest)
+	decoder := json.NewDecoder(bytes.NewReader(text))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(m); err != nil && err != io.EOF {
+		return nil, fmt.Errorf("%w: %w", errManifest, err)
+	}
+	want := *m
+	if again, err := want.encode(); err != nil || !bytes.Equal(again, text) {
+		return nil, errManifest
+	}
+	return m, m.check()
+}
+
+// check returns an error if a manifest contradicts itself, so that what reads it need not check again.
+func (m *Manifest) check() error {
+	if len(m.Rows.Servers) < 1 || m.Rows.Dim < 1 || m.Rows.StateValues < 0 {
+		return fmt.Errorf("%d embedding PSs with rows of %d and %d values", len(m.Rows.Servers), m.Rows.Dim,
+			m.Rows.StateValues)
+	}
+	if _, err := table.ParsePrecision(m.Rows.Precision); err != nil {
+		return err
+	}
+	if len(m.Scaling) != len(m.Schema.Numbers) {
+		return fmt.Errorf("%d numeric columns with the scaling of %d", len(m.Schema.Numbers), len(m.Scaling))
+	}
+	if _, err := m.Schema.Batch(); err != nil {
+		return err
+	}
+	seen := map[string]bool{}
+	for _, f := range m.Files {
+		if f.Bytes < 0 || f.Name == "" || strings.ContainsAny(f.Name, `/\`) || f.Name == ManifestFile {
+			return fmt.Errorf("the file %q of %d bytes", f.Name, f.Bytes)
+		}
+		seen[f.Name] = true
+	}
+	wanted := []string{DenseFile, JobFile}
+	for i := range m.Rows.Servers {
+		wanted = append(wanted, RowsFile(i, len(m.Rows.Servers)))
+	}
+	for _, name := range wanted {
+		if !seen[name] {
+			return fmt.Errorf("the manifest does not list %s", name)
+		}
+	}
+	return nil
+}
+
+// file returns the entry of a file.
+func (m *Manifest) file(name string) File {
+	for _, f := range m.Files {
+		if f.Name == name {
+			return f
+		}
+	}
+	return File{Name: name, Bytes: -1}
+}

@@ -1,0 +1,368 @@
+package checkpoint
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+
+	"tandem/algo/exec"
+	"tandem/algo/exec/dense"
+	"tandem/algo/job"
+	"tandem/algo/numeric/model"
+	"tandem/algo/numeric/table"
+	"tandem/runtime/checkpoint/safetensors"
+)
+
+// Checkpoint is a model on disk. It must be closed.
+type Checkpoint struct {
+	Manifest
+	folder string
+	tensor *safetensors.File
+	files  []*rowsFile // by embedding PS
+	rows   func() (*RowReader, error)
+}
+
+// Open opens a model. It checks the sizes of all files, the checksums of all but the rows, and the structure
+// of the rows; an error names the file.
+func Open(folder string) (*Checkpoint, error) {
+	c, err := open(folder)
+	if err != nil {
+		return nil, fmt.Errorf("model %s: %w", folder, err)
+	}
+	return c, nil
+}
+
+// errNoManifest says that a folder holds no model.
+var errNoManifest = errors.New("there is no " + ManifestFile + ": this is not a model, or it is not complete")
+
+func open(folder string) (*Checkpoint, error) {
+	if binary.NativeEndian.Uint16([]byte{1, 0}) != 1 {
+		return nil, errors.New("processors with big-endian numbers are not supported")
+	}
+	text, err := os.ReadFile(filepath.Join(folder, ManifestFile))
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, errNoManifest
+	}
+	if err != nil {
+		return nil, err
+	}
+	m, err := decodeManifest(text)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", ManifestFile, err)
+	}
+	c := &Checkpoint{Manifest: *m, folder: folder}
+	if err := c.load(); err != nil {
+		return nil, errors.Join(err, c.Close())
+	}
+	c.rows = sync.OnceValues(func() (*RowReader, error) { return newRowReader(&c.Manifest.Rows, c.files) })
+	return c, nil
+}
+
+// load reads what is small, and maps the rows.
+func (c *Checkpoint) load() error {
+	for _, f := range c.Files {
+		info, err := os.Stat(filepath.Join(c.folder, f.Name))
+		if err != nil {
+			return describe(f.Name, err)
+		}
+		if info.Size() != f.Bytes {
+			return fmt.Errorf("%s: %d bytes, and the manifest says %d", f.Name, info.Size(), f.Bytes)
+		}
+	}
+	var err error
+	if c.Job, err = c.readChecked(JobFile); err != nil {
+		return err
+	}
+	data, err := c.readChecked(DenseFile)
+	if err != nil {
+		return err
+	}
+	if c.tensor, err = safetensors.Read(data); err != nil {
+		return fmt.Errorf("%s: %w", DenseFile, err)
+	}
+	servers := c.Manifest.Rows.Servers
+	for i, server := range servers {
+		name := RowsFile(i, len(servers))
+		data, release, err := mapFile(filepath.Join(c.folder, name), c.file(name).Bytes)
+		if err != nil {
+			return describe(name, err)
+		}
+		f, err := readRowsFile(data, &c.Manifest.Rows, server.Rows)
+		if err != nil {
+			return errors.Join(fmt.Errorf("%s: %w", name, err), release())
+		}
+		f.release = release
+		c.files = append(c.files, f)
+	}
+	return nil
+}
+
+// errChecksum says that a file is not as it was written.
+var errChecksum = errors.New("the checksum differs: the file is damaged")
+
+// readChecked reads a file whose checksum must be right.
+func (c *Checkpoint) readChecked(name string) ([]byte, error) {
+	data, err := os.ReadFile(filepath.Join(c.folder, name))
+	if err != nil {
+		return nil, describe(name, err)
+	}
+	if sumOf(data) != c.file(name).SHA256 {
+		return nil, fmt.Errorf("%s: %w", name, errChecksum)
+	}
+	return data, nil
+}
+
+// Close releases the files. Rows must not be read afterwards.
+func (c *Checkpoint) Close() error {
+	var err error
+	for _, f := range c.files {
+		err = errors.Join(err, f.release())
+	}
+	c.files = nil
+	return err
+}
+
+// Folder returns the folder of the model.
+func (c *Checkpoint) Folder() string { return c.folder }
+
+// ParseJob returns the job that trained the model.
+func (c *Checkpoint) ParseJob() (job.Job, error) {
+	return job.Parse(c.Job, filepath.Join(c.folder, JobFile))
+}
+
+// Dense returns the network that predictions are computed with: where ranks had replicas of their own, it is
+// their mean.
+func (c *Checkpoint) Dense() (model.Values, error) {
+	_, values, err := network(c.tensor)
+	if err != nil {
+		return values, fmt.Errorf("model %s: %s: %w", c.folder, DenseFile, err)
+	}
+	return values, nil
+}
+
+// Tensors returns the names, the shapes and the places of the parameters that Dense returns.
+func (c *Checkpoint) Tensors() ([]model.Tensor, error) {
+	tensors, _, err := network(c.tensor)
+	return tensors, err
+}
+
+// Rows returns the rows, by sign. The first call reads all signs and checks that each is there once.
+func (c *Checkpoint) Rows() (*RowReader, error) {
+	r, err := c.rows()
+	if err != nil {
+		return nil, fmt.Errorf("model %s: %w", c.folder, err)
+	}
+	return r, nil
+}
+
+// Verify checks the checksum of every file of rows, of which Open has checked only the size and the
+// structure, and that every row is there once. It reads all files.
+func (c *Checkpoint) Verify() error {
+	for i := range c.files {
+		if err := c.verifyRows(i); err != nil {
+			return err
+		}
+	}
+	_, err := c.Rows()
+	return err
+}
+
+// verifyRows checks the checksum of the rows of an embedding PS.
+func (c *Checkpoint) verifyRows(server int) error {
+	name := RowsFile(server, len(c.files))
+	if sumOf(c.files[server].data) != c.file(name).SHA256 {
+		return fmt.Errorf("model %s: %s: %w", c.folder, name, errChecksum)
+	}
+	return nil
+}
+
+// CheckLayout returns an error that names the first difference, unless the network has the tensors of a
+// layout.
+func (c *Checkpoint) CheckLayout(layout *model.Layout) error {
+	tensors, values, err := network(c.tensor)
+	if err != nil {
+		return err
+	}
+	text := func(all []model.Tensor, i int) string {
+		if i < len(all) {
+			return fmt.Sprintf("%s %v", all[i].Name, all[i].Shape)
+		}
+		return "none"
+	}
+	wanted := named(layout)
+	for i := range max(len(tensors), len(wanted)) {
+		if i >= len(tensors) || i >= len(wanted) || tensors[i].Name != wanted[i].Name ||
+			!slices.Equal(tensors[i].Shape, wanted[i].Shape) {
+			return fmt.Errorf("tensor %d of the dense network is %s in the model and %s in the job", i+1,
+				text(tensors, i), text(wanted, i))
+		}
+	}
+	if len(values.Running) != layout.Running {
+		return fmt.Errorf("%d running statistics in the model and %d in the job", len(values.Running),
+			layout.Running)
+	}
+	return nil
+}
+
+// Restore replaces an untrained state by that of the model, so that training continues where it ended. It
+// checks the checksums of all files that it reads. The rows of every sign go to the PS that owns it; with as
+// many PSs as the model had, they keep their order and their eviction. Where the ranks had replicas of their
+// own and their number differs, each starts from the mean of parameters, statistics and optimizer states;
+// a note says so. The error names the first difference if the schema, the network or the rows do not fit.
+func (c *Checkpoint) Restore(state exec.State) (notes []string, err error) {
+	return c.restore(state, true)
+}
+
+// Initialize replaces the parameters and the rows of an untrained state by those of the model, for a new
+// training: optimizer states, steps and eviction begin afresh.
+func (c *Checkpoint) Initialize(state exec.State) error {
+	_, err := c.restore(state, false)
+	return err
+}
+
+func (c *Checkpoint) restore(state exec.State, training bool) ([]string, error) {
+	notes, err := c.restoreDense(state, training)
+	if err == nil {
+		err = c.restoreRows(state, training)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("model %s: %w", c.folder, err)
+	}
+	return notes, nil
+}
+
+// restoreDense replaces the dense network.
+func (c *Checkpoint) restoreDense(state exec.State, training bool) (notes []string, err error) {
+	now := schemaOf(state.Schema())
+	if found := c.Schema.difference(&now); found != "" {
+		return nil, fmt.Errorf("another schema: %s", found)
+	}
+	layout := state.Layout()
+	if err := c.CheckLayout(layout); err != nil {
+		return nil, err
+	}
+	parts, err := decodeDense(&c.Manifest.Dense, c.tensor)
+	if err == nil {
+		err = dense.CheckParts(parts, layout)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", DenseFile, err)
+	}
+	if !training {
+		whole := dense.Join(parts, layout)
+		parts = []dense.Part{{At: whole.At, PerStep: 1, State: model.State{Values: whole.Values}}}
+	}
+	if err := state.ImportDense(parts); err != nil {
+		return nil, err
+	}
+	replicas := len(parts) > 1 && len(parts[0].Params) == layout.Params
+	if exported := state.ExportDense(); replicas && len(exported) != len(parts) {
+		notes = append(notes, fmt.Sprintf("the model has %d replicas of the dense network, and %d are "+
+			"trained: each starts from the mean of parameters and optimizer states", len(parts),
+			len(exported)))
+	}
+	return notes, nil
+}
+
+// restoreRows replaces the rows of the tables of this process.
+func (c *Checkpoint) restoreRows(state exec.State, training bool) error {
+	plan := state.Plan()
+	var here []*table.Table
+	for i := range plan.Servers() {
+		t := state.Table(i)
+		here = append(here, t)
+		if t == nil {
+			continue
+		}
+		format := &c.Manifest.Rows
+		switch {
+		case t.Len() > 0:
+			return errors.New("the state has rows already")
+		case t.Dim() != format.Dim || t.Precision().String() != format.Precision:
+			return fmt.Errorf("rows of %d values of %s in the model, and of %d values of %s in the job",
+				format.Dim, format.Precision, t.Dim(), t.Precision())
+		case training && t.StateBytes() != 4*format.StateValues:
+			return fmt.Errorf("rows with %d values of optimizer state in the model, and %d in the job",
+				format.StateValues, t.StateBytes()/4)
+		}
+	}
+	same := plan.Servers() == len(c.files)
+	for i, f := range c.files {
+		if same && here[i] == nil {
+			continue
+		}
+		if err := c.verifyRows(i); err != nil {
+			return err
+		}
+		for _, b := range f.batches {
+			if err := addRows(here, plan.Owner, b, training); err != nil {
+				return fmt.Errorf("%s: %w", RowsFile(i, len(c.files)), err)
+			}
+		}
+	}
+	if training {
+		return c.restoreCounters(here, same)
+	}
+	return nil
+}
+
+// addRows adds the rows of a batch to the tables that own them.
+func addRows(here []*table.Table, owner func(sign uint64) int, b *table.Columns, training bool) error {
+	of, counts := make([]int, len(b.Signs)), make([]int, len(here))
+	for i, sign := range b.Signs {
+		of[i] = owner(sign)
+		counts[of[i]]++
+	}
+	for server, t := range here {
+		if t == nil || counts[server] == 0 {
+			continue
+		}
+		embedding, state := t.EmbeddingBytes(), len(b.States)/len(b.Signs)
+		part := b
+		if counts[server] < len(b.Signs) {
+			part = newColumns(0, 0, 0)
+			for i, owner := range of {
+				if owner == server {
+					part.Signs = append(part.Signs, b.Signs[i])
+					part.Updates = append(part.Updates, b.Updates[i])
+					part.Read = append(part.Read, b.Read[i])
+					part.Embeddings = append(part.Embeddings, b.Embeddings[i*embedding:][:embedding]...)
+					part.States = append(part.States, b.States[i*state:][:state]...)
+				}
+			}
+		}
+		if !training {
+			fresh := *part
+			fresh.States = nil
+			part = &fresh
+		}
+		if err := t.AddRows(part); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// restoreCounters sets what the tables remember besides rows: what the tables of the same PSs did or, with
+// another number of PSs, the sums on the first.
+func (c *Checkpoint) restoreCounters(here []*table.Table, same bool) error {
+	sum := table.Counters{}
+	for i, s := range c.Manifest.Rows.Servers {
+		counters := s.counters()
+		if same && here[i] != nil {
+			if err := here[i].SetCounters(counters); err != nil {
+				return err
+			}
+		}
+		sum.Evicted += counters.Evicted
+		sum.Outcomes.Add(counters.Outcomes)
+	}
+	if !same && here[0] != nil {
+		return here[0].SetCounters(sum)
+	}
+	return nil
+}

@@ -1,0 +1,251 @@
+package checkpoint
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"unsafe"
+
+	"tandem/algo/numeric/compress"
+	"tandem/algo/numeric/shard"
+	"tandem/algo/numeric/table"
+	"tandem/algo/rng"
+	"tandem/runtime/checkpoint/arrow"
+)
+
+// batchBytes is about the size of a record batch: large enough for a disk, small enough that writing takes
+// little memory.
+const batchBytes = 16 << 20
+
+// Columns of a file of rows.
+const (
+	signColumn      = "sign"
+	updatesColumn   = "updates"
+	readColumn      = "read"
+	embeddingColumn = "embedding"
+	stateColumn     = "state"
+	precisionKey    = "precision"
+)
+
+// rowFields returns the columns of a file of rows.
+func rowFields(dim int, precision table.Precision, stateValues int) []arrow.Field {
+	fields := []arrow.Field{
+		{Name: signColumn, Type: arrow.Uint64}, {Name: updatesColumn, Type: arrow.Uint32},
+		{Name: readColumn, Type: arrow.Uint8},
+		{Name: embeddingColumn, List: dim, Type: map[table.Precision]arrow.Type{table.FP32: arrow.Float32,
+			table.FP16: arrow.Float16, table.BF16: arrow.Uint16}[precision],
+			Metadata: []arrow.KeyValue{{Key: precisionKey, Value: precision.String()}}},
+	}
+	if stateValues > 0 {
+		fields = append(fields, arrow.Field{Name: stateColumn, List: stateValues, Type: arrow.Float32})
+	}
+	return fields
+}
+
+// newColumns returns columns of a number of rows.
+func newColumns(rows, embedding, state int) *table.Columns {
+	return &table.Columns{Signs: make([]uint64, rows), Updates: make([]uint32, rows),
+		Read: make([]uint8, rows), Embeddings: make([]byte, rows*embedding), States: make([]byte, rows*state)}
+}
+
+// bytesOf returns numbers as their bytes, in place.
+func bytesOf[T uint32 | uint64](values []T) []byte {
+	var one T
+	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(values))),
+		len(values)*int(unsafe.Sizeof(one)))
+}
+
+// numbersOf returns bytes as numbers, in place if they are aligned.
+func numbersOf[T uint32 | uint64](data []byte) []T {
+	var one T
+	size := int(unsafe.Sizeof(one))
+	if start := unsafe.SliceData(data); uintptr(unsafe.Pointer(start))%unsafe.Sizeof(one) == 0 {
+		return unsafe.Slice((*T)(unsafe.Pointer(start)), len(data)/size)
+	}
+	values := make([]T, len(data)/size)
+	copy(bytesOf(values), data)
+	return values
+}
+
+// encodeRows writes the rows of a table in the order of their creation.
+func encodeRows(out io.Writer, t *table.Table) error {
+	embedding, state := t.EmbeddingBytes(), t.StateBytes()
+	fields := rowFields(t.Dim(), t.Precision(), state/4)
+	w := arrow.NewWriter(out, fields, []arrow.KeyValue{{Key: "format", Value: formatName}})
+	most := max(batchBytes/(8+4+1+embedding+state), 1)
+	var c *table.Columns
+	for at := 0; at < t.Len(); {
+		if n := min(most, t.Len()-at); c == nil || len(c.Signs) != n {
+			c = newColumns(n, embedding, state)
+		}
+		t.CopyRows(at, c)
+		columns := [][]byte{bytesOf(c.Signs), bytesOf(c.Updates), c.Read, c.Embeddings, c.States}
+		if err := w.WriteBatch(len(c.Signs), columns[:len(fields)]...); err != nil {
+			return err
+		}
+		at += len(c.Signs)
+	}
+	return w.Close()
+}
+
+// rowsFile is a file of rows, mapped into memory.
+type rowsFile struct {
+	data    []byte
+	batches []*table.Columns // their slices alias data
+	rows    int
+	most    int // rows of every batch but the last
+	release func() error
+}
+
+var errRows = errors.New("the columns are not those that the manifest describes")
+
+// readRowsFile reads the structure of a file of rows.
+func readRowsFile(data []byte, format *Rows, rows int) (*rowsFile, error) {
+	f, err := arrow.Read(data)
+	if err != nil {
+		return nil, err
+	}
+	precision, err := table.ParsePrecision(format.Precision)
+	if err != nil {
+		return nil, err
+	}
+	want := rowFields(format.Dim, precision, format.StateValues)
+	if len(f.Fields) != len(want) {
+		return nil, errRows
+	}
+	for i, field := range f.Fields {
+		if field.Name != want[i].Name || field.Type != want[i].Type || field.List != want[i].List {
+			return nil, errRows
+		}
+	}
+	if f.Rows() != rows {
+		return nil, fmt.Errorf("%d rows, and the manifest says %d", f.Rows(), rows)
+	}
+	r := &rowsFile{data: data, rows: rows}
+	for i, b := range f.Batches {
+		if i == 0 {
+			r.most = b.Rows
+		}
+		if b.Rows > r.most || b.Rows < 1 || b.Rows < r.most && i < len(f.Batches)-1 {
+			return nil, fmt.Errorf("record batch %d has %d rows, and the first %d", i, b.Rows, r.most)
+		}
+		c := &table.Columns{Signs: numbersOf[uint64](b.Columns[0]), Updates: numbersOf[uint32](b.Columns[1]),
+			Read: b.Columns[2], Embeddings: b.Columns[3]}
+		if len(b.Columns) > 4 {
+			c.States = b.Columns[4]
+		}
+		r.batches = append(r.batches, c)
+	}
+	return r, nil
+}
+
+// RowReader finds the rows of a model by sign, in files that are mapped into memory. Several goroutines may
+// use it.
+type RowReader struct {
+	dim, width int // width: bytes of an embedding
+	precision  table.Precision
+	plan       shard.Plan
+	files      []*rowsFile // by embedding PS
+	indexes    [][]uint32  // by embedding PS: row + 1, by the hash of the sign; 0 is empty
+}
+
+// newRowReader numbers the rows of files by their signs.
+func newRowReader(format *Rows, files []*rowsFile) (*RowReader, error) {
+	precision, err := table.ParsePrecision(format.Precision)
+	if err != nil {
+		return nil, err
+	}
+	r := &RowReader{dim: format.Dim, width: 4 * format.Dim, precision: precision,
+		plan: shard.Rows(len(files)), files: files}
+	if precision != table.FP32 {
+		r.width = 2 * format.Dim
+	}
+	for server, f := range files {
+		size := 8
+		for size < 2*f.rows {
+			size *= 2
+		}
+		if f.rows >= math.MaxInt32 {
+			return nil, fmt.Errorf("%d rows of one embedding PS", f.rows)
+		}
+		index, row := make([]uint32, size), uint32(0)
+		for _, b := range f.batches {
+			for _, sign := range b.Signs {
+				if r.plan.Owner(sign) != server {
+					return nil, fmt.Errorf("the row of sign %#x belongs to another embedding PS than %d",
+						sign, server)
+				}
+				at := int(rng.Mix(sign)) & (size - 1)
+				for ; index[at] != 0; at = (at + 1) & (size - 1) {
+					if f.sign(index[at]-1) == sign {
+						return nil, fmt.Errorf("the row of sign %#x comes twice", sign)
+					}
+				}
+				row++
+				index[at] = row
+			}
+		}
+		r.indexes = append(r.indexes, index)
+	}
+	return r, nil
+}
+
+// sign returns the sign of a row.
+func (f *rowsFile) sign(row uint32) uint64 {
+	return f.batches[int(row)/f.most].Signs[int(row)%f.most]
+}
+
+// Dim returns the number of values of an embedding.
+func (r *RowReader) Dim() int { return r.dim }
+
+// Len returns the number of rows.
+func (r *RowReader) Len() (rows int) {
+	for _, f := range r.files {
+		rows += f.rows
+	}
+	return rows
+}
+
+// Read copies the embeddings of signs to dst, len(signs) × dim, and returns the number of signs without a
+// row. As in the evaluation of a training, a row that does not exist or was never updated reads as zeros.
+func (r *RowReader) Read(signs []uint64, dst []float32) (missing int) {
+	for i, sign := range signs {
+		out := dst[i*r.dim : (i+1)*r.dim]
+		server := r.plan.Owner(sign)
+		f, index := r.files[server], r.indexes[server]
+		mask := len(index) - 1
+		at := int(rng.Mix(sign)) & mask
+		for index[at] != 0 && f.sign(index[at]-1) != sign {
+			at = (at + 1) & mask
+		}
+		if index[at] == 0 {
+			clear(out)
+			missing++
+			continue
+		}
+		row := int(index[at] - 1)
+		b, place := f.batches[row/f.most], row%f.most
+		if b.Updates[place] == 0 {
+			clear(out)
+			continue
+		}
+		r.widen(out, b.Embeddings[place*r.width:(place+1)*r.width])
+	}
+	return missing
+}
+
+// widen decodes an embedding.
+func (r *RowReader) widen(dst []float32, data []byte) {
+	for i := range dst {
+		switch r.precision {
+		case table.FP32:
+			dst[i] = math.Float32frombits(uint32(data[4*i]) | uint32(data[4*i+1])<<8 |
+				uint32(data[4*i+2])<<16 | uint32(data[4*i+3])<<24)
+		case table.BF16:
+			dst[i] = math.Float32frombits(uint32(data[2*i])<<16 | uint32(data[2*i+1])<<24)
+		default:
+			dst[i] = compress.Float(uint16(data[2*i]) | uint16(data[2*i+1])<<8)
+		}
+	}
+}

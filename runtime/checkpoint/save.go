@@ -1,0 +1,239 @@
+package checkpoint
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"tandem/algo/exec"
+	"tandem/algo/exec/dense"
+	"tandem/algo/numeric/batch"
+	"tandem/algo/numeric/model"
+	"tandem/algo/numeric/table"
+)
+
+// ErrInUse says that another process writes to a checkpoint folder.
+var ErrInUse = errors.New("another process writes to this folder")
+
+// ErrExists says that there is a checkpoint already.
+var ErrExists = errors.New("the folder exists already; checkpoints are never overwritten")
+
+// Save writes a model that is in this process to a new folder.
+func Save(folder string, m *Manifest, state exec.State) error { return save(disk{}, folder, m, state) }
+
+func save(fs fileSystem, folder string, m *Manifest, state exec.State) error {
+	w, err := newWriter(fs, folder)
+	if err != nil {
+		return err
+	}
+	defer w.Discard()
+	servers := state.Plan().Servers()
+	for i := range servers {
+		if err := w.AddRows(i, servers, state.Table(i)); err != nil {
+			return fmt.Errorf("checkpoint %s: %w", folder, err)
+		}
+	}
+	return w.Finish(m, state.Schema(), state.Layout(), state.ExportDense())
+}
+
+// Writer writes a checkpoint of which processes have parts: each calls WriteRows for its embedding PSs, in
+// the folder that Folder returns, and the one with the Writer collects what they return.
+type Writer struct {
+	fs              fileSystem
+	target, working string
+	lock            *os.File
+	rows            map[int]RowsPart
+	done            bool
+}
+
+// NewWriter begins a checkpoint, which Finish completes and Discard abandons. The error wraps ErrInUse if
+// another process writes to the same folder, and ErrExists if the folder exists.
+func NewWriter(folder string) (*Writer, error) { return newWriter(disk{}, folder) }
+
+// workingName returns the name of the folder in which a checkpoint is written.
+func workingName(target string) string {
+	return filepath.Join(filepath.Dir(target), "."+filepath.Base(target)+"-writing")
+}
+
+func newWriter(fs fileSystem, folder string) (*Writer, error) {
+	target := filepath.Clean(folder)
+	w := &Writer{fs: fs, target: target, working: workingName(target), rows: map[int]RowsPart{}}
+	if binary.NativeEndian.Uint16([]byte{1, 0}) != 1 {
+		return nil, errors.New("checkpoint: processors with big-endian numbers are not supported")
+	}
+	fail := func(err error) (*Writer, error) { return nil, fmt.Errorf("checkpoint %s: %w", folder, err) }
+	if _, err := os.Lstat(target); err == nil {
+		return fail(ErrExists)
+	}
+	if err := os.MkdirAll(filepath.Dir(target), 0o777); err != nil {
+		return fail(err)
+	}
+	for w.lock == nil {
+		if err := fs.Mkdir(w.working); err != nil && !errors.Is(err, os.ErrExist) {
+			return fail(err)
+		}
+		if err := w.acquire(); err != nil {
+			return fail(err)
+		}
+	}
+	if err := w.clear(); err != nil {
+		w.Discard()
+		return fail(err)
+	}
+	return w, nil
+}
+
+// acquire locks the working folder. It leaves lock nil if another process has renamed or removed the folder
+// meanwhile.
+func (w *Writer) acquire() error {
+	folder, err := os.Open(w.working)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if lockFolder(folder) != nil {
+		_ = folder.Close() // nothing was written
+		return ErrInUse
+	}
+	locked, err := folder.Stat()
+	now, failed := os.Stat(w.working)
+	if err != nil || failed != nil || !os.SameFile(locked, now) {
+		return folder.Close()
+	}
+	w.lock = folder
+	return nil
+}
+
+// clear removes what a process that died has left in the working folder.
+func (w *Writer) clear() error {
+	entries, err := os.ReadDir(w.working)
+	for _, e := range entries {
+		err = errors.Join(err, w.fs.RemoveAll(filepath.Join(w.working, e.Name())))
+	}
+	return err
+}
+
+// Folder returns the folder in which processes write rows.
+func (w *Writer) Folder() string { return w.working }
+
+// RowsPart is what WriteRows has written.
+type RowsPart struct {
+	Index       int // of the embedding PS
+	Dim         int
+	Precision   string
+	StateValues int
+	Server      Server
+	File        File
+}
+
+// WriteRows writes the rows of one of a number of embedding PSs to a folder. The table must not change
+// meanwhile.
+func WriteRows(folder string, server, servers int, t *table.Table) (RowsPart, error) {
+	return writeRows(disk{}, folder, server, servers, t)
+}
+
+func writeRows(fs fileSystem, folder string, server, servers int, t *table.Table) (RowsPart, error) {
+	p := RowsPart{Index: server, Dim: t.Dim(), Precision: t.Precision().String(),
+		StateValues: t.StateBytes() / 4, Server: serverOf(t.Len(), t.Counters())}
+	var err error
+	p.File, err = writeFile(fs, folder, RowsFile(server, servers),
+		func(out io.Writer) error { return encodeRows(out, t) })
+	return p, err
+}
+
+// AddRows writes the rows of an embedding PS of this process.
+func (w *Writer) AddRows(server, servers int, t *table.Table) error {
+	part, err := writeRows(w.fs, w.working, server, servers, t)
+	if err == nil {
+		w.Add(part)
+	}
+	return err
+}
+
+// Add adds what a process has written.
+func (w *Writer) Add(p RowsPart) { w.rows[p.Index] = p }
+
+// Finish writes the dense network and the manifest, and gives the folder its name. Parts are what all
+// holders have exported.
+func (w *Writer) Finish(m *Manifest, schema *batch.Schema, layout *model.Layout, parts []dense.Part) error {
+	if err := w.finish(m, schema, layout, parts); err != nil {
+		return fmt.Errorf("checkpoint %s: %w", w.target, err)
+	}
+	return nil
+}
+
+func (w *Writer) finish(m *Manifest, schema *batch.Schema, layout *model.Layout, parts []dense.Part) error {
+	full := *m
+	full.Format, full.Version, full.Schema, full.Files = formatName, Version, schemaOf(schema), nil
+	full.Scaling = append([]Scaling{}, m.Scaling...)
+	full.Rows = Rows{}
+	for i := range len(w.rows) {
+		p, ok := w.rows[i]
+		if !ok {
+			return fmt.Errorf("the rows of embedding-ps %d are missing", i)
+		}
+		full.Rows.Dim, full.Rows.Precision, full.Rows.StateValues = p.Dim, p.Precision, p.StateValues
+		full.Rows.Servers = append(full.Rows.Servers, p.Server)
+		full.Files = append(full.Files, p.File)
+	}
+	if err := dense.CheckParts(parts, layout); err != nil {
+		return err
+	}
+	var tensors []safetensor
+	full.Dense, tensors = encodeDense(layout, parts)
+	for _, f := range []struct {
+		name    string
+		content func(io.Writer) error
+	}{
+		{DenseFile, func(out io.Writer) error { return writeTensors(out, tensors) }},
+		{JobFile, func(out io.Writer) error { _, err := out.Write(m.Job); return err }},
+	} {
+		written, err := writeFile(w.fs, w.working, f.name, f.content)
+		if err != nil {
+			return err
+		}
+		full.Files = append(full.Files, written)
+	}
+	text, err := full.encode()
+	if err == nil {
+		_, err = decodeManifest(text) // what cannot be read is not written
+	}
+	if err != nil {
+		return err
+	}
+	if _, err := writeFile(w.fs, w.working, ManifestFile,
+		func(out io.Writer) error { _, err := out.Write(text); return err }); err != nil {
+		return err
+	}
+	return w.publish()
+}
+
+// publish gives the folder its name.
+func (w *Writer) publish() error {
+	if err := w.fs.SyncFolder(w.working); err != nil {
+		return err
+	}
+	if _, err := os.Lstat(w.target); err == nil {
+		return ErrExists // Rename would replace an empty folder
+	}
+	if err := w.fs.Rename(w.working, w.target); err != nil {
+		return err
+	}
+	w.done = true
+	return errors.Join(w.fs.SyncFolder(filepath.Dir(w.target)), w.lock.Close())
+}
+
+// Discard removes what was written, unless Finish has succeeded.
+func (w *Writer) Discard() {
+	if w.done || w.lock == nil {
+		return
+	}
+	w.done = true
+	_ = w.fs.RemoveAll(w.working) // the next Save to this folder tries again
+	_ = w.lock.Close()
+}
