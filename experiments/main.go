@@ -27,6 +27,7 @@ import (
 	"tandem/experiments/claims"
 	"tandem/experiments/convergence"
 	"tandem/experiments/decomposition"
+	"tandem/experiments/defaults"
 	"tandem/experiments/gantt"
 	"tandem/experiments/generators"
 	"tandem/experiments/hotrows"
@@ -87,6 +88,7 @@ func experiments() []experiment {
 		timetoauc.New(),
 		timetoauc.NewCost(),
 		semantics.New(),
+		defaults.New(),
 		speed.New(),
 		peers.New(),
 		attribution.New(),

@@ -113,6 +113,12 @@ func OfJob(data job.Data) DataSet {
 	return d
 }
 
+// File returns a data set of a file whose description is left to the experiment. obtain says what the file
+// has.
+func File(name, path, obtain string) DataSet {
+	return DataSet{Name: name, Data: job.Data{Path: path}, obtain: obtain}
+}
+
 // Present returns the data sets whose files are in a data folder, which may be empty, and a note for each of
 // the others: what to get and where to put it.
 func Present[S interface{ Check(folder string) error }](sets []S, folder string) (
