@@ -50,6 +50,7 @@ type flags struct {
 	dollars      float64
 	trace        string
 	json         bool
+	page         string
 
 	// Of a training alone.
 	target  float64
@@ -138,6 +139,7 @@ func (f *flags) register(fs *pflag.FlagSet) {
 		fs.BoolVar(&f.parameters, "parameters", false,
 			"list all parameters, with their ranges and sources")
 	}
+	fs.StringVar(&f.page, "report", "", "write the report as one page with figures to this new HTML `FILE`")
 	fs.BoolVar(&f.json, "json", false, "print one JSON object instead of text")
 }
 
@@ -288,7 +290,7 @@ func (f *flags) modesFlag() string {
 func commandLine(c *cobra.Command) string {
 	words := []string{"go run ./cmd/" + c.CommandPath()}
 	c.Flags().VisitAll(func(f *pflag.Flag) {
-		if !f.Changed {
+		if !f.Changed || f.Name == "report" { // whose file exists now
 			return
 		}
 		if f.Value.Type() == "stringArray" {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
@@ -19,6 +20,9 @@ import (
 
 // fulfil simulates or trains. A table appears row by row, other reports once everything is known.
 func (p *program) fulfil(q *request, given func(string) bool) error {
+	if err := q.checkPage(); err != nil {
+		return err
+	}
 	progress := cli.NewProgress(p.stderr, p.terminal)
 	defer progress.Close()
 	var text bytes.Buffer
@@ -29,14 +33,15 @@ func (p *program) fulfil(q *request, given func(string) bool) error {
 	case single:
 		err = q.reportSingle(&text, progress)
 	default:
-		return q.reportTable(p.stdout, p.stderr, given("gpus"), progress)
+		err = q.reportTable(io.MultiWriter(p.stdout, &text), p.stderr, given("gpus"), progress)
+		return cmp.Or(err, q.writePage(text.String()))
 	}
 	if err != nil {
 		return err
 	}
 	progress.Close()
 	_, err = p.stdout.Write(text.Bytes())
-	return err
+	return cmp.Or(err, q.writePage(text.String()))
 }
 
 // reportTable predicts and writes the table of modes and numbers of GPUs.
@@ -54,9 +59,11 @@ func (q *request) reportTable(w, say io.Writer, chosen bool, progress *cli.Progr
 		_, err := io.WriteString(w, q.row(o))
 		return err
 	})
-	switch {
-	case err != nil:
+	if err != nil {
 		return err
+	}
+	q.shown = r.predictions
+	switch {
 	case q.json:
 		return q.writeJSON(w, r)
 	}
@@ -68,6 +75,7 @@ func (q *request) reportTraining(w io.Writer, progress *cli.Progress) error {
 	if err != nil {
 		return err
 	}
+	q.cells, q.shown = cells, predictionsOf(cells).predictions
 	if err := q.writeTrace(predictionsOf(cells)); err != nil {
 		return err
 	}

@@ -44,6 +44,10 @@ type request struct {
 	machine  backend.Backend   // to train on
 	persia   bool              // Persia's experiment as published, so its figures are printed, too
 	command  string            // that repeats the request
+
+	// What is known at the end, for the page.
+	shown []prediction
+	cells []*cell // of trainings
 }
 
 // clusters are the values of --cluster, with the profiles that they stand for; this-machine has none.

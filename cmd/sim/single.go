@@ -47,8 +47,9 @@ func (q *request) reportSingle(w io.Writer, progress *cli.Progress) error {
 		return cli.UsageError("leave --staleness-trace out",
 			"--staleness-trace: no read is stale with system %s", q.hardware.System.Name)
 	}
-	if err := q.writeTrace(&result{predictions: []prediction{{mode: q.modes[0], gpus: q.gpus[0],
-		answer: answerOf(d.Prediction)}}}); err != nil {
+	q.shown = []prediction{{mode: q.modes[0], gpus: q.gpus[0], answer: answerOf(d.Prediction),
+		whole: d.Prediction}}
+	if err := q.writeTrace(&result{predictions: q.shown}); err != nil {
 		return err
 	}
 	if q.json {

@@ -9,8 +9,8 @@ import (
 	"strings"
 
 	"tandem/algo/exec/evaluation"
+	"tandem/algo/histogram"
 	"tandem/algo/metric"
-	"tandem/algo/protocol/pace"
 	"tandem/internal/cli"
 	"tandem/internal/htmlreport"
 	"tandem/runtime/watch"
@@ -32,11 +32,13 @@ func (r *report) writePage(folder string, settings []byte) error {
 		Sections: []htmlreport.Section{
 			{Title: "Results", Text: []string{r.Provenance}, Tables: []cli.Table{r.table()},
 				Notes: r.pageNotes()},
-			r.curveSection(), r.calibrationSection(), r.stalenessSection(), r.stageSection(),
+			r.curveSection(), r.calibrationSection(), htmlreport.StalenessSection(r.measured()),
+			htmlreport.StageSection(fmt.Sprintf("Of at most %d steps of the first seed.", stageSteps),
+				r.measured()),
 			{Title: "Everything that was printed", Code: text.String()},
 			{Title: "Settings", Text: []string{"The job with all its settings is job.yaml in this folder."},
 				Code: string(settings)},
-			environmentSection(),
+			htmlreport.EnvironmentSection(),
 		},
 	}
 	out, err := os.Create(filepath.Join(folder, pageName))
@@ -170,7 +172,7 @@ func (r *report) calibrationSection() htmlreport.Section {
 		chart := htmlreport.Chart{Title: line.Mode, X: "mean prediction", Y: "share of positives", Dots: true,
 			Diagonal: true, Small: true}
 		series, cells := htmlreport.Series{Name: line.Mode}, []string{line.Mode}
-		for _, b := range metric.Reliability(line.predicted, r.labels, calibrationBins) {
+		for _, b := range metric.Reliability(line.predicted, r.guess.labels, calibrationBins) {
 			series.Points = append(series.Points, htmlreport.Point{X: b.Predicted, Y: b.Observed.Estimate,
 				Low: b.Observed.Low, High: b.Observed.High,
 				Note: fmt.Sprintf("predictions %.4f to %.4f, mean %.4f: %d of %d rows are positive, %.4f "+
@@ -188,99 +190,16 @@ func (r *report) calibrationSection() htmlreport.Section {
 	return s
 }
 
-// stalenessSection shows how stale the reads of every mode were.
-func (r *report) stalenessSection() htmlreport.Section {
-	s := htmlreport.Section{Title: "Staleness",
-		Text: []string{"Over all seeds. Own and cross: the earlier batches of the rank itself, or of " +
-			"another rank, that a read from an embedding PS missed. Dense: the pushes of other ranks " +
-			"between a pull and its push. Missed: the updates of a row between a read and its gradient. " +
-			"Modes without a chart were never stale."}}
-	words := map[string]string{
-		"own":    "own earlier batches missed",
-		"cross":  "batches of another rank missed",
-		"dense":  "pushes missed by a push",
-		"missed": "updates of the row missed",
-	}
-	for _, line := range r.Runs {
-		for i := range line.histograms {
-			h := &line.histograms[i]
-			if h.values.Max() == 0 {
-				continue
-			}
-			s.Charts = append(s.Charts, histogramChart(line.Mode+": "+h.quantity, words[h.quantity], h))
+// measured returns what was measured of every run.
+func (r *report) measured() (runs []htmlreport.Measured) {
+	for i := range r.Runs {
+		line := &r.Runs[i]
+		of := map[string]*histogram.Histogram{}
+		for k := range line.histograms {
+			of[line.histograms[k].quantity] = &line.histograms[k].values
 		}
+		runs = append(runs, htmlreport.Measured{Name: line.Mode, Own: of["own"], Cross: of["cross"],
+			Dense: of["dense"], Late: of["missed"], Stages: r.followed[line.Mode].stages})
 	}
-	if len(s.Charts) == 0 {
-		s.Text = nil
-	}
-	return s
-}
-
-// histogramBars is the number of bars of a histogram, beyond which neighbours share one.
-const histogramBars = 60
-
-// histogramChart draws counts; the last bar has the values above it.
-func histogramChart(title, x string, h *measured) htmlreport.Chart {
-	width := h.values.Max()/histogramBars + 1
-	counts := map[int]uint64{}
-	for value, count := range h.values.All() {
-		counts[value/width] += count
-	}
-	chart := htmlreport.Chart{Title: title, X: x, Y: "count", Bars: true, BarWidth: float64(width),
-		Small: true}
-	var series htmlreport.Series
-	for i := range h.values.Max()/width + 1 {
-		low, high := i*width, i*width+width-1
-		note := fmt.Sprintf("%d: %d times", low, counts[i])
-		if width > 1 {
-			note = fmt.Sprintf("%d to %d: %d times", low, high, counts[i])
-		}
-		series.Points = append(series.Points, htmlreport.Point{X: float64(low+high) / 2,
-			Y: float64(counts[i]), Note: note})
-	}
-	chart.Series = []htmlreport.Series{series}
-	return chart
-}
-
-// stageSection shows how long the stages of a batch took.
-func (r *report) stageSection() htmlreport.Section {
-	s := htmlreport.Section{Title: "Stages of a batch"}
-	stages := []pace.Stage{pace.GE, pace.FC, pace.BC, pace.DS, pace.PEG}
-	t := cli.Table{Caption: "Medians in ms", Header: []string{"mode"}, Words: 1}
-	for _, stage := range stages {
-		t.Header = append(t.Header, stage.String())
-	}
-	for _, line := range r.Runs {
-		times, measured := r.followed[line.Mode].stages, false
-		cells := []string{line.Mode}
-		for _, stage := range stages {
-			cell := ""
-			if times[stage] > 0 {
-				cell, measured = fmt.Sprintf("%.3f", times[stage].Seconds()*1e3), true
-			}
-			cells = append(cells, cell)
-		}
-		if measured {
-			t.Rows = append(t.Rows, cells)
-		}
-	}
-	if len(t.Rows) > 0 {
-		s.Text = []string{
-			fmt.Sprintf("Of at most %d steps of the first seed. Stages overlap, so their sum is not the "+
-				"time of a step.", stageSteps),
-			strings.ReplaceAll(strings.TrimSpace(cli.Stages), "\n", " "),
-		}
-		s.Tables = []cli.Table{t}
-	}
-	return s
-}
-
-// environmentSection says what ran.
-func environmentSection() htmlreport.Section {
-	e := cli.CurrentEnvironment()
-	return htmlreport.Section{Title: "Environment", Tables: []cli.Table{{Header: []string{"what", "value"},
-		Words: 2, Rows: [][]string{
-			{"commit", e.Commit}, {"program", e.Program}, {"Go", e.GoVersion},
-			{"machine", fmt.Sprintf("%s/%s, %d CPUs", e.OS, e.Arch, e.CPUs)},
-		}}}}
+	return runs
 }

@@ -175,8 +175,8 @@ func (c *Chart) line(b *strings.Builder, s Series, index int, x, y scale) {
 			continue
 		}
 		if p.Low != p.High {
-			fmt.Fprintf(b, `<line x1="%.1f" y1="%.1f" x2="%[1]g" y2="%.1f"/>`, x.at(p.X), y.at(p.Low),
-				y.at(p.High))
+			fmt.Fprintf(b, `<line class="interval" x1="%.1f" y1="%.1f" x2="%.1f" y2="%.1f"/>`, x.at(p.X),
+				y.at(p.Low), x.at(p.X), y.at(p.High))
 		}
 		fmt.Fprintf(b, `<circle cx="%.1f" cy="%.1f" r="3.5">%s</circle>`, x.at(p.X), y.at(p.Y),
 			note(p, c.X, c.Y))

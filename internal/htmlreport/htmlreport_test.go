@@ -94,6 +94,27 @@ func TestBars(t *testing.T) {
 	}
 }
 
+// An interval is a line from its low to its high end through its point, which lies within the frame.
+func TestIntervals(t *testing.T) {
+	c := Chart{Dots: true, Series: []Series{{Points: []Point{{X: 0, Y: 2, Low: 1, High: 4}, {X: 1, Y: 3}}}}}
+	text := string(c.SVG())
+	if strings.Count(text, `class="interval"`) != 1 {
+		t.Fatalf("not one interval: %s", text)
+	}
+	_, interval, _ := strings.Cut(text, `class="interval"`)
+	var x1, y1, x2, y2, cx, cy float64
+	if _, err := fmt.Sscanf(interval, ` x1="%f" y1="%f" x2="%f" y2="%f"/>`, &x1, &y1, &x2, &y2); err != nil {
+		t.Fatal(err)
+	}
+	_, circle, _ := strings.Cut(interval, "<circle")
+	if _, err := fmt.Sscanf(circle, ` cx="%f" cy="%f"`, &cx, &cy); err != nil {
+		t.Fatal(err)
+	}
+	if x1 != cx || x2 != cx || math.Abs((y1-cy)-(cy-y2)/2) > 0.2 || y2 < top {
+		t.Errorf("interval from %v, %v to %v, %v around %v, %v", x1, y1, x2, y2, cx, cy)
+	}
+}
+
 // A page loads nothing, runs nothing, escapes what it shows, and leaves out empty sections and columns
 // without values.
 func TestPage(t *testing.T) {
