@@ -1,0 +1,303 @@
+//go:build unix
+
+package checkpoint
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"tandem/algo/exec/backend"
+	"tandem/algo/exec/exectest"
+	"tandem/algo/exec/reference"
+	"tandem/algo/job"
+)
+
+// fragile is a file system that does something before, or in the middle of, one of its operations.
+type fragile struct {
+	disk
+	at   int // the operation
+	done int // operations so far
+	fail func() error
+	log  []string
+}
+
+// operate counts an operation.
+func (f *fragile) operate(format string, args ...any) error {
+	f.log = append(f.log, fmt.Sprintf(format, args...))
+	if f.done++; f.done-1 == f.at {
+		return f.fail()
+	}
+	return nil
+}
+
+func (f *fragile) Mkdir(name string) error {
+	if err := f.operate("mkdir"); err != nil {
+		return err
+	}
+	return f.disk.Mkdir(name)
+}
+
+func (f *fragile) Create(name string) (file, error) {
+	base := filepath.Base(name)
+	if err := f.operate("create %s", base); err != nil {
+		return nil, err
+	}
+	out, err := f.disk.Create(name)
+	return &fragileFile{f, out, base}, err
+}
+
+func (f *fragile) Rename(from, to string) error {
+	if err := f.operate("rename"); err != nil {
+		return err
+	}
+	return f.disk.Rename(from, to)
+}
+
+func (f *fragile) SyncFolder(name string) error {
+	if err := f.operate("sync folder"); err != nil {
+		return err
+	}
+	return f.disk.SyncFolder(name)
+}
+
+func (f *fragile) RemoveAll(name string) error {
+	if err := f.operate("remove %s", filepath.Base(name)); err != nil {
+		return err
+	}
+	return f.disk.RemoveAll(name)
+}
+
+type fragileFile struct {
+	system *fragile
+	file
+	name string
+}
+
+// Write fails after half of the bytes.
+func (f *fragileFile) Write(p []byte) (int, error) {
+	n, err := f.file.Write(p[:len(p)/2])
+	if err == nil {
+		err = f.system.operate("write %s", f.name)
+	}
+	if err != nil {
+		return n, err
+	}
+	rest, err := f.file.Write(p[n:])
+	return n + rest, err
+}
+
+func (f *fragileFile) Sync() error {
+	if err := f.system.operate("sync %s", f.name); err != nil {
+		return err
+	}
+	return f.file.Sync()
+}
+
+// small returns a trained model, and its manifest.
+func small(t *testing.T) (*reference.Sequential, *Manifest) {
+	t.Helper()
+	j := exectest.Job(4, 2).InMode(job.Sequential)
+	q, err := reference.NewSequential(j, exectest.NewColumns(16, 16), backend.Backend{})
+	if err == nil {
+		err = q.Step(0)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return q, &Manifest{Mode: j.Training.Mode, Job: []byte("name: small\n"), Scaling: []Scaling{{Std: 1}}}
+}
+
+// The environment of a child process that saves a model and dies, or has too little space.
+const (
+	folderVariable = "TANDEM_TEST_CHECKPOINTS"
+	dieVariable    = "TANDEM_TEST_DIE_AT"
+	limitVariable  = "TANDEM_TEST_FILE_LIMIT"
+)
+
+// TestChild is the child process of the tests below.
+func TestChild(t *testing.T) {
+	folder := os.Getenv(folderVariable)
+	if folder == "" {
+		t.Skip("only a child process of other tests")
+	}
+	q, m := small(t)
+	if limit, err := strconv.Atoi(os.Getenv(limitVariable)); err == nil {
+		limitFiles(t, uint64(limit))
+		if err := Save(StepFolder(folder, 200), m, q); err == nil {
+			t.Fatal("there was enough space")
+		} else {
+			fmt.Println("child:", err)
+		}
+		return
+	}
+	at, err := strconv.Atoi(os.Getenv(dieVariable))
+	if err != nil {
+		t.Fatal(err)
+	}
+	fs := &fragile{at: at, fail: func() error {
+		_ = syscall.Kill(os.Getpid(), syscall.SIGKILL) // does not return
+		select {}
+	}}
+	if err := errors.Join(save(fs, StepFolder(folder, 200), m, q), prune(fs, folder, 1)); err != nil {
+		t.Fatal(err)
+	}
+	fmt.Println("child: done")
+}
+
+// child runs TestChild and returns what it printed.
+func child(folder string, environment ...string) (string, error) {
+	c := exec.Command(os.Args[0], "-test.run=^TestChild$")
+	c.Env = append(append(os.Environ(), folderVariable+"="+folder), environment...)
+	out, err := c.CombinedOutput()
+	return string(out), err
+}
+
+// checkpoints returns a folder with a checkpoint after 100 steps.
+func checkpoints(t *testing.T) string {
+	t.Helper()
+	folder := t.TempDir()
+	q, m := small(t)
+	if err := Save(StepFolder(folder, 100), m, q); err != nil {
+		t.Fatal(err)
+	}
+	return folder
+}
+
+// newest verifies the newest checkpoint of a folder, and returns its step.
+func newest(t *testing.T, folder string) int {
+	t.Helper()
+	steps, err := Steps(folder)
+	if err != nil || len(steps) == 0 {
+		t.Fatalf("checkpoints %v, error %v", steps, err)
+	}
+	for _, step := range steps {
+		c, err := Open(StepFolder(folder, step))
+		if err == nil {
+			err = errors.Join(c.Verify(), c.Close())
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return steps[len(steps)-1]
+}
+
+// A process that is killed at any operation leaves either the checkpoint before or the new one, never a part
+// of one, and the next process cleans up and saves.
+func TestKilledAtAnyOperation(t *testing.T) {
+	q, m := small(t)
+	counted := &fragile{at: -1}
+	plain := checkpoints(t)
+	if err := errors.Join(save(counted, StepFolder(plain, 200), m, q), prune(counted, plain, 1)); err != nil {
+		t.Fatal(err)
+	}
+	renamed := slices.Index(counted.log, "rename")
+	for _, want := range []string{"write rows-00000-of-00001.arrow", "sync rows-00000-of-00001.arrow",
+		"write dense.safetensors", "sync dense.safetensors", "write manifest.json", "sync manifest.json",
+		"sync folder", "rename", "remove manifest.json", "remove 100"} {
+		if !slices.Contains(counted.log, want) {
+			t.Fatalf("no operation %q in %q", want, counted.log)
+		}
+	}
+	for at, operation := range counted.log {
+		folder := checkpoints(t)
+		if out, err := child(folder, fmt.Sprintf("%s=%d", dieVariable, at)); err == nil ||
+			err.Error() != "signal: killed" {
+			t.Fatalf("operation %d, %s: the child ended with %v:\n%s", at, operation, err, out)
+		}
+		want := 100
+		if at > renamed {
+			want = 200
+		}
+		if got := newest(t, folder); got != want {
+			t.Errorf("killed at %s: the newest checkpoint has step %d, want %d", operation, got, want)
+		}
+		if want == 100 {
+			if err := Save(StepFolder(folder, 200), m, q); err != nil {
+				t.Errorf("killed at %s: the next save: %v", operation, err)
+			}
+		}
+		if err := Prune(folder, 1); err != nil {
+			t.Error(err)
+		}
+		left, _ := os.ReadDir(folder)
+		if len(left) != 1 || left[0].Name() != "200" || newest(t, folder) != 200 {
+			t.Errorf("killed at %s: the folder has %v after the next save", operation, left)
+		}
+	}
+}
+
+// An operation that fails, as on a full disk, leaves no part of a checkpoint, and the error says why.
+func TestFullDisk(t *testing.T) {
+	q, m := small(t)
+	counted := &fragile{at: -1}
+	if err := save(counted, StepFolder(checkpoints(t), 200), m, q); err != nil {
+		t.Fatal(err)
+	}
+	folder := checkpoints(t)
+	for at, operation := range counted.log[:slices.Index(counted.log, "rename")+1] {
+		full := &fragile{at: at, fail: func() error { return syscall.ENOSPC }}
+		err := save(full, StepFolder(folder, 200), m, q)
+		if !errors.Is(err, syscall.ENOSPC) || !strings.Contains(err.Error(), StepFolder(folder, 200)) {
+			t.Errorf("%s: error %v", operation, err)
+		}
+		if left, _ := os.ReadDir(folder); len(left) != 1 || newest(t, folder) != 100 {
+			t.Errorf("%s: the folder has %v", operation, left)
+		}
+	}
+}
+
+// The same where the kernel refuses to write.
+func TestFileLimit(t *testing.T) {
+	for _, limit := range []int{100, 1000} {
+		folder := checkpoints(t)
+		out, err := child(folder, fmt.Sprintf("%s=%d", limitVariable, limit))
+		if err != nil || !strings.Contains(out, "200: rows-00000-of-00001.arrow: file too large") {
+			t.Errorf("at most %d bytes: error %v:\n%s", limit, err, out)
+		}
+		if left, _ := os.ReadDir(folder); len(left) != 1 || newest(t, folder) != 100 {
+			t.Errorf("at most %d bytes: the folder has %v", limit, left)
+		}
+	}
+}
+
+// Prune keeps the newest, at least one, and touches nothing else.
+func TestPrune(t *testing.T) {
+	folder := t.TempDir()
+	q, m := small(t)
+	for _, step := range []int{9, 10, 100, 20} {
+		if err := Save(StepFolder(folder, step), m, q); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, other := range []string{"notes", "007", "-3"} {
+		if err := os.Mkdir(filepath.Join(folder, other), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, c := range []struct {
+		keep int
+		want []int
+	}{{5, []int{9, 10, 20, 100}}, {3, []int{10, 20, 100}}, {0, []int{100}}, {1, []int{100}}} {
+		if err := Prune(folder, c.keep); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := Steps(folder); err != nil || !slices.Equal(got, c.want) {
+			t.Errorf("after keeping %d: %v, error %v; want %v", c.keep, got, err, c.want)
+		}
+	}
+	if left, _ := os.ReadDir(folder); len(left) != 4 {
+		t.Errorf("%v", left)
+	}
+	if got, err := Steps(filepath.Join(folder, "none")); err != nil || got != nil {
+		t.Errorf("a folder that does not exist: %v, error %v", got, err)
+	}
+}
