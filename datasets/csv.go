@@ -2,6 +2,7 @@ package datasets
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -74,6 +75,10 @@ func (c *csvDecoder) decode(record []string, r *decode.Row) *decode.BadRow {
 		text := record[at]
 		if text == "" && c.table.EmptyNumeric != nil {
 			r.Dense[i] = *c.table.EmptyNumeric
+			continue
+		}
+		if slices.Contains(c.table.Missing, text) {
+			r.Dense[i] = math.NaN() // until the mean is known
 			continue
 		}
 		value, reason := decode.ParseNumber(text)

@@ -22,6 +22,7 @@ type Rows struct {
 // ReadRows reads one file of data.Kind, which must be a kind that reads files. Of the other
 // fields it uses CSV, Parquet, OnBadRow and Cache. A relative path starts in the working
 // folder. Errors are those of Open.
+// A missing number is NaN.
 func ReadRows(data job.Data, path string) (*Rows, error) {
 	data.Path, data.Train, data.Test, data.Split, data.Negatives = "", path, path, job.Split{},
 		job.NegativeSampling{}

@@ -7,7 +7,8 @@ import (
 	"tandem/internal/parallel"
 )
 
-// Scaling standardises a numeric column: (x − Mean) / Std.
+// Scaling standardises a numeric column: (x − Mean) / Std. A missing number, which is NaN before, becomes 0,
+// the mean.
 type Scaling struct {
 	Mean float64
 	// Std is the population standard deviation of the training rows. It is 1 for a column
@@ -16,25 +17,29 @@ type Scaling struct {
 }
 
 // measureScaling returns the scaling of each column of the dense features of a batch, by two
-// passes in float64. Each column is summed in the order of the rows.
+// passes in float64. Each column is summed in the order of the rows. Missing numbers, NaN, do not count.
 func measureScaling(b *batch.Batch, columns int) []Scaling {
-	scaling, sums := make([]Scaling, columns), make([]float64, columns)
+	scaling, sums, counts := make([]Scaling, columns), make([]float64, columns), make([]float64, columns)
 	eachRow(b.Dense, columns, func(row []float32) {
 		for c, value := range row {
-			sums[c] += float64(value)
+			if value == value {
+				sums[c] += float64(value)
+				counts[c]++
+			}
 		}
 	})
 	for c := range scaling {
-		scaling[c].Mean, sums[c] = sums[c]/float64(b.Samples), 0
+		scaling[c].Mean, sums[c] = sums[c]/max(counts[c], 1), 0
 	}
 	eachRow(b.Dense, columns, func(row []float32) {
 		for c, value := range row {
-			deviation := float64(value) - scaling[c].Mean
-			sums[c] += float64(deviation * deviation)
+			if deviation := float64(value) - scaling[c].Mean; value == value {
+				sums[c] += float64(deviation * deviation)
+			}
 		}
 	})
 	for c := range scaling {
-		scaling[c].Std = math.Sqrt(sums[c] / float64(b.Samples))
+		scaling[c].Std = math.Sqrt(sums[c] / max(counts[c], 1))
 		if scaling[c].Std == 0 {
 			scaling[c].Std = 1
 		}
@@ -50,7 +55,9 @@ func standardise(b *batch.Batch, scaling []Scaling) {
 		eachRow(b.Dense[i*rowsPerTask*columns:min((i+1)*rowsPerTask, b.Samples)*columns], columns,
 			func(row []float32) {
 				for c, value := range row {
-					row[c] = float32((float64(value) - scaling[c].Mean) / scaling[c].Std)
+					if row[c] = 0; value == value {
+						row[c] = float32((float64(value) - scaling[c].Mean) / scaling[c].Std)
+					}
 				}
 			})
 	})

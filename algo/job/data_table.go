@@ -27,6 +27,10 @@ type Table struct {
 	// EmptyNumeric is the value of an empty numeric field, before standardisation;
 	// without it, an empty field makes its row a bad row.
 	EmptyNumeric *float64 `yaml:"empty-numeric,omitempty"`
+	// Missing lists texts of numeric fields that stand for a missing number, "" among them if an empty field
+	// does. A missing number becomes the mean of its column in the training rows. In a Parquet file, a null
+	// is an empty field.
+	Missing []string `yaml:"missing,omitempty"`
 	// Label names the label column.
 	Label string `yaml:"label"`
 	// FurtherLabels names further label columns. The model needs a head for each.
@@ -77,8 +81,8 @@ func (t *Table) Validate() error {
 		return fmt.Errorf("comment: %q: must be one character other than delimiter, quote and line end",
 			t.Comment)
 	}
-	if len(t.Slots) == 0 {
-		return errors.New("slots: empty: name at least one id column")
+	if len(t.Slots)+len(t.Numeric) == 0 {
+		return errors.New("slots, numeric: empty: name at least one column of ids or of numbers")
 	}
 	if t.Label == "" {
 		return errors.New("label: empty: name the label column")
@@ -88,6 +92,10 @@ func (t *Table) Validate() error {
 	}
 	if e := t.EmptyNumeric; e != nil && !(math.Abs(*e) <= math.MaxFloat32) {
 		return fmt.Errorf("empty-numeric: %v: must be finite", *e)
+	}
+	if t.EmptyNumeric != nil && slices.Contains(t.Missing, "") {
+		return errors.New("empty-numeric, missing: an empty field is the mean or a number: leave one " +
+			"of them out")
 	}
 	for i, text := range t.Positive {
 		if slices.Contains(t.Negative, text) {

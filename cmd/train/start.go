@@ -133,8 +133,10 @@ func describeTable(found *infer.Table) string {
 		}
 		names[c.Use] = append(names[c.Use], name)
 	}
-	text := fmt.Sprintf("label %s, %.2f %% positive; ids: %s", names[infer.Label][0], 100*found.PositiveRate,
-		strings.Join(names[infer.ID], ", "))
+	text := fmt.Sprintf("label %s, %.2f %% positive", names[infer.Label][0], 100*found.PositiveRate)
+	if len(names[infer.ID]) > 0 {
+		text += "; ids: " + strings.Join(names[infer.ID], ", ")
+	}
 	if len(names[infer.Number]) > 0 {
 		text += "; numbers: " + strings.Join(names[infer.Number], ", ")
 	}

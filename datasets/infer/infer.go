@@ -206,14 +206,17 @@ func (t *tally) table(delimiter string, o Options) (*Table, error) {
 			spec.Slots = append(spec.Slots, job.IDColumn{Column: c.Name, Separator: c.Separator})
 		case Number:
 			spec.Numeric = append(spec.Numeric, c.Name)
-			if zero := 0.0; c.Empty > 0 {
-				spec.EmptyNumeric = &zero
+			for _, text := range v.missingTexts() {
+				if !slices.Contains(spec.Missing, text) {
+					spec.Missing = append(spec.Missing, text)
+				}
 			}
 		}
 		table.Columns = append(table.Columns, c)
 	}
-	if len(spec.Slots) == 0 {
-		return nil, errors.New("no column looks like ids: name one that holds ids with --ids")
+	if len(spec.Slots)+len(spec.Numeric) == 0 {
+		return nil, errors.New("no column looks like ids or numbers: name those that do with --ids or " +
+			"--numbers")
 	}
 	return table, spec.Validate()
 }

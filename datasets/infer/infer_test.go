@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -59,6 +60,9 @@ func TestUseOfColumns(t *testing.T) {
 			return strings.TrimSuffix(fmt.Sprint(float64(i%17)+0.5),
 				"16.5")
 		}, Number},
+		"other prices": {func(i int) string { return []string{"NA", `\N`, "3.5", "-1.5"}[i%4] }, Number},
+		"sizes":        {func(i int) string { return []string{"NA", "s", "m"}[i%3] }, ID},
+		"all missing":  {func(i int) string { return []string{"NA", "?"}[i%2] }, ID},
 		"row":          {func(i int) string { return fmt.Sprint(1000 + i) }, Ignored},
 		"weight":       {func(i int) string { return fmt.Sprint(i * 7919 % 10_007) }, Number},
 		"age":          {func(i int) string { return fmt.Sprint(i % 40) }, ID},
@@ -87,9 +91,12 @@ func TestUseOfColumns(t *testing.T) {
 			t.Errorf("%s: separator %q", c.Name, c.Separator)
 		}
 	}
-	if got.Rows != 200 || got.PositiveRate != 0.25 || got.Data.CSV.EmptyNumeric == nil {
-		t.Errorf("%d rows, positive rate %v, empty numbers are %v", got.Rows, got.PositiveRate,
-			got.Data.CSV.EmptyNumeric)
+	if got.Rows != 200 || got.PositiveRate != 0.25 {
+		t.Errorf("%d rows, positive rate %v", got.Rows, got.PositiveRate)
+	}
+	missing := slices.Sorted(slices.Values(got.Data.CSV.Missing))
+	if want := []string{"", "NA", `\N`}; !slices.Equal(missing, want) {
+		t.Errorf("missing numbers are %q, want %q", missing, want)
 	}
 	if err := got.Data.CSV.Validate(); err != nil {
 		t.Error(err)
@@ -128,13 +135,13 @@ func TestErrors(t *testing.T) {
 		{"user,item\n1,2\n", "no column is called label", Options{}},
 		{"user,item\n1,2\n", `column "itm" is unknown; the nearest is "item"`, Options{Label: "itm"}},
 		{"user,y\n1,1\n2,1\n", `label "y" is "1" in all 2 rows`, Options{}},
-		{"user,y\n1,1\n2,\n", `label "y" is empty in some rows`, Options{}},
+		{"user,y\n1,1\n2,\n", `label "y" is missing, "", in some rows`, Options{}},
 		{"user,y\n1,4\n2,5\n3,3\n", `label "y" has more than two values`, Options{}},
 		{"user,y\n", "below its header", Options{}},
 		{"user,user,y\n1,2,1\n", `two columns are called "user"`, Options{}},
 		{"user,,y\n1,2,1\n", "column 2 has no name", Options{}},
 		{"user\n1\n", "has no comma, tab, semicolon or bar", Options{}},
-		{"price,y\n1.5,1\n2.5,0\n", "no column looks like ids", Options{}},
+		{"price,y\n1,1\n1,0\n", "no column looks like ids or numbers", Options{}},
 		{"user,y\n1,1\n2,0\n", `column "y" is the label`, Options{Ignore: []string{"y"}}},
 		{"user,y\n1,1\n2,0\n", `column "usr" is unknown`, Options{Numbers: []string{"usr"}}},
 	} {

@@ -34,11 +34,14 @@ var positives = []string{"1", "1.0", "true", "t", "yes", "y", "positive", "click
 // texts returns the texts of positive and of negative rows. Where no text says which is positive, it is the
 // rarer one.
 func (l *labels) texts(column string, rows int) (positive, negative string, err error) {
+	empty := slices.IndexFunc(l.all, func(text string) bool { return text == "" || isMissing(text) })
+	one, zero := slices.Index(l.all, "1"), slices.Index(l.all, "0")
 	switch {
-	case slices.Contains(l.all, "1") && slices.Contains(l.all, "0"):
-		return "1", "0", nil
-	case slices.Contains(l.all, ""):
-		return "", "", fmt.Errorf("label %q is empty in some rows: leave these rows out of the file", column)
+	case one >= 0 && zero >= 0 && 100*(rows-l.counts[one]-l.counts[zero]) <= rows:
+		return "1", "0", nil // the reader reports the few other rows
+	case empty >= 0 && len(l.all) > 1:
+		return "", "", fmt.Errorf("label %q is missing, %q, in some rows: leave these rows out of the file",
+			column, l.all[empty])
 	case len(l.all) == 1:
 		return "", "", fmt.Errorf("label %q is %q in all %d rows that were read, so there is nothing to "+
 			"learn: shuffle a sorted file, or name another label", column, l.all[0], rows)

@@ -2,6 +2,8 @@ package infer
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"tandem/datasets"
@@ -16,15 +18,17 @@ type values struct {
 	// emptyFirst counts the rows without a value that have the first label of the file, and filledFirst the
 	// others with this label.
 	emptyFirst, filledFirst int
-	numbers                 int  // values that are numbers
-	fractions               int  // numbers that are not whole
-	rising                  bool // every value is a number above the one before
-	last                    float64
-	lists                   int // values with a bar between others
+	numbers                 int // values that are numbers
+	// missing counts, by text, values that may stand for a missing number.
+	missing   map[string]int
+	fractions int  // numbers that are not whole
+	rising    bool // every value is a number above the one before
+	last      float64
+	lists     int // values with a bar between others
 }
 
 func newValues(name string) *values {
-	return &values{name: name, distinct: map[uint64]struct{}{}, rising: true}
+	return &values{name: name, distinct: map[uint64]struct{}{}, missing: map[string]int{}, rising: true}
 }
 
 // add adds the field of a row, which has the first label of the file or another one.
@@ -42,6 +46,10 @@ func (v *values) add(field string, first bool) {
 	}
 	if strings.Contains(strings.Trim(field, listSeparator), listSeparator) {
 		v.lists++
+	}
+	if isMissing(field) {
+		v.missing[field]++
+		return
 	}
 	number, reason := decode.ParseNumber(field)
 	if reason != "" {
@@ -85,20 +93,25 @@ func (v *values) column(rows int, firstIsPositive bool) Column {
 	c := Column{Name: v.name, Distinct: len(v.distinct), Empty: float64(v.empty) / float64(rows),
 		Use: Ignored}
 	filled := rows - v.empty
+	numbers := filled                 // values that are numbers, if the column is one of numbers
+	for _, count := range v.missing { // order-free: a sum
+		numbers -= count
+	}
 	share := float64(c.Distinct) / float64(max(filled, 1))
 	many := filled >= rowsMin && share > ownValues
+	isNumber := v.numbers == numbers && numbers > 0
 	switch {
 	case c.Distinct == 1:
 		c.Why = "the same in all rows"
 	case v.isKnownAfterwards(rows, firstIsPositive):
 		c.Why = "filled only where the label is positive"
-	case v.numbers == filled && v.fractions > 0:
+	case isNumber && v.fractions > 0:
 		c.Use, c.Why = Number, "numbers with fractions"
-	case v.numbers == filled && v.rising && filled >= rowsMin:
+	case isNumber && v.rising && filled >= rowsMin:
 		c.Why = "rises from row to row"
-	case v.numbers == filled && many:
+	case isNumber && many:
 		c.Use, c.Why = Number, "whole numbers, most of them different"
-	case v.numbers == filled:
+	case isNumber:
 		c.Use, c.Why = ID, "whole numbers that repeat"
 	case many:
 		c.Why = fmt.Sprintf("%.0f %% of the values are different", 100*share)
@@ -108,6 +121,21 @@ func (v *values) column(rows int, firstIsPositive bool) Column {
 		c.Use, c.Why = ID, "texts that repeat"
 	}
 	return c
+}
+
+// isMissing reports whether a text stands for a missing number among numbers.
+func isMissing(text string) bool {
+	return slices.Contains([]string{"na", "n/a", "nan", "null", "none", `\n`, "?", "-"},
+		strings.ToLower(text))
+}
+
+// missingTexts returns the texts that stand for missing numbers in the rows so far, sorted.
+func (v *values) missingTexts() []string {
+	texts := slices.Sorted(maps.Keys(v.missing))
+	if v.empty > 0 {
+		texts = slices.Insert(texts, 0, "")
+	}
+	return texts
 }
 
 // isKnownAfterwards reports whether the rows with a value, and at most one in a hundred of the others, are

@@ -106,7 +106,7 @@ func (c *column) number(p *piece, v *parquet.Value) (value float32, reason strin
 	case v.IsNull() && c.empty == nil:
 		return 0, "not a number"
 	case v.IsNull():
-		x = *c.empty
+		return float32(*c.empty), ""
 	default:
 		x = c.real(v)
 	}

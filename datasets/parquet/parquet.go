@@ -132,7 +132,10 @@ func find(f *parquet.File, table *job.Table) ([]column, error) {
 				return err
 			}
 			c.positive, c.negative = table.LabelTexts()
-			c.empty = table.EmptyNumeric
+			if c.empty = table.EmptyNumeric; slices.Contains(table.Missing, "") {
+				missing := math.NaN() // until the mean is known
+				c.empty = &missing
+			}
 			all = append(all, c)
 		}
 		return nil
