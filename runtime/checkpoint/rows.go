@@ -212,19 +212,12 @@ func (r *RowReader) Len() (rows int) {
 func (r *RowReader) Read(signs []uint64, dst []float32) (missing int) {
 	for i, sign := range signs {
 		out := dst[i*r.dim : (i+1)*r.dim]
-		server := r.plan.Owner(sign)
-		f, index := r.files[server], r.indexes[server]
-		mask := len(index) - 1
-		at := int(rng.Mix(sign)) & mask
-		for index[at] != 0 && f.sign(index[at]-1) != sign {
-			at = (at + 1) & mask
-		}
-		if index[at] == 0 {
+		f, row := r.find(sign)
+		if row < 0 {
 			clear(out)
 			missing++
 			continue
 		}
-		row := int(index[at] - 1)
 		b, place := f.batches[row/f.most], row%f.most
 		if b.Updates[place] == 0 {
 			clear(out)
@@ -233,6 +226,19 @@ func (r *RowReader) Read(signs []uint64, dst []float32) (missing int) {
 		r.widen(out, b.Embeddings[place*r.width:(place+1)*r.width])
 	}
 	return missing
+}
+
+// find returns the file and the number of the row of a sign, −1 if there is none.
+func (r *RowReader) find(sign uint64) (f *rowsFile, row int) {
+	server := r.plan.Owner(sign)
+	f, index := r.files[server], r.indexes[server]
+	mask := len(index) - 1
+	for at := int(rng.Mix(sign)) & mask; index[at] != 0; at = (at + 1) & mask {
+		if f.sign(index[at]-1) == sign {
+			return f, int(index[at] - 1)
+		}
+	}
+	return nil, -1
 }
 
 // widen decodes an embedding.

@@ -1,0 +1,19 @@
+// Command model checks, describes and compares models that trainings have written.
+package main
+
+import (
+	"io"
+	"os"
+
+	"tandem/internal/cli"
+)
+
+func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
+
+// run runs the program and returns its exit code.
+func run(args []string, stdout, stderr io.Writer) int {
+	p := &program{stdout: stdout, stderr: stderr}
+	command := p.command()
+	command.SetArgs(args)
+	return cli.PrintError(stderr, "model", command.Execute())
+}

@@ -1,0 +1,209 @@
+package checkpoint
+
+import (
+	"bytes"
+	"fmt"
+	"iter"
+	"math"
+	"slices"
+
+	"tandem/algo/numeric/table"
+	"tandem/runtime/checkpoint/safetensors"
+)
+
+// Row is a row of a model. Its slices alias the file.
+type Row struct {
+	Updates   uint32
+	Read      bool // since eviction last examined the row
+	Embedding []byte
+	State     []byte // float32 values
+}
+
+// Batches returns the rows of all embedding PSs, some thousands at a time, in the order of their creation,
+// with the number of their PS. The columns alias the files.
+func (c *Checkpoint) Batches() iter.Seq2[int, *table.Columns] {
+	return func(yield func(int, *table.Columns) bool) {
+		for server, f := range c.files {
+			for _, b := range f.batches {
+				if !yield(server, b) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// Row returns the row of a sign, if there is one.
+func (r *RowReader) Row(sign uint64) (row Row, ok bool) {
+	f, at := r.find(sign)
+	if at < 0 {
+		return row, false
+	}
+	return rowOf(f.batches[at/f.most], at%f.most), true
+}
+
+// rowOf returns a row of a batch.
+func rowOf(b *table.Columns, i int) Row {
+	n := len(b.Signs)
+	embedding, state := len(b.Embeddings)/n, len(b.States)/n
+	return Row{Updates: b.Updates[i], Read: b.Read[i] == 1,
+		Embedding: b.Embeddings[i*embedding:][:embedding], State: b.States[i*state:][:state]}
+}
+
+// Values decodes the embedding of a row.
+func (r *RowReader) Values(row Row) []float32 {
+	values := make([]float32, r.dim)
+	r.widen(values, row.Embedding)
+	return values
+}
+
+// Difference is what distinguishes two models.
+type Difference struct {
+	// Schema is the first difference of the schemas, "" if there is none.
+	Schema string `json:"schema,omitempty"`
+	// Tensors are those that differ or that only one of the models has.
+	Tensors []TensorDifference `json:"tensors"`
+	Rows    RowsDifference     `json:"rows"`
+}
+
+// None reports whether both models are the same, bit for bit.
+func (d *Difference) None() bool {
+	r := d.Rows
+	return d.Schema == "" && len(d.Tensors) == 0 && r.Format == "" &&
+		r.OnlyFirst+r.OnlySecond+r.Embeddings+r.States+r.Updates == 0
+}
+
+// TensorDifference is a tensor that differs.
+type TensorDifference struct {
+	Name string `json:"name"`
+	// Reason says why the values cannot be compared, "" if they can.
+	Reason  string  `json:"reason,omitempty"`
+	Values  int     `json:"values"`
+	Differ  int     `json:"differ"`
+	First   int     `json:"first"`   // the first value that differs
+	At      int     `json:"at"`      // the value of the largest difference
+	Largest float64 `json:"largest"` // absolute difference
+}
+
+// RowsDifference counts the rows that differ.
+type RowsDifference struct {
+	// Format says why rows cannot be compared, "" if they can.
+	Format     string `json:"format,omitempty"`
+	Common     int    `json:"common"`      // rows of both models
+	OnlyFirst  int    `json:"only_first"`  // rows of the first model alone
+	OnlySecond int    `json:"only_second"` // rows of the second model alone
+	Embeddings int    `json:"embeddings"`  // common rows whose embeddings differ
+	States     int    `json:"states"`      // common rows whose optimizer states differ
+	Updates    int    `json:"updates"`     // common rows with other numbers of updates
+	// First is the sign of the first row whose embedding differs, in the order of the first model.
+	First   uint64  `json:"first,omitempty"`
+	Sign    uint64  `json:"sign,omitempty"` // of the row with the largest difference
+	Largest float64 `json:"largest"`        // absolute difference of an embedding value
+}
+
+// Compare returns what distinguishes two models. It reads all rows.
+func Compare(a, b *Checkpoint) (*Difference, error) {
+	d := &Difference{Schema: a.Schema.difference(&b.Schema), Tensors: compareTensors(a.tensor, b.tensor)}
+	first, err := a.Rows()
+	if err != nil {
+		return nil, err
+	}
+	second, err := b.Rows()
+	if err != nil {
+		return nil, err
+	}
+	x, y := a.Manifest.Rows, b.Manifest.Rows
+	if x.Dim != y.Dim || x.Precision != y.Precision || x.StateValues != y.StateValues {
+		d.Rows.Format = fmt.Sprintf("rows of %d %s and %d state values, and of %d %s and %d", x.Dim,
+			x.Precision, x.StateValues, y.Dim, y.Precision, y.StateValues)
+		return d, nil
+	}
+	d.Rows.compare(a, first, second)
+	return d, nil
+}
+
+// compare compares the rows of a model with those of another.
+func (d *RowsDifference) compare(a *Checkpoint, first, second *RowReader) {
+	for _, b := range a.Batches() {
+		for i, sign := range b.Signs {
+			one := rowOf(b, i)
+			other, ok := second.Row(sign)
+			if !ok {
+				d.OnlyFirst++
+				continue
+			}
+			d.Common++
+			if one.Updates != other.Updates {
+				d.Updates++
+			}
+			if !bytes.Equal(one.State, other.State) {
+				d.States++
+			}
+			if bytes.Equal(one.Embedding, other.Embedding) {
+				continue
+			}
+			if d.Embeddings++; d.Embeddings == 1 {
+				d.First, d.Sign = sign, sign
+			}
+			if _, largest := largestOf(first.Values(one), second.Values(other)); largest > d.Largest {
+				d.Sign, d.Largest = sign, largest
+			}
+		}
+	}
+	d.OnlySecond = second.Len() - d.Common
+}
+
+// largestOf returns the place and the size of the largest difference.
+func largestOf(a, b []float32) (at int, largest float64) {
+	for i := range a {
+		if d := math.Abs(float64(a[i]) - float64(b[i])); d > largest {
+			at, largest = i, d
+		}
+	}
+	return at, largest
+}
+
+// compareTensors compares the tensors of two files, in the order of the first.
+func compareTensors(a, b *safetensors.File) []TensorDifference {
+	all := []TensorDifference{}
+	for i := range a.Tensors {
+		x := &a.Tensors[i]
+		y, err := b.Tensor(x.Name)
+		one := TensorDifference{Name: x.Name}
+		switch {
+		case err != nil:
+			one.Reason = "only in the first model"
+		case x.Type != y.Type || !slices.Equal(x.Shape, y.Shape):
+			one.Reason = fmt.Sprintf("%s %v and %s %v", x.Type, x.Shape, y.Type, y.Shape)
+		case bytes.Equal(x.Data, y.Data):
+			continue
+		default:
+			one.compare(x, y)
+		}
+		all = append(all, one)
+	}
+	for i := range b.Tensors {
+		if _, err := a.Tensor(b.Tensors[i].Name); err != nil {
+			all = append(all, TensorDifference{Name: b.Tensors[i].Name, Reason: "only in the second model"})
+		}
+	}
+	return all
+}
+
+// compare compares the values of two tensors of one type and shape.
+func (d *TensorDifference) compare(x, y *safetensors.Tensor) {
+	size := x.Type.Size()
+	d.Values, d.First = len(x.Data)/size, -1
+	for i := range d.Values {
+		if !bytes.Equal(x.Data[i*size:][:size], y.Data[i*size:][:size]) {
+			if d.Differ++; d.First < 0 {
+				d.First = i
+			}
+		}
+	}
+	a, err := x.Floats()
+	b, failed := y.Floats()
+	if err == nil && failed == nil {
+		d.At, d.Largest = largestOf(a, b)
+	}
+}
