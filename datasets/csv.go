@@ -88,6 +88,14 @@ func (c *csvDecoder) decode(record []string, r *decode.Row) *decode.BadRow {
 		r.Dense[i] = value
 	}
 	for i, at := range c.slots {
+		if c.table.Slots[i].Separator == byTime {
+			key, reason := timeKey(record[at])
+			if reason != "" {
+				return decode.BadField(c.table.Slots[i].Column, record[at], reason)
+			}
+			r.IDs[i] = append(r.IDs[i], key)
+			continue
+		}
 		r.IDs[i] = appendCategories(r.IDs[i], record[at], c.table.Slots[i].Separator)
 	}
 	return nil

@@ -88,18 +88,24 @@ func openAdult(data *job.Data) (*Dataset, error) {
 // openSplit opens a data set of one file.
 func openSplit(data *job.Data, dataDir string) (*Dataset, error) {
 	f, dropped, cache := formatOf(data), &droppedRows{policy: data.OnBadRow}, newColumnCache(data.Cache)
+	split := splitRows
+	if data.Split.How == job.SplitTime {
+		timed := *data
+		timed.CSV, split = withTime(data.CSV, data.Split.Column), splitByTime
+		f = formatOf(&timed)
+	}
 	all, err := f.readFile(dataDir, data.Path, dropped, cache)
 	if err != nil {
 		return nil, err
 	}
 	set := &Dataset{
-		Schema: f.Schema, DroppedRows: dropped.count, BadRows: dropped.first,
+		Schema: formatOf(data).Schema, DroppedRows: dropped.count, BadRows: dropped.first,
 		Provenance: "file " + data.Path, Notes: cache.notes, Latest: data.Split.How != job.SplitRandom,
 	}
 	if data.Kind == job.KindLibFM {
 		set.Schema = splitFields(f.Schema, all)
 	}
-	if set.Train, set.Test, err = splitRows(data.Split, all); err != nil {
+	if set.Train, set.Test, err = split(data.Split, all); err != nil {
 		return nil, fmt.Errorf("%s: %w", data.Path, err)
 	}
 	return finish(set), nil

@@ -155,6 +155,9 @@ func (d *Data) validateFiles() error {
 		if err := d.Split.Validate(); err != nil {
 			return fmt.Errorf("split.%w", err)
 		}
+		if d.Split.How == SplitTime && d.Kind != KindCSV {
+			return fmt.Errorf("split.how: %q needs kind %q", SplitTime, KindCSV)
+		}
 		return nil
 	case d.Train == "" || d.Test == "":
 		return fmt.Errorf("path: empty: kind %q needs path, or both train and test", d.Kind)

@@ -10,16 +10,19 @@ import (
 const (
 	SplitLast   = "last"   // the last rows of the file: later in time, if the file is in time order
 	SplitRandom = "random" // rows drawn with a seed
+	SplitTime   = "time"   // the rows with the highest values in a column of numbers or times; kind csv alone
 )
 
 // Split chooses the test rows of a single file.
 type Split struct {
 	// Test is the share of test rows, in (0, 1); 0 means 0.2.
 	Test float64 `yaml:"test,omitempty"`
-	// How is SplitLast, the default, or SplitRandom.
+	// How is SplitLast, the default, SplitRandom or SplitTime.
 	How string `yaml:"how,omitempty"`
 	// Seed draws the rows of SplitRandom; with SplitLast it must be 0.
 	Seed uint64 `yaml:"seed,omitempty"`
+	// Column is the column of SplitTime: numbers, or times as 2026-11-23, 2026-11-23 14:05:00 or RFC 3339.
+	Column string `yaml:"column,omitempty"`
 }
 
 // defaultTestShare is the 80/20 split of Persia's evaluation.
@@ -38,8 +41,11 @@ func (s Split) Validate() error {
 	switch {
 	case !(s.Test >= 0 && s.Test < 1):
 		return fmt.Errorf("test: %v: must lie in (0, 1)", s.Test)
-	case s.How != "" && s.How != SplitLast && s.How != SplitRandom:
-		return fmt.Errorf("how: %q: must be %q or %q", s.How, SplitLast, SplitRandom)
+	case s.How != "" && s.How != SplitLast && s.How != SplitRandom && s.How != SplitTime:
+		return fmt.Errorf("how: %q: must be %q, %q or %q", s.How, SplitLast, SplitRandom, SplitTime)
+	case (s.How == SplitTime) != (s.Column != ""):
+		return fmt.Errorf("how, column: %q, %q: how: %s needs a column, and nothing else does", s.How,
+			s.Column, SplitTime)
 	case s.Seed != 0 && s.How != SplitRandom:
 		return fmt.Errorf("seed: %d: only used with how: %q", s.Seed, SplitRandom)
 	}

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -24,12 +25,13 @@ type table struct {
 
 // register declares the flags of a table.
 func (t *table) register(fs *pflag.FlagSet) {
-	fs.StringVar(&t.file, "data", "", "train on this delimited `FILE` with a header, plain or compressed, "+
-		"whose columns are inferred; in mode hybrid unless --mode says more")
+	fs.StringVar(&t.file, "data", "", "train on this delimited `FILE` with a header, plain or "+
+		"compressed, whose columns are inferred; in mode hybrid unless --mode says more")
 	fs.StringVar(&t.label, "label", "",
 		"with --data, learn to predict this `COLUMN` (default: label, click, clicked, target or y)")
 	fs.StringVar(&t.split, "split", "random:0.2",
-		"with --data, test on this `SHARE` of the rows: random:0.2 or last:0.2")
+		"with --data, test on this `SHARE` of the rows: random:0.2, last:0.2, or time:COLUMN for the "+
+			"fifth with the highest numbers or times there")
 	fs.StringSliceVar(&t.ids, "ids", nil, "with --data, take these `COLUMNS` for ids")
 	fs.StringSliceVar(&t.numbers, "numbers", nil, "with --data, take these `COLUMNS` for numbers")
 	fs.StringSliceVar(&t.ignore, "ignore", nil, "with --data, leave these `COLUMNS` out")
@@ -59,12 +61,14 @@ func (t *table) open(policy string) (j job.Job, set *datasets.Dataset, note stri
 	if err != nil {
 		return j, nil, "", err
 	}
+	if column := split.Column; column != "" && !slices.Contains(slices.Concat(t.ids, t.numbers), column) {
+		t.ignore = append(t.ignore, column) // test rows have later times than any training row
+	}
 	found, err := infer.CSV(t.file, infer.Options{Label: t.label, IDs: t.ids, Numbers: t.numbers,
 		Ignore: t.ignore})
 	if err != nil {
 		return j, nil, "", &cli.Error{Err: err,
-			Hint: "--label names the label, --ids, --numbers and --ignore say " +
-				"what other columns are"}
+			Hint: "--label names the label, --ids, --numbers and --ignore say what other columns are"}
 	}
 	data := found.Data
 	if data.Path, err = filepath.Abs(t.file); err != nil {
@@ -99,9 +103,13 @@ func (t *table) suit(j *job.Job, f *flags, given *pflag.FlagSet) {
 // parseSplit reads the value of --split.
 func parseSplit(text string) (job.Split, error) {
 	how, share, ok := strings.Cut(text, ":")
+	if how == job.SplitTime && share != "" {
+		return job.Split{How: how, Column: share}, nil
+	}
 	value, err := strconv.ParseFloat(share, 64)
 	if !ok || err != nil || how != job.SplitRandom && how != job.SplitLast || !(value > 0 && value < 1) {
-		return job.Split{}, cli.UsageError("as random:0.2, or last:0.1 for the last tenth of the rows",
+		return job.Split{}, cli.UsageError("as random:0.2, last:0.1 for the last tenth of the rows, or "+
+			"time:COLUMN for the latest fifth",
 			"--split: %q", text)
 	}
 	return job.Split{How: how, Test: value}, nil
