@@ -16,13 +16,14 @@ import (
 // the job on. Devices, systems and whole clusters are profiles, which are named here; the simulator has them
 // (sim/cost). The name of a profile with a slash, or that ends in .yaml, is the path of a user's file.
 type Cluster struct {
-	// Preset is the profile of a cluster that supplied every setting that was left out: see LoadCluster.
+	// Preset is the profile of a cluster that supplied every setting that was left out: a built-in
+	// one, or the path of a file.
 	Preset string `yaml:"preset,omitempty"`
 	// GPUs is the number of accelerators of the cluster, where a command or job does not choose it.
 	GPUs int `yaml:"gpus,omitempty"`
 
 	// Accelerator is the profile of the device of one rank. AcceleratorsPerServer is the number of
-	// accelerators that share a server: 1 to RolesMax.
+	// accelerators that share a server.
 	Accelerator           string `yaml:"accelerator,omitempty"`
 	AcceleratorsPerServer int    `yaml:"accelerators-per-server,omitempty"`
 	// Mixed are servers with other accelerators. They hold the last ranks.
@@ -45,9 +46,10 @@ type Cluster struct {
 	NetworkRate unit.BytesPerSec `yaml:"network-rate,omitempty"`
 	Topology    Topology         `yaml:"topology,omitempty"` // of the network
 
-	EmbeddingWorkers Hosts `yaml:"embedding-workers,omitempty"`
-	EmbeddingPSs     Hosts `yaml:"embedding-ps,omitempty"` // a dense PS has one more such host to itself
-	Loaders          Hosts `yaml:"loaders,omitempty"`      // hosts of the one data loader; per-host is 1
+	EmbeddingWorkers Hosts `yaml:"embedding-workers,omitempty"` // hosts of the embedding workers
+	// EmbeddingPSs are the hosts of the embedding PSs; a dense PS has one more such host to itself.
+	EmbeddingPSs Hosts `yaml:"embedding-ps,omitempty"`
+	Loaders      Hosts `yaml:"loaders,omitempty"` // hosts of the one data loader; per-host is 1
 
 	System string `yaml:"system,omitempty"` // profile of the system software
 	// Model is the profile of the model whose training is predicted where a command names no other, and no
@@ -107,9 +109,9 @@ type Topology struct {
 
 // Hosts is a number of equal hosts, each with the same number of instances of a role.
 type Hosts struct {
-	Profile string `yaml:"profile,omitempty"`
+	Profile string `yaml:"profile,omitempty"`  // of the host
 	Count   int    `yaml:"count,omitempty"`    // hosts; at least 1
-	PerHost int    `yaml:"per-host,omitempty"` // instances on each host; at least 1; at most RolesMax on all
+	PerHost int    `yaml:"per-host,omitempty"` // instances on each host; at least 1; at most 16,384 on all
 	Zone    string `yaml:"zone,omitempty"`     // any name; hosts without one are in a zone too
 	// CountLow and CountHigh are the ends of the range of a Count that is a guess; 0: it is none.
 	CountLow  int `yaml:"count-low,omitempty"`

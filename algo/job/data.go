@@ -47,6 +47,7 @@ const columnsMax = 10_000
 // Data is the section data of a job file: the data set to train on. The zero value is
 // invalid; the smallest valid one is Data{Kind: KindAdultIncome}.
 type Data struct {
+	// Kind is a data set that is built in, or the format of files.
 	Kind DataKind `yaml:"kind"`
 	// Path is a single file; Split chooses its test rows. A file may be plain text or
 	// compressed with gzip or zstd: its first bytes decide, not its name.
@@ -59,8 +60,8 @@ type Data struct {
 	// OnBadRow is "fail", the default, or a number of rows to skip, as "skip:100".
 	OnBadRow OnBadRow `yaml:"on-bad-row,omitempty"`
 	// Cache is the folder in which the decoded columns of files are cached, so that a
-	// file is parsed only once; "off" disables the cache. Empty: datasets.CacheFolder,
-	// for files of at least 8 MiB.
+	// file is parsed only once; "off" disables the cache. Empty: the user's folder of
+	// caches, for files of at least 8 MiB.
 	Cache string `yaml:"cache,omitempty"`
 	// CSV describes the columns; for kind csv only.
 	CSV *Table `yaml:"csv,omitempty"`

@@ -45,16 +45,17 @@ type SyntheticTeacher struct {
 
 // Synthetic describes generated data; package datasets/synth generates them.
 type Synthetic struct {
-	Seed      uint64 `yaml:"seed"`
-	TrainRows int    `yaml:"train-rows"` // 1 to SyntheticRowsMax
-	TestRows  int    `yaml:"test-rows"`  // 1 to SyntheticRowsMax
-	// Preset is one of SyntheticPresets, or empty for none. A preset supplies every field that
-	// is absent, except Seed and the numbers of rows. Its Ties and Blanks name its columns, so
-	// a job with Columns gets neither.
+	Seed      uint64 `yaml:"seed"`       // of all draws
+	TrainRows int    `yaml:"train-rows"` // number of training rows
+	TestRows  int    `yaml:"test-rows"`  // number of test rows
+	// Preset is a built-in description of a public data set, or empty for none. A preset
+	// supplies every field that is absent, except Seed and the numbers of rows. Its Ties and
+	// Blanks name its columns, so a job with Columns gets neither.
 	Preset string `yaml:"preset,omitempty"`
 	// Stream generates the training rows while a run reads them, and never holds them in
 	// memory.
-	Stream  bool              `yaml:"stream,omitempty"`
+	Stream bool `yaml:"stream,omitempty"`
+	// Columns are the id columns.
 	Columns []SyntheticColumn `yaml:"columns,omitempty"`
 	// Ties are sets of columns that depend on each other.
 	Ties []SyntheticTie `yaml:"ties,omitempty"`
@@ -76,8 +77,8 @@ type Synthetic struct {
 	Numeric int `yaml:"numeric,omitempty"`
 	// PositiveRate is the expected share of label 1, in (0, 1); 0 means 0.5.
 	PositiveRate float64          `yaml:"positive-rate,omitempty"`
-	Teacher      SyntheticTeacher `yaml:"teacher,omitempty"`
-	// Conversion adds a second label, which can be 1 only after a click; nil adds none.
+	Teacher      SyntheticTeacher `yaml:"teacher,omitempty"` // hidden model that draws the labels
+	// Conversion adds a second label, which can be 1 only after a click.
 	Conversion *SyntheticConversion `yaml:"conversion,omitempty"`
 }
 
@@ -88,7 +89,7 @@ type Synthetic struct {
 // most those of single ids of the columns before it. With several ids per row, the ids at equal
 // positions are tied.
 type SyntheticTie struct {
-	Columns []string `yaml:"columns"`
+	Columns []string `yaml:"columns"` // names of the columns, the one with the most ids first
 	// Strength is the probability that a column of a row follows the latent value; otherwise
 	// it is drawn independently. 0 means 1.
 	Strength float64 `yaml:"strength,omitempty"`

@@ -7,21 +7,20 @@ import "fmt"
 type SyntheticColumn struct {
 	// Name of the slot; empty means "c" and the position from 1.
 	Name string `yaml:"name,omitempty"`
-	// Cardinality is the number of different ids, 1 to CardinalityMax. With Drift it is the
+	// Cardinality is the number of different ids, 1 to 2⁴⁰. With Drift it is the
 	// number on any one day.
 	Cardinality int64 `yaml:"cardinality"`
-	// Exponent is the s of p(rank) ∝ rank^−s, 0 (uniform) to ExponentMax.
+	// Exponent is the s of p(rank) ∝ rank^−s, 0 (uniform) to 10.
 	Exponent float64 `yaml:"zipf,omitempty"`
 	// Coverage gives the shares of the most frequent ids, as published tables do, and replaces
-	// Exponent: see synth.Coverage.
+	// Exponent.
 	Coverage []CoveragePoint `yaml:"coverage,omitempty"`
 	// Top is the share of rows that hold the most frequent id, from 1/Cardinality to
 	// below 1; 0 means the share under the distribution above. A larger share lowers the
-	// shares of all other ids in proportion, a smaller one flattens the head: see
-	// synth.Zipf and synth.Coverage.
+	// shares of all other ids in proportion, a smaller one flattens the head.
 	Top float64 `yaml:"top,omitempty"`
 	// IDsPerRow is the mean number of ids of a row, drawn independently, at most
-	// IDsPerRowMax; 0 means 1. A row has this number of ids, rounded down or up.
+	// 1000; 0 means 1. A row has this number of ids, rounded down or up.
 	IDsPerRow float64 `yaml:"ids-per-row,omitempty"`
 	// Weight is the weight of the column in the linear sum of the teacher, relative to other
 	// columns, at most 1e6; 0 means 1.
@@ -36,8 +35,8 @@ type SyntheticColumn struct {
 
 // CoveragePoint says that the Top most frequent ids are in Share of all rows.
 type CoveragePoint struct {
-	Top   int64   `yaml:"top"`
-	Share float64 `yaml:"share"`
+	Top   int64   `yaml:"top"`   // number of ids, the most frequent first
+	Share float64 `yaml:"share"` // of all rows that hold one of them
 }
 
 // MeanIDs returns IDsPerRow, or its default.

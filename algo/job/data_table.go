@@ -43,7 +43,7 @@ type Table struct {
 
 // IDColumn is one id column of a table.
 type IDColumn struct {
-	Column string `yaml:"column"`
+	Column string `yaml:"column"` // its name
 	// Separator splits a field into several ids, for example "|"; then an empty field has
 	// no ids. Empty: every field is one id, the empty field too.
 	Separator string `yaml:"separator,omitempty"`

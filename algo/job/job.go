@@ -17,7 +17,7 @@ import (
 // constants of this package, such as PrefetchMax.
 type Job struct {
 	Name     string   `yaml:"name,omitempty"` // letters, digits, dots, dashes and underscores
-	Data     Data     `yaml:"data,omitempty"` // empty in a program that brings rows of its own
+	Data     Data     `yaml:"data,omitempty"` // the rows; empty in a program that brings its own
 	Model    Model    `yaml:"model"`          // the dense network
 	Rows     Rows     `yaml:"rows"`           // the embedding rows
 	Training Training `yaml:"training"`       // mode, staleness, batches, order
@@ -25,13 +25,13 @@ type Job struct {
 	Wire     Wire     `yaml:"wire"`           // the form of messages between roles
 	// injected into messages and roles; sequential training has neither
 	Faults  fault.Plan `yaml:"faults"`
-	Cluster Cluster    `yaml:"cluster,omitempty"` // the hardware of the simulator; see PersiaCluster
+	Cluster Cluster    `yaml:"cluster,omitempty"` // what the simulator puts the job on
 }
 
 // Model is the dense network with its optimizer.
 type Model struct {
 	model.Spec `yaml:",inline"`
-	Optimizer  opt.DenseSpec `yaml:"optimizer"`
+	Optimizer  opt.DenseSpec `yaml:"optimizer"` // of the parameters
 	// Precision is FP32 or BF16. BF16 rounds the operands of matrix products and nothing that is kept. It is
 	// faster only on an engine with bf16 multipliers. The simulator prices work at the precision of the
 	// cluster, not at this one.
@@ -49,7 +49,7 @@ func DensePrecisions() []string { return []string{FP32, BF16} }
 
 // Rows is how embedding rows are initialized, updated and kept on an embedding PS.
 type Rows struct {
-	Optimizer opt.RowSpec `yaml:"optimizer"`
+	Optimizer opt.RowSpec `yaml:"optimizer"` // of the rows
 	// Init is the bound b of initial values, uniform in (−b, b).
 	Init float64 `yaml:"init"`
 	// Admission is the probability that an id without a row gets one in a step that reads it, in (0, 1];
@@ -75,10 +75,10 @@ const (
 
 // Roles is the number of instances of each role, and their placement on processes.
 type Roles struct {
-	Ranks            int `yaml:"ranks"` // NN workers
-	EmbeddingWorkers int `yaml:"embedding-workers"`
-	EmbeddingPSs     int `yaml:"embedding-ps"`
-	// DensePS is the number of dense PSs in modes that have them (pace.DenseSync.DensePSs).
+	Ranks            int `yaml:"ranks"`             // number of NN workers
+	EmbeddingWorkers int `yaml:"embedding-workers"` // number of embedding workers
+	EmbeddingPSs     int `yaml:"embedding-ps"`      // number of embedding PSs, which share the rows
+	// DensePSs is the number of dense PSs in modes that have them: async-ps, ssp and gba.
 	DensePSs int `yaml:"dense-ps"`
 	// Placement says which roles share a process, where a run has processes.
 	Placement Placement `yaml:"placement"`

@@ -36,9 +36,9 @@ const (
 
 // Training is the order and the pace of training.
 type Training struct {
-	Mode        string `yaml:"mode"`         // sequential or a mode of package pace, see Modes
+	Mode        string `yaml:"mode"`         // sequential, or a mode whose roles train at once
 	GlobalBatch int    `yaml:"global-batch"` // samples a step, over all ranks
-	Epochs      int    `yaml:"epochs"`
+	Epochs      int    `yaml:"epochs"`       // passes over the training rows
 	// Shuffle draws a new order of the training rows for every epoch; without it they keep the order of
 	// the data.
 	Shuffle bool `yaml:"shuffle"`
@@ -47,19 +47,18 @@ type Training struct {
 	ShuffleWindow int `yaml:"shuffle-window"`
 	// Groups is V, the number of groups that a global batch is cut into; a power of two. Equal V gives equal
 	// bits in sync mode, where the number of ranks must divide V. In other modes, ranks that do not divide V
-	// change the number of groups: see TotalGroups.
+	// change the number of groups.
 	Groups int `yaml:"groups"`
 
 	// Staleness is τ: all modes but sync and backup-workers issue the lookup of a step while at most τ
 	// earlier batches of the rank are outstanding. Null: as many as Prefetch allows.
 	Staleness *int `yaml:"staleness"`
 	// Prefetch is the number of batches in flight per rank, at least τ+1 where Staleness is set. 0: τ+1, or
-	// 10 where neither is set; see Window.
+	// 10 where neither is set.
 	Prefetch int `yaml:"prefetch"`
-	// ModeSettings are settings that a single mode declares (pace.Setting), by name. Absent ones have their
-	// defaults; ModeValues returns the values in use.
+	// ModeSettings are settings that a single mode declares, by name. Absent ones have their defaults.
 	ModeSettings map[string]int `yaml:"mode-settings"`
-	// Overlap is a word of the mode (pace.Mode.Overlaps), as none, ids or ids+ds in sync. Empty: the most
+	// Overlap is a word of the mode, as none, ids or ids+ds in sync. Empty: the most
 	// overlap that the mode knows.
 	Overlap string `yaml:"overlap"`
 	// Merge is MergeStep or MergeRank. Empty: MergeStep for sequential, sync and backup-workers, MergeRank
@@ -67,8 +66,8 @@ type Training struct {
 	Merge string `yaml:"merge"`
 	Scale string `yaml:"scale"` // ScaleGlobal or ScaleRank
 
-	// Delay is how many steps later the row gradients of a sequential training take effect, in the text form
-	// of package delay, as "exactly 3". DelayDense is the same for the gradients of the network. In the other
+	// Delay is how many steps later the row gradients of a sequential training take effect, in steps, as
+	// "exactly 3". DelayDense is the same for the gradients of the network. In the other
 	// modes staleness is an outcome of the run.
 	Delay      delay.Spec `yaml:"delay"`
 	DelayDense delay.Spec `yaml:"delay-dense"`

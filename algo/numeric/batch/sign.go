@@ -147,8 +147,8 @@ func (s Signer) AppendSigns(dst, ids []uint64) []uint64 {
 // Embeddings (Svenstrup, Hansen, Winther, NeurIPS 2017) with all weights 1.
 // Deviation: SplitMix64, where PERSIA hashes the hash of the round before.
 type HashStack struct {
-	Rounds int `yaml:"rounds"` // 0: no hash-stack; up to MaxRounds
-	Rows   int `yaml:"rows"`   // of each round; up to MaxStackRows
+	Rounds int `yaml:"rounds"` // number of rows whose sum is an embedding, up to 64; 0: no hash-stack
+	Rows   int `yaml:"rows"`   // number of rows of each round, up to 2⁴⁰
 }
 
 // Limits of a hash-stack.

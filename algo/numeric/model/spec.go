@@ -47,7 +47,7 @@ const (
 // Spec describes a network. Fields that its kind does not use are ignored, so
 // that a job may change the kind alone.
 type Spec struct {
-	// Kind is one of Kinds.
+	// Kind is the architecture.
 	Kind string `yaml:"kind"`
 	// EmbeddingDim is the length of the embedding of an id, which is the row but
 	// for deepfm, whose rows have one value more: a linear weight, the first.
@@ -57,8 +57,8 @@ type Spec struct {
 	// as in deepfm.
 	Factors int `yaml:"factors"`
 	// SparseTower and DenseTower are the layers that the pooled embeddings and the
-	// numeric features of a feed-forward network pass before they are joined; nil
-	// or without layers passes them on as they are.
+	// numeric features of a feed-forward network pass before they are joined; nothing
+	// or no layers pass them on as they are.
 	SparseTower *Tower `yaml:"sparse-tower"`
 	DenseTower  *Tower `yaml:"dense-tower"`
 	// Bottom are the widths of the hidden layers over the numeric features of a
@@ -94,7 +94,7 @@ type Head struct {
 	// Weight is what the loss of the label counts in the sum that training
 	// minimises; at least 0, where 0 means 1.
 	Weight float64 `yaml:"weight"`
-	// Bias is added to the initial bias of the logit, at most BiasMax in size. With log(p/(1−p)), predictions
+	// Bias is added to the initial bias of the logit, at most 30 in size. With log(p/(1−p)), predictions
 	// begin near the share p of positive samples, so that training need not find it first.
 	Bias float64 `yaml:"bias,omitempty"`
 }

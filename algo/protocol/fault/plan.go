@@ -16,27 +16,27 @@ type Plan struct {
 	Drop      float64 `yaml:"drop"`      // probability that a message is lost; 0 ≤ drop < 1
 	Duplicate float64 `yaml:"duplicate"` // probability that a message arrives twice; 0 … 1
 	// Reorder is the largest number of later messages, from the same sender to the same receiver, that may
-	// overtake a message; 0 … ReorderMax. Each message draws a number uniformly from 0 … Reorder and waits
-	// until that many later messages have been sent, but at most for HoldMax.
+	// overtake a message; 0 … 1024. Each message draws a number uniformly from 0 … Reorder and waits until
+	// that many later messages have been sent, but at most for 1 ms.
 	Reorder int     `yaml:"reorder"`
-	Delay   Delay   `yaml:"delay"`
-	Crashes []Crash `yaml:"crashes"`
+	Delay   Delay   `yaml:"delay"`   // random delays of messages
+	Crashes []Crash `yaml:"crashes"` // of single roles, at most 1000
 }
 
 // Delay describes random delays of messages.
 type Delay struct {
 	Rate float64   `yaml:"rate"` // probability that a message is delayed; 0 … 1
-	Max  unit.Tick `yaml:"max"`  // delays are uniform in (0, Max]; at most DelayMax
+	Max  unit.Tick `yaml:"max"`  // delays are uniform in (0, Max]; at most 10 s
 }
 
 // Crash is the crash of one role instance. The role loses its state, its unfinished work and all messages
 // that arrive before it starts again, as its next incarnation.
 type Crash struct {
-	Role  msg.Role `yaml:"role"`
-	Index int32    `yaml:"index"`
+	Role  msg.Role `yaml:"role"`  // embedding-worker, data-loader or coordinator
+	Index int32    `yaml:"index"` // of the role among those of its kind, from 0
 	// Step is the training step of the crash: the first input about this step or a later one is lost.
 	Step int32     `yaml:"step"`
-	Away unit.Tick `yaml:"away"` // time until it starts again; 0 … AwayMax
+	Away unit.Tick `yaml:"away"` // time until it starts again; 0 … 1 min
 }
 
 // Limits of a plan.
