@@ -84,7 +84,7 @@ func walls() []wall {
 		{"runtime/train", []string{"runtime/driver"}, order},
 		{"runtime/member", []string{"runtime/driver", "runtime/grpcnet"}, order},
 		{"runtime/process", []string{"runtime/driver", "runtime/wire", "runtime/grpcnet", "runtime/allreduce",
-			"runtime/transport", "runtime/member"}, order},
+			"runtime/transport", "runtime/member", "runtime/checkpoint"}, order},
 	}
 }
 

@@ -9,21 +9,29 @@ import (
 	"tandem/datasets"
 	"tandem/internal/cli"
 	"tandem/runtime/checkpoint"
+	"tandem/runtime/train"
 )
 
 // modelFolder returns the folder, within the results, of the model that a training of a name in the report
 // writes.
 func modelFolder(name string) string { return filepath.Join(fileName(name), "model") }
 
-// saveModel returns what writes a trained model to a folder.
-func (p *program) saveModel(folder string, j job.Job, f flags, data *datasets.Dataset, source batch.Source,
-) func(exec.State) error {
-	return func(state exec.State) error {
+// saveModel makes a training write its model to a folder.
+func (p *program) saveModel(o *train.Options, folder string, j job.Job, f flags, data *datasets.Dataset,
+	source batch.Source) {
+	o.Trained = func(state exec.State) error {
 		m, err := p.manifest(j, f, data, source)
 		if err != nil {
 			return err
 		}
 		return checkpoint.Save(folder, m, state)
+	}
+	o.TrainedApart = func(model exec.State, export func(string) ([]string, error)) error {
+		m, err := p.manifest(j, f, data, source)
+		if err != nil {
+			return err
+		}
+		return checkpoint.SaveApart(folder, m, model, export)
 	}
 }
 

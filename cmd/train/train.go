@@ -103,7 +103,7 @@ func (p *program) measure(ctx context.Context, j job.Job, f flags, folder string
 			machine.Arena = arena
 			o := train.Options{Backend: machine}
 			if n == 0 && !c.baseline {
-				o.Trained = p.saveModel(filepath.Join(folder, modelFolder(c.name)), t, f, data, source)
+				p.saveModel(&o, filepath.Join(folder, modelFolder(c.name)), t, f, data, source)
 			}
 			watched, err := watcher.begin(c.name, t, source, &o)
 			if err != nil {

@@ -64,24 +64,51 @@ func encodeDense(layout *model.Layout, parts []dense.Part) (d Dense, tensors []s
 	}
 	d.Parameters = layout.Params
 	replicas := len(parts) > 1 && len(parts[0].Params) == layout.Params
-	for i, p := range parts {
-		add := func(name string, values []float32, shape ...int) {
-			if len(values) > 0 {
-				tensors = append(tensors, safetensors.Floats(partTensor(i, name), values, shape...))
-			}
-		}
-		if replicas {
-			add(partParameters, p.Params, len(p.Params))
-			add(runningTensor, p.Running, len(p.Running))
-		}
-		if n := len(p.Params); n > 0 {
-			add(partOptimizer, p.Optimizer, len(p.Optimizer)/n, n)
-		}
-		add(partPending, p.Pending, len(p.Pending))
-		d.Parts = append(d.Parts, Part{p.At.Role.String(), int(p.At.Index), p.Lo, len(p.Params), p.Steps,
-			p.PerStep})
+	for i := range parts {
+		tensors = append(tensors, partTensors(i, &parts[i], replicas)...)
+		d.Parts = append(d.Parts, partOf(&parts[i]))
 	}
 	return d, tensors
+}
+
+// partOf describes a part.
+func partOf(p *dense.Part) Part {
+	return Part{p.At.Role.String(), int(p.At.Index), p.Lo, len(p.Params), p.Steps, p.PerStep}
+}
+
+// partTensors returns the tensors of a part that has a number, with or without its parameters and statistics.
+func partTensors(i int, p *dense.Part, parameters bool) (tensors []safetensor) {
+	add := func(name string, values []float32, shape ...int) {
+		if len(values) > 0 {
+			tensors = append(tensors, safetensors.Floats(partTensor(i, name), values, shape...))
+		}
+	}
+	if parameters {
+		add(partParameters, p.Params, len(p.Params))
+		add(runningTensor, p.Running, len(p.Running))
+	}
+	if n := len(p.Params); n > 0 {
+		add(partOptimizer, p.Optimizer, len(p.Optimizer)/n, n)
+	}
+	add(partPending, p.Pending, len(p.Pending))
+	return tensors
+}
+
+// readPart sets the values of a part that has a number, from those of its tensors that there are.
+func readPart(f *safetensors.File, i int, p *dense.Part) error {
+	for name, values := range map[string]*[]float32{ // order-free: fields are distinct
+		partParameters: &p.Params, runningTensor: &p.Running, partOptimizer: &p.Optimizer,
+		partPending: &p.Pending,
+	} {
+		t, err := f.Tensor(partTensor(i, name))
+		if err != nil {
+			continue // not every part has it
+		}
+		if *values, err = t.Floats(); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // network returns the tensors of the network that predictions are computed with, in the order of its layout,
@@ -133,17 +160,8 @@ func decodeDense(d *Dense, f *safetensors.File) ([]dense.Part, error) {
 		if described.Lo == 0 {
 			p.Running = joined.Running
 		}
-		for name, values := range map[string]*[]float32{ // order-free: fields are distinct
-			partParameters: &p.Params, runningTensor: &p.Running, partOptimizer: &p.Optimizer,
-			partPending: &p.Pending,
-		} {
-			t, err := f.Tensor(partTensor(i, name))
-			if err != nil {
-				continue // not every part has it
-			}
-			if *values, err = t.Floats(); err != nil {
-				return nil, err
-			}
+		if err := readPart(f, i, &p); err != nil {
+			return nil, err
 		}
 		parts = append(parts, p)
 	}

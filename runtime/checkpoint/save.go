@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"tandem/algo/exec"
 	"tandem/algo/exec/dense"
@@ -36,16 +37,42 @@ func save(fs fileSystem, folder string, m *Manifest, state exec.State) error {
 			return fmt.Errorf("checkpoint %s: %w", folder, err)
 		}
 	}
-	return w.Finish(m, state.Schema(), state.Layout(), state.ExportDense())
+	w.parts = state.ExportDense()
+	return w.Finish(m, state.Schema(), state.Layout())
 }
 
-// Writer writes a checkpoint of which processes have parts: each calls WriteRows for its embedding PSs, in
-// the folder that Folder returns, and the one with the Writer collects what they return.
+// SaveApart writes a model whose parts are in other processes: see train.Options.TrainedApart.
+func SaveApart(folder string, m *Manifest, state exec.State, export func(folder string) ([]string, error),
+) error {
+	w, err := NewWriter(folder)
+	if err != nil {
+		return err
+	}
+	defer w.Discard()
+	where, err := filepath.Abs(w.Folder())
+	if err != nil {
+		return err
+	}
+	names, err := export(where)
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		if err := w.Collect(name); err != nil {
+			return fmt.Errorf("checkpoint %s: %w", folder, err)
+		}
+	}
+	return w.Finish(m, state.Schema(), state.Layout())
+}
+
+// Writer writes a checkpoint of which processes have parts: each calls Export with the folder that Folder
+// returns, and the one with the Writer collects what they have written.
 type Writer struct {
 	fs              fileSystem
 	target, working string
 	lock            *os.File
-	rows            map[int]RowsPart
+	rows            map[int]rowsPart
+	parts           []dense.Part
 	done            bool
 }
 
@@ -60,7 +87,7 @@ func workingName(target string) string {
 
 func newWriter(fs fileSystem, folder string) (*Writer, error) {
 	target := filepath.Clean(folder)
-	w := &Writer{fs: fs, target: target, working: workingName(target), rows: map[int]RowsPart{}}
+	w := &Writer{fs: fs, target: target, working: workingName(target), rows: map[int]rowsPart{}}
 	if binary.NativeEndian.Uint16([]byte{1, 0}) != 1 {
 		return nil, errors.New("checkpoint: processors with big-endian numbers are not supported")
 	}
@@ -118,50 +145,20 @@ func (w *Writer) clear() error {
 	return err
 }
 
-// Folder returns the folder in which processes write rows.
+// Folder returns the folder in which processes write their parts.
 func (w *Writer) Folder() string { return w.working }
-
-// RowsPart is what WriteRows has written.
-type RowsPart struct {
-	Index       int // of the embedding PS
-	Dim         int
-	Precision   string
-	StateValues int
-	Server      Server
-	File        File
-}
-
-// WriteRows writes the rows of one of a number of embedding PSs to a folder. The table must not change
-// meanwhile.
-func WriteRows(folder string, server, servers int, t *table.Table) (RowsPart, error) {
-	return writeRows(disk{}, folder, server, servers, t)
-}
-
-func writeRows(fs fileSystem, folder string, server, servers int, t *table.Table) (RowsPart, error) {
-	p := RowsPart{Index: server, Dim: t.Dim(), Precision: t.Precision().String(),
-		StateValues: t.StateBytes() / 4, Server: serverOf(t.Len(), t.Counters())}
-	var err error
-	p.File, err = writeFile(fs, folder, RowsFile(server, servers),
-		func(out io.Writer) error { return encodeRows(out, t) })
-	return p, err
-}
 
 // AddRows writes the rows of an embedding PS of this process.
 func (w *Writer) AddRows(server, servers int, t *table.Table) error {
 	part, err := writeRows(w.fs, w.working, server, servers, t)
-	if err == nil {
-		w.Add(part)
-	}
+	w.rows[server] = part
 	return err
 }
 
-// Add adds what a process has written.
-func (w *Writer) Add(p RowsPart) { w.rows[p.Index] = p }
-
-// Finish writes the dense network and the manifest, and gives the folder its name. Parts are what all
-// holders have exported.
-func (w *Writer) Finish(m *Manifest, schema *batch.Schema, layout *model.Layout, parts []dense.Part) error {
-	if err := w.finish(m, schema, layout, parts); err != nil {
+// Finish writes the dense network and the manifest, and gives the folder its name.
+func (w *Writer) Finish(m *Manifest, schema *batch.Schema, layout *model.Layout) error {
+	slices.SortFunc(w.parts, func(a, b dense.Part) int { return a.At.Compare(b.At) })
+	if err := w.finish(m, schema, layout, w.parts); err != nil {
 		return fmt.Errorf("checkpoint %s: %w", w.target, err)
 	}
 	return nil

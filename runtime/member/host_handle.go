@@ -83,6 +83,9 @@ func (h *Host) handle(m *member, message *control.FromMember) error {
 			s.pendingDense = false
 			s.dense = &model.Values{Params: what.Dense.GetParams(), Running: what.Dense.GetRunning()}
 		}
+	case *control.FromMember_Exported:
+		err = check(s.exporting, "an export that was not requested")
+		s.exporting = false
 	case *control.FromMember_Lost:
 		err = h.handleLost(m, what.Lost)
 	default:

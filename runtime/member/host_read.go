@@ -2,6 +2,8 @@ package member
 
 import (
 	"context"
+	"fmt"
+	"slices"
 
 	"tandem/algo/numeric/model"
 	"tandem/algo/protocol/msg"
@@ -48,4 +50,32 @@ func (h *Host) ReadDense(ctx context.Context, at msg.Address) (model.Values, err
 		}
 	}
 	return *s.dense, nil
+}
+
+// Export makes every process with a part of the model write it into a folder, after Train: an embedding PS
+// its rows, and a process with ranks or PSs all else to a file whose name it returns. All processes must
+// reach the folder under the same path.
+func (h *Host) Export(ctx context.Context, folder string) (names []string, err error) {
+	var asked []*process
+	for i, s := range h.processes {
+		if !slices.ContainsFunc(s.roles, holdsModel) {
+			continue
+		}
+		name := fmt.Sprintf("export-%05d", i)
+		s.exporting = true
+		s.member.send(&control.ToMember{What: &control.ToMember_Export{
+			Export: &control.Export{Folder: folder, Name: name}}})
+		names, asked = append(names, name), append(asked, s)
+	}
+	for slices.ContainsFunc(asked, func(s *process) bool { return s.exporting }) {
+		if err := h.handleNext(ctx); err != nil {
+			return nil, err
+		}
+	}
+	return names, nil
+}
+
+// holdsModel reports whether a role holds a part of the model.
+func holdsModel(at msg.Address) bool {
+	return at.Role == msg.EmbeddingPS || at.Role == msg.NNWorker || at.Role == msg.DensePS
 }

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -132,6 +134,10 @@ func (modelReader) ReadDense(msg.Address) (model.Values, error) {
 	return model.Values{Params: []float32{1, 2}, Running: []float32{3}}, nil
 }
 
+func (modelReader) Export(folder, name string) error {
+	return os.WriteFile(filepath.Join(folder, name), nil, 0o644)
+}
+
 // A whole run, from the first role that joins to the last that leaves.
 func TestRun(t *testing.T) {
 	r := start(t, nil)
@@ -165,6 +171,16 @@ func TestRun(t *testing.T) {
 	dense, err := r.host.ReadDense(t.Context(), trainer)
 	if err != nil || cmp.Diff(model.Values{Params: []float32{1, 2}, Running: []float32{3}}, dense) != "" {
 		t.Error(dense, err)
+	}
+	folder := t.TempDir()
+	names, err := r.host.Export(t.Context(), folder)
+	if err != nil || len(names) != 2 { // of the PS and of the rank
+		t.Error(names, err)
+	}
+	for _, name := range names {
+		if _, err := os.Stat(filepath.Join(folder, name)); err != nil {
+			t.Error(err)
+		}
 	}
 	if r.host.Wall() <= 0 {
 		t.Error("no time has passed")

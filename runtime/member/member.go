@@ -54,12 +54,16 @@ type Change struct {
 	View uint32
 }
 
-// ModelReader reads the part of the model that a process holds. The host's ReadRows and ReadDense end here.
+// ModelReader reads the part of the model that a process holds. The host's ReadRows, ReadDense and
+// Export end here.
 type ModelReader interface {
 	// ReadRows returns the values of rows of an embedding PS of the process, one row after another.
 	ReadRows(server int, signs []uint64) ([]float32, error)
 	// ReadDense returns the part of the dense network that an NN worker or dense PS of the process holds.
 	ReadDense(at msg.Address) (model.Values, error)
+	// Export writes the process's part of the trained model into a folder, all but the rows to a file of this
+	// name.
+	Export(folder, name string) error
 }
 
 // Member is one process's end of its stream to the host. Its methods may be called from any goroutine.

@@ -44,6 +44,10 @@ func (m *Member) receive() {
 				error) {
 				return readDense(n, what.ReadDense)
 			})
+		case *control.ToMember_Export:
+			go m.answerRead(func(n ModelReader) (*control.FromMember, error) {
+				return export(n, what.Export)
+			})
 		case *control.ToMember_Exit:
 			exit()
 		case *control.ToMember_Abort:
@@ -119,4 +123,9 @@ func readDense(n ModelReader, p *control.ReadDense) (*control.FromMember, error)
 	d, err := n.ReadDense(at)
 	network := &control.Dense{Params: d.Params, Running: d.Running}
 	return &control.FromMember{What: &control.FromMember_Dense{Dense: network}}, err
+}
+
+func export(n ModelReader, p *control.Export) (*control.FromMember, error) {
+	return &control.FromMember{What: &control.FromMember_Exported{Exported: &control.Exported{}}},
+		n.Export(p.Folder, p.Name)
 }

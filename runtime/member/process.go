@@ -32,6 +32,7 @@ type process struct {
 	values        []float32     // the answer; nil before it arrives
 	pendingDense  bool          // ReadDense waits
 	dense         *model.Values // the answer; nil before it arrives
+	exporting     bool          // Export waits
 }
 
 // hasRank reports whether the process has an NN worker.

@@ -14,6 +14,7 @@ import (
 	"tandem/algo/protocol/role"
 	"tandem/algo/unit"
 	"tandem/runtime/allreduce"
+	"tandem/runtime/checkpoint"
 	"tandem/runtime/transport"
 	"tandem/runtime/wire"
 )
@@ -180,6 +181,11 @@ func (a trainingModel) ReadDense(at msg.Address) (model.Values, error) {
 	return a.n.local.ReadDense(at)
 }
 
+// Export implements member.Numbers. The host asks for it after training.
+func (a trainingModel) Export(string, string) error {
+	return errors.New("the training has not ended")
+}
+
 // finalModel is the member.ModelReader of a process after training.
 type finalModel struct{ n *node }
 
@@ -192,4 +198,9 @@ func (a finalModel) ReadRows(server int, signs []uint64) ([]float32, error) {
 // ReadDense implements member.Numbers.
 func (a finalModel) ReadDense(at msg.Address) (model.Values, error) {
 	return a.n.executor.Model().Weights(at).Snapshot(), nil
+}
+
+// Export implements member.Numbers.
+func (a finalModel) Export(folder, name string) error {
+	return checkpoint.Export(folder, name, a.n.executor.Model())
 }

@@ -29,6 +29,9 @@ type Cluster interface {
 	// ReadDense copies the part of the dense network that one role holds, from within Callbacks.BeforeStep or
 	// after Train. exec.ModelState.DenseHolders lists the roles that hold parts.
 	ReadDense(ctx context.Context, at msg.Address) (model.Values, error)
+	// Export makes every process write its part of the trained model into a folder that all can reach, rows
+	// to files of their own and all else to files whose names Export returns.
+	Export(ctx context.Context, folder string) (names []string, err error)
 	// Reports returns the report of each process.
 	Reports() []driver.Report
 	// Wall returns the duration of training.
@@ -75,7 +78,11 @@ func runCluster(ctx context.Context, t *job.Job, source batch.Source, test *batc
 		return nil, err
 	}
 	result.Wall = o.Cluster.Wall()
-	return &trained{evaluation, state}, result.gather(o.Cluster.Reports(), none)
+	if err := result.gather(o.Cluster.Reports(), none); err != nil {
+		return nil, err
+	}
+	return &trained{evaluation, state}, o.TrainedApart(none,
+		func(folder string) ([]string, error) { return o.Cluster.Export(ctx, folder) })
 }
 
 // gather sets what the processes have reported.

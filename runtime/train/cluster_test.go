@@ -30,6 +30,8 @@ func (recordedCluster) ReadDense(context.Context, msg.Address) (model.Values, er
 	return model.Values{}, nil
 }
 
+func (recordedCluster) Export(context.Context, string) ([]string, error) { return nil, nil }
+
 func (recordedCluster) Reports() []driver.Report { return nil }
 
 func (recordedCluster) Wall() time.Duration { return time.Second }

@@ -76,6 +76,10 @@ type Options struct {
 	Evaluated func(evaluation.Point)
 	// Trained, if not nil, is called with the trained model, which is in this process: not with Cluster.
 	Trained func(exec.State) error
+	// TrainedApart, if not nil, is called instead of Trained with Cluster. The model has the schema and the
+	// layout of the trained one, but no part of it: export makes the processes write their parts, as
+	// Cluster.Export does.
+	TrainedApart func(model exec.State, export func(folder string) (names []string, err error)) error
 	// Observer, if not nil, receives every record of the roles, from one goroutine at a time. Sequential
 	// training has no roles and no records.
 	Observer event.Observer
@@ -115,6 +119,9 @@ func Run(ctx context.Context, t job.Job, source batch.Source, test *batch.Batch,
 	}
 	if o.Trained == nil {
 		o.Trained = func(exec.State) error { return nil }
+	}
+	if o.TrainedApart == nil {
+		o.TrainedApart = func(exec.State, func(string) ([]string, error)) error { return nil }
 	}
 	trained, err := runMode(ctx, &t, source, test, o, result)
 	if err != nil {

@@ -93,6 +93,7 @@ type FromMember struct {
 	//	*FromMember_Dense
 	//	*FromMember_Failure
 	//	*FromMember_Lost
+	//	*FromMember_Exported
 	What          isFromMember_What `protobuf_oneof:"what"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -234,6 +235,15 @@ func (x *FromMember) GetLost() *Lost {
 	return nil
 }
 
+func (x *FromMember) GetExported() *Exported {
+	if x != nil {
+		if x, ok := x.What.(*FromMember_Exported); ok {
+			return x.Exported
+		}
+	}
+	return nil
+}
+
 type isFromMember_What interface {
 	isFromMember_What()
 }
@@ -282,6 +292,10 @@ type FromMember_Lost struct {
 	Lost *Lost `protobuf:"bytes,11,opt,name=lost,proto3,oneof"` // another process cannot be reached any more, or was dropped
 }
 
+type FromMember_Exported struct {
+	Exported *Exported `protobuf:"bytes,12,opt,name=exported,proto3,oneof"` // answers Export
+}
+
 func (*FromMember_Heartbeat) isFromMember_What() {}
 
 func (*FromMember_Ready) isFromMember_What() {}
@@ -304,6 +318,8 @@ func (*FromMember_Failure) isFromMember_What() {}
 
 func (*FromMember_Lost) isFromMember_What() {}
 
+func (*FromMember_Exported) isFromMember_What() {}
+
 type ToMember struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Types that are valid to be assigned to What:
@@ -318,6 +334,7 @@ type ToMember struct {
 	//	*ToMember_Exit
 	//	*ToMember_Abort
 	//	*ToMember_PeerChanged
+	//	*ToMember_Export
 	What          isToMember_What `protobuf_oneof:"what"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -450,6 +467,15 @@ func (x *ToMember) GetPeerChanged() *PeerChanged {
 	return nil
 }
 
+func (x *ToMember) GetExport() *Export {
+	if x != nil {
+		if x, ok := x.What.(*ToMember_Export); ok {
+			return x.Export
+		}
+	}
+	return nil
+}
+
 type isToMember_What interface {
 	isToMember_What()
 }
@@ -494,6 +520,10 @@ type ToMember_PeerChanged struct {
 	PeerChanged *PeerChanged `protobuf:"bytes,10,opt,name=peer_changed,json=peerChanged,proto3,oneof"` // a process has come back
 }
 
+type ToMember_Export struct {
+	Export *Export `protobuf:"bytes,11,opt,name=export,proto3,oneof"` // to a process with a part of the model
+}
+
 func (*ToMember_Heartbeat) isToMember_What() {}
 
 func (*ToMember_Welcome) isToMember_What() {}
@@ -513,6 +543,8 @@ func (*ToMember_Exit) isToMember_What() {}
 func (*ToMember_Abort) isToMember_What() {}
 
 func (*ToMember_PeerChanged) isToMember_What() {}
+
+func (*ToMember_Export) isToMember_What() {}
 
 type Hello struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -1624,6 +1656,95 @@ func (x *Dense) GetRunning() []float32 {
 	return nil
 }
 
+// Export asks a process to write its part of the model into a folder that all processes can reach.
+type Export struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Folder        string                 `protobuf:"bytes,1,opt,name=folder,proto3" json:"folder,omitempty"`
+	Name          string                 `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"` // of the file with all but the rows
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Export) Reset() {
+	*x = Export{}
+	mi := &file_control_proto_msgTypes[24]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Export) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Export) ProtoMessage() {}
+
+func (x *Export) ProtoReflect() protoreflect.Message {
+	mi := &file_control_proto_msgTypes[24]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Export.ProtoReflect.Descriptor instead.
+func (*Export) Descriptor() ([]byte, []int) {
+	return file_control_proto_rawDescGZIP(), []int{24}
+}
+
+func (x *Export) GetFolder() string {
+	if x != nil {
+		return x.Folder
+	}
+	return ""
+}
+
+func (x *Export) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+type Exported struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Exported) Reset() {
+	*x = Exported{}
+	mi := &file_control_proto_msgTypes[25]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Exported) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Exported) ProtoMessage() {}
+
+func (x *Exported) ProtoReflect() protoreflect.Message {
+	mi := &file_control_proto_msgTypes[25]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Exported.ProtoReflect.Descriptor instead.
+func (*Exported) Descriptor() ([]byte, []int) {
+	return file_control_proto_rawDescGZIP(), []int{25}
+}
+
 type Failure struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Reason        string                 `protobuf:"bytes,1,opt,name=reason,proto3" json:"reason,omitempty"`
@@ -1633,7 +1754,7 @@ type Failure struct {
 
 func (x *Failure) Reset() {
 	*x = Failure{}
-	mi := &file_control_proto_msgTypes[24]
+	mi := &file_control_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1645,7 +1766,7 @@ func (x *Failure) String() string {
 func (*Failure) ProtoMessage() {}
 
 func (x *Failure) ProtoReflect() protoreflect.Message {
-	mi := &file_control_proto_msgTypes[24]
+	mi := &file_control_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1658,7 +1779,7 @@ func (x *Failure) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Failure.ProtoReflect.Descriptor instead.
 func (*Failure) Descriptor() ([]byte, []int) {
-	return file_control_proto_rawDescGZIP(), []int{24}
+	return file_control_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *Failure) GetReason() string {
@@ -1679,7 +1800,7 @@ type Lost struct {
 
 func (x *Lost) Reset() {
 	*x = Lost{}
-	mi := &file_control_proto_msgTypes[25]
+	mi := &file_control_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1691,7 +1812,7 @@ func (x *Lost) String() string {
 func (*Lost) ProtoMessage() {}
 
 func (x *Lost) ProtoReflect() protoreflect.Message {
-	mi := &file_control_proto_msgTypes[25]
+	mi := &file_control_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1704,7 +1825,7 @@ func (x *Lost) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Lost.ProtoReflect.Descriptor instead.
 func (*Lost) Descriptor() ([]byte, []int) {
-	return file_control_proto_rawDescGZIP(), []int{25}
+	return file_control_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *Lost) GetRole() *Role {
@@ -1737,7 +1858,7 @@ type Abort struct {
 
 func (x *Abort) Reset() {
 	*x = Abort{}
-	mi := &file_control_proto_msgTypes[26]
+	mi := &file_control_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1749,7 +1870,7 @@ func (x *Abort) String() string {
 func (*Abort) ProtoMessage() {}
 
 func (x *Abort) ProtoReflect() protoreflect.Message {
-	mi := &file_control_proto_msgTypes[26]
+	mi := &file_control_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1762,7 +1883,7 @@ func (x *Abort) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Abort.ProtoReflect.Descriptor instead.
 func (*Abort) Descriptor() ([]byte, []int) {
-	return file_control_proto_rawDescGZIP(), []int{26}
+	return file_control_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *Abort) GetReason() string {
@@ -1779,7 +1900,7 @@ const file_control_proto_rawDesc = "" +
 	"\rcontrol.proto\x12\x0etandem.control\"0\n" +
 	"\x04Role\x12\x12\n" +
 	"\x04kind\x18\x01 \x01(\rR\x04kind\x12\x14\n" +
-	"\x05index\x18\x02 \x01(\x05R\x05index\"\xcd\x04\n" +
+	"\x05index\x18\x02 \x01(\x05R\x05index\"\x85\x05\n" +
 	"\n" +
 	"FromMember\x129\n" +
 	"\theartbeat\x18\x01 \x01(\v2\x19.tandem.control.HeartbeatH\x00R\theartbeat\x12-\n" +
@@ -1793,8 +1914,9 @@ const file_control_proto_rawDesc = "" +
 	"\x05dense\x18\t \x01(\v2\x15.tandem.control.DenseH\x00R\x05dense\x123\n" +
 	"\afailure\x18\n" +
 	" \x01(\v2\x17.tandem.control.FailureH\x00R\afailure\x12*\n" +
-	"\x04lost\x18\v \x01(\v2\x14.tandem.control.LostH\x00R\x04lostB\x06\n" +
-	"\x04what\"\xa4\x04\n" +
+	"\x04lost\x18\v \x01(\v2\x14.tandem.control.LostH\x00R\x04lost\x126\n" +
+	"\bexported\x18\f \x01(\v2\x18.tandem.control.ExportedH\x00R\bexportedB\x06\n" +
+	"\x04what\"\xd6\x04\n" +
 	"\bToMember\x129\n" +
 	"\theartbeat\x18\x01 \x01(\v2\x19.tandem.control.HeartbeatH\x00R\theartbeat\x123\n" +
 	"\awelcome\x18\x02 \x01(\v2\x17.tandem.control.WelcomeH\x00R\awelcome\x12-\n" +
@@ -1807,7 +1929,8 @@ const file_control_proto_rawDesc = "" +
 	"\x04exit\x18\b \x01(\v2\x14.tandem.control.ExitH\x00R\x04exit\x12-\n" +
 	"\x05abort\x18\t \x01(\v2\x15.tandem.control.AbortH\x00R\x05abort\x12@\n" +
 	"\fpeer_changed\x18\n" +
-	" \x01(\v2\x1b.tandem.control.PeerChangedH\x00R\vpeerChangedB\x06\n" +
+	" \x01(\v2\x1b.tandem.control.PeerChangedH\x00R\vpeerChanged\x120\n" +
+	"\x06export\x18\v \x01(\v2\x16.tandem.control.ExportH\x00R\x06exportB\x06\n" +
 	"\x04what\"\xb7\x01\n" +
 	"\x05Hello\x12*\n" +
 	"\x05roles\x18\x01 \x03(\v2\x14.tandem.control.RoleR\x05roles\x12\x18\n" +
@@ -1876,7 +1999,12 @@ const file_control_proto_rawDesc = "" +
 	"\x04role\x18\x01 \x01(\v2\x14.tandem.control.RoleR\x04role\"9\n" +
 	"\x05Dense\x12\x16\n" +
 	"\x06params\x18\x01 \x03(\x02R\x06params\x12\x18\n" +
-	"\arunning\x18\x02 \x03(\x02R\arunning\"!\n" +
+	"\arunning\x18\x02 \x03(\x02R\arunning\"4\n" +
+	"\x06Export\x12\x16\n" +
+	"\x06folder\x18\x01 \x01(\tR\x06folder\x12\x12\n" +
+	"\x04name\x18\x02 \x01(\tR\x04name\"\n" +
+	"\n" +
+	"\bExported\"!\n" +
 	"\aFailure\x12\x16\n" +
 	"\x06reason\x18\x01 \x01(\tR\x06reason\"j\n" +
 	"\x04Lost\x12(\n" +
@@ -1898,7 +2026,7 @@ func file_control_proto_rawDescGZIP() []byte {
 	return file_control_proto_rawDescData
 }
 
-var file_control_proto_msgTypes = make([]protoimpl.MessageInfo, 27)
+var file_control_proto_msgTypes = make([]protoimpl.MessageInfo, 29)
 var file_control_proto_goTypes = []any{
 	(*Role)(nil),        // 0: tandem.control.Role
 	(*FromMember)(nil),  // 1: tandem.control.FromMember
@@ -1924,9 +2052,11 @@ var file_control_proto_goTypes = []any{
 	(*Values)(nil),      // 21: tandem.control.Values
 	(*ReadDense)(nil),   // 22: tandem.control.ReadDense
 	(*Dense)(nil),       // 23: tandem.control.Dense
-	(*Failure)(nil),     // 24: tandem.control.Failure
-	(*Lost)(nil),        // 25: tandem.control.Lost
-	(*Abort)(nil),       // 26: tandem.control.Abort
+	(*Export)(nil),      // 24: tandem.control.Export
+	(*Exported)(nil),    // 25: tandem.control.Exported
+	(*Failure)(nil),     // 26: tandem.control.Failure
+	(*Lost)(nil),        // 27: tandem.control.Lost
+	(*Abort)(nil),       // 28: tandem.control.Abort
 }
 var file_control_proto_depIdxs = []int32{
 	14, // 0: tandem.control.FromMember.heartbeat:type_name -> tandem.control.Heartbeat
@@ -1938,31 +2068,33 @@ var file_control_proto_depIdxs = []int32{
 	18, // 6: tandem.control.FromMember.report:type_name -> tandem.control.Report
 	21, // 7: tandem.control.FromMember.values:type_name -> tandem.control.Values
 	23, // 8: tandem.control.FromMember.dense:type_name -> tandem.control.Dense
-	24, // 9: tandem.control.FromMember.failure:type_name -> tandem.control.Failure
-	25, // 10: tandem.control.FromMember.lost:type_name -> tandem.control.Lost
-	14, // 11: tandem.control.ToMember.heartbeat:type_name -> tandem.control.Heartbeat
-	5,  // 12: tandem.control.ToMember.welcome:type_name -> tandem.control.Welcome
-	8,  // 13: tandem.control.ToMember.start:type_name -> tandem.control.Start
-	11, // 14: tandem.control.ToMember.proceed:type_name -> tandem.control.Proceed
-	13, // 15: tandem.control.ToMember.stop:type_name -> tandem.control.Stop
-	20, // 16: tandem.control.ToMember.read_rows:type_name -> tandem.control.ReadRows
-	22, // 17: tandem.control.ToMember.read_dense:type_name -> tandem.control.ReadDense
-	15, // 18: tandem.control.ToMember.exit:type_name -> tandem.control.Exit
-	26, // 19: tandem.control.ToMember.abort:type_name -> tandem.control.Abort
-	6,  // 20: tandem.control.ToMember.peer_changed:type_name -> tandem.control.PeerChanged
-	0,  // 21: tandem.control.Hello.roles:type_name -> tandem.control.Role
-	0,  // 22: tandem.control.Peer.roles:type_name -> tandem.control.Role
-	4,  // 23: tandem.control.Welcome.peers:type_name -> tandem.control.Peer
-	4,  // 24: tandem.control.PeerChanged.peer:type_name -> tandem.control.Peer
-	17, // 25: tandem.control.Records.records:type_name -> tandem.control.Record
-	19, // 26: tandem.control.Report.faults:type_name -> tandem.control.Faults
-	0,  // 27: tandem.control.ReadDense.role:type_name -> tandem.control.Role
-	0,  // 28: tandem.control.Lost.role:type_name -> tandem.control.Role
-	29, // [29:29] is the sub-list for method output_type
-	29, // [29:29] is the sub-list for method input_type
-	29, // [29:29] is the sub-list for extension type_name
-	29, // [29:29] is the sub-list for extension extendee
-	0,  // [0:29] is the sub-list for field type_name
+	26, // 9: tandem.control.FromMember.failure:type_name -> tandem.control.Failure
+	27, // 10: tandem.control.FromMember.lost:type_name -> tandem.control.Lost
+	25, // 11: tandem.control.FromMember.exported:type_name -> tandem.control.Exported
+	14, // 12: tandem.control.ToMember.heartbeat:type_name -> tandem.control.Heartbeat
+	5,  // 13: tandem.control.ToMember.welcome:type_name -> tandem.control.Welcome
+	8,  // 14: tandem.control.ToMember.start:type_name -> tandem.control.Start
+	11, // 15: tandem.control.ToMember.proceed:type_name -> tandem.control.Proceed
+	13, // 16: tandem.control.ToMember.stop:type_name -> tandem.control.Stop
+	20, // 17: tandem.control.ToMember.read_rows:type_name -> tandem.control.ReadRows
+	22, // 18: tandem.control.ToMember.read_dense:type_name -> tandem.control.ReadDense
+	15, // 19: tandem.control.ToMember.exit:type_name -> tandem.control.Exit
+	28, // 20: tandem.control.ToMember.abort:type_name -> tandem.control.Abort
+	6,  // 21: tandem.control.ToMember.peer_changed:type_name -> tandem.control.PeerChanged
+	24, // 22: tandem.control.ToMember.export:type_name -> tandem.control.Export
+	0,  // 23: tandem.control.Hello.roles:type_name -> tandem.control.Role
+	0,  // 24: tandem.control.Peer.roles:type_name -> tandem.control.Role
+	4,  // 25: tandem.control.Welcome.peers:type_name -> tandem.control.Peer
+	4,  // 26: tandem.control.PeerChanged.peer:type_name -> tandem.control.Peer
+	17, // 27: tandem.control.Records.records:type_name -> tandem.control.Record
+	19, // 28: tandem.control.Report.faults:type_name -> tandem.control.Faults
+	0,  // 29: tandem.control.ReadDense.role:type_name -> tandem.control.Role
+	0,  // 30: tandem.control.Lost.role:type_name -> tandem.control.Role
+	31, // [31:31] is the sub-list for method output_type
+	31, // [31:31] is the sub-list for method input_type
+	31, // [31:31] is the sub-list for extension type_name
+	31, // [31:31] is the sub-list for extension extendee
+	0,  // [0:31] is the sub-list for field type_name
 }
 
 func init() { file_control_proto_init() }
@@ -1982,6 +2114,7 @@ func file_control_proto_init() {
 		(*FromMember_Dense)(nil),
 		(*FromMember_Failure)(nil),
 		(*FromMember_Lost)(nil),
+		(*FromMember_Exported)(nil),
 	}
 	file_control_proto_msgTypes[2].OneofWrappers = []any{
 		(*ToMember_Heartbeat)(nil),
@@ -1994,6 +2127,7 @@ func file_control_proto_init() {
 		(*ToMember_Exit)(nil),
 		(*ToMember_Abort)(nil),
 		(*ToMember_PeerChanged)(nil),
+		(*ToMember_Export)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
@@ -2001,7 +2135,7 @@ func file_control_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_control_proto_rawDesc), len(file_control_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   27,
+			NumMessages:   29,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

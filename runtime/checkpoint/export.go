@@ -1,0 +1,112 @@
+package checkpoint
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"tandem/algo/exec"
+	"tandem/algo/exec/dense"
+	"tandem/algo/numeric/table"
+	"tandem/runtime/checkpoint/safetensors"
+)
+
+// rowsPart is what a process has written of the rows of an embedding PS.
+type rowsPart struct {
+	Index       int // of the embedding PS
+	Dim         int
+	Precision   string
+	StateValues int
+	Server      Server
+	File        File
+}
+
+// writeRows writes the rows of one of a number of embedding PSs to a folder.
+func writeRows(fs fileSystem, folder string, server, servers int, t *table.Table) (rowsPart, error) {
+	p := rowsPart{Index: server, Dim: t.Dim(), Precision: t.Precision().String(),
+		StateValues: t.StateBytes() / 4, Server: serverOf(t.Len(), t.Counters())}
+	var err error
+	p.File, err = writeFile(fs, folder, RowsFile(server, servers),
+		func(out io.Writer) error { return encodeRows(out, t) })
+	return p, err
+}
+
+// exportKey is the metadata entry of an export with its description.
+const exportKey = "export"
+
+// export describes the part of a model that a process has.
+type export struct {
+	Rows  []rowsPart
+	Parts []Part
+}
+
+// Export writes the part of a model that is in this process to the folder of a Writer: the rows of each of
+// its embedding PSs, and all else to a file with a name, which Writer.Collect reads.
+func Export(folder, name string, state exec.State) error {
+	var described export
+	servers := state.Plan().Servers()
+	for i := range servers {
+		t := state.Table(i)
+		if t == nil {
+			continue
+		}
+		part, err := writeRows(disk{}, folder, i, servers, t)
+		if err != nil {
+			return fmt.Errorf("checkpoint: %w", err)
+		}
+		described.Rows = append(described.Rows, part)
+	}
+	var tensors []safetensor
+	for i, p := range state.ExportDense() {
+		described.Parts = append(described.Parts, partOf(&p))
+		tensors = append(tensors, partTensors(i, &p, true)...)
+	}
+	text, err := json.Marshal(described)
+	if err != nil {
+		return err
+	}
+	_, err = writeFile(disk{}, folder, name, func(out io.Writer) error {
+		return safetensors.Write(out, tensors, map[string]string{exportKey: string(text)})
+	})
+	if err != nil {
+		return fmt.Errorf("checkpoint: %w", err)
+	}
+	return nil
+}
+
+// Collect adds what a process has written with Export.
+func (w *Writer) Collect(name string) error {
+	path := filepath.Join(w.working, name)
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return fmt.Errorf("%w; all processes must reach this folder under the same path", describe(name, err))
+	}
+	f, err := safetensors.Read(data)
+	if err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	var described export
+	if err := json.Unmarshal([]byte(f.Metadata[exportKey]), &described); err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	for _, p := range described.Rows {
+		if _, twice := w.rows[p.Index]; twice {
+			return fmt.Errorf("%s: the rows of embedding-ps %d come twice", name, p.Index)
+		}
+		w.rows[p.Index] = p
+	}
+	for i, one := range described.Parts {
+		p := dense.Part{Lo: one.Lo, PerStep: one.PerStep}
+		p.Steps = one.Steps
+		at, err := addressOf(one)
+		if err = errors.Join(err, readPart(f, i, &p)); err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		p.At = at
+		w.parts = append(w.parts, p)
+	}
+	return w.fs.RemoveAll(path)
+}
