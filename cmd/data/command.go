@@ -63,7 +63,7 @@ func (p *program) command() *cobra.Command {
 		Args: cobra.ArbitraryArgs, // for the right exit code after an unknown command
 	}
 	c.AddCommand(p.inspectCommand(), p.profileCommand(), p.convertCommand(), p.generateCommand(),
-		p.cacheCommand())
+		p.cacheCommand(), p.initCommand())
 	cli.Configure(c, p.stdout, p.stderr)
 	c.SetHelpCommand(&cobra.Command{Hidden: true}) // use --help
 	return c

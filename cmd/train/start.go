@@ -2,9 +2,6 @@ package main
 
 import (
 	"fmt"
-	"path/filepath"
-	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/spf13/pflag"
@@ -57,32 +54,18 @@ func (t *table) check(given *pflag.FlagSet) error {
 // open infers the columns of the table, reads its rows, and returns a job for them. It describes the columns
 // in a note.
 func (t *table) open(policy string) (j job.Job, set *datasets.Dataset, note string, err error) {
-	split, err := parseSplit(t.split)
-	if err != nil {
-		return j, nil, "", err
+	r := infer.Request{File: t.file, Options: infer.Options{Label: t.label, IDs: t.ids, Numbers: t.numbers,
+		Ignore: t.ignore}}
+	if r.Split, err = infer.ParseSplit(t.split); err != nil {
+		return j, nil, "", cli.UsageError("see --help", "--split: %v", err)
 	}
-	if column := split.Column; column != "" && !slices.Contains(slices.Concat(t.ids, t.numbers), column) {
-		t.ignore = append(t.ignore, column) // test rows have later times than any training row
-	}
-	found, err := infer.CSV(t.file, infer.Options{Label: t.label, IDs: t.ids, Numbers: t.numbers,
-		Ignore: t.ignore})
-	if err != nil {
-		return j, nil, "", &cli.Error{Err: err,
-			Hint: "--label names the label, --ids, --numbers and --ignore say what other columns are"}
-	}
-	data := found.Data
-	if data.Path, err = filepath.Abs(t.file); err != nil {
-		return j, nil, "", err
-	}
-	data.Split = split
-	if err := data.OnBadRow.UnmarshalText([]byte(policy)); err != nil {
+	if err := r.OnBadRow.UnmarshalText([]byte(policy)); err != nil {
 		return j, nil, "", cli.UsageError("see --help", "--%v", err)
 	}
-	if set, err = datasets.Open(data, ""); err != nil {
-		return j, nil, "", err
+	j, set, found, err := infer.Open(r)
+	if err != nil {
+		return j, nil, "", &cli.Error{Err: err, Hint: infer.Hint}
 	}
-	j = infer.Job(set)
-	j.Name, j.Data, j.Cluster = nameOfFile(t.file), data, job.PersiaCluster()
 	return j, set, describeTable(found), nil
 }
 
@@ -98,37 +81,6 @@ func (t *table) suit(j *job.Job, f *flags, given *pflag.FlagSet) {
 	if j.Training.Epochs == 1 {
 		f.validation = 0 // there is nothing to choose
 	}
-}
-
-// parseSplit reads the value of --split.
-func parseSplit(text string) (job.Split, error) {
-	how, share, ok := strings.Cut(text, ":")
-	if how == job.SplitTime && share != "" {
-		return job.Split{How: how, Column: share}, nil
-	}
-	value, err := strconv.ParseFloat(share, 64)
-	if !ok || err != nil || how != job.SplitRandom && how != job.SplitLast || !(value > 0 && value < 1) {
-		return job.Split{}, cli.UsageError("as random:0.2, last:0.1 for the last tenth of the rows, or "+
-			"time:COLUMN for the latest fifth",
-			"--split: %q", text)
-	}
-	return job.Split{How: how, Test: value}, nil
-}
-
-// nameOfFile returns the name of a job that trains on a file.
-func nameOfFile(path string) string {
-	name, _, _ := strings.Cut(filepath.Base(path), ".")
-	name = strings.Map(func(r rune) rune {
-		if r < 128 && (r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r == '-' ||
-			r == '_') {
-			return r
-		}
-		return '-'
-	}, name)
-	if strings.Trim(name, "-") == "" {
-		return "table"
-	}
-	return name
 }
 
 // describeTable returns what the columns were taken for, in a line.

@@ -47,6 +47,28 @@ func Prefer(first, baseline *Choice) job.Job {
 	return j
 }
 
+// Decide returns the job of a table with the model and the number of epochs that held-back rows choose. Where
+// the rows are too few to choose, the epochs are those of EpochsWithout.
+func Decide(ctx context.Context, j job.Job, set *datasets.Dataset, m backend.Backend) (job.Job, error) {
+	if j.Training.Epochs = EpochsToTry(set); j.Training.Epochs == 1 {
+		return j, nil
+	}
+	share := Share(set)
+	first, err := ChooseEpochs(ctx, j, set, share, m)
+	if ctx.Err() != nil {
+		return j, err
+	}
+	if err != nil {
+		j.Training.Epochs = EpochsWithout(set)
+		return j, nil
+	}
+	_, baseline, err := Baseline(ctx, first.Job, set, share, m)
+	if err != nil {
+		return j, err
+	}
+	return Prefer(first, baseline), nil
+}
+
 const (
 	// samplesTried bounds the samples of a trial, in all of its epochs.
 	samplesTried = 20_000_000
@@ -92,7 +114,7 @@ func logistic(j job.Job) job.Job {
 	j.Training.Overlap, j.Training.Merge = "", ""
 	j.Training.ClearDelays() // also where the job is sequential
 	heads := j.Model.Heads
-	j.Model.Spec = model.Spec{Kind: model.LogisticRegression, Heads: make([]model.Head, len(heads))}
+	j.Model.Kind, j.Model.Heads = model.LogisticRegression, make([]model.Head, len(heads))
 	for i, head := range heads {
 		j.Model.Heads[i].Bias = head.Bias
 	}

@@ -76,8 +76,8 @@ func logit(set *datasets.Dataset, label int) float64 {
 
 const (
 	batchMin, batchMost = 16, 4096
-	// stepsWanted is the number of steps of an epoch that batches are chosen for. Smaller batches gained
-	// nothing in the tables that the rules were chosen on.
+	// stepsWanted is the number of steps of an epoch that batches are chosen for. Batches a
+	// quarter as large gained at most 0.004 AUC on the tables that the rules were chosen on.
 	stepsWanted = 1000
 	// EpochsMost is the number of epochs to try where validation rows choose. Tables of few ids, each with
 	// many rows, gain until then; most begin to fit the noise of rare ids in the second or third epoch.

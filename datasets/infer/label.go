@@ -28,6 +28,9 @@ func (l *labels) add(text string) (first bool) {
 // labelsShown is the number of values that the message about a label with too many lists.
 const labelsShown = 5
 
+// strayRows is the number of rows with another label than 1 and 0 that are taken for malformed in any table.
+const strayRows = 2
+
 // positives are texts that mean a positive label beside any other text.
 var positives = []string{"1", "1.0", "true", "t", "yes", "y", "positive", "click", "clicked"}
 
@@ -37,7 +40,7 @@ func (l *labels) texts(column string, rows int) (positive, negative string, err 
 	empty := slices.IndexFunc(l.all, func(text string) bool { return text == "" || isMissing(text) })
 	one, zero := slices.Index(l.all, "1"), slices.Index(l.all, "0")
 	switch {
-	case one >= 0 && zero >= 0 && 100*(rows-l.counts[one]-l.counts[zero]) <= rows:
+	case one >= 0 && zero >= 0 && rows-l.counts[one]-l.counts[zero] <= max(rows/100, strayRows):
 		return "1", "0", nil // the reader reports the few other rows
 	case empty >= 0 && len(l.all) > 1:
 		return "", "", fmt.Errorf("label %q is missing, %q, in some rows: leave these rows out of the file",

@@ -145,7 +145,7 @@ func (r *result) train(ctx context.Context, set *datasets.Dataset, seed uint64, 
 	if err != nil {
 		return nil, err
 	}
-	_, baseline, err := infer.Baseline(ctx, j, set, share, m)
+	_, baseline, err := infer.Baseline(ctx, first.Job, set, share, m)
 	if err != nil {
 		return nil, err
 	}

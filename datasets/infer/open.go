@@ -1,0 +1,75 @@
+package infer
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"tandem/algo/job"
+	"tandem/datasets"
+)
+
+// Request is a table to train on, with what its user knows of it.
+type Request struct {
+	File string
+	Options
+	Split    job.Split
+	OnBadRow job.OnBadRow
+}
+
+// Hint says what to do where Open fails.
+const Hint = "--label names the label, --ids, --numbers and --ignore say what other columns are"
+
+// Open infers the columns of a table, reads its rows, and returns a job for them. The column of a split by
+// time is left out unless it is named as ids or numbers, since test rows have later times than all others.
+func Open(r Request) (j job.Job, set *datasets.Dataset, found *Table, err error) {
+	if at := r.Split.Column; at != "" && !slices.Contains(slices.Concat(r.IDs, r.Numbers), at) {
+		r.Ignore = append(slices.Clone(r.Ignore), at)
+	}
+	if found, err = CSV(r.File, r.Options); err != nil {
+		return j, nil, nil, err
+	}
+	data := found.Data
+	data.Split, data.OnBadRow = r.Split, r.OnBadRow
+	if data.Path, err = filepath.Abs(r.File); err != nil {
+		return j, nil, nil, err
+	}
+	if set, err = datasets.Open(data, ""); err != nil {
+		return j, nil, nil, err
+	}
+	j = Job(set)
+	j.Name, j.Data, j.Cluster = nameOf(r.File), data, job.PersiaCluster()
+	return j, set, found, nil
+}
+
+// ParseSplit reads a split such as random:0.2, last:0.1 or time:COLUMN.
+func ParseSplit(text string) (job.Split, error) {
+	how, share, ok := strings.Cut(text, ":")
+	if how == job.SplitTime && share != "" {
+		return job.Split{How: how, Column: share}, nil
+	}
+	value, err := strconv.ParseFloat(share, 64)
+	if !ok || err != nil || how != job.SplitRandom && how != job.SplitLast || !(value > 0 && value < 1) {
+		return job.Split{}, fmt.Errorf("%q: want random:0.2, last:0.1 for the last tenth of the rows, or "+
+			"time:COLUMN for the latest fifth", text)
+	}
+	return job.Split{How: how, Test: value}, nil
+}
+
+// nameOf returns the name of a job that trains on a file.
+func nameOf(path string) string {
+	name, _, _ := strings.Cut(filepath.Base(path), ".")
+	name = strings.Map(func(r rune) rune {
+		if r < 128 && (r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r == '-' ||
+			r == '_') {
+			return r
+		}
+		return '-'
+	}, name)
+	if strings.Trim(name, "-") == "" {
+		return "table"
+	}
+	return name
+}
