@@ -5,10 +5,13 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"math"
+	"slices"
 
 	"tandem/algo/exec/backend"
 	"tandem/algo/exec/evaluation"
 	"tandem/algo/job"
+	"tandem/algo/numeric/model"
 	"tandem/datasets"
 	"tandem/datasets/infer"
 	"tandem/internal/cli"
@@ -102,4 +105,36 @@ func (r *report) writeChosen(w io.Writer) {
 		text += fmt.Sprintf("; both chosen on %s held back", plural(r.regressed.Rows, "training row"))
 	}
 	fmt.Fprintln(w, cli.Wrap(text+".", "  "))
+}
+
+// setPositiveWeight sets what positive samples count in the loss of every label. The initial bias of a
+// table's job moves by its logarithm, so that predictions begin at the share of positive weight.
+func setPositiveWeight(j *job.Job, weight float64, moveBias bool) error {
+	if !(weight > 0) || math.IsInf(weight, 1) {
+		return fmt.Errorf("%v; want a number above 0", weight)
+	}
+	heads := slices.Clone(j.Model.Heads)
+	if len(heads) == 0 {
+		heads = make([]model.Head, 1)
+	}
+	for i := range heads {
+		heads[i].PositiveWeight = weight
+		if moveBias {
+			heads[i].Bias += math.Log(weight)
+		}
+	}
+	j.Model.Heads = heads
+	return nil
+}
+
+// weightNote says what other weights of positive samples do to predictions, or "".
+func (r *report) weightNote() string {
+	for _, head := range r.job.Model.Heads {
+		if w := head.PositiveWeight; w > 0 && w != 1 {
+			return fmt.Sprintf("positive samples count %g times, so predicted odds are about %g times "+
+				"the true ones and log loss is not that of calibrated probabilities; divide the odds "+
+				"p/(1−p) by %g, AUC does not change", w, w, w)
+		}
+	}
+	return ""
 }

@@ -68,6 +68,7 @@ type flags struct {
 	// validation is the share of training rows held back to choose epochs; 0: none.
 	validation      float64
 	validationGiven bool
+	positiveWeight  float64
 	chosen          chosen
 	products        gemm.Products // of this process
 
@@ -165,6 +166,8 @@ func (f *flags) register(fs *pflag.FlagSet) {
 		"choose the number of epochs that predicts them best, at most --epochs, and then train on all of "+
 		"them; 0: do not (default with --data, unless --epochs is given: 0.1, and up to 0.3 of fewer "+
 		"than 10,000 rows; else 0)")
+	fs.Float64Var(&f.positiveWeight, "positive-weight", 1, "count a positive sample this often in the "+
+		"loss, as `NUMBER`; the odds of predictions grow alike (default: 1, or the job file's)")
 	fs.IntVar(&f.staleness, "staleness", 9,
 		"let this many earlier batches of a rank be outstanding (τ); no effect in sync and "+
 			"backup-workers (default: 9, or the job file's)")
@@ -207,9 +210,8 @@ func (f *flags) register(fs *pflag.FlagSet) {
 		"write a CPU profile of this process to this `FILE`, for go tool pprof")
 	f.metricsFlag(fs)
 	fs.BoolVar(&f.json, "json", false, "print one JSON object instead of tables")
-	cli.DefaultInText(fs, "mode", "ranks", "global-batch", "epochs", "validation", "staleness",
-		"wire", "dense-precision",
-		"evaluate-every", "seed", "faults", "placement", "on-bad-row")
+	cli.DefaultInText(fs, "mode", "ranks", "global-batch", "epochs", "validation", "positive-weight",
+		"staleness", "wire", "dense-precision", "evaluate-every", "seed", "faults", "placement", "on-bad-row")
 }
 
 // job returns the job of the command line: the file, and what flags change.
@@ -352,8 +354,9 @@ func (f *flags) change(j *job.Job, given *pflag.FlagSet) error {
 				err = job.ParsePlacement(f.placement)
 			return err
 		},
-		"evaluate-every": func() error { return j.Training.EvaluateEvery.UnmarshalText([]byte(f.every)) },
-		"on-bad-row":     func() error { return j.Data.OnBadRow.UnmarshalText([]byte(f.onBadRow)) },
+		"positive-weight": func() error { return setPositiveWeight(j, f.positiveWeight, f.table.file != "") },
+		"evaluate-every":  func() error { return j.Training.EvaluateEvery.UnmarshalText([]byte(f.every)) },
+		"on-bad-row":      func() error { return j.Data.OnBadRow.UnmarshalText([]byte(f.onBadRow)) },
 	} {
 		if !given.Changed(name) {
 			continue

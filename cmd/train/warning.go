@@ -18,6 +18,9 @@ const (
 
 // warnings returns what is wrong with the models of the runs, and what to do.
 func (r *report) warnings() (all []string) {
+	if note := r.weightNote(); note != "" {
+		all = append(all, note)
+	}
 	for i := range r.Runs {
 		line := &r.Runs[i]
 		for _, text := range []string{r.tooFewSteps(line), r.worseThanConstant(line), r.rising(line),

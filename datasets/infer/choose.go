@@ -116,7 +116,7 @@ func logistic(j job.Job) job.Job {
 	heads := j.Model.Heads
 	j.Model.Kind, j.Model.Heads = model.LogisticRegression, make([]model.Head, len(heads))
 	for i, head := range heads {
-		j.Model.Heads[i].Bias = head.Bias
+		j.Model.Heads[i].Bias, j.Model.Heads[i].PositiveWeight = head.Bias, head.PositiveWeight
 	}
 	j.Model.Optimizer = opt.DefaultDense()
 	j.Model.Optimizer.Kind, j.Model.Optimizer.Rate = opt.Adagrad, 0.1

@@ -1,6 +1,9 @@
 package model
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // addHeads adds what ends a network: over what all labels share, for every label
 // the hidden layers of its own head and a linear layer to its logit. The output
@@ -30,6 +33,39 @@ func (n *network) addLogit(name string, input value) (output value) {
 	output = n.addLayer(layerSpec{name: name, out: 1}, input)
 	n.outputs = append(n.outputs, n.layout.Params-1) // the bias is the last parameter of a layer without norm
 	return output
+}
+
+// positiveWeights returns what positive samples of each label count, or nil if all count 1.
+func (s Spec) positiveWeights() []float32 {
+	weights, plain := make([]float32, s.Labels()), true
+	for i := range weights {
+		weights[i] = 1
+		if i < len(s.Heads) && s.Heads[i].PositiveWeight > 0 {
+			weights[i] = float32(s.Heads[i].PositiveWeight)
+			plain = plain && weights[i] == 1
+		}
+	}
+	if plain {
+		return nil
+	}
+	return weights
+}
+
+// weightsOf returns the weights of the losses of the labels of a group: those of the labels alone, or one for
+// each sample and label if positive samples have other weights.
+func (p *pass) weightsOf(labels []float32) []float32 {
+	n := p.net
+	if n.positiveWeights == nil || len(labels) == 0 {
+		return n.weights
+	}
+	p.lossWeights = slices.Grow(p.lossWeights[:0], len(labels))[:len(labels)]
+	for i, label := range labels {
+		head := i % len(n.weights)
+		if p.lossWeights[i] = n.weights[head]; label > 0.5 {
+			p.lossWeights[i] *= n.positiveWeights[head]
+		}
+	}
+	return p.lossWeights
 }
 
 // lossWeights returns the weights of the labels' losses.

@@ -97,3 +97,41 @@ func TestWeightsOfLossesDoNotChangeLogits(t *testing.T) {
 		t.Errorf("logits %v and %v, losses %v", all[0], all[1], losses)
 	}
 }
+
+// A positive sample with weight 2 is two samples, and a negative one stays as it is: in the loss and in every
+// gradient.
+func TestPositiveWeightCountsPositiveSamples(t *testing.T) {
+	for _, kind := range Kinds() {
+		spec := Default()
+		spec.Kind, spec.Top, spec.EmbeddingDim, spec.CrossLayers = kind, []int{4}, 4, 1
+		run := func(weight float64, label float32) (loss float64, grads []float32) {
+			spec.Heads = []Head{{PositiveWeight: weight}}
+			engine := mustNew(t, spec, adultIncome(spec.Dim()))
+			l := engine.Layout()
+			params, running := engine.Init(1)
+			in := group(rand.New(rand.NewPCG(1, 2)), l, 3)
+			for i := range in.Labels {
+				in.Labels[i] = label
+			}
+			pass := engine.NewPass(3)
+			empty := in // as the last groups of a short batch are
+			empty.Samples, empty.Labels, empty.Dense = 0, in.Labels[:0], in.Dense[:0]
+			empty.Embeddings, empty.EmbeddingGrad = in.Embeddings[:0], nil
+			pass.Forward(params, running, empty, true)
+			_, loss = pass.Forward(params, running, in, true)
+			return loss, backward(pass, l, params)
+		}
+		for label, factor := range map[float32]float64{0: 1, 1: 2} {
+			loss, grads := run(1, label)
+			weighted, more := run(2, label)
+			if math.Abs(weighted-factor*loss) > 1e-6*loss {
+				t.Errorf("%s, label %v: loss %v, with weight 2 %v", kind, label, loss, weighted)
+			}
+			for i := range grads {
+				if d := float64(more[i]) - factor*float64(grads[i]); math.Abs(d) > 1e-6 {
+					t.Fatalf("%s, label %v: gradient %v, with weight 2 %v", kind, label, grads[i], more[i])
+				}
+			}
+		}
+	}
+}

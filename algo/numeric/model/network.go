@@ -27,8 +27,10 @@ type network struct {
 	output value    // the logits, one a head
 	// weights are those of the labels' losses.
 	weights []float32
-	outputs []int     // where the output biases lie; the first are those of the heads, in their order
-	biases  []float32 // by head: added to the fresh output bias
+	// positiveWeights are those of positive samples beside them; nil if all are 1.
+	positiveWeights []float32
+	outputs         []int     // where the output biases lie; the first are those of the heads, in their order
+	biases          []float32 // by head: added to the fresh output bias
 }
 
 // value numbers one of the values that flow between parts: samples × width.
@@ -97,6 +99,7 @@ func (n *network) add(p part, lo int) {
 // of the spec.
 func (n *network) finish(output value, spec Spec) *network {
 	n.output, n.weights = output, spec.lossWeights()
+	n.positiveWeights = spec.positiveWeights()
 	for _, head := range spec.Heads {
 		n.biases = append(n.biases, float32(head.Bias))
 	}

@@ -94,6 +94,10 @@ type Head struct {
 	// Weight is what the loss of the label counts in the sum that training
 	// minimises; at least 0, where 0 means 1.
 	Weight float64 `yaml:"weight"`
+	// PositiveWeight is what a positive sample counts in the loss of the label; a negative one counts 1. At
+	// least 0, where 0 means 1. The odds that a model predicts are then about PositiveWeight times the true
+	// ones.
+	PositiveWeight float64 `yaml:"positive-weight,omitempty"`
 	// Bias is added to the initial bias of the logit, at most 30 in size. With log(p/(1−p)), predictions
 	// begin near the share p of positive samples, so that training need not find it first.
 	Bias float64 `yaml:"bias,omitempty"`
@@ -101,6 +105,9 @@ type Head struct {
 
 // BiasMax is the largest size of a Head's Bias: a probability of 10⁻¹³.
 const BiasMax = 30
+
+// positiveWeightMax is the largest PositiveWeight, and the inverse of the smallest.
+const positiveWeightMax = 1e6
 
 // Tower is a stack of hidden layers over one kind of input.
 type Tower struct {
@@ -210,6 +217,10 @@ func (s Spec) validateHeads() error {
 		if w := float32(head.Weight); !(w >= 0 && w-w == 0) || w == 0 && head.Weight > 0 {
 			return fmt.Errorf("heads[%d].weight = %v, want a finite number above 0 in single precision, or "+
 				"0 for 1", i, head.Weight)
+		}
+		if w := head.PositiveWeight; !(w >= 0 && w <= positiveWeightMax) || w > 0 && w < 1/positiveWeightMax {
+			return fmt.Errorf("heads[%d].positive-weight = %v, want a number of [%g, %g], or 0 for 1", i, w,
+				1/positiveWeightMax, positiveWeightMax)
 		}
 		if !(math.Abs(head.Bias) <= BiasMax) {
 			return fmt.Errorf("heads[%d].bias = %v, want a number of [−%d, %d]", i, head.Bias, BiasMax,
