@@ -102,7 +102,7 @@ func (f *fragileFile) Sync() error {
 }
 
 // small returns a trained model, and its manifest.
-func small(t *testing.T) (*reference.Sequential, *Manifest) {
+func small(t testing.TB) (*reference.Sequential, *Manifest) {
 	t.Helper()
 	j := exectest.Job(4, 2).InMode(job.Sequential)
 	q, err := reference.NewSequential(j, exectest.NewColumns(16, 16), backend.Backend{})

@@ -39,7 +39,26 @@ func (disk) Rename(from, to string) error { return os.Rename(from, to) }
 func (disk) RemoveAll(name string) error  { return os.RemoveAll(name) }
 
 func (disk) Create(name string) (file, error) {
-	return os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+	return &diskFile{File: f}, err
+}
+
+// diskFile is a file that the kernel writes to the disk while more is written to it.
+type diskFile struct {
+	*os.File
+	written, started int64 // bytes; started: those whose way to the disk has begun
+}
+
+// writebackBytes is how many bytes are sent to the disk at a time.
+const writebackBytes = 8 << 20
+
+func (f *diskFile) Write(p []byte) (int, error) {
+	n, err := f.File.Write(p)
+	if f.written += int64(n); f.written-f.started >= writebackBytes {
+		startWriteback(f.File, f.started, f.written-f.started)
+		f.started = f.written
+	}
+	return n, err
 }
 
 func (disk) SyncFolder(name string) error {
@@ -79,9 +98,15 @@ type summed struct {
 	written int64
 }
 
+// Write computes the checksum while it writes.
 func (s *summed) Write(p []byte) (int, error) {
-	n, err := s.out.Write(p)
-	s.hash.Write(p[:n]) // never fails
+	hashed := make(chan struct{})
+	go func() {
+		s.hash.Write(p) // never fails
+		close(hashed)
+	}()
+	n, err := s.out.Write(p) // if it fails, nothing reads the checksum
+	<-hashed
 	s.written += int64(n)
 	return n, err
 }

@@ -292,6 +292,12 @@ func (m *Manifest) check() error {
 	if _, err := m.Schema.Batch(); err != nil {
 		return err
 	}
+	for _, s := range m.Schema.Slots {
+		if s.Dim != m.Rows.Dim {
+			return fmt.Errorf("slot %s has embeddings of %d values, and rows have %d", s.Name, s.Dim,
+				m.Rows.Dim)
+		}
+	}
 	seen := map[string]bool{}
 	for _, f := range m.Files {
 		if f.Bytes < 0 || f.Name == "" || strings.ContainsAny(f.Name, `/\`) || f.Name == ManifestFile {

@@ -74,17 +74,32 @@ func encodeRows(out io.Writer, t *table.Table) error {
 	fields := rowFields(t.Dim(), t.Precision(), state/4)
 	w := arrow.NewWriter(out, fields, []arrow.KeyValue{{Key: "format", Value: formatName}})
 	most := max(batchBytes/(8+4+1+embedding+state), 1)
-	var c *table.Columns
-	for at := 0; at < t.Len(); {
-		if n := min(most, t.Len()-at); c == nil || len(c.Signs) != n {
-			c = newColumns(n, embedding, state)
+	free, copied := make(chan *table.Columns, 2), make(chan *table.Columns, 1)
+	for range 2 { // one is written while rows are copied to the other
+		free <- nil
+	}
+	go func() {
+		defer close(copied)
+		for at := 0; at < t.Len(); {
+			c := <-free
+			if n := min(most, t.Len()-at); c == nil || len(c.Signs) != n {
+				c = newColumns(n, embedding, state)
+			}
+			t.CopyRows(at, c)
+			at += len(c.Signs)
+			copied <- c
 		}
-		t.CopyRows(at, c)
+	}()
+	var err error
+	for c := range copied { // to the end even after an error, so that the goroutine ends
 		columns := [][]byte{bytesOf(c.Signs), bytesOf(c.Updates), c.Read, c.Embeddings, c.States}
-		if err := w.WriteBatch(len(c.Signs), columns[:len(fields)]...); err != nil {
-			return err
+		if err == nil {
+			err = w.WriteBatch(len(c.Signs), columns[:len(fields)]...)
 		}
-		at += len(c.Signs)
+		free <- c
+	}
+	if err != nil {
+		return err
 	}
 	return w.Close()
 }
