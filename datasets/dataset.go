@@ -38,9 +38,10 @@ type Dataset struct {
 	// because the model decides the dimension: see WithDim.
 	Schema      batch.Schema
 	Train, Test *batch.Batch
-	// Rows generates the training rows of synthetic data with job.Synthetic.Stream, for which
-	// Train is empty. It is nil for all other data.
-	Rows *synth.Rows
+	// Rows are the training rows of data that stay where they are until they are needed, for
+	// which Train is empty: generated ones with job.Synthetic.Stream, those of a file with
+	// job.Data.Stream. It is nil for all other data.
+	Rows RowSource
 	// Latest reports that the test rows are the last rows of a file, later in time than Train if the file
 	// is in the order of time.
 	Latest bool
@@ -61,6 +62,36 @@ type Dataset struct {
 	Notes []string
 }
 
+// RowSource has rows that are made or read when they are asked for. It is safe for concurrent
+// use.
+type RowSource interface {
+	// Samples returns the number of rows.
+	Samples() int
+	// IsList reports whether a row of a slot can have no ids, or several.
+	IsList(slot int) bool
+	// Between returns the rows lo to hi−1.
+	Between(lo, hi int) (*batch.Batch, error)
+	// Gather returns the rows of these numbers, in this order.
+	Gather(numbers []int32) (*batch.Batch, error)
+}
+
+// generated are the rows of a generator, which never fails.
+type generated struct{ *synth.Rows }
+
+// rowsOf returns the rows of a generator as a RowSource, nil if there are none.
+func rowsOf(rows *synth.Rows) RowSource {
+	if rows == nil {
+		return nil
+	}
+	return generated{rows}
+}
+
+// Between implements RowSource.
+func (g generated) Between(lo, hi int) (*batch.Batch, error) { return g.Rows.Between(lo, hi), nil }
+
+// Gather implements RowSource.
+func (g generated) Gather(numbers []int32) (*batch.Batch, error) { return g.Rows.Gather(numbers), nil }
+
 // TrainRows returns the number of training rows, in memory or not.
 func (d *Dataset) TrainRows() int {
 	if d.Rows != nil {
@@ -69,16 +100,50 @@ func (d *Dataset) TrainRows() int {
 	return d.Train.Samples
 }
 
-// TrainChunks returns the training rows in their order, some thousands at a time, in memory or not.
-func (d *Dataset) TrainChunks() iter.Seq[*batch.Batch] {
+// generatedRowsCounted is the number of generated rows in which positive ones are counted.
+const generatedRowsCounted = 1 << 20
+
+// PositiveShare returns the share of training rows of label 1. Of generated rows, which are drawn
+// independently, only the first 1,048,576 are counted.
+func (d *Dataset) PositiveShare(label int) float64 {
+	switch rows := d.Rows.(type) {
+	case nil:
+		return float64(positives(d.Train, label)) / float64(d.Train.Samples)
+	case *fileRows:
+		return float64(rows.positives[label]) / float64(rows.Samples())
+	}
+	n, counted := 0, 0
+	for chunk := range d.TrainChunks() { // generating rows never fails
+		n += positives(chunk, label)
+		if counted += chunk.Samples; counted >= generatedRowsCounted {
+			break
+		}
+	}
+	return float64(n) / float64(counted)
+}
+
+// positives returns the number of rows of label 1.
+func positives(rows *batch.Batch, label int) (n int) {
+	for at := label; at < len(rows.Labels); at += len(rows.Labels) / rows.Samples {
+		if rows.Labels[at] == 1 {
+			n++
+		}
+	}
+	return n
+}
+
+// TrainChunks returns the training rows in their order, some thousands at a time, in memory or
+// not. It ends with the first error.
+func (d *Dataset) TrainChunks() iter.Seq2[*batch.Batch, error] {
 	const rows = 1 << 14
-	return func(yield func(*batch.Batch) bool) {
+	return func(yield func(*batch.Batch, error) bool) {
 		if d.Rows == nil {
-			yield(d.Train)
+			yield(d.Train, nil)
 			return
 		}
 		for lo := 0; lo < d.Rows.Samples(); lo += rows {
-			if !yield(d.Rows.Between(lo, min(lo+rows, d.Rows.Samples()))) {
+			chunk, err := d.Rows.Between(lo, min(lo+rows, d.Rows.Samples()))
+			if !yield(chunk, err) || err != nil {
 				return
 			}
 		}
@@ -86,13 +151,15 @@ func (d *Dataset) TrainChunks() iter.Seq[*batch.Batch] {
 }
 
 // InMemory returns d with all of its training rows in memory, for what needs them all at once.
-func (d *Dataset) InMemory() *Dataset {
+func (d *Dataset) InMemory() (*Dataset, error) {
 	if d.Rows == nil {
-		return d
+		return d, nil
 	}
 	all := *d
-	all.Train, all.Rows = d.Rows.Between(0, d.Rows.Samples()), nil
-	return &all
+	var err error
+	all.Train, err = d.Rows.Between(0, d.Rows.Samples())
+	all.Rows = nil
+	return &all, err
 }
 
 // WithDim returns a copy of schema in which the embedding rows of every slot have length dim.

@@ -41,6 +41,9 @@ func open(data *job.Data, dataDir string) (*Dataset, error) {
 	case job.KindAdultIncome:
 		return openAdult(data)
 	}
+	if data.Stream {
+		return streamFile(data, dataDir)
+	}
 	if data.Path != "" {
 		return openSplit(data, dataDir)
 	}
@@ -58,7 +61,7 @@ func generate(spec *job.Synthetic) (*Dataset, error) {
 		scaling[i] = Scaling{Std: 1} // the numbers are drawn standardised
 	}
 	return &Dataset{
-		Schema: schema, Train: made.Train, Test: made.Test, Rows: made.Rows, Scaling: scaling,
+		Schema: schema, Train: made.Train, Test: made.Test, Rows: rowsOf(made.Rows), Scaling: scaling,
 		TestProbability: made.TestProbability,
 		Provenance:      fmt.Sprintf("generated with seed %d", spec.Seed),
 	}, nil

@@ -242,11 +242,18 @@ func TestStreamedRowsAreTheTrainingRows(t *testing.T) {
 	if n := streamed.Train.Samples; n != 0 || streamed.TrainRows() != 40_000 || all.TrainRows() != 40_000 {
 		t.Fatalf("%d rows in memory, %d and %d in all", n, streamed.TrainRows(), all.TrainRows())
 	}
-	if !reflect.DeepEqual(streamed.InMemory().Train, all.Train) || all.InMemory() != all {
-		t.Error("other rows in memory")
+	inMemory, err := streamed.InMemory()
+	if err != nil || !reflect.DeepEqual(inMemory.Train, all.Train) {
+		t.Errorf("other rows in memory, error %v", err)
+	}
+	if same, err := all.InMemory(); err != nil || same != all {
+		t.Errorf("rows that are in memory became other ones, error %v", err)
 	}
 	at, chunks := 0, 0
-	for chunk := range streamed.TrainChunks() {
+	for chunk, err := range streamed.TrainChunks() {
+		if err != nil {
+			t.Fatal(err)
+		}
 		if want := all.Train.Labels[at : at+chunk.Samples]; !slices.Equal(chunk.Labels, want) {
 			t.Fatalf("other labels from row %d", at)
 		}

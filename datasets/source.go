@@ -19,13 +19,11 @@ type Source struct {
 	order       order.Order // nil: the order of the data
 }
 
-// rows are the training rows of a source: a batch in memory, or a generator.
+// rows are the training rows of a source: a batch in memory, or a RowSource.
 type rows interface {
-	// Samples returns the number of rows.
 	Samples() int
-	// Between returns the rows lo to hi−1, and Gather those of the given numbers.
-	Between(lo, hi int) *batch.Batch
-	Gather(numbers []int32) *batch.Batch
+	Between(lo, hi int) (*batch.Batch, error)
+	Gather(numbers []int32) (*batch.Batch, error)
 }
 
 // inMemory are the rows of a batch.
@@ -34,9 +32,11 @@ type inMemory struct {
 	gatherer *batch.Gatherer
 }
 
-func (m inMemory) Samples() int                        { return m.all.Samples }
-func (m inMemory) Between(lo, hi int) *batch.Batch     { return batch.Slice(m.all, lo, hi) }
-func (m inMemory) Gather(numbers []int32) *batch.Batch { return m.gatherer.Rows(numbers) }
+func (m inMemory) Samples() int { return m.all.Samples }
+
+func (m inMemory) Between(lo, hi int) (*batch.Batch, error) { return batch.Slice(m.all, lo, hi), nil }
+
+func (m inMemory) Gather(numbers []int32) (*batch.Batch, error) { return m.gatherer.Rows(numbers), nil }
 
 // stepsAhead is the number of batches that TrainingSource reads ahead. One is not enough,
 // because a batch that begins a window or an epoch takes longer to read.
@@ -58,7 +58,7 @@ func TrainingSource(data *Dataset, j *job.Job) (*ReadAhead, error) {
 		return nil, err
 	}
 	if t.Shuffle {
-		source.shuffle(t.Seed, t.ShuffleWindow)
+		source.shuffle(t.Seed, data.window(t.ShuffleWindow))
 	}
 	return NewReadAhead(source, stepsAhead), nil
 }
@@ -169,13 +169,13 @@ func (s *Source) Samples(step int) int {
 }
 
 // Read returns the global batch of a step, which aliases the training rows unless they are
-// shuffled. The error is always nil. It panics if the step is outside the run.
+// shuffled. Only rows of a file can fail. It panics if the step is outside the run.
 func (s *Source) Read(step int) (*batch.Batch, error) {
 	epoch, lo, hi := s.locate(step)
 	if s.order == nil {
-		return s.rows.Between(lo, hi), nil
+		return s.rows.Between(lo, hi)
 	}
-	return s.rows.Gather(s.order.RowsBetween(epoch, lo, hi)), nil
+	return s.rows.Gather(s.order.RowsBetween(epoch, lo, hi))
 }
 
 // locate returns the epoch of a step and its range of positions in the epoch.

@@ -18,7 +18,10 @@ func (d *Dataset) HoldBack(share float64, latest bool, seed uint64, most int) (*
 	var all *batch.Batch
 	switch rows := min(d.TrainRows(), most); {
 	case d.Rows != nil:
-		all = d.Rows.Between(0, rows)
+		var err error
+		if all, err = d.Rows.Between(0, rows); err != nil {
+			return nil, err
+		}
 	default:
 		all = batch.Slice(d.Train, 0, rows)
 	}

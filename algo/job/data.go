@@ -57,6 +57,11 @@ type Data struct {
 	Test  string `yaml:"test,omitempty"`
 	// Split chooses the test rows of Path; default: the last fifth of the file.
 	Split Split `yaml:"split,omitempty"`
+	// Stream leaves the rows of Path in the file, which must not be compressed: it is read
+	// once at first, and the rows of a step again when they are trained on. Test rows are
+	// kept in memory. Rows are shuffled in windows (Training.ShuffleWindow; 0 stands for
+	// 262,144 rows).
+	Stream bool `yaml:"stream,omitempty"`
 	// OnBadRow is "fail", the default, or a number of rows to skip, as "skip:100".
 	OnBadRow OnBadRow `yaml:"on-bad-row,omitempty"`
 	// Cache is the folder in which the decoded columns of files are cached, so that a
@@ -95,6 +100,9 @@ func (d *Data) Validate() error {
 		return fmt.Errorf("cache: %q: must be %q or an absolute folder", d.Cache, CacheOff)
 	}
 	if err := d.validateFiles(); err != nil {
+		return err
+	}
+	if err := d.validateStream(); err != nil {
 		return err
 	}
 	if err := d.validateDescriptions(); err != nil {
@@ -164,6 +172,24 @@ func (d *Data) validateFiles() error {
 		return fmt.Errorf("path: empty: kind %q needs path, or both train and test", d.Kind)
 	case d.Split != (Split{}):
 		return errors.New("split: only used with path, which has no test rows of its own")
+	}
+	return nil
+}
+
+// streamed are the kinds whose rows can stay in their file: text in which each row is decoded by
+// itself.
+func streamed() []DataKind { return []DataKind{KindCSV, KindCriteo, KindAvazu, KindTaobaoAd, KindIJCAI18} }
+
+func (d *Data) validateStream() error {
+	switch {
+	case d.Stream && !slices.Contains(streamed(), d.Kind):
+		return fmt.Errorf("stream: not with kind %q: must be one of %q", d.Kind, streamed())
+	case d.Stream && d.Path == "":
+		return errors.New("stream: needs path, a single file; split chooses its test rows")
+	case d.Stream && d.Split.How == SplitTime:
+		return fmt.Errorf("split.how: %q: not with stream, which keeps the order of the file", SplitTime)
+	case d.Stream && d.Cache != "" && d.Cache != CacheOff:
+		return fmt.Errorf("cache: %q: not with stream, which keeps no columns", d.Cache)
 	}
 	return nil
 }

@@ -105,7 +105,9 @@ func (p *program) openJob(path string, policy job.OnBadRow) (*dataset, error) {
 		return nil, err
 	}
 	cli.PrintNotes(p.stderr, "data", data.Notes)
-	data = data.InMemory()
+	if data, err = data.InMemory(); err != nil {
+		return nil, err
+	}
 	s := &dataset{
 		Name: path, Job: j.Data, Schema: data.Schema,
 		Parts:   []part{{"train", data.Train}, {"test", data.Test}},

@@ -110,7 +110,7 @@ func (p *program) writeFolder(data *datasets.Dataset, out string) error {
 		return err
 	}
 	if err := t.writeRows(ctx, filepath.Join(folder.Path(), "test.csv"),
-		slices.Values([]*batch.Batch{data.Test})); err != nil {
+		func(yield func(*batch.Batch, error) bool) { yield(data.Test, nil) }); err != nil {
 		return err
 	}
 	if data.TestProbability != nil {
@@ -137,7 +137,7 @@ func (p *program) writeFolder(data *datasets.Dataset, out string) error {
 }
 
 // writeRows writes a header and all rows.
-func (t *table) writeRows(ctx context.Context, path string, chunks iter.Seq[*batch.Batch]) error {
+func (t *table) writeRows(ctx context.Context, path string, chunks iter.Seq2[*batch.Batch, error]) error {
 	file, err := os.Create(path)
 	if err != nil {
 		return err
@@ -145,7 +145,10 @@ func (t *table) writeRows(ctx context.Context, path string, chunks iter.Seq[*bat
 	defer file.Close()
 	w := csv.NewWriter(file) // returns the first error from Flush
 	_ = w.Write(t.header())
-	for rows := range chunks {
+	for rows, err := range chunks {
+		if err != nil {
+			return err
+		}
 		for i := range rows.Samples {
 			if ctx.Err() != nil {
 				return errors.New("interrupted; nothing was written")

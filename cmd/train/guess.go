@@ -23,24 +23,9 @@ type guess struct {
 	labels []float32 // of the test rows
 }
 
-// guessRowsMax is the number of training rows that the share of positive rows is counted in. Only generated
-// rows, which are drawn independently, can be more than are in memory.
-const guessRowsMax = 1 << 20
-
 // newGuess returns the guess for a data set.
 func newGuess(data *datasets.Dataset) guess {
-	g := guess{labels: firstLabel(data)}
-	rows, positives := 0, 0.0
-	labels := len(data.Schema.Labels)
-	for chunk := range data.TrainChunks() {
-		for i := range chunk.Samples {
-			positives += float64(chunk.Labels[i*labels])
-		}
-		if rows += chunk.Samples; rows >= guessRowsMax {
-			break
-		}
-	}
-	g.share = positives / float64(max(rows, 1))
+	g := guess{labels: firstLabel(data), share: data.PositiveShare(0)}
 	predicted := make([]float32, len(g.labels))
 	for i, label := range g.labels {
 		predicted[i] = float32(g.share)

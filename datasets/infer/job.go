@@ -63,14 +63,10 @@ func round(x float64) float64 {
 
 // logit returns the output bias with which predictions begin at the share of positive training rows.
 func logit(set *datasets.Dataset, label int) float64 {
-	positive, rows := 0.5, 1.0 // half a row of each label keeps the share inside (0, 1)
-	labels := len(set.Schema.Labels)
-	for chunk := range set.TrainChunks() {
-		rows += float64(chunk.Samples)
-		for i := range chunk.Samples {
-			positive += float64(chunk.Labels[i*labels+label])
-		}
-	}
+	// Half a row of each label keeps the share inside (0, 1).
+	rows := float64(set.TrainRows())
+	positive := set.PositiveShare(label)*rows + 0.5
+	rows++
 	return math.Log(positive / (rows - positive))
 }
 

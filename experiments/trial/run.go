@@ -22,7 +22,9 @@ func run(ctx context.Context, s *Spec, open *cache, b backend.Backend) (*Result,
 		return nil, nil, err
 	}
 	if s.Part == Validation {
-		data = withoutLastTenth(data)
+		if data, err = withoutLastTenth(data); err != nil {
+			return nil, nil, err
+		}
 	}
 	batches, err := source(s, data)
 	if err != nil {
@@ -56,11 +58,15 @@ func run(ctx context.Context, s *Spec, open *cache, b backend.Backend) (*Result,
 }
 
 // withoutLastTenth returns the data with the last tenth of the training rows as test rows.
-func withoutLastTenth(data *datasets.Dataset) *datasets.Dataset {
-	part := *data.InMemory()
+func withoutLastTenth(data *datasets.Dataset) (*datasets.Dataset, error) {
+	whole, err := data.InMemory()
+	if err != nil {
+		return nil, err
+	}
+	part := *whole
 	all, n := part.Train, part.Train.Samples
 	part.Train, part.Test = batch.Slice(all, 0, n-n/10), batch.Slice(all, n-n/10, n)
-	return &part
+	return &part, nil
 }
 
 // runSimulated trains on the job's cluster, at a point of what is unknown of it.

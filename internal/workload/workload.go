@@ -45,11 +45,23 @@ func Simulated(config *job.Data, j *job.Job, dataDir string) (cost.Workload, *mo
 	return Counted(data, j)
 }
 
-// Counted returns the workload of data in memory, by counting the training rows, and the
-// layout of the job's network. If the rows are streamed, it is Simulated.
+// countedRows is the number of rows of a file that are counted if they do not stay in memory.
+const countedRows = 1 << 18
+
+// Counted returns the workload of data, by counting the training rows, and the layout of the
+// job's network. Of rows that stay in a file it counts the first 262,144, so the number of
+// embedding rows is a lower limit. If the rows are generated one by one, it is Simulated.
 func Counted(data *datasets.Dataset, j *job.Job) (cost.Workload, *model.Layout, error) {
-	if data.Rows != nil {
+	if data.Rows != nil && j.Data.Kind == job.KindSynthetic {
 		return Simulated(&j.Data, j, "")
+	}
+	if data.Rows != nil {
+		part := *data
+		var err error
+		if part.Train, err = data.Rows.Between(0, min(countedRows, data.Rows.Samples())); err != nil {
+			return cost.Workload{}, nil, err
+		}
+		data = &part
 	}
 	ids, named := 0, 0
 	for s, slot := range data.Train.Slots {
@@ -114,8 +126,11 @@ func packedSizesOfGenerated(config job.Data, j *job.Job) (*cost.PackedSizes, err
 	if err != nil {
 		return nil, err
 	}
+	if data, err = data.InMemory(); err != nil {
+		return nil, err
+	}
 	schema := datasets.WithDim(data.Schema, j.Model.Dim())
-	return packedSizes(&schema, data.InMemory().Train), nil
+	return packedSizes(&schema, data.Train), nil
 }
 
 // windowsMax is the largest number of batches that a mean is taken over.

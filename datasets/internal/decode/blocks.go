@@ -23,8 +23,9 @@ type rowFormat interface {
 // block is a part of a file that begins and ends with a row.
 type block struct {
 	data  []byte
-	first bool // of its file
-	skip  int  // bad rows that are allowed
+	first bool  // of its file
+	skip  int   // bad rows that are allowed
+	end   int64 // bytes of the input up to the end of the data
 
 	done  chan struct{} // closed when the fields below are set
 	lines int
@@ -52,6 +53,7 @@ type blockCutter struct {
 	line     int              // lines before the first block
 	hasBegun bool             // there was a block
 	rest     []byte           // the beginning of the next row
+	taken    int64            // bytes in blocks so far
 	ended    bool
 	free     sync.Pool // of *[]byte
 }
@@ -117,7 +119,9 @@ func (c *blockCutter) nextBlock() *block {
 	if err == io.EOF {
 		return nil
 	}
-	b := &block{data: data, err: err, skip: c.skip, first: !c.hasBegun, done: make(chan struct{})}
+	c.taken += int64(len(data))
+	b := &block{data: data, err: err, skip: c.skip, first: !c.hasBegun, end: c.taken,
+		done: make(chan struct{})}
 	c.hasBegun = true
 	return b
 }

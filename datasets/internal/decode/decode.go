@@ -83,13 +83,25 @@ type Skip struct {
 // blocks of a number of bytes. Without a good row the batch has no samples. Dense values are
 // not standardised.
 func (f Format) Read(in *input.Input, skip Skip, workers, blockBytes int) (*batch.Batch, error) {
+	all := newJoiner(&f.Schema)
+	if _, err := f.decode(in, skip, workers, blockBytes, func(b *block) error {
+		return all.add(b.out)
+	}); err != nil {
+		return nil, err
+	}
+	return all.batch(workers), nil
+}
+
+// decode decodes all rows of an input and calls use with every block, in the order of the file.
+func (f Format) decode(in *input.Input, skip Skip, workers, blockBytes int,
+	use func(*block) error) (rowFormat, error) {
 	cut := &blockCutter{in: in, size: blockBytes, skip: skip.Allowed}
 	rows, first, err := f.begin(cut)
 	if err != nil {
 		return nil, err
 	}
-	line, all := cut.line, newJoiner(&f.Schema)
-	err = decodeBlocks(cut, rows, first, workers, func(b *block) error {
+	line := cut.line
+	return rows, decodeBlocks(cut, rows, first, workers, func(b *block) error {
 		for _, bad := range b.bad {
 			bad.Line += line
 			if err := skip.Bad(bad); err != nil {
@@ -103,15 +115,11 @@ func (f Format) Read(in *input.Input, skip Skip, workers, blockBytes int) (*batc
 			return in.Explain(b.err)
 		}
 		line += b.lines
-		if err := all.add(b.out); err != nil {
+		if err := use(b); err != nil {
 			return fmt.Errorf("%s: %w", in.Name, err)
 		}
 		return nil
 	})
-	if err != nil {
-		return nil, err
-	}
-	return all.batch(workers), nil
 }
 
 // begin returns how to decode the rows of an input, and its first block.

@@ -32,6 +32,7 @@ func MissingFile(path string) error {
 type Input struct {
 	Name        string // for messages: the path of the file
 	Compression string // "gzip", "zstd", or "" for plain text
+	Begin       int64  // where the text begins in a plain file: behind a byte-order mark
 	// Failed is why Read failed, nil before that and at the end of the text. Parsers on top
 	// of an Input can mistake a truncated last line for a bad row, so they check Failed.
 	Failed  error
@@ -89,6 +90,7 @@ func New(name string, r io.Reader) (*Input, error) {
 	}
 	if mark, _ := buffered.Peek(3); bytes.Equal(mark, []byte("\xef\xbb\xbf")) {
 		buffered.Discard(len(mark))
+		in.Begin = int64(len(mark))
 	}
 	in.text = buffered
 	return in, nil
