@@ -9,7 +9,6 @@ import (
 	"tandem/algo/histogram"
 	"tandem/algo/numeric/batch"
 	"tandem/algo/numeric/model"
-	"tandem/algo/numeric/shard"
 	"tandem/algo/numeric/table"
 	"tandem/algo/protocol/msg"
 )
@@ -119,46 +118,5 @@ func (m *ModelState) NewTestSet(test *batch.Batch) *evaluation.TestSet {
 	return evaluation.NewTestSet(m.engine, n.schema, n.dim, n.job.ShardPlan(), test)
 }
 
-// Schema returns the schema of the batches.
-func (m *ModelState) Schema() *batch.Schema { return m.numerics.schema }
-
-// Plan returns which embedding PS owns which row.
-func (m *ModelState) Plan() shard.Plan { return m.numerics.job.ShardPlan() }
-
-// Table returns the rows of an embedding PS, or nil if it is in another process.
-func (m *ModelState) Table(server int) *table.Table {
-	if s := m.shards[server]; s != nil {
-		return s.Table()
-	}
-	return nil
-}
-
-// ExportDense returns copies of the parts of the dense network that roles of this process hold.
-func (m *ModelState) ExportDense() (parts []dense.Part) {
-	for _, at := range m.DenseHolders() {
-		if m.Weights(at) != nil {
-			parts = append(parts, m.dense.Export(at))
-		}
-	}
-	return parts
-}
-
-// ImportDense replaces what the roles of this process hold of the dense network by their shares of the
-// network that parts make up.
-func (m *ModelState) ImportDense(parts []dense.Part) error {
-	if err := dense.CheckParts(parts, m.Layout()); err != nil {
-		return err
-	}
-	roles := m.numerics.job.Roles
-	for i := range roles.Ranks {
-		if err := m.dense.Import(msg.Address{Role: msg.NNWorker, Index: int32(i)}, parts); err != nil {
-			return err
-		}
-	}
-	for i := range m.dense.ServerCount() {
-		if err := m.dense.Import(msg.Address{Role: msg.DensePS, Index: int32(i)}, parts); err != nil {
-			return err
-		}
-	}
-	return nil
-}
+// State returns the state of the training, to keep it or to continue from it.
+func (m *ModelState) State() State { return roleState{m} }

@@ -6,11 +6,12 @@ import (
 	"tandem/algo/numeric/model"
 	"tandem/algo/numeric/shard"
 	"tandem/algo/numeric/table"
+	"tandem/algo/protocol/msg"
 )
 
 // State is the state of a training between two steps, as far as it is in this process: all that the training
-// needs to continue. ModelState implements it for trainings with roles, and package reference for those
-// without. No role may have work while it is read or changed.
+// needs to continue. ModelState.State returns that of a training with roles; package reference implements it
+// for those without. No role may have work while it is read or changed.
 type State interface {
 	Schema() *batch.Schema
 	Layout() *model.Layout
@@ -23,4 +24,51 @@ type State interface {
 	// ImportDense replaces what the roles of this process hold by their shares of the network that parts
 	// make up.
 	ImportDense(parts []dense.Part) error
+}
+
+// roleState is the State of a training with roles.
+type roleState struct{ *ModelState }
+
+// Schema returns the schema of the batches.
+func (r roleState) Schema() *batch.Schema { return r.numerics.schema }
+
+// Plan returns which embedding PS owns which row.
+func (r roleState) Plan() shard.Plan { return r.numerics.job.ShardPlan() }
+
+// Table returns the rows of an embedding PS, or nil if it is in another process.
+func (r roleState) Table(server int) *table.Table {
+	if s := r.shards[server]; s != nil {
+		return s.Table()
+	}
+	return nil
+}
+
+// ExportDense returns copies of the parts of the dense network that roles of this process hold.
+func (r roleState) ExportDense() (parts []dense.Part) {
+	for _, at := range r.DenseHolders() {
+		if r.Weights(at) != nil {
+			parts = append(parts, r.dense.Export(at))
+		}
+	}
+	return parts
+}
+
+// ImportDense replaces what the roles of this process hold of the dense network by their shares of the
+// network that parts make up.
+func (r roleState) ImportDense(parts []dense.Part) error {
+	if err := dense.CheckParts(parts, r.Layout()); err != nil {
+		return err
+	}
+	roles := r.numerics.job.Roles
+	for i := range roles.Ranks {
+		if err := r.dense.Import(msg.Address{Role: msg.NNWorker, Index: int32(i)}, parts); err != nil {
+			return err
+		}
+	}
+	for i := range r.dense.ServerCount() {
+		if err := r.dense.Import(msg.Address{Role: msg.DensePS, Index: int32(i)}, parts); err != nil {
+			return err
+		}
+	}
+	return nil
 }

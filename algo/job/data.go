@@ -178,7 +178,9 @@ func (d *Data) validateFiles() error {
 
 // streamed are the kinds whose rows can stay in their file: text in which each row is decoded by
 // itself.
-func streamed() []DataKind { return []DataKind{KindCSV, KindCriteo, KindAvazu, KindTaobaoAd, KindIJCAI18} }
+func streamed() []DataKind {
+	return []DataKind{KindCSV, KindCriteo, KindAvazu, KindTaobaoAd, KindIJCAI18}
+}
 
 func (d *Data) validateStream() error {
 	switch {

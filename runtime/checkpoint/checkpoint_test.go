@@ -63,7 +63,7 @@ func untrained(t *testing.T, j job.Job) exec.State {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return e.Model()
+	return e.Model().State()
 }
 
 // mustOpen opens a model for the time of a test.
@@ -331,7 +331,7 @@ func TestRestoreRefuses(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, err = mustOpen(t, folder).Restore(e.Model())
+		_, err = mustOpen(t, folder).Restore(e.Model().State())
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want %q", err, want)
 		}

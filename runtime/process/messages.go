@@ -202,5 +202,5 @@ func (a finalModel) ReadDense(at msg.Address) (model.Values, error) {
 
 // Export implements member.Numbers.
 func (a finalModel) Export(folder, name string) error {
-	return checkpoint.Export(folder, name, a.n.executor.Model())
+	return checkpoint.Export(folder, name, a.n.executor.Model().State())
 }

@@ -36,7 +36,7 @@ func TestModelOfProcesses(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, err := saved.Restore(e.Model()); err != nil {
+			if _, err := saved.Restore(e.Model().State()); err != nil {
 				t.Fatal(err)
 			}
 			rows, count := uint64(0), 0

@@ -81,7 +81,7 @@ func runCluster(ctx context.Context, t *job.Job, source batch.Source, test *batc
 	if err := result.gather(o.Cluster.Reports(), none); err != nil {
 		return nil, err
 	}
-	return &trained{evaluation, state}, o.TrainedApart(none,
+	return &trained{evaluation, state}, o.TrainedApart(none.State(),
 		func(folder string) ([]string, error) { return o.Cluster.Export(ctx, folder) })
 }
 

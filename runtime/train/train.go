@@ -277,7 +277,7 @@ func runRoles(ctx context.Context, t *job.Job, source batch.Source, test *batch.
 		part.Injected()
 	result.fingerprint(executor.Model().DenseDigest(), executor.Model().Tables())
 	return &trained{evaluation, executor.Model()}, errors.Join(result.measured(cfg, meter),
-		o.Trained(executor.Model()))
+		o.Trained(executor.Model().State()))
 }
 
 // measured sets the staleness of a run, and checks that the run kept its mode's bounds.

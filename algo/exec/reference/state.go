@@ -21,12 +21,12 @@ func (q *Sequential) Plan() shard.Plan { return oneTable }
 // Table returns the embedding rows; there is one table.
 func (q *Sequential) Table(int) *table.Table { return q.Rows() }
 
-// ExportDense returns a copy of the dense network, as exec.ModelState.ExportDense does.
+// ExportDense returns a copy of the dense network, as exec.State.ExportDense does.
 func (q *Sequential) ExportDense() []dense.Part {
 	return []dense.Part{{At: msg.Address{Role: msg.NNWorker}, State: q.dense.Export(), PerStep: 1}}
 }
 
-// ImportDense replaces the dense network, as exec.ModelState.ImportDense does.
+// ImportDense replaces the dense network, as exec.State.ImportDense does.
 func (q *Sequential) ImportDense(parts []dense.Part) error {
 	if err := dense.CheckParts(parts, q.Layout()); err != nil {
 		return err
