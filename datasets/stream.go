@@ -63,8 +63,8 @@ func streamFile(data *job.Data, dataDir string) (*Dataset, error) {
 	}
 	defer in.Close()
 	if in.Compression != "" {
-		return nil, fmt.Errorf("%s: stream: %s data cannot be read from the middle: decompress the file, or "+
-			"leave data.stream out", path, in.Compression)
+		return nil, fmt.Errorf("%s: stream: %s data cannot be read from the middle: decompress the "+
+			"file, or leave data.stream out", path, in.Compression)
 	}
 	f, dropped := formatOf(data), &droppedRows{policy: data.OnBadRow}
 	r := &fileRows{lists: make([]bool, len(f.Schema.Slots))}
@@ -133,8 +133,8 @@ func (r *fileRows) split(s job.Split, scan *scan) (test *batch.Batch, err error)
 		}
 	}
 	if r.Samples() == 0 || r.Samples() == all {
-		return nil, fmt.Errorf("split.test: %v of %d rows leaves no rows for train or test: change it or add "+
-			"rows", s.TestShare(), all)
+		return nil, fmt.Errorf("split.test: %v of %d rows leaves no rows for train or test: change it or "+
+			"add rows", s.TestShare(), all)
 	}
 	r.scaling = scan.total.scaling()
 	test = concatenate(tests)
