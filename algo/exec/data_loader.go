@@ -27,7 +27,7 @@ type dealt struct {
 
 // read cuts the global batch of a step into the parts of the ranks.
 func (d *dataLoaderWork) read(i item) (role.Result, error) {
-	b, err := d.source.Read(int(i.Step))
+	b, err := d.source.Read(d.first + int(i.Step))
 	if err != nil {
 		return role.Result{}, err
 	}

@@ -127,6 +127,18 @@ func newRowShards(t *job.Job, rule pace.Rule, m backend.Backend,
 // Model returns the part of the trained model that is in this process.
 func (e *Executor) Model() *ModelState { return e.model }
 
+// BeginAt sets the number of global steps before the run: what roles count as step 0 reads the global batch
+// of that number, with its learning rates and its draws of admission. No role may have work.
+func (e *Executor) BeginAt(step int) {
+	e.numerics.first = step
+	e.dense.BeginAt(step)
+	for _, s := range e.model.shards {
+		if s != nil {
+			s.BeginAt(step)
+		}
+	}
+}
+
 // Admission returns the checks of payloads that come from other processes.
 func (e *Executor) Admission() *Admission { return e.admission }
 

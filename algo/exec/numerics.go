@@ -19,6 +19,7 @@ type numerics struct {
 	schema  *batch.Schema
 	dim     int     // length of an embedding row
 	width   int     // pooled embedding values of a sample
+	first   int     // the global step that roles count as step 0
 	buffers buffers // of payloads that roles of this process send each other
 }
 

@@ -101,8 +101,8 @@ func AllListed() []Listed {
 		{
 			Name: "gradients of averaged replicas divided by the step's samples",
 			File: "algo/exec/dense/replicas.go",
-			Old:  "int(max(w.Samples, 1)), int(w.Step))",
-			New:  "int(max(w.StepSamples, 1)), int(w.Step))",
+			Old:  "int(max(w.Samples, 1)), r.first+int(w.Step))",
+			New:  "int(max(w.StepSamples, 1)), r.first+int(w.Step))",
 		},
 		{
 			Name: "statistics of replicas never averaged", File: "algo/numeric/model/weights.go",

@@ -38,9 +38,9 @@ type Remote interface {
 	Finished(ctx context.Context) error
 }
 
-// NewLocal makes those roles for which isLocal returns true. The executor, which must be new, does their
-// work. remote may be nil if all roles are in this process. Messages may be delivered as soon as NewLocal has
-// returned; Run handles them.
+// NewLocal makes those roles for which isLocal returns true. The executor does their work; it must be new,
+// or the run that used it before must have ended without an error. remote may be nil if all roles are in this
+// process. Messages may be delivered as soon as NewLocal has returned; Run handles them.
 func NewLocal(cfg *role.Config, e *exec.Executor, o Options, isLocal func(msg.Address) bool,
 	remote Remote) (*Local, error) {
 	if err := cfg.Validate(); err != nil {

@@ -57,7 +57,7 @@ func runCluster(ctx context.Context, t *job.Job, source batch.Source, test *batc
 		return nil, err
 	}
 	evaluation, state := none.NewTestSet(test), clusterState{ctx, o.Cluster, none}
-	e := newEvaluator(t, source, test, evaluation, o.Evaluated)
+	e := newEvaluator(t, source, test, evaluation, 0, o.Evaluated)
 	defer func() { result.Curve = e.close() }()
 	err = o.Cluster.Train(ctx, cfg, source.Schema(), driver.Callbacks{
 		Started:    func() { e.start = time.Now() },

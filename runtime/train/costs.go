@@ -118,8 +118,11 @@ func trainOnly(ctx context.Context, t *job.Job, source batch.Source, m backend.B
 	return time.Since(start), err
 }
 
-func samplesOf(source batch.Source) (samples int) {
-	for step := range source.Steps() {
+func samplesOf(source batch.Source) int { return samplesBefore(source, source.Steps()) }
+
+// samplesBefore returns the number of samples of the steps before a step.
+func samplesBefore(source batch.Source, end int) (samples int) {
+	for step := range end {
 		samples += source.Samples(step)
 	}
 	return samples

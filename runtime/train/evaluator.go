@@ -20,6 +20,7 @@ type evaluator struct {
 	evaluation *evaluation.TestSet
 	report     func(evaluation.Point) // called by predict
 	start      time.Time
+	begin      int // step at which training begins
 
 	due           int           // step before which the next evaluation by steps is due
 	step, samples int           // step, and the number of samples before it
@@ -35,16 +36,25 @@ type pendingPoint struct {
 	shot  *evaluation.Snapshot
 }
 
-// newEvaluator returns an evaluator whose clock starts now, and which reports every point. It must be closed.
-func newEvaluator(t *job.Job, source batch.Source, test *batch.Batch, set *evaluation.TestSet,
+// newEvaluator returns an evaluator of a training that begins at a step. Its clock starts now, and it reports
+// every point. It must be closed.
+func newEvaluator(t *job.Job, source batch.Source, test *batch.Batch, set *evaluation.TestSet, begin int,
 	report func(evaluation.Point)) *evaluator {
 	e := &evaluator{
 		every: t.Training.EvaluateEvery, source: source, test: test, evaluation: set, report: report,
-		start: time.Now(), due: t.Training.EvaluateEvery.Steps,
+		start: time.Now(), begin: begin,
 		pending: make(chan pendingPoint), points: make(chan []evaluation.Point, 1),
 	}
+	e.plan(begin)
 	go e.predict()
 	return e
+}
+
+// plan sets when the next evaluation by steps after a step is due.
+func (e *evaluator) plan(step int) {
+	if every := e.every.Steps; every > 0 {
+		e.due = (step/every + 1) * every
+	}
 }
 
 // beforeStep takes a snapshot if an evaluation is due after that number of trained steps. A rank may skip
@@ -53,13 +63,11 @@ func (e *evaluator) beforeStep(steps int, state evaluation.State) error {
 	now := time.Since(e.start)
 	due := e.every.Steps > 0 && steps >= e.due ||
 		e.every.Time > 0 && now-e.last >= time.Duration(e.every.Time) && !e.predicting.Load()
-	if !due || steps == 0 {
+	if !due || steps == e.begin {
 		return nil
 	}
 	e.last = now
-	if e.every.Steps > 0 {
-		e.due = (steps/e.every.Steps + 1) * e.every.Steps
-	}
+	e.plan(steps)
 	shot, err := e.evaluation.Snapshot(state)
 	if err != nil {
 		return err

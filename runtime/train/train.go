@@ -36,9 +36,9 @@ import (
 // Result is the outcome of a run.
 type Result struct {
 	Job           job.Job       // the job as it was trained
-	Steps         int           // global batches trained
-	Samples       int           // samples trained
-	Wall          time.Duration // of training, without the evaluation after it
+	Steps         int           // global batches trained by this run
+	Samples       int           // samples trained by this run
+	Wall          time.Duration // of training, with its pauses to save, without the evaluation after it
 	AUC           float64       // of the first label, on the test rows
 	LogLoss       float64       // of the first label, on the test rows, in nats
 	Probabilities []float32     // predicted for the first label, by test row
@@ -64,13 +64,15 @@ type Result struct {
 	EvictedRows             int        // rows that were evicted to make room for others
 	EvictedGradients        int        // row gradients whose row had been evicted
 	Processes               int        // number of processes with roles
+	Notes                   []string   // what does not continue from the model that the run began with
 }
 
 // Options say what a run computes with and what observes it. The zero value stands for the built-in kernels
 // and no observers.
 type Options struct {
 	Backend backend.Backend
-	// Progress, if not nil, is called with the number of trained steps, by one goroutine at a time.
+	// Progress, if not nil, is called with the number of trained steps, by one goroutine at a time. Both
+	// count from the first step of the source.
 	Progress func(done, steps int)
 	// Evaluated, if not nil, is called with every point of the curve, in order, as soon as it is known.
 	Evaluated func(evaluation.Point)
@@ -93,6 +95,17 @@ type Options struct {
 	// Cluster, if not nil, has the roles in other processes. Sequential training stays in this process.
 	// Observer then receives the records after training; Recorder and Stopwatch are not used.
 	Cluster Cluster
+	// Begin says where training begins.
+	Begin Begin
+	// End, if not 0, is the global step before which training ends; 0 ends with the source.
+	End int
+	// SaveEvery, if not 0, is a number of global steps. At its multiples between begin and end, training
+	// pauses and Save is called with the model. In sync, backup-workers and sequential training this changes
+	// no result; in other modes no read after a pause is stale from a batch before it, averaging begins
+	// afresh, and gba closes its global batch.
+	SaveEvery int
+	// Save is called with the number of global steps trained and with the model, which it must not change.
+	Save func(step int, state exec.State) error
 }
 
 // Run trains and evaluates. If ctx ends first, Run stops all goroutines and returns the cause. Every batch of
@@ -110,7 +123,11 @@ func Run(ctx context.Context, t job.Job, source batch.Source, test *batch.Batch,
 	if t.Training.Mode != job.Sequential && o.Order != nil {
 		return nil, errOwnOrder
 	}
-	result := &Result{Job: t, Steps: source.Steps(), Samples: samplesOf(source), Processes: 1}
+	if err := o.checkSegments(&t, source.Steps()); err != nil {
+		return nil, err
+	}
+	before, trainedSamples := samplesBefore(source, o.Begin.Step), samplesBefore(source, o.End)
+	result := &Result{Job: t, Steps: o.End - o.Begin.Step, Samples: trainedSamples - before, Processes: 1}
 	if o.Progress == nil {
 		o.Progress = func(int, int) {}
 	}
@@ -133,7 +150,7 @@ func Run(ctx context.Context, t job.Job, source batch.Source, test *batch.Batch,
 	}
 	result.Heads = Heads(probabilities, source.Schema().Labels, test)
 	result.Probabilities = result.Heads[0].Probabilities
-	last := evaluation.Point{Step: result.Steps, Samples: result.Samples, Seconds: result.Wall.Seconds()}
+	last := evaluation.Point{Step: o.End, Samples: trainedSamples, Seconds: result.Wall.Seconds()}
 	last = last.WithScores(probabilities, test)
 	result.AUC, result.LogLoss, result.Curve = last.AUC, last.LogLoss, append(result.Curve, last)
 	o.Evaluated(last)
@@ -190,14 +207,17 @@ func runSequential(ctx context.Context, t *job.Job, source batch.Source, test *b
 	if err != nil {
 		return nil, err
 	}
+	if err := o.restore(q, result); err != nil {
+		return nil, err
+	}
 	trainStep := q.Step
 	if !t.Delayed() {
 		trainStep = q.Sequential.Step // the reference itself
 	}
 	evaluation := q.NewTestSet(test)
-	e := newEvaluator(t, source, test, evaluation, o.Evaluated)
+	e := newEvaluator(t, source, test, evaluation, o.Begin.Step, o.Evaluated)
 	defer func() { result.Curve = e.close() }()
-	for step := range result.Steps {
+	for step := o.Begin.Step; step < o.End; step++ {
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
@@ -207,7 +227,12 @@ func runSequential(ctx context.Context, t *job.Job, source batch.Source, test *b
 		if err := trainStep(step); err != nil {
 			return nil, err
 		}
-		o.Progress(step+1, result.Steps)
+		o.Progress(step+1, o.End)
+		if o.segmentEnd(step) == step+1 {
+			if err := o.save(step+1, q); err != nil {
+				return nil, err
+			}
+		}
 	}
 	if t.Delayed() {
 		if err := q.Finish(); err != nil {
@@ -242,47 +267,10 @@ func runOrdered(ctx context.Context, t *job.Job, source batch.Source, test *batc
 	return &trained{q.NewTestSet(test), q}, o.Trained(q)
 }
 
-func runRoles(ctx context.Context, t *job.Job, source batch.Source, test *batch.Batch, o Options,
-	result *Result) (*trained, error) {
-	executor, err := exec.New(*t, source, o.Backend)
-	if err != nil {
-		return nil, err
-	}
-	if err := t.CheckLength(result.Steps); err != nil {
-		return nil, err
-	}
-	cfg, err := t.RoleConfig(executor.Model().Layout(), result.Steps)
-	if err != nil {
-		return nil, err
-	}
-	meter := pace.NewMeter(t.Roles.Ranks, t.Roles.EmbeddingPSs)
-	observers := []event.Observer{meter, progress{o.Progress, result.Steps}}
-	if o.Observer != nil {
-		observers = append(observers, o.Observer)
-	}
-	evaluation := executor.Model().NewTestSet(test)
-	e := newEvaluator(t, source, test, evaluation, o.Evaluated)
-	defer func() { result.Curve = e.close() }()
-	part, err := driver.NewLocal(cfg, executor, driver.Options{
-		Observers: observers, Recorder: o.Recorder, Stopwatch: o.Stopwatch, BeforeStep: e.beforeStep,
-		Faults: &t.Faults,
-	}, driver.AllLocal, nil)
-	if err != nil {
-		return nil, err
-	}
-	if err := part.Run(ctx, time.Now()); err != nil {
-		return nil, err
-	}
-	result.Wall, result.MissedUpdates, result.Faults = time.Since(e.start), executor.Model().Missed(),
-		part.Injected()
-	result.fingerprint(executor.Model().DenseDigest(), executor.Model().Tables())
-	return &trained{evaluation, executor.Model()}, errors.Join(result.measured(cfg, meter),
-		o.Trained(executor.Model().State()))
-}
-
-// measured sets the staleness of a run, and checks that the run kept its mode's bounds.
+// measured adds the staleness of a run of roles, and checks that the run kept its mode's bounds.
 func (r *Result) measured(cfg *role.Config, meter *pace.Meter) error {
-	r.Staleness = meter.Staleness()
+	staleness := meter.Staleness()
+	r.Staleness.Merge(&staleness)
 	return pace.CheckBounds(cfg.Rule, int(cfg.Ranks), &r.Staleness)
 }
 

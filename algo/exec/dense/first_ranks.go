@@ -29,7 +29,7 @@ func (d *firstRanks) NewSum(int32) *model.Vector { return model.NewVector(d.layo
 // ApplyGradients steps a rank's replica with the mean over the samples that count.
 func (d *firstRanks) ApplyGradients(w role.Work, sum *model.Vector) error {
 	own := &model.Vector{Values: slices.Clone(sum.Values), Stats: sum.Stats} // StepSum overwrites it
-	d.byRank[w.Rank].StepSum(own, int(w.StepSamples), int(w.Step))
+	d.byRank[w.Rank].StepSum(own, int(w.StepSamples), d.first+int(w.Step))
 	return nil
 }
 

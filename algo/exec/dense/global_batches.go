@@ -76,5 +76,5 @@ func (d *globalBatches) ApplyRows(s *embedding.Shard, w role.Work, puts []embedd
 	for row, divisor := range divisors { // positions are in the order of signs
 		vec.Divide(grads[row*dim:(row+1)*dim], divisor)
 	}
-	return s.ApplyMerged(w.Step, signs, grads)
+	return s.ApplyMerged(d.first+int(w.Step), signs, grads)
 }

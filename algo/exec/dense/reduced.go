@@ -32,8 +32,8 @@ func newReduced(c Config) (*reduced, error) {
 func (d *reduced) ApplyGradients(w role.Work, sum *model.Vector) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if own := d.byRank[w.Rank]; own.Steps() <= int(w.Step) {
-		own.StepSum(sum, int(w.StepSamples), int(w.Step))
+	if own := d.byRank[w.Rank]; own.Steps() <= d.first+int(w.Step) {
+		own.StepSum(sum, int(w.StepSamples), d.first+int(w.Step))
 	}
 	return nil
 }

@@ -18,6 +18,7 @@ type replicas struct {
 	unreduced
 	unaveraged
 	byRank []*model.Replica // nil where the rank is not here
+	first  int              // the global step that roles count as step 0
 }
 
 // newReplicas returns the replicas of the ranks of this process. It calls weights once for each of them.
@@ -51,13 +52,15 @@ func nnWorkerAt(rank int32) msg.Address { return msg.Address{Role: msg.NNWorker,
 func denseServerAt(i int32) msg.Address { return msg.Address{Role: msg.DensePS, Index: i} }
 func (c *Config) layout() *model.Layout { return c.Engine.Layout() }
 
+func (r *replicas) BeginAt(step int) { r.first = step }
+
 func (r *replicas) Replica(rank int32) *model.Replica { return r.byRank[rank] }
 
 func (r *replicas) Gradients(w role.Work) *model.Vector { return r.byRank[w.Rank].Gradients() }
 
 // ApplyGradients takes an optimizer step on a rank's replica with its own mean gradient.
 func (r *replicas) ApplyGradients(w role.Work, gradients *model.Vector) error {
-	r.byRank[w.Rank].StepSum(gradients, int(max(w.Samples, 1)), int(w.Step))
+	r.byRank[w.Rank].StepSum(gradients, int(max(w.Samples, 1)), r.first+int(w.Step))
 	return nil
 }
 

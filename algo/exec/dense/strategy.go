@@ -27,6 +27,9 @@ type Strategy interface {
 	Reductions
 	Servers
 	Holders
+	// BeginAt sets the number of global steps before the run, whose steps count from 0. No role may have
+	// work.
+	BeginAt(step int)
 	// ApplyRows computes work of kind role.ApplyStep: the optimizer steps of the rows of several puts.
 	ApplyRows(s *embedding.Shard, w role.Work, puts []embedding.BatchPut) error
 }

@@ -29,6 +29,7 @@ type Shard struct {
 	// missed counts, for every row gradient applied, the updates of the row between the read that the
 	// gradient was computed from and the gradient's own.
 	missed histogram.Histogram
+	first  int       // the global step that batches count as step 0
 	now    []uint32  // scratch
 	grads  []float32 // scratch
 	// weight returns the factor on the learning rate of a gradient that has missed a number of updates; a
@@ -72,6 +73,9 @@ func NewShard(rows *table.Table, weight func(missed int) float32) *Shard {
 	return &Shard{rows: rows, weight: weight, reads: map[BatchKey][]table.Found{}}
 }
 
+// BeginAt makes a global step the one that batches count as step 0; before the first call that is 0.
+func (s *Shard) BeginAt(step int) { s.first = step }
+
 // Table returns the rows.
 func (s *Shard) Table() *table.Table { return s.rows }
 
@@ -90,7 +94,7 @@ func (s *Shard) Pending() int {
 // how many updates each row has had, for the put of the batch.
 func (s *Shard) Lookup(b BatchKey, signs []uint64, values []float32) error {
 	found := make([]table.Found, len(signs))
-	if err := s.rows.LookupStep(int(b.Step), signs, values, found); err != nil {
+	if err := s.rows.LookupStep(s.first+int(b.Step), signs, values, found); err != nil {
 		return err
 	}
 	s.readsMu.Lock()
@@ -162,7 +166,8 @@ func (s *Shard) Apply(b BatchKey, put route.Put, stepSamples int, byRank bool) e
 	}
 	read := table.Read{Found: found, Weight: s.weight, Missed: s.addMissed}
 	var outcome table.Outcome
-	outcome, s.grads = ApplyPut(s.rows, put, stepSamples, byRank, s.rows.Rate(int(b.Step)), read, s.grads)
+	rate := s.rows.Rate(s.first + int(b.Step))
+	outcome, s.grads = ApplyPut(s.rows, put, stepSamples, byRank, rate, read, s.grads)
 	return check(outcome)
 }
 
@@ -228,13 +233,13 @@ func (s *Shard) ApplyStep(step int32, puts []BatchPut, t *job.Job, stepSamples i
 		all[i] = put.Put
 	}
 	signs, grads := route.Combine(all, stepSamples, s.rows.Dim(), byRank)
-	return s.ApplyMerged(step, signs, grads)
+	return s.ApplyMerged(s.first+int(step), signs, grads)
 }
 
 // ApplyMerged applies the merged gradients of distinct signs to the rows, len(signs) × dim values, at the
-// learning rate of a step.
-func (s *Shard) ApplyMerged(step int32, signs []uint64, grads []float32) error {
-	return check(s.rows.Apply(signs, grads, s.rows.Rate(int(step)), nil))
+// learning rate of a global step.
+func (s *Shard) ApplyMerged(step int, signs []uint64, grads []float32) error {
+	return check(s.rows.Apply(signs, grads, s.rows.Rate(step), nil))
 }
 
 // ErrNonFinite is wrapped by the errors of gradients that have NaN or Inf.

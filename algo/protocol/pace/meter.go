@@ -171,6 +171,15 @@ func (m *Meter) push(p pullKey) {
 	m.versions[p.ps]++
 }
 
+// Merge adds the staleness of another run.
+func (s *Staleness) Merge(other *Staleness) {
+	s.Own.Merge(&other.Own)
+	s.Cross.Merge(&other.Cross)
+	s.Inflight.Merge(&other.Inflight)
+	s.Dense.Merge(&other.Dense)
+	s.Dropped += other.Dropped
+}
+
 // Staleness returns the staleness up to now. Steps that are not routed count as not missed. The caller owns
 // the result.
 func (m *Meter) Staleness() Staleness {

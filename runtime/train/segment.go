@@ -1,0 +1,183 @@
+package train
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"tandem/algo/exec"
+	"tandem/algo/exec/evaluation"
+	"tandem/algo/job"
+	"tandem/algo/numeric/batch"
+	"tandem/algo/protocol/event"
+	"tandem/algo/protocol/fault"
+	"tandem/algo/protocol/pace"
+	"tandem/runtime/driver"
+)
+
+// Begin says where a training begins. The zero value begins at step 0 with an untrained model.
+type Begin struct {
+	Step int // the first global batch of the source that is trained
+	// Model, if not nil, has the model before the first step.
+	Model Restorer
+}
+
+// Restorer has a trained model. checkpoint.Checkpoint is one.
+type Restorer interface {
+	// Restore replaces an untrained state, so that training continues where the training of the model ended.
+	// Notes say what does not continue.
+	Restore(state exec.State) (notes []string, err error)
+}
+
+// checkSegments returns an error unless a training can begin, end and be saved as the options say. It sets
+// the end that they leave out.
+func (o *Options) checkSegments(t *job.Job, steps int) error {
+	whole := o.Begin.Step == 0 && o.Begin.Model == nil && (o.End == 0 || o.End == steps) && o.SaveEvery == 0
+	if o.End == 0 {
+		o.End = steps
+	}
+	switch {
+	case whole:
+		return nil
+	case o.Begin.Step < 0 || o.Begin.Step >= o.End || o.End > steps:
+		return fmt.Errorf("training cannot begin at step %d and end at step %d: the data have steps 0 to %d",
+			o.Begin.Step, o.End, steps)
+	case o.SaveEvery < 0:
+		return fmt.Errorf("the model cannot be saved every %d steps; want at least 1", o.SaveEvery)
+	case o.Cluster != nil:
+		return errors.New("a training whose roles are in other processes begins at step 0, ends with the " +
+			"data and is saved at its end only; train in one process")
+	case o.Recorder != nil:
+		return errors.New("a recorded training begins at step 0, ends with the data and is saved at its " +
+			"end only; leave out the recording")
+	case o.Order != nil || t.Training.Mode == job.Sequential && t.Delayed():
+		return errors.New("delayed and ordered sequential training begins at step 0, ends with the data " +
+			"and is saved at its end only, because late gradients are not part of a model")
+	}
+	return nil
+}
+
+// restore brings an untrained state to where the training begins.
+func (o *Options) restore(state exec.State, result *Result) (err error) {
+	if o.Begin.Model != nil {
+		result.Notes, err = o.Begin.Model.Restore(state)
+	}
+	return err
+}
+
+// segmentEnd returns where the segment that begins at a step ends: at the next step at which the model is
+// saved, or at the end of training.
+func (o *Options) segmentEnd(step int) int {
+	if o.SaveEvery == 0 {
+		return o.End
+	}
+	return min((step/o.SaveEvery+1)*o.SaveEvery, o.End)
+}
+
+// save saves the model after a number of steps, unless training ends there.
+func (o *Options) save(step int, state exec.State) error {
+	if step == o.End {
+		return nil
+	}
+	return o.Save(step, state)
+}
+
+// roles has what the segments of a training with roles share.
+type roles struct {
+	job       *job.Job
+	executor  *exec.Executor
+	evaluator *evaluator
+	options   *Options
+	result    *Result
+}
+
+// runRoles trains segment by segment, with new roles in each: a model is saved where a run of roles has ended
+// and nothing is on its way.
+func runRoles(ctx context.Context, t *job.Job, source batch.Source, test *batch.Batch, o Options,
+	result *Result) (*trained, error) {
+	executor, err := exec.New(*t, source, o.Backend)
+	if err != nil {
+		return nil, err
+	}
+	if err := t.CheckLength(source.Steps()); err != nil {
+		return nil, err
+	}
+	model := executor.Model()
+	if err := o.restore(model.State(), result); err != nil {
+		return nil, err
+	}
+	set := model.NewTestSet(test)
+	e := newEvaluator(t, source, test, set, o.Begin.Step, o.Evaluated)
+	defer func() { result.Curve = e.close() }()
+	r := &roles{t, executor, e, &o, result}
+	for first := o.Begin.Step; first < o.End; {
+		end := o.segmentEnd(first)
+		if err := r.train(ctx, first, end); err != nil {
+			return nil, err
+		}
+		if err := o.save(end, model.State()); err != nil {
+			return nil, err
+		}
+		first = end
+	}
+	result.Wall, result.MissedUpdates = time.Since(e.start), model.Missed()
+	result.fingerprint(model.DenseDigest(), model.Tables())
+	return &trained{set, model}, o.Trained(model.State())
+}
+
+// train runs the roles from one global step to another. They count these steps from 0.
+func (r *roles) train(ctx context.Context, first, end int) error {
+	t, o := r.job, r.options
+	cfg, err := t.RoleConfig(r.executor.Model().Layout(), end-first)
+	if err != nil {
+		return err
+	}
+	r.executor.BeginAt(first)
+	meter := pace.NewMeter(t.Roles.Ranks, t.Roles.EmbeddingPSs)
+	observers := []event.Observer{meter, shifted{progress{o.Progress, o.End}, int32(first)}}
+	if o.Observer != nil {
+		observers = append(observers, shifted{o.Observer, int32(first)})
+	}
+	faults := crashesFrom(t.Faults, first, end)
+	part, err := driver.NewLocal(cfg, r.executor, driver.Options{
+		Observers: observers, Recorder: o.Recorder, Stopwatch: o.Stopwatch, Faults: &faults,
+		BeforeStep: func(step int, state evaluation.State) error {
+			return r.evaluator.beforeStep(first+step, state)
+		},
+	}, driver.AllLocal, nil)
+	if err != nil {
+		return err
+	}
+	if err := part.Run(ctx, time.Now()); err != nil {
+		return err
+	}
+	r.result.Faults = r.result.Faults.Add(part.Injected())
+	return r.result.measured(cfg, meter)
+}
+
+// crashesFrom returns the faults of a run of roles from one global step to another: the crashes at its steps,
+// as the roles count them.
+func crashesFrom(plan fault.Plan, first, end int) fault.Plan {
+	crashes := slices.Clone(plan.Crashes)
+	for i := range crashes {
+		crashes[i].Step -= int32(first)
+	}
+	plan.Crashes = slices.DeleteFunc(crashes, func(c fault.Crash) bool {
+		return c.Step < 0 || int(c.Step) >= end-first
+	})
+	return plan
+}
+
+// shifted is an observer that sees global steps.
+type shifted struct {
+	event.Observer
+	first int32
+}
+
+// Observe implements event.Observer.
+func (s shifted) Observe(e event.Record) {
+	e.Step += s.first
+	s.Observer.Observe(e)
+}
