@@ -27,7 +27,7 @@ func csvTable(t *job.Table) *decode.Table {
 		Delimiter: t.FieldDelimiter(), Comment: t.Comment, Columns: t.Columns,
 		NewDecoder: func(header *decode.RecordReader) (decode.RecordDecoder,
 			error) {
-			return newCSVDecoder(t, header)
+			return newCSVDecoder(t, t.LabelNames(), header)
 		},
 	}
 }
@@ -44,9 +44,9 @@ type csvDecoder struct {
 	positive, negative []string
 }
 
-// newCSVDecoder returns the decoder of a file with the columns of header.
-func newCSVDecoder(t *job.Table, header *decode.RecordReader) (decode.RecordDecoder, error) {
-	c := &csvDecoder{table: t, labelNames: t.LabelNames()}
+// newCSVDecoder returns the decoder of a file with the columns of header, among them labels.
+func newCSVDecoder(t *job.Table, labels []string, header *decode.RecordReader) (decode.RecordDecoder, error) {
+	c := &csvDecoder{table: t, labelNames: labels}
 	c.positive, c.negative = t.LabelTexts()
 	var err error
 	if c.labels, err = header.Positions(c.labelNames); err != nil {

@@ -1,8 +1,10 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -12,6 +14,7 @@ import (
 	"tandem/algo/exec"
 	"tandem/algo/exec/exectest"
 	"tandem/algo/job"
+	"tandem/datasets"
 	"tandem/internal/cli/clitest"
 	"tandem/runtime/checkpoint"
 	"tandem/runtime/train"
@@ -31,7 +34,7 @@ func TestScripts(t *testing.T) {
 					return err
 				}
 			}
-			return nil
+			return writeClicks(t, e.WorkDir)
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){"status": clitest.Status, "flip": flip},
 	})
@@ -51,6 +54,41 @@ func write(t *testing.T, folder, mode string) error {
 		Scaling: []checkpoint.Scaling{{Mean: 0.5, Std: 2}}}
 	_, err = train.Run(t.Context(), j, columns, columns.All,
 		train.Options{Trained: func(s exec.State) error { return checkpoint.Save(folder, m, s) }})
+	return err
+}
+
+// writeClicks writes a table and a model that was trained on it.
+func writeClicks(t *testing.T, folder string) error {
+	var text strings.Builder
+	text.WriteString("user,price,clicked\n")
+	for i := range 100 {
+		fmt.Fprintf(&text, "u%d,%d,%d\n", i%7, i%5, i%3/2)
+	}
+	path := filepath.Join(folder, "clicks.csv")
+	if err := os.WriteFile(path, []byte(text.String()), 0o644); err != nil {
+		return err
+	}
+	j := job.Default()
+	j.Name, j.Cluster = "clicks", job.PersiaCluster()
+	j.Data = job.Data{Kind: job.KindCSV, Path: path, CSV: &job.Table{Label: "clicked",
+		Slots: []job.IDColumn{{Column: "user"}}, Numeric: []string{"price"}}}
+	data, err := datasets.Open(j.Data, "")
+	if err != nil {
+		return err
+	}
+	source, err := datasets.TrainingSource(data, &j)
+	if err != nil {
+		return err
+	}
+	text.Reset()
+	if err := yaml.NewEncoder(&text).Encode(j.Resolved()); err != nil {
+		return err
+	}
+	m := &checkpoint.Manifest{Mode: j.Training.Mode, Step: source.Steps(), Job: []byte(text.String()),
+		Scaling: []checkpoint.Scaling{{Mean: data.Scaling[0].Mean, Std: data.Scaling[0].Std}}}
+	_, err = train.Run(t.Context(), j, source, data.Test, train.Options{Trained: func(s exec.State) error {
+		return checkpoint.Save(filepath.Join(folder, "clicked"), m, s)
+	}})
 	return err
 }
 

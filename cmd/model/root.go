@@ -14,7 +14,7 @@ import (
 // program is the environment of the commands.
 type program struct{ stdout, stderr io.Writer }
 
-const usage = `Check, describe and compare trained models.
+const usage = `Check, describe and compare trained models, and predict with them.
 
 A MODEL is a folder that a training has written, such as
 results/20261123-130000-clicks/hybrid/model. docs/model-files.md describes its
@@ -22,11 +22,12 @@ files.`
 
 const examples = `  go run ./cmd/model inspect results/clicks/hybrid/model
   go run ./cmd/model verify results/clicks/hybrid/model
-  go run ./cmd/model diff results/clicks/sync/model results/clicks/hybrid/model`
+  go run ./cmd/model diff results/clicks/sync/model results/clicks/hybrid/model
+  go run ./cmd/model predict results/clicks/hybrid/model today.csv`
 
 func (p *program) command() *cobra.Command {
 	c := &cobra.Command{
-		Use: "model", Short: "Check, describe and compare trained models", Long: usage, Example: examples,
+		Use: "model", Short: "Check, describe, compare and use trained models", Long: usage, Example: examples,
 		RunE: func(c *cobra.Command, args []string) error {
 			var names []string
 			for _, sub := range c.Commands() {
@@ -45,6 +46,7 @@ func (p *program) command() *cobra.Command {
 	c.AddCommand(p.verifyCommand())
 	c.AddCommand(p.inspectCommand())
 	c.AddCommand(p.diffCommand())
+	c.AddCommand(p.predictCommand())
 	cli.Configure(c, p.stdout, p.stderr)
 	c.SetHelpCommand(&cobra.Command{Hidden: true}) // use --help
 	return c

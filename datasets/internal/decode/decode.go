@@ -92,6 +92,20 @@ func (f Format) Read(in *input.Input, skip Skip, workers, blockBytes int) (*batc
 	return all.batch(workers), nil
 }
 
+// Each decodes all rows of an input as Read does, but keeps none: it calls use with the rows of
+// every block, in the order of the file. An error of use ends it.
+func (f Format) Each(in *input.Input, skip Skip, workers, blockBytes int,
+	use func(rows *batch.Batch) error) error {
+	_, err := f.decode(in, skip, workers, blockBytes, func(b *block) error {
+		all := newJoiner(&f.Schema)
+		if err := all.add(b.out); err != nil {
+			return err
+		}
+		return use(all.batch(1))
+	})
+	return err
+}
+
 // decode decodes all rows of an input and calls use with every block, in the order of the file.
 func (f Format) decode(in *input.Input, skip Skip, workers, blockBytes int,
 	use func(*block) error) (rowFormat, error) {

@@ -1,0 +1,117 @@
+// Package inference predicts with a trained model.
+//
+//	m, err := inference.Open("results/clicks/hybrid/model")
+//	defer m.Close()
+//	probabilities, err := m.Predict(rows) // rows × labels
+//	err = m.PredictFile("today.csv", func(probabilities []float32) error { … })
+//
+// Predictions have the bits of an evaluation after the training. The embedding rows stay in the files of the
+// model, which are mapped into memory; an id that was never trained on has a row of zeros.
+package inference
+
+import (
+	"errors"
+	"fmt"
+
+	"tandem/algo/exec/backend"
+	"tandem/algo/exec/evaluation"
+	"tandem/algo/job"
+	"tandem/algo/numeric/batch"
+	"tandem/algo/numeric/model"
+	"tandem/algo/numeric/shard"
+	"tandem/datasets"
+	"tandem/runtime/checkpoint"
+)
+
+// Model is a trained model. Its methods but Close are safe for concurrent use.
+type Model struct {
+	saved   *checkpoint.Checkpoint
+	data    job.Data
+	schema  batch.Schema
+	scaling []datasets.Scaling
+	engine  model.Engine
+	parameters
+}
+
+// Open opens the model in a folder, as checkpoint.Open does. Memory: the dense network, and 8 to 16 bytes for
+// every embedding row, which find it.
+func Open(folder string) (*Model, error) {
+	saved, err := checkpoint.Open(folder)
+	if err != nil {
+		return nil, err
+	}
+	m := &Model{saved: saved}
+	if err := m.load(); err != nil {
+		return nil, errors.Join(fmt.Errorf("model %s: %w", folder, err), saved.Close())
+	}
+	return m, nil
+}
+
+func (m *Model) load() error {
+	j, err := m.saved.ParseJob()
+	if err != nil {
+		return err
+	}
+	if m.data = j.Data; len(m.saved.Scaling) != len(m.saved.Schema.Numbers) {
+		return fmt.Errorf("%d scalings of %d numeric columns", len(m.saved.Scaling),
+			len(m.saved.Schema.Numbers))
+	}
+	for _, s := range m.saved.Scaling {
+		m.scaling = append(m.scaling, datasets.Scaling{Mean: s.Mean, Std: s.Std})
+	}
+	if m.schema, err = m.saved.Schema.Batch(); err != nil {
+		return err
+	}
+	if m.engine, err = backend.NewEngine(&j, &m.schema, backend.Backend{}); err != nil {
+		return err
+	}
+	if err := m.saved.CheckLayout(m.engine.Layout()); err != nil {
+		return err
+	}
+	if m.dense, err = m.saved.Dense(); err != nil {
+		return err
+	}
+	m.rows, err = m.saved.Rows()
+	return err
+}
+
+// Close releases the files of the model.
+func (m *Model) Close() error { return m.saved.Close() }
+
+// Labels returns the names of the labels that the model predicts.
+func (m *Model) Labels() []string { return m.schema.Labels }
+
+// Predict returns the probability of label 1, samples × labels, of rows of the schema of the training data,
+// whose numbers are scaled. Labels of the rows are not used.
+func (m *Model) Predict(rows *batch.Batch) ([]float32, error) {
+	// One plan suits any number of embedding PSs: rows are found by their signs alone.
+	set := evaluation.NewTestSet(m.engine, &m.schema, m.rows.Dim(), shard.Rows(1), rows)
+	return set.Evaluate(&m.parameters)
+}
+
+// PredictFile predicts the rows of a file (datasets.ReadFeatures) and calls use with the probabilities of
+// some thousands of rows at a time, in the order of the file.
+func (m *Model) PredictFile(path string, use func(probabilities []float32) error) error {
+	return datasets.ReadFeatures(m.data, m.scaling, path, func(rows *batch.Batch) error {
+		probabilities, err := m.Predict(rows)
+		if err != nil {
+			return err
+		}
+		return use(probabilities)
+	})
+}
+
+// parameters are those of a model, as an evaluation.State.
+type parameters struct {
+	rows  *checkpoint.RowReader
+	dense model.Values
+}
+
+// ReadRows implements evaluation.State.
+func (p *parameters) ReadRows(_ int, signs []uint64, dst []float32) error {
+	p.rows.Read(signs, dst)
+	return nil
+}
+
+// ReadDense implements evaluation.State. It returns no copy, because nothing changes the values.
+func (p *parameters) ReadDense() (model.Values, error) { return p.dense, nil }

@@ -1,0 +1,129 @@
+package inference
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"go.yaml.in/yaml/v3"
+
+	"tandem/algo/exec"
+	"tandem/algo/job"
+	"tandem/algo/numeric/model"
+	"tandem/datasets"
+	"tandem/runtime/checkpoint"
+	"tandem/runtime/train"
+)
+
+// clicks is a table with a list of ids, missing numbers and two labels, and the columns that it is read by.
+func clicks(rows int) (text string, table *job.Table) {
+	var b strings.Builder
+	b.WriteString("user,tags,price,clicked,bought\n")
+	for i := range rows {
+		price := fmt.Sprint(float64(i%7) / 2)
+		if i%9 == 0 {
+			price = "NA"
+		}
+		fmt.Fprintf(&b, "u%d,t%d|t%d,%s,%d,%d\n", i%23, i%5, i%3, price, i%3/2, i%5/4)
+	}
+	return b.String(), &job.Table{Label: "clicked", FurtherLabels: []string{"bought"},
+		Slots:   []job.IDColumn{{Column: "user"}, {Column: "tags", Separator: "|"}},
+		Numeric: []string{"price"}, Missing: []string{"NA"}}
+}
+
+// trained trains a job on a table and keeps its model.
+func trained(t *testing.T, j job.Job) (folder string, result *train.Result) {
+	t.Helper()
+	data, err := datasets.Open(j.Data, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	source, err := datasets.TrainingSource(data, &j)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := yaml.Marshal(j.Resolved())
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := &checkpoint.Manifest{Mode: j.Training.Mode, Step: source.Steps(), Job: text}
+	for _, s := range data.Scaling {
+		m.Scaling = append(m.Scaling, checkpoint.Scaling{Mean: s.Mean, Std: s.Std})
+	}
+	folder = filepath.Join(t.TempDir(), "model")
+	result, err = train.Run(t.Context(), j, source, data.Test, train.Options{
+		Trained: func(s exec.State) error { return checkpoint.Save(folder, m, s) }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return folder, result
+}
+
+// What the model predicts for the rows of a file are the predictions of the training for its test rows, with
+// the file's labels and without them, and with its columns in another order.
+func TestPredictionsAreThoseOfTheEvaluation(t *testing.T) {
+	text, table := clicks(4000)
+	lines := strings.Split(strings.TrimSpace(text), "\n")
+	folder := t.TempDir()
+	write := func(name string, lines []string) string {
+		path := filepath.Join(folder, name)
+		if err := os.WriteFile(path, []byte(strings.Join(lines, "\n")+"\n"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	var unlabelled []string
+	for _, line := range append([]string{lines[0]}, lines[3001:]...) {
+		f := strings.Split(line, ",")
+		unlabelled = append(unlabelled, strings.Join([]string{f[2], "x", f[1], f[0]}, ","))
+	}
+	unlabelled[0] = strings.Replace(unlabelled[0], ",x,", ",more,", 1)
+	files := []string{write("labelled.csv", append([]string{lines[0]}, lines[3001:]...)),
+		write("unlabelled.csv", unlabelled)}
+	j := job.Default()
+	j.Data = job.Data{Kind: job.KindCSV, Path: write("clicks.csv", lines), CSV: table, Cache: job.CacheOff,
+		Split: job.Split{Test: 0.25}}
+	j.Name, j.Cluster = "clicks", job.PersiaCluster()
+	j.Model.EmbeddingDim, j.Model.Top, j.Training.GlobalBatch = 4, []int{8}, 64
+	j.Model.BatchNorm, j.Model.Heads = true, make([]model.Head, 2)
+	for _, mode := range []string{job.Sequential, "hybrid", "async-ps"} {
+		saved, result := trained(t, j.InMode(mode))
+		m, err := Open(saved)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var want []float32
+		for i := range result.Probabilities {
+			want = append(want, result.Heads[0].Probabilities[i], result.Heads[1].Probabilities[i])
+		}
+		for _, file := range files {
+			var got []float32
+			if err := m.PredictFile(file, func(p []float32) error {
+				got = append(got, p...)
+				return nil
+			}); err != nil {
+				t.Fatal(err)
+			}
+			if len(got) != 2000 || !slices.Equal(got, want) {
+				t.Errorf("%s, %s: %d predictions differ from the %d of the training", mode,
+					filepath.Base(file), len(got), len(want))
+			}
+		}
+		for _, c := range []struct{ text, want string }{
+			{"user,price\nu1,2\n", `no column "tags"`},
+			{"user,tags,price\nu1,t1,cheap\n", "column price"},
+			{"user,tags,price\n", "no rows"},
+		} {
+			err := m.PredictFile(write("bad.csv", []string{strings.TrimSpace(c.text)}), nil)
+			if err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("%q: error %v, want %q", c.text, err, c.want)
+			}
+		}
+		if err := m.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
