@@ -19,9 +19,9 @@ import (
 // Data must be of kind csv. Errors are those of Open.
 func ReadFeatures(data job.Data, scaling []Scaling, path string, use func(rows *batch.Batch) error) error {
 	if data.Kind != job.KindCSV {
-		return fmt.Errorf("datasets: the model was trained on data of kind %s, and rows without labels can be "+
-			"read only for kind %s: write its data with cmd/data convert, and train on those", data.Kind,
-			job.KindCSV)
+		return fmt.Errorf("datasets: the model was trained on data of kind %s, and rows without labels can "+
+			"be read only for kind %s: write its data with cmd/data convert, and train on those",
+			data.Kind, job.KindCSV)
 	}
 	in, err := input.Open(path)
 	if err != nil {

@@ -11,6 +11,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"tandem/algo/numeric/batch"
+	"tandem/datasets"
 	"tandem/internal/cli"
 	"tandem/runtime/inference"
 )
@@ -84,7 +86,15 @@ func predict(out io.Writer, m *inference.Model, path string) (rows int, err erro
 	}
 	w.WriteString("\n")
 	var line []byte
-	err = m.PredictFile(path, func(probabilities []float32) error {
+	var scaling []datasets.Scaling
+	for _, s := range m.Scaling() {
+		scaling = append(scaling, datasets.Scaling(s))
+	}
+	err = datasets.ReadFeatures(m.Data(), scaling, path, func(b *batch.Batch) error {
+		probabilities, err := m.Predict(b)
+		if err != nil {
+			return err
+		}
 		for at := 0; at < len(probabilities); at += labels {
 			line = line[:0]
 			for label, probability := range probabilities[at : at+labels] {

@@ -27,7 +27,8 @@ const examples = `  go run ./cmd/model inspect results/clicks/hybrid/model
 
 func (p *program) command() *cobra.Command {
 	c := &cobra.Command{
-		Use: "model", Short: "Check, describe, compare and use trained models", Long: usage, Example: examples,
+		Use: "model", Short: "Check, describe, compare and use trained models", Long: usage,
+		Example: examples,
 		RunE: func(c *cobra.Command, args []string) error {
 			var names []string
 			for _, sub := range c.Commands() {

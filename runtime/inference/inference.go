@@ -3,7 +3,8 @@
 //	m, err := inference.Open("results/clicks/hybrid/model")
 //	defer m.Close()
 //	probabilities, err := m.Predict(rows) // rows × labels
-//	err = m.PredictFile("today.csv", func(probabilities []float32) error { … })
+//
+// Rows of a file come from datasets.ReadFeatures with the model's Data and Scaling.
 //
 // Predictions have the bits of an evaluation after the training. The embedding rows stay in the files of the
 // model, which are mapped into memory; an id that was never trained on has a row of zeros.
@@ -19,17 +20,15 @@ import (
 	"tandem/algo/numeric/batch"
 	"tandem/algo/numeric/model"
 	"tandem/algo/numeric/shard"
-	"tandem/datasets"
 	"tandem/runtime/checkpoint"
 )
 
 // Model is a trained model. Its methods but Close are safe for concurrent use.
 type Model struct {
-	saved   *checkpoint.Checkpoint
-	data    job.Data
-	schema  batch.Schema
-	scaling []datasets.Scaling
-	engine  model.Engine
+	saved  *checkpoint.Checkpoint
+	data   job.Data
+	schema batch.Schema
+	engine model.Engine
 	parameters
 }
 
@@ -56,9 +55,6 @@ func (m *Model) load() error {
 		return fmt.Errorf("%d scalings of %d numeric columns", len(m.saved.Scaling),
 			len(m.saved.Schema.Numbers))
 	}
-	for _, s := range m.saved.Scaling {
-		m.scaling = append(m.scaling, datasets.Scaling{Mean: s.Mean, Std: s.Std})
-	}
 	if m.schema, err = m.saved.Schema.Batch(); err != nil {
 		return err
 	}
@@ -78,6 +74,12 @@ func (m *Model) load() error {
 // Close releases the files of the model.
 func (m *Model) Close() error { return m.saved.Close() }
 
+// Data describes the data that the model was trained on.
+func (m *Model) Data() job.Data { return m.data }
+
+// Scaling has the constants with which numeric columns are standardised.
+func (m *Model) Scaling() []checkpoint.Scaling { return m.saved.Scaling }
+
 // Labels returns the names of the labels that the model predicts.
 func (m *Model) Labels() []string { return m.schema.Labels }
 
@@ -87,18 +89,6 @@ func (m *Model) Predict(rows *batch.Batch) ([]float32, error) {
 	// One plan suits any number of embedding PSs: rows are found by their signs alone.
 	set := evaluation.NewTestSet(m.engine, &m.schema, m.rows.Dim(), shard.Rows(1), rows)
 	return set.Evaluate(&m.parameters)
-}
-
-// PredictFile predicts the rows of a file (datasets.ReadFeatures) and calls use with the probabilities of
-// some thousands of rows at a time, in the order of the file.
-func (m *Model) PredictFile(path string, use func(probabilities []float32) error) error {
-	return datasets.ReadFeatures(m.data, m.scaling, path, func(rows *batch.Batch) error {
-		probabilities, err := m.Predict(rows)
-		if err != nil {
-			return err
-		}
-		return use(probabilities)
-	})
 }
 
 // parameters are those of a model, as an evaluation.State.

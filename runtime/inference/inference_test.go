@@ -1,4 +1,4 @@
-package inference
+package inference_test
 
 import (
 	"fmt"
@@ -12,9 +12,11 @@ import (
 
 	"tandem/algo/exec"
 	"tandem/algo/job"
+	"tandem/algo/numeric/batch"
 	"tandem/algo/numeric/model"
 	"tandem/datasets"
 	"tandem/runtime/checkpoint"
+	"tandem/runtime/inference"
 	"tandem/runtime/train"
 )
 
@@ -62,6 +64,20 @@ func trained(t *testing.T, j job.Job) (folder string, result *train.Result) {
 	return folder, result
 }
 
+// predict returns the predictions of the rows of a file.
+func predict(m *inference.Model, path string) (all []float32, err error) {
+	var scaling []datasets.Scaling
+	for _, s := range m.Scaling() {
+		scaling = append(scaling, datasets.Scaling(s))
+	}
+	err = datasets.ReadFeatures(m.Data(), scaling, path, func(b *batch.Batch) error {
+		p, err := m.Predict(b)
+		all = append(all, p...)
+		return err
+	})
+	return all, err
+}
+
 // What the model predicts for the rows of a file are the predictions of the training for its test rows, with
 // the file's labels and without them, and with its columns in another order.
 func TestPredictionsAreThoseOfTheEvaluation(t *testing.T) {
@@ -91,7 +107,7 @@ func TestPredictionsAreThoseOfTheEvaluation(t *testing.T) {
 	j.Model.BatchNorm, j.Model.Heads = true, make([]model.Head, 2)
 	for _, mode := range []string{job.Sequential, "hybrid", "async-ps"} {
 		saved, result := trained(t, j.InMode(mode))
-		m, err := Open(saved)
+		m, err := inference.Open(saved)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -100,11 +116,8 @@ func TestPredictionsAreThoseOfTheEvaluation(t *testing.T) {
 			want = append(want, result.Heads[0].Probabilities[i], result.Heads[1].Probabilities[i])
 		}
 		for _, file := range files {
-			var got []float32
-			if err := m.PredictFile(file, func(p []float32) error {
-				got = append(got, p...)
-				return nil
-			}); err != nil {
+			got, err := predict(m, file)
+			if err != nil {
 				t.Fatal(err)
 			}
 			if len(got) != 2000 || !slices.Equal(got, want) {
@@ -117,7 +130,7 @@ func TestPredictionsAreThoseOfTheEvaluation(t *testing.T) {
 			{"user,tags,price\nu1,t1,cheap\n", "column price"},
 			{"user,tags,price\n", "no rows"},
 		} {
-			err := m.PredictFile(write("bad.csv", []string{strings.TrimSpace(c.text)}), nil)
+			_, err := predict(m, write("bad.csv", []string{strings.TrimSpace(c.text)}))
 			if err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("%q: error %v, want %q", c.text, err, c.want)
 			}
