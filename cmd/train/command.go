@@ -69,6 +69,7 @@ type flags struct {
 	validation      float64
 	validationGiven bool
 	positiveWeight  float64
+	checkpoints     *checkpoints
 	chosen          chosen
 	products        gemm.Products // of this process
 
@@ -106,6 +107,11 @@ for TensorBoard, and for every mode with stale reads a trace for --delay. With
 "go run ./cmd/sim replay" replays bit for bit. Sequential training has no roles
 and is not recorded.
 
+--checkpoint-every saves the model as training goes, to
+RESULTS/<mode>/checkpoints/<step>. An interrupted training that has a checkpoint
+keeps its folder and prints the command that continues. A training in mode sync
+or sequential ends with the same bits as without the interruption.
+
 --faults injects faults into the messages between roles and crashes roles:
 drop=0.01,duplicate=0.01,reorder=16,delay=0.01:50ms,seed=1, and
 crash=ROLE/INDEX@STEP+TIME, such as crash=embedding-worker/0@40+2s.`
@@ -121,6 +127,8 @@ const examples = `  go run ./cmd/train
       --faults drop=0.01,crash=embedding-worker/0@40+2s
   go run ./cmd/train --mode sequential --delay "exactly 3" --delay "at-most 9"
   go run ./cmd/train --mode hybrid --evaluate-every "50 steps"
+  go run ./cmd/train --mode sync --checkpoint-every 50 --out mine
+  go run ./cmd/train --resume mine/sync/checkpoints/150
   TANDEM_DATA=~/data go run ./cmd/train \
       --file cmd/train/jobs/criteo.yaml --on-bad-row skip:10`
 
@@ -200,6 +208,7 @@ func (f *flags) register(fs *pflag.FlagSet) {
 	fs.StringVar(&f.retry, "retry", "", "ask again after this `TIME` without an answer (default: the job "+
 		"file's, or 100ms with faults, 1s with --processes, else never)")
 	f.processFlags(fs)
+	f.checkpointFlags(fs)
 	fs.StringVar(&f.onBadRow, "on-bad-row", "fail",
 		"handle malformed rows by this `RULE`: fail, or skip:N to drop and count up to N of them "+
 			"(default: fail, or the job file's)")
@@ -245,7 +254,7 @@ func (f *flags) job(c *cobra.Command) (job.Job, error) {
 		return j, cli.UsageError("see --help for the settings of each mode, and choose modes with --mode",
 			"--mode-set: %v", err)
 	}
-	if err := f.checkPlacement(&j); err != nil {
+	if err := errors.Join(f.checkPlacement(&j), f.checkCheckpoints(&j, c.Flags())); err != nil {
 		return j, err
 	}
 	if err := f.suitModes(&j, f.file != "" || f.table.file != "" || c.Flags().Changed("mode")); err != nil {
@@ -272,6 +281,8 @@ func (f *flags) first(given *pflag.FlagSet) (job.Job, error) {
 		return job.Job{}, err
 	}
 	switch {
+	case f.checkpoints.resume != "":
+		return f.resumed(given)
 	case f.file != "":
 		return job.Load(f.file)
 	case f.table.file != "":

@@ -28,7 +28,8 @@ func TestMain(m *testing.M) {
 // The scripts in testdata run the command as a user would.
 func TestScripts(t *testing.T) {
 	nodes := t.TempDir() // for the programs that scripts run beside train
-	build := exec.Command("go", "build", "-o", nodes, "tandem/cmd/node", "tandem/cmd/sim", "tandem/cmd/data")
+	build := exec.Command("go", "build", "-o", nodes, "tandem/cmd/node", "tandem/cmd/sim", "tandem/cmd/data",
+		"tandem/cmd/model")
 	if text, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, text)
 	}

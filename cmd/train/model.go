@@ -20,14 +20,14 @@ func modelFolder(name string) string { return filepath.Join(fileName(name), "mod
 func (p *program) saveModel(o *train.Options, folder string, j job.Job, f flags, data *datasets.Dataset,
 	source batch.Source) {
 	o.Trained = func(state exec.State) error {
-		m, err := p.manifest(j, f, data, source)
+		m, err := p.manifest(j, f, data, source, source.Steps())
 		if err != nil {
 			return err
 		}
 		return checkpoint.Save(folder, m, state)
 	}
 	o.TrainedApart = func(model exec.State, export func(string) ([]string, error)) error {
-		m, err := p.manifest(j, f, data, source)
+		m, err := p.manifest(j, f, data, source, source.Steps())
 		if err != nil {
 			return err
 		}
@@ -35,20 +35,26 @@ func (p *program) saveModel(o *train.Options, folder string, j job.Job, f flags,
 	}
 }
 
-// manifest describes the model of a whole training.
-func (p *program) manifest(j job.Job, f flags, data *datasets.Dataset, source batch.Source,
+// manifest describes the model of a training after a number of steps.
+func (p *program) manifest(j job.Job, f flags, data *datasets.Dataset, source batch.Source, steps int,
 ) (*checkpoint.Manifest, error) {
 	text, err := p.written(j, f)
 	if err != nil {
 		return nil, err
 	}
-	m := &checkpoint.Manifest{Mode: j.Training.Mode, Step: source.Steps(), Seed: j.Training.Seed,
+	m := &checkpoint.Manifest{Mode: j.Training.Mode, Step: steps, Seed: j.Training.Seed,
 		Commit: cli.CurrentEnvironment().Commit, Written: p.now().UTC(), Job: text}
-	for step := range source.Steps() {
+	for step := range steps {
 		m.Samples += source.Samples(step)
 	}
-	for _, s := range data.Scaling {
-		m.Scaling = append(m.Scaling, checkpoint.Scaling{Mean: s.Mean, Std: s.Std})
-	}
+	m.Scaling = scalingOf(data)
 	return m, nil
+}
+
+// scalingOf returns how numeric columns are standardised.
+func scalingOf(data *datasets.Dataset) (all []checkpoint.Scaling) {
+	for _, s := range data.Scaling {
+		all = append(all, checkpoint.Scaling{Mean: s.Mean, Std: s.Std})
+	}
+	return all
 }

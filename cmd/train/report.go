@@ -32,11 +32,13 @@ type report struct {
 	DroppedRows int     `json:"dropped_rows"`
 	guess
 	chosen
-	Model       string       `json:"model"`
-	Engine      string       `json:"engine"`        // what multiplies the matrices of the network
-	EngineRate  float64      `json:"engine_gflops"` // its speed, measured before the runs
-	Seed        uint64       `json:"seed"`
-	WallSeconds float64      `json:"wall_s"`
+	Model       string  `json:"model"`
+	Engine      string  `json:"engine"`        // what multiplies the matrices of the network
+	EngineRate  float64 `json:"engine_gflops"` // its speed, measured before the runs
+	Seed        uint64  `json:"seed"`
+	WallSeconds float64 `json:"wall_s"`
+	// ResumedAt is the number of steps of the checkpoint that the training continued, 0 without --resume.
+	ResumedAt   int          `json:"resumed_at_step,omitempty"`
 	Seeds       int          `json:"seeds"`
 	Runs        []row        `json:"runs"`
 	Baselines   []row        `json:"baselines"`
@@ -185,8 +187,8 @@ func (r *report) writeText(w io.Writer) error {
 		}
 		fmt.Fprintln(w, placed+", wherever there are roles")
 	}
-	fmt.Fprintf(w, "%s of %d samples, %s, seed %d%s\n\n", plural(r.Runs[0].Steps, "step"),
-		j.Training.GlobalBatch, plural(j.Training.Epochs, "epoch"),
+	fmt.Fprintf(w, "%s of %d samples%s, %s, seed %d%s\n\n", plural(r.Runs[0].Steps, "step"),
+		j.Training.GlobalBatch, r.resumed(), plural(j.Training.Epochs, "epoch"),
 		j.Training.Seed, r.furtherSeeds())
 	table := r.table()
 	if err := table.WriteText(w); err != nil {

@@ -98,7 +98,11 @@ func (p *program) absoluteDataDir() (string, error) {
 // replayCommand returns the command that replays the recordings in a folder from the working folder. It sets
 // TANDEM_DATA where it needs it.
 func (p *program) replayCommand(j job.Job, folder string) (string, error) {
-	command := "go run ./cmd/sim replay " + quoted(folder)
+	return p.withDataDir(j, "go run ./cmd/sim replay "+quoted(folder))
+}
+
+// withDataDir returns a command that sets TANDEM_DATA where the job needs it.
+func (p *program) withDataDir(j job.Job, command string) (string, error) {
 	if !p.needsDataDir(j) {
 		return command, nil
 	}

@@ -27,15 +27,19 @@ func (p *program) train(ctx context.Context, j job.Job, f flags) error {
 		return err
 	}
 	defer folder.Discard()
+	defer f.checkpoints.close()
 	var report *report
 	if err = p.choose(ctx, &j, &f); err == nil {
 		report, err = p.measure(ctx, j, f, folder.Path())
 	}
 	if ctx.Err() != nil {
-		return errors.New("interrupted; nothing was written")
+		err = errors.New("interrupted; nothing was written")
+		if f.checkpoints.last != "" {
+			err = errors.New("interrupted")
+		}
 	}
 	if err != nil {
-		return err
+		return p.rescue(folder, j, f.checkpoints, err)
 	}
 	settings, err := p.writeJob(folder.Path(), j, f)
 	if err != nil {
@@ -104,6 +108,9 @@ func (p *program) measure(ctx context.Context, j job.Job, f flags, folder string
 			o := train.Options{Backend: machine}
 			if n == 0 && !c.baseline {
 				p.saveModel(&o, filepath.Join(folder, modelFolder(c.name)), t, f, data, source)
+				if err := p.useCheckpoints(r, &o, folder, c.name, t, f, data, source); err != nil {
+					return nil, err
+				}
 			}
 			watched, err := watcher.begin(c.name, t, source, &o)
 			if err != nil {

@@ -34,11 +34,11 @@ func (r *report) warnings() (all []string) {
 }
 
 func (r *report) tooFewSteps(line *row) string {
-	if line.Steps >= stepsFew {
+	if line.Steps+r.ResumedAt >= stepsFew {
 		return ""
 	}
 	return fmt.Sprintf("only %s: train more epochs (--epochs) or smaller batches (--global-batch)",
-		plural(line.Steps, "step"))
+		plural(line.Steps+r.ResumedAt, "step"))
 }
 
 func (r *report) worseThanConstant(line *row) string {

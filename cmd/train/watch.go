@@ -28,6 +28,7 @@ type watcher struct {
 	all    int    // trainings
 	seeds  int    // of each mode
 	begun  int
+	before float64 // trainings that earlier commands have trained: a share of one that is resumed
 	start  time.Time
 	bar    *cli.Progress
 	stop   func()     // serving metrics
@@ -110,17 +111,19 @@ func (w *watcher) begin(name string, j job.Job, source batch.Source, o *train.Op
 	w.begun++
 	t := &watched{watcher: w, Training: watch.New(source.Steps(), source.Samples, w.p.now), name: name,
 		seed: j.Training.Seed, number: w.begun, flushed: w.p.now()}
+	t.Begin(o.Begin.Step)
 	folder := fileName(name)
 	if w.seeds > 1 {
 		folder += fmt.Sprintf("-seed-%d", t.seed)
 	}
 	var err error
 	t.events, err = tfevents.Create(filepath.Join(w.folder, eventFolder, folder), w.p.now())
-	first := int32(source.Steps() / 4) // without the beginning, when caches are cold
+	first := int32(max(source.Steps()/4, o.Begin.Step)) // without the beginning, when caches are cold
 	t.stages = pace.NewStageMeter(first, min(first+stageSteps, int32(source.Steps())))
 	o.Progress, o.Evaluated, o.Backend.Trained, o.Observer = t.progress, t.evaluated, t.Trained, t.stages
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	w.before += float64(o.Begin.Step) / float64(source.Steps())
 	w.trainings = append(w.trainings, t)
 	w.arena, _ = o.Backend.Arena.(*memory.Arena)
 	return t, err
@@ -177,7 +180,7 @@ func (t *watched) end(result *train.Result) error {
 			{"staleness/own", &result.Staleness.Own}, {"staleness/cross", &result.Staleness.Cross},
 			{"staleness/dense", &result.Staleness.Dense}, {"staleness/missed_updates", &result.MissedUpdates},
 		} {
-			t.write(t.events.Histogram(t.p.now(), result.Steps, h.tag, h.counts.All()))
+			t.write(t.events.Histogram(t.p.now(), t.Now().StepsInAll, h.tag, h.counts.All()))
 		}
 	}
 	if _, earlier := t.followed[t.name]; !earlier && result != nil {
@@ -207,7 +210,7 @@ func (t *watched) show() {
 	if t.evaluations > 0 {
 		parts = append(parts, fmt.Sprintf("AUC %.4f", t.latest.AUC))
 	}
-	left := time.Duration(float64(now.Sub(t.start)) * (all - done) / done)
+	left := time.Duration(float64(now.Sub(t.start)) * (all - done) / (done - t.before))
 	parts = append(parts, fmt.Sprintf("%.0f samples/s", n.SamplesPerSecond), cli.TimeLeft(left))
 	if t.p.terminal {
 		const resolution = 1000

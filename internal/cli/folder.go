@@ -18,7 +18,7 @@ var ErrNotEmpty = errors.New("folder is not empty")
 var ErrInUse = errors.New("another process writes to this folder")
 
 // Folder is a results folder that is being written. It has a temporary name until it is
-// finished, so that a folder under its final name is always complete.
+// finished, so that a folder under its final name is complete, unless its command has said otherwise.
 type Folder struct {
 	target  string
 	working string

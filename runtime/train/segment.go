@@ -140,7 +140,10 @@ func (r *roles) train(ctx context.Context, first, end int) error {
 	if o.Observer != nil {
 		observers = append(observers, shifted{o.Observer, int32(first)})
 	}
-	faults := crashesFrom(t.Faults, first, end)
+	faults := t.Faults
+	if whole := first == 0 && end == o.End; !whole {
+		faults = crashesFrom(t.Faults, first, end)
+	}
 	part, err := driver.NewLocal(cfg, r.executor, driver.Options{
 		Observers: observers, Recorder: o.Recorder, Stopwatch: o.Stopwatch, Faults: &faults,
 		BeforeStep: func(step int, state evaluation.State) error {

@@ -100,8 +100,8 @@ type Options struct {
 	// End, if not 0, is the global step before which training ends; 0 ends with the source.
 	End int
 	// SaveEvery, if not 0, is a number of global steps. At its multiples between begin and end, training
-	// pauses and Save is called with the model. In sync, backup-workers and sequential training this changes
-	// no result; in other modes no read after a pause is stale from a batch before it, averaging begins
+	// pauses and Save is called with the model. In sync and sequential training this changes no result;
+	// in other modes no read after a pause is stale from a batch before it, averaging begins
 	// afresh, and gba closes its global batch.
 	SaveEvery int
 	// Save is called with the number of global steps trained and with the model, which it must not change.

@@ -36,6 +36,7 @@ type Training struct {
 	mu         sync.Mutex
 	steps, all int // trained; in all
 	trained    int // samples
+	before     int // of them, before the training began
 	lossSum    float64
 	lossOf     int     // samples in lossSum
 	latest     Point   // of the latest point
@@ -59,6 +60,17 @@ const paceSpan = 2 * time.Second
 func New(steps int, samples func(step int) int, now func() time.Time) *Training {
 	return &Training{now: now, start: now(), samples: samples, all: steps, every: (steps-1)/pointsMax + 1,
 		loss: math.NaN()}
+}
+
+// Begin makes the training one that begins after a number of steps. Call it before the first Step.
+func (t *Training) Begin(steps int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for ; t.steps < steps; t.steps++ {
+		t.before += t.samples(t.steps)
+	}
+	t.trained, t.pace.samples = t.before, t.before
+	t.latest = Point{Step: steps, Samples: t.before}
 }
 
 // Trained receives the sum of the losses of some samples: see backend.Backend.
@@ -110,7 +122,7 @@ func (t *Training) Now() Now {
 	n := Now{Steps: t.steps, StepsInAll: t.all, Samples: t.trained, Seconds: t.now().Sub(t.start).Seconds(),
 		Loss: t.loss, SamplesPerSecond: t.pace.speed}
 	if n.SamplesPerSecond == 0 && n.Seconds > 0 {
-		n.SamplesPerSecond = float64(n.Samples) / n.Seconds
+		n.SamplesPerSecond = float64(n.Samples-t.before) / n.Seconds
 	}
 	return n
 }

@@ -1,0 +1,174 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"tandem/algo/exec"
+	"tandem/algo/job"
+	"tandem/algo/numeric/batch"
+	"tandem/datasets"
+	"tandem/internal/cli"
+	"tandem/runtime/checkpoint"
+	"tandem/runtime/train"
+)
+
+// checkpointFolder is the folder, beside the model of a mode, that has its checkpoints.
+const checkpointFolder = "checkpoints"
+
+// checkpoints are the flags of checkpoints, and the checkpoints that are read and written.
+type checkpoints struct {
+	every, keep int
+	resume      string
+	begin       *checkpoint.Checkpoint // the one to resume; nil: none
+	last        string                 // the latest that was written, within the results; empty: none
+}
+
+// checkpointFlags declares the flags of checkpoints.
+func (f *flags) checkpointFlags(fs *pflag.FlagSet) {
+	f.checkpoints = new(checkpoints)
+	fs.IntVar(&f.checkpoints.every, "checkpoint-every", 0,
+		"save the model during training, after every `N` steps; 0: only at the end (default: 0)")
+	fs.IntVar(&f.checkpoints.keep, "keep-checkpoints", 3,
+		"with --checkpoint-every, keep this many checkpoints of every mode")
+	fs.StringVar(&f.checkpoints.resume, "resume", "",
+		"continue the training of this `CHECKPOINT`, with its job and in its mode, to its end")
+	cli.DefaultInText(fs, "checkpoint-every")
+}
+
+// besideResume are the flags that do not change the job of a training that is resumed.
+var besideResume = []string{"resume", "checkpoint-every", "keep-checkpoints", "out", "json", "cpu-profile",
+	"metrics-address"}
+
+// resumed opens the checkpoint to resume, and returns its job.
+func (f *flags) resumed(given *pflag.FlagSet) (j job.Job, err error) {
+	var others []string
+	given.Visit(func(flag *pflag.Flag) {
+		if !slices.Contains(besideResume, flag.Name) {
+			others = append(others, "--"+flag.Name)
+		}
+	})
+	if len(others) > 0 {
+		return j, cli.UsageError("a training is resumed with the job of its checkpoint",
+			"--resume cannot be combined with %s", strings.Join(others, ", "))
+	}
+	c := f.checkpoints
+	if c.begin, err = checkpoint.Open(c.resume); err != nil {
+		return j, &cli.Error{Err: fmt.Errorf("--resume: %w", err),
+			Hint: "name a folder such as RESULTS/sync/checkpoints/500"}
+	}
+	f.file = filepath.Join(c.resume, checkpoint.JobFile)
+	return job.Load(f.file)
+}
+
+// checkCheckpoints refuses flags that do not go together.
+func (f *flags) checkCheckpoints(j *job.Job, given *pflag.FlagSet) error {
+	c := f.checkpoints
+	switch {
+	case c.every < 0:
+		return cli.UsageError("500 saves the model after 500 steps, 1,000 steps and so on",
+			"--checkpoint-every: %d; want a number of steps", c.every)
+	case c.keep < 1:
+		return cli.UsageError("see --help", "--keep-checkpoints: %d; want at least 1", c.keep)
+	case given.Changed("keep-checkpoints") && c.every == 0:
+		return cli.UsageError("add --checkpoint-every, as --checkpoint-every 500",
+			"--keep-checkpoints: there are no checkpoints")
+	case c.every == 0:
+		return nil
+	case f.processes || f.record || f.seeds > 1:
+		return cli.UsageError("a training of one seed in one process that is not recorded has checkpoints",
+			"--checkpoint-every cannot be combined with --processes, --record or several --seeds")
+	case len(f.delays) > 0 || slices.ContainsFunc(inModes(*j, f.modes), func(one job.Job) bool {
+		return one.Training.Mode == job.Sequential && one.Delayed()
+	}):
+		return cli.UsageError("late gradients are not part of a model",
+			"--checkpoint-every cannot be combined with delays of sequential training")
+	}
+	return nil
+}
+
+// useCheckpoints makes a training begin with the checkpoint to resume, if there is one, and save checkpoints
+// to a folder within the results.
+func (p *program) useCheckpoints(r *report, o *train.Options, results, mode string, j job.Job, f flags,
+	data *datasets.Dataset, source batch.Source) error {
+	c := f.checkpoints
+	if c.begin != nil {
+		if err := c.checkData(data, source); err != nil {
+			return fmt.Errorf("--resume %s: %w", c.resume, err)
+		}
+		o.Begin = train.Begin{Step: c.begin.Step, Model: c.begin}
+		r.ResumedAt = c.begin.Step
+	}
+	if c.every == 0 {
+		return nil
+	}
+	o.SaveEvery = c.every
+	o.Save = func(step int, state exec.State) error {
+		m, err := p.manifest(j, f, data, source, step)
+		if err != nil {
+			return err
+		}
+		folder := filepath.Join(fileName(mode), checkpointFolder)
+		last := checkpoint.StepFolder(folder, step)
+		if err := checkpoint.Save(filepath.Join(results, last), m, state); err != nil {
+			return err
+		}
+		c.last = last
+		return checkpoint.Prune(filepath.Join(results, folder), c.keep)
+	}
+	return nil
+}
+
+// checkData returns an error if there is nothing left to train, or if the data are not those of the
+// checkpoint to resume. Restoring it compares the columns.
+func (c *checkpoints) checkData(data *datasets.Dataset, source batch.Source) error {
+	if c.begin.Step >= source.Steps() {
+		return fmt.Errorf("the model has trained %d steps, and its job has %d: there is nothing to continue",
+			c.begin.Step, source.Steps())
+	}
+	now := scalingOf(data)
+	if !slices.Equal(now, c.begin.Scaling) {
+		return errors.New("the numeric columns have another mean or standard deviation than when the " +
+			"training began: the data have changed")
+	}
+	return nil
+}
+
+// resumed says where a training has continued, for the line that describes it.
+func (r *report) resumed() string {
+	if r.ResumedAt == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" after the %d of the checkpoint", r.ResumedAt)
+}
+
+// rescue keeps the results folder of a failed or interrupted training if it has a checkpoint, and returns the
+// error with the command that continues.
+func (p *program) rescue(folder *cli.Folder, j job.Job, c *checkpoints, err error) error {
+	if c.last == "" {
+		return err
+	}
+	place, failed := folder.Finish()
+	if failed != nil {
+		return errors.Join(err, failed)
+	}
+	command, failed := p.withDataDir(j, "go run ./cmd/train --resume "+quoted(filepath.Join(place, c.last)))
+	if failed != nil {
+		return errors.Join(err, failed)
+	}
+	return &cli.Error{Err: fmt.Errorf("%w; %s has checkpoints but no results", err, place),
+		Hint: "continue with: " + command}
+}
+
+// close closes the checkpoint to resume.
+func (c *checkpoints) close() {
+	if c.begin != nil {
+		// It was only read.
+		_ = c.begin.Close()
+	}
+}
