@@ -2,6 +2,7 @@ package datasets
 
 import (
 	"fmt"
+	"strings"
 
 	"tandem/algo/job"
 	"tandem/algo/numeric/batch"
@@ -48,4 +49,31 @@ func ReadFeatures(data job.Data, scaling []Scaling, path string, use func(rows *
 		return fmt.Errorf("datasets: %w", err)
 	}
 	return nil
+}
+
+// FeatureRows returns rows that are not in a file, as ReadFeatures would read them: the texts of each id
+// column and the numbers of each numeric column of t, in its order, one value a row. NaN is a missing number,
+// which becomes the mean.
+func FeatureRows(t *job.Table, scaling []Scaling, ids [][]string, numbers [][]float32) *batch.Batch {
+	b := &batch.Batch{Slots: make([]batch.Jagged, len(ids))}
+	for s, texts := range ids {
+		b.Samples = len(texts)
+		slot := batch.Jagged{Offsets: make([]int32, 1, len(texts)+1)}
+		for _, text := range texts {
+			slot.IDs = appendCategories(slot.IDs, strings.TrimSpace(text), t.Slots[s].Separator)
+			slot.Offsets = append(slot.Offsets, int32(len(slot.IDs)))
+		}
+		b.Slots[s] = slot
+	}
+	for c, values := range numbers {
+		b.Samples = len(values)
+		if b.Dense == nil {
+			b.Dense = make([]float32, len(values)*len(numbers))
+		}
+		for row, value := range values {
+			b.Dense[row*len(numbers)+c] = value
+		}
+	}
+	standardise(b, scaling)
+	return b
 }

@@ -74,6 +74,12 @@ func (m *Model) load() error {
 // Close releases the files of the model.
 func (m *Model) Close() error { return m.saved.Close() }
 
+// Folder returns the folder of the model, as it was given to Open.
+func (m *Model) Folder() string { return m.saved.Folder() }
+
+// Steps returns the number of training steps that led to the model.
+func (m *Model) Steps() int { return m.saved.Step }
+
 // Data describes the data that the model was trained on.
 func (m *Model) Data() job.Data { return m.data }
 

@@ -1,0 +1,323 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.yaml.in/yaml/v3"
+
+	algoexec "tandem/algo/exec"
+	"tandem/algo/job"
+	"tandem/algo/numeric/batch"
+	"tandem/datasets"
+	"tandem/runtime/checkpoint"
+	"tandem/runtime/inference"
+	"tandem/runtime/train"
+)
+
+// save trains a model on a table of clicks.
+func save(t *testing.T) (table, folder string) {
+	t.Helper()
+	dir := t.TempDir()
+	table, folder = filepath.Join(dir, "clicks.csv"), filepath.Join(dir, "model")
+	var text strings.Builder
+	text.WriteString("user,tags,price,clicked\n")
+	for i := range 300 {
+		fmt.Fprintf(&text, "u%d,a%d|b%d,%g,%d\n", i%17, i%5, i%3, float64(i%7)/2, i%3/2)
+	}
+	if err := os.WriteFile(table, []byte(text.String()), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	j := job.Default()
+	j.Name, j.Cluster = "clicks", job.PersiaCluster()
+	j.Data = job.Data{Kind: job.KindCSV, Path: table, Cache: job.CacheOff, CSV: &job.Table{Label: "clicked",
+		Slots:   []job.IDColumn{{Column: "user"}, {Column: "tags", Separator: "|"}},
+		Numeric: []string{"price"}}}
+	data, err := datasets.Open(j.Data, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	source, err := datasets.TrainingSource(data, &j)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resolved, err := yaml.Marshal(j.Resolved())
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := &checkpoint.Manifest{Mode: j.Training.Mode, Step: source.Steps(), Job: resolved,
+		Scaling: []checkpoint.Scaling{checkpoint.Scaling(data.Scaling[0])}}
+	if _, err = train.Run(t.Context(), j, source, data.Test, train.Options{
+		Trained: func(s algoexec.State) error { return checkpoint.Save(folder, m, s) }}); err != nil {
+		t.Fatal(err)
+	}
+	return table, folder
+}
+
+// expected returns the predictions of the rows of a table, without a server.
+func expected(t *testing.T, table, folder string) (all []float32) {
+	t.Helper()
+	m, err := inference.Open(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	scaling := []datasets.Scaling{datasets.Scaling(m.Scaling()[0])}
+	if err := datasets.ReadFeatures(m.Data(), scaling, table, func(b *batch.Batch) error {
+		p, err := m.Predict(b)
+		all = append(all, p...)
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+// start runs the program, and returns its address and a function that ends it.
+func start(t *testing.T, args ...string) (address string, stop func() int) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	read, write := io.Pipe()
+	code := make(chan int, 1)
+	go func() {
+		code <- run(ctx, append(args, "--http", "127.0.0.1:0"), io.Discard, write)
+		write.Close()
+	}()
+	line := make([]byte, 4096)
+	n, err := read.Read(line)
+	if err != nil {
+		t.Fatal(err)
+	}
+	go io.Copy(io.Discard, read)
+	_, address, _ = strings.Cut(strings.TrimSpace(string(line[:n])), "http://")
+	address, _, _ = strings.Cut(address, "/")
+	stop = sync.OnceValue(func() int { cancel(); return <-code })
+	t.Cleanup(func() { stop() })
+	return "http://" + address, stop
+}
+
+// columns returns the columns of a table without its header.
+func columns(t *testing.T, table string) (users, tags []string, prices []float32) {
+	t.Helper()
+	text, err := os.ReadFile(table)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, line := range strings.Split(strings.TrimSpace(string(text)), "\n")[1:] {
+		f, price := strings.Split(line, ","), float32(0)
+		fmt.Sscan(f[2], &price)
+		users, tags, prices = append(users, f[0]), append(tags, f[1]), append(prices, price)
+	}
+	return users, tags, prices
+}
+
+func post(t *testing.T, address, path string, body []byte) (status int, text []byte) {
+	t.Helper()
+	r, err := http.Post(address+path, "application/json", bytes.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Body.Close()
+	text, err = io.ReadAll(r.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r.StatusCode, text
+}
+
+// The server's answers are the predictions for the same rows of a file, in several requests at a time.
+func TestAnswersAreThePredictionsOfTheFile(t *testing.T) {
+	table, folder := save(t)
+	want := expected(t, table, folder)
+	address, stop := start(t, folder, "--name", "clicks")
+	users, tags, prices := columns(t, table)
+	var clients sync.WaitGroup
+	for range 4 {
+		clients.Go(func() {
+			for lo := 0; lo < len(want); lo += 60 {
+				n := 60
+				body, _ := json.Marshal(map[string]any{"id": "r1", "inputs": []any{
+					map[string]any{"name": "price", "shape": []int{n, 1}, "datatype": "FP32",
+						"data": prices[lo : lo+n]},
+					map[string]any{"name": "tags", "shape": []int{n}, "datatype": "BYTES",
+						"data": tags[lo : lo+n]},
+					map[string]any{"name": "user", "shape": []int{n, 1}, "datatype": "BYTES",
+						"data": users[lo : lo+n]},
+				}})
+				status, text := post(t, address, "/v2/models/clicks/infer", body)
+				var got struct {
+					ID      string `json:"id"`
+					Outputs []struct {
+						Shape []int     `json:"shape"`
+						Data  []float32 `json:"data"`
+					} `json:"outputs"`
+				}
+				if err := json.Unmarshal(text, &got); err != nil || status != http.StatusOK ||
+					got.ID != "r1" || !slices.Equal(got.Outputs[0].Shape, []int{n, 1}) ||
+					!slices.Equal(got.Outputs[0].Data, want[lo:lo+n]) {
+					t.Errorf("rows from %d on: status %d, %.300s", lo, status, text)
+				}
+			}
+		})
+	}
+	clients.Wait()
+	for path, want := range map[string]string{
+		"/v2/health/live": "", "/v2/health/ready": "", "/v2": "binary_tensor_data",
+		"/v2/models/clicks":       `{"name":"user","datatype":"BYTES","shape":[-1,1]}`,
+		"/v2/models/clicks/ready": "",
+	} {
+		r, err := http.Get(address + path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, _ := io.ReadAll(r.Body)
+		r.Body.Close()
+		if r.StatusCode != http.StatusOK || !strings.Contains(string(text), want) {
+			t.Errorf("%s: status %d, %s", path, r.StatusCode, text)
+		}
+	}
+	if code := stop(); code != 0 {
+		t.Errorf("exit code %d after an interrupt", code)
+	}
+}
+
+// Every wrong request is refused with the name of what is wrong.
+func TestRefusals(t *testing.T) {
+	_, folder := save(t)
+	address, _ := start(t, folder, "--max-request", "2000")
+	user := `{"name": "user", "shape": [1, 1], "datatype": "BYTES", "data": ["u1"]}`
+	tags := strings.Replace(user, "user", "tags", 1)
+	two := strings.NewReplacer("[1, 1]", "[2]", `"u1"`, `"u1", "u2"`)
+	price := `{"name": "price", "shape": [1, 1], "datatype": "FP32", "data": [[1.5]]}`
+	for _, c := range []struct {
+		path, inputs string
+		status       int
+		want         string
+	}{
+		{"tandem/infer", user + "," + tags + "," + price, 200, "prediction"},
+		{"tandem/infer", user + "," + price, 400, `input \"tags\" is missing`},
+		{"tandem/infer", strings.Replace(user, "user", "item", 1), 400, `input \"item\" is no column`},
+		{"tandem/infer", user + "," + user, 400, `input \"user\" comes twice`},
+		{"tandem/infer", user + "," + tags + "," + strings.Replace(price, "FP32", "FP64", 1), 400,
+			`input \"price\": datatype \"FP64\", want FP32`},
+		{"tandem/infer", strings.Replace(user, "[1, 1]", "[1, 2]", 1) + "," + tags + "," + price, 400,
+			`input \"user\": shape [1 2], want [n, 1]`},
+		{"tandem/infer", strings.Replace(user, "[1, 1]", "[2, 1]", 1) + "," + tags + "," + price, 400,
+			`input \"user\": 1 values, and the shape says 2`},
+		{"tandem/infer", user + "," + two.Replace(tags) + "," + price, 400, `input \"tags\": 2 rows, and the inputs before have 1`},
+		{"tandem/infer", user + "," + tags + "," + strings.Replace(price, "1.5", `"x"`, 1), 400,
+			`input \"price\": data: `},
+		{"tandem/infer", "nothing", 400, "not what the protocol asks for"},
+		{"tandem/infer", strings.Repeat(" ", 3000), 413, "more than 2000 bytes"},
+		{"other/infer", user, 404, `model \"other\" is unknown`},
+		{"tandem/versions/7/infer", user, 404, `version \"7\" is unknown`},
+		{"tandem/train", user, 404, "no POST"},
+	} {
+		body := `{"inputs": [` + c.inputs + `]}`
+		status, text := post(t, address, "/v2/models/"+c.path, []byte(body))
+		if status != c.status || !strings.Contains(string(text), c.want) {
+			t.Errorf("%s, %s: status %d, %s; want %d, %s", c.path, c.inputs, status, text, c.status, c.want)
+		}
+	}
+}
+
+// A missing number is refused by a model that was trained without any.
+func TestMissingNumbers(t *testing.T) {
+	nan := tensor{Name: "price", Shape: []int{1}, Datatype: datatypeFP32, bytes: []byte{0, 0, 0xc0, 0x7f}}
+	nan.Parameters.BinarySize = new(int)
+	for _, missing := range [][]string{nil, {"NA"}} {
+		s := &served{table: &job.Table{Missing: missing}, columns: []column{{"price", datatypeFP32, nil}}}
+		_, _, err := s.features(&request{Inputs: []tensor{nan}})
+		if (err == nil) != (missing != nil) {
+			t.Errorf("missing numbers %q: error %v", missing, err)
+		}
+	}
+}
+
+// No bytes after the JSON make the server fail.
+func FuzzRequest(f *testing.F) {
+	head := `{"inputs": [{"name": "user", "shape": [1], "datatype": "BYTES",
+		"parameters": {"binary_data_size": 6}}]}`
+	f.Add([]byte(head+"\x02\x00\x00\x00u1"), fmt.Sprint(len(head)))
+	f.Add([]byte(head+"\xff\xff\xff\xffu1"), fmt.Sprint(len(head)))
+	f.Fuzz(func(t *testing.T, body []byte, length string) {
+		q, err := parseRequest(body, length)
+		if err != nil {
+			return
+		}
+		for i := range q.Inputs {
+			in := &q.Inputs[i]
+			if texts, err := in.texts(1); err == nil && len(texts) != 1 {
+				t.Errorf("%d texts of one row", len(texts))
+			}
+			if numbers, err := in.numbers(1); err == nil && len(numbers) != 1 {
+				t.Errorf("%d numbers of one row", len(numbers))
+			}
+		}
+	})
+}
+
+func TestPortInUse(t *testing.T) {
+	_, folder := save(t)
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer taken.Close()
+	for _, c := range []struct {
+		args []string
+		code int
+		want string
+	}{
+		{[]string{folder, "--http", taken.Addr().String()}, 1, "address already in use"},
+		{[]string{filepath.Dir(folder)}, 1, "there is no manifest.json"},
+		{[]string{}, 2, "0 arguments, want 1"},
+		{[]string{folder, "--max-request", "0"}, 2, "--max-request at least 1"},
+	} {
+		var stderr bytes.Buffer
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		code := run(ctx, c.args, io.Discard, &stderr)
+		cancel()
+		if code != c.code || !strings.Contains(stderr.String(), c.want) {
+			t.Errorf("%q: exit code %d, %s; want %d, %s", c.args, code, stderr.String(), c.code, c.want)
+		}
+	}
+}
+
+// tritonclient, a program of others, gets the same predictions, as bytes and as JSON.
+func TestTritonClient(t *testing.T) {
+	python, err := exec.LookPath("python3")
+	if err == nil {
+		err = exec.Command(python, "-c", "import tritonclient.http").Run()
+	}
+	if err != nil {
+		t.Skip("needs python3 with tritonclient[http]")
+	}
+	table, folder := save(t)
+	address, _ := start(t, folder)
+	out, err := exec.Command(python, "testdata/client.py", strings.TrimPrefix(address, "http://"),
+		table).CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	want := expected(t, table, folder)
+	for i, line := range strings.Split(strings.TrimSpace(string(out)), "\n") {
+		var got []float32
+		if err := json.Unmarshal([]byte(line), &got); err != nil || !slices.Equal(got, want) {
+			t.Errorf("answer %d: other predictions: %.200s", i+1, line)
+		}
+	}
+}
