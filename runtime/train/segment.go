@@ -140,10 +140,7 @@ func (r *roles) train(ctx context.Context, first, end int) error {
 	if o.Observer != nil {
 		observers = append(observers, shifted{o.Observer, int32(first)})
 	}
-	faults := t.Faults
-	if whole := first == 0 && end == o.End; !whole {
-		faults = crashesFrom(t.Faults, first, end)
-	}
+	faults := crashesFrom(t.Faults, first, end, end == o.End)
 	part, err := driver.NewLocal(cfg, r.executor, driver.Options{
 		Observers: observers, Recorder: o.Recorder, Stopwatch: o.Stopwatch, Faults: &faults,
 		BeforeStep: func(step int, state evaluation.State) error {
@@ -161,14 +158,14 @@ func (r *roles) train(ctx context.Context, first, end int) error {
 }
 
 // crashesFrom returns the faults of a run of roles from one global step to another: the crashes at its steps,
-// as the roles count them.
-func crashesFrom(plan fault.Plan, first, end int) fault.Plan {
+// as the roles count them. The last run keeps those that are never due.
+func crashesFrom(plan fault.Plan, first, end int, last bool) fault.Plan {
 	crashes := slices.Clone(plan.Crashes)
 	for i := range crashes {
 		crashes[i].Step -= int32(first)
 	}
 	plan.Crashes = slices.DeleteFunc(crashes, func(c fault.Crash) bool {
-		return c.Step < 0 || int(c.Step) >= end-first
+		return c.Step < 0 || int(c.Step) >= end-first && !last
 	})
 	return plan
 }
