@@ -46,6 +46,8 @@ func (o *Options) checkSegments(t *job.Job, steps int) error {
 			o.Begin.Step, o.End, steps)
 	case o.SaveEvery < 0:
 		return fmt.Errorf("the model cannot be saved every %d steps; want at least 1", o.SaveEvery)
+	case o.SaveEvery > 0 && o.Save == nil:
+		return errors.New("the model cannot be saved on the way without a function that saves it (Save)")
 	case o.Cluster != nil:
 		return errors.New("a training whose roles are in other processes begins at step 0, ends with the " +
 			"data and is saved at its end only; train in one process")

@@ -202,3 +202,19 @@ func TestSegmentsThatAreRefused(t *testing.T) {
 		}
 	}
 }
+
+// A rank of a mode with reduced gradients takes one optimizer step a training step, also if it begins behind
+// the first step with an untrained model.
+func TestOneDenseStepForEachTrainingStep(t *testing.T) {
+	for _, mode := range []string{job.Sequential, job.Sync, "hybrid"} {
+		steps := -1
+		mustTrain(t, cutJob(mode, 2, 1), train.Options{Begin: train.Begin{Step: 3},
+			Trained: func(s exec.State) error {
+				steps = s.ExportDense()[0].Steps
+				return nil
+			}})
+		if steps != cutSteps-3 {
+			t.Errorf("%s: %d optimizer steps in %d training steps", mode, steps, cutSteps-3)
+		}
+	}
+}

@@ -17,6 +17,9 @@ type reduced struct {
 	// sum has the gradients of the current step. One vector is enough, because a step ends before the next is
 	// fed.
 	sum *model.Vector
+	// taken is the number of optimizer steps before the run. It differs from first if the run begins with a
+	// model of another training, or with none.
+	taken int
 }
 
 func newReduced(c Config) (*reduced, error) {
@@ -28,11 +31,22 @@ func newReduced(c Config) (*reduced, error) {
 	return &reduced{replicas: shared, sum: model.NewVector(c.Engine.Layout())}, err
 }
 
+// BeginAt implements Strategy. The weights are those that the run begins with.
+func (d *reduced) BeginAt(step int) {
+	d.replicas.BeginAt(step)
+	for _, own := range d.byRank {
+		if own != nil {
+			d.taken = own.Steps()
+			return
+		}
+	}
+}
+
 // ApplyGradients takes the optimizer step of a training step, unless another rank of this process has.
 func (d *reduced) ApplyGradients(w role.Work, sum *model.Vector) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if own := d.byRank[w.Rank]; own.Steps() <= d.first+int(w.Step) {
+	if own := d.byRank[w.Rank]; own.Steps() <= d.taken+int(w.Step) {
 		own.StepSum(sum, int(w.StepSamples), d.first+int(w.Step))
 	}
 	return nil
