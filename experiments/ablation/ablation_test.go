@@ -31,8 +31,8 @@ func criteo(t *testing.T) *predict.Job {
 
 // The stored results are of the inputs in the tree.
 func TestStoredResults(t *testing.T) {
-	p := newPlan(report.Options{Quick: true, Seeds: 5, Seed: 1})
-	if err := p.cases().CheckStored("quick.json", "go run ./experiments ablation --quick"); err != nil {
+	p := newPlan(report.Options{Seeds: 5, Seed: 1})
+	if err := p.cases().CheckStored("full.json", "go run ./experiments ablation"); err != nil {
 		t.Error(err)
 	}
 }
