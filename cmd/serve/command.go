@@ -13,6 +13,7 @@ import (
 
 	"tandem/internal/cli"
 	"tandem/runtime/inference"
+	"tandem/runtime/metrics"
 )
 
 const usage = `Serve the predictions of a trained model.
@@ -38,8 +39,8 @@ const examples = `  go run ./cmd/serve results/clicks/hybrid/model
 
 // settings are what the flags set.
 type settings struct {
-	address, name string
-	requestMax    int64
+	address, name, metrics string
+	requestMax             int64
 }
 
 func newCommand(stdout, stderr io.Writer) *cobra.Command {
@@ -68,6 +69,8 @@ func newCommand(stdout, stderr io.Writer) *cobra.Command {
 	c.Flags().StringVar(&s.name, "name", "tandem", "serve the model under this `NAME`")
 	c.Flags().Int64Var(&s.requestMax, "max-request", 64<<20,
 		"refuse requests of more than this number of `BYTES`")
+	c.Flags().StringVar(&s.metrics, "metrics-address", "",
+		"serve /metrics for Prometheus, /healthz and profiles at this `ADDRESS`")
 	cli.Configure(c, stdout, stderr)
 	return c
 }
@@ -95,6 +98,15 @@ func serve(ctx context.Context, m *inference.Model, s settings, stderr io.Writer
 	server := &http.Server{Handler: served.handler(s.requestMax), ReadHeaderTimeout: headerTime,
 		ReadTimeout: requestTime, IdleTimeout: idleTime, MaxHeaderBytes: headerMax}
 	fmt.Fprintf(stderr, "serve: model %s at http://%v/v2/models/%s\n", m.Folder(), listener.Addr(), s.name)
+	if s.metrics != "" {
+		observed, err := metrics.Serve(s.metrics, "serve", cli.CurrentEnvironment().Commit,
+			served.counts.collect)
+		if err != nil {
+			return errors.Join(fmt.Errorf("--metrics-address: %w", err), listener.Close())
+		}
+		defer observed.Close()
+		fmt.Fprintf(stderr, "serve: metrics are at %s\n", observed.URL())
+	}
 	failed := make(chan error, 1)
 	go func() { failed <- server.Serve(listener) }()
 	select {

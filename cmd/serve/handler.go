@@ -22,6 +22,7 @@ type served struct {
 	table   *job.Table
 	scaling []datasets.Scaling
 	columns []column // ids first, as in the table
+	counts  counts
 }
 
 // column is an input of the model.
@@ -65,11 +66,17 @@ func (s *served) handler(requestMax int64) http.Handler {
 		reply(w, map[string]any{"name": "tandem", "version": cli.CurrentEnvironment().Commit,
 			"extensions": []string{"binary_tensor_data"}})
 	})
-	infer := func(w http.ResponseWriter, r *http.Request) { s.infer(w, r, requestMax) }
+	counted := s.counts.counted(s.named(func(w http.ResponseWriter, r *http.Request) {
+		s.infer(w, r, requestMax)
+	}))
+	infer := func(w http.ResponseWriter, r *http.Request) {
+		r.Body = http.MaxBytesReader(w, r.Body, requestMax) // the server's own w, which closes
+		counted(w, r)
+	}
 	for _, path := range []string{"/v2/models/{model}", "/v2/models/{model}/versions/{version}"} {
 		mux.HandleFunc("GET "+path, s.named(s.describe))
 		mux.HandleFunc("GET "+path+"/ready", s.named(ok))
-		mux.HandleFunc("POST "+path+"/infer", s.named(infer))
+		mux.HandleFunc("POST "+path+"/infer", infer)
 	}
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		refuse(w, http.StatusNotFound, fmt.Errorf("no %s %s here", r.Method, r.URL.Path))
@@ -104,9 +111,9 @@ func (s *served) describe(w http.ResponseWriter, _ *http.Request) {
 	})
 }
 
-// infer answers a request for predictions.
+// infer answers a request for predictions, whose body ends at requestMax.
 func (s *served) infer(w http.ResponseWriter, r *http.Request, requestMax int64) {
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, requestMax))
+	body, err := io.ReadAll(r.Body)
 	if err != nil {
 		status := http.StatusBadRequest
 		if tooLarge := new(http.MaxBytesError); errors.As(err, &tooLarge) {
@@ -132,6 +139,7 @@ func (s *served) infer(w http.ResponseWriter, r *http.Request, requestMax int64)
 		refuse(w, http.StatusInternalServerError, err)
 		return
 	}
+	s.counts.predicted(len(predictions) / len(s.model.Labels()))
 	s.answer(w, q, predictions)
 }
 

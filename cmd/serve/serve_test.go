@@ -135,6 +135,9 @@ func post(t *testing.T, address, path string, body []byte) (status int, text []b
 	if err != nil {
 		t.Fatal(err)
 	}
+	if r.StatusCode == http.StatusRequestEntityTooLarge && !r.Close {
+		t.Error("the connection stays open after a request that is too large")
+	}
 	return r.StatusCode, text
 }
 

@@ -44,6 +44,9 @@ func everything() *Snapshot {
 	s.Add(AUC, math.NaN(), "mode", "sync")
 	s.Add(LogLoss, 0.5, "mode", "sync")
 	s.Add(Evaluation, 3, "mode", "sync")
+	s.Add(Requests, 2, "status", "200")
+	s.AddSummary(RequestTime, 0.5, 2)
+	s.Add(PredictedRows, 60)
 	return s
 }
 

@@ -46,6 +46,14 @@ var (
 		"Sum of these losses; its rate divided by that of the samples is the mean loss."}
 )
 
+// The metrics of cmd/serve.
+var (
+	Requests = &Metric{"tandem_requests_total", Counter,
+		"Requests for predictions that cmd/serve has answered, by HTTP status."}
+	RequestTime   = &Metric{"tandem_request_seconds", Summary, "Time of these requests, reading included."}
+	PredictedRows = &Metric{"tandem_predicted_rows_total", Counter, "Rows that cmd/serve has predicted."}
+)
+
 // All returns all metrics, in the order in which they are written.
 func All() []*Metric {
 	return []*Metric{
@@ -53,5 +61,6 @@ func All() []*Metric {
 		Trainings, TrainingsDone, Steps, StepsDone, SamplesDone, Elapsed, Speed, Loss, AUC, LogLoss,
 		Evaluation,
 		RoleInfo, Events, RowsRouted, StageTime, TrainedSamples, LossSum,
+		Requests, RequestTime, PredictedRows,
 	}
 }

@@ -1,0 +1,85 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"tandem/runtime/inference"
+	"tandem/runtime/metrics"
+)
+
+// Requests are counted by their status, and rows where they were predicted.
+func TestMetrics(t *testing.T) {
+	_, folder := save(t)
+	m, err := inference.Open(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	s, err := newModel(m, "tandem")
+	if err != nil {
+		t.Fatal(err)
+	}
+	observed, err := metrics.Serve("127.0.0.1:0", "serve", "", s.counts.collect)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer observed.Close()
+	user := `{"name": "user", "shape": [2], "datatype": "BYTES", "data": ["u1", "u2"]}`
+	all := user + "," + strings.Replace(user, "user", "tags", 1) +
+		`,{"name": "price", "shape": [2], "datatype": "FP32", "data": [1, 2]}`
+	for _, c := range []struct {
+		model, inputs string
+		status        int
+	}{{"tandem", all, 200}, {"tandem", all, 200}, {"tandem", user, 400}, {"other", all, 404},
+		{"tandem", strings.Repeat(" ", 3000), 413}} {
+		w := httptest.NewRecorder()
+		s.handler(2000).ServeHTTP(w, httptest.NewRequest("POST", "/v2/models/"+c.model+"/infer",
+			strings.NewReader(`{"inputs": [`+c.inputs+`]}`)))
+		if w.Code != c.status {
+			t.Errorf("status %d, want %d: %s", w.Code, c.status, w.Body)
+		}
+	}
+	r, err := http.Get(observed.URL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Body.Close()
+	text, err := io.ReadAll(r.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{`tandem_requests_total{status="200"} 2`,
+		`tandem_requests_total{status="400"} 1`, `tandem_requests_total{status="404"} 1`,
+		`tandem_requests_total{status="413"} 1`, "tandem_request_seconds_count 5",
+		"tandem_predicted_rows_total 4"} {
+		if !strings.Contains(string(text), want+"\n") {
+			t.Errorf("no %s in\n%s", want, text)
+		}
+	}
+}
+
+// A port of metrics in use is an error.
+func TestMetricsAddress(t *testing.T) {
+	_, folder := save(t)
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer taken.Close()
+	var stderr bytes.Buffer
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	code := run(ctx, []string{folder, "--http", "127.0.0.1:0", "--metrics-address", taken.Addr().String()},
+		io.Discard, &stderr)
+	if want := "--metrics-address: cannot listen on"; code != 1 || !strings.Contains(stderr.String(), want) {
+		t.Errorf("exit code %d, %s; want 1, %s", code, stderr.String(), want)
+	}
+}
