@@ -17,6 +17,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"tandem/algo/job"
+	"tandem/algo/numeric/model"
 )
 
 var root = filepath.Join("..", "..")
@@ -139,7 +140,8 @@ func jobFiles(t *testing.T) map[string][]byte {
 		if err != nil {
 			return err
 		}
-		if entry.IsDir() && name != root && strings.HasPrefix(entry.Name(), ".") {
+		if entry.IsDir() && name != root && (strings.HasPrefix(entry.Name(), ".") ||
+			name == filepath.Join(root, "results")) { // not of the repository
 			return fs.SkipDir
 		}
 		if filepath.Ext(name) == ".yaml" {
@@ -155,6 +157,9 @@ func jobFiles(t *testing.T) map[string][]byte {
 	})
 	if err != nil {
 		t.Fatal(err)
+	}
+	for _, kind := range model.Kinds() {
+		add(kind, []byte("data: {kind: adult-income}\nmodel: {kind: "+kind+"}\n"))
 	}
 	page, err := os.ReadFile(filepath.Join(root, "cmd", "train", "jobs", "README.md"))
 	if err != nil {

@@ -59,7 +59,9 @@ func valueOf(k *key) object {
 			s["type"] = []string{"integer", "null"}
 		}
 		if low, high, ok := ends(k.allowed); ok {
-			if k.initial == "0" { // which then stands for another default
+			// 0 stands for another default, or in a resolved job for a number that only other kinds of
+			// models have.
+			if k.initial == "0" || k.kind == whole && strings.HasPrefix(k.path, "model.") {
 				low = min(low, 0)
 			}
 			s["minimum"], s["maximum"] = low, high
