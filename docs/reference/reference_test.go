@@ -157,14 +157,14 @@ func jobFiles(t *testing.T) map[string][]byte {
 	if err != nil {
 		t.Fatal(err)
 	}
-	add("as results have it", []byte("data: {kind: adult-income}\nmodel: {kind: feed-forward, factors: 0, "+
+	add("as-results-have-it", []byte("data: {kind: adult-income}\nmodel: {kind: feed-forward, factors: 0, "+
 		"cross-layers: 0}\n"))
 	page, err := os.ReadFile(filepath.Join(root, "cmd", "train", "jobs", "README.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	for i, match := range regexp.MustCompile("(?s)```yaml\n(.*?)```").FindAllSubmatch(page, -1) {
-		add(fmt.Sprintf("README block %d.yaml", i+1), match[1])
+		add(fmt.Sprintf("README-block-%d.yaml", i+1), match[1])
 	}
 	return files
 }
