@@ -28,6 +28,7 @@ type killer struct {
 	cluster *Cluster
 	at      []int // steps, ascending
 	killed  int
+	last    *child // the process that was killed last
 }
 
 // newKiller returns a killer whose steps follow from a seed.
@@ -40,10 +41,15 @@ func newKiller(t *testing.T, seed uint64, steps int, victims ...msg.Address) *ki
 	return k
 }
 
-// progress is called for every step, or with the last of several.
+// progress is called for every step, or with the last of several. It kills no process twice: steps that a
+// process has trained before it died may be reported after its death.
 func (k *killer) progress(done, _ int) {
-	for k.killed < len(k.victims) && done >= k.at[k.killed] {
+	if k.killed < len(k.victims) && done >= k.at[k.killed] {
 		p := k.cluster.running(job.Process{k.victims[k.killed]})
+		if k.last == p {
+			return
+		}
+		k.last = p
 		k.killed++
 		if err := p.cmd.Process.Kill(); err != nil {
 			k.t.Error(err)
