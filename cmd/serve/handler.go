@@ -173,7 +173,7 @@ func (s *served) features(q *request) (ids [][]string, numbers [][]float32, err 
 			var values []float32
 			values, err = t.numbers(n)
 			if err == nil && len(s.table.Missing) == 0 && slices.ContainsFunc(values, isNaN) {
-				err = errors.New("a number is NaN, and the training data had no missing numbers")
+				err = errors.New("a number is missing, and the training data had no missing numbers")
 			}
 			numbers = append(numbers, values)
 		}

@@ -224,6 +224,10 @@ func TestRefusals(t *testing.T) {
 			`input \"tags\": 2 rows, and the inputs before have 1`},
 		{"tandem/infer", user + "," + tags + "," + strings.Replace(price, "1.5", `"x"`, 1), 400,
 			`input \"price\": data: `},
+		{"tandem/infer", strings.Replace(user, `"u1"`, "null", 1) + "," + tags + "," + price, 400,
+			`input \"user\": data: value 1 is null`},
+		{"tandem/infer", user + "," + tags + "," + strings.Replace(price, "1.5", "null", 1), 400,
+			`input \"price\": a number is missing`},
 		{"tandem/infer", "nothing", 400, "not what the protocol asks for"},
 		{"tandem/infer", strings.Repeat(" ", 3000), 413, "more than 2000 bytes"},
 		{"other/infer", user, 404, `model \"other\" is unknown`},
@@ -242,11 +246,14 @@ func TestRefusals(t *testing.T) {
 func TestMissingNumbers(t *testing.T) {
 	nan := tensor{Name: "price", Shape: []int{1}, Datatype: datatypeFP32, bytes: []byte{0, 0, 0xc0, 0x7f}}
 	nan.Parameters.BinarySize = new(int)
+	null := tensor{Name: "price", Shape: []int{1}, Datatype: datatypeFP32, Data: []byte("[null]")}
 	for _, missing := range [][]string{nil, {"NA"}} {
-		s := &served{table: &job.Table{Missing: missing}, columns: []column{{"price", datatypeFP32, nil}}}
-		_, _, err := s.features(&request{Inputs: []tensor{nan}})
-		if (err == nil) != (missing != nil) {
-			t.Errorf("missing numbers %q: error %v", missing, err)
+		for _, in := range []tensor{nan, null} {
+			s := &served{table: &job.Table{Missing: missing}, columns: []column{{"price", datatypeFP32, nil}}}
+			_, numbers, err := s.features(&request{Inputs: []tensor{in}})
+			if (err == nil) != (missing != nil) || err == nil && !isNaN(numbers[0][0]) {
+				t.Errorf("missing numbers %q: numbers %v, error %v", missing, numbers, err)
+			}
 		}
 	}
 }

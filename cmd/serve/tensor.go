@@ -102,7 +102,7 @@ func (t *tensor) rows(datatype string) (int, error) {
 // texts returns n texts.
 func (t *tensor) texts(n int) ([]string, error) {
 	if t.Parameters.BinarySize == nil {
-		return values[string](t.Data, n)
+		return values[string](t.Data, n, nil)
 	}
 	var all []string
 	for rest := t.bytes; len(rest) > 0; {
@@ -116,10 +116,10 @@ func (t *tensor) texts(n int) ([]string, error) {
 	return all, checkCount(len(all), n)
 }
 
-// numbers returns n numbers. NaN, which only bytes can have, is a missing number.
+// numbers returns n numbers. NaN, which is null in JSON, is a missing number.
 func (t *tensor) numbers(n int) (all []float32, err error) {
 	if t.Parameters.BinarySize == nil {
-		all, err = values[float32](t.Data, n)
+		all, err = values(t.Data, n, new(float32(math.NaN())))
 	} else if len(t.bytes)%4 != 0 {
 		err = fmt.Errorf("%d bytes of numbers of 4 bytes", len(t.bytes))
 	} else {
@@ -136,24 +136,34 @@ func (t *tensor) numbers(n int) (all []float32, err error) {
 	return all, err
 }
 
-// values returns n values of JSON, nested as the shape [n, 1] or flat.
-func values[T any](data json.RawMessage, n int) ([]T, error) {
-	var flat []T
-	if json.Unmarshal(data, &flat) == nil {
-		return flat, checkCount(len(flat), n)
-	}
-	var nested [][]T
-	if err := json.Unmarshal(data, &nested); err != nil {
-		return nil, fmt.Errorf("data: %w", err)
-	}
-	flat = flat[:0] // of the attempt
-	for i, row := range nested {
-		if len(row) != 1 {
-			return nil, fmt.Errorf("data: %d values in row %d, want 1", len(row), i+1)
+// values returns n values of JSON, nested as the shape [n, 1] or flat. A null becomes missing, and is an
+// error if missing is nil.
+func values[T any](data json.RawMessage, n int, missing *T) ([]T, error) {
+	var flat []*T
+	if json.Unmarshal(data, &flat) != nil {
+		var nested [][]*T
+		if err := json.Unmarshal(data, &nested); err != nil {
+			return nil, fmt.Errorf("data: %w", err)
 		}
-		flat = append(flat, row[0])
+		flat = nil
+		for i, row := range nested {
+			if len(row) != 1 {
+				return nil, fmt.Errorf("data: %d values in row %d, want 1", len(row), i+1)
+			}
+			flat = append(flat, row[0])
+		}
 	}
-	return flat, checkCount(len(flat), n)
+	all := make([]T, len(flat))
+	for i, value := range flat {
+		if value == nil {
+			value = missing
+		}
+		if value == nil {
+			return nil, fmt.Errorf("data: value %d is null", i+1)
+		}
+		all[i] = *value
+	}
+	return all, checkCount(len(all), n)
 }
 
 func checkCount(got, want int) error {
