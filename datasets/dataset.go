@@ -46,7 +46,7 @@ type Dataset struct {
 	// is in the order of time.
 	Latest bool
 	// Scaling standardised each numeric column of Schema.Dense.
-	Scaling []Scaling
+	Scaling []batch.Scaling
 	// TestProbability is the true probability of label 1, test rows × labels. It is known for
 	// synthetic data, and nil for all others. No model can reach a better AUC or log loss in
 	// expectation than these probabilities.

@@ -18,7 +18,8 @@ import (
 // is an error: there would be no prediction for it.
 //
 // Data must be of kind csv. Errors are those of Open.
-func ReadFeatures(data job.Data, scaling []Scaling, path string, use func(rows *batch.Batch) error) error {
+func ReadFeatures(data job.Data, scaling []batch.Scaling, path string,
+	use func(rows *batch.Batch) error) error {
 	if data.Kind != job.KindCSV {
 		return fmt.Errorf("datasets: the model was trained on data of kind %s, and rows without labels can "+
 			"be read only for kind %s: write its data with cmd/data convert, and train on those",
@@ -54,7 +55,7 @@ func ReadFeatures(data job.Data, scaling []Scaling, path string, use func(rows *
 // FeatureRows returns rows that are not in a file, as ReadFeatures would read them: the texts of each id
 // column and the numbers of each numeric column of t, in its order, one value a row. NaN is a missing number,
 // which becomes the mean.
-func FeatureRows(t *job.Table, scaling []Scaling, ids [][]string, numbers [][]float32) *batch.Batch {
+func FeatureRows(t *job.Table, scaling []batch.Scaling, ids [][]string, numbers [][]float32) *batch.Batch {
 	b := &batch.Batch{Slots: make([]batch.Jagged, len(ids))}
 	for s, texts := range ids {
 		b.Samples = len(texts)

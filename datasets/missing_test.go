@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"tandem/algo/job"
+	"tandem/algo/numeric/batch"
 )
 
 // A missing number is the mean of its column in the training rows, and counts neither in the mean nor in the
@@ -43,7 +44,7 @@ func TestColumnOfMissingNumbers(t *testing.T) {
 	b.Dense = []float32{float32(math.NaN()), float32(math.NaN())}
 	scaling := measureScaling(b, 1)
 	standardise(b, scaling)
-	if scaling[0] != (Scaling{Mean: 0, Std: 1}) || !slices.Equal(b.Dense, []float32{0, 0}) {
+	if scaling[0] != (batch.Scaling{Mean: 0, Std: 1}) || !slices.Equal(b.Dense, []float32{0, 0}) {
 		t.Errorf("%v, %v", scaling, b.Dense)
 	}
 }

@@ -54,10 +54,10 @@ func (m moments) merge(other moments) {
 }
 
 // scaling returns the scaling of each column.
-func (m moments) scaling() []Scaling {
-	s := make([]Scaling, len(m))
+func (m moments) scaling() []batch.Scaling {
+	s := make([]batch.Scaling, len(m))
 	for c, column := range m {
-		s[c] = Scaling{Mean: column.mean, Std: math.Sqrt(column.squares / max(column.count, 1))}
+		s[c] = batch.Scaling{Mean: column.mean, Std: math.Sqrt(column.squares / max(column.count, 1))}
 		if s[c].Std == 0 {
 			s[c].Std = 1
 		}

@@ -56,9 +56,9 @@ func generate(spec *job.Synthetic) (*Dataset, error) {
 		return nil, err
 	}
 	schema := newSchema(made.Columns, made.Numeric, made.Labels...)
-	scaling := make([]Scaling, len(schema.Dense))
+	scaling := make([]batch.Scaling, len(schema.Dense))
 	for i := range scaling {
-		scaling[i] = Scaling{Std: 1} // the numbers are drawn standardised
+		scaling[i] = batch.Scaling{Std: 1} // the numbers are drawn standardised
 	}
 	return &Dataset{
 		Schema: schema, Train: made.Train, Test: made.Test, Rows: rowsOf(made.Rows), Scaling: scaling,

@@ -163,7 +163,8 @@ func TestTestRowsHaveTheScalingOfTrainingRows(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if data.Scaling[0] != (Scaling{4, 2}) || !slices.Equal(data.Train.Dense, []float32{-1, 1}) ||
+	if data.Scaling[0] != (batch.Scaling{Mean: 4, Std: 2}) ||
+		!slices.Equal(data.Train.Dense, []float32{-1, 1}) ||
 		data.Test.Dense[0] != 2 {
 		t.Errorf("scaling %v, train %v, test %v", data.Scaling, data.Train.Dense, data.Test.Dense)
 	}

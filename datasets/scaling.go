@@ -7,19 +7,11 @@ import (
 	"tandem/internal/parallel"
 )
 
-// Scaling standardises a numeric column: (x − Mean) / Std. A missing number, which is NaN before, becomes 0,
-// the mean.
-type Scaling struct {
-	Mean float64
-	// Std is the population standard deviation of the training rows. It is 1 for a column
-	// that is constant there, whose values become 0.
-	Std float64
-}
-
 // measureScaling returns the scaling of each column of the dense features of a batch, by two
 // passes in float64. Each column is summed in the order of the rows. Missing numbers, NaN, do not count.
-func measureScaling(b *batch.Batch, columns int) []Scaling {
-	scaling, sums, counts := make([]Scaling, columns), make([]float64, columns), make([]float64, columns)
+func measureScaling(b *batch.Batch, columns int) []batch.Scaling {
+	scaling := make([]batch.Scaling, columns)
+	sums, counts := make([]float64, columns), make([]float64, columns)
 	eachRow(b.Dense, columns, func(row []float32) {
 		for c, value := range row {
 			if value == value {
@@ -48,7 +40,7 @@ func measureScaling(b *batch.Batch, columns int) []Scaling {
 }
 
 // standardise applies the scaling to a batch in place.
-func standardise(b *batch.Batch, scaling []Scaling) {
+func standardise(b *batch.Batch, scaling []batch.Scaling) {
 	const rowsPerTask = 1 << 14
 	columns := len(scaling)
 	parallel.ForEach(parallel.Cores(), (b.Samples+rowsPerTask-1)/rowsPerTask, func(i int) {

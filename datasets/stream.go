@@ -17,8 +17,8 @@ import (
 )
 
 // streamWindow is the number of rows of a file that are shuffled at a time unless the job says
-// otherwise: large enough to mix, small enough that two windows of wide rows take few hundred
-// MB.
+// otherwise: large enough to mix, small enough that two windows of wide rows take a few
+// hundred MB.
 const streamWindow = 1 << 18
 
 // window returns the number of rows to shuffle at a time, given the setting of a job.
@@ -44,7 +44,7 @@ type fileRows struct {
 	isTest  func(row int) bool
 	starts  []int // training rows before each block, and after the last
 	lists   []bool
-	scaling []Scaling
+	scaling []batch.Scaling
 	decoded recent
 	// positives is the number of training rows of label 1, by label.
 	positives []int
@@ -109,28 +109,20 @@ func (r *fileRows) split(s job.Split, scan *scan) (test *batch.Batch, err error)
 		r.isTest = func(row int) bool { return row >= cut }
 	}
 	r.starts = []int{0}
-	var tests []*batch.Batch
+	tests := scan.tests
 	for b := range r.index.Blocks() {
 		train, held := r.rowsOf(b)
 		r.starts = append(r.starts, r.Samples()+len(train))
-		whole := scan.moments[b]
-		if scan.isTest == nil && len(train) > 0 && len(held) > 0 { // the cut goes through the block
-			rows, err := r.index.Read(r.file, b)
-			if err != nil {
-				return nil, err
-			}
-			whole = momentsOf(batch.Gather(rows, train), len(whole))
-		}
-		if len(train) > 0 {
-			scan.total.merge(whole)
-		}
-		if len(held) > 0 {
+		of := scan.moments[b]
+		if scan.isTest == nil && len(held) > 0 { // known only now
 			rows, err := r.index.Read(r.file, b)
 			if err != nil {
 				return nil, err
 			}
 			tests = append(tests, batch.Gather(rows, held))
+			of = momentsOf(batch.Gather(rows, train), len(of))
 		}
+		scan.total.merge(of)
 	}
 	if r.Samples() == 0 || r.Samples() == all {
 		return nil, fmt.Errorf("split.test: %v of %d rows leaves no rows for train or test: change it or "+
@@ -269,8 +261,9 @@ type scan struct {
 	rows    int
 	// isTest draws test rows; nil if they are the last ones, which are not known yet.
 	isTest  func(row int) bool
-	moments []moments // by block: of its training rows, or of all rows
-	total   moments   // of all training rows
+	tests   []*batch.Batch // the rows that isTest has drawn
+	moments []moments      // by block: of its training rows, or of all rows
+	total   moments        // of all training rows
 	// positives is the number of rows of label 1, by label.
 	positives []int
 }
@@ -292,12 +285,17 @@ func (c *scan) add(rows *batch.Batch) {
 	for label := range c.positives {
 		c.positives[label] += positives(rows, label)
 	}
-	if c.isTest != nil && c.columns > 0 {
-		var train []int32
+	if c.isTest != nil {
+		var train, test []int32
 		for i := range rows.Samples {
-			if !c.isTest(first + i) {
+			if c.isTest(first + i) {
+				test = append(test, int32(i))
+			} else {
 				train = append(train, int32(i))
 			}
+		}
+		if len(test) > 0 {
+			c.tests = append(c.tests, batch.Gather(rows, test))
 		}
 		rows = batch.Gather(rows, train)
 	}

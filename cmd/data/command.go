@@ -48,12 +48,7 @@ func (p *program) command() *cobra.Command {
 		Use: "data", Short: "Describe, profile, convert and generate data sets", Long: usage,
 		Example: examples,
 		RunE: func(c *cobra.Command, args []string) error {
-			var names []string
-			for _, sub := range c.Commands() {
-				if sub.IsAvailableCommand() {
-					names = append(names, sub.Name())
-				}
-			}
+			names := cli.Commands(c)
 			hint := "commands are " + strings.Join(names, ", ") + "; see --help"
 			if len(args) == 0 {
 				return cli.UsageError(hint, "no command")

@@ -1,4 +1,4 @@
-// Command model checks, describes and compares models that trainings have written.
+// Command model checks, describes and compares models that trainings have written, and predicts with them.
 package main
 
 import (

@@ -14,8 +14,9 @@ import (
 	"tandem/algo/exec"
 	"tandem/algo/exec/exectest"
 	"tandem/algo/job"
-	"tandem/datasets"
+	"tandem/algo/numeric/batch"
 	"tandem/internal/cli/clitest"
+	"tandem/internal/modeltest"
 	"tandem/runtime/checkpoint"
 	"tandem/runtime/train"
 )
@@ -51,7 +52,7 @@ func write(t *testing.T, folder, mode string) error {
 	}
 	m := &checkpoint.Manifest{Mode: mode, Step: columns.Steps(), Samples: 160, Seed: 1, Commit: "abc",
 		Written: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), Job: text,
-		Scaling: []checkpoint.Scaling{{Mean: 0.5, Std: 2}}}
+		Scaling: []batch.Scaling{{Mean: 0.5, Std: 2}}}
 	_, err = train.Run(t.Context(), j, columns, columns.All,
 		train.Options{Trained: func(s exec.State) error { return checkpoint.Save(folder, m, s) }})
 	return err
@@ -72,24 +73,8 @@ func writeClicks(t *testing.T, folder string) error {
 	j.Name, j.Cluster = "clicks", job.PersiaCluster()
 	j.Data = job.Data{Kind: job.KindCSV, Path: path, CSV: &job.Table{Label: "clicked",
 		Slots: []job.IDColumn{{Column: "user"}}, Numeric: []string{"price"}}}
-	data, err := datasets.Open(j.Data, "")
-	if err != nil {
-		return err
-	}
-	source, err := datasets.TrainingSource(data, &j)
-	if err != nil {
-		return err
-	}
-	text.Reset()
-	if err := yaml.NewEncoder(&text).Encode(j.Resolved()); err != nil {
-		return err
-	}
-	m := &checkpoint.Manifest{Mode: j.Training.Mode, Step: source.Steps(), Job: []byte(text.String()),
-		Scaling: []checkpoint.Scaling{{Mean: data.Scaling[0].Mean, Std: data.Scaling[0].Std}}}
-	_, err = train.Run(t.Context(), j, source, data.Test, train.Options{Trained: func(s exec.State) error {
-		return checkpoint.Save(filepath.Join(folder, "clicked"), m, s)
-	}})
-	return err
+	model, _ := modeltest.Train(t, j)
+	return os.Rename(model, filepath.Join(folder, "clicked"))
 }
 
 // flip flips a bit in the middle of a file.

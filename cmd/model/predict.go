@@ -86,11 +86,7 @@ func predict(out io.Writer, m *inference.Model, path string) (rows int, err erro
 	}
 	w.WriteString("\n")
 	var line []byte
-	var scaling []datasets.Scaling
-	for _, s := range m.Scaling() {
-		scaling = append(scaling, datasets.Scaling(s))
-	}
-	err = datasets.ReadFeatures(m.Data(), scaling, path, func(b *batch.Batch) error {
+	err = datasets.ReadFeatures(m.Data(), m.Scaling(), path, func(b *batch.Batch) error {
 		probabilities, err := m.Predict(b)
 		if err != nil {
 			return err

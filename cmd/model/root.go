@@ -30,12 +30,7 @@ func (p *program) command() *cobra.Command {
 		Use: "model", Short: "Check, describe, compare and use trained models", Long: usage,
 		Example: examples,
 		RunE: func(c *cobra.Command, args []string) error {
-			var names []string
-			for _, sub := range c.Commands() {
-				if sub.IsAvailableCommand() {
-					names = append(names, sub.Name())
-				}
-			}
+			names := cli.Commands(c)
 			hint := "commands are " + strings.Join(names, ", ") + "; see --help"
 			if len(args) == 0 {
 				return cli.UsageError(hint, "no command")

@@ -12,27 +12,9 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"tandem/internal/cli/clitest"
 )
-
-// locked is a buffer that may be read while it is written.
-type locked struct {
-	mu sync.Mutex
-	bytes.Buffer
-}
-
-// Write implements io.Writer.
-func (l *locked) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.Buffer.Write(p)
-}
-
-// String returns what was written.
-func (l *locked) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.Buffer.String()
-}
 
 const watchedJob = `
 data:
@@ -73,7 +55,7 @@ func TestMetricsOfRoles(t *testing.T) {
 			args = append(args, "--host", host)
 		}
 		ended := make(chan struct{})
-		var stderr locked
+		var stderr clitest.Buffer
 		wait.Go(func() {
 			defer close(ended)
 			code := run(args, io.Discard, &stderr)
@@ -97,7 +79,7 @@ func TestMetricsOfRoles(t *testing.T) {
 }
 
 // scrape returns the longest answer of a process until its end.
-func scrape(ended chan struct{}, stderr *locked) (longest string) {
+func scrape(ended chan struct{}, stderr *clitest.Buffer) (longest string) {
 	address := regexp.MustCompile(`metrics are at (http://\S+)`)
 	for {
 		select {

@@ -20,7 +20,6 @@ type served struct {
 	model   *inference.Model
 	name    string
 	table   *job.Table
-	scaling []datasets.Scaling
 	columns []column // ids first, as in the table
 	counts  counts
 }
@@ -43,9 +42,6 @@ func newModel(m *inference.Model, name string) (*served, error) {
 			job.KindCSV)
 	}
 	s := &served{model: m, name: name, table: data.CSV}
-	for _, c := range m.Scaling() {
-		s.scaling = append(s.scaling, datasets.Scaling(c))
-	}
 	for _, id := range s.table.SlotNames() {
 		s.columns = append(s.columns, column{id, datatypeBytes, []int{-1, 1}})
 	}
@@ -134,7 +130,7 @@ func (s *served) infer(w http.ResponseWriter, r *http.Request, requestMax int64)
 		refuse(w, http.StatusBadRequest, err)
 		return
 	}
-	predictions, err := s.model.Predict(datasets.FeatureRows(s.table, s.scaling, ids, numbers))
+	predictions, err := s.model.Predict(datasets.FeatureRows(s.table, s.model.Scaling(), ids, numbers))
 	if err != nil {
 		refuse(w, http.StatusInternalServerError, err)
 		return

@@ -9,7 +9,6 @@ import (
 	"net"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -17,22 +16,18 @@ import (
 	"testing"
 	"time"
 
-	"go.yaml.in/yaml/v3"
-
-	algoexec "tandem/algo/exec"
 	"tandem/algo/job"
 	"tandem/algo/numeric/batch"
 	"tandem/datasets"
-	"tandem/runtime/checkpoint"
+	"tandem/internal/modeltest"
+	"tandem/internal/pythontest"
 	"tandem/runtime/inference"
-	"tandem/runtime/train"
 )
 
 // save trains a model on a table of clicks.
 func save(t *testing.T) (table, folder string) {
 	t.Helper()
-	dir := t.TempDir()
-	table, folder = filepath.Join(dir, "clicks.csv"), filepath.Join(dir, "model")
+	table = filepath.Join(t.TempDir(), "clicks.csv")
 	var text strings.Builder
 	text.WriteString("user,tags,price,clicked\n")
 	for i := range 300 {
@@ -46,24 +41,7 @@ func save(t *testing.T) (table, folder string) {
 	j.Data = job.Data{Kind: job.KindCSV, Path: table, Cache: job.CacheOff, CSV: &job.Table{Label: "clicked",
 		Slots:   []job.IDColumn{{Column: "user"}, {Column: "tags", Separator: "|"}},
 		Numeric: []string{"price"}}}
-	data, err := datasets.Open(j.Data, "")
-	if err != nil {
-		t.Fatal(err)
-	}
-	source, err := datasets.TrainingSource(data, &j)
-	if err != nil {
-		t.Fatal(err)
-	}
-	resolved, err := yaml.Marshal(j.Resolved())
-	if err != nil {
-		t.Fatal(err)
-	}
-	m := &checkpoint.Manifest{Mode: j.Training.Mode, Step: source.Steps(), Job: resolved,
-		Scaling: []checkpoint.Scaling{checkpoint.Scaling(data.Scaling[0])}}
-	if _, err = train.Run(t.Context(), j, source, data.Test, train.Options{
-		Trained: func(s algoexec.State) error { return checkpoint.Save(folder, m, s) }}); err != nil {
-		t.Fatal(err)
-	}
+	folder, _ = modeltest.Train(t, j)
 	return table, folder
 }
 
@@ -75,8 +53,7 @@ func expected(t *testing.T, table, folder string) (all []float32) {
 		t.Fatal(err)
 	}
 	defer m.Close()
-	scaling := []datasets.Scaling{datasets.Scaling(m.Scaling()[0])}
-	if err := datasets.ReadFeatures(m.Data(), scaling, table, func(b *batch.Batch) error {
+	if err := datasets.ReadFeatures(m.Data(), m.Scaling(), table, func(b *batch.Batch) error {
 		p, err := m.Predict(b)
 		all = append(all, p...)
 		return err
@@ -310,20 +287,10 @@ func TestPortInUse(t *testing.T) {
 
 // tritonclient, a program of others, gets the same predictions, as bytes and as JSON.
 func TestTritonClient(t *testing.T) {
-	python, err := exec.LookPath("python3")
-	if err == nil {
-		err = exec.Command(python, "-c", "import tritonclient.http").Run()
-	}
-	if err != nil {
-		t.Skip("needs python3 with tritonclient[http]")
-	}
+	python := pythontest.With(t, "tritonclient.http")
 	table, folder := save(t)
 	address, _ := start(t, folder)
-	out, err := exec.Command(python, "testdata/client.py", strings.TrimPrefix(address, "http://"),
-		table).CombinedOutput()
-	if err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
+	out := python.Run(t, nil, "testdata/client.py", strings.TrimPrefix(address, "http://"), table)
 	want := expected(t, table, folder)
 	for i, line := range strings.Split(strings.TrimSpace(string(out)), "\n") {
 		var got []float32

@@ -26,7 +26,19 @@ type checkpoints struct {
 	every, keep int
 	resume      string
 	begin       *checkpoint.Checkpoint // the one to resume; nil: none
+	initFrom    string
+	initial     *checkpoint.Checkpoint // the one to begin from at step 0; nil: none
 	last        string                 // the latest that was written, within the results; empty: none
+	mode        string                 // in training
+	lastMode    string                 // of the latest
+}
+
+// initial is a model from which another training begins: see checkpoint.Checkpoint.Initialize.
+type initial struct{ *checkpoint.Checkpoint }
+
+// Restore implements train.Restorer.
+func (i initial) Restore(state exec.State) (notes []string, err error) {
+	return nil, i.Initialize(state)
 }
 
 // checkpointFlags declares the flags of checkpoints.
@@ -38,6 +50,9 @@ func (f *flags) checkpointFlags(fs *pflag.FlagSet) {
 		"with --checkpoint-every, keep this many checkpoints of every mode")
 	fs.StringVar(&f.checkpoints.resume, "resume", "",
 		"continue the training of this `CHECKPOINT`, with its job and in its mode, to its end")
+	fs.StringVar(&f.checkpoints.initFrom, "init-from", "",
+		"begin with the network and the rows of this `MODEL`, of a job with the same columns and "+
+			"network; steps and optimizer states begin afresh")
 	cli.DefaultInText(fs, "checkpoint-every")
 }
 
@@ -78,6 +93,9 @@ func (f *flags) checkCheckpoints(j *job.Job, given *pflag.FlagSet) error {
 	case given.Changed("keep-checkpoints") && c.every == 0:
 		return cli.UsageError("add --checkpoint-every, as --checkpoint-every 500",
 			"--keep-checkpoints: there are no checkpoints")
+	case c.initFrom != "" && (f.processes || f.record || len(f.delays) > 0):
+		return cli.UsageError("only a training in one process that is not recorded begins with a model",
+			"--init-from cannot be combined with --processes, --record or --delay")
 	case c.every == 0:
 		return nil
 	case f.processes || f.record || f.seeds > 1:
@@ -97,6 +115,7 @@ func (f *flags) checkCheckpoints(j *job.Job, given *pflag.FlagSet) error {
 func (p *program) useCheckpoints(r *report, o *train.Options, results, mode string, j job.Job, f flags,
 	data *datasets.Dataset, source batch.Source) error {
 	c := f.checkpoints
+	c.mode = mode
 	if c.begin != nil {
 		if err := c.checkData(data, source); err != nil {
 			return fmt.Errorf("--resume %s: %w", c.resume, err)
@@ -118,7 +137,7 @@ func (p *program) useCheckpoints(r *report, o *train.Options, results, mode stri
 		if err := checkpoint.Save(filepath.Join(results, last), m, state); err != nil {
 			return err
 		}
-		c.last = last
+		c.last, c.lastMode = last, mode
 		return checkpoint.Prune(filepath.Join(results, folder), c.keep)
 	}
 	return nil
@@ -131,8 +150,7 @@ func (c *checkpoints) checkData(data *datasets.Dataset, source batch.Source) err
 		return fmt.Errorf("the model has trained %d steps, and its job has %d: there is nothing to continue",
 			c.begin.Step, source.Steps())
 	}
-	now := scalingOf(data)
-	if !slices.Equal(now, c.begin.Scaling) {
+	if !slices.Equal(data.Scaling, c.begin.Scaling) {
 		return errors.New("the numeric columns have another mean or standard deviation than when the " +
 			"training began: the data have changed")
 	}
@@ -157,18 +175,44 @@ func (p *program) rescue(folder *cli.Folder, j job.Job, c *checkpoints, err erro
 	if failed != nil {
 		return errors.Join(err, failed)
 	}
+	err = fmt.Errorf("%w; %s has checkpoints but no results", err, place)
+	if c.mode != c.lastMode {
+		return &cli.Error{Err: err,
+			Hint: fmt.Sprintf("%s has no checkpoint yet: train it again, with --mode %[1]s", c.mode)}
+	}
 	command, failed := p.withDataDir(j, "go run ./cmd/train --resume "+quoted(filepath.Join(place, c.last)))
 	if failed != nil {
 		return errors.Join(err, failed)
 	}
-	return &cli.Error{Err: fmt.Errorf("%w; %s has checkpoints but no results", err, place),
-		Hint: "continue with: " + command}
+	return &cli.Error{Err: err, Hint: "continue with: " + command}
 }
 
-// close closes the checkpoint to resume.
+// openInitial opens the model to begin from, if there is one.
+func (c *checkpoints) openInitial() (err error) {
+	if c.initFrom == "" {
+		return nil
+	}
+	if c.initial, err = checkpoint.Open(c.initFrom); err != nil {
+		return &cli.Error{Err: fmt.Errorf("--init-from: %w", err),
+			Hint: "name a folder such as RESULTS/sync/model"}
+	}
+	return nil
+}
+
+// initialOf returns where a variant begins: with the model to begin from, if there is one, unless it is the
+// baseline.
+func (c *checkpoints) initialOf(v variant) train.Begin {
+	if c.initial == nil || v.baseline {
+		return train.Begin{}
+	}
+	return train.Begin{Model: initial{c.initial}}
+}
+
+// close closes the models to begin with.
 func (c *checkpoints) close() {
-	if c.begin != nil {
-		// It was only read.
-		_ = c.begin.Close()
+	for _, m := range []*checkpoint.Checkpoint{c.begin, c.initial} {
+		if m != nil {
+			_ = m.Close() // it was only read
+		}
 	}
 }

@@ -99,8 +99,8 @@ func (r *report) writeChosen(w io.Writer) {
 		fmt.Fprintln(w, cli.Wrap(text+". The runs train on all training rows.", "  "))
 	}
 	text := fmt.Sprintf("The logistic regression has a weight for every id and number, trained by "+
-		"Adagrad: rows at rate %.3g, "+
-		"%s", r.baseline.Rows.Optimizer.Rate, plural(r.baseline.Training.Epochs, "epoch"))
+		"Adagrad: rows at rate %.3g, %s", r.baseline.Rows.Optimizer.Rate,
+		plural(r.baseline.Training.Epochs, "epoch"))
 	if r.regressed != nil {
 		text += fmt.Sprintf("; both chosen on %s held back", plural(r.regressed.Rows, "training row"))
 	}

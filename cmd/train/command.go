@@ -257,6 +257,9 @@ func (f *flags) job(c *cobra.Command) (job.Job, error) {
 	if err := errors.Join(f.checkPlacement(&j), f.checkCheckpoints(&j, c.Flags())); err != nil {
 		return j, err
 	}
+	if err := f.checkpoints.openInitial(); err != nil {
+		return j, err
+	}
 	if err := f.suitModes(&j, f.file != "" || f.table.file != "" || c.Flags().Changed("mode")); err != nil {
 		return j, err
 	}

@@ -8,34 +8,15 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
-	"sync"
 	"testing"
 	"time"
+
+	"tandem/internal/cli/clitest"
 )
-
-// locked is a buffer that may be read while it is written.
-type locked struct {
-	mu sync.Mutex
-	bytes.Buffer
-}
-
-// Write implements io.Writer.
-func (l *locked) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.Buffer.Write(p)
-}
-
-// String returns what was written.
-func (l *locked) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.Buffer.String()
-}
 
 // While trainings run, their metrics are served at the address that a line names.
 func TestMetricsOfATraining(t *testing.T) {
-	var stderr locked
+	var stderr clitest.Buffer
 	ended := make(chan int, 1)
 	go func() {
 		ended <- run([]string{"--mode", "sync,hybrid", "--evaluate-every", "10 steps", "--epochs", "2",

@@ -43,18 +43,10 @@ func (p *program) manifest(j job.Job, f flags, data *datasets.Dataset, source ba
 		return nil, err
 	}
 	m := &checkpoint.Manifest{Mode: j.Training.Mode, Step: steps, Seed: j.Training.Seed,
-		Commit: cli.CurrentEnvironment().Commit, Written: p.now().UTC(), Job: text}
+		Commit: cli.CurrentEnvironment().Commit, Written: p.now().UTC(), Job: text,
+		Scaling: data.Scaling}
 	for step := range steps {
 		m.Samples += source.Samples(step)
 	}
-	m.Scaling = scalingOf(data)
 	return m, nil
-}
-
-// scalingOf returns how numeric columns are standardised.
-func scalingOf(data *datasets.Dataset) (all []checkpoint.Scaling) {
-	for _, s := range data.Scaling {
-		all = append(all, checkpoint.Scaling{Mean: s.Mean, Std: s.Std})
-	}
-	return all
 }

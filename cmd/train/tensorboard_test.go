@@ -6,10 +6,11 @@ import (
 	"io"
 	"math"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"testing"
+
+	"tandem/internal/pythontest"
 )
 
 const eventReader = `
@@ -23,22 +24,13 @@ print(json.dumps({"scalars": {t: [[s.step, s.value] for s in a.Scalars(t)] for t
 
 // TensorBoard's own reader finds the curve of a training, its loss and its staleness.
 func TestTensorBoardReadsATraining(t *testing.T) {
-	python, err := exec.LookPath("python3")
-	if err != nil {
-		t.Skip("needs python3")
-	}
-	if exec.Command(python, "-c", "import tensorboard").Run() != nil {
-		t.Skip("needs tensorboard in Python")
-	}
+	python := pythontest.With(t, "tensorboard")
 	out := filepath.Join(t.TempDir(), "out")
 	if code := run([]string{"--mode", "hybrid", "--evaluate-every", "100 steps", "--out", out}, io.Discard,
 		io.Discard); code != 0 {
 		t.Fatalf("exit code %d", code)
 	}
-	text, err := exec.Command(python, "-c", eventReader, filepath.Join(out, eventFolder, "hybrid")).Output()
-	if err != nil {
-		t.Fatalf("%v: %s", err, text)
-	}
+	text := python.Run(t, nil, "-c", eventReader, filepath.Join(out, eventFolder, "hybrid"))
 	var got struct {
 		Scalars    map[string][][2]float64
 		Histograms map[string]float64

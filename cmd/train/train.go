@@ -105,7 +105,7 @@ func (p *program) measure(ctx context.Context, j job.Job, f flags, folder string
 			}
 			arena := new(memory.Arena)
 			machine.Arena = arena
-			o := train.Options{Backend: machine}
+			o := train.Options{Backend: machine, Begin: f.checkpoints.initialOf(c)}
 			if n == 0 && !c.baseline {
 				p.saveModel(&o, filepath.Join(folder, modelFolder(c.name)), t, f, data, source)
 				if err := p.useCheckpoints(r, &o, folder, c.name, t, f, data, source); err != nil {
@@ -130,6 +130,7 @@ func (p *program) measure(ctx context.Context, j job.Job, f flags, folder string
 			if err = errors.Join(err, watched.end(result)); err != nil {
 				return nil, fmt.Errorf("%s: %w", c.name, err)
 			}
+			cli.PrintNotes(p.stderr, "train", result.Notes)
 			results, stores = append(results, result), append(stores, store)
 			r.readingTook(c.name, source.Waited(), result.Wall)
 		}

@@ -48,8 +48,7 @@ func (r *report) worseThanConstant(line *row) string {
 	return fmt.Sprintf("log loss %.4f is not below the %.4f of a constant guess: the model fits its "+
 		"training rows alone, or diverged; train fewer epochs (--epochs), lower the rates of "+
 		"rows.optimizer and model.optimizer in a job file, or leave out columns with as many ids as "+
-		"rows", line.LogLoss,
-		r.ConstantLogLoss)
+		"rows", line.LogLoss, r.ConstantLogLoss)
 }
 
 func (r *report) rising(line *row) string {

@@ -76,6 +76,30 @@ func TestWatcherWritesAsItGoes(t *testing.T) {
 	}
 }
 
+// The time left of a training that continues follows from what this command has trained.
+func TestTimeLeftOfAResumedTraining(t *testing.T) {
+	var stderr bytes.Buffer
+	now := time.Unix(1000, 0)
+	p := &program{stderr: &stderr, now: func() time.Time { return now }}
+	w, err := p.newWatcher(&report{job: job.AdultIncome(), followed: map[string]followed{}}, t.TempDir(), 1,
+		flags{seeds: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := train.Options{Begin: train.Begin{Step: 10}}
+	if _, err := w.begin("sync", job.AdultIncome(), steps{count: 20}, &o); err != nil {
+		t.Fatal(err)
+	}
+	now = now.Add(6 * time.Second)
+	o.Progress(13, 20)
+	if want := "train: sync: step 13 of 20, 5 samples/s, 14 s left\n"; stderr.String() != want {
+		t.Errorf("%q, want %q", stderr.String(), want)
+	}
+	if err := w.close(); err != nil {
+		t.Error(err)
+	}
+}
+
 // countRecords returns the number of whole records of an event file.
 func countRecords(t *testing.T, name string) int {
 	t.Helper()

@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"math"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -17,6 +16,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"tandem/algo/job"
+	"tandem/internal/pythontest"
 )
 
 var root = filepath.Join("..", "..")
@@ -303,13 +303,7 @@ print(json.dumps([next((e.message for e in v.iter_errors(d)), "") for d in json.
 
 // A validator that was not written here agrees.
 func TestSchemaInPython(t *testing.T) {
-	python, err := exec.LookPath("python3")
-	if err != nil {
-		t.Skip("needs python3")
-	}
-	if exec.Command(python, "-c", "import jsonschema").Run() != nil {
-		t.Skip("needs jsonschema in Python")
-	}
+	python := pythontest.With(t, "jsonschema")
 	var documents []any
 	var names []string
 	for name, text := range jobFiles(t) { // order-free: names are kept beside documents
@@ -331,12 +325,7 @@ func TestSchemaInPython(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	command := exec.Command(python, "-c", validator, "job.schema.json")
-	command.Stdin = bytes.NewReader(input)
-	out, err := command.CombinedOutput()
-	if err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
+	out := python.Run(t, bytes.NewReader(input), "-c", validator, "job.schema.json")
 	var faults []string
 	if err := json.Unmarshal(out, &faults); err != nil {
 		t.Fatalf("%v: %s", err, out)

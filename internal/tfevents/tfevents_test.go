@@ -6,13 +6,13 @@ import (
 	"encoding/json"
 	"maps"
 	"math"
-	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"tandem/internal/pythontest"
 )
 
 // The checksum of RFC 3720, B.4: 32 zeros have the CRC32C 0x8a9136aa. Rotated by 15 bits and moved by the
@@ -63,13 +63,7 @@ print(json.dumps({
 
 // TensorBoard's own reader, which checks the checksums, finds what was written.
 func TestTensorBoardReads(t *testing.T) {
-	python, err := exec.LookPath("python3")
-	if err != nil {
-		t.Skip("needs python3")
-	}
-	if err := exec.Command(python, "-c", "import tensorboard").Run(); err != nil {
-		t.Skip("needs tensorboard in Python")
-	}
+	python := pythontest.With(t, "tensorboard")
 	folder := filepath.Join(t.TempDir(), "sync")
 	w, err := Create(folder, time.Unix(1000, 5e8))
 	if err != nil {
@@ -96,12 +90,7 @@ func TestTensorBoardReads(t *testing.T) {
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
-	command := exec.Command(python, "-c", reader, folder)
-	command.Env = append(os.Environ(), "TF_CPP_MIN_LOG_LEVEL=3")
-	text, err := command.Output()
-	if err != nil {
-		t.Fatalf("%v: %s", err, text)
-	}
+	text := python.Run(t, nil, "-c", reader, folder)
 	var got struct {
 		Scalars    map[string][][]float64
 		Histograms map[string][][]any

@@ -17,6 +17,7 @@ import (
 	"tandem/algo/exec/exectest"
 	"tandem/algo/exec/reference"
 	"tandem/algo/job"
+	"tandem/algo/numeric/batch"
 	"tandem/algo/numeric/opt"
 	"tandem/algo/numeric/table"
 	"tandem/algo/protocol/pace"
@@ -27,7 +28,7 @@ import (
 // manifest returns what a caller of Save knows.
 func manifest(j job.Job) *checkpoint.Manifest {
 	return &checkpoint.Manifest{Mode: j.Training.Mode, Step: 5, Job: []byte("name: test\n"),
-		Scaling: []checkpoint.Scaling{{Mean: 0.1, Std: 2}}}
+		Scaling: []batch.Scaling{{Mean: 0.1, Std: 2}}}
 }
 
 // columns are the data of all tests.

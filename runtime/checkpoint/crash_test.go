@@ -18,6 +18,7 @@ import (
 	"tandem/algo/exec/exectest"
 	"tandem/algo/exec/reference"
 	"tandem/algo/job"
+	"tandem/algo/numeric/batch"
 )
 
 // fragile is a file system that does something before, or in the middle of, one of its operations.
@@ -112,7 +113,8 @@ func small(t testing.TB) (*reference.Sequential, *Manifest) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return q, &Manifest{Mode: j.Training.Mode, Job: []byte("name: small\n"), Scaling: []Scaling{{Std: 1}}}
+	return q, &Manifest{Mode: j.Training.Mode, Job: []byte("name: small\n"),
+		Scaling: []batch.Scaling{{Std: 1}}}
 }
 
 // The environment of a child process that saves a model and dies, or has too little space.
@@ -174,7 +176,7 @@ func checkpoints(t *testing.T) string {
 // newest verifies the newest checkpoint of a folder, and returns its step.
 func newest(t *testing.T, folder string) int {
 	t.Helper()
-	steps, err := Steps(folder)
+	steps, _, err := list(folder)
 	if err != nil || len(steps) == 0 {
 		t.Fatalf("checkpoints %v, error %v", steps, err)
 	}
@@ -206,6 +208,11 @@ func TestKilledAtAnyOperation(t *testing.T) {
 		if !slices.Contains(counted.log, want) {
 			t.Fatalf("no operation %q in %q", want, counted.log)
 		}
+	}
+	// What no killed process shows: the names are on the disk before the folder has its own, and that too.
+	around := counted.log[renamed-1 : renamed+2]
+	if !slices.Equal(around, []string{"sync folder", "rename", "sync folder"}) {
+		t.Errorf("around the renaming %q, want the folders synchronised", around)
 	}
 	for at, operation := range counted.log {
 		folder := checkpoints(t)
@@ -290,14 +297,14 @@ func TestPrune(t *testing.T) {
 		if err := Prune(folder, c.keep); err != nil {
 			t.Fatal(err)
 		}
-		if got, err := Steps(folder); err != nil || !slices.Equal(got, c.want) {
+		if got, _, err := list(folder); err != nil || !slices.Equal(got, c.want) {
 			t.Errorf("after keeping %d: %v, error %v; want %v", c.keep, got, err, c.want)
 		}
 	}
 	if left, _ := os.ReadDir(folder); len(left) != 4 {
 		t.Errorf("%v", left)
 	}
-	if got, err := Steps(filepath.Join(folder, "none")); err != nil || got != nil {
+	if got, _, err := list(filepath.Join(folder, "none")); err != nil || got != nil {
 		t.Errorf("a folder that does not exist: %v, error %v", got, err)
 	}
 }

@@ -63,7 +63,7 @@ type Manifest struct {
 	Commit  string    `json:"commit"` // of the program that wrote it
 	Written time.Time `json:"written"`
 	// Scaling standardises each numeric column: (value − mean) / std.
-	Scaling []Scaling `json:"scaling"`
+	Scaling []batch.Scaling `json:"scaling"`
 
 	Schema Schema `json:"schema"`
 	Dense  Dense  `json:"dense"`
@@ -74,12 +74,6 @@ type Manifest struct {
 
 	// Job is the text of the resolved job, the content of job.yaml.
 	Job []byte `json:"-"`
-}
-
-// Scaling standardised a numeric column of the training rows.
-type Scaling struct {
-	Mean float64 `json:"mean"`
-	Std  float64 `json:"std"`
 }
 
 // Schema describes the columns, as batch.Schema does.

@@ -12,15 +12,8 @@ import (
 // StepFolder returns the folder, within a folder of checkpoints, of the checkpoint after a number of steps.
 func StepFolder(folder string, step int) string { return filepath.Join(folder, strconv.Itoa(step)) }
 
-// Steps returns the steps of the complete checkpoints in a folder, in ascending order. A folder that does not
-// exist has none.
-func Steps(folder string) ([]int, error) {
-	complete, _, err := list(folder)
-	return complete, err
-}
-
-// list returns the steps of the complete checkpoints in a folder, and of those of which Prune has left a
-// part.
+// list returns the steps of the complete checkpoints in a folder, in ascending order, and of those of which
+// Prune has left a part. A folder that does not exist has none.
 func list(folder string) (complete, broken []int, err error) {
 	entries, err := os.ReadDir(folder)
 	if errors.Is(err, os.ErrNotExist) {

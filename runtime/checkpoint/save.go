@@ -167,7 +167,7 @@ func (w *Writer) Finish(m *Manifest, schema *batch.Schema, layout *model.Layout)
 func (w *Writer) finish(m *Manifest, schema *batch.Schema, layout *model.Layout, parts []dense.Part) error {
 	full := *m
 	full.Format, full.Version, full.Schema, full.Files = formatName, Version, schemaOf(schema), nil
-	full.Scaling = append([]Scaling{}, m.Scaling...)
+	full.Scaling = append([]batch.Scaling{}, m.Scaling...)
 	full.Rows = Rows{}
 	for i := range len(w.rows) {
 		p, ok := w.rows[i]

@@ -84,7 +84,7 @@ func (m *Model) Steps() int { return m.saved.Step }
 func (m *Model) Data() job.Data { return m.data }
 
 // Scaling has the constants with which numeric columns are standardised.
-func (m *Model) Scaling() []checkpoint.Scaling { return m.saved.Scaling }
+func (m *Model) Scaling() []batch.Scaling { return m.saved.Scaling }
 
 // Labels returns the names of the labels that the model predicts.
 func (m *Model) Labels() []string { return m.schema.Labels }

@@ -8,16 +8,12 @@ import (
 	"strings"
 	"testing"
 
-	"go.yaml.in/yaml/v3"
-
-	"tandem/algo/exec"
 	"tandem/algo/job"
 	"tandem/algo/numeric/batch"
 	"tandem/algo/numeric/model"
 	"tandem/datasets"
-	"tandem/runtime/checkpoint"
+	"tandem/internal/modeltest"
 	"tandem/runtime/inference"
-	"tandem/runtime/train"
 )
 
 // clicks is a table with a list of ids, missing numbers and two labels, and the columns that it is read by.
@@ -36,41 +32,9 @@ func clicks(rows int) (text string, table *job.Table) {
 		Numeric: []string{"price"}, Missing: []string{"NA"}}
 }
 
-// trained trains a job on a table and keeps its model.
-func trained(t *testing.T, j job.Job) (folder string, result *train.Result) {
-	t.Helper()
-	data, err := datasets.Open(j.Data, "")
-	if err != nil {
-		t.Fatal(err)
-	}
-	source, err := datasets.TrainingSource(data, &j)
-	if err != nil {
-		t.Fatal(err)
-	}
-	text, err := yaml.Marshal(j.Resolved())
-	if err != nil {
-		t.Fatal(err)
-	}
-	m := &checkpoint.Manifest{Mode: j.Training.Mode, Step: source.Steps(), Job: text}
-	for _, s := range data.Scaling {
-		m.Scaling = append(m.Scaling, checkpoint.Scaling{Mean: s.Mean, Std: s.Std})
-	}
-	folder = filepath.Join(t.TempDir(), "model")
-	result, err = train.Run(t.Context(), j, source, data.Test, train.Options{
-		Trained: func(s exec.State) error { return checkpoint.Save(folder, m, s) }})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return folder, result
-}
-
 // predict returns the predictions of the rows of a file.
 func predict(m *inference.Model, path string) (all []float32, err error) {
-	var scaling []datasets.Scaling
-	for _, s := range m.Scaling() {
-		scaling = append(scaling, datasets.Scaling(s))
-	}
-	err = datasets.ReadFeatures(m.Data(), scaling, path, func(b *batch.Batch) error {
+	err = datasets.ReadFeatures(m.Data(), m.Scaling(), path, func(b *batch.Batch) error {
 		p, err := m.Predict(b)
 		all = append(all, p...)
 		return err
@@ -106,7 +70,7 @@ func TestPredictionsAreThoseOfTheEvaluation(t *testing.T) {
 	j.Model.EmbeddingDim, j.Model.Top, j.Training.GlobalBatch = 4, []int{8}, 64
 	j.Model.BatchNorm, j.Model.Heads = true, make([]model.Head, 2)
 	for _, mode := range []string{job.Sequential, "hybrid", "async-ps"} {
-		saved, result := trained(t, j.InMode(mode))
+		saved, result := modeltest.Train(t, j.InMode(mode))
 		m, err := inference.Open(saved)
 		if err != nil {
 			t.Fatal(err)

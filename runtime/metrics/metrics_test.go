@@ -6,7 +6,6 @@ import (
 	"io"
 	"math"
 	"net/http"
-	"os/exec"
 	"regexp"
 	"slices"
 	"strings"
@@ -15,6 +14,7 @@ import (
 	"tandem/algo/protocol/event"
 	"tandem/algo/protocol/msg"
 	"tandem/algo/unit"
+	"tandem/internal/pythontest"
 	"tandem/runtime/watch"
 )
 
@@ -105,24 +105,13 @@ print(json.dumps(out))
 
 // The parser of Prometheus's own client for Python reads every value with its labels.
 func TestPrometheusReads(t *testing.T) {
-	python, err := exec.LookPath("python3")
-	if err != nil {
-		t.Skip("needs python3")
-	}
-	if exec.Command(python, "-c", "import prometheus_client").Run() != nil {
-		t.Skip("needs prometheus_client in Python")
-	}
+	python := pythontest.With(t, "prometheus_client")
 	var text strings.Builder
 	s := everything()
 	if err := s.Write(&text); err != nil {
 		t.Fatal(err)
 	}
-	command := exec.Command(python, "-c", parser)
-	command.Stdin = strings.NewReader(text.String())
-	out, err := command.Output()
-	if err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
+	out := python.Run(t, strings.NewReader(text.String()), "-c", parser)
 	var read map[string][3]string
 	if err := json.Unmarshal(out, &read); err != nil {
 		t.Fatalf("%v: %s", err, out)

@@ -6,6 +6,7 @@ import (
 
 	"tandem/algo/exec"
 	"tandem/algo/exec/backend"
+	"tandem/algo/numeric/batch"
 	"tandem/algo/protocol/pace"
 	"tandem/runtime/checkpoint"
 	"tandem/runtime/train"
@@ -20,7 +21,7 @@ func TestModelOfProcesses(t *testing.T) {
 			folder := filepath.Join(t.TempDir(), "model")
 			save := func(m exec.State, export func(string) ([]string, error)) error {
 				about := &checkpoint.Manifest{Mode: mode, Job: []byte("name: small\n"),
-					Scaling: []checkpoint.Scaling{{Std: 1}}}
+					Scaling: []batch.Scaling{{Std: 1}}}
 				return checkpoint.SaveApart(folder, about, m, export)
 			}
 			want, err := s.run(t.Context(), train.Options{TrainedApart: save}, nil)

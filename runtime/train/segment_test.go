@@ -11,6 +11,7 @@ import (
 	"tandem/algo/exec/evaluation"
 	"tandem/algo/exec/exectest"
 	"tandem/algo/job"
+	"tandem/algo/numeric/batch"
 	"tandem/algo/numeric/opt"
 	"tandem/algo/protocol/delay"
 	"tandem/algo/protocol/fault"
@@ -49,7 +50,7 @@ func mustTrain(t *testing.T, j job.Job, o train.Options) *train.Result {
 func saver(folder string, j job.Job) func(exec.State) error {
 	return func(state exec.State) error {
 		return checkpoint.Save(folder, &checkpoint.Manifest{Mode: j.Training.Mode, Job: []byte("name: cut\n"),
-			Scaling: []checkpoint.Scaling{{Std: 1}}}, state)
+			Scaling: []batch.Scaling{{Std: 1}}}, state)
 	}
 }
 

@@ -28,16 +28,6 @@ func (f *File) Rows() (rows int) {
 	return rows
 }
 
-// Value returns the metadata entry of a key, "" if there is none.
-func (f *File) Value(key string) string {
-	for _, e := range f.Metadata {
-		if e.Key == key {
-			return e.Value
-		}
-	}
-	return ""
-}
-
 var errNoFile = errors.New("this is not an Arrow file, or its end is missing")
 
 // Read returns the columns of a file, which it checks but does not copy: data must not change while the

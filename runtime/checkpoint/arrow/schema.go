@@ -23,11 +23,6 @@ const (
 	Float32                 // IEEE binary32
 )
 
-// String returns the name that Arrow's documentation uses.
-func (t Type) String() string {
-	return [...]string{"none", "uint8", "uint16", "uint32", "uint64", "halffloat", "float"}[t]
-}
-
 // Size returns the bytes of a number.
 func (t Type) Size() int { return [...]int{0, 1, 2, 4, 8, 2, 4}[t] }
 

@@ -4,11 +4,11 @@ import (
 	"bytes"
 	"encoding/json"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"reflect"
 	"testing"
 
+	"tandem/internal/pythontest"
 	"tandem/runtime/checkpoint/safetensors"
 )
 
@@ -73,10 +73,7 @@ func TestWriteRefuses(t *testing.T) {
 
 // The safetensors module of Python reads the same numbers.
 func TestPythonReadsFiles(t *testing.T) {
-	python, err := exec.LookPath("python3")
-	if err != nil || exec.Command(python, "-c", "import safetensors, torch").Run() != nil {
-		t.Skip("python3 with safetensors and torch is not on PATH")
-	}
+	python := pythontest.With(t, "safetensors, torch")
 	_, data := sample(t)
 	name := filepath.Join(t.TempDir(), "dense.safetensors")
 	if err := os.WriteFile(name, data, 0o644); err != nil {
@@ -89,12 +86,7 @@ with safe_open(sys.argv[1], "pt") as f:
     print(json.dumps({k: [str(f.get_tensor(k).dtype), f.get_tensor(k).tolist()] for k in f.keys()}
         | {"mode": [f.metadata()["mode"]]}))
 `
-	command := exec.Command(python, "-c", script, name)
-	command.Stderr = os.Stderr
-	out, err := command.Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	out := python.Run(t, nil, "-c", script, name)
 	var got map[string]any
 	if err := json.Unmarshal(out, &got); err != nil {
 		t.Fatal(err)
