@@ -58,7 +58,7 @@ type Data struct {
 	// Split chooses the test rows of Path; default: the last fifth of the file.
 	Split Split `yaml:"split,omitempty"`
 	// Stream leaves the rows of Path in the file, which must not be compressed: it is read
-	// once at first, and the rows of a step again when they are trained on. Test rows are
+	// once at first, and the rows of a step again when they are trained on. The test rows are
 	// kept in memory. Rows are shuffled in windows (Training.ShuffleWindow; 0 stands for
 	// 262,144 rows).
 	Stream bool `yaml:"stream,omitempty"`
