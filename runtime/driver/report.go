@@ -2,6 +2,7 @@ package driver
 
 import (
 	"tandem/algo/histogram"
+	"tandem/algo/protocol/event"
 	"tandem/algo/protocol/fault"
 	"tandem/algo/protocol/msg"
 )
@@ -41,4 +42,7 @@ type Callbacks struct {
 	// BeforeStep is called before each step of nn-worker 0, which waits until it returns. It is called only
 	// if the job asks for evaluation during training. An error ends the run.
 	BeforeStep func(step int) error
+	// Observe is called with the records of all roles, in an order that respects causality, as event.Observer
+	// requires.
+	Observe func(event.Record)
 }

@@ -10,7 +10,7 @@
 //	m, err := member.Join(ctx, host, member.Hello{Process: roles, Address: mine}, timeout)
 //	welcome, err := m.Welcome()          // every process has joined: addresses, schema, steps
 //	start, err := m.Ready(trainingModel) // every process is connected: training begins
-//	err = m.Records(records)             // during training: records, progress, peers that were lost
+//	err = m.Records(records, through)    // during training: records, progress, peers that were lost
 //	err = m.Finished()                   // every rank of the run has trained every step
 //	err = m.Report(report, finalModel)   // until the run is over
 //	err = m.Leave(err)
@@ -19,7 +19,7 @@
 //
 //	host, err := member.NewHost(listener, member.Plan{Processes: processes, ...})
 //	err = host.Train(ctx, member.Callbacks{...})
-//	reports, records := host.Reports(), host.Records()
+//	reports := host.Reports()
 //	host.Close(err)
 //
 // The Host admits each process of its plan once, if job, data, build and run are those of the plan. When a
@@ -44,7 +44,7 @@ import (
 
 // protocol is the version of the control messages and their meaning. It rises with every change that an older
 // process would not understand.
-const protocol = 3
+const protocol = 4
 
 // Defaults of the limits of a Plan.
 const (

@@ -8,6 +8,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"tandem/algo/job"
+	"tandem/algo/protocol/pace"
 	"tandem/algo/protocol/role"
 	"tandem/runtime/driver"
 	"tandem/runtime/member/control"
@@ -50,7 +51,7 @@ func FuzzHost(f *testing.F) {
 		}
 		defer close(h.over)
 		h.callbacks = Callbacks{Callbacks: driver.Callbacks{Progress: func(int) {},
-			BeforeStep: func(int) error { return nil }}}
+			BeforeStep: func(int) error { return nil }, Observe: pace.NewMeter(1, 1).Observe}}
 		var members []*member
 		for _, s := range h.processes {
 			m := newMember(s, "x:1")
@@ -86,6 +87,6 @@ func FuzzHost(f *testing.F) {
 				h.phase = stopped
 			}
 		}
-		_ = h.Records()
+		h.merger.merge(true)
 	})
 }

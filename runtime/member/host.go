@@ -91,6 +91,7 @@ type Host struct {
 	processes []*process // in the order of the plan
 	byRole    map[msg.Address]*process
 	view      uint32
+	merger    *merger // of the records of all roles
 	phase     phase
 	begun     time.Time // start of training
 	wall      time.Duration
@@ -128,12 +129,14 @@ func newHost(plan Plan) (*Host, error) {
 		return nil, err
 	}
 	for _, p := range plan.Processes {
-		s := &process{roles: p, due: -1, records: make([][]event.Record, len(p))}
+		s := &process{roles: p, due: -1, firstRole: len(h.byRole)}
 		h.processes = append(h.processes, s)
 		for _, at := range p {
 			h.byRole[at] = s
 		}
 	}
+	h.merger = newMerger(len(h.byRole), plan.Ranks, h.servers(),
+		func(r event.Record) { h.callbacks.Observe(r) })
 	return h, nil
 }
 
@@ -168,7 +171,11 @@ func (h *Host) Train(ctx context.Context, callbacks Callbacks) error {
 	h.wall = time.Since(h.begun)
 	h.phase = stopped
 	h.broadcast(&control.ToMember{What: &control.ToMember_Stop{Stop: &control.Stop{}}})
-	return h.await(ctx, func(s *process) bool { return s.member == nil || s.report != nil })
+	if err := h.await(ctx, func(s *process) bool { return s.member == nil || s.report != nil }); err != nil {
+		return err
+	}
+	h.merger.merge(true)
+	return nil
 }
 
 // missing returns the processes that have not joined or are away.
@@ -239,16 +246,6 @@ func (h *Host) Reports() []driver.Report {
 		}
 	}
 	return all
-}
-
-// Records returns the records of all roles in an order that respects causality (see mergeRecords). It needs
-// about 64 bytes of memory for each record.
-func (h *Host) Records() []event.Record {
-	var all [][]event.Record
-	for _, s := range h.processes {
-		all = append(all, s.records...)
-	}
-	return mergeRecords(all, h.servers())
 }
 
 // closeTimeout is how long members may take to leave.

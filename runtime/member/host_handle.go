@@ -68,7 +68,7 @@ func (h *Host) handle(m *member, message *control.FromMember) error {
 			m.finished = true
 		}
 	case *control.FromMember_Records:
-		err = h.addRecords(s, what.Records.GetRecords())
+		err = h.addRecords(s, what.Records)
 	case *control.FromMember_Report:
 		err = h.addReport(s, what.Report)
 	case *control.FromMember_Values:
@@ -123,12 +123,10 @@ func (h *Host) beforeStep(s *process, step int) error {
 	return nil
 }
 
-// addRecords stores records of the roles of a process.
-func (h *Host) addRecords(s *process, records []*control.Record) error {
-	all := int64(len(records))
-	for _, own := range s.records {
-		all += int64(len(own))
-	}
+// addRecords merges records of the roles of a process with those of the others.
+func (h *Host) addRecords(s *process, message *control.Records) error {
+	records := message.GetRecords()
+	all := s.records + int64(len(records))
 	limit := int64(len(s.roles)) * repeatsMax * int64(h.plan.Ranks+1) * int64(h.plan.Steps+1)
 	if err := cmp.Or(
 		check(h.phase >= training, "records before training"),
@@ -143,13 +141,26 @@ func (h *Host) addRecords(s *process, records []*control.Record) error {
 			return err
 		}
 	}
+	s.records = all
 	for _, r := range records {
-		s.records[r.Role] = append(s.records[r.Role], event.Record{
+		h.merger.add(s.firstRole+int(r.Role), event.Record{
 			At: unit.Tick(r.At), Role: s.roles[r.Role], Kind: event.Kind(r.Kind), Rank: r.Rank, Step: r.Step,
 			Rows: r.Rows,
 		})
 	}
+	for i := range s.roles {
+		h.merger.sent(s.firstRole+i, unit.Tick(message.GetThrough()))
+	}
+	h.merger.merge(false)
 	return nil
+}
+
+// endRecords makes the merger expect no more records of a process, until it sends some.
+func (h *Host) endRecords(s *process) {
+	for i := range s.roles {
+		h.merger.end(s.firstRole + i)
+	}
+	h.merger.merge(false)
 }
 
 // checkRecord returns an error for a record that no role of the process can make.
@@ -160,11 +171,18 @@ func (h *Host) checkRecord(s *process, r *control.Record, servers int) error {
 	}
 	kind, rank, step, rows := event.Kind(r.GetKind()), int(r.GetRank()), int(r.GetStep()), len(r.GetRows())
 	ok := uint32(kind) == r.GetKind() && kind.Known() &&
-		rank >= int(event.NoRank) && rank < h.plan.Ranks && step >= 0 && step <= h.plan.Steps
-	if kind == event.BatchRouted {
+		rank < h.plan.Ranks && step >= 0 && step <= h.plan.Steps
+	switch kind {
+	case event.BatchRouted:
 		ok = ok && rank >= 0 && rows == servers
-	} else {
-		ok = ok && rows == 0
+	case event.BatchRead, event.ClockAdvanced:
+		ok = ok && rank >= int(event.NoRank) && rows == 0
+	case event.StepClosed:
+		ok = ok && rank == int(event.NoRank) && rows == 0 && s.roles[r.Role].Role == msg.EmbeddingPS
+	case event.PutDropped:
+		ok = ok && rank >= 0 && rows == 0 && s.roles[r.Role].Role == msg.EmbeddingPS
+	default:
+		ok = ok && rank >= 0 && rows == 0
 	}
 	return check(ok, "a record of kind %d, rank %d, step %d, %d rows", r.GetKind(), rank, step, rows)
 }
@@ -204,6 +222,7 @@ func (h *Host) addReport(s *process, r *control.Report) error {
 		report.Digests[at] = r.Digests[i]
 	}
 	s.report = &report
+	h.endRecords(s)
 	return nil
 }
 

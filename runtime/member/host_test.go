@@ -7,6 +7,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -41,6 +42,7 @@ type run struct {
 	host    *Host
 	address string
 	watched chan string // calls of Callbacks
+	records []event.Record
 	ended   chan error
 }
 
@@ -61,7 +63,8 @@ func start(t *testing.T, change func(*Plan)) *run {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &run{t, host, listener.Addr().String(), make(chan string, 100), make(chan error, 1)}
+	r := &run{t: t, host: host, address: listener.Addr().String(), watched: make(chan string, 100),
+		ended: make(chan error, 1)}
 	go func() {
 		err := r.host.Train(context.Background(), Callbacks{
 			Callbacks: driver.Callbacks{
@@ -74,6 +77,7 @@ func start(t *testing.T, change func(*Plan)) *run {
 						string(rune('0'+step)) + cmp.Diff([]float32{10, 10, 20, 20}, values)
 					return err
 				},
+				Observe: func(e event.Record) { r.records = append(r.records, e) },
 			},
 			Gathering: func(missing []job.Process) { r.watched <- "missing " + missing[0].String() },
 		})
@@ -157,7 +161,7 @@ func TestRun(t *testing.T) {
 		t.Errorf("%+v", report)
 	}
 	var order []string
-	for _, record := range r.host.Records() {
+	for _, record := range r.records {
 		order = append(order, record.String())
 	}
 	if diff := cmp.Diff([]string{
@@ -226,7 +230,7 @@ func finish(at msg.Address, m *Member) (err error) {
 	missed.Add(5)
 	for _, r := range []event.Record{{At: 10 + 1, Role: at, Kind: event.BatchRead, Step: 1},
 		{At: 20, Role: at, Kind: event.BatchRead, Step: 2}} {
-		if err := m.Records([]event.Record{r}); err != nil {
+		if err := m.Records([]event.Record{r}, r.At); err != nil {
 			return err
 		}
 	}
@@ -244,7 +248,7 @@ func TestRefusals(t *testing.T) {
 		want  string
 	}{
 		{&control.Hello{Roles: toRoles(job.Process{server}), Protocol: protocol + 1, Job: ours},
-			"embedding-ps 0 speaks version 4 of the protocol, the host version 3: start all roles from one " +
+			"embedding-ps 0 speaks version 5 of the protocol, the host version 4: start all roles from one " +
 				"build"},
 		{&control.Hello{Roles: toRoles(job.Process{server}), Protocol: protocol, Build: "def", Job: ours},
 			"embedding-ps 0 was built from commit def, the host from abc: start all roles from one build"},
@@ -403,7 +407,7 @@ func TestSilentHostHangs(t *testing.T) {
 	}
 	silent := joinStream
 	silent.Handler = func(_ any, stream grpc.ServerStream) error {
-		err := stream.SendHeader(metadata.Pairs(protocolKey, "3", hangKey, "200ms"))
+		err := stream.SendHeader(metadata.Pairs(protocolKey, strconv.Itoa(protocol), hangKey, "200ms"))
 		<-stream.Context().Done()
 		return err
 	}

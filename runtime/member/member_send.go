@@ -10,6 +10,7 @@ import (
 	"tandem/algo/numeric/batch"
 	"tandem/algo/protocol/event"
 	"tandem/algo/protocol/msg"
+	"tandem/algo/unit"
 	"tandem/runtime/driver"
 	"tandem/runtime/member/control"
 )
@@ -115,9 +116,10 @@ func (m *Member) Finished() error {
 }
 
 // Records sends records of the process's roles. Each record is sent once, and the records of one role are
-// sent in order.
-func (m *Member) Records(records []event.Record) error {
-	for len(records) > 0 {
+// sent in order. No later record is from before the time through, except in so far as a clock is read before
+// its record is made.
+func (m *Member) Records(records []event.Record, through unit.Tick) error {
+	for sent := false; !sent; sent = len(records) == 0 {
 		n := min(len(records), recordsMax)
 		batch := &control.Records{}
 		for _, r := range records[:n] {
@@ -126,11 +128,13 @@ func (m *Member) Records(records []event.Record) error {
 				Role: uint32(slices.Index(m.process, r.Role)),
 			})
 		}
+		if records = records[n:]; len(records) == 0 {
+			batch.Through = int64(through)
+		}
 		message := &control.FromMember_Records{Records: batch}
 		if err := m.send(&control.FromMember{What: message}); err != nil {
 			return err
 		}
-		records = records[n:]
 	}
 	return nil
 }

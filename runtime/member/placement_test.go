@@ -50,7 +50,7 @@ func TestRolesOfOneProcess(t *testing.T) {
 		}
 	}
 	var order []string
-	for _, record := range r.host.Records() {
+	for _, record := range r.records {
 		order = append(order, fmt.Sprint(record.At, " ", record))
 	}
 	if diff := cmp.Diff([]string{
@@ -92,7 +92,7 @@ func (r *run) playProcess(p job.Process, number int64) (err error) {
 	if err := m.Records([]event.Record{
 		{At: unit.Tick(5 + number), Role: p[1], Kind: event.BatchRead},
 		{At: unit.Tick(7 + number), Role: p[0], Kind: event.BatchRead},
-	}); err != nil {
+	}, 0); err != nil {
 		return err
 	}
 	digests := map[msg.Address]uint64{p[0]: uint64(10 * number), p[1]: uint64(10*number + 1)}

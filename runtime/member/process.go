@@ -8,7 +8,6 @@ import (
 
 	"tandem/algo/job"
 	"tandem/algo/numeric/model"
-	"tandem/algo/protocol/event"
 	"tandem/algo/protocol/msg"
 	"tandem/algo/protocol/role"
 	"tandem/runtime/driver"
@@ -24,9 +23,10 @@ type process struct {
 	deaths      int
 	returnTimer *time.Timer // fires if the process does not come back in time
 
-	due     int              // the last step before which rank 0 has waited
-	records [][]event.Record // by index of the role
-	report  *driver.Report
+	due       int   // the last step before which rank 0 has waited
+	firstRole int   // index of the first role in the host's merger
+	records   int64 // number of records
+	report    *driver.Report
 
 	pendingValues int           // number of values that ReadRows waits for
 	values        []float32     // the answer; nil before it arrives
@@ -130,6 +130,7 @@ func (h *Host) died(m *member, why string) error {
 		return nil
 	}
 	s.member = nil
+	h.endRecords(s)
 	m.expel()
 	why = fmt.Sprintf("%v at %s %s", s.roles, m.address, why)
 	switch {

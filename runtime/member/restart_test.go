@@ -45,7 +45,7 @@ func TestRoleComesBack(t *testing.T) {
 	members := r.all()
 	begin(t, members)
 	first := []event.Record{{At: 5, Kind: event.BatchRead, Step: 1, Role: loader, Rank: event.NoRank}}
-	if err := members[loader].Records(first); err != nil {
+	if err := members[loader].Records(first, 5); err != nil {
 		t.Fatal(err)
 	}
 	members[loader].conn.Close()
@@ -90,7 +90,7 @@ func TestRoleComesBack(t *testing.T) {
 		t.Error(line)
 	}
 	var loaded []string
-	for _, record := range r.host.Records() {
+	for _, record := range r.records {
 		if record.Role == loader {
 			loaded = append(loaded, record.String())
 		}

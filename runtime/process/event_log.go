@@ -5,19 +5,23 @@ import (
 	"time"
 
 	"tandem/algo/protocol/event"
+	"tandem/algo/unit"
 )
 
 const (
 	// sendInterval is how long a record may wait until it is sent to the host. Waiting records are lost if
 	// the process dies.
 	sendInterval = 100 * time.Millisecond
+	// latency is more than the time between the moment of an event and that at which its record is added.
+	latency = 100 * time.Millisecond
 	// sendCount is the number of waiting records that are sent at once.
 	sendCount = 1024
 )
 
 // eventLog stores the records of this process that were not sent to the host yet.
 type eventLog struct {
-	send func([]event.Record) error
+	send func(records []event.Record, through unit.Tick) error
+	now  func() unit.Tick
 
 	mu      sync.Mutex
 	records []event.Record
@@ -27,8 +31,8 @@ type eventLog struct {
 }
 
 // startEventLog returns an eventLog that sends its records at intervals until close.
-func startEventLog(send func([]event.Record) error) *eventLog {
-	j := &eventLog{send: send, full: make(chan struct{}, 1), end: make(chan struct{})}
+func startEventLog(send func([]event.Record, unit.Tick) error, now func() unit.Tick) *eventLog {
+	j := &eventLog{send: send, now: now, full: make(chan struct{}, 1), end: make(chan struct{})}
 	j.ended.Go(func() {
 		ticker := time.NewTicker(sendInterval)
 		defer ticker.Stop()
@@ -63,8 +67,9 @@ func (j *eventLog) flush() error {
 	j.mu.Lock()
 	waiting := j.records
 	j.records = nil
+	through := j.now() - unit.Tick(latency)
 	j.mu.Unlock()
-	return j.send(waiting)
+	return j.send(waiting, through)
 }
 
 // close stops the goroutine and sends the remaining records.

@@ -122,7 +122,7 @@ func (n *node) run() error {
 		return err
 	}
 	go n.handleChanges()
-	n.events = startEventLog(n.member.Records)
+	n.events = startEventLog(n.member.Records, func() unit.Tick { return unit.Tick(time.Since(start)) })
 	err = n.local.Run(n.member.Context(), start)
 	if err = cmp.Or(err, n.events.close()); err != nil {
 		return err

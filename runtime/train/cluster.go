@@ -21,9 +21,6 @@ import (
 type Cluster interface {
 	// Train trains every step. After it has returned nil, the model can be read until Close.
 	Train(ctx context.Context, cfg *role.Config, schema *batch.Schema, callbacks driver.Callbacks) error
-	// Records returns the records of all roles, in an order that respects causality, as event.Observer
-	// requires.
-	Records() []event.Record
 	// ReadRows copies rows of a PS, from within Callbacks.BeforeStep or after Train: see evaluation.State.
 	ReadRows(ctx context.Context, server int, signs []uint64, dst []float32) error
 	// ReadDense copies the part of the dense network that one role holds, from within Callbacks.BeforeStep or
@@ -59,20 +56,20 @@ func runCluster(ctx context.Context, t *job.Job, source batch.Source, test *batc
 	evaluation, state := none.NewTestSet(test), clusterState{ctx, o.Cluster, none}
 	e := newEvaluator(t, source, test, evaluation, 0, o.Evaluated)
 	defer func() { result.Curve = e.close() }()
+	meter := pace.NewMeter(t.Roles.Ranks, t.Roles.EmbeddingPSs)
 	err = o.Cluster.Train(ctx, cfg, source.Schema(), driver.Callbacks{
 		Started:    func() { e.start = time.Now() },
 		Progress:   func(steps int) { o.Progress(steps, result.Steps) },
 		BeforeStep: func(step int) error { return e.beforeStep(step, state) },
+		Observe: func(r event.Record) {
+			meter.Observe(r)
+			if o.Observer != nil {
+				o.Observer.Observe(r)
+			}
+		},
 	})
 	if err != nil {
 		return nil, err
-	}
-	meter := pace.NewMeter(t.Roles.Ranks, t.Roles.EmbeddingPSs)
-	for _, r := range o.Cluster.Records() {
-		meter.Observe(r)
-		if o.Observer != nil {
-			o.Observer.Observe(r)
-		}
 	}
 	if err := result.measured(cfg, meter); err != nil {
 		return nil, err

@@ -15,14 +15,16 @@ import (
 	"tandem/runtime/driver"
 )
 
-// recordedCluster is a Cluster that has trained at once and returns these records.
+// recordedCluster is a Cluster that trains at once, with these records.
 type recordedCluster []event.Record
 
-func (recordedCluster) Train(context.Context, *role.Config, *batch.Schema, driver.Callbacks) error {
+func (c recordedCluster) Train(_ context.Context, _ *role.Config, _ *batch.Schema,
+	callbacks driver.Callbacks) error {
+	for _, r := range c {
+		callbacks.Observe(r)
+	}
 	return nil
 }
-
-func (c recordedCluster) Records() []event.Record { return c }
 
 func (recordedCluster) ReadRows(context.Context, int, []uint64, []float32) error { return nil }
 

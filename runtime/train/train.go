@@ -93,7 +93,7 @@ type Options struct {
 	// Stopwatch, if not nil, receives the duration of the work of roles in this process.
 	Stopwatch driver.Stopwatch
 	// Cluster, if not nil, has the roles in other processes. Sequential training stays in this process.
-	// Observer then receives the records after training; Recorder and Stopwatch are not used.
+	// Recorder and Stopwatch are then not used.
 	Cluster Cluster
 	// Begin says where training begins.
 	Begin Begin

@@ -1186,6 +1186,7 @@ func (*Exit) Descriptor() ([]byte, []int) {
 type Records struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Records       []*Record              `protobuf:"bytes,1,rep,name=records,proto3" json:"records,omitempty"`
+	Through       int64                  `protobuf:"varint,2,opt,name=through,proto3" json:"through,omitempty"` // no later message has a record of an earlier time
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1225,6 +1226,13 @@ func (x *Records) GetRecords() []*Record {
 		return x.Records
 	}
 	return nil
+}
+
+func (x *Records) GetThrough() int64 {
+	if x != nil {
+		return x.Through
+	}
+	return 0
 }
 
 type Record struct {
@@ -1966,9 +1974,10 @@ const file_control_proto_rawDesc = "" +
 	"\bFinished\"\x06\n" +
 	"\x04Stop\"\v\n" +
 	"\tHeartbeat\"\x06\n" +
-	"\x04Exit\";\n" +
+	"\x04Exit\"U\n" +
 	"\aRecords\x120\n" +
-	"\arecords\x18\x01 \x03(\v2\x16.tandem.control.RecordR\arecords\"|\n" +
+	"\arecords\x18\x01 \x03(\v2\x16.tandem.control.RecordR\arecords\x12\x18\n" +
+	"\athrough\x18\x02 \x01(\x03R\athrough\"|\n" +
 	"\x06Record\x12\x0e\n" +
 	"\x02at\x18\x01 \x01(\x03R\x02at\x12\x12\n" +
 	"\x04kind\x18\x02 \x01(\rR\x04kind\x12\x12\n" +
