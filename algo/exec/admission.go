@@ -206,40 +206,69 @@ func (a *Admission) checkPut(m msg.Message, put *Put) error {
 	if err := put.Sums.Check(a.job.Wire.Precision, signs*a.dim); err != nil {
 		return fmt.Errorf("sums of %d signs: %w", signs, err)
 	}
-	// It is of as many signs as the lookup of its batch, if that is known.
-	if i := int(m.To.Index); i >= 0 && i < len(a.shards) && a.shards[i] != nil {
-		if looked, known := a.shards[i].SignsOf(embedding.BatchKey{Rank: m.Rank, Step: m.Step}); known &&
-			looked != signs {
-			return fmt.Errorf("signs: %d, but %d were looked up", signs, looked)
+	return nil
+}
+
+// CheckHeld compares the counts of a payload, which CheckPayload has accepted, with what the receiver holds
+// of the batch, work under way included. Work on a payload that CheckHeld accepts meets no wrong length.
+func (a *Admission) CheckHeld(s *Store, m msg.Message, payload Payload) error {
+	switch payload := payload.(type) {
+	case Values:
+		if count, known := valuesOf(a.numerics, s, m); known {
+			if err := a.checkCount(payload.Values, count); err != nil {
+				return fmt.Errorf("%v: payload: %w", m, err)
+			}
+		}
+	case Signs:
+		put, here := find[*Put](s, role.Handle{Kind: role.ShardGrads, Rank: m.Rank, Step: m.Step})
+		if here {
+			return checkSame(m, countOf(put.Signs), countOf(payload.Signs))
+		}
+	case *Put:
+		if looked, known := looked(a.shards[m.To.Index], s, m); known {
+			return checkSame(m, countOf(payload.Signs), looked)
 		}
 	}
 	return nil
 }
 
-// CheckHeld compares the counts of a payload, which CheckPayload has accepted, with the data of the batch in
-// the receiver's store. Work on a payload that CheckHeld accepts meets no wrong length.
-func (a *Admission) CheckHeld(s *Store, m msg.Message, payload Payload) error {
-	values, ok := payload.(Values)
-	if !ok {
-		return nil
+// looked returns how many signs the batch of a message has looked up, if its put has not come.
+func looked(shard *embedding.Shard, s *Store, m msg.Message) (signs int, known bool) {
+	// The work of a lookup runs beside its role: the signs are in the store until the role knows it done.
+	held, here := find[compress.Signs](s, role.Handle{Kind: role.ShardSigns, Rank: m.Rank, Step: m.Step})
+	if here {
+		return countOf(held), true
 	}
-	var count int
-	routed, known := find[*resolved](s, role.Handle{Kind: role.RoutedIDs, Rank: m.Rank, Step: m.Step})
-	part, here := find[*batch.Part](s, role.Handle{Kind: role.BatchSamples, Rank: m.Rank, Step: m.Step})
-	switch {
-	case m.Kind == msg.Rows && known:
-		count = len(routed.ShardSigns(int(m.From.Index))) * a.dim
-	case m.Kind == msg.PutGradients && known:
-		count = routed.Samples() * a.width
-	case m.Kind == msg.Embeddings && here:
-		count = part.Samples * a.width
-	default:
-		return nil // the receiver has not asked for it
-	}
-	if err := a.checkCount(values.Values, count); err != nil {
-		return fmt.Errorf("%v: payload: %w", m, err)
+	return shard.SignsOf(embedding.BatchKey{Rank: m.Rank, Step: m.Step})
+}
+
+// countOf returns the number of signs that checkSigns has accepted.
+func countOf(signs compress.Signs) int {
+	n, _ := signs.Count()
+	return n
+}
+
+func checkSame(m msg.Message, put, looked int) error {
+	if put != looked {
+		return fmt.Errorf("%v: payload: signs: a put of %d, but %d were looked up", m, put, looked)
 	}
 	return nil
+}
+
+// valuesOf returns how many values a message of its batch carries, if the receiver has asked for them.
+func valuesOf(n *numerics, s *Store, m msg.Message) (count int, known bool) {
+	h := role.Handle{Kind: role.RoutedIDs, Rank: m.Rank, Step: m.Step}
+	switch routed, here := find[*resolved](s, h); {
+	case m.Kind == msg.Rows && here:
+		return len(routed.ShardSigns(int(m.From.Index))) * n.dim, true
+	case m.Kind == msg.PutGradients && here:
+		return routed.Samples() * n.width, true
+	}
+	h.Kind = role.BatchSamples
+	if part, here := find[*batch.Part](s, h); m.Kind == msg.Embeddings && here {
+		return part.Samples * n.width, true
+	}
+	return 0, false
 }
 
 // checkCount returns an error unless there are count values.

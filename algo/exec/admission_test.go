@@ -172,8 +172,8 @@ func TestWrongPayloadsAreRefused(t *testing.T) {
 		{msg.Put, nil, put(func(p *Put) { p.Samples = 3 }), "samples: 3, but the message states 8"},
 		{msg.Put, nil, put(func(p *Put) { p.Sums = compress.Pack(compress.FP32, make([]float32, 1)) }),
 			"sums of "},
-		{msg.Put, nil, &Put{Samples: 8, Signs: compress.Signs{Plain: []uint64{1}},
-			Sums: compress.Pack(compress.FP32, make([]float32, 3))}, "signs: 1, but "},
+		{msg.Put, bytes(20), &Put{Samples: 8, Signs: compress.Signs{Plain: []uint64{1}},
+			Sums: compress.Pack(compress.FP32, make([]float32, 3))}, "signs: a put of 1, but "},
 		{msg.PutAck, nil, []float32{1}, "type: exec.DenseShard is not that of PutAck"},
 		{msg.Params, nil, []float32{1}, "dense: the mode has no dense PS"},
 		{msg.Push, nil, compress.Values{}, "type: exec.Values is not that of Push"},
@@ -257,6 +257,31 @@ func TestShardsOfAnotherLengthAreRefused(t *testing.T) {
 	if err := p.Admission().CheckPayload(params, DenseShard{}); err == nil ||
 		!strings.Contains(err.Error(), "server: 2, want 0 to 1") {
 		t.Error(err)
+	}
+}
+
+// A put and a lookup of one batch that differ in length are refused when the second of them comes, also while
+// the work on the first is under way.
+func TestPutAndLookupOfAnotherLengthAreRefused(t *testing.T) {
+	p := mustNew(t, exectest.Job(1, 1), exectest.NewColumns(16, 16))
+	put := &Put{Samples: 16, Signs: plain(1, 2), Sums: compress.Pack(compress.FP32, make([]float32, 6))}
+	message := func(k msg.Kind) msg.Message { return msg.Message{Kind: k, To: server(0)} }
+	for _, c := range []struct {
+		signs []uint64
+		good  bool
+	}{{[]uint64{1, 2}, true}, {[]uint64{1}, false}, {nil, false}} {
+		lookup := Signs{plain(c.signs...)}
+		first, second := NewStore(), NewStore()
+		p.Keep(first, message(msg.Lookup), role.Handle{Kind: role.ShardSigns}, lookup)
+		p.Keep(second, message(msg.Put), role.Handle{Kind: role.ShardGrads}, put)
+		for _, err := range []error{
+			p.Admission().CheckHeld(first, message(msg.Put), put),
+			p.Admission().CheckHeld(second, message(msg.Lookup), lookup),
+		} {
+			if (err == nil) != c.good {
+				t.Errorf("a put of 2 signs, a lookup of %d: %v", len(c.signs), err)
+			}
+		}
 	}
 }
 

@@ -66,16 +66,16 @@ func TestIDsOfAMessageAreBoundedInTheMean(t *testing.T) {
 
 // Every embedding PS, even the first, refuses a put of signs that differ from its lookup's.
 func TestEveryServerComparesPutsWithLookups(t *testing.T) {
-	p, _, all := exchange(t, exectest.Job(2, 2))
+	p, stores, all := exchange(t, exectest.Job(2, 2))
 	for i := range int32(2) {
 		m := all[msg.Put].m
 		m.To = server(i)
 		m.Bytes = msg.HeaderBytes + 8 + 4*3
-		err := p.Admission().CheckPayload(m, &Put{
+		err := examine(p, stores[m.To], m, &Put{
 			Samples: 8, Signs: compress.Signs{Plain: []uint64{1}},
 			Sums: compress.Pack(compress.FP32, make([]float32, 3)),
 		})
-		if err == nil || !strings.Contains(err.Error(), "signs: 1, but ") {
+		if err == nil || !strings.Contains(err.Error(), "signs: a put of 1, but ") {
 			t.Errorf("PS %d: %v", i, err)
 		}
 	}
