@@ -11,6 +11,7 @@ import (
 	"tandem/algo/exec/backend"
 	"tandem/datasets/infer"
 	"tandem/internal/cli"
+	"tandem/runtime/probe"
 )
 
 const initUsage = `Write a job file for a table, with a comment for every key: what it means, and
@@ -34,7 +35,7 @@ func (p *program) initCommand() *cobra.Command {
 			if len(args) != 1 {
 				return cli.UsageError("see --help", "init takes one FILE, got %d", len(args))
 			}
-			r.File = args[0]
+			r.File, r.Memory = args[0], probe.Available()
 			if r.Split, err = infer.ParseSplit(split); err != nil {
 				return cli.UsageError("see --help", "--split: %v", err)
 			}

@@ -10,6 +10,7 @@ import (
 	"tandem/datasets"
 	"tandem/datasets/infer"
 	"tandem/internal/cli"
+	"tandem/runtime/probe"
 )
 
 // table is the table of --data, and what is known of it.
@@ -55,7 +56,7 @@ func (t *table) check(given *pflag.FlagSet) error {
 // in a note.
 func (t *table) open(policy string) (j job.Job, set *datasets.Dataset, note string, err error) {
 	r := infer.Request{File: t.file, Options: infer.Options{Label: t.label, IDs: t.ids, Numbers: t.numbers,
-		Ignore: t.ignore}}
+		Ignore: t.ignore}, Memory: probe.Available()}
 	if r.Split, err = infer.ParseSplit(t.split); err != nil {
 		return j, nil, "", cli.UsageError("see --help", "--split: %v", err)
 	}
@@ -103,5 +104,5 @@ func describeTable(found *infer.Table) string {
 	if len(names[infer.Ignored]) > 0 {
 		text += "; left out: " + strings.Join(names[infer.Ignored], ", ")
 	}
-	return text
+	return strings.Join(append([]string{text}, found.Notes...), "; ")
 }

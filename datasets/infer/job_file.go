@@ -19,6 +19,7 @@ var explained = []struct{ key, text string }{
 	{"data.kind", "Delimited text with a header."},
 	{"data.path", "The file; a relative path starts at TANDEM_DATA or, where that is not set, at this file."},
 	{"data.on-bad-row", "What a malformed row does: fail, or skip:N to drop and count up to N of them."},
+	{"data.stream", "The rows stay in the file, which is larger than memory allows."},
 	{"data.split", "Which rows are test rows."},
 	{"data.split.test", "Share of the rows; without it 0.2."},
 	{"data.split.how", "random: drawn with a seed. last: the last rows. time: the latest rows by a column."},

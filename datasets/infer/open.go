@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"tandem/algo/job"
+	"tandem/algo/unit"
 	"tandem/datasets"
 )
 
@@ -17,6 +18,24 @@ type Request struct {
 	Options
 	Split    job.Split
 	OnBadRow job.OnBadRow
+	// Memory is the memory that this program may take; 0 stands for any amount. Rows that would take more
+	// than a quarter of it stay in their file, because a split and held-back rows need them two more times,
+	// and the model needs memory, too.
+	Memory unit.Bytes
+}
+
+// rowsShare is the share of Request.Memory above which rows stay in their file.
+const rowsShare = 0.25
+
+// stream decides whether the rows of a table stay in their file.
+func (r *Request) stream(found *Table) bool {
+	rows := unit.Bytes(found.RowBytes * float64(found.RowsInFile))
+	if r.Memory == 0 || float64(rows) <= rowsShare*float64(r.Memory) || r.Split.How == job.SplitTime {
+		return false
+	}
+	found.Notes = append(found.Notes, fmt.Sprintf("the rows stay in the file (data.stream: true), since in "+
+		"memory they would take %v, more than a quarter of the %v that are free", rows, r.Memory))
+	return true
 }
 
 // Hint says what to do where Open fails.
@@ -32,7 +51,7 @@ func Open(r Request) (j job.Job, set *datasets.Dataset, found *Table, err error)
 		return j, nil, nil, err
 	}
 	data := found.Data
-	data.Split, data.OnBadRow = r.Split, r.OnBadRow
+	data.Split, data.OnBadRow, data.Stream = r.Split, r.OnBadRow, r.stream(found)
 	if data.Path, err = filepath.Abs(r.File); err != nil {
 		return j, nil, nil, err
 	}

@@ -25,6 +25,7 @@ type values struct {
 	rising    bool // every value is a number above the one before
 	last      float64
 	lists     int // values with a bar between others
+	bars      int // their number in all values
 }
 
 func newValues(name string) *values {
@@ -47,6 +48,7 @@ func (v *values) add(field string, first bool) {
 	if strings.Contains(strings.Trim(field, listSeparator), listSeparator) {
 		v.lists++
 	}
+	v.bars += strings.Count(field, listSeparator)
 	if isMissing(field) {
 		v.missing[field]++
 		return
@@ -121,6 +123,22 @@ func (v *values) column(rows int, firstIsPositive bool) Column {
 		c.Use, c.Why = ID, "texts that repeat"
 	}
 	return c
+}
+
+// Sizes of values in memory: see batch.Batch.
+const (
+	idBytes     = 8
+	offsetBytes = 4
+	numberBytes = 4
+)
+
+// idBytes returns the mean number of bytes of a row's ids in memory.
+func (v *values) idBytes(separator string, rows int) float64 {
+	ids := rows
+	if separator != "" {
+		ids += v.bars
+	}
+	return offsetBytes + idBytes*float64(ids)/float64(rows)
 }
 
 // isMissing reports whether a text stands for a missing number among numbers.

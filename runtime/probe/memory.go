@@ -3,6 +3,8 @@ package probe
 import (
 	"fmt"
 	"os"
+	"path/filepath"
+	"strconv"
 	"strings"
 
 	"tandem/algo/unit"
@@ -29,12 +31,50 @@ func memoryOf(text, name string) unit.Bytes {
 	return 0
 }
 
-// Available returns the memory that programs may still take without harm to others, or 0 on systems without
+// Available returns the memory that this program may still take without harm to others: what is free on the
+// machine or, if that is less, within the limit of its control group. It is 0 on systems without
 // /proc/meminfo.
 func Available() unit.Bytes {
 	text, err := os.ReadFile("/proc/meminfo")
 	if err != nil {
 		return 0
 	}
-	return memoryOf(string(text), "MemAvailable")
+	free := memoryOf(string(text), "MemAvailable")
+	if left, limited := groupLeft("/sys/fs/cgroup"); limited {
+		free = min(free, left)
+	}
+	return free
+}
+
+// groupLeft returns what a control group may still take, given its folder, if it is limited. Pages of files
+// that were read and are not in use do not count as taken.
+func groupLeft(folder string) (left unit.Bytes, limited bool) {
+	for _, names := range [][2]string{
+		{"memory.max", "memory.current"}, // version 2 of control groups
+		{"memory/memory.limit_in_bytes", "memory/memory.usage_in_bytes"},
+	} {
+		most, known := bytesIn(filepath.Join(folder, names[0]))
+		taken, measured := bytesIn(filepath.Join(folder, names[1]))
+		if known && measured {
+			stat, _ := os.ReadFile(filepath.Join(folder, filepath.Dir(names[0]), "memory.stat"))
+			var idle int64
+			for line := range strings.Lines(string(stat)) {
+				if n, _ := fmt.Sscanf(line, "inactive_file %d", &idle); n == 1 {
+					break
+				}
+			}
+			return max(most-taken+unit.Bytes(idle), 0), true
+		}
+	}
+	return 0, false
+}
+
+// bytesIn returns the number of bytes that a file names. It returns false if there is none, or no limit.
+func bytesIn(name string) (unit.Bytes, bool) {
+	text, err := os.ReadFile(name)
+	if err != nil {
+		return 0, false
+	}
+	n, err := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64)
+	return unit.Bytes(n), err == nil
 }

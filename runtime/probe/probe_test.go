@@ -1,6 +1,8 @@
 package probe
 
 import (
+	"os"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -38,6 +40,42 @@ func TestTotalMemory(t *testing.T) {
 	} {
 		if got := memoryOf(text, "MemTotal"); int64(got) != want {
 			t.Errorf("memoryOf(%q) = %d, want %d", text, got, want)
+		}
+	}
+}
+
+// A control group that is limited leaves its limit less what it has taken, but for idle pages of files; one
+// without a limit, or without files, leaves all.
+func TestMemoryOfControlGroups(t *testing.T) {
+	write := func(files map[string]string) string {
+		folder := t.TempDir()
+		for name, text := range files {
+			path := filepath.Join(folder, name)
+			if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return folder
+	}
+	for _, c := range []struct {
+		files   map[string]string
+		left    int64
+		limited bool
+	}{
+		{map[string]string{"memory.max": "1000\n", "memory.current": "700\n",
+			"memory.stat": "anon 600\ninactive_file 90\n"}, 390, true},
+		{map[string]string{"memory.max": "1000\n", "memory.current": "1700\n"}, 0, true},
+		{map[string]string{"memory.max": "max\n", "memory.current": "700\n"}, 0, false},
+		{map[string]string{"memory/memory.limit_in_bytes": "1000\n", "memory/memory.usage_in_bytes": "300\n",
+			"memory/memory.stat": "inactive_file 20\n"}, 720, true},
+		{nil, 0, false},
+	} {
+		left, limited := groupLeft(write(c.files))
+		if int64(left) != c.left || limited != c.limited {
+			t.Errorf("%v: %d left, limited %v; want %d, %v", c.files, int64(left), limited, c.left, c.limited)
 		}
 	}
 }

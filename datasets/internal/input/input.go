@@ -37,7 +37,7 @@ type Input struct {
 	// of an Input can mistake a truncated last line for a bad row, so they check Failed.
 	Failed  error
 	text    io.Reader
-	file    io.Closer // nil if the input is not a file
+	file    *os.File // nil if the input is not a file
 	decoder *zstd.Decoder
 }
 
@@ -106,6 +106,22 @@ func (in *Input) Read(p []byte) (int, error) {
 		in.Failed = err
 	}
 	return n, err
+}
+
+// Position returns how many bytes of the file have been read, some of them ahead, and how many it has. Both
+// are 0 if the input is not a file, or is a pipe.
+func (in *Input) Position() (read, size int64) {
+	if in.file == nil {
+		return 0, 0
+	}
+	info, err := in.file.Stat()
+	if err != nil || !info.Mode().IsRegular() {
+		return 0, 0
+	}
+	if read, err = in.file.Seek(0, io.SeekCurrent); err != nil {
+		return 0, 0
+	}
+	return read, info.Size()
 }
 
 // Close closes the file and releases the decoder.
