@@ -1,6 +1,7 @@
 package datasets
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 
@@ -9,12 +10,17 @@ import (
 	"tandem/datasets/internal/input"
 )
 
+// errNoParquet is the error of programs that do not link the reader.
+func errNoParquet(path string) error {
+	return fmt.Errorf("%s: this program reads no Parquet: import tandem/datasets/parquet in its "+
+		"main package", path)
+}
+
 // readParquet reads the rows of a Parquet file without the bad ones.
 func (f *format) readParquet(path string, dropped *droppedRows) (*batch.Batch, error) {
-	read := decode.Parquet()
+	read, _ := decode.Parquet()
 	if read == nil {
-		return nil, fmt.Errorf("%s: this program reads no Parquet: import tandem/datasets/parquet in its "+
-			"main package", path)
+		return nil, errNoParquet(path)
 	}
 	file, err := input.OpenFile(path)
 	if err != nil {
@@ -29,21 +35,64 @@ func (f *format) readParquet(path string, dropped *droppedRows) (*batch.Batch, e
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
+	good, err := goodRows(b, bad, 0, dropped.skip(path))
+	if err == nil && good.Samples == 0 {
+		err = noRows(path, dropped)
+	}
+	return good, err
+}
+
+// groupRows is the number of rows of a block of a Parquet file that is streamed.
+const groupRows = 1 << 12
+
+// parquetGroups passes the good rows of a Parquet file to use, block by block.
+func (f *format) parquetGroups(path string, dropped *droppedRows, use func(*batch.Batch) error) error {
+	_, read := decode.Parquet()
+	if read == nil {
+		return errNoParquet(path)
+	}
+	file, err := input.OpenFile(path)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	info, err := file.Stat()
+	if err != nil {
+		return err
+	}
 	policy := dropped.skip(path)
+	err = read(file, info.Size(), f.table, func(b *batch.Batch, bad []*decode.BadRow, first int) error {
+		good, err := goodRows(b, bad, first, policy)
+		if err != nil {
+			return err
+		}
+		for lo := 0; lo < good.Samples; lo += groupRows {
+			if err := use(batch.Slice(good, lo, min(lo+groupRows, good.Samples))); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil && !errors.Is(err, ErrBadRow) {
+		err = fmt.Errorf("%s: %w", path, err)
+	}
+	return err
+}
+
+// goodRows returns the rows without the bad ones, if the policy allows these. A number of rows is before
+// them in the file.
+func goodRows(b *batch.Batch, bad []*decode.BadRow, first int, policy decode.Skip) (*batch.Batch, error) {
 	for _, row := range bad {
 		if err := policy.Bad(row); err != nil {
 			return nil, err
 		}
-	}
-	if len(bad) == b.Samples {
-		return nil, noRows(path, dropped)
 	}
 	if len(bad) == 0 {
 		return b, nil
 	}
 	good := make([]int32, 0, b.Samples-len(bad))
 	for row := range b.Samples {
-		_, isBad := slices.BinarySearchFunc(bad, row+1,
+		_, isBad := slices.BinarySearchFunc(bad, first+row+1,
 			func(e *decode.BadRow, line int) int { return e.Line - line })
 		if !isBad {
 			good = append(good, int32(row))

@@ -12,8 +12,8 @@ import (
 // trained on. Any step can be read at any time and any number of times, by several goroutines,
 // and is the batch of the other source.
 //
-// A step is read in turn if it is the first of the run, or follows the last step that was read
-// in turn. Reading a step in turn starts the steps after it, each on its own goroutine that
+// A step is read in turn if it is the first one that is read, or step 0, or follows the last step
+// that was read in turn. Reading a step in turn starts the steps after it, each on its own goroutine that
 // ends when the step is read, so nothing needs to be closed. Memory: the batches that are read
 // ahead.
 type ReadAhead struct {
@@ -60,7 +60,7 @@ func (r *ReadAhead) startAhead(step int) *reading {
 	defer r.mu.Unlock()
 	this := r.ahead[step]
 	delete(r.ahead, step)
-	if step != 0 && step != r.last+1 {
+	if r.last >= 0 && step != 0 && step != r.last+1 {
 		return this
 	}
 	r.last = step

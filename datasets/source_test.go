@@ -237,6 +237,11 @@ func TestReadAheadIsBounded(t *testing.T) {
 		if got := begun(); got != 101 {
 			t.Errorf("reading a step again began %d steps, want 1", got-100)
 		}
+		NewReadAhead(under, 3).Read(40) // the first step of a training that continues
+		synctest.Wait()
+		if got := begun(); got != 105 {
+			t.Errorf("the first read of step 40 began %d steps, want 4", got-101)
+		}
 	})
 }
 

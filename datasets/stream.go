@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"os"
 	"slices"
 	"sort"
 
@@ -12,7 +11,6 @@ import (
 	"tandem/algo/numeric/batch"
 	"tandem/algo/rng"
 	"tandem/datasets/internal/decode"
-	"tandem/datasets/internal/input"
 	"tandem/internal/parallel"
 )
 
@@ -32,15 +30,32 @@ func (d *Dataset) window(setting int) int {
 	}
 	// Two windows, since a step may end one and begin the next; a window has 64 places, and each
 	// of them can begin and end within a block.
-	file.decoded.keep(2 * (setting/max(file.index.Samples()/max(file.index.Blocks(), 1), 1) + 2*64))
+	file.decoded.keep(2 * (setting/max(file.blocks.Samples()/max(file.blocks.Blocks(), 1), 1) + 2*64))
 	return setting
 }
 
-// fileRows are the training rows of a file of text. A block of the file is decoded when one of
-// its rows is needed, and kept while it is among the last few that were.
+// blocks are rows that can be read block by block, by several goroutines.
+type blocks interface {
+	Samples() int
+	Blocks() int
+	// Range returns the numbers of the rows of a block, lo to hi−1.
+	Range(number int) (lo, hi int)
+	Read(number int) (*batch.Batch, error)
+}
+
+// indexed are the blocks of a file of plain text.
+type indexed struct {
+	*decode.Index
+	file io.ReaderAt
+}
+
+// Read implements blocks.
+func (x indexed) Read(number int) (*batch.Batch, error) { return x.Index.Read(x.file, number) }
+
+// fileRows are the training rows of a file. A block of the file is decoded when one of its rows
+// is needed, and kept while it is among the last few that were.
 type fileRows struct {
-	index   *decode.Index
-	file    io.ReaderAt
+	blocks  blocks
 	isTest  func(row int) bool
 	starts  []int // training rows before each block, and after the last
 	lists   []bool
@@ -50,41 +65,28 @@ type fileRows struct {
 	positives []int
 }
 
-// streamFile opens a data set of one file whose rows stay in the file. It reads the file once,
+// streamFile opens a data set of one file whose rows stay out of memory. It reads the file once,
 // to find its rows, to check them and to measure the numeric columns.
 func streamFile(data *job.Data, dataDir string) (*Dataset, error) {
 	path, err := locate(dataDir, data.Path)
 	if err != nil {
 		return nil, err
 	}
-	in, err := input.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer in.Close()
-	if in.Compression != "" {
-		return nil, fmt.Errorf("%s: stream: %s data cannot be read from the middle: decompress the "+
-			"file, or leave data.stream out", path, in.Compression)
-	}
 	f, dropped := formatOf(data), &droppedRows{policy: data.OnBadRow}
 	r := &fileRows{lists: make([]bool, len(f.Schema.Slots))}
 	r.decoded.keep(2 * parallel.Cores())
 	scan := newScan(&f.Schema, data.Split)
-	r.index, err = f.Index(in, dropped.skip(in.Name), parallel.Cores(), decode.BlockBytes,
-		func(rows *batch.Batch) error {
-			for s, slot := range rows.Slots {
-				r.lists[s] = r.lists[s] || !onePerRow(slot.Offsets)
-			}
-			scan.add(rows)
-			return nil
-		})
-	if err == nil && r.index.Samples() == 0 {
+	r.blocks, err = f.blocks(path, dropped, func(rows *batch.Batch) error {
+		for s, slot := range rows.Slots {
+			r.lists[s] = r.lists[s] || !onePerRow(slot.Offsets)
+		}
+		scan.add(rows)
+		return nil
+	})
+	if err == nil && r.blocks.Samples() == 0 {
 		err = noRows(path, dropped)
 	}
 	if err != nil {
-		return nil, err
-	}
-	if r.file, err = os.Open(path); err != nil { // closed with the last reference to r
 		return nil, err
 	}
 	set := &Dataset{
@@ -102,7 +104,7 @@ func streamFile(data *job.Data, dataDir string) (*Dataset, error) {
 // split divides the rows by a split, measures the scaling of the training rows and returns the
 // test rows.
 func (r *fileRows) split(s job.Split, scan *scan) (test *batch.Batch, err error) {
-	all := r.index.Samples()
+	all := r.blocks.Samples()
 	r.isTest = scan.isTest
 	if r.isTest == nil {
 		cut := all - int(math.Round(s.TestShare()*float64(all)))
@@ -110,12 +112,12 @@ func (r *fileRows) split(s job.Split, scan *scan) (test *batch.Batch, err error)
 	}
 	r.starts = []int{0}
 	tests := scan.tests
-	for b := range r.index.Blocks() {
+	for b := range r.blocks.Blocks() {
 		train, held := r.rowsOf(b)
 		r.starts = append(r.starts, r.Samples()+len(train))
 		of := scan.moments[b]
 		if scan.isTest == nil && len(held) > 0 { // known only now
-			rows, err := r.index.Read(r.file, b)
+			rows, err := r.blocks.Read(b)
 			if err != nil {
 				return nil, err
 			}
@@ -139,7 +141,7 @@ func (r *fileRows) split(s job.Split, scan *scan) (test *batch.Batch, err error)
 
 // rowsOf returns the numbers of the training rows and of the test rows of a block, within it.
 func (r *fileRows) rowsOf(number int) (train, test []int32) {
-	lo, hi := r.index.Range(number)
+	lo, hi := r.blocks.Range(number)
 	for row := lo; row < hi; row++ {
 		if r.isTest(row) {
 			test = append(test, int32(row-lo))
@@ -193,7 +195,7 @@ func (r *fileRows) Gather(numbers []int32) (*batch.Batch, error) {
 
 // decode returns the training rows of a block.
 func (r *fileRows) decode(number int) (*batch.Batch, error) {
-	rows, err := r.index.Read(r.file, number)
+	rows, err := r.blocks.Read(number)
 	if err != nil {
 		return nil, err
 	}

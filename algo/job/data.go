@@ -57,9 +57,10 @@ type Data struct {
 	Test  string `yaml:"test,omitempty"`
 	// Split chooses the test rows of Path; default: the last fifth of the file.
 	Split Split `yaml:"split,omitempty"`
-	// Stream leaves the rows of Path in the file, which must not be compressed: it is read
-	// once at first, and the rows of a step again when they are trained on. The test rows are
-	// kept in memory. Rows are shuffled in windows (Training.ShuffleWindow; 0 stands for
+	// Stream leaves the rows of Path in the file: it is read once at first, and the rows of a
+	// step again when they are trained on. The rows of compressed text and of Parquet files are
+	// then kept, compressed, in a temporary file in the user's folder of caches. The test rows
+	// are kept in memory. Rows are shuffled in windows (Training.ShuffleWindow; 0 stands for
 	// 262,144 rows).
 	Stream bool `yaml:"stream,omitempty"`
 	// OnBadRow is "fail", the default, or a number of rows to skip, as "skip:100".
@@ -176,10 +177,10 @@ func (d *Data) validateFiles() error {
 	return nil
 }
 
-// streamed are the kinds whose rows can stay in their file: text in which each row is decoded by
+// streamed are the kinds whose rows can stay out of memory: those in which each row is decoded by
 // itself.
 func streamed() []DataKind {
-	return []DataKind{KindCSV, KindCriteo, KindAvazu, KindTaobaoAd, KindIJCAI18}
+	return []DataKind{KindCSV, KindParquet, KindCriteo, KindAvazu, KindTaobaoAd, KindIJCAI18}
 }
 
 func (d *Data) validateStream() error {

@@ -22,7 +22,7 @@ import (
 	"tandem/internal/parallel"
 )
 
-func init() { decode.RegisterParquet(read) }
+func init() { decode.RegisterParquet(read, readGroups) }
 
 // read is a decode.ParquetReader. It decodes the columns of row groups in parallel. The error
 // says which column is missing, nested or of the wrong type, or that the file is incomplete.
@@ -32,42 +32,95 @@ func init() { decode.RegisterParquet(read) }
 func read(file io.ReaderAt, size int64, table *job.Table) (
 	b *batch.Batch, bad []*decode.BadRow, err error) {
 	defer recoverDamage(&err)
+	t, err := open(file, size, table)
+	if err != nil {
+		return nil, nil, err
+	}
+	return t.read(0, len(t.groups))
+}
+
+// readGroups is a decode.ParquetGroups.
+//
+// Memory: the rows of a row group, twice while their columns are joined.
+func readGroups(file io.ReaderAt, size int64, table *job.Table,
+	use func(b *batch.Batch, bad []*decode.BadRow, first int) error) (err error) {
+	defer recoverDamage(&err)
+	t, err := open(file, size, table)
+	if err != nil {
+		return err
+	}
+	first := 0
+	for g := range t.groups {
+		rows, bad, err := t.read(g, g+1)
+		if err != nil {
+			return err
+		}
+		for _, row := range bad {
+			row.Line += first
+		}
+		if err := use(rows, bad, first); err != nil {
+			return err
+		}
+		first += rows.Samples
+	}
+	return nil
+}
+
+// opened is an open file.
+type opened struct {
+	file    *parquet.File
+	columns []column
+	groups  []parquet.RowGroup
+	bounds  *bounds
+}
+
+// open checks the structure of a file and finds its columns.
+func open(file io.ReaderAt, size int64, spec *job.Table) (*opened, error) {
 	if err := checkFooter(file, size); err != nil {
-		return nil, nil, fmt.Errorf("not a whole Parquet file: %w: copy or download the file again", err)
+		return nil, fmt.Errorf("not a whole Parquet file: %w: copy or download the file again", err)
 	}
 	f, err := parquet.OpenFile(file, size, parquet.SkipPageIndex(true), parquet.SkipBloomFilters(true))
 	if err != nil {
-		return nil, nil, fmt.Errorf("not a whole Parquet file: %w: copy or download the file again", err)
+		return nil, fmt.Errorf("not a whole Parquet file: %w: copy or download the file again", err)
 	}
-	columns, err := find(f, table)
+	columns, err := find(f, spec)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	if f.NumRows() >= math.MaxInt32 {
-		return nil, nil, fmt.Errorf("more than %d rows: split the file", math.MaxInt32-1)
+		return nil, fmt.Errorf("more than %d rows: split the file", math.MaxInt32-1)
 	}
 	groups := f.RowGroups()
 	if err := checkGroups(f.NumRows(), groups); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	bounds := newBounds(file, size)
-	pieces := make([]piece, len(groups)*len(columns)) // by group, then column
+	return &opened{f, columns, groups, newBounds(file, size)}, nil
+}
+
+// read returns the rows of the row groups first to end−1.
+func (t *opened) read(first, end int) (*batch.Batch, []*decode.BadRow, error) {
+	pieces := make([]piece, (end-first)*len(t.columns)) // by group, then column
 	failed := make([]error, len(pieces))
 	parallel.ForEach(parallel.Cores(), len(pieces), func(i int) {
 		defer recoverDamage(&failed[i])
-		group, c := groups[i/len(columns)], columns[i%len(columns)]
-		chunks := f.Metadata().RowGroups[i/len(columns)].Columns
-		if failed[i] = bounds.check(&c, &chunks[c.index]); failed[i] != nil {
+		number, c := first+i/len(t.columns), t.columns[i%len(t.columns)]
+		chunks := t.file.Metadata().RowGroups[number].Columns
+		if failed[i] = t.bounds.check(&c, &chunks[c.index]); failed[i] != nil {
 			return
 		}
+		group := t.groups[number]
 		pieces[i], failed[i] = c.read(group.ColumnChunks()[c.index], int(group.NumRows()))
 	})
 	for i, err := range failed {
 		if err != nil {
-			return nil, nil, fmt.Errorf("column %q: %w", columns[i%len(columns)].name, err)
+			return nil, nil, fmt.Errorf("column %q: %w", t.columns[i%len(t.columns)].name, err)
 		}
 	}
-	return join(int(f.NumRows()), len(groups), columns, pieces)
+	rows := 0
+	for _, group := range t.groups[first:end] {
+		rows += int(group.NumRows())
+	}
+	return join(rows, end-first, t.columns, pieces)
 }
 
 // checkGroups returns an error unless the rows of the row groups add up to those of the file.

@@ -5,10 +5,13 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	library "github.com/parquet-go/parquet-go"
 	"github.com/parquet-go/parquet-go/encoding/thrift"
 	"github.com/parquet-go/parquet-go/format"
@@ -68,6 +71,46 @@ func TestParquetRowsEqualTextRows(t *testing.T) {
 		if !slices.Equal(got.Batch.Dense, want.Batch.Dense) ||
 			!slices.Equal(got.Batch.Labels, want.Batch.Labels) {
 			t.Errorf("%s: numbers or labels differ", file)
+		}
+	}
+}
+
+// Streamed rows are those in memory, for any row groups.
+func TestParquetIsStreamed(t *testing.T) {
+	t.Setenv("XDG_CACHE_HOME", t.TempDir())
+	for _, file := range files(t) {
+		data := parquetConfig(func(s *job.Table) { s.Numeric = append(s.Numeric, "rough") })
+		data.OnBadRow.Skip, data.Split.Test = 2, 0.25
+		var err error
+		if data.Path, err = filepath.Abs(file); err != nil {
+			t.Fatal(err)
+		}
+		whole, err := datasets.Open(data, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		data.Stream = true
+		streamed, err := datasets.Open(data, "")
+		if err != nil {
+			t.Errorf("%s: %v", file, err)
+			continue
+		}
+		all, err := streamed.InMemory()
+		if err != nil || streamed.DroppedRows != 2 || !reflect.DeepEqual(streamed.BadRows, whole.BadRows) {
+			t.Errorf("%s: %d rows dropped, error %v", file, streamed.DroppedRows, err)
+			continue
+		}
+		for _, b := range [][2]*batch.Batch{{all.Train, whole.Train}, {streamed.Test, whole.Test}} {
+			if b[0].Samples != b[1].Samples || !reflect.DeepEqual(b[0].Slots, b[1].Slots) ||
+				!slices.Equal(b[0].Labels, b[1].Labels) || !cmp.Equal(b[0].Dense, b[1].Dense,
+				cmpopts.EquateApprox(0, 1e-6)) {
+				t.Errorf("%s: rows differ", file)
+			}
+		}
+		data.OnBadRow.Skip = 1
+		if _, err := datasets.Open(data, ""); !errors.Is(err, datasets.ErrBadRow) ||
+			!strings.Contains(err.Error(), filepath.Base(file)+":6: bad row: column rough") {
+			t.Errorf("%s: error %v, want row 6", file, err)
 		}
 	}
 }

@@ -14,13 +14,23 @@ import (
 type ParquetReader func(file io.ReaderAt, size int64, columns *job.Table) (
 	b *batch.Batch, bad []*BadRow, err error)
 
-// parquetReader is the reader of programs that import package datasets/parquet, nil in others.
-// Programs that read no Parquet do not link the library behind it, which takes longer to build
+// ParquetGroups reads as a ParquetReader does, but one row group after the other: it calls use with
+// the rows and the bad rows of each. Bad rows have their numbers in the file. An error of use ends it.
+type ParquetGroups func(file io.ReaderAt, size int64, columns *job.Table,
+	use func(b *batch.Batch, bad []*BadRow, first int) error) error
+
+// parquetReader and parquetGroups are the readers of programs that import package datasets/parquet, nil
+// in others. Programs that read no Parquet do not link the library behind it, which takes longer to build
 // than all other readers together.
-var parquetReader ParquetReader
+var (
+	parquetReader ParquetReader
+	parquetGroups ParquetGroups
+)
 
-// RegisterParquet sets the reader. Package datasets/parquet calls it when it is imported.
-func RegisterParquet(read ParquetReader) { parquetReader = read }
+// RegisterParquet sets the readers. Package datasets/parquet calls it when it is imported.
+func RegisterParquet(read ParquetReader, groups ParquetGroups) {
+	parquetReader, parquetGroups = read, groups
+}
 
-// Parquet returns the registered reader, or nil.
-func Parquet() ParquetReader { return parquetReader }
+// Parquet returns the registered readers, or nil.
+func Parquet() (ParquetReader, ParquetGroups) { return parquetReader, parquetGroups }

@@ -39,7 +39,21 @@ type Input struct {
 	text    io.Reader
 	file    *os.File // nil if the input is not a file
 	decoder *zstd.Decoder
+	read    int64
+	limit   int64 // of the decompressed bytes of a file; 0 is none
 }
+
+// The text of a compressed file has at most expansionMax times the bytes of the file, and
+// expansionFree more: text of rows is rarely compressed to a hundredth. Otherwise a small file could
+// fill memory or disk.
+const (
+	expansionMax  = 500
+	expansionFree = 64 << 20
+)
+
+// errExpansion says that a file exceeds the limit.
+var errExpansion = fmt.Errorf("it decompresses to more than %d times its size and %d MiB, as no table does: "+
+	"decompress it, if it is one", expansionMax, expansionFree>>20)
 
 // zstdWindowMax bounds the memory that a zstd file can request: the window of zstd --long.
 const zstdWindowMax = 128 << 20
@@ -56,6 +70,9 @@ func Open(path string) (*Input, error) {
 		return nil, err
 	}
 	in.file = file
+	if info, err := file.Stat(); err == nil && in.Compression != "" && info.Mode().IsRegular() {
+		in.limit = expansionMax*info.Size() + expansionFree
+	}
 	return in, nil
 }
 
@@ -102,6 +119,9 @@ func Plain(name string, text io.Reader) *Input { return &Input{Name: name, text:
 // Read reads decompressed text.
 func (in *Input) Read(p []byte) (int, error) {
 	n, err := in.text.Read(p)
+	if in.read += int64(n); in.limit > 0 && in.read > in.limit {
+		err = errExpansion
+	}
 	if err != nil && err != io.EOF {
 		in.Failed = err
 	}
@@ -141,6 +161,8 @@ func (in *Input) Explain(err error) error {
 	switch {
 	case errors.As(err, &tooLong):
 		return fmt.Errorf("%s:%d: %w", in.Name, tooLong.Line, err)
+	case errors.Is(err, errExpansion):
+		return fmt.Errorf("%s: %w", in.Name, err)
 	case errors.Is(err, io.ErrUnexpectedEOF):
 		return fmt.Errorf("%s: compressed data ends early: %w: copy or download the file again", in.Name, err)
 	default:
