@@ -134,7 +134,16 @@ func (n *instance) handle(d *delivery, out *role.Outputs) error {
 	case role.WorkDone, role.WorkFailed:
 		n.working--
 	}
-	return n.step(d, out)
+	if err := n.step(d, out); err != nil || !n.lostDrain(d) {
+		return err
+	}
+	return n.step(&delivery{input: role.Input{Kind: role.Drain}}, out)
+}
+
+// lostDrain reports whether the role begins again and may have lost a request to end the run.
+func (n *instance) lostDrain(d *delivery) bool {
+	return d.input.Kind == role.Start && d.input.Incarnation > 0 && n.address.Role == msg.DataLoader &&
+		n.run.draining.Load()
 }
 
 // isLate reports whether a delivery must be dropped: because the role is crashed, because a crash or a later

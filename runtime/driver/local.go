@@ -76,6 +76,16 @@ func (p *Local) Injected() (sum fault.Counts) {
 	return sum
 }
 
+// Drain requests that the run end before its last step, as soon as possible: the record EndDecided says
+// where. All work on the earlier steps is done when Run returns. Drain does nothing if the data loader is in
+// another process.
+func (p *Local) Drain() {
+	p.run.draining.Store(true)
+	if n := p.run.instance(msg.Address{Role: msg.DataLoader}); n != nil {
+		n.inbox.push(delivery{input: role.Input{Kind: role.Drain}})
+	}
+}
+
 // Deliver passes a message from another process to its receiver, which must be in this process.
 func (p *Local) Deliver(m msg.Message, payload exec.Payload) error {
 	n := p.run.instance(m.To)

@@ -19,6 +19,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"tandem/algo/exec"
@@ -91,6 +92,7 @@ type run struct {
 
 	observersMu sync.Mutex
 	finished    chan struct{} // receives one item for each finished rank of this process
+	draining    atomic.Bool   // the run is requested to end
 }
 
 // newRun makes the instances of those roles for which isLocal returns true.

@@ -1,8 +1,11 @@
 package record
 
 import (
+	"errors"
 	"testing"
 	"time"
+
+	"go.yaml.in/yaml/v3"
 
 	"tandem/algo/job"
 	"tandem/algo/numeric/compress"
@@ -12,6 +15,7 @@ import (
 	"tandem/algo/protocol/pace"
 	"tandem/algo/rng"
 	"tandem/algo/unit"
+	"tandem/runtime/train"
 )
 
 // faulty returns a random training in a mode: on random roles, with random forms of payloads and rows, and
@@ -74,5 +78,44 @@ func TestRunsWithFaultsReplayBitForBit(t *testing.T) {
 	if injected.Dropped == 0 || injected.Duplicated == 0 || injected.Delayed == 0 || injected.Held == 0 ||
 		injected.Crashes == 0 {
 		t.Errorf("%v: some kind of fault did not occur", injected)
+	}
+}
+
+// A recorded run that is requested to end replays bit for bit, in each mode, also with faults.
+func TestDrainedRunsReplayBitForBit(t *testing.T) {
+	const steps = 60
+	for _, mode := range pace.Modes() {
+		source := newRows(steps, 32, 7)
+		folder := t.TempDir()
+		training := faulty(t, mode, 7, 10)
+		text, err := yaml.Marshal(training.Resolved())
+		if err != nil {
+			t.Fatal(err)
+		}
+		f, err := Create(folder, text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		drain := make(chan struct{})
+		_, err = train.Run(t.Context(), training, source, source.all, train.Options{Recorder: f, Drain: drain,
+			Progress: func(done, _ int) {
+				if done == 4 {
+					close(drain)
+				}
+			}})
+		var drained *train.DrainedError
+		if !errors.As(err, &drained) {
+			t.Fatalf("%s: error %v, want a DrainedError", mode, err)
+		}
+		if err := f.Close(); err != nil {
+			t.Fatal(err)
+		}
+		report, _, staleness := mustReplay(t, folder, source)
+		reads := staleness.Own.Count()
+		t.Logf("%s: ended after %d of %d steps, %d inputs, %d reads", mode, drained.Step, steps,
+			report.Inputs, reads)
+		if reads == 0 || drained.Step < 4 {
+			t.Errorf("%s: ended after %d steps, %d reads", mode, drained.Step, reads)
+		}
 	}
 }

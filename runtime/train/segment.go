@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 
 	"tandem/algo/exec"
@@ -34,7 +35,8 @@ type Restorer interface {
 // checkSegments returns an error unless a training can begin, end and be saved as the options say. It sets
 // the end that they leave out.
 func (o *Options) checkSegments(t *job.Job, steps int) error {
-	whole := o.Begin.Step == 0 && o.Begin.Model == nil && (o.End == 0 || o.End == steps) && o.SaveEvery == 0
+	whole := o.Begin.Step == 0 && o.Begin.Model == nil && (o.End == 0 || o.End == steps) &&
+		o.Save == nil && o.SaveEvery == 0 && o.SaveAfter == 0
 	if o.End == 0 {
 		o.End = steps
 	}
@@ -44,9 +46,10 @@ func (o *Options) checkSegments(t *job.Job, steps int) error {
 	case o.Begin.Step < 0 || o.Begin.Step >= o.End || o.End > steps:
 		return fmt.Errorf("training cannot begin at step %d and end at step %d: the data have steps 0 to %d",
 			o.Begin.Step, o.End, steps)
-	case o.SaveEvery < 0:
-		return fmt.Errorf("the model cannot be saved every %d steps; want at least 1", o.SaveEvery)
-	case o.SaveEvery > 0 && o.Save == nil:
+	case o.SaveEvery < 0 || o.SaveAfter < 0:
+		return fmt.Errorf("the model cannot be saved every %d steps or every %v; want more than 0",
+			o.SaveEvery, o.SaveAfter)
+	case (o.SaveEvery > 0 || o.SaveAfter > 0) && o.Save == nil:
 		return errors.New("the model cannot be saved on the way without a function that saves it (Save)")
 	case o.Cluster != nil:
 		return errors.New("a training whose roles are in other processes begins at step 0, ends with the " +
@@ -78,12 +81,47 @@ func (o *Options) segmentEnd(step int) int {
 	return min((step/o.SaveEvery+1)*o.SaveEvery, o.End)
 }
 
-// save saves the model after a number of steps, unless training ends there.
-func (o *Options) save(step int, state exec.State) error {
-	if step == o.End {
+// Pause is the time that training has stood still to save the model.
+type Pause struct {
+	Step int
+	// Drain is the time from the last step of rank 0 until no role has work; 0 in sequential training.
+	Drain time.Duration
+	Save  time.Duration
+}
+
+// DrainedError is the error of a training that has ended on request, before its last step.
+type DrainedError struct{ Step int }
+
+// Error implements error.
+func (e *DrainedError) Error() string {
+	return fmt.Sprintf("training was asked to end, and has ended after %d steps", e.Step)
+}
+
+// drained reports whether training is requested to end.
+func (o *Options) drained() bool {
+	select {
+	case <-o.Drain:
+		return true
+	default:
+		return false
+	}
+}
+
+// pause saves the model after a number of steps, unless training ends there, and notes the time.
+func (o *Options) pause(step int, drain time.Duration, state exec.State, result *Result) error {
+	if o.Save == nil || step == o.End {
 		return nil
 	}
-	return o.Save(step, state)
+	start := time.Now()
+	if err := o.Save(step, state); err != nil {
+		return err
+	}
+	p := Pause{Step: step, Drain: drain, Save: time.Since(start)}
+	result.Pauses = append(result.Pauses, p)
+	if o.Paused != nil {
+		o.Paused(p)
+	}
+	return nil
 }
 
 // roles has what the segments of a training with roles share.
@@ -115,12 +153,17 @@ func runRoles(ctx context.Context, t *job.Job, source batch.Source, test *batch.
 	defer func() { result.Curve = e.close() }()
 	r := &roles{t, executor, e, &o, result}
 	for first := o.Begin.Step; first < o.End; {
-		end := o.segmentEnd(first)
-		if err := r.train(ctx, first, end); err != nil {
+		end, drain, err := r.train(ctx, first, o.segmentEnd(first))
+		if err != nil {
 			return nil, err
 		}
-		if err := o.save(end, model.State()); err != nil {
-			return nil, err
+		if end > first {
+			if err := o.pause(end, drain, model.State(), result); err != nil {
+				return nil, err
+			}
+		}
+		if end < o.End && o.drained() {
+			return nil, &DrainedError{end}
 		}
 		first = end
 	}
@@ -129,16 +172,19 @@ func runRoles(ctx context.Context, t *job.Job, source batch.Source, test *batch.
 	return &trained{set, model}, o.Trained(model.State())
 }
 
-// train runs the roles from one global step to another. They count these steps from 0.
-func (r *roles) train(ctx context.Context, first, end int) error {
+// train runs the roles from one global step to another, or to an earlier one if they drain. They count these
+// steps from 0. It returns the step before which they have ended, and how long the last of them has worked
+// after the last step of rank 0.
+func (r *roles) train(ctx context.Context, first, end int) (ended int, drain time.Duration, err error) {
 	t, o := r.job, r.options
 	cfg, err := t.RoleConfig(r.executor.Model().Layout(), end-first)
 	if err != nil {
-		return err
+		return 0, 0, err
 	}
 	r.executor.BeginAt(first)
 	meter := pace.NewMeter(t.Roles.Ranks, t.Roles.EmbeddingPSs)
-	observers := []event.Observer{meter, shifted{progress{o.Progress, o.End}, int32(first)}}
+	last := &lastStep{end: int32(end - first)}
+	observers := []event.Observer{meter, last, shifted{progress{o.Progress, o.End}, int32(first)}}
 	if o.Observer != nil {
 		observers = append(observers, shifted{o.Observer, int32(first)})
 	}
@@ -150,13 +196,52 @@ func (r *roles) train(ctx context.Context, first, end int) error {
 		},
 	}, driver.AllLocal, nil)
 	if err != nil {
-		return err
+		return 0, 0, err
 	}
+	defer o.drainWhenDue(part)()
 	if err := part.Run(ctx, time.Now()); err != nil {
-		return err
+		return 0, 0, err
 	}
+	drain = time.Since(last.at)
 	r.result.Faults = r.result.Faults.Add(part.Injected())
-	return r.result.measured(cfg, meter)
+	return first + int(last.end), drain, r.result.measured(cfg, meter)
+}
+
+// drainWhenDue drains a run of roles when the model is to be saved, or when training is requested to end. The
+// caller calls the function that it returns when the run has ended.
+func (o *Options) drainWhenDue(part *driver.Local) (ended func()) {
+	var due <-chan time.Time
+	if o.SaveAfter > 0 {
+		due = time.After(o.SaveAfter)
+	}
+	over := make(chan struct{})
+	var waiting sync.WaitGroup
+	waiting.Go(func() {
+		select {
+		case <-due:
+		case <-o.Drain:
+		case <-over:
+			return
+		}
+		part.Drain()
+	})
+	return func() { close(over); waiting.Wait() }
+}
+
+// lastStep observes where a run of roles ends, and when rank 0 has trained a step.
+type lastStep struct {
+	end int32 // as the roles count steps
+	at  time.Time
+}
+
+// Observe implements event.Observer.
+func (l *lastStep) Observe(e event.Record) {
+	switch {
+	case e.Kind == event.EndDecided:
+		l.end = e.Step
+	case e.Kind == event.DenseApplied && e.Rank == 0:
+		l.at = time.Now()
+	}
 }
 
 // crashesFrom returns the faults of a run of roles from one global step to another: the crashes at its steps,

@@ -64,6 +64,7 @@ type Result struct {
 	EvictedRows             int        // rows that were evicted to make room for others
 	EvictedGradients        int        // row gradients whose row had been evicted
 	Processes               int        // number of processes with roles
+	Pauses                  []Pause    // to save the model on the way
 	Notes                   []string   // what does not continue from the model that the run began with
 }
 
@@ -104,8 +105,16 @@ type Options struct {
 	// in other modes no read after a pause is stale from a batch before it, averaging begins
 	// afresh, and gba closes its global batch.
 	SaveEvery int
+	// SaveAfter, if not 0, is a time after which training pauses in the same way, at the next step that is
+	// possible.
+	SaveAfter time.Duration
 	// Save is called with the number of global steps trained and with the model, which it must not change.
 	Save func(step int, state exec.State) error
+	// Paused, if not nil, is called after each Save.
+	Paused func(Pause)
+	// Drain, if not nil, is closed to end training as soon as possible. Run then calls Save, unless it is
+	// nil, and returns a *DrainedError, unless all steps were trained. Not with Cluster.
+	Drain <-chan struct{}
 }
 
 // Run trains and evaluates. If ctx ends first, Run stops all goroutines and returns the cause. Every batch of
@@ -217,6 +226,7 @@ func runSequential(ctx context.Context, t *job.Job, source batch.Source, test *b
 	evaluation := q.NewTestSet(test)
 	e := newEvaluator(t, source, test, evaluation, o.Begin.Step, o.Evaluated)
 	defer func() { result.Curve = e.close() }()
+	paused := time.Now()
 	for step := o.Begin.Step; step < o.End; step++ {
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
@@ -228,10 +238,15 @@ func runSequential(ctx context.Context, t *job.Job, source batch.Source, test *b
 			return nil, err
 		}
 		o.Progress(step+1, o.End)
-		if o.segmentEnd(step) == step+1 {
-			if err := o.save(step+1, q); err != nil {
+		drained := o.drained() && step+1 < o.End
+		if drained || o.segmentEnd(step) == step+1 || o.SaveAfter > 0 && time.Since(paused) >= o.SaveAfter {
+			if err := o.pause(step+1, 0, q, result); err != nil {
 				return nil, err
 			}
+			paused = time.Now()
+		}
+		if drained {
+			return nil, &DrainedError{step + 1}
 		}
 	}
 	if t.Delayed() {

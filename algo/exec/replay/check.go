@@ -85,6 +85,10 @@ func checkInput(in *role.Input, at msg.Address, cfg *role.Config) error {
 	c := checker{cfg: cfg}
 	switch in.Kind {
 	case role.TimerFired, role.Stop:
+	case role.Drain:
+		if at.Role != msg.DataLoader {
+			c.fail("Kind", "a request to end the run for %v", at)
+		}
 	case role.Start:
 		if in.Incarnation > 0 && !role.CanRestart(at.Role) {
 			c.fail("Incarnation", "%d of %v, which cannot restart", in.Incarnation, at)

@@ -49,7 +49,7 @@ func (p *player) differs(a *actor, d *disagreement) *Difference {
 		found.Step, found.Of = in.Work.Step, fmt.Sprintf("bucket %d reduced", in.Bucket)
 	default:
 		found.Of = cmp.Or(map[role.InputKind]string{role.Start: "start", role.TimerFired: "timer",
-			role.Stop: "stop"}[in.Kind], "?")
+			role.Stop: "stop", role.Drain: "drain"}[in.Kind], "?")
 	}
 	return found
 }

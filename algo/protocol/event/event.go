@@ -42,6 +42,7 @@ const (
 	PutDropped                    // a PS discards the row gradients
 	PushDropped                   // a dense PS discards the gradients of its shard
 	BatchDropped                  // the coordinator has decided that no gradient of the batch counts
+	EndDecided                    // the data loader has decided that the run ends before Step (no rank)
 	kinds
 )
 
@@ -51,7 +52,7 @@ var kindNames = [kinds]string{
 	"gradients-sent", "dense-applied", "put-applied", "step-closed", "put-repeated", "batch-done",
 	"pull-served",
 	"push-applied", "push-repeated", "clock-advanced", "snapshot-taken", "averaged",
-	"put-dropped", "push-dropped", "batch-dropped",
+	"put-dropped", "push-dropped", "batch-dropped", "end-decided",
 }
 
 // String returns the name under which records and scenarios print the kind.

@@ -77,6 +77,10 @@ const (
 	GradientsCount               // coordinator → NN worker: the gradients of Step count
 	GradientsDropped             // coordinator → NN worker: the gradients of Step do not count
 	DropBatch                    // NN worker → EW: request to forget a batch; PutDone answers it
+	AskEnd                       // data loader → NN worker: request for OfferEnd, of Step or later
+	OfferEnd                     // NN worker → data loader: the rank begins no step ≥ Step before SetEnd
+	SetEnd                       // data loader → NN worker or PS: the run ends before Step
+	EndSet                       // NN worker or PS → data loader: SetEnd has arrived
 	kinds
 )
 
@@ -84,7 +88,7 @@ var kindNames = [kinds]string{
 	"IDFeatures", "Samples", "SamplesAck", "StepDone", "GetEmbeddings", "Lookup", "Rows",
 	"Embeddings", "PutGradients", "Put", "PutAck", "PutDone", "ResendIDs",
 	"Pull", "Params", "Push", "PushAck", "ReportClock", "SlowestClock", "AskProgress", "Progress",
-	"GradientsCount", "GradientsDropped", "DropBatch",
+	"GradientsCount", "GradientsDropped", "DropBatch", "AskEnd", "OfferEnd", "SetEnd", "EndSet",
 }
 
 // String returns the name of the constant.

@@ -18,6 +18,8 @@ type accessOrder interface {
 	nextGroup(held []request) (g group, ok bool)
 	// mayServe reports whether the PS may serve a lookup now.
 	mayServe(lookup *request) bool
+	// setEnd makes the order expect gradients of the steps before end only.
+	setEnd(end int32)
 	// outdated reports whether no role needs the answer to a lookup.
 	outdated(lookup *request) bool
 	clone() accessOrder
@@ -80,6 +82,7 @@ func (atOnce) nextGroup(held []request) (group, bool) {
 }
 
 func (atOnce) mayServe(*request) bool        { return true }
+func (atOnce) setEnd(int32)                  {}
 func (atOnce) outdated(*request) bool        { return false }
 func (atOnce) clone() accessOrder            { return atOnce{} }
 func (atOnce) appendState(dst []byte) []byte { return dst }
@@ -121,6 +124,7 @@ func (s *inStep) mayServe(r *request) bool {
 	return true
 }
 
+func (*inStep) setEnd(int32)           {}
 func (*inStep) outdated(*request) bool { return false }
 
 func (s *inStep) clone() accessOrder {

@@ -3,37 +3,65 @@ package role
 import (
 	"fmt"
 	"math"
+	"strings"
 
 	"tandem/algo/protocol/msg"
 	"tandem/algo/unit"
 )
 
-// edges are the sender and the receiver of each kind of message.
-var edges = [msg.Kinds]struct{ from, to msg.Role }{
-	msg.IDFeatures:       {msg.DataLoader, msg.EmbeddingWorker},
-	msg.Samples:          {msg.DataLoader, msg.NNWorker},
-	msg.SamplesAck:       {msg.NNWorker, msg.DataLoader},
-	msg.StepDone:         {msg.NNWorker, msg.DataLoader},
-	msg.GetEmbeddings:    {msg.NNWorker, msg.EmbeddingWorker},
-	msg.Lookup:           {msg.EmbeddingWorker, msg.EmbeddingPS},
-	msg.Rows:             {msg.EmbeddingPS, msg.EmbeddingWorker},
-	msg.Embeddings:       {msg.EmbeddingWorker, msg.NNWorker},
-	msg.PutGradients:     {msg.NNWorker, msg.EmbeddingWorker},
-	msg.Put:              {msg.EmbeddingWorker, msg.EmbeddingPS},
-	msg.PutAck:           {msg.EmbeddingPS, msg.EmbeddingWorker},
-	msg.PutDone:          {msg.EmbeddingWorker, msg.NNWorker},
-	msg.ResendIDs:        {msg.EmbeddingWorker, msg.DataLoader},
-	msg.Pull:             {msg.NNWorker, msg.DensePS},
-	msg.Params:           {msg.DensePS, msg.NNWorker},
-	msg.Push:             {msg.NNWorker, msg.DensePS},
-	msg.PushAck:          {msg.DensePS, msg.NNWorker},
-	msg.ReportClock:      {msg.NNWorker, msg.Coordinator},
-	msg.SlowestClock:     {msg.Coordinator, msg.NNWorker},
-	msg.AskProgress:      {msg.DataLoader, msg.NNWorker},
-	msg.Progress:         {msg.NNWorker, msg.DataLoader},
-	msg.GradientsCount:   {msg.Coordinator, msg.NNWorker},
-	msg.GradientsDropped: {msg.Coordinator, msg.NNWorker},
-	msg.DropBatch:        {msg.NNWorker, msg.EmbeddingWorker},
+// edges are the senders and the receivers of each kind of message.
+var edges = [msg.Kinds]struct{ from, to roleSet }{
+	msg.IDFeatures:       {of(msg.DataLoader), of(msg.EmbeddingWorker)},
+	msg.Samples:          {of(msg.DataLoader), of(msg.NNWorker)},
+	msg.SamplesAck:       {of(msg.NNWorker), of(msg.DataLoader)},
+	msg.StepDone:         {of(msg.NNWorker), of(msg.DataLoader)},
+	msg.GetEmbeddings:    {of(msg.NNWorker), of(msg.EmbeddingWorker)},
+	msg.Lookup:           {of(msg.EmbeddingWorker), of(msg.EmbeddingPS)},
+	msg.Rows:             {of(msg.EmbeddingPS), of(msg.EmbeddingWorker)},
+	msg.Embeddings:       {of(msg.EmbeddingWorker), of(msg.NNWorker)},
+	msg.PutGradients:     {of(msg.NNWorker), of(msg.EmbeddingWorker)},
+	msg.Put:              {of(msg.EmbeddingWorker), of(msg.EmbeddingPS)},
+	msg.PutAck:           {of(msg.EmbeddingPS), of(msg.EmbeddingWorker)},
+	msg.PutDone:          {of(msg.EmbeddingWorker), of(msg.NNWorker)},
+	msg.ResendIDs:        {of(msg.EmbeddingWorker), of(msg.DataLoader)},
+	msg.Pull:             {of(msg.NNWorker), of(msg.DensePS)},
+	msg.Params:           {of(msg.DensePS), of(msg.NNWorker)},
+	msg.Push:             {of(msg.NNWorker), of(msg.DensePS)},
+	msg.PushAck:          {of(msg.DensePS), of(msg.NNWorker)},
+	msg.ReportClock:      {of(msg.NNWorker), of(msg.Coordinator)},
+	msg.SlowestClock:     {of(msg.Coordinator), of(msg.NNWorker)},
+	msg.AskProgress:      {of(msg.DataLoader), of(msg.NNWorker)},
+	msg.Progress:         {of(msg.NNWorker), of(msg.DataLoader)},
+	msg.GradientsCount:   {of(msg.Coordinator), of(msg.NNWorker)},
+	msg.GradientsDropped: {of(msg.Coordinator), of(msg.NNWorker)},
+	msg.DropBatch:        {of(msg.NNWorker), of(msg.EmbeddingWorker)},
+	msg.AskEnd:           {of(msg.DataLoader), of(msg.NNWorker)},
+	msg.OfferEnd:         {of(msg.NNWorker), of(msg.DataLoader)},
+	msg.SetEnd:           {of(msg.DataLoader), of(msg.NNWorker, msg.EmbeddingPS, msg.DensePS)},
+	msg.EndSet:           {of(msg.NNWorker, msg.EmbeddingPS, msg.DensePS), of(msg.DataLoader)},
+}
+
+// roleSet is a set of roles, with one bit for each.
+type roleSet uint8
+
+func of(roles ...msg.Role) (s roleSet) {
+	for _, r := range roles {
+		s |= 1 << r
+	}
+	return s
+}
+
+func (s roleSet) has(r msg.Role) bool { return s&(1<<r) != 0 }
+
+// String returns the names of the roles.
+func (s roleSet) String() string {
+	var names []string
+	for _, r := range msg.Roles() {
+		if s.has(r) {
+			names = append(names, r.String())
+		}
+	}
+	return strings.Join(names, " or ")
 }
 
 // RefusedError is the error for a message that is not admitted.
@@ -65,7 +93,8 @@ func Admit(cfg *Config, m msg.Message) error {
 	roster := cfg.Roster()
 	edge := edges[m.Kind]
 	steps := cfg.Steps - 1
-	if m.Kind == msg.ReportClock || m.Kind == msg.SlowestClock || m.Kind == msg.Progress {
+	switch m.Kind {
+	case msg.ReportClock, msg.SlowestClock, msg.Progress, msg.AskEnd, msg.OfferEnd, msg.SetEnd, msg.EndSet:
 		steps = cfg.Steps // Step is a number of steps
 	}
 	floors := int32(0)
@@ -77,7 +106,7 @@ func Admit(cfg *Config, m msg.Message) error {
 		floors = m.Step // the step of the message is not finished
 	}
 	switch {
-	case m.From.Role != edge.from || m.To.Role != edge.to:
+	case !edge.from.has(m.From.Role) || !edge.to.has(m.To.Role):
 		return refuse("kind", "such messages go from %s to %s", edge.from, edge.to)
 	case !roster.has(m.From):
 		return refuse("from", "the run has no such role")

@@ -97,16 +97,6 @@ func (c *Config) pushBytes(densePS int32) unit.Bytes {
 // coordinated reports whether the run has a coordinator.
 func (c *Config) coordinated() bool { return c.Rule.Dense().Coordinator }
 
-// rounds returns the number of averaging rounds after a number of steps: one every DenseSync.Every steps, and
-// one after the last step.
-func (c *Config) rounds(steps int32) int32 {
-	every := c.Rule.Dense().Every
-	if steps == c.Steps {
-		return (steps + every - 1) / every
-	}
-	return steps / every
-}
-
 // workerOf returns the EW of a batch: round robin in the order in which the data loader deals out the
 // batches.
 func (c *Config) workerOf(rank, step int32) msg.Address {

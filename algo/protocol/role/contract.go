@@ -45,6 +45,7 @@ const (
 	BucketReduced                  // Bucket of the contributions for Work.Step is summed over all ranks
 	TimerFired                     // the timer has fired
 	Stop                           // every rank has finished and no work is in flight: release all data
+	Drain                          // data loader: end the run as soon as possible
 )
 
 // Input is one input of a role. The comments of the kinds name the fields that they use.

@@ -26,6 +26,7 @@ type DataLoader struct {
 	undealt     []int32
 	outstanding []int32
 	batches     []loadedBatch // batches that are read and not done by all ranks, in step order
+	drain       drain
 }
 
 // loadedBatch is the state of one batch in the data loader.
@@ -39,7 +40,8 @@ type loadedBatch struct {
 
 // NewDataLoader returns the data loader of a run.
 func NewDataLoader(cfg *Config) *DataLoader {
-	return &DataLoader{cfg: cfg, undealt: make([]int32, cfg.Ranks), outstanding: make([]int32, cfg.Ranks)}
+	return &DataLoader{cfg: cfg, undealt: make([]int32, cfg.Ranks), outstanding: make([]int32, cfg.Ranks),
+		drain: drain{end: cfg.Steps}}
 }
 
 // Address implements Role.
@@ -63,10 +65,13 @@ func (l *DataLoader) HandleInput(now unit.Tick, in Input, out *Outputs) {
 		out.halt(fmt.Errorf("%v, step %d: %w", loader, in.Work.Step, in.Reason))
 		return
 	case Received:
-		l.receive(in.Message, out)
+		l.receive(now, in.Message, out)
+	case Drain:
+		l.startDrain(now, out)
 	case TimerFired:
 		l.askProgress(out)
 		l.resend(out)
+		l.sendRound(out)
 		armTimer(l.cfg, now, out)
 	case Stop:
 		for _, b := range l.batches {
@@ -129,9 +134,13 @@ func (l *DataLoader) find(step int32) *loadedBatch {
 	return &l.batches[i]
 }
 
-func (l *DataLoader) receive(m msg.Message, out *Outputs) {
-	if m.Kind == msg.Progress {
+func (l *DataLoader) receive(now unit.Tick, m msg.Message, out *Outputs) {
+	switch m.Kind {
+	case msg.Progress:
 		l.resume(m.Rank, m.Floor)
+		return
+	case msg.OfferEnd, msg.EndSet:
+		l.receiveAnswer(now, m, out)
 		return
 	}
 	b := l.find(m.Step)
@@ -173,7 +182,7 @@ func (l *DataLoader) dealOut(now unit.Tick, out *Outputs) {
 
 // readNext starts reading the next batch as soon as some rank has fewer than Prefetch batches.
 func (l *DataLoader) readNext(out *Outputs) {
-	if l.reading || l.nextRead >= l.cfg.Steps {
+	if l.reading || l.nextRead >= l.drain.end {
 		return
 	}
 	for rank := range l.cfg.Ranks {
@@ -234,6 +243,7 @@ func (l *DataLoader) Clone() Role {
 	c.outstanding = slices.Clone(l.outstanding)
 	c.unknown = slices.Clone(l.unknown)
 	c.batches = slices.Clone(l.batches)
+	c.drain.answered = slices.Clone(l.drain.answered)
 	for i := range c.batches {
 		c.batches[i].acked = slices.Clone(c.batches[i].acked)
 		c.batches[i].done = slices.Clone(c.batches[i].done)
@@ -247,6 +257,7 @@ func (l *DataLoader) AppendState(dst []byte) []byte {
 	dst = appendFlags(dst, l.reading, l.unknown != nil)
 	dst = appendInts(dst, l.undealt...)
 	dst = appendInts(dst, l.outstanding...)
+	dst = l.drain.appendState(dst)
 	for _, unknown := range l.unknown {
 		dst = appendFlags(dst, unknown)
 	}

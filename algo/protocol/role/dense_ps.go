@@ -44,6 +44,10 @@ func (d *DensePS) HandleInput(now unit.Tick, in Input, out *Outputs) {
 			d.receivePull(now, m, out)
 		case msg.Push:
 			d.receivePush(now, m, out)
+		case msg.SetEnd:
+			d.order.setEnd(m.Step)
+			acknowledgeEnd(m, out)
+			d.applyReady(now, out)
 		}
 	case WorkDone:
 		d.workDone(in.Work, out)

@@ -46,7 +46,10 @@
 //  8. Crashes. A role that crashes loses its handles, its work in flight, its timer and all messages until it
 //     is back. Its first input is then Start with the next Incarnation, given to the same value or to a new
 //     one. CanRestart reports which roles recover.
-//  9. End. An NN worker that has trained every step says so by Finished. When all have, and no work is in
+//  9. Drain. At any time the driver may give the data loader Drain, which ends the run before its last step:
+//     the record EndDecided says where. A data loader that restarts after that receives Drain again, right
+//     after Start.
+//  10. End. An NN worker that has trained every step says so by Finished. When all have, and no work is in
 //     flight, the driver gives every role Stop, and the roles release what they hold. Halt ends the run with
 //     an error.
 //

@@ -59,6 +59,9 @@ func (p *EmbeddingPS) HandleInput(now unit.Tick, in Input, out *Outputs) {
 			p.receiveLookup(m, out)
 		case msg.Put:
 			p.receivePut(now, m, out)
+		case msg.SetEnd:
+			p.order.setEnd(m.Step)
+			acknowledgeEnd(m, out)
 		}
 		p.applyReady(now, out)
 		p.serveLookups(now, out)

@@ -130,6 +130,7 @@ var fuzzRules = []pace.Rule{
 	pace.Hybrid{Staleness: 1, Overlap: pace.HybridDS},
 	pace.SSP{AsyncPS: pace.AsyncPS{Staleness: 1, Overlap: pace.PullEarly}, Slack: 1},
 	pace.AsyncAverage{Staleness: 1, Every: 2},
+	pace.GBA{AsyncPS: pace.AsyncPS{Overlap: pace.PullEarly}, Batches: 2, Tolerance: 1},
 }
 
 // With admitted messages in any order, a role does not panic, reads and releases only data that it holds, and
@@ -194,6 +195,8 @@ func (v *victim) next(t *testing.T, code []byte) {
 		clear(v.held)
 		v.work.Clear()
 		v.step(t, role.Input{Kind: role.Start, Incarnation: v.crashes})
+	case what == 9 && v.state.Address().Role == msg.DataLoader:
+		v.step(t, role.Input{Kind: role.Drain})
 	default:
 		m := v.message(code)
 		if role.Admit(v.cfg, m) == nil && role.CheckCredit(v.cfg, v.state, m) == nil {
@@ -232,13 +235,16 @@ func (v *victim) message(code []byte) msg.Message {
 
 // received has the kinds of message that each role receives.
 var received = [msg.RoleCount][]msg.Kind{
-	msg.DataLoader:      {msg.SamplesAck, msg.StepDone, msg.ResendIDs, msg.Progress},
+	msg.DataLoader: {
+		msg.SamplesAck, msg.StepDone, msg.ResendIDs, msg.Progress, msg.OfferEnd, msg.EndSet,
+	},
 	msg.EmbeddingWorker: {msg.IDFeatures, msg.GetEmbeddings, msg.Rows, msg.PutGradients, msg.PutAck},
-	msg.EmbeddingPS:     {msg.Lookup, msg.Put},
+	msg.EmbeddingPS:     {msg.Lookup, msg.Put, msg.SetEnd},
 	msg.NNWorker: {
 		msg.Samples, msg.Embeddings, msg.PutDone, msg.Params, msg.PushAck, msg.SlowestClock, msg.AskProgress,
+		msg.AskEnd, msg.SetEnd,
 	},
-	msg.DensePS:     {msg.Pull, msg.Push},
+	msg.DensePS:     {msg.Pull, msg.Push, msg.SetEnd},
 	msg.Coordinator: {msg.ReportClock},
 }
 

@@ -33,6 +33,10 @@ type NNWorker struct {
 	ready                int32 // number of buckets of the current step that backward has completed
 	dense                denseSync
 	finished             bool
+	// The rank accepts samples of the steps below limit and trains those below end. Both are Config.Steps
+	// unless the run drains. From then on offered is true and limit does not change before the end is set.
+	limit, end int32
+	offered    bool
 }
 
 // phase is the phase of the current step.
@@ -59,7 +63,8 @@ type trainingBatch struct {
 
 // NewNNWorker returns the NN worker of a rank.
 func NewNNWorker(cfg *Config, rank int32) *NNWorker {
-	return &NNWorker{cfg: cfg, rank: rank, dense: cfg.strategy().worker(cfg)}
+	return &NNWorker{cfg: cfg, rank: rank, dense: cfg.strategy().worker(cfg), limit: cfg.Steps,
+		end: cfg.Steps}
 }
 
 // Address implements Role.
@@ -94,7 +99,7 @@ func (w *NNWorker) HandleInput(now unit.Tick, in Input, out *Outputs) {
 // finish reports, once, that every step is trained and acknowledged. The last acknowledgement may come before
 // the end of the last optimizer step.
 func (w *NNWorker) finish(out *Outputs) {
-	if w.finished || w.done.floor < w.cfg.Steps || w.nextTrain < w.cfg.Steps || !w.dense.finished(w) {
+	if w.finished || w.done.floor < w.end || w.nextTrain < w.end || !w.dense.finished(w) {
 		return
 	}
 	w.finished = true
@@ -122,6 +127,11 @@ func (w *NNWorker) receive(now unit.Tick, m msg.Message, out *Outputs) {
 		}
 	case msg.AskProgress:
 		w.send(out, msg.Progress, loader, w.done.floor, nil, 0)
+	case msg.AskEnd:
+		w.offerEnd(m.Step, out)
+	case msg.SetEnd:
+		w.limit, w.end = m.Step, m.Step
+		acknowledgeEnd(m, out)
 	case msg.PutDone:
 		b := w.find(m.Step)
 		if b == nil || !b.sent {
@@ -144,6 +154,9 @@ func (w *NNWorker) receiveSamples(m msg.Message, out *Outputs) {
 	if w.done.has(m.Step) {
 		w.send(out, msg.StepDone, loader, m.Step, nil, 0)
 		return
+	}
+	if m.Step >= w.limit {
+		return // dealt out before a crash of the data loader, or repeated when the end is known
 	}
 	if w.find(m.Step) == nil {
 		i, _ := slices.BinarySearchFunc(w.batches, m.Step,
@@ -321,7 +334,8 @@ func (w *NNWorker) Clone() Role {
 func (w *NNWorker) AppendState(dst []byte) []byte {
 	dst = w.done.appendState(dst)
 	dst = appendInts(dst, w.nextIssue, w.nextTrain, w.outstanding, int32(w.phase), w.ready)
-	dst = appendFlags(dst, w.computed, w.finished)
+	dst = appendInts(dst, w.limit, w.end)
+	dst = appendFlags(dst, w.computed, w.finished, w.offered)
 	for i := range w.batches {
 		b := &w.batches[i]
 		dst = appendInts(dst, b.step)

@@ -17,6 +17,16 @@ type averaged struct {
 	gathered int32         // number of buckets of the sum that are here
 }
 
+// due returns the number of averaging rounds after a number of steps: one every DenseSync.Every steps, and
+// one after the last step.
+func due(w *NNWorker, steps int32) int32 {
+	every := w.cfg.Rule.Dense().Every
+	if steps == w.end {
+		return (steps + every - 1) / every
+	}
+	return steps / every
+}
+
 func (a *averaged) bucketReduced() { a.gathered++ }
 
 // advance starts PEG and the dense optimizer when BC has ended. Between two batches it continues the
@@ -32,7 +42,7 @@ func (a *averaged) advance(w *NNWorker, now unit.Tick, out *Outputs) {
 		return
 	}
 	switch {
-	case a.round == absent && a.rounds < w.cfg.rounds(w.nextTrain):
+	case a.round == absent && a.rounds < due(w, w.nextTrain):
 		a.round = working
 		out.startWork(Work{Kind: Snapshot, Rank: w.rank, Step: a.rounds}, nil,
 			[]Handle{w.handle(ReplicaCopy, a.rounds)})
@@ -69,7 +79,7 @@ func (a *averaged) feedCopy(w *NNWorker, now unit.Tick, out *Outputs) {
 	}
 }
 
-func (a *averaged) finished(w *NNWorker) bool { return a.rounds == w.cfg.rounds(w.cfg.Steps) }
+func (a *averaged) finished(w *NNWorker) bool { return a.rounds == due(w, w.end) }
 
 func (a *averaged) clone() denseSync {
 	c := *a

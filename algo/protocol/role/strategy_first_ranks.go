@@ -258,6 +258,7 @@ func (f *firstPuts) nextGroup(held []request) (group, bool) {
 
 func (f *firstPuts) mayServe(r *request) bool { return r.step == f.closed }
 func (f *firstPuts) outdated(r *request) bool { return r.step < f.closed }
+func (*firstPuts) setEnd(int32)               {}
 
 func (f *firstPuts) clone() accessOrder {
 	c := *f

@@ -16,6 +16,7 @@ var globalBatchesStrategy = strategy{
 type globalBatches struct {
 	rule   pace.GBA
 	ranks  int32
+	steps  int32 // of the run
 	closed int64 // number of global batches so far: the global step
 	left   int64 // number of gradients of the run that are in no global batch yet
 }
@@ -23,7 +24,8 @@ type globalBatches struct {
 func newGlobalBatches(cfg *Config) accessOrder {
 	d := cfg.Rule.Dense()
 	rule := pace.GBA{Batches: int(d.Batches), Tolerance: int(d.Tolerance)}
-	return &globalBatches{rule: rule, ranks: cfg.Ranks, left: int64(cfg.Steps) * int64(cfg.Ranks)}
+	return &globalBatches{rule: rule, ranks: cfg.Ranks, steps: cfg.Steps,
+		left: int64(cfg.Steps) * int64(cfg.Ranks)}
 }
 
 func (*globalBatches) buffers() bool { return true }
@@ -51,6 +53,11 @@ func (g *globalBatches) nextGroup(held []request) (group, bool) {
 	g.left -= taken
 	g.closed++
 	return all, true
+}
+
+func (g *globalBatches) setEnd(end int32) {
+	g.left -= int64(g.steps-end) * int64(g.ranks)
+	g.steps = end
 }
 
 func (*globalBatches) mayServe(*request) bool { return true }

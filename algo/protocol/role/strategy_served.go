@@ -65,7 +65,7 @@ func (s *served) forwardReads(w *NNWorker, step int32) []Handle {
 	return []Handle{w.handle(PulledParams, step)}
 }
 
-func (s *served) finished(w *NNWorker) bool { return s.pushed.floor == w.cfg.Steps }
+func (s *served) finished(w *NNWorker) bool { return s.pushed.floor >= w.end }
 
 // pullParameters requests the parameters of the next step as soon as the rule allows it: when no other rank
 // is too far behind and, unless pulls are early, when the last push of the rank is acknowledged and the

@@ -26,6 +26,7 @@ const (
 	restart                       // role index, which has crashed, starts again
 	timers                        // every timer fires, as no other action is possible
 	earlyTimers                   // every timer fires, although other actions are possible
+	drain                         // the run is requested to end
 )
 
 // isFault reports whether an action counts towards Setting.Faults.
@@ -72,6 +73,9 @@ func (s *State) Actions() []Action {
 	}
 	if s.faults < s.set.Faults {
 		acts = s.appendFaults(acts)
+	}
+	if s.set.Drain && !s.draining && s.finished < s.set.Config.Ranks {
+		acts = append(acts, Action{drain, 0})
 	}
 	return acts
 }
@@ -150,6 +154,8 @@ func (s *State) Describe(a Action) string {
 		return fmt.Sprintf("%v is back", s.roles[a.index].Address())
 	case earlyTimers:
 		return "timers fire EARLY"
+	case drain:
+		return "DRAIN"
 	}
 	return "timers fire"
 }
@@ -177,8 +183,10 @@ func (s *State) Advance(a Action) error {
 	case crash:
 		s.crash(a.index)
 	case restart:
-		s.away &^= 1 << a.index
-		return s.handleInput(a.index, role.Input{Kind: role.Start, Incarnation: uint32(s.crashes[a.index])})
+		return s.restart(a.index)
+	case drain:
+		s.draining = true
+		return s.requestDrain()
 	case earlyTimers, timers:
 		return s.fireTimers()
 	}
@@ -210,6 +218,25 @@ func (s *State) crash(i int) {
 	if s.roles[i].Address().Role == msg.DataLoader {
 		s.read = 0 // the loader reads again
 	}
+}
+
+// restart starts role i again. A data loader receives again what was requested of it.
+func (s *State) restart(i int) error {
+	s.away &^= 1 << i
+	err := s.handleInput(i, role.Input{Kind: role.Start, Incarnation: uint32(s.crashes[i])})
+	if err != nil || s.roles[i].Address().Role != msg.DataLoader || !s.draining {
+		return err
+	}
+	return s.requestDrain()
+}
+
+// requestDrain asks the data loader to end the run, unless it is away.
+func (s *State) requestDrain() error {
+	i, _ := s.roster.Index(msg.Address{Role: msg.DataLoader})
+	if s.away&(1<<i) != 0 {
+		return nil
+	}
+	return s.handleInput(i, role.Input{Kind: role.Drain})
 }
 
 // fireTimers fires every timer that is set.

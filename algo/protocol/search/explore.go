@@ -118,9 +118,9 @@ func deadEnd(states int, transitions []transition, ends []int32) int32 {
 	return int32(slices.Index(alive, false))
 }
 
-// faultRarity is the factor by which a fault is rarer on a Walk than any other action. It spreads the faults
-// over the whole history instead of its start.
-const faultRarity = 4
+// On a Walk, a fault is rarer by faultRarity than any other action, and the request to end the run by
+// drainRarity. These factors spread them over the whole history instead of its start.
+const faultRarity, drainRarity = 4, 64
 
 // Walk takes one random path from the start to an end. It returns an error with the history if an invariant
 // is broken.
@@ -142,7 +142,7 @@ func Walk(set Setting, random *rand.Rand) (Report, error) {
 			return report, nil
 		}
 		a := acts[random.IntN(len(acts))]
-		for a.isFault() && random.IntN(faultRarity) > 0 {
+		for a.isFault() && random.IntN(faultRarity) > 0 || a.kind == drain && random.IntN(drainRarity) > 0 {
 			a = acts[random.IntN(len(acts))]
 		}
 		history = append(history, origin{int32(len(history)) - 1, s.Describe(a)})

@@ -33,6 +33,9 @@ type Setting struct {
 	// DenseOrders makes Eager try the orders that reads of dense PSs depend on, instead of the orders that
 	// reads of embedding PSs depend on.
 	DenseOrders bool
+	// Drain tries to end the run early, by a request at any time. With Eager the request may come at every
+	// time of the histories that are tried.
+	Drain bool
 	// Roles returns the roles of the cluster; nil: role.New. Tests plant bugs here.
 	Roles func(*role.Config) []role.Role
 }
@@ -80,6 +83,9 @@ type State struct {
 	dropped  uint64 // batches whose gradients do not count
 	read     uint64 // set of global batches, by step
 	finished int32
+	draining bool  // the run is requested to end
+	decided  bool  // end is the answer to the request
+	end      int32 // the step before which the run ends
 	faults   int
 	// Seen has the reads of the last action only; it does not affect equality of states.
 	Seen Seen
@@ -108,7 +114,7 @@ func NewState(set *Setting) (*State, error) {
 		barrier: role.NewReduction(int(cfg.Ranks), len(cfg.Buckets)),
 		buckets: make([]role.Queue[role.Input], cfg.Ranks),
 		applied: make([]uint64, cfg.EmbeddingPSs), pushed: make([]uint64, len(cfg.DensePSs)),
-		pulled: make([]int8, len(cfg.DensePSs)*int(cfg.Ranks))}
+		pulled: make([]int8, len(cfg.DensePSs)*int(cfg.Ranks)), end: cfg.Steps}
 	s.lanes = make([]role.LaneQueues[completion], len(s.roles))
 	s.held = make([][]role.Handle, len(s.roles))
 	s.crashes = make([]uint8, len(s.roles))
@@ -174,6 +180,11 @@ func (s *State) observe(e event.Record) error {
 		}
 	case event.LookupServed:
 		return s.observeRead(e)
+	case event.EndDecided:
+		if s.decided && s.end != e.Step {
+			return fmt.Errorf("the run ends before step %d, and after a crash before step %d", s.end, e.Step)
+		}
+		s.decided, s.end = true, e.Step
 	}
 	return s.observeDense(e)
 }
@@ -221,7 +232,7 @@ func (s *State) checkEnd() error {
 	if s.finished < c.Ranks {
 		return errDeadlock
 	}
-	all := ^uint64(0) >> (64 - c.Ranks*c.Steps)
+	all := s.all()
 	if s.trained != all {
 		return fmt.Errorf("not every batch is trained on: %b of %b", s.trained, all)
 	}
@@ -244,7 +255,7 @@ func (s *State) checkEnd() error {
 	}
 	for p := range s.applied {
 		for rank := range c.Ranks {
-			for step := range c.Steps {
+			for step := range s.end {
 				if s.touches(rank, step, int32(p)) && s.applied[p]&s.batchBit(rank, step) == 0 {
 					return fmt.Errorf("%w: rank %d step %d on PS %d", errLost, rank, step, p)
 				}
@@ -252,6 +263,16 @@ func (s *State) checkEnd() error {
 		}
 	}
 	return nil
+}
+
+// all returns the set of the batches to train.
+func (s *State) all() (set uint64) {
+	for rank := range s.set.Config.Ranks {
+		for step := range s.end {
+			set |= s.batchBit(rank, step)
+		}
+	}
+	return set
 }
 
 func compareMessages(a, b msg.Message) int {
@@ -342,7 +363,13 @@ func (s *State) fingerprint(buf []byte) ([16]byte, []byte) {
 			buf = binary.LittleEndian.AppendUint64(buf, bits)
 		}
 	}
-	buf = append(buf, byte(s.finished), byte(s.faults))
+	buf = append(buf, byte(s.finished), byte(s.faults), byte(s.end))
+	if s.draining {
+		buf = append(buf, 1)
+	}
+	if s.decided {
+		buf = append(buf, 2)
+	}
 	sum := sha256.Sum256(buf)
 	return [16]byte(sum[:16]), buf
 }
