@@ -43,6 +43,7 @@ func (p *program) command() *cobra.Command {
 	c.AddCommand(p.inspectCommand())
 	c.AddCommand(p.diffCommand())
 	c.AddCommand(p.predictCommand())
+	c.AddCommand(p.exportCommand())
 	cli.Configure(c, p.stdout, p.stderr)
 	c.SetHelpCommand(&cobra.Command{Hidden: true}) // use --help
 	return c

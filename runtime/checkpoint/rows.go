@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"math"
 	"unsafe"
 
@@ -241,6 +242,26 @@ func (r *RowReader) Read(signs []uint64, dst []float32) (missing int) {
 		r.widen(out, b.Embeddings[place*r.width:(place+1)*r.width])
 	}
 	return missing
+}
+
+// Trained visits all rows that have been updated, with their signs. The embedding holds until the next row.
+func (r *RowReader) Trained() iter.Seq2[uint64, []float32] {
+	return func(yield func(sign uint64, embedding []float32) bool) {
+		embedding := make([]float32, r.dim)
+		for _, f := range r.files {
+			for _, b := range f.batches {
+				for i, sign := range b.Signs {
+					if b.Updates[i] == 0 {
+						continue
+					}
+					r.widen(embedding, b.Embeddings[i*r.width:(i+1)*r.width])
+					if !yield(sign, embedding) {
+						return
+					}
+				}
+			}
+		}
+	}
 }
 
 // find returns the file and the number of the row of a sign, −1 if there is none.

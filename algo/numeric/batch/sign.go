@@ -84,6 +84,9 @@ func (s *Schema) Signer(slot int) Signer {
 	return Signer{prefix: prefix, spacing: s.spacing(), shift: shift, stack: s.Slots[slot].HashStack}
 }
 
+// Prefix returns the sign of id 0 without a hash-stack: the number of the feature group in the upper bits.
+func (s Signer) Prefix() uint64 { return s.prefix }
+
 // Sign returns the sign of the row that an id names in a round, below
 // Slot.RowsPerID:
 //

@@ -50,6 +50,8 @@ type part interface {
 	// cost returns the forward work for one sample: floating-point operations,
 	// values read and written, and device kernels.
 	cost() (flops float64, values, kernels int)
+	// describe adds the part's forward pass to a graph.
+	describe(*describer)
 	// newPass returns the part's scratch.
 	newPass(samplesMax int) partPass
 }

@@ -1,0 +1,62 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"tandem/internal/cli"
+	"tandem/runtime/checkpoint"
+	"tandem/runtime/export"
+)
+
+const exportUsage = `Write a model for other programs: to a new folder with
+
+  network.onnx   the dense network (ONNX, opset 13). Inputs: embeddings, pooled
+                 as columns.json says, and numbers as in the data, NaN where one
+                 is missing. Output: prediction, the probability of label 1.
+  rows.parquet   the embedding rows that have been trained, by sign; with
+                 --rows safetensors: rows.safetensors.
+  columns.json   how the values of a record become signs and inputs.
+  predict.py     a program that does all of that in Python, with onnxruntime
+                 or PyTorch, for models of CSV data.`
+
+func (p *program) exportCommand() *cobra.Command {
+	out, rows := "", export.Parquet
+	c := &cobra.Command{
+		Use: "export MODEL --out FOLDER", Short: "Write a model as ONNX and Parquet", Long: exportUsage,
+		Example: "  go run ./cmd/model export results/clicks/hybrid/model --out exported\n" +
+			"  python exported/predict.py today.csv > predictions.csv",
+		Args: models(1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			if out == "" {
+				return cli.UsageError("for example --out exported", "no --out")
+			}
+			if formats := []string{export.Parquet, export.Safetensors}; !slices.Contains(formats, rows) {
+				return cli.UsageError("", "--rows %s: want %s or %s", rows, formats[0], formats[1])
+			}
+			m, err := checkpoint.Open(args[0])
+			if err != nil {
+				return err
+			}
+			files, err := export.Write(out, m, rows)
+			if err := errors.Join(err, m.Close()); err != nil {
+				return err
+			}
+			for _, name := range files {
+				fmt.Fprintln(p.stdout, filepath.Join(out, name))
+			}
+			if !slices.Contains(files, export.ProgramFile) {
+				fmt.Fprintf(p.stderr, "model: without %s, because the data are not of kind csv\n",
+					export.ProgramFile)
+			}
+			return nil
+		},
+	}
+	c.Flags().StringVar(&out, "out", "", "write to this new `FOLDER`")
+	c.Flags().StringVar(&rows, "rows", rows, "write the rows as `FORMAT` parquet or safetensors")
+	return c
+}

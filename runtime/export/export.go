@@ -1,0 +1,206 @@
+// Package export writes a trained model in the formats of other programs: the dense network as ONNX, the
+// embedding rows as Parquet or safetensors, and a Python program that predicts with both.
+package export
+
+import (
+	"bufio"
+	_ "embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"tandem/algo/job"
+	"tandem/algo/numeric/batch"
+	"tandem/algo/numeric/model"
+	"tandem/runtime/checkpoint"
+)
+
+// Files of an export.
+const (
+	NetworkFile = "network.onnx"
+	ColumnsFile = "columns.json"
+	ProgramFile = "predict.py"
+)
+
+// Formats of the rows.
+const (
+	Parquet     = "parquet"
+	Safetensors = "safetensors"
+)
+
+// RowsFile returns the name of the file of rows in a format.
+func RowsFile(format string) string { return "rows." + format }
+
+// program predicts the rows of a CSV file in Python.
+//
+//go:embed predict.py
+var program []byte
+
+// Write writes a model to a new folder, complete or not at all. It returns the names of the files. Without
+// data of kind csv there is no predict.py, because only Tandem knows the ids of the others.
+//
+// Errors name the folder, the format, or what of the model cannot be exported. Memory: the dense network
+// twice, and for safetensors all rows.
+func Write(folder string, m *checkpoint.Checkpoint, format string) (files []string, err error) {
+	j, err := m.ParseJob()
+	if err != nil {
+		return nil, err
+	}
+	network, columns, err := describe(m, &j)
+	if err != nil {
+		return nil, fmt.Errorf("model %s: %w", m.Folder(), err)
+	}
+	rows, err := m.Rows()
+	if err != nil {
+		return nil, fmt.Errorf("model %s: %w", m.Folder(), err)
+	}
+	writeRows, known := map[string]func(io.Writer, *checkpoint.RowReader) error{
+		Parquet: writeParquet, Safetensors: writeTensors}[format]
+	if !known {
+		return nil, fmt.Errorf("rows as %q: want %s or %s", format, Parquet, Safetensors)
+	}
+	contents := []content{
+		{NetworkFile, whole(network)},
+		{RowsFile(format), func(w io.Writer) error { return writeRows(w, rows) }},
+		{ColumnsFile, columns.write},
+	}
+	if columns.Table != nil {
+		contents = append(contents, content{ProgramFile, whole(program)})
+	}
+	for _, c := range contents {
+		files = append(files, c.name)
+	}
+	return files, writeFolder(folder, contents)
+}
+
+// describe returns the network as ONNX, and the columns that its inputs are made of.
+func describe(m *checkpoint.Checkpoint, j *job.Job) (network []byte, columns *columns, err error) {
+	schema, err := m.Schema.Batch()
+	if err != nil {
+		return nil, nil, err
+	}
+	values, err := m.Dense()
+	if err != nil {
+		return nil, nil, err
+	}
+	graph, err := model.NewGraph(j.Model.Spec, &schema, values)
+	if err != nil {
+		return nil, nil, err
+	}
+	network, err = encode(graph, &schema, m.Scaling)
+	return network, newColumns(j, &schema), err
+}
+
+// columns says how the values of a record become the inputs of the network.
+type columns struct {
+	PrefixBits int      `json:"prefix_bits"`
+	Dim        int      `json:"dim"`
+	Slots      []slot   `json:"slots"`
+	Numbers    []string `json:"numbers"`
+	Labels     []string `json:"labels"`
+	Table      *table   `json:"table,omitempty"`
+}
+
+// slot is an id column.
+type slot struct {
+	Name string `json:"name"`
+	// Prefix is the sign of the row of id 0, without a hash-stack.
+	Prefix          uint64 `json:"prefix"`
+	Separator       string `json:"separator"`
+	FixedSize       int    `json:"fixed_size"` // 0: the rows of a sample are added
+	SqrtScaling     bool   `json:"sqrt_scaling"`
+	HashStackRounds int    `json:"hash_stack_rounds"`
+	HashStackRows   int    `json:"hash_stack_rows"`
+}
+
+// table is how a CSV file is read.
+type table struct {
+	Delimiter string   `json:"delimiter"`
+	Comment   string   `json:"comment"`
+	Columns   []string `json:"columns"` // empty: the first line names them
+	Missing   []string `json:"missing"`
+	// EmptyNumber is what an empty numeric field stands for.
+	EmptyNumber *float64 `json:"empty_number"`
+}
+
+func newColumns(j *job.Job, schema *batch.Schema) *columns {
+	c := &columns{PrefixBits: schema.PrefixBits, Dim: j.Model.Dim(), Slots: []slot{},
+		Numbers: append([]string{}, schema.Dense...), Labels: schema.Labels}
+	for i, s := range schema.Slots {
+		own := slot{Name: s.Name, Prefix: schema.Signer(i).Prefix(), SqrtScaling: s.SqrtScaling,
+			HashStackRounds: s.HashStack.Rounds, HashStackRows: s.HashStack.Rows}
+		if s.Pooling == batch.Raw {
+			own.FixedSize = s.FixedSize
+		}
+		c.Slots = append(c.Slots, own)
+	}
+	t := j.Data.CSV
+	if j.Data.Kind != job.KindCSV || t == nil {
+		return c
+	}
+	for i := range c.Slots {
+		c.Slots[i].Separator = t.Slots[i].Separator
+	}
+	c.Table = &table{Delimiter: string(t.FieldDelimiter()), Comment: t.Comment,
+		Columns: append([]string{}, t.Columns...), Missing: append([]string{}, t.Missing...),
+		EmptyNumber: t.EmptyNumeric}
+	return c
+}
+
+func (c *columns) write(w io.Writer) error {
+	encoder := json.NewEncoder(w)
+	encoder.SetIndent("", "  ")
+	return encoder.Encode(c)
+}
+
+// content is a file that will be written.
+type content struct {
+	name  string
+	write func(io.Writer) error
+}
+
+// whole returns a content that is at hand.
+func whole(data []byte) func(io.Writer) error {
+	return func(w io.Writer) error {
+		_, err := w.Write(data)
+		return err
+	}
+}
+
+// writeFolder writes files to a new folder, complete or not at all.
+func writeFolder(folder string, contents []content) (err error) {
+	if _, err := os.Lstat(folder); err == nil {
+		return fmt.Errorf("%s exists: remove it, or choose another folder", folder)
+	}
+	parent := filepath.Dir(filepath.Clean(folder))
+	working, err := os.MkdirTemp(parent, "."+filepath.Base(folder)+"-writing-")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(working)) }() // not there if all went well
+	for _, c := range contents {
+		if err := writeFile(filepath.Join(working, c.name), c.write); err != nil {
+			return fmt.Errorf("%s: %w", c.name, err)
+		}
+	}
+	if err := os.Chmod(working, 0o755); err != nil {
+		return err
+	}
+	return os.Rename(working, folder)
+}
+
+func writeFile(path string, write func(io.Writer) error) error {
+	f, err := os.Create(path)
+	if err != nil {
+		return err
+	}
+	w := bufio.NewWriterSize(f, 1<<20)
+	err = write(w)
+	if err == nil {
+		err = w.Flush()
+	}
+	return errors.Join(err, f.Close())
+}

@@ -1,0 +1,210 @@
+package export_test
+
+import (
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/parquet-go/parquet-go"
+
+	"tandem/algo/job"
+	"tandem/algo/numeric/batch"
+	"tandem/algo/numeric/model"
+	"tandem/datasets"
+	"tandem/internal/modeltest"
+	"tandem/internal/pythontest"
+	"tandem/runtime/checkpoint"
+	"tandem/runtime/export"
+	"tandem/runtime/inference"
+)
+
+// table has a list of ids, missing numbers and numbers far from 0, and two labels.
+func table(t *testing.T) job.Data {
+	var b strings.Builder
+	b.WriteString("user,tags,price,at,clicked,bought\n")
+	for i := range 2000 {
+		price := fmt.Sprint(float64(i%7) / 2)
+		if i%9 == 0 {
+			price = "NA"
+		}
+		fmt.Fprintf(&b, "u%d, t%d | t%d,%s,%d,%d,%d\n", i%23, i%5, i%3, price, 16e8+i*60, i%3/2, i%5/4)
+	}
+	path := filepath.Join(t.TempDir(), "clicks.csv")
+	if err := os.WriteFile(path, []byte(b.String()), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return job.Data{Kind: job.KindCSV, Path: path, CSV: &job.Table{Label: "clicked",
+		Slots:   []job.IDColumn{{Column: "user"}, {Column: "tags", Separator: "|"}},
+		Numeric: []string{"price", "at"}, Missing: []string{"NA"}}}
+}
+
+// trained returns the folder of a model of the table.
+func trained(t *testing.T, data job.Data, change func(*job.Job)) string {
+	j := job.Default()
+	j.Name, j.Cluster, j.Data = "clicks", job.PersiaCluster(), data
+	j.Model.Top, j.Model.BatchNorm = []int{16, 8}, true
+	change(&j)
+	folder, _ := modeltest.Train(t, j)
+	return folder
+}
+
+// exported exports a model and returns the folder.
+func exported(t *testing.T, from, format string) string {
+	m, err := checkpoint.Open(from)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	folder := filepath.Join(t.TempDir(), "exported")
+	if _, err := export.Write(folder, m, format); err != nil {
+		t.Fatal(err)
+	}
+	return folder
+}
+
+// The Python program predicts what the model does, for every kind of network, with each of the formats and
+// libraries.
+func TestPythonPredictsWhatTheModelDoes(t *testing.T) {
+	settings := []job.SlotSetting{
+		{Slot: "user", HashStack: batch.HashStack{Rounds: 2, Rows: 50}, SqrtScaling: true},
+		{Slot: "tags", Raw: 3},
+	}
+	for _, c := range []struct {
+		kind, rows, modules, library string
+		heads                        int
+		slots                        []job.SlotSetting
+	}{
+		{model.LogisticRegression, export.Parquet, "pyarrow, onnxruntime, onnx", "", 2, nil},
+		{model.FactorizationMachine, export.Parquet, "pyarrow, onnxruntime, onnx", "", 1, nil},
+		{model.DeepFM, export.Safetensors, "safetensors, onnxruntime, onnx", "", 1, nil},
+		{model.DLRM, export.Parquet, "pyarrow, onnxruntime, onnx", "", 2, nil},
+		{model.DCNv2, export.Parquet, "pyarrow, onnxruntime, onnx", "", 1, settings},
+		{model.FeedForward, export.Parquet, "pyarrow, onnxruntime, onnx", "", 2, settings},
+		{model.DeepFM, export.Parquet, "pyarrow, torch, onnx", "--torch", 1, nil},
+		{model.DLRM, export.Safetensors, "safetensors, torch, onnx", "--torch", 2, nil},
+		{model.DCNv2, export.Parquet, "pyarrow, torch, onnx", "--torch", 1, nil},
+	} {
+		t.Run(fmt.Sprintf("%s, %s %s", c.kind, c.rows, c.library), func(t *testing.T) {
+			python := pythontest.With(t, "numpy, "+c.modules)
+			data := table(t)
+			from := trained(t, data, func(j *job.Job) {
+				if j.Model.Kind, j.Data.Slots = c.kind, c.slots; c.heads == 2 {
+					j.Data.CSV.FurtherLabels = []string{"bought"}
+					j.Model.Heads = make([]model.Head, 2)
+				}
+			})
+			folder := exported(t, from, c.rows)
+			python.Run(t, nil, "-c",
+				"import onnx, sys; onnx.checker.check_model(sys.argv[1], full_check=True)",
+				filepath.Join(folder, export.NetworkFile))
+			arguments := []string{filepath.Join(folder, export.ProgramFile), data.Path}
+			if c.library != "" {
+				arguments = append(arguments, c.library)
+			}
+			got := strings.Fields(string(python.Run(t, nil, arguments...)))
+			compare(t, got[1:], predictions(t, from, data.Path), c.heads)
+		})
+	}
+}
+
+// compare compares lines of predictions, and checks that they are not all the same.
+func compare(t *testing.T, lines []string, want []float32, heads int) {
+	t.Helper()
+	if len(lines)*heads != len(want) {
+		t.Fatalf("%d lines of %d predictions", len(lines), len(want))
+	}
+	worst := 0.0
+	for i, line := range lines {
+		for h, text := range strings.Split(line, ",") {
+			value, err := strconv.ParseFloat(text, 64)
+			if err != nil {
+				t.Fatal(err)
+			}
+			worst = max(worst, math.Abs(value-float64(want[i*heads+h])))
+		}
+	}
+	if worst > 1e-5 {
+		t.Errorf("predictions differ by up to %g", worst)
+	}
+	if slices.Max(want)-slices.Min(want) < 1e-3 {
+		t.Errorf("all predictions are %g: that compares nothing", want[0])
+	}
+}
+
+// predictions returns what a model predicts for a file.
+func predictions(t *testing.T, folder, path string) (all []float32) {
+	m, err := inference.Open(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	err = datasets.ReadFeatures(m.Data(), m.Scaling(), path, func(b *batch.Batch) error {
+		p, err := m.Predict(b)
+		all = append(all, p...)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+// A Parquet file has the rows that have been trained, each once, with the values that predictions use.
+func TestParquetHasTheTrainedRows(t *testing.T) {
+	from := trained(t, table(t), func(*job.Job) {})
+	got, err := parquet.ReadFile[struct {
+		Sign      uint64    `parquet:"sign"`
+		Embedding []float32 `parquet:"embedding,list"`
+	}](filepath.Join(exported(t, from, export.Parquet), export.RowsFile(export.Parquet)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := checkpoint.Open(from)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	rows, err := m.Rows()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(got) != 23+5 {
+		t.Errorf("%d rows, want those of 23 users and 5 tags", len(got))
+	}
+	want := make([]float32, rows.Dim())
+	for _, row := range got {
+		if rows.Read([]uint64{row.Sign}, want) != 0 || !slices.Equal(row.Embedding, want) {
+			t.Errorf("row %#x is %v, want %v", row.Sign, row.Embedding, want)
+		}
+	}
+}
+
+// A folder that exists is left as it is, and after an error nothing is left.
+func TestExportIsCompleteOrNotThere(t *testing.T) {
+	m, err := checkpoint.Open(trained(t, table(t), func(*job.Job) {}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	folder := t.TempDir()
+	full := filepath.Join(folder, "full")
+	if err := os.Mkdir(full, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := export.Write(full, m, export.Parquet); err == nil ||
+		!strings.Contains(err.Error(), "full exists: remove it") {
+		t.Error(err)
+	}
+	if _, err := export.Write(filepath.Join(folder, "new"), m, "csv"); err == nil {
+		t.Error("rows as csv")
+	}
+	entries, err := os.ReadDir(folder)
+	if err != nil || len(entries) != 1 {
+		t.Errorf("%v are left: %v", entries, err)
+	}
+}

@@ -1,0 +1,189 @@
+"""Predict the rows of a CSV file with a model that Tandem exported.
+
+    python predict.py today.csv > predictions.csv
+    python predict.py today.csv --torch > predictions.csv
+
+Reads network.onnx, columns.json and rows.parquet or rows.safetensors beside itself. Needs numpy; pyarrow or
+safetensors for the rows; onnxruntime for the network, or torch and onnx with --torch.
+"""
+import argparse
+import csv
+import json
+import pathlib
+import sys
+
+import numpy as np
+
+FOLDER = pathlib.Path(__file__).resolve().parent
+WORD = (1 << 64) - 1
+
+
+def mix(z):
+    """Return the finalizer of SplitMix64 of a 64-bit number."""
+    z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9 & WORD
+    z = (z ^ z >> 27) * 0x94D049BB133111EB & WORD
+    return z ^ z >> 31
+
+
+def category(text):
+    """Return the id of a text: 64-bit FNV-1a of its bytes, mixed."""
+    h = 0xCBF29CE484222325
+    for byte in text.encode():
+        h = (h ^ byte) * 0x100000001B3 & WORD
+    return mix(h)
+
+
+def signs(slot, identity, bits):
+    """Return the signs of the rows whose sum is the embedding of an id: one, or several under a hash-stack."""
+    spacing = (1 << 64 - bits) - 1
+    rounds, rows = slot["hash_stack_rounds"], slot["hash_stack_rows"]
+    if rounds == 0:
+        return [identity % spacing + slot["prefix"]]
+    hashes = (mix(identity + (k + 1) * 0x9E3779B97F4A7C15 & WORD) for k in range(rounds))
+    return [(k * rows + h % rows) % spacing + slot["prefix"] for k, h in enumerate(hashes)]
+
+
+class Rows:
+    """The embedding rows, by sign. A sign without a row, which training never saw, has zeros."""
+
+    def __init__(self, dim):
+        if (FOLDER / "rows.parquet").exists():
+            import pyarrow.parquet
+
+            table = pyarrow.parquet.read_table(FOLDER / "rows.parquet").combine_chunks()
+            keys = table["sign"].to_numpy()
+            values = table["embedding"].combine_chunks().flatten().to_numpy()
+        else:
+            import safetensors.numpy
+
+            tensors = safetensors.numpy.load_file(FOLDER / "rows.safetensors")
+            keys, values = tensors["sign"], tensors["embedding"]
+        order = np.argsort(keys)
+        self.keys, self.values = keys[order], values.reshape(-1, dim)[order]
+        self.zeros = np.zeros(dim, np.float32)
+
+    def sum(self, wanted, root):
+        """Return the sum of rows, divided by the root of their number if root is true."""
+        total = self.zeros.copy()
+        for sign in wanted:
+            at = np.searchsorted(self.keys, np.uint64(sign))
+            if at < len(self.keys) and self.keys[at] == sign:
+                total += self.values[at]
+        return total / np.float32(np.sqrt(len(wanted))) if root and wanted else total
+
+
+def embed(field, slot, rows, bits):
+    """Return the part of a sample's embeddings that a field gives."""
+    texts = [field]
+    if slot["separator"]:
+        texts = [text.strip() for text in field.split(slot["separator"])] if field else []
+    each = [signs(slot, category(text), bits) for text in texts]
+    if slot["fixed_size"] == 0:  # the rows of a sample are added
+        return rows.sum([sign for own in each for sign in own], slot["sqrt_scaling"])
+    out = np.zeros((slot["fixed_size"], len(rows.zeros) + 1), np.float32)  # a row and its mask, for each id
+    for k, own in enumerate(each[: slot["fixed_size"]]):
+        out[k, :-1], out[k, -1] = rows.sum(own, slot["sqrt_scaling"]), 1
+    return out.ravel()
+
+
+def number(field, table):
+    """Return a numeric field, NaN if it is missing."""
+    if field == "" and table["empty_number"] is not None:
+        return table["empty_number"]
+    return np.nan if field in table["missing"] else float(field)
+
+
+def records(path, table):
+    """Return the records of a CSV file as dictionaries."""
+    with open(path, newline="", encoding="utf-8") as file:
+        lines = (line for line in file if not (table["comment"] and line.startswith(table["comment"])))
+        reader = csv.reader(lines, delimiter=table["delimiter"], skipinitialspace=True)
+        names = table["columns"] or [name.strip() for name in next(reader)]
+        for record in reader:
+            if record:
+                yield dict(zip(names, (field.strip() for field in record)))
+
+
+def batches(path, columns, rows, size=1024):
+    """Return the inputs of the network for some records at a time."""
+    embeddings, numbers = [], []
+
+    def inputs():
+        both = {"embeddings": embeddings, "numbers": numbers}
+        return {name: np.array(values, np.float32) for name, values in both.items() if len(values[0])}
+
+    for record in records(path, columns["table"]):
+        parts = [embed(record[s["name"]], s, rows, columns["prefix_bits"]) for s in columns["slots"]]
+        embeddings.append(np.concatenate(parts) if parts else [])
+        numbers.append([number(record[name], columns["table"]) for name in columns["numbers"]])
+        if len(numbers) == size:
+            yield inputs()
+            embeddings.clear(), numbers.clear()
+    if numbers:
+        yield inputs()
+
+
+def with_onnxruntime(path):
+    """Return a function from the inputs of a network to its predictions."""
+    import onnxruntime
+
+    session = onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
+    return lambda inputs: session.run(["prediction"], inputs)[0]
+
+
+def with_torch(path):
+    """Return the same in PyTorch, whose functions have the meaning of the operators."""
+    import onnx
+    import torch
+    from onnx import numpy_helper
+
+    types = {1: torch.float32, 11: torch.float64}
+    operators = {
+        "Add": torch.add,
+        "BatchNormalization": lambda x, weight, bias, mean, variance, epsilon: torch.nn.functional.batch_norm(
+            x, mean, variance, weight, bias, eps=epsilon),
+        "Cast": lambda x, to: x.to(types[to]),
+        "Concat": lambda *x, axis: torch.cat(x, axis),
+        "Div": torch.div,
+        "Gather": lambda x, which, axis: x.index_select(axis, which),
+        "Gemm": lambda x, weight, bias=None, transB=1: torch.nn.functional.linear(x, weight, bias),
+        "IsNaN": torch.isnan,
+        "MatMul": torch.matmul,
+        "Mul": torch.mul,
+        "ReduceSum": lambda x, axes, keepdims: x.sum(axes.tolist(), keepdim=bool(keepdims)),
+        "Relu": torch.relu,
+        "Reshape": lambda x, shape: x.reshape(shape.tolist()),
+        "Sigmoid": torch.sigmoid,
+        "Sub": torch.sub,
+        "Transpose": lambda x, perm: x.permute(perm),
+        "Where": torch.where,
+    }
+    graph = onnx.load(str(path)).graph
+    constants = {c.name: torch.tensor(numpy_helper.to_array(c)) for c in graph.initializer}
+
+    def predict(inputs):
+        known = dict(constants, **{name: torch.from_numpy(values) for name, values in inputs.items()})
+        for node in graph.node:
+            settings = {a.name: onnx.helper.get_attribute_value(a) for a in node.attribute}
+            known[node.output[0]] = operators[node.op_type](*(known[name] for name in node.input), **settings)
+        return known["prediction"].numpy()
+
+    return predict
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("file", help="CSV file with the columns of the training data")
+    parser.add_argument("--torch", action="store_true", help="compute in PyTorch instead of onnxruntime")
+    arguments = parser.parse_args()
+    columns = json.loads((FOLDER / "columns.json").read_text())
+    predict = (with_torch if arguments.torch else with_onnxruntime)(FOLDER / "network.onnx")
+    names = ["prediction"] + [f"prediction_{i + 2}" for i in range(len(columns["labels"]) - 1)]
+    print(",".join(names))
+    for inputs in batches(arguments.file, columns, Rows(columns["dim"])):
+        for row in predict(inputs):
+            print(",".join(repr(float(value)) for value in row))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
