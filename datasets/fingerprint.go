@@ -3,6 +3,7 @@ package datasets
 import (
 	"crypto/sha256"
 	"fmt"
+	"io"
 	"path/filepath"
 
 	"tandem/algo/job"
@@ -31,6 +32,12 @@ func Fingerprint(data job.Data, dataDir string) ([]byte, error) {
 		if err != nil {
 			return nil, fmt.Errorf("datasets: %w", err)
 		}
+		if job.IsURL(path) {
+			if err := addRemote(digest, path); err != nil {
+				return nil, fmt.Errorf("datasets: %w", err)
+			}
+			continue
+		}
 		for i, part := range append([]string{filepath.Base(path)}, formatOf(&data).beside...) {
 			s, err := cache.Identify(filepath.Join(filepath.Dir(path), part))
 			if err == nil && s.Missing && i == 0 {
@@ -45,9 +52,26 @@ func Fingerprint(data job.Data, dataDir string) ([]byte, error) {
 	return digest.Sum(nil), nil
 }
 
-// locate returns the path of a file that a job names.
+// addRemote adds the object of a URL to a digest of files.
+func addRemote(digest io.Writer, url string) error {
+	file, err := input.OpenFile(url)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	sample, err := cache.Sample(file, file.Size())
+	if err != nil {
+		return fmt.Errorf("%s: %w", url, err)
+	}
+	_, err = fmt.Fprintln(digest, false, file.Size(), sample)
+	return err
+}
+
+// locate returns the path of a file that a job names, or its URL unless that is of a file.
 func locate(dataDir, path string) (string, error) {
 	switch {
+	case job.IsURL(path):
+		return input.Path(path)
 	case filepath.IsAbs(path):
 		return path, nil
 	case dataDir == "":

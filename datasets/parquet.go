@@ -27,11 +27,7 @@ func (f *format) readParquet(path string, dropped *droppedRows) (*batch.Batch, e
 		return nil, err
 	}
 	defer file.Close()
-	info, err := file.Stat()
-	if err != nil {
-		return nil, err
-	}
-	b, bad, err := read(file, info.Size(), f.table)
+	b, bad, err := read(file, file.Size(), f.table)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
@@ -56,12 +52,8 @@ func (f *format) parquetGroups(path string, dropped *droppedRows, use func(*batc
 		return err
 	}
 	defer file.Close()
-	info, err := file.Stat()
-	if err != nil {
-		return err
-	}
 	policy := dropped.skip(path)
-	err = read(file, info.Size(), f.table, func(b *batch.Batch, bad []*decode.BadRow, first int) error {
+	err = read(file, file.Size(), f.table, func(b *batch.Batch, bad []*decode.BadRow, first int) error {
 		good, err := goodRows(b, bad, first, policy)
 		if err != nil {
 			return err

@@ -16,7 +16,7 @@ import (
 
 // blocks reads a file once and returns its good rows, which stay on disk: of plain text in the
 // file, of all others in a temporary file (package spool). It calls use with the rows of every
-// block, in the order of the file.
+// block, in the order of the file. An object that a URL names is read once, into a temporary file.
 func (f *format) blocks(path string, dropped *droppedRows, use func(*batch.Batch) error) (blocks, error) {
 	if f.kind == job.KindParquet {
 		return f.spool(use, func(add func(*batch.Batch) error) error {
@@ -28,7 +28,7 @@ func (f *format) blocks(path string, dropped *droppedRows, use func(*batch.Batch
 		return nil, err
 	}
 	defer in.Close()
-	if in.Compression != "" {
+	if in.Compression != "" || job.IsURL(path) {
 		return f.spool(use, func(add func(*batch.Batch) error) error {
 			return f.Each(in, dropped.skip(in.Name), parallel.Cores(), decode.BlockBytes, add)
 		})

@@ -50,7 +50,9 @@ type Data struct {
 	// Kind is a data set that is built in, or the format of files.
 	Kind DataKind `yaml:"kind"`
 	// Path is a single file; Split chooses its test rows. A file may be plain text or
-	// compressed with gzip or zstd: its first bytes decide, not its name.
+	// compressed with gzip or zstd: its first bytes decide, not its name. It may be a URL:
+	// file:///folder/clicks.csv or, in programs that import package datasets/blob, as
+	// cmd/node, cmd/data and cmd/model do, s3://bucket/clicks.csv.
 	Path string `yaml:"path,omitempty"`
 	// Train and Test are two files and replace Path.
 	Train string `yaml:"train,omitempty"`

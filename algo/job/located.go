@@ -4,6 +4,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"unicode"
 
 	"tandem/algo/protocol/delay"
 )
@@ -32,7 +33,7 @@ func (j Job) Located(file, tandemData string) (Job, error) {
 // on the folder of the job file.
 func (j *Job) RelativeData() bool {
 	for _, path := range []string{j.Data.Path, j.Data.Train, j.Data.Test} {
-		if path != "" && !filepath.IsAbs(path) {
+		if path != "" && !filepath.IsAbs(path) && !IsURL(path) {
 			return true
 		}
 	}
@@ -64,9 +65,18 @@ func (c *Cluster) locate(file string) error {
 	return nil
 }
 
-// locate makes a path that starts at the folder of a job file absolute. It does nothing to an empty one.
+// IsURL reports whether the path of a data file is a URL, such as s3://bucket/clicks.csv.
+func IsURL(path string) bool {
+	scheme, _, ok := strings.Cut(path, "://")
+	return ok && scheme != "" && strings.IndexFunc(scheme, func(r rune) bool {
+		return !unicode.IsLower(r) && !unicode.IsDigit(r)
+	}) < 0
+}
+
+// locate makes a path that starts at the folder of a job file absolute. It does nothing to an empty one or to
+// a URL.
 func locate(path *string, file string) (err error) {
-	if *path == "" {
+	if *path == "" || IsURL(*path) {
 		return nil
 	}
 	if file != "" {

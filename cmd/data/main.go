@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 
+	_ "tandem/datasets/blob"    // and objects of s3:// URLs
 	_ "tandem/datasets/parquet" // for data in Parquet files
 	"tandem/internal/cli"
 )

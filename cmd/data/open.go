@@ -120,7 +120,7 @@ func (p *program) openJob(path string, policy job.OnBadRow) (*dataset, error) {
 	if file == "" || j.Data.Kind == job.KindParquet { // Parquet files have no lines
 		return s, nil
 	}
-	if !filepath.IsAbs(file) {
+	if !filepath.IsAbs(file) && !job.IsURL(file) {
 		file = filepath.Join(folder, file)
 	}
 	s.Head, err = datasets.ReadHead(file, headLines)

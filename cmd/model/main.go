@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 
+	_ "tandem/datasets/blob" // tables may be objects of s3:// URLs
 	"tandem/internal/cli"
 )
 

@@ -9,6 +9,7 @@ import (
 	"os/signal"
 	"syscall"
 
+	_ "tandem/datasets/blob"    // and objects of s3:// URLs
 	_ "tandem/datasets/parquet" // data may be Parquet files
 	"tandem/internal/cli"
 )

@@ -3,6 +3,8 @@ package main
 import (
 	"errors"
 	"net"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"testing"
 
@@ -24,6 +26,10 @@ func TestScripts(t *testing.T) {
 			listener, err := net.Listen("tcp", "127.0.0.1:0") // for a port that is free
 			e.Setenv(blas.Variable, os.Getenv(blas.Variable))
 			e.Setenv("HOST", listener.Addr().String())
+			// An S3 store, whose buckets are folders of the script.
+			store := httptest.NewServer(http.FileServer(http.Dir(e.WorkDir)))
+			e.Defer(store.Close)
+			e.Setenv("AWS_ENDPOINT_URL", store.URL)
 			e.Setenv("PLACED", "data-loader, nn-worker 1; nn-worker 0, embedding-ps, embedding-worker")
 			return errors.Join(err, listener.Close())
 		},

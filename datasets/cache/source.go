@@ -48,16 +48,21 @@ func Identify(path string) (Source, error) {
 		return Source{}, err
 	}
 	s := Source{Path: absolute, Size: info.Size(), ModTime: info.ModTime().UnixNano()}
+	s.Sample, err = Sample(file, s.Size)
+	return s, err
+}
+
+// Sample returns the SHA-256 of samples from a file of a size, as Source has it.
+func Sample(file io.ReaderAt, size int64) (string, error) {
 	digest := sha256.New()
 	for i := range int64(sampleCount) {
 		at := i * sampleBytes
-		if s.Size > sampleCount*sampleBytes {
-			at = (s.Size - sampleBytes) / (sampleCount - 1) * i
+		if size > sampleCount*sampleBytes {
+			at = (size - sampleBytes) / (sampleCount - 1) * i
 		}
 		if _, err := io.Copy(digest, io.NewSectionReader(file, at, sampleBytes)); err != nil {
-			return Source{}, err
+			return "", err
 		}
 	}
-	s.Sample = hex.EncodeToString(digest.Sum(nil))
-	return s, nil
+	return hex.EncodeToString(digest.Sum(nil)), nil
 }

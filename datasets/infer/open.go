@@ -52,8 +52,10 @@ func Open(r Request) (j job.Job, set *datasets.Dataset, found *Table, err error)
 	}
 	data := found.Data
 	data.Split, data.OnBadRow, data.Stream = r.Split, r.OnBadRow, r.stream(found)
-	if data.Path, err = filepath.Abs(r.File); err != nil {
-		return j, nil, nil, err
+	if data.Path = r.File; !job.IsURL(r.File) {
+		if data.Path, err = filepath.Abs(r.File); err != nil {
+			return j, nil, nil, err
+		}
 	}
 	if set, err = datasets.Open(data, ""); err != nil {
 		return j, nil, nil, err

@@ -7,26 +7,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
-	"os"
 
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
 )
-
-// OpenFile opens a file. The error tells the user what to do.
-func OpenFile(path string) (*os.File, error) {
-	file, err := os.Open(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, MissingFile(path)
-	}
-	return file, err // names the path
-}
-
-// MissingFile returns the error for a file that does not exist; it wraps fs.ErrNotExist.
-func MissingFile(path string) error {
-	return fmt.Errorf("%s: %w: check the path, or TANDEM_DATA if it is relative", path, fs.ErrNotExist)
-}
 
 // Input is decompressed text. It implements io.ReadCloser.
 type Input struct {
@@ -37,7 +21,8 @@ type Input struct {
 	// of an Input can mistake a truncated last line for a bad row, so they check Failed.
 	Failed  error
 	text    io.Reader
-	file    *os.File // nil if the input is not a file
+	raw     *counter
+	file    File // nil if the input is not a file
 	decoder *zstd.Decoder
 	read    int64
 	limit   int64 // of the decompressed bytes of a file; 0 is none
@@ -70,8 +55,8 @@ func Open(path string) (*Input, error) {
 		return nil, err
 	}
 	in.file = file
-	if info, err := file.Stat(); err == nil && in.Compression != "" && info.Mode().IsRegular() {
-		in.limit = expansionMax*info.Size() + expansionFree
+	if size := file.Size(); in.Compression != "" && size > 0 {
+		in.limit = expansionMax*size + expansionFree
 	}
 	return in, nil
 }
@@ -79,8 +64,8 @@ func Open(path string) (*Input, error) {
 // New returns the text of r. The first bytes of r decide whether it is compressed, not the
 // name. A byte-order mark is skipped.
 func New(name string, r io.Reader) (*Input, error) {
-	in := &Input{Name: name}
-	buffered := bufio.NewReaderSize(r, 1<<16)
+	in := &Input{Name: name, raw: &counter{Reader: r}}
+	buffered := bufio.NewReaderSize(in.raw, 1<<16)
 	// A file shorter than the magic bytes is plain text; a read error is returned again by
 	// the next read.
 	magic, _ := buffered.Peek(5)
@@ -131,17 +116,23 @@ func (in *Input) Read(p []byte) (int, error) {
 // Position returns how many bytes of the file have been read, some of them ahead, and how many it has. Both
 // are 0 if the input is not a file, or is a pipe.
 func (in *Input) Position() (read, size int64) {
-	if in.file == nil {
+	if in.file == nil || in.file.Size() == 0 {
 		return 0, 0
 	}
-	info, err := in.file.Stat()
-	if err != nil || !info.Mode().IsRegular() {
-		return 0, 0
-	}
-	if read, err = in.file.Seek(0, io.SeekCurrent); err != nil {
-		return 0, 0
-	}
-	return read, info.Size()
+	return in.raw.bytes, in.file.Size()
+}
+
+// counter counts what is read.
+type counter struct {
+	io.Reader
+	bytes int64
+}
+
+// Read implements io.Reader.
+func (c *counter) Read(p []byte) (int, error) {
+	n, err := c.Reader.Read(p)
+	c.bytes += int64(n)
+	return n, err
 }
 
 // Close closes the file and releases the decoder.
