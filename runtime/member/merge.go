@@ -38,8 +38,8 @@ type roleRecords struct {
 	ended   bool      // no record is to be expected: the process is dead, or its report has come
 }
 
-// waitingMax is the number of records that may wait. It is more than processes send while one of them pauses
-// for as long as the hang limit allows. Above it, records have their turn although an earlier one may arrive.
+// waitingMax is the number of records that may wait, about 16 MB: what processes send in some seconds. Above
+// it, while a process pauses, records have their turn although an earlier one may arrive.
 const waitingMax = 1 << 18
 
 func newMerger(roles, ranks, servers int, observe func(event.Record)) *merger {

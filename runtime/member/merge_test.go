@@ -6,10 +6,12 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"tandem/algo/job"
 	"tandem/algo/protocol/event"
 	"tandem/algo/protocol/msg"
 	"tandem/algo/protocol/pace"
 	"tandem/algo/unit"
+	"tandem/runtime/member/control"
 )
 
 // story is the records of one role, written as (time, kind, step) of rank 0.
@@ -228,5 +230,41 @@ func TestStepSetIsBounded(t *testing.T) {
 	}
 	if !s.has(5) || !s.has(4) || s.has(10*aboveMax) {
 		t.Errorf("%+v", s.floor)
+	}
+}
+
+// What the host keeps of the records that its members send does not depend on the number of steps.
+func TestHostKeepsNoRecords(t *testing.T) {
+	for _, steps := range []int{100, 3000} {
+		observed := 0
+		plan := Plan{Processes: []job.Process{{worker}, {server}, {server1}, {trainer}}, Ranks: 1, Steps: steps}
+		h, err := newHost(plan)
+		if err != nil {
+			t.Fatal(err)
+		}
+		h.callbacks.Observe = func(event.Record) { observed++ }
+		h.phase = training
+		roles, sent := longStory(steps), 0
+		next := make([]int, len(roles))
+		for now := 0; now < 100*steps+1000; now += 500 {
+			for i, s := range h.processes {
+				message := &control.Records{Through: int64(now)}
+				for ; next[i] < len(roles[i]) && roles[i][next[i]].At <= unit.Tick(now); next[i]++ {
+					r := roles[i][next[i]]
+					message.Records = append(message.Records, &control.Record{At: int64(r.At),
+						Kind: uint32(r.Kind), Rank: r.Rank, Step: r.Step, Rows: r.Rows})
+				}
+				if err := h.addRecords(s, message); err != nil {
+					t.Fatal(err)
+				}
+				sent += len(message.Records)
+			}
+			if kept := h.merger.size(); kept > 100 {
+				t.Fatalf("%d of %d steps: the host keeps %d records and batches", now/100, steps, kept)
+			}
+		}
+		if observed != sent {
+			t.Errorf("%d steps: %d of %d records were observed", steps, observed, sent)
+		}
 	}
 }
