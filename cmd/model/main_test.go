@@ -2,6 +2,8 @@ package main
 
 import (
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -35,6 +37,10 @@ func TestScripts(t *testing.T) {
 					return err
 				}
 			}
+			// An S3 store, whose buckets are folders of the script.
+			store := httptest.NewServer(http.FileServer(http.Dir(e.WorkDir)))
+			e.Defer(store.Close)
+			e.Setenv("AWS_ENDPOINT_URL", store.URL)
 			return writeClicks(t, e.WorkDir)
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){"status": clitest.Status, "flip": flip},

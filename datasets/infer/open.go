@@ -30,11 +30,18 @@ const rowsShare = 0.25
 // stream decides whether the rows of a table stay in their file.
 func (r *Request) stream(found *Table) bool {
 	rows := unit.Bytes(found.RowBytes * float64(found.RowsInFile))
-	if r.Memory == 0 || float64(rows) <= rowsShare*float64(r.Memory) || r.Split.How == job.SplitTime {
+	if r.Memory == 0 || float64(rows) <= rowsShare*float64(r.Memory) {
 		return false
 	}
-	found.Notes = append(found.Notes, fmt.Sprintf("the rows stay in the file (data.stream: true), since in "+
-		"memory they would take %v, more than a quarter of the %v that are free", rows, r.Memory))
+	if r.Split.How == job.SplitTime {
+		found.Notes = append(found.Notes, fmt.Sprintf("a split by time needs the rows in memory, where "+
+			"they take %v, up to three times for a while, of the %v that are free: other splits leave "+
+			"them in the file",
+			rows, r.Memory))
+		return false
+	}
+	found.Notes = append(found.Notes, fmt.Sprintf("the rows stay in the file (data.stream: true), since "+
+		"in memory they would take %v, more than a quarter of the %v that are free", rows, r.Memory))
 	return true
 }
 

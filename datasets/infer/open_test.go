@@ -52,8 +52,9 @@ func TestRowsThatExceedTheMemoryStayInTheFile(t *testing.T) {
 		}
 	}
 	r := Request{Split: job.Split{How: job.SplitTime, Column: "at"}, Memory: 1}
-	if r.stream(found) {
-		t.Error("a split by time is streamed")
+	if r.stream(found) || len(found.Notes) != 1 ||
+		!strings.HasPrefix(found.Notes[0], "a split by time needs") {
+		t.Errorf("a split by time is streamed, or without a note: %q", found.Notes)
 	}
 }
 

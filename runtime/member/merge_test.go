@@ -237,8 +237,8 @@ func TestStepSetIsBounded(t *testing.T) {
 func TestHostKeepsNoRecords(t *testing.T) {
 	for _, steps := range []int{100, 3000} {
 		observed := 0
-		plan := Plan{Processes: []job.Process{{worker}, {server}, {server1}, {trainer}}, Ranks: 1, Steps: steps}
-		h, err := newHost(plan)
+		h, err := newHost(Plan{Processes: []job.Process{{worker}, {server}, {server1}, {trainer}}, Ranks: 1,
+			Steps: steps})
 		if err != nil {
 			t.Fatal(err)
 		}
