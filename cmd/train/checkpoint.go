@@ -3,9 +3,12 @@ package main
 import (
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spf13/pflag"
 
@@ -23,14 +26,16 @@ const checkpointFolder = "checkpoints"
 
 // checkpoints are the flags of checkpoints, and the checkpoints that are read and written.
 type checkpoints struct {
-	every, keep int
-	resume      string
-	begin       *checkpoint.Checkpoint // the one to resume; nil: none
-	initFrom    string
-	initial     *checkpoint.Checkpoint // the one to begin from at step 0; nil: none
-	last        string                 // the latest that was written, within the results; empty: none
-	mode        string                 // in training
-	lastMode    string                 // of the latest
+	everyText string
+	every     job.Every
+	keep      int
+	resume    string
+	begin     *checkpoint.Checkpoint // the one to resume; nil: none
+	initFrom  string
+	initial   *checkpoint.Checkpoint // the one to begin from at step 0; nil: none
+	last      string                 // the latest that was written, within the results; empty: none
+	mode      string                 // in training
+	lastMode  string                 // of the latest
 }
 
 // initial is a model from which another training begins: see checkpoint.Checkpoint.Initialize.
@@ -44,12 +49,13 @@ func (i initial) Restore(state exec.State) (notes []string, err error) {
 // checkpointFlags declares the flags of checkpoints.
 func (f *flags) checkpointFlags(fs *pflag.FlagSet) {
 	f.checkpoints = new(checkpoints)
-	fs.IntVar(&f.checkpoints.every, "checkpoint-every", 0,
-		"save the model during training, after every `N` steps; 0: only at the end (default: 0)")
+	fs.StringVar(&f.checkpoints.everyText, "checkpoint-every", "never",
+		"save the model during training, at this `INTERVAL`, as \"500 steps\" or 30s (default: never)")
 	fs.IntVar(&f.checkpoints.keep, "keep-checkpoints", 3,
 		"with --checkpoint-every, keep this many checkpoints of every mode")
 	fs.StringVar(&f.checkpoints.resume, "resume", "",
-		"continue the training of this `CHECKPOINT`, with its job and in its mode, to its end")
+		"continue the training of this `FOLDER`, with its job and in its mode, to its end: a checkpoint, or "+
+			"results, whose newest checkpoint is taken")
 	fs.StringVar(&f.checkpoints.initFrom, "init-from", "",
 		"begin with the network and the rows of this `MODEL`, of a job with the same columns and "+
 			"network; steps and optimizer states begin afresh")
@@ -73,42 +79,92 @@ func (f *flags) resumed(given *pflag.FlagSet) (j job.Job, err error) {
 			"--resume cannot be combined with %s", strings.Join(others, ", "))
 	}
 	c := f.checkpoints
-	if c.begin, err = checkpoint.Open(c.resume); err != nil {
+	if c.resume, err = newestOf(c.resume); err == nil {
+		c.begin, err = checkpoint.Open(c.resume)
+	}
+	if err != nil {
 		return j, &cli.Error{Err: fmt.Errorf("--resume: %w", err),
-			Hint: "name a folder such as RESULTS/sync/checkpoints/500"}
+			Hint: "name the results of a training that was interrupted, or a folder such as " +
+				"RESULTS/sync/checkpoints/500"}
 	}
 	f.file = filepath.Join(c.resume, checkpoint.JobFile)
 	return job.Load(f.file)
 }
 
+// newestOf returns the newest checkpoint of a folder of results, in the only mode that has checkpoints and is
+// not trained to its end. It returns a folder that is no folder of results itself.
+func newestOf(results string) (string, error) {
+	modes, err := filepath.Glob(filepath.Join(results, "*", checkpointFolder))
+	if err != nil || len(modes) == 0 {
+		return results, nil // opening it says what is wrong
+	}
+	var found []string
+	for _, folder := range modes {
+		if _, err := os.Stat(filepath.Join(filepath.Dir(folder), "model", checkpoint.ManifestFile)); err == nil {
+			continue
+		}
+		step, ok, err := checkpoint.Newest(folder)
+		if err != nil {
+			return "", err
+		}
+		if ok {
+			found = append(found, checkpoint.StepFolder(folder, step))
+		}
+	}
+	switch len(found) {
+	case 0:
+		return "", fmt.Errorf("%s: what has checkpoints there is trained to its end", results)
+	case 1:
+		return found[0], nil
+	}
+	return "", fmt.Errorf("%s has several trainings to continue; name one of %s", results,
+		strings.Join(found, ", "))
+}
+
 // checkCheckpoints refuses flags that do not go together.
 func (f *flags) checkCheckpoints(j *job.Job, given *pflag.FlagSet) error {
 	c := f.checkpoints
+	if err := c.parseEvery(); err != nil {
+		return err
+	}
 	switch {
-	case c.every < 0:
-		return cli.UsageError("500 saves the model after 500 steps, 1,000 steps and so on",
-			"--checkpoint-every: %d; want a number of steps", c.every)
 	case c.keep < 1:
 		return cli.UsageError("see --help", "--keep-checkpoints: %d; want at least 1", c.keep)
-	case given.Changed("keep-checkpoints") && c.every == 0:
-		return cli.UsageError("add --checkpoint-every, as --checkpoint-every 500",
-			"--keep-checkpoints: there are no checkpoints")
+	case given.Changed("keep-checkpoints") && !c.every.Any():
+		return cli.UsageError("add --checkpoint-every, as --checkpoint-every 30s",
+			"--keep-checkpoints: only a checkpoint of an interruption is written")
 	case c.initFrom != "" && (f.processes || f.record || len(f.delays) > 0):
 		return cli.UsageError("only a training in one process that is not recorded begins with a model",
 			"--init-from cannot be combined with --processes, --record or --delay")
-	case c.every == 0:
+	case !c.every.Any():
 		return nil
-	case f.processes || f.record || f.seeds > 1:
+	case !f.savesOnTheWay():
 		return cli.UsageError("a training of one seed in one process that is not recorded has checkpoints",
 			"--checkpoint-every cannot be combined with --processes, --record or several --seeds")
-	case len(f.delays) > 0 || slices.ContainsFunc(inModes(*j, f.modes), func(one job.Job) bool {
-		return one.Training.Mode == job.Sequential && one.Delayed()
-	}):
+	case len(f.delays) > 0 || slices.ContainsFunc(inModes(*j, f.modes), delayed):
 		return cli.UsageError("late gradients are not part of a model",
 			"--checkpoint-every cannot be combined with delays of sequential training")
 	}
 	return nil
 }
+
+// parseEvery reads the interval of checkpoints. A number alone is one of steps.
+func (c *checkpoints) parseEvery() (err error) {
+	text := c.everyText
+	if _, err := strconv.Atoi(text); err == nil {
+		text += " steps"
+	}
+	if c.every, err = job.ParseEvery(text); err != nil {
+		return cli.UsageError("see --help", "--checkpoint-every: %v", err)
+	}
+	return nil
+}
+
+// savesOnTheWay reports whether a training with these flags can be saved before its end.
+func (f *flags) savesOnTheWay() bool { return !f.processes && !f.record && f.seeds == 1 }
+
+// delayed reports whether late gradients, which no model has, keep a training from being saved on the way.
+func delayed(j job.Job) bool { return j.Training.Mode == job.Sequential && j.Delayed() }
 
 // useCheckpoints makes a training begin with the checkpoint to resume, if there is one, and save checkpoints
 // to a folder within the results.
@@ -123,10 +179,10 @@ func (p *program) useCheckpoints(r *report, o *train.Options, results, mode stri
 		o.Begin = train.Begin{Step: c.begin.Step, Model: c.begin}
 		r.ResumedAt = c.begin.Step
 	}
-	if c.every == 0 {
+	if !f.savesOnTheWay() || delayed(j) {
 		return nil
 	}
-	o.SaveEvery = c.every
+	o.SaveEvery, o.SaveAfter, o.Drain = c.every.Steps, time.Duration(c.every.Time), p.interrupt.begin()
 	o.Save = func(step int, state exec.State) error {
 		m, err := p.manifest(j, f, data, source, step)
 		if err != nil {
@@ -141,6 +197,20 @@ func (p *program) useCheckpoints(r *report, o *train.Options, results, mode stri
 		return checkpoint.Prune(filepath.Join(results, folder), c.keep)
 	}
 	return nil
+}
+
+// pause is the time for which training has stood still to write a checkpoint.
+type pause struct {
+	Step  int     `json:"step"`
+	Drain float64 `json:"drain_s"` // from the last step of rank 0 until no role has work
+	Save  float64 `json:"save_s"`
+}
+
+func pausesOf(result *train.Result) (all []pause) {
+	for _, p := range result.Pauses {
+		all = append(all, pause{p.Step, p.Drain.Seconds(), p.Save.Seconds()})
+	}
+	return all
 }
 
 // checkData returns an error if there is nothing left to train, or if the data are not those of the
@@ -180,7 +250,7 @@ func (p *program) rescue(folder *cli.Folder, j job.Job, c *checkpoints, err erro
 		return &cli.Error{Err: err,
 			Hint: fmt.Sprintf("%s has no checkpoint yet: train it again, with --mode %[1]s", c.mode)}
 	}
-	command, failed := p.withDataDir(j, "go run ./cmd/train --resume "+quoted(filepath.Join(place, c.last)))
+	command, failed := p.withDataDir(j, "go run ./cmd/train --resume "+quoted(place))
 	if failed != nil {
 		return errors.Join(err, failed)
 	}

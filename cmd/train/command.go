@@ -30,6 +30,7 @@ type program struct {
 	dataDir        string // TANDEM_DATA
 	now            func() time.Time
 	args           []string // of the command line
+	interrupt      *interruption
 }
 
 // flags are those of the command line. They change the job only where they are given.
@@ -108,9 +109,10 @@ for TensorBoard, and for every mode with stale reads a trace for --delay. With
 and is not recorded.
 
 --checkpoint-every saves the model as training goes, to
-RESULTS/<mode>/checkpoints/<step>. An interrupted training that has a checkpoint
-keeps its folder and prints the command that continues. A training in mode sync
-or sequential ends with the same bits as without the interruption.
+RESULTS/<mode>/checkpoints/<step>. Ctrl-C and SIGTERM end a training after the
+batches in flight and save it there, too; the command that continues is printed.
+A second signal stops at once. A training in mode sync or sequential ends with
+the same bits as without the interruption.
 
 --faults injects faults into the messages between roles and crashes roles:
 drop=0.01,duplicate=0.01,reorder=16,delay=0.01:50ms,seed=1, and
@@ -127,8 +129,8 @@ const examples = `  go run ./cmd/train
       --faults drop=0.01,crash=embedding-worker/0@40+2s
   go run ./cmd/train --mode sequential --delay "exactly 3" --delay "at-most 9"
   go run ./cmd/train --mode hybrid --evaluate-every "50 steps"
-  go run ./cmd/train --mode sync --checkpoint-every 50 --out mine
-  go run ./cmd/train --resume mine/sync/checkpoints/150
+  go run ./cmd/train --mode sync --checkpoint-every 30s --out mine
+  go run ./cmd/train --resume mine
   TANDEM_DATA=~/data go run ./cmd/train \
       --file cmd/train/jobs/criteo.yaml --on-bad-row skip:10`
 

@@ -20,12 +20,16 @@ func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
 
 // run runs the program on arguments and returns its exit code.
 func run(args []string, stdout, stderr io.Writer) int {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	ctx, stop := context.WithCancel(context.Background())
 	defer stop()
 	p := &program{
 		stdout: stdout, stderr: stderr, terminal: term.IsTerminal(int(os.Stderr.Fd())),
-		dataDir: os.Getenv("TANDEM_DATA"), now: time.Now, args: args,
+		dataDir: os.Getenv("TANDEM_DATA"), now: time.Now, args: args, interrupt: newInterruption(stop, stderr),
 	}
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	defer signal.Stop(signals)
+	go p.interrupt.receive(ctx, signals)
 	command := p.command()
 	command.SetArgs(args)
 	return cli.PrintError(stderr, "train", command.ExecuteContext(ctx))

@@ -93,6 +93,8 @@ type row struct {
 	// any, and the one after it.
 	Curve []evaluation.Point `json:"curve"`
 
+	Checkpoints []pause `json:"checkpoints,omitempty"` // of the first seed, during training
+
 	exempts    bool       // it has a threshold for hot rows
 	histograms []measured // behind the summaries; own staleness first
 	aucs       []float64  // by seed
@@ -126,7 +128,7 @@ func (r *report) add(c variant, results []*train.Result, stores []rowStore) {
 		Samples: first.Samples, Steps: first.Steps,
 		Ranks: first.Job.Roles.Ranks, Depth: first.Job.Depth(), Processes: first.Processes,
 		EmbeddingRows: stores[0], HotRows: first.HotRows, predicted: first.Probabilities,
-		exempts: first.Job.Training.HotRows != nil}
+		exempts: first.Job.Training.HotRows != nil, Checkpoints: pausesOf(first)}
 	var own, cross, dense, missed histogram.Histogram
 	var faults fault.Counts
 	for _, result := range results {

@@ -32,14 +32,8 @@ func (p *program) train(ctx context.Context, j job.Job, f flags) error {
 	if err = p.choose(ctx, &j, &f); err == nil {
 		report, err = p.measure(ctx, j, f, folder.Path())
 	}
-	if ctx.Err() != nil {
-		err = errors.New("interrupted; nothing was written")
-		if f.checkpoints.last != "" {
-			err = errors.New("interrupted")
-		}
-	}
 	if err != nil {
-		return p.rescue(folder, j, f.checkpoints, err)
+		return p.rescue(folder, j, f.checkpoints, interrupted(ctx, err, f.checkpoints.last != ""))
 	}
 	settings, err := p.writeJob(folder.Path(), j, f)
 	if err != nil {
@@ -127,6 +121,7 @@ func (p *program) measure(ctx context.Context, j job.Job, f flags, folder string
 			j = t
 			result, store, err := inArena(arena,
 				func() (*train.Result, error) { return run(ctx, j, source, data.Test, o, folder) })
+			p.interrupt.end()
 			if err = errors.Join(err, watched.end(result)); err != nil {
 				return nil, fmt.Errorf("%s: %w", c.name, err)
 			}

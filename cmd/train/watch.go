@@ -98,6 +98,7 @@ type watched struct {
 	number      int              // of the training, from 1
 	latest      evaluation.Point // if there is an evaluation
 	evaluations int
+	pause       *train.Pause // the latest, to save the model; nil: none
 	ended       bool
 	seconds     float64 // that the training took, once it has ended
 	stages      *pace.StageMeter
@@ -121,6 +122,7 @@ func (w *watcher) begin(name string, j job.Job, source batch.Source, o *train.Op
 	first := int32(max(source.Steps()/4, o.Begin.Step)) // without the beginning, when caches are cold
 	t.stages = pace.NewStageMeter(first, min(first+stageSteps, int32(source.Steps())))
 	o.Progress, o.Evaluated, o.Backend.Trained, o.Observer = t.progress, t.evaluated, t.Trained, t.stages
+	o.Paused = t.paused
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.before += float64(o.Begin.Step) / float64(source.Steps())
@@ -154,6 +156,13 @@ func (t *watched) evaluated(p evaluation.Point) {
 	if t.curve != nil {
 		t.write(t.curve.add(t.name, t.seed, p))
 	}
+}
+
+// paused receives a pause to save the model.
+func (t *watched) paused(p train.Pause) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.pause = &p
 }
 
 // write keeps the first error of writing a file, and flushes the events now and then.
@@ -212,6 +221,10 @@ func (t *watched) show() {
 	}
 	left := time.Duration(float64(now.Sub(t.start)) * (all - done) / (done - t.before))
 	parts = append(parts, fmt.Sprintf("%.0f samples/s", n.SamplesPerSecond), cli.TimeLeft(left))
+	if t.pause != nil {
+		parts = append(parts, fmt.Sprintf("checkpoint %d took %.2f s", t.pause.Step,
+			(t.pause.Drain+t.pause.Save).Seconds()))
+	}
 	if t.p.terminal {
 		const resolution = 1000
 		t.bar.ShowParts(int(resolution*done/all), resolution, append([]string{t.name}, parts...))

@@ -37,6 +37,15 @@ func list(folder string) (complete, broken []int, err error) {
 	return complete, broken, nil
 }
 
+// Newest returns the step of the newest complete checkpoint in a folder; ok is false if there is none.
+func Newest(folder string) (step int, ok bool, err error) {
+	complete, _, err := list(folder)
+	if len(complete) == 0 {
+		return 0, false, err
+	}
+	return complete[len(complete)-1], true, nil
+}
+
 // Prune removes all but the newest checkpoints of a folder, at least one of which stays. A checkpoint loses
 // its manifest first, so that one that is half removed is none.
 func Prune(folder string, keep int) error { return prune(disk{}, folder, keep) }
