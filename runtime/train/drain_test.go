@@ -7,6 +7,7 @@ import (
 	"tandem/algo/exec"
 	"tandem/algo/exec/exectest"
 	"tandem/algo/job"
+	"tandem/algo/numeric/batch"
 	"tandem/algo/protocol/fault"
 	"tandem/algo/unit"
 	"tandem/runtime/checkpoint"
@@ -28,6 +29,20 @@ func trainLong(t *testing.T, j job.Job, o train.Options) *train.Result {
 	return result
 }
 
+// heldBack has no samples of the steps from step on until it is released, so that no rank runs far ahead.
+type heldBack struct {
+	*exectest.Columns
+	step     int
+	released <-chan struct{}
+}
+
+func (h heldBack) Read(step int) (*batch.Batch, error) {
+	if step >= h.step {
+		<-h.released
+	}
+	return h.Columns.Read(step)
+}
+
 // interrupted trains a job whose end is requested when rank 0 has trained a number of steps. It returns the
 // folder of the model that it has saved, and the number of steps of that model.
 func interrupted(t *testing.T, j job.Job, after int) (model string, step int) {
@@ -42,7 +57,7 @@ func interrupted(t *testing.T, j job.Job, after int) (model string, step int) {
 		return saver(checkpoint.StepFolder(folder, step), j)(state)
 	}}
 	data := longData()
-	_, err := train.Run(t.Context(), j, data, data.All, o)
+	_, err := train.Run(t.Context(), j, heldBack{data, after + 8, drain}, data.All, o)
 	var drained *train.DrainedError
 	if !errors.As(err, &drained) {
 		t.Fatalf("%s, interrupted after %d steps: error %v, want a DrainedError", j.Training.Mode, after, err)
