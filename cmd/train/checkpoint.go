@@ -100,7 +100,8 @@ func newestOf(results string) (string, error) {
 	}
 	var found []string
 	for _, folder := range modes {
-		if _, err := os.Stat(filepath.Join(filepath.Dir(folder), "model", checkpoint.ManifestFile)); err == nil {
+		model := filepath.Join(filepath.Dir(folder), "model", checkpoint.ManifestFile)
+		if _, err := os.Stat(model); err == nil {
 			continue
 		}
 		step, ok, err := checkpoint.Newest(folder)

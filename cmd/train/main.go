@@ -24,7 +24,8 @@ func run(args []string, stdout, stderr io.Writer) int {
 	defer stop()
 	p := &program{
 		stdout: stdout, stderr: stderr, terminal: term.IsTerminal(int(os.Stderr.Fd())),
-		dataDir: os.Getenv("TANDEM_DATA"), now: time.Now, args: args, interrupt: newInterruption(stop, stderr),
+		dataDir: os.Getenv("TANDEM_DATA"), now: time.Now, args: args,
+		interrupt: newInterruption(stop, stderr),
 	}
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
