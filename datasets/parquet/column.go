@@ -23,36 +23,42 @@ type piece struct {
 	text   []byte // scratch: the text of the current value
 }
 
-// read decodes a column of a row group with a number of rows.
-func (c *column) read(chunk parquet.ColumnChunk, rows int) (piece, error) {
+// cursor reads a column of a row group from its beginning.
+type cursor struct {
+	*column
+	pages  parquet.Pages
+	page   parquet.Page // the current one, or nil
+	values parquet.ValueReader
+	buffer []parquet.Value
+	held   []parquet.Value // values of the page that were read and not decoded, in buffer
+}
+
+// cursor returns a cursor at the beginning of a column chunk. close must be called.
+func (c *column) cursor(chunk parquet.ColumnChunk) *cursor {
+	return &cursor{column: c, pages: chunk.Pages(), buffer: make([]parquet.Value, 1024)}
+}
+
+// next decodes the next rows.
+func (r *cursor) next(rows int) (piece, error) {
 	p := piece{}
 	likely := min(rows, 1<<20) // the file can claim more than it has
-	if c.use == ids {
+	if r.use == ids {
 		p.ids, p.counts = make([]uint64, 0, likely), make([]int32, 0, likely)
 	} else {
 		p.values = make([]float32, 0, likely)
 	}
-	pages := chunk.Pages()
-	defer pages.Close()
-	buffer := make([]parquet.Value, 1024)
 	for {
-		page, err := pages.ReadPage()
-		if err == io.EOF {
-			break
-		}
-		if err != nil {
-			return p, fmt.Errorf("%w (%w)", errDamaged, err)
-		}
-		values := page.Values()
-		for err == nil {
-			var n int
-			n, err = values.ReadValues(buffer)
-			for i := range buffer[:n] {
-				c.addValue(&p, &buffer[i])
+		for i := range r.held {
+			if p.rows == rows && r.held[i].RepetitionLevel() == 0 {
+				r.held = r.held[i:]
+				return p, nil
 			}
+			r.addValue(&p, &r.held[i])
 		}
-		parquet.Release(page)
-		if err != io.EOF {
+		r.held = nil
+		if err := r.fill(); err == io.EOF {
+			break
+		} else if err != nil {
 			return p, fmt.Errorf("%w (%w)", errDamaged, err)
 		}
 	}
@@ -60,6 +66,52 @@ func (c *column) read(chunk parquet.ColumnChunk, rows int) (piece, error) {
 		return p, fmt.Errorf("%w (%d values for %d rows)", errDamaged, p.rows, rows)
 	}
 	return p, nil
+}
+
+// end returns an error unless all rows were decoded.
+func (r *cursor) end() error {
+	_, err := r.next(0)
+	if err == nil && len(r.held) > 0 {
+		err = fmt.Errorf("%w (more values than rows)", errDamaged)
+	}
+	return err
+}
+
+// fill reads further values, or returns io.EOF behind the last.
+func (r *cursor) fill() error {
+	for {
+		if r.page == nil {
+			page, err := r.pages.ReadPage()
+			if err != nil {
+				return err
+			}
+			r.page, r.values = page, page.Values()
+		}
+		n, err := r.values.ReadValues(r.buffer)
+		r.held = r.buffer[:n]
+		if err == io.EOF && n == 0 {
+			r.release()
+			continue
+		}
+		if err != nil && err != io.EOF {
+			return err
+		}
+		return nil
+	}
+}
+
+// release releases the current page.
+func (r *cursor) release() {
+	if r.page != nil {
+		parquet.Release(r.page)
+		r.page, r.values = nil, nil
+	}
+}
+
+// close releases what the cursor holds.
+func (r *cursor) close() {
+	r.release()
+	r.pages.Close()
 }
 
 // addValue adds a value to a piece: a new row, or another element of a list.

@@ -41,7 +41,7 @@ func read(file io.ReaderAt, size int64, table *job.Table) (
 
 // readGroups is a decode.ParquetGroups.
 //
-// Memory: the rows of a row group, twice while their columns are joined.
+// Memory: a page of every column, and groupRows rows, twice while their columns are joined.
 func readGroups(file io.ReaderAt, size int64, table *job.Table,
 	use func(b *batch.Batch, bad []*decode.BadRow, first int) error) (err error) {
 	defer recoverDamage(&err)
@@ -51,17 +51,72 @@ func readGroups(file io.ReaderAt, size int64, table *job.Table,
 	}
 	first := 0
 	for g := range t.groups {
-		rows, bad, err := t.read(g, g+1)
+		if err := t.readGroup(g, first, use); err != nil {
+			return err
+		}
+		first += int(t.groups[g].NumRows())
+	}
+	return nil
+}
+
+// groupRows is the number of rows of a row group that readGroups decodes at a time.
+const groupRows = 1 << 16
+
+// readGroup reads a row group, whose first row has a number in the file, part by part.
+func (t *opened) readGroup(number, first int,
+	use func(b *batch.Batch, bad []*decode.BadRow, first int) error) error {
+	cursors, refused := make([]*cursor, len(t.columns)), make([]error, len(t.columns))
+	parallel.ForEach(parallel.Cores(), len(cursors), func(i int) {
+		defer recoverDamage(&refused[i])
+		refused[i] = t.check(number, &t.columns[i])
+	})
+	if err := t.first(refused); err != nil {
+		return err
+	}
+	for i := range cursors {
+		c := &t.columns[i]
+		cursors[i] = c.cursor(t.groups[number].ColumnChunks()[c.index])
+		defer cursors[i].close()
+	}
+	all := int(t.groups[number].NumRows())
+	for lo := 0; lo < all; lo += groupRows {
+		n := min(groupRows, all-lo)
+		pieces, failed := make([]piece, len(cursors)), make([]error, len(cursors))
+		parallel.ForEach(parallel.Cores(), len(cursors), func(i int) {
+			defer recoverDamage(&failed[i])
+			if pieces[i], failed[i] = cursors[i].next(n); failed[i] == nil && lo+n == all {
+				failed[i] = cursors[i].end()
+			}
+		})
+		if err := t.first(failed); err != nil {
+			return err
+		}
+		rows, bad, err := join(n, 1, t.columns, pieces)
 		if err != nil {
 			return err
 		}
 		for _, row := range bad {
-			row.Line += first
+			row.Line += first + lo
 		}
-		if err := use(rows, bad, first); err != nil {
+		if err := use(rows, bad, first+lo); err != nil {
 			return err
 		}
-		first += rows.Samples
+	}
+	return nil
+}
+
+// check returns an error if a column of a row group claims more than the file has.
+func (t *opened) check(group int, c *column) error {
+	chunks := t.file.Metadata().RowGroups[group].Columns
+	return t.bounds.check(c, &chunks[c.index])
+}
+
+// first returns the first error of pieces, which are in the order of columns.
+func (t *opened) first(failed []error) error {
+	for i, err := range failed {
+		if err != nil {
+			return fmt.Errorf("column %q: %w", t.columns[i%len(t.columns)].name, err)
+		}
 	}
 	return nil
 }
@@ -104,17 +159,18 @@ func (t *opened) read(first, end int) (*batch.Batch, []*decode.BadRow, error) {
 	parallel.ForEach(parallel.Cores(), len(pieces), func(i int) {
 		defer recoverDamage(&failed[i])
 		number, c := first+i/len(t.columns), t.columns[i%len(t.columns)]
-		chunks := t.file.Metadata().RowGroups[number].Columns
-		if failed[i] = t.bounds.check(&c, &chunks[c.index]); failed[i] != nil {
+		if failed[i] = t.check(number, &c); failed[i] != nil {
 			return
 		}
 		group := t.groups[number]
-		pieces[i], failed[i] = c.read(group.ColumnChunks()[c.index], int(group.NumRows()))
-	})
-	for i, err := range failed {
-		if err != nil {
-			return nil, nil, fmt.Errorf("column %q: %w", t.columns[i%len(t.columns)].name, err)
+		all := c.cursor(group.ColumnChunks()[c.index])
+		defer all.close()
+		if pieces[i], failed[i] = all.next(int(group.NumRows())); failed[i] == nil {
+			failed[i] = all.end()
 		}
+	})
+	if err := t.first(failed); err != nil {
+		return nil, nil, err
 	}
 	rows := 0
 	for _, group := range t.groups[first:end] {

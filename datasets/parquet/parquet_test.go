@@ -3,6 +3,7 @@ package parquet_test
 import (
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -112,6 +113,56 @@ func TestParquetIsStreamed(t *testing.T) {
 			!strings.Contains(err.Error(), filepath.Base(file)+":6: bad row: column rough") {
 			t.Errorf("%s: error %v, want row 6", file, err)
 		}
+	}
+}
+
+// A row group that is larger than a part, with lists across parts and pages, gives the rows of the file.
+func TestLargeRowGroupsAreStreamed(t *testing.T) {
+	t.Setenv("XDG_CACHE_HOME", t.TempDir())
+	type row struct {
+		User  string   `parquet:"user"`
+		Tags  []string `parquet:"tags"`
+		Price *float64 `parquet:"price,optional"`
+		Click int32    `parquet:"click"`
+	}
+	path := filepath.Join(t.TempDir(), "large.parquet")
+	file, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := library.NewGenericWriter[row](file, library.PageBufferSize(10_000))
+	const all = 150_000
+	for i := range all {
+		r := row{User: fmt.Sprint("u", i*7919%9973), Tags: []string{"a", "b", "c"}[:i%4%3],
+			Click: int32(i % 3 / 2)}
+		if i%5 > 0 {
+			r.Price = new(float64(i % 17))
+		}
+		if _, err := w.Write([]row{r}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := errors.Join(w.Close(), file.Close()); err != nil {
+		t.Fatal(err)
+	}
+	data := job.Data{Kind: job.KindParquet, Path: path, Cache: job.CacheOff, Split: job.Split{Test: 0.1},
+		Parquet: &job.Table{Label: "click", Numeric: []string{"price"}, Missing: []string{""},
+			Slots: []job.IDColumn{{Column: "user"}, {Column: "tags"}}}}
+	whole, err := datasets.Open(data, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	data.Stream = true
+	streamed, err := datasets.Open(data, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := streamed.InMemory()
+	if err != nil || got.Train.Samples != all*9/10 ||
+		!reflect.DeepEqual(got.Train.Slots, whole.Train.Slots) ||
+		!slices.Equal(got.Train.Labels, whole.Train.Labels) ||
+		!cmp.Equal(got.Train.Dense, whole.Train.Dense, cmpopts.EquateApprox(0, 1e-6)) {
+		t.Errorf("%d rows differ, error %v", got.Train.Samples, err)
 	}
 }
 
