@@ -12,37 +12,36 @@ import (
 )
 
 // ReadFeatures reads the rows of a file for a model that was trained on data, whose numeric columns
-// have the scaling. The file has a header with the columns of data, in any order, and may have
-// further ones; it needs no label, and labels are not read. ReadFeatures calls use with some
-// thousands of rows at a time, in the order of the file, and ends with its first error. A bad row
-// is an error: there would be no prediction for it.
+// have the scaling. The file has the columns of data, in any order, and may have further ones; it needs
+// no label, and labels are not read. ReadFeatures calls use with some thousands of rows at a time, in the
+// order of the file, with the share of the file that has been read, and ends with its first error. A bad
+// row is an error: there would be no prediction for it.
 //
-// Data must be of kind csv. Errors are those of Open.
+// Data must be of kind csv, whose files have a header, or parquet. Errors are those of Open.
 func ReadFeatures(data job.Data, scaling []batch.Scaling, path string,
-	use func(rows *batch.Batch) error) error {
-	if data.Kind != job.KindCSV {
-		return fmt.Errorf("datasets: the model was trained on data of kind %s, and rows without labels can "+
-			"be read only for kind %s: write its data with cmd/data convert, and train on those",
-			data.Kind, job.KindCSV)
-	}
-	in, err := input.Open(path)
-	if err != nil {
-		return fmt.Errorf("datasets: %w", err)
-	}
-	defer in.Close()
+	use func(rows *batch.Batch, share float64) error) error {
 	t := data.CSV
-	f := decode.Format{Schema: newSchema(t.SlotNames(), t.Numeric), Table: csvTable(t)}
-	f.Table.NewDecoder = func(header *decode.RecordReader) (decode.RecordDecoder, error) {
-		return newCSVDecoder(t, nil, header)
+	if data.Kind == job.KindParquet {
+		t = data.Parquet
+	}
+	if data.Kind != job.KindCSV && data.Kind != job.KindParquet {
+		return fmt.Errorf("datasets: the model was trained on data of kind %s, and rows without labels can "+
+			"be read only for kinds %s and %s: write its data with cmd/data convert, and train on those",
+			data.Kind, job.KindCSV, job.KindParquet)
 	}
 	dropped, rows := &droppedRows{}, 0
-	err = f.Each(in, dropped.skip(path), parallel.Cores(), decode.BlockBytes, func(b *batch.Batch) error {
+	each := func(b *batch.Batch, share float64) error {
 		if rows += b.Samples; b.Samples == 0 {
 			return nil
 		}
 		standardise(b, scaling)
-		return use(b)
-	})
+		return use(b, share)
+	}
+	read := readTextFeatures
+	if data.Kind == job.KindParquet {
+		read = readParquetFeatures
+	}
+	err := read(t, path, dropped, each)
 	if err == nil && rows == 0 {
 		err = noRows(path, dropped)
 	}
@@ -50,6 +49,31 @@ func ReadFeatures(data job.Data, scaling []batch.Scaling, path string,
 		return fmt.Errorf("datasets: %w", err)
 	}
 	return nil
+}
+
+func readTextFeatures(t *job.Table, path string, dropped *droppedRows,
+	use func(*batch.Batch, float64) error) error {
+	in, err := input.Open(path)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	f := decode.Format{Schema: newSchema(t.SlotNames(), t.Numeric), Table: csvTable(t)}
+	f.Table.NewDecoder = func(header *decode.RecordReader) (decode.RecordDecoder, error) {
+		return newCSVDecoder(t, nil, header)
+	}
+	return f.Each(in, dropped.skip(path), parallel.Cores(), decode.BlockBytes, func(b *batch.Batch) error {
+		read, size := in.Position()
+		return use(b, float64(read)/float64(max(size, 1)))
+	})
+}
+
+func readParquetFeatures(t *job.Table, path string, dropped *droppedRows,
+	use func(*batch.Batch, float64) error) error {
+	unlabelled := *t
+	unlabelled.Label, unlabelled.FurtherLabels = "", nil
+	f := format{kind: job.KindParquet, table: &unlabelled}
+	return f.parquetGroups(path, dropped, use)
 }
 
 // FeatureRows returns rows that are not in a file, as ReadFeatures would read them: the texts of each id

@@ -41,8 +41,10 @@ func (f *format) readParquet(path string, dropped *droppedRows) (*batch.Batch, e
 // groupRows is the number of rows of a block of a Parquet file that is streamed.
 const groupRows = 1 << 12
 
-// parquetGroups passes the good rows of a Parquet file to use, block by block.
-func (f *format) parquetGroups(path string, dropped *droppedRows, use func(*batch.Batch) error) error {
+// parquetGroups passes the good rows of a Parquet file to use, block by block, with the share of the file
+// that they and those before them are.
+func (f *format) parquetGroups(path string, dropped *droppedRows,
+	use func(rows *batch.Batch, share float64) error) error {
 	_, read := decode.Parquet()
 	if read == nil {
 		return errNoParquet(path)
@@ -53,13 +55,16 @@ func (f *format) parquetGroups(path string, dropped *droppedRows, use func(*batc
 	}
 	defer file.Close()
 	policy := dropped.skip(path)
-	err = read(file, file.Size(), f.table, func(b *batch.Batch, bad []*decode.BadRow, first int) error {
+	err = read(file, file.Size(), f.table, func(b *batch.Batch, bad []*decode.BadRow, first,
+		total int) error {
 		good, err := goodRows(b, bad, first, policy)
 		if err != nil {
 			return err
 		}
 		for lo := 0; lo < good.Samples; lo += groupRows {
-			if err := use(batch.Slice(good, lo, min(lo+groupRows, good.Samples))); err != nil {
+			hi := min(lo+groupRows, good.Samples)
+			share := float64(first+hi) / float64(total) // less than it is by the bad rows of this group
+			if err := use(batch.Slice(good, lo, hi), share); err != nil {
 				return err
 			}
 		}

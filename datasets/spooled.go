@@ -20,7 +20,7 @@ import (
 func (f *format) blocks(path string, dropped *droppedRows, use func(*batch.Batch) error) (blocks, error) {
 	if f.kind == job.KindParquet {
 		return f.spool(use, func(add func(*batch.Batch) error) error {
-			return f.parquetGroups(path, dropped, add)
+			return f.parquetGroups(path, dropped, func(b *batch.Batch, _ float64) error { return add(b) })
 		})
 	}
 	in, err := input.Open(path)

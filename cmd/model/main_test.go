@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -41,7 +42,7 @@ func TestScripts(t *testing.T) {
 			store := httptest.NewServer(http.FileServer(http.Dir(e.WorkDir)))
 			e.Defer(store.Close)
 			e.Setenv("AWS_ENDPOINT_URL", store.URL)
-			return writeClicks(t, e.WorkDir)
+			return errors.Join(writeClicks(t, e.WorkDir), writeTables(t, e.WorkDir))
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){"status": clitest.Status, "flip": flip},
 	})
@@ -81,6 +82,35 @@ func writeClicks(t *testing.T, folder string) error {
 		Slots: []job.IDColumn{{Column: "user"}}, Numeric: []string{"price"}}}
 	model, _ := modeltest.Train(t, j)
 	return os.Rename(model, filepath.Join(folder, "clicked"))
+}
+
+// writeTables copies a table as Parquet and as text, and writes the models that are trained on each.
+func writeTables(t *testing.T, folder string) error {
+	const from = "../../datasets/parquet/testdata"
+	names := map[job.DataKind]string{job.KindParquet: "snappy.parquet", job.KindCSV: "text.csv"}
+	for kind, name := range names { // order-free: each in files of its own
+		path := filepath.Join(folder, name)
+		data, err := os.ReadFile(filepath.Join(from, name))
+		if err != nil {
+			return err
+		}
+		if err := os.WriteFile(path, data, 0o644); err != nil {
+			return err
+		}
+		table := &job.Table{Label: "click", Numeric: []string{"price", "age"},
+			Slots: []job.IDColumn{{Column: "user"}, {Column: "item"}, {Column: "tags"}}}
+		j := job.Default()
+		j.Name, j.Cluster = "table", job.PersiaCluster()
+		if j.Data = (job.Data{Kind: kind, Path: path, Parquet: table}); kind == job.KindCSV {
+			table.Slots[2].Separator = "|"
+			j.Data.Parquet, j.Data.CSV = nil, table
+		}
+		model, _ := modeltest.Train(t, j)
+		if err := os.Rename(model, filepath.Join(folder, string(kind)+"-model")); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // flip flips a bit in the middle of a file.

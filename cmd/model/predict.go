@@ -1,13 +1,12 @@
 package main
 
 import (
-	"bufio"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
-	"strconv"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -17,15 +16,17 @@ import (
 	"tandem/runtime/inference"
 )
 
-const predictUsage = `Predict the rows of a CSV file with a model: the probability of label 1.
+const predictUsage = `Predict the rows of a file with a model: the probability of label 1.
 
-FILE is plain text, gzip or zstd. It has a header with the id columns and the
-numeric columns of the training data, in any order; further columns, such as a
-label, are not read. Ids that the training has not seen are allowed.
+FILE is of the kind of the training data: CSV with a header, plain, gzip or
+zstd, or Parquet. It has the id columns and the numeric columns of the training
+data, in any order; further columns, such as a label, are not read. Ids that
+the training has not seen are allowed.
 
-The result is a CSV with a line for every row, in the order of FILE, and the
-column prediction; further labels of the model are prediction_2 and so on.
-A row that cannot be read is an error, and then no file is written.`
+The result has a row for every row, in the order of FILE, and the column
+prediction; further labels of the model are prediction_2 and so on. It is a CSV,
+or a Parquet file if --out ends in .parquet. A row that cannot be read is an
+error, and then no file is written.`
 
 func (p *program) predictCommand() *cobra.Command {
 	out := ""
@@ -45,7 +46,7 @@ func (p *program) predictCommand() *cobra.Command {
 				return err
 			}
 			if out == "" {
-				_, err = predict(p.stdout, m, args[1])
+				_, err = p.predict(newCSV(p.stdout, len(m.Labels())), m, args[1])
 			} else {
 				err = p.predictTo(out, m, args[1])
 			}
@@ -66,7 +67,11 @@ func (p *program) predictTo(out string, m *inference.Model, path string) error {
 		return err
 	}
 	defer os.Remove(file.Name()) // no longer there if all went well
-	rows, err := predict(file, m, path)
+	var results results = newCSV(file, len(m.Labels()))
+	if filepath.Ext(out) == ".parquet" {
+		results = newParquet(file, len(m.Labels()))
+	}
+	rows, err := p.predict(results, m, path)
 	if err := errors.Join(err, file.Chmod(0o644), file.Close()); err != nil {
 		return err
 	}
@@ -77,37 +82,57 @@ func (p *program) predictTo(out string, m *inference.Model, path string) error {
 	return nil
 }
 
-// predict writes the predictions of a file, and returns the number of rows.
-func predict(out io.Writer, m *inference.Model, path string) (rows int, err error) {
-	w, labels := bufio.NewWriter(out), len(m.Labels())
-	w.WriteString("prediction") // w returns its first error from every later call
-	for label := 2; label <= labels; label++ {
-		fmt.Fprintf(w, ",prediction_%d", label)
-	}
-	w.WriteString("\n")
-	var line []byte
-	err = datasets.ReadFeatures(m.Data(), m.Scaling(), path, func(b *batch.Batch) error {
+// predict writes the predictions of a file, and returns the number of rows. It reports progress to a person.
+func (p *program) predict(out results, m *inference.Model, path string) (rows int, err error) {
+	bar := newBar(p.stderr, p.terminal)
+	err = datasets.ReadFeatures(m.Data(), m.Scaling(), path, func(b *batch.Batch, share float64) error {
 		probabilities, err := m.Predict(b)
 		if err != nil {
 			return err
 		}
-		for at := 0; at < len(probabilities); at += labels {
-			line = line[:0]
-			for label, probability := range probabilities[at : at+labels] {
-				if label > 0 {
-					line = append(line, ',')
-				}
-				line = strconv.AppendFloat(line, float64(probability), 'g', -1, 32)
-			}
-			if _, err := w.Write(append(line, '\n')); err != nil {
-				return err
-			}
-			rows++
-		}
-		return nil
+		rows += b.Samples
+		bar.show(rows, share)
+		return out.add(probabilities)
 	})
+	bar.close()
 	if err != nil {
 		return 0, err
 	}
-	return rows, w.Flush()
+	return rows, out.finish()
 }
+
+// bar shows how far a file has been read: a bar on a terminal, elsewhere a line every ten seconds.
+type bar struct {
+	out      io.Writer
+	terminal bool
+	onScreen *cli.Progress
+	begun    time.Time
+	written  time.Time // the last line
+}
+
+const lineEvery = 10 * time.Second
+
+func newBar(out io.Writer, terminal bool) *bar {
+	now := time.Now()
+	return &bar{out: out, terminal: terminal, onScreen: cli.NewProgress(out, terminal), begun: now,
+		written: now}
+}
+
+func (b *bar) show(rows int, share float64) {
+	what := fmt.Sprintf("%d rows, %.3g rows/s", rows, float64(rows)/time.Since(b.begun).Seconds())
+	const total = 1000
+	b.onScreen.Show(int(share*total), total, what)
+	if b.terminal || time.Since(b.written) < lineEvery {
+		return
+	}
+	b.written = time.Now()
+	left := ""
+	if share > 0 {
+		passed := time.Since(b.begun)
+		left = fmt.Sprintf(", %.0f %%, %s", 100*share,
+			cli.TimeLeft(time.Duration(float64(passed)/share)-passed))
+	}
+	fmt.Fprintf(b.out, "model: %s%s\n", what, left)
+}
+
+func (b *bar) close() { b.onScreen.Close() }

@@ -12,7 +12,10 @@ import (
 )
 
 // program is the environment of the commands.
-type program struct{ stdout, stderr io.Writer }
+type program struct {
+	stdout, stderr io.Writer
+	terminal       bool // stderr is one
+}
 
 const usage = `Check, describe and compare trained models, and predict with them.
 

@@ -53,7 +53,7 @@ func expected(t *testing.T, table, folder string) (all []float32) {
 		t.Fatal(err)
 	}
 	defer m.Close()
-	if err := datasets.ReadFeatures(m.Data(), m.Scaling(), table, func(b *batch.Batch) error {
+	if err := datasets.ReadFeatures(m.Data(), m.Scaling(), table, func(b *batch.Batch, _ float64) error {
 		p, err := m.Predict(b)
 		all = append(all, p...)
 		return err

@@ -43,7 +43,7 @@ func read(file io.ReaderAt, size int64, table *job.Table) (
 //
 // Memory: a page of every column, and groupRows rows, twice while their columns are joined.
 func readGroups(file io.ReaderAt, size int64, table *job.Table,
-	use func(b *batch.Batch, bad []*decode.BadRow, first int) error) (err error) {
+	use func(b *batch.Batch, bad []*decode.BadRow, first, total int) error) (err error) {
 	defer recoverDamage(&err)
 	t, err := open(file, size, table)
 	if err != nil {
@@ -64,7 +64,7 @@ const groupRows = 1 << 16
 
 // readGroup reads a row group, whose first row has a number in the file, part by part.
 func (t *opened) readGroup(number, first int,
-	use func(b *batch.Batch, bad []*decode.BadRow, first int) error) error {
+	use func(b *batch.Batch, bad []*decode.BadRow, first, total int) error) error {
 	cursors, refused := make([]*cursor, len(t.columns)), make([]error, len(t.columns))
 	parallel.ForEach(parallel.Cores(), len(cursors), func(i int) {
 		defer recoverDamage(&refused[i])
@@ -98,7 +98,7 @@ func (t *opened) readGroup(number, first int,
 		for _, row := range bad {
 			row.Line += first + lo
 		}
-		if err := use(rows, bad, first+lo); err != nil {
+		if err := use(rows, bad, first+lo, int(t.file.NumRows())); err != nil {
 			return err
 		}
 	}
@@ -231,7 +231,7 @@ type column struct {
 	empty              *float64 // the number that a null becomes; nil: its row is bad
 }
 
-// find returns the columns that a job names: labels, numbers, ids.
+// find returns the columns that a job names: labels, if it names one, numbers, ids.
 func find(f *parquet.File, table *job.Table) ([]column, error) {
 	var all []column
 	add := func(u use, names ...string) error {
@@ -249,7 +249,10 @@ func find(f *parquet.File, table *job.Table) ([]column, error) {
 		}
 		return nil
 	}
-	err := add(label, table.LabelNames()...)
+	var err error
+	if table.Label != "" {
+		err = add(label, table.LabelNames()...)
+	}
 	if err == nil {
 		err = add(numeric, table.Numeric...)
 	}

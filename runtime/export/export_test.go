@@ -143,7 +143,7 @@ func predictions(t *testing.T, folder, path string) (all []float32) {
 		t.Fatal(err)
 	}
 	defer m.Close()
-	err = datasets.ReadFeatures(m.Data(), m.Scaling(), path, func(b *batch.Batch) error {
+	err = datasets.ReadFeatures(m.Data(), m.Scaling(), path, func(b *batch.Batch, _ float64) error {
 		p, err := m.Predict(b)
 		all = append(all, p...)
 		return err

@@ -34,7 +34,7 @@ func clicks(rows int) (text string, table *job.Table) {
 
 // predict returns the predictions of the rows of a file.
 func predict(m *inference.Model, path string) (all []float32, err error) {
-	err = datasets.ReadFeatures(m.Data(), m.Scaling(), path, func(b *batch.Batch) error {
+	err = datasets.ReadFeatures(m.Data(), m.Scaling(), path, func(b *batch.Batch, _ float64) error {
 		p, err := m.Predict(b)
 		all = append(all, p...)
 		return err

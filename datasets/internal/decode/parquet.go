@@ -15,9 +15,10 @@ type ParquetReader func(file io.ReaderAt, size int64, columns *job.Table) (
 	b *batch.Batch, bad []*BadRow, err error)
 
 // ParquetGroups reads as a ParquetReader does, but one row group after the other: it calls use with
-// the rows and the bad rows of each. Bad rows have their numbers in the file. An error of use ends it.
+// the rows and the bad rows of each, and with the number of rows before them and in the file. Bad rows
+// have their numbers in the file. An error of use ends it.
 type ParquetGroups func(file io.ReaderAt, size int64, columns *job.Table,
-	use func(b *batch.Batch, bad []*BadRow, first int) error) error
+	use func(b *batch.Batch, bad []*BadRow, first, total int) error) error
 
 // parquetReader and parquetGroups are the readers of programs that import package datasets/parquet, nil
 // in others. Programs that read no Parquet do not link the library behind it, which takes longer to build
