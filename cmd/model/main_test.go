@@ -99,7 +99,7 @@ func writeTables(t *testing.T, folder string) error {
 		}
 		table := &job.Table{Label: "click", Numeric: []string{"price", "age"},
 			Slots: []job.IDColumn{{Column: "user"}, {Column: "item"}, {Column: "tags"}}}
-		j := job.Default()
+		j := job.Default().InMode(job.Sync) // in others no two trainings are the same
 		j.Name, j.Cluster = "table", job.PersiaCluster()
 		if j.Data = (job.Data{Kind: kind, Path: path, Parquet: table}); kind == job.KindCSV {
 			table.Slots[2].Separator = "|"
