@@ -2,6 +2,7 @@ package infer
 
 import (
 	"fmt"
+	"math"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -24,10 +25,12 @@ type Request struct {
 	Memory unit.Bytes
 }
 
-// rowsShare is the share of Request.Memory above which rows stay in their file.
-const rowsShare = 0.25
+// Of Request.Memory, rows take at most rowsShare, or else stay in their file, and the test rows, which never
+// do, at most testShare: their evaluation needs several times as much.
+const rowsShare, testShare = 0.25, 1.0 / 16
 
-// stream decides whether the rows of a table stay in their file.
+// stream decides whether the rows of a table stay in their file. If so, it reduces the share of the test rows
+// to what fits into memory.
 func (r *Request) stream(found *Table) bool {
 	rows := unit.Bytes(found.RowBytes * float64(found.RowsInFile))
 	if r.Memory == 0 || float64(rows) <= rowsShare*float64(r.Memory) {
@@ -42,6 +45,12 @@ func (r *Request) stream(found *Table) bool {
 	}
 	found.Notes = append(found.Notes, fmt.Sprintf("the rows stay in the file (data.stream: true), since "+
 		"in memory they would take %v, more than a quarter of the %v that are free", rows, r.Memory))
+	if most := testShare * float64(r.Memory) / float64(rows); r.Split.TestShare() > most {
+		digits := math.Pow(10, 1-math.Floor(math.Log10(most))) // two significant ones
+		r.Split.Test = math.Floor(most*digits) / digits
+		found.Notes = append(found.Notes, fmt.Sprintf("the test rows are a share of %.2g of the rows, "+
+			"because they are kept in memory", r.Split.Test))
+	}
 	return true
 }
 
@@ -58,7 +67,8 @@ func Open(r Request) (j job.Job, set *datasets.Dataset, found *Table, err error)
 		return j, nil, nil, err
 	}
 	data := found.Data
-	data.Split, data.OnBadRow, data.Stream = r.Split, r.OnBadRow, r.stream(found)
+	data.Stream = r.stream(found)
+	data.Split, data.OnBadRow = r.Split, r.OnBadRow
 	if data.Path = r.File; !job.IsURL(r.File) {
 		if data.Path, err = filepath.Abs(r.File); err != nil {
 			return j, nil, nil, err

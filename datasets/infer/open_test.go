@@ -32,22 +32,26 @@ func TestRowsThatExceedTheMemoryStayInTheFile(t *testing.T) {
 	for _, c := range []struct {
 		memory unit.Bytes
 		how    string
+		test   float64
 		stream bool
 	}{
-		{0, job.SplitRandom, false},
-		{4 * 3000 * rowBytes, job.SplitRandom, false},
-		{4*3000*rowBytes - 4, job.SplitRandom, true},
-		{4*3000*rowBytes - 4, job.SplitLast, true},
+		{0, job.SplitRandom, 0.2, false},
+		{4 * 3000 * rowBytes, job.SplitRandom, 0.2, false},
+		{4*3000*rowBytes - 4, job.SplitRandom, 0.2, true},
+		{4*3000*rowBytes - 4, job.SplitLast, 0.2, true},
+		{2 * 3000 * rowBytes, job.SplitLast, 0.12, true}, // an eighth
 	} {
 		split := job.Split{How: c.how, Test: 0.2}
 		j, set, found, err := Open(Request{File: path, Split: split, Memory: c.memory})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if j.Data.Stream != c.stream || (set.Rows != nil) != c.stream || (found.Notes != nil) != c.stream {
+		if j.Data.Stream != c.stream || (set.Rows != nil) != c.stream || len(found.Notes) > 2 ||
+			(len(found.Notes) == 2) != (c.test < 0.2) || (found.Notes != nil) != c.stream ||
+			math.Abs(j.Data.Split.Test-c.test) > 1e-9 {
 			t.Errorf("%+v: streamed %v, %q", c, j.Data.Stream, found.Notes)
 		}
-		if share := float64(set.Test.Samples) / 3000; math.Abs(share-0.2) > 0.03 {
+		if share := float64(set.Test.Samples) / 3000; math.Abs(share-c.test) > 0.03 {
 			t.Errorf("%+v: a share of %v is tested on", c, share)
 		}
 	}
