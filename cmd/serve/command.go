@@ -5,13 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
-	"net/http"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"tandem/internal/cli"
+	"tandem/runtime/checkpoint"
 	"tandem/runtime/inference"
 	"tandem/runtime/metrics"
 )
@@ -19,19 +19,26 @@ import (
 const usage = `Serve the predictions of a trained model.
 
 A MODEL is a folder that a training has written, such as
-results/20261123-130000-clicks/hybrid/model. The server speaks version 2 of the
-Open Inference Protocol over HTTP, with tensors as JSON or as bytes:
+results/20261123-130000-clicks/hybrid/model, or the folder of a mode, such as
+results/20261123-130000-clicks/hybrid: then the newest of its model and its
+checkpoints is served, and replaced when there is a newer one. The server speaks
+version 2 of the Open Inference Protocol, over HTTP with tensors as JSON or as
+bytes:
 
   GET  /v2/health/live, /v2/health/ready, /v2
   GET  /v2/models/NAME, /v2/models/NAME/ready
   POST /v2/models/NAME/infer
 
+and with --grpc over gRPC: ServerLive, ServerReady, ServerMetadata, ModelReady,
+ModelMetadata and ModelInfer of inference.GRPCInferenceService.
+
 A request has a tensor for each column of the training data, of shape [n, 1] or
 [n]: BYTES for ids, FP32 for numbers. The answer is the tensor prediction, FP32
-[n, labels]: probabilities of label 1. The server ends on SIGTERM or Ctrl-C,
-after the requests under way.`
+[n, labels]: probabilities of label 1. Requests that wait for a core are computed
+together. The server ends on SIGTERM or Ctrl-C, after the requests under way.`
 
 const examples = `  go run ./cmd/serve results/clicks/hybrid/model
+  go run ./cmd/serve results/clicks/hybrid --grpc 127.0.0.1:8001 --reload 1m
   curl -s localhost:8000/v2/models/tandem
   curl -s localhost:8000/v2/models/tandem/infer -d '{"inputs": [
     {"name": "user", "shape": [1, 1], "datatype": "BYTES", "data": ["u17"]},
@@ -39,8 +46,25 @@ const examples = `  go run ./cmd/serve results/clicks/hybrid/model
 
 // settings are what the flags set.
 type settings struct {
-	address, name, metrics string
-	requestMax             int64
+	http, grpc, name, metrics string
+	requestMax                int
+	rowsMax                   int
+	limits                    inference.QueueLimits
+	reload                    time.Duration
+}
+
+// validate returns a usage error if a flag has a value out of range.
+func (s *settings) validate() error {
+	switch {
+	case s.name == "":
+		return cli.UsageError("see --help", "--name must not be empty")
+	case s.requestMax < 1 || s.rowsMax < 1 || s.limits.Rows < 1 || s.limits.Waiting < 1:
+		return cli.UsageError("see --help",
+			"--max-request, --max-rows, --batch-rows and --max-waiting must be at least 1")
+	case s.reload < 0:
+		return cli.UsageError("see --help", "--reload %v: must not be negative", s.reload)
+	}
+	return nil
 }
 
 func newCommand(stdout, stderr io.Writer) *cobra.Command {
@@ -54,67 +78,69 @@ func newCommand(stdout, stderr io.Writer) *cobra.Command {
 			return nil
 		},
 		RunE: func(c *cobra.Command, args []string) error {
-			if s.name == "" || s.requestMax < 1 {
-				return cli.UsageError("see --help", "--name must not be empty, and --max-request at least 1")
+			if err := s.validate(); err != nil {
+				return err
 			}
-			m, err := inference.Open(args[0])
+			folder, _, err := checkpoint.NewestModel(args[0])
 			if err != nil {
 				return err
 			}
-			return errors.Join(serve(c.Context(), m, s, stderr), m.Close())
+			m, err := inference.Open(folder)
+			if err != nil {
+				return err
+			}
+			if err := check(m); err != nil {
+				return errors.Join(err, m.Close())
+			}
+			return serve(c.Context(), m, args[0], s, stderr)
 		},
 	}
-	c.Flags().StringVar(&s.address, "http", "127.0.0.1:8000",
-		"listen on this `ADDRESS`; port 0 takes a free one")
-	c.Flags().StringVar(&s.name, "name", "tandem", "serve the model under this `NAME`")
-	c.Flags().Int64Var(&s.requestMax, "max-request", 64<<20,
-		"refuse requests of more than this number of `BYTES`")
-	c.Flags().StringVar(&s.metrics, "metrics-address", "",
+	f := c.Flags()
+	f.StringVar(&s.http, "http", "127.0.0.1:8000",
+		"listen for HTTP on this `ADDRESS`; port 0 takes a free one")
+	f.StringVar(&s.grpc, "grpc", "", "listen for gRPC on this `ADDRESS`, too (default: no gRPC)")
+	f.StringVar(&s.name, "name", "tandem", "serve the model under this `NAME`")
+	f.IntVar(&s.requestMax, "max-request", 64<<20, "refuse requests of more than this number of `BYTES`")
+	f.IntVar(&s.rowsMax, "max-rows", 10000, "refuse requests of more than this number of `ROWS`")
+	f.IntVar(&s.limits.Rows, "batch-rows", 1024, "compute waiting requests together, up to this number of "+
+		"`ROWS`; 1: each by itself")
+	f.IntVar(&s.limits.Waiting, "max-waiting", 1024, "refuse requests while this number of `REQUESTS` waits")
+	f.DurationVar(&s.reload, "reload", 10*time.Second,
+		"look for a newer model after every `PERIOD`; 0: never")
+	f.StringVar(&s.metrics, "metrics-address", "",
 		"serve /metrics for Prometheus, /healthz and profiles at this `ADDRESS`")
 	cli.Configure(c, stdout, stderr)
 	return c
 }
 
-// The limits of a connection: a client that sends nothing must not keep one.
-const (
-	headerTime  = 10 * time.Second
-	requestTime = 5 * time.Minute
-	idleTime    = 2 * time.Minute
-	headerMax   = 64 << 10
-	// stopTime is how long requests under way may take when the server ends.
-	stopTime = 10 * time.Second
-)
-
-// serve answers requests until ctx ends.
-func serve(ctx context.Context, m *inference.Model, s settings, stderr io.Writer) error {
-	served, err := newModel(m, s.name)
-	if err != nil {
+// serve answers requests with a model, and newer ones of a folder, until ctx ends. It closes the model.
+func serve(ctx context.Context, m *inference.Model, folder string, s settings, stderr io.Writer) (err error) {
+	served := &service{name: s.name, rowsMax: s.rowsMax}
+	s.limits.Computed = served.counts.computed
+	served.live = inference.NewLive(m, s.limits)
+	defer func() { err = errors.Join(err, served.live.Close()) }()
+	var all servers
+	defer func() { all.close() }()
+	if err := all.listen(served, s); err != nil {
 		return err
 	}
-	listener, err := net.Listen("tcp", s.address)
-	if err != nil {
-		return &cli.Error{Err: err, Hint: "choose another --http HOST:PORT"}
-	}
-	server := &http.Server{Handler: served.handler(s.requestMax), ReadHeaderTimeout: headerTime,
-		ReadTimeout: requestTime, IdleTimeout: idleTime, MaxHeaderBytes: headerMax}
-	fmt.Fprintf(stderr, "serve: model %s at http://%v/v2/models/%s\n", m.Folder(), listener.Addr(), s.name)
 	if s.metrics != "" {
-		observed, err := metrics.Serve(s.metrics, "serve", cli.CurrentEnvironment().Commit,
-			served.counts.collect)
+		observed, err := metrics.Serve(s.metrics, "serve", cli.CurrentEnvironment().Commit, served.collect)
 		if err != nil {
-			return errors.Join(fmt.Errorf("--metrics-address: %w", err), listener.Close())
+			return fmt.Errorf("--metrics-address: %w", err)
 		}
 		defer observed.Close()
 		fmt.Fprintf(stderr, "serve: metrics are at %s\n", observed.URL())
 	}
-	failed := make(chan error, 1)
-	go func() { failed <- server.Serve(listener) }()
-	select {
-	case err := <-failed:
-		return err
-	case <-ctx.Done():
-	}
-	stopping, cancel := context.WithTimeout(context.Background(), stopTime)
+	fmt.Fprintf(stderr, "serve: model %s of step %d at http://%v/v2/models/%s%s\n", m.Folder(), m.Steps(),
+		all.httpListener.Addr(), s.name, all.grpcText())
+	var following sync.WaitGroup
+	defer following.Wait()
+	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	return server.Shutdown(stopping)
+	if s.reload > 0 {
+		f := &follower{service: served, folder: folder, log: stderr}
+		following.Go(func() { f.follow(ctx, s.reload) })
+	}
+	return all.run(ctx)
 }

@@ -1,55 +1,67 @@
 package main
 
 import (
+	"cmp"
 	"maps"
-	"net/http"
 	"slices"
-	"strconv"
 	"sync"
 	"time"
 
 	"tandem/runtime/metrics"
 )
 
-// counts are what the server has answered.
+// counts are what the server has answered. Its methods may be called from any goroutine.
 type counts struct {
 	mu       sync.Mutex
-	requests map[int]uint64 // by status
+	requests map[outcome]uint64
 	seconds  float64
 	rows     int
+	batches  uint64
+	joined   int // requests in the batches
+	reloads  map[string]uint64
 }
 
-// answered is a response whose status is kept.
-type answered struct {
-	http.ResponseWriter
-	status int
-}
+// outcome is what requests are counted by.
+type outcome struct{ protocol, status string }
 
-func (a *answered) WriteHeader(status int) {
-	a.status = status
-	a.ResponseWriter.WriteHeader(status)
-}
-
-// counted counts the answers of a handler of requests for predictions.
-func (c *counts) counted(next http.HandlerFunc) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
-		begin, a := time.Now(), &answered{w, http.StatusOK}
-		next(a, r)
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		if c.requests == nil {
-			c.requests = map[int]uint64{}
-		}
-		c.requests[a.status]++
-		c.seconds += time.Since(begin).Seconds()
-	}
-}
-
-// predicted counts rows.
-func (c *counts) predicted(rows int) {
+// answered counts a request for predictions.
+func (c *counts) answered(protocol, status string, took time.Duration, rows int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if c.requests == nil {
+		c.requests = map[outcome]uint64{}
+	}
+	c.requests[outcome{protocol, status}]++
+	c.seconds += took.Seconds()
 	c.rows += rows
+}
+
+// computed counts requests that were computed together.
+func (c *counts) computed(requests, _ int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.batches++
+	c.joined += requests
+}
+
+// reloaded counts a newer model, by what became of it.
+func (c *counts) reloaded(result string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.reloads == nil {
+		c.reloads = map[string]uint64{}
+	}
+	c.reloads[result]++
+}
+
+// collect adds the model and what has been counted to a snapshot.
+func (s *service) collect(to *metrics.Snapshot) {
+	if now := s.live.Acquire(); now != nil {
+		to.Add(metrics.ServedStep, float64(now.Steps()))
+		to.Add(metrics.QueuedRequests, float64(now.Queue.Waiting()))
+		now.Release()
+	}
+	s.counts.collect(to)
 }
 
 // collect adds what has been counted to a snapshot.
@@ -57,10 +69,16 @@ func (c *counts) collect(to *metrics.Snapshot) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	all := uint64(0)
-	for _, status := range slices.Sorted(maps.Keys(c.requests)) {
-		to.Add(metrics.Requests, float64(c.requests[status]), "status", strconv.Itoa(status))
-		all += c.requests[status]
+	for _, o := range slices.SortedFunc(maps.Keys(c.requests), func(a, b outcome) int {
+		return cmp.Or(cmp.Compare(a.protocol, b.protocol), cmp.Compare(a.status, b.status))
+	}) {
+		to.Add(metrics.Requests, float64(c.requests[o]), "protocol", o.protocol, "status", o.status)
+		all += c.requests[o]
 	}
 	to.AddSummary(metrics.RequestTime, c.seconds, all)
 	to.Add(metrics.PredictedRows, float64(c.rows))
+	to.AddSummary(metrics.BatchRequests, float64(c.joined), c.batches)
+	for _, result := range []string{reloadLoaded, reloadRefused, reloadFailed} {
+		to.Add(metrics.Reloads, float64(c.reloads[result]), "result", result)
+	}
 }

@@ -11,23 +11,14 @@ import (
 	"testing"
 	"time"
 
-	"tandem/runtime/inference"
 	"tandem/runtime/metrics"
 )
 
 // Requests are counted by their status, and rows where they were predicted.
 func TestMetrics(t *testing.T) {
 	_, folder := save(t)
-	m, err := inference.Open(folder)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer m.Close()
-	s, err := newModel(m, "tandem")
-	if err != nil {
-		t.Fatal(err)
-	}
-	observed, err := metrics.Serve("127.0.0.1:0", "serve", "", s.counts.collect)
+	s := newTestService(t, folder)
+	observed, err := metrics.Serve("127.0.0.1:0", "serve", "", s.collect)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -56,10 +47,15 @@ func TestMetrics(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{`tandem_requests_total{status="200"} 2`,
-		`tandem_requests_total{status="400"} 1`, `tandem_requests_total{status="404"} 1`,
-		`tandem_requests_total{status="413"} 1`, "tandem_request_seconds_count 5",
-		"tandem_predicted_rows_total 4"} {
+	for _, want := range []string{
+		`tandem_requests_total{protocol="http",status="200"} 2`,
+		`tandem_requests_total{protocol="http",status="400"} 1`,
+		`tandem_requests_total{protocol="http",status="404"} 1`,
+		`tandem_requests_total{protocol="http",status="413"} 1`,
+		"tandem_request_seconds_count 5", "tandem_predicted_rows_total 4",
+		"tandem_batch_requests_sum 2", "tandem_batch_requests_count 2", "tandem_queued_requests 0",
+		"tandem_served_model_step 1", `tandem_model_reloads_total{result="loaded"} 0`,
+	} {
 		if !strings.Contains(string(text), want+"\n") {
 			t.Errorf("no %s in\n%s", want, text)
 		}

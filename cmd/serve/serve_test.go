@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math"
 	"net"
 	"net/http"
 	"os"
@@ -22,10 +23,14 @@ import (
 	"tandem/internal/modeltest"
 	"tandem/internal/pythontest"
 	"tandem/runtime/inference"
+	"tandem/runtime/inference/oip"
 )
 
 // save trains a model on a table of clicks.
-func save(t *testing.T) (table, folder string) {
+func save(t *testing.T) (table, folder string) { return saveWith(t, func(*job.Job) {}) }
+
+// saveWith trains a model on a table of clicks by a changed job.
+func saveWith(t *testing.T, change func(*job.Job)) (table, folder string) {
 	t.Helper()
 	table = filepath.Join(t.TempDir(), "clicks.csv")
 	var text strings.Builder
@@ -41,6 +46,7 @@ func save(t *testing.T) (table, folder string) {
 	j.Data = job.Data{Kind: job.KindCSV, Path: table, Cache: job.CacheOff, CSV: &job.Table{Label: "clicked",
 		Slots:   []job.IDColumn{{Column: "user"}, {Column: "tags", Separator: "|"}},
 		Numeric: []string{"price"}}}
+	change(&j)
 	folder, _ = modeltest.Train(t, j)
 	return table, folder
 }
@@ -66,6 +72,20 @@ func expected(t *testing.T, table, folder string) (all []float32) {
 // start runs the program, and returns its address and a function that ends it.
 func start(t *testing.T, args ...string) (address string, stop func() int) {
 	t.Helper()
+	line, stop := startLine(t, args...)
+	return "http://" + addressOf(line), stop
+}
+
+// addressOf returns the HTTP address in the first line that the program prints.
+func addressOf(line string) string {
+	_, address, _ := strings.Cut(line, "http://")
+	address, _, _ = strings.Cut(address, "/")
+	return address
+}
+
+// startLine runs the program, and returns its first line and a function that ends it.
+func startLine(t *testing.T, args ...string) (line string, stop func() int) {
+	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	read, write := io.Pipe()
 	code := make(chan int, 1)
@@ -73,17 +93,28 @@ func start(t *testing.T, args ...string) (address string, stop func() int) {
 		code <- run(ctx, append(args, "--http", "127.0.0.1:0"), io.Discard, write)
 		write.Close()
 	}()
-	line := make([]byte, 4096)
-	n, err := read.Read(line)
+	first := make([]byte, 4096)
+	n, err := read.Read(first)
 	if err != nil {
 		t.Fatal(err)
 	}
 	go io.Copy(io.Discard, read)
-	_, address, _ = strings.Cut(strings.TrimSpace(string(line[:n])), "http://")
-	address, _, _ = strings.Cut(address, "/")
 	stop = sync.OnceValue(func() int { cancel(); return <-code })
 	t.Cleanup(func() { stop() })
-	return "http://" + address, stop
+	return strings.TrimSpace(string(first[:n])), stop
+}
+
+// newTestService returns a service of the model in a folder.
+func newTestService(t *testing.T, folder string) *service {
+	t.Helper()
+	m, err := inference.Open(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &service{name: "tandem", rowsMax: 100}
+	s.live = inference.NewLive(m, inference.QueueLimits{Rows: 64, Waiting: 64, Computed: s.counts.computed})
+	t.Cleanup(func() { s.live.Close() })
+	return s
 }
 
 // columns returns the columns of a table without its header.
@@ -177,11 +208,12 @@ func TestAnswersAreThePredictionsOfTheFile(t *testing.T) {
 // Every wrong request is refused with the name of what is wrong.
 func TestRefusals(t *testing.T) {
 	_, folder := save(t)
-	address, _ := start(t, folder, "--max-request", "2000")
+	address, _ := start(t, folder, "--max-request", "2000", "--max-rows", "2")
 	user := `{"name": "user", "shape": [1, 1], "datatype": "BYTES", "data": ["u1"]}`
 	tags := strings.Replace(user, "user", "tags", 1)
 	two := strings.NewReplacer("[1, 1]", "[2]", `"u1"`, `"u1", "u2"`)
 	price := `{"name": "price", "shape": [1, 1], "datatype": "FP32", "data": [[1.5]]}`
+	three := strings.NewReplacer("[1, 1]", "[3, 1]", `"u1"`, `"u1", "u2", "u3"`, "1.5", "1.5], [2], [3")
 	for _, c := range []struct {
 		path, inputs string
 		status       int
@@ -205,6 +237,8 @@ func TestRefusals(t *testing.T) {
 			`input \"user\": data: value 1 is null`},
 		{"tandem/infer", user + "," + tags + "," + strings.Replace(price, "1.5", "null", 1), 400,
 			`input \"price\": a number is missing`},
+		{"tandem/infer", three.Replace(user + "," + tags + "," + price), 400,
+			`input \"user\": 3 rows, and a request may have 2 (--max-rows)`},
 		{"tandem/infer", "nothing", 400, "not what the protocol asks for"},
 		{"tandem/infer", strings.Repeat(" ", 3000), 413, "more than 2000 bytes"},
 		{"other/infer", user, 404, `model \"other\" is unknown`},
@@ -221,41 +255,20 @@ func TestRefusals(t *testing.T) {
 
 // A missing number is refused by a model that was trained without any.
 func TestMissingNumbers(t *testing.T) {
-	nan := tensor{Name: "price", Shape: []int{1}, Datatype: datatypeFP32, bytes: []byte{0, 0, 0xc0, 0x7f}}
-	nan.Parameters.BinarySize = new(int)
-	null := tensor{Name: "price", Shape: []int{1}, Datatype: datatypeFP32, Data: []byte("[null]")}
+	nan := tensor{name: "price", shape: []int64{1}, datatype: datatypeFP32, isRaw: true,
+		raw: []byte{0, 0, 0xc0, 0x7f}}
+	null := tensor{name: "price", shape: []int64{1}, datatype: datatypeFP32, json: []byte("[null]")}
+	typed := tensor{name: "price", shape: []int64{1}, datatype: datatypeFP32,
+		typed: &oip.InferTensorContents{Fp32Contents: []float32{float32(math.NaN())}}}
+	columns := []column{{"price", datatypeFP32, nil}}
 	for _, missing := range [][]string{nil, {"NA"}} {
-		for _, in := range []tensor{nan, null} {
-			s := &served{table: &job.Table{Missing: missing}, columns: []column{{"price", datatypeFP32, nil}}}
-			_, numbers, err := s.features(&request{Inputs: []tensor{in}})
+		for _, in := range []tensor{nan, null, typed} {
+			_, numbers, err := features(&job.Table{Missing: missing}, columns, []tensor{in}, 1)
 			if (err == nil) != (missing != nil) || err == nil && !isNaN(numbers[0][0]) {
 				t.Errorf("missing numbers %q: numbers %v, error %v", missing, numbers, err)
 			}
 		}
 	}
-}
-
-// No bytes after the JSON make the server fail.
-func FuzzRequest(f *testing.F) {
-	head := `{"inputs": [{"name": "user", "shape": [1], "datatype": "BYTES",
-		"parameters": {"binary_data_size": 6}}]}`
-	f.Add([]byte(head+"\x02\x00\x00\x00u1"), fmt.Sprint(len(head)))
-	f.Add([]byte(head+"\xff\xff\xff\xffu1"), fmt.Sprint(len(head)))
-	f.Fuzz(func(t *testing.T, body []byte, length string) {
-		q, err := parseRequest(body, length)
-		if err != nil {
-			return
-		}
-		for i := range q.Inputs {
-			in := &q.Inputs[i]
-			if texts, err := in.texts(1); err == nil && len(texts) != 1 {
-				t.Errorf("%d texts of one row", len(texts))
-			}
-			if numbers, err := in.numbers(1); err == nil && len(numbers) != 1 {
-				t.Errorf("%d numbers of one row", len(numbers))
-			}
-		}
-	})
 }
 
 func TestPortInUse(t *testing.T) {
@@ -271,9 +284,11 @@ func TestPortInUse(t *testing.T) {
 		want string
 	}{
 		{[]string{folder, "--http", taken.Addr().String()}, 1, "address already in use"},
-		{[]string{filepath.Dir(folder)}, 1, "there is no manifest.json"},
+		{[]string{folder, "--http", "127.0.0.1:0", "--grpc", taken.Addr().String()}, 1, "another --grpc"},
+		{[]string{t.TempDir()}, 1, "there is no manifest.json"},
 		{[]string{}, 2, "0 arguments, want 1"},
-		{[]string{folder, "--max-request", "0"}, 2, "--max-request at least 1"},
+		{[]string{folder, "--reload", "-1s"}, 2, "--reload -1s: must not be negative"},
+		{[]string{folder, "--max-request", "0"}, 2, "must be at least 1"},
 	} {
 		var stderr bytes.Buffer
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
@@ -290,7 +305,7 @@ func TestTritonClient(t *testing.T) {
 	python := pythontest.With(t, "tritonclient.http")
 	table, folder := save(t)
 	address, _ := start(t, folder)
-	out := python.Run(t, nil, "testdata/client.py", strings.TrimPrefix(address, "http://"), table)
+	out := python.Run(t, nil, "testdata/client.py", "http", strings.TrimPrefix(address, "http://"), table)
 	want := expected(t, table, folder)
 	for i, line := range strings.Split(strings.TrimSpace(string(out)), "\n") {
 		var got []float32

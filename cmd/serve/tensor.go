@@ -1,14 +1,13 @@
 package main
 
 import (
-	"bytes"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
-	"net/http"
-	"strconv"
+
+	"tandem/runtime/inference/oip"
 )
 
 // The datatypes of tensors that the model has, by their names in the protocol.
@@ -17,116 +16,85 @@ const (
 	datatypeFP32  = "FP32"
 )
 
-// jsonLengthHeader has the length of the JSON at the beginning of a body whose tensors follow as bytes.
-const jsonLengthHeader = "Inference-Header-Content-Length"
-
-// request is a request for predictions.
-type request struct {
-	ID         string   `json:"id"`
-	Inputs     []tensor `json:"inputs"`
-	Outputs    []wanted `json:"outputs"`
-	Parameters struct {
-		BinaryOutput bool `json:"binary_data_output"`
-	} `json:"parameters"`
-}
-
-// wanted is an output that a request asks for.
-type wanted struct {
-	Name       string `json:"name"`
-	Parameters struct {
-		Binary *bool `json:"binary_data"`
-	} `json:"parameters"`
-}
-
-// tensor is an input of a request: its values are data, or bytes.
+// tensor is an input of a request. Its values are in one of three forms.
 type tensor struct {
-	Name       string          `json:"name"`
-	Shape      []int           `json:"shape"`
-	Datatype   string          `json:"datatype"`
-	Data       json.RawMessage `json:"data"`
-	Parameters struct {
-		BinarySize *int `json:"binary_data_size"`
-	} `json:"parameters"`
-	bytes []byte
-}
+	name, datatype string
+	shape          []int64
 
-// parseRequest reads a body: JSON, and the bytes of tensors after it if the header says where they begin.
-func parseRequest(body []byte, jsonLength string) (*request, error) {
-	var rest []byte
-	if jsonLength != "" {
-		n, err := strconv.Atoi(jsonLength)
-		if err != nil || n < 0 || n > len(body) {
-			return nil, fmt.Errorf("%s: %q, and the body has %d bytes", jsonLengthHeader, jsonLength,
-				len(body))
-		}
-		body, rest = body[:n], body[n:]
-	}
-	q := &request{}
-	if err := json.Unmarshal(body, q); err != nil {
-		return nil, fmt.Errorf("the request is not what the protocol asks for: %w", err)
-	}
-	for i := range q.Inputs {
-		t := &q.Inputs[i]
-		size := t.Parameters.BinarySize
-		if size == nil {
-			continue
-		}
-		if *size < 0 || *size > len(rest) {
-			return nil, fmt.Errorf("input %q: binary_data_size %d, and %d bytes are left", t.Name, *size,
-				len(rest))
-		}
-		t.bytes, rest = rest[:*size], rest[*size:]
-	}
-	if len(rest) > 0 {
-		return nil, fmt.Errorf("%d bytes after the last input", len(rest))
-	}
-	for _, o := range q.Outputs {
-		if o.Name != output {
-			return nil, fmt.Errorf("output %q is unknown: the model has %q", o.Name, output)
-		}
-	}
-	return q, nil
+	isRaw bool
+	raw   []byte // numbers of 4 bytes; texts, each after its length as 4 bytes; little-endian
+	typed *oip.InferTensorContents
+	json  json.RawMessage
 }
 
 // rows returns the number of rows, after checking datatype and shape.
 func (t *tensor) rows(datatype string) (int, error) {
-	if t.Datatype != datatype {
-		return 0, fmt.Errorf("datatype %q, want %s", t.Datatype, datatype)
+	if t.datatype != datatype {
+		return 0, fmt.Errorf("datatype %q, want %s", t.datatype, datatype)
 	}
-	if len(t.Shape) < 1 || len(t.Shape) > 2 || t.Shape[0] < 1 || len(t.Shape) == 2 && t.Shape[1] != 1 {
-		return 0, fmt.Errorf("shape %v, want [n, 1] or [n], n at least 1", t.Shape)
+	if len(t.shape) < 1 || len(t.shape) > 2 || t.shape[0] < 1 || len(t.shape) == 2 && t.shape[1] != 1 {
+		return 0, fmt.Errorf("shape %v, want [n, 1] or [n], n at least 1", t.shape)
 	}
-	return t.Shape[0], nil
+	return int(min(t.shape[0], math.MaxInt32)), nil
 }
 
 // texts returns n texts.
 func (t *tensor) texts(n int) ([]string, error) {
-	if t.Parameters.BinarySize == nil {
-		return values[string](t.Data, n, nil)
+	switch {
+	case t.isRaw:
+		return rawTexts(string(t.raw), n)
+	case t.typed != nil:
+		contents := t.typed.BytesContents
+		if err := checkCount(len(contents), n); err != nil {
+			return nil, err
+		}
+		all := make([]string, n)
+		for i, text := range contents {
+			all[i] = string(text)
+		}
+		return all, nil
 	}
-	var all []string
-	for rest := t.bytes; len(rest) > 0; {
-		if len(rest) < 4 || uint64(binary.LittleEndian.Uint32(rest)) > uint64(len(rest)-4) {
+	return values[string](t.json, n, nil)
+}
+
+// rawTexts returns n texts that alias raw.
+func rawTexts(raw string, n int) ([]string, error) {
+	if n > len(raw)/4 {
+		return nil, fmt.Errorf("%d bytes, and the shape says %d texts", len(raw), n)
+	}
+	all := make([]string, 0, n)
+	for rest := raw; len(rest) > 0; {
+		if len(rest) < 4 || uint64(length(rest)) > uint64(len(rest)-4) {
 			return nil, fmt.Errorf("the bytes end within element %d", len(all)+1)
 		}
-		size := binary.LittleEndian.Uint32(rest)
-		all = append(all, string(rest[4:4+size]))
-		rest = rest[4+size:]
+		end := 4 + int(length(rest))
+		all = append(all, rest[4:end])
+		rest = rest[end:]
 	}
 	return all, checkCount(len(all), n)
 }
 
+// length returns the number in the first 4 bytes of a text.
+func length(text string) uint32 {
+	return uint32(text[0]) | uint32(text[1])<<8 | uint32(text[2])<<16 | uint32(text[3])<<24
+}
+
 // numbers returns n numbers. NaN, which is null in JSON, is a missing number.
 func (t *tensor) numbers(n int) (all []float32, err error) {
-	if t.Parameters.BinarySize == nil {
-		all, err = values(t.Data, n, new(float32(math.NaN())))
-	} else if len(t.bytes)%4 != 0 {
-		err = fmt.Errorf("%d bytes of numbers of 4 bytes", len(t.bytes))
-	} else {
-		for at := 0; at < len(t.bytes); at += 4 {
-			all = append(all, math.Float32frombits(binary.LittleEndian.Uint32(t.bytes[at:])))
+	switch {
+	case t.isRaw && len(t.raw)%4 != 0:
+		return nil, fmt.Errorf("%d bytes of numbers of 4 bytes", len(t.raw))
+	case t.isRaw:
+		all = make([]float32, len(t.raw)/4)
+		for i := range all {
+			all[i] = math.Float32frombits(binary.LittleEndian.Uint32(t.raw[4*i:]))
 		}
 		err = checkCount(len(all), n)
+	case t.typed != nil:
+		all = t.typed.Fp32Contents
+		err = checkCount(len(all), n)
+	default:
+		all, err = values(t.json, n, new(float32(math.NaN())))
 	}
 	for _, value := range all {
 		if math.IsInf(float64(value), 0) {
@@ -171,36 +139,4 @@ func checkCount(got, want int) error {
 		return fmt.Errorf("%d values, and the shape says %d", got, want)
 	}
 	return nil
-}
-
-// answer writes predictions as JSON, or as bytes if the request asks for them.
-func (s *served) answer(w http.ResponseWriter, q *request, predictions []float32) {
-	labels := len(s.model.Labels())
-	out := map[string]any{"name": output, "datatype": datatypeFP32,
-		"shape": []int{len(predictions) / labels, labels}}
-	all := map[string]any{"model_name": s.name, "model_version": s.version(), "outputs": []any{out}}
-	if q.ID != "" {
-		all["id"] = q.ID
-	}
-	asBytes := q.Parameters.BinaryOutput
-	for _, o := range q.Outputs {
-		if o.Parameters.Binary != nil {
-			asBytes = *o.Parameters.Binary
-		}
-	}
-	if !asBytes {
-		out["data"] = predictions
-		reply(w, all)
-		return
-	}
-	out["parameters"] = map[string]int{"binary_data_size": 4 * len(predictions)}
-	var body bytes.Buffer
-	_ = json.NewEncoder(&body).Encode(all) // maps of texts and numbers always can
-	w.Header().Set("Content-Type", "application/octet-stream")
-	w.Header().Set(jsonLengthHeader, strconv.Itoa(body.Len()))
-	for _, p := range predictions {
-		body.Write(binary.LittleEndian.AppendUint32(nil, math.Float32bits(p)))
-	}
-	w.Header().Set("Content-Length", strconv.Itoa(body.Len()))
-	_, _ = w.Write(body.Bytes())
 }

@@ -43,16 +43,9 @@ func open(folder string) (*Checkpoint, error) {
 	if binary.NativeEndian.Uint16([]byte{1, 0}) != 1 {
 		return nil, errors.New("processors with big-endian numbers are not supported")
 	}
-	text, err := os.ReadFile(filepath.Join(folder, ManifestFile))
-	if errors.Is(err, os.ErrNotExist) {
-		return nil, errNoManifest
-	}
+	m, err := readManifest(folder)
 	if err != nil {
 		return nil, err
-	}
-	m, err := decodeManifest(text)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", ManifestFile, err)
 	}
 	c := &Checkpoint{Manifest: *m, folder: folder}
 	if err := c.load(); err != nil {

@@ -13,13 +13,13 @@ package inference
 import (
 	"errors"
 	"fmt"
+	"sync"
 
 	"tandem/algo/exec/backend"
 	"tandem/algo/exec/evaluation"
 	"tandem/algo/job"
 	"tandem/algo/numeric/batch"
 	"tandem/algo/numeric/model"
-	"tandem/algo/numeric/shard"
 	"tandem/runtime/checkpoint"
 )
 
@@ -30,6 +30,7 @@ type Model struct {
 	schema batch.Schema
 	engine model.Engine
 	parameters
+	predictors sync.Pool
 }
 
 // Open opens the model in a folder, as checkpoint.Open does. Memory: the dense network, and 8 to 16 bytes for
@@ -68,11 +69,20 @@ func (m *Model) load() error {
 		return err
 	}
 	m.rows, err = m.saved.Rows()
+	m.predictors.New = func() any {
+		return evaluation.NewPredictor(m.engine, &m.schema, m.saved.Manifest.Rows.Dim)
+	}
 	return err
 }
 
 // Close releases the files of the model.
 func (m *Model) Close() error { return m.saved.Close() }
+
+// Verify checks the checksum of every file of rows, which Open does not, because it reads them all.
+func (m *Model) Verify() error { return m.saved.Verify() }
+
+// Checksum identifies the model: it is the checksum of its manifest.
+func (m *Model) Checksum() string { return m.saved.SHA256 }
 
 // Folder returns the folder of the model, as it was given to Open.
 func (m *Model) Folder() string { return m.saved.Folder() }
@@ -92,9 +102,9 @@ func (m *Model) Labels() []string { return m.schema.Labels }
 // Predict returns the probability of label 1, samples × labels, of rows of the schema of the training data,
 // whose numbers are scaled. Labels of the rows are not used.
 func (m *Model) Predict(rows *batch.Batch) ([]float32, error) {
-	// One plan suits any number of embedding PSs: rows are found by their signs alone.
-	set := evaluation.NewTestSet(m.engine, &m.schema, m.rows.Dim(), shard.Rows(1), rows)
-	return set.Evaluate(&m.parameters)
+	p := m.predictors.Get().(*evaluation.Predictor)
+	defer m.predictors.Put(p)
+	return p.Predict(make([]float32, 0, rows.Samples*len(m.schema.Labels)), &m.parameters, rows)
 }
 
 // parameters are those of a model, as an evaluation.State.
@@ -103,7 +113,7 @@ type parameters struct {
 	dense model.Values
 }
 
-// ReadRows implements evaluation.State.
+// ReadRows implements evaluation.State. Rows are found by their signs, whichever embedding PS had them.
 func (p *parameters) ReadRows(_ int, signs []uint64, dst []float32) error {
 	p.rows.Read(signs, dst)
 	return nil

@@ -44,9 +44,13 @@ func everything() *Snapshot {
 	s.Add(AUC, math.NaN(), "mode", "sync")
 	s.Add(LogLoss, 0.5, "mode", "sync")
 	s.Add(Evaluation, 3, "mode", "sync")
-	s.Add(Requests, 2, "status", "200")
+	s.Add(Requests, 2, "protocol", "http", "status", "200")
 	s.AddSummary(RequestTime, 0.5, 2)
 	s.Add(PredictedRows, 60)
+	s.AddSummary(BatchRequests, 2, 1)
+	s.Add(QueuedRequests, 0)
+	s.Add(ServedStep, 100)
+	s.Add(Reloads, 1, "result", "loaded")
 	return s
 }
 

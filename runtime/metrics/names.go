@@ -49,9 +49,14 @@ var (
 // The metrics of cmd/serve.
 var (
 	Requests = &Metric{"tandem_requests_total", Counter,
-		"Requests for predictions that cmd/serve has answered, by HTTP status."}
-	RequestTime   = &Metric{"tandem_request_seconds", Summary, "Time of these requests, reading included."}
-	PredictedRows = &Metric{"tandem_predicted_rows_total", Counter, "Rows that cmd/serve has predicted."}
+		"Requests for predictions that cmd/serve has answered, by protocol (http or grpc) and its status."}
+	RequestTime    = &Metric{"tandem_request_seconds", Summary, "Time of these requests, reading included."}
+	PredictedRows  = &Metric{"tandem_predicted_rows_total", Counter, "Rows that cmd/serve has predicted."}
+	BatchRequests  = &Metric{"tandem_batch_requests", Summary, "Requests that were computed together."}
+	QueuedRequests = &Metric{"tandem_queued_requests", Gauge, "Requests that wait to be computed."}
+	ServedStep     = &Metric{"tandem_served_model_step", Gauge, "Training steps of the model that is served."}
+	Reloads        = &Metric{"tandem_model_reloads_total", Counter,
+		"Newer models that cmd/serve has found: loaded, refused for another schema, or failed to load."}
 )
 
 // All returns all metrics, in the order in which they are written.
@@ -61,6 +66,7 @@ func All() []*Metric {
 		Trainings, TrainingsDone, Steps, StepsDone, SamplesDone, Elapsed, Speed, Loss, AUC, LogLoss,
 		Evaluation,
 		RoleInfo, Events, RowsRouted, StageTime, TrainedSamples, LossSum,
-		Requests, RequestTime, PredictedRows,
+		Requests, RequestTime, PredictedRows, BatchRequests, QueuedRequests,
+		ServedStep, Reloads,
 	}
 }

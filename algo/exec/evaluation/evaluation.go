@@ -7,7 +7,6 @@ package evaluation
 
 import (
 	"tandem/algo/numeric/batch"
-	"tandem/algo/numeric/kernel/nn"
 	"tandem/algo/numeric/model"
 	"tandem/algo/numeric/route"
 	"tandem/algo/numeric/shard"
@@ -64,29 +63,11 @@ func (e *TestSet) Snapshot(s State) (*Snapshot, error) {
 	return shot, nil
 }
 
-// evaluationBatch is the number of test rows that are predicted at a time.
-const evaluationBatch = 1024
-
 // Predict returns the predicted probabilities of every test row, test rows × labels. Batch norm uses the
 // running statistics, so the prediction of a row does not depend on the others.
 func (e *TestSet) Predict(shot *Snapshot) []float32 {
-	pass := e.engine.NewPass(evaluationBatch)
-	width := e.schema.EmbeddingWidth()
-	pooled := make([]float32, min(evaluationBatch, e.test.Samples)*width)
-	probabilities := make([]float32, 0, len(e.test.Labels))
-	for lo := 0; lo < e.test.Samples; lo += evaluationBatch {
-		hi := min(lo+evaluationBatch, e.test.Samples)
-		part := batch.Cut(batch.Slice(e.test, lo, hi), 1, 1)[0]
-		own := pooled[:(hi-lo)*width]
-		e.routed.PoolSamples(own, e.schema, shot.rows, e.dim, lo, hi)
-		in := model.GroupInput(&part, own, width, 0)
-		in.Labels = nil
-		logits, _ := pass.Forward(shot.dense.Params, shot.dense.Running, in, false)
-		for _, z := range logits {
-			probabilities = append(probabilities, nn.Sigmoid(z))
-		}
-	}
-	return probabilities
+	p := NewPredictor(e.engine, e.schema, e.dim)
+	return p.appendTo(make([]float32, 0, len(e.test.Labels)), e.routed, e.test, shot)
 }
 
 // Evaluate takes a snapshot of a state and predicts from it.

@@ -1,23 +1,28 @@
-"""Prints the predictions of a table by tritonclient, with tensors as bytes and as JSON.
+"""Prints the predictions of a table by tritonclient: over HTTP with tensors as bytes and as JSON, or over gRPC.
 
-Usage: client.py HOST:PORT TABLE
+Usage: client.py http|grpc HOST:PORT TABLE
 """
 
 import csv
+import importlib
 import json
 import sys
 
 import numpy
-import tritonclient.http as triton
 
-address, table = sys.argv[1:]
+protocol, address, table = sys.argv[1:]
+triton = importlib.import_module("tritonclient." + protocol)
 with open(table, newline="") as file:
     rows = list(csv.DictReader(file))
 
 client = triton.InferenceServerClient(address)
 assert client.is_server_live() and client.is_server_ready() and client.is_model_ready("tandem")
-described = client.get_model_metadata("tandem")
-for binary in (True, False):
+if protocol == "grpc":
+    assert client.get_server_metadata(as_json=True)["name"] == "tandem"
+    described = client.get_model_metadata("tandem", as_json=True)
+else:
+    described = client.get_model_metadata("tandem")
+for options in [{"binary_data": True}, {"binary_data": False}] if protocol == "http" else [{}]:
     inputs = []
     for column in described["inputs"]:
         name, kind = column["name"], column["datatype"]
@@ -26,9 +31,9 @@ for binary in (True, False):
         else:
             values = numpy.array([[row[name]] for row in rows], dtype=numpy.float32)
         tensor = triton.InferInput(name, list(values.shape), kind)
-        tensor.set_data_from_numpy(values, binary_data=binary)
+        tensor.set_data_from_numpy(values, **options)
         inputs.append(tensor)
-    output = triton.InferRequestedOutput("prediction", binary_data=binary)
+    output = triton.InferRequestedOutput("prediction", **options)
     answer = client.infer("tandem", inputs, outputs=[output]).as_numpy("prediction")
     assert answer.shape == (len(rows), 1)
     print(json.dumps([float(p) for p in answer[:, 0]]))

@@ -1,0 +1,67 @@
+package evaluation
+
+import (
+	"slices"
+
+	"tandem/algo/numeric/batch"
+	"tandem/algo/numeric/kernel/nn"
+	"tandem/algo/numeric/model"
+	"tandem/algo/numeric/route"
+	"tandem/algo/numeric/shard"
+)
+
+// Predictor predicts batches one after another in memory that it uses again. Only one goroutine may use it.
+type Predictor struct {
+	engine model.Engine
+	schema *batch.Schema
+	dim    int
+	pass   model.Pass
+	rows   []float32 // of the distinct ids
+	pooled []float32
+}
+
+// evaluationBatch is the number of rows that are predicted at a time.
+const evaluationBatch = 1024
+
+// NewPredictor returns a Predictor for rows of dim values. Memory: the values of all layers for 1024 samples.
+func NewPredictor(engine model.Engine, schema *batch.Schema, dim int) *Predictor {
+	return &Predictor{engine: engine, schema: schema, dim: dim, pass: engine.NewPass(evaluationBatch)}
+}
+
+// Predict appends the predicted probabilities of a batch, samples × labels, to dst. All embedding rows are
+// read from PS 0 of the state.
+func (p *Predictor) Predict(dst []float32, s State, rows *batch.Batch) ([]float32, error) {
+	dense, err := s.ReadDense()
+	if err != nil {
+		return dst, err
+	}
+	routed := route.Route(p.schema, batch.Part{Batch: rows, Bounds: []int{0, rows.Samples}}, shard.Rows(1))
+	p.rows = resize(p.rows, len(routed.Signs)*p.dim)
+	if err := s.ReadRows(0, routed.Signs, p.rows); err != nil {
+		return dst, err
+	}
+	return p.appendTo(dst, routed, rows, &Snapshot{dense: dense, rows: p.rows}), nil
+}
+
+// appendTo appends the probabilities of samples whose ids are resolved.
+func (p *Predictor) appendTo(dst []float32, routed *route.Routed, samples *batch.Batch,
+	shot *Snapshot) []float32 {
+	width, numbers := p.schema.EmbeddingWidth(), len(p.schema.Dense)
+	p.pooled = resize(p.pooled, min(evaluationBatch, samples.Samples)*width)
+	for lo := 0; lo < samples.Samples; lo += evaluationBatch {
+		hi := min(lo+evaluationBatch, samples.Samples)
+		own := p.pooled[:(hi-lo)*width]
+		routed.PoolSamples(own, p.schema, shot.rows, p.dim, lo, hi)
+		in := model.Input{Samples: hi - lo, Embeddings: own, Dense: samples.Dense[lo*numbers : hi*numbers]}
+		logits, _ := p.pass.Forward(shot.dense.Params, shot.dense.Running, in, false)
+		for _, z := range logits {
+			dst = append(dst, nn.Sigmoid(z))
+		}
+	}
+	return dst
+}
+
+// resize returns values of a length, in the same memory if it suffices.
+func resize(values []float32, length int) []float32 {
+	return slices.Grow(values[:0], length)[:length]
+}

@@ -1,0 +1,215 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"net/http"
+	"strconv"
+	"time"
+
+	"tandem/internal/cli"
+	"tandem/runtime/inference"
+)
+
+// jsonLengthHeader has the length of the JSON at the beginning of a body whose tensors follow as bytes.
+const jsonLengthHeader = "Inference-Header-Content-Length"
+
+// jsonRequest is the JSON of a request for predictions.
+type jsonRequest struct {
+	ID     string `json:"id"`
+	Inputs []struct {
+		Name       string          `json:"name"`
+		Shape      []int64         `json:"shape"`
+		Datatype   string          `json:"datatype"`
+		Data       json.RawMessage `json:"data"`
+		Parameters struct {
+			BinarySize *int `json:"binary_data_size"`
+		} `json:"parameters"`
+	} `json:"inputs"`
+	Outputs []struct {
+		Name       string `json:"name"`
+		Parameters struct {
+			Binary *bool `json:"binary_data"`
+		} `json:"parameters"`
+	} `json:"outputs"`
+	Parameters struct {
+		BinaryOutput bool `json:"binary_data_output"`
+	} `json:"parameters"`
+}
+
+// parseRequest reads a body: JSON, and the bytes of tensors after it if the header says where they begin.
+// The inputs alias the body.
+func parseRequest(body []byte, jsonLength string) (*jsonRequest, []tensor, error) {
+	var rest []byte
+	if jsonLength != "" {
+		n, err := strconv.Atoi(jsonLength)
+		if err != nil || n < 0 || n > len(body) {
+			return nil, nil, refuse(errInvalid, "%s: %q, and the body has %d bytes", jsonLengthHeader,
+				jsonLength, len(body))
+		}
+		body, rest = body[:n], body[n:]
+	}
+	q := &jsonRequest{}
+	if err := json.Unmarshal(body, q); err != nil {
+		return nil, nil, refuse(errInvalid, "the request is not what the protocol asks for: %w", err)
+	}
+	inputs := make([]tensor, len(q.Inputs))
+	for i := range q.Inputs {
+		in := &q.Inputs[i]
+		t := &inputs[i]
+		*t = tensor{name: in.Name, datatype: in.Datatype, shape: in.Shape, json: in.Data}
+		size := in.Parameters.BinarySize
+		if size == nil {
+			continue
+		}
+		if *size < 0 || *size > len(rest) {
+			return nil, nil, refuse(errInvalid, "input %q: binary_data_size %d, and %d bytes are left",
+				in.Name, *size, len(rest))
+		}
+		t.isRaw, t.raw, rest = true, rest[:*size], rest[*size:]
+	}
+	if len(rest) > 0 {
+		return nil, nil, refuse(errInvalid, "%d bytes after the last input", len(rest))
+	}
+	return q, inputs, nil
+}
+
+// handler answers requests of at most a number of bytes.
+func (s *service) handler(requestMax int64) http.Handler {
+	mux := http.NewServeMux()
+	ok := func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) }
+	for _, path := range []string{"/v2/health/live", "/v2/health/ready"} {
+		mux.HandleFunc("GET "+path, ok)
+	}
+	mux.HandleFunc("GET /v2", func(w http.ResponseWriter, _ *http.Request) {
+		reply(w, map[string]any{"name": "tandem", "version": cli.CurrentEnvironment().Commit,
+			"extensions": []string{"binary_tensor_data"}})
+	})
+	infer := func(w http.ResponseWriter, r *http.Request) {
+		begin := time.Now()
+		rows, status := s.inferHTTP(w, r, requestMax)
+		s.counts.answered("http", strconv.Itoa(status), time.Since(begin), rows)
+	}
+	for _, path := range []string{"/v2/models/{model}", "/v2/models/{model}/versions/{version}"} {
+		mux.HandleFunc("GET "+path, func(w http.ResponseWriter, r *http.Request) {
+			d, err := s.describe(r.PathValue("model"), r.PathValue("version"))
+			if err != nil {
+				replyError(w, err)
+				return
+			}
+			reply(w, d)
+		})
+		mux.HandleFunc("GET "+path+"/ready", func(w http.ResponseWriter, r *http.Request) {
+			if _, err := s.describe(r.PathValue("model"), r.PathValue("version")); err != nil {
+				replyError(w, err)
+			}
+		})
+		mux.HandleFunc("POST "+path+"/infer", infer)
+	}
+	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
+		replyError(w, refuse(errUnknown, "no %s %s here", r.Method, r.URL.Path))
+	})
+	return mux
+}
+
+// inferHTTP answers a request for predictions. It returns the number of predicted rows, and the status.
+func (s *service) inferHTTP(w http.ResponseWriter, r *http.Request, requestMax int64) (rows, status int) {
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, requestMax))
+	if tooLarge := new(http.MaxBytesError); errors.As(err, &tooLarge) {
+		return 0, replyError(w, refuse(errTooLarge,
+			"the request has more than %d bytes, the limit of this server (--max-request)", requestMax))
+	}
+	if err != nil {
+		return 0, replyError(w, &refusal{errInvalid, err})
+	}
+	parsed, inputs, err := parseRequest(body, r.Header.Get(jsonLengthHeader))
+	if err != nil {
+		return 0, replyError(w, err)
+	}
+	q := &request{model: r.PathValue("model"), version: r.PathValue("version"), inputs: inputs}
+	for i := range parsed.Outputs {
+		q.outputs = append(q.outputs, parsed.Outputs[i].Name)
+	}
+	a, err := s.infer(r.Context(), q)
+	if err != nil {
+		return 0, replyError(w, err)
+	}
+	s.replyPredictions(w, parsed, a)
+	return len(a.predictions) / a.labels, http.StatusOK
+}
+
+// replyPredictions writes predictions as JSON, or as bytes if the request asks for them.
+func (s *service) replyPredictions(w http.ResponseWriter, q *jsonRequest, a *answer) {
+	out := map[string]any{"name": output, "datatype": datatypeFP32,
+		"shape": []int{len(a.predictions) / a.labels, a.labels}}
+	all := map[string]any{"model_name": s.name, "model_version": a.version, "outputs": []any{out}}
+	if q.ID != "" {
+		all["id"] = q.ID
+	}
+	asBytes := q.Parameters.BinaryOutput
+	for i := range q.Outputs {
+		if binary := q.Outputs[i].Parameters.Binary; binary != nil {
+			asBytes = *binary
+		}
+	}
+	if !asBytes {
+		out["data"] = a.predictions
+		reply(w, all)
+		return
+	}
+	out["parameters"] = map[string]int{"binary_data_size": 4 * len(a.predictions)}
+	var body bytes.Buffer
+	_ = json.NewEncoder(&body).Encode(all) // maps of texts and numbers always can
+	w.Header().Set("Content-Type", "application/octet-stream")
+	w.Header().Set(jsonLengthHeader, strconv.Itoa(body.Len()))
+	body.Write(rawNumbers(a.predictions))
+	w.Header().Set("Content-Length", strconv.Itoa(body.Len()))
+	_, _ = w.Write(body.Bytes())
+}
+
+// rawNumbers returns numbers as the bytes of a tensor.
+func rawNumbers(values []float32) []byte {
+	raw := make([]byte, 0, 4*len(values))
+	for _, value := range values {
+		raw = binary.LittleEndian.AppendUint32(raw, math.Float32bits(value))
+	}
+	return raw
+}
+
+// reply writes a value as JSON. A client that has gone away is not an error of the server.
+func reply(w http.ResponseWriter, v any) {
+	w.Header().Set("Content-Type", "application/json")
+	_ = json.NewEncoder(w).Encode(v)
+}
+
+// statusCanceled is what logs and metrics show of requests whose client has gone away.
+const statusCanceled = 499
+
+// replyError answers with an error, as the protocol has it. It returns the status.
+func replyError(w http.ResponseWriter, err error) (status int) {
+	switch {
+	case errors.Is(err, errInvalid):
+		status = http.StatusBadRequest
+	case errors.Is(err, errUnknown):
+		status = http.StatusNotFound
+	case errors.Is(err, errTooLarge):
+		status = http.StatusRequestEntityTooLarge
+	case errors.Is(err, inference.ErrBusy), errors.Is(err, errEnding):
+		status = http.StatusServiceUnavailable
+	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+		status = statusCanceled
+	default:
+		status = http.StatusInternalServerError
+		err = fmt.Errorf("the server failed: %w", err)
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_ = json.NewEncoder(w).Encode(map[string]string{"error": err.Error()})
+	return status
+}

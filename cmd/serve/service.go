@@ -1,0 +1,207 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+
+	"tandem/algo/job"
+	"tandem/datasets"
+	"tandem/runtime/inference"
+)
+
+// service answers requests for predictions of all protocols.
+type service struct {
+	live    *inference.Live
+	name    string
+	rowsMax int
+	counts  counts
+}
+
+// column is an input or output of the model.
+type column struct {
+	Name     string  `json:"name"`
+	Datatype string  `json:"datatype"`
+	Shape    []int64 `json:"shape"` // −1: the number of rows
+}
+
+// description is what clients may know of the model.
+type description struct {
+	Name     string   `json:"name"`
+	Versions []string `json:"versions"`
+	Platform string   `json:"platform"`
+	Inputs   []column `json:"inputs"`
+	Outputs  []column `json:"outputs"`
+}
+
+// request is a request for predictions.
+type request struct {
+	model, version string // an empty version is any
+	inputs         []tensor
+	outputs        []string // that it asks for; none: all
+}
+
+// answer is what a request has as a result.
+type answer struct {
+	version     string
+	predictions []float32
+	labels      int // predictions of a row
+}
+
+// output is the name of the tensor of predictions.
+const output = "prediction"
+
+// The causes of refusals. Each protocol has a status for each.
+var (
+	errInvalid  = errors.New("invalid request")
+	errUnknown  = errors.New("unknown model")
+	errTooLarge = errors.New("request too large")
+	errEnding   = errors.New("the server is ending")
+)
+
+// refusal is an error whose cause is one of those above, and whose text is that of the client.
+type refusal struct{ cause, text error }
+
+func (r *refusal) Error() string   { return r.text.Error() }
+func (r *refusal) Unwrap() []error { return []error{r.cause, r.text} }
+
+func refuse(cause error, format string, args ...any) error {
+	return &refusal{cause, fmt.Errorf(format, args...)}
+}
+
+// check returns an error if a model cannot be served.
+func check(m *inference.Model) error {
+	if kind := m.Data().Kind; kind != job.KindCSV {
+		return fmt.Errorf("model %s: trained on data of kind %s, and only models of kind %s can be served: "+
+			"write its data with cmd/data convert, and train on those", m.Folder(), kind, job.KindCSV)
+	}
+	return nil
+}
+
+// versionOf returns the only version of a model: the number of its training steps.
+func versionOf(m *inference.Model) string { return strconv.Itoa(m.Steps()) }
+
+// columnsOf returns the inputs of a model, ids first, as in its table.
+func columnsOf(m *inference.Model) (all []column) {
+	for _, slot := range m.Data().CSV.Slots {
+		all = append(all, column{slot.Column, datatypeBytes, []int64{-1, 1}})
+	}
+	for _, number := range m.Data().CSV.Numeric {
+		all = append(all, column{number, datatypeFP32, []int64{-1, 1}})
+	}
+	return all
+}
+
+// acquire returns the current model if it has the name and the version. It must be released.
+func (s *service) acquire(name, version string) (*inference.Lease, error) {
+	if name != s.name {
+		return nil, refuse(errUnknown, "model %q is unknown; this server has %q", name, s.name)
+	}
+	m := s.live.Acquire()
+	if m == nil {
+		return nil, errEnding
+	}
+	if now := versionOf(m.Model); version != "" && version != now {
+		m.Release()
+		return nil, refuse(errUnknown, "version %q is unknown; this server has %q", version, now)
+	}
+	return m, nil
+}
+
+// describe describes the model of a name and a version.
+func (s *service) describe(name, version string) (*description, error) {
+	m, err := s.acquire(name, version)
+	if err != nil {
+		return nil, err
+	}
+	defer m.Release()
+	return &description{Name: s.name, Versions: []string{versionOf(m.Model)}, Platform: "tandem",
+		Inputs:  columnsOf(m.Model),
+		Outputs: []column{{output, datatypeFP32, []int64{-1, int64(len(m.Labels()))}}}}, nil
+}
+
+// infer predicts the rows of a request.
+func (s *service) infer(ctx context.Context, q *request) (*answer, error) {
+	m, err := s.acquire(q.model, q.version)
+	if err != nil {
+		return nil, err
+	}
+	defer m.Release()
+	for _, name := range q.outputs {
+		if name != output {
+			return nil, refuse(errInvalid, "output %q is unknown: the model has %q", name, output)
+		}
+	}
+	ids, numbers, err := features(m.Data().CSV, columnsOf(m.Model), q.inputs, s.rowsMax)
+	if err != nil {
+		return nil, &refusal{errInvalid, err}
+	}
+	rows := datasets.FeatureRows(m.Data().CSV, m.Scaling(), ids, numbers)
+	predictions, err := m.Queue.Predict(ctx, rows)
+	if err != nil {
+		return nil, err
+	}
+	return &answer{version: versionOf(m.Model), predictions: predictions, labels: len(m.Labels())}, nil
+}
+
+// features returns the values of each column of a table, of at most a number of rows.
+func features(table *job.Table, columns []column, inputs []tensor, rowsMax int) (ids [][]string,
+	numbers [][]float32, err error) {
+	if err := checkNames(columns, inputs); err != nil {
+		return nil, nil, err
+	}
+	rows := -1
+	for _, c := range columns {
+		at := slices.IndexFunc(inputs, func(t tensor) bool { return t.name == c.Name })
+		if at < 0 {
+			return nil, nil, fmt.Errorf("input %q is missing", c.Name)
+		}
+		t := &inputs[at]
+		n, err := t.rows(c.Datatype)
+		switch {
+		case err != nil:
+		case rows >= 0 && n != rows:
+			err = fmt.Errorf("%d rows, and the inputs before have %d", n, rows)
+		case n > rowsMax:
+			err = fmt.Errorf("%d rows, and a request may have %d (--max-rows)", n, rowsMax)
+		case c.Datatype == datatypeBytes:
+			var texts []string
+			texts, err = t.texts(n)
+			ids = append(ids, texts)
+		default:
+			var values []float32
+			values, err = t.numbers(n)
+			if err == nil && len(table.Missing) == 0 && slices.ContainsFunc(values, isNaN) {
+				err = errors.New("a number is missing, and the training data had no missing numbers")
+			}
+			numbers = append(numbers, values)
+		}
+		if err != nil {
+			return nil, nil, fmt.Errorf("input %q: %w", c.Name, err)
+		}
+		rows = n
+	}
+	return ids, numbers, nil
+}
+
+// checkNames returns an error if an input is no column, or comes twice.
+func checkNames(columns []column, inputs []tensor) error {
+	for i := range inputs {
+		name := inputs[i].name
+		if !slices.ContainsFunc(columns, func(c column) bool { return c.Name == name }) {
+			var names []string
+			for _, c := range columns {
+				names = append(names, c.Name)
+			}
+			return fmt.Errorf("input %q is no column of the model: it has %q", name, names)
+		}
+		if slices.ContainsFunc(inputs[:i], func(t tensor) bool { return t.name == name }) {
+			return fmt.Errorf("input %q comes twice", name)
+		}
+	}
+	return nil
+}
+
+func isNaN(x float32) bool { return x != x }
