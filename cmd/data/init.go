@@ -64,7 +64,7 @@ func (p *program) initCommand() *cobra.Command {
 func (p *program) init(ctx context.Context, r infer.Request) error {
 	j, set, _, err := infer.Open(r)
 	if err != nil {
-		return &cli.Error{Err: err, Hint: infer.Hint}
+		return &cli.Error{Err: err, Hint: infer.Hint(err)}
 	}
 	j, err = infer.Decide(ctx, j, set, backend.Backend{})
 	if err != nil {

@@ -65,7 +65,7 @@ func (t *table) open(policy string) (j job.Job, set *datasets.Dataset, note stri
 	}
 	j, set, found, err := infer.Open(r)
 	if err != nil {
-		return j, nil, "", &cli.Error{Err: err, Hint: infer.Hint}
+		return j, nil, "", &cli.Error{Err: err, Hint: infer.Hint(err)}
 	}
 	return j, set, describeTable(found), nil
 }

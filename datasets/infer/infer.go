@@ -97,14 +97,14 @@ func CSV(path string, o Options) (*Table, error) {
 	}
 	t := &tally{most: min(rowsMax, valuesMax/len(reader.Columns))}
 	if err := t.name(reader.Columns, o); err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
+		return nil, &columnError{path, err}
 	}
 	if err := t.read(reader); err != nil {
 		return nil, err
 	}
 	table, err := t.table(delimiter, o)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
+		return nil, &columnError{path, err}
 	}
 	table.RowsInFile = t.rows
 	if read, size := in.Position(); t.rows == t.most && read > 0 {
@@ -116,6 +116,15 @@ func CSV(path string, o Options) (*Table, error) {
 	}
 	return table, nil
 }
+
+// columnError says that the columns of a file are not what they must be.
+type columnError struct {
+	path string
+	err  error
+}
+
+func (e *columnError) Error() string { return fmt.Sprintf("%s: %v", e.path, e.err) }
+func (e *columnError) Unwrap() error { return e.err }
 
 // tally is a table while it is read.
 type tally struct {
@@ -129,11 +138,7 @@ type tally struct {
 // name sets the columns of a header.
 func (t *tally) name(header []string, o Options) error {
 	for i, name := range header {
-		if name == "" {
-			return fmt.Errorf("column %d has no name: give the file a header, or describe it in a job file",
-				i+1)
-		}
-		if slices.Contains(header[:i], name) {
+		if name != "" && slices.Contains(header[:i], name) {
 			return fmt.Errorf("two columns are called %q: rename one", name)
 		}
 		t.columns = append(t.columns, newValues(name))
@@ -169,7 +174,19 @@ func labelOf(header []string, name string) (string, error) {
 			return column, nil
 		}
 	}
-	return "", errors.New("no column is called label, click, clicked, target or y: name the label column")
+	return "", fmt.Errorf("no column is called label, click, clicked, target or y: name the label column; "+
+		"the first line has %s", shorten(header))
+}
+
+// columnsShown is the number of columns that the message about a missing label lists.
+const columnsShown = 12
+
+// shorten returns the names of a header in a list, without the last of a long one.
+func shorten(header []string) string {
+	if len(header) <= columnsShown {
+		return strings.Join(header, ", ")
+	}
+	return strings.Join(header[:columnsShown], ", ") + ", …"
 }
 
 // read reads rows.
@@ -219,7 +236,9 @@ func (t *tally) table(delimiter string, o Options) (*Table, error) {
 			continue
 		}
 		c := v.column(t.rows, t.labels.isFirst(positive))
-		c.override(o)
+		if c.override(o); c.Name == "" {
+			c.Name, c.Use, c.Why = fmt.Sprintf("column %d", i+1), Ignored, "without a name in the header"
+		}
 		switch c.Use {
 		case ID:
 			spec.Slots = append(spec.Slots, job.IDColumn{Column: c.Name, Separator: c.Separator})

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"tandem/algo/job"
 	"tandem/datasets"
 )
 
@@ -106,6 +107,38 @@ func TestUseOfColumns(t *testing.T) {
 	}
 }
 
+// A column without a name, as pandas writes for the index, is left out.
+func TestColumnWithoutName(t *testing.T) {
+	path := file(t, ",user,y\n0,a,1\n1,b,0\n2,a,1\n3,b,0\n")
+	got, err := CSV(path, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c := got.Columns[0]; c.Name != "column 1" || c.Use != Ignored || len(got.Data.CSV.Slots) != 1 {
+		t.Errorf("%+v, %+v", c, got.Data.CSV)
+	}
+	if rows, err := datasets.ReadRows(got.Data, path); err != nil || rows.Batch.Samples != 4 {
+		t.Errorf("%v, error %v", rows, err)
+	}
+}
+
+// The hint is about what is wrong.
+func TestHint(t *testing.T) {
+	for text, want := range map[string]string{
+		"user,item\n1,2\n":               "--label names",
+		"user,y\n1,1\n2,0\n1,1\n3,0,1\n": "--on-bad-row skip:100",
+		`{"user": 1}`:                    "",
+		"":                               "",
+	} {
+		_, _, _, err := Open(Request{File: file(t, text), Split: job.Split{How: job.SplitLast, Test: 0.5},
+			OnBadRow: job.OnBadRow{}})
+		hint := Hint(err)
+		if err == nil || !strings.HasPrefix(hint, want) || (hint == "") != (want == "") {
+			t.Errorf("%q: error %v with hint %q, want %q", text, err, hint, want)
+		}
+	}
+}
+
 // What the user says holds.
 func TestOptions(t *testing.T) {
 	path := table(t, map[string]func(int) string{"y": clicked,
@@ -132,14 +165,14 @@ func TestErrors(t *testing.T) {
 		text, want string
 		o          Options
 	}{
-		{"user,item\n1,2\n", "no column is called label", Options{}},
+		{"user,item\n1,2\n", "no column is called label, click, clicked, target or y: name the " +
+			"label column; the first line has user, item", Options{}},
 		{"user,item\n1,2\n", `column "itm" is unknown; the nearest is "item"`, Options{Label: "itm"}},
 		{"user,y\n1,1\n2,1\n", `label "y" is "1" in all 2 rows`, Options{}},
 		{"user,y\n1,1\n2,\n", `label "y" is missing, "", in some rows`, Options{}},
 		{"user,y\n1,4\n2,5\n3,3\n", `label "y" has more than two values`, Options{}},
 		{"user,y\n", "below its header", Options{}},
 		{"user,user,y\n1,2,1\n", `two columns are called "user"`, Options{}},
-		{"user,,y\n1,2,1\n", "column 2 has no name", Options{}},
 		{"user\n1\n", "has no comma, tab, semicolon or bar", Options{}},
 		{"price,y\n1,1\n1,0\n", "no column looks like ids or numbers", Options{}},
 		{"user,y\n1,1\n2,0\n", `column "y" is the label`, Options{Ignore: []string{"y"}}},

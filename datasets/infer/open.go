@@ -1,6 +1,7 @@
 package infer
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"path/filepath"
@@ -54,17 +55,31 @@ func (r *Request) stream(found *Table) bool {
 	return true
 }
 
-// Hint says what to do where Open fails.
-const Hint = "--label names the label, --ids, --numbers and --ignore say what other columns are"
+// Hint says what to do where Open fails, or "" where its error says so.
+func Hint(err error) string {
+	const columns = "--label names the label, --ids, --numbers and --ignore say what other columns are"
+	switch {
+	case errors.As(err, new(*columnError)):
+		return columns
+	case errors.Is(err, datasets.ErrBadRow):
+		return "--on-bad-row skip:100 leaves out up to 100 such rows; " + columns
+	}
+	return ""
+}
 
 // Open infers the columns of a table, reads its rows, and returns a job for them. The column of a split by
 // time is left out unless it is named as ids or numbers, since test rows have later times than all others.
 func Open(r Request) (j job.Job, set *datasets.Dataset, found *Table, err error) {
-	if at := r.Split.Column; at != "" && !slices.Contains(slices.Concat(r.IDs, r.Numbers), at) {
+	at := r.Split.Column
+	bySplit := at != "" && !slices.Contains(slices.Concat(r.IDs, r.Numbers, r.Ignore), at)
+	if bySplit {
 		r.Ignore = append(slices.Clone(r.Ignore), at)
 	}
 	if found, err = CSV(r.File, r.Options); err != nil {
 		return j, nil, nil, err
+	}
+	if i := slices.IndexFunc(found.Columns, func(c Column) bool { return c.Name == at }); bySplit && i >= 0 {
+		found.Columns[i].Why = "the split is by it"
 	}
 	data := found.Data
 	data.Stream = r.stream(found)

@@ -62,6 +62,18 @@ func TestRowsThatExceedTheMemoryStayInTheFile(t *testing.T) {
 	}
 }
 
+// The column of a split by time is left out, and the reason says why.
+func TestColumnOfASplit(t *testing.T) {
+	split := job.Split{How: job.SplitTime, Column: "price"}
+	_, set, found, err := Open(Request{File: file(t, clicks(300)), Split: split})
+	if err != nil || len(set.Schema.Dense) > 0 {
+		t.Fatalf("numbers %v, error %v", set.Schema.Dense, err)
+	}
+	if c := found.Columns[2]; c.Use != Ignored || c.Why != "the split is by it" {
+		t.Errorf("%+v", c)
+	}
+}
+
 // Columns are taken by the first rows of a large file, and the number of its rows is estimated.
 func TestLargeFilesAreInferredFromTheirBeginning(t *testing.T) {
 	found, err := CSV(file(t, clicks(2*rowsMax)), Options{})

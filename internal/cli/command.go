@@ -64,7 +64,8 @@ func nearestFlags(c *cobra.Command, name string) []string {
 // DefaultInText keeps the defaults of flags out of the help, where their texts name them: a
 // default that depends on a job file is not a value.
 func DefaultInText(fs *pflag.FlagSet, names ...string) {
-	zero := map[string]string{"int": "0", "intSlice": "[]", "stringSlice": "[]", "uint64": "0"}
+	zero := map[string]string{"float64": "0", "int": "0", "intSlice": "[]", "stringSlice": "[]",
+		"uint64": "0"}
 	for _, name := range names {
 		f := fs.Lookup(name)
 		f.DefValue = zero[f.Value.Type()]

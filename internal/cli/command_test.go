@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 // Wrong flags, commands and arguments are usage errors whose hints name the nearest.
@@ -49,6 +50,21 @@ func TestUsageErrors(t *testing.T) {
 		if code != wantCode || stderr.String() != want {
 			t.Errorf("%q: exit code %d and %q, want %d and %q", c.args, code, stderr.String(), wantCode, want)
 		}
+	}
+}
+
+// A default that a text names does not follow the text again, for any type of flag.
+func TestDefaultInText(t *testing.T) {
+	fs := pflag.NewFlagSet("", pflag.ContinueOnError)
+	fs.Int("a", 3, "text")
+	fs.Uint64("b", 3, "text")
+	fs.Float64("c", 3, "text")
+	fs.String("d", "3", "text")
+	fs.IntSlice("e", []int{3}, "text")
+	fs.StringSlice("f", []string{"3"}, "text")
+	DefaultInText(fs, "a", "b", "c", "d", "e", "f")
+	if text := fs.FlagUsages(); strings.Contains(text, "default") {
+		t.Error(text)
 	}
 }
 

@@ -314,7 +314,10 @@ func TestRestoreRefuses(t *testing.T) {
 		`label 1 is "click" in the model and "sale" in the data`: func(_ *job.Job, c *exectest.Columns) {
 			c.Fields.Labels = []string{"sale"}
 		},
-		"id column tags is": func(_ *job.Job, c *exectest.Columns) { c.Fields.Slots[0].SqrtScaling = true },
+		"id column tags has sqrt_scaling false in the model and true in": func(_ *job.Job,
+			c *exectest.Columns) {
+			c.Fields.Slots[0].SqrtScaling = true
+		},
 		"tensor 1 of the dense network is": func(j *job.Job, _ *exectest.Columns) {
 			j.Model.Top = []int{9, 5}
 		},

@@ -103,7 +103,9 @@ type RowsDifference struct {
 
 // Compare returns what distinguishes two models. It reads all rows.
 func Compare(a, b *Checkpoint) (*Difference, error) {
-	d := &Difference{Schema: a.Schema.difference(&b.Schema), Tensors: compareTensors(a.tensor, b.tensor)}
+	models := sides{"the first model", "the second", "the second"}
+	d := &Difference{Schema: a.Schema.difference(&b.Schema, models),
+		Tensors: compareTensors(a.tensor, b.tensor)}
 	first, err := a.Rows()
 	if err != nil {
 		return nil, err

@@ -27,6 +27,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
 	"time"
 
@@ -184,18 +185,25 @@ func (s *Schema) Batch() (batch.Schema, error) {
 	return out, out.Validate()
 }
 
-// difference returns the first difference between the schema of a model and another, or "".
-func (s *Schema) difference(other *Schema) string {
-	lists := func(kind string, model, data []string) string {
-		for i := range max(len(model), len(data)) {
+// sides are the names of two schemas that are compared, in messages.
+type sides struct {
+	first, second string
+	// settings is where the second schema has the settings of its id columns from.
+	settings string
+}
+
+// difference returns the first difference between two schemas, or "".
+func (s *Schema) difference(other *Schema, in sides) string {
+	lists := func(kind string, first, second []string) string {
+		for i := range max(len(first), len(second)) {
 			name := func(names []string) string {
 				if i < len(names) {
 					return fmt.Sprintf("%q", names[i])
 				}
 				return "none"
 			}
-			if a, b := name(model), name(data); a != b {
-				return fmt.Sprintf("%s %d is %s in the model and %s in the data", kind, i+1, a, b)
+			if a, b := name(first), name(second); a != b {
+				return fmt.Sprintf("%s %d is %s in %s and %s in %s", kind, i+1, a, in.first, b, in.second)
 			}
 		}
 		return ""
@@ -213,16 +221,38 @@ func (s *Schema) difference(other *Schema) string {
 		}
 	}
 	for i, slot := range s.Slots {
-		if slot != other.Slots[i] {
-			return fmt.Sprintf("id column %s is %+v in the model and %+v in the data", slot.Name, slot,
-				other.Slots[i])
+		if setting, a, b := slot.difference(other.Slots[i]); setting != "" {
+			return fmt.Sprintf("id column %s has %s %v in %s and %v in %s", slot.Name, setting, a, in.first,
+				b, in.settings)
 		}
 	}
 	if s.PrefixBits != other.PrefixBits {
-		return fmt.Sprintf("a sign has a prefix of %d bits in the model and of %d in the data", s.PrefixBits,
-			other.PrefixBits)
+		return fmt.Sprintf("a sign has a prefix of %d bits in %s and of %d in %s", s.PrefixBits, in.first,
+			other.PrefixBits, in.settings)
 	}
 	return ""
+}
+
+// difference returns the first setting of two id columns that differs, by its name in the manifest, with its
+// two values.
+func (s Slot) difference(other Slot) (setting string, a, b any) {
+	for _, is := range []struct {
+		setting string
+		a, b    any
+	}{
+		{"dim", s.Dim, other.Dim},
+		{"pooling", s.Pooling, other.Pooling},
+		{"fixed_size", s.FixedSize, other.FixedSize},
+		{"group", strconv.Quote(s.Group), strconv.Quote(other.Group)},
+		{"hash_stack_rounds", s.HashStackRounds, other.HashStackRounds},
+		{"hash_stack_rows", s.HashStackRows, other.HashStackRows},
+		{"sqrt_scaling", s.SqrtScaling, other.SqrtScaling},
+	} {
+		if is.a != is.b {
+			return is.setting, is.a, is.b
+		}
+	}
+	return "", nil, nil
 }
 
 // encode returns the content of manifest.json.

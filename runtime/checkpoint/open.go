@@ -231,7 +231,7 @@ func (c *Checkpoint) restore(state exec.State, training bool) ([]string, error) 
 // restoreDense replaces the dense network.
 func (c *Checkpoint) restoreDense(state exec.State, training bool) (notes []string, err error) {
 	now := schemaOf(state.Schema())
-	if found := c.Schema.difference(&now); found != "" {
+	if found := c.Schema.difference(&now, sides{"the model", "the data", "the job"}); found != "" {
 		return nil, fmt.Errorf("another schema: %s", found)
 	}
 	layout := state.Layout()

@@ -69,6 +69,9 @@ func New(name string, r io.Reader) (*Input, error) {
 	// A file shorter than the magic bytes is plain text; a read error is returned again by
 	// the next read.
 	magic, _ := buffered.Peek(5)
+	if other := foreign(magic); other != "" {
+		return nil, fmt.Errorf("%s: %s", name, other)
+	}
 	switch {
 	case len(magic) == 5 && bytes.HasPrefix(magic, []byte("PAR1")) && magic[4] < ' ' &&
 		!bytes.ContainsAny(magic[4:], "\t\r\n"):
@@ -96,6 +99,22 @@ func New(name string, r io.Reader) (*Input, error) {
 	}
 	in.text = buffered
 	return in, nil
+}
+
+// foreign says what to do with a file that is no text of rows, by its first bytes; "" if it may be one.
+func foreign(magic []byte) string {
+	for _, kind := range []struct{ begin, is string }{
+		{"PK\x03\x04", "a zip archive, or a spreadsheet: unpack it, or save it as CSV"},
+		{"BZh9", "compressed with bzip2: decompress it, or use gzip or zstd"},
+		{"\xfd7zXZ", "compressed with xz: decompress it, or use gzip or zstd"},
+		{"{\"", "JSON: write it as CSV"},
+		{"[{\"", "JSON: write it as CSV"},
+	} {
+		if bytes.HasPrefix(magic, []byte(kind.begin)) {
+			return kind.is
+		}
+	}
+	return ""
 }
 
 // Plain returns an input of text that is not compressed.

@@ -48,6 +48,31 @@ func TestExpansionIsBounded(t *testing.T) {
 	}
 }
 
+// A file that is no text of rows is named for what it is.
+func TestForeignFiles(t *testing.T) {
+	for content, want := range map[string]string{
+		"PK\x03\x04\x14\x00":     "x: a zip archive, or a spreadsheet: unpack it, or save it as CSV",
+		"BZh91AY":                "x: compressed with bzip2: decompress it, or use gzip or zstd",
+		"\xfd7zXZ\x00\x00":       "x: compressed with xz: decompress it, or use gzip or zstd",
+		`{"user": "u1"}`:         "x: JSON: write it as CSV",
+		`[{"user": "u1"}]`:       "x: JSON: write it as CSV",
+		"PAR1\x15\x04":           "x: a Parquet file: describe its columns in a job file, with kind parquet",
+		"PK,BZh,user\n1,2,3\n":   "",
+		"PK\n":                   "",
+		"[user],{user}\n1,2,3\n": "",
+	} {
+		_, err := New("x", strings.NewReader(content))
+		if got := ""; err != nil {
+			got = err.Error()
+			if got != want {
+				t.Errorf("%q: error %q, want %q", content, got, want)
+			}
+		} else if want != "" {
+			t.Errorf("%q: no error, want %q", content, want)
+		}
+	}
+}
+
 // A zstd file that requests more memory than zstd --long is refused.
 func TestZstdWindowIsBounded(t *testing.T) {
 	decompress := func(window int) error {
