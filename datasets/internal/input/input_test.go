@@ -17,7 +17,7 @@ func TestExpansionIsBounded(t *testing.T) {
 	open := func(rows int) error {
 		var packed bytes.Buffer
 		w := gzip.NewWriter(&packed)
-		io.WriteString(w, strings.Repeat("1 3:1\n", rows))
+		io.WriteString(w, strings.Repeat(strings.Repeat("1", 60_000)+"\n", rows))
 		w.Close()
 		path := filepath.Join(t.TempDir(), "rows.gz")
 		if err := os.WriteFile(path, packed.Bytes(), 0o644); err != nil {
@@ -40,11 +40,11 @@ func TestExpansionIsBounded(t *testing.T) {
 			}
 		}
 	}
-	if err := open(10 << 20); err != nil { // 60 MiB
+	if err := open(1000); err != nil { // 60 MB
 		t.Error(err)
 	}
-	if err := open(50 << 20); err == nil || !strings.Contains(err.Error(), "decompresses to more than 500") {
-		t.Errorf("300 MiB of one line: error %v", err)
+	if err := open(5000); err == nil || !strings.Contains(err.Error(), "decompresses to more than 500") {
+		t.Errorf("300 MB of one line: error %v", err)
 	}
 }
 
