@@ -40,31 +40,51 @@ func Available() unit.Bytes {
 		return 0
 	}
 	free := memoryOf(string(text), "MemAvailable")
-	if left, limited := groupLeft("/sys/fs/cgroup"); limited {
+	groups, _ := os.ReadFile("/proc/self/cgroup")
+	if left, limited := groupLeft("/sys/fs/cgroup", string(groups)); limited {
 		free = min(free, left)
 	}
 	return free
 }
 
-// groupLeft returns what a control group may still take, given its folder, if it is limited. Pages of files
-// that were read and are not in use do not count as taken.
-func groupLeft(folder string) (left unit.Bytes, limited bool) {
+// groupLeft returns what the control groups of a process may still take, if one of them is limited. They are
+// below a folder, where /proc/self/cgroup says, or the folder itself in a container.
+func groupLeft(root, groups string) (left unit.Bytes, limited bool) {
+	folders := []string{root, filepath.Join(root, "memory")}
+	for line := range strings.Lines(groups) { // number:controllers:path
+		if parts := strings.SplitN(strings.TrimSpace(line), ":", 3); len(parts) == 3 {
+			folders = append(folders, filepath.Join(root, parts[2]), filepath.Join(root, "memory", parts[2]))
+		}
+	}
+	for _, folder := range folders {
+		of, limits := leftIn(folder)
+		if limits && (!limited || of < left) {
+			left, limited = of, true
+		}
+	}
+	return left, limited
+}
+
+// leftIn returns what one control group may still take, if it is limited. Pages of files that were read and
+// are not in use do not count as taken.
+func leftIn(folder string) (left unit.Bytes, limited bool) {
 	for _, names := range [][2]string{
 		{"memory.max", "memory.current"}, // version 2 of control groups
-		{"memory/memory.limit_in_bytes", "memory/memory.usage_in_bytes"},
+		{"memory.limit_in_bytes", "memory.usage_in_bytes"},
 	} {
 		most, known := bytesIn(filepath.Join(folder, names[0]))
 		taken, measured := bytesIn(filepath.Join(folder, names[1]))
-		if known && measured {
-			stat, _ := os.ReadFile(filepath.Join(folder, filepath.Dir(names[0]), "memory.stat"))
-			var idle int64
-			for line := range strings.Lines(string(stat)) {
-				if n, _ := fmt.Sscanf(line, "inactive_file %d", &idle); n == 1 {
-					break
-				}
-			}
-			return max(most-taken+unit.Bytes(idle), 0), true
+		if !known || !measured {
+			continue
 		}
+		stat, _ := os.ReadFile(filepath.Join(folder, "memory.stat"))
+		var idle int64
+		for line := range strings.Lines(string(stat)) {
+			if n, _ := fmt.Sscanf(line, "inactive_file %d", &idle); n == 1 {
+				break
+			}
+		}
+		return max(most-taken+unit.Bytes(idle), 0), true
 	}
 	return 0, false
 }

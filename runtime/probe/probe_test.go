@@ -71,9 +71,12 @@ func TestMemoryOfControlGroups(t *testing.T) {
 		{map[string]string{"memory.max": "max\n", "memory.current": "700\n"}, 0, false},
 		{map[string]string{"memory/memory.limit_in_bytes": "1000\n", "memory/memory.usage_in_bytes": "300\n",
 			"memory/memory.stat": "inactive_file 20\n"}, 720, true},
+		{map[string]string{"memory/a/b/memory.limit_in_bytes": "100\n",
+			"memory/a/b/memory.usage_in_bytes": "30\n", "memory/memory.limit_in_bytes": "1000\n",
+			"memory/memory.usage_in_bytes": "30\n"}, 70, true},
 		{nil, 0, false},
 	} {
-		left, limited := groupLeft(write(c.files))
+		left, limited := groupLeft(write(c.files), "12:pids:/x\n4:memory:/a/b\n0::/\n")
 		if int64(left) != c.left || limited != c.limited {
 			t.Errorf("%v: %d left, limited %v; want %d, %v", c.files, int64(left), limited, c.left, c.limited)
 		}
