@@ -1,6 +1,8 @@
 package main
 
 import (
+	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -36,6 +38,7 @@ type checkpoints struct {
 	last      string                 // the latest that was written, within the results; empty: none
 	mode      string                 // in training
 	lastMode  string                 // of the latest
+	processes string                 // the flag of a training in processes, after a space; else empty
 }
 
 // initial is a model from which another training begins: see checkpoint.Checkpoint.Initialize.
@@ -64,7 +67,7 @@ func (f *flags) checkpointFlags(fs *pflag.FlagSet) {
 
 // besideResume are the flags that do not change the job of a training that is resumed.
 var besideResume = []string{"resume", "checkpoint-every", "keep-checkpoints", "out", "json", "cpu-profile",
-	"metrics-address"}
+	"metrics-address", "file", "processes", "hang-limit", "return-limit", "deaths"}
 
 // resumed opens the checkpoint to resume, and returns its job.
 func (f *flags) resumed(given *pflag.FlagSet) (j job.Job, err error) {
@@ -87,8 +90,32 @@ func (f *flags) resumed(given *pflag.FlagSet) (j job.Job, err error) {
 			Hint: "name the results of a training that was interrupted, or a folder such as " +
 				"RESULTS/sync/checkpoints/500"}
 	}
-	f.file = filepath.Join(c.resume, checkpoint.JobFile)
-	return job.Load(f.file)
+	saved := filepath.Join(c.resume, checkpoint.JobFile)
+	if j, err = job.Load(saved); err != nil || f.file == "" {
+		f.file = saved
+		return j, err
+	}
+	return withRolesOf(j, f.file)
+}
+
+// withRolesOf returns the job in a file, which must be a given one except for its roles.
+func withRolesOf(j job.Job, file string) (job.Job, error) {
+	other, err := job.Load(file)
+	if err != nil {
+		return other, err
+	}
+	same := other
+	same.Roles = j.Roles
+	want, err := j.Fingerprint()
+	if err != nil {
+		return other, err
+	}
+	if got, err := same.Fingerprint(); err != nil || !bytes.Equal(got, want) {
+		return other, cmp.Or(err, cli.UsageError(
+			"copy the job.yaml of the checkpoint, and change its section roles",
+			"--resume: the job %s differs from that of the checkpoint in more than its roles", file))
+	}
+	return other, nil
 }
 
 // newestOf returns the newest checkpoint of a folder of results, in the only mode that has checkpoints and is
@@ -139,7 +166,7 @@ func (f *flags) checkCheckpoints(j *job.Job, given *pflag.FlagSet) error {
 			"--init-from cannot be combined with --processes, --record or --delay")
 	case !c.every.Any():
 		return nil
-	case !f.savesOnTheWay():
+	case f.processes || !f.savesOnTheWay():
 		return cli.UsageError("a training of one seed in one process that is not recorded has checkpoints",
 			"--checkpoint-every cannot be combined with --processes, --record or several --seeds")
 	case len(f.delays) > 0 || slices.ContainsFunc(inModes(*j, f.modes), delayed):
@@ -162,7 +189,7 @@ func (c *checkpoints) parseEvery() (err error) {
 }
 
 // savesOnTheWay reports whether a training with these flags can be saved before its end.
-func (f *flags) savesOnTheWay() bool { return !f.processes && !f.record && f.seeds == 1 }
+func (f *flags) savesOnTheWay() bool { return !f.record && f.seeds == 1 }
 
 // delayed reports whether late gradients, which no model has, keep a training from being saved on the way.
 func delayed(j job.Job) bool { return j.Training.Mode == job.Sequential && j.Delayed() }
@@ -173,29 +200,46 @@ func (p *program) useCheckpoints(r *report, o *train.Options, results, mode stri
 	data *datasets.Dataset, source batch.Source) error {
 	c := f.checkpoints
 	c.mode = mode
+	if f.processes {
+		c.processes = " --processes"
+	}
 	if c.begin != nil {
 		if err := c.checkData(data, source); err != nil {
 			return fmt.Errorf("--resume %s: %w", c.resume, err)
 		}
-		o.Begin = train.Begin{Step: c.begin.Step, Model: c.begin}
+		where, err := filepath.Abs(c.resume)
+		if err != nil {
+			return err
+		}
+		o.Begin = train.Begin{Step: c.begin.Step, Model: c.begin, Folder: where}
 		r.ResumedAt = c.begin.Step
 	}
 	if !f.savesOnTheWay() || delayed(j) {
 		return nil
 	}
 	o.SaveEvery, o.SaveAfter, o.Drain = c.every.Steps, time.Duration(c.every.Time), p.interrupt.begin()
-	o.Save = func(step int, state exec.State) error {
+	save := func(step int, write func(folder string, m *checkpoint.Manifest) error) error {
 		m, err := p.manifest(j, f, data, source, step)
 		if err != nil {
 			return err
 		}
 		folder := filepath.Join(fileName(mode), checkpointFolder)
 		last := checkpoint.StepFolder(folder, step)
-		if err := checkpoint.Save(filepath.Join(results, last), m, state); err != nil {
+		if err := write(filepath.Join(results, last), m); err != nil {
 			return err
 		}
 		c.last, c.lastMode = last, mode
 		return checkpoint.Prune(filepath.Join(results, folder), c.keep)
+	}
+	o.Save = func(step int, state exec.State) error {
+		return save(step, func(folder string, m *checkpoint.Manifest) error {
+			return checkpoint.Save(folder, m, state)
+		})
+	}
+	o.SaveApart = func(step int, model exec.State, export func(string) ([]string, error)) error {
+		return save(step, func(folder string, m *checkpoint.Manifest) error {
+			return checkpoint.SaveApart(folder, m, model, export)
+		})
 	}
 	return nil
 }
@@ -251,7 +295,7 @@ func (p *program) rescue(folder *cli.Folder, j job.Job, c *checkpoints, err erro
 		return &cli.Error{Err: err,
 			Hint: fmt.Sprintf("%s has no checkpoint yet: train it again, with --mode %[1]s", c.mode)}
 	}
-	command, failed := p.withDataDir(j, "go run ./cmd/train --resume "+quoted(place))
+	command, failed := p.withDataDir(j, "go run ./cmd/train --resume "+quoted(place)+c.processes)
 	if failed != nil {
 		return errors.Join(err, failed)
 	}

@@ -106,7 +106,7 @@ func (p *program) inProcesses(dataDir string, f flags) runner {
 				return append(append(command, "--host", s.Host, "--run", hex.EncodeToString(s.Run[:])),
 					flags...)
 			},
-			Stderr: p.stderr, Prefix: "train: ", Limits: f.limits,
+			Stderr: p.stderr, Prefix: "train: ", Limits: f.limits, Drains: f.savesOnTheWay(),
 		}
 		if !f.record {
 			return launched(ctx, options, source, test, o)

@@ -32,6 +32,13 @@ func (p *Local) Report() Report {
 	return report
 }
 
+// Origin says where a run in several processes begins.
+type Origin struct {
+	Step int // number of steps that the model has been trained
+	// Model is the folder of the model, which all processes can reach under this path; empty: untrained.
+	Model string
+}
+
 // Callbacks are the functions that a run in several processes calls while it trains, from one goroutine. None
 // is nil.
 type Callbacks struct {

@@ -29,7 +29,10 @@ type Plan struct {
 	// Restartable reports whether a role recovers from a crash in this run; nil stands for role.CanRestart.
 	Restartable func(msg.Role) bool
 	Schema      *batch.Schema
-	Steps       int
+	Steps       int // of this run
+	Origin      driver.Origin
+	// Drains says that the run drains when a process is asked to end; otherwise it fails.
+	Drains bool
 	// HangLimit is how long a member, or the host, may be silent; 0 stands for DefaultHangLimit. The run
 	// survives a pause that is shorter.
 	HangLimit time.Duration
@@ -76,7 +79,7 @@ const (
 )
 
 // Host is the centre of a run: all processes have a stream to it. Its methods are for one goroutine, except
-// for Run and Ended.
+// for Run, Drain and Ended.
 type Host struct {
 	plan      Plan
 	run       [16]byte
@@ -94,6 +97,7 @@ type Host struct {
 	merger    *merger // of the records of all roles
 	phase     phase
 	begun     time.Time // start of training
+	draining  bool      // the run is to end as soon as possible
 	wall      time.Duration
 }
 
@@ -164,6 +168,7 @@ func (h *Host) Train(ctx context.Context, callbacks Callbacks) error {
 	h.phase = training
 	h.begun = time.Now()
 	h.broadcast(h.goMessage())
+	h.sendDrain()
 	finished := func(s *process) bool { return !s.hasRank() || s.member.finished }
 	if err := h.await(ctx, finished); err != nil {
 		return err
@@ -176,6 +181,25 @@ func (h *Host) Train(ctx context.Context, callbacks Callbacks) error {
 	}
 	h.merger.merge(true)
 	return nil
+}
+
+// Drain requests that the run end as soon as possible, with all work on the steps that have begun done. It
+// may be called from any goroutine, and waits until the request is handled.
+func (h *Host) Drain() {
+	h.post(func() error {
+		h.draining = true
+		h.sendDrain()
+		return nil
+	})
+}
+
+// sendDrain passes the request to drain, if there is one, to the data loader. If its process is away, its
+// welcome says so.
+func (h *Host) sendDrain() {
+	s := h.byRole[msg.Address{Role: msg.DataLoader}]
+	if h.draining && h.phase == training && s.member != nil {
+		s.member.send(&control.ToMember{What: &control.ToMember_Drain{Drain: &control.Drain{}}})
+	}
 }
 
 // missing returns the processes that have not joined or are away.

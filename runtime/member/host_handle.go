@@ -86,6 +86,8 @@ func (h *Host) handle(m *member, message *control.FromMember) error {
 	case *control.FromMember_Exported:
 		err = check(s.exporting, "an export that was not requested")
 		s.exporting = false
+	case *control.FromMember_Leaving:
+		return h.leaving(m)
 	case *control.FromMember_Lost:
 		err = h.handleLost(m, what.Lost)
 	default:
@@ -110,6 +112,21 @@ func check(holds bool, format string, args ...any) error {
 // truncate returns at most reasonMax bytes of a text, in UTF-8.
 func truncate(text string) string {
 	return strings.ToValidUTF8(text[:min(len(text), reasonMax)], "\ufffd")
+}
+
+// leaving handles a member that was asked to end.
+func (h *Host) leaving(m *member) error {
+	name := fmt.Sprintf("%v at %s", m.process.roles, m.address)
+	switch {
+	case h.phase == gathering:
+		return h.drop(m, "it was asked to end")
+	case !h.plan.Drains || h.phase == connecting:
+		return errors.New(name + " was asked to end")
+	}
+	h.plan.Log(name + " was asked to end: the run drains")
+	h.draining = true
+	h.sendDrain()
+	return nil
 }
 
 // beforeStep calls back before a step of rank 0, and then lets rank 0 proceed.
@@ -175,7 +192,7 @@ func (h *Host) checkRecord(s *process, r *control.Record, servers int) error {
 	switch kind {
 	case event.BatchRouted:
 		ok = ok && rank >= 0 && rows == servers
-	case event.BatchRead, event.ClockAdvanced:
+	case event.BatchRead, event.ClockAdvanced, event.EndDecided:
 		ok = ok && rank >= int(event.NoRank) && rows == 0
 	case event.StepClosed:
 		ok = ok && rank == int(event.NoRank) && rows == 0 && s.roles[r.Role].Role == msg.EmbeddingPS

@@ -17,6 +17,7 @@ import (
 	"tandem/algo/numeric/batch"
 	"tandem/algo/numeric/model"
 	"tandem/algo/protocol/msg"
+	"tandem/runtime/driver"
 	"tandem/runtime/grpcnet"
 	"tandem/runtime/member/control"
 )
@@ -45,7 +46,9 @@ type Welcome struct {
 	View        uint32 // number of processes that have come back so far
 	Peers       []Peer // all processes, including this one
 	Schema      *batch.Schema
-	Steps       int
+	Steps       int // of this run
+	Origin      driver.Origin
+	Draining    bool // the run is to end as soon as possible
 }
 
 // Change announces a process that has come back.
@@ -85,6 +88,7 @@ type Member struct {
 	started     chan time.Time
 	proceed     chan struct{}
 	changes     chan Change
+	drain       chan struct{}    // closed when the run is to end as soon as possible
 	stop        chan struct{}    // closed when every rank has finished
 	exit        chan struct{}    // closed when the run is over
 	model       chan ModelReader // holds one item once the process is ready
@@ -119,6 +123,7 @@ func joinAs(ctx context.Context, address string, hello *control.Hello,
 		host: address, conn: conn, closed: make(chan struct{}), welcome: make(chan *control.Welcome, 1),
 		started: make(chan time.Time, 1), proceed: make(chan struct{}, 1),
 		changes: make(chan Change, changesMax),
+		drain:   make(chan struct{}),
 		stop:    make(chan struct{}), exit: make(chan struct{}), model: make(chan ModelReader, 1),
 	}
 	m.ctx, m.fail = context.WithCancelCause(ctx)
@@ -212,6 +217,9 @@ func (m *Member) HangLimit() time.Duration { return m.limit }
 
 // Changes returns the channel of processes that come back, in order.
 func (m *Member) Changes() <-chan Change { return m.changes }
+
+// Draining returns a channel that is closed when the run is to end as soon as possible.
+func (m *Member) Draining() <-chan struct{} { return m.drain }
 
 // Fail ends the run's context with a reason, unless it has ended.
 func (m *Member) Fail(reason error) { m.fail(reason) }

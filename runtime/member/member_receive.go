@@ -14,6 +14,7 @@ import (
 // receive is the goroutine that reads the host's messages.
 func (m *Member) receive() {
 	stop, exit := sync.OnceFunc(func() { close(m.stop) }), sync.OnceFunc(func() { close(m.exit) })
+	drain := sync.OnceFunc(func() { close(m.drain) })
 	for {
 		message, err := m.stream.Recv()
 		if err != nil {
@@ -32,6 +33,8 @@ func (m *Member) receive() {
 			offer(m.proceed, struct{}{})
 		case *control.ToMember_PeerChanged:
 			m.peerChanged(what.PeerChanged)
+		case *control.ToMember_Drain:
+			drain()
 		case *control.ToMember_Stop:
 			stop()
 		case *control.ToMember_ReadRows:

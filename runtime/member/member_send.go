@@ -33,7 +33,8 @@ func (m *Member) Welcome() (*Welcome, error) {
 	}
 	w := &Welcome{
 		Incarnation: message.Incarnation, View: message.View,
-		Schema: &batch.Schema{}, Steps: int(message.Steps),
+		Schema: &batch.Schema{}, Steps: int(message.Steps), Draining: message.Draining,
+		Origin: driver.Origin{Step: int(message.Begin), Model: message.Model},
 	}
 	if copy(w.Run[:], message.Run) != len(w.Run) {
 		return nil, fmt.Errorf("the host's run id has %d bytes, want %d: %s", len(message.Run), len(w.Run),
@@ -83,6 +84,12 @@ func (m *Member) Ready(n ModelReader) (time.Time, error) {
 func (m *Member) Progress(steps int) error {
 	progress := &control.Progress{Steps: int32(steps)}
 	return m.send(&control.FromMember{What: &control.FromMember_Progress{Progress: progress}})
+}
+
+// Leaving asks the host to end the run, because this process was asked to end. The process stays until then.
+func (m *Member) Leaving() error {
+	leaving := &control.FromMember_Leaving{Leaving: &control.Leaving{}}
+	return m.send(&control.FromMember{What: leaving})
 }
 
 // Lost reports that the process of another role cannot be reached any more, or was dropped because it

@@ -44,6 +44,7 @@ func (s *process) hasRank() bool {
 func (h *Host) welcome(s *process) *control.ToMember {
 	w := &control.Welcome{
 		Schema: h.schema, Steps: int32(h.plan.Steps), Run: h.run[:], Incarnation: s.incarnation, View: h.view,
+		Begin: int32(h.plan.Origin.Step), Model: h.plan.Origin.Model, Draining: h.draining,
 	}
 	for _, other := range h.processes {
 		w.Peers = append(w.Peers, other.peer())

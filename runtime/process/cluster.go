@@ -34,6 +34,8 @@ type Options struct {
 	// stacks of processes that panic.
 	Stderr io.Writer
 	Prefix string
+	// Drains says that the run drains when a process is asked to end; otherwise it fails.
+	Drains bool
 	// Recorded says that the processes record their roles.
 	Recorded bool
 	Limits
@@ -84,6 +86,8 @@ type Cluster struct {
 	stderr    sync.Mutex
 	mu        sync.Mutex
 	processes map[msg.Address]*child // the last process that was started, by its first role
+	draining  bool                   // Drain was called
+	hosting   bool                   // Host is set
 }
 
 // New returns a Cluster whose processes are not started yet.
@@ -94,8 +98,29 @@ func New(o Options) *Cluster {
 	return &Cluster{options: o, processes: map[msg.Address]*child{}}
 }
 
+// Drain ends the run as soon as possible: see train.Cluster.
+func (c *Cluster) Drain() {
+	c.mu.Lock()
+	c.draining = true
+	hosting := c.hosting
+	c.mu.Unlock()
+	if hosting {
+		c.Host.Drain()
+	}
+}
+
+// isHosting notes that Host is set, and passes on an earlier request to drain.
+func (c *Cluster) isHosting() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.hosting = true
+	if c.draining {
+		go c.Host.Drain() // it waits until Train handles it
+	}
+}
+
 // Train trains every step: see train.Cluster.
-func (c *Cluster) Train(ctx context.Context, cfg *role.Config, schema *batch.Schema,
+func (c *Cluster) Train(ctx context.Context, cfg *role.Config, schema *batch.Schema, origin driver.Origin,
 	callbacks driver.Callbacks) error {
 	if err := c.options.Limits.Validate(); err != nil {
 		return err
@@ -107,7 +132,7 @@ func (c *Cluster) Train(ctx context.Context, cfg *role.Config, schema *batch.Sch
 	c.address = listener.Addr().String()
 	plan := member.Plan{
 		Job: c.options.Fingerprint, Data: c.options.Data, Ranks: int(cfg.Ranks), Restartable: cfg.CanRestart,
-		Schema: schema, Steps: int(cfg.Steps),
+		Schema: schema, Steps: int(cfg.Steps), Origin: origin, Drains: c.options.Drains,
 		HangLimit: c.options.Hang, ReturnLimit: c.options.Return, DeathsMax: c.options.Deaths, Log: c.log,
 	}
 	if plan.Processes, err = c.options.Job.Roles.Placement.Processes(cfg); err != nil {
@@ -116,6 +141,7 @@ func (c *Cluster) Train(ctx context.Context, cfg *role.Config, schema *batch.Sch
 	if c.Host, err = member.NewHost(listener, plan); err != nil {
 		return cmp.Or(err, listener.Close())
 	}
+	c.isHosting()
 	hooks := member.Callbacks{Callbacks: callbacks, Gathering: func(missing []job.Process) {
 		if c.options.Gathering != nil {
 			c.options.Gathering(c.address, c.Host.Run(), missing)

@@ -16,6 +16,7 @@ import (
 	"tandem/algo/job"
 	"tandem/algo/numeric/batch"
 	"tandem/algo/numeric/model"
+	"tandem/algo/protocol/event"
 	"tandem/algo/protocol/msg"
 	"tandem/algo/protocol/role"
 	"tandem/algo/rng"
@@ -45,6 +46,7 @@ type setting struct {
 	Alive    string // if not empty, where to hold a connection as long as it lives
 	Record   string // if not empty, the folder to record in
 	Panic    string // if not empty, the name of the role that panics at its 20th input
+	Asked    string // if not empty, the name of the rank whose process is asked to end at its 5th step
 
 	stderr io.Writer // of the launcher
 }
@@ -84,11 +86,12 @@ func play(what string, args []string) error {
 	if s.Panic == roles.String() {
 		recorder = panics{}
 	}
+	asked := &askedToEnd{asked: make(chan struct{}), rank: s.Asked}
 	return Run(context.Background(), Config{
 		Process: roles, Listen: "127.0.0.1:0", Host: host, JoinTimeout: 5 * time.Second,
 		Fingerprint: []byte(what), Job: s.Training,
-		Recorder: recorder,
-		Open:     func() (batch.Source, error) { return newRows(s.Steps), nil },
+		Recorder: recorder, Observer: asked, Asked: asked.asked,
+		Open: func() (batch.Source, error) { return newRows(s.Steps), nil },
 	})
 }
 
@@ -99,6 +102,18 @@ func (s setting) recorder() (driver.Recorder, error) {
 		return nil, nil
 	}
 	return record.Create(s.Record, []byte("a job"))
+}
+
+// askedToEnd asks a process to end when a rank has trained five steps.
+type askedToEnd struct {
+	asked chan struct{}
+	rank  string
+}
+
+func (a *askedToEnd) Observe(e event.Record) {
+	if e.Kind == event.DenseApplied && e.Role.String() == a.rank && e.Step == 4 {
+		close(a.asked)
+	}
 }
 
 // panics is a recorder that panics at the 20th input of the first incarnation of a role.
@@ -156,7 +171,7 @@ func (s setting) run(ctx context.Context, o train.Options, change func(*Cluster)
 		Listen: "127.0.0.1:0", Job: s.Training, Fingerprint: []byte("role"),
 		Environment: []string{settingName + "=" + string(text)},
 		Command:     func(s Start) []string { return command("role", s) },
-		Stderr:      s.stderr, Limits: Limits{Deaths: 3},
+		Stderr:      s.stderr, Limits: Limits{Deaths: 3}, Drains: true,
 	})
 	if change != nil {
 		change(c)

@@ -20,6 +20,7 @@ import (
 	"tandem/algo/protocol/role"
 	"tandem/algo/unit"
 	"tandem/runtime/allreduce"
+	"tandem/runtime/checkpoint"
 	"tandem/runtime/driver"
 	"tandem/runtime/member"
 	"tandem/runtime/transport"
@@ -38,6 +39,9 @@ type Config struct {
 	Backend     backend.Backend
 	Recorder    driver.Recorder // if not nil, records the roles
 	Observer    event.Observer  // if not nil, receives the records of the roles
+	// Asked, if not nil, is closed when the process is asked to end. It then asks the host to end the run,
+	// and stays until that has happened.
+	Asked <-chan struct{}
 	// Log, if not nil, receives lines about what was refused.
 	Log func(line string)
 	// Open returns the samples for training. Only the process of the data loader calls it.
@@ -74,6 +78,7 @@ func Run(ctx context.Context, c Config) error {
 	}
 	done := make(chan error, 1)
 	go func() { done <- n.run() }()
+	go n.leaveWhenAsked()
 	select {
 	case err = <-done:
 	case <-n.member.Context().Done():
@@ -122,12 +127,48 @@ func (n *node) run() error {
 		return err
 	}
 	go n.handleChanges()
+	go n.drainWhenAsked()
 	n.events = startEventLog(n.member.Records, func() unit.Tick { return unit.Tick(time.Since(start)) })
 	err = n.local.Run(n.member.Context(), start)
 	if err = cmp.Or(err, n.events.close()); err != nil {
 		return err
 	}
 	return n.member.Report(n.local.Report(), finalModel{n})
+}
+
+// leaveWhenAsked asks the host to end the run when this process is asked to end.
+func (n *node) leaveWhenAsked() {
+	select {
+	case <-n.Asked:
+		// An error means that the host is gone, which member.Member notices.
+		_ = n.member.Leaving()
+	case <-n.member.Context().Done():
+	}
+}
+
+// drainWhenAsked ends the run of the roles when the host says so.
+func (n *node) drainWhenAsked() {
+	select {
+	case <-n.member.Draining():
+		n.local.Drain()
+	case <-n.member.Context().Done():
+	}
+}
+
+// restore replaces the part of the model that is in this process by that of the model to begin with.
+func (n *node) restore(from driver.Origin) error {
+	if from.Model != "" {
+		model, err := checkpoint.Open(from.Model)
+		if err != nil {
+			return fmt.Errorf("%w; all processes must reach this folder under the same path", err)
+		}
+		_, err = model.Restore(n.executor.Model().State())
+		if err = errors.Join(err, model.Close()); err != nil {
+			return err
+		}
+	}
+	n.executor.BeginAt(from.Step) // after the model is restored, whose weights it counts from
+	return nil
 }
 
 // named puts the name of the process before an error of this process.
@@ -145,8 +186,9 @@ func (n *node) prepare() error {
 		return err
 	}
 	n.steps = welcome.Steps
+	faults := n.Job.Faults.Between(welcome.Origin.Step, welcome.Origin.Step+welcome.Steps, true)
 	if welcome.Incarnation > 0 {
-		n.Job.Faults.Crashes = nil // they have taken place
+		faults.Crashes = nil // they have taken place
 	}
 	n.endpoint.SetSilence(2 * n.member.HangLimit()) // so that the host notices a hang first
 	if err := n.endpoint.Begin(welcome.Run, welcome.Incarnation, welcome.View); err != nil {
@@ -159,13 +201,16 @@ func (n *node) prepare() error {
 	if n.executor, err = exec.NewLocal(n.Job, source, n.Backend, n.Process.Has); err != nil {
 		return err
 	}
+	if err := n.restore(welcome.Origin); err != nil {
+		return err
+	}
 	if n.cfg, err = n.Job.RoleConfig(n.executor.Model().Layout(), welcome.Steps); err != nil {
 		return err
 	}
 	n.cfg.Retry = cmp.Or(n.cfg.Retry, processRetry)
 	options := driver.Options{
 		Observers: []event.Observer{n}, Recorder: n.Recorder,
-		Faults: &n.Job.Faults, Incarnation: welcome.Incarnation,
+		Faults: &faults, Incarnation: welcome.Incarnation,
 	}
 	if n.Observer != nil {
 		options.Observers = append(options.Observers, n.Observer)
@@ -175,6 +220,9 @@ func (n *node) prepare() error {
 	}
 	if n.local, err = driver.NewLocal(n.cfg, n.executor, options, n.Process.Has, n); err != nil {
 		return err
+	}
+	if welcome.Draining {
+		n.local.Drain()
 	}
 	if err := n.joinAllReduce(welcome.View); err != nil {
 		return err
@@ -216,16 +264,17 @@ func (n *node) joinAllReduce(view uint32) (err error) {
 // source returns the samples for training or, in processes without the data loader, a source without samples.
 func (n *node) source(w *member.Welcome) (batch.Source, error) {
 	if !n.Process.Has(msg.Address{Role: msg.DataLoader}) {
-		return remoteSource{w.Schema, w.Steps}, nil
+		return remoteSource{w.Schema, w.Origin.Step + w.Steps}, nil
 	}
 	source, err := n.Open()
 	if err != nil {
 		return nil, err
 	}
-	if source.Steps() != w.Steps || !reflect.DeepEqual(source.Schema(), w.Schema) {
+	if steps := w.Origin.Step + w.Steps; source.Steps() != steps ||
+		!reflect.DeepEqual(source.Schema(), w.Schema) {
 		return nil,
 			fmt.Errorf("the data differ from the host's: %d steps here, %d there; give both the same files",
-				source.Steps(), w.Steps)
+				source.Steps(), steps)
 	}
 	return source, nil
 }

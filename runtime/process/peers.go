@@ -14,11 +14,11 @@ import (
 
 // neighbours lists the kinds of role with which each kind of role exchanges messages.
 var neighbours = map[msg.Role][]msg.Role{
-	msg.DataLoader:      {msg.EmbeddingWorker, msg.NNWorker},
+	msg.DataLoader:      {msg.EmbeddingWorker, msg.NNWorker, msg.EmbeddingPS, msg.DensePS},
 	msg.EmbeddingWorker: {msg.DataLoader, msg.EmbeddingPS, msg.NNWorker},
-	msg.EmbeddingPS:     {msg.EmbeddingWorker},
+	msg.EmbeddingPS:     {msg.EmbeddingWorker, msg.DataLoader},
 	msg.NNWorker:        {msg.DataLoader, msg.EmbeddingWorker, msg.NNWorker, msg.DensePS, msg.Coordinator},
-	msg.DensePS:         {msg.NNWorker},
+	msg.DensePS:         {msg.NNWorker, msg.DataLoader},
 	msg.Coordinator:     {msg.NNWorker},
 }
 

@@ -1,6 +1,7 @@
 package train
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -19,8 +20,13 @@ import (
 
 // Cluster has the roles of one run in other processes. process.Cluster is one.
 type Cluster interface {
-	// Train trains every step. After it has returned nil, the model can be read until Close.
-	Train(ctx context.Context, cfg *role.Config, schema *batch.Schema, callbacks driver.Callbacks) error
+	// Train trains every step of cfg, from an origin on. After it has returned nil, the model can be read
+	// until Close.
+	Train(ctx context.Context, cfg *role.Config, schema *batch.Schema, origin driver.Origin,
+		callbacks driver.Callbacks) error
+	// Drain ends training as soon as possible: the record EndDecided says where. It may be called from any
+	// goroutine, before or during Train.
+	Drain()
 	// ReadRows copies rows of a PS, from within Callbacks.BeforeStep or after Train: see evaluation.State.
 	ReadRows(ctx context.Context, server int, signs []uint64, dst []float32) error
 	// ReadDense copies the part of the dense network that one role holds, from within Callbacks.BeforeStep or
@@ -53,33 +59,46 @@ func runCluster(ctx context.Context, t *job.Job, source batch.Source, test *batc
 	if err != nil {
 		return nil, err
 	}
+	first := o.Begin.Step
 	evaluation, state := none.NewTestSet(test), clusterState{ctx, o.Cluster, none}
-	e := newEvaluator(t, source, test, evaluation, 0, o.Evaluated)
+	e := newEvaluator(t, source, test, evaluation, first, o.Evaluated)
 	defer func() { result.Curve = e.close() }()
-	meter := pace.NewMeter(t.Roles.Ranks, t.Roles.EmbeddingPSs)
-	err = o.Cluster.Train(ctx, cfg, source.Schema(), driver.Callbacks{
-		Started:    func() { e.start = time.Now() },
-		Progress:   func(steps int) { o.Progress(steps, result.Steps) },
-		BeforeStep: func(step int) error { return e.beforeStep(step, state) },
-		Observe: func(r event.Record) {
-			meter.Observe(r)
-			if o.Observer != nil {
-				o.Observer.Observe(r)
-			}
-		},
-	})
+	meter, last := pace.NewMeter(t.Roles.Ranks, t.Roles.EmbeddingPSs), &lastStep{end: cfg.Steps}
+	observers := []event.Observer{meter, last}
+	if o.Observer != nil {
+		observers = append(observers, shifted{o.Observer, int32(first)})
+	}
+	ended := o.drainWhenDue(o.Cluster)
+	err = o.Cluster.Train(ctx, cfg, source.Schema(), driver.Origin{Step: first, Model: o.Begin.Folder},
+		driver.Callbacks{
+			Started:    func() { e.start = time.Now() },
+			Progress:   func(steps int) { o.Progress(first+steps, o.End) },
+			BeforeStep: func(step int) error { return e.beforeStep(first+step, state) },
+			Observe: func(r event.Record) {
+				for _, each := range observers {
+					each.Observe(r)
+				}
+			},
+		})
+	ended()
 	if err != nil {
 		return nil, err
 	}
 	if err := result.measured(cfg, meter); err != nil {
 		return nil, err
 	}
+	export := func(folder string) ([]string, error) { return o.Cluster.Export(ctx, folder) }
+	if end := first + int(last.end); end < o.End {
+		if o.SaveApart != nil && end > first {
+			err = o.SaveApart(end, none.State(), export)
+		}
+		return nil, cmp.Or(err, error(&DrainedError{end}))
+	}
 	result.Wall = o.Cluster.Wall()
 	if err := result.gather(o.Cluster.Reports(), none); err != nil {
 		return nil, err
 	}
-	return &trained{evaluation, state}, o.TrainedApart(none.State(),
-		func(folder string) ([]string, error) { return o.Cluster.Export(ctx, folder) })
+	return &trained{evaluation, state}, o.TrainedApart(none.State(), export)
 }
 
 // gather sets what the processes have reported.

@@ -18,13 +18,15 @@ import (
 // recordedCluster is a Cluster that trains at once, with these records.
 type recordedCluster []event.Record
 
-func (c recordedCluster) Train(_ context.Context, _ *role.Config, _ *batch.Schema,
+func (c recordedCluster) Train(_ context.Context, _ *role.Config, _ *batch.Schema, _ driver.Origin,
 	callbacks driver.Callbacks) error {
 	for _, r := range c {
 		callbacks.Observe(r)
 	}
 	return nil
 }
+
+func (recordedCluster) Drain() {}
 
 func (recordedCluster) ReadRows(context.Context, int, []uint64, []float32) error { return nil }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"sync"
 	"time"
 
@@ -13,7 +12,6 @@ import (
 	"tandem/algo/job"
 	"tandem/algo/numeric/batch"
 	"tandem/algo/protocol/event"
-	"tandem/algo/protocol/fault"
 	"tandem/algo/protocol/pace"
 	"tandem/runtime/driver"
 )
@@ -23,6 +21,8 @@ type Begin struct {
 	Step int // the first global batch of the source that is trained
 	// Model, if not nil, has the model before the first step.
 	Model Restorer
+	// Folder is the folder of Model, as the processes of Options.Cluster reach it. Each restores its part.
+	Folder string
 }
 
 // Restorer has a trained model. checkpoint.Checkpoint is one.
@@ -49,11 +49,13 @@ func (o *Options) checkSegments(t *job.Job, steps int) error {
 	case o.SaveEvery < 0 || o.SaveAfter < 0:
 		return fmt.Errorf("the model cannot be saved every %d steps or every %v; want more than 0",
 			o.SaveEvery, o.SaveAfter)
-	case (o.SaveEvery > 0 || o.SaveAfter > 0) && o.Save == nil:
+	case (o.SaveEvery > 0 || o.SaveAfter > 0) && o.Save == nil && o.Cluster == nil:
 		return errors.New("the model cannot be saved on the way without a function that saves it (Save)")
-	case o.Cluster != nil:
-		return errors.New("a training whose roles are in other processes begins at step 0, ends with the " +
-			"data and is saved at its end only; train in one process")
+	case o.Cluster != nil && (o.SaveEvery > 0 || o.SaveAfter > 0 || o.End != steps):
+		return errors.New("a training whose roles are in other processes ends with the data or on request, " +
+			"and is saved then only; train in one process")
+	case o.Cluster != nil && o.Begin.Model != nil && o.Begin.Folder == "":
+		return errors.New("processes cannot begin with a model that is in no folder")
 	case o.Recorder != nil:
 		return errors.New("a recorded training begins at step 0, ends with the data and is saved at its " +
 			"end only; leave out the recording")
@@ -188,7 +190,7 @@ func (r *roles) train(ctx context.Context, first, end int) (ended int, drain tim
 	if o.Observer != nil {
 		observers = append(observers, shifted{o.Observer, int32(first)})
 	}
-	faults := crashesFrom(t.Faults, first, end, end == o.End)
+	faults := t.Faults.Between(first, end, end == o.End)
 	part, err := driver.NewLocal(cfg, r.executor, driver.Options{
 		Observers: observers, Recorder: o.Recorder, Stopwatch: o.Stopwatch, Faults: &faults,
 		BeforeStep: func(step int, state evaluation.State) error {
@@ -209,7 +211,7 @@ func (r *roles) train(ctx context.Context, first, end int) (ended int, drain tim
 
 // drainWhenDue drains a run of roles when the model is to be saved, or when training is requested to end. The
 // caller calls the function that it returns when the run has ended.
-func (o *Options) drainWhenDue(part *driver.Local) (ended func()) {
+func (o *Options) drainWhenDue(part interface{ Drain() }) (ended func()) {
 	var due <-chan time.Time
 	if o.SaveAfter > 0 {
 		due = time.After(o.SaveAfter)
@@ -242,19 +244,6 @@ func (l *lastStep) Observe(e event.Record) {
 	case e.Kind == event.DenseApplied && e.Rank == 0:
 		l.at = time.Now()
 	}
-}
-
-// crashesFrom returns the faults of a run of roles from one global step to another: the crashes at its steps,
-// as the roles count them. The last run keeps those that are never due.
-func crashesFrom(plan fault.Plan, first, end int, last bool) fault.Plan {
-	crashes := slices.Clone(plan.Crashes)
-	for i := range crashes {
-		crashes[i].Step -= int32(first)
-	}
-	plan.Crashes = slices.DeleteFunc(crashes, func(c fault.Crash) bool {
-		return c.Step < 0 || int(c.Step) >= end-first && !last
-	})
-	return plan
 }
 
 // shifted is an observer that sees global steps.

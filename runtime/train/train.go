@@ -110,10 +110,12 @@ type Options struct {
 	SaveAfter time.Duration
 	// Save is called with the number of global steps trained and with the model, which it must not change.
 	Save func(step int, state exec.State) error
+	// SaveApart is Save with Cluster. The model and export are those of TrainedApart.
+	SaveApart func(step int, model exec.State, export func(folder string) (names []string, err error)) error
 	// Paused, if not nil, is called after each Save.
 	Paused func(Pause)
 	// Drain, if not nil, is closed to end training as soon as possible. Run then calls Save, unless it is
-	// nil, and returns a *DrainedError, unless all steps were trained. Not with Cluster.
+	// nil, and returns a *DrainedError, unless all steps were trained.
 	Drain <-chan struct{}
 }
 

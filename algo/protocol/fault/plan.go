@@ -3,6 +3,7 @@ package fault
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"tandem/algo/protocol/msg"
 	"tandem/algo/protocol/role"
@@ -116,6 +117,19 @@ func (p *Plan) ValidateRoles(cfg *role.Config) error {
 		}
 	}
 	return nil
+}
+
+// Between returns the faults of a run of roles from one step of a training to another: the crashes at its
+// steps, as the roles count them. The last run of a training keeps those that are never due.
+func (p Plan) Between(first, end int, last bool) Plan {
+	crashes := slices.Clone(p.Crashes)
+	for i := range crashes {
+		crashes[i].Step -= int32(first)
+	}
+	p.Crashes = slices.DeleteFunc(crashes, func(c Crash) bool {
+		return c.Step < 0 || int(c.Step) >= end-first && !last
+	})
+	return p
 }
 
 // fate is the set of faults of one message.

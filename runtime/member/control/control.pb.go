@@ -94,6 +94,7 @@ type FromMember struct {
 	//	*FromMember_Failure
 	//	*FromMember_Lost
 	//	*FromMember_Exported
+	//	*FromMember_Leaving
 	What          isFromMember_What `protobuf_oneof:"what"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -244,6 +245,15 @@ func (x *FromMember) GetExported() *Exported {
 	return nil
 }
 
+func (x *FromMember) GetLeaving() *Leaving {
+	if x != nil {
+		if x, ok := x.What.(*FromMember_Leaving); ok {
+			return x.Leaving
+		}
+	}
+	return nil
+}
+
 type isFromMember_What interface {
 	isFromMember_What()
 }
@@ -296,6 +306,10 @@ type FromMember_Exported struct {
 	Exported *Exported `protobuf:"bytes,12,opt,name=exported,proto3,oneof"` // answers Export
 }
 
+type FromMember_Leaving struct {
+	Leaving *Leaving `protobuf:"bytes,13,opt,name=leaving,proto3,oneof"` // the process is asked to end, and waits until the run has drained
+}
+
 func (*FromMember_Heartbeat) isFromMember_What() {}
 
 func (*FromMember_Ready) isFromMember_What() {}
@@ -320,6 +334,8 @@ func (*FromMember_Lost) isFromMember_What() {}
 
 func (*FromMember_Exported) isFromMember_What() {}
 
+func (*FromMember_Leaving) isFromMember_What() {}
+
 type ToMember struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Types that are valid to be assigned to What:
@@ -335,6 +351,7 @@ type ToMember struct {
 	//	*ToMember_Abort
 	//	*ToMember_PeerChanged
 	//	*ToMember_Export
+	//	*ToMember_Drain
 	What          isToMember_What `protobuf_oneof:"what"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -476,6 +493,15 @@ func (x *ToMember) GetExport() *Export {
 	return nil
 }
 
+func (x *ToMember) GetDrain() *Drain {
+	if x != nil {
+		if x, ok := x.What.(*ToMember_Drain); ok {
+			return x.Drain
+		}
+	}
+	return nil
+}
+
 type isToMember_What interface {
 	isToMember_What()
 }
@@ -524,6 +550,10 @@ type ToMember_Export struct {
 	Export *Export `protobuf:"bytes,11,opt,name=export,proto3,oneof"` // to a process with a part of the model
 }
 
+type ToMember_Drain struct {
+	Drain *Drain `protobuf:"bytes,12,opt,name=drain,proto3,oneof"` // to the process of the data loader: end the run as soon as possible
+}
+
 func (*ToMember_Heartbeat) isToMember_What() {}
 
 func (*ToMember_Welcome) isToMember_What() {}
@@ -545,6 +575,8 @@ func (*ToMember_Abort) isToMember_What() {}
 func (*ToMember_PeerChanged) isToMember_What() {}
 
 func (*ToMember_Export) isToMember_What() {}
+
+func (*ToMember_Drain) isToMember_What() {}
 
 type Hello struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -706,6 +738,9 @@ type Welcome struct {
 	Run           []byte                 `protobuf:"bytes,4,opt,name=run,proto3" json:"run,omitempty"`                  // 128 random bits
 	Incarnation   uint32                 `protobuf:"varint,5,opt,name=incarnation,proto3" json:"incarnation,omitempty"` // number of deaths of the process so far
 	View          uint32                 `protobuf:"varint,6,opt,name=view,proto3" json:"view,omitempty"`               // number of processes that have come back so far
+	Begin         int32                  `protobuf:"varint,7,opt,name=begin,proto3" json:"begin,omitempty"`             // number of steps that the model has been trained
+	Model         string                 `protobuf:"bytes,8,opt,name=model,proto3" json:"model,omitempty"`              // folder of the model to begin with, which all processes can reach; empty: untrained
+	Draining      bool                   `protobuf:"varint,9,opt,name=draining,proto3" json:"draining,omitempty"`       // the run is to end as soon as possible
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -780,6 +815,27 @@ func (x *Welcome) GetView() uint32 {
 		return x.View
 	}
 	return 0
+}
+
+func (x *Welcome) GetBegin() int32 {
+	if x != nil {
+		return x.Begin
+	}
+	return 0
+}
+
+func (x *Welcome) GetModel() string {
+	if x != nil {
+		return x.Model
+	}
+	return ""
+}
+
+func (x *Welcome) GetDraining() bool {
+	if x != nil {
+		return x.Draining
+	}
+	return false
 }
 
 type PeerChanged struct {
@@ -1753,6 +1809,78 @@ func (*Exported) Descriptor() ([]byte, []int) {
 	return file_control_proto_rawDescGZIP(), []int{25}
 }
 
+type Leaving struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Leaving) Reset() {
+	*x = Leaving{}
+	mi := &file_control_proto_msgTypes[26]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Leaving) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Leaving) ProtoMessage() {}
+
+func (x *Leaving) ProtoReflect() protoreflect.Message {
+	mi := &file_control_proto_msgTypes[26]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Leaving.ProtoReflect.Descriptor instead.
+func (*Leaving) Descriptor() ([]byte, []int) {
+	return file_control_proto_rawDescGZIP(), []int{26}
+}
+
+type Drain struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Drain) Reset() {
+	*x = Drain{}
+	mi := &file_control_proto_msgTypes[27]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Drain) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Drain) ProtoMessage() {}
+
+func (x *Drain) ProtoReflect() protoreflect.Message {
+	mi := &file_control_proto_msgTypes[27]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Drain.ProtoReflect.Descriptor instead.
+func (*Drain) Descriptor() ([]byte, []int) {
+	return file_control_proto_rawDescGZIP(), []int{27}
+}
+
 type Failure struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Reason        string                 `protobuf:"bytes,1,opt,name=reason,proto3" json:"reason,omitempty"`
@@ -1762,7 +1890,7 @@ type Failure struct {
 
 func (x *Failure) Reset() {
 	*x = Failure{}
-	mi := &file_control_proto_msgTypes[26]
+	mi := &file_control_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1774,7 +1902,7 @@ func (x *Failure) String() string {
 func (*Failure) ProtoMessage() {}
 
 func (x *Failure) ProtoReflect() protoreflect.Message {
-	mi := &file_control_proto_msgTypes[26]
+	mi := &file_control_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1787,7 +1915,7 @@ func (x *Failure) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Failure.ProtoReflect.Descriptor instead.
 func (*Failure) Descriptor() ([]byte, []int) {
-	return file_control_proto_rawDescGZIP(), []int{26}
+	return file_control_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *Failure) GetReason() string {
@@ -1808,7 +1936,7 @@ type Lost struct {
 
 func (x *Lost) Reset() {
 	*x = Lost{}
-	mi := &file_control_proto_msgTypes[27]
+	mi := &file_control_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1820,7 +1948,7 @@ func (x *Lost) String() string {
 func (*Lost) ProtoMessage() {}
 
 func (x *Lost) ProtoReflect() protoreflect.Message {
-	mi := &file_control_proto_msgTypes[27]
+	mi := &file_control_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1833,7 +1961,7 @@ func (x *Lost) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Lost.ProtoReflect.Descriptor instead.
 func (*Lost) Descriptor() ([]byte, []int) {
-	return file_control_proto_rawDescGZIP(), []int{27}
+	return file_control_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *Lost) GetRole() *Role {
@@ -1866,7 +1994,7 @@ type Abort struct {
 
 func (x *Abort) Reset() {
 	*x = Abort{}
-	mi := &file_control_proto_msgTypes[28]
+	mi := &file_control_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1878,7 +2006,7 @@ func (x *Abort) String() string {
 func (*Abort) ProtoMessage() {}
 
 func (x *Abort) ProtoReflect() protoreflect.Message {
-	mi := &file_control_proto_msgTypes[28]
+	mi := &file_control_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1891,7 +2019,7 @@ func (x *Abort) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Abort.ProtoReflect.Descriptor instead.
 func (*Abort) Descriptor() ([]byte, []int) {
-	return file_control_proto_rawDescGZIP(), []int{28}
+	return file_control_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *Abort) GetReason() string {
@@ -1908,7 +2036,7 @@ const file_control_proto_rawDesc = "" +
 	"\rcontrol.proto\x12\x0etandem.control\"0\n" +
 	"\x04Role\x12\x12\n" +
 	"\x04kind\x18\x01 \x01(\rR\x04kind\x12\x14\n" +
-	"\x05index\x18\x02 \x01(\x05R\x05index\"\x85\x05\n" +
+	"\x05index\x18\x02 \x01(\x05R\x05index\"\xba\x05\n" +
 	"\n" +
 	"FromMember\x129\n" +
 	"\theartbeat\x18\x01 \x01(\v2\x19.tandem.control.HeartbeatH\x00R\theartbeat\x12-\n" +
@@ -1923,8 +2051,9 @@ const file_control_proto_rawDesc = "" +
 	"\afailure\x18\n" +
 	" \x01(\v2\x17.tandem.control.FailureH\x00R\afailure\x12*\n" +
 	"\x04lost\x18\v \x01(\v2\x14.tandem.control.LostH\x00R\x04lost\x126\n" +
-	"\bexported\x18\f \x01(\v2\x18.tandem.control.ExportedH\x00R\bexportedB\x06\n" +
-	"\x04what\"\xd6\x04\n" +
+	"\bexported\x18\f \x01(\v2\x18.tandem.control.ExportedH\x00R\bexported\x123\n" +
+	"\aleaving\x18\r \x01(\v2\x17.tandem.control.LeavingH\x00R\aleavingB\x06\n" +
+	"\x04what\"\x85\x05\n" +
 	"\bToMember\x129\n" +
 	"\theartbeat\x18\x01 \x01(\v2\x19.tandem.control.HeartbeatH\x00R\theartbeat\x123\n" +
 	"\awelcome\x18\x02 \x01(\v2\x17.tandem.control.WelcomeH\x00R\awelcome\x12-\n" +
@@ -1938,7 +2067,8 @@ const file_control_proto_rawDesc = "" +
 	"\x05abort\x18\t \x01(\v2\x15.tandem.control.AbortH\x00R\x05abort\x12@\n" +
 	"\fpeer_changed\x18\n" +
 	" \x01(\v2\x1b.tandem.control.PeerChangedH\x00R\vpeerChanged\x120\n" +
-	"\x06export\x18\v \x01(\v2\x16.tandem.control.ExportH\x00R\x06exportB\x06\n" +
+	"\x06export\x18\v \x01(\v2\x16.tandem.control.ExportH\x00R\x06export\x12-\n" +
+	"\x05drain\x18\f \x01(\v2\x15.tandem.control.DrainH\x00R\x05drainB\x06\n" +
 	"\x04what\"\xb7\x01\n" +
 	"\x05Hello\x12*\n" +
 	"\x05roles\x18\x01 \x03(\v2\x14.tandem.control.RoleR\x05roles\x12\x18\n" +
@@ -1951,14 +2081,17 @@ const file_control_proto_rawDesc = "" +
 	"\x04Peer\x12*\n" +
 	"\x05roles\x18\x01 \x03(\v2\x14.tandem.control.RoleR\x05roles\x12\x18\n" +
 	"\aaddress\x18\x02 \x01(\tR\aaddress\x12 \n" +
-	"\vincarnation\x18\x03 \x01(\rR\vincarnation\"\xab\x01\n" +
+	"\vincarnation\x18\x03 \x01(\rR\vincarnation\"\xf3\x01\n" +
 	"\aWelcome\x12*\n" +
 	"\x05peers\x18\x01 \x03(\v2\x14.tandem.control.PeerR\x05peers\x12\x14\n" +
 	"\x05steps\x18\x02 \x01(\x05R\x05steps\x12\x16\n" +
 	"\x06schema\x18\x03 \x01(\fR\x06schema\x12\x10\n" +
 	"\x03run\x18\x04 \x01(\fR\x03run\x12 \n" +
 	"\vincarnation\x18\x05 \x01(\rR\vincarnation\x12\x12\n" +
-	"\x04view\x18\x06 \x01(\rR\x04view\"K\n" +
+	"\x04view\x18\x06 \x01(\rR\x04view\x12\x14\n" +
+	"\x05begin\x18\a \x01(\x05R\x05begin\x12\x14\n" +
+	"\x05model\x18\b \x01(\tR\x05model\x12\x1a\n" +
+	"\bdraining\x18\t \x01(\bR\bdraining\"K\n" +
 	"\vPeerChanged\x12(\n" +
 	"\x04peer\x18\x01 \x01(\v2\x14.tandem.control.PeerR\x04peer\x12\x12\n" +
 	"\x04view\x18\x02 \x01(\rR\x04view\"\a\n" +
@@ -2013,7 +2146,9 @@ const file_control_proto_rawDesc = "" +
 	"\x06folder\x18\x01 \x01(\tR\x06folder\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\"\n" +
 	"\n" +
-	"\bExported\"!\n" +
+	"\bExported\"\t\n" +
+	"\aLeaving\"\a\n" +
+	"\x05Drain\"!\n" +
 	"\aFailure\x12\x16\n" +
 	"\x06reason\x18\x01 \x01(\tR\x06reason\"j\n" +
 	"\x04Lost\x12(\n" +
@@ -2035,7 +2170,7 @@ func file_control_proto_rawDescGZIP() []byte {
 	return file_control_proto_rawDescData
 }
 
-var file_control_proto_msgTypes = make([]protoimpl.MessageInfo, 29)
+var file_control_proto_msgTypes = make([]protoimpl.MessageInfo, 31)
 var file_control_proto_goTypes = []any{
 	(*Role)(nil),        // 0: tandem.control.Role
 	(*FromMember)(nil),  // 1: tandem.control.FromMember
@@ -2063,9 +2198,11 @@ var file_control_proto_goTypes = []any{
 	(*Dense)(nil),       // 23: tandem.control.Dense
 	(*Export)(nil),      // 24: tandem.control.Export
 	(*Exported)(nil),    // 25: tandem.control.Exported
-	(*Failure)(nil),     // 26: tandem.control.Failure
-	(*Lost)(nil),        // 27: tandem.control.Lost
-	(*Abort)(nil),       // 28: tandem.control.Abort
+	(*Leaving)(nil),     // 26: tandem.control.Leaving
+	(*Drain)(nil),       // 27: tandem.control.Drain
+	(*Failure)(nil),     // 28: tandem.control.Failure
+	(*Lost)(nil),        // 29: tandem.control.Lost
+	(*Abort)(nil),       // 30: tandem.control.Abort
 }
 var file_control_proto_depIdxs = []int32{
 	14, // 0: tandem.control.FromMember.heartbeat:type_name -> tandem.control.Heartbeat
@@ -2077,33 +2214,35 @@ var file_control_proto_depIdxs = []int32{
 	18, // 6: tandem.control.FromMember.report:type_name -> tandem.control.Report
 	21, // 7: tandem.control.FromMember.values:type_name -> tandem.control.Values
 	23, // 8: tandem.control.FromMember.dense:type_name -> tandem.control.Dense
-	26, // 9: tandem.control.FromMember.failure:type_name -> tandem.control.Failure
-	27, // 10: tandem.control.FromMember.lost:type_name -> tandem.control.Lost
+	28, // 9: tandem.control.FromMember.failure:type_name -> tandem.control.Failure
+	29, // 10: tandem.control.FromMember.lost:type_name -> tandem.control.Lost
 	25, // 11: tandem.control.FromMember.exported:type_name -> tandem.control.Exported
-	14, // 12: tandem.control.ToMember.heartbeat:type_name -> tandem.control.Heartbeat
-	5,  // 13: tandem.control.ToMember.welcome:type_name -> tandem.control.Welcome
-	8,  // 14: tandem.control.ToMember.start:type_name -> tandem.control.Start
-	11, // 15: tandem.control.ToMember.proceed:type_name -> tandem.control.Proceed
-	13, // 16: tandem.control.ToMember.stop:type_name -> tandem.control.Stop
-	20, // 17: tandem.control.ToMember.read_rows:type_name -> tandem.control.ReadRows
-	22, // 18: tandem.control.ToMember.read_dense:type_name -> tandem.control.ReadDense
-	15, // 19: tandem.control.ToMember.exit:type_name -> tandem.control.Exit
-	28, // 20: tandem.control.ToMember.abort:type_name -> tandem.control.Abort
-	6,  // 21: tandem.control.ToMember.peer_changed:type_name -> tandem.control.PeerChanged
-	24, // 22: tandem.control.ToMember.export:type_name -> tandem.control.Export
-	0,  // 23: tandem.control.Hello.roles:type_name -> tandem.control.Role
-	0,  // 24: tandem.control.Peer.roles:type_name -> tandem.control.Role
-	4,  // 25: tandem.control.Welcome.peers:type_name -> tandem.control.Peer
-	4,  // 26: tandem.control.PeerChanged.peer:type_name -> tandem.control.Peer
-	17, // 27: tandem.control.Records.records:type_name -> tandem.control.Record
-	19, // 28: tandem.control.Report.faults:type_name -> tandem.control.Faults
-	0,  // 29: tandem.control.ReadDense.role:type_name -> tandem.control.Role
-	0,  // 30: tandem.control.Lost.role:type_name -> tandem.control.Role
-	31, // [31:31] is the sub-list for method output_type
-	31, // [31:31] is the sub-list for method input_type
-	31, // [31:31] is the sub-list for extension type_name
-	31, // [31:31] is the sub-list for extension extendee
-	0,  // [0:31] is the sub-list for field type_name
+	26, // 12: tandem.control.FromMember.leaving:type_name -> tandem.control.Leaving
+	14, // 13: tandem.control.ToMember.heartbeat:type_name -> tandem.control.Heartbeat
+	5,  // 14: tandem.control.ToMember.welcome:type_name -> tandem.control.Welcome
+	8,  // 15: tandem.control.ToMember.start:type_name -> tandem.control.Start
+	11, // 16: tandem.control.ToMember.proceed:type_name -> tandem.control.Proceed
+	13, // 17: tandem.control.ToMember.stop:type_name -> tandem.control.Stop
+	20, // 18: tandem.control.ToMember.read_rows:type_name -> tandem.control.ReadRows
+	22, // 19: tandem.control.ToMember.read_dense:type_name -> tandem.control.ReadDense
+	15, // 20: tandem.control.ToMember.exit:type_name -> tandem.control.Exit
+	30, // 21: tandem.control.ToMember.abort:type_name -> tandem.control.Abort
+	6,  // 22: tandem.control.ToMember.peer_changed:type_name -> tandem.control.PeerChanged
+	24, // 23: tandem.control.ToMember.export:type_name -> tandem.control.Export
+	27, // 24: tandem.control.ToMember.drain:type_name -> tandem.control.Drain
+	0,  // 25: tandem.control.Hello.roles:type_name -> tandem.control.Role
+	0,  // 26: tandem.control.Peer.roles:type_name -> tandem.control.Role
+	4,  // 27: tandem.control.Welcome.peers:type_name -> tandem.control.Peer
+	4,  // 28: tandem.control.PeerChanged.peer:type_name -> tandem.control.Peer
+	17, // 29: tandem.control.Records.records:type_name -> tandem.control.Record
+	19, // 30: tandem.control.Report.faults:type_name -> tandem.control.Faults
+	0,  // 31: tandem.control.ReadDense.role:type_name -> tandem.control.Role
+	0,  // 32: tandem.control.Lost.role:type_name -> tandem.control.Role
+	33, // [33:33] is the sub-list for method output_type
+	33, // [33:33] is the sub-list for method input_type
+	33, // [33:33] is the sub-list for extension type_name
+	33, // [33:33] is the sub-list for extension extendee
+	0,  // [0:33] is the sub-list for field type_name
 }
 
 func init() { file_control_proto_init() }
@@ -2124,6 +2263,7 @@ func file_control_proto_init() {
 		(*FromMember_Failure)(nil),
 		(*FromMember_Lost)(nil),
 		(*FromMember_Exported)(nil),
+		(*FromMember_Leaving)(nil),
 	}
 	file_control_proto_msgTypes[2].OneofWrappers = []any{
 		(*ToMember_Heartbeat)(nil),
@@ -2137,6 +2277,7 @@ func file_control_proto_init() {
 		(*ToMember_Abort)(nil),
 		(*ToMember_PeerChanged)(nil),
 		(*ToMember_Export)(nil),
+		(*ToMember_Drain)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
@@ -2144,7 +2285,7 @@ func file_control_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_control_proto_rawDesc), len(file_control_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   29,
+			NumMessages:   31,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

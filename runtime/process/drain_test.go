@@ -1,0 +1,84 @@
+package process
+
+import (
+	"errors"
+	"testing"
+
+	"tandem/algo/exec"
+	"tandem/algo/job"
+	"tandem/algo/numeric/batch"
+	"tandem/runtime/checkpoint"
+	"tandem/runtime/train"
+)
+
+// drainSteps is the length of the runs that are interrupted: ranks may run ahead.
+const drainSteps = 400
+
+// interrupted trains in processes until the end is requested: by the process of s.Asked, or else by the
+// caller when rank 0 has trained a few steps. It returns the model that was saved, and its number of steps.
+func (s setting) interrupted(t *testing.T) (model string, step int) {
+	t.Helper()
+	folder, drain, requested := t.TempDir(), make(chan struct{}), s.Asked != ""
+	_, err := s.run(t.Context(), train.Options{Drain: drain, Progress: func(done, _ int) {
+		if done >= 3 && !requested {
+			requested = true
+			close(drain)
+		}
+	}, SaveApart: func(step int, m exec.State, export func(string) ([]string, error)) error {
+		about := &checkpoint.Manifest{Mode: s.Training.Training.Mode, Step: step,
+			Job: []byte("name: small\n"), Scaling: []batch.Scaling{{Std: 1}}}
+		return checkpoint.SaveApart(checkpoint.StepFolder(folder, step), about, m, export)
+	}}, nil)
+	var drained *train.DrainedError
+	if !errors.As(err, &drained) || drained.Step < 3 || drained.Step >= drainSteps {
+		t.Fatalf("%s: error %v, want a DrainedError", s.Training.Training.Mode, err)
+	}
+	return checkpoint.StepFolder(folder, drained.Step), drained.Step
+}
+
+// resumed trains on in processes.
+func (s setting) resumed(t *testing.T, model string, step int) *train.Result {
+	t.Helper()
+	saved, err := checkpoint.Open(model)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer saved.Close()
+	begin := train.Begin{Step: step, Model: saved, Folder: model}
+	result, err := s.run(t.Context(), train.Options{Begin: begin}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if result.Steps != drainSteps-step {
+		t.Errorf("%d steps after %d", result.Steps, step)
+	}
+	return result
+}
+
+// A sync training in processes that is interrupted continues with other numbers of ranks and PSs, and ends
+// with the bits of sequential training. It is interrupted by a request to the host, by one to the process of
+// a rank, and while the process of the data loader comes back from its death.
+func TestInterruptedProcessesContinueWithOtherRoles(t *testing.T) {
+	s := setting{Training: small(job.Sync), Steps: drainSteps}
+	s.Training.Roles.EmbeddingPSs = 4
+	for _, c := range []struct {
+		asked, panics string
+		ranks, pss    int
+	}{{"", "", 2, 3}, {"nn-worker 1", "", 4, 1}, {"", "data-loader 0", 4, 7}} {
+		s.Asked, s.Panic = c.asked, c.panics
+		model, step := s.interrupted(t)
+		rest := setting{Training: s.Training, Steps: drainSteps}
+		rest.Training.Roles.Ranks, rest.Training.Roles.EmbeddingPSs = c.ranks, c.pss
+		rest.mustEqualSequential(t, rest.resumed(t, model, step))
+	}
+}
+
+// Modes whose PSs or ranks end in another way are interrupted and continue in processes, too. They keep their
+// bounds, which Run checks.
+func TestOtherModesAreInterruptedInProcesses(t *testing.T) {
+	for _, mode := range []string{job.Hybrid, "gba", "local-sgd"} {
+		s := setting{Training: small(mode), Steps: drainSteps}
+		model, step := s.interrupted(t)
+		s.resumed(t, model, step)
+	}
+}
