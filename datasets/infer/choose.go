@@ -72,9 +72,10 @@ func Decide(ctx context.Context, j job.Job, set *datasets.Dataset, m backend.Bac
 const (
 	// samplesTried bounds the samples of a trial, in all of its epochs.
 	samplesTried = 20_000_000
-	// baselineRows is the number of rows that a baseline is chosen on, and baselineSamples bounds the samples
-	// that it is then trained on unless the job trains on more.
-	baselineRows, baselineSamples = 1_000_000, 4_000_000
+	// baselineRows is the number of rows that a baseline is chosen on, in memory, or streamedRows where rows
+	// stay in their file. baselineSamples bounds the samples that it is then trained on unless the job trains
+	// on more.
+	baselineRows, streamedRows, baselineSamples = 1_000_000, 200_000, 4_000_000
 	// shareLeast is the share of the training rows to hold back, unless these are fewer than rowsHeld; of so
 	// few, noise would choose. More than shareMost is missed by the training that remains.
 	shareLeast, shareMost, rowsHeld = 0.1, 0.3, 1000
@@ -97,7 +98,11 @@ func Baseline(ctx context.Context, j job.Job, set *datasets.Dataset, share float
 		SetRowOptimizer(&candidate, columns, step)
 		candidates = append(candidates, candidate)
 	}
-	choice, err := choose(ctx, candidates, set, share, baselineRows, m)
+	most := baselineRows
+	if set.Rows != nil {
+		most = streamedRows
+	}
+	choice, err := choose(ctx, candidates, set, share, most, m)
 	if ctx.Err() != nil {
 		return j, nil, err
 	}
