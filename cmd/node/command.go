@@ -31,6 +31,7 @@ import (
 type program struct {
 	stdout, stderr io.Writer
 	dataDir        string // TANDEM_DATA
+	interrupt      *cli.Interruption
 }
 
 // flags are those of all commands. Each command declares the ones that it has.
@@ -46,6 +47,7 @@ type flags struct {
 	placed  string
 	limits  process.Limits
 	metrics string
+	saved   string // folder of checkpoints
 }
 
 // defaultHost is where the host listens by default.
@@ -75,6 +77,11 @@ When the host dies, or a process with an embedding PS, an NN worker or a dense
 PS, all others stop within 5 seconds and name it. A process of data loader,
 embedding workers or coordinator that dies during training may come back: start
 it again, with the same command, within the host's --return-limit.
+
+With --checkpoints at the host, Ctrl-C or SIGTERM of the host or of any process
+ends the run after the batches in flight, and all write the model to a folder
+that they share. Started again with the same commands, they continue. A second
+signal stops at once; so does the first without --checkpoints.
 
 Connections are not encrypted: use a network of your own.
 
@@ -269,7 +276,7 @@ func (p *program) play(ctx context.Context, roles job.Process, j job.Job, finger
 	err = process.Run(ctx, process.Config{
 		Process: roles, Listen: f.listen, Host: f.host, JoinTimeout: f.wait, Run: run,
 		Fingerprint: fingerprint, Data: data, Job: j,
-		Backend: machine, Recorder: recorder, Observer: observer,
+		Backend: machine, Recorder: recorder, Observer: observer, Asked: p.interrupt.Begin(),
 		Log: func(line string) { fmt.Fprintf(p.stderr, "node: %s\n", line) },
 		Open: func() (batch.Source, error) {
 			data, err := p.open(j, f)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -64,11 +65,12 @@ func (p *program) hostCommand() *cobra.Command {
 		"give a process that died this long to come back")
 	fs.IntVar(&f.limits.Deaths, "deaths", member.DefaultDeathsMax,
 		"end the run when a process that can restart dies more often than this")
+	f.savedFlag(fs)
 	return c
 }
 
 // host hosts a run whose processes others start.
-func (p *program) host(ctx context.Context, j job.Job, fingerprint []byte, f flags) error {
+func (p *program) host(ctx context.Context, j job.Job, fingerprint []byte, f flags) (err error) {
 	if j.Training.Mode == job.Sequential {
 		return &cli.Error{Err: fmt.Errorf("job %s: sequential training has no roles", j.Name),
 			Hint: "use cmd/train, or another mode"}
@@ -92,8 +94,17 @@ func (p *program) host(ctx context.Context, j job.Job, fingerprint []byte, f fla
 	cluster := process.New(process.Options{
 		Listen: f.listen, Job: j, Fingerprint: fingerprint, Data: content,
 		Gathering: process.PrintMissing(p.stderr), Stderr: p.stderr, Prefix: "node: ", Limits: f.limits,
+		Drains: f.saved != "",
 	})
 	options := train.Options{Backend: backend.Backend{Products: products}, Cluster: cluster}
+	if f.saved != "" {
+		done, err := p.keepCheckpoints(&options, j, f, data, source)
+		if err != nil {
+			return err
+		}
+		defer func() { err = cmp.Or(err, done()) }()
+		options.Drain = p.interrupt.Begin()
+	}
 	stop, err := p.serveHost(f.metrics, j, source, &options)
 	if err != nil {
 		return err
@@ -102,7 +113,7 @@ func (p *program) host(ctx context.Context, j job.Job, fingerprint []byte, f fla
 	result, err := train.Run(ctx, j, source, data.Test, options)
 	cluster.Close(err)
 	if err != nil {
-		return err
+		return interrupted(err, f.saved)
 	}
 	e := json.NewEncoder(p.stdout)
 	e.SetIndent("", "  ")

@@ -1,8 +1,8 @@
 package main
 
 import (
-	"bytes"
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -104,13 +104,7 @@ func withRolesOf(j job.Job, file string) (job.Job, error) {
 	if err != nil {
 		return other, err
 	}
-	same := other
-	same.Roles = j.Roles
-	want, err := j.Fingerprint()
-	if err != nil {
-		return other, err
-	}
-	if got, err := same.Fingerprint(); err != nil || !bytes.Equal(got, want) {
+	if same, err := j.SameButRoles(other); err != nil || !same {
 		return other, cmp.Or(err, cli.UsageError(
 			"copy the job.yaml of the checkpoint, and change its section roles",
 			"--resume: the job %s differs from that of the checkpoint in more than its roles", file))
@@ -217,7 +211,7 @@ func (p *program) useCheckpoints(r *report, o *train.Options, results, mode stri
 	if !f.savesOnTheWay() || delayed(j) {
 		return nil
 	}
-	o.SaveEvery, o.SaveAfter, o.Drain = c.every.Steps, time.Duration(c.every.Time), p.interrupt.begin()
+	o.SaveEvery, o.SaveAfter, o.Drain = c.every.Steps, time.Duration(c.every.Time), p.interrupt.Begin()
 	save := func(step int, write func(folder string, m *checkpoint.Manifest) error) error {
 		m, err := p.manifest(j, f, data, source, step)
 		if err != nil {
@@ -278,6 +272,20 @@ func (r *report) resumed() string {
 		return ""
 	}
 	return fmt.Sprintf(" after the %d of the checkpoint", r.ResumedAt)
+}
+
+// interrupted returns the error of a training, or that of an interruption that has ended it.
+func interrupted(ctx context.Context, err error, saved bool) error {
+	var drained *train.DrainedError
+	switch {
+	case errors.As(err, &drained) && saved:
+		return fmt.Errorf("interrupted and saved after %s", plural(drained.Step, "step"))
+	case ctx.Err() != nil && saved:
+		return errors.New("interrupted")
+	case ctx.Err() != nil || drained != nil:
+		return errors.New("interrupted; nothing was written")
+	}
+	return err
 }
 
 // rescue keeps the results folder of a failed or interrupted training if it has a checkpoint, and returns the

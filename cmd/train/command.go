@@ -30,7 +30,7 @@ type program struct {
 	dataDir        string // TANDEM_DATA
 	now            func() time.Time
 	args           []string // of the command line
-	interrupt      *interruption
+	interrupt      *cli.Interruption
 }
 
 // flags are those of the command line. They change the job only where they are given.

@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"os"
 	"os/signal"
@@ -25,12 +26,15 @@ func run(args []string, stdout, stderr io.Writer) int {
 	p := &program{
 		stdout: stdout, stderr: stderr, terminal: term.IsTerminal(int(os.Stderr.Fd())),
 		dataDir: os.Getenv("TANDEM_DATA"), now: time.Now, args: args,
-		interrupt: newInterruption(stop, stderr),
+		interrupt: cli.NewInterruption(stop, func() {
+			fmt.Fprintln(stderr,
+				"train: interrupted: saving after the batches in flight; again to stop at once")
+		}),
 	}
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer signal.Stop(signals)
-	go p.interrupt.receive(ctx, signals)
+	go p.interrupt.Receive(ctx, signals)
 	command := p.command()
 	command.SetArgs(args)
 	return cli.PrintError(stderr, "train", command.ExecuteContext(ctx))

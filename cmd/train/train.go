@@ -121,7 +121,7 @@ func (p *program) measure(ctx context.Context, j job.Job, f flags, folder string
 			j = t
 			result, store, err := inArena(arena,
 				func() (*train.Result, error) { return run(ctx, j, source, data.Test, o, folder) })
-			p.interrupt.end()
+			p.interrupt.End()
 			if err = errors.Join(err, watched.end(result)); err != nil {
 				return nil, fmt.Errorf("%s: %w", c.name, err)
 			}

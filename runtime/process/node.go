@@ -69,9 +69,11 @@ func Run(ctx context.Context, c Config) error {
 		return fmt.Errorf("%v: %w", c.Process, err)
 	}
 	n.endpoint = data
+	ctx, joined := n.endIfAsked(ctx)
 	n.member, err = member.Join(ctx, c.Host,
 		member.Hello{Process: c.Process, Address: data.Address(), Job: c.Fingerprint, Data: c.Data,
 			Run: c.Run}, c.JoinTimeout)
+	joined()
 	if err != nil {
 		data.Abort()
 		return fmt.Errorf("%v: %w", c.Process, err)
@@ -134,6 +136,20 @@ func (n *node) run() error {
 		return err
 	}
 	return n.member.Report(n.local.Report(), finalModel{n})
+}
+
+// endIfAsked returns a context that ends when this process is asked to end before joined is called.
+func (n *node) endIfAsked(ctx context.Context) (_ context.Context, joined func()) {
+	ctx, end := context.WithCancelCause(ctx)
+	done := make(chan struct{})
+	go func() {
+		select {
+		case <-n.Asked:
+			end(errors.New("it was asked to end before it had joined"))
+		case <-done:
+		}
+	}()
+	return ctx, func() { close(done) }
 }
 
 // leaveWhenAsked asks the host to end the run when this process is asked to end.

@@ -1,0 +1,128 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/spf13/pflag"
+	"go.yaml.in/yaml/v3"
+
+	"tandem/algo/exec"
+	"tandem/algo/job"
+	"tandem/algo/numeric/batch"
+	"tandem/datasets"
+	"tandem/internal/cli"
+	"tandem/runtime/checkpoint"
+	"tandem/runtime/train"
+)
+
+// checkpointsKept is the number of checkpoints that stay in a folder.
+const checkpointsKept = 3
+
+// savedFlag declares the flag of checkpoints.
+func (f *flags) savedFlag(fs *pflag.FlagSet) {
+	fs.StringVar(&f.saved, "checkpoints", "", "save the model to this `FOLDER`, which every process must "+
+		"reach under the same path, at the end and when a process is interrupted; begin with the newest "+
+		"model there, if there is one (default: keep no model)")
+}
+
+// keepCheckpoints makes a training begin with the newest model of the folder of checkpoints, if there is one,
+// and save its model there. It returns a function that closes the model.
+func (p *program) keepCheckpoints(o *train.Options, j job.Job, f flags, data *datasets.Dataset,
+	source batch.Source) (done func() error, err error) {
+	folder, err := filepath.Abs(f.saved)
+	if err != nil {
+		return nil, err
+	}
+	located, err := j.Located(f.file, p.dataDir)
+	if err != nil {
+		return nil, err
+	}
+	done = func() error { return nil }
+	step, found, err := checkpoint.Newest(folder)
+	if err != nil {
+		return nil, err
+	}
+	if found {
+		newest := checkpoint.StepFolder(folder, step)
+		model, err := checkpoint.Open(newest)
+		if err != nil {
+			return nil, err
+		}
+		if err := checkModel(model, newest, located, data, source); err != nil {
+			return nil, errors.Join(fmt.Errorf("--checkpoints: %s: %w", newest, err), model.Close())
+		}
+		fmt.Fprintf(p.stderr, "node: training continues after the %d steps of %s\n", model.Step, newest)
+		o.Begin = train.Begin{Step: model.Step, Model: model, Folder: newest}
+		done = model.Close
+	}
+	save := func(step int, model exec.State, export func(string) ([]string, error)) error {
+		m, err := manifest(located, data, source, step)
+		if err != nil {
+			return err
+		}
+		if err := checkpoint.SaveApart(checkpoint.StepFolder(folder, step), m, model, export); err != nil {
+			return err
+		}
+		return checkpoint.Prune(folder, checkpointsKept)
+	}
+	o.SaveApart = save
+	o.TrainedApart = func(model exec.State, export func(string) ([]string, error)) error {
+		return save(source.Steps(), model, export)
+	}
+	return done, nil
+}
+
+// checkModel returns an error unless a job continues the training of a model in a folder.
+func checkModel(model *checkpoint.Checkpoint, folder string, j job.Job, data *datasets.Dataset,
+	source batch.Source) error {
+	saved, err := job.Load(filepath.Join(folder, checkpoint.JobFile))
+	if err != nil {
+		return err
+	}
+	same, err := saved.SameButRoles(j)
+	switch {
+	case err != nil:
+		return err
+	case !same:
+		return errors.New("this job differs from that of the model in more than its roles; give another " +
+			"folder")
+	case model.Step >= source.Steps():
+		return fmt.Errorf("the model has trained all %d steps of the job; give another folder", model.Step)
+	case !slices.Equal(data.Scaling, model.Scaling):
+		return errors.New("the numeric columns have another mean or standard deviation than when the " +
+			"training began: the data have changed")
+	}
+	return nil
+}
+
+// manifest describes the model of a training after a number of steps.
+func manifest(j job.Job, data *datasets.Dataset, source batch.Source, steps int) (*checkpoint.Manifest,
+	error) {
+	text, err := yaml.Marshal(j.Resolved())
+	if err != nil {
+		return nil, err
+	}
+	m := &checkpoint.Manifest{Mode: j.Training.Mode, Step: steps, Seed: j.Training.Seed,
+		Commit: cli.CurrentEnvironment().Commit, Written: time.Now().UTC(), Job: text, Scaling: data.Scaling}
+	for step := range steps {
+		m.Samples += source.Samples(step)
+	}
+	return m, nil
+}
+
+// interrupted returns the error of a training, with what to do if it was saved.
+func interrupted(err error, folder string) error {
+	var drained *train.DrainedError
+	if folder == "" || !errors.As(err, &drained) {
+		return err
+	}
+	return &cli.Error{
+		Err: fmt.Errorf("interrupted after %d steps; the model is in %s", drained.Step,
+			checkpoint.StepFolder(folder, drained.Step)),
+		Hint: "start the host and every process again, with the same commands: they continue",
+	}
+}

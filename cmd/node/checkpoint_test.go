@@ -1,0 +1,152 @@
+package main
+
+import (
+	"encoding/json"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"tandem/internal/cli/clitest"
+)
+
+const drainedJob = `
+data:
+  kind: synthetic
+  synthetic: {train-rows: 6000, test-rows: 50, columns: [{name: id, cardinality: 500, zipf: 1.1}]}
+model: {kind: feed-forward, embedding-dim: 8, top: [32]}
+training: {mode: sync, global-batch: 20, evaluate-every: 2 steps}
+roles: {ranks: 2, embedding-workers: 1, embedding-ps: 2}
+`
+
+// node is a process of this test.
+type node struct {
+	*exec.Cmd
+	stdout, stderr clitest.Buffer
+}
+
+// startNode starts the program.
+func startNode(t *testing.T, args ...string) *node {
+	t.Helper()
+	program, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := &node{Cmd: exec.Command(program)}
+	n.Args = append([]string{"node"}, args...) // which TestMain runs
+	n.Stdout, n.Stderr = &n.stdout, &n.stderr
+	if err := n.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = n.Process.Kill() }) // of a test that has failed
+	return n
+}
+
+// startCluster starts a host with further arguments, and its roles.
+func startCluster(t *testing.T, file string, further ...string) map[string]*node {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := listener.Addr().String()
+	_ = listener.Close() // the port is free for the host
+	all := map[string]*node{"host": startNode(t, append([]string{"host", "--file", file, "--listen", address,
+		"--metrics-address", "127.0.0.1:0"}, further...)...)}
+	for _, role := range []string{"data-loader 0", "embedding-worker 0", "embedding-ps 0", "embedding-ps 1",
+		"nn-worker 0", "nn-worker 1"} {
+		name, index, _ := strings.Cut(role, " ")
+		all[role] = startNode(t, name, "--index", index, "--file", file, "--host", address)
+	}
+	return all
+}
+
+// awaitSteps waits until a host has trained some steps.
+func awaitSteps(t *testing.T, host *node) {
+	t.Helper()
+	address := regexp.MustCompile(`metrics are at (\S+)`)
+	done := regexp.MustCompile(`tandem_training_steps_done{.*} (\d+)`)
+	deadline := time.Now().Add(10 * time.Second)
+	for ; time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
+		found := address.FindStringSubmatch(host.stderr.String())
+		if found == nil {
+			continue
+		}
+		response, err := http.Get(found[1])
+		if err != nil {
+			continue
+		}
+		text, _ := io.ReadAll(response.Body) // without the number it is read again
+		response.Body.Close()
+		if steps := done.FindSubmatch(text); steps != nil {
+			if n, _ := strconv.Atoi(string(steps[1])); n > 5 {
+				return
+			}
+		}
+	}
+	t.Fatalf("the host has trained no steps:\n%s", host.stderr.String())
+}
+
+// digests waits for all processes and returns the digests that the host has printed.
+func digests(t *testing.T, all map[string]*node) (dense, rows string) {
+	t.Helper()
+	for name, n := range all {
+		if err := n.Wait(); err != nil {
+			t.Fatalf("%s: %v\n%s", name, err, n.stderr.String())
+		}
+	}
+	var result summary
+	if err := json.Unmarshal([]byte(all["host"].stdout.String()), &result); err != nil {
+		t.Fatal(err)
+	}
+	return result.DenseDigest, result.RowsDigest
+}
+
+// A cluster of which one process, or the host, is asked to end by a signal saves its model. Started again
+// with the same commands, it continues, and ends with the bits of a cluster that was not interrupted.
+func TestInterruptedClusterContinues(t *testing.T) {
+	folder := t.TempDir()
+	file, saved := filepath.Join(folder, "job.yaml"), filepath.Join(folder, "saved")
+	if err := os.WriteFile(file, []byte(drainedJob), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	dense, rows := digests(t, startCluster(t, file))
+	for i, c := range []struct {
+		role   string
+		signal os.Signal
+	}{{"embedding-ps 1", syscall.SIGTERM}, {"host", os.Interrupt}} {
+		all := startCluster(t, file, "--checkpoints", saved)
+		awaitSteps(t, all["host"])
+		if err := all[c.role].Process.Signal(c.signal); err != nil {
+			t.Fatal(err)
+		}
+		for name, n := range all {
+			if err := n.Wait(); err == nil {
+				t.Errorf("%s has ended with success", name)
+			}
+		}
+		text := all["host"].stderr.String()
+		if !strings.Contains(text, "node: error: interrupted after ") ||
+			!strings.Contains(text, "node: hint: start the host and every process again") ||
+			(i > 0) != strings.Contains(text, "node: training continues after the ") {
+			t.Errorf("%s was interrupted; the host said\n%s", c.role, text)
+		}
+	}
+	if gotDense, gotRows := digests(t, startCluster(t, file, "--checkpoints", saved)); gotDense != dense ||
+		gotRows != rows {
+		t.Errorf("network %s, rows %s; without interruption %s, %s", gotDense, gotRows, dense, rows)
+	}
+	again := startNode(t, "host", "--file", file, "--checkpoints", saved)
+	if err := again.Wait(); err == nil ||
+		!strings.Contains(again.stderr.String(), "the model has trained all 300 steps of the job") {
+		t.Errorf("%v: %s", err, again.stderr.String())
+	}
+}
