@@ -62,10 +62,11 @@ func (p *program) initCommand() *cobra.Command {
 
 // init writes the job file of a table.
 func (p *program) init(ctx context.Context, r infer.Request) error {
-	j, set, _, err := infer.Open(r)
+	j, set, found, err := infer.Open(r)
 	if err != nil {
 		return &cli.Error{Err: err, Hint: infer.Hint(err)}
 	}
+	cli.PrintNotes(p.stderr, "data", found.Notes)
 	j, err = infer.Decide(ctx, j, set, backend.Backend{})
 	if err != nil {
 		return err

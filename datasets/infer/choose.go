@@ -48,8 +48,13 @@ func Prefer(first, baseline *Choice) job.Job {
 }
 
 // Decide returns the job of a table with the model and the number of epochs that held-back rows choose. Where
-// the rows are too few to choose, the epochs are those of EpochsWithout.
+// the rows are too few to choose, or stay in their file because memory is scarce, the epochs are those of
+// EpochsWithout.
 func Decide(ctx context.Context, j job.Job, set *datasets.Dataset, m backend.Backend) (job.Job, error) {
+	if set.Rows != nil {
+		j.Training.Epochs = EpochsWithout(set)
+		return j, nil
+	}
 	if j.Training.Epochs = EpochsToTry(set); j.Training.Epochs == 1 {
 		return j, nil
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"tandem/algo/exec/backend"
 	"tandem/algo/job"
 	"tandem/algo/unit"
 )
@@ -50,6 +51,14 @@ func TestRowsThatExceedTheMemoryStayInTheFile(t *testing.T) {
 			(len(found.Notes) == 2) != (c.test < 0.2) || (found.Notes != nil) != c.stream ||
 			math.Abs(j.Data.Split.Test-c.test) > 1e-9 {
 			t.Errorf("%+v: streamed %v, %q", c, j.Data.Stream, found.Notes)
+		}
+		if c.stream {
+			decided, err := Decide(t.Context(), j, set, backend.Backend{})
+			if err != nil || decided.Training.Epochs != EpochsWithout(set) ||
+				decided.Model.Kind != j.Model.Kind {
+				t.Errorf("%+v: %d epochs of a %s, error %v", c, decided.Training.Epochs,
+					decided.Model.Kind, err)
+			}
 		}
 		if share := float64(set.Test.Samples) / 3000; math.Abs(share-c.test) > 0.03 {
 			t.Errorf("%+v: a share of %v is tested on", c, share)
