@@ -83,7 +83,7 @@ func FeatureRows(t *job.Table, scaling []batch.Scaling, ids [][]string, numbers 
 	b := &batch.Batch{Slots: make([]batch.Jagged, len(ids))}
 	for s, texts := range ids {
 		b.Samples = len(texts)
-		slot := batch.Jagged{Offsets: make([]int32, 1, len(texts)+1)}
+		slot := batch.Jagged{Offsets: make([]int32, 1, len(texts)+1), IDs: make([]uint64, 0, len(texts))}
 		for _, text := range texts {
 			slot.IDs = appendCategories(slot.IDs, strings.TrimSpace(text), t.Slots[s].Separator)
 			slot.Offsets = append(slot.Offsets, int32(len(slot.IDs)))

@@ -41,6 +41,7 @@ import (
 	"tandem/experiments/rivals"
 	"tandem/experiments/scalability"
 	"tandem/experiments/semantics"
+	"tandem/experiments/serving"
 	"tandem/experiments/simvsreal"
 	"tandem/experiments/source"
 	"tandem/experiments/speed"
@@ -89,6 +90,7 @@ func experiments() []experiment {
 		timetoauc.NewCost(),
 		semantics.New(),
 		defaults.New(),
+		serving.New(),
 		speed.New(),
 		peers.New(),
 		attribution.New(),

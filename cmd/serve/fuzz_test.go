@@ -1,7 +1,10 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
+	"math"
+	"slices"
 	"testing"
 
 	"google.golang.org/protobuf/proto"
@@ -10,18 +13,15 @@ import (
 	"tandem/runtime/inference/oip"
 )
 
-// fuzzTable is a table with a column of every kind, and its columns.
-var (
-	fuzzTable   = &job.Table{Slots: []job.IDColumn{{Column: "user"}}, Numeric: []string{"price"}}
-	fuzzColumns = []column{{"user", datatypeBytes, nil}, {"price", datatypeFP32, nil}}
-)
+// fuzzTable is a table with a column of every kind.
+var fuzzTable = &job.Table{Slots: []job.IDColumn{{Column: "user"}}, Numeric: []string{"price"}}
 
 // fuzzRows is the number of rows that a request of the fuzz tests may have.
 const fuzzRows = 5
 
 // checkFeatures checks that inputs are either refused or have as many values in every column.
 func checkFeatures(t *testing.T, inputs []tensor) {
-	ids, numbers, err := features(fuzzTable, fuzzColumns, inputs, fuzzRows)
+	ids, numbers, err := features(fuzzTable, inputs, fuzzRows)
 	if err != nil {
 		return
 	}
@@ -76,6 +76,49 @@ func FuzzGRPCRequest(f *testing.F) {
 		}
 		if inputs, err := tensorsOf(q); err == nil {
 			checkFeatures(t, inputs)
+		}
+	})
+}
+
+// JSON is read as encoding/json reads it: the same texts are refused, and the same values found.
+func FuzzJSON(f *testing.F) {
+	for _, text := range []string{`["a", "\u00e9\n", "ü", "\xff"]`, `[[1], [-2.5e-3], [null]]`, `[1, "a"]`,
+		`[01]`, `[1.]`, `[[1, 2]]`, `[true]`, `[1e99]`, `{"data": [1]} `, `[{"a": [1, "]"]}, 3]`, `["a",]`} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		r := &jsonReader{text: text}
+		v, err := r.values()
+		if valid := json.Valid([]byte(text)); valid != (err == nil && r.next() == 0 && r.at == len(text)) {
+			t.Fatalf("%q: valid is %t, error %v at byte %d", text, valid, err, r.at)
+		} else if !valid || v.err != nil {
+			return
+		}
+		var flat []any
+		if err := json.Unmarshal([]byte(text), &flat); err != nil {
+			t.Fatal(err)
+		}
+		texts, numbers := []string{}, []float32{}
+		for _, value := range flat {
+			if row, ok := value.([]any); ok {
+				value = row[0]
+			}
+			switch value := value.(type) {
+			case string:
+				texts = append(texts, value)
+			case float64:
+				numbers = append(numbers, float32(value))
+			case nil:
+				numbers = append(numbers, float32(math.NaN()))
+			}
+		}
+		same := slices.EqualFunc(numbers, v.numbers, func(a, b float32) bool {
+			// A number that is rounded twice, by way of float64, can differ in the last bit.
+			return isNaN(a) && isNaN(b) || a == b || math.Abs(float64(a-b)) < 1e-6*math.Abs(float64(a)) ||
+				math.Abs(float64(a)) < 1e-37
+		})
+		if !slices.Equal(texts, append([]string{}, v.texts...)) || !same {
+			t.Errorf("%q: %q and %v, want %q and %v", text, v.texts, v.numbers, texts, numbers)
 		}
 	})
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"encoding/binary"
 	"encoding/json"
@@ -20,32 +19,23 @@ import (
 // jsonLengthHeader has the length of the JSON at the beginning of a body whose tensors follow as bytes.
 const jsonLengthHeader = "Inference-Header-Content-Length"
 
-// jsonRequest is the JSON of a request for predictions.
-type jsonRequest struct {
-	ID     string `json:"id"`
-	Inputs []struct {
-		Name       string          `json:"name"`
-		Shape      []int64         `json:"shape"`
-		Datatype   string          `json:"datatype"`
-		Data       json.RawMessage `json:"data"`
-		Parameters struct {
-			BinarySize *int `json:"binary_data_size"`
-		} `json:"parameters"`
-	} `json:"inputs"`
-	Outputs []struct {
+// httpRequest is what a request for predictions over HTTP has besides its inputs.
+type httpRequest struct {
+	id      string
+	outputs []struct {
 		Name       string `json:"name"`
 		Parameters struct {
 			Binary *bool `json:"binary_data"`
 		} `json:"parameters"`
-	} `json:"outputs"`
-	Parameters struct {
+	}
+	parameters struct {
 		BinaryOutput bool `json:"binary_data_output"`
-	} `json:"parameters"`
+	}
 }
 
 // parseRequest reads a body: JSON, and the bytes of tensors after it if the header says where they begin.
-// The inputs alias the body.
-func parseRequest(body []byte, jsonLength string) (*jsonRequest, []tensor, error) {
+// The inputs may alias the body.
+func parseRequest(body []byte, jsonLength string) (*httpRequest, []tensor, error) {
 	var rest []byte
 	if jsonLength != "" {
 		n, err := strconv.Atoi(jsonLength)
@@ -55,22 +45,18 @@ func parseRequest(body []byte, jsonLength string) (*jsonRequest, []tensor, error
 		}
 		body, rest = body[:n], body[n:]
 	}
-	q := &jsonRequest{}
-	if err := json.Unmarshal(body, q); err != nil {
+	q, inputs, sizes, err := readRequest(string(body))
+	if err != nil {
 		return nil, nil, refuse(errInvalid, "the request is not what the protocol asks for: %w", err)
 	}
-	inputs := make([]tensor, len(q.Inputs))
-	for i := range q.Inputs {
-		in := &q.Inputs[i]
-		t := &inputs[i]
-		*t = tensor{name: in.Name, datatype: in.Datatype, shape: in.Shape, json: in.Data}
-		size := in.Parameters.BinarySize
+	for i, size := range sizes {
 		if size == nil {
 			continue
 		}
+		t := &inputs[i]
 		if *size < 0 || *size > len(rest) {
 			return nil, nil, refuse(errInvalid, "input %q: binary_data_size %d, and %d bytes are left",
-				in.Name, *size, len(rest))
+				t.name, *size, len(rest))
 		}
 		t.isRaw, t.raw, rest = true, rest[:*size], rest[*size:]
 	}
@@ -78,6 +64,62 @@ func parseRequest(body []byte, jsonLength string) (*jsonRequest, []tensor, error
 		return nil, nil, refuse(errInvalid, "%d bytes after the last input", len(rest))
 	}
 	return q, inputs, nil
+}
+
+// readRequest reads the JSON of a request. Sizes are those of the bytes of each input, nil without bytes.
+func readRequest(text string) (q *httpRequest, inputs []tensor, sizes []*int, err error) {
+	q = &httpRequest{}
+	r := &jsonReader{text: text}
+	err = r.object(func(key string) error {
+		switch key {
+		case "id":
+			return r.value(&q.id)
+		case "outputs":
+			return r.value(&q.outputs)
+		case "parameters":
+			return r.value(&q.parameters)
+		case "inputs":
+			inputs, sizes = nil, nil
+			return r.array(func() error {
+				t, size, err := r.tensor()
+				inputs, sizes = append(inputs, t), append(sizes, size)
+				return err
+			})
+		}
+		return r.value(new(any))
+	})
+	if r.next(); err == nil && r.at < len(r.text) {
+		err = r.fail()
+	}
+	return q, inputs, sizes, err
+}
+
+// tensor reads an input, and the size of its bytes if it has some.
+func (r *jsonReader) tensor() (t tensor, size *int, err error) {
+	err = r.object(func(key string) (err error) {
+		switch key {
+		case "name":
+			t.name, err = r.string()
+			return err
+		case "datatype":
+			t.datatype, err = r.string()
+			return err
+		case "shape":
+			return r.value(&t.shape)
+		case "data":
+			t.json, err = r.values()
+			return err
+		case "parameters":
+			var parameters struct {
+				BinarySize *int `json:"binary_data_size"`
+			}
+			err = r.value(&parameters)
+			size = parameters.BinarySize
+			return err
+		}
+		return r.value(new(any))
+	})
+	return t, size, err
 }
 
 // handler answers requests of at most a number of bytes.
@@ -133,8 +175,8 @@ func (s *service) inferHTTP(w http.ResponseWriter, r *http.Request, requestMax i
 		return 0, replyError(w, err)
 	}
 	q := &request{model: r.PathValue("model"), version: r.PathValue("version"), inputs: inputs}
-	for i := range parsed.Outputs {
-		q.outputs = append(q.outputs, parsed.Outputs[i].Name)
+	for i := range parsed.outputs {
+		q.outputs = append(q.outputs, parsed.outputs[i].Name)
 	}
 	a, err := s.infer(r.Context(), q)
 	if err != nil {
@@ -145,32 +187,31 @@ func (s *service) inferHTTP(w http.ResponseWriter, r *http.Request, requestMax i
 }
 
 // replyPredictions writes predictions as JSON, or as bytes if the request asks for them.
-func (s *service) replyPredictions(w http.ResponseWriter, q *jsonRequest, a *answer) {
-	out := map[string]any{"name": output, "datatype": datatypeFP32,
-		"shape": []int{len(a.predictions) / a.labels, a.labels}}
-	all := map[string]any{"model_name": s.name, "model_version": a.version, "outputs": []any{out}}
-	if q.ID != "" {
-		all["id"] = q.ID
-	}
-	asBytes := q.Parameters.BinaryOutput
-	for i := range q.Outputs {
-		if binary := q.Outputs[i].Parameters.Binary; binary != nil {
+func (s *service) replyPredictions(w http.ResponseWriter, q *httpRequest, a *answer) {
+	asBytes := q.parameters.BinaryOutput
+	for i := range q.outputs {
+		if binary := q.outputs[i].Parameters.Binary; binary != nil {
 			asBytes = *binary
 		}
 	}
-	if !asBytes {
-		out["data"] = a.predictions
-		reply(w, all)
-		return
+	head := map[string]string{"model_name": s.name, "model_version": a.version}
+	if q.id != "" {
+		head["id"] = q.id
 	}
-	out["parameters"] = map[string]int{"binary_data_size": 4 * len(a.predictions)}
-	var body bytes.Buffer
-	_ = json.NewEncoder(&body).Encode(all) // maps of texts and numbers always can
-	w.Header().Set("Content-Type", "application/octet-stream")
-	w.Header().Set(jsonLengthHeader, strconv.Itoa(body.Len()))
-	body.Write(rawNumbers(a.predictions))
-	w.Header().Set("Content-Length", strconv.Itoa(body.Len()))
-	_, _ = w.Write(body.Bytes())
+	body, _ := json.Marshal(head) // texts always can
+	body = fmt.Appendf(body[:len(body)-1], `,"outputs":[{"name":%q,"datatype":%q,"shape":[%d,%d],`, output,
+		datatypeFP32, len(a.predictions)/a.labels, a.labels)
+	if asBytes {
+		body = fmt.Appendf(body, `"parameters":{"binary_data_size":%d}}]}`, 4*len(a.predictions))
+		w.Header().Set("Content-Type", "application/octet-stream")
+		w.Header().Set(jsonLengthHeader, strconv.Itoa(len(body)))
+		body = append(body, rawNumbers(a.predictions)...)
+	} else {
+		body = append(appendJSON(append(body, `"data":`...), a.predictions), "}]}\n"...)
+		w.Header().Set("Content-Type", "application/json")
+	}
+	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
+	_, _ = w.Write(body) // a client that has gone away is not an error of the server
 }
 
 // rawNumbers returns numbers as the bytes of a tensor.

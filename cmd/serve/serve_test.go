@@ -234,7 +234,7 @@ func TestRefusals(t *testing.T) {
 		{"tandem/infer", user + "," + tags + "," + strings.Replace(price, "1.5", `"x"`, 1), 400,
 			`input \"price\": data: `},
 		{"tandem/infer", strings.Replace(user, `"u1"`, "null", 1) + "," + tags + "," + price, 400,
-			`input \"user\": data: value 1 is null`},
+			`input \"user\": data: a value is a number or null, want texts`},
 		{"tandem/infer", user + "," + tags + "," + strings.Replace(price, "1.5", "null", 1), 400,
 			`input \"price\": a number is missing`},
 		{"tandem/infer", three.Replace(user + "," + tags + "," + price), 400,
@@ -257,13 +257,14 @@ func TestRefusals(t *testing.T) {
 func TestMissingNumbers(t *testing.T) {
 	nan := tensor{name: "price", shape: []int64{1}, datatype: datatypeFP32, isRaw: true,
 		raw: []byte{0, 0, 0xc0, 0x7f}}
-	null := tensor{name: "price", shape: []int64{1}, datatype: datatypeFP32, json: []byte("[null]")}
+	null := tensor{name: "price", shape: []int64{1}, datatype: datatypeFP32,
+		json: &jsonValues{numbers: []float32{float32(math.NaN())}}}
 	typed := tensor{name: "price", shape: []int64{1}, datatype: datatypeFP32,
 		typed: &oip.InferTensorContents{Fp32Contents: []float32{float32(math.NaN())}}}
-	columns := []column{{"price", datatypeFP32, nil}}
 	for _, missing := range [][]string{nil, {"NA"}} {
 		for _, in := range []tensor{nan, null, typed} {
-			_, numbers, err := features(&job.Table{Missing: missing}, columns, []tensor{in}, 1)
+			table := &job.Table{Numeric: []string{"price"}, Missing: missing}
+			_, numbers, err := features(table, []tensor{in}, 1)
 			if (err == nil) != (missing != nil) || err == nil && !isNaN(numbers[0][0]) {
 				t.Errorf("missing numbers %q: numbers %v, error %v", missing, numbers, err)
 			}

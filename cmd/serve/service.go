@@ -134,7 +134,7 @@ func (s *service) infer(ctx context.Context, q *request) (*answer, error) {
 			return nil, refuse(errInvalid, "output %q is unknown: the model has %q", name, output)
 		}
 	}
-	ids, numbers, err := features(m.Data().CSV, columnsOf(m.Model), q.inputs, s.rowsMax)
+	ids, numbers, err := features(m.Data().CSV, q.inputs, s.rowsMax)
 	if err != nil {
 		return nil, &refusal{errInvalid, err}
 	}
@@ -147,55 +147,71 @@ func (s *service) infer(ctx context.Context, q *request) (*answer, error) {
 }
 
 // features returns the values of each column of a table, of at most a number of rows.
-func features(table *job.Table, columns []column, inputs []tensor, rowsMax int) (ids [][]string,
-	numbers [][]float32, err error) {
-	if err := checkNames(columns, inputs); err != nil {
+func features(table *job.Table, inputs []tensor, rowsMax int) (ids [][]string, numbers [][]float32,
+	err error) {
+	if err := checkNames(table, inputs); err != nil {
 		return nil, nil, err
 	}
-	rows := -1
-	for _, c := range columns {
-		at := slices.IndexFunc(inputs, func(t tensor) bool { return t.name == c.Name })
-		if at < 0 {
-			return nil, nil, fmt.Errorf("input %q is missing", c.Name)
+	c := &inputReader{inputs: inputs, rows: -1, rowsMax: rowsMax}
+	for _, slot := range table.Slots {
+		texts, err := read(c, slot.Column, datatypeBytes, (*tensor).texts)
+		if err != nil {
+			return nil, nil, err
 		}
-		t := &inputs[at]
-		n, err := t.rows(c.Datatype)
-		switch {
-		case err != nil:
-		case rows >= 0 && n != rows:
-			err = fmt.Errorf("%d rows, and the inputs before have %d", n, rows)
-		case n > rowsMax:
-			err = fmt.Errorf("%d rows, and a request may have %d (--max-rows)", n, rowsMax)
-		case c.Datatype == datatypeBytes:
-			var texts []string
-			texts, err = t.texts(n)
-			ids = append(ids, texts)
-		default:
-			var values []float32
-			values, err = t.numbers(n)
-			if err == nil && len(table.Missing) == 0 && slices.ContainsFunc(values, isNaN) {
-				err = errors.New("a number is missing, and the training data had no missing numbers")
-			}
-			numbers = append(numbers, values)
+		ids = append(ids, texts)
+	}
+	for _, name := range table.Numeric {
+		values, err := read(c, name, datatypeFP32, (*tensor).numbers)
+		if err == nil && len(table.Missing) == 0 && slices.ContainsFunc(values, isNaN) {
+			err = fmt.Errorf("input %q: a number is missing, and the training data had no missing numbers",
+				name)
 		}
 		if err != nil {
-			return nil, nil, fmt.Errorf("input %q: %w", c.Name, err)
+			return nil, nil, err
 		}
-		rows = n
+		numbers = append(numbers, values)
 	}
 	return ids, numbers, nil
 }
 
+// inputReader reads inputs that have the same number of rows.
+type inputReader struct {
+	inputs        []tensor
+	rows, rowsMax int // rows is −1 before the first input
+}
+
+// read returns the values of the input of a column.
+func read[T any](c *inputReader, name, datatype string, values func(*tensor, int) ([]T, error)) (all []T,
+	err error) {
+	at := slices.IndexFunc(c.inputs, func(t tensor) bool { return t.name == name })
+	if at < 0 {
+		return nil, fmt.Errorf("input %q is missing", name)
+	}
+	n, err := c.inputs[at].rows(datatype)
+	switch {
+	case err != nil:
+	case c.rows >= 0 && n != c.rows:
+		err = fmt.Errorf("%d rows, and the inputs before have %d", n, c.rows)
+	case n > c.rowsMax:
+		err = fmt.Errorf("%d rows, and a request may have %d (--max-rows)", n, c.rowsMax)
+	default:
+		c.rows = n
+		all, err = values(&c.inputs[at], n)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("input %q: %w", name, err)
+	}
+	return all, nil
+}
+
 // checkNames returns an error if an input is no column, or comes twice.
-func checkNames(columns []column, inputs []tensor) error {
+func checkNames(table *job.Table, inputs []tensor) error {
 	for i := range inputs {
 		name := inputs[i].name
-		if !slices.ContainsFunc(columns, func(c column) bool { return c.Name == name }) {
-			var names []string
-			for _, c := range columns {
-				names = append(names, c.Name)
-			}
-			return fmt.Errorf("input %q is no column of the model: it has %q", name, names)
+		if !slices.Contains(table.Numeric, name) &&
+			!slices.ContainsFunc(table.Slots, func(slot job.IDColumn) bool { return slot.Column == name }) {
+			return fmt.Errorf("input %q is no column of the model: it has %q", name,
+				append(table.SlotNames(), table.Numeric...))
 		}
 		if slices.ContainsFunc(inputs[:i], func(t tensor) bool { return t.name == name }) {
 			return fmt.Errorf("input %q comes twice", name)

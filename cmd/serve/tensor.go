@@ -2,7 +2,6 @@ package main
 
 import (
 	"encoding/binary"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
@@ -24,8 +23,10 @@ type tensor struct {
 	isRaw bool
 	raw   []byte // numbers of 4 bytes; texts, each after its length as 4 bytes; little-endian
 	typed *oip.InferTensorContents
-	json  json.RawMessage
+	json  *jsonValues
 }
+
+var errNoData = errors.New("there is no data")
 
 // rows returns the number of rows, after checking datatype and shape.
 func (t *tensor) rows(datatype string) (int, error) {
@@ -54,7 +55,14 @@ func (t *tensor) texts(n int) ([]string, error) {
 		}
 		return all, nil
 	}
-	return values[string](t.json, n, nil)
+	if t.json == nil {
+		return nil, errNoData
+	}
+	all, err := t.json.textsOf()
+	if err != nil {
+		return nil, err
+	}
+	return all, checkCount(len(all), n)
 }
 
 // rawTexts returns n texts that alias raw.
@@ -93,8 +101,12 @@ func (t *tensor) numbers(n int) (all []float32, err error) {
 	case t.typed != nil:
 		all = t.typed.Fp32Contents
 		err = checkCount(len(all), n)
+	case t.json == nil:
+		return nil, errNoData
 	default:
-		all, err = values(t.json, n, new(float32(math.NaN())))
+		if all, err = t.json.numbersOf(); err == nil {
+			err = checkCount(len(all), n)
+		}
 	}
 	for _, value := range all {
 		if math.IsInf(float64(value), 0) {
@@ -102,36 +114,6 @@ func (t *tensor) numbers(n int) (all []float32, err error) {
 		}
 	}
 	return all, err
-}
-
-// values returns n values of JSON, nested as the shape [n, 1] or flat. A null becomes missing, and is an
-// error if missing is nil.
-func values[T any](data json.RawMessage, n int, missing *T) ([]T, error) {
-	var flat []*T
-	if json.Unmarshal(data, &flat) != nil {
-		var nested [][]*T
-		if err := json.Unmarshal(data, &nested); err != nil {
-			return nil, fmt.Errorf("data: %w", err)
-		}
-		flat = nil
-		for i, row := range nested {
-			if len(row) != 1 {
-				return nil, fmt.Errorf("data: %d values in row %d, want 1", len(row), i+1)
-			}
-			flat = append(flat, row[0])
-		}
-	}
-	all := make([]T, len(flat))
-	for i, value := range flat {
-		if value == nil {
-			value = missing
-		}
-		if value == nil {
-			return nil, fmt.Errorf("data: value %d is null", i+1)
-		}
-		all[i] = *value
-	}
-	return all, checkCount(len(all), n)
 }
 
 func checkCount(got, want int) error {
