@@ -3,6 +3,7 @@ package datasets
 import (
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 
 	"tandem/algo/numeric/batch"
@@ -36,6 +37,51 @@ func (f *format) readParquet(path string, dropped *droppedRows) (*batch.Batch, e
 		err = noRows(path, dropped)
 	}
 	return good, err
+}
+
+// IsParquet reports whether a file is a Parquet file, by its first bytes.
+func IsParquet(path string) (bool, error) { return input.IsParquet(path) }
+
+// OpenParquet opens a Parquet file that no job describes.
+func OpenParquet(path string) (decode.ParquetTable, io.Closer, error) {
+	open := decode.OpenParquet()
+	if open == nil {
+		return nil, nil, errNoParquet(path)
+	}
+	file, err := input.OpenFile(path)
+	if err != nil {
+		return nil, nil, err
+	}
+	table, err := open(file, file.Size())
+	if err != nil {
+		file.Close()
+		return nil, nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return table, file, nil
+}
+
+// ParquetHead returns the names of the columns of a Parquet file and its first rows as text, at most a number
+// of them. Columns that no job can use are empty.
+func ParquetHead(path string, rows int) (columns []string, first [][]string, err error) {
+	file, closer, err := OpenParquet(path)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer closer.Close()
+	first = make([][]string, min(rows, file.Rows()))
+	for i, c := range file.Columns() {
+		columns = append(columns, c.Name)
+		for row := range first {
+			first[row] = append(first[row], "")
+		}
+		if c.Problem != "" {
+			continue
+		}
+		if err := file.Texts(i, len(first), func(row int, text string) { first[row][i] = text }); err != nil {
+			return nil, nil, fmt.Errorf("%s: %w", path, err)
+		}
+	}
+	return columns, first, nil
 }
 
 // groupRows is the number of rows of a block of a Parquet file that is streamed.

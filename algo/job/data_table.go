@@ -29,7 +29,7 @@ type Table struct {
 	EmptyNumeric *float64 `yaml:"empty-numeric,omitempty"`
 	// Missing lists texts of numeric fields that stand for a missing number, "" among them if an empty field
 	// does. A missing number becomes the mean of its column in the training rows. In a Parquet file, a null
-	// is an empty field.
+	// is an empty field, and a value that is not a number the text nan in any case.
 	Missing []string `yaml:"missing,omitempty"`
 	// Label names the label column.
 	Label string `yaml:"label"`

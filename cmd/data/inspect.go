@@ -19,9 +19,9 @@ const inspectUsage = `Describe a data set: kind, compression, rows, columns, sha
 first rows, and bad rows.
 
 All rows are read. Bad rows are counted, and the first few are shown. The label
-of a csv FILE is the column called label, click, clicked, target or y, unless
---label names another one. What its other columns are, ids, numbers or nothing
-of use, is inferred from the first 100,000 rows.`
+of a csv or parquet FILE is the column called label, click, clicked, target or
+y, unless --label names another one. What its other columns are, ids, numbers or
+nothing of use, is inferred from the first 100,000 rows.`
 
 const inspectExamples = `  go run ./cmd/data inspect clicks.tsv.gz
   go run ./cmd/data inspect table.csv --label bought --rows 5
@@ -67,7 +67,7 @@ type inspection struct {
 	// as convert would write them.
 	Columns   []string   `json:"columns"`
 	FirstRows [][]string `json:"first_rows"`
-	// Inferred says what each column of a csv file was taken for, and why.
+	// Inferred says what each column of a csv or Parquet file was taken for, and why.
 	Inferred []infer.Column `json:"inferred,omitempty"`
 }
 
@@ -94,10 +94,13 @@ func inspect(s *dataset, rows int) *inspection {
 	for _, bad := range s.BadRows {
 		found.BadRowsText = append(found.BadRowsText, bad.Error())
 	}
-	if s.Head != nil {
+	switch {
+	case s.Head != nil:
 		found.Compression = s.Head.Compression
 		found.Columns, found.FirstRows = s.Head.Table(s.Job.Kind, s.Job.CSV)
-	} else {
+	case s.First != nil:
+		found.Columns, found.FirstRows = s.Columns, s.First
+	default:
 		first := s.Parts[0].Rows
 		t := tableOf(s.Schema, first)
 		found.Columns = t.header()

@@ -24,6 +24,9 @@ type dataset struct {
 	Head *datasets.Head
 	// Inferred are the columns of a table that no job describes.
 	Inferred []infer.Column
+	// Columns and First are the columns of a Parquet file that no job describes, and its first rows.
+	Columns []string
+	First   [][]string
 }
 
 // part is all rows of a file, or the training rows or test rows of a job.
@@ -44,11 +47,7 @@ func (p *program) open(f *flags, args []string, policy job.OnBadRow) (*dataset, 
 	if file == "" {
 		return p.openJob(f.job, policy)
 	}
-	head, err := datasets.ReadHead(file, headLines)
-	if err != nil {
-		return nil, err
-	}
-	described, columns, err := describe(file, head, f)
+	described, columns, head, err := describe(file, f)
 	if err != nil {
 		return nil, err
 	}
@@ -58,36 +57,47 @@ func (p *program) open(f *flags, args []string, policy job.OnBadRow) (*dataset, 
 		return nil, err
 	}
 	cli.PrintNotes(p.stderr, "data", rows.Notes)
-	return &dataset{
+	s := &dataset{
 		Name: file, Job: described, Schema: rows.Schema, Parts: []part{{"all", rows.Batch}},
 		Dropped: rows.DroppedRows, BadRows: rows.BadRows, Head: head, Inferred: columns,
-	}, nil
+	}
+	if described.Kind == job.KindParquet {
+		s.Columns, s.First, err = datasets.ParquetHead(file, headLines)
+	}
+	return s, err
 }
 
-// describe returns how to read a file, whose kind is given or guessed, and what its columns are if they were
-// inferred.
-func describe(file string, head *datasets.Head, f *flags) (job.Data, []infer.Column, error) {
-	data := job.Data{Kind: job.DataKind(f.kind)}
-	if f.kind == "" {
+// describe returns how to read a file, whose kind is given or guessed, what its columns are if they were
+// inferred, and its first lines if it is text.
+func describe(file string, f *flags) (data job.Data, columns []infer.Column, head *datasets.Head,
+	err error) {
+	data.Kind = job.DataKind(f.kind)
+	if isParquet, _ := datasets.IsParquet(file); f.kind == "" && isParquet {
+		data.Kind = job.KindParquet
+	} else if head, err = datasets.ReadHead(file, headLines); err != nil {
+		return data, nil, nil, err
+	}
+	if data.Kind == "" {
 		var ok bool
 		if data.Kind, ok = head.Kind(); !ok {
-			return data, nil, &cli.Error{Err: fmt.Errorf("%s: cannot tell the kind of the file", file),
+			return data, nil, nil, &cli.Error{Err: fmt.Errorf("%s: cannot tell the kind of the file", file),
 				Hint: "name it with --kind"}
 		}
 	}
-	if data.Kind != job.KindCSV && f.label != "" {
-		return data, nil, cli.UsageError("leave it out: other kinds define their label",
-			"--label is for kind csv, and %s is %s", file, data.Kind)
+	inferred := data.Kind == job.KindCSV || data.Kind == job.KindParquet
+	if !inferred && f.label != "" {
+		return data, nil, nil, cli.UsageError("leave it out: other kinds define their label",
+			"--label is for kinds csv and parquet, and %s is %s", file, data.Kind)
 	}
-	if data.Kind == job.KindCSV {
-		table, err := infer.CSV(file, infer.Options{Label: f.label})
+	if inferred {
+		table, err := infer.File(file, infer.Options{Label: f.label})
 		if err != nil {
-			return data, nil, &cli.Error{Err: err,
+			return data, nil, nil, &cli.Error{Err: err,
 				Hint: "name the label with --label, or describe the columns in a job file (--file)"}
 		}
-		return table.Data, table.Columns, nil
+		return table.Data, table.Columns, head, nil
 	}
-	return data, nil, nil
+	return data, nil, head, nil
 }
 
 // openJob reads the data of a job file. A policy that skips rows replaces that of the job.

@@ -23,8 +23,8 @@ type table struct {
 
 // register declares the flags of a table.
 func (t *table) register(fs *pflag.FlagSet) {
-	fs.StringVar(&t.file, "data", "", "train on this delimited `FILE` with a header, plain or "+
-		"compressed, whose columns are inferred; in mode hybrid unless --mode says more")
+	fs.StringVar(&t.file, "data", "", "train on this `FILE`, delimited text with a header, plain or "+
+		"compressed, or Parquet, whose columns are inferred; in mode hybrid unless --mode says more")
 	fs.StringVar(&t.label, "label", "",
 		"with --data, learn to predict this `COLUMN` (default: label, click, clicked, target or y)")
 	fs.StringVar(&t.split, "split", "random:0.2",

@@ -1,8 +1,9 @@
 // Package infer describes a table that has no description: which of its columns are ids, which are numbers,
 // which one is the label, and which say nothing.
 //
-// It reads the first rows of a delimited file with a header and applies the rules of Column. What it finds is
-// a guess, with the reason for each column, to be shown to the user and kept in the job.
+// It reads the first rows of a delimited file with a header, or of a Parquet file, and applies the rules of
+// Column. What it finds is a guess, with the reason for each column, to be shown to the user and kept in the
+// job.
 package infer
 
 import (
@@ -52,7 +53,7 @@ type Column struct {
 
 // Table is a table as it was inferred.
 type Table struct {
-	Data    job.Data // of kind csv, without a path
+	Data    job.Data // of kind csv or parquet, without a path
 	Columns []Column // in the order of the file
 	Rows    int      // that were read: all, or the first ones
 	// RowsInFile is the number of rows of the file: estimated from its size unless all were read.
@@ -63,6 +64,8 @@ type Table struct {
 	Notes []string
 	// PositiveRate is the share of positive rows among those read.
 	PositiveRate float64
+
+	spec *job.Table
 }
 
 // CSV reads at most rowsMax rows, and fewer of a table with many columns: at most valuesMax values.
@@ -102,19 +105,37 @@ func CSV(path string, o Options) (*Table, error) {
 	if err := t.read(reader); err != nil {
 		return nil, err
 	}
-	table, err := t.table(delimiter, o)
+	table, err := t.table(&job.Table{Delimiter: delimiter}, o)
 	if err != nil {
 		return nil, &columnError{path, err}
 	}
+	table.Data = job.Data{Kind: job.KindCSV, CSV: table.spec}
 	table.RowsInFile = t.rows
 	if read, size := in.Position(); t.rows == t.most && read > 0 {
 		table.RowsInFile = max(t.rows, int(float64(t.rows)*float64(size)/float64(read)))
 	}
-	if table.RowsInFile > t.rows {
-		table.Notes = append(table.Notes, fmt.Sprintf("columns are taken by the first %d of about %.3g rows",
-			t.rows, float64(table.RowsInFile)))
-	}
+	table.noteRows("about ")
 	return table, nil
+}
+
+// noteRows adds a note if the file has more rows than were read, as many as it has or about as many.
+func (t *Table) noteRows(about string) {
+	if t.RowsInFile > t.Rows {
+		t.Notes = append(t.Notes, fmt.Sprintf("columns are taken by the first %d of %s%.3g rows", t.Rows,
+			about, float64(t.RowsInFile)))
+	}
+}
+
+// File infers the columns of a file: a Parquet file, or a delimited one as CSV does.
+func File(path string, o Options) (*Table, error) {
+	isParquet, err := datasets.IsParquet(path)
+	if err != nil {
+		return nil, fmt.Errorf("datasets: %w", err)
+	}
+	if isParquet {
+		return Parquet(path, o)
+	}
+	return CSV(path, o)
 }
 
 // columnError says that the columns of a file are not what they must be.
@@ -141,7 +162,7 @@ func (t *tally) name(header []string, o Options) error {
 		if name != "" && slices.Contains(header[:i], name) {
 			return fmt.Errorf("two columns are called %q: rename one", name)
 		}
-		t.columns = append(t.columns, newValues(name))
+		t.columns = append(t.columns, newValues(name, decode.AnyText))
 	}
 	label, err := labelOf(header, o.Label)
 	if err != nil {
@@ -213,8 +234,8 @@ func (t *tally) read(reader *decode.RecordReader) error {
 	return nil
 }
 
-// table decides on the columns.
-func (t *tally) table(delimiter string, o Options) (*Table, error) {
+// table decides on the columns, and completes their description.
+func (t *tally) table(spec *job.Table, o Options) (*Table, error) {
 	if t.rows == 0 {
 		return nil, fmt.Errorf("%w below its header", datasets.ErrNoRows)
 	}
@@ -223,11 +244,11 @@ func (t *tally) table(delimiter string, o Options) (*Table, error) {
 	if err != nil {
 		return nil, err
 	}
-	spec := &job.Table{Delimiter: delimiter, Label: name}
+	spec.Label = name
 	if positive != "1" || negative != "0" {
 		spec.Positive, spec.Negative = []string{positive}, []string{negative}
 	}
-	table := &Table{Data: job.Data{Kind: job.KindCSV, CSV: spec}, Rows: t.rows,
+	table := &Table{spec: spec, Rows: t.rows,
 		PositiveRate: t.labels.share(positive, t.rows), RowBytes: numberBytes} // the label
 	for i, v := range t.columns {
 		if i == t.label {

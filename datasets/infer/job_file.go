@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"slices"
+	"strings"
 
 	"go.yaml.in/yaml/v3"
 
@@ -16,7 +17,7 @@ import (
 var explained = []struct{ key, text string }{
 	{"name", "Name of the job, from the file; results folders have it."},
 	{"data", "The rows, and what each column is."},
-	{"data.kind", "Delimited text with a header."},
+	{"data.kind", "csv: delimited text with a header. parquet: a Parquet file."},
 	{"data.path", "The file; a relative path starts at TANDEM_DATA or, where that is not set, at this file."},
 	{"data.on-bad-row", "What a malformed row does: fail, or skip:N to drop and count up to N of them."},
 	{"data.stream", "The rows stay in the file, which is larger than memory allows."},
@@ -32,7 +33,8 @@ var explained = []struct{ key, text string }{
 		"embedding. A separator divides a field into several ids."},
 	{"data.csv.numeric", "Columns of numbers: some have fractions, or most are different. They are " +
 		"standardised by the training rows."},
-	{"data.csv.missing", "Texts for a missing number, which becomes the mean of its column."},
+	{"data.csv.missing", "Texts for a missing number, which becomes the mean of its column; \"\" is an " +
+		"empty field, or a null of a Parquet file."},
 	{"data.csv.label", "The column to predict."},
 	{"data.csv.positive", "Its text in positive rows; by default 1."},
 	{"data.csv.negative", "Its text in negative rows; by default 0."},
@@ -98,7 +100,9 @@ func keep(mapping *yaml.Node, prefix string) {
 	for i := 0; i+1 < len(mapping.Content); i += 2 {
 		key, value := mapping.Content[i], mapping.Content[i+1]
 		path := prefix + key.Value
-		at := slices.IndexFunc(explained, func(e struct{ key, text string }) bool { return e.key == path })
+		// The columns of a Parquet file have the keys of those of delimited text.
+		as := strings.Replace(path, "data.parquet", "data.csv", 1)
+		at := slices.IndexFunc(explained, func(e struct{ key, text string }) bool { return e.key == as })
 		if at < 0 {
 			continue
 		}

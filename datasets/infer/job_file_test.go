@@ -25,10 +25,13 @@ func TestJobFileIsTheJob(t *testing.T) {
 	table := &job.Table{Delimiter: ";", Slots: []job.IDColumn{{Column: "tags", Separator: "|"}}, Label: "y",
 		Numeric: []string{"price"}, Missing: []string{"", "NA", "NaN", "null"}, Positive: []string{"yes"},
 		Negative: []string{"no"}}
+	deep.Data = job.Data{Kind: job.KindCSV, Path: "/data/table.csv", CSV: table,
+		OnBadRow: job.OnBadRow{Skip: 3}, Split: job.Split{How: job.SplitTime, Column: "at", Test: 0.1}}
+	logistic.Data = job.Data{Kind: job.KindParquet, Path: "/data/table.parquet", Parquet: &job.Table{
+		Label: "y", Slots: []job.IDColumn{{Column: "tags"}}, Numeric: []string{"price"},
+		Missing: []string{"", "NaN"}}}
 	for _, j := range []job.Job{deep, logistic} {
 		j.Name, j.Cluster = "table", job.PersiaCluster()
-		j.Data = job.Data{Kind: job.KindCSV, Path: "/data/table.csv", CSV: table,
-			OnBadRow: job.OnBadRow{Skip: 3}, Split: job.Split{How: job.SplitTime, Column: "at", Test: 0.1}}
 		text, err := JobFile(j, "A comment.")
 		if err != nil {
 			t.Fatal(err)

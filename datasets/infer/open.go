@@ -75,7 +75,7 @@ func Open(r Request) (j job.Job, set *datasets.Dataset, found *Table, err error)
 	if bySplit {
 		r.Ignore = append(slices.Clone(r.Ignore), at)
 	}
-	if found, err = CSV(r.File, r.Options); err != nil {
+	if found, err = File(r.File, r.Options); err != nil {
 		return j, nil, nil, err
 	}
 	if i := slices.IndexFunc(found.Columns, func(c Column) bool { return c.Name == at }); bySplit && i >= 0 {

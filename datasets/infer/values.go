@@ -13,6 +13,8 @@ import (
 // values is what the rows so far say of a column.
 type values struct {
 	name     string
+	kind     decode.ValueKind
+	problem  string              // why no job can use the column, "" if one can
 	distinct map[uint64]struct{} // hashes of the texts
 	empty    int                 // rows without a value
 	// emptyFirst counts the rows without a value that have the first label of the file, and filledFirst the
@@ -28,8 +30,9 @@ type values struct {
 	bars      int // their number in all values
 }
 
-func newValues(name string) *values {
-	return &values{name: name, distinct: map[uint64]struct{}{}, missing: map[string]int{}, rising: true}
+func newValues(name string, kind decode.ValueKind) *values {
+	return &values{name: name, kind: kind, distinct: map[uint64]struct{}{}, missing: map[string]int{},
+		rising: true}
 }
 
 // add adds the field of a row, which has the first label of the file or another one.
@@ -91,6 +94,9 @@ const (
 //  7. texts, over 90 % of which are different: ignored, test rows have values that training has not met
 //  8. texts with a bar in over a third of the values: a list of ids
 //  9. texts: an id
+//
+// Where the file says what values are, rule 3 is for floating-point numbers, rules 3 to 6 are not for texts,
+// rule 8 is for lists, and instants are ignored, since they rise or are no feature.
 func (v *values) column(rows int, firstIsPositive bool) Column {
 	c := Column{Name: v.name, Distinct: len(v.distinct), Empty: float64(v.empty) / float64(rows),
 		Use: Ignored}
@@ -101,12 +107,18 @@ func (v *values) column(rows int, firstIsPositive bool) Column {
 	}
 	share := float64(c.Distinct) / float64(max(filled, 1))
 	many := filled >= rowsMin && share > ownValues
-	isNumber := v.numbers == numbers && numbers > 0
+	isNumber := v.numbers == numbers && numbers > 0 && v.kind != decode.Text && v.kind != decode.List
 	switch {
+	case v.problem != "":
+		c.Why = v.problem
 	case c.Distinct == 1:
 		c.Why = "the same in all rows"
 	case v.isKnownAfterwards(rows, firstIsPositive):
 		c.Why = "filled only where the label is positive"
+	case v.kind == decode.Time:
+		c.Why = "times"
+	case v.kind == decode.Fraction:
+		c.Use, c.Why = Number, "floating-point numbers"
 	case isNumber && v.fractions > 0:
 		c.Use, c.Why = Number, "numbers with fractions"
 	case isNumber && v.rising && filled >= rowsMin:
@@ -115,9 +127,11 @@ func (v *values) column(rows int, firstIsPositive bool) Column {
 		c.Use, c.Why = Number, "whole numbers, most of them different"
 	case isNumber:
 		c.Use, c.Why = ID, "whole numbers that repeat"
+	case v.kind == decode.List:
+		c.Use, c.Why = ID, "lists of ids"
 	case many:
 		c.Why = fmt.Sprintf("%.0f %% of the values are different", 100*share)
-	case 3*v.lists > filled:
+	case 3*v.lists > filled && v.kind == decode.AnyText:
 		c.Use, c.Why, c.Separator = ID, "lists of texts", listSeparator
 	default:
 		c.Use, c.Why = ID, "texts that repeat"
@@ -135,7 +149,7 @@ const (
 // idBytes returns the mean number of bytes of a row's ids in memory.
 func (v *values) idBytes(separator string, rows int) float64 {
 	ids := rows
-	if separator != "" {
+	if separator != "" || v.kind == decode.List {
 		ids += v.bars
 	}
 	return offsetBytes + idBytes*float64(ids)/float64(rows)

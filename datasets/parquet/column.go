@@ -162,6 +162,9 @@ func (c *column) number(p *piece, v *parquet.Value) (value float32, reason strin
 	default:
 		x = c.real(v)
 	}
+	if math.IsNaN(x) && c.isMissingNaN {
+		return float32(x), "" // until the mean is known
+	}
 	if math.IsNaN(x) || math.Abs(x) > math.MaxFloat32 {
 		return 0, "not a finite 32-bit number"
 	}

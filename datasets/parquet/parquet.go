@@ -22,7 +22,7 @@ import (
 	"tandem/internal/parallel"
 )
 
-func init() { decode.RegisterParquet(read, readGroups) }
+func init() { decode.RegisterParquet(read, readGroups, openTable) }
 
 // read is a decode.ParquetReader. It decodes the columns of row groups in parallel. The error
 // says which column is missing, nested or of the wrong type, or that the file is incomplete.
@@ -229,6 +229,7 @@ type column struct {
 	present            int
 	positive, negative []string // of labels
 	empty              *float64 // the number that a null becomes; nil: its row is bad
+	isMissingNaN       bool     // a NaN is a missing number, and not a bad one
 }
 
 // find returns the columns that a job names: labels, if it names one, numbers, ids.
@@ -245,6 +246,9 @@ func find(f *parquet.File, table *job.Table) ([]column, error) {
 				missing := math.NaN() // until the mean is known
 				c.empty = &missing
 			}
+			c.isMissingNaN = slices.ContainsFunc(table.Missing, func(text string) bool {
+				return strings.EqualFold(text, "NaN")
+			})
 			all = append(all, c)
 		}
 		return nil

@@ -20,18 +20,57 @@ type ParquetReader func(file io.ReaderAt, size int64, columns *job.Table) (
 type ParquetGroups func(file io.ReaderAt, size int64, columns *job.Table,
 	use func(b *batch.Batch, bad []*BadRow, first, total int) error) error
 
-// parquetReader and parquetGroups are the readers of programs that import package datasets/parquet, nil
-// in others. Programs that read no Parquet do not link the library behind it, which takes longer to build
-// than all other readers together.
+// A ParquetTable is an open Parquet file without a description of its columns.
+type ParquetTable interface {
+	// Columns returns the columns, in the order of the file.
+	Columns() []ParquetColumn
+	// Rows returns the number of rows.
+	Rows() int
+	// Texts calls use with the values of a column in the first rows, written as text. The elements of a list
+	// have bars between them.
+	Texts(column, rows int, use func(row int, text string)) error
+}
+
+// ParquetColumn is a column of a ParquetTable.
+type ParquetColumn struct {
+	Name string
+	Kind ValueKind
+	// Problem says why no job can use the column, "" if one can. It has no texts then.
+	Problem string
+}
+
+// ValueKind is what a file says of the values of a column.
+type ValueKind uint8
+
+// The kinds of values.
+const (
+	AnyText  ValueKind = iota // of delimited text, which says nothing
+	Text                      // ids or labels, and no numbers
+	Whole                     // whole numbers and booleans
+	Fraction                  // floating-point numbers, which are no ids
+	Time                      // whole numbers that are instants
+	List                      // lists of ids
+)
+
+// ParquetOpener opens a Parquet file as a ParquetTable.
+type ParquetOpener func(file io.ReaderAt, size int64) (ParquetTable, error)
+
+// parquetReader, parquetGroups and parquetOpener are the readers of programs that import package
+// datasets/parquet, nil in others. Programs that read no Parquet do not link the library behind it, which
+// takes longer to build than all other readers together.
 var (
 	parquetReader ParquetReader
 	parquetGroups ParquetGroups
+	parquetOpener ParquetOpener
 )
 
 // RegisterParquet sets the readers. Package datasets/parquet calls it when it is imported.
-func RegisterParquet(read ParquetReader, groups ParquetGroups) {
-	parquetReader, parquetGroups = read, groups
+func RegisterParquet(read ParquetReader, groups ParquetGroups, open ParquetOpener) {
+	parquetReader, parquetGroups, parquetOpener = read, groups, open
 }
+
+// OpenParquet returns the registered opener, or nil.
+func OpenParquet() ParquetOpener { return parquetOpener }
 
 // Parquet returns the registered readers, or nil.
 func Parquet() (ParquetReader, ParquetGroups) { return parquetReader, parquetGroups }

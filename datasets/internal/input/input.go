@@ -73,8 +73,7 @@ func New(name string, r io.Reader) (*Input, error) {
 		return nil, fmt.Errorf("%s: %s", name, other)
 	}
 	switch {
-	case len(magic) == 5 && bytes.HasPrefix(magic, []byte("PAR1")) && magic[4] < ' ' &&
-		!bytes.ContainsAny(magic[4:], "\t\r\n"):
+	case isParquet(magic):
 		return nil, fmt.Errorf("%s: a Parquet file: describe its columns in a job file, with kind parquet",
 			name)
 	case bytes.HasPrefix(magic, []byte{0x1f, 0x8b}):
@@ -99,6 +98,26 @@ func New(name string, r io.Reader) (*Input, error) {
 	}
 	in.text = buffered
 	return in, nil
+}
+
+// isParquet reports whether the first five bytes of a file are those of a Parquet file, and not of text.
+func isParquet(magic []byte) bool {
+	return len(magic) == 5 && bytes.HasPrefix(magic, []byte("PAR1")) && magic[4] < ' ' &&
+		!bytes.ContainsAny(magic[4:], "\t\r\n")
+}
+
+// IsParquet reports whether a file is a Parquet file, by its first bytes.
+func IsParquet(path string) (bool, error) {
+	file, err := OpenFile(path)
+	if err != nil {
+		return false, err
+	}
+	defer file.Close()
+	magic := make([]byte, 5)
+	if _, err := io.ReadFull(file, magic); err != nil {
+		return false, nil // too short; reading it as text reports other errors
+	}
+	return isParquet(magic), nil
 }
 
 // foreign says what to do with a file that is no text of rows, by its first bytes; "" if it may be one.
