@@ -91,16 +91,14 @@ func open(address string) (input.File, error) {
 
 // explain returns an error of a store as one line that says what to do.
 func explain(err error) error {
-	switch gcerrors.Code(err) {
-	case gcerrors.NotFound:
+	code := gcerrors.Code(err)
+	switch {
+	case code == gcerrors.NotFound:
 		return fmt.Errorf("%w: check bucket, key and region", fs.ErrNotExist)
-	case gcerrors.PermissionDenied:
+	case code == gcerrors.PermissionDenied:
 		return fmt.Errorf("%w: check credentials (AWS_PROFILE, or AWS_ACCESS_KEY_ID and "+
 			"AWS_SECRET_ACCESS_KEY)", fs.ErrPermission)
-	case gcerrors.DeadlineExceeded:
-		return errors.New("the store has not answered in time: check credentials, region and network")
-	}
-	if errors.Is(err, context.DeadlineExceeded) {
+	case code == gcerrors.DeadlineExceeded || errors.Is(err, context.DeadlineExceeded):
 		return errors.New("the store has not answered in time: check credentials, region and network")
 	}
 	text, _, _ := strings.Cut(err.Error(), "\n")
