@@ -85,6 +85,7 @@ func (p *program) predictTo(out string, m *inference.Model, path string) error {
 // predict writes the predictions of a file, and returns the number of rows. It reports progress to a person.
 func (p *program) predict(out results, m *inference.Model, path string) (rows int, err error) {
 	bar := newBar(p.stderr, p.terminal)
+	var written error // kept apart, as an error of ReadFeatures names the file that is read
 	err = datasets.ReadFeatures(m.Data(), m.Scaling(), path, func(b *batch.Batch, share float64) error {
 		probabilities, err := m.Predict(b)
 		if err != nil {
@@ -92,13 +93,17 @@ func (p *program) predict(out results, m *inference.Model, path string) (rows in
 		}
 		rows += b.Samples
 		bar.show(rows, share)
-		return out.add(probabilities)
+		written = out.add(probabilities)
+		return written
 	})
 	bar.close()
-	if err != nil {
-		return 0, err
+	if err == nil {
+		written = out.finish()
 	}
-	return rows, out.finish()
+	if written != nil {
+		return 0, fmt.Errorf("cannot write the predictions: %w", written)
+	}
+	return rows, err
 }
 
 // bar shows how far a file has been read: a bar on a terminal, elsewhere a line every ten seconds.

@@ -15,7 +15,7 @@ func NewestModel(folder string) (string, *Manifest, error) {
 	checkpoints := filepath.Join(folder, "checkpoints")
 	step, ok, err := Newest(checkpoints)
 	if err != nil {
-		return "", nil, fmt.Errorf("model %s: %w", folder, err)
+		return "", nil, fmt.Errorf("model %s: %w", folder, explained(folder, err))
 	}
 	if ok {
 		candidates = append(candidates, StepFolder(checkpoints, step))
@@ -27,7 +27,7 @@ func NewestModel(folder string) (string, *Manifest, error) {
 			continue
 		}
 		if err != nil {
-			return "", nil, fmt.Errorf("model %s: %w", c, err)
+			return "", nil, fmt.Errorf("model %s: %w", c, explained(c, err))
 		}
 		if newest == nil || m.Step > newest.Step {
 			found, newest = c, m
@@ -37,7 +37,7 @@ func NewestModel(folder string) (string, *Manifest, error) {
 		}
 	}
 	if newest == nil {
-		return "", nil, fmt.Errorf("model %s: %w", folder, errNoManifest)
+		return "", nil, fmt.Errorf("model %s: %w", folder, explained(folder, errNoManifest))
 	}
 	return found, newest, nil
 }

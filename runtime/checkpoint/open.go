@@ -31,7 +31,7 @@ type Checkpoint struct {
 func Open(folder string) (*Checkpoint, error) {
 	c, err := open(folder)
 	if err != nil {
-		return nil, fmt.Errorf("model %s: %w", folder, err)
+		return nil, fmt.Errorf("model %s: %w", folder, explained(folder, err))
 	}
 	return c, nil
 }
@@ -157,7 +157,7 @@ func (c *Checkpoint) Rows() (*RowReader, error) {
 func (c *Checkpoint) Verify() error {
 	for i := range c.files {
 		if err := c.verifyRows(i); err != nil {
-			return err
+			return fmt.Errorf("model %s: %w", c.folder, err)
 		}
 	}
 	_, err := c.Rows()
@@ -168,7 +168,7 @@ func (c *Checkpoint) Verify() error {
 func (c *Checkpoint) verifyRows(server int) error {
 	name := RowsFile(server, len(c.files))
 	if sumOf(c.files[server].data) != c.file(name).SHA256 {
-		return fmt.Errorf("model %s: %s: %w", c.folder, name, errChecksum)
+		return fmt.Errorf("%s: %w", name, errChecksum)
 	}
 	return nil
 }
