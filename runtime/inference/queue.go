@@ -88,6 +88,9 @@ func (q *Queue) work() {
 				return
 			}
 		}
+		if q.limits.Rows > 1 {
+			runtime.Gosched() // requests that have arrived, and only need a core to be read, join this one
+		}
 		together, rows := []*pending{first}, first.rows.Samples
 		for next == nil && rows < q.limits.Rows {
 			p := q.poll()
