@@ -69,7 +69,9 @@ func (p *program) keepCheckpoints(o *train.Options, j job.Job, f flags, data *da
 		}
 		return checkpoint.Prune(folder, checkpointsKept)
 	}
-	o.SaveApart = save
+	o.SaveApart = func(step int, model exec.State, export func(string) ([]string, error)) (string, error) {
+		return checkpoint.StepFolder(folder, step), save(step, model, export)
+	}
 	o.TrainedApart = func(model exec.State, export func(string) ([]string, error)) error {
 		return save(source.Steps(), model, export)
 	}

@@ -160,9 +160,9 @@ func (f *flags) checkCheckpoints(j *job.Job, given *pflag.FlagSet) error {
 			"--init-from cannot be combined with --processes, --record or --delay")
 	case !c.every.Any():
 		return nil
-	case f.processes || !f.savesOnTheWay():
-		return cli.UsageError("a training of one seed in one process that is not recorded has checkpoints",
-			"--checkpoint-every cannot be combined with --processes, --record or several --seeds")
+	case !f.savesOnTheWay():
+		return cli.UsageError("a training of one seed that is not recorded has checkpoints",
+			"--checkpoint-every cannot be combined with --record or several --seeds")
 	case len(f.delays) > 0 || slices.ContainsFunc(inModes(*j, f.modes), delayed):
 		return cli.UsageError("late gradients are not part of a model",
 			"--checkpoint-every cannot be combined with delays of sequential training")
@@ -230,10 +230,15 @@ func (p *program) useCheckpoints(r *report, o *train.Options, results, mode stri
 			return checkpoint.Save(folder, m, state)
 		})
 	}
-	o.SaveApart = func(step int, model exec.State, export func(string) ([]string, error)) error {
-		return save(step, func(folder string, m *checkpoint.Manifest) error {
+	o.SaveApart = func(step int, model exec.State, export func(string) ([]string, error)) (saved string,
+		err error) {
+		err = save(step, func(folder string, m *checkpoint.Manifest) error {
+			if saved, err = filepath.Abs(folder); err != nil {
+				return err
+			}
 			return checkpoint.SaveApart(folder, m, model, export)
 		})
+		return saved, err
 	}
 	return nil
 }
@@ -243,11 +248,12 @@ type pause struct {
 	Step  int     `json:"step"`
 	Drain float64 `json:"drain_s"` // from the last step of rank 0 until no role has work
 	Save  float64 `json:"save_s"`
+	Start float64 `json:"start_s,omitempty"` // of the processes that continue
 }
 
 func pausesOf(result *train.Result) (all []pause) {
 	for _, p := range result.Pauses {
-		all = append(all, pause{p.Step, p.Drain.Seconds(), p.Save.Seconds()})
+		all = append(all, pause{p.Step, p.Drain.Seconds(), p.Save.Seconds(), p.Start.Seconds()})
 	}
 	return all
 }

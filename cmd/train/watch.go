@@ -223,7 +223,7 @@ func (t *watched) show() {
 	parts = append(parts, fmt.Sprintf("%.0f samples/s", n.SamplesPerSecond), cli.TimeLeft(left))
 	if t.pause != nil {
 		parts = append(parts, fmt.Sprintf("checkpoint %d took %.2f s", t.pause.Step,
-			(t.pause.Drain+t.pause.Save).Seconds()))
+			(t.pause.Drain+t.pause.Save+t.pause.Start).Seconds()))
 	}
 	if t.p.terminal {
 		const resolution = 1000

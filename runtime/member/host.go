@@ -184,9 +184,9 @@ func (h *Host) Train(ctx context.Context, callbacks Callbacks) error {
 }
 
 // Drain requests that the run end as soon as possible, with all work on the steps that have begun done. It
-// may be called from any goroutine, and waits until the request is handled.
+// may be called from any goroutine, and does not wait.
 func (h *Host) Drain() {
-	h.post(func() error {
+	go h.post(func() error {
 		h.draining = true
 		h.sendDrain()
 		return nil

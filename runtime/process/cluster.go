@@ -78,7 +78,8 @@ type Start struct {
 	Run     [16]byte    // id of the run
 }
 
-// Cluster has the roles of one run in processes of their own. It satisfies train.Cluster and is for one run.
+// Cluster has the roles of one run in processes of their own, or of several runs, one after another, if
+// Options.Command starts the processes. It satisfies train.Cluster.
 type Cluster struct {
 	*member.Host
 	options   Options
@@ -115,7 +116,7 @@ func (c *Cluster) isHosting() {
 	defer c.mu.Unlock()
 	c.hosting = true
 	if c.draining {
-		go c.Host.Drain() // it waits until Train handles it
+		c.Host.Drain()
 	}
 }
 
@@ -125,6 +126,7 @@ func (c *Cluster) Train(ctx context.Context, cfg *role.Config, schema *batch.Sch
 	if err := c.options.Limits.Validate(); err != nil {
 		return err
 	}
+	c.closeEarlier()
 	listener, err := grpcnet.Listen(c.options.Listen)
 	if err != nil {
 		return err
@@ -159,7 +161,22 @@ func (c *Cluster) Train(ctx context.Context, cfg *role.Config, schema *batch.Sch
 	if err != nil && ctx.Err() != nil {
 		return fmt.Errorf("the run was interrupted: %w", context.Cause(ctx))
 	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.draining = false // the request does not concern the next run
 	return err
+}
+
+// closeEarlier ends the processes of an earlier run.
+func (c *Cluster) closeEarlier() {
+	c.mu.Lock()
+	hosting := c.hosting
+	c.hosting = false
+	c.mu.Unlock()
+	if hosting {
+		c.Close(nil)
+		c.processes = map[msg.Address]*child{}
+	}
 }
 
 // start starts an incarnation of a process.

@@ -3,6 +3,7 @@ package process
 import (
 	"errors"
 	"testing"
+	"time"
 
 	"tandem/algo/exec"
 	"tandem/algo/job"
@@ -24,10 +25,11 @@ func (s setting) interrupted(t *testing.T) (model string, step int) {
 			requested = true
 			close(drain)
 		}
-	}, SaveApart: func(step int, m exec.State, export func(string) ([]string, error)) error {
+	}, SaveApart: func(step int, m exec.State, export func(string) ([]string, error)) (string, error) {
 		about := &checkpoint.Manifest{Mode: s.Training.Training.Mode, Step: step,
 			Job: []byte("name: small\n"), Scaling: []batch.Scaling{{Std: 1}}}
-		return checkpoint.SaveApart(checkpoint.StepFolder(folder, step), about, m, export)
+		saved := checkpoint.StepFolder(folder, step)
+		return saved, checkpoint.SaveApart(saved, about, m, export)
 	}}, nil)
 	var drained *train.DrainedError
 	if !errors.As(err, &drained) || drained.Step < 3 || drained.Step >= drainSteps {
@@ -80,5 +82,36 @@ func TestOtherModesAreInterruptedInProcesses(t *testing.T) {
 		s := setting{Training: small(mode), Steps: drainSteps}
 		model, step := s.interrupted(t)
 		s.resumed(t, model, step)
+	}
+}
+
+// A sync training in processes that is saved on the way, after steps or after a time, ends with the bits of
+// sequential training: its processes end and others continue. Every pause is reported.
+func TestProcessesAreSavedOnTheWay(t *testing.T) {
+	for _, o := range []train.Options{{SaveEvery: 150}, {SaveAfter: 300 * time.Millisecond}} {
+		s := setting{Training: small(job.Sync), Steps: drainSteps}
+		s.Training.Training.EvaluateEvery = job.Every{Steps: 100}
+		folder := t.TempDir()
+		o.SaveApart = func(step int, m exec.State, export func(string) ([]string, error)) (string, error) {
+			about := &checkpoint.Manifest{Mode: job.Sync, Step: step, Job: []byte("name: small\n"),
+				Scaling: []batch.Scaling{{Std: 1}}}
+			saved := checkpoint.StepFolder(folder, step)
+			return saved, checkpoint.SaveApart(saved, about, m, export)
+		}
+		got, err := s.run(t.Context(), o, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := s.mustEqualSequential(t, got)
+		if len(got.Curve) != len(want.Curve) || got.MissedUpdates.Count() == 0 || len(got.Pauses) == 0 ||
+			o.SaveEvery > 0 && (len(got.Pauses) != 2 || got.Pauses[1].Step != 300) {
+			t.Errorf("%d points, %d in sequential training; pauses %+v", len(got.Curve), len(want.Curve),
+				got.Pauses)
+		}
+		for _, p := range got.Pauses {
+			if p.Drain < 0 || p.Save <= 0 || p.Start <= 0 {
+				t.Errorf("pause %+v", p)
+			}
+		}
 	}
 }

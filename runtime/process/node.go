@@ -286,7 +286,7 @@ func (n *node) source(w *member.Welcome) (batch.Source, error) {
 	if err != nil {
 		return nil, err
 	}
-	if steps := w.Origin.Step + w.Steps; source.Steps() != steps ||
+	if steps := w.Origin.Step + w.Steps; source.Steps() < steps ||
 		!reflect.DeepEqual(source.Schema(), w.Schema) {
 		return nil,
 			fmt.Errorf("the data differ from the host's: %d steps here, %d there; give both the same files",

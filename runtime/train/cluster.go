@@ -1,13 +1,13 @@
 package train
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"maps"
 	"time"
 
 	"tandem/algo/exec"
+	"tandem/algo/exec/evaluation"
 	"tandem/algo/job"
 	"tandem/algo/numeric/batch"
 	"tandem/algo/numeric/model"
@@ -21,7 +21,7 @@ import (
 // Cluster has the roles of one run in other processes. process.Cluster is one.
 type Cluster interface {
 	// Train trains every step of cfg, from an origin on. After it has returned nil, the model can be read
-	// until Close.
+	// until Close, or until Train is called again, for later steps.
 	Train(ctx context.Context, cfg *role.Config, schema *batch.Schema, origin driver.Origin,
 		callbacks driver.Callbacks) error
 	// Drain ends training as soon as possible: the record EndDecided says where. It may be called from any
@@ -44,6 +44,20 @@ type Cluster interface {
 	Close(failed error)
 }
 
+// apart has what the segments of a training with roles in other processes share.
+type apart struct {
+	job       *job.Job
+	source    batch.Source
+	model     *exec.ModelState // without parameters
+	evaluator *evaluator
+	state     evaluation.State
+	options   *Options
+	result    *Result
+	pause     *Pause    // before the segment that begins; nil: none
+	saved     time.Time // when the model of the pause was
+	began     time.Time // when the latest segment did
+}
+
 // runCluster trains as runRoles does, with the roles in other processes.
 func runCluster(ctx context.Context, t *job.Job, source batch.Source, test *batch.Batch, o Options,
 	result *Result) (*trained, error) {
@@ -52,53 +66,91 @@ func runCluster(ctx context.Context, t *job.Job, source batch.Source, test *batc
 		return nil, err
 	}
 	none := executor.Model()
-	if err := t.CheckLength(result.Steps); err != nil {
+	if err := t.CheckLength(source.Steps()); err != nil {
 		return nil, err
 	}
-	cfg, err := t.RoleConfig(none.Layout(), result.Steps)
-	if err != nil {
-		return nil, err
-	}
-	first := o.Begin.Step
-	evaluation, state := none.NewTestSet(test), clusterState{ctx, o.Cluster, none}
-	e := newEvaluator(t, source, test, evaluation, first, o.Evaluated)
+	set, state := none.NewTestSet(test), clusterState{ctx, o.Cluster, none}
+	e := newEvaluator(t, source, test, set, o.Begin.Step, o.Evaluated)
 	defer func() { result.Curve = e.close() }()
+	a := &apart{job: t, source: source, model: none, evaluator: e, state: state, options: &o, result: result}
+	export := func(folder string) ([]string, error) { return o.Cluster.Export(ctx, folder) }
+	for from := (driver.Origin{Step: o.Begin.Step, Model: o.Begin.Folder}); ; {
+		end, drain, goesOn, err := a.train(ctx, from)
+		if err != nil {
+			return nil, err
+		}
+		if end == o.End {
+			break
+		}
+		if o.SaveApart != nil && end > from.Step {
+			start := time.Now()
+			if from.Model, err = o.SaveApart(end, none.State(), export); err != nil {
+				return nil, err
+			}
+			a.saved = time.Now()
+			a.pause = &Pause{Step: end, Drain: drain, Save: a.saved.Sub(start)}
+		}
+		if !goesOn || o.drained() {
+			return nil, &DrainedError{end}
+		}
+		from.Step = end
+	}
+	result.Wall = a.began.Sub(e.start) + o.Cluster.Wall()
+	if err := result.gather(o.Cluster.Reports(), none); err != nil {
+		return nil, err
+	}
+	return &trained{set, state}, o.TrainedApart(none.State(), export)
+}
+
+// train trains in processes from an origin on, to the next step at which the model is saved, or to an earlier
+// one if the roles drain. It returns that step, how long the last role has worked after the last step of rank
+// 0, and whether training goes on after it has been saved.
+func (a *apart) train(ctx context.Context, from driver.Origin) (end int, drain time.Duration, goesOn bool,
+	err error) {
+	t, o, first := a.job, a.options, from.Step
+	cfg, err := t.RoleConfig(a.model.Layout(), o.segmentEnd(first)-first)
+	if err != nil {
+		return 0, 0, false, err
+	}
 	meter, last := pace.NewMeter(t.Roles.Ranks, t.Roles.EmbeddingPSs), &lastStep{end: cfg.Steps}
 	observers := []event.Observer{meter, last}
 	if o.Observer != nil {
 		observers = append(observers, shifted{o.Observer, int32(first)})
 	}
-	ended := o.drainWhenDue(o.Cluster)
-	err = o.Cluster.Train(ctx, cfg, source.Schema(), driver.Origin{Step: first, Model: o.Begin.Folder},
-		driver.Callbacks{
-			Started:    func() { e.start = time.Now() },
-			Progress:   func(steps int) { o.Progress(first+steps, o.End) },
-			BeforeStep: func(step int) error { return e.beforeStep(first+step, state) },
-			Observe: func(r event.Record) {
-				for _, each := range observers {
-					each.Observe(r)
-				}
-			},
-		})
-	ended()
+	begun := make(chan struct{})
+	ended := o.drainWhenDue(o.Cluster, begun)
+	err = o.Cluster.Train(ctx, cfg, a.source.Schema(), from, driver.Callbacks{
+		Started:    func() { a.started(); close(begun) },
+		Progress:   func(steps int) { o.Progress(first+steps, o.End) },
+		BeforeStep: func(step int) error { return a.evaluator.beforeStep(first+step, a.state) },
+		Observe: func(r event.Record) {
+			for _, each := range observers {
+				each.Observe(r)
+			}
+		},
+	})
+	due := ended()
 	if err != nil {
-		return nil, err
+		return 0, 0, false, err
 	}
-	if err := result.measured(cfg, meter); err != nil {
-		return nil, err
+	for _, report := range o.Cluster.Reports() {
+		a.result.MissedUpdates.Merge(&report.Missed)
+		a.result.Faults = a.result.Faults.Add(report.Faults)
 	}
-	export := func(folder string) ([]string, error) { return o.Cluster.Export(ctx, folder) }
-	if end := first + int(last.end); end < o.End {
-		if o.SaveApart != nil && end > first {
-			err = o.SaveApart(end, none.State(), export)
-		}
-		return nil, cmp.Or(err, error(&DrainedError{end}))
+	return first + int(last.end), o.Cluster.Wall() - time.Duration(last.at), due || last.end == cfg.Steps,
+		a.result.measured(cfg, meter)
+}
+
+// started notes that a segment begins, and how long the pause before it was.
+func (a *apart) started() {
+	a.began = time.Now()
+	if a.pause == nil {
+		a.evaluator.start = a.began
+		return
 	}
-	result.Wall = o.Cluster.Wall()
-	if err := result.gather(o.Cluster.Reports(), none); err != nil {
-		return nil, err
-	}
-	return &trained{evaluation, state}, o.TrainedApart(none.State(), export)
+	a.pause.Start = a.began.Sub(a.saved)
+	a.options.paused(*a.pause, a.result)
+	a.pause = nil
 }
 
 // gather sets what the processes have reported.
@@ -108,8 +160,6 @@ func (r *Result) gather(reports []driver.Report, model *exec.ModelState) error {
 	for _, report := range reports {
 		maps.Copy(all, report.Digests)
 		r.Rows += report.Rows
-		r.MissedUpdates.Merge(&report.Missed)
-		r.Faults = r.Faults.Add(report.Faults)
 	}
 	for i := range r.Job.Roles.EmbeddingPSs {
 		r.RowsDigest += all[msg.Address{Role: msg.EmbeddingPS, Index: int32(i)}]

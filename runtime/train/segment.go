@@ -13,6 +13,7 @@ import (
 	"tandem/algo/numeric/batch"
 	"tandem/algo/protocol/event"
 	"tandem/algo/protocol/pace"
+	"tandem/algo/unit"
 	"tandem/runtime/driver"
 )
 
@@ -51,9 +52,9 @@ func (o *Options) checkSegments(t *job.Job, steps int) error {
 			o.SaveEvery, o.SaveAfter)
 	case (o.SaveEvery > 0 || o.SaveAfter > 0) && o.Save == nil && o.Cluster == nil:
 		return errors.New("the model cannot be saved on the way without a function that saves it (Save)")
-	case o.Cluster != nil && (o.SaveEvery > 0 || o.SaveAfter > 0 || o.End != steps):
-		return errors.New("a training whose roles are in other processes ends with the data or on request, " +
-			"and is saved then only; train in one process")
+	case (o.SaveEvery > 0 || o.SaveAfter > 0) && o.SaveApart == nil && o.Cluster != nil:
+		return errors.New("the model of processes cannot be saved on the way without a function that saves " +
+			"it (SaveApart)")
 	case o.Cluster != nil && o.Begin.Model != nil && o.Begin.Folder == "":
 		return errors.New("processes cannot begin with a model that is in no folder")
 	case o.Recorder != nil:
@@ -89,6 +90,7 @@ type Pause struct {
 	// Drain is the time from the last step of rank 0 until no role has work; 0 in sequential training.
 	Drain time.Duration
 	Save  time.Duration
+	Start time.Duration // of the processes that continue, until they train; else 0
 }
 
 // DrainedError is the error of a training that has ended on request, before its last step.
@@ -118,12 +120,16 @@ func (o *Options) pause(step int, drain time.Duration, state exec.State, result 
 	if err := o.Save(step, state); err != nil {
 		return err
 	}
-	p := Pause{Step: step, Drain: drain, Save: time.Since(start)}
+	o.paused(Pause{Step: step, Drain: drain, Save: time.Since(start)}, result)
+	return nil
+}
+
+// paused notes a pause.
+func (o *Options) paused(p Pause, result *Result) {
 	result.Pauses = append(result.Pauses, p)
 	if o.Paused != nil {
 		o.Paused(p)
 	}
-	return nil
 }
 
 // roles has what the segments of a training with roles share.
@@ -200,40 +206,55 @@ func (r *roles) train(ctx context.Context, first, end int) (ended int, drain tim
 	if err != nil {
 		return 0, 0, err
 	}
-	defer o.drainWhenDue(part)()
-	if err := part.Run(ctx, time.Now()); err != nil {
+	begun := make(chan struct{})
+	stop, start := o.drainWhenDue(part, begun), time.Now()
+	close(begun)
+	err = part.Run(ctx, start)
+	stop()
+	if err != nil {
 		return 0, 0, err
 	}
-	drain = time.Since(last.at)
+	drain = time.Since(start) - time.Duration(last.at)
 	r.result.Faults = r.result.Faults.Add(part.Injected())
 	return first + int(last.end), drain, r.result.measured(cfg, meter)
 }
 
-// drainWhenDue drains a run of roles when the model is to be saved, or when training is requested to end. The
-// caller calls the function that it returns when the run has ended.
-func (o *Options) drainWhenDue(part interface{ Drain() }) (ended func()) {
-	var due <-chan time.Time
-	if o.SaveAfter > 0 {
-		due = time.After(o.SaveAfter)
-	}
-	over := make(chan struct{})
+// drainWhenDue drains a run of roles when the model is to be saved, a time after begun is closed, or when
+// training is requested to end. The caller calls the function that it returns when the run has ended; that
+// returns whether the model was to be saved.
+func (o *Options) drainWhenDue(part interface{ Drain() }, begun <-chan struct{}) (ended func() (due bool)) {
+	over, due := make(chan struct{}), false
 	var waiting sync.WaitGroup
 	waiting.Go(func() {
+		var timer <-chan time.Time
 		select {
-		case <-due:
+		case <-begun:
+			if o.SaveAfter > 0 {
+				timer = time.After(o.SaveAfter)
+			}
+		case <-over:
+			return
+		}
+		select {
+		case <-timer:
+			due = true
 		case <-o.Drain:
 		case <-over:
 			return
 		}
 		part.Drain()
 	})
-	return func() { close(over); waiting.Wait() }
+	return func() bool {
+		close(over)
+		waiting.Wait()
+		return due
+	}
 }
 
 // lastStep observes where a run of roles ends, and when rank 0 has trained a step.
 type lastStep struct {
-	end int32 // as the roles count steps
-	at  time.Time
+	end int32     // as the roles count steps
+	at  unit.Tick // since the roles began
 }
 
 // Observe implements event.Observer.
@@ -242,7 +263,7 @@ func (l *lastStep) Observe(e event.Record) {
 	case e.Kind == event.EndDecided:
 		l.end = e.Step
 	case e.Kind == event.DenseApplied && e.Rank == 0:
-		l.at = time.Now()
+		l.at = e.At
 	}
 }
 

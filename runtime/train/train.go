@@ -110,8 +110,10 @@ type Options struct {
 	SaveAfter time.Duration
 	// Save is called with the number of global steps trained and with the model, which it must not change.
 	Save func(step int, state exec.State) error
-	// SaveApart is Save with Cluster. The model and export are those of TrainedApart.
-	SaveApart func(step int, model exec.State, export func(folder string) (names []string, err error)) error
+	// SaveApart is Save with Cluster. The model and export are those of TrainedApart. It returns the folder
+	// of the saved model, as the processes reach it.
+	SaveApart func(step int, model exec.State, export func(folder string) (names []string, err error)) (
+		saved string, err error)
 	// Paused, if not nil, is called after each Save.
 	Paused func(Pause)
 	// Drain, if not nil, is closed to end training as soon as possible. Run then calls Save, unless it is
