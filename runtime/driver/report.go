@@ -46,6 +46,9 @@ type Callbacks struct {
 	Started func()
 	// Progress is called with the number of steps that nn-worker 0 has trained.
 	Progress func(steps int)
+	// Loss is called with the sum of the training losses of some samples, in nats, and their number: those of
+	// the ranks in the process of nn-worker 0.
+	Loss func(sum float64, samples int)
 	// BeforeStep is called before each step of nn-worker 0, which waits until it returns. It is called only
 	// if the job asks for evaluation during training. An error ends the run.
 	BeforeStep func(step int) error

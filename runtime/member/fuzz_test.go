@@ -51,7 +51,8 @@ func FuzzHost(f *testing.F) {
 		}
 		defer close(h.over)
 		h.callbacks = Callbacks{Callbacks: driver.Callbacks{Progress: func(int) {},
-			BeforeStep: func(int) error { return nil }, Observe: pace.NewMeter(1, 1).Observe}}
+			Loss: func(float64, int) {}, BeforeStep: func(int) error { return nil },
+			Observe: pace.NewMeter(1, 1).Observe}}
 		var members []*member
 		for _, s := range h.processes {
 			m := newMember(s, "x:1")

@@ -50,12 +50,7 @@ func (h *Host) handle(m *member, message *control.FromMember) error {
 			h.ready(s)
 		}
 	case *control.FromMember_Progress:
-		steps := int(what.Progress.GetSteps())
-		err = check(m.ready && s.roles.Has(rank0) && steps >= 0 && steps <= h.plan.Steps,
-			"progress of %d of %d steps", steps, h.plan.Steps)
-		if err == nil {
-			h.callbacks.Progress(steps)
-		}
+		err = h.progress(m, what.Progress)
 	case *control.FromMember_StepDue:
 		step := int(what.StepDue.GetStep())
 		err = check(h.phase == training && s.roles.Has(rank0) && step > s.due && step < h.plan.Steps,
@@ -112,6 +107,19 @@ func check(holds bool, format string, args ...any) error {
 // truncate returns at most reasonMax bytes of a text, in UTF-8.
 func truncate(text string) string {
 	return strings.ToValidUTF8(text[:min(len(text), reasonMax)], "\ufffd")
+}
+
+// progress passes on what rank 0 has trained.
+func (h *Host) progress(m *member, p *control.Progress) error {
+	steps, samples := int(p.GetSteps()), p.GetSamples()
+	ok := m.ready && m.process.roles.Has(rank0) && steps >= 0 && steps <= h.plan.Steps && samples >= 0
+	if err := check(ok, "progress of %d of %d steps, %d samples", steps, h.plan.Steps,
+		samples); err != nil {
+		return err
+	}
+	h.callbacks.Loss(p.GetLossSum(), int(samples))
+	h.callbacks.Progress(steps)
+	return nil
 }
 
 // leaving handles a member that was asked to end.

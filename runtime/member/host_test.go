@@ -69,6 +69,7 @@ func start(t *testing.T, change func(*Plan)) *run {
 		err := r.host.Train(context.Background(), Callbacks{
 			Callbacks: driver.Callbacks{
 				Started:  func() { r.watched <- "started" },
+				Loss:     func(float64, int) {},
 				Progress: func(steps int) { r.watched <- "progress " + string(rune('0'+steps)) },
 				BeforeStep: func(step int) error {
 					values := make([]float32, 4)
@@ -219,7 +220,7 @@ func play(at msg.Address, m *Member) error {
 func finish(at msg.Address, m *Member) (err error) {
 	defer func() { err = m.Leave(err) }()
 	if at == trainer {
-		if err := errors.Join(m.BeforeStep(3), m.Progress(4)); err != nil {
+		if err := errors.Join(m.BeforeStep(3), m.Progress(4, 0, 0)); err != nil {
 			return err
 		}
 	}
@@ -425,7 +426,7 @@ func TestSilentHostHangs(t *testing.T) {
 	sent := make(chan struct{})
 	go func() {
 		defer close(sent)
-		for m.Progress(1) == nil {
+		for m.Progress(1, 0, 0) == nil {
 		}
 	}()
 	mustEnd(t, m, "the host at "+listener.Addr().String()+" hangs: it has not answered for 200ms")

@@ -80,9 +80,9 @@ func (m *Member) Ready(n ModelReader) (time.Time, error) {
 	return wait(m, m.started)
 }
 
-// Progress reports the number of trained steps.
-func (m *Member) Progress(steps int) error {
-	progress := &control.Progress{Steps: int32(steps)}
+// Progress reports the number of trained steps, and the sum of the losses of samples since the report before.
+func (m *Member) Progress(steps int, lossSum float64, samples int) error {
+	progress := &control.Progress{Steps: int32(steps), LossSum: lossSum, Samples: int64(samples)}
 	return m.send(&control.FromMember{What: &control.FromMember_Progress{Progress: progress}})
 }
 

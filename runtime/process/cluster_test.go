@@ -64,8 +64,10 @@ func TestEveryModeInProcesses(t *testing.T) {
 		t.Run(mode, func(t *testing.T) {
 			s := setting{Training: small(mode), Steps: 12}
 			s.Training.Training.EvaluateEvery = job.Every{Steps: 6}
-			last := 0
-			got, err := s.run(t.Context(), train.Options{Progress: func(done, _ int) { last = done }}, nil)
+			last, losses, samples := 0, 0.0, 0
+			o := train.Options{Progress: func(done, _ int) { last = done }}
+			o.Backend.Trained = func(sum float64, n int) { losses, samples = losses+sum, samples+n }
+			got, err := s.run(t.Context(), o, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -82,6 +84,9 @@ func TestEveryModeInProcesses(t *testing.T) {
 				got.Staleness.Cross.Max() > bounds.Cross {
 				t.Errorf("%d steps; own %+v, cross %+v; promised %+v", last, own.Summary(),
 					got.Staleness.Cross.Summary(), bounds)
+			}
+			if mean := losses / float64(samples); !(mean > 0.3 && mean < 3) || samples > s.Steps*batchSize/4 {
+				t.Errorf("a mean loss of %g of %d samples; want that of the quarter of rank 0", mean, samples)
 			}
 			if len(got.Curve) < points || points == 2 && got.Curve[0].Step != 6 {
 				t.Errorf("curve %+v, want points after 6 and 12 steps", got.Curve)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"tandem/algo/exec"
@@ -163,8 +164,31 @@ func (n *node) Observe(e event.Record) {
 	if done := int(e.Step) + 1; done == n.steps || time.Since(n.reported) >= progressInterval {
 		n.reported = time.Now()
 		// An error means that the host is gone, which member.Member notices.
-		_ = n.member.Progress(done)
+		_ = n.member.Progress(n.losses.take(done))
 	}
+}
+
+// losses sums the losses of samples until they are reported.
+type losses struct {
+	mu      sync.Mutex
+	sum     float64
+	samples int
+}
+
+// add adds the losses of some samples: see backend.Backend.
+func (l *losses) add(sum float64, samples int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.sum, l.samples = l.sum+sum, l.samples+samples
+}
+
+// take returns a number of steps with the losses that were added since the call before.
+func (l *losses) take(steps int) (_ int, sum float64, samples int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	sum, samples = l.sum, l.samples
+	l.sum, l.samples = 0, 0
+	return steps, sum, samples
 }
 
 // trainingModel is the member.ModelReader of a process during training.

@@ -117,6 +117,7 @@ type node struct {
 	events   *eventLog
 	reported time.Time // when progress was last reported
 	steps    int
+	losses   losses
 }
 
 // run is the process from its welcome to the end of the run.
@@ -214,7 +215,12 @@ func (n *node) prepare() error {
 	if err != nil {
 		return err
 	}
-	if n.executor, err = exec.NewLocal(n.Job, source, n.Backend, n.Process.Has); err != nil {
+	machine := n.Backend
+	machine.Trained = func(sum float64, samples int) {
+		n.losses.add(sum, samples)
+		n.Backend.ReportLoss(sum, samples)
+	}
+	if n.executor, err = exec.NewLocal(n.Job, source, machine, n.Process.Has); err != nil {
 		return err
 	}
 	if err := n.restore(welcome.Origin); err != nil {

@@ -122,6 +122,7 @@ func (a *apart) train(ctx context.Context, from driver.Origin) (end int, drain t
 	err = o.Cluster.Train(ctx, cfg, a.source.Schema(), from, driver.Callbacks{
 		Started:    func() { a.started(); close(begun) },
 		Progress:   func(steps int) { o.Progress(first+steps, o.End) },
+		Loss:       o.Backend.ReportLoss,
 		BeforeStep: func(step int) error { return a.evaluator.beforeStep(first+step, a.state) },
 		Observe: func(r event.Record) {
 			for _, each := range observers {

@@ -973,6 +973,8 @@ func (x *Start) GetStart() int64 {
 type Progress struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Steps         int32                  `protobuf:"varint,1,opt,name=steps,proto3" json:"steps,omitempty"`
+	LossSum       float64                `protobuf:"fixed64,2,opt,name=loss_sum,json=lossSum,proto3" json:"loss_sum,omitempty"` // of samples that ranks of the process have trained since the message before, in nats
+	Samples       int64                  `protobuf:"varint,3,opt,name=samples,proto3" json:"samples,omitempty"`                 // number of these samples
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1010,6 +1012,20 @@ func (*Progress) Descriptor() ([]byte, []int) {
 func (x *Progress) GetSteps() int32 {
 	if x != nil {
 		return x.Steps
+	}
+	return 0
+}
+
+func (x *Progress) GetLossSum() float64 {
+	if x != nil {
+		return x.LossSum
+	}
+	return 0
+}
+
+func (x *Progress) GetSamples() int64 {
+	if x != nil {
+		return x.Samples
 	}
 	return 0
 }
@@ -2097,9 +2113,11 @@ const file_control_proto_rawDesc = "" +
 	"\x04view\x18\x02 \x01(\rR\x04view\"\a\n" +
 	"\x05Ready\"\x1d\n" +
 	"\x05Start\x12\x14\n" +
-	"\x05start\x18\x01 \x01(\x03R\x05start\" \n" +
+	"\x05start\x18\x01 \x01(\x03R\x05start\"U\n" +
 	"\bProgress\x12\x14\n" +
-	"\x05steps\x18\x01 \x01(\x05R\x05steps\"\x1d\n" +
+	"\x05steps\x18\x01 \x01(\x05R\x05steps\x12\x19\n" +
+	"\bloss_sum\x18\x02 \x01(\x01R\alossSum\x12\x18\n" +
+	"\asamples\x18\x03 \x01(\x03R\asamples\"\x1d\n" +
 	"\aStepDue\x12\x12\n" +
 	"\x04step\x18\x01 \x01(\x05R\x04step\"\t\n" +
 	"\aProceed\"\n" +
