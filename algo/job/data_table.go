@@ -41,6 +41,17 @@ type Table struct {
 	Negative []string `yaml:"negative,omitempty"`
 }
 
+// Table returns the description of the columns of kinds csv and parquet, or nil.
+func (d *Data) Table() *Table {
+	switch d.Kind {
+	case KindCSV:
+		return d.CSV
+	case KindParquet:
+		return d.Parquet
+	}
+	return nil
+}
+
 // IDColumn is one id column of a table.
 type IDColumn struct {
 	Column string `yaml:"column"` // its name

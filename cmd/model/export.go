@@ -22,7 +22,7 @@ const exportUsage = `Write a model for other programs: to a new folder with
                  --rows safetensors: rows.safetensors.
   columns.json   how the values of a record become signs and inputs.
   predict.py     a program that does all of that in Python, with onnxruntime
-                 or PyTorch, for models of CSV data.`
+                 or PyTorch, for models of CSV and Parquet data.`
 
 func (p *program) exportCommand() *cobra.Command {
 	out, rows := "", export.Parquet
@@ -50,7 +50,7 @@ func (p *program) exportCommand() *cobra.Command {
 				fmt.Fprintln(p.stdout, filepath.Join(out, name))
 			}
 			if !slices.Contains(files, export.ProgramFile) {
-				fmt.Fprintf(p.stderr, "model: without %s, because the data are not of kind csv\n",
+				fmt.Fprintf(p.stderr, "model: without %s, because the data are neither csv nor parquet\n",
 					export.ProgramFile)
 			}
 			return nil

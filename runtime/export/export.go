@@ -34,13 +34,13 @@ const (
 // RowsFile returns the name of the file of rows in a format.
 func RowsFile(format string) string { return "rows." + format }
 
-// program predicts the rows of a CSV file in Python.
+// program predicts the rows of a CSV or Parquet file in Python.
 //
 //go:embed predict.py
 var program []byte
 
 // Write writes a model to a new folder, complete or not at all. It returns the names of the files. Without
-// data of kind csv there is no predict.py, because only Tandem knows the ids of the others.
+// data of kind csv or parquet there is no predict.py, because only Tandem knows the ids of the others.
 //
 // Errors name the folder, the format, or what of the model cannot be exported. Memory: the dense network
 // twice, and for safetensors all rows.
@@ -116,12 +116,13 @@ type slot struct {
 	HashStackRows   int    `json:"hash_stack_rows"`
 }
 
-// table is how a CSV file is read.
+// table is how a file is read.
 type table struct {
-	Delimiter string   `json:"delimiter"`
-	Comment   string   `json:"comment"`
-	Columns   []string `json:"columns"` // empty: the first line names them
-	Missing   []string `json:"missing"`
+	Format    job.DataKind `json:"format"` // csv or parquet
+	Delimiter string       `json:"delimiter"`
+	Comment   string       `json:"comment"`
+	Columns   []string     `json:"columns"` // empty: the first line names them
+	Missing   []string     `json:"missing"`
 	// EmptyNumber is what an empty numeric field stands for.
 	EmptyNumber *float64 `json:"empty_number"`
 }
@@ -137,14 +138,14 @@ func newColumns(j *job.Job, schema *batch.Schema) *columns {
 		}
 		c.Slots = append(c.Slots, own)
 	}
-	t := j.Data.CSV
-	if j.Data.Kind != job.KindCSV || t == nil {
+	t := j.Data.Table()
+	if t == nil {
 		return c
 	}
 	for i := range c.Slots {
 		c.Slots[i].Separator = t.Slots[i].Separator
 	}
-	c.Table = &table{Delimiter: string(t.FieldDelimiter()), Comment: t.Comment,
+	c.Table = &table{Format: j.Data.Kind, Delimiter: string(t.FieldDelimiter()), Comment: t.Comment,
 		Columns: append([]string{}, t.Columns...), Missing: append([]string{}, t.Missing...),
 		EmptyNumber: t.EmptyNumeric}
 	return c

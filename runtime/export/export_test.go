@@ -1,9 +1,12 @@
 package export_test
 
 import (
+	"bytes"
+	"compress/gzip"
 	"fmt"
 	"math"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -16,6 +19,7 @@ import (
 	"tandem/algo/numeric/batch"
 	"tandem/algo/numeric/model"
 	"tandem/datasets"
+	_ "tandem/datasets/parquet"
 	"tandem/internal/modeltest"
 	"tandem/internal/pythontest"
 	"tandem/runtime/checkpoint"
@@ -152,6 +156,103 @@ func predictions(t *testing.T, folder, path string) (all []float32) {
 		t.Fatal(err)
 	}
 	return all
+}
+
+// The Python program reads a file as the model does: with a byte-order mark, compressed, with bytes that are no
+// UTF-8, and with rows of several lines.
+func TestPythonReadsWhatTheModelReads(t *testing.T) {
+	python := pythontest.With(t, "numpy, pyarrow, onnxruntime")
+	data := table(t)
+	text, err := os.ReadFile(data.Path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text = bytes.ReplaceAll(text, []byte("\nu3,"), []byte("\r\n\"Z\xfcrich\nu3\",")) // Latin-1
+	var packed bytes.Buffer
+	w := gzip.NewWriter(&packed)
+	w.Write(append([]byte("\xef\xbb\xbf"), text...))
+	w.Close()
+	if err := os.WriteFile(data.Path, packed.Bytes(), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	from := trained(t, data, func(*job.Job) {})
+	program := filepath.Join(exported(t, from, export.Parquet), export.ProgramFile)
+	got := strings.Fields(string(python.Run(t, nil, program, data.Path)))
+	compare(t, got[1:], predictions(t, from, data.Path), 1)
+}
+
+// The Python program reads a Parquet file as a model of Parquet data does: lists, nulls, booleans and NaN.
+func TestPythonReadsParquet(t *testing.T) {
+	python := pythontest.With(t, "numpy, pyarrow, onnxruntime")
+	type row struct {
+		User  *string  `parquet:"user,optional"`
+		Tags  []string `parquet:"tags,list"`
+		New   bool     `parquet:"new"`
+		Shop  uint32   `parquet:"shop"`
+		Price *float64 `parquet:"price,optional"`
+		Click int64    `parquet:"click"`
+	}
+	rows := make([]row, 2000)
+	for i := range rows {
+		rows[i] = row{Tags: []string{"a", "b|c", "d"}[:i%4%3], New: i%5 == 0, Shop: 4e9 + uint32(i%7),
+			Click: int64(i % 3 / 2)}
+		if i%11 > 0 {
+			rows[i].User, rows[i].Price = new(fmt.Sprint("u", i%23)), new(float64(i%13)/3)
+		}
+		if i%13 == 1 {
+			rows[i].Price = new(math.NaN())
+		}
+	}
+	path := filepath.Join(t.TempDir(), "clicks.parquet")
+	if err := parquet.WriteFile(path, rows); err != nil {
+		t.Fatal(err)
+	}
+	data := job.Data{Kind: job.KindParquet, Path: path, Parquet: &job.Table{Label: "click",
+		Slots:   []job.IDColumn{{Column: "user"}, {Column: "tags"}, {Column: "new"}, {Column: "shop"}},
+		Numeric: []string{"price"}, Missing: []string{"", "NaN"}}}
+	from := trained(t, data, func(*job.Job) {})
+	program := filepath.Join(exported(t, from, export.Parquet), export.ProgramFile)
+	got := strings.Fields(string(python.Run(t, nil, program, path)))
+	compare(t, got[1:], predictions(t, from, path), 1)
+
+	text := filepath.Join(t.TempDir(), "clicks.csv")
+	if err := os.WriteFile(text, []byte("user,tags,new,shop,price\nu1,a,1,4,2\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	complain(t, python, program, text, "a csv file; the model was trained on parquet")
+}
+
+// A file that cannot be predicted is one line of an error.
+func TestPythonNamesWhatIsWrong(t *testing.T) {
+	python := pythontest.With(t, "numpy, pyarrow, onnxruntime")
+	program := filepath.Join(exported(t, trained(t, table(t), func(*job.Job) {}), export.Parquet),
+		export.ProgramFile)
+	path := filepath.Join(t.TempDir(), "some.csv")
+	for text, want := range map[string]string{
+		"user,price,at\nu1,1,2\n":             "some.csv: no column 'tags': the file has ['user', 'price', 'at']",
+		"user,tags,price,at\nu1,t1,1\n":       "some.csv:2: 3 fields, want 4",
+		"user,tags,price,at\nu1,t1,1,early\n": "column at: 'early' is not a number",
+		"":                                    "some.csv: no column 'user': the file has []",
+		"PAR1\x15":                            "a parquet file; the model was trained on csv",
+	} {
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		complain(t, python, program, path, want)
+	}
+}
+
+// complain checks that the Python program ends with a line of an error.
+func complain(t *testing.T, python pythontest.Python, program, path, want string) {
+	t.Helper()
+	command := exec.Command(string(python), program, path)
+	var stderr strings.Builder
+	command.Stderr = &stderr
+	err := command.Run()
+	got := strings.TrimSuffix(stderr.String(), "\n")
+	if err == nil || !strings.HasSuffix(got, want) || strings.Contains(got, "\n") {
+		t.Errorf("%s: error %v, %q, want %q", path, err, got, want)
+	}
 }
 
 // A Parquet file has the rows that have been trained, each once, with the values that predictions use.

@@ -1,4 +1,4 @@
-"""Predict the rows of a CSV file with a model that Tandem exported.
+"""Predict the rows of a CSV or Parquet file, whichever the training read, with a model that Tandem exported.
 
     python predict.py today.csv > predictions.csv
     python predict.py today.csv --torch > predictions.csv
@@ -8,7 +8,9 @@ safetensors for the rows; onnxruntime for the network, or torch and onnx with --
 """
 import argparse
 import csv
+import gzip
 import json
+import os
 import pathlib
 import sys
 
@@ -28,7 +30,7 @@ def mix(z):
 def category(text):
     """Return the id of a text: 64-bit FNV-1a of its bytes, mixed."""
     h = 0xCBF29CE484222325
-    for byte in text.encode():
+    for byte in text.encode("utf-8", "surrogateescape"):  # the bytes of the file, also if they are no UTF-8
         h = (h ^ byte) * 0x100000001B3 & WORD
     return mix(h)
 
@@ -73,8 +75,8 @@ class Rows:
 
 
 def embed(field, slot, rows, bits):
-    """Return the part of a sample's embeddings that a field gives."""
-    texts = [field]
+    """Return the part of a sample's embeddings that a field gives: a text, or a list of them."""
+    texts = field if isinstance(field, list) else [field]
     if slot["separator"]:
         texts = [text.strip() for text in field.split(slot["separator"])] if field else []
     each = [signs(slot, category(text), bits) for text in texts]
@@ -86,22 +88,77 @@ def embed(field, slot, rows, bits):
     return out.ravel()
 
 
-def number(field, table):
-    """Return a numeric field, NaN if it is missing."""
+def number(record, name, table):
+    """Return a numeric field of a record, NaN if it is missing."""
+    field = record[name]
     if field == "" and table["empty_number"] is not None:
         return table["empty_number"]
-    return np.nan if field in table["missing"] else float(field)
+    try:
+        return np.nan if field in table["missing"] else float(field)  # that of a text nan is nan, too
+    except ValueError:
+        sys.exit(f"column {name}: {field!r} is not a number")
 
 
-def records(path, table):
-    """Return the records of a CSV file as dictionaries."""
-    with open(path, newline="", encoding="utf-8") as file:
+def opened(path):
+    """Return the text of a file, plain or compressed by gzip."""
+    with open(path, "rb") as file:
+        zipped = file.read(2) == b"\x1f\x8b"
+    return (gzip.open if zipped else open)(path, "rt", newline="", encoding="utf-8-sig",
+                                           errors="surrogateescape")
+
+
+def records(path, table, wanted):
+    """Return the records of a CSV file, which has the wanted columns, as dictionaries."""
+    with opened(path) as file:
         lines = (line for line in file if not (table["comment"] and line.startswith(table["comment"])))
         reader = csv.reader(lines, delimiter=table["delimiter"], skipinitialspace=True)
-        names = table["columns"] or [name.strip() for name in next(reader)]
+        names = table["columns"] or [name.strip() for name in next(reader, [])]
+        for name in wanted:
+            if name not in names:
+                sys.exit(f"{path}: no column {name!r}: the file has {names}")
         for record in reader:
+            if record and len(record) != len(names):
+                sys.exit(f"{path}:{reader.line_num}: {len(record)} fields, want {len(names)}")
             if record:
                 yield dict(zip(names, (field.strip() for field in record)))
+
+
+def parquet_text(value):
+    """Return a value of a Parquet file as the text that its id and its number follow from."""
+    if isinstance(value, list):
+        return [parquet_text(element) for element in value]
+    if isinstance(value, bytes):
+        return value.decode("utf-8", "surrogateescape")
+    return "" if value is None else str(int(value) if isinstance(value, bool) else value)
+
+
+def parquet_records(path, wanted):
+    """Return the records of a Parquet file, which has the wanted columns, as dictionaries."""
+    import pyarrow
+    import pyarrow.parquet
+
+    file = pyarrow.parquet.ParquetFile(path)
+    names = file.schema_arrow.names
+    for name in wanted:
+        if name not in names:
+            sys.exit(f"{path}: no column {name!r}: the file has {names}")
+        if pyarrow.types.is_temporal(file.schema_arrow.field(name).type):
+            sys.exit(f"{path}: column {name} has times, which this program does not read")
+    lists = [name for name in wanted if pyarrow.types.is_nested(file.schema_arrow.field(name).type)]
+    for part in file.iter_batches(1024, columns=wanted):
+        for record in part.to_pylist():
+            record.update((name, []) for name in lists if record[name] is None)
+            yield {name: parquet_text(value) for name, value in record.items()}
+
+
+def rows_of(path, columns):
+    """Return the records of a file of the format that the model was trained on."""
+    wanted = [slot["name"] for slot in columns["slots"]] + columns["numbers"]
+    with open(path, "rb") as file:
+        found = "parquet" if file.read(4) == b"PAR1" else "csv"
+    if found != columns["table"]["format"]:
+        sys.exit(f"{path}: a {found} file; the model was trained on {columns['table']['format']}")
+    return parquet_records(path, wanted) if found == "parquet" else records(path, columns["table"], wanted)
 
 
 def batches(path, columns, rows, size=1024):
@@ -112,10 +169,10 @@ def batches(path, columns, rows, size=1024):
         both = {"embeddings": embeddings, "numbers": numbers}
         return {name: np.array(values, np.float32) for name, values in both.items() if len(values[0])}
 
-    for record in records(path, columns["table"]):
+    for record in rows_of(path, columns):
         parts = [embed(record[s["name"]], s, rows, columns["prefix_bits"]) for s in columns["slots"]]
         embeddings.append(np.concatenate(parts) if parts else [])
-        numbers.append([number(record[name], columns["table"]) for name in columns["numbers"]])
+        numbers.append([number(record, name, columns["table"]) for name in columns["numbers"]])
         if len(numbers) == size:
             yield inputs()
             embeddings.clear(), numbers.clear()
@@ -173,7 +230,8 @@ def with_torch(path):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("file", help="CSV file with the columns of the training data")
+    parser.add_argument("file", help="CSV file, plain or gzip, or Parquet file, with the columns of the "
+                        "training data")
     parser.add_argument("--torch", action="store_true", help="compute in PyTorch instead of onnxruntime")
     arguments = parser.parse_args()
     columns = json.loads((FOLDER / "columns.json").read_text())
@@ -186,4 +244,8 @@ def main():
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    try:
+        main()
+        sys.stdout.flush()
+    except BrokenPipeError:  # the reader of the predictions has enough, as head has
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
