@@ -20,14 +20,19 @@ import (
 // Data must be of kind csv, whose files have a header, or parquet. Errors are those of Open.
 func ReadFeatures(data job.Data, scaling []batch.Scaling, path string,
 	use func(rows *batch.Batch, share float64) error) error {
-	t := data.CSV
-	if data.Kind == job.KindParquet {
-		t = data.Parquet
-	}
-	if data.Kind != job.KindCSV && data.Kind != job.KindParquet {
+	t := data.Table()
+	if t == nil {
 		return fmt.Errorf("datasets: the model was trained on data of kind %s, and rows without labels can "+
 			"be read only for kinds %s and %s: write its data with cmd/data convert, and train on those",
 			data.Kind, job.KindCSV, job.KindParquet)
+	}
+	isParquet, err := input.IsParquet(path)
+	if err == nil && isParquet != (data.Kind == job.KindParquet) {
+		is := map[bool]string{true: "a Parquet file", false: "no Parquet file"}[isParquet]
+		err = fmt.Errorf("%s: %s, and the model was trained on data of kind %s", path, is, data.Kind)
+	}
+	if err != nil {
+		return fmt.Errorf("datasets: %w", err)
 	}
 	dropped, rows := &droppedRows{}, 0
 	each := func(b *batch.Batch, share float64) error {
@@ -41,7 +46,7 @@ func ReadFeatures(data job.Data, scaling []batch.Scaling, path string,
 	if data.Kind == job.KindParquet {
 		read = readParquetFeatures
 	}
-	err := read(t, path, dropped, each)
+	err = read(t, path, dropped, each)
 	if err == nil && rows == 0 {
 		err = noRows(path, dropped)
 	}

@@ -42,7 +42,7 @@ type Table struct {
 }
 
 // Table returns the description of the columns of kinds csv and parquet, or nil.
-func (d *Data) Table() *Table {
+func (d Data) Table() *Table {
 	switch d.Kind {
 	case KindCSV:
 		return d.CSV

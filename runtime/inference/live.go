@@ -117,7 +117,7 @@ func (m *Model) difference(other *Model) error {
 
 // columns describes the columns that clients see.
 func (m *Model) columns() (all []string) {
-	table := m.data.CSV
+	table := m.data.Table()
 	if table == nil {
 		table = &job.Table{}
 	}
