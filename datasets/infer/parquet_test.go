@@ -56,8 +56,18 @@ func TestParquetIsInferred(t *testing.T) {
 		if missing := got.Data.Parquet.Missing; !slices.Equal(missing, []string{"", "NaN"}) {
 			t.Errorf("%s: missing numbers are %q", path, missing)
 		}
-		if rows, err := datasets.ReadRows(got.Data, path); err != nil || rows.Batch.Samples != 300 {
+		rows, err := datasets.ReadRows(got.Data, path)
+		if err != nil || rows.Batch.Samples != 300 {
 			t.Errorf("%s: what was inferred cannot be read: %v", path, err)
+			continue
+		}
+		bytes := 300 * 3 * 4.0 // two numbers and a label
+		for _, slot := range rows.Batch.Slots {
+			bytes += 300*4 + 8*float64(len(slot.IDs))
+		}
+		// An empty list is taken for one of an id.
+		if size := 300 * got.RowBytes; size < bytes || size > 1.1*bytes {
+			t.Errorf("%s: %v bytes of rows, want %v", path, size, bytes)
 		}
 		row := slices.IndexFunc(got.Columns, func(c Column) bool { return c.Name == "point" })
 		if why := got.Columns[row].Why; why != "nested (point.x)" {
