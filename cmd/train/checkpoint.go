@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"tandem/algo/exec"
+	"tandem/algo/exec/evaluation"
 	"tandem/algo/job"
 	"tandem/algo/numeric/batch"
 	"tandem/datasets"
@@ -33,6 +34,7 @@ type checkpoints struct {
 	keep      int
 	resume    string
 	begin     *checkpoint.Checkpoint // the one to resume; nil: none
+	earlier   []evaluation.Point     // of the one to resume
 	initFrom  string
 	initial   *checkpoint.Checkpoint // the one to begin from at step 0; nil: none
 	last      string                 // the latest that was written, within the results; empty: none
@@ -207,6 +209,11 @@ func (p *program) useCheckpoints(r *report, o *train.Options, results, mode stri
 		}
 		o.Begin = train.Begin{Step: c.begin.Step, Model: c.begin, Folder: where}
 		r.ResumedAt = c.begin.Step
+		results := filepath.Dir(filepath.Dir(filepath.Dir(where)))
+		if c.earlier, err = readCurve(filepath.Join(results, curveName), mode, j.Training.Seed,
+			c.begin.Step); err != nil {
+			return err
+		}
 	}
 	if !f.savesOnTheWay() || delayed(j) {
 		return nil

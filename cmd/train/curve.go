@@ -3,11 +3,14 @@ package main
 import (
 	"cmp"
 	"encoding/csv"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"slices"
 	"strconv"
+	"strings"
 
 	"tandem/algo/exec/evaluation"
 	"tandem/internal/cli"
@@ -49,6 +52,43 @@ type curveFile struct {
 	csv *csv.Writer
 }
 
+// curveName is the name of the file within the results.
+const curveName = "curve.csv"
+
+// curveHeader are the columns of the file.
+var curveHeader = []string{"mode", "seed", "step", "samples", "seconds", "auc", "log_loss"}
+
+// readCurve returns the points of a training in a mode, with a seed and up to a step. A file that does not
+// exist has none.
+func readCurve(name, mode string, seed uint64, upTo int) (points []evaluation.Point, err error) {
+	in, err := os.Open(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer in.Close()
+	lines, err := csv.NewReader(in).ReadAll()
+	if err == nil && (len(lines) == 0 || !slices.Equal(lines[0], curveHeader)) {
+		err = errors.New("it has other columns")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	for _, line := range lines[1:] {
+		var p evaluation.Point
+		if _, err := fmt.Sscan(strings.Join(line[2:], " "), &p.Step, &p.Samples, &p.Seconds, &p.AUC,
+			&p.LogLoss); err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		if line[0] == mode && line[1] == strconv.FormatUint(seed, 10) && p.Step <= upTo {
+			points = append(points, p)
+		}
+	}
+	return points, nil
+}
+
 // newCurveFile creates the file, with its header.
 func newCurveFile(name string) (*curveFile, error) {
 	out, err := os.Create(name)
@@ -56,7 +96,7 @@ func newCurveFile(name string) (*curveFile, error) {
 		return nil, err
 	}
 	c := &curveFile{out, csv.NewWriter(out)}
-	return c, c.write("mode", "seed", "step", "samples", "seconds", "auc", "log_loss")
+	return c, c.write(curveHeader...)
 }
 
 // add writes a point of a training.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
@@ -23,16 +24,17 @@ import (
 // watcher shows the trainings of a command while they run, one after another, and writes what they report:
 // on a terminal a bar, elsewhere a line every few seconds; curve.csv; event files for TensorBoard.
 type watcher struct {
-	p      *program
-	folder string // of the results
-	all    int    // trainings
-	seeds  int    // of each mode
-	begun  int
-	before float64 // trainings that earlier commands have trained: a share of one that is resumed
-	start  time.Time
-	bar    *cli.Progress
-	stop   func()     // serving metrics
-	curve  *curveFile // nil without evaluations during training
+	p           *program
+	folder      string // of the results
+	checkpoints *checkpoints
+	all         int // trainings
+	seeds       int // of each mode
+	begun       int
+	before      float64 // trainings that earlier commands have trained: a share of one that is resumed
+	start       time.Time
+	bar         *cli.Progress
+	stop        func()     // serving metrics
+	curve       *curveFile // nil without evaluations during training
 	// followed receives what the first seed of each variant has shown, for the report.
 	followed map[string]followed
 
@@ -64,8 +66,8 @@ const (
 // newWatcher returns the watcher of the trainings of a report, in a number of variants and seeds, whose
 // results are in a folder.
 func (p *program) newWatcher(r *report, folder string, variants int, f flags) (*watcher, error) {
-	w := &watcher{p: p, followed: r.followed, folder: folder, all: variants * f.seeds, seeds: f.seeds,
-		start: p.now(), shown: p.now(),
+	w := &watcher{p: p, followed: r.followed, folder: folder, checkpoints: f.checkpoints,
+		all: variants * f.seeds, seeds: f.seeds, start: p.now(), shown: p.now(),
 		bar: cli.NewProgress(p.stderr, p.terminal)}
 	w.bar.Narrow = true
 	var err error
@@ -75,7 +77,7 @@ func (p *program) newWatcher(r *report, folder string, variants int, f flags) (*
 	if !r.job.Training.EvaluateEvery.Any() {
 		return w, nil
 	}
-	w.curve, err = newCurveFile(filepath.Join(folder, "curve.csv"))
+	w.curve, err = newCurveFile(filepath.Join(folder, curveName))
 	return w, err
 }
 
@@ -98,7 +100,8 @@ type watched struct {
 	number      int              // of the training, from 1
 	latest      evaluation.Point // if there is an evaluation
 	evaluations int
-	pause       *train.Pause // the latest, to save the model; nil: none
+	earlier     []evaluation.Point // of the training that is resumed
+	pause       *train.Pause       // the latest, to save the model; nil: none
 	ended       bool
 	seconds     float64 // that the training took, once it has ended
 	stages      *pace.StageMeter
@@ -128,6 +131,12 @@ func (w *watcher) begin(name string, j job.Job, source batch.Source, o *train.Op
 	w.before += float64(o.Begin.Step) / float64(source.Steps())
 	w.trainings = append(w.trainings, t)
 	w.arena, _ = o.Backend.Arena.(*memory.Arena)
+	if o.Begin.Step > 0 {
+		t.earlier = w.checkpoints.earlier
+		for _, p := range t.earlier {
+			t.point(p)
+		}
+	}
 	return t, err
 }
 
@@ -146,10 +155,33 @@ func (t *watched) progress(done, _ int) {
 	t.show()
 }
 
+// later returns a point on the clock of the training that is resumed, which stood still between the latest
+// point of that training and the beginning of this one.
+func (t *watched) later(p evaluation.Point) evaluation.Point {
+	if n := len(t.earlier); n > 0 {
+		p.Seconds += t.earlier[n-1].Seconds
+	}
+	return p
+}
+
+// whole returns a curve with the points of the training that is resumed.
+func (t *watched) whole(curve []evaluation.Point) []evaluation.Point {
+	all := slices.Clone(t.earlier)
+	for _, p := range curve {
+		all = append(all, t.later(p))
+	}
+	return all
+}
+
 // evaluated receives a point of the curve.
 func (t *watched) evaluated(p evaluation.Point) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	t.point(t.later(p))
+}
+
+// point writes a point of the curve. The caller holds mu.
+func (t *watched) point(p evaluation.Point) {
 	t.latest, t.evaluations = p, t.evaluations+1
 	t.write(t.events.Scalars(t.p.now(), p.Step, tfevents.Scalar{Tag: "auc", Value: p.AUC},
 		tfevents.Scalar{Tag: "log_loss", Value: p.LogLoss}))
@@ -182,6 +214,7 @@ func (t *watched) end(result *train.Result) error {
 	defer t.mu.Unlock()
 	t.ended, t.seconds, t.arena = true, t.Now().Seconds, nil
 	if result != nil {
+		result.Curve = t.whole(result.Curve)
 		for _, h := range []struct {
 			tag    string
 			counts *histogram.Histogram

@@ -82,7 +82,7 @@ func TestTimeLeftOfAResumedTraining(t *testing.T) {
 	now := time.Unix(1000, 0)
 	p := &program{stderr: &stderr, now: func() time.Time { return now }}
 	w, err := p.newWatcher(&report{job: job.AdultIncome(), followed: map[string]followed{}}, t.TempDir(), 1,
-		flags{seeds: 1})
+		flags{seeds: 1, checkpoints: new(checkpoints)})
 	if err != nil {
 		t.Fatal(err)
 	}
