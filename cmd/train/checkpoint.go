@@ -18,6 +18,7 @@ import (
 	"tandem/algo/exec/evaluation"
 	"tandem/algo/job"
 	"tandem/algo/numeric/batch"
+	"tandem/algo/unit"
 	"tandem/datasets"
 	"tandem/internal/cli"
 	"tandem/runtime/checkpoint"
@@ -41,6 +42,7 @@ type checkpoints struct {
 	mode      string                 // in training
 	lastMode  string                 // of the latest
 	processes string                 // the flag of a training in processes, after a space; else empty
+	behind    behind
 }
 
 // initial is a model from which another training begins: see checkpoint.Checkpoint.Initialize.
@@ -58,6 +60,9 @@ func (f *flags) checkpointFlags(fs *pflag.FlagSet) {
 		"save the model during training, at this `INTERVAL`, as \"500 steps\" or 30s (default: never)")
 	fs.IntVar(&f.checkpoints.keep, "keep-checkpoints", 3,
 		"with --checkpoint-every, keep this many checkpoints of every mode")
+	fs.TextVar(&f.checkpoints.behind.size, "checkpoint-buffer", unit.Bytes(1<<30),
+		"training goes on while a checkpoint is written, and waits where more than this `SIZE` of rows "+
+			"changes meanwhile")
 	fs.StringVar(&f.checkpoints.resume, "resume", "",
 		"continue the training of this `FOLDER`, with its job and in its mode, to its end: a checkpoint, or "+
 			"results, whose newest checkpoint is taken")
@@ -68,8 +73,8 @@ func (f *flags) checkpointFlags(fs *pflag.FlagSet) {
 }
 
 // besideResume are the flags that do not change the job of a training that is resumed.
-var besideResume = []string{"resume", "checkpoint-every", "keep-checkpoints", "out", "json", "cpu-profile",
-	"metrics-address", "file", "processes", "hang-limit", "return-limit", "deaths"}
+var besideResume = []string{"resume", "checkpoint-every", "keep-checkpoints", "checkpoint-buffer", "out",
+	"json", "cpu-profile", "metrics-address", "file", "processes", "hang-limit", "return-limit", "deaths"}
 
 // resumed opens the checkpoint to resume, and returns its job.
 func (f *flags) resumed(given *pflag.FlagSet) (j job.Job, err error) {
@@ -157,6 +162,9 @@ func (f *flags) checkCheckpoints(j *job.Job, given *pflag.FlagSet) error {
 	case given.Changed("keep-checkpoints") && !c.every.Any():
 		return cli.UsageError("add --checkpoint-every, as --checkpoint-every 30s",
 			"--keep-checkpoints: only a checkpoint of an interruption is written")
+	case given.Changed("checkpoint-buffer") && f.processes:
+		return cli.UsageError("leave it out: training in processes waits while a checkpoint is written",
+			"--checkpoint-buffer cannot be combined with --processes")
 	case c.initFrom != "" && (f.processes || f.record || len(f.delays) > 0):
 		return cli.UsageError("only a training in one process that is not recorded begins with a model",
 			"--init-from cannot be combined with --processes, --record or --delay")
@@ -219,50 +227,37 @@ func (p *program) useCheckpoints(r *report, o *train.Options, results, mode stri
 		return nil
 	}
 	o.SaveEvery, o.SaveAfter, o.Drain = c.every.Steps, time.Duration(c.every.Time), p.interrupt.Begin()
-	save := func(step int, write func(folder string, m *checkpoint.Manifest) error) error {
+	folder := filepath.Join(fileName(mode), checkpointFolder)
+	complete := func(step int) error {
+		c.last, c.lastMode = checkpoint.StepFolder(folder, step), mode
+		return checkpoint.Prune(filepath.Join(results, folder), c.keep)
+	}
+	if err := c.behind.begin(complete); err != nil {
+		return err
+	}
+	o.Save = func(step int, state exec.State) error {
 		m, err := p.manifest(j, f, data, source, step)
 		if err != nil {
 			return err
 		}
-		folder := filepath.Join(fileName(mode), checkpointFolder)
-		last := checkpoint.StepFolder(folder, step)
-		if err := write(filepath.Join(results, last), m); err != nil {
-			return err
-		}
-		c.last, c.lastMode = last, mode
-		return checkpoint.Prune(filepath.Join(results, folder), c.keep)
-	}
-	o.Save = func(step int, state exec.State) error {
-		return save(step, func(folder string, m *checkpoint.Manifest) error {
-			return checkpoint.Save(folder, m, state)
-		})
+		return c.behind.Save(filepath.Join(results, checkpoint.StepFolder(folder, step)), m, state)
 	}
 	o.SaveApart = func(step int, model exec.State, export func(string) ([]string, error)) (saved string,
 		err error) {
-		err = save(step, func(folder string, m *checkpoint.Manifest) error {
-			if saved, err = filepath.Abs(folder); err != nil {
-				return err
-			}
-			return checkpoint.SaveApart(folder, m, model, export)
-		})
-		return saved, err
+		m, err := p.manifest(j, f, data, source, step)
+		if err != nil {
+			return "", err
+		}
+		saved, err = filepath.Abs(filepath.Join(results, checkpoint.StepFolder(folder, step)))
+		if err != nil {
+			return "", err
+		}
+		if err := checkpoint.SaveApart(saved, m, model, export); err != nil {
+			return "", err
+		}
+		return saved, complete(step)
 	}
 	return nil
-}
-
-// pause is the time for which training has stood still to write a checkpoint.
-type pause struct {
-	Step  int     `json:"step"`
-	Drain float64 `json:"drain_s"` // from the last step of rank 0 until no role has work
-	Save  float64 `json:"save_s"`
-	Start float64 `json:"start_s,omitempty"` // of the processes that continue
-}
-
-func pausesOf(result *train.Result) (all []pause) {
-	for _, p := range result.Pauses {
-		all = append(all, pause{p.Step, p.Drain.Seconds(), p.Save.Seconds(), p.Start.Seconds()})
-	}
-	return all
 }
 
 // checkData returns an error if there is nothing left to train, or if the data are not those of the

@@ -51,6 +51,7 @@ type report struct {
 
 	job      job.Job
 	followed map[string]followed // of the first seed, by mode
+	pauses   map[string][]pause  // to save checkpoints, of the first seed, by mode
 }
 
 // row is one model, trained with one seed or several. AUC and log loss are for the first label.
@@ -117,7 +118,7 @@ func newReport(j job.Job, data *datasets.Dataset, products gemm.Products) *repor
 		TrainRows: data.TrainRows(), TestRows: data.Test.Samples, DroppedRows: data.DroppedRows,
 		Model: j.Model.Kind, Engine: products.Name(), EngineRate: blas.GFLOPS(products),
 		Seed: j.Training.Seed, Baselines: []row{}, job: j, guess: newGuess(data),
-		followed: map[string]followed{},
+		followed: map[string]followed{}, pauses: map[string][]pause{},
 	}
 }
 
@@ -128,7 +129,7 @@ func (r *report) add(c variant, results []*train.Result, stores []rowStore) {
 		Samples: first.Samples, Steps: first.Steps,
 		Ranks: first.Job.Roles.Ranks, Depth: first.Job.Depth(), Processes: first.Processes,
 		EmbeddingRows: stores[0], HotRows: first.HotRows, predicted: first.Probabilities,
-		exempts: first.Job.Training.HotRows != nil, Checkpoints: pausesOf(first)}
+		exempts: first.Job.Training.HotRows != nil, Checkpoints: r.pauses[c.name]}
 	var own, cross, dense, missed histogram.Histogram
 	var faults fault.Counts
 	for _, result := range results {

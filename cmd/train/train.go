@@ -110,20 +110,17 @@ func (p *program) measure(ctx context.Context, j job.Job, f flags, folder string
 			if err != nil {
 				return nil, err
 			}
-			run := plainly
-			switch {
-			case t.Training.Mode == job.Sequential: // without roles there are no processes and no recording
-			case f.processes:
-				run = p.inProcesses(dataDir, f)
-			case f.record:
-				run = p.recorded(f)
-			}
 			j = t
-			result, store, err := inArena(arena,
-				func() (*train.Result, error) { return run(ctx, j, source, data.Test, o, folder) })
+			run := p.runnerOf(t.Training.Mode, dataDir, f)
+			result, store, err := inArena(arena, f.checkpoints.behind.complete(
+				func() (*train.Result, error) { return run(ctx, j, source, data.Test, o, folder) }))
 			p.interrupt.End()
 			if err = errors.Join(err, watched.end(result)); err != nil {
 				return nil, fmt.Errorf("%s: %w", c.name, err)
+			}
+			if n == 0 && !c.baseline {
+				r.pauses[c.name] = f.checkpoints.behind.pauses(result)
+				result.Notes = append(result.Notes, f.checkpoints.behind.note()...)
 			}
 			cli.PrintNotes(p.stderr, "train", result.Notes)
 			results, stores = append(results, result), append(stores, store)
@@ -149,6 +146,18 @@ func inArena(arena *memory.Arena, run func() (*train.Result, error)) (*train.Res
 // runner trains and evaluates a job as train.Run does, and may write files to the results folder.
 type runner func(ctx context.Context, j job.Job, source batch.Source, test *batch.Batch, o train.Options,
 	results string) (*train.Result, error)
+
+// runnerOf returns how a mode is trained.
+func (p *program) runnerOf(mode, dataDir string, f flags) runner {
+	switch {
+	case mode == job.Sequential: // without roles there are no processes and no recording
+	case f.processes:
+		return p.inProcesses(dataDir, f)
+	case f.record:
+		return p.recorded(f)
+	}
+	return plainly
+}
 
 func plainly(ctx context.Context, j job.Job, source batch.Source, test *batch.Batch, o train.Options,
 	_ string) (*train.Result, error) {

@@ -10,7 +10,6 @@ import (
 
 	"tandem/algo/exec"
 	"tandem/algo/exec/dense"
-	"tandem/algo/numeric/table"
 	"tandem/runtime/checkpoint/safetensors"
 )
 
@@ -25,7 +24,7 @@ type rowsPart struct {
 }
 
 // writeRows writes the rows of one of a number of embedding PSs to a folder.
-func writeRows(fs fileSystem, folder string, server, servers int, t *table.Table) (rowsPart, error) {
+func writeRows(fs fileSystem, folder string, server, servers int, t rowSource) (rowsPart, error) {
 	p := rowsPart{Index: server, Dim: t.Dim(), Precision: t.Precision().String(),
 		StateValues: t.StateBytes() / 4, Server: serverOf(t.Len(), t.Counters())}
 	var err error

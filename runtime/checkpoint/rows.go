@@ -69,8 +69,21 @@ func numbersOf[T uint32 | uint64](data []byte) []T {
 	return values
 }
 
-// encodeRows writes the rows of a table in the order of their creation.
-func encodeRows(out io.Writer, t *table.Table) error {
+// rowSource has the rows of an embedding PS: a *table.Table that does not change meanwhile, or a
+// *table.Frozen.
+type rowSource interface {
+	Len() int
+	Dim() int
+	Precision() table.Precision
+	EmbeddingBytes() int
+	StateBytes() int
+	Counters() table.Counters
+	// CopyRows is called for all rows in their order.
+	CopyRows(first int, c *table.Columns)
+}
+
+// encodeRows writes rows in the order of their creation.
+func encodeRows(out io.Writer, t rowSource) error {
 	embedding, state := t.EmbeddingBytes(), t.StateBytes()
 	fields := rowFields(t.Dim(), t.Precision(), state/4)
 	w := arrow.NewWriter(out, fields, []arrow.KeyValue{{Key: "format", Value: formatName}})

@@ -13,7 +13,6 @@ import (
 	"tandem/algo/exec/dense"
 	"tandem/algo/numeric/batch"
 	"tandem/algo/numeric/model"
-	"tandem/algo/numeric/table"
 )
 
 // ErrInUse says that another process writes to a checkpoint folder.
@@ -26,19 +25,11 @@ var ErrExists = errors.New("the folder exists already; checkpoints are never ove
 func Save(folder string, m *Manifest, state exec.State) error { return save(disk{}, folder, m, state) }
 
 func save(fs fileSystem, folder string, m *Manifest, state exec.State) error {
-	w, err := newWriter(fs, folder)
-	if err != nil {
+	s := Saver{fs: fs}
+	if err := s.Save(folder, m, state); err != nil {
 		return err
 	}
-	defer w.Discard()
-	servers := state.Plan().Servers()
-	for i := range servers {
-		if err := w.AddRows(i, servers, state.Table(i)); err != nil {
-			return fmt.Errorf("checkpoint %s: %w", folder, err)
-		}
-	}
-	w.parts = state.ExportDense()
-	return w.Finish(m, state.Schema(), state.Layout())
+	return s.Wait()
 }
 
 // SaveApart writes a model whose parts are in other processes: see train.Options.TrainedApart.
@@ -148,8 +139,8 @@ func (w *Writer) clear() error {
 // Folder returns the folder in which processes write their parts.
 func (w *Writer) Folder() string { return w.working }
 
-// AddRows writes the rows of an embedding PS of this process.
-func (w *Writer) AddRows(server, servers int, t *table.Table) error {
+// addRows writes the rows of an embedding PS of this process.
+func (w *Writer) addRows(server, servers int, t rowSource) error {
 	part, err := writeRows(w.fs, w.working, server, servers, t)
 	w.rows[server] = part
 	return err

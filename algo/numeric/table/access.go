@@ -107,12 +107,20 @@ func (t *Table) lookup(signs []uint64, dst []float32, found []Found, admits func
 		mustMatch("found", len(found), len(signs))
 	}
 	var c chunk
+	t.thaw()
+	marks := uint32(mark)
+	if t.frozen != nil {
+		marks = 0 // markRead sets them
+	}
 	for at := 0; at < len(signs); {
 		n := t.advance(&c, signs, at, t.stateAt)
 		part, out := signs[at:at+n], dst[at*dim:(at+n)*dim]
 		for i := 0; i < n; i++ {
 			lo := i
-			i = t.confirm(&c, part, lo, mark)
+			i = t.confirm(&c, part, lo, marks)
+			if marks == 0 {
+				t.markRead(c.rows[lo:i])
+			}
 			t.gather(out[lo*dim:i*dim], &c, lo, i)
 			if i == n {
 				break
@@ -142,6 +150,8 @@ func (t *Table) provide(c *chunk, signs []uint64, i int, admits func(sign uint64
 	hash := rng.Mix(signs[i])
 	row := t.find(signs[i], hash)
 	switch {
+	case row >= 0 && t.frozen != nil:
+		t.markRead([]int32{int32(row)})
 	case row >= 0:
 		t.header(row)[2] |= mark
 	case admits(signs[i]):
@@ -230,6 +240,7 @@ func (t *Table) Apply(signs []uint64, grads []float32, rate float32, read *Read)
 	var outcome Outcome
 	c := t.work
 	c.found = nil
+	t.thaw()
 	if read != nil {
 		c.found = read.Found
 	}
@@ -241,7 +252,7 @@ func (t *Table) Apply(signs []uint64, grads []float32, rate float32, read *Read)
 				c.rates[i] *= read.Weight(int(read.Found[at+i].Missed(c.counts[i])))
 			}
 		}
-		t.update(c, grads[at*dim:(at+n)*dim])
+		t.updateFrozen(c, n, grads[at*dim:(at+n)*dim])
 		for i, done := range c.done[:n] {
 			if !done {
 				refused := t.refuses() && !(t.config.Evict && read != nil && !read.Found[at+i].Refused())
@@ -258,6 +269,22 @@ func (t *Table) Apply(signs []uint64, grads []float32, rate float32, read *Read)
 	c.batch, c.found = opt.Batch{}, nil // release the gradients and the read
 	t.outcomes.Add(outcome)
 	return outcome
+}
+
+// updateFrozen is update of n rows, of which some may be frozen.
+func (t *Table) updateFrozen(c *chunk, n int, grads []float32) {
+	if t.frozen == nil {
+		t.update(c, grads)
+		return
+	}
+	t.frozen.mu.Lock()
+	defer t.frozen.mu.Unlock()
+	for _, row := range c.rows[:n] {
+		if row >= 0 {
+			t.frozen.keep(int(row))
+		}
+	}
+	t.update(c, grads)
 }
 
 // update applies the gradients of the current chunk to its rows, and records which rows

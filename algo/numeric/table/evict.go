@@ -3,7 +3,7 @@ package table
 import "tandem/algo/rng"
 
 // evict removes a row that has not been read for long and returns its number, which is
-// free afterwards. The table has at least one row.
+// free afterwards. The table has at least one row. The caller holds lockChanges.
 //
 // The policy is second chance: a hand moves round the rows, clears the mark of rows that
 // have been read since its last visit, and stops at the first row without a mark. A new
@@ -24,6 +24,7 @@ func (t *Table) evict() int {
 			t.hand = 0
 		}
 		header := t.header(row)
+		t.keep(row)
 		if header[2]&mark == 0 {
 			t.index.remove(rng.Mix(t.signOf(row)), row)
 			t.evicted++

@@ -103,6 +103,7 @@ type Table struct {
 	many      manyOptimizer
 	work      *chunk    // of Apply, which runs alone
 	wide      []float32 // of open, which runs alone
+	frozen    *Frozen   // nil unless rows are frozen that may not have been read
 }
 
 // slabBytes is about the size of a slab: large enough that a table of millions
@@ -181,6 +182,7 @@ func (t *Table) leastBytes() unit.Bytes {
 // create adds the row of an absent sign, with its initial values, and returns its number, which may be the
 // number of an evicted row.
 func (t *Table) create(sign, hash uint64) (int, error) {
+	defer t.lockChanges()()
 	row, err := t.claim(sign, hash)
 	if err == nil {
 		t.initialize(row, sign)
@@ -188,7 +190,7 @@ func (t *Table) create(sign, hash uint64) (int, error) {
 	return row, err
 }
 
-// claim is create without values.
+// claim is create without values. The caller holds lockChanges.
 func (t *Table) claim(sign, hash uint64) (int, error) {
 	row := t.rows
 	switch err := t.reserve(); {
@@ -267,7 +269,7 @@ func (t *Table) initialize(row int, sign uint64) {
 // the optimizer. Its rows, present and future, live on the heap.
 func (t *Table) Clone() *Table {
 	clone := *t
-	clone.arena, clone.work, clone.wide = Heap{}, new(chunk), nil
+	clone.arena, clone.work, clone.wide, clone.frozen = Heap{}, new(chunk), nil, nil
 	clone.index = t.index.clone()
 	clone.slabs = slices.Clone(t.slabs)
 	size := t.rowBytes << t.slabShift

@@ -56,14 +56,19 @@ func (t *Table) CopyRows(first int, c *Columns) {
 	if n := len(c.Signs); first < 0 || first+n > t.rows {
 		panic(fmt.Sprintf("table: rows %d to %d of %d", first, first+n, t.rows))
 	}
-	embedding, state := t.EmbeddingBytes(), t.StateBytes()
 	for i := range c.Signs {
-		row := first + i
-		word := t.header(row)[2]
-		c.Signs[i], c.Updates[i], c.Read[i] = t.signOf(row), word&maxUpdates, uint8(word&mark/mark)
-		copy(c.Embeddings[i*embedding:], t.bytesOf(row, headerBytes, embedding))
-		copy(c.States[i*state:], t.bytesOf(row, t.stateAt, state))
+		t.copyRow(t.place(first+i), i, c)
 	}
+}
+
+// copyRow copies a row, which begins at a place, to row i of c.
+func (t *Table) copyRow(place unsafe.Pointer, i int, c *Columns) {
+	words := (*[headerWords]uint32)(place)
+	c.Signs[i] = uint64(words[0]) | uint64(words[1])<<32
+	c.Updates[i], c.Read[i] = words[2]&maxUpdates, uint8(words[2]&mark/mark)
+	embedding, state := t.EmbeddingBytes(), t.StateBytes()
+	copy(c.Embeddings[i*embedding:], unsafe.Slice((*byte)(unsafe.Add(place, headerBytes)), embedding))
+	copy(c.States[i*state:], unsafe.Slice((*byte)(unsafe.Add(place, t.stateAt)), state))
 }
 
 // AddRows adds rows that the table does not have, in their order; in a full table that evicts, they replace
@@ -71,6 +76,7 @@ func (t *Table) CopyRows(first int, c *Columns) {
 // added then. It panics if the lengths of the columns disagree.
 func (t *Table) AddRows(c *Columns) error {
 	t.mustFit(c)
+	defer t.lockChanges()()
 	embedding, state := t.EmbeddingBytes(), t.StateBytes()
 	for i, sign := range c.Signs {
 		hash := rng.Mix(sign)

@@ -1,0 +1,124 @@
+package checkpoint
+
+import (
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"tandem/algo/exec"
+	"tandem/algo/numeric/table"
+	"tandem/algo/unit"
+)
+
+// Saver saves models of this process while their training goes on. Save stops training only for as long as
+// it takes to copy the dense network; the rows are written behind it, as they were at that moment. The zero
+// value has no buffer, so that training goes on at about the rate of the disk.
+type Saver struct {
+	// Buffer is memory for rows that change before they are written. With room for all rows, training never
+	// waits for the disk.
+	Buffer []byte
+	// Saved, if not nil, is called, by another goroutine, after each model that is complete. Its error is one
+	// of saving the model.
+	Saved func(Saved) error
+
+	fs      fileSystem
+	written chan error // of the model that is being written; nil: none
+}
+
+// Saved is a model that was saved.
+type Saved struct {
+	Folder string
+	Step   int
+	Rows   unit.Bytes // size of the files of rows
+	Time   time.Duration
+	// Copied is the size of the rows that changed before they were written, and Waited the time for which
+	// their changes waited for room in the buffer, in the embedding PS that waited longest.
+	Copied unit.Bytes
+	Waited time.Duration
+}
+
+// Save begins to write a model to a new folder. It first waits for the one before, and returns the error of
+// that. The state must not be in use by a training while Save runs, and may be afterwards. Its tables must
+// live until Wait has returned.
+func (s *Saver) Save(folder string, m *Manifest, state exec.State) error {
+	if err := s.Wait(); err != nil {
+		return err
+	}
+	if s.fs == nil {
+		s.fs = disk{}
+	}
+	start := time.Now()
+	w, err := newWriter(s.fs, folder)
+	if err != nil {
+		return err
+	}
+	w.parts = state.ExportDense()
+	waited := make([]atomic.Int64, state.Plan().Servers())
+	frozen := s.freeze(state, waited)
+	written := make(chan error, 1)
+	s.written = written
+	go func() {
+		saved, err := write(w, m, state, frozen)
+		for i := range waited {
+			saved.Waited = max(saved.Waited, time.Duration(waited[i].Load()))
+		}
+		if err == nil && s.Saved != nil {
+			saved.Time = time.Since(start)
+			err = s.Saved(saved)
+		}
+		written <- err
+	}()
+	return nil
+}
+
+// Wait waits until the model that is being written, if there is one, is complete, and returns its error.
+func (s *Saver) Wait() error {
+	if s.written == nil {
+		return nil
+	}
+	err := <-s.written
+	s.written = nil
+	return err
+}
+
+// freeze freezes the rows of all embedding PSs, which share the buffer by their numbers of rows. It adds up
+// how long each waits.
+func (s *Saver) freeze(state exec.State, waited []atomic.Int64) (frozen []*table.Frozen) {
+	servers, rows := state.Plan().Servers(), 0
+	for i := range servers {
+		rows += state.Table(i).Len()
+	}
+	rest := s.Buffer
+	for i := range servers {
+		t := state.Table(i)
+		share := 0
+		if rows > 0 {
+			share = int(float64(len(s.Buffer)) * float64(t.Len()) / float64(rows))
+		}
+		share = min(share, len(rest))
+		frozen = append(frozen, t.Freeze(rest[:share:share], func(room func()) {
+			start := time.Now()
+			room()
+			waited[i].Add(int64(time.Since(start)))
+		}))
+		rest = rest[share:]
+	}
+	return frozen
+}
+
+// write writes a model of frozen rows, which it releases.
+func write(w *Writer, m *Manifest, state exec.State, frozen []*table.Frozen) (saved Saved, err error) {
+	defer w.Discard()
+	for _, f := range frozen {
+		defer f.Release()
+	}
+	saved.Folder, saved.Step = w.target, m.Step
+	for i, f := range frozen {
+		if err := w.addRows(i, len(frozen), f); err != nil {
+			return saved, fmt.Errorf("checkpoint %s: %w", w.target, err)
+		}
+		saved.Copied += f.Copied()
+		saved.Rows += unit.Bytes(w.rows[i].File.Bytes)
+	}
+	return saved, w.Finish(m, state.Schema(), state.Layout())
+}
