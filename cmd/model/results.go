@@ -62,7 +62,7 @@ func (c *csvResults) finish() error { return c.out.Flush() }
 
 // parquetResults is a Parquet file.
 type parquetResults struct {
-	out    *parquet.Writer
+	out    *parquet.GenericWriter[any]
 	labels []int // by column of the file, whose columns are in the order of their names
 	rows   []parquet.Row
 }
@@ -76,8 +76,8 @@ func newParquet(out io.Writer, labels int) *parquetResults {
 		group[column(label)] = parquet.Leaf(parquet.FloatType)
 	}
 	schema := parquet.NewSchema("predictions", group)
-	p := &parquetResults{out: parquet.NewWriter(out, schema, parquet.MaxRowsPerRowGroup(resultsRowGroup)),
-		labels: make([]int, labels)}
+	p := &parquetResults{labels: make([]int, labels), out: parquet.NewGenericWriter[any](out, schema,
+		parquet.MaxRowsPerRowGroup(resultsRowGroup))}
 	for label := range labels {
 		leaf, _ := schema.Lookup(column(label))
 		p.labels[leaf.ColumnIndex] = label
