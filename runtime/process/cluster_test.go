@@ -218,6 +218,7 @@ func TestFullEmbeddingPS(t *testing.T) {
 }
 
 func TestFaultsAtTheStart(t *testing.T) {
+	t.Parallel()
 	busy, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

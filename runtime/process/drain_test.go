@@ -61,6 +61,7 @@ func (s setting) resumed(t *testing.T, model string, step int) *train.Result {
 // with the bits of sequential training. It is interrupted by a request to the host, by one to the process of
 // a rank, and while the process of the data loader comes back from its death.
 func TestInterruptedProcessesContinueWithOtherRoles(t *testing.T) {
+	t.Parallel()
 	s := setting{Training: small(job.Sync), Steps: drainSteps}
 	s.Training.Roles.EmbeddingPSs = 4
 	for _, c := range []struct {
@@ -78,6 +79,7 @@ func TestInterruptedProcessesContinueWithOtherRoles(t *testing.T) {
 // Modes whose PSs or ranks end in another way are interrupted and continue in processes, too. They keep their
 // bounds, which Run checks.
 func TestOtherModesAreInterruptedInProcesses(t *testing.T) {
+	t.Parallel()
 	for _, mode := range []string{job.Hybrid, "gba", "local-sgd"} {
 		s := setting{Training: small(mode), Steps: drainSteps}
 		model, step := s.interrupted(t)
@@ -88,6 +90,7 @@ func TestOtherModesAreInterruptedInProcesses(t *testing.T) {
 // A sync training in processes that is saved on the way, after steps or after a time, ends with the bits of
 // sequential training: its processes end and others continue. Every pause is reported.
 func TestProcessesAreSavedOnTheWay(t *testing.T) {
+	t.Parallel()
 	for _, o := range []train.Options{{SaveEvery: 150}, {SaveAfter: 300 * time.Millisecond}} {
 		s := setting{Training: small(job.Sync), Steps: drainSteps}
 		s.Training.Training.EvaluateEvery = job.Every{Steps: 100}

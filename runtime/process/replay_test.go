@@ -21,6 +21,7 @@ var long = flag.Bool("long", false, "replay 20 seeds")
 // The recordings of all processes are together the recording of the run, with faults and crashes. It replays
 // bit for bit, to the same rows, network and staleness.
 func TestRunsInProcessesReplayBitForBit(t *testing.T) {
+	t.Parallel()
 	seeds := uint64(1)
 	if *long {
 		seeds = 20

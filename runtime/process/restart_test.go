@@ -142,6 +142,7 @@ func (o *outcomes) mustBeOne(t *testing.T) {
 // An embedding worker, the data loader or the coordinator whose process is killed comes back, and the run
 // completes; in sync mode with the bits of sequential training.
 func TestKilledProcessesComeBack(t *testing.T) {
+	t.Parallel()
 	type kill struct {
 		mode   string
 		victim msg.Address
@@ -287,6 +288,7 @@ func TestRolesStartedByHandComeBack(t *testing.T) {
 // Messages that are lost, repeated, delayed and reordered, and roles that crash inside their processes, cost
 // time only: every run ends within its bounds, and sync keeps its bits.
 func TestFaultsInProcesses(t *testing.T) {
+	t.Parallel()
 	seeds := uint64(1)
 	if *long {
 		seeds = 5
