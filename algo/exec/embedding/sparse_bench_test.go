@@ -8,6 +8,7 @@ import (
 	"tandem/algo/job"
 	"tandem/algo/numeric/batch"
 	"tandem/algo/numeric/model"
+	"tandem/algo/numeric/opt"
 	"tandem/algo/numeric/route"
 	"tandem/algo/numeric/shard"
 	"tandem/algo/numeric/table"
@@ -15,27 +16,33 @@ import (
 )
 
 // BenchmarkSparseStep measures all work of a step on embedding rows, on one core: ids become signs, distinct
-// ones are found and looked up, pooled, and their gradients merged and applied by Adagrad. 26 slots of one id
-// share 2²⁰ rows, all of which exist. It reports occurrences of ids a second: PyTorch's EmbeddingBag with
-// sparse Adagrad does 0.8 million on a core of the machine that this was written on.
+// ones are found and looked up, pooled, and their gradients merged and applied by either Adagrad. 26 slots of
+// one id share 2²⁰ rows, all of which exist. It reports occurrences of ids a second: PyTorch's EmbeddingBag
+// with sparse Adagrad does 0.8 million on a core of the machine that this was written on.
 func BenchmarkSparseStep(b *testing.B) {
-	for _, dim := range []int{16, 32, 64, 128} {
-		b.Run(fmt.Sprintf("dim=%d", dim), func(b *testing.B) {
-			s := newSparseStep(b, dim)
-			for _, size := range []int{256, 4096} {
-				for _, distribution := range []string{"uniform", "zipf-1.05"} {
-					b.Run(fmt.Sprintf("batch=%d/%s", size, distribution), func(b *testing.B) {
-						parts := s.draw(size, distribution)
-						for i := 0; b.Loop(); i++ {
-							s.step(b, i, parts[i%len(parts)])
-						}
-						b.ReportMetric(float64(size*sparseSlots)*float64(b.N)/b.Elapsed().Seconds()/1e6,
-							"Mrows/s")
-					})
+	for _, optimizer := range []string{opt.Adagrad, opt.RowwiseAdagrad} {
+		for _, dim := range []int{16, 32, 64, 128} {
+			b.Run(fmt.Sprintf("%s/dim=%d", optimizer, dim), func(b *testing.B) {
+				s := newSparseStep(b, optimizer, dim)
+				for _, size := range []int{256, 4096} {
+					for _, distribution := range []string{"uniform", "zipf-1.05"} {
+						s.measure(b, size, distribution)
+					}
 				}
-			}
-		})
+			})
+		}
 	}
+}
+
+// measure measures steps of a batch size.
+func (s *sparseStep) measure(b *testing.B, size int, distribution string) {
+	b.Run(fmt.Sprintf("batch=%d/%s", size, distribution), func(b *testing.B) {
+		parts := s.draw(size, distribution)
+		for i := 0; b.Loop(); i++ {
+			s.step(b, i, parts[i%len(parts)])
+		}
+		b.ReportMetric(float64(size*sparseSlots)*float64(b.N)/b.Elapsed().Seconds()/1e6, "Mrows/s")
+	})
 }
 
 // sparseSlots of sparseIDs each have the rows of the benchmark.
@@ -53,8 +60,9 @@ type sparseStep struct {
 }
 
 // newSparseStep creates every row.
-func newSparseStep(b *testing.B, dim int) *sparseStep {
+func newSparseStep(b *testing.B, optimizer string, dim int) *sparseStep {
 	t := job.Default()
+	t.Rows.Optimizer.Kind = optimizer
 	t.Model.Spec = model.Spec{Kind: model.FeedForward, EmbeddingDim: dim, Top: []int{8},
 		Activation: model.ReLU}
 	rows, err := NewTable(&t, table.Heap{})

@@ -55,13 +55,13 @@ func (b *Batch) kernelBatch(divisor float32, bound weightBound) batch {
 	return k
 }
 
-// kernels are the updates of rows in one set of instructions. In portable Go only
-// squares is set.
+// kernels are the updates of rows in one set of instructions; nil in portable Go.
 type kernels struct {
 	descend       func(b *batch) // values −= rate·grad/divisor
 	adagradBefore func(b *batch)
 	adagradAfter  func(b *batch)
-	squares       func(grad []float32) float32 // sumOfSquares of at least one value
+	rowwiseBefore func(b *batch)
+	rowwiseAfter  func(b *batch)
 }
 
 // updateAll updates the rows of a Batch by a kernel and returns true, or returns false if

@@ -89,7 +89,11 @@ func newRowRule(spec RowSpec, set isa.Set) rowRule {
 		}
 		return rowAdagrad{adagrad, kernel}
 	case RowwiseAdagrad:
-		return rowwiseAdagrad{adagrad, bySet[set].descend, bySet[set].squares}
+		kernel := bySet[set].rowwiseAfter
+		if spec.Order == Before {
+			kernel = bySet[set].rowwiseBefore
+		}
+		return rowwiseAdagrad{adagrad, kernel}
 	case Adam:
 		return rowAdam{newAdam(spec.Epsilon, spec.Beta1, spec.Beta2)}
 	case FTRL:

@@ -4,9 +4,10 @@ import "tandem/algo/numeric/isa"
 
 // bySet has the kernels of every set of instructions.
 var bySet = [...]kernels{
-	isa.Portable: {squares: sumOfSquares},
-	isa.AVX2:     {descendAVX2, adagradBeforeAVX2, adagradAfterAVX2, squaresAVX2},
-	isa.AVX512:   {descendAVX512, adagradBeforeAVX512, adagradAfterAVX512, squaresAVX512},
+	isa.Portable: {},
+	isa.AVX2:     {descendAVX2, adagradBeforeAVX2, adagradAfterAVX2, rowwiseBeforeAVX2, rowwiseAfterAVX2},
+	isa.AVX512: {descendAVX512, adagradBeforeAVX512, adagradAfterAVX512, rowwiseBeforeAVX512,
+		rowwiseAfterAVX512},
 }
 
 // The kernels of row_amd64_gen.s update rows and clamp their values to the limit. A row
@@ -33,10 +34,14 @@ func descendAVX512(b *batch)
 //go:noescape
 func descendAVX2(b *batch)
 
-// The squares are sumOfSquares.
-//
 //go:noescape
-func squaresAVX512(grad []float32) float32
+func rowwiseBeforeAVX512(b *batch)
 
 //go:noescape
-func squaresAVX2(grad []float32) float32
+func rowwiseBeforeAVX2(b *batch)
+
+//go:noescape
+func rowwiseAfterAVX512(b *batch)
+
+//go:noescape
+func rowwiseAfterAVX2(b *batch)

@@ -68,8 +68,8 @@ asked:
 	ADDQ DI, SI
 	ADDQ batch_valuesAt(AX), DI
 	VBROADCASTSS (R10), Z8
-	// First look whether all of the gradient is finite.
 	MOVQ DX, R14
+	// First look whether all of the gradient is finite.
 	MOVQ batch_dim(AX), CX
 	SUBQ $16, CX
 	JLT  checkRest
@@ -198,8 +198,8 @@ asked:
 	ADDQ DI, SI
 	ADDQ batch_valuesAt(AX), DI
 	VBROADCASTSS (R10), Z8
-	// First look whether all of the gradient is finite.
 	MOVQ DX, R14
+	// First look whether all of the gradient is finite.
 	MOVQ batch_dim(AX), CX
 	SUBQ $16, CX
 	JLT  checkRest
@@ -328,8 +328,8 @@ asked:
 	ADDQ DI, SI
 	ADDQ batch_valuesAt(AX), DI
 	VBROADCASTSS (R10), Z8
-	// First look whether all of the gradient is finite.
 	MOVQ DX, R14
+	// First look whether all of the gradient is finite.
 	MOVQ batch_dim(AX), CX
 	SUBQ $16, CX
 	JLT  checkRest
@@ -401,34 +401,80 @@ absent:
 	MOVB $0, (R11)
 	JMP  again
 
-// func squaresAVX512(grad []float32) float32
-//
-// Z1 is the sixteen sums.
-TEXT ·squaresAVX512(SB), NOSPLIT, $0-28
-	MOVQ grad_base+0(FP), DX
-	MOVQ grad_len+8(FP), CX
-	VPXOR X1, X1, X1
-	SUBQ $16, CX
-	JLT  rest
-whole:
-	VMOVUPS (DX), Z0
-	VMULPS  Z0, Z0, Z0
-	VADDPS  Z0, Z1, Z1
-	ADDQ $64, DX
-	SUBQ $16, CX
-	JGE  whole
-rest:
-	ADDQ $16, CX
-	JZ   fold
+// func rowwiseBeforeAVX512(b *batch)
+TEXT ·rowwiseBeforeAVX512(SB), NOSPLIT, $0-8
+	MOVQ b+0(FP), AX
+	MOVQ batch_places(AX), BX
+	MOVQ batch_n(AX), R8
+	MOVQ batch_grads(AX), DX
+	MOVQ batch_rates(AX), R10
+	MOVQ batch_done(AX), R11
+	MOVQ batch_next(AX), R12
+	MOVQ batch_groups(AX), R13
+	VBROADCASTSS batch_divisor(AX), Z9
+	VBROADCASTSS batch_limit(AX), Z10
+	VPXOR   X11, X11, X11
+	VSUBPS  Z10, Z11, Z11
+	MOVQ batch_dim(AX), CX
+	ANDQ $15, CX
 	// The mask of the last CX values.
 	MOVL  $1, R9
 	SHLL  CX, R9
 	DECL  R9
 	KMOVW R9, K1
+row:
+	TESTQ R12, R12
+	JZ   asked
+	MOVQ (R13), R9
+	PREFETCHT0 (R9)
+	MOVQ (R12), R9
+	MOVQ batch_fetch(AX), R14
+	ADDQ R9, R14
+	ANDQ $-64, R9
+ask:
+	PREFETCHT0 (R9)
+	ADDQ $64, R9
+	CMPQ R9, R14
+	JB   ask
+	ADDQ $8, R12
+	ADDQ $8, R13
+asked:
+	MOVQ (BX), DI
+	TESTQ DI, DI
+	JZ   absent
+	MOVQ batch_stateAt(AX), SI
+	ADDQ DI, SI
+	ADDQ batch_valuesAt(AX), DI
+	VBROADCASTSS (R10), Z8
+	MOVQ DX, R14
+	// X1 becomes the mean of the squares, in the order of additions of sumOfSquares. Sums in vector 1. Vector 5 stays 0, but for NaN and Inf it becomes NaN.
+	VPXOR X1, X1, X1
+	VPXOR X2, X2, X2
+	VPXOR X5, X5, X5
+	MOVQ batch_dim(AX), CX
+	SUBQ $16, CX
+	JLT  squaresRest
+squares:
+	VMOVUPS (DX), Z0
+	VSUBPS Z0, Z0, Z3
+	VADDPS Z3, Z5, Z5
+	VMULPS Z0, Z0, Z0
+	VADDPS Z0, Z1, Z1
+	ADDQ $(4*16), DX
+	SUBQ $16, CX
+	JGE  squares
+squaresRest:
+	ADDQ $16, CX
+	JZ   fold
 	VMOVUPS.Z (DX), K1, Z0
-	VMULPS  Z0, Z0, Z0
-	VADDPS  Z0, Z1, Z1
+	VSUBPS Z0, Z0, Z3
+	VADDPS Z3, Z5, Z5
+	VMULPS Z0, Z0, Z0
+	VADDPS Z0, Z1, Z1
 fold:
+	VPTESTMD Z5, Z5, K2
+	KORTESTW K2, K2
+	JNZ   refuse
 	VEXTRACTF64X4 $1, Z1, Y2
 	VADDPS  Y2, Y1, Y1
 	VEXTRACTF128 $1, Y1, X2
@@ -437,9 +483,204 @@ fold:
 	VADDPS  X2, X1, X1
 	VMOVSHDUP X1, X2
 	VADDSS  X2, X1, X1
-	VMOVSS  X1, ret+24(FP)
+	MOVQ batch_dim(AX), CX
+	VCVTSI2SSQ CX, X2, X2
+	VDIVSS  X2, X1, X1
+	VMOVSS (SI), X3
+	VADDSS X1, X3, X1
+	VMOVSS X1, (SI)
+	VADDSS batch_divisor(AX), X3, X2
+	VSQRTSS X2, X2, X2
+	VBROADCASTSS X2, Z9
+	MOVQ R14, DX
+	MOVQ batch_dim(AX), CX
+	SUBQ $16, CX
+	JLT  rest
+whole:
+	VMOVUPS (DX), Z0
+	VMOVUPS (DI), Z4
+	VMULPS  Z0, Z8, Z3
+	VDIVPS  Z9, Z3, Z3
+	VSUBPS  Z3, Z4, Z4
+	// A NaN is the second of both operands and stays.
+	VMAXPS Z4, Z11, Z4
+	VMINPS Z4, Z10, Z4
+	VMOVUPS Z4, (DI)
+	ADDQ $(4*16), DI
+	ADDQ $(4*16), SI
+	ADDQ $(4*16), DX
+	SUBQ $16, CX
+	JGE  whole
+rest:
+	ADDQ $16, CX
+	JZ   done
+	VMOVUPS.Z (DX), K1, Z0
+	VMOVUPS.Z (DI), K1, Z4
+	VMULPS  Z0, Z8, Z3
+	VDIVPS  Z9, Z3, Z3
+	VSUBPS  Z3, Z4, Z4
+	// A NaN is the second of both operands and stays.
+	VMAXPS Z4, Z11, Z4
+	VMINPS Z4, Z10, Z4
+	VMOVUPS Z4, K1, (DI)
+	LEAQ (DX)(CX*4), DX
+done:
+	MOVB $1, (R11)
+again:
+	ADDQ $8, BX
+	ADDQ $4, R10
+	INCQ R11
+	DECQ R8
+	JNZ  row
 	VZEROUPPER
 	RET
+refuse:
+	MOVQ R14, DX
+absent:
+	MOVQ batch_dim(AX), CX
+	LEAQ (DX)(CX*4), DX
+	MOVB $0, (R11)
+	JMP  again
+
+// func rowwiseAfterAVX512(b *batch)
+TEXT ·rowwiseAfterAVX512(SB), NOSPLIT, $0-8
+	MOVQ b+0(FP), AX
+	MOVQ batch_places(AX), BX
+	MOVQ batch_n(AX), R8
+	MOVQ batch_grads(AX), DX
+	MOVQ batch_rates(AX), R10
+	MOVQ batch_done(AX), R11
+	MOVQ batch_next(AX), R12
+	MOVQ batch_groups(AX), R13
+	VBROADCASTSS batch_divisor(AX), Z9
+	VBROADCASTSS batch_limit(AX), Z10
+	VPXOR   X11, X11, X11
+	VSUBPS  Z10, Z11, Z11
+	MOVQ batch_dim(AX), CX
+	ANDQ $15, CX
+	// The mask of the last CX values.
+	MOVL  $1, R9
+	SHLL  CX, R9
+	DECL  R9
+	KMOVW R9, K1
+row:
+	TESTQ R12, R12
+	JZ   asked
+	MOVQ (R13), R9
+	PREFETCHT0 (R9)
+	MOVQ (R12), R9
+	MOVQ batch_fetch(AX), R14
+	ADDQ R9, R14
+	ANDQ $-64, R9
+ask:
+	PREFETCHT0 (R9)
+	ADDQ $64, R9
+	CMPQ R9, R14
+	JB   ask
+	ADDQ $8, R12
+	ADDQ $8, R13
+asked:
+	MOVQ (BX), DI
+	TESTQ DI, DI
+	JZ   absent
+	MOVQ batch_stateAt(AX), SI
+	ADDQ DI, SI
+	ADDQ batch_valuesAt(AX), DI
+	VBROADCASTSS (R10), Z8
+	MOVQ DX, R14
+	// X1 becomes the mean of the squares, in the order of additions of sumOfSquares. Sums in vector 1. Vector 5 stays 0, but for NaN and Inf it becomes NaN.
+	VPXOR X1, X1, X1
+	VPXOR X2, X2, X2
+	VPXOR X5, X5, X5
+	MOVQ batch_dim(AX), CX
+	SUBQ $16, CX
+	JLT  squaresRest
+squares:
+	VMOVUPS (DX), Z0
+	VSUBPS Z0, Z0, Z3
+	VADDPS Z3, Z5, Z5
+	VMULPS Z0, Z0, Z0
+	VADDPS Z0, Z1, Z1
+	ADDQ $(4*16), DX
+	SUBQ $16, CX
+	JGE  squares
+squaresRest:
+	ADDQ $16, CX
+	JZ   fold
+	VMOVUPS.Z (DX), K1, Z0
+	VSUBPS Z0, Z0, Z3
+	VADDPS Z3, Z5, Z5
+	VMULPS Z0, Z0, Z0
+	VADDPS Z0, Z1, Z1
+fold:
+	VPTESTMD Z5, Z5, K2
+	KORTESTW K2, K2
+	JNZ   refuse
+	VEXTRACTF64X4 $1, Z1, Y2
+	VADDPS  Y2, Y1, Y1
+	VEXTRACTF128 $1, Y1, X2
+	VADDPS  X2, X1, X1
+	VMOVHLPS X1, X1, X2
+	VADDPS  X2, X1, X1
+	VMOVSHDUP X1, X2
+	VADDSS  X2, X1, X1
+	MOVQ batch_dim(AX), CX
+	VCVTSI2SSQ CX, X2, X2
+	VDIVSS  X2, X1, X1
+	VADDSS (SI), X1, X1
+	VMOVSS X1, (SI)
+	VSQRTSS X1, X1, X2
+	VADDSS batch_divisor(AX), X2, X2
+	VBROADCASTSS X2, Z9
+	MOVQ R14, DX
+	MOVQ batch_dim(AX), CX
+	SUBQ $16, CX
+	JLT  rest
+whole:
+	VMOVUPS (DX), Z0
+	VMOVUPS (DI), Z4
+	VMULPS  Z0, Z8, Z3
+	VDIVPS  Z9, Z3, Z3
+	VSUBPS  Z3, Z4, Z4
+	// A NaN is the second of both operands and stays.
+	VMAXPS Z4, Z11, Z4
+	VMINPS Z4, Z10, Z4
+	VMOVUPS Z4, (DI)
+	ADDQ $(4*16), DI
+	ADDQ $(4*16), SI
+	ADDQ $(4*16), DX
+	SUBQ $16, CX
+	JGE  whole
+rest:
+	ADDQ $16, CX
+	JZ   done
+	VMOVUPS.Z (DX), K1, Z0
+	VMOVUPS.Z (DI), K1, Z4
+	VMULPS  Z0, Z8, Z3
+	VDIVPS  Z9, Z3, Z3
+	VSUBPS  Z3, Z4, Z4
+	// A NaN is the second of both operands and stays.
+	VMAXPS Z4, Z11, Z4
+	VMINPS Z4, Z10, Z4
+	VMOVUPS Z4, K1, (DI)
+	LEAQ (DX)(CX*4), DX
+done:
+	MOVB $1, (R11)
+again:
+	ADDQ $8, BX
+	ADDQ $4, R10
+	INCQ R11
+	DECQ R8
+	JNZ  row
+	VZEROUPPER
+	RET
+refuse:
+	MOVQ R14, DX
+absent:
+	MOVQ batch_dim(AX), CX
+	LEAQ (DX)(CX*4), DX
+	MOVB $0, (R11)
+	JMP  again
 
 // func adagradBeforeAVX2(b *batch)
 TEXT ·adagradBeforeAVX2(SB), NOSPLIT, $0-8
@@ -486,8 +727,8 @@ asked:
 	ADDQ DI, SI
 	ADDQ batch_valuesAt(AX), DI
 	VBROADCASTSS (R10), Y8
-	// First look whether all of the gradient is finite.
 	MOVQ DX, R14
+	// First look whether all of the gradient is finite.
 	MOVQ batch_dim(AX), CX
 	SUBQ $8, CX
 	JLT  checkRest
@@ -614,8 +855,8 @@ asked:
 	ADDQ DI, SI
 	ADDQ batch_valuesAt(AX), DI
 	VBROADCASTSS (R10), Y8
-	// First look whether all of the gradient is finite.
 	MOVQ DX, R14
+	// First look whether all of the gradient is finite.
 	MOVQ batch_dim(AX), CX
 	SUBQ $8, CX
 	JLT  checkRest
@@ -742,8 +983,8 @@ asked:
 	ADDQ DI, SI
 	ADDQ batch_valuesAt(AX), DI
 	VBROADCASTSS (R10), Y8
-	// First look whether all of the gradient is finite.
 	MOVQ DX, R14
+	// First look whether all of the gradient is finite.
 	MOVQ batch_dim(AX), CX
 	SUBQ $8, CX
 	JLT  checkRest
@@ -813,57 +1054,103 @@ absent:
 	MOVB $0, (R11)
 	JMP  again
 
-// func squaresAVX2(grad []float32) float32
-//
-// Y1 and Y2 are the sixteen sums; of the last piece, the first eight values go to
-// Y1, and what is left behind them to Y2.
-TEXT ·squaresAVX2(SB), NOSPLIT, $0-28
-	MOVQ grad_base+0(FP), DX
-	MOVQ grad_len+8(FP), CX
+// func rowwiseBeforeAVX2(b *batch)
+TEXT ·rowwiseBeforeAVX2(SB), NOSPLIT, $0-8
+	MOVQ b+0(FP), AX
+	MOVQ batch_places(AX), BX
+	MOVQ batch_n(AX), R8
+	MOVQ batch_grads(AX), DX
+	MOVQ batch_rates(AX), R10
+	MOVQ batch_done(AX), R11
+	MOVQ batch_next(AX), R12
+	MOVQ batch_groups(AX), R13
+	VBROADCASTSS batch_divisor(AX), Y9
+	VBROADCASTSS batch_limit(AX), Y10
+	VPXOR   X11, X11, X11
+	VSUBPS  Y10, Y11, Y11
+	MOVQ batch_dim(AX), CX
+	ANDQ $7, CX
+	// The mask of the last CX values.
+	LEAQ  ends<>(SB), R9
+	SHLQ  $2, CX
+	SUBQ  CX, R9
+	VMOVDQU 32(R9), Y15
+row:
+	TESTQ R12, R12
+	JZ   asked
+	MOVQ (R13), R9
+	PREFETCHT0 (R9)
+	MOVQ (R12), R9
+	MOVQ batch_fetch(AX), R14
+	ADDQ R9, R14
+	ANDQ $-64, R9
+ask:
+	PREFETCHT0 (R9)
+	ADDQ $64, R9
+	CMPQ R9, R14
+	JB   ask
+	ADDQ $8, R12
+	ADDQ $8, R13
+asked:
+	MOVQ (BX), DI
+	TESTQ DI, DI
+	JZ   absent
+	MOVQ batch_stateAt(AX), SI
+	ADDQ DI, SI
+	ADDQ batch_valuesAt(AX), DI
+	VBROADCASTSS (R10), Y8
+	MOVQ DX, R14
+	// X1 becomes the mean of the squares, in the order of additions of sumOfSquares. Sums in vector 1 and
+	// 2, values 8 to 15 in 2. Vector 5 stays 0, but for NaN and Inf it becomes NaN.
 	VPXOR X1, X1, X1
 	VPXOR X2, X2, X2
+	VPXOR X5, X5, X5
+	MOVQ batch_dim(AX), CX
 	SUBQ $16, CX
-	JLT  rest
-whole:
+	JLT  squaresRest
+squares:
 	VMOVUPS (DX), Y0
-	VMULPS  Y0, Y0, Y0
-	VADDPS  Y0, Y1, Y1
-	VMOVUPS 32(DX), Y0
-	VMULPS  Y0, Y0, Y0
-	VADDPS  Y0, Y2, Y2
-	ADDQ $64, DX
+	VSUBPS Y0, Y0, Y3
+	VADDPS Y3, Y5, Y5
+	VMULPS Y0, Y0, Y0
+	VADDPS Y0, Y1, Y1
+	ADDQ $(4*8), DX
+	VMOVUPS (DX), Y0
+	VSUBPS Y0, Y0, Y3
+	VADDPS Y3, Y5, Y5
+	VMULPS Y0, Y0, Y0
+	VADDPS Y0, Y2, Y2
+	ADDQ $(4*8), DX
 	SUBQ $16, CX
-	JGE  whole
-rest:
+	JGE  squares
+squaresRest:
 	ADDQ $16, CX
 	JZ   fold
 	CMPQ CX, $8
 	JLT  below
 	VMOVUPS (DX), Y0
-	VMULPS  Y0, Y0, Y0
-	VADDPS  Y0, Y1, Y1
+	VSUBPS Y0, Y0, Y3
+	VADDPS Y3, Y5, Y5
+	VMULPS Y0, Y0, Y0
+	VADDPS Y0, Y1, Y1
 	ADDQ $32, DX
 	SUBQ $8, CX
 	JZ   fold
-	// The mask of the last CX values.
-	LEAQ  ends<>(SB), R9
-	SHLQ  $2, CX
-	SUBQ  CX, R9
-	VMOVDQU 32(R9), Y15
 	VMASKMOVPS (DX), Y15, Y0
-	VMULPS  Y0, Y0, Y0
-	VADDPS  Y0, Y2, Y2
+	VSUBPS Y0, Y0, Y3
+	VADDPS Y3, Y5, Y5
+	VMULPS Y0, Y0, Y0
+	VADDPS Y0, Y2, Y2
 	JMP  fold
 below:
-	// The mask of the last CX values.
-	LEAQ  ends<>(SB), R9
-	SHLQ  $2, CX
-	SUBQ  CX, R9
-	VMOVDQU 32(R9), Y15
 	VMASKMOVPS (DX), Y15, Y0
-	VMULPS  Y0, Y0, Y0
-	VADDPS  Y0, Y1, Y1
+	VSUBPS Y0, Y0, Y3
+	VADDPS Y3, Y5, Y5
+	VMULPS Y0, Y0, Y0
+	VADDPS Y0, Y1, Y1
 fold:
+	VPTEST Y5, Y5
+	JNZ   refuse
 	VADDPS  Y2, Y1, Y1
 	VEXTRACTF128 $1, Y1, X2
 	VADDPS  X2, X1, X1
@@ -871,6 +1158,223 @@ fold:
 	VADDPS  X2, X1, X1
 	VMOVSHDUP X1, X2
 	VADDSS  X2, X1, X1
-	VMOVSS  X1, ret+24(FP)
+	MOVQ batch_dim(AX), CX
+	VCVTSI2SSQ CX, X2, X2
+	VDIVSS  X2, X1, X1
+	VMOVSS (SI), X3
+	VADDSS X1, X3, X1
+	VMOVSS X1, (SI)
+	VADDSS batch_divisor(AX), X3, X2
+	VSQRTSS X2, X2, X2
+	VBROADCASTSS X2, Y9
+	MOVQ R14, DX
+	MOVQ batch_dim(AX), CX
+	SUBQ $8, CX
+	JLT  rest
+whole:
+	VMOVUPS (DX), Y0
+	VMOVUPS (DI), Y4
+	VMULPS  Y0, Y8, Y3
+	VDIVPS  Y9, Y3, Y3
+	VSUBPS  Y3, Y4, Y4
+	// A NaN is the second of both operands and stays.
+	VMAXPS Y4, Y11, Y4
+	VMINPS Y4, Y10, Y4
+	VMOVUPS Y4, (DI)
+	ADDQ $(4*8), DI
+	ADDQ $(4*8), SI
+	ADDQ $(4*8), DX
+	SUBQ $8, CX
+	JGE  whole
+rest:
+	ADDQ $8, CX
+	JZ   done
+	VMASKMOVPS (DX), Y15, Y0
+	VMASKMOVPS (DI), Y15, Y4
+	VMULPS  Y0, Y8, Y3
+	VDIVPS  Y9, Y3, Y3
+	VSUBPS  Y3, Y4, Y4
+	// A NaN is the second of both operands and stays.
+	VMAXPS Y4, Y11, Y4
+	VMINPS Y4, Y10, Y4
+	VMASKMOVPS Y4, Y15, (DI)
+	LEAQ (DX)(CX*4), DX
+done:
+	MOVB $1, (R11)
+again:
+	ADDQ $8, BX
+	ADDQ $4, R10
+	INCQ R11
+	DECQ R8
+	JNZ  row
 	VZEROUPPER
 	RET
+refuse:
+	MOVQ R14, DX
+absent:
+	MOVQ batch_dim(AX), CX
+	LEAQ (DX)(CX*4), DX
+	MOVB $0, (R11)
+	JMP  again
+
+// func rowwiseAfterAVX2(b *batch)
+TEXT ·rowwiseAfterAVX2(SB), NOSPLIT, $0-8
+	MOVQ b+0(FP), AX
+	MOVQ batch_places(AX), BX
+	MOVQ batch_n(AX), R8
+	MOVQ batch_grads(AX), DX
+	MOVQ batch_rates(AX), R10
+	MOVQ batch_done(AX), R11
+	MOVQ batch_next(AX), R12
+	MOVQ batch_groups(AX), R13
+	VBROADCASTSS batch_divisor(AX), Y9
+	VBROADCASTSS batch_limit(AX), Y10
+	VPXOR   X11, X11, X11
+	VSUBPS  Y10, Y11, Y11
+	MOVQ batch_dim(AX), CX
+	ANDQ $7, CX
+	// The mask of the last CX values.
+	LEAQ  ends<>(SB), R9
+	SHLQ  $2, CX
+	SUBQ  CX, R9
+	VMOVDQU 32(R9), Y15
+row:
+	TESTQ R12, R12
+	JZ   asked
+	MOVQ (R13), R9
+	PREFETCHT0 (R9)
+	MOVQ (R12), R9
+	MOVQ batch_fetch(AX), R14
+	ADDQ R9, R14
+	ANDQ $-64, R9
+ask:
+	PREFETCHT0 (R9)
+	ADDQ $64, R9
+	CMPQ R9, R14
+	JB   ask
+	ADDQ $8, R12
+	ADDQ $8, R13
+asked:
+	MOVQ (BX), DI
+	TESTQ DI, DI
+	JZ   absent
+	MOVQ batch_stateAt(AX), SI
+	ADDQ DI, SI
+	ADDQ batch_valuesAt(AX), DI
+	VBROADCASTSS (R10), Y8
+	MOVQ DX, R14
+	// X1 becomes the mean of the squares, in the order of additions of sumOfSquares. Sums in vector 1 and
+	// 2, values 8 to 15 in 2. Vector 5 stays 0, but for NaN and Inf it becomes NaN.
+	VPXOR X1, X1, X1
+	VPXOR X2, X2, X2
+	VPXOR X5, X5, X5
+	MOVQ batch_dim(AX), CX
+	SUBQ $16, CX
+	JLT  squaresRest
+squares:
+	VMOVUPS (DX), Y0
+	VSUBPS Y0, Y0, Y3
+	VADDPS Y3, Y5, Y5
+	VMULPS Y0, Y0, Y0
+	VADDPS Y0, Y1, Y1
+	ADDQ $(4*8), DX
+	VMOVUPS (DX), Y0
+	VSUBPS Y0, Y0, Y3
+	VADDPS Y3, Y5, Y5
+	VMULPS Y0, Y0, Y0
+	VADDPS Y0, Y2, Y2
+	ADDQ $(4*8), DX
+	SUBQ $16, CX
+	JGE  squares
+squaresRest:
+	ADDQ $16, CX
+	JZ   fold
+	CMPQ CX, $8
+	JLT  below
+	VMOVUPS (DX), Y0
+	VSUBPS Y0, Y0, Y3
+	VADDPS Y3, Y5, Y5
+	VMULPS Y0, Y0, Y0
+	VADDPS Y0, Y1, Y1
+	ADDQ $32, DX
+	SUBQ $8, CX
+	JZ   fold
+	VMASKMOVPS (DX), Y15, Y0
+	VSUBPS Y0, Y0, Y3
+	VADDPS Y3, Y5, Y5
+	VMULPS Y0, Y0, Y0
+	VADDPS Y0, Y2, Y2
+	JMP  fold
+below:
+	VMASKMOVPS (DX), Y15, Y0
+	VSUBPS Y0, Y0, Y3
+	VADDPS Y3, Y5, Y5
+	VMULPS Y0, Y0, Y0
+	VADDPS Y0, Y1, Y1
+fold:
+	VPTEST Y5, Y5
+	JNZ   refuse
+	VADDPS  Y2, Y1, Y1
+	VEXTRACTF128 $1, Y1, X2
+	VADDPS  X2, X1, X1
+	VMOVHLPS X1, X1, X2
+	VADDPS  X2, X1, X1
+	VMOVSHDUP X1, X2
+	VADDSS  X2, X1, X1
+	MOVQ batch_dim(AX), CX
+	VCVTSI2SSQ CX, X2, X2
+	VDIVSS  X2, X1, X1
+	VADDSS (SI), X1, X1
+	VMOVSS X1, (SI)
+	VSQRTSS X1, X1, X2
+	VADDSS batch_divisor(AX), X2, X2
+	VBROADCASTSS X2, Y9
+	MOVQ R14, DX
+	MOVQ batch_dim(AX), CX
+	SUBQ $8, CX
+	JLT  rest
+whole:
+	VMOVUPS (DX), Y0
+	VMOVUPS (DI), Y4
+	VMULPS  Y0, Y8, Y3
+	VDIVPS  Y9, Y3, Y3
+	VSUBPS  Y3, Y4, Y4
+	// A NaN is the second of both operands and stays.
+	VMAXPS Y4, Y11, Y4
+	VMINPS Y4, Y10, Y4
+	VMOVUPS Y4, (DI)
+	ADDQ $(4*8), DI
+	ADDQ $(4*8), SI
+	ADDQ $(4*8), DX
+	SUBQ $8, CX
+	JGE  whole
+rest:
+	ADDQ $8, CX
+	JZ   done
+	VMASKMOVPS (DX), Y15, Y0
+	VMASKMOVPS (DI), Y15, Y4
+	VMULPS  Y0, Y8, Y3
+	VDIVPS  Y9, Y3, Y3
+	VSUBPS  Y3, Y4, Y4
+	// A NaN is the second of both operands and stays.
+	VMAXPS Y4, Y11, Y4
+	VMINPS Y4, Y10, Y4
+	VMASKMOVPS Y4, Y15, (DI)
+	LEAQ (DX)(CX*4), DX
+done:
+	MOVB $1, (R11)
+again:
+	ADDQ $8, BX
+	ADDQ $4, R10
+	INCQ R11
+	DECQ R8
+	JNZ  row
+	VZEROUPPER
+	RET
+refuse:
+	MOVQ R14, DX
+absent:
+	MOVQ batch_dim(AX), CX
+	LEAQ (DX)(CX*4), DX
+	MOVB $0, (R11)
+	JMP  again

@@ -11,26 +11,32 @@ package opt
 // which fix the mean.
 type rowwiseAdagrad struct {
 	adagrad
-	descend func(*batch) // nil: in Go
-	squares func(grad []float32) float32
+	kernel func(*batch) // nil: in Go
 }
 
 func (rowwiseAdagrad) StateSize(int) int      { return 1 }
 func (o rowwiseAdagrad) Init(state []float32) { fill(state, o.initial) }
 
 func (o rowwiseAdagrad) update(embedding, state, grad []float32, rate float32, bound weightBound) bool {
-	mean := o.squares(grad) / float32(len(grad))
+	if o.kernel != nil {
+		return updateOne(o.kernel, embedding, state, grad, rate, o.epsilon, bound)
+	}
+	mean := sumOfSquares(grad) / float32(len(grad))
 	sum, divisor := state[0]+mean, float32(0)
 	if o.order == Before {
 		divisor = sqrt(state[0] + o.epsilon)
 	} else {
 		divisor = sqrt(sum) + o.epsilon
 	}
-	if !descendRow(o.descend, embedding, grad, rate, divisor, bound) {
+	if !descendRow(nil, embedding, grad, rate, divisor, bound) {
 		return false
 	}
 	state[0] = sum
 	return true
+}
+
+func (o rowwiseAdagrad) updateBatch(b *Batch, bound weightBound) bool {
+	return updateAll(o.kernel, b, o.epsilon, bound)
 }
 
 // squareLanes is the number of sums that sumOfSquares keeps, for every width of
