@@ -90,7 +90,7 @@ func TestPrometheusConfiguration(t *testing.T) {
 	if err := yaml.Unmarshal(readExample(t, "prometheus.yml"), &configuration); err != nil {
 		t.Fatal(err)
 	}
-	if len(configuration.Scrape) != 1 || len(configuration.Scrape[0].Static) != 2 {
+	if len(configuration.Scrape) != 1 || len(configuration.Scrape[0].Static) != 3 {
 		t.Errorf("%+v", configuration)
 	}
 }
