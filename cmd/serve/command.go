@@ -102,7 +102,7 @@ func newCommand(stdout, stderr io.Writer) *cobra.Command {
 	f.StringVar(&s.name, "name", "tandem", "serve the model under this `NAME`")
 	f.IntVar(&s.requestMax, "max-request", 64<<20, "refuse requests of more than this number of `BYTES`")
 	f.IntVar(&s.rowsMax, "max-rows", 10000, "refuse requests of more than this number of `ROWS`")
-	f.IntVar(&s.limits.Rows, "batch-rows", 1024, "compute waiting requests together, up to this number of "+
+	f.IntVar(&s.limits.Rows, "batch-rows", 64, "compute waiting requests together, up to this number of "+
 		"`ROWS`; 1: each by itself")
 	f.IntVar(&s.limits.Waiting, "max-waiting", 1024, "refuse requests while this number of `REQUESTS` waits")
 	f.DurationVar(&s.reload, "reload", 10*time.Second,

@@ -28,7 +28,7 @@ type served struct {
 
 // newPlan returns the plan of a run.
 func newPlan(o report.Options) *plan {
-	p := &plan{Seed: o.Seed, Rounds: 5, Time: 2 * time.Second, Clients: []int{1, 8, 64}, Rows: []int{1, 100},
+	p := &plan{Seed: o.Seed, Rounds: 3, Time: 2 * time.Second, Clients: []int{1, 8, 64}, Rows: []int{1, 100},
 		Models: []served{
 			{DataSet: report.AdultIncome(), Kind: model.FeedForward, Dim: 8, Top: []int{64, 32}},
 			{DataSet: report.Like("criteo", 40_000, 2_000), Kind: model.DLRM, Dim: 16,
