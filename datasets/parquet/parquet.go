@@ -51,6 +51,9 @@ func readGroups(file io.ReaderAt, size int64, table *job.Table,
 	}
 	first := 0
 	for g := range t.groups {
+		if t.groups[g].NumRows() == 0 {
+			continue // it may have no pages
+		}
 		if err := t.readGroup(g, first, use); err != nil {
 			return err
 		}
@@ -159,10 +162,13 @@ func (t *opened) read(first, end int) (*batch.Batch, []*decode.BadRow, error) {
 	parallel.ForEach(parallel.Cores(), len(pieces), func(i int) {
 		defer recoverDamage(&failed[i])
 		number, c := first+i/len(t.columns), t.columns[i%len(t.columns)]
+		group := t.groups[number]
+		if group.NumRows() == 0 { // it may have no pages
+			return
+		}
 		if failed[i] = t.check(number, &c); failed[i] != nil {
 			return
 		}
-		group := t.groups[number]
 		all := c.cursor(group.ColumnChunks()[c.index])
 		defer all.close()
 		if pieces[i], failed[i] = all.next(int(group.NumRows())); failed[i] == nil {

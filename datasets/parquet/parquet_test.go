@@ -23,7 +23,7 @@ import (
 	_ "tandem/datasets/parquet"
 )
 
-// testdata/make.py has written the files in testdata, with pyarrow 26: the same table with
+// testdata/make.py has written the files in testdata, with pyarrow: the same table with
 // different codecs, encodings, page versions and row groups, and as text.
 func files(t testing.TB) []string {
 	found, err := filepath.Glob("testdata/*.parquet")

@@ -78,8 +78,8 @@ func (d *described) Texts(number, rows int, use func(row int, text string)) (err
 	c, done := &d.columns[number], 0
 	for g := range d.groups {
 		n := min(int(d.groups[g].NumRows()), rows-done)
-		if n == 0 {
-			break
+		if n == 0 { // an empty row group, or all rows are read
+			continue
 		}
 		if err = d.check(g, c); err == nil {
 			err = d.groupTexts(g, c, n, func(row int, text string) { use(done+row, text) })

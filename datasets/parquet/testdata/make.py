@@ -22,6 +22,9 @@ for name, options in {
         "user": "DELTA_LENGTH_BYTE_ARRAY", "item": "DELTA_BINARY_PACKED", "price": "BYTE_STREAM_SPLIT"}},
 }.items():
     pq.write_table(table, f"{out}/{name}.parquet", **options)
+with pq.ParquetWriter(f"{out}/empty-groups.parquet", table.schema) as writer:
+    for lo, hi in (0, 0), (0, 200), (200, 200), (200, n):
+        writer.write_table(table.slice(lo, hi - lo))
 with open(f"{out}/text.csv", "w") as f:
     f.write("user,item,tags,codes,price,age,click\n")
     for i in range(n):
