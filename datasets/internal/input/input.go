@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"os"
 
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
@@ -106,8 +108,12 @@ func isParquet(magic []byte) bool {
 		!bytes.ContainsAny(magic[4:], "\t\r\n")
 }
 
-// IsParquet reports whether a file is a Parquet file, by its first bytes.
+// IsParquet reports whether a file is a Parquet file, by its first bytes. It reads nothing from a pipe, which
+// could not be read again.
 func IsParquet(path string) (bool, error) {
+	if info, err := os.Stat(path); err == nil && info.Mode()&fs.ModeNamedPipe != 0 {
+		return false, nil
+	}
 	file, err := OpenFile(path)
 	if err != nil {
 		return false, err

@@ -3,6 +3,7 @@ package input
 import (
 	"bytes"
 	"compress/gzip"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -96,5 +97,26 @@ func TestZstdWindowIsBounded(t *testing.T) {
 	}
 	if err := decompress(2 * zstdWindowMax); err == nil || !strings.Contains(err.Error(), "window") {
 		t.Errorf("a window of %d bytes: error %v", 2*zstdWindowMax, err)
+	}
+}
+
+// A pipe is not read to find out what it is, because those who read its text would miss the beginning.
+func TestPipesAreReadOnce(t *testing.T) {
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	path := fmt.Sprintf("/dev/fd/%d", r.Fd())
+	if _, err := os.Stat(path); err != nil {
+		t.Skip("pipes have no names here:", err)
+	}
+	io.WriteString(w, "PAR1\x15")
+	w.Close()
+	if is, err := IsParquet(path); is || err != nil {
+		t.Errorf("a Parquet file %t, error %v", is, err)
+	}
+	if text, err := io.ReadAll(r); string(text) != "PAR1\x15" {
+		t.Errorf("%q is left, error %v", text, err)
 	}
 }

@@ -3,6 +3,7 @@
 package spool
 
 import (
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -117,7 +118,7 @@ func (r *Rows) Read(number int) (*batch.Batch, error) {
 	}
 	plain, err := r.decoder.DecodeAll(packed, make([]byte, 0, at.plain))
 	if err != nil || len(plain) != at.plain {
-		return nil, fmt.Errorf("%s: %w", r.file.Name(), errors.Join(err, io.ErrUnexpectedEOF))
+		return nil, fmt.Errorf("%s: %w", r.file.Name(), cmp.Or(err, io.ErrUnexpectedEOF))
 	}
 	in := reader{plain}
 	rows := &batch.Batch{Samples: int(in.uint32()), Slots: make([]batch.Jagged, r.slots)}
