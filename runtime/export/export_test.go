@@ -159,7 +159,7 @@ func predictions(t *testing.T, folder, path string) (all []float32) {
 }
 
 // The Python program reads a file as the model does: with a byte-order mark, compressed, with bytes that are
-// no UTF-8, and with rows of several lines.
+// no UTF-8, with rows of several lines, and with long fields.
 func TestPythonReadsWhatTheModelReads(t *testing.T) {
 	python := pythontest.With(t, "numpy, pyarrow, onnxruntime")
 	data := table(t)
@@ -168,6 +168,7 @@ func TestPythonReadsWhatTheModelReads(t *testing.T) {
 		t.Fatal(err)
 	}
 	text = bytes.ReplaceAll(text, []byte("\nu3,"), []byte("\r\n\"Z\xfcrich\nu3\",")) // Latin-1
+	text = bytes.Replace(text, []byte("\nu4,"), []byte("\n"+strings.Repeat("u4", 1<<17)+","), 1)
 	var packed bytes.Buffer
 	w := gzip.NewWriter(&packed)
 	w.Write(append([]byte("\xef\xbb\xbf"), text...))
@@ -232,6 +233,9 @@ func TestPythonNamesWhatIsWrong(t *testing.T) {
 		"user,price,at\nu1,1,2\n":             "no column 'tags': the file has ['user', 'price', 'at']",
 		"user,tags,price,at\nu1,t1,1\n":       "some.csv:2: 3 fields, want 4",
 		"user,tags,price,at\nu1,t1,1,early\n": "column at: 'early' is not a number",
+		"user,tags,price,at\nu1,t1,1,-inf\n":  "column at: '-inf' is not a finite 32-bit number",
+		"user,tags,price,at\nu1,t1,nan,1\n":   "column price: 'nan' is not a finite 32-bit number",
+		"\x1f\x8b\x08":                        "ended before the end-of-stream marker was reached",
 		"":                                    "some.csv: no column 'user': the file has []",
 		"PAR1\x15":                            "a parquet file; the model was trained on csv",
 	} {
@@ -240,6 +244,8 @@ func TestPythonNamesWhatIsWrong(t *testing.T) {
 		}
 		complain(t, python, program, path, want)
 	}
+	missing := filepath.Join(t.TempDir(), "missing.csv")
+	complain(t, python, program, missing, fmt.Sprintf("No such file or directory: '%s'", missing))
 }
 
 // complain checks that the Python program ends with a line of an error.

@@ -13,11 +13,14 @@ import json
 import os
 import pathlib
 import sys
+import zlib
 
 import numpy as np
 
 FOLDER = pathlib.Path(__file__).resolve().parent
 WORD = (1 << 64) - 1
+FLOAT_MAX = float(np.finfo(np.float32).max)
+FIELD_MAX = (1 << 31) - 1  # bytes; the limit of module csv is 128 KiB otherwise
 
 
 def mix(z):
@@ -93,10 +96,15 @@ def number(record, name, table):
     field = record[name]
     if field == "" and table["empty_number"] is not None:
         return table["empty_number"]
+    if field in table["missing"]:
+        return np.nan
     try:
-        return np.nan if field in table["missing"] else float(field)  # that of a text nan is nan, too
+        value = float(field)
     except ValueError:
         sys.exit(f"column {name}: {field!r} is not a number")
+    if not abs(value) <= FLOAT_MAX:  # true for NaN, too
+        sys.exit(f"column {name}: {field!r} is not a finite 32-bit number")
+    return value
 
 
 def opened(path):
@@ -111,6 +119,7 @@ def records(path, table, wanted):
     """Return the records of a CSV file, which has the wanted columns, as dictionaries."""
     with opened(path) as file:
         lines = (line for line in file if not (table["comment"] and line.startswith(table["comment"])))
+        csv.field_size_limit(FIELD_MAX)
         reader = csv.reader(lines, delimiter=table["delimiter"], skipinitialspace=True)
         names = table["columns"] or [name.strip() for name in next(reader, [])]
         for name in wanted:
@@ -129,6 +138,8 @@ def parquet_text(value):
         return [parquet_text(element) for element in value]
     if isinstance(value, bytes):
         return value.decode("utf-8", "surrogateescape")
+    if value != value:
+        return "NaN"
     return "" if value is None else str(int(value) if isinstance(value, bool) else value)
 
 
@@ -156,9 +167,14 @@ def rows_of(path, columns):
     wanted = [slot["name"] for slot in columns["slots"]] + columns["numbers"]
     with open(path, "rb") as file:
         found = "parquet" if file.read(4) == b"PAR1" else "csv"
-    if found != columns["table"]["format"]:
-        sys.exit(f"{path}: a {found} file; the model was trained on {columns['table']['format']}")
-    return parquet_records(path, wanted) if found == "parquet" else records(path, columns["table"], wanted)
+    table = columns["table"]
+    if found != table["format"]:
+        sys.exit(f"{path}: a {found} file; the model was trained on {table['format']}")
+    if found == "csv":
+        return records(path, table, wanted)
+    if "nan" in map(str.lower, table["missing"]):
+        table["missing"].append("NaN")
+    return parquet_records(path, wanted)
 
 
 def batches(path, columns, rows, size=1024):
@@ -249,3 +265,5 @@ if __name__ == "__main__":
         sys.stdout.flush()
     except BrokenPipeError:  # the reader of the predictions has enough, as head has
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except (OSError, EOFError, zlib.error, csv.Error) as error:  # of files
+        sys.exit(f"{pathlib.Path(__file__).name}: {error}")
