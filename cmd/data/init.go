@@ -17,8 +17,9 @@ import (
 const initUsage = `Write a job file for a table, with a comment for every key: what it means, and
 why it has its value.
 
-Columns are inferred, and model and epochs are chosen on held-back training rows,
-as in "go run ./cmd/train --data FILE". The job file trains the same model.`
+Columns are inferred, and model and epochs are chosen on held-back training
+rows, as in "go run ./cmd/train --data FILE". The job file trains the same
+model.`
 
 const initExamples = `  go run ./cmd/data init clicks.csv --label clicked > job.yaml
   go run ./cmd/train --file job.yaml`

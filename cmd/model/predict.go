@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"time"
@@ -32,7 +33,8 @@ func (p *program) predictCommand() *cobra.Command {
 	out := ""
 	c := &cobra.Command{
 		Use: "predict MODEL FILE", Short: "Predict the rows of a file", Long: predictUsage,
-		Example: "  go run ./cmd/model predict results/clicks/hybrid/model today.csv --out predictions.csv",
+		Example: "  go run ./cmd/model predict results/clicks/hybrid/model today.csv \\\n" +
+			"    --out predictions.csv",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 2 {
 				return cli.UsageError("see --help", "%d arguments, want 2: the folder of a model, and a file",
@@ -63,6 +65,9 @@ func (p *program) predictTo(out string, m *inference.Model, path string) error {
 		return &cli.Error{Err: fmt.Errorf("%s exists", out), Hint: "remove it, or choose another --out"}
 	}
 	file, err := os.CreateTemp(filepath.Dir(out), ".predictions-")
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("there is no folder %s: make it first", filepath.Dir(out))
+	}
 	if err != nil {
 		return err
 	}

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 
@@ -178,6 +179,9 @@ func writeFolder(folder string, contents []content) (err error) {
 	}
 	parent := filepath.Dir(filepath.Clean(folder))
 	working, err := os.MkdirTemp(parent, "."+filepath.Base(folder)+"-writing-")
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("there is no folder %s: make it first", parent)
+	}
 	if err != nil {
 		return err
 	}

@@ -228,7 +228,6 @@ func TestPythonNamesWhatIsWrong(t *testing.T) {
 	python := pythontest.With(t, "numpy, pyarrow, onnxruntime")
 	program := filepath.Join(exported(t, trained(t, table(t), func(*job.Job) {}), export.Parquet),
 		export.ProgramFile)
-	path := filepath.Join(t.TempDir(), "some.csv")
 	for text, want := range map[string]string{
 		"user,price,at\nu1,1,2\n":             "no column 'tags': the file has ['user', 'price', 'at']",
 		"user,tags,price,at\nu1,t1,1\n":       "some.csv:2: 3 fields, want 4",
@@ -239,10 +238,14 @@ func TestPythonNamesWhatIsWrong(t *testing.T) {
 		"":                                    "some.csv: no column 'user': the file has []",
 		"PAR1\x15":                            "a parquet file; the model was trained on csv",
 	} {
-		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		complain(t, python, program, path, want)
+		t.Run(want, func(t *testing.T) {
+			t.Parallel()
+			path := filepath.Join(t.TempDir(), "some.csv")
+			if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			complain(t, python, program, path, want)
+		})
 	}
 	missing := filepath.Join(t.TempDir(), "missing.csv")
 	complain(t, python, program, missing, fmt.Sprintf("No such file or directory: '%s'", missing))
