@@ -91,9 +91,12 @@ func describe(file string, f *flags) (data job.Data, columns []infer.Column, hea
 	}
 	if inferred {
 		table, err := infer.File(file, infer.Options{Label: f.label})
-		if err != nil {
-			return data, nil, nil, &cli.Error{Err: err,
+		if err != nil && infer.Hint(err) != "" {
+			err = &cli.Error{Err: err,
 				Hint: "name the label with --label, or describe the columns in a job file (--file)"}
+		}
+		if err != nil {
+			return data, nil, nil, err
 		}
 		return table.Data, table.Columns, head, nil
 	}

@@ -29,6 +29,9 @@ func Parquet(path string, o Options) (*Table, error) {
 	if problem := columns[t.label].Problem; problem != "" {
 		return nil, &columnError{path, fmt.Errorf("label %q: %s", columns[t.label].Name, problem)}
 	}
+	if file.Rows() == 0 {
+		return nil, fmt.Errorf("datasets: %s: %w", path, datasets.ErrNoRows)
+	}
 	if err := t.readColumns(file); err != nil {
 		return nil, fmt.Errorf("datasets: %s: %w", path, err)
 	}

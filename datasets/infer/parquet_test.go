@@ -1,6 +1,7 @@
 package infer
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -134,6 +135,14 @@ func TestParquetTypes(t *testing.T) {
 			!strings.Contains(Hint(err), "--label") {
 			t.Errorf("%+v: error %v with hint %q, want %q", o, err, Hint(err), want)
 		}
+	}
+	empty := filepath.Join(t.TempDir(), "empty")
+	if err := parquet.WriteFile(empty, rows[:0]); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := File(empty, Options{}); !errors.Is(err, datasets.ErrNoRows) || Hint(err) != "" ||
+		strings.Contains(err.Error(), "header") {
+		t.Errorf("a file without rows: error %v with hint %q", err, Hint(err))
 	}
 	if err := os.Truncate(path, 1000); err != nil {
 		t.Fatal(err)

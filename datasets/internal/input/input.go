@@ -9,6 +9,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"sync/atomic"
 
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
@@ -158,24 +159,24 @@ func (in *Input) Read(p []byte) (int, error) {
 }
 
 // Position returns how many bytes of the file have been read, some of them ahead, and how many it has. Both
-// are 0 if the input is not a file, or is a pipe.
+// are 0 if the input is not a file, or is a pipe. It may be called while another goroutine reads.
 func (in *Input) Position() (read, size int64) {
 	if in.file == nil || in.file.Size() == 0 {
 		return 0, 0
 	}
-	return in.raw.bytes, in.file.Size()
+	return in.raw.bytes.Load(), in.file.Size()
 }
 
 // counter counts what is read.
 type counter struct {
 	io.Reader
-	bytes int64
+	bytes atomic.Int64
 }
 
 // Read implements io.Reader.
 func (c *counter) Read(p []byte) (int, error) {
 	n, err := c.Reader.Read(p)
-	c.bytes += int64(n)
+	c.bytes.Add(int64(n))
 	return n, err
 }
 
