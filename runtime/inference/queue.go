@@ -88,7 +88,7 @@ func (q *Queue) work() {
 				return
 			}
 		}
-		if q.limits.Rows > 1 {
+		if first.rows.Samples < q.limits.Rows {
 			runtime.Gosched() // requests that have arrived, and only need a core to be read, join this one
 		}
 		together, rows := []*pending{first}, first.rows.Samples
