@@ -154,6 +154,24 @@ func jobs() map[string]job.Job {
 	return all
 }
 
+// A job that names other columns than the schema is refused, because predictions read the columns of the job
+// into rows of the schema.
+func TestJobOfOtherColumnsIsRefused(t *testing.T) {
+	j := exectest.Job(4, 2).InMode(job.Sequential)
+	_, state := trained(t, j)
+	m := manifest(j)
+	m.Job = []byte("name: test\ndata:\n  kind: csv\n  path: clicks.csv\n  csv:\n" +
+		"    slots:\n      - column: user\n    label: click\n")
+	folder := filepath.Join(t.TempDir(), "other")
+	if err := checkpoint.Save(folder, m, state); err != nil {
+		t.Fatal(err)
+	}
+	_, err := mustOpen(t, folder).ParseJob()
+	if err == nil || !strings.HasSuffix(err.Error(), "job.yaml and manifest.json name different columns") {
+		t.Errorf("error %v", err)
+	}
+}
+
 // What is saved is restored bit for bit, in every mode.
 func TestRestoreIsExact(t *testing.T) {
 	for mode, j := range jobs() {

@@ -122,9 +122,22 @@ func (c *Checkpoint) Close() error {
 // Folder returns the folder of the model.
 func (c *Checkpoint) Folder() string { return c.folder }
 
-// ParseJob returns the job that trained the model.
+// ParseJob returns the job that trained the model. If it names the columns of the data, they are those of the
+// schema.
 func (c *Checkpoint) ParseJob() (job.Job, error) {
-	return job.Parse(c.Job, filepath.Join(c.folder, JobFile))
+	j, err := job.Parse(c.Job, filepath.Join(c.folder, JobFile))
+	if err != nil {
+		return j, err
+	}
+	var slots []string
+	for _, slot := range c.Schema.Slots {
+		slots = append(slots, slot.Name)
+	}
+	if t := j.Data.Table(); t != nil && !(slices.Equal(slots, t.SlotNames()) &&
+		slices.Equal(c.Schema.Numbers, t.Numeric) && slices.Equal(c.Schema.Labels, t.LabelNames())) {
+		return j, fmt.Errorf("model %s: %s and %s name different columns", c.folder, JobFile, ManifestFile)
+	}
+	return j, nil
 }
 
 // Dense returns the network that predictions are computed with: where ranks had replicas of their own, it is
