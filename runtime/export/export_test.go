@@ -248,6 +248,7 @@ func TestPythonNamesWhatIsWrong(t *testing.T) {
 		})
 	}
 	missing := filepath.Join(t.TempDir(), "missing.csv")
+	complain(t, python, program, "/dev/stdin", "/dev/stdin: a pipe, and this program reads files")
 	complain(t, python, program, missing, fmt.Sprintf("No such file or directory: '%s'", missing))
 }
 
@@ -256,7 +257,7 @@ func complain(t *testing.T, python pythontest.Python, program, path, want string
 	t.Helper()
 	command := exec.Command(string(python), program, path)
 	var stderr strings.Builder
-	command.Stderr = &stderr
+	command.Stdin, command.Stderr = strings.NewReader("user\n"), &stderr
 	err := command.Run()
 	got := strings.TrimSuffix(stderr.String(), "\n")
 	if err == nil || !strings.HasSuffix(got, want) || strings.Contains(got, "\n") {

@@ -165,6 +165,8 @@ def parquet_records(path, wanted):
 def rows_of(path, columns):
     """Return the records of a file of the format that the model was trained on."""
     wanted = [slot["name"] for slot in columns["slots"]] + columns["numbers"]
+    if pathlib.Path(path).is_fifo():  # its beginning could not be read again
+        sys.exit(f"{path}: a pipe, and this program reads files")
     with open(path, "rb") as file:
         found = "parquet" if file.read(4) == b"PAR1" else "csv"
     table = columns["table"]

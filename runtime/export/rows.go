@@ -2,7 +2,6 @@ package export
 
 import (
 	"encoding/binary"
-	"errors"
 	"io"
 
 	"github.com/parquet-go/parquet-go"
@@ -47,7 +46,10 @@ func writeParquet(out io.Writer, rows *checkpoint.RowReader) error {
 			}
 		}
 	}
-	return errors.Join(flush(), w.Close())
+	if err := flush(); err != nil {
+		return err
+	}
+	return w.Close()
 }
 
 // writeTensors writes the rows that have been trained as a tensor of signs and one of embeddings.
