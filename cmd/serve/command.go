@@ -34,8 +34,9 @@ ModelMetadata and ModelInfer of inference.GRPCInferenceService.
 
 A request has a tensor for each column of the training data, of shape [n, 1] or
 [n]: BYTES for ids, FP32 for numbers. The answer is the tensor prediction, FP32
-[n, labels]: probabilities of label 1. Requests that wait for a core are computed
-together. The server ends on SIGTERM or Ctrl-C, after the requests under way.`
+[n, labels]: probabilities of label 1. Requests that wait for a core are
+computed together. The server ends on SIGTERM or Ctrl-C, after the requests
+under way.`
 
 const examples = `  go run ./cmd/serve results/clicks/hybrid/model
   go run ./cmd/serve results/clicks/hybrid --grpc 127.0.0.1:8001 --reload 1m
