@@ -137,10 +137,6 @@ func Equivalents() []Equivalent {
 			Proof: "A pass with room for more samples than a group has computes the same values.",
 		},
 		{
-			File: "algo/exec/evaluation/evaluation.go", Before: "in.Labels = nil", After: "",
-			Proof: "With labels the pass also computes a loss, which is never read.",
-		},
-		{
 			File: "algo/numeric/table/gather.go", Before: "for i := lo; i < hi; i++ {",
 			After: "for i := lo; !(i < hi); i++ {",
 			Proof: "The loop only asks for memory ahead of its use; lo < hi, so the mutant does not ask.",
