@@ -106,10 +106,11 @@ func TestProcessOfSeveralRolesComesBack(t *testing.T) {
 	const text = "embedding-worker 0, embedding-worker 1; data-loader; embedding-ps 0, nn-worker 0, " +
 		"nn-worker 1; " +
 		"embedding-ps 1; nn-worker 2, nn-worker 3"
+	// Steps are reported some time after they are trained: a process that is killed in a short run is not missed.
 	for _, victim := range []msg.Address{{Role: msg.EmbeddingWorker}, {Role: msg.DataLoader}} {
 		t.Run(victim.String(), func(t *testing.T) {
 			var logged log
-			s := setting{Training: mustPlace(t, job.Sync, text), Steps: 200, stderr: &logged}
+			s := setting{Training: mustPlace(t, job.Sync, text), Steps: 500, stderr: &logged}
 			s.Training.Wire.Retry = 100 * unit.Millisecond
 			k := newKiller(t, 1, s.Steps, victim, victim)
 			var puts outcomes
