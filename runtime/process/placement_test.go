@@ -106,7 +106,7 @@ func TestProcessOfSeveralRolesComesBack(t *testing.T) {
 	const text = "embedding-worker 0, embedding-worker 1; data-loader; embedding-ps 0, nn-worker 0, " +
 		"nn-worker 1; " +
 		"embedding-ps 1; nn-worker 2, nn-worker 3"
-	// Steps are reported some time after they are trained: a process that is killed in a short run is not missed.
+	// Steps are reported some time after they are trained: in a short run the last kill would come too late.
 	for _, victim := range []msg.Address{{Role: msg.EmbeddingWorker}, {Role: msg.DataLoader}} {
 		t.Run(victim.String(), func(t *testing.T) {
 			var logged log
