@@ -64,10 +64,14 @@ func TestInterruptedProcessesContinueWithOtherRoles(t *testing.T) {
 	t.Parallel()
 	s := setting{Training: small(job.Sync), Steps: drainSteps}
 	s.Training.Roles.EmbeddingPSs = 4
-	for _, c := range []struct {
+	cases := []struct {
 		asked, panics string
 		ranks, pss    int
-	}{{"", "", 2, 3}, {"nn-worker 1", "", 4, 1}, {"", "data-loader 0", 4, 7}} {
+	}{{"", "", 2, 3}, {"nn-worker 1", "", 4, 1}, {"", "data-loader 0", 4, 7}}
+	if testing.Short() {
+		cases = cases[:1]
+	}
+	for _, c := range cases {
 		s.Asked, s.Panic = c.asked, c.panics
 		model, step := s.interrupted(t)
 		rest := setting{Training: s.Training, Steps: drainSteps}
@@ -80,7 +84,11 @@ func TestInterruptedProcessesContinueWithOtherRoles(t *testing.T) {
 // bounds, which Run checks.
 func TestOtherModesAreInterruptedInProcesses(t *testing.T) {
 	t.Parallel()
-	for _, mode := range []string{job.Hybrid, "gba", "local-sgd"} {
+	modes := []string{job.Hybrid, "gba", "local-sgd"}
+	if testing.Short() {
+		modes = modes[:1]
+	}
+	for _, mode := range modes {
 		s := setting{Training: small(mode), Steps: drainSteps}
 		model, step := s.interrupted(t)
 		s.resumed(t, model, step)
@@ -91,7 +99,11 @@ func TestOtherModesAreInterruptedInProcesses(t *testing.T) {
 // sequential training: its processes end and others continue. Every pause is reported.
 func TestProcessesAreSavedOnTheWay(t *testing.T) {
 	t.Parallel()
-	for _, o := range []train.Options{{SaveEvery: 150}, {SaveAfter: 300 * time.Millisecond}} {
+	when := []train.Options{{SaveEvery: 150}, {SaveAfter: 300 * time.Millisecond}}
+	if testing.Short() {
+		when = when[:1]
+	}
+	for _, o := range when {
 		s := setting{Training: small(job.Sync), Steps: drainSteps}
 		s.Training.Training.EvaluateEvery = job.Every{Steps: 100}
 		folder := t.TempDir()
