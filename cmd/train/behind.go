@@ -22,22 +22,29 @@ type behind struct {
 // begin begins with another training, and calls complete after each of its checkpoints.
 func (b *behind) begin(complete func(step int) error) (err error) {
 	if b.Buffer == nil { // memory that is not touched is not used
-		b.Buffer, err = b.memory.Slab(int(b.size))
+		if b.Buffer, err = b.memory.Slab(int(b.size)); err != nil {
+			return fmt.Errorf("--checkpoint-buffer %v: %w", b.size, err)
+		}
 	}
 	b.saved = nil
 	b.Saved = func(one checkpoint.Saved) error {
 		b.saved = append(b.saved, one)
 		return complete(one.Step)
 	}
-	return err
+	return nil
 }
 
 // complete returns a training whose last checkpoint is complete when it ends, because writing it reads the
-// rows.
+// rows. A training that was interrupted and could not be saved has the error of saving alone.
 func (b *behind) complete(run func() (*train.Result, error)) func() (*train.Result, error) {
 	return func() (*train.Result, error) {
 		result, err := run()
-		return result, errors.Join(err, b.Wait())
+		failed := b.Wait()
+		var drained *train.DrainedError
+		if failed != nil && errors.As(err, &drained) {
+			return result, failed
+		}
+		return result, errors.Join(err, failed)
 	}
 }
 
