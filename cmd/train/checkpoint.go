@@ -296,15 +296,33 @@ func interrupted(ctx context.Context, err error, saved bool) error {
 	return err
 }
 
-// rescue keeps the results folder of a failed or interrupted training if it has a checkpoint, and returns the
-// error with the command that continues.
+// trainedIn returns the folders of modes, within results, whose models are trained to their end.
+func trainedIn(results string) (modes []string) {
+	entries, _ := os.ReadDir(results) // a folder that cannot be read has no models
+	for _, e := range entries {
+		_, err := os.Stat(filepath.Join(results, e.Name(), "model", checkpoint.ManifestFile))
+		if err == nil {
+			modes = append(modes, e.Name())
+		}
+	}
+	return modes
+}
+
+// rescue keeps the results folder of a failed or interrupted training if it has a model or a checkpoint, and
+// returns the error with the command that continues.
 func (p *program) rescue(folder *cli.Folder, j job.Job, c *checkpoints, err error) error {
-	if c.last == "" {
+	trained := trainedIn(folder.Path())
+	if c.last == "" && len(trained) == 0 {
 		return err
 	}
 	place, failed := folder.Finish()
 	if failed != nil {
 		return errors.Join(err, failed)
+	}
+	if c.last == "" || slices.Contains(trained, fileName(c.mode)) {
+		return &cli.Error{Err: fmt.Errorf("%w; %s has models but no results", err, place),
+			Hint: "trained to the end: " + strings.Join(trained, ", ") + "; their models are in " +
+				filepath.Join(place, "MODE", "model")}
 	}
 	err = fmt.Errorf("%w; %s has checkpoints but no results", err, place)
 	if c.mode != c.lastMode {

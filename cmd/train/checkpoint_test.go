@@ -3,11 +3,14 @@ package main
 import (
 	"errors"
 	"io"
+	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"tandem/algo/job"
 	"tandem/internal/cli"
+	"tandem/runtime/checkpoint"
 )
 
 // What is printed continues the mode that was interrupted, and no other one.
@@ -27,5 +30,29 @@ func TestHintOfAnInterruptedTraining(t *testing.T) {
 		if !errors.As(err, &hinted) || len(hinted.Hint) < len(want) || hinted.Hint[:len(want)] != want {
 			t.Errorf("%s: %v", mode, err)
 		}
+	}
+}
+
+// Models that are trained to their end outlive an interruption of what comes after them.
+func TestTrainedModelsOutliveAnInterruption(t *testing.T) {
+	p := &program{stdout: io.Discard, stderr: io.Discard}
+	out := filepath.Join(t.TempDir(), "out")
+	folder, err := cli.NewFolder(out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	manifest := filepath.Join("sync", "model", checkpoint.ManifestFile)
+	err = errors.Join(os.MkdirAll(filepath.Join(folder.Path(), filepath.Dir(manifest)), 0o755),
+		os.WriteFile(filepath.Join(folder.Path(), manifest), nil, 0o644))
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = p.rescue(folder, job.AdultIncome(), &checkpoints{mode: "sync"}, errors.New("interrupted"))
+	var hinted *cli.Error
+	if !errors.As(err, &hinted) || !strings.Contains(hinted.Hint, "trained to the end: sync;") {
+		t.Errorf("%v", err)
+	}
+	if _, err := os.Stat(filepath.Join(out, manifest)); err != nil {
+		t.Error(err)
 	}
 }

@@ -33,7 +33,8 @@ func (p *program) train(ctx context.Context, j job.Job, f flags) error {
 		report, err = p.measure(ctx, j, f, folder.Path())
 	}
 	if err != nil {
-		return p.rescue(folder, j, f.checkpoints, interrupted(ctx, err, f.checkpoints.last != ""))
+		saved := f.checkpoints.last != "" || len(trainedIn(folder.Path())) > 0
+		return p.rescue(folder, j, f.checkpoints, interrupted(ctx, err, saved))
 	}
 	settings, err := p.writeJob(folder.Path(), j, f)
 	if err != nil {
