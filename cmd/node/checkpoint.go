@@ -108,11 +108,8 @@ func manifest(j job.Job, data *datasets.Dataset, source batch.Source, steps int)
 	if err != nil {
 		return nil, err
 	}
-	m := &checkpoint.Manifest{Mode: j.Training.Mode, Step: steps, Seed: j.Training.Seed,
-		Commit: cli.CurrentEnvironment().Commit, Written: time.Now().UTC(), Job: text, Scaling: data.Scaling}
-	for step := range steps {
-		m.Samples += source.Samples(step)
-	}
+	m := checkpoint.Describe(&j, text, data.Scaling, source, steps)
+	m.Commit, m.Written = cli.CurrentEnvironment().Commit, time.Now().UTC()
 	return m, nil
 }
 

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"tandem/algo/unit"
+	"tandem/internal/cli"
 	"tandem/runtime/checkpoint"
 	"tandem/runtime/memory"
 	"tandem/runtime/train"
@@ -23,7 +24,8 @@ type behind struct {
 func (b *behind) begin(complete func(step int) error) (err error) {
 	if b.Buffer == nil { // memory that is not touched is not used
 		if b.Buffer, err = b.memory.Slab(int(b.size)); err != nil {
-			return fmt.Errorf("--checkpoint-buffer %v: %w", b.size, err)
+			return &cli.Error{Err: fmt.Errorf("--checkpoint-buffer: there is no memory for %v", b.size),
+				Hint: "choose a smaller one: training waits where it is too small"}
 		}
 	}
 	b.saved = nil

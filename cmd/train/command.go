@@ -111,8 +111,9 @@ and is not recorded.
 --checkpoint-every saves the model as training goes, to
 RESULTS/<mode>/checkpoints/<step>. Ctrl-C and SIGTERM end a training after the
 batches in flight and save it there, too; the command that continues is printed.
-A second signal stops at once. A training in mode sync or sequential ends with
-the same bits as without the interruption.
+A second signal stops at once, or when a checkpoint that is being written is
+complete. A training in mode sync or sequential ends with the same bits as
+without the interruption.
 
 --faults injects faults into the messages between roles and crashes roles:
 drop=0.01,duplicate=0.01,reorder=16,delay=0.01:50ms,seed=1, and

@@ -45,11 +45,7 @@ func (p *program) manifest(j job.Job, f flags, data *datasets.Dataset, source ba
 	if err != nil {
 		return nil, err
 	}
-	m := &checkpoint.Manifest{Mode: j.Training.Mode, Step: steps, Seed: j.Training.Seed,
-		Commit: cli.CurrentEnvironment().Commit, Written: p.now().UTC(), Job: text,
-		Scaling: data.Scaling}
-	for step := range steps {
-		m.Samples += source.Samples(step)
-	}
+	m := checkpoint.Describe(&j, text, data.Scaling, source, steps)
+	m.Commit, m.Written = cli.CurrentEnvironment().Commit, p.now().UTC()
 	return m, nil
 }

@@ -3,20 +3,17 @@
 package defaults
 
 import (
-	"cmp"
 	"context"
-	"os"
 	"time"
 
 	"github.com/spf13/pflag"
 
 	"tandem/experiments/report"
-	"tandem/internal/cli"
 )
 
 // Experiment is the comparison.
 type Experiment struct {
-	python string // the interpreter with scikit-learn
+	python report.Python // the interpreter with scikit-learn
 }
 
 // New returns the experiment.
@@ -58,23 +55,18 @@ func (*Experiment) QuickTime() time.Duration { return 15 * time.Second }
 
 // AddFlags adds the flags that only this experiment has.
 func (e *Experiment) AddFlags(flags *pflag.FlagSet) {
-	flags.StringVar(&e.python, "python", "", "use this Python interpreter with scikit-learn\n(default "+
+	e.python.AddFlag(flags, "use this Python interpreter with scikit-learn\n(default "+
 		"$TANDEM_PYTHON, or python3)")
 }
 
 // Arguments returns the flags that were set.
-func (e *Experiment) Arguments() []string {
-	if e.python == "" {
-		return nil
-	}
-	return []string{"--python", e.python}
-}
+func (e *Experiment) Arguments() []string { return e.python.Arguments() }
 
 // Run trains and compares.
 func (e *Experiment) Run(ctx context.Context, o report.Options) (*report.Report, error) {
-	python := cmp.Or(e.python, os.Getenv("TANDEM_PYTHON"), "python3")
-	if err := missing(ctx, python); err != nil {
-		return nil, &cli.Error{Err: err, Hint: "name an interpreter that has it by --python"}
+	python, err := e.python.With(ctx, peerModules)
+	if err != nil {
+		return nil, err
 	}
 	p := plan{Seed: o.Seed, Seeds: o.Seeds}
 	sets, absent := report.Present(tables(o.Quick), o.DataFolder)

@@ -1,9 +1,7 @@
 package defaults
 
 import (
-	"cmp"
 	"math"
-	"os"
 	"strings"
 	"testing"
 
@@ -16,8 +14,8 @@ import (
 // The peer predicts generated labels nearly as well as the probabilities they were drawn with: it gets the
 // right features, numbers and labels of the right rows.
 func TestPeerLearnsGeneratedRows(t *testing.T) {
-	python := cmp.Or(os.Getenv("TANDEM_PYTHON"), "python3")
-	if err := missing(t.Context(), python); err != nil {
+	python, err := new(report.Python).With(t.Context(), peerModules)
+	if err != nil {
 		t.Skip(err)
 	}
 	set, err := datasets.Open(job.Data{Kind: job.KindSynthetic, Synthetic: &job.Synthetic{
@@ -65,7 +63,7 @@ func TestQuick(t *testing.T) {
 	if testing.Short() {
 		t.Skip("trains")
 	}
-	if err := missing(t.Context(), cmp.Or(os.Getenv("TANDEM_PYTHON"), "python3")); err != nil {
+	if _, err := new(report.Python).With(t.Context(), peerModules); err != nil {
 		t.Skip(err)
 	}
 	r, err := New().Run(t.Context(), report.Options{Quick: true, Seeds: 1, Seed: 1,

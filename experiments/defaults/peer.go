@@ -12,7 +12,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 
 	"tandem/algo/numeric/batch"
 	"tandem/datasets"
@@ -31,15 +30,8 @@ type peer struct {
 	predicted []float32 // for the test rows
 }
 
-// missing returns why a Python interpreter cannot be the peer, or nil.
-func missing(ctx context.Context, python string) error {
-	out, err := exec.CommandContext(ctx, python, "-c", "import numpy, scipy, sklearn").CombinedOutput()
-	if err != nil {
-		lines := strings.Split(strings.TrimSpace(string(out)), "\n")
-		return fmt.Errorf("%s has no scikit-learn: %w %s", python, err, lines[len(lines)-1])
-	}
-	return nil
-}
+// peerModules are the modules of the peer.
+const peerModules = "numpy, scipy, sklearn"
 
 // fit trains the peer on the training rows of a data set, and predicts its test rows.
 func fit(ctx context.Context, python string, set *datasets.Dataset) (*peer, error) {

@@ -2,23 +2,19 @@
 package serving
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"os"
-	"os/exec"
-	"strings"
 	"time"
 
 	"github.com/spf13/pflag"
 
 	"tandem/experiments/report"
-	"tandem/internal/cli"
 )
 
 // Experiment is the comparison.
 type Experiment struct {
-	python string // the interpreter with onnxruntime
+	python report.Python // the interpreter with onnxruntime
 }
 
 // New returns the experiment.
@@ -59,23 +55,21 @@ func (*Experiment) QuickTime() time.Duration { return 60 * time.Second }
 
 // AddFlags adds the flags that only this experiment has.
 func (e *Experiment) AddFlags(flags *pflag.FlagSet) {
-	flags.StringVar(&e.python, "python", "", "use this Python interpreter with onnxruntime\n(default "+
+	e.python.AddFlag(flags, "use this Python interpreter with onnxruntime\n(default "+
 		"$TANDEM_PYTHON, or python3)")
 }
 
 // Arguments returns the flags that were set.
-func (e *Experiment) Arguments() []string {
-	if e.python == "" {
-		return nil
-	}
-	return []string{"--python", e.python}
-}
+func (e *Experiment) Arguments() []string { return e.python.Arguments() }
+
+// peerModules are the modules of the peer.
+const peerModules = "aiohttp, numpy, onnxruntime, pyarrow.parquet"
 
 // Run trains, serves and compares.
 func (e *Experiment) Run(ctx context.Context, o report.Options) (*report.Report, error) {
-	python := cmp.Or(e.python, os.Getenv("TANDEM_PYTHON"), "python3")
-	if err := missing(ctx, python); err != nil {
-		return nil, &cli.Error{Err: err, Hint: "name an interpreter that has it by --python"}
+	python, err := e.python.With(ctx, peerModules)
+	if err != nil {
+		return nil, err
 	}
 	folder, err := os.MkdirTemp("", "tandem-serving-")
 	if err != nil {
@@ -94,15 +88,4 @@ func (e *Experiment) Run(ctx context.Context, o report.Options) (*report.Report,
 		results = append(results, measured...)
 	}
 	return p.report(results, s.about), nil
-}
-
-// missing returns why a Python interpreter cannot be the peer, or nil.
-func missing(ctx context.Context, python string) error {
-	out, err := exec.CommandContext(ctx, python, "-c",
-		"import aiohttp, numpy, onnxruntime, pyarrow.parquet").CombinedOutput()
-	if err != nil {
-		lines := strings.Split(strings.TrimSpace(string(out)), "\n")
-		return fmt.Errorf("%s lacks a module: %w %s", python, err, lines[len(lines)-1])
-	}
-	return nil
 }

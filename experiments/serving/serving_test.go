@@ -1,8 +1,6 @@
 package serving
 
 import (
-	"cmp"
-	"os"
 	"strings"
 	"testing"
 	"time"
@@ -15,8 +13,8 @@ func TestAllWays(t *testing.T) {
 	if testing.Short() {
 		t.Skip("trains, and starts servers")
 	}
-	python := cmp.Or(os.Getenv("TANDEM_PYTHON"), "python3")
-	if err := missing(t.Context(), python); err != nil {
+	python, err := new(report.Python).With(t.Context(), peerModules)
+	if err != nil {
 		t.Skip(err)
 	}
 	o := report.Options{Quick: true, Seed: 1}

@@ -10,7 +10,6 @@ package speed
 import (
 	"cmp"
 	"context"
-	"os"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -21,7 +20,7 @@ import (
 
 // Experiment is the comparison.
 type Experiment struct {
-	python string // the interpreter with PyTorch; empty: python3, if it has PyTorch
+	python report.Python // the interpreter with PyTorch; empty: python3, if it has PyTorch
 }
 
 // New returns the experiment.
@@ -73,22 +72,17 @@ func (*Experiment) QuickTime() time.Duration { return 150 * time.Second }
 
 // AddFlags adds the flags that only this experiment has.
 func (e *Experiment) AddFlags(flags *pflag.FlagSet) {
-	flags.StringVar(&e.python, "python", "", "use this Python interpreter with torch and "+
+	e.python.AddFlag(flags, "use this Python interpreter with torch and "+
 		"numpy\n(default $TANDEM_PYTHON, or python3 if it has them)")
 }
 
 // Arguments returns the flags that were set.
-func (e *Experiment) Arguments() []string {
-	if e.python == "" {
-		return nil
-	}
-	return []string{"--python", e.python}
-}
+func (e *Experiment) Arguments() []string { return e.python.Arguments() }
 
 // Run measures every case.
 func (e *Experiment) Run(ctx context.Context, o report.Options) (*report.Report, error) {
 	p := newPlan(o)
-	named := cmp.Or(e.python, os.Getenv("TANDEM_PYTHON"))
+	named := e.python.Named()
 	peer, err := startPeer(ctx, cmp.Or(named, "python3"))
 	if err == nil {
 		defer peer.Close()

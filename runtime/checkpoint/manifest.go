@@ -31,6 +31,7 @@ import (
 	"strings"
 	"time"
 
+	"tandem/algo/job"
 	"tandem/algo/numeric/batch"
 	"tandem/algo/numeric/table"
 )
@@ -266,6 +267,16 @@ func (m *Manifest) encode() ([]byte, error) {
 	m.SHA256 = hex.EncodeToString(sum[:])
 	text, err := json.MarshalIndent(m, "", "  ")
 	return append(text, '\n'), err
+}
+
+// Describe returns the manifest of the model that a job, of which text is the YAML, has after a number of
+// steps of a source. Commit and Written are left to the caller.
+func Describe(j *job.Job, text []byte, scaling []batch.Scaling, source batch.Source, steps int) *Manifest {
+	m := &Manifest{Mode: j.Training.Mode, Step: steps, Seed: j.Training.Seed, Job: text, Scaling: scaling}
+	for step := range steps {
+		m.Samples += source.Samples(step)
+	}
+	return m
 }
 
 // errManifest says that a manifest is not as it was written.

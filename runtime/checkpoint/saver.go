@@ -37,9 +37,9 @@ type Saved struct {
 	Waited time.Duration
 }
 
-// Save begins to write a model to a new folder. It first waits for the one before, and returns the error of
-// that. The state must not be in use by a training while Save runs, and may be afterwards. Its tables must
-// live until Wait has returned.
+// Save begins to write a model to a new folder. It first waits until the model before is written, and returns
+// an error of that. The state must not be in use by a training while Save runs, and may be afterwards. Its
+// tables must live until Wait has returned.
 func (s *Saver) Save(folder string, m *Manifest, state exec.State) error {
 	if err := s.Wait(); err != nil {
 		return err

@@ -144,9 +144,11 @@ func (a *apart) train(ctx context.Context, from driver.Origin) (end int, drain t
 
 // started notes that a segment begins, and how long the pause before it was.
 func (a *apart) started() {
-	a.began = time.Now()
-	if a.pause == nil {
+	first := a.began.IsZero()
+	if a.began = time.Now(); first {
 		a.evaluator.start = a.began
+	}
+	if a.pause == nil {
 		return
 	}
 	a.pause.Start = a.began.Sub(a.saved)

@@ -80,10 +80,10 @@ func (f *Frozen) Dim() int { return f.table.Dim() }
 // Precision returns the format of the embedding values.
 func (f *Frozen) Precision() Precision { return f.table.Precision() }
 
-// EmbeddingBytes is that of the table.
+// EmbeddingBytes returns the length of one embedding in Columns.
 func (f *Frozen) EmbeddingBytes() int { return f.table.EmbeddingBytes() }
 
-// StateBytes is that of the table.
+// StateBytes returns the length of the optimizer state of one row in Columns.
 func (f *Frozen) StateBytes() int { return f.table.StateBytes() }
 
 // CopyRows is CopyRows of the table at the moment of the freeze. The rows must be those behind the rows of
@@ -135,8 +135,8 @@ func (f *Frozen) Copied() unit.Bytes {
 	return unit.Bytes(f.copied * f.table.rowBytes)
 }
 
-// keep makes sure that a row may change, and may wait for it. The caller holds mu, and changes the row before
-// it releases mu.
+// keep copies a row that is about to change, if the reader still needs it, and may wait for room. The caller
+// holds mu, and changes the row before it releases mu.
 func (f *Frozen) keep(row int) {
 	if !f.needs(row) {
 		return
@@ -166,8 +166,8 @@ func (f *Frozen) keep(row int) {
 // needs reports whether a row must be copied before it changes.
 func (f *Frozen) needs(row int) bool { return row >= f.next && row < f.rows && f.slots[row] == 0 }
 
-// lockChanges locks what is frozen, if anything is, while rows change. Each of these must pass keep before it
-// changes. The caller calls the function that it returns.
+// lockChanges locks the frozen rows, if there are any, while rows change: keep comes before each change. The
+// caller calls the function that it returns.
 func (t *Table) lockChanges() (unlock func()) {
 	if t.frozen == nil {
 		return func() {}
@@ -176,7 +176,7 @@ func (t *Table) lockChanges() (unlock func()) {
 	return t.frozen.mu.Unlock
 }
 
-// keep makes sure that a row may change, under lockChanges.
+// keep copies a row that is about to change, if it is frozen. The caller holds lockChanges.
 func (t *Table) keep(row int) {
 	if t.frozen != nil {
 		t.frozen.keep(row)
