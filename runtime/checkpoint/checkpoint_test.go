@@ -442,3 +442,17 @@ func TestOneWriter(t *testing.T) {
 		t.Errorf("%d folders, want 2", len(left))
 	}
 }
+
+// The manifest of a model has the samples of the steps that it was trained for, also if a step has fewer.
+func TestDescribeCountsSamples(t *testing.T) {
+	j := exectest.Job(2, 2)
+	scaling := []batch.Scaling{{Mean: 1, Std: 2}}
+	for steps, samples := range []int{0, 16, 32, 40} {
+		m := checkpoint.Describe(&j, []byte("name: test\n"), scaling, exectest.NewColumns(40, 16), steps)
+		if m.Step != steps || m.Samples != samples || m.Mode != j.Training.Mode ||
+			m.Seed != j.Training.Seed || string(m.Job) != "name: test\n" ||
+			!slices.Equal(m.Scaling, scaling) {
+			t.Errorf("after %d steps: %+v, want %d samples", steps, m, samples)
+		}
+	}
+}

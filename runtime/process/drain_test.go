@@ -123,10 +123,15 @@ func TestProcessesAreSavedOnTheWay(t *testing.T) {
 			t.Errorf("%d points, %d in sequential training; pauses %+v", len(got.Curve), len(want.Curve),
 				got.Pauses)
 		}
+		paused := time.Duration(0)
 		for _, p := range got.Pauses {
 			if p.Drain < 0 || p.Save <= 0 || p.Start <= 0 {
 				t.Errorf("pause %+v", p)
 			}
+			paused += p.Save + p.Start
+		}
+		if got.Wall <= paused {
+			t.Errorf("%v from the first process to the last, but pauses of %v", got.Wall, paused)
 		}
 	}
 }
