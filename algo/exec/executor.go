@@ -78,9 +78,13 @@ func NewLocal(
 	if err != nil {
 		return nil, err
 	}
-	strategy, err := dense.New(dense.Config{
-		Job: &n.job, Rule: rule, Engine: engine, Here: here, Pool: gemm.PoolOf(m.Products),
-	})
+	c := dense.Config{Job: &n.job, Rule: rule, Engine: engine, Here: here, Pool: gemm.PoolOf(m.Products)}
+	if m.Trainer != nil {
+		if c.Trainer, err = m.Trainer(engine); err != nil {
+			return nil, err
+		}
+	}
+	strategy, err := dense.New(c)
 	if err != nil {
 		return nil, err
 	}

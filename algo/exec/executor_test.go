@@ -198,7 +198,7 @@ func TestResultsCountTheData(t *testing.T) {
 func TestDenseStepIsPerformedOnce(t *testing.T) {
 	s := newScript(t, exectest.Job(4, 1), exectest.NewColumns(32, 16))
 	s.train(false)
-	weights := s.p.Model().Weights(nnWorker(0))
+	weights := s.p.Model().Weights(nnWorker(0)).(*model.HostReplica)
 	if weights.Steps() != 1 {
 		t.Fatalf("%d optimizer steps of 4 ranks, want 1", weights.Steps())
 	}

@@ -55,18 +55,23 @@ func (m *ModelState) Missed() histogram.Histogram {
 // another process: a dense PS holds its shard, an NN worker its replica, in modes with dense PSs as last
 // pulled. In the lane of a rank, before a forward pass, they contain the optimizer steps before that pass and
 // no other.
-func (m *ModelState) Weights(at msg.Address) *model.Weights { return m.dense.Weights(at) }
+func (m *ModelState) Weights(at msg.Address) model.Weights { return m.dense.Weights(at) }
 
 // Digest returns a fingerprint of the parameters that a role holds: the rows of an embedding PS, or the
-// Weights of another role; 0 if it holds none.
+// Weights of another role; 0 if it holds none, or on a device that has failed.
 func (m *ModelState) Digest(at msg.Address) uint64 {
 	if at.Role == msg.EmbeddingPS {
 		return m.shards[at.Index].Table().Digest()
 	}
-	if w := m.Weights(at); w != nil {
-		return w.Digest()
+	w := m.Weights(at)
+	if w == nil {
+		return 0
 	}
-	return 0
+	state, err := w.Export()
+	if err != nil {
+		return 0
+	}
+	return state.Digest()
 }
 
 // DenseDigest returns a fingerprint of the dense network, from the digests of its holders.
@@ -107,7 +112,11 @@ func (m *ModelState) ReadRows(server int, signs []uint64, dst []float32) error {
 func (m *ModelState) ReadDense() (model.Values, error) {
 	var parts []model.Values
 	for _, at := range m.DenseHolders() {
-		parts = append(parts, m.Weights(at).Snapshot())
+		part, err := m.Weights(at).Snapshot()
+		if err != nil {
+			return model.Values{}, err
+		}
+		parts = append(parts, part)
 	}
 	return m.JoinDense(parts), nil
 }

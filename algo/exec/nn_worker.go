@@ -37,7 +37,9 @@ func (w *nnWorkerWork) forward(i item) (role.Result, error) {
 		return role.Result{}, err
 	}
 	replica := w.dense.Replica(i.Rank)
-	replica.Forward(part, pooled, w.buffers.borrow(len(pooled)))
+	if err := replica.Forward(part, pooled, w.buffers.borrow(len(pooled))); err != nil {
+		return role.Result{}, err
+	}
 	w.reportLoss(replica.Loss(), part.Samples)
 	return role.Result{}, nil
 }
@@ -45,7 +47,10 @@ func (w *nnWorkerWork) forward(i item) (role.Result, error) {
 func (w *nnWorkerWork) backward(i item) (role.Result, error) {
 	replica := w.dense.Replica(i.Rank)
 	i.store.set(i.Makes[1], replica.Gradients()) // buckets may be fed before all are done
-	grads, finite := replica.Backward(i.part)
+	grads, finite, err := replica.Backward(i.part)
+	if err != nil {
+		return role.Result{}, err
+	}
 	i.store.set(i.Makes[1], w.dense.Gradients(i.Work))
 	return role.Result{NonFinite: !finite, Bytes: w.storeValues(i.store, i.Makes[0], grads)}, nil
 }

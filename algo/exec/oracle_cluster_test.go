@@ -180,7 +180,11 @@ func (c *cluster) networks(s *setting) (all [][]tensor) {
 	}
 	if s.averaged() {
 		for _, at := range c.executor.Model().DenseHolders() {
-			all = append(all, named(c.executor.Model().Weights(at).Snapshot()))
+			replica, err := c.executor.Model().Weights(at).Snapshot()
+			if err != nil {
+				c.t.Fatal(err)
+			}
+			all = append(all, named(replica))
 		}
 	}
 	joined, err := c.executor.Model().ReadDense()

@@ -20,7 +20,7 @@ type State interface {
 	// Table returns the rows of an embedding PS, or nil if they are in another process.
 	Table(server int) *table.Table
 	// ExportDense returns copies of what the roles of this process hold of the dense network.
-	ExportDense() []dense.Part
+	ExportDense() ([]dense.Part, error)
 	// ImportDense replaces what the roles of this process hold by their shares of the network that parts
 	// make up.
 	ImportDense(parts []dense.Part) error
@@ -44,13 +44,18 @@ func (r roleState) Table(server int) *table.Table {
 }
 
 // ExportDense returns copies of the parts of the dense network that roles of this process hold.
-func (r roleState) ExportDense() (parts []dense.Part) {
+func (r roleState) ExportDense() (parts []dense.Part, err error) {
 	for _, at := range r.DenseHolders() {
-		if r.Weights(at) != nil {
-			parts = append(parts, r.dense.Export(at))
+		if r.Weights(at) == nil {
+			continue
 		}
+		part, err := r.dense.Export(at)
+		if err != nil {
+			return nil, err
+		}
+		parts = append(parts, part)
 	}
-	return parts
+	return parts, nil
 }
 
 // ImportDense replaces what the roles of this process hold of the dense network by their shares of the

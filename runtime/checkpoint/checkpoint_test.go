@@ -106,10 +106,20 @@ func columnsOf(t *table.Table) *table.Columns {
 	return c
 }
 
+// exported returns the parts of a state's dense network.
+func exported(t *testing.T, s exec.State) []dense.Part {
+	t.Helper()
+	parts, err := s.ExportDense()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return parts
+}
+
 // equalState compares everything that training needs.
 func equalState(t *testing.T, got, want exec.State) {
 	t.Helper()
-	if a, b := marshal(got.ExportDense()), marshal(want.ExportDense()); a != b {
+	if a, b := marshal(exported(t, got)), marshal(exported(t, want)); a != b {
 		t.Errorf("dense parts\n%s\nwant\n%s", a, b)
 	}
 	a, b := rowsOf(got), rowsOf(want)
@@ -251,7 +261,7 @@ func TestOtherNumbersOfServers(t *testing.T) {
 				if _, err := mustOpen(t, again).Restore(back); err != nil {
 					t.Fatal(err)
 				}
-				if a, b := marshal(back.ExportDense()), marshal(state.ExportDense()); a != b {
+				if a, b := marshal(exported(t, back)), marshal(exported(t, state)); a != b {
 					t.Errorf("%s: dense parts after %d servers\n%s\nwant\n%s", mode, servers, a, b)
 				}
 			}
@@ -272,7 +282,7 @@ func TestOtherNumbersOfRanks(t *testing.T) {
 		if err != nil || len(notes) != 1 || !strings.Contains(notes[0], "4 replicas") {
 			t.Fatalf("%s: error %v, notes %q", mode, err, notes)
 		}
-		old, parts := state.ExportDense(), got.ExportDense()
+		old, parts := exported(t, state), exported(t, got)
 		if len(parts) != 2 || parts[1].Steps != old[0].Steps {
 			t.Fatalf("%s: %d parts after %d steps", mode, len(parts), parts[0].Steps)
 		}
@@ -300,13 +310,13 @@ func TestInitialize(t *testing.T) {
 		t.Fatal(err)
 	}
 	var params []float32
-	for i, p := range got.ExportDense() {
+	for i, p := range exported(t, got) {
 		params = append(params, p.Params...)
-		if p.Steps != 0 || !slices.Equal(p.Optimizer, fresh.ExportDense()[i].Optimizer) {
+		if p.Steps != 0 || !slices.Equal(p.Optimizer, exported(t, fresh)[i].Optimizer) {
 			t.Errorf("part %d has taken %d steps", i, p.Steps)
 		}
 	}
-	if !slices.Equal(params, state.ExportDense()[0].Params) {
+	if !slices.Equal(params, exported(t, state)[0].Params) {
 		t.Error("other parameters")
 	}
 	for server := range got.Plan().Servers() {

@@ -58,8 +58,12 @@ func Export(folder, name string, state exec.State) error {
 		}
 		described.Rows = append(described.Rows, part)
 	}
+	parts, err := state.ExportDense()
+	if err != nil {
+		return fmt.Errorf("checkpoint: %w", err)
+	}
 	var tensors []safetensor
-	for i, p := range state.ExportDense() {
+	for i, p := range parts {
 		described.Parts = append(described.Parts, partOf(&p))
 		tensors = append(tensors, partTensors(i, &p, true)...)
 	}

@@ -266,7 +266,11 @@ func (c *Checkpoint) restoreDense(state exec.State, training bool) (notes []stri
 		return nil, err
 	}
 	replicas := len(parts) > 1 && len(parts[0].Params) == layout.Params
-	if exported := state.ExportDense(); replicas && len(exported) != len(parts) {
+	exported, err := state.ExportDense()
+	if err != nil {
+		return nil, err
+	}
+	if replicas && len(exported) != len(parts) {
 		notes = append(notes, fmt.Sprintf("the model has %d replicas of the dense network, and %d are "+
 			"trained: each starts from the mean of parameters and optimizer states", len(parts),
 			len(exported)))

@@ -48,11 +48,15 @@ func (s *Saver) Save(folder string, m *Manifest, state exec.State) error {
 		s.fs = disk{}
 	}
 	start := time.Now()
+	parts, err := state.ExportDense()
+	if err != nil {
+		return fmt.Errorf("checkpoint: %w", err)
+	}
 	w, err := newWriter(s.fs, folder)
 	if err != nil {
 		return err
 	}
-	w.parts = state.ExportDense()
+	w.parts = parts
 	waited := make([]atomic.Int64, state.Plan().Servers())
 	frozen := s.freeze(state, waited)
 	written := make(chan error, 1)

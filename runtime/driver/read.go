@@ -41,9 +41,9 @@ func (l liveState) ReadDense() (model.Values, error) {
 
 // readDense copies the part of the dense network that one role holds.
 func (l liveState) readDense(at msg.Address) (part model.Values, err error) {
-	read := func() error {
-		part = l.run.executor.Model().Weights(at).Snapshot()
-		return nil
+	read := func() (err error) {
+		part, err = l.run.executor.Model().Weights(at).Snapshot()
+		return err
 	}
 	if at == (msg.Address{Role: msg.NNWorker}) { // readDense is called in this lane
 		err = read()

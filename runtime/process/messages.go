@@ -221,7 +221,7 @@ func (a finalModel) ReadRows(server int, signs []uint64) ([]float32, error) {
 
 // ReadDense implements member.Numbers.
 func (a finalModel) ReadDense(at msg.Address) (model.Values, error) {
-	return a.n.executor.Model().Weights(at).Snapshot(), nil
+	return a.n.executor.Model().Weights(at).Snapshot()
 }
 
 // Export implements member.Numbers.

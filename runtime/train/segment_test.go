@@ -211,8 +211,9 @@ func TestOneDenseStepForEachTrainingStep(t *testing.T) {
 		steps := -1
 		mustTrain(t, cutJob(mode, 2, 1), train.Options{Begin: train.Begin{Step: 3},
 			Trained: func(s exec.State) error {
-				steps = s.ExportDense()[0].Steps
-				return nil
+				parts, err := s.ExportDense()
+				steps = parts[0].Steps
+				return err
 			}})
 		if steps != cutSteps-3 {
 			t.Errorf("%s: %d optimizer steps in %d training steps", mode, steps, cutSteps-3)

@@ -18,6 +18,9 @@ type Backend struct {
 	// Engine returns the engine of a user's own dense network for data of a schema. It replaces the network
 	// of the job; rows keep the length that the job's model has. Nil: model.New.
 	Engine func(schema *batch.Schema) (model.Engine, error)
+	// Trainer makes the replicas of ranks where they are not in the memory of the host: on devices. Nil: they
+	// are there.
+	Trainer func(model.Engine) (model.Trainer, error)
 	// Trained, if not nil, is called after the forward pass of every part of a batch, or of a whole batch
 	// without roles, with the sum of the losses of its samples, in nats and weighted by label, and their
 	// number. Several goroutines call it. It changes nothing that is computed.

@@ -17,7 +17,7 @@ type averaged struct {
 
 func newAveraged(c Config) (*averaged, error) {
 	c.Pool = nil // no other rank waits for an optimizer step
-	own, err := newReplicas(c, c.newWeights)
+	own, err := newReplicas(c, &c.Job.Model.Optimizer, c.newWeights)
 	sum := model.NewVector(c.Engine.Layout())
 	sum.Stats = make([]float32, c.Engine.Layout().Running)
 	return &averaged{own, sum}, err
@@ -25,15 +25,14 @@ func newAveraged(c Config) (*averaged, error) {
 
 // Snapshot copies a rank's parameters and running statistics.
 func (d *averaged) Snapshot(rank int32) (*model.Vector, error) {
-	values := d.byRank[rank].Snapshot()
-	return &model.Vector{Values: values.Params, Stats: values.Running}, nil
+	values, err := d.byRank[rank].Snapshot()
+	return &model.Vector{Values: values.Params, Stats: values.Running}, err
 }
 
 // Average adds the difference between the mean and the rank's copy to the rank's replica, which keeps the
 // steps that the rank has taken since the copy.
 func (d *averaged) Average(rank int32, given, sum *model.Vector) error {
-	d.byRank[rank].Shift(given, sum, d.Job.Roles.Ranks)
-	return nil
+	return d.byRank[rank].Shift(given, sum, d.Job.Roles.Ranks)
 }
 
 func (d *averaged) NewSum(int32) *model.Vector { return d.sum }

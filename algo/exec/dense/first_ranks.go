@@ -19,7 +19,7 @@ func newFirstRanks(c Config) (*firstRanks, error) {
 		return nil, err
 	}
 	c.Pool = nil // no other rank waits for an optimizer step
-	sums.replicas, err = newReplicas(c, c.newWeights)
+	sums.replicas, err = newReplicas(c, &c.Job.Model.Optimizer, c.newWeights)
 	return &firstRanks{sums}, err
 }
 
@@ -29,8 +29,7 @@ func (d *firstRanks) NewSum(int32) *model.Vector { return model.NewVector(d.layo
 // ApplyGradients steps a rank's replica with the mean over the samples that count.
 func (d *firstRanks) ApplyGradients(w role.Work, sum *model.Vector) error {
 	own := &model.Vector{Values: slices.Clone(sum.Values), Stats: sum.Stats} // StepSum overwrites it
-	d.byRank[w.Rank].StepSum(own, int(w.StepSamples), d.first+int(w.Step))
-	return nil
+	return d.byRank[w.Rank].StepSum(own, int(w.StepSamples), d.first+int(w.Step))
 }
 
 // ApplyRows numbers the puts that count from 0, because merging needs ranks without gaps.

@@ -8,9 +8,10 @@ import (
 )
 
 // reduced is the strategy of sync and hybrid: ranks sum their gradients in every step and train in lock step.
-// All weights are equal, so the ranks of one process share them: the first rank to reach the optimizer step
-// takes it, and the others find it taken. No rank can still be reading the parameters then, because the sums
-// of a step are complete only after every rank's backward pass.
+// All weights are equal, so the ranks of one process share those in the memory of the host: the first rank
+// to reach the optimizer step takes it, and the others find it taken. No rank can still be reading the
+// parameters then, because the sums of a step are complete only after every rank's backward pass. On devices,
+// every rank has weights of its own.
 type reduced struct {
 	replicas
 	mu sync.Mutex
@@ -27,7 +28,9 @@ func newReduced(c Config) (*reduced, error) {
 	if err != nil {
 		return nil, err
 	}
-	shared, err := newReplicas(c, func() (*model.Weights, error) { return weights, nil })
+	shared, err := newReplicas(c, &c.Job.Model.Optimizer, func() (*model.HostWeights, error) {
+		return weights, nil
+	})
 	return &reduced{replicas: shared, sum: model.NewVector(c.Engine.Layout())}, err
 }
 
@@ -42,12 +45,12 @@ func (d *reduced) BeginAt(step int) {
 	}
 }
 
-// ApplyGradients takes the optimizer step of a training step, unless another rank of this process has.
+// ApplyGradients takes the optimizer step of a training step, unless another rank has with the same weights.
 func (d *reduced) ApplyGradients(w role.Work, sum *model.Vector) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if own := d.byRank[w.Rank]; own.Steps() <= d.taken+int(w.Step) {
-		own.StepSum(sum, int(w.StepSamples), d.first+int(w.Step))
+		return own.StepSum(sum, int(w.StepSamples), d.first+int(w.Step))
 	}
 	return nil
 }

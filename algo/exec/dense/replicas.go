@@ -17,35 +17,66 @@ type replicas struct {
 	unserved
 	unreduced
 	unaveraged
-	byRank []*model.Replica // nil where the rank is not here
-	first  int              // the global step that roles count as step 0
+	byRank []model.Replica // nil where the rank is not here
+	first  int             // the global step that roles count as step 0
 }
 
-// newReplicas returns the replicas of the ranks of this process. It calls weights once for each of them.
-func newReplicas(c Config, weights func() (*model.Weights, error)) (replicas, error) {
-	r := replicas{Config: c, byRank: make([]*model.Replica, c.Job.Roles.Ranks)}
+// newReplicas returns the replicas of the ranks of this process, with an optimizer, or nil for copies of what
+// dense PSs train. In the memory of the host it calls weights once for each of them.
+func newReplicas(
+	c Config, optimizer *opt.DenseSpec, weights func() (*model.HostWeights, error),
+) (replicas, error) {
+	r := replicas{Config: c, byRank: make([]model.Replica, c.Job.Roles.Ranks)}
 	for i := range r.byRank {
 		if !c.Here(nnWorkerAt(int32(i))) {
 			continue
 		}
-		w, err := weights()
+		var err error
+		r.byRank[i], err = c.newReplica(model.ReplicaConfig{
+			Rank: i, Optimizer: optimizer, Groups: c.Job.GroupsPerRank(),
+			SamplesMax: (c.Job.Training.GlobalBatch-1)/c.Job.TotalGroups() + 1,
+		}, weights)
 		if err != nil {
 			return r, err
 		}
-		r.byRank[i] = model.NewReplica(w, c.Job.GroupsPerRank(),
-			(c.Job.Training.GlobalBatch-1)/c.Job.TotalGroups()+1)
 	}
 	return r, nil
 }
 
+// newReplica returns a replica that the Trainer makes, or one on the given weights if there is no Trainer.
+func (c *Config) newReplica(
+	of model.ReplicaConfig, weights func() (*model.HostWeights, error),
+) (model.Replica, error) {
+	if c.Trainer == nil {
+		w, err := weights()
+		if err != nil {
+			return nil, err
+		}
+		return model.NewHostReplica(w, of.Groups, of.SamplesMax), nil
+	}
+	if of.Optimizer == nil {
+		of.Initial = c.zeros()
+	} else {
+		of.Initial = model.InitialValues(c.Engine, c.Job.Training.Seed)
+	}
+	return c.Trainer.NewReplica(of)
+}
+
+// zeros returns values of the lengths that the whole network has.
+func (c *Config) zeros() model.Values {
+	return model.Values{
+		Params: make([]float32, c.layout().Params), Running: make([]float32, c.layout().Running),
+	}
+}
+
 // newWeights returns the initial weights of a training's network.
-func (c *Config) newWeights() (*model.Weights, error) {
+func (c *Config) newWeights() (*model.HostWeights, error) {
 	optimizer, err := opt.NewDense(c.Job.Model.Optimizer)
 	if err != nil {
 		return nil, err
 	}
 	initial := model.InitialValues(c.Engine, c.Job.Training.Seed)
-	return model.NewWeights(c.Engine, initial, optimizer, c.Pool), nil
+	return model.NewHostWeights(c.Engine, initial, optimizer, c.Pool), nil
 }
 
 func nnWorkerAt(rank int32) msg.Address { return msg.Address{Role: msg.NNWorker, Index: rank} }
@@ -54,29 +85,29 @@ func (c *Config) layout() *model.Layout { return c.Engine.Layout() }
 
 func (r *replicas) BeginAt(step int) { r.first = step }
 
-func (r *replicas) Replica(rank int32) *model.Replica { return r.byRank[rank] }
+func (r *replicas) Replica(rank int32) model.Replica { return r.byRank[rank] }
 
 func (r *replicas) Gradients(w role.Work) *model.Vector { return r.byRank[w.Rank].Gradients() }
 
 // ApplyGradients takes an optimizer step on a rank's replica with its own mean gradient.
 func (r *replicas) ApplyGradients(w role.Work, gradients *model.Vector) error {
-	r.byRank[w.Rank].StepSum(gradients, int(max(w.Samples, 1)), r.first+int(w.Step))
-	return nil
+	return r.byRank[w.Rank].StepSum(gradients, int(max(w.Samples, 1)), r.first+int(w.Step))
 }
 
 // HolderRoles returns rank 0: ranks that train in lock step all have the same values.
 func (r *replicas) HolderRoles() []msg.Address { return []msg.Address{nnWorkerAt(0)} }
 
-func (r *replicas) Weights(at msg.Address) *model.Weights {
+func (r *replicas) Weights(at msg.Address) model.Weights {
 	if at.Role != msg.NNWorker || r.byRank[at.Index] == nil {
 		return nil
 	}
-	return r.byRank[at.Index].Weights
+	return r.byRank[at.Index]
 }
 
 // Export implements Holders for ranks.
-func (r *replicas) Export(at msg.Address) Part {
-	return Part{At: at, State: r.byRank[at.Index].Export(), PerStep: 1}
+func (r *replicas) Export(at msg.Address) (Part, error) {
+	state, err := r.byRank[at.Index].Export()
+	return Part{At: at, State: state, PerStep: 1}, err
 }
 
 // Import implements Holders for ranks that hold the network: all of them hold the same.
@@ -88,7 +119,7 @@ func (r *replicas) importFrom(at msg.Address, parts []Part, holders int) error {
 	if w == nil {
 		return nil
 	}
-	like := Part{At: at, State: model.State{Values: w.Host()}, PerStep: 1}
+	like := Part{At: at, State: model.State{Values: r.zeros()}, PerStep: 1}
 	return w.Restore(convert(parts, like, holders, r.layout()).State)
 }
 

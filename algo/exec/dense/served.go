@@ -24,8 +24,8 @@ type served struct {
 
 // denseShard is the data of one dense PS. Only the PS's own lane uses it.
 type denseShard struct {
-	part           model.Bucket
-	*model.Weights // nil where the PS is not here
+	part               model.Bucket
+	*model.HostWeights // nil where the PS is not here
 	// stats has the batch-norm statistics of groups that are not yet folded into the running statistics,
 	// which live on dense-ps 0. They fold once for every N pushes of N ranks, as often as in a mode that
 	// reduces gradients.
@@ -38,11 +38,8 @@ func newServed(c Config, share, stepsPerStep int) (*served, error) {
 	layout := c.Engine.Layout()
 	d := &served{share: share, perStep: stepsPerStep}
 	var err error
-	d.replicas, err = newReplicas(c, func() (*model.Weights, error) {
-		pulled := model.Values{
-			Params: make([]float32, layout.Params), Running: make([]float32, layout.Running),
-		}
-		return model.NewWeights(c.Engine, pulled, nil, nil), nil
+	d.replicas, err = newReplicas(c, nil, func() (*model.HostWeights, error) {
+		return model.NewHostWeights(c.Engine, c.zeros(), nil, nil), nil
 	})
 	if err != nil {
 		return nil, err
@@ -62,7 +59,7 @@ func newServed(c Config, share, stepsPerStep int) (*served, error) {
 		if i == 0 {
 			own.Running = initial.Running
 		}
-		s.Weights = model.NewWeights(c.Engine, own, optimizer, nil)
+		s.HostWeights = model.NewHostWeights(c.Engine, own, optimizer, nil)
 	}
 	return d, nil
 }
@@ -172,23 +169,26 @@ func (d *served) HolderRoles() (all []msg.Address) {
 	return all
 }
 
-func (d *served) Weights(at msg.Address) *model.Weights {
-	if at.Role == msg.DensePS {
-		return d.shards[at.Index].Weights
+func (d *served) Weights(at msg.Address) model.Weights {
+	if at.Role != msg.DensePS {
+		return d.replicas.Weights(at)
 	}
-	return d.replicas.Weights(at)
+	if s := d.shards[at.Index]; s.HostWeights != nil {
+		return s
+	}
+	return nil
 }
 
 // Export implements Holders for dense PSs.
-func (d *served) Export(at msg.Address) Part {
+func (d *served) Export(at msg.Address) (Part, error) {
 	s := d.shards[at.Index]
-	return Part{At: at, Lo: s.part.Lo, State: s.Weights.Export(), PerStep: d.perStep,
-		Pending: slices.Clone(s.stats)}
+	state, err := s.HostWeights.Export()
+	return Part{At: at, Lo: s.part.Lo, State: state, PerStep: d.perStep, Pending: slices.Clone(s.stats)}, err
 }
 
 // Import implements Holders. Ranks hold nothing: they pull before every forward pass.
 func (d *served) Import(at msg.Address, parts []Part) error {
-	if at.Role != msg.DensePS || d.shards[at.Index].Weights == nil {
+	if at.Role != msg.DensePS || d.shards[at.Index].HostWeights == nil {
 		return nil
 	}
 	s := d.shards[at.Index]

@@ -37,7 +37,7 @@ type Strategy interface {
 // Replicas is the work of NN workers on the dense network.
 type Replicas interface {
 	// Replica returns the replica that a rank trains, or nil if the rank is in another process.
-	Replica(rank int32) *model.Replica
+	Replica(rank int32) model.Replica
 	// LoadPulled copies the parameters that a rank has pulled, one slice for each dense PS, into the rank's
 	// replica. It is called before every forward pass; pulled is empty unless the rule has dense PSs.
 	LoadPulled(rank int32, pulled [][]float32) error
@@ -87,9 +87,9 @@ type Holders interface {
 	// HolderRoles returns the roles that together hold the network.
 	HolderRoles() []msg.Address
 	// Weights returns what a role holds, or nil if it holds nothing or is in another process.
-	Weights(at msg.Address) *model.Weights
+	Weights(at msg.Address) model.Weights
 	// Export returns a copy of what one of the HolderRoles, which is in this process, holds.
-	Export(at msg.Address) Part
+	Export(at msg.Address) (Part, error)
 	// Import replaces what a rank or a dense PS of this process holds by its share of the network that parts
 	// make up. CheckParts must accept the parts. Import does nothing for a role that holds nothing.
 	Import(at msg.Address, parts []Part) error
@@ -106,6 +106,8 @@ type Config struct {
 	// Here reports whether a role is in this process; of other roles a strategy keeps nothing.
 	Here func(msg.Address) bool
 	Pool gemm.Pool // shares an optimizer step for which all ranks wait; nil: none
+	// Trainer makes the replicas of ranks; nil: they are in the memory of the host.
+	Trainer model.Trainer
 }
 
 // New returns the strategy that the rule of a mode names.

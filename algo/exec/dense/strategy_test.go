@@ -36,8 +36,8 @@ func newStrategy(t *testing.T, mode string, settings map[string]int, ranks int) 
 }
 
 // weights returns the weights of a rank.
-func weights(s dense.Strategy, rank int32) *model.Weights {
-	return s.Weights(msg.Address{Role: msg.NNWorker, Index: rank})
+func weights(s dense.Strategy, rank int32) *model.HostReplica {
+	return s.Weights(msg.Address{Role: msg.NNWorker, Index: rank}).(*model.HostReplica)
 }
 
 // scatter gives every rank parameters and running statistics of its own.

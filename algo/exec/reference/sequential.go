@@ -32,7 +32,7 @@ type Sequential struct {
 	source batch.Source
 	engine model.Engine
 	rows   *embedding.Shard
-	dense  *model.Weights
+	dense  *model.HostWeights
 	passes []model.Pass // by group
 	grads  [][]float32  // by group
 	stats  []float32    // batch-norm statistics of the step in hand, in group order
@@ -59,7 +59,7 @@ func NewSequential(t job.Job, source batch.Source, m backend.Backend) (*Sequenti
 	if err != nil {
 		return nil, err
 	}
-	dense := model.NewWeights(engine, model.InitialValues(engine, t.Training.Seed), optimizer,
+	dense := model.NewHostWeights(engine, model.InitialValues(engine, t.Training.Seed), optimizer,
 		gemm.PoolOf(m.Products))
 	q := &Sequential{job: t, source: source, engine: engine, rows: embedding.NewShard(rows, nil),
 		dense: dense, report: m.ReportLoss}
@@ -74,7 +74,7 @@ func NewSequential(t job.Job, source batch.Source, m backend.Backend) (*Sequenti
 func (q *Sequential) Rows() *table.Table { return q.rows.Table() }
 
 // Dense returns the weights of the dense network.
-func (q *Sequential) Dense() *model.Weights { return q.dense }
+func (q *Sequential) Dense() *model.HostWeights { return q.dense }
 
 // Engine returns the engine of the dense network.
 func (q *Sequential) Engine() model.Engine { return q.engine }
@@ -163,7 +163,7 @@ func (q *Sequential) applyRows(g gradients) error {
 
 // applyDense takes the network's next optimizer step.
 func (q *Sequential) applyDense(g gradients) {
-	q.dense.StepSum(&model.Vector{Values: g.dense, Stats: g.stats}, g.samples, q.dense.Steps())
+	_ = q.dense.StepSum(&model.Vector{Values: g.dense, Stats: g.stats}, g.samples, q.dense.Steps())
 }
 
 // ErrNonFinite is wrapped by the error of a step whose training has diverged.
@@ -200,4 +200,4 @@ func (q *Sequential) ReadRows(_ int, signs []uint64, dst []float32) error {
 }
 
 // ReadDense implements evaluation.State. It must not be called during a step.
-func (q *Sequential) ReadDense() (model.Values, error) { return q.dense.Snapshot(), nil }
+func (q *Sequential) ReadDense() (model.Values, error) { return q.dense.Snapshot() }

@@ -22,8 +22,9 @@ func (q *Sequential) Plan() shard.Plan { return oneTable }
 func (q *Sequential) Table(int) *table.Table { return q.Rows() }
 
 // ExportDense returns a copy of the dense network, as exec.State.ExportDense does.
-func (q *Sequential) ExportDense() []dense.Part {
-	return []dense.Part{{At: msg.Address{Role: msg.NNWorker}, State: q.dense.Export(), PerStep: 1}}
+func (q *Sequential) ExportDense() ([]dense.Part, error) {
+	state, err := q.dense.Export()
+	return []dense.Part{{At: msg.Address{Role: msg.NNWorker}, State: state, PerStep: 1}}, err
 }
 
 // ImportDense replaces the dense network, as exec.State.ImportDense does.

@@ -12,6 +12,7 @@ import (
 
 	"tandem/algo/exec"
 	"tandem/algo/job"
+	"tandem/algo/numeric/model"
 	"tandem/algo/protocol/event"
 	"tandem/algo/protocol/msg"
 	"tandem/algo/protocol/pace"
@@ -378,8 +379,8 @@ func TestOneBitOfAWeightIsFound(t *testing.T) {
 			w := record(t, cfg, p, 4, has)
 			for _, step := range []int32{0, 4, steps - 1} {
 				_, again := setup(t, mode, has.retry())
-				_, err := w.recording(t, nil).Replay(again,
-					nudge{step, again.Model().Weights(msg.Address{Role: msg.NNWorker}).Host().Params})
+				weights := again.Model().Weights(msg.Address{Role: msg.NNWorker}).(*model.HostReplica)
+				_, err := w.recording(t, nil).Replay(again, nudge{step, weights.Host().Params})
 				var d *Difference
 				if !errors.As(err, &d) {
 					t.Fatalf("%s, %+v: %v", mode, has, err)

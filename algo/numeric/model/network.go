@@ -52,6 +52,8 @@ type part interface {
 	cost() (flops float64, values, kernels int)
 	// describe adds the part's forward pass to a graph.
 	describe(*describer)
+	// program returns the part as others compute it.
+	program() ProgramPart
 	// newPass returns the part's scratch.
 	newPass(samplesMax int) partPass
 }

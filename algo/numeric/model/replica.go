@@ -6,6 +6,7 @@ import (
 	"tandem/algo/numeric/batch"
 	"tandem/algo/numeric/collective"
 	"tandem/algo/numeric/kernel/vec"
+	"tandem/algo/numeric/opt"
 )
 
 // Vector is what ranks sum over each other: gradient sums by parameter with the batch-norm statistics of the
@@ -22,10 +23,45 @@ func NewVector(l *Layout) *Vector { return &Vector{Values: make([]float32, l.Par
 // Bucket returns the values of a bucket, which alias the vector.
 func (v *Vector) Bucket(b Bucket) []float32 { return v.Values[b.Lo:b.Hi] }
 
-// Replica is the network as a rank trains it: the weights, and a pass and gradient
-// buckets for each of the rank's groups. Ranks in lock step may share their weights.
-type Replica struct {
-	*Weights
+// Replica is the network as a rank trains it: the weights, and what the passes and gradients of the rank's
+// groups need. HostReplica is that of the host; a Trainer makes those of devices. Methods return the errors
+// of a device; those of HostReplica return none.
+type Replica interface {
+	Weights
+	// Forward runs every group of a part. The next Backward writes the gradients of the pooled embeddings to
+	// grads, which is as long as pooled. The part and pooled stay as they are until Backward has returned.
+	Forward(part *batch.Part, pooled, grads []float32) error
+	// Loss returns the sum of the losses of the samples of the latest Forward.
+	Loss() float64
+	// Backward runs every group of the part, bucket by bucket, and sums the gradients of the groups along the
+	// tree: see Gradients. It calls done for every bucket that is final. It returns the gradients of the
+	// pooled embeddings, and whether loss and gradients are finite.
+	Backward(done func(bucket int32)) (pooled []float32, finite bool, err error)
+	// Gradients returns the sums over the part's groups. A bucket is valid from the call of done in Backward
+	// until the next Forward; the statistics are valid after Forward.
+	Gradients() *Vector
+}
+
+// Trainer makes replicas that are not in the host's memory.
+type Trainer interface {
+	// NewReplica returns the replica of a rank. Ranks share no weights.
+	NewReplica(c ReplicaConfig) (Replica, error)
+}
+
+// ReplicaConfig describes the replica of a rank.
+type ReplicaConfig struct {
+	Rank    int
+	Initial Values
+	// Optimizer is nil for a copy of weights that another role trains.
+	Optimizer *opt.DenseSpec
+	// Groups is the number of groups of a part, SamplesMax the most samples of a group.
+	Groups, SamplesMax int
+}
+
+// HostReplica is a Replica in the memory of the host, with a pass and gradient buckets for each group. Ranks
+// in lock step may share their weights.
+type HostReplica struct {
+	*HostWeights
 	passes []Pass
 	grads  [][]float32 // by group
 	sums   Vector      // over the groups; its values are those of group 0
@@ -34,10 +70,10 @@ type Replica struct {
 	pooled []float32 // gradients of the pooled embeddings of the part
 }
 
-// NewReplica returns a replica on some weights, for parts of a number of groups, each of up to samplesMax
+// NewHostReplica returns a replica on some weights, for parts of a number of groups, each of up to samplesMax
 // samples.
-func NewReplica(w *Weights, groups, samplesMax int) *Replica {
-	r := &Replica{Weights: w}
+func NewHostReplica(w *HostWeights, groups, samplesMax int) *HostReplica {
+	r := &HostReplica{HostWeights: w}
 	for range groups {
 		r.passes = append(r.passes, w.engine.NewPass(samplesMax))
 		r.grads = append(r.grads, make([]float32, w.engine.Layout().Params))
@@ -46,9 +82,8 @@ func NewReplica(w *Weights, groups, samplesMax int) *Replica {
 	return r
 }
 
-// Forward runs every group of a part. The next Backward writes the gradients of the pooled embeddings to
-// grads, which is as long as pooled.
-func (r *Replica) Forward(part *batch.Part, pooled, grads []float32) {
+// Forward implements Replica.
+func (r *HostReplica) Forward(part *batch.Part, pooled, grads []float32) error {
 	r.loss, r.part, r.pooled = 0, part, grads
 	r.sums.Stats = r.sums.Stats[:0]
 	width := r.engine.Layout().EmbeddingWidth
@@ -59,21 +94,20 @@ func (r *Replica) Forward(part *batch.Part, pooled, grads []float32) {
 		r.loss += loss
 		r.sums.Stats = append(r.sums.Stats, pass.Stats()...)
 	}
+	return nil
 }
 
-// Loss returns the sum of the losses of the samples of the latest Forward.
-func (r *Replica) Loss() float64 { return r.loss }
+// Loss implements Replica.
+func (r *HostReplica) Loss() float64 { return r.loss }
 
 // groupGrads returns the gradients of one group's pooled embeddings.
-func (r *Replica) groupGrads(g int) []float32 {
+func (r *HostReplica) groupGrads(g int) []float32 {
 	width := r.engine.Layout().EmbeddingWidth
 	return r.pooled[r.part.Bounds[g]*width : r.part.Bounds[g+1]*width]
 }
 
-// Backward runs every group of the part, bucket by bucket, and sums the gradients of the groups along the
-// tree: see Gradients. It calls done for every bucket that is final. It returns the gradients of the pooled
-// embeddings, and whether loss and gradients are finite.
-func (r *Replica) Backward(done func(bucket int32)) (pooled []float32, finite bool) {
+// Backward implements Replica.
+func (r *HostReplica) Backward(done func(bucket int32)) (pooled []float32, finite bool, err error) {
 	buckets := make([][]float32, len(r.passes))
 	finite = !math.IsNaN(r.loss) && !math.IsInf(r.loss, 0)
 	for b, bucket := range r.engine.Layout().Buckets {
@@ -92,12 +126,11 @@ func (r *Replica) Backward(done func(bucket int32)) (pooled []float32, finite bo
 			copy(at, own)
 		}
 	}
-	return r.pooled, finite && vec.Finite(r.pooled)
+	return r.pooled, finite && vec.Finite(r.pooled), nil
 }
 
-// Gradients returns the sums over the part's groups. A bucket is valid from the call of done in Backward
-// until the next Forward; the statistics are valid after Forward.
-func (r *Replica) Gradients() *Vector { return &r.sums }
+// Gradients implements Replica.
+func (r *HostReplica) Gradients() *Vector { return &r.sums }
 
 // GroupInput returns group g of a part as the input of a network; width is the number of pooled embedding
 // values of a sample.

@@ -27,20 +27,51 @@ type State struct {
 }
 
 // Weights are the parameters of a network, or of a contiguous part of a network, with their running
-// batch-norm statistics and their optimizer. They are in the memory of the processor.
+// batch-norm statistics and their optimizer, in the memory of the host or of a device. Methods return the
+// errors of a device; those of HostWeights fail only as described here.
 //
 // A method that changes the weights must not run concurrently with any other method.
-type Weights struct {
+type Weights interface {
+	// Params returns the number of parameters.
+	Params() int
+	// Steps returns the number of optimizer steps taken.
+	Steps() int
+	// StepSum takes the optimizer step of a training step. The mean gradient is the sum divided once by the
+	// number of samples, which is at least 1. The statistics of the step's groups, in ascending group number,
+	// are folded into the running statistics. StepSum may overwrite the sum, and does not read it after it
+	// has returned.
+	StepSum(sum *Vector, samples, step int) error
+	// Shift adds mean − from to the parameters and running statistics, element by element, where mean is
+	// sum / n. A variance that has fallen so far since from was copied that it would become negative is set
+	// to the mean.
+	Shift(from, sum *Vector, n int) error
+	// Snapshot returns a copy of the values.
+	Snapshot() (Values, error)
+	// Export returns a copy of the whole state.
+	Export() (State, error)
+	// Import copies a state into the weights, its parameters to those from lo on. Parameters, running
+	// statistics or optimizer state of length 0 in the state leave those of the weights unchanged; without
+	// optimizer state, the number of steps is unchanged too. Import returns an error, and changes nothing, if
+	// a length does not fit.
+	Import(lo int, s State) error
+	// Restore replaces the whole state by one that Export returned. Parameters without optimizer state or
+	// steps begin with the optimizer state of new weights. Restore returns an error, and changes nothing, if
+	// a length differs.
+	Restore(s State) error
+}
+
+// HostWeights are Weights in the memory of the host.
+type HostWeights struct {
 	engine    Engine
 	optimizer opt.Dense
 	pool      gemm.Pool
 	state     State
 }
 
-// NewWeights returns weights with initial values, which it takes over. The optimizer is nil for a copy of
+// NewHostWeights returns weights with initial values, which it takes over. The optimizer is nil for a copy of
 // weights that another role trains. StepSum runs on the pool, or on the calling goroutine if the pool is nil.
-func NewWeights(e Engine, v Values, optimizer opt.Dense, pool gemm.Pool) *Weights {
-	w := &Weights{engine: e, optimizer: optimizer, pool: pool, state: State{Values: v}}
+func NewHostWeights(e Engine, v Values, optimizer opt.Dense, pool gemm.Pool) *HostWeights {
+	w := &HostWeights{engine: e, optimizer: optimizer, pool: pool, state: State{Values: v}}
 	if optimizer != nil {
 		w.state.Optimizer = make([]float32, optimizer.StateSize(len(v.Params)))
 		optimizer.Init(w.state.Optimizer)
@@ -54,38 +85,36 @@ func InitialValues(e Engine, seed uint64) Values {
 	return Values{params, running}
 }
 
-// Params returns the number of parameters.
-func (w *Weights) Params() int { return len(w.state.Params) }
+// Params implements Weights.
+func (w *HostWeights) Params() int { return len(w.state.Params) }
 
-// Steps returns the number of optimizer steps taken.
-func (w *Weights) Steps() int { return w.state.Steps }
+// Steps implements Weights.
+func (w *HostWeights) Steps() int { return w.state.Steps }
 
-// StepSum takes the optimizer step of a training step. The mean gradient is the sum divided once by the
-// number of samples, which is at least 1. The statistics of the step's groups, in ascending group number, are
-// folded into the running statistics. StepSum overwrites the sum.
-func (w *Weights) StepSum(sum *Vector, samples, step int) {
+// StepSum implements Weights. It overwrites the sum, and returns nil.
+func (w *HostWeights) StepSum(sum *Vector, samples, step int) error {
 	w.optimizer.StepSum(w.state.Params, w.state.Optimizer, sum.Values, samples, step, w.pool)
 	w.state.Steps++
 	w.FoldStats(sum.Stats)
+	return nil
 }
 
 // Step takes an optimizer step with a mean gradient, at the learning rate for the number of steps taken so
 // far. It may scale the gradient in place.
-func (w *Weights) Step(grad []float32) {
+func (w *HostWeights) Step(grad []float32) {
 	w.optimizer.Step(w.state.Params, w.state.Optimizer, grad, w.state.Steps)
 	w.state.Steps++
 }
 
 // FoldStats folds the batch-norm statistics of groups into the running statistics, if the weights have any.
-func (w *Weights) FoldStats(stats []float32) {
+func (w *HostWeights) FoldStats(stats []float32) {
 	if len(w.state.Running) > 0 {
 		w.engine.UpdateRunning(w.state.Running, stats)
 	}
 }
 
-// Shift adds mean − from to the parameters and running statistics, element by element, where mean is sum / n.
-// A variance that has fallen so far since from was copied that it would become negative is set to the mean.
-func (w *Weights) Shift(from, sum *Vector, n int) {
+// Shift implements Weights. It returns nil.
+func (w *HostWeights) Shift(from, sum *Vector, n int) error {
 	shift(w.state.Params, from.Values, sum.Values, float32(n))
 	shift(w.state.Running, from.Stats, sum.Stats, float32(n))
 	for _, variances := range w.engine.Layout().Variances {
@@ -95,6 +124,7 @@ func (w *Weights) Shift(from, sum *Vector, n int) {
 			}
 		}
 	}
+	return nil
 }
 
 func shift(dst, from, sum []float32, n float32) {
@@ -104,23 +134,20 @@ func shift(dst, from, sum []float32, n float32) {
 }
 
 // Host returns the values without copying them; they are valid until the next change of the weights.
-func (w *Weights) Host() Values { return w.state.Values }
+func (w *HostWeights) Host() Values { return w.state.Values }
 
-// Snapshot returns a copy of the values.
-func (w *Weights) Snapshot() Values { return w.state.Values.Clone() }
+// Snapshot implements Weights. The error is nil.
+func (w *HostWeights) Snapshot() (Values, error) { return w.state.Values.Clone(), nil }
 
-// Export returns a copy of the whole state.
-func (w *Weights) Export() State {
+// Export implements Weights. The error is nil.
+func (w *HostWeights) Export() (State, error) {
 	s := w.state
 	s.Values, s.Optimizer = s.Clone(), slices.Clone(s.Optimizer)
-	return s
+	return s, nil
 }
 
-// Import copies a state into the weights, its parameters to those from lo on. Parameters, running statistics
-// or optimizer state of length 0 in the state leave those of the weights unchanged; without optimizer state,
-// the number of steps is unchanged too. Import returns an error, and changes nothing, if a length does not
-// fit.
-func (w *Weights) Import(lo int, s State) error {
+// Import implements Weights.
+func (w *HostWeights) Import(lo int, s State) error {
 	if lo < 0 || lo+len(s.Params) > len(w.state.Params) {
 		return fmt.Errorf("model: %d parameters from %d on; the weights have %d", len(s.Params), lo,
 			len(w.state.Params))
@@ -145,10 +172,8 @@ func (w *Weights) Import(lo int, s State) error {
 	return nil
 }
 
-// Restore replaces the whole state by one that Export returned. Parameters without optimizer state or steps
-// begin with the optimizer state of new weights. Restore returns an error, and changes nothing, if a length
-// differs.
-func (w *Weights) Restore(s State) error {
+// Restore implements Weights.
+func (w *HostWeights) Restore(s State) error {
 	if len(s.Optimizer) == 0 && s.Steps == 0 && w.optimizer != nil {
 		s.Optimizer = make([]float32, len(w.state.Optimizer))
 		w.optimizer.Init(s.Optimizer)
@@ -172,15 +197,12 @@ func (w *Weights) Restore(s State) error {
 	return nil
 }
 
-// Digest returns the fingerprint of the state that Export returns.
-func (w *Weights) Digest() uint64 {
-	s := w.Export()
-	return s.digest()
-}
+// Digest returns the fingerprint of the state.
+func (w *HostWeights) Digest() uint64 { return w.state.Digest() }
 
-// digest returns a fingerprint of parameters, running statistics and optimizer
+// Digest returns a fingerprint of parameters, running statistics and optimizer
 // state: equal bits, equal digests.
-func (s *State) digest() uint64 {
+func (s *State) Digest() uint64 {
 	h := fnv.New64a()
 	var b [4]byte
 	for _, values := range [][]float32{s.Params, s.Running, s.Optimizer} {

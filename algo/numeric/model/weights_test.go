@@ -9,7 +9,7 @@ import (
 )
 
 // newWeights returns weights of 4 parameters and 2 running statistics, trained by Adam.
-func newWeights(t *testing.T) *Weights {
+func newWeights(t *testing.T) *HostWeights {
 	t.Helper()
 	schema := &batch.Schema{Dense: []string{"age"}, Slots: []batch.Slot{{Name: "a", Dim: 2}},
 		Labels: []string{"click"}}
@@ -20,11 +20,11 @@ func newWeights(t *testing.T) *Weights {
 		t.Fatal(err)
 	}
 	e := mustNew(t, spec, schema)
-	return NewWeights(e, InitialValues(e, 1), optimizer, nil)
+	return NewHostWeights(e, InitialValues(e, 1), optimizer, nil)
 }
 
 // step performs the n-th optimizer step with gradients of its own, and folds statistics.
-func step(w *Weights, n int) {
+func step(w *HostWeights, n int) {
 	l := w.engine.Layout()
 	sum := NewVector(l)
 	for i := range sum.Values {
@@ -44,7 +44,7 @@ func TestStateIsImportedWhole(t *testing.T) {
 		step(w, n)
 	}
 	again, values := newWeights(t), newWeights(t)
-	state := w.Export()
+	state, _ := w.Export()
 	step(w, 3) // what was exported is a copy
 	if err := again.Import(0, state); err != nil || again.Steps() != 3 {
 		t.Fatalf("%v after %d steps", err, again.Steps())
@@ -60,7 +60,9 @@ func TestStateIsImportedWhole(t *testing.T) {
 	if again.Digest() != w.Digest() {
 		t.Error("weights that imported a state train on differently")
 	}
-	if a, b := values.Snapshot(), w.Snapshot(); a.Params[0] == b.Params[0] || a.Running[0] != b.Running[0] {
+	a, _ := values.Snapshot()
+	b, _ := w.Snapshot()
+	if a.Params[0] == b.Params[0] || a.Running[0] != b.Running[0] {
 		t.Errorf("%v after a step without the optimizer's state, %v with it", a, b)
 	}
 }
