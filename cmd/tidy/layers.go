@@ -75,6 +75,7 @@ func walls() []wall {
 		{"runtime/checkpoint", nil, order},
 		{"runtime/probe", nil, order},
 		{"runtime/blas", nil, order},
+		{"runtime/cuda", nil, order},
 		{"runtime/gorgonia", nil, order},
 		{"runtime/wire", nil, order},
 		{"runtime/grpcnet", nil, order},

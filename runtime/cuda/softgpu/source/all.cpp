@@ -1,0 +1,9 @@
+// A GPU in software, for tests: the entry points of libcuda, libnvrtc, libcublasLt and libnccl that Tandem
+// calls. Memory of a device is memory of the host, and ends at a page that cannot be touched. Each stream
+// is a thread.
+#include "softgpu.h"
+
+#include "driver.cpp"
+#include "kernels.cpp"
+#include "nvrtc.cpp"
+#include "stream.cpp"
