@@ -96,7 +96,7 @@ func Bytes[T float32 | float64 | int32 | uint32 | int64 | uint64 | uint16 | uint
 type Error struct {
 	Device int    // −1 if the call concerns no device
 	Call   string // the function, and what it was to do
-	Code   int    // of the library
+	Code   int    // of the driver; of another library if negative
 	Text   string // of the library
 	Note   string // more facts, or empty
 }

@@ -5,6 +5,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -123,9 +124,15 @@ func (b bench) alloc(bytes int) cuda.Address {
 
 func (b bench) upload(x []float32) cuda.Address {
 	b.Helper()
-	a := b.alloc(4 * len(x))
-	b.check(b.stream.CopyIn(a, cuda.Bytes(x)))
+	return b.uploadBytes(cuda.Bytes(x))
+}
+
+func (b bench) uploadBytes(x []byte) cuda.Address {
+	b.Helper()
+	a := b.alloc(len(x))
+	b.check(b.stream.CopyIn(a, x))
 	b.check(b.stream.Sync())
+	runtime.KeepAlive(x)
 	return a
 }
 
@@ -134,6 +141,7 @@ func (b bench) download(a cuda.Address, n int) []float32 {
 	x := make([]float32, n)
 	b.check(b.stream.CopyOut(cuda.Bytes(x), a))
 	b.check(b.stream.Sync())
+	runtime.KeepAlive(x)
 	return x
 }
 
@@ -229,7 +237,7 @@ func TestOutOfBounds(t *testing.T) {
 	}{
 		{"at the page without access", 4, 1, []string{"kernel fill, block (0, 0, 0), thread (0, 0, 0)",
 			"0 bytes after the end of an allocation of 16 bytes"}},
-		{"between the end and that page", 5, 1, []string{"written beside an allocation of 20 bytes"}},
+		{"between the end and that page", 5, 1, []string{"written after an allocation of 20 bytes"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			b := newBench(t)

@@ -24,15 +24,24 @@ func (d *Device) Info() Info { return d.info }
 //
 //go:uintptrescapes
 func (d *Device) call(e *entry, arguments ...uintptr) error {
+	code, err := d.callOther(e, arguments...)
+	if err == nil && code != cudaSuccess {
+		return d.driver.failure(d.info.Ordinal, e.name, code)
+	}
+	return err
+}
+
+// callOther makes the device current on this thread and calls a function of any library. It returns the
+// status of the function. The error is that of the driver.
+//
+//go:uintptrescapes
+func (d *Device) callOther(e *entry, arguments ...uintptr) (int, error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	if code := codeOf(call(d.driver.cu.ctxSetCurrent.address, d.context[:]...)); code != cudaSuccess {
-		return d.driver.failure(d.info.Ordinal, d.driver.cu.ctxSetCurrent.name, code)
+		return 0, d.driver.failure(d.info.Ordinal, d.driver.cu.ctxSetCurrent.name, code)
 	}
-	if code := codeOf(call(e.address, arguments...)); code != cudaSuccess {
-		return d.driver.failure(d.info.Ordinal, e.name, code)
-	}
-	return nil
+	return codeOf(call(e.address, arguments...)), nil
 }
 
 // Close ends the use of the device. What was made on it must be closed before.

@@ -21,7 +21,9 @@ type Driver struct {
 	version   int    // 1000 times the major plus 10 times the minor version
 	cu        driverEntries
 
-	compiler func() (*compiler, error)
+	compiler    func() (*compiler, error)
+	blas        func() (*blasEntries, error)
+	collectives func() (*collectiveEntries, error)
 }
 
 // driverEntries are the functions of libcuda. Later forms of a function have a suffix, which cuda.h hides.
@@ -135,6 +137,8 @@ func Open(libraries Libraries) (*Driver, error) {
 		return nil, fmt.Errorf("%w; does nvidia-smi find the GPU?", err)
 	}
 	d.compiler = sync.OnceValues(d.openCompiler)
+	d.blas = sync.OnceValues(d.openBLAS)
+	d.collectives = sync.OnceValues(d.openCollectives)
 	return d, nil
 }
 

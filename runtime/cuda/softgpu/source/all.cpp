@@ -3,7 +3,9 @@
 // is a thread.
 #include "softgpu.h"
 
+#include "blas.cpp"
 #include "driver.cpp"
 #include "kernels.cpp"
+#include "nccl.cpp"
 #include "nvrtc.cpp"
 #include "stream.cpp"

@@ -215,20 +215,26 @@ std::string nearestAllocation(uintptr_t address) {
 	return text;
 }
 
-static bool intact(Allocation *a) {
-	for (char *p = a->map + page; p < a->start; p++)
-		if ((unsigned char)*p != pattern) return false;
-	for (char *p = a->start + a->bytes; p < a->map + a->mapped - page; p++)
-		if ((unsigned char)*p != pattern) return false;
+static bool hasPattern(const char *from, const char *to) {
+	for (; from < to; from++)
+		if ((unsigned char)*from != pattern) return false;
 	return true;
 }
 
-std::string damagedPadding(Device *device) {
+static std::string damageOf(Allocation *a, bool before) {
+	if (before && !hasPattern(a->map + page, a->start))
+		return "something was written before an allocation of " + std::to_string(a->bytes) + " bytes";
+	if (!hasPattern(a->start + a->bytes, a->map + a->mapped - page))
+		return "something was written after an allocation of " + std::to_string(a->bytes) + " bytes";
+	return "";
+}
+
+std::string damageAfterAllocations(Device *device) {
 	std::lock_guard<std::mutex> hold(state);
 	for (auto &entry : allocations) {
-		Allocation *a = entry.second;
-		if (a->device == device && !intact(a))
-			return "something was written beside an allocation of " + std::to_string(a->bytes) + " bytes";
+		if (entry.second->device != device) continue;
+		std::string damage = damageOf(entry.second, false);
+		if (!damage.empty()) return damage;
 	}
 	return "";
 }
@@ -240,7 +246,7 @@ static CUresult release(void *start, bool pinned) {
 	if (!a || a->start != start || a->pinned != pinned || (!pinned && a->device != device))
 		return CUDA_ERROR_INVALID_VALUE;
 	settle(a->device);
-	std::string damage = damagedPadding(a->device);
+	std::string damage = damageOf(a, true);
 	if (!damage.empty()) breakDevice(device, CUDA_ERROR_ILLEGAL_ADDRESS, damage);
 	{
 		std::lock_guard<std::mutex> hold(state);

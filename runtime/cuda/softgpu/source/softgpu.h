@@ -152,7 +152,7 @@ uint64_t numericSetting(const char *name, uint64_t otherwise);
 CUresult ready(Device **device);  // the device whose context is current, or why it cannot be used
 Allocation *allocationAround(uintptr_t address, uintptr_t bytes);
 std::string nearestAllocation(uintptr_t address);
-std::string damagedPadding(Device *device);
+std::string damageAfterAllocations(Device *device);
 void breakDevice(Device *device, CUresult code, const std::string &details);
 void allowFaults();
 

@@ -151,7 +151,7 @@ API CUresult cuStreamSynchronize(Stream *s) {
 		return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
 	}
 	drain(s);
-	std::string damage = damagedPadding(s->device);
+	std::string damage = damageAfterAllocations(s->device);
 	if (!damage.empty()) breakDevice(s->device, CUDA_ERROR_ILLEGAL_ADDRESS, damage);
 	return s->device->broken;
 }

@@ -1,0 +1,273 @@
+// Collectives: NCCL between threads and processes of one machine, through memory that they share.
+
+#include <fcntl.h>
+#include <sched.h>
+#include <sys/stat.h>
+
+enum {
+	ncclSuccess = 0,
+	ncclSystemError = 2,
+	ncclInvalidArgument = 4,
+	ncclInvalidUsage = 5,
+	ncclInProgress = 7,
+	ncclFloat16 = 6,
+	ncclFloat32 = 7,
+	ncclBfloat16 = 9,
+};
+
+struct ncclUniqueId {
+	char internal[128];
+};
+
+// ncclConfig_t as of NCCL 2.14; later versions only append to it.
+struct ncclConfig_t {
+	size_t size;
+	unsigned magic, version;
+	int blocking;
+};
+
+static const int mostRanks = 64;
+static const size_t slotBytes = 256 << 10;
+
+// Call is what all ranks must agree on.
+struct CallOfRank {
+	uint64_t number, kind, count, type, root;
+};
+
+// Shared is the begin of the memory of all ranks. A slot for each rank follows.
+struct Shared {
+	std::atomic<int> joined;
+	std::atomic<int> arrived;
+	std::atomic<unsigned> generation;
+	int devices[mostRanks];
+	CallOfRank calls[mostRanks];
+};
+
+struct Collective {
+	std::string name;
+	int ranks, rank, device;
+	Shared *shared = nullptr;
+	size_t bytes = 0;
+	uint64_t calls = 0;
+	std::atomic<bool> aborted{false};
+	std::atomic<int> status{ncclInProgress};
+	std::mutex mutex;
+	std::string error;
+
+	~Collective() {
+		if (shared) munmap(shared, bytes);
+	}
+	char *slot(int r) { return (char *)(shared + 1) + r * slotBytes; }
+	void fail(int code, const std::string &text) {
+		std::lock_guard<std::mutex> hold(mutex);
+		if (error.empty()) error = text;
+		status = code;
+	}
+	// pause waits a little, the longer the more often it was called before. It returns false after an
+	// abort.
+	bool pause(int turn) {
+		if (turn < 200) sched_yield();
+		else std::this_thread::sleep_for(std::chrono::microseconds(turn < 1000 ? 20 : 200));
+		return !aborted;
+	}
+	// barrier waits for all ranks. It returns false after an abort.
+	bool barrier() {
+		unsigned before = shared->generation;
+		if (++shared->arrived == ranks) {
+			shared->arrived = 0;
+			shared->generation++;
+			return !aborted;
+		}
+		for (int turn = 0; shared->generation == before; turn++)
+			if (!pause(turn)) return false;
+		return !aborted;
+	}
+	void join();
+	bool agree(const CallOfRank &call);
+};
+
+struct Communicator {
+	std::shared_ptr<Collective> collective;
+	std::thread joining;
+};
+
+API const char *ncclGetErrorString(int code) {
+	switch (code) {
+	case ncclSuccess: return "no error";
+	case ncclSystemError: return "unhandled system error (run with NCCL_DEBUG=INFO for details)";
+	case ncclInvalidArgument: return "invalid argument (run with NCCL_DEBUG=WARN for details)";
+	case ncclInvalidUsage: return "invalid usage (run with NCCL_DEBUG=WARN for details)";
+	case ncclInProgress: return "NCCL operation in progress";
+	}
+	return "unknown result code";
+}
+
+API const char *ncclGetLastError(Communicator *c) {
+	static thread_local std::string text;
+	text = "";
+	if (known(c)) {
+		std::lock_guard<std::mutex> hold(c->collective->mutex);
+		text = c->collective->error;
+	}
+	return text.c_str();
+}
+
+API int ncclGetVersion(int *version) {
+	*version = 22005;
+	return ncclSuccess;
+}
+
+API int ncclGetUniqueId(ncclUniqueId *id) {
+	memset(id, 0, sizeof *id);
+	uint64_t random[2];
+	FILE *f = fopen("/dev/urandom", "rb");
+	if (!f) return ncclSystemError;
+	size_t n = fread(random, sizeof random, 1, f);
+	fclose(f);
+	// The last byte shows whether all of the id arrives.
+	snprintf(id->internal, sizeof id->internal, "/softgpu-%016zx%016zx", size_t(random[0]), size_t(random[1]));
+	id->internal[127] = id->internal[9];
+	return n == 1 ? ncclSuccess : ncclSystemError;
+}
+
+void Collective::join() {
+	bytes = sizeof(Shared) + ranks * slotBytes;
+	int file = shm_open(name.c_str(), O_RDWR | O_CREAT, 0600);
+	if (file < 0 || ftruncate(file, bytes)) return fail(ncclSystemError, "cannot make shared memory");
+	void *memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+	close(file);
+	if (memory == MAP_FAILED) return fail(ncclSystemError, "cannot map shared memory");
+	shared = (Shared *)memory;
+	shared->devices[rank] = device;
+	shared->joined++;
+	for (int turn = 0; shared->joined < ranks; turn++)
+		if (!pause(turn)) {
+			shm_unlink(name.c_str());
+			return fail(ncclSystemError, "aborted");
+		}
+	if (rank == 0) shm_unlink(name.c_str());
+	for (int a = 0; a < ranks; a++)
+		for (int b = a + 1; b < ranks; b++)
+			if (shared->devices[a] == shared->devices[b])
+				return fail(ncclInvalidUsage, "Duplicate GPU detected : rank " + std::to_string(a) +
+					" and rank " + std::to_string(b) + " both on CUDA device " +
+					std::to_string(shared->devices[a]));
+	status = ncclSuccess;
+}
+
+API int ncclCommInitRankConfig(Communicator **communicator, int ranks, ncclUniqueId id, int rank,
+	ncclConfig_t *config) {
+	int device;
+	if (cuCtxGetDevice(&device)) return ncclInvalidUsage;
+	if (ranks < 1 || ranks > mostRanks || rank < 0 || rank >= ranks || !config ||
+		config->magic != 0xcafebeef || config->version < 21400 || config->size < 24 ||
+		id.internal[127] != id.internal[9] || strncmp(id.internal, "/softgpu-", 9))
+		return ncclInvalidArgument;
+	Communicator *c = new Communicator;
+	c->collective = std::make_shared<Collective>();
+	c->collective->name = id.internal;
+	c->collective->ranks = ranks;
+	c->collective->rank = rank;
+	c->collective->device = device;
+	c->joining = std::thread([=, collective = c->collective] { collective->join(); });
+	*communicator = keep(c);
+	if (config->blocking == 0) return ncclInProgress;
+	c->joining.join();
+	return c->collective->status;
+}
+
+API int ncclCommGetAsyncError(Communicator *c, int *status) {
+	if (!known(c)) return ncclInvalidArgument;
+	*status = c->collective->status;
+	return ncclSuccess;
+}
+
+static int end(Communicator *c) {
+	if (!forget(c)) return ncclInvalidArgument;
+	if (c->joining.joinable()) c->joining.join();
+	delete c;
+	return ncclSuccess;
+}
+
+API int ncclCommAbort(Communicator *c) {
+	if (!known(c)) return ncclInvalidArgument;
+	c->collective->aborted = true;
+	return end(c);
+}
+
+API int ncclCommFinalize(Communicator *c) { return known(c) ? ncclSuccess : ncclInvalidArgument; }
+
+API int ncclCommDestroy(Communicator *c) { return end(c); }
+
+// agree compares what the ranks call.
+bool Collective::agree(const CallOfRank &call) {
+	shared->calls[rank] = call;
+	if (!barrier()) return false;
+	for (int r = 0; r < ranks; r++)
+		if (memcmp(&shared->calls[r], &shared->calls[0], sizeof call)) {
+			fail(ncclInvalidUsage, "rank " + std::to_string(r) + " calls another collective than rank 0");
+			return false;
+		}
+	return barrier();
+}
+
+static size_t sizeOf(int type) { return type == ncclFloat32 ? 4 : 2; }
+
+static int blasType(int type) {
+	return type == ncclFloat32 ? CUDA_R_32F : type == ncclFloat16 ? CUDA_R_16F : CUDA_R_16BF;
+}
+
+// Exchange of one part: what a rank offers is in its slot when use runs.
+typedef std::function<void(Collective *, size_t from, size_t count)> Use;
+
+static int collective(Communicator *c, Stream *s, uint64_t kind, const void *send, size_t count, int type,
+	int root, Use use) {
+	Device *device;
+	if (ready(&device)) return ncclInvalidUsage;
+	if (!known(c) || !known(s) || s->device != device || c->collective->device != device->ordinal)
+		return ncclInvalidArgument;
+	if (type != ncclFloat32 && type != ncclFloat16 && type != ncclBfloat16) return ncclInvalidArgument;
+	if (c->collective->status != ncclSuccess) return c->collective->status;
+	auto x = c->collective;
+	return issue(s, [=] {
+		if (x->aborted || x->status != ncclSuccess) return;
+		if (!x->agree({x->calls++, kind, count, uint64_t(type), uint64_t(root)})) return;
+		size_t size = sizeOf(type);
+		for (size_t from = 0; from < count; from += slotBytes / size) {
+			size_t n = std::min(count - from, slotBytes / size);
+			if (root < 0 || root == x->rank)
+				memcpy(x->slot(x->rank), (const char *)send + from * size, n * size);
+			if (!x->barrier()) return;
+			use(x.get(), from, n);
+			if (!x->barrier()) return;
+		}
+	}) ? ncclInvalidUsage : ncclSuccess;
+}
+
+API int ncclAllReduce(const void *send, void *receive, size_t count, int type, int operation, Communicator *c,
+	Stream *s) {
+	if (operation != 0) return ncclInvalidArgument;  // ncclSum
+	return collective(c, s, 1, send, count, type, -1, [=](Collective *x, size_t from, size_t n) {
+		for (size_t i = 0; i < n; i++) {
+			float sum = element(x->slot(0), blasType(type), int64_t(i));
+			for (int r = 1; r < x->ranks; r++) sum += element(x->slot(r), blasType(type), int64_t(i));
+			store(receive, blasType(type), int64_t(from + i), sum);
+		}
+	});
+}
+
+API int ncclAllGather(const void *send, void *receive, size_t count, int type, Communicator *c, Stream *s) {
+	return collective(c, s, 2, send, count, type, -1, [=](Collective *x, size_t from, size_t n) {
+		size_t size = sizeOf(type);
+		for (int r = 0; r < x->ranks; r++)
+			memcpy((char *)receive + (r * count + from) * size, x->slot(r), n * size);
+	});
+}
+
+API int ncclBroadcast(const void *send, void *receive, size_t count, int type, int root, Communicator *c,
+	Stream *s) {
+	if (root < 0 || root >= mostRanks) return ncclInvalidArgument;
+	return collective(c, s, 3, send, count, type, root, [=](Collective *x, size_t from, size_t n) {
+		memcpy((char *)receive + from * sizeOf(type), x->slot(root), n * sizeOf(type));
+	});
+}
