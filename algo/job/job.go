@@ -32,20 +32,25 @@ type Job struct {
 type Model struct {
 	model.Spec `yaml:",inline"`
 	Optimizer  opt.DenseSpec `yaml:"optimizer"` // of the parameters
-	// Precision is FP32 or BF16. BF16 rounds the operands of matrix products and nothing that is kept. It is
-	// faster only on an engine with bf16 multipliers. The simulator prices work at the precision of the
-	// cluster, not at this one.
+	// Precision is FP32, BF16 or, on a GPU, TF32: what the operands of matrix products are rounded to;
+	// nothing that is kept is rounded. The narrow ones are faster only where there are multipliers for them.
+	// The simulator prices work at the precision of the cluster, not at this one.
 	Precision string `yaml:"precision"`
+	// Device is where ranks compute the network and keep its parameters and optimizer state. With cuda they
+	// use all GPUs that their process sees; rank r takes the GPU r modulo their number. Evaluation, dense PSs
+	// and sequential training, which has no ranks, use the processors.
+	Device Device `yaml:"device,omitempty"`
 }
 
 // The precisions of a Model: what the operands of its matrix products are rounded to.
 const (
 	FP32 = "fp32" // nothing: they are fp32
+	TF32 = "tf32" // 10 bits behind the point, as the multipliers of a GPU do
 	BF16 = "bf16" // bf16; sums, parameters and gradients stay fp32
 )
 
 // DensePrecisions lists the precisions of a Model.
-func DensePrecisions() []string { return []string{FP32, BF16} }
+func DensePrecisions() []string { return []string{FP32, TF32, BF16} }
 
 // Rows is how embedding rows are initialized, updated and kept on an embedding PS.
 type Rows struct {

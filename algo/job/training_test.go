@@ -68,6 +68,8 @@ func TestTrainingValidate(t *testing.T) {
 		{func(t *job.Job) { t.Rows.Eviction = job.SecondChance },
 			"rows.eviction = second-chance needs a limit"},
 		{func(t *job.Job) { t.Rows.Eviction = "lru" }, "rows.eviction"},
+		{func(t *job.Job) { t.Model.Precision = job.TF32 }, "model.precision = tf32 needs a GPU"},
+		{func(t *job.Job) { t.Model.Precision, t.Model.Device = job.TF32, job.Device{CUDA: true} }, ""},
 		{func(t *job.Job) { t.Rows.Precision = "fp8" }, "rows.precision"},
 		{func(t *job.Job) { t.Training.Overlap = "ids" }, `overlap: pace: hybrid cannot overlap "ids"`},
 		{func(t *job.Job) { t.Model.Kind = "wide" }, "model.kind"},

@@ -83,6 +83,10 @@ func (j *Job) validateChoices() error {
 			return fmt.Errorf("%s = %s", f.path, Unknown(f.value, f.known))
 		}
 	}
+	if j.Model.Precision == TF32 && !j.Model.Device.CUDA {
+		return fmt.Errorf("model.precision = %s needs a GPU: set model.device to cuda, or precision to %s "+
+			"or %s", TF32, FP32, BF16)
+	}
 	if j.Training.Merge == MergeStep && !j.inStep() {
 		return fmt.Errorf("training.merge = step needs mode sync or sequential: %s never waits for other "+
 			"ranks' gradients", j.Training.Mode)
@@ -108,8 +112,8 @@ func (j *Job) validateParts() error {
 		case !(*hot >= 0):
 			return fmt.Errorf("training.hot-rows = %v; want a share of the samples, 0 or more", *hot)
 		case j.Training.Delay.IsZero():
-			return fmt.Errorf("training.hot-rows = %v exempts rows from training.delay, which is none: set "+
-				"delay or leave hot-rows out", *hot)
+			return fmt.Errorf("training.hot-rows = %v exempts rows from training.delay, which is none: "+
+				"set delay or leave hot-rows out", *hot)
 		}
 	}
 	if j.Training.Mode != Sequential {

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -21,6 +22,7 @@ import (
 	"tandem/datasets"
 	"tandem/internal/cli"
 	"tandem/runtime/blas"
+	"tandem/runtime/cuda/engine"
 	"tandem/runtime/driver"
 	"tandem/runtime/memory"
 	"tandem/runtime/process"
@@ -266,6 +268,11 @@ func (p *program) play(ctx context.Context, roles job.Process, j job.Job, finger
 		return err
 	}
 	machine := backend.Backend{Products: products}
+	if slices.ContainsFunc(roles, func(at msg.Address) bool { return at.Role == msg.NNWorker }) {
+		if _, err := engine.Attach(&machine, &j.Model); err != nil {
+			return err
+		}
+	}
 	arena := new(memory.Arena) // until the process ends
 	machine.Arena = arena
 	observer, stop, err := p.serveRoles(f.metrics, roles, arena, &machine)

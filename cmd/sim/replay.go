@@ -21,6 +21,7 @@ import (
 	"tandem/datasets"
 	"tandem/internal/cli"
 	"tandem/runtime/blas"
+	"tandem/runtime/cuda/engine"
 	"tandem/runtime/record"
 )
 
@@ -215,7 +216,11 @@ func (p *program) replayNumbers(j *job.Job, recording *replay.Recording, r *repl
 	if err != nil {
 		return err
 	}
-	executor, err := exec.New(*j, source, backend.Backend{Products: products})
+	machine := backend.Backend{Products: products}
+	if _, err := engine.Attach(&machine, &j.Model); err != nil {
+		return err
+	}
+	executor, err := exec.New(*j, source, machine)
 	if err != nil {
 		return err
 	}

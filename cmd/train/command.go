@@ -63,6 +63,7 @@ type flags struct {
 	cpuProfile string
 	metrics    string
 	precision  string
+	device     string
 
 	table  table
 	opened *datasets.Dataset // of table
@@ -190,7 +191,9 @@ func (f *flags) register(fs *pflag.FlagSet) {
 		"send embeddings and their gradients in this `PRECISION`: fp32, fp16 or fp16-block (default: "+
 			"fp32, or the job file's)")
 	fs.StringVar(&f.precision, "dense-precision", "fp32", "round what the dense network multiplies to "+
-		"this `PRECISION`: fp32 or bf16 (default: fp32, or the job file's)")
+		"this `PRECISION`: fp32, bf16 or, on a GPU, tf32 (default: fp32, or the job file's)")
+	fs.StringVar(&f.device, "device", "cpu", "compute the dense network of the ranks on this `DEVICE`: "+
+		"cpu, cuda, or cuda with numbers, as in cuda:0,1 (default: cpu, or the job file's)")
 	fs.StringArrayVar(&f.delays, "delay", nil,
 		`also train sequentially with row gradients that take effect late, by `+
 			"this `DELAY`: "+
@@ -223,7 +226,8 @@ func (f *flags) register(fs *pflag.FlagSet) {
 	f.metricsFlag(fs)
 	fs.BoolVar(&f.json, "json", false, "print one JSON object instead of tables")
 	cli.DefaultInText(fs, "mode", "ranks", "global-batch", "epochs", "validation", "positive-weight",
-		"staleness", "wire", "dense-precision", "evaluate-every", "seed", "faults", "placement", "on-bad-row")
+		"staleness", "wire", "dense-precision", "device", "evaluate-every", "seed", "faults",
+		"placement", "on-bad-row")
 }
 
 // job returns the job of the command line: the file, and what flags change.
@@ -364,6 +368,7 @@ func (f *flags) change(j *job.Job, given *pflag.FlagSet) error {
 			j.Model.Precision = f.precision
 			return nil
 		},
+		"device": func() (err error) { j.Model.Device, err = job.ParseDevice(f.device); return err },
 		"faults": func() (err error) { j.Faults, err = fault.Parse(f.faults); return err },
 		"retry":  func() (err error) { j.Wire.Retry, err = job.ParseRetry(f.retry); return err },
 		"placement": func() (err error) {

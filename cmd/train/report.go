@@ -32,11 +32,13 @@ type report struct {
 	DroppedRows int     `json:"dropped_rows"`
 	guess
 	chosen
-	Model       string  `json:"model"`
-	Engine      string  `json:"engine"`        // what multiplies the matrices of the network
-	EngineRate  float64 `json:"engine_gflops"` // its speed, measured before the runs
-	Seed        uint64  `json:"seed"`
-	WallSeconds float64 `json:"wall_s"`
+	Model      string  `json:"model"`
+	Engine     string  `json:"engine"`        // what multiplies the matrices of the network
+	EngineRate float64 `json:"engine_gflops"` // its speed, measured before the runs
+	// Devices are the GPUs that compute the network of the ranks; none: the processors do.
+	Devices     []string `json:"devices,omitempty"`
+	Seed        uint64   `json:"seed"`
+	WallSeconds float64  `json:"wall_s"`
 	// ResumedAt is the number of steps of the checkpoint that the training continued, 0 without --resume.
 	ResumedAt   int          `json:"resumed_at_step,omitempty"`
 	Seeds       int          `json:"seeds"`
@@ -180,6 +182,9 @@ func (r *report) writeText(w io.Writer) error {
 		fmt.Fprintf(w, "; the best reachable AUC is %.4f", r.OracleAUC)
 	}
 	fmt.Fprintf(w, "\n%s on %s: %.0f GFLOP/s on this machine\n", r.Model, r.Engine, r.EngineRate)
+	if len(r.Devices) > 0 {
+		fmt.Fprintf(w, "the network of the ranks on %s\n", strings.Join(r.Devices, ", "))
+	}
 	fmt.Fprintln(w, cli.Wrap(fmt.Sprintf("%s, %s, %s%s", plural(j.Roles.Ranks, "rank"),
 		plural(j.Roles.EmbeddingWorkers, "embedding worker"), plural(j.Roles.EmbeddingPSs, "embedding PS"),
 		r.modeSettings()), "  "))

@@ -12,6 +12,7 @@ import (
 	"tandem/algo/numeric/batch"
 	"tandem/datasets"
 	"tandem/internal/cli"
+	"tandem/runtime/cuda/engine"
 	"tandem/runtime/memory"
 	"tandem/runtime/train"
 )
@@ -73,12 +74,16 @@ func (p *program) measure(ctx context.Context, j job.Job, f flags, folder string
 	if err != nil {
 		return nil, err
 	}
-	products := f.products
 	dataDir, data := job.DataFolder(p.dataDir, f.file), f.opened
 	cli.PrintNotes(p.stderr, "train", data.Notes)
-	machine := backend.Backend{Products: products}
+	machine := backend.Backend{Products: f.products}
 	r := newReport(j, data, machine.Multiplier(&j))
 	r.processes, r.chosen = f.processes, f.chosen
+	if !f.processes { // those open their own devices
+		if r.Devices, err = engine.Attach(&machine, &j.Model); err != nil {
+			return nil, err
+		}
+	}
 	if err := r.simulate(j, f.modes, data); err != nil { // first: it is quick and checks the cluster
 		return nil, err
 	}

@@ -116,15 +116,20 @@ func (w *HostWeights) FoldStats(stats []float32) {
 // Shift implements Weights. It returns nil.
 func (w *HostWeights) Shift(from, sum *Vector, n int) error {
 	shift(w.state.Params, from.Values, sum.Values, float32(n))
-	shift(w.state.Running, from.Stats, sum.Stats, float32(n))
-	for _, variances := range w.engine.Layout().Variances {
+	w.engine.Layout().ShiftRunning(w.state.Running, from.Stats, sum.Stats, n)
+	return nil
+}
+
+// ShiftRunning is Weights.Shift for running statistics.
+func (l *Layout) ShiftRunning(running, from, sum []float32, n int) {
+	shift(running, from, sum, float32(n))
+	for _, variances := range l.Variances {
 		for i := variances.Lo; i < variances.Hi; i++ {
-			if w.state.Running[i] < 0 {
-				w.state.Running[i] = sum.Stats[i] / float32(n)
+			if running[i] < 0 {
+				running[i] = sum[i] / float32(n)
 			}
 		}
 	}
-	return nil
 }
 
 func shift(dst, from, sum []float32, n float32) {
@@ -148,20 +153,8 @@ func (w *HostWeights) Export() (State, error) {
 
 // Import implements Weights.
 func (w *HostWeights) Import(lo int, s State) error {
-	if lo < 0 || lo+len(s.Params) > len(w.state.Params) {
-		return fmt.Errorf("model: %d parameters from %d on; the weights have %d", len(s.Params), lo,
-			len(w.state.Params))
-	}
-	for _, f := range []struct {
-		name      string
-		got, have int
-	}{
-		{"running statistics", len(s.Running), len(w.state.Running)},
-		{"values of optimizer state", len(s.Optimizer), len(w.state.Optimizer)},
-	} {
-		if f.got != 0 && f.got != f.have {
-			return fmt.Errorf("model: %d %s; the weights have %d", f.got, f.name, f.have)
-		}
+	if err := w.lengths().CheckImport(lo, &s); err != nil {
+		return err
 	}
 	copy(w.state.Params[lo:], s.Params)
 	copy(w.state.Running, s.Running)
@@ -178,23 +171,52 @@ func (w *HostWeights) Restore(s State) error {
 		s.Optimizer = make([]float32, len(w.state.Optimizer))
 		w.optimizer.Init(s.Optimizer)
 	}
-	for _, f := range []struct {
-		name      string
-		got, have int
-	}{
-		{"parameters", len(s.Params), len(w.state.Params)},
-		{"running statistics", len(s.Running), len(w.state.Running)},
-		{"values of optimizer state", len(s.Optimizer), len(w.state.Optimizer)},
-	} {
-		if f.got != f.have {
-			return fmt.Errorf("model: %d %s; the weights have %d", f.got, f.name, f.have)
-		}
+	if err := w.lengths().CheckRestore(&s); err != nil {
+		return err
 	}
 	copy(w.state.Params, s.Params)
 	copy(w.state.Running, s.Running)
 	copy(w.state.Optimizer, s.Optimizer)
 	w.state.Steps = s.Steps
 	return nil
+}
+
+func (w *HostWeights) lengths() Lengths {
+	return Lengths{len(w.state.Params), len(w.state.Running), len(w.state.Optimizer)}
+}
+
+// Lengths are those of the state of some weights.
+type Lengths struct{ Params, Running, Optimizer int }
+
+// CheckImport returns an error unless Weights.Import can take a state.
+func (l Lengths) CheckImport(lo int, s *State) error {
+	if lo < 0 || lo+len(s.Params) > l.Params {
+		return fmt.Errorf("model: %d parameters from %d on; the weights have %d", len(s.Params), lo, l.Params)
+	}
+	if len(s.Running) > 0 && len(s.Running) != l.Running {
+		return lengthError("running statistics", len(s.Running), l.Running)
+	}
+	if len(s.Optimizer) > 0 && len(s.Optimizer) != l.Optimizer {
+		return lengthError("values of optimizer state", len(s.Optimizer), l.Optimizer)
+	}
+	return nil
+}
+
+// CheckRestore returns an error unless Weights.Restore can take a state that has optimizer state.
+func (l Lengths) CheckRestore(s *State) error {
+	switch {
+	case len(s.Params) != l.Params:
+		return lengthError("parameters", len(s.Params), l.Params)
+	case len(s.Running) != l.Running:
+		return lengthError("running statistics", len(s.Running), l.Running)
+	case len(s.Optimizer) != l.Optimizer:
+		return lengthError("values of optimizer state", len(s.Optimizer), l.Optimizer)
+	}
+	return nil
+}
+
+func lengthError(name string, got, have int) error {
+	return fmt.Errorf("model: %d %s; the weights have %d", got, name, have)
 }
 
 // Digest returns the fingerprint of the state.

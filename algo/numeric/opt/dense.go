@@ -50,6 +50,14 @@ func NewDenseShard(spec DenseSpec, updatesPerStep int) (Dense, error) {
 // keeps for params parameters.
 func (s DenseSpec) StateSize(params int) int { return newDenseRule(s).StateSize(params) }
 
+// RateOf returns the learning rate of a step, which counts from 0.
+func (s DenseSpec) RateOf(step int) float32 { return float32(s.Schedule.Rate(s.Rate, step)) }
+
+// AdamFactors returns the factors and divisors with which adam takes a step, which counts from 0.
+func (s DenseSpec) AdamFactors(step int) nn.AdamFactors {
+	return newAdam(s.Epsilon, s.Beta1, s.Beta2).factors(s.RateOf(step), float64(step+1))
+}
+
 // Clip scales a whole gradient down to clip-norm, if it is longer.
 func (s DenseSpec) Clip(grad []float32) { clipNorm(grad, s.ClipNorm) }
 

@@ -1,0 +1,250 @@
+package engine
+
+import (
+	"tandem/algo/numeric/model"
+	"tandem/runtime/cuda"
+	"tandem/runtime/cuda/kernels"
+)
+
+// pass has what one group of a rank needs on the device. Its methods append work to the compute stream, and
+// do nothing after an error.
+type pass struct {
+	*shared
+	samples int
+	values  []tensor // by value
+	grads   []tensor // by value; none for numbers
+	begun   []bool   // the gradient of a value is of the group in hand
+	labels  cuda.Address
+	losses  cuda.Address // doubles, one for each label
+	stats   cuda.Address // as Layout.Stats, without the number of samples
+	// gradients are those of the parameters.
+	gradients cuda.Address
+	parts     []part
+}
+
+// tensor is a matrix of samples × width values on the device. Where products take narrow operands, it has
+// room for these.
+type tensor struct {
+	at     cuda.Address
+	width  int
+	narrow cuda.Address
+	// narrowed says that narrow has the values of the group in hand.
+	narrowed bool
+}
+
+// part computes one part of a network.
+type part interface {
+	forward(p *pass)
+	// backward computes the gradients of the part's parameters, and adds to the gradients of its inputs.
+	backward(p *pass)
+}
+
+// shared is what the groups of a rank share: they are computed one after the other.
+type shared struct {
+	device   *device
+	compute  *cuda.Stream
+	program  *model.Program
+	places   *places
+	operands cuda.Type
+	params   cuda.Address // the parameters
+	// narrow has the parameters as operands of products, if these are narrow; narrowed says that it has the
+	// present ones.
+	narrow   cuda.Address
+	narrowed bool
+	partial  [2]cuda.Address // partial sums of columns
+	memory   *memory
+	blas     *cuda.BLAS // its products follow each other on the compute stream
+	plans    map[cuda.Product]*cuda.Plan
+	err      error
+}
+
+// newPass returns the scratch of a group of up to samplesMax samples; the gradients of the parameters go to
+// gradients.
+func newPass(s *shared, m *memory, samplesMax int, gradients cuda.Address) *pass {
+	l := s.program.Layout
+	p := &pass{shared: s, begun: make([]bool, len(s.program.Widths)), gradients: gradients,
+		labels: m.floats(samplesMax * l.Labels), losses: m.doubles(samplesMax * l.Labels),
+		stats: m.floats(l.Running)}
+	for v, width := range s.program.Widths {
+		p.values = append(p.values, s.newTensor(m, samplesMax, width))
+		if v == model.NumbersValue {
+			width = 0
+		}
+		p.grads = append(p.grads, s.newTensor(m, samplesMax, width))
+	}
+	for _, described := range s.program.Parts {
+		p.parts = append(p.parts, s.newPart(described, m, samplesMax))
+	}
+	return p
+}
+
+func (s *shared) newTensor(m *memory, samplesMax, width int) tensor {
+	t := tensor{at: m.floats(samplesMax * width), width: width}
+	if s.operands == cuda.BF16 {
+		t.narrow = m.raw(2 * samplesMax * width)
+	}
+	return t
+}
+
+// forward computes the logits of the group, its losses and the gradient of the sum of the losses.
+func (p *pass) forward(loss, weights, positive cuda.Address) {
+	for v := range p.values {
+		p.begun[v], p.values[v].narrowed, p.grads[v].narrowed = false, false, false
+	}
+	if p.samples == 0 {
+		p.clear(p.stats, p.program.Layout.Running)
+		p.clear(loss, 2)
+		return
+	}
+	for _, part := range p.parts {
+		part.forward(p)
+	}
+	heads := p.program.Layout.Labels
+	n := p.samples * heads
+	p.each("cross_entropy", n, cuda.Pointer(p.grad(p.program.Output)), cuda.Pointer(p.losses),
+		cuda.Pointer(p.value(p.program.Output)), cuda.Pointer(p.labels), cuda.Pointer(weights),
+		cuda.Pointer(positive), cuda.Int(heads), cuda.Int(n))
+	p.launch("sum_losses", cuda.Size{X: 1}, cuda.Size{X: kernels.SumThreads}, 0, cuda.Pointer(loss),
+		cuda.Pointer(p.losses), cuda.Int(n))
+}
+
+// backward computes the gradients of one bucket, which the parts [from, to) have.
+func (p *pass) backward(from, to int, bucket model.Bucket) {
+	if p.samples == 0 {
+		lo, hi := p.places.span(bucket.Lo, bucket.Hi)
+		p.clear(p.gradients.Floats(lo), hi-lo)
+		return
+	}
+	for i := to - 1; i >= from; i-- {
+		p.parts[i].backward(p)
+	}
+}
+
+func (p *pass) value(v int) cuda.Address { return p.values[v].at }
+
+func (p *pass) grad(v int) cuda.Address { return p.grads[v].at }
+
+// flow returns the gradient of an input to which the part in hand adds, and whether it is the first: then it
+// holds nothing. Numbers have no gradient: ok is false.
+func (p *pass) flow(v int) (grad cuda.Address, fresh, ok bool) {
+	fresh = !p.begun[v]
+	p.begun[v] = true
+	return p.grad(v), fresh, v != model.NumbersValue && p.grads[v].width > 0
+}
+
+// cleared is flow, with zeros where nothing is held.
+func (p *pass) cleared(v int) (grad cuda.Address, ok bool) {
+	grad, fresh, ok := p.flow(v)
+	if fresh && ok {
+		p.clear(grad, p.samples*p.grads[v].width)
+	}
+	return grad, ok
+}
+
+// weight returns where the parameters of an offset lie, and gradient where their gradients do.
+func (p *pass) weight(offset int) cuda.Address   { return p.params.Floats(p.places.of(offset)) }
+func (p *pass) gradient(offset int) cuda.Address { return p.gradients.Floats(p.places.of(offset)) }
+
+// launch appends a kernel.
+func (s *shared) launch(kernel string, grid, block cuda.Size, sharedBytes int, args ...cuda.Arg) {
+	if s.err == nil {
+		s.err = s.compute.Launch(s.device.functions[kernel], grid, block, sharedBytes, args...)
+	}
+}
+
+// eachThreads is the number of threads of a block that visits elements, eachBlocks the largest number of such
+// blocks: several for each multiprocessor of the largest devices.
+const (
+	eachThreads = 256
+	eachBlocks  = 2048
+)
+
+// each appends a kernel that visits n elements.
+func (s *shared) each(kernel string, n int, args ...cuda.Arg) {
+	if n > 0 {
+		blocks := min((n+eachThreads-1)/eachThreads, eachBlocks)
+		s.launch(kernel, cuda.Size{X: blocks}, cuda.Size{X: eachThreads}, 0, args...)
+	}
+}
+
+// columns appends a kernel that leaves partial sums of the columns of a matrix. It returns their number.
+func (s *shared) columns(kernel string, rows, cols int, args ...cuda.Arg) (chunks int) {
+	chunks = chunksOf(rows)
+	s.launch(kernel, cuda.Size{X: (cols + kernels.ColumnsPerBlock - 1) / kernels.ColumnsPerBlock, Y: chunks},
+		cuda.Size{X: kernels.ColumnsPerBlock, Y: kernels.RowsPerBlock}, 0, args...)
+	return chunks
+}
+
+func chunksOf(rows int) int { return max(1, (rows+kernels.ChunkRows-1)/kernels.ChunkRows) }
+
+// finish writes the sums of columns whose partial sums are in the first buffer.
+func (s *shared) finish(to cuda.Address, chunks, cols int) {
+	s.each("finish_columns", cols, cuda.Pointer(to), cuda.Pointer(s.partial[0]), cuda.Int(chunks),
+		cuda.Int(cols))
+}
+
+func (s *shared) clear(at cuda.Address, floats int) {
+	if s.err == nil && floats > 0 {
+		s.err = s.compute.Clear(at, 4*floats)
+	}
+}
+
+// matrix is an operand of a product: values from an offset of a tensor on, in rows of stride values.
+type matrix struct {
+	of     *tensor // nil: the parameters
+	offset int
+	stride int
+}
+
+// operand returns where the operands of products find a matrix, converting what is not converted yet.
+func (p *pass) operand(m matrix) cuda.Address {
+	wide, narrow, narrowed, n := p.shared.params, p.narrow, &p.narrowed, p.places.length
+	if m.of != nil {
+		wide, narrow, narrowed, n = m.of.at, m.of.narrow, &m.of.narrowed, p.samples*m.of.width
+	}
+	if p.operands != cuda.BF16 {
+		return wide.Floats(m.offset)
+	}
+	if !*narrowed {
+		*narrowed = true
+		p.each("to_bf16", n, cuda.Pointer(narrow), cuda.Pointer(wide), cuda.Int(n))
+	}
+	return narrow.Add(2 * m.offset)
+}
+
+// multiply appends c = a·b, or c += a·b. The product gives shape and form of the operands.
+func (p *pass) multiply(shape cuda.Product, a, b matrix, c cuda.Address, stride int, fresh bool) {
+	shape.Type = p.operands
+	shape.StrideA, shape.StrideB, shape.StrideC = a.stride, b.stride, stride
+	size := 4
+	if p.operands == cuda.BF16 {
+		size = 2
+	}
+	shape.Alignment = alignmentOf(size*a.offset, size*b.offset, int(c%alignment))
+	plan := p.plans[shape]
+	if plan == nil && p.err == nil {
+		if plan, p.err = p.blas.Plan(shape); p.err == nil {
+			p.plans[shape] = plan
+			p.memory.closers = append(p.memory.closers, plan)
+		}
+	}
+	from, by := p.operand(a), p.operand(b)
+	if p.err == nil {
+		beta := float32(1)
+		if fresh {
+			beta = 0
+		}
+		p.err = p.compute.Multiply(plan, from, by, c, 0, 1, beta)
+	}
+}
+
+// alignmentOf returns the alignment that all offsets in bytes keep.
+func alignmentOf(offsets ...int) int {
+	at := alignment
+	for _, offset := range offsets {
+		for offset%at != 0 {
+			at /= 2
+		}
+	}
+	return at
+}

@@ -1,0 +1,129 @@
+// Package engine trains dense networks on GPUs. It makes replicas (model.Replica) whose parameters, gradients
+// and optimizer state are in the memory of a device; embedding rows stay on the embedding PSs, in the memory
+// of hosts.
+//
+// A forward pass copies the pooled embeddings, numbers and labels of a part to the device. A backward pass
+// copies each bucket of gradients to the host as soon as it is final, while the device computes the next, so
+// that ranks can sum it. The optimizer step takes the sum back. Evaluation and checkpoints copy the
+// parameters to the host.
+//
+// Groups are computed as on the host: each by itself, their gradients summed along the tree. So the bits of a
+// training do not depend on the number of devices. They differ from those of the host, in the last places.
+package engine
+
+import (
+	"errors"
+
+	"tandem/algo/exec/backend"
+	"tandem/algo/job"
+	"tandem/algo/numeric/model"
+	"tandem/runtime/cuda"
+	"tandem/runtime/cuda/kernels"
+)
+
+// GPUs are the devices that the ranks of this process use.
+type GPUs struct {
+	devices  []*device
+	operands cuda.Type // of matrix products
+}
+
+// Attach makes the ranks of a process compute on the GPUs that the model of a job names, and returns their
+// names, in the order in which ranks take them: none if the model names the processors. It returns an error
+// if a GPU does not exist.
+func Attach(b *backend.Backend, m *job.Model) (names []string, err error) {
+	if !m.Device.CUDA {
+		return nil, nil
+	}
+	g, err := Open(cuda.Libraries{}, m)
+	if err != nil {
+		return nil, err
+	}
+	b.Trainer = g.Trainer
+	for _, d := range g.devices {
+		names = append(names, d.Info().String())
+	}
+	return names, nil
+}
+
+// Open opens the GPUs that a model names, or all there are, with libraries of given names.
+func Open(libraries cuda.Libraries, m *job.Model) (*GPUs, error) {
+	driver, err := cuda.Open(libraries)
+	if err != nil {
+		return nil, err
+	}
+	ordinals := m.Device.Ordinals
+	if len(ordinals) == 0 {
+		all, err := driver.Devices()
+		if err != nil {
+			return nil, err
+		}
+		for _, found := range all {
+			ordinals = append(ordinals, found.Ordinal)
+		}
+	}
+	g := &GPUs{operands: operandsOf(m.Precision)}
+	for _, ordinal := range ordinals {
+		opened, err := openDevice(driver, ordinal)
+		if err != nil {
+			return nil, err
+		}
+		g.devices = append(g.devices, opened)
+	}
+	return g, nil
+}
+
+func operandsOf(precision string) cuda.Type {
+	switch precision {
+	case job.TF32:
+		return cuda.TF32
+	case job.BF16:
+		return cuda.BF16
+	}
+	return cuda.F32
+}
+
+// Trainer returns what makes the replicas of a built-in network, rank by rank on the next device.
+func (g *GPUs) Trainer(e model.Engine) (model.Trainer, error) {
+	program, ok := model.NewProgram(e)
+	if !ok {
+		return nil, errors.New("engine: a GPU computes the networks that a job file describes; train " +
+			"another one on the processors")
+	}
+	return &trainer{g.devices, e, program, g.operands}, nil
+}
+
+type trainer struct {
+	devices  []*device
+	engine   model.Engine
+	program  *model.Program
+	operands cuda.Type
+}
+
+// NewReplica implements model.Trainer.
+func (t *trainer) NewReplica(c model.ReplicaConfig) (model.Replica, error) {
+	return newReplica(t.devices[c.Rank%len(t.devices)], t, c)
+}
+
+// device is an open GPU with what all replicas on it share.
+type device struct {
+	*cuda.Device
+	functions map[string]*cuda.Function
+}
+
+func openDevice(driver *cuda.Driver, ordinal int) (*device, error) {
+	opened, err := driver.Open(ordinal)
+	if err != nil {
+		return nil, err
+	}
+	d := &device{Device: opened, functions: map[string]*cuda.Function{}}
+	module, err := opened.Compile("kernels.cu", kernels.Source(), kernels.Options()...)
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range kernels.Names() {
+		if d.functions[name], err = module.Function(name); err != nil {
+			return nil, err
+		}
+	}
+	return d, nil
+}

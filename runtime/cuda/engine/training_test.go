@@ -1,0 +1,147 @@
+package engine_test
+
+import (
+	"flag"
+	"fmt"
+	"math"
+	"testing"
+
+	"tandem/algo/exec/backend"
+	"tandem/algo/exec/exectest"
+	"tandem/algo/job"
+	"tandem/datasets"
+	"tandem/runtime/train"
+)
+
+var long = flag.Bool("long", false, "train every mode on adult-income")
+
+// trained trains a job on GPUs of the software, or on the processors if there are none.
+func trained(t *testing.T, j job.Job, devices int) *train.Result {
+	t.Helper()
+	var b backend.Backend
+	if devices > 0 {
+		b.Trainer = open(t, devices, j.Model.Precision).Trainer
+	}
+	data := exectest.NewColumns(160, 16)
+	result, err := train.Run(t.Context(), j, data, data.All, train.Options{Backend: b})
+	if err != nil {
+		t.Fatalf("%s on %d ranks and %d devices: %v", j.Training.Mode, j.Roles.Ranks, devices, err)
+	}
+	return result
+}
+
+// With the sums of the tree, sync has the same bits on any number of ranks and devices. They are not those of
+// the host, but near.
+func TestSyncHasTheSameBitsOnAnyNumberOfDevices(t *testing.T) {
+	var want *train.Result
+	for _, on := range []struct{ ranks, devices int }{{1, 1}, {2, 2}, {4, 4}, {4, 2}, {8, 1}} {
+		got := trained(t, exectest.Job(on.ranks, 2), on.devices)
+		if want == nil {
+			want = got
+		}
+		if got.DenseDigest != want.DenseDigest || got.RowsDigest != want.RowsDigest {
+			t.Errorf("%d ranks on %d devices have other bits than one on one", on.ranks, on.devices)
+		}
+	}
+	host := trained(t, exectest.Job(4, 2), 0)
+	if host.DenseDigest == want.DenseDigest {
+		t.Error("the devices have the bits of the host: they were not used")
+	}
+	for i, p := range want.Probabilities {
+		if math.Abs(float64(p-host.Probabilities[i])) > 1e-4 {
+			t.Fatalf("test row %d: %v on devices, %v on the host", i, p, host.Probabilities[i])
+		}
+	}
+}
+
+// Every mode trains on devices, within its bounds, which a run checks. A rank alone computes what it computes
+// on the host.
+func TestEveryModeTrainsOnDevices(t *testing.T) {
+	for _, mode := range job.Modes() {
+		if mode == job.Sequential {
+			continue // it has no ranks
+		}
+		j := exectest.Job(2, 2)
+		j.Training.Mode, j.Training.Merge = mode, ""
+		trained(t, j, 2)
+
+		staleness := 0
+		j.Roles.Ranks, j.Training.Staleness = 1, &staleness
+		j.Model.Optimizer.ClipNorm = 0.5
+		got, want := trained(t, j, 1), trained(t, j, 0)
+		for i, p := range got.Probabilities {
+			if math.Abs(float64(p-want.Probabilities[i])) > 1e-3 {
+				t.Errorf("%s: test row %d: %v on a device, %v on the host", mode, i, p, want.Probabilities[i])
+				break
+			}
+		}
+	}
+}
+
+// Narrow operands of products train a network that predicts about the same.
+func TestPrecisionsTrainOnDevices(t *testing.T) {
+	exact := trained(t, exectest.Job(1, 1), 1)
+	for _, precision := range []string{job.TF32, job.BF16} {
+		j := exectest.Job(1, 1)
+		j.Model.Precision, j.Model.Device = precision, job.Device{CUDA: true}
+		got := trained(t, j, 1)
+		if got.DenseDigest == exact.DenseDigest {
+			t.Errorf("%s has the bits of fp32", precision)
+		}
+		for i, p := range got.Probabilities {
+			if math.Abs(float64(p-exact.Probabilities[i])) > 0.05 {
+				t.Errorf("%s: test row %d: %v, %v in fp32", precision, i, p, exact.Probabilities[i])
+				break
+			}
+		}
+	}
+}
+
+// On adult-income every mode reaches the AUC that it has on the host, within four standard deviations of that
+// over seeds.
+func TestAUCOfEveryModeIsThatOfTheHost(t *testing.T) {
+	if !*long {
+		t.Skip("takes minutes: -long")
+	}
+	for _, mode := range job.Modes() {
+		if mode == job.Sequential {
+			continue
+		}
+		j := job.AdultIncome()
+		j.Training.Mode = mode
+		auc := func(devices int, seed uint64) float64 {
+			j.Training.Seed = seed
+			data, err := datasets.Open(j.Data, "")
+			if err != nil {
+				t.Fatal(err)
+			}
+			source, err := datasets.TrainingSource(data, &j)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var b backend.Backend
+			if devices > 0 {
+				b.Trainer = open(t, devices, j.Model.Precision).Trainer
+			}
+			result, err := train.Run(t.Context(), j, source, data.Test, train.Options{Backend: b})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return result.AUC
+		}
+		const seeds = 5
+		var sum, squares float64
+		for seed := range uint64(seeds) {
+			a := auc(0, seed+1)
+			sum, squares = sum+a, squares+a*a
+		}
+		mean := sum / seeds
+		deviation := math.Sqrt((squares - sum*mean) / (seeds - 1))
+		got := auc(2, 1)
+		line := fmt.Sprintf("%s: AUC %.4f on devices, %.4f ± %.4f on the host", mode, got, mean, deviation)
+		t.Log(line)
+		if math.Abs(got-mean) > 4*deviation {
+			t.Error(line)
+		}
+	}
+}

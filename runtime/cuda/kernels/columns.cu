@@ -1,0 +1,142 @@
+// Sums over the rows of a matrix, in an order that depends on the shape alone: blocks of 32 columns by LANES
+// rows walk down CHUNK rows each and leave a partial sum, in double precision; finish_columns adds the
+// partial sums of a column.
+#define LANES 8
+#define CHUNK 256
+
+#define COLUMN (blockIdx.x * 32 + threadIdx.x)
+#define EACH_ROW(i, rows) \
+	for (long long i = (long long)blockIdx.y * CHUNK + threadIdx.y, end_ = end_of_chunk(rows); i < end_; \
+	     i += LANES)
+
+__device__ long long end_of_chunk(long long rows) {
+	long long end = ((long long)blockIdx.y + 1) * CHUNK;
+	return end < rows ? end : rows;
+}
+
+__device__ void keep_partial(double sum, double* partial, int cols) {
+	__shared__ double lanes[LANES][32];
+	lanes[threadIdx.y][threadIdx.x] = sum;
+	__syncthreads();
+	int column = COLUMN;
+	if (threadIdx.y == 0 && column < cols) {
+		double total = 0;
+		for (int lane = 0; lane < LANES; lane++) total += lanes[lane][threadIdx.x];
+		partial[(long long)blockIdx.y * cols + column] = total;
+	}
+	__syncthreads(); // lanes may be used again
+}
+
+__device__ double total_of(const double* partial, int chunks, int cols, long long column) {
+	double total = 0;
+	for (int chunk = 0; chunk < chunks; chunk++) total += partial[(long long)chunk * cols + column];
+	return total;
+}
+
+extern "C" __global__ void finish_columns(float* out, const double* partial, int chunks, int cols) {
+	EACH(j, cols) out[j] = (float)total_of(partial, chunks, cols, j);
+}
+
+extern "C" __global__ void column_sums(double* partial, const float* x, long long rows, int cols) {
+	int column = COLUMN;
+	double sum = 0;
+	if (column < cols) {
+		EACH_ROW(i, rows) sum += x[i * cols + column];
+	}
+	keep_partial(sum, partial, cols);
+}
+
+// relu_backward, and the column sums of the result.
+extern "C" __global__ void relu_backward_sums(double* partial, float* grad, const float* out, long long rows,
+                                              int cols) {
+	int column = COLUMN;
+	double sum = 0;
+	if (column < cols) {
+		EACH_ROW(i, rows) {
+			long long at = i * cols + column;
+			if (out[at] <= 0) grad[at] = 0;
+			sum += grad[at];
+		}
+	}
+	keep_partial(sum, partial, cols);
+}
+
+// Batch norm, in three sweeps over a group: means, squared deviations, values.
+
+extern "C" __global__ void norm_mean(double* mean, const double* partial, int chunks, long long rows,
+                                     int cols) {
+	EACH(j, cols) mean[j] = total_of(partial, chunks, cols, j) / (rows > 0 ? rows : 1);
+}
+
+extern "C" __global__ void norm_squares(double* partial, const float* x, const double* mean, long long rows,
+                                        int cols) {
+	int column = COLUMN;
+	double sum = 0;
+	if (column < cols) {
+		EACH_ROW(i, rows) {
+			double off = x[i * cols + column] - mean[column];
+			sum += off * off;
+		}
+	}
+	keep_partial(sum, partial, cols);
+}
+
+// The statistics have the unbiased variance, as running statistics do; inverse is 1/√(variance + epsilon).
+extern "C" __global__ void norm_inverse(double* inverse, float* stats_mean, float* stats_variance,
+                                        const double* mean, const double* partial, int chunks, long long rows,
+                                        int cols, double epsilon) {
+	EACH(j, cols) {
+		double squares = total_of(partial, chunks, cols, j);
+		inverse[j] = 1 / sqrt(squares / (rows > 0 ? rows : 1) + epsilon);
+		stats_mean[j] = (float)mean[j];
+		stats_variance[j] = rows > 1 ? (float)(squares / (rows - 1)) : 0;
+	}
+}
+
+extern "C" __global__ void normalize(float* x, float* normalized, long long rows, int cols, const double* mean,
+                                     const double* inverse, const float* gamma, const float* beta) {
+	EACH(i, rows * cols) {
+		long long j = i % cols;
+		float v = (float)((x[i] - mean[j]) * inverse[j]);
+		normalized[i] = v;
+		x[i] = gamma[j] * v + beta[j];
+	}
+}
+
+extern "C" __global__ void norm_backward_sums(double* sums, double* dots, const float* grad,
+                                              const float* normalized, long long rows, int cols) {
+	int column = COLUMN;
+	double sum = 0, dot = 0;
+	if (column < cols) {
+		EACH_ROW(i, rows) {
+			double g = grad[i * cols + column];
+			sum += g;
+			dot += g * normalized[i * cols + column];
+		}
+	}
+	keep_partial(sum, sums, cols);
+	keep_partial(dot, dots, cols);
+}
+
+// The totals stay where the first partial sums were.
+extern "C" __global__ void norm_backward_finish(double* sums, double* dots, int chunks, int cols,
+                                                float* grad_gamma, float* grad_beta) {
+	EACH(j, cols) {
+		double sum = total_of(sums, chunks, cols, j), dot = total_of(dots, chunks, cols, j);
+		grad_beta[j] = (float)sum;
+		grad_gamma[j] = (float)dot;
+		sums[j] = sum;
+		dots[j] = dot;
+	}
+}
+
+extern "C" __global__ void norm_backward(float* grad, const float* normalized, long long rows, int cols,
+                                         const double* sums, const double* dots, const double* inverse,
+                                         const float* gamma) {
+	double n = rows > 0 ? rows : 1;
+	EACH(i, rows * cols) {
+		long long j = i % cols;
+		double centred = grad[i] - sums[j] / n - normalized[i] * (dots[j] / n);
+		grad[i] = (float)((double)gamma[j] * (double)(float)inverse[j] * centred);
+	}
+}

@@ -1,0 +1,51 @@
+// Package kernels has the CUDA C source of what a device computes beside matrix products.
+//
+// A kernel includes no header, and adds floating-point numbers in an order that depends on shapes alone, so
+// that a run can be repeated bit for bit. Its twin in Go, of the same name in other letters, is in
+// algo/numeric/kernel/nn, algo/numeric/opt or algo/numeric/model.
+package kernels
+
+import (
+	_ "embed"
+	"strings"
+)
+
+//go:embed elementwise.cu
+var elementwise string
+
+//go:embed columns.cu
+var columns string
+
+//go:embed parts.cu
+var parts string
+
+//go:embed optimizer.cu
+var optimizer string
+
+// Source is one program with all kernels.
+func Source() string { return elementwise + columns + parts + optimizer }
+
+// Options are those of the compiler. Products are rounded before they are added, as on the processor: these
+// kernels wait for memory, not for arithmetic.
+func Options() []string { return []string{"--fmad=false"} }
+
+// The shapes of blocks and chunks that the source expects.
+const (
+	ColumnsPerBlock = 32
+	RowsPerBlock    = 8   // LANES
+	ChunkRows       = 256 // CHUNK
+	SumThreads      = 256 // SUM_THREADS
+)
+
+// Names lists the kernels.
+func Names() []string { return names }
+
+var names = func() (all []string) {
+	for _, line := range strings.Split(Source(), "\n") {
+		if rest, ok := strings.CutPrefix(line, `extern "C" __global__ void `); ok {
+			name, _, _ := strings.Cut(rest, "(")
+			all = append(all, name)
+		}
+	}
+	return all
+}()

@@ -1,0 +1,161 @@
+// Dot products of all pairs of vectors of a sample, the strictly lower triangle of their Gram matrix row by
+// row. A block has a sample. Its vectors are copied to shared memory if the launch has any.
+
+__device__ const float* vectors_of(const float* all, long long sample, int width, int in_shared) {
+	extern __shared__ float copy[];
+	const float* vectors = all + sample * width;
+	if (!in_shared) return vectors;
+	for (int i = threadIdx.x; i < width; i += blockDim.x) copy[i] = vectors[i];
+	__syncthreads();
+	return copy;
+}
+
+extern "C" __global__ void interaction(float* out, const float* all, int count, int dim, int in_shared) {
+	long long sample = blockIdx.x;
+	const float* vectors = vectors_of(all, sample, count * dim, in_shared);
+	int pairs = count * (count - 1) / 2;
+	for (int i = 1; i < count; i++) {
+		for (int j = threadIdx.x; j < i; j += blockDim.x) {
+			float sum = 0;
+			for (int d = 0; d < dim; d++) sum += vectors[i * dim + d] * vectors[j * dim + d];
+			out[sample * pairs + i * (i - 1) / 2 + j] = sum;
+		}
+	}
+}
+
+extern "C" __global__ void interaction_backward(float* grad_vectors, const float* all, const float* grad,
+                                                int count, int dim, int fresh, int in_shared) {
+	long long sample = blockIdx.x;
+	int width = count * dim;
+	const float* vectors = vectors_of(all, sample, width, in_shared);
+	grad += sample * (count * (count - 1) / 2);
+	for (int at = threadIdx.x; at < width; at += blockDim.x) {
+		int i = at / dim, d = at % dim;
+		float sum = 0;
+		for (int j = 0; j < i; j++) sum += grad[i * (i - 1) / 2 + j] * vectors[j * dim + d];
+		for (int j = i + 1; j < count; j++) sum += grad[j * (j - 1) / 2 + i] * vectors[j * dim + d];
+		float* to = &grad_vectors[sample * width + at];
+		*to = fresh ? sum : *to + sum;
+	}
+}
+
+// Logits that are linear in values of the rows, which begin at given places of a sample, and in numbers.
+extern "C" __global__ void linear(float* out, const float* rows, const int* places, int count, int stride,
+                                  const float* x, int width, const float* weight, const float* bias, int heads,
+                                  long long samples) {
+	EACH(at, samples * heads) {
+		long long i = at / heads, h = at % heads;
+		double logit = bias[h];
+		for (int k = 0; k < count; k++) logit += rows[i * stride + places[k] + h];
+		for (int j = 0; j < width; j++) logit += (double)weight[h * width + j] * x[i * width + j];
+		out[at] = (float)logit;
+	}
+}
+
+extern "C" __global__ void linear_backward(float* grad_rows, const float* grad, const int* places, int count,
+                                           int stride, int heads, long long samples) {
+	EACH(at, samples * count * heads) {
+		long long i = at / (count * heads), k = at / heads % count, h = at % heads;
+		grad_rows[i * stride + places[k] + h] += grad[i * heads + h];
+	}
+}
+
+// The vectors of a factorization machine: rows without their first value, and numbers times parameters.
+extern "C" __global__ void factors(float* out, const float* rows, int slots, int dim, const float* x, int width,
+                                   const float* vectors, long long samples) {
+	int row = (slots + width) * dim;
+	EACH(at, samples * row) {
+		long long i = at / row;
+		int k = at % row / dim, d = at % dim;
+		if (k < slots) {
+			out[at] = rows[(i * slots + k) * (dim + 1) + 1 + d];
+		} else {
+			out[at] = vectors[(k - slots) * dim + d] * x[i * width + k - slots];
+		}
+	}
+}
+
+extern "C" __global__ void factors_backward_rows(float* grad_rows, const float* grad, int slots, int dim,
+                                                 int width, long long samples) {
+	EACH(at, samples * slots * dim) {
+		long long i = at / (slots * dim);
+		int k = at / dim % slots, d = at % dim;
+		grad_rows[(i * slots + k) * (dim + 1) + 1 + d] += grad[(i * (slots + width) + k) * dim + d];
+	}
+}
+
+// The partial sums of finish_columns for the gradients of the parameters, width × dim columns.
+extern "C" __global__ void factors_backward(double* partial, const float* grad, const float* x, int slots,
+                                            int dim, int width, long long samples) {
+	int column = COLUMN;
+	double sum = 0;
+	if (column < width * dim) {
+		EACH_ROW(i, samples) {
+			sum += (double)x[i * width + column / dim] * grad[(i * (slots + width) + slots) * dim + column];
+		}
+	}
+	keep_partial(sum, partial, width * dim);
+}
+
+// The sum of the dot products of all pairs of vectors of a sample, by its square: ½·Σ[(Σv)² − Σv²]. A warp has
+// a sample. The sums Σv are kept for the backward pass.
+extern "C" __global__ void pair_sum(float* out, double* sums, const float* vectors, int count, int dim) {
+	long long i = blockIdx.x;
+	double twice = 0;
+	for (int d = threadIdx.x; d < dim; d += warpSize) {
+		double sum = 0, squares = 0;
+		for (int k = 0; k < count; k++) {
+			double v = vectors[(i * count + k) * dim + d];
+			sum += v;
+			squares += v * v;
+		}
+		sums[i * dim + d] = sum;
+		twice += sum * sum - squares;
+	}
+	for (int off = warpSize / 2; off > 0; off /= 2) twice += __shfl_down_sync(0xffffffffu, twice, off);
+	if (threadIdx.x == 0) out[i] = (float)(twice / 2);
+}
+
+extern "C" __global__ void pair_sum_backward(float* grad_vectors, const float* vectors, const double* sums,
+                                             const float* grad, int count, int dim, long long samples) {
+	EACH(at, samples * count * dim) {
+		long long i = at / (count * dim);
+		grad_vectors[at] += (float)((double)grad[i] * (sums[i * dim + at % dim] - (double)vectors[at]));
+	}
+}
+
+// Binary cross-entropy of logits, in the form that neither overflows nor takes the logarithm of 0. A loss
+// counts the weight of its head, and that of positive samples too if the label is one.
+extern "C" __global__ void cross_entropy(float* grad, double* losses, const float* logits, const float* labels,
+                                         const float* weights, const float* positive, int heads, long long n) {
+	EACH(i, n) {
+		double z = logits[i], y = labels[i];
+		float weight = weights[i % heads];
+		if (labels[i] > 0.5f) weight *= positive[i % heads];
+		double w = weight, e = exp(-fabs(z));
+		double sigmoid = z >= 0 ? 1 / (1 + e) : e / (1 + e);
+		losses[i] = w * ((z > 0 || z != z ? z : 0) - z * y + log1p(e));
+		grad[i] = (float)(w * (sigmoid - y));
+	}
+}
+
+#define SUM_THREADS 256
+
+__device__ double sum_of_block(double sum) {
+	__shared__ double lanes[SUM_THREADS];
+	lanes[threadIdx.x] = sum;
+	__syncthreads();
+	for (int half = SUM_THREADS / 2; half > 0; half /= 2) {
+		if (threadIdx.x < half) lanes[threadIdx.x] += lanes[threadIdx.x + half];
+		__syncthreads();
+	}
+	return lanes[0];
+}
+
+// One block of SUM_THREADS, so that the order of the sum depends on n alone.
+extern "C" __global__ void sum_losses(double* out, const double* losses, long long n) {
+	double sum = 0;
+	for (long long i = threadIdx.x; i < n; i += SUM_THREADS) sum += losses[i];
+	sum = sum_of_block(sum);
+	if (threadIdx.x == 0) *out = sum;
+}
