@@ -181,6 +181,9 @@ type Plan struct {
 	arguments *[16]uintptr
 }
 
+// epilogues are the library's numbers for the values of Epilogue.
+var epilogues = [...]uint32{epilogueDefault, epilogueBias, epilogueRelu, epilogueReluBias, epilogueBGradA}
+
 // typeOf returns the library's number for a type.
 func typeOf(t Type) uintptr { return [...]uintptr{real32F, real32F, real16BF, real16F}[t] }
 
@@ -255,8 +258,7 @@ func (p *Plan) describe() error {
 		return value
 	}
 	epilogue := new(uint32)
-	*epilogue = [...]uint32{epilogueDefault, epilogueBias, epilogueRelu, epilogueReluBias,
-		epilogueBGradA}[x.Epilogue]
+	*epilogue = epilogues[x.Epilogue]
 	err := errors.Join(set(descTransA, operation(x.TransposeB)), set(descTransB, operation(x.TransposeA)),
 		set(descEpilogue, epilogue))
 	if err != nil {

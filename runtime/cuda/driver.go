@@ -21,7 +21,7 @@ type Driver struct {
 	version   int    // 1000 times the major plus 10 times the minor version
 	cu        driverEntries
 
-	compiler    func() (*compiler, error)
+	compiler    func() (*Compiler, error)
 	blas        func() (*blasEntries, error)
 	collectives func() (*collectiveEntries, error)
 }
@@ -136,7 +136,9 @@ func Open(libraries Libraries) (*Driver, error) {
 		}
 		return nil, fmt.Errorf("%w; does nvidia-smi find the GPU?", err)
 	}
-	d.compiler = sync.OnceValues(d.openCompiler)
+	d.compiler = sync.OnceValues(func() (*Compiler, error) {
+		return openCompiler(d.libraries, d.version/1000)
+	})
 	d.blas = sync.OnceValues(d.openBLAS)
 	d.collectives = sync.OnceValues(d.openCollectives)
 	return d, nil

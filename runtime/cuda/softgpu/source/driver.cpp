@@ -62,6 +62,7 @@ void breakDevice(Device *device, CUresult code, const std::string &details) {
 
 API CUresult cuInit(unsigned flags) {
 	if (flags) return CUDA_ERROR_INVALID_VALUE;
+	if (deviceCount() == 0) return CUDA_ERROR_NO_DEVICE;
 	std::lock_guard<std::mutex> hold(state);
 	if (initialized) return CUDA_SUCCESS;
 	for (int i = 0; i < mostDevices; i++) {
@@ -323,6 +324,7 @@ static const std::map<int, std::pair<const char *, const char *>> texts = {
 	{CUDA_ERROR_INVALID_VALUE, {"CUDA_ERROR_INVALID_VALUE", "invalid argument"}},
 	{CUDA_ERROR_OUT_OF_MEMORY, {"CUDA_ERROR_OUT_OF_MEMORY", "out of memory"}},
 	{CUDA_ERROR_NOT_INITIALIZED, {"CUDA_ERROR_NOT_INITIALIZED", "initialization error"}},
+	{CUDA_ERROR_NO_DEVICE, {"CUDA_ERROR_NO_DEVICE", "no CUDA-capable device is detected"}},
 	{CUDA_ERROR_INVALID_DEVICE, {"CUDA_ERROR_INVALID_DEVICE", "invalid device ordinal"}},
 	{CUDA_ERROR_INVALID_IMAGE, {"CUDA_ERROR_INVALID_IMAGE", "device kernel image is invalid"}},
 	{CUDA_ERROR_INVALID_CONTEXT, {"CUDA_ERROR_INVALID_CONTEXT", "invalid device context"}},
