@@ -2,6 +2,7 @@ package cuda_test
 
 import (
 	"errors"
+	"fmt"
 	"math"
 	"os"
 	"path/filepath"
@@ -259,6 +260,46 @@ func TestOutOfBounds(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestLostDevice loses one of two devices.
+func TestLostDevice(t *testing.T) {
+	softgpu.Set(t, "TANDEM_SOFTGPU_LOST_AFTER", "1:3")
+	driver := softgpu.Open(t, 2)
+	for n := range 2 {
+		device := must(driver.Open(n))
+		stream := must(device.NewStream())
+		m := must(device.Alloc(64))
+		var err error
+		for range 5 {
+			err = errors.Join(err, stream.Clear(m.Address, 64))
+		}
+		err = errors.Join(err, stream.Sync())
+		want := ""
+		if n == 1 {
+			const lost = ": unknown error (the GPU may be lost: see nvidia-smi and the log of the kernel)"
+			want = "cuda:1: cuMemsetD8Async" + lost + "\ncuda:1: cuMemsetD8Async" + lost +
+				"\ncuda:1: cuStreamSynchronize" + lost
+		}
+		if got := fmt.Sprint(err); got != want && (n == 1 || err != nil) {
+			t.Errorf("errors of cuda:%d:\n%s\nwant:\n%s", n, got, want)
+		}
+		stream.Close()
+		device.Close()
+	}
+}
+
+// TestNilPointer makes sure that Go still handles its own faults.
+func TestNilPointer(t *testing.T) {
+	newBench(t)
+	defer func() {
+		if recover() == nil {
+			t.Error("no panic")
+		}
+	}()
+	var nothing *bench
+	_ = *nothing
+	t.Error("a nil pointer was read")
 }
 
 func TestDivergence(t *testing.T) {

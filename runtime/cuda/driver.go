@@ -161,7 +161,11 @@ func (d *Driver) failure(device int, what string, code int) *Error {
 	if said == "" {
 		said = fmt.Sprintf("error %d", code)
 	}
-	return &Error{Device: device, Call: what, Code: code, Text: said}
+	e := &Error{Device: device, Call: what, Code: code, Text: said}
+	if code == cudaErrorUnknown && device >= 0 {
+		e.Note = "the GPU may be lost: see nvidia-smi and the log of the kernel"
+	}
+	return e
 }
 
 // check calls a function that concerns no device, or one that is not open.

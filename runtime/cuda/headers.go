@@ -8,6 +8,7 @@ const (
 	cudaSuccess           = 0   // CUDA_SUCCESS
 	cudaErrorInvalidValue = 1   // CUDA_ERROR_INVALID_VALUE
 	cudaErrorOutOfMemory  = 2   // CUDA_ERROR_OUT_OF_MEMORY
+	cudaErrorUnknown      = 999 // CUDA_ERROR_UNKNOWN
 	cudaErrorNoDevice     = 100 // CUDA_ERROR_NO_DEVICE
 )
 

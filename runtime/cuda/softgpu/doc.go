@@ -11,8 +11,9 @@
 //
 // Settings are environment variables:
 //
-//	TANDEM_SOFTGPU_DEVICES  number of devices (default 1)
-//	TANDEM_SOFTGPU_MEMORY   bytes of each device (default 4 GiB)
-//	TANDEM_SOFTGPU_SEED     not 0: streams wait at random; blocks and nodes of graphs run in any legal order
-//	TANDEM_SOFTGPU_DRIVER   version of the driver (default 12040)
+//	TANDEM_SOFTGPU_DEVICES     number of devices (default 1)
+//	TANDEM_SOFTGPU_MEMORY      bytes of each device (default 4 GiB)
+//	TANDEM_SOFTGPU_SEED        not 0: streams wait at random; blocks and nodes of graphs in any order
+//	TANDEM_SOFTGPU_LOST_AFTER  pieces of work, or device:pieces, after which it is lost
+//	TANDEM_SOFTGPU_DRIVER      version of the driver (default 12040)
 package softgpu

@@ -2,9 +2,15 @@
 
 package softgpu
 
-import "testing"
+import (
+	"errors"
+	"testing"
+)
 
 const supported = false
+
+// lock is not called: nothing is compiled.
+func lock(string) (unlock func() error, err error) { return nil, errors.ErrUnsupported }
 
 // Set skips the test: this program cannot open libraries.
 func Set(t testing.TB, name, value string) {

@@ -60,6 +60,21 @@ void breakDevice(Device *device, CUresult code, const std::string &details) {
 	device->broken = code;
 }
 
+// loses reads TANDEM_SOFTGPU_LOST_AFTER: a number of pieces of work, or device:number.
+bool loses(Device *device) {
+	uint64_t issued = ++device->issued;
+	std::string after = setting("TANDEM_SOFTGPU_LOST_AFTER");
+	if (after.empty()) return false;
+	size_t colon = after.find(':');
+	if (colon != std::string::npos) {
+		if (atoi(after.c_str()) != device->ordinal) return false;
+		after = after.substr(colon + 1);
+	}
+	if (issued <= strtoull(after.c_str(), nullptr, 10)) return false;
+	device->broken = CUDA_ERROR_UNKNOWN;
+	return true;
+}
+
 API CUresult cuInit(unsigned flags) {
 	if (flags) return CUDA_ERROR_INVALID_VALUE;
 	if (deviceCount() == 0) return CUDA_ERROR_NO_DEVICE;
@@ -281,6 +296,7 @@ API CUresult cuDevicePrimaryCtxRelease_v2(int device) {
 		delete a;
 	}
 	d->used = 0;
+	d->issued = 0;
 	d->broken = 0;
 	return CUDA_SUCCESS;
 }
@@ -348,6 +364,7 @@ static const std::map<int, std::pair<const char *, const char *>> texts = {
 	{CUDA_ERROR_CAPTURED_EVENT,
 		{"CUDA_ERROR_CAPTURED_EVENT",
 			"operation not permitted on an event last recorded in a capturing stream"}},
+	{CUDA_ERROR_UNKNOWN, {"CUDA_ERROR_UNKNOWN", "unknown error"}},
 };
 
 API CUresult cuGetErrorName(CUresult code, const char **text) {

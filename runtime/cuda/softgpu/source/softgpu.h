@@ -52,6 +52,7 @@ enum {
 	CUDA_ERROR_STREAM_CAPTURE_UNJOINED = 904,
 	CUDA_ERROR_STREAM_CAPTURE_ISOLATION = 905,
 	CUDA_ERROR_CAPTURED_EVENT = 907,
+	CUDA_ERROR_UNKNOWN = 999,
 };
 
 // A Device is also its primary context.
@@ -60,6 +61,7 @@ struct Device {
 	size_t used = 0;
 	int retained = 0;
 	std::atomic<CUresult> broken{0};  // after a fault, every call fails with its code
+	std::atomic<uint64_t> issued{0};  // pieces of work
 };
 
 // An Allocation is memory of a device or pinned memory of the host. It ends at a page that cannot be
@@ -156,6 +158,7 @@ std::string nearestAllocation(uintptr_t address);
 std::string damageAfterAllocations(Device *device);
 void breakDevice(Device *device, CUresult code, const std::string &details);
 void allowFaults();
+bool loses(Device *device);  // counts a piece of work, and reports whether the device is lost now
 
 // stream.cpp
 CUresult issue(Stream *stream, Work work);

@@ -86,6 +86,7 @@ static Work guarded(Device *device, Work work) {
 CUresult issue(Stream *s, Work work) {
 	work = guarded(s->device, std::move(work));
 	if (!s->capture) {
+		if (loses(s->device)) return CUDA_ERROR_UNKNOWN;
 		enqueue(s, std::move(work));
 		return CUDA_SUCCESS;
 	}
@@ -355,6 +356,7 @@ API CUresult cuGraphLaunch(Graph *graph, Stream *s) {
 	if (CUresult r = usable(s)) return r;
 	if (!known(graph) || graph->device != s->device) return CUDA_ERROR_INVALID_HANDLE;
 	if (s->capture) return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+	if (loses(s->device)) return CUDA_ERROR_UNKNOWN;
 	enqueue(s, [=] { performGraph(graph->nodes, &s->random); });
 	return CUDA_SUCCESS;
 }

@@ -3,12 +3,27 @@
 package softgpu
 
 import (
+	"os"
+	"syscall"
 	"testing"
 
 	"github.com/ebitengine/purego"
 )
 
 const supported = true
+
+// lock waits until no other process holds the lock of a file, and holds it until unlock.
+func lock(name string) (unlock func() error, err error) {
+	file, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	if err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX); err != nil {
+		file.Close()
+		return nil, err
+	}
+	return file.Close, nil
+}
 
 // Set changes a setting of the software GPU in this process until the end of the test. Tests that set the
 // same one must not run at the same time.
