@@ -134,10 +134,15 @@ static int linearThread(Block *b) {
 	return b->threadIdx.x + b->blockDim.x * (b->threadIdx.y + b->blockDim.y * b->threadIdx.z);
 }
 
+static Fibre *nextFibre(Block *b);
+
+// park lets other fibres run, until this one is runnable and its turn has come.
 static void park(Block *b) {
-	Fibre *self = b->running;
+	Fibre *self = b->running, *next = nextFibre(b);
+	if (next == self) return;
 	Vector thread = b->threadIdx;
-	softgpuSwitch(&self->context, b->home);
+	b->running = next;
+	softgpuSwitch(&self->context, next ? next->context : b->home);
 	b->threadIdx = thread;
 }
 
@@ -219,11 +224,23 @@ static Fibre *freshFibre(Block *b) {
 		MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (f->stack == MAP_FAILED) abort();
 	mprotect(f->stack, guardBytes, PROT_NONE);
-	void **frame = (void **)(f->stack + guardBytes + stackBytes) - frameWords;
+	// Stacks begin at different places of their pages: else their ends would compete for the same lines of
+	// the cache.
+	size_t apart = b->all.size() % 20 * 192;
+	void **frame = (void **)(f->stack + guardBytes + stackBytes - apart) - frameWords;
 	for (int i = 0; i < frameWords; i++) frame[i] = nullptr;
 	frame[returnWord] = (void *)runThreads;
 	f->context = frame;
 	b->all.push_back(f);
+	return f;
+}
+
+// nextFibre returns the fibre to run next, or null if all wait.
+static Fibre *nextFibre(Block *b) {
+	if (b->next < b->threads) return freshFibre(b);
+	if (b->runnable.empty()) return nullptr;
+	Fibre *f = b->runnable.front();
+	b->runnable.pop_front();
 	return f;
 }
 
@@ -244,11 +261,8 @@ static bool runBlock(Block *b) {
 	b->warps.assign((b->threads + 31) / 32, Warp());
 	for (int t = 0; t < b->threads; t++) b->warps[t >> 5].alive |= 1u << (t & 31);
 	while (b->finished < b->threads) {
-		if (b->next < b->threads) b->running = freshFibre(b);
-		else if (!b->runnable.empty()) {
-			b->running = b->runnable.front();
-			b->runnable.pop_front();
-		} else return false;
+		b->running = nextFibre(b);
+		if (!b->running) return false;
 		softgpuSwitch(&b->home, b->running->context);
 	}
 	return true;
