@@ -115,7 +115,7 @@ type ncclConfig struct {
 
 // Values of ncclConfig.
 const (
-	ncclMagic     = 0xcafebeef // NCCL_API_MAGIC
-	ncclVersion   = 21400      // NCCL_VERSION(2, 14, 0)
-	ncclUndefined = -1 << 31   // NCCL_CONFIG_UNDEF_INT
+	ncclMagic     = 0xcafebeef  // NCCL_API_MAGIC
+	ncclVersion   = 21400       // 2.14.0
+	ncclUndefined = -2147483648 // NCCL_CONFIG_UNDEF_INT
 )

@@ -12,14 +12,18 @@ import (
 	"tandem/internal/pythontest"
 )
 
-// libraryOf returns a library of NVIDIA from a package of PyPI, such as nvidia-cublas-cu12, which needs no
-// GPU. It skips the test where Python has no such package.
+// folderOf returns the folder of a package of PyPI by NVIDIA, such as nvidia-cublas-cu12. It skips the test
+// where Python has no such package.
+func folderOf(t *testing.T, module string) string {
+	t.Helper()
+	print := "import " + module + "; print(" + module + ".__path__[0])"
+	return strings.TrimSpace(string(pythontest.With(t, module).Run(t, nil, "-c", print)))
+}
+
+// libraryOf returns a library from such a package. Libraries need no GPU until they use one.
 func libraryOf(t *testing.T, module, file string) string {
 	t.Helper()
-	python := pythontest.With(t, module)
-	folder := strings.TrimSpace(string(python.Run(t, nil, "-c",
-		"import "+module+"; print("+module+".__path__[0])")))
-	return filepath.Join(folder, "lib", file)
+	return filepath.Join(folderOf(t, module), "lib", file)
 }
 
 // TestRealCompiler compiles with the real compiler.
