@@ -164,10 +164,8 @@ func (e *Executor) Feed(s *Store, c role.Contribution) { e.rounds.feed(s, c) }
 
 // Reduce sums a bucket of a step or averaging round over all ranks, which must be in this process and have
 // fed the bucket. One goroutine calls it, for the buckets of a step in ascending order.
-func (e *Executor) Reduce(step, bucket int32) {
-	if err := e.rounds.reduce(step, bucket, dense.Local{}); err != nil {
-		panic(err) // the mode has no all-reduce
-	}
+func (e *Executor) Reduce(step, bucket int32) error {
+	return e.ReduceAcross(step, bucket, dense.Local{})
 }
 
 // ReduceAcross is Reduce for a process that has some of the ranks; c sums over all ranks.

@@ -97,6 +97,9 @@ type Wire struct {
 	// Index is the form of ids and row signs: IndexRaw or IndexCompressed. Bits of the training do not
 	// depend on it. IndexCompressed pays where the network is slower than packing.
 	Index string `yaml:"index"`
+	// AllReduce is how ranks on GPUs sum their gradients in sync and hybrid: HostSums, NCCLSums or
+	// NCCLTreeSums. Those of NCCL need a GPU for each rank. Others sum in the memory of the host.
+	AllReduce string `yaml:"all-reduce,omitempty"`
 	// Retry is how long a data loader or NN worker waits for answers before it asks again. 0 chooses: 100 ms
 	// with faults, 1 s where roles are processes, never where no message can be lost.
 	Retry unit.Tick `yaml:"retry"`
@@ -107,6 +110,16 @@ const (
 	IndexRaw        = "raw"        // 8 bytes each
 	IndexCompressed = "compressed" // distinct ids and positions, in as few bits as they need
 )
+
+// The ways to sum gradients of GPUs. The first and the last have the bits of the tree over ranks.
+const (
+	HostSums     = "host"      // in the memory of hosts, as those of processors; the default
+	NCCLSums     = "nccl"      // by NCCL's all-reduce, in an order of its own
+	NCCLTreeSums = "nccl-tree" // gathered by NCCL, and summed along the tree over ranks
+)
+
+// AllReduces lists the ways to sum gradients of GPUs.
+func AllReduces() []string { return []string{HostSums, NCCLSums, NCCLTreeSums} }
 
 // WirePrecisions lists the precisions of a Wire.
 func WirePrecisions() (names []string) {

@@ -75,6 +75,7 @@ func (j *Job) validateChoices() error {
 		{"training.scale", j.Training.Scale, []string{ScaleGlobal, ScaleRank}},
 		{"wire.precision", string(j.Wire.Precision), WirePrecisions()},
 		{"model.precision", j.Model.Precision, DensePrecisions()},
+		{"wire.all-reduce", cmp.Or(j.Wire.AllReduce, HostSums), AllReduces()},
 		{"wire.index", j.Wire.Index, []string{IndexRaw, IndexCompressed}},
 		{"rows.eviction", j.Rows.Eviction, []string{RefuseRows, SecondChance}},
 		{"rows.precision", j.Rows.Precision, table.Precisions()},
@@ -86,6 +87,9 @@ func (j *Job) validateChoices() error {
 	if j.Model.Precision == TF32 && !j.Model.Device.CUDA {
 		return fmt.Errorf("model.precision = %s needs a GPU: set model.device to cuda, or precision to %s "+
 			"or %s", TF32, FP32, BF16)
+	}
+	if sums := cmp.Or(j.Wire.AllReduce, HostSums); sums != HostSums && !j.Model.Device.CUDA {
+		return fmt.Errorf("wire.all-reduce = %s needs GPUs: set model.device to cuda, or leave it out", sums)
 	}
 	if j.Training.Merge == MergeStep && !j.inStep() {
 		return fmt.Errorf("training.merge = step needs mode sync or sequential: %s never waits for other "+

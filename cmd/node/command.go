@@ -269,7 +269,7 @@ func (p *program) play(ctx context.Context, roles job.Process, j job.Job, finger
 	}
 	machine := backend.Backend{Products: products}
 	if slices.ContainsFunc(roles, func(at msg.Address) bool { return at.Role == msg.NNWorker }) {
-		if _, err := engine.Attach(&machine, &j.Model); err != nil {
+		if _, err := engine.Attach(&machine, &j); err != nil {
 			return err
 		}
 	}

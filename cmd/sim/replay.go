@@ -217,7 +217,7 @@ func (p *program) replayNumbers(j *job.Job, recording *replay.Recording, r *repl
 		return err
 	}
 	machine := backend.Backend{Products: products}
-	if _, err := engine.Attach(&machine, &j.Model); err != nil {
+	if _, err := engine.Attach(&machine, j); err != nil {
 		return err
 	}
 	executor, err := exec.New(*j, source, machine)

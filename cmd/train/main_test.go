@@ -25,7 +25,7 @@ func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){"train": func() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }})
 }
 
-// The scripts in testdata run the command as a user would.
+// The scripts in testdata run the command as a user would; those in testdata/gpu on a GPU in software.
 func TestScripts(t *testing.T) {
 	nodes := t.TempDir() // for the programs that scripts run beside train
 	build := exec.Command("go", "build", "-o", nodes, "tandem/cmd/node", "tandem/cmd/sim", "tandem/cmd/data",
@@ -33,12 +33,23 @@ func TestScripts(t *testing.T) {
 	if text, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, text)
 	}
+	t.Run("cpu", func(t *testing.T) { runScripts(t, "testdata", nodes, nil) })
+	t.Run("gpu", func(t *testing.T) {
+		// Kernels are compiled once for all programs.
+		environment := append(softgpu.Variables(t, 2), "XDG_CACHE_HOME="+t.TempDir())
+		runScripts(t, filepath.Join("testdata", "gpu"), nodes, environment)
+	})
+}
+
+// runScripts runs the scripts of a folder with further variables of the environment.
+func runScripts(t *testing.T, folder, nodes string, environment []string) {
 	testscript.Run(t, testscript.Params{
-		Dir: "testdata",
+		Dir: folder,
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("TANDEM_DATA", e.WorkDir)
 			e.Setenv(blas.Variable, os.Getenv(blas.Variable))
 			e.Setenv("PATH", nodes+string(filepath.ListSeparator)+e.Getenv("PATH"))
+			e.Vars = append(e.Vars, environment...)
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){"status": clitest.Status,

@@ -80,7 +80,7 @@ func (p *program) measure(ctx context.Context, j job.Job, f flags, folder string
 	r := newReport(j, data, machine.Multiplier(&j))
 	r.processes, r.chosen = f.processes, f.chosen
 	if !f.processes { // those open their own devices
-		if r.Devices, err = engine.Attach(&machine, &j.Model); err != nil {
+		if r.Devices, err = engine.Attach(&machine, &j); err != nil {
 			return nil, err
 		}
 	}

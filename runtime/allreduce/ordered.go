@@ -88,6 +88,9 @@ func (o *Ordered) Gather(given [][]float32) ([]float32, error) {
 	return slices.Concat(all...), err
 }
 
+// Done returns a channel that is closed with the context.
+func (o *Ordered) Done() <-chan struct{} { return o.ctx.Done() }
+
 // allReduce does one all-reduce. The number of the call stands for the step.
 func (o *Ordered) allReduce(values, stats [][]float32) (all [][]float32, err error) {
 	o.calls++

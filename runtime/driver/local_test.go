@@ -62,6 +62,8 @@ func (s endpoint) Reduce(_ context.Context, step, bucket int32) error {
 	return s.p.ReduceAcross(step, bucket, s)
 }
 
+func (s endpoint) Done() <-chan struct{} { return nil }
+
 func (s endpoint) Finished(ctx context.Context) error {
 	if s.at.Role == msg.NNWorker {
 		s.x.finished.Done()

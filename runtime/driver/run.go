@@ -228,8 +228,13 @@ func (r *run) reduce() {
 			return
 		}
 		if r.remote == nil {
-			r.timed(func() { r.executor.Reduce(b.step, b.index) },
+			var err error
+			r.timed(func() { err = r.executor.Reduce(b.step, b.index) },
 				func(took time.Duration) { r.options.Stopwatch.Reduced(b.index, took) })
+			if err != nil {
+				r.fail(err)
+				return
+			}
 		} else if err := r.remote.Reduce(r.ended, b.step, b.index); err != nil {
 			r.fail(err)
 			return

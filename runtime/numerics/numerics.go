@@ -101,8 +101,12 @@ func (n *Numerics) Release(at msg.Address, h role.Handle) { n.store(at).Release(
 // Crash drops all data of a role. Work of the role that a worker is doing ends on the dropped data.
 func (n *Numerics) Crash(at msg.Address) { delete(n.stores, at) }
 
-// Reduce sums a bucket of a step over all ranks.
-func (n *Numerics) Reduce(step, bucket int32) { n.executor.Reduce(step, bucket) }
+// Reduce sums a bucket of a step over all ranks, in the memory of the host, where this cannot fail.
+func (n *Numerics) Reduce(step, bucket int32) {
+	if err := n.executor.Reduce(step, bucket); err != nil {
+		panic(err)
+	}
+}
 
 // Held returns the number of handles that roles hold. It is 0 after a complete run.
 func (n *Numerics) Held() int {

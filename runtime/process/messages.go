@@ -126,8 +126,7 @@ func inboxLimit(t *job.Job) transport.Credit {
 // Reduce implements driver.Remote.
 func (n *node) Reduce(ctx context.Context, step, bucket int32) error {
 	if n.sums == nil { // all ranks are in this process
-		n.executor.Reduce(step, bucket)
-		return nil
+		return n.executor.Reduce(step, bucket)
 	}
 	defer context.AfterFunc(ctx, func() { n.endSums(context.Cause(ctx)) })()
 	err := n.executor.ReduceAcross(step, bucket, n.sums)

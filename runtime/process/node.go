@@ -12,6 +12,7 @@ import (
 
 	"tandem/algo/exec"
 	"tandem/algo/exec/backend"
+	"tandem/algo/exec/dense"
 	"tandem/algo/exec/evaluation"
 	"tandem/algo/job"
 	"tandem/algo/numeric/batch"
@@ -272,7 +273,7 @@ func (n *node) joinAllReduce(view uint32) (err error) {
 			return n.Send(n.member.Context(), m,
 				payload)
 		},
-		Values: max(layout.Params, layout.Running), Stats: n.Job.GroupsPerRank() * layout.Stats,
+		Values: max(layout.Params, layout.Running), Stats: max(n.Job.GroupsPerRank()*layout.Stats, dense.GatherLeast),
 	}
 	for i := range n.cfg.Ranks {
 		c.Members = append(c.Members, msg.Address{Role: msg.NNWorker, Index: i})

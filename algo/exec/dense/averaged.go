@@ -17,7 +17,7 @@ type averaged struct {
 
 func newAveraged(c Config) (*averaged, error) {
 	c.Pool = nil // no other rank waits for an optimizer step
-	own, err := newReplicas(c, &c.Job.Model.Optimizer, c.newWeights)
+	own, err := newReplicas(c, replicaKind{optimizer: &c.Job.Model.Optimizer}, c.newWeights)
 	sum := model.NewVector(c.Engine.Layout())
 	sum.Stats = make([]float32, c.Engine.Layout().Running)
 	return &averaged{own, sum}, err

@@ -14,8 +14,26 @@ type Collective interface {
 	// (algo/numeric/collective). The slices of all ranks have equal lengths. Sum overwrites the other slices
 	// of given.
 	Sum(given [][]float32) error
-	// Gather returns the values of all ranks, in rank order.
+	// Gather returns the values of all ranks, in rank order: statistics, or up to GatherLeast values of a rank.
 	Gather(given [][]float32) ([]float32, error)
+	// Done is closed when a rank is lost, so that the others wait for it in vain; nil: never.
+	Done() <-chan struct{}
+}
+
+// GatherLeast is the number of values that Collective.Gather takes from a rank of any network: the name under
+// which ranks meet on devices.
+const GatherLeast = 128
+
+// Summer is a model.Trainer that can sum the gradients of its replicas where they are.
+type Summer interface {
+	model.Trainer
+	// Sums reports whether it does. The replicas then leave their gradients, and expect their sum, on their
+	// devices.
+	Sums() bool
+	// SumBucket sums a bucket of the gradients of all ranks. Given has an element for each rank of this
+	// process, in rank order, nil for a rank that contributes nothing. Every process calls it for the same
+	// buckets in the same order; c lets the processes meet.
+	SumBucket(bucket int32, given []*model.Vector, c Collective) error
 }
 
 // Local is the Collective of a run whose ranks are all in this process.
@@ -29,6 +47,9 @@ func (Local) Sum(given [][]float32) error {
 
 // Gather implements Collective.
 func (Local) Gather(given [][]float32) ([]float32, error) { return slices.Concat(given...), nil }
+
+// Done implements Collective: no rank is lost alone.
+func (Local) Done() <-chan struct{} { return nil }
 
 // bucketOf returns one bucket of every vector given, and zeros in place of nil. With copies, the buckets are
 // copies.

@@ -14,13 +14,9 @@ import (
 type firstRanks struct{ *reduced }
 
 func newFirstRanks(c Config) (*firstRanks, error) {
-	sums, err := newReduced(c)
-	if err != nil {
-		return nil, err
-	}
 	c.Pool = nil // no other rank waits for an optimizer step
-	sums.replicas, err = newReplicas(c, &c.Job.Model.Optimizer, c.newWeights)
-	return &firstRanks{sums}, err
+	own, err := newReplicas(c, replicaKind{optimizer: &c.Job.Model.Optimizer}, c.newWeights)
+	return &firstRanks{&reduced{replicas: own}}, err
 }
 
 // NewSum returns a new vector for every step: a late rank may read it while others sum later steps.

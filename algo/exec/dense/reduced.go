@@ -17,21 +17,25 @@ type reduced struct {
 	mu sync.Mutex
 	// sum has the gradients of the current step. One vector is enough, because a step ends before the next is
 	// fed.
-	sum *model.Vector
+	sum    *model.Vector
+	summer Summer // nil: gradients are summed in the memory of the host
 	// taken is the number of optimizer steps before the run. It differs from first if the run begins with a
 	// model of another training, or with none.
 	taken int
 }
 
 func newReduced(c Config) (*reduced, error) {
+	d := &reduced{sum: model.NewVector(c.Engine.Layout())}
+	if summer, ok := c.Trainer.(Summer); ok && summer.Sums() {
+		d.summer = summer
+	}
 	weights, err := c.newWeights()
 	if err != nil {
 		return nil, err
 	}
-	shared, err := newReplicas(c, &c.Job.Model.Optimizer, func() (*model.HostWeights, error) {
-		return weights, nil
-	})
-	return &reduced{replicas: shared, sum: model.NewVector(c.Engine.Layout())}, err
+	d.replicas, err = newReplicas(c, replicaKind{optimizer: &c.Job.Model.Optimizer, summed: d.summer != nil},
+		func() (*model.HostWeights, error) { return weights, nil })
+	return d, err
 }
 
 // BeginAt implements Strategy. The weights are those that the run begins with.
@@ -55,16 +59,27 @@ func (d *reduced) ApplyGradients(w role.Work, sum *model.Vector) error {
 	return nil
 }
 
-func (d *reduced) NewSum(int32) *model.Vector { return d.sum }
-
-func (d *reduced) Reduce(sum *model.Vector, given []*model.Vector, bucket int32, c Collective) error {
-	layout := d.layout()
-	b := layout.Buckets[bucket]
+// sumBucket sums a bucket, on the devices of the ranks if these do.
+func (d *reduced) sumBucket(sum *model.Vector, given []*model.Vector, bucket int32, c Collective) error {
+	if d.summer != nil {
+		return d.summer.SumBucket(bucket, given, c)
+	}
+	b := d.layout().Buckets[bucket]
 	values := bucketOf(given, b, false)
 	if err := c.Sum(values); err != nil {
 		return err
 	}
 	copy(sum.Bucket(b), values[0])
+	return nil
+}
+
+func (d *reduced) NewSum(int32) *model.Vector { return d.sum }
+
+func (d *reduced) Reduce(sum *model.Vector, given []*model.Vector, bucket int32, c Collective) error {
+	layout := d.layout()
+	if err := d.sumBucket(sum, given, bucket, c); err != nil {
+		return err
+	}
 	if int(bucket) < len(layout.Buckets)-1 || layout.Stats == 0 {
 		return nil
 	}

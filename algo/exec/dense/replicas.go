@@ -21,11 +21,15 @@ type replicas struct {
 	first  int             // the global step that roles count as step 0
 }
 
-// newReplicas returns the replicas of the ranks of this process, with an optimizer, or nil for copies of what
-// dense PSs train. In the memory of the host it calls weights once for each of them.
-func newReplicas(
-	c Config, optimizer *opt.DenseSpec, weights func() (*model.HostWeights, error),
-) (replicas, error) {
+// replicaKind is what the replicas of a strategy have in common.
+type replicaKind struct {
+	optimizer *opt.DenseSpec // nil: copies of what dense PSs train
+	summed    bool           // see model.ReplicaConfig
+}
+
+// newReplicas returns the replicas of the ranks of this process. In the memory of the host it calls weights
+// once for each of them.
+func newReplicas(c Config, kind replicaKind, weights func() (*model.HostWeights, error)) (replicas, error) {
 	r := replicas{Config: c, byRank: make([]model.Replica, c.Job.Roles.Ranks)}
 	for i := range r.byRank {
 		if !c.Here(nnWorkerAt(int32(i))) {
@@ -33,7 +37,8 @@ func newReplicas(
 		}
 		var err error
 		r.byRank[i], err = c.newReplica(model.ReplicaConfig{
-			Rank: i, Optimizer: optimizer, Groups: c.Job.GroupsPerRank(),
+			Rank: i, Ranks: c.Job.Roles.Ranks, Optimizer: kind.optimizer, Summed: kind.summed,
+			Groups:     c.Job.GroupsPerRank(),
 			SamplesMax: (c.Job.Training.GlobalBatch-1)/c.Job.TotalGroups() + 1,
 		}, weights)
 		if err != nil {

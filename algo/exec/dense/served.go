@@ -38,7 +38,7 @@ func newServed(c Config, share, stepsPerStep int) (*served, error) {
 	layout := c.Engine.Layout()
 	d := &served{share: share, perStep: stepsPerStep}
 	var err error
-	d.replicas, err = newReplicas(c, nil, func() (*model.HostWeights, error) {
+	d.replicas, err = newReplicas(c, replicaKind{}, func() (*model.HostWeights, error) {
 		return model.NewHostWeights(c.Engine, c.zeros(), nil, nil), nil
 	})
 	if err != nil {

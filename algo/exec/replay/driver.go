@@ -63,7 +63,9 @@ func (d driver) Feed(c role.Contribution) error {
 		return err
 	}
 	if d.executor != nil {
-		d.executor.Reduce(c.Step, c.Bucket)
+		if err := d.executor.Reduce(c.Step, c.Bucket); err != nil {
+			return err
+		}
 	}
 	for rank := range d.config.Ranks {
 		a := d.actor(msg.Address{Role: msg.NNWorker, Index: rank})

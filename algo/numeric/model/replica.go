@@ -50,12 +50,15 @@ type Trainer interface {
 
 // ReplicaConfig describes the replica of a rank.
 type ReplicaConfig struct {
-	Rank    int
-	Initial Values
+	Rank, Ranks int // Rank of Ranks
+	Initial     Values
 	// Optimizer is nil for a copy of weights that another role trains.
 	Optimizer *opt.DenseSpec
 	// Groups is the number of groups of a part, SamplesMax the most samples of a group.
 	Groups, SamplesMax int
+	// Summed says that gradients stay where the replica is, and are summed there with those of other ranks.
+	// Gradients then returns no values, and StepSum ignores those of its argument.
+	Summed bool
 }
 
 // HostReplica is a Replica in the memory of the host, with a pass and gradient buckets for each group. Ranks

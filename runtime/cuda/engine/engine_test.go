@@ -176,11 +176,11 @@ func run(t *testing.T, r model.Replica, part *batch.Part, pooled []float32) seen
 	return seen{r.Loss(), model.Vector{Values: slices.Clone(g.Values), Stats: slices.Clone(g.Stats)}, grads}
 }
 
-func open(t *testing.T, devices int, precision string) *engine.GPUs {
+func open(t *testing.T, devices int, wanted job.Job) *engine.GPUs {
 	t.Helper()
 	softgpu.Open(t, devices)
-	m := job.Model{Device: job.Device{CUDA: true}, Precision: precision}
-	g, err := engine.Open(softgpu.Libraries(t), &m)
+	wanted.Model.Device.CUDA = true
+	g, err := engine.Open(softgpu.Libraries(t), &wanted)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -192,7 +192,7 @@ func open(t *testing.T, devices int, precision string) *engine.GPUs {
 // adds hundreds of values in single precision. The bias in front of a batch norm has no gradient but
 // rounding errors, which are compared with the largest gradient of all.
 func TestGradientsAreThoseOfTheHost(t *testing.T) {
-	g, optimizer := open(t, 1, job.FP32), opt.DefaultDense()
+	g, optimizer := open(t, 1, job.Default()), opt.DefaultDense()
 	for _, n := range networks() {
 		device, host, l := pair(t, g, n, &optimizer, job.FP32, 3, 300)
 		r := rand.New(rand.NewPCG(1, 2))
@@ -233,7 +233,7 @@ func TestGradientsAreThoseOfTheHost(t *testing.T) {
 
 // Ten steps of every optimizer lead where they lead on the host, and states pass from one to the other.
 func TestOptimizerStepsAreThoseOfTheHost(t *testing.T) {
-	g := open(t, 1, job.FP32)
+	g := open(t, 1, job.Default())
 	schedule := opt.Schedule{Decay: opt.NoDecay, WarmUp: 4}
 	for _, o := range []opt.DenseSpec{
 		{Kind: opt.SGD, Rate: 0.1, Schedule: schedule},

@@ -85,6 +85,9 @@ func (r *replica) allocate(m *memory, d *device, t *trainer, c model.ReplicaConf
 	for g := range c.Groups {
 		r.groups = append(r.groups, newPass(r.shared, m, samplesMax, gradients.Floats(g*p.length)))
 	}
+	if r.summed {
+		r.sum = gradients
+	}
 	r.headWeights, r.positiveWeights = m.floats(l.Labels), m.floats(l.Labels)
 	r.losses, r.found = m.doubles(c.Groups), m.floats(1)
 
@@ -95,7 +98,9 @@ func (r *replica) allocate(m *memory, d *device, t *trainer, c model.ReplicaConf
 		pooledGradients: m.host(samples * l.EmbeddingWidth), losses: m.host(2 * c.Groups),
 		stats: m.host(c.Groups * l.Running), found: m.host(1),
 	}
-	r.sums.Values = r.staging.gradients
+	if !r.summed {
+		r.sums.Values = r.staging.gradients
+	}
 }
 
 // widest returns the largest number of columns that are summed.
@@ -223,9 +228,13 @@ func (r *replica) Backward(done func(bucket int32)) (pooled []float32, finite bo
 	}
 	r.copyPooledGradients()
 	r.copyOut(r.compute, r.staging.found, r.found)
+	ready := r.arrived
+	if r.summed {
+		ready = r.final
+	}
 	for b := range l.Buckets {
 		if r.err == nil {
-			r.err = r.arrived[b].Sync()
+			r.err = ready[b].Sync()
 		}
 		if r.err != nil {
 			return nil, false, r.err
@@ -255,13 +264,17 @@ func (r *replica) backward(from, to int, bucket model.Bucket) {
 	r.findNotFinite(sum, hi-lo)
 }
 
-// sendBucket copies the gradients of a bucket to the host, when they are final.
+// sendBucket copies the gradients of a bucket to the host, when they are final, unless they are summed on
+// devices.
 func (r *replica) sendBucket(b int, bucket model.Bucket) {
 	if r.err == nil {
 		r.err = r.compute.Record(r.final[b])
 	}
 	if r.err == nil {
 		r.err = r.out.Wait(r.final[b])
+	}
+	if r.summed {
+		return // it stays
 	}
 	r.places.each(bucket.Lo, bucket.Hi, func(at, lo, hi int) {
 		r.copyOut(r.out, r.staging.gradients[lo:hi], r.groups[0].gradients.Floats(at))

@@ -12,6 +12,7 @@
 package engine
 
 import (
+	"cmp"
 	"errors"
 
 	"tandem/algo/exec/backend"
@@ -23,18 +24,20 @@ import (
 
 // GPUs are the devices that the ranks of this process use.
 type GPUs struct {
+	driver   *cuda.Driver
 	devices  []*device
 	operands cuda.Type // of matrix products
+	sums     string    // how gradients are summed: job.HostSums or another
 }
 
-// Attach makes the ranks of a process compute on the GPUs that the model of a job names, and returns their
-// names, in the order in which ranks take them: none if the model names the processors. It returns an error
+// Attach makes the ranks of a process compute on the GPUs that a job names, and returns their
+// names, in the order in which ranks take them: none if the job names the processors. It returns an error
 // if a GPU does not exist.
-func Attach(b *backend.Backend, m *job.Model) (names []string, err error) {
-	if !m.Device.CUDA {
+func Attach(b *backend.Backend, j *job.Job) (names []string, err error) {
+	if !j.Model.Device.CUDA {
 		return nil, nil
 	}
-	g, err := Open(cuda.Libraries{}, m)
+	g, err := Open(cuda.Libraries{}, j)
 	if err != nil {
 		return nil, err
 	}
@@ -45,13 +48,13 @@ func Attach(b *backend.Backend, m *job.Model) (names []string, err error) {
 	return names, nil
 }
 
-// Open opens the GPUs that a model names, or all there are, with libraries of given names.
-func Open(libraries cuda.Libraries, m *job.Model) (*GPUs, error) {
+// Open opens the GPUs that a job names, or all there are, with libraries of given names.
+func Open(libraries cuda.Libraries, j *job.Job) (*GPUs, error) {
 	driver, err := cuda.Open(libraries)
 	if err != nil {
 		return nil, err
 	}
-	ordinals := m.Device.Ordinals
+	ordinals := j.Model.Device.Ordinals
 	if len(ordinals) == 0 {
 		all, err := driver.Devices()
 		if err != nil {
@@ -61,7 +64,7 @@ func Open(libraries cuda.Libraries, m *job.Model) (*GPUs, error) {
 			ordinals = append(ordinals, found.Ordinal)
 		}
 	}
-	g := &GPUs{operands: operandsOf(m.Precision)}
+	g := &GPUs{driver: driver, operands: operandsOf(j.Model.Precision), sums: cmp.Or(j.Wire.AllReduce, job.HostSums)}
 	for _, ordinal := range ordinals {
 		opened, err := openDevice(driver, ordinal)
 		if err != nil {
@@ -89,19 +92,26 @@ func (g *GPUs) Trainer(e model.Engine) (model.Trainer, error) {
 		return nil, errors.New("engine: a GPU computes the networks that a job file describes; train " +
 			"another one on the processors")
 	}
-	return &trainer{g.devices, e, program, g.operands}, nil
+	return &trainer{GPUs: g, engine: e, program: program, replicas: map[int]*replica{}}, nil
 }
 
+// trainer is a dense.Summer.
 type trainer struct {
-	devices  []*device
+	*GPUs
 	engine   model.Engine
 	program  *model.Program
-	operands cuda.Type
+	replicas map[int]*replica // by rank, those that sum on their devices
+	ranks    int
+	members  []*member // in rank order, once the ranks have met
 }
 
 // NewReplica implements model.Trainer.
 func (t *trainer) NewReplica(c model.ReplicaConfig) (model.Replica, error) {
-	return newReplica(t.devices[c.Rank%len(t.devices)], t, c)
+	r, err := newReplica(t.devices[c.Rank%len(t.devices)], t, c)
+	if err == nil && c.Summed {
+		t.replicas[c.Rank], t.ranks = r, c.Ranks
+	}
+	return r, err
 }
 
 // device is an open GPU with what all replicas on it share.

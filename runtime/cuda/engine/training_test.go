@@ -4,6 +4,7 @@ import (
 	"flag"
 	"fmt"
 	"math"
+	"strings"
 	"testing"
 
 	"tandem/algo/exec/backend"
@@ -20,7 +21,7 @@ func trained(t *testing.T, j job.Job, devices int) *train.Result {
 	t.Helper()
 	var b backend.Backend
 	if devices > 0 {
-		b.Trainer = open(t, devices, j.Model.Precision).Trainer
+		b.Trainer = open(t, devices, j).Trainer
 	}
 	data := exectest.NewColumns(160, 16)
 	result, err := train.Run(t.Context(), j, data, data.All, train.Options{Backend: b})
@@ -34,13 +35,20 @@ func trained(t *testing.T, j job.Job, devices int) *train.Result {
 // the host, but near.
 func TestSyncHasTheSameBitsOnAnyNumberOfDevices(t *testing.T) {
 	var want *train.Result
-	for _, on := range []struct{ ranks, devices int }{{1, 1}, {2, 2}, {4, 4}, {4, 2}, {8, 1}} {
-		got := trained(t, exectest.Job(on.ranks, 2), on.devices)
+	for _, on := range []struct {
+		ranks, devices int
+		sums           string
+	}{{1, 1, ""}, {2, 2, ""}, {4, 4, ""}, {4, 2, ""}, {8, 1, ""}, {2, 2, job.NCCLTreeSums},
+		{4, 4, job.NCCLTreeSums}} {
+		j := exectest.Job(on.ranks, 2)
+		j.Wire.AllReduce, j.Model.Device.CUDA = on.sums, true
+		got := trained(t, j, on.devices)
 		if want == nil {
 			want = got
 		}
 		if got.DenseDigest != want.DenseDigest || got.RowsDigest != want.RowsDigest {
-			t.Errorf("%d ranks on %d devices have other bits than one on one", on.ranks, on.devices)
+			t.Errorf("%d ranks on %d devices, sums %q, have other bits than one on one", on.ranks, on.devices,
+				on.sums)
 		}
 	}
 	host := trained(t, exectest.Job(4, 2), 0)
@@ -51,6 +59,30 @@ func TestSyncHasTheSameBitsOnAnyNumberOfDevices(t *testing.T) {
 		if math.Abs(float64(p-host.Probabilities[i])) > 1e-4 {
 			t.Fatalf("test row %d: %v on devices, %v on the host", i, p, host.Probabilities[i])
 		}
+	}
+}
+
+// NCCL adds in an order of its own: near the bits of the tree. It needs a GPU for each rank.
+func TestNCCLSumsNearTheTree(t *testing.T) {
+	want := trained(t, exectest.Job(1, 2), 1)
+	for _, mode := range []string{job.Sync, job.Hybrid} {
+		j := exectest.Job(4, 2)
+		j.Training.Mode, j.Training.Merge = mode, ""
+		j.Wire.AllReduce, j.Model.Device.CUDA = job.NCCLSums, true
+		got := trained(t, j, 4)
+		for i, p := range got.Probabilities {
+			if mode == job.Sync && math.Abs(float64(p-want.Probabilities[i])) > 1e-4 {
+				t.Fatalf("test row %d: %v by NCCL, %v by the tree", i, p, want.Probabilities[i])
+			}
+		}
+	}
+	j := exectest.Job(4, 2)
+	j.Wire.AllReduce, j.Model.Device.CUDA = job.NCCLSums, true
+	data := exectest.NewColumns(160, 16)
+	_, err := train.Run(t.Context(), j, data, data.All, train.Options{
+		Backend: backend.Backend{Trainer: open(t, 2, j).Trainer}})
+	if err == nil || !strings.Contains(err.Error(), "4 ranks of this process share 2; use host") {
+		t.Errorf("4 ranks on 2 devices: %v", err)
 	}
 }
 
@@ -121,7 +153,7 @@ func TestAUCOfEveryModeIsThatOfTheHost(t *testing.T) {
 			}
 			var b backend.Backend
 			if devices > 0 {
-				b.Trainer = open(t, devices, j.Model.Precision).Trainer
+				b.Trainer = open(t, devices, j).Trainer
 			}
 			result, err := train.Run(t.Context(), j, source, data.Test, train.Options{Backend: b})
 			if err != nil {

@@ -15,21 +15,26 @@ type weights struct {
 	engine    model.Engine
 	optimizer *opt.DenseSpec // nil: another role trains
 	slots     []cuda.Address // optimizer state, each with one value a parameter
-	sum       cuda.Address   // the gradient of an optimizer step
-	squares   cuda.Address   // doubles: partial sums of the squares of the mean gradient
-	factor    cuda.Address   // what the mean gradient is multiplied by
-	running   []float32
-	steps     int
-	staged    []float32   // as long as the parameters
-	read      *cuda.Event // the device has read what is staged
+	// summed says that sum has the sum of the gradients of all ranks before an optimizer step.
+	summed  bool
+	sum     cuda.Address // the gradient of an optimizer step
+	squares cuda.Address // doubles: partial sums of the squares of the mean gradient
+	factor  cuda.Address // what the mean gradient is multiplied by
+	running []float32
+	steps   int
+	staged  []float32   // as long as the parameters
+	read    *cuda.Event // the device has read what is staged
 }
 
 // squareBlocks is the number of partial sums of squares.
 const squareBlocks = 256
 
 func (w *weights) allocate(m *memory, e model.Engine, c model.ReplicaConfig) {
-	w.engine, w.running = e, slices.Clone(c.Initial.Running)
-	w.sum, w.staged = m.floats(w.places.length), m.host(w.program.Layout.Params)
+	w.engine, w.summed, w.running = e, c.Summed, slices.Clone(c.Initial.Running)
+	w.staged = m.host(w.program.Layout.Params)
+	if !w.summed {
+		w.sum = m.floats(w.places.length)
+	}
 	if c.Optimizer == nil {
 		return
 	}
@@ -106,7 +111,9 @@ func (w *weights) Steps() int { return w.steps }
 
 // StepSum implements model.Weights. It leaves the sum as it is, and does not wait for the step.
 func (w *weights) StepSum(sum *model.Vector, samples, step int) error {
-	w.upload(w.sum, 0, sum.Values)
+	if !w.summed {
+		w.upload(w.sum, 0, sum.Values)
+	}
 	n := w.places.length
 	if w.optimizer.ClipNorm != 0 {
 		w.launch("squares_of_mean", cuda.Size{X: squareBlocks}, cuda.Size{X: eachThreads}, 0,

@@ -1,0 +1,195 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"tandem/algo/exec/dense"
+	"tandem/algo/job"
+	"tandem/algo/numeric/model"
+	"tandem/runtime/cuda"
+)
+
+// member is a rank of this process among all that sum their gradients on devices. Its work goes to a stream of
+// its own, so that a bucket is summed while the next is computed.
+type member struct {
+	*replica
+	stream   *cuda.Stream
+	with     *cuda.Communicator
+	gathered cuda.Address // the bucket of every rank, to be summed along the tree
+}
+
+// Sums implements dense.Summer.
+func (t *trainer) Sums() bool { return t.sums != job.HostSums }
+
+// SumBucket implements dense.Summer.
+func (t *trainer) SumBucket(bucket int32, given []*model.Vector, c dense.Collective) error {
+	if t.members == nil {
+		if err := t.meet(c); err != nil {
+			return err
+		}
+	}
+	ended := make(chan error, len(t.members))
+	for i, m := range t.members {
+		go func() { ended <- m.sum(int(bucket), given[i] != nil, t.sums == job.NCCLTreeSums, t.ranks) }()
+	}
+	var first error
+	for range t.members {
+		select {
+		case err := <-ended:
+			if first == nil {
+				first = err
+			}
+		case <-c.Done():
+			t.abort()
+			return errors.New("engine: the sum of gradients on GPUs is given up: a rank is lost")
+		}
+	}
+	return first
+}
+
+// meet connects the ranks: rank 0 names the communicator, and the ranks exchange the name over the host.
+func (t *trainer) meet(c dense.Collective) error {
+	ranks := slices.Sorted(maps.Keys(t.replicas))
+	if len(ranks) > len(t.devices) {
+		return fmt.Errorf("wire.all-reduce = %s needs a GPU for each rank: %d ranks of this process share %d; "+
+			"use %s", t.sums, len(ranks), len(t.devices), job.HostSums)
+	}
+	id, err := t.exchangeID(ranks, c)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), meetLimit)
+	defer cancel()
+	members := make([]*member, len(ranks))
+	ended := make(chan error, len(ranks))
+	for i, rank := range ranks {
+		go func() {
+			var err error
+			members[i], err = t.join(ctx, id, rank)
+			ended <- err
+		}()
+	}
+	for range ranks {
+		err = errors.Join(err, <-ended)
+	}
+	if err == nil {
+		t.members = members
+	}
+	return err
+}
+
+// meetLimit is the longest time that ranks wait for each other when they meet. All have taken part in a sum
+// over hosts just before.
+const meetLimit = time.Minute
+
+// exchangeID returns the name that rank 0 has made. A number for each byte survives any form of the wire.
+func (t *trainer) exchangeID(ranks []int, c dense.Collective) (id cuda.UniqueID, err error) {
+	given := make([][]float32, len(ranks))
+	for i, rank := range ranks {
+		given[i] = make([]float32, len(id))
+		if rank > 0 {
+			continue
+		}
+		own, err := t.driver.UniqueID()
+		if err != nil {
+			return id, err
+		}
+		for k, b := range own {
+			given[i][k] = float32(b)
+		}
+	}
+	all, err := c.Gather(given)
+	if err != nil {
+		return id, err
+	}
+	if len(all) < len(id) {
+		return id, errors.New("engine: rank 0 has not named the communicator of NCCL")
+	}
+	for k := range id {
+		id[k] = byte(all[k])
+	}
+	return id, nil
+}
+
+// join connects a rank of this process with all others.
+func (t *trainer) join(ctx context.Context, id cuda.UniqueID, rank int) (*member, error) {
+	r := t.replicas[rank]
+	m := &member{replica: r, stream: r.memory.stream()}
+	if t.sums == job.NCCLTreeSums {
+		m.gathered = r.memory.floats(t.ranks * r.longestBucket())
+	}
+	if r.memory.err != nil {
+		return nil, r.memory.err
+	}
+	var err error
+	if m.with, err = r.device.NewCommunicator(ctx, id, t.ranks, rank); err == nil {
+		r.memory.closers = append(r.memory.closers, aborted{m.with})
+	}
+	return m, err
+}
+
+// aborted is a communicator that is freed without waiting for other ranks.
+type aborted struct{ with *cuda.Communicator }
+
+// Close implements io.Closer.
+func (a aborted) Close() error { return a.with.Abort() }
+
+// longestBucket returns the largest number of values that a bucket has on the device.
+func (r *replica) longestBucket() (n int) {
+	for _, b := range r.program.Layout.Buckets {
+		lo, hi := r.places.span(b.Lo, b.Hi)
+		n = max(n, hi-lo)
+	}
+	return n
+}
+
+// sum sums a bucket over all ranks, and waits for the sum. A rank that gives nothing adds zeros.
+func (m *member) sum(bucket int, gives, tree bool, ranks int) error {
+	b := m.program.Layout.Buckets[bucket]
+	lo, hi := m.places.span(b.Lo, b.Hi)
+	at, n := m.groups[0].gradients.Floats(lo), hi-lo
+	if !gives {
+		if err := m.stream.Clear(at, 4*n); err != nil {
+			return err
+		}
+	}
+	var err error
+	if tree {
+		err = m.sumTree(at, n, ranks)
+	} else {
+		err = m.with.AllReduce(m.stream, at, at, n, cuda.F32)
+	}
+	if err == nil {
+		err = m.stream.Sync()
+	}
+	if err == nil {
+		err = m.with.Err()
+	}
+	return err
+}
+
+// sumTree gathers the values of all ranks, and sums them along the tree over ranks.
+func (m *member) sumTree(at cuda.Address, n, ranks int) error {
+	if err := m.with.AllGather(m.stream, at, m.gathered, n, cuda.F32); err != nil {
+		return err
+	}
+	grid := cuda.Size{X: min((n+eachThreads-1)/eachThreads, eachBlocks)}
+	err := m.stream.Launch(m.device.functions["tree_sum"], grid, cuda.Size{X: eachThreads}, 0,
+		cuda.Pointer(m.gathered), cuda.Int(n), cuda.Int(ranks), cuda.Int(n))
+	if err != nil {
+		return err
+	}
+	return m.stream.CopyDevice(at, m.gathered, 4*n)
+}
+
+// abort ends the sums that wait for a rank that is lost.
+func (t *trainer) abort() {
+	for _, m := range t.members {
+		_ = m.with.Abort()
+	}
+}
