@@ -18,6 +18,7 @@ import (
 	"tandem/datasets"
 	"tandem/internal/cli/clitest"
 	"tandem/runtime/blas"
+	"tandem/runtime/cuda/softgpu"
 	"tandem/runtime/train"
 )
 
@@ -36,8 +37,9 @@ func TestScripts(t *testing.T) {
 	t.Run("cpu", func(t *testing.T) { runScripts(t, "testdata", nodes, nil) })
 	t.Run("gpu", func(t *testing.T) {
 		// Kernels are compiled once for all programs.
-		environment := append(softgpu.Variables(t, 2), "XDG_CACHE_HOME="+t.TempDir())
-		runScripts(t, filepath.Join("testdata", "gpu"), nodes, environment)
+		runScripts(t, filepath.Join("testdata", "gpu"), nodes, []string{
+			"LD_LIBRARY_PATH=" + softgpu.Folder(t), "TANDEM_SOFTGPU_DEVICES=2",
+			"XDG_CACHE_HOME=" + t.TempDir()})
 	})
 }
 

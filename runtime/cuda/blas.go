@@ -118,10 +118,10 @@ type BLAS struct {
 	workspace Memory
 }
 
-// workspaceBytes is the size of the workspace that cuBLAS's documentation recommends: 32 MiB from Hopper
-// on, and 4 MiB before.
-func workspaceBytes(info Info) int {
-	if info.Major >= 9 {
+// WorkspaceBytes is the size of the workspace of a BLAS that cuBLAS's documentation recommends: 32 MiB from
+// Hopper on, and 4 MiB before.
+func (i Info) WorkspaceBytes() int {
+	if i.Major >= 9 {
 		return 32 << 20
 	}
 	return 4 << 20
@@ -139,7 +139,7 @@ func (d *Device) NewBLAS() (*BLAS, error) {
 		return nil, err
 	}
 	b.handle = *handle
-	if b.workspace, err = d.Alloc(workspaceBytes(d.info)); err != nil {
+	if b.workspace, err = d.Alloc(d.info.WorkspaceBytes()); err != nil {
 		return nil, errors.Join(err, b.call(&lt.destroy, b.handle))
 	}
 	return b, nil

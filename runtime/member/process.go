@@ -209,7 +209,7 @@ func (h *Host) Ended(p job.Process, incarnation uint32, why string) {
 		case s.member != nil:
 			return h.died(s.member, "has died: "+why)
 		case h.phase == gathering:
-			return errors.New(why)
+			return fmt.Errorf("%v: %s", p, why)
 		}
 		return h.awaitReturn(s, fmt.Sprintf("%v has died: %s", p, why))
 	})

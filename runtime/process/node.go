@@ -273,7 +273,8 @@ func (n *node) joinAllReduce(view uint32) (err error) {
 			return n.Send(n.member.Context(), m,
 				payload)
 		},
-		Values: max(layout.Params, layout.Running), Stats: max(n.Job.GroupsPerRank()*layout.Stats, dense.GatherLeast),
+		Values: max(layout.Params, layout.Running),
+		Stats:  max(n.Job.GroupsPerRank()*layout.Stats, dense.GatherLeast),
 	}
 	for i := range n.cfg.Ranks {
 		c.Members = append(c.Members, msg.Address{Role: msg.NNWorker, Index: i})

@@ -14,7 +14,7 @@ type Collective interface {
 	// (algo/numeric/collective). The slices of all ranks have equal lengths. Sum overwrites the other slices
 	// of given.
 	Sum(given [][]float32) error
-	// Gather returns the values of all ranks, in rank order: statistics, or up to GatherLeast values of a rank.
+	// Gather returns the values of all ranks, in rank order: statistics, or up to GatherLeast values of each.
 	Gather(given [][]float32) ([]float32, error)
 	// Done is closed when a rank is lost, so that the others wait for it in vain; nil: never.
 	Done() <-chan struct{}

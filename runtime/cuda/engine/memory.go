@@ -57,28 +57,20 @@ func (m *memory) host(n int) []float32 {
 	return p.Floats()[:n]
 }
 
-func (m *memory) stream() (s *cuda.Stream) {
-	if m.err == nil {
-		s, m.err = m.device.NewStream()
-		m.closers = append(m.closers, s)
-	}
-	return s
-}
+// stream, event and products make what their names say, and keep it until free.
+func (m *memory) stream() *cuda.Stream { return keep(m, m.device.NewStream) }
+func (m *memory) event() *cuda.Event   { return keep(m, m.device.NewEvent) }
+func (m *memory) products() *cuda.BLAS { return keep(m, m.device.NewBLAS) }
 
-func (m *memory) event() (e *cuda.Event) {
-	if m.err == nil {
-		e, m.err = m.device.NewEvent()
-		m.closers = append(m.closers, e)
+// keep makes something that free closes.
+func keep[T io.Closer](m *memory, make func() (T, error)) (made T) {
+	if m.err != nil {
+		return made
 	}
-	return e
-}
-
-func (m *memory) products() (b *cuda.BLAS) {
-	if m.err == nil {
-		b, m.err = m.device.NewBLAS()
-		m.closers = append(m.closers, b)
+	if made, m.err = make(); m.err == nil {
+		m.closers = append(m.closers, made)
 	}
-	return b
+	return made
 }
 
 // free gives everything back. Nothing may use it any more.

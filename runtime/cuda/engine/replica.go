@@ -48,7 +48,7 @@ func newReplica(d *device, t *trainer, c model.ReplicaConfig) (*replica, error) 
 	need := func(samples int) int {
 		m := &memory{measuring: true}
 		new(replica).allocate(m, d, t, c, samples)
-		return m.bytes
+		return m.bytes + d.Info().WorkspaceBytes()
 	}
 	if err := checkRoom(d.Device, c.SamplesMax, need); err != nil {
 		return nil, err

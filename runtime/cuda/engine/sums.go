@@ -14,8 +14,8 @@ import (
 	"tandem/runtime/cuda"
 )
 
-// member is a rank of this process among all that sum their gradients on devices. Its work goes to a stream of
-// its own, so that a bucket is summed while the next is computed.
+// member is a rank of this process among all that sum their gradients on devices. Its work goes to a stream
+// of its own, so that a bucket is summed while the next is computed.
 type member struct {
 	*replica
 	stream   *cuda.Stream
@@ -56,8 +56,8 @@ func (t *trainer) SumBucket(bucket int32, given []*model.Vector, c dense.Collect
 func (t *trainer) meet(c dense.Collective) error {
 	ranks := slices.Sorted(maps.Keys(t.replicas))
 	if len(ranks) > len(t.devices) {
-		return fmt.Errorf("wire.all-reduce = %s needs a GPU for each rank: %d ranks of this process share %d; "+
-			"use %s", t.sums, len(ranks), len(t.devices), job.HostSums)
+		return fmt.Errorf("wire.all-reduce = %s needs a GPU for each rank: %d ranks of this process share "+
+			"%d; use %s", t.sums, len(ranks), len(t.devices), job.HostSums)
 	}
 	id, err := t.exchangeID(ranks, c)
 	if err != nil {

@@ -64,7 +64,8 @@ func Open(libraries cuda.Libraries, j *job.Job) (*GPUs, error) {
 			ordinals = append(ordinals, found.Ordinal)
 		}
 	}
-	g := &GPUs{driver: driver, operands: operandsOf(j.Model.Precision), sums: cmp.Or(j.Wire.AllReduce, job.HostSums)}
+	g := &GPUs{driver: driver, operands: operandsOf(j.Model.Precision),
+		sums: cmp.Or(j.Wire.AllReduce, job.HostSums)}
 	for _, ordinal := range ordinals {
 		opened, err := openDevice(driver, ordinal)
 		if err != nil {
