@@ -316,7 +316,7 @@ func raced(b bench, synchronise bool) bool {
 	other, event := must(b.device.NewStream()), must(b.device.NewEvent())
 	defer other.Close()
 	defer event.Close()
-	const n, attempts = 1 << 16, 5
+	const n, attempts = 1 << 18, 20
 	pinned := must(b.device.AllocPinned(4 * n))
 	defer pinned.Free()
 	x := b.alloc(4 * n)
