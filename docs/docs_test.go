@@ -1,6 +1,7 @@
 package docs
 
 import (
+	"errors"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -8,6 +9,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 )
 
 // Every tutorial works as it is printed, for somebody who starts from a fresh tree.
@@ -19,11 +21,39 @@ func TestTutorials(t *testing.T) {
 	if err != nil || len(pages) == 0 {
 		t.Fatalf("%d tutorials found, %v", len(pages), err)
 	}
-	tree := t.TempDir()
+	tree := newTree(t)
 	copyTree(t, "..", tree)
 	for _, page := range pages {
 		t.Run(page, func(t *testing.T) { follow(t, page, tree) })
 	}
+}
+
+// newTree returns an empty folder for a tree. It has the same place in every run, unless another run is using
+// it, because Go's cache knows what is built by its place.
+func newTree(t *testing.T) string {
+	t.Helper()
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		return t.TempDir()
+	}
+	tree := filepath.Join(cache, "tandem", "tutorials")
+	inUse := tree + ".in-use"
+	const left = 10 * time.Minute // a run that was killed leaves the mark
+	if info, err := os.Stat(inUse); err == nil && time.Since(info.ModTime()) > left {
+		_ = os.Remove(inUse)
+	}
+	if os.MkdirAll(filepath.Dir(tree), 0o755) != nil || os.Mkdir(inUse, 0o755) != nil {
+		return t.TempDir()
+	}
+	t.Cleanup(func() {
+		if err := errors.Join(os.RemoveAll(tree), os.Remove(inUse)); err != nil {
+			t.Error(err)
+		}
+	})
+	if err := errors.Join(os.RemoveAll(tree), os.MkdirAll(tree, 0o755)); err != nil {
+		t.Fatal(err)
+	}
+	return tree
 }
 
 // copyTree copies the repository's sources.
