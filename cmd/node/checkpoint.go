@@ -27,6 +27,8 @@ func (f *flags) savedFlag(fs *pflag.FlagSet) {
 	fs.StringVar(&f.saved, "checkpoints", "", "save the model to this `FOLDER`, which every process must "+
 		"reach under the same path, at the end and when a process is interrupted; begin with the newest "+
 		"model there, if there is one (default: keep no model)")
+	fs.TextVar(&f.every, "checkpoint-every", job.Every{}, "save the model to --checkpoints during training, "+
+		"at this `INTERVAL`, as \"500 steps\" or 10m")
 }
 
 // keepCheckpoints makes a training begin with the newest model of the folder of checkpoints, if there is one,
@@ -69,6 +71,7 @@ func (p *program) keepCheckpoints(o *train.Options, j job.Job, f flags, data *da
 		}
 		return checkpoint.Prune(folder, checkpointsKept)
 	}
+	o.SaveEvery, o.SaveAfter = f.every.Steps, time.Duration(f.every.Time)
 	o.SaveApart = func(step int, model exec.State, export func(string) ([]string, error)) (string, error) {
 		return checkpoint.StepFolder(folder, step), save(step, model, export)
 	}

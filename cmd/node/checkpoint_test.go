@@ -95,6 +95,18 @@ func awaitSteps(t *testing.T, host *node) {
 	t.Fatalf("the host has trained no steps:\n%s", host.stderr.String())
 }
 
+// awaitModel waits until a model is complete.
+func awaitModel(t *testing.T, folder string) {
+	t.Helper()
+	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); {
+		if _, err := os.Stat(folder); err == nil {
+			return
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	t.Fatal("there is no model in " + folder)
+}
+
 // digests waits for all processes and returns the digests that the host has printed.
 func digests(t *testing.T, all map[string]*node) (dense, rows string) {
 	t.Helper()
@@ -143,6 +155,25 @@ func TestInterruptedClusterContinues(t *testing.T) {
 	if gotDense, gotRows := digests(t, startCluster(t, file, "--checkpoints", saved)); gotDense != dense ||
 		gotRows != rows {
 		t.Errorf("network %s, rows %s; without interruption %s, %s", gotDense, gotRows, dense, rows)
+	}
+	killed := filepath.Join(folder, "killed")
+	onTheWay := []string{"--checkpoints", killed, "--checkpoint-every", "110 steps"}
+	all := startCluster(t, file, onTheWay...)
+	awaitModel(t, filepath.Join(killed, "110"))
+	if err := all["nn-worker 1"].Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	for name, n := range all {
+		if err := n.Wait(); err == nil {
+			t.Errorf("%s has ended with success", name)
+		}
+	}
+	all = startCluster(t, file, onTheWay...)
+	if gotDense, gotRows := digests(t, all); gotDense != dense || gotRows != rows {
+		t.Errorf("after a death: network %s, rows %s; without %s, %s", gotDense, gotRows, dense, rows)
+	}
+	if text := all["host"].stderr.String(); !strings.Contains(text, "continues after the 110 steps of ") {
+		t.Errorf("the host said\n%s", text)
 	}
 	again := startNode(t, "host", "--file", file, "--checkpoints", saved)
 	if err := again.Wait(); err == nil ||

@@ -4,10 +4,13 @@ import (
 	"cmp"
 	"context"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -49,7 +52,8 @@ type flags struct {
 	placed  string
 	limits  process.Limits
 	metrics string
-	saved   string // folder of checkpoints
+	saved   string    // folder of checkpoints
+	every   job.Every // interval of checkpoints
 }
 
 // defaultHost is where the host listens by default.
@@ -83,7 +87,9 @@ it again, with the same command, within the host's --return-limit.
 With --checkpoints at the host, Ctrl-C or SIGTERM of the host or of any process
 ends the run after the batches in flight, and all write the model to a folder
 that they share. Started again with the same commands, they continue. A second
-signal stops at once; so does the first without --checkpoints.
+signal stops at once; so does the first without --checkpoints. With
+--checkpoint-every, too, the host also saves the model on the way, and after a
+death the same commands continue from there.
 
 Connections are not encrypted: use a network of your own.
 
@@ -206,8 +212,8 @@ func (f *flags) jobFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&f.placed, "placement", "",
 		"let roles share processes by this `PLACEMENT`, the same for every process: "+
 			job.PlacementSyntax+" (default: the job's)")
-	fs.StringVar(&f.metrics, "metrics-address", "", "serve /metrics for Prometheus, /healthz and "+
-		"/debug/pprof at this `HOST:PORT`, where port 0 is any free one (default: nowhere)")
+	fs.StringVar(&f.metrics, "metrics-address", "", "serve /metrics for Prometheus, /healthz, "+
+		"/readyz and /debug/pprof at this `HOST:PORT`, where port 0 is any free one (default: nowhere)")
 }
 
 // load reads the job of a command.
@@ -273,27 +279,47 @@ func (p *program) play(ctx context.Context, roles job.Process, j job.Job, finger
 			return err
 		}
 	}
-	arena := new(memory.Arena) // until the process ends
-	machine.Arena = arena
-	observer, stop, err := p.serveRoles(f.metrics, roles, arena, &machine)
-	if err != nil {
-		return err
-	}
-	defer stop()
-	err = process.Run(ctx, process.Config{
+	err = p.playParts(ctx, process.Config{
 		Process: roles, Listen: f.listen, Host: f.host, JoinTimeout: f.wait, Run: run,
 		Fingerprint: fingerprint, Data: data, Job: j,
-		Backend: machine, Recorder: recorder, Observer: observer, Asked: p.interrupt.Begin(),
+		Backend: machine, Recorder: recorder, Asked: p.interrupt.Begin(),
 		Log: func(line string) { fmt.Fprintf(p.stderr, "node: %s\n", line) },
-		Open: func() (batch.Source, error) {
+		Open: sync.OnceValues(func() (batch.Source, error) {
 			data, err := p.open(j, f)
 			if err != nil {
 				return nil, err
 			}
 			return datasets.TrainingSource(data, &j)
-		},
-	})
+		}),
+	}, f.metrics)
 	return cmp.Or(err, finish())
+}
+
+// playParts plays roles in every part of a run, which a host that saves the model on the way divides.
+func (p *program) playParts(ctx context.Context, c process.Config, metrics string) error {
+	var rows atomic.Pointer[memory.Arena]
+	rows.Store(new(memory.Arena))
+	observer, server, err := p.serveRoles(metrics, c.Process, rows.Load, &c.Backend)
+	if err != nil {
+		return err
+	}
+	c.Observer, c.Started = observer, server.SetReady
+	for {
+		server.SetNotReady("waiting for the host and the other processes")
+		c.Backend.Arena = rows.Load()
+		err := process.Run(ctx, c)
+		switch {
+		case !errors.Is(err, process.ErrContinues):
+			return err // the rows are freed with the process
+		case c.Recorder != nil:
+			return errors.New("the model was saved on the way, and a recording is of a whole run; leave " +
+				"out --record, or --checkpoint-every of the host")
+		}
+		c.Run = nil // every part has an id of its own
+		if err := rows.Swap(new(memory.Arena)).Close(); err != nil {
+			return err
+		}
+	}
 }
 
 // recorder returns what keeps a recording, if one is asked for.

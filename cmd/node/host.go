@@ -15,6 +15,7 @@ import (
 	"tandem/internal/cli"
 	"tandem/runtime/blas"
 	"tandem/runtime/member"
+	"tandem/runtime/metrics"
 	"tandem/runtime/process"
 	"tandem/runtime/train"
 )
@@ -51,6 +52,10 @@ func (p *program) hostCommand() *cobra.Command {
 			}
 			if err := f.limits.Validate(); err != nil {
 				return cli.UsageError("see --help", "%v", err)
+			}
+			if f.every.Any() && f.saved == "" {
+				return cli.UsageError("add --checkpoints FOLDER", "--checkpoint-every %v: no folder for them",
+					f.every)
 			}
 			return p.host(c.Context(), j, fingerprint, f)
 		},
@@ -91,10 +96,15 @@ func (p *program) host(ctx context.Context, j job.Job, fingerprint []byte, f fla
 	if err != nil {
 		return err
 	}
+	var server *metrics.Server
+	missing := process.PrintMissing(p.stderr)
 	cluster := process.New(process.Options{
 		Listen: f.listen, Job: j, Fingerprint: fingerprint, Data: content,
-		Gathering: process.PrintMissing(p.stderr), Stderr: p.stderr, Prefix: "node: ", Limits: f.limits,
-		Drains: f.saved != "",
+		Gathering: func(host string, run [16]byte, absent []job.Process) {
+			server.SetNotReady(fmt.Sprintf("waiting for %d processes; next: %v", len(absent), absent[0]))
+			missing(host, run, absent)
+		},
+		Stderr: p.stderr, Prefix: "node: ", Limits: f.limits, Drains: f.saved != "",
 	})
 	options := train.Options{Backend: backend.Backend{Products: products}, Cluster: cluster}
 	if f.saved != "" {
@@ -105,11 +115,9 @@ func (p *program) host(ctx context.Context, j job.Job, fingerprint []byte, f fla
 		defer func() { err = cmp.Or(err, done()) }()
 		options.Drain = p.interrupt.Begin()
 	}
-	stop, err := p.serveHost(f.metrics, j, source, &options)
-	if err != nil {
+	if server, err = p.serveHost(f.metrics, j, source, &options); err != nil {
 		return err
 	}
-	defer stop()
 	result, err := train.Run(ctx, j, source, data.Test, options)
 	cluster.Close(err)
 	if err != nil {

@@ -19,54 +19,60 @@ import (
 	"tandem/runtime/watch"
 )
 
-// serve serves metrics at an address, and says where. It returns what ends that.
-func (p *program) serve(address string, collect func(*metrics.Snapshot)) (func(), error) {
+// serve serves metrics at an address, and says where. The server lives as long as the process.
+func (p *program) serve(address string, collect func(*metrics.Snapshot)) (*metrics.Server, error) {
 	server, err := metrics.Serve(address, "node", cli.CurrentEnvironment().Commit, collect)
 	if err != nil {
 		return nil, cli.MetricsError(err)
 	}
 	fmt.Fprintf(p.stderr, "node: metrics are at %s\n", server.URL())
-	return func() { _ = server.Close() }, nil // the process ends anyway
+	return server, nil
 }
 
-// serveRoles serves the metrics of a process with roles, if the user asks for them. The observer, or nil,
-// must receive the records of the roles.
-func (p *program) serveRoles(address string, roles job.Process, arena *memory.Arena,
-	machine *backend.Backend) (event.Observer, func(), error) {
+// serveRoles serves the metrics of a process with roles, if the user asks for them; else the server is nil.
+// arena returns that of the rows. The observer, or nil, must receive the records of the roles.
+func (p *program) serveRoles(address string, roles job.Process, arena func() *memory.Arena,
+	machine *backend.Backend) (event.Observer, *metrics.Server, error) {
 	if address == "" {
-		return nil, func() {}, nil
+		return nil, nil, nil
 	}
 	counts := metrics.NewRoles(roles)
 	machine.Trained = counts.Trained
-	stop, err := p.serve(address, func(to *metrics.Snapshot) {
+	server, err := p.serve(address, func(to *metrics.Snapshot) {
 		counts.Collect(to)
-		if use, err := arena.Use(); err == nil {
+		if use, err := arena().Use(); err == nil {
 			to.Add(metrics.RowMemory, float64(use.Allocated))
 		}
 	})
-	return counts, stop, err
+	return counts, server, err
 }
 
-// serveHost serves the metrics of a training whose roles are in other processes, if the user asks for them.
+// serveHost serves the metrics of a training whose roles are in other processes, if the user asks for them;
+// else the server is nil. It is ready while the roles train.
 func (p *program) serveHost(address string, j job.Job, source batch.Source,
-	o *train.Options) (func(), error) {
+	o *train.Options) (*metrics.Server, error) {
 	if address == "" {
-		return func() {}, nil
+		return nil, nil
 	}
 	var mu sync.Mutex
 	latest := evaluation.Point{AUC: math.NaN()}
 	training := watch.New(source.Steps(), source.Samples, time.Now)
-	o.Progress = func(done, _ int) { training.Step(done) }
+	var server *metrics.Server
+	o.Progress = func(done, _ int) {
+		training.Step(done)
+		server.SetReady()
+	}
 	o.Evaluated = func(point evaluation.Point) {
 		mu.Lock()
 		defer mu.Unlock()
 		latest = point
 	}
 	labels := []string{"mode", j.Training.Mode, "seed", strconv.FormatUint(j.Training.Seed, 10)}
-	return p.serve(address, func(to *metrics.Snapshot) {
+	server, err := p.serve(address, func(to *metrics.Snapshot) {
 		mu.Lock()
 		defer mu.Unlock()
 		metrics.AddTraining(to, training.Now(), labels...)
 		metrics.AddEvaluation(to, latest, labels...)
 	})
+	return server, err
 }

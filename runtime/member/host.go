@@ -282,6 +282,17 @@ func (h *Host) Close(failed error) {
 	if failed != nil {
 		last = abort(failed.Error())
 	}
+	h.close(last)
+}
+
+// CloseContinued ends a part of the run, as Close does, and asks every member to join the Host that serves
+// the next part at the same address.
+func (h *Host) CloseContinued() {
+	h.close(&control.ToMember{What: &control.ToMember_Exit{Exit: &control.Exit{Continues: true}}})
+}
+
+// close sends the last message to every member and waits a few seconds for them to leave.
+func (h *Host) close(last *control.ToMember) {
 	h.broadcast(last)
 	close(h.over)
 	left := make(chan struct{})

@@ -91,6 +91,7 @@ type Member struct {
 	drain       chan struct{}    // closed when the run is to end as soon as possible
 	stop        chan struct{}    // closed when every rank has finished
 	exit        chan struct{}    // closed when the run is over
+	continues   bool             // set before exit is closed: see Continues
 	model       chan ModelReader // holds one item once the process is ready
 }
 
@@ -220,6 +221,10 @@ func (m *Member) Changes() <-chan Change { return m.changes }
 
 // Draining returns a channel that is closed when the run is to end as soon as possible.
 func (m *Member) Draining() <-chan struct{} { return m.drain }
+
+// Continues reports, after Report has returned nil, whether the run goes on after a checkpoint: the process
+// then joins the host again, which serves the next part of the run at the same address.
+func (m *Member) Continues() bool { return m.continues }
 
 // Fail ends the run's context with a reason, unless it has ended.
 func (m *Member) Fail(reason error) { m.fail(reason) }

@@ -13,8 +13,8 @@ import (
 
 // receive is the goroutine that reads the host's messages.
 func (m *Member) receive() {
-	stop, exit := sync.OnceFunc(func() { close(m.stop) }), sync.OnceFunc(func() { close(m.exit) })
-	drain := sync.OnceFunc(func() { close(m.drain) })
+	stop, drain := sync.OnceFunc(func() { close(m.stop) }), sync.OnceFunc(func() { close(m.drain) })
+	var exit sync.Once
 	for {
 		message, err := m.stream.Recv()
 		if err != nil {
@@ -52,7 +52,10 @@ func (m *Member) receive() {
 				return export(n, what.Export)
 			})
 		case *control.ToMember_Exit:
-			exit()
+			exit.Do(func() {
+				m.continues = what.Exit.GetContinues()
+				close(m.exit)
+			})
 		case *control.ToMember_Abort:
 			m.reason = errors.New(what.Abort.Reason)
 			close(m.closed)

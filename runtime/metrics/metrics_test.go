@@ -164,6 +164,27 @@ func TestServe(t *testing.T) {
 			t.Errorf("%s: %s, %q", path, answer.Status, text)
 		}
 	}
+	for _, step := range []struct {
+		set  func()
+		code int
+		want string
+	}{
+		{func() {}, http.StatusOK, "ok\n"},
+		{func() { s.SetNotReady("waiting for nn-worker 1") }, http.StatusServiceUnavailable,
+			"waiting for nn-worker 1\n"},
+		{s.SetReady, http.StatusOK, "ok\n"},
+	} {
+		step.set()
+		answer, err := http.Get(strings.TrimSuffix(s.URL(), "/metrics") + "/readyz")
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := io.ReadAll(answer.Body)
+		_ = answer.Body.Close()
+		if err != nil || answer.StatusCode != step.code || string(text) != step.want {
+			t.Errorf("/readyz: %s, %q; want %d, %q", answer.Status, text, step.code, step.want)
+		}
+	}
 	if _, err := Serve(s.listener.Addr().String(), "train", "", nil); err == nil {
 		t.Error("two servers at one address")
 	}

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/pprof"
 	"os"
+	"sync/atomic"
 	"time"
 )
 
@@ -15,6 +16,7 @@ type Server struct {
 	listener net.Listener
 	server   http.Server
 	started  time.Time
+	notReady atomic.Pointer[string]
 }
 
 // Serve answers on HOST:PORT, where port 0 is any free one. collect adds values to a snapshot; several
@@ -41,6 +43,7 @@ func Serve(address, program, commit string, collect func(*Snapshot)) (*Server, e
 		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 		fmt.Fprintln(w, "ok")
 	})
+	mux.HandleFunc("GET /readyz", s.ready)
 	mux.HandleFunc("/debug/pprof/", pprof.Index)
 	mux.HandleFunc("/debug/pprof/cmdline", pprof.Cmdline)
 	mux.HandleFunc("/debug/pprof/profile", pprof.Profile)
@@ -49,6 +52,31 @@ func Serve(address, program, commit string, collect func(*Snapshot)) (*Server, e
 	s.server = http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second, MaxHeaderBytes: 64 << 10}
 	go s.server.Serve(listener)
 	return s, nil
+}
+
+// ready answers /readyz: with status 200, or with 503 and what the process waits for.
+func (s *Server) ready(w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	answer := "ok"
+	if why := s.notReady.Load(); why != nil {
+		w.WriteHeader(http.StatusServiceUnavailable)
+		answer = *why
+	}
+	fmt.Fprintln(w, answer)
+}
+
+// SetReady makes /readyz answer ok, as it does at first. A nil Server ignores it.
+func (s *Server) SetReady() {
+	if s != nil {
+		s.notReady.Store(nil)
+	}
+}
+
+// SetNotReady makes /readyz answer with status 503 and what the process waits for. A nil Server ignores it.
+func (s *Server) SetNotReady(why string) {
+	if s != nil {
+		s.notReady.Store(&why)
+	}
 }
 
 // URL returns the address of the metrics.

@@ -19,7 +19,7 @@ import (
 
 // Options describe a run in several processes.
 type Options struct {
-	Listen      string // HOST:PORT of the host; port 0 is any free one
+	Listen      string // HOST:PORT of the host; port 0 is any free one, for all parts of the run
 	Job         job.Job
 	Fingerprint []byte // fingerprint of the resolved job
 	Data        []byte // fingerprint of its data files
@@ -127,7 +127,11 @@ func (c *Cluster) Train(ctx context.Context, cfg *role.Config, schema *batch.Sch
 		return err
 	}
 	c.closeEarlier()
-	listener, err := grpcnet.Listen(c.options.Listen)
+	address := c.options.Listen
+	if c.options.Command == nil {
+		address = cmp.Or(c.address, address) // where the processes join again
+	}
+	listener, err := grpcnet.Listen(address)
 	if err != nil {
 		return err
 	}
@@ -167,13 +171,17 @@ func (c *Cluster) Train(ctx context.Context, cfg *role.Config, schema *batch.Sch
 	return err
 }
 
-// closeEarlier ends the processes of an earlier run.
+// closeEarlier ends the processes of an earlier run. Those that the user has started stay, and join again.
 func (c *Cluster) closeEarlier() {
 	c.mu.Lock()
 	hosting := c.hosting
 	c.hosting = false
 	c.mu.Unlock()
-	if hosting {
+	switch {
+	case !hosting:
+	case c.options.Command == nil:
+		c.Host.CloseContinued()
+	default:
 		c.Close(nil)
 		c.processes = map[msg.Address]*child{}
 	}
@@ -253,7 +261,7 @@ func (c *Cluster) Close(failed error) {
 func PrintMissing(w io.Writer) func(host string, run [16]byte, missing []job.Process) {
 	before := 0
 	return func(host string, run [16]byte, missing []job.Process) {
-		if before == 0 {
+		if before == 0 || len(missing) > before {
 			fmt.Fprintf(w, "waiting for %d processes at %s, run %x\n", len(missing), host, run)
 		} else if len(missing) < before {
 			fmt.Fprintf(w, "%d more; next: %v\n", len(missing), missing[0])

@@ -43,6 +43,8 @@ type Config struct {
 	// Asked, if not nil, is closed when the process is asked to end. It then asks the host to end the run,
 	// and stays until that has happened.
 	Asked <-chan struct{}
+	// Started, if not nil, is called when every process has joined and training begins.
+	Started func()
 	// Log, if not nil, receives lines about what was refused.
 	Log func(line string)
 	// Open returns the samples for training. Only the process of the data loader calls it.
@@ -55,6 +57,10 @@ const processRetry = unit.Second
 
 // stopTimeout is how long work in progress may delay the end of a failed run.
 const stopTimeout = time.Second
+
+// ErrContinues is the error of Run when the model was saved on the way and the host begins the next part of
+// the run: the process calls Run again, with an empty arena.
+var ErrContinues = errors.New("process: the run goes on after a checkpoint")
 
 // Run is one process of a run, from joining to leaving. The error says why the run failed, in this process or
 // another one. Run returns within 5 seconds after the end of ctx or the death of the host.
@@ -98,7 +104,10 @@ func Run(ctx context.Context, c Config) error {
 		data.Abort()
 		return err
 	}
-	return data.Close()
+	if err = data.Close(); err == nil && n.member.Continues() {
+		err = ErrContinues
+	}
+	return err
 }
 
 // node is this process during a run.
@@ -129,6 +138,9 @@ func (n *node) run() error {
 	start, err := n.member.Ready(trainingModel{n})
 	if err != nil {
 		return err
+	}
+	if n.Started != nil {
+		n.Started()
 	}
 	go n.handleChanges()
 	go n.drainWhenAsked()

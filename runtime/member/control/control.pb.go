@@ -535,7 +535,7 @@ type ToMember_ReadDense struct {
 }
 
 type ToMember_Exit struct {
-	Exit *Exit `protobuf:"bytes,8,opt,name=exit,proto3,oneof"` // the run is over
+	Exit *Exit `protobuf:"bytes,8,opt,name=exit,proto3,oneof"` // the run is over, or a part of it
 }
 
 type ToMember_Abort struct {
@@ -1220,6 +1220,7 @@ func (*Heartbeat) Descriptor() ([]byte, []int) {
 
 type Exit struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
+	Continues     bool                   `protobuf:"varint,1,opt,name=continues,proto3" json:"continues,omitempty"` // the run goes on after a checkpoint: the process joins the host again
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1252,6 +1253,13 @@ func (x *Exit) ProtoReflect() protoreflect.Message {
 // Deprecated: Use Exit.ProtoReflect.Descriptor instead.
 func (*Exit) Descriptor() ([]byte, []int) {
 	return file_control_proto_rawDescGZIP(), []int{15}
+}
+
+func (x *Exit) GetContinues() bool {
+	if x != nil {
+		return x.Continues
+	}
+	return false
 }
 
 // Records are records of the roles of the process. Those of one role are in order.
@@ -2124,8 +2132,9 @@ const file_control_proto_rawDesc = "" +
 	"\n" +
 	"\bFinished\"\x06\n" +
 	"\x04Stop\"\v\n" +
-	"\tHeartbeat\"\x06\n" +
-	"\x04Exit\"U\n" +
+	"\tHeartbeat\"$\n" +
+	"\x04Exit\x12\x1c\n" +
+	"\tcontinues\x18\x01 \x01(\bR\tcontinues\"U\n" +
 	"\aRecords\x120\n" +
 	"\arecords\x18\x01 \x03(\v2\x16.tandem.control.RecordR\arecords\x12\x18\n" +
 	"\athrough\x18\x02 \x01(\x03R\athrough\"|\n" +
