@@ -106,7 +106,7 @@ func AllListed() []Listed {
 		},
 		{
 			Name: "statistics of replicas never averaged", File: "algo/numeric/model/weights.go",
-			Old: "shift(w.state.Running, from.Stats, sum.Stats, float32(n))",
+			Old: "w.engine.Layout().ShiftRunning(w.state.Running, from.Stats, sum.Stats, n)",
 			New: "",
 		},
 	}
