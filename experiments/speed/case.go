@@ -60,13 +60,32 @@ func (c *testCase) String() string {
 		what := map[string]string{
 			kindSparse: "sparse step", kindLookup: "lookup", kindUpdate: "update",
 		}[c.Kind]
+		if c.Rows.RowWise {
+			what = "row-wise step"
+		}
 		return fmt.Sprintf("%s, dim %d, %s", what, c.Rows.Dim, c.Rows.Distribution)
 	}
 	return map[string]string{kindDense: "dense step, ", kindTrain: "training, "}[c.Kind] + c.Net.Name
 }
 
-// hasPeer reports whether PyTorch does the case as well.
-func (c *testCase) hasPeer() bool { return c.Kind != kindLookup && c.Kind != kindUpdate }
+// hasPeer reports whether PyTorch does the case as well. Its Adagrad has no row-wise form.
+func (c *testCase) hasPeer() bool {
+	return c.Kind != kindLookup && c.Kind != kindUpdate && !(c.Rows != nil && c.Rows.RowWise)
+}
+
+// hasFBGEMM reports whether FBGEMM does the case as well.
+func (c *testCase) hasFBGEMM() bool { return c.Kind == kindSparse }
+
+// targetFBGEMM returns the least ratio of Tandem's rate to FBGEMM's that is ok, or 0 if there is none.
+func (c *testCase) targetFBGEMM() float64 {
+	switch {
+	case !c.hasFBGEMM() || c.Target == 0:
+		return 0
+	case c.Rows.RowWise:
+		return targetRowWise
+	}
+	return targetElementWise
+}
 
 // warmUps returns the number of steps before the measurement, which warm up caches, branch predictors and
 // page tables. A whole training needs only one.

@@ -38,7 +38,9 @@ type result struct {
 	Tandem  []float64 `json:"tandem_s"`
 	PyTorch []float64 `json:"pytorch_s,omitempty"`
 	// Limit is the time that the machine needs for the work at least, nil if unknown.
-	Limit []float64 `json:"limit_s,omitempty"`
+	// FBGEMM is seconds per step of the second peer, nil without it.
+	FBGEMM []float64 `json:"fbgemm_s,omitempty"`
+	Limit  []float64 `json:"limit_s,omitempty"`
 	// RowOverhead is the bytes per row in addition to embedding and state, of a lookup or update.
 	RowOverhead float64 `json:"row_overhead_bytes,omitempty"`
 	// Share compares a training with the least time that its pieces of work allow.
@@ -48,20 +50,22 @@ type result struct {
 // measurement is the state of one measurement.
 type measurement struct {
 	*plan
-	peer  side // nil without a peer
-	log   *report.Log
-	meter *report.Meter
+	peer   side // nil without a peer
+	fbgemm side // nil without FBGEMM
+	log    *report.Log
+	meter  *report.Meter
 }
 
 // measure runs every case on both sides.
-func (p *plan) measure(ctx context.Context, o report.Options, peer side) (results []*result, err error) {
+func (p *plan) measure(ctx context.Context, o report.Options, peer, fbgemm side,
+) (results []*result, err error) {
 	log, err := o.NewLog("speed.csv", "case", "batch", "threads", "round",
 		"side", "steps", "step_s")
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, log.Close()) }()
-	m := measurement{p, peer, log, &report.Meter{Total: len(p.Cases), Report: o.Progress}}
+	m := measurement{p, peer, fbgemm, log, &report.Meter{Total: len(p.Cases), Report: o.Progress}}
 	for _, c := range p.Cases {
 		r, err := m.compare(ctx, c)
 		if err != nil {
@@ -89,7 +93,10 @@ func (m *measurement) compare(ctx context.Context, c testCase) (*result, error) 
 	tandem := &local{}
 	turns := []*turn{{side: tandem, name: "tandem", seconds: &r.Tandem}}
 	if m.peer != nil && c.hasPeer() {
-		turns = append(turns, &turn{side: m.peer, name: "pytorch", seconds: &r.PyTorch})
+		turns = append(turns, &turn{side: m.peer, name: "PyTorch", seconds: &r.PyTorch})
+	}
+	if m.fbgemm != nil && c.hasFBGEMM() {
+		turns = append(turns, &turn{side: m.fbgemm, name: "FBGEMM", seconds: &r.FBGEMM})
 	}
 	for _, t := range turns {
 		if err := t.begin(ctx, p, m.Window); err != nil {
@@ -161,8 +168,8 @@ func agree(turns []*turn, c *testCase) error {
 		ours, theirs := turns[0].warm.Check, t.warm.Check
 		if !(math.Abs(ours-theirs) <= c.tolerance()*math.Abs(ours)) {
 			return fmt.Errorf("the sides compute different values: after %d steps Tandem has %v, "+
-				"PyTorch has %v",
-				c.warmUps(), ours, theirs)
+				"%s has %v",
+				c.warmUps(), ours, t.name, theirs)
 		}
 	}
 	return nil

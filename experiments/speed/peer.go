@@ -20,8 +20,9 @@ import (
 //go:embed peer.py
 var peerScript string
 
-// peer is PyTorch in a separate process. Requests and responses are lines of JSON: see peer.py.
+// peer is PyTorch or FBGEMM in a separate process. Requests and responses are lines of JSON: see peer.py.
 type peer struct {
+	name        string // in errors
 	about       about
 	command     *exec.Cmd
 	requests    io.WriteCloser
@@ -39,6 +40,7 @@ type about struct {
 	Capability string `json:"capability" yaml:"capability"` // vector instructions of its own kernels
 	Fused      bool   `json:"fused" yaml:"fused-adam"`      // whether Adam can run fused
 	// CoreType is the environment variable OPENBLAS_CORETYPE of the process, empty if unset.
+	FBGEMM   string `json:"fbgemm" yaml:"fbgemm,omitempty"` // its version, of the peer that uses it
 	CoreType string `json:"openblas_coretype" yaml:"openblas-coretype,omitempty"`
 }
 
@@ -60,7 +62,16 @@ const (
 
 // startPeer starts a peer in a Python interpreter, which ends with ctx or with Close. An error is one line.
 func startPeer(ctx context.Context, python string) (*peer, error) {
-	p, err := startScript(ctx, helloTimeout, python, "-c", peerScript)
+	return startNamed(ctx, "PyTorch", python, "-c", peerScript)
+}
+
+// startFBGEMM starts the peer of sparse steps that uses FBGEMM.
+func startFBGEMM(ctx context.Context, python string) (*peer, error) {
+	return startNamed(ctx, "FBGEMM", python, "-c", peerScript, "fbgemm")
+}
+
+func startNamed(ctx context.Context, name, python string, args ...string) (*peer, error) {
+	p, err := startScript(ctx, name, helloTimeout, python, args...)
 	if err == nil {
 		p.timeout = responseTimeout
 	}
@@ -68,11 +79,13 @@ func startPeer(ctx context.Context, python string) (*peer, error) {
 }
 
 // startScript starts a program that implements the protocol.
-func startScript(ctx context.Context, timeout time.Duration, program string, args ...string) (*peer, error) {
+func startScript(ctx context.Context, name string, timeout time.Duration, program string, args ...string,
+) (*peer, error) {
 	if _, err := exec.LookPath(program); err != nil {
 		return nil, fmt.Errorf("there is no Python interpreter %q", program)
 	}
 	p := &peer{
+		name:    name,
 		command: exec.CommandContext(ctx, program, args...), stderr: &stderrTail{},
 		responses: make(chan []byte), timeout: timeout, exitTimeout: 5 * time.Second,
 	}
@@ -141,10 +154,10 @@ func (p *peer) request(ctx context.Context, do string, fields map[string]any, re
 		if !alive {
 			return p.exitError(do)
 		}
-		return read(line, do, response)
+		return p.read(line, do, response)
 	case <-late.C:
 		_ = p.command.Process.Kill() // it may have ended just now
-		return fmt.Errorf("PyTorch did not respond to %q within %v and was stopped%s", do, p.timeout,
+		return fmt.Errorf("%s did not respond to %q within %v and was stopped%s", p.name, do, p.timeout,
 			p.stderr)
 	case <-ctx.Done():
 		return context.Cause(ctx)
@@ -152,13 +165,13 @@ func (p *peer) request(ctx context.Context, do string, fields map[string]any, re
 }
 
 // read parses a response, which may be an error of the peer.
-func read(line []byte, do string, response any) error {
+func (p *peer) read(line []byte, do string, response any) error {
 	var failed struct{ Error string }
 	if err := json.Unmarshal(line, &failed); err != nil {
-		return fmt.Errorf("PyTorch's response to %q is not a JSON object: %q", do, line)
+		return fmt.Errorf("%s's response to %q is not a JSON object: %q", p.name, do, line)
 	}
 	if failed.Error != "" {
-		return fmt.Errorf("PyTorch failed in %q: %s", do, failed.Error)
+		return fmt.Errorf("%s failed in %q: %s", p.name, do, failed.Error)
 	}
 	return json.Unmarshal(line, response)
 }
@@ -169,7 +182,7 @@ func (p *peer) exitError(do string) error {
 	if err == nil {
 		err = errors.New("exit status 0")
 	}
-	return fmt.Errorf("PyTorch's process ended (%w) before it responded to %q%s", err, do, p.stderr)
+	return fmt.Errorf("%s's process ended (%w) before it responded to %q%s", p.name, err, do, p.stderr)
 }
 
 // end discards further output, waits for the end of the process and kills it after a timeout.

@@ -1,4 +1,5 @@
-"""PyTorch's side of the experiment "speed": needs torch and numpy, nothing else.
+"""PyTorch's side of the experiment "speed": needs torch and numpy, nothing else. With the
+argument "fbgemm" it is FBGEMM's side, which does sparse steps alone and needs fbgemm_gpu.
 
 Reads requests from standard input, one JSON object per line, and responds to each
 with one line on standard output, which is {"error": text} if the request failed:
@@ -148,6 +149,39 @@ class Sparse:
         return self.pooled.abs().mean(dtype=torch.float64).item()
 
 
+class TableBatched:
+    """The same by FBGEMM's table-batched embedding, which has a table per slot and updates its
+    rows within the backward pass."""
+
+    def __init__(self, case):
+        rows, samples = case["rows"], case["batch"]
+        slots, each, dim = rows["slots"], rows["each"], rows["dim"]
+        self.ids = values(case, "ids", np.int64).view(-1, slots * samples)  # by batch, slot and sample
+        self.offsets = torch.arange(slots * samples + 1)
+        self.grads = values(case, "grads").view(samples, slots * dim) / samples
+        tables, config = FBGEMM["tables"], FBGEMM["config"]
+        kinds = config.EmbOptimType
+        self.tables = tables.SplitTableBatchedEmbeddingBagsCodegen(
+            [(each, dim, tables.EmbeddingLocation.HOST, tables.ComputeDevice.CPU)] * slots,
+            optimizer=kinds.EXACT_ROWWISE_ADAGRAD if rows.get("row_wise") else kinds.EXACT_ADAGRAD,
+            learning_rate=0.01,
+            eps=1e-10,
+        )
+        for weights in self.tables.split_embedding_weights():
+            weights.zero_()
+        for states in self.tables.split_optimizer_states():
+            states[0].fill_(0.01)
+        self.steps = 0
+
+    def step(self):
+        self.pooled = self.tables(self.ids[self.steps % len(self.ids)], self.offsets)
+        self.pooled.backward(self.grads)
+        self.steps += 1
+
+    def check(self):
+        return self.pooled.abs().mean(dtype=torch.float64).item()
+
+
 class Train:
     """A training from data to model. A step is a whole training of a new model. The table
     has only the ids that occur."""
@@ -193,6 +227,20 @@ class Train:
 
 
 KINDS = {"dense": Dense, "sparse": Sparse, "train": Train}
+FBGEMM = {}  # the modules of FBGEMM
+
+
+def use_fbgemm():
+    """Imports FBGEMM, for sparse steps."""
+    import fbgemm_gpu
+    from fbgemm_gpu import split_embedding_configs, split_table_batched_embeddings_ops_training
+
+    FBGEMM.update(
+        version=getattr(fbgemm_gpu, "__version__", "of an unknown version"),
+        tables=split_table_batched_embeddings_ops_training,
+        config=split_embedding_configs,
+    )
+    KINDS["sparse"] = TableBatched
 
 
 class Peer:
@@ -211,6 +259,7 @@ class Peer:
             "blas": blas.group(1) if blas else "unknown BLAS",
             "capability": capability.group(1) if capability else "unknown",
             "fused": bool(adam(nn.Linear(1, 1)).defaults.get("fused")),
+            "fbgemm": FBGEMM.get("version", ""),
             "openblas_coretype": os.environ.get("OPENBLAS_CORETYPE", ""),
         }
 
@@ -240,6 +289,8 @@ def main():
     responses = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
     torch.set_num_interop_threads(1)
+    if sys.argv[1:] == ["fbgemm"]:
+        use_fbgemm()
     peer = Peer()
     for line in sys.stdin:
         request = json.loads(line)

@@ -58,7 +58,7 @@ func beFake(kind string) {
 func startFake(t *testing.T, kind string) (*peer, error) {
 	t.Helper()
 	t.Setenv(fakePeer, kind)
-	return startScript(t.Context(), 20*time.Second, os.Args[0])
+	return startScript(t.Context(), "PyTorch", 20*time.Second, os.Args[0])
 }
 
 // A run of the protocol, and the description of a peer.
@@ -131,7 +131,7 @@ func TestNoPeer(t *testing.T) {
 func TestPeerStopsWithItsContext(t *testing.T) {
 	t.Setenv(fakePeer, "hangs")
 	ctx, cancel := context.WithCancel(t.Context())
-	p, err := startScript(ctx, time.Minute, os.Args[0])
+	p, err := startScript(ctx, "PyTorch", time.Minute, os.Args[0])
 	if err != nil {
 		t.Fatal(err)
 	}

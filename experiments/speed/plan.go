@@ -17,20 +17,25 @@ type plan struct {
 	// PyTorch describes the peer. It is nil without a peer, for the reason NoPyTorch.
 	PyTorch   *about `yaml:"pytorch,omitempty"`
 	NoPyTorch string `yaml:"no-pytorch,omitempty"`
+	// FBGEMM and NoFBGEMM are the same of the second peer, of sparse steps alone.
+	FBGEMM   *about `yaml:"fbgemm,omitempty"`
+	NoFBGEMM string `yaml:"no-fbgemm,omitempty"`
 }
 
-// Targets for the ratio of Tandem's rate to PyTorch's, or to a limit.
+// Targets for the ratio of Tandem's rate to PyTorch's, to FBGEMM's, or to a limit.
 //
 // Source: the budgets of the design, and targets that were set for this comparison before its first run.
 const (
-	targetTower      = 0.9
-	targetSparse     = 5
-	targetTrainTower = 0.9
-	targetTrainSmall = 2
-	targetLookup     = 0.45
-	targetUpdate     = 0.55
-	targetOverhead   = 24.0 // bytes a row, at most
-	targetShare      = 0.85 // of the rate that the pieces of work of a training allow
+	targetTower       = 0.9
+	targetSparse      = 5
+	targetRowWise     = 1.0 // of FBGEMM's row-wise step
+	targetElementWise = 2.0 // of FBGEMM's element-wise step
+	targetTrainTower  = 0.9
+	targetTrainSmall  = 2
+	targetLookup      = 0.45
+	targetUpdate      = 0.55
+	targetOverhead    = 24.0 // bytes a row, at most
+	targetShare       = 0.85 // of the rate that the pieces of work of a training allow
 )
 
 // tower returns the network of Persia's evaluation, for data of Criteo's shape.
@@ -124,10 +129,12 @@ func sparseCases(quick bool) (cases []testCase) {
 					if quick && (samples < 4096 || dim > 32 || dim == 16 && threads == 1) {
 						continue
 					}
-					cases = append(cases, testCase{
-						Kind: kindSparse, Batch: samples, Threads: threads, Target: targetSparse,
-						Rows: newRows(dim, slots, quick, distribution),
-					})
+					for _, rowWise := range []bool{false, true} {
+						r := newRows(dim, slots, quick, distribution)
+						r.RowWise = rowWise
+						cases = append(cases, testCase{Kind: kindSparse, Batch: samples, Threads: threads,
+							Target: targetSparse, Rows: r})
+					}
 				}
 			}
 		}

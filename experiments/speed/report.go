@@ -15,7 +15,7 @@ import (
 func (p *plan) report(results []*result) *report.Report {
 	return &report.Report{
 		Findings: p.findings(results), Notes: p.notes(), Settings: p, Data: results,
-		Tables: []cli.Table{p.peerTable(results), p.limitTable(results)}, Figures: figures(results),
+		Tables: p.tables(results), Figures: figures(results),
 	}
 }
 
@@ -58,25 +58,40 @@ func (r *result) unit() (name string, perStep float64) {
 	return "k samples/s", float64(r.Batch) / 1e3
 }
 
-// peerTable returns the comparison of both sides.
-func (p *plan) peerTable(results []*result) cli.Table {
+// tables returns the comparisons with PyTorch, with FBGEMM if there is any, and with limits.
+func (p *plan) tables(results []*result) []cli.Table {
+	tables := []cli.Table{p.peerTable("PyTorch", results, (*result).hasPeer,
+		func(r *result) ([]float64, float64) { return r.PyTorch, r.Target })}
+	if p.FBGEMM != nil {
+		tables = append(tables, p.peerTable("FBGEMM", results, (*result).hasFBGEMM,
+			func(r *result) ([]float64, float64) { return r.FBGEMM, r.targetFBGEMM() }))
+	}
+	return append(tables, p.limitTable(results))
+}
+
+// peerTable returns the comparison with a peer, of the cases that it has. Of returns its seconds per step,
+// nil if it did not run, and the target.
+func (p *plan) peerTable(name string, results []*result, has func(*result) bool,
+	of func(*result) ([]float64, float64)) cli.Table {
 	t := cli.Table{
-		Caption: fmt.Sprintf("Tandem and PyTorch in turns: median (smallest–largest) of %d rounds", p.Rounds),
-		Header:  []string{"case", "batch", "cores", "Tandem", "PyTorch", "unit", "ratio", "verdict"},
-		Words:   1,
+		Caption: fmt.Sprintf("Tandem and %s in turns: median (smallest–largest) of %d rounds", name,
+			p.Rounds),
+		Header: []string{"case", "batch", "cores", "Tandem", name, "unit", "ratio", "verdict"},
+		Words:  1,
 	}
 	for _, r := range results {
-		if !r.hasPeer() {
+		if !has(r) {
 			continue
 		}
 		unit, perStep := r.unit()
-		theirs, ratio, judged := "–", "–", ""
-		if r.compared() {
-			theirs, ratio = rates(r.PyTorch, perStep).String(), threeDigits(r.ratio().Median)
-			judged = verdict(r.ratio().Median, r.Target)
+		theirs, ratioText, judged := "–", "–", ""
+		if seconds, target := of(r); seconds != nil {
+			s := ratio(seconds, r.Tandem)
+			theirs, ratioText = rates(seconds, perStep).String(), threeDigits(s.Median)
+			judged = verdict(s.Median, target)
 		}
 		t.Rows = append(t.Rows, []string{r.String(), strconv.Itoa(r.Batch), strconv.Itoa(r.Threads),
-			rates(r.Tandem, perStep).String(), theirs, unit, ratio, judged})
+			rates(r.Tandem, perStep).String(), theirs, unit, ratioText, judged})
 	}
 	return t
 }
@@ -138,6 +153,10 @@ func (r *result) goals() (list []goal) {
 		ratio := r.ratio()
 		add(ratio.Median, r.Target, "%s%s × PyTorch, target %s", name, ratio, shortNumber(r.Target))
 	}
+	if target := r.targetFBGEMM(); len(r.FBGEMM) > 0 && target > 0 {
+		ratio := r.ratioFBGEMM()
+		add(ratio.Median, target, "%s%s × FBGEMM, target %s", name, ratio, shortNumber(target))
+	}
 	if share, target := r.limitShare, r.targetShare(); r.Limit != nil && target > 0 {
 		add(share(), target, "%s%s of the bare loop, target %s", name, percent(share()), percent(target))
 	}
@@ -183,9 +202,17 @@ func (p *plan) notes() []string {
 		if !p.PyTorch.Fused {
 			adam = "Adam not fused, because this version does not support it"
 		}
-		notes = append(notes, p.PyTorch.String()+", eager, "+adam+", without torch.compile, TorchRec "+
-			"or FBGEMM; gradients set to None, large tensors on huge pages, one thread between "+
+		notes = append(notes, p.PyTorch.String()+", eager, "+adam+", without torch.compile or "+
+			"TorchRec; gradients set to None, large tensors on huge pages, one thread between "+
 			"operators.")
+	}
+	if p.FBGEMM == nil {
+		notes = append(notes, fmt.Sprintf("No FBGEMM: %s.", p.NoFBGEMM))
+	} else {
+		notes = append(notes, fmt.Sprintf("FBGEMM %s (PyTorch %s), in a process too: "+
+			"SplitTableBatchedEmbeddingBagsCodegen on the CPU, a table per slot, rows found by their "+
+			"numbers, Adagrad or row-wise Adagrad within the backward pass.",
+			p.FBGEMM.FBGEMM, p.FBGEMM.Torch))
 	}
 	notes = append(notes,
 		"A ratio is the median over rounds of Tandem's rate ÷ PyTorch's rate in the same round. Other "+

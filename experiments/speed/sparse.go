@@ -32,6 +32,8 @@ type rows struct {
 	Slots        int    `json:"slots" yaml:"slots"`
 	Each         int    `json:"each" yaml:"each"` // rows per slot
 	Distribution string `json:"distribution" yaml:"distribution"`
+	// RowWise chooses row-wise Adagrad in the place of Adagrad.
+	RowWise bool `json:"row_wise,omitempty" yaml:"row-wise,omitempty"`
 }
 
 // batches is the number of different batches of ids. Both sides cycle through them. When a batch recurs,
@@ -134,6 +136,9 @@ func (p *prepared) idBatch(b int) *batch.Batch {
 func (s *sparseStep) fill(p *prepared) error {
 	t := job.Default()
 	t.Model.EmbeddingDim, t.Rows.Optimizer, t.Rows.Init = s.dim, adagrad(), 0
+	if p.Rows.RowWise {
+		t.Rows.Optimizer.Kind = opt.RowwiseAdagrad
+	}
 	for range p.Threads {
 		rows, err := embedding.NewTable(&t, &p.arena)
 		if err != nil {

@@ -1,5 +1,5 @@
-// Package speed compares the speed of Tandem with PyTorch on the cores of this machine, and with the limits
-// of the machine.
+// Package speed compares the speed of Tandem with PyTorch and FBGEMM on the cores of this machine, and with
+// the limits of the machine.
 //
 // In every case, both sides do the same work: same sizes, same values, same number of threads. The sides
 // take turns within one run. Machines differ, and one machine differs from minute to minute, so only ratios
@@ -42,6 +42,7 @@ in turns, within one run:
   dense step    forward, backward and Adam of Persia's tower and of a DLRM
   sparse step   lookup, pooling, sums of gradients by row and Adagrad of embedding
                 rows: 26 ids per sample, uniform and Zipf-distributed
+  row-wise step the same with row-wise Adagrad, beside FBGEMM alone
   training      from rows of Criteo's shape in memory to a model, as cmd/train and
                 as a plain PyTorch script: networks 64-32 and Persia's tower
 
@@ -56,7 +57,9 @@ with the least time that their pieces of work allow.
 
 PyTorch is used from the Python interpreter that --python or the environment
 variable TANDEM_PYTHON names, which needs torch and numpy, or else from python3,
-if it has them. Without PyTorch, the table has only Tandem's columns.
+if it has them. Without PyTorch, the table has only Tandem's columns. If that
+Python also has fbgemm_gpu (PyPI: fbgemm-gpu-cpu), a table compares sparse steps
+with FBGEMM's table-batched embedding, row-wise and element-wise.
 
 Writes to a new folder:
 
@@ -68,7 +71,7 @@ Writes to a new folder:
 }
 
 // QuickTime returns the approximate time of the quick version on two slow cores.
-func (*Experiment) QuickTime() time.Duration { return 150 * time.Second }
+func (*Experiment) QuickTime() time.Duration { return 180 * time.Second }
 
 // AddFlags adds the flags that only this experiment has.
 func (e *Experiment) AddFlags(flags *pflag.FlagSet) {
@@ -84,22 +87,30 @@ func (e *Experiment) Run(ctx context.Context, o report.Options) (*report.Report,
 	p := newPlan(o)
 	named := e.python.Named()
 	peer, err := startPeer(ctx, cmp.Or(named, "python3"))
-	if err == nil {
-		defer peer.Close()
-		p.PyTorch = &peer.about
-		return p.execute(ctx, o, peer)
+	if err != nil {
+		if named != "" || ctx.Err() != nil {
+			return nil, err
+		}
+		p.NoPyTorch = err.Error()
+		p.NoFBGEMM = p.NoPyTorch
+		return p.execute(ctx, o, nil, nil)
 	}
-	if named != "" || ctx.Err() != nil {
-		return nil, err
+	defer peer.Close()
+	p.PyTorch = &peer.about
+	fbgemm, err := startFBGEMM(ctx, cmp.Or(named, "python3"))
+	if err != nil {
+		p.NoFBGEMM = err.Error()
+		return p.execute(ctx, o, peer, nil)
 	}
-	p.NoPyTorch = err.Error()
-	return p.execute(ctx, o, nil)
+	defer fbgemm.Close()
+	p.FBGEMM = &fbgemm.about
+	return p.execute(ctx, o, peer, fbgemm)
 }
 
-// execute measures a plan with a peer, or without one if peer is nil.
-func (p *plan) execute(ctx context.Context, o report.Options, peer side) (*report.Report, error) {
+// execute measures a plan with PyTorch and FBGEMM; nil is a peer that is absent.
+func (p *plan) execute(ctx context.Context, o report.Options, peer, fbgemm side) (*report.Report, error) {
 	p.Engine = o.Backend.Multiplier(&job.Job{}).Name()
-	results, err := p.measure(ctx, o, peer)
+	results, err := p.measure(ctx, o, peer, fbgemm)
 	if err != nil {
 		return nil, err
 	}

@@ -36,9 +36,11 @@ func smallPlan() *plan {
 			Kind:    kindSparse,
 			Batch:   32,
 			Threads: 1,
-			Rows:    &rows{Dim: 5, Slots: 3, Each: 4000, Distribution: uniform},
+			Rows:    &rows{Dim: 8, Slots: 3, Each: 4000, Distribution: uniform},
 		},
-		{Kind: kindSparse, Batch: 33, Threads: 2, Rows: &rows{Dim: 5, Slots: 3, Each: 4, Distribution: zipf}},
+		{Kind: kindSparse, Batch: 32, Threads: 2, Target: 1,
+			Rows: &rows{Dim: 8, Slots: 3, Each: 400, Distribution: zipf, RowWise: true}},
+		{Kind: kindSparse, Batch: 33, Threads: 2, Rows: &rows{Dim: 8, Slots: 3, Each: 4, Distribution: zipf}},
 		{
 			Kind:    kindLookup,
 			Batch:   16,
@@ -65,12 +67,12 @@ func smallPlan() *plan {
 func TestWithoutPyTorch(t *testing.T) {
 	p, folder := smallPlan(), t.TempDir()
 	p.NoPyTorch = "there is no Python interpreter"
-	report, err := p.execute(t.Context(), report.Options{Folder: folder}, nil)
+	report, err := p.execute(t.Context(), report.Options{Folder: folder}, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, r := range report.Data.([]*result) {
-		if len(r.Tandem) != p.Rounds || !(r.Tandem[0] > 0) || r.PyTorch != nil {
+		if len(r.Tandem) != p.Rounds || !(r.Tandem[0] > 0) || r.PyTorch != nil || r.FBGEMM != nil {
 			t.Errorf("%s: %v and %v", r, r.Tandem, r.PyTorch)
 		}
 	}
@@ -100,12 +102,20 @@ func TestWithPyTorch(t *testing.T) {
 	defer peer.Close()
 	p, folder := smallPlan(), t.TempDir()
 	p.PyTorch = &peer.about
-	report, err := p.execute(t.Context(), report.Options{Folder: folder}, peer)
+	var fbgemm side
+	if second, err := startFBGEMM(t.Context(), python); err != nil {
+		t.Logf("without FBGEMM: %v", err)
+		p.NoFBGEMM = err.Error()
+	} else {
+		defer second.Close()
+		fbgemm, p.FBGEMM = second, &second.about
+	}
+	report, err := p.execute(t.Context(), report.Options{Folder: folder}, peer, fbgemm)
 	if err != nil {
 		t.Fatal(err)
 	}
 	csv, err := os.ReadFile(filepath.Join(folder, "speed.csv"))
-	if lines := strings.Count(string(csv), "\n"); err != nil || lines < 1+2*p.Rounds*(len(p.Cases)-1) {
+	if lines := strings.Count(string(csv), "\n"); err != nil || lines < 1+2*p.Rounds*(len(p.Cases)-2) {
 		t.Errorf("%d lines, error %v, want a line for each side and round", lines, err)
 	}
 	if findings := strings.Join(report.Findings, "\n"); !strings.Contains(findings, " targets are reached") ||
@@ -127,7 +137,7 @@ func TestSidesMustAgree(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer peer.Close()
-	_, err = smallPlan().execute(t.Context(), report.Options{Folder: t.TempDir()}, peer)
+	_, err = smallPlan().execute(t.Context(), report.Options{Folder: t.TempDir()}, peer, nil)
 	if err == nil || !strings.HasPrefix(err.Error(), "dense step, small, batch 16, threads 1: the "+
 		"sides compute different values: after 3 steps Tandem has ") {
 		t.Errorf("error %v", err)
@@ -141,7 +151,7 @@ func TestSidesMustAgree(t *testing.T) {
 func TestStopsWithItsContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	_, err := smallPlan().execute(ctx, report.Options{Folder: t.TempDir()}, nil)
+	_, err := smallPlan().execute(ctx, report.Options{Folder: t.TempDir()}, nil, nil)
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v, want the error of the context", err)
 	}

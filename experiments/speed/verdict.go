@@ -36,6 +36,9 @@ func ratio(a, b []float64) spread {
 	return spreadOf(of)
 }
 
+// ratioFBGEMM returns Tandem's rate ÷ FBGEMM's rate, by round.
+func (r *result) ratioFBGEMM() spread { return ratio(r.FBGEMM, r.Tandem) }
+
 // compared reports whether the case ran on both sides.
 func (r *result) compared() bool { return len(r.PyTorch) > 0 }
 

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"testing"
+	"time"
 
 	"tandem/algo/job"
 	"tandem/algo/numeric/batch"
@@ -38,10 +39,15 @@ func BenchmarkSparseStep(b *testing.B) {
 func (s *sparseStep) measure(b *testing.B, size int, distribution string) {
 	b.Run(fmt.Sprintf("batch=%d/%s", size, distribution), func(b *testing.B) {
 		parts := s.draw(size, distribution)
+		s.took = [len(sparseStages)]time.Duration{}
 		for i := 0; b.Loop(); i++ {
 			s.step(b, i, parts[i%len(parts)])
 		}
-		b.ReportMetric(float64(size*sparseSlots)*float64(b.N)/b.Elapsed().Seconds()/1e6, "Mrows/s")
+		occurrences := float64(size*sparseSlots) * float64(b.N)
+		b.ReportMetric(occurrences/b.Elapsed().Seconds()/1e6, "Mrows/s")
+		for stage, took := range s.took {
+			b.ReportMetric(float64(took)/occurrences, sparseStages[stage]+"-ns/row")
+		}
 	})
 }
 
@@ -57,6 +63,18 @@ type sparseStep struct {
 	dim                int
 	shard              *Shard
 	rows, sums, pooled []float32
+	took               [len(sparseStages)]time.Duration // by all steps of a measurement
+	last               time.Time                        // the end of the stage before
+}
+
+// sparseStages are the stages of a step, whose times are reported by occurrence.
+var sparseStages = [...]string{"route", "lookup", "pool", "merge", "update"}
+
+// end adds the time since the end of the stage before to a stage.
+func (s *sparseStep) end(stage int) {
+	now := time.Now()
+	s.took[stage] += now.Sub(s.last)
+	s.last = now
 }
 
 // newSparseStep creates every row.
@@ -110,18 +128,24 @@ func (s *sparseStep) draw(size int, distribution string) (parts []batch.Part) {
 
 func (s *sparseStep) step(b *testing.B, i int, part batch.Part) {
 	name := BatchKey{Step: int32(i)}
+	s.last = time.Now()
 	routed := route.Route(&s.schema, part, shard.Rows(1))
 	s.rows, s.sums = sized(s.rows, len(routed.Signs)*s.dim), sized(s.sums, len(routed.Signs)*s.dim)
 	s.pooled = sized(s.pooled, part.Samples*s.schema.EmbeddingWidth())
+	s.end(0)
 	if err := s.shard.Lookup(name, routed.Signs, s.rows); err != nil {
 		b.Fatal(err)
 	}
+	s.end(1)
 	routed.Pool(s.pooled, &s.schema, s.rows, s.dim)
+	s.end(2)
 	routed.Merge(s.sums, &s.schema, s.pooled, s.dim) // gradients as good as any
+	s.end(3)
 	put := route.Put{Samples: part.Samples, Signs: routed.Signs, Sums: s.sums}
 	if err := s.shard.Apply(name, put, part.Samples, false); err != nil {
 		b.Fatal(err)
 	}
+	s.end(4)
 }
 
 // sized returns n values, which may be anything.
