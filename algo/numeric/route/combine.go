@@ -88,8 +88,13 @@ func combine(puts []Put, dim int, byRank bool) (signs []uint64, sums []float32) 
 		rows += len(p.Signs)
 	}
 	m.begin(len(signs))
-	m.count(index)
-	m.order(len(m.scaled))
+	for rank, lo := 0, 0; rank < len(puts); rank++ {
+		n := len(puts[rank].Signs)
+		m.group = int32(rank)
+		m.count(index[lo:][:n], 0)
+		lo += n
+	}
+	m.order(len(signs), len(m.scaled))
 	rows = 0
 	for rank, p := range puts {
 		m.group = int32(rank)
@@ -99,6 +104,6 @@ func combine(puts []Put, dim int, byRank bool) (signs []uint64, sums []float32) 
 		rows += len(p.Signs)
 	}
 	sums = make([]float32, len(signs)*dim)
-	m.sum(sums, m.scaled, dim)
+	m.sum(sums, m.scaled, dim, len(signs))
 	return signs, sums
 }

@@ -28,39 +28,76 @@ func (r *Routed) Merge(sums []float32, schema *batch.Schema, grads []float32, di
 	m := mergings.Get().(*merging)
 	defer mergings.Put(m)
 	m.begin(len(r.Signs))
-	for s := range schema.Slots {
-		r.countSlot(m, s, &schema.Slots[s])
-	}
-	m.order(len(grads))
-	for g := range r.part.Groups() {
-		m.group = int32(g)
-		first := 0
-		for s := range schema.Slots {
-			r.placeSlot(m, s, &schema.Slots[s], r.part.Bounds[g], r.part.Bounds[g+1], first, width)
+	grads = r.scaleGrads(m, schema, grads, dim)
+	for s, first := 0, 0; s < len(schema.Slots); {
+		end, width := len(schema.Slots), width
+		if r.slotBySlot(schema) {
+			end = s + 1
+		}
+		rows := m.lo
+		for g := range r.part.Groups() {
+			m.group = int32(g)
+			for s := s; s < end; s++ {
+				rows = r.countSlot(m, s, &schema.Slots[s], r.part.Bounds[g], r.part.Bounds[g+1], rows)
+			}
+		}
+		if end == len(schema.Slots) {
+			rows = len(r.Signs)
+		}
+		m.order(rows, len(grads))
+		for g := range r.part.Groups() {
+			m.group = int32(g)
+			at := first
+			for s := s; s < end; s++ {
+				r.placeSlot(m, s, &schema.Slots[s], r.part.Bounds[g], r.part.Bounds[g+1], at, width)
+				at += schema.Slots[s].Width()
+			}
+		}
+		m.sum(sums, grads, dim, rows)
+		for ; s < end; s++ {
 			first += schema.Slots[s].Width()
 		}
 	}
-	m.sum(sums, r.scaleGrads(m, schema, grads, dim), dim)
 }
 
-// countSlot counts the occurrences of a slot that have a gradient. Further ids of a
-// raw slot Pool has dropped: they have none, though they were read.
-func (r *Routed) countSlot(m *merging, s int, slot *batch.Slot) {
+// slotBySlot reports whether the rows of each slot follow those of the slot before, so that the state of a
+// slot's rows stays in the first caches.
+func (r *Routed) slotBySlot(schema *batch.Schema) bool {
+	if len(r.Bounds) > 2 {
+		return false
+	}
+	for s := range schema.Slots {
+		if schema.Slots[s].Group != "" || schema.Slots[s].Pooling != batch.Sum {
+			return false // shared rows, or rows that were read but have no gradient
+		}
+	}
+	return true
+}
+
+// countSlot counts the occurrences of a slot that have a gradient, of the samples from lo to below hi.
+// Further ids of a raw slot Pool has dropped: they have none, though they were read. Rows is the end of
+// the rows counted before; countSlot returns the end of all.
+func (r *Routed) countSlot(m *merging, s int, slot *batch.Slot, lo, hi, rows int) int {
+	each, offsets := slot.RowsPerID(), r.part.Slots[s].Offsets
 	if slot.Pooling == batch.Sum {
-		m.count(r.Index[s])
-		return
+		return m.count(r.Index[s][int(offsets[lo])*each:int(offsets[hi])*each], rows)
 	}
-	each := slot.RowsPerID()
-	for i := range r.part.Samples {
+	for i := lo; i < hi; i++ {
 		named := r.occurrences(s, i, each)
-		m.count(named[:min(len(named), slot.FixedSize*each)])
+		rows = m.count(named[:min(len(named), slot.FixedSize*each)], rows)
 	}
+	return rows
 }
 
 // placeSlot places the same occurrences of the samples from lo to below hi. The
 // inputs of the slot begin at first, of a sample's width.
 func (r *Routed) placeSlot(m *merging, s int, slot *batch.Slot, lo, hi, first, width int) {
 	each := slot.RowsPerID()
+	if slot.Pooling == batch.Sum && each == 1 && oneEach(r.part.Slots[s].Offsets[lo:hi+1]) {
+		begin := int(r.part.Slots[s].Offsets[lo])
+		m.placeEach(r.Index[s][begin:begin+hi-lo], int32(lo*width+first), int32(width))
+		return
+	}
 	for i := lo; i < hi; i++ {
 		named, at := r.occurrences(s, i, each), int32(i*width+first)
 		if slot.Pooling == batch.Sum {
@@ -71,6 +108,16 @@ func (r *Routed) placeSlot(m *merging, s int, slot *batch.Slot, lo, hi, first, w
 			m.place(named[k*each:][:each], at+int32(k*(slot.Dim+1)))
 		}
 	}
+}
+
+// oneEach reports whether offsets are those of samples with one id each.
+func oneEach(offsets []int32) bool {
+	for i, at := range offsets {
+		if at != offsets[0]+int32(i) {
+			return false
+		}
+	}
+	return true
 }
 
 // scaleGrads returns the gradients of the sums before SqrtScaling: grads as they

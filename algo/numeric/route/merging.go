@@ -10,113 +10,162 @@ import (
 	"tandem/algo/numeric/kernel/vec"
 )
 
-// merging sums gradients row by row: within a group in the order in which they are
-// placed, and then along the binary tree over groups, as collective.SparseTree. It
-// is a counting sort of the occurrences by row. Its memory serves one batch after
-// another.
+// merging sums gradients row by row: within a group in the order in which they are placed, and then along
+// the binary tree over groups, as collective.SparseTree. It is a counting sort of the occurrences by row.
+// The sum of a row's first group is made where the result belongs, which is all for a row that occurs in
+// one group. Its memory serves one batch after another.
 //
-//	begin · count, any times · order · place, the same times, group by group · sum
+//	begin · for a range of rows: count, any times · order · place, the same times · sum
+//
+// Both count and place go group by group, in ascending order.
 type merging struct {
-	group int32   // of what is placed now
-	rows  []place // by row
-	at    []int32 // by occurrence, in the order of rows: where its gradient begins
-	// joins has, for every occurrence in that order that is the first of its row in
-	// its group, the level at which the tree joins that group to the row's group
-	// before: 1 for neighbours, whose number differs in the last bit alone. It is
-	// firstOfRow if there is none before, and 0 for all other occurrences.
-	joins []uint8
+	group int32      // of what is counted or placed now
+	rows  []progress // by row
+	lo    int        // the first row of the range
+	// at is where the gradient of each occurrence begins: those in the first group of their row, in the
+	// order of rows, and the others in the same order.
+	at [2][]int32
+	// joins has, for every one of the other occurrences that is the first of its row in its group, the
+	// level at which the tree joins that group to the row's group before: 1 for neighbours, whose number
+	// differs in the last bit alone. It is 0 for the rest.
+	joins   []uint8
+	several []int32 // the rows that occur in several groups
 
-	ends     []int32   // of a block of segments
+	ends     []int32   // of segments
 	partials []float32 // their sums
 	tree     joining
 	scaled   []float32 // gradients
 }
 
-// place is how far the occurrences of a row are placed.
-type place struct{ next, group int32 }
+// progress is how far the occurrences of a row are counted or placed.
+type progress struct {
+	first, last int32    // groups of the row
+	next        [2]int32 // in the first group, and in others
+}
 
 var mergings = sync.Pool{New: func() any { return new(merging) }}
 
-// noGroup differs from every group in the highest bit, on the level firstOfRow.
 const (
-	noGroup    = -1
-	firstOfRow = 32
+	noGroup = -1
+	levels  = 32 // of a tree, at most
 )
 
 // begin clears the state, for a number of rows.
 func (m *merging) begin(rows int) {
 	m.rows = slices.Grow(m.rows[:0], rows)[:rows]
 	for i := range m.rows {
-		m.rows[i] = place{0, noGroup}
+		m.rows[i] = progress{first: noGroup}
 	}
+	m.lo = 0
 }
 
-// count counts occurrences of rows.
-func (m *merging) count(rows []int32) {
+// count counts occurrences of rows in the current group. It returns the end of the rows, or end if that is
+// larger.
+func (m *merging) count(rows []int32, end int) int {
+	last := int32(end - 1)
 	for _, row := range rows {
-		m.rows[row].next++
+		last = max(last, row)
+		p := &m.rows[row]
+		if p.first == noGroup {
+			p.first, p.last = m.group, m.group
+		}
+		p.next[m.other(p)]++
 	}
+	return int(last) + 1
 }
 
-// order reserves a place for every occurrence that was counted. Values is the number of gradient values.
-func (m *merging) order(values int) {
+// other returns 0 if the current group is the first of a row, else 1.
+func (m *merging) other(p *progress) int {
+	if p.first != m.group {
+		return 1
+	}
+	return 0
+}
+
+// order reserves a place for every occurrence that was counted since the last range of rows. The range ends
+// before row hi. Values is the number of gradient values.
+func (m *merging) order(hi, values int) {
 	if values > math.MaxInt32 {
 		panic(fmt.Sprintf("route: %d gradients in the part of one rank; at most 2³¹−1", values))
 	}
-	occurrences := int32(0)
-	for i := range m.rows {
-		occurrences, m.rows[i].next = occurrences+m.rows[i].next, occurrences
+	var all [2]int32
+	m.ends, m.several = append(m.ends[:0], 0), m.several[:0]
+	for i := range m.rows[m.lo:hi] {
+		p := &m.rows[m.lo+i]
+		if p.next[1] > 0 {
+			m.several = append(m.several, int32(m.lo+i))
+		}
+		for k, n := range p.next {
+			all[k], p.next[k] = all[k]+n, all[k]
+		}
+		m.ends = append(m.ends, all[0])
 	}
-	m.at = slices.Grow(m.at[:0], int(occurrences))[:occurrences]
-	m.joins = slices.Grow(m.joins[:0], int(occurrences))[:occurrences]
+	for k, n := range all {
+		m.at[k] = slices.Grow(m.at[k][:0], int(n))[:n]
+	}
+	m.joins = slices.Grow(m.joins[:0], int(all[1]))[:all[1]]
 	clear(m.joins)
 }
 
 // place records one occurrence of each row in the current group, with a gradient that begins at value at.
-// Group numbers must not decrease.
 func (m *merging) place(rows []int32, at int32) {
+	m.placeEach(rows, at, 0)
+}
+
+// placeEach is place for one row after another, whose gradients begin a number of values apart.
+func (m *merging) placeEach(rows []int32, at, step int32) {
+	first, others, joins, all, group := m.at[0], m.at[1], m.joins, m.rows, m.group
 	for _, row := range rows {
-		p := &m.rows[row]
-		m.at[p.next] = at
-		if p.group != m.group {
-			m.joins[p.next] = uint8(bits.Len32(uint32(p.group ^ m.group)))
-			p.group = m.group
+		p := &all[row]
+		if p.first == group {
+			first[p.next[0]] = at
+			p.next[0]++
+		} else {
+			n := p.next[1]
+			p.next[1] = n + 1
+			others[n] = at
+			if p.last != group {
+				joins[n] = uint8(bits.Len32(uint32(p.last ^ group)))
+				p.last = group
+			}
 		}
-		p.next++
+		at += step
 	}
 }
 
-// segmentBlock is the number of segments, a row's in a group, that are summed at a
-// time, so that the tree finds them in the first caches.
+// segmentBlock is the number of segments, a row's in a further group, that are summed at a time, so that
+// the tree finds them in the first caches.
 const segmentBlock = 128
 
-// sum writes the sum of every row, of rows × dim values: −0 where none was placed.
-func (m *merging) sum(sums, grads []float32, dim int) {
-	partials := slices.Grow(m.partials[:0], segmentBlock*dim)[:segmentBlock*dim]
-	tree := &m.tree
-	tree.dim, tree.above = dim, slices.Grow(tree.above[:0], firstOfRow*dim)[:firstOfRow*dim]
-	row := -1
-	for at := 0; at < len(m.at); {
+// sum writes the sums of the rows of the range, −0 where none was placed, and begins the next range at row
+// hi.
+func (m *merging) sum(sums, grads []float32, dim, hi int) {
+	vec.SumSegments(sums[m.lo*dim:hi*dim], dim, grads, 1, m.at[0], m.ends, dim, negativeZero)
+	m.lo = hi
+	if len(m.several) == 0 {
+		return
+	}
+	m.partials = slices.Grow(m.partials[:0], segmentBlock*dim)[:segmentBlock*dim]
+	tree, several := &m.tree, m.several
+	tree.dim, tree.above = dim, slices.Grow(tree.above[:0], levels*dim)[:levels*dim]
+	tree.result = sums[int(several[0])*dim:][:dim]
+	for at := 0; at < len(m.joins); {
 		at = m.segments(at)
-		vec.SumSegments(partials, dim, grads, 1, m.at, m.ends, dim, negativeZero)
+		vec.SumSegments(m.partials, dim, grads, 1, m.at[1], m.ends, dim, negativeZero)
 		for i, first := range m.ends[:len(m.ends)-1] {
-			partial, join := partials[i*dim:][:dim], m.joins[first]
-			if join == firstOfRow {
+			if m.rows[several[0]].next[1] <= first {
 				tree.finish()
-				row = m.nextRow(sums, dim, row, first)
-				tree.start(sums[row*dim:][:dim], partial)
-			} else {
-				tree.join(partial, join)
+				several = several[1:]
+				tree.result = sums[int(several[0])*dim:][:dim]
 			}
+			tree.join(m.partials[i*dim:][:dim], m.joins[first])
 		}
 	}
 	tree.finish()
-	m.nextRow(sums, dim, row, math.MaxInt32)
-	m.partials = partials
 }
 
-// segments finds the ends of the next segments, from an occurrence on, and returns
-// the last.
+// segments finds the ends of the next segments in further groups, from an occurrence on, and returns the
+// last.
 func (m *merging) segments(at int) int {
 	m.ends = append(m.ends[:0], int32(at))
 	for at < len(m.joins) && len(m.ends) <= segmentBlock {
@@ -129,31 +178,15 @@ func (m *merging) segments(at int) int {
 	return at
 }
 
-// nextRow returns the row after row that has the occurrence at, and writes the sums
-// of those between, which have none.
-func (m *merging) nextRow(sums []float32, dim, row int, at int32) int {
-	for row++; row < len(m.rows) && m.rows[row].next <= at; row++ {
-		for j := range sums[row*dim:][:dim] {
-			sums[row*dim+j] = negativeZero
-		}
-	}
-	return row
-}
-
-// joining adds the leaves of one tree, which arrive from left to right. It keeps a stack of the sums of
-// branches whose right neighbours have not arrived, with descending levels; the lowest is in the result.
+// joining adds the leaves of one tree, which arrive from left to right, the first one in the result. It
+// keeps a stack of the sums of branches whose right neighbours have not arrived, with descending levels;
+// the lowest is in the result.
 type joining struct {
 	dim    int
 	result []float32
-	above  []float32         // the others, of dim values
-	levels [firstOfRow]uint8 // on which each joins the one below it
-	depth  int               // of above
-}
-
-// start begins a tree with its first leaf.
-func (t *joining) start(result, leaf []float32) {
-	t.result, t.depth = result, 0
-	copy(result, leaf)
+	above  []float32     // the others, of dim values
+	levels [levels]uint8 // on which each joins the one below it
+	depth  int           // of above
 }
 
 // join adds a leaf that joins the one before on a level.

@@ -40,10 +40,16 @@ func checkSegments(dst []float32, stride int, src []float32, unit int, at, ends 
 		panic(fmt.Sprintf("kernel: %d sums of %d values, %d apart, in %d", len(ends)-1, dim, stride,
 			len(dst)))
 	}
-	most := uint32(0) // of at; a negative one counts as very large
-	for _, a := range at[ends[0]:before] {
-		most = max(most, uint32(a))
+	named := at[ends[0]:before]
+	var a, b, c, d uint32 // largest of every fourth, which do not wait for each other
+	for ; len(named) >= 4; named = named[4:] {
+		a, b = max(a, uint32(named[0])), max(b, uint32(named[1]))
+		c, d = max(c, uint32(named[2])), max(d, uint32(named[3]))
 	}
+	for _, n := range named {
+		a = max(a, uint32(n))
+	}
+	most := max(a, b, c, d) // of at; a negative one counts as very large
 	if ends[0] < before && (unit < 0 || int(most)*unit+dim > len(src)) {
 		panic(fmt.Sprintf("kernel: vector %d of %d values, %d apart, in %d", int32(most), dim, unit,
 			len(src)))
