@@ -39,12 +39,6 @@ func Equivalents() []Equivalent {
 			Proof: "The mutant takes the other path more often, which reads the same bytes through a copy.",
 		},
 		{
-			File: "algo/numeric/route/pool.go", Before: "const poolBlock = 64",
-			After: "const poolBlock = (64 + 1)",
-			Proof: "A sample's values do not depend on the samples that are pooled with it: the block " +
-				"decides speed only.",
-		},
-		{
 			File:   "algo/exec/replay/reader.go",
 			Before: "more := min(n-len(all), max(len(all), 2*blockSize))",
 			After:  "more := min(n-len(all), max(len(all), 2))",

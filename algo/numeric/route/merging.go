@@ -88,22 +88,26 @@ func (m *merging) order(hi, values int) {
 	if values > math.MaxInt32 {
 		panic(fmt.Sprintf("route: %d gradients in the part of one rank; at most 2³¹−1", values))
 	}
-	var all [2]int32
-	m.ends, m.several = append(m.ends[:0], 0), m.several[:0]
-	for i := range m.rows[m.lo:hi] {
-		p := &m.rows[m.lo+i]
-		if p.next[1] > 0 {
+	rows := m.rows[m.lo:hi]
+	m.ends, m.several = slices.Grow(m.ends[:0], len(rows)+1)[:len(rows)+1], m.several[:0]
+	ends := m.ends[1:]
+	var first, others int32
+	for i := range rows {
+		p := &rows[i]
+		n := p.next
+		p.next = [2]int32{first, others}
+		first += n[0]
+		ends[i] = first
+		if n[1] > 0 {
+			others += n[1]
 			m.several = append(m.several, int32(m.lo+i))
 		}
-		for k, n := range p.next {
-			all[k], p.next[k] = all[k]+n, all[k]
-		}
-		m.ends = append(m.ends, all[0])
 	}
-	for k, n := range all {
+	m.ends[0] = 0
+	for k, n := range []int32{first, others} {
 		m.at[k] = slices.Grow(m.at[k][:0], int(n))[:n]
 	}
-	m.joins = slices.Grow(m.joins[:0], int(all[1]))[:all[1]]
+	m.joins = slices.Grow(m.joins[:0], int(others))[:others]
 	clear(m.joins)
 }
 

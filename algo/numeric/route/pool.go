@@ -3,14 +3,11 @@ package route
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"tandem/algo/numeric/batch"
 	"tandem/algo/numeric/kernel/vec"
 )
-
-// poolBlock is the number of samples whose model inputs are written together, slot
-// after slot: few enough that they stay in the second cache.
-const poolBlock = 64
 
 // Pool writes the model input of every sample to dst, slot after slot: the sum
 // of the rows of its ids, in their order, or, for a Raw slot, the sum of the rows
@@ -29,26 +26,25 @@ func (r *Routed) PoolSamples(dst []float32, schema *batch.Schema, rows []float32
 	mustMatch("dst", len(dst), (hi-lo)*width)
 	mustMatch("rows", len(rows), len(r.Signs)*dim)
 	var scratch []int32
-	for ; lo < hi; lo += poolBlock {
-		n := min(poolBlock, hi-lo)
-		first := 0
-		for s := range schema.Slots {
-			slot := &schema.Slots[s]
-			if slot.Pooling == batch.Sum {
-				ends := r.ends(scratch[:0], s, lo, lo+n, slot.RowsPerID())
-				sums := dst[first:]
-				vec.SumSegments(sums, width, rows, dim, r.Index[s], ends, dim, 0)
-				if slot.SqrtScaling {
-					scaleSums(sums, width, ends, dim)
-				}
-			} else {
-				for i := range n {
-					scratch = r.poolRaw(dst[i*width+first:][:slot.Width()], rows, dim, s, lo+i, slot, scratch)
-				}
+	first := 0
+	for s := range schema.Slots {
+		slot := &schema.Slots[s]
+		if slot.Pooling == batch.Sum && hi > lo {
+			if scratch = scratch[:0]; slot.RowsPerID() > 1 {
+				scratch = slices.Grow(scratch, hi-lo+1)
 			}
-			first += slot.Width()
+			ends := r.ends(scratch, s, lo, hi, slot.RowsPerID())
+			sums := dst[first:]
+			vec.SumSegments(sums, width, rows, dim, r.Index[s], ends, dim, 0)
+			if slot.SqrtScaling {
+				scaleSums(sums, width, ends, dim)
+			}
+		} else {
+			for i := range hi - lo {
+				scratch = r.poolRaw(dst[i*width+first:][:slot.Width()], rows, dim, s, lo+i, slot, scratch)
+			}
 		}
-		dst = dst[n*width:]
+		first += slot.Width()
 	}
 }
 
