@@ -11,13 +11,14 @@ import (
 
 // The placements that have names.
 const (
-	Apart    = "apart"    // a process for every role
-	Together = "together" // one process for all roles
-	Workers  = "workers"  // embedding worker i with NN worker i; what has no such partner is alone
+	Apart     = "apart"     // a process for every role
+	Together  = "together"  // one process for all roles
+	Workers   = "workers"   // embedding worker i with NN worker i; what has no such partner is alone
+	Colocated = "colocated" // one process for all PSs, embedding and dense, and one for all other roles
 )
 
 // Placements lists the placements that have names.
-func Placements() []string { return []string{Apart, Together, Workers} }
+func Placements() []string { return []string{Apart, Together, Workers, Colocated} }
 
 // Placement says which roles share a process, where a run has processes. The zero value is Apart.
 type Placement struct {
@@ -91,6 +92,8 @@ func (p *Placement) Processes(cfg *role.Config) (all []Process, err error) {
 		all = []Process{rolesOf(cfg)}
 	case p.name == Workers:
 		all = workers(cfg)
+	case p.name == Colocated:
+		all = colocated(cfg)
 	default:
 		for _, at := range rolesOf(cfg) {
 			all = append(all, Process{at})
@@ -129,6 +132,19 @@ func workers(cfg *role.Config) (all []Process) {
 		}
 	}
 	return all
+}
+
+// colocated parts the PSs, which keep the parameters, from the roles that compute with them.
+func colocated(cfg *role.Config) []Process {
+	var others, servers Process
+	for _, at := range rolesOf(cfg) {
+		if at.Role == msg.EmbeddingPS || at.Role == msg.DensePS {
+			servers = append(servers, at)
+		} else {
+			others = append(others, at)
+		}
+	}
+	return []Process{others, servers}
 }
 
 // listed checks a placement without a name, and names the roles that are the only ones of their kind.

@@ -34,6 +34,10 @@ func TestPlacements(t *testing.T) {
 		{AsyncPS, "workers", []string{"data-loader 0", "the process of embedding-worker 0 and nn-worker 0",
 			"the process of embedding-worker 1 and nn-worker 1", "embedding-ps 0", "nn-worker 2",
 			"nn-worker 3", "dense-ps 0"}},
+		{Sync, "colocated", []string{"the process of data-loader 0, embedding-worker 0 and 5 other roles",
+			"embedding-ps 0"}},
+		{SSP, "colocated", []string{"the process of data-loader 0, embedding-worker 0 and 6 other roles",
+			"the process of embedding-ps 0 and dense-ps 0"}},
 		{SSP, "coordinator; nn-worker 3, nn-worker 0, embedding-ps; nn-worker 2,nn-worker " +
 			"1;embedding-worker 1, dense-ps 0, data-loader, embedding-worker 0",
 			[]string{"the process of data-loader 0, embedding-worker 0 and 2 other roles",
@@ -100,7 +104,7 @@ func TestPlacementsThatCannotBe(t *testing.T) {
 		"nn-worker 2; nn-worker 3"
 	for text, want := range map[string]string{
 		"aprat":                    `"aprat" is unknown; the nearest is "apart"`,
-		"":                         `"" is unknown; known are apart, together, workers`,
+		"":                         `"" is unknown; known are apart, together, workers, colocated`,
 		"data-loader; nn-wroker 0": `process 2: role "nn-wroker" is unknown; the nearest is "nn-worker"`,
 		"data-loader; xyz": `process 2: role "xyz" is unknown; known are data-loader, ` +
 			`embedding-worker, embedding-ps, nn-worker, dense-ps, coordinator`,
@@ -159,13 +163,13 @@ func TestPlacementsAreWrittenAsTheyAreRead(t *testing.T) {
 	}
 	for file, want := range map[string]string{
 		"roles: {placement: {a: b}}": "job.yaml:1: roles.placement: want apart, together, " +
-			"workers, or a list of roles for every process, as [[data-loader, embedding-ps 0], " +
+			"workers, colocated, or a list of roles for every process, as [[data-loader, embedding-ps 0], " +
 			"[nn-worker 0]]",
 		"roles: {ranks: 1,\n  placement: [apart]}": "job.yaml:2: roles.placement: want apart, together, " +
-			"workers, or a list of roles for every process, as [[data-loader, embedding-ps 0], " +
+			"workers, colocated, or a list of roles for every process, as [[data-loader, embedding-ps 0], " +
 			"[nn-worker 0]]",
 		"roles: {placement: []}": "job.yaml:1: roles.placement: no process; list them, or " +
-			"write one of apart, together, workers",
+			"write one of apart, together, workers, colocated",
 		"roles: {placement: [[data-loader], []]}": "job.yaml:1: roles.placement: process 2 has no role",
 		"roles: {placement: [[data-loder]]}": `job.yaml:1: roles.placement: process 1: role ` +
 			`"data-loder" is unknown; the nearest is "data-loader"`,

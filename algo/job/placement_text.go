@@ -13,8 +13,8 @@ import (
 )
 
 // PlacementSyntax is the text form of a placement, for help texts.
-const PlacementSyntax = `apart, together, workers, or processes as "data-loader, coordinator; ` +
-	`embedding-worker 0, nn-worker 0; ..."`
+const PlacementSyntax = `apart, together, workers, colocated, or processes as ` +
+	`"data-loader, coordinator; embedding-worker 0, nn-worker 0; ..."`
 
 // ParsePlacement reads a placement: a name, or processes with semicolons between them, each of them roles
 // with commas between them, as "data-loader, coordinator; embedding-worker 0, nn-worker 0". The number of a

@@ -40,7 +40,7 @@ func mustPlace(t *testing.T, mode, text string) job.Job {
 // Under any placement of roles, sync trains the bits of sequential training, and every mode keeps its bounds.
 func TestPlacementsTrainAlike(t *testing.T) {
 	for _, mode := range pace.Modes() {
-		for _, text := range []string{job.Together, job.Workers, mixed} {
+		for _, text := range []string{job.Together, job.Workers, job.Colocated, mixed} {
 			if testing.Short() && (mode != job.Sync || text != mixed) {
 				continue
 			}
