@@ -131,7 +131,7 @@ func (p *program) command() *cobra.Command {
 		},
 	}
 	cli.Configure(c, p.stdout, p.stderr)
-	c.AddCommand(p.hostCommand(), p.processCommand())
+	c.AddCommand(p.hostCommand(), p.processCommand(), p.manifestsCommand())
 	for _, r := range msg.Roles() {
 		c.AddCommand(p.roleCommand(r))
 	}

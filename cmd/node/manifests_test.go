@@ -1,0 +1,278 @@
+package main
+
+import (
+	"encoding/json"
+	"flag"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+
+	"go.yaml.in/yaml/v3"
+
+	"tandem/runtime/cuda/softgpu"
+)
+
+var (
+	long    = flag.Bool("long", false, "decode manifests into the types of Kubernetes and Compose")
+	rewrite = flag.Bool("rewrite", false, "write the expected manifests again")
+)
+
+// clusterJobs are the jobs of the golden files: one of two GPUs, a large one in async-ps, and one with a
+// placement.
+var clusterJobs = map[string]struct {
+	job  string
+	args []string
+}{
+	"gpu": {job: `
+name: gpu
+data:
+  kind: synthetic
+  synthetic: {train-rows: 6000, test-rows: 50, columns: [{name: id, cardinality: 500, zipf: 1.1}]}
+model: {kind: feed-forward, embedding-dim: 8, top: [32], device: cuda}
+training: {mode: sync, global-batch: 20, groups: 4}
+roles: {ranks: 2, embedding-workers: 1, embedding-ps: 2}
+wire: {all-reduce: nccl-tree}
+`},
+	"served": {job: `
+name: Clicks_2
+data: {kind: criteo, path: "s3://bucket/day_$0.gz"}
+model: {kind: dlrm, embedding-dim: 16, bottom: [64], top: [64]}
+rows: {memory: 200GiB}
+training: {mode: async-ps, global-batch: 4096}
+roles: {ranks: 16, embedding-workers: 8, embedding-ps: 24, dense-ps: 4}
+`, args: []string{"--data", "clicks", "--secret", "s3", "--storage-class", "standard-rwx", "--image",
+		"registry.example/tandem:1", "--resource", "nn-worker=8,16GiB"}},
+	"placed": {job: `
+name: placed
+data: {kind: adult-income}
+model: {kind: feed-forward, embedding-dim: 8, top: [32]}
+training: {mode: hybrid, global-batch: 128}
+roles: {ranks: 2, embedding-workers: 2, embedding-ps: 1, placement: workers}
+`},
+}
+
+// made returns the output of manifests for a job, kept in a file.
+func made(t *testing.T, job, target string, args ...string) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "job.yaml")
+	if err := os.WriteFile(file, []byte(job), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	var out strings.Builder
+	if code := run(append([]string{"manifests", "--file", file, "--target", target}, args...), &out,
+		os.Stderr); code != 0 {
+		t.Fatalf("manifests: exit status %d", code)
+	}
+	return out.String()
+}
+
+func TestManifests(t *testing.T) {
+	for name, c := range clusterJobs {
+		for target, file := range targets {
+			got := made(t, c.job, target, c.args...)
+			golden := filepath.Join("testdata", "manifests", name+"-"+file)
+			if *rewrite {
+				if err := os.WriteFile(golden, []byte(got), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want, err := os.ReadFile(golden)
+			if err != nil || got != string(want) {
+				t.Errorf("%s differs from what is made (go test ./cmd/node -rewrite): %v", golden, err)
+			}
+			check(t, target, golden, got)
+		}
+	}
+}
+
+// check refuses what is not YAML, or not a script.
+func check(t *testing.T, target, name, text string) {
+	t.Helper()
+	if target == "slurm" {
+		if out, err := exec.Command("bash", "-n", name).CombinedOutput(); err != nil {
+			t.Errorf("%s: %v %s", name, err, out)
+		}
+		return
+	}
+	decoder := yaml.NewDecoder(strings.NewReader(text))
+	for {
+		var document map[string]any
+		err := decoder.Decode(&document)
+		if err == io.EOF {
+			return
+		}
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+	}
+}
+
+// The manifests decode strictly into the types of the libraries of Kubernetes and Compose, in a module of
+// their own, because these take longer to build than all of Tandem.
+func TestManifestsAreOfTheTypesOfTheirTargets(t *testing.T) {
+	if !*long {
+		t.Skip("fetches and builds the types: -long")
+	}
+	command := exec.Command("go", "run", ".", "..")
+	command.Dir = filepath.Join("testdata", "manifests", "types")
+	command.Env = append(os.Environ(), "GOWORK=off")
+	if out, err := command.CombinedOutput(); err != nil {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+// indexed is what the test needs of a Job of Kubernetes.
+type indexed struct {
+	Kind     string
+	Metadata struct{ Name string }
+	Spec     struct {
+		Completions int
+		Template    struct {
+			Spec struct {
+				Containers []struct{ Args []string }
+			}
+		}
+	}
+}
+
+// commands returns the arguments of every process that manifests of Kubernetes describe, on this machine: the
+// host listens at an address, the others anywhere.
+func commands(t *testing.T, manifests, name, host, job, saved string) map[string][]string {
+	t.Helper()
+	all := map[string][]string{}
+	decoder := yaml.NewDecoder(strings.NewReader(manifests))
+	for {
+		var j indexed
+		if err := decoder.Decode(&j); err == io.EOF {
+			return all
+		} else if err != nil && j.Kind == "Job" {
+			t.Fatal(err)
+		}
+		if j.Kind != "Job" {
+			continue
+		}
+		for index := range j.Spec.Completions {
+			here := strings.NewReplacer("$(INDEX)", strconv.Itoa(index), "$(POD_IP):7301", "127.0.0.1:0",
+				"0.0.0.0:7300", host, name+"-host:7300", host, "0.0.0.0:9090", "127.0.0.1:0",
+				"/job/job.yaml", job, "/checkpoints", saved, "10m", "20s")
+			var args []string
+			for _, a := range j.Spec.Template.Spec.Containers[0].Args {
+				if a != "--checkpoints" && a != "--checkpoint-every" {
+					a = here.Replace(a)
+				}
+				args = append(args, a)
+			}
+			all[strings.TrimPrefix(j.Metadata.Name, name+"-")+" "+strconv.Itoa(index)] = args
+		}
+	}
+}
+
+// pod is a process that is started again, with the same command, until it ends with success, as a Job of
+// Kubernetes does.
+type pod struct {
+	args    []string
+	mu      sync.Mutex
+	current *node
+}
+
+// keep runs the process to its end.
+func (p *pod) keep(t *testing.T) {
+	const most = 20
+	for range most {
+		n := startNode(t, p.args...)
+		p.mu.Lock()
+		p.current = n
+		p.mu.Unlock()
+		if n.Wait() == nil {
+			return
+		}
+	}
+	t.Errorf("%q has failed %d times:\n%s", p.args, most, p.now().stderr.String())
+}
+
+func (p *pod) now() *node {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.current
+}
+
+// The processes of the manifests of two ranks on two GPUs, on this machine: one is evicted and one is killed,
+// all are started again as their Jobs do it, and the run ends with the bits of one without either.
+func TestClusterOfManifestsSurvivesEvictionAndDeath(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts twenty processes")
+	}
+	t.Setenv("LD_LIBRARY_PATH", softgpu.Folder(t))
+	t.Setenv("TANDEM_SOFTGPU_DEVICES", "2")
+	t.Setenv("XDG_CACHE_HOME", t.TempDir())
+	folder := t.TempDir()
+	file := filepath.Join(folder, "job.yaml")
+	manifests := made(t, clusterJobs["gpu"].job, "kubernetes", "--checkpoint-every", "100 steps")
+	inFile := regexp.MustCompile(`(?s)job\.yaml: \|\n(.*?)\n---`).FindStringSubmatch(manifests)
+	job := strings.ReplaceAll(inFile[1], "\n    ", "\n")[4:]
+	if err := os.WriteFile(file, []byte(job), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	trained := func(saved string, disturb func(all map[string]*pod)) (dense, rows string) {
+		listener, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		address := listener.Addr().String()
+		_ = listener.Close() // the port is free for the host
+		all := map[string]*pod{}
+		var ended sync.WaitGroup
+		for name, args := range commands(t, manifests, "gpu", address, file, saved) {
+			p := &pod{args: args}
+			all[name] = p
+			ended.Go(func() { p.keep(t) })
+		}
+		disturb(all)
+		ended.Wait()
+		var result summary
+		if err := json.Unmarshal([]byte(all["host 0"].now().stdout.String()), &result); err != nil {
+			t.Fatalf("%v\n%s", err, all["host 0"].now().stderr.String())
+		}
+		return result.DenseDigest, result.RowsDigest
+	}
+	dense, rows := trained(filepath.Join(folder, "whole"), func(map[string]*pod) {})
+	saved := filepath.Join(folder, "saved")
+	gotDense, gotRows := trained(saved, func(all map[string]*pod) {
+		for _, c := range []struct {
+			after, role string
+			signal      syscall.Signal
+		}{{"100", "embedding-ps 1", syscall.SIGTERM}, {"200", "nn-worker 1", syscall.SIGKILL}} {
+			awaitModel(t, filepath.Join(saved, c.after))
+			if err := all[c.role].now().Process.Signal(c.signal); err != nil {
+				t.Fatal(err)
+			}
+		}
+	})
+	if gotDense != dense || gotRows != rows {
+		t.Errorf("network %s, rows %s; without eviction and death %s, %s", gotDense, gotRows, dense, rows)
+	}
+}
+
+// What a cluster could not start is refused.
+func TestManifestsRefuse(t *testing.T) {
+	for want, args := range map[string][]string{
+		`"kubernets" is unknown; the nearest is "kubernetes"`: {"--target", "kubernets"},
+		`"pss" is unknown`:                     {"--resource", "pss=1,1GiB"},
+		`"embedding-ps" is not ROLE=CORES,MEM`: {"--resource", "embedding-ps"},
+		`--checkpoint-every: `:                 {"--checkpoint-every", "often"},
+	} {
+		var stderr strings.Builder
+		if code := run(append([]string{"manifests"}, args...), io.Discard, &stderr); code != 2 ||
+			!strings.Contains(stderr.String(), want) {
+			t.Errorf("%q: exit status %d, %s; want 2, %s", args, code, stderr.String(), want)
+		}
+	}
+}
