@@ -1,11 +1,14 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 
 	"github.com/spf13/pflag"
@@ -21,8 +24,10 @@ import (
 
 // processFlags declares the flags of runs in processes.
 func (f *flags) processFlags(fs *pflag.FlagSet) {
-	fs.BoolVar(&f.processes, "processes", false,
-		"run the roles in processes of their own, or as their placement says")
+	fs.Var(&inProcessesFlag{f: f}, "processes",
+		"run the roles in processes of their own, or as their placement says; a name, as in "+
+			"--processes=colocated, is that of the `PLACEMENT`")
+	fs.Lookup("processes").NoOptDefVal = "true"
 	fs.StringVar(&f.placement, "placement", job.Apart,
 		"with --processes, let roles share processes by this `PLACEMENT`: "+
 			job.PlacementSyntax+" (default: apart, or the job file's)")
@@ -32,6 +37,36 @@ func (f *flags) processFlags(fs *pflag.FlagSet) {
 		"with --processes, give a process that is restarted this long to be ready")
 	fs.IntVar(&f.limits.Deaths, "deaths", member.DefaultDeathsMax,
 		"with --processes, end the run when a process that can restart dies more often than this")
+}
+
+// inProcessesFlag is the flag for runs in processes: a switch, or with a value the name of the placement too.
+type inProcessesFlag struct {
+	f     *flags
+	named string // the placement that it names
+}
+
+// String returns what the flag was set to.
+func (p *inProcessesFlag) String() string {
+	if p.f == nil || !p.f.processes {
+		return "false"
+	}
+	return cmp.Or(p.named, "true")
+}
+
+// Type is the name of the flag's type.
+func (p *inProcessesFlag) Type() string { return "bool" }
+
+// Set reads a truth value or the name of a placement.
+func (p *inProcessesFlag) Set(text string) (err error) {
+	p.named = ""
+	if p.f.processes, err = strconv.ParseBool(text); err == nil {
+		return nil
+	}
+	if !slices.Contains(job.Placements(), text) {
+		return errors.New(job.Unknown(text, job.Placements()))
+	}
+	p.f.processes, p.named = true, text
+	return nil
 }
 
 // checkProcesses refuses invalid limits, and flags that have no effect.
@@ -44,7 +79,18 @@ func (f *flags) checkProcesses(fs *pflag.FlagSet) error {
 	if err := f.limits.Validate(); err != nil {
 		return cli.UsageError("see --help", "%v", err)
 	}
-	return nil
+	own, ok := fs.Lookup("processes").Value.(*inProcessesFlag)
+	switch {
+	case !ok || own.named == "":
+		return nil
+	case fs.Changed("placement"):
+		return cli.UsageError("leave one of them out", "--processes=%s and --placement both place the roles",
+			own.named)
+	case fs.Changed("resume"):
+		return cli.UsageError("a training is resumed with its own placement: leave the name out",
+			"--processes=%s cannot be combined with --resume", own.named)
+	}
+	return fs.Set("placement", own.named)
 }
 
 // checkPlacement refuses a placement that does not suit every mode.
