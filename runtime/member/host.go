@@ -87,6 +87,7 @@ type Host struct {
 	schema    []byte
 	callbacks Callbacks
 	server    *grpc.Server
+	listener  net.Listener
 	events    chan func() error // events for the host's goroutine; an error ends the run
 	over      chan struct{}     // closed when events are no longer handled
 	refusals  grpcnet.Refusals
@@ -107,6 +108,7 @@ func NewHost(l net.Listener, plan Plan) (*Host, error) {
 	if err != nil {
 		return nil, err
 	}
+	h.listener = l
 	h.server = grpcnet.NewServer(limits(h.plan.HangLimit))
 	h.server.RegisterService(&service, h)
 	go func() { _ = h.server.Serve(limitConnections(l, len(plan.Processes))) }() // Serve ends with Close
@@ -286,8 +288,10 @@ func (h *Host) Close(failed error) {
 }
 
 // CloseContinued ends a part of the run, as Close does, and asks every member to join the Host that serves
-// the next part at the same address.
+// the next part at the same address. This Host stops listening first: it would refuse a member that is quick
+// to come back, as too late.
 func (h *Host) CloseContinued() {
+	_ = h.listener.Close() // members whose streams are open do not need it
 	h.close(&control.ToMember{What: &control.ToMember_Exit{Exit: &control.Exit{Continues: true}}})
 }
 

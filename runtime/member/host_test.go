@@ -208,6 +208,36 @@ func TestRun(t *testing.T) {
 	}
 }
 
+// A process that joins again for the next part of a run finds no Host until that part is served: the Host of
+// the part before does not refuse it as too late.
+func TestMembersJoinTheNextPart(t *testing.T) {
+	for range 5 {
+		r := start(t, nil)
+		members := r.all()
+		again := make(chan error, len(members))
+		for at, m := range members {
+			go func() {
+				if err := play(at, m); err != nil || !m.Continues() {
+					again <- fmt.Errorf("%v: %w, continues: %t", at, err, m.Continues())
+					return
+				}
+				_, err := Join(t.Context(), r.address, Hello{Process: job.Process{at}, Address: ":2000",
+					Job: ours, Data: data}, 50*time.Millisecond)
+				again <- err
+			}()
+		}
+		if err := <-r.ended; err != nil {
+			t.Fatal(err)
+		}
+		r.host.CloseContinued()
+		for range members {
+			if err := <-again; err == nil || !strings.Contains(err.Error(), "no host answers at ") {
+				t.Errorf("%v; want that no host answers", err)
+			}
+		}
+	}
+}
+
 // play is a role that follows the protocol.
 func play(at msg.Address, m *Member) error {
 	if _, err := m.Ready(modelReader{}); err != nil {
