@@ -42,8 +42,6 @@ const (
 
 // cublas_api.h: cublasStatus_t, cublasComputeType_t and cublasOperation_t.
 const (
-	statusNotSupported = 15 // CUBLAS_STATUS_NOT_SUPPORTED
-
 	compute32F         = 68 // CUBLAS_COMPUTE_32F
 	compute32FFastTF32 = 77 // CUBLAS_COMPUTE_32F_FAST_TF32
 
