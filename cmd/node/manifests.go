@@ -67,7 +67,8 @@ type group struct {
 	command []string // behind the program
 	CPU     int
 	memory  unit.Bytes
-	GPUs    int
+	GPUs    int  // of a process
+	gpu     int  // number of the first, where all processes are on one machine
 	Reads   bool // the data
 }
 
@@ -89,8 +90,26 @@ func (g group) Arguments(index string) []string {
 // Mebibytes returns the memory of a process in MiB.
 func (g group) Mebibytes() int { return int(math.Ceil(float64(g.memory) / (1 << 20))) }
 
+// Devices returns the quoted numbers of the GPUs of the process with an index, on one machine.
+func (g group) Devices(index int) string {
+	var all []string
+	for i := range g.GPUs {
+		all = append(all, strconv.Quote(strconv.Itoa(g.gpu+index*g.GPUs+i)))
+	}
+	return strings.Join(all, ", ")
+}
+
 // MemoryPerCPU returns the memory of a process for each of its cores, in MiB.
 func (g group) MemoryPerCPU() int { return (g.Mebibytes() + g.CPU - 1) / g.CPU }
+
+// Evictable returns how many processes there are but for one.
+func (m deployment) Evictable() int {
+	n := -1
+	for _, g := range m.Groups {
+		n += g.Count
+	}
+	return n
+}
 
 func (p *program) manifestsCommand() *cobra.Command {
 	var f flags
@@ -158,6 +177,10 @@ func (m deployment) write(j job.Job, target string) ([]byte, error) {
 		return nil, &cli.Error{Err: fmt.Errorf("job %s: sequential training has no roles", j.Name),
 			Hint: "use cmd/train, or another mode"}
 	}
+	if j.Model.Device.Ordinals != nil {
+		return nil, cli.UsageError("write device: cuda", "model.device = %v: a process sees only the GPUs "+
+			"that it is given, and numbers them from 0", j.Model.Device)
+	}
 	if m.Name = strings.ToLower(strings.NewReplacer("_", "-", ".", "-").Replace(j.Name)); m.Name == "" {
 		m.Name = "tandem"
 	}
@@ -212,13 +235,14 @@ func groupsOf(j job.Job) ([]group, error) {
 		return nil, fmt.Errorf("placement: %w", err)
 	}
 	host := group{Name: "host", Count: 1, command: []string{"host"}, CPU: 2, memory: 4 << 30, Reads: true}
-	groups := []group{host}
+	groups, gpus := []group{host}, 0
 	for _, roles := range processes {
-		g := group{Count: 1, command: []string{"process"}}
+		g := group{Count: 1, command: []string{"process"}, gpu: gpus}
 		for _, at := range roles {
 			g.command = append(g.command, at.Role.String(), strconv.Itoa(int(at.Index)))
 			needs(&g, at.Role, &j)
 		}
+		gpus += g.GPUs
 		last := &groups[len(groups)-1]
 		switch name := roles[0].Role.String(); {
 		case len(roles) == 1 && last.Name == name:

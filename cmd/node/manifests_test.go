@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -53,7 +54,7 @@ roles: {ranks: 16, embedding-workers: 8, embedding-ps: 24, dense-ps: 4}
 	"placed": {job: `
 name: placed
 data: {kind: adult-income}
-model: {kind: feed-forward, embedding-dim: 8, top: [32]}
+model: {kind: feed-forward, embedding-dim: 8, top: [32], device: cuda}
 training: {mode: hybrid, global-batch: 128}
 roles: {ranks: 2, embedding-workers: 2, embedding-ps: 1, placement: workers}
 `},
@@ -261,13 +262,39 @@ func TestClusterOfManifestsSurvivesEvictionAndDeath(t *testing.T) {
 	}
 }
 
+// Every eviction leaves all pods but one, and ranks have GPUs of their own on one machine.
+func TestManifestsOfSharedProcesses(t *testing.T) {
+	job := clusterJobs["placed"].job
+	if text := made(t, job, "kubernetes"); !strings.Contains(text, "  minAvailable: 4\n") {
+		t.Errorf("the budget of 5 pods is not 4:\n%s", text)
+	}
+	for placement, want := range map[string][]string{
+		"workers": {`["0"]`, `["1"]`}, "together": {`["0", "1"]`},
+	} {
+		text := made(t, strings.Replace(job, "placement: workers", "placement: "+placement, 1), "compose")
+		var got []string
+		for _, found := range regexp.MustCompile(`device_ids: (\[.*?\])`).FindAllStringSubmatch(text, -1) {
+			got = append(got, found[1])
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%s: GPUs %s, want %s", placement, got, want)
+		}
+	}
+}
+
 // What a cluster could not start is refused.
 func TestManifestsRefuse(t *testing.T) {
+	numbered := filepath.Join(t.TempDir(), "numbered.yaml")
+	text := strings.Replace(clusterJobs["gpu"].job, "device: cuda", `device: "cuda:1"`, 1)
+	if err := os.WriteFile(numbered, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
 	for want, args := range map[string][]string{
 		`"kubernets" is unknown; the nearest is "kubernetes"`: {"--target", "kubernets"},
-		`"pss" is unknown`:                     {"--resource", "pss=1,1GiB"},
-		`"embedding-ps" is not ROLE=CORES,MEM`: {"--resource", "embedding-ps"},
-		`--checkpoint-every: `:                 {"--checkpoint-every", "often"},
+		`"pss" is unknown`:                      {"--resource", "pss=1,1GiB"},
+		`"embedding-ps" is not ROLE=CORES,MEM`:  {"--resource", "embedding-ps"},
+		`model.device = cuda:1: a process sees`: {"--file", numbered},
+		`--checkpoint-every: `:                  {"--checkpoint-every", "often"},
 	} {
 		var stderr strings.Builder
 		if code := run(append([]string{"manifests"}, args...), io.Discard, &stderr); code != 2 ||

@@ -11,9 +11,9 @@
 #SBATCH hetjob
 #SBATCH --ntasks=1 --cpus-per-task=2 --mem-per-cpu=2048M
 #SBATCH hetjob
-#SBATCH --ntasks=1 --cpus-per-task=6 --mem-per-cpu=2048M
+#SBATCH --ntasks=1 --cpus-per-task=6 --mem-per-cpu=2048M --gpus-per-task=1
 #SBATCH hetjob
-#SBATCH --ntasks=1 --cpus-per-task=6 --mem-per-cpu=2048M
+#SBATCH --ntasks=1 --cpus-per-task=6 --mem-per-cpu=2048M --gpus-per-task=1
 #SBATCH hetjob
 #SBATCH --ntasks=1 --cpus-per-task=4 --mem-per-cpu=4096M
 set -euo pipefail
@@ -53,6 +53,7 @@ model:
             factor: 0
         clip-norm: 0
     precision: fp32
+    device: cuda
 rows:
     optimizer:
         kind: adagrad
