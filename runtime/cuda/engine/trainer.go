@@ -30,9 +30,9 @@ type GPUs struct {
 	sums     string    // how gradients are summed: job.HostSums or another
 }
 
-// Attach makes the ranks of a process compute on the GPUs that a job names, and returns their
-// names, in the order in which ranks take them: none if the job names the processors. It returns an error
-// if a GPU does not exist.
+// Attach makes the ranks of a process compute on the GPUs that a job names, and returns their names, in the
+// order in which ranks take them: none if the job names the processors. It returns an error if a GPU does not
+// exist.
 func Attach(b *backend.Backend, j *job.Job) (names []string, err error) {
 	if !j.Model.Device.CUDA {
 		return nil, nil

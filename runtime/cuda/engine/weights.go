@@ -77,9 +77,9 @@ func (w *weights) upload(to cuda.Address, lo int, values []float32) {
 		return
 	}
 	copy(w.staged, values)
-	w.places.each(lo, lo+len(values), func(at, from, to2 int) {
+	w.places.each(lo, lo+len(values), func(at, from, end int) {
 		if w.err == nil {
-			w.err = w.compute.CopyIn(to.Floats(at), cuda.Bytes(w.staged[from-lo:to2-lo]))
+			w.err = w.compute.CopyIn(to.Floats(at), cuda.Bytes(w.staged[from-lo:end-lo]))
 		}
 	})
 	if w.err == nil {
