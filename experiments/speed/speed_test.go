@@ -132,7 +132,7 @@ func TestWithPyTorch(t *testing.T) {
 
 // The experiment fails if the sides compute different values.
 func TestSidesMustAgree(t *testing.T) {
-	peer, err := startFake(t, "good") // whose loss is 1e9
+	peer, err := startFake(t) // whose loss is 1e9
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,13 +15,16 @@ type recorded struct {
 	graphs []*cuda.Graph
 }
 
+// launched reports whether the work of a step is launched as graphs, which were recorded before.
+func (c *recorded) launched() bool { return c.steps > 2 }
+
 // recordedMax is the largest number of sizes whose work is recorded. Batches of a training differ in size at
 // the end of an epoch alone.
 const recordedMax = 8
 
 // recordedFor returns the recorded work of parts like one, or nil if there are too many others.
 func (r *replica) recordedFor(part *batch.Part) *recorded {
-	key := fmt.Sprint(part.Bounds)
+	key := fmt.Sprint(part.Bounds, r.bare)
 	c := r.graphs[key]
 	if c == nil && len(r.graphs) < recordedMax {
 		c = &recorded{graphs: make([]*cuda.Graph, len(r.program.Layout.Buckets)+1)}

@@ -55,7 +55,9 @@ type shared struct {
 	memory   *memory
 	blas     *cuda.BLAS // its products follow each other on the compute stream
 	plans    map[cuda.Product]*cuda.Plan
-	err      error
+	// multiplied are the products of the latest step that was not launched as graphs.
+	multiplied []Multiplication
+	err        error
 }
 
 // newPass returns the scratch of a group of up to samplesMax samples; the gradients of the parameters go to
@@ -228,6 +230,7 @@ func (p *pass) multiply(shape cuda.Product, a, b matrix, c cuda.Address, stride 
 			p.memory.closers = append(p.memory.closers, plan)
 		}
 	}
+	p.multiplied = append(p.multiplied, Multiplication{Product: shape, Adds: !fresh})
 	from, by := p.operand(a), p.operand(b)
 	if p.err == nil {
 		beta := float32(1)

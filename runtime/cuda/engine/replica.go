@@ -32,6 +32,7 @@ type replica struct {
 	loss    float64
 	part    *batch.Part
 	pooled  []float32 // where Backward writes the gradients of the pooled embeddings
+	bare    bool      // without copies of samples and of their gradients: see Measured
 }
 
 // staging is pinned memory of the host, through which copies go. Parts of groups lie one behind the other.
@@ -148,9 +149,14 @@ func (r *replica) prepare(m *memory, c model.ReplicaConfig) error {
 func (r *replica) Forward(part *batch.Part, pooled, grads []float32) error {
 	l, s := r.program.Layout, &r.staging
 	r.part, r.pooled, r.current = part, grads, r.recordedFor(part)
-	copy(s.pooled, pooled)
-	copy(s.dense, part.Dense)
-	copy(s.labels, part.Labels)
+	if r.current == nil || !r.current.launched() {
+		r.multiplied = r.multiplied[:0]
+	}
+	if !r.bare {
+		copy(s.pooled, pooled)
+		copy(s.dense, part.Dense)
+		copy(s.labels, part.Labels)
+	}
 	for g, p := range r.groups {
 		p.samples = part.Bounds[g+1] - part.Bounds[g]
 	}
@@ -178,10 +184,11 @@ func (r *replica) forward() {
 	r.clear(r.found, 1)
 	r.narrowed = false
 	for g, p := range r.groups {
-		lo, hi := r.part.Bounds[g], r.part.Bounds[g+1]
-		r.copyIn(p.value(model.PooledValue), s.pooled[lo*l.EmbeddingWidth:hi*l.EmbeddingWidth])
-		r.copyIn(p.value(model.NumbersValue), s.dense[lo*l.DenseWidth:hi*l.DenseWidth])
-		r.copyIn(p.labels, s.labels[lo*l.Labels:hi*l.Labels])
+		if lo, hi := r.part.Bounds[g], r.part.Bounds[g+1]; !r.bare {
+			r.copyIn(p.value(model.PooledValue), s.pooled[lo*l.EmbeddingWidth:hi*l.EmbeddingWidth])
+			r.copyIn(p.value(model.NumbersValue), s.dense[lo*l.DenseWidth:hi*l.DenseWidth])
+			r.copyIn(p.labels, s.labels[lo*l.Labels:hi*l.Labels])
+		}
 		p.forward(r.losses.Add(8*g), r.headWeights, r.positiveWeights)
 		r.copyOut(r.compute, s.stats[g*l.Running:][:l.Running], p.stats)
 	}
@@ -244,7 +251,9 @@ func (r *replica) Backward(done func(bucket int32)) (pooled []float32, finite bo
 	if err := r.wait(r.compute); err != nil {
 		return nil, false, err
 	}
-	copy(r.pooled, r.staging.pooledGradients)
+	if !r.bare {
+		copy(r.pooled, r.staging.pooledGradients)
+	}
 	finite = r.staging.found[0] == 0 && !math.IsNaN(r.loss) && !math.IsInf(r.loss, 0)
 	return r.pooled, finite, nil
 }
@@ -291,7 +300,9 @@ func (r *replica) copyPooledGradients() {
 		grad, ok := p.cleared(model.PooledValue)
 		if n := p.samples * width; ok && n > 0 {
 			r.findNotFinite(grad, n)
-			r.copyOut(r.compute, r.staging.pooledGradients[r.part.Bounds[g]*width:][:n], grad)
+			if !r.bare {
+				r.copyOut(r.compute, r.staging.pooledGradients[r.part.Bounds[g]*width:][:n], grad)
+			}
 		}
 	}
 }
