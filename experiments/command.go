@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"io/fs"
 	"slices"
@@ -101,7 +102,7 @@ func (p *program) command() *cobra.Command {
 			if !cmd.Flags().Changed("quick") {
 				s.quick = true
 			}
-			return p.runNamed(cmd.Context(), p.names(), true, s)
+			return p.runNamed(cmd.Context(), p.possible(), true, s)
 		},
 	}
 	cli.Configure(root, p.stdout, p.stderr)
@@ -114,7 +115,7 @@ func (p *program) command() *cobra.Command {
 			if cmd.Flags().Changed("resume") {
 				return cli.UsageError("give --resume without a name", "--resume continues one run, not all")
 			}
-			return p.runNamed(cmd.Context(), p.names(), true, s)
+			return p.runNamed(cmd.Context(), p.possible(), true, s)
 		},
 	}
 	p.addFlags(root, &s)
@@ -136,6 +137,27 @@ type withFlags interface {
 	AddFlags(flags *pflag.FlagSet)
 	// Arguments returns the flags that were set, for the command that repeats a run.
 	Arguments() []string
+}
+
+// withNeed is an experiment that only some machines can run.
+type withNeed interface {
+	// Missing returns an error that says what this machine lacks, or nil.
+	Missing() error
+}
+
+// possible returns the names of the experiments that this machine can run, and reports the others. An
+// experiment that is named on the command line is run in any case, and its error says what to do.
+func (p *program) possible() (names []string) {
+	for _, e := range p.experiments {
+		if needs, ok := e.(withNeed); ok {
+			if err := needs.Missing(); err != nil {
+				fmt.Fprintf(p.stderr, "experiments: %s is left out: %v\n", e.Name(), err)
+				continue
+			}
+		}
+		names = append(names, e.Name())
+	}
+	return names
 }
 
 // withStored is an experiment with flags that make it read stored results instead of training.

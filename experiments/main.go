@@ -30,6 +30,7 @@ import (
 	"tandem/experiments/defaults"
 	"tandem/experiments/gantt"
 	"tandem/experiments/generators"
+	"tandem/experiments/gpu"
 	"tandem/experiments/hotrows"
 	"tandem/experiments/kwai"
 	"tandem/experiments/modes"
@@ -92,6 +93,7 @@ func experiments() []experiment {
 		defaults.New(),
 		serving.New(),
 		speed.New(),
+		gpu.New(),
 		peers.New(),
 		attribution.New(),
 		scalability.New(),

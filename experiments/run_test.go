@@ -137,6 +137,30 @@ func TestWithoutNamesTheQuickVersionOfAllRuns(t *testing.T) {
 	}
 }
 
+// needy is an experiment that this machine cannot run.
+type needy struct{ fakeExperiment }
+
+func (needy) Missing() error { return errors.New("there is no such machine") }
+
+// Without names, or with all, an experiment that this machine cannot run is left out, which one line says.
+// Its own name runs it.
+func TestWhatCannotRunIsLeftOut(t *testing.T) {
+	for _, c := range []struct {
+		args []string
+		runs int
+	}{{[]string{"--out", "here"}, 2}, {[]string{"all", "--out", "here"}, 2}, {[]string{"three"}, 1}} {
+		p, _, stderr, asked := newProgram(t, nil)
+		p.experiments = append(p.experiments, needy{fakeExperiment{"three", asked, nil}})
+		if code := p.run(t.Context(), c.args); code != 0 || len(*asked) != c.runs {
+			t.Errorf("%v: exit status %d, %d experiments: %s", c.args, code, len(*asked), stderr)
+		}
+		const line = "experiments: three is left out: there is no such machine\n"
+		if said := strings.Contains(stderr.String(), line); said != (c.runs == 2) {
+			t.Errorf("%v: %s", c.args, stderr)
+		}
+	}
+}
+
 func TestAllIsNotQuickByDefault(t *testing.T) {
 	p, _, stderr, asked := newProgram(t, nil)
 	if code := p.run(t.Context(), []string{"all"}); code != 0 || len(*asked) != 2 || (*asked)[0].Quick {

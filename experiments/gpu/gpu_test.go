@@ -1,0 +1,244 @@
+package gpu
+
+import (
+	"cmp"
+	"errors"
+	"maps"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/spf13/pflag"
+
+	"tandem/algo/job"
+	"tandem/experiments/report"
+	"tandem/runtime/cuda"
+	"tandem/runtime/cuda/engine"
+	"tandem/runtime/cuda/softgpu"
+)
+
+// onSoftware returns the experiment with flags, on the software GPU.
+func onSoftware(t *testing.T, args ...string) *Experiment {
+	t.Helper()
+	softgpu.Open(t, 1)
+	e := New()
+	e.libraries = softgpu.Libraries(t)
+	flags := pflag.NewFlagSet("", pflag.ContinueOnError)
+	e.AddFlags(flags)
+	if err := flags.Parse(args); err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
+
+// small are flags that the software GPU can do.
+func small() []string {
+	return []string{"--networks", "dlrm,tower,dcn-v2", "--batches", "4", "--precisions", "fp32", "--shrink",
+		"128", "--window", "1ns"}
+}
+
+// Flags are checked before anything is measured, and written as they repeat a run.
+func TestFlags(t *testing.T) {
+	for args, want := range map[string]string{
+		"--device cuda":         "--device cuda",
+		"--device cpu":          "--device cpu",
+		"--networks resnet":     "--networks resnet",
+		"--batches 0":           "--batches 0",
+		"--precisions fp8":      "--precisions fp8",
+		"--shrink 0":            "--shrink 0",
+		"--window -1s":          "--window -1s",
+		"--all-reduce gossip":   "--all-reduce gossip",
+		"--batches 512,1048577": "--batches 1048577",
+	} {
+		_, err := onSoftware(t, strings.Fields(args)...).plan(report.Options{Seeds: 2})
+		if err == nil || err.Error() != want {
+			t.Errorf("%s: error %v, want %s", args, err, want)
+		}
+	}
+	const args = "--networks dlrm,tower --batches 4,512 --shrink 2 --window 1s"
+	if got := strings.Join(onSoftware(t, strings.Fields(args)...).Arguments(), " "); got != args {
+		t.Errorf("arguments %s, want %s", got, args)
+	}
+	for quick, want := range map[bool]int{true: 3, false: 27} {
+		p, err := onSoftware(t).plan(report.Options{Seeds: 2, Quick: quick})
+		if err != nil || len(p.Cases) != want {
+			t.Errorf("quick %v: %d cases, error %v, want %d", quick, len(p.Cases), err, want)
+		}
+	}
+}
+
+// Without a GPU the experiment says what it lacks.
+func TestWithoutGPU(t *testing.T) {
+	e := onSoftware(t)
+	e.libraries.Driver = filepath.Join(t.TempDir(), "libcuda.so.1")
+	_, err := e.Run(t.Context(), report.Options{Seeds: 2, Folder: t.TempDir()})
+	if missing := e.Missing(); !errors.Is(err, cuda.ErrNoDriver) || missing == nil ||
+		missing.Error() != err.Error() {
+		t.Errorf("errors %v and %v", err, missing)
+	}
+	e = onSoftware(t, "--device", "cuda:7")
+	if _, err := e.Run(t.Context(), report.Options{Seeds: 2, Folder: t.TempDir()}); err == nil ||
+		!strings.HasPrefix(err.Error(), "cuda:7 does not exist; this machine has cuda:0") {
+		t.Errorf("error %v", err)
+	}
+}
+
+// The whole experiment runs, from its flags to its files.
+func TestOnTheSoftwareGPU(t *testing.T) {
+	e, folder := onSoftware(t, small()...), t.TempDir()
+	r, err := e.Run(t.Context(), report.Options{Seeds: 2, Seed: 1, Folder: folder})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := r.WriteFolder(folder); err != nil {
+		t.Fatal(err)
+	}
+	var out strings.Builder
+	if err := r.WriteText(&out); err != nil {
+		t.Fatal(err)
+	}
+	for _, line := range strings.Split(out.String(), "\n") {
+		if len([]rune(line)) > 80 {
+			t.Errorf("a line of %d columns: %s", len([]rune(line)), line)
+		}
+	}
+	csv, err := os.ReadFile(filepath.Join(folder, "gpu.csv"))
+	if want := 1 + 3*2*5; err != nil || strings.Count(string(csv), "\n") != want {
+		t.Errorf("%s\nerror %v, want %d lines", csv, err, want)
+	}
+	for _, r := range r.Data.([]*result) {
+		for _, side := range []string{stepSide, samplesSide, hostSumsSide, productsSide} {
+			if s := r.Seconds[side]; len(s) != 2 || !(s[0] > 0) {
+				t.Errorf("%s, %s: %v", r, side, s)
+			}
+		}
+		if len(r.Training) != 2 || !(r.Training[0] > 0) || !(r.FLOP > 0) {
+			t.Errorf("%s: trainings %v, %v operations", r, r.Training, r.FLOP)
+		}
+	}
+	if _, err := os.Stat(filepath.Join(folder, "ratios.svg")); err != nil {
+		t.Error(err)
+	}
+}
+
+// startCPU starts PyTorch on the processors, or skips the test.
+func startCPU(t *testing.T) *peer {
+	t.Helper()
+	p, err := startPeer(t.Context(), cmp.Or(os.Getenv("TANDEM_PYTHON"), "python3"), "cpu")
+	if err != nil {
+		t.Skipf("set TANDEM_PYTHON to a Python interpreter with torch and numpy: %v", err)
+	}
+	t.Cleanup(p.Close)
+	return p
+}
+
+// firstOnSoftware returns what Tandem's engine computes first in a case, on the software GPU.
+func firstOnSoftware(t *testing.T, c *testCase, in *inputs) *first {
+	t.Helper()
+	m := measurement{plan: &plan{}, machine: machine{libraries: softgpu.Libraries(t)},
+		gpus: map[string]*engine.GPUs{}}
+	g, err := m.gpu(c.Precision)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := newReplica(g, in, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := r.firstSteps()
+	if err = errors.Join(err, r.Close()); err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+// firstOnPyTorch returns what PyTorch computes first in a case, on the processors.
+func firstOnPyTorch(t *testing.T, p *peer, c *testCase, in *inputs) *first {
+	t.Helper()
+	if err := p.open(t.Context(), c, in); err != nil {
+		t.Fatal(err)
+	}
+	f, err := way{p, eager}.firstSteps(t.Context(), in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+// PyTorch computes the same losses and gradients, with its own products, on the processors, where tf32 is
+// fp32. With other parameters in one layer it does not, nor in fp32 with operands that are rounded to tf32.
+func TestSameArithmeticAsPyTorch(t *testing.T) {
+	p := startCPU(t)
+	softgpu.Open(t, 1)
+	for _, n := range networks(4) {
+		const samples = 64
+		in, err := newInputs(n, samples, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer in.remove()
+		l := in.engine.Layout()
+		other := slices.Clone(in.initial.Params)
+		layer := l.Tensors[0]
+		for i := layer.Lo; i < layer.Hi; i++ {
+			other[i] = -other[i]
+		}
+		var exact *first
+		for _, precision := range job.DensePrecisions() {
+			c := &testCase{n, samples, precision}
+			ours, theirs := firstOnSoftware(t, c, in), firstOnPyTorch(t, p, c, in)
+			if a := compare(ours, theirs, l, precision); !a.Within {
+				t.Errorf("%s: %s, want %v", c, a, tolerancesOf(precision))
+			}
+			wrong := *in
+			wrong.files = maps.Clone(in.files)
+			if err := wrong.write("params", other); err != nil {
+				t.Fatal(err)
+			}
+			if a := compare(ours, firstOnPyTorch(t, p, c, &wrong), l, precision); a.Within {
+				t.Errorf("%s: other parameters are not found: %s", c, a)
+			}
+			if err := in.write("params", in.initial.Params); err != nil {
+				t.Fatal(err)
+			}
+			if precision == job.FP32 {
+				exact = theirs
+			} else if a := compare(ours, exact, l, job.FP32); a.Within {
+				t.Errorf("%s counts as fp32: %s", c, a)
+			}
+		}
+	}
+}
+
+// A difference in any of the compared values is found, and one that is not a number.
+func TestCompareFindsDifferences(t *testing.T) {
+	in, err := newInputs(networks(128)[0], 2, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer in.remove()
+	l := in.engine.Layout()
+	values := func() *first {
+		f := &first{losses: []float64{1, 1, 1}, gradients: slices.Repeat([]float32{1}, l.Params),
+			pooled: slices.Repeat([]float32{1}, len(in.pooled))}
+		return f
+	}
+	tensor := l.Tensors[1]
+	for name, change := range map[string]func(f *first, by float64){
+		"the first loss": func(f *first, by float64) { f.losses[0] += by },
+		"the last loss":  func(f *first, by float64) { f.losses[2] += by },
+		"a bias":         func(f *first, by float64) { f.gradients[tensor.Lo] += float32(100 * by) },
+		"the embeddings": func(f *first, by float64) { f.pooled[0] += float32(100 * by) },
+	} {
+		for _, by := range []float64{0, 0.5, math.NaN()} {
+			theirs := values()
+			change(theirs, by)
+			if a := compare(values(), theirs, l, job.BF16); a.Within != (by == 0) {
+				t.Errorf("%s differs by %v: %s", name, by, a)
+			}
+		}
+	}
+}
