@@ -122,6 +122,9 @@ func interrupted(err error, folder string) error {
 	if folder == "" || !errors.As(err, &drained) {
 		return err
 	}
+	if drained.Step == 0 {
+		return errors.New("interrupted before the first step; no model was saved")
+	}
 	return &cli.Error{
 		Err: fmt.Errorf("interrupted after %d steps; the model is in %s", drained.Step,
 			checkpoint.StepFolder(folder, drained.Step)),

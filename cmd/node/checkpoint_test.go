@@ -122,6 +122,32 @@ func digests(t *testing.T, all map[string]*node) (dense, rows string) {
 	return result.DenseDigest, result.RowsDigest
 }
 
+// A host that waits for processes ends when it is asked to, without a model.
+func TestHostIsInterruptedWhileItWaits(t *testing.T) {
+	folder := t.TempDir()
+	host := startNode(t, "host", "--listen", "127.0.0.1:0", "--checkpoints", filepath.Join(folder, "saved"))
+	deadline := time.Now().Add(10 * time.Second)
+	for !strings.Contains(host.stderr.String(), "waiting for ") && time.Now().Before(deadline) {
+		time.Sleep(10 * time.Millisecond)
+	}
+	if err := host.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- host.Wait() }()
+	select {
+	case <-ended:
+	case <-time.After(10 * time.Second):
+		t.Fatal("the host waits on")
+	}
+	if text := host.stderr.String(); !strings.Contains(text, "interrupted before the first step") {
+		t.Errorf("the host said\n%s", text)
+	}
+	if _, err := os.Stat(filepath.Join(folder, "saved", "0")); err == nil {
+		t.Error("a model was saved")
+	}
+}
+
 // A cluster of which one process, or the host, is asked to end by a signal saves its model. Started again
 // with the same commands, it continues, and ends with the bits of a cluster that was not interrupted.
 func TestInterruptedClusterContinues(t *testing.T) {

@@ -57,7 +57,7 @@ type deployment struct {
 	HostPort, RolePort    int
 	MetricsPort           int
 	Groups                []group // the host first
-	resources             []string
+	resources, selectors  []string
 }
 
 // group is a number of processes with the same command but for an index.
@@ -70,6 +70,9 @@ type group struct {
 	GPUs    int  // of a process
 	gpu     int  // number of the first, where all processes are on one machine
 	Reads   bool // the data
+
+	// LabelKey and LabelValue are of the machines on which the processes may run; "" if on any.
+	LabelKey, LabelValue string
 }
 
 // Host reports whether the group is the host.
@@ -160,6 +163,8 @@ func (p *program) manifestsCommand() *cobra.Command {
 	fs.StringArrayVar(&m.resources, "resource", nil, "give a role this many cores and this memory, as "+
 		"`ROLE=CORES,MEMORY`; may be repeated (default: 2 cores and 4 GiB; a rank 4 and 8 GiB; an "+
 		"embedding PS 4, and the job's rows.memory and a quarter, or 16 GiB)")
+	fs.StringArrayVar(&m.selectors, "node-selector", nil, "run a role only on machines with this label, "+
+		"as `ROLE=LABEL:VALUE`; may be repeated (kubernetes; default: on any)")
 	return c
 }
 
@@ -201,6 +206,9 @@ func (m deployment) write(j job.Job, target string) ([]byte, error) {
 		return nil, err
 	}
 	if err := m.setResources(); err != nil {
+		return nil, err
+	}
+	if err := m.setSelectors(target); err != nil {
 		return nil, err
 	}
 	t, err := template.New(file+".tmpl").Funcs(template.FuncMap{
@@ -292,18 +300,44 @@ func (m *deployment) setResources() error {
 			return cli.UsageError("write it as embedding-ps=8,200GiB", "--resource: %q is not ROLE=CORES,"+
 				"MEMORY", text)
 		}
-		found := false
-		var names []string
-		for i := range m.Groups {
-			g := &m.Groups[i]
-			names = append(names, g.Name)
-			if g.Name == name {
-				g.CPU, g.memory, found = cpu, bytes, true
-			}
+		g, err := m.group(name, "--resource")
+		if err != nil {
+			return err
 		}
-		if !found {
-			return cli.UsageError("see --help", "--resource: %s", job.Unknown(name, names))
-		}
+		g.CPU, g.memory = cpu, bytes
 	}
 	return nil
+}
+
+// setSelectors applies --node-selector.
+func (m *deployment) setSelectors(target string) error {
+	for _, text := range m.selectors {
+		name, label, ok := strings.Cut(text, "=")
+		key, value, both := strings.Cut(label, ":")
+		switch {
+		case target != "kubernetes":
+			return cli.UsageError("leave it out", "--node-selector: %s has no labels of machines", target)
+		case !ok || !both || key == "" || value == "":
+			return cli.UsageError("write it as embedding-ps=cloud.google.com/gke-nodepool:rows",
+				"--node-selector: %q is not ROLE=LABEL:VALUE", text)
+		}
+		g, err := m.group(name, "--node-selector")
+		if err != nil {
+			return err
+		}
+		g.LabelKey, g.LabelValue = key, value
+	}
+	return nil
+}
+
+// group returns the group with the name that a flag gives.
+func (m *deployment) group(name, flag string) (*group, error) {
+	var names []string
+	for i := range m.Groups {
+		if m.Groups[i].Name == name {
+			return &m.Groups[i], nil
+		}
+		names = append(names, m.Groups[i].Name)
+	}
+	return nil, cli.UsageError("see --help", "%s: %s", flag, job.Unknown(name, names))
 }

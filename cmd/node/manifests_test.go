@@ -18,6 +18,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"tandem/internal/pythontest"
 	"tandem/runtime/cuda/softgpu"
 )
 
@@ -293,6 +294,9 @@ func TestManifestsRefuse(t *testing.T) {
 		`"kubernets" is unknown; the nearest is "kubernetes"`: {"--target", "kubernets"},
 		`"pss" is unknown`:                      {"--resource", "pss=1,1GiB"},
 		`"embedding-ps" is not ROLE=CORES,MEM`:  {"--resource", "embedding-ps"},
+		`"host=rows" is not ROLE=LABEL:VALUE`:   {"--node-selector", "host=rows"},
+		`"hots" is unknown; the nearest is "ho`: {"--node-selector", "hots=pool:rows"},
+		`compose has no labels of machines`:     {"--target", "compose", "--node-selector", "host=pool:a"},
 		`model.device = cuda:1: a process sees`: {"--file", numbered},
 		`--checkpoint-every: `:                  {"--checkpoint-every", "often"},
 	} {
@@ -302,4 +306,61 @@ func TestManifestsRefuse(t *testing.T) {
 			t.Errorf("%q: exit status %d, %s; want 2, %s", args, code, stderr.String(), want)
 		}
 	}
+}
+
+// The job files and commands of docs/deploy.md make manifests, and these fit the schemas of Kubernetes.
+func TestCommandsOfThePage(t *testing.T) {
+	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "deploy.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	jobs := map[string]string{}
+	block := regexp.MustCompile("(?s)`(\\S+\\.yaml)`:\n\n *```yaml\n(.*?)\n *```")
+	for _, found := range block.FindAllStringSubmatch(string(page), -1) {
+		margin := regexp.MustCompile("(?m)^" + regexp.MustCompile("^ *").FindString(found[2]))
+		jobs[found[1]] = margin.ReplaceAllString(found[2], "")
+	}
+	folder, made := t.TempDir(), 0
+	var files []string
+	commands := strings.ReplaceAll(string(page), "\\\n", " ")
+	for _, found := range regexp.MustCompile(`node manifests --file (\S+) ([^|\n]*)\| kubectl`).
+		FindAllStringSubmatch(commands, -1) {
+		job, ok := jobs[found[1]]
+		if !ok {
+			continue // the reader's own
+		}
+		file := filepath.Join(folder, found[1])
+		if err := os.WriteFile(file, []byte(job), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		var out, stderr strings.Builder
+		args := append([]string{"manifests", "--file", file}, strings.Fields(found[2])...)
+		if code := run(args, &out, &stderr); code != 0 {
+			t.Fatalf("%q: exit status %d: %s", args, code, stderr.String())
+		}
+		if err := os.WriteFile(file, []byte(out.String()), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		files, made = append(files, file), made+1
+	}
+	if made != len(jobs) || made == 0 {
+		t.Errorf("%d job files, %d commands with them", len(jobs), made)
+	}
+	fitSchemas(t, files...)
+}
+
+// fitSchemas refuses files that the schemas of Kubernetes do not allow, if Python has these.
+func fitSchemas(t *testing.T, files ...string) {
+	t.Helper()
+	python := pythontest.With(t, "kubernetes_validate")
+	python.Run(t, nil, append([]string{"-m", "kubernetes_validate", "--strict", "--quiet"}, files...)...)
+}
+
+// The manifests fit the schemas of Kubernetes, by a check of others.
+func TestManifestsFitTheSchemasOfKubernetes(t *testing.T) {
+	files, err := filepath.Glob(filepath.Join("testdata", "manifests", "*-kubernetes.yaml"))
+	if err != nil || len(files) != len(clusterJobs) {
+		t.Fatalf("%d files, %v", len(files), err)
+	}
+	fitSchemas(t, files...)
 }

@@ -1,6 +1,8 @@
 package driver
 
 import (
+	"errors"
+
 	"tandem/algo/histogram"
 	"tandem/algo/protocol/event"
 	"tandem/algo/protocol/fault"
@@ -38,6 +40,9 @@ type Origin struct {
 	// Model is the folder of the model, which all processes can reach under this path; empty: untrained.
 	Model string
 }
+
+// ErrNotBegun is the error of a run in several processes that is asked to end before all of them have joined.
+var ErrNotBegun = errors.New("the run was asked to end before every process had joined")
 
 // Callbacks are the functions that a run in several processes calls while it trains, from one goroutine. None
 // is nil.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/json"
+	"fmt"
 	"net"
 	"time"
 
@@ -150,10 +151,15 @@ func newHost(plan Plan) (*Host, error) {
 func (h *Host) Run() [16]byte { return h.run }
 
 // Train gathers the processes and makes them train. It returns when every step is trained and every process
-// has sent its report. The error names the process at fault.
+// has sent its report. The error names the process at fault. It is driver.ErrNotBegun if Drain is called
+// while processes are missing.
 func (h *Host) Train(ctx context.Context, callbacks Callbacks) error {
 	h.callbacks = callbacks
 	for len(h.missing()) > 0 {
+		if h.draining {
+			return fmt.Errorf("%w; %d are missing, next: %v", driver.ErrNotBegun, len(h.missing()),
+				h.missing()[0])
+		}
 		h.callbacks.Gathering(h.missing())
 		if err := h.handleNext(ctx); err != nil {
 			return err

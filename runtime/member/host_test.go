@@ -208,6 +208,17 @@ func TestRun(t *testing.T) {
 	}
 }
 
+// A host that is asked to end does not wait for processes that may never come.
+func TestHostEndsWhileProcessesAreMissing(t *testing.T) {
+	r := start(t, nil)
+	r.join(loader)
+	r.host.Drain()
+	if err := <-r.ended; !errors.Is(err, driver.ErrNotBegun) ||
+		!strings.Contains(err.Error(), "2 are missing") {
+		t.Errorf("error %v; want ErrNotBegun of 2 processes", err)
+	}
+}
+
 // A process that joins again for the next part of a run finds no Host until that part is served: the Host of
 // the part before does not refuse it as too late.
 func TestMembersJoinTheNextPart(t *testing.T) {

@@ -2,6 +2,7 @@ package train
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"time"
@@ -21,7 +22,8 @@ import (
 // Cluster has the roles of one run in other processes. process.Cluster is one.
 type Cluster interface {
 	// Train trains every step of cfg, from an origin on. After it has returned nil, the model can be read
-	// until Close, or until Train is called again, for later steps.
+	// until Close, or until Train is called again, for later steps. It returns driver.ErrNotBegun if Drain is
+	// called while it waits for the processes.
 	Train(ctx context.Context, cfg *role.Config, schema *batch.Schema, origin driver.Origin,
 		callbacks driver.Callbacks) error
 	// Drain ends training as soon as possible: the record EndDecided says where. It may be called from any
@@ -131,6 +133,9 @@ func (a *apart) train(ctx context.Context, from driver.Origin) (end int, drain t
 		},
 	})
 	due := ended()
+	if errors.Is(err, driver.ErrNotBegun) {
+		return first, 0, false, nil
+	}
 	if err != nil {
 		return 0, 0, false, err
 	}

@@ -232,6 +232,9 @@ func (o *Options) drainWhenDue(part interface{ Drain() }, begun <-chan struct{})
 			if o.SaveAfter > 0 {
 				timer = time.After(o.SaveAfter)
 			}
+		case <-o.Drain:
+			part.Drain()
+			return
 		case <-over:
 			return
 		}
