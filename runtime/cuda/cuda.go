@@ -45,6 +45,7 @@ type Info struct {
 	ClockKHz       int // 0 if the driver does not tell
 	MemoryClockKHz int // 0 if the driver does not tell
 	BusBits        int // width of the memory bus
+	CacheBytes     int // last level; 0 if the driver does not tell
 	SharedBytes    int // shared memory of a block, at most
 }
 

@@ -229,6 +229,7 @@ func (d *Driver) describe(ordinal int) (Info, uintptr, error) {
 		{&info.ClockKHz, attributeClockRate, true},
 		{&info.MemoryClockKHz, attributeMemoryClockRate, true},
 		{&info.BusBits, attributeGlobalMemoryBusWidth, true},
+		{&info.CacheBytes, attributeL2CacheSize, true},
 	} {
 		err := d.check(ordinal, &d.cu.deviceGetAttribute, uintptr(unsafe.Pointer(value)), a.attribute, handle)
 		if err != nil && !a.optional {

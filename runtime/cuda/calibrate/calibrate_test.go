@@ -1,0 +1,219 @@
+package calibrate
+
+import (
+	"errors"
+	"math"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"tandem/algo/unit"
+	"tandem/internal/pythontest"
+	"tandem/runtime/cuda"
+	"tandem/runtime/cuda/softgpu"
+)
+
+// TestMeasure measures the software GPU: the smallest of every kind is there, with the most types, and no
+// more than the budget allows.
+func TestMeasure(t *testing.T) {
+	driver := softgpu.Open(t, 1)
+	var shown []string
+	last := -1
+	r, err := Measure(driver, 0, Settings{Budget: time.Millisecond, Memory: 2 << 20,
+		Progress: func(done, total int, what string) {
+			if done <= last || done >= total {
+				t.Errorf("%d of %d measurements done, after %d", done, total, last)
+			}
+			last = done
+			if !slices.Contains(shown, what) {
+				shown = append(shown, what)
+			}
+		}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"products in fp32", "products in tf32", "products in bf16", "products in fp16",
+		"streams through memory", "rows at random places", "copies from the host", "copies to the host",
+		"launches"}
+	if !slices.Equal(shown, want) {
+		t.Errorf("measured %q, want %q", shown, want)
+	}
+	if len(r.Products) != 8 || len(r.Streams) != 1 || len(r.Rows) == 0 || len(r.In) == 0 || len(r.Out) == 0 {
+		t.Errorf("%d products, %d streams, %d rows, %d and %d copies", len(r.Products), len(r.Streams),
+			len(r.Rows), len(r.In), len(r.Out))
+	}
+	all := []Times{r.StreamLaunch, r.GraphLaunch}
+	for _, p := range r.Products {
+		all = append(all, p.Times)
+	}
+	for _, x := range slices.Concat(r.Streams, r.In, r.Out) {
+		all = append(all, x.Times)
+	}
+	for _, x := range r.Rows {
+		all = append(all, x.Times)
+	}
+	for i, x := range all {
+		if !(1 <= x.Low && x.Low <= x.Mid && x.Mid <= x.High) || x.Repetitions < repetitionsMin {
+			t.Errorf("times %d: %+v", i, x)
+		}
+	}
+	if r.Device.CacheBytes == 0 || r.Driver != driver.Version() || r.Memory != 2<<20 {
+		t.Errorf("device %+v, driver %s, %v", r.Device, r.Driver, r.Memory)
+	}
+}
+
+// A device that does not exist, and memory that there is not, are errors that say what there is.
+func TestMeasureRefuses(t *testing.T) {
+	driver := softgpu.Open(t, 1)
+	for _, c := range []struct {
+		ordinal int
+		memory  unit.Bytes
+		want    string
+	}{
+		{3, 0, "cuda:3 does not exist; this machine has cuda:0 ("},
+		{0, 1 << 50, "are free"},
+		{0, 1000, "want at least 1MB"},
+	} {
+		_, err := Measure(driver, c.ordinal, Settings{Memory: c.memory})
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("cuda:%d with %v: error %v, want %q", c.ordinal, c.memory, err, c.want)
+		}
+	}
+}
+
+// A series goes on while the next size fits its part of the budget, and the first is always measured.
+func TestRunKeepsToTheBudget(t *testing.T) {
+	var measured []int
+	took := Times{Mid: 1e6}
+	x := series{sizes: []float64{1, 2, 4, 8, 16}, do: func(i int, _ time.Duration) (Times, error) {
+		measured = append(measured, i)
+		times := took
+		times.Mid *= unit.Nanos(math.Pow(2, float64(i)))
+		return times, nil
+	}}
+	for _, c := range []struct {
+		budget time.Duration
+		want   int
+	}{{0, 1}, {5 * 30 * time.Millisecond, 3}, {time.Hour, 5}} { // 7 of 4 ms fit into 30 ms, 7 of 8 ms do not
+		measured = nil
+		if err := run([]series{x}, Settings{Budget: c.budget}); err != nil || len(measured) != c.want {
+			t.Errorf("in %v measured %v, want %d sizes; error %v", c.budget, measured, c.want, err)
+		}
+	}
+	x.do = func(int, time.Duration) (Times, error) { return Times{}, errors.New("lost") }
+	x.what = "launches"
+	if err := run([]series{x}, Settings{}); err == nil || err.Error() != "launches: lost" {
+		t.Errorf("error %v", err)
+	}
+}
+
+// Repetitions are long enough for the resolution of events, have as many operations as a cache needs, and
+// fit the budget.
+func TestOperations(t *testing.T) {
+	for _, c := range []struct {
+		once, budget time.Duration
+		least, want  int
+	}{
+		{5 * time.Microsecond, time.Second, 1, 100},
+		{5 * time.Microsecond, time.Second, 300, 300},
+		{5 * time.Microsecond, 3 * time.Millisecond, 300, 100},
+		{time.Second, time.Second, 1, 1},
+		{0, time.Second, 1, 500},
+		{0, time.Second, 1 << 20, operationsMax},
+	} {
+		if got := operations(c.once, c.budget, c.least); got != c.want {
+			t.Errorf("%v in %v: %d operations, want %d", c.once, c.budget, got, c.want)
+		}
+	}
+}
+
+func TestTimesAreQuartiles(t *testing.T) {
+	got := timesOf([]float64{50, 10, 40, 20, 30})
+	if want := (Times{Low: 20, Mid: 30, High: 40, Repetitions: 5}); got != want {
+		t.Errorf("%+v, want %+v", got, want)
+	}
+	if got := timesOf([]float64{0, 0, 8}); got.Low != 1 || got.Mid != 1 || got.High != 4 {
+		t.Errorf("times below a nanosecond: %+v", got)
+	}
+}
+
+// The kernels do what their times are taken for: numbers have the sign and the size of their format, a stream
+// copies, and a row is read whole.
+func TestKernels(t *testing.T) {
+	device, err := softgpu.Open(t, 1).Open(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer device.Close()
+	m, err := Open(device, 1<<20)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	read := func() []uint32 {
+		words := make([]uint32, m.pool.Bytes/4)
+		err := errors.Join(m.stream.CopyOut(cuda.Bytes(words), m.pool.Address), m.stream.Sync())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return words
+	}
+	words := read()
+	negative := 0
+	for _, w := range words {
+		x := float64(math.Float32frombits(w))
+		if !(math.Abs(x) >= 0.5 && math.Abs(x) < 1) {
+			t.Fatalf("the memory has the number %v", x)
+		}
+		if x < 0 {
+			negative++
+		}
+	}
+	if n := len(words); negative < n*2/5 || negative > n*3/5 {
+		t.Errorf("%d of %d numbers are negative", negative, n)
+	}
+	if err := m.numbers(cuda.BF16, 512); err != nil {
+		t.Fatal(err)
+	}
+	for i, w := range read()[:128] {
+		for _, half := range []uint32{w << 16, w &^ 0xffff} {
+			if x := math.Abs(float64(math.Float32frombits(half))); !(x >= 0.5 && x < 1) {
+				t.Fatalf("word %d has the bf16 number %v", i, x)
+			}
+		}
+	}
+	if _, err := m.Stream(m.Bytes(), 0); err != nil {
+		t.Fatal(err)
+	}
+	if words = read(); !slices.Equal(words[:len(words)/2], words[len(words)/2:]) {
+		t.Error("the stream has not copied one half of the memory to the other")
+	}
+	for _, err := range []error{
+		second(m.Rows(48, 480, 0)), second(m.Rows(32, 16, 0)), second(m.Stream(8, 0)),
+		second(m.Stream(1<<21, 0)), second(m.CopyIn(1<<21, 0)),
+		second(m.Product(cuda.Product{Rows: 1 << 10, Columns: 1 << 10, Inner: 1, Type: cuda.F32}, 0)),
+	} {
+		if err == nil {
+			t.Error("a size that does not fit, or that the kernel cannot read, is accepted")
+		}
+	}
+}
+
+func second(_ Times, err error) error { return err }
+
+// NVIDIA's own compiler takes the source for every generation of GPUs since Volta.
+func TestSourceCompilesWithNVRTC(t *testing.T) {
+	python := pythontest.With(t, "nvidia.cuda_nvrtc")
+	script := filepath.Join("..", "kernels", "testdata", "nvrtc.py")
+	out := python.Run(t, strings.NewReader(source), script)
+	for _, line := range strings.Split(strings.TrimSpace(string(out)), "\n") {
+		if !strings.Contains(line, "Architectures prior to") && !strings.HasPrefix(line, "compiled for sm_") {
+			t.Error(line)
+		}
+	}
+	if n := strings.Count(string(out), "compiled for sm_"); n != 4 {
+		t.Errorf("compiled for %d architectures:\n%s", n, out)
+	}
+}
