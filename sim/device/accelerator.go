@@ -41,6 +41,9 @@ type Accelerator struct {
 	// MemoryShare is the share of Bandwidth that a launch reaches, by its bytes. RowShare is the share of
 	// Bandwidth that accesses to rows at random addresses reach, by the bytes of a row.
 	ComputeShare, MemoryShare, RowShare Curve
+	// OwnShare has the shares of the peaks of other precisions, by FLOPs in that precision. One without
+	// points is that of ComputeShare: see Time.
+	OwnShare [precisions]Curve
 	// DollarsPerHour is the list price, or 0 if there is none.
 	DollarsPerHour unit.Dollars
 }
@@ -51,9 +54,9 @@ type Accelerator struct {
 //
 // Shares are looked up at the size of one launch. Launches that would take equally long at their peaks reach
 // equal shares of them, because a launch loses its share while it fills and drains the device; so the curve
-// for half precision, whose peak is half, serves every precision. If k has a fill, the share of the peak is
-// that of a very large launch times the fill. The result is rounded up to a nanosecond. It panics if
-// launches, FLOPs or bytes are out of range.
+// for half precision, whose peak is half, serves every precision without a curve of its own. If k has a fill,
+// the share of the peak is that of a very large launch times the fill. The result is rounded up to a
+// nanosecond. It panics if launches, FLOPs or bytes are out of range.
 //
 // Source: Williams, Waterman, Patterson, "Roofline", CACM 52 (2009). Deviation: shares of peak depend on
 // size.
@@ -65,9 +68,13 @@ func (a *Accelerator) Time(k Kernel) unit.Tick {
 	launches := float64(k.Launches)
 	flops, bytes := float64(k.FLOPs), float64(k.Bytes)
 	peak := float64(a.Peak[k.Precision])
-	share := a.ComputeShare.At(flops / launches * float64(a.Peak[Half]) / peak)
+	curve, factor := a.ComputeShare, float64(a.Peak[Half])/peak
+	if own := a.OwnShare[k.Precision]; len(own.Sizes) > 0 {
+		curve, factor = own, 1
+	}
+	share := curve.At(flops / launches * factor)
 	if k.Fill > 0 {
-		share = k.Fill * a.ComputeShare.At(math.Inf(1))
+		share = k.Fill * curve.At(math.Inf(1))
 	}
 	compute := flops / (peak * share)
 	memory := bytes / (float64(a.Bandwidth) * a.MemoryShare.At(bytes/launches))

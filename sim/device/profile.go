@@ -22,7 +22,11 @@ type AcceleratorProfile struct {
 	// a property of the system software.
 	Launch       quantity.Value[unit.Tick] `yaml:"launch"`
 	ComputeShare CurveProfile[unit.FLOPs]  `yaml:"compute-share" group:"-"` // of PeakHalf, by FLOPs
-	MemoryShare  CurveProfile[unit.Bytes]  `yaml:"memory-share" group:"-"`  // of bandwidth, by bytes
+	// of PeakFP32 and PeakTF32, by FLOPs; absent: as ComputeShare, at the FLOPs that take as long at the
+	// peaks
+	ComputeShareFP32 CurveProfile[unit.FLOPs] `yaml:"compute-share-fp32" group:"-"`
+	ComputeShareTF32 CurveProfile[unit.FLOPs] `yaml:"compute-share-tf32" group:"-"`
+	MemoryShare      CurveProfile[unit.Bytes] `yaml:"memory-share" group:"-"` // of bandwidth, by bytes
 	// of bandwidth, by bytes of a row
 	RowShare       CurveProfile[unit.Bytes]     `yaml:"row-share" group:"-"`
 	DollarsPerHour quantity.Value[unit.Dollars] `yaml:"dollars-per-hour" group:"-"`
@@ -49,9 +53,10 @@ func (p *AcceleratorProfile) Resolve(position float64) *Accelerator {
 		DollarsPerHour: p.DollarsPerHour.At(position),
 	}
 	a.Peak[FP32] = p.PeakFP32.At(position)
-	a.Peak[TF32] = a.Peak[FP32]
+	a.OwnShare[FP32] = p.ComputeShareFP32.At(position)
+	a.Peak[TF32], a.OwnShare[TF32] = a.Peak[FP32], a.OwnShare[FP32]
 	if p.PeakTF32.Given() {
-		a.Peak[TF32] = p.PeakTF32.At(position)
+		a.Peak[TF32], a.OwnShare[TF32] = p.PeakTF32.At(position), p.ComputeShareTF32.At(position)
 	}
 	a.Peak[Half] = p.PeakHalf.At(position)
 	return a
@@ -69,6 +74,8 @@ func (p *AcceleratorProfile) Validate() error {
 		required("cache", &p.Cache),
 		required("launch", &p.Launch),
 		{"compute-share", p.ComputeShare.Validate},
+		optionalCurve("compute-share-fp32", &p.ComputeShareFP32),
+		optionalCurve("compute-share-tf32", &p.ComputeShareTF32),
 		{"memory-share", p.MemoryShare.Validate},
 		{"row-share", p.RowShare.Validate},
 		optional("dollars-per-hour", &p.DollarsPerHour),
@@ -276,6 +283,14 @@ func optional[U quantity.Number](name string, q *quantity.Value[U]) field {
 		return field{name, func() error { return nil }}
 	}
 	return required(name, q)
+}
+
+// optionalCurve returns the field of a curve that is checked if anything of it is present.
+func optionalCurve[U quantity.Number](name string, c *CurveProfile[U]) field {
+	if len(c.Points) == 0 && !c.Given() && c.Spread == 0 && c.Source == "" && c.Date == "" {
+		return field{name, func() error { return nil }}
+	}
+	return field{name, c.Validate}
 }
 
 // share returns the field of a quantity that is from 0 to 1 if it is present.

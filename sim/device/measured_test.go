@@ -1,0 +1,187 @@
+package device
+
+import (
+	"math"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+
+	"tandem/algo/quantity"
+	"tandem/algo/unit"
+)
+
+// exactly is a time without a range.
+func exactly(t unit.Nanos) MeasuredTime { return MeasuredTime{t, t, t} }
+
+// byHand has a launch of 1 µs and times that follow from these shares, with the launch added:
+//
+//	half, of 100 TFLOP/s:     1 GFLOP in 50 µs (0.2), 10 in 200 µs (0.5), 100 in 1250 µs (0.8)
+//	tf32, of 50 TFLOP/s:      10 GFLOP in 400 µs (0.5)
+//	fp32, of 10 TFLOP/s:      1 GFLOP in 125 µs (0.8), 10 in 1000 µs (1)
+//	streams, of 1000 GB/s:    1 MB in 4 µs (0.25), 100 MB in 125 µs (0.8)
+//	rows, of 1000 GB/s:       1 MB of 32 B in 10 µs (0.1), of 256 B in 2 µs (0.5)
+func byHand() *MeasuredAccelerator {
+	product := func(p Precision, flops unit.FLOPs, t unit.Nanos) MeasuredProduct {
+		return MeasuredProduct{p, flops, exactly(t)}
+	}
+	return &MeasuredAccelerator{
+		Name: "own", Source: "a test", Date: "2026-11-24", Memory: 16e9, Units: 80, Cache: 6e6,
+		Bandwidth: 1e12, PeakFP32: 10e12, Launch: exactly(1000),
+		Products: []MeasuredProduct{product(Half, 10e9, 201e3), product(Half, 1e9, 51e3),
+			product(Half, 100e9, 1251e3), product(TF32, 10e9, 401e3), product(FP32, 1e9, 126e3),
+			product(FP32, 10e9, 1001e3)},
+		Streams: []MeasuredTraffic{{0, 1e6, exactly(5e3)}, {0, 100e6, exactly(126e3)}},
+		Rows:    []MeasuredTraffic{{32, 1e6, exactly(11e3)}, {256, 1e6, exactly(3e3)}},
+	}
+}
+
+// peaks is a like profile that knows the peaks which byHand's times are of.
+func peaks() *AcceleratorProfile {
+	peak := func(x unit.FLOPsPerSec) quantity.Value[unit.FLOPsPerSec] {
+		return quantity.Value[unit.FLOPsPerSec]{Mid: x, Kind: quantity.Default, Source: "sheet", Date: "2020"}
+	}
+	return &AcceleratorProfile{PeakFP32: peak(10e12), PeakTF32: peak(50e12), PeakHalf: peak(100e12),
+		MemoryBandwidth: quantity.Value[unit.BytesPerSec]{Mid: 5e12, Kind: quantity.Default, Source: "sheet",
+			Date: "2020"},
+		Inside: "nvlink3", HostLink: "pcie4-x16", Port: "nvlink"}
+}
+
+func profileOf(t *testing.T, m *MeasuredAccelerator, like *AcceleratorProfile) *AcceleratorProfile {
+	t.Helper()
+	p, err := m.Profile(like)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// The curves are those that the times were made of, and the model takes as long as was measured.
+func TestMeasuredTimesBecomeCurves(t *testing.T) {
+	m := byHand()
+	p := profileOf(t, m, peaks())
+	for _, c := range []struct {
+		name string
+		got  Curve
+		want Curve
+	}{
+		{"half", p.ComputeShare.At(0), Curve{[]float64{1e9, 10e9, 100e9}, []float64{0.2, 0.5, 0.8}}},
+		{"tf32", p.ComputeShareTF32.At(0), Curve{[]float64{10e9}, []float64{0.5}}},
+		{"fp32", p.ComputeShareFP32.At(0), Curve{[]float64{1e9, 10e9}, []float64{0.8, 1}}},
+		{"streams", p.MemoryShare.At(0), Curve{[]float64{1e6, 100e6}, []float64{0.25, 0.8}}},
+		{"rows", p.RowShare.At(0), Curve{[]float64{32, 256}, []float64{0.1, 0.5}}},
+	} {
+		if !reflect.DeepEqual(c.got, c.want) {
+			t.Errorf("%s: %v, want %v", c.name, c.got, c.want)
+		}
+	}
+	if p.MemoryBandwidth.Mid != 1e12 || p.PeakHalf.Kind != quantity.Default || p.Inside != "nvlink3" ||
+		p.Launch.Mid != 1000 || p.Cache.Mid != 6e6 || p.Units.Mid != 80 {
+		t.Errorf("profile %+v", p)
+	}
+	a := p.Resolve(0)
+	for _, x := range m.Products {
+		got := a.Time(Kernel{Launches: 1, FLOPs: x.FLOPs, Precision: x.Precision})
+		if math.Abs(float64(got)/float64(x.Time.Mid)-1) > 1e-3 {
+			t.Errorf("precision %d, %v: the model takes %v, measured %v", x.Precision, x.FLOPs, got,
+				x.Time.Mid)
+		}
+	}
+	for _, x := range m.Streams {
+		got := a.Time(Kernel{Launches: 1, Bytes: x.Bytes})
+		if math.Abs(float64(got)/float64(x.Time.Mid)-1) > 1e-3 {
+			t.Errorf("%v: the model takes %v, measured %v", x.Bytes, got, x.Time.Mid)
+		}
+	}
+}
+
+// A peak is the driver's, a like profile's, or the best rate; and never below the best rate.
+func TestMeasuredPeaks(t *testing.T) {
+	m := byHand()
+	p := profileOf(t, m, nil)
+	// 100 GFLOP in 1250 µs, and 10 in 400 µs
+	if p.PeakHalf.Mid != 80e12 || p.PeakHalf.Kind != quantity.Measured || p.PeakTF32.Mid != 25e12 ||
+		!strings.Contains(p.PeakHalf.Source, "as no peak is known") {
+		t.Errorf("half %+v, tf32 %+v", p.PeakHalf, p.PeakTF32)
+	}
+	if p.PeakFP32.Mid != 10e12 || p.PeakFP32.Kind != quantity.Default ||
+		!strings.Contains(p.PeakFP32.Source, "clock and units") {
+		t.Errorf("fp32 %+v", p.PeakFP32)
+	}
+	if share := p.ComputeShare.Points[2].Share; share != 1 {
+		t.Errorf("the best product reaches %v of the best rate", share)
+	}
+	m.Bandwidth, m.PeakFP32 = 0.5e12, 5e12 // of which 0.8 and 10 times 10¹² were reached
+	if p = profileOf(t, m, nil); p.MemoryBandwidth.Mid != 0.8e12 || p.PeakFP32.Mid != 10e12 ||
+		p.PeakFP32.Kind != quantity.Measured || !strings.Contains(p.PeakFP32.Source, "exceeds") {
+		t.Errorf("bandwidth %+v, fp32 %+v", p.MemoryBandwidth, p.PeakFP32)
+	}
+	m.Bandwidth, m.PeakFP32 = 0, 0
+	if p = profileOf(t, m, peaks()); p.MemoryBandwidth.Mid != 5e12 || p.PeakFP32.Source != "sheet" {
+		t.Errorf("bandwidth %+v, fp32 %+v", p.MemoryBandwidth, p.PeakFP32)
+	}
+}
+
+// Noise makes no profile that would be refused: more work never takes less time, small sizes that are mostly
+// launch are left out, shapes of one size count together, and quartiles make the spread.
+func TestMeasuredNoise(t *testing.T) {
+	m := byHand()
+	m.Products = []MeasuredProduct{
+		{FP32, 1e9, exactly(126e3)},
+		{Half, 1e6, exactly(1400)},                  // 0.4 µs beside a launch of 1 µs
+		{Half, 1e9, MeasuredTime{31e3, 41e3, 41e3}}, // two shapes: 50 µs on average
+		{Half, 1e9, MeasuredTime{61e3, 61e3, 81e3}},
+		{Half, 2e9, exactly(41e3)}, // less than half the work
+	}
+	p := profileOf(t, m, peaks())
+	want := []CurvePoint[unit.FLOPs]{{1e9, 0.2}, {2e9, 0.4}}
+	if !reflect.DeepEqual(p.ComputeShare.Points, want) {
+		t.Errorf("points %v, want %v", p.ComputeShare.Points, want)
+	}
+	if p.ComputeShare.Spread != 0.667 { // 50 µs of 30 µs, rounded up
+		t.Errorf("spread %v, want 0.667", p.ComputeShare.Spread)
+	}
+	m.Products[0], m.Products = MeasuredProduct{FP32, 1e6, exactly(900)}, m.Products[:2]
+	if p = profileOf(t, m, peaks()); len(p.ComputeShareFP32.Points) != 1 || len(p.ComputeShare.Points) != 1 {
+		t.Errorf("the only size is left out: %+v", p)
+	}
+	for what, remove := range map[string]func(*MeasuredAccelerator){
+		"no products in fp32":           func(m *MeasuredAccelerator) { m.Products = m.Products[:4] },
+		"no products in half precision": func(m *MeasuredAccelerator) { m.Products = m.Products[3:] },
+		"no streams":                    func(m *MeasuredAccelerator) { m.Streams = nil },
+		"no rows":                       func(m *MeasuredAccelerator) { m.Rows = nil },
+		"cache":                         func(m *MeasuredAccelerator) { m.Cache = 0 },
+	} {
+		m := byHand()
+		remove(m)
+		if _, err := m.Profile(nil); err == nil || !strings.Contains(err.Error(), what) {
+			t.Errorf("%s: error %v", what, err)
+		}
+	}
+}
+
+// The text of a profile reads back as the profile, for measured ones and all that are built in.
+func TestProfileTextReadsBack(t *testing.T) {
+	all := []*AcceleratorProfile{profileOf(t, byHand(), peaks())}
+	for _, name := range Accelerators.Names() {
+		p, err := LoadAccelerator(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, p)
+	}
+	file := filepath.Join(t.TempDir(), "own.yaml")
+	for _, p := range all {
+		if err := os.WriteFile(file, []byte(p.Text("a comment")), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		back, err := LoadAccelerator(file)
+		if err != nil {
+			t.Fatalf("%s: %v\n%s", p.Name, err, p.Text(""))
+		}
+		if !reflect.DeepEqual(back, p) {
+			t.Errorf("%s reads back as\n%+v, not\n%+v", p.Name, back, p)
+		}
+	}
+}
