@@ -27,6 +27,7 @@ import (
 	"tandem/runtime/blas"
 	"tandem/runtime/cuda/engine"
 	"tandem/runtime/driver"
+	"tandem/runtime/gpuhealth"
 	"tandem/runtime/memory"
 	"tandem/runtime/process"
 	"tandem/runtime/record"
@@ -274,10 +275,13 @@ func (p *program) play(ctx context.Context, roles job.Process, j job.Job, finger
 		return err
 	}
 	machine := backend.Backend{Products: products}
+	var gpus *gpuhealth.Watch
 	if slices.ContainsFunc(roles, func(at msg.Address) bool { return at.Role == msg.NNWorker }) {
-		if _, err := engine.Attach(&machine, &j); err != nil {
+		used, err := engine.Attach(&machine, &j)
+		if err != nil {
 			return err
 		}
+		gpus = p.watchGPUs(used)
 	}
 	err = p.playParts(ctx, process.Config{
 		Process: roles, Listen: f.listen, Host: f.host, JoinTimeout: f.wait, Run: run,
@@ -291,15 +295,16 @@ func (p *program) play(ctx context.Context, roles job.Process, j job.Job, finger
 			}
 			return datasets.TrainingSource(data, &j)
 		}),
-	}, f.metrics)
+	}, f.metrics, gpus)
 	return cmp.Or(err, finish())
 }
 
 // playParts plays roles in every part of a run, which a host that saves the model on the way divides.
-func (p *program) playParts(ctx context.Context, c process.Config, metrics string) error {
+func (p *program) playParts(ctx context.Context, c process.Config, metrics string,
+	gpus *gpuhealth.Watch) error {
 	var rows atomic.Pointer[memory.Arena]
 	rows.Store(new(memory.Arena))
-	observer, server, err := p.serveRoles(metrics, c.Process, rows.Load, &c.Backend)
+	observer, server, err := p.serveRoles(metrics, c.Process, rows.Load, gpus, &c.Backend)
 	if err != nil {
 		return err
 	}

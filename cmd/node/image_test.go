@@ -29,7 +29,10 @@ func TestProgramsOfTheImage(t *testing.T) {
 	steps := regexp.MustCompile(`AS (\S+)-build\nRUN (CGO_ENABLED=.*) -o /node \./cmd/node\n`).
 		FindAllStringSubmatch(string(recipe), -1)
 	// A base image has the C library; NVIDIA's libraries are found while the program runs.
-	allowed := map[string][]string{"static": nil, "dynamic": {"libc.so.6", "libdl.so.2", "libpthread.so.0"}}
+	allowed := map[string][]string{
+		"static":  nil,
+		"dynamic": {"libc.so.6", "libdl.so.2", "libpthread.so.0", "libresolv.so.2"},
+	}
 	if len(steps) != len(allowed) {
 		t.Fatalf("%d steps build the program, want %d", len(steps), len(allowed))
 	}

@@ -2,9 +2,11 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"flag"
 	"io"
 	"net"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -20,6 +22,7 @@ import (
 
 	"tandem/internal/pythontest"
 	"tandem/runtime/cuda/softgpu"
+	"tandem/runtime/gpuhealth"
 )
 
 var (
@@ -247,12 +250,16 @@ func TestClusterOfManifestsSurvivesEvictionAndDeath(t *testing.T) {
 	}
 	dense, rows := trained(filepath.Join(folder, "whole"), func(map[string]*pod) {})
 	saved := filepath.Join(folder, "saved")
+	_, unbuilt := gpuhealth.Open("", nil)
 	gotDense, gotRows := trained(saved, func(all map[string]*pod) {
 		for _, c := range []struct {
 			after, role string
 			signal      syscall.Signal
 		}{{"100", "embedding-ps 1", syscall.SIGTERM}, {"200", "nn-worker 1", syscall.SIGKILL}} {
 			awaitModel(t, filepath.Join(saved, c.after))
+			if !errors.Is(unbuilt, gpuhealth.ErrNotBuilt) {
+				tellsItsGPU(t, all["nn-worker 1"].now())
+			}
 			if err := all[c.role].now().Process.Signal(c.signal); err != nil {
 				t.Fatal(err)
 			}
@@ -260,6 +267,26 @@ func TestClusterOfManifestsSurvivesEvictionAndDeath(t *testing.T) {
 	})
 	if gotDense != dense || gotRows != rows {
 		t.Errorf("network %s, rows %s; without eviction and death %s, %s", gotDense, gotRows, dense, rows)
+	}
+}
+
+// tellsItsGPU refuses a process whose output and metrics do not tell how its GPU fares.
+func tellsItsGPU(t *testing.T, n *node) {
+	text := n.stderr.String()
+	address := regexp.MustCompile(`metrics are at (\S+)`).FindStringSubmatch(text)
+	if address == nil || !strings.Contains(text, "Tandem software GPU (GPU-736f6674-") {
+		t.Errorf("a rank on a GPU says\n%s", text)
+		return
+	}
+	response, err := http.Get(address[1])
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	defer response.Body.Close()
+	got, err := io.ReadAll(response.Body)
+	if !strings.Contains(string(got), "\ntandem_gpu_power_watts{gpu=\"736f6674-") || err != nil {
+		t.Errorf("no power of a GPU in the metrics: %v\n%s", err, got)
 	}
 }
 

@@ -13,6 +13,8 @@ import (
 	"tandem/algo/numeric/batch"
 	"tandem/algo/protocol/event"
 	"tandem/internal/cli"
+	"tandem/runtime/cuda"
+	"tandem/runtime/gpuhealth"
 	"tandem/runtime/memory"
 	"tandem/runtime/metrics"
 	"tandem/runtime/train"
@@ -29,10 +31,36 @@ func (p *program) serve(address string, collect func(*metrics.Snapshot)) (*metri
 	return server, nil
 }
 
+// watchGPUs says which GPUs the ranks of this process use, and returns what reads how they fare, or nil.
+func (p *program) watchGPUs(used []cuda.Info) *gpuhealth.Watch {
+	if len(used) == 0 {
+		return nil
+	}
+	var uuids []string
+	for _, g := range used {
+		uuids = append(uuids, g.UUID)
+	}
+	watch, err := gpuhealth.Open("", uuids)
+	if err != nil {
+		fmt.Fprintf(p.stderr, "node: metrics lack how the GPUs fare: %v\n", err)
+		return nil
+	}
+	gpus, err := watch.Read()
+	if err != nil {
+		fmt.Fprintf(p.stderr, "node: %v\n", err)
+	}
+	for _, g := range gpus {
+		fmt.Fprintf(p.stderr, "node: %s (GPU-%s), driver %s: %v of %v in use\n", g.Name, g.UUID,
+			watch.Driver(), g.MemoryUsed, g.Memory)
+	}
+	return watch
+}
+
 // serveRoles serves the metrics of a process with roles, if the user asks for them; else the server is nil.
-// arena returns that of the rows. The observer, or nil, must receive the records of the roles.
+// arena returns that of the rows, and gpus, which may be nil, reads the GPUs. The observer, or nil, must
+// receive the records of the roles.
 func (p *program) serveRoles(address string, roles job.Process, arena func() *memory.Arena,
-	machine *backend.Backend) (event.Observer, *metrics.Server, error) {
+	gpus *gpuhealth.Watch, machine *backend.Backend) (event.Observer, *metrics.Server, error) {
 	if address == "" {
 		return nil, nil, nil
 	}
@@ -42,6 +70,13 @@ func (p *program) serveRoles(address string, roles job.Process, arena func() *me
 		counts.Collect(to)
 		if use, err := arena().Use(); err == nil {
 			to.Add(metrics.RowMemory, float64(use.Allocated))
+		}
+		if gpus == nil {
+			return
+		}
+		all, _ := gpus.Read() // what cannot be read has no values
+		for _, g := range all {
+			metrics.AddGPU(to, g)
 		}
 	})
 	return counts, server, err

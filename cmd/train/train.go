@@ -12,6 +12,7 @@ import (
 	"tandem/algo/numeric/batch"
 	"tandem/datasets"
 	"tandem/internal/cli"
+	"tandem/runtime/cuda"
 	"tandem/runtime/cuda/engine"
 	"tandem/runtime/memory"
 	"tandem/runtime/train"
@@ -67,6 +68,14 @@ func (p *program) train(ctx context.Context, j job.Job, f flags) error {
 	return err
 }
 
+// named returns the names of GPUs.
+func named(gpus []cuda.Info, err error) (names []string, _ error) {
+	for _, g := range gpus {
+		names = append(names, g.String())
+	}
+	return names, err
+}
+
 // measure trains every mode and the baseline on the same rows. It writes recordings below folder.
 func (p *program) measure(ctx context.Context, j job.Job, f flags, folder string) (*report, error) {
 	start := p.now()
@@ -80,7 +89,7 @@ func (p *program) measure(ctx context.Context, j job.Job, f flags, folder string
 	r := newReport(j, data, machine.Multiplier(&j))
 	r.processes, r.chosen = f.processes, f.chosen
 	if !f.processes { // those open their own devices
-		if r.Devices, err = engine.Attach(&machine, &j); err != nil {
+		if r.Devices, err = named(engine.Attach(&machine, &j)); err != nil {
 			return nil, err
 		}
 	}

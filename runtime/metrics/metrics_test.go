@@ -44,6 +44,9 @@ func everything() *Snapshot {
 	s.Add(AUC, math.NaN(), "mode", "sync")
 	s.Add(LogLoss, 0.5, "mode", "sync")
 	s.Add(Evaluation, 3, "mode", "sync")
+	AddGPU(s, GPU{Name: "A100", UUID: "5e3a", Utilisation: 0.5, MemoryUsed: 2, Memory: 4, Power: 300,
+		PowerLimit: 400, Temperature: 60, Clock: 1e9, MemoryClock: math.NaN(),
+		Limits: []string{"sw-power-cap"}})
 	s.Add(Requests, 2, "protocol", "http", "status", "200")
 	s.AddSummary(RequestTime, 0.5, 2)
 	s.Add(PredictedRows, 60)
@@ -71,6 +74,7 @@ func TestText(t *testing.T) {
 		`tandem_events_total{role="nn-worker",index="1",kind="lookup-issued"} 2` + "\n",
 		`tandem_rows_routed_total{role="embedding-worker",index="0"} 9` + "\n",
 		`commit="a \"quoted\" \\ name\nof two lines"`, "_per_second{mode=\"sync\",seed=\"1\"} +Inf\n",
+		`tandem_gpu_clock_hertz{gpu="5e3a",name="A100",of="multiprocessors"} 1e+09` + "\n# HELP ",
 		"tandem_loss_nats_total 3\n", "tandem_trained_samples_total 2\n",
 	} {
 		if !strings.Contains(text.String(), want) {

@@ -46,6 +46,21 @@ var (
 		"Sum of these losses; its rate divided by that of the samples is the mean loss."}
 )
 
+// The metrics of the GPUs of a process of cmd/node, with the labels gpu, which is a UUID, and name.
+var (
+	GPUUtilisation = &Metric{"tandem_gpu_utilization_ratio", Gauge,
+		"Share of the latest second or less in which a kernel ran on the GPU, 0 to 1."}
+	GPUMemoryUsed = &Metric{"tandem_gpu_memory_used_bytes", Gauge,
+		"Memory of the GPU that any process uses."}
+	GPUMemory      = &Metric{"tandem_gpu_memory_bytes", Gauge, "Memory of the GPU."}
+	GPUPower       = &Metric{"tandem_gpu_power_watts", Gauge, "Power that the GPU draws."}
+	GPUPowerLimit  = &Metric{"tandem_gpu_power_limit_watts", Gauge, "Power that the GPU may draw."}
+	GPUTemperature = &Metric{"tandem_gpu_temperature_celsius", Gauge, "Temperature of the chip."}
+	GPUClock       = &Metric{"tandem_gpu_clock_hertz", Gauge, "Clock of the multiprocessors or the memory."}
+	GPULimited     = &Metric{"tandem_gpu_clock_limited", Gauge,
+		"1 for each reason why the clocks are lower than they could be, but for idleness."}
+)
+
 // The metrics of cmd/serve.
 var (
 	Requests = &Metric{"tandem_requests_total", Counter,
@@ -66,6 +81,8 @@ func All() []*Metric {
 		Trainings, TrainingsDone, Steps, StepsDone, SamplesDone, Elapsed, Speed, Loss, AUC, LogLoss,
 		Evaluation,
 		RoleInfo, Events, RowsRouted, StageTime, TrainedSamples, LossSum,
+		GPUUtilisation, GPUMemoryUsed, GPUMemory, GPUPower, GPUPowerLimit, GPUTemperature, GPUClock,
+		GPULimited,
 		Requests, RequestTime, PredictedRows, BatchRequests, QueuedRequests,
 		ServedStep, Reloads,
 	}

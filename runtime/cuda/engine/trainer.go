@@ -30,10 +30,9 @@ type GPUs struct {
 	sums     string    // how gradients are summed: job.HostSums or another
 }
 
-// Attach makes the ranks of a process compute on the GPUs that a job names, and returns their names, in the
-// order in which ranks take them: none if the job names the processors. It returns an error if a GPU does not
-// exist.
-func Attach(b *backend.Backend, j *job.Job) (names []string, err error) {
+// Attach makes the ranks of a process compute on the GPUs that a job names, and returns these in the order in
+// which ranks take them: none if the job names the processors. It returns an error if a GPU does not exist.
+func Attach(b *backend.Backend, j *job.Job) (gpus []cuda.Info, err error) {
 	if !j.Model.Device.CUDA {
 		return nil, nil
 	}
@@ -43,9 +42,9 @@ func Attach(b *backend.Backend, j *job.Job) (names []string, err error) {
 	}
 	b.Trainer = g.Trainer
 	for _, d := range g.devices {
-		names = append(names, d.Info().String())
+		gpus = append(gpus, d.Info())
 	}
-	return names, nil
+	return gpus, nil
 }
 
 // Open opens the GPUs that a job names, or all there are, with libraries of given names.

@@ -21,7 +21,8 @@ import (
 var source embed.FS
 
 // The library has the names of all libraries that it stands for.
-var names = []string{"libcuda.so.1", "libnvrtc.so.12", "libcublasLt.so.12", "libnccl.so.2"}
+var names = []string{"libcuda.so.1", "libnvrtc.so.12", "libcublasLt.so.12", "libnccl.so.2",
+	"libnvidia-ml.so.1"}
 
 const compiler = "c++"
 

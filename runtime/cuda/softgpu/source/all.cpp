@@ -1,5 +1,5 @@
-// A GPU in software, for tests: the entry points of libcuda, libnvrtc, libcublasLt and libnccl that Tandem
-// calls. Memory of a device is memory of the host, and ends at a page that cannot be touched. Each stream
+// A GPU in software, for tests: the entry points of libcuda, libnvrtc, libcublasLt, libnccl and libnvidia-ml
+// that Tandem calls. Memory of a device is memory of the host, and ends at a page that cannot be touched. Each stream
 // is a thread.
 #include "softgpu.h"
 
@@ -7,5 +7,6 @@
 #include "driver.cpp"
 #include "kernels.cpp"
 #include "nccl.cpp"
+#include "nvml.cpp"
 #include "nvrtc.cpp"
 #include "stream.cpp"
