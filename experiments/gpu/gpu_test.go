@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/spf13/pflag"
 
@@ -88,23 +89,13 @@ func TestWithoutGPU(t *testing.T) {
 
 // The whole experiment runs, from its flags to its files.
 func TestOnTheSoftwareGPU(t *testing.T) {
+	t.Setenv("TANDEM_PYTHON", "no-such-python")
 	e, folder := onSoftware(t, small()...), t.TempDir()
 	r, err := e.Run(t.Context(), report.Options{Seeds: 2, Seed: 1, Folder: folder})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := r.WriteFolder(folder); err != nil {
-		t.Fatal(err)
-	}
-	var out strings.Builder
-	if err := r.WriteText(&out); err != nil {
-		t.Fatal(err)
-	}
-	for _, line := range strings.Split(out.String(), "\n") {
-		if len([]rune(line)) > 80 {
-			t.Errorf("a line of %d columns: %s", len([]rune(line)), line)
-		}
-	}
+	checkFolder(t, r, folder, "Not compared", "No PyTorch: there is no Python interpreter")
 	csv, err := os.ReadFile(filepath.Join(folder, "gpu.csv"))
 	if want := 1 + 3*2*5; err != nil || strings.Count(string(csv), "\n") != want {
 		t.Errorf("%s\nerror %v, want %d lines", csv, err, want)
@@ -119,8 +110,61 @@ func TestOnTheSoftwareGPU(t *testing.T) {
 			t.Errorf("%s: trainings %v, %v operations", r, r.Training, r.FLOP)
 		}
 	}
+}
+
+// checkFolder writes a report, whose text must fit a terminal, have some words and lack others.
+func checkFolder(t *testing.T, r *report.Report, folder, lacks string, has ...string) {
+	t.Helper()
+	var out strings.Builder
+	if err := errors.Join(r.WriteFolder(folder), r.WriteText(&out)); err != nil {
+		t.Fatal(err)
+	}
+	for _, line := range strings.Split(out.String(), "\n") {
+		if columns := utf8.RuneCountInString(line); columns > 80 {
+			t.Errorf("a line of %d columns: %s", columns, line)
+		}
+	}
+	for _, words := range has {
+		if !strings.Contains(out.String(), words) {
+			t.Errorf("no %q in\n%s", words, &out)
+		}
+	}
+	if lacks != "" && strings.Contains(out.String(), lacks) {
+		t.Errorf("%q in\n%s", lacks, &out)
+	}
 	if _, err := os.Stat(filepath.Join(folder, "ratios.svg")); err != nil {
 		t.Error(err)
+	}
+}
+
+// The steps of PyTorch take turns with those of Tandem, and their ratios are in the report.
+func TestBesidePyTorch(t *testing.T) {
+	peer, folder := startCPU(t), t.TempDir()
+	e := onSoftware(t, "--networks", "dlrm", "--batches", "8", "--precisions", "bf16", "--shrink", "8",
+		"--window", "1ns")
+	o := report.Options{Seeds: 2, Seed: 1, Folder: folder}
+	p, err := e.plan(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	driver, err := cuda.Open(e.libraries)
+	if err != nil {
+		t.Fatal(err)
+	}
+	device, err := driver.Open(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer device.Close()
+	p.PyTorch = &peer.about
+	r, err := p.execute(t.Context(), o, device, e.libraries, peer)
+	if err != nil {
+		t.Fatal(err)
+	}
+	checkFolder(t, r, folder, "Not compared", "eager ≥ 1", "in bf16, output layers are up to", "on cpu")
+	one := r.Data.([]*result)[0]
+	if s := one.Seconds[eager]; len(s) != 2 || !(s[0] > 0) || !one.Agreed[eager].Within {
+		t.Errorf("%v, %v", s, one.Agreed)
 	}
 }
 
@@ -210,6 +254,73 @@ func TestSameArithmeticAsPyTorch(t *testing.T) {
 				t.Errorf("%s counts as fp32: %s", c, a)
 			}
 		}
+	}
+}
+
+// What PyTorch computes otherwise, or fails to compute, is not measured, and the report says why.
+func TestWhatIsNotCompared(t *testing.T) {
+	p := startCPU(t)
+	softgpu.Open(t, 1)
+	n := networks(64)[1]
+	in, err := newInputs(n, 8, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer in.remove()
+	m := measurement{plan: &plan{}, machine: machine{peer: p}, meter: &report.Meter{}, in: in}
+	ours := firstOnSoftware(t, &testCase{n, 8, job.FP32}, in)
+	if err := in.write("params", make([]float32, len(in.initial.Params))); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		"Not compared: DLRM, batch 8, fp32, PyTorch eager: the first loss and the output layer differ by ",
+		"Not compared: DLRM, batch 8, fp32, PyTorch eager: FileNotFoundError: ",
+	} {
+		r := &result{testCase: testCase{n, 8, job.FP32}, Agreed: map[string]agreement{},
+			Failed: map[string]string{}}
+		turns, err := m.ways(t.Context(), r, ours)
+		if err != nil || len(turns) > 0 {
+			t.Errorf("%d turns, error %v", len(turns), err)
+		}
+		findings := (&plan{Shrink: 64}).findings([]*result{r})
+		if len(findings) != 2 || !strings.HasPrefix(findings[1], want) {
+			t.Errorf("findings %q, want %q", findings, want)
+		}
+		in.files["params"] += " is not there"
+	}
+}
+
+// Goals are judged by quartiles: all above, all below, or neither.
+func TestGoals(t *testing.T) {
+	of := func(theirs ...float64) *result {
+		return &result{testCase: testCase{networks(1)[0], 512, job.BF16}, Seconds: map[string][]float64{
+			stepSide: {1, 1, 1}, compiled: theirs, compiledGraphs: {9, 9, 9}, productsSide: {1, 1, 1}}}
+	}
+	p := &plan{Shrink: 1}
+	for theirs, want := range map[[3]float64]string{
+		{0.95, 0.9, 1}:   "2 of 2 goals are reached, by the lower quartile.",
+		{0.7, 0.8, 0.85}: "Missed: tower, batch 512, bf16: 0.800 (0.750–0.825) × compiled, goal 0.9.",
+		{0.7, 0.8, 1.1}:  "Undecided: tower, batch 512, bf16: 0.800 (0.750–0.950) × compiled, goal 0.9.",
+	} {
+		findings := p.findings([]*result{of(theirs[:]...)})
+		if got := findings[len(findings)-1]; got != want {
+			t.Errorf("%v: %q, want %q", theirs, got, want)
+		}
+	}
+	graphs := &result{Seconds: map[string][]float64{compiled: {3, 3}, compiledGraphs: {2, 1}}}
+	if _, name := graphs.fastestCompiled(); name != compiledGraphs {
+		t.Errorf("the faster way is %s", name)
+	}
+}
+
+// A ratio is taken round by round: the machine is half as fast in the second.
+func TestRatios(t *testing.T) {
+	if got := ratios([]float64{2, 2, 4}, []float64{1, 2, 1}); got != (quartiles{1.5, 2, 3}) {
+		t.Errorf("ratios %v", got)
+	}
+	r := &result{Seconds: map[string][]float64{stepSide: {1, 1}, samplesSide: {4, 4}}}
+	if got := r.notHidden(samplesSide); got != (quartiles{0.75, 0.75, 0.75}) {
+		t.Errorf("not hidden %v", got)
 	}
 }
 

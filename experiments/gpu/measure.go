@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"time"
 
+	"tandem/datasets"
 	"tandem/experiments/report"
 	"tandem/experiments/script"
 	"tandem/runtime/cuda"
@@ -61,7 +62,7 @@ type measurement struct {
 	meter *report.Meter
 	gpus  map[string]*engine.GPUs // by precision
 	in    *inputs                 // of the case in hand
-	data  *trainingData           // of the batch in hand
+	data  *datasets.Dataset       // of trainings
 	seed  uint64
 }
 

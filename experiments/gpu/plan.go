@@ -91,7 +91,7 @@ func (e *Experiment) plan(o report.Options) (*plan, error) {
 		return nil, cli.UsageError("want "+strings.Join(sums, ", "), "--all-reduce %s", e.allReduce)
 	}
 	p := &plan{Device: e.device, Rounds: o.Seeds, Window: e.window, Shrink: e.shrink,
-		Training: newTrainingPlan(e.allReduce), ordinal: device.Ordinals[0]}
+		ordinal: device.Ordinals[0]}
 	batches, precisions, window := []int{512, 4096, 32_768}, job.DensePrecisions(), 500*time.Millisecond
 	if o.Quick {
 		batches, precisions, window = []int{4096}, []string{job.TF32}, 200*time.Millisecond
@@ -114,6 +114,7 @@ func (e *Experiment) plan(o report.Options) (*plan, error) {
 			return nil, cli.UsageError(fmt.Sprintf("want 1 to %d samples", batchMax), "--batches %d", n)
 		}
 	}
+	p.Training = newTrainingPlan(slices.Max(batches), e.allReduce)
 	for _, name := range precisions {
 		if !slices.Contains(job.DensePrecisions(), name) {
 			return nil, cli.UsageError("want "+strings.Join(job.DensePrecisions(), ", "),

@@ -240,10 +240,10 @@ func (p *plan) notes(results []*result) []string {
 			"of pooled embeddings to it. Host sums: with gradients of all parameters to the host and "+
 			"back, too, which wire.all-reduce: nccl or nccl-tree leave on GPUs. Not hidden: 1 − the step "+
 			"without copies ÷ the step with them, round by round.",
-		fmt.Sprintf("Trainings: %d steps an epoch, rows of the preset criteo in memory; embedding "+
-			"workers: %d, embedding PSs: %d, wire.all-reduce: %s; the time includes the start of the "+
-			"roles.",
-			p.Training.Steps, p.Training.EmbeddingWorkers, p.Training.EmbeddingPSs, p.Training.AllReduce))
+		fmt.Sprintf("Trainings: %s rows of the preset criteo, in memory; embedding workers: %d, "+
+			"embedding PSs: %d, wire.all-reduce: %s; the time includes the start of the roles.",
+			report.Thousands(p.Training.Rows), p.Training.EmbeddingWorkers, p.Training.EmbeddingPSs,
+			p.Training.AllReduce))
 	return append(notes, report.FewSeedsNote(p.Rounds, "rounds", "quartiles")...)
 }
 
