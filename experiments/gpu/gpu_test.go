@@ -10,11 +10,13 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 	"unicode/utf8"
 
 	"github.com/spf13/pflag"
 
 	"tandem/algo/job"
+	"tandem/algo/unit"
 	"tandem/experiments/report"
 	"tandem/runtime/cuda"
 	"tandem/runtime/cuda/engine"
@@ -106,8 +108,13 @@ func TestOnTheSoftwareGPU(t *testing.T) {
 				t.Errorf("%s, %s: %v", r, side, s)
 			}
 		}
-		if len(r.Training) != 2 || !(r.Training[0] > 0) || !(r.FLOP > 0) {
-			t.Errorf("%s: trainings %v, %v operations", r, r.Training, r.FLOP)
+		if len(r.Training) != 2 || !(r.Training[0] > 0) {
+			t.Errorf("%s: trainings %v", r, r.Training)
+		}
+		// 429-32-16-8-4-2-1: three products a layer, but 13 of the inputs, the numbers, have no gradient.
+		const tower = 2 * 4 * (3*(429*32+32*16+16*8+8*4+4*2+2*1) - 13*32)
+		if r.Network.Name == "tower" && r.FLOP != tower {
+			t.Errorf("%v operations of the tower, want %v", r.FLOP, tower)
 		}
 	}
 }
@@ -248,10 +255,18 @@ func TestSameArithmeticAsPyTorch(t *testing.T) {
 			if err := in.write("params", in.initial.Params); err != nil {
 				t.Fatal(err)
 			}
-			if precision == job.FP32 {
+			switch precision {
+			case job.FP32:
 				exact = theirs
-			} else if a := compare(ours, exact, l, job.FP32); a.Within {
-				t.Errorf("%s counts as fp32: %s", c, a)
+			case job.BF16:
+				if a := compare(theirs, exact, l, job.FP32); a.Within {
+					t.Errorf("%s of PyTorch is fp32: %s", c, a)
+				}
+				fallthrough
+			default:
+				if a := compare(ours, exact, l, job.FP32); a.Within {
+					t.Errorf("%s counts as fp32: %s", c, a)
+				}
 			}
 		}
 	}
@@ -311,6 +326,47 @@ func TestGoals(t *testing.T) {
 	if _, name := graphs.fastestCompiled(); name != compiledGraphs {
 		t.Errorf("the faster way is %s", name)
 	}
+}
+
+// A product that a step has more than once is measured once and counts as often.
+func TestProductsCountAsOften(t *testing.T) {
+	device, err := softgpu.Open(t, 1).Open(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer device.Close()
+	seconds := func(times int) float64 {
+		one := engine.Multiplication{Product: cuda.Product{Rows: 8, Columns: 8, Inner: 8, StrideA: 9}}
+		p, err := newProducts(device, slices.Repeat([]engine.Multiplication{one}, times), time.Millisecond)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer p.Close()
+		took, err := p.run(t.Context(), 2)
+		if want := unit.FLOPs(times * 2 * 8 * 8 * 8); err != nil || len(p.list) != 1 || p.flops != want {
+			t.Errorf("%d products, %v operations, want %v, error %v", len(p.list), p.flops, want, err)
+		}
+		return took.Seconds()
+	}
+	if one, many := seconds(1), seconds(1000); !(many > 50*one) {
+		t.Errorf("1000 equal products take %v s, one %v s", many, one)
+	}
+}
+
+// The tables of a full run fit 80 columns.
+func TestTablesFit(t *testing.T) {
+	p := &plan{GPU: "cuda:0 (NVIDIA H100 80GB HBM3, 79.1GiB)", Rounds: 5, Shrink: 1, PyTorch: &about{}}
+	var results []*result
+	for i, seconds := range [][]float64{{0.00123, 0.00124, 0.00125}, {0.312, 0.313, 0.315}} {
+		r := &result{testCase: testCase{networks(1)[2], 32_768, job.BF16},
+			Seconds: map[string][]float64{}, Training: []float64{123_456, 123_567, 124_000}}
+		for _, side := range []string{stepSide, samplesSide, hostSumsSide, productsSide, eager, compiled} {
+			r.Seconds[side] = seconds
+		}
+		r.Seconds[productsSide] = []float64{seconds[0] / float64(7*i+1), seconds[1] / 3, seconds[2]}
+		results = append(results, r)
+	}
+	checkFolder(t, p.report(results), t.TempDir(), "", "1.00 1.00–1.00")
 }
 
 // A ratio is taken round by round: the machine is half as fast in the second.

@@ -148,12 +148,12 @@ func (m *measurement) steps(ctx context.Context, r *result) (err error) {
 	if err := stays.step(); err != nil {
 		return err
 	}
-	alone, err := newProducts(m.device, stays.Products())
+	alone, err := newProducts(m.device, stays.Products(), m.Window)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, alone.Close()) }()
-	r.FLOP = alone.flops
+	r.FLOP = float64(alone.flops)
 	turns := []*turn{
 		{side: steps{stays, true}, name: stepSide}, {side: steps{stays, false}, name: samplesSide},
 		{side: steps{travels, false}, name: hostSumsSide}, {side: alone, name: productsSide},

@@ -2,6 +2,7 @@ package gpu
 
 import (
 	"fmt"
+	"math"
 	"slices"
 
 	"tandem/algo/job"
@@ -95,7 +96,8 @@ func (p *plan) timeTable(results []*result) cli.Table {
 
 // ratioTable has the ratios that have goals.
 func (p *plan) ratioTable(results []*result) cli.Table {
-	t := cli.Table{Caption: p.caption("PyTorch's time, and that of the products, ÷ Tandem's"),
+	t := cli.Table{Caption: fmt.Sprintf("PyTorch's time, and that of the products, ÷ Tandem's: median "+
+		"and quartiles of %d rounds", p.Rounds),
 		Header: []string{"network", "batch", "type"}, Words: 1}
 	for _, c := range comparisons() {
 		t.Header = append(t.Header, fmt.Sprintf("%s ≥ %g", c.name, c.goal))
@@ -105,8 +107,7 @@ func (p *plan) ratioTable(results []*result) cli.Table {
 		for _, c := range comparisons() {
 			cell := "–"
 			if q, ok := c.ratio(r); ok {
-				cell = fmt.Sprintf("%s (%s–%s)", report.Digits(q.Median, 2), report.Digits(q.Low, 2),
-					report.Digits(q.High, 2))
+				cell = fmt.Sprintf("%.2f %.2f–%.2f", q.Median, q.Low, q.High)
 			}
 			line = append(line, cell)
 		}
@@ -124,8 +125,9 @@ func (r *result) notHidden(side string) quartiles {
 // copyTable has what copies between host and GPU cost.
 func (p *plan) copyTable(results []*result) cli.Table {
 	t := cli.Table{
-		Caption: fmt.Sprintf("Copies between host and GPU: a step in ms, and the share that computing "+
-			"does not hide; medians of %d rounds", p.Rounds),
+		Caption: fmt.Sprintf("A step in ms, without copies between host and GPU, with those of samples, "+
+			"and with sums over hosts, too; share that computing does not hide; medians of %d "+
+			"rounds", p.Rounds),
 		Header: []string{"network", "batch", "type", "without", "samples", "share", "host sums", "share"},
 		Words:  1}
 	for _, r := range results {
@@ -140,13 +142,15 @@ func (p *plan) copyTable(results []*result) cli.Table {
 }
 
 // percent returns a share in percent; the spread of measurements can make one negative.
-func percent(share float64) string { return report.Minus(fmt.Sprintf("%.0f %%", 100*share)) }
+func percent(share float64) string {
+	return report.Minus(fmt.Sprintf("%.0f %%", math.Round(100*share)+0)) // without −0
+}
 
 // trainingTable has trainings from end to end.
 func (p *plan) trainingTable(results []*result) cli.Table {
 	t := cli.Table{Caption: p.caption(fmt.Sprintf("Training in mode %s, embedding PSs on this host: %d",
 		p.Training.Mode, p.Training.EmbeddingPSs)),
-		Header: []string{"network", "batch", "type", "k samples/s", "dense step alone", "share"}, Words: 1}
+		Header: []string{"network", "batch", "type", "k samples/s", "step alone, k/s", "share"}, Words: 1}
 	for _, r := range results {
 		q := quartilesOf(r.Training)
 		alone := float64(r.Batch) / report.Median(r.Seconds[stepSide])
@@ -234,8 +238,8 @@ func (p *plan) notes(results []*result) []string {
 	notes = append(notes,
 		"A step is forward, backward and Adam of one rank, on values that are on the GPU. Tandem's also "+
 			"reads the loss and checks that loss and gradients are finite.",
-		"Products: those that Tandem's engine asks cuBLASLt for in a step, with its choice of "+
-			"algorithms, as one CUDA graph without anything else.",
+		"Products: the sum of the times of those that Tandem's engine asks cuBLASLt for in a step, each "+
+			"repeated alone on random numbers, with the algorithm that the library chooses.",
 		"Samples: the same step with pooled embeddings, numbers and labels from the host, and gradients "+
 			"of pooled embeddings to it. Host sums: with gradients of all parameters to the host and "+
 			"back, too, which wire.all-reduce: nccl or nccl-tree leave on GPUs. Not hidden: 1 − the step "+

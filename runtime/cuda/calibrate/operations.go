@@ -39,11 +39,14 @@ func operands(p cuda.Product) (a, b, c int) {
 	return of(p.Rows, p.Inner, size), of(p.Inner, p.Columns, size), of(p.Rows, p.Columns, p.Out.Bytes())
 }
 
-// Fits reports whether the matrices of a product fit into the memory.
-func (m *Meter) Fits(p cuda.Product) bool {
+// Bytes returns the memory that the matrices of a product without strides take.
+func Bytes(p cuda.Product) unit.Bytes {
 	a, b, c := operands(p)
-	return a+b+c <= m.pool.Bytes
+	return unit.Bytes(a + b + c)
 }
+
+// Fits reports whether the matrices of a product fit into the memory.
+func (m *Meter) Fits(p cuda.Product) bool { return Bytes(p) <= m.Bytes() }
 
 // Product measures a product of random numbers for about a time, with the algorithm that the library
 // chooses. Operands that fit into the cache stay there. The product has no strides and no epilogue.
