@@ -28,7 +28,8 @@ Without arguments it takes Persia's net on click logs of Criteo's shape, on the
 cluster of Persia's evaluation with the prices of Persia's own code, 512 samples
 a GPU, in all modes on 1 to 64 GPUs. "sim run" makes one prediction and shows
 what went into it, "sim presets" lists clusters, systems, models and devices,
-"sim train" trains under simulated time, and "sim replay" replays recorded runs.
+"sim train" trains under simulated time, "sim replay" replays recorded runs, and
+"sim calibrate" measures a GPU.
 ` + common
 
 const examples = `  go run ./cmd/sim
@@ -73,7 +74,7 @@ func (p *program) command() *cobra.Command {
 	train := p.predictionCommand(trained)
 	train.Use, train.Short = "train", "Train for real, under simulated time"
 	train.Long, train.Example = trainUsage+"\n\n"+job.ModeSettingsHelp(), trainExamples
-	root.AddCommand(run, train, p.replayCommand(), p.presetsCommand())
+	root.AddCommand(run, train, p.replayCommand(), p.presetsCommand(), p.calibrateCommand())
 	root.SetHelpCommand(&cobra.Command{Hidden: true}) // --help does it
 	cli.Configure(root, p.stdout, p.stderr)
 	root.SetFlagErrorFunc(flagError)

@@ -15,22 +15,43 @@ import (
 	"tandem/algo/protocol/pace"
 	"tandem/internal/cli"
 	"tandem/runtime/blas"
+	"tandem/runtime/cuda"
+	"tandem/runtime/cuda/softgpu"
 	"tandem/runtime/probe"
 )
 
 func TestMain(m *testing.M) { testscript.Main(m, map[string]func(){"sim": main}) }
 
+// The scripts in testdata run the command as a user would; those in testdata/gpu on a GPU in software.
 func TestScripts(t *testing.T) {
+	t.Run("cpu", func(t *testing.T) { runScripts(t, "testdata", nil) })
+	t.Run("gpu", func(t *testing.T) {
+		runScripts(t, filepath.Join("testdata", "gpu"), []string{
+			"LD_LIBRARY_PATH=" + softgpu.Folder(t), "TANDEM_SOFTGPU_DEVICES=2",
+			"XDG_CACHE_HOME=" + t.TempDir()}) // kernels are compiled once
+	})
+}
+
+// runScripts runs the scripts of a folder with further variables of the environment.
+func runScripts(t *testing.T, folder string, environment []string) {
 	testscript.Run(t, testscript.Params{
-		Dir: "testdata",
+		Dir: folder,
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("TANDEM_DATA", e.WorkDir)
 			e.Setenv(blas.Variable, os.Getenv(blas.Variable))
+			e.Vars = append(e.Vars, environment...)
 			table, err := os.ReadFile("../../datasets/parquet/testdata/snappy.parquet")
 			if err != nil {
 				return err
 			}
 			return os.WriteFile(filepath.Join(e.WorkDir, "table.parquet"), table, 0o644)
+		},
+		Condition: func(name string) (bool, error) {
+			if name != "gpu" {
+				return false, fmt.Errorf("unknown condition %q", name)
+			}
+			_, err := cuda.Open(cuda.Libraries{})
+			return err == nil, nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){"recorded": recorded,
 			"truncate": truncate, "change": change},

@@ -16,7 +16,7 @@ const spreadMax = 0.9
 func curveOf[U quantity.Number](m *MeasuredAccelerator, observed []observation,
 	peak float64) CurveProfile[U] {
 	c := CurveProfile[U]{Kind: quantity.Measured, Date: m.Date,
-		Source: "medians, and the largest deviation of a quartile; " + m.Source}
+		Source: "medians of repetitions, and the largest deviation of a quartile in any shape; " + m.Source}
 	longest := 0.0 // the time of the size before
 	for _, x := range merged(observed, m.Launch.Mid) {
 		// The time that the size takes alone, which more of it never undercuts.

@@ -40,7 +40,7 @@ func TestMeasure(t *testing.T) {
 	if !slices.Equal(shown, want) {
 		t.Errorf("measured %q, want %q", shown, want)
 	}
-	if len(r.Products) != 8 || len(r.Streams) != 1 || len(r.Rows) == 0 || len(r.In) == 0 || len(r.Out) == 0 {
+	if len(r.Products) != 8 || len(r.Streams) != 1 || len(r.Rows) != 6 || len(r.In) == 0 || len(r.Out) == 0 {
 		t.Errorf("%d products, %d streams, %d rows, %d and %d copies", len(r.Products), len(r.Streams),
 			len(r.Rows), len(r.In), len(r.Out))
 	}
@@ -96,7 +96,8 @@ func TestRunKeepsToTheBudget(t *testing.T) {
 	for _, c := range []struct {
 		budget time.Duration
 		want   int
-	}{{0, 1}, {5 * 30 * time.Millisecond, 3}, {time.Hour, 5}} { // 7 of 4 ms fit into 30 ms, 7 of 8 ms do not
+	}{{0, 1}, {5 * 60 * time.Millisecond, 3}, {time.Hour, 5}} {
+		// 14 of 4 ms fit into 60 ms, 14 of 8 ms do not.
 		measured = nil
 		if err := run([]series{x}, Settings{Budget: c.budget}); err != nil || len(measured) != c.want {
 			t.Errorf("in %v measured %v, want %d sizes; error %v", c.budget, measured, c.want, err)
@@ -118,7 +119,7 @@ func TestOperations(t *testing.T) {
 	}{
 		{5 * time.Microsecond, time.Second, 1, 100},
 		{5 * time.Microsecond, time.Second, 300, 300},
-		{5 * time.Microsecond, 3 * time.Millisecond, 300, 100},
+		{5 * time.Microsecond, 6 * time.Millisecond, 300, 100},
 		{time.Second, time.Second, 1, 1},
 		{0, time.Second, 1, 500},
 		{0, time.Second, 1 << 20, operationsMax},

@@ -64,7 +64,7 @@ type Result struct {
 // less than its part of the budget; the first always is.
 type series struct {
 	what  string
-	sizes []float64 // that times grow with
+	sizes []float64 // that times grow with; 0 for operations that fit the budget by themselves
 	do    func(i int, budget time.Duration) (Times, error)
 }
 
@@ -95,7 +95,9 @@ func (r *Result) measure(device *cuda.Device, s Settings) error {
 		return err
 	}
 	r.Memory = m.Bytes()
-	err = run(r.plan(m), s)
+	if err = m.warmUp(s.Budget / 20); err == nil {
+		err = run(r.plan(m), s)
+	}
 	return errors.Join(err, m.Close())
 }
 
@@ -109,8 +111,8 @@ func memoryOf(device *cuda.Device, asked unit.Bytes) (unit.Bytes, error) {
 	case asked == 0:
 		asked = min(free/4, memoryDefault)
 	case asked > free:
-		return 0, fmt.Errorf("%v of memory to measure with; %v of %v of %v are free", asked, free, total,
-			device.Info())
+		return 0, fmt.Errorf("%w: %v to measure with; %v of %v of %v are free", cuda.ErrOutOfMemory, asked,
+			free, total, device.Info())
 	}
 	if asked < MemoryMin {
 		return 0, fmt.Errorf("%v of memory to measure with; want at least %v, and %v of %v of %v are free",
@@ -127,9 +129,10 @@ func run(all []series, s Settings) error {
 	}
 	budget := s.Budget / time.Duration(max(total, 1))
 	for _, x := range all {
-		last := 0.0 // nanoseconds
+		perSize := 0.0 // nanoseconds, of the operation before
 		for i, size := range x.sizes {
-			if i > 0 && last*size/x.sizes[i-1]*(repetitionsMin+2) > float64(budget) {
+			// Every repetition follows another; two more warm up.
+			if perSize*size*2*(repetitionsMin+2) > float64(budget) {
 				done += len(x.sizes) - i
 				break
 			}
@@ -140,8 +143,9 @@ func run(all []series, s Settings) error {
 			if err != nil {
 				return fmt.Errorf("%s: %w", x.what, err)
 			}
-			last = float64(took.Mid)
-			done++
+			if done++; size > 0 {
+				perSize = float64(took.Mid) / size
+			}
 		}
 	}
 	return nil
@@ -228,20 +232,25 @@ func (r *Result) streams(m *Meter, sizes []unit.Bytes) series {
 	return x
 }
 
-// rowsBytes are the bytes of a launch that reads rows, at most.
-const rowsBytes unit.Bytes = 64 << 20
+// The bytes of rows, and of a launch that reads them, at most. Neighbouring sizes differ by a factor of 2.
+const (
+	rowMin, rowMax            = 32, 1024
+	rowsBytes      unit.Bytes = 64 << 20
+)
 
 func (r *Result) rows(m *Meter) series {
 	x := series{what: "rows at random places"}
-	bytes := min(rowsBytes, m.Bytes()/4)
-	for row := unit.Bytes(32); row <= 1024; row *= 2 {
-		x.sizes = append(x.sizes, float64(bytes)) // all take about as long
+	for row := unit.Bytes(rowMin); row <= rowMax; row *= 2 {
+		x.sizes = append(x.sizes, 0) // of all, a launch has as many bytes as fit the budget
 	}
 	x.do = func(i int, budget time.Duration) (Times, error) {
-		row := unit.Bytes(32) << i
-		of := bytes / row * row
-		times, err := m.Rows(row, of, budget)
-		r.Rows = append(r.Rows, Rows{row, of, times})
+		row := unit.Bytes(rowMin) << i
+		bytes, err := m.rowsOf(row, min(rowsBytes, m.Bytes()/4), budget)
+		if err != nil {
+			return Times{}, err
+		}
+		times, err := m.Rows(row, bytes, budget)
+		r.Rows = append(r.Rows, Rows{row, bytes, times})
 		return times, err
 	}
 	return x

@@ -156,7 +156,9 @@ func (m *Meter) time(budget time.Duration, least int, do operation) (Times, erro
 	if err = errors.Join(err, ended); err != nil {
 		return Times{}, err
 	}
-	times, err := m.repeat(budget, count, func() error { return m.stream.LaunchGraph(graph) })
+	work := func() error { return m.stream.LaunchGraph(graph) }
+	// A repetition begins while the one before it runs, so that the device does not wait for the host.
+	times, err := m.repeat(budget, count, work, work)
 	return times, errors.Join(err, m.stream.Sync(), graph.Close())
 }
 
@@ -164,7 +166,7 @@ func (m *Meter) time(budget time.Duration, least int, do operation) (Times, erro
 func operations(once, budget time.Duration, least int) int {
 	once = max(once, time.Microsecond)
 	count := max(int(span/once), least)
-	fits := int(budget / (once * (repetitionsMin + 1)))
+	fits := int(budget / (2 * once * (repetitionsMin + 1))) // each after another
 	return max(1, min(count, fits, operationsMax))
 }
 
@@ -173,18 +175,22 @@ func (m *Meter) once(do operation) (time.Duration, error) {
 	if err := do(0); err != nil {
 		return 0, err
 	}
-	return m.between(func() error { return do(1) })
+	return m.between(nothing, func() error { return do(1) })
 }
 
-// repeat measures a piece of work of a number of operations, after one that warms up.
-func (m *Meter) repeat(budget time.Duration, count int, work func() error) (Times, error) {
+// nothing is no work.
+func nothing() error { return nil }
+
+// repeat measures a piece of work of a number of operations, each time after other work, and after a first
+// time that warms up.
+func (m *Meter) repeat(budget time.Duration, count int, before, work func() error) (Times, error) {
 	begin := time.Now()
-	if _, err := m.between(work); err != nil {
+	if _, err := m.between(nothing, work); err != nil {
 		return Times{}, err
 	}
 	var all []float64
 	for len(all) < repetitionsMin || len(all) < repetitionsMax && time.Since(begin) < budget {
-		took, err := m.between(work)
+		took, err := m.between(before, work)
 		if err != nil {
 			return Times{}, err
 		}
@@ -193,19 +199,13 @@ func (m *Meter) repeat(budget time.Duration, count int, work func() error) (Time
 	return timesOf(all), nil
 }
 
-// between returns the time that the device takes for work.
-func (m *Meter) between(work func() error) (time.Duration, error) {
-	if err := m.stream.Record(m.start); err != nil {
-		return 0, err
-	}
-	if err := work(); err != nil {
-		return 0, err
-	}
-	if err := m.stream.Record(m.end); err != nil {
-		return 0, err
-	}
-	if err := m.end.Sync(); err != nil {
-		return 0, err
+// between returns the time that the device takes for work after other work.
+func (m *Meter) between(before, work func() error) (time.Duration, error) {
+	for _, do := range []func() error{before, func() error { return m.stream.Record(m.start) }, work,
+		func() error { return m.stream.Record(m.end) }, m.end.Sync} {
+		if err := do(); err != nil {
+			return 0, err
+		}
 	}
 	return m.end.Since(m.start)
 }

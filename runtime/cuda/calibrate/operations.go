@@ -96,19 +96,52 @@ func (m *Meter) cold(bytes int) int { return 4 * m.device.Info().CacheBytes / ma
 // Rows measures a launch that reads rows at random places of the whole memory, for about a time. A row has
 // 16 bytes or a power of two times as many; the bytes of a launch are those of its rows.
 func (m *Meter) Rows(rowBytes, bytes unit.Bytes, budget time.Duration) (Times, error) {
+	do, err := m.reads(rowBytes, bytes)
+	if err != nil {
+		return Times{}, err
+	}
+	return m.time(budget, m.cold(int(bytes)), do)
+}
+
+// reads returns the operation of Rows.
+func (m *Meter) reads(rowBytes, bytes unit.Bytes) (operation, error) {
 	shift := bits.TrailingZeros64(uint64(rowBytes) / piece)
 	rows := int64(m.pool.Bytes) / max(int64(rowBytes), 1)
 	if rowBytes != piece<<shift || bytes < rowBytes || rows < 1 || rows >= 1<<32 {
-		return Times{}, fmt.Errorf("calibrate: %v in rows of %v, of %v", bytes, rowBytes, m.Bytes())
+		return nil, fmt.Errorf("calibrate: %v in rows of %v, of %v", bytes, rowBytes, m.Bytes())
 	}
 	count := int(bytes) / int(rowBytes) << shift // pieces
 	grid := cuda.Size{X: blocksOf(count, threads*pieces)}
 	m.fill = 0
-	return m.time(budget, m.cold(int(bytes)), func(i int) error {
+	return func(i int) error {
 		return m.stream.Launch(m.kernels.gather, grid, cuda.Size{X: threads}, 0, cuda.Pointer(m.pool.Address),
 			cuda.Int(int(rows)), cuda.Int(shift), cuda.Int(count), cuda.Int(i*count+1),
 			cuda.Pointer(m.pool.Address))
-	})
+	}, nil
+}
+
+// rowsOf returns how many bytes of rows, up to a number, a launch may read to be measured within a time.
+func (m *Meter) rowsOf(rowBytes, most unit.Bytes, budget time.Duration) (unit.Bytes, error) {
+	least := min(most, 1<<20) // takes some microseconds on a GPU
+	do, err := m.reads(rowBytes, least)
+	if err != nil {
+		return 0, err
+	}
+	once, err := m.once(do)
+	if err != nil {
+		return 0, err
+	}
+	fits := float64(budget) / float64(max(once, 1)*2*(repetitionsMin+2)) * float64(least)
+	return max(least, unit.Bytes(min(fits, float64(most)))/rowBytes*rowBytes), nil
+}
+
+// warmUp keeps the device busy for a time, so that it leaves the clocks of its rest.
+func (m *Meter) warmUp(d time.Duration) error {
+	for begin := time.Now(); ; {
+		if _, err := m.Stream(m.Bytes(), 0); err != nil || time.Since(begin) >= d {
+			return err
+		}
+	}
 }
 
 // CopyIn measures a copy from pinned memory of the host to the device, for about a time.
@@ -166,7 +199,7 @@ func (m *Meter) Launch(graph bool, budget time.Duration) (Times, error) {
 		return Times{}, err
 	}
 	count := operations(once, budget, emptyLaunches)
-	return m.repeat(budget, count, func() error {
+	return m.repeat(budget, count, nothing, func() error {
 		for i := range count {
 			if err := do(i); err != nil {
 				return err

@@ -1,0 +1,227 @@
+package main
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"tandem/algo/job"
+	"tandem/algo/unit"
+	"tandem/internal/cli"
+	"tandem/runtime/cuda"
+	"tandem/runtime/cuda/calibrate"
+	"tandem/sim/device"
+	"tandem/sim/preset"
+)
+
+const calibrateUsage = `Measure a GPU, and write its profile for predictions.
+
+It measures matrix products by size and type, streams through the memory of the
+GPU, reads of rows at random places, copies from and to the host, and launches,
+in half a minute. The GPU should do nothing else meanwhile. Peaks that the
+driver does not tell are those of the built-in profile of the same GPU, or of
+--like; if there is none, the best rates that were measured.
+
+The profile goes to stdout or to --out; a table of what was measured, beside
+the predictions of the other profile, goes to stderr. docs/gpu.md says what the
+GPU needs.`
+
+const calibrateExamples = `  go run ./cmd/sim calibrate --device cuda:0 --out my-gpu.yaml
+  go run ./cmd/sim run --accelerator ./my-gpu.yaml
+  go run ./cmd/sim calibrate --like A100-SXM4-80GB --json`
+
+// calibration is what the flags of calibrate ask for.
+type calibration struct {
+	device, out, name, like, memory string
+	seconds                         float64
+	json                            bool
+}
+
+func (p *program) calibrateCommand() *cobra.Command {
+	k := &calibration{}
+	c := &cobra.Command{
+		Use: "calibrate", Short: "Measure a GPU, and write its profile", Long: calibrateUsage,
+		Example: calibrateExamples, Args: cli.NoArguments,
+		RunE: func(*cobra.Command, []string) error { return adviseCalibrate(p.calibrate(k)) },
+	}
+	fs := c.Flags()
+	fs.SortFlags = false
+	fs.StringVar(&k.device, "device", "cuda:0", "measure this `GPU`")
+	fs.StringVar(&k.out, "out", "", "write the profile to this new `FILE` (default: print it)")
+	fs.StringVar(&k.name, "name", "", "give the profile this `NAME` (default: that of the GPU)")
+	fs.StringVar(&k.like, "like", "", "take peaks, price and wires that cannot be measured from this "+
+		"`PROFILE`, and compare with it (default: the built-in profile of the same GPU, if there is one)")
+	fs.Float64Var(&k.seconds, "seconds", 30, "measure for about this many `SECONDS`, of which each size "+
+		"takes its part; sizes that take longer are left out")
+	fs.StringVar(&k.memory, "memory", "", "use this `SIZE` of the memory of the GPU, as in 1GB "+
+		"(default: a quarter of what is free, at most 4 GiB)")
+	fs.BoolVar(&k.json, "json", false, "print the measured times as one JSON object instead of the profile")
+	return c
+}
+
+// adviseCalibrate adds a hint to an error of calibrate.
+func adviseCalibrate(err error) error {
+	var has *cli.Error
+	if err == nil || errors.As(err, &has) {
+		return err
+	}
+	hint := "see go run ./cmd/sim calibrate --help, and docs/gpu.md for what a GPU needs"
+	switch {
+	case errors.Is(err, cuda.ErrNoDriver):
+		hint = "run it on the machine with the GPU; there, nvidia-smi shows whether the driver works"
+	case errors.Is(err, cuda.ErrNotBuilt):
+		hint = "go build ./cmd/sim, without -tags static"
+	case errors.Is(err, preset.ErrUnknown):
+		hint = "sim presets list has the names; a name with a slash, or in .yaml, is a file"
+	case errors.Is(err, cuda.ErrOutOfMemory):
+		hint = "take less by --memory, or end what else uses the GPU"
+	}
+	return &cli.Error{Err: err, Hint: hint}
+}
+
+// ordinal returns the number of the GPU that a flag names.
+func (k *calibration) ordinal() (int, error) {
+	d, err := job.ParseDevice(k.device)
+	if err != nil || len(d.Ordinals) != 1 {
+		return 0, cli.UsageError("nvidia-smi -L lists the GPUs", "--device: %q; want one GPU, as in cuda:0",
+			k.device)
+	}
+	return d.Ordinals[0], nil
+}
+
+// settings checks the flags and returns those of the measurement.
+func (k *calibration) settings() (s calibrate.Settings, err error) {
+	if !(k.seconds > 0 && k.seconds <= 3600) {
+		return s, cli.UsageError("see --help", "--seconds: %v; want more than 0 and at most 3600", k.seconds)
+	}
+	s.Budget = time.Duration(k.seconds * float64(time.Second))
+	if k.memory != "" {
+		if s.Memory, err = unit.ParseBytes(k.memory); err != nil || s.Memory < calibrate.MemoryMin {
+			return s, cli.UsageError("see --help", "--memory: %q; want a size of at least %v, as in 1GB",
+				k.memory, calibrate.MemoryMin)
+		}
+	}
+	return s, nil
+}
+
+// calibrate measures a GPU and writes its profile.
+func (p *program) calibrate(k *calibration) error {
+	ordinal, err := k.ordinal()
+	if err != nil {
+		return err
+	}
+	s, err := k.settings()
+	if err != nil {
+		return err
+	}
+	if err := free(k.out); err != nil { // before the measurement
+		return err
+	}
+	if k.like != "" {
+		if _, err := device.LoadAccelerator(k.like); err != nil {
+			return fmt.Errorf("--like: %w", err)
+		}
+	}
+	driver, err := cuda.Open(cuda.Libraries{})
+	if err != nil {
+		return err
+	}
+	bar := cli.NewProgress(p.stderr, p.terminal)
+	defer bar.Close()
+	s.Progress = bar.Show
+	result, err := calibrate.Measure(driver, ordinal, s)
+	bar.Close()
+	if err != nil {
+		return err
+	}
+	return p.writeCalibration(k, result)
+}
+
+// writeCalibration writes what was measured as the flags ask.
+func (p *program) writeCalibration(k *calibration, r *calibrate.Result) error {
+	name := cmp.Or(k.like, sameDevice(r.Device.Name))
+	var like *device.AcceleratorProfile
+	if name != "" {
+		var err error
+		if like, err = device.LoadAccelerator(name); err != nil {
+			return err
+		}
+	}
+	m := measuredAccelerator(r, time.Now())
+	m.Name = cmp.Or(k.name, strings.ReplaceAll(r.Device.Name, " ", "-"))
+	profile, err := m.Profile(like)
+	if err != nil {
+		return err
+	}
+	wire, err := nearestWire(r)
+	if err != nil {
+		return err
+	}
+	profile.HostLink = wire.Name
+	profile.Inside = cmp.Or(profile.Inside, wire.Name)
+	if err := comparison(r, like, wire).WriteText(p.stderr); err != nil {
+		return err
+	}
+	text := profile.Text(fmt.Sprintf("%s, measured in %.1f s. Ranges are the quartiles of repetitions.",
+		r.Device.Name, r.MeasuringTime.Seconds()))
+	if k.out != "" {
+		if err := writeNew(k.out, text); err != nil {
+			return err
+		}
+		cli.PrintNotes(p.stderr, "sim", []string{fmt.Sprintf(
+			"the profile is in %s: go run ./cmd/sim run --accelerator %s", k.out, asFile(k.out))})
+	}
+	switch {
+	case k.json:
+		return printJSON(p.stdout, documentOf(r))
+	case k.out == "":
+		_, err = io.WriteString(p.stdout, text)
+	}
+	return err
+}
+
+// asFile returns the name of a file as the flags for profiles take it.
+func asFile(name string) string {
+	if preset.IsFile(name) {
+		return name
+	}
+	return "./" + name
+}
+
+// free returns an error if a file exists, or could not be made.
+func free(name string) error {
+	if name == "" {
+		return nil
+	}
+	if _, err := os.Lstat(name); err == nil {
+		return &cli.Error{Err: fmt.Errorf("--out: %s exists", name),
+			Hint: "remove it, or choose another --out"}
+	}
+	if _, err := os.Stat(filepath.Dir(name)); errors.Is(err, fs.ErrNotExist) {
+		return &cli.Error{Err: fmt.Errorf("--out: there is no folder %s", filepath.Dir(name)),
+			Hint: "make it first"}
+	}
+	return nil
+}
+
+// writeNew writes a new file, complete or not at all.
+func writeNew(name, text string) error {
+	file, err := os.CreateTemp(filepath.Dir(name), ".profile-")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(file.Name())
+	_, err = io.WriteString(file, text)
+	if err := errors.Join(err, file.Chmod(0o644), file.Close()); err != nil {
+		return err
+	}
+	return os.Link(file.Name(), name) // fails if the file exists by now
+}
