@@ -224,12 +224,13 @@ func TestNonFiniteLossIsReported(t *testing.T) {
 			s.lookup(rank)
 			s.do(nnWorker(rank), role.Forward, rank)
 			r := s.do(nnWorker(rank), role.Backward, rank)
-			if want := rank == 1; r.NonFinite != want { // sample 9 is the second of rank 1
-				t.Errorf("%v in rank 1: rank %d non-finite %t", bad, rank, r.NonFinite)
+			if want := rank == 1; (r.NotFinite != "") != want { // sample 9 is the second of rank 1
+				t.Errorf("%v in rank 1: rank %d not finite: %q", bad, rank, r.NotFinite)
 			}
 		}
 		err := mustNewSequential(t, exectest.Job(2, 1), source).Step(0)
-		if err == nil || !strings.Contains(err.Error(), "step 0: the loss or a gradient is not finite") {
+		if err == nil || !strings.Contains(err.Error(), "the loss or a gradient is not finite; lower the "+
+			"learning rate or check the data; first found in the numeric features, 1 of ") {
 			t.Errorf("sequential: %v", err)
 		}
 	}

@@ -47,12 +47,12 @@ func (w *nnWorkerWork) forward(i item) (role.Result, error) {
 func (w *nnWorkerWork) backward(i item) (role.Result, error) {
 	replica := w.dense.Replica(i.Rank)
 	i.store.set(i.Makes[1], replica.Gradients()) // buckets may be fed before all are done
-	grads, finite, err := replica.Backward(i.part)
+	grads, notFinite, err := replica.Backward(i.part)
 	if err != nil {
 		return role.Result{}, err
 	}
 	i.store.set(i.Makes[1], w.dense.Gradients(i.Work))
-	return role.Result{NonFinite: !finite, Bytes: w.storeValues(i.store, i.Makes[0], grads)}, nil
+	return role.Result{NotFinite: notFinite, Bytes: w.storeValues(i.store, i.Makes[0], grads)}, nil
 }
 
 func (w *nnWorkerWork) denseApply(i item) (role.Result, error) {

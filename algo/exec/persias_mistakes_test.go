@@ -23,8 +23,8 @@ func TestPersiasMistakeFiniteCheckOnTheFirstBatchOnly(t *testing.T) {
 	for rank := range s.ranks() {
 		s.lookup(rank)
 		s.do(nnWorker(rank), role.Forward, rank)
-		if got, want := s.do(nnWorker(rank), role.Backward, rank).NonFinite, rank == 1; got != want {
-			t.Errorf("rank %d: non-finite %t, want %t", rank, got, want)
+		if got, want := s.do(nnWorker(rank), role.Backward, rank).NotFinite, rank == 1; (got != "") != want {
+			t.Errorf("rank %d: not finite: %q, want %t", rank, got, want)
 		}
 	}
 	q := mustNewSequential(t, exectest.Job(2, 1), source)

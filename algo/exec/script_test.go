@@ -157,7 +157,7 @@ func (s *script) train(perPut bool) {
 	}
 	for rank := range s.ranks() {
 		s.do(nnWorker(rank), role.Forward, rank)
-		if r := s.do(nnWorker(rank), role.Backward, rank); r.NonFinite {
+		if r := s.do(nnWorker(rank), role.Backward, rank); r.NotFinite != "" {
 			s.t.Fatalf("rank %d step %d: not finite", rank, s.step)
 		}
 	}

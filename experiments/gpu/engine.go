@@ -35,12 +35,12 @@ func (r *replica) step() error {
 	if err := r.Forward(r.in.part, r.in.pooled, r.grads); err != nil {
 		return err
 	}
-	_, finite, err := r.Backward(func(int32) {})
+	_, notFinite, err := r.Backward(func(int32) {})
 	if err != nil {
 		return err
 	}
-	if !finite {
-		return fmt.Errorf("the loss or a gradient is not finite after %d steps", r.steps)
+	if notFinite != "" {
+		return fmt.Errorf("not finite after %d steps: %s", r.steps, notFinite)
 	}
 	r.steps++
 	return r.StepSum(r.Gradients(), r.in.part.Samples, r.steps-1)

@@ -183,7 +183,9 @@ func (q *Sequential) trainGroup(g int, in model.Input) ([]float32, error) {
 	q.stats = append(q.stats, pass.Stats()...)
 	grads := pass.EmbeddingGrad()
 	if math.IsNaN(loss) || math.IsInf(loss, 0) || !vec.Finite(q.grads[g]) || !vec.Finite(grads) {
-		return nil, ErrNonFinite
+		s := model.Suspects{Params: now.Params, Input: in, Loss: loss, Gradients: q.grads[g],
+			PooledGradients: grads}
+		return nil, fmt.Errorf("%w; first found in %s", ErrNonFinite, s.NotFinite(q.engine.Layout()))
 	}
 	return grads, nil
 }

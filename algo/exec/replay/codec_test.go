@@ -27,6 +27,8 @@ func fill(t *rapid.T, v reflect.Value) {
 	switch v.Kind() {
 	case reflect.Bool:
 		v.SetBool(true)
+	case reflect.String:
+		v.SetString(rapid.String().Draw(t, "string"))
 	case reflect.Slice:
 		n := rapid.IntRange(0, 3).Draw(t, "length")
 		v.Set(reflect.MakeSlice(v.Type(), n, n))
@@ -119,6 +121,8 @@ func TestNoFieldIsForgotten(t *testing.T) {
 				v.SetUint(1)
 			case v.Kind() == reflect.Bool:
 				v.SetBool(true)
+			case v.Kind() == reflect.String:
+				v.SetString("x")
 			default:
 				v.Set(reflect.ValueOf(errors.New("x")))
 			}

@@ -18,7 +18,7 @@
 //
 // # Format
 //
-// A stream is a line of text, "tandem recording 2", whose number is the version
+// A stream is a line of text, "tandem recording 3", whose number is the version
 // of the format, and then blocks:
 //
 //	kind (1 byte) · length of the body (4 bytes) · body · CRC-32C of all blocks up to here (4 bytes)
@@ -50,7 +50,7 @@ import (
 
 const (
 	title   = "tandem recording "
-	version = "2"
+	version = "3"
 )
 
 // Errors of reading, wrapped with the name of the stream.

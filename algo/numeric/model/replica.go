@@ -35,8 +35,8 @@ type Replica interface {
 	Loss() float64
 	// Backward runs every group of the part, bucket by bucket, and sums the gradients of the groups along the
 	// tree: see Gradients. It calls done for every bucket that is final. It returns the gradients of the
-	// pooled embeddings, and whether loss and gradients are finite.
-	Backward(done func(bucket int32)) (pooled []float32, finite bool, err error)
+	// pooled embeddings and, if the loss or a gradient is not finite, what Suspects.NotFinite names.
+	Backward(done func(bucket int32)) (pooled []float32, notFinite string, err error)
 	// Gradients returns the sums over the part's groups. A bucket is valid from the call of done in Backward
 	// until the next Forward; the statistics are valid after Forward.
 	Gradients() *Vector
@@ -70,7 +70,8 @@ type HostReplica struct {
 	sums   Vector      // over the groups; its values are those of group 0
 	loss   float64
 	part   *batch.Part
-	pooled []float32 // gradients of the pooled embeddings of the part
+	input  []float32 // pooled embeddings of the part
+	pooled []float32 // gradients of these
 }
 
 // NewHostReplica returns a replica on some weights, for parts of a number of groups, each of up to samplesMax
@@ -87,7 +88,7 @@ func NewHostReplica(w *HostWeights, groups, samplesMax int) *HostReplica {
 
 // Forward implements Replica.
 func (r *HostReplica) Forward(part *batch.Part, pooled, grads []float32) error {
-	r.loss, r.part, r.pooled = 0, part, grads
+	r.loss, r.part, r.input, r.pooled = 0, part, pooled, grads
 	r.sums.Stats = r.sums.Stats[:0]
 	width := r.engine.Layout().EmbeddingWidth
 	for g, pass := range r.passes {
@@ -110,9 +111,9 @@ func (r *HostReplica) groupGrads(g int) []float32 {
 }
 
 // Backward implements Replica.
-func (r *HostReplica) Backward(done func(bucket int32)) (pooled []float32, finite bool, err error) {
+func (r *HostReplica) Backward(done func(bucket int32)) (pooled []float32, notFinite string, err error) {
 	buckets := make([][]float32, len(r.passes))
-	finite = !math.IsNaN(r.loss) && !math.IsInf(r.loss, 0)
+	finite := !math.IsNaN(r.loss) && !math.IsInf(r.loss, 0)
 	for b, bucket := range r.engine.Layout().Buckets {
 		for g, pass := range r.passes {
 			pass.Backward(r.state.Params, b, r.grads[g])
@@ -129,7 +130,12 @@ func (r *HostReplica) Backward(done func(bucket int32)) (pooled []float32, finit
 			copy(at, own)
 		}
 	}
-	return r.pooled, finite && vec.Finite(r.pooled), nil
+	if !finite || !vec.Finite(r.pooled) {
+		s := Suspects{r.state.Params, Input{Dense: r.part.Dense, Embeddings: r.input}, r.loss, r.sums.Values,
+			r.pooled}
+		notFinite = s.NotFinite(r.engine.Layout())
+	}
+	return r.pooled, notFinite, nil
 }
 
 // Gradients implements Replica.

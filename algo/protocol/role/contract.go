@@ -155,8 +155,8 @@ type Result struct {
 	// Bytes is the size of the rows (ReadRows), the pooled embeddings (Pool) or the embedding gradients
 	// (Backward).
 	Bytes unit.Bytes
-	// NonFinite reports whether the loss or a gradient is NaN or infinite (Backward).
-	NonFinite bool
+	// NotFinite names what is NaN or infinite, if the loss or a gradient is (Backward).
+	NotFinite string
 }
 
 // HandleKind is a kind of data that a role can hold.

@@ -223,8 +223,9 @@ func (w *NNWorker) workDone(now unit.Tick, in Input, out *Outputs) {
 		out.startWork(work, []Handle{w.handle(BatchSamples, work.Step)},
 			[]Handle{w.handle(PooledGrads, work.Step), w.handle(DenseGradients, work.Step)})
 	case Backward:
-		if in.Result.NonFinite {
-			out.halt(fmt.Errorf("%v, step %d: %w", w.Address(), w.nextTrain, ErrNonFinite))
+		if what := in.Result.NotFinite; what != "" {
+			out.halt(fmt.Errorf("%v, step %d: %w; first found in %s", w.Address(), w.nextTrain, ErrNonFinite,
+				what))
 			return
 		}
 		w.computed = true

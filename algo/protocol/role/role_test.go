@@ -205,10 +205,10 @@ func TestNonFiniteHalts(t *testing.T) {
 	give(got(msg.Samples))
 	give(got(msg.Embeddings))
 	give(done(role.Forward, role.Result{}))
-	give(done(role.Backward, role.Result{NonFinite: true}))
+	give(done(role.Backward, role.Result{NotFinite: "the gradient of head.weight"}))
 	err := halted(t, &out)
 	for _, want := range []string{"nn-worker 1", "step 0", "not finite",
-		"lower the learning rate or check the data"} {
+		"lower the learning rate or check the data", "found in the gradient of head.weight"} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("%q is missing from %q", want, err)
 		}

@@ -163,14 +163,14 @@ func run(t *testing.T, r model.Replica, part *batch.Part, pooled []float32) seen
 		t.Fatal(err)
 	}
 	buckets := int32(0)
-	grads, finite, err := r.Backward(func(b int32) {
+	grads, notFinite, err := r.Backward(func(b int32) {
 		if b != buckets {
 			t.Errorf("bucket %d, want %d", b, buckets)
 		}
 		buckets++
 	})
-	if err != nil || !finite {
-		t.Fatalf("finite %v: %v", finite, err)
+	if err != nil || notFinite != "" {
+		t.Fatalf("not finite: %s: %v", notFinite, err)
 	}
 	g := r.Gradients()
 	return seen{r.Loss(), model.Vector{Values: slices.Clone(g.Values), Stats: slices.Clone(g.Stats)}, grads}
@@ -295,4 +295,129 @@ func exchange(t *testing.T, a, b model.Weights) {
 	if again := state(t, a); again.Digest() != to.Digest() {
 		t.Error("a state that was restored is another when it is exported")
 	}
+}
+
+// What is not finite is named, the cause before its effects, as on the host.
+func TestWhatIsNotFiniteIsNamed(t *testing.T) {
+	g, optimizer := open(t, 1, job.Default()), opt.DefaultDense()
+	nan, n := float32(math.NaN()), networks()[len(networks())-1] // one layer behind towers
+	_, _, l := pair(t, g, n, &optimizer, job.FP32, 2, 20)
+	for _, c := range []struct {
+		want  string
+		plant func(s *model.State, part *batch.Part, pooled []float32)
+	}{
+		{"the pooled embeddings, 1 of ", func(_ *model.State, _ *batch.Part, pooled []float32) {
+			pooled[5] = nan
+		}},
+		{"the numeric features, 2 of ", func(_ *model.State, part *batch.Part, _ []float32) {
+			part.Dense[0], part.Dense[1] = nan, float32(math.Inf(1))
+		}},
+		{"the parameters ", func(s *model.State, _ *batch.Part, pooled []float32) {
+			s.Params[len(s.Params)-1], pooled[0] = nan, nan
+		}},
+		{"the loss, which is ", func(s *model.State, _ *batch.Part, _ []float32) {
+			for i := range s.Params {
+				s.Params[i] = 3e38
+			}
+		}},
+		// Of huge inputs tiny weights see little; the sum of the inputs over samples is their gradient.
+		{"the gradient of ", func(s *model.State, part *batch.Part, pooled []float32) {
+			for _, t := range l.Tensors {
+				if slices.Contains(t.Shape, l.EmbeddingWidth) {
+					for i := range s.Params[t.Lo:t.Hi] {
+						s.Params[t.Lo+i] *= 1e-38
+					}
+				}
+			}
+			clear(part.Labels)
+			for i := range pooled {
+				pooled[i] = 3e38
+			}
+		}},
+	} {
+		device, host, _ := pair(t, g, n, &optimizer, job.FP32, 2, 20)
+		part, pooled := inputs(rand.New(rand.NewPCG(1, 2)), l, []int{20, 19})
+		changed := state(t, host)
+		changed.Params = slices.Clone(changed.Params)
+		c.plant(&changed, part, pooled)
+		var named []string
+		for _, r := range []model.Replica{device, host} {
+			if err := r.Restore(changed); err != nil {
+				t.Fatal(err)
+			}
+			if err := r.Forward(part, pooled, make([]float32, len(pooled))); err != nil {
+				t.Fatal(err)
+			}
+			_, notFinite, err := r.Backward(func(int32) {})
+			if err != nil {
+				t.Fatal(err)
+			}
+			named = append(named, notFinite)
+		}
+		if !strings.HasPrefix(named[0], c.want) || named[0] != named[1] {
+			t.Errorf("the device names %q, the host %q; want %q", named[0], named[1], c.want)
+		}
+	}
+}
+
+// The gradients of a device are the slopes of its loss: for each tensor, along its gradient and along a
+// random direction.
+func TestGradientsAreFiniteDifferences(t *testing.T) {
+	g, optimizer := open(t, 1, job.Default()), opt.DefaultDense()
+	for _, n := range networks() {
+		device, _, l := pair(t, g, n, &optimizer, job.FP32, 1, 30)
+		r := rand.New(rand.NewPCG(3, 4))
+		part, pooled := inputs(r, l, []int{30})
+		got := run(t, device, part, pooled)
+		begin := state(t, device)
+		// slope returns the slope of the loss along a direction of length 1, which begins at a parameter.
+		slope := func(at int, direction []float32, pooledToo bool) float64 {
+			const step = 2e-3
+			var loss [2]float64
+			for side, by := range []float32{step, -step} {
+				moved, input := begin, slices.Clone(pooled)
+				moved.Params = slices.Clone(begin.Params)
+				to := moved.Params[at:]
+				if pooledToo {
+					to = input
+				}
+				for i, d := range direction {
+					to[i] += by * d
+				}
+				if err := device.Restore(moved); err != nil {
+					t.Fatal(err)
+				}
+				loss[side] = run(t, device, part, input).loss
+			}
+			return (loss[0] - loss[1]) / (2 * step)
+		}
+		compare := func(name string, at int, gradient []float32, pooledToo bool, noise float64) {
+			for _, direction := range [][]float32{slices.Clone(gradient), floats(r, len(gradient))} {
+				length := math.Sqrt(dot(direction, direction))
+				if length == 0 {
+					continue
+				}
+				for i := range direction {
+					direction[i] /= float32(length)
+				}
+				want := slope(at, direction, pooledToo)
+				if off := math.Abs(dot(gradient, direction) - want); off > noise {
+					t.Errorf("%s: %s: %v along a direction, the slope is %v", n.name, name,
+						dot(gradient, direction), want)
+				}
+			}
+		}
+		noise := 0.02 * math.Sqrt(dot(got.gradients.Values, got.gradients.Values))
+		for _, tensor := range l.Tensors {
+			compare(tensor.Name, tensor.Lo, got.gradients.Values[tensor.Lo:tensor.Hi], false, noise)
+		}
+		compare("pooled embeddings", 0, got.pooled, true, noise)
+	}
+}
+
+func dot(x, y []float32) (sum float64) {
+	for i := range x {
+		sum += float64(x[i]) * float64(y[i])
+	}
+	return sum
 }

@@ -225,7 +225,7 @@ func (r *replica) Gradients() *model.Vector { return &r.sums }
 
 // Backward implements model.Replica. It appends the work of all buckets first, and then waits for one after
 // the other: while a bucket travels to the host and over ranks, the device computes the next.
-func (r *replica) Backward(done func(bucket int32)) (pooled []float32, finite bool, err error) {
+func (r *replica) Backward(done func(bucket int32)) (pooled []float32, notFinite string, err error) {
 	l := r.program.Layout
 	to := len(r.program.Parts)
 	for b, bucket := range l.Buckets {
@@ -244,18 +244,29 @@ func (r *replica) Backward(done func(bucket int32)) (pooled []float32, finite bo
 			r.err = ready[b].Sync()
 		}
 		if r.err != nil {
-			return nil, false, r.err
+			return nil, "", r.err
 		}
 		done(int32(b))
 	}
 	if err := r.wait(r.compute); err != nil {
-		return nil, false, err
+		return nil, "", err
 	}
 	if !r.bare {
 		copy(r.pooled, r.staging.pooledGradients)
 	}
-	finite = r.staging.found[0] == 0 && !math.IsNaN(r.loss) && !math.IsInf(r.loss, 0)
-	return r.pooled, finite, nil
+	if r.staging.found[0] != 0 || math.IsNaN(r.loss) || math.IsInf(r.loss, 0) {
+		notFinite = r.notFinite()
+	}
+	return r.pooled, notFinite, r.err
+}
+
+// notFinite names what is not finite in the latest step: see model.Replica.
+func (r *replica) notFinite() string {
+	l := r.program.Layout
+	in := model.Input{Dense: r.part.Dense, Embeddings: r.staging.pooled[:r.part.Samples*l.EmbeddingWidth]}
+	s := model.Suspects{Params: r.download(r.params), Input: in, Loss: r.loss,
+		Gradients: r.download(r.groups[0].gradients), PooledGradients: r.staging.pooledGradients}
+	return s.NotFinite(l)
 }
 
 // backward appends the backward passes of all groups through the parts [from, to), whose parameters are those
