@@ -204,6 +204,48 @@ func TestKernels(t *testing.T) {
 
 func second(_ Times, err error) error { return err }
 
+// A launch reads whole rows, all over the table: a mark in any piece of any row is found by as many reads as
+// chance says. A thread of this test reads two of eight rows of two pieces, and finds the mark if one of them
+// has it, which happens with probability 2 · 1/8 · 7/8 = 0.22.
+func TestRowsAreReadWholeAndAtRandom(t *testing.T) {
+	device, err := softgpu.Open(t, 1).Open(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer device.Close()
+	m, err := Open(device, 1<<20)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	const rows, reads = 8, 400
+	found := make([]uint32, reads)
+	table, out := m.pool.Address, m.pool.Address.Add(4096)
+	for _, piece := range []int{0, 1, 2*rows - 1} {
+		marked := make([]uint32, rows*8)
+		marked[4*piece+3] = 0x9e3779b9
+		err := errors.Join(m.stream.Clear(out, 4*reads), m.stream.CopyIn(table, cuda.Bytes(marked)))
+		for i := range reads {
+			err = errors.Join(err, m.stream.Launch(m.kernels.gather, cuda.Size{}, cuda.Size{}, 0,
+				cuda.Pointer(table), cuda.Int(rows), cuda.Int(1), cuda.Int(4), cuda.Int(2*i),
+				cuda.Pointer(out.Floats(i))))
+		}
+		err = errors.Join(err, m.stream.CopyOut(cuda.Bytes(found), out), m.stream.Sync())
+		if err != nil {
+			t.Fatal(err)
+		}
+		count := 0
+		for _, x := range found {
+			if x != 0 {
+				count++
+			}
+		}
+		if share := float64(count) / reads; share < 0.15 || share > 0.29 {
+			t.Errorf("%v of the reads find the mark in piece %d, want 0.22", share, piece)
+		}
+	}
+}
+
 // NVIDIA's own compiler takes the source for every generation of GPUs since Volta.
 func TestSourceCompilesWithNVRTC(t *testing.T) {
 	python := pythontest.With(t, "nvidia.cuda_nvrtc")
