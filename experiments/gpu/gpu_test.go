@@ -43,6 +43,25 @@ func small() []string {
 		"128", "--window", "1ns"}
 }
 
+// A case that does not fit on the GPU is named, and keeps no other from running.
+func TestWhatDoesNotFit(t *testing.T) {
+	softgpu.Set(t, "TANDEM_SOFTGPU_MEMORY", "30000000")
+	e, folder := onSoftware(t, "--networks", "dlrm", "--batches", "4,8192", "--precisions", "fp32",
+		"--shrink", "128", "--window", "1ns"), t.TempDir()
+	t.Setenv("TANDEM_PYTHON", "no-such-python")
+	r, err := e.Run(t.Context(), report.Options{Seeds: 2, Seed: 1, Folder: folder})
+	if err != nil {
+		t.Fatal(err)
+	}
+	checkFolder(t, r, folder, "", "Not measured: DLRM, batch 8192, fp32: cuda:0: a rank needs ",
+		"│ DLRM    │     4 │")
+	e = onSoftware(t, "--networks", "dlrm", "--batches", "8192", "--precisions", "fp32")
+	if _, err := e.Run(t.Context(), report.Options{Seeds: 2, Seed: 1, Folder: t.TempDir()}); err == nil ||
+		!strings.HasPrefix(err.Error(), "DLRM, batch 8192, fp32: cuda:0: a rank needs ") {
+		t.Errorf("error %v", err)
+	}
+}
+
 // Flags are checked before anything is measured, and written as they repeat a run.
 func TestFlags(t *testing.T) {
 	for args, want := range map[string]string{

@@ -52,6 +52,8 @@ type result struct {
 	FLOP float64 `json:"flop"`
 	// Training is samples per second of trainings, by round.
 	Training []float64 `json:"training_samples_per_s"`
+	// Error says why the case was not measured, for example because it does not fit on the GPU.
+	Error string `json:"error,omitempty"`
 }
 
 // measurement is the state of one measurement.
@@ -66,7 +68,7 @@ type measurement struct {
 	seed  uint64
 }
 
-// measure runs every case.
+// measure runs every case. One that fails does not keep the others from running; it is an error if all fail.
 func (p *plan) measure(ctx context.Context, o report.Options, on machine) (results []*result, err error) {
 	log, err := o.NewLog("gpu.csv", "network", "batch", "precision", "round", "side", "steps", "step_s")
 	if err != nil {
@@ -76,6 +78,7 @@ func (p *plan) measure(ctx context.Context, o report.Options, on machine) (resul
 	m := measurement{plan: p, machine: on, log: log, gpus: map[string]*engine.GPUs{}, seed: o.Seed,
 		meter: &report.Meter{Total: len(p.Cases), Report: o.Progress}}
 	defer func() { m.release() }()
+	measured, failed := false, error(nil)
 	for i := range p.Cases {
 		c := &p.Cases[i]
 		if i == 0 || p.Cases[i-1].Network != c.Network || p.Cases[i-1].Batch != c.Batch {
@@ -85,11 +88,20 @@ func (p *plan) measure(ctx context.Context, o report.Options, on machine) (resul
 			}
 		}
 		r, err := m.compare(ctx, c, o)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", c, err)
+		switch {
+		case ctx.Err() != nil:
+			return nil, context.Cause(ctx)
+		case err != nil:
+			failed = errors.Join(failed, fmt.Errorf("%s: %w", c, err))
+			r = &result{testCase: *c, Error: err.Error()}
+		default:
+			measured = true
 		}
 		results = append(results, r)
 		m.meter.Done++
+	}
+	if !measured {
+		return nil, failed
 	}
 	return results, nil
 }

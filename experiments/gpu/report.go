@@ -12,11 +12,12 @@ import (
 
 // report returns the results of a plan as tables, figures and sentences.
 func (p *plan) report(results []*result) *report.Report {
+	measured := slices.DeleteFunc(slices.Clone(results), func(r *result) bool { return r.Error != "" })
 	return &report.Report{
-		Findings: p.findings(results), Notes: p.notes(results), Settings: p, Data: results,
-		Tables: []cli.Table{p.timeTable(results), p.ratioTable(results), p.copyTable(results),
-			p.trainingTable(results)},
-		Figures: figures(results),
+		Findings: p.findings(results), Notes: p.notes(measured), Settings: p, Data: results,
+		Tables: []cli.Table{p.timeTable(measured), p.ratioTable(measured), p.copyTable(measured),
+			p.trainingTable(measured)},
+		Figures: figures(measured),
 	}
 }
 
@@ -184,6 +185,9 @@ func (p *plan) findings(results []*result) (sentences []string) {
 		sentences = p.goals(results)
 	}
 	for _, r := range results {
+		if r.Error != "" {
+			sentences = append(sentences, fmt.Sprintf("Not measured: %s: %s.", r, r.Error))
+		}
 		for _, way := range []string{eager, compiled, compiledGraphs} {
 			what := fmt.Sprintf("Not compared: %s, PyTorch %s: ", r, way)
 			if a, checked := r.Agreed[way]; checked && !a.Within {
@@ -244,10 +248,9 @@ func (p *plan) notes(results []*result) []string {
 			"of pooled embeddings to it. Host sums: with gradients of all parameters to the host and "+
 			"back, too, which wire.all-reduce: nccl or nccl-tree leave on GPUs. Not hidden: 1 − the step "+
 			"without copies ÷ the step with them, round by round.",
-		fmt.Sprintf("Trainings: %s rows of the preset criteo, in memory; embedding workers: %d, "+
-			"embedding PSs: %d, wire.all-reduce: %s; the time includes the start of the roles.",
-			report.Thousands(p.Training.Rows), p.Training.EmbeddingWorkers, p.Training.EmbeddingPSs,
-			p.Training.AllReduce))
+		fmt.Sprintf("Trainings: rows of the preset criteo, in memory, at most %d steps an epoch; embedding "+
+			"workers: %d, embedding PSs: %d, wire.all-reduce: %s; the time includes the start of the roles.",
+			p.Training.Steps, p.Training.EmbeddingWorkers, p.Training.EmbeddingPSs, p.Training.AllReduce))
 	return append(notes, report.FewSeedsNote(p.Rounds, "rounds", "quartiles")...)
 }
 

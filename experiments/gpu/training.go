@@ -7,6 +7,7 @@ import (
 
 	"tandem/algo/exec/backend"
 	"tandem/algo/job"
+	"tandem/algo/numeric/batch"
 	"tandem/datasets"
 	"tandem/experiments/report"
 	"tandem/runtime/cuda/engine"
@@ -17,20 +18,25 @@ import (
 // trainingPlan describes the trainings.
 type trainingPlan struct {
 	Mode             string `yaml:"mode"`
-	Rows             int    `yaml:"rows"` // of an epoch
+	Rows             int    `yaml:"rows"`  // generated
+	Steps            int    `yaml:"steps"` // of an epoch, at most
 	EmbeddingWorkers int    `yaml:"embedding-workers"`
 	EmbeddingPSs     int    `yaml:"embedding-pss"`
 	AllReduce        string `yaml:"all-reduce"`
 }
 
-// stepsLeast is the number of steps of an epoch with the largest batch.
-const stepsLeast = 8
+// The steps of an epoch: stepsLeast with the largest batch, at most stepsMost with smaller ones, which then
+// train on the first rows.
+const (
+	stepsLeast = 8
+	stepsMost  = 64
+)
 
 // newTrainingPlan gives half of the cores to embedding PSs, and a quarter to embedding workers.
 func newTrainingPlan(batchMost int, allReduce string) trainingPlan {
 	cores := runtime.NumCPU()
-	return trainingPlan{Mode: job.Hybrid, Rows: stepsLeast * batchMost, EmbeddingWorkers: max(1, cores/4),
-		EmbeddingPSs: max(1, cores/2), AllReduce: allReduce}
+	return trainingPlan{Mode: job.Hybrid, Rows: stepsLeast * batchMost, Steps: stepsMost,
+		EmbeddingWorkers: max(1, cores/4), EmbeddingPSs: max(1, cores/2), AllReduce: allReduce}
 }
 
 // testRows is the number of rows that are predicted after a training, whose time does not count.
@@ -49,14 +55,16 @@ func (m *measurement) train(ctx context.Context, r *result, o report.Options) er
 			return err
 		}
 	}
+	data := *m.data
+	data.Train = batch.Slice(data.Train, 0, min(data.Train.Samples, m.Training.Steps*r.Batch))
 	j := m.trainingJob(r)
-	once, err := m.trainOnce(ctx, j, o) // the first opens libraries and shows the time of an epoch
+	once, err := m.trainOnce(ctx, j, &data, o) // the first opens libraries and shows the time of an epoch
 	if err != nil {
 		return err
 	}
 	j.Training.Epochs = min(epochsMost, int(math.Ceil(m.Window.Seconds()/once.Wall.Seconds())))
 	for round := range m.Rounds {
-		trained, err := m.trainOnce(ctx, j, o)
+		trained, err := m.trainOnce(ctx, j, &data, o)
 		if err != nil {
 			return err
 		}
@@ -81,17 +89,18 @@ func (m *measurement) trainingJob(r *result) job.Job {
 }
 
 // trainOnce trains a new model.
-func (m *measurement) trainOnce(ctx context.Context, j job.Job, o report.Options) (*train.Result, error) {
+func (m *measurement) trainOnce(ctx context.Context, j job.Job, data *datasets.Dataset, o report.Options,
+) (*train.Result, error) {
 	g, err := engine.Open(m.libraries, &j)
 	if err != nil {
 		return nil, err
 	}
-	source, err := datasets.TrainingSource(m.data, &j)
+	source, err := datasets.TrainingSource(data, &j)
 	if err != nil {
 		return nil, err
 	}
 	var arena memory.Arena
-	r, err := train.Run(ctx, j, source, m.data.Test, train.Options{
+	r, err := train.Run(ctx, j, source, data.Test, train.Options{
 		Backend: backend.Backend{Products: o.Backend.Products, Arena: &arena, Trainer: g.Trainer}})
 	_ = arena.Close()
 	runtime.GC() // gives the replica on the GPU back
