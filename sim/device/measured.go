@@ -142,9 +142,10 @@ func observe(all []MeasuredTraffic) (observed []observation) {
 func peakOf[U ~float64](m *MeasuredAccelerator, observed []observation,
 	peaks ...quantity.Value[U]) quantity.Value[U] {
 	best := 0.0
-	for _, x := range observed {
-		best = max(best, digits(x.work/float64(work(x.time, m.Launch.Mid).Mid)*1e9))
+	for _, x := range alone(observed, m.Launch.Mid) {
+		best = max(best, x.work/float64(x.time.Mid)*1e9)
 	}
+	best = digits(best, func(float64) bool { return true })
 	q := known(peaks...)
 	if float64(q.Mid) >= best {
 		return q
@@ -163,11 +164,12 @@ func work(t MeasuredTime, launch unit.Nanos) MeasuredTime {
 	return MeasuredTime{of(t.Low), of(t.Mid), of(t.High)}
 }
 
-// digits rounds to four significant digits.
-func digits(x float64) float64 {
-	if x <= 0 {
-		return 0
-	}
+// digits rounds a positive number to four significant digits, and further down until it is valid.
+func digits(x float64, valid func(float64) bool) float64 {
 	scale := math.Pow(10, 3-math.Floor(math.Log10(x)))
-	return math.Round(float64(x*scale)) / scale
+	n := math.Round(float64(x * scale))
+	for !valid(n / scale) {
+		n--
+	}
+	return n / scale
 }

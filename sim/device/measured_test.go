@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"pgregory.net/rapid"
+
 	"tandem/algo/quantity"
 	"tandem/algo/unit"
 )
@@ -129,7 +131,7 @@ func TestMeasuredNoise(t *testing.T) {
 	m := byHand()
 	m.Products = []MeasuredProduct{
 		{FP32, 1e9, exactly(126e3)},
-		{Half, 1e6, exactly(1400)},                  // 0.4 µs beside a launch of 1 µs
+		{Half, 1e8, exactly(1400)},                  // 0.4 µs beside a launch of 1 µs: 250 TFLOP/s
 		{Half, 1e9, MeasuredTime{31e3, 41e3, 41e3}}, // two shapes: 50 µs on average
 		{Half, 1e9, MeasuredTime{61e3, 61e3, 81e3}},
 		{Half, 2e9, exactly(41e3)}, // less than half the work
@@ -142,9 +144,14 @@ func TestMeasuredNoise(t *testing.T) {
 	if p.ComputeShare.Spread != 0.667 { // 50 µs of 30 µs, rounded up
 		t.Errorf("spread %v, want 0.667", p.ComputeShare.Spread)
 	}
+	if p.PeakHalf.Kind != quantity.Default {
+		t.Errorf("a size that is mostly launch makes the peak %v", p.PeakHalf)
+	}
+	// Less than an empty launch, which counts as a tenth of the time.
 	m.Products[0], m.Products = MeasuredProduct{FP32, 1e6, exactly(900)}, m.Products[:2]
-	if p = profileOf(t, m, peaks()); len(p.ComputeShareFP32.Points) != 1 || len(p.ComputeShare.Points) != 1 {
-		t.Errorf("the only size is left out: %+v", p)
+	if p = profileOf(t, m, peaks()); len(p.ComputeShareFP32.Points) != 1 || p.PeakFP32.Mid != 11.11e12 ||
+		len(p.ComputeShare.Points) != 1 {
+		t.Errorf("the only sizes make %+v", p)
 	}
 	for what, remove := range map[string]func(*MeasuredAccelerator){
 		"no products in fp32":           func(m *MeasuredAccelerator) { m.Products = m.Products[:4] },
@@ -158,6 +165,61 @@ func TestMeasuredNoise(t *testing.T) {
 		if _, err := m.Profile(nil); err == nil || !strings.Contains(err.Error(), what) {
 			t.Errorf("%s: error %v", what, err)
 		}
+	}
+}
+
+// For any times, the shares are the largest that keep more work from taking less time, but for the rounding
+// to four digits, and the profile is valid.
+func TestMeasuredCurvesAreValid(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		m, like := byHand(), peaks()
+		m.Products = []MeasuredProduct{{FP32, 1e9, exactly(126e3)}}
+		var flops, times []float64
+		size := 1e9
+		for range rapid.IntRange(1, 6).Draw(t, "sizes") {
+			size *= rapid.Float64Range(1.001, 20).Draw(t, "growth")
+			alone := rapid.Float64Range(20e3, 5e6).Draw(t, "time")
+			flops, times = append(flops, size), append(times, alone)
+			m.Products = append(m.Products, MeasuredProduct{Half, unit.FLOPs(size),
+				exactly(unit.Nanos(alone + 1e3))})
+		}
+		p, err := m.Profile(like)
+		if err != nil {
+			t.Fatal(err)
+		}
+		before := Curve{Sizes: []float64{1}, Shares: []float64{1}}
+		for i, point := range p.ComputeShare.Points {
+			n := len(before.Sizes) - 1
+			want := min(1, flops[i]/float64(p.PeakHalf.Mid)/times[i]*1e9,
+				before.Shares[n]*flops[i]/before.Sizes[n])
+			if math.Abs(point.Share/want-1) > 2e-3 { // two steps of the last of four digits
+				t.Fatalf("point %d: share %v, want %v", i, point.Share, want)
+			}
+			before.Sizes, before.Shares = append(before.Sizes, flops[i]), append(before.Shares, point.Share)
+		}
+	})
+}
+
+// Without a peak in tf32, products in tf32 are those in fp32. A curve of a precision serves launches with a
+// fill, too, and is checked if it is there.
+func TestCurvesOfPrecisions(t *testing.T) {
+	p := profileOf(t, byHand(), peaks())
+	filled := Kernel{Launches: 1, FLOPs: 5e9, Precision: FP32, Fill: 0.5}
+	// At half of 10 TFLOP/s, of which large launches reach all.
+	if got := p.Resolve(0).Time(filled); got != 1_001_000 {
+		t.Errorf("half a device takes %d ns, want 1 ms and the launch", got)
+	}
+	p.PeakTF32, p.ComputeShareTF32 = quantity.Value[unit.FLOPsPerSec]{}, CurveProfile[unit.FLOPs]{}
+	a := p.Resolve(0)
+	in := func(precision Precision) unit.Tick {
+		return a.Time(Kernel{Launches: 1, FLOPs: 1e9, Precision: precision})
+	}
+	if in(TF32) != in(FP32) || p.Validate() != nil {
+		t.Errorf("%v in tf32, %v in fp32; error %v", in(TF32), in(FP32), p.Validate())
+	}
+	p.ComputeShareTF32.Spread = 0.1
+	if err := p.Validate(); err == nil || !strings.Contains(err.Error(), "compute-share-tf32: no points") {
+		t.Errorf("a curve without points: error %v", err)
 	}
 }
 

@@ -64,6 +64,23 @@ func TestMeasure(t *testing.T) {
 	}
 }
 
+// What is planned fits into the memory: of 2 MiB, square products up to 256 in fp32 and 512 in half
+// precision, flat ones up to 512×256, and streams of 1 MiB.
+func TestPlanFitsIntoTheMemory(t *testing.T) {
+	r := &Result{Device: cuda.Info{Major: 8}}
+	var sizes []int
+	for _, x := range r.plan(&Meter{pool: cuda.Memory{Bytes: 2 << 20}}) {
+		sizes = append(sizes, len(x.sizes))
+	}
+	if want := []int{3, 2, 3, 2, 4, 2, 4, 2, 1, 6, 4, 4, 1, 1}; !slices.Equal(sizes, want) {
+		t.Errorf("%d sizes, want %d", sizes, want)
+	}
+	r.Device.Major = 7
+	if n := len(r.plan(&Meter{pool: cuda.Memory{Bytes: 2 << 20}})); n != len(sizes)-4 {
+		t.Errorf("%d series on a device without tf32 and bf16", n)
+	}
+}
+
 // A device that does not exist, and memory that there is not, are errors that say what there is.
 func TestMeasureRefuses(t *testing.T) {
 	driver := softgpu.Open(t, 1)
