@@ -322,6 +322,12 @@ func TestWhatIsNotCompared(t *testing.T) {
 		}
 		in.files["params"] += " is not there"
 	}
+	p.Close()
+	r := &result{testCase: testCase{n, 8, job.FP32}, Failed: map[string]string{}}
+	turns, err := m.ways(t.Context(), r, ours)
+	if err != nil || len(turns) > 0 || m.peer != nil || !strings.Contains(r.Failed[eager], "process ended") {
+		t.Errorf("after PyTorch's end: %d turns, error %v, failed %q", len(turns), err, r.Failed)
+	}
 }
 
 // Goals are judged by quartiles: all above, all below, or neither.

@@ -180,32 +180,47 @@ func (m *measurement) steps(ctx context.Context, r *result) (err error) {
 	return m.peer.close(ctx)
 }
 
-// ways returns the ways of PyTorch whose first steps are those of Tandem.
+// ways returns the ways of PyTorch whose first steps are those of Tandem. If its process fails, the case and
+// all later ones are measured without it.
 func (m *measurement) ways(ctx context.Context, r *result, ours *first) (turns []*turn, err error) {
 	if m.peer == nil {
 		return nil, nil
 	}
-	if err := m.peer.open(ctx, &r.testCase, m.in); err != nil {
-		return nil, err
-	}
-	for _, name := range m.peer.about.Ways {
-		m.meter.Show(0, 1, r.String()+", PyTorch "+name)
-		w := way{m.peer, name}
-		theirs, err := w.firstSteps(ctx, m.in)
-		var failure *script.Failure
-		switch {
-		case errors.As(err, &failure):
-			r.Failed[name] = failure.Text
-			continue
-		case err != nil:
-			return nil, err
-		}
-		a := compare(ours, theirs, m.in.engine.Layout(), r.Precision)
-		if r.Agreed[name] = a; a.Within {
-			turns = append(turns, &turn{side: w, name: name})
+	name := eager
+	if err = m.peer.open(ctx, &r.testCase, m.in); err == nil {
+		for _, name = range m.peer.about.Ways {
+			w := way{m.peer, name}
+			m.meter.Show(0, 1, r.String()+", PyTorch "+name)
+			var within bool
+			if within, err = m.check(ctx, r, w, ours); err != nil {
+				break
+			}
+			if within {
+				turns = append(turns, &turn{side: w, name: name})
+			}
 		}
 	}
-	return turns, nil
+	if err == nil || ctx.Err() != nil {
+		return turns, err
+	}
+	r.Failed[name], m.peer = err.Error(), nil
+	return nil, nil
+}
+
+// check reports whether the first steps of a way are those of Tandem, and keeps why not.
+func (m *measurement) check(ctx context.Context, r *result, w way, ours *first) (bool, error) {
+	theirs, err := w.firstSteps(ctx, m.in)
+	var failure *script.Failure
+	if errors.As(err, &failure) {
+		r.Failed[w.name] = failure.Text
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	a := compare(ours, theirs, m.in.engine.Layout(), r.Precision)
+	r.Agreed[w.name] = a
+	return a.Within, nil
 }
 
 // turn is the part of one side in a case.
