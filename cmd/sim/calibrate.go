@@ -40,9 +40,9 @@ const calibrateExamples = `  go run ./cmd/sim calibrate --device cuda:0 --out my
 
 // calibration is what the flags of calibrate ask for.
 type calibration struct {
-	device, out, name, like, memory string
-	seconds                         float64
-	json                            bool
+	device, out, hostLink, name, like, memory string
+	seconds                                   float64
+	json                                      bool
 }
 
 func (p *program) calibrateCommand() *cobra.Command {
@@ -56,6 +56,9 @@ func (p *program) calibrateCommand() *cobra.Command {
 	fs.SortFlags = false
 	fs.StringVar(&k.device, "device", "cuda:0", "measure this `GPU`")
 	fs.StringVar(&k.out, "out", "", "write the profile to this new `FILE` (default: print it)")
+	fs.StringVar(&k.hostLink, "host-link", "", "write the copies between host and GPU as the profile of a "+
+		"wire to this new `FILE`, which the profile of the GPU names by this path (default: name the "+
+		"built-in PCIe profile with the nearest rate)")
 	fs.StringVar(&k.name, "name", "", "give the profile this `NAME` (default: that of the GPU)")
 	fs.StringVar(&k.like, "like", "", "take peaks, price and wires that cannot be measured from this "+
 		"`PROFILE`, and compare with it (default: the built-in profile of the same GPU, if there is one)")
@@ -122,8 +125,10 @@ func (p *program) calibrate(k *calibration) error {
 	if err != nil {
 		return err
 	}
-	if err := free(k.out); err != nil { // before the measurement
-		return err
+	for _, file := range [][2]string{{"--out", k.out}, {"--host-link", k.hostLink}} {
+		if err := free(file[0], file[1]); err != nil { // before the measurement
+			return err
+		}
 	}
 	if k.like != "" {
 		if _, err := device.LoadAccelerator(k.like); err != nil {
@@ -166,7 +171,13 @@ func (p *program) writeCalibration(k *calibration, r *calibrate.Result) error {
 		return err
 	}
 	profile.HostLink = wire.Name
-	profile.Inside = cmp.Or(profile.Inside, wire.Name)
+	if k.hostLink != "" {
+		if err := writeLink(k.hostLink, m); err != nil {
+			return err
+		}
+		profile.HostLink = asFile(k.hostLink)
+	}
+	profile.Inside = cmp.Or(profile.Inside, profile.HostLink)
 	if err := comparison(r, like, wire).WriteText(p.stderr); err != nil {
 		return err
 	}
@@ -196,17 +207,27 @@ func asFile(name string) string {
 	return "./" + name
 }
 
-// free returns an error if a file exists, or could not be made.
-func free(name string) error {
+// writeLink writes the profile of the wire between the host and a GPU.
+func writeLink(name string, m *device.MeasuredAccelerator) error {
+	wire, err := m.HostLink(m.Name + "-host-link")
+	if err != nil {
+		return err
+	}
+	return writeNew(name, wire.Text("Copies between the host and "+m.Name+". Ranges are the quartiles of "+
+		"repetitions."))
+}
+
+// free returns an error if the file of a flag exists, or could not be made.
+func free(flag, name string) error {
 	if name == "" {
 		return nil
 	}
 	if _, err := os.Lstat(name); err == nil {
-		return &cli.Error{Err: fmt.Errorf("--out: %s exists", name),
-			Hint: "remove it, or choose another --out"}
+		return &cli.Error{Err: fmt.Errorf("%s: %s exists", flag, name),
+			Hint: "remove it, or choose another name"}
 	}
 	if _, err := os.Stat(filepath.Dir(name)); errors.Is(err, fs.ErrNotExist) {
-		return &cli.Error{Err: fmt.Errorf("--out: there is no folder %s", filepath.Dir(name)),
+		return &cli.Error{Err: fmt.Errorf("%s: there is no folder %s", flag, filepath.Dir(name)),
 			Hint: "make it first"}
 	}
 	return nil

@@ -59,11 +59,14 @@ func measuredAccelerator(r *calibrate.Result, now time.Time) *device.MeasuredAcc
 		m.Products = append(m.Products, device.MeasuredProduct{Precision: precision(p.Type),
 			FLOPs: calibrate.FLOPs(p.Product), Time: times(p.Times)})
 	}
-	for _, x := range r.Streams {
-		m.Streams = append(m.Streams, device.MeasuredTraffic{Bytes: x.Bytes, Time: times(x.Times)})
-	}
 	for _, x := range r.Rows {
 		m.Rows = append(m.Rows, device.MeasuredTraffic{Row: x.Row, Bytes: x.Bytes, Time: times(x.Times)})
+	}
+	for to, all := range map[*[]device.MeasuredTraffic][]calibrate.Transfer{&m.Streams: r.Streams,
+		&m.In: r.In, &m.Out: r.Out} {
+		for _, x := range all {
+			*to = append(*to, device.MeasuredTraffic{Bytes: x.Bytes, Time: times(x.Times)})
+		}
 	}
 	return m
 }

@@ -2,6 +2,7 @@ package device
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"math"
 
@@ -40,6 +41,8 @@ type MeasuredAccelerator struct {
 	Products []MeasuredProduct
 	Streams  []MeasuredTraffic
 	Rows     []MeasuredTraffic
+	// In and Out are copies from pinned memory of the host and to it, by ascending size.
+	In, Out []MeasuredTraffic
 }
 
 // Profile returns the profile of the accelerator. Like is a profile of the same kind of accelerator, or nil:
@@ -90,6 +93,44 @@ func (m *MeasuredAccelerator) Profile(like *AcceleratorProfile) (*AcceleratorPro
 	p.MemoryShare = curveOf[unit.Bytes](m, streams, float64(p.MemoryBandwidth.Mid))
 	p.RowShare = curveOf[unit.Bytes](m, rows, float64(p.MemoryBandwidth.Mid))
 	return p, p.Validate()
+}
+
+// HostLink returns the wire between the host and the accelerator: the rate of the largest copies, and as
+// latency what the smallest take beyond their bytes at that rate. The slower direction counts.
+func (m *MeasuredAccelerator) HostLink(name string) (*WireProfile, error) {
+	if len(m.In) == 0 || len(m.Out) == 0 {
+		return nil, errors.New("no copies were measured; measure at least one size in each direction")
+	}
+	slower := m.In
+	if rate(m.Out) < rate(m.In) {
+		slower = m.Out
+	}
+	first, last := slower[0], slower[len(slower)-1]
+	of := func(t unit.Nanos) unit.BytesPerSec {
+		return unit.BytesPerSec(digits(float64(last.Bytes)/float64(t)*1e9, always))
+	}
+	left := func(t unit.Nanos) unit.Tick {
+		return unit.Tick(max(1, math.Round(float64(t)-float64(first.Bytes)/rate(slower)*1e9)))
+	}
+	w := &WireProfile{
+		Name: name,
+		Bandwidth: quantity.Value[unit.BytesPerSec]{Low: of(last.Time.High), Mid: of(last.Time.Mid),
+			High: of(last.Time.Low), Kind: quantity.Measured, Date: m.Date,
+			Source: fmt.Sprintf("copies of %v, pinned, median and quartiles; %s", last.Bytes, m.Source)},
+		Share: quantity.Value[float64]{Mid: 1, Kind: quantity.Measured, Date: m.Date,
+			Source: "the bandwidth is that which copies reach; " + m.Source},
+		Latency: quantity.Value[unit.Tick]{Low: left(first.Time.Low), Mid: left(first.Time.Mid),
+			High: left(first.Time.High), Kind: quantity.Measured, Date: m.Date,
+			Source: fmt.Sprintf("copies of %v, pinned, in a graph, median and quartiles; %s", first.Bytes,
+				m.Source)},
+	}
+	return w, w.Validate()
+}
+
+// rate returns the bytes a second of the largest traffic.
+func rate(all []MeasuredTraffic) float64 {
+	last := all[len(all)-1]
+	return float64(last.Bytes) / float64(last.Time.Mid) * 1e9
 }
 
 // known returns the first quantity that is known.
@@ -145,7 +186,7 @@ func peakOf[U ~float64](m *MeasuredAccelerator, observed []observation,
 	for _, x := range alone(observed, m.Launch.Mid) {
 		best = max(best, x.work/float64(x.time.Mid)*1e9)
 	}
-	best = digits(best, func(float64) bool { return true })
+	best = digits(best, always)
 	q := known(peaks...)
 	if float64(q.Mid) >= best {
 		return q
@@ -163,6 +204,9 @@ func work(t MeasuredTime, launch unit.Nanos) MeasuredTime {
 	of := func(t unit.Nanos) unit.Nanos { return max(t-launch, t/10) }
 	return MeasuredTime{of(t.Low), of(t.Mid), of(t.High)}
 }
+
+// always accepts every number.
+func always(float64) bool { return true }
 
 // digits rounds a positive number to four significant digits, and further down until it is valid.
 func digits(x float64, valid func(float64) bool) float64 {

@@ -19,7 +19,7 @@ func curveOf[U quantity.Number](m *MeasuredAccelerator, observed []observation,
 		Source: "medians of repetitions, and the largest deviation of a quartile in any shape; " + m.Source}
 	for _, x := range merged(observed, m.Launch.Mid) {
 		share := min(1, x.work/peak/float64(x.time.Mid)*1e9)
-		valid := func(float64) bool { return true }
+		valid := always
 		if n := len(c.Points); n > 0 { // it must not rise faster than the size, not even by rounding
 			before := c.Points[n-1]
 			share = min(share, before.Share*x.size/float64(before.Size))

@@ -247,3 +247,44 @@ func TestProfileTextReadsBack(t *testing.T) {
 		}
 	}
 }
+
+// The slower direction makes the wire: 26 MB in 1 ms, and 5.2 kB, which take 200 ns of 6.2 µs.
+func TestMeasuredHostLink(t *testing.T) {
+	m := byHand()
+	m.In = []MeasuredTraffic{{0, 1e3, exactly(1e3)}, {0, 55e6, exactly(1e6)}}
+	m.Out = []MeasuredTraffic{{0, 5200, MeasuredTime{5.2e3, 6.2e3, 7.2e3}},
+		{0, 26e6, MeasuredTime{0.8e6, 1e6, 1.3e6}}}
+	for range 2 {
+		w, err := m.HostLink("link")
+		if err != nil {
+			t.Fatal(err)
+		}
+		low, high := w.Bandwidth.Range()
+		if got := w.Resolve(0); got.Bandwidth != 26e9 || got.Latency != 6000 || low != 20e9 ||
+			high != 32.5e9 || w.Latency.Low != 5000 || w.Latency.High != 7000 {
+			t.Errorf("wire %+v", w)
+		}
+		m.In, m.Out = m.Out, m.In
+	}
+	m.In = nil
+	if _, err := m.HostLink("link"); err == nil || !strings.Contains(err.Error(), "no copies") {
+		t.Errorf("error %v", err)
+	}
+}
+
+// The text of every built-in wire reads back as the wire.
+func TestWireTextReadsBack(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "own.yaml")
+	for _, name := range Wires.Names() {
+		w, err := LoadWire(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, []byte(w.Text("a comment")), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if back, err := LoadWire(file); err != nil || !reflect.DeepEqual(back, w) {
+			t.Errorf("%s reads back as\n%+v, not\n%+v; error %v", name, back, w, err)
+		}
+	}
+}

@@ -34,6 +34,19 @@ func (p *AcceleratorProfile) Text(comment string) string {
 	return b.String()
 }
 
+// Text returns the YAML of the profile, which LoadWire reads back, below a comment of one line.
+func (p *WireProfile) Text(comment string) string {
+	b := &profileWriter{}
+	fmt.Fprintf(b, "# %s\n", comment)
+	b.word("name", p.Name)
+	b.word("port", p.Port)
+	b.word("shape", p.Shape)
+	writeValue(b, "bandwidth", p.Bandwidth)
+	writeValue(b, "share", p.Share)
+	writeValue(b, "latency", p.Latency)
+	return b.String()
+}
+
 // profileWriter collects the text of a profile.
 type profileWriter struct{ strings.Builder }
 
