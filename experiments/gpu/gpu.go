@@ -80,7 +80,10 @@ func (*Experiment) QuickTime() time.Duration { return 240 * time.Second }
 // Missing returns an error if this machine has no GPU that can be used.
 func (e *Experiment) Missing() error {
 	_, err := cuda.Open(e.libraries)
-	if errors.Is(err, cuda.ErrNoDriver) || errors.Is(err, cuda.ErrNotBuilt) {
+	switch {
+	case errors.Is(err, cuda.ErrNotBuilt):
+		return err
+	case errors.Is(err, cuda.ErrNoDriver):
 		return &cli.Error{Err: err, Hint: "run it on a machine with a GPU of NVIDIA: docs/gpu.md says " +
 			"what it needs"}
 	}
