@@ -104,6 +104,11 @@ func TestMeasurementsReachTheSimulator(t *testing.T) {
 		got[3] != device.Half {
 		t.Errorf("precisions %v", got)
 	}
+	if len(m.Streams) != 1 || len(m.Rows) != 1 || len(m.In) != 2 || len(m.Out) != 1 ||
+		m.In[1] != (device.MeasuredTraffic{Bytes: 16e6, Time: device.MeasuredTime{Low: 1e6, Mid: 1e6,
+			High: 1e6}}) {
+		t.Errorf("streams %v, rows %v, copies %v and %v", m.Streams, m.Rows, m.In, m.Out)
+	}
 	for out, want := range map[unit.Bytes]string{13e6: "pcie3-x16", 26e6: "pcie4-x16", 1e6: "pcie3-x16"} {
 		r.In, r.Out = []calibrate.Transfer{{Bytes: 55e6, Times: same(1e6)}},
 			[]calibrate.Transfer{{Bytes: out, Times: same(1e6)}}

@@ -157,64 +157,121 @@ func TestTimesAreQuartiles(t *testing.T) {
 	}
 }
 
-// The kernels do what their times are taken for: numbers have the sign and the size of their format, a stream
-// copies, and a row is read whole.
-func TestKernels(t *testing.T) {
+// bench is a Meter of 1 MiB on the software GPU.
+type bench struct {
+	*testing.T
+	*Meter
+}
+
+func newBench(t *testing.T) bench {
+	t.Helper()
 	device, err := softgpu.Open(t, 1).Open(0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer device.Close()
 	m, err := Open(device, 1<<20)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer m.Close()
-	read := func() []uint32 {
-		words := make([]uint32, m.pool.Bytes/4)
-		err := errors.Join(m.stream.CopyOut(cuda.Bytes(words), m.pool.Address), m.stream.Sync())
-		if err != nil {
-			t.Fatal(err)
+	t.Cleanup(func() {
+		if err := errors.Join(m.Close(), device.Close()); err != nil {
+			t.Error(err)
 		}
-		return words
+	})
+	return bench{t, m}
+}
+
+func (b bench) check(all ...error) {
+	b.Helper()
+	if err := errors.Join(all...); err != nil {
+		b.Fatal(err)
 	}
-	words := read()
+}
+
+// read returns the memory.
+func (b bench) read() []uint32 {
+	b.Helper()
+	words := make([]uint32, b.pool.Bytes/4)
+	b.check(b.stream.CopyOut(cuda.Bytes(words), b.pool.Address), b.stream.Sync())
+	return words
+}
+
+// numbersIn fails unless words are numbers of fp32 between one half and one, of both signs.
+func (b bench) numbersIn(words []uint32) {
+	b.Helper()
 	negative := 0
-	for _, w := range words {
+	for i, w := range words {
 		x := float64(math.Float32frombits(w))
 		if !(math.Abs(x) >= 0.5 && math.Abs(x) < 1) {
-			t.Fatalf("the memory has the number %v", x)
+			b.Fatalf("word %d has the number %v", i, x)
 		}
 		if x < 0 {
 			negative++
 		}
 	}
 	if n := len(words); negative < n*2/5 || negative > n*3/5 {
-		t.Errorf("%d of %d numbers are negative", negative, n)
+		b.Errorf("%d of %d numbers are negative", negative, n)
 	}
-	if err := m.numbers(cuda.BF16, 512); err != nil {
-		t.Fatal(err)
+}
+
+// Operands are numbers of the format of a product, also where an earlier product had its result.
+func TestOperandsAreNumbers(t *testing.T) {
+	b := newBench(t)
+	b.numbersIn(b.read())
+	for _, n := range []int{16, 64} {
+		b.check(second(b.Product(cuda.Product{Rows: n, Columns: n, Inner: n}, 0)))
+		b.numbersIn(b.read()[:2*n*n])
 	}
-	for i, w := range read()[:128] {
+	b.check(b.numbers(cuda.BF16, 512))
+	for i, w := range b.read()[:128] {
 		for _, half := range []uint32{w << 16, w &^ 0xffff} {
 			if x := math.Abs(float64(math.Float32frombits(half))); !(x >= 0.5 && x < 1) {
 				t.Fatalf("word %d has the bf16 number %v", i, x)
 			}
 		}
 	}
-	if _, err := m.Stream(m.Bytes(), 0); err != nil {
-		t.Fatal(err)
+}
+
+// A stream copies one half of the memory to the other, at once or in parts at other places.
+func TestStreamsGoThroughTheMemory(t *testing.T) {
+	for _, parts := range []unit.Bytes{1, 4} {
+		b := newBench(t)
+		b.check(second(b.Stream(b.Bytes()/parts, time.Second)))
+		if words := b.read(); !slices.Equal(words[:len(words)/2], words[len(words)/2:]) {
+			t.Errorf("in %d parts, one half of the memory is not that of the other", parts)
+		}
 	}
-	if words = read(); !slices.Equal(words[:len(words)/2], words[len(words)/2:]) {
-		t.Error("the stream has not copied one half of the memory to the other")
+}
+
+// A repetition begins while the work before it runs: it is that of another repetition.
+func TestRepetitionsFollowEachOther(t *testing.T) {
+	b := newBench(t)
+	module, err := b.device.Compile("count.cu", `extern "C" __global__ void count(unsigned *x) { ++*x; }`)
+	b.check(err)
+	defer module.Close()
+	count, err := module.Function("count")
+	b.check(err, b.stream.Clear(b.pool.Address, 4))
+	times, err := b.time(0, 1, func(int) error {
+		return b.stream.Launch(count, cuda.Size{}, cuda.Size{}, 0, cuda.Pointer(b.pool.Address))
+	})
+	b.check(err)
+	// Two to know how long it takes, one to warm up, and two for each repetition.
+	if got := int(b.read()[0]); got != 3+2*times.Repetitions {
+		t.Errorf("%d operations for %d repetitions", got, times.Repetitions)
 	}
-	for _, err := range []error{
-		second(m.Rows(48, 480, 0)), second(m.Rows(32, 16, 0)), second(m.Stream(8, 0)),
-		second(m.Stream(1<<21, 0)), second(m.CopyIn(1<<21, 0)),
-		second(m.Product(cuda.Product{Rows: 1 << 10, Columns: 1 << 10, Inner: 1, Type: cuda.F32}, 0)),
+}
+
+// What does not fit, or a kernel cannot read, is refused.
+func TestSizesAreChecked(t *testing.T) {
+	b := newBench(t)
+	for i, err := range []error{
+		second(b.Rows(48, 480, 0)), second(b.Rows(32, 16, 0)), second(b.Stream(8, 0)),
+		second(b.Stream(1<<21, 0)), second(b.CopyIn(1<<21, 0)), second(b.CopyOut(0, 0)),
+		second(b.Product(cuda.Product{Rows: 1 << 10, Columns: 1 << 10, Inner: 1}, 0)),
+		second(b.Product(cuda.Product{Rows: 8, Columns: 8, Inner: 8, Epilogue: cuda.Relu}, 0)),
 	} {
 		if err == nil {
-			t.Error("a size that does not fit, or that the kernel cannot read, is accepted")
+			t.Errorf("size %d is accepted", i)
 		}
 	}
 }
@@ -225,32 +282,19 @@ func second(_ Times, err error) error { return err }
 // chance says. A thread of this test reads two of eight rows of two pieces, and finds the mark if one of them
 // has it, which happens with probability 2 · 1/8 · 7/8 = 0.22.
 func TestRowsAreReadWholeAndAtRandom(t *testing.T) {
-	device, err := softgpu.Open(t, 1).Open(0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer device.Close()
-	m, err := Open(device, 1<<20)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer m.Close()
+	b := newBench(t)
 	const rows, reads = 8, 400
 	found := make([]uint32, reads)
-	table, out := m.pool.Address, m.pool.Address.Add(4096)
+	table, out := b.pool.Address, b.pool.Address.Add(4096)
 	for _, piece := range []int{0, 1, 2*rows - 1} {
 		marked := make([]uint32, rows*8)
-		marked[4*piece+3] = 0x9e3779b9
-		err := errors.Join(m.stream.Clear(out, 4*reads), m.stream.CopyIn(table, cuda.Bytes(marked)))
+		marked[4*piece+3] = mark
+		b.check(b.stream.Clear(out, 4*reads), b.stream.CopyIn(table, cuda.Bytes(marked)))
 		for i := range reads {
-			err = errors.Join(err, m.stream.Launch(m.kernels.gather, cuda.Size{}, cuda.Size{}, 0,
-				cuda.Pointer(table), cuda.Int(rows), cuda.Int(1), cuda.Int(4), cuda.Int(2*i),
-				cuda.Pointer(out.Floats(i))))
+			b.check(b.stream.Launch(b.kernels.gather, cuda.Size{}, cuda.Size{}, 0, cuda.Pointer(table),
+				cuda.Int(rows), cuda.Int(1), cuda.Int(4), cuda.Int(2*i), cuda.Pointer(out.Floats(i))))
 		}
-		err = errors.Join(err, m.stream.CopyOut(cuda.Bytes(found), out), m.stream.Sync())
-		if err != nil {
-			t.Fatal(err)
-		}
+		b.check(b.stream.CopyOut(cuda.Bytes(found), out), b.stream.Sync())
 		count := 0
 		for _, x := range found {
 			if x != 0 {
@@ -260,6 +304,32 @@ func TestRowsAreReadWholeAndAtRandom(t *testing.T) {
 		if share := float64(count) / reads; share < 0.15 || share > 0.29 {
 			t.Errorf("%v of the reads find the mark in piece %d, want 0.22", share, piece)
 		}
+	}
+}
+
+// mark is what the kernel writes if it finds it.
+const mark = 0x9e3779b9
+
+// Every operation of a measurement reads other rows: with marks in half of the rows, one is in either of two
+// rows with probability 0.75, for 48 of 64 operations.
+func TestOperationsReadOtherRows(t *testing.T) {
+	b := newBench(t)
+	marked := make([]uint32, b.pool.Bytes/4)
+	for i := 9; i < len(marked); i += 16 { // rows of 8 words
+		marked[i] = mark
+	}
+	b.check(b.stream.CopyIn(b.pool.Address, cuda.Bytes(marked)))
+	do, err := b.reads(32, 64)
+	b.check(err)
+	count := 0
+	for i := range 64 {
+		b.check(b.stream.Clear(b.pool.Address, 4), do(i))
+		if b.read()[0] == mark {
+			count++
+		}
+	}
+	if count < 36 || count > 60 {
+		t.Errorf("%d of 64 operations find a mark, want 48", count)
 	}
 }
 
