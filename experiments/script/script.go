@@ -27,6 +27,7 @@ type Process struct {
 	stderr      *stderrTail
 	timeout     time.Duration // for a response
 	exitTimeout time.Duration // for the end of the process
+	exit        error         // how the process ended, once it has
 }
 
 // Failure is an error that the program reports of a request; it can be asked further ones.
@@ -137,20 +138,22 @@ func (p *Process) exitError(do string) error {
 	return fmt.Errorf("%s's process ended (%w) before it responded to %q%s", p.name, err, do, p.stderr)
 }
 
-// end discards further output, waits for the end of the process and kills it after a timeout.
+// end discards further output, waits for the end of the process and kills it after a timeout. Later calls
+// return the same error: a process can be waited for once.
 func (p *Process) end() error {
+	if p.command.ProcessState != nil {
+		return p.exit
+	}
 	stop := time.AfterFunc(p.exitTimeout, func() { _ = p.command.Process.Kill() })
 	defer stop.Stop()
 	for range p.responses {
 	}
-	return p.command.Wait()
+	p.exit = p.command.Wait()
+	return p.exit
 }
 
 // Close ends the process and waits for it.
 func (p *Process) Close() {
-	if p.command.ProcessState != nil {
-		return // it has ended
-	}
 	_ = p.requests.Close() // the process ends at the end of its input
 	_ = p.end()            // its exit status no longer matters
 }

@@ -117,6 +117,22 @@ func TestFailures(t *testing.T) {
 	}
 }
 
+// A process that has ended says how at every later request.
+func TestRequestsAfterTheEnd(t *testing.T) {
+	p, err := startFake(t, "dies", time.Minute)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	for _, do := range []string{"run", "open", "open"} {
+		want := fmt.Sprintf("PyTorch's process ended (exit status 9) before it responded to %q; "+
+			"stderr: Killed", do)
+		if err := p.Request(t.Context(), do, nil, &answer{}); err == nil || err.Error() != want {
+			t.Errorf("error %v\nwant %s", err, want)
+		}
+	}
+}
+
 // A Python interpreter that does not exist, or has no torch.
 func TestAbsent(t *testing.T) {
 	_, err := Start(t.Context(), Options{Name: "PyTorch"}, &answer{}, "no-such-python")
