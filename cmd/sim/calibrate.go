@@ -239,10 +239,10 @@ func writeNew(name, text string) error {
 	if err != nil {
 		return err
 	}
-	defer os.Remove(file.Name())
+	defer os.Remove(file.Name()) // no longer there if all went well
 	_, err = io.WriteString(file, text)
 	if err := errors.Join(err, file.Chmod(0o644), file.Close()); err != nil {
 		return err
 	}
-	return os.Link(file.Name(), name) // fails if the file exists by now
+	return os.Rename(file.Name(), name)
 }

@@ -1,7 +1,7 @@
 package calibrate
 
 import (
-	"errors"
+	"cmp"
 	"fmt"
 	"time"
 
@@ -77,7 +77,7 @@ func Measure(driver *cuda.Driver, ordinal int, s Settings) (*Result, error) {
 	}
 	r := &Result{Device: device.Info(), Driver: driver.Version()}
 	err = r.measure(device, s)
-	if err = errors.Join(err, device.Close()); err != nil {
+	if err = cmp.Or(err, device.Close()); err != nil { // after one error others follow
 		return nil, err
 	}
 	r.MeasuringTime = time.Since(begin)
@@ -95,10 +95,12 @@ func (r *Result) measure(device *cuda.Device, s Settings) error {
 		return err
 	}
 	r.Memory = m.Bytes()
-	if err = m.warmUp(s.Budget / 20); err == nil {
+	if err = m.warmUp(s.Budget / 20); err != nil {
+		err = fmt.Errorf("warm-up: %w", err)
+	} else {
 		err = run(r.plan(m), s)
 	}
-	return errors.Join(err, m.Close())
+	return cmp.Or(err, m.Close())
 }
 
 // memoryOf returns how much memory to use.

@@ -1,8 +1,8 @@
 package calibrate
 
 import (
+	"cmp"
 	_ "embed"
-	"errors"
 	"math"
 	"slices"
 	"time"
@@ -49,7 +49,7 @@ func Open(device *cuda.Device, memory unit.Bytes) (m *Meter, err error) {
 	m = &Meter{device: device}
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, m.Close())
+			err = cmp.Or(err, m.Close())
 			m = nil
 		}
 	}()
@@ -80,30 +80,30 @@ func Open(device *cuda.Device, memory unit.Bytes) (m *Meter, err error) {
 	return m, m.numbers(cuda.F32, m.pool.Bytes)
 }
 
-// Close frees what Open made. The device stays open.
+// Close frees what Open made, and returns the first error. The device stays open.
 func (m *Meter) Close() (err error) {
 	if m.stream != nil {
 		err = m.stream.Sync()
 	}
 	if m.pinned != nil {
-		err = errors.Join(err, m.pinned.Free())
+		err = cmp.Or(err, m.pinned.Free())
 	}
 	if m.pool.Bytes > 0 {
-		err = errors.Join(err, m.device.Free(m.pool))
+		err = cmp.Or(err, m.device.Free(m.pool))
 	}
 	if m.blas != nil {
-		err = errors.Join(err, m.blas.Close())
+		err = cmp.Or(err, m.blas.Close())
 	}
 	if m.module != nil {
-		err = errors.Join(err, m.module.Close())
+		err = cmp.Or(err, m.module.Close())
 	}
 	for _, e := range []*cuda.Event{m.start, m.end} {
 		if e != nil {
-			err = errors.Join(err, e.Close())
+			err = cmp.Or(err, e.Close())
 		}
 	}
 	if m.stream != nil {
-		err = errors.Join(err, m.stream.Close())
+		err = cmp.Or(err, m.stream.Close())
 	}
 	return err
 }
@@ -153,13 +153,13 @@ func (m *Meter) time(budget time.Duration, least int, do operation) (Times, erro
 		err = do(i)
 	}
 	graph, ended := m.stream.EndCapture()
-	if err = errors.Join(err, ended); err != nil {
+	if err = cmp.Or(err, ended); err != nil {
 		return Times{}, err
 	}
 	work := func() error { return m.stream.LaunchGraph(graph) }
 	// A repetition begins while the one before it runs, so that the device does not wait for the host.
 	times, err := m.repeat(budget, count, work, work)
-	return times, errors.Join(err, m.stream.Sync(), graph.Close())
+	return times, cmp.Or(err, m.stream.Sync(), graph.Close())
 }
 
 // operations returns how many operations a repetition has.
