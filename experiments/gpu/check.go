@@ -155,18 +155,19 @@ func worse(a, b float64) float64 {
 	return b
 }
 
-// distance returns the Euclidean norm of a − b ÷ that of a; 0 if both are 0.
+// distance returns the Euclidean norm of a − b ÷ the larger of their norms; 0 if both are 0.
 func distance(a, b []float32) float64 {
-	var apart, size float64
+	var apart, sizeA, sizeB float64
 	for i := range a {
 		d := float64(a[i]) - float64(b[i])
 		apart += d * d
-		size += float64(a[i]) * float64(a[i])
+		sizeA += float64(a[i]) * float64(a[i])
+		sizeB += float64(b[i]) * float64(b[i])
 	}
 	if apart == 0 {
 		return 0
 	}
-	return math.Sqrt(apart / size)
+	return math.Sqrt(apart / max(sizeA, sizeB))
 }
 
 // String returns the differences in words.

@@ -303,24 +303,34 @@ func TestWhatIsNotCompared(t *testing.T) {
 	defer in.remove()
 	m := measurement{plan: &plan{}, machine: machine{peer: p}, meter: &report.Meter{}, in: in}
 	ours := firstOnSoftware(t, &testCase{n, 8, job.FP32}, in)
-	if err := in.write("params", make([]float32, len(in.initial.Params))); err != nil {
-		t.Fatal(err)
-	}
-	for _, want := range []string{
-		"Not compared: DLRM, batch 8, fp32, PyTorch eager: the first loss and the output layer differ by ",
-		"Not compared: DLRM, batch 8, fp32, PyTorch eager: FileNotFoundError: ",
+	params := make([]float32, len(in.initial.Params))
+	for _, c := range []struct {
+		want   string
+		change func() error
+	}{
+		{"the first loss and the output layer differ by ", func() error {
+			return in.write("params", params)
+		}},
+		{"ValueError: a loss or a gradient is not finite", func() error {
+			params[len(params)-1] = float32(math.NaN())
+			return in.write("params", params)
+		}},
+		{"FileNotFoundError: ", func() error { return os.Remove(in.files["params"]) }},
 	} {
+		if err := c.change(); err != nil {
+			t.Fatal(err)
+		}
 		r := &result{testCase: testCase{n, 8, job.FP32}, Agreed: map[string]agreement{},
 			Failed: map[string]string{}}
 		turns, err := m.ways(t.Context(), r, ours)
-		if err != nil || len(turns) > 0 {
-			t.Errorf("%d turns, error %v", len(turns), err)
+		if err != nil || len(turns) > 0 || m.peer == nil {
+			t.Errorf("%d turns, peer %v, error %v", len(turns), m.peer, err)
 		}
+		want := "Not compared: DLRM, batch 8, fp32, PyTorch eager: " + c.want
 		findings := (&plan{Shrink: 64}).findings([]*result{r})
 		if len(findings) != 2 || !strings.HasPrefix(findings[1], want) {
 			t.Errorf("findings %q, want %q", findings, want)
 		}
-		in.files["params"] += " is not there"
 	}
 	p.Close()
 	r := &result{testCase: testCase{n, 8, job.FP32}, Failed: map[string]string{}}
@@ -402,6 +412,21 @@ func TestRatios(t *testing.T) {
 	r := &result{Seconds: map[string][]float64{stepSide: {1, 1}, samplesSide: {4, 4}}}
 	if got := r.notHidden(samplesSide); got != (quartiles{0.75, 0.75, 0.75}) {
 		t.Errorf("not hidden %v", got)
+	}
+}
+
+// Gradients differ by at most 2, even from zeros, so that the report can be written as JSON.
+func TestDistance(t *testing.T) {
+	for _, c := range []struct {
+		a, b []float32
+		want float64
+	}{
+		{[]float32{0, 0}, []float32{0, 0}, 0}, {[]float32{0, 0}, []float32{1, 0}, 1},
+		{[]float32{3, 4}, []float32{3, 3}, 0.2}, {[]float32{1, 0}, []float32{-1, 0}, 2},
+	} {
+		if got := distance(c.a, c.b); got != c.want {
+			t.Errorf("%v and %v are %v apart, want %v", c.a, c.b, got, c.want)
+		}
 	}
 }
 

@@ -204,6 +204,8 @@ class Peer:
                 file.write(gradient.float().cpu().numpy().tobytes())
         step.optimizer.step()
         losses += [step.step().item() for _ in range(request["steps"] - 1)]
+        if not np.isfinite(losses).all() or not all(g.isfinite().all() for g in gradients):
+            raise ValueError("a loss or a gradient is not finite")  # which JSON cannot express
         self.steps[way] = step
         return {"losses": losses}
 
