@@ -113,15 +113,18 @@ func (r *HostReplica) groupGrads(g int) []float32 {
 // Backward implements Replica.
 func (r *HostReplica) Backward(done func(bucket int32)) (pooled []float32, notFinite string, err error) {
 	buckets := make([][]float32, len(r.passes))
-	finite := !math.IsNaN(r.loss) && !math.IsInf(r.loss, 0)
+	var gradients []float32 // of the first bucket that is not finite
 	for b, bucket := range r.engine.Layout().Buckets {
 		for g, pass := range r.passes {
 			pass.Backward(r.state.Params, b, r.grads[g])
 			buckets[g] = r.grads[g][bucket.Lo:bucket.Hi]
 		}
 		collective.Tree(buckets)
-		// After done, other goroutines read the bucket.
-		finite = vec.Finite(buckets[0]) && finite
+		// After done, other goroutines sum the bucket over ranks, in its place.
+		if gradients == nil && !vec.Finite(buckets[0]) {
+			gradients = make([]float32, len(r.sums.Values))
+			copy(gradients[bucket.Lo:], buckets[0])
+		}
 		done(int32(b))
 	}
 	for g, pass := range r.passes {
@@ -130,8 +133,8 @@ func (r *HostReplica) Backward(done func(bucket int32)) (pooled []float32, notFi
 			copy(at, own)
 		}
 	}
-	if !finite || !vec.Finite(r.pooled) {
-		s := Suspects{r.state.Params, Input{Dense: r.part.Dense, Embeddings: r.input}, r.loss, r.sums.Values,
+	if gradients != nil || !vec.Finite(r.pooled) || math.IsNaN(r.loss) || math.IsInf(r.loss, 0) {
+		s := Suspects{r.state.Params, Input{Dense: r.part.Dense, Embeddings: r.input}, r.loss, gradients,
 			r.pooled}
 		notFinite = s.NotFinite(r.engine.Layout())
 	}

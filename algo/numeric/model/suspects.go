@@ -12,13 +12,14 @@ type Suspects struct {
 	Params []float32 // before the step
 	Input  Input
 	Loss   float64
-	// Gradients are those of the parameters, PooledGradients those of the pooled embeddings.
+	// Gradients are those of the parameters, nil if all are finite; PooledGradients are those of the pooled
+	// embeddings.
 	Gradients, PooledGradients []float32
 }
 
 // NotFinite names what is NaN or infinite, in the order in which one such value makes others: parameters,
 // then inputs, the loss, and gradients from the last tensor to the first. It returns "" if there is nothing.
-// It takes as long as a reading of all values.
+// It reads all values.
 func (s *Suspects) NotFinite(l *Layout) string {
 	for _, t := range l.Tensors {
 		if found := notFinite("the parameters "+t.Name, s.Params[t.Lo:t.Hi]); found != "" {
@@ -32,9 +33,11 @@ func (s *Suspects) NotFinite(l *Layout) string {
 	if math.IsNaN(s.Loss) || math.IsInf(s.Loss, 0) {
 		return fmt.Sprintf("the loss, which is %v from finite parameters and inputs", s.Loss)
 	}
-	for _, t := range slices.Backward(l.Tensors) {
-		if found := notFinite("the gradient of "+t.Name, s.Gradients[t.Lo:t.Hi]); found != "" {
-			return found
+	if s.Gradients != nil {
+		for _, t := range slices.Backward(l.Tensors) {
+			if found := notFinite("the gradient of "+t.Name, s.Gradients[t.Lo:t.Hi]); found != "" {
+				return found
+			}
 		}
 	}
 	return notFinite("the gradient of the pooled embeddings", s.PooledGradients)
