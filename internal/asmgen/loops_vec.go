@@ -30,6 +30,10 @@ var vecLoops = []loop{
 		load x x
 		div x x divisor
 		store x x`},
+	{name: "quotient", formula: "dst = x / divisor", arguments: "dst x", scalars: "divisor", program: `
+		load x x
+		div x x divisor
+		store x dst`},
 	{name: "sumFour", formula: "a = (a+b) + (c+d)", arguments: "a b c d", program: `
 		load a a
 		load b b

@@ -194,7 +194,9 @@ func ApplyPut(rows *table.Table, put route.Put, stepSamples int, byRank bool, ra
 	return all, scratch
 }
 
-func (s *Shard) addMissed(updates uint32) { s.missed.Add(int(updates)) }
+func (s *Shard) addMissed(updates uint32, gradients int) {
+	s.missed.AddCount(int(updates), uint64(gradients))
+}
 
 // CountMissed counts the updates that the gradients of a put have missed, for a put that is applied by
 // ApplyMerged. It counts nothing if the rows of the put were not looked up.

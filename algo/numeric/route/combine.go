@@ -22,19 +22,11 @@ func (p Put) Scale(dst []float32, stepSamples int, byRank bool) []float32 {
 	if byRank {
 		n = p.Samples
 	}
-	dst = slices.Grow(dst, len(p.Sums))
-	for rest := p.Sums; len(rest) > 0; {
-		block := rest[:min(scaleBlock, len(rest))]
-		rest = rest[len(block):]
-		dst = append(dst, block...)
-		vec.Divide(dst[len(dst)-len(block):], float32(n))
-	}
+	at := len(dst)
+	dst = slices.Grow(dst, len(p.Sums))[:at+len(p.Sums)]
+	vec.Quotient(dst[at:], p.Sums, float32(n))
 	return dst
 }
-
-// scaleBlock is the number of values that are divided while they lie in the first
-// cache.
-const scaleBlock = 4096
 
 // Combine merges the puts of all ranks of a step, in rank order, to one
 // gradient per distinct row: sums along the tree over ranks, then the one

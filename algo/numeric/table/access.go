@@ -211,9 +211,9 @@ func (t *Table) snapshot(
 type Read struct {
 	// Found, as long as the signs, is what LookupStep wrote. The signs are distinct.
 	Found []Found
-	// Missed, if not nil, is called for every gradient applied with the number of
-	// updates of its row since the read.
-	Missed func(updates uint32)
+	// Missed, if not nil, is called with the numbers of updates of rows since the read, for every gradient
+	// applied, in order: with a number, and how many gradients, one after another, have it.
+	Missed func(updates uint32, gradients int)
 	// Weight, if not nil, returns the factor on the learning rate of a gradient that
 	// has missed a number of updates.
 	Weight func(missed int) float32
@@ -240,6 +240,9 @@ func (t *Table) Apply(signs []uint64, grads []float32, rate float32, read *Read)
 	var outcome Outcome
 	c := t.work
 	c.found = nil
+	for i := range c.rates {
+		c.rates[i] = rate
+	}
 	t.thaw()
 	if read != nil {
 		c.found = read.Found
@@ -247,28 +250,48 @@ func (t *Table) Apply(signs []uint64, grads []float32, rate float32, read *Read)
 	for at := 0; at < len(signs); {
 		n := t.advance(c, signs, at, t.rowBytes)
 		t.settle(c, signs[at:at+n])
-		for i := range n {
-			if c.rates[i] = rate; read != nil && read.Weight != nil {
-				c.rates[i] *= read.Weight(int(read.Found[at+i].Missed(c.counts[i])))
+		if read != nil && read.Weight != nil {
+			for i := range n {
+				c.rates[i] = rate * read.Weight(int(read.Found[at+i].Missed(c.counts[i])))
 			}
 		}
 		t.updateFrozen(c, n, grads[at*dim:(at+n)*dim])
+		applied := outcome.Applied
 		for i, done := range c.done[:n] {
-			if !done {
-				refused := t.refuses() && !(t.config.Evict && read != nil && !read.Found[at+i].Refused())
-				outcome.lose(c.rows[i], refused, t.config.Evict)
+			if done {
+				outcome.Applied++
 				continue
 			}
-			outcome.Applied++
-			if read != nil && read.Missed != nil {
-				read.Missed(read.Found[at+i].Missed(c.counts[i]))
-			}
+			refused := t.refuses() && !(t.config.Evict && read != nil && !read.Found[at+i].Refused())
+			outcome.lose(c.rows[i], refused, t.config.Evict)
+		}
+		if read != nil && read.Missed != nil && outcome.Applied > applied {
+			c.missed(read.Found[at:at+n], read.Missed)
 		}
 		at += n
 	}
 	c.batch, c.found = opt.Batch{}, nil // release the gradients and the read
 	t.outcomes.Add(outcome)
 	return outcome
+}
+
+// missed calls Read.Missed for the rows of a chunk that have been updated.
+func (c *chunk) missed(found []Found, missed func(updates uint32, gradients int)) {
+	var updates uint32
+	run := 0
+	for i, f := range found {
+		if !c.done[i] {
+			continue
+		}
+		if m := f.Missed(c.counts[i]); m != updates {
+			if run > 0 {
+				missed(updates, run)
+			}
+			updates, run = m, 0
+		}
+		run++
+	}
+	missed(updates, run)
 }
 
 // updateFrozen is update of n rows, of which some may be frozen.

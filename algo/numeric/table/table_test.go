@@ -417,8 +417,10 @@ func TestWeightsMultiplyTheRate(t *testing.T) {
 	}
 	var missed []uint32
 	weighed.Apply(signs, grads, 1, &table.Read{
-		Found:  found,
-		Missed: func(updates uint32) { missed = append(missed, updates) },
+		Found: found,
+		Missed: func(updates uint32, gradients int) {
+			missed = append(missed, slices.Repeat([]uint32{updates}, gradients)...)
+		},
 		Weight: func(missed int) float32 { return []float32{1, 0.5, 0.25}[missed] },
 	})
 	for i, rate := range []float32{1, 0.5, 0.25} {
@@ -429,5 +431,50 @@ func TestWeightsMultiplyTheRate(t *testing.T) {
 	}
 	if !slices.Equal(missed, []uint32{0, 1, 2}) {
 		t.Errorf("updates missed %v, want 0, 1, 2", missed)
+	}
+}
+
+// Updates that gradients have missed are counted in the order of gradients, over all chunks, without those
+// that are not finite.
+func TestMissedUpdatesAreCountedInRuns(t *testing.T) {
+	tab := mustNew(t, config())
+	var signs []uint64
+	for i := range uint64(70) {
+		signs = append(signs, i)
+	}
+	grads, found := make([]float32, len(signs)*dim), make([]table.Found, len(signs))
+	update := func(sign uint64, times int) {
+		for range times {
+			tab.Apply([]uint64{sign}, make([]float32, dim), 1, nil)
+		}
+	}
+	for i, sign := range signs { // which a first read creates
+		if err := tab.Lookup(signs[i:i+1], make([]float32, dim)); err != nil {
+			t.Fatal(err)
+		}
+		update(sign, i%5)
+	}
+	if err := tab.LookupStep(0, signs, make([]float32, len(grads)), found); err != nil {
+		t.Fatal(err)
+	}
+	var want []uint32
+	for i, sign := range signs {
+		updates := uint32(i / 9 % 3)
+		update(sign, int(updates))
+		if i%7 == 0 || i >= 64 { // the last chunk has no finite gradient
+			grads[i*dim] = float32(math.NaN())
+		} else {
+			want = append(want, updates)
+		}
+	}
+	var got []uint32
+	tab.Apply(signs, grads, 1, &table.Read{Found: found, Missed: func(updates uint32, gradients int) {
+		if gradients < 1 {
+			t.Errorf("%d gradients have missed %d updates", gradients, updates)
+		}
+		got = append(got, slices.Repeat([]uint32{updates}, gradients)...)
+	}})
+	if !slices.Equal(got, want) {
+		t.Errorf("updates missed %v, want %v", got, want)
 	}
 }

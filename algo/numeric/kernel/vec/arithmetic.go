@@ -82,3 +82,15 @@ func divide(x []float32, divisor float32) {
 		x[i] /= divisor
 	}
 }
+
+// Quotient is Divide to another place, dst[i] = x[i] / divisor. The rules for dst and x are those of Axpy.
+func Quotient(dst, x []float32, divisor float32) {
+	shape.Equal("x", len(x), len(dst))
+	active.quotient(dst, x, divisor)
+}
+
+func quotient(dst, x []float32, divisor float32) {
+	for i, v := range x {
+		dst[i] = v / divisor
+	}
+}

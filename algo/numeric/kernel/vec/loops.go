@@ -15,7 +15,8 @@ type kernels struct {
 // portable are the loops in Go.
 var portable = kernels{
 	loops: loops{
-		add: add, axpy: axpy, scale: scale, divide: divide, sumFour: sumFour, sumEight: sumEight,
+		add: add, axpy: axpy, scale: scale, divide: divide, quotient: quotient,
+		sumFour: sumFour, sumEight: sumEight,
 		addBias: addBias, columnSum: columnSum, copyRows: copyRows, addRows: addRows,
 		largestExponent: largestExponent, squares: squares,
 	},

@@ -11,6 +11,7 @@ var loopsAVX512 = loops{
 	axpy:            axpyAVX512,
 	scale:           scaleAVX512,
 	divide:          divideAVX512,
+	quotient:        quotientAVX512,
 	sumFour:         sumFourAVX512,
 	sumEight:        sumEightAVX512,
 	addBias:         addBiasAVX512,
@@ -26,6 +27,7 @@ var loopsAVX2 = loops{
 	axpy:            axpyAVX2,
 	scale:           scaleAVX2,
 	divide:          divideAVX2,
+	quotient:        quotientAVX2,
 	sumFour:         sumFourAVX2,
 	sumEight:        sumEightAVX2,
 	addBias:         addBiasAVX2,
@@ -69,6 +71,12 @@ func divideAVX512(x []float32, divisor float32)
 
 //go:noescape
 func divideAVX2(x []float32, divisor float32)
+
+//go:noescape
+func quotientAVX512(dst, x []float32, divisor float32)
+
+//go:noescape
+func quotientAVX2(dst, x []float32, divisor float32)
 
 //go:noescape
 func sumFourAVX512(a, b, c, d []float32)

@@ -558,6 +558,84 @@ done:
 	VZEROUPPER
 	RET
 
+// func quotientAVX512(dst, x []float32, divisor float32)
+//
+//	dst = x / divisor
+TEXT ·quotientAVX512(SB), NOSPLIT, $0-52
+	MOVQ dst_len+8(FP), DX
+	MOVQ DX, BX
+	ANDQ $-16, BX
+	MOVQ DX, CX
+	SUBQ BX, CX
+	MOVL $1, AX
+	SHLL CX, AX
+	DECL AX
+	KMOVW AX, K1
+	MOVQ dst_base+0(FP), R8
+	MOVQ x_base+24(FP), R9
+	VBROADCASTSS divisor+48(FP), Z0
+	XORQ AX, AX
+	CMPQ AX, BX
+	JGE  last
+
+vector:
+	VMOVUPS (R9)(AX*4), Z1
+	VDIVPS Z0, Z1, Z1
+	VMOVUPS Z1, (R8)(AX*4)
+	ADDQ $16, AX
+	CMPQ AX, BX
+	JLT  vector
+
+last:
+	CMPQ AX, DX
+	JGE  done
+	VMOVUPS.Z (R9)(AX*4), K1, Z1
+	VDIVPS Z0, Z1, Z1
+	VMOVUPS Z1, K1, (R8)(AX*4)
+
+done:
+	VZEROUPPER
+	RET
+
+// func quotientAVX2(dst, x []float32, divisor float32)
+//
+//	dst = x / divisor
+TEXT ·quotientAVX2(SB), NOSPLIT, $0-52
+	MOVQ dst_len+8(FP), DX
+	MOVQ DX, BX
+	ANDQ $-8, BX
+	MOVQ DX, CX
+	SUBQ BX, CX
+	LEAQ lastLanes<>+32(SB), AX
+	SHLQ $2, CX
+	SUBQ CX, AX
+	VMOVUPS (AX), Y15
+	MOVQ dst_base+0(FP), R8
+	MOVQ x_base+24(FP), R9
+	VBROADCASTSS divisor+48(FP), Y0
+	XORQ AX, AX
+	CMPQ AX, BX
+	JGE  last
+
+vector:
+	VMOVUPS (R9)(AX*4), Y1
+	VDIVPS Y0, Y1, Y1
+	VMOVUPS Y1, (R8)(AX*4)
+	ADDQ $8, AX
+	CMPQ AX, BX
+	JLT  vector
+
+last:
+	CMPQ AX, DX
+	JGE  done
+	VMASKMOVPS (R9)(AX*4), Y15, Y1
+	VDIVPS Y0, Y1, Y1
+	VMASKMOVPS Y1, Y15, (R8)(AX*4)
+
+done:
+	VZEROUPPER
+	RET
+
 // func sumFourAVX512(a, b, c, d []float32)
 //
 //	a = (a+b) + (c+d)

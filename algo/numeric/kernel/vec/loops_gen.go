@@ -18,6 +18,8 @@ type loops struct {
 	scale func(x []float32, factor float32)
 	// x /= divisor
 	divide func(x []float32, divisor float32)
+	// dst = x / divisor
+	quotient func(dst, x []float32, divisor float32)
 	// a = (a+b) + (c+d)
 	sumFour func(a, b, c, d []float32)
 	// x1 = ((x1+x2) + (x3+x4)) + ((x5+x6) + (x7+x8))

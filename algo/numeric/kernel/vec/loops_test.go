@@ -54,6 +54,11 @@ var cases = []kerneltest.Case{
 		Divide(x, draw(1)[0])
 		return [][]float32{x}
 	}},
+	{Name: "quotient", Run: func(draw func(n int) []float32, rows, cols int) [][]float32 {
+		x := draw(rows * cols)
+		Quotient(x, draw(rows*cols), draw(1)[0])
+		return [][]float32{x}
+	}},
 	{Name: "add bias", Run: func(draw func(n int) []float32, rows, cols int) [][]float32 {
 		x := draw(rows*cols + 5)
 		AddBias(x, rows, cols, draw(cols))
