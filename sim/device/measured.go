@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"tandem/algo/quantity"
 	"tandem/algo/unit"
@@ -69,6 +70,12 @@ func (m *MeasuredAccelerator) Profile(like *AcceleratorProfile) (*AcceleratorPro
 		{"streams", streams}, {"rows", rows}} {
 		if len(needed.of) == 0 {
 			return nil, fmt.Errorf("no %s were measured; measure at least one size", needed.what)
+		}
+	}
+	for _, x := range slices.Concat(products[FP32], products[TF32], products[Half], streams, rows,
+		[]observation{{1, 1, m.Launch}}) {
+		if err := x.check(); err != nil {
+			return nil, err
 		}
 	}
 	p := &AcceleratorProfile{
@@ -170,6 +177,17 @@ func (m *MeasuredAccelerator) launch() quantity.Value[unit.Tick] {
 type observation struct {
 	size, work float64
 	time       MeasuredTime
+}
+
+// check returns an error about an observation that has no rate.
+func (x observation) check() error {
+	t := x.time
+	if x.size > 0 && x.work > 0 && 1 <= t.Low && t.Low <= t.Mid && t.Mid <= t.High &&
+		!math.IsInf(float64(t.High), 0) {
+		return nil
+	}
+	return fmt.Errorf("%g FLOPs or bytes were measured with the quartiles %v, %v and %v; want them in "+
+		"order, from 1 ns up", x.work, t.Low, t.Mid, t.High)
 }
 
 func observe(all []MeasuredTraffic) (observed []observation) {

@@ -248,6 +248,39 @@ func TestProfileTextReadsBack(t *testing.T) {
 	}
 }
 
+// Times from which no rate follows are refused: without the check, a curve of them would have no end.
+func TestProfileRefusesTimesWithoutARate(t *testing.T) {
+	for name, change := range map[string]func(m *MeasuredAccelerator, bad MeasuredTime){
+		"a product": func(m *MeasuredAccelerator, bad MeasuredTime) { m.Products[3].Time = bad },
+		"a stream":  func(m *MeasuredAccelerator, bad MeasuredTime) { m.Streams[0].Time = bad },
+		"rows":      func(m *MeasuredAccelerator, bad MeasuredTime) { m.Rows[1].Time = bad },
+		"a launch":  func(m *MeasuredAccelerator, bad MeasuredTime) { m.Launch = bad },
+	} {
+		for _, bad := range []MeasuredTime{{}, {5, 4, 6}, {4, 5, 4}, exactly(unit.Nanos(math.NaN())),
+			{1, 2, unit.Nanos(math.Inf(1))}} {
+			m := byHand()
+			change(m, bad)
+			if _, err := m.Profile(peaks()); err == nil || !strings.Contains(err.Error(), "quartiles") {
+				t.Errorf("%s of %v: error %v", name, bad, err)
+			}
+		}
+	}
+	m := byHand()
+	m.Products[0].FLOPs = 0
+	if _, err := m.Profile(nil); err == nil || !strings.Contains(err.Error(), "0 FLOPs or bytes") {
+		t.Errorf("no work: error %v", err)
+	}
+}
+
+// A curve of tf32 without its peak would be ignored.
+func TestCurveOfTF32NeedsItsPeak(t *testing.T) {
+	p := profileOf(t, byHand(), peaks())
+	p.PeakTF32 = quantity.Value[unit.FLOPsPerSec]{}
+	if err := p.Validate(); err == nil || !strings.Contains(err.Error(), "compute-share-tf32: its peak is") {
+		t.Errorf("error %v", err)
+	}
+}
+
 // The slower direction makes the wire: 26 MB in 1 ms, and 5.2 kB, which take 200 ns of 6.2 µs.
 func TestMeasuredHostLink(t *testing.T) {
 	m := byHand()

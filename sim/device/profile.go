@@ -80,6 +80,14 @@ func (p *AcceleratorProfile) Validate() error {
 		{"row-share", p.RowShare.Validate},
 		optional("dollars-per-hour", &p.DollarsPerHour),
 	}
+	if !p.PeakTF32.Given() {
+		fields = append(fields, field{"compute-share-tf32", func() error {
+			if p.ComputeShareTF32.Given() {
+				return errors.New("its peak is missing; add peak-tf32, or leave the curve out")
+			}
+			return nil
+		}})
+	}
 	return validate(p.Name, fields)
 }
 
