@@ -79,7 +79,7 @@ func combine(puts []Put, dim int, byRank bool) (signs []uint64, sums []float32) 
 		}
 		rows += len(p.Signs)
 	}
-	m.begin(len(signs))
+	m.begin(0, len(signs))
 	for rank, lo := 0, 0; rank < len(puts); rank++ {
 		n := len(puts[rank].Signs)
 		m.group = int32(rank)

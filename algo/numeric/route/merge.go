@@ -27,14 +27,16 @@ func (r *Routed) Merge(sums []float32, schema *batch.Schema, grads []float32, di
 	mustMatch("sums", len(sums), len(r.Signs)*dim)
 	m := mergings.Get().(*merging)
 	defer mergings.Put(m)
-	m.begin(len(r.Signs))
 	grads = r.scaleGrads(m, schema, grads, dim)
+	rows, slotBySlot := 0, r.slotBySlot(schema)
 	for s, first := 0, 0; s < len(schema.Slots); {
-		end, width := len(schema.Slots), width
-		if r.slotBySlot(schema) {
+		end := len(schema.Slots)
+		if slotBySlot {
 			end = s + 1
+			m.begin(rows, len(r.Index[s])) // new rows all, which follow those of the slot before
+		} else {
+			m.begin(0, len(r.Signs))
 		}
-		rows := m.lo
 		for g := range r.part.Groups() {
 			m.group = int32(g)
 			for s := s; s < end; s++ {

@@ -15,12 +15,12 @@ import (
 // The sum of a row's first group is made where the result belongs, which is all for a row that occurs in
 // one group. Its memory serves one batch after another.
 //
-//	begin · for a range of rows: count, any times · order · place, the same times · sum
+//	for a range of rows after another: begin · count, any times · order · place, the same times · sum
 //
 // Both count and place go group by group, in ascending order.
 type merging struct {
 	group int32      // of what is counted or placed now
-	rows  []progress // by row
+	rows  []progress // by row of the range
 	lo    int        // the first row of the range
 	// at is where the gradient of each occurrence begins: those in the first group of their row, in the
 	// order of rows, and the others in the same order.
@@ -50,22 +50,22 @@ const (
 	levels  = 32 // of a tree, at most
 )
 
-// begin clears the state, for a number of rows.
-func (m *merging) begin(rows int) {
+// begin clears the state for a range of at most a number of rows, from row lo on.
+func (m *merging) begin(lo, rows int) {
 	m.rows = slices.Grow(m.rows[:0], rows)[:rows]
 	for i := range m.rows {
 		m.rows[i] = progress{first: noGroup}
 	}
-	m.lo = 0
+	m.lo = lo
 }
 
 // count counts occurrences of rows in the current group. It returns the end of the rows, or end if that is
 // larger.
 func (m *merging) count(rows []int32, end int) int {
-	last := int32(end - 1)
+	last, lo, all := int32(end-1), int32(m.lo), m.rows
 	for _, row := range rows {
 		last = max(last, row)
-		p := &m.rows[row]
+		p := &all[row-lo]
 		if p.first == noGroup {
 			p.first, p.last = m.group, m.group
 		}
@@ -88,7 +88,7 @@ func (m *merging) order(hi, values int) {
 	if values > math.MaxInt32 {
 		panic(fmt.Sprintf("route: %d gradients in the part of one rank; at most 2³¹−1", values))
 	}
-	rows := m.rows[m.lo:hi]
+	rows := m.rows[:hi-m.lo]
 	m.ends, m.several = slices.Grow(m.ends[:0], len(rows)+1)[:len(rows)+1], m.several[:0]
 	ends := m.ends[1:]
 	var first, others int32
@@ -119,8 +119,9 @@ func (m *merging) place(rows []int32, at int32) {
 // placeEach is place for one row after another, whose gradients begin a number of values apart.
 func (m *merging) placeEach(rows []int32, at, step int32) {
 	first, others, joins, all, group := m.at[0], m.at[1], m.joins, m.rows, m.group
+	lo := int32(m.lo)
 	for _, row := range rows {
-		p := &all[row]
+		p := &all[row-lo]
 		if p.first == group {
 			first[p.next[0]] = at
 			p.next[0]++
@@ -141,11 +142,9 @@ func (m *merging) placeEach(rows []int32, at, step int32) {
 // the tree finds them in the first caches.
 const segmentBlock = 128
 
-// sum writes the sums of the rows of the range, −0 where none was placed, and begins the next range at row
-// hi.
+// sum writes the sums of the rows of the range, which ends before row hi: −0 where none was placed.
 func (m *merging) sum(sums, grads []float32, dim, hi int) {
 	vec.SumSegments(sums[m.lo*dim:hi*dim], dim, grads, 1, m.at[0], m.ends, dim, negativeZero)
-	m.lo = hi
 	if len(m.several) == 0 {
 		return
 	}
@@ -157,7 +156,7 @@ func (m *merging) sum(sums, grads []float32, dim, hi int) {
 		at = m.segments(at)
 		vec.SumSegments(m.partials, dim, grads, 1, m.at[1], m.ends, dim, negativeZero)
 		for i, first := range m.ends[:len(m.ends)-1] {
-			if m.rows[several[0]].next[1] <= first {
+			if m.rows[int(several[0])-m.lo].next[1] <= first {
 				tree.finish()
 				several = several[1:]
 				tree.result = sums[int(several[0])*dim:][:dim]
