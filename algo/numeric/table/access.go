@@ -248,7 +248,7 @@ func (t *Table) Apply(signs []uint64, grads []float32, rate float32, read *Read)
 		c.found = read.Found
 	}
 	for at := 0; at < len(signs); {
-		n := t.advance(c, signs, at, t.rowBytes)
+		n := t.advance(c, signs, at, 0) // update prefetches, since rows that were found are not probed
 		t.settle(c, signs[at:at+n])
 		if read != nil && read.Weight != nil {
 			for i := range n {
@@ -323,7 +323,7 @@ func (t *Table) update(c *chunk, grads []float32) {
 		c.batch.Next, c.batch.Groups, c.batch.Fetch = c.nextPlaces[:n], c.groupPlaces[:n], t.rowBytes
 	} else {
 		for i := range n {
-			t.ahead(c, i, t.rowBytes)
+			t.ahead(c, i)
 		}
 	}
 	if t.many != nil && t.config.Precision == FP32 && t.many.ApplyBatch(&c.batch) {
@@ -336,7 +336,7 @@ func (t *Table) update(c *chunk, grads []float32) {
 	}
 	for i, row := range c.rows[:n] {
 		if c.batch.Next != nil {
-			t.ahead(c, i, t.rowBytes)
+			t.ahead(c, i)
 		}
 		if c.done[i] = row >= 0; row >= 0 {
 			c.done[i] = t.updateOne(int(row), grads[i*dim:(i+1)*dim], c.rates[i])
@@ -376,9 +376,7 @@ func (t *Table) UpdateCounts(signs []uint64, dst []uint32) {
 	var c chunk
 	for at := 0; at < len(signs); {
 		n := t.advance(&c, signs, at, headerBytes)
-		for i := range n {
-			t.ahead(&c, i, headerBytes)
-		}
+		t.askAll(&c, 0)
 		t.settle(&c, signs[at:at+n])
 		copy(dst[at:], c.counts[:n])
 		at += n

@@ -45,6 +45,7 @@ type view struct {
 	slabs     *unsafe.Pointer
 	slabShift uint64
 	rowBytes  uint64
+	fetch     uint64 // bytes of each row that the probe prefetches
 }
 
 // view returns the table as it is now.
@@ -56,18 +57,23 @@ func (t *Table) view() view {
 }
 
 // advance makes the chunk of signs that starts at a position the current one: c.rows then
-// holds the rows whose tags match, and fetch bytes of each have been prefetched. It
-// returns the length of the chunk.
+// holds the rows whose tags match. It returns the length of the chunk. The probe of the next
+// chunk prefetches a number of bytes of each row: asking for rows there, and for groups while
+// rows are copied, keeps memory busy all the time. If that number is 0, the caller prefetches
+// the next rows.
 func (t *Table) advance(c *chunk, signs []uint64, at, fetch int) int {
 	v := t.view()
+	v.fetch = uint64(fetch)
 	n := min(chunkSigns, len(signs)-at)
 	if at == 0 {
 		t.hash(&v, c, signs)
-		t.askAll(c)
+		t.askAll(c, 0)
 		t.probe(&v, c)
-		t.fetchAll(c, 0, fetch)
+		if fetch == 0 {
+			t.fetchAll(c)
+		}
 		t.hash(&v, c, signs[n:])
-		t.askAll(c)
+		t.askAll(c, 0)
 	}
 	c.rows, c.places = c.nextRows, c.nextPlaces
 	t.probe(&v, c)
@@ -111,31 +117,31 @@ func (t *Table) probe(v *view, c *chunk) {
 	}
 }
 
-// askAll prefetches the groups of all hashes.
-func (t *Table) askAll(c *chunk) {
+// askAll prefetches the groups of the hashes from one on.
+func (t *Table) askAll(c *chunk, from int) {
 	if t.set != isa.Portable {
-		for _, line := range c.groupPlaces[:c.groups] {
+		for _, line := range c.groupPlaces[min(from, c.groups):c.groups] {
 			fetchAMD64(line, 1)
 		}
 	}
 }
 
-// fetchAll prefetches the rows of the next chunk from one on.
-func (t *Table) fetchAll(c *chunk, from, fetch int) {
+// fetchAll prefetches the rows of the next chunk.
+func (t *Table) fetchAll(c *chunk) {
 	if t.set != isa.Portable {
-		for _, line := range c.nextPlaces[min(from, c.next):c.next] {
-			fetchAMD64(line, fetch)
+		for _, line := range c.nextPlaces[:c.next] {
+			fetchAMD64(line, t.rowBytes)
 		}
 	}
 }
 
 // ahead prefetches position i of the chunks behind.
-func (t *Table) ahead(c *chunk, i, fetch int) {
+func (t *Table) ahead(c *chunk, i int) {
 	if t.set == isa.Portable {
 		return
 	}
 	if i < c.next {
-		fetchAMD64(c.nextPlaces[i], fetch)
+		fetchAMD64(c.nextPlaces[i], t.rowBytes)
 	}
 	if i < c.groups {
 		fetchAMD64(c.groupPlaces[i], 1)

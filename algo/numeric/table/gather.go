@@ -7,26 +7,24 @@ import (
 )
 
 // gather copies the embeddings of the rows [lo, hi) of a chunk, which all exist, to dst,
-// and prefetches the same positions of the chunks behind.
+// and prefetches the groups of the same positions of the last chunk in progress.
 func (t *Table) gather(dst []float32, c *chunk, lo, hi int) {
 	if lo == hi {
 		return
 	}
 	dim, rows := t.config.Dim, c.rows[lo:hi]
 	_ = dst[len(rows)*dim-1]
-	nextPlaces, groupPlaces := &c.nextPlaces[lo], &c.groupPlaces[lo]
-	if !c.behind(hi) { // near the end of the batch
-		nextPlaces, groupPlaces = nil, nil
-		for i := lo; i < hi; i++ {
-			t.ahead(c, i, t.stateAt)
-		}
+	groupPlaces := &c.groupPlaces[lo]
+	if hi > c.groups { // near the end of the batch
+		groupPlaces = nil
+		t.askAll(c, lo)
 	}
-	t.copyRows(dst, rows, nextPlaces, groupPlaces)
+	t.copyRows(dst, rows, groupPlaces)
 }
 
-// copyRows copies the embeddings of rows, and prefetches one place of each list for
+// copyRows copies the embeddings of rows, and prefetches one place of the list for
 // every row, unless the list is nil.
-func (t *Table) copyRows(dst []float32, rows []int32, nextPlaces, groupPlaces *unsafe.Pointer) {
+func (t *Table) copyRows(dst []float32, rows []int32, groupPlaces *unsafe.Pointer) {
 	dim := t.config.Dim
 	v := t.view()
 	from, n, to := &rows[0], len(rows), &dst[0]
@@ -36,16 +34,16 @@ func (t *Table) copyRows(dst []float32, rows []int32, nextPlaces, groupPlaces *u
 			t.read(dst[i*dim:(i+1)*dim], int(row))
 		}
 	case p == FP32 && wide:
-		gatherFP32AVX512(&v, from, n, to, dim, nextPlaces, groupPlaces)
+		gatherFP32AVX512(&v, from, n, to, dim, groupPlaces)
 	case p == FP32:
-		gatherFP32AVX2(&v, from, n, to, dim, nextPlaces, groupPlaces)
+		gatherFP32AVX2(&v, from, n, to, dim, groupPlaces)
 	case p == BF16 && wide:
-		gatherBF16AVX512(&v, from, n, to, dim, nextPlaces, groupPlaces)
+		gatherBF16AVX512(&v, from, n, to, dim, groupPlaces)
 	case p == BF16:
-		gatherBF16AVX2(&v, from, n, to, dim, nextPlaces, groupPlaces)
+		gatherBF16AVX2(&v, from, n, to, dim, groupPlaces)
 	case wide:
-		gatherFP16AVX512(&v, from, n, to, dim, nextPlaces, groupPlaces)
+		gatherFP16AVX512(&v, from, n, to, dim, groupPlaces)
 	default:
-		gatherFP16AVX2(&v, from, n, to, dim, nextPlaces, groupPlaces)
+		gatherFP16AVX2(&v, from, n, to, dim, groupPlaces)
 	}
 }

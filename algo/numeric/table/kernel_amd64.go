@@ -21,7 +21,7 @@ func fetchAMD64(line unsafe.Pointer, bytes int)
 //go:noescape
 func confirmAMD64(places *unsafe.Pointer, rows *int32, signs *uint64, counts *uint32, n int, marks uint32) int
 
-// The probes write, of n ≥ 1 hashes, a row, or −1, and where it is.
+// The probes write, of n ≥ 1 hashes, a row, or −1, and where it is, and prefetch the bytes of the view.
 //
 //go:noescape
 func probeAVX512(v *view, hashes *[chunkSigns]uint64, n int, rows *[chunkSigns]int32,
@@ -31,30 +31,30 @@ func probeAVX512(v *view, hashes *[chunkSigns]uint64, n int, rows *[chunkSigns]i
 func probeAVX2(v *view, hashes *[chunkSigns]uint64, n int, rows *[chunkSigns]int32,
 	places *[chunkSigns]unsafe.Pointer)
 
-// The gathers prefetch n rows and n groups, unless the lists of places are nil.
+// The gathers prefetch n groups, unless the list of places is nil.
 //
 //go:noescape
-func gatherFP32AVX512(v *view, rows *int32, n int, dst *float32, dim int, nextPlaces,
+func gatherFP32AVX512(v *view, rows *int32, n int, dst *float32, dim int,
 	groupPlaces *unsafe.Pointer)
 
 //go:noescape
-func gatherFP32AVX2(v *view, rows *int32, n int, dst *float32, dim int, nextPlaces,
+func gatherFP32AVX2(v *view, rows *int32, n int, dst *float32, dim int,
 	groupPlaces *unsafe.Pointer)
 
 //go:noescape
-func gatherBF16AVX512(v *view, rows *int32, n int, dst *float32, dim int, nextPlaces,
+func gatherBF16AVX512(v *view, rows *int32, n int, dst *float32, dim int,
 	groupPlaces *unsafe.Pointer)
 
 //go:noescape
-func gatherBF16AVX2(v *view, rows *int32, n int, dst *float32, dim int, nextPlaces,
+func gatherBF16AVX2(v *view, rows *int32, n int, dst *float32, dim int,
 	groupPlaces *unsafe.Pointer)
 
 //go:noescape
-func gatherFP16AVX512(v *view, rows *int32, n int, dst *float32, dim int, nextPlaces,
+func gatherFP16AVX512(v *view, rows *int32, n int, dst *float32, dim int,
 	groupPlaces *unsafe.Pointer)
 
 //go:noescape
-func gatherFP16AVX2(v *view, rows *int32, n int, dst *float32, dim int, nextPlaces,
+func gatherFP16AVX2(v *view, rows *int32, n int, dst *float32, dim int,
 	groupPlaces *unsafe.Pointer)
 
 // The narrowings are narrowAll of n ≥ 1 values.

@@ -131,7 +131,7 @@ stop:
 
 // func probeAVX512(v *view, hashes *[chunkSigns]uint64, n int, rows *[chunkSigns]int32, places *[chunkSigns]unsafe.Pointer)
 //
-// R12 is where the next line is written. Z0 is a group, Z1 the tag in all lanes, Z2 the tags of the group. A bit of AX
+// R12 is where the next line is written, R13 the bytes to prefetch. Z0 is a group, Z1 the tag in all lanes, Z2 the tags of the group. A bit of AX
 // is a slot with the tag, a bit of R15 an empty one.
 TEXT ·probeAVX512(SB), NOSPLIT, $8-40
 	MOVQ v+0(FP), DI
@@ -142,6 +142,7 @@ TEXT ·probeAVX512(SB), NOSPLIT, $8-40
 	MOVQ view_segments(DI), R8
 	MOVQ view_groups(DI), R9
 	MOVQ places+32(FP), R12
+	MOVQ view_fetch(DI), R13
 	SLABS
 next:
 	MOVQ  (SI), AX
@@ -177,6 +178,16 @@ found:
 	DECL  R15
 	MOVL  R15, (BX)
 	ROW
+	TESTQ R13, R13
+	JZ    done
+	LEAQ  (R14)(R13*1), R15
+	MOVQ  R14, AX
+	ANDQ  $-const_lineBytes, AX
+fetch:
+	PREFETCHT0 (AX)
+	ADDQ  $const_lineBytes, AX
+	CMPQ  AX, R15
+	JB    fetch
 done:
 	MOVQ  R14, (R12)       // of an absent row, a group: no harm in asking for that
 	ADDQ  $8, R12
@@ -187,18 +198,17 @@ done:
 	VZEROUPPER
 	RET
 
-// func gatherFP32AVX512(v *view, rows *int32, n int, dst *float32, dim int, nextPlaces, groupPlaces *unsafe.Pointer)
+// func gatherFP32AVX512(v *view, rows *int32, n int, dst *float32, dim int, groupPlaces *unsafe.Pointer)
 //
-// R12 counts the values of a row that are left. R8 and R9 are the lines ahead.
-TEXT ·gatherFP32AVX512(SB), NOSPLIT, $8-56
+// R12 counts the values of a row that are left. R9 is where the lines ahead are read.
+TEXT ·gatherFP32AVX512(SB), NOSPLIT, $8-48
 	MOVQ v+0(FP), DI
 	MOVQ rows+8(FP), SI
 	MOVQ n+16(FP), DX
 	LEAQ (SI)(DX*4), DX
 	MOVQ dst+24(FP), BX
 	MOVQ dim+32(FP), R13
-	MOVQ nextPlaces+40(FP), R8
-	MOVQ groupPlaces+48(FP), R9
+	MOVQ groupPlaces+40(FP), R9
 	SLABS
 	MOVQ  R13, AX
 	ANDQ  $15, AX
@@ -209,19 +219,10 @@ TEXT ·gatherFP32AVX512(SB), NOSPLIT, $8-56
 	DECQ  R12
 	KMOVW R12, K1 // the lanes of the last, shorter piece
 row:
-	TESTQ R8, R8
+	TESTQ R9, R9
 	JZ   fetched
 	MOVQ (R9), R14
 	PREFETCHT0 (R14)
-	MOVQ (R8), R14
-	LEAQ const_headerBytes(R14)(R13*4), R15
-	ANDQ $-const_lineBytes, R14
-fetch:
-	PREFETCHT0 (R14)
-	ADDQ $const_lineBytes, R14
-	CMPQ R14, R15
-	JB   fetch
-	ADDQ $8, R8
 	ADDQ $8, R9
 fetched:
 	MOVL (SI), R15
@@ -248,18 +249,17 @@ done:
 	JB   row
 	VZEROUPPER
 	RET
-// func gatherBF16AVX512(v *view, rows *int32, n int, dst *float32, dim int, nextPlaces, groupPlaces *unsafe.Pointer)
+// func gatherBF16AVX512(v *view, rows *int32, n int, dst *float32, dim int, groupPlaces *unsafe.Pointer)
 //
-// R12 counts the values of a row that are left. R8 and R9 are the lines ahead.
-TEXT ·gatherBF16AVX512(SB), NOSPLIT, $8-56
+// R12 counts the values of a row that are left. R9 is where the lines ahead are read.
+TEXT ·gatherBF16AVX512(SB), NOSPLIT, $8-48
 	MOVQ v+0(FP), DI
 	MOVQ rows+8(FP), SI
 	MOVQ n+16(FP), DX
 	LEAQ (SI)(DX*4), DX
 	MOVQ dst+24(FP), BX
 	MOVQ dim+32(FP), R13
-	MOVQ nextPlaces+40(FP), R8
-	MOVQ groupPlaces+48(FP), R9
+	MOVQ groupPlaces+40(FP), R9
 	SLABS
 	MOVQ  R13, AX
 	ANDQ  $15, AX
@@ -270,19 +270,10 @@ TEXT ·gatherBF16AVX512(SB), NOSPLIT, $8-56
 	DECQ  R12
 	KMOVW R12, K1 // the lanes of the last, shorter piece
 row:
-	TESTQ R8, R8
+	TESTQ R9, R9
 	JZ   fetched
 	MOVQ (R9), R14
 	PREFETCHT0 (R14)
-	MOVQ (R8), R14
-	LEAQ const_headerBytes(R14)(R13*2), R15
-	ANDQ $-const_lineBytes, R14
-fetch:
-	PREFETCHT0 (R14)
-	ADDQ $const_lineBytes, R14
-	CMPQ R14, R15
-	JB   fetch
-	ADDQ $8, R8
 	ADDQ $8, R9
 fetched:
 	MOVL (SI), R15
@@ -312,18 +303,17 @@ done:
 	JB   row
 	VZEROUPPER
 	RET
-// func gatherFP16AVX512(v *view, rows *int32, n int, dst *float32, dim int, nextPlaces, groupPlaces *unsafe.Pointer)
+// func gatherFP16AVX512(v *view, rows *int32, n int, dst *float32, dim int, groupPlaces *unsafe.Pointer)
 //
-// R12 counts the values of a row that are left. R8 and R9 are the lines ahead.
-TEXT ·gatherFP16AVX512(SB), NOSPLIT, $8-56
+// R12 counts the values of a row that are left. R9 is where the lines ahead are read.
+TEXT ·gatherFP16AVX512(SB), NOSPLIT, $8-48
 	MOVQ v+0(FP), DI
 	MOVQ rows+8(FP), SI
 	MOVQ n+16(FP), DX
 	LEAQ (SI)(DX*4), DX
 	MOVQ dst+24(FP), BX
 	MOVQ dim+32(FP), R13
-	MOVQ nextPlaces+40(FP), R8
-	MOVQ groupPlaces+48(FP), R9
+	MOVQ groupPlaces+40(FP), R9
 	SLABS
 	MOVQ  R13, AX
 	ANDQ  $15, AX
@@ -334,19 +324,10 @@ TEXT ·gatherFP16AVX512(SB), NOSPLIT, $8-56
 	DECQ  R12
 	KMOVW R12, K1 // the lanes of the last, shorter piece
 row:
-	TESTQ R8, R8
+	TESTQ R9, R9
 	JZ   fetched
 	MOVQ (R9), R14
 	PREFETCHT0 (R14)
-	MOVQ (R8), R14
-	LEAQ const_headerBytes(R14)(R13*2), R15
-	ANDQ $-const_lineBytes, R14
-fetch:
-	PREFETCHT0 (R14)
-	ADDQ $const_lineBytes, R14
-	CMPQ R14, R15
-	JB   fetch
-	ADDQ $8, R8
 	ADDQ $8, R9
 fetched:
 	MOVL (SI), R15
@@ -377,7 +358,7 @@ done:
 
 // func probeAVX2(v *view, hashes *[chunkSigns]uint64, n int, rows *[chunkSigns]int32, places *[chunkSigns]unsafe.Pointer)
 //
-// R12 is where the next line is written. Y0 and Y3 are a group, Y1 the tag in all lanes, Y2 and Y4 the tags of the
+// R12 is where the next line is written, R13 the bytes to prefetch. Y0 and Y3 are a group, Y1 the tag in all lanes, Y2 and Y4 the tags of the
 // group, Y5 zeros. A bit of AX
 // is a slot with the tag, a bit of R15 an empty one.
 TEXT ·probeAVX2(SB), NOSPLIT, $8-40
@@ -389,6 +370,7 @@ TEXT ·probeAVX2(SB), NOSPLIT, $8-40
 	MOVQ view_segments(DI), R8
 	MOVQ view_groups(DI), R9
 	MOVQ places+32(FP), R12
+	MOVQ view_fetch(DI), R13
 	SLABS
 	VPXOR Y5, Y5, Y5
 next:
@@ -436,6 +418,16 @@ found:
 	DECL  R15
 	MOVL  R15, (BX)
 	ROW
+	TESTQ R13, R13
+	JZ    done
+	LEAQ  (R14)(R13*1), R15
+	MOVQ  R14, AX
+	ANDQ  $-const_lineBytes, AX
+fetch:
+	PREFETCHT0 (AX)
+	ADDQ  $const_lineBytes, AX
+	CMPQ  AX, R15
+	JB    fetch
 done:
 	MOVQ  R14, (R12)       // of an absent row, a group: no harm in asking for that
 	ADDQ  $8, R12
@@ -446,33 +438,23 @@ done:
 	VZEROUPPER
 	RET
 
-// func gatherFP32AVX2(v *view, rows *int32, n int, dst *float32, dim int, nextPlaces, groupPlaces *unsafe.Pointer)
+// func gatherFP32AVX2(v *view, rows *int32, n int, dst *float32, dim int, groupPlaces *unsafe.Pointer)
 //
-// R12 counts the values of a row that are left. R8 and R9 are the lines ahead.
-TEXT ·gatherFP32AVX2(SB), NOSPLIT, $8-56
+// R12 counts the values of a row that are left. R9 is where the lines ahead are read.
+TEXT ·gatherFP32AVX2(SB), NOSPLIT, $8-48
 	MOVQ v+0(FP), DI
 	MOVQ rows+8(FP), SI
 	MOVQ n+16(FP), DX
 	LEAQ (SI)(DX*4), DX
 	MOVQ dst+24(FP), BX
 	MOVQ dim+32(FP), R13
-	MOVQ nextPlaces+40(FP), R8
-	MOVQ groupPlaces+48(FP), R9
+	MOVQ groupPlaces+40(FP), R9
 	SLABS
 row:
-	TESTQ R8, R8
+	TESTQ R9, R9
 	JZ   fetched
 	MOVQ (R9), R14
 	PREFETCHT0 (R14)
-	MOVQ (R8), R14
-	LEAQ const_headerBytes(R14)(R13*4), R15
-	ANDQ $-const_lineBytes, R14
-fetch:
-	PREFETCHT0 (R14)
-	ADDQ $const_lineBytes, R14
-	CMPQ R14, R15
-	JB   fetch
-	ADDQ $8, R8
 	ADDQ $8, R9
 fetched:
 	MOVL (SI), R15
@@ -503,33 +485,23 @@ done:
 	JB   row
 	VZEROUPPER
 	RET
-// func gatherBF16AVX2(v *view, rows *int32, n int, dst *float32, dim int, nextPlaces, groupPlaces *unsafe.Pointer)
+// func gatherBF16AVX2(v *view, rows *int32, n int, dst *float32, dim int, groupPlaces *unsafe.Pointer)
 //
-// R12 counts the values of a row that are left. R8 and R9 are the lines ahead.
-TEXT ·gatherBF16AVX2(SB), NOSPLIT, $8-56
+// R12 counts the values of a row that are left. R9 is where the lines ahead are read.
+TEXT ·gatherBF16AVX2(SB), NOSPLIT, $8-48
 	MOVQ v+0(FP), DI
 	MOVQ rows+8(FP), SI
 	MOVQ n+16(FP), DX
 	LEAQ (SI)(DX*4), DX
 	MOVQ dst+24(FP), BX
 	MOVQ dim+32(FP), R13
-	MOVQ nextPlaces+40(FP), R8
-	MOVQ groupPlaces+48(FP), R9
+	MOVQ groupPlaces+40(FP), R9
 	SLABS
 row:
-	TESTQ R8, R8
+	TESTQ R9, R9
 	JZ   fetched
 	MOVQ (R9), R14
 	PREFETCHT0 (R14)
-	MOVQ (R8), R14
-	LEAQ const_headerBytes(R14)(R13*2), R15
-	ANDQ $-const_lineBytes, R14
-fetch:
-	PREFETCHT0 (R14)
-	ADDQ $const_lineBytes, R14
-	CMPQ R14, R15
-	JB   fetch
-	ADDQ $8, R8
 	ADDQ $8, R9
 fetched:
 	MOVL (SI), R15
@@ -563,33 +535,23 @@ done:
 	JB   row
 	VZEROUPPER
 	RET
-// func gatherFP16AVX2(v *view, rows *int32, n int, dst *float32, dim int, nextPlaces, groupPlaces *unsafe.Pointer)
+// func gatherFP16AVX2(v *view, rows *int32, n int, dst *float32, dim int, groupPlaces *unsafe.Pointer)
 //
-// R12 counts the values of a row that are left. R8 and R9 are the lines ahead.
-TEXT ·gatherFP16AVX2(SB), NOSPLIT, $8-56
+// R12 counts the values of a row that are left. R9 is where the lines ahead are read.
+TEXT ·gatherFP16AVX2(SB), NOSPLIT, $8-48
 	MOVQ v+0(FP), DI
 	MOVQ rows+8(FP), SI
 	MOVQ n+16(FP), DX
 	LEAQ (SI)(DX*4), DX
 	MOVQ dst+24(FP), BX
 	MOVQ dim+32(FP), R13
-	MOVQ nextPlaces+40(FP), R8
-	MOVQ groupPlaces+48(FP), R9
+	MOVQ groupPlaces+40(FP), R9
 	SLABS
 row:
-	TESTQ R8, R8
+	TESTQ R9, R9
 	JZ   fetched
 	MOVQ (R9), R14
 	PREFETCHT0 (R14)
-	MOVQ (R8), R14
-	LEAQ const_headerBytes(R14)(R13*2), R15
-	ANDQ $-const_lineBytes, R14
-fetch:
-	PREFETCHT0 (R14)
-	ADDQ $const_lineBytes, R14
-	CMPQ R14, R15
-	JB   fetch
-	ADDQ $8, R8
 	ADDQ $8, R9
 fetched:
 	MOVL (SI), R15

@@ -30,32 +30,32 @@ func confirmAMD64(places *unsafe.Pointer, rows *int32, signs *uint64, counts *ui
 	panic(noKernel)
 }
 
-func gatherFP32AVX512(v *view, rows *int32, n int, dst *float32, dim int, nextPlaces,
+func gatherFP32AVX512(v *view, rows *int32, n int, dst *float32, dim int,
 	groupPlaces *unsafe.Pointer) {
 	panic(noKernel)
 }
 
-func gatherFP32AVX2(v *view, rows *int32, n int, dst *float32, dim int, nextPlaces,
+func gatherFP32AVX2(v *view, rows *int32, n int, dst *float32, dim int,
 	groupPlaces *unsafe.Pointer) {
 	panic(noKernel)
 }
 
-func gatherBF16AVX512(v *view, rows *int32, n int, dst *float32, dim int, nextPlaces,
+func gatherBF16AVX512(v *view, rows *int32, n int, dst *float32, dim int,
 	groupPlaces *unsafe.Pointer) {
 	panic(noKernel)
 }
 
-func gatherBF16AVX2(v *view, rows *int32, n int, dst *float32, dim int, nextPlaces,
+func gatherBF16AVX2(v *view, rows *int32, n int, dst *float32, dim int,
 	groupPlaces *unsafe.Pointer) {
 	panic(noKernel)
 }
 
-func gatherFP16AVX512(v *view, rows *int32, n int, dst *float32, dim int, nextPlaces,
+func gatherFP16AVX512(v *view, rows *int32, n int, dst *float32, dim int,
 	groupPlaces *unsafe.Pointer) {
 	panic(noKernel)
 }
 
-func gatherFP16AVX2(v *view, rows *int32, n int, dst *float32, dim int, nextPlaces,
+func gatherFP16AVX2(v *view, rows *int32, n int, dst *float32, dim int,
 	groupPlaces *unsafe.Pointer) {
 	panic(noKernel)
 }
