@@ -130,6 +130,9 @@ func (p *program) calibrate(k *calibration) error {
 			return err
 		}
 	}
+	if k.out != "" && filepath.Clean(k.out) == filepath.Clean(k.hostLink) {
+		return cli.UsageError("give each a name of its own", "--out and --host-link are both %s", k.out)
+	}
 	if k.like != "" {
 		if _, err := device.LoadAccelerator(k.like); err != nil {
 			return fmt.Errorf("--like: %w", err)
@@ -226,11 +229,16 @@ func free(flag, name string) error {
 		return &cli.Error{Err: fmt.Errorf("%s: %s exists", flag, name),
 			Hint: "remove it, or choose another name"}
 	}
-	if _, err := os.Stat(filepath.Dir(name)); errors.Is(err, fs.ErrNotExist) {
-		return &cli.Error{Err: fmt.Errorf("%s: there is no folder %s", flag, filepath.Dir(name)),
-			Hint: "make it first"}
+	folder := filepath.Dir(name)
+	file, err := os.CreateTemp(folder, ".profile-")
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return &cli.Error{Err: fmt.Errorf("%s: there is no folder %s", flag, folder), Hint: "make it first"}
+	case err != nil:
+		return &cli.Error{Err: fmt.Errorf("%s: cannot write to %s: %w", flag, folder, errors.Unwrap(err)),
+			Hint: "choose another folder"}
 	}
-	return nil
+	return errors.Join(file.Close(), os.Remove(file.Name()))
 }
 
 // writeNew writes a new file, complete or not at all.

@@ -265,7 +265,8 @@ func TestRepetitionsFollowEachOther(t *testing.T) {
 func TestSizesAreChecked(t *testing.T) {
 	b := newBench(t)
 	for i, err := range []error{
-		second(b.Rows(48, 480, 0)), second(b.Rows(32, 16, 0)), second(b.Stream(8, 0)),
+		second(b.Rows(0, 480, 0)), second(b.Rows(48, 480, 0)), second(b.Rows(32, 16, 0)),
+		second(b.Stream(8, 0)),
 		second(b.Stream(1<<21, 0)), second(b.CopyIn(1<<21, 0)), second(b.CopyOut(0, 0)),
 		second(b.Product(cuda.Product{Rows: 1 << 10, Columns: 1 << 10, Inner: 1}, 0)),
 		second(b.Product(cuda.Product{Rows: 8, Columns: 8, Inner: 8, Epilogue: cuda.Relu}, 0)),
@@ -273,6 +274,16 @@ func TestSizesAreChecked(t *testing.T) {
 		if err == nil {
 			t.Errorf("size %d is accepted", i)
 		}
+	}
+}
+
+// The bytes that a launch reads are those of whole rows.
+func TestRowsOfALaunchAreWhole(t *testing.T) {
+	b := newBench(t)
+	const most = 250_000
+	bytes, err := b.rowsOf(1024, most, 0)
+	if err != nil || bytes < most-1024 || bytes > most || bytes%1024 != 0 {
+		t.Errorf("a launch reads %d bytes of rows of 1 KiB, error %v", int(bytes), err)
 	}
 }
 

@@ -125,7 +125,6 @@ func (m *Meter) numbers(t cuda.Type, bytes int) error {
 	if m.filled == t && m.fill >= bytes {
 		return nil
 	}
-	const threads = 256
 	m.filled, m.fill = t, bytes
 	blocks := min(blocksOf(bytes/4, threads), 32*max(m.device.Info().Processors, 1))
 	return m.stream.Launch(m.kernels.fill, cuda.Size{X: blocks}, cuda.Size{X: threads}, 0,
@@ -154,6 +153,9 @@ func (m *Meter) time(budget time.Duration, least int, do operation) (Times, erro
 	}
 	graph, ended := m.stream.EndCapture()
 	if err = cmp.Or(err, ended); err != nil {
+		if graph != nil {
+			_ = graph.Close()
+		}
 		return Times{}, err
 	}
 	work := func() error { return m.stream.LaunchGraph(graph) }

@@ -107,8 +107,9 @@ func (m *Meter) Rows(rowBytes, bytes unit.Bytes, budget time.Duration) (Times, e
 func (m *Meter) reads(rowBytes, bytes unit.Bytes) (operation, error) {
 	shift := bits.TrailingZeros64(uint64(rowBytes) / piece)
 	rows := int64(m.pool.Bytes) / max(int64(rowBytes), 1)
-	if rowBytes != piece<<shift || bytes < rowBytes || rows < 1 || rows >= 1<<32 {
-		return nil, fmt.Errorf("calibrate: %v in rows of %v, of %v", bytes, rowBytes, m.Bytes())
+	if rowBytes < piece || rowBytes != piece<<shift || bytes < rowBytes || rows < 1 || rows >= 1<<32 {
+		return nil, fmt.Errorf("calibrate: %v in rows of %v, from a table of %v; want a row of %dB or a "+
+			"power of two times as many, and at least one row", bytes, rowBytes, m.Bytes(), piece)
 	}
 	count := int(bytes) / int(rowBytes) << shift // pieces
 	grid := cuda.Size{X: blocksOf(count, threads*pieces)}
@@ -132,10 +133,10 @@ func (m *Meter) rowsOf(rowBytes, most unit.Bytes, budget time.Duration) (unit.By
 		return 0, err
 	}
 	fits := float64(budget) / float64(max(once, 1)*2*(repetitionsMin+2)) * float64(least)
-	return max(least, unit.Bytes(min(fits, float64(most)))/rowBytes*rowBytes), nil
+	return max(least, unit.Bytes(min(fits, float64(most)))) / rowBytes * rowBytes, nil
 }
 
-// warmUp keeps the device busy for a time, so that it leaves the clocks of its rest.
+// warmUp keeps the device busy for a time, so that its clocks leave their idle rates.
 func (m *Meter) warmUp(d time.Duration) error {
 	for begin := time.Now(); ; {
 		if _, err := m.Stream(m.Bytes(), 0); err != nil || time.Since(begin) >= d {
