@@ -270,7 +270,7 @@ func TestClusterOfManifestsSurvivesEvictionAndDeath(t *testing.T) {
 	}
 }
 
-// tellsItsGPU refuses a process whose output and metrics do not tell how its GPU fares.
+// tellsItsGPU refuses a process whose output does not name its GPU, or whose metrics lack its state.
 func tellsItsGPU(t *testing.T, n *node) {
 	text := n.stderr.String()
 	address := regexp.MustCompile(`metrics are at (\S+)`).FindStringSubmatch(text)

@@ -31,7 +31,8 @@ func (p *program) serve(address string, collect func(*metrics.Snapshot)) (*metri
 	return server, nil
 }
 
-// watchGPUs says which GPUs the ranks of this process use, and returns what reads how they fare, or nil.
+// watchGPUs prints the GPUs that the ranks of this process use, and returns what reads their state, or nil if
+// there are none or it cannot be read.
 func (p *program) watchGPUs(used []cuda.Info) *gpuhealth.Watch {
 	if len(used) == 0 {
 		return nil
@@ -42,7 +43,7 @@ func (p *program) watchGPUs(used []cuda.Info) *gpuhealth.Watch {
 	}
 	watch, err := gpuhealth.Open("", uuids)
 	if err != nil {
-		fmt.Fprintf(p.stderr, "node: metrics lack how the GPUs fare: %v\n", err)
+		fmt.Fprintf(p.stderr, "node: the metrics lack the state of the GPUs: %v\n", err)
 		return nil
 	}
 	gpus, err := watch.Read()
@@ -74,7 +75,7 @@ func (p *program) serveRoles(address string, roles job.Process, arena func() *me
 		if gpus == nil {
 			return
 		}
-		all, _ := gpus.Read() // what cannot be read has no values
+		all, _ := gpus.Read() // a GPU that cannot be read has no values
 		for _, g := range all {
 			metrics.AddGPU(to, g)
 		}

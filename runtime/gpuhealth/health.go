@@ -1,14 +1,15 @@
-// Package gpuhealth reads how GPUs fare, with go-nvml: how busy they are, their memory, power, temperature
-// and clocks, and what keeps the clocks low.
+// Package gpuhealth reads the state of GPUs with go-nvml: utilisation, memory, power, temperature, clocks,
+// and the reasons why clocks are low.
 //
 //	watch, err := gpuhealth.Open("", uuids)
 //	gpus, err := watch.Read()
 //
-// It needs cgo and Linux; elsewhere Open returns ErrNotBuilt. A program that links it builds for seconds
-// longer.
+// It needs cgo and Linux, and no tag static; elsewhere Open returns ErrNotBuilt. A program that links it
+// builds for seconds longer.
 package gpuhealth
 
 import "errors"
 
 // ErrNotBuilt is the error of Open in a program that cannot use NVML.
-var ErrNotBuilt = errors.New("gpuhealth: this program was built without NVML: it needs cgo and Linux")
+var ErrNotBuilt = errors.New("gpuhealth: this program was built without NVML; build it for Linux with " +
+	"CGO_ENABLED=1 and a C compiler, without the tag static")

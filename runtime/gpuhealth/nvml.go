@@ -53,7 +53,7 @@ func Open(library string, uuids []string) (*Watch, error) {
 func (w *Watch) Driver() string { return w.driver }
 
 // Read returns the state of each GPU, in the order of Open. It takes a millisecond or less for each. The
-// error names the GPUs that answer nothing, such as lost ones, which the result lacks.
+// error names the GPUs that do not answer, for example lost ones; the result lacks them.
 func (w *Watch) Read() ([]metrics.GPU, error) {
 	var all []metrics.GPU
 	var failed []error
@@ -79,12 +79,12 @@ func (w *Watch) read(d device) (metrics.GPU, error) {
 	if rates, code := d.GetUtilizationRates(); code == nvml.SUCCESS {
 		g.Utilisation = float64(rates.Gpu) / 100
 	}
-	g.Power = told(1e-3)(d.GetPowerUsage())
-	g.PowerLimit = told(1e-3)(d.GetEnforcedPowerLimit())
-	g.Temperature = told(1)(d.GetTemperature(nvml.TEMPERATURE_GPU))
-	g.Clock = told(1e6)(d.GetClockInfo(nvml.CLOCK_SM))
-	g.MemoryClock = told(1e6)(d.GetClockInfo(nvml.CLOCK_MEM))
-	// A function that the library lacks would end the program: drivers before 535 have no such one.
+	g.Power = in(1e-3)(d.GetPowerUsage())
+	g.PowerLimit = in(1e-3)(d.GetEnforcedPowerLimit())
+	g.Temperature = in(1)(d.GetTemperature(nvml.TEMPERATURE_GPU))
+	g.Clock = in(1e6)(d.GetClockInfo(nvml.CLOCK_SM))
+	g.MemoryClock = in(1e6)(d.GetClockInfo(nvml.CLOCK_MEM))
+	// A call of a function that the library lacks would end the program: drivers before 535 lack this one.
 	if w.library.Extensions().LookupSymbol("nvmlDeviceGetCurrentClocksEventReasons") == nil {
 		if bits, code := d.GetCurrentClocksEventReasons(); code == nvml.SUCCESS {
 			g.Limits = reasons(bits)
@@ -93,8 +93,8 @@ func (w *Watch) read(d device) (metrics.GPU, error) {
 	return g, nil
 }
 
-// told returns a function of what NVML answers: the number times a unit, or NaN if it does not tell.
-func told(unit float64) func(value uint32, code nvml.Return) float64 {
+// in returns a function that converts an answer of NVML in some unit, or returns NaN if there is no answer.
+func in(unit float64) func(value uint32, code nvml.Return) float64 {
 	return func(value uint32, code nvml.Return) float64 {
 		if code != nvml.SUCCESS {
 			return math.NaN()
@@ -103,7 +103,7 @@ func told(unit float64) func(value uint32, code nvml.Return) float64 {
 	}
 }
 
-// reasons names the bits of NVML but for that of idleness.
+// reasons returns the names of the reasons that are set, without idleness.
 func reasons(bits uint64) (names []string) {
 	for _, r := range []struct {
 		bit  uint64
