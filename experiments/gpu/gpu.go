@@ -75,7 +75,7 @@ Writes to a new folder:
 }
 
 // QuickTime returns the approximate time of the quick version.
-func (*Experiment) QuickTime() time.Duration { return 240 * time.Second }
+func (*Experiment) QuickTime() time.Duration { return 4 * time.Minute }
 
 // Missing returns an error if this machine has no GPU that can be used.
 func (e *Experiment) Missing() error {

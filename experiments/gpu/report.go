@@ -117,7 +117,7 @@ func (p *plan) ratioTable(results []*result) cli.Table {
 	return t
 }
 
-// hidden returns the share of a side's step that is not hidden behind the step without copies.
+// notHidden returns the share of a side's step that is not hidden behind the step without copies.
 func (r *result) notHidden(side string) quartiles {
 	q := ratios(r.Seconds[stepSide], r.Seconds[side])
 	return quartiles{1 - q.High, 1 - q.Median, 1 - q.Low}

@@ -1,5 +1,5 @@
-// Package script asks a program of others, such as a Python program with PyTorch, to do work: requests and
-// responses are lines of JSON on its standard input and output.
+// Package script runs an external program, for example PyTorch in Python, and sends requests to it. Requests
+// and responses are lines of JSON on its standard input and output.
 //
 // A request is an object with the key "do". A response is an object; {"error": text} says that the request
 // failed. Standard error is kept for the errors of this package.
@@ -17,6 +17,9 @@ import (
 	"sync"
 	"time"
 )
+
+// responseMax is the largest response, in bytes; the process of a longer one is stopped.
+const responseMax = 16 << 20
 
 // Process is a program that answers requests. Its methods are for one goroutine at a time.
 type Process struct {
@@ -71,7 +74,9 @@ func Start(ctx context.Context, o Options, about any, program string, args ...st
 		return nil, fmt.Errorf("cannot start %s: %w", program, err)
 	}
 	go func() {
-		for lines := bufio.NewScanner(out); lines.Scan(); {
+		lines := bufio.NewScanner(out)
+		lines.Buffer(nil, responseMax)
+		for lines.Scan() {
 			p.responses <- append([]byte(nil), lines.Bytes()...)
 		}
 		close(p.responses)

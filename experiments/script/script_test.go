@@ -43,6 +43,8 @@ func beFake(kind string) {
 			time.Sleep(time.Hour)
 		case "run, babbles":
 			fmt.Println("Hello, world")
+		case "run, talks":
+			fmt.Printf("{\"seconds\": 0.5, \"version\": %q}\n", strings.Repeat("9", 1<<20))
 		case "run, fails":
 			fmt.Println(`{"error": "RuntimeError: no"}`)
 		default:
@@ -114,6 +116,20 @@ func TestFailures(t *testing.T) {
 		}
 		p.exitTimeout = 0 // the program that hangs does not read its input
 		p.Close()
+	}
+}
+
+// A response of a megabyte is read.
+func TestLongResponse(t *testing.T) {
+	p, err := startFake(t, "talks", time.Minute)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	p.exitTimeout = 0
+	var got answer
+	if err := p.Request(t.Context(), "run", nil, &got); err != nil || len(got.Version) != 1<<20 {
+		t.Errorf("%d bytes, error %v", len(got.Version), err)
 	}
 }
 
