@@ -112,3 +112,37 @@ func TestProductsOfAStep(t *testing.T) {
 		}
 	}
 }
+
+// Gradients of pooled embeddings are checked even if they stay on the device: those of inputs that are 0 are
+// infinite where weights are huge, and gradients of the weights are 0.
+func TestGradientsThatStayAreChecked(t *testing.T) {
+	n := network{"feed-forward", model.Spec{Kind: model.FeedForward, EmbeddingDim: 3, Top: []int{5},
+		Activation: model.ReLU}, dlrm().schema}
+	m, l := measured(t, open(t, 1, job.Default()), n, 6, true)
+	part, pooled := inputs(rand.New(rand.NewPCG(1, 2)), l, []int{6})
+	clear(part.Dense)
+	clear(part.Labels)
+	clear(pooled)
+	run(t, m, part, pooled)
+	changed := state(t, m)
+	changed.Params = slices.Clone(changed.Params)
+	for _, tensor := range l.Tensors {
+		of := changed.Params[tensor.Lo:tensor.Hi]
+		for i := range of {
+			if of[i] = 100; tensor.Lo == 0 {
+				of[i] = 3e38
+			}
+		}
+	}
+	m.LeaveOutCopies(true)
+	if err := m.Restore(changed); err != nil {
+		t.Fatal(err)
+	}
+	if err := m.Forward(part, pooled, make([]float32, len(pooled))); err != nil {
+		t.Fatal(err)
+	}
+	_, notFinite, err := m.Backward(func(int32) {})
+	if err != nil || notFinite != "a gradient that stayed on the device" {
+		t.Errorf("not finite: %q, error %v", notFinite, err)
+	}
+}

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"math"
 	"runtime"
 	"unsafe"
@@ -266,7 +267,7 @@ func (r *replica) notFinite() string {
 	in := model.Input{Dense: r.part.Dense, Embeddings: r.staging.pooled[:r.part.Samples*l.EmbeddingWidth]}
 	s := model.Suspects{Params: r.download(r.params), Input: in, Loss: r.loss,
 		Gradients: r.download(r.groups[0].gradients), PooledGradients: r.staging.pooledGradients}
-	return s.NotFinite(l)
+	return cmp.Or(s.NotFinite(l), "a gradient that stayed on the device") // see bare
 }
 
 // backward appends the backward passes of all groups through the parts [from, to), whose parameters are those
