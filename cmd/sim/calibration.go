@@ -12,11 +12,11 @@ import (
 	"tandem/sim/device"
 )
 
-// multipliers are the fp32 multiply-adds of a multiprocessor in a cycle, by compute capability.
+// fp32Cores are the fp32 cores of a multiprocessor, by compute capability; each does a multiply-add a cycle.
 //
 // Source: NVIDIA, CUDA C++ Programming Guide 12, throughput of native arithmetic instructions; its samples
 // count as many cores (helper_cuda.h).
-var multipliers = map[[2]int]float64{{5, 0}: 128, {5, 2}: 128, {5, 3}: 128, {6, 0}: 64, {6, 1}: 128,
+var fp32Cores = map[[2]int]float64{{5, 0}: 128, {5, 2}: 128, {5, 3}: 128, {6, 0}: 64, {6, 1}: 128,
 	{6, 2}: 128, {7, 0}: 64, {7, 2}: 64, {7, 5}: 64, {8, 0}: 64, {8, 6}: 128, {8, 7}: 128, {8, 9}: 128,
 	{9, 0}: 128}
 
@@ -49,7 +49,7 @@ func measuredAccelerator(r *calibrate.Result, now time.Time) *device.MeasuredAcc
 		// The memory moves two bits a cycle and wire.
 		Bandwidth: unit.BytesPerSec(2 * 1e3 * float64(i.MemoryClockKHz) * float64(i.BusBits) / 8),
 		PeakFP32: unit.FLOPsPerSec(2 * 1e3 * float64(i.ClockKHz) * float64(i.Processors) *
-			multipliers[[2]int{i.Major, i.Minor}]),
+			fp32Cores[[2]int{i.Major, i.Minor}]),
 		Launch: device.MeasuredTime{Low: r.GraphLaunch.Low, Mid: r.GraphLaunch.Mid, High: r.GraphLaunch.High},
 	}
 	times := func(t calibrate.Times) device.MeasuredTime {

@@ -88,7 +88,7 @@ func (m *MeasuredAccelerator) Profile(like *AcceleratorProfile) (*AcceleratorPro
 	p.MemoryBandwidth = peakOf(m, streams,
 		told(m, m.Bandwidth, "memory clock and width of the bus, ", quantity.Default), like.MemoryBandwidth)
 	p.PeakFP32 = peakOf(m, products[FP32], like.PeakFP32,
-		told(m, m.PeakFP32, "clock and units, with the multipliers of a unit of this generation, ",
+		told(m, m.PeakFP32, "clock, multiprocessors, and the fp32 cores of one of this generation, ",
 			quantity.Default))
 	p.PeakHalf = peakOf(m, products[Half], like.PeakHalf)
 	p.ComputeShare = curveOf[unit.FLOPs](m, products[Half], float64(p.PeakHalf.Mid))

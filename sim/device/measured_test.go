@@ -108,7 +108,7 @@ func TestMeasuredPeaks(t *testing.T) {
 		t.Errorf("half %+v, tf32 %+v", p.PeakHalf, p.PeakTF32)
 	}
 	if p.PeakFP32.Mid != 10e12 || p.PeakFP32.Kind != quantity.Default ||
-		!strings.Contains(p.PeakFP32.Source, "clock and units") {
+		!strings.Contains(p.PeakFP32.Source, "clock, multiprocessors") {
 		t.Errorf("fp32 %+v", p.PeakFP32)
 	}
 	if share := p.ComputeShare.Points[2].Share; share != 1 {
