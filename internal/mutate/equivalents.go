@@ -131,11 +131,6 @@ func Equivalents() []Equivalent {
 			Proof: "A pass with room for more samples than a group has computes the same values.",
 		},
 		{
-			File: "algo/numeric/table/gather.go", Before: "for i := lo; i < hi; i++ {",
-			After: "for i := lo; !(i < hi); i++ {",
-			Proof: "The loop only asks for memory ahead of its use; lo < hi, so the mutant does not ask.",
-		},
-		{
 			File: "algo/exec/replay/mail.go", Before: "if m.Step <= b.newest[m.Rank] {",
 			After: "if m.Step < b.newest[m.Rank] {",
 			Proof: "For the newest step itself the mutant looks for messages to drop once more. There are " +
