@@ -127,11 +127,11 @@ func (e *Experiment) Arguments() (words []string) {
 
 // Run measures every case.
 func (e *Experiment) Run(ctx context.Context, o report.Options) (*report.Report, error) {
-	if err := e.Missing(); err != nil {
-		return nil, err
-	}
 	p, err := e.plan(o)
 	if err != nil {
+		return nil, err
+	}
+	if err := e.Missing(); err != nil {
 		return nil, err
 	}
 	driver, err := cuda.Open(e.libraries)

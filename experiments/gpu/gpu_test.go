@@ -92,7 +92,7 @@ func TestFlags(t *testing.T) {
 	}
 }
 
-// Without a GPU the experiment says what it lacks.
+// Without a GPU the experiment says what it lacks, after flags that do not fit on any machine.
 func TestWithoutGPU(t *testing.T) {
 	e := onSoftware(t)
 	e.libraries.Driver = filepath.Join(t.TempDir(), "libcuda.so.1")
@@ -100,6 +100,12 @@ func TestWithoutGPU(t *testing.T) {
 	if missing := e.Missing(); !errors.Is(err, cuda.ErrNoDriver) || missing == nil ||
 		missing.Error() != err.Error() {
 		t.Errorf("errors %v and %v", err, missing)
+	}
+	e = onSoftware(t, "--networks", "resnet")
+	e.libraries.Driver = filepath.Join(t.TempDir(), "libcuda.so.1")
+	if _, err := e.Run(t.Context(), report.Options{Seeds: 2, Folder: t.TempDir()}); err == nil ||
+		err.Error() != "--networks resnet" {
+		t.Errorf("error %v, want that of the flag", err)
 	}
 	e = onSoftware(t, "--device", "cuda:7")
 	if _, err := e.Run(t.Context(), report.Options{Seeds: 2, Folder: t.TempDir()}); err == nil ||
