@@ -193,6 +193,9 @@ func (m deployment) write(j job.Job, target string) ([]byte, error) {
 		return nil, cli.UsageError("change the job's name", "name %q: want a letter, then letters, "+
 			"digits and dashes, at most 40", j.Name)
 	}
+	if err := m.onlyKubernetes(target); err != nil {
+		return nil, err
+	}
 	var every job.Every
 	if err := every.UnmarshalText([]byte(m.Every)); err != nil {
 		return nil, cli.UsageError("see --help", "--checkpoint-every: %v", err)
@@ -305,6 +308,20 @@ func (m *deployment) setResources() error {
 			return err
 		}
 		g.CPU, g.memory = cpu, bytes
+	}
+	return nil
+}
+
+// onlyKubernetes refuses flags that would change nothing for another target.
+func (m *deployment) onlyKubernetes(target string) error {
+	switch {
+	case target == "kubernetes":
+		return nil
+	case m.Secret != "":
+		return cli.UsageError("leave it out, and give the processes these variables yourself",
+			"--secret: %s has no secrets of Kubernetes", target)
+	case m.StorageClass != "":
+		return cli.UsageError("leave it out", "--storage-class: %s has no classes of volumes", target)
 	}
 	return nil
 }

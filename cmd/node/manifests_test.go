@@ -33,8 +33,9 @@ var (
 // clusterJobs are the jobs of the golden files: one of two GPUs, a large one in async-ps, and one with a
 // placement.
 var clusterJobs = map[string]struct {
-	job  string
-	args []string
+	job        string
+	args       []string
+	kubernetes []string // and these, for Kubernetes alone
 }{
 	"gpu": {job: `
 name: gpu
@@ -53,8 +54,8 @@ model: {kind: dlrm, embedding-dim: 16, bottom: [64], top: [64]}
 rows: {memory: 200GiB}
 training: {mode: async-ps, global-batch: 4096}
 roles: {ranks: 16, embedding-workers: 8, embedding-ps: 24, dense-ps: 4}
-`, args: []string{"--data", "clicks", "--secret", "s3", "--storage-class", "standard-rwx", "--image",
-		"registry.example/tandem:1", "--resource", "nn-worker=8,16GiB"}},
+`, args: []string{"--data", "clicks", "--image", "registry.example/tandem:1", "--resource",
+		"nn-worker=8,16GiB"}, kubernetes: []string{"--secret", "s3", "--storage-class", "standard-rwx"}},
 	"placed": {job: `
 name: placed
 data: {kind: adult-income}
@@ -82,7 +83,11 @@ func made(t *testing.T, job, target string, args ...string) string {
 func TestManifests(t *testing.T) {
 	for name, c := range clusterJobs {
 		for target, file := range targets {
-			got := made(t, c.job, target, c.args...)
+			args := c.args
+			if target == "kubernetes" {
+				args = slices.Concat(args, c.kubernetes)
+			}
+			got := made(t, c.job, target, args...)
 			golden := filepath.Join("testdata", "manifests", name+"-"+file)
 			if *rewrite {
 				if err := os.WriteFile(golden, []byte(got), 0o644); err != nil {
@@ -324,6 +329,8 @@ func TestManifestsRefuse(t *testing.T) {
 		`"host=rows" is not ROLE=LABEL:VALUE`:   {"--node-selector", "host=rows"},
 		`"hots" is unknown; the nearest is "ho`: {"--node-selector", "hots=pool:rows"},
 		`compose has no labels of machines`:     {"--target", "compose", "--node-selector", "host=pool:a"},
+		`slurm has no secrets of Kubernetes`:    {"--target", "slurm", "--secret", "s3"},
+		`compose has no classes of volumes`:     {"--target", "compose", "--storage-class", "fast"},
 		`model.device = cuda:1: a process sees`: {"--file", numbered},
 		`--checkpoint-every: `:                  {"--checkpoint-every", "often"},
 	} {
