@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"os"
 	"os/exec"
@@ -11,6 +12,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"tandem/runtime/cuda"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
@@ -236,5 +239,19 @@ func TestHybridOnThreeRanks(t *testing.T) {
 	t.Logf("AUC %.4f", result.AUC)
 	if result.AUC < 0.885 {
 		t.Errorf("AUC %.4f, want at least 0.885", result.AUC)
+	}
+}
+
+// A machine without a GPU is one clear line that says how to train all the same.
+func TestWithoutGPU(t *testing.T) {
+	if _, err := cuda.Open(cuda.Libraries{}); !errors.Is(err, cuda.ErrNoDriver) {
+		t.Skipf("this machine has a GPU, or cannot look for one: %v", err)
+	}
+	var stderr strings.Builder
+	out := filepath.Join(t.TempDir(), "out")
+	code := run([]string{"--device", "cuda", "--out", out}, io.Discard, &stderr)
+	const hint = "\ntrain: hint: use the processors, --device cpu, or see docs/gpu.md\n"
+	if code != 1 || !strings.HasSuffix(stderr.String(), hint) {
+		t.Errorf("exit code %d, %q", code, stderr.String())
 	}
 }

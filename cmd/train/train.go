@@ -70,6 +70,9 @@ func (p *program) train(ctx context.Context, j job.Job, f flags) error {
 
 // named returns the names of GPUs.
 func named(gpus []cuda.Info, err error) (names []string, _ error) {
+	if errors.Is(err, cuda.ErrNoDriver) {
+		err = &cli.Error{Err: err, Hint: "use the processors, --device cpu, or see docs/gpu.md"}
+	}
 	for _, g := range gpus {
 		names = append(names, g.String())
 	}
