@@ -27,6 +27,9 @@ func TestRead(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if _, err := lost.Alloc(1 << 20); err != nil {
+		t.Fatal(err)
+	}
 	softgpu.Set(t, "TANDEM_SOFTGPU_THROTTLED", "97") // idle, a thermal slowdown in software and in hardware
 	w, err := Open(filepath.Join(softgpu.Folder(t), "libnvidia-ml.so.1"), []string{all[1].UUID, all[0].UUID})
 	if err != nil {
@@ -37,6 +40,9 @@ func TestRead(t *testing.T) {
 			t.Error(err)
 		}
 	}()
+	if got := w.Driver(); got != "550.0" {
+		t.Errorf("driver %q, want 550.0", got)
+	}
 	got, err := w.Read()
 	if err != nil {
 		t.Fatal(err)
@@ -47,6 +53,7 @@ func TestRead(t *testing.T) {
 		Temperature: 50, Clock: 1e9, MemoryClock: 2e9, Limits: slow}
 	one := zero
 	one.UUID, one.Utilisation, one.Power, one.Temperature = all[1].UUID, 0.61, 124, 51
+	one.MemoryUsed = 1 << 20
 	if diff := cmp.Diff([]metrics.GPU{one, zero}, got, cmpopts.EquateNaNs()); diff != "" {
 		t.Error(diff)
 	}
