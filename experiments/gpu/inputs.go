@@ -9,6 +9,7 @@ import (
 	"tandem/algo/numeric/batch"
 	"tandem/algo/numeric/model"
 	"tandem/algo/rng"
+	"tandem/experiments/pytorch"
 )
 
 // inputs are the network of some cases with the values that all sides compute with. PyTorch reads them from
@@ -27,8 +28,8 @@ type inputs struct {
 const positiveRate = 0.25
 
 // newInputs draws initial parameters, and a batch. Its method remove deletes the files.
-func newInputs(n *network, samples int, seed uint64) (*inputs, error) {
-	e, err := model.New(n.spec(), n.schema(), nil)
+func newInputs(n *pytorch.Network, samples int, seed uint64) (*inputs, error) {
+	e, err := model.New(n.Spec(), n.Schema(), nil)
 	if err != nil {
 		return nil, err
 	}

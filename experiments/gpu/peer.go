@@ -7,6 +7,7 @@ import (
 	"os"
 	"time"
 
+	"tandem/experiments/pytorch"
 	"tandem/experiments/script"
 )
 
@@ -58,7 +59,8 @@ func startPeer(ctx context.Context, python, device string) (*peer, error) {
 	var p peer
 	var err error
 	p.Process, err = script.Start(ctx, script.Options{Name: "PyTorch", Env: os.Environ(),
-		HelloTimeout: helloTimeout, Timeout: responseTimeout}, &p.about, python, "-c", peerScript, device)
+		HelloTimeout: helloTimeout, Timeout: responseTimeout}, &p.about, python, "-c",
+		pytorch.Program(peerScript), device)
 	if err != nil {
 		return nil, err
 	}

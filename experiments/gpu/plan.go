@@ -9,8 +9,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"tandem/algo/job"
-	"tandem/algo/numeric/batch"
-	"tandem/algo/numeric/model"
+	"tandem/experiments/pytorch"
 	"tandem/experiments/report"
 	"tandem/internal/cli"
 )
@@ -59,9 +58,9 @@ type plan struct {
 
 // testCase is a dense step that all sides do.
 type testCase struct {
-	Network   *network `json:"network" yaml:"network"`
-	Batch     int      `json:"batch" yaml:"batch"` // samples
-	Precision string   `json:"precision" yaml:"precision"`
+	Network   *pytorch.Network `json:"network" yaml:"network"`
+	Batch     int              `json:"batch" yaml:"batch"` // samples
+	Precision string           `json:"precision" yaml:"precision"`
 }
 
 // String returns the name of a case.
@@ -132,14 +131,14 @@ func (e *Experiment) plan(o report.Options) (*plan, error) {
 }
 
 // chosenNetworks returns the networks that are measured.
-func (e *Experiment) chosenNetworks() ([]*network, error) {
+func (e *Experiment) chosenNetworks() ([]*pytorch.Network, error) {
 	all := networks(e.shrink)
 	if e.networks == nil {
 		return all, nil
 	}
-	var chosen []*network
+	var chosen []*pytorch.Network
 	for _, name := range e.networks {
-		at := slices.IndexFunc(all, func(n *network) bool { return strings.EqualFold(n.Name, name) })
+		at := slices.IndexFunc(all, func(n *pytorch.Network) bool { return strings.EqualFold(n.Name, name) })
 		if at < 0 {
 			return nil, cli.UsageError("want tower, dlrm, dcn-v2", "--networks %s", name)
 		}
@@ -148,53 +147,15 @@ func (e *Experiment) chosenNetworks() ([]*network, error) {
 	return chosen, nil
 }
 
-// network describes a network to both sides. Its data are of Criteo's shape.
-type network struct {
-	Name    string `json:"name" yaml:"name"`
-	Kind    string `json:"kind" yaml:"kind"`
-	Dim     int    `json:"dim" yaml:"embedding-dim"`
-	Slots   int    `json:"slots" yaml:"slots"`     // embeddings of a sample
-	Numeric int    `json:"numeric" yaml:"numeric"` // numbers of a sample
-	Bottom  []int  `json:"bottom" yaml:"bottom,flow,omitempty"`
-	Cross   int    `json:"cross" yaml:"cross-layers,omitempty"`
-	Top     []int  `json:"top" yaml:"top,flow"`
-}
-
 // networks returns the networks, whose hidden layers are narrower by a factor.
-//
-// Sources: model.PersiaTower; the code published with arXiv 1906.00091, its script for Criteo Kaggle; the
-// DCN-v2 of experiment generators, with the embeddings of the other two.
-func networks(shrink int) []*network {
-	narrower := func(widths ...int) []int {
-		for i := range widths {
-			widths[i] = max(1, widths[i]/shrink)
+func networks(shrink int) []*pytorch.Network {
+	all := []*pytorch.Network{pytorch.Tower(), pytorch.DLRM(), pytorch.DCNv2()}
+	for _, n := range all {
+		for _, widths := range [][]int{n.Bottom, n.Top} {
+			for i := range widths {
+				widths[i] = max(1, widths[i]/shrink)
+			}
 		}
-		return widths
 	}
-	of := func(name, kind string) *network {
-		return &network{Name: name, Kind: kind, Dim: 16, Slots: 26, Numeric: 13}
-	}
-	tower, dlrm, dcn := of("tower", model.FeedForward), of("DLRM", model.DLRM), of("DCN-v2", model.DCNv2)
-	tower.Top = narrower(model.PersiaTower().Top...)
-	dlrm.Bottom, dlrm.Top = narrower(512, 256, 64), narrower(512, 256)
-	dcn.Cross, dcn.Top = 3, narrower(400, 400, 400)
-	return []*network{tower, dlrm, dcn}
-}
-
-// spec returns the network as a model of Tandem.
-func (n *network) spec() model.Spec {
-	return model.Spec{Kind: n.Kind, EmbeddingDim: n.Dim, Bottom: n.Bottom, CrossLayers: n.Cross,
-		Structure: model.Parallel, Top: n.Top, Activation: model.ReLU}
-}
-
-// schema returns the input data of a network: slots with one pooled row each, and numbers.
-func (n *network) schema() *batch.Schema {
-	s := &batch.Schema{Labels: []string{"label"}, PrefixBits: 8}
-	for i := range n.Slots {
-		s.Slots = append(s.Slots, batch.Slot{Name: fmt.Sprintf("c%d", i+1), Dim: n.Dim})
-	}
-	for i := range n.Numeric {
-		s.Dense = append(s.Dense, fmt.Sprintf("n%d", i+1))
-	}
-	return s
+	return all
 }

@@ -80,7 +80,7 @@ func (m *measurement) train(ctx context.Context, r *result, o report.Options) er
 // trainingJob returns the job of the trainings of a case.
 func (m *measurement) trainingJob(r *result) job.Job {
 	j := *m.jobOf(r.Precision)
-	j.Model.Spec = r.Network.spec()
+	j.Model.Spec = r.Network.Spec()
 	j.Training.Mode, j.Training.GlobalBatch, j.Training.Groups = m.Training.Mode, r.Batch, 1
 	j.Training.Epochs = 1
 	j.Roles.Ranks, j.Roles.EmbeddingWorkers = 1, m.Training.EmbeddingWorkers

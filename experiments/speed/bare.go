@@ -11,6 +11,7 @@ import (
 	"tandem/algo/job"
 	"tandem/algo/numeric/kernel/gemm"
 	"tandem/algo/numeric/table"
+	"tandem/experiments/pytorch"
 	"tandem/experiments/speed/bare"
 )
 
@@ -26,7 +27,7 @@ type rowTask struct {
 
 // rowTasks divides a case into one task per goroutine.
 func rowTasks(p *prepared) []*rowTask {
-	schema := (&net{Slots: p.Rows.Slots, Dim: p.Rows.Dim}).schema()
+	schema := (&pytorch.Network{Slots: p.Rows.Slots, Dim: p.Rows.Dim}).Schema()
 	var tasks []*rowTask
 	for g := range p.Threads {
 		lo, hi := g*p.Rows.Slots/p.Threads, (g+1)*p.Rows.Slots/p.Threads
@@ -70,7 +71,7 @@ func newRowStep(p *prepared) (*rowStep, error) {
 		update: p.Kind == kindUpdate,
 		errs:   make([]error, p.Threads),
 	}
-	schema := (&net{Slots: p.Rows.Slots, Dim: p.Rows.Dim}).schema()
+	schema := (&pytorch.Network{Slots: p.Rows.Slots, Dim: p.Rows.Dim}).Schema()
 	j := job.Default()
 	j.Model.EmbeddingDim, j.Rows.Optimizer = p.Rows.Dim, adagrad()
 	memory, rows := 0.0, 0

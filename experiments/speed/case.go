@@ -7,8 +7,8 @@ import (
 	"path/filepath"
 
 	"tandem/algo/numeric/kernel/gemm"
-	"tandem/algo/numeric/model"
 	"tandem/datasets"
+	"tandem/experiments/pytorch"
 	"tandem/internal/parallel"
 	"tandem/runtime/blas"
 	"tandem/runtime/memory"
@@ -28,30 +28,14 @@ func kinds() []string { return []string{kindDense, kindSparse, kindTrain, kindLo
 
 // testCase is one piece of work that both sides do for a few seconds.
 type testCase struct {
-	Kind    string  `json:"kind" yaml:"kind"`
-	Batch   int     `json:"batch" yaml:"batch"` // samples per step
-	Threads int     `json:"threads" yaml:"threads"`
-	Net     *net    `json:"net,omitempty" yaml:"net,omitempty"`
-	Rows    *rows   `json:"rows,omitempty" yaml:"rows,omitempty"`
-	Corpus  *corpus `json:"corpus,omitempty" yaml:"corpus,omitempty"`
+	Kind    string           `json:"kind" yaml:"kind"`
+	Batch   int              `json:"batch" yaml:"batch"` // samples per step
+	Threads int              `json:"threads" yaml:"threads"`
+	Net     *pytorch.Network `json:"net,omitempty" yaml:"net,omitempty"`
+	Rows    *rows            `json:"rows,omitempty" yaml:"rows,omitempty"`
+	Corpus  *corpus          `json:"corpus,omitempty" yaml:"corpus,omitempty"`
 	// Target is the least ratio of Tandem's rate to PyTorch's that is ok; 0: the ratio is only reported.
 	Target float64 `json:"target,omitempty" yaml:"target,omitempty"`
-}
-
-// net describes a network to both sides.
-type net struct {
-	Name    string `json:"-" yaml:"name"` // in tables
-	Kind    string `json:"kind" yaml:"kind"`
-	Dim     int    `json:"dim" yaml:"embedding-dim"`
-	Slots   int    `json:"slots" yaml:"slots"`     // embeddings of a sample
-	Numeric int    `json:"numeric" yaml:"numeric"` // numbers of a sample
-	Bottom  []int  `json:"bottom" yaml:"bottom,flow,omitempty"`
-	Top     []int  `json:"top" yaml:"top,flow"`
-}
-
-// spec returns the network as a model of Tandem.
-func (n *net) spec() model.Spec {
-	return model.Spec{Kind: n.Kind, EmbeddingDim: n.Dim, Bottom: n.Bottom, Top: n.Top, Activation: model.ReLU}
 }
 
 // String returns the name of a case in tables and errors, without threads.

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"time"
 
-	"tandem/algo/numeric/batch"
 	"tandem/algo/numeric/kernel/gemm"
 	"tandem/algo/numeric/kernel/vec"
 	"tandem/algo/numeric/model"
@@ -15,21 +14,9 @@ import (
 	"tandem/algo/rng"
 )
 
-// schema returns the input data of a network: slots with one pooled row each, and numbers.
-func (n *net) schema() *batch.Schema {
-	s := &batch.Schema{Labels: []string{"label"}, PrefixBits: 8}
-	for i := range n.Slots {
-		s.Slots = append(s.Slots, batch.Slot{Name: fmt.Sprintf("c%d", i+1), Dim: n.Dim})
-	}
-	for i := range n.Numeric {
-		s.Dense = append(s.Dense, fmt.Sprintf("n%d", i+1))
-	}
-	return s
-}
-
 // fillDense draws inputs and initial parameters.
 func (p *prepared) fillDense() error {
-	engine, err := model.New(p.Net.spec(), p.Net.schema(), nil)
+	engine, err := model.New(p.Net.Spec(), p.Net.Schema(), nil)
 	if err != nil {
 		return err
 	}
@@ -74,7 +61,7 @@ type denseStep struct {
 }
 
 func newDenseStep(p *prepared) (*denseStep, error) {
-	engine, err := model.New(p.Net.spec(), p.Net.schema(), p.products)
+	engine, err := model.New(p.Net.Spec(), p.Net.Schema(), p.products)
 	if err != nil {
 		return nil, err
 	}

@@ -17,7 +17,7 @@ type arithmetic struct {
 }
 
 func newArithmetic(p *prepared) (side, error) {
-	engine, err := model.New(p.Net.spec(), p.Net.schema(), nil)
+	engine, err := model.New(p.Net.Spec(), p.Net.Schema(), nil)
 	if err != nil {
 		return nil, err
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"tandem/algo/numeric/isa"
+	"tandem/experiments/pytorch"
 	"tandem/experiments/script"
 )
 
@@ -51,12 +52,12 @@ const (
 
 // startPeer starts a peer in a Python interpreter, which ends with ctx or with Close. An error is one line.
 func startPeer(ctx context.Context, python string) (*peer, error) {
-	return startNamed(ctx, "PyTorch", python, "-c", peerScript)
+	return startNamed(ctx, "PyTorch", python, "-c", pytorch.Program(peerScript))
 }
 
 // startFBGEMM starts the peer of sparse steps that uses FBGEMM.
 func startFBGEMM(ctx context.Context, python string) (*peer, error) {
-	return startNamed(ctx, "FBGEMM", python, "-c", peerScript, "fbgemm")
+	return startNamed(ctx, "FBGEMM", python, "-c", pytorch.Program(peerScript), "fbgemm")
 }
 
 func startNamed(ctx context.Context, name, python string, args ...string) (*peer, error) {

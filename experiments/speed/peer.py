@@ -1,4 +1,4 @@
-"""PyTorch's side of the experiment "speed": needs torch and numpy, nothing else. With the
+"""PyTorch's side of the experiment "speed": it follows networks.py of package pytorch. With the
 argument "fbgemm" it is FBGEMM's side, which does sparse steps alone and needs fbgemm_gpu.
 
 Reads requests from standard input, one JSON object per line, and responds to each
@@ -28,74 +28,9 @@ from torch import nn
 from torch.nn import functional as F
 
 
-def values(case, name, dtype=np.float32):
-    """Returns the array that the other side has written under a name."""
-    return torch.from_numpy(np.fromfile(case["files"][name], dtype=dtype))
-
-
-def stack(width, widths):
-    """Returns hidden layers, each with its ReLU, and the width of the last one."""
-    layers = []
-    for out in widths:
-        layers += [nn.Linear(width, out), nn.ReLU(inplace=True)]
-        width = out
-    return nn.Sequential(*layers), width
-
-
-class FeedForward(nn.Module):
-    """Concatenated embeddings and numbers, hidden layers, a logit."""
-
-    def __init__(self, net):
-        super().__init__()
-        self.top, width = stack(net["slots"] * net["dim"] + net["numeric"], net["top"])
-        self.output = nn.Linear(width, 1)
-
-    def forward(self, embeddings, numbers):
-        return self.output(self.top(torch.cat([embeddings, numbers], 1))).squeeze(1)
-
-
-class DLRM(nn.Module):
-    """As in the code of its authors: bottom, dot products of all pairs, top. Pairs are
-    selected by one index, whose backward pass is faster than that of their two."""
-
-    def __init__(self, net):
-        super().__init__()
-        self.dim, vectors = net["dim"], net["slots"] + 1
-        self.bottom, _ = stack(net["numeric"], net["bottom"] + [self.dim])
-        self.top, width = stack(self.dim + vectors * (vectors - 1) // 2, net["top"])
-        self.output = nn.Linear(width, 1)
-        rows, columns = torch.tril_indices(vectors, vectors, -1)
-        self.pairs = rows * vectors + columns
-
-    def forward(self, embeddings, numbers):
-        bottom = self.bottom(numbers)
-        vectors = torch.cat([bottom, embeddings], 1).view(len(numbers), -1, self.dim)
-        products = torch.bmm(vectors, vectors.transpose(1, 2)).flatten(1).index_select(1, self.pairs)
-        return self.output(self.top(torch.cat([bottom, products], 1))).squeeze(1)
-
-
-def network(case):
-    """Returns the network of a case, with the parameters of the other side if it has written any."""
-    net = {"feed-forward": FeedForward, "dlrm": DLRM}[case["net"]["kind"]](case["net"])
-    if "params" in case["files"]:
-        given = values(case, "params")
-        count = sum(p.numel() for p in net.parameters())
-        if count != len(given):
-            raise ValueError(f"the network has {count} parameters, but the other side has {len(given)}")
-        at = 0
-        with torch.no_grad():
-            for p in net.parameters():
-                p.copy_(given[at : at + p.numel()].view_as(p))
-                at += p.numel()
-    return net
-
-
-def adam(net):
-    """Returns Adam with its default settings, fused if this PyTorch can."""
-    try:
-        return torch.optim.Adam(net.parameters(), lr=0.001, fused=True)
-    except (TypeError, RuntimeError):
-        return torch.optim.Adam(net.parameters(), lr=0.001)
+def params(case):
+    """Returns the parameters that the other side has written, or None."""
+    return values(case, "params") if "params" in case["files"] else None
 
 
 class Dense:
@@ -103,7 +38,7 @@ class Dense:
 
     def __init__(self, case):
         samples = case["batch"]
-        self.net = network(case)
+        self.net = network(case["net"], params(case))
         self.optimizer = adam(self.net)
         self.embeddings = values(case, "embeddings").view(samples, -1).requires_grad_()
         self.numbers = values(case, "numbers").view(samples, -1)
@@ -199,7 +134,7 @@ class Train:
     def step(self):
         case, (ids, numbers, labels) = self.case, self.parts["train"]
         count, dim, size = case["corpus"]["ids"], case["net"]["dim"], case["batch"]
-        self.net = network(case)
+        self.net = network(case["net"], params(case))
         rows = torch.empty(count, dim).uniform_(-0.01, 0.01)
         self.table = nn.Embedding(count, dim, sparse=True, _weight=rows)
         dense = adam(self.net)

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"tandem/algo/numeric/model"
+	"tandem/experiments/pytorch"
 	"tandem/experiments/report"
 )
 
@@ -38,33 +39,10 @@ const (
 	targetShare       = 0.85 // of the rate that the pieces of work of a training allow
 )
 
-// tower returns the network of Persia's evaluation, for data of Criteo's shape.
-//
-// Source: model.PersiaTower.
-func tower() *net {
-	return &net{
-		Name:    "tower",
-		Kind:    model.FeedForward,
-		Dim:     16,
-		Slots:   26,
-		Numeric: 13,
-		Top:     model.PersiaTower().Top,
-	}
-}
-
-// dlrm returns the network of the Criteo Kaggle run by the authors of DLRM.
-//
-// Source: the code published with arXiv 1906.00091, its script for Criteo Kaggle.
-func dlrm() *net {
-	return &net{
-		Name: "DLRM", Kind: model.DLRM, Dim: 16, Slots: 26, Numeric: 13,
-		Bottom: []int{512, 256, 64}, Top: []int{512, 256},
-	}
-}
-
 // small returns the network of cmd/train/jobs/criteo-shaped.yaml.
-func small() *net {
-	return &net{Name: "64-32", Kind: model.FeedForward, Dim: 16, Slots: 26, Numeric: 13, Top: []int{64, 32}}
+func small() *pytorch.Network {
+	return &pytorch.Network{Name: "64-32", Kind: model.FeedForward, Dim: 16, Slots: 26, Numeric: 13,
+		Top: []int{64, 32}}
 }
 
 // newPlan returns the plan of the quick or the full version.
@@ -83,9 +61,9 @@ func denseCases(quick bool) (cases []testCase) {
 	if quick {
 		batches = batches[:1]
 	}
-	for _, n := range []*net{tower(), dlrm()} {
+	for _, n := range []*pytorch.Network{pytorch.Tower(), pytorch.DLRM()} {
 		target := 0.0
-		if n.Name == tower().Name {
+		if n.Name == pytorch.Tower().Name {
 			target = targetTower
 		}
 		for _, samples := range batches {
@@ -173,7 +151,7 @@ func trainCases(quick bool) []testCase {
 	}
 	return []testCase{
 		{Kind: kindTrain, Batch: 4096, Threads: 2, Net: small(), Corpus: smallRows, Target: targetTrainSmall},
-		{Kind: kindTrain, Batch: towerBatch, Threads: 2, Net: tower(), Corpus: towerRows,
+		{Kind: kindTrain, Batch: towerBatch, Threads: 2, Net: pytorch.Tower(), Corpus: towerRows,
 			Target: targetTrainTower},
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"tandem/algo/numeric/table"
 	"tandem/algo/rng"
 	"tandem/datasets/synth"
+	"tandem/experiments/pytorch"
 )
 
 // Distributions of ids.
@@ -95,9 +96,9 @@ type sparseStep struct {
 }
 
 func newSparseStep(p *prepared) (*sparseStep, error) {
-	net := net{Slots: p.Rows.Slots, Dim: p.Rows.Dim}
+	net := pytorch.Network{Slots: p.Rows.Slots, Dim: p.Rows.Dim}
 	s := &sparseStep{
-		schema: net.schema(), dim: p.Rows.Dim, samples: p.Batch, pool: p.pool,
+		schema: net.Schema(), dim: p.Rows.Dim, samples: p.Batch, pool: p.pool,
 		routed: make([]*route.Routed, p.Threads), rows: make([][]float32, p.Threads),
 		sums: make([][]float32, p.Threads), scaled: make([][]float32, p.Threads),
 		outcome: make([]table.Outcome, p.Threads), found: make([][]table.Found, p.Threads),

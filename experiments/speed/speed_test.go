@@ -12,13 +12,15 @@ import (
 	"time"
 
 	"tandem/algo/numeric/model"
+	"tandem/experiments/pytorch"
 	"tandem/experiments/report"
 )
 
 // smallPlan returns a plan with short cases of every kind.
 func smallPlan() *plan {
-	ff := &net{Name: "small", Kind: model.FeedForward, Dim: 4, Slots: 3, Numeric: 2, Top: []int{8, 5}}
-	factors := &net{
+	ff := &pytorch.Network{Name: "small", Kind: model.FeedForward, Dim: 4, Slots: 3, Numeric: 2,
+		Top: []int{8, 5}}
+	factors := &pytorch.Network{
 		Name:    "small DLRM",
 		Kind:    model.DLRM,
 		Dim:     4,
@@ -27,7 +29,8 @@ func smallPlan() *plan {
 		Bottom:  []int{6},
 		Top:     []int{8},
 	}
-	ffCriteo := &net{Name: "tiny", Kind: model.FeedForward, Dim: 2, Slots: 26, Numeric: 13, Top: []int{4}}
+	ffCriteo := &pytorch.Network{Name: "tiny", Kind: model.FeedForward, Dim: 2, Slots: 26, Numeric: 13,
+		Top: []int{4}}
 	return &plan{Rounds: 2, Window: time.Millisecond, Cases: []testCase{
 		{Kind: kindDense, Batch: 16, Threads: 1, Net: ff, Target: 1e9},
 		{Kind: kindDense, Batch: 17, Threads: 2, Net: ff, Target: 1e-9},

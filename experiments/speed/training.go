@@ -39,7 +39,7 @@ func (c *corpus) spec() job.Synthetic {
 // number of steps, and the learning rate of rows, which is PyTorch's.
 func (c *testCase) job() job.Job {
 	t := job.Default()
-	t.Training.Mode, t.Model.Spec, t.Rows.Optimizer = job.Hybrid, c.Net.spec(), adagrad()
+	t.Training.Mode, t.Model.Spec, t.Rows.Optimizer = job.Hybrid, c.Net.Spec(), adagrad()
 	t.Training.GlobalBatch, t.Training.Epochs = c.Batch, c.Corpus.Epochs
 	t.Roles.Ranks, t.Roles.EmbeddingWorkers, t.Roles.EmbeddingPSs = 1, 1, 1
 	t.Training.Groups = t.Roles.Ranks // more groups would only add sums
@@ -57,7 +57,7 @@ func (p *prepared) fillTraining() error {
 	}
 	p.data = data
 	t := p.job()
-	engine, err := model.New(t.Model.Spec, p.Net.schema(), nil)
+	engine, err := model.New(t.Model.Spec, p.Net.Schema(), nil)
 	if err != nil {
 		return err
 	}
