@@ -86,6 +86,37 @@ func TestNCCLSumsNearTheTree(t *testing.T) {
 	}
 }
 
+// However gradients are summed, the error of what is not finite names the rank, the step and the tensor: the
+// input of the rank that has it, or the parameters that a huge learning rate has made.
+func TestRunsNameWhatIsNotFinite(t *testing.T) {
+	for _, sums := range []string{job.HostSums, job.NCCLTreeSums, job.NCCLSums} {
+		features := []string{"nn-worker 1, step 3", "the numeric features, 1 of 8 values"}
+		for _, c := range []struct {
+			planted float32 // 0: nothing
+			rate    float64
+			want    []string
+		}{
+			{float32(math.NaN()), 0.05, features},
+			{float32(math.Inf(1)), 0.05, features},
+			{0, 1e38, []string{", step 1", "the parameters top.0.weight, 60 of 60 values"}},
+		} {
+			j := exectest.Job(2, 2)
+			j.Wire.AllReduce, j.Model.Device.CUDA, j.Model.Optimizer.Rate = sums, true, c.rate
+			data := exectest.NewColumns(160, 16)
+			if c.planted != 0 {
+				data.All.Dense[16*3+9] = c.planted // the second sample of rank 1 in step 3
+			}
+			_, err := train.Run(t.Context(), j, data, data.All, train.Options{
+				Backend: backend.Backend{Trainer: open(t, 2, j).Trainer}})
+			for _, want := range c.want {
+				if err == nil || !strings.Contains(err.Error(), want) {
+					t.Errorf("sums %q, %v, rate %v: error %v; want %q", sums, c.planted, c.rate, err, want)
+				}
+			}
+		}
+	}
+}
+
 // Every mode trains on devices, within its bounds, which a run checks. A rank alone computes what it computes
 // on the host.
 func TestEveryModeTrainsOnDevices(t *testing.T) {
