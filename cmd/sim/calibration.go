@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"time"
 
@@ -31,10 +32,8 @@ func sameDevice(name string) string {
 	case "H200":
 		return "H200-SXM"
 	}
-	for _, built := range device.Accelerators.Names() {
-		if built == name {
-			return name
-		}
+	if slices.Contains(device.Accelerators.Names(), name) {
+		return name
 	}
 	return ""
 }
