@@ -55,7 +55,8 @@ rows: {memory: 200GiB}
 training: {mode: async-ps, global-batch: 4096}
 roles: {ranks: 16, embedding-workers: 8, embedding-ps: 24, dense-ps: 4}
 `, args: []string{"--data", "clicks", "--image", "registry.example/tandem:1", "--resource",
-		"nn-worker=8,16GiB"}, kubernetes: []string{"--secret", "s3", "--storage-class", "standard-rwx"}},
+		"nn-worker=8,16GiB"}, kubernetes: []string{"--secret", "s3", "--storage-class", "standard-rwx",
+		"--node-selector", "embedding-ps=cloud.google.com/gke-nodepool:rows"}},
 	"placed": {job: `
 name: placed
 data: {kind: adult-income}
