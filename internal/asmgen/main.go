@@ -13,8 +13,8 @@
 //     values for each set.
 //   - The tiles of the matrix products, which differ in their numbers of rows and
 //     columns, are written instruction by instruction by Go functions (tile.go, pack.go).
-//   - The kernels of embedding rows, of which there is one form for each set or
-//     precision, are templates of assembly text (*.s.tmpl).
+//   - The kernels of embedding rows and of their gradients, of which there is one form for
+//     each set, precision or number of columns, are templates of assembly text (*.s.tmpl).
 //
 // # Why not avo
 //
@@ -83,6 +83,7 @@ func outputs() []output {
 		{kernels + "vec/loops_gen.go", vec.table()},
 		{kernels + "vec/loops_amd64_gen.go", vec.declarations()},
 		{kernels + "vec/loops_amd64_gen.s", vec.assembly()},
+		{kernels + "vec/trees_amd64_gen.s", fill("trees.s.tmpl")},
 		{kernels + "nn/loops_gen.go", nn.table()},
 		{kernels + "nn/loops_amd64_gen.go", nn.declarations()},
 		{kernels + "nn/loops_amd64_gen.s", nn.assembly()},

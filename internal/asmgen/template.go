@@ -44,6 +44,17 @@ func templateSets() (all []templateSet) {
 	return all
 }
 
+// A block is columns that the sums of trees have in registers at a time.
+type block struct {
+	Name      string
+	Columns   int // at least
+	Registers []int
+	Part      bool // of one register, as many columns as are left
+}
+
+var blocks = []block{{"Four", 32, []int{0, 1, 2, 3}, false}, {"Two", 16, []int{0, 1}, false},
+	{"One", 8, []int{0}, false}, {"Part", 1, []int{0}, true}}
+
 // fill returns the assembly of a template.
 func fill(name string) []byte {
 	type step struct{ At, Step uint32 }
@@ -53,7 +64,7 @@ func fill(name string) []byte {
 	}
 	var b strings.Builder
 	data := map[string]any{
-		"Sets": templateSets(), "Counts": counts, "Narrow": []string{"BF16", "FP16"},
+		"Sets": templateSets(), "Counts": counts, "Narrow": []string{"BF16", "FP16"}, "Blocks": blocks,
 		"Sums": []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11}, // of the loop of multiply-adds
 	}
 	if err := template.Must(template.ParseFS(templates, name)).Execute(&b, data); err != nil {

@@ -57,7 +57,7 @@ func Combine(puts []Put, stepSamples, dim int, byRank bool) (signs []uint64, gra
 
 // combine returns the sums along the tree of several puts.
 func combine(puts []Put, dim int, byRank bool) (signs []uint64, sums []float32) {
-	m := mergings.Get().(*merging)
+	m := mergings.Get().(*Merging)
 	defer mergings.Put(m)
 	rows := 0
 	for _, p := range puts {
@@ -79,23 +79,16 @@ func combine(puts []Put, dim int, byRank bool) (signs []uint64, sums []float32) 
 		}
 		rows += len(p.Signs)
 	}
-	m.begin(0, len(signs))
-	for rank, lo := 0, 0; rank < len(puts); rank++ {
-		n := len(puts[rank].Signs)
-		m.group = int32(rank)
-		m.count(index[lo:][:n], 0)
-		lo += n
-	}
-	m.order(len(signs), len(m.scaled))
+	m.start(len(signs), m.scaled, dim)
+	m.count(index, 0)
+	m.order(0, len(signs))
 	rows = 0
 	for rank, p := range puts {
 		m.group = int32(rank)
-		for i := range p.Signs {
-			m.place(index[rows+i:][:1], int32((rows+i)*dim))
-		}
+		m.placeEach(index[rows:][:len(p.Signs)], int32(rows*dim), int32(dim))
 		rows += len(p.Signs)
 	}
 	sums = make([]float32, len(signs)*dim)
-	m.sum(sums, m.scaled, dim, len(signs))
+	m.Sum(sums, 0, len(signs))
 	return signs, sums
 }

@@ -1,8 +1,6 @@
 package route
 
 import (
-	"math"
-
 	"tandem/algo/numeric/batch"
 	"tandem/algo/numeric/kernel/vec"
 )
@@ -22,31 +20,35 @@ import (
 // disagrees. Cost: one row added an occurrence of a row, and one
 // for each (row, group).
 func (r *Routed) Merge(sums []float32, schema *batch.Schema, grads []float32, dim int) {
+	mustMatch("sums", len(sums), len(r.Signs)*dim)
+	m := mergings.Get().(*Merging)
+	defer mergings.Put(m)
+	r.Order(m, schema, grads, dim)
+	m.Sum(sums, 0, len(r.Signs))
+	m.grads = nil // not to keep them
+}
+
+// Order prepares the sums of Merge, which m.Sum then computes for any rows: so the sums of a few rows can be
+// used while they are in the first cache. Grads must stay unchanged until the last sum, m until then belongs
+// to this part. Shapes and panics are those of Merge. Cost: some 3 ns an occurrence of a row.
+func (r *Routed) Order(m *Merging, schema *batch.Schema, grads []float32, dim int) {
 	width := schema.EmbeddingWidth()
 	mustMatch("grads", len(grads), r.part.Samples*width)
-	mustMatch("sums", len(sums), len(r.Signs)*dim)
-	m := mergings.Get().(*merging)
-	defer mergings.Put(m)
-	grads = r.scaleGrads(m, schema, grads, dim)
+	m.start(len(r.Signs), r.scaleGrads(m, schema, grads, dim), dim)
 	rows, slotBySlot := 0, r.slotBySlot(schema)
 	for s, first := 0, 0; s < len(schema.Slots); {
 		end := len(schema.Slots)
 		if slotBySlot {
 			end = s + 1
-			m.begin(rows, len(r.Index[s])) // new rows all, which follow those of the slot before
-		} else {
-			m.begin(0, len(r.Signs))
 		}
-		for g := range r.part.Groups() {
-			m.group = int32(g)
-			for s := s; s < end; s++ {
-				rows = r.countSlot(m, s, &schema.Slots[s], r.part.Bounds[g], r.part.Bounds[g+1], rows)
-			}
+		begin := rows // with slotBySlot new rows all, which follow those of the slot before
+		for s := s; s < end; s++ {
+			rows = r.countSlot(m, s, &schema.Slots[s], rows)
 		}
 		if end == len(schema.Slots) {
 			rows = len(r.Signs)
 		}
-		m.order(rows, len(grads))
+		m.order(begin, rows)
 		for g := range r.part.Groups() {
 			m.group = int32(g)
 			at := first
@@ -55,7 +57,6 @@ func (r *Routed) Merge(sums []float32, schema *batch.Schema, grads []float32, di
 				at += schema.Slots[s].Width()
 			}
 		}
-		m.sum(sums, grads, dim, rows)
 		for ; s < end; s++ {
 			first += schema.Slots[s].Width()
 		}
@@ -76,15 +77,15 @@ func (r *Routed) slotBySlot(schema *batch.Schema) bool {
 	return true
 }
 
-// countSlot counts the occurrences of a slot that have a gradient, of the samples from lo to below hi.
-// Further ids of a raw slot Pool has dropped: they have none, though they were read. Rows is the end of
-// the rows counted before; countSlot returns the end of all.
-func (r *Routed) countSlot(m *merging, s int, slot *batch.Slot, lo, hi, rows int) int {
-	each, offsets := slot.RowsPerID(), r.part.Slots[s].Offsets
+// countSlot counts the occurrences of a slot that have a gradient. Further ids of a raw slot Pool has
+// dropped: they have none, though they were read. Rows is the end of the rows counted before; countSlot
+// returns the end of all.
+func (r *Routed) countSlot(m *Merging, s int, slot *batch.Slot, rows int) int {
 	if slot.Pooling == batch.Sum {
-		return m.count(r.Index[s][int(offsets[lo])*each:int(offsets[hi])*each], rows)
+		return m.count(r.Index[s], rows)
 	}
-	for i := lo; i < hi; i++ {
+	each := slot.RowsPerID()
+	for i := range r.part.Samples {
 		named := r.occurrences(s, i, each)
 		rows = m.count(named[:min(len(named), slot.FixedSize*each)], rows)
 	}
@@ -93,7 +94,7 @@ func (r *Routed) countSlot(m *merging, s int, slot *batch.Slot, lo, hi, rows int
 
 // placeSlot places the same occurrences of the samples from lo to below hi. The
 // inputs of the slot begin at first, of a sample's width.
-func (r *Routed) placeSlot(m *merging, s int, slot *batch.Slot, lo, hi, first, width int) {
+func (r *Routed) placeSlot(m *Merging, s int, slot *batch.Slot, lo, hi, first, width int) {
 	each := slot.RowsPerID()
 	if slot.Pooling == batch.Sum && each == 1 && oneEach(r.part.Slots[s].Offsets[lo:hi+1]) {
 		begin := int(r.part.Slots[s].Offsets[lo])
@@ -124,7 +125,7 @@ func oneEach(offsets []int32) bool {
 
 // scaleGrads returns the gradients of the sums before SqrtScaling: grads as they
 // are, or with those of scaled sums replaced in a copy.
-func (r *Routed) scaleGrads(m *merging, schema *batch.Schema, grads []float32, dim int) []float32 {
+func (r *Routed) scaleGrads(m *Merging, schema *batch.Schema, grads []float32, dim int) []float32 {
 	width, first, copied := schema.EmbeddingWidth(), 0, false
 	for s := range schema.Slots {
 		slot := &schema.Slots[s]
@@ -157,6 +158,3 @@ func scaleGrad(grad []float32, n int) {
 	}
 	vec.Scale(grad, sqrtScale(n))
 }
-
-// negativeZero added to x is x for every x, −0 included.
-var negativeZero = float32(math.Copysign(0, -1))

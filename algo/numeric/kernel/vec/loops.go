@@ -8,6 +8,8 @@ type kernels struct {
 	// sumSegments is SumSegments of checked arguments that name at least one vector.
 	sumSegments func(dst []float32, stride int, src []float32, unit int, at, ends []int32, dim int,
 		start float32)
+	// sumTrees is SumTrees of checked arguments that name at least one vector.
+	sumTrees func(dst []float32, dim int, src []float32, at []int32, joins []uint8, ends []int32)
 	// toBF16 is ToBF16 of at least one value.
 	toBF16 func(dst []uint16, src []float32)
 }
@@ -21,6 +23,7 @@ var portable = kernels{
 		largestExponent: largestExponent, squares: squares,
 	},
 	sumSegments: sumSegments,
+	sumTrees:    sumTrees,
 	toBF16:      toBF16,
 }
 

@@ -3,11 +3,13 @@ package vec
 import "tandem/algo/numeric/isa"
 
 // bySet has the loops of every set of instructions. Processors that multiply bf16 have
-// AVX-512, so toBF16 has no form for AVX2.
+// AVX-512, so toBF16 has no form for AVX2. Trees wait for the vectors that they add, so sumTrees has one
+// form.
 var bySet = [...]*kernels{
 	isa.Portable: &portable,
-	isa.AVX2:     {loops: loopsAVX2, sumSegments: sumSegmentsAVX2, toBF16: toBF16},
-	isa.AVX512:   {loops: loopsAVX512, sumSegments: sumSegmentsAVX512, toBF16: toBF16AVX512},
+	isa.AVX2:     {loops: loopsAVX2, sumSegments: sumSegmentsAVX2, sumTrees: sumTreesAVX2, toBF16: toBF16},
+	isa.AVX512: {loops: loopsAVX512, sumSegments: sumSegmentsAVX512, sumTrees: sumTreesAVX2,
+		toBF16: toBF16AVX512},
 }
 
 //go:noescape
@@ -17,6 +19,9 @@ func sumSegmentsAVX512(dst []float32, stride int, src []float32, unit int, at, e
 //go:noescape
 func sumSegmentsAVX2(dst []float32, stride int, src []float32, unit int, at, ends []int32, dim int,
 	start float32)
+
+//go:noescape
+func sumTreesAVX2(dst []float32, dim int, src []float32, at []int32, joins []uint8, ends []int32)
 
 //go:noescape
 func toBF16AVX512(dst []uint16, src []float32)
