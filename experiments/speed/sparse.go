@@ -88,8 +88,8 @@ type sparseStep struct {
 	rows    [][]float32     // by part
 	found   [][]table.Found // the places of the rows, by part
 	routed  []*route.Routed
-	sums    [][]float32 // by part
-	scaled  [][]float32 // by shard
+	sums    [][]float32   // by part, of several parts
+	merging route.Merging // of one part
 	outcome []table.Outcome
 	pool    gemm.Pool
 	steps   int
@@ -100,7 +100,7 @@ func newSparseStep(p *prepared) (*sparseStep, error) {
 	s := &sparseStep{
 		schema: net.Schema(), dim: p.Rows.Dim, samples: p.Batch, pool: p.pool,
 		routed: make([]*route.Routed, p.Threads), rows: make([][]float32, p.Threads),
-		sums: make([][]float32, p.Threads), scaled: make([][]float32, p.Threads),
+		sums:    make([][]float32, p.Threads),
 		outcome: make([]table.Outcome, p.Threads), found: make([][]table.Found, p.Threads),
 	}
 	for b := range batches {
@@ -214,6 +214,10 @@ func (s *sparseStep) step() error {
 	})
 	s.pool.ForEach(n, func(part int) {
 		s.routed[part].Pool(s.pooled[part], s.schema, s.rows[part], s.dim)
+		if n == 1 {
+			s.routed[part].Order(&s.merging, s.schema, s.grads[part], s.dim)
+			return
+		}
 		s.sums[part] = resized(s.sums[part], len(s.rows[part]))
 		s.routed[part].Merge(s.sums[part], s.schema, s.grads[part], s.dim)
 	})
@@ -233,6 +237,12 @@ func (s *sparseStep) step() error {
 
 // apply does the optimizer step of the rows of a shard, with gradients merged over the parts.
 func (s *sparseStep) apply(shard int) table.Outcome {
+	rows := s.shards[shard]
+	if len(s.routed) == 1 {
+		put := route.Put{Samples: s.routed[0].Samples(), Signs: s.routed[0].Signs, Pending: &s.merging}
+		return embedding.ApplyPut(rows, &put, s.samples, false, rows.Rate(s.steps),
+			&table.Read{Found: s.found[0]})
+	}
 	puts := make([]route.Put, len(s.routed))
 	for part, routed := range s.routed {
 		lo, hi := int(routed.Bounds[shard])*s.dim, int(routed.Bounds[shard+1])*s.dim
@@ -242,13 +252,6 @@ func (s *sparseStep) apply(shard int) table.Outcome {
 			Signs:   routed.ShardSigns(shard),
 			Sums:    s.sums[part][lo:hi],
 		}
-	}
-	rows := s.shards[shard]
-	if len(puts) == 1 {
-		var o table.Outcome
-		o, s.scaled[shard] = embedding.ApplyPut(rows, puts[0], s.samples, false, rows.Rate(s.steps),
-			table.Read{Found: s.found[0]}, s.scaled[shard])
-		return o
 	}
 	signs, grads := route.Combine(puts, s.samples, s.dim, false)
 	return rows.Apply(signs, grads, rows.Rate(s.steps), nil)

@@ -29,9 +29,8 @@ type Shard struct {
 	// missed counts, for every row gradient applied, the updates of the row between the read that the
 	// gradient was computed from and the gradient's own.
 	missed histogram.Histogram
-	first  int       // the global step that batches count as step 0
-	now    []uint32  // scratch
-	grads  []float32 // scratch
+	first  int      // the global step that batches count as step 0
+	now    []uint32 // scratch
 	// weight returns the factor on the learning rate of a gradient that has missed a number of updates; a
 	// nil weight is 1.
 	weight func(missed int) float32
@@ -154,10 +153,6 @@ func (s *Shard) SplitRead(from, to BatchKey, moves []bool) {
 // that the result depends on the batches that were trained and not on those that were only looked up.
 func (s *Shard) Snapshot(signs []uint64, dst []float32) { s.rows.SnapshotTrained(signs, dst) }
 
-// blockRows is the number of rows that are updated at a time, so that their
-// gradients, once divided, are still in the cache.
-const blockRows = 512
-
 // Apply applies one rank's put to the rows, at the learning rate of the put's step.
 func (s *Shard) Apply(b BatchKey, put route.Put, stepSamples int, byRank bool) error {
 	found, err := s.popRead(b, put)
@@ -165,33 +160,21 @@ func (s *Shard) Apply(b BatchKey, put route.Put, stepSamples int, byRank bool) e
 		return err
 	}
 	read := table.Read{Found: found, Weight: s.weight, Missed: s.addMissed}
-	var outcome table.Outcome
-	rate := s.rows.Rate(s.first + int(b.Step))
-	outcome, s.grads = ApplyPut(s.rows, put, stepSamples, byRank, rate, read, s.grads)
-	return check(outcome)
+	return check(ApplyPut(s.rows, &put, stepSamples, byRank, s.rows.Rate(s.first+int(b.Step)), &read))
 }
 
-// ApplyPut applies a put to the rows at a learning rate, with gradients divided as route.Put.Scale does. If
-// read.Found is not nil, read has how the rows were found. ApplyPut uses scratch as working memory and
-// returns it, grown if necessary, for the next call.
-func ApplyPut(rows *table.Table, put route.Put, stepSamples int, byRank bool, rate float32, read table.Read,
-	scratch []float32) (table.Outcome, []float32) {
-	var all table.Outcome
-	dim := rows.Dim()
-	for lo := 0; lo < len(put.Signs); lo += blockRows {
-		hi := min(lo+blockRows, len(put.Signs))
-		block := route.Put{Rank: put.Rank, Samples: put.Samples, Signs: put.Signs[lo:hi],
-			Sums: put.Sums[lo*dim : hi*dim]}
-		scratch = block.Scale(scratch[:0], stepSamples, byRank)
-		var known *table.Read
-		if read.Found != nil {
-			part := read
-			part.Found = read.Found[lo:hi]
-			known = &part
-		}
-		all.Add(rows.Apply(block.Signs, scratch, rate, known))
+// ApplyPut applies a put to the rows at a learning rate, with sums divided as route.Put.Divisor says. If
+// read.Found is not nil, read has how the rows were found.
+func ApplyPut(rows *table.Table, put *route.Put, stepSamples int, byRank bool, rate float32,
+	read *table.Read) table.Outcome {
+	if read.Found == nil {
+		read = nil
 	}
-	return all, scratch
+	divisor, dim := put.Divisor(stepSamples, byRank), rows.Dim()
+	return rows.ApplyFrom(put.Signs, func(scratch []float32, lo, hi int) []float32 {
+		put.Quotients(scratch, lo, hi, dim, divisor)
+		return scratch
+	}, rate, read)
 }
 
 func (s *Shard) addMissed(updates uint32, gradients int) {

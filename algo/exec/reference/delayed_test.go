@@ -103,6 +103,7 @@ func TestReadsSeeWhatIsDue(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
+				g.keep(training.Model.Dim())
 				g.dense, g.stats = slices.Clone(g.dense), slices.Clone(g.stats)
 				all = append(all, g)
 			}

@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"tandem/algo/exec/backend"
 	"tandem/algo/exec/embedding"
@@ -35,9 +36,16 @@ type Sequential struct {
 	dense  *model.HostWeights
 	passes []model.Pass // by group
 	grads  [][]float32  // by group
+	ranks  []scratch    // by rank
 	stats  []float32    // batch-norm statistics of the step in hand, in group order
 	loss   float64      // of the samples of the step in hand
 	report func(lossSum float64, samples int)
+}
+
+// scratch is memory for the part of a rank, which serves step after step.
+type scratch struct {
+	rows, pooled, pooledGrads []float32
+	merging                   route.Merging
 }
 
 // oneTable is the plan by which one table has all rows.
@@ -62,7 +70,7 @@ func NewSequential(t job.Job, source batch.Source, m backend.Backend) (*Sequenti
 	dense := model.NewHostWeights(engine, model.InitialValues(engine, t.Training.Seed), optimizer,
 		gemm.PoolOf(m.Products))
 	q := &Sequential{job: t, source: source, engine: engine, rows: embedding.NewShard(rows, nil),
-		dense: dense, report: m.ReportLoss}
+		dense: dense, ranks: make([]scratch, t.Roles.Ranks), report: m.ReportLoss}
 	for range t.TotalGroups() {
 		q.passes = append(q.passes, engine.NewPass((t.Training.GlobalBatch-1)/t.TotalGroups()+1))
 		q.grads = append(q.grads, make([]float32, engine.Layout().Params))
@@ -99,7 +107,7 @@ func (q *Sequential) Step(step int) error {
 type gradients struct {
 	step, samples int
 	part          int         // 1 for the second part of puts that Delayed has divided, else 0
-	puts          []route.Put // by rank
+	puts          []route.Put // by rank; sums are pending, and valid until the next step, before keep
 	dense         []float32   // the sum over all groups; valid until the next step
 	stats         []float32   // batch-norm statistics of the groups; valid until the next step
 }
@@ -125,31 +133,45 @@ func (q *Sequential) compute(step int) (gradients, error) {
 	g := gradients{step: step, samples: global.Samples}
 	q.stats, q.loss = q.stats[:0], 0
 	for rank, part := range batch.Cut(global, t.TotalGroups(), t.Roles.Ranks) {
-		routed := route.Route(schema, part, oneTable)
-		rows := make([]float32, len(routed.Signs)*dim)
+		routed, own := route.Route(schema, part, oneTable), &q.ranks[rank]
+		own.rows = resized(own.rows, len(routed.Signs)*dim)
 		if err := q.rows.Lookup(embedding.BatchKey{Rank: int32(rank), Step: int32(step)}, routed.Signs,
-			rows); err != nil {
+			own.rows); err != nil {
 			return gradients{}, err
 		}
-		pooled := make([]float32, part.Samples*width)
-		routed.Pool(pooled, schema, rows, dim)
+		own.pooled = resized(own.pooled, part.Samples*width)
+		routed.Pool(own.pooled, schema, own.rows, dim)
 
-		var pooledGrads []float32
+		own.pooledGrads = own.pooledGrads[:0]
 		for group := range part.Groups() {
-			grads, err := q.trainGroup(part.FirstGroup+group, model.GroupInput(&part, pooled, width, group))
+			in := model.GroupInput(&part, own.pooled, width, group)
+			grads, err := q.trainGroup(part.FirstGroup+group, in)
 			if err != nil {
 				return gradients{}, err
 			}
-			pooledGrads = append(pooledGrads, grads...)
+			own.pooledGrads = append(own.pooledGrads, grads...)
 		}
-		sums := make([]float32, len(rows))
-		routed.Merge(sums, schema, pooledGrads, dim)
-		g.puts = append(g.puts, route.Put{Rank: rank, Samples: part.Samples, Signs: routed.Signs, Sums: sums})
+		routed.Order(&own.merging, schema, own.pooledGrads, dim)
+		g.puts = append(g.puts, route.Put{Rank: rank, Samples: part.Samples, Signs: routed.Signs,
+			Pending: &own.merging})
 	}
 	q.report(q.loss, global.Samples)
 	collective.Tree(q.grads)
 	g.dense, g.stats = q.grads[0], q.stats
 	return g, nil
+}
+
+// resized returns a slice of n values with arbitrary contents, in old memory if it has room.
+func resized(old []float32, n int) []float32 { return slices.Grow(old[:0], n)[:n] }
+
+// keep computes the sums of row gradients, which are valid until the next step, into memory of their own.
+func (g *gradients) keep(dim int) {
+	for i := range g.puts {
+		p := &g.puts[i]
+		p.Sums = make([]float32, len(p.Signs)*dim)
+		p.Pending.Sum(p.Sums, 0, len(p.Signs))
+		p.Pending = nil
+	}
 }
 
 // applyRows applies the gradients of a step to the rows.

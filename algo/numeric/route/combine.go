@@ -12,20 +12,30 @@ type Put struct {
 	Rank    int
 	Samples int // of the rank's part
 	Signs   []uint64
-	Sums    []float32 // len(Signs) × dim
+	Sums    []float32 // len(Signs) × dim, unless Pending has them
+	// Pending, if it is not nil, computes the sums when they are needed: in the first cache, where no copy of
+	// all of them is ever written.
+	Pending *Merging
 }
 
-// Scale appends the sums of a put to dst, divided by the samples of the rank's part if byRank, else by the
+// Divisor returns what the sums of a put are divided by: the samples of the rank's part if byRank, else the
 // samples of the whole step.
-func (p Put) Scale(dst []float32, stepSamples int, byRank bool) []float32 {
-	n := stepSamples
+func (p *Put) Divisor(stepSamples int, byRank bool) float32 {
 	if byRank {
-		n = p.Samples
+		return float32(p.Samples)
 	}
-	at := len(dst)
-	dst = slices.Grow(dst, len(p.Sums))[:at+len(p.Sums)]
-	vec.Quotient(dst[at:], p.Sums, float32(n))
-	return dst
+	return float32(stepSamples)
+}
+
+// Quotients writes the sums of the rows from lo to below hi, divided by a divisor, to dst, (hi−lo) × dim
+// values.
+func (p *Put) Quotients(dst []float32, lo, hi, dim int, divisor float32) {
+	if p.Pending == nil {
+		vec.Quotient(dst, p.Sums[lo*dim:hi*dim], divisor)
+		return
+	}
+	p.Pending.Sum(dst, lo, hi)
+	vec.Divide(dst, divisor)
 }
 
 // Combine merges the puts of all ranks of a step, in rank order, to one
@@ -46,7 +56,10 @@ func Combine(puts []Put, stepSamples, dim int, byRank bool) (signs []uint64, gra
 	case 0:
 		panic("route: no puts")
 	case 1:
-		return puts[0].Signs, puts[0].Scale(nil, stepSamples, byRank)
+		p := &puts[0]
+		grads = make([]float32, len(p.Signs)*dim)
+		p.Quotients(grads, 0, len(p.Signs), dim, p.Divisor(stepSamples, byRank))
+		return p.Signs, grads
 	}
 	signs, grads = combine(puts, dim, byRank)
 	if !byRank {
@@ -68,16 +81,14 @@ func combine(puts []Put, dim int, byRank bool) (signs []uint64, sums []float32) 
 	scratch.shared.Reset(rows)
 	signs = make([]uint64, 0, rows)
 	index := make([]int32, rows)
-	m.scaled = m.scaled[:0]
+	m.scaled = slices.Grow(m.scaled[:0], rows*dim)[:rows*dim]
 	rows = 0
-	for _, p := range puts {
-		signs = scratch.shared.Number(index[rows:][:len(p.Signs)], p.Signs, signs)
-		if byRank {
-			m.scaled = p.Scale(m.scaled, 0, true)
-		} else {
-			m.scaled = append(m.scaled, p.Sums...)
-		}
-		rows += len(p.Signs)
+	for i := range puts {
+		p := &puts[i]
+		n := len(p.Signs)
+		signs = scratch.shared.Number(index[rows:][:n], p.Signs, signs)
+		p.Quotients(m.scaled[rows*dim:][:n*dim], 0, n, dim, p.Divisor(1, byRank))
+		rows += n
 	}
 	m.start(len(signs), m.scaled, dim)
 	m.count(index, 0)

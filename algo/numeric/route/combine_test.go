@@ -84,22 +84,64 @@ func TestCombineScales(t *testing.T) {
 	}
 }
 
-func TestScaleOfOnePut(t *testing.T) {
-	put := route.Put{Samples: 2, Signs: []uint64{7}, Sums: []float32{4, -8}}
-	if got := put.Scale(nil, 8, false); !slices.Equal(got, []float32{0.5, -1}) {
+func TestQuotientsOfOnePut(t *testing.T) {
+	put := route.Put{Samples: 2, Signs: []uint64{7, 8, 9}, Sums: []float32{1, 1, 4, -8, 1, 1}}
+	quotients := func(byRank bool) []float32 {
+		dst := make([]float32, 2)
+		put.Quotients(dst, 1, 2, 2, put.Divisor(8, byRank))
+		return dst
+	}
+	if got := quotients(false); !slices.Equal(got, []float32{0.5, -1}) {
 		t.Errorf("over the step: %v", got)
 	}
-	if got := put.Scale(nil, 8, true); !slices.Equal(got, []float32{2, -4}) {
+	if got := quotients(true); !slices.Equal(got, []float32{2, -4}) {
 		t.Errorf("over the rank's part: %v", got)
 	}
-	if put.Sums[0] != 4 {
+	if put.Sums[2] != 4 {
 		t.Error("the put has changed")
 	}
 	// A part of one sample is a part like any other: its sums are its means.
 	put.Samples = 1
-	if got := put.Scale(nil, 8, true); !slices.Equal(got, []float32{4, -8}) {
+	if got := quotients(true); !slices.Equal(got, []float32{4, -8}) {
 		t.Errorf("over the rank's only sample: %v", got)
 	}
+}
+
+// Sums that are pending are those of Merge, bit for bit, for any rows that they are asked for; alone and
+// combined with the put of another rank.
+func TestPendingSumsAreThoseOfMerge(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		dim := rapid.IntRange(1, 3).Draw(t, "dim")
+		schema, b := drawBatch(t, dim)
+		parts := routeAll(schema, b, 8, 2, 1)
+		byRank := rapid.Bool().Draw(t, "by rank")
+		var merged, pending []route.Put
+		for rank, r := range parts {
+			grads := drawValues(t, r.Samples()*schema.EmbeddingWidth())
+			p := route.Put{Rank: rank, Samples: max(r.Samples(), 1), Signs: r.Signs}
+			p.Sums = merge(r, schema, grads, dim)
+			merged = append(merged, p)
+			p.Sums, p.Pending = nil, new(route.Merging)
+			r.Order(p.Pending, schema, grads, dim)
+			pending = append(pending, p)
+		}
+		divisor := merged[0].Divisor(b.Samples, byRank)
+		for lo := 0; lo < len(merged[0].Signs); {
+			hi := rapid.IntRange(lo+1, len(merged[0].Signs)).Draw(t, "end")
+			want, got := make([]float32, (hi-lo)*dim), make([]float32, (hi-lo)*dim)
+			merged[0].Quotients(want, lo, hi, dim, divisor)
+			pending[0].Quotients(got, lo, hi, dim, divisor)
+			if !sameBits(got, want) {
+				t.Fatalf("rows %d to %d: %v, want %v", lo, hi, got, want)
+			}
+			lo = hi
+		}
+		signs, want := route.Combine(merged, b.Samples, dim, byRank)
+		signsPending, got := route.Combine(pending, b.Samples, dim, byRank)
+		if !slices.Equal(signs, signsPending) || !sameBits(got, want) {
+			t.Fatalf("combined: %v %v, want %v %v", signsPending, got, signs, want)
+		}
+	})
 }
 
 // A PS in sync mode closes a step in which no rank has a row on it.

@@ -234,6 +234,17 @@ type Read struct {
 func (t *Table) Apply(signs []uint64, grads []float32, rate float32, read *Read) Outcome {
 	dim := t.config.Dim
 	mustMatch("grads", len(grads), len(signs)*dim)
+	return t.ApplyFrom(signs, func(_ []float32, lo, hi int) []float32 { return grads[lo*dim : hi*dim] }, rate,
+		read)
+}
+
+// Gradients returns the gradients of the signs from lo to below hi, (hi−lo) × Dim values. It may compute them
+// in scratch, which has that length.
+type Gradients func(scratch []float32, lo, hi int) []float32
+
+// ApplyFrom is Apply with gradients that are computed a few rows at a time, in order: so they are in the
+// first cache when the rows, which are being fetched meanwhile, are updated.
+func (t *Table) ApplyFrom(signs []uint64, grads Gradients, rate float32, read *Read) Outcome {
 	if read != nil {
 		mustMatch("found", len(read.Found), len(signs))
 	}
@@ -255,7 +266,9 @@ func (t *Table) Apply(signs []uint64, grads []float32, rate float32, read *Read)
 				c.rates[i] = rate * read.Weight(int(read.Found[at+i].Missed(c.counts[i])))
 			}
 		}
-		t.updateFrozen(c, n, grads[at*dim:(at+n)*dim])
+		own := grads(t.scratch()[:n*t.config.Dim], at, at+n)
+		mustMatch("gradients", len(own), n*t.config.Dim)
+		t.updateFrozen(c, n, own)
 		applied := outcome.Applied
 		for i, done := range c.done[:n] {
 			if done {
@@ -273,6 +286,14 @@ func (t *Table) Apply(signs []uint64, grads []float32, rate float32, read *Read)
 	c.batch, c.found = opt.Batch{}, nil // release the gradients and the read
 	t.outcomes.Add(outcome)
 	return outcome
+}
+
+// scratch returns memory for the gradients of a chunk.
+func (t *Table) scratch() []float32 {
+	if t.grads == nil {
+		t.grads = make([]float32, chunkSigns*t.config.Dim)
+	}
+	return t.grads
 }
 
 // missed calls Read.Missed for the rows of a chunk that have been updated.

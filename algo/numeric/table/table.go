@@ -103,6 +103,7 @@ type Table struct {
 	many      manyOptimizer
 	work      *chunk    // of Apply, which runs alone
 	wide      []float32 // of open, which runs alone
+	grads     []float32 // of ApplyFrom, which runs alone
 	frozen    *Frozen   // nil unless rows are frozen that may not have been read
 }
 
@@ -269,7 +270,8 @@ func (t *Table) initialize(row int, sign uint64) {
 // the optimizer. Its rows, present and future, live on the heap.
 func (t *Table) Clone() *Table {
 	clone := *t
-	clone.arena, clone.work, clone.wide, clone.frozen = Heap{}, new(chunk), nil, nil
+	clone.arena, clone.work, clone.frozen = Heap{}, new(chunk), nil
+	clone.wide, clone.grads = nil, nil
 	clone.index = t.index.clone()
 	clone.slabs = slices.Clone(t.slabs)
 	size := t.rowBytes << t.slabShift
