@@ -10,7 +10,6 @@ import (
 	"tandem/algo/exec/exectest"
 	"tandem/algo/numeric/batch"
 	"tandem/algo/numeric/compress"
-	"tandem/algo/numeric/route"
 	"tandem/algo/protocol/msg"
 )
 
@@ -25,10 +24,8 @@ func TestFingerprintsDiffer(t *testing.T) {
 		[]float32{1, 2, 3}, []float32{1, 3, 2},
 		[]uint64{3}, []uint64{3, 4}, []int32{7, 8}, []int32{8, 7}, []bool{true, false}, []bool{false, true},
 		[][]float32{{1}, {2, 3}}, [][]float32{{1, 2}, {3}}, [][]float32{{1, 2, 3}, {}},
-		route.Put{Rank: 1, Samples: 2, Signs: []uint64{5}, Sums: []float32{1}},
-		route.Put{Rank: 1, Samples: 2, Signs: []uint64{5}, Sums: []float32{2}},
-		route.Put{Rank: 1, Samples: 2, Signs: []uint64{6}, Sums: []float32{1}},
-		route.Put{Rank: 2, Samples: 1, Signs: []uint64{5}, Sums: []float32{1}},
+		&Put{Samples: 2, Sums: compress.Values{Floats: []float32{1}}},
+		&Put{Samples: 2, Sums: compress.Values{Floats: []float32{2}}},
 		&Put{Samples: 2, Signs: compress.Signs{Plain: []uint64{5}}},
 		&Put{Samples: 2, Signs: compress.Signs{Plain: []uint64{6}}},
 		&IDs{Samples: 3}, &IDs{Samples: 3, FirstGroup: 1},
