@@ -55,6 +55,28 @@ type block struct {
 var blocks = []block{{"Four", 32, []int{0, 1, 2, 3}, false}, {"Two", 16, []int{0, 1}, false},
 	{"One", 8, []int{0}, false}, {"Part", 1, []int{0}, true}}
 
+// A laneConstant is a number in every lane of an AVX2 register.
+type laneConstant struct {
+	Name, Value string
+	Lanes       []int // their bytes
+}
+
+// narrowing are the constants that round to half precision.
+func narrowing() (all []laneConstant) {
+	for _, c := range [][2]string{
+		{"eightSteps", "0xf1bbcdc8"}, {"firstMixer", "0x7feb352d"}, {"secondMixer", "0x846ca68b"},
+		{"size", "0x7fffffff"}, {"infinity", "0x7f800000"},
+		{"randomBF16", "0xffff"}, {"largestBF16", "0x7f7f"}, {"nanBF16", "0x7fc0"},
+		{"randomFP16", "0x1fff"}, {"nanFP16", "0x7fc00000"},
+		{"largestFP16", "0x477fffff"}, // is cut off to the largest
+		{"normalFP16", "0x38800000"},  // the smallest that is normal
+		{"lastFP16", "0x2d000000"},    // 2⁻³⁷
+	} {
+		all = append(all, laneConstant{c[0], c[1], []int{0, 4, 8, 12, 16, 20, 24, 28}})
+	}
+	return all
+}
+
 // fill returns the assembly of a template.
 func fill(name string) []byte {
 	type step struct{ At, Step uint32 }
@@ -64,7 +86,8 @@ func fill(name string) []byte {
 	}
 	var b strings.Builder
 	data := map[string]any{
-		"Sets": templateSets(), "Counts": counts, "Narrow": []string{"BF16", "FP16"}, "Blocks": blocks,
+		"Sets": templateSets(), "Counts": counts, "Narrow": []string{"BF16", "FP16"},
+		"Blocks": blocks, "Constants": narrowing(),
 		"Sums": []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11}, // of the loop of multiply-adds
 	}
 	if err := template.Must(template.ParseFS(templates, name)).Execute(&b, data); err != nil {

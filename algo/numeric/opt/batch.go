@@ -17,6 +17,9 @@ type Batch struct {
 	Grads    []float32 // len(Places) × Dim
 	Rates    []float32 // learning rates, as long as Places
 	Done     []bool    // as long as Places: whether each row was updated
+	// Values, if not nil, are the embeddings, len(Places) × Dim, of rows that hold them in another format:
+	// these are updated in the place of what lies at ValuesAt.
+	Values []float32
 
 	// Next and Groups are as long as Places, or nil. The kernels prefetch Fetch bytes
 	// of each of Next and a cache line of each of Groups. Any address is allowed.
@@ -35,6 +38,7 @@ type batch struct {
 	next, groups      *unsafe.Pointer
 	fetch             int
 	divisor, limit    float32
+	values            *float32
 }
 
 // kernelBatch returns a Batch, of at least one row and value, for a kernel.
@@ -46,6 +50,10 @@ func (b *Batch) kernelBatch(divisor float32, bound weightBound) batch {
 	k := batch{
 		places: &b.Places[0], n: n, valuesAt: b.ValuesAt, stateAt: b.StateAt, dim: b.Dim,
 		grads: &b.Grads[0], rates: &b.Rates[0], done: &b.Done[0], divisor: divisor, limit: float32(bound),
+	}
+	if b.Values != nil {
+		checkLen("values", len(b.Values), n*b.Dim)
+		k.values = &b.Values[0]
 	}
 	if b.Next != nil {
 		checkLen("next", len(b.Next), n)

@@ -1,6 +1,7 @@
 package opt
 
 import (
+	"math"
 	"slices"
 	"testing"
 	"unsafe"
@@ -51,6 +52,52 @@ func TestABatchOfRowsIsItsRowsOneByOne(t *testing.T) {
 			}
 			if o.ApplyBatch(&Batch{Dim: dim}) {
 				t.Errorf("%s %s, %v: no rows were updated together", spec.Kind, spec.Order, set)
+			}
+		}
+	}
+}
+
+// Values that lie apart are updated there, and what lies in their place stays; an absent row keeps its
+// values, as does one whose gradient is not finite.
+func TestValuesOfABatchMayLieApart(t *testing.T) {
+	const rows, dim, absent, infinite = 5, 19, 1, 3
+	for _, spec := range rowSpecs() {
+		for _, set := range isa.Sets() {
+			o := newRow(spec, set)
+			stride := dim + o.StateSize(dim)
+			lying := slices.Repeat([]float32{7}, rows*stride) // 7 where the values would be
+			b := Batch{StateAt: 4 * dim, Dim: dim, Done: make([]bool, rows), Rates: make([]float32, rows)}
+			var want []float32
+			for row := range rows {
+				state := lying[row*stride+dim:][:stride-dim]
+				o.Init(state)
+				b.Places, b.Rates[row] = append(b.Places, unsafe.Pointer(&lying[row*stride])), 0.1
+				for i := range dim {
+					b.Values = append(b.Values, rng.Unit(1, row*dim+i))
+					b.Grads = append(b.Grads, rng.Unit(2, row*dim+i)-0.5)
+				}
+				if row == infinite {
+					b.Grads[row*dim+17] = float32(math.Inf(1))
+				}
+				single := slices.Clone(b.Values[row*dim:])
+				if row != absent {
+					o.Apply(single, slices.Clone(state), b.Grads[row*dim:], 0.1)
+				}
+				want = append(want, single...)
+			}
+			b.Places[absent] = nil
+			if !o.ApplyBatch(&b) {
+				continue
+			}
+			done := []bool{true, false, true, false, true}
+			if !slices.Equal(b.Values, want) || !slices.Equal(b.Done, done) {
+				t.Errorf("%s %s, %v: %v, done %v; want %v", spec.Kind, spec.Order, set, b.Values, b.Done,
+					want)
+			}
+			for row := range rows {
+				if !slices.Equal(lying[row*stride:][:dim], slices.Repeat([]float32{7}, dim)) {
+					t.Errorf("%s %s, %v: what lies in row %d has changed", spec.Kind, spec.Order, set, row)
+				}
 			}
 		}
 	}

@@ -12,6 +12,7 @@
 //	R10, R11    its learning rate, and whether it was updated
 //	R12, R13    what memory is to be asked for meanwhile, if R12 is not nil
 //	DI, SI, DX  its values, state and gradient, as far as they are done
+//	R15         its values, if they lie apart, else nil
 //	CX          values that are left, less those of a whole register
 //	vectors     0 to 7 scratch, 8 the rate, 9 the divisor, 10 and 11 the limit
 //	            and its negative, each in all lanes
@@ -33,6 +34,7 @@ TEXT ·adagradBeforeAVX512(SB), NOSPLIT, $0-8
 	MOVQ batch_done(AX), R11
 	MOVQ batch_next(AX), R12
 	MOVQ batch_groups(AX), R13
+	MOVQ batch_values(AX), R15
 	VBROADCASTSS batch_divisor(AX), Z9
 	VBROADCASTSS batch_limit(AX), Z10
 	VPXOR   X11, X11, X11
@@ -67,6 +69,8 @@ asked:
 	MOVQ batch_stateAt(AX), SI
 	ADDQ DI, SI
 	ADDQ batch_valuesAt(AX), DI
+	TESTQ R15, R15
+	CMOVQNE R15, DI
 	VBROADCASTSS (R10), Z8
 	MOVQ DX, R14
 	// First look whether all of the gradient is finite.
@@ -138,6 +142,11 @@ rest:
 done:
 	MOVB $1, (R11)
 again:
+	TESTQ R15, R15
+	JZ   together
+	MOVQ batch_dim(AX), CX
+	LEAQ (R15)(CX*4), R15
+together:
 	ADDQ $8, BX
 	ADDQ $4, R10
 	INCQ R11
@@ -163,6 +172,7 @@ TEXT ·adagradAfterAVX512(SB), NOSPLIT, $0-8
 	MOVQ batch_done(AX), R11
 	MOVQ batch_next(AX), R12
 	MOVQ batch_groups(AX), R13
+	MOVQ batch_values(AX), R15
 	VBROADCASTSS batch_divisor(AX), Z9
 	VBROADCASTSS batch_limit(AX), Z10
 	VPXOR   X11, X11, X11
@@ -197,6 +207,8 @@ asked:
 	MOVQ batch_stateAt(AX), SI
 	ADDQ DI, SI
 	ADDQ batch_valuesAt(AX), DI
+	TESTQ R15, R15
+	CMOVQNE R15, DI
 	VBROADCASTSS (R10), Z8
 	MOVQ DX, R14
 	// First look whether all of the gradient is finite.
@@ -268,6 +280,11 @@ rest:
 done:
 	MOVB $1, (R11)
 again:
+	TESTQ R15, R15
+	JZ   together
+	MOVQ batch_dim(AX), CX
+	LEAQ (R15)(CX*4), R15
+together:
 	ADDQ $8, BX
 	ADDQ $4, R10
 	INCQ R11
@@ -293,6 +310,7 @@ TEXT ·descendAVX512(SB), NOSPLIT, $0-8
 	MOVQ batch_done(AX), R11
 	MOVQ batch_next(AX), R12
 	MOVQ batch_groups(AX), R13
+	MOVQ batch_values(AX), R15
 	VBROADCASTSS batch_divisor(AX), Z9
 	VBROADCASTSS batch_limit(AX), Z10
 	VPXOR   X11, X11, X11
@@ -327,6 +345,8 @@ asked:
 	MOVQ batch_stateAt(AX), SI
 	ADDQ DI, SI
 	ADDQ batch_valuesAt(AX), DI
+	TESTQ R15, R15
+	CMOVQNE R15, DI
 	VBROADCASTSS (R10), Z8
 	MOVQ DX, R14
 	// First look whether all of the gradient is finite.
@@ -386,6 +406,11 @@ rest:
 done:
 	MOVB $1, (R11)
 again:
+	TESTQ R15, R15
+	JZ   together
+	MOVQ batch_dim(AX), CX
+	LEAQ (R15)(CX*4), R15
+together:
 	ADDQ $8, BX
 	ADDQ $4, R10
 	INCQ R11
@@ -411,6 +436,7 @@ TEXT ·rowwiseBeforeAVX512(SB), NOSPLIT, $0-8
 	MOVQ batch_done(AX), R11
 	MOVQ batch_next(AX), R12
 	MOVQ batch_groups(AX), R13
+	MOVQ batch_values(AX), R15
 	VBROADCASTSS batch_divisor(AX), Z9
 	VBROADCASTSS batch_limit(AX), Z10
 	VPXOR   X11, X11, X11
@@ -445,6 +471,8 @@ asked:
 	MOVQ batch_stateAt(AX), SI
 	ADDQ DI, SI
 	ADDQ batch_valuesAt(AX), DI
+	TESTQ R15, R15
+	CMOVQNE R15, DI
 	VBROADCASTSS (R10), Z8
 	MOVQ DX, R14
 	// X1 becomes the mean of the squares, in the order of additions of sumOfSquares. Sums in vector 1. Vector 5 stays 0, but for NaN and Inf it becomes NaN.
@@ -527,6 +555,11 @@ rest:
 done:
 	MOVB $1, (R11)
 again:
+	TESTQ R15, R15
+	JZ   together
+	MOVQ batch_dim(AX), CX
+	LEAQ (R15)(CX*4), R15
+together:
 	ADDQ $8, BX
 	ADDQ $4, R10
 	INCQ R11
@@ -552,6 +585,7 @@ TEXT ·rowwiseAfterAVX512(SB), NOSPLIT, $0-8
 	MOVQ batch_done(AX), R11
 	MOVQ batch_next(AX), R12
 	MOVQ batch_groups(AX), R13
+	MOVQ batch_values(AX), R15
 	VBROADCASTSS batch_divisor(AX), Z9
 	VBROADCASTSS batch_limit(AX), Z10
 	VPXOR   X11, X11, X11
@@ -586,6 +620,8 @@ asked:
 	MOVQ batch_stateAt(AX), SI
 	ADDQ DI, SI
 	ADDQ batch_valuesAt(AX), DI
+	TESTQ R15, R15
+	CMOVQNE R15, DI
 	VBROADCASTSS (R10), Z8
 	MOVQ DX, R14
 	// X1 becomes the mean of the squares, in the order of additions of sumOfSquares. Sums in vector 1. Vector 5 stays 0, but for NaN and Inf it becomes NaN.
@@ -667,6 +703,11 @@ rest:
 done:
 	MOVB $1, (R11)
 again:
+	TESTQ R15, R15
+	JZ   together
+	MOVQ batch_dim(AX), CX
+	LEAQ (R15)(CX*4), R15
+together:
 	ADDQ $8, BX
 	ADDQ $4, R10
 	INCQ R11
@@ -692,6 +733,7 @@ TEXT ·adagradBeforeAVX2(SB), NOSPLIT, $0-8
 	MOVQ batch_done(AX), R11
 	MOVQ batch_next(AX), R12
 	MOVQ batch_groups(AX), R13
+	MOVQ batch_values(AX), R15
 	VBROADCASTSS batch_divisor(AX), Y9
 	VBROADCASTSS batch_limit(AX), Y10
 	VPXOR   X11, X11, X11
@@ -726,6 +768,8 @@ asked:
 	MOVQ batch_stateAt(AX), SI
 	ADDQ DI, SI
 	ADDQ batch_valuesAt(AX), DI
+	TESTQ R15, R15
+	CMOVQNE R15, DI
 	VBROADCASTSS (R10), Y8
 	MOVQ DX, R14
 	// First look whether all of the gradient is finite.
@@ -795,6 +839,11 @@ rest:
 done:
 	MOVB $1, (R11)
 again:
+	TESTQ R15, R15
+	JZ   together
+	MOVQ batch_dim(AX), CX
+	LEAQ (R15)(CX*4), R15
+together:
 	ADDQ $8, BX
 	ADDQ $4, R10
 	INCQ R11
@@ -820,6 +869,7 @@ TEXT ·adagradAfterAVX2(SB), NOSPLIT, $0-8
 	MOVQ batch_done(AX), R11
 	MOVQ batch_next(AX), R12
 	MOVQ batch_groups(AX), R13
+	MOVQ batch_values(AX), R15
 	VBROADCASTSS batch_divisor(AX), Y9
 	VBROADCASTSS batch_limit(AX), Y10
 	VPXOR   X11, X11, X11
@@ -854,6 +904,8 @@ asked:
 	MOVQ batch_stateAt(AX), SI
 	ADDQ DI, SI
 	ADDQ batch_valuesAt(AX), DI
+	TESTQ R15, R15
+	CMOVQNE R15, DI
 	VBROADCASTSS (R10), Y8
 	MOVQ DX, R14
 	// First look whether all of the gradient is finite.
@@ -923,6 +975,11 @@ rest:
 done:
 	MOVB $1, (R11)
 again:
+	TESTQ R15, R15
+	JZ   together
+	MOVQ batch_dim(AX), CX
+	LEAQ (R15)(CX*4), R15
+together:
 	ADDQ $8, BX
 	ADDQ $4, R10
 	INCQ R11
@@ -948,6 +1005,7 @@ TEXT ·descendAVX2(SB), NOSPLIT, $0-8
 	MOVQ batch_done(AX), R11
 	MOVQ batch_next(AX), R12
 	MOVQ batch_groups(AX), R13
+	MOVQ batch_values(AX), R15
 	VBROADCASTSS batch_divisor(AX), Y9
 	VBROADCASTSS batch_limit(AX), Y10
 	VPXOR   X11, X11, X11
@@ -982,6 +1040,8 @@ asked:
 	MOVQ batch_stateAt(AX), SI
 	ADDQ DI, SI
 	ADDQ batch_valuesAt(AX), DI
+	TESTQ R15, R15
+	CMOVQNE R15, DI
 	VBROADCASTSS (R10), Y8
 	MOVQ DX, R14
 	// First look whether all of the gradient is finite.
@@ -1039,6 +1099,11 @@ rest:
 done:
 	MOVB $1, (R11)
 again:
+	TESTQ R15, R15
+	JZ   together
+	MOVQ batch_dim(AX), CX
+	LEAQ (R15)(CX*4), R15
+together:
 	ADDQ $8, BX
 	ADDQ $4, R10
 	INCQ R11
@@ -1064,6 +1129,7 @@ TEXT ·rowwiseBeforeAVX2(SB), NOSPLIT, $0-8
 	MOVQ batch_done(AX), R11
 	MOVQ batch_next(AX), R12
 	MOVQ batch_groups(AX), R13
+	MOVQ batch_values(AX), R15
 	VBROADCASTSS batch_divisor(AX), Y9
 	VBROADCASTSS batch_limit(AX), Y10
 	VPXOR   X11, X11, X11
@@ -1098,6 +1164,8 @@ asked:
 	MOVQ batch_stateAt(AX), SI
 	ADDQ DI, SI
 	ADDQ batch_valuesAt(AX), DI
+	TESTQ R15, R15
+	CMOVQNE R15, DI
 	VBROADCASTSS (R10), Y8
 	MOVQ DX, R14
 	// X1 becomes the mean of the squares, in the order of additions of sumOfSquares. Sums in vector 1 and
@@ -1202,6 +1270,11 @@ rest:
 done:
 	MOVB $1, (R11)
 again:
+	TESTQ R15, R15
+	JZ   together
+	MOVQ batch_dim(AX), CX
+	LEAQ (R15)(CX*4), R15
+together:
 	ADDQ $8, BX
 	ADDQ $4, R10
 	INCQ R11
@@ -1227,6 +1300,7 @@ TEXT ·rowwiseAfterAVX2(SB), NOSPLIT, $0-8
 	MOVQ batch_done(AX), R11
 	MOVQ batch_next(AX), R12
 	MOVQ batch_groups(AX), R13
+	MOVQ batch_values(AX), R15
 	VBROADCASTSS batch_divisor(AX), Y9
 	VBROADCASTSS batch_limit(AX), Y10
 	VPXOR   X11, X11, X11
@@ -1261,6 +1335,8 @@ asked:
 	MOVQ batch_stateAt(AX), SI
 	ADDQ DI, SI
 	ADDQ batch_valuesAt(AX), DI
+	TESTQ R15, R15
+	CMOVQNE R15, DI
 	VBROADCASTSS (R10), Y8
 	MOVQ DX, R14
 	// X1 becomes the mean of the squares, in the order of additions of sumOfSquares. Sums in vector 1 and
@@ -1364,6 +1440,11 @@ rest:
 done:
 	MOVB $1, (R11)
 again:
+	TESTQ R15, R15
+	JZ   together
+	MOVQ batch_dim(AX), CX
+	LEAQ (R15)(CX*4), R15
+together:
 	ADDQ $8, BX
 	ADDQ $4, R10
 	INCQ R11

@@ -2,6 +2,7 @@ package table
 
 import (
 	"fmt"
+	"slices"
 
 	"tandem/algo/numeric/opt"
 	"tandem/algo/rng"
@@ -347,12 +348,7 @@ func (t *Table) update(c *chunk, grads []float32) {
 			t.ahead(c, i)
 		}
 	}
-	if t.many != nil && t.config.Precision == FP32 && t.many.ApplyBatch(&c.batch) {
-		for i, done := range c.done[:n] {
-			if done {
-				countUpdate((*[headerWords]uint32)(c.places[i]))
-			}
-		}
+	if t.many != nil && t.updateMany(c, n) {
 		return
 	}
 	for i, row := range c.rows[:n] {
@@ -363,6 +359,33 @@ func (t *Table) update(c *chunk, grads []float32) {
 			c.done[i] = t.updateOne(int(row), grads[i*dim:(i+1)*dim], c.rates[i])
 		}
 	}
+}
+
+// updateMany updates the rows of the batch of a chunk by a kernel, or does nothing and returns false. Narrow
+// values are widened first, and rounded afterwards.
+func (t *Table) updateMany(c *chunk, n int) bool {
+	narrow := t.config.Precision != FP32
+	if narrow {
+		if slices.Contains(c.rows[:n], -1) {
+			return false // an absent row has no values to widen
+		}
+		c.batch.Values = t.wideValues()[:n*t.config.Dim]
+		t.copyRows(c.batch.Values, c.rows[:n], nil)
+	}
+	if !t.many.ApplyBatch(&c.batch) {
+		t.many = nil // it has no kernel: do not ask again
+		return false
+	}
+	for i, done := range c.done[:n] {
+		if !done {
+			continue
+		}
+		countUpdate((*[headerWords]uint32)(c.places[i]))
+		if narrow {
+			t.close(int(c.rows[i]), c.batch.Values[i*t.config.Dim:][:t.config.Dim])
+		}
+	}
+	return true
 }
 
 // updateOne is the update of one row.

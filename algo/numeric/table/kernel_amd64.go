@@ -64,3 +64,11 @@ func narrowBF16AVX512(dst *uint16, values *float32, n int, key uint64)
 
 //go:noescape
 func narrowFP16AVX512(dst *uint16, values *float32, n int, key uint64)
+
+// Those for AVX2 take a multiple of eight values.
+//
+//go:noescape
+func narrowBF16AVX2(dst *uint16, values *float32, n int, key uint64)
+
+//go:noescape
+func narrowFP16AVX2(dst *uint16, values *float32, n int, key uint64)

@@ -729,3 +729,237 @@ next:
 	JG   next
 	VZEROUPPER
 	RET
+
+// Constants of the forms for AVX2, in eight lanes each.
+DATA eightSteps<>+0(SB)/4, $0xf1bbcdc8
+DATA eightSteps<>+4(SB)/4, $0xf1bbcdc8
+DATA eightSteps<>+8(SB)/4, $0xf1bbcdc8
+DATA eightSteps<>+12(SB)/4, $0xf1bbcdc8
+DATA eightSteps<>+16(SB)/4, $0xf1bbcdc8
+DATA eightSteps<>+20(SB)/4, $0xf1bbcdc8
+DATA eightSteps<>+24(SB)/4, $0xf1bbcdc8
+DATA eightSteps<>+28(SB)/4, $0xf1bbcdc8
+GLOBL eightSteps<>(SB), RODATA|NOPTR, $32
+DATA firstMixer<>+0(SB)/4, $0x7feb352d
+DATA firstMixer<>+4(SB)/4, $0x7feb352d
+DATA firstMixer<>+8(SB)/4, $0x7feb352d
+DATA firstMixer<>+12(SB)/4, $0x7feb352d
+DATA firstMixer<>+16(SB)/4, $0x7feb352d
+DATA firstMixer<>+20(SB)/4, $0x7feb352d
+DATA firstMixer<>+24(SB)/4, $0x7feb352d
+DATA firstMixer<>+28(SB)/4, $0x7feb352d
+GLOBL firstMixer<>(SB), RODATA|NOPTR, $32
+DATA secondMixer<>+0(SB)/4, $0x846ca68b
+DATA secondMixer<>+4(SB)/4, $0x846ca68b
+DATA secondMixer<>+8(SB)/4, $0x846ca68b
+DATA secondMixer<>+12(SB)/4, $0x846ca68b
+DATA secondMixer<>+16(SB)/4, $0x846ca68b
+DATA secondMixer<>+20(SB)/4, $0x846ca68b
+DATA secondMixer<>+24(SB)/4, $0x846ca68b
+DATA secondMixer<>+28(SB)/4, $0x846ca68b
+GLOBL secondMixer<>(SB), RODATA|NOPTR, $32
+DATA size<>+0(SB)/4, $0x7fffffff
+DATA size<>+4(SB)/4, $0x7fffffff
+DATA size<>+8(SB)/4, $0x7fffffff
+DATA size<>+12(SB)/4, $0x7fffffff
+DATA size<>+16(SB)/4, $0x7fffffff
+DATA size<>+20(SB)/4, $0x7fffffff
+DATA size<>+24(SB)/4, $0x7fffffff
+DATA size<>+28(SB)/4, $0x7fffffff
+GLOBL size<>(SB), RODATA|NOPTR, $32
+DATA infinity<>+0(SB)/4, $0x7f800000
+DATA infinity<>+4(SB)/4, $0x7f800000
+DATA infinity<>+8(SB)/4, $0x7f800000
+DATA infinity<>+12(SB)/4, $0x7f800000
+DATA infinity<>+16(SB)/4, $0x7f800000
+DATA infinity<>+20(SB)/4, $0x7f800000
+DATA infinity<>+24(SB)/4, $0x7f800000
+DATA infinity<>+28(SB)/4, $0x7f800000
+GLOBL infinity<>(SB), RODATA|NOPTR, $32
+DATA randomBF16<>+0(SB)/4, $0xffff
+DATA randomBF16<>+4(SB)/4, $0xffff
+DATA randomBF16<>+8(SB)/4, $0xffff
+DATA randomBF16<>+12(SB)/4, $0xffff
+DATA randomBF16<>+16(SB)/4, $0xffff
+DATA randomBF16<>+20(SB)/4, $0xffff
+DATA randomBF16<>+24(SB)/4, $0xffff
+DATA randomBF16<>+28(SB)/4, $0xffff
+GLOBL randomBF16<>(SB), RODATA|NOPTR, $32
+DATA largestBF16<>+0(SB)/4, $0x7f7f
+DATA largestBF16<>+4(SB)/4, $0x7f7f
+DATA largestBF16<>+8(SB)/4, $0x7f7f
+DATA largestBF16<>+12(SB)/4, $0x7f7f
+DATA largestBF16<>+16(SB)/4, $0x7f7f
+DATA largestBF16<>+20(SB)/4, $0x7f7f
+DATA largestBF16<>+24(SB)/4, $0x7f7f
+DATA largestBF16<>+28(SB)/4, $0x7f7f
+GLOBL largestBF16<>(SB), RODATA|NOPTR, $32
+DATA nanBF16<>+0(SB)/4, $0x7fc0
+DATA nanBF16<>+4(SB)/4, $0x7fc0
+DATA nanBF16<>+8(SB)/4, $0x7fc0
+DATA nanBF16<>+12(SB)/4, $0x7fc0
+DATA nanBF16<>+16(SB)/4, $0x7fc0
+DATA nanBF16<>+20(SB)/4, $0x7fc0
+DATA nanBF16<>+24(SB)/4, $0x7fc0
+DATA nanBF16<>+28(SB)/4, $0x7fc0
+GLOBL nanBF16<>(SB), RODATA|NOPTR, $32
+DATA randomFP16<>+0(SB)/4, $0x1fff
+DATA randomFP16<>+4(SB)/4, $0x1fff
+DATA randomFP16<>+8(SB)/4, $0x1fff
+DATA randomFP16<>+12(SB)/4, $0x1fff
+DATA randomFP16<>+16(SB)/4, $0x1fff
+DATA randomFP16<>+20(SB)/4, $0x1fff
+DATA randomFP16<>+24(SB)/4, $0x1fff
+DATA randomFP16<>+28(SB)/4, $0x1fff
+GLOBL randomFP16<>(SB), RODATA|NOPTR, $32
+DATA nanFP16<>+0(SB)/4, $0x7fc00000
+DATA nanFP16<>+4(SB)/4, $0x7fc00000
+DATA nanFP16<>+8(SB)/4, $0x7fc00000
+DATA nanFP16<>+12(SB)/4, $0x7fc00000
+DATA nanFP16<>+16(SB)/4, $0x7fc00000
+DATA nanFP16<>+20(SB)/4, $0x7fc00000
+DATA nanFP16<>+24(SB)/4, $0x7fc00000
+DATA nanFP16<>+28(SB)/4, $0x7fc00000
+GLOBL nanFP16<>(SB), RODATA|NOPTR, $32
+DATA largestFP16<>+0(SB)/4, $0x477fffff
+DATA largestFP16<>+4(SB)/4, $0x477fffff
+DATA largestFP16<>+8(SB)/4, $0x477fffff
+DATA largestFP16<>+12(SB)/4, $0x477fffff
+DATA largestFP16<>+16(SB)/4, $0x477fffff
+DATA largestFP16<>+20(SB)/4, $0x477fffff
+DATA largestFP16<>+24(SB)/4, $0x477fffff
+DATA largestFP16<>+28(SB)/4, $0x477fffff
+GLOBL largestFP16<>(SB), RODATA|NOPTR, $32
+DATA normalFP16<>+0(SB)/4, $0x38800000
+DATA normalFP16<>+4(SB)/4, $0x38800000
+DATA normalFP16<>+8(SB)/4, $0x38800000
+DATA normalFP16<>+12(SB)/4, $0x38800000
+DATA normalFP16<>+16(SB)/4, $0x38800000
+DATA normalFP16<>+20(SB)/4, $0x38800000
+DATA normalFP16<>+24(SB)/4, $0x38800000
+DATA normalFP16<>+28(SB)/4, $0x38800000
+GLOBL normalFP16<>(SB), RODATA|NOPTR, $32
+DATA lastFP16<>+0(SB)/4, $0x2d000000
+DATA lastFP16<>+4(SB)/4, $0x2d000000
+DATA lastFP16<>+8(SB)/4, $0x2d000000
+DATA lastFP16<>+12(SB)/4, $0x2d000000
+DATA lastFP16<>+16(SB)/4, $0x2d000000
+DATA lastFP16<>+20(SB)/4, $0x2d000000
+DATA lastFP16<>+24(SB)/4, $0x2d000000
+DATA lastFP16<>+28(SB)/4, $0x2d000000
+GLOBL lastFP16<>(SB), RODATA|NOPTR, $32
+
+
+// func narrowBF16AVX2(dst *uint16, values *float32, n int, key uint64)
+//
+// N is a multiple of eight. Y0 is the values, Y1 the random bits, Y3 the sizes, Y4 what becomes of these. Y5 are
+// the NaN, Y6 the finite, Y8 half of the key and the elements' steps, Y9 the other half.
+TEXT ·narrowBF16AVX2(SB), NOSPLIT, $0-32
+	MOVQ dst+0(FP), DI
+	MOVQ values+8(FP), SI
+	MOVQ n+16(FP), CX
+	MOVQ key+24(FP), AX
+	VMOVD AX, X8
+	VPBROADCASTD X8, Y8
+	SHRQ $32, AX
+	VMOVD AX, X9
+	VPBROADCASTD X9, Y9
+	VPADDD steps<>(SB), Y8, Y8
+	VMOVDQU eightSteps<>(SB), Y10
+	VMOVDQU firstMixer<>(SB), Y11
+	VMOVDQU secondMixer<>(SB), Y12
+	VMOVDQU size<>(SB), Y13
+	VMOVDQU infinity<>(SB), Y14
+next:
+	VMOVUPS (SI), Y0
+	VPSRLD  $16, Y8, Y2
+	VPXOR   Y2, Y8, Y1
+	VPMULLD Y11, Y1, Y1
+	VPADDD  Y9, Y1, Y1
+	VPSRLD  $15, Y1, Y2
+	VPXOR   Y2, Y1, Y1
+	VPMULLD Y12, Y1, Y1
+	VPSRLD  $16, Y1, Y2
+	VPXOR   Y2, Y1, Y1
+	VPAND   randomBF16<>(SB), Y1, Y1
+	VPADDD  Y10, Y8, Y8
+	VPAND   Y13, Y0, Y3
+	VPCMPGTD Y14, Y3, Y5
+	VPCMPGTD Y3, Y14, Y6
+	VPAND   Y6, Y1, Y2
+	VPADDD  Y2, Y3, Y4
+	VPSRLD  $16, Y4, Y4
+	VPMINUD largestBF16<>(SB), Y4, Y2
+	VPBLENDVB Y6, Y2, Y4, Y4
+	VPBLENDVB Y5, nanBF16<>(SB), Y4, Y4
+	VPSRLD  $31, Y0, Y5
+	VPSLLD  $15, Y5, Y5
+	VPOR    Y5, Y4, Y4
+	VEXTRACTI128 $1, Y4, X5
+	VPACKUSDW X5, X4, X4
+	VMOVDQU X4, (DI)
+	ADDQ $16, DI
+	ADDQ $32, SI
+	SUBQ $8, CX
+	JG   next
+	VZEROUPPER
+	RET
+
+// func narrowFP16AVX2(dst *uint16, values *float32, n int, key uint64)
+//
+// N is a multiple of eight. Y0 is the values, Y1 the random bits, Y3 the sizes, Y4 what becomes of these. Y5 are
+// the NaN, Y6 the finite, Y8 half of the key and the elements' steps, Y9 the other half.
+TEXT ·narrowFP16AVX2(SB), NOSPLIT, $0-32
+	MOVQ dst+0(FP), DI
+	MOVQ values+8(FP), SI
+	MOVQ n+16(FP), CX
+	MOVQ key+24(FP), AX
+	VMOVD AX, X8
+	VPBROADCASTD X8, Y8
+	SHRQ $32, AX
+	VMOVD AX, X9
+	VPBROADCASTD X9, Y9
+	VPADDD steps<>(SB), Y8, Y8
+	VMOVDQU eightSteps<>(SB), Y10
+	VMOVDQU firstMixer<>(SB), Y11
+	VMOVDQU secondMixer<>(SB), Y12
+	VMOVDQU size<>(SB), Y13
+	VMOVDQU infinity<>(SB), Y14
+next:
+	VMOVUPS (SI), Y0
+	VPSRLD  $16, Y8, Y2
+	VPXOR   Y2, Y8, Y1
+	VPMULLD Y11, Y1, Y1
+	VPADDD  Y9, Y1, Y1
+	VPSRLD  $15, Y1, Y2
+	VPXOR   Y2, Y1, Y1
+	VPMULLD Y12, Y1, Y1
+	VPSRLD  $16, Y1, Y2
+	VPXOR   Y2, Y1, Y1
+	VPAND   randomFP16<>(SB), Y1, Y1
+	VPADDD  Y10, Y8, Y8
+	VPAND   Y13, Y0, Y3
+	VPCMPGTD Y14, Y3, Y5
+	VPCMPGTD Y3, Y14, Y6
+	VPAND   Y6, Y1, Y2
+	VPADDD  Y2, Y3, Y4
+	VPMINUD largestFP16<>(SB), Y4, Y2
+	VPBLENDVB Y6, Y2, Y4, Y4
+	VMOVDQU normalFP16<>(SB), Y2
+	VPCMPGTD Y3, Y2, Y2     // sizes of subnormal halves
+	VCVTDQ2PS Y1, Y7
+	VMULPS  lastFP16<>(SB), Y7, Y7
+	VADDPS  Y7, Y3, Y7
+	VPBLENDVB Y2, Y7, Y4, Y4
+	VPBLENDVB Y5, nanFP16<>(SB), Y4, Y4
+	VPSRLD  $31, Y0, Y5
+	VPSLLD  $31, Y5, Y5
+	VPOR    Y5, Y4, Y4
+	VCVTPS2PH $3, Y4, X4    // the rest is cut off
+	VMOVDQU X4, (DI)
+	ADDQ $16, DI
+	ADDQ $32, SI
+	SUBQ $8, CX
+	JG   next
+	VZEROUPPER
+	RET

@@ -62,3 +62,5 @@ func gatherFP16AVX2(v *view, rows *int32, n int, dst *float32, dim int,
 
 func narrowBF16AVX512(dst *uint16, values *float32, n int, key uint64) { panic(noKernel) }
 func narrowFP16AVX512(dst *uint16, values *float32, n int, key uint64) { panic(noKernel) }
+func narrowBF16AVX2(dst *uint16, values *float32, n int, key uint64)   { panic(noKernel) }
+func narrowFP16AVX2(dst *uint16, values *float32, n int, key uint64)   { panic(noKernel) }

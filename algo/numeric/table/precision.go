@@ -111,18 +111,27 @@ func randomBits(key uint64, element int) uint32 {
 	return x ^ x>>16
 }
 
-// narrowAll rounds values, at least one, by the random bits of a key. AVX2 has no
-// kernel of its own.
+// narrowAll rounds values, at least one, by the random bits of a key.
 func (p Precision) narrowAll(set isa.Set, dst []uint16, values []float32, key uint64) {
-	switch dst = dst[:len(values)]; {
+	dst = dst[:len(values)]
+	done := 0
+	switch {
 	case set == isa.AVX512 && p == BF16:
 		narrowBF16AVX512(&dst[0], &values[0], len(values), key)
+		return
 	case set == isa.AVX512:
 		narrowFP16AVX512(&dst[0], &values[0], len(values), key)
+		return
+	case set == isa.Portable || len(values) < 8:
+	case p == BF16:
+		done = len(values) &^ 7
+		narrowBF16AVX2(&dst[0], &values[0], done, key)
 	default:
-		for i, v := range values {
-			dst[i] = p.narrow(v, randomBits(key, i))
-		}
+		done = len(values) &^ 7
+		narrowFP16AVX2(&dst[0], &values[0], done, key)
+	}
+	for i, v := range values[done:] {
+		dst[done+i] = p.narrow(v, randomBits(key, done+i))
 	}
 }
 

@@ -64,10 +64,16 @@ func (t *Table) open(row int) []float32 {
 	if t.config.Precision == FP32 {
 		return t.values(row)
 	}
+	values := t.wideValues()[:t.config.Dim]
+	t.widenAll(values, row)
+	return values
+}
+
+// wideValues returns memory for the values of a chunk of narrow rows.
+func (t *Table) wideValues() []float32 {
 	if t.wide == nil {
-		t.wide = make([]float32, t.config.Dim)
+		t.wide = make([]float32, chunkSigns*t.config.Dim)
 	}
-	t.widenAll(t.wide, row)
 	return t.wide
 }
 

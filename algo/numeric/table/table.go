@@ -102,7 +102,7 @@ type Table struct {
 	set       isa.Set // instructions of the kernels
 	many      manyOptimizer
 	work      *chunk    // of Apply, which runs alone
-	wide      []float32 // of open, which runs alone
+	wide      []float32 // values of narrow rows that change, which is done by one goroutine
 	grads     []float32 // of ApplyFrom, which runs alone
 	frozen    *Frozen   // nil unless rows are frozen that may not have been read
 }
