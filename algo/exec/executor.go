@@ -119,7 +119,7 @@ func newRowShards(t *job.Job, rule pace.Rule, m backend.Backend,
 		if !here(msg.Address{Role: msg.EmbeddingPS, Index: int32(i)}) {
 			continue
 		}
-		rows, err := embedding.NewTable(t, m.RowArena())
+		rows, err := embedding.NewTable(t, m.RowArena(), gemm.PoolOf(m.Products))
 		if err != nil {
 			return nil, err
 		}

@@ -77,7 +77,7 @@ func newRowStep(p *prepared) (*rowStep, error) {
 	memory, rows := 0.0, 0
 	for g, t := range s.tasks {
 		var err error
-		if t.rows, err = embedding.NewTable(&j, &p.arena); err != nil {
+		if t.rows, err = embedding.NewTable(&j, &p.arena, nil); err != nil {
 			return nil, err
 		}
 		values := make([]float32, p.Rows.Each*p.Rows.Dim)

@@ -141,7 +141,7 @@ func (s *sparseStep) fill(p *prepared) error {
 		t.Rows.Optimizer.Kind = opt.RowwiseAdagrad
 	}
 	for range p.Threads {
-		rows, err := embedding.NewTable(&t, &p.arena)
+		rows, err := embedding.NewTable(&t, &p.arena, nil)
 		if err != nil {
 			return err
 		}

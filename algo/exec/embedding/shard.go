@@ -13,6 +13,7 @@ import (
 
 	"tandem/algo/histogram"
 	"tandem/algo/job"
+	"tandem/algo/numeric/kernel/gemm"
 	"tandem/algo/numeric/opt"
 	"tandem/algo/numeric/route"
 	"tandem/algo/numeric/table"
@@ -36,8 +37,9 @@ type Shard struct {
 	weight func(missed int) float32
 }
 
-// NewTable returns an empty table for the embedding rows of one PS of a job, in memory of an arena.
-func NewTable(t *job.Job, arena table.Arena) (*table.Table, error) {
+// NewTable returns an empty table for the embedding rows of one PS of a job, in memory of an arena. Pool, if
+// not nil, shares large batches of rows over goroutines.
+func NewTable(t *job.Job, arena table.Arena, pool gemm.Pool) (*table.Table, error) {
 	optimizer, err := opt.NewRow(t.Rows.Optimizer)
 	if err != nil {
 		return nil, err
@@ -50,6 +52,7 @@ func NewTable(t *job.Job, arena table.Arena) (*table.Table, error) {
 		Dim: t.Model.Dim(), Optimizer: optimizer, Seed: t.Training.Seed, InitBound: float32(t.Rows.Init),
 		Admission: t.Rows.Admission, Precision: precision,
 		MaxRows: t.Rows.Capacity, MaxBytes: t.Rows.Memory, Evict: t.Rows.Eviction == job.SecondChance,
+		Pool: pool,
 	}, arena)
 	if err != nil {
 		return nil, fmt.Errorf("rows of one PS: %w", err)

@@ -14,7 +14,7 @@ import (
 func TestEvictedRowsHaveMissedWhatTheyHaveBeenThrough(t *testing.T) {
 	one := exectest.Job(1, 1)
 	one.Rows.Capacity, one.Rows.Eviction = 1, job.SecondChance
-	rows, err := NewTable(&one, table.Heap{})
+	rows, err := NewTable(&one, table.Heap{}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

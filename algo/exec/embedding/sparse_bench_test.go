@@ -91,7 +91,7 @@ func newSparseStep(b *testing.B, optimizer string, dim int) *sparseStep {
 	t.Rows.Optimizer.Kind = optimizer
 	t.Model.Spec = model.Spec{Kind: model.FeedForward, EmbeddingDim: dim, Top: []int{8},
 		Activation: model.ReLU}
-	rows, err := NewTable(&t, table.Heap{})
+	rows, err := NewTable(&t, table.Heap{}, nil)
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -36,6 +36,7 @@ type Sequential struct {
 	dense  *model.HostWeights
 	passes []model.Pass // by group
 	grads  [][]float32  // by group
+	pool   gemm.Pool    // may be nil
 	ranks  []scratch    // by rank
 	stats  []float32    // batch-norm statistics of the step in hand, in group order
 	loss   float64      // of the samples of the step in hand
@@ -59,7 +60,7 @@ func NewSequential(t job.Job, source batch.Source, m backend.Backend) (*Sequenti
 	if err != nil {
 		return nil, err
 	}
-	rows, err := embedding.NewTable(&t, m.RowArena())
+	rows, err := embedding.NewTable(&t, m.RowArena(), gemm.PoolOf(m.Products))
 	if err != nil {
 		return nil, err
 	}
@@ -70,7 +71,8 @@ func NewSequential(t job.Job, source batch.Source, m backend.Backend) (*Sequenti
 	dense := model.NewHostWeights(engine, model.InitialValues(engine, t.Training.Seed), optimizer,
 		gemm.PoolOf(m.Products))
 	q := &Sequential{job: t, source: source, engine: engine, rows: embedding.NewShard(rows, nil),
-		dense: dense, ranks: make([]scratch, t.Roles.Ranks), report: m.ReportLoss}
+		dense: dense, pool: gemm.PoolOf(m.Products), ranks: make([]scratch, t.Roles.Ranks),
+		report: m.ReportLoss}
 	for range t.TotalGroups() {
 		q.passes = append(q.passes, engine.NewPass((t.Training.GlobalBatch-1)/t.TotalGroups()+1))
 		q.grads = append(q.grads, make([]float32, engine.Layout().Params))
@@ -133,7 +135,7 @@ func (q *Sequential) compute(step int) (gradients, error) {
 	g := gradients{step: step, samples: global.Samples}
 	q.stats, q.loss = q.stats[:0], 0
 	for rank, part := range batch.Cut(global, t.TotalGroups(), t.Roles.Ranks) {
-		routed, own := route.Route(schema, part, oneTable), &q.ranks[rank]
+		routed, own := route.RouteOn(q.pool, schema, part, oneTable), &q.ranks[rank]
 		own.rows = resized(own.rows, len(routed.Signs)*dim)
 		if err := q.rows.Lookup(embedding.BatchKey{Rank: int32(rank), Step: int32(step)}, routed.Signs,
 			own.rows); err != nil {
@@ -151,6 +153,7 @@ func (q *Sequential) compute(step int) (gradients, error) {
 			}
 			own.pooledGrads = append(own.pooledGrads, grads...)
 		}
+		own.merging.Pool = q.pool
 		routed.Order(&own.merging, schema, own.pooledGrads, dim)
 		g.puts = append(g.puts, route.Put{Rank: rank, Samples: part.Samples, Signs: routed.Signs,
 			Pending: &own.merging})

@@ -72,15 +72,10 @@ type kernels struct {
 	rowwiseAfter  func(b *batch)
 }
 
-// updateAll updates the rows of a Batch by a kernel and returns true, or returns false if
-// the kernel is nil.
-func updateAll(kernel func(*batch), b *Batch, divisor float32, bound weightBound) bool {
-	if kernel == nil {
-		return false
-	}
+// updateAll updates the rows of a Batch by a kernel.
+func updateAll(kernel func(*batch), b *Batch, divisor float32, bound weightBound) {
 	k := b.kernelBatch(divisor, bound)
 	kernel(stack.Pointer(&k))
-	return true
 }
 
 // updateOne updates one row by a kernel. It returns false if the gradient is not finite.

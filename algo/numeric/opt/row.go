@@ -24,10 +24,11 @@ type Row interface {
 	// len(grad) differs from len(embedding), or len(state) from
 	// StateSize(len(embedding)).
 	Apply(embedding, state, grad []float32, rate float32) bool
-	// ApplyBatch applies the gradients of many rows and returns true, or does nothing
-	// and returns false if it has no kernel that is faster than Apply. It panics if
-	// lengths disagree.
-	ApplyBatch(b *Batch) bool
+	// HasBatch reports whether there is an ApplyBatch: a kernel that is faster than Apply.
+	HasBatch() bool
+	// ApplyBatch applies the gradients of many rows, at least one, of at least one value.
+	// It panics if lengths disagree, or if there is no kernel.
+	ApplyBatch(b *Batch)
 }
 
 // NewRow returns the optimizer that spec describes, or the error of its
@@ -59,14 +60,17 @@ func (o *row) Apply(embedding, state, grad []float32, rate float32) bool {
 	return len(grad) == 0 || o.update(embedding, state, grad, rate, o.bound)
 }
 
-func (o *row) ApplyBatch(b *Batch) bool {
+func (o *row) HasBatch() bool {
 	rule, ok := o.rowRule.(batchRule)
-	return ok && len(b.Places)*b.Dim > 0 && rule.updateBatch(b, o.bound)
+	return ok && rule.hasKernel()
 }
 
-// batchRule is a rowRule with kernels for many rows.
+func (o *row) ApplyBatch(b *Batch) { o.rowRule.(batchRule).updateBatch(b, o.bound) }
+
+// batchRule is a rowRule that may have kernels for many rows.
 type batchRule interface {
-	updateBatch(b *Batch, bound weightBound) bool
+	hasKernel() bool
+	updateBatch(b *Batch, bound weightBound)
 }
 
 // rowRule is one kind of optimizer. Its update is Apply of at least one value. Kinds
@@ -112,8 +116,10 @@ func (o rowSGD) update(embedding, _, grad []float32, rate float32, bound weightB
 	return descendRow(o.kernel, embedding, grad, rate, 1, bound) // dividing by 1 rounds nothing
 }
 
-func (o rowSGD) updateBatch(b *Batch, bound weightBound) bool {
-	return updateAll(o.kernel, b, 1, bound)
+func (o rowSGD) hasKernel() bool { return o.kernel != nil }
+
+func (o rowSGD) updateBatch(b *Batch, bound weightBound) {
+	updateAll(o.kernel, b, 1, bound)
 }
 
 // descendRow subtracts rate·grad/divisor, by a kernel or, if it is nil, in Go.
@@ -153,8 +159,10 @@ func (o rowAdagrad) update(embedding, state, grad []float32, rate float32, bound
 	return true
 }
 
-func (o rowAdagrad) updateBatch(b *Batch, bound weightBound) bool {
-	return updateAll(o.kernel, b, o.epsilon, bound)
+func (o rowAdagrad) hasKernel() bool { return o.kernel != nil }
+
+func (o rowAdagrad) updateBatch(b *Batch, bound weightBound) {
+	updateAll(o.kernel, b, o.epsilon, bound)
 }
 
 // weightBound is the largest magnitude of an embedding value, infinite for no bound.

@@ -35,8 +35,10 @@ func (o rowwiseAdagrad) update(embedding, state, grad []float32, rate float32, b
 	return true
 }
 
-func (o rowwiseAdagrad) updateBatch(b *Batch, bound weightBound) bool {
-	return updateAll(o.kernel, b, o.epsilon, bound)
+func (o rowwiseAdagrad) hasKernel() bool { return o.kernel != nil }
+
+func (o rowwiseAdagrad) updateBatch(b *Batch, bound weightBound) {
+	updateAll(o.kernel, b, o.epsilon, bound)
 }
 
 // squareLanes is the number of sums that sumOfSquares keeps, for every width of

@@ -2,7 +2,6 @@ package route
 
 import (
 	"fmt"
-	"slices"
 
 	"tandem/algo/numeric/kernel/vec"
 )
@@ -81,7 +80,7 @@ func combine(puts []Put, dim int, byRank bool) (signs []uint64, sums []float32) 
 	scratch.shared.Reset(rows)
 	signs = make([]uint64, 0, rows)
 	index := make([]int32, rows)
-	m.scaled = slices.Grow(m.scaled[:0], rows*dim)[:rows*dim]
+	m.scaled = resized(m.scaled, rows*dim)
 	rows = 0
 	for i := range puts {
 		p := &puts[i]
@@ -91,12 +90,14 @@ func combine(puts []Put, dim int, byRank bool) (signs []uint64, sums []float32) 
 		rows += n
 	}
 	m.start(len(signs), m.scaled, dim)
-	m.count(index, 0)
-	m.order(0, len(signs))
+	m.count(index)
+	sort := sortings.Get().(*sorting)
+	defer sortings.Put(sort)
+	sort.reserve(m, 0, len(signs), 0)
 	rows = 0
 	for rank, p := range puts {
-		m.group = int32(rank)
-		m.placeEach(index[rows:][:len(p.Signs)], int32(rows*dim), int32(dim))
+		sort.group = int32(rank)
+		sort.placeEach(index[rows:][:len(p.Signs)], int32(rows*dim), int32(dim))
 		rows += len(p.Signs)
 	}
 	sums = make([]float32, len(signs)*dim)

@@ -1,6 +1,8 @@
 package route
 
 import (
+	"slices"
+
 	"tandem/algo/numeric/batch"
 	"tandem/algo/numeric/kernel/vec"
 )
@@ -35,80 +37,92 @@ func (r *Routed) Order(m *Merging, schema *batch.Schema, grads []float32, dim in
 	width := schema.EmbeddingWidth()
 	mustMatch("grads", len(grads), r.part.Samples*width)
 	m.start(len(r.Signs), r.scaleGrads(m, schema, grads, dim), dim)
-	rows, slotBySlot := 0, r.slotBySlot(schema)
-	for s, first := 0, 0; s < len(schema.Slots); {
-		end := len(schema.Slots)
-		if slotBySlot {
-			end = s + 1
-		}
-		begin := rows // with slotBySlot new rows all, which follow those of the slot before
-		for s := s; s < end; s++ {
-			rows = r.countSlot(m, s, &schema.Slots[s], rows)
-		}
-		if end == len(schema.Slots) {
-			rows = len(r.Signs)
-		}
-		m.order(begin, rows)
-		for g := range r.part.Groups() {
-			m.group = int32(g)
-			at := first
-			for s := s; s < end; s++ {
-				r.placeSlot(m, s, &schema.Slots[s], r.part.Bounds[g], r.part.Bounds[g+1], at, width)
-				at += schema.Slots[s].Width()
-			}
-		}
-		for ; s < end; s++ {
+	if r.slotBySlot(schema) {
+		r.orderSlots(m, schema, width)
+		return
+	}
+	sort := sortings.Get().(*sorting)
+	defer sortings.Put(sort)
+	for s := range schema.Slots {
+		r.countSlot(m, s, &schema.Slots[s])
+	}
+	sort.reserve(m, 0, len(r.Signs), 0)
+	for g := range r.part.Groups() {
+		sort.group = int32(g)
+		first := 0
+		for s := range schema.Slots {
+			r.placeSlot(sort, s, &schema.Slots[s], g, first, width)
 			first += schema.Slots[s].Width()
 		}
 	}
 }
 
-// slotBySlot reports whether the rows of each slot follow those of the slot before, so that the state of a
-// slot's rows stays in the first caches.
+// slotBySlot reports whether the rows of each slot follow those of the slot before, so that what is known of
+// a slot's rows stays in the first caches, and all of them have gradients.
 func (r *Routed) slotBySlot(schema *batch.Schema) bool {
-	if len(r.Bounds) > 2 {
-		return false
+	return r.slots != nil && !slices.ContainsFunc(schema.Slots,
+		func(s batch.Slot) bool { return s.Pooling != batch.Sum })
+}
+
+// orderSlots is Order slot by slot.
+func (r *Routed) orderSlots(m *Merging, schema *batch.Schema, width int) {
+	type slot struct{ occurrences, input int } // where those of a slot begin
+	begin := make([]slot, len(schema.Slots)+1)
+	for s, index := range r.Index {
+		begin[s+1] = slot{begin[s].occurrences + len(index), begin[s].input + schema.Slots[s].Width()}
 	}
-	for s := range schema.Slots {
-		if schema.Slots[s].Group != "" || schema.Slots[s].Pooling != batch.Sum {
-			return false // shared rows, or rows that were read but have no gradient
+	occurrences := begin[len(r.Index)].occurrences
+	m.at, m.joins = resized(m.at, occurrences), resized(m.joins, occurrences)
+	order := func(s int) {
+		sort := sortings.Get().(*sorting)
+		defer sortings.Put(sort)
+		m.count(r.Index[s])
+		sort.reserve(m, int(r.slots[s]), int(r.slots[s+1]), int32(begin[s].occurrences))
+		for g := range r.part.Groups() {
+			sort.group = int32(g)
+			r.placeSlot(sort, s, &schema.Slots[s], g, begin[s].input, width)
 		}
 	}
-	return true
+	if m.Pool != nil && occurrences >= sharedOccurrences {
+		m.Pool.ForEach(len(r.Index), order)
+		return
+	}
+	for s := range r.Index {
+		order(s)
+	}
 }
 
 // countSlot counts the occurrences of a slot that have a gradient. Further ids of a raw slot Pool has
-// dropped: they have none, though they were read. Rows is the end of the rows counted before; countSlot
-// returns the end of all.
-func (r *Routed) countSlot(m *Merging, s int, slot *batch.Slot, rows int) int {
+// dropped: they have none, though they were read.
+func (r *Routed) countSlot(m *Merging, s int, slot *batch.Slot) {
 	if slot.Pooling == batch.Sum {
-		return m.count(r.Index[s], rows)
+		m.count(r.Index[s])
+		return
 	}
 	each := slot.RowsPerID()
 	for i := range r.part.Samples {
 		named := r.occurrences(s, i, each)
-		rows = m.count(named[:min(len(named), slot.FixedSize*each)], rows)
+		m.count(named[:min(len(named), slot.FixedSize*each)])
 	}
-	return rows
 }
 
-// placeSlot places the same occurrences of the samples from lo to below hi. The
-// inputs of the slot begin at first, of a sample's width.
-func (r *Routed) placeSlot(m *Merging, s int, slot *batch.Slot, lo, hi, first, width int) {
-	each := slot.RowsPerID()
+// placeSlot places the same occurrences of a group. The inputs of the slot begin at first, of a sample's
+// width.
+func (r *Routed) placeSlot(sort *sorting, s int, slot *batch.Slot, group, first, width int) {
+	lo, hi, each := r.part.Bounds[group], r.part.Bounds[group+1], slot.RowsPerID()
 	if slot.Pooling == batch.Sum && each == 1 && oneEach(r.part.Slots[s].Offsets[lo:hi+1]) {
 		begin := int(r.part.Slots[s].Offsets[lo])
-		m.placeEach(r.Index[s][begin:begin+hi-lo], int32(lo*width+first), int32(width))
+		sort.placeEach(r.Index[s][begin:begin+hi-lo], int32(lo*width+first), int32(width))
 		return
 	}
 	for i := lo; i < hi; i++ {
 		named, at := r.occurrences(s, i, each), int32(i*width+first)
 		if slot.Pooling == batch.Sum {
-			m.place(named, at)
+			sort.place(named, at)
 			continue
 		}
 		for k := range min(len(named)/each, slot.FixedSize) {
-			m.place(named[k*each:][:each], at+int32(k*(slot.Dim+1)))
+			sort.place(named[k*each:][:each], at+int32(k*(slot.Dim+1)))
 		}
 	}
 }

@@ -15,6 +15,7 @@ import (
 
 	"tandem/algo/numeric/batch"
 	"tandem/algo/numeric/distinct"
+	"tandem/algo/numeric/kernel/gemm"
 	"tandem/algo/numeric/shard"
 )
 
@@ -28,12 +29,21 @@ type Routed struct {
 	// occurrence, in the order of the slot's ids: Slot.RowsPerID for each.
 	Index [][]int32
 	part  batch.Part
+	// slots has where the signs of each slot end, behind a 0, if those of each follow those
+	// of the slot before; else it is nil.
+	slots []int32
 }
 
 // Route resolves a part's ids for the PSs of a plan. The signs of a PS are in order of first
 // occurrence, slot by slot. Cost: some 10 ns an occurrence of a row; allocates the
 // result.
 func Route(schema *batch.Schema, part batch.Part, plan shard.Plan) *Routed {
+	return RouteOn(nil, schema, part, plan)
+}
+
+// RouteOn is Route. A pool that is not nil shares the slots over goroutines, if none of them
+// may share rows with others.
+func RouteOn(pool gemm.Pool, schema *batch.Schema, part batch.Part, plan shard.Plan) *Routed {
 	servers := plan.Servers()
 	r := &Routed{Bounds: make([]int32, servers+1), Index: make([][]int32, len(part.Slots)), part: part}
 	occurrences, grouped := 0, 0 // grouped: in slots that may share rows with others
@@ -44,38 +54,96 @@ func Route(schema *batch.Schema, part batch.Part, plan shard.Plan) *Routed {
 			grouped += n
 		}
 	}
-	scratch := routings.Get().(*routing)
-	defer routings.Put(scratch)
-	scratch.shared.Reset(grouped)
-	scratch.found = scratch.found[:0]
 	index := make([]int32, occurrences)
 	for s, slot := range part.Slots {
-		scratch.signs = schema.Signer(s).AppendSigns(scratch.signs[:0], slot.IDs)
-		n := len(scratch.signs)
+		n := len(slot.IDs) * schema.Slots[s].RowsPerID()
 		r.Index[s], index = index[:n:n], index[n:]
-		// Signs of different groups differ: a slot by itself has a small table to itself.
-		table := &scratch.shared
-		if schema.Slots[s].Group == "" {
-			table = &scratch.own
-			table.Reset(n)
+	}
+	scratch := routings.Get().(*routing)
+	defer routings.Put(scratch)
+	scratch.found = slices.Grow(scratch.found[:0], occurrences)
+	if grouped == 0 {
+		if occurrences < sharedOccurrences {
+			pool = nil
 		}
-		scratch.found = table.Number(r.Index[s], scratch.signs, scratch.found)
+		scratch.found = r.routeSlots(pool, schema, scratch.found)
+	} else {
+		scratch.shared.Reset(grouped)
+		for s := range part.Slots {
+			scratch.found = scratch.slot(r, s, schema, scratch.found)
+		}
 	}
 	r.Signs = slices.Clone(scratch.found)
 	if servers > 1 {
 		r.groupByServer(scratch.found, plan)
+		r.slots = nil
 	}
 	r.Bounds[servers] = int32(len(r.Signs))
 	return r
 }
 
-// routing is the scratch of one Route.
+// routeSlots resolves slots that have rows of their own. It appends their signs to found, which has room.
+func (r *Routed) routeSlots(pool gemm.Pool, schema *batch.Schema, found []uint64) []uint64 {
+	r.slots = make([]int32, len(r.Index)+1)
+	if pool == nil {
+		scratch := routings.Get().(*routing)
+		defer routings.Put(scratch)
+		for s := range r.Index {
+			found = scratch.slot(r, s, schema, found)
+			r.slots[s+1] = int32(len(found))
+		}
+		return found
+	}
+	// Every slot has room for as many signs as occurrences, from which they move up.
+	all := found[:cap(found)]
+	begins := make([]int, len(r.Index)+1)
+	for s, index := range r.Index {
+		begins[s+1] = begins[s] + len(index)
+	}
+	pool.ForEach(len(r.Index), func(s int) {
+		scratch := routings.Get().(*routing)
+		defer routings.Put(scratch)
+		own := scratch.slot(r, s, schema, all[begins[s]:begins[s]:begins[s+1]])
+		r.slots[s+1] = int32(len(own))
+	})
+	for s := range r.Index {
+		own := all[begins[s]:][:r.slots[s+1]]
+		r.slots[s+1] += r.slots[s]
+		copy(all[r.slots[s]:], own)
+	}
+	pool.ForEach(len(r.Index), func(s int) {
+		first := r.slots[s]
+		for i := range r.Index[s] {
+			r.Index[s][i] += first
+		}
+	})
+	return all[:r.slots[len(r.Index)]]
+}
+
+// sharedOccurrences is the least number of occurrences whose work is shared: at some 10 ns each, they take
+// ten times as long as waking a goroutine does.
+const sharedOccurrences = 8192
+
+// routing is the scratch of one goroutine.
 type routing struct {
 	own, shared  distinct.Table
 	signs, found []uint64
 }
 
 var routings = sync.Pool{New: func() any { return new(routing) }}
+
+// slot resolves the ids of a slot, and appends the signs that are new to found. The first sign of found has
+// the number 0.
+func (scratch *routing) slot(r *Routed, s int, schema *batch.Schema, found []uint64) []uint64 {
+	scratch.signs = schema.Signer(s).AppendSigns(scratch.signs[:0], r.part.Slots[s].IDs)
+	// Signs of different groups differ: a slot by itself has a small table to itself.
+	table := &scratch.shared
+	if schema.Slots[s].Group == "" {
+		table = &scratch.own
+		table.Reset(len(scratch.signs))
+	}
+	return table.Number(r.Index[s], scratch.signs, found)
+}
 
 // groupByServer orders the signs by the PS that owns them, keeping their order
 // otherwise, and renumbers the index.

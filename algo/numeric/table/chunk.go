@@ -36,6 +36,24 @@ type chunk struct {
 	rates [chunkSigns]float32 // of an Apply: the learning rates
 	done  [chunkSigns]bool    // of an Apply: which rows are updated
 	batch opt.Batch           // of an Apply
+	grads []float32           // of an Apply: memory for gradients
+	wide  []float32           // memory for the values of narrow rows that change
+}
+
+// gradients returns memory for the gradients of a chunk.
+func (c *chunk) gradients(dim int) []float32 {
+	if c.grads == nil {
+		c.grads = make([]float32, chunkSigns*dim)
+	}
+	return c.grads
+}
+
+// wideValues returns memory for the values of narrow rows, of a whole chunk.
+func (c *chunk) wideValues(dim int) []float32 {
+	if c.wide == nil {
+		c.wide = make([]float32, chunkSigns*dim)
+	}
+	return c.wide
 }
 
 // view holds the addresses of groups and rows for the kernels.

@@ -59,22 +59,15 @@ func (t *Table) state(row int) []float32 {
 	return unsafe.Slice((*float32)(unsafe.Add(t.place(row), t.stateAt)), (t.rowBytes-t.stateAt)/4)
 }
 
-// open returns the embedding of a row, to be changed until close writes it back.
-func (t *Table) open(row int) []float32 {
+// open returns the embedding of a row, to be changed until close writes it back. It may be in the memory of a
+// chunk.
+func (t *Table) open(c *chunk, row int) []float32 {
 	if t.config.Precision == FP32 {
 		return t.values(row)
 	}
-	values := t.wideValues()[:t.config.Dim]
+	values := c.wideValues(t.config.Dim)[:t.config.Dim]
 	t.widenAll(values, row)
 	return values
-}
-
-// wideValues returns memory for the values of a chunk of narrow rows.
-func (t *Table) wideValues() []float32 {
-	if t.wide == nil {
-		t.wide = make([]float32, chunkSigns*t.config.Dim)
-	}
-	return t.wide
 }
 
 // close writes back what open has returned, rounded.

@@ -9,6 +9,7 @@ import (
 	"unsafe"
 
 	"tandem/algo/numeric/isa"
+	"tandem/algo/numeric/kernel/gemm"
 	"tandem/algo/numeric/opt"
 	"tandem/algo/rng"
 	"tandem/algo/unit"
@@ -30,8 +31,11 @@ type Optimizer interface {
 	Apply(embedding, state, grad []float32, rate float32) bool
 }
 
-// manyOptimizer is an optimizer that can update many rows in one call.
-type manyOptimizer interface{ ApplyBatch(b *opt.Batch) bool }
+// manyOptimizer is an optimizer that may be able to update many rows in one call.
+type manyOptimizer interface {
+	HasBatch() bool // whether it is
+	ApplyBatch(b *opt.Batch)
+}
 
 // Config describes a table.
 type Config struct {
@@ -54,6 +58,10 @@ type Config struct {
 	// Evict lets a full table replace a row that has not been read for long by a new
 	// row. Otherwise a full table returns ErrFull.
 	Evict bool
+	// Pool, if not nil, shares the rows of large batches over goroutines: those of LookupStep and Apply whose
+	// signs are distinct, because Found comes with them. Values and the order of rows stay what they are. A
+	// table that evicts shares nothing, because there the order of reads decides which rows remain.
+	Pool gemm.Pool
 }
 
 // LeastRows is the number of rows for which MaxBytes must leave room: a smaller table
@@ -101,10 +109,8 @@ type Table struct {
 	index     index
 	set       isa.Set // instructions of the kernels
 	many      manyOptimizer
-	work      *chunk    // of Apply, which runs alone
-	wide      []float32 // values of narrow rows that change, which is done by one goroutine
-	grads     []float32 // of ApplyFrom, which runs alone
-	frozen    *Frozen   // nil unless rows are frozen that may not have been read
+	work      []*chunk // of the goroutines that change rows, at least one
+	frozen    *Frozen  // nil unless rows are frozen that may not have been read
 }
 
 // slabBytes is about the size of a slab: large enough that a table of millions
@@ -133,8 +139,10 @@ func New(config Config, arena Arena) (*Table, error) {
 		return nil, err
 	}
 	t := &Table{config: config, arena: arena, maxRows: config.MaxRows, index: newIndex(), set: isa.Best(),
-		work: new(chunk)}
-	t.many, _ = config.Optimizer.(manyOptimizer)
+		work: []*chunk{{}}}
+	if many, ok := config.Optimizer.(manyOptimizer); ok && many.HasBatch() {
+		t.many = many
+	}
 	if t.maxRows == 0 {
 		t.maxRows = rowLimit
 	}
@@ -258,7 +266,7 @@ func (t *Table) reserve() error {
 // the stream (seed, "row", sign) at its place.
 func (t *Table) initialize(row int, sign uint64) {
 	key, bound := rng.Key(t.config.Seed, "row", sign), t.config.InitBound
-	embedding := t.open(row)
+	embedding := t.open(t.work[0], row)
 	for i := range embedding {
 		embedding[i] = float32(2*bound*rng.Unit(key, i)) - bound
 	}
@@ -270,8 +278,7 @@ func (t *Table) initialize(row int, sign uint64) {
 // the optimizer. Its rows, present and future, live on the heap.
 func (t *Table) Clone() *Table {
 	clone := *t
-	clone.arena, clone.work, clone.frozen = Heap{}, new(chunk), nil
-	clone.wide, clone.grads = nil, nil
+	clone.arena, clone.work, clone.frozen = Heap{}, []*chunk{{}}, nil
 	clone.index = t.index.clone()
 	clone.slabs = slices.Clone(t.slabs)
 	size := t.rowBytes << t.slabShift

@@ -1,0 +1,59 @@
+package route_test
+
+import (
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+
+	"tandem/algo/numeric/batch"
+	"tandem/algo/numeric/route"
+	"tandem/algo/numeric/shard"
+	"tandem/algo/rng"
+)
+
+// pool runs tasks on goroutines of its own, the last task first.
+type pool struct{ calls int }
+
+func (*pool) Size() int { return 3 }
+
+func (p *pool) ForEach(tasks int, task func(index int)) {
+	p.calls++
+	var group sync.WaitGroup
+	for i := tasks - 1; i >= 0; i-- {
+		group.Go(func() { task(i) })
+	}
+	group.Wait()
+}
+
+// A pool shares Route and Order of a large batch and changes nothing; a small batch is not shared.
+func TestAPoolChangesNothing(t *testing.T) {
+	const dim, groups = 16, 8
+	for _, samples := range []int{600, 30} {
+		schema, b := criteo(samples)
+		part := batch.Cut(b, groups, 1)[0]
+		grads := make([]float32, samples*schema.EmbeddingWidth())
+		for i := range grads {
+			grads[i] = rng.Unit(1, i) - 0.5
+		}
+		for _, servers := range []int{1, 3} {
+			helpers := &pool{}
+			want, got := route.Route(schema, part, shard.Rows(servers)), route.RouteOn(helpers, schema, part,
+				shard.Rows(servers))
+			if !slices.Equal(got.Signs, want.Signs) || !slices.Equal(got.Bounds, want.Bounds) ||
+				fmt.Sprint(got.Index) != fmt.Sprint(want.Index) {
+				t.Errorf("%d samples, %d PSs: a pool routes otherwise", samples, servers)
+			}
+			m := route.Merging{Pool: helpers}
+			got.Order(&m, schema, grads, dim)
+			sums := make([]float32, len(got.Signs)*dim)
+			m.Sum(sums, 0, len(got.Signs))
+			if !sameBits(sums, merge(want, schema, grads, dim)) {
+				t.Errorf("%d samples, %d PSs: the sums differ", samples, servers)
+			}
+			if (helpers.calls > 0) != (samples == 600) {
+				t.Errorf("%d samples, %d PSs: %d calls of the pool", samples, servers, helpers.calls)
+			}
+		}
+	}
+}
