@@ -73,11 +73,11 @@ func newRowStep(p *prepared) (*rowStep, error) {
 	}
 	schema := (&pytorch.Network{Slots: p.Rows.Slots, Dim: p.Rows.Dim}).Schema()
 	j := job.Default()
-	j.Model.EmbeddingDim, j.Rows.Optimizer = p.Rows.Dim, adagrad()
+	j.Model.EmbeddingDim, j.Rows.Optimizer = p.Rows.Dim, p.adagrad()
 	memory, rows := 0.0, 0
 	for g, t := range s.tasks {
 		var err error
-		if t.rows, err = embedding.NewTable(&j, &p.arena, nil); err != nil {
+		if t.rows, err = embedding.NewTable(&j, p.arena, nil); err != nil {
 			return nil, err
 		}
 		values := make([]float32, p.Rows.Each*p.Rows.Dim)
@@ -136,25 +136,27 @@ type bareRows struct {
 	steps  int
 }
 
-func newBareRows(p *prepared) (side, error) {
-	s := &bareRows{tasks: rowTasks(p), pool: p.pool, dim: p.Rows.Dim, update: p.Kind == kindUpdate}
+func newBareRows(p *prepared) *bareRows {
+	return &bareRows{pool: p.pool, dim: p.Rows.Dim, update: p.Kind == kindUpdate}
+}
+
+// open implements side.
+func (s *bareRows) open(_ context.Context, p *prepared) (warmState, error) {
+	s.tasks = rowTasks(p)
 	for g, t := range s.tasks {
 		slots := (g+1)*p.Rows.Slots/p.Threads - g*p.Rows.Slots/p.Threads
 		n := slots * p.Rows.Each * 2 * p.Rows.Dim
 		slab, err := p.arena.Slab(4 * n)
 		if err != nil {
-			return nil, err
+			return warmState{}, err
 		}
 		t.array = unsafe.Slice((*float32)(unsafe.Pointer(unsafe.SliceData(slab))), n)
 		for i := range t.array {
 			t.array[i] = 0.01
 		}
 	}
-	return s, nil
+	return warmState{}, nil
 }
-
-// open implements side.
-func (*bareRows) open(context.Context, *prepared) (warmState, error) { return warmState{}, nil }
 
 // run implements side.
 func (s *bareRows) run(ctx context.Context, steps int) (time.Duration, error) {

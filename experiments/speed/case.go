@@ -5,8 +5,11 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime/debug"
+	"strconv"
 
 	"tandem/algo/numeric/kernel/gemm"
+	"tandem/algo/unit"
 	"tandem/datasets"
 	"tandem/experiments/pytorch"
 	"tandem/internal/parallel"
@@ -34,38 +37,70 @@ type testCase struct {
 	Net     *pytorch.Network `json:"net,omitempty" yaml:"net,omitempty"`
 	Rows    *rows            `json:"rows,omitempty" yaml:"rows,omitempty"`
 	Corpus  *corpus          `json:"corpus,omitempty" yaml:"corpus,omitempty"`
+	// RowWise chooses row-wise Adagrad in the place of Adagrad.
+	RowWise bool `json:"row_wise,omitempty" yaml:"row-wise,omitempty"`
 	// Target is the least ratio of Tandem's rate to PyTorch's that is ok; 0: the ratio is only reported.
 	Target float64 `json:"target,omitempty" yaml:"target,omitempty"`
 }
 
-// String returns the name of a case in tables and errors, without threads.
+// String returns the name of a case in errors and progress, without batch and threads.
 func (c *testCase) String() string {
-	if c.Rows != nil {
-		what := map[string]string{
-			kindSparse: "sparse step", kindLookup: "lookup", kindUpdate: "update",
-		}[c.Kind]
-		if c.Rows.RowWise {
-			what = "row-wise step"
-		}
-		return fmt.Sprintf("%s, dim %d, %s", what, c.Rows.Dim, c.Rows.Distribution)
+	name := map[string]string{
+		kindDense: "dense step", kindSparse: "sparse step", kindTrain: "training", kindLookup: "lookup",
+		kindUpdate: "update",
+	}[c.Kind]
+	if c.RowWise {
+		name = "row-wise " + map[string]string{kindSparse: "step", kindTrain: "training"}[c.Kind]
 	}
-	return map[string]string{kindDense: "dense step, ", kindTrain: "training, "}[c.Kind] + c.Net.Name
+	if c.Rows == nil {
+		return name + ", " + c.Net.Name
+	}
+	return fmt.Sprintf("%s, %s × %d, %s", name, millions(c.Rows.Total), c.Rows.Dim, c.Rows.Distribution)
+}
+
+// adagradName returns the name of an optimizer of rows.
+func adagradName(rowWise bool) string {
+	if rowWise {
+		return "row-wise Adagrad"
+	}
+	return "Adagrad"
+}
+
+// millions returns a number of rows as text.
+func millions(n int) string {
+	if n < million {
+		return strconv.Itoa(n)
+	}
+	return shortNumber(float64(n)/million) + " M"
+}
+
+// bytes returns the memory that a side needs for the rows of a case and their optimizer state; 0 for cases
+// that need little.
+func (c *testCase) bytes() unit.Bytes {
+	if c.Rows == nil {
+		return 0
+	}
+	values := 2 * c.Rows.Dim
+	if c.RowWise {
+		values = c.Rows.Dim + 1
+	}
+	return unit.Bytes(4 * values * c.Rows.Slots * c.Rows.Each)
 }
 
 // hasPeer reports whether PyTorch does the case as well. Its Adagrad has no row-wise form.
 func (c *testCase) hasPeer() bool {
-	return c.Kind != kindLookup && c.Kind != kindUpdate && !(c.Rows != nil && c.Rows.RowWise)
+	return c.Kind != kindLookup && c.Kind != kindUpdate && !c.RowWise
 }
 
 // hasFBGEMM reports whether FBGEMM does the case as well.
-func (c *testCase) hasFBGEMM() bool { return c.Kind == kindSparse }
+func (c *testCase) hasFBGEMM() bool { return c.Kind == kindSparse || c.Kind == kindTrain && c.RowWise }
 
 // targetFBGEMM returns the least ratio of Tandem's rate to FBGEMM's that is ok, or 0 if there is none.
 func (c *testCase) targetFBGEMM() float64 {
 	switch {
 	case !c.hasFBGEMM() || c.Target == 0:
 		return 0
-	case c.Rows.RowWise:
+	case c.RowWise:
 		return targetRowWise
 	}
 	return targetElementWise
@@ -100,7 +135,7 @@ type prepared struct {
 	data   *datasets.Dataset // of a training
 	// Tandem computes with these.
 	pool     *parallel.Pool
-	arena    memory.Arena
+	arena    *memory.Arena
 	products gemm.Products
 }
 
@@ -111,6 +146,7 @@ func newPrepared(c testCase) (*prepared, error) {
 		files:    map[string]string{},
 		arrays:   map[string][]float32{},
 		pool:     parallel.New(max(c.Threads, 1)),
+		arena:    &memory.Arena{},
 	}
 	var err error
 	if p.folder, err = os.MkdirTemp("", "tandem-speed-"); err != nil {
@@ -127,6 +163,13 @@ func (p *prepared) remove() {
 	p.pool.Close()
 	_ = p.arena.Close()
 	_ = os.RemoveAll(p.folder) // the rest is in the system's temporary folder
+}
+
+// freeRows gives the memory of rows that this process holds back to the system.
+func (p *prepared) freeRows() {
+	_ = p.arena.Close()
+	p.arena = &memory.Arena{}
+	debug.FreeOSMemory()
 }
 
 // add stores values under a name and writes them for the peer, in the byte order of the machine.

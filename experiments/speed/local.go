@@ -65,13 +65,16 @@ func (p *prepared) limit() (side, error) {
 	case p.Kind == kindDense:
 		return newArithmetic(p)
 	case p.Kind == kindLookup || p.Kind == kindUpdate:
-		return newBareRows(p)
+		return newBareRows(p), nil
 	}
 	return nil, nil
 }
 
 // local is Tandem, in this process.
-type local struct{ stepper stepper }
+type local struct {
+	stepper  stepper
+	overhead float64 // bytes of a row beside embedding and state, of a lookup or update
+}
 
 // open implements side.
 func (l *local) open(ctx context.Context, p *prepared) (warmState, error) {
@@ -81,6 +84,9 @@ func (l *local) open(ctx context.Context, p *prepared) (warmState, error) {
 	}
 	if _, err = l.run(ctx, p.warmUps()); err != nil {
 		return warmState{}, err
+	}
+	if rows, ok := l.stepper.(*rowStep); ok {
+		l.overhead = rows.overhead
 	}
 	return warmState{l.stepper.check()}, nil
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math"
 	"runtime"
-	"runtime/debug"
 	"strconv"
 	"time"
 
@@ -41,6 +40,9 @@ type result struct {
 	// FBGEMM is seconds per step of the second peer, nil without it.
 	FBGEMM []float64 `json:"fbgemm_s,omitempty"`
 	Limit  []float64 `json:"limit_s,omitempty"`
+	// Alone says that the rows of all sides did not fit in memory together: in each round, one side after
+	// the other loaded them, was measured and freed them.
+	Alone bool `json:"alone,omitempty"`
 	// RowOverhead is the bytes per row in addition to embedding and state, of a lookup or update.
 	RowOverhead float64 `json:"row_overhead_bytes,omitempty"`
 	// Share compares a training with the least time that its pieces of work allow.
@@ -89,45 +91,25 @@ func (m *measurement) compare(ctx context.Context, c testCase) (*result, error) 
 		return nil, err
 	}
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(c.Threads))
-	r := &result{testCase: c}
-	tandem := &local{}
-	turns := []*turn{{side: tandem, name: "tandem", seconds: &r.Tandem}}
-	if m.peer != nil && c.hasPeer() {
-		turns = append(turns, &turn{side: m.peer, name: "PyTorch", seconds: &r.PyTorch})
-	}
-	if m.fbgemm != nil && c.hasFBGEMM() {
-		turns = append(turns, &turn{side: m.fbgemm, name: "FBGEMM", seconds: &r.FBGEMM})
-	}
-	for _, t := range turns {
-		if err := t.begin(ctx, p, m.Window); err != nil {
-			return nil, err
-		}
-	}
-	if err := agree(turns, &c); err != nil {
-		return nil, err
-	}
-	limit, err := p.limit()
+	r, tandem := &result{testCase: c}, &local{}
+	turns, err := m.turns(ctx, p, r, tandem)
 	if err != nil {
 		return nil, err
-	}
-	if limit != nil {
-		turns = append(turns, &turn{side: limit, name: "limit", seconds: &r.Limit, steps: turns[0].steps})
 	}
 	for round := range m.Rounds {
 		m.meter.Show(round, m.Rounds, c.String())
 		for i := range turns {
-			t := turns[(i+round)%len(turns)]
-			if err := m.measureTurn(ctx, t, &c, round); err != nil {
+			if err := m.measureTurn(ctx, turns[(i+round)%len(turns)], p, round); err != nil {
 				return nil, err
 			}
 		}
 	}
-	if rows, ok := tandem.stepper.(*rowStep); ok {
-		r.RowOverhead = rows.overhead
-	}
-	for _, t := range turns {
-		if err := t.side.close(ctx); err != nil {
-			return nil, err
+	r.RowOverhead = tandem.overhead
+	if !r.Alone {
+		for _, t := range turns {
+			if err := t.close(ctx); err != nil {
+				return nil, err
+			}
 		}
 	}
 	if c.Kind == kindTrain {
@@ -135,8 +117,44 @@ func (m *measurement) compare(ctx context.Context, c testCase) (*result, error) 
 			return nil, err
 		}
 	}
-	debug.FreeOSMemory() // the other side needs the memory for the next case
+	p.freeRows() // the other side needs the memory for the next case
 	return r, nil
+}
+
+// turns returns the sides of a case, ready to be measured. Those that compute the same agree.
+func (m *measurement) turns(ctx context.Context, p *prepared, r *result, tandem side) ([]*turn, error) {
+	turns := []*turn{{side: tandem, name: "tandem", seconds: &r.Tandem}}
+	if m.peer != nil && p.hasPeer() {
+		turns = append(turns, &turn{side: m.peer, name: "PyTorch", seconds: &r.PyTorch})
+	}
+	if m.fbgemm != nil && p.hasFBGEMM() {
+		turns = append(turns, &turn{side: m.fbgemm, name: "FBGEMM", seconds: &r.FBGEMM})
+	}
+	limit, err := p.limit()
+	if err != nil {
+		return nil, err
+	}
+	sides := len(turns)
+	if limit != nil {
+		sides++
+	}
+	r.Alone = !m.fits(&p.testCase, sides)
+	for _, t := range turns {
+		t.alone = r.Alone
+		if err := t.begin(ctx, p, m.Window); err != nil {
+			return nil, err
+		}
+	}
+	if err := agree(turns, &p.testCase); err != nil || limit == nil {
+		return turns, err
+	}
+	last := &turn{side: limit, name: "limit", seconds: &r.Limit, steps: turns[0].steps, alone: r.Alone}
+	if !r.Alone {
+		if _, err := last.open(ctx, p); err != nil {
+			return nil, err
+		}
+	}
+	return append(turns, last), nil
 }
 
 // turn is the part of one side in a case.
@@ -144,8 +162,9 @@ type turn struct {
 	side
 	name    string
 	warm    warmState
-	steps   int        // per round
+	steps   int        // per window
 	seconds *[]float64 // per step, by round
+	alone   bool       // the side holds its rows only while it is measured
 }
 
 // begin opens the case and determines how many steps fill the window.
@@ -159,7 +178,17 @@ func (t *turn) begin(ctx context.Context, p *prepared, window time.Duration) err
 		return err
 	}
 	t.steps = int(math.Ceil(window.Seconds() / max(took.Seconds(), 1e-6)))
+	if t.alone {
+		return t.free(ctx, p)
+	}
 	return nil
+}
+
+// free closes the case, and gives the memory of its rows back to the system.
+func (t *turn) free(ctx context.Context, p *prepared) error {
+	err := t.close(ctx)
+	p.freeRows()
+	return err
 }
 
 // agree returns an error if the sides have computed different values.
@@ -179,16 +208,36 @@ func agree(turns []*turn, c *testCase) error {
 // settle.
 const settleTime = 20 * time.Millisecond
 
+// windowsAlone is the number of windows of a side that has loaded its rows for this round: loading takes much
+// longer than a window. Their median counts.
+const windowsAlone = 3
+
 // measureTurn measures the part of one side in a round.
-func (m *measurement) measureTurn(ctx context.Context, t *turn, c *testCase, round int) error {
+func (m *measurement) measureTurn(ctx context.Context, t *turn, p *prepared, round int) error {
+	windows := 1
+	if t.alone {
+		windows = windowsAlone
+		if _, err := t.open(ctx, p); err != nil {
+			return err
+		}
+	}
 	runtime.GC()
 	time.Sleep(settleTime)
-	took, err := t.run(ctx, t.steps)
-	if err != nil {
-		return err
+	var seconds []float64
+	for range windows {
+		took, err := t.run(ctx, t.steps)
+		if err != nil {
+			return err
+		}
+		seconds = append(seconds, took.Seconds()/float64(t.steps))
 	}
-	seconds := took.Seconds() / float64(t.steps)
-	*t.seconds = append(*t.seconds, seconds)
-	return m.log.Add(c.String(), strconv.Itoa(c.Batch), strconv.Itoa(c.Threads), strconv.Itoa(round+1),
-		t.name, strconv.Itoa(t.steps), report.Number(seconds))
+	if t.alone {
+		if err := t.free(ctx, p); err != nil {
+			return err
+		}
+	}
+	median := report.Median(seconds)
+	*t.seconds = append(*t.seconds, median)
+	return m.log.Add(p.String(), strconv.Itoa(p.Batch), strconv.Itoa(p.Threads), strconv.Itoa(round+1),
+		t.name, strconv.Itoa(windows*t.steps), report.Number(median))
 }

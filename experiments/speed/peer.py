@@ -15,6 +15,7 @@ number of threads is that of the case. Sizes and values come from the other side
 that both sides do the same work.
 """
 
+import gc
 import json
 import os
 import platform
@@ -98,7 +99,7 @@ class TableBatched:
         kinds = config.EmbOptimType
         self.tables = tables.SplitTableBatchedEmbeddingBagsCodegen(
             [(each, dim, tables.EmbeddingLocation.HOST, tables.ComputeDevice.CPU)] * slots,
-            optimizer=kinds.EXACT_ROWWISE_ADAGRAD if rows.get("row_wise") else kinds.EXACT_ADAGRAD,
+            optimizer=kinds.EXACT_ROWWISE_ADAGRAD if case.get("row_wise") else kinds.EXACT_ADAGRAD,
             learning_rate=0.01,
             eps=1e-10,
         )
@@ -201,7 +202,7 @@ class Peer:
     def open(self, request):
         case = request["case"]
         torch.set_num_threads(case["threads"])
-        self.case = None  # frees its memory first
+        self.close(None)  # frees its memory first
         self.case = KINDS[case["kind"]](case)
         for _ in range(request["warm_ups"]):
             self.case.step()
@@ -216,6 +217,7 @@ class Peer:
 
     def close(self, _):
         self.case = None
+        gc.collect()  # modules that refer to themselves hold their rows until then
         return {}
 
 

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"tandem/algo/numeric/model"
+	"tandem/algo/unit"
 	"tandem/experiments/pytorch"
 	"tandem/experiments/report"
 )
@@ -15,6 +16,10 @@ type plan struct {
 	Window time.Duration `yaml:"window"` // the time of a side in a round, at least one step
 	Cases  []testCase    `yaml:"cases"`
 	Engine string        `yaml:"engine"` // multiplies Tandem's matrices
+	// Memory is what the sides may use together, 0 if unknown. TooLarge names the cases that are left out,
+	// because one side alone would need more.
+	Memory   unit.Bytes `yaml:"memory"`
+	TooLarge []string   `yaml:"too-large,omitempty"`
 	// PyTorch describes the peer. It is nil without a peer, for the reason NoPyTorch.
 	PyTorch   *about `yaml:"pytorch,omitempty"`
 	NoPyTorch string `yaml:"no-pytorch,omitempty"`
@@ -32,7 +37,7 @@ const (
 	targetRowWise     = 1.0 // of FBGEMM's row-wise step
 	targetElementWise = 2.0 // of FBGEMM's element-wise step
 	targetTrainTower  = 0.9
-	targetTrainSmall  = 2
+	targetTrainSmall  = 3
 	targetLookup      = 0.45
 	targetUpdate      = 0.55
 	targetOverhead    = 24.0 // bytes a row, at most
@@ -45,14 +50,32 @@ func small() *pytorch.Network {
 		Top: []int{64, 32}}
 }
 
-// newPlan returns the plan of the quick or the full version.
-func newPlan(o report.Options) plan {
-	p := plan{Rounds: o.Seeds, Window: time.Second}
+// memoryShare is the part of the available memory that the rows of all sides may take. The rest is for the
+// index of rows, gradients, Python and other programs.
+const memoryShare = 0.8
+
+// newPlan returns the plan of the quick or the full version, with the chosen cases that fit in the available
+// memory, 0 if that is unknown.
+func newPlan(o report.Options, chosen choice, available unit.Bytes) (*plan, error) {
+	p := &plan{Rounds: o.Seeds, Window: time.Second, Memory: unit.Bytes(memoryShare * float64(available))}
 	if o.Quick {
 		p.Window = 300 * time.Millisecond
 	}
-	p.Cases = slices.Concat(denseCases(o.Quick), sparseCases(o.Quick), rowCases(o.Quick), trainCases(o.Quick))
-	return p
+	cases, err := chosen.of(slices.Concat(
+		denseCases(o.Quick), sparseCases(o.Quick), rowCases(o.Quick), trainCases(o.Quick)))
+	for _, c := range cases {
+		if p.fits(&c, 1) {
+			p.Cases = append(p.Cases, c)
+		} else if name := c.String(); !slices.Contains(p.TooLarge, name) {
+			p.TooLarge = append(p.TooLarge, name)
+		}
+	}
+	return p, err
+}
+
+// fits reports whether the rows of a case fit in memory once for each of a number of sides.
+func (p *plan) fits(c *testCase, sides int) bool {
+	return p.Memory == 0 || unit.Bytes(sides)*c.bytes() <= p.Memory
 }
 
 // denseCases returns steps of the dense networks.
@@ -76,67 +99,75 @@ func denseCases(quick bool) (cases []testCase) {
 	return cases
 }
 
-// The number of embedding rows is rowsMost, or as many as both sides can hold: rows and their state take at
-// most tableBytes.
-const (
-	rowsMost   = 10_000_000
-	tableBytes = 2_600_000_000
-	rowsQuick  = 1_000_000
-)
+// slots is the number of embedding tables, as in Criteo's data.
+const slots = 26
 
-// rowCount returns the number of embedding rows of a dimension.
-func rowCount(dim int, quick bool) int {
-	if quick {
-		return rowsQuick
-	}
-	return min(rowsMost, tableBytes/(2*4*dim))
+// newRows returns a total number of rows, in a table per slot.
+func newRows(total, dim int, distribution string) *rows {
+	return &rows{Total: total, Dim: dim, Slots: slots, Each: total / slots, Distribution: distribution}
 }
 
-// newRows returns rows in a number of slots.
-func newRows(dim, slots int, quick bool, distribution string) *rows {
-	return &rows{Dim: dim, Slots: slots, Each: rowCount(dim, quick) / slots, Distribution: distribution}
+// grid is a product of properties of cases with rows.
+type grid struct {
+	totals, dims, batches, threads []int
+	distributions                  []string
 }
 
-// sparseCases returns sparse steps.
-func sparseCases(quick bool) (cases []testCase) {
-	const slots = 26
-	for _, dim := range []int{16, 32, 64, 128} {
-		for _, distribution := range []string{uniform, zipf} {
-			for _, samples := range []int{256, 4096} {
-				for _, threads := range []int{1, 2} {
-					if quick && (samples < 4096 || dim > 32 || dim == 16 && threads == 1) {
-						continue
-					}
-					for _, rowWise := range []bool{false, true} {
-						r := newRows(dim, slots, quick, distribution)
-						r.RowWise = rowWise
-						cases = append(cases, testCase{Kind: kindSparse, Batch: samples, Threads: threads,
-							Target: targetSparse, Rows: r})
+// each calls a function with the rows, batch and threads of every case.
+func (g *grid) each(add func(r *rows, batch, threads int)) {
+	for _, total := range g.totals {
+		for _, dim := range g.dims {
+			for _, distribution := range g.distributions {
+				for _, batch := range g.batches {
+					for _, threads := range g.threads {
+						add(newRows(total, dim, distribution), batch, threads)
 					}
 				}
 			}
 		}
+	}
+}
+
+// Numbers of embedding rows, of all slots together.
+const (
+	million    = 1_000_000
+	tenMillion = 10_000_000
+)
+
+// sparseCases returns sparse steps.
+func sparseCases(quick bool) (cases []testCase) {
+	both := []string{uniform, zipf}
+	grids := []grid{{[]int{million, tenMillion}, []int{16, 32, 64, 128}, []int{256, 4096}, []int{1, 2}, both}}
+	if quick {
+		grids = []grid{{[]int{million}, []int{16}, []int{4096}, []int{2}, both},
+			{[]int{million}, []int{32}, []int{4096}, []int{1, 2}, both}}
+	}
+	for _, g := range grids {
+		g.each(func(r *rows, batch, threads int) {
+			for _, rowWise := range []bool{false, true} {
+				cases = append(cases, testCase{Kind: kindSparse, Batch: batch, Threads: threads,
+					Rows: r, RowWise: rowWise, Target: targetSparse})
+			}
+		})
 	}
 	return cases
 }
 
 // rowCases returns lookups and updates on one core, and on two for the dimension of the budgets.
 func rowCases(quick bool) (cases []testCase) {
-	for _, dim := range []int{16, 32, 64, 128} {
-		for _, distribution := range []string{uniform, zipf} {
-			for _, threads := range []int{1, 2} {
-				for _, kind := range []string{kindLookup, kindUpdate} {
-					if dim != 32 && (quick || threads > 1) || quick && distribution == zipf {
-						continue
-					}
-					cases = append(cases, testCase{
-						Kind: kind, Batch: 4096, Threads: threads,
-						Rows: newRows(dim, 26, quick, distribution),
-					})
-				}
-			}
-		}
+	g := grid{[]int{million, tenMillion}, []int{16, 32, 64, 128}, []int{4096}, []int{1, 2},
+		[]string{uniform, zipf}}
+	if quick {
+		g.totals, g.dims, g.distributions = []int{million}, []int{32}, []string{uniform}
 	}
+	g.each(func(r *rows, batch, threads int) {
+		if threads > 1 && r.Dim != 32 {
+			return
+		}
+		for _, kind := range []string{kindLookup, kindUpdate} {
+			cases = append(cases, testCase{Kind: kind, Batch: batch, Threads: threads, Rows: r})
+		}
+	})
 	return cases
 }
 

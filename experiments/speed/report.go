@@ -1,42 +1,49 @@
 package speed
 
 import (
+	"cmp"
 	"fmt"
 	"runtime"
 	"slices"
-	"strconv"
+	"strings"
 
 	"tandem/algo/numeric/isa"
 	"tandem/experiments/report"
-	"tandem/internal/cli"
 )
 
 // report returns the results of a plan as tables, figures and sentences.
 func (p *plan) report(results []*result) *report.Report {
 	return &report.Report{
-		Findings: p.findings(results), Notes: p.notes(), Settings: p, Data: results,
+		Findings: findings(results), Notes: p.notes(results), Settings: p, Data: results,
 		Tables: p.tables(results), Figures: figures(results),
 	}
 }
 
-// figures returns a figure with a bar for each case that ran on both sides.
-func figures(results []*result) []report.Figure {
-	f := report.Figure{Name: "ratios", Title: "Rates of Tandem ÷ rates of PyTorch",
-		X: report.Axis{Label: "ratio (thick mark: target; thin line: smallest to largest of a round)"}}
-	for _, r := range results {
-		if r.compared() {
-			s := r.ratio()
+// figures returns a figure for each peer, with a bar for each case that ran on both sides.
+func figures(results []*result) (figures []report.Figure) {
+	for _, peer := range comparisons() {
+		f := report.Figure{Name: peer.figure, Title: "Rates of Tandem ÷ rates of " + peer.name,
+			X: report.Axis{Label: "ratio (thick mark: target; thin line: smallest to largest of a round)"}}
+		for _, r := range results {
+			if peer.seconds(r) == nil {
+				continue
+			}
+			s := peer.ratio(r)
 			f.Bars = append(f.Bars, report.Bar{
-				Name: fmt.Sprintf("%s, batch %d, %s", r, r.Batch,
-					cores(r.Threads)), Color: slices.Index(kinds(), r.Kind),
-				Value: s.Median, Low: s.Low, High: s.High, Target: r.Target,
+				Name: r.fullName(), Color: slices.Index(kinds(), r.Kind),
+				Value: s.Median, Low: s.Low, High: s.High, Target: peer.target(&r.testCase),
 			})
 		}
+		if f.Bars != nil {
+			figures = append(figures, f)
+		}
 	}
-	if f.Bars == nil {
-		return nil
-	}
-	return []report.Figure{f}
+	return figures
+}
+
+// fullName returns the name of a case with its batch and threads.
+func (c *testCase) fullName() string {
+	return fmt.Sprintf("%s, batch %d, %s", c, c.Batch, cores(c.Threads))
 }
 
 // cores returns a number of cores as text.
@@ -47,150 +54,88 @@ func cores(n int) string {
 	return fmt.Sprintf("%d cores", n)
 }
 
-// unit returns the unit of the rate of a case, and the units of work per step.
-func (r *result) unit() (name string, perStep float64) {
-	if r.Rows != nil {
-		return "M rows/s", float64(r.Batch*r.Rows.Slots) / 1e6
-	}
-	if r.Kind == kindTrain {
-		return "k samples/s", float64(r.Corpus.Train*r.Corpus.Epochs) / 1e3
-	}
-	return "k samples/s", float64(r.Batch) / 1e3
-}
-
-// tables returns the comparisons with PyTorch, with FBGEMM if there is any, and with limits.
-func (p *plan) tables(results []*result) []cli.Table {
-	tables := []cli.Table{p.peerTable("PyTorch", results, (*result).hasPeer,
-		func(r *result) ([]float64, float64) { return r.PyTorch, r.Target })}
-	if p.FBGEMM != nil {
-		tables = append(tables, p.peerTable("FBGEMM", results, (*result).hasFBGEMM,
-			func(r *result) ([]float64, float64) { return r.FBGEMM, r.targetFBGEMM() }))
-	}
-	return append(tables, p.limitTable(results))
-}
-
-// peerTable returns the comparison with a peer, of the cases that it has. Of returns its seconds per step,
-// nil if it did not run, and the target.
-func (p *plan) peerTable(name string, results []*result, has func(*result) bool,
-	of func(*result) ([]float64, float64)) cli.Table {
-	t := cli.Table{
-		Caption: fmt.Sprintf("Tandem and %s in turns: median (smallest–largest) of %d rounds", name,
-			p.Rounds),
-		Header: []string{"case", "batch", "cores", "Tandem", name, "unit", "ratio", "verdict"},
-		Words:  1,
-	}
-	for _, r := range results {
-		if !has(r) {
-			continue
-		}
-		unit, perStep := r.unit()
-		theirs, ratioText, judged := "–", "–", ""
-		if seconds, target := of(r); seconds != nil {
-			s := ratio(seconds, r.Tandem)
-			theirs, ratioText = rates(seconds, perStep).String(), threeDigits(s.Median)
-			judged = verdict(s.Median, target)
-		}
-		t.Rows = append(t.Rows, []string{r.String(), strconv.Itoa(r.Batch), strconv.Itoa(r.Threads),
-			rates(r.Tandem, perStep).String(), theirs, unit, ratioText, judged})
-	}
-	return t
-}
-
-// limitTable returns the comparison of Tandem with the limits of the machine, or of its own pieces of work.
-func (p *plan) limitTable(results []*result) cli.Table {
-	t := cli.Table{
-		Caption: "Tandem and the limits of the machine, measured in the same rounds",
-		Header: []string{
-			"case", "batch", "cores", "reached", "limit", "unit", "share", "limit by", "verdict",
-		},
-		Words: 1,
-	}
-	for _, r := range results {
-		row := []string{r.String(), strconv.Itoa(r.Batch), strconv.Itoa(r.Threads)}
-		unit, perStep := r.unit()
-		switch {
-		case r.Limit != nil:
-			limit := map[string]string{
-				kindDense: "registers", kindLookup: "bare loop", kindUpdate: "bare loop",
-			}
-			row = append(row, threeDigits(rates(r.Tandem, perStep).Median),
-				threeDigits(rates(r.Limit, perStep).Median), unit, percent(r.limitShare()), limit[r.Kind],
-				verdict(r.limitShare(), r.targetShare()))
-		case r.Share != nil:
-			s := r.Share
-			row = append(row, threeDigits(s.SamplesPerSecond/1e3), threeDigits(s.Bound/1e3), unit,
-				percent(s.Share()), "own work", verdict(s.Share(), targetShare))
-		default:
-			continue
-		}
-		t.Rows = append(t.Rows, row)
-	}
-	for _, r := range results {
-		if r.judgesOverhead() {
-			t.Rows = append(t.Rows, []string{
-				fmt.Sprintf("row overhead, dim %d, %s", r.Rows.Dim, r.Rows.Distribution), "–", "1",
-				threeDigits(r.RowOverhead), shortNumber(targetOverhead), "bytes per row", "–", "design",
-				verdictMost(r.RowOverhead, targetOverhead),
-			})
-		}
-	}
-	return t
-}
-
 // goal is a target and the value that was reached.
 type goal struct {
-	text            string // describes the value and the target
+	of              string // what has the target, the same for many cases
+	text            string // the case and the value
 	reached, target float64
 }
 
 // goals returns the goals of a result.
 func (r *result) goals() (list []goal) {
-	name := fmt.Sprintf("%s, batch %d, %s: ", r, r.Batch, cores(r.Threads))
-	add := func(reached, target float64, format string, args ...any) {
-		list = append(list, goal{fmt.Sprintf(format, args...), reached, target})
+	add := func(of string, reached, target float64, value string) {
+		if target != 0 {
+			list = append(list, goal{of, r.fullName() + ": " + value, reached, target})
+		}
 	}
-	if r.compared() && r.Target > 0 {
-		ratio := r.ratio()
-		add(ratio.Median, r.Target, "%s%s × PyTorch, target %s", name, ratio, shortNumber(r.Target))
+	for _, peer := range comparisons() {
+		if peer.seconds(r) != nil {
+			ratio, target := peer.ratio(r), peer.target(&r.testCase)
+			add(fmt.Sprintf("%s, %s × %s", r.family(), shortNumber(target), peer.name), ratio.Median, target,
+				ratio.String()+" ×")
+		}
 	}
-	if target := r.targetFBGEMM(); len(r.FBGEMM) > 0 && target > 0 {
-		ratio := r.ratioFBGEMM()
-		add(ratio.Median, target, "%s%s × FBGEMM, target %s", name, ratio, shortNumber(target))
-	}
-	if share, target := r.limitShare, r.targetShare(); r.Limit != nil && target > 0 {
-		add(share(), target, "%s%s of the bare loop, target %s", name, percent(share()), percent(target))
+	if target := r.targetShare(); r.Limit != nil {
+		share := r.limitShare()
+		add(fmt.Sprintf("%ss, %s of the bare loop", r.Kind, percent(target)), share, target, percent(share))
 	}
 	if r.judgesOverhead() {
-		add(-r.RowOverhead, -targetOverhead, "row overhead, dim %d: %s bytes, target at most %s",
-			r.Rows.Dim, threeDigits(r.RowOverhead), shortNumber(targetOverhead))
+		add(fmt.Sprintf("rows, at most %s bytes beside embedding and state", shortNumber(targetOverhead)),
+			-r.RowOverhead, -targetOverhead, threeDigits(r.RowOverhead))
 	}
 	if r.Share != nil {
 		share := r.Share.Share()
-		add(share, targetShare, "%s%s of what its work allows, target %s",
-			name, percent(share), percent(targetShare))
+		add(fmt.Sprintf("trainings, %s of what their work allows", percent(targetShare)), share, targetShare,
+			percent(share))
 	}
 	return list
 }
 
-// findings returns the number of targets that are reached, and a sentence for each target that is missed.
-func (p *plan) findings(results []*result) []string {
-	var missed []string
-	all := 0
+// family returns what a case is, without its sizes.
+func (c *testCase) family() string {
+	if c.Kind == kindSparse {
+		return "sparse steps with " + adagradName(c.RowWise)
+	}
+	return c.String()
+}
+
+// findings returns the number of targets that are reached, and a sentence for the cases that miss a target,
+// with the one that is furthest from it.
+func findings(results []*result) []string {
+	var order []string
+	all, missed := map[string]int{}, map[string][]goal{}
+	sum, reached := 0, 0
 	for _, r := range results {
 		for _, g := range r.goals() {
-			if all++; !(g.reached >= g.target) {
-				missed = append(missed, "Missed: "+g.text+".")
+			if all[g.of] == 0 {
+				order = append(order, g.of)
+			}
+			all[g.of]++
+			sum++
+			if g.reached >= g.target {
+				reached++
+			} else {
+				missed[g.of] = append(missed[g.of], g)
 			}
 		}
 	}
-	if all == 0 {
+	if sum == 0 {
 		return []string{"There are no targets without PyTorch."}
 	}
-	return append([]string{fmt.Sprintf("%d of %d targets are reached.", all-len(missed), all)}, missed...)
+	list := []string{fmt.Sprintf("%d of %d targets are reached.", reached, sum)}
+	for _, of := range order {
+		if len(missed[of]) == 0 {
+			continue
+		}
+		worst := slices.MinFunc(missed[of], func(a, b goal) int { return cmp.Compare(a.reached, b.reached) })
+		list = append(list, fmt.Sprintf("Missed by %d of %d: %s. Lowest: %s.", len(missed[of]), all[of], of,
+			worst.text))
+	}
+	return list
 }
 
 // notes returns what a reader needs to judge the findings.
-func (p *plan) notes() []string {
+func (p *plan) notes(results []*result) []string {
 	notes := []string{
 		fmt.Sprintf("Tandem: %s; the processor has %s; %s.", p.Engine, isa.Best(), cores(runtime.NumCPU())),
 	}
@@ -234,5 +179,15 @@ func (p *plan) notes() []string {
 			"nn.Embedding(sparse=True) with one table for all slots, the fastest of several ways, and "+
 			"Adagrad.",
 	)
+	if slices.ContainsFunc(results, func(r *result) bool { return r.Alone }) {
+		notes = append(notes, fmt.Sprintf("* The rows of all sides did not fit in memory together (%v). In "+
+			"every round one side after the other loaded them, warmed up, was measured in %d windows, whose "+
+			"median counts, and freed them. So the sides of a round are further apart in time than in other "+
+			"cases.", p.Memory, windowsAlone))
+	}
+	if len(p.TooLarge) > 0 {
+		notes = append(notes, fmt.Sprintf("Left out, because the rows of one side alone need more than %v: "+
+			"%s.", p.Memory, strings.Join(p.TooLarge, "; ")))
+	}
 	return append(notes, report.FewSeedsNote(p.Rounds, "rounds", "a ratio")...)
 }

@@ -29,22 +29,25 @@ const (
 // rows describes embedding rows to both sides. A sample has one id in each slot, and each slot has its own
 // rows.
 type rows struct {
+	Total        int    `json:"total" yaml:"total"` // rows of all slots, to the nearest multiple of Slots
 	Dim          int    `json:"dim" yaml:"dim"`
 	Slots        int    `json:"slots" yaml:"slots"`
 	Each         int    `json:"each" yaml:"each"` // rows per slot
 	Distribution string `json:"distribution" yaml:"distribution"`
-	// RowWise chooses row-wise Adagrad in the place of Adagrad.
-	RowWise bool `json:"row_wise,omitempty" yaml:"row-wise,omitempty"`
 }
 
 // batches is the number of different batches of ids. Both sides cycle through them. When a batch recurs,
 // its rows are no longer in the caches.
 const batches = 16
 
-// adagrad returns the optimizer of rows on both sides: the formula of PyTorch with the settings of Persia.
-func adagrad() opt.RowSpec {
+// adagrad returns the optimizer of rows on all sides: the formula of PyTorch with the settings of Persia, or
+// row-wise.
+func (c *testCase) adagrad() opt.RowSpec {
 	spec := opt.DefaultRow()
 	spec.Order = opt.After
+	if c.RowWise {
+		spec.Kind = opt.RowwiseAdagrad
+	}
 	return spec
 }
 
@@ -136,12 +139,9 @@ func (p *prepared) idBatch(b int) *batch.Batch {
 // fill creates all rows, with values 0, in the shards.
 func (s *sparseStep) fill(p *prepared) error {
 	t := job.Default()
-	t.Model.EmbeddingDim, t.Rows.Optimizer, t.Rows.Init = s.dim, adagrad(), 0
-	if p.Rows.RowWise {
-		t.Rows.Optimizer.Kind = opt.RowwiseAdagrad
-	}
+	t.Model.EmbeddingDim, t.Rows.Optimizer, t.Rows.Init = s.dim, p.adagrad(), 0
 	for range p.Threads {
-		rows, err := embedding.NewTable(&t, &p.arena, nil)
+		rows, err := embedding.NewTable(&t, p.arena, nil)
 		if err != nil {
 			return err
 		}

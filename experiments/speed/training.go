@@ -39,7 +39,7 @@ func (c *corpus) spec() job.Synthetic {
 // number of steps, and the learning rate of rows, which is PyTorch's.
 func (c *testCase) job() job.Job {
 	t := job.Default()
-	t.Training.Mode, t.Model.Spec, t.Rows.Optimizer = job.Hybrid, c.Net.Spec(), adagrad()
+	t.Training.Mode, t.Model.Spec, t.Rows.Optimizer = job.Hybrid, c.Net.Spec(), c.adagrad()
 	t.Training.GlobalBatch, t.Training.Epochs = c.Batch, c.Corpus.Epochs
 	t.Roles.Ranks, t.Roles.EmbeddingWorkers, t.Roles.EmbeddingPSs = 1, 1, 1
 	t.Training.Groups = t.Roles.Ranks // more groups would only add sums
@@ -148,5 +148,5 @@ func (p *prepared) share(ctx context.Context) (*train.Share, error) {
 	if err != nil {
 		return nil, err
 	}
-	return train.MeasureShare(ctx, run.job, source, backend.Backend{Products: p.products, Arena: &p.arena})
+	return train.MeasureShare(ctx, run.job, source, backend.Backend{Products: p.products, Arena: p.arena})
 }

@@ -15,18 +15,6 @@ func spreadOf(values []float64) spread {
 	return spread{report.Median(values), slices.Min(values), slices.Max(values)}
 }
 
-// rates converts seconds per step to units of work per second.
-func rates(seconds []float64, work float64) spread {
-	of := make([]float64, len(seconds))
-	for i, s := range seconds {
-		of[i] = work / s
-	}
-	return spreadOf(of)
-}
-
-// ratio returns Tandem's rate ÷ PyTorch's rate, by round. What slows both sides of a round cancels.
-func (r *result) ratio() spread { return ratio(r.PyTorch, r.Tandem) }
-
 // ratio returns a ÷ b, by round.
 func ratio(a, b []float64) spread {
 	of := make([]float64, len(a))
@@ -35,12 +23,6 @@ func ratio(a, b []float64) spread {
 	}
 	return spreadOf(of)
 }
-
-// ratioFBGEMM returns Tandem's rate ÷ FBGEMM's rate, by round.
-func (r *result) ratioFBGEMM() spread { return ratio(r.FBGEMM, r.Tandem) }
-
-// compared reports whether the case ran on both sides.
-func (r *result) compared() bool { return len(r.PyTorch) > 0 }
 
 // verdict compares a share or a ratio with its target; 0 is no target.
 func verdict(reached, target float64) string {
@@ -70,7 +52,9 @@ func (r *result) targetShare() float64 {
 }
 
 // judgesOverhead reports whether the row overhead is judged by this case: one of those with the same rows.
-func (r *result) judgesOverhead() bool { return r.Kind == kindLookup && r.Threads == 1 }
+func (r *result) judgesOverhead() bool {
+	return r.Kind == kindLookup && r.Threads == 1 && r.Rows.Distribution == uniform
+}
 
 // percent returns a share in percent.
 func percent(share float64) string { return fmt.Sprintf("%.0f %%", 100*share) }
