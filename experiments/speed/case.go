@@ -49,11 +49,11 @@ func (c *testCase) String() string {
 		kindDense: "dense step", kindSparse: "sparse step", kindTrain: "training", kindLookup: "lookup",
 		kindUpdate: "update",
 	}[c.Kind]
-	if c.RowWise {
-		name = "row-wise " + map[string]string{kindSparse: "step", kindTrain: "training"}[c.Kind]
-	}
 	if c.Rows == nil {
 		return name + ", " + c.Net.Name
+	}
+	if c.RowWise {
+		name = "row-wise step"
 	}
 	return fmt.Sprintf("%s, %s × %d, %s", name, millions(c.Rows.Total), c.Rows.Dim, c.Rows.Distribution)
 }

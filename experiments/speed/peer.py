@@ -1,5 +1,6 @@
 """PyTorch's side of the experiment "speed": it follows networks.py of package pytorch. With the
-argument "fbgemm" it is FBGEMM's side, which does sparse steps alone and needs fbgemm_gpu.
+argument "fbgemm" it is FBGEMM's side, which does sparse steps and trainings with row-wise
+Adagrad and needs fbgemm_gpu.
 
 Reads requests from standard input, one JSON object per line, and responds to each
 with one line on standard output, which is {"error": text} if the request failed:
@@ -85,6 +86,20 @@ class Sparse:
         return self.pooled.abs().mean(dtype=torch.float64).item()
 
 
+def table_batched(counts, dim, row_wise):
+    """Returns FBGEMM's tables of so many rows each, with Adagrad or row-wise Adagrad."""
+    tables, kinds = FBGEMM["tables"], FBGEMM["config"].EmbOptimType
+    built = tables.SplitTableBatchedEmbeddingBagsCodegen(
+        [(count, dim, tables.EmbeddingLocation.HOST, tables.ComputeDevice.CPU) for count in counts],
+        optimizer=kinds.EXACT_ROWWISE_ADAGRAD if row_wise else kinds.EXACT_ADAGRAD,
+        learning_rate=0.01,
+        eps=1e-10,
+    )
+    for states in built.split_optimizer_states():
+        states[0].fill_(0.01)
+    return built
+
+
 class TableBatched:
     """The same by FBGEMM's table-batched embedding, which has a table per slot and updates its
     rows within the backward pass."""
@@ -95,18 +110,9 @@ class TableBatched:
         self.ids = values(case, "ids", np.int64).view(-1, slots * samples)  # by batch, slot and sample
         self.offsets = torch.arange(slots * samples + 1)
         self.grads = values(case, "grads").view(samples, slots * dim) / samples
-        tables, config = FBGEMM["tables"], FBGEMM["config"]
-        kinds = config.EmbOptimType
-        self.tables = tables.SplitTableBatchedEmbeddingBagsCodegen(
-            [(each, dim, tables.EmbeddingLocation.HOST, tables.ComputeDevice.CPU)] * slots,
-            optimizer=kinds.EXACT_ROWWISE_ADAGRAD if case.get("row_wise") else kinds.EXACT_ADAGRAD,
-            learning_rate=0.01,
-            eps=1e-10,
-        )
+        self.tables = table_batched([each] * slots, dim, case.get("row_wise"))
         for weights in self.tables.split_embedding_weights():
             weights.zero_()
-        for states in self.tables.split_optimizer_states():
-            states[0].fill_(0.01)
         self.steps = 0
 
     def step(self):
@@ -133,33 +139,67 @@ class Train:
             )
 
     def step(self):
-        case, (ids, numbers, labels) = self.case, self.parts["train"]
-        count, dim, size = case["corpus"]["ids"], case["net"]["dim"], case["batch"]
+        case, (_, _, labels) = self.case, self.parts["train"]
+        size = case["batch"]
         self.net = network(case["net"], params(case))
-        rows = torch.empty(count, dim).uniform_(-0.01, 0.01)
-        self.table = nn.Embedding(count, dim, sparse=True, _weight=rows)
-        dense = adam(self.net)
-        sparse = torch.optim.Adagrad(self.table.parameters(), lr=0.01, initial_accumulator_value=0.01)
+        optimizers = [adam(self.net)] + self.new_rows()
         begin = time.perf_counter()
         for _ in range(case["corpus"]["epochs"]):
             order = torch.randperm(len(labels))
             for at in range(0, len(labels), size):
-                chosen = order[at : at + size]
-                dense.zero_grad(set_to_none=True)
-                sparse.zero_grad(set_to_none=True)
-                logits = self.logits(ids[chosen], numbers[chosen])
-                F.binary_cross_entropy_with_logits(logits, labels[chosen]).backward()
-                dense.step()
-                sparse.step()
+                for optimizer in optimizers:
+                    optimizer.zero_grad(set_to_none=True)
+                self.loss("train", order[at : at + size]).backward()
+                for optimizer in optimizers:
+                    optimizer.step()
         return time.perf_counter() - begin
 
-    def logits(self, ids, numbers):
-        return self.net(self.table(ids).view(len(ids), -1), numbers)
+    def new_rows(self):
+        """Makes new rows and returns the optimizers that update them after a backward pass."""
+        count, dim = self.case["corpus"]["ids"], self.case["net"]["dim"]
+        rows = torch.empty(count, dim).uniform_(-0.01, 0.01)
+        self.table = nn.Embedding(count, dim, sparse=True, _weight=rows)
+        return [torch.optim.Adagrad(self.table.parameters(), lr=0.01, initial_accumulator_value=0.01)]
+
+    def pooled(self, part, chosen):
+        """Returns the embeddings of the chosen samples, a line for each."""
+        return self.table(self.parts[part][0][chosen]).view(len(chosen), -1)
+
+    def loss(self, part, chosen):
+        _, numbers, labels = self.parts[part]
+        logits = self.net(self.pooled(part, chosen), numbers[chosen])
+        return F.binary_cross_entropy_with_logits(logits, labels[chosen])
 
     def check(self):
-        ids, numbers, labels = self.parts["test"]
         with torch.no_grad():
-            return F.binary_cross_entropy_with_logits(self.logits(ids, numbers), labels).item()
+            return self.loss("test", torch.arange(len(self.parts["test"][2]))).item()
+
+
+class TrainTableBatched(Train):
+    """The same as TorchRec does it on one host: FBGEMM's table-batched embedding, with a table
+    per slot and row-wise Adagrad within the backward pass, and a network of PyTorch."""
+
+    def __init__(self, case):
+        super().__init__(case)
+        # FBGEMM's tables are numbered from 0 each, and ids are ordered by slot.
+        train, test = self.parts["train"][0], self.parts["test"][0]
+        columns, self.counts = [], []
+        for column in torch.cat([train, test]).T:
+            known, numbers = torch.unique(column, return_inverse=True)
+            columns.append(numbers)
+            self.counts.append(len(known))
+        ids = torch.stack(columns)
+        self.ids = {"train": ids[:, : len(train)].contiguous(), "test": ids[:, len(train) :].contiguous()}
+
+    def new_rows(self):
+        self.tables = table_batched(self.counts, self.case["net"]["dim"], row_wise=True)
+        for weights in self.tables.split_embedding_weights():
+            weights.uniform_(-0.01, 0.01)
+        return []
+
+    def pooled(self, part, chosen):
+        ids = self.ids[part].index_select(1, chosen).flatten()
+        return self.tables(ids, torch.arange(len(ids) + 1))
 
 
 KINDS = {"dense": Dense, "sparse": Sparse, "train": Train}
@@ -167,7 +207,7 @@ FBGEMM = {}  # the modules of FBGEMM
 
 
 def use_fbgemm():
-    """Imports FBGEMM, for sparse steps."""
+    """Imports FBGEMM, for sparse steps and trainings with row-wise Adagrad."""
     import fbgemm_gpu
     from fbgemm_gpu import split_embedding_configs, split_table_batched_embeddings_ops_training
 
@@ -176,7 +216,7 @@ def use_fbgemm():
         tables=split_table_batched_embeddings_ops_training,
         config=split_embedding_configs,
     )
-    KINDS["sparse"] = TableBatched
+    KINDS.update(sparse=TableBatched, train=TrainTableBatched)
 
 
 class Peer:

@@ -23,7 +23,8 @@ type plan struct {
 	// PyTorch describes the peer. It is nil without a peer, for the reason NoPyTorch.
 	PyTorch   *about `yaml:"pytorch,omitempty"`
 	NoPyTorch string `yaml:"no-pytorch,omitempty"`
-	// FBGEMM and NoFBGEMM are the same of the second peer, of sparse steps alone.
+	// FBGEMM and NoFBGEMM are the same of the second peer, of sparse steps and of trainings with row-wise
+	// Adagrad.
 	FBGEMM   *about `yaml:"fbgemm,omitempty"`
 	NoFBGEMM string `yaml:"no-fbgemm,omitempty"`
 }
@@ -175,13 +176,16 @@ func rowCases(quick bool) (cases []testCase) {
 // version.
 func trainCases(quick bool) []testCase {
 	smallRows := &corpus{Train: 400_000, Test: 10_000, Epochs: 2}
+	dlrmRows, dlrmBatch := &corpus{Train: 163_840, Test: 10_000, Epochs: 1}, 4096
 	towerRows, towerBatch := &corpus{Train: 32_768, Test: 4096, Epochs: 1}, 4096
 	if quick {
 		smallRows = &corpus{Train: 100_000, Test: 4096, Epochs: 1}
+		dlrmRows, dlrmBatch = &corpus{Train: 32_768, Test: 4096, Epochs: 1}, 2048
 		towerRows, towerBatch = &corpus{Train: 4096, Test: 1024, Epochs: 1}, 512
 	}
 	return []testCase{
 		{Kind: kindTrain, Batch: 4096, Threads: 2, Net: small(), Corpus: smallRows, Target: targetTrainSmall},
+		{Kind: kindTrain, Batch: dlrmBatch, Threads: 2, Net: pytorch.DLRM(), Corpus: dlrmRows, RowWise: true},
 		{Kind: kindTrain, Batch: towerBatch, Threads: 2, Net: pytorch.Tower(), Corpus: towerRows,
 			Target: targetTrainTower},
 	}

@@ -156,7 +156,8 @@ func (p *plan) notes(results []*result) []string {
 	} else {
 		notes = append(notes, fmt.Sprintf("FBGEMM %s (PyTorch %s), in a process too: "+
 			"SplitTableBatchedEmbeddingBagsCodegen on the CPU, a table per slot, rows found by their "+
-			"numbers, Adagrad or row-wise Adagrad within the backward pass.",
+			"numbers, Adagrad or row-wise Adagrad within the backward pass; a training has PyTorch's "+
+			"network and Adam, as one host of TorchRec does.",
 			p.FBGEMM.FBGEMM, p.FBGEMM.Torch))
 	}
 	notes = append(notes,
@@ -167,10 +168,10 @@ func (p *plan) notes(results []*result) []string {
 		"Both sides begin with the same parameters and values. Their results after three steps, "+
 			"optimizers included, agree to 4 digits, or the experiment fails.",
 		"The losses of a training on the test rows agree to 5 %, or the experiment fails: both sides "+
-			"begin with the same network, but each with its own embedding rows. PyTorch's table has "+
-			"only the ids that occur and is made before the measurement; Tandem makes a row when an "+
+			"begin with the same network, but each with its own embedding rows. A peer's tables have "+
+			"only the ids that occur and are made before the measurement; Tandem makes a row when an "+
 			"id first occurs. Tandem trains in hybrid mode: rows may be up to 3 batches stale, so "+
-			"lookups overlap with the network. PyTorch does one step after another.",
+			"lookups overlap with the network. A peer does one step after another.",
 		"Limits. Registers: all cores multiply and add in registers, without memory access. Bare "+
 			"loop: rows in a plain array at known addresses, copied or updated by assembly with "+
 			"prefetching, on huge pages as in Tandem. Own work: the least time for the pieces of work "+

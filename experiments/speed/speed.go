@@ -47,7 +47,9 @@ in turns, within one run:
                 million rows of all tables
   row-wise step the same with row-wise Adagrad, beside FBGEMM alone
   training      from rows of Criteo's shape in memory to a model, as cmd/train and
-                as a plain PyTorch script: networks 64-32 and Persia's tower
+                as a plain PyTorch script: networks 64-32 and Persia's tower;
+                and a DLRM with row-wise Adagrad, beside the tables of FBGEMM
+                with a network of PyTorch, as TorchRec trains
 
 A case has --seeds rounds. In each, each side runs for a second, and the side
 that begins rotates. A ratio is the median of the ratios of the rounds; its range

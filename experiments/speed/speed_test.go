@@ -31,6 +31,8 @@ func smallPlan() *plan {
 	}
 	ffCriteo := &pytorch.Network{Name: "tiny", Kind: model.FeedForward, Dim: 2, Slots: 26, Numeric: 13,
 		Top: []int{4}}
+	dlrmCriteo := &pytorch.Network{Name: "tiny DLRM", Kind: model.DLRM, Dim: 4, Slots: 26, Numeric: 13,
+		Bottom: []int{6}, Top: []int{4}}
 	return &plan{Rounds: 2, Window: time.Millisecond, Cases: []testCase{
 		{Kind: kindDense, Batch: 16, Threads: 1, Net: ff, Target: 1e9},
 		{Kind: kindDense, Batch: 17, Threads: 2, Net: ff, Target: 1e-9},
@@ -61,6 +63,14 @@ func smallPlan() *plan {
 			Batch:   64,
 			Threads: 2,
 			Net:     ffCriteo,
+			Corpus:  &corpus{Train: 1000, Test: 500, Epochs: 1},
+		},
+		{
+			Kind:    kindTrain,
+			Batch:   64,
+			Threads: 1,
+			RowWise: true,
+			Net:     dlrmCriteo,
 			Corpus:  &corpus{Train: 1000, Test: 500, Epochs: 1},
 		},
 	}}

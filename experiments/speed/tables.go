@@ -12,6 +12,7 @@ import (
 // comparison is Tandem beside a peer.
 type comparison struct {
 	name, figure string
+	networks     string                    // what it does with networks
 	has          func(c *testCase) bool    // whether the peer can do a case
 	seconds      func(r *result) []float64 // per step, by round; nil if the peer did not run
 	target       func(c *testCase) float64 // the least ratio of rates; 0: none
@@ -20,10 +21,10 @@ type comparison struct {
 // comparisons returns the comparisons with peers.
 func comparisons() []comparison {
 	return []comparison{
-		{"PyTorch", "ratios", (*testCase).hasPeer, func(r *result) []float64 { return r.PyTorch },
-			func(c *testCase) float64 { return c.Target }},
-		{"FBGEMM", "fbgemm", (*testCase).hasFBGEMM, func(r *result) []float64 { return r.FBGEMM },
-			(*testCase).targetFBGEMM},
+		{"PyTorch", "ratios", "dense steps and trainings with Adagrad", (*testCase).hasPeer,
+			func(r *result) []float64 { return r.PyTorch }, func(c *testCase) float64 { return c.Target }},
+		{"FBGEMM", "fbgemm", "trainings with row-wise Adagrad", (*testCase).hasFBGEMM,
+			func(r *result) []float64 { return r.FBGEMM }, (*testCase).targetFBGEMM},
 	}
 }
 
@@ -146,7 +147,7 @@ func (p *plan) tables(results []*result) []cli.Table {
 			continue
 		}
 		caption := fmt.Sprintf("Tandem and %s in turns, medians of %d rounds: ", peer.name, p.Rounds)
-		add(caption+"thousand samples/s",
+		add(caption+peer.networks+", thousand samples/s",
 			func(r *result) bool { return r.Net != nil && peer.has(&r.testCase) }, byNet(), peer.beside())
 		for _, rowWise := range []bool{false, true} {
 			add(caption+"sparse steps with "+adagradName(rowWise)+", million rows/s", func(r *result) bool {

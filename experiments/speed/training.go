@@ -36,7 +36,7 @@ func (c *corpus) spec() job.Synthetic {
 }
 
 // job returns the job of a case: the job of cmd/train/jobs/criteo-shaped.yaml, except for the network, the
-// number of steps, and the learning rate of rows, which is PyTorch's.
+// number of steps, and the optimizer of rows, which is that of the peer.
 func (c *testCase) job() job.Job {
 	t := job.Default()
 	t.Training.Mode, t.Model.Spec, t.Rows.Optimizer = job.Hybrid, c.Net.Spec(), c.adagrad()
