@@ -79,6 +79,10 @@ func (r *result) goals() (list []goal) {
 		share := r.limitShare()
 		add(fmt.Sprintf("%ss, %s of the bare loop", r.Kind, percent(target)), share, target, percent(share))
 	}
+	if _, known := r.persia(); known {
+		add(fmt.Sprintf("%ss, %d × Persia's store", r.Kind, targetPersia), r.persiaRatio(), targetPersia,
+			threeDigits(r.persiaRatio())+" ×")
+	}
 	if r.judgesOverhead() {
 		add(fmt.Sprintf("rows, at most %s bytes beside embedding and state", shortNumber(targetOverhead)),
 			-r.RowOverhead, -targetOverhead, threeDigits(r.RowOverhead))
@@ -180,6 +184,9 @@ func (p *plan) notes(results []*result) []string {
 			"nn.Embedding(sparse=True) with one table for all slots, the fastest of several ways, and "+
 			"Adagrad.",
 	)
+	if slices.ContainsFunc(results, func(r *result) bool { _, known := r.persia(); return known }) {
+		notes = append(notes, persiaNote)
+	}
 	if slices.ContainsFunc(results, func(r *result) bool { return r.Alone }) {
 		notes = append(notes, fmt.Sprintf("* The rows of all sides did not fit in memory together (%v). In "+
 			"every round one side after the other loaded them, warmed up, was measured in %d windows, whose "+

@@ -58,7 +58,8 @@ measurement.
 
 Other tables compare dense steps with arithmetic in the registers of all cores,
 lookups and updates of rows with a bare loop over known addresses, and trainings
-with the least time that their pieces of work allow.
+with the least time that their pieces of work allow. One sets lookups and updates
+beside Persia's own store, as it was measured once on another machine.
 
 10 million rows of 128 values with their state take 10 GB. If the sides do not
 fit in memory together, then in every round one side after the other loads its

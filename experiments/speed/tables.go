@@ -166,6 +166,9 @@ func (p *plan) tables(results []*result) []cli.Table {
 			[]column{own(), limit, share,
 				{"verdict", func(r *result) string { return verdict(r.limitShare(), r.targetShare()) }}})
 	}
+	add("Tandem and Persia's own store on another machine, one core, uniform ids: microseconds a row",
+		func(r *result) bool { _, known := r.persia(); return known },
+		append([]column{{"step", func(r *result) string { return r.Kind }}}, byRows()[:2]...), besidePersia())
 	add("Trainings and their own work, measured alone: thousand samples/s",
 		func(r *result) bool { return r.Share != nil }, byNet(), []column{
 			{"reached", func(r *result) string { return threeDigits(r.Share.SamplesPerSecond / 1e3) }},
