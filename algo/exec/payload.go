@@ -27,6 +27,12 @@ func (Values) payload()     {}
 func (*Put) payload()       {}
 func (DenseShard) payload() {}
 
+// Letter is a message with its payload, on its way to another process.
+type Letter struct {
+	Message msg.Message
+	Payload Payload
+}
+
 // Samples is the payload of Samples: numeric features and labels of a rank's part of a batch. The receiver
 // does not need its ids.
 type Samples struct{ *batch.Part }

@@ -26,12 +26,15 @@ func newOutbox(r *run, from msg.Address, incarnation uint32) *outbox {
 	return &outbox{run: r, injector: fault.NewInjector[exec.Payload](r.options.Faults, from, incarnation)}
 }
 
-// send decides the fate of a message and delivers what is due now.
-func (o *outbox) send(m msg.Message, payload exec.Payload) error {
+// post passes on a message that has no delay.
+type post func(m msg.Message, payload exec.Payload) error
+
+// send decides the fate of a message and posts what is due now.
+func (o *outbox) send(m msg.Message, payload exec.Payload, post post) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.parcels = o.injector.Send(o.parcels[:0], o.run.now(), m, payload)
-	return o.deliver()
+	return o.deliver(post)
 }
 
 // flush delivers the messages whose delay has passed.
@@ -43,18 +46,18 @@ func (o *outbox) flush() {
 		return
 	}
 	o.parcels = o.injector.Flush(o.parcels[:0], o.run.now())
-	if err := o.deliver(); err != nil {
+	if err := o.deliver(o.run.deliver); err != nil {
 		o.run.fail(err)
 	}
 }
 
-// deliver delivers the parcels in the buffer and schedules the next flush. The caller holds o.mu.
-func (o *outbox) deliver() error {
+// deliver posts the parcels in the buffer and schedules the next flush. The caller holds o.mu.
+func (o *outbox) deliver(post post) error {
 	defer func() { clear(o.parcels) }() // so that the payloads can be freed
 	for _, p := range o.parcels {
 		if p.Delay > 0 {
 			o.run.deliverLater(p)
-		} else if err := o.run.deliver(p.Message, p.Payload); err != nil {
+		} else if err := post(p.Message, p.Payload); err != nil {
 			return err
 		}
 	}

@@ -35,7 +35,9 @@ type outside struct {
 
 	mu   sync.Mutex
 	sent []msg.Message
-	over chan struct{} // closed when all ranks have finished
+	// calls are the numbers of messages of each Send.
+	calls []int
+	over  chan struct{} // closed when all ranks have finished
 }
 
 // Handled implements Remote.
@@ -46,10 +48,13 @@ func (o *outside) Handled(_ msg.Message, refused error) {
 	o.handled.Add(1)
 }
 
-func (o *outside) Send(_ context.Context, m msg.Message, _ exec.Payload) error {
+func (o *outside) Send(_ context.Context, letters []exec.Letter) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.sent = append(o.sent, m)
+	for _, l := range letters {
+		o.sent = append(o.sent, l.Message)
+	}
+	o.calls = append(o.calls, len(letters))
 	return nil
 }
 
@@ -222,5 +227,41 @@ func TestStopOfCrashedRole(t *testing.T) {
 		if took := time.Since(start); took > 0 {
 			t.Errorf("the end takes %v", took)
 		}
+	})
+}
+
+// What a role sends because of one input is handed over in one call: here ids and samples for four ranks.
+func TestOneInputSendsOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := startSolo(t, "")
+		s.gate <- struct{}{}
+		synctest.Wait()
+		if want := []int{2 * int(s.run.cfg.Ranks)}; !slices.Equal(s.outside.calls, want) {
+			t.Errorf("calls of Send have %d messages, want %d", s.outside.calls, want)
+		}
+		close(s.outside.over)
+		close(s.gate)
+		s.finish(t)
+	})
+}
+
+// A message that a clock delivers leaves at once, without the role.
+func TestDelayedMessageLeavesAlone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := startSolo(t, "delay=1:5ms")
+		s.gate <- struct{}{}
+		synctest.Wait()
+		if len(s.outside.calls) > 0 {
+			t.Errorf("calls of Send have %d messages before the delay", s.outside.calls)
+		}
+		time.Sleep(5 * time.Millisecond)
+		synctest.Wait()
+		if got := len(s.outside.calls); got != 2*int(s.run.cfg.Ranks) {
+			t.Errorf("%d calls of Send after the delay, want one for each of %d messages", got,
+				2*s.run.cfg.Ranks)
+		}
+		close(s.outside.over)
+		close(s.gate)
+		s.finish(t)
 	})
 }

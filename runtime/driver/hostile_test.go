@@ -29,7 +29,7 @@ func (adversary) Finished(ctx context.Context) error {
 	return context.Cause(ctx)
 }
 
-func (adversary) Send(context.Context, msg.Message, exec.Payload) error { return nil }
+func (adversary) Send(context.Context, []exec.Letter) error { return nil }
 
 func (a adversary) Handled(_ msg.Message, refused error) { a.handled <- refused }
 

@@ -27,11 +27,13 @@ type instance struct {
 	incarnation atomic.Uint32
 	store       *exec.Store
 	credit      *role.Credit
-	working     int          // number of pieces of work that are queued or running
-	timer       uint64       // number of the latest timer that was set
-	payload     exec.Payload // of the message being handled
-	away        bool         // crashed, until Start
-	stopping    bool         // Stop has arrived and waits for the work in flight
+	working     int           // number of pieces of work that are queued or running
+	timer       uint64        // number of the latest timer that was set
+	payload     exec.Payload  // of the message being handled
+	letters     []exec.Letter // sent to other processes since the last flush
+	away        bool          // crashed, until Start
+	stopping    bool          // Stop has arrived and waits for the work in flight
+	ended       bool          // Stop was handled
 	crashes     fault.Schedule
 	outbox      *outbox // nil if the run has no faults
 	injected    fault.Counts
@@ -85,28 +87,41 @@ func (n *instance) close() {
 	}
 }
 
-// loop is the goroutine that owns the state machine.
+// loop is the goroutine that owns the state machine. It handles all deliveries that have arrived before it
+// sends what they cause to other processes, so that one process receives it as one packet.
 func (n *instance) loop() {
-	var d delivery // outside the loop, so that it is allocated once
+	var arrived []delivery
 	var out role.Outputs
-	ended := false
 	for {
 		var ok bool
-		if d, ok = n.inbox.pop(); !ok {
+		if arrived, ok = n.inbox.takeAll(arrived); !ok {
 			return
 		}
-		err := n.handle(&d, &out)
-		if err == nil && n.stopping && n.working == 0 && !ended {
-			ended = true // later deliveries are dropped
-			if err = n.step(&delivery{input: role.Input{Kind: role.Stop}}, &out); err == nil {
-				close(n.stopped)
+		for i := range arrived {
+			if err := n.handleOrStop(&arrived[i], &out); err != nil {
+				n.run.fail(err)
+				return
 			}
 		}
-		if err != nil {
+		if err := n.flush(); err != nil {
 			n.run.fail(err)
 			return
 		}
 	}
+}
+
+// handleOrStop handles a delivery. It stops the role if that was requested and no work is in flight any more.
+func (n *instance) handleOrStop(d *delivery, out *role.Outputs) error {
+	if err := n.handle(d, out); err != nil || !n.stopping || n.working > 0 || n.ended {
+		return err
+	}
+	n.ended = true // later deliveries are dropped
+	if err := n.step(&delivery{input: role.Input{Kind: role.Stop}}, out); err != nil {
+		return err
+	}
+	err := n.flush() // the run may be over as soon as the role has stopped
+	close(n.stopped)
+	return err
 }
 
 // handle passes a delivery to the role, unless the delivery is late or the role crashes instead.

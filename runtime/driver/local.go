@@ -22,10 +22,11 @@ func AllLocal(msg.Address) bool { return true }
 // Remote reaches the roles in other processes. The context passed to a method ends when the run fails; the
 // method must return soon after that.
 type Remote interface {
-	// Send delivers a message to a role in another process. Messages between two roles may be reordered. None
-	// may be lost if role.Config.Retry is 0. Send is called by the goroutine of the sending role, which waits
-	// for it. An error ends the run.
-	Send(ctx context.Context, m msg.Message, payload exec.Payload) error
+	// Send delivers messages to roles in other processes: what one role has sent since it last waited for an
+	// input. Send does not keep the slice. Messages between two roles may be reordered. None may be lost if
+	// role.Config.Retry is 0. Send is called by the goroutine of the sending role, which waits for it, or by
+	// that of the clock. An error ends the run.
+	Send(ctx context.Context, letters []exec.Letter) error
 	// Handled reports that a role of this process has handled a message that was passed to Local.Deliver. If
 	// refused is not nil, the role has not handled the message because its sender violated the protocol.
 	// Handled is called by the goroutine of the role.

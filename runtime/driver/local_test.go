@@ -48,8 +48,13 @@ type endpoint struct {
 	p  *exec.Executor
 }
 
-func (s endpoint) Send(_ context.Context, m msg.Message, payload exec.Payload) error {
-	return s.x.parts[m.To].Deliver(m, payload)
+func (s endpoint) Send(_ context.Context, letters []exec.Letter) error {
+	for _, l := range letters {
+		if err := s.x.parts[l.Message.To].Deliver(l.Message, l.Payload); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (s endpoint) Handled(m msg.Message, refused error) {

@@ -1,6 +1,7 @@
 package driver
 
 import (
+	"tandem/algo/exec"
 	"tandem/algo/protocol/event"
 	"tandem/algo/protocol/msg"
 	"tandem/algo/protocol/role"
@@ -14,9 +15,29 @@ func (n *instance) Send(m msg.Message, h role.Handle) error {
 	}
 	payload := n.run.executor.Payload(n.store, m, h)
 	if n.outbox != nil {
-		return n.outbox.send(m, payload)
+		return n.outbox.send(m, payload, n.post)
 	}
-	return n.run.deliver(m, payload)
+	return n.post(m, payload)
+}
+
+// post passes a message to its receiver: at once in this process, and with the next flush in another one.
+func (n *instance) post(m msg.Message, payload exec.Payload) error {
+	if n.run.instance(m.To) != nil {
+		return n.run.deliver(m, payload)
+	}
+	n.letters = append(n.letters, exec.Letter{Message: m, Payload: payload})
+	return nil
+}
+
+// flush sends the letters to other processes.
+func (n *instance) flush() error {
+	if len(n.letters) == 0 {
+		return nil
+	}
+	err := n.run.remote.Send(n.run.sending, n.letters)
+	clear(n.letters) // so that the payloads can be freed
+	n.letters = n.letters[:0]
+	return err
 }
 
 // QueueWork implements role.Driver.

@@ -45,6 +45,22 @@ func (q *queue[T]) pop() (item T, ok bool) {
 	return q.items.Pop(), true
 }
 
+// takeAll waits for items and moves all of them to dst, whose items it replaces; ok is false once the queue
+// is closed.
+func (q *queue[T]) takeAll(dst []T) (items []T, ok bool) {
+	clear(dst) // so that the memory that they refer to can be freed while this waits
+	dst = dst[:0]
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for q.items.Len() == 0 && !q.closed {
+		q.filled.Wait()
+	}
+	for q.items.Len() > 0 {
+		dst = append(dst, q.items.Pop())
+	}
+	return dst, !q.closed
+}
+
 // close drops all items and ends every pop.
 func (q *queue[T]) close() {
 	q.mu.Lock()

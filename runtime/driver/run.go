@@ -139,7 +139,7 @@ func (r *run) deliver(m msg.Message, payload exec.Payload) error {
 		to.inbox.push(delivery{input: role.Input{Kind: role.Received, Message: m}, payload: payload})
 		return nil
 	}
-	return r.remote.Send(r.sending, m, payload)
+	return r.remote.Send(r.sending, []exec.Letter{{Message: m, Payload: payload}})
 }
 
 // bucket names one all-reduce.

@@ -99,10 +99,10 @@ func (n *node) Dropped(_ string, roles []msg.Address, reason error) {
 	n.reportLost(roles[0], n.peers.incarnation(roles[0]), reason)
 }
 
-// Send implements driver.Remote. It ignores that the receiver's process is gone: the endpoint has reported
+// Send implements driver.Remote. It ignores that the process of a receiver is gone: the endpoint has reported
 // this to the host, which ends the run if it must.
-func (n *node) Send(_ context.Context, m msg.Message, payload exec.Payload) error {
-	err := n.endpoint.Send(m, payload)
+func (n *node) Send(_ context.Context, letters []exec.Letter) error {
+	err := n.endpoint.SendAll(letters)
 	if errors.Is(err, transport.ErrGone) {
 		return nil
 	}

@@ -282,8 +282,7 @@ func (n *node) joinAllReduce(view uint32) (err error) {
 	c := allreduce.Config{
 		View: view,
 		Send: func(m msg.Message, payload exec.Payload) error {
-			return n.Send(n.member.Context(), m,
-				payload)
+			return n.Send(n.member.Context(), []exec.Letter{{Message: m, Payload: payload}})
 		},
 		Values: max(layout.Params, layout.Running),
 		Stats:  max(n.Job.GroupsPerRank()*layout.Stats, dense.GatherLeast),

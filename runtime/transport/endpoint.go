@@ -216,23 +216,7 @@ var ErrGone = errors.New("is gone")
 // Send returns an error if no process with that role is connected, if the process has left or is gone and
 // cannot come back (ErrGone), or if the payload cannot be encoded (see wire.Encode).
 func (n *Endpoint) Send(m msg.Message, payload exec.Payload) error {
-	n.mu.Lock()
-	l, id := n.out[m.To], n.identity
-	n.mu.Unlock()
-	if l == nil {
-		if n.mayReturn(m.To) {
-			return nil // the process was away when this one began
-		}
-		return fmt.Errorf("transport: %v: no process with this role is connected", m)
-	}
-	frame, err := wire.Encode(id, m, payload)
-	if err != nil {
-		return err
-	}
-	if !l.outbox.add(frame) && !n.mayReturn(m.To) {
-		return fmt.Errorf("transport: %v: %s %w", m, l.name, ErrGone)
-	}
-	return nil
+	return n.SendAll([]exec.Letter{{Message: m, Payload: payload}})
 }
 
 // mayReturn reports whether a role may come back after a crash of its process.

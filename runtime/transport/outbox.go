@@ -22,14 +22,14 @@ func newOutbox() *outbox {
 	return b
 }
 
-// add adds a frame. It returns false if the outbox is closed.
-func (b *outbox) add(f wire.Frame) bool {
+// add adds frames, which wake next once. It returns false if the outbox is closed.
+func (b *outbox) add(frames ...wire.Frame) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.closed {
 		return false
 	}
-	b.frames = append(b.frames, f)
+	b.frames = append(b.frames, frames...)
 	b.filled.Signal()
 	return true
 }
