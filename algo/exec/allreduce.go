@@ -45,11 +45,11 @@ func (r *rounds) feed(s *Store, c role.Contribution) {
 	s.set(c.Sum, own.sum)
 }
 
-// reduce sums a bucket.
-func (r *rounds) reduce(step, bucket int32, c dense.Collective) error {
+// reduce sums buckets.
+func (r *rounds) reduce(step int32, b dense.Buckets, c dense.Collective) error {
 	r.mu.Lock()
 	own := r.open[step]
-	if int(bucket) == r.buckets-1 {
+	if int(b.Last) == r.buckets-1 {
 		delete(r.open, step)
 	}
 	r.mu.Unlock()
@@ -59,5 +59,5 @@ func (r *rounds) reduce(step, bucket int32, c dense.Collective) error {
 			given = append(given, v)
 		}
 	}
-	return r.dense.Reduce(own.sum, given, bucket, c)
+	return r.dense.Reduce(own.sum, given, b, c)
 }

@@ -165,10 +165,10 @@ func (e *Executor) Feed(s *Store, c role.Contribution) { e.rounds.feed(s, c) }
 // Reduce sums a bucket of a step or averaging round over all ranks, which must be in this process and have
 // fed the bucket. One goroutine calls it, for the buckets of a step in ascending order.
 func (e *Executor) Reduce(step, bucket int32) error {
-	return e.ReduceAcross(step, bucket, dense.Local{})
+	return e.ReduceAcross(step, dense.Buckets{First: bucket, Last: bucket}, dense.Local{})
 }
 
-// ReduceAcross is Reduce for a process that has some of the ranks; c sums over all ranks.
-func (e *Executor) ReduceAcross(step, bucket int32, c dense.Collective) error {
-	return e.rounds.reduce(step, bucket, c)
+// ReduceAcross is Reduce for several buckets and a process that has some of the ranks; c sums over all ranks.
+func (e *Executor) ReduceAcross(step int32, b dense.Buckets, c dense.Collective) error {
+	return e.rounds.reduce(step, b, c)
 }

@@ -19,9 +19,9 @@ func FuzzDeliver(f *testing.F) {
 		members := []msg.Address{address(0), address(1), address(2), address(3)}
 		accepted := 0
 		g, err := allreduce.New(allreduce.Config{
-			Members: members, Self: 1, Send: func(msg.Message, exec.Payload) error { return nil },
+			Members: members, Self: 1, Send: func([]exec.Letter) error { return nil },
 			Done: func(int32, int32, [][]float32) {},
-			View: 1, Buckets: 2, Values: 16, Stats: 2, Ahead: 2,
+			View: 1, Buckets: 2, Values: 16, Small: 6, Stats: 2, Ahead: 2,
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -31,7 +31,12 @@ func FuzzDeliver(f *testing.F) {
 			who, step, bucket, values := data[0]%6, int32(int8(data[1])), int(int8(data[2])), int(data[4]%6)
 			if who == 5 {
 				// A round that is fed twice is this member's own fault, and part of a wrong length another's.
-				_ = g.Feed(feeds, 0, make([]float32, 8), nil)
+				switch {
+				case data[5]%4 == 0:
+					_ = g.Gather(feeds, 0, nil)
+				default:
+					_ = g.Feed(feeds, 0, make([]float32, 1+8*int(data[5]%2)))
+				}
 				feeds++
 				continue
 			}

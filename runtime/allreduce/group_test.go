@@ -66,9 +66,9 @@ func form(t testing.TB, n int) []*member {
 	for i, m := range members {
 		var err error
 		m.group, err = allreduce.New(allreduce.Config{
-			Members: ranks, Self: i, Send: m.node.Send, View: 3, Buckets: 3, Values: 1 << 18, Stats: 2,
-			Ahead: 4,
-			Done:  func(step, bucket int32, stats [][]float32) { m.done <- result{step, bucket, stats} },
+			Members: ranks, Self: i, Send: m.node.SendAll, View: 3, Buckets: 3, Values: 1 << 18, Stats: 2,
+			Ahead: 4, Small: 1000,
+			Done: func(step, bucket int32, stats [][]float32) { m.done <- result{step, bucket, stats} },
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -91,8 +91,8 @@ func form(t testing.TB, n int) []*member {
 	return members
 }
 
-// The invariant of this package: for any number of members and any length of a bucket, every member gets the
-// bits of the tree over the members, and the statistics of all members.
+// The invariant of this package: for any number of members and any length of a bucket, small or not, every
+// member gets the bits of the tree over the members.
 func TestSumsEqualTheTree(t *testing.T) {
 	for _, n := range []int{1, 2, 3, 4, 6, 8} {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
@@ -100,7 +100,7 @@ func TestSumsEqualTheTree(t *testing.T) {
 			step := int32(0)
 			rapid.Check(t, func(t *rapid.T) {
 				step++
-				lengths := rapid.SliceOfN(rapid.OneOf(rapid.IntRange(0, 20), rapid.IntRange(0, 5000)), 1,
+				lengths := rapid.SliceOfN(rapid.OneOf(rapid.IntRange(1, 20), rapid.IntRange(900, 5000)), 1,
 					3).Draw(t, "lengths")
 				values := rapid.SliceOfN(rapid.Float32Range(-1e6, 1e6), 40, 40).Draw(t, "values")
 				fed := feedAll(t, members, step, lengths, values)
@@ -133,7 +133,7 @@ func fill(n, seed int, values []float32) []float32 {
 }
 
 // feedAll feeds all buckets of a step on all members at once, waits until all
-// are summed, and returns them by member and bucket. It checks the statistics.
+// are summed, and returns them by member and bucket.
 func feedAll(t *rapid.T, members []*member, step int32, lengths []int, values []float32) [][][]float32 {
 	fed := make([][][]float32, len(members))
 	var wait sync.WaitGroup
@@ -143,8 +143,7 @@ func feedAll(t *rapid.T, members []*member, step int32, lengths []int, values []
 		}
 		wait.Go(func() {
 			for bucket := range lengths {
-				if err := m.group.Feed(step, int32(bucket), fed[i][bucket],
-					[]float32{float32(i), float32(bucket)}); err != nil {
+				if err := m.group.Feed(step, int32(bucket), fed[i][bucket]); err != nil {
 					t.Error(err)
 				}
 			}
@@ -153,18 +152,86 @@ func feedAll(t *rapid.T, members []*member, step int32, lengths []int, values []
 	wait.Wait()
 	for i, m := range members {
 		for range lengths {
-			r := <-m.done
-			if r.step != step || len(r.stats) != len(members) {
-				t.Fatalf("member %d: step %d, statistics of %d", i, r.step, len(r.stats))
-			}
-			for from, s := range r.stats {
-				if !slices.Equal(s, []float32{float32(from), float32(r.bucket)}) {
-					t.Fatalf("member %d has statistics %v of member %d, bucket %d", i, s, from, r.bucket)
-				}
+			if r := <-m.done; r.step != step || r.stats != nil {
+				t.Fatalf("member %d: step %d, statistics %v", i, r.step, r.stats)
 			}
 		}
 	}
 	return fed
+}
+
+// Every member gets the statistics of all members, of different numbers.
+func TestStatisticsOfAllMembers(t *testing.T) {
+	for _, n := range []int{1, 2, 5} {
+		members := form(t, n)
+		var wait sync.WaitGroup
+		for i, m := range members {
+			wait.Go(func() {
+				if err := m.group.Gather(4, 2, []float32{float32(i), 7}[:1+i%2]); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		wait.Wait()
+		for i, m := range members {
+			r := <-m.done
+			for from, s := range r.stats {
+				if !slices.Equal(s, []float32{float32(from), 7}[:1+from%2]) {
+					t.Errorf("member %d of %d has statistics %v of member %d", i, n, s, from)
+				}
+			}
+			if r.step != 4 || r.bucket != 2 || len(r.stats) != n {
+				t.Errorf("member %d of %d: %+v", i, n, r)
+			}
+		}
+	}
+}
+
+// A small bucket takes 2(N−1) messages, a larger one 2N(N−1).
+func TestMessagesOfABucket(t *testing.T) {
+	const small = 10
+	for _, n := range []int{2, 3, 4, 8} {
+		few, many := 2*(n-1), 2*n*(n-1)
+		for values, want := range map[int]int{1: few, small: few, small + 1: many} {
+			if got := messagesOf(t, n, values, small); got != want {
+				t.Errorf("%d values of %d members: %d messages, want %d", values, n, got, want)
+			}
+		}
+	}
+}
+
+// messagesOf sums one bucket in a group of n members, and returns the number of messages.
+func messagesOf(t *testing.T, n, values, small int) (messages int) {
+	t.Helper()
+	groups := make([]*allreduce.Group, n)
+	var ranks []msg.Address
+	for i := range groups {
+		ranks = append(ranks, address(int32(i)))
+	}
+	ended := 0
+	for i := range groups {
+		var err error
+		groups[i], err = allreduce.New(allreduce.Config{
+			Members: ranks, Self: i, Buckets: 1, Values: values, Small: small, Ahead: 1,
+			Send: each(func(m msg.Message, payload exec.Payload) error {
+				messages++
+				return groups[m.To.Index].Deliver(m, copied(payload.(wire.Chunk)))
+			}),
+			Done: func(int32, int32, [][]float32) { ended++ },
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, g := range groups {
+		if err := g.Feed(0, 0, make([]float32, values)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if ended != n {
+		t.Fatalf("%d of %d members have the sum", ended, n)
+	}
+	return messages
 }
 
 // The memory of a Feed may be reused as soon as Done is called, even if other members still wait for the sum.
@@ -179,7 +246,7 @@ func TestMemoryMayBeReused(t *testing.T) {
 				for k := range values {
 					values[k] = float32(i) + float32(step)
 				}
-				if err := m.group.Feed(step, 0, values, nil); err != nil {
+				if err := m.group.Feed(step, 0, values); err != nil {
 					t.Error(err)
 					return
 				}
@@ -201,7 +268,7 @@ func address(i int32) msg.Address { return msg.Address{Role: msg.NNWorker, Index
 func alone(t testing.TB) *allreduce.Group {
 	g, err := allreduce.New(allreduce.Config{
 		Members: []msg.Address{address(0), address(4)},
-		Send:    func(msg.Message, exec.Payload) error { return nil },
+		Send:    func([]exec.Letter) error { return nil },
 		Done:    func(int32, int32, [][]float32) {},
 		View:    5, Buckets: 4, Values: 8, Stats: 3, Ahead: 2,
 	})
@@ -247,9 +314,11 @@ func TestRefusalsAreNamed(t *testing.T) {
 		{[]wire.Chunk{chunk(2, 2), chunk(3, 2)}, in, chunk(0, 2),
 			"step: a part of 3 rounds ahead, want at most 2"},
 		{[]wire.Chunk{chunk(1, 2), sum(1, 2)}, in, chunk(1, 2), "step: a part, but the round is over"},
+		{nil, in, wire.Chunk{View: 5, Bucket: 1, Values: make([]float32, 2), Stats: make([]float32, 1)},
+			"length: 1 statistics, want a part"},
 	} {
 		g := alone(t)
-		if err := g.Feed(7, 1, make([]float32, 4), nil); err != nil {
+		if err := g.Feed(7, 1, make([]float32, 4)); err != nil {
 			t.Fatal(err)
 		}
 		for _, good := range c.before {
@@ -272,7 +341,7 @@ func TestEarlyPartOfWrongLength(t *testing.T) {
 		wire.Chunk{View: 5, Values: make([]float32, 3)}); err != nil {
 		t.Fatal(err)
 	}
-	err := g.Feed(7, 0, make([]float32, 4), nil)
+	err := g.Feed(7, 0, make([]float32, 4))
 	refused := new(allreduce.Refused)
 	if !errors.As(err, &refused) || refused.From != address(4) ||
 		!strings.Contains(err.Error(), "length: a part of 3 values, want 2") {
@@ -280,10 +349,48 @@ func TestEarlyPartOfWrongLength(t *testing.T) {
 	}
 }
 
+// Of a small bucket, only its owner takes parts and sends a sum.
+func TestOnlyTheOwnerSumsASmallBucket(t *testing.T) {
+	in := msg.Message{From: address(4), Step: 7}
+	part := wire.Chunk{View: 5, Bucket: 1, Values: make([]float32, 4)}
+	for _, early := range []bool{true, false} {
+		g := alone(t)
+		g.Small = 4
+		refused := new(allreduce.Refused)
+		var err error
+		if early {
+			err = g.Deliver(in, part)
+		}
+		if err = errors.Join(err, g.Feed(7, 1, make([]float32, 4))); !early {
+			err = errors.Join(err, g.Deliver(in, part))
+		}
+		if !errors.As(err, &refused) || !strings.Contains(err.Error(), "to: nn-worker 0 owns none") {
+			t.Errorf("early %t: %v", early, err)
+		}
+	}
+}
+
+// A round is either fed or gathered.
+func TestPartsAndStatisticsDoNotMix(t *testing.T) {
+	in := msg.Message{From: address(4), Step: 7}
+	g := alone(t)
+	if err := g.Gather(7, 1, []float32{1}); err != nil {
+		t.Fatal(err)
+	}
+	err := g.Deliver(in, wire.Chunk{View: 5, Bucket: 1, Values: make([]float32, 2)})
+	if err == nil || !strings.Contains(err.Error(), "length: a part of 2 values, want statistics") {
+		t.Error(err)
+	}
+	sum := wire.Chunk{View: 5, Bucket: 1, Sum: true}
+	if err = g.Deliver(in, sum); err == nil || !strings.Contains(err.Error(), "a sum of 0 values, want 0") {
+		t.Error(err)
+	}
+}
+
 func TestFaultsAreNamed(t *testing.T) {
 	g := alone(t)
 	for _, want := range []string{"", "bucket 1 of step 7 is fed twice"} {
-		if err := g.Feed(7, 1, make([]float32, 4), nil); want != "" &&
+		if err := g.Feed(7, 1, make([]float32, 4)); want != "" &&
 			(err == nil || !strings.Contains(err.Error(), want)) {
 			t.Errorf("%v, want %q", err, want)
 		}
@@ -308,7 +415,7 @@ func BenchmarkAllReduce(b *testing.B) {
 	for b.Loop() {
 		step++
 		for i, m := range members {
-			if err := m.group.Feed(step, 0, buckets[i], nil); err != nil {
+			if err := m.group.Feed(step, 0, buckets[i]); err != nil {
 				b.Fatal(err)
 			}
 		}

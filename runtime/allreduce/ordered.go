@@ -17,11 +17,19 @@ import (
 //
 // Each rank is a member of its own, whether it shares its process with other ranks or not. So sums go along
 // the same tree under every placement of ranks. Chunks between members of one process are copied.
+//
+// Values that are too many for one hop are summed in pieces, as buckets of the group: while the owners sum
+// one piece, the parts of the next are on their way.
 type Ordered struct {
 	members []*member
 	ctx     context.Context // ends every wait
+	small   int             // Config.Small
 	calls   int32
 }
+
+// pieceValues is the number of values in a part of a piece: 64 KiB, one packet of package transport. Of
+// larger parts fewer are on their way at the same time, and smaller ones cost more work for each value.
+const pieceValues = 16 << 10
 
 // member is one member of the group in this process.
 type member struct {
@@ -34,19 +42,25 @@ type member struct {
 // Done, Buckets and Ahead of the configuration, and calls Send for members of other processes. The end of ctx
 // ends every wait, with its cause; the caller ends ctx when a member is lost.
 func NewOrdered(ctx context.Context, c Config, local []int) (*Ordered, error) {
-	o := &Ordered{ctx: ctx}
-	// A member that has ended a round may be two rounds ahead, because it had this member's part of the next
+	o := &Ordered{ctx: ctx, small: c.Small}
+	pieces := o.pieces(c.Values, len(c.Members))
+	// A member that has ended a call may be two calls ahead, because it had this member's part of the next
 	// one.
-	c.Buckets, c.Ahead = 1, 2
+	c.Buckets, c.Ahead = pieces, 2*pieces
 	sendRemote := c.Send
-	c.Send = func(m msg.Message, payload exec.Payload) error {
-		if o.member(m.To) == nil {
-			return sendRemote(m, payload)
+	c.Send = func(chunks []exec.Letter) error {
+		var remote []exec.Letter
+		for _, l := range chunks {
+			if o.member(l.Message.To) == nil {
+				remote = append(remote, l)
+			} else if err := o.deliverLocal(l.Message, l.Payload.(wire.Chunk)); err != nil {
+				return err
+			}
 		}
-		return o.deliverLocal(m, payload.(wire.Chunk))
+		return sendRemote(remote)
 	}
 	for _, i := range local {
-		done := make(chan [][]float32, 1)
+		done := make(chan [][]float32, pieces)
 		c.Self, c.Done = i, func(_, _ int32, stats [][]float32) { done <- stats }
 		group, err := New(c)
 		if err != nil {
@@ -78,42 +92,61 @@ func (o *Ordered) deliverLocal(m msg.Message, c wire.Chunk) error {
 // Sum replaces the values of each member of this process, in order, by the sum over all members, along the
 // tree.
 func (o *Ordered) Sum(given [][]float32) error {
-	_, err := o.allReduce(given, nil)
+	length := len(given[0])
+	if length == 0 {
+		return nil
+	}
+	o.calls++
+	pieces := o.pieces(length, len(o.members[0].group.Members))
+	for piece := range pieces {
+		lo, hi := piece*length/pieces, (piece+1)*length/pieces
+		for i, m := range o.members {
+			if err := m.group.Feed(o.calls, int32(piece), given[i][lo:hi]); err != nil {
+				return err
+			}
+		}
+	}
+	_, err := o.await(pieces)
 	return err
 }
 
 // Gather returns the values of all members, in order.
 func (o *Ordered) Gather(given [][]float32) ([]float32, error) {
-	all, err := o.allReduce(nil, given)
+	o.calls++
+	for i, m := range o.members {
+		if err := m.group.Gather(o.calls, 0, given[i]); err != nil {
+			return nil, err
+		}
+	}
+	all, err := o.await(1)
 	return slices.Concat(all...), err
+}
+
+// pieces returns the number of pieces in which values are summed.
+func (o *Ordered) pieces(values, members int) int {
+	if values <= o.small {
+		return 1
+	}
+	return (values-1)/(members*pieceValues) + 1
+}
+
+// await waits until every member of this process has ended a number of rounds. It returns the statistics of
+// the last one.
+func (o *Ordered) await(rounds int) (stats [][]float32, err error) {
+	for _, m := range o.members {
+		for range rounds {
+			select {
+			case stats = <-m.done:
+			case <-o.ctx.Done():
+				return nil, context.Cause(o.ctx)
+			}
+		}
+	}
+	return stats, nil
 }
 
 // Done returns a channel that is closed with the context.
 func (o *Ordered) Done() <-chan struct{} { return o.ctx.Done() }
-
-// allReduce does one all-reduce. The number of the call stands for the step.
-func (o *Ordered) allReduce(values, stats [][]float32) (all [][]float32, err error) {
-	o.calls++
-	at := func(given [][]float32, i int) []float32 {
-		if given == nil {
-			return nil
-		}
-		return given[i]
-	}
-	for i, m := range o.members {
-		if err := m.group.Feed(o.calls, 0, at(values, i), at(stats, i)); err != nil {
-			return nil, err
-		}
-	}
-	for _, m := range o.members {
-		select {
-		case all = <-m.done:
-		case <-o.ctx.Done():
-			return nil, context.Cause(o.ctx)
-		}
-	}
-	return all, nil
-}
 
 // FrameMax returns the size of the largest frame with a chunk.
 func (o *Ordered) FrameMax() unit.Bytes { return o.members[0].group.FrameMax() }

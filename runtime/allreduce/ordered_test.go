@@ -18,6 +18,18 @@ import (
 
 var _ dense.Collective = (*allreduce.Ordered)(nil)
 
+// each returns a function for Config.Send that sends each chunk.
+func each(send func(m msg.Message, payload exec.Payload) error) func([]exec.Letter) error {
+	return func(chunks []exec.Letter) error {
+		for _, l := range chunks {
+			if err := send(l.Message, l.Payload); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+}
+
 // wired makes members whose frames are encoded and decoded, but reach the others
 // at once.
 func wired(t *testing.T, ctx context.Context, n int) []*allreduce.Ordered {
@@ -29,8 +41,8 @@ func wired(t *testing.T, ctx context.Context, n int) []*allreduce.Ordered {
 	for i := range members {
 		var err error
 		members[i], err = allreduce.NewOrdered(ctx,
-			allreduce.Config{Members: addresses, Values: 100, Stats: 100,
-				Send: func(m msg.Message, payload exec.Payload) error {
+			allreduce.Config{Members: addresses, Values: 200_000, Stats: 100,
+				Send: each(func(m msg.Message, payload exec.Payload) error {
 					f, err := wire.Encode(wire.Identity{}, m, payload)
 					if err != nil {
 						return err
@@ -40,7 +52,7 @@ func wired(t *testing.T, ctx context.Context, n int) []*allreduce.Ordered {
 						return err
 					}
 					return members[m.To.Index].Deliver(h.Message, payload.(wire.Chunk))
-				}}, []int{i})
+				})}, []int{i})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -92,7 +104,7 @@ func TestOrderedMembersShareAProcess(t *testing.T) {
 			var err error
 			processes[i], err = allreduce.NewOrdered(t.Context(),
 				allreduce.Config{Members: addresses, Values: 100, Stats: 100,
-					Send: func(m msg.Message, payload exec.Payload) error {
+					Send: each(func(m msg.Message, payload exec.Payload) error {
 						if slices.Contains(here, int(m.To.Index)) {
 							t.Errorf("%v: what stays in a process is sent", m)
 						}
@@ -103,7 +115,7 @@ func TestOrderedMembersShareAProcess(t *testing.T) {
 							mu.Unlock()
 						}
 						return home[m.To.Index].Deliver(m, copied(chunk))
-					}}, here)
+					})}, here)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -169,7 +181,7 @@ func copied(c wire.Chunk) wire.Chunk {
 func TestOrderedRefuses(t *testing.T) {
 	members := []msg.Address{address(0), address(1), address(2)}
 	o, err := allreduce.NewOrdered(t.Context(), allreduce.Config{
-		Members: members, Values: 10, Send: func(msg.Message, exec.Payload) error { return nil },
+		Members: members, Values: 10, Send: func([]exec.Letter) error { return nil },
 	}, []int{0, 1})
 	if err != nil {
 		t.Fatal(err)
@@ -188,6 +200,34 @@ func TestOrderedRefuses(t *testing.T) {
 			t.Errorf("%v, want %s", err, want)
 		}
 	}
+}
+
+// Values that are too many for one piece are summed in several, to the same bits.
+func TestPieces(t *testing.T) {
+	const values = 200_000
+	members := wired(t, t.Context(), 3)
+	var wait sync.WaitGroup
+	for i, m := range members {
+		wait.Go(func() {
+			own := make([]float32, values)
+			for call := range 3 {
+				for k := range own {
+					own[k] = 1 / float32(i+k+call+1)
+				}
+				if err := m.Sum([][]float32{own}); err != nil {
+					t.Error(err)
+				}
+				for k, got := range own {
+					at := float32(k + call)
+					if want := 1/(at+1) + 1/(at+2) + 1/(at+3); !sameBits(got, want) {
+						t.Errorf("member %d, value %d: %v, want %v", i, k, got, want)
+						return
+					}
+				}
+			}
+		})
+	}
+	wait.Wait()
 }
 
 // Members may gather nothing, or different numbers of values.

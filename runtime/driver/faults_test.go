@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"tandem/algo/exec"
+	"tandem/algo/exec/dense"
 	"tandem/algo/numeric/batch"
 	"tandem/algo/protocol/fault"
 	"tandem/algo/protocol/msg"
@@ -65,7 +66,7 @@ func (o *outside) all() []msg.Message {
 	return o.sent
 }
 
-func (o *outside) Reduce(context.Context, int32, int32) error { return nil }
+func (o *outside) Reduce(context.Context, int32, dense.Buckets) error { return nil }
 
 func (o *outside) Finished(context.Context) error {
 	<-o.over

@@ -9,6 +9,7 @@ import (
 
 	"tandem/algo/exec"
 	"tandem/algo/exec/backend"
+	"tandem/algo/exec/dense"
 	"tandem/algo/job"
 	"tandem/algo/numeric/batch"
 	"tandem/algo/numeric/compress"
@@ -22,7 +23,7 @@ import (
 // adversary is the Remote of a role under attack. It accepts and ignores what the role sends.
 type adversary struct{ handled chan error }
 
-func (adversary) Reduce(context.Context, int32, int32) error { return nil }
+func (adversary) Reduce(context.Context, int32, dense.Buckets) error { return nil }
 
 func (adversary) Finished(ctx context.Context) error {
 	<-ctx.Done()

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"tandem/algo/exec"
+	"tandem/algo/exec/dense"
 	"tandem/algo/numeric/model"
 	"tandem/algo/protocol/fault"
 	"tandem/algo/protocol/msg"
@@ -31,9 +32,10 @@ type Remote interface {
 	// refused is not nil, the role has not handled the message because its sender violated the protocol.
 	// Handled is called by the goroutine of the role.
 	Handled(m msg.Message, refused error)
-	// Reduce sums one bucket of a step, or of an averaging round, over all ranks, after all ranks of this
-	// process have fed it. One goroutine calls Reduce, in the same order in every process.
-	Reduce(ctx context.Context, step, bucket int32) error
+	// Reduce sums buckets of a step, or of an averaging round, over all ranks, after all ranks of this
+	// process have fed them. One goroutine calls Reduce, for the same buckets in the same order in every
+	// process. It is not called if all ranks, or none, are in this process.
+	Reduce(ctx context.Context, step int32, b dense.Buckets) error
 	// Finished reports that every rank of this process, if it has any, has finished. It waits until all ranks
 	// of the run have.
 	Finished(ctx context.Context) error

@@ -10,6 +10,7 @@ import (
 
 	"tandem/algo/exec"
 	"tandem/algo/exec/backend"
+	"tandem/algo/exec/dense"
 	"tandem/algo/job"
 	"tandem/algo/numeric/collective"
 	"tandem/algo/numeric/compress"
@@ -63,8 +64,8 @@ func (s endpoint) Handled(m msg.Message, refused error) {
 	}
 }
 
-func (s endpoint) Reduce(_ context.Context, step, bucket int32) error {
-	return s.p.ReduceAcross(step, bucket, s)
+func (s endpoint) Reduce(_ context.Context, step int32, b dense.Buckets) error {
+	return s.p.ReduceAcross(step, b, s)
 }
 
 func (s endpoint) Done() <-chan struct{} { return nil }

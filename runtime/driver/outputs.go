@@ -47,19 +47,6 @@ func (n *instance) QueueWork(w role.Work, o role.Operands) error {
 	return nil
 }
 
-// Feed implements role.Driver. The bucket is reduced when the last rank of this process has fed it.
-func (n *instance) Feed(c role.Contribution) error {
-	r := n.run
-	r.executor.Feed(n.store, c)
-	r.fedMu.Lock()
-	defer r.fedMu.Unlock()
-	complete, err := r.fed.Feed(n.rank, c.Step, c.Bucket)
-	if complete {
-		r.buckets.push(bucket{c.Step, c.Bucket})
-	}
-	return err
-}
-
 // Keep implements role.Driver.
 func (n *instance) Keep(m msg.Message, h role.Handle) error {
 	n.run.executor.Keep(n.store, m, h, n.payload)

@@ -23,6 +23,7 @@ import (
 	"time"
 
 	"tandem/algo/exec"
+	"tandem/algo/exec/dense"
 	"tandem/algo/exec/evaluation"
 	"tandem/algo/protocol/event"
 	"tandem/algo/protocol/fault"
@@ -86,9 +87,11 @@ type run struct {
 	ranks       []*instance // the NN workers of this process
 	clock       *clock
 
-	buckets *queue[bucket] // to be reduced
-	fedMu   sync.Mutex
-	fed     *role.Reduction // counts what the ranks of this process have fed
+	ready *queue[reduction] // to be reduced
+	fedMu sync.Mutex
+	fed   *role.Reduction // counts what the ranks of this process have fed
+	// together has, for each bucket, those that are reduced with it.
+	together []dense.Buckets
 
 	observersMu sync.Mutex
 	finished    chan struct{} // receives one item for each finished rank of this process
@@ -100,7 +103,7 @@ func newRun(cfg *role.Config, e *exec.Executor, o Options, isLocal func(msg.Addr
 	remote Remote) *run {
 	r := &run{
 		cfg: cfg, executor: e, remote: remote, options: o, roster: cfg.Roster(),
-		buckets: newQueue[bucket](), finished: make(chan struct{}, cfg.Ranks),
+		ready: newQueue[reduction](), finished: make(chan struct{}, cfg.Ranks),
 	}
 	r.ended, r.fail = context.WithCancelCause(context.Background())
 	r.sending, r.stopSending = context.WithCancel(r.ended)
@@ -122,6 +125,11 @@ func newRun(cfg *role.Config, e *exec.Executor, o Options, isLocal func(msg.Addr
 		}
 	}
 	r.fed = role.NewReduction(len(r.ranks), len(cfg.Buckets))
+	most := togetherMost
+	if r.hasAllRanks() {
+		most = 0
+	}
+	r.together = groupBuckets(cfg.Buckets, most)
 	return r
 }
 
@@ -142,9 +150,6 @@ func (r *run) deliver(m msg.Message, payload exec.Payload) error {
 	return r.remote.Send(r.sending, []exec.Letter{{Message: m, Payload: payload}})
 }
 
-// bucket names one all-reduce.
-type bucket struct{ step, index int32 }
-
 // errLeak reports data that a role holds after the run.
 var errLeak = errors.New("driver: a role holds data after the run")
 
@@ -162,7 +167,7 @@ func (r *run) drive() error {
 	for _, n := range r.instances {
 		n.close()
 	}
-	r.buckets.close()
+	r.ready.close()
 	goroutines.Wait()
 	if err != nil {
 		return err
@@ -217,33 +222,5 @@ func (r *run) observe(e event.Record) {
 	defer r.observersMu.Unlock()
 	for _, o := range r.options.Observers {
 		o.Observe(e)
-	}
-}
-
-// reduce is the goroutine that sums buckets over the ranks.
-func (r *run) reduce() {
-	for {
-		b, ok := r.buckets.pop()
-		if !ok {
-			return
-		}
-		if r.remote == nil {
-			var err error
-			r.timed(func() { err = r.executor.Reduce(b.step, b.index) },
-				func(took time.Duration) { r.options.Stopwatch.Reduced(b.index, took) })
-			if err != nil {
-				r.fail(err)
-				return
-			}
-		} else if err := r.remote.Reduce(r.ended, b.step, b.index); err != nil {
-			r.fail(err)
-			return
-		}
-		for _, n := range r.ranks {
-			n.inbox.push(delivery{input: role.Input{
-				Kind: role.BucketReduced, Work: role.Work{Rank: n.address.Index, Step: b.step},
-				Bucket: b.index,
-			}})
-		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"tandem/algo/exec"
+	"tandem/algo/exec/dense"
 	"tandem/algo/job"
 	"tandem/algo/numeric/model"
 	"tandem/algo/protocol/event"
@@ -124,12 +125,9 @@ func inboxLimit(t *job.Job) transport.Credit {
 }
 
 // Reduce implements driver.Remote.
-func (n *node) Reduce(ctx context.Context, step, bucket int32) error {
-	if n.sums == nil { // all ranks are in this process
-		return n.executor.Reduce(step, bucket)
-	}
+func (n *node) Reduce(ctx context.Context, step int32, b dense.Buckets) error {
 	defer context.AfterFunc(ctx, func() { n.endSums(context.Cause(ctx)) })()
-	err := n.executor.ReduceAcross(step, bucket, n.sums)
+	err := n.executor.ReduceAcross(step, b, n.sums)
 	if err != nil && n.dropRefused(err) == nil {
 		<-ctx.Done() // the host ends the run
 		return context.Cause(ctx)

@@ -280,12 +280,10 @@ func (n *node) joinAllReduce(view uint32) (err error) {
 	}
 	layout := n.executor.Model().Layout()
 	c := allreduce.Config{
-		View: view,
-		Send: func(m msg.Message, payload exec.Payload) error {
-			return n.Send(n.member.Context(), []exec.Letter{{Message: m, Payload: payload}})
-		},
-		Values: max(layout.Params, layout.Running),
-		Stats:  max(n.Job.GroupsPerRank()*layout.Stats, dense.GatherLeast),
+		View:   view,
+		Send:   func(chunks []exec.Letter) error { return n.Send(n.member.Context(), chunks) },
+		Values: max(layout.Params, layout.Running), Small: allreduce.SmallBucket,
+		Stats: max(n.Job.GroupsPerRank()*layout.Stats, dense.GatherLeast),
 	}
 	for i := range n.cfg.Ranks {
 		c.Members = append(c.Members, msg.Address{Role: msg.NNWorker, Index: i})

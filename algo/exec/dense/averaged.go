@@ -39,15 +39,15 @@ func (d *averaged) NewSum(int32) *model.Vector { return d.sum }
 
 // Reduce sums copies of replicas, and with the last bucket their running statistics. The copies stay as they
 // are, because Average reads them.
-func (d *averaged) Reduce(sum *model.Vector, given []*model.Vector, bucket int32, c Collective) error {
+func (d *averaged) Reduce(sum *model.Vector, given []*model.Vector, b Buckets, c Collective) error {
 	layout := d.layout()
-	b := layout.Buckets[bucket]
-	values := bucketOf(given, b, true)
+	span := b.span(layout)
+	values := bucketOf(given, span, true)
 	if err := c.Sum(values); err != nil {
 		return err
 	}
-	copy(sum.Bucket(b), values[0])
-	if int(bucket) < len(layout.Buckets)-1 || layout.Running == 0 {
+	copy(sum.Bucket(span), values[0])
+	if !b.atEnd(layout) || layout.Running == 0 {
 		return nil
 	}
 	stats := make([]*model.Vector, len(given))

@@ -59,28 +59,32 @@ func (d *reduced) ApplyGradients(w role.Work, sum *model.Vector) error {
 	return nil
 }
 
-// sumBucket sums a bucket, on the devices of the ranks if these do.
-func (d *reduced) sumBucket(sum *model.Vector, given []*model.Vector, bucket int32, c Collective) error {
+// sumBuckets sums buckets, on the devices of the ranks if these do.
+func (d *reduced) sumBuckets(sum *model.Vector, given []*model.Vector, b Buckets, c Collective) error {
 	if d.summer != nil {
-		return d.summer.SumBucket(bucket, given, c)
+		for bucket := b.First; bucket <= b.Last; bucket++ {
+			if err := d.summer.SumBucket(bucket, given, c); err != nil {
+				return err
+			}
+		}
+		return nil
 	}
-	b := d.layout().Buckets[bucket]
-	values := bucketOf(given, b, false)
+	span := b.span(d.layout())
+	values := bucketOf(given, span, false)
 	if err := c.Sum(values); err != nil {
 		return err
 	}
-	copy(sum.Bucket(b), values[0])
+	copy(sum.Bucket(span), values[0])
 	return nil
 }
 
 func (d *reduced) NewSum(int32) *model.Vector { return d.sum }
 
-func (d *reduced) Reduce(sum *model.Vector, given []*model.Vector, bucket int32, c Collective) error {
-	layout := d.layout()
-	if err := d.sumBucket(sum, given, bucket, c); err != nil {
+func (d *reduced) Reduce(sum *model.Vector, given []*model.Vector, b Buckets, c Collective) error {
+	if err := d.sumBuckets(sum, given, b, c); err != nil {
 		return err
 	}
-	if int(bucket) < len(layout.Buckets)-1 || layout.Stats == 0 {
+	if layout := d.layout(); !b.atEnd(layout) || layout.Stats == 0 {
 		return nil
 	}
 	stats := make([][]float32, len(given))

@@ -165,7 +165,7 @@ type unreduced struct{}
 
 func (unreduced) NewSum(int32) *model.Vector { return nil }
 
-func (unreduced) Reduce(*model.Vector, []*model.Vector, int32, Collective) error {
+func (unreduced) Reduce(*model.Vector, []*model.Vector, Buckets, Collective) error {
 	return errors.New("dense: the mode has no all-reduce")
 }
 

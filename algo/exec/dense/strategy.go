@@ -59,11 +59,23 @@ type Reductions interface {
 	// NewSum returns the destination of the sum of a step or averaging round. It may return the vector of an
 	// earlier one, once no rank can read that any more.
 	NewSum(step int32) *model.Vector
-	// Reduce writes the sum of a bucket to sum; with the last bucket, also the statistics. Given holds the
-	// vectors of the ranks of this process, in rank order, nil for a rank that contributes nothing; c sums
-	// over all ranks.
-	Reduce(sum *model.Vector, given []*model.Vector, bucket int32, c Collective) error
+	// Reduce writes the sums of some buckets to sum; with the last bucket, also the statistics. Given holds
+	// the vectors of the ranks of this process, in rank order, nil for a rank that contributes nothing; c
+	// sums over all ranks.
+	Reduce(sum *model.Vector, given []*model.Vector, b Buckets, c Collective) error
 }
+
+// Buckets are consecutive buckets of a network, from First to Last, which are reduced together. Their
+// parameters are consecutive too.
+type Buckets struct{ First, Last int32 }
+
+// span returns the range of the parameters.
+func (b Buckets) span(l *model.Layout) model.Bucket {
+	return model.Bucket{Lo: l.Buckets[b.Last].Lo, Hi: l.Buckets[b.First].Hi}
+}
+
+// atEnd reports whether they include the last bucket.
+func (b Buckets) atEnd(l *model.Layout) bool { return int(b.Last) == len(l.Buckets)-1 }
 
 // Servers is the work of dense PSs.
 type Servers interface {

@@ -80,7 +80,8 @@ func average(t *testing.T, s dense.Strategy, layout *model.Layout, ranks int32) 
 	}
 	sum := s.NewSum(0)
 	for bucket := range layout.Buckets {
-		if err := s.Reduce(sum, copies, int32(bucket), dense.Local{}); err != nil {
+		one := dense.Buckets{First: int32(bucket), Last: int32(bucket)}
+		if err := s.Reduce(sum, copies, one, dense.Local{}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -1,0 +1,102 @@
+package driver
+
+import (
+	"time"
+
+	"tandem/algo/exec/dense"
+	"tandem/algo/protocol/role"
+	"tandem/algo/unit"
+)
+
+// reduction names buckets of a step, or of an averaging round, that are reduced together.
+type reduction struct {
+	step int32
+	dense.Buckets
+}
+
+// togetherMost is how many bytes of small buckets are reduced together across processes. Up to here messages
+// cost more than bytes (see allreduce.SmallBucket), so a small bucket waits for the next ones of its backward
+// pass rather than travel alone.
+const togetherMost unit.Bytes = 128 << 10
+
+// groupBuckets returns for each bucket the consecutive buckets that are reduced with it: as many as have at
+// most that many bytes together, or the bucket alone. It depends on the job only, so all processes agree.
+func groupBuckets(sizes []unit.Bytes, most unit.Bytes) []dense.Buckets {
+	groups := make([]dense.Buckets, len(sizes))
+	for first := 0; first < len(sizes); {
+		last, bytes := first, sizes[first]
+		for last+1 < len(sizes) && bytes+sizes[last+1] <= most {
+			last++
+			bytes += sizes[last]
+		}
+		for b := first; b <= last; b++ {
+			groups[b] = dense.Buckets{First: int32(first), Last: int32(last)}
+		}
+		first = last + 1
+	}
+	return groups
+}
+
+// hasAllRanks reports whether all ranks are in this process.
+func (r *run) hasAllRanks() bool { return len(r.ranks) == int(r.cfg.Ranks) }
+
+// Feed implements role.Driver.
+func (n *instance) Feed(c role.Contribution) error {
+	n.run.executor.Feed(n.store, c)
+	return n.run.feed(n, c)
+}
+
+// feed notes that a rank has fed a bucket. Buckets are ready when the last rank of this process has fed the
+// last of those that are reduced together.
+func (r *run) feed(n *instance, c role.Contribution) error {
+	r.fedMu.Lock()
+	defer r.fedMu.Unlock()
+	complete, err := r.fed.Feed(n.rank, c.Step, c.Bucket)
+	if b := r.together[c.Bucket]; complete && c.Bucket == b.Last {
+		r.ready.push(reduction{c.Step, b})
+	}
+	return err
+}
+
+// reduce is the goroutine that sums buckets over the ranks.
+func (r *run) reduce() {
+	for {
+		b, ok := r.ready.pop()
+		if !ok {
+			return
+		}
+		if err := r.reduceOne(b); err != nil {
+			r.fail(err)
+			return
+		}
+	}
+}
+
+// reduceOne sums buckets over the ranks, and tells those of this process.
+func (r *run) reduceOne(b reduction) error {
+	if err := r.sum(b); err != nil {
+		return err
+	}
+	for _, n := range r.ranks {
+		for bucket := b.First; bucket <= b.Last; bucket++ {
+			n.inbox.push(delivery{input: role.Input{
+				Kind: role.BucketReduced, Work: role.Work{Rank: n.address.Index, Step: b.step},
+				Bucket: bucket,
+			}})
+		}
+	}
+	return nil
+}
+
+// sum sums buckets over the ranks of this and other processes.
+func (r *run) sum(b reduction) error {
+	if !r.hasAllRanks() {
+		return r.remote.Reduce(r.ended, b.step, b.Buckets)
+	}
+	var err error
+	for bucket := b.First; bucket <= b.Last && err == nil; bucket++ {
+		r.timed(func() { err = r.executor.Reduce(b.step, bucket) },
+			func(took time.Duration) { r.options.Stopwatch.Reduced(bucket, took) })
+	}
+	return err
+}
