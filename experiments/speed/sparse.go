@@ -76,24 +76,20 @@ func (p *prepared) fillSparse() error {
 	return p.add("grads", grads)
 }
 
-// sparseStep is the sparse half of a step, as the roles do it. The number of parts of a batch and the
-// number of shards equal the number of goroutines. A step has four phases: the distinct signs of every
-// part; their rows from every shard; the pooled rows of every part, and the sums of their gradients by row;
-// one optimizer step per row in every shard.
+// sparseStep is the sparse half of a step, as sequential training does it: the distinct signs of a batch,
+// their rows, the pooled rows, the order of gradients by row, and one optimizer step of each row by its sum.
+// The pool shares all of them.
 type sparseStep struct {
 	schema  *batch.Schema
 	dim     int
 	samples int
-	batches [][]batch.Part // by batch and part
-	shards  []*table.Table
-	grads   [][]float32     // of the pooled rows, by part
-	pooled  [][]float32     // by part
-	rows    [][]float32     // by part
-	found   [][]table.Found // the places of the rows, by part
-	routed  []*route.Routed
-	sums    [][]float32   // by part, of several parts
-	merging route.Merging // of one part
-	outcome []table.Outcome
+	batches []batch.Part
+	table   *table.Table
+	grads   []float32 // of the pooled rows
+	pooled  []float32
+	rows    []float32
+	found   []table.Found // the places of the rows
+	merging route.Merging
 	pool    gemm.Pool
 	steps   int
 }
@@ -101,21 +97,13 @@ type sparseStep struct {
 func newSparseStep(p *prepared) (*sparseStep, error) {
 	net := pytorch.Network{Slots: p.Rows.Slots, Dim: p.Rows.Dim}
 	s := &sparseStep{
-		schema: net.Schema(), dim: p.Rows.Dim, samples: p.Batch, pool: p.pool,
-		routed: make([]*route.Routed, p.Threads), rows: make([][]float32, p.Threads),
-		sums:    make([][]float32, p.Threads),
-		outcome: make([]table.Outcome, p.Threads), found: make([][]table.Found, p.Threads),
+		schema: net.Schema(), dim: p.Rows.Dim, samples: p.Batch, pool: p.pool, grads: p.arrays["grads"],
+		merging: route.Merging{Pool: p.pool},
 	}
 	for b := range batches {
-		s.batches = append(s.batches, batch.Cut(p.idBatch(b), p.Threads, p.Threads))
+		s.batches = append(s.batches, batch.Cut(p.idBatch(b), 1, 1)[0])
 	}
-	width := s.schema.EmbeddingWidth()
-	at := 0
-	for _, part := range s.batches[0] {
-		n := part.Samples * width
-		s.pooled, s.grads = append(s.pooled, make([]float32, n)), append(s.grads, p.arrays["grads"][at:at+n])
-		at += n
-	}
+	s.pooled = make([]float32, s.samples*s.schema.EmbeddingWidth())
 	return s, s.fill(p)
 }
 
@@ -136,56 +124,38 @@ func (p *prepared) idBatch(b int) *batch.Batch {
 	return out
 }
 
-// fill creates all rows, with values 0, in the shards.
+// fill creates all rows, with values 0.
 func (s *sparseStep) fill(p *prepared) error {
 	t := job.Default()
 	t.Model.EmbeddingDim, t.Rows.Optimizer, t.Rows.Init = s.dim, p.adagrad(), 0
-	for range p.Threads {
-		rows, err := embedding.NewTable(&t, p.arena, nil)
-		if err != nil {
-			return err
-		}
-		s.shards = append(s.shards, rows)
+	var err error
+	if s.table, err = embedding.NewTable(&t, p.arena, s.pool); err != nil {
+		return err
 	}
-	plan := shard.Rows(p.Threads)
 	const chunk = 4096
-	signs, values := make([][]uint64, p.Threads), make([]float32, chunk*s.dim)
-	create := func(full int) error {
-		for i, rows := range s.shards {
-			if len(signs[i]) >= full {
-				if err := rows.Lookup(signs[i], values[:len(signs[i])*s.dim]); err != nil {
-					return err
-				}
-				signs[i] = signs[i][:0]
-			}
-		}
-		return nil
-	}
+	values := make([]float32, chunk*s.dim)
+	var signs []uint64
 	for slot := range p.Rows.Slots {
 		signer := s.schema.Signer(slot)
-		for id := range p.Rows.Each {
-			sign := signer.Sign(uint64(id), 0)
-			at := plan.Owner(sign)
-			if signs[at] = append(signs[at], sign); len(signs[at]) == chunk {
-				if err := create(chunk); err != nil {
-					return err
-				}
+		for id := 0; id < p.Rows.Each; {
+			for signs = signs[:0]; len(signs) < chunk && id < p.Rows.Each; id++ {
+				signs = append(signs, signer.Sign(uint64(id), 0))
+			}
+			if err := s.table.Lookup(signs, values[:len(signs)*s.dim]); err != nil {
+				return err
 			}
 		}
 	}
-	return create(1)
+	return nil
 }
 
 // check implements stepper: the mean size of the pooled values.
 func (s *sparseStep) check() float64 {
-	sum, n := 0.0, 0
-	for _, pooled := range s.pooled {
-		for _, v := range pooled {
-			sum += math.Abs(float64(v))
-		}
-		n += len(pooled)
+	sum := 0.0
+	for _, v := range s.pooled {
+		sum += math.Abs(float64(v))
 	}
-	return sum / float64(n)
+	return sum / float64(len(s.pooled))
 }
 
 // run implements stepper.
@@ -194,67 +164,23 @@ func (s *sparseStep) run(ctx context.Context, steps int) (time.Duration, error) 
 }
 
 func (s *sparseStep) step() error {
-	parts := s.batches[s.steps%batches]
-	errs := make([]error, len(parts))
-	n := s.pool.Size()
-	s.pool.ForEach(n, func(part int) {
-		s.routed[part] = route.Route(s.schema, parts[part], shard.Rows(n))
-		s.rows[part] = resized(s.rows[part], len(s.routed[part].Signs)*s.dim)
-		s.found[part] = resized(s.found[part], len(s.routed[part].Signs))
-	})
-	s.pool.ForEach(n, func(shard int) {
-		for part, routed := range s.routed {
-			lo, hi := int(routed.Bounds[shard])*s.dim, int(routed.Bounds[shard+1])*s.dim
-			found := s.found[part][lo/s.dim : hi/s.dim]
-			err := s.shards[shard].LookupStep(s.steps, routed.ShardSigns(shard), s.rows[part][lo:hi], found)
-			if err != nil {
-				errs[shard] = err
-			}
-		}
-	})
-	s.pool.ForEach(n, func(part int) {
-		s.routed[part].Pool(s.pooled[part], s.schema, s.rows[part], s.dim)
-		if n == 1 {
-			s.routed[part].Order(&s.merging, s.schema, s.grads[part], s.dim)
-			return
-		}
-		s.sums[part] = resized(s.sums[part], len(s.rows[part]))
-		s.routed[part].Merge(s.sums[part], s.schema, s.grads[part], s.dim)
-	})
-	s.pool.ForEach(n, func(shard int) { s.outcome[shard] = s.apply(shard) })
-	for shard, o := range s.outcome {
-		if errs[shard] != nil {
-			return errs[shard]
-		}
-		if o.Missing+o.NonFinite > 0 {
-			return fmt.Errorf("%d rows are missing and %d gradients are not finite after %d steps",
-				o.Missing, o.NonFinite, s.steps)
-		}
+	routed := route.RouteOn(s.pool, s.schema, s.batches[s.steps%batches], shard.Rows(1))
+	s.rows = resized(s.rows, len(routed.Signs)*s.dim)
+	s.found = resized(s.found, len(routed.Signs))
+	if err := s.table.LookupStep(s.steps, routed.Signs, s.rows, s.found); err != nil {
+		return err
+	}
+	routed.PoolOn(s.pool, s.pooled, s.schema, s.rows, s.dim)
+	routed.Order(&s.merging, s.schema, s.grads, s.dim)
+	put := route.Put{Samples: s.samples, Signs: routed.Signs, Pending: &s.merging}
+	o := embedding.ApplyPut(s.table, &put, s.samples, false, s.table.Rate(s.steps),
+		&table.Read{Found: s.found})
+	if o.Missing+o.NonFinite > 0 {
+		return fmt.Errorf("%d rows are missing and %d gradients are not finite after %d steps",
+			o.Missing, o.NonFinite, s.steps)
 	}
 	s.steps++
 	return nil
-}
-
-// apply does the optimizer step of the rows of a shard, with gradients merged over the parts.
-func (s *sparseStep) apply(shard int) table.Outcome {
-	rows := s.shards[shard]
-	if len(s.routed) == 1 {
-		put := route.Put{Samples: s.routed[0].Samples(), Signs: s.routed[0].Signs, Pending: &s.merging}
-		return embedding.ApplyPut(rows, &put, s.samples, false, rows.Rate(s.steps),
-			&table.Read{Found: s.found[0]})
-	}
-	puts := make([]route.Put, len(s.routed))
-	for part, routed := range s.routed {
-		lo, hi := int(routed.Bounds[shard])*s.dim, int(routed.Bounds[shard+1])*s.dim
-		puts[part] = route.Put{
-			Rank:    part,
-			Samples: routed.Samples(),
-			Signs:   routed.ShardSigns(shard),
-			Sums:    s.sums[part][lo:hi],
-		}
-	}
-	signs, grads := route.Combine(puts, s.samples, s.dim, false)
-	return rows.Apply(signs, grads, rows.Rate(s.steps), nil)
 }
 
 // resized returns a slice of n values with arbitrary contents.

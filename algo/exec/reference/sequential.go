@@ -142,7 +142,7 @@ func (q *Sequential) compute(step int) (gradients, error) {
 			return gradients{}, err
 		}
 		own.pooled = resized(own.pooled, part.Samples*width)
-		routed.Pool(own.pooled, schema, own.rows, dim)
+		routed.PoolOn(q.pool, own.pooled, schema, own.rows, dim)
 
 		own.pooledGrads = own.pooledGrads[:0]
 		for group := range part.Groups() {

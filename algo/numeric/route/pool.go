@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"tandem/algo/numeric/batch"
+	"tandem/algo/numeric/kernel/gemm"
 	"tandem/algo/numeric/kernel/vec"
 )
 
@@ -18,6 +19,23 @@ import (
 // disagrees. Cost: one row added an occurrence of a row.
 func (r *Routed) Pool(dst []float32, schema *batch.Schema, rows []float32, dim int) {
 	r.PoolSamples(dst, schema, rows, dim, 0, r.part.Samples)
+}
+
+// PoolOn is Pool. A pool of goroutines that is not nil shares the samples of a large batch.
+func (r *Routed) PoolOn(pool gemm.Pool, dst []float32, schema *batch.Schema, rows []float32, dim int) {
+	width, samples, ranges := schema.EmbeddingWidth(), r.part.Samples, 1
+	if pool != nil && samples*len(schema.Slots) >= sharedOccurrences {
+		ranges = pool.Size()
+	}
+	if ranges == 1 {
+		r.Pool(dst, schema, rows, dim)
+		return
+	}
+	mustMatch("dst", len(dst), samples*width)
+	pool.ForEach(ranges, func(i int) {
+		lo, hi := i*samples/ranges, (i+1)*samples/ranges
+		r.PoolSamples(dst[lo*width:hi*width], schema, rows, dim, lo, hi)
+	})
 }
 
 // PoolSamples is Pool for the samples from lo to below hi alone.

@@ -26,7 +26,7 @@ func (p *pool) ForEach(tasks int, task func(index int)) {
 	group.Wait()
 }
 
-// A pool shares Route and Order of a large batch and changes nothing; a small batch is not shared.
+// A pool shares Route, Pool and Order of a large batch and changes nothing; a small batch is not shared.
 func TestAPoolChangesNothing(t *testing.T) {
 	const dim, groups = 16, 8
 	for _, samples := range []int{600, 30} {
@@ -43,6 +43,13 @@ func TestAPoolChangesNothing(t *testing.T) {
 			if !slices.Equal(got.Signs, want.Signs) || !slices.Equal(got.Bounds, want.Bounds) ||
 				fmt.Sprint(got.Index) != fmt.Sprint(want.Index) {
 				t.Errorf("%d samples, %d PSs: a pool routes otherwise", samples, servers)
+			}
+			rows := grads[:len(got.Signs)*dim] // as good as any
+			pooled, wanted := make([]float32, len(grads)), make([]float32, len(grads))
+			got.PoolOn(helpers, pooled, schema, rows, dim)
+			want.Pool(wanted, schema, rows, dim)
+			if !sameBits(pooled, wanted) {
+				t.Errorf("%d samples, %d PSs: a pool pools otherwise", samples, servers)
 			}
 			m := route.Merging{Pool: helpers}
 			got.Order(&m, schema, grads, dim)
