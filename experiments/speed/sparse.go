@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"slices"
 	"time"
 
 	"tandem/algo/exec/embedding"
@@ -14,7 +13,6 @@ import (
 	"tandem/algo/numeric/opt"
 	"tandem/algo/numeric/route"
 	"tandem/algo/numeric/shard"
-	"tandem/algo/numeric/table"
 	"tandem/algo/rng"
 	"tandem/datasets/synth"
 	"tandem/experiments/pytorch"
@@ -84,21 +82,20 @@ type sparseStep struct {
 	dim     int
 	samples int
 	batches []batch.Part
-	table   *table.Table
+	shard   *embedding.Shard
 	grads   []float32 // of the pooled rows
 	pooled  []float32
-	rows    []float32
-	found   []table.Found // the places of the rows
-	merging route.Merging
-	pool    gemm.Pool
-	steps   int
+	// occurrences of the rows in the pooled rows, of the batch in hand
+	occurrences route.Occurrences
+	pool        gemm.Pool
+	steps       int
 }
 
 func newSparseStep(p *prepared) (*sparseStep, error) {
 	net := pytorch.Network{Slots: p.Rows.Slots, Dim: p.Rows.Dim}
 	s := &sparseStep{
 		schema: net.Schema(), dim: p.Rows.Dim, samples: p.Batch, pool: p.pool, grads: p.arrays["grads"],
-		merging: route.Merging{Pool: p.pool},
+		occurrences: route.Occurrences{Pool: p.pool},
 	}
 	for b := range batches {
 		s.batches = append(s.batches, batch.Cut(p.idBatch(b), 1, 1)[0])
@@ -128,10 +125,11 @@ func (p *prepared) idBatch(b int) *batch.Batch {
 func (s *sparseStep) fill(p *prepared) error {
 	t := job.Default()
 	t.Model.EmbeddingDim, t.Rows.Optimizer, t.Rows.Init = s.dim, p.adagrad(), 0
-	var err error
-	if s.table, err = embedding.NewTable(&t, p.arena, s.pool); err != nil {
+	rows, err := embedding.NewTable(&t, p.arena, s.pool)
+	if err != nil {
 		return err
 	}
+	s.shard = embedding.NewShard(rows, nil)
 	const chunk = 4096
 	values := make([]float32, chunk*s.dim)
 	var signs []uint64
@@ -141,7 +139,7 @@ func (s *sparseStep) fill(p *prepared) error {
 			for signs = signs[:0]; len(signs) < chunk && id < p.Rows.Each; id++ {
 				signs = append(signs, signer.Sign(uint64(id), 0))
 			}
-			if err := s.table.Lookup(signs, values[:len(signs)*s.dim]); err != nil {
+			if err := rows.Lookup(signs, values[:len(signs)*s.dim]); err != nil {
 				return err
 			}
 		}
@@ -165,23 +163,15 @@ func (s *sparseStep) run(ctx context.Context, steps int) (time.Duration, error) 
 
 func (s *sparseStep) step() error {
 	routed := route.RouteOn(s.pool, s.schema, s.batches[s.steps%batches], shard.Rows(1))
-	s.rows = resized(s.rows, len(routed.Signs)*s.dim)
-	s.found = resized(s.found, len(routed.Signs))
-	if err := s.table.LookupStep(s.steps, routed.Signs, s.rows, s.found); err != nil {
+	key := embedding.BatchKey{Step: int32(s.steps)}
+	if err := s.shard.LookupPooled(key, routed, s.schema, &s.occurrences, s.pooled); err != nil {
 		return err
 	}
-	routed.PoolOn(s.pool, s.pooled, s.schema, s.rows, s.dim)
-	routed.Order(&s.merging, s.schema, s.grads, s.dim)
-	put := route.Put{Samples: s.samples, Signs: routed.Signs, Pending: &s.merging}
-	o := embedding.ApplyPut(s.table, &put, s.samples, false, s.table.Rate(s.steps),
-		&table.Read{Found: s.found})
-	if o.Missing+o.NonFinite > 0 {
-		return fmt.Errorf("%d rows are missing and %d gradients are not finite after %d steps",
-			o.Missing, o.NonFinite, s.steps)
+	routed.Take(&s.occurrences, s.schema, s.grads)
+	put := route.Put{Samples: s.samples, Signs: routed.Signs, Pending: &s.occurrences}
+	if err := s.shard.Apply(key, put, s.samples, false); err != nil {
+		return fmt.Errorf("after %d steps: %w", s.steps, err)
 	}
 	s.steps++
 	return nil
 }
-
-// resized returns a slice of n values with arbitrary contents.
-func resized[T any](old []T, n int) []T { return slices.Grow(old[:0], n)[:n] }

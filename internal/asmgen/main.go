@@ -83,7 +83,7 @@ func outputs() []output {
 		{kernels + "vec/loops_gen.go", vec.table()},
 		{kernels + "vec/loops_amd64_gen.go", vec.declarations()},
 		{kernels + "vec/loops_amd64_gen.s", vec.assembly()},
-		{kernels + "vec/trees_amd64_gen.s", fill("trees.s.tmpl")},
+		{kernels + "vec/occurrences_amd64_gen.s", fill("occurrences.s.tmpl")},
 		{kernels + "nn/loops_gen.go", nn.table()},
 		{kernels + "nn/loops_amd64_gen.go", nn.declarations()},
 		{kernels + "nn/loops_amd64_gen.s", nn.assembly()},

@@ -44,7 +44,7 @@ func templateSets() (all []templateSet) {
 	return all
 }
 
-// A block is columns that the sums of trees have in registers at a time.
+// A block is columns of a vector that are in registers at a time.
 type block struct {
 	Name      string
 	Columns   int // at least

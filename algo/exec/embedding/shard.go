@@ -13,6 +13,7 @@ import (
 
 	"tandem/algo/histogram"
 	"tandem/algo/job"
+	"tandem/algo/numeric/batch"
 	"tandem/algo/numeric/kernel/gemm"
 	"tandem/algo/numeric/opt"
 	"tandem/algo/numeric/route"
@@ -27,6 +28,8 @@ type Shard struct {
 	// and whose put has not come. readsMu guards it.
 	reads   map[BatchKey][]table.Found
 	readsMu sync.Mutex
+	spare   [][]table.Found // memory of reads that are over
+	values  []float32       // scratch
 	// missed counts, for every row gradient applied, the updates of the row between the read that the
 	// gradient was computed from and the gradient's own.
 	missed histogram.Histogram
@@ -95,14 +98,68 @@ func (s *Shard) Pending() int {
 // Lookup copies the rows of signs to values, len(signs) × dim, creating rows that do not exist. It remembers
 // how many updates each row has had, for the put of the batch.
 func (s *Shard) Lookup(b BatchKey, signs []uint64, values []float32) error {
-	found := make([]table.Found, len(signs))
-	if err := s.rows.LookupStep(s.first+int(b.Step), signs, values, found); err != nil {
+	return s.remember(b, len(signs), func(found []table.Found) error {
+		return s.rows.LookupStep(s.first+int(b.Step), signs, values, found)
+	})
+}
+
+// LookupPooled is Lookup of all rows of a routed batch, followed by Routed.Pool to dst, for an owner that
+// does both: rows go to the model input from the first cache where that is possible. It orders the
+// occurrences, which the sums of gradients need, too.
+func (s *Shard) LookupPooled(b BatchKey, routed *route.Routed, schema *batch.Schema,
+	o *route.Occurrences, dst []float32) error {
+	dim := s.rows.Dim()
+	routed.Order(o, schema, dim)
+	if !routed.Spreads(schema) {
+		s.values = slices.Grow(s.values[:0], len(routed.Signs)*dim)[:len(routed.Signs)*dim]
+		if err := s.Lookup(b, routed.Signs, s.values); err != nil {
+			return err
+		}
+		routed.PoolOn(o.Pool, dst, schema, s.values, dim)
+		return nil
+	}
+	return s.remember(b, len(routed.Signs), func(found []table.Found) error {
+		return s.rows.LookupEach(s.first+int(b.Step), routed.Signs, func(rows []float32, lo, hi int) {
+			o.Spread(dst, rows, lo, hi)
+		}, found)
+	})
+}
+
+// remember remembers for the put of a batch how a lookup has found a number of rows.
+func (s *Shard) remember(b BatchKey, signs int, lookup func(found []table.Found) error) error {
+	found := s.takeSpare(signs)
+	if err := lookup(found); err != nil {
 		return err
 	}
 	s.readsMu.Lock()
 	defer s.readsMu.Unlock()
 	s.reads[b] = found
 	return nil
+}
+
+// takeSpare returns memory for a number of rows, in that of a read that is over if it has room.
+func (s *Shard) takeSpare(signs int) []table.Found {
+	for i, spare := range s.spare {
+		if cap(spare) >= signs {
+			s.spare = slices.Delete(s.spare, i, i+1)
+			return spare[:signs]
+		}
+	}
+	return make([]table.Found, signs)
+}
+
+// spareReads is the largest number of reads whose memory is kept: more than most jobs have under way.
+const spareReads = 8
+
+// giveSpare keeps the memory of a read that is over, if there was one.
+func (s *Shard) giveSpare(found []table.Found) {
+	if found == nil {
+		return
+	}
+	if len(s.spare) == spareReads {
+		s.spare = slices.Delete(s.spare, 0, 1)
+	}
+	s.spare = append(s.spare, found)
 }
 
 // SignsOf returns the number of signs that a batch has looked up, if its rows were looked up and its put has
@@ -163,6 +220,7 @@ func (s *Shard) Apply(b BatchKey, put route.Put, stepSamples int, byRank bool) e
 		return err
 	}
 	read := table.Read{Found: found, Weight: s.weight, Missed: s.addMissed}
+	defer s.giveSpare(found)
 	return check(ApplyPut(s.rows, &put, stepSamples, byRank, s.rows.Rate(s.first+int(b.Step)), &read))
 }
 

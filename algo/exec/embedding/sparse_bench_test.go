@@ -64,19 +64,19 @@ const (
 
 // sparseStep is a PS and an EW in one, with memory that serves step after step.
 type sparseStep struct {
-	schema       batch.Schema
-	dim          int
-	shard        *Shard
-	rows, pooled []float32
-	merging      route.Merging
-	took         [len(sparseStages)][]time.Duration // by step of a measurement
-	last         time.Time                          // the end of the stage before
+	schema      batch.Schema
+	dim         int
+	shard       *Shard
+	pooled      []float32
+	occurrences route.Occurrences
+	took        [len(sparseStages)][]time.Duration // by step of a measurement
+	last        time.Time                          // the end of the stage before
 }
 
 // sparseStages are the stages of a step, whose times are reported by occurrence: the lower quartile of all
-// steps, which other work on the machine hardly changes. Gradients are put in the order of their rows, and
-// summed while the rows are updated.
-var sparseStages = [...]string{"route", "lookup", "pool", "order", "update"}
+// steps, which other work on the machine hardly changes. Reads order the occurrences of rows, find the rows
+// and pool them; updates sum the gradients of each row first.
+var sparseStages = [...]string{"route", "read", "update"}
 
 // end takes the time since the end of the stage before as that of a stage.
 func (s *sparseStep) end(stage int) {
@@ -138,22 +138,18 @@ func (s *sparseStep) step(b *testing.B, i int, part batch.Part) {
 	name := BatchKey{Step: int32(i)}
 	s.last = time.Now()
 	routed := route.Route(&s.schema, part, shard.Rows(1))
-	s.rows = sized(s.rows, len(routed.Signs)*s.dim)
 	s.pooled = sized(s.pooled, part.Samples*s.schema.EmbeddingWidth())
 	s.end(0)
-	if err := s.shard.Lookup(name, routed.Signs, s.rows); err != nil {
+	if err := s.shard.LookupPooled(name, routed, &s.schema, &s.occurrences, s.pooled); err != nil {
 		b.Fatal(err)
 	}
 	s.end(1)
-	routed.Pool(s.pooled, &s.schema, s.rows, s.dim)
-	s.end(2)
-	routed.Order(&s.merging, &s.schema, s.pooled, s.dim) // gradients as good as any
-	s.end(3)
-	put := route.Put{Samples: part.Samples, Signs: routed.Signs, Pending: &s.merging}
+	routed.Take(&s.occurrences, &s.schema, s.pooled) // gradients as good as any
+	put := route.Put{Samples: part.Samples, Signs: routed.Signs, Pending: &s.occurrences}
 	if err := s.shard.Apply(name, put, part.Samples, false); err != nil {
 		b.Fatal(err)
 	}
-	s.end(4)
+	s.end(2)
 }
 
 // sized returns n values, which may be anything.

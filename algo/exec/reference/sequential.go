@@ -45,8 +45,8 @@ type Sequential struct {
 
 // scratch is memory for the part of a rank, which serves step after step.
 type scratch struct {
-	rows, pooled, pooledGrads []float32
-	merging                   route.Merging
+	pooled, pooledGrads []float32
+	occurrences         route.Occurrences
 }
 
 // oneTable is the plan by which one table has all rows.
@@ -130,19 +130,17 @@ func (q *Sequential) compute(step int) (gradients, error) {
 		return gradients{}, errors.New("the batch is empty")
 	}
 	t, schema := &q.job, q.source.Schema()
-	dim, width := t.Model.Dim(), schema.EmbeddingWidth()
+	width := schema.EmbeddingWidth()
 
 	g := gradients{step: step, samples: global.Samples}
 	q.stats, q.loss = q.stats[:0], 0
 	for rank, part := range batch.Cut(global, t.TotalGroups(), t.Roles.Ranks) {
 		routed, own := route.RouteOn(q.pool, schema, part, oneTable), &q.ranks[rank]
-		own.rows = resized(own.rows, len(routed.Signs)*dim)
-		if err := q.rows.Lookup(embedding.BatchKey{Rank: int32(rank), Step: int32(step)}, routed.Signs,
-			own.rows); err != nil {
+		own.occurrences.Pool, own.pooled = q.pool, resized(own.pooled, part.Samples*width)
+		key := embedding.BatchKey{Rank: int32(rank), Step: int32(step)}
+		if err := q.rows.LookupPooled(key, routed, schema, &own.occurrences, own.pooled); err != nil {
 			return gradients{}, err
 		}
-		own.pooled = resized(own.pooled, part.Samples*width)
-		routed.PoolOn(q.pool, own.pooled, schema, own.rows, dim)
 
 		own.pooledGrads = own.pooledGrads[:0]
 		for group := range part.Groups() {
@@ -153,10 +151,9 @@ func (q *Sequential) compute(step int) (gradients, error) {
 			}
 			own.pooledGrads = append(own.pooledGrads, grads...)
 		}
-		own.merging.Pool = q.pool
-		routed.Order(&own.merging, schema, own.pooledGrads, dim)
+		routed.Take(&own.occurrences, schema, own.pooledGrads)
 		g.puts = append(g.puts, route.Put{Rank: rank, Samples: part.Samples, Signs: routed.Signs,
-			Pending: &own.merging})
+			Pending: &own.occurrences})
 	}
 	q.report(q.loss, global.Samples)
 	collective.Tree(q.grads)

@@ -14,7 +14,7 @@ type Put struct {
 	Sums    []float32 // len(Signs) × dim, unless Pending has them
 	// Pending, if it is not nil, computes the sums when they are needed: in the first cache, where no copy of
 	// all of them is ever written.
-	Pending *Merging
+	Pending *Occurrences
 }
 
 // Divisor returns what the sums of a put are divided by: the samples of the rank's part if byRank, else the
@@ -69,8 +69,8 @@ func Combine(puts []Put, stepSamples, dim int, byRank bool) (signs []uint64, gra
 
 // combine returns the sums along the tree of several puts.
 func combine(puts []Put, dim int, byRank bool) (signs []uint64, sums []float32) {
-	m := mergings.Get().(*Merging)
-	defer mergings.Put(m)
+	o := occurrencesPool.Get().(*Occurrences)
+	defer occurrencesPool.Put(o)
 	rows := 0
 	for _, p := range puts {
 		rows += len(p.Signs)
@@ -80,20 +80,21 @@ func combine(puts []Put, dim int, byRank bool) (signs []uint64, sums []float32) 
 	scratch.shared.Reset(rows)
 	signs = make([]uint64, 0, rows)
 	index := make([]int32, rows)
-	m.scaled = resized(m.scaled, rows*dim)
+	o.scaled = resized(o.scaled, rows*dim)
 	rows = 0
 	for i := range puts {
 		p := &puts[i]
 		n := len(p.Signs)
 		signs = scratch.shared.Number(index[rows:][:n], p.Signs, signs)
-		p.Quotients(m.scaled[rows*dim:][:n*dim], 0, n, dim, p.Divisor(1, byRank))
+		p.Quotients(o.scaled[rows*dim:][:n*dim], 0, n, dim, p.Divisor(1, byRank))
 		rows += n
 	}
-	m.start(len(signs), m.scaled, dim)
-	m.count(index)
+	o.start(len(signs), len(o.scaled), dim)
+	o.grads = o.scaled
+	o.count(index)
 	sort := sortings.Get().(*sorting)
 	defer sortings.Put(sort)
-	sort.reserve(m, 0, len(signs), 0)
+	sort.reserve(o, 0, len(signs), 0)
 	rows = 0
 	for rank, p := range puts {
 		sort.group = int32(rank)
@@ -101,6 +102,6 @@ func combine(puts []Put, dim int, byRank bool) (signs []uint64, sums []float32) 
 		rows += len(p.Signs)
 	}
 	sums = make([]float32, len(signs)*dim)
-	m.Sum(sums, 0, len(signs))
+	o.Sum(sums, 0, len(signs))
 	return signs, sums
 }

@@ -121,8 +121,9 @@ func TestPendingSumsAreThoseOfMerge(t *testing.T) {
 			p := route.Put{Rank: rank, Samples: max(r.Samples(), 1), Signs: r.Signs}
 			p.Sums = merge(r, schema, grads, dim)
 			merged = append(merged, p)
-			p.Sums, p.Pending = nil, new(route.Merging)
-			r.Order(p.Pending, schema, grads, dim)
+			p.Sums, p.Pending = nil, new(route.Occurrences)
+			r.Order(p.Pending, schema, dim)
+			r.Take(p.Pending, schema, grads)
 			pending = append(pending, p)
 		}
 		divisor := merged[0].Divisor(b.Samples, byRank)

@@ -23,30 +23,37 @@ import (
 // for each (row, group).
 func (r *Routed) Merge(sums []float32, schema *batch.Schema, grads []float32, dim int) {
 	mustMatch("sums", len(sums), len(r.Signs)*dim)
-	m := mergings.Get().(*Merging)
-	defer mergings.Put(m)
-	r.Order(m, schema, grads, dim)
-	m.Sum(sums, 0, len(r.Signs))
-	m.grads = nil // not to keep them
+	o := occurrencesPool.Get().(*Occurrences)
+	defer occurrencesPool.Put(o)
+	r.Order(o, schema, dim)
+	r.Take(o, schema, grads)
+	o.Sum(sums, 0, len(r.Signs))
+	o.grads = nil // not to keep them
 }
 
-// Order prepares the sums of Merge, which m.Sum then computes for any rows: so the sums of a few rows can be
-// used while they are in the first cache. Grads must stay unchanged until the last sum, m until then belongs
-// to this part. Shapes and panics are those of Merge. Cost: some 3 ns an occurrence of a row.
-func (r *Routed) Order(m *Merging, schema *batch.Schema, grads []float32, dim int) {
+// Take has o sum the gradients of what Pool wrote, Samples × schema.EmbeddingWidth(), scaled as Pool has
+// scaled the sums. They must stay unchanged until the last sum. It panics if the length disagrees.
+func (r *Routed) Take(o *Occurrences, schema *batch.Schema, grads []float32) {
+	mustMatch("grads", len(grads), o.values)
+	o.grads = r.scaleGrads(o, schema, grads, o.dim)
+}
+
+// Order finds for each row of the part, which has dim values, where it occurs in the model input. With it,
+// rows are spread and their gradients are summed a few at a time, while they are in the first cache; all sums
+// are Merge. O belongs to the part from now on. Cost: some 3 ns an occurrence of a row.
+func (r *Routed) Order(o *Occurrences, schema *batch.Schema, dim int) {
 	width := schema.EmbeddingWidth()
-	mustMatch("grads", len(grads), r.part.Samples*width)
-	m.start(len(r.Signs), r.scaleGrads(m, schema, grads, dim), dim)
+	o.start(len(r.Signs), r.part.Samples*width, dim)
 	if r.slotBySlot(schema) {
-		r.orderSlots(m, schema, width)
+		r.orderSlots(o, schema, width)
 		return
 	}
 	sort := sortings.Get().(*sorting)
 	defer sortings.Put(sort)
 	for s := range schema.Slots {
-		r.countSlot(m, s, &schema.Slots[s])
+		r.countSlot(o, s, &schema.Slots[s])
 	}
-	sort.reserve(m, 0, len(r.Signs), 0)
+	sort.reserve(o, 0, len(r.Signs), 0)
 	for g := range r.part.Groups() {
 		sort.group = int32(g)
 		first := 0
@@ -57,6 +64,18 @@ func (r *Routed) Order(m *Merging, schema *batch.Schema, grads []float32, dim in
 	}
 }
 
+// Spreads reports whether the model input is a copy of a row for every occurrence and nothing else: whether
+// every sample has one id in each slot, of one row, which is summed. Cost: a comparison for each occurrence.
+func (r *Routed) Spreads(schema *batch.Schema) bool {
+	for s := range schema.Slots {
+		slot := &schema.Slots[s]
+		if slot.Pooling != batch.Sum || slot.RowsPerID() != 1 || !oneEach(r.part.Slots[s].Offsets) {
+			return false
+		}
+	}
+	return true
+}
+
 // slotBySlot reports whether the rows of each slot follow those of the slot before, so that what is known of
 // a slot's rows stays in the first caches, and all of them have gradients.
 func (r *Routed) slotBySlot(schema *batch.Schema) bool {
@@ -65,26 +84,26 @@ func (r *Routed) slotBySlot(schema *batch.Schema) bool {
 }
 
 // orderSlots is Order slot by slot.
-func (r *Routed) orderSlots(m *Merging, schema *batch.Schema, width int) {
+func (r *Routed) orderSlots(o *Occurrences, schema *batch.Schema, width int) {
 	type slot struct{ occurrences, input int } // where those of a slot begin
 	begin := make([]slot, len(schema.Slots)+1)
 	for s, index := range r.Index {
 		begin[s+1] = slot{begin[s].occurrences + len(index), begin[s].input + schema.Slots[s].Width()}
 	}
 	occurrences := begin[len(r.Index)].occurrences
-	m.at, m.joins = resized(m.at, occurrences), resized(m.joins, occurrences)
+	o.at, o.joins = resized(o.at, occurrences), resized(o.joins, occurrences)
 	order := func(s int) {
 		sort := sortings.Get().(*sorting)
 		defer sortings.Put(sort)
-		m.count(r.Index[s])
-		sort.reserve(m, int(r.slots[s]), int(r.slots[s+1]), int32(begin[s].occurrences))
+		o.count(r.Index[s])
+		sort.reserve(o, int(r.slots[s]), int(r.slots[s+1]), int32(begin[s].occurrences))
 		for g := range r.part.Groups() {
 			sort.group = int32(g)
 			r.placeSlot(sort, s, &schema.Slots[s], g, begin[s].input, width)
 		}
 	}
-	if m.Pool != nil && occurrences >= sharedOccurrences {
-		m.Pool.ForEach(len(r.Index), order)
+	if o.Pool != nil && occurrences >= sharedOccurrences {
+		o.Pool.ForEach(len(r.Index), order)
 		return
 	}
 	for s := range r.Index {
@@ -94,15 +113,15 @@ func (r *Routed) orderSlots(m *Merging, schema *batch.Schema, width int) {
 
 // countSlot counts the occurrences of a slot that have a gradient. Further ids of a raw slot Pool has
 // dropped: they have none, though they were read.
-func (r *Routed) countSlot(m *Merging, s int, slot *batch.Slot) {
+func (r *Routed) countSlot(o *Occurrences, s int, slot *batch.Slot) {
 	if slot.Pooling == batch.Sum {
-		m.count(r.Index[s])
+		o.count(r.Index[s])
 		return
 	}
 	each := slot.RowsPerID()
 	for i := range r.part.Samples {
 		named := r.occurrences(s, i, each)
-		m.count(named[:min(len(named), slot.FixedSize*each)])
+		o.count(named[:min(len(named), slot.FixedSize*each)])
 	}
 }
 
@@ -139,15 +158,15 @@ func oneEach(offsets []int32) bool {
 
 // scaleGrads returns the gradients of the sums before SqrtScaling: grads as they
 // are, or with those of scaled sums replaced in a copy.
-func (r *Routed) scaleGrads(m *Merging, schema *batch.Schema, grads []float32, dim int) []float32 {
+func (r *Routed) scaleGrads(o *Occurrences, schema *batch.Schema, grads []float32, dim int) []float32 {
 	width, first, copied := schema.EmbeddingWidth(), 0, false
 	for s := range schema.Slots {
 		slot := &schema.Slots[s]
 		each, inputs := slot.RowsPerID(), slot.Width()
 		if slot.SqrtScaling {
 			if !copied {
-				m.scaled = append(m.scaled[:0], grads...)
-				grads, copied = m.scaled, true
+				o.scaled = append(o.scaled[:0], grads...)
+				grads, copied = o.scaled, true
 			}
 			for i := range r.part.Samples {
 				named, own := len(r.occurrences(s, i, each)), grads[i*width+first:][:inputs]

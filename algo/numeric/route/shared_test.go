@@ -51,10 +51,11 @@ func TestAPoolChangesNothing(t *testing.T) {
 			if !sameBits(pooled, wanted) {
 				t.Errorf("%d samples, %d PSs: a pool pools otherwise", samples, servers)
 			}
-			m := route.Merging{Pool: helpers}
-			got.Order(&m, schema, grads, dim)
+			o := route.Occurrences{Pool: helpers}
+			got.Order(&o, schema, dim)
+			got.Take(&o, schema, grads)
 			sums := make([]float32, len(got.Signs)*dim)
-			m.Sum(sums, 0, len(got.Signs))
+			o.Sum(sums, 0, len(got.Signs))
 			if !sameBits(sums, merge(want, schema, grads, dim)) {
 				t.Errorf("%d samples, %d PSs: the sums differ", samples, servers)
 			}

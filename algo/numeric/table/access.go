@@ -23,7 +23,9 @@ func mustMatch(name string, got, want int) {
 // and the rest of dst is unchanged. Cost: one probe of the index and one row copy a
 // sign.
 func (t *Table) Lookup(signs []uint64, dst []float32) error {
-	return t.lookup(signs, dst, nil, func(uint64) bool { return true })
+	mustMatch("dst", len(dst), len(signs)*t.config.Dim)
+	var c chunk
+	return t.lookup(&c, signs, &output{values: dst}, nil, func(uint64) bool { return true })
 }
 
 // LookupStep is Lookup for a training step: it creates an absent row with the
@@ -40,11 +42,49 @@ func (t *Table) Lookup(signs []uint64, dst []float32) error {
 // Source: Persia's admit_probability. Deviation: Persia draws again at every lookup,
 // without a seed.
 func (t *Table) LookupStep(step int, signs []uint64, dst []float32, found []Found) error {
+	mustMatch("dst", len(dst), len(signs)*t.config.Dim)
+	return t.lookupStep(step, signs, output{values: dst}, found)
+}
+
+// LookupEach is LookupStep that passes the embeddings on while they are in the first cache: it calls take
+// with those of the signs from lo to below hi, (hi−lo) × Dim values, which are valid until take returns, for
+// all signs in pieces. A table with a pool calls take from several goroutines.
+func (t *Table) LookupEach(step int, signs []uint64, take func(rows []float32, lo, hi int),
+	found []Found) error {
+	return t.lookupStep(step, signs, output{take: take}, found)
+}
+
+// output is where a lookup writes embeddings: to values, of all signs, or a piece at a time to take.
+type output struct {
+	values []float32
+	take   func(rows []float32, lo, hi int)
+}
+
+// room returns where the embeddings of the signs from lo to below hi are written.
+func (o *output) room(c *chunk, lo, hi, dim int) []float32 {
+	if o.take == nil {
+		return o.values[lo*dim : hi*dim]
+	}
+	return c.gradients(dim)[:(hi-lo)*dim]
+}
+
+// written passes on the embeddings of the signs from lo to below hi.
+func (o *output) written(rows []float32, lo, hi int) {
+	if o.take != nil && lo < hi {
+		o.take(rows, lo, hi)
+	}
+}
+
+// lookupStep is LookupStep and LookupEach.
+func (t *Table) lookupStep(step int, signs []uint64, out output, found []Found) error {
+	if found != nil {
+		mustMatch("found", len(found), len(signs))
+	}
 	admits := func(sign uint64) bool { return t.admits(step, sign) }
 	if parts := t.shares(len(signs)); found != nil && parts > 1 {
-		return t.lookupShared(parts, signs, dst, found, admits)
+		return t.lookupShared(parts, signs, out, found, admits)
 	}
-	return t.lookup(signs, dst, found, admits)
+	return t.lookup(t.work[0], signs, &out, found, admits)
 }
 
 // Found is the state of a row at the time of a read. The row may have been evicted
@@ -81,40 +121,38 @@ func (t *Table) refuses() bool { return t.config.Admission > 0 && t.config.Admis
 // lookup copies the rows of signs and creates absent rows that are admitted. A
 // creation may evict the row of another sign, so lookup first copies the rows of the
 // signs before it.
-func (t *Table) lookup(signs []uint64, dst []float32, found []Found, admits func(sign uint64) bool) error {
+func (t *Table) lookup(c *chunk, signs []uint64, out *output, found []Found,
+	admits func(sign uint64) bool) error {
 	dim := t.config.Dim
-	mustMatch("dst", len(dst), len(signs)*dim)
-	if found != nil {
-		mustMatch("found", len(found), len(signs))
-	}
-	var c chunk
+	c.found = nil
 	t.thaw()
 	marks := uint32(mark)
 	if t.frozen != nil {
 		marks = 0 // markRead sets them
 	}
 	for at := 0; at < len(signs); {
-		n := t.advance(&c, signs, at, t.stateAt)
-		part, out := signs[at:at+n], dst[at*dim:(at+n)*dim]
+		n := t.advance(c, signs, at, t.stateAt)
+		part, rows := signs[at:at+n], out.room(c, at, at+n, dim)
 		for i := 0; i < n; i++ {
 			lo := i
-			i = t.confirm(&c, part, lo, marks)
+			i = t.confirm(c, part, lo, marks)
 			if marks == 0 {
 				t.markRead(c.rows[lo:i])
 			}
-			t.gather(out[lo*dim:i*dim], &c, lo, i)
+			t.gather(rows[lo*dim:i*dim], c, lo, i)
 			if i == n {
 				break
 			}
-			if err := t.provide(&c, part, i, admits); err != nil {
+			if err := t.provide(c, part, i, admits); err != nil {
 				return err
 			}
 			if c.rows[i] < 0 {
-				clear(out[i*dim : (i+1)*dim])
+				clear(rows[i*dim : (i+1)*dim])
 			} else {
-				t.gather(out[i*dim:(i+1)*dim], &c, i, i+1)
+				t.gather(rows[i*dim:(i+1)*dim], c, i, i+1)
 			}
 		}
+		out.written(rows, at, at+n)
 		if found != nil {
 			for i := range n {
 				found[at+i] = Found{c.counts[i], c.rows[i]}

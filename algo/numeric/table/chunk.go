@@ -36,7 +36,7 @@ type chunk struct {
 	rates [chunkSigns]float32 // of an Apply: the learning rates
 	done  [chunkSigns]bool    // of an Apply: which rows are updated
 	batch opt.Batch           // of an Apply
-	grads []float32           // of an Apply: memory for gradients
+	grads []float32           // memory for gradients, or for embeddings that are passed on
 	wide  []float32           // memory for the values of narrow rows that change
 }
 

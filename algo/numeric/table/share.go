@@ -34,59 +34,71 @@ func share(signs, parts, i int) (lo, hi int) {
 
 // lookupShared is lookup of distinct signs, shared over the pool: first all rows that exist are read, then
 // the others are created in their order, until one cannot be.
-func (t *Table) lookupShared(parts int, signs []uint64, dst []float32, found []Found,
+func (t *Table) lookupShared(parts int, signs []uint64, out output, found []Found,
 	admits func(sign uint64) bool) error {
 	dim := t.config.Dim
-	mustMatch("dst", len(dst), len(signs)*dim)
-	mustMatch("found", len(found), len(signs))
+	t.addWork(parts)
 	absent := make([][]int32, parts)
 	t.config.Pool.ForEach(parts, func(i int) {
 		lo, hi := share(len(signs), parts, i)
-		absent[i] = t.lookupPresent(signs[lo:hi], dst[lo*dim:hi*dim], found[lo:hi])
+		absent[i] = t.lookupPresent(t.work[i], signs[lo:hi], lo, &out, found[lo:hi])
 	})
 	for i := range absent {
-		lo, _ := share(len(signs), parts, i)
-		for _, behind := range absent[i] {
-			at := lo + int(behind)
-			row, out := -1, dst[at*dim:(at+1)*dim]
+		for _, at := range absent[i] {
+			at := int(at)
+			row, values := -1, out.room(t.work[0], at, at+1, dim)
 			if admits(signs[at]) {
 				var err error
 				if row, err = t.create(signs[at], rng.Mix(signs[at])); err != nil {
 					return err
 				}
-				t.read(out, row)
+				t.read(values, row)
 			} else {
-				clear(out)
+				clear(values)
 			}
+			out.written(values, at, at+1)
 			found[at] = Found{row: int32(row)}
 		}
 	}
 	return nil
 }
 
-// lookupPresent is lookup of the rows that exist. It returns the positions of the others, of which it writes
-// nothing.
-func (t *Table) lookupPresent(signs []uint64, dst []float32, found []Found) (absent []int32) {
+// addWork makes chunks for a number of goroutines.
+func (t *Table) addWork(parts int) {
+	for len(t.work) < parts {
+		t.work = append(t.work, new(chunk))
+	}
+}
+
+// lookupPresent is lookup of the rows that exist, of a share of the signs that begins at a position. It
+// returns the positions of the others, of which it writes nothing.
+func (t *Table) lookupPresent(c *chunk, signs []uint64, first int, out *output,
+	found []Found) (absent []int32) {
 	dim := t.config.Dim
-	var c chunk
+	c.found = nil
 	for at := 0; at < len(signs); {
-		n := t.advance(&c, signs, at, t.stateAt)
-		part, out := signs[at:at+n], dst[at*dim:(at+n)*dim]
+		n := t.advance(c, signs, at, t.stateAt)
+		part, begin := signs[at:at+n], first+at
+		rows := out.room(c, begin, begin+n, dim)
+		done := 0 // the rows before are passed on, or absent
 		for i := 0; i < n; i++ {
 			lo := i
-			i = t.confirm(&c, part, lo, mark)
-			t.gather(out[lo*dim:i*dim], &c, lo, i)
+			i = t.confirm(c, part, lo, mark)
+			t.gather(rows[lo*dim:i*dim], c, lo, i)
 			if i == n {
 				break
 			}
 			row := t.find(part[i], rng.Mix(part[i]))
-			if t.put(&c, i, row); row < 0 {
-				absent = append(absent, int32(at+i))
+			if t.put(c, i, row); row < 0 {
+				absent = append(absent, int32(begin+i))
+				out.written(rows[done*dim:i*dim], begin+done, begin+i)
+				done = i + 1
 				continue
 			}
 			t.header(row)[2] |= mark
-			t.gather(out[i*dim:(i+1)*dim], &c, i, i+1)
+			t.gather(rows[i*dim:(i+1)*dim], c, i, i+1)
 		}
+		out.written(rows[done*dim:], begin+done, begin+n)
 		for i := range n {
 			found[at+i] = Found{c.counts[i], c.rows[i]}
 		}
@@ -98,9 +110,7 @@ func (t *Table) lookupPresent(signs []uint64, dst []float32, found []Found) (abs
 // applyShared is apply, shared over the pool.
 func (t *Table) applyShared(parts int, signs []uint64, grads gradients, rate float32,
 	read Read) (all Outcome) {
-	for len(t.work) < parts {
-		t.work = append(t.work, new(chunk))
-	}
+	t.addWork(parts)
 	var mu sync.Mutex
 	missed := read.Missed
 	if missed != nil {

@@ -117,3 +117,48 @@ func TestAPoolFillsATable(t *testing.T) {
 		t.Errorf("error %v with %d rows, want one with 3000", err, tab.Len())
 	}
 }
+
+// LookupEach passes on what LookupStep copies, each row once, and leaves the same table: with rows that are
+// new, refused or evicted, with a pool and without.
+func TestLookupEachPassesOnWhatLookupStepCopies(t *testing.T) {
+	for _, evict := range []bool{false, true} {
+		for _, shared := range []*pool{nil, {}} {
+			c := config()
+			c.Dim, c.Admission, c.Evict = 5, 0.7, evict
+			if evict {
+				c.MaxRows = 3000
+			}
+			if shared != nil {
+				c.Pool = shared
+			}
+			copying, passing := mustNew(t, c), mustNew(t, c)
+			for step := range 3 {
+				var signs []uint64
+				for _, sign := range rand.New(rng.New(uint64(step), "each")).Perm(7000)[:5001] {
+					signs = append(signs, uint64(sign))
+				}
+				want, wantFound := make([]float32, len(signs)*c.Dim), make([]table.Found, len(signs))
+				got, gotFound := make([]float32, len(want)), make([]table.Found, len(signs))
+				if err := copying.LookupStep(step, signs, want, wantFound); err != nil {
+					t.Fatal(err)
+				}
+				var mu sync.Mutex
+				passed := make([]int, len(signs))
+				err := passing.LookupEach(step, signs, func(rows []float32, lo, hi int) {
+					mu.Lock()
+					defer mu.Unlock()
+					copy(got[lo*c.Dim:hi*c.Dim], rows)
+					for i := lo; i < hi; i++ {
+						passed[i]++
+					}
+				}, gotFound)
+				once := slices.Min(passed) == 1 && slices.Max(passed) == 1
+				if err != nil || !once || !slices.Equal(got, want) || !slices.Equal(gotFound, wantFound) ||
+					passing.Digest() != copying.Digest() {
+					t.Fatalf("evict %t, pool %t, step %d: another table, error %v", evict,
+						shared != nil, step, err)
+				}
+			}
+		}
+	}
+}

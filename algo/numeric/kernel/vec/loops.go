@@ -10,6 +10,8 @@ type kernels struct {
 		start float32)
 	// sumTrees is SumTrees of checked arguments that name at least one vector.
 	sumTrees func(dst []float32, dim int, src []float32, at []int32, joins []uint8, ends []int32)
+	// spread is Spread of checked arguments of at least one vector.
+	spread func(dst []float32, at, ends []int32, src []float32, dim int)
 	// toBF16 is ToBF16 of at least one value.
 	toBF16 func(dst []uint16, src []float32)
 }
@@ -24,6 +26,7 @@ var portable = kernels{
 	},
 	sumSegments: sumSegments,
 	sumTrees:    sumTrees,
+	spread:      spread,
 	toBF16:      toBF16,
 }
 

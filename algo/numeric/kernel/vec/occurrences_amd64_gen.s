@@ -5,7 +5,18 @@
 #include "funcdata.h"
 #include "textflag.h"
 
-// Registers:
+// Eight lanes on, eight off: read r lanes before the middle, it is a mask of r.
+DATA lanes<>+0(SB)/8, $-1
+DATA lanes<>+8(SB)/8, $-1
+DATA lanes<>+16(SB)/8, $-1
+DATA lanes<>+24(SB)/8, $-1
+DATA lanes<>+32(SB)/8, $0
+DATA lanes<>+40(SB)/8, $0
+DATA lanes<>+48(SB)/8, $0
+DATA lanes<>+56(SB)/8, $0
+GLOBL lanes<>(SB), RODATA|NOPTR, $64
+
+// Registers of sumTrees:
 //
 //	DI  the sum in hand      R10 the end of the sum before
 //	SI  src                  R11 the end of the sum
@@ -20,17 +31,6 @@
 #define ENTRY 144
 #define LEVEL 128
 #define LOWEST 255
-
-// Eight lanes on, eight off: read r lanes before the middle, it is a mask of r.
-DATA treeLanes<>+0(SB)/8, $-1
-DATA treeLanes<>+8(SB)/8, $-1
-DATA treeLanes<>+16(SB)/8, $-1
-DATA treeLanes<>+24(SB)/8, $-1
-DATA treeLanes<>+32(SB)/8, $0
-DATA treeLanes<>+40(SB)/8, $0
-DATA treeLanes<>+48(SB)/8, $0
-DATA treeLanes<>+56(SB)/8, $0
-GLOBL treeLanes<>(SB), RODATA|NOPTR, $64
 
 // VECTOR leaves the address of the vector at position R14 in AX, and fetches the columns in hand of the one
 // eight positions on.
@@ -66,7 +66,7 @@ TEXT ·sumTreesAVX2(SB), 0, $4624-128
 	MOVQ dim+24(FP), AX
 	ANDQ $7, AX
 	NEGQ AX
-	LEAQ treeLanes<>+32(SB), BX
+	LEAQ lanes<>+32(SB), BX
 	VMOVDQU (BX)(AX*4), Y6 // columns of the rest
 	LEAQ stack-4616(SP), R13
 	MOVL $LOWEST, LEVEL(R13)
@@ -293,5 +293,119 @@ allPart:
 	JNE  joinPart
 storePart:
 	VMASKMOVPS Y0, Y6, (DI)(BX*1)
+	XORQ R15, R15
+	JMP  columns
+
+// Registers of spread:
+//
+//	SI  the vector in hand   R10 the end of the places before
+//	DI  dst                  R11 the end of its places
+//	R8  at                   DX  the first of its places
+//	BX  bytes of its columns that are done, R15 columns to do
+//	CX  vectors to do, R14 a place, AX the address there
+
+// func spreadAVX2(dst []float32, at, ends []int32, src []float32, dim int)
+//
+// A vector is copied in blocks of four registers, of two, of one, and of a part of one.
+TEXT ·spreadAVX2(SB), NOSPLIT, $0-104
+	MOVQ dst_base+0(FP), DI
+	MOVQ at_base+24(FP), R8
+	MOVQ ends_base+48(FP), R10
+	MOVQ ends_len+56(FP), CX
+	DECQ CX
+	MOVQ src_base+72(FP), SI
+	MOVLQSX (R10), DX
+	MOVQ dim+96(FP), AX
+	ANDQ $7, AX
+	NEGQ AX
+	LEAQ lanes<>+32(SB), BX
+	VMOVDQU (BX)(AX*4), Y6 // columns of the rest
+	VXORPS Y7, Y7, Y7
+vector:
+	MOVLQSX 4(R10), R11
+	ADDQ $4, R10
+	MOVQ dim+96(FP), R15
+	XORQ BX, BX
+columns:
+	CMPQ DX, R11
+	JGE  done // it belongs nowhere
+	CMPQ R15, $32
+	JGE  loadFour
+	CMPQ R15, $16
+	JGE  loadTwo
+	CMPQ R15, $8
+	JGE  loadOne
+	CMPQ R15, $1
+	JGE  loadPart
+done:
+	MOVQ dim+96(FP), AX
+	LEAQ (SI)(AX*4), SI
+	MOVQ R11, DX
+	DECQ CX
+	JNZ  vector
+	VZEROUPPER
+	RET
+
+loadFour:
+	VADDPS (32*0)(SI)(BX*1), Y7, Y0
+	VADDPS (32*1)(SI)(BX*1), Y7, Y1
+	VADDPS (32*2)(SI)(BX*1), Y7, Y2
+	VADDPS (32*3)(SI)(BX*1), Y7, Y3
+	MOVQ DX, R14
+nextFour:
+	MOVLQSX (R8)(R14*4), AX
+	LEAQ (DI)(AX*4), AX
+	VMOVUPS Y0, (32*0)(AX)(BX*1)
+	VMOVUPS Y1, (32*1)(AX)(BX*1)
+	VMOVUPS Y2, (32*2)(AX)(BX*1)
+	VMOVUPS Y3, (32*3)(AX)(BX*1)
+	INCQ R14
+	CMPQ R14, R11
+	JLT  nextFour
+	ADDQ $(4*32), BX
+	SUBQ $32, R15
+	JMP  columns
+
+loadTwo:
+	VADDPS (32*0)(SI)(BX*1), Y7, Y0
+	VADDPS (32*1)(SI)(BX*1), Y7, Y1
+	MOVQ DX, R14
+nextTwo:
+	MOVLQSX (R8)(R14*4), AX
+	LEAQ (DI)(AX*4), AX
+	VMOVUPS Y0, (32*0)(AX)(BX*1)
+	VMOVUPS Y1, (32*1)(AX)(BX*1)
+	INCQ R14
+	CMPQ R14, R11
+	JLT  nextTwo
+	ADDQ $(4*16), BX
+	SUBQ $16, R15
+	JMP  columns
+
+loadOne:
+	VADDPS (32*0)(SI)(BX*1), Y7, Y0
+	MOVQ DX, R14
+nextOne:
+	MOVLQSX (R8)(R14*4), AX
+	LEAQ (DI)(AX*4), AX
+	VMOVUPS Y0, (32*0)(AX)(BX*1)
+	INCQ R14
+	CMPQ R14, R11
+	JLT  nextOne
+	ADDQ $(4*8), BX
+	SUBQ $8, R15
+	JMP  columns
+
+loadPart:
+	VMASKMOVPS (SI)(BX*1), Y6, Y0
+	VADDPS Y0, Y7, Y0
+	MOVQ DX, R14
+nextPart:
+	MOVLQSX (R8)(R14*4), AX
+	LEAQ (DI)(AX*4), AX
+	VMASKMOVPS Y0, Y6, (AX)(BX*1)
+	INCQ R14
+	CMPQ R14, R11
+	JLT  nextPart
 	XORQ R15, R15
 	JMP  columns
