@@ -38,6 +38,7 @@ import (
 	"tandem/experiments/peers"
 	"tandem/experiments/phase"
 	"tandem/experiments/predictor"
+	"tandem/experiments/processes"
 	"tandem/experiments/report"
 	"tandem/experiments/rivals"
 	"tandem/experiments/scalability"
@@ -93,6 +94,7 @@ func experiments() []experiment {
 		defaults.New(),
 		serving.New(),
 		speed.New(),
+		processes.New(),
 		gpu.New(),
 		peers.New(),
 		attribution.New(),

@@ -89,7 +89,7 @@ Writes to a new folder:
 }
 
 // QuickTime returns the approximate time of the quick version on two slow cores.
-func (*Experiment) QuickTime() time.Duration { return 180 * time.Second }
+func (*Experiment) QuickTime() time.Duration { return 240 * time.Second }
 
 // AddFlags adds the flags that only this experiment has.
 func (e *Experiment) AddFlags(flags *pflag.FlagSet) {
