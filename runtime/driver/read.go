@@ -15,10 +15,15 @@ type liveState struct{ run *run }
 
 // ReadRows implements evaluation.State.
 func (l liveState) ReadRows(server int, signs []uint64, dst []float32) error {
+	return l.StartRows(server, signs, dst)()
+}
+
+// StartRows implements evaluation.StartingState. The lane of the PS has the read before any work that follows
+// from what the caller does next.
+func (l liveState) StartRows(server int, signs []uint64, dst []float32) (await func() error) {
 	at := msg.Address{Role: msg.EmbeddingPS, Index: int32(server)}
-	return l.inLane(at, role.ReadRows, func() error {
-		return l.run.executor.Model().ReadRows(server, signs,
-			dst)
+	return l.startInLane(at, role.ReadRows, func() error {
+		return l.run.executor.Model().ReadRows(server, signs, dst)
 	})
 }
 
@@ -48,14 +53,14 @@ func (l liveState) readDense(at msg.Address) (part model.Values, err error) {
 	if at == (msg.Address{Role: msg.NNWorker}) { // readDense is called in this lane
 		err = read()
 	} else {
-		err = l.inLane(at, changedBy[at.Role], read)
+		err = l.startInLane(at, changedBy[at.Role], read)()
 	}
 	return part, err
 }
 
-// inLane calls read in the lane in which a role does one kind of work, and waits for it. When inLane has
-// returned, read has ended or will never begin.
-func (l liveState) inLane(at msg.Address, kind role.WorkKind, read func() error) error {
+// startInLane makes the lane in which a role does one kind of work call read, between two pieces of work.
+// When await has returned, read has ended or will never begin.
+func (l liveState) startInLane(at msg.Address, kind role.WorkKind, read func() error) (await func() error) {
 	var claimed atomic.Bool // by read or by the end of the run, whichever is first
 	done := make(chan error, 1)
 	l.run.instance(at).lanes[kind.Lane()].push(task{read: func() {
@@ -63,13 +68,15 @@ func (l liveState) inLane(at msg.Address, kind role.WorkKind, read func() error)
 			done <- read()
 		}
 	}})
-	select {
-	case err := <-done:
-		return err
-	case <-l.run.ended.Done():
-		if !claimed.CompareAndSwap(false, true) {
-			<-done
+	return func() error {
+		select {
+		case err := <-done:
+			return err
+		case <-l.run.ended.Done():
+			if claimed.CompareAndSwap(false, true) {
+				return context.Cause(l.run.ended)
+			}
+			return <-done
 		}
-		return context.Cause(l.run.ended)
 	}
 }

@@ -54,8 +54,8 @@ type Callbacks struct {
 	// Loss is called with the sum of the training losses of some samples, in nats, and their number: those of
 	// the ranks in the process of nn-worker 0.
 	Loss func(sum float64, samples int)
-	// BeforeStep is called before each step of nn-worker 0, which waits until it returns. It is called only
-	// if the job asks for evaluation during training. An error ends the run.
+	// BeforeStep is called before those steps of nn-worker 0 at which the job may ask for an evaluation.
+	// nn-worker 0 waits until it returns. An error ends the run.
 	BeforeStep func(step int) error
 	// Observe is called with the records of all roles, in an order that respects causality, as event.Observer
 	// requires.

@@ -50,8 +50,9 @@ type Options struct {
 	Incarnation uint32
 	// BeforeStep, if not nil, is called before rank 0's forward pass of every step. Rank 0 waits until
 	// BeforeStep returns. At that time the dense network has the updates of all earlier steps; in sync mode
-	// the rows of all PSs do too. BeforeStep may read state until it returns. Meanwhile a PS whose rows are
-	// read waits, between two pieces of its work; no other role waits. An error ends the run.
+	// the rows of all PSs do too. BeforeStep may read state until it returns; reads that it has started by
+	// evaluation.StartingState may end later, and have the rows of that time nevertheless. A PS reads rows
+	// between two pieces of its work; no other role waits for it. An error ends the run.
 	BeforeStep func(step int, state evaluation.State) error
 }
 

@@ -250,8 +250,14 @@ func (n *node) prepare() error {
 	if n.Observer != nil {
 		options.Observers = append(options.Observers, n.Observer)
 	}
-	if n.Job.Training.EvaluateEvery != (job.Every{}) {
-		options.BeforeStep = func(step int, _ evaluation.State) error { return n.member.BeforeStep(step) }
+	if every := n.Job.Training.EvaluateEvery; every != (job.Every{}) {
+		asking := asking{every: every, begin: welcome.Origin.Step}
+		options.BeforeStep = func(step int, _ evaluation.State) error {
+			if !asking.isDue(step, time.Now()) {
+				return nil
+			}
+			return n.member.BeforeStep(step)
+		}
 	}
 	if n.local, err = driver.NewLocal(n.cfg, n.executor, options, n.Process.Has, n); err != nil {
 		return err

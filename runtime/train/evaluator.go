@@ -9,10 +9,11 @@ import (
 	"tandem/algo/numeric/batch"
 )
 
-// evaluator predicts the test rows during training. The seconds of a point include copying the model, for
-// which rank 0 waits. Predicting happens beside the training and uses cores of it. If predicting takes longer
-// than the interval, an evaluation that is due by time waits until the previous one is done; an evaluation
-// that is due by steps cannot wait, so rank 0 does.
+// evaluator predicts the test rows during training. Rank 0 waits while the dense network is copied. Within a
+// process, PSs copy rows and rows are predicted beside the training, on the same cores; rank 0 of a process
+// of its own waits for the rows. If predicting takes longer than the interval, an evaluation that is due by
+// time waits until the previous one is done. Evaluations that are due by steps queue; rank 0 waits only if
+// waitingMost do.
 type evaluator struct {
 	every      job.Every
 	source     batch.Source
@@ -36,6 +37,10 @@ type pendingPoint struct {
 	shot  *evaluation.Snapshot
 }
 
+// waitingMost is the number of copies of the model that wait to be predicted, each with the rows of all test
+// rows. It bounds memory where training is faster than predicting for long.
+const waitingMost = 8
+
 // newEvaluator returns an evaluator of a training that begins at a step. Its clock starts now, and it reports
 // every point. It must be closed.
 func newEvaluator(t *job.Job, source batch.Source, test *batch.Batch, set *evaluation.TestSet, begin int,
@@ -43,7 +48,7 @@ func newEvaluator(t *job.Job, source batch.Source, test *batch.Batch, set *evalu
 	e := &evaluator{
 		every: t.Training.EvaluateEvery, source: source, test: test, evaluation: set, report: report,
 		start: time.Now(), begin: begin,
-		pending: make(chan pendingPoint), points: make(chan []evaluation.Point, 1),
+		pending: make(chan pendingPoint, waitingMost), points: make(chan []evaluation.Point, 1),
 	}
 	e.plan(begin)
 	go e.predict()
@@ -89,6 +94,9 @@ func (e *evaluator) newPoint(steps int, now time.Duration) evaluation.Point {
 func (e *evaluator) predict() {
 	points := []evaluation.Point{}
 	for m := range e.pending {
+		if m.shot.Await() != nil {
+			continue // the training has failed, and reports why
+		}
 		scored := m.point.WithScores(e.evaluation.Predict(m.shot), e.test)
 		points = append(points, scored)
 		e.predicting.Store(false)

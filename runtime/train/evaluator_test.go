@@ -8,6 +8,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"tandem/algo/exec"
+	"tandem/algo/exec/backend"
 	"tandem/algo/exec/evaluation"
 	"tandem/algo/job"
 	"tandem/algo/numeric/batch"
@@ -148,6 +150,44 @@ func TestCurveOfOneRankEqualsSequential(t *testing.T) {
 		if got := quality(mustRun(t, training, r).Curve); !slices.Equal(got, want) {
 			t.Errorf("%s: %+v, sequential %+v", mode, got, want)
 		}
+	}
+}
+
+// late is a state whose rows come when gate is closed.
+type late struct {
+	evaluation.State
+	gate chan struct{}
+}
+
+func (l late) StartRows(server int, signs []uint64, dst []float32) func() error {
+	return func() error {
+		<-l.gate
+		return l.ReadRows(server, signs, dst)
+	}
+}
+
+// Points whose rows have not come yet do not hold the training up, and come in order.
+func TestEvaluationDoesNotWaitForRows(t *testing.T) {
+	r, training := newRows(64*4, 64, 4, 1), small(job.Sync, 1)
+	training.Training.EvaluateEvery.Steps = 1
+	executor, err := exec.New(training, r, backend.Backend{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	model, state := executor.Model(), late{executor.Model(), make(chan struct{})}
+	var reported []int
+	e := newEvaluator(&training, r, r.all, model.NewTestSet(r.all), 0, func(p evaluation.Point) {
+		reported = append(reported, p.Step)
+	})
+	for step := range 4 {
+		if err := e.beforeStep(step, state); err != nil {
+			t.Error(err)
+		}
+	}
+	close(state.gate)
+	points := e.close()
+	if !slices.Equal(reported, []int{1, 2, 3}) || len(points) != 3 {
+		t.Errorf("points of steps %v, and %d in the curve; want 1, 2 and 3", reported, len(points))
 	}
 }
 

@@ -23,10 +23,30 @@ type State interface {
 	ReadDense() (model.Values, error)
 }
 
+// StartingState is a State of a training that can go on while rows are read.
+type StartingState interface {
+	State
+	// StartRows is ReadRows without the wait for the rows: they are those of the moment that ReadRows would
+	// have waited for. await waits until dst has them, or until the training ends without that. No other
+	// goroutine may use signs and dst before.
+	StartRows(server int, signs []uint64, dst []float32) (await func() error)
+}
+
 // Snapshot is a copy of everything in a State that the predictions of a TestSet depend on.
 type Snapshot struct {
 	dense model.Values
 	rows  []float32 // of TestSet.routed
+	await []func() error
+}
+
+// Await waits until the snapshot is complete, which that of a StartingState is not at first.
+func (s *Snapshot) Await() error {
+	for _, await := range s.await {
+		if err := await(); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // TestSet is a set of test rows that can be predicted repeatedly. Its methods are safe for concurrent use.
@@ -46,25 +66,29 @@ func NewTestSet(engine model.Engine, schema *batch.Schema, dim int, plan shard.P
 	return &TestSet{engine: engine, schema: schema, test: test, dim: dim, routed: routed}
 }
 
-// Snapshot copies the rows of the distinct ids of the test rows, and the dense network. It returns the
-// state's errors.
+// Snapshot copies the rows of the distinct ids of the test rows, and the dense network. The rows of a
+// StartingState may come later: see Snapshot.Await. It returns the state's errors.
 func (e *TestSet) Snapshot(s State) (*Snapshot, error) {
 	dense, err := s.ReadDense()
 	if err != nil {
 		return nil, err
 	}
 	shot := &Snapshot{dense: dense, rows: make([]float32, len(e.routed.Signs)*e.dim)}
+	starting, starts := s.(StartingState)
 	for p := range len(e.routed.Bounds) - 1 {
 		lo, hi := int(e.routed.Bounds[p]), int(e.routed.Bounds[p+1])
-		if err := s.ReadRows(p, e.routed.ShardSigns(p), shot.rows[lo*e.dim:hi*e.dim]); err != nil {
+		signs, rows := e.routed.ShardSigns(p), shot.rows[lo*e.dim:hi*e.dim]
+		if starts {
+			shot.await = append(shot.await, starting.StartRows(p, signs, rows))
+		} else if err := s.ReadRows(p, signs, rows); err != nil {
 			return nil, err
 		}
 	}
 	return shot, nil
 }
 
-// Predict returns the predicted probabilities of every test row, test rows × labels. Batch norm uses the
-// running statistics, so the prediction of a row does not depend on the others.
+// Predict returns the predicted probabilities of every test row, test rows × labels, from a complete
+// snapshot. Batch norm uses the running statistics, so the prediction of a row does not depend on the others.
 func (e *TestSet) Predict(shot *Snapshot) []float32 {
 	p := NewPredictor(e.engine, e.schema, e.dim)
 	return p.appendTo(make([]float32, 0, len(e.test.Labels)), e.routed, e.test, shot)
@@ -73,6 +97,9 @@ func (e *TestSet) Predict(shot *Snapshot) []float32 {
 // Evaluate takes a snapshot of a state and predicts from it.
 func (e *TestSet) Evaluate(s State) ([]float32, error) {
 	shot, err := e.Snapshot(s)
+	if err == nil {
+		err = shot.Await()
+	}
 	if err != nil {
 		return nil, err
 	}
