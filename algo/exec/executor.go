@@ -27,7 +27,7 @@ import (
 )
 
 // Executor executes the work of all roles of one process. Items of different lanes or roles may be executed
-// at the same time; the items of one lane may not.
+// at the same time; the items of one lane may not, unless their kind is Independent.
 type Executor struct {
 	numerics  *numerics
 	work      map[role.WorkKind]workFunc

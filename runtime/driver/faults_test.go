@@ -59,6 +59,13 @@ func (o *outside) Send(_ context.Context, letters []exec.Letter) error {
 	return nil
 }
 
+// callsSoFar returns the numbers of messages of each Send so far.
+func (o *outside) callsSoFar() []int {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return slices.Clone(o.calls)
+}
+
 // all returns what has been sent so far.
 func (o *outside) all() []msg.Message {
 	o.mu.Lock()
@@ -237,8 +244,9 @@ func TestOneInputSendsOnce(t *testing.T) {
 		s := startSolo(t, "")
 		s.gate <- struct{}{}
 		synctest.Wait()
-		if want := []int{2 * int(s.run.cfg.Ranks)}; !slices.Equal(s.outside.calls, want) {
-			t.Errorf("calls of Send have %d messages, want %d", s.outside.calls, want)
+		want := []int{2 * int(s.run.cfg.Ranks)}
+		if got := s.outside.callsSoFar(); !slices.Equal(got, want) {
+			t.Errorf("calls of Send have %d messages, want %d", got, want)
 		}
 		close(s.outside.over)
 		close(s.gate)
@@ -252,12 +260,12 @@ func TestDelayedMessageLeavesAlone(t *testing.T) {
 		s := startSolo(t, "delay=1:5ms")
 		s.gate <- struct{}{}
 		synctest.Wait()
-		if len(s.outside.calls) > 0 {
-			t.Errorf("calls of Send have %d messages before the delay", s.outside.calls)
+		if got := s.outside.callsSoFar(); len(got) > 0 {
+			t.Errorf("calls of Send have %d messages before the delay", got)
 		}
 		time.Sleep(5 * time.Millisecond)
 		synctest.Wait()
-		if got := len(s.outside.calls); got != 2*int(s.run.cfg.Ranks) {
+		if got := len(s.outside.callsSoFar()); got != 2*int(s.run.cfg.Ranks) {
 			t.Errorf("%d calls of Send after the delay, want one for each of %d messages", got,
 				2*s.run.cfg.Ranks)
 		}

@@ -3,7 +3,6 @@ package driver
 import (
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"tandem/algo/exec"
 	"tandem/algo/protocol/fault"
@@ -13,13 +12,13 @@ import (
 )
 
 // instance is one role with its goroutines. The method loop owns the state machine and the fields below it;
-// the method runLane does the work of one lane.
+// the method runLane does work of one lane.
 type instance struct {
 	run     *run
 	address msg.Address
 	rank    int // of an NN worker: its index in run.ranks
 	inbox   *queue[delivery]
-	lanes   [role.Lanes]*queue[task]
+	lanes   [role.Lanes]*lane
 	stopped chan struct{} // closed when the role has handled Stop
 	log     Log           // nil unless the run is recorded
 
@@ -47,15 +46,6 @@ type delivery struct {
 	remote  bool   // the message comes from another process
 }
 
-// task is what a lane does next: work of its role or, between two pieces of work, a read of the role's state.
-type task struct {
-	work        role.Work
-	operands    role.Operands
-	store       *exec.Store
-	incarnation uint32 // that queued the work
-	read        func() // nil if the task is work
-}
-
 func newInstance(r *run, state role.Role) *instance {
 	n := &instance{
 		run: r, address: state.Address(), state: state, inbox: newQueue[delivery](),
@@ -67,7 +57,7 @@ func newInstance(r *run, state role.Role) *instance {
 		n.crashes, n.outbox = f.Schedule(n.address), newOutbox(r, n.address, r.options.Incarnation)
 	}
 	for i := range n.lanes {
-		n.lanes[i] = newQueue[task]()
+		n.lanes[i] = newLane()
 	}
 	n.inbox.push(delivery{input: n.startInput()})
 	return n
@@ -75,15 +65,17 @@ func newInstance(r *run, state role.Role) *instance {
 
 func (n *instance) start(goroutines *sync.WaitGroup) {
 	goroutines.Go(n.loop)
-	for _, q := range n.lanes {
-		goroutines.Go(func() { n.runLane(q) })
+	for _, l := range n.lanes {
+		for range n.workers() {
+			goroutines.Go(func() { n.runLane(l) })
+		}
 	}
 }
 
 func (n *instance) close() {
 	n.inbox.close()
-	for _, q := range n.lanes {
-		q.close()
+	for _, l := range n.lanes {
+		l.tasks.close()
 	}
 }
 
@@ -205,47 +197,6 @@ func (n *instance) step(d *delivery, out *role.Outputs) error {
 	}
 	n.payload = d.payload
 	return role.Dispatch(&d.input, out, n)
-}
-
-// runLane is the goroutine of one lane.
-func (n *instance) runLane(lane *queue[task]) {
-	for {
-		t, ok := lane.pop()
-		if !ok {
-			return
-		}
-		if t.read != nil {
-			t.read()
-			continue
-		}
-		if t.incarnation != n.incarnation.Load() {
-			continue // the role has crashed in the meantime
-		}
-		d := delivery{input: role.Input{Kind: role.WorkDone, Work: t.work}, issue: uint64(t.incarnation)}
-		if d.input.Result, d.input.Reason = n.execute(t); d.input.Reason != nil {
-			d.input.Kind = role.WorkFailed
-		}
-		n.inbox.push(d)
-	}
-}
-
-// execute does one piece of work.
-func (n *instance) execute(t task) (role.Result, error) {
-	w := t.work
-	if before := n.run.options.BeforeStep; before != nil && w.Kind == role.Forward && w.Rank == 0 {
-		if err := before(int(w.Step), liveState{n.run}); err != nil {
-			return role.Result{}, err
-		}
-	}
-	part := func(bucket int32) {
-		n.inbox.push(delivery{input: role.Input{Kind: role.WorkPart, Work: w, Bucket: bucket},
-			issue: uint64(t.incarnation)})
-	}
-	var result role.Result
-	var err error
-	n.run.timed(func() { result, err = n.run.executor.Execute(n.address, t.store, w, t.operands, part) },
-		func(took time.Duration) { n.run.options.Stopwatch.Worked(w, took) })
-	return result, err
 }
 
 // scheduleTimer fires the timer with a number, at a time.

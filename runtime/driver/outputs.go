@@ -43,7 +43,7 @@ func (n *instance) flush() error {
 // QueueWork implements role.Driver.
 func (n *instance) QueueWork(w role.Work, o role.Operands) error {
 	n.working++
-	n.lanes[w.Kind.Lane()].push(task{work: w, operands: o, store: n.store, incarnation: n.incarnation.Load()})
+	n.lanes[w.Kind.Lane()].add(task{work: w, operands: o, store: n.store, incarnation: n.incarnation.Load()})
 	return nil
 }
 

@@ -63,7 +63,7 @@ func (l liveState) readDense(at msg.Address) (part model.Values, err error) {
 func (l liveState) startInLane(at msg.Address, kind role.WorkKind, read func() error) (await func() error) {
 	var claimed atomic.Bool // by read or by the end of the run, whichever is first
 	done := make(chan error, 1)
-	l.run.instance(at).lanes[kind.Lane()].push(task{read: func() {
+	l.run.instance(at).lanes[kind.Lane()].tasks.push(task{read: func() {
 		if claimed.CompareAndSwap(false, true) {
 			done <- read()
 		}

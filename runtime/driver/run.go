@@ -2,7 +2,8 @@
 //
 // It answers one question: how do the roles of a training run (algo/protocol/role), which are state machines
 // without clocks or goroutines, run on real cores? Each role instance has one goroutine that owns its state
-// machine and one goroutine for each lane of its work. One more goroutine fires the timers of all roles.
+// machine and one goroutine for each lane of its work; on many cores, embedding workers have several, because
+// their batches are independent. One more goroutine fires the timers of all roles.
 // Messages inside a process are function calls, and their payloads travel by pointer.
 //
 // Run trains with all roles in this process:
@@ -18,6 +19,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -86,6 +88,7 @@ type run struct {
 	byNumber    []*instance // indexed as the roster; nil for roles of other processes
 	instances   []*instance // all role instances of this process
 	ranks       []*instance // the NN workers of this process
+	workers     int         // number of goroutines of each lane of an embedding worker
 	clock       *clock
 
 	ready *queue[reduction] // to be reduced
@@ -113,6 +116,7 @@ func newRun(cfg *role.Config, e *exec.Executor, o Options, isLocal func(msg.Addr
 		r.turns = new(sync.Mutex)
 	}
 	r.byNumber = make([]*instance, r.roster.Len())
+	embeddingWorkers := 0
 	for i, state := range role.New(cfg) {
 		if !isLocal(state.Address()) {
 			continue
@@ -120,11 +124,15 @@ func newRun(cfg *role.Config, e *exec.Executor, o Options, isLocal func(msg.Addr
 		n := newInstance(r, state)
 		r.byNumber[i] = n
 		r.instances = append(r.instances, n)
-		if n.address.Role == msg.NNWorker {
+		switch n.address.Role {
+		case msg.NNWorker:
 			n.rank = len(r.ranks)
 			r.ranks = append(r.ranks, n)
+		case msg.EmbeddingWorker:
+			embeddingWorkers++
 		}
 	}
+	r.workers = workersOf(embeddingWorkers, runtime.GOMAXPROCS(0))
 	r.fed = role.NewReduction(len(r.ranks), len(cfg.Buckets))
 	most := togetherMost
 	if r.hasAllRanks() {

@@ -106,8 +106,13 @@ func (k WorkKind) String() string { return workNames[k] }
 // Lanes is the number of lanes of a role.
 const Lanes = 2
 
-// Lane returns the lane of a role, from 0 to Lanes − 1, for work of this kind. Work of one lane takes effect
-// in the order of its issue.
+// Independent reports whether work of this kind on a batch neither reads nor changes anything that other work
+// of the role changes, except earlier work on the same batch, which has ended when it is issued. A driver may
+// perform such work of a lane at the same time.
+func (k WorkKind) Independent() bool { return k == Split || k == Pool || k == Merge }
+
+// Lane returns the lane of a role, from 0 to Lanes − 1, for work of this kind. Work of one lane ends in the
+// order of its issue and, unless it is Independent, takes effect in that order.
 func (k WorkKind) Lane() int {
 	switch k {
 	case Pool, Merge: // batches of an EW are independent: Split of the next need not wait for these

@@ -27,8 +27,9 @@
 //  1. Inputs. A role receives one input at a time; the first is Start. The driver performs all outputs of an
 //     input, in their order, before the next input of the role. Dispatch does that.
 //  2. Work. Work of one role and lane (WorkKind.Lane) takes effect in the order of its issue. Lanes are
-//     independent of each other. Work ends with exactly one WorkDone or WorkFailed, unless the role crashes
-//     before.
+//     independent of each other. Work that is Independent may be performed at the same time as other work of
+//     its lane. Work ends with exactly one WorkDone or WorkFailed, unless the role crashes before; that of
+//     one lane ends in the order of its issue.
 //  3. Backward reports one WorkPart for each bucket, in ascending order, before its WorkDone. With these a
 //     role can overlap DS with BC.
 //  4. All-reduce. When every rank has fed a bucket, each rank receives BucketReduced, and the sum is then
