@@ -79,13 +79,14 @@ func walls() []wall {
 		{"runtime/gorgonia", nil, order},
 		{"runtime/wire", nil, order},
 		{"runtime/grpcnet", nil, order},
+		{"runtime/ring", nil, order},
 		{"runtime/allreduce", []string{"runtime/wire"}, order},
-		{"runtime/transport", []string{"runtime/wire", "runtime/grpcnet"}, order},
+		{"runtime/transport", []string{"runtime/wire", "runtime/grpcnet", "runtime/ring"}, order},
 		{"runtime/record", []string{"runtime/driver"}, order},
 		{"runtime/train", []string{"runtime/driver"}, order},
 		{"runtime/member", []string{"runtime/driver", "runtime/grpcnet"}, order},
-		{"runtime/process", []string{"runtime/driver", "runtime/wire", "runtime/grpcnet", "runtime/allreduce",
-			"runtime/transport", "runtime/member", "runtime/checkpoint"}, order},
+		{"runtime/process", []string{"runtime/driver", "runtime/wire", "runtime/grpcnet", "runtime/ring",
+			"runtime/allreduce", "runtime/transport", "runtime/member", "runtime/checkpoint"}, order},
 	}
 }
 

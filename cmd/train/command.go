@@ -94,8 +94,8 @@ TANDEM_DATA, or at the file's own folder if that is not set. Flags change the
 job; a job file without flags is trained in its own mode.
 
 With --processes the roles are processes of this machine (cmd/node), one each
-or as the job's placement says, and talk over gRPC; this process is their host.
-A process of data loader, embedding workers or coordinator that dies is
+or as the job's placement says, and talk through shared memory; this process is
+their host. A process of data loader, embedding workers or coordinator that dies is
 restarted, up to --deaths times; any other death ends the run. Only sequential
 training, which has no roles, and the logistic regression run in this process.
 

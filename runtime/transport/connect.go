@@ -182,7 +182,8 @@ func (n *Endpoint) dialer() *net.Dialer {
 // open opens the stream and waits until the process has admitted this one. ctx bounds the wait, not the
 // stream.
 func (l *outStream) open(ctx context.Context) error {
-	life, cancel := context.WithCancel(metadata.NewOutgoingContext(context.Background(), l.node.introduce()))
+	life, cancel := context.WithCancel(metadata.NewOutgoingContext(context.Background(),
+		l.offerRing(l.node.introduce())))
 	l.cancel = cancel
 	stop := context.AfterFunc(ctx, cancel)
 	defer stop()
@@ -210,6 +211,7 @@ func (l *outStream) open(ctx context.Context) error {
 		return err
 	}
 	l.name, l.incarnation, l.stream = there.name(), there.Incarnation, stream
+	l.useRing(header)
 	return nil
 }
 

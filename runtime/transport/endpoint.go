@@ -2,7 +2,10 @@
 //
 // Every process has one Endpoint. It listens, and it opens one gRPC stream to every process to which it
 // sends. A stream has one direction, so two processes that talk to each other have two streams. The frames of
-// package wire travel on a stream without passing through protobuf.
+// package wire travel on a stream without passing through protobuf. Between processes of one machine they
+// travel through shared memory (package ring), and the stream carries heartbeats and the end only: the opener
+// of the stream offers a ring in its introduction, and it is used if the other end could open it. Otherwise,
+// as with Options.TCP, frames travel on the stream. Promises and refusals are the same.
 //
 // # Use
 //
@@ -22,7 +25,7 @@
 //
 //  1. Messages from one process to another arrive in the order of Send, each once, until the stream breaks.
 //     Then no further message arrives.
-//  2. Send never waits, and a full stream never prevents this process from receiving messages. Unsent
+//  2. Send never waits, and a full stream or ring never prevents this process from receiving messages. Unsent
 //     messages are in a queue, whose length the credit of the roles bounds.
 //  3. The death of a connected process is noticed at once. A process that hangs, or whose machine is gone, is
 //     noticed within 1.5 × Options.Silence. A process that pauses for less than Options.Silence is not lost.
@@ -108,9 +111,12 @@ type Options struct {
 	Restartable func(msg.Address) bool
 	// Silence is how long a process may pause; 0 stands for DefaultSilence.
 	Silence time.Duration
+	// TCP makes messages to and from other processes of this machine travel by TCP, as those of other
+	// machines do. Otherwise they travel through shared memory, if there is enough of it.
+	TCP bool
 	// Log, if not nil, receives a line for the first refusal of each peer and wire.Reason and, at the end,
-	// lines with the counts.
-	Log func(refused string)
+	// lines with the counts. It also receives a line if there is no shared memory.
+	Log func(line string)
 }
 
 // DefaultSilence is the default of Options.Silence.
@@ -123,6 +129,7 @@ type Endpoint struct {
 	server     *grpc.Server
 	admission  *admission
 	refusals   grpcnet.Refusals
+	tcpLogged  sync.Once
 	inbox      inbox
 	goroutines sync.WaitGroup
 	running    context.Context // until Close or Abort

@@ -17,7 +17,9 @@ import (
 )
 
 // Payloads of every type arrive, and messages arrive in order.
-func TestMessagesArriveInOrder(t *testing.T) {
+func TestMessagesArriveInOrder(t *testing.T) { overEach(t, testMessagesArriveInOrder) }
+
+func testMessagesArriveInOrder(t *testing.T) {
 	mustLeaveNothing(t)
 	in := newMailbox()
 	nodes := cluster(t, newMailbox(), in)
@@ -89,7 +91,9 @@ func TestPartsTravelInHalves(t *testing.T) {
 
 // Four processes send each other far more than all buffers between them hold, all at once, before any of them
 // handles a message.
-func TestFullStreamsDoNotDeadlock(t *testing.T) {
+func TestFullStreamsDoNotDeadlock(t *testing.T) { overEach(t, testFullStreamsDoNotDeadlock) }
+
+func testFullStreamsDoNotDeadlock(t *testing.T) {
 	mustLeaveNothing(t)
 	const count = 12
 	mailboxes := []*mailbox{newMailbox(), newMailbox(), newMailbox(), newMailbox()}
@@ -140,7 +144,9 @@ func (e echo) Deliver(m msg.Message, payload exec.Payload) {
 }
 
 // A handler may send messages, because Send never waits for the stream.
-func TestHandlerMaySend(t *testing.T) {
+func TestHandlerMaySend(t *testing.T) { overEach(t, testHandlerMaySend) }
+
+func testHandlerMaySend(t *testing.T) {
 	in, e := newMailbox(), echo{newMailbox(), make(chan *Endpoint, 1)}
 	nodes := cluster(t, in, e)
 	e.node <- nodes[1]
@@ -159,7 +165,9 @@ func TestHandlerMaySend(t *testing.T) {
 }
 
 // Close waits until everything that was sent has arrived, also when both ends close at once.
-func TestCloseWhileSending(t *testing.T) {
+func TestCloseWhileSending(t *testing.T) { overEach(t, testCloseWhileSending) }
+
+func testCloseWhileSending(t *testing.T) {
 	mustLeaveNothing(t)
 	mailboxes := []*mailbox{newMailbox(), newMailbox()}
 	nodes := cluster(t, mailboxes[0], mailboxes[1])
@@ -190,7 +198,9 @@ func TestCloseWhileSending(t *testing.T) {
 }
 
 // A process that closes its endpoint is not lost, and nothing can be sent to it.
-func TestLeavingIsNoLoss(t *testing.T) {
+func TestLeavingIsNoLoss(t *testing.T) { overEach(t, testLeavingIsNoLoss) }
+
+func testLeavingIsNoLoss(t *testing.T) {
 	mustLeaveNothing(t)
 	in := newMailbox()
 	nodes := cluster(t, newMailbox(), in)
@@ -210,7 +220,9 @@ func TestLeavingIsNoLoss(t *testing.T) {
 
 // All other processes lose a process that dies, once, by its name, within 5 s, and can still talk to each
 // other.
-func TestDeathIsNoticed(t *testing.T) {
+func TestDeathIsNoticed(t *testing.T) { overEach(t, testDeathIsNoticed) }
+
+func testDeathIsNoticed(t *testing.T) {
 	mustLeaveNothing(t)
 	mailboxes := []*mailbox{newMailbox(), newMailbox(), newMailbox()}
 	nodes := cluster(t, mailboxes[0], mailboxes[1], mailboxes[2])
@@ -236,7 +248,9 @@ func TestDeathIsNoticed(t *testing.T) {
 }
 
 // Frames that were queued for a dead process are dropped, and Close does not wait for it.
-func TestCloseAfterDeathMidStream(t *testing.T) {
+func TestCloseAfterDeathMidStream(t *testing.T) { overEach(t, testCloseAfterDeathMidStream) }
+
+func testCloseAfterDeathMidStream(t *testing.T) {
 	mustLeaveNothing(t)
 	in := newMailbox()
 	nodes := cluster(t, in, newMailbox())
@@ -256,7 +270,9 @@ func TestCloseAfterDeathMidStream(t *testing.T) {
 }
 
 // A process that sends a message for a role of another process is dropped.
-func TestMessageForAnotherProcess(t *testing.T) {
+func TestMessageForAnotherProcess(t *testing.T) { overEach(t, testMessageForAnotherProcess) }
+
+func testMessageForAnotherProcess(t *testing.T) {
 	in := newMailbox()
 	nodes := cluster(t, in, newMailbox())
 	nodes[1].mu.Lock()

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -96,10 +97,17 @@ func listen(t testing.TB, i int, h Handler) *Endpoint {
 	return listenAs(t, Options{Roles: []msg.Address{worker(i)}, Handler: h}, 0)
 }
 
-// listenAs makes an endpoint, which has begun as an incarnation.
+// overEach runs a test with endpoints that use rings, and with endpoints that use TCP only: see listenAs.
+func overEach(t *testing.T, test func(t *testing.T)) {
+	t.Run("ring", test)
+	t.Run("tcp", test)
+}
+
+// listenAs makes an endpoint, which has begun as an incarnation. It uses TCP only if a part of the test's
+// name is "tcp".
 func listenAs(t testing.TB, o Options, incarnation uint32) *Endpoint {
 	t.Helper()
-	o.Job = "a job"
+	o.Job, o.TCP = "a job", o.TCP || slices.Contains(strings.Split(t.Name(), "/"), "tcp")
 	n, err := Listen("127.0.0.1:0", o)
 	if err != nil {
 		t.Fatal(err)
@@ -170,7 +178,8 @@ func ours() string {
 	var found []string
 	for _, stack := range strings.Split(string(buffer[:runtime.Stack(buffer, true)]), "\n\n") {
 		if strings.Contains(stack, "google.golang.org/grpc") ||
-			strings.Contains(stack, "transport.(*Node)") || strings.Contains(stack, "transport.(*link)") {
+			strings.Contains(stack, "transport.(*Endpoint)") ||
+			strings.Contains(stack, "transport.(*outStream)") {
 			found = append(found, stack)
 		}
 	}

@@ -48,10 +48,18 @@ func (n *Endpoint) monitor() {
 // whether they are too many.
 func (c *inStream) countSilence() bool {
 	reads := c.conn.reads.Load()
-	if reads != c.reads || !c.waiting.Load() {
+	if reads != c.reads || !c.isWaiting() {
 		c.reads, c.silentTicks = reads, 0
 		return false
 	}
 	c.silentTicks++
 	return c.silentTicks > silentTicksMax
+}
+
+// isWaiting reports whether this process waits for data. The caller holds Endpoint.mu.
+func (c *inStream) isWaiting() bool {
+	if c.ring != nil {
+		return c.ring.Waiting()
+	}
+	return c.waiting.Load()
 }

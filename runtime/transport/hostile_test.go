@@ -126,7 +126,9 @@ func hostile(t *testing.T, i int, to *Endpoint) (n *Endpoint, send func(frame []
 }
 
 // A member that sends an invalid frame is dropped, for the right reason, and no other member is.
-func TestMisbehaviourDropsThePeer(t *testing.T) {
+func TestMisbehaviourDropsThePeer(t *testing.T) { overEach(t, testMisbehaviourDropsThePeer) }
+
+func testMisbehaviourDropsThePeer(t *testing.T) {
 	in := newMailbox()
 	victim := listenAs(t, Options{
 		Roles: []msg.Address{worker(0)}, Handler: in,
@@ -192,7 +194,9 @@ func TestMisbehaviourDropsThePeer(t *testing.T) {
 
 // A frame that announces 1 GiB costs no memory if this size is not allowed, and no more than has arrived if
 // it is.
-func TestGiantFrames(t *testing.T) {
+func TestGiantFrames(t *testing.T) { overEach(t, testGiantFrames) }
+
+func testGiantFrames(t *testing.T) {
 	for name, limit := range map[string]unit.Bytes{"refused": 4 << 20, "admitted": wire.MaxFrame} {
 		t.Run(name, func(t *testing.T) {
 			in := newMailbox()
@@ -244,7 +248,9 @@ func TestRepeatedMessagesAreDiscarded(t *testing.T) {
 }
 
 // A peer that sends more messages than its credit allows is dropped; more bytes wait.
-func TestInboxIsBounded(t *testing.T) {
+func TestInboxIsBounded(t *testing.T) { overEach(t, testInboxIsBounded) }
+
+func testInboxIsBounded(t *testing.T) {
 	in := newMailbox()
 	victim := listenAs(t, Options{
 		Roles: []msg.Address{worker(0)}, Handler: in, Inbox: Credit{Messages: 50, Bytes: 4 << 20},
@@ -314,7 +320,9 @@ func TestOversizedPacket(t *testing.T) {
 }
 
 // An endpoint whose inbox a peer has filled closes at once.
-func TestCloseWithAFullInbox(t *testing.T) {
+func TestCloseWithAFullInbox(t *testing.T) { overEach(t, testCloseWithAFullInbox) }
+
+func testCloseWithAFullInbox(t *testing.T) {
 	mustLeaveNothing(t)
 	in := newMailbox()
 	victim := listenAs(t, Options{Roles: []msg.Address{worker(0)}, Handler: in,

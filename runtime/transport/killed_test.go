@@ -51,7 +51,9 @@ func beNNWorker1(parent string) error {
 }
 
 // A process that is killed is lost at once, with megabytes in flight to it.
-func TestKilledProcessIsNoticed(t *testing.T) {
+func TestKilledProcessIsNoticed(t *testing.T) { overEach(t, testKilledProcessIsNoticed) }
+
+func testKilledProcessIsNoticed(t *testing.T) {
 	mustLeaveNothing(t)
 	in := newMailbox()
 	n := listen(t, 0, in)

@@ -7,6 +7,7 @@ import (
 	"google.golang.org/grpc"
 
 	"tandem/algo/protocol/msg"
+	"tandem/runtime/ring"
 )
 
 // outStream is the stream to one process, with the frames that wait to be sent.
@@ -20,6 +21,7 @@ type outStream struct {
 	stream      grpc.ClientStream
 	cancel      context.CancelFunc
 	outbox      *outbox
+	ring        *ring.Writer // carries the frames; nil if the stream does
 
 	replaced atomic.Bool // a later incarnation was announced, so the end of the stream is no loss
 
@@ -28,8 +30,12 @@ type outStream struct {
 	reported bool          // set then: err was reported or needs no report
 }
 
-// send is the goroutine that writes the frames of the outbox.
+// send is the goroutine that sends the frames of the outbox.
 func (l *outStream) send() {
+	if l.ring != nil {
+		l.sendByRing()
+		return
+	}
 	for {
 		p, ok := l.outbox.next()
 		if !ok {
@@ -61,6 +67,9 @@ func (l *outStream) watch() {
 // close ends the stream, if it has not ended, and the connection.
 func (l *outStream) close() {
 	l.cancel()
+	if l.ring != nil {
+		l.ring.Close()
+	}
 	// An error means that it is closed already.
 	_ = l.conn.Close()
 }

@@ -3,6 +3,7 @@ package transport
 import (
 	"sync"
 
+	"tandem/runtime/ring"
 	"tandem/runtime/wire"
 )
 
@@ -11,8 +12,9 @@ type outbox struct {
 	mu           sync.Mutex
 	filled       sync.Cond
 	frames       []wire.Frame
-	sent         int  // bytes of the first frame that were sent, if it travels in pieces
-	heartbeatDue bool // send a heartbeat if no frame waits
+	sent         int          // bytes of the first frame that were sent, if it travels in pieces
+	ring         *ring.Writer // where frames are written to; nil if they travel on the stream
+	heartbeatDue bool         // send a heartbeat if no frame waits
 	closed       bool
 }
 
@@ -22,14 +24,21 @@ func newOutbox() *outbox {
 	return b
 }
 
-// add adds frames, which wake next once. It returns false if the outbox is closed.
+// add adds frames, which wake the goroutine of the stream once. With a ring, add writes them to it as far as
+// there is room and no earlier frame waits. It returns false if the outbox is closed.
 func (b *outbox) add(frames ...wire.Frame) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.closed {
 		return false
 	}
+	first := len(b.frames) == 0
 	b.frames = append(b.frames, frames...)
+	if b.ring != nil && first {
+		if written, _ := b.writeRing(); written { // pump finds an error again
+			return true
+		}
+	}
 	b.filled.Signal()
 	return true
 }

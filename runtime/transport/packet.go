@@ -25,6 +25,7 @@ const (
 type packet struct {
 	segments [][]byte   // to be sent
 	frames   *assembler // receives the content; nil drops it
+	size     int        // of the content that has arrived
 }
 
 // codec encodes packets from the payloads' memory and decodes them into memory of the packet's own, which
@@ -53,6 +54,7 @@ func (codec) Unmarshal(data mem.BufferSlice, v any) error {
 	if !ok {
 		return fmt.Errorf("transport: %T is not a packet", v)
 	}
+	p.size = data.Len()
 	if p.frames != nil {
 		p.frames.add(data)
 	}

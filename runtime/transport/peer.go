@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 
 	"tandem/algo/protocol/msg"
+	"tandem/runtime/ring"
 	"tandem/runtime/wire"
 )
 
@@ -19,10 +20,11 @@ type peer struct {
 type inStream struct {
 	introduction
 	conn *conn
+	ring *ring.Reader // carries the frames; nil if the stream does; guarded by Endpoint.mu until it is set
 
 	stale       atomic.Bool // a later incarnation was announced
 	hung        atomic.Bool // set before the stream is closed because the process hangs
-	waiting     atomic.Bool // set while this process waits for data
+	waiting     atomic.Bool // set while this process waits for data on the stream
 	silentTicks int         // ticks without data while waiting; used by monitor alone, as lastReads
 	reads       int64       // conn.reads at the last tick
 }

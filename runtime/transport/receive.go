@@ -55,11 +55,23 @@ func (n *Endpoint) receive(stream grpc.ServerStream) error {
 	defer n.removeStream(c)
 	// Data behind the end of the stream is read from the connection, and dropped.
 	defer time.AfterFunc(leaveTimeout, c.close)
-	if err := stream.SendHeader(n.introduce()); err != nil {
+	header := n.introduce()
+	if r := n.openRing(stream.Context()); r != nil {
+		defer r.Close()
+		n.mu.Lock()
+		c.ring = r
+		n.mu.Unlock()
+		header.Set(ringKey, ringOpen)
+	}
+	if err := stream.SendHeader(header); err != nil {
 		n.ended(c, err)
 		return err
 	}
-	err = n.receiveFrames(stream, c)
+	if c.ring != nil {
+		err = n.receiveByRing(stream, c)
+	} else {
+		err = n.receiveFrames(stream, c)
+	}
 	refusal := (*wire.Refusal)(nil)
 	switch {
 	case err == io.EOF:
@@ -147,19 +159,21 @@ func (n *Endpoint) deliver(c *inStream, data []byte) error {
 		if err := n.check(c, &h); err != nil {
 			return err
 		}
-		payload, err := h.Payload(data)
-		if err != nil {
+		if err := n.deliverFrame(c, &h, data); err != nil {
 			return err
 		}
 		data = data[h.Size:]
-		if n.discards(c) {
-			continue
-		}
-		if err := n.admitMessage(c, &h, payload); err != nil {
-			return err
-		}
 	}
 	return nil
+}
+
+// deliverFrame delivers the message of the frame at the beginning of data, whose header was checked.
+func (n *Endpoint) deliverFrame(c *inStream, h *wire.Header, data []byte) error {
+	payload, err := h.Payload(data)
+	if err != nil || n.discards(c) {
+		return err
+	}
+	return n.admitMessage(c, h, payload)
 }
 
 // discards reports whether frames of a stream are discarded because its incarnation was replaced, and counts

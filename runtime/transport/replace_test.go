@@ -119,7 +119,9 @@ func TestSecondClaimantIsRefused(t *testing.T) {
 
 // A role that has died comes back as the next incarnation. It waits until the host has announced it, and then
 // messages travel in both directions. Messages that were sent to it in between are discarded.
-func TestReplace(t *testing.T) {
+func TestReplace(t *testing.T) { overEach(t, testReplace) }
+
+func testReplace(t *testing.T) {
 	mustLeaveNothing(t)
 	in, first, second := newMailbox(), newMailbox(), newMailbox()
 	n := listenAs(t, restartable(0, in), 0)
@@ -165,7 +167,9 @@ func TestReplace(t *testing.T) {
 
 // A process of several roles comes back with all of them at once: no role waits for a fence of its own, and
 // one stream in each direction carries the messages of all.
-func TestReplaceOfSeveralRoles(t *testing.T) {
+func TestReplaceOfSeveralRoles(t *testing.T) { overEach(t, testReplaceOfSeveralRoles) }
+
+func testReplaceOfSeveralRoles(t *testing.T) {
 	mustLeaveNothing(t)
 	in, second := newMailbox(), newMailbox()
 	n := listenAs(t, restartable(0, in), 0)
@@ -209,7 +213,9 @@ func TestReplaceOfSeveralRoles(t *testing.T) {
 }
 
 // The streams of an old incarnation that is still alive are closed by the fence, and their end is no loss.
-func TestFenceClosesOldStreams(t *testing.T) {
+func TestFenceClosesOldStreams(t *testing.T) { overEach(t, testFenceClosesOldStreams) }
+
+func testFenceClosesOldStreams(t *testing.T) {
 	mustLeaveNothing(t)
 	in, alive := newMailbox(), newMailbox()
 	n := listenAs(t, restartable(0, in), 0)
@@ -251,6 +257,10 @@ func TestStaleFramesAreDiscarded(t *testing.T) {
 
 // A frame that waits for room in the inbox while its role is replaced is discarded, and uses no room.
 func TestWaitingFrameOfReplacedRoleIsDiscarded(t *testing.T) {
+	overEach(t, testWaitingFrameOfReplacedRoleIsDiscarded)
+}
+
+func testWaitingFrameOfReplacedRoleIsDiscarded(t *testing.T) {
 	in := newMailbox()
 	o := restartable(0, in)
 	o.Inbox = Credit{Messages: 10, Bytes: 100}

@@ -1,0 +1,364 @@
+// Package ring carries bytes from one process to another on the same machine, through memory that both have
+// mapped.
+//
+// It answers one question: how do bytes reach another process of this machine without a system call for each
+// message? A ring has one direction, one Writer and one Reader.
+//
+//	w, err := ring.New(ring.DefaultSize) // in the sending process
+//	r, err := ring.Open(w.Offer())       // in the receiving process, which receives the text in some way
+//	w.Accepted()                         // when the receiving process has said that it could
+//
+//	n, err := w.TryWrite(segments, 0)    // never waits
+//	err = w.WaitForRoom()
+//	n, err := r.Read(buffer)             // waits for bytes
+//
+// # Memory
+//
+// The memory is a memfd: it has no name in any file system, so a process that is killed leaves nothing
+// behind, and its size is sealed, so that neither end can take it from under the other. The Reader reaches it
+// as /proc/PID/fd/N. New reserves the memory before it maps it, and fails if there is too little.
+//
+// # Doorbells
+//
+// An end that finds the ring empty, or full, says so in the memory and waits there (a futex). The other end
+// makes a system call only if somebody waits.
+//
+// # Trust
+//
+// What the other end writes to the memory is checked before use: a position that goes backwards, or beyond
+// the capacity, ends the ring with ErrCorrupt. Read copies bytes out of the memory, so its caller may
+// check them and be sure that they stay as they are. An end that is closed does not depend on the other one
+// to be woken.
+package ring
+
+import (
+	"errors"
+	"io"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"unsafe"
+)
+
+// DefaultSize is the capacity of a ring, in bytes. It holds what one process sends another in a small step,
+// and both ends of the copy stay in the second-level cache of a core. More arrives in pieces.
+const DefaultSize = 1 << 20
+
+// The bounds of the capacity of a ring, which is a power of two.
+const (
+	sizeMin = 4 << 10
+	sizeMax = 64 << 20
+)
+
+var (
+	// ErrClosed says that this end of the ring was closed.
+	ErrClosed = errors.New("ring: it is closed")
+	// ErrCorrupt says that the other end has written positions that cannot be.
+	ErrCorrupt = errors.New("ring: the other end has written invalid positions")
+	// ErrElsewhere says that a ring was offered by a process of another machine.
+	ErrElsewhere = errors.New("ring: the process is on another machine")
+)
+
+// header is the first page of the memory. Positions are numbers of bytes since the beginning. Fields that
+// different ends write lie in different cache lines.
+type header struct {
+	magic    uint64
+	capacity uint64
+
+	_       [48]byte
+	written atomic.Uint64 // position of the writer
+	_       [56]byte
+	read    atomic.Uint64 // position of the reader
+	_       [56]byte
+	// The bells of the reader, which waits for bytes, and of the writer, which waits for room.
+	readerBell bell
+	_          [60]byte
+	writerBell bell
+}
+
+const (
+	magic      = 0x31676e696d646e74 // "tndming1", little endian; another layout has another number
+	headerSize = 4 << 10            // a page
+)
+
+// end is what both ends of a ring have.
+type end struct {
+	mu       sync.Mutex // held while the memory is used, but for a wait
+	memory   []byte     // nil when it is unmapped
+	closed   bool
+	waiting  bool // this end waits at its bell, which keeps the memory mapped
+	own      *bell
+	other    *bell  // of the other end
+	position uint64 // of this end
+	capacity uint64
+}
+
+func newEnd(memory []byte) end {
+	return end{memory: memory, capacity: uint64(len(memory) - headerSize)}
+}
+
+func (e *end) header() *header { return (*header)(unsafe.Pointer(unsafe.SliceData(e.memory))) }
+
+func (e *end) bytes() []byte { return e.memory[headerSize:] }
+
+// wait waits until the bell of this end is rung, at most waitMax. ready, which is called with e.mu held,
+// reports that there is nothing to wait for.
+func (e *end) wait(ready func() bool) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.closed {
+		return
+	}
+	e.own.prepare()
+	if ready() { // the other end may have changed its position before it could see the announcement
+		e.own.cancel()
+		return
+	}
+	e.waiting = true
+	e.mu.Unlock()
+	e.own.wait()
+	e.mu.Lock()
+	e.waiting = false
+	e.unmap()
+}
+
+// close closes this end, and wakes it.
+func (e *end) close() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.closed {
+		return
+	}
+	e.closed = true
+	if e.waiting {
+		e.own.wake()
+	}
+	e.unmap()
+}
+
+// unmap unmaps the memory if this end is closed and does not wait. The caller holds e.mu.
+func (e *end) unmap() {
+	if e.closed && !e.waiting && e.memory != nil {
+		unmap(e.memory)
+		e.memory = nil
+	}
+}
+
+// Writer is the sending end of a ring. One goroutine at a time may call TryWrite, and one WaitForRoom.
+type Writer struct {
+	end
+	offer    string
+	accepted func()
+}
+
+// New makes a ring of a capacity in bytes, a power of two from 4 KiB to 64 MiB; other capacities panic. The
+// error says why there can be no ring; outside Linux it is errors.ErrUnsupported.
+func New(capacity int) (*Writer, error) {
+	if capacity < sizeMin || capacity > sizeMax || capacity&(capacity-1) != 0 {
+		panic("ring: the capacity must be a power of two from 4 KiB to 64 MiB")
+	}
+	return create(capacity)
+}
+
+// Offer returns the text with which a process of this machine can open the ring, until Accepted is called.
+func (w *Writer) Offer() string { return w.offer }
+
+// Accepted says that the Reader is open. It frees what only Open needs.
+func (w *Writer) Accepted() { w.accepted() }
+
+// TryWrite writes as many bytes of consecutive segments as there is room for, and wakes the Reader. It leaves
+// out the first skip bytes, and returns the number of bytes written. It returns ErrClosed after Close, and
+// ErrCorrupt.
+func (w *Writer) TryWrite(segments [][]byte, skip int) (n int, err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	free, err := w.room()
+	if err != nil {
+		return 0, err
+	}
+	room, ring := int(free), w.bytes()
+	for _, s := range segments {
+		if skip >= len(s) {
+			skip -= len(s)
+			continue
+		}
+		part := s[skip:min(len(s), skip+room-n)]
+		skip = 0
+		at := int((w.position + uint64(n)) & (w.capacity - 1))
+		copy(ring, part[copy(ring[at:], part):])
+		n += len(part)
+		if n == room {
+			break
+		}
+	}
+	if n > 0 {
+		w.publish(n)
+	}
+	return n, nil
+}
+
+// publish lets the Reader have n more bytes. The caller holds w.mu.
+func (w *Writer) publish(n int) {
+	w.position += uint64(n)
+	w.header().written.Store(w.position)
+	w.other.ring()
+}
+
+// room returns the number of bytes that fit. The caller holds w.mu.
+func (w *Writer) room() (uint64, error) {
+	if w.closed {
+		return 0, ErrClosed
+	}
+	used := w.position - w.header().read.Load()
+	if used > w.capacity {
+		return 0, ErrCorrupt
+	}
+	return w.capacity - used, nil
+}
+
+// WaitForRoom waits until at least a quarter of the ring is free, so that a writer of much wakes up seldom.
+// It returns ErrClosed after Close, and ErrCorrupt.
+func (w *Writer) WaitForRoom() error {
+	for {
+		w.mu.Lock()
+		room, err := w.room()
+		w.mu.Unlock()
+		if err != nil || room >= w.capacity/4 {
+			return err
+		}
+		w.wait(func() bool {
+			room, err := w.room()
+			return err != nil || room >= w.capacity/4
+		})
+	}
+}
+
+// Close closes this end. WaitForRoom returns. The Reader does not notice it.
+func (w *Writer) Close() {
+	w.accepted()
+	w.close()
+}
+
+// Reader is the receiving end of a ring. One goroutine may call Read.
+type Reader struct {
+	end
+	idle  atomic.Bool
+	ended bool   // guarded by mu
+	last  uint64 // position of the last byte to be read, once ended
+	// spins is how often Read looks again before it waits, and spinsMax its bound.
+	spins, spinsMax int
+}
+
+// Open opens the ring that was offered. The error is ErrElsewhere if the offer comes from another machine;
+// otherwise it says why the ring of a process of this machine cannot be used.
+func Open(offer string) (*Reader, error) { return open(offer) }
+
+// spinsMax bounds how often Read looks again before it waits. Between two looks other goroutines of the
+// process run; if there are none, a look takes some 0.1 µs, so that all of them take less time than it takes
+// to wake a thread.
+const spinsMax = 64
+
+// spinsAllowed returns how often a Reader of this process may look again. Where goroutines have one
+// processor, the others have their turn once.
+func spinsAllowed() int {
+	if runtime.GOMAXPROCS(0) == 1 {
+		return 1
+	}
+	return spinsMax
+}
+
+// Read reads the bytes that are there, at most len(b), and waits while there are none. It returns io.EOF if
+// all bytes were read that had been written before End, ErrClosed after Close, and ErrCorrupt.
+func (r *Reader) Read(b []byte) (int, error) {
+	defer r.idle.Store(false)
+	for {
+		if n, err := r.spin(b); n > 0 || err != nil {
+			return n, err
+		}
+		r.idle.Store(true)
+		r.wait(func() bool {
+			available, err := r.available()
+			return err != nil || available > 0
+		})
+	}
+}
+
+// spin looks for bytes as often as has helped lately: twice as often after a success, half as often after a
+// failure.
+func (r *Reader) spin(b []byte) (int, error) {
+	for looks := 0; ; looks++ {
+		n, err := r.tryRead(b)
+		switch {
+		case n > 0 || err != nil:
+			if looks > 0 {
+				r.spins = min(2*r.spins, r.spinsMax)
+			}
+			return n, err
+		case looks >= r.spins:
+			r.spins = min(max(r.spins/2, 1), r.spinsMax)
+			return 0, nil
+		}
+		runtime.Gosched()
+	}
+}
+
+// Waiting reports whether Read waits for bytes.
+func (r *Reader) Waiting() bool { return r.idle.Load() }
+
+// tryRead is Read without the wait: it returns 0 if there are no bytes.
+func (r *Reader) tryRead(b []byte) (int, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	available, err := r.available()
+	if err != nil || available == 0 {
+		return 0, err
+	}
+	ring := r.bytes()
+	n := min(len(b), int(available))
+	at := int(r.position & (r.capacity - 1))
+	if first := copy(b[:n], ring[at:]); first < n {
+		copy(b[first:n], ring)
+	}
+	r.position += uint64(n)
+	r.header().read.Store(r.position)
+	free := r.capacity - (available - uint64(n))
+	if free >= r.capacity/4 {
+		r.other.ring()
+	}
+	return n, nil
+}
+
+// available returns the number of bytes that can be read. The caller holds r.mu.
+func (r *Reader) available() (uint64, error) {
+	if r.closed {
+		return 0, ErrClosed
+	}
+	written := r.last
+	if !r.ended {
+		written = r.header().written.Load()
+	}
+	available := written - r.position
+	switch {
+	case available > r.capacity:
+		return 0, ErrCorrupt
+	case available == 0 && r.ended:
+		return 0, io.EOF
+	}
+	return available, nil
+}
+
+// End says that the Writer has written everything. Read returns io.EOF after the bytes that are there now.
+func (r *Reader) End() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.closed || r.ended {
+		return
+	}
+	r.ended, r.last = true, r.header().written.Load()
+	if r.waiting {
+		r.own.wake()
+	}
+}
+
+// Close closes this end. Read returns. The Writer does not notice it.
+func (r *Reader) Close() { r.close() }

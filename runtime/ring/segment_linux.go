@@ -1,0 +1,170 @@
+package ring
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// create makes the memory and the pipes of a ring.
+func create(capacity int) (*Writer, error) {
+	boot, err := bootID()
+	if err != nil {
+		return nil, err
+	}
+	var random [16]byte
+	_, _ = rand.Read(random[:]) // it never fails
+	token := hex.EncodeToString(random[:])
+	fd, err := unix.MemfdCreate(memoryName(token), unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
+	if err != nil {
+		return nil, fmt.Errorf("no shared memory: %w", err)
+	}
+	file := os.NewFile(uintptr(fd), memoryName(token))
+	memory, err := prepare(fd, capacity)
+	if err != nil {
+		_ = file.Close()
+		return nil, err
+	}
+	w := &Writer{
+		end:      newEnd(memory),
+		offer:    fmt.Sprintf("%s/%d/%d/%s", boot, os.Getpid(), fd, token),
+		accepted: sync.OnceFunc(func() { _ = file.Close() }), // nothing was written to it
+	}
+	h := w.header()
+	h.magic, h.capacity = magic, uint64(capacity)
+	w.own, w.other = &h.writerBell, &h.readerBell
+	return w, nil
+}
+
+// prepare sets the size of a memfd, reserves and maps it.
+func prepare(fd, capacity int) ([]byte, error) {
+	size := int64(headerSize + capacity)
+	if err := unix.Fallocate(fd, 0, 0, size); err != nil {
+		return nil, fmt.Errorf("not %d KiB of shared memory: %w", size>>10, err)
+	}
+	if _, err := unix.FcntlInt(uintptr(fd), unix.F_ADD_SEALS, seals); err != nil {
+		return nil, fmt.Errorf("shared memory cannot be sealed: %w", err)
+	}
+	return mapped(fd, size)
+}
+
+// seals are those without which a mapping could lose its memory.
+const seals = unix.F_SEAL_SHRINK | unix.F_SEAL_GROW | unix.F_SEAL_SEAL
+
+func mapped(fd int, size int64) ([]byte, error) {
+	memory, err := unix.Mmap(fd, 0, int(size), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
+	if err != nil {
+		return nil, fmt.Errorf("shared memory cannot be mapped: %w", err)
+	}
+	return memory, nil
+}
+
+func unmap(memory []byte) { _ = unix.Munmap(memory) } // it was mapped
+
+func memoryName(token string) string { return "tandem-ring-" + token }
+
+// bootID identifies this machine since its start.
+var bootID = sync.OnceValues(func() (string, error) {
+	text, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	return strings.TrimSpace(string(text)), err
+})
+
+// open maps the memory of a ring that was offered.
+func open(offer string) (*Reader, error) {
+	boot, err := bootID()
+	if err != nil {
+		return nil, err
+	}
+	fields := strings.Split(offer, "/")
+	if len(fields) != 4 {
+		return nil, fmt.Errorf("%.100q is not the offer of a ring", offer)
+	}
+	if fields[0] != boot {
+		return nil, ErrElsewhere
+	}
+	pid, err1 := strconv.ParseUint(fields[1], 10, 31)
+	fd, err2 := strconv.ParseUint(fields[2], 10, 31)
+	token, err3 := hex.DecodeString(fields[3])
+	if errors.Join(err1, err2, err3) != nil || len(token) != 16 {
+		return nil, fmt.Errorf("%.100q is not the offer of a ring", offer)
+	}
+	// The name is read first: to open a file has effects if it is not the one that was meant.
+	path := processFile(pid, fd)
+	name, err := os.Readlink(path)
+	if err != nil {
+		return nil, fmt.Errorf("memory of another process: %w", err)
+	}
+	if name != "/memfd:"+memoryName(fields[3])+" (deleted)" {
+		return nil, fmt.Errorf("%s is not the memory of a ring", path)
+	}
+	memory, err := openMemory(path)
+	if err != nil {
+		return nil, err
+	}
+	r := &Reader{end: newEnd(memory), spinsMax: spinsAllowed()}
+	h := r.header()
+	r.own, r.other = &h.readerBell, &h.writerBell
+	return r, nil
+}
+
+func processFile(pid, fd uint64) string { return fmt.Sprintf("/proc/%d/fd/%d", pid, fd) }
+
+// openMemory maps the memory of a ring, whose size must be sealed.
+func openMemory(path string) ([]byte, error) {
+	file, err := os.OpenFile(path, os.O_RDWR, 0)
+	if err != nil {
+		return nil, fmt.Errorf("memory of another process: %w", err)
+	}
+	defer file.Close()
+	info, err := file.Stat()
+	if err != nil {
+		return nil, err
+	}
+	capacity := info.Size() - headerSize
+	has, err := unix.FcntlInt(file.Fd(), unix.F_GET_SEALS, 0)
+	if err != nil || has&seals != seals || capacity < sizeMin || capacity > sizeMax ||
+		capacity&(capacity-1) != 0 {
+		return nil, fmt.Errorf("%s is not the memory of a ring", path)
+	}
+	memory, err := mapped(int(file.Fd()), info.Size())
+	if err != nil {
+		return nil, err
+	}
+	if h := (*header)(unsafe.Pointer(unsafe.SliceData(memory))); h.magic != magic ||
+		h.capacity != uint64(capacity) {
+		unmap(memory)
+		return nil, fmt.Errorf("%s is the memory of a ring of another build", path)
+	}
+	return memory, nil
+}
+
+// futexWait waits until futexWake is called, unless the word has another value, or for a time. The thread
+// waits with the goroutine.
+func futexWait(word *atomic.Uint32, value uint32, most time.Duration) {
+	timeout := unix.NsecToTimespec(int64(most))
+	// An error means that the word has another value, that the time is over, or a signal: the caller looks.
+	_, _, _ = unix.Syscall6(unix.SYS_FUTEX, uintptr(unsafe.Pointer(word)), futexWaitOp, uintptr(value),
+		uintptr(unsafe.Pointer(&timeout)), 0, 0)
+}
+
+// futexWake wakes whoever waits at the word, in any process.
+func futexWake(word *atomic.Uint32) {
+	// There is no error but for a word that is not mapped.
+	_, _, _ = unix.Syscall6(unix.SYS_FUTEX, uintptr(unsafe.Pointer(word)), futexWakeOp, 1, 0, 0, 0)
+}
+
+// The operations of futex(2) on words that processes share.
+const (
+	futexWaitOp = 0
+	futexWakeOp = 1
+)

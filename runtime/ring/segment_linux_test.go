@@ -1,0 +1,109 @@
+package ring
+
+import (
+	"encoding/hex"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// An offer is opened only if all of it is what New has made: the name of the memory, its seals, its size and
+// its header.
+func TestOpenRefuses(t *testing.T) {
+	w, err := New(sizeMin)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	fields := strings.Split(w.Offer(), "/")
+	other, token := strings.Repeat("5a", 16), fields[3]
+	offer := func(machine, pid, fd, token any) string {
+		return fmt.Sprintf("%v/%v/%v/%v", machine, pid, fd, token)
+	}
+	memfd := func(name string, size int64, seal int, content string) int {
+		fd, err := unix.MemfdCreate(name, unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = unix.Close(fd) })
+		if err := unix.Ftruncate(fd, size); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := unix.Pwrite(fd, []byte(content), 0); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := unix.FcntlInt(uintptr(fd), unix.F_ADD_SEALS, seal); err != nil {
+			t.Fatal(err)
+		}
+		return fd
+	}
+	file, err := os.CreateTemp(t.TempDir(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	boot, pid, size := fields[0], fields[1], int64(headerSize+sizeMin)
+	good := string([]byte{0x74, 0x6e, 0x64, 0x6d, 0x69, 0x6e, 0x67, 0x31, 0, 16, 0, 0, 0, 0, 0, 0})
+	for _, c := range []struct{ offer, want string }{
+		{"", "not the offer"},
+		{offer(boot, "x", fields[2], token), "not the offer"},
+		{offer(boot, pid, "-1", token), "not the offer"},
+		{offer(boot, pid, fields[2], token[2:]), "not the offer"},
+		{offer("elsewhere", pid, fields[2], token), "another machine"},
+		{offer(boot, pid, fields[2], other), "not the memory of a ring"},
+		{offer(boot, pid, file.Fd(), other), "not the memory of a ring"},
+		{offer(boot, pid, 1<<30, token), "no such file"},
+		{offer(boot, pid, memfd(memoryName(other), size, unix.F_SEAL_SHRINK, good), other), "not the memory"},
+		{offer(boot, pid, memfd(memoryName(other), size-1, seals, good), other), "not the memory"},
+		{offer(boot, pid, memfd(memoryName(other), 100, seals, good), other), "not the memory"},
+		{offer(boot, pid, memfd(memoryName(other), size, seals, "x"), other), "of another build"},
+		{offer(boot, pid, memfd(memoryName(other), 2*size-headerSize, seals, good), other),
+			"of another build"},
+	} {
+		if _, err := Open(c.offer); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%q: %v, want %q", c.offer, err, c.want)
+		}
+	}
+	r, err := Open(w.Offer())
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Close()
+	w.Accepted()
+	if _, err := Open(w.Offer()); err == nil {
+		t.Error("it can be opened after it was accepted")
+	}
+}
+
+// Memory that cannot be reserved is an error, not a fault later.
+func TestTooLittleMemory(t *testing.T) {
+	file, err := os.Open("/dev/null") // it has no memory
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	_, err = prepare(int(file.Fd()), sizeMin)
+	if err == nil || !strings.Contains(err.Error(), "not 8 KiB of shared memory: ") {
+		t.Error(err)
+	}
+}
+
+// Tokens are those of this process alone: hexadecimal, and different.
+func TestTokens(t *testing.T) {
+	seen := map[string]bool{}
+	for range 3 {
+		w, err := New(sizeMin)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer w.Close()
+		token := w.Offer()[strings.LastIndex(w.Offer(), "/")+1:]
+		if b, err := hex.DecodeString(token); err != nil || len(b) != 16 || seen[token] {
+			t.Error(token, err)
+		}
+		seen[token] = true
+	}
+}
