@@ -13,10 +13,13 @@ type Store struct {
 	mu   sync.Mutex
 	data map[role.Handle]any
 	sent map[role.Handle]bool // handles whose data came with messages
+	free map[role.Handle][]func()
 }
 
 // NewStore returns an empty store.
-func NewStore() *Store { return &Store{data: map[role.Handle]any{}, sent: map[role.Handle]bool{}} }
+func NewStore() *Store {
+	return &Store{data: map[role.Handle]any{}, sent: map[role.Handle]bool{}, free: map[role.Handle][]func(){}}
+}
 
 // Release removes a handle and its data. It panics if the store does not hold the handle, because a handle is
 // released exactly once.
@@ -25,15 +28,32 @@ func (s *Store) Release(h role.Handle) { s.remove(h) }
 // remove is Release. It returns the data, and whether they came with a message.
 func (s *Store) remove(h role.Handle) (v any, sent bool) {
 	s.mu.Lock()
-	defer s.mu.Unlock()
 	v, held := s.data[h]
 	if !held {
+		s.mu.Unlock()
 		panic(fmt.Sprintf("exec: %+v released, but not held", h))
 	}
 	sent = s.sent[h]
+	free := s.free[h]
 	delete(s.data, h)
 	delete(s.sent, h)
+	delete(s.free, h)
+	s.mu.Unlock()
+	for _, f := range free {
+		f()
+	}
 	return v, sent
+}
+
+// FreeOnRelease makes Release of a handle call free, after which the memory of a payload that was kept under
+// the handle is used for others. It does nothing for kinds of data that other data may refer to.
+func (s *Store) FreeOnRelease(h role.Handle, free func()) {
+	switch h.Kind {
+	case role.ShardSigns, role.ShardRows, role.PooledRows, role.PooledGrads, role.ShardGrads:
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.free[h] = append(s.free[h], free)
+	}
 }
 
 // Len returns the number of handles held.
@@ -49,6 +69,7 @@ func (s *Store) set(h role.Handle, v any) {
 	defer s.mu.Unlock()
 	s.data[h] = v
 	delete(s.sent, h)
+	delete(s.free, h)
 }
 
 // setReceived stores data that came with a message.
@@ -56,6 +77,7 @@ func (s *Store) setReceived(h role.Handle, v any) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.data[h], s.sent[h] = v, true
+	delete(s.free, h)
 }
 
 // get returns the data of a handle. It panics if there are none, or of another type, which is a bug of a role
@@ -96,6 +118,7 @@ func setReceivedPart[T any](s *Store, h role.Handle, servers int, shard int32, p
 	if !ok {
 		parts = make([]T, servers)
 		s.data[h], s.sent[h] = parts, true
+		delete(s.free, h)
 	}
 	parts[shard] = part
 }

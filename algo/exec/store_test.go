@@ -164,3 +164,35 @@ func TestKeepPanicsWithoutAPayload(t *testing.T) {
 			p.Keep(NewStore(), m, role.Handle{Kind: role.PooledRows}, payload)
 		})
 }
+
+// The memory of a payload is freed when its handle is released, once, and not if other data may refer to it
+// or the handle has other data by then.
+func TestFreeOnRelease(t *testing.T) {
+	for kind, want := range map[role.HandleKind]int{
+		role.ShardSigns: 2, role.ShardRows: 2, role.PooledRows: 2, role.PooledGrads: 2, role.ShardGrads: 2,
+		role.BatchIDs: 0, role.BatchSamples: 0, role.ShardParams: 0,
+	} {
+		s, h, freed := NewStore(), role.Handle{Kind: kind}, 0
+		s.setReceived(h, 1)
+		for range 2 { // a part of each PS
+			s.FreeOnRelease(h, func() { freed++ })
+		}
+		if freed != 0 {
+			t.Errorf("kind %d is freed before its release", kind)
+		}
+		s.Release(h)
+		s.setReceived(h, 1)
+		s.Release(h)
+		if freed != want {
+			t.Errorf("kind %d is freed %d times, want %d", kind, freed, want)
+		}
+		for _, replace := range []func(){
+			func() { s.set(h, 2) }, func() { s.setReceived(h, 2) }, func() { setReceivedPart(s, h, 1, 0, 2) },
+		} {
+			s.setReceived(h, 1)
+			s.FreeOnRelease(h, func() { t.Errorf("kind %d is freed, but has other data", kind) })
+			replace()
+			s.Release(h)
+		}
+	}
+}

@@ -32,7 +32,7 @@ type result struct {
 	stats        [][]float32
 }
 
-func (m *member) Deliver(message msg.Message, payload exec.Payload) {
+func (m *member) Deliver(message msg.Message, payload exec.Payload, _ func()) {
 	if err := m.group.Deliver(message, payload.(wire.Chunk)); err != nil {
 		m.fail(err)
 	}

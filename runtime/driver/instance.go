@@ -29,6 +29,7 @@ type instance struct {
 	working     int           // number of pieces of work that are queued or running
 	timer       uint64        // number of the latest timer that was set
 	payload     exec.Payload  // of the message being handled
+	free        func()        // of that payload: see Local.DeliverPooled
 	letters     []exec.Letter // sent to other processes since the last flush
 	away        bool          // crashed, until Start
 	stopping    bool          // Stop has arrived and waits for the work in flight
@@ -42,6 +43,7 @@ type instance struct {
 type delivery struct {
 	input   role.Input
 	payload exec.Payload
+	free    func() // see Local.DeliverPooled
 	issue   uint64 // of work, the incarnation that queued it; of TimerFired, the number of the timer
 	remote  bool   // the message comes from another process
 }
@@ -195,7 +197,7 @@ func (n *instance) step(d *delivery, out *role.Outputs) error {
 			return err
 		}
 	}
-	n.payload = d.payload
+	n.payload, n.free = d.payload, d.free
 	return role.Dispatch(&d.input, out, n)
 }
 

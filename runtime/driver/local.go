@@ -91,12 +91,18 @@ func (p *Local) Drain() {
 
 // Deliver passes a message from another process to its receiver, which must be in this process.
 func (p *Local) Deliver(m msg.Message, payload exec.Payload) error {
+	return p.DeliverPooled(m, payload, nil)
+}
+
+// DeliverPooled is Deliver of a payload whose memory can be used again: free, unless it is nil, is called
+// when the role has released the payload and nothing refers to it, or never.
+func (p *Local) DeliverPooled(m msg.Message, payload exec.Payload, free func()) error {
 	n := p.run.instance(m.To)
 	if n == nil {
 		return fmt.Errorf("driver: %v is not in this process", m.To)
 	}
 	if !n.inbox.push(delivery{input: role.Input{Kind: role.Received, Message: m}, payload: payload,
-		remote: true}) {
+		free: free, remote: true}) {
 		p.run.remote.Handled(m, nil) // the run is over
 	}
 	return nil

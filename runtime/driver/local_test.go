@@ -3,8 +3,11 @@ package driver
 import (
 	"context"
 	"errors"
+	"math"
+	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -26,6 +29,7 @@ import (
 type exchange struct {
 	parts    map[msg.Address]*Local
 	finished sync.WaitGroup // ranks
+	freed    atomic.Int64   // payloads
 
 	mu     sync.Mutex
 	joined *sync.Cond
@@ -51,11 +55,49 @@ type endpoint struct {
 
 func (s endpoint) Send(_ context.Context, letters []exec.Letter) error {
 	for _, l := range letters {
-		if err := s.x.parts[l.Message.To].Deliver(l.Message, l.Payload); err != nil {
+		payload, free := s.x.copied(l.Payload)
+		if err := s.x.parts[l.Message.To].DeliverPooled(l.Message, payload, free); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// copied returns a payload in memory of the receiver's own, which is spoilt when the receiver frees it.
+func (x *exchange) copied(payload exec.Payload) (_ exec.Payload, free func()) {
+	var signs *compress.Signs
+	var values *compress.Values
+	switch p := payload.(type) {
+	case exec.Signs:
+		p.Signs = clonedSigns(&p.Signs)
+		payload, signs = p, &p.Signs
+	case exec.Values:
+		p.Floats = slices.Clone(p.Floats)
+		payload, values = p, &p.Values
+	case *exec.Put:
+		put := *p
+		put.Signs, put.Sums.Floats = clonedSigns(&p.Signs), slices.Clone(p.Sums.Floats)
+		payload, signs, values = &put, &put.Signs, &put.Sums
+	default:
+		return payload, nil
+	}
+	return payload, func() {
+		x.freed.Add(1)
+		if signs != nil {
+			for i := range signs.Plain {
+				signs.Plain[i] = 1 << 60
+			}
+		}
+		if values != nil {
+			for i := range values.Floats {
+				values.Floats[i] = float32(math.NaN())
+			}
+		}
+	}
+}
+
+func clonedSigns(s *compress.Signs) compress.Signs {
+	return compress.Signs{Plain: slices.Clone(s.Plain)}
 }
 
 func (s endpoint) Handled(m msg.Message, refused error) {
@@ -148,6 +190,9 @@ func runLocals(t *testing.T, rule pace.Rule, n int, fail map[msg.Address]role.Ro
 		})
 	}
 	running.Wait()
+	if len(errs) == 0 && x.freed.Load() == 0 {
+		t.Error("no memory of a payload was freed")
+	}
 	for at, p := range executors {
 		switch at {
 		case msg.Address{Role: msg.NNWorker}:

@@ -50,6 +50,9 @@ func (n *instance) QueueWork(w role.Work, o role.Operands) error {
 // Keep implements role.Driver.
 func (n *instance) Keep(m msg.Message, h role.Handle) error {
 	n.run.executor.Keep(n.store, m, h, n.payload)
+	if n.free != nil {
+		n.store.FreeOnRelease(h, n.free)
+	}
 	return nil
 }
 

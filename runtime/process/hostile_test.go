@@ -100,9 +100,9 @@ func betray(n int, host string) error {
 // deaf is a transport.Handler that ignores everything.
 type deaf struct{}
 
-func (deaf) Deliver(msg.Message, exec.Payload)    {}
-func (deaf) Lost(string, error)                   {}
-func (deaf) Dropped(string, []msg.Address, error) {}
+func (deaf) Deliver(msg.Message, exec.Payload, func()) {}
+func (deaf) Lost(string, error)                        {}
+func (deaf) Dropped(string, []msg.Address, error)      {}
 
 // A member that sends invalid messages is dropped by its peers, with a reason, and comes back as its next
 // incarnation. When an incarnation follows the protocol, the run completes with the bits of sequential

@@ -62,7 +62,7 @@ func (n *node) isBuilt() bool {
 }
 
 // Deliver implements transport.Handler.
-func (n *node) Deliver(m msg.Message, payload exec.Payload) {
+func (n *node) Deliver(m msg.Message, payload exec.Payload, free func()) {
 	if !n.isBuilt() {
 		return
 	}
@@ -72,7 +72,7 @@ func (n *node) Deliver(m msg.Message, payload exec.Payload) {
 		}
 		return
 	}
-	if err := n.local.Deliver(m, payload); err != nil {
+	if err := n.local.DeliverPooled(m, payload, free); err != nil {
 		n.member.Fail(err)
 	}
 }

@@ -26,7 +26,10 @@ type answering struct {
 	answers chan struct{}
 }
 
-func (a *answering) Deliver(m msg.Message, payload exec.Payload) {
+func (a *answering) Deliver(m msg.Message, payload exec.Payload, free func()) {
+	if free != nil {
+		free()
+	}
 	if m.Kind == msg.GetEmbeddings {
 		// The benchmark would miss an answer that fails.
 		_ = a.node.Send(msg.Message{Kind: msg.Embeddings, From: m.To, To: m.From},

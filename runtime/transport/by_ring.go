@@ -200,11 +200,11 @@ func (n *Endpoint) receiveRing(c *inStream) error {
 		if err := n.check(c, &h); err != nil {
 			return err
 		}
-		data, err := readPieces(r, h.Size)
+		data, err := n.readFrame(r, h.Size)
 		if err != nil {
 			return ringError(err, true)
 		}
-		if err := n.deliverFrame(c, &h, data); err != nil {
+		if err := n.deliverFrame(c, &h, data, true); err != nil {
 			return err
 		}
 	}
@@ -224,13 +224,16 @@ func ringError(err error, within bool) error {
 	return wire.Refusef(wire.Malformed, "%w", err)
 }
 
-// readPieces reads a frame of a size. It allocates at most reserveMax bytes before it has read as many.
-func readPieces(r io.Reader, size int) ([]byte, error) {
+// readFrame reads a frame of a size. It allocates at most reserveMax bytes before it has read as many.
+func (n *Endpoint) readFrame(r io.Reader, size int) ([]byte, error) {
+	if data := n.memory.take(size); data != nil {
+		_, err := io.ReadFull(r, data)
+		return data, err
+	}
 	var data []byte
 	for len(data) < size {
 		read := len(data)
-		next := min(size, max(2*read, reserveMax))
-		grown := make([]byte, next)
+		grown := allocate(min(size, max(2*read, reserveMax)))
 		copy(grown, data)
 		data = grown
 		if _, err := io.ReadFull(r, data[read:]); err != nil {

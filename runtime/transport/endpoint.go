@@ -53,8 +53,8 @@
 // # Requirements
 //
 // Handler.Deliver must not wait for other messages. A payload that is sent must stay unchanged until the
-// receiver answers. A payload that is received belongs to the receiver, with all its arrays. Connections are
-// not encrypted.
+// receiver answers. A payload that is received belongs to the receiver, with all its arrays, until the
+// receiver frees it. Connections are not encrypted.
 package transport
 
 import (
@@ -77,8 +77,10 @@ import (
 // Handler receives what arrives at an Endpoint. Calls for messages of one process come one at a time, in
 // order; calls for several processes come concurrently. No method may call Close or Abort.
 type Handler interface {
-	// Deliver passes a message to a role of this process. It must not wait for another message.
-	Deliver(m msg.Message, payload exec.Payload)
+	// Deliver passes a message to a role of this process. It must not wait for another message. If free is
+	// not nil, it may be called, once and from any goroutine, when payload and its arrays are no longer used:
+	// their memory is then used for other messages. Otherwise they are garbage collected.
+	Deliver(m msg.Message, payload exec.Payload, free func())
 	// Lost reports that a process is gone: messages sent to it from now on do not arrive. It is called once
 	// for a process, and not for a process that has left.
 	Lost(peer string, err error)
@@ -130,6 +132,7 @@ type Endpoint struct {
 	admission  *admission
 	refusals   grpcnet.Refusals
 	tcpLogged  sync.Once
+	memory     memory
 	inbox      inbox
 	goroutines sync.WaitGroup
 	running    context.Context // until Close or Abort

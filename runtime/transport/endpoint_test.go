@@ -134,7 +134,7 @@ type echo struct {
 	node chan *Endpoint
 }
 
-func (e echo) Deliver(m msg.Message, payload exec.Payload) {
+func (e echo) Deliver(m msg.Message, payload exec.Payload, _ func()) {
 	n := <-e.node
 	e.node <- n
 	m.From, m.To = m.To, m.From

@@ -37,7 +37,9 @@ func newMailbox() *mailbox {
 		drops: make(chan error, 16)}
 }
 
-func (i *mailbox) Deliver(m msg.Message, payload exec.Payload) { i.messages <- received{m, payload} }
+func (i *mailbox) Deliver(m msg.Message, payload exec.Payload, _ func()) {
+	i.messages <- received{m, payload}
+}
 
 func (i *mailbox) Lost(peer string, err error) {
 	i.mu.Lock()

@@ -38,7 +38,7 @@ func FuzzStream(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		n := &Endpoint{options: Options{Roles: []msg.Address{worker(0)}, Handler: newMailbox()}}
 		c := &inStream{introduction: introduction{Identity: id, roles: []msg.Address{worker(1)}}}
-		a := &assembler{check: func(h *wire.Header) error { return n.check(c, h) }}
+		a := &assembler{memory: &memory{}, check: func(h *wire.Header) error { return n.check(c, h) }}
 		come := 0
 		for _, p := range packets(data) {
 			come += len(p)
@@ -69,7 +69,7 @@ func TestFramesTravelInPieces(t *testing.T) {
 		}
 		box.add(frame)
 		box.add(frame)
-		a := &assembler{check: func(*wire.Header) error { return nil }}
+		a := &assembler{memory: &memory{}, check: func(*wire.Header) error { return nil }}
 		var got []byte
 		for want := 2 * frame.Size; len(got) < want; {
 			p, ok := box.next()
@@ -104,7 +104,7 @@ func TestPiecesAreChecked(t *testing.T) {
 	copy(first, encoded(t, wire.Identity{}, rows(1, 0, 1), nil))
 	for size, bad := range map[uint32]int{1 << 30: 0, packetMax + 8: 16} {
 		binary.LittleEndian.PutUint32(first[8:], size)
-		a := &assembler{check: func(*wire.Header) error { return nil }}
+		a := &assembler{memory: &memory{}, check: func(*wire.Header) error { return nil }}
 		a.add(mem.BufferSlice{mem.SliceBuffer(first)})
 		if a.err != nil || cap(a.partial) > reserveMax+packetMax || a.checkEnd() == nil {
 			t.Errorf("%v, %d bytes are kept, %v", a.err, cap(a.partial), a.checkEnd())

@@ -63,7 +63,8 @@ func (codec) Unmarshal(data mem.BufferSlice, v any) error {
 
 // assembler assembles the packets of a stream to frames.
 type assembler struct {
-	check func(*wire.Header) error // checks the header of a large frame
+	memory *memory                  // of large frames
+	check  func(*wire.Header) error // checks the header of a large frame
 
 	partial  []byte // the part of a large frame that has arrived
 	size     int    // of that frame; 0 if there is none
@@ -77,7 +78,7 @@ func (a *assembler) add(data mem.BufferSlice) {
 	length := data.Len()
 	if a.size == 0 {
 		if length <= packetSize || !a.startFrame(data, length) {
-			a.complete = data.Materialize()
+			a.complete = a.copyOf(data, length)
 			return
 		}
 		if a.err != nil {
@@ -112,9 +113,26 @@ func (a *assembler) startFrame(data mem.BufferSlice, length int) bool {
 	}
 	if a.err = a.check(&h); a.err == nil {
 		a.size = h.Size
-		a.partial = make([]byte, 0, min(h.Size, reserveMax))
+		if spare := a.memory.take(h.Size); spare != nil {
+			a.partial = spare[:0]
+		} else {
+			a.partial = allocate(min(h.Size, reserveMax))[:0]
+		}
 	}
 	return true
+}
+
+// copyOf returns the bytes of a packet of some length, in memory of their own.
+func (a *assembler) copyOf(data mem.BufferSlice, length int) []byte {
+	b := []byte(nil)
+	if length >= reuseMin {
+		b = a.memory.take(length)
+	}
+	if b == nil {
+		b = allocate(length)
+	}
+	data.CopyTo(b)
+	return b
 }
 
 // checkEnd returns an error if the stream must not end now.

@@ -100,7 +100,8 @@ func (n *Endpoint) ended(c *inStream, err error) {
 // receiveFrames delivers what arrives on a stream until the stream ends. The error is io.EOF if the sender
 // has ended the stream, a *wire.Refusal if something was refused, or what broke the stream.
 func (n *Endpoint) receiveFrames(stream grpc.ServerStream, c *inStream) error {
-	p := packet{frames: &assembler{check: func(h *wire.Header) error { return n.check(c, h) }}}
+	p := packet{frames: &assembler{memory: &n.memory,
+		check: func(h *wire.Header) error { return n.check(c, h) }}}
 	for {
 		c.waiting.Store(true)
 		err := stream.RecvMsg(&p)
@@ -151,7 +152,7 @@ func (n *Endpoint) check(c *inStream, h *wire.Header) error {
 
 // deliver delivers the messages of consecutive frames.
 func (n *Endpoint) deliver(c *inStream, data []byte) error {
-	for len(data) > 0 {
+	for alone := true; len(data) > 0; alone = false {
 		h, err := wire.ParseHeader(data)
 		if err != nil {
 			return err
@@ -159,7 +160,7 @@ func (n *Endpoint) deliver(c *inStream, data []byte) error {
 		if err := n.check(c, &h); err != nil {
 			return err
 		}
-		if err := n.deliverFrame(c, &h, data); err != nil {
+		if err := n.deliverFrame(c, &h, data, alone && h.Size == len(data)); err != nil {
 			return err
 		}
 		data = data[h.Size:]
@@ -167,13 +168,18 @@ func (n *Endpoint) deliver(c *inStream, data []byte) error {
 	return nil
 }
 
-// deliverFrame delivers the message of the frame at the beginning of data, whose header was checked.
-func (n *Endpoint) deliverFrame(c *inStream, h *wire.Header, data []byte) error {
+// deliverFrame delivers the message of the frame at the beginning of data, whose header was checked. alone
+// says that nothing else is in data, whose memory the receiver may then free.
+func (n *Endpoint) deliverFrame(c *inStream, h *wire.Header, data []byte, alone bool) error {
 	payload, err := h.Payload(data)
 	if err != nil || n.discards(c) {
 		return err
 	}
-	return n.admitMessage(c, h, payload)
+	var free func()
+	if alone && len(data) >= reuseMin {
+		free = func() { n.memory.giveBack(data) }
+	}
+	return n.admitMessage(c, h, payload, free)
 }
 
 // discards reports whether frames of a stream are discarded because its incarnation was replaced, and counts
@@ -187,7 +193,7 @@ func (n *Endpoint) discards(c *inStream) bool {
 }
 
 // admitMessage delivers a message if it is admitted.
-func (n *Endpoint) admitMessage(c *inStream, h *wire.Header, payload exec.Payload) error {
+func (n *Endpoint) admitMessage(c *inStream, h *wire.Header, payload exec.Payload, free func()) error {
 	if n.options.Admit != nil {
 		if err := n.options.Admit(h.Message, payload); err != nil {
 			return wire.Refusef(wire.Inadmissible, "%w", err)
@@ -202,6 +208,6 @@ func (n *Endpoint) admitMessage(c *inStream, h *wire.Header, payload exec.Payloa
 			return nil
 		}
 	}
-	n.options.Handler.Deliver(h.Message, payload)
+	n.options.Handler.Deliver(h.Message, payload, free)
 	return nil
 }

@@ -273,7 +273,7 @@ func testWaitingFrameOfReplacedRoleIsDiscarded(t *testing.T) {
 		t.Fatal(kept, err)
 	}
 	ended := make(chan error, 1)
-	go func() { ended <- n.admitMessage(c, &h, nil) }() // 160 bytes do not fit
+	go func() { ended <- n.admitMessage(c, &h, nil, nil) }() // 160 bytes do not fit
 	c.stale.Store(true)
 	n.inbox.reset(worker(1))
 	if err := <-ended; err != nil || len(in.messages) != 0 || refusalsOf(n, wire.Stale) != 1 {
