@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"slices"
 	"testing"
 
 	"tandem/algo/exec"
@@ -13,10 +14,9 @@ import (
 	"tandem/runtime/wire"
 )
 
-// The two rows of the budget "gRPC stream, of bare TCP framing": payloads of
-// 1 MiB in one direction, at least 40 % of its speed; and small calls with 16 in
-// flight, at least 60 %. The bare form writes length and bytes to a buffered
-// socket, and allocates what it reads.
+// The budget beside bare TCP framing in the same run: payloads of 1 MiB in one direction, at least 40 % of
+// its speed; small calls, with 16 in flight and one at a time, at least 60 %. The bare form writes length and
+// bytes to a buffered socket, and reads into memory that it uses again, as receivers of rings and streams do.
 
 const inFlight = 16
 
@@ -43,6 +43,13 @@ func (a *answering) Lost(_ string, err error) { panic(err) }
 
 func (a *answering) Dropped(_ string, _ []msg.Address, err error) { panic(err) }
 
+// overRingAndTCP runs a benchmark with endpoints that use rings, and with endpoints that use TCP.
+func overRingAndTCP(b *testing.B, run func(b *testing.B, ends []*answering)) {
+	for _, way := range []string{"ring", "tcp"} { // see listenAs
+		b.Run(way, func(b *testing.B) { run(b, benchmarkCluster(b)) })
+	}
+}
+
 func benchmarkCluster(b *testing.B) []*answering {
 	ends := []*answering{{answers: make(chan struct{}, 1<<16)}, {answers: make(chan struct{}, 1<<16)}}
 	nodes := cluster(b, ends[0], ends[1])
@@ -56,10 +63,9 @@ func benchmarkCluster(b *testing.B) []*answering {
 // BenchmarkLarge sends 1 MiB a time, at most inFlight ahead of what has arrived.
 func BenchmarkLarge(b *testing.B) {
 	const size = 1 << 20
-	b.Run("stream", func(b *testing.B) {
-		ends := benchmarkCluster(b)
+	overRingAndTCP(b, func(b *testing.B, ends []*answering) {
 		payload := make(exec.DenseShard, size/4)
-		pipelined(b, ends[1].answers, func() {
+		pipelined(b, inFlight, ends[1].answers, func() {
 			if err := ends[0].node.Send(rows(0, 1, 0), payload); err != nil {
 				b.Fatal(err)
 			}
@@ -70,16 +76,21 @@ func BenchmarkLarge(b *testing.B) {
 		arrived := make(chan struct{}, 1<<16)
 		c := bare(b, func([]byte, *bufio.Writer) { arrived <- struct{}{} })
 		frame := make([]byte, size)
-		pipelined(b, arrived, func() { c.write(b, frame) })
+		pipelined(b, inFlight, arrived, func() { c.write(b, frame) })
 		b.SetBytes(size)
 	})
 }
 
-// BenchmarkSmallCalls asks with a bare header and is answered with 16 bytes.
-func BenchmarkSmallCalls(b *testing.B) {
-	b.Run("stream", func(b *testing.B) {
-		ends := benchmarkCluster(b)
-		pipelined(b, ends[0].answers, func() {
+// BenchmarkSmallCalls asks with a bare header and is answered with 16 bytes, at most inFlight ahead of the
+// answers.
+func BenchmarkSmallCalls(b *testing.B) { smallCalls(b, inFlight) }
+
+// BenchmarkRoundTrip is BenchmarkSmallCalls, one call at a time.
+func BenchmarkRoundTrip(b *testing.B) { smallCalls(b, 1) }
+
+func smallCalls(b *testing.B, ahead int) {
+	overRingAndTCP(b, func(b *testing.B, ends []*answering) {
+		pipelined(b, ahead, ends[0].answers, func() {
 			if err := ends[0].node.Send(msg.Message{Kind: msg.GetEmbeddings, From: worker(0), To: worker(1)},
 				nil); err != nil {
 				b.Fatal(err)
@@ -91,21 +102,22 @@ func BenchmarkSmallCalls(b *testing.B) {
 		c := bare(b, func(_ []byte, w *bufio.Writer) { writeFrame(w, answer) })
 		answers := make(chan struct{}, 1<<16)
 		go func() {
-			for readFrame(c.reader) != nil {
+			var memory []byte
+			for readFrame(c.reader, &memory) != nil {
 				answers <- struct{}{}
 			}
 		}()
 		ask := make([]byte, msg.HeaderBytes)
-		pipelined(b, answers, func() { c.write(b, ask) })
+		pipelined(b, ahead, answers, func() { c.write(b, ask) })
 	})
 }
 
-// pipelined does b.N things of which at most inFlight are unanswered.
-func pipelined(b *testing.B, answers <-chan struct{}, do func()) {
+// pipelined does b.N things of which at most ahead are unanswered.
+func pipelined(b *testing.B, ahead int, answers <-chan struct{}, do func()) {
 	b.ReportAllocs()
 	under := 0
 	for b.Loop() {
-		if under == inFlight {
+		if under == ahead {
 			<-answers
 			under--
 		}
@@ -144,7 +156,8 @@ func bare(b *testing.B, do func(frame []byte, w *bufio.Writer)) *bareConn {
 			return
 		}
 		r, w := bufio.NewReaderSize(conn, 64<<10), bufio.NewWriterSize(conn, 64<<10)
-		for frame := readFrame(r); frame != nil; frame = readFrame(r) {
+		var memory []byte
+		for frame := readFrame(r, &memory); frame != nil; frame = readFrame(r, &memory) {
 			do(frame, w)
 			if r.Buffered() == 0 && w.Flush() != nil {
 				return
@@ -169,13 +182,14 @@ func writeFrame(w *bufio.Writer, frame []byte) {
 	_, _ = w.Write(frame)
 }
 
-// readFrame returns nil at the end.
-func readFrame(r *bufio.Reader) []byte {
+// readFrame reads a frame into memory, which it enlarges if it must. It returns nil at the end.
+func readFrame(r *bufio.Reader, memory *[]byte) []byte {
 	var length [4]byte
 	if _, err := io.ReadFull(r, length[:]); err != nil {
 		return nil
 	}
-	frame := make([]byte, binary.LittleEndian.Uint32(length[:]))
+	*memory = slices.Grow((*memory)[:0], int(binary.LittleEndian.Uint32(length[:])))
+	frame := (*memory)[:binary.LittleEndian.Uint32(length[:])]
 	if _, err := io.ReadFull(r, frame); err != nil {
 		return nil
 	}
