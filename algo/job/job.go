@@ -100,6 +100,9 @@ type Wire struct {
 	// AllReduce is how ranks on GPUs sum their gradients in sync and hybrid: HostSums, NCCLSums or
 	// NCCLTreeSums. Those of NCCL need a GPU for each rank. Others sum in the memory of the host.
 	AllReduce string `yaml:"all-reduce,omitempty"`
+	// Local is how messages reach processes of the same machine: SharedMemory, or TCP as between machines.
+	// Where there is no shared memory between them, TCP takes its place. Bits do not depend on it.
+	Local string `yaml:"local,omitempty"`
 	// Retry is how long a data loader or NN worker waits for answers before it asks again. 0 chooses: 100 ms
 	// with faults, 1 s where roles are processes, never where no message can be lost.
 	Retry unit.Tick `yaml:"retry"`
@@ -109,6 +112,12 @@ type Wire struct {
 const (
 	IndexRaw        = "raw"        // 8 bytes each
 	IndexCompressed = "compressed" // distinct ids and positions, in as few bits as they need
+)
+
+// The ways of messages to processes of the same machine.
+const (
+	SharedMemory = "shared-memory" // a ring in memory that both processes map; the default
+	TCP          = "tcp"           // a connection, as to processes of other machines
 )
 
 // The ways to sum gradients of GPUs. The first and the last have the bits of the tree over ranks.

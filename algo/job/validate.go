@@ -76,6 +76,7 @@ func (j *Job) validateChoices() error {
 		{"wire.precision", string(j.Wire.Precision), WirePrecisions()},
 		{"model.precision", j.Model.Precision, DensePrecisions()},
 		{"wire.all-reduce", cmp.Or(j.Wire.AllReduce, HostSums), AllReduces()},
+		{"wire.local", cmp.Or(j.Wire.Local, SharedMemory), []string{SharedMemory, TCP}},
 		{"wire.index", j.Wire.Index, []string{IndexRaw, IndexCompressed}},
 		{"rows.eviction", j.Rows.Eviction, []string{RefuseRows, SecondChance}},
 		{"rows.precision", j.Rows.Precision, table.Precisions()},

@@ -4,8 +4,11 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net"
 	"os"
+	"path/filepath"
+	"runtime"
 
 	"tandem/algo/exec/backend"
 	"tandem/algo/exec/evaluation"
@@ -27,19 +30,50 @@ import (
 )
 
 // Sync training in separate processes equals sequential training bit for bit, and so do the evaluations
-// during training.
+// during training, whichever way messages take.
 func TestSyncInProcessesEqualsSequential(t *testing.T) {
+	for _, way := range []string{job.SharedMemory, job.TCP} {
+		t.Run(way, func(t *testing.T) { syncEqualsSequential(t, way) })
+	}
+}
+
+func syncEqualsSequential(t *testing.T, way string) {
 	s := setting{Training: small(job.Sync), Steps: 20}
 	s.Training.Training.EvaluateEvery = job.Every{Steps: 5}
-	got, err := s.run(t.Context(), train.Options{}, nil)
+	s.Training.Wire.Local = way
+	rings := 0
+	got, err := s.run(t.Context(), train.Options{Progress: func(int, int) {
+		rings = max(rings, ringsOfChildren(t))
+	}}, nil)
 	if err != nil {
 		t.Fatal(err)
+	}
+	if (rings > 0) != (way == job.SharedMemory) && runtime.GOOS == "linux" {
+		t.Errorf("%d rings are mapped", rings)
 	}
 	want := s.mustEqualSequential(t, got)
 	if diff := cmp.Diff(want.Curve, got.Curve,
 		cmpopts.IgnoreFields(evaluation.Point{}, "Seconds")); diff != "" || len(got.Curve) != 4 {
 		t.Errorf("curve, sequential's (−): %s", diff)
 	}
+}
+
+// ringsOfChildren returns how many ends of rings the processes that this one has started have mapped.
+func ringsOfChildren(t *testing.T) (rings int) {
+	folders, err := filepath.Glob("/proc/[0-9]*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, folder := range folders {
+		status, err := os.ReadFile(filepath.Join(folder, "status")) // an error: it has ended
+		if err != nil || !strings.Contains(string(status), fmt.Sprintf("\nPPid:\t%d\n", os.Getpid())) {
+			continue
+		}
+		if maps, err := os.ReadFile(filepath.Join(folder, "maps")); err == nil {
+			rings += strings.Count(string(maps), "tandem-ring")
+		}
+	}
+	return rings
 }
 
 // If rows stay zeros, nothing can be stale: the network of hybrid training on three ranks in separate

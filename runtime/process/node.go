@@ -70,7 +70,7 @@ func Run(ctx context.Context, c Config) error {
 	data, err := transport.Listen(c.Listen, transport.Options{
 		Roles: c.Process, Job: hex.EncodeToString(c.Fingerprint), Handler: n, Log: c.Log,
 		Admit: n.admit, Limit: n.limit, Inbox: inboxLimit(&c.Job),
-		Restartable: n.peers.mayReturn,
+		Restartable: n.peers.mayReturn, TCP: c.Job.Wire.Local == job.TCP,
 	})
 	if err != nil {
 		return fmt.Errorf("%v: %w", c.Process, err)
