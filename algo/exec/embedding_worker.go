@@ -29,7 +29,7 @@ func (w *embeddingWorkerWork) split(i item) (role.Result, error) {
 		return role.Result{}, err
 	}
 	plan := w.job.ShardPlan()
-	routed := &resolved{Routed: route.Route(w.schema, part, plan)}
+	routed := &resolved{Routed: route.RouteOn(w.numerics.pool, w.schema, part, plan)}
 	var r role.Result
 	for shard := range plan.Servers() {
 		own := routed.ShardSigns(shard)
@@ -72,7 +72,7 @@ func (w *embeddingWorkerWork) pool(i item) (role.Result, error) {
 		rows = append(rows, part...)
 	}
 	pooled := w.buffers.borrow(routed.Samples() * w.width)
-	routed.Pool(pooled, w.schema, rows, w.dim)
+	routed.PoolOn(w.numerics.pool, pooled, w.schema, rows, w.dim)
 	return role.Result{Bytes: w.storeValues(i.store, i.Makes[0], pooled)}, nil
 }
 
@@ -85,7 +85,7 @@ func (w *embeddingWorkerWork) merge(i item) (role.Result, error) {
 		return role.Result{}, err
 	}
 	sums := w.buffers.borrow(len(routed.Signs) * w.dim)
-	routed.Merge(sums, w.schema, grads, w.dim)
+	routed.MergeOn(w.numerics.pool, sums, w.schema, grads, w.dim)
 	puts := make([]*Put, len(routed.signs))
 	for shard := range puts {
 		lo, hi := int(routed.Bounds[shard]), int(routed.Bounds[shard+1])

@@ -73,12 +73,13 @@ func NewLocal(
 	if err != nil {
 		return nil, err
 	}
-	n := &numerics{job: t, schema: schema, dim: t.Model.Dim(), width: schema.EmbeddingWidth()}
+	n := &numerics{job: t, schema: schema, dim: t.Model.Dim(), width: schema.EmbeddingWidth(),
+		pool: gemm.PoolOf(m.Products)}
 	shards, err := newRowShards(&t, rule, m, here)
 	if err != nil {
 		return nil, err
 	}
-	c := dense.Config{Job: &n.job, Rule: rule, Engine: engine, Here: here, Pool: gemm.PoolOf(m.Products)}
+	c := dense.Config{Job: &n.job, Rule: rule, Engine: engine, Here: here, Pool: n.pool}
 	if m.Trainer != nil {
 		if c.Trainer, err = m.Trainer(engine); err != nil {
 			return nil, err

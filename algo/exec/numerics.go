@@ -8,6 +8,7 @@ import (
 	"tandem/algo/job"
 	"tandem/algo/numeric/batch"
 	"tandem/algo/numeric/compress"
+	"tandem/algo/numeric/kernel/gemm"
 	"tandem/algo/numeric/table"
 	"tandem/algo/protocol/role"
 	"tandem/algo/unit"
@@ -17,10 +18,11 @@ import (
 type numerics struct {
 	job     job.Job
 	schema  *batch.Schema
-	dim     int     // length of an embedding row
-	width   int     // pooled embedding values of a sample
-	first   int     // the global step that roles count as step 0
-	buffers buffers // of payloads that roles of this process send each other
+	dim     int       // length of an embedding row
+	width   int       // pooled embedding values of a sample
+	first   int       // the global step that roles count as step 0
+	pool    gemm.Pool // shares large batches over goroutines; may be nil
+	buffers buffers   // of payloads that roles of this process send each other
 }
 
 // storeValues packs values that work has computed, stores them and returns their size. The caller must not

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"tandem/algo/numeric/batch"
+	"tandem/algo/numeric/kernel/gemm"
 	"tandem/algo/numeric/kernel/vec"
 )
 
@@ -22,13 +23,35 @@ import (
 // disagrees. Cost: one row added an occurrence of a row, and one
 // for each (row, group).
 func (r *Routed) Merge(sums []float32, schema *batch.Schema, grads []float32, dim int) {
+	r.MergeOn(nil, sums, schema, grads, dim)
+}
+
+// MergeOn is Merge. A pool that is not nil shares the rows of a large batch over goroutines.
+func (r *Routed) MergeOn(pool gemm.Pool, sums []float32, schema *batch.Schema, grads []float32, dim int) {
 	mustMatch("sums", len(sums), len(r.Signs)*dim)
 	o := occurrencesPool.Get().(*Occurrences)
 	defer occurrencesPool.Put(o)
+	o.Pool = pool
 	r.Order(o, schema, dim)
 	r.Take(o, schema, grads)
-	o.Sum(sums, 0, len(r.Signs))
-	o.grads = nil // not to keep them
+	rows, ranges := len(r.Signs), 1
+	if pool != nil && o.ends[rows] >= sharedOccurrences {
+		ranges = pool.Size()
+	}
+	each(pool, ranges, func(i int) {
+		lo, hi := i*rows/ranges, (i+1)*rows/ranges
+		o.Sum(sums[lo*dim:hi*dim], lo, hi)
+	})
+	o.Pool, o.grads = nil, nil // not to keep them
+}
+
+// each calls task for every index from 0 to tasks−1, by the pool if there are several.
+func each(pool gemm.Pool, tasks int, task func(index int)) {
+	if tasks == 1 {
+		task(0)
+		return
+	}
+	pool.ForEach(tasks, task)
 }
 
 // Take has o sum the gradients of what Pool wrote, Samples × schema.EmbeddingWidth(), scaled as Pool has

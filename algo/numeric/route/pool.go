@@ -27,12 +27,8 @@ func (r *Routed) PoolOn(pool gemm.Pool, dst []float32, schema *batch.Schema, row
 	if pool != nil && samples*len(schema.Slots) >= sharedOccurrences {
 		ranges = pool.Size()
 	}
-	if ranges == 1 {
-		r.Pool(dst, schema, rows, dim)
-		return
-	}
 	mustMatch("dst", len(dst), samples*width)
-	pool.ForEach(ranges, func(i int) {
+	each(pool, ranges, func(i int) {
 		lo, hi := i*samples/ranges, (i+1)*samples/ranges
 		r.PoolSamples(dst[lo*width:hi*width], schema, rows, dim, lo, hi)
 	})

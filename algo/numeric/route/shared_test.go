@@ -26,7 +26,8 @@ func (p *pool) ForEach(tasks int, task func(index int)) {
 	group.Wait()
 }
 
-// A pool shares Route, Pool and Order of a large batch and changes nothing; a small batch is not shared.
+// A pool shares Route, Pool, Order and Merge of a large batch and changes nothing; a small batch is not
+// shared.
 func TestAPoolChangesNothing(t *testing.T) {
 	const dim, groups = 16, 8
 	for _, samples := range []int{600, 30} {
@@ -58,6 +59,11 @@ func TestAPoolChangesNothing(t *testing.T) {
 			o.Sum(sums, 0, len(got.Signs))
 			if !sameBits(sums, merge(want, schema, grads, dim)) {
 				t.Errorf("%d samples, %d PSs: the sums differ", samples, servers)
+			}
+			clear(sums)
+			got.MergeOn(helpers, sums, schema, grads, dim)
+			if !sameBits(sums, merge(want, schema, grads, dim)) {
+				t.Errorf("%d samples, %d PSs: a pool merges otherwise", samples, servers)
 			}
 			if (helpers.calls > 0) != (samples == 600) {
 				t.Errorf("%d samples, %d PSs: %d calls of the pool", samples, servers, helpers.calls)
