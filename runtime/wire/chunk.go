@@ -16,7 +16,7 @@ type Chunk struct {
 	// Sum says that Values are the sum over all members; otherwise they are the sender's own values.
 	Sum    bool
 	Values []float32
-	// Stats are the sender's own batch-norm statistics. They accompany own values only.
+	// Stats are the batch-norm statistics of the sender, in the place of values.
 	Stats []float32
 }
 
