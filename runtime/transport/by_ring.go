@@ -161,7 +161,7 @@ func (n *Endpoint) receiveByRing(stream grpc.ServerStream, c *inStream) error {
 		}
 		end <- err
 	})
-	err := n.receiveRing(c)
+	err := n.receiveRing(c, c.ring)
 	if err == io.EOF || errors.Is(err, ring.ErrClosed) {
 		return <-end
 	}
@@ -184,10 +184,10 @@ func awaitEnd(stream grpc.ServerStream) error {
 	}
 }
 
-// receiveRing delivers what arrives in the ring of a stream. The error is io.EOF after the last frame,
+// receiveRing delivers what is read from the ring of a stream. The error is io.EOF after the last frame,
 // ring.ErrClosed if the ring was closed, or a *wire.Refusal.
-func (n *Endpoint) receiveRing(c *inStream) error {
-	r := bufio.NewReaderSize(c.ring, packetSize)
+func (n *Endpoint) receiveRing(c *inStream, source io.Reader) error {
+	r := bufio.NewReaderSize(source, packetSize)
 	for {
 		start, err := r.Peek(wire.HeaderSize)
 		if err != nil {

@@ -1,10 +1,12 @@
 package transport
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -186,4 +188,42 @@ func TestFullRingDoesNotStopSend(t *testing.T) {
 		victim.Handled(m)
 	}
 	closeAll(t, []*Endpoint{n, victim})
+}
+
+// counting is a handler that counts what it receives.
+type counting struct{ messages *int }
+
+func (c counting) Deliver(msg.Message, exec.Payload, func()) { *c.messages++ }
+func (counting) Lost(string, error)                          {}
+func (counting) Dropped(string, []msg.Address, error)        {}
+
+// FuzzRing delivers any bytes that a ring may hold. This must not panic, and frames that arrive whole before
+// the first that is refused are delivered.
+func FuzzRing(f *testing.F) {
+	id := wire.Identity{Run: run}
+	small := encoded(f, id, rows(1, 0, 1), exec.DenseShard{1, 2, 3})
+	large := encoded(f, id, rows(1, 0, 2), make(exec.DenseShard, packetSize))
+	f.Add(small)
+	f.Add(slices.Concat(small, large, small))
+	f.Add(slices.Concat(small, large[:1000]))
+	f.Add(make([]byte, wire.HeaderSize))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		delivered, whole := 0, 0
+		n := &Endpoint{options: Options{Roles: []msg.Address{worker(0)}, Handler: counting{&delivered}}}
+		c := &inStream{introduction: introduction{Identity: id, roles: []msg.Address{worker(1)}}}
+		for rest := data; ; whole++ {
+			h, _, more, err := wire.Decode(rest)
+			if err != nil || n.check(c, &h) != nil {
+				break
+			}
+			rest = more
+		}
+		err := n.receiveRing(c, bytes.NewReader(data))
+		if refusal := (*wire.Refusal)(nil); err != io.EOF && !errors.As(err, &refusal) {
+			t.Fatal(err)
+		}
+		if delivered != whole {
+			t.Errorf("%d messages, want %d: %v", delivered, whole, err)
+		}
+	})
 }
