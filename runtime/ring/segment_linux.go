@@ -16,7 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// create makes the memory and the pipes of a ring.
+// create makes the memory of a ring, and what offers it.
 func create(capacity int) (*Writer, error) {
 	boot, err := bootID()
 	if err != nil {
