@@ -46,7 +46,8 @@ func (s *Store) remove(h role.Handle) (v any, sent bool) {
 }
 
 // FreeOnRelease makes Release of a handle call free, after which the memory of a payload that was kept under
-// the handle is used for others. It does nothing for kinds of data that other data may refer to.
+// the handle is reused for other payloads. So no work that reads the handle may be in flight when a role
+// releases it. It does nothing for kinds of data that other data may refer to.
 func (s *Store) FreeOnRelease(h role.Handle, free func()) {
 	switch h.Kind {
 	case role.ShardSigns, role.ShardRows, role.PooledRows, role.PooledGrads, role.ShardGrads:

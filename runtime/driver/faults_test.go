@@ -116,7 +116,7 @@ func (s *solo) receive(t *testing.T, kind msg.Kind, step, floor int32) {
 	t.Helper()
 	m := msg.Message{Kind: kind, From: msg.Address{Role: msg.NNWorker}, Step: step, Floor: floor}
 	for m.Rank = range s.run.cfg.Ranks {
-		if err := s.Deliver(m, nil); err != nil {
+		if err := s.Deliver(m, nil, nil); err != nil {
 			t.Fatal(err)
 		}
 	}

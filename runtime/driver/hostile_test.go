@@ -145,7 +145,7 @@ func attack(t *testing.T, cfg *role.Config, training *job.Job, at msg.Address, o
 						refused++
 						continue
 					}
-					if err := part.Deliver(m, payload); err != nil {
+					if err := part.Deliver(m, payload, nil); err != nil {
 						t.Fatal(err)
 					}
 					select {

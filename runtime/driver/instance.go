@@ -29,7 +29,7 @@ type instance struct {
 	working     int           // number of pieces of work that are queued or running
 	timer       uint64        // number of the latest timer that was set
 	payload     exec.Payload  // of the message being handled
-	free        func()        // of that payload: see Local.DeliverPooled
+	free        func()        // of that payload: see Local.Deliver
 	letters     []exec.Letter // sent to other processes since the last flush
 	away        bool          // crashed, until Start
 	stopping    bool          // Stop has arrived and waits for the work in flight
@@ -43,7 +43,7 @@ type instance struct {
 type delivery struct {
 	input   role.Input
 	payload exec.Payload
-	free    func() // see Local.DeliverPooled
+	free    func() // see Local.Deliver
 	issue   uint64 // of work, the incarnation that queued it; of TimerFired, the number of the timer
 	remote  bool   // the message comes from another process
 }
@@ -113,9 +113,11 @@ func (n *instance) handleOrStop(d *delivery, out *role.Outputs) error {
 	if err := n.step(&delivery{input: role.Input{Kind: role.Stop}}, out); err != nil {
 		return err
 	}
-	err := n.flush() // the run may be over as soon as the role has stopped
+	if err := n.flush(); err != nil { // the run may be over as soon as the role has stopped
+		return err
+	}
 	close(n.stopped)
-	return err
+	return nil
 }
 
 // handle passes a delivery to the role, unless the delivery is late or the role crashes instead.

@@ -10,7 +10,7 @@ import (
 )
 
 // lane is one lane of a role. One goroutine does its work, or several if the work is independent; the ends of
-// work arrive in the order of its issue all the same.
+// work still arrive in the order of its issue.
 type lane struct {
 	tasks  *queue[task]
 	issued uint64 // number of tasks with work so far; used by the goroutine of the role alone
@@ -39,7 +39,8 @@ func (l *lane) add(t task) {
 	l.tasks.push(t)
 }
 
-// end passes on the end of a task as soon as those of all earlier tasks were: the order is that of the issue.
+// end passes on the end of a task once the ends of all earlier tasks have been passed on: the order is that
+// of the issue.
 func (l *lane) end(number uint64, d *delivery, pass func(delivery)) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

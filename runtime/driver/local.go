@@ -89,14 +89,10 @@ func (p *Local) Drain() {
 	}
 }
 
-// Deliver passes a message from another process to its receiver, which must be in this process.
-func (p *Local) Deliver(m msg.Message, payload exec.Payload) error {
-	return p.DeliverPooled(m, payload, nil)
-}
-
-// DeliverPooled is Deliver of a payload whose memory can be used again: free, unless it is nil, is called
-// when the role has released the payload and nothing refers to it, or never.
-func (p *Local) DeliverPooled(m msg.Message, payload exec.Payload, free func()) error {
+// Deliver passes a message from another process to its receiver, which must be in this process. If the memory
+// of the payload can be used again, free, unless it is nil, is called when the role has released the payload
+// and nothing refers to it, or never.
+func (p *Local) Deliver(m msg.Message, payload exec.Payload, free func()) error {
 	n := p.run.instance(m.To)
 	if n == nil {
 		return fmt.Errorf("driver: %v is not in this process", m.To)

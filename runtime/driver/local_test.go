@@ -56,7 +56,7 @@ type endpoint struct {
 func (s endpoint) Send(_ context.Context, letters []exec.Letter) error {
 	for _, l := range letters {
 		payload, free := s.x.copied(l.Payload)
-		if err := s.x.parts[l.Message.To].DeliverPooled(l.Message, payload, free); err != nil {
+		if err := s.x.parts[l.Message.To].Deliver(l.Message, payload, free); err != nil {
 			return err
 		}
 	}
@@ -273,7 +273,7 @@ func TestDeliverRefusesOtherReceivers(t *testing.T) {
 		t.Fatal(err)
 	}
 	m := msg.Message{Kind: msg.Lookup, To: msg.Address{Role: msg.EmbeddingPS, Index: 1}}
-	if err := part.Deliver(m, nil); err == nil ||
+	if err := part.Deliver(m, nil, nil); err == nil ||
 		!strings.Contains(err.Error(), "embedding-ps 1 is not in this process") {
 		t.Error(err)
 	}
@@ -281,7 +281,7 @@ func TestDeliverRefusesOtherReceivers(t *testing.T) {
 		{Role: 200}, {Role: msg.DataLoader, Index: -1}, {Role: msg.DataLoader, Index: 1},
 		{Role: msg.Coordinator},
 	} {
-		if err := part.Deliver(msg.Message{Kind: 255, To: to}, nil); err == nil {
+		if err := part.Deliver(msg.Message{Kind: 255, To: to}, nil, nil); err == nil {
 			t.Errorf("a message to role %d, index %d is delivered", to.Role, to.Index)
 		}
 	}
@@ -333,7 +333,7 @@ func TestRefusalsAreReported(t *testing.T) {
 	for step := range int32(cfg.Steps) {
 		worker := msg.Address{Role: msg.EmbeddingWorker}
 		m := msg.Message{Kind: msg.Lookup, From: worker, To: at, Step: step + 1, Samples: 4, StepSamples: 16}
-		if err := part.Deliver(m, exec.Signs{Signs: compress.Signs{Plain: []uint64{7}}}); err != nil {
+		if err := part.Deliver(m, exec.Signs{Signs: compress.Signs{Plain: []uint64{7}}}, nil); err != nil {
 			t.Fatal(err)
 		}
 		if err := <-j.refused; err == nil {

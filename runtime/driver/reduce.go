@@ -14,10 +14,10 @@ type reduction struct {
 	dense.Buckets
 }
 
-// togetherMost is how many bytes of small buckets are reduced together across processes. Up to here messages
-// cost more than bytes (see allreduce.SmallBucket), so a small bucket waits for the next ones of its backward
+// TogetherMost is how many bytes of small buckets are reduced together across processes. Up to here messages
+// cost more than bytes (see package allreduce), so a small bucket waits for the next ones of its backward
 // pass rather than travel alone.
-const togetherMost unit.Bytes = 128 << 10
+const TogetherMost unit.Bytes = 128 << 10
 
 // groupBuckets returns for each bucket the consecutive buckets that are reduced with it: as many as have at
 // most that many bytes together, or the bucket alone. It depends on the job only, so all processes agree.
@@ -72,7 +72,7 @@ func (r *run) reduce() {
 	}
 }
 
-// reduceOne sums buckets over the ranks, and tells those of this process.
+// reduceOne sums buckets over the ranks, and reports it to the ranks of this process.
 func (r *run) reduceOne(b reduction) error {
 	if err := r.sum(b); err != nil {
 		return err

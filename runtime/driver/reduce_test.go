@@ -45,7 +45,7 @@ func TestBucketsOfAStepAreOneReduction(t *testing.T) {
 	s := &summing{}
 	rank := &instance{inbox: newQueue[delivery]()}
 	r := &run{remote: s, cfg: &role.Config{Ranks: 2}, ranks: []*instance{rank},
-		ready: newQueue[reduction](), together: groupBuckets([]unit.Bytes{1, 2, togetherMost}, togetherMost)}
+		ready: newQueue[reduction](), together: groupBuckets([]unit.Bytes{1, 2, TogetherMost}, TogetherMost)}
 	r.fed = role.NewReduction(1, len(r.together))
 	for step := range int32(2) {
 		for bucket := range int32(len(r.together)) {

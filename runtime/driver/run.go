@@ -134,7 +134,7 @@ func newRun(cfg *role.Config, e *exec.Executor, o Options, isLocal func(msg.Addr
 	}
 	r.workers = workersOf(embeddingWorkers, runtime.GOMAXPROCS(0))
 	r.fed = role.NewReduction(len(r.ranks), len(cfg.Buckets))
-	most := togetherMost
+	most := TogetherMost
 	if r.hasAllRanks() {
 		most = 0
 	}

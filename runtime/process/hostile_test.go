@@ -90,7 +90,7 @@ func betray(n int, host string) error {
 	if forged.From == (msg.Address{}) {
 		forged.From = traitor
 	}
-	if err := data.Send(forged, nil); err != nil {
+	if err := data.SendAll([]exec.Letter{{Message: forged}}); err != nil {
 		return m.Leave(err)
 	}
 	<-m.Context().Done()

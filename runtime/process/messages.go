@@ -67,12 +67,16 @@ func (n *node) Deliver(m msg.Message, payload exec.Payload, free func()) {
 		return
 	}
 	if chunk, ok := payload.(wire.Chunk); ok {
-		if err := n.dropRefused(n.sums.Deliver(m, chunk)); err != nil {
+		err := n.sums.Deliver(m, chunk)
+		if err == nil && chunk.Sum && free != nil {
+			free() // it was copied, where parts are kept and summed
+		}
+		if err = n.dropRefused(err); err != nil {
 			n.member.Fail(n.named(err))
 		}
 		return
 	}
-	if err := n.local.DeliverPooled(m, payload, free); err != nil {
+	if err := n.local.Deliver(m, payload, free); err != nil {
 		n.member.Fail(err)
 	}
 }

@@ -288,7 +288,7 @@ func (n *node) joinAllReduce(view uint32) (err error) {
 	c := allreduce.Config{
 		View:   view,
 		Send:   func(chunks []exec.Letter) error { return n.Send(n.member.Context(), chunks) },
-		Values: max(layout.Params, layout.Running), Small: allreduce.SmallBucket,
+		Values: max(layout.Params, layout.Running), Small: int(driver.TogetherMost / 4),
 		Stats: max(n.Job.GroupsPerRank()*layout.Stats, dense.GatherLeast),
 	}
 	for i := range n.cfg.Ranks {

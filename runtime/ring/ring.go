@@ -6,7 +6,7 @@
 //
 //	w, err := ring.New(ring.DefaultSize) // in the sending process
 //	r, err := ring.Open(w.Offer())       // in the receiving process, which receives the text in some way
-//	w.Accepted()                         // when the receiving process has said that it could
+//	w.Accepted()                         // when the receiving process has opened it
 //
 //	n, err := w.TryWrite(segments, 0)    // never waits
 //	err = w.WaitForRoom()
@@ -28,7 +28,8 @@
 // What the other end writes to the memory is checked before use: a position that goes backwards, or beyond
 // the capacity, ends the ring with ErrCorrupt. Read copies bytes out of the memory, so its caller may
 // check them and be sure that they stay as they are. An end that is closed does not depend on the other one
-// to be woken.
+// to be woken. What the other end can do is waste time: of the core on which this end waits, by ringing for
+// nothing, and up to a second of a Close.
 package ring
 
 import (
@@ -52,7 +53,7 @@ const (
 
 var (
 	// ErrClosed says that this end of the ring was closed.
-	ErrClosed = errors.New("ring: it is closed")
+	ErrClosed = errors.New("ring: this end is closed")
 	// ErrCorrupt says that the other end has written positions that cannot be.
 	ErrCorrupt = errors.New("ring: the other end has written invalid positions")
 	// ErrElsewhere says that a ring was offered by a process of another machine.
@@ -90,6 +91,7 @@ type end struct {
 	own      *bell
 	other    *bell  // of the other end
 	position uint64 // of this end
+	seen     uint64 // the last position of the other end
 	capacity uint64
 }
 
@@ -209,10 +211,12 @@ func (w *Writer) room() (uint64, error) {
 	if w.closed {
 		return 0, ErrClosed
 	}
-	used := w.position - w.header().read.Load()
-	if used > w.capacity {
+	read := w.header().read.Load()
+	used := w.position - read
+	if read < w.seen || used > w.capacity {
 		return 0, ErrCorrupt
 	}
+	w.seen = read
 	return w.capacity - used, nil
 }
 
@@ -270,6 +274,9 @@ func spinsAllowed() int {
 // Read reads the bytes that are there, at most len(b), and waits while there are none. It returns io.EOF if
 // all bytes were read that had been written before End, ErrClosed after Close, and ErrCorrupt.
 func (r *Reader) Read(b []byte) (int, error) {
+	if len(b) == 0 {
+		return 0, nil
+	}
 	defer r.idle.Store(false)
 	for {
 		if n, err := r.spin(b); n > 0 || err != nil {
@@ -339,11 +346,12 @@ func (r *Reader) available() (uint64, error) {
 	}
 	available := written - r.position
 	switch {
-	case available > r.capacity:
+	case written < r.seen || available > r.capacity:
 		return 0, ErrCorrupt
 	case available == 0 && r.ended:
 		return 0, io.EOF
 	}
+	r.seen = written
 	return available, nil
 }
 

@@ -225,6 +225,21 @@ func TestCorruptPositions(t *testing.T) {
 			t.Errorf("read %d behind: %v", ahead, err)
 		}
 	}
+	// Positions that were possible once are not, either.
+	w, r := pair(t, sizeMin)
+	write(t, w, make([]byte, 100))
+	if _, err := r.Read(make([]byte, 60)); err != nil {
+		t.Fatal(err)
+	}
+	write(t, w, make([]byte, 1))
+	w.header().read.Store(10)
+	if _, err := w.TryWrite([][]byte{{1}}, 0); err != ErrCorrupt {
+		t.Errorf("read went backwards: %v", err)
+	}
+	w.header().written.Store(70)
+	if _, err := r.Read(make([]byte, 1)); err != ErrCorrupt {
+		t.Errorf("written went backwards: %v", err)
+	}
 }
 
 // An end that writes anything to the memory at any time makes the other end neither panic nor run for ever.

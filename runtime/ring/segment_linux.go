@@ -27,7 +27,7 @@ func create(capacity int) (*Writer, error) {
 	token := hex.EncodeToString(random[:])
 	fd, err := unix.MemfdCreate(memoryName(token), unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
 	if err != nil {
-		return nil, fmt.Errorf("no shared memory: %w", err)
+		return nil, fmt.Errorf("ring: cannot create shared memory: %w", err)
 	}
 	file := os.NewFile(uintptr(fd), memoryName(token))
 	memory, err := prepare(fd, capacity)
@@ -49,13 +49,26 @@ func create(capacity int) (*Writer, error) {
 // prepare sets the size of a memfd, reserves and maps it.
 func prepare(fd, capacity int) ([]byte, error) {
 	size := int64(headerSize + capacity)
-	if err := unix.Fallocate(fd, 0, 0, size); err != nil {
-		return nil, fmt.Errorf("not %d KiB of shared memory: %w", size>>10, err)
+	if err := reserve(fd, size); err != nil {
+		return nil, err
 	}
 	if _, err := unix.FcntlInt(uintptr(fd), unix.F_ADD_SEALS, seals); err != nil {
-		return nil, fmt.Errorf("shared memory cannot be sealed: %w", err)
+		return nil, fmt.Errorf("ring: cannot seal shared memory: %w", err)
 	}
 	return mapped(fd, size)
+}
+
+// reserve takes the memory of a memfd from the system, so that no access can lack it.
+func reserve(fd int, size int64) error {
+	for {
+		switch err := unix.Fallocate(fd, 0, 0, size); err {
+		case nil:
+			return nil
+		case unix.EINTR: // by a signal, such as those of Go's scheduler
+		default:
+			return fmt.Errorf("ring: no %d KiB of shared memory: %w", size>>10, err)
+		}
+	}
 }
 
 // seals are those without which a mapping could lose its memory.
@@ -64,7 +77,7 @@ const seals = unix.F_SEAL_SHRINK | unix.F_SEAL_GROW | unix.F_SEAL_SEAL
 func mapped(fd int, size int64) ([]byte, error) {
 	memory, err := unix.Mmap(fd, 0, int(size), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
 	if err != nil {
-		return nil, fmt.Errorf("shared memory cannot be mapped: %w", err)
+		return nil, fmt.Errorf("ring: cannot map shared memory: %w", err)
 	}
 	return memory, nil
 }
@@ -87,7 +100,7 @@ func open(offer string) (*Reader, error) {
 	}
 	fields := strings.Split(offer, "/")
 	if len(fields) != 4 {
-		return nil, fmt.Errorf("%.100q is not the offer of a ring", offer)
+		return nil, fmt.Errorf("ring: %.100q is not the offer of a ring", offer)
 	}
 	if fields[0] != boot {
 		return nil, ErrElsewhere
@@ -96,16 +109,16 @@ func open(offer string) (*Reader, error) {
 	fd, err2 := strconv.ParseUint(fields[2], 10, 31)
 	token, err3 := hex.DecodeString(fields[3])
 	if errors.Join(err1, err2, err3) != nil || len(token) != 16 {
-		return nil, fmt.Errorf("%.100q is not the offer of a ring", offer)
+		return nil, fmt.Errorf("ring: %.100q is not the offer of a ring", offer)
 	}
 	// The name is read first: to open a file has effects if it is not the one that was meant.
 	path := processFile(pid, fd)
 	name, err := os.Readlink(path)
 	if err != nil {
-		return nil, fmt.Errorf("memory of another process: %w", err)
+		return nil, fmt.Errorf("ring: cannot reach the memory of process %d: %w", pid, err)
 	}
 	if name != "/memfd:"+memoryName(fields[3])+" (deleted)" {
-		return nil, fmt.Errorf("%s is not the memory of a ring", path)
+		return nil, fmt.Errorf("ring: %s is not the memory of a ring", path)
 	}
 	memory, err := openMemory(path)
 	if err != nil {
@@ -123,7 +136,7 @@ func processFile(pid, fd uint64) string { return fmt.Sprintf("/proc/%d/fd/%d", p
 func openMemory(path string) ([]byte, error) {
 	file, err := os.OpenFile(path, os.O_RDWR, 0)
 	if err != nil {
-		return nil, fmt.Errorf("memory of another process: %w", err)
+		return nil, fmt.Errorf("ring: cannot open the memory of another process: %w", err)
 	}
 	defer file.Close()
 	info, err := file.Stat()
@@ -134,7 +147,10 @@ func openMemory(path string) ([]byte, error) {
 	has, err := unix.FcntlInt(file.Fd(), unix.F_GET_SEALS, 0)
 	if err != nil || has&seals != seals || capacity < sizeMin || capacity > sizeMax ||
 		capacity&(capacity-1) != 0 {
-		return nil, fmt.Errorf("%s is not the memory of a ring", path)
+		return nil, fmt.Errorf("ring: %s is not the memory of a ring", path)
+	}
+	if err := reserve(int(file.Fd()), info.Size()); err != nil { // the other end may not have done it
+		return nil, err
 	}
 	memory, err := mapped(int(file.Fd()), info.Size())
 	if err != nil {
@@ -143,7 +159,7 @@ func openMemory(path string) ([]byte, error) {
 	if h := (*header)(unsafe.Pointer(unsafe.SliceData(memory))); h.magic != magic ||
 		h.capacity != uint64(capacity) {
 		unmap(memory)
-		return nil, fmt.Errorf("%s is the memory of a ring of another build", path)
+		return nil, fmt.Errorf("ring: %s is the memory of a ring of another build", path)
 	}
 	return memory, nil
 }

@@ -86,7 +86,7 @@ func TestTooLittleMemory(t *testing.T) {
 	}
 	defer file.Close()
 	_, err = prepare(int(file.Fd()), sizeMin)
-	if err == nil || !strings.Contains(err.Error(), "not 8 KiB of shared memory: ") {
+	if err == nil || !strings.Contains(err.Error(), "ring: no 8 KiB of shared memory: ") {
 		t.Error(err)
 	}
 }

@@ -25,7 +25,9 @@ const (
 	ringOpen = "open"
 )
 
-// offerRing makes a ring and adds its offer to the introduction of a stream, unless there can be no ring.
+// offerRing makes a ring and adds its offer to the introduction of a stream, unless there can be no ring. It
+// does not know where the other end is: names and addresses do not tell. A process on another machine answers
+// that it cannot open the ring, whose memory is then freed.
 func (l *outStream) offerRing(md metadata.MD) metadata.MD {
 	if l.node.options.TCP {
 		return md
@@ -57,8 +59,8 @@ func (l *outStream) useRing(header metadata.MD) {
 func (n *Endpoint) logTCP(err error) {
 	n.tcpLogged.Do(func() {
 		if n.options.Log != nil {
-			n.options.Log("transport: messages to processes of this machine travel by TCP, not through " +
-				"shared memory: " + err.Error())
+			n.options.Log("transport: messages to processes of this machine travel by TCP: " + err.Error() +
+				"; the job can ask for that: wire.local: tcp")
 		}
 	})
 }

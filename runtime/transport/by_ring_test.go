@@ -101,7 +101,7 @@ func TestRingsAreFreed(t *testing.T) {
 }
 
 // An offer that cannot be opened, though it comes from this machine, is refused and logged once. One of
-// another machine is not worth a line.
+// another machine is not logged.
 func TestOffersThatCannotBeOpened(t *testing.T) {
 	needRings(t)
 	w, err := ring.New(ring.DefaultSize)
@@ -130,7 +130,7 @@ func TestOffersThatCannotBeOpened(t *testing.T) {
 		}
 	}
 	if len(lines) != 1 || !strings.HasPrefix(lines[0], "transport: messages to processes of this machine "+
-		"travel by TCP, not through shared memory: ") {
+		"travel by TCP: ring: cannot reach the memory of process 1: ") {
 		t.Errorf("%q", lines)
 	}
 }
@@ -165,7 +165,8 @@ func TestRingErrorsAreRefusals(t *testing.T) {
 	}
 }
 
-// Send does not wait while the ring is full and the receiver handles nothing. Heartbeats go on meanwhile.
+// Send does not wait while the ring is full and the receiver handles nothing. Heartbeats may wait: a receiver
+// that handles nothing does not wait for any.
 func TestFullRingDoesNotStopSend(t *testing.T) {
 	needRings(t)
 	in := newMailbox()

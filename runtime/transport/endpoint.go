@@ -12,7 +12,7 @@
 //	n, err := transport.Listen("127.0.0.1:7000", transport.Options{Roles: mine, Job: digest, Handler: h})
 //	err = n.Begin(run, incarnation, view) // as the host says; earlier streams wait
 //	err = n.Connect(ctx, addresses)       // HOST:PORT of every role; waits for processes that start later
-//	err = n.Send(message, payload)        // the handler of message.To's process receives both
+//	err = n.SendAll(letters)              // the receivers' handlers get messages and payloads
 //	err = n.Close()                       // after success; n.Abort() after a failure
 //
 // When the host announces that a process has come back, with the same roles:
@@ -219,15 +219,6 @@ func (n *Endpoint) ending() bool { return n.running.Err() != nil }
 
 // ErrGone says that the process of a message's receiver has left or is gone.
 var ErrGone = errors.New("is gone")
-
-// Send sends a message and its payload to the role m.To of another process. It does not wait: nil means that
-// the message is on its way. Handler.Lost reports if it may not have arrived.
-//
-// Send returns an error if no process with that role is connected, if the process has left or is gone and
-// cannot come back (ErrGone), or if the payload cannot be encoded (see wire.Encode).
-func (n *Endpoint) Send(m msg.Message, payload exec.Payload) error {
-	return n.SendAll([]exec.Letter{{Message: m, Payload: payload}})
-}
 
 // mayReturn reports whether a role may come back after a crash of its process.
 func (n *Endpoint) mayReturn(role msg.Address) bool {

@@ -225,3 +225,8 @@ func refusalsOf(n *Endpoint, reason wire.Reason) (times int) {
 	}
 	return times
 }
+
+// Send sends one message.
+func (n *Endpoint) Send(m msg.Message, payload exec.Payload) error {
+	return n.SendAll([]exec.Letter{{Message: m, Payload: payload}})
+}

@@ -23,6 +23,9 @@ type memory struct {
 
 // take returns spare memory for size bytes, with undefined contents, or nil if there is none.
 func (m *memory) take(size int) []byte {
+	if size < reuseMin {
+		return nil
+	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for i, b := range m.spare {

@@ -79,18 +79,24 @@ func TestSpareMemoryIsBounded(t *testing.T) {
 		t.Errorf("%d pieces of %d bytes are spare", len(m.spare), m.bytes)
 	}
 	for range 2 * spareMax {
-		m.giveBack(make([]byte, 100))
+		m.giveBack(make([]byte, 4*reuseMin))
 	}
-	if len(m.spare) != spareMax || m.bytes != 100*spareMax {
+	if len(m.spare) != spareMax || m.bytes != 4*reuseMin*spareMax {
 		t.Errorf("%d pieces of %d bytes are spare", len(m.spare), m.bytes)
 	}
-	for size, want := range map[int]bool{49: false, 50: true, 100: true, 101: false} {
+	for size, want := range map[int]bool{
+		2*reuseMin - 1: false, 2 * reuseMin: true, 4 * reuseMin: true, 4*reuseMin + 1: false,
+	} {
 		b := m.take(size)
 		if (b != nil) != want || b != nil && len(b) != size {
-			t.Errorf("%d bytes of 100: %d", size, len(b))
+			t.Errorf("%d bytes of %d: %d", size, 4*reuseMin, len(b))
 		}
 	}
-	if m.bytes != 100*(spareMax-2) {
+	if m.bytes != 4*reuseMin*(spareMax-2) {
 		t.Errorf("%d bytes are spare", m.bytes)
+	}
+	m.giveBack(make([]byte, reuseMin))
+	if m.take(reuseMin-1) != nil {
+		t.Error("memory is spent on a small frame, which does not give it back")
 	}
 }

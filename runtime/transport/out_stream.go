@@ -53,6 +53,9 @@ func (l *outStream) send() {
 func (l *outStream) watch() {
 	err := l.stream.RecvMsg(&packet{})
 	l.outbox.closeNow()
+	if l.ring != nil {
+		l.ring.Close() // which ends a wait for room
+	}
 	switch {
 	case err == nil:
 	case l.replaced.Load():

@@ -124,10 +124,7 @@ func (a *assembler) startFrame(data mem.BufferSlice, length int) bool {
 
 // copyOf returns the bytes of a packet of some length, in memory of their own.
 func (a *assembler) copyOf(data mem.BufferSlice, length int) []byte {
-	b := []byte(nil)
-	if length >= reuseMin {
-		b = a.memory.take(length)
-	}
+	b := a.memory.take(length)
 	if b == nil {
 		b = allocate(length)
 	}

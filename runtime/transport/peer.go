@@ -20,7 +20,9 @@ type peer struct {
 type inStream struct {
 	introduction
 	conn *conn
-	ring *ring.Reader // carries the frames; nil if the stream does; guarded by Endpoint.mu until it is set
+	// ring carries the frames; it is nil if the stream does. The handler sets it once, under Endpoint.mu,
+	// under which monitor reads it.
+	ring *ring.Reader
 
 	stale       atomic.Bool // a later incarnation was announced
 	hung        atomic.Bool // set before the stream is closed because the process hangs

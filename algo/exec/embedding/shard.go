@@ -140,7 +140,7 @@ func (s *Shard) remember(b BatchKey, signs int, lookup func(found []table.Found)
 // takeSpare returns memory for a number of rows, in that of a read that is over if it has room.
 func (s *Shard) takeSpare(signs int) []table.Found {
 	for i, spare := range s.spare {
-		if cap(spare) >= signs {
+		if cap(spare) >= signs && cap(spare) <= 2*signs {
 			s.spare = slices.Delete(s.spare, i, i+1)
 			return spare[:signs]
 		}
@@ -249,6 +249,7 @@ func (s *Shard) CountMissed(b BatchKey, put route.Put) error {
 	if err != nil || read == nil {
 		return err
 	}
+	defer s.giveSpare(read)
 	s.now = slices.Grow(s.now[:0], len(read))[:len(read)]
 	s.rows.UpdateCounts(put.Signs, s.now)
 	for i, f := range read {

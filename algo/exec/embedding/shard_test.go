@@ -42,3 +42,32 @@ func TestEvictedRowsHaveMissedWhatTheyHaveBeenThrough(t *testing.T) {
 		t.Errorf("%d gradients have missed up to %d updates, want 2 and 1", s.missed.Count(), s.missed.Max())
 	}
 }
+
+// The memory of a read serves the next one after its put, and not before.
+func TestReadsUseMemoryAgain(t *testing.T) {
+	job := exectest.Job(1, 1)
+	rows, err := NewTable(&job, table.Heap{}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, dim := NewShard(rows, nil), rows.Dim()
+	signs := []uint64{1, 2, 3}
+	read := func(step int32) *table.Found {
+		if err := s.Lookup(BatchKey{Step: step}, signs, make([]float32, len(signs)*dim)); err != nil {
+			t.Fatal(err)
+		}
+		return &s.reads[BatchKey{Step: step}][0]
+	}
+	put := route.Put{Signs: signs, Samples: 1, Sums: make([]float32, len(signs)*dim)}
+	first, second := read(0), read(1)
+	if err := s.Apply(BatchKey{Step: 0}, put, 1, false); err != nil {
+		t.Fatal(err)
+	}
+	third := read(2)
+	if err := s.CountMissed(BatchKey{Step: 1}, put); err != nil {
+		t.Fatal(err)
+	}
+	if fourth := read(3); first == second || third != first || fourth != second {
+		t.Errorf("reads at %p, %p, %p and %p", first, second, third, fourth)
+	}
+}

@@ -27,8 +27,8 @@ type State interface {
 type StartingState interface {
 	State
 	// StartRows is ReadRows without the wait for the rows: they are those of the moment that ReadRows would
-	// have waited for. await waits until dst has them, or until the training ends without that. No other
-	// goroutine may use signs and dst before.
+	// have waited for. await waits until dst has them, or until the training ends without that. Before it
+	// returns, dst must not be used, nor signs changed.
 	StartRows(server int, signs []uint64, dst []float32) (await func() error)
 }
 

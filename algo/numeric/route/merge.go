@@ -54,16 +54,18 @@ func each(pool gemm.Pool, tasks int, task func(index int)) {
 	pool.ForEach(tasks, task)
 }
 
-// Take has o sum the gradients of what Pool wrote, Samples × schema.EmbeddingWidth(), scaled as Pool has
-// scaled the sums. They must stay unchanged until the last sum. It panics if the length disagrees.
+// Take sets the gradients that o.Sum adds: those of what Pool wrote, Samples × schema.EmbeddingWidth(),
+// scaled as Pool has scaled the sums. They must stay unchanged until the last sum. It panics if the length
+// disagrees.
 func (r *Routed) Take(o *Occurrences, schema *batch.Schema, grads []float32) {
 	mustMatch("grads", len(grads), o.values)
 	o.grads = r.scaleGrads(o, schema, grads, o.dim)
 }
 
 // Order finds for each row of the part, which has dim values, where it occurs in the model input. With it,
-// rows are spread and their gradients are summed a few at a time, while they are in the first cache; all sums
-// are Merge. O belongs to the part from now on. Cost: some 3 ns an occurrence of a row.
+// rows are spread and their gradients are summed a few at a time, while they are in the first cache.
+// Together, the sums equal Merge. O describes this part until the next Order. Cost: some 3 ns an occurrence
+// of a row.
 func (r *Routed) Order(o *Occurrences, schema *batch.Schema, dim int) {
 	width := schema.EmbeddingWidth()
 	o.start(len(r.Signs), r.part.Samples*width, dim)

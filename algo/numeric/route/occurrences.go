@@ -20,10 +20,10 @@ type Occurrences struct {
 
 	dim, values int // values of a row, and of the model input
 	// at is where each occurrence begins, in the order of rows, and ends where the occurrences of each row
-	// end, behind a 0.
+	// end, preceded by a 0.
 	at, ends []int32
-	// joins has the level on which the tree joins the group of an occurrence to the row's group before: 1 for
-	// neighbours, whose numbers differ in the last bit alone; 0 for the same group.
+	// joins has the level, as in vec.SumTrees, on which the tree joins the group of an occurrence to the
+	// row's group before: 1 for neighbours, whose numbers differ in the last bit alone; 0 for the same group.
 	joins []uint8
 
 	grads  []float32

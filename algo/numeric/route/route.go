@@ -29,8 +29,8 @@ type Routed struct {
 	// occurrence, in the order of the slot's ids: Slot.RowsPerID for each.
 	Index [][]int32
 	part  batch.Part
-	// slots has where the signs of each slot end, behind a 0, if those of each follow those
-	// of the slot before; else it is nil.
+	// slots has where the signs of each slot end, preceded by a 0, if those of each follow
+	// those of the slot before; else it is nil.
 	slots []int32
 }
 
@@ -66,7 +66,7 @@ func RouteOn(pool gemm.Pool, schema *batch.Schema, part batch.Part, plan shard.P
 		if occurrences < sharedOccurrences {
 			pool = nil
 		}
-		scratch.found = r.routeSlots(pool, schema, scratch.found)
+		scratch.found = r.routeSlots(pool, schema, scratch)
 	} else {
 		scratch.shared.Reset(grouped)
 		for s := range part.Slots {
@@ -82,12 +82,12 @@ func RouteOn(pool gemm.Pool, schema *batch.Schema, part batch.Part, plan shard.P
 	return r
 }
 
-// routeSlots resolves slots that have rows of their own. It appends their signs to found, which has room.
-func (r *Routed) routeSlots(pool gemm.Pool, schema *batch.Schema, found []uint64) []uint64 {
+// routeSlots resolves slots that have rows of their own. It returns their signs, in scratch.found, which has
+// room.
+func (r *Routed) routeSlots(pool gemm.Pool, schema *batch.Schema, scratch *routing) []uint64 {
 	r.slots = make([]int32, len(r.Index)+1)
+	found := scratch.found
 	if pool == nil {
-		scratch := routings.Get().(*routing)
-		defer routings.Put(scratch)
 		for s := range r.Index {
 			found = scratch.slot(r, s, schema, found)
 			r.slots[s+1] = int32(len(found))

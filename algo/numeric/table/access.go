@@ -39,6 +39,8 @@ func (t *Table) Lookup(signs []uint64, dst []float32) error {
 // Found is nil or as long as signs, which are then distinct. LookupStep writes to it where
 // each row is and how often it has been updated, which the Apply of the gradients uses.
 //
+// With a pool, rows behind a sign that is refused with an error may have been copied, too.
+//
 // Source: Persia's admit_probability. Deviation: Persia draws again at every lookup,
 // without a seed.
 func (t *Table) LookupStep(step int, signs []uint64, dst []float32, found []Found) error {

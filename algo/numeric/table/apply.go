@@ -37,7 +37,7 @@ type Read struct {
 	// applied: with a number, and how many gradients, one after another, have it. Calls come one at a time.
 	Missed func(updates uint32, gradients int)
 	// Weight, if not nil, returns the factor on the learning rate of a gradient that
-	// has missed a number of updates.
+	// has missed a number of updates. A table with a pool calls it from several goroutines.
 	Weight func(missed int) float32
 }
 

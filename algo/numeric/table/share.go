@@ -46,12 +46,15 @@ func (t *Table) lookupShared(parts int, signs []uint64, out output, found []Foun
 	for i := range absent {
 		for _, at := range absent[i] {
 			at := int(at)
-			row, values := -1, out.room(t.work[0], at, at+1, dim)
-			if admits(signs[at]) {
+			hash, values := rng.Mix(signs[at]), out.room(t.work[0], at, at+1, dim)
+			row := t.find(signs[at], hash) // there, if signs repeat, against the contract
+			if row < 0 && admits(signs[at]) {
 				var err error
-				if row, err = t.create(signs[at], rng.Mix(signs[at])); err != nil {
+				if row, err = t.create(signs[at], hash); err != nil {
 					return err
 				}
+			}
+			if row >= 0 {
 				t.read(values, row)
 			} else {
 				clear(values)

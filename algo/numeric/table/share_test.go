@@ -162,3 +162,18 @@ func TestLookupEachPassesOnWhatLookupStepCopies(t *testing.T) {
 		}
 	}
 }
+
+// Signs that repeat, against the contract, as a faulty process could send them, have one row each.
+func TestAPoolCreatesARepeatedSignOnce(t *testing.T) {
+	c := config()
+	c.Pool = &pool{}
+	tab := mustNew(t, c)
+	signs := make([]uint64, 4096)
+	for i := range signs {
+		signs[i] = uint64(i % 1000)
+	}
+	err := tab.LookupStep(0, signs, make([]float32, len(signs)*c.Dim), make([]table.Found, len(signs)))
+	if err != nil || tab.Len() != 1000 {
+		t.Errorf("error %v, %d rows; want 1000", err, tab.Len())
+	}
+}

@@ -60,7 +60,8 @@ type Config struct {
 	Evict bool
 	// Pool, if not nil, shares the rows of large batches over goroutines: those of LookupStep and Apply whose
 	// signs are distinct, because Found comes with them. Values and the order of rows stay what they are. A
-	// table that evicts shares nothing, because there the order of reads decides which rows remain.
+	// table that evicts shares nothing, because there the order of reads decides which rows remain. If signs
+	// repeat all the same, the table stays sound, but a repeated row may lose updates.
 	Pool gemm.Pool
 }
 

@@ -46,7 +46,8 @@ func Depth(r Rule, window int) int {
 type Weigher interface {
 	Rule
 	// Weight returns the factor, in [0, 1], on the learning rate of a row gradient. missed is the number of
-	// updates of the row since the read from which the gradient was computed.
+	// updates of the row since the read from which the gradient was computed. Several goroutines may call it
+	// at the same time.
 	Weight(missed int) float32
 }
 

@@ -6,8 +6,8 @@ import (
 	"math"
 )
 
-// JoinLimit is above every level of SumTrees.
-const JoinLimit = 32
+// joinLimit is above every level of SumTrees.
+const joinLimit = 32
 
 // SumTrees sums vectors of dim values of src along trees, sum by sum:
 //
@@ -23,7 +23,7 @@ const JoinLimit = 32
 // The level of the first vector of a sum does not matter. A sum of no vector is −0. For leaves that
 // are numbered, the level bits.Len(number before ^ number) gives the tree of package collective.
 //
-// Dst and src may not overlap. SumTrees panics if ends descend, if a level is JoinLimit or more,
+// Dst and src may not overlap. SumTrees panics if ends descend, if a level is 32 or more,
 // or if a vector lies outside its slice. Cost: one read of each vector, fetched before its
 // turn, one addition for each but the first of a sum, and one write of each sum; no allocation.
 func SumTrees(dst []float32, dim int, src []float32, at []int32, joins []uint8, ends []int32) {
@@ -52,9 +52,9 @@ func checkJoins(joins []uint8) {
 	for _, level := range joins {
 		bits |= uint64(level)
 	}
-	const tooLarge = 0xff &^ (JoinLimit - 1) * 0x01010101_01010101
+	const tooLarge = 0xff &^ (joinLimit - 1) * 0x01010101_01010101
 	if bits&tooLarge != 0 {
-		panic(fmt.Sprintf("kernel: a level of %d or more", JoinLimit))
+		panic(fmt.Sprintf("kernel: a level of %d or more", joinLimit))
 	}
 }
 
@@ -74,8 +74,8 @@ func sumTree(values []float32, at []int32, joins []uint8) float32 {
 		return float32(math.Copysign(0, -1))
 	}
 	// Branches that wait for their right neighbours, whose levels descend.
-	var sums [JoinLimit]float32
-	var levels [JoinLimit]uint8
+	var sums [joinLimit]float32
+	var levels [joinLimit]uint8
 	waiting := 0
 	sum := values[at[0]]
 	for j := 1; j < len(at); j++ {

@@ -32,7 +32,7 @@ func TestSumTreesIsItsPlainForm(t *testing.T) {
 		}
 		at := rapid.SliceOfN(rapid.Int32Range(0, int32(places)-1), 0, 60).Draw(t, "at")
 		joins := make([]uint8, len(at))
-		levels := rapid.SampledFrom([]int{1, 2, 4, JoinLimit}).Draw(t, "levels")
+		levels := rapid.SampledFrom([]int{1, 2, 4, joinLimit}).Draw(t, "levels")
 		for i := range joins {
 			joins[i] = uint8(rng.Mix(seed^uint64(i)) % uint64(levels))
 		}
@@ -61,8 +61,8 @@ func TestSumTreesHasRoomForEveryLevel(t *testing.T) {
 	for i := range src {
 		src[i] = float32(i % 8)
 	}
-	for level := JoinLimit - 1; level > 0; level-- {
-		at, joins = append(at, int32(JoinLimit-level)), append(joins, uint8(level))
+	for level := joinLimit - 1; level > 0; level-- {
+		at, joins = append(at, int32(joinLimit-level)), append(joins, uint8(level))
 	}
 	for _, set := range isa.Sets() {
 		use(set)
