@@ -3,14 +3,17 @@ package member
 import (
 	"context"
 	"fmt"
+	"io"
 
 	"strconv"
 	"sync"
 	"time"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/connectivity"
 	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 
 	"tandem/algo/job"
@@ -161,11 +164,10 @@ func (m *Member) open(ctx, life context.Context, hello *control.Hello, timeout t
 	defer context.AfterFunc(ctx, m.closeStream)()
 	defer time.AfterFunc(max(timeout, DefaultHangLimit), m.closeStream).Stop()
 	life = metadata.AppendToOutgoingContext(life, helloKey, string(text))
-	stream, err := m.conn.NewStream(life, &joinStream, joinName)
-	if err != nil {
-		return fmt.Errorf("cannot join the host at %s: %w", m.host, err)
+	stream, header, err := m.call(life)
+	for try := 1; try < joinTries && status.Code(err) == codes.Unavailable && ctx.Err() == nil; try++ {
+		stream, header, err = m.call(life) // the connection was lost before the host had answered
 	}
-	header, err := stream.Header()
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
@@ -182,6 +184,24 @@ func (m *Member) open(ctx, life context.Context, hello *control.Hello, timeout t
 	}
 	m.stream = &grpc.GenericClientStream[control.FromMember, control.ToMember]{ClientStream: stream}
 	return nil
+}
+
+// joinTries is how often a process calls a host whose connection is lost before the first answer.
+const joinTries = 3
+
+// call opens a stream to the host and waits for its headers.
+func (m *Member) call(life context.Context) (grpc.ClientStream, metadata.MD, error) {
+	stream, err := m.conn.NewStream(life, &joinStream, joinName, grpc.WaitForReady(true))
+	if err != nil {
+		return nil, nil, err
+	}
+	header, err := stream.Header()
+	if err == nil && header == nil { // gRPC keeps the error for the first receive
+		if err = stream.RecvMsg(&control.ToMember{}); err == io.EOF {
+			err = nil // a server of something else has ended the stream
+		}
+	}
+	return stream, header, err
 }
 
 // connectEvery is the interval at which connect tries to reach a host that does not answer.
