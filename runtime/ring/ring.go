@@ -202,6 +202,7 @@ func (w *Writer) TryWrite(segments [][]byte, skip int) (n int, err error) {
 // publish lets the Reader have n more bytes. The caller holds w.mu.
 func (w *Writer) publish(n int) {
 	w.position += uint64(n)
+	fence()
 	w.header().written.Store(w.position)
 	w.other.ring()
 }
@@ -212,6 +213,7 @@ func (w *Writer) room() (uint64, error) {
 		return 0, ErrClosed
 	}
 	read := w.header().read.Load()
+	fence()
 	used := w.position - read
 	if read < w.seen || used > w.capacity {
 		return 0, ErrCorrupt
@@ -327,6 +329,7 @@ func (r *Reader) tryRead(b []byte) (int, error) {
 		copy(b[first:n], ring)
 	}
 	r.position += uint64(n)
+	fence()
 	r.header().read.Store(r.position)
 	free := r.capacity - (available - uint64(n))
 	if free >= r.capacity/4 {
@@ -343,6 +346,7 @@ func (r *Reader) available() (uint64, error) {
 	written := r.last
 	if !r.ended {
 		written = r.header().written.Load()
+		fence()
 	}
 	available := written - r.position
 	switch {

@@ -202,6 +202,9 @@ func TestGroupOfNoSamplesGivesZeroGradients(t *testing.T) {
 }
 
 func TestPassDoesNotAllocateAfterNewPass(t *testing.T) {
+	if raceDetector {
+		t.Skip("under the race detector a sync.Pool forgets at random")
+	}
 	for _, n := range networks() {
 		engine := n.engine(t)
 		l := engine.Layout()
