@@ -114,7 +114,7 @@ func Equivalents() []Equivalent {
 			Proof: "Apply ends by setting it to nil; only a panic of the optimizer's could leave it.",
 		},
 		{
-			File: "algo/numeric/table/access.go", Before: "if c.behind(n) {", After: "if !(c.behind(n)) {",
+			File: "algo/numeric/table/apply.go", Before: "if c.behind(n) {", After: "if !(c.behind(n)) {",
 			Proof: "Both branches only choose the memory that is asked for ahead of its use, and any " +
 				"address may be asked for.",
 		},

@@ -55,8 +55,8 @@ func AllListed() []Listed {
 		},
 		{
 			Name: "parts of one sample divided by the step's samples", File: "algo/numeric/route/combine.go",
-			Old: "if byRank {\n\t\tn = p.Samples",
-			New: "if byRank && p.Samples > 1 {\n\t\tn = p.Samples",
+			Old: "if byRank {\n\t\treturn float32(p.Samples)",
+			New: "if byRank && p.Samples > 1 {\n\t\treturn float32(p.Samples)",
 		},
 		{
 			Name: "rows of PSs not compared", File: "algo/exec/replay/player.go",
