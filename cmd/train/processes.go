@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"os"
@@ -145,12 +144,7 @@ func (p *program) inProcesses(dataDir string, f flags) runner {
 			Listen: "127.0.0.1:0", Job: j, Fingerprint: fingerprint, Data: data,
 			Environment: []string{"TANDEM_DATA=" + where},
 			Command: func(s process.Start) []string {
-				command := []string{program, "process"}
-				for _, at := range s.Process {
-					command = append(command, at.Role.String(), strconv.Itoa(int(at.Index)))
-				}
-				return append(append(command, "--host", s.Host, "--run", hex.EncodeToString(s.Run[:])),
-					flags...)
+				return slices.Concat([]string{program}, s.Arguments(), flags)
 			},
 			Stderr: p.stderr, Prefix: "train: ", Limits: f.limits, Drains: f.savesOnTheWay(),
 		}

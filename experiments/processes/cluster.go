@@ -2,11 +2,10 @@ package processes
 
 import (
 	"context"
-	"encoding/hex"
 	"fmt"
 	"os"
 	"path/filepath"
-	"strconv"
+	"slices"
 
 	"go.yaml.in/yaml/v3"
 
@@ -47,11 +46,7 @@ func trainInProcesses(ctx context.Context, node string, j job.Job, source batch.
 	cluster := process.New(process.Options{
 		Listen: "127.0.0.1:0", Job: j, Fingerprint: fingerprint, Data: data,
 		Command: func(s process.Start) []string {
-			command := []string{node, "process"}
-			for _, at := range s.Process {
-				command = append(command, at.Role.String(), strconv.Itoa(int(at.Index)))
-			}
-			return append(command, "--host", s.Host, "--run", hex.EncodeToString(s.Run[:]), "--file", file)
+			return slices.Concat([]string{node}, s.Arguments(), []string{"--file", file})
 		},
 	})
 	o.Cluster = cluster

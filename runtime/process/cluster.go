@@ -3,8 +3,10 @@ package process
 import (
 	"cmp"
 	"context"
+	"encoding/hex"
 	"fmt"
 	"io"
+	"strconv"
 	"sync"
 	"time"
 
@@ -76,6 +78,16 @@ type Start struct {
 	Process job.Process // its roles
 	Host    string      // HOST:PORT of the host
 	Run     [16]byte    // id of the run
+}
+
+// Arguments returns the arguments of `node`, and of `train`, that start the process, but for those that say
+// where its job is.
+func (s Start) Arguments() []string {
+	arguments := []string{"process"}
+	for _, at := range s.Process {
+		arguments = append(arguments, at.Role.String(), strconv.Itoa(int(at.Index)))
+	}
+	return append(arguments, "--host", s.Host, "--run", hex.EncodeToString(s.Run[:]))
 }
 
 // Cluster has the roles of one run in processes of their own, or of several runs, one after another, if

@@ -219,23 +219,16 @@ func (s *Shard) Apply(b BatchKey, put route.Put, stepSamples int, byRank bool) e
 	if err != nil {
 		return err
 	}
-	read := table.Read{Found: found, Weight: s.weight, Missed: s.addMissed}
 	defer s.giveSpare(found)
-	return check(ApplyPut(s.rows, &put, stepSamples, byRank, s.rows.Rate(s.first+int(b.Step)), &read))
-}
-
-// ApplyPut applies a put to the rows at a learning rate, with sums divided as route.Put.Divisor says. If
-// read.Found is not nil, read has how the rows were found.
-func ApplyPut(rows *table.Table, put *route.Put, stepSamples int, byRank bool, rate float32,
-	read *table.Read) table.Outcome {
-	if read.Found == nil {
-		read = nil
+	var read *table.Read
+	if found != nil {
+		read = &table.Read{Found: found, Weight: s.weight, Missed: s.addMissed}
 	}
-	divisor, dim := put.Divisor(stepSamples, byRank), rows.Dim()
-	return rows.ApplyFrom(put.Signs, func(scratch []float32, lo, hi int) []float32 {
+	divisor, dim := put.Divisor(stepSamples, byRank), s.rows.Dim()
+	return check(s.rows.ApplyFrom(put.Signs, func(scratch []float32, lo, hi int) []float32 {
 		put.Quotients(scratch, lo, hi, dim, divisor)
 		return scratch
-	}, rate, read)
+	}, s.rows.Rate(s.first+int(b.Step)), read))
 }
 
 func (s *Shard) addMissed(updates uint32, gradients int) {

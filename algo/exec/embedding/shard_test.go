@@ -1,12 +1,18 @@
 package embedding
 
 import (
+	"slices"
 	"testing"
 
 	"tandem/algo/exec/exectest"
 	"tandem/algo/job"
+	"tandem/algo/numeric/batch"
+	"tandem/algo/numeric/kernel/gemm"
 	"tandem/algo/numeric/route"
+	"tandem/algo/numeric/shard"
 	"tandem/algo/numeric/table"
+	"tandem/algo/rng"
+	"tandem/internal/parallel"
 )
 
 // A gradient of a row that was evicted after its read has missed the updates since the row was created again,
@@ -69,5 +75,57 @@ func TestReadsUseMemoryAgain(t *testing.T) {
 	}
 	if fourth := read(3); first == second || third != first || fourth != second {
 		t.Errorf("reads at %p, %p, %p and %p", first, second, third, fourth)
+	}
+}
+
+// Rows that are pooled as they are looked up give the bits of a lookup and Pool, where they can be spread and
+// where samples have several ids, with a pool of goroutines and without; and the same puts are due.
+func TestLookupPooledIsLookupAndPool(t *testing.T) {
+	helpers := parallel.New(3)
+	defer helpers.Close()
+	for _, ids := range []int{1, 2} {
+		for _, pool := range []gemm.Pool{nil, helpers} {
+			job := exectest.Job(1, 1)
+			schema := &batch.Schema{PrefixBits: 8, Slots: make([]batch.Slot, 3)}
+			const samples = 4000
+			all := &batch.Batch{Samples: samples}
+			for slot := range schema.Slots {
+				schema.Slots[slot].Dim = job.Model.Dim()
+				column := batch.Jagged{Offsets: []int32{0}}
+				for i := range samples {
+					for k := range ids {
+						column.IDs = append(column.IDs, rng.Mix(uint64(i*ids+k))%5000)
+					}
+					column.Offsets = append(column.Offsets, int32(len(column.IDs)))
+				}
+				all.Slots = append(all.Slots, column)
+			}
+			routed := route.Route(schema, batch.Cut(all, 8, 1)[0], shard.Rows(1))
+			if routed.Spreads(schema) != (ids == 1) {
+				t.Fatalf("%d ids: spreads %t", ids, ids != 1)
+			}
+			plain, err := NewTable(&job, table.Heap{}, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			rows := make([]float32, len(routed.Signs)*plain.Dim())
+			if err := NewShard(plain, nil).Lookup(BatchKey{}, routed.Signs, rows); err != nil {
+				t.Fatal(err)
+			}
+			want := make([]float32, samples*schema.EmbeddingWidth())
+			routed.Pool(want, schema, rows, plain.Dim())
+
+			shared, _ := NewTable(&job, table.Heap{}, pool)
+			s, got := NewShard(shared, nil), make([]float32, len(want))
+			o := route.Occurrences{Pool: pool}
+			if err := s.LookupPooled(BatchKey{}, routed, schema, &o, got); err != nil {
+				t.Fatal(err)
+			}
+			if signs, known := s.SignsOf(BatchKey{}); !slices.Equal(got, want) || !known ||
+				signs != len(routed.Signs) || shared.Digest() != plain.Digest() {
+				t.Errorf("%d ids, pool %t: other values, or a read of %d signs, known %t", ids, pool != nil,
+					signs, known)
+			}
+		}
 	}
 }

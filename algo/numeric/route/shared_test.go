@@ -3,28 +3,14 @@ package route_test
 import (
 	"fmt"
 	"slices"
-	"sync"
 	"testing"
 
 	"tandem/algo/numeric/batch"
+	"tandem/algo/numeric/internal/pooltest"
 	"tandem/algo/numeric/route"
 	"tandem/algo/numeric/shard"
 	"tandem/algo/rng"
 )
-
-// pool runs tasks on goroutines of its own, the last task first.
-type pool struct{ calls int }
-
-func (*pool) Size() int { return 3 }
-
-func (p *pool) ForEach(tasks int, task func(index int)) {
-	p.calls++
-	var group sync.WaitGroup
-	for i := tasks - 1; i >= 0; i-- {
-		group.Go(func() { task(i) })
-	}
-	group.Wait()
-}
 
 // A pool shares Route, Pool, Order and Merge of a large batch and changes nothing; a small batch is not
 // shared.
@@ -38,7 +24,7 @@ func TestAPoolChangesNothing(t *testing.T) {
 			grads[i] = rng.Unit(1, i) - 0.5
 		}
 		for _, servers := range []int{1, 3} {
-			helpers := &pool{}
+			helpers := &pooltest.Pool{}
 			want, got := route.Route(schema, part, shard.Rows(servers)), route.RouteOn(helpers, schema, part,
 				shard.Rows(servers))
 			if !slices.Equal(got.Signs, want.Signs) || !slices.Equal(got.Bounds, want.Bounds) ||
@@ -70,9 +56,9 @@ func TestAPoolChangesNothing(t *testing.T) {
 			if samples == 30 {
 				calls = 0
 			}
-			if helpers.calls != calls {
+			if helpers.Calls != calls {
 				t.Errorf("%d samples, %d PSs: %d calls of the pool, want %d", samples, servers,
-					helpers.calls, calls)
+					helpers.Calls, calls)
 			}
 		}
 	}

@@ -9,24 +9,11 @@ import (
 	"testing"
 
 	"tandem/algo/histogram"
+	"tandem/algo/numeric/internal/pooltest"
 	"tandem/algo/numeric/opt"
 	"tandem/algo/numeric/table"
 	"tandem/algo/rng"
 )
-
-// pool runs tasks on goroutines of its own, the last task first.
-type pool struct{ calls int }
-
-func (*pool) Size() int { return 3 }
-
-func (p *pool) ForEach(tasks int, task func(index int)) {
-	p.calls++
-	var group sync.WaitGroup
-	for i := tasks - 1; i >= 0; i-- {
-		group.Go(func() { task(i) })
-	}
-	group.Wait()
-}
 
 // A table with a pool shows what one without shows: values, update counts, outcomes, missed updates and the
 // order of rows, with rows that are absent, refused, and whose gradients are not finite.
@@ -35,14 +22,14 @@ func TestAPoolChangesNothing(t *testing.T) {
 		for _, precision := range []table.Precision{table.FP32, table.BF16} {
 			for _, admission := range []float64{1, 0.5} {
 				t.Run(fmt.Sprint(kind, precision, admission), func(t *testing.T) {
-					shared := &pool{}
+					shared := &pooltest.Pool{}
 					with := useMuch(t, kind, precision, admission, shared)
 					without := useMuch(t, kind, precision, admission, nil)
 					if !slices.Equal(with, without) {
 						t.Errorf("with a pool %v\nwithout %v", with, without)
 					}
-					if shared.calls != 6 {
-						t.Errorf("%d pieces of work were shared, want 3 lookups and 3 updates", shared.calls)
+					if shared.Calls != 6 {
+						t.Errorf("%d pieces of work were shared, want 3 lookups and 3 updates", shared.Calls)
 					}
 				})
 			}
@@ -52,7 +39,7 @@ func TestAPoolChangesNothing(t *testing.T) {
 
 // useMuch looks up and updates batches of thousands of rows and returns what is seen.
 func useMuch(t *testing.T, kind string, precision table.Precision, admission float64,
-	shared *pool) (shown []string) {
+	shared *pooltest.Pool) (shown []string) {
 	spec := opt.DefaultRow()
 	spec.Kind = kind
 	c := config()
@@ -106,7 +93,7 @@ func useMuch(t *testing.T, kind string, precision table.Precision, admission flo
 // A table that is full says so with a pool, too.
 func TestAPoolFillsATable(t *testing.T) {
 	c := config()
-	c.MaxRows, c.Pool = 3000, &pool{}
+	c.MaxRows, c.Pool = 3000, &pooltest.Pool{}
 	tab := mustNew(t, c)
 	signs := make([]uint64, 4000)
 	for i := range signs {
@@ -122,7 +109,7 @@ func TestAPoolFillsATable(t *testing.T) {
 // new, refused or evicted, with a pool and without.
 func TestLookupEachPassesOnWhatLookupStepCopies(t *testing.T) {
 	for _, evict := range []bool{false, true} {
-		for _, shared := range []*pool{nil, {}} {
+		for _, shared := range []*pooltest.Pool{nil, {}} {
 			c := config()
 			c.Dim, c.Admission, c.Evict = 5, 0.7, evict
 			if evict {
@@ -166,7 +153,7 @@ func TestLookupEachPassesOnWhatLookupStepCopies(t *testing.T) {
 // Signs that repeat, against the contract, as a faulty process could send them, have one row each.
 func TestAPoolCreatesARepeatedSignOnce(t *testing.T) {
 	c := config()
-	c.Pool = &pool{}
+	c.Pool = &pooltest.Pool{}
 	tab := mustNew(t, c)
 	signs := make([]uint64, 4096)
 	for i := range signs {
