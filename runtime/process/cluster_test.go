@@ -300,3 +300,15 @@ func TestFaultsAtTheStart(t *testing.T) {
 		})
 	}
 }
+
+// Gradients that travel in memory that is used again have the bits of sequential training, too: parts, which
+// are kept until all have arrived, and sums, which are copied at once.
+func TestLargeBucketsKeepTheirBits(t *testing.T) {
+	s := setting{Training: small(job.Sync), Steps: 10}
+	s.Training.Model.Top = []int{200, 60} // a bucket of some 50 KB
+	got, err := s.run(t.Context(), train.Options{}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.mustEqualSequential(t, got)
+}
