@@ -1,11 +1,13 @@
 package driver
 
 import (
+	"context"
 	"errors"
 	"strings"
 	"testing"
 	"testing/synctest"
 
+	"tandem/algo/exec"
 	"tandem/algo/protocol/msg"
 	"tandem/algo/protocol/pace"
 	"tandem/algo/protocol/role"
@@ -74,6 +76,28 @@ func TestLeakIsReported(t *testing.T) {
 	}
 	if err := r.checkLeaks(); !errors.Is(err, errLeak) ||
 		!strings.Contains(err.Error(), "data-loader 0, 1 handles") {
+		t.Error(err)
+	}
+}
+
+// cut is a Remote that reaches no process.
+type cut struct{ Remote }
+
+var errCut = errors.New("no process is reached")
+
+func (cut) Send(context.Context, []exec.Letter) error { return errCut }
+
+// A role whose last messages cannot be sent has not stopped, so that the run ends with the error.
+func TestARoleThatCannotSendHasNotStopped(t *testing.T) {
+	n := &instance{run: &run{remote: cut{}}, state: rogue{}, stopped: make(chan struct{}),
+		letters: make([]exec.Letter, 1)}
+	err := n.handleOrStop(&delivery{input: role.Input{Kind: role.Stop}}, &role.Outputs{})
+	select {
+	case <-n.stopped:
+		t.Error("it has stopped")
+	default:
+	}
+	if err != errCut {
 		t.Error(err)
 	}
 }
