@@ -66,8 +66,9 @@ func (p *child) wait(panicked func(p *child, stack string)) {
 	err := p.cmd.Wait()
 	var stack string
 	p.why, stack = p.stderr.summary()
+	killed := err != nil && err.Error() == "signal: killed"
 	switch {
-	case p.why != "":
+	case p.why != "" && !(killed && !p.stderr.explains()): // a killed process has no last words
 	case err != nil:
 		p.why = err.Error()
 	default:

@@ -80,3 +80,10 @@ func (w *stderrParser) summary() (line, panicked string) {
 	}
 	return w.lastLine, ""
 }
+
+// explains reports whether there was an error or a panic, not only some other last line.
+func (w *stderrParser) explains() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.errorLine != "" || len(w.panicked) > 0
+}
