@@ -25,7 +25,7 @@ import (
 )
 
 // growthMax is by how much the resident memory of a victim may grow.
-const growthMax = 64 << 20
+const growthMax = shadow * 64 << 20
 
 // encoded returns a frame in one piece.
 func encoded(t testing.TB, id wire.Identity, m msg.Message, payload exec.Payload) []byte {
