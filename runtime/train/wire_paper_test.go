@@ -28,6 +28,9 @@ func TestCompressedIndexTrainsBitForBit(t *testing.T) {
 // less than wireTolerance in the mean, and by less than three times that on any set. It does differ, because
 // a narrow wire is not fp32.
 func TestNarrowWireTrainsAlike(t *testing.T) {
+	if testing.Short() {
+		t.Skip("36 trainings, for statistics of AUC")
+	}
 	const sets = 12
 	sum, most := map[compress.Form]float64{}, map[compress.Form]float64{}
 	for set := range uint64(sets) {
