@@ -155,6 +155,8 @@ func TestKilledProcessesComeBack(t *testing.T) {
 	if *long {
 		kills, seeds = append(kills, kill{job.Hybrid, msg.Address{Role: msg.EmbeddingWorker}},
 			kill{job.Hybrid, msg.Address{Role: msg.DataLoader}}), 10
+	} else if testing.Short() {
+		kills = kills[1:] // TestProcessOfSeveralRolesComesBack kills embedding workers
 	}
 	for _, c := range kills {
 		for seed := range seeds {

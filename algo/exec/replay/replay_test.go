@@ -26,7 +26,7 @@ func seeds() uint64 {
 	case *long:
 		return 100
 	case testing.Short():
-		return 2
+		return 1
 	}
 	return 5
 }
