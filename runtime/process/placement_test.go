@@ -106,7 +106,6 @@ func TestProcessOfSeveralRolesComesBack(t *testing.T) {
 	const text = "embedding-worker 0, embedding-worker 1; data-loader; embedding-ps 0, nn-worker 0, " +
 		"nn-worker 1; " +
 		"embedding-ps 1; nn-worker 2, nn-worker 3"
-	// Steps are reported some time after they are trained: in a short run the last kill would come too late.
 	victims := []msg.Address{{Role: msg.EmbeddingWorker}, {Role: msg.DataLoader}}
 	if testing.Short() {
 		victims = victims[:1]
@@ -114,6 +113,8 @@ func TestProcessOfSeveralRolesComesBack(t *testing.T) {
 	for _, victim := range victims {
 		t.Run(victim.String(), func(t *testing.T) {
 			var logged log
+			// Steps are reported some time after they are trained: in a short run the last kill would come
+			// too late.
 			s := setting{Training: mustPlace(t, job.Sync, text), Steps: 500, stderr: &logged}
 			s.Training.Wire.Retry = 100 * unit.Millisecond
 			k := newKiller(t, 1, s.Steps, victim, victim)

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"runtime/debug"
+	"runtime/metrics"
 	"slices"
 	"strings"
 	"sync"
@@ -24,8 +25,12 @@ import (
 	"tandem/runtime/wire"
 )
 
-// growthMax is by how much the resident memory of a victim may grow.
-const growthMax = shadow * 64 << 20
+const (
+	// growthMax is by how much the resident memory of a victim may grow without a race detector.
+	growthMax = 64 << 20
+	// heapGrowthMax is by how much its heap may grow, garbage included: less than a frame that is announced.
+	heapGrowthMax = 256 << 20
+)
 
 // encoded returns a frame in one piece.
 func encoded(t testing.TB, id wire.Identity, m msg.Message, payload exec.Payload) []byte {
@@ -50,15 +55,24 @@ func resident(t testing.TB) int {
 	return pages * os.Getpagesize()
 }
 
-// mustStayBounded fails the test if its resident memory grows by more than growthMax until stop is called.
+// heap returns the bytes of the heap that objects hold, those reserved and not yet written included.
+func heap() int {
+	sample := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
+	metrics.Read(sample)
+	return int(sample[0].Value.Uint64())
+}
+
+// mustStayBounded fails the test if its memory grows by more than its bounds until stop is called.
 func mustStayBounded(t *testing.T) (stop func()) {
 	debug.FreeOSMemory()
 	before, most := resident(t), 0
+	heapBefore, heapMost := heap(), 0
 	done := make(chan struct{})
 	var wait sync.WaitGroup
 	wait.Go(func() {
 		for {
 			most = max(most, resident(t)-before)
+			heapMost = max(heapMost, heap()-heapBefore)
 			select {
 			case <-done:
 				return
@@ -69,9 +83,12 @@ func mustStayBounded(t *testing.T) (stop func()) {
 	return func() {
 		close(done)
 		wait.Wait()
-		t.Logf("resident memory grew by %d KiB", most>>10)
-		if most > growthMax {
-			t.Errorf("resident memory grew by %d MiB, want at most %d", most>>20, growthMax>>20)
+		t.Logf("resident memory grew by %d KiB, the heap by %d KiB", most>>10, heapMost>>10)
+		if most > shadow*growthMax {
+			t.Errorf("resident memory grew by %d MiB, want at most %d", most>>20, shadow*growthMax>>20)
+		}
+		if heapMost > heapGrowthMax {
+			t.Errorf("the heap grew by %d MiB, want at most %d", heapMost>>20, heapGrowthMax>>20)
 		}
 	}
 }
