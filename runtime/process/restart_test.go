@@ -156,7 +156,7 @@ func TestKilledProcessesComeBack(t *testing.T) {
 		kills, seeds = append(kills, kill{job.Hybrid, msg.Address{Role: msg.EmbeddingWorker}},
 			kill{job.Hybrid, msg.Address{Role: msg.DataLoader}}), 10
 	} else if testing.Short() {
-		kills = kills[1:] // TestProcessOfSeveralRolesComesBack kills embedding workers
+		kills = kills[2:] // TestProcessOfSeveralRolesComesBack kills an embedding worker
 	}
 	for _, c := range kills {
 		for seed := range seeds {

@@ -31,6 +31,7 @@ func modeRule(t *testing.T, mode string, staleness, ranks, more int) pace.Rule {
 // A run that is requested to end at any time ends in every mode, after the same step on every rank: all
 // batches of the earlier steps are trained and applied once, and none of the later.
 func TestADrainedRunEndsAfterTheSameStepOnEveryRank(t *testing.T) {
+	t.Parallel()
 	for _, mode := range pace.Modes() {
 		t.Run(mode, func(t *testing.T) {
 			rule := modeRule(t, mode, 1, 2, 1)
@@ -59,6 +60,7 @@ func TestADrainedRunEndsAfterTheSameStepOnEveryRank(t *testing.T) {
 // A drained run also ends in every order of events with one fault at any time, such as a crash of the data
 // loader during the drain.
 func TestADrainedRunEndsWithOneFault(t *testing.T) {
+	t.Parallel()
 	for _, mode := range pace.Modes() {
 		for _, steps := range []int32{1, 2} {
 			rule := modeRule(t, mode, 1, 1, 0)
@@ -78,6 +80,7 @@ func TestADrainedRunEndsWithOneFault(t *testing.T) {
 
 // Drained runs end on random paths through larger clusters, with more faults.
 func TestADrainedRunEndsOnRandomWalks(t *testing.T) {
+	t.Parallel()
 	rapid.Check(t, func(r *rapid.T) {
 		count := func(name string, most int32) int32 { return rapid.Int32Range(1, most).Draw(r, name) }
 		ranks := count("ranks", 4)
@@ -103,6 +106,7 @@ func TestADrainedRunEndsOnRandomWalks(t *testing.T) {
 
 // The search finds each of these planted bugs of a drain.
 func TestPlantedBugsOfADrainAreFound(t *testing.T) {
+	t.Parallel()
 	hybrid := pace.Hybrid{Staleness: 1, Overlap: pace.HybridNaive}
 	gba := pace.GBA{AsyncPS: pace.AsyncPS{Overlap: pace.PullAfterPush}, Batches: 2, Tolerance: 4}
 	sends := func(k msg.Kind) func(role.Output) bool {

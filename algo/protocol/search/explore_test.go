@@ -55,6 +55,7 @@ var smallRules = []pace.Rule{
 // In every order of events of 2 ranks, 4 steps, 1 EW and 1 PS the invariants hold, and the largest staleness
 // and the largest lead are equal to their bounds, as far as 4 steps allow.
 func TestBoundsAreReachedWithTwoRanks(t *testing.T) {
+	t.Parallel()
 	const steps = 4
 	for _, rule := range smallRules {
 		t.Run(name(rule), func(t *testing.T) {
@@ -76,6 +77,7 @@ func TestBoundsAreReachedWithTwoRanks(t *testing.T) {
 
 // The invariants of every registered mode hold in every order of events of 2 ranks and 3 steps.
 func TestEveryModeKeepsItsInvariants(t *testing.T) {
+	t.Parallel()
 	for _, mode := range pace.Modes() {
 		t.Run(mode, func(t *testing.T) {
 			const ranks = 2
@@ -99,6 +101,7 @@ func TestEveryModeKeepsItsInvariants(t *testing.T) {
 // In every order of pulls and pushes of 2 ranks the dense staleness is within its bound and reaches it, as
 // far as 3 steps allow.
 func TestDenseStalenessOfTwoRanksReachesItsBound(t *testing.T) {
+	t.Parallel()
 	const steps = 3
 	for _, rule := range smallRules {
 		if !rule.Dense().DensePSs {
@@ -137,6 +140,7 @@ var faultSizes = []struct {
 // The invariants hold in every order of events with one fault at any time: a message is lost or repeated, a
 // role other than an NN worker crashes and comes back later, or, with -long, the timers fire early.
 func TestInvariantsHoldWithOneFault(t *testing.T) {
+	t.Parallel()
 	for i, rule := range smallRules {
 		if testing.Short() && i%4 != 0 {
 			continue
@@ -163,6 +167,7 @@ func TestInvariantsHoldWithOneFault(t *testing.T) {
 
 // A search that performs commuting actions at once reaches the same reads as one that tries every order.
 func TestEagerReachesTheSameReads(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("searches every order of events")
 	}
@@ -201,6 +206,7 @@ func TestEagerReachesTheSameReads(t *testing.T) {
 
 // The invariants hold on random paths through larger clusters, with more faults.
 func TestInvariantsHoldOnRandomWalks(t *testing.T) {
+	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		staleness := rapid.IntRange(0, 4).Draw(t, "staleness")
 		async := pace.AsyncPS{
@@ -241,6 +247,7 @@ func TestInvariantsHoldOnRandomWalks(t *testing.T) {
 
 // The error of a search contains the history.
 func TestErrorContainsTheHistory(t *testing.T) {
+	t.Parallel()
 	set := setting(greedy{pace.Hybrid{Staleness: 0, Overlap: pace.HybridNaive}}, 1, 2, 1, 1)
 	_, err := Explore(set, limit)
 	if err == nil {
