@@ -272,8 +272,8 @@ func TestPutAndLookupOfAnotherLengthAreRefused(t *testing.T) {
 	}{{[]uint64{1, 2}, true}, {[]uint64{1}, false}, {nil, false}} {
 		lookup := Signs{plain(c.signs...)}
 		first, second := NewStore(), NewStore()
-		p.Keep(first, message(msg.Lookup), role.Handle{Kind: role.ShardSigns}, lookup)
-		p.Keep(second, message(msg.Put), role.Handle{Kind: role.ShardGrads}, put)
+		p.Keep(first, message(msg.Lookup), role.Handle{Kind: role.ShardSigns}, lookup, nil)
+		p.Keep(second, message(msg.Put), role.Handle{Kind: role.ShardGrads}, put, nil)
 		for _, err := range []error{
 			p.Admission().CheckHeld(first, message(msg.Put), put),
 			p.Admission().CheckHeld(second, message(msg.Lookup), lookup),
@@ -293,7 +293,7 @@ func TestPutOfAnotherLengthIsAnError(t *testing.T) {
 		s := newScript(t, settings, exectest.NewColumns(16, 16))
 		s.read = s.do(dataLoader, role.Read, event.NoRank)
 		s.lookup(0)
-		s.stores[server(0)].setReceived(role.Handle{Kind: role.ShardGrads, Rank: 0, Step: 0}, &Put{
+		s.stores[server(0)].set(role.Handle{Kind: role.ShardGrads, Rank: 0, Step: 0}, &Put{
 			Samples: 16, Signs: compress.Signs{Plain: []uint64{1}},
 			Sums: compress.Pack(compress.FP32, make([]float32, 3)),
 		})

@@ -3,9 +3,7 @@ package exec
 import (
 	"slices"
 	"sync"
-
-	"tandem/algo/numeric/compress"
-	"tandem/algo/protocol/role"
+	"sync/atomic"
 )
 
 // buffers reuses the memory of payloads, megabytes a batch, so that it is not allocated and cleared for each.
@@ -46,22 +44,31 @@ func (b *buffers) giveBack(values []float32) {
 	b.free = append(b.free, values)
 }
 
-// Recycle is Store.Release; in addition it reuses the memory of a payload that came with a message. Only a
-// driver that delivers every message once and within this process may call it: there the receiver is the last
-// to hold a payload.
-func (e *Executor) Recycle(s *Store, h role.Handle) {
-	payload, sent := s.remove(h)
-	if !sent {
-		return // the role computed the data, and the receiver of a message may hold them
+// lease is a buffer with a payload that a role has computed. It is given back when nothing holds it: neither the
+// role, nor a role of this process to which it was lent, nor a message on its way to another process.
+type lease struct {
+	holders atomic.Int32
+	values  []float32
+	buffers *buffers
+}
+
+// lease returns a lease of a borrowed buffer, with one holder.
+func (b *buffers) lease(values []float32) *lease {
+	l := &lease{values: values, buffers: b}
+	l.holders.Store(1)
+	return l
+}
+
+// hold adds a holder. A nil lease is of memory that is not used again.
+func (l *lease) hold() {
+	if l != nil {
+		l.holders.Add(1)
 	}
-	switch h.Kind {
-	case role.ShardRows:
-		for _, rows := range payload.([]compress.Values) {
-			e.numerics.buffers.giveBack(rows.Floats)
-		}
-	case role.PooledRows, role.PooledGrads:
-		e.numerics.buffers.giveBack(payload.(compress.Values).Floats)
-	case role.ShardGrads:
-		e.numerics.buffers.giveBack(payload.(*Put).Sums.Floats)
+}
+
+// end removes a holder.
+func (l *lease) end() {
+	if l != nil && l.holders.Add(-1) == 0 {
+		l.buffers.giveBack(l.values)
 	}
 }

@@ -94,7 +94,6 @@ func (w *embeddingWorkerWork) merge(i item) (role.Result, error) {
 			Sums: compress.Pack(w.job.Wire.Precision, sums[lo*w.dim:hi*w.dim:hi*w.dim]),
 		}
 	}
-	w.giveBackPacked(sums)
-	i.store.set(i.Makes[0], puts)
+	i.store.setLeased(i.Makes[0], puts, w.lease(sums))
 	return role.Result{}, nil
 }

@@ -33,7 +33,7 @@ func Example() {
 		Kind: msg.Samples, From: loader, To: msg.Address{Role: msg.NNWorker, Index: 1}, Rank: 1,
 	}
 	payload := executor.Payload(sent, message, global)
-	executor.Keep(received, message, role.Handle{Kind: role.BatchSamples, Rank: 1}, payload)
+	executor.Keep(received, message, role.Handle{Kind: role.BatchSamples, Rank: 1}, payload, nil)
 	fmt.Printf("%T of %d samples, kept under %d handle\n", payload, payload.(exec.Samples).Part.Samples,
 		received.Len())
 

@@ -125,6 +125,7 @@ type node struct {
 	done    role.LaneQueues[role.Input]
 	reduced role.Queue[role.Input]
 	payload exec.Payload // of the message in hand
+	free    func()       // of the payload
 }
 
 // train runs a training to its end, in the order of events that the seed picks.
@@ -237,9 +238,10 @@ func (n *node) step(in role.Input) {
 
 func (n *node) Send(m msg.Message, from role.Handle) error {
 	i, _ := n.roster.Index(m.To)
-	to, payload := n.nodes[i], n.executor.Payload(n.store, m, from)
+	to := n.nodes[i]
+	payload, free := n.executor.Lend(n.store, m, from)
 	n.able = append(n.able, func() {
-		to.payload = payload
+		to.payload, to.free = payload, free
 		to.step(role.Input{Kind: role.Received, Message: m})
 	})
 	return nil
@@ -294,12 +296,12 @@ func (n *node) Feed(c role.Contribution) error {
 }
 
 func (n *node) Keep(m msg.Message, as role.Handle) error {
-	n.executor.Keep(n.store, m, as, n.payload)
+	n.executor.Keep(n.store, m, as, n.payload, n.free)
 	return nil
 }
 
 func (n *node) Release(h role.Handle) error {
-	n.executor.Recycle(n.store, h)
+	n.store.Release(h)
 	return nil
 }
 

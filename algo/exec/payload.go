@@ -31,6 +31,9 @@ func (DenseShard) payload() {}
 type Letter struct {
 	Message msg.Message
 	Payload Payload
+	// Free, if not nil, may be called once, from any goroutine, when the payload has been copied or dropped:
+	// see Executor.Lend.
+	Free func()
 }
 
 // Samples is the payload of Samples: numeric features and labels of a rank's part of a batch. The receiver
@@ -113,6 +116,25 @@ func (u *Put) unpack(rank, dim int) (route.Put, error) {
 // returns nil if the message has no data. The payload stays valid and unchanged after the sender has released
 // h.
 func (e *Executor) Payload(s *Store, m msg.Message, h role.Handle) Payload {
+	payload, _ := e.Lend(s, m, h) // and its memory is never used again
+	return payload
+}
+
+// Lend is Payload for a driver that says when the payload is no longer needed, by calling free once: the
+// memory is used again when everybody to whom it was lent has called free, and the sender has released h. A
+// receiver that keeps the payload needs it until it releases its own handle: see Keep. If free is never called,
+// the memory is garbage collected. It is nil for memory that is not used again.
+func (e *Executor) Lend(s *Store, m msg.Message, h role.Handle) (payload Payload, free func()) {
+	if payload = e.payload(s, m, h); payload != nil {
+		if l := s.hold(h); l != nil {
+			free = l.end
+		}
+	}
+	return payload, free
+}
+
+// payload is Payload, which stays valid as long as the lease of h, if there is one.
+func (e *Executor) payload(s *Store, m msg.Message, h role.Handle) Payload {
 	switch m.Kind {
 	case msg.IDFeatures:
 		return get[*dealt](s, h).ids[m.Rank]
@@ -136,30 +158,34 @@ func (e *Executor) Payload(s *Store, m msg.Message, h role.Handle) Payload {
 	return nil
 }
 
-// Keep stores the payload of a message in the store of its receiver, under h. It panics if there is no
-// payload.
-func (e *Executor) Keep(s *Store, m msg.Message, h role.Handle, payload Payload) {
+// Keep stores the payload of a message in the store of its receiver, under h. Unless free is nil, Release of h
+// calls it, after which the memory of the payload is used for other payloads. So no work that reads h may be in
+// flight when a role releases it. It panics if there is no payload.
+func (e *Executor) Keep(s *Store, m msg.Message, h role.Handle, payload Payload, free func()) {
 	if payload == nil {
 		panic(fmt.Sprintf("exec: %v has no payload to keep", m))
 	}
 	switch payload := payload.(type) {
 	case Samples:
-		s.setReceived(h, payload.Part)
+		s.set(h, payload.Part)
 	case Signs:
-		s.setReceived(h, payload.Signs)
+		s.set(h, payload.Signs)
 	case Values:
 		if m.Kind == msg.Rows {
 			setReceivedPart(s, h, e.numerics.job.Roles.EmbeddingPSs, m.From.Index, payload.Values)
 		} else {
-			s.setReceived(h, payload.Values)
+			s.set(h, payload.Values)
 		}
 	case DenseShard:
 		if m.Kind == msg.Params {
 			setReceivedPart(s, h, e.dense.ServerCount(), m.From.Index, []float32(payload))
 		} else {
-			s.setReceived(h, []float32(payload))
+			s.set(h, []float32(payload))
 		}
 	default:
-		s.setReceived(h, payload)
+		s.set(h, payload)
+	}
+	if free != nil {
+		s.freeOnRelease(h, free)
 	}
 }

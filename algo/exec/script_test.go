@@ -123,7 +123,8 @@ func (s *script) do(at msg.Address, k role.WorkKind, rank int32) role.Result {
 // send passes the payload of a message on.
 func (s *script) send(k msg.Kind, from, to msg.Address, rank int32) {
 	m := msg.Message{Kind: k, From: from, To: to, Rank: rank, Step: s.step}
-	s.p.Keep(s.stores[to], m, s.kept(k, rank), s.p.Payload(s.stores[from], m, s.sent(k, rank)))
+	payload, free := s.p.Lend(s.stores[from], m, s.sent(k, rank))
+	s.p.Keep(s.stores[to], m, s.kept(k, rank), payload, free)
 }
 
 // lookup takes the batch of a rank from its ids to its pooled embeddings.
@@ -184,7 +185,7 @@ func (s *script) release() {
 	s.t.Helper()
 	of := func(at msg.Address, rank int32, kinds ...role.HandleKind) {
 		for _, k := range kinds {
-			s.p.Recycle(s.stores[at], role.Handle{Kind: k, Rank: rank, Step: s.step})
+			s.stores[at].Release(role.Handle{Kind: k, Rank: rank, Step: s.step})
 		}
 	}
 	of(dataLoader, event.NoRank, role.GlobalBatch)

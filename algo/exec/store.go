@@ -12,43 +12,45 @@ import (
 type Store struct {
 	mu   sync.Mutex
 	data map[role.Handle]any
-	sent map[role.Handle]bool // handles whose data came with messages
-	free map[role.Handle][]func()
+	// leases are those of data that the role's own work has computed. free are called on release of data that
+	// came with messages.
+	leases map[role.Handle]*lease
+	free   map[role.Handle][]func()
 }
 
 // NewStore returns an empty store.
 func NewStore() *Store {
-	return &Store{data: map[role.Handle]any{}, sent: map[role.Handle]bool{}, free: map[role.Handle][]func(){}}
+	return &Store{data: map[role.Handle]any{}, leases: map[role.Handle]*lease{},
+		free: map[role.Handle][]func(){}}
 }
 
 // Release removes a handle and its data. It panics if the store does not hold the handle, because a handle is
-// released exactly once.
-func (s *Store) Release(h role.Handle) { s.remove(h) }
-
-// remove is Release. It returns the data, and whether they came with a message.
-func (s *Store) remove(h role.Handle) (v any, sent bool) {
+// released exactly once. The memory of the data is used again if nobody else needs it: see Executor.Lend.
+func (s *Store) Release(h role.Handle) {
 	s.mu.Lock()
-	v, held := s.data[h]
-	if !held {
+	if _, held := s.data[h]; !held {
 		s.mu.Unlock()
 		panic(fmt.Sprintf("exec: %+v released, but not held", h))
 	}
-	sent = s.sent[h]
-	free := s.free[h]
-	delete(s.data, h)
-	delete(s.sent, h)
-	delete(s.free, h)
+	lease, free := s.leases[h], s.free[h]
+	s.clear(h)
 	s.mu.Unlock()
+	lease.end()
 	for _, f := range free {
 		f()
 	}
-	return v, sent
 }
 
-// FreeOnRelease makes Release of a handle call free, after which the memory of a payload that was kept under
-// the handle is reused for other payloads. So no work that reads the handle may be in flight when a role
-// releases it. It does nothing for kinds of data that other data may refer to.
-func (s *Store) FreeOnRelease(h role.Handle, free func()) {
+// clear removes what the store has under a handle. The caller holds s.mu.
+func (s *Store) clear(h role.Handle) {
+	delete(s.data, h)
+	delete(s.leases, h)
+	delete(s.free, h)
+}
+
+// freeOnRelease makes Release of a handle call free. It does nothing for kinds of data that other data may
+// refer to.
+func (s *Store) freeOnRelease(h role.Handle, free func()) {
 	switch h.Kind {
 	case role.ShardSigns, role.ShardRows, role.PooledRows, role.PooledGrads, role.ShardGrads:
 		s.mu.Lock()
@@ -64,21 +66,27 @@ func (s *Store) Len() int {
 	return len(s.data)
 }
 
-// set stores data that the role's own work has computed.
-func (s *Store) set(h role.Handle, v any) {
+// set stores data.
+func (s *Store) set(h role.Handle, v any) { s.setLeased(h, v, nil) }
+
+// setLeased is set for data in leased memory. The store becomes its holder.
+func (s *Store) setLeased(h role.Handle, v any, l *lease) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.clear(h)
 	s.data[h] = v
-	delete(s.sent, h)
-	delete(s.free, h)
+	if l != nil {
+		s.leases[h] = l
+	}
 }
 
-// setReceived stores data that came with a message.
-func (s *Store) setReceived(h role.Handle, v any) {
+// hold adds a holder to the lease of a handle, and returns it; nil if there is none.
+func (s *Store) hold(h role.Handle) *lease {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.data[h], s.sent[h] = v, true
-	delete(s.free, h)
+	l := s.leases[h]
+	l.hold()
+	return l
 }
 
 // get returns the data of a handle. It panics if there are none, or of another type, which is a bug of a role
@@ -118,8 +126,8 @@ func setReceivedPart[T any](s *Store, h role.Handle, servers int, shard int32, p
 	parts, ok := s.data[h].([]T)
 	if !ok {
 		parts = make([]T, servers)
-		s.data[h], s.sent[h] = parts, true
-		delete(s.free, h)
+		s.clear(h)
+		s.data[h] = parts
 	}
 	parts[shard] = part
 }

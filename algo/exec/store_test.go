@@ -24,17 +24,6 @@ func TestStoreHoldsUntilRelease(t *testing.T) {
 	}
 }
 
-// The memory of a received payload is reused; a result that work then stores under the same handle is not a
-// received payload.
-func TestWhatWorkMakesDidNotComeWithAMessage(t *testing.T) {
-	s, h := NewStore(), role.Handle{Kind: role.PooledRows, Rank: 1, Step: 2}
-	s.setReceived(h, []float32{1})
-	s.set(h, []float32{2})
-	if v, sent := s.remove(h); sent || v.([]float32)[0] != 2 {
-		t.Errorf("holds %v, sent %t", v, sent)
-	}
-}
-
 func TestStorePanics(t *testing.T) {
 	h := role.Handle{Kind: role.PooledRows, Rank: 1, Step: 2}
 	held := "exec: {Kind:pooled rows Rank:1 Step:2}" // PooledRows is the seventh kind
@@ -55,7 +44,7 @@ func TestRowsOfAllServersShareAHandle(t *testing.T) {
 		m := msg.Message{Kind: msg.Rows, From: msg.Address{Role: msg.EmbeddingPS, Index: server}, Rank: 0,
 			Step: 4}
 		p.Keep(s, m, role.Handle{Kind: role.ShardRows, Step: 4},
-			Values{compress.Values{Form: compress.FP32, Floats: []float32{float32(server)}}})
+			Values{compress.Values{Form: compress.FP32, Floats: []float32{float32(server)}}}, nil)
 	}
 	parts := get[[]compress.Values](s, role.Handle{Kind: role.ShardRows, Step: 4})
 	if len(parts) != 3 || parts[0].Floats[0] != 0 || parts[1].Floats != nil || parts[2].Floats[0] != 2 ||
@@ -64,7 +53,7 @@ func TestRowsOfAllServersShareAHandle(t *testing.T) {
 	}
 }
 
-// Of 2 ranks and 3 PSs a step uses 3 lists of rows, pooled rows, their gradients and 3 lists of sums for each
+// Of 2 ranks and 3 PSs a step uses 3 lists of rows, pooled rows, their gradients and a list of sums for each
 // rank. The next step reuses all of them, each for one payload at a time.
 func TestMemoryOfPayloadsIsUsedAgain(t *testing.T) {
 	s := newScript(t, exectest.Job(2, 3), exectest.NewColumns(16*3, 16))
@@ -75,8 +64,8 @@ func TestMemoryOfPayloadsIsUsedAgain(t *testing.T) {
 		for _, values := range s.p.numerics.buffers.free {
 			spare[&values[:1][0]] = true
 		}
-		if n := len(s.p.numerics.buffers.free); n != len(spare) || before == nil && n != 2*8 || n < 2*8 {
-			t.Fatalf("%d buffers, %d distinct; want 16 after a step", n, len(spare))
+		if n := len(s.p.numerics.buffers.free); n != len(spare) || before == nil && n != 2*6 || n < 2*6 {
+			t.Fatalf("%d buffers, %d distinct; want 12 after a step", n, len(spare))
 		}
 		used := 0
 		for at := range spare { // order-free: counted
@@ -161,7 +150,7 @@ func TestKeepPanicsWithoutAPayload(t *testing.T) {
 	payload := p.Payload(NewStore(), m, role.Handle{})
 	mustPanic(t, "exec: GetEmbeddings rank 0 step 0, nn-worker 0 → embedding-worker 0 has no payload to keep",
 		func() {
-			p.Keep(NewStore(), m, role.Handle{Kind: role.PooledRows}, payload)
+			p.Keep(NewStore(), m, role.Handle{Kind: role.PooledRows}, payload, nil)
 		})
 }
 
@@ -173,24 +162,24 @@ func TestFreeOnRelease(t *testing.T) {
 		role.BatchIDs: 0, role.BatchSamples: 0, role.ShardParams: 0,
 	} {
 		s, h, freed := NewStore(), role.Handle{Kind: kind}, 0
-		s.setReceived(h, 1)
+		s.set(h, 1)
 		for range 2 { // a part of each PS
-			s.FreeOnRelease(h, func() { freed++ })
+			s.freeOnRelease(h, func() { freed++ })
 		}
 		if freed != 0 {
 			t.Errorf("kind %d is freed before its release", kind)
 		}
 		s.Release(h)
-		s.setReceived(h, 1)
+		s.set(h, 1)
 		s.Release(h)
 		if freed != want {
 			t.Errorf("kind %d is freed %d times, want %d", kind, freed, want)
 		}
 		for _, replace := range []func(){
-			func() { s.set(h, 2) }, func() { s.setReceived(h, 2) }, func() { setReceivedPart(s, h, 1, 0, 2) },
+			func() { s.set(h, 2) }, func() { setReceivedPart(s, h, 1, 0, 2) },
 		} {
-			s.setReceived(h, 1)
-			s.FreeOnRelease(h, func() { t.Errorf("kind %d is freed, but has other data", kind) })
+			s.set(h, 1)
+			s.freeOnRelease(h, func() { t.Errorf("kind %d is freed, but has other data", kind) })
 			replace()
 			s.Release(h)
 		}

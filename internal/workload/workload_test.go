@@ -98,7 +98,7 @@ func TestPackedSizesOfGeneratedRows(t *testing.T) {
 		m := msg.Message{Kind: msg.IDFeatures, Rank: rank}
 		ids, routed := role.Handle{Kind: role.BatchIDs, Rank: rank},
 			role.Handle{Kind: role.RoutedIDs, Rank: rank}
-		p.Keep(store, m, ids, p.Payload(store, m, role.Handle{Kind: role.GlobalBatch}))
+		p.Keep(store, m, ids, p.Payload(store, m, role.Handle{Kind: role.GlobalBatch}), nil)
 		split, err := p.Execute(msg.Address{}, store, role.Work{Kind: role.Split, Rank: rank},
 			role.Operands{Reads: []role.Handle{ids}, Makes: []role.Handle{routed}}, nil)
 		if err != nil {

@@ -81,6 +81,11 @@ func (n *instance) close() {
 	}
 }
 
+// receive passes a message from a role of this process, with its payload.
+func (n *instance) receive(m msg.Message, payload exec.Payload, free func()) {
+	n.inbox.push(delivery{input: role.Input{Kind: role.Received, Message: m}, payload: payload, free: free})
+}
+
 // loop is the goroutine that owns the state machine. It handles all deliveries that have arrived before it
 // sends what they cause to other processes, so that one process receives it as one packet.
 func (n *instance) loop() {

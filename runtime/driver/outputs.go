@@ -13,19 +13,23 @@ func (n *instance) Send(m msg.Message, h role.Handle) error {
 	if err := n.credit.Sent(m); err != nil {
 		return err
 	}
-	payload := n.run.executor.Payload(n.store, m, h)
-	if n.outbox != nil {
-		return n.outbox.send(m, payload, n.post)
+	if n.outbox != nil { // which may lose a message, or deliver it twice
+		return n.outbox.send(m, n.run.executor.Payload(n.store, m, h), n.post)
 	}
-	return n.post(m, payload)
+	payload, free := n.run.executor.Lend(n.store, m, h)
+	return n.lend(m, payload, free)
 }
 
 // post passes a message to its receiver: at once in this process, and with the next flush in another one.
-func (n *instance) post(m msg.Message, payload exec.Payload) error {
-	if n.run.instance(m.To) != nil {
-		return n.run.deliver(m, payload)
+func (n *instance) post(m msg.Message, payload exec.Payload) error { return n.lend(m, payload, nil) }
+
+// lend is post for a payload whose memory is used again after a call of free, unless free is nil.
+func (n *instance) lend(m msg.Message, payload exec.Payload, free func()) error {
+	if to := n.run.instance(m.To); to != nil {
+		to.receive(m, payload, free)
+		return nil
 	}
-	n.letters = append(n.letters, exec.Letter{Message: m, Payload: payload})
+	n.letters = append(n.letters, exec.Letter{Message: m, Payload: payload, Free: free})
 	return nil
 }
 
@@ -49,21 +53,13 @@ func (n *instance) QueueWork(w role.Work, o role.Operands) error {
 
 // Keep implements role.Driver.
 func (n *instance) Keep(m msg.Message, h role.Handle) error {
-	n.run.executor.Keep(n.store, m, h, n.payload)
-	if n.free != nil {
-		n.store.FreeOnRelease(h, n.free)
-	}
+	n.run.executor.Keep(n.store, m, h, n.payload, n.free)
 	return nil
 }
 
-// Release implements role.Driver. It reuses the payload's memory if every message is delivered once and
-// within this process.
+// Release implements role.Driver.
 func (n *instance) Release(h role.Handle) error {
-	if n.run.remote == nil && n.run.cfg.Retry == 0 {
-		n.run.executor.Recycle(n.store, h)
-	} else {
-		n.store.Release(h)
-	}
+	n.store.Release(h)
 	return nil
 }
 

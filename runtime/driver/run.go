@@ -153,7 +153,7 @@ func (r *run) instance(at msg.Address) *instance {
 // deliver passes a message to its receiver, in this process or another one.
 func (r *run) deliver(m msg.Message, payload exec.Payload) error {
 	if to := r.instance(m.To); to != nil {
-		to.inbox.push(delivery{input: role.Input{Kind: role.Received, Message: m}, payload: payload})
+		to.receive(m, payload, nil)
 		return nil
 	}
 	return r.remote.Send(r.sending, []exec.Letter{{Message: m, Payload: payload}})

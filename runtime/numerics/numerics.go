@@ -89,7 +89,7 @@ func (n *Numerics) Payload(m msg.Message, h role.Handle) exec.Payload {
 
 // Keep stores the payload of a message at its receiver.
 func (n *Numerics) Keep(m msg.Message, h role.Handle, payload exec.Payload) {
-	n.executor.Keep(n.store(m.To), m, h, payload)
+	n.executor.Keep(n.store(m.To), m, h, payload, nil)
 }
 
 // Feed notes what a rank feeds to the all-reduce.

@@ -20,16 +20,16 @@
 //
 // # Doorbells
 //
-// An end that finds the ring empty, or full, says so in the memory and waits there (a futex). The other end
-// makes a system call only if somebody waits.
+// An end that finds the ring empty, or full, says so in the memory and waits for a byte of a pipe. The other
+// end makes a system call only if somebody waits.
 //
 // # Trust
 //
 // What the other end writes to the memory is checked before use: a position that goes backwards, or beyond
 // the capacity, ends the ring with ErrCorrupt. Read copies bytes out of the memory, so its caller may
 // check them and be sure that they stay as they are. An end that is closed does not depend on the other one
-// to be woken. What the other end can do is waste time: of the core on which this end waits, by ringing for
-// nothing, and up to a second of a Close.
+// to be woken. What the other end can do is waste the time of the core on which this end waits, by ringing
+// for nothing.
 package ring
 
 import (
@@ -38,6 +38,7 @@ import (
 	"runtime"
 	"sync"
 	"sync/atomic"
+	"time"
 	"unsafe"
 )
 
@@ -65,20 +66,22 @@ var (
 type header struct {
 	magic    uint64
 	capacity uint64
+	// The pipes of the bells: of the reader's the end to read, of the writer's the end to write.
+	readerPipe, writerPipe pipeName
 
-	_       [48]byte
+	_       [16]byte
 	written atomic.Uint64 // position of the writer
 	_       [56]byte
 	read    atomic.Uint64 // position of the reader
 	_       [56]byte
 	// The bells of the reader, which waits for bytes, and of the writer, which waits for room.
-	readerBell bell
+	readerBell atomic.Uint32
 	_          [60]byte
-	writerBell bell
+	writerBell atomic.Uint32
 }
 
 const (
-	magic      = 0x31676e696d646e74 // "tndming1", little endian; another layout has another number
+	magic      = 0x32676e696d646e74 // "tndming2", little endian; another layout has another number
 	headerSize = 4 << 10            // a page
 )
 
@@ -88,8 +91,8 @@ type end struct {
 	memory   []byte     // nil when it is unmapped
 	closed   bool
 	waiting  bool // this end waits at its bell, which keeps the memory mapped
-	own      *bell
-	other    *bell  // of the other end
+	own      bell
+	other    bell   // of the other end
 	position uint64 // of this end
 	seen     uint64 // the last position of the other end
 	capacity uint64
@@ -103,7 +106,7 @@ func (e *end) header() *header { return (*header)(unsafe.Pointer(unsafe.SliceDat
 
 func (e *end) bytes() []byte { return e.memory[headerSize:] }
 
-// wait waits until the bell of this end is rung, at most waitMax. ready, which is called with e.mu held,
+// wait waits until the bell of this end is rung, or for nothing. ready, which is called with e.mu held,
 // reports that there is nothing to wait for.
 func (e *end) wait(ready func() bool) {
 	e.mu.Lock()
@@ -138,11 +141,14 @@ func (e *end) close() {
 	e.unmap()
 }
 
-// unmap unmaps the memory if this end is closed and does not wait. The caller holds e.mu.
+// unmap unmaps the memory and closes the pipes if this end is closed and does not wait. The caller holds
+// e.mu.
 func (e *end) unmap() {
 	if e.closed && !e.waiting && e.memory != nil {
 		unmap(e.memory)
 		e.memory = nil
+		e.own.pipe.close()
+		e.other.pipe.close()
 	}
 }
 
@@ -226,16 +232,20 @@ func (w *Writer) room() (uint64, error) {
 // It returns ErrClosed after Close, and ErrCorrupt.
 func (w *Writer) WaitForRoom() error {
 	for {
-		w.mu.Lock()
-		room, err := w.room()
-		w.mu.Unlock()
-		if err != nil || room >= w.capacity/4 {
+		var err error
+		enough := func() bool {
+			var room uint64
+			room, err = w.room()
+			return err != nil || room >= w.capacity/4
+		}
+		if _, found := look(1, func() bool {
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			return enough()
+		}); found {
 			return err
 		}
-		w.wait(func() bool {
-			room, err := w.room()
-			return err != nil || room >= w.capacity/4
-		})
+		w.wait(enough)
 	}
 }
 
@@ -259,9 +269,8 @@ type Reader struct {
 // otherwise it says why the ring of a process of this machine cannot be used.
 func Open(offer string) (*Reader, error) { return open(offer) }
 
-// spinsMax bounds how often Read looks again before it waits. Between two looks other goroutines of the
-// process run; if there are none, a look takes some 0.1 µs, so that all of them take less time than it takes
-// to wake a thread.
+// spinsMax bounds how often Read looks again, while no other goroutine of the process waits for a processor,
+// before it waits: all these looks take less time than it takes to wake a thread.
 const spinsMax = 64
 
 // spinsAllowed returns how often a Reader of this process may look again. Where goroutines have one
@@ -279,12 +288,15 @@ func (r *Reader) Read(b []byte) (int, error) {
 	if len(b) == 0 {
 		return 0, nil
 	}
+	if n, err := r.tryRead(b); n > 0 || err != nil {
+		return n, err
+	}
+	r.idle.Store(true)
 	defer r.idle.Store(false)
 	for {
 		if n, err := r.spin(b); n > 0 || err != nil {
 			return n, err
 		}
-		r.idle.Store(true)
 		r.wait(func() bool {
 			available, err := r.available()
 			return err != nil || available > 0
@@ -294,21 +306,39 @@ func (r *Reader) Read(b []byte) (int, error) {
 
 // spin looks for bytes as often as has helped lately: twice as often after a success, half as often after a
 // failure.
-func (r *Reader) spin(b []byte) (int, error) {
-	for looks := 0; ; looks++ {
-		n, err := r.tryRead(b)
-		switch {
-		case n > 0 || err != nil:
-			if looks > 0 {
-				r.spins = min(2*r.spins, r.spinsMax)
-			}
-			return n, err
-		case looks >= r.spins:
-			r.spins = min(max(r.spins/2, 1), r.spinsMax)
-			return 0, nil
-		}
-		runtime.Gosched()
+func (r *Reader) spin(b []byte) (n int, err error) {
+	looks, found := look(r.spins, func() bool {
+		n, err = r.tryRead(b)
+		return n > 0 || err != nil
+	})
+	switch {
+	case !found:
+		r.spins = min(max(r.spins/2, 1), r.spinsMax)
+	case looks > 0:
+		r.spins = min(2*r.spins, r.spinsMax)
 	}
+	return n, err
+}
+
+// busy is how long a look takes at least if other goroutines had the processor. If none waits for it, a look
+// takes some 0.2 µs.
+const busy = 5 * time.Microsecond
+
+// look calls ready until it returns true. Between two calls other goroutines run. It gives up after a number
+// of looks for which no other goroutine waited; the others cost nothing. While all processors are busy, a
+// goroutine that looks notices a change before one that waits for a pipe: Go then looks at its pipes every 10
+// ms.
+func look(most int, ready func() bool) (looks int, found bool) {
+	for !ready() {
+		if looks >= most {
+			return looks, false
+		}
+		before := time.Now()
+		if runtime.Gosched(); time.Since(before) < busy {
+			looks++
+		}
+	}
+	return looks, true
 }
 
 // Waiting reports whether Read waits for bytes.

@@ -287,7 +287,7 @@ func TestOtherEndCannotHoldAWait(t *testing.T) {
 		for !isWaiting(&r.end) {
 			runtime.Gosched()
 		}
-		w.header().readerBell.word.Store(c.write)
+		w.header().readerBell.Store(c.write)
 		c.wake(r)
 		if err := <-done; err != c.want {
 			t.Errorf("%s: %v", name, err)

@@ -9,8 +9,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"sync/atomic"
-	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -35,15 +33,44 @@ func create(capacity int) (*Writer, error) {
 		_ = file.Close()
 		return nil, err
 	}
-	w := &Writer{
-		end:      newEnd(memory),
-		offer:    fmt.Sprintf("%s/%d/%d/%s", boot, os.Getpid(), fd, token),
-		accepted: sync.OnceFunc(func() { _ = file.Close() }), // nothing was written to it
-	}
+	w := &Writer{end: newEnd(memory), offer: fmt.Sprintf("%s/%d/%d/%s", boot, os.Getpid(), fd, token)}
 	h := w.header()
 	h.magic, h.capacity = magic, uint64(capacity)
-	w.own, w.other = &h.writerBell, &h.readerBell
+	w.own.word, w.other.word = &h.writerBell, &h.readerBell
+	read, err := w.makePipes()
+	w.accepted = sync.OnceFunc(func() { // what Open needs was not written to
+		_ = file.Close()
+		if read >= 0 {
+			_ = unix.Close(read)
+		}
+	})
+	if err != nil {
+		w.Close()
+		return nil, err
+	}
 	return w, nil
+}
+
+// makePipes makes the pipes of both bells and names them in the memory. It returns the end of the Reader's
+// pipe that Open opens; −1 if there is none.
+func (w *Writer) makePipes() (read int, err error) {
+	w.own.pipe, w.other.pipe = noPipe, noPipe
+	read, write, err := newPipe()
+	if err != nil {
+		return -1, err
+	}
+	w.other.pipe.fd = write
+	ownRead, ownWrite, err := newPipe()
+	if err != nil {
+		return read, err
+	}
+	w.own.pipe = waitingAt(ownRead, ownWrite)
+	h := w.header()
+	if h.readerPipe, err = nameOf(read); err != nil {
+		return read, err
+	}
+	h.writerPipe, err = nameOf(ownWrite)
+	return read, err
 }
 
 // prepare sets the size of a memfd, reserves and maps it.
@@ -126,8 +153,28 @@ func open(offer string) (*Reader, error) {
 	}
 	r := &Reader{end: newEnd(memory), spinsMax: spinsAllowed()}
 	h := r.header()
-	r.own, r.other = &h.readerBell, &h.writerBell
+	r.own.word, r.other.word = &h.readerBell, &h.writerBell
+	if err := r.openPipes(pid); err != nil {
+		r.Close()
+		return nil, err
+	}
 	return r, nil
+}
+
+// openPipes opens the pipes that are named in the memory.
+func (r *Reader) openPipes(pid uint64) error {
+	r.own.pipe, r.other.pipe = noPipe, noPipe
+	h := r.header()
+	read, err := openPipe(pid, h.readerPipe, unix.O_RDONLY)
+	if err != nil {
+		return err
+	}
+	r.own.pipe = waitingAt(read, -1)
+	if r.own.pipe.fd, err = openPipe(pid, h.readerPipe, unix.O_WRONLY); err != nil {
+		return err
+	}
+	r.other.pipe.fd, err = openPipe(pid, h.writerPipe, unix.O_WRONLY)
+	return err
 }
 
 func processFile(pid, fd uint64) string { return fmt.Sprintf("/proc/%d/fd/%d", pid, fd) }
@@ -163,24 +210,3 @@ func openMemory(path string) ([]byte, error) {
 	}
 	return memory, nil
 }
-
-// futexWait waits until futexWake is called, unless the word has another value, or for a time. The thread
-// waits with the goroutine.
-func futexWait(word *atomic.Uint32, value uint32, most time.Duration) {
-	timeout := unix.NsecToTimespec(int64(most))
-	// An error means that the word has another value, that the time is over, or a signal: the caller looks.
-	_, _, _ = unix.Syscall6(unix.SYS_FUTEX, uintptr(unsafe.Pointer(word)), futexWaitOp, uintptr(value),
-		uintptr(unsafe.Pointer(&timeout)), 0, 0)
-}
-
-// futexWake wakes whoever waits at the word, in any process.
-func futexWake(word *atomic.Uint32) {
-	// There is no error but for a word that is not mapped.
-	_, _, _ = unix.Syscall6(unix.SYS_FUTEX, uintptr(unsafe.Pointer(word)), futexWakeOp, 1, 0, 0, 0)
-}
-
-// The operations of futex(2) on words that processes share.
-const (
-	futexWaitOp = 0
-	futexWakeOp = 1
-)

@@ -5,8 +5,6 @@ package ring
 import (
 	"errors"
 	"fmt"
-	"sync/atomic"
-	"time"
 )
 
 // errUnsupported says that there are no rings here.
@@ -18,6 +16,13 @@ func open(string) (*Reader, error) { return nil, errUnsupported }
 
 func unmap([]byte) {} // nothing was mapped
 
-func futexWait(*atomic.Uint32, uint32, time.Duration) {} // as above
+// pipe and pipeName are never used.
+type (
+	pipe     struct{}
+	pipeName struct{ fd, inode uint64 }
+)
 
-func futexWake(*atomic.Uint32) {} // as above
+func (*pipe) wait()      {}
+func (*pipe) write()     {}
+func (*pipe) interrupt() {}
+func (*pipe) close()     {}

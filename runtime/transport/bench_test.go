@@ -205,7 +205,7 @@ func BenchmarkOutbox(b *testing.B) {
 			for b.Loop() {
 				for range count {
 					f, err := wire.Encode(wire.Identity{}, rows(0, 1, 0), nil)
-					if err != nil || !box.add(f) {
+					if err != nil || !box.add(outFrame{Frame: f}) {
 						b.Fatal(err)
 					}
 				}

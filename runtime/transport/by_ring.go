@@ -126,6 +126,9 @@ func (b *outbox) writeRing() (all bool, err error) {
 		if b.sent += n; err != nil || b.sent < f.Size {
 			return false, err
 		}
+		if f.free != nil {
+			f.free() // the ring has a copy
+		}
 		b.sent = 0
 		b.remove(1)
 	}

@@ -67,8 +67,8 @@ func TestFramesTravelInPieces(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		box.add(frame)
-		box.add(frame)
+		box.add(outFrame{Frame: frame})
+		box.add(outFrame{Frame: frame})
 		a := &assembler{memory: &memory{}, check: func(*wire.Header) error { return nil }}
 		var got []byte
 		for want := 2 * frame.Size; len(got) < want; {

@@ -138,7 +138,7 @@ func hostile(t *testing.T, i int, to *Endpoint) (n *Endpoint, send func(frame []
 	}
 	t.Cleanup(n.Abort)
 	return n, func(frame []byte) {
-		n.out[worker(0)].outbox.add(wire.Frame{Segments: [][]byte{frame}, Size: len(frame)})
+		n.out[worker(0)].outbox.add(outFrame{Frame: wire.Frame{Segments: [][]byte{frame}, Size: len(frame)}})
 	}
 }
 

@@ -7,11 +7,17 @@ import (
 	"tandem/runtime/wire"
 )
 
+// outFrame is a frame that waits to be sent.
+type outFrame struct {
+	wire.Frame
+	free func() // see exec.Letter
+}
+
 // outbox is the queue of frames that wait for a stream.
 type outbox struct {
 	mu           sync.Mutex
 	filled       sync.Cond
-	frames       []wire.Frame
+	frames       []outFrame
 	sent         int          // bytes of the first frame that were sent, if it travels in pieces
 	ring         *ring.Writer // where frames are written to; nil if they travel on the stream
 	heartbeatDue bool         // send a heartbeat if no frame waits
@@ -26,7 +32,7 @@ func newOutbox() *outbox {
 
 // add adds frames, which wake the goroutine of the stream once. With a ring, add writes them to it as far as
 // there is room and no earlier frame waits. It returns false if the outbox is closed.
-func (b *outbox) add(frames ...wire.Frame) bool {
+func (b *outbox) add(frames ...outFrame) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.closed {

@@ -27,7 +27,7 @@ func (n *Endpoint) SendAll(letters []exec.Letter) error {
 		if err != nil {
 			return err
 		}
-		all = load(all, stream, l.Message, frame)
+		all = load(all, stream, l.Message, outFrame{frame, l.Free})
 	}
 	var gone error
 	for _, s := range all {
@@ -42,18 +42,18 @@ func (n *Endpoint) SendAll(letters []exec.Letter) error {
 type shipment struct {
 	stream *outStream
 	first  msg.Message
-	frames []wire.Frame
+	frames []outFrame
 }
 
 // load adds a frame to the shipment of its stream. There are few streams.
-func load(all []shipment, stream *outStream, m msg.Message, frame wire.Frame) []shipment {
+func load(all []shipment, stream *outStream, m msg.Message, frame outFrame) []shipment {
 	for i := range all {
 		if all[i].stream == stream {
 			all[i].frames = append(all[i].frames, frame)
 			return all
 		}
 	}
-	return append(all, shipment{stream, m, []wire.Frame{frame}})
+	return append(all, shipment{stream, m, []outFrame{frame}})
 }
 
 // streamTo returns the stream to the process of a role, or nil, and the identity of this process.

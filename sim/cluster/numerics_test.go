@@ -115,7 +115,7 @@ func (s *serial) Payload(m msg.Message, h role.Handle) exec.Payload {
 	return s.Executor.Payload(s.store(m.From), m, h)
 }
 func (s *serial) Keep(m msg.Message, h role.Handle, payload exec.Payload) {
-	s.Executor.Keep(s.store(m.To), m, h, payload)
+	s.Executor.Keep(s.store(m.To), m, h, payload, nil)
 }
 func (s *serial) Feed(at msg.Address, c role.Contribution) { s.Executor.Feed(s.store(at), c) }
 func (s *serial) Release(at msg.Address, h role.Handle)    { s.store(at).Release(h) }

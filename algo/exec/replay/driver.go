@@ -80,7 +80,7 @@ func (d driver) Feed(c role.Contribution) error {
 // Keep implements role.Driver.
 func (d driver) Keep(m msg.Message, h role.Handle) error {
 	if d.executor != nil {
-		d.executor.Keep(d.self.store, m, h, d.payload)
+		d.executor.Keep(d.self.store, m, h, d.payload, nil)
 	}
 	return nil
 }

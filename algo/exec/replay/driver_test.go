@@ -319,7 +319,7 @@ func (h *home) Feed(c role.Contribution) error {
 }
 
 func (h *home) Keep(m msg.Message, as role.Handle) error {
-	h.executor.Keep(h.store, m, as, h.handled.payload)
+	h.executor.Keep(h.store, m, as, h.handled.payload, nil)
 	return nil
 }
 
