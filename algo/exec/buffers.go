@@ -44,8 +44,8 @@ func (b *buffers) giveBack(values []float32) {
 	b.free = append(b.free, values)
 }
 
-// lease is a buffer with a payload that a role has computed. It is given back when nothing holds it: neither the
-// role, nor a role of this process to which it was lent, nor a message on its way to another process.
+// lease is a buffer with a payload that a role has computed. It is given back when nothing holds it: neither
+// the role, nor a role of this process to which it was lent, nor a message on its way to another process.
 type lease struct {
 	holders atomic.Int32
 	values  []float32

@@ -25,16 +25,16 @@ type numerics struct {
 	buffers buffers   // of payloads that roles of this process send each other
 }
 
-// storeValues packs values that work has computed, in a borrowed buffer, stores them and returns their size. The
-// caller must not use values any more.
+// storeValues packs values that work has computed, in a borrowed buffer, stores them and returns their size.
+// The caller must not use values any more.
 func (n *numerics) storeValues(s *Store, h role.Handle, values []float32) unit.Bytes {
 	packed := compress.Pack(n.job.Wire.Precision, values)
 	s.setLeased(h, packed, n.lease(values))
 	return unit.Bytes(packed.Size())
 }
 
-// lease returns the lease of a borrowed buffer with values that have been packed. If the packed form is not the
-// values themselves, it gives the buffer back and returns nil.
+// lease returns the lease of a borrowed buffer with values that have been packed. If the packed form is not
+// the values themselves, it gives the buffer back and returns nil.
 func (n *numerics) lease(values []float32) *lease {
 	if n.job.Wire.Precision != compress.FP32 {
 		n.buffers.giveBack(values)

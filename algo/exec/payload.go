@@ -122,8 +122,8 @@ func (e *Executor) Payload(s *Store, m msg.Message, h role.Handle) Payload {
 
 // Lend is Payload for a driver that says when the payload is no longer needed, by calling free once: the
 // memory is used again when everybody to whom it was lent has called free, and the sender has released h. A
-// receiver that keeps the payload needs it until it releases its own handle: see Keep. If free is never called,
-// the memory is garbage collected. It is nil for memory that is not used again.
+// receiver that keeps the payload needs it until it releases its own handle: see Keep. If free is never
+// called, the memory is garbage collected. It is nil for memory that is not used again.
 func (e *Executor) Lend(s *Store, m msg.Message, h role.Handle) (payload Payload, free func()) {
 	if payload = e.payload(s, m, h); payload != nil {
 		if l := s.hold(h); l != nil {
@@ -158,9 +158,9 @@ func (e *Executor) payload(s *Store, m msg.Message, h role.Handle) Payload {
 	return nil
 }
 
-// Keep stores the payload of a message in the store of its receiver, under h. Unless free is nil, Release of h
-// calls it, after which the memory of the payload is used for other payloads. So no work that reads h may be in
-// flight when a role releases it. It panics if there is no payload.
+// Keep stores the payload of a message in the store of its receiver, under h. Unless free is nil, Release of
+// h calls it, after which the memory of the payload is used for other payloads. So no work that reads h may
+// be in flight when a role releases it. It panics if there is no payload.
 func (e *Executor) Keep(s *Store, m msg.Message, h role.Handle, payload Payload, free func()) {
 	if payload == nil {
 		panic(fmt.Sprintf("exec: %v has no payload to keep", m))

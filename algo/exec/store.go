@@ -25,7 +25,8 @@ func NewStore() *Store {
 }
 
 // Release removes a handle and its data. It panics if the store does not hold the handle, because a handle is
-// released exactly once. The memory of the data is used again if nobody else needs it: see Executor.Lend.
+// released exactly once. The memory of the data is used again when no other role and no message needs it: see
+// Executor.Lend.
 func (s *Store) Release(h role.Handle) {
 	s.mu.Lock()
 	if _, held := s.data[h]; !held {

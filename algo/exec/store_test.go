@@ -143,6 +143,38 @@ func TestBuffersSuitTheirSize(t *testing.T) {
 	}
 }
 
+// Lent memory is used again when its sender has released it and everybody to whom it was lent has freed it,
+// in any order; never, if the payload was given away without a lease.
+func TestLentMemoryIsUsedAgain(t *testing.T) {
+	p := mustNew(t, exectest.Job(1, 1), exectest.NewColumns(16, 16))
+	m, h := msg.Message{Kind: msg.Embeddings}, role.Handle{Kind: role.PooledRows}
+	spare := func() int { return len(p.numerics.buffers.free) }
+	for _, order := range [][]int{{0, 1, 2}, {2, 1, 0}, {1, 2, 0}} {
+		s := NewStore()
+		p.numerics.storeValues(s, h, p.numerics.buffers.borrow(10))
+		before := spare()
+		_, first := p.Lend(s, m, h)
+		_, second := p.Lend(s, m, h)
+		ends := []func(){first, second, func() { s.Release(h) }}
+		for i, at := range order {
+			ends[at]()
+			if got, want := spare(), before+i/2; got != want {
+				t.Errorf("order %v: %d buffers are spare after %d ends, want %d", order, got, i+1, want)
+			}
+		}
+	}
+	s := NewStore()
+	p.numerics.storeValues(s, h, p.numerics.buffers.borrow(10))
+	before := spare()
+	_ = p.Payload(s, m, h)
+	_, free := p.Lend(s, m, h)
+	free()
+	s.Release(h)
+	if spare() != before {
+		t.Error("the memory of a payload that is in use is spare")
+	}
+}
+
 func TestKeepPanicsWithoutAPayload(t *testing.T) {
 	p := mustNew(t, exectest.Job(1, 1), exectest.NewColumns(16, 16))
 	m := msg.Message{Kind: msg.GetEmbeddings, From: msg.Address{Role: msg.NNWorker},

@@ -78,6 +78,45 @@ func TestOpenRefuses(t *testing.T) {
 	}
 }
 
+// Memory that names other files than the pipes of a ring is refused, and they are not opened.
+func TestOpenRefusesOtherPipes(t *testing.T) {
+	file, err := os.CreateTemp(t.TempDir(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	for _, change := range []func(h *header){
+		func(h *header) { h.readerPipe.fd = uint64(file.Fd()) },
+		func(h *header) { h.readerPipe.inode++ },
+		func(h *header) { h.writerPipe = h.readerPipe; h.writerPipe.inode-- },
+		func(h *header) { h.writerPipe.fd = 1 << 40 },
+	} {
+		w, err := New(sizeMin)
+		if err != nil {
+			t.Fatal(err)
+		}
+		change(w.header())
+		before := openFiles(t)
+		if _, err := Open(w.Offer()); err == nil || !strings.Contains(err.Error(), "is not the pipe of a ring") {
+			t.Errorf("%+v: %v", w.header().readerPipe, err)
+		}
+		if after := openFiles(t); after != before {
+			t.Errorf("%d files are open, %d before", after, before)
+		}
+		w.Close()
+	}
+}
+
+// openFiles returns the number of files that this process has open.
+func openFiles(t *testing.T) int {
+	t.Helper()
+	files, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(files)
+}
+
 // Memory that cannot be reserved is an error, not a fault later.
 func TestTooLittleMemory(t *testing.T) {
 	file, err := os.Open("/dev/null") // it has no memory

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"google.golang.org/grpc/metadata"
@@ -68,6 +69,45 @@ func TestRingsAreUsed(t *testing.T) {
 	}
 }
 
+// A ring frees a payload once, when it has a copy. A stream frees none, because gRPC may still need it.
+func TestRingsFreePayloads(t *testing.T) {
+	needRings(t)
+	for _, tcp := range []bool{false, true} {
+		var nodes []*Endpoint
+		mailboxes := []*mailbox{newMailbox(), newMailbox()}
+		for i, in := range mailboxes {
+			nodes = append(nodes, listenAs(t,
+				Options{Roles: []msg.Address{worker(i)}, Handler: in, TCP: tcp}, 0))
+		}
+		connect(t, nodes)
+		sizes := []int{1, 1000, 2 * ring.DefaultSize}
+		freed := make([]atomic.Int32, len(sizes))
+		for i, size := range sizes {
+			payload := make(exec.DenseShard, size)
+			payload[size-1] = 7
+			free := func() {
+				clear(payload)
+				freed[i].Add(1)
+			}
+			if err := nodes[0].SendAll([]exec.Letter{{Message: rows(0, 1, i), Payload: payload,
+				Free: free}}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, size := range sizes {
+			if got := mailboxes[1].next(t).payload.(exec.DenseShard); got[size-1] != 7 {
+				t.Errorf("TCP %t: a payload of %d values was freed too early", tcp, size)
+			}
+		}
+		closeAll(t, nodes)
+		for i := range freed {
+			if n := freed[i].Load(); n != 1 && !tcp || n != 0 && tcp {
+				t.Errorf("TCP %t: a payload of %d values is freed %d times", tcp, sizes[i], n)
+			}
+		}
+	}
+}
+
 // Endpoints leave no file open and no memory mapped.
 func TestRingsAreFreed(t *testing.T) {
 	needRings(t)
@@ -78,7 +118,7 @@ func TestRingsAreFreed(t *testing.T) {
 		}
 		for _, f := range files {
 			if name, err := os.Readlink("/proc/self/fd/" + f.Name()); err == nil &&
-				strings.Contains(name, "tandem-ring") {
+				(strings.Contains(name, "tandem-ring") || strings.HasPrefix(name, "pipe:")) {
 				open++
 			}
 		}
@@ -96,7 +136,7 @@ func TestRingsAreFreed(t *testing.T) {
 		nodes[1].Abort()
 	}
 	if after := rings(); after != before {
-		t.Errorf("%d rings are open or mapped, %d before", after, before)
+		t.Errorf("%d rings and pipes are open or mapped, %d before", after, before)
 	}
 }
 
