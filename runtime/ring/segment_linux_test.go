@@ -97,7 +97,8 @@ func TestOpenRefusesOtherPipes(t *testing.T) {
 		}
 		change(w.header())
 		before := openFiles(t)
-		if _, err := Open(w.Offer()); err == nil || !strings.Contains(err.Error(), "is not the pipe of a ring") {
+		_, err = Open(w.Offer())
+		if err == nil || !strings.Contains(err.Error(), "is not the pipe of a ring") {
 			t.Errorf("%+v: %v", w.header().readerPipe, err)
 		}
 		if after := openFiles(t); after != before {
