@@ -15,8 +15,9 @@
 // # Memory
 //
 // The memory is a memfd: it has no name in any file system, so a process that is killed leaves nothing
-// behind, and its size is sealed, so that neither end can take it from under the other. The Reader reaches it
-// as /proc/PID/fd/N. New reserves the memory before it maps it, and fails if there is too little.
+// behind, and its size is sealed, so that neither end can take it from under the other. The Reader reaches
+// it, and the pipes that it names, as /proc/PID/fd/N. New reserves the memory before it maps it, and fails if
+// there is too little.
 //
 // # Doorbells
 //
@@ -325,9 +326,9 @@ func (r *Reader) spin(b []byte) (n int, err error) {
 const busy = 5 * time.Microsecond
 
 // look calls ready until it returns true. Between two calls other goroutines run. It gives up after a number
-// of looks for which no other goroutine waited; the others cost nothing. While all processors are busy, a
-// goroutine that looks notices a change before one that waits for a pipe: Go then looks at its pipes every 10
-// ms.
+// of looks for which no other goroutine had the processor; the others cost nothing. While all processors are
+// busy, a goroutine that looks notices a change before one that waits for a pipe: Go then looks at its pipes
+// every 10 ms.
 func look(most int, ready func() bool) (looks int, found bool) {
 	for !ready() {
 		if looks >= most {

@@ -7,7 +7,9 @@ import (
 	"math/rand/v2"
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"testing"
+	"time"
 )
 
 // pair returns both ends of a ring.
@@ -397,5 +399,32 @@ func BenchmarkStream(b *testing.B) {
 		if _, err := io.ReadFull(r, buffer); err != nil {
 			b.Fatal(err)
 		}
+	}
+}
+
+// An end looks much longer while other goroutines use the processors than when none does.
+func TestEndsLookWhileOthersWork(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	var done atomic.Bool
+	var others sync.WaitGroup
+	others.Go(func() {
+		for !done.Load() {
+			for start := time.Now(); time.Since(start) < 4*busy; {
+			}
+			runtime.Gosched()
+		}
+	})
+	calls := 0
+	looks, found := look(3, func() bool {
+		calls++
+		return calls == 20
+	})
+	done.Store(true)
+	others.Wait()
+	if !found || looks > 3 {
+		t.Errorf("found %t after %d calls and %d looks", found, calls, looks)
+	}
+	if looks, found := look(3, func() bool { return false }); found || looks != 3 {
+		t.Errorf("found %t after %d looks, want none after 3", found, looks)
 	}
 }
