@@ -119,7 +119,9 @@ func Equivalents() []Equivalent {
 				"address may be asked for.",
 		},
 		{
-			File: "algo/numeric/table/chunk.go", Before: "if i < c.groups {", After: "if i <= c.groups {",
+			File:   "algo/numeric/table/chunk.go",
+			Before: "if n := min(hi, c.groups) - lo; n > 0 {",
+			After:  "if n := min(hi, c.groups) - lo; n >= 0 {",
 			Proof: "It asks ahead for one place more, of an array that has it, and any address may be " +
 				"asked for.",
 		},

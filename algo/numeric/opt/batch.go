@@ -21,10 +21,10 @@ type Batch struct {
 	// these are updated in the place of what lies at ValuesAt.
 	Values []float32
 
-	// Next and Groups are as long as Places, or nil. The kernels prefetch Fetch bytes
-	// of each of Next and a cache line of each of Groups. Any address is allowed.
+	// Next and Groups are as long as Places, or nil. The kernels prefetch the cache lines of the bytes From
+	// to below To of each of Next, and a line of each of Groups. Any address is allowed.
 	Next, Groups []unsafe.Pointer
-	Fetch        int
+	From, To     int
 }
 
 // batch is a Batch in the layout that kernels read.
@@ -36,7 +36,7 @@ type batch struct {
 	grads, rates      *float32
 	done              *bool
 	next, groups      *unsafe.Pointer
-	fetch             int
+	from, to          int
 	divisor, limit    float32
 	values            *float32
 }
@@ -58,7 +58,7 @@ func (b *Batch) kernelBatch(divisor float32, bound weightBound) batch {
 	if b.Next != nil {
 		checkLen("next", len(b.Next), n)
 		checkLen("groups", len(b.Groups), n)
-		k.next, k.groups, k.fetch = &b.Next[0], &b.Groups[0], b.Fetch
+		k.next, k.groups, k.from, k.to = &b.Next[0], &b.Groups[0], b.From, b.To
 	}
 	return k
 }

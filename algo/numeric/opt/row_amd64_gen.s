@@ -52,16 +52,19 @@ row:
 	MOVQ (R13), R9
 	PREFETCHT0 (R9)
 	MOVQ (R12), R9
-	MOVQ batch_fetch(AX), R14
+	MOVQ batch_to(AX), R14
 	ADDQ R9, R14
+	ADDQ batch_from(AX), R9
 	ANDQ $-64, R9
+	ADDQ $8, R12
+	ADDQ $8, R13
+	JMP  askOn
 ask:
 	PREFETCHT0 (R9)
 	ADDQ $64, R9
+askOn:
 	CMPQ R9, R14
 	JB   ask
-	ADDQ $8, R12
-	ADDQ $8, R13
 asked:
 	MOVQ (BX), DI
 	TESTQ DI, DI
@@ -190,16 +193,19 @@ row:
 	MOVQ (R13), R9
 	PREFETCHT0 (R9)
 	MOVQ (R12), R9
-	MOVQ batch_fetch(AX), R14
+	MOVQ batch_to(AX), R14
 	ADDQ R9, R14
+	ADDQ batch_from(AX), R9
 	ANDQ $-64, R9
+	ADDQ $8, R12
+	ADDQ $8, R13
+	JMP  askOn
 ask:
 	PREFETCHT0 (R9)
 	ADDQ $64, R9
+askOn:
 	CMPQ R9, R14
 	JB   ask
-	ADDQ $8, R12
-	ADDQ $8, R13
 asked:
 	MOVQ (BX), DI
 	TESTQ DI, DI
@@ -328,16 +334,19 @@ row:
 	MOVQ (R13), R9
 	PREFETCHT0 (R9)
 	MOVQ (R12), R9
-	MOVQ batch_fetch(AX), R14
+	MOVQ batch_to(AX), R14
 	ADDQ R9, R14
+	ADDQ batch_from(AX), R9
 	ANDQ $-64, R9
+	ADDQ $8, R12
+	ADDQ $8, R13
+	JMP  askOn
 ask:
 	PREFETCHT0 (R9)
 	ADDQ $64, R9
+askOn:
 	CMPQ R9, R14
 	JB   ask
-	ADDQ $8, R12
-	ADDQ $8, R13
 asked:
 	MOVQ (BX), DI
 	TESTQ DI, DI
@@ -454,16 +463,19 @@ row:
 	MOVQ (R13), R9
 	PREFETCHT0 (R9)
 	MOVQ (R12), R9
-	MOVQ batch_fetch(AX), R14
+	MOVQ batch_to(AX), R14
 	ADDQ R9, R14
+	ADDQ batch_from(AX), R9
 	ANDQ $-64, R9
+	ADDQ $8, R12
+	ADDQ $8, R13
+	JMP  askOn
 ask:
 	PREFETCHT0 (R9)
 	ADDQ $64, R9
+askOn:
 	CMPQ R9, R14
 	JB   ask
-	ADDQ $8, R12
-	ADDQ $8, R13
 asked:
 	MOVQ (BX), DI
 	TESTQ DI, DI
@@ -603,16 +615,19 @@ row:
 	MOVQ (R13), R9
 	PREFETCHT0 (R9)
 	MOVQ (R12), R9
-	MOVQ batch_fetch(AX), R14
+	MOVQ batch_to(AX), R14
 	ADDQ R9, R14
+	ADDQ batch_from(AX), R9
 	ANDQ $-64, R9
+	ADDQ $8, R12
+	ADDQ $8, R13
+	JMP  askOn
 ask:
 	PREFETCHT0 (R9)
 	ADDQ $64, R9
+askOn:
 	CMPQ R9, R14
 	JB   ask
-	ADDQ $8, R12
-	ADDQ $8, R13
 asked:
 	MOVQ (BX), DI
 	TESTQ DI, DI
@@ -751,16 +766,19 @@ row:
 	MOVQ (R13), R9
 	PREFETCHT0 (R9)
 	MOVQ (R12), R9
-	MOVQ batch_fetch(AX), R14
+	MOVQ batch_to(AX), R14
 	ADDQ R9, R14
+	ADDQ batch_from(AX), R9
 	ANDQ $-64, R9
+	ADDQ $8, R12
+	ADDQ $8, R13
+	JMP  askOn
 ask:
 	PREFETCHT0 (R9)
 	ADDQ $64, R9
+askOn:
 	CMPQ R9, R14
 	JB   ask
-	ADDQ $8, R12
-	ADDQ $8, R13
 asked:
 	MOVQ (BX), DI
 	TESTQ DI, DI
@@ -887,16 +905,19 @@ row:
 	MOVQ (R13), R9
 	PREFETCHT0 (R9)
 	MOVQ (R12), R9
-	MOVQ batch_fetch(AX), R14
+	MOVQ batch_to(AX), R14
 	ADDQ R9, R14
+	ADDQ batch_from(AX), R9
 	ANDQ $-64, R9
+	ADDQ $8, R12
+	ADDQ $8, R13
+	JMP  askOn
 ask:
 	PREFETCHT0 (R9)
 	ADDQ $64, R9
+askOn:
 	CMPQ R9, R14
 	JB   ask
-	ADDQ $8, R12
-	ADDQ $8, R13
 asked:
 	MOVQ (BX), DI
 	TESTQ DI, DI
@@ -1023,16 +1044,19 @@ row:
 	MOVQ (R13), R9
 	PREFETCHT0 (R9)
 	MOVQ (R12), R9
-	MOVQ batch_fetch(AX), R14
+	MOVQ batch_to(AX), R14
 	ADDQ R9, R14
+	ADDQ batch_from(AX), R9
 	ANDQ $-64, R9
+	ADDQ $8, R12
+	ADDQ $8, R13
+	JMP  askOn
 ask:
 	PREFETCHT0 (R9)
 	ADDQ $64, R9
+askOn:
 	CMPQ R9, R14
 	JB   ask
-	ADDQ $8, R12
-	ADDQ $8, R13
 asked:
 	MOVQ (BX), DI
 	TESTQ DI, DI
@@ -1147,16 +1171,19 @@ row:
 	MOVQ (R13), R9
 	PREFETCHT0 (R9)
 	MOVQ (R12), R9
-	MOVQ batch_fetch(AX), R14
+	MOVQ batch_to(AX), R14
 	ADDQ R9, R14
+	ADDQ batch_from(AX), R9
 	ANDQ $-64, R9
+	ADDQ $8, R12
+	ADDQ $8, R13
+	JMP  askOn
 ask:
 	PREFETCHT0 (R9)
 	ADDQ $64, R9
+askOn:
 	CMPQ R9, R14
 	JB   ask
-	ADDQ $8, R12
-	ADDQ $8, R13
 asked:
 	MOVQ (BX), DI
 	TESTQ DI, DI
@@ -1318,16 +1345,19 @@ row:
 	MOVQ (R13), R9
 	PREFETCHT0 (R9)
 	MOVQ (R12), R9
-	MOVQ batch_fetch(AX), R14
+	MOVQ batch_to(AX), R14
 	ADDQ R9, R14
+	ADDQ batch_from(AX), R9
 	ANDQ $-64, R9
+	ADDQ $8, R12
+	ADDQ $8, R13
+	JMP  askOn
 ask:
 	PREFETCHT0 (R9)
 	ADDQ $64, R9
+askOn:
 	CMPQ R9, R14
 	JB   ask
-	ADDQ $8, R12
-	ADDQ $8, R13
 asked:
 	MOVQ (BX), DI
 	TESTQ DI, DI

@@ -234,7 +234,7 @@ func (t *Table) UpdateCounts(signs []uint64, dst []uint32) {
 	var c chunk
 	for at := 0; at < len(signs); {
 		n := t.advance(&c, signs, at, headerBytes)
-		t.askAll(&c, 0)
+		t.ahead(&c, 0, n)
 		t.settle(&c, signs[at:at+n])
 		copy(dst[at:], c.counts[:n])
 		at += n

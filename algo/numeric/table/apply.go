@@ -112,7 +112,7 @@ func (t *Table) applyShare(c *chunk, signs []uint64, first int, grads *gradients
 	}
 	scratch := c.gradients(t.config.Dim)
 	for at := 0; at < len(signs); {
-		n := t.advance(c, signs, at, 0) // update prefetches, since rows that were found are not probed
+		n := t.advance(c, signs, at, t.rowBytes)
 		t.settle(c, signs[at:at+n])
 		if read != nil && read.Weight != nil {
 			for i := range n {
@@ -183,18 +183,17 @@ func (t *Table) update(c *chunk, grads []float32) {
 		Grads: grads, Rates: c.rates[:n], Done: c.done[:n],
 	}
 	if c.behind(n) {
-		c.batch.Next, c.batch.Groups, c.batch.Fetch = c.nextPlaces[:n], c.groupPlaces[:n], t.rowBytes
+		c.batch.Next, c.batch.Groups = c.nextPlaces[:n], c.groupPlaces[:n]
+		c.batch.From, c.batch.To = c.from, c.to
 	} else {
-		for i := range n {
-			t.ahead(c, i)
-		}
+		t.ahead(c, 0, n)
 	}
 	if t.many != nil && t.updateMany(c, n) {
 		return
 	}
 	for i, row := range c.rows[:n] {
 		if c.batch.Next != nil {
-			t.ahead(c, i)
+			t.ahead(c, i, i+1)
 		}
 		if c.done[i] = row >= 0; row >= 0 {
 			c.done[i] = t.updateOne(c, int(row), grads[i*dim:(i+1)*dim], c.rates[i])
@@ -211,7 +210,8 @@ func (t *Table) updateMany(c *chunk, n int) bool {
 			return false // an absent row has no values to widen
 		}
 		c.batch.Values = c.wideValues(t.config.Dim)[:n*t.config.Dim]
-		t.copyRows(c.batch.Values, c.rows[:n], nil)
+		v := t.view()
+		t.copyRows(&v, c.batch.Values, c.rows[:n])
 	}
 	t.many.ApplyBatch(&c.batch)
 	for i, done := range c.done[:n] {

@@ -84,17 +84,32 @@ next:
 	JB    next
 	RET
 
-// func fetchAMD64(line unsafe.Pointer, bytes int)
-TEXT ·fetchAMD64(SB), NOSPLIT, $0-16
-	MOVQ line+0(FP), AX
-	MOVQ bytes+8(FP), BX
-	ADDQ AX, BX
-	ANDQ $-const_lineBytes, AX
-fetch:
-	PREFETCHT0 (AX)
-	ADDQ $const_lineBytes, AX
-	CMPQ AX, BX
-	JB   fetch
+// FETCH prefetches the lines from address R14 to below R15, if there are any.
+#define FETCH(line, test) \
+	ANDQ $-const_lineBytes, R14 \
+	JMP  test \
+line: \
+	PREFETCHT0 (R14) \
+	ADDQ $const_lineBytes, R14 \
+test: \
+	CMPQ R14, R15 \
+	JB   line
+
+// func fetchAMD64(places *unsafe.Pointer, n, from, to int)
+TEXT ·fetchAMD64(SB), NOSPLIT, $0-32
+	MOVQ places+0(FP), SI
+	MOVQ n+8(FP), DX
+	LEAQ (SI)(DX*8), DX
+	MOVQ from+16(FP), AX
+	MOVQ to+24(FP), BX
+next:
+	MOVQ (SI), R14
+	LEAQ (R14)(BX*1), R15
+	ADDQ AX, R14
+	FETCH(line, test)
+	ADDQ $8, SI
+	CMPQ SI, DX
+	JB   next
 	RET
 
 // func confirmAMD64(places *unsafe.Pointer, rows *int32, signs *uint64, counts *uint32, n int, marks uint32) int
@@ -131,7 +146,7 @@ stop:
 
 // func probeAVX512(v *view, hashes *[chunkSigns]uint64, n int, rows *[chunkSigns]int32, places *[chunkSigns]unsafe.Pointer)
 //
-// R12 is where the next line is written, R13 the bytes to prefetch. Z0 is a group, Z1 the tag in all lanes, Z2 the tags of the group. A bit of AX
+// R12 is where the next place is written, R13 the bytes to prefetch. Z0 is a group, Z1 the tag in all lanes, Z2 the tags of the group. A bit of AX
 // is a slot with the tag, a bit of R15 an empty one.
 TEXT ·probeAVX512(SB), NOSPLIT, $8-40
 	MOVQ v+0(FP), DI
@@ -142,7 +157,7 @@ TEXT ·probeAVX512(SB), NOSPLIT, $8-40
 	MOVQ view_segments(DI), R8
 	MOVQ view_groups(DI), R9
 	MOVQ places+32(FP), R12
-	MOVQ view_fetch(DI), R13
+	MOVQ view_near(DI), R13
 	SLABS
 next:
 	MOVQ  (SI), AX
@@ -169,27 +184,20 @@ group:
 	JB    group
 	XORL  DI, DI
 	JMP   group
-absent:
-	MOVL  $-1, (BX)
-	JMP   done
 found:
 	BSFQ  AX, AX
 	MOVL  (R14)(AX*8), R15 // row number + 1
 	DECL  R15
 	MOVL  R15, (BX)
 	ROW
-	TESTQ R13, R13
-	JZ    done
+	MOVQ  R14, (R12)
 	LEAQ  (R14)(R13*1), R15
-	MOVQ  R14, AX
-	ANDQ  $-const_lineBytes, AX
-fetch:
-	PREFETCHT0 (AX)
-	ADDQ  $const_lineBytes, AX
-	CMPQ  AX, R15
-	JB    fetch
+	FETCH(line, test)
+	JMP   done
+absent:
+	MOVL  $-1, (BX)
+	MOVQ  R14, (R12)       // a group: no harm in asking for that
 done:
-	MOVQ  R14, (R12)       // of an absent row, a group: no harm in asking for that
 	ADDQ  $8, R12
 	ADDQ  $8, SI
 	ADDQ  $4, BX
@@ -198,17 +206,19 @@ done:
 	VZEROUPPER
 	RET
 
-// func gatherFP32AVX512(v *view, rows *int32, n int, dst *float32, dim int, groupPlaces *unsafe.Pointer)
+// func gatherFP32AVX512(v *view, rows *int32, n int, dst *float32, dim int)
 //
-// R12 counts the values of a row that are left. R9 is where the lines ahead are read.
-TEXT ·gatherFP32AVX512(SB), NOSPLIT, $8-48
+// R12 counts the values of a row that are left. R8 and R9 are where the next rows and groups are read, which
+// are prefetched if R9 is not nil; DI is the view.
+TEXT ·gatherFP32AVX512(SB), NOSPLIT, $8-40
 	MOVQ v+0(FP), DI
 	MOVQ rows+8(FP), SI
 	MOVQ n+16(FP), DX
 	LEAQ (SI)(DX*4), DX
 	MOVQ dst+24(FP), BX
 	MOVQ dim+32(FP), R13
-	MOVQ groupPlaces+40(FP), R9
+	MOVQ view_nextRows(DI), R8
+	MOVQ view_nextGroups(DI), R9
 	SLABS
 	MOVQ  R13, AX
 	ANDQ  $15, AX
@@ -224,6 +234,12 @@ row:
 	MOVQ (R9), R14
 	PREFETCHT0 (R14)
 	ADDQ $8, R9
+	MOVQ (R8), R14
+	ADDQ $8, R8
+	MOVQ view_to(DI), R15
+	ADDQ R14, R15
+	ADDQ view_from(DI), R14
+	FETCH(line, test)
 fetched:
 	MOVL (SI), R15
 	ROW
@@ -249,17 +265,19 @@ done:
 	JB   row
 	VZEROUPPER
 	RET
-// func gatherBF16AVX512(v *view, rows *int32, n int, dst *float32, dim int, groupPlaces *unsafe.Pointer)
+// func gatherBF16AVX512(v *view, rows *int32, n int, dst *float32, dim int)
 //
-// R12 counts the values of a row that are left. R9 is where the lines ahead are read.
-TEXT ·gatherBF16AVX512(SB), NOSPLIT, $8-48
+// R12 counts the values of a row that are left. R8 and R9 are where the next rows and groups are read, which
+// are prefetched if R9 is not nil; DI is the view.
+TEXT ·gatherBF16AVX512(SB), NOSPLIT, $8-40
 	MOVQ v+0(FP), DI
 	MOVQ rows+8(FP), SI
 	MOVQ n+16(FP), DX
 	LEAQ (SI)(DX*4), DX
 	MOVQ dst+24(FP), BX
 	MOVQ dim+32(FP), R13
-	MOVQ groupPlaces+40(FP), R9
+	MOVQ view_nextRows(DI), R8
+	MOVQ view_nextGroups(DI), R9
 	SLABS
 	MOVQ  R13, AX
 	ANDQ  $15, AX
@@ -275,6 +293,12 @@ row:
 	MOVQ (R9), R14
 	PREFETCHT0 (R14)
 	ADDQ $8, R9
+	MOVQ (R8), R14
+	ADDQ $8, R8
+	MOVQ view_to(DI), R15
+	ADDQ R14, R15
+	ADDQ view_from(DI), R14
+	FETCH(line, test)
 fetched:
 	MOVL (SI), R15
 	ROW
@@ -303,17 +327,19 @@ done:
 	JB   row
 	VZEROUPPER
 	RET
-// func gatherFP16AVX512(v *view, rows *int32, n int, dst *float32, dim int, groupPlaces *unsafe.Pointer)
+// func gatherFP16AVX512(v *view, rows *int32, n int, dst *float32, dim int)
 //
-// R12 counts the values of a row that are left. R9 is where the lines ahead are read.
-TEXT ·gatherFP16AVX512(SB), NOSPLIT, $8-48
+// R12 counts the values of a row that are left. R8 and R9 are where the next rows and groups are read, which
+// are prefetched if R9 is not nil; DI is the view.
+TEXT ·gatherFP16AVX512(SB), NOSPLIT, $8-40
 	MOVQ v+0(FP), DI
 	MOVQ rows+8(FP), SI
 	MOVQ n+16(FP), DX
 	LEAQ (SI)(DX*4), DX
 	MOVQ dst+24(FP), BX
 	MOVQ dim+32(FP), R13
-	MOVQ groupPlaces+40(FP), R9
+	MOVQ view_nextRows(DI), R8
+	MOVQ view_nextGroups(DI), R9
 	SLABS
 	MOVQ  R13, AX
 	ANDQ  $15, AX
@@ -329,6 +355,12 @@ row:
 	MOVQ (R9), R14
 	PREFETCHT0 (R14)
 	ADDQ $8, R9
+	MOVQ (R8), R14
+	ADDQ $8, R8
+	MOVQ view_to(DI), R15
+	ADDQ R14, R15
+	ADDQ view_from(DI), R14
+	FETCH(line, test)
 fetched:
 	MOVL (SI), R15
 	ROW
@@ -358,7 +390,7 @@ done:
 
 // func probeAVX2(v *view, hashes *[chunkSigns]uint64, n int, rows *[chunkSigns]int32, places *[chunkSigns]unsafe.Pointer)
 //
-// R12 is where the next line is written, R13 the bytes to prefetch. Y0 and Y3 are a group, Y1 the tag in all lanes, Y2 and Y4 the tags of the
+// R12 is where the next place is written, R13 the bytes to prefetch. Y0 and Y3 are a group, Y1 the tag in all lanes, Y2 and Y4 the tags of the
 // group, Y5 zeros. A bit of AX
 // is a slot with the tag, a bit of R15 an empty one.
 TEXT ·probeAVX2(SB), NOSPLIT, $8-40
@@ -370,7 +402,7 @@ TEXT ·probeAVX2(SB), NOSPLIT, $8-40
 	MOVQ view_segments(DI), R8
 	MOVQ view_groups(DI), R9
 	MOVQ places+32(FP), R12
-	MOVQ view_fetch(DI), R13
+	MOVQ view_near(DI), R13
 	SLABS
 	VPXOR Y5, Y5, Y5
 next:
@@ -409,27 +441,20 @@ group:
 	JB    group
 	XORL  DI, DI
 	JMP   group
-absent:
-	MOVL  $-1, (BX)
-	JMP   done
 found:
 	BSFQ  AX, AX
 	MOVL  (R14)(AX*8), R15 // row number + 1
 	DECL  R15
 	MOVL  R15, (BX)
 	ROW
-	TESTQ R13, R13
-	JZ    done
+	MOVQ  R14, (R12)
 	LEAQ  (R14)(R13*1), R15
-	MOVQ  R14, AX
-	ANDQ  $-const_lineBytes, AX
-fetch:
-	PREFETCHT0 (AX)
-	ADDQ  $const_lineBytes, AX
-	CMPQ  AX, R15
-	JB    fetch
+	FETCH(line, test)
+	JMP   done
+absent:
+	MOVL  $-1, (BX)
+	MOVQ  R14, (R12)       // a group: no harm in asking for that
 done:
-	MOVQ  R14, (R12)       // of an absent row, a group: no harm in asking for that
 	ADDQ  $8, R12
 	ADDQ  $8, SI
 	ADDQ  $4, BX
@@ -438,17 +463,19 @@ done:
 	VZEROUPPER
 	RET
 
-// func gatherFP32AVX2(v *view, rows *int32, n int, dst *float32, dim int, groupPlaces *unsafe.Pointer)
+// func gatherFP32AVX2(v *view, rows *int32, n int, dst *float32, dim int)
 //
-// R12 counts the values of a row that are left. R9 is where the lines ahead are read.
-TEXT ·gatherFP32AVX2(SB), NOSPLIT, $8-48
+// R12 counts the values of a row that are left. R8 and R9 are where the next rows and groups are read, which
+// are prefetched if R9 is not nil; DI is the view.
+TEXT ·gatherFP32AVX2(SB), NOSPLIT, $8-40
 	MOVQ v+0(FP), DI
 	MOVQ rows+8(FP), SI
 	MOVQ n+16(FP), DX
 	LEAQ (SI)(DX*4), DX
 	MOVQ dst+24(FP), BX
 	MOVQ dim+32(FP), R13
-	MOVQ groupPlaces+40(FP), R9
+	MOVQ view_nextRows(DI), R8
+	MOVQ view_nextGroups(DI), R9
 	SLABS
 row:
 	TESTQ R9, R9
@@ -456,6 +483,12 @@ row:
 	MOVQ (R9), R14
 	PREFETCHT0 (R14)
 	ADDQ $8, R9
+	MOVQ (R8), R14
+	ADDQ $8, R8
+	MOVQ view_to(DI), R15
+	ADDQ R14, R15
+	ADDQ view_from(DI), R14
+	FETCH(line, test)
 fetched:
 	MOVL (SI), R15
 	ROW
@@ -485,17 +518,19 @@ done:
 	JB   row
 	VZEROUPPER
 	RET
-// func gatherBF16AVX2(v *view, rows *int32, n int, dst *float32, dim int, groupPlaces *unsafe.Pointer)
+// func gatherBF16AVX2(v *view, rows *int32, n int, dst *float32, dim int)
 //
-// R12 counts the values of a row that are left. R9 is where the lines ahead are read.
-TEXT ·gatherBF16AVX2(SB), NOSPLIT, $8-48
+// R12 counts the values of a row that are left. R8 and R9 are where the next rows and groups are read, which
+// are prefetched if R9 is not nil; DI is the view.
+TEXT ·gatherBF16AVX2(SB), NOSPLIT, $8-40
 	MOVQ v+0(FP), DI
 	MOVQ rows+8(FP), SI
 	MOVQ n+16(FP), DX
 	LEAQ (SI)(DX*4), DX
 	MOVQ dst+24(FP), BX
 	MOVQ dim+32(FP), R13
-	MOVQ groupPlaces+40(FP), R9
+	MOVQ view_nextRows(DI), R8
+	MOVQ view_nextGroups(DI), R9
 	SLABS
 row:
 	TESTQ R9, R9
@@ -503,6 +538,12 @@ row:
 	MOVQ (R9), R14
 	PREFETCHT0 (R14)
 	ADDQ $8, R9
+	MOVQ (R8), R14
+	ADDQ $8, R8
+	MOVQ view_to(DI), R15
+	ADDQ R14, R15
+	ADDQ view_from(DI), R14
+	FETCH(line, test)
 fetched:
 	MOVL (SI), R15
 	ROW
@@ -535,17 +576,19 @@ done:
 	JB   row
 	VZEROUPPER
 	RET
-// func gatherFP16AVX2(v *view, rows *int32, n int, dst *float32, dim int, groupPlaces *unsafe.Pointer)
+// func gatherFP16AVX2(v *view, rows *int32, n int, dst *float32, dim int)
 //
-// R12 counts the values of a row that are left. R9 is where the lines ahead are read.
-TEXT ·gatherFP16AVX2(SB), NOSPLIT, $8-48
+// R12 counts the values of a row that are left. R8 and R9 are where the next rows and groups are read, which
+// are prefetched if R9 is not nil; DI is the view.
+TEXT ·gatherFP16AVX2(SB), NOSPLIT, $8-40
 	MOVQ v+0(FP), DI
 	MOVQ rows+8(FP), SI
 	MOVQ n+16(FP), DX
 	LEAQ (SI)(DX*4), DX
 	MOVQ dst+24(FP), BX
 	MOVQ dim+32(FP), R13
-	MOVQ groupPlaces+40(FP), R9
+	MOVQ view_nextRows(DI), R8
+	MOVQ view_nextGroups(DI), R9
 	SLABS
 row:
 	TESTQ R9, R9
@@ -553,6 +596,12 @@ row:
 	MOVQ (R9), R14
 	PREFETCHT0 (R14)
 	ADDQ $8, R9
+	MOVQ (R8), R14
+	ADDQ $8, R8
+	MOVQ view_to(DI), R15
+	ADDQ R14, R15
+	ADDQ view_from(DI), R14
+	FETCH(line, test)
 fetched:
 	MOVL (SI), R15
 	ROW

@@ -13,7 +13,7 @@ func hashAMD64(v *view, signs *uint64, n int, hashes *[chunkSigns]uint64,
 	panic(noKernel)
 }
 
-func fetchAMD64(line unsafe.Pointer, bytes int) { panic(noKernel) }
+func fetchAMD64(places *unsafe.Pointer, n, from, to int) { panic(noKernel) }
 
 func probeAVX512(v *view, hashes *[chunkSigns]uint64, n int, rows *[chunkSigns]int32,
 	places *[chunkSigns]unsafe.Pointer) {
@@ -30,33 +30,27 @@ func confirmAMD64(places *unsafe.Pointer, rows *int32, signs *uint64, counts *ui
 	panic(noKernel)
 }
 
-func gatherFP32AVX512(v *view, rows *int32, n int, dst *float32, dim int,
-	groupPlaces *unsafe.Pointer) {
+func gatherFP32AVX512(v *view, rows *int32, n int, dst *float32, dim int) {
 	panic(noKernel)
 }
 
-func gatherFP32AVX2(v *view, rows *int32, n int, dst *float32, dim int,
-	groupPlaces *unsafe.Pointer) {
+func gatherFP32AVX2(v *view, rows *int32, n int, dst *float32, dim int) {
 	panic(noKernel)
 }
 
-func gatherBF16AVX512(v *view, rows *int32, n int, dst *float32, dim int,
-	groupPlaces *unsafe.Pointer) {
+func gatherBF16AVX512(v *view, rows *int32, n int, dst *float32, dim int) {
 	panic(noKernel)
 }
 
-func gatherBF16AVX2(v *view, rows *int32, n int, dst *float32, dim int,
-	groupPlaces *unsafe.Pointer) {
+func gatherBF16AVX2(v *view, rows *int32, n int, dst *float32, dim int) {
 	panic(noKernel)
 }
 
-func gatherFP16AVX512(v *view, rows *int32, n int, dst *float32, dim int,
-	groupPlaces *unsafe.Pointer) {
+func gatherFP16AVX512(v *view, rows *int32, n int, dst *float32, dim int) {
 	panic(noKernel)
 }
 
-func gatherFP16AVX2(v *view, rows *int32, n int, dst *float32, dim int,
-	groupPlaces *unsafe.Pointer) {
+func gatherFP16AVX2(v *view, rows *int32, n int, dst *float32, dim int) {
 	panic(noKernel)
 }
 

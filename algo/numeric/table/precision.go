@@ -139,7 +139,8 @@ func (p Precision) narrowAll(set isa.Set, dst []uint16, values []float32, key ui
 func (t *Table) widenAll(dst []float32, row int) {
 	if t.set != isa.Portable {
 		only := [1]int32{int32(row)}
-		t.copyRows(dst, only[:], nil)
+		v := t.view()
+		t.copyRows(&v, dst, only[:])
 		return
 	}
 	p := t.config.Precision
