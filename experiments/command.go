@@ -31,7 +31,8 @@ Without a name, it runs the quick version of all experiments in one new folder,
 whose index.html opens with the published claims and what is found of them. The
 columns and keys of all files are in docs/results.md.
 
-An interrupted run is continued with --resume and repeats no stored training.
+An interrupted run is continued with --resume and repeats no stored training or
+measured case.
 repeat RUN runs again what a report names by its id.
 Real data are looked for in --data-folder.
 

@@ -7,7 +7,7 @@ package processes
 
 import (
 	"context"
-	"fmt"
+	"errors"
 	"time"
 
 	"tandem/algo/job"
@@ -55,6 +55,8 @@ Writes to a new folder:
 
   report.html           everything on one page
   processes.csv         a line per training, written at its end
+  cases.jsonl           a line per case, written at its end, from which an
+                        interrupted run continues
   processes.json        rates, switches and CPU time by round
   settings.yaml         the resolved settings
   shares.png, .svg      the shares of the in-process rate`
@@ -85,14 +87,15 @@ func (p *plan) execute(ctx context.Context, o report.Options, node string) (*rep
 	}
 	m := &measurement{plan: p, options: o, node: node, data: data, log: log,
 		meter: report.Meter{Total: len(p.Cases) * p.Rounds * len(ways()), Report: o.Progress}}
-	var results []*result
+	var names []string
 	for _, c := range p.Cases {
-		r, err := m.compare(ctx, c)
-		if err != nil {
-			_ = log.Close() // each line is on disk
-			return nil, fmt.Errorf("%v: %w", c, err)
-		}
-		results = append(results, r)
+		names = append(names, c.String())
 	}
-	return p.report(results), log.Close()
+	results, err := report.MeasureCases(o, log, &m.meter, names, func(i int) (*result, error) {
+		return m.compare(ctx, p.Cases[i])
+	})
+	if err := errors.Join(err, log.Close()); err != nil {
+		return nil, err
+	}
+	return p.report(results), nil
 }

@@ -58,6 +58,11 @@ func (c *testCase) String() string {
 	return fmt.Sprintf("%s, %s × %d, %s", name, millions(c.Rows.Total), c.Rows.Dim, c.Rows.Distribution)
 }
 
+// name returns the name of a case that no other has.
+func (c *testCase) name() string {
+	return fmt.Sprintf("%s, batch %d, threads %d", c, c.Batch, c.Threads)
+}
+
 // adagradName returns the name of an optimizer of rows.
 func adagradName(rowWise bool) string {
 	if rowWise {

@@ -58,7 +58,7 @@ type measurement struct {
 	meter  *report.Meter
 }
 
-// measure runs every case on both sides.
+// measure runs every case on both sides, except those that an interrupted run has measured.
 func (p *plan) measure(ctx context.Context, o report.Options, peer, fbgemm side,
 ) (results []*result, err error) {
 	log, err := o.NewLog("speed.csv", "case", "batch", "threads", "round",
@@ -67,16 +67,17 @@ func (p *plan) measure(ctx context.Context, o report.Options, peer, fbgemm side,
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, log.Close()) }()
-	m := measurement{p, peer, fbgemm, log, &report.Meter{Total: len(p.Cases), Report: o.Progress}}
+	m := measurement{p, peer, fbgemm, log,
+		&report.Meter{Total: len(p.Cases), Unit: "cases", Report: o.Progress}}
+	var names []string
 	for _, c := range p.Cases {
-		r, err := m.compare(ctx, c)
-		if err != nil {
-			return nil, fmt.Errorf("%s, batch %d, threads %d: %w", &c, c.Batch, c.Threads, err)
-		}
-		results = append(results, r)
-		m.meter.Done++
+		names = append(names, c.name())
 	}
-	return results, nil
+	return report.MeasureCases(o, log, m.meter, names, func(i int) (*result, error) {
+		r, err := m.compare(ctx, p.Cases[i])
+		m.meter.Done++
+		return r, err
+	})
 }
 
 // compare measures one case. In each round, all sides take turns; the side that begins rotates.

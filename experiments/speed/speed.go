@@ -82,6 +82,8 @@ Writes to a new folder:
 
   report.html           everything on one page
   speed.csv             a line per case, side and round, written at its end
+  cases.jsonl           a line per case, written at its end, from which an
+                        interrupted run continues
   speed.json            the times of all steps
   settings.yaml         the resolved settings
   ratios.png, .svg      the ratios to PyTorch's rates

@@ -65,7 +65,7 @@ func (p *plan) measure(ctx context.Context, o report.Options) (results map[probe
 		return nil, err
 	}
 	defer func() {
-		if closed := log.close(); err == nil {
+		if closed := log.journal.Close(); err == nil {
 			err = closed
 		}
 	}()
