@@ -95,9 +95,10 @@ job; a job file without flags is trained in its own mode.
 
 With --processes the roles are processes of this machine (cmd/node), one each
 or as the job's placement says, and talk through shared memory; this process is
-their host. A process of data loader, embedding workers or coordinator that dies is
-restarted, up to --deaths times; any other death ends the run. Only sequential
-training, which has no roles, and the logistic regression run in this process.
+their host. A process of data loader, embedding workers or coordinator that dies
+is restarted, up to --deaths times; any other death ends the run. Only
+sequential training, which has no roles, and the logistic regression run in this
+process.
 
 A terminal shows loss, AUC, speed and time left; elsewhere there is a line every
 five seconds. With --evaluate-every the AUC is that of the latest evaluation.
