@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io"
 	"strings"
+	"sync"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -12,7 +13,7 @@ import (
 // Configure sets up a root command and the commands below it: output goes to stdout and
 // stderr, errors are returned for [PrintError] to print, a wrong flag is a [FlagError], and
 // the flags of the help are wrapped at 80 columns. The root gets the flag --version and a command that
-// prints completion scripts.
+// prints completion scripts. Several roots may be configured at a time.
 func Configure(root *cobra.Command, stdout, stderr io.Writer) {
 	root.SilenceErrors, root.SilenceUsage = true, true
 	root.SetOut(stdout)
@@ -20,13 +21,17 @@ func Configure(root *cobra.Command, stdout, stderr io.Writer) {
 	root.SetFlagErrorFunc(FlagError)
 	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), ".FlagUsages", ".FlagUsagesWrapped 80") +
 		completionHint)
-	cobra.AddTemplateFunc("buildVersion", Version) // asked only for --version: it runs git
+	addBuildVersion()
 	root.Version = "of a build"
 	root.SetVersionTemplate("{{.Name}}: {{buildVersion}}\n")
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.AddCommand(completionCommand())
 	root.SuggestionsMinimumDistance = 2
 }
+
+// addBuildVersion gives templates the version, which is asked only for --version: it runs git. Cobra's table
+// of functions has no lock, and several commands may be configured at a time.
+var addBuildVersion = sync.OnceFunc(func() { cobra.AddTemplateFunc("buildVersion", Version) })
 
 // completionHint ends the usage text of a root.
 const completionHint = `{{if not .HasParent}}

@@ -3,6 +3,7 @@ package cli
 import (
 	"io"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/spf13/cobra"
@@ -107,4 +108,13 @@ func TestVersionAndCompletion(t *testing.T) {
 			t.Errorf("%q: error %v; want %q", args, err, want)
 		}
 	}
+}
+
+// Several commands may be configured at a time, as tests of processes do.
+func TestConfigureTogether(t *testing.T) {
+	var together sync.WaitGroup
+	for range 100 {
+		together.Go(func() { Configure(&cobra.Command{Use: "go run ./cmd/tool"}, io.Discard, io.Discard) })
+	}
+	together.Wait()
 }
