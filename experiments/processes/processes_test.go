@@ -7,6 +7,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -47,6 +48,13 @@ func TestProcesses(t *testing.T) {
 	csv, err := os.ReadFile(filepath.Join(folder, "processes.csv"))
 	if lines := strings.Count(string(csv), "\n"); err != nil || lines != 1+2*3*p.Rounds {
 		t.Errorf("%d lines, error %v, want a header and a line for each training", lines, err)
+	}
+	// Resumed, it measures nothing, which its context would not allow.
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	again, err := p.execute(ctx, report.Options{Folder: folder}, node)
+	if err != nil || !reflect.DeepEqual(again.Data, out.Data) {
+		t.Errorf("resumed: %+v, error %v, want %+v", again, err, out.Data)
 	}
 	if err := out.WriteFolder(folder); err != nil {
 		t.Error(err)

@@ -82,7 +82,12 @@ func MeasureCases[R any](o Options, log *Log, meter *Meter, cases []string, meas
 	for _, one := range journal.Kept {
 		kept[one.Case] = one
 	}
-	meter.Total -= meter.Total / len(cases) * len(kept)
+	each := meter.Total / max(len(cases), 1)
+	for _, name := range cases {
+		if _, known := kept[name]; known {
+			meter.Total -= each
+		}
+	}
 	for i, name := range cases {
 		one, known := kept[name]
 		if !known {

@@ -67,6 +67,20 @@ func TestResumedCasesAreNotMeasuredAgain(t *testing.T) {
 	}
 }
 
+// Where no case fits in memory there is nothing to measure, and no error.
+func TestNoCases(t *testing.T) {
+	o := report.Options{Folder: t.TempDir()}
+	log, err := o.NewLog("rates.csv", "case")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer log.Close()
+	results, err := report.MeasureCases[int](o, log, &report.Meter{}, nil, nil)
+	if err != nil || len(results) != 0 {
+		t.Errorf("results %v, error %v", results, err)
+	}
+}
+
 // A line that is no measurement is an error that names it, and what is there stays.
 func TestJournalWithABadLine(t *testing.T) {
 	folder := t.TempDir()

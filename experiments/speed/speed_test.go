@@ -1,8 +1,10 @@
 package speed
 
 import (
+	"bytes"
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"math"
 	"os"
@@ -102,6 +104,43 @@ func TestWithoutPyTorch(t *testing.T) {
 	}
 	if err := report.WriteFolder(folder); err != nil {
 		t.Error(err)
+	}
+}
+
+// A run that is resumed after its last case measures nothing, which its context would not allow, and has the
+// same results.
+func TestResumedRunHasTheSameResults(t *testing.T) {
+	p, o := smallPlan(), report.Options{Folder: t.TempDir()}
+	first, err := p.execute(t.Context(), o, nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	again, err := p.execute(ctx, o, nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, _ := json.Marshal(first.Data)
+	if got, _ := json.Marshal(again.Data); len(want) < 1000 || !bytes.Equal(got, want) {
+		t.Errorf("resumed:\n%s\nwant:\n%s", got, want)
+	}
+}
+
+// No two cases of a run have the same name, by which a resumed run knows them.
+func TestNamesOfCases(t *testing.T) {
+	for _, quick := range []bool{false, true} {
+		p, err := newPlan(report.Options{Seeds: 2, Quick: quick}, newChoice(), 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		names := map[string]bool{}
+		for _, c := range p.Cases {
+			names[c.name()] = true
+		}
+		if len(names) != len(p.Cases) {
+			t.Errorf("quick %v: %d names of %d cases", quick, len(names), len(p.Cases))
+		}
 	}
 }
 
