@@ -115,9 +115,11 @@ class Peer:
         with open(request["gradients"], "wb") as file:
             for gradient in gradients:
                 file.write(gradient.float().cpu().numpy().tobytes())
+        # The next step of a graph overwrites the gradients.
+        finite = all(g.isfinite().all().item() for g in gradients)
         step.optimizer.step()
         losses += [step.step().item() for _ in range(request["steps"] - 1)]
-        if not np.isfinite(losses).all() or not all(g.isfinite().all() for g in gradients):
+        if not finite or not np.isfinite(losses).all():
             raise ValueError("a loss or a gradient is not finite")  # which JSON cannot express
         self.steps[way] = step
         return {"losses": losses}

@@ -40,9 +40,6 @@ const (
 	Bias                // adds the vector bias to every row
 	Relu                // max(x, 0)
 	ReluBias            // adds the bias, then max(x, 0)
-	// BiasGradient stores in bias the sum of the rows of op(B), beside the product: for the gradient of
-	// weights, Xᵀ·dY, that is the gradient of the bias. Libraries may lack it for a type.
-	BiasGradient
 )
 
 // Product is the shape of a product of row-major matrices:
@@ -61,8 +58,8 @@ type Product struct {
 	// BatchA, BatchB and BatchC apart.
 	Batch, BatchA, BatchB, BatchC int
 	Epilogue                      Epilogue
-	// Alignment is the number of bytes of which all addresses are multiples: 16 by default. Smaller ones
-	// exclude faster algorithms.
+	// Alignment is the number of bytes of which the addresses of all matrices are multiples: 16 by default.
+	// Smaller ones exclude faster algorithms. The address of a bias is a multiple of 16.
 	Alignment int
 }
 
@@ -150,7 +147,10 @@ func (b *BLAS) Version() int { return b.lt.version }
 
 // Close frees the library's state. Plans must be closed before.
 func (b *BLAS) Close() error {
-	return errors.Join(b.call(&b.lt.destroy, b.handle), b.device.Free(b.workspace))
+	captures.Lock() // the library waits for the device
+	err := b.call(&b.lt.destroy, b.handle)
+	captures.Unlock()
+	return errors.Join(err, b.device.Free(b.workspace))
 }
 
 // call makes the device current on this thread and calls a function of the library.
@@ -182,7 +182,7 @@ type Plan struct {
 }
 
 // epilogues are the library's numbers for the values of Epilogue.
-var epilogues = [...]uint32{epilogueDefault, epilogueBias, epilogueRelu, epilogueReluBias, epilogueBGradA}
+var epilogues = [...]uint32{epilogueDefault, epilogueBias, epilogueRelu, epilogueReluBias}
 
 // typeOf returns the library's number for a type.
 func typeOf(t Type) uintptr { return [...]uintptr{real32F, real32F, real16BF, real16F}[t] }
@@ -312,7 +312,7 @@ func (p *Plan) choose() error {
 			unsafe.Sizeof(*least)))
 	}
 	if p.hasBias() { // the library takes the alignment of the bias from its address
-		err = errors.Join(err, p.setBias(uint64(p.product.Alignment)))
+		err = errors.Join(err, p.setBias(biasAlignment))
 	}
 	if err != nil {
 		return err
@@ -327,7 +327,10 @@ func (p *Plan) choose() error {
 	return err
 }
 
-func (p *Plan) hasBias() bool { return p.product.Epilogue != NoEpilogue && p.product.Epilogue != Relu }
+func (p *Plan) hasBias() bool { return p.product.Epilogue == Bias || p.product.Epilogue == ReluBias }
+
+// biasAlignment is that of every bias, in bytes.
+const biasAlignment = 16
 
 func (p *Plan) setBias(address uint64) error {
 	p.bias = address
@@ -354,9 +357,10 @@ func (p *Plan) Close() error {
 // Multiply computes the product of a plan. The bias is not used without an epilogue that has one. If beta
 // is 0, the former contents of C do not matter.
 func (s *Stream) Multiply(p *Plan, a, b, c, bias Address, alpha, beta float32) error {
-	if (a|b|c|bias)%Address(p.product.Alignment) != 0 {
-		return fmt.Errorf("cuda:%d: a product of %v has matrices at %#x, %#x, %#x, %#x: want multiples of %d",
-			s.device.info.Ordinal, p.product, a, b, c, bias, p.product.Alignment)
+	if (a|b|c)%Address(p.product.Alignment) != 0 || bias%biasAlignment != 0 {
+		return fmt.Errorf("cuda:%d: a product of %v has matrices at %#x, %#x, %#x and a bias at %#x: "+
+			"want multiples of %d, and of %d for the bias",
+			s.device.info.Ordinal, p.product, a, b, c, bias, p.product.Alignment, biasAlignment)
 	}
 	p.mutex.Lock()
 	defer p.mutex.Unlock()

@@ -3,6 +3,7 @@ package cuda
 import (
 	"fmt"
 	"runtime"
+	"sync"
 	"time"
 	"unsafe"
 
@@ -44,13 +45,24 @@ func (d *Device) callOther(e *entry, arguments ...uintptr) (int, error) {
 	return codeOf(call(e.address, arguments...)), nil
 }
 
+// captures is held for reading while a stream captures. What waits for all work of a device would end the
+// capture with an error, also from another goroutine, such as one that frees the replica of an earlier
+// training: it takes turns with captures.
+var captures sync.RWMutex
+
 // Close ends the use of the device. What was made on it must be closed before.
 func (d *Device) Close() error {
+	captures.Lock()
+	defer captures.Unlock()
 	return d.driver.check(d.info.Ordinal, &d.driver.cu.primaryCtxRelease, d.handle)
 }
 
 // Sync waits for all work of the device.
-func (d *Device) Sync() error { return d.call(&d.driver.cu.ctxSynchronize) }
+func (d *Device) Sync() error {
+	captures.Lock()
+	defer captures.Unlock()
+	return d.call(&d.driver.cu.ctxSynchronize)
+}
 
 // FreeMemory returns how much memory of the device is free, and all its memory.
 func (d *Device) FreeMemory() (free, total unit.Bytes, err error) {

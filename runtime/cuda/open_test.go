@@ -13,6 +13,7 @@ import (
 
 // TestOpen opens what is not there, or not what it should be.
 func TestOpen(t *testing.T) {
+	softgpu.Only(t)
 	good := softgpu.Libraries(t)
 	missing := filepath.Join(t.TempDir(), "libcuda.so.1")
 	for _, c := range []struct {

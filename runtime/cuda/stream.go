@@ -27,7 +27,9 @@ func (d *Device) NewStream() (*Stream, error) {
 func (s *Stream) Device() *Device { return s.device }
 
 // Close frees the stream after its work.
-func (s *Stream) Close() error { return s.device.call(&s.device.driver.cu.streamDestroy, s.handle) }
+func (s *Stream) Close() error {
+	return s.device.call(&s.device.driver.cu.streamDestroy, s.handle)
+}
 
 // Sync waits for the work of the stream so far, and returns the first error of work on the device.
 func (s *Stream) Sync() error {
@@ -129,9 +131,15 @@ type Graph struct {
 
 // BeginCapture begins to collect the work of the stream in a graph, instead of doing it. Other streams join
 // the capture when they wait for an event that was recorded in it, and must be joined in the same way
-// before its end. Between, no method may wait for a stream of the capture.
+// before its end. Between, no method may wait for a stream of the capture, and what waits for a whole device
+// waits until EndCapture, which must follow: Device.Sync and the Close of devices and products.
 func (s *Stream) BeginCapture() error {
-	return s.device.call(&s.device.driver.cu.streamBeginCapture, s.handle, streamCaptureModeRelaxed)
+	captures.RLock()
+	err := s.device.call(&s.device.driver.cu.streamBeginCapture, s.handle, streamCaptureModeRelaxed)
+	if err != nil {
+		captures.RUnlock()
+	}
+	return err
 }
 
 // EndCapture returns the work since BeginCapture. Addresses and other arguments keep their values, and the
@@ -139,10 +147,12 @@ func (s *Stream) BeginCapture() error {
 func (s *Stream) EndCapture() (*Graph, error) {
 	cu := &s.device.driver.cu
 	captured, handle := new(uintptr), new(uintptr)
-	if err := s.device.call(&cu.streamEndCapture, s.handle, uintptr(unsafe.Pointer(captured))); err != nil {
+	err := s.device.call(&cu.streamEndCapture, s.handle, uintptr(unsafe.Pointer(captured)))
+	captures.RUnlock()
+	if err != nil {
 		return nil, err
 	}
-	err := s.device.call(&cu.graphInstantiate, uintptr(unsafe.Pointer(handle)), *captured, 0)
+	err = s.device.call(&cu.graphInstantiate, uintptr(unsafe.Pointer(handle)), *captured, 0)
 	if freed := s.device.call(&cu.graphDestroy, *captured); err == nil {
 		err = freed
 	}
@@ -158,4 +168,6 @@ func (s *Stream) LaunchGraph(g *Graph) error {
 }
 
 // Close frees the graph. It must not run.
-func (g *Graph) Close() error { return g.device.call(&g.device.driver.cu.graphExecDestroy, g.handle) }
+func (g *Graph) Close() error {
+	return g.device.call(&g.device.driver.cu.graphExecDestroy, g.handle)
+}

@@ -73,6 +73,41 @@ func TestRead(t *testing.T) {
 	}
 }
 
+// A GPU of NVIDIA has the name and the memory that its driver tells, and every figure that is read is
+// possible.
+func TestReadHardware(t *testing.T) {
+	softgpu.Hardware(t)
+	all, err := softgpu.Open(t, 1).Devices()
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, err := Open("", []string{all[0].UUID})
+	if err != nil {
+		t.Fatal(err)
+	}
+	read, err := w.Read()
+	if err != nil || len(read) != 1 {
+		t.Fatalf("%+v, %v", read, err)
+	}
+	got := read[0]
+	t.Logf("driver %s: %+v", w.Driver(), got)
+	if got.Name != all[0].Name || got.UUID != all[0].UUID || got.Memory < all[0].Memory {
+		t.Errorf("want %+v", all[0])
+	}
+	for what, f := range map[string]struct{ got, least, most float64 }{
+		"utilisation": {got.Utilisation, 0, 1}, "power in W": {got.Power, 1, 2000},
+		"temperature in °C": {got.Temperature, 1, 120}, "clock in Hz": {got.Clock, 1e8, 4e9},
+		"clock of the memory in Hz": {got.MemoryClock, 1e8, 2e10},
+	} {
+		if !(f.got >= f.least && f.got <= f.most) {
+			t.Errorf("%s: %v", what, f.got)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
 // A library that is not there, that does not start, or has no such GPU is an error that says so.
 func TestOpenFails(t *testing.T) {
 	library := filepath.Join(softgpu.Folder(t), "libnvidia-ml.so.1")

@@ -176,8 +176,12 @@ func run(t *testing.T, r model.Replica, part *batch.Part, pooled []float32) seen
 	return seen{r.Loss(), model.Vector{Values: slices.Clone(g.Values), Stats: slices.Clone(g.Stats)}, grads}
 }
 
+// open opens devices for a job: on hardware fewer, if there are fewer and the sums do not need all.
 func open(t *testing.T, devices int, wanted job.Job) *engine.GPUs {
 	t.Helper()
+	if sums := wanted.Wire.AllReduce; sums != job.NCCLSums && sums != job.NCCLTreeSums {
+		devices = softgpu.Devices(t, devices)
+	}
 	softgpu.Open(t, devices)
 	wanted.Model.Device.CUDA = true
 	g, err := engine.Open(softgpu.Libraries(t), &wanted)

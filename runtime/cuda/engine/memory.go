@@ -4,9 +4,11 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"sync"
 
 	"tandem/algo/numeric/model"
 	"tandem/algo/unit"
+	"tandem/internal/parallel"
 	"tandem/runtime/cuda"
 )
 
@@ -85,6 +87,25 @@ func (m *memory) free() {
 		_ = p.Free()
 	}
 	m.held, m.pinned, m.closers = nil, nil, nil
+}
+
+// Copies within the memory of the host are made by several cores: one core copies slower than the GPU does.
+var copiers = sync.OnceValue(func() *parallel.Pool { return parallel.New(min(4, parallel.Cores())) })
+
+// copiedAtOnce is the number of values that a core copies without a look at the others.
+const copiedAtOnce = 1 << 16
+
+// copyValues copies values, at most as many as there is room for.
+func copyValues(to, from []float32) {
+	n := min(len(to), len(from))
+	if n <= copiedAtOnce {
+		copy(to, from)
+		return
+	}
+	copiers().ForEach((n+copiedAtOnce-1)/copiedAtOnce, func(i int) {
+		lo := i * copiedAtOnce
+		copy(to[lo:], from[lo:min(lo+copiedAtOnce, n)])
+	})
 }
 
 // checkRoom returns an error if a replica does not fit on the device, which says how many samples a group

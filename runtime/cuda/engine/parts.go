@@ -41,27 +41,35 @@ type layer struct {
 
 func (d *layer) forward(p *pass) {
 	out, n := p.value(d.Output), p.samples
+	bias, epilogue := d.epilogue(p)
 	d.eachInput(p, func(x int, width, first int) {
-		p.multiply(cuda.Product{Rows: n, Columns: d.Out, Inner: width, TransposeB: true},
-			matrix{&p.values[x], 0, width}, matrix{nil, p.places.of(d.Weight) + first, d.In}, out, d.Out,
-			first == 0)
+		shape := cuda.Product{Rows: n, Columns: d.Out, Inner: width, TransposeB: true}
+		if first+width == d.In { // the last adds to what the others have made
+			shape.Epilogue = epilogue
+		}
+		p.multiply(shape, matrix{&p.values[x], 0, width},
+			matrix{nil, p.places.of(d.Weight) + first, d.In}, out, d.Out, bias, first == 0)
 	})
-	rows, cols := cuda.Int(n), cuda.Int(d.Out)
-	relu := d.ReLU
-	switch {
-	case d.Bias < 0:
-	case d.ReLU && !d.Norm:
-		p.each("add_bias_relu", n*d.Out, cuda.Pointer(out), rows, cols, cuda.Pointer(p.weight(d.Bias)))
-		relu = false
-	default:
-		p.each("add_bias", n*d.Out, cuda.Pointer(out), rows, cols, cuda.Pointer(p.weight(d.Bias)))
-	}
 	if d.Norm {
 		d.normalize(p, out)
+		if d.ReLU {
+			p.each("relu", n*d.Out, cuda.Pointer(out), cuda.Int(n*d.Out))
+		}
 	}
-	if relu {
-		p.each("relu", n*d.Out, cuda.Pointer(out), cuda.Int(n*d.Out))
+}
+
+// epilogue returns the bias, and what follows the products in front of batch norm.
+func (d *layer) epilogue(p *pass) (bias cuda.Address, e cuda.Epilogue) {
+	relu := d.ReLU && !d.Norm
+	switch {
+	case d.Bias < 0 && relu:
+		return 0, cuda.Relu
+	case d.Bias < 0:
+		return 0, cuda.NoEpilogue
+	case relu:
+		return p.weight(d.Bias), cuda.ReluBias
 	}
+	return p.weight(d.Bias), cuda.Bias
 }
 
 // normalize is batch norm by the statistics of the group, which it keeps.
@@ -99,11 +107,11 @@ func (d *layer) backward(p *pass) {
 	d.eachInput(p, func(x int, width, first int) {
 		p.multiply(cuda.Product{Rows: d.Out, Columns: width, Inner: n, TransposeA: true},
 			matrix{&p.grads[d.Output], 0, d.Out}, matrix{&p.values[x], 0, width},
-			p.gradient(d.Weight).Floats(first), d.In, true)
+			p.gradient(d.Weight).Floats(first), d.In, 0, true)
 		if to, fresh, ok := p.flow(x); ok {
 			weight := matrix{nil, p.places.of(d.Weight) + first, d.In}
 			p.multiply(cuda.Product{Rows: n, Columns: width, Inner: d.Out},
-				matrix{&p.grads[d.Output], 0, d.Out}, weight, to, width, fresh)
+				matrix{&p.grads[d.Output], 0, d.Out}, weight, to, width, 0, fresh)
 		}
 	})
 }
@@ -194,11 +202,22 @@ func (g gate) forward(p *pass) {
 
 func (g gate) backward(p *pass) {
 	n := p.samples * p.values[g.Output].width
-	x, _ := p.cleared(g.X)
-	y, _ := p.cleared(g.Y)
-	z, _ := p.cleared(g.Z)
-	p.each("gate_backward", n, cuda.Pointer(x), cuda.Pointer(y), cuda.Pointer(z),
-		cuda.Pointer(p.grad(g.Output)), cuda.Pointer(p.value(g.X)), cuda.Pointer(p.value(g.Y)), cuda.Int(n))
+	var args []cuda.Arg
+	for _, v := range []int{g.X, g.Y, g.Z} {
+		to, fresh, _ := p.flow(v)
+		args = append(args, cuda.Pointer(to), flag(fresh))
+	}
+	args = append(args, cuda.Pointer(p.grad(g.Output)), cuda.Pointer(p.value(g.X)),
+		cuda.Pointer(p.value(g.Y)), cuda.Int(n))
+	p.each("gate_backward", n, args...)
+}
+
+// flag returns an argument that is 0 or 1.
+func flag(set bool) cuda.Arg {
+	if set {
+		return cuda.Int(1)
+	}
+	return cuda.Int(0)
 }
 
 type interaction model.InteractionPart
@@ -206,9 +225,10 @@ type interaction model.InteractionPart
 // sharedMax is the shared memory that every block may have, in bytes.
 const sharedMax = 48 << 10
 
-// room returns the shared memory for the vectors of a sample, and 1; or 0 and 0 if they are too large.
+// room returns the shared memory for the vectors of a sample and the gradients of their products, and 1; or 0
+// and 0 if they are too large.
 func (t interaction) room() (bytes, inShared int) {
-	if bytes = 4 * t.Count * t.Dim; bytes > sharedMax {
+	if bytes = 4 * (t.Count*(t.Dim+1) + t.Count*(t.Count-1)/2); bytes > sharedMax {
 		return 0, 0
 	}
 	return bytes, 1
@@ -224,13 +244,9 @@ func (t interaction) forward(p *pass) {
 func (t interaction) backward(p *pass) {
 	bytes, inShared := t.room()
 	to, fresh, _ := p.flow(t.Input)
-	first := 0
-	if fresh {
-		first = 1
-	}
 	p.launch("interaction_backward", cuda.Size{X: p.samples}, cuda.Size{X: 128}, bytes, cuda.Pointer(to),
 		cuda.Pointer(p.value(t.Input)), cuda.Pointer(p.grad(t.Output)), cuda.Int(t.Count), cuda.Int(t.Dim),
-		cuda.Int(first), cuda.Int(inShared))
+		flag(fresh), cuda.Int(inShared))
 }
 
 type linear struct {
@@ -270,7 +286,7 @@ func (f *linear) backward(p *pass) {
 	if width > 0 {
 		p.multiply(cuda.Product{Rows: f.Heads, Columns: width, Inner: p.samples, TransposeA: true},
 			matrix{grad, 0, f.Heads}, matrix{&p.values[model.NumbersValue], 0, width}, p.gradient(f.Weight),
-			width, true)
+			width, 0, true)
 	}
 	if to, ok := p.cleared(model.PooledValue); ok {
 		p.each("linear_backward", p.samples*len(f.Rows)*f.Heads, cuda.Pointer(to), cuda.Pointer(grad.at),

@@ -214,8 +214,10 @@ func (p *pass) operand(m matrix) cuda.Address {
 	return narrow.Add(2 * m.offset)
 }
 
-// multiply appends c = a·b, or c += a·b. The product gives shape and form of the operands.
-func (p *pass) multiply(shape cuda.Product, a, b matrix, c cuda.Address, stride int, fresh bool) {
+// multiply appends c = a·b, or c += a·b. The product gives shape and form of the operands, and what follows,
+// which may need a bias.
+func (p *pass) multiply(shape cuda.Product, a, b matrix, c cuda.Address, stride int, bias cuda.Address,
+	fresh bool) {
 	shape.Type = p.operands
 	shape.StrideA, shape.StrideB, shape.StrideC = a.stride, b.stride, stride
 	size := 4
@@ -237,7 +239,7 @@ func (p *pass) multiply(shape cuda.Product, a, b matrix, c cuda.Address, stride 
 		if fresh {
 			beta = 0
 		}
-		p.err = p.compute.Multiply(plan, from, by, c, 0, 1, beta)
+		p.err = p.compute.Multiply(plan, from, by, c, bias, 1, beta)
 	}
 }
 

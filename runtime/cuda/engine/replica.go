@@ -27,6 +27,7 @@ type replica struct {
 	found                        cuda.Address // a flag: a gradient is not finite
 
 	staging staging
+	alone   bool                 // the only rank: no sum begins before the backward pass ends
 	graphs  map[string]*recorded // by the sizes of groups
 	current *recorded            // of the part in hand
 	sums    model.Vector
@@ -88,7 +89,7 @@ func (r *replica) allocate(m *memory, d *device, t *trainer, c model.ReplicaConf
 		r.groups = append(r.groups, newPass(r.shared, m, samplesMax, gradients.Floats(g*p.length)))
 	}
 	if r.summed {
-		r.sum = gradients
+		r.sum, r.alone = gradients, c.Ranks == 1
 	}
 	r.headWeights, r.positiveWeights = m.floats(l.Labels), m.floats(l.Labels)
 	r.losses, r.found = m.doubles(c.Groups), m.floats(1)
@@ -154,9 +155,9 @@ func (r *replica) Forward(part *batch.Part, pooled, grads []float32) error {
 		r.multiplied = r.multiplied[:0]
 	}
 	if !r.bare {
-		copy(s.pooled, pooled)
-		copy(s.dense, part.Dense)
-		copy(s.labels, part.Labels)
+		copyValues(s.pooled, pooled)
+		copyValues(s.dense, part.Dense)
+		copyValues(s.labels, part.Labels)
 	}
 	for g, p := range r.groups {
 		p.samples = part.Bounds[g+1] - part.Bounds[g]
@@ -227,22 +228,30 @@ func (r *replica) Gradients() *model.Vector { return &r.sums }
 // Backward implements model.Replica. It appends the work of all buckets first, and then waits for one after
 // the other: while a bucket travels to the host and over ranks, the device computes the next.
 func (r *replica) Backward(done func(bucket int32)) (pooled []float32, notFinite string, err error) {
-	l := r.program.Layout
-	to := len(r.program.Parts)
-	for b, bucket := range l.Buckets {
-		r.perform(b, func() { r.backward(r.program.Ends[b], to, bucket) })
-		to = r.program.Ends[b]
-		r.sendBucket(b, bucket)
+	buckets := r.program.Layout.Buckets
+	ready := func(b int) error { return r.arrived[b].Sync() }
+	switch {
+	case r.alone:
+		r.perform(0, func() {
+			for b := range buckets {
+				r.backward(b)
+			}
+			r.finishBackward()
+		})
+		ready = func(int) error { return r.compute.Sync() }
+	default:
+		for b := range buckets {
+			r.perform(b, func() { r.backward(b) })
+			r.sendBucket(b)
+		}
+		r.finishBackward()
+		if r.summed {
+			ready = func(b int) error { return r.final[b].Sync() }
+		}
 	}
-	r.copyPooledGradients()
-	r.copyOut(r.compute, r.staging.found, r.found)
-	ready := r.arrived
-	if r.summed {
-		ready = r.final
-	}
-	for b := range l.Buckets {
+	for b := range buckets {
 		if r.err == nil {
-			r.err = ready[b].Sync()
+			r.err = ready(b)
 		}
 		if r.err != nil {
 			return nil, "", r.err
@@ -253,12 +262,18 @@ func (r *replica) Backward(done func(bucket int32)) (pooled []float32, notFinite
 		return nil, "", err
 	}
 	if !r.bare {
-		copy(r.pooled, r.staging.pooledGradients)
+		copyValues(r.pooled, r.staging.pooledGradients)
 	}
 	if r.staging.found[0] != 0 || math.IsNaN(r.loss) || math.IsInf(r.loss, 0) {
 		notFinite = r.notFinite()
 	}
 	return r.pooled, notFinite, r.err
+}
+
+// finishBackward appends the copies of what the host needs of a backward pass besides its buckets.
+func (r *replica) finishBackward() {
+	r.copyPooledGradients()
+	r.copyOut(r.compute, r.staging.found, r.found)
 }
 
 // notFinite names what is not finite in the latest step: see model.Replica.
@@ -270,9 +285,13 @@ func (r *replica) notFinite() string {
 	return cmp.Or(s.NotFinite(l), "a gradient that stayed on the device") // see bare
 }
 
-// backward appends the backward passes of all groups through the parts [from, to), whose parameters are those
-// of a bucket, and sums their gradients.
-func (r *replica) backward(from, to int, bucket model.Bucket) {
+// backward appends the backward passes of all groups through the parts whose parameters are those of a
+// bucket, and sums their gradients.
+func (r *replica) backward(b int) {
+	bucket, from, to := r.program.Layout.Buckets[b], r.program.Ends[b], len(r.program.Parts)
+	if b > 0 {
+		to = r.program.Ends[b-1]
+	}
 	for _, p := range r.groups {
 		p.backward(from, to, bucket)
 	}
@@ -287,7 +306,7 @@ func (r *replica) backward(from, to int, bucket model.Bucket) {
 
 // sendBucket copies the gradients of a bucket to the host, when they are final, unless they are summed on
 // devices.
-func (r *replica) sendBucket(b int, bucket model.Bucket) {
+func (r *replica) sendBucket(b int) {
 	if r.err == nil {
 		r.err = r.compute.Record(r.final[b])
 	}
@@ -297,6 +316,7 @@ func (r *replica) sendBucket(b int, bucket model.Bucket) {
 	if r.summed {
 		return // it stays
 	}
+	bucket := r.program.Layout.Buckets[b]
 	r.places.each(bucket.Lo, bucket.Hi, func(at, lo, hi int) {
 		r.copyOut(r.out, r.staging.gradients[lo:hi], r.groups[0].gradients.Floats(at))
 	})

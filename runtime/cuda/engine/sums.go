@@ -23,11 +23,14 @@ type member struct {
 	gathered cuda.Address // the bucket of every rank, to be summed along the tree
 }
 
-// Sums implements dense.Summer.
-func (t *trainer) Sums() bool { return t.sums != job.HostSums }
+// Sums implements dense.Summer. The gradients of a rank alone are the sum, and stay where they are.
+func (t *trainer) Sums() bool { return t.ranks == 1 || t.sums != job.HostSums }
 
 // SumBucket implements dense.Summer.
 func (t *trainer) SumBucket(bucket int32, given []*model.Vector, c dense.Collective) error {
+	if t.ranks == 1 {
+		return nil
+	}
 	if t.members == nil {
 		if err := t.meet(c); err != nil {
 			return err

@@ -28,6 +28,7 @@ type GPUs struct {
 	devices  []*device
 	operands cuda.Type // of matrix products
 	sums     string    // how gradients are summed: job.HostSums or another
+	ranks    int       // of the job
 }
 
 // Attach makes the ranks of a process compute on the GPUs that a job names, and returns these in the order in
@@ -64,7 +65,7 @@ func Open(libraries cuda.Libraries, j *job.Job) (*GPUs, error) {
 		}
 	}
 	g := &GPUs{driver: driver, operands: operandsOf(j.Model.Precision),
-		sums: cmp.Or(j.Wire.AllReduce, job.HostSums)}
+		sums: cmp.Or(j.Wire.AllReduce, job.HostSums), ranks: j.Roles.Ranks}
 	for _, ordinal := range ordinals {
 		opened, err := openDevice(driver, ordinal)
 		if err != nil {
@@ -101,7 +102,6 @@ type trainer struct {
 	engine   model.Engine
 	program  *model.Program
 	replicas map[int]*replica // by rank, those that sum on their devices
-	ranks    int
 	members  []*member // in rank order, once the ranks have met
 }
 
@@ -109,7 +109,7 @@ type trainer struct {
 func (t *trainer) NewReplica(c model.ReplicaConfig) (model.Replica, error) {
 	r, err := newReplica(t.devices[c.Rank%len(t.devices)], t, c)
 	if err == nil && c.Summed {
-		t.replicas[c.Rank], t.ranks = r, c.Ranks
+		t.replicas[c.Rank] = r
 	}
 	return r, err
 }

@@ -76,7 +76,7 @@ func (w *weights) upload(to cuda.Address, lo int, values []float32) {
 	if w.err = w.read.Sync(); w.err != nil { // staged is free
 		return
 	}
-	copy(w.staged, values)
+	copyValues(w.staged, values)
 	w.places.each(lo, lo+len(values), func(at, from, end int) {
 		if w.err == nil {
 			w.err = w.compute.CopyIn(to.Floats(at), cuda.Bytes(w.staged[from-lo:end-lo]))

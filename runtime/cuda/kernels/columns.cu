@@ -29,6 +29,7 @@ __device__ void keep_partial(double sum, double* partial, int cols) {
 
 __device__ double total_of(const double* partial, int chunks, int cols, long long column) {
 	double total = 0;
+#pragma unroll 16
 	for (int chunk = 0; chunk < chunks; chunk++) total += partial[(long long)chunk * cols + column];
 	return total;
 }
@@ -46,16 +47,27 @@ extern "C" __global__ void column_sums(double* partial, const float* x, long lon
 	keep_partial(sum, partial, cols);
 }
 
-// relu_backward, and the column sums of the result.
+// relu_backward, and the column sums of the result. A thread loads several rows before it stores any: a load
+// cannot pass a store to the same matrix.
+#define ROWS_AT_ONCE 8
+
 extern "C" __global__ void relu_backward_sums(double* partial, float* grad, const float* out, long long rows,
                                               int cols) {
 	int column = COLUMN;
 	double sum = 0;
+	long long end = end_of_chunk(rows);
 	if (column < cols) {
-		EACH_ROW(i, rows) {
-			long long at = i * cols + column;
-			if (out[at] <= 0) grad[at] = 0;
-			sum += grad[at];
+		for (long long i = (long long)blockIdx.y * CHUNK + threadIdx.y; i < end; i += ROWS_AT_ONCE * LANES) {
+			float g[ROWS_AT_ONCE], o[ROWS_AT_ONCE];
+			for (int k = 0; k < ROWS_AT_ONCE; k++) {
+				long long row = i + k * LANES;
+				g[k] = row < end ? grad[row * cols + column] : 0;
+				o[k] = row < end ? out[row * cols + column] : 1;
+			}
+			for (int k = 0; k < ROWS_AT_ONCE; k++) {
+				if (o[k] <= 0) grad[(i + k * LANES) * cols + column] = g[k] = 0;
+				sum += g[k];
+			}
 		}
 	}
 	keep_partial(sum, partial, cols);

@@ -3,18 +3,7 @@
 	for (long long i = blockIdx.x * (long long)blockDim.x + threadIdx.x; i < (n); \
 	     i += (long long)gridDim.x * blockDim.x)
 
-extern "C" __global__ void add_bias(float* x, long long rows, int cols, const float* bias) {
-	EACH(i, rows * cols) x[i] += bias[i % cols];
-}
-
 // NaN stays NaN, so that a diverged network shows.
-extern "C" __global__ void add_bias_relu(float* x, long long rows, int cols, const float* bias) {
-	EACH(i, rows * cols) {
-		float v = x[i] + bias[i % cols];
-		x[i] = v <= 0 ? 0 : v;
-	}
-}
-
 extern "C" __global__ void relu(float* x, long long n) {
 	EACH(i, n) if (x[i] <= 0) x[i] = 0;
 }
@@ -49,14 +38,15 @@ extern "C" __global__ void gate(float* out, const float* x, const float* y, cons
 	EACH(i, n) out[i] = x[i] * y[i] + z[i];
 }
 
-// Gradients may be the same array, so they are added to in this order.
-extern "C" __global__ void gate_backward(float* grad_x, float* grad_y, float* grad_z, const float* grad,
-                                         const float* x, const float* y, long long n) {
+// Gradients may be the same array, so they are written in this order. One that is fresh holds nothing yet.
+extern "C" __global__ void gate_backward(float* grad_x, int fresh_x, float* grad_y, int fresh_y, float* grad_z,
+                                         int fresh_z, const float* grad, const float* x, const float* y,
+                                         long long n) {
 	EACH(i, n) {
-		float g = grad[i];
-		grad_x[i] += g * y[i];
-		grad_y[i] += g * x[i];
-		grad_z[i] += g;
+		float g = grad[i], gx = g * y[i], gy = g * x[i];
+		grad_x[i] = fresh_x ? gx : grad_x[i] + gx;
+		grad_y[i] = fresh_y ? gy : grad_y[i] + gy;
+		grad_z[i] = fresh_z ? g : grad_z[i] + g;
 	}
 }
 

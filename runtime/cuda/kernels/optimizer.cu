@@ -44,15 +44,25 @@ extern "C" __global__ void adagrad_before(float* w, float* squares, const float*
 	}
 }
 
-// The corrections of the first steps are in rate and root.
+// Four values at an address that is a multiple of 16, which one instruction loads or stores.
+struct alignas(16) four {
+	float v[4];
+};
+
+// The corrections of the first steps are in rate and root. The number of values is a multiple of four.
 extern "C" __global__ void adam(float* w, float* mean, float* square, const float* sums, float samples,
                                 const float* factor, float rate, float root, float epsilon, float beta1,
                                 float beta2, float rest1, float rest2, long long n) {
-	EACH(i, n) {
-		float g = sums[i] / samples * *factor;
-		mean[i] = beta1 * mean[i] + rest1 * g;
-		square[i] = beta2 * square[i] + rest2 * g * g;
-		w[i] -= rate * mean[i] / (root * sqrtf(square[i]) + epsilon);
+	four *ws = (four*)w, *means = (four*)mean, *squares = (four*)square;
+	EACH(i, n / 4) {
+		four x = ws[i], m = means[i], s = squares[i], sum = ((const four*)sums)[i];
+		for (int k = 0; k < 4; k++) {
+			float g = sum.v[k] / samples * *factor;
+			m.v[k] = beta1 * m.v[k] + rest1 * g;
+			s.v[k] = beta2 * s.v[k] + rest2 * g * g;
+			x.v[k] -= rate * m.v[k] / (root * sqrtf(s.v[k]) + epsilon);
+		}
+		ws[i] = x, means[i] = m, squares[i] = s;
 	}
 }
 

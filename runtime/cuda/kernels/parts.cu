@@ -1,39 +1,52 @@
 // Dot products of all pairs of vectors of a sample, the strictly lower triangle of their Gram matrix row by
-// row. A block has a sample. Its vectors are copied to shared memory if the launch has any.
+// row. A block has a sample. Its vectors are copied to shared memory if the launch has any: they lie a value
+// further apart there, so that threads with different vectors read different banks.
 
-__device__ const float* vectors_of(const float* all, long long sample, int width, int in_shared) {
+__device__ const float* vectors_of(const float* all, long long sample, int count, int dim, int in_shared) {
 	extern __shared__ float copy[];
-	const float* vectors = all + sample * width;
+	const float* vectors = all + sample * count * dim;
 	if (!in_shared) return vectors;
-	for (int i = threadIdx.x; i < width; i += blockDim.x) copy[i] = vectors[i];
+	for (int i = threadIdx.x; i < count * dim; i += blockDim.x) copy[i / dim * (dim + 1) + i % dim] = vectors[i];
 	__syncthreads();
 	return copy;
 }
 
 extern "C" __global__ void interaction(float* out, const float* all, int count, int dim, int in_shared) {
 	long long sample = blockIdx.x;
-	const float* vectors = vectors_of(all, sample, count * dim, in_shared);
-	int pairs = count * (count - 1) / 2;
-	for (int i = 1; i < count; i++) {
-		for (int j = threadIdx.x; j < i; j += blockDim.x) {
-			float sum = 0;
-			for (int d = 0; d < dim; d++) sum += vectors[i * dim + d] * vectors[j * dim + d];
-			out[sample * pairs + i * (i - 1) / 2 + j] = sum;
-		}
+	const float* vectors = vectors_of(all, sample, count, dim, in_shared);
+	int stride = dim + in_shared, pairs = count * (count - 1) / 2;
+	int i = 1, first = 0; // pair first is (i, 0)
+	for (int pair = threadIdx.x; pair < pairs; pair += blockDim.x) {
+		while (pair >= first + i) first += i++;
+		int j = pair - first;
+		float sum = 0;
+		for (int d = 0; d < dim; d++) sum += vectors[i * stride + d] * vectors[j * stride + d];
+		out[sample * pairs + pair] = sum;
 	}
 }
 
 extern "C" __global__ void interaction_backward(float* grad_vectors, const float* all, const float* grad,
                                                 int count, int dim, int fresh, int in_shared) {
 	long long sample = blockIdx.x;
-	int width = count * dim;
-	const float* vectors = vectors_of(all, sample, width, in_shared);
-	grad += sample * (count * (count - 1) / 2);
+	int width = count * dim, stride = dim + in_shared;
+	int pairs = count * (count - 1) / 2;
+	grad += sample * pairs;
+	extern __shared__ float block[]; // the vectors, and then the gradients of their products
+	if (in_shared) {
+		float* own = block + count * stride; // vectors_of waits for all threads
+		for (int pair = threadIdx.x; pair < pairs; pair += blockDim.x) own[pair] = grad[pair];
+		grad = own;
+	}
+	const float* vectors = vectors_of(all, sample, count, dim, in_shared);
 	for (int at = threadIdx.x; at < width; at += blockDim.x) {
 		int i = at / dim, d = at % dim;
+		const float *v = vectors + d, *row = grad + i * (i - 1) / 2;
 		float sum = 0;
-		for (int j = 0; j < i; j++) sum += grad[i * (i - 1) / 2 + j] * vectors[j * dim + d];
-		for (int j = i + 1; j < count; j++) sum += grad[j * (j - 1) / 2 + i] * vectors[j * dim + d];
+#pragma unroll 4
+		for (int j = 0; j < i; j++, v += stride) sum += row[j] * *v;
+		row += i + i; // the pair (i + 1, i), where those of a column lie ever further apart
+#pragma unroll 4
+		for (int j = i + 1; j < count; row += j++) sum += *row * *(v += stride);
 		float* to = &grad_vectors[sample * width + at];
 		*to = fresh ? sum : *to + sum;
 	}

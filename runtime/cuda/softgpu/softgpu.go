@@ -24,6 +24,28 @@ var source embed.FS
 var names = []string{"libcuda.so.1", "libnvrtc.so.12", "libcublasLt.so.12", "libnccl.so.2",
 	"libnvidia-ml.so.1"}
 
+// hardwareVariable is set to 1 to run tests on the GPUs of this machine. Those that need what only the
+// software has, such as faults that can be planted, are skipped then.
+const hardwareVariable = "TANDEM_TEST_GPU"
+
+var hardware = os.Getenv(hardwareVariable) == "1"
+
+// Only skips the test on hardware.
+func Only(t testing.TB) {
+	t.Helper()
+	if hardware {
+		t.Skip("needs the software GPU: " + hardwareVariable + " is set")
+	}
+}
+
+// Hardware skips the test unless it runs on hardware.
+func Hardware(t testing.TB) {
+	t.Helper()
+	if !hardware {
+		t.Skipf("needs a GPU of NVIDIA: %s=1", hardwareVariable)
+	}
+}
+
 const compiler = "c++"
 
 // flags leave contractions to fused multiply-adds out, so that sums have the same bits on every processor.
@@ -32,9 +54,10 @@ var flags = []string{"-std=c++17", "-O1", "-Wall", "-Wextra", "-Wno-unused-param
 	"-fvisibility=hidden", "-ffp-contract=off", "-fno-strict-aliasing"}
 
 // Folder returns the folder of the library, under the names of NVIDIA's libraries, for LD_LIBRARY_PATH. It
-// skips the test without a C++ compiler, or in a program that cannot open libraries.
+// skips the test on hardware, without a C++ compiler, or in a program that cannot open libraries.
 func Folder(t testing.TB) string {
 	t.Helper()
+	Only(t)
 	if !supported {
 		t.Skip("needs a program that can open libraries")
 	}
@@ -123,6 +146,9 @@ func compile(parent, folder, key string) error {
 // Libraries returns the libraries for cuda.Open.
 func Libraries(t testing.TB) cuda.Libraries {
 	t.Helper()
+	if hardware {
+		return cuda.Libraries{}
+	}
 	folder := Folder(t)
 	return cuda.Libraries{
 		Driver:      filepath.Join(folder, names[0]),
@@ -132,16 +158,36 @@ func Libraries(t testing.TB) cuda.Libraries {
 	}
 }
 
-// Open opens the software GPU with a number of devices.
+// Open opens the software GPU with a number of devices. It skips the test on hardware with fewer.
 func Open(t testing.TB, devices int) *cuda.Driver {
 	t.Helper()
 	libraries := Libraries(t)
-	Set(t, "TANDEM_SOFTGPU_DEVICES", strconv.Itoa(devices))
+	if !hardware {
+		Set(t, "TANDEM_SOFTGPU_DEVICES", strconv.Itoa(devices))
+	}
 	driver, err := cuda.Open(libraries)
 	if err != nil {
 		t.Fatal(err)
 	}
+	if hardware {
+		if all, err := driver.Devices(); err != nil || len(all) < devices {
+			t.Skipf("needs %d GPUs; this machine has %d (%v)", devices, len(all), err)
+		}
+	}
 	return driver
+}
+
+// Devices returns the number of devices that a test can have, of those that it wants.
+func Devices(t testing.TB, wanted int) int {
+	t.Helper()
+	if !hardware {
+		return wanted
+	}
+	all, err := Open(t, 1).Devices()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return min(wanted, len(all))
 }
 
 // Environment returns the environment of a child process that finds the software GPU, with a number of

@@ -17,7 +17,6 @@ enum {
 	CUBLASLT_EPILOGUE_RELU = 2,
 	CUBLASLT_EPILOGUE_BIAS = 4,
 	CUBLASLT_EPILOGUE_RELU_BIAS = 6,
-	CUBLASLT_EPILOGUE_BGRADA = 256,
 };
 
 struct Lt {
@@ -82,7 +81,10 @@ template <class T> static int destroy(T *handle) {
 	return CUBLAS_STATUS_SUCCESS;
 }
 
-API int cublasLtDestroy(Lt *handle) { return destroy(handle); }
+API int cublasLtDestroy(Lt *handle) {
+	if (known(handle)) spoil(handle->device);  // it waits for the device
+	return destroy(handle);
+}
 
 API int cublasLtMatrixLayoutCreate(Layout **layout, int type, uint64_t rows, uint64_t columns, int64_t ld) {
 	if (type != CUDA_R_32F && type != CUDA_R_16F && type != CUDA_R_16BF) return CUBLAS_STATUS_NOT_SUPPORTED;
@@ -168,7 +170,7 @@ static int legal(MatmulDesc *d, Layout *a, Layout *b, Layout *c, Layout *r) {
 		return CUBLAS_STATUS_NOT_SUPPORTED;
 	switch (d->epilogue) {
 	case CUBLASLT_EPILOGUE_DEFAULT: case CUBLASLT_EPILOGUE_RELU: return CUBLAS_STATUS_SUCCESS;
-	case CUBLASLT_EPILOGUE_BIAS: case CUBLASLT_EPILOGUE_RELU_BIAS: case CUBLASLT_EPILOGUE_BGRADA:
+	case CUBLASLT_EPILOGUE_BIAS: case CUBLASLT_EPILOGUE_RELU_BIAS:
 		return d->bias ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_INVALID_VALUE;
 	}
 	return CUBLAS_STATUS_NOT_SUPPORTED;
@@ -301,10 +303,6 @@ static void multiplyOne(const Matmul &x, const void *A, const void *B, const voi
 			store(D, x.d.type, int64_t(i + j * x.d.ld), y);
 		}
 	}
-	if (x.desc.epilogue != CUBLASLT_EPILOGUE_BGRADA) return;
-	std::fill(sum.begin(), sum.end(), 0.0f);
-	for (uint64_t l = 0; l < k; l++) addMultiple(sum.data(), &a[l * m], 1, m);
-	for (uint64_t i = 0; i < m; i++) store((void *)bias, x.d.type, int64_t(i), sum[i]);
 }
 
 static void multiply(const Matmul &x) {

@@ -175,6 +175,7 @@ API CUresult cuCtxGetDevice(int *device) {
 API CUresult cuCtxSynchronize() {
 	Device *device;
 	if (CUresult r = ready(&device)) return r;
+	if (spoil(device)) return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
 	settle(device);
 	return device->broken;
 }

@@ -101,7 +101,8 @@ struct Capture {
 	std::vector<Node> nodes;
 	Stream *origin;
 	std::set<Stream *> streams;
-	bool invalid = false, ended = false;
+	std::atomic<bool> invalid{false};
+	bool ended = false;
 };
 
 struct Graph {
@@ -163,6 +164,7 @@ bool loses(Device *device);  // counts a piece of work, and reports whether the 
 // stream.cpp
 CUresult issue(Stream *stream, Work work);
 void settle(Device *device);  // waits for all streams of a device
+bool spoil(Device *device);   // ends the captures of a device with an error, and reports whether there was one
 uint64_t draw(uint64_t *random);
 
 // kernels.cpp

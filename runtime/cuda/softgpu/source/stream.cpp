@@ -61,6 +61,16 @@ static void drain(Stream *s) {
 	s->changed.wait(hold, [=] { return s->done >= until; });
 }
 
+static std::set<Capture *> captures;  // that have not ended; guarded by state
+
+bool spoil(Device *device) {
+	bool spoilt = false;
+	std::lock_guard<std::mutex> hold(state);
+	for (Capture *c : captures)
+		if (c->origin->device == device) spoilt = c->invalid = true;
+	return spoilt;
+}
+
 void settle(Device *device) {
 	std::vector<Stream *> all;
 	{
@@ -133,6 +143,7 @@ API CUresult cuStreamDestroy_v2(Stream *s) {
 	{
 		std::lock_guard<std::mutex> hold(state);
 		streams.erase(s);
+		captures.erase(s->capture.get());
 	}
 	{
 		std::lock_guard<std::mutex> hold(s->mutex);
@@ -270,6 +281,8 @@ API CUresult cuStreamBeginCapture_v2(Stream *s, int mode) {
 	s->capture->origin = s;
 	s->capture->streams = {s};
 	s->after.clear();
+	std::lock_guard<std::mutex> hold(state);
+	captures.insert(s->capture.get());
 	return CUDA_SUCCESS;
 }
 
@@ -296,6 +309,10 @@ API CUresult cuStreamEndCapture(Stream *s, Graph **graph) {
 	auto capture = s->capture;
 	if (!capture) return CUDA_ERROR_INVALID_VALUE;
 	if (capture->origin != s) return CUDA_ERROR_STREAM_CAPTURE_UNMATCHED;
+	{
+		std::lock_guard<std::mutex> hold(state);
+		captures.erase(capture.get());
+	}
 	bool complete = joined(capture.get(), s->after);
 	capture->ended = true;
 	for (Stream *member : capture->streams) {
