@@ -47,7 +47,7 @@ of matrix products. In each of --seeds rounds these take turns of --window:
   samples     the same with pooled embeddings, numbers and labels copied to the
               GPU, and gradients of pooled embeddings copied back
   host sums   the same with gradients of parameters summed over hosts, too: the
-              default of wire.all-reduce
+              default of wire.all-reduce for several ranks
   products    the matrix products of the step alone, by cuBLASLt
   PyTorch     the step in eager mode and by torch.compile, with its default mode
               and with CUDA graphs; the faster of these two counts

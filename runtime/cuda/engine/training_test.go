@@ -8,8 +8,10 @@ import (
 	"testing"
 
 	"tandem/algo/exec/backend"
+	"tandem/algo/exec/dense"
 	"tandem/algo/exec/exectest"
 	"tandem/algo/job"
+	"tandem/algo/numeric/model"
 	"tandem/datasets"
 	"tandem/runtime/train"
 )
@@ -58,6 +60,24 @@ func TestSyncHasTheSameBitsOnAnyNumberOfDevices(t *testing.T) {
 	for i, p := range want.Probabilities {
 		if math.Abs(float64(p-host.Probabilities[i])) > 1e-4 {
 			t.Fatalf("test row %d: %v on devices, %v on the host", i, p, host.Probabilities[i])
+		}
+	}
+}
+
+// The gradients of the only rank stay on its device.
+func TestGradientsOfOneRankStay(t *testing.T) {
+	for ranks, want := range map[int]bool{1: true, 2: false} {
+		j := exectest.Job(ranks, 2)
+		e, err := model.New(j.Model.Spec, exectest.NewColumns(160, 16).Schema(), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		trainer, err := open(t, ranks, j).Trainer(e)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := trainer.(dense.Summer).Sums(); got != want {
+			t.Errorf("%d ranks: gradients stay: %v, want %v", ranks, got, want)
 		}
 	}
 }

@@ -1,0 +1,71 @@
+package gpu
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"tandem/experiments/report"
+)
+
+// The page has the figures of the stored results, case by case.
+func TestPageHasTheStoredFigures(t *testing.T) {
+	page, err := os.ReadFile("../../docs/gpu.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	type line struct{ ratios, steps, trainings []string }
+	lines := map[string]*line{}
+	var order []string
+	reached, judged := map[string]int{}, 0
+	for _, batch := range []int{512, 4096, 32_768} {
+		text, err := os.ReadFile(fmt.Sprintf("h100-%d.json", batch))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var stored struct{ Data []*result }
+		if err := json.Unmarshal(text, &stored); err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range stored.Data {
+			key := r.Network.Name + " | " + r.Precision
+			l := lines[key]
+			if l == nil {
+				l = new(line)
+				lines[key], order = l, append(order, key)
+			}
+			var ratios []string
+			for _, c := range comparisons() {
+				q, ok := c.ratio(r)
+				if !ok {
+					t.Fatalf("%s: %s was not measured", &r.testCase, c.name)
+				}
+				ratios = append(ratios, fmt.Sprintf("%.2f", q.Median))
+				if q.Low >= c.goal {
+					reached[c.name]++
+				}
+			}
+			judged++
+			l.ratios = append(l.ratios, strings.Join(ratios, " / "))
+			l.steps = append(l.steps, milliseconds(report.Median(r.Seconds[stepSide])))
+			l.trainings = append(l.trainings, fmt.Sprintf("%.0f", report.Median(r.Training)/1e3))
+		}
+	}
+	var wanted []string
+	for _, key := range order {
+		l := lines[key]
+		wanted = append(wanted, fmt.Sprintf("| %s | %s |", key, strings.Join(l.ratios, " | ")),
+			fmt.Sprintf("| %s | %s | %s |", key, strings.Join(l.steps, " | "),
+				strings.Join(l.trainings, " | ")))
+	}
+	wanted = append(wanted, fmt.Sprintf("eager PyTorch in %d of %d cases, of compiled PyTorch in %d, and of "+
+		"products in %d", reached["eager"], judged, reached["compiled"], reached["products"]))
+	text := strings.Join(strings.Fields(string(page)), " ")
+	for _, want := range wanted {
+		if !strings.Contains(text, want) {
+			t.Errorf("docs/gpu.md lacks: %s", want)
+		}
+	}
+}
