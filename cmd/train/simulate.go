@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"strings"
 
 	"tandem/algo/job"
 	"tandem/algo/protocol/fault"
@@ -24,7 +23,7 @@ type prediction struct {
 	SamplesPerSecondLow  float64 `json:"samples_per_s_low"`  // 1st percentile over what is not known
 	SamplesPerSecondHigh float64 `json:"samples_per_s_high"` // 99th
 	StepSeconds          float64 `json:"step_s"`
-	Bottleneck           string  `json:"bottleneck"`
+	Bottleneck           string  `json:"bottleneck"` // with its share of the critical path
 }
 
 // samples is the number of points of the box of unknowns behind a range.
@@ -56,7 +55,7 @@ func (r *report) simulate(j job.Job, modes []string, data *datasets.Dataset) err
 		r.Simulated = append(r.Simulated, prediction{
 			Mode: t.Training.Mode, Cluster: describe(&hardware.Cluster), SamplesPerSecond: a.Mid.Throughput,
 			SamplesPerSecondLow: a.Interval.Low, SamplesPerSecondHigh: a.Interval.High,
-			StepSeconds: a.Mid.StepTime.Seconds(), Bottleneck: a.Mid.Roles.Bottleneck,
+			StepSeconds: a.Mid.StepTime.Seconds(), Bottleneck: a.Mid.Bound(),
 		})
 	}
 	return nil
@@ -81,16 +80,15 @@ func (r *report) writeSimulated(w io.Writer) error {
 	fmt.Fprintln(w, "\n"+cli.Wrap(caption, "  "))
 	table := cli.Table{Header: []string{"mode", "samples/s", "range", "step ms", "bounded by"}, Words: 1}
 	for _, s := range r.Simulated {
-		bottleneck, _, _ := strings.Cut(s.Bottleneck, " (") // the cluster has been named
 		table.Rows = append(table.Rows, []string{
 			s.Mode, fmt.Sprintf("%.0f", s.SamplesPerSecond),
 			fmt.Sprintf("%.0f to %.0f", s.SamplesPerSecondLow, s.SamplesPerSecondHigh),
-			fmt.Sprintf("%.3f", s.StepSeconds*1000), bottleneck,
+			fmt.Sprintf("%.3f", s.StepSeconds*1000), s.Bottleneck,
 		})
 	}
 	if err := table.WriteText(w); err != nil {
 		return err
 	}
-	_, err := io.WriteString(w, cli.Stages)
+	_, err := io.WriteString(w, "Bounded by: the resource with the largest share of the critical path.\n")
 	return err
 }

@@ -25,7 +25,10 @@ func (p *plan) report(results []*result) *report.Report {
 			"In sync all trainings of a case had the same bits; in hybrid their losses on the test rows " +
 				"agreed to 5 %.",
 		}}
-	r.Notes = append(r.Notes, report.FewSeedsNote(p.Rounds, "rounds", "a share")...)
+	if p.Rounds < roundsFull {
+		r.Notes = append(r.Notes, fmt.Sprintf("Only %d rounds: run without --quick, which has at least %d, "+
+			"before trusting a share.", p.Rounds, roundsFull))
+	}
 	for _, mode := range []string{job.Hybrid, job.Sync} {
 		of := slices.DeleteFunc(slices.Clone(results), func(r *result) bool { return r.Mode != mode })
 		r.Tables = append(r.Tables, p.ratesTable(mode, of))

@@ -83,10 +83,14 @@ func MeasureCases[R any](o Options, log *Log, meter *Meter, cases []string, meas
 		kept[one.Case] = one
 	}
 	each := meter.Total / max(len(cases), 1)
+	again := 0
 	for _, name := range cases {
 		if _, known := kept[name]; known {
-			meter.Total -= each
+			again++
 		}
+	}
+	if meter.Total -= again * each; again > 0 {
+		meter.Show(0, 1, fmt.Sprintf("%d of %d cases are there already", again, len(cases)))
 	}
 	for i, name := range cases {
 		one, known := kept[name]

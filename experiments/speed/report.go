@@ -164,26 +164,14 @@ func (p *plan) notes(results []*result) []string {
 			"network and Adam, as one host of TorchRec does.",
 			p.FBGEMM.FBGEMM, p.FBGEMM.Torch))
 	}
-	notes = append(notes,
-		"A ratio is the median over rounds of Tandem's rate ÷ PyTorch's rate in the same round. Other "+
-			"programs slow both sides, but not equally: with two threads, PyTorch waits by spinning, "+
-			"and one busy core can cost it most of its speed. Draw conclusions only from a run on an "+
-			"idle machine.",
-		"Both sides begin with the same parameters and values. Their results after three steps, "+
-			"optimizers included, agree to 4 digits, or the experiment fails.",
-		"The losses of a training on the test rows agree to 5 %, or the experiment fails: both sides "+
-			"begin with the same network, but each with its own embedding rows. A peer's tables have "+
-			"only the ids that occur and are made before the measurement; Tandem makes a row when an "+
-			"id first occurs. Tandem trains in hybrid mode: rows may be up to 3 batches stale, so "+
-			"lookups overlap with the network. A peer does one step after another.",
-		"Limits. Registers: all cores multiply and add in registers, without memory access. Bare "+
-			"loop: rows in a plain array at known addresses, copied or updated by assembly with "+
-			"prefetching, on huge pages as in Tandem. Own work: the least time for the pieces of work "+
-			"of the training, each measured alone, with perfect overlap; measured once.",
-		"PyTorch finds a row by its number, Tandem by hashing its sign. PyTorch uses "+
-			"nn.Embedding(sparse=True) with one table for all slots, the fastest of several ways, and "+
-			"Adagrad.",
-	)
+	if p.PyTorch != nil {
+		notes = append(notes, besidePyTorch...)
+	}
+	notes = append(notes, "Limits. Registers: all cores multiply and add in registers, without memory "+
+		"access. "+
+		"Bare loop: rows in a plain array at known addresses, copied or updated by assembly with "+
+		"prefetching, on huge pages as in Tandem. Own work: the least time for the pieces of work "+
+		"of the training, each measured alone, with perfect overlap; measured once.")
 	if slices.ContainsFunc(results, func(r *result) bool { _, known := r.persia(); return known }) {
 		notes = append(notes, persiaNote)
 	}
@@ -198,4 +186,22 @@ func (p *plan) notes(results []*result) []string {
 			"%s.", p.Memory, strings.Join(p.TooLarge, "; ")))
 	}
 	return append(notes, report.FewSeedsNote(p.Rounds, "rounds", "a ratio")...)
+}
+
+// besidePyTorch are notes on how the sides are compared.
+var besidePyTorch = []string{
+	"A ratio is the median over rounds of Tandem's rate ÷ PyTorch's rate in the same round. Other " +
+		"programs slow both sides, but not equally: with two threads, PyTorch waits by spinning, " +
+		"and one busy core can cost it most of its speed. Draw conclusions only from a run on an " +
+		"idle machine.",
+	"Both sides begin with the same parameters and values. Their results after three steps, " +
+		"optimizers included, agree to 4 digits, or the experiment fails.",
+	"The losses of a training on the test rows agree to 5 %, or the experiment fails: both sides " +
+		"begin with the same network, but each with its own embedding rows. A peer's tables have " +
+		"only the ids that occur and are made before the measurement; Tandem makes a row when an " +
+		"id first occurs. Tandem trains in hybrid mode: rows may be up to 3 batches stale, so " +
+		"lookups overlap with the network. A peer does one step after another.",
+	"PyTorch finds a row by its number, Tandem by hashing its sign. PyTorch uses " +
+		"nn.Embedding(sparse=True) with one table for all slots, the fastest of several ways, and " +
+		"Adagrad.",
 }

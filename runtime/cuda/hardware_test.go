@@ -17,7 +17,7 @@ func TestWhatEndsACapture(t *testing.T) {
 	driver := get(Open(Libraries{}))(t)
 	d := get(driver.Open(0))(t)
 	stream, other := get(d.NewStream())(t), get(d.NewStream())(t)
-	kept, freed, pinned := get(d.Alloc(64))(t), get(d.Alloc(1<<20))(t), get(d.AllocPinned(1 << 20))(t)
+	kept, freed, pinned := get(d.Alloc(64))(t), get(d.Alloc(1<<20))(t), get(d.AllocPinned(1<<20))(t)
 	blas := get(d.NewBLAS())(t)
 	cu, address := &driver.cu, new(uint64)
 	for _, c := range []struct {

@@ -1,6 +1,7 @@
 package predict
 
 import (
+	"fmt"
 	"math"
 	"slices"
 
@@ -30,6 +31,15 @@ type Result struct {
 type Bottleneck struct {
 	Resource string  `json:"resource"`
 	Share    float64 `json:"share"`
+}
+
+// Bound returns the resource with the largest share of the critical path, and the share, as in
+// "network 52 %".
+func (r *Result) Bound() string {
+	if len(r.Bottlenecks) == 0 {
+		return "–"
+	}
+	return fmt.Sprintf("%s %.0f %%", r.Bottlenecks[0].Resource, 100*r.Bottlenecks[0].Share)
 }
 
 func rolesResult(r *cluster.Result) Result {

@@ -102,7 +102,7 @@ type trainer struct {
 	engine   model.Engine
 	program  *model.Program
 	replicas map[int]*replica // by rank, those that sum on their devices
-	members  []*member // in rank order, once the ranks have met
+	members  []*member        // in rank order, once the ranks have met
 }
 
 // NewReplica implements model.Trainer.
