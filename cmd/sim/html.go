@@ -77,7 +77,7 @@ func (q *request) throughputSection() htmlreport.Section {
 			digits(1e3 * o.answer.StepTime.Seconds()), o.answer.Bottleneck}
 		point := htmlreport.Point{X: float64(o.gpus), Y: o.answer.Throughput}
 		if o.whole != nil {
-			line[6] = o.whole.Mid.Bound()
+			line[6] = o.bound()
 			if o.whole.Interval != nil {
 				line[3], line[4] = rate(o.answer.Low), rate(o.answer.High)
 				point.Low, point.High = o.answer.Low, o.answer.High

@@ -115,6 +115,14 @@ func (q *request) writeHead(w io.Writer) {
 		"eff %", "step ms", cost, "bounded by")
 }
 
+// bound returns the resource with the largest share of the critical path, and the share.
+func (o *prediction) bound() string {
+	if list := o.whole.Mid.Bottlenecks; len(list) > 0 {
+		return list[0].String()
+	}
+	return "–"
+}
+
 // row returns the row of a prediction.
 func (q *request) row(o *prediction) string {
 	span, cost := "–", ""
@@ -125,7 +133,7 @@ func (q *request) row(o *prediction) string {
 		cost = fmt.Sprintf("  %9.2f", q.cost(*o))
 	}
 	return fmt.Sprintf("%-14s %5d %10s  %-17s %5.0f %8s%s  %s\n", o.mode, o.gpus, rate(o.answer.Throughput),
-		span, 100*o.efficiency, digits(1e3*o.answer.StepTime.Seconds()), cost, o.whole.Mid.Bound())
+		span, 100*o.efficiency, digits(1e3*o.answer.StepTime.Seconds()), cost, o.bound())
 }
 
 // rate writes a throughput with three digits, as 41.9, 966 k or 1.03 M.

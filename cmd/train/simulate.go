@@ -23,7 +23,8 @@ type prediction struct {
 	SamplesPerSecondLow  float64 `json:"samples_per_s_low"`  // 1st percentile over what is not known
 	SamplesPerSecondHigh float64 `json:"samples_per_s_high"` // 99th
 	StepSeconds          float64 `json:"step_s"`
-	Bottleneck           string  `json:"bottleneck"` // with its share of the critical path
+	Bottleneck           string  `json:"bottleneck"`
+	BottleneckShare      float64 `json:"bottleneck_share"` // of the critical path
 }
 
 // samples is the number of points of the box of unknowns behind a range.
@@ -55,8 +56,12 @@ func (r *report) simulate(j job.Job, modes []string, data *datasets.Dataset) err
 		r.Simulated = append(r.Simulated, prediction{
 			Mode: t.Training.Mode, Cluster: describe(&hardware.Cluster), SamplesPerSecond: a.Mid.Throughput,
 			SamplesPerSecondLow: a.Interval.Low, SamplesPerSecondHigh: a.Interval.High,
-			StepSeconds: a.Mid.StepTime.Seconds(), Bottleneck: a.Mid.Bound(),
+			StepSeconds: a.Mid.StepTime.Seconds(),
 		})
+		if list := a.Mid.Bottlenecks; len(list) > 0 {
+			last := &r.Simulated[len(r.Simulated)-1]
+			last.Bottleneck, last.BottleneckShare = list[0].Resource, list[0].Share
+		}
 	}
 	return nil
 }
@@ -83,7 +88,8 @@ func (r *report) writeSimulated(w io.Writer) error {
 		table.Rows = append(table.Rows, []string{
 			s.Mode, fmt.Sprintf("%.0f", s.SamplesPerSecond),
 			fmt.Sprintf("%.0f to %.0f", s.SamplesPerSecondLow, s.SamplesPerSecondHigh),
-			fmt.Sprintf("%.3f", s.StepSeconds*1000), s.Bottleneck,
+			fmt.Sprintf("%.3f", s.StepSeconds*1000),
+			predict.Bottleneck{Resource: s.Bottleneck, Share: s.BottleneckShare}.String(),
 		})
 	}
 	if err := table.WriteText(w); err != nil {

@@ -106,8 +106,6 @@ func (e *Experiment) AddFlags(flags *pflag.FlagSet) {
 		"experiment; goals are then not judged")
 	own.DurationVar(&e.window, "window", 0,
 		"set the least time of a turn (default 500ms; 200ms with --quick)")
-	own.StringVar(&e.allReduce, "all-reduce", e.allReduce, "sum gradients of trainings by host, "+
-		"nccl-tree or nccl")
 	flags.AddFlagSet(own)
 	e.python.AddFlag(flags, "use this Python interpreter with torch and numpy\n(default $TANDEM_PYTHON, "+
 		"or python3 if it has them)")

@@ -72,7 +72,6 @@ func TestFlags(t *testing.T) {
 		"--precisions fp8":      "--precisions fp8",
 		"--shrink 0":            "--shrink 0",
 		"--window -1s":          "--window -1s",
-		"--all-reduce gossip":   "--all-reduce gossip",
 		"--batches 512,1048577": "--batches 1048577",
 	} {
 		_, err := onSoftware(t, strings.Fields(args)...).plan(report.Options{Seeds: 2})

@@ -4,9 +4,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
+	"tandem/algo/job"
 	"tandem/experiments/report"
 )
 
@@ -20,6 +22,7 @@ func TestPageHasTheStoredFigures(t *testing.T) {
 	lines := map[string]*line{}
 	var order []string
 	reached, judged := map[string]int{}, 0
+	samples, sums := map[int][]float64{}, []float64(nil) // shares of copies
 	for _, batch := range []int{512, 4096, 32_768} {
 		text, err := os.ReadFile(fmt.Sprintf("h100-%d.json", batch))
 		if err != nil {
@@ -48,6 +51,10 @@ func TestPageHasTheStoredFigures(t *testing.T) {
 				}
 			}
 			judged++
+			samples[batch] = append(samples[batch], r.notHidden(samplesSide).Median)
+			if r.Network.Name == "tower" && r.Precision != job.FP32 {
+				sums = append(sums, r.notHidden(hostSumsSide).Median)
+			}
 			l.ratios = append(l.ratios, strings.Join(ratios, " / "))
 			l.steps = append(l.steps, milliseconds(report.Median(r.Seconds[stepSide])))
 			l.trainings = append(l.trainings, fmt.Sprintf("%.0f", report.Median(r.Training)/1e3))
@@ -61,11 +68,19 @@ func TestPageHasTheStoredFigures(t *testing.T) {
 				strings.Join(l.trainings, " | ")))
 	}
 	wanted = append(wanted, fmt.Sprintf("eager PyTorch in %d of %d cases, of compiled PyTorch in %d, and of "+
-		"products in %d", reached["eager"], judged, reached["compiled"], reached["products"]))
+		"products in %d", reached["eager"], judged, reached["compiled"], reached["products"]),
+		"take "+spanOf(samples[512])+" of a step of 512 samples that has them, and "+
+			spanOf(samples[32_768])+" with 32,768",
+		"copies and sums together take "+spanOf(sums)+" of a step")
 	text := strings.Join(strings.Fields(string(page)), " ")
 	for _, want := range wanted {
 		if !strings.Contains(text, want) {
 			t.Errorf("docs/gpu.md lacks: %s", want)
 		}
 	}
+}
+
+// spanOf returns the least and the largest share.
+func spanOf(shares []float64) string {
+	return fmt.Sprintf("%.0f to %.0f %%", 100*slices.Min(shares), 100*slices.Max(shares))
 }

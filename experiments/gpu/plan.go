@@ -22,10 +22,9 @@ type options struct {
 	precisions []string // nil: those of the plan
 	shrink     int
 	window     time.Duration // 0: that of the plan
-	allReduce  string
 }
 
-func defaults() options { return options{device: "cuda:0", shrink: 1, allReduce: job.HostSums} }
+func defaults() options { return options{device: "cuda:0", shrink: 1} }
 
 // text returns the value of a flag as it is written on a command line.
 func text(v pflag.Value) string { return strings.Trim(v.String(), "[]") }
@@ -86,9 +85,6 @@ func (e *Experiment) plan(o report.Options) (*plan, error) {
 	if e.window < 0 {
 		return nil, cli.UsageError("want a time such as 500ms", "--window %v", e.window)
 	}
-	if sums := []string{job.HostSums, job.NCCLTreeSums, job.NCCLSums}; !slices.Contains(sums, e.allReduce) {
-		return nil, cli.UsageError("want "+strings.Join(sums, ", "), "--all-reduce %s", e.allReduce)
-	}
 	p := &plan{Device: e.device, Rounds: o.Seeds, Window: e.window, Shrink: e.shrink,
 		ordinal: device.Ordinals[0]}
 	batches, precisions, window := []int{512, 4096, 32_768}, job.DensePrecisions(), 500*time.Millisecond
@@ -113,7 +109,7 @@ func (e *Experiment) plan(o report.Options) (*plan, error) {
 			return nil, cli.UsageError(fmt.Sprintf("want 1 to %d samples", batchMax), "--batches %d", n)
 		}
 	}
-	p.Training = newTrainingPlan(slices.Max(batches), e.allReduce)
+	p.Training = newTrainingPlan(slices.Max(batches))
 	for _, name := range precisions {
 		if !slices.Contains(job.DensePrecisions(), name) {
 			return nil, cli.UsageError("want "+strings.Join(job.DensePrecisions(), ", "),

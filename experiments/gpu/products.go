@@ -21,7 +21,7 @@ type products struct {
 }
 
 // newProducts prepares the products, to be measured in about a time. They are measured without the strides
-// that matrices have within the parameters, and without adding to what is there.
+// that matrices have within the parameters, without a bias, and without adding to what is there.
 func newProducts(device *cuda.Device, of []engine.Multiplication, window time.Duration) (*products, error) {
 	p := &products{counts: map[cuda.Product]int{}}
 	most := calibrate.MemoryMin

@@ -249,8 +249,9 @@ func (p *plan) notes(results []*result) []string {
 			"back, too, which wire.all-reduce: nccl or nccl-tree leave on GPUs. Not hidden: 1 − the step "+
 			"without copies ÷ the step with them, round by round.",
 		fmt.Sprintf("Trainings: rows of the preset criteo, in memory, at most %d steps an epoch; embedding "+
-			"workers: %d, embedding PSs: %d, wire.all-reduce: %s; the time includes the start of the roles.",
-			p.Training.Steps, p.Training.EmbeddingWorkers, p.Training.EmbeddingPSs, p.Training.AllReduce))
+			"workers: %d, embedding PSs: %d; gradients of parameters stay on the GPU, as those of one rank "+
+			"do; the time includes the start of the roles.",
+			p.Training.Steps, p.Training.EmbeddingWorkers, p.Training.EmbeddingPSs))
 	return append(notes, report.FewSeedsNote(p.Rounds, "rounds", "quartiles")...)
 }
 

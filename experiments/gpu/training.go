@@ -22,7 +22,6 @@ type trainingPlan struct {
 	Steps            int    `yaml:"steps"` // of an epoch, at most
 	EmbeddingWorkers int    `yaml:"embedding-workers"`
 	EmbeddingPSs     int    `yaml:"embedding-pss"`
-	AllReduce        string `yaml:"all-reduce"`
 }
 
 // The steps of an epoch: stepsLeast with the largest batch, at most stepsMost with smaller ones, which then
@@ -33,10 +32,10 @@ const (
 )
 
 // newTrainingPlan gives half of the cores to embedding PSs, and a quarter to embedding workers.
-func newTrainingPlan(batchMost int, allReduce string) trainingPlan {
+func newTrainingPlan(batchMost int) trainingPlan {
 	cores := runtime.NumCPU()
 	return trainingPlan{Mode: job.Hybrid, Rows: stepsLeast * batchMost, Steps: stepsMost,
-		EmbeddingWorkers: max(1, cores/4), EmbeddingPSs: max(1, cores/2), AllReduce: allReduce}
+		EmbeddingWorkers: max(1, cores/4), EmbeddingPSs: max(1, cores/2)}
 }
 
 // testRows is the number of rows that are predicted after a training, whose time does not count.
@@ -84,7 +83,7 @@ func (m *measurement) trainingJob(r *result) job.Job {
 	j.Training.Mode, j.Training.GlobalBatch, j.Training.Groups = m.Training.Mode, r.Batch, 1
 	j.Training.Epochs = 1
 	j.Roles.Ranks, j.Roles.EmbeddingWorkers = 1, m.Training.EmbeddingWorkers
-	j.Roles.EmbeddingPSs, j.Wire.AllReduce = m.Training.EmbeddingPSs, m.Training.AllReduce
+	j.Roles.EmbeddingPSs = m.Training.EmbeddingPSs
 	return j
 }
 

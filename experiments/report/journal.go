@@ -89,8 +89,9 @@ func MeasureCases[R any](o Options, log *Log, meter *Meter, cases []string, meas
 			again++
 		}
 	}
-	if meter.Total -= again * each; again > 0 {
-		meter.Show(0, 1, fmt.Sprintf("%d of %d cases are there already", again, len(cases)))
+	meter.Total -= again * each
+	if again > 0 {
+		meter.Show(0, 1, fmt.Sprintf("%d of %d cases were measured earlier", again, len(cases)))
 	}
 	for i, name := range cases {
 		one, known := kept[name]

@@ -168,10 +168,9 @@ func (p *plan) notes(results []*result) []string {
 		notes = append(notes, besidePyTorch...)
 	}
 	notes = append(notes, "Limits. Registers: all cores multiply and add in registers, without memory "+
-		"access. "+
-		"Bare loop: rows in a plain array at known addresses, copied or updated by assembly with "+
-		"prefetching, on huge pages as in Tandem. Own work: the least time for the pieces of work "+
-		"of the training, each measured alone, with perfect overlap; measured once.")
+		"access. Bare loop: rows in a plain array at known addresses, copied or updated by assembly with "+
+		"prefetching, on huge pages as in Tandem. Own work: the least time for the pieces of work of the "+
+		"training, each measured alone, with perfect overlap; measured once.")
 	if slices.ContainsFunc(results, func(r *result) bool { _, known := r.persia(); return known }) {
 		notes = append(notes, persiaNote)
 	}

@@ -31,17 +31,6 @@ func (t Type) Bytes() int {
 	return 2
 }
 
-// Epilogue is what a product does with its result before it stores it.
-type Epilogue uint8
-
-// The epilogues.
-const (
-	NoEpilogue Epilogue = iota
-	Bias                // adds the vector bias to every row
-	Relu                // max(x, 0)
-	ReluBias            // adds the bias, then max(x, 0)
-)
-
 // Product is the shape of a product of row-major matrices:
 //
 //	C = alpha·op(A)·op(B) + beta·C
@@ -57,7 +46,9 @@ type Product struct {
 	// A Batch above 1 is a number of products of the same shape, with matrices that lie the numbers of
 	// BatchA, BatchB and BatchC apart.
 	Batch, BatchA, BatchB, BatchC int
-	Epilogue                      Epilogue
+	// Bias adds a vector to every row of the result. What else could follow within a product is left out: the
+	// max(x, 0) of the library may make 0 of NaN.
+	Bias bool
 	// Alignment is the number of bytes of which the addresses of all matrices are multiples: 16 by default.
 	// Smaller ones exclude faster algorithms. The address of a bias is a multiple of 16.
 	Alignment int
@@ -181,9 +172,6 @@ type Plan struct {
 	arguments *[16]uintptr
 }
 
-// epilogues are the library's numbers for the values of Epilogue.
-var epilogues = [...]uint32{epilogueDefault, epilogueBias, epilogueRelu, epilogueReluBias}
-
 // typeOf returns the library's number for a type.
 func typeOf(t Type) uintptr { return [...]uintptr{real32F, real32F, real16BF, real16F}[t] }
 
@@ -258,7 +246,9 @@ func (p *Plan) describe() error {
 		return value
 	}
 	epilogue := new(uint32)
-	*epilogue = epilogues[x.Epilogue]
+	if *epilogue = epilogueDefault; x.Bias {
+		*epilogue = epilogueBias
+	}
 	err := errors.Join(set(descTransA, operation(x.TransposeB)), set(descTransB, operation(x.TransposeA)),
 		set(descEpilogue, epilogue))
 	if err != nil {
@@ -311,7 +301,7 @@ func (p *Plan) choose() error {
 			uintptr(unsafe.Pointer(least)),
 			unsafe.Sizeof(*least)))
 	}
-	if p.hasBias() { // the library takes the alignment of the bias from its address
+	if p.product.Bias { // the library takes the alignment of the bias from its address
 		err = errors.Join(err, p.setBias(biasAlignment))
 	}
 	if err != nil {
@@ -326,8 +316,6 @@ func (p *Plan) choose() error {
 	}
 	return err
 }
-
-func (p *Plan) hasBias() bool { return p.product.Epilogue == Bias || p.product.Epilogue == ReluBias }
 
 // biasAlignment is that of every bias, in bytes.
 const biasAlignment = 16
@@ -354,7 +342,7 @@ func (p *Plan) Close() error {
 	return err
 }
 
-// Multiply computes the product of a plan. The bias is not used without an epilogue that has one. If beta
+// Multiply computes the product of a plan. The bias is not used by a product without one. If beta
 // is 0, the former contents of C do not matter.
 func (s *Stream) Multiply(p *Plan, a, b, c, bias Address, alpha, beta float32) error {
 	if (a|b|c)%Address(p.product.Alignment) != 0 || bias%biasAlignment != 0 {
@@ -364,7 +352,7 @@ func (s *Stream) Multiply(p *Plan, a, b, c, bias Address, alpha, beta float32) e
 	}
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
-	if p.hasBias() && p.bias != uint64(bias) {
+	if p.product.Bias && p.bias != uint64(bias) {
 		if err := p.setBias(uint64(bias)); err != nil {
 			return err
 		}

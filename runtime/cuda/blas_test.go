@@ -70,10 +70,10 @@ func TestProducts(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	const m, n, k, gap = 7, 20, 12, 4
 	for i, kind := range []cuda.Type{cuda.F32, cuda.TF32, cuda.BF16, cuda.F16} {
-		for _, epilogue := range []cuda.Epilogue{cuda.NoEpilogue, cuda.Bias, cuda.Relu, cuda.ReluBias} {
+		for _, bias := range []bool{false, true} {
 			for _, transposed := range [][2]bool{{false, false}, {true, false}, {false, true}, {true, true}} {
 				p := cuda.Product{Rows: m, Columns: n, Inner: k, TransposeA: transposed[0],
-					TransposeB: transposed[1], Type: kind, Epilogue: epilogue, StrideC: n + gap}
+					TransposeB: transposed[1], Type: kind, Bias: bias, StrideC: n + gap}
 				if i%2 == 0 {
 					p.Batch, p.BatchA, p.BatchB, p.BatchC = 3, m*k+8, n*k+8, m*(n+gap)
 				}
@@ -118,16 +118,12 @@ func (b bench) multiply(blas *cuda.BLAS, p cuda.Product, rng *rand.Rand) {
 						at(valuesB[x*p.BatchB:], l, j, strideB, p.TransposeB)
 				}
 				want := alpha*sum + beta*float64(before[index])
-				if p.Epilogue == cuda.Bias || p.Epilogue == cuda.ReluBias {
+				if p.Bias {
 					want += float64(bias[j])
-				}
-				if p.Epilogue == cuda.Relu || p.Epilogue == cuda.ReluBias {
-					want = max(want, 0)
 				}
 				// Sums of k numbers of about 1 in fp32.
 				if math.Abs(float64(got[index])-want) > 1e-5 {
-					b.Fatalf("%v, epilogue %d: number (%d, %d) of matrix %d is %v, want %v", p, p.Epilogue,
-						i, j, x,
+					b.Fatalf("%v, bias %v: number (%d, %d) of matrix %d is %v, want %v", p, p.Bias, i, j, x,
 						got[index], want)
 				}
 			}
@@ -190,7 +186,7 @@ func TestCapturedProducts(t *testing.T) {
 	softgpu.Set(t, "TANDEM_SOFTGPU_SEED", "5")
 	b := newBench(t)
 	blas := must(b.device.NewBLAS())
-	plan := must(blas.Plan(cuda.Product{Rows: 1, Columns: 4, Inner: 1, Epilogue: cuda.Bias}))
+	plan := must(blas.Plan(cuda.Product{Rows: 1, Columns: 4, Inner: 1, Bias: true}))
 	one, x := b.upload([]float32{1}), b.upload(ramp(4))
 	first, second := b.upload([]float32{10, 10, 10, 10}), b.upload([]float32{20, 20, 20, 20})
 	c, d := b.alloc(16), b.alloc(16)

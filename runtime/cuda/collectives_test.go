@@ -181,7 +181,7 @@ func TestDuplicateDevices(t *testing.T) {
 	driver := softgpu.Open(t, 1)
 	id := must(driver.UniqueID())
 	var running sync.WaitGroup
-	var told atomic.Int32
+	var explained atomic.Int32
 	for n := range 2 {
 		running.Go(func() {
 			device := must(driver.Open(0))
@@ -192,11 +192,11 @@ func TestDuplicateDevices(t *testing.T) {
 			if err == nil || !strings.HasPrefix(err.Error(), want) {
 				t.Errorf("error %v\nwant  %s", err, want)
 			}
-			told.Add(int32(strings.Count(fmt.Sprint(err), "Duplicate GPU detected")))
+			explained.Add(int32(strings.Count(fmt.Sprint(err), "Duplicate GPU detected")))
 		})
 	}
 	running.Wait()
-	if told.Load() == 0 {
+	if explained.Load() == 0 {
 		t.Error("no rank learns that the GPU is the same")
 	}
 }

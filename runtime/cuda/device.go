@@ -45,9 +45,9 @@ func (d *Device) callOther(e *entry, arguments ...uintptr) (int, error) {
 	return codeOf(call(e.address, arguments...)), nil
 }
 
-// captures is held for reading while a stream captures. What waits for all work of a device would end the
-// capture with an error, also from another goroutine, such as one that frees the replica of an earlier
-// training: it takes turns with captures.
+// captures is held for reading while a stream captures. A call that waits for the whole device, as
+// cuCtxSynchronize and cublasLtDestroy do, invalidates a capture in progress, also from another goroutine,
+// such as one that frees the replica of an earlier training: it takes turns with captures.
 var captures sync.RWMutex
 
 // Close ends the use of the device. What was made on it must be closed before.

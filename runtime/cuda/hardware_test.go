@@ -3,22 +3,35 @@
 package cuda
 
 import (
+	"errors"
 	"os"
 	"testing"
 	"unsafe"
 )
 
-// TestWhatEndsACapture calls what another goroutine may call while a stream captures. The software GPU does
-// what this test finds on hardware.
+// TestWhatEndsACapture calls what another goroutine may call while a stream captures. The software GPU
+// imitates the results of this test.
 func TestWhatEndsACapture(t *testing.T) {
 	if os.Getenv("TANDEM_TEST_GPU") != "1" {
 		t.Skip("needs a GPU of NVIDIA: TANDEM_TEST_GPU=1")
 	}
-	driver := get(Open(Libraries{}))(t)
-	d := get(driver.Open(0))(t)
-	stream, other := get(d.NewStream())(t), get(d.NewStream())(t)
-	kept, freed, pinned := get(d.Alloc(64))(t), get(d.Alloc(1<<20))(t), get(d.AllocPinned(1<<20))(t)
-	blas := get(d.NewBLAS())(t)
+	driver, err := Open(Libraries{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := driver.Open(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stream, err := d.NewStream()
+	other, err1 := d.NewStream()
+	kept, err2 := d.Alloc(64)
+	freed, err3 := d.Alloc(1 << 20)
+	pinned, err4 := d.AllocPinned(1 << 20)
+	blas, err5 := d.NewBLAS()
+	if err := errors.Join(err, err1, err2, err3, err4, err5); err != nil {
+		t.Fatal(err)
+	}
 	cu, address := &driver.cu, new(uint64)
 	for _, c := range []struct {
 		name string
@@ -43,25 +56,14 @@ func TestWhatEndsACapture(t *testing.T) {
 		}
 		done := make(chan error)
 		go func() { done <- c.do() }()
-		said := <-done
+		callErr := <-done
 		cleared := stream.Clear(kept.Address, 64)
 		graph, err := stream.EndCapture()
 		if (err != nil) != c.ends {
-			t.Errorf("%s: %v; then %v; capture: %v; want an error: %v", c.name, said, cleared, err, c.ends)
+			t.Errorf("%s: %v; then %v; capture: %v; want an error: %v", c.name, callErr, cleared, err, c.ends)
 		}
 		if graph != nil {
 			_ = graph.Close()
 		}
-	}
-}
-
-// get returns a value, and fails the test on an error.
-func get[T any](value T, err error) func(t *testing.T) T {
-	return func(t *testing.T) T {
-		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
-		return value
 	}
 }

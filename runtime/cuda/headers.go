@@ -68,10 +68,8 @@ const (
 
 // cublasLt.h: cublasLtEpilogue_t.
 const (
-	epilogueDefault  = 1 // CUBLASLT_EPILOGUE_DEFAULT
-	epilogueRelu     = 2 // CUBLASLT_EPILOGUE_RELU
-	epilogueBias     = 4 // CUBLASLT_EPILOGUE_BIAS
-	epilogueReluBias = 6 // CUBLASLT_EPILOGUE_RELU_BIAS
+	epilogueDefault = 1 // CUBLASLT_EPILOGUE_DEFAULT
+	epilogueBias    = 4 // CUBLASLT_EPILOGUE_BIAS
 )
 
 // matmulAlgo is cublasLtMatmulAlgo_t of cublasLt.h.

@@ -9,8 +9,9 @@ import (
 
 // Stream is a queue of work for a device. Work of one stream runs in order.
 type Stream struct {
-	device *Device
-	handle uintptr
+	device    *Device
+	handle    uintptr
+	capturing bool
 }
 
 // NewStream makes a stream.
@@ -131,12 +132,13 @@ type Graph struct {
 
 // BeginCapture begins to collect the work of the stream in a graph, instead of doing it. Other streams join
 // the capture when they wait for an event that was recorded in it, and must be joined in the same way
-// before its end. Between, no method may wait for a stream of the capture, and what waits for a whole device
-// waits until EndCapture, which must follow: Device.Sync and the Close of devices and products.
+// before its end. Between, no method may wait for a stream of the capture. Device.Sync and the Close of
+// devices and products wait until EndCapture, so the goroutine that captures must not call them, nor begin
+// another capture.
 func (s *Stream) BeginCapture() error {
 	captures.RLock()
 	err := s.device.call(&s.device.driver.cu.streamBeginCapture, s.handle, streamCaptureModeRelaxed)
-	if err != nil {
+	if s.capturing = err == nil; err != nil {
 		captures.RUnlock()
 	}
 	return err
@@ -148,7 +150,10 @@ func (s *Stream) EndCapture() (*Graph, error) {
 	cu := &s.device.driver.cu
 	captured, handle := new(uintptr), new(uintptr)
 	err := s.device.call(&cu.streamEndCapture, s.handle, uintptr(unsafe.Pointer(captured)))
-	captures.RUnlock()
+	if s.capturing {
+		s.capturing = false
+		captures.RUnlock()
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -33,14 +33,8 @@ type Bottleneck struct {
 	Share    float64 `json:"share"`
 }
 
-// Bound returns the resource with the largest share of the critical path, and the share, as in
-// "network 52 %".
-func (r *Result) Bound() string {
-	if len(r.Bottlenecks) == 0 {
-		return "–"
-	}
-	return fmt.Sprintf("%s %.0f %%", r.Bottlenecks[0].Resource, 100*r.Bottlenecks[0].Share)
-}
+// String returns a text such as "network 52 %".
+func (b Bottleneck) String() string { return fmt.Sprintf("%s %.0f %%", b.Resource, 100*b.Share) }
 
 func rolesResult(r *cluster.Result) Result {
 	result := Result{Throughput: r.Throughput, StepTime: r.StepTime, Stations: r.Stations, Events: r.Events,

@@ -269,7 +269,7 @@ func TestSizesAreChecked(t *testing.T) {
 		second(b.Stream(8, 0)),
 		second(b.Stream(1<<21, 0)), second(b.CopyIn(1<<21, 0)), second(b.CopyOut(0, 0)),
 		second(b.Product(cuda.Product{Rows: 1 << 10, Columns: 1 << 10, Inner: 1}, 0)),
-		second(b.Product(cuda.Product{Rows: 8, Columns: 8, Inner: 8, Epilogue: cuda.Relu}, 0)),
+		second(b.Product(cuda.Product{Rows: 8, Columns: 8, Inner: 8, Bias: true}, 0)),
 	} {
 		if err == nil {
 			t.Errorf("size %d is accepted", i)

@@ -49,9 +49,9 @@ func Bytes(p cuda.Product) unit.Bytes {
 func (m *Meter) Fits(p cuda.Product) bool { return Bytes(p) <= m.Bytes() }
 
 // Product measures a product of random numbers for about a time, with the algorithm that the library
-// chooses. Operands that fit into the cache stay there. The product has no strides and no epilogue.
+// chooses. Operands that fit into the cache stay there. The product has no strides and no bias.
 func (m *Meter) Product(p cuda.Product, budget time.Duration) (Times, error) {
-	if !m.Fits(p) || p.Epilogue != cuda.NoEpilogue || p.StrideA|p.StrideB|p.StrideC != 0 {
+	if !m.Fits(p) || p.Bias || p.StrideA|p.StrideB|p.StrideC != 0 {
 		return Times{}, fmt.Errorf("calibrate: a product of %v does not fit into %v, or is not plain", p,
 			m.Bytes())
 	}

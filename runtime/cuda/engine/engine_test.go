@@ -325,6 +325,19 @@ func TestWhatIsNotFiniteIsNamed(t *testing.T) {
 				s.Params[i] = 3e38
 			}
 		}},
+		// NaN arises in a hidden layer, whose ReLU must keep it.
+		{"the loss, which is NaN", func(s *model.State, _ *batch.Part, pooled []float32) {
+			for _, t := range l.Tensors {
+				if slices.Contains(t.Shape, l.EmbeddingWidth) {
+					for i := range s.Params[t.Lo:t.Hi] {
+						s.Params[t.Lo+i] = 3e38 * float32(1-2*(i%2))
+					}
+				}
+			}
+			for i := range pooled {
+				pooled[i] = 10
+			}
+		}},
 		// Of huge inputs tiny weights see little; the sum of the inputs over samples is their gradient.
 		{"the gradient of ", func(s *model.State, part *batch.Part, pooled []float32) {
 			for _, t := range l.Tensors {

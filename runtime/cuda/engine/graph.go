@@ -9,7 +9,8 @@ import (
 
 // recorded is the work of a step on a part whose groups have certain sizes. The work of such a part is
 // appended call by call the first time, which chooses how to multiply; it is recorded as graphs the second
-// time, one for the forward pass and one for each bucket, and a graph is launched by one call from then on.
+// time, one for the forward pass and one for each bucket, or one for all buckets of a single rank, and a
+// graph is launched by one call from then on.
 type recorded struct {
 	steps  int // with such parts
 	graphs []*cuda.Graph
@@ -36,8 +37,8 @@ func (r *replica) recordedFor(part *batch.Part) *recorded {
 	return c
 }
 
-// perform appends work to the compute stream: a bucket of the backward pass or, behind these, the forward
-// pass.
+// perform appends work to the compute stream: a bucket of the backward pass, or all of them at the place of
+// the first, or, behind these, the forward pass.
 func (r *replica) perform(segment int, work func()) {
 	if r.err != nil {
 		return

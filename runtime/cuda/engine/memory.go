@@ -92,7 +92,7 @@ func (m *memory) free() {
 // Copies within the memory of the host are made by several cores: one core copies slower than the GPU does.
 var copiers = sync.OnceValue(func() *parallel.Pool { return parallel.New(min(4, parallel.Cores())) })
 
-// copiedAtOnce is the number of values that a core copies without a look at the others.
+// copiedAtOnce is the number of values of one task.
 const copiedAtOnce = 1 << 16
 
 // copyValues copies values, at most as many as there is room for.

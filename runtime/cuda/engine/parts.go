@@ -32,7 +32,7 @@ func (s *shared) newPart(described model.ProgramPart, m *memory, samplesMax int)
 	panic("engine: a part that model.ProgramPart does not list")
 }
 
-// layer is y = x·Wᵀ + b, batch norm, ReLU.
+// layer is y = x·Wᵀ + b, batch norm, ReLU. The bias is part of the last product.
 type layer struct {
 	model.LayerPart
 	normalized    cuda.Address // before gamma and beta
@@ -41,35 +41,21 @@ type layer struct {
 
 func (d *layer) forward(p *pass) {
 	out, n := p.value(d.Output), p.samples
-	bias, epilogue := d.epilogue(p)
 	d.eachInput(p, func(x int, width, first int) {
 		shape := cuda.Product{Rows: n, Columns: d.Out, Inner: width, TransposeB: true}
-		if first+width == d.In { // the last adds to what the others have made
-			shape.Epilogue = epilogue
+		bias := cuda.Address(0)
+		if d.Bias >= 0 && first+width == d.In { // the last product has the whole sum
+			shape.Bias, bias = true, p.weight(d.Bias)
 		}
 		p.multiply(shape, matrix{&p.values[x], 0, width},
 			matrix{nil, p.places.of(d.Weight) + first, d.In}, out, d.Out, bias, first == 0)
 	})
 	if d.Norm {
 		d.normalize(p, out)
-		if d.ReLU {
-			p.each("relu", n*d.Out, cuda.Pointer(out), cuda.Int(n*d.Out))
-		}
 	}
-}
-
-// epilogue returns the bias, and what follows the products in front of batch norm.
-func (d *layer) epilogue(p *pass) (bias cuda.Address, e cuda.Epilogue) {
-	relu := d.ReLU && !d.Norm
-	switch {
-	case d.Bias < 0 && relu:
-		return 0, cuda.Relu
-	case d.Bias < 0:
-		return 0, cuda.NoEpilogue
-	case relu:
-		return p.weight(d.Bias), cuda.ReluBias
+	if d.ReLU {
+		p.each("relu", n*d.Out, cuda.Pointer(out), cuda.Int(n*d.Out))
 	}
-	return p.weight(d.Bias), cuda.Bias
 }
 
 // normalize is batch norm by the statistics of the group, which it keeps.

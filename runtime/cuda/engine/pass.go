@@ -214,8 +214,8 @@ func (p *pass) operand(m matrix) cuda.Address {
 	return narrow.Add(2 * m.offset)
 }
 
-// multiply appends c = a·b, or c += a·b. The product gives shape and form of the operands, and what follows,
-// which may need a bias.
+// multiply appends c = a·b, or c += a·b. The product gives shape and form of the operands, and says whether a
+// bias is added.
 func (p *pass) multiply(shape cuda.Product, a, b matrix, c cuda.Address, stride int, bias cuda.Address,
 	fresh bool) {
 	shape.Type = p.operands

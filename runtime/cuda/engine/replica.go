@@ -27,7 +27,7 @@ type replica struct {
 	found                        cuda.Address // a flag: a gradient is not finite
 
 	staging staging
-	alone   bool                 // the only rank: no sum begins before the backward pass ends
+	alone   bool                 // a single rank, whose gradients are the sum
 	graphs  map[string]*recorded // by the sizes of groups
 	current *recorded            // of the part in hand
 	sums    model.Vector
@@ -97,11 +97,12 @@ func (r *replica) allocate(m *memory, d *device, t *trainer, c model.ReplicaConf
 	samples := c.Groups * samplesMax
 	r.staging = staging{
 		pooled: m.host(samples * l.EmbeddingWidth), dense: m.host(samples * l.DenseWidth),
-		labels: m.host(samples * l.Labels), gradients: m.host(l.Params),
+		labels:          m.host(samples * l.Labels),
 		pooledGradients: m.host(samples * l.EmbeddingWidth), losses: m.host(2 * c.Groups),
 		stats: m.host(c.Groups * l.Running), found: m.host(1),
 	}
 	if !r.summed {
+		r.staging.gradients = m.host(l.Params)
 		r.sums.Values = r.staging.gradients
 	}
 }
@@ -226,32 +227,32 @@ func (r *replica) Loss() float64 { return r.loss }
 func (r *replica) Gradients() *model.Vector { return &r.sums }
 
 // Backward implements model.Replica. It appends the work of all buckets first, and then waits for one after
-// the other: while a bucket travels to the host and over ranks, the device computes the next.
+// the other: while a bucket travels to the host and over ranks, the device computes the next. Nothing travels
+// from a single rank, whose backward pass is one piece of work.
 func (r *replica) Backward(done func(bucket int32)) (pooled []float32, notFinite string, err error) {
 	buckets := r.program.Layout.Buckets
-	ready := func(b int) error { return r.arrived[b].Sync() }
-	switch {
-	case r.alone:
+	ready := r.arrived
+	if r.summed {
+		ready = r.final
+	}
+	if r.alone {
 		r.perform(0, func() {
 			for b := range buckets {
 				r.backward(b)
 			}
 			r.finishBackward()
 		})
-		ready = func(int) error { return r.compute.Sync() }
-	default:
+		_ = r.wait(r.compute)
+	} else {
 		for b := range buckets {
 			r.perform(b, func() { r.backward(b) })
 			r.sendBucket(b)
 		}
 		r.finishBackward()
-		if r.summed {
-			ready = func(b int) error { return r.final[b].Sync() }
-		}
 	}
 	for b := range buckets {
-		if r.err == nil {
-			r.err = ready(b)
+		if r.err == nil && !r.alone {
+			r.err = ready[b].Sync()
 		}
 		if r.err != nil {
 			return nil, "", r.err

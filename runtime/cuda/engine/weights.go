@@ -127,8 +127,7 @@ func (w *weights) StepSum(sum *model.Vector, samples, step int) error {
 	}
 	args = append(args, cuda.Pointer(w.sum), cuda.Float(float32(samples)), cuda.Pointer(w.factor))
 	kernel, rates := w.rule(step)
-	args = append(append(args, rates...), cuda.Int(n))
-	w.each(kernel, n, args...)
+	w.each(kernel, n, append(append(args, rates...), cuda.Int(n))...)
 	w.narrowed = false
 	w.steps++
 	if len(w.running) > 0 {

@@ -44,7 +44,7 @@ extern "C" __global__ void interaction_backward(float* grad_vectors, const float
 		float sum = 0;
 #pragma unroll 4
 		for (int j = 0; j < i; j++, v += stride) sum += row[j] * *v;
-		row += i + i; // the pair (i + 1, i), where those of a column lie ever further apart
+		row += i + i; // the pair (i + 1, i); pair (j, i) lies j values before (j + 1, i)
 #pragma unroll 4
 		for (int j = i + 1; j < count; row += j++) sum += *row * *(v += stride);
 		float* to = &grad_vectors[sample * width + at];

@@ -30,7 +30,7 @@ func lock(name string) (unlock func() error, err error) {
 // seed out, and skips the test of any other setting.
 func Set(t testing.TB, name, value string) {
 	t.Helper()
-	if hardware && name == "TANDEM_SOFTGPU_SEED" {
+	if onHardware() && name == "TANDEM_SOFTGPU_SEED" {
 		return
 	}
 	Only(t)

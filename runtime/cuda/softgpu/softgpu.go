@@ -28,12 +28,13 @@ var names = []string{"libcuda.so.1", "libnvrtc.so.12", "libcublasLt.so.12", "lib
 // software has, such as faults that can be planted, are skipped then.
 const hardwareVariable = "TANDEM_TEST_GPU"
 
-var hardware = os.Getenv(hardwareVariable) == "1"
+// onHardware is asked in every test: go test keeps results by the variables that tests ask for.
+func onHardware() bool { return os.Getenv(hardwareVariable) == "1" }
 
 // Only skips the test on hardware.
 func Only(t testing.TB) {
 	t.Helper()
-	if hardware {
+	if onHardware() {
 		t.Skip("needs the software GPU: " + hardwareVariable + " is set")
 	}
 }
@@ -41,7 +42,7 @@ func Only(t testing.TB) {
 // Hardware skips the test unless it runs on hardware.
 func Hardware(t testing.TB) {
 	t.Helper()
-	if !hardware {
+	if !onHardware() {
 		t.Skipf("needs a GPU of NVIDIA: %s=1", hardwareVariable)
 	}
 }
@@ -146,7 +147,7 @@ func compile(parent, folder, key string) error {
 // Libraries returns the libraries for cuda.Open.
 func Libraries(t testing.TB) cuda.Libraries {
 	t.Helper()
-	if hardware {
+	if onHardware() {
 		return cuda.Libraries{}
 	}
 	folder := Folder(t)
@@ -158,21 +159,22 @@ func Libraries(t testing.TB) cuda.Libraries {
 	}
 }
 
-// Open opens the software GPU with a number of devices. It skips the test on hardware with fewer.
+// Open opens the software GPU with a number of devices, or on hardware the GPUs of the machine; it skips the
+// test if they are fewer.
 func Open(t testing.TB, devices int) *cuda.Driver {
 	t.Helper()
 	libraries := Libraries(t)
-	if !hardware {
+	if !onHardware() {
 		Set(t, "TANDEM_SOFTGPU_DEVICES", strconv.Itoa(devices))
 	}
 	driver, err := cuda.Open(libraries)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if hardware {
-		if all, err := driver.Devices(); err != nil || len(all) < devices {
-			t.Skipf("needs %d GPUs; this machine has %d (%v)", devices, len(all), err)
-		}
+	if all, err := driver.Devices(); err != nil {
+		t.Fatal(err)
+	} else if len(all) < devices {
+		t.Skipf("needs %d GPUs; this machine has %d", devices, len(all))
 	}
 	return driver
 }
@@ -180,7 +182,7 @@ func Open(t testing.TB, devices int) *cuda.Driver {
 // Devices returns the number of devices that a test can have, of those that it wants.
 func Devices(t testing.TB, wanted int) int {
 	t.Helper()
-	if !hardware {
+	if !onHardware() {
 		return wanted
 	}
 	all, err := Open(t, 1).Devices()

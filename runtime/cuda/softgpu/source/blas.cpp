@@ -14,9 +14,7 @@ enum {
 	CUBLAS_COMPUTE_32F_FAST_TF32 = 77,
 
 	CUBLASLT_EPILOGUE_DEFAULT = 1,
-	CUBLASLT_EPILOGUE_RELU = 2,
 	CUBLASLT_EPILOGUE_BIAS = 4,
-	CUBLASLT_EPILOGUE_RELU_BIAS = 6,
 };
 
 struct Lt {
@@ -169,8 +167,8 @@ static int legal(MatmulDesc *d, Layout *a, Layout *b, Layout *c, Layout *r) {
 		(tf32 && a->type != CUDA_R_32F))
 		return CUBLAS_STATUS_NOT_SUPPORTED;
 	switch (d->epilogue) {
-	case CUBLASLT_EPILOGUE_DEFAULT: case CUBLASLT_EPILOGUE_RELU: return CUBLAS_STATUS_SUCCESS;
-	case CUBLASLT_EPILOGUE_BIAS: case CUBLASLT_EPILOGUE_RELU_BIAS:
+	case CUBLASLT_EPILOGUE_DEFAULT: return CUBLAS_STATUS_SUCCESS;
+	case CUBLASLT_EPILOGUE_BIAS:
 		return d->bias ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_INVALID_VALUE;
 	}
 	return CUBLAS_STATUS_NOT_SUPPORTED;
@@ -298,8 +296,7 @@ static void multiplyOne(const Matmul &x, const void *A, const void *B, const voi
 		for (uint64_t i = 0; i < m; i++) {
 			float y = x.alpha * sum[i];
 			if (x.beta != 0) y += x.beta * element(C, x.c.type, int64_t(i + j * x.c.ld));
-			if (x.desc.epilogue & CUBLASLT_EPILOGUE_BIAS) y += element(bias, x.d.type, int64_t(i));
-			if (x.desc.epilogue & CUBLASLT_EPILOGUE_RELU) y = y > 0 ? y : 0;
+			if (x.desc.epilogue == CUBLASLT_EPILOGUE_BIAS) y += element(bias, x.d.type, int64_t(i));
 			store(D, x.d.type, int64_t(i + j * x.d.ld), y);
 		}
 	}
