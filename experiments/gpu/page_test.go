@@ -12,17 +12,17 @@ import (
 	"tandem/experiments/report"
 )
 
-// The page has the figures of the stored results, case by case.
-func TestPageHasTheStoredFigures(t *testing.T) {
-	page, err := os.ReadFile("../../docs/gpu.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+// The pages have the figures of the stored results.
+func TestPagesHaveTheStoredFigures(t *testing.T) {
 	type line struct{ ratios, steps, trainings []string }
 	lines := map[string]*line{}
 	var order []string
 	reached, judged := map[string]int{}, 0
 	samples, sums := map[int][]float64{}, []float64(nil) // shares of copies
+	rates := map[string]map[int][]float64{}
+	for _, c := range comparisons() {
+		rates[c.name] = map[int][]float64{}
+	}
 	for _, batch := range []int{512, 4096, 32_768} {
 		text, err := os.ReadFile(fmt.Sprintf("h100-%d.json", batch))
 		if err != nil {
@@ -46,6 +46,7 @@ func TestPageHasTheStoredFigures(t *testing.T) {
 					t.Fatalf("%s: %s was not measured", &r.testCase, c.name)
 				}
 				ratios = append(ratios, fmt.Sprintf("%.2f", q.Median))
+				rates[c.name][batch] = append(rates[c.name][batch], q.Median)
 				if q.Low >= c.goal {
 					reached[c.name]++
 				}
@@ -72,10 +73,27 @@ func TestPageHasTheStoredFigures(t *testing.T) {
 		"take "+spanOf(samples[512])+" of a step of 512 samples that has them, and "+
 			spanOf(samples[32_768])+" with 32,768",
 		"copies and sums together take "+spanOf(sums)+" of a step")
-	text := strings.Join(strings.Fields(string(page)), " ")
+	contains(t, "gpu.md", wanted...)
+	rate := func(name string, batch int) string {
+		all := rates[name][batch]
+		return fmt.Sprintf("%.2f to %.2f ×", slices.Min(all), slices.Max(all))
+	}
+	contains(t, "results.md", fmt.Sprintf("dense steps of 512 samples have %s the rate of eager PyTorch "+
+		"and %s that of `torch.compile`; with 32,768 samples %s and %s.", rate("eager", 512),
+		rate("compiled", 512), rate("eager", 32_768), rate("compiled", 32_768)))
+}
+
+// contains reports what a page of the documentation lacks.
+func contains(t *testing.T, page string, wanted ...string) {
+	t.Helper()
+	text, err := os.ReadFile("../../docs/" + page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	flowing := strings.Join(strings.Fields(string(text)), " ")
 	for _, want := range wanted {
-		if !strings.Contains(text, want) {
-			t.Errorf("docs/gpu.md lacks: %s", want)
+		if !strings.Contains(flowing, want) {
+			t.Errorf("docs/%s lacks: %s", page, want)
 		}
 	}
 }
