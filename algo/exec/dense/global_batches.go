@@ -58,10 +58,11 @@ func (d *globalBatches) ApplyRows(s *embedding.Shard, w role.Work, puts []embedd
 		all[i], rows = put.Put, rows+len(put.Signs)
 		all[i].Rank = i // several may be of one rank
 	}
-	signs, grads := route.Combine(all, 1, dim, byRank)
+	c := route.Combine(all, 1, dim, byRank)
+	defer c.Release()
 	var positions distinct.Table
 	positions.Reset(rows)
-	divisors, found, of := make([]float32, len(signs)), []uint64(nil), []int32(nil)
+	divisors, found, of := make([]float32, len(c.Signs)), []uint64(nil), []int32(nil)
 	for _, put := range all {
 		of = append(of[:0], make([]int32, len(put.Signs))...)
 		found = positions.Number(of, put.Signs, found)
@@ -73,8 +74,11 @@ func (d *globalBatches) ApplyRows(s *embedding.Shard, w role.Work, puts []embedd
 			}
 		}
 	}
-	for row, divisor := range divisors { // positions are in the order of signs
-		vec.Divide(grads[row*dim:(row+1)*dim], divisor)
-	}
-	return s.ApplyMerged(d.first+int(w.Step), signs, grads)
+	return s.ApplyMerged(d.first+int(w.Step), c.Signs, func(dst []float32, lo, hi int) []float32 {
+		c.Gradients(dst, lo, hi)
+		for i, divisor := range divisors[lo:hi] { // positions are in the order of c.Signs
+			vec.Divide(dst[i*dim:(i+1)*dim], divisor)
+		}
+		return dst
+	})
 }

@@ -272,14 +272,15 @@ func (s *Shard) ApplyStep(step int32, puts []BatchPut, t *job.Job, stepSamples i
 		}
 		all[i] = put.Put
 	}
-	signs, grads := route.Combine(all, stepSamples, s.rows.Dim(), byRank)
-	return s.ApplyMerged(s.first+int(step), signs, grads)
+	c := route.Combine(all, stepSamples, s.rows.Dim(), byRank)
+	defer c.Release()
+	return s.ApplyMerged(s.first+int(step), c.Signs, c.Gradients)
 }
 
-// ApplyMerged applies the merged gradients of distinct signs to the rows, len(signs) × dim values, at the
-// learning rate of a global step.
-func (s *Shard) ApplyMerged(step int, signs []uint64, grads []float32) error {
-	return check(s.rows.Apply(signs, grads, s.rows.Rate(step), nil))
+// ApplyMerged applies the merged gradients of distinct signs to the rows, at the learning rate of a global
+// step.
+func (s *Shard) ApplyMerged(step int, signs []uint64, grads table.Gradients) error {
+	return check(s.rows.ApplyFrom(signs, grads, s.rows.Rate(step), nil))
 }
 
 // ErrNonFinite is wrapped by the errors of gradients that have NaN or Inf.

@@ -2,7 +2,10 @@ package route
 
 import (
 	"fmt"
+	"slices"
+	"sync"
 
+	"tandem/algo/numeric/distinct"
 	"tandem/algo/numeric/kernel/vec"
 )
 
@@ -37,71 +40,102 @@ func (p *Put) Quotients(dst []float32, lo, hi, dim int, divisor float32) {
 	vec.Divide(dst, divisor)
 }
 
+// Combined are the puts of all ranks of a step, merged to one gradient per distinct row.
+type Combined struct {
+	Signs []uint64 // of the rows, in the order of their first occurrence
+
+	dim     int
+	divisor float32 // of all rows; 1: none
+	only    *Put    // the put, if there is one
+	// Several puts are summed as occurrences in one vector, which has a piece for each.
+	occurrences Occurrences
+	table       distinct.Table
+	signs       []uint64
+	index       []int32
+}
+
+var combinations = sync.Pool{New: func() any { return new(Combined) }}
+
 // Combine merges the puts of all ranks of a step, in rank order, to one
 // gradient per distinct row: sums along the tree over ranks, then the one
 // division by the step's samples; if byRank, each rank's sums are divided by
 // its own samples first.
 //
-// The signs come in order of first occurrence. It panics unless there are puts
-// and their ranks count up from 0. Puts do not change.
-// Cost: one hash table operation and one row added a (row, rank).
-func Combine(puts []Put, stepSamples, dim int, byRank bool) (signs []uint64, grads []float32) {
+// It panics unless there are puts and their ranks count up from 0. Puts do not
+// change, and must not until Release.
+// Cost: one hash table operation a (row, rank); see Gradients.
+func Combine(puts []Put, stepSamples, dim int, byRank bool) *Combined {
 	for rank, p := range puts {
 		if p.Rank != rank {
 			panic(fmt.Sprintf("route: put %d is of rank %d, want rank order", rank, p.Rank))
 		}
 	}
+	c := combinations.Get().(*Combined)
+	c.dim, c.divisor, c.only = dim, float32(stepSamples), nil
+	if byRank {
+		c.divisor = 1
+	}
 	switch len(puts) {
 	case 0:
 		panic("route: no puts")
 	case 1:
-		p := &puts[0]
-		grads = make([]float32, len(p.Signs)*dim)
-		p.Quotients(grads, 0, len(p.Signs), dim, p.Divisor(stepSamples, byRank))
-		return p.Signs, grads
+		c.only = &puts[0]
+		c.Signs, c.divisor = c.only.Signs, c.only.Divisor(stepSamples, byRank)
+	default:
+		c.sort(puts, byRank)
 	}
-	signs, grads = combine(puts, dim, byRank)
-	if !byRank {
-		vec.Divide(grads, float32(stepSamples))
-	}
-	return signs, grads
+	return c
 }
 
-// combine returns the sums along the tree of several puts.
-func combine(puts []Put, dim int, byRank bool) (signs []uint64, sums []float32) {
-	o := occurrencesPool.Get().(*Occurrences)
-	defer occurrencesPool.Put(o)
-	rows := 0
+// sort finds the distinct rows of several puts, and where each occurs.
+func (c *Combined) sort(puts []Put, byRank bool) {
+	o, rows := &c.occurrences, 0
 	for _, p := range puts {
 		rows += len(p.Signs)
 	}
-	scratch := routings.Get().(*routing)
-	defer routings.Put(scratch)
-	scratch.shared.Reset(rows)
-	signs = make([]uint64, 0, rows)
-	index := make([]int32, rows)
-	o.scaled = resized(o.scaled, rows*dim)
+	c.table.Reset(rows)
+	c.Signs, c.index = slices.Grow(c.signs[:0], rows), resized(c.index, rows)
+	o.scaled = resized(o.scaled, rows*c.dim)
 	rows = 0
 	for i := range puts {
 		p := &puts[i]
 		n := len(p.Signs)
-		signs = scratch.shared.Number(index[rows:][:n], p.Signs, signs)
-		p.Quotients(o.scaled[rows*dim:][:n*dim], 0, n, dim, p.Divisor(1, byRank))
+		c.Signs = c.table.Number(c.index[rows:][:n], p.Signs, c.Signs)
+		p.Quotients(o.scaled[rows*c.dim:][:n*c.dim], 0, n, c.dim, p.Divisor(1, byRank))
 		rows += n
 	}
-	o.start(len(signs), len(o.scaled), dim)
+	c.signs = c.Signs
+	o.start(len(c.Signs), len(o.scaled), c.dim)
 	o.grads = o.scaled
-	o.count(index)
+	o.count(c.index)
 	sort := sortings.Get().(*sorting)
 	defer sortings.Put(sort)
-	sort.reserve(o, 0, len(signs), 0)
+	sort.reserve(o, 0, len(c.Signs), 0)
 	rows = 0
 	for rank, p := range puts {
 		sort.group = int32(rank)
-		sort.placeEach(index[rows:][:len(p.Signs)], int32(rows*dim), int32(dim))
+		sort.placeEach(c.index[rows:][:len(p.Signs)], int32(rows*c.dim), int32(c.dim))
 		rows += len(p.Signs)
 	}
-	sums = make([]float32, len(signs)*dim)
-	o.Sum(sums, 0, len(signs))
-	return signs, sums
+}
+
+// Gradients writes the gradients of the rows from lo to below hi to dst, (hi−lo) × dim values, and returns
+// dst. Rows may come in any order, and by several goroutines. Cost: one row added a (row, rank).
+func (c *Combined) Gradients(dst []float32, lo, hi int) []float32 {
+	switch {
+	case c.only != nil:
+		c.only.Quotients(dst, lo, hi, c.dim, c.divisor)
+	default:
+		c.occurrences.Sum(dst, lo, hi)
+		if c.divisor != 1 {
+			vec.Divide(dst, c.divisor)
+		}
+	}
+	return dst
+}
+
+// Release gives the memory back. Nothing of c may be used any more.
+func (c *Combined) Release() {
+	c.Signs, c.only = nil, nil
+	combinations.Put(c)
 }

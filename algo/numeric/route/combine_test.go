@@ -39,13 +39,13 @@ func TestRanksAndServersDoNotChangeAGradient(t *testing.T) {
 		grads := drawValues(t, b.Samples*schema.EmbeddingWidth())
 		samples := max(b.Samples, 1)
 		alone := putsByServer(schema, b, grads, dim, groups, 1, 1)[0]
-		signs, want := route.Combine(alone, samples, dim, false)
+		signs, want := combined(alone, samples, dim, false)
 		for own := 1; groups%own == 0; own *= 2 {
 			ranks := groups / own
 			servers := rapid.IntRange(1, 4).Draw(t, "PSs")
 			rows := 0
 			for _, puts := range putsByServer(schema, b, grads, dim, groups, ranks, servers) {
-				some, got := route.Combine(puts, samples, dim, false)
+				some, got := combined(puts, samples, dim, false)
 				rows += len(some)
 				for i, sign := range some {
 					at := slices.Index(signs, sign)
@@ -74,7 +74,7 @@ func TestCombineScales(t *testing.T) {
 		byRank bool
 		want   []float32
 	}{{false, []float32{2, 0.75}}, {true, []float32{4, 1}}} {
-		signs, grads := route.Combine(puts, 8, 1, c.byRank)
+		signs, grads := combined(puts, 8, 1, c.byRank)
 		if !slices.Equal(signs, []uint64{7, 8}) || !slices.Equal(grads, c.want) {
 			t.Errorf("by rank %t: signs %d, gradients %v; want [7 8], %v", c.byRank, signs, grads, c.want)
 		}
@@ -137,8 +137,8 @@ func TestPendingSumsAreThoseOfMerge(t *testing.T) {
 			}
 			lo = hi
 		}
-		signs, want := route.Combine(merged, b.Samples, dim, byRank)
-		signsPending, got := route.Combine(pending, b.Samples, dim, byRank)
+		signs, want := combined(merged, b.Samples, dim, byRank)
+		signsPending, got := combined(pending, b.Samples, dim, byRank)
 		if !slices.Equal(signs, signsPending) || !sameBits(got, want) {
 			t.Fatalf("combined: %v %v, want %v %v", signsPending, got, signs, want)
 		}
@@ -148,7 +148,7 @@ func TestPendingSumsAreThoseOfMerge(t *testing.T) {
 // A PS in sync mode closes a step in which no rank has a row on it.
 func TestCombineOfEmptyPuts(t *testing.T) {
 	for _, byRank := range []bool{false, true} {
-		signs, grads := route.Combine([]route.Put{{Rank: 0}, {Rank: 1}}, 8, 4, byRank)
+		signs, grads := combined([]route.Put{{Rank: 0}, {Rank: 1}}, 8, 4, byRank)
 		if len(signs) != 0 || len(grads) != 0 {
 			t.Errorf("signs %v, gradients %v", signs, grads)
 		}
@@ -169,9 +169,15 @@ func BenchmarkCombine(b *testing.B) {
 	for _, p := range puts {
 		rows += len(p.Signs)
 	}
+	block := make([]float32, 32*16)
 	b.ReportAllocs()
 	for b.Loop() {
-		route.Combine(puts, 512, 16, false)
+		c := route.Combine(puts, 512, 16, false)
+		for lo := 0; lo < len(c.Signs); lo += 32 { // as a table asks for them
+			hi := min(lo+32, len(c.Signs))
+			c.Gradients(block[:(hi-lo)*16], lo, hi)
+		}
+		c.Release()
 	}
 	reportRows(b, rows)
 }

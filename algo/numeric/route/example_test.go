@@ -34,8 +34,9 @@ func Example() {
 	fmt.Println("row gradients:", sums)
 
 	// Of a step of two samples, the optimizer sees the mean.
-	_, grads := route.Combine([]route.Put{{Samples: 2, Signs: routed.Signs, Sums: sums}}, 2, 2, false)
-	fmt.Println("mean:", grads)
+	step := route.Combine([]route.Put{{Samples: 2, Signs: routed.Signs, Sums: sums}}, 2, 2, false)
+	fmt.Println("mean:", step.Gradients(make([]float32, 4), 0, 2))
+	step.Release()
 	// Output:
 	// 2 distinct rows, at [0 1 0]
 	// pooled: [11 22 1 2]

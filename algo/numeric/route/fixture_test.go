@@ -146,3 +146,10 @@ func sameBits(a, b []float32) bool {
 	return slices.EqualFunc(a, b,
 		func(x, y float32) bool { return math.Float32bits(x) == math.Float32bits(y) })
 }
+
+// combined returns the signs and all gradients of Combine.
+func combined(puts []route.Put, stepSamples, dim int, byRank bool) (signs []uint64, grads []float32) {
+	c := route.Combine(puts, stepSamples, dim, byRank)
+	defer c.Release()
+	return slices.Clone(c.Signs), c.Gradients(make([]float32, len(c.Signs)*dim), 0, len(c.Signs))
+}

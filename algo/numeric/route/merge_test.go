@@ -145,7 +145,7 @@ func TestGradientMassIsConserved(t *testing.T) {
 		}
 		servers := rapid.IntRange(1, 3).Draw(t, "PSs")
 		for _, puts := range putsByServer(schema, b, grads, dim, 8, ranks, servers) {
-			_, sums := route.Combine(puts, 1, dim, false)
+			_, sums := combined(puts, 1, dim, false)
 			for _, g := range sums {
 				got += g
 			}
