@@ -1,8 +1,10 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"runtime"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -64,7 +66,7 @@ type flags struct {
 
 	// Of one prediction alone.
 	mode       once
-	gpu        int
+	gpu        oneNumber
 	seeds      int
 	placement  string
 	parameters bool
@@ -185,6 +187,26 @@ func (o *once) Set(text string) error {
 	return nil
 }
 
+// oneNumber is a number where other commands take several.
+type oneNumber int
+
+// Set implements pflag.Value.
+func (n *oneNumber) Set(text string) error {
+	value, err := strconv.Atoi(text)
+	switch {
+	case strings.Contains(text, ","):
+		return errors.New("give one number; sim without run compares several")
+	case err != nil:
+		return errors.New("give a number")
+	}
+	*n = oneNumber(value)
+	return nil
+}
+
+// String and Type implement pflag.Value.
+func (n *oneNumber) String() string { return strconv.Itoa(int(*n)) }
+func (n *oneNumber) Type() string   { return "int" }
+
 // registerModes declares the flags of modes and numbers of GPUs. --mode and --modes are one flag.
 func (f *flags) registerModes(fs *pflag.FlagSet) {
 	other, name := "mode", "modes"
@@ -193,7 +215,7 @@ func (f *flags) registerModes(fs *pflag.FlagSet) {
 		other, name = "modes", "mode"
 		fs.Var(&f.mode, "mode", "simulate this `MODE` (default: hybrid, the job file's, or sync "+
 			"with tables on the accelerators)")
-		fs.IntVar(&f.gpu, "gpus", 0, "simulate this number of GPUs, one rank on each (default: that of "+
+		fs.Var(&f.gpu, "gpus", "simulate this number of GPUs, one rank on each (default: that of "+
 			"the cluster's profile, or the job file's ranks)")
 	case table:
 		fs.StringSliceVar(&f.modes, "modes", nil,
@@ -274,7 +296,7 @@ func (f *flags) normalize(given func(string) bool) {
 		f.modes = []string{f.mode.value}
 	}
 	if given("gpus") {
-		f.gpus = []int{f.gpu}
+		f.gpus = []int{int(f.gpu)}
 	}
 }
 

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"strings"
 
 	"tandem/algo/unit"
 	"tandem/internal/cli"
@@ -35,23 +36,40 @@ func newRowStore(result *train.Result, arena *memory.Arena) (rowStore, error) {
 	return s, err
 }
 
-// writeRows prints the memory of the rows of every run.
+// writeRows prints the memory of the rows, once for modes that have the same.
 func (r *report) writeRows(w io.Writer) {
+	var texts []string
+	modes := map[string][]string{}
 	for _, line := range r.Runs {
-		s := line.EmbeddingRows
-		if s.Bytes == 0 {
+		if line.EmbeddingRows.Bytes == 0 {
 			continue // in other processes
 		}
-		fmt.Fprintf(w, "%s: %d embedding rows in %v", line.Mode, s.Rows, unit.Bytes(s.Bytes))
-		if s.ResidentBytes > 0 {
-			fmt.Fprintf(w, ", %.0f %% of it in huge pages", 100*s.HugePageShare)
+		text := line.EmbeddingRows.String()
+		if modes[text] == nil {
+			texts = append(texts, text)
 		}
-		if s.EvictedRows > 0 {
-			fmt.Fprintf(w, "; %d made room for others, %d gradients came too late for theirs", s.EvictedRows,
-				s.EvictedGradients)
-		}
-		fmt.Fprintln(w)
+		modes[text] = append(modes[text], line.Mode)
 	}
+	for _, text := range texts {
+		of := strings.Join(modes[text], ", ")
+		if len(texts) == 1 && len(modes[text]) > 1 {
+			of = "every mode"
+		}
+		fmt.Fprintln(w, cli.Wrap(of+": "+text, "  "))
+	}
+}
+
+// String describes the memory.
+func (s *rowStore) String() string {
+	text := fmt.Sprintf("%d embedding rows in %v", s.Rows, unit.Bytes(s.Bytes))
+	if s.ResidentBytes > 0 {
+		text += fmt.Sprintf(", %.0f %% of it in huge pages", 100*s.HugePageShare)
+	}
+	if s.EvictedRows > 0 {
+		text += fmt.Sprintf("; %d made room for others, %d gradients came too late for theirs", s.EvictedRows,
+			s.EvictedGradients)
+	}
+	return text
 }
 
 // writeDropped prints the gradients that modes dropped because they were too late.
