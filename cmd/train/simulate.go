@@ -53,15 +53,15 @@ func (r *report) simulate(j job.Job, modes []string, data *datasets.Dataset) err
 		if err != nil {
 			return fmt.Errorf("simulated %s: %w", t.Training.Mode, err)
 		}
-		r.Simulated = append(r.Simulated, prediction{
+		p := prediction{
 			Mode: t.Training.Mode, Cluster: describe(&hardware.Cluster), SamplesPerSecond: a.Mid.Throughput,
 			SamplesPerSecondLow: a.Interval.Low, SamplesPerSecondHigh: a.Interval.High,
 			StepSeconds: a.Mid.StepTime.Seconds(),
-		})
-		if list := a.Mid.Bottlenecks; len(list) > 0 {
-			last := &r.Simulated[len(r.Simulated)-1]
-			last.Bottleneck, last.BottleneckShare = list[0].Resource, list[0].Share
 		}
+		if list := a.Mid.Bottlenecks; len(list) > 0 {
+			p.Bottleneck, p.BottleneckShare = list[0].Resource, list[0].Share
+		}
+		r.Simulated = append(r.Simulated, p)
 	}
 	return nil
 }

@@ -122,14 +122,13 @@ func (c *Combined) sort(puts []Put, byRank bool) {
 // Gradients writes the gradients of the rows from lo to below hi to dst, (hi−lo) × dim values, and returns
 // dst. Rows may come in any order, and by several goroutines. Cost: one row added a (row, rank).
 func (c *Combined) Gradients(dst []float32, lo, hi int) []float32 {
-	switch {
-	case c.only != nil:
+	if c.only != nil {
 		c.only.Quotients(dst, lo, hi, c.dim, c.divisor)
-	default:
-		c.occurrences.Sum(dst, lo, hi)
-		if c.divisor != 1 {
-			vec.Divide(dst, c.divisor)
-		}
+		return dst
+	}
+	c.occurrences.Sum(dst, lo, hi)
+	if c.divisor != 1 {
+		vec.Divide(dst, c.divisor)
 	}
 	return dst
 }

@@ -23,7 +23,7 @@ type member struct {
 	gathered cuda.Address // the bucket of every rank, to be summed along the tree
 }
 
-// Sums implements dense.Summer. The gradients of a rank alone are the sum, and stay where they are.
+// Sums implements dense.Summer. The gradients of a single rank are the sum, and stay where they are.
 func (t *trainer) Sums() bool { return t.ranks == 1 || t.sums != job.HostSums }
 
 // SumBucket implements dense.Summer.
