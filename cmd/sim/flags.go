@@ -157,7 +157,8 @@ func (f *flags) registerDevices(fs *pflag.FlagSet) {
 		"give all network cards this `RATE` in each direction, as 25Gbps "+
 			"(default: the profiles')")
 	fs.StringVar(&f.precision, "precision", "",
-		"multiply matrices in this `FORMAT`: fp32, tf32 or half (default: the cluster's, or the model's)")
+		"multiply matrices in this `FORMAT`: fp32, tf32 or half, which stands for fp16 and bf16 (default: "+
+			"the cluster's, or the model's)")
 	if f.kind != trained {
 		fs.StringVar(&f.rowPrecision, "row-precision", "",
 			"keep embedding rows in this `FORMAT`: fp32, fp16 or bf16 (default: the model's or job's)")

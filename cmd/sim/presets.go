@@ -318,7 +318,7 @@ func showPreset(w io.Writer, s shelf, name string, asJSON bool) error {
 	}
 	fmt.Fprintf(w, "%s %s: %s\n", s.kind, name, p.summary)
 	if p.source != "" {
-		fmt.Fprintln(w, cli.Wrap("Source: "+p.source, "  "))
+		cli.Paragraph(w, "Source: "+p.source, "  ")
 	}
 	fmt.Fprintln(w)
 	return writeParameters(w, list)
@@ -362,7 +362,7 @@ func writeParameters(w io.Writer, list []cost.Assumption) error {
 		line(a.Name, a.Mid, span(a), string(a.Kind), fmt.Sprintf("[%d]", number))
 	}
 	for i, source := range sources {
-		fmt.Fprintln(w, cli.Wrap(fmt.Sprintf("  [%d] %s", i+1, source), "      "))
+		cli.Paragraph(w, fmt.Sprintf("  [%d] %s", i+1, source), "      ")
 	}
 	return nil
 }

@@ -95,12 +95,12 @@ func (q *request) unitName() string {
 
 // writeHead writes what stands above the rows of the table.
 func (q *request) writeHead(w io.Writer) {
-	fmt.Fprintln(w, q.title())
+	q.writeTitle(w)
 	if q.samples > 1 {
-		fmt.Fprintln(w, cli.Wrap(fmt.Sprintf("Throughput in samples a second. Intervals are coarse: the "+
+		cli.Paragraph(w, fmt.Sprintf("Throughput in samples a second. Intervals are coarse: the "+
 			"1st to "+
 			"99th percentile over %d points of what is not known, the same for all rows; sim run takes %d. "+
-			"Nothing is fitted.", q.samples, predict.SamplesDefault), ""))
+			"Nothing is fitted.", q.samples, predict.SamplesDefault), "")
 	}
 	if len(q.gpus) > 1 {
 		fmt.Fprintf(w, "Efficiency (eff) is the throughput per GPU, relative to that on %s.\n",
@@ -158,19 +158,17 @@ func (q *request) writeRest(w io.Writer, r *result) error {
 			return err
 		}
 	}
-	writeCounts(w, q.assumptions())
-	fmt.Fprintln(w, "; sim run --parameters lists them.")
+	writeCounts(w, q.assumptions(), "sim run --parameters")
 	_, err := fmt.Fprintf(w, "\nTo repeat: %s\n", q.command)
 	return err
 }
 
-// title says what is simulated, and on which cluster.
-func (q *request) title() string {
-	text := cli.Wrap(fmt.Sprintf("%s on %s; %s.", q.job.Name, q.where(), q.batchText()), "  ")
+// writeTitle says what is simulated, and on which cluster.
+func (q *request) writeTitle(w io.Writer) {
+	cli.Paragraph(w, fmt.Sprintf("%s on %s; %s.", q.job.Name, q.where(), q.batchText()), "  ")
 	if settings := q.modeSettings(); settings != "" {
-		text += "\n" + cli.Wrap(settings, "  ")
+		cli.Paragraph(w, settings, "  ")
 	}
-	return text
 }
 
 // batchText says how large a batch is.
@@ -410,14 +408,13 @@ func (q *request) writePublished(w io.Writer, r *result) error {
 	if alone.holds(aloneDigitised) {
 		inside = "inside"
 	}
-	_, err := fmt.Fprintf(w, "Persia's bar for 1 GPU has dense communication; without it, as here, its "+
-		"figure shows %s, %s our interval.\n",
-		rate(aloneDigitised), inside)
-	return err
+	cli.Paragraph(w, fmt.Sprintf("Persia's bar for 1 GPU has dense communication; without it, as here, its "+
+		"figure shows %s, %s our interval.", rate(aloneDigitised), inside), "  ")
+	return nil
 }
 
-// writeCounts writes how many quantities of each kind are assumed.
-func writeCounts(w io.Writer, list []cost.Assumption) {
+// writeCounts writes how many quantities of each kind are assumed, and how to see them.
+func writeCounts(w io.Writer, list []cost.Assumption, lists string) {
 	var counts []string
 	for _, kind := range kinds() {
 		n := 0
@@ -428,7 +425,12 @@ func writeCounts(w io.Writer, list []cost.Assumption) {
 		}
 		counts = append(counts, fmt.Sprintf("%d %s", n, kind))
 	}
-	fmt.Fprintf(w, "\n%d quantities are assumed: %s", len(list), strings.Join(counts, ", "))
+	text := fmt.Sprintf("%d quantities are assumed: %s", len(list), strings.Join(counts, ", "))
+	if lists != "" {
+		text += "; " + lists + " lists them"
+	}
+	fmt.Fprintln(w)
+	cli.Paragraph(w, text+".", "  ")
 }
 
 // kinds returns the kinds of quantities, the most certain first.

@@ -358,8 +358,8 @@ func unitOf(e param.Entry) string {
 func (d *detailed) writeText(w io.Writer) error {
 	q, r := d.request, &d.Mid
 	mode := q.modes[0]
-	fmt.Fprintln(w, cli.Wrap(fmt.Sprintf("%s, %s on %s: %s.", d.job.Name, mode, q.units(d.job.Roles.Ranks),
-		q.where()), "  "))
+	cli.Paragraph(w, fmt.Sprintf("%s, %s on %s: %s.", d.job.Name, mode, q.units(d.job.Roles.Ranks),
+		q.where()), "  ")
 	if own := d.job.ModeSettingsText(); own != "" {
 		fmt.Fprintf(w, "Mode settings: %s.\n", own)
 	}
@@ -418,7 +418,7 @@ func (d *detailed) writeParts(w io.Writer) {
 			digits(*ms(s[pace.DS])),
 			digits(*ms(s[pace.PEG])), cli.Stages)
 		if note := d.longLookups(); note != "" {
-			fmt.Fprintln(w, cli.Wrap(note, ""))
+			cli.Paragraph(w, note, "")
 		}
 		fmt.Fprintf(w, "%d messages and %v a step.\n", a.Messages, a.Bytes)
 	}
@@ -430,10 +430,10 @@ func (d *detailed) writeParts(w io.Writer) {
 			}
 		}
 		m := &g.Memory
-		fmt.Fprintln(w, cli.Wrap(fmt.Sprintf("Memory of the fullest GPU: %v of rows, %v of their "+
+		cli.Paragraph(w, fmt.Sprintf("Memory of the fullest GPU: %v of rows, %v of their "+
 			"optimizer, %v of "+
 			"the dense network, %v of activations, %v of batches; %v are reserved of %v.", m.Tables, m.State,
-			m.Dense, m.Activations, m.Buffers, m.Reserve, m.Capacity), ""))
+			m.Dense, m.Activations, m.Buffers, m.Reserve, m.Capacity), "")
 		fmt.Fprintf(w, "Placement: %s.\n", placementText(g.Rules()))
 	}
 }
@@ -488,14 +488,14 @@ func (d *detailed) writeEnd(w io.Writer) error {
 			Kind:   p.Kind,
 			Source: p.Source})
 	}
-	writeCounts(w, list)
 	if q.parameters {
-		fmt.Fprint(w, ".\n\n")
+		writeCounts(w, list, "")
+		fmt.Fprintln(w)
 		if err := writeParameters(w, list); err != nil {
 			return err
 		}
 	} else {
-		fmt.Fprintln(w, "; --parameters lists them.")
+		writeCounts(w, list, "--parameters")
 	}
 	_, err := fmt.Fprintf(w, "\nTo repeat: %s\n", q.command)
 	return err

@@ -40,7 +40,7 @@ func (q *request) writeTraining(w io.Writer, cells []*cell) error {
 	if q.spread {
 		seconds = "with the range of trainings at the worst and best ends of every unknown quantity"
 	}
-	fmt.Fprintln(w, q.title())
+	q.writeTitle(w)
 	fmt.Fprintf(w, "Trained for real; seconds are simulated, %s.\n", seconds)
 	fmt.Fprintf(w, "Matrix products by %s.\n", q.multiplier().Name())
 	r := predictionsOf(cells)
@@ -53,9 +53,8 @@ func (q *request) writeTraining(w io.Writer, cells []*cell) error {
 		func() error { return q.writeStaleness(w, r) },
 		func() error { return q.writeDropped(w, r) },
 		func() error {
-			writeCounts(w, cells[0].middle().answer.Assumptions)
-			_, err := fmt.Fprintln(w, "; sim run --parameters lists them.")
-			return err
+			writeCounts(w, cells[0].middle().answer.Assumptions, "sim run --parameters")
+			return nil
 		},
 	} {
 		if err := part(); err != nil {

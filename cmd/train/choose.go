@@ -96,7 +96,7 @@ func (r *report) writeChosen(w io.Writer) {
 		if r.Model != v.Model {
 			text += fmt.Sprintf(", against %.4f of a %s", v.lowest(), v.Model)
 		}
-		fmt.Fprintln(w, cli.Wrap(text+". The runs train on all training rows.", "  "))
+		cli.Paragraph(w, text+". The runs train on all training rows.", "  ")
 	}
 	text := fmt.Sprintf("The logistic regression has a weight for every id and number, trained by "+
 		"Adagrad: rows at rate %.3g, %s", r.baseline.Rows.Optimizer.Rate,
@@ -104,7 +104,7 @@ func (r *report) writeChosen(w io.Writer) {
 	if r.regressed != nil {
 		text += fmt.Sprintf("; both chosen on %s held back", plural(r.regressed.Rows, "training row"))
 	}
-	fmt.Fprintln(w, cli.Wrap(text+".", "  "))
+	cli.Paragraph(w, text+".", "  ")
 }
 
 // setPositiveWeight sets what positive samples count in the loss of every label. The initial bias of a

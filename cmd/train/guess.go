@@ -59,7 +59,7 @@ func (r *report) writeGuess(w io.Writer) {
 	if most > 0 {
 		text += fmt.Sprintf(" The draw of these rows gives an AUC a standard error of %.4f (DeLong).", most)
 	}
-	fmt.Fprintln(w, cli.Wrap(text, "  "))
+	cli.Paragraph(w, text, "  ")
 }
 
 // findModels sets the paths of the models that runs have written.

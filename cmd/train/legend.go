@@ -15,14 +15,15 @@ func legend(t cli.Table) string {
 	}
 	text += " Staleness is the mean / the maximum of:\n"
 	if has("own") {
-		text += `  own, cross  the earlier batches of a rank itself, or of another rank, that a read from an
-              embedding PS missed
+		text += `  own, cross  the earlier batches of a rank itself, or of another rank, that
+              a read from an embedding PS missed
 `
 	}
 	switch {
 	case has("shard"):
-		text += "  row, shard  the updates of a row, or of a shard of a dense PS, between a read and its " +
-			"gradient\n"
+		text += `  row, shard  the updates of a row, or of a shard of a dense PS, between a read
+              and its gradient
+`
 	case has("row"):
 		text += "  row         the updates of a row between a read and its gradient\n"
 	}

@@ -185,9 +185,9 @@ func (r *report) writeText(w io.Writer) error {
 	if len(r.Devices) > 0 {
 		fmt.Fprintf(w, "the network of the ranks on %s\n", strings.Join(r.Devices, ", "))
 	}
-	fmt.Fprintln(w, cli.Wrap(fmt.Sprintf("%s, %s, %s%s", plural(j.Roles.Ranks, "rank"),
+	cli.Paragraph(w, fmt.Sprintf("%s, %s, %s%s", plural(j.Roles.Ranks, "rank"),
 		plural(j.Roles.EmbeddingWorkers, "embedding worker"), plural(j.Roles.EmbeddingPSs, "embedding PS"),
-		r.modeSettings()), "  "))
+		r.modeSettings()), "  ")
 	if r.processes {
 		placed := "a process for every role, on this machine"
 		if text := j.Roles.Placement.String(); text != job.Apart {
@@ -211,7 +211,7 @@ func (r *report) writeText(w io.Writer) error {
 	r.writeRows(w)
 	r.writeFaults(w)
 	for _, c := range r.Comparisons {
-		fmt.Fprintln(w, cli.Wrap(c.String(), "  "))
+		cli.Paragraph(w, c.String(), "  ")
 	}
 	if err := r.writeHeads(w); err != nil {
 		return err

@@ -55,7 +55,7 @@ func (r *report) writeRows(w io.Writer) {
 		if len(texts) == 1 && len(modes[text]) > 1 {
 			of = "every mode"
 		}
-		fmt.Fprintln(w, cli.Wrap(of+": "+text, "  "))
+		cli.Paragraph(w, of+": "+text, "  ")
 	}
 }
 
@@ -76,10 +76,9 @@ func (s *rowStore) String() string {
 func (r *report) writeDropped(w io.Writer) {
 	for _, line := range r.Runs {
 		if line.DroppedGradients > 0 {
-			fmt.Fprintln(w,
-				cli.Wrap(fmt.Sprintf("%s: %s came too late and had no effect; where PSs drop gradients, "+
-					"the parts of a batch are counted one by one", line.Mode,
-					plural(int(line.DroppedGradients), "gradient")), "  "))
+			cli.Paragraph(w, fmt.Sprintf("%s: %s came too late and had no effect; where PSs drop gradients, "+
+				"the parts of a batch are counted one by one", line.Mode,
+				plural(int(line.DroppedGradients), "gradient")), "  ")
 		}
 	}
 }

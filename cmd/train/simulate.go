@@ -82,7 +82,8 @@ func (r *report) writeSimulated(w io.Writer) error {
 	}
 	caption := fmt.Sprintf("Simulated: the same job%s on %d ranks of %s; speed only", without,
 		r.job.Roles.Ranks, r.Simulated[0].Cluster)
-	fmt.Fprintln(w, "\n"+cli.Wrap(caption, "  "))
+	fmt.Fprintln(w)
+	cli.Paragraph(w, caption, "  ")
 	table := cli.Table{Header: []string{"mode", "samples/s", "range", "step ms", "bounded by"}, Words: 1}
 	for _, s := range r.Simulated {
 		table.Rows = append(table.Rows, []string{

@@ -1,12 +1,19 @@
 package cli
 
 import (
+	"fmt"
+	"io"
 	"strings"
 	"unicode/utf8"
 )
 
 // Columns is the width of lines of text in reports. Tables may be a little wider.
 const Columns = 110
+
+// Paragraph writes a line of text, wrapped as TextColumns says. The lines after the first begin with indent.
+func Paragraph(w io.Writer, text, indent string) {
+	fmt.Fprintln(w, WrapAt(text, indent, 0, TextColumns(w)))
+}
 
 // Wrap breaks a line of text at spaces, so that no line is wider than Columns unless a word
 // is. The lines after the first begin with indent.
