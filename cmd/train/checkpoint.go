@@ -74,7 +74,8 @@ func (f *flags) checkpointFlags(fs *pflag.FlagSet) {
 
 // besideResume are the flags that do not change the job of a training that is resumed.
 var besideResume = []string{"resume", "checkpoint-every", "keep-checkpoints", "checkpoint-buffer", "out",
-	"json", "cpu-profile", "metrics-address", "file", "processes", "hang-limit", "return-limit", "deaths"}
+	"json", "without", "cpu-profile", "metrics-address", "file", "processes", "hang-limit", "return-limit",
+	"deaths"}
 
 // resumed opens the checkpoint to resume, and returns its job.
 func (f *flags) resumed(given *pflag.FlagSet) (j job.Job, err error) {

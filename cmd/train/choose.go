@@ -23,7 +23,7 @@ type chosen struct {
 	// Validation is how the number of epochs was chosen; nil where it was given.
 	Validation *validation `json:"validation,omitempty"`
 
-	baseline  job.Job     // a logistic regression
+	baseline  *job.Job    // a logistic regression; nil: none
 	regressed *validation // how the baseline was chosen; nil where the rows were too few
 }
 
@@ -64,11 +64,14 @@ func (p *program) choose(ctx context.Context, j *job.Job, f *flags) error {
 			j.Training.Epochs = infer.EpochsWithout(f.opened)
 		}
 	}
+	if slices.Contains(f.without, baselinePart) {
+		return nil
+	}
 	baseline, choice, err := infer.Baseline(ctx, *j, f.opened, share, machine)
 	if err != nil {
 		return err
 	}
-	if f.chosen.baseline = baseline; choice != nil {
+	if f.chosen.baseline = &baseline; choice != nil {
 		f.chosen.regressed = newValidation(choice)
 		if first != nil && f.table.file != "" {
 			*j = infer.Prefer(first, choice)
@@ -97,6 +100,9 @@ func (r *report) writeChosen(w io.Writer) {
 			text += fmt.Sprintf(", against %.4f of a %s", v.lowest(), v.Model)
 		}
 		cli.Paragraph(w, text+". The runs train on all training rows.", "  ")
+	}
+	if r.baseline == nil {
+		return
 	}
 	text := fmt.Sprintf("The logistic regression has a weight for every id and number, trained by "+
 		"Adagrad: rows at rate %.3g, %s", r.baseline.Rows.Optimizer.Rate,

@@ -64,6 +64,7 @@ type flags struct {
 	metrics    string
 	precision  string
 	device     string
+	without    []string // parts of the report
 
 	table  table
 	opened *datasets.Dataset // of table
@@ -225,6 +226,8 @@ func (f *flags) register(fs *pflag.FlagSet) {
 	fs.StringVar(&f.cpuProfile, "cpu-profile", "",
 		"write a CPU profile of this process to this `FILE`, for go tool pprof")
 	f.metricsFlag(fs)
+	fs.StringSliceVar(&f.without, "without", nil, "leave out these `PARTS`: baseline, the logistic "+
+		"regression, which takes longest with many rows; prediction, by the simulator")
 	fs.BoolVar(&f.json, "json", false, "print one JSON object instead of tables")
 	cli.DefaultInText(fs, "mode", "ranks", "global-batch", "epochs", "validation", "positive-weight",
 		"staleness", "wire", "dense-precision", "device", "evaluate-every", "seed", "faults",
@@ -343,8 +346,18 @@ func (f *flags) check(given *pflag.FlagSet) error {
 		return cli.UsageError("name another mode with --mode",
 			"--record: sequential training has no roles, so there is nothing to record")
 	}
+	for _, part := range f.without {
+		if !slices.Contains(parts, part) {
+			return cli.UsageError("see --help", "--without: %s", job.Unknown(part, parts))
+		}
+	}
 	return nil
 }
+
+// The parts of a report that --without leaves out.
+const baselinePart, predictionPart = "baseline", "prediction"
+
+var parts = []string{baselinePart, predictionPart}
 
 // change applies the flags that are given to the job.
 func (f *flags) change(j *job.Job, given *pflag.FlagSet) error {

@@ -119,7 +119,7 @@ func newReport(j job.Job, data *datasets.Dataset, products gemm.Products) *repor
 		OracleAUC: best, OracleHeads: bestHeads, Data: data.Name, Provenance: data.Provenance,
 		TrainRows: data.TrainRows(), TestRows: data.Test.Samples, DroppedRows: data.DroppedRows,
 		Model: j.Model.Kind, Engine: products.Name(), EngineRate: blas.GFLOPS(products),
-		Seed: j.Training.Seed, Baselines: []row{}, job: j, guess: newGuess(data),
+		Seed: j.Training.Seed, Baselines: []row{}, Simulated: []prediction{}, job: j, guess: newGuess(data),
 		followed: map[string]followed{}, pauses: map[string][]pause{},
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 
 	"tandem/algo/job"
 	"tandem/algo/protocol/fault"
@@ -31,9 +32,12 @@ type prediction struct {
 const samples = 32
 
 // simulate predicts the modes that run on a cluster, without the faults of the job: with faults,
-// the speed depends on retry times more than on the cluster. cmd/sim simulates faults.
-func (r *report) simulate(j job.Job, modes []string, data *datasets.Dataset) error {
-	r.Simulated = []prediction{}
+// the speed depends on retry times more than on the cluster. cmd/sim simulates faults. It does nothing if the
+// flags leave the prediction out.
+func (r *report) simulate(j job.Job, f flags, data *datasets.Dataset) error {
+	if slices.Contains(f.without, predictionPart) {
+		return nil
+	}
 	w, layout, err := workload.Counted(data, &j)
 	if err != nil {
 		return fmt.Errorf("simulated: %w", err)
@@ -42,7 +46,7 @@ func (r *report) simulate(j job.Job, modes []string, data *datasets.Dataset) err
 	if err != nil {
 		return fmt.Errorf("simulated: %w", err)
 	}
-	for _, t := range inModes(j, modes) {
+	for _, t := range inModes(j, f.modes) {
 		if t.Training.Mode == job.Sequential {
 			continue
 		}

@@ -17,7 +17,7 @@ type variant struct {
 }
 
 // variants returns what is trained, in the order of the report: the job in every mode, the job
-// with each delay, and the baseline.
+// with each delay, and the baseline if there is one.
 func variants(j job.Job, f flags) ([]variant, error) {
 	var all []variant
 	for _, one := range inModes(j, f.modes) {
@@ -49,7 +49,10 @@ func variants(j job.Job, f flags) ([]variant, error) {
 		seen[name] = true
 		all = append(all, variant{name: name, job: one})
 	}
-	return append(all, variant{name: model.LogisticRegression, job: f.chosen.baseline, baseline: true}), nil
+	if j := f.chosen.baseline; j != nil {
+		all = append(all, variant{name: model.LogisticRegression, job: *j, baseline: true})
+	}
+	return all, nil
 }
 
 // nameOf returns the name of a training in the report.
