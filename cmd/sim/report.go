@@ -97,9 +97,8 @@ func (q *request) unitName() string {
 func (q *request) writeHead(w io.Writer) {
 	q.writeTitle(w)
 	if q.samples > 1 {
-		cli.Paragraph(w, fmt.Sprintf("Throughput in samples a second. Intervals are coarse: the "+
-			"1st to "+
-			"99th percentile over %d points of what is not known, the same for all rows; sim run takes %d. "+
+		cli.Paragraph(w, fmt.Sprintf("Throughput in samples a second. Intervals are coarse: the 1st to 99th "+
+			"percentile over %d points of what is not known, the same for all rows; sim run takes %d. "+
 			"Nothing is fitted.", q.samples, predict.SamplesDefault), "")
 	}
 	if len(q.gpus) > 1 {
@@ -384,8 +383,9 @@ func (q *request) writePublished(w io.Writer, r *result) error {
 	if len(rows) == 0 {
 		return nil
 	}
-	fmt.Fprintln(w, "\nFor reference, hybrid on Criteo. Persia's figures are digitised from a figure, and "+
-		"nothing\nis fitted to them:")
+	fmt.Fprintln(w)
+	cli.Paragraph(w, "For reference, hybrid on Criteo. Persia's figures are digitised from a figure, and "+
+		"nothing is fitted to them:", "")
 	t := cli.Table{Header: []string{"GPUs", "samples/s here", "interval", "of Persia", "in our interval"}}
 	for _, x := range rows {
 		inside := "no"
@@ -413,8 +413,9 @@ func (q *request) writePublished(w io.Writer, r *result) error {
 	return nil
 }
 
-// writeCounts writes how many quantities of each kind are assumed, and how to see them.
-func writeCounts(w io.Writer, list []cost.Assumption, lists string) {
+// writeCounts writes how many quantities of each kind are assumed, and the command that lists them unless it
+// is empty.
+func writeCounts(w io.Writer, list []cost.Assumption, command string) {
 	var counts []string
 	for _, kind := range kinds() {
 		n := 0
@@ -426,8 +427,8 @@ func writeCounts(w io.Writer, list []cost.Assumption, lists string) {
 		counts = append(counts, fmt.Sprintf("%d %s", n, kind))
 	}
 	text := fmt.Sprintf("%d quantities are assumed: %s", len(list), strings.Join(counts, ", "))
-	if lists != "" {
-		text += "; " + lists + " lists them"
+	if command != "" {
+		text += "; " + command + " lists them"
 	}
 	fmt.Fprintln(w)
 	cli.Paragraph(w, text+".", "  ")

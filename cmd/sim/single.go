@@ -430,8 +430,7 @@ func (d *detailed) writeParts(w io.Writer) {
 			}
 		}
 		m := &g.Memory
-		cli.Paragraph(w, fmt.Sprintf("Memory of the fullest GPU: %v of rows, %v of their "+
-			"optimizer, %v of "+
+		cli.Paragraph(w, fmt.Sprintf("Memory of the fullest GPU: %v of rows, %v of their optimizer, %v of "+
 			"the dense network, %v of activations, %v of batches; %v are reserved of %v.", m.Tables, m.State,
 			m.Dense, m.Activations, m.Buffers, m.Reserve, m.Capacity), "")
 		fmt.Fprintf(w, "Placement: %s.\n", placementText(g.Rules()))

@@ -41,7 +41,7 @@ func (q *request) writeTraining(w io.Writer, cells []*cell) error {
 		seconds = "with the range of trainings at the worst and best ends of every unknown quantity"
 	}
 	q.writeTitle(w)
-	fmt.Fprintf(w, "Trained for real; seconds are simulated, %s.\n", seconds)
+	cli.Paragraph(w, fmt.Sprintf("Trained for real; seconds are simulated, %s.", seconds), "")
 	fmt.Fprintf(w, "Matrix products by %s.\n", q.multiplier().Name())
 	r := predictionsOf(cells)
 	for _, part := range []func() error{
@@ -52,15 +52,12 @@ func (q *request) writeTraining(w io.Writer, cells []*cell) error {
 		func() error { return q.writeResources(w, r) },
 		func() error { return q.writeStaleness(w, r) },
 		func() error { return q.writeDropped(w, r) },
-		func() error {
-			writeCounts(w, cells[0].middle().answer.Assumptions, "sim run --parameters")
-			return nil
-		},
 	} {
 		if err := part(); err != nil {
 			return err
 		}
 	}
+	writeCounts(w, cells[0].middle().answer.Assumptions, "sim run --parameters")
 	_, err := fmt.Fprintf(w, "\nTo repeat: %s\n", q.command)
 	return err
 }
@@ -90,9 +87,9 @@ func (q *request) writeTrained(w io.Writer, cells []*cell) error {
 	if err := t.WriteText(w); err != nil {
 		return err
 	}
-	_, err := fmt.Fprintln(w, "Log loss is in nats. Digests do not depend on --workers; equal digests mean "+
-		"equal bits.")
-	return err
+	cli.Paragraph(w, "Log loss is in nats. Digests do not depend on --workers; equal digests mean equal "+
+		"bits.", "")
+	return nil
 }
 
 // dollarsFor returns the price of simulated seconds on a number of GPUs.

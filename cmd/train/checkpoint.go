@@ -41,7 +41,7 @@ type checkpoints struct {
 	last      string                 // the latest that was written, within the results; empty: none
 	mode      string                 // in training
 	lastMode  string                 // of the latest
-	processes string                 // the flag of a training in processes, after a space; else empty
+	given     string                 // flags to give again when a training continues, each after a space
 	behind    behind
 }
 
@@ -205,8 +205,12 @@ func (p *program) useCheckpoints(r *report, o *train.Options, results, mode stri
 	data *datasets.Dataset, source batch.Source) error {
 	c := f.checkpoints
 	c.mode = mode
+	c.given = ""
 	if f.processes {
-		c.processes = " --processes"
+		c.given += " --processes"
+	}
+	if len(f.without) > 0 {
+		c.given += " --without " + strings.Join(f.without, ",")
 	}
 	if c.begin != nil {
 		if err := c.checkData(data, source); err != nil {
@@ -330,7 +334,7 @@ func (p *program) rescue(folder *cli.Folder, j job.Job, c *checkpoints, err erro
 		return &cli.Error{Err: err,
 			Hint: fmt.Sprintf("%s has no checkpoint yet: train it again, with --mode %[1]s", c.mode)}
 	}
-	command, failed := p.withDataDir(j, "go run ./cmd/train --resume "+quoted(place)+c.processes)
+	command, failed := p.withDataDir(j, "go run ./cmd/train --resume "+quoted(place)+c.given)
 	if failed != nil {
 		return errors.Join(err, failed)
 	}

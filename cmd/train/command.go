@@ -226,8 +226,7 @@ func (f *flags) register(fs *pflag.FlagSet) {
 	fs.StringVar(&f.cpuProfile, "cpu-profile", "",
 		"write a CPU profile of this process to this `FILE`, for go tool pprof")
 	f.metricsFlag(fs)
-	fs.StringSliceVar(&f.without, "without", nil, "leave out these `PARTS`: baseline, the logistic "+
-		"regression, which takes longest with many rows; prediction, by the simulator")
+	f.withoutFlag(fs)
 	fs.BoolVar(&f.json, "json", false, "print one JSON object instead of tables")
 	cli.DefaultInText(fs, "mode", "ranks", "global-batch", "epochs", "validation", "positive-weight",
 		"staleness", "wire", "dense-precision", "device", "evaluate-every", "seed", "faults",
@@ -315,6 +314,18 @@ func (f *flags) stale(j job.Job) bool {
 	})
 }
 
+// The parts of a report that --without leaves out.
+const baselinePart, predictionPart = "baseline", "prediction"
+
+var reportParts = []string{baselinePart, predictionPart}
+
+// withoutFlag declares the flag that leaves parts out.
+func (f *flags) withoutFlag(fs *pflag.FlagSet) {
+	fs.StringSliceVar(&f.without, "without", nil, "leave out these `PARTS`: baseline (a logistic "+
+		"regression, slow with many rows; with --data it is then no candidate either) or prediction "+
+		"(of the speed on a cluster, by the simulator)")
+}
+
 // check refuses flags that do not go together.
 func (f *flags) check(given *pflag.FlagSet) error {
 	if err := f.checkProcesses(given); err != nil {
@@ -347,17 +358,13 @@ func (f *flags) check(given *pflag.FlagSet) error {
 			"--record: sequential training has no roles, so there is nothing to record")
 	}
 	for _, part := range f.without {
-		if !slices.Contains(parts, part) {
-			return cli.UsageError("see --help", "--without: %s", job.Unknown(part, parts))
+		if !slices.Contains(reportParts, part) {
+			return cli.UsageError("parts are "+strings.Join(reportParts, ", "), "--without: %s",
+				job.Unknown(part, reportParts))
 		}
 	}
 	return nil
 }
-
-// The parts of a report that --without leaves out.
-const baselinePart, predictionPart = "baseline", "prediction"
-
-var parts = []string{baselinePart, predictionPart}
 
 // change applies the flags that are given to the job.
 func (f *flags) change(j *job.Job, given *pflag.FlagSet) error {

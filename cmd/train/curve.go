@@ -38,8 +38,8 @@ func (r *report) writeCurveTable(w io.Writer) error {
 	if err := table.WriteText(w); err != nil {
 		return err
 	}
-	fmt.Fprintln(w, "The clock of training includes copying what an evaluation reads; predicting goes on "+
-		"beside it and takes cores.")
+	cli.Paragraph(w, "The clock of training includes copying what an evaluation reads; predicting goes on "+
+		"beside it and takes cores.", "")
 	return nil
 }
 

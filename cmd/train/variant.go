@@ -49,8 +49,8 @@ func variants(j job.Job, f flags) ([]variant, error) {
 		seen[name] = true
 		all = append(all, variant{name: name, job: one})
 	}
-	if j := f.chosen.baseline; j != nil {
-		all = append(all, variant{name: model.LogisticRegression, job: *j, baseline: true})
+	if baseline := f.chosen.baseline; baseline != nil {
+		all = append(all, variant{name: model.LogisticRegression, job: *baseline, baseline: true})
 	}
 	return all, nil
 }

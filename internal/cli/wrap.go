@@ -7,10 +7,11 @@ import (
 	"unicode/utf8"
 )
 
-// Columns is the width of lines of text in reports. Tables may be a little wider.
+// Columns is the greatest width of text on a terminal, and the width at which Wrap breaks comments in files.
+// Tables may be wider.
 const Columns = 110
 
-// Paragraph writes a line of text, wrapped as TextColumns says. The lines after the first begin with indent.
+// Paragraph writes text, wrapped at TextColumns(w). Lines after the first begin with indent.
 func Paragraph(w io.Writer, text, indent string) {
 	fmt.Fprintln(w, WrapAt(text, indent, 0, TextColumns(w)))
 }
