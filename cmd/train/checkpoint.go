@@ -41,6 +41,7 @@ type checkpoints struct {
 	last      string                 // the latest that was written, within the results; empty: none
 	mode      string                 // in training
 	lastMode  string                 // of the latest
+	several   bool                   // other modes are trained, too
 	given     string                 // flags to give again when a training continues, each after a space
 	behind    behind
 }
@@ -205,7 +206,7 @@ func (p *program) useCheckpoints(r *report, o *train.Options, results, mode stri
 	data *datasets.Dataset, source batch.Source) error {
 	c := f.checkpoints
 	c.mode = mode
-	c.given = ""
+	c.several, c.given = len(f.modes) > 1, ""
 	if f.processes {
 		c.given += " --processes"
 	}
@@ -338,7 +339,11 @@ func (p *program) rescue(folder *cli.Folder, j job.Job, c *checkpoints, err erro
 	if failed != nil {
 		return errors.Join(err, failed)
 	}
-	return &cli.Error{Err: err, Hint: "continue with: " + command}
+	hint := "continue with: " + command
+	if c.several {
+		hint = fmt.Sprintf("continue %s, without the other modes, with: %s", c.mode, command)
+	}
+	return &cli.Error{Err: err, Hint: hint}
 }
 
 // openInitial opens the model to begin from, if there is one.

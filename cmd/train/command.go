@@ -357,7 +357,9 @@ func (f *flags) check(given *pflag.FlagSet) error {
 		return cli.UsageError("name another mode with --mode",
 			"--record: sequential training has no roles, so there is nothing to record")
 	}
-	for _, part := range f.without {
+	for i, part := range f.without {
+		part = strings.TrimSpace(part)
+		f.without[i] = part
 		if !slices.Contains(reportParts, part) {
 			return cli.UsageError("parts are "+strings.Join(reportParts, ", "), "--without: %s",
 				job.Unknown(part, reportParts))

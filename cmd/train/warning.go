@@ -14,6 +14,9 @@ const (
 	// riseWorth is the rise of the log loss from its lowest point, as a share of the constant guess's, from
 	// which a shorter training is worth a remark.
 	riseWorth = 0.01
+	// gainLeast is the share of the baseline's gain over a constant guess, in log loss, below which a model
+	// is worth a remark.
+	gainLeast = 0.75
 )
 
 // warnings returns what is wrong with the models of the runs, and what to do.
@@ -23,8 +26,8 @@ func (r *report) warnings() (all []string) {
 	}
 	for i := range r.Runs {
 		line := &r.Runs[i]
-		for _, text := range []string{r.tooFewSteps(line), r.worseThanConstant(line), r.rising(line),
-			r.lostToEviction(line)} {
+		for _, text := range []string{r.tooFewSteps(line), r.worseThanConstant(line),
+			r.worseThanBaseline(line), r.rising(line), r.lostToEviction(line)} {
 			if text != "" {
 				all = append(all, line.Mode+": "+text)
 			}
@@ -49,6 +52,19 @@ func (r *report) worseThanConstant(line *row) string {
 		"training rows alone, or diverged; train fewer epochs (--epochs), lower the rates of "+
 		"rows.optimizer and model.optimizer in a job file, or leave out columns with as many ids as "+
 		"rows", line.LogLoss, r.ConstantLogLoss)
+}
+
+func (r *report) worseThanBaseline(line *row) string {
+	if len(r.Baselines) == 0 || r.tooFewSteps(line) != "" || r.worseThanConstant(line) != "" {
+		return ""
+	}
+	baseline := r.Baselines[0].LogLoss
+	if r.ConstantLogLoss-line.LogLoss >= gainLeast*(r.ConstantLogLoss-baseline) {
+		return ""
+	}
+	return fmt.Sprintf("log loss %.4f, where the logistic regression has %.4f: choose the number of epochs "+
+		"(--epochs 10 --validation 0.1), or train with smaller batches (--global-batch) or less staleness "+
+		"(--staleness)", line.LogLoss, baseline)
 }
 
 func (r *report) rising(line *row) string {

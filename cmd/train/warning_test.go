@@ -25,6 +25,9 @@ func TestWarnings(t *testing.T) {
 		{"few steps", func(r *row) { r.Steps = 99 }, "only 99 steps: train more epochs"},
 		{"as the guess", func(r *row) { r.LogLoss = 0.5 }, "log loss 0.5000 is not below the 0.5000"},
 		{"diverged", func(r *row) { r.LogLoss = math.NaN() }, "log loss NaN is not below the 0.5000"},
+		{"behind", func(r *row) { r.LogLoss = 0.426 },
+			"log loss 0.4260, where the logistic regression has 0.4000"},
+		{"nearly as good", func(r *row) { r.LogLoss = 0.424 }, ""},
 		{"rising", func(r *row) { r.Curve[0].LogLoss = 0.39 }, "lowest at step 50, 0.3900, and rose"},
 		{"half lost", func(r *row) { r.EmbeddingRows.EvictedGradients = 10 }, ""},
 		{"most lost", func(r *row) { r.EmbeddingRows.EvictedGradients = 11 }, "most gradients found"},
@@ -32,7 +35,8 @@ func TestWarnings(t *testing.T) {
 		line := good
 		line.Curve = append([]evaluation.Point{}, good.Curve...)
 		c.edit(&line)
-		r := report{Seeds: 2, Runs: []row{line}, guess: guess{ConstantLogLoss: 0.5}}
+		r := report{Seeds: 2, Runs: []row{line}, Baselines: []row{{LogLoss: 0.4}},
+			guess: guess{ConstantLogLoss: 0.5}}
 		got := strings.Join(r.warnings(), "\n")
 		if (got == "") != (c.want == "") || !strings.Contains(got, c.want) ||
 			got != "" && !strings.HasPrefix(got, "hybrid: ") {

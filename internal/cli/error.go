@@ -38,13 +38,13 @@ func PrintError(w io.Writer, program string, err error) int {
 		return 0
 	}
 	columns := terminalColumns(w)
-	fmt.Fprintln(w, WrapAt(fmt.Sprintf("%s: error: %v", program, err), "  ", 0, columns))
+	fmt.Fprintln(w, wrapMessage(fmt.Sprintf("%s: error: %v", program, err), columns))
 	var e *Error
 	if !errors.As(err, &e) {
 		return 1
 	}
 	if e.Hint != "" {
-		fmt.Fprintln(w, WrapAt(program+": hint: "+e.Hint, "  ", 0, columns))
+		fmt.Fprintln(w, wrapMessage(program+": hint: "+e.Hint, columns))
 	}
 	if e.Usage {
 		return 2

@@ -12,7 +12,7 @@ import (
 func PrintNotes(w io.Writer, program string, notes []string) {
 	columns := terminalColumns(w)
 	for _, note := range notes {
-		fmt.Fprintln(w, WrapAt(program+": "+note, "  ", 0, columns))
+		fmt.Fprintln(w, wrapMessage(program+": "+note, columns))
 	}
 }
 

@@ -16,6 +16,15 @@ func Paragraph(w io.Writer, text, indent string) {
 	fmt.Fprintln(w, WrapAt(text, indent, 0, TextColumns(w)))
 }
 
+// wrapMessage wraps a message, but not one with a command, which is copied from a terminal: a line that the
+// terminal itself breaks is still one line.
+func wrapMessage(text string, columns int) string {
+	if strings.Contains(text, "go run ") {
+		return text
+	}
+	return WrapAt(text, "  ", 0, columns)
+}
+
 // Wrap breaks a line of text at spaces, so that no line is wider than Columns unless a word
 // is. The lines after the first begin with indent.
 func Wrap(text, indent string) string { return WrapAt(text, indent, 0, Columns) }
