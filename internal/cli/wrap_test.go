@@ -36,3 +36,15 @@ func TestWrapAt(t *testing.T) {
 		t.Errorf("a buffer has %d columns", columns)
 	}
 }
+
+// A command in a message stays on one line, to be copied; other messages are wrapped.
+func TestCommandsAreNotWrapped(t *testing.T) {
+	const command = "continue with: go run ./cmd/train --resume results/a-long-name --without baseline"
+	if got := wrapMessage(command, 40); got != command {
+		t.Errorf("%q, want one line", got)
+	}
+	got, want := wrapMessage("the model has no rows at all", 16), "the model has no\n  rows at all"
+	if got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
