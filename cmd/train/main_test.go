@@ -16,9 +16,11 @@ import (
 	"tandem/runtime/cuda"
 
 	"github.com/rogpeppe/go-internal/testscript"
+	"github.com/spf13/pflag"
 
 	"tandem/algo/job"
 	"tandem/datasets"
+	"tandem/datasets/infer"
 	"tandem/internal/cli/clitest"
 	"tandem/runtime/blas"
 	"tandem/runtime/cuda/softgpu"
@@ -169,6 +171,30 @@ func TestExplainedJobFileIsValid(t *testing.T) {
 		if _, err := job.Load(name); err != nil {
 			t.Error(err)
 		}
+	}
+}
+
+// The job file of the main README tests on the rows that --data tests on.
+func TestReadmeJobSplitsAsData(t *testing.T) {
+	page, err := os.ReadFile("../../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(page), "```yaml\n")
+	text, _, _ := strings.Cut(rest, "```")
+	j, err := job.Parse([]byte(text), "README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var byFlags table
+	byFlags.register(pflag.NewFlagSet("", pflag.ContinueOnError))
+	split, err := infer.ParseSplit(byFlags.split)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := j.Data.Split
+	if got.How != split.How || got.TestShare() != split.TestShare() || got.Seed != split.Seed {
+		t.Errorf("README.md splits by %+v, --data by %+v", got, split)
 	}
 }
 

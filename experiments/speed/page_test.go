@@ -15,6 +15,8 @@ import (
 
 // The page of results has the ratios of the stored runs.
 func TestPageHasTheStoredRatios(t *testing.T) {
+	trainings := ratiosOf(t, "PyTorch", "training, 64-32", "", "")
+	trainings = append(trainings, ratiosOf(t, "PyTorch", "training, tower", "", "")...)
 	rowWise := ratiosOf(t, "FBGEMM", "row-wise step", "", "")
 	two := ratiosOf(t, "FBGEMM", "sparse step", "2", "")
 	few := ratiosOf(t, "FBGEMM", "sparse step", "1", "256")
@@ -32,8 +34,10 @@ func TestPageHasTheStoredRatios(t *testing.T) {
 	}
 	flowing := strings.Join(strings.Fields(string(page)), " ")
 	for _, want := range []string{
-		fmt.Sprintf("two passes over 400,000 rows, has %.1f × PyTorch's rate;",
-			ratiosOf(t, "PyTorch", "training, 64-32", "", "")[0]),
+		fmt.Sprintf("sparse steps have %s × the rate of PyTorch's and, with row-wise Adagrad, %s × that of "+
+			"FBGEMM's; trainings of feed-forward networks have %s × that of PyTorch's.", span(pytorch),
+			span(rowWise), span(trainings)),
+		fmt.Sprintf("two passes over 400,000 rows, has %.1f × PyTorch's rate;", trainings[0]),
 		fmt.Sprintf("With row-wise Adagrad all %d steps have %s × FBGEMM's rate.", len(rowWise),
 			span(rowWise)),
 		fmt.Sprintf("With Adagrad the %d steps on two cores have %s ×;", len(two), span(two)),

@@ -31,8 +31,8 @@ func MetricsError(err error) error {
 }
 
 // PrintError writes an error of a program and its hint, if any, each on one line or, on a
-// terminal, wrapped. It returns the exit code: 0 for a nil error, 2 for an error about the
-// command line, else 1.
+// terminal, wrapped unless it has a command to copy. It returns the exit code: 0 for a nil
+// error, 2 for an error about the command line, else 1.
 func PrintError(w io.Writer, program string, err error) int {
 	if err == nil {
 		return 0

@@ -8,7 +8,8 @@ import (
 	"golang.org/x/term"
 )
 
-// PrintNotes writes facts that the user should know, one a line. On a terminal it wraps long ones.
+// PrintNotes writes facts that the user should know, one a line. On a terminal it wraps long
+// ones, except those with a command to copy.
 func PrintNotes(w io.Writer, program string, notes []string) {
 	columns := terminalColumns(w)
 	for _, note := range notes {
