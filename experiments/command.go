@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"iter"
 	"slices"
 	"strings"
 	"time"
@@ -13,7 +14,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"tandem/algo/job"
-	"tandem/experiments/report"
+	"tandem/experiments/internal/report"
 	"tandem/internal/cli"
 )
 
@@ -57,12 +58,14 @@ const listHint = invocation + " list shows all"
 
 // program is the command with its inputs and outputs.
 type program struct {
-	experiments    []experiment
+	chapters       []report.Chapter
 	stdout, stderr io.Writer
 	terminal       bool // stderr is a terminal
 	now            func() time.Time
 	dataFolder     string // the value of TANDEM_DATA
 	stored         fs.FS  // results that are kept with the program
+	// own are the flags that only one experiment has, of the command line that is parsed.
+	own map[*report.Experiment]*pflag.FlagSet
 }
 
 // settings are the values of the flags.
@@ -121,59 +124,48 @@ func (p *program) command() *cobra.Command {
 	}
 	p.addFlags(root, &s)
 	p.addFlags(all, &s)
-	root.AddCommand(p.listCommand(), p.indexCommand(), p.repeatCommand(), all)
-	for _, e := range p.experiments {
-		one := p.experimentCommand(e, &s)
-		p.addFlags(one, &s)
-		if more, ok := e.(withFlags); ok {
-			more.AddFlags(one.Flags())
-		}
-		root.AddCommand(one)
+	root.AddCommand(p.listCommand(), p.indexCommand(), p.repeatCommand(), p.redrawCommand(), all)
+	p.own = map[*report.Experiment]*pflag.FlagSet{}
+	for e := range p.all() {
+		root.AddCommand(p.experimentCommand(e, &s))
 	}
 	return root
 }
 
-// withFlags is an experiment with additional flags.
-type withFlags interface {
-	AddFlags(flags *pflag.FlagSet)
-	// Arguments returns the flags that were set, for the command that repeats a run.
-	Arguments() []string
-}
-
-// withNeed is an experiment that only some machines can run.
-type withNeed interface {
-	// Missing returns an error that says what this machine lacks, or nil.
-	Missing() error
+// all returns the experiments of all chapters.
+func (p *program) all() iter.Seq[*report.Experiment] {
+	return func(yield func(*report.Experiment) bool) {
+		for _, c := range p.chapters {
+			for _, e := range c.Experiments {
+				if !yield(e) {
+					return
+				}
+			}
+		}
+	}
 }
 
 // possible returns the names of the experiments that this machine can run, and reports the others. An
 // experiment that is named on the command line is run in any case, and its error says what to do.
 func (p *program) possible() (names []string) {
-	for _, e := range p.experiments {
-		if needs, ok := e.(withNeed); ok {
-			if err := needs.Missing(); err != nil {
-				fmt.Fprintf(p.stderr, "experiments: %s is left out: %v\n", e.Name(), err)
+	for e := range p.all() {
+		if e.Missing != nil {
+			if err := e.Missing(); err != nil {
+				fmt.Fprintf(p.stderr, "experiments: %s is left out: %v\n", e.Name, err)
 				continue
 			}
 		}
-		names = append(names, e.Name())
+		names = append(names, e.Name)
 	}
 	return names
 }
 
-// withStored is an experiment with flags that make it read stored results instead of training.
-type withStored interface {
-	// ReadsStored returns the flag that was given, or "" if the experiment trains. inText says that the text
-	// of the report is the answer, so that a folder is written only if the user names one.
-	ReadsStored() (flag string, inText bool)
-}
-
 // readsStored returns the flag that makes an experiment read stored results, or "".
-func readsStored(e experiment) (flag string, inText bool) {
-	if stored, ok := e.(withStored); ok {
-		return stored.ReadsStored()
+func readsStored(e *report.Experiment) (flag string, inText bool) {
+	if e.ReadsStored == nil {
+		return "", false
 	}
-	return "", false
+	return e.ReadsStored()
 }
 
 // refuseTraining returns a usage error if a flag of trainings is beside one that reads stored results.
@@ -187,20 +179,24 @@ func refuseTraining(flag string, changed func(flag string) bool) error {
 }
 
 // experimentCommand returns the command of an experiment, which also runs the experiments named after it.
-func (p *program) experimentCommand(e experiment, s *settings) *cobra.Command {
+func (p *program) experimentCommand(e *report.Experiment, s *settings) *cobra.Command {
 	const shorts = 14 // where cobra's list of commands has their short texts
-	command := invocation + " " + e.Name()
-	return &cobra.Command{
-		Use:       e.Name() + " [name…]",
-		Short:     cli.WrapAt(e.Question(), strings.Repeat(" ", shorts), shorts, helpColumns),
-		Long:      cli.WrapAt(e.Name()+": "+e.Question(), "", 0, helpColumns) + "\n\n" + e.Help(),
-		Example:   "  " + command + " --quick\n  " + command + " --seeds 10 --out results/" + e.Name(),
+	command := invocation + " " + e.Name
+	var parts []string
+	one := &cobra.Command{
+		Use:       e.Name + " [name…]",
+		Short:     cli.WrapAt(e.Question, strings.Repeat(" ", shorts), shorts, helpColumns),
+		Long:      cli.WrapAt(e.Name+": "+e.Question, "", 0, helpColumns) + "\n\n" + help(e),
+		Example:   "  " + command + " --quick\n  " + command + " --seeds 10 --out results/" + e.Name,
 		Args:      cobra.ArbitraryArgs,
 		ValidArgs: p.names(),
 		RunE: func(cmd *cobra.Command, others []string) error {
-			names := append([]string{e.Name()}, others...)
+			names := append([]string{e.Name}, others...)
 			if cmd.Flags().Changed("resume") {
 				return p.resume(cmd.Context(), names, *s, cmd.Flags().Changed)
+			}
+			if parts != nil {
+				return p.runParts(cmd.Context(), e, parts, others, *s)
 			}
 			if flag, inText := readsStored(e); flag != "" {
 				if err := refuseTraining(flag, cmd.Flags().Changed); err != nil {
@@ -213,6 +209,83 @@ func (p *program) experimentCommand(e experiment, s *settings) *cobra.Command {
 			return p.runNamed(cmd.Context(), names, len(others) > 0, *s)
 		},
 	}
+	p.addFlags(one, s)
+	if e.Parts != nil {
+		one.Flags().StringSliceVar(&parts, "part", nil, "run these parts alone: "+
+			strings.Join(partNames(e), ", "))
+	}
+	p.addOwnFlags(one.Flags(), e)
+	return one
+}
+
+// help returns the text of an experiment, and of its parts.
+func help(e *report.Experiment) string {
+	text := e.Help
+	for _, part := range e.Parts {
+		text += "\n\n" + cli.WrapAt("--part "+part.Name+": "+part.Question, "", 0, helpColumns) + "\n\n" + part.Help
+	}
+	return text
+}
+
+func partNames(e *report.Experiment) (names []string) {
+	for _, part := range e.Parts {
+		names = append(names, part.Name)
+	}
+	return names
+}
+
+// runParts runs the named parts of an experiment.
+func (p *program) runParts(
+	ctx context.Context, e *report.Experiment, names, others []string, s settings,
+) error {
+	if len(others) > 0 {
+		return cli.UsageError("name one experiment", "--part chooses parts of %s alone", e.Name)
+	}
+	var chosen []*report.Experiment
+	for _, name := range names {
+		at := slices.Index(partNames(e), name)
+		if at < 0 {
+			return cli.UsageError("the parts are "+strings.Join(partNames(e), ", "), "%s has no part %q",
+				e.Name, name)
+		}
+		chosen = append(chosen, e.Parts[at])
+	}
+	return p.runChosen(ctx, chosen, len(chosen) > 1, s)
+}
+
+// addOwnFlags adds the flags that only an experiment has to those of its command. Parts that have a flag of
+// one name get the same value.
+func (p *program) addOwnFlags(flags *pflag.FlagSet, e *report.Experiment) {
+	for _, leaf := range e.Leaves() {
+		own := pflag.NewFlagSet("", pflag.ContinueOnError)
+		own.SortFlags = false
+		if leaf.AddFlags != nil {
+			leaf.AddFlags(own)
+		}
+		p.own[leaf] = own
+		own.VisitAll(func(f *pflag.Flag) {
+			if first := flags.Lookup(f.Name); first != nil {
+				first.Value = shared{first.Value, f}
+				return
+			}
+			flags.AddFlag(f)
+		})
+	}
+}
+
+// shared is the value of a flag that another flag has, too.
+type shared struct {
+	pflag.Value
+	other *pflag.Flag
+}
+
+// Set sets both flags.
+func (s shared) Set(text string) error {
+	if err := s.Value.Set(text); err != nil {
+		return err
+	}
+	s.other.Changed = true
+	return s.other.Value.Set(text)
 }
 
 // addFlags adds the flags of a run to a command.
@@ -242,33 +315,57 @@ func noArgs(cmd *cobra.Command, args []string) error {
 }
 
 // names returns the names of the experiments.
-func (p *program) names() []string {
-	names := make([]string, len(p.experiments))
-	for i, e := range p.experiments {
-		names[i] = e.Name()
+func (p *program) names() (names []string) {
+	for e := range p.all() {
+		names = append(names, e.Name)
 	}
 	return names
 }
 
-// find returns the named experiments. It is an error to name one twice.
-func (p *program) find(names []string) ([]experiment, error) {
-	var found []experiment
+// find returns the named experiments, or all their parts. It is an error to name one twice.
+func (p *program) find(names []string) (found []*report.Experiment, err error) {
 	for i, name := range names {
-		at := slices.Index(p.names(), name)
-		switch {
-		case at < 0 && strings.TrimSpace(name) == "":
-			return nil, cli.UsageError(listHint, "experiment %d has no name", i+1)
-		case at < 0:
-			hint := listHint
-			known := append(p.names(), "list", "all", "index", "repeat")
-			if nearest := job.Nearest(name, known); nearest != "" {
-				hint = "did you mean " + nearest + "? " + hint
-			}
-			return nil, cli.UsageError(hint, "unknown experiment %q", name)
-		case slices.Contains(names[:i], name):
+		if slices.Contains(names[:i], name) {
 			return nil, cli.UsageError("name it once", "experiment %q is named twice", name)
 		}
-		found = append(found, p.experiments[at])
+		if strings.TrimSpace(name) == "" {
+			return nil, cli.UsageError(listHint, "experiment %d has no name", i+1)
+		}
+		known := false
+		for e := range p.all() {
+			if e.Name == name {
+				found, known = append(found, e.Leaves()...), true
+			}
+		}
+		if !known {
+			return nil, p.unknown(name)
+		}
 	}
 	return found, nil
+}
+
+// unknown returns the error for a name that no experiment has.
+func (p *program) unknown(name string) error {
+	if whole, part := p.leaf(name); part != nil {
+		return cli.UsageError(fmt.Sprintf("write %s %s --part %s", invocation, whole.Name, name),
+			"%s is a part of the experiment %s", name, whole.Name)
+	}
+	hint := listHint
+	known := append(p.names(), "list", "all", "index", "repeat", "redraw")
+	if nearest := job.Nearest(name, known); nearest != "" {
+		hint = "did you mean " + nearest + "? " + hint
+	}
+	return cli.UsageError(hint, "unknown experiment %q", name)
+}
+
+// leaf returns the experiment without parts that has a name, and the whole that it belongs to; or nil.
+func (p *program) leaf(name string) (whole, leaf *report.Experiment) {
+	for e := range p.all() {
+		for _, one := range e.Leaves() {
+			if one.Name == name {
+				return e, one
+			}
+		}
+	}
+	return nil, nil
 }

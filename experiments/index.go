@@ -5,7 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"tandem/experiments/report"
+	"tandem/experiments/internal/report"
 	"tandem/internal/cli"
 )
 

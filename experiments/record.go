@@ -15,6 +15,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"tandem/experiments/internal/report"
 	"tandem/internal/cli"
 )
 
@@ -50,12 +51,12 @@ type record struct {
 }
 
 // newRecord returns the record of a run that begins now.
-func (p *program) newRecord(e experiment, target string, s settings) *record {
+func (p *program) newRecord(e *report.Experiment, target string, s settings) *record {
 	now := p.now()
 	r := &record{
-		Format: recordFormat, Experiment: e.Name(), Folder: filepath.Base(target),
+		Format: recordFormat, Experiment: e.Name, Folder: filepath.Base(target),
 		Command: p.commandLine(e, s),
-		Quick:   s.quick, Seeds: s.seeds, Seed: s.seed, Arguments: arguments(e), DataFolder: s.dataFolder,
+		Quick:   s.quick, Seeds: s.seeds, Seed: s.seed, Arguments: p.arguments(e), DataFolder: s.dataFolder,
 		Started: now, Commits: []string{cli.CurrentEnvironment().Commit},
 	}
 	sum := sha256.Sum256([]byte(r.Command + "\n" + r.Commits[0] + "\n" + now.Format(time.RFC3339Nano)))
@@ -63,12 +64,23 @@ func (p *program) newRecord(e experiment, target string, s settings) *record {
 	return r
 }
 
-// arguments returns the flags of an experiment that were set.
-func arguments(e experiment) []string {
-	if more, ok := e.(withFlags); ok {
-		return more.Arguments()
-	}
-	return nil
+// arguments returns the flags that only an experiment has and that were set, as words of a command.
+func (p *program) arguments(e *report.Experiment) (words []string) {
+	p.own[e].VisitAll(func(f *pflag.Flag) {
+		if !f.Changed {
+			return
+		}
+		text := f.Value.String()
+		if list, ok := f.Value.(pflag.SliceValue); ok {
+			text = strings.Join(list.GetSlice(), ",")
+		}
+		if f.NoOptDefVal != "" { // a switch takes its value after an equals sign only
+			words = append(words, "--"+f.Name+"="+text)
+			return
+		}
+		words = append(words, "--"+f.Name, text)
+	})
+	return words
 }
 
 // write writes the record to a folder. A reader sees the old file or the new one, also after a crash.
@@ -160,7 +172,10 @@ func findInterrupted(named string) (folder string, r *record, err error) {
 }
 
 // restore gives an experiment the flags of a record. Flags of the command line that differ are an error.
-func (r *record) restore(e experiment, names []string, s *settings, changed func(flag string) bool) error {
+func (p *program) restore(
+	r *record, e *report.Experiment, names []string, s *settings, changed func(flag string) bool,
+) error {
+	whole, _ := p.leaf(e.Name)
 	contradiction := func(given, recorded string) error {
 		return cli.UsageError("leave out what differs: a resumed run keeps its settings",
 			"%s: this run has %s", given, recorded)
@@ -168,7 +183,7 @@ func (r *record) restore(e experiment, names []string, s *settings, changed func
 	switch {
 	case len(names) > 1:
 		return cli.UsageError("give --resume alone", "--resume continues one run, not %d", len(names))
-	case len(names) == 1 && names[0] != r.Experiment:
+	case len(names) == 1 && names[0] != whole.Name:
 		return contradiction("experiment "+names[0], r.Experiment)
 	case changed("out"):
 		return cli.UsageError("leave out --out", "--out %s: a resumed run keeps its folder", s.out)
@@ -179,7 +194,7 @@ func (r *record) restore(e experiment, names []string, s *settings, changed func
 	case changed("seed") && s.seed != r.Seed:
 		return contradiction(fmt.Sprintf("--seed %d", s.seed), fmt.Sprintf("--seed %d", r.Seed))
 	}
-	if given := arguments(e); len(given) > 0 && !slices.Equal(given, r.Arguments) {
+	if given := p.arguments(e); len(given) > 0 && !slices.Equal(given, r.Arguments) {
 		recorded := strings.Join(r.Arguments, " ")
 		if recorded == "" {
 			recorded = "no such flag"
@@ -190,17 +205,13 @@ func (r *record) restore(e experiment, names []string, s *settings, changed func
 	if !changed("data-folder") && r.DataFolder != "" {
 		s.dataFolder = r.DataFolder
 	}
-	return restoreArguments(e, r.Arguments)
+	return p.restoreArguments(e, r.Arguments)
 }
 
 // restoreArguments gives an experiment the flags that only it has.
-func restoreArguments(e experiment, recorded []string) error {
-	more, ok := e.(withFlags)
-	if !ok {
-		return nil
-	}
+func (p *program) restoreArguments(e *report.Experiment, recorded []string) error {
 	flags := pflag.NewFlagSet("", pflag.ContinueOnError)
-	more.AddFlags(flags)
+	p.addOwnFlags(flags, &report.Experiment{Parts: []*report.Experiment{e}})
 	if err := flags.Parse(recorded); err != nil {
 		return &cli.Error{
 			Err:  fmt.Errorf("%s: a file of another version: %w", recordName, err),

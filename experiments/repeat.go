@@ -4,11 +4,12 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
-	"tandem/experiments/report"
+	"tandem/experiments/internal/report"
 	"tandem/internal/cli"
 )
 
@@ -43,7 +44,7 @@ everything but timings and trainings with real threads is the same.`,
 				fmt.Fprintf(p.stderr, "experiments: note: run %s is of commit %s, this program of %s\n",
 					r.Run, then, here)
 			}
-			words := unquoted(strings.TrimPrefix(r.Command, invocation))
+			words := p.again(r)
 			if out != "" {
 				words = append(words, "--out", out)
 			}
@@ -57,6 +58,17 @@ everything but timings and trainings with real threads is the same.`,
 	repeat.Flags().StringVar(&out, "out", "", "write results to this folder, empty or new (default "+
 		"results/<time>-<name>)")
 	return repeat
+}
+
+// again returns the words, after those that start the program, with which a result is made again. A result may
+// be older than the experiment that its own has become a part of.
+func (p *program) again(r *report.Result) []string {
+	words := unquoted(strings.TrimPrefix(r.Command, invocation))
+	whole, leaf := p.leaf(r.Name)
+	if leaf != whole && !slices.Contains(words, "--part") {
+		return append([]string{whole.Name, "--part", leaf.Name}, words[1:]...)
+	}
+	return words
 }
 
 // findRun returns the result of a run.

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"tandem/algo/exec/backend"
-	"tandem/experiments/report"
+	"tandem/experiments/internal/report"
 	"tandem/internal/cli"
 	"tandem/runtime/blas"
 )
@@ -24,6 +24,11 @@ func (p *program) runNamed(ctx context.Context, names []string, together bool, s
 	if err != nil {
 		return err
 	}
+	return p.runChosen(ctx, chosen, together || len(chosen) > 1, s)
+}
+
+// runChosen runs an experiment, or together several.
+func (p *program) runChosen(ctx context.Context, chosen []*report.Experiment, together bool, s settings) error {
 	if s.seeds < report.SeedsMin {
 		return cli.UsageError(fmt.Sprintf("write --seeds %d or more", report.SeedsWanted),
 			"--seeds %d: an interval needs at least %d", s.seeds, report.SeedsMin)
@@ -33,7 +38,7 @@ func (p *program) runNamed(ctx context.Context, names []string, together bool, s
 	}
 	target := s.out
 	if target == "" {
-		target = cli.DefaultFolder(p.now(), names[0])
+		target = cli.DefaultFolder(p.now(), chosen[0].Name)
 	}
 	folder, err := cli.NewFolder(target)
 	if err != nil {
@@ -55,14 +60,15 @@ func (p *program) resume(
 	if err != nil {
 		return err
 	}
-	chosen, err := p.find([]string{r.Experiment})
-	if err != nil {
+	_, e := p.leaf(r.Experiment)
+	if e == nil {
 		return &cli.Error{
-			Err:  fmt.Errorf("%s: a file of another version: %w", filepath.Join(kept, recordName), err),
+			Err: fmt.Errorf("%s: a file of another version: %w", filepath.Join(kept, recordName),
+				p.unknown(r.Experiment)),
 			Hint: listHint,
 		}
 	}
-	if err := r.restore(chosen[0], names, &s, changed); err != nil {
+	if err := p.restore(r, e, names, &s, changed); err != nil {
 		return err
 	}
 	folder, err := cli.ReopenFolder(kept, filepath.Join(filepath.Dir(filepath.Clean(kept)), r.Folder))
@@ -70,12 +76,12 @@ func (p *program) resume(
 		return err
 	}
 	r.resumed()
-	return p.runAlone(ctx, chosen[0], folder, r, s)
+	return p.runAlone(ctx, e, folder, r, s)
 }
 
 // runAlone runs an experiment, prints its report and updates the index beside its folder.
 func (p *program) runAlone(
-	ctx context.Context, e experiment, folder *cli.Folder, r *record, s settings,
+	ctx context.Context, e *report.Experiment, folder *cli.Folder, r *record, s settings,
 ) error {
 	out, place, err := p.runOne(ctx, e, folder, r, nil, s)
 	if err != nil {
@@ -89,13 +95,13 @@ func (p *program) runAlone(
 }
 
 // answer prints the report of an experiment that reads stored results, and writes no folder.
-func (p *program) answer(ctx context.Context, e experiment, s settings) error {
+func (p *program) answer(ctx context.Context, e *report.Experiment, s settings) error {
 	started := p.now()
 	out, err := e.Run(ctx, report.Options{DataFolder: s.dataFolder})
 	if err != nil {
 		return err
 	}
-	out.Name, out.Question, out.Command = e.Name(), e.Question(), p.commandLine(e, s)
+	out.Name, out.Question, out.Command = e.Name, e.Question, p.commandLine(e, s)
 	out.Started, out.Wall = started, p.now().Sub(started)
 	if err := p.print(out, s); err != nil {
 		return err
@@ -124,7 +130,7 @@ func updateIndex(folder string, wanted bool) error {
 // runOne runs an experiment, or the rest of it, in a folder and returns its report and the name of the
 // finished folder. earlier are the folders of those that the same command has run, the latest first.
 func (p *program) runOne(
-	ctx context.Context, e experiment, folder *cli.Folder, r *record, earlier []string, s settings,
+	ctx context.Context, e *report.Experiment, folder *cli.Folder, r *record, earlier []string, s settings,
 ) (out *report.Report, place string, err error) {
 	if err := folder.Lock(); err != nil {
 		return nil, "", err
@@ -140,7 +146,7 @@ func (p *program) runOne(
 
 // runAndWrite runs an experiment and writes all its files, the record first and last.
 func (p *program) runAndWrite(
-	ctx context.Context, e experiment, folder string, r *record, earlier []string, s settings,
+	ctx context.Context, e *report.Experiment, folder string, r *record, earlier []string, s settings,
 ) (*report.Report, error) {
 	if err := r.write(folder); err != nil {
 		return nil, err
@@ -161,7 +167,7 @@ func (p *program) runAndWrite(
 	if err != nil {
 		return nil, err
 	}
-	out.Name, out.Run, out.Question, out.Command = e.Name(), r.Run, e.Question(), r.Command
+	out.Name, out.Run, out.Question, out.Command = e.Name, r.Run, e.Question, r.Command
 	out.Engine, out.EngineRate = products.Name(), rate
 	out.Started, out.Wall = r.Started, p.now().Sub(started)
 	if note := r.note(); note != "" {
@@ -234,15 +240,18 @@ func abandon(folder *cli.Folder, err error) error {
 }
 
 // commandLine returns the command that repeats a run.
-func (p *program) commandLine(e experiment, s settings) string {
-	words := []string{invocation, e.Name()}
+func (p *program) commandLine(e *report.Experiment, s settings) string {
+	words := []string{invocation, e.Name}
+	if whole, _ := p.leaf(e.Name); whole != e {
+		words = []string{invocation, whole.Name, "--part", e.Name}
+	}
 	if s.quick {
 		words = append(words, "--quick")
 	}
 	if s.dataFolder != p.dataFolder {
 		words = append(words, "--data-folder", quoted(s.dataFolder))
 	}
-	for _, word := range arguments(e) {
+	for _, word := range p.arguments(e) {
 		words = append(words, quoted(word))
 	}
 	if flag, _ := readsStored(e); flag == "" {

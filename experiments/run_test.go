@@ -12,38 +12,45 @@ import (
 	"testing/fstest"
 	"time"
 
-	"tandem/experiments/report"
+	"tandem/experiments/internal/report"
 	"tandem/internal/cli"
 )
 
-// fakeExperiment writes one file and records its options.
-type fakeExperiment struct {
-	name  string
-	asked *[]report.Options
-	fail  error
-}
-
-func (f fakeExperiment) Name() string           { return f.name }
-func (fakeExperiment) Question() string         { return "Why?" }
-func (fakeExperiment) Help() string             { return "It asks." }
-func (fakeExperiment) QuickTime() time.Duration { return time.Second }
-
-func (f fakeExperiment) Run(_ context.Context, o report.Options) (*report.Report, error) {
-	*f.asked = append(*f.asked, o)
-	o.Progress(1, 2, "half")
-	if err := os.WriteFile(filepath.Join(o.Folder, "runs.csv"), []byte("done\n"), 0o644); err != nil {
-		return nil, err
-	}
-	if f.fail != nil {
-		return nil, f.fail
-	}
-	return &report.Report{
-		Findings: []string{"because"}, Settings: map[string]int{"rows": 3}, Data: []int{1},
-		Tables: []cli.Table{{
+// fake returns an experiment that writes one file, records its options, and fails or answers.
+func fake(name string, asked *[]report.Options, fail error) *report.Experiment {
+	e := report.Experiment{Name: name, Question: "Why?", Help: "It asks.", QuickTime: time.Second}
+	return report.Study(e, func(o report.Options) (map[string]int, error) {
+		*asked = append(*asked, o)
+		return map[string]int{"rows": 3}, nil
+	}, func(_ map[string]int, _ context.Context, o report.Options) ([]int, error) {
+		o.Progress(1, 2, "half")
+		if err := os.WriteFile(filepath.Join(o.Folder, "runs.csv"), []byte("done\n"), 0o644); err != nil {
+			return nil, err
+		}
+		return []int{1}, fail
+	}, func(map[string]int, []int) *report.Report {
+		return &report.Report{Findings: []string{"because"}, Tables: []cli.Table{{
 			Caption: "Counts", Header: []string{"what", "rows/s"}, Rows: [][]string{{"a", "1"}}, Words: 1,
-		}},
-	}, nil
+		}}}
+	})
 }
+
+// before returns an experiment that calls a function and then runs another.
+func before(e *report.Experiment, call func(o report.Options)) *report.Experiment {
+	changed, run := *e, e.Run
+	changed.Run = func(ctx context.Context, o report.Options) (*report.Report, error) {
+		call(o)
+		return run(ctx, o)
+	}
+	return &changed
+}
+
+// set replaces the experiments of a program.
+func (p *program) set(list ...*report.Experiment) { p.chapters = []report.Chapter{{Experiments: list}} }
+
+// first returns the place of the first experiment of a program, second of the second.
+func (p *program) first() **report.Experiment  { return &p.chapters[0].Experiments[0] }
+func (p *program) second() **report.Experiment { return &p.chapters[0].Experiments[1] }
 
 // newProgram returns a program with two fake experiments, an empty working directory and a fixed time.
 func newProgram(
@@ -52,12 +59,13 @@ func newProgram(
 	t.Helper()
 	t.Chdir(t.TempDir())
 	stdout, stderr, asked = &bytes.Buffer{}, &bytes.Buffer{}, &[]report.Options{}
-	return &program{
-		experiments: []experiment{fakeExperiment{"one", asked, nil}, fakeExperiment{"two", asked, fail}},
-		stdout:      stdout, stderr: stderr,
+	p = &program{
+		stdout: stdout, stderr: stderr,
 		now:    func() time.Time { return time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC) },
 		stored: fstest.MapFS{},
-	}, stdout, stderr, asked
+	}
+	p.set(fake("one", asked, nil), fake("two", asked, fail))
+	return p, stdout, stderr, asked
 }
 
 // files returns the names in a folder, including hidden files.
@@ -79,7 +87,7 @@ func TestRunWritesAFolder(t *testing.T) {
 	if code := p.run(t.Context(), []string{"one", "--seeds", "3", "--seed", "9"}); code != 0 {
 		t.Fatalf("exit status %d: %s", code, stderr)
 	}
-	const want = "one.json report.html run.json runs.csv settings.yaml"
+	const want = "one.json report.html run.json runs.csv settings.yaml table-1.csv"
 	if got := files(t, "results/20260102-030405-one"); got != want {
 		t.Errorf("files %s", got)
 	}
@@ -137,11 +145,6 @@ func TestWithoutNamesTheQuickVersionOfAllRuns(t *testing.T) {
 	}
 }
 
-// needy is an experiment that this machine cannot run.
-type needy struct{ fakeExperiment }
-
-func (needy) Missing() error { return errors.New("there is no such machine") }
-
 // Without names, or with all, an experiment that this machine cannot run is left out, which one line says.
 // Its own name runs it.
 func TestWhatCannotRunIsLeftOut(t *testing.T) {
@@ -150,7 +153,9 @@ func TestWhatCannotRunIsLeftOut(t *testing.T) {
 		runs int
 	}{{[]string{"--out", "here"}, 2}, {[]string{"all", "--out", "here"}, 2}, {[]string{"three"}, 1}} {
 		p, _, stderr, asked := newProgram(t, nil)
-		p.experiments = append(p.experiments, needy{fakeExperiment{"three", asked, nil}})
+		needy := fake("three", asked, nil)
+		needy.Missing = func() error { return errors.New("there is no such machine") }
+		p.chapters = append(p.chapters, report.Chapter{Experiments: []*report.Experiment{needy}})
 		if code := p.run(t.Context(), c.args); code != 0 || len(*asked) != c.runs {
 			t.Errorf("%v: exit status %d, %d experiments: %s", c.args, code, len(*asked), stderr)
 		}
@@ -227,7 +232,7 @@ func resumed(t *testing.T, resume ...string) (code int, stderr string, asked []r
 		t.Fatalf("exit status %d", code)
 	}
 	messages.Reset()
-	p.experiments[1] = fakeExperiment{"two", options, nil}
+	*p.second() = fake("two", options, nil)
 	code = p.run(t.Context(), resume)
 	return code, messages.String(), *options
 }
@@ -289,7 +294,7 @@ func TestResumeAfterKill(t *testing.T) {
 	if err := os.Rename("here-partial", ".here-123"); err != nil {
 		t.Fatal(err)
 	}
-	p.experiments[1] = fakeExperiment{"two", asked, nil}
+	*p.second() = fake("two", asked, nil)
 	if code := p.run(t.Context(), []string{"--resume", "here"}); code != 0 || files(t, ".") != "here" {
 		t.Fatalf("%s; files %s", stderr, files(t, "."))
 	}
@@ -336,15 +341,15 @@ func TestResumeRefusesOtherVersions(t *testing.T) {
 
 // A run keeps other processes from its folder.
 func TestResumeRefusesARunThatIsRunning(t *testing.T) {
-	p, _, stderr, asked := newProgram(t, nil)
+	p, _, stderr, _ := newProgram(t, nil)
 	inner := &bytes.Buffer{}
-	p.experiments[0] = runsInside{fakeExperiment{"one", asked, nil}, func(folder string) {
+	*p.first() = before(*p.first(), func(o report.Options) {
 		other := *p
 		other.stderr = inner
-		if code := other.run(t.Context(), []string{"--resume", folder}); code != 1 {
+		if code := other.run(t.Context(), []string{"--resume", o.Folder}); code != 1 {
 			t.Errorf("exit status %d", code)
 		}
-	}}
+	})
 	if code := p.run(t.Context(), []string{"one", "--out", "here"}); code != 0 {
 		t.Fatal(stderr)
 	}
@@ -353,40 +358,31 @@ func TestResumeRefusesARunThatIsRunning(t *testing.T) {
 	}
 }
 
-// runsInside calls a function during its run.
-type runsInside struct {
-	fakeExperiment
-	during func(folder string)
-}
-
-func (r runsInside) Run(ctx context.Context, o report.Options) (*report.Report, error) {
-	r.during(o.Folder)
-	return r.fakeExperiment.Run(ctx, o)
-}
-
 // A failure before any result leaves no folder.
 func TestFailureWithoutResultsLeavesNothing(t *testing.T) {
 	p, _, stderr, _ := newProgram(t, nil)
-	p.experiments[0] = failsAtOnce{}
+	p.set(&report.Experiment{Name: "one", Run: func(context.Context, report.Options) (*report.Report, error) {
+		return nil, &cli.Error{Err: errors.New("no data"), Hint: "put it there"}
+	}})
 	if code := p.run(t.Context(), []string{"one", "--out", "here"}); code != 1 || files(t, ".") != "" ||
 		stderr.String() != "experiments: error: no data\nexperiments: hint: put it there\n" {
 		t.Errorf("exit status %d, %q, left %s", code, stderr, files(t, "."))
 	}
 }
 
-type failsAtOnce struct{ fakeExperiment }
-
-func (failsAtOnce) Name() string { return "one" }
-func (failsAtOnce) Run(context.Context, report.Options) (*report.Report, error) {
-	return nil, &cli.Error{Err: errors.New("no data"), Hint: "put it there"}
-}
-
 // Flags of one experiment are part of the record: they return when the run is resumed.
 func TestResumeKeepsFlagsOfTheExperiment(t *testing.T) {
 	p, _, stderr, asked := newProgram(t, nil)
-	e := &withGrid{fakeExperiment: fakeExperiment{"one", asked, errors.New("interrupted")},
-		Grid: report.NewGrid(report.Taus)}
-	p.experiments[0] = e
+	grid := report.NewGrid(report.Taus)
+	fail := errors.New("interrupted")
+	var seen []int
+	e := report.Study(report.Experiment{Name: "one", AddFlags: grid.AddFlags},
+		func(report.Options) ([]int, error) { return grid.Taus(7), nil },
+		func(taus []int, _ context.Context, o report.Options) ([]int, error) {
+			seen = taus
+			return taus, errors.Join(fail, os.WriteFile(filepath.Join(o.Folder, "runs.csv"), nil, 0o644))
+		}, func(taus, _ []int) *report.Report { return &report.Report{} })
+	p.set(e, fake("two", asked, nil))
 	if code := p.run(t.Context(), []string{"one", "--taus", "3,0", "--out", "here"}); code != 1 {
 		t.Fatal(stderr)
 	}
@@ -400,22 +396,10 @@ func TestResumeKeepsFlagsOfTheExperiment(t *testing.T) {
 			t.Errorf("%s: exit status %d, %s", args, code, stderr)
 		}
 	}
-	e.fail = nil
-	if code := p.run(t.Context(), []string{"--resume", "here"}); code != 0 || len(e.seen) != 2 {
-		t.Errorf("resumed with τ %v: %s", e.seen, stderr)
+	fail = nil
+	if code := p.run(t.Context(), []string{"--resume", "here"}); code != 0 || len(seen) != 2 {
+		t.Errorf("resumed with τ %v: %s", seen, stderr)
 	}
-}
-
-// withGrid records its τ.
-type withGrid struct {
-	fakeExperiment
-	report.Grid
-	seen []int
-}
-
-func (w *withGrid) Run(ctx context.Context, o report.Options) (*report.Report, error) {
-	w.seen = w.Taus(7)
-	return w.fakeExperiment.Run(ctx, o)
 }
 
 // Without a terminal there is a line of progress every half minute.

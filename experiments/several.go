@@ -12,7 +12,7 @@ import (
 	"strings"
 	"time"
 
-	"tandem/experiments/report"
+	"tandem/experiments/internal/report"
 	"tandem/internal/cli"
 )
 
@@ -23,7 +23,7 @@ const severalName = "runs.json"
 type several struct {
 	Format     int                 `json:"format"`
 	Names      []string            `json:"experiments"`
-	Arguments  map[string][]string `json:"arguments,omitempty"` // flags that only one experiment has
+	Arguments  map[string][]string `json:"arguments,omitempty"` // flags that only one *report.Experiment has
 	Quick      bool                `json:"quick"`
 	Seeds      int                 `json:"seeds"`
 	Seed       uint64              `json:"seed"`
@@ -32,7 +32,7 @@ type several struct {
 
 // startSeveral runs experiments one after another, each in a folder of its name in --out, and writes an index
 // there.
-func (p *program) startSeveral(ctx context.Context, chosen []experiment, s settings) error {
+func (p *program) startSeveral(ctx context.Context, chosen []*report.Experiment, s settings) error {
 	folder := s.out
 	if folder == "" {
 		folder = cli.DefaultFolder(p.now(), "experiments")
@@ -48,9 +48,9 @@ func (p *program) startSeveral(ctx context.Context, chosen []experiment, s setti
 		Arguments: map[string][]string{},
 	}
 	for _, e := range chosen {
-		file.Names = append(file.Names, e.Name())
-		if more := arguments(e); len(more) > 0 {
-			file.Arguments[e.Name()] = more
+		file.Names = append(file.Names, e.Name)
+		if more := p.arguments(e); len(more) > 0 {
+			file.Arguments[e.Name] = more
 		}
 	}
 	text, err := json.MarshalIndent(file, "", "  ")
@@ -63,7 +63,7 @@ func (p *program) startSeveral(ctx context.Context, chosen []experiment, s setti
 	return p.runSeveral(ctx, chosen, folder, s)
 }
 
-// resumeSeveral runs those experiments of an earlier command that have no results yet.
+// resumeSeveral runs those *report.Experiments of an earlier command that have no results yet.
 func (p *program) resumeSeveral(
 	ctx context.Context, names []string, s settings, changed func(flag string) bool,
 ) error {
@@ -88,14 +88,17 @@ func (p *program) resumeSeveral(
 		return cli.UsageError("leave out the names", "--resume %s continues all experiments of a command",
 			s.resume)
 	}
-	chosen, err := p.find(file.Names)
-	if err != nil {
-		return &cli.Error{Err: fmt.Errorf("%s: a file of another version: %w", path, err), Hint: startAgain}
-	}
-	for _, e := range chosen {
-		if err := restoreArguments(e, file.Arguments[e.Name()]); err != nil {
+	var chosen []*report.Experiment
+	for _, name := range file.Names {
+		_, e := p.leaf(name)
+		if e == nil {
+			return &cli.Error{Err: fmt.Errorf("%s: a file of another version: %w", path, p.unknown(name)),
+				Hint: startAgain}
+		}
+		if err := p.restoreArguments(e, file.Arguments[name]); err != nil {
 			return err
 		}
+		chosen = append(chosen, e)
 	}
 	s.quick, s.seeds, s.seed = file.Quick, file.Seeds, file.Seed
 	if !changed("data-folder") && file.DataFolder != "" {
@@ -106,23 +109,23 @@ func (p *program) resumeSeveral(
 
 // runSeveral runs what has no results in a folder yet. An experiment that fails does not keep the others from
 // running; the error names all that failed.
-func (p *program) runSeveral(ctx context.Context, chosen []experiment, folder string, s settings) error {
+func (p *program) runSeveral(ctx context.Context, chosen []*report.Experiment, folder string, s settings) error {
 	p.announce(chosen, folder, s)
 	var earlier, failed []string
 	for i, e := range chosen {
-		place := filepath.Join(folder, e.Name())
+		place := filepath.Join(folder, e.Name)
 		if _, err := os.Stat(filepath.Join(place, recordName)); err == nil {
 			earlier = slices.Insert(earlier, 0, place)
 			continue
 		}
-		fmt.Fprintf(p.stderr, "experiments: %d of %d: %s\n", i+1, len(chosen), e.Name())
+		fmt.Fprintf(p.stderr, "experiments: %d of %d: %s\n", i+1, len(chosen), e.Name)
 		err := p.runOneOfSeveral(ctx, e, place, earlier, s)
 		if ctx.Err() != nil {
 			return &cli.Error{Err: err, Hint: "resume with " + invocation + " --resume " + folder}
 		}
 		if err != nil {
-			cli.PrintError(p.stderr, "experiments: "+e.Name(), err)
-			failed = append(failed, e.Name())
+			cli.PrintError(p.stderr, "experiments: "+e.Name, err)
+			failed = append(failed, e.Name)
 			continue
 		}
 		earlier = slices.Insert(earlier, 0, place)
@@ -142,12 +145,12 @@ func (p *program) runSeveral(ctx context.Context, chosen []experiment, folder st
 }
 
 // announce says what will run, how long it takes and where the results will be.
-func (p *program) announce(chosen []experiment, folder string, s settings) {
+func (p *program) announce(chosen []*report.Experiment, folder string, s settings) {
 	what := fmt.Sprintf("%d experiments", len(chosen))
 	if s.quick {
 		var all time.Duration
 		for _, e := range chosen {
-			all += e.QuickTime()
+			all += e.QuickTime
 		}
 		what += fmt.Sprintf(", quick versions, about %.0f min on two cores", all.Minutes())
 	}
@@ -157,7 +160,7 @@ func (p *program) announce(chosen []experiment, folder string, s settings) {
 
 // runOneOfSeveral runs an experiment, or the rest of it, and prints its findings.
 func (p *program) runOneOfSeveral(
-	ctx context.Context, e experiment, place string, earlier []string, s settings,
+	ctx context.Context, e *report.Experiment, place string, earlier []string, s settings,
 ) error {
 	kept, r, err := findInterrupted(place)
 	var folder *cli.Folder

@@ -10,16 +10,14 @@ import (
 	"testing"
 	"testing/fstest"
 
-	"tandem/experiments/report"
+	"tandem/experiments/internal/report"
 )
 
 // An experiment that fails does not keep the others from running; --resume runs only what has no results,
 // with the settings of the command.
 func TestSeveralGoOnAfterAFailure(t *testing.T) {
 	p, stdout, stderr, asked := newProgram(t, nil)
-	p.experiments = []experiment{
-		fakeExperiment{"one", asked, errors.New("no SimGrid")}, fakeExperiment{"two", asked, nil},
-	}
+	p.set(fake("one", asked, errors.New("no SimGrid")), fake("two", asked, nil))
 	if code := p.run(t.Context(), []string{"--seeds", "3", "--out", "here"}); code != 1 {
 		t.Fatalf("exit status %d: %s", code, stderr)
 	}
@@ -34,7 +32,7 @@ func TestSeveralGoOnAfterAFailure(t *testing.T) {
 	if !strings.Contains(stdout.String(), "two: Why?") || strings.Contains(stdout.String(), "one: Why?") {
 		t.Errorf("stdout %s", stdout)
 	}
-	p.experiments[0] = fakeExperiment{"one", asked, nil}
+	*p.first() = fake("one", asked, nil)
 	if code := p.run(t.Context(), []string{"--resume", "here"}); code != 0 {
 		t.Fatalf("exit status %d: %s", code, stderr)
 	}
@@ -51,31 +49,19 @@ func TestSeveralGoOnAfterAFailure(t *testing.T) {
 func TestSeveralEndWhenInterrupted(t *testing.T) {
 	p, _, stderr, asked := newProgram(t, nil)
 	ctx, cancel := context.WithCancel(t.Context())
-	p.experiments = []experiment{
-		cancelling{fakeExperiment{"one", asked, context.Canceled}, cancel}, fakeExperiment{"two", asked, nil},
-	}
+	one := before(fake("one", asked, context.Canceled), func(report.Options) { cancel() })
+	p.set(one, fake("two", asked, nil))
 	if code := p.run(ctx, []string{"all", "--out", "here"}); code != 1 || len(*asked) != 1 {
 		t.Fatalf("exit status %d, %d experiments ran: %s", code, len(*asked), stderr)
 	}
 	if !strings.Contains(stderr.String(), "resume with go run ./experiments --resume here\n") {
 		t.Error(stderr)
 	}
-	p.experiments[0] = fakeExperiment{"one", asked, nil}
+	*p.first() = fake("one", asked, nil)
 	if code := p.run(t.Context(), []string{"--resume", "here"}); code != 0 || len(*asked) != 3 ||
 		(*asked)[1].Quick {
 		t.Errorf("exit status %d, %d runs: %s", code, len(*asked), stderr)
 	}
-}
-
-// cancelling ends the context of its run.
-type cancelling struct {
-	fakeExperiment
-	cancel context.CancelFunc
-}
-
-func (c cancelling) Run(ctx context.Context, o report.Options) (*report.Report, error) {
-	c.cancel()
-	return c.fakeExperiment.Run(ctx, o)
 }
 
 // A resumed command keeps its settings.

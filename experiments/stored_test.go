@@ -10,8 +10,8 @@ import (
 	"testing"
 
 	"tandem/algo/metric"
-	"tandem/experiments/claims"
-	"tandem/experiments/report"
+	"tandem/experiments/fidelity/claims"
+	"tandem/experiments/internal/report"
 )
 
 // The results page has the verdicts that follow from the stored results.
@@ -41,9 +41,9 @@ func resultsPage(t *testing.T) string {
 func TestResultsPageAnswersAsStored(t *testing.T) {
 	page := resultsPage(t)
 	for file, c := range map[string]struct{ quantity, text string }{
-		"gantt/full.json": {"hybrid-over-sync-8",
+		"persia/gantt/full.json": {"hybrid-over-sync-8",
 			"%.2f × (%.2f to %.2f) the throughput of `sync` on Criteo"},
-		"capacity/quick.json": {"hybrid-over-sync-100t",
+		"persia/capacity/quick.json": {"hybrid-over-sync-100t",
 			"%.2f × (%.2f to %.2f) at 100 trillion parameters."},
 	} {
 		var r report.Result
@@ -60,7 +60,7 @@ func TestResultsPageAnswersAsStored(t *testing.T) {
 			AUC                               metric.Interval
 		}
 	}
-	read(t, "auctable/full.json", &trained)
+	read(t, "persia/auctable/full.json", &trained)
 	for _, c := range trained.Comparisons {
 		place, listed := map[string]string{"movielens-100k": "MovieLens", "criteo-like": "generated Criteo",
 			"avazu-like": "generated Avazu"}[c.Data]
@@ -95,13 +95,15 @@ func TestStoredResultsCanBeRepeated(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := program{experiments: experiments()}
+	p := program{chapters: chapters()}
 	for _, r := range results {
-		if _, err := p.find([]string{r.Name}); err != nil {
-			t.Errorf("%s: %v", r.File, err)
+		whole, leaf := p.leaf(r.Name)
+		if leaf == nil {
+			t.Errorf("%s: there is no experiment %s", r.File, r.Name)
+			continue
 		}
-		if !strings.HasPrefix(r.Command, invocation+" "+r.Name) {
-			t.Errorf("%s: the command %q does not run %s", r.File, r.Command, r.Name)
+		if words := p.again(r); words[0] != whole.Name {
+			t.Errorf("%s: the command %q does not run %s", r.File, words, r.Name)
 		}
 	}
 	if len(results) < 10 {

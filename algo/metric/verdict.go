@@ -1,5 +1,7 @@
 package metric
 
+import "fmt"
+
 // EquivalenceMargin is the largest AUC difference that counts as negligible. Click-rate models are commonly
 // compared to the third decimal of AUC.
 const EquivalenceMargin = 0.001
@@ -29,6 +31,17 @@ func (v Verdict) String() string {
 
 // MarshalText returns String. The error is always nil.
 func (v Verdict) MarshalText() ([]byte, error) { return []byte(v.String()), nil }
+
+// UnmarshalText is the inverse of MarshalText.
+func (v *Verdict) UnmarshalText(text []byte) error {
+	for _, one := range []Verdict{Inconclusive, Equivalent, Different} {
+		if string(text) == one.String() {
+			*v = one
+			return nil
+		}
+	}
+	return fmt.Errorf("metric: unknown verdict %q", text)
+}
 
 // Judge returns the verdict on the interval of a difference: equivalent if the interval is strictly inside
 // ±margin, otherwise different if it excludes 0, otherwise inconclusive. So a difference that is certain but

@@ -90,7 +90,7 @@ func outputs() []output {
 		{"algo/numeric/table/kernel_amd64_gen.s", fill("table.s.tmpl")},
 		{"algo/numeric/opt/row_amd64_gen.s", fill("opt.s.tmpl")},
 		{"runtime/probe/peak_amd64_gen.s", fill("probe.s.tmpl")},
-		{"experiments/speed/bare/bare_amd64_gen.s", fill("bare.s.tmpl")},
+		{"experiments/speed/speed/bare/bare_amd64_gen.s", fill("bare.s.tmpl")},
 	}
 }
 

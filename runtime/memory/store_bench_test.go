@@ -11,7 +11,7 @@ import (
 	"tandem/algo/numeric/opt"
 	"tandem/algo/numeric/table"
 	"tandem/algo/rng"
-	"tandem/experiments/speed/bare"
+	"tandem/experiments/speed/speed/bare"
 	"tandem/runtime/memory"
 )
 

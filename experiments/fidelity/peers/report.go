@@ -1,0 +1,217 @@
+package peers
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"tandem/experiments/internal/report"
+	"tandem/internal/cli"
+)
+
+// report returns the results of a plan as tables, figures and sentences.
+func (p *plan) report(r *results) *report.Report {
+	return &report.Report{
+		Findings: p.findings(r), Notes: p.notes(r), Settings: p, Data: r,
+		Tables:  []cli.Table{p.accuracyTable(r), p.speedTable(r)},
+		Figures: []report.Figure{errorFigure(r), ratioFigure(r)},
+	}
+}
+
+// accuracyTable returns the errors of the random networks, by the number of their flows.
+func (p *plan) accuracyTable(r *results) cli.Table {
+	t := cli.Table{
+		Caption: fmt.Sprintf("Time that a flow takes, Tandem against SimGrid, on %d random networks",
+			len(r.Networks)),
+		Header: []string{"flows of a network", "networks", "flows", "largest error, median network",
+			"largest error", "verdict"},
+		Words: 1,
+	}
+	for low := 1; low <= flowsMost; low *= 10 {
+		high := 10*low - 1
+		name := fmt.Sprintf("%d to %d", low, high)
+		if high > flowsMost {
+			name = fmt.Sprint(low)
+		}
+		var errors []float64
+		flows := 0
+		for _, n := range r.Networks {
+			if low <= n.Flows && n.Flows <= high {
+				errors = append(errors, n.Error)
+				flows += n.Flows
+			}
+		}
+		if errors == nil {
+			continue
+		}
+		largest := slices.Max(errors)
+		verdict := fmt.Sprintf("ok (≤ %s)", scientific(errorMost))
+		if largest > errorMost {
+			verdict = "above " + scientific(errorMost)
+		}
+		t.Rows = append(t.Rows, []string{name, strconv.Itoa(len(errors)), report.Thousands(flows),
+			scientific(report.Median(errors)), scientific(largest), verdict})
+	}
+	return t
+}
+
+// speedTable returns the events per second of both sides.
+func (p *plan) speedTable(r *results) cli.Table {
+	t := cli.Table{
+		Caption: fmt.Sprintf("Events per second at %s flows: median (smallest–largest) of %d rounds",
+			report.Thousands(flowCount), p.Rounds),
+		Header: []string{"network", "links", "in flight", "Tandem (k/s)", "SimGrid (k/s)", "SimGrid's way",
+			"ratio", "largest error", "verdict"},
+		Words: 1,
+	}
+	for _, c := range r.Cases {
+		ratio := report.Median(c.ratios())
+		verdict := fmt.Sprintf("ok (≥ %d)", ratioGoal)
+		if ratio < ratioGoal {
+			verdict = fmt.Sprintf("short of %d", ratioGoal)
+		}
+		ways := slices.Compact(slices.Sorted(slices.Values(c.Ways)))
+		t.Rows = append(t.Rows, []string{c.Name, report.Thousands(c.Links), report.Thousands(c.InFlight),
+			c.rates(c.Tandem), c.rates(c.SimGrid), strings.Join(ways, " or "),
+			spread(c.ratios()), scientific(c.Error), verdict})
+	}
+	return t
+}
+
+// rates returns wall times as thousands of events per second.
+func (r *caseResult) rates(seconds []float64) string {
+	rates := make([]float64, len(seconds))
+	for i, s := range seconds {
+		rates[i] = r.events() / s / 1e3
+	}
+	return spread(rates)
+}
+
+// spread returns the median and the range of values.
+func spread(values []float64) string {
+	return fmt.Sprintf("%s (%s–%s)", short(report.Median(values)), short(slices.Min(values)),
+		short(slices.Max(values)))
+}
+
+// short returns a number with about three digits.
+func short(v float64) string {
+	if v >= 100 {
+		return fmt.Sprintf("%.0f", v)
+	}
+	return fmt.Sprintf("%.3g", v)
+}
+
+// scientific returns a number with two digits and its power of ten.
+func scientific(v float64) string {
+	return report.Minus(fmt.Sprintf("%.1e", v))
+}
+
+// errorLeast is the smallest error in the figure.
+const errorLeast = 1e-12
+
+// errorFigure has a point for each random network.
+func errorFigure(r *results) report.Figure {
+	f := report.Figure{
+		Name:  "errors",
+		Title: "Time of a flow, Tandem against SimGrid: the largest error of each network",
+		X:     report.Axis{Label: "flows of the network"},
+		Y:     report.Axis{Label: "relative error"},
+	}
+	for power := 0; power <= 3; power++ {
+		f.X.Ticks = append(f.X.Ticks, float64(power))
+		f.X.Names = append(f.X.Names, report.Thousands(int(math.Pow10(power))))
+	}
+	for power := int(math.Log10(errorLeast)); power <= -2; power += 2 {
+		f.Y.Ticks = append(f.Y.Ticks, float64(power))
+		f.Y.Names = append(f.Y.Names, report.Minus(fmt.Sprintf("1e%d", power)))
+	}
+	points := report.Line{Name: "random network", Scatter: true}
+	for _, n := range r.Networks {
+		points.Points = append(points.Points, report.Exact(math.Log10(float64(n.Flows)),
+			math.Log10(max(n.Error, errorLeast))))
+	}
+	bound := math.Log10(errorMost)
+	f.Lines = []report.Line{points, {
+		Name: "bound", Color: report.Grey, Guide: true,
+		Points: []report.Point{report.Exact(0, bound), report.Exact(3, bound)},
+	}}
+	return f
+}
+
+// ratioFigure has a bar for each case of the speed test.
+func ratioFigure(r *results) report.Figure {
+	f := report.Figure{Name: "ratios", Title: "Events per second of Tandem ÷ those of SimGrid, 3,000 flows",
+		X: report.Axis{Label: "ratio (thick mark: target; thin line: smallest to largest of a round)"}}
+	for _, c := range r.Cases {
+		ratios := c.ratios()
+		f.Bars = append(f.Bars, report.Bar{Name: c.Name, Value: report.Median(ratios),
+			Low: slices.Min(ratios), High: slices.Max(ratios), Target: ratioGoal})
+	}
+	return f
+}
+
+// findings returns the errors and the ratios in sentences.
+func (p *plan) findings(r *results) []string {
+	flows, above, largest := 0, 0, 0.0
+	for _, n := range r.Networks {
+		flows += n.Flows
+		largest = max(largest, n.Error)
+		if n.Error > errorMost {
+			above++
+		}
+	}
+	accuracy := fmt.Sprintf("On %d random networks with %s flows, the time of every flow is within %s of "+
+		"SimGrid's; the bound is %s.", len(r.Networks), report.Thousands(flows), scientific(largest),
+		scientific(errorMost))
+	if above > 0 {
+		accuracy = fmt.Sprintf("Missed: on %d of %d random networks, the time of a flow differs from "+
+			"SimGrid's "+
+			"by more than %s, at most by %s.", above, len(r.Networks), scientific(errorMost),
+			scientific(largest))
+	}
+	sentences := []string{accuracy}
+	var ratios []float64
+	var missed []string
+	for _, c := range r.Cases {
+		ratio := report.Median(c.ratios())
+		ratios = append(ratios, ratio)
+		if ratio < ratioGoal {
+			missed = append(missed, fmt.Sprintf("Missed: %s: %s × SimGrid's events per second, target %d.",
+				c.Name, spread(c.ratios()), ratioGoal))
+		}
+	}
+	sentences = append(sentences,
+		fmt.Sprintf("At %s flows, Tandem handles %s to %s times the events per second "+
+			"of SimGrid; the target, %d, is reached on %d of %d networks.", report.Thousands(flowCount),
+			short(slices.Min(ratios)), short(slices.Max(ratios)), ratioGoal, len(ratios)-len(missed),
+			len(ratios)))
+	return append(sentences, missed...)
+}
+
+// notes returns what a reader needs to judge the findings.
+func (p *plan) notes(r *results) []string {
+	notes := []string{
+		fmt.Sprintf("SimGrid %s as its package is compiled, with %s.", r.Version,
+			strings.Join(p.Options[1:], " ")),
+		"The error of a flow is the difference of the times between its start and its end, divided by " +
+			"SimGrid's. Tandem rounds ends up to a nanosecond.",
+		"Both sides share bandwidth only: latencies are 0. Tandem's caller adds latency and the cost per " +
+			"message, and SimGrid's factors for them are off. One flow for several equal transfers " +
+			"(multiplicity) has no counterpart in SimGrid's routes and is checked elsewhere, by tests.",
+		"A limit on the rate of a flow is a further link of its own in SimGrid, which ignores limits of " +
+			"flows " +
+			"between hosts.",
+		fmt.Sprintf("Wall times are of the simulation alone, on one core, without reading or building the "+
+			"network. Tandem runs its event queue and its network. SimGrid runs flows that timers start, "+
+			"without actors. In each round it runs in up to %d ways, and the fastest counts; a way that "+
+			"takes "+
+			"more than twice the time of the fastest in the first round is left out of the others.",
+			len(p.Ways)),
+		"A ratio is the median over rounds of both sides' times in the same round. Draw conclusions only " +
+			"from " +
+			"a run on an idle machine.",
+	}
+	return append(notes, report.FewSeedsNote(p.Rounds, "rounds", "a ratio")...)
+}

@@ -1,0 +1,410 @@
+package simvsreal
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"tandem/algo/histogram"
+	"tandem/algo/job"
+	"tandem/experiments/internal/judge"
+	"tandem/experiments/internal/paired"
+	"tandem/experiments/internal/report"
+	"tandem/internal/cli"
+)
+
+// report returns the results of a plan as tables, figures and sentences.
+func (p *plan) report(r results) *report.Report {
+	judged := r.comparisons(p)
+	first := r[0]
+	return &report.Report{
+		Findings:    r.findings(),
+		Comparisons: judged,
+		Quantities:  r.quantities(),
+		Notes:       p.notes(),
+		Tables: slices.Concat(
+			[]cli.Table{r.timeTable(), r.accuracyTable(), first.stageTable(), first.stalenessTable(),
+				first.qualityTable()},
+			report.ComparisonTables(judged), []cli.Table{first.workTable()},
+		),
+		Figures:  []report.Figure{r.timeFigure(), first.stalenessFigure()},
+		Settings: p,
+		Data:     r,
+	}
+}
+
+// timeTable has the step times of all settings and modes.
+func (r results) timeTable() cli.Table {
+	t := cli.Table{
+		Caption: "Step time in ms, medians over rounds. ±: half the range of the real runs over their\n" +
+			"median. Error: simulated − real. Null: the error if every mode took the real time\n" +
+			"of sync. Cores busy: CPU time of the real runs ÷ step time",
+		Header: []string{"setting, mode", "within\nbudget", "real\n(ms)", "±\n(%)", "simulated\n(ms)",
+			"error\n(%)", "null\n(%)", "cores\nbusy"},
+		Words: 2,
+	}
+	for _, s := range r {
+		t.Rows = append(t.Rows, []string{s.Setting.Name, "", "", "", "", "", "", ""})
+		for _, m := range s.Modes {
+			null := "–"
+			if m.Mode != job.Sync {
+				null = signedPercent(report.Median(m.nullErrors(s.sync())))
+			}
+			busy := median(m.Real, func(run *paired.Run) float64 { return run.CPUSeconds / run.StepSeconds })
+			t.Rows = append(t.Rows, []string{
+				"  " + m.Mode, m.verdict(), milliseconds(median(m.Real, stepTime)), percent(m.spread()),
+				milliseconds(median(m.Simulated, stepTime)), signedPercent(report.Median(m.errors())), null,
+				fmt.Sprintf("%.2f", busy),
+			})
+		}
+	}
+	return t
+}
+
+// verdict says whether the error of a mode is within its budget.
+func (m *modeResult) verdict() string {
+	switch {
+	case m.Mode == job.Sync:
+		return "–"
+	case m.error() > m.budget():
+		return "no"
+	case m.spread() > spreadMost:
+		return "unsure"
+	}
+	return "yes"
+}
+
+// accuracyTable has the accuracy of every setting and of all.
+func (r results) accuracyTable() cli.Table {
+	t := cli.Table{
+		Caption: "Accuracy of the predicted modes: median errors over modes and rounds",
+		Header: []string{"setting", "error (%)", "budget (%)", "null (%)", "rank correlation",
+			"message (µs)"},
+		Words: 1,
+	}
+	add := func(name string, a accuracy, message string) {
+		t.Rows = append(t.Rows, []string{name, percent(a.Error), percent(a.Budget), percent(a.Null),
+			report.Minus(fmt.Sprintf("%.2f", a.Rank)), message})
+	}
+	for _, s := range r {
+		add(s.Setting.Name, results{s}.accuracy(-1), fmt.Sprintf("%.1f", report.Median(s.MessageSeconds)*1e6))
+	}
+	if len(r) > 1 {
+		add("all", r.accuracy(-1), "")
+	}
+	return t
+}
+
+func (s *settingResult) stageTable() cli.Table {
+	t := cli.Table{
+		Caption: "Stages in ms: medians over batches, then over rounds; – without this stage",
+		Header:  []string{"mode", "run", "GE", "FC", "BC", "DS", "PEG"},
+		Words:   2,
+	}
+	for _, m := range s.Modes {
+		for _, kind := range []struct {
+			name string
+			runs []*paired.Run
+		}{{"real", m.Real}, {"simulated", m.Simulated}} {
+			row := []string{m.Mode, kind.name}
+			for stage := range 5 {
+				v := median(kind.runs, func(run *paired.Run) float64 { return run.Stages.All()[stage] })
+				if v == 0 {
+					row = append(row, "–")
+					continue
+				}
+				row = append(row, milliseconds(v))
+			}
+			t.Rows = append(t.Rows, row)
+		}
+	}
+	return t
+}
+
+// stalenessKind is one measure of staleness.
+type stalenessKind struct {
+	name      string
+	histogram func(r *paired.Run) *histogram.Histogram
+}
+
+// stalenessKinds returns the measures of staleness, own and cross first.
+func stalenessKinds() []stalenessKind {
+	return []stalenessKind{
+		{"own", func(r *paired.Run) *histogram.Histogram { return &r.Staleness.Own }},
+		{"cross", func(r *paired.Run) *histogram.Histogram { return &r.Staleness.Cross }},
+		{"in flight", func(r *paired.Run) *histogram.Histogram { return &r.Staleness.Inflight }},
+		{"dense", func(r *paired.Run) *histogram.Histogram { return &r.Staleness.Dense }},
+	}
+}
+
+// merged returns the merged histograms of runs.
+func merged(runs []*paired.Run, of func(r *paired.Run) *histogram.Histogram) *histogram.Histogram {
+	all := &histogram.Histogram{}
+	for _, r := range runs {
+		all.Merge(of(r))
+	}
+	return all
+}
+
+func (s *settingResult) stalenessTable() cli.Table {
+	t := cli.Table{
+		Caption: "Staleness over all rounds: own, cross and in flight in batches per read,\n" +
+			"dense in updates per push",
+		Header: []string{
+			"mode",
+			"kind",
+			"real\nmean",
+			"simulated\nmean",
+			"real\nmax",
+			"simulated\nmax",
+			"distance",
+		},
+		Words: 2,
+	}
+	for _, m := range s.Modes {
+		for _, k := range stalenessKinds() {
+			real, simulated := merged(m.Real, k.histogram), merged(m.Simulated, k.histogram)
+			if real.Count() == 0 || simulated.Count() == 0 {
+				continue
+			}
+			t.Rows = append(t.Rows, []string{
+				m.Mode, k.name, fmt.Sprintf("%.2f", real.Mean()), fmt.Sprintf("%.2f", simulated.Mean()),
+				fmt.Sprint(real.Max()), fmt.Sprint(simulated.Max()),
+				fmt.Sprintf("%.2f", real.Distance(simulated)),
+			})
+		}
+	}
+	return t
+}
+
+func (s *settingResult) qualityTable() cli.Table {
+	t := cli.Table{
+		Caption: "Quality on the test rows: mean over rounds",
+		Header: []string{
+			"mode", "real\nAUC", "simulated\nAUC", "real log loss\n(nats)", "simulated log\nloss (nats)",
+		},
+		Words: 1,
+	}
+	for _, m := range s.Modes {
+		auc := func(run *paired.Run) float64 { return run.AUC }
+		loss := func(run *paired.Run) float64 { return run.LogLoss }
+		real, simulated := paired.Values(m.Real, auc), paired.Values(m.Simulated, auc)
+		t.Rows = append(t.Rows, []string{m.Mode, report.Level(real), report.Level(simulated),
+			report.Level(paired.Values(m.Real, loss)), report.Level(paired.Values(m.Simulated, loss))})
+	}
+	return t
+}
+
+// comparisons returns the simulated runs of each mode less its real ones, and the real runs of each mode less
+// those of sync, of all settings, judged. Every round has other test rows.
+func (r results) comparisons(p *plan) []*judge.Comparison {
+	quality := func(runs []*paired.Run) judge.Quality {
+		return judge.Quality{
+			AUC:     paired.Values(runs, func(run *paired.Run) float64 { return run.AUC }),
+			LogLoss: paired.Values(runs, func(run *paired.Run) float64 { return run.LogLoss }),
+		}
+	}
+	var list []*judge.Comparison
+	for _, s := range r {
+		sync := s.sync()
+		for _, m := range s.Modes {
+			list = append(list, judge.Pair(s.Setting.Name, m.Mode+", simulated", m.Mode+", real", p.Seed,
+				quality(m.Simulated), quality(m.Real)))
+			if m != sync {
+				list = append(list, judge.Pair(s.Setting.Name, m.Mode+", real", "sync, real", p.Seed,
+					quality(m.Real), quality(sync.Real)))
+			}
+		}
+	}
+	judge.Judge(list)
+	return list
+}
+
+func (s *settingResult) workTable() cli.Table {
+	t := cli.Table{
+		Caption: "Times of work in the simulation of the first round: means of its sync run",
+		Header:  []string{"work", "samples", "time (ms)"},
+		Words:   1,
+	}
+	for _, w := range s.Work {
+		samples := fmt.Sprint(w.Samples)
+		if w.Samples == 0 {
+			samples = "any"
+		}
+		t.Rows = append(t.Rows, []string{w.Kind, samples, fmt.Sprintf("%.4f", w.Seconds*1e3)})
+	}
+	return t
+}
+
+// timeFigure shows simulated by real step times, both divided by the real one of sync, a point per setting
+// and mode.
+func (r results) timeFigure() report.Figure {
+	f := report.Figure{
+		Name: "step-time", Title: "Step time ÷ real step time of sync, predicted from the work times of sync",
+		X: report.Axis{Label: "real"}, Y: report.Axis{Label: "simulated (bars: range over rounds)"},
+	}
+	least, most := 1.0, 1.0
+	for k, s := range r {
+		base := median(s.sync().Real, stepTime)
+		for i, m := range s.Modes {
+			simulated := paired.Values(m.Simulated,
+				func(run *paired.Run) float64 { return run.StepSeconds / base })
+			point := report.Point{
+				X: median(m.Real, stepTime) / base,
+				Y: report.Median(simulated), Low: slices.Min(simulated), High: slices.Max(simulated),
+			}
+			name := m.Mode
+			if k > 0 {
+				name = "" // the legend has the mode already
+			}
+			f.Lines = append(f.Lines, report.Line{Name: name, Color: i, Points: []report.Point{point}})
+			least, most = min(least, point.X, point.Low), max(most, point.X, point.High)
+		}
+	}
+	for _, g := range []struct {
+		name        string
+		left, right float64
+	}{
+		{"simulated = real", least, most},
+		{"±10 %", least * (1 + budgetLeast), most * (1 + budgetLeast)},
+		{"", least * (1 - budgetLeast), most * (1 - budgetLeast)},
+		{"null model", 1, 1},
+	} {
+		f.Lines = append(f.Lines, report.Line{Name: g.name, Color: report.Grey, Guide: true,
+			Points: []report.Point{report.Exact(least, g.left), report.Exact(most, g.right)}})
+	}
+	return f
+}
+
+// stalenessFigure shows the cumulative staleness of hybrid, real and simulated.
+func (s *settingResult) stalenessFigure() report.Figure {
+	f := report.Figure{
+		Name: "staleness", Title: "Staleness of reads in hybrid mode, real and simulated",
+		X: report.Axis{Label: "staleness (steps)"},
+		Y: report.Axis{Label: "share of reads up to this staleness", Ticks: []float64{0, 0.25, 0.5, 0.75, 1}},
+	}
+	for _, m := range s.Modes {
+		if m.Mode != job.Hybrid {
+			continue
+		}
+		for i, k := range stalenessKinds()[:2] {
+			real, simulated := merged(m.Real, k.histogram), merged(m.Simulated, k.histogram)
+			most := max(real.Max(), simulated.Max())
+			f.Lines = append(f.Lines, cumulative(k.name+", real", i, real, most),
+				cumulative(k.name+", simulated", i+2, simulated, most))
+		}
+	}
+	return f
+}
+
+// cumulative returns the share of values ≤ x for every x up to most.
+func cumulative(name string, color int, h *histogram.Histogram, most int) report.Line {
+	l := report.Line{Name: name, Color: color}
+	for value := range most + 1 {
+		l.Points = append(l.Points, report.Exact(float64(value), h.AtMost(value)))
+	}
+	return l
+}
+
+// findings returns sentences on the errors of all predicted modes beside the null model, on modes above their
+// budgets, and on staleness.
+func (r results) findings() []string {
+	a := r.accuracy(-1)
+	keeps := map[bool]string{true: "within", false: "above"}
+	sentences := []string{
+		fmt.Sprintf("Step time of the predicted modes: median error %s %%, %s the budget of %s %%.",
+			percent(a.Error), keeps[a.Error <= a.Budget], percent(a.Budget)),
+		fmt.Sprintf("The null model, by which every mode takes the real time of sync, has %s %%: the error "+
+			"of the simulator is %.2f of it, %s the limit of %g. The rank correlation of step times ÷ sync "+
+			"is %s; the limit is %g.", percent(a.Null), a.Error/a.Null, keeps[a.Error <= nullShare*a.Null],
+			nullShare, report.Minus(fmt.Sprintf("%.2f", a.Rank)), rankLeast),
+	}
+	if a.Budget > budgetSpreads*spreadMost {
+		sentences = append(sentences, "The real runs differ too much for this to be evidence: run "+
+			"again on an idle machine.")
+	}
+	var outside []string
+	farthest, distance := "", 0.0
+	for _, s := range r {
+		for _, m := range s.Modes {
+			if m.Mode != job.Sync && m.error() > m.budget() {
+				outside = append(outside, fmt.Sprintf("%s, %s (%s %%)", s.Setting.Name, m.Mode,
+					signedPercent(report.Median(m.errors()))))
+			}
+			for _, k := range stalenessKinds()[:2] {
+				if d := merged(m.Real, k.histogram).Distance(merged(m.Simulated,
+					k.histogram)); d >= distance {
+					farthest, distance = s.Setting.Name+", "+m.Mode+", "+k.name, d
+				}
+			}
+		}
+	}
+	if outside != nil {
+		sentences = append(sentences, "Above their own budgets: "+strings.Join(outside, "; ")+".")
+	}
+	return append(sentences, fmt.Sprintf("Largest distance between real and simulated staleness of reads: "+
+		"%.2f steps (%s).", distance, farthest))
+}
+
+// quantities returns the accuracy of all predicted modes, with its range over rounds.
+func (r results) quantities() []report.Quantity {
+	over := func(name, what string, of func(a accuracy) float64) report.Quantity {
+		q := report.Quantity{Name: name, What: what, Over: report.OverRounds}
+		var rounds []float64
+		for round := range r[0].sync().Real {
+			rounds = append(rounds, of(r.accuracy(round)))
+		}
+		q.Estimate, q.Low, q.High = of(r.accuracy(-1)), slices.Min(rounds), slices.Max(rounds)
+		return q
+	}
+	return []report.Quantity{
+		over("step-time-error", "median error of simulated step times, a share of the real ones",
+			func(a accuracy) float64 { return a.Error }),
+		over("step-time-error-over-null", "that error ÷ the null model's", func(a accuracy) float64 {
+			return a.Error / a.Null
+		}),
+	}
+}
+
+// notes returns what a reader needs to judge the findings.
+func (p *plan) notes() []string {
+	notes := []string{
+		report.ModeSettingsNote(p.Job, p.Modes),
+		"Sync calibrates, in every setting and round: the means of its times of work are the times of work " +
+			"in every mode. What cores work beside it, by the CPU time of the process, is shared equally " +
+			"among the messages, which a simulated sync run counts. The step time of sync is not used.",
+		"Two times follow from sync without being measured: applying one put takes 1/ranks of the " +
+			"time for the puts of a step, and updating one dense PS's part of the network takes its " +
+			"share of the time for the whole network. Copies of the network for pulls and averages " +
+			"have the speed that the probe measures.",
+		"Known differences: a real rank computes the backward pass group by group, so its first " +
+			"bucket is complete only in the last group; simulated buckets complete in proportion to " +
+			"their size. The wake-up of idle cores is not simulated, nor that other programs run.",
+		fmt.Sprintf("The spread is half the range of the real runs over their median, over all rounds. "+
+			"It is large on a machine with other load. An error compares the two runs of one round. The "+
+			"budget is %g %% or, if that is more, %d times the spread.", 100*budgetLeast, budgetSpreads),
+		"The distance between histograms is the Wasserstein distance: by how many steps reads must be " +
+			"moved on average. The total variation would rate a shift by one step like a shift by " +
+			"ten.",
+		"A step time leaves out the first and the last tenth of the batches. BC ends when the first " +
+			"gradients are handed over; where BC and DS overlap, DS is the rest.",
+		"The simulated runs have the same rows, order and initial values and do the real arithmetic: " +
+			"only the times of the effects are simulated.",
+		"All modes have one learning rate. A mode that needs another rate, as async-ps with its many small " +
+			"steps, is not shown at its best.",
+		"Stages, staleness, quality and times of work are shown in the first setting; the data of the " +
+			"report have all.",
+	}
+	return append(notes, report.FewSeedsNote(p.Rounds, "rounds", "a spread")...)
+}
+
+// median returns the median of a quantity of runs.
+func median(runs []*paired.Run, quantity func(r *paired.Run) float64) float64 {
+	return report.Median(paired.Values(runs, quantity))
+}
+
+func milliseconds(seconds float64) string { return fmt.Sprintf("%.3f", seconds*1e3) }
+func percent(share float64) string        { return fmt.Sprintf("%.1f", share*100) }
+func signedPercent(share float64) string {
+	return report.Minus(fmt.Sprintf("%+.1f", share*100))
+}

@@ -1,0 +1,323 @@
+package ablation
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"tandem/algo/metric"
+	"tandem/experiments/internal/judge"
+	"tandem/experiments/internal/paper"
+	"tandem/experiments/internal/report"
+	"tandem/internal/cli"
+	"tandem/sim/predict"
+)
+
+// results are all results of the experiment.
+type results struct {
+	Inputs      *paper.Inputs  `json:"inputs"`
+	Throughputs []*throughputs `json:"throughputs"`
+	Accuracies  []*accuracy    `json:"accuracies"`
+}
+
+// comparisons returns the comparisons of all data sets.
+func (r *results) comparisons() (list []*judge.Comparison) {
+	for _, a := range r.Accuracies {
+		for _, losses := range a.Losses {
+			list = append(list, losses...)
+		}
+	}
+	return list
+}
+
+// report returns the results as tables, figures and sentences.
+func (p *plan) report(r *results) *report.Report {
+	out := &report.Report{
+		Comparisons: r.comparisons(), Settings: p, Data: r, Notes: p.notes(r),
+		Quantities: slices.Concat(p.factorQuantities(r), p.Quality.quantities(r.Accuracies)),
+		Figures:    []report.Figure{p.lostFigure(r), p.gainedFigure(r)},
+	}
+	for _, t := range r.Throughputs {
+		out.Tables = append(out.Tables, p.factorTable(t))
+		out.Findings = append(out.Findings, p.findings(t)...)
+	}
+	for _, t := range r.Throughputs {
+		out.Tables = append(out.Tables, p.bindingTable(t))
+	}
+	out.Tables = append(out.Tables, p.Quality.table(r.Accuracies), p.Quality.levels(r.Accuracies))
+	out.Findings = append(out.Findings, p.Quality.finding(r.Accuracies))
+	return out
+}
+
+// factorTable has the factors of a benchmark beside what is expected.
+func (p *plan) factorTable(t *throughputs) cli.Table {
+	table := cli.Table{
+		Caption: t.Name + ": throughput with ÷ without an optimisation (interval over unknown inputs), if " +
+			"all others are on and if all others are off. Expected by a closed form: a schedule's step, or " +
+			"1 to the saving of a resource",
+		Header: []string{"optimisation", "lost if off", "gained alone", "expected"}, Words: 1,
+	}
+	for i, o := range p.Optimisations {
+		table.Rows = append(table.Rows, []string{o.Name, factorText(t.Lost[i].Interval),
+			factorText(t.Gained[i].Interval), t.Expected[i].String()})
+	}
+	table.Rows = append(table.Rows,
+		[]string{"product of these", factorText(t.Products[0]), factorText(t.Products[1]), ""},
+		[]string{"all on ÷ all off", factorText(t.Total), factorText(t.Total), ""})
+	return table
+}
+
+// factorText returns a factor with its interval.
+func factorText(v metric.Interval) string {
+	return fmt.Sprintf("%.2f (%.2f–%.2f)", v.Estimate, v.Low, v.High)
+}
+
+// String returns what is expected, for a table.
+func (e expectation) String() string {
+	if e.Low == e.High {
+		return fmt.Sprintf("%.2f", e.Low)
+	}
+	return fmt.Sprintf("%s–%s", report.Digits(e.Low, 2), report.Digits(e.High, 2))
+}
+
+// bindingTable has the throughput of every variant of a benchmark, the resource with most of its critical
+// path, and the one whose part changes most when the optimisation is switched.
+func (p *plan) bindingTable(t *throughputs) cli.Table {
+	table := cli.Table{
+		Caption: t.Name + ": throughput (interval over unknown inputs); at the middle of the inputs, the " +
+			"resource with the largest share of the critical path, and the one whose part of a step " +
+			"changes most from all on (−) or from all off (+); server wire: between the GPUs of a server",
+		Header: []string{"variant", "k samples/s", "largest share", "moved most"}, Words: 1,
+	}
+	add := func(name string, v, from *variant) {
+		row := []string{name, fmt.Sprintf("%.0f (%.0f–%.0f)", v.Throughput.Estimate/1e3, v.Throughput.Low/1e3,
+			v.Throughput.High/1e3), short(largest(v).Resource) + " " + percent(largest(v).Share), "–"}
+		if m := moved(from, v); math.Abs(m.ms) >= movedLeast {
+			row[3] = fmt.Sprintf("%s %s ms", short(m.resource), signedText(m.ms))
+		}
+		table.Rows = append(table.Rows, row)
+	}
+	add("all on", t.All, t.All)
+	for i, o := range p.Optimisations {
+		add("− "+o.ID, t.Off[i], t.All)
+	}
+	add("all off", t.None, t.None)
+	for i, o := range p.Optimisations {
+		add("+ "+o.ID, t.Alone[i], t.None)
+	}
+	return table
+}
+
+// movedLeast is the smallest change of a resource's part of a step that a table shows, in ms.
+const movedLeast = 0.05
+
+// move is a change of the time that a step spends on a resource.
+type move struct {
+	resource string
+	ms       float64
+}
+
+// moved returns the resource whose part of the critical path changes most from one variant to another, by
+// time in a step.
+func moved(from, to *variant) (most move) {
+	part := map[string]float64{}
+	var names []string
+	add := func(v *variant, sign float64) {
+		for _, b := range v.Bottlenecks {
+			if _, known := part[b.Resource]; !known {
+				names = append(names, b.Resource)
+			}
+			part[b.Resource] += sign * b.Share * 1e3 * v.Step.Seconds()
+		}
+	}
+	add(to, 1)
+	add(from, -1)
+	for _, name := range names {
+		if math.Abs(part[name]) > math.Abs(most.ms) {
+			most = move{name, part[name]}
+		}
+	}
+	return most
+}
+
+// signedText returns a number of ms with its sign.
+func signedText(ms float64) string { return report.Minus(fmt.Sprintf("%+.1f", ms)) }
+
+// short returns the name of a resource for a table of 80 columns.
+func short(resource string) string {
+	return strings.NewReplacer("wire inside servers", "server wire", "GPU server cores", "server cores",
+		"network bandwidth", "network", "network latency", "latency").Replace(resource)
+}
+
+// byLoss returns the indices of the optimisations, the largest loss first.
+func (t *throughputs) byLoss() []int {
+	order := make([]int, len(t.Lost))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int {
+		return cmp.Compare(t.Lost[b].Estimate, t.Lost[a].Estimate)
+	})
+	return order
+}
+
+// findings returns the sentences on a benchmark.
+func (p *plan) findings(t *throughputs) []string {
+	var costly, free, alone, harmful []string
+	for _, i := range t.byLoss() {
+		name := p.Optimisations[i].Name
+		if t.Lost[i].effect() == gains {
+			m := moved(t.All, t.Off[i])
+			costly = append(costly, fmt.Sprintf("%s %s (in the critical path of a step: %s ms of %s)", name,
+				factorText(t.Lost[i].Interval), signedText(m.ms), m.resource))
+		} else {
+			free = append(free, name)
+		}
+		switch text := name + " " + factorText(t.Gained[i].Interval); t.Gained[i].effect() {
+		case gains:
+			alone = append(alone, text)
+		case harms:
+			harmful = append(harmful, text)
+		}
+	}
+	first := largest(t.All)
+	return []string{
+		fmt.Sprintf("%s, all on: %.0f thousand samples/s (%.0f to %.0f). %s of the critical path: %s. "+
+			"All on ÷ all off: %s.", t.Name, t.All.Throughput.Estimate/1e3, t.All.Throughput.Low/1e3,
+			t.All.Throughput.High/1e3, percent(first.Share), first.Resource, factorText(t.Total)),
+		fmt.Sprintf("%s, all on ÷ one off is above 1 over all unknown inputs, by more than jitter and %g "+
+			"%%, for: %s. It is not for: %s.", t.Name, 100*negligible, orNothing(costly), orNothing(free)),
+		fmt.Sprintf("%s, one alone on ÷ all off is above 1 for: %s; below 1 for: %s.", t.Name,
+			orNothing(alone), orNothing(harmful)),
+		p.orderFinding(t),
+	}
+}
+
+// orderFinding compares all together with the product of each.
+func (p *plan) orderFinding(t *throughputs) string {
+	how := func(over metric.Interval) string {
+		switch {
+		case over.High < 1:
+			return "less than"
+		case over.Low > 1:
+			return "more than"
+		}
+		return "not distinguishable from"
+	}
+	return fmt.Sprintf("%s, the factors depend on what else is on. The product of those of one off is %s, "+
+		"%s all on ÷ all off (point by point %s times it); the product of those of one alone is %s, %s it "+
+		"(%s times).", t.Name, factorText(t.Products[0]), how(t.OverTotal[0]), factorText(t.OverTotal[0]),
+		factorText(t.Products[1]), how(t.OverTotal[1]), factorText(t.OverTotal[1]))
+}
+
+// largest returns the resource with the largest share of the critical path.
+func largest(v *variant) predict.Bottleneck { return v.Bottlenecks[0] }
+
+func percent(share float64) string { return fmt.Sprintf("%.0f %%", 100*share) }
+
+func orNothing(list []string) string {
+	if list == nil {
+		return "nothing"
+	}
+	return strings.Join(list, "; ")
+}
+
+// lostFigure has a bar for each optimisation of each benchmark that is off, the largest loss first.
+func (p *plan) lostFigure(r *results) report.Figure {
+	f := report.Figure{Name: "lost", Title: "Throughput lost with one optimisation off (simulated)",
+		X: report.Axis{Label: "all on ÷ one off (thin line: over unknown inputs; mark: closed form of a " +
+			"schedule)"}}
+	for k, t := range r.Throughputs {
+		f.Bars = append(f.Bars, t.bar(k, "all off", t.Total))
+		for _, i := range t.byLoss() {
+			bar := t.bar(k, p.Optimisations[i].Name, t.Lost[i].Interval)
+			if e := t.Expected[i]; e.Low == e.High {
+				bar.Target = e.Low
+			}
+			f.Bars = append(f.Bars, bar)
+		}
+	}
+	return f
+}
+
+// gainedFigure has a bar for each optimisation of each benchmark that is on alone, in the order of
+// lostFigure.
+func (p *plan) gainedFigure(r *results) report.Figure {
+	f := report.Figure{Name: "gained", Title: "Throughput gained with one optimisation alone on (simulated)",
+		X: report.Axis{Label: "one on ÷ all off (thin line: over unknown inputs)"}}
+	for k, t := range r.Throughputs {
+		f.Bars = append(f.Bars, t.bar(k, "all on", t.Total))
+		for _, i := range t.byLoss() {
+			f.Bars = append(f.Bars, t.bar(k, p.Optimisations[i].Name, t.Gained[i].Interval))
+		}
+	}
+	return f
+}
+
+// bar returns a bar of a figure in the colour of the benchmark.
+func (t *throughputs) bar(color int, name string, v metric.Interval) report.Bar {
+	return report.Bar{Name: t.Name + ": " + name, Color: color, Value: v.Estimate, Low: v.Low, High: v.High}
+}
+
+// factorQuantities returns all factors.
+func (p *plan) factorQuantities(r *results) (list []report.Quantity) {
+	for _, t := range r.Throughputs {
+		add := func(name, what string, v metric.Interval) {
+			list = append(list, report.Quantity{Name: name + "-" + t.ID, What: what + ", " + t.Name,
+				Interval: v, Over: report.OverUnknowns})
+		}
+		add("throughput-all-on", "throughput with all optimisations, samples/s", t.All.Throughput)
+		add("all-on-over-all-off", "throughput with all optimisations ÷ with none", t.Total)
+		for i, o := range p.Optimisations {
+			add("lost-without-"+o.ID, "throughput with all optimisations ÷ without "+o.Name,
+				t.Lost[i].Interval)
+			add("gained-by-"+o.ID, "throughput with "+o.Name+" alone ÷ with no optimisation",
+				t.Gained[i].Interval)
+		}
+	}
+	return list
+}
+
+// notes returns what a reader needs to judge the findings.
+func (p *plan) notes(r *results) []string {
+	var off []string
+	for _, o := range p.Optimisations {
+		off = append(off, o.Name+": "+o.Off)
+	}
+	widest := 0.0
+	for _, t := range r.Throughputs {
+		for i := range t.Lost {
+			widest = max(widest, t.Lost[i].Jitter, t.Gained[i].Jitter)
+		}
+	}
+	notes := []string{
+		"What stands in the place of an optimisation that is off: " + strings.Join(off, "; ") + ".",
+		"Persia's paper and code name these optimisations; no published number was found of what one of " +
+			"them gains, so no claim is compared. Not simulated: the layout of a PS's store, pools of GPU " +
+			"memory and kernels with special instructions, for whose alternatives no measurement was found.",
+		fmt.Sprintf("An interval is from the 1st to the 99th percentile over %d points of the box of "+
+			"unknown inputs, the same for all variants; factors are taken point by point. Jitter is kept "+
+			"apart: half the 95 %% interval of a factor over %d seeds is at most %.3f.", p.Samples,
+			p.Seeds, widest),
+		fmt.Sprintf("%d inputs with their sources are in the data of the report. SHA-256 of the inputs: %s.",
+			len(r.Inputs.List), r.Inputs.Hash),
+		"An expected range ends at the saving that the optimisation makes in its resource: it would be the " +
+			"factor if nothing else took time, and it is 1 if the resource is never waited for. The " +
+			"expected time of a schedule is from the stages of a run in which each is alone.",
+		"A rank's lookups hide behind its dense work only if rows are asynchronous and batches are ahead: " +
+			"without either one, most of what both give together is lost.",
+		"All optimisations on is mode hybrid of the other experiments with packed ids besides. The " +
+			"precision of the wire is that of all messages with embeddings, also between embedding workers " +
+			"and PSs, where Persia's code has fp32. Packed ids are those of the paper, as notes on it " +
+			"describe them; the code takes 28 bytes for a distinct id and 4 for each position.",
+		"With whole tables on PSs the busiest PS has more rows, but messages of the mean size, so hashed " +
+			"rows look cheaper to lose than they are.",
+	}
+	if p.Samples < predict.SamplesDefault {
+		notes = append(notes, fmt.Sprintf("Only %d points: intervals are narrower than those of %d points.",
+			p.Samples, predict.SamplesDefault))
+	}
+	return slices.Concat(notes, p.Quality.notes(r.Accuracies, p.Seeds))
+}

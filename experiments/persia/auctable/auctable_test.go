@@ -1,0 +1,179 @@
+package auctable
+
+import (
+	"context"
+	"errors"
+	"math"
+	"strings"
+	"testing"
+
+	"tandem/algo/job"
+	"tandem/algo/rng"
+	"tandem/experiments/internal/arms"
+	"tandem/experiments/internal/judge"
+	"tandem/experiments/internal/report"
+	"tandem/experiments/internal/report/reporttest"
+	"tandem/experiments/internal/trial"
+	"tandem/experiments/internal/tune"
+)
+
+// small returns a plan of a few seconds.
+func small() plan {
+	p := newPlan([]string{job.Sync, job.Hybrid, "backup-workers"}, []set{
+		{report.Generated(0.1, 1_500, 1_000), 64, true}, {report.Like("criteo", 400, 400), 16, false},
+	})
+	p.Rates = tune.Plan{Rows: []float64{0.1}, Dense: []float64{0.003}, Seeds: tune.SeedsMin}
+	return p
+}
+
+// fake is a lab in which the AUC loses 0.002 by merging by rank, 0.004 by a simulated mode, and 0.01 for each
+// factor e of the network's rate from the best one, which is a quarter for simulated modes.
+type fake struct{ specs []trial.Spec }
+
+func (f *fake) Run(_ context.Context, specs []trial.Spec) ([]trial.Result, error) {
+	f.specs = append(f.specs, specs...)
+	results := make([]trial.Result, len(specs))
+	for i, s := range specs {
+		auc, best := 0.8+0.01*rng.New(s.Job.Training.Seed, "noise").NormFloat64(), nominal.Dense
+		if !s.Job.MergeByStep() {
+			auc -= 0.002
+		}
+		if s.Simulated {
+			auc -= 0.004
+			best /= 4
+		}
+		auc += 0.00001 * rng.New(s.Job.Training.Seed, s.Name).NormFloat64()
+		auc -= 0.01 * math.Abs(math.Log(s.Job.Model.Optimizer.Rate/best))
+		results[i] = trial.Result{AUC: auc, LogLoss: 1 - auc, TestRows: 1000, Steps: 100}
+	}
+	return results, nil
+}
+
+func (f *fake) RowDeviation(treated, reference []trial.Spec) (float64, error) {
+	for i := range treated {
+		if treated[i].Job.Training.Seed != reference[i].Job.Training.Seed {
+			return 0, errors.New("the trainings are not paired")
+		}
+	}
+	return 0, nil
+}
+
+// Hybrid less sync is staleness and merging; at the rates of sync, the wrong rate adds 0.01·ln 4 to the loss
+// of what is simulated.
+func TestEffectsOfHybridAddUp(t *testing.T) {
+	p, f := small(), &fake{}
+	p.Modes = []string{job.Sync, job.Hybrid, job.AsyncPS}
+	p.Rates.Dense = tune.Grid(nominal.Dense, 4, 1)
+	p.Seed, p.Seeds = 5, 4
+	results, err := p.measure(t.Context(), f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rate := 0.01 * math.Log(4)
+	want := map[string][2]float64{
+		"hybrid-less-sync": {-0.006, -0.006 - rate}, "hybrid-staleness": {-0.004, -0.004 - rate},
+		"hybrid-merging": {-0.002, -0.002}, "async-ps-less-sync": {-0.006, -0.006 - rate},
+	}
+	for _, r := range results {
+		if len(r.Effects) != len(want) {
+			t.Errorf("%s: %d effects", r.DataSet, len(r.Effects))
+		}
+		for _, g := range r.Effects {
+			for i, kind := range []arms.Kind{arms.Own, arms.Common} {
+				if got := g.At(kind).AUC.Estimate; math.Abs(got-want[g.Name][i]) > 0.0002 {
+					t.Errorf("%s, %s, %s: %v, want %v", r.DataSet, g.Name, kind, got, want[g.Name][i])
+				}
+			}
+		}
+	}
+	made := p.report(results)
+	reporttest.CheckWidth(t, made)
+	names := map[string]bool{}
+	for _, q := range made.Quantities {
+		names[q.Name] = true
+	}
+	for _, name := range []string{"hybrid-less-sync-criteo-like", "async-ps-less-sync-alpha-0-1-common-rate",
+		"sync-auc-criteo-like"} {
+		if !names[name] {
+			t.Errorf("no quantity %s", name)
+		}
+	}
+	// The data set with few test rows has no verdict.
+	if len(made.Comparisons) != 2*len(want) || !strings.Contains(made.Tables[0].Rows[1][1], "(") {
+		t.Errorf("%d comparisons, %q", len(made.Comparisons), made.Tables[0].Rows[1])
+	}
+}
+
+func TestSmallPlan(t *testing.T) {
+	o := report.Options{Seeds: 2, Seed: 1, Folder: t.TempDir(), Progress: reporttest.Progress(t)}
+	made, err := execute(t.Context(), small(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	reporttest.CheckWidth(t, made)
+	r := made.Data.([]*result)[0]
+	for _, a := range r.Arms {
+		for i, auc := range a.Own.AUC {
+			if auc < 0.5 || auc > r.Oracle[i] {
+				t.Errorf("%s, seed %d: AUC %v, oracle %v", a.Name, i+1, auc, r.Oracle[i])
+			}
+		}
+	}
+	if at := r.Effects[0]; at.Own.SameBits() {
+		t.Error("hybrid has the bits of sync")
+	}
+	if err := made.WriteFolder(t.TempDir()); err != nil {
+		t.Error(err)
+	}
+}
+
+// A table with the largest numbers that a difference can have fits a terminal.
+func TestTablesFitATerminal(t *testing.T) {
+	far := judge.Quality{AUC: []float64{0.3, 0.9}, LogLoss: []float64{1, 2}}
+	near := judge.Quality{AUC: []float64{0.71, 0.72}, LogLoss: []float64{0.5, 0.5}}
+	p := fullPlan()
+	var results []*result
+	for _, s := range p.Sets {
+		r := &result{Result: &arms.Result{DataSet: s.Name, TestRows: 28_860}, Judged: s.Judged}
+		for _, name := range append(append([]string{}, p.Modes...), byRank, logistic) {
+			r.Arms = append(r.Arms, &arms.Arm{Name: name, Own: near, Common: far,
+				Choice: tune.Choice{Rates: tune.Rates{Rows: 0.0252, Dense: 0.000188}, AtEdge: true}})
+		}
+		for _, e := range p.effects() {
+			r.Effects = append(r.Effects, &gap{e.name,
+				arms.Gap{
+					Own:    judge.Pair(s.Name, e.treated, e.reference, 1, near, near),
+					Common: judge.Pair(s.Name, e.treated, e.reference, 1, far, near),
+				}})
+		}
+		results = append(results, r)
+	}
+	judge.Judge(comparisons(results, true))
+	judge.Judge(comparisons(results, false))
+	reporttest.CheckWidth(t, p.report(results))
+}
+
+func TestBadFlags(t *testing.T) {
+	p := fullPlan()
+	err := p.choose([]string{"frape"})
+	if err == nil || !strings.Contains(err.Error(), `no data set "frape"`) {
+		t.Errorf("error %v", err)
+	}
+	if err := p.choose([]string{"alpha-0-1", "frappe", "frappe"}); err != nil || len(p.Sets) != 2 {
+		t.Errorf("%d data sets, error %v", len(p.Sets), err)
+	}
+}
+
+// Every arm of every data set is a valid job.
+func TestJobsAreValid(t *testing.T) {
+	for _, p := range []plan{quickPlan(), fullPlan()} {
+		for _, s := range p.Sets {
+			for _, a := range p.arms(s).Arms {
+				j := a.Job(1)
+				if err := j.Validate(); err != nil {
+					t.Errorf("%s, %s: %v", s.Name, a.Name, err)
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,231 @@
+package capacity
+
+import (
+	"fmt"
+	"math"
+	"strings"
+
+	"tandem/algo/metric"
+	"tandem/experiments/internal/report"
+	"tandem/internal/cli"
+)
+
+// side is what the curve says about reads or updates.
+type side struct {
+	name   string // in sentences
+	slug   string // in quantities
+	of     func(p *curvePoint) *curveTime
+	points []curvePoint
+}
+
+// sides returns reads and updates.
+func (c *curve) sides() []side {
+	return []side{
+		{"look-up", "lookup", func(p *curvePoint) *curveTime { return &p.Read }, c.Points},
+		{"update", "update", func(p *curvePoint) *curveTime { return &p.Update }, c.Points},
+	}
+}
+
+// largest returns the largest error of a model over the sizes that it was not calibrated at, as a share of
+// the measured time, with the interval that those of the measured times give, and the size.
+func (s *side) largest(model func(t *curveTime) float64) (most metric.Interval, rows int) {
+	for i := range s.points[1:] {
+		t := s.of(&s.points[1+i])
+		e := t.relative(model(t))
+		size := metric.Interval{Estimate: math.Abs(e.Estimate), Low: max(0, e.Low, -e.High),
+			High: max(e.High, -e.Low)}
+		if rows == 0 || size.Estimate > most.Estimate {
+			rows, most.Estimate = s.points[1+i].Rows, size.Estimate
+		}
+		most.Low, most.High = max(most.Low, size.Low), max(most.High, size.High)
+	}
+	return most, rows
+}
+
+func simulatedTime(t *curveTime) float64 { return t.Simulated }
+func nullTime(t *curveTime) float64      { return t.Null }
+
+// addTo adds the curve to a report. A nil curve adds nothing.
+func (c *curve) addTo(r *report.Report) {
+	if c == nil {
+		return
+	}
+	r.Findings = append(r.Findings, c.findings()...)
+	r.Quantities = append(r.Quantities, c.quantities()...)
+	r.Tables = append(r.Tables, c.tables()...)
+	r.Figures = append(r.Figures, c.figure())
+	r.Notes = append(r.Notes, c.notes()...)
+}
+
+// findings say how far the simulated curves are from the measured ones.
+func (c *curve) findings() (sentences []string) {
+	last := len(c.Points) - 1
+	for _, s := range c.sides() {
+		model, at := s.largest(simulatedTime)
+		null, _ := s.largest(nullTime)
+		outcome := "Open"
+		switch {
+		case model.High <= errorGoal:
+			outcome = "Met"
+		case model.Low > errorGoal:
+			outcome = "Missed"
+		}
+		first, end := s.of(&c.Points[0]), s.of(&c.Points[last])
+		sentences = append(sentences, fmt.Sprintf("%s: the simulated %s time is within %s of the "+
+			"measured one (interval %s to %s; goal %s) in tables of %s to %s, worst at %s; one constant "+
+			"time for all sizes is up to %s off. Measured, a row takes %.1f ns among %s and %.1f ns "+
+			"among %s.", outcome, s.name,
+			percent(model.Estimate), percent(model.Low), percent(model.High), percent(errorGoal),
+			millions(c.Points[1].Rows), millions(c.Points[last].Rows), millions(at), percent(null.Estimate),
+			first.Measured.Estimate, millions(c.Points[0].Rows), end.Measured.Estimate,
+			millions(c.Points[last].Rows)))
+	}
+	return sentences
+}
+
+// quantities are the largest errors of the model and of the null model, and how much rows of the largest
+// table take longer.
+func (c *curve) quantities() (list []report.Quantity) {
+	last := &c.Points[len(c.Points)-1]
+	for _, s := range c.sides() {
+		model, _ := s.largest(simulatedTime)
+		null, _ := s.largest(nullTime)
+		first, end := s.of(&c.Points[0]), s.of(last)
+		growth := func(t float64) float64 { return t / first.Measured.Estimate }
+		list = append(list,
+			report.Quantity{Name: s.slug + "-error-largest", What: "largest error of the simulated time " +
+				"of a " + s.name + " over sizes, relative to the measured one", Interval: model,
+				Over: report.OverRounds},
+			report.Quantity{Name: s.slug + "-error-null", What: "the same of one constant time, that of " +
+				"the smallest table", Interval: null, Over: report.OverRounds},
+			report.Quantity{Name: s.slug + "-growth", What: "measured time of a " + s.name + " in the " +
+				"largest table ÷ the smallest", Over: report.OverRounds, Interval: metric.Interval{
+				Estimate: growth(end.Measured.Estimate), Low: growth(end.Measured.Low),
+				High: growth(end.Measured.High)}})
+	}
+	return append(list, report.Quantity{Name: "lookup-rows-most", What: "rows of the largest table measured",
+		Over: report.OverNothing, Interval: metric.Interval{Estimate: float64(last.Rows),
+			Low:  float64(last.Rows),
+			High: float64(last.Rows)}})
+}
+
+// tables are the curves, and the memory that explains the simulated ones.
+func (c *curve) tables() (tables []cli.Table) {
+	for i, s := range c.sides() {
+		t := cli.Table{
+			Caption: fmt.Sprintf("%s: ns a row of fp16 with row-wise Adagrad, one core. Calibrated in "+
+				"the first row: %.1f ns of core work. Null: one "+
+				"constant", strings.ToUpper(s.name[:1])+s.name[1:],
+				c.Work[i]),
+			Header: []string{"M rows", "GB", "measured", "95 %", "simulated", "error", "null", "memory"},
+		}
+		for j := range c.Points {
+			p := &c.Points[j]
+			v := s.of(p)
+			t.Rows = append(t.Rows, []string{fmt.Sprintf("%g", float64(p.Rows)/1e6),
+				fmt.Sprintf("%.2f", p.Bytes/1e9), fmt.Sprintf("%.1f", v.Measured.Estimate),
+				fmt.Sprintf("%.1f–%.1f", v.Measured.Low, v.Measured.High), fmt.Sprintf("%.1f", v.Simulated),
+				signed(v.relative(v.Simulated).Estimate), signed(v.relative(v.Null).Estimate),
+				fmt.Sprintf("%.2f×", p.Drift)})
+		}
+		tables = append(tables, t)
+	}
+	return append(tables, c.Machine.table())
+}
+
+// signed returns a share in percent with its sign.
+func signed(share float64) string { return report.Minus(fmt.Sprintf("%+.1f %%", 100*share)) }
+
+// table has the numbers of the memory, and how far the law is from the chases.
+func (c *chased) table() cli.Table {
+	m := &c.Memory
+	cache := "not reported"
+	if m.LastCacheBytes > 0 {
+		cache = fmt.Sprintf("%.0f MB", m.LastCacheBytes/1e6)
+	}
+	pages := "not virtual"
+	if m.Virtual {
+		pages = fmt.Sprintf("%.0f %%", 100*m.HypervisorHuge)
+	}
+	return cli.Table{
+		Caption: "This machine's memory, from chases that share no code with the store",
+		Header:  []string{"what", "value"}, Words: 1,
+		Rows: [][]string{
+			{"latency of memory", fmt.Sprintf("%.0f ns", m.MemoryNS)},
+			{"latency of the cache", fmt.Sprintf("%.0f ns", m.CacheNS)},
+			{"cache, as it behaves for one chain", fmt.Sprintf("%.1f MB", m.CacheBytes/1e6)},
+			{"cache, as it behaves for many", fmt.Sprintf("%.1f MB", m.CacheTogether/1e6)},
+			{"last-level cache, as the system reports it", cache},
+			{"entries of the TLB", fmt.Sprint(m.TLBEntries)},
+			{"huge pages of the hypervisor, as it behaves", pages},
+			{"lines in flight", fmt.Sprintf("%.1f", m.LinesInFlight)},
+			{"walks of page tables in flight", fmt.Sprintf("%.1f", m.WalksInFlight)},
+			{"a following line, relative to the first", fmt.Sprintf("%.2f", m.NextLine)},
+			{fmt.Sprintf("worst error of the law, %d chases alone", len(c.Chases)), percent(m.WorstAlone)},
+			{fmt.Sprintf("… %d chases together", m.TogetherCompare), percent(m.WorstTogether)},
+		},
+	}
+}
+
+// figure has the measured and the simulated times by size.
+func (c *curve) figure() report.Figure {
+	f := report.Figure{
+		Name: "look-ups", Title: "Time of a row by the size of its table, on one core of this machine",
+		X: report.Axis{Label: "million rows", LogPlusOne: true},
+		Y: report.Axis{Label: "ns a row"},
+	}
+	for i := range c.Points {
+		f.X.Ticks = append(f.X.Ticks, float64(c.Points[i].Rows)/1e6)
+	}
+	const step = 20 // ns between ticks
+	most := 0.0
+	for i, s := range c.sides() {
+		var measured, simulated, null []report.Point
+		for j := range c.Points {
+			p := &c.Points[j]
+			v, x := s.of(p), float64(p.Rows)/1e6
+			most = max(most, v.Measured.High, v.Simulated)
+			measured = append(measured, report.Point{X: x, Y: v.Measured.Estimate, Low: v.Measured.Low,
+				High: v.Measured.High})
+			simulated = append(simulated, report.Exact(x, v.Simulated))
+			null = append(null, report.Exact(x, v.Null))
+		}
+		f.Lines = append(f.Lines,
+			report.Line{Name: s.name + ", measured", Color: 2 * i, Points: measured},
+			report.Line{Name: s.name + ", simulated", Color: 2*i + 1, Points: simulated},
+			report.Line{Name: s.name + ", one constant", Color: report.Grey, Guide: true, Points: null})
+	}
+	for v := 0.0; len(f.Y.Ticks) < 2 || v < most+step; v += step {
+		f.Y.Ticks = append(f.Y.Ticks, v)
+	}
+	return f
+}
+
+// notes say how the curve is measured, and what it does not have.
+func (c *curve) notes() []string {
+	return []string{
+		"Look-ups: random ids, a round of batches is read and then updated, a time is the lower quartile " +
+			"over the batches of a round, because other work only slows them, and the median over rounds " +
+			"counts. The simulated time is the work of a core, calibrated at the smallest table, and the " +
+			"wait for memory by the law of device.Host.RowTime. Its numbers come from chases through " +
+			"buffers of their own, none from the curve.",
+		"The terms of that law, lines asked for ahead, a cache and walks of their own and further groups " +
+			"of the index, were chosen after looking at curves of up to 180 M rows.",
+		"The column memory is the time of a chase that takes its turn in the same rounds, relative to " +
+			"the first chases: the speed of a machine's memory drifts, and the simulated times follow " +
+			"that chase.",
+	}
+}
+
+// leftOut says which sizes there was no memory for, or "".
+func (p *curvePlan) leftOut() string {
+	if len(p.LeftOut) == 0 {
+		return ""
+	}
+	var names []string
+	for _, n := range p.LeftOut {
+		names = append(names, fmt.Sprintf("%s (%.1f GB)", millions(n), float64(n)*rowBytes/1e9))
+	}
+	return fmt.Sprintf("Not measured, because %v of memory were available: tables of %s.", p.Available,
+		strings.Join(names, ", "))
+}

@@ -1,0 +1,47 @@
+package persia
+
+import (
+	"tandem/experiments/internal/report"
+	"tandem/experiments/persia/ablation"
+	"tandem/experiments/persia/auctable"
+	"tandem/experiments/persia/capacity"
+	"tandem/experiments/persia/convergence"
+	"tandem/experiments/persia/gantt"
+	"tandem/experiments/persia/kwai"
+	"tandem/experiments/persia/rivals"
+	"tandem/experiments/persia/scalability"
+	"tandem/experiments/persia/timetoauc"
+	"tandem/experiments/persia/tuner"
+)
+
+// Chapter returns the experiments in the order of the list.
+func Chapter() report.Chapter {
+	return report.Chapter{Name: "persia", Title: "Persia's paper: throughput, capacity, convergence",
+		Experiments: []*report.Experiment{
+			{
+				Name: "scalability",
+				Question: "Does the simulator predict the throughputs in the paper, of four systems and of models " +
+					"of up to 100 trillion parameters?",
+				Help: "Predicts figures of the paper on Persia, and sets the intervals beside its points.",
+				Parts: []*report.Experiment{
+					report.Adapt(scalability.New()), report.Adapt(kwai.New()), report.Adapt(rivals.New()),
+					report.Adapt(capacity.New()),
+				},
+			},
+			{
+				Name:     "auc-table",
+				Question: "What AUC does each mode gain or lose against sync, at common rates and at its own?",
+				Help:     "Tunes the learning rates of every mode and compares the modes.",
+				Parts:    []*report.Experiment{report.Adapt(auctable.New()), report.Adapt(tuner.New())},
+			},
+			report.Adapt(convergence.New()),
+			{
+				Name:     "time-to-auc",
+				Question: "How long, and for how many dollars, do modes and clusters train until a target AUC?",
+				Help:     "Trains under simulated time on several clusters until a target AUC.",
+				Parts:    []*report.Experiment{report.Adapt(timetoauc.New()), report.Adapt(timetoauc.NewCost())},
+			},
+			report.Adapt(gantt.New()),
+			report.Adapt(ablation.New()),
+		}}
+}

@@ -1,0 +1,321 @@
+package scalability
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+
+	"tandem/algo/metric"
+	"tandem/experiments/internal/paper"
+	"tandem/experiments/internal/report"
+	"tandem/internal/cli"
+)
+
+// The three data sets were measured on one cluster. So the bars of two of them say something about the
+// unknown inputs, and with that about the third: each figure of a data set is predicted again from the draws
+// of the inputs that come nearest to the bars of the other two. The bars of the data set itself have no part
+// in it.
+
+// cell is a bar of Persia: on one GPU, the bar without dense communication, which is what is simulated.
+type cell struct{ set, gpus int }
+
+// draws are the bars of Persia, and the throughputs at all draws of the unknown inputs, one of which is the
+// precision of matrix products. Both are natural logarithms of samples a second.
+type draws struct {
+	bars map[cell]float64
+	at   map[cell][]float64
+}
+
+// Draws that are kept: the sixteenth that is nearest, but at least 16, with fewer of which there are no
+// percentiles to speak of. How much the results depend on it is reported.
+const (
+	keptPart  = 16
+	keptLeast = 16
+)
+
+// leftOut is a figure of a data set, predicted from all draws, and from those that are nearest to the other
+// data sets.
+type leftOut struct {
+	What   string          `json:"what"`
+	Unit   paper.Unit      `json:"unit"`
+	Figure paper.Figure    `json:"paper"`
+	All    metric.Interval `json:"all"`   // median, 1st and 99th percentile
+	Given  metric.Interval `json:"given"` // so, over the draws that are kept
+	Inside bool            `json:"inside"`
+	// Null is the geometric mean of the same figure of the other data sets: a guess without a simulator.
+	Null float64 `json:"null"`
+}
+
+// keptRow is how the results depend on the part of the draws that is kept.
+type keptRow struct {
+	Part        int     `json:"part"`  // one draw in Part is kept
+	Draws       int     `json:"draws"` // that are kept
+	Shares      int     `json:"shares_inside"`
+	Throughputs int     `json:"throughputs_inside"`
+	Of          int     `json:"of"`
+	Widest      float64 `json:"widest_share"` // high end ÷ low end
+}
+
+// given are the predictions from the other data sets.
+type given struct {
+	Part   int       `json:"part"`
+	Draws  int       `json:"draws"` // that are kept
+	Half   float64   `json:"half"`  // the part of those, over the data sets, that has half precision
+	Shares []leftOut `json:"shares"`
+	Bars   []leftOut `json:"bars"`
+	Kept   []keptRow `json:"kept"`
+}
+
+// newDraws returns the draws behind a result: those in fp32, then those in half precision, without the points
+// at which a job does not fit.
+func newDraws(r *paper.Results) *draws {
+	d := &draws{map[cell]float64{}, map[cell][]float64{}}
+	sets := dataSets()
+	for i := range sets {
+		for k, gpus := range paper.ScalingGPUs() {
+			c := cell{i, gpus}
+			d.bars[c] = math.Log(1e3 * sets[i].bars[0][k])
+			if gpus == 1 {
+				d.bars[c] = math.Log(1e3 * sets[i].Alone)
+			}
+			for _, s := range persias() {
+				for _, v := range r.Prediction(sets[i].caseName(&s, gpus)).Samples {
+					d.at[c] = append(d.at[c], math.Log(v))
+				}
+			}
+		}
+	}
+	return d
+}
+
+// size returns the number of draws.
+func (d *draws) size() int { return len(d.at[cell{0, 1}]) }
+
+// others returns the bars that a figure of a data set is predicted from: those of the other data sets on as
+// many GPUs, and without dense communication.
+func others(of cell) (list []cell) {
+	for i := range dataSets() {
+		if i != of.set {
+			list = append(list, cell{i, 1}, cell{i, of.gpus})
+		}
+	}
+	return list
+}
+
+// nearest returns the draws whose largest distance to bars is smallest.
+func (d *draws) nearest(bars []cell, kept int) []int {
+	far := make([]float64, d.size())
+	order := make([]int, 0, d.size())
+	for k := range far {
+		for _, c := range bars {
+			far[k] = math.Max(far[k], math.Abs(d.at[c][k]-d.bars[c])) // NaN stays
+		}
+		if !math.IsNaN(far[k]) {
+			order = append(order, k)
+		}
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(far[a], far[b]) })
+	return order[:min(kept, len(order))]
+}
+
+// figureOf is the logarithm of a figure of a cell, from the logarithms of throughputs.
+type figureOf func(at func(cell) float64, c cell) float64
+
+// share returns the logarithm of what each GPU of a cell has of one GPU without dense communication.
+func share(at func(cell) float64, c cell) float64 {
+	return at(c) - at(cell{c.set, 1}) - math.Log(float64(c.gpus))
+}
+
+// bar returns the logarithm of a bar in thousand samples a second.
+func bar(at func(cell) float64, c cell) float64 { return at(c) - math.Log(1e3) }
+
+// over returns the median and percentiles of a figure over draws.
+func (d *draws) over(kept []int, c cell, figure figureOf) metric.Interval {
+	var values []float64
+	for _, k := range kept {
+		v := math.Exp(figure(func(c cell) float64 { return d.at[c][k] }, c))
+		if !math.IsNaN(v) {
+			values = append(values, v)
+		}
+	}
+	return paper.Spread(report.Median(values), values)
+}
+
+// null returns the geometric mean of a figure of the other data sets.
+func (d *draws) null(c cell, figure figureOf) float64 {
+	sum, n := 0.0, 0.0
+	for i := range dataSets() {
+		if i != c.set {
+			sum += figure(func(c cell) float64 { return d.bars[c] }, cell{i, c.gpus})
+			n++
+		}
+	}
+	return math.Exp(sum / n)
+}
+
+// predict predicts all figures that are left out in turn, with one of part draws kept.
+func (d *draws) predict(part int) *given {
+	g := &given{Part: part, Draws: d.size() / part}
+	everything := make([]int, d.size())
+	for k := range everything {
+		everything[k] = k
+	}
+	sets, halves, all := dataSets(), 0, 0
+	for i := range sets {
+		for k, gpus := range paper.ScalingGPUs() {
+			if gpus == 1 {
+				continue
+			}
+			c := cell{i, gpus}
+			kept := d.nearest(others(c), g.Draws)
+			for _, x := range kept {
+				all++
+				if x >= d.size()/2 {
+					halves++
+				}
+			}
+			add := func(list *[]leftOut, unit paper.Unit, f paper.Figure, figure figureOf) {
+				x := leftOut{What: fmt.Sprintf("%s, %d GPUs", sets[i].Name, gpus), Unit: unit, Figure: f,
+					All: d.over(everything, c, figure), Given: d.over(kept, c, figure),
+					Null: d.null(c, figure)}
+				x.Inside = x.Given.Low <= f.High && f.Low <= x.Given.High
+				*list = append(*list, x)
+			}
+			theirs := sets[i].bars[0][k]
+			add(&g.Shares, paper.Part, paper.BarRatio(theirs, sets[i].Alone).Over(float64(gpus)), share)
+			add(&g.Bars, paper.Kilo, paper.Bar(theirs), bar)
+		}
+	}
+	g.Half = float64(halves) / float64(max(1, all))
+	return g
+}
+
+// newGiven predicts all figures that are left out, and how that depends on the part of the draws that is
+// kept.
+func newGiven(r *paper.Results) *given {
+	d := newDraws(r)
+	g := d.predict(max(1, min(keptPart, d.size()/keptLeast)))
+	for part := 1; d.size()/part >= keptLeast; part *= 2 {
+		x := d.predict(part)
+		row := keptRow{Part: part, Draws: x.Draws, Shares: inside(x.Shares), Throughputs: inside(x.Bars),
+			Of: len(x.Shares)}
+		for i := range x.Shares {
+			row.Widest = max(row.Widest, x.Shares[i].Given.High/x.Shares[i].Given.Low)
+		}
+		g.Kept = append(g.Kept, row)
+	}
+	return g
+}
+
+// inside counts the figures that lie inside.
+func inside(list []leftOut) (n int) {
+	for i := range list {
+		if list[i].Inside {
+			n++
+		}
+	}
+	return n
+}
+
+// misses returns the mean distance of the medians, and of the null model, from the figures, as a part of
+// those.
+func misses(list []leftOut) (ours, null float64) {
+	for i := range list {
+		x := &list[i]
+		ours += math.Abs(math.Log(x.Given.Estimate/x.Figure.Value)) / float64(len(list))
+		null += math.Abs(math.Log(x.Null/x.Figure.Value)) / float64(len(list))
+	}
+	return math.Expm1(ours), math.Expm1(null)
+}
+
+// tables returns the predictions, and how they depend on the draws that are kept.
+func (g *given) tables() []cli.Table {
+	predictions := func(caption string, list []leftOut, digits int) cli.Table {
+		t := cli.Table{Caption: caption, Words: 1,
+			Header: []string{"left out", "paper", "all draws", "given the others", "width", "null"}}
+		text := func(v float64) string { return fmt.Sprintf("%.*f", digits, v) }
+		spread := func(v metric.Interval) string {
+			return fmt.Sprintf("%s (%s–%s)", text(v.Estimate), text(v.Low), text(v.High))
+		}
+		for i := range list {
+			x := &list[i]
+			t.Rows = append(t.Rows, []string{x.What, text(x.Figure.Value), spread(x.All), spread(x.Given),
+				fmt.Sprintf("%.2f", x.Given.High/x.Given.Low), text(x.Null)})
+		}
+		return t
+	}
+	kept := cli.Table{
+		Caption: "Figures inside, by the part of the draws that is kept",
+		Header:  []string{"kept", "draws", "shares inside", "throughputs inside", "widest share"}, Words: 1,
+	}
+	for _, x := range g.Kept {
+		kept.Rows = append(kept.Rows, []string{fmt.Sprintf("1 in %d", x.Part), fmt.Sprint(x.Draws),
+			fmt.Sprintf("%d of %d", x.Shares, x.Of), fmt.Sprintf("%d of %d", x.Throughputs, x.Of),
+			fmt.Sprintf("%.2f", x.Widest)})
+	}
+	return []cli.Table{
+		predictions("Each GPU ÷ 1 without dense communication, given the other data sets", g.Shares, 2),
+		predictions("Thousand samples/s, given the other data sets", g.Bars, 0), kept,
+	}
+}
+
+// figure has a bar for each share, with a mark where the paper is.
+func (g *given) figure() report.Figure {
+	f := report.Figure{Name: "given",
+		Title: "Each GPU ÷ 1 without dense communication, given the other data sets",
+		X:     report.Axis{Label: "ratio (bar: median; thin line: interval; mark: paper)"}}
+	each := len(g.Shares) / len(paper.ScalingFigure()) // shares of a data set
+	for i := range g.Shares {
+		x := &g.Shares[i]
+		f.Bars = append(f.Bars, report.Bar{Name: x.What, Color: i / each,
+			Value: x.Given.Estimate, Low: x.Given.Low, High: x.Given.High, Target: x.Figure.Value})
+	}
+	return f
+}
+
+// findings say what the other data sets add.
+func (g *given) findings() []string {
+	narrowest, widest := math.Inf(1), 0.0
+	for i := range g.Shares {
+		width := g.Shares[i].Given.High / g.Shares[i].Given.Low
+		narrowest, widest = min(narrowest, width), max(widest, width)
+	}
+	ours, null := misses(g.Shares)
+	last := &g.Shares[len(g.Shares)-1]
+	width := last.Given.High / last.Given.Low
+	return []string{
+		fmt.Sprintf("Given the other two data sets, %s: each GPU has %.2f (%.2f to %.2f, a factor %.2f) of "+
+			"1 without dense communication, of all draws in either precision %.2f (%.2f to %.2f), in the "+
+			"paper %.2f. Left out in turn, %d of %d such shares and %d of %d throughputs lie inside, the "+
+			"intervals of the shares span factors of %.2f to %.2f, and %.0f %% of the draws that are kept "+
+			"have half precision.", last.What, last.Given.Estimate, last.Given.Low, last.Given.High, width,
+			last.All.Estimate, last.All.Low, last.All.High, last.Figure.Value, inside(g.Shares),
+			len(g.Shares), inside(g.Bars), len(g.Bars), narrowest, widest, 100*g.Half),
+		fmt.Sprintf("The medians of these shares miss the paper by %.0f %% on average, the mean of the "+
+			"other data sets, without a simulator, by %.0f %%.", 100*ours, 100*null),
+	}
+}
+
+// quantities returns the shares under the names of quantities.
+func (g *given) quantities() (list []report.Quantity) {
+	for i := range g.Shares {
+		x := &g.Shares[i]
+		list = append(list, report.Quantity{
+			Name: "share-of-no-communication-given-others-" + report.Slug(x.What), Interval: x.Given,
+			What: x.What + ", each GPU ÷ 1 without dense communication, given the bars of the other " +
+				"data sets, " + string(x.Unit),
+			Over: report.OverUnknowns,
+		})
+	}
+	return list
+}
+
+// note says how the predictions given the other data sets are made.
+func (g *given) note() string {
+	return fmt.Sprintf("Given the others: of all draws of the unknown inputs, half of them in fp32 and half "+
+		"in half precision, the 1 in %d (%d) whose largest distance to four bars is smallest, those of the "+
+		"other two data sets on as many GPUs and without dense communication. No bar of the data set itself "+
+		"is used. The data sets were measured on one cluster with much the same network, so the nine are "+
+		"not independent.", g.Part, g.Draws)
+}

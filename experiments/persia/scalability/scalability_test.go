@@ -1,0 +1,122 @@
+package scalability
+
+import (
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"tandem/algo/job"
+	"tandem/experiments/internal/paper"
+	"tandem/experiments/internal/report"
+	"tandem/sim/predict"
+)
+
+// The stored results are of the inputs in the tree.
+func TestStoredResults(t *testing.T) {
+	p := newPlan(report.Options{Seeds: 5, Seed: 1})
+	if err := p.CheckStored("full.json", "go run ./experiments scalability"); err != nil {
+		t.Error(err)
+	}
+}
+
+// Every bar is a claim, and those from which price lists are inferred are marked.
+func TestPlanHasAllBars(t *testing.T) {
+	p := newPlan(report.Options{Seeds: 2})
+	var inputs []string
+	for _, c := range p.Claims {
+		if c.Input {
+			inputs = append(inputs, c.What)
+		}
+	}
+	if len(p.Cases) != 48+3*4+3 || len(p.Claims) != 48+3*(2*2+1+2*3)+3 {
+		t.Errorf("%d cases, %d claims", len(p.Cases), len(p.Claims))
+	}
+	const want = "Criteo, PaddlePaddle, 1 GPU; Criteo, XDL async, 1 GPU; Criteo, XDL sync, 1 GPU; " +
+		"Criteo, 1 GPU, Persia ÷ PaddlePaddle; Criteo, 1 GPU, Persia ÷ XDL async; " +
+		"Criteo, 1 GPU, Persia ÷ XDL sync"
+	if got := strings.Join(inputs, "; "); got != want {
+		t.Errorf("inputs %s, want %s", got, want)
+	}
+}
+
+// The paper's share of the bar without dense communication is 0.28, 0.27 and 0.30, as its bars have it, and
+// stands beside the share of the same GPUs simulated.
+func TestSharesOfTheBarWithoutCommunication(t *testing.T) {
+	p := newPlan(report.Options{Quick: true, Seeds: 2})
+	p.Samples, p.Steps, p.Seeds = 4, 2, 1
+	p.Cases = slices.DeleteFunc(p.Cases, func(c paper.Case) bool {
+		return c.Choice.Mode != job.Hybrid || c.Choice.System != "" || c.Choice.GPUs%8 > 1
+	})
+	p.Claims = slices.DeleteFunc(p.Claims, func(c paper.Claim) bool {
+		return !strings.HasPrefix(c.Name, "share")
+	})
+	r, err := p.Measure(t.Context(), report.Options{Folder: t.TempDir()}, "small")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []float64{0.277, 0.274, 0.301} {
+		list := dataSets()[i].shares(r)
+		if len(list) != 2 {
+			t.Fatalf("%d shares, want one for each precision", len(list))
+		}
+		for k, s := range persias() {
+			one := r.Prediction(dataSets()[i].caseName(&s, 1)).Mid.Throughput
+			ours := r.Prediction(dataSets()[i].caseName(&s, 8)).Mid.Throughput / (8 * one)
+			if c := list[k]; math.Abs(c.Figure.Value-want) > 0.001 || math.Abs(c.Middle-ours) > 1e-9 {
+				t.Errorf("%s: paper %v, want %v; ours %v, want %v", c.What, c.Figure.Value, want, c.Middle,
+					ours)
+			}
+		}
+	}
+	// A faster wire is a larger share, and the three wires are the range of the unknown one.
+	before := 0.0
+	for _, wire := range wires() {
+		name := "share-of-no-communication-criteo-8-wire-" + strings.ToLower(wire[:len(wire)-2])
+		i := slices.IndexFunc(r.Comparisons, func(c paper.Comparison) bool { return c.Name == name })
+		if i < 0 || r.Comparisons[i].Middle <= before {
+			t.Fatalf("%s is at %d, want a larger share than %v", name, i, before)
+		}
+		before = r.Comparisons[i].Middle
+	}
+	low, mid, high := bandwidth(t, r.Job(dataSets()[2].caseName(&systems()[0], 8)))
+	if got := []string{low, mid, high}; !slices.Equal(got, wires()) || len(wireFindings(r)) != 1 {
+		t.Errorf("wires %v, want %v; findings %q", wires(), got, wireFindings(r))
+	}
+	if f := shareFigure(r); len(f.Bars) != 6 || len(shareFindings(r)) != 3 {
+		t.Errorf("%d bars, findings %q", len(f.Bars), shareFindings(r))
+	}
+}
+
+// bandwidth returns the range of the wire between GPUs.
+func bandwidth(t *testing.T, j *predict.Job) (low, mid, high string) {
+	t.Helper()
+	e, err := j.Parameters().Find("inside.bandwidth")
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, m, h := e.Span()
+	return e.Text(l), e.Text(m), e.Text(h)
+}
+
+// The report of a small plan has a figure with the bars and the predictions.
+func TestFigure(t *testing.T) {
+	p := newPlan(report.Options{Quick: true, Seeds: 2})
+	p.Samples, p.Cases, p.Claims = 4, p.Cases[:2], p.Claims[:2]
+	r, err := p.Measure(t.Context(), report.Options{Folder: t.TempDir()}, "small")
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := dataSets()[0].figure(r)
+	bars, ours := f.Lines[0], f.Lines[2]
+	if len(f.Lines) != 12 || len(bars.Points) != 4 || bars.Points[3].Y != 178.9 || len(ours.Points) != 2 ||
+		ours.Points[1].Y != r.Prediction("Taobao, Persia, 2 GPUs").Mid.Throughput/1e3 {
+		t.Errorf("figure %+v", f)
+	}
+	if r.Comparisons[0].Verdict == paper.NoInterval {
+		t.Errorf("%+v", r.Comparisons[0])
+	}
+	if _, err := f.PNG(); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,274 @@
+package timetoauc
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+
+	"tandem/algo/exec/evaluation"
+	"tandem/algo/job"
+	"tandem/algo/metric"
+	"tandem/experiments/internal/report"
+	"tandem/experiments/internal/trial"
+	"tandem/experiments/internal/tune"
+)
+
+// results are what was measured.
+type results struct {
+	// Oracle has the AUC of the probabilities that labels were drawn with, by seed, and Target the AUC that
+	// is to be reached.
+	Oracle   []float64        `json:"oracle_auc"`
+	Target   []float64        `json:"target_auc"`
+	Networks []*networkResult `json:"networks"`
+}
+
+// networkResult holds the options of a network.
+type networkResult struct {
+	Network     string          `json:"network"`
+	Tuning      []tune.Choice   `json:"tuning"`
+	Options     []*optionResult `json:"options"`
+	Transferred []*transferred  `json:"transferred,omitempty"`
+}
+
+// optionResult holds the trainings of an option.
+type optionResult struct {
+	Cluster string     `json:"cluster"`
+	GPUs    int        `json:"gpus"`
+	Mode    string     `json:"mode"`
+	Rates   tune.Rates `json:"rates"`
+	Runs    []run      `json:"runs"`
+	// Reached is the number of runs that reach the target.
+	Reached int `json:"reached"`
+	// Seconds and Dollars are to the target; nil unless all runs reach it.
+	Seconds *metric.Interval `json:"seconds_to_target"`
+	Dollars *metric.Interval `json:"dollars_to_target"`
+	Hourly  metric.Interval  `json:"dollars_per_hour"`
+	// Null is the time to the target by the null model: the steps of sync times its mean step; 0 if sync does
+	// not reach the target.
+	Null float64 `json:"null_model_s"`
+	// Curve is the mean AUC over runs, at the geometric mean of their seconds.
+	Curve  []evaluation.Point `json:"curve"`
+	option *option
+}
+
+// run is a training under one seed at one point of what is unknown.
+type run struct {
+	Seed     uint64  `json:"seed"`
+	AUC      float64 `json:"auc"` // after training
+	Diverged string  `json:"diverged,omitempty"`
+	// Seconds are simulated, and StepSeconds those of a step in the middle of training.
+	Seconds     float64 `json:"seconds"`
+	StepSeconds float64 `json:"step_s"`
+	Hourly      float64 `json:"dollars_per_hour"`
+	// To is the first evaluation that reaches the target; nil if none does. Dollars are until then.
+	To      *evaluation.Point `json:"to_target"`
+	Dollars float64           `json:"dollars_to_target,omitempty"`
+}
+
+// measure trains all options.
+func (p *plan) measure(ctx context.Context, lab *trial.Lab) (*results, error) {
+	oracle, err := p.Data.Oracle(p.Seed, p.Seeds)
+	if err != nil {
+		return nil, err
+	}
+	lab.Expect(p.trainings())
+	trained, err := lab.Run(ctx, p.reference())
+	if err != nil {
+		return nil, err
+	}
+	r := &results{Oracle: oracle.AUC}
+	for i := range trained {
+		auc, _ := trained[i].Scores()
+		r.Target = append(r.Target, auc)
+	}
+	for _, n := range p.Networks {
+		one, err := p.measureNetwork(ctx, lab, n, r.Target)
+		if err != nil {
+			return nil, fmt.Errorf("network %s: %w", n.Name, err)
+		}
+		r.Networks = append(r.Networks, one)
+	}
+	return r, nil
+}
+
+// measureNetwork tunes every mode on every number of GPUs of the first cluster, and trains all options at
+// these rates.
+func (p *plan) measureNetwork(ctx context.Context, lab *trial.Lab, n network, targets []float64) (
+	*networkResult, error) {
+	options := p.options(n)
+	var arms []tune.Arm
+	for _, o := range options[:len(p.GPUs)*len(p.Modes)] {
+		arms = append(arms, p.arm(o))
+	}
+	choices, err := tune.Tune(ctx, lab, arms, p.Tuning)
+	if err != nil {
+		return nil, err
+	}
+	var specs []trial.Spec
+	for i := range options {
+		for number := range p.Seeds {
+			specs = append(specs, p.spec(&options[i], choices[i%len(choices)].Rates, number))
+		}
+	}
+	trained, err := lab.Run(ctx, specs)
+	if err != nil {
+		return nil, err
+	}
+	r := &networkResult{Network: n.Name, Tuning: choices}
+	for i := range options {
+		one, err := p.optionResult(&options[i], trained[i*p.Seeds:(i+1)*p.Seeds], targets)
+		if err != nil {
+			return nil, err
+		}
+		one.Rates = choices[i%len(choices)].Rates
+		r.Options = append(r.Options, one)
+	}
+	for _, o := range r.Options {
+		o.Null = null(r.find(o.Cluster, o.GPUs, job.Sync))
+	}
+	r.Transferred, err = p.transfer(ctx, r)
+	return r, err
+}
+
+// find returns an option; nil if there is none.
+func (r *networkResult) find(cluster string, gpus int, mode string) *optionResult {
+	i := slices.IndexFunc(r.Options, func(o *optionResult) bool {
+		return o.Cluster == cluster && o.GPUs == gpus && o.Mode == mode
+	})
+	if i < 0 {
+		return nil
+	}
+	return r.Options[i]
+}
+
+// null returns the time to the target by the null model: the mean number of steps of sync times its mean
+// step.
+func null(sync *optionResult) float64 {
+	steps, step := 0.0, 0.0
+	for i := range sync.Runs {
+		if sync.Runs[i].To == nil {
+			return 0
+		}
+		steps += float64(sync.Runs[i].To.Step) / float64(len(sync.Runs))
+		step += sync.Runs[i].StepSeconds / float64(len(sync.Runs))
+	}
+	return steps * step
+}
+
+// optionResult describes the trainings of an option.
+func (p *plan) optionResult(o *option, trained []trial.Result, targets []float64) (*optionResult, error) {
+	r := &optionResult{Cluster: o.cluster.Name, GPUs: o.gpus, Mode: o.mode, option: o}
+	var hourly []float64
+	for i := range trained {
+		price, err := p.hourly(o, i)
+		if err != nil {
+			return nil, err
+		}
+		hourly = append(hourly, price)
+		r.Runs = append(r.Runs, newRun(p.Seed+uint64(i), &trained[i], targets[i], price))
+		if r.Runs[i].To != nil {
+			r.Reached++
+		}
+	}
+	r.Hourly = nextValue(hourly)
+	if r.Reached == len(r.Runs) {
+		seconds, dollars := nextValue(r.values(seconds)), nextValue(r.values(dollars))
+		r.Seconds, r.Dollars = &seconds, &dollars
+	}
+	r.Curve = meanCurve(trained)
+	return r, nil
+}
+
+// newRun returns a training with when it reached its target.
+func newRun(seed uint64, t *trial.Result, target, hourly float64) run {
+	auc, _ := t.Scores()
+	r := run{Seed: seed, AUC: auc, Diverged: t.Diverged, StepSeconds: t.StepSeconds, Hourly: hourly}
+	if n := len(t.Curve); n > 0 {
+		r.Seconds = t.Curve[n-1].Seconds
+	}
+	i := slices.IndexFunc(t.Curve, func(p evaluation.Point) bool { return p.AUC >= target })
+	if i >= 0 {
+		r.To, r.Dollars = &t.Curve[i], t.Curve[i].Seconds/3600*hourly
+	}
+	return r
+}
+
+// seconds and dollars are what a run takes to its target.
+func seconds(r *run) float64 { return r.To.Seconds }
+func dollars(r *run) float64 { return r.Dollars }
+
+// values returns a number of every run.
+func (r *optionResult) values(of func(*run) float64) (list []float64) {
+	for i := range r.Runs {
+		list = append(list, of(&r.Runs[i]))
+	}
+	return list
+}
+
+// ratio returns the ratio of a number of two options whose runs reach the target, run by run: they share
+// seeds and everything that is unknown of both.
+func ratio(a, b *optionResult, of func(*run) float64) metric.Interval {
+	list := a.values(of)
+	for i, v := range b.values(of) {
+		list[i] /= v
+	}
+	return nextValue(list)
+}
+
+// nextValue returns the geometric mean of positive values, and where the next value of the same lognormal
+// distribution is with 95 % probability:
+//
+//	exp(m ± t(0.975, n−1)·s·√(1 + 1/n))
+//
+// m and s are the mean and the standard deviation of the logarithms. A user has one cluster, whose properties
+// are one draw from what is unknown, and one training: the interval of a mean would be too narrow for both.
+func nextValue(values []float64) metric.Interval {
+	logs := make([]float64, len(values))
+	for i, v := range values {
+		logs[i] = math.Log(v)
+	}
+	mean := metric.MeanInterval(logs)
+	half := (mean.High - mean.Estimate) * math.Sqrt(float64(len(values)+1))
+	return metric.Interval{Estimate: math.Exp(mean.Estimate), Low: math.Exp(mean.Estimate - half),
+		High: math.Exp(mean.Estimate + half)}
+}
+
+// meanCurve returns the curve of trainings with the same steps; what diverged is left out.
+func meanCurve(trained []trial.Result) []evaluation.Point {
+	var curve []evaluation.Point
+	n := 0.0
+	for i := range trained {
+		if trained[i].Curve == nil {
+			continue
+		}
+		if n++; curve == nil {
+			curve = make([]evaluation.Point, len(trained[i].Curve))
+		}
+		for k, at := range trained[i].Curve {
+			curve[k].Step, curve[k].Samples = at.Step, at.Samples
+			curve[k].Seconds += math.Log(at.Seconds)
+			curve[k].AUC += at.AUC
+			curve[k].LogLoss += at.LogLoss
+		}
+	}
+	for k := range curve {
+		curve[k].Seconds = math.Exp(curve[k].Seconds / n)
+		curve[k].AUC /= n
+		curve[k].LogLoss /= n
+	}
+	return curve
+}
+
+// comparable are the options that all runs reach the target with.
+func (r *networkResult) comparable() []*optionResult {
+	return slices.DeleteFunc(slices.Clone(r.Options), func(o *optionResult) bool { return o.Seconds == nil })
+}
+
+// ofCluster returns those of some options that are on a cluster.
+func ofCluster(options []*optionResult, name string) []*optionResult {
+	return slices.DeleteFunc(slices.Clone(options), func(o *optionResult) bool { return o.Cluster != name })
+}
+
+// over says what the intervals span.
+const over = report.OverBoth

@@ -1,0 +1,364 @@
+package timetoauc
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+
+	"tandem/algo/job"
+	"tandem/algo/metric"
+	"tandem/algo/quantity"
+	"tandem/algo/unit"
+	"tandem/experiments/internal/report"
+	"tandem/internal/cli"
+	"tandem/sim/cost"
+)
+
+// measured is what options are compared by.
+type measured struct {
+	name   string // of quantities
+	of     func(*run) float64
+	to     func(*optionResult) *metric.Interval
+	unit   string  // for people
+	per    float64 // units of a second or dollar
+	better string  // the best option
+	more   string  // follows a factor by which another option is worse
+}
+
+func inTime() measured {
+	to := func(o *optionResult) *metric.Interval { return o.Seconds }
+	return measured{"time", seconds, to, "ms", 1e3, "fastest", "as long"}
+}
+
+func inCents() measured {
+	to := func(o *optionResult) *metric.Interval { return o.Dollars }
+	return measured{"cost", dollars, to, "cents", 100, "cheapest", "as expensive"}
+}
+
+// report makes the report of results.
+func (p *plan) report(r *results, m measured) *report.Report {
+	out := &report.Report{Settings: p, Data: r, Notes: p.notes(r)}
+	out.Findings = append(out.Findings, p.targetFinding(r))
+	for _, n := range r.Networks {
+		out.Tables = append(out.Tables, p.table(n, m))
+		if t := transferTable(n, m); t.Rows != nil {
+			out.Tables = append(out.Tables, t)
+		}
+		out.Findings = append(out.Findings, p.rent(n)...)
+		out.Findings = append(out.Findings, p.modeFindings(n, m)...)
+		out.Findings = append(out.Findings, missed(n)...)
+		if m.name == "time" {
+			out.Findings = append(out.Findings, nullFinding(n)...)
+		}
+		out.Figures = append(out.Figures, p.figures(r, n, m)...)
+	}
+	out.Quantities = p.quantities(r.Networks[0], m)
+	return out
+}
+
+// gpus names the GPUs of an option.
+func (o *optionResult) gpus() string { return fmt.Sprintf("%d %s", o.GPUs, o.Cluster) }
+
+func (o *optionResult) String() string { return fmt.Sprintf("%s, %s", o.gpus(), o.Mode) }
+
+// table returns the options of a network.
+func (p *plan) table(n *networkResult, m measured) cli.Table {
+	t := cli.Table{
+		Caption: fmt.Sprintf("Network %s, simulated %s to the target, all machines included", n.Network,
+			m.name),
+		Header: []string{"GPUs", "mode", m.unit + " (95 %)", "samples", "null " + m.unit, "reached"},
+		Words:  2,
+	}
+	if m.name == "cost" {
+		t.Header[4] = "$ an hour"
+	}
+	for _, o := range n.Options {
+		row := []string{o.gpus(), o.Mode, "not reached", "–", "–",
+			fmt.Sprintf("%d of %d", o.Reached, len(o.Runs))}
+		if to := m.to(o); to != nil {
+			row[2] = span(*to, m.per)
+			samples := nextValue(o.values(func(r *run) float64 { return float64(r.To.Samples) }))
+			row[3] = report.Thousands(int(math.Round(samples.Estimate)))
+		}
+		switch {
+		case m.name == "cost":
+			row[4] = report.Three(o.Hourly.Estimate)
+		case o.Null > 0:
+			row[4] = report.Three(o.Null * m.per)
+		}
+		t.Rows = append(t.Rows, row)
+	}
+	return t
+}
+
+// transferTable returns the curves that are priced on what they were not trained on.
+func transferTable(n *networkResult, m measured) cli.Table {
+	t := cli.Table{
+		Caption: fmt.Sprintf("Transferred: samples to the target of network %s, at the speed and price of "+
+			"other jobs", n.Network),
+		Header: []string{"priced on", "mode", m.name, "$ an hour"}, Words: 2,
+	}
+	for _, x := range n.Transferred {
+		to, per, unit := x.Seconds, 1.0, " s"
+		if m.name == "cost" {
+			to, per, unit = x.Dollars, 1, " $"
+		}
+		t.Rows = append(t.Rows, []string{x.To, x.Mode, span(to, per) + unit, report.Three(x.Hourly.Estimate)})
+	}
+	return t
+}
+
+// span writes an interval times a factor as 12.3 (10.1–15.0).
+func span(v metric.Interval, factor float64) string {
+	v = metric.Interval{Estimate: v.Estimate * factor, Low: v.Low * factor, High: v.High * factor}
+	return fmt.Sprintf("%s (%s)", report.Three(v.Estimate), report.Range(v))
+}
+
+// targetFinding says what the target is.
+func (p *plan) targetFinding(r *results) string {
+	lift := 0.0
+	for i, auc := range r.Target {
+		lift += (auc - 0.5) / (r.Oracle[i] - 0.5) / float64(len(r.Target))
+	}
+	return fmt.Sprintf("Target, by one rule for all options: the AUC of sync on %d GPUs at "+
+		"nominal rates after %g %% of the rows. It is %.3f to %.3f in the %d worlds, in the mean %.0f %% "+
+		"of the "+
+		"way from a guess to the oracle, which has %.3f to %.3f.", p.GPUs[0], 100*p.TargetShare,
+		slices.Min(r.Target), slices.Max(r.Target), len(r.Target), 100*lift, slices.Min(r.Oracle),
+		slices.Max(r.Oracle))
+}
+
+// best returns, for each cluster that has one, the best option, the best of all first.
+func (p *plan) best(n *networkResult, m measured) (list []*optionResult) {
+	less := func(a, b *optionResult) int { return cmp.Compare(m.to(a).Estimate, m.to(b).Estimate) }
+	for _, c := range p.Clusters {
+		if options := ofCluster(n.comparable(), c.Name); len(options) > 0 {
+			list = append(list, slices.MinFunc(options, less))
+		}
+	}
+	slices.SortStableFunc(list, less)
+	return list
+}
+
+// rent answers which cluster to rent: the cheapest and the fastest, and whether others can be told apart.
+func (p *plan) rent(n *networkResult) (sentences []string) {
+	for _, m := range []measured{inCents(), inTime()} {
+		best := p.best(n, m)
+		if best == nil {
+			return []string{fmt.Sprintf("Network %s: no option reaches the target in all runs, so no "+
+				"cluster can "+
+				"be recommended.", n.Network)}
+		}
+		first := best[0]
+		text := fmt.Sprintf("Which cluster to rent, network %s: the %s option is %v, %s %s.", n.Network,
+			m.better, first, span(*m.to(first), m.per), m.unit)
+		for _, other := range best[1:] {
+			v, apart := ratio(other, first, m.of), "is"
+			if !(v.Low > 1) {
+				apart = "cannot be told apart from it:"
+			}
+			text += fmt.Sprintf(" The best of %s, %v, %s %s times %s.", other.Cluster, other, apart,
+				span(v, 1), m.more)
+		}
+		alike := 0
+		for _, o := range n.comparable() {
+			if o != first && !(ratio(o, first, m.of).Low > 1) {
+				alike++
+			}
+		}
+		sentences = append(sentences, text+fmt.Sprintf(" Of all %d other options that reach the target, "+
+			"%d cannot "+
+			"be told apart from it.", len(n.comparable())-1, alike))
+	}
+	return sentences
+}
+
+// modeFindings compares every mode with sync on the same GPUs.
+func (p *plan) modeFindings(n *networkResult, m measured) (sentences []string) {
+	for _, mode := range p.Modes[1:] {
+		var texts []string
+		for _, o := range n.comparable() {
+			sync := n.find(o.Cluster, o.GPUs, job.Sync)
+			if o.Mode == mode && sync.Seconds != nil {
+				v := ratio(o, sync, m.of)
+				texts = append(texts, fmt.Sprintf("%s on %s%s", span(v, 1), o.gpus(), apart(v)))
+			}
+		}
+		if texts != nil {
+			sentences = append(sentences, fmt.Sprintf("Network %s, %s to the target, %s ÷ sync: %s.",
+				n.Network, m.name, mode, strings.Join(texts, ", ")))
+		}
+	}
+	return sentences
+}
+
+// apart marks a ratio that may be 1.
+func apart(v metric.Interval) string {
+	if v.Low > 1 || v.High < 1 {
+		return ""
+	}
+	return " (cannot be told apart)"
+}
+
+// missed says which options do not reach the target in all runs, and what AUC they have at the end.
+func missed(n *networkResult) []string {
+	var texts []string
+	for _, o := range n.Options {
+		if o.Reached < len(o.Runs) {
+			end := o.values(func(r *run) float64 { return r.AUC })
+			texts = append(texts, fmt.Sprintf("%v (%d of %d; AUC after training %.3f to %.3f)", o, o.Reached,
+				len(o.Runs), slices.Min(end), slices.Max(end)))
+		}
+	}
+	if texts == nil {
+		return []string{fmt.Sprintf("Network %s: all %d options reach the target in all runs.", n.Network,
+			len(n.Options))}
+	}
+	return []string{fmt.Sprintf("Network %s, not reached in all runs: %s.", n.Network,
+		strings.Join(texts, "; "))}
+}
+
+// nullFinding says how far the null model is from the options, by mode.
+func nullFinding(n *networkResult) []string {
+	var texts []string
+	by := map[string][]float64{}
+	for _, o := range n.comparable() {
+		if o.Null > 0 {
+			by[o.Mode] = append(by[o.Mode], o.Null/o.Seconds.Estimate)
+		}
+	}
+	for _, mode := range slices.Sorted(maps.Keys(by)) {
+		texts = append(texts, fmt.Sprintf("%s %s (%s to %s)", mode, report.Three(report.Median(by[mode])),
+			report.Three(slices.Min(by[mode])), report.Three(slices.Max(by[mode]))))
+	}
+	if texts == nil {
+		return nil
+	}
+	return []string{fmt.Sprintf("Network %s, time by the null model ÷ simulated, median and range over "+
+		"options: "+
+		"%s.", n.Network, strings.Join(texts, "; "))}
+}
+
+// quantities returns the ratios of modes to sync, and the levels of the options with 64 GPUs. Those without a
+// cluster in their names are of the first one.
+func (p *plan) quantities(n *networkResult, m measured) (list []report.Quantity) {
+	for c, cluster := range p.Clusters {
+		for _, gpus := range p.GPUs {
+			sync := n.find(cluster.Name, gpus, job.Sync)
+			for _, mode := range p.Modes {
+				o := n.find(cluster.Name, gpus, mode)
+				if o.Seconds == nil {
+					continue
+				}
+				lower := strings.ToLower(cluster.Name)
+				add := func(name, what string, v metric.Interval) {
+					list = append(list, report.Quantity{Name: name, What: what, Interval: v, Over: over})
+				}
+				add(fmt.Sprintf("%s-to-auc-%s-%d-%s", m.name, mode, gpus, lower),
+					fmt.Sprintf("%s to the target AUC in %s, %v", m.name, p.unitOf(m), o), *m.to(o))
+				if mode == job.Sync || sync.Seconds == nil {
+					continue
+				}
+				what := fmt.Sprintf("%s to the target AUC, %s ÷ sync, %s", m.name, mode, o.gpus())
+				v := ratio(o, sync, m.of)
+				add(fmt.Sprintf("%s-to-auc-%s-over-sync-%d-%s", m.name, mode, gpus, lower), what, v)
+				if c == 0 {
+					add(fmt.Sprintf("%s-to-auc-%s-over-sync-%d", m.name, mode, gpus), what, v)
+				}
+			}
+		}
+	}
+	return list
+}
+
+// unitOf names the unit of stored intervals.
+func (p *plan) unitOf(m measured) string {
+	if m.name == "cost" {
+		return "dollars"
+	}
+	return "simulated seconds"
+}
+
+// notes returns what a reader needs to judge the findings.
+func (p *plan) notes(r *results) []string {
+	notes := []string{
+		fmt.Sprintf("An interval is where the next training would be with 95 %% probability, for another "+
+			"seed and another point of what is unknown of the cluster and its prices: Student's, of "+
+			"logarithms, from %d trainings with one seed and one point each. Ratios are of trainings with "+
+			"the same seed and point. \"Cannot be told apart\" means that the next training may turn out "+
+			"either way, not that the means are equal. What is best was chosen by the trainings that are "+
+			"compared.", p.Seeds),
+		fmt.Sprintf("Network and data are small, %s rows with %d samples a GPU and step, so that they can "+
+			"be trained under simulated time: steps are bound by latencies, and what machines cost by their "+
+			"number. \"Transferred\" has real models, at the samples of the small one. Networks are named "+
+			"by the layers of their tops; numbers pass %v first.",
+			report.Thousands(p.Data.Data.Synthetic.TrainRows), p.BatchPerGPU, p.Job.Model.Bottom),
+		"The share of the rows in the rule of the target was lowered once, after a pilot with a quarter, " +
+			"which hybrid with 64 GPUs did not reach in most worlds. Three of the pilot's worlds are among " +
+			"those compared by default.",
+		fmt.Sprintf("A time is that of the first evaluation that reaches the target; there are at least %d "+
+			"in a training that has as many steps. Evaluations take no simulated time. The simulation has "+
+			"no jitter.", p.Evaluations),
+		fmt.Sprintf("Every mode has its own rates for every number of GPUs, chosen for the AUC after "+
+			"training among %d × %d candidates in other worlds on the first cluster; other clusters take "+
+			"them over. %d of %d choices are at an end of the grid.", len(p.Tuning.Rows),
+			len(p.Tuning.Dense), edges(r), choices(r)),
+		fmt.Sprintf("Every cluster has %d hosts for EWs, %d for PSs and a loader; modes with dense PSs pay "+
+			"for %d hosts more. Hosts do not grow with the GPUs, which may wait for them. Money is "+
+			"time × price: machines are paid by the second, from the first step to the target.", hosts,
+			hosts, p.Job.Roles.DensePSs),
+		p.priceNote(),
+		report.ModeSettingsNote(p.Job, p.Modes),
+	}
+	return append(notes, report.FewSeedsNote(p.Seeds, "seeds", "an interval")...)
+}
+
+// edges and choices count the choices of the tuner.
+func edges(r *results) (n int) {
+	for _, one := range r.Networks {
+		for _, c := range one.Tuning {
+			if c.AtEdge {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+func choices(r *results) (n int) {
+	for _, one := range r.Networks {
+		n += len(one.Tuning)
+	}
+	return n
+}
+
+// priceNote lists all prices with their sources and dates.
+func (p *plan) priceNote() string {
+	var texts []string
+	seen := map[string]bool{}
+	add := func(name string, v quantity.Value[unit.Dollars]) {
+		if seen[name] {
+			return
+		}
+		seen[name] = true
+		text := fmt.Sprintf("%s %g", name, float64(v.Mid))
+		if low, high := v.Range(); low < high {
+			text += fmt.Sprintf(", %s, in %g to %g", v.Kind, float64(low), float64(high))
+		}
+		texts = append(texts, fmt.Sprintf("%s (%s, %s)", text, v.Source, v.Date))
+	}
+	for _, c := range p.Clusters {
+		h, _, err := cost.Load(&c.Section, "")
+		if err != nil {
+			continue // measuring has reported it
+		}
+		p.priced(h)
+		add(h.Accelerator.Name, h.Accelerator.DollarsPerHour)
+		add(h.Server.Name, h.Server.DollarsPerHour)
+		add(h.EmbeddingPSs.Host.Name, h.EmbeddingPSs.Host.DollarsPerHour)
+	}
+	return "Prices in dollars an hour: " + strings.Join(texts, "; ") + "."
+}

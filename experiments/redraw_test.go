@@ -1,0 +1,84 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"testing"
+
+	"github.com/spf13/pflag"
+
+	"tandem/algo/metric"
+	"tandem/experiments/internal/judge"
+	"tandem/experiments/internal/report"
+)
+
+// Every stored figure follows to the byte from the stored numbers, and so do the quantities and verdicts.
+func TestStoredFiguresFollowFromStoredNumbers(t *testing.T) {
+	drawings := map[string][]byte{} // what the stored numbers of a folder give
+	results, err := report.FindResults(stored)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := program{chapters: chapters(), own: map[*report.Experiment]*pflag.FlagSet{}}
+	for _, r := range results {
+		t.Run(r.File, func(t *testing.T) {
+			text, err := fs.ReadFile(stored, r.File)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var judged struct{ Comparisons []*judge.Comparison }
+			if err := json.Unmarshal(text, &judged); err != nil {
+				t.Fatal(err)
+			}
+			if _, e := p.leaf(r.Name); e.Redraw == nil {
+				t.Skip("not converted yet")
+			}
+			again, err := p.redraw(text)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := again.Quantities; !reflect.DeepEqual(got, r.Quantities) {
+				t.Errorf("quantities %v, stored %v", got, r.Quantities)
+			}
+			verdicts := func(list []*judge.Comparison) (all []metric.Verdict) {
+				for _, c := range list {
+					all = append(all, c.Verdict)
+				}
+				return all
+			}
+			if got, want := verdicts(again.Comparisons), verdicts(judged.Comparisons); !slices.Equal(got, want) {
+				t.Errorf("verdicts %v, stored %v", got, want)
+			}
+			for _, f := range again.Figures {
+				drawing, err := f.SVG()
+				if err != nil {
+					t.Fatal(err)
+				}
+				folder := path.Dir(r.File)
+				drawings[folder] = append(drawings[folder], drawing...)
+			}
+		})
+	}
+	figures, err := filepath.Glob("*/*/*.svg")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range figures {
+		drawing, err := fs.ReadFile(os.DirFS("."), filepath.ToSlash(name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if all := drawings[path.Dir(filepath.ToSlash(name))]; all != nil && !bytes.Contains(all, drawing) {
+			t.Errorf("%s is not among the figures of the stored numbers beside it", name)
+		}
+	}
+	if len(figures) < 20 {
+		t.Errorf("only %d figures", len(figures))
+	}
+}

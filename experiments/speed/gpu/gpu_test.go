@@ -1,0 +1,466 @@
+package gpu
+
+import (
+	"cmp"
+	"errors"
+	"maps"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"github.com/spf13/pflag"
+
+	"tandem/algo/job"
+	"tandem/algo/unit"
+	"tandem/experiments/internal/report"
+	"tandem/runtime/cuda"
+	"tandem/runtime/cuda/engine"
+	"tandem/runtime/cuda/softgpu"
+)
+
+// onSoftware returns the experiment with flags, on the software GPU.
+func onSoftware(t *testing.T, args ...string) *Experiment {
+	t.Helper()
+	softgpu.Open(t, 1)
+	e := New()
+	e.libraries = softgpu.Libraries(t)
+	flags := pflag.NewFlagSet("", pflag.ContinueOnError)
+	e.AddFlags(flags)
+	if err := flags.Parse(args); err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
+
+// small are flags that the software GPU can do.
+func small() []string {
+	return []string{"--networks", "dlrm,tower,dcn-v2", "--batches", "4", "--precisions", "fp32", "--shrink",
+		"128", "--window", "1ns"}
+}
+
+// A case that does not fit on the GPU is named, and keeps no other from running.
+func TestWhatDoesNotFit(t *testing.T) {
+	softgpu.Set(t, "TANDEM_SOFTGPU_MEMORY", "30000000")
+	e, folder := onSoftware(t, "--networks", "dlrm", "--batches", "4,8192", "--precisions", "fp32",
+		"--shrink", "128", "--window", "1ns"), t.TempDir()
+	t.Setenv("TANDEM_PYTHON", "no-such-python")
+	r, err := e.Run(t.Context(), report.Options{Seeds: 2, Seed: 1, Folder: folder})
+	if err != nil {
+		t.Fatal(err)
+	}
+	checkFolder(t, r, folder, "", "Not measured: DLRM, batch 8192, fp32: cuda:0: a rank needs ",
+		"│ DLRM    │     4 │")
+	e = onSoftware(t, "--networks", "dlrm", "--batches", "8192", "--precisions", "fp32")
+	if _, err := e.Run(t.Context(), report.Options{Seeds: 2, Seed: 1, Folder: t.TempDir()}); err == nil ||
+		!strings.HasPrefix(err.Error(), "DLRM, batch 8192, fp32: cuda:0: a rank needs ") {
+		t.Errorf("error %v", err)
+	}
+}
+
+// Flags are checked before anything is measured, and written as they repeat a run.
+func TestFlags(t *testing.T) {
+	for args, want := range map[string]string{
+		"--device cuda":         "--device cuda",
+		"--device cpu":          "--device cpu",
+		"--networks resnet":     "--networks resnet",
+		"--batches 0":           "--batches 0",
+		"--precisions fp8":      "--precisions fp8",
+		"--shrink 0":            "--shrink 0",
+		"--window -1s":          "--window -1s",
+		"--batches 512,1048577": "--batches 1048577",
+	} {
+		_, err := onSoftware(t, strings.Fields(args)...).plan(report.Options{Seeds: 2})
+		if err == nil || err.Error() != want {
+			t.Errorf("%s: error %v, want %s", args, err, want)
+		}
+	}
+	const args = "--networks dlrm,tower --batches 4,512 --shrink 2 --window 1s"
+	if got := strings.Join(onSoftware(t, strings.Fields(args)...).Arguments(), " "); got != args {
+		t.Errorf("arguments %s, want %s", got, args)
+	}
+	for quick, want := range map[bool]int{true: 3, false: 27} {
+		p, err := onSoftware(t).plan(report.Options{Seeds: 2, Quick: quick})
+		if err != nil || len(p.Cases) != want {
+			t.Errorf("quick %v: %d cases, error %v, want %d", quick, len(p.Cases), err, want)
+		}
+	}
+}
+
+// Without a GPU the experiment says what it lacks, after flags that do not fit on any machine.
+func TestWithoutGPU(t *testing.T) {
+	e := onSoftware(t)
+	e.libraries.Driver = filepath.Join(t.TempDir(), "libcuda.so.1")
+	_, err := e.Run(t.Context(), report.Options{Seeds: 2, Folder: t.TempDir()})
+	if missing := e.Missing(); !errors.Is(err, cuda.ErrNoDriver) || missing == nil ||
+		missing.Error() != err.Error() {
+		t.Errorf("errors %v and %v", err, missing)
+	}
+	e = onSoftware(t, "--networks", "resnet")
+	e.libraries.Driver = filepath.Join(t.TempDir(), "libcuda.so.1")
+	if _, err := e.Run(t.Context(), report.Options{Seeds: 2, Folder: t.TempDir()}); err == nil ||
+		err.Error() != "--networks resnet" {
+		t.Errorf("error %v, want that of the flag", err)
+	}
+	e = onSoftware(t, "--device", "cuda:7")
+	if _, err := e.Run(t.Context(), report.Options{Seeds: 2, Folder: t.TempDir()}); err == nil ||
+		!strings.HasPrefix(err.Error(), "cuda:7 does not exist; this machine has cuda:0") {
+		t.Errorf("error %v", err)
+	}
+}
+
+// The whole experiment runs, from its flags to its files.
+func TestOnTheSoftwareGPU(t *testing.T) {
+	t.Setenv("TANDEM_PYTHON", "no-such-python")
+	e, folder := onSoftware(t, small()...), t.TempDir()
+	r, err := e.Run(t.Context(), report.Options{Seeds: 2, Seed: 1, Folder: folder})
+	if err != nil {
+		t.Fatal(err)
+	}
+	checkFolder(t, r, folder, "Not compared", "No PyTorch: there is no Python interpreter")
+	csv, err := os.ReadFile(filepath.Join(folder, "gpu.csv"))
+	if want := 1 + 3*2*5; err != nil || strings.Count(string(csv), "\n") != want {
+		t.Errorf("%s\nerror %v, want %d lines", csv, err, want)
+	}
+	for _, r := range r.Data.([]*result) {
+		for _, side := range []string{stepSide, samplesSide, hostSumsSide, productsSide} {
+			if s := r.Seconds[side]; len(s) != 2 || !(s[0] > 0) {
+				t.Errorf("%s, %s: %v", r, side, s)
+			}
+		}
+		if len(r.Training) != 2 || !(r.Training[0] > 0) {
+			t.Errorf("%s: trainings %v", r, r.Training)
+		}
+		// 429-32-16-8-4-2-1: three products a layer, but 13 of the inputs, the numbers, have no gradient.
+		const tower = 2 * 4 * (3*(429*32+32*16+16*8+8*4+4*2+2*1) - 13*32)
+		if r.Network.Name == "tower" && r.FLOP != tower {
+			t.Errorf("%v operations of the tower, want %v", r.FLOP, tower)
+		}
+	}
+}
+
+// checkFolder writes a report, whose text must fit a terminal, have some words and lack others.
+func checkFolder(t *testing.T, r *report.Report, folder, lacks string, has ...string) {
+	t.Helper()
+	var out strings.Builder
+	if err := errors.Join(r.WriteFolder(folder), r.WriteText(&out)); err != nil {
+		t.Fatal(err)
+	}
+	for _, line := range strings.Split(out.String(), "\n") {
+		if columns := utf8.RuneCountInString(line); columns > 80 {
+			t.Errorf("a line of %d columns: %s", columns, line)
+		}
+	}
+	for _, words := range has {
+		if !strings.Contains(out.String(), words) {
+			t.Errorf("no %q in\n%s", words, &out)
+		}
+	}
+	if lacks != "" && strings.Contains(out.String(), lacks) {
+		t.Errorf("%q in\n%s", lacks, &out)
+	}
+	if _, err := os.Stat(filepath.Join(folder, "ratios.svg")); err != nil {
+		t.Error(err)
+	}
+}
+
+// The steps of PyTorch take turns with those of Tandem, and their ratios are in the report.
+func TestBesidePyTorch(t *testing.T) {
+	peer, folder := startCPU(t), t.TempDir()
+	e := onSoftware(t, "--networks", "dlrm", "--batches", "8", "--precisions", "bf16", "--shrink", "8",
+		"--window", "1ns")
+	o := report.Options{Seeds: 2, Seed: 1, Folder: folder}
+	p, err := e.plan(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	driver, err := cuda.Open(e.libraries)
+	if err != nil {
+		t.Fatal(err)
+	}
+	device, err := driver.Open(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer device.Close()
+	p.PyTorch = &peer.about
+	r, err := p.execute(t.Context(), o, device, e.libraries, peer)
+	if err != nil {
+		t.Fatal(err)
+	}
+	checkFolder(t, r, folder, "Not compared", "eager ≥ 1", "in bf16, output layers are up to", "on cpu")
+	one := r.Data.([]*result)[0]
+	if s := one.Seconds[eager]; len(s) != 2 || !(s[0] > 0) || !one.Agreed[eager].Within {
+		t.Errorf("%v, %v", s, one.Agreed)
+	}
+}
+
+// startCPU starts PyTorch on the processors, or skips the test.
+func startCPU(t *testing.T) *peer {
+	t.Helper()
+	p, err := startPeer(t.Context(), cmp.Or(os.Getenv("TANDEM_PYTHON"), "python3"), "cpu")
+	if err != nil {
+		t.Skipf("set TANDEM_PYTHON to a Python interpreter with torch and numpy: %v", err)
+	}
+	t.Cleanup(p.Close)
+	return p
+}
+
+// firstOnSoftware returns what Tandem's engine computes first in a case, on the software GPU.
+func firstOnSoftware(t *testing.T, c *testCase, in *inputs) *first {
+	t.Helper()
+	m := measurement{plan: &plan{}, machine: machine{libraries: softgpu.Libraries(t)},
+		gpus: map[string]*engine.GPUs{}}
+	g, err := m.gpu(c.Precision)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := newReplica(g, in, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := r.firstSteps()
+	if err = errors.Join(err, r.Close()); err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+// firstOnPyTorch returns what PyTorch computes first in a case, on the processors.
+func firstOnPyTorch(t *testing.T, p *peer, c *testCase, in *inputs) *first {
+	t.Helper()
+	if err := p.open(t.Context(), c, in); err != nil {
+		t.Fatal(err)
+	}
+	f, err := way{p, eager}.firstSteps(t.Context(), in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+// PyTorch computes the same losses and gradients, with its own products, on the processors, where tf32 is
+// fp32. With other parameters in one layer it does not, nor in fp32 with operands that are rounded to tf32.
+func TestSameArithmeticAsPyTorch(t *testing.T) {
+	p := startCPU(t)
+	softgpu.Open(t, 1)
+	for _, n := range networks(4) {
+		const samples = 64
+		in, err := newInputs(n, samples, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer in.remove()
+		l := in.engine.Layout()
+		other := slices.Clone(in.initial.Params)
+		layer := l.Tensors[0]
+		for i := layer.Lo; i < layer.Hi; i++ {
+			other[i] = -other[i]
+		}
+		var exact *first
+		for _, precision := range job.DensePrecisions() {
+			c := &testCase{n, samples, precision}
+			ours, theirs := firstOnSoftware(t, c, in), firstOnPyTorch(t, p, c, in)
+			if a := compare(ours, theirs, l, precision); !a.Within {
+				t.Errorf("%s: %s, want %v", c, a, tolerancesOf(precision))
+			}
+			wrong := *in
+			wrong.files = maps.Clone(in.files)
+			if err := wrong.write("params", other); err != nil {
+				t.Fatal(err)
+			}
+			if a := compare(ours, firstOnPyTorch(t, p, c, &wrong), l, precision); a.Within {
+				t.Errorf("%s: other parameters are not found: %s", c, a)
+			}
+			if err := in.write("params", in.initial.Params); err != nil {
+				t.Fatal(err)
+			}
+			switch precision {
+			case job.FP32:
+				exact = theirs
+			case job.BF16:
+				if a := compare(theirs, exact, l, job.FP32); a.Within {
+					t.Errorf("%s of PyTorch is fp32: %s", c, a)
+				}
+				fallthrough
+			default:
+				if a := compare(ours, exact, l, job.FP32); a.Within {
+					t.Errorf("%s counts as fp32: %s", c, a)
+				}
+			}
+		}
+	}
+}
+
+// What PyTorch computes otherwise, or fails to compute, is not measured, and the report says why.
+func TestWhatIsNotCompared(t *testing.T) {
+	p := startCPU(t)
+	softgpu.Open(t, 1)
+	n := networks(64)[1]
+	in, err := newInputs(n, 8, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer in.remove()
+	m := measurement{plan: &plan{}, machine: machine{peer: p}, meter: &report.Meter{}, in: in}
+	ours := firstOnSoftware(t, &testCase{n, 8, job.FP32}, in)
+	params := make([]float32, len(in.initial.Params))
+	for _, c := range []struct {
+		want   string
+		change func() error
+	}{
+		{"the first loss and the output layer differ by ", func() error {
+			return in.write("params", params)
+		}},
+		{"ValueError: a loss or a gradient is not finite", func() error {
+			params[len(params)-1] = float32(math.NaN())
+			return in.write("params", params)
+		}},
+		{"FileNotFoundError: ", func() error { return os.Remove(in.files["params"]) }},
+	} {
+		if err := c.change(); err != nil {
+			t.Fatal(err)
+		}
+		r := &result{testCase: testCase{n, 8, job.FP32}, Agreed: map[string]agreement{},
+			Failed: map[string]string{}}
+		turns, err := m.ways(t.Context(), r, ours)
+		if err != nil || len(turns) > 0 || m.peer == nil {
+			t.Errorf("%d turns, peer %v, error %v", len(turns), m.peer, err)
+		}
+		want := "Not compared: DLRM, batch 8, fp32, PyTorch eager: " + c.want
+		findings := (&plan{Shrink: 64}).findings([]*result{r})
+		if len(findings) != 2 || !strings.HasPrefix(findings[1], want) {
+			t.Errorf("findings %q, want %q", findings, want)
+		}
+	}
+	p.Close()
+	r := &result{testCase: testCase{n, 8, job.FP32}, Failed: map[string]string{}}
+	turns, err := m.ways(t.Context(), r, ours)
+	if err != nil || len(turns) > 0 || m.peer != nil || !strings.Contains(r.Failed[eager], "process ended") {
+		t.Errorf("after PyTorch's end: %d turns, error %v, failed %q", len(turns), err, r.Failed)
+	}
+}
+
+// Goals are judged by quartiles: all above, all below, or neither.
+func TestGoals(t *testing.T) {
+	of := func(theirs ...float64) *result {
+		return &result{testCase: testCase{networks(1)[0], 512, job.BF16}, Seconds: map[string][]float64{
+			stepSide: {1, 1, 1}, compiled: theirs, compiledGraphs: {9, 9, 9}, productsSide: {1, 1, 1}}}
+	}
+	p := &plan{Shrink: 1}
+	for theirs, want := range map[[3]float64]string{
+		{0.95, 0.9, 1}:   "2 of 2 goals are reached, by the lower quartile.",
+		{0.7, 0.8, 0.85}: "Missed: tower, batch 512, bf16: 0.800 (0.750–0.825) × compiled, goal 0.9.",
+		{0.7, 0.8, 1.1}:  "Undecided: tower, batch 512, bf16: 0.800 (0.750–0.950) × compiled, goal 0.9.",
+	} {
+		findings := p.findings([]*result{of(theirs[:]...)})
+		if got := findings[len(findings)-1]; got != want {
+			t.Errorf("%v: %q, want %q", theirs, got, want)
+		}
+	}
+	graphs := &result{Seconds: map[string][]float64{compiled: {3, 3}, compiledGraphs: {2, 1}}}
+	if _, name := graphs.fastestCompiled(); name != compiledGraphs {
+		t.Errorf("the faster way is %s", name)
+	}
+}
+
+// A product that a step has more than once is measured once and counts as often.
+func TestProductsCountAsOften(t *testing.T) {
+	device, err := softgpu.Open(t, 1).Open(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer device.Close()
+	seconds := func(times int) float64 {
+		one := engine.Multiplication{Product: cuda.Product{Rows: 8, Columns: 8, Inner: 8, StrideA: 9}}
+		p, err := newProducts(device, slices.Repeat([]engine.Multiplication{one}, times), time.Millisecond)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer p.Close()
+		took, err := p.run(t.Context(), 2)
+		if want := unit.FLOPs(times * 2 * 8 * 8 * 8); err != nil || len(p.list) != 1 || p.flops != want {
+			t.Errorf("%d products, %v operations, want %v, error %v", len(p.list), p.flops, want, err)
+		}
+		return took.Seconds()
+	}
+	if one, many := seconds(1), seconds(1000); !(many > 50*one) {
+		t.Errorf("1000 equal products take %v s, one %v s", many, one)
+	}
+}
+
+// The tables of a full run fit 80 columns.
+func TestTablesFit(t *testing.T) {
+	p := &plan{GPU: "cuda:0 (NVIDIA H100 80GB HBM3, 79.1GiB)", Rounds: 5, Shrink: 1, PyTorch: &about{}}
+	var results []*result
+	for i, seconds := range [][]float64{{0.00123, 0.00124, 0.00125}, {0.312, 0.313, 0.315}} {
+		r := &result{testCase: testCase{networks(1)[2], 32_768, job.BF16},
+			Seconds: map[string][]float64{}, Training: []float64{123_456, 123_567, 124_000}}
+		for _, side := range []string{stepSide, samplesSide, hostSumsSide, productsSide, eager, compiled} {
+			r.Seconds[side] = seconds
+		}
+		r.Seconds[productsSide] = []float64{seconds[0] / float64(7*i+1), seconds[1] / 3, seconds[2]}
+		results = append(results, r)
+	}
+	checkFolder(t, p.report(results), t.TempDir(), "", "1.00 1.00–1.00")
+}
+
+// A ratio is taken round by round: the machine is half as fast in the second.
+func TestRatios(t *testing.T) {
+	if got := ratios([]float64{2, 2, 4}, []float64{1, 2, 1}); got != (quartiles{1.5, 2, 3}) {
+		t.Errorf("ratios %v", got)
+	}
+	r := &result{Seconds: map[string][]float64{stepSide: {1, 1}, samplesSide: {4, 4}}}
+	if got := r.notHidden(samplesSide); got != (quartiles{0.75, 0.75, 0.75}) {
+		t.Errorf("not hidden %v", got)
+	}
+}
+
+// Gradients differ by at most 2, even from zeros, so that the report can be written as JSON.
+func TestDistance(t *testing.T) {
+	for _, c := range []struct {
+		a, b []float32
+		want float64
+	}{
+		{[]float32{0, 0}, []float32{0, 0}, 0}, {[]float32{0, 0}, []float32{1, 0}, 1},
+		{[]float32{3, 4}, []float32{3, 3}, 0.2}, {[]float32{1, 0}, []float32{-1, 0}, 2},
+	} {
+		if got := distance(c.a, c.b); got != c.want {
+			t.Errorf("%v and %v are %v apart, want %v", c.a, c.b, got, c.want)
+		}
+	}
+}
+
+// A difference in any of the compared values is found, and one that is not a number.
+func TestCompareFindsDifferences(t *testing.T) {
+	in, err := newInputs(networks(128)[0], 2, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer in.remove()
+	l := in.engine.Layout()
+	values := func() *first {
+		f := &first{losses: []float64{1, 1, 1}, gradients: slices.Repeat([]float32{1}, l.Params),
+			pooled: slices.Repeat([]float32{1}, len(in.pooled))}
+		return f
+	}
+	tensor := l.Tensors[1]
+	for name, change := range map[string]func(f *first, by float64){
+		"the first loss": func(f *first, by float64) { f.losses[0] += by },
+		"the last loss":  func(f *first, by float64) { f.losses[2] += by },
+		"a bias":         func(f *first, by float64) { f.gradients[tensor.Lo] += float32(100 * by) },
+		"the embeddings": func(f *first, by float64) { f.pooled[0] += float32(100 * by) },
+	} {
+		for _, by := range []float64{0, 0.5, math.NaN()} {
+			theirs := values()
+			change(theirs, by)
+			if a := compare(values(), theirs, l, job.BF16); a.Within != (by == 0) {
+				t.Errorf("%s differs by %v: %s", name, by, a)
+			}
+		}
+	}
+}

@@ -1,0 +1,12 @@
+// Package staleness has the experiments on asynchrony, the claim on which Persia stands: that rows may be
+// late.
+//
+//	staleness   what late rows cost in AUC, apart from the merging of gradients
+//	phase       when asynchrony is safe: the cost by delay and by frequency of ids
+//	theory      the delays at which training diverges, and the loss before it does, as calculated
+//	hot-rows    how many frequent rows carry the cost
+//	source      which part may be late, rows or network; what an asynchronous mode loses by which of its
+//	            properties; which number of a job predicts it
+//	semantics   how merging and scaling of gradients change the best learning rate
+//	modes       AUC, staleness and speed of every mode, real and simulated
+package staleness

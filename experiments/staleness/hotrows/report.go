@@ -1,0 +1,289 @@
+package hotrows
+
+import (
+	"fmt"
+	"math"
+	"strings"
+
+	"tandem/algo/job"
+	"tandem/experiments/internal/report"
+	"tandem/internal/cli"
+)
+
+// Shares of the loss that findings look for: the fewest hot rows that leave at most half of it, and at most a
+// tenth.
+const (
+	half  = 0.5
+	tenth = 0.1
+)
+
+// report returns the results as tables, figures and sentences.
+func (p *plan) report(r *results) *report.Report {
+	out := &report.Report{
+		Comparisons: r.comparisons(),
+		Notes:       p.notes(r),
+		Tables:      []cli.Table{p.levelTable(r), p.lossTable(r), speedTable(r.Speeds)},
+		Settings:    p, Data: r,
+	}
+	for _, d := range r.DataSets {
+		for _, tau := range p.Taus {
+			out.Findings = append(out.Findings, d.finding(tau))
+		}
+	}
+	out.Findings = append(out.Findings, p.speedFindings(r.Speeds)...)
+	for _, tau := range p.Taus {
+		out.Figures = append(out.Figures, lossFigure(r, tau))
+	}
+	out.Figures = append(out.Figures, p.speedFigure(r.Speeds))
+	return out
+}
+
+// levelTable has a line per data set: training without delay.
+func (p *plan) levelTable(r *results) cli.Table {
+	t := cli.Table{
+		Caption: "Training without delay, at tuned rates",
+		Header:  []string{"data", "AUC ± 95 %", "steps", "test rows", "row rate", "dense rate"}, Words: 1,
+	}
+	for _, d := range r.DataSets {
+		v := d.Variants[0]
+		t.Rows = append(t.Rows, []string{d.DataSet, report.Level(v.AUC), report.Thousands(d.Steps),
+			report.Thousands(d.TestRows), report.Digits(v.Rates.Rows, 3),
+			report.Digits(v.Rates.Dense, 3)})
+	}
+	return t
+}
+
+// lossTable has a line per variant with late rows or fewer steps.
+func (p *plan) lossTable(r *results) cli.Table {
+	t := cli.Table{
+		Caption: "AUC loss against training without delay; all rows but hot ones are τ steps late",
+		Header:  []string{"data", "τ", "hot from", "hot rows", "share", "AUC loss ± 95 %", "left"},
+		Words:   1,
+	}
+	for _, d := range r.DataSets {
+		for _, tau := range p.Taus {
+			t.Rows = append(t.Rows, []string{d.DataSet, fmt.Sprint(tau), "only lag", "–", "–",
+				d.find(variant{Drop: tau}).lossText(), "–"})
+			for _, v := range d.late(tau) {
+				from, rows, share, left := "none", "0", "–", "–"
+				if v.Variant.Threshold != nil {
+					from, rows = percent(*v.Variant.Threshold), report.Thousands(int(math.Round(v.HotRows)))
+					share = wholePercent(v.HotShare)
+				}
+				if d.lost(tau) && v.Diverged == 0 {
+					left = wholePercent(v.Remaining)
+				}
+				t.Rows = append(t.Rows,
+					[]string{d.DataSet, fmt.Sprint(tau), from, rows, share, v.lossText(), left})
+			}
+		}
+	}
+	return t
+}
+
+// lossText returns the loss, or how many trainings diverged.
+func (v *variantResult) lossText() string {
+	if v.Diverged > 0 {
+		return fmt.Sprintf("%d of %d diverged", v.Diverged, len(v.AUC))
+	}
+	return report.Amount(v.Loss)
+}
+
+// speedTable has a line per simulated mode.
+func speedTable(speeds []*speed) cli.Table {
+	t := cli.Table{
+		Caption: "Simulated samples per second; in hot-rows every rank holds the hot rows",
+		Header:  []string{"GPUs", "mode", "from", "rows", "samples/s", "÷ sync [98 %]", "÷ hybrid"},
+		Words:   2,
+	}
+	for _, s := range speeds {
+		from, rows := "–", "–"
+		if s.Replica != nil {
+			from, rows = percent(s.Threshold), report.Thousands(int(s.Replica.Rows))
+		}
+		t.Rows = append(t.Rows, []string{fmt.Sprint(s.GPUs), s.Mode, from, rows,
+			report.Thousands(int(math.Round(s.Throughput))),
+			fmt.Sprintf("%.2f [%.2f, %.2f]", s.ToSync, s.ToSyncInterval.Low, s.ToSyncInterval.High),
+			fmt.Sprintf("%.3f", s.ToHybrid)})
+	}
+	return t
+}
+
+// percent returns a share as text.
+func percent(share float64) string { return report.Digits(100*share, 4) + " %" }
+
+// wholePercent returns a share, rounded to 1 %, as text.
+func wholePercent(share float64) string {
+	return report.Minus(fmt.Sprintf("%.0f %%", 100*share+0))
+}
+
+// lost reports whether late rows, none of them hot, cost AUC: the interval of the loss is above 0.
+func (d *dataSetResult) lost(tau int) bool {
+	none := d.find(variant{Tau: tau})
+	return none.Diverged == 0 && none.Loss.Low > 0
+}
+
+// finding says what late rows cost and the fewest hot rows that get it back.
+func (d *dataSetResult) finding(tau int) string {
+	late := d.late(tau)
+	none, rest := late[0], late[1:]
+	head := fmt.Sprintf("%s, τ = %d: ", d.DataSet, tau)
+	switch {
+	case none.Diverged > 0:
+		return head + "training with all rows late diverged."
+	case none.Loss.High < 0:
+		lag := d.find(variant{Drop: tau}).toFresh
+		return head + fmt.Sprintf("late rows gain %s AUC (%s), training without delay that is %d steps "+
+			"shorter %s (%s).", report.Amount(none.toFresh.AUC), none.toFresh.Text(), tau,
+			report.Amount(lag.AUC), lag.Text())
+	case !d.lost(tau):
+		return head + fmt.Sprintf("neither loss nor gain from late rows is found: a loss of %s AUC (%s).",
+			report.Amount(none.Loss), none.toFresh.Text())
+	}
+	head += fmt.Sprintf("late rows cost %s AUC (%s)", report.Amount(none.Loss), none.toFresh.Text())
+	var told *variantResult
+	for _, most := range []float64{half, tenth} {
+		for _, v := range rest {
+			if v.Diverged == 0 && v.Remaining <= most && v.Gain.Low > 0 {
+				if v != told {
+					head += fmt.Sprintf("; with the %s rows fresh that are in at least %s of the samples, "+
+						"%s is left (%s) and %s gained (%s)",
+						report.Thousands(int(math.Round(v.HotRows))), percent(*v.Variant.Threshold),
+						report.Amount(v.Loss), v.toFresh.Text(), report.Amount(v.Gain), v.toLate.Text())
+				}
+				told = v
+				break
+			}
+		}
+	}
+	if told == nil {
+		head += fmt.Sprintf("; no threshold down to %s gets half of it back",
+			percent(*rest[len(rest)-1].Variant.Threshold))
+	}
+	return head + "."
+}
+
+// speedFindings compares hot-rows at the lowest threshold that was trained with the other modes.
+func (p *plan) speedFindings(speeds []*speed) (sentences []string) {
+	hybrid := 0.0 // ÷ sync, on the same GPUs
+	for _, s := range speeds {
+		switch {
+		case s.Mode == job.Hybrid:
+			hybrid = s.ToSync
+		case s.Threshold == p.Thresholds[len(p.Thresholds)-1]:
+			sentences = append(sentences, fmt.Sprintf("Simulated on %d GPUs: hot-rows with %s rows on every "+
+				"rank, those in at least %s of the samples, is %.2f times as fast as sync and %.3f times as "+
+				"fast as hybrid, which is %.2f times as fast as sync.", s.GPUs,
+				report.Thousands(int(s.Replica.Rows)), percent(s.Threshold), s.ToSync, s.ToHybrid, hybrid))
+		}
+	}
+	return sentences
+}
+
+// notes returns what a reader needs to judge the findings.
+func (p *plan) notes(r *results) []string {
+	notes := []string{
+		"A row is hot from a share of the samples that contain it; “share” is that of hot rows in all row " +
+			"gradients, and “left” the loss ÷ the loss without hot rows, where that is above 0. “only lag” " +
+			"is not late and trains τ steps less.",
+		"A finding names the fewest hot rows that leave at most half of the loss, and at most a tenth, " +
+			"among thresholds whose gain over no hot rows is above 0 with its interval. A threshold " +
+			"at which no row is hot is the training without hot rows, and is not compared.",
+		"Learning rates are tuned on other rows: of training without delay for rows and network, then of " +
+			"every variant for rows, around these. A variant keeps the rates of training without delay " +
+			"unless others are better by more than two standard errors.",
+		"Hot rows are known beforehand: all training samples are counted. Their delay is 0, as if their " +
+			"gradients were reduced in every step. The network is never late.",
+		fmt.Sprintf("Simulated is the model of the cluster %s with τ = %d, not the trained data: its rows "+
+			"above the same thresholds. The interval holds the central 98 %% of %d points of the box of "+
+			"unknowns.", p.Speed.Preset, p.Speed.Tau, p.Speed.Samples),
+		"The price of hot-rows assumes: hot ids go to the NN workers with the samples; ranks gather, add " +
+			"and scatter hot rows in two kernels of each pass, which move every hot value twice; their " +
+			"gradients, also those that are 0, are one fp32 bucket of the all-reduce after those of the " +
+			"network, which does not overlap backward; EWs send as many pooled values as before. Finding " +
+			"out which ids are hot costs nothing.",
+		"Hot-rows is not a mode of the roles: a rule of package pace answers for whole lookups and sees no " +
+			"rows.",
+	}
+	var diverged []string
+	edges, all := 0, 0
+	for _, d := range r.DataSets {
+		for _, v := range d.Variants {
+			if v.Variant.Drop == 0 {
+				all++
+				if v.AtEdge {
+					edges++
+				}
+			}
+			if v.Diverged > 0 {
+				diverged = append(diverged, d.DataSet+", "+v.Variant.String())
+			}
+		}
+	}
+	if edges > 0 {
+		notes = append(notes, fmt.Sprintf("For %d of %d variants (at_edge in hot-rows.json) the best rate "+
+			"of tuning is at an end of the candidates, so a better one may lie beyond.", edges, all))
+	}
+	notes = append(notes, p.absent...)
+	if len(diverged) > 0 {
+		notes = append(notes, "Trainings diverged of: "+strings.Join(diverged, "; ")+".")
+	}
+	return append(notes, report.FewSeedsNote(p.Seeds, "seeds", "an interval")...)
+}
+
+// lossFigure shows the loss by the number of hot rows, a line per data set.
+func lossFigure(r *results, tau int) report.Figure {
+	f := report.Figure{
+		Name:  fmt.Sprintf("loss-%d", tau),
+		Title: fmt.Sprintf("AUC loss when all rows but hot ones are %d steps late", tau),
+		X:     report.Axis{Label: "hot rows, which are fresh", LogPlusOne: true, Ticks: []float64{0}},
+		Y:     report.Axis{Label: "AUC loss (bars: 95 % over seeds)"},
+	}
+	most := 1.0
+	for i, d := range r.DataSets {
+		line := report.Line{Name: d.DataSet, Color: i}
+		for _, v := range d.late(tau) {
+			if v.Diverged == 0 {
+				line.Points = append(line.Points,
+					report.Point{X: v.HotRows, Y: v.Loss.Estimate, Low: v.Loss.Low, High: v.Loss.High})
+				most = max(most, v.HotRows)
+			}
+		}
+		f.Lines = append(f.Lines, line)
+	}
+	for tick := 1.0; tick <= most; tick *= 10 {
+		f.X.Ticks = append(f.X.Ticks, tick)
+	}
+	f.Lines = append(report.MarginLines(0, most), f.Lines...)
+	return f
+}
+
+// speedFigure shows the throughput of hot-rows by the number of hot rows; without any it is hybrid.
+func (p *plan) speedFigure(speeds []*speed) report.Figure {
+	f := report.Figure{
+		Name: "speed", Title: "Simulated speed of hot-rows ÷ speed of sync",
+		X: report.Axis{Label: "hot rows on every rank; 0: hybrid", LogPlusOne: true, Ticks: []float64{0}},
+		Y: report.Axis{Label: "throughput ÷ throughput of sync"},
+	}
+	most := 1.0
+	each := len(speeds) / len(p.Speed.GPUs)
+	for i, gpus := range p.Speed.GPUs {
+		line := report.Line{Name: fmt.Sprintf("%d GPUs", gpus), Color: i}
+		for _, s := range speeds[i*each+1 : (i+1)*each] {
+			rows := 0.0
+			if s.Replica != nil {
+				rows = s.Replica.Rows
+			}
+			line.Points = append(line.Points, report.Point{X: rows, Y: s.ToSync, Low: s.ToSyncInterval.Low,
+				High: s.ToSyncInterval.High})
+			most = max(most, rows)
+		}
+		f.Lines = append(f.Lines, line)
+	}
+	for tick := 1.0; tick <= most; tick *= 10 {
+		f.X.Ticks = append(f.X.Ticks, tick)
+	}
+	f.Lines = append(f.Lines, report.Line{Name: "sync", Color: report.Grey, Guide: true,
+		Points: []report.Point{report.Exact(0, 1), report.Exact(most, 1)}})
+	return f
+}

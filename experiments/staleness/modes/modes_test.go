@@ -1,0 +1,93 @@
+package modes
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/spf13/pflag"
+
+	"tandem/algo/job"
+	"tandem/experiments/internal/report"
+	"tandem/experiments/internal/trial"
+)
+
+// A small comparison, real and simulated: sequential and both sync runs give the same bits, every mode
+// learns, and the report can be drawn.
+func TestAllModes(t *testing.T) {
+	p := newPlan(6_000, 2_000)
+	p.DataSets = p.DataSets[:1]
+	results, err := measure(t.Context(), p, t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := results[0]
+	if len(r.Modes) != len(job.Modes()) {
+		t.Fatalf("%d modes", len(r.Modes))
+	}
+	sequential, sync := r.find(job.Sequential), r.find(job.Sync)
+	for i := range sync.Real {
+		if a, b, c := sequential.Real[i].AUC, sync.Real[i].AUC, sync.Simulated[i].AUC; a != b || b != c {
+			t.Errorf("AUC of sequential %v, sync %v, sync simulated %v", a, b, c)
+		}
+	}
+	for _, m := range r.Modes {
+		for _, w := range m.clusters() {
+			for _, run := range w.runs {
+				if run.AUC < 0.52 || run.Throughput <= 0 {
+					t.Errorf("%s, %s: AUC %v, %v samples/s", m.Mode, w.name, run.AUC, run.Throughput)
+				}
+			}
+		}
+		asynchronous := m.Mode != job.Sequential && m.Mode != job.Sync
+		if asynchronous && m.Simulated[0].Staleness.Own.Count() == 0 {
+			t.Errorf("%s: no read was measured", m.Mode)
+		}
+	}
+	if err := p.report(results).WriteFolder(t.TempDir()); err != nil {
+		t.Error(err)
+	}
+}
+
+// measure trains a plan under two seeds.
+func measure(ctx context.Context, p plan, folder string) ([]*result, error) {
+	p.Seed, p.Seeds = 1, 2
+	return trial.Measure(report.Options{Folder: folder}, "modes", 0, func(lab *trial.Lab) ([]*result, error) {
+		return p.measure(ctx, lab)
+	})
+}
+
+// The mode settings of a command line apply to the trainings and the resolved settings.
+func TestModeSettingsReachTheTrainings(t *testing.T) {
+	m := report.NewModeFlags()
+	flags := pflag.NewFlagSet("", pflag.ContinueOnError)
+	m.AddFlags(flags)
+	if err := flags.Parse([]string{"--mode-set", "every=5"}); err != nil {
+		t.Fatal(err)
+	}
+	p := newPlan(1_000, 500)
+	if p.ModeSettings[job.AsyncAverage]["every"] != 16 {
+		t.Errorf("default settings %v", p.ModeSettings)
+	}
+	if err := p.set(&m.ModeSet); err != nil {
+		t.Fatal(err)
+	}
+	one, other := p.job(job.AsyncAverage, 1), p.job(job.Hybrid, 1)
+	if p.ModeSettings[job.AsyncAverage]["every"] != 5 || one.Training.ModeSettings["every"] != 5 ||
+		len(other.Training.ModeSettings) != 0 {
+		t.Errorf("resolved %v, async-average %v, hybrid %v", p.ModeSettings, one.Training.ModeSettings,
+			other.Training.ModeSettings)
+	}
+}
+
+// A context that has ended stops the experiment.
+func TestStopsWithItsContext(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	p := newPlan(1_000, 500)
+	p.DataSets = p.DataSets[:1]
+	_, err := measure(ctx, p, t.TempDir())
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("error %v, want the error of the context", err)
+	}
+}

@@ -1,0 +1,194 @@
+package predictor
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/stat"
+
+	"tandem/algo/metric"
+	"tandem/algo/rng"
+	"tandem/experiments/internal/judge"
+	"tandem/experiments/internal/report"
+)
+
+// comparison is how well each scalar orders the losses of the worlds.
+type comparison struct {
+	Worlds  []loss  `json:"worlds"`
+	Scalars []score `json:"scalars"` // in the order of the first half, the best first
+	// ByChance is the rank correlation on the held-out half that a scalar of random numbers exceeds, in
+	// size, with a probability of 5 %.
+	ByChance float64 `json:"by_chance"`
+	// Predicted are the losses by the chosen scalar, for all worlds: the monotone fit to the first half.
+	Predicted []float64 `json:"predicted"`
+	// Error and NullError are the median absolute errors on the held-out half: of the prediction, and of the
+	// mean loss of the first half.
+	Error     float64 `json:"median_error"`
+	NullError float64 `json:"median_error_of_the_mean"`
+	// Reliability is the rank correlation on the held-out worlds between the loss of two seeds and that of
+	// the others, mean over pairs of seeds.
+	Reliability float64 `json:"reliability"`
+}
+
+// score is the rank correlations of a scalar with the loss.
+type score struct {
+	Name  string  `json:"name"`
+	Words string  `json:"meaning"`
+	First float64 `json:"spearman_first_half"`
+	// HeldOut has an interval over resamples of the held-out worlds.
+	HeldOut metric.Interval `json:"spearman_held_out"`
+}
+
+// half returns the worlds of a half.
+func half(worlds []loss, heldOut bool) (list []loss) {
+	for _, w := range worlds {
+		if w.HeldOut == heldOut {
+			list = append(list, w)
+		}
+	}
+	return list
+}
+
+// values returns the values of a scalar and the losses of worlds.
+func values(worlds []loss, name string) (x, y []float64) {
+	for i := range worlds {
+		x, y = append(x, worlds[i].Scalars[name]), append(y, worlds[i].Loss.Estimate)
+	}
+	return x, y
+}
+
+// compare orders the scalars by the first half, and judges them on the other.
+func compare(p *plan, worlds []loss) *comparison {
+	c := &comparison{Worlds: worlds}
+	first, held := half(worlds, false), half(worlds, true)
+	for _, s := range scalars() {
+		one := score{Name: s.Name, Words: s.Words, First: judge.Spearman(values(first, s.Name))}
+		x, y := values(held, s.Name)
+		one.HeldOut = bootstrap(x, y, p.Resamples, p.Seed)
+		c.Scalars = append(c.Scalars, one)
+	}
+	slices.SortStableFunc(c.Scalars, func(a, b score) int { return cmp.Compare(b.First, a.First) })
+	_, y := values(held, c.Scalars[0].Name)
+	c.ByChance = byChance(y, p.Resamples, p.Seed)
+	x, losses := values(first, c.Scalars[0].Name)
+	curve := fitMonotone(x, losses)
+	mean := stat.Mean(losses, nil)
+	var errors, ofMean []float64
+	for i := range worlds {
+		v := curve.at(worlds[i].Scalars[c.Scalars[0].Name])
+		c.Predicted = append(c.Predicted, v)
+		if worlds[i].HeldOut {
+			errors = append(errors, math.Abs(v-worlds[i].Loss.Estimate))
+			ofMean = append(ofMean, math.Abs(mean-worlds[i].Loss.Estimate))
+		}
+	}
+	c.Error, c.NullError = report.Median(errors), report.Median(ofMean)
+	c.Reliability = reliability(held)
+	return c
+}
+
+// reliability returns the mean over pairs of seeds of the rank correlation between their loss and that of the
+// other seeds; 0 with fewer than three seeds.
+func reliability(worlds []loss) float64 {
+	if len(worlds) == 0 || len(worlds[0].BySeed) < 3 {
+		return 0
+	}
+	sum, pairs, seeds := 0.0, 0.0, len(worlds[0].BySeed)
+	for a := range seeds {
+		for b := range a {
+			x, y := make([]float64, len(worlds)), make([]float64, len(worlds))
+			for i, w := range worlds {
+				for s, v := range w.BySeed {
+					if s == a || s == b {
+						x[i] += v
+					} else {
+						y[i] += v
+					}
+				}
+			}
+			sum, pairs = sum+judge.Spearman(x, y), pairs+1
+		}
+	}
+	return sum / pairs
+}
+
+// bootstrap returns the rank correlation with its 95 % interval: the percentiles over resamples of the pairs.
+func bootstrap(x, y []float64, resamples int, seed uint64) metric.Interval {
+	r := rng.New(seed, "predictor bootstrap")
+	a, b, all := make([]float64, len(x)), make([]float64, len(x)), make([]float64, resamples)
+	for k := range all {
+		for i := range a {
+			at := r.IntN(len(x))
+			a[i], b[i] = x[at], y[at]
+		}
+		all[k] = judge.Spearman(a, b)
+	}
+	slices.Sort(all)
+	return metric.Interval{
+		Estimate: judge.Spearman(x, y), Low: stat.Quantile(0.025, stat.LinInterp, all, nil),
+		High: stat.Quantile(0.975, stat.LinInterp, all, nil),
+	}
+}
+
+// byChance returns the 95 % point of the size of the rank correlation with a random order.
+func byChance(y []float64, resamples int, seed uint64) float64 {
+	r := rng.New(seed, "predictor by chance")
+	x, all := make([]float64, len(y)), make([]float64, resamples)
+	for k := range all {
+		for i := range x {
+			x[i] = r.Float64()
+		}
+		all[k] = math.Abs(judge.Spearman(x, y))
+	}
+	slices.Sort(all)
+	return stat.Quantile(0.95, stat.LinInterp, all, nil)
+}
+
+// monotone is a function that never falls, linear between its points.
+type monotone struct{ x, y []float64 }
+
+// fitMonotone returns the function that never falls with the least squared error at the points: neighbours
+// that fall are joined to their mean.
+//
+// Source: Ayer and others, Annals of Mathematical Statistics 26 (1955).
+func fitMonotone(x, y []float64) monotone {
+	type block struct{ x, y, weight float64 }
+	order := make([]int, len(x))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortFunc(order, func(a, b int) int { return cmp.Compare(x[a], x[b]) })
+	var blocks []block
+	for _, i := range order {
+		blocks = append(blocks, block{x[i], y[i], 1})
+		for n := len(blocks); n > 1; n-- {
+			a, b := blocks[n-2], blocks[n-1]
+			if a.y < b.y && a.x < b.x {
+				break
+			}
+			w := a.weight + b.weight
+			blocks = append(blocks[:n-2], block{
+				(a.x*a.weight + b.x*b.weight) / w, (a.y*a.weight + b.y*b.weight) / w, w,
+			})
+		}
+	}
+	var m monotone
+	for _, b := range blocks {
+		m.x, m.y = append(m.x, b.x), append(m.y, b.y)
+	}
+	return m
+}
+
+// at returns the function at x, which is constant beyond its ends.
+func (m monotone) at(x float64) float64 {
+	i, _ := slices.BinarySearch(m.x, x)
+	switch {
+	case i == 0:
+		return m.y[0]
+	case i == len(m.x):
+		return m.y[i-1]
+	}
+	part := (x - m.x[i-1]) / (m.x[i] - m.x[i-1])
+	return m.y[i-1] + part*(m.y[i]-m.y[i-1])
+}
