@@ -222,7 +222,8 @@ func (p *program) experimentCommand(e *report.Experiment, s *settings) *cobra.Co
 func help(e *report.Experiment) string {
 	text := e.Help
 	for _, part := range e.Parts {
-		text += "\n\n" + cli.WrapAt("--part "+part.Name+": "+part.Question, "", 0, helpColumns) + "\n\n" + part.Help
+		title := cli.WrapAt("--part "+part.Name+": "+part.Question, "", 0, helpColumns)
+		text += "\n\n" + title + "\n\n" + part.Help
 	}
 	return text
 }

@@ -37,7 +37,7 @@ var stored embed.FS
 // the others have found.
 func chapters() []report.Chapter {
 	last := fidelity.Chapter()
-	last.Experiments = append(last.Experiments, report.Adapt(claims.New(stored)))
+	last.Experiments = append(last.Experiments, claims.New(stored))
 	return []report.Chapter{
 		persia.Chapter(), neo.Chapter(), staleness.Chapter(), speed.Chapter(), last,
 	}

@@ -26,7 +26,8 @@ NAME.json, without a training, and writes them to a new folder.`,
 		Args:    cobra.ArbitraryArgs,
 		RunE: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {
-				return cli.UsageError("name the NAME.json of a run", "redraw takes one file, got %d", len(args))
+				return cli.UsageError("name the NAME.json of a run", "redraw takes one file, got %d",
+					len(args))
 			}
 			text, err := os.ReadFile(args[0])
 			if err != nil {

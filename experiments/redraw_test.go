@@ -52,7 +52,8 @@ func TestStoredFiguresFollowFromStoredNumbers(t *testing.T) {
 				}
 				return all
 			}
-			if got, want := verdicts(again.Comparisons), verdicts(judged.Comparisons); !slices.Equal(got, want) {
+			got, want := verdicts(again.Comparisons), verdicts(judged.Comparisons)
+			if !slices.Equal(got, want) {
 				t.Errorf("verdicts %v, stored %v", got, want)
 			}
 			for _, f := range again.Figures {

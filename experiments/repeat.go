@@ -60,8 +60,8 @@ everything but timings and trainings with real threads is the same.`,
 	return repeat
 }
 
-// again returns the words, after those that start the program, with which a result is made again. A result may
-// be older than the experiment that its own has become a part of.
+// again returns the words, after those that start the program, with which a result is made again. A result
+// may be older than the experiment that its own has become a part of.
 func (p *program) again(r *report.Result) []string {
 	words := unquoted(strings.TrimPrefix(r.Command, invocation))
 	whole, leaf := p.leaf(r.Name)

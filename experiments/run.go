@@ -28,7 +28,9 @@ func (p *program) runNamed(ctx context.Context, names []string, together bool, s
 }
 
 // runChosen runs an experiment, or together several.
-func (p *program) runChosen(ctx context.Context, chosen []*report.Experiment, together bool, s settings) error {
+func (p *program) runChosen(
+	ctx context.Context, chosen []*report.Experiment, together bool, s settings,
+) error {
 	if s.seeds < report.SeedsMin {
 		return cli.UsageError(fmt.Sprintf("write --seeds %d or more", report.SeedsWanted),
 			"--seeds %d: an interval needs at least %d", s.seeds, report.SeedsMin)

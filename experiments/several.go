@@ -109,7 +109,9 @@ func (p *program) resumeSeveral(
 
 // runSeveral runs what has no results in a folder yet. An experiment that fails does not keep the others from
 // running; the error names all that failed.
-func (p *program) runSeveral(ctx context.Context, chosen []*report.Experiment, folder string, s settings) error {
+func (p *program) runSeveral(
+	ctx context.Context, chosen []*report.Experiment, folder string, s settings,
+) error {
 	p.announce(chosen, folder, s)
 	var earlier, failed []string
 	for i, e := range chosen {

@@ -20,26 +20,13 @@ import (
 	"tandem/internal/cli"
 )
 
-// Experiment is the comparison.
-type Experiment struct {
-	stored  fs.FS
-	results string
-}
-
-// New returns the experiment. stored has the results that are kept with the program.
-func New(stored fs.FS) *Experiment { return &Experiment{stored: stored} }
-
-// Name returns "claims".
-func (*Experiment) Name() string { return "claims" }
-
-// Question returns the question of the experiment.
-func (*Experiment) Question() string {
-	return "Which published claims do the experiments reproduce?"
-}
-
-// Help returns what the experiment compares and writes.
-func (*Experiment) Help() string {
-	return `Sets published sentences and figures of Persia and Neo/ZionEX beside the numbers of
+// New returns the experiment. Stored has the results that are kept with the program.
+func New(stored fs.FS) *report.Experiment {
+	var results, page string
+	return report.Study(report.Experiment{
+		Name:     "claims",
+		Question: "Which published claims do the experiments reproduce?",
+		Help: `Sets published sentences and figures of Persia and Neo/ZionEX beside the numbers of
 the other experiments, and judges each. It trains and simulates nothing.
 
 The numbers are, for each experiment, those of the same command if it runs several,
@@ -52,31 +39,27 @@ without any effect. If it only lies on the right side of that value, the shape i
 reproduced: the row says if the value is missed or the interval is too wide. A bound
 is reproduced if the whole interval keeps it.
 
-Every row names its run; go run ./experiments repeat RUN repeats it.
-
-Writes to a new folder:
-
-  report.html            everything on one page
-  claims.json            claims, published and own numbers, verdicts
-  settings.yaml          the claims, and where the results were looked for`
-}
-
-// QuickTime returns the approximate time of the quick version on two slow cores.
-func (*Experiment) QuickTime() time.Duration { return time.Second }
-
-// AddFlags adds the flags that only this experiment has.
-func (e *Experiment) AddFlags(flags *pflag.FlagSet) {
-	flags.StringVar(&e.results, "results", "",
-		"take the numbers from the results in this folder, the latest full one "+
-			"of each experiment, and only the rest from this repository")
-}
-
-// Arguments returns the flags that were set, for the command that repeats a run.
-func (e *Experiment) Arguments() []string {
-	if e.results == "" {
-		return nil
-	}
-	return []string{"--results=" + e.results}
+Every row names its run; go run ./experiments repeat RUN repeats it.`,
+		QuickTime: time.Second,
+		AddFlags: func(flags *pflag.FlagSet) {
+			flags.StringVar(&results, "results", "", "take the numbers from the results in this folder, the "+
+				"latest full one of each experiment, and only the rest from this repository")
+			flags.StringVar(&page, "page", "", "write the table into this page, between its two marks, too")
+		},
+	}, func(report.Options) (*plan, error) {
+		list, err := all()
+		return &plan{Results: results, Claims: list}, err
+	}, func(p *plan, _ context.Context, o report.Options) ([]row, error) {
+		found, err := find(stored, p.Results, o.Earlier)
+		if err != nil {
+			return nil, err
+		}
+		judged := rows(p.Claims, found)
+		if page != "" {
+			err = writePage(page, judged)
+		}
+		return judged, err
+	}, newReport)
 }
 
 // plan is everything that is fixed before the comparison.
@@ -85,21 +68,9 @@ type plan struct {
 	Claims  []claim `yaml:"claims"`
 }
 
-// Run judges all claims.
-func (e *Experiment) Run(_ context.Context, o report.Options) (*report.Report, error) {
-	list, err := all()
-	if err != nil {
-		return nil, err
-	}
-	found, err := e.find(o.Earlier)
-	if err != nil {
-		return nil, err
-	}
-	return newReport(&plan{Results: e.results, Claims: list}, rows(list, found)), nil
-}
-
-// find returns the results by experiment.
-func (e *Experiment) find(earlier []string) (map[string]source, error) {
+// find returns the results by experiment: those in earlier folders, in the folder of --results, and stored
+// ones.
+func find(stored fs.FS, folder string, earlier []string) (map[string]source, error) {
 	found := map[string]source{}
 	add := func(fsys fs.FS, origin string) error {
 		results, err := report.FindResults(fsys)
@@ -119,17 +90,17 @@ func (e *Experiment) find(earlier []string) (map[string]source, error) {
 			return nil, err
 		}
 	}
-	if e.results != "" {
-		if _, err := os.Stat(e.results); err != nil {
+	if folder != "" {
+		if _, err := os.Stat(folder); err != nil {
 			return nil, cli.UsageError("name a folder that experiments have written to",
-				"--results %s: there is no such folder", e.results)
+				"--results %s: there is no such folder", folder)
 		}
-		if err := add(os.DirFS(e.results), filepath.ToSlash(e.results)); err != nil {
+		if err := add(os.DirFS(folder), filepath.ToSlash(folder)); err != nil {
 			return nil, err
 		}
 	}
-	if err := add(e.stored, "stored"); err != nil {
-		return nil, fmt.Errorf("claims: stored results: %w", err)
+	if err := add(stored, "stored"); err != nil {
+		return nil, fmt.Errorf("stored results: %w", err)
 	}
 	return found, nil
 }

@@ -3,6 +3,8 @@ package claims
 import (
 	"encoding/json"
 	"math"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -224,8 +226,8 @@ func TestVersionsAreCountedApart(t *testing.T) {
 		at(quick, judgement{ShapeOnly, ValueMissed, "so"}), at(quick, judgement{Reproduced, "", "so"}),
 		{Version: quick, judgement: judgement{NotRun, "", "so"}},
 	}
-	const want = "Of 5 claims, 1 by full runs: 1 reproduced; 3 by quick runs: 1 reproduced, 2 shape only " +
-		"(1 value missed, 1 met but too wide); 1 without a number: 1 not run."
+	const want = "There are 5 claims. By full runs, 1: 1 reproduced. By quick runs, 3: 1 reproduced, " +
+		"2 shape only (1 value missed, 1 met but too wide). Without a number, 1: 1 not run."
 	if got := findings(judged)[0]; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
@@ -265,5 +267,33 @@ func TestTablesFitATerminal(t *testing.T) {
 				break
 			}
 		}
+	}
+}
+
+// The table of a page replaces what stands between the marks, and nothing else.
+func TestPageKeepsTheRest(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "page.md")
+	write := func(text string) {
+		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	judged := []row{{claim: claim{System: "Persia", Text: "It is fast."}, File: "persia/gantt/full.json",
+		judgement: judgement{Verdict: NotRun}}}
+	judged[0].Experiment = "gantt"
+	write("before\n" + pageBegin + "old\n" + pageEnd + "after\n")
+	if err := writePage(name, judged); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(name)
+	const want = "| Persia: It is fast | – | – | not run | [gantt](../experiments/persia/README.md#gantt) |\n"
+	if page := string(text); err != nil || !strings.HasPrefix(page, "before\n"+pageBegin+"\n| claim") ||
+		!strings.HasSuffix(page, "not run.\n\n"+pageEnd+"after\n") || !strings.Contains(page, want) ||
+		strings.Contains(page, "old") {
+		t.Errorf("%s, error %v", text, err)
+	}
+	write("no marks\n")
+	if err := writePage(name, judged); err == nil || !strings.Contains(err.Error(), "the page has no marks") {
+		t.Errorf("error %v", err)
 	}
 }

@@ -22,6 +22,7 @@ type row struct {
 	Commit  string `json:"commit,omitempty"`
 	Version string `json:"version,omitempty"` // of the experiment: full or quick
 	Origin  string `json:"origin,omitempty"`
+	File    string `json:"file,omitempty"` // of the result, in its origin
 }
 
 // rows judges the claims by the results that were found.
@@ -47,6 +48,7 @@ func rows(list []claim, found map[string]source) []row {
 func (r *row) judge(from source) {
 	r.Run, r.Command, r.Commit = from.Run, from.Command, from.Environment.Commit
 	r.Version, r.Origin = map[bool]string{true: quick, false: full}[from.Quick()], from.Origin
+	r.File = from.File
 	ours, ok := from.Quantity(r.Quantity)
 	if !ok || math.IsNaN(ours.Low) || math.IsNaN(ours.High) {
 		r.judgement = judgement{NotRun, "", "this run of " + r.Experiment + " has no such number"}
@@ -66,7 +68,7 @@ const (
 func newReport(p *plan, judged []row) *report.Report {
 	main := claimTable(judged)
 	return &report.Report{
-		Findings: findings(judged), Notes: notes(), Settings: p, Data: judged,
+		Findings: findings(judged), Notes: notes(),
 		Tables:   []cli.Table{main, whyTable(judged), runTable(judged)},
 		Headline: &report.Headline{Table: &main},
 	}
@@ -169,16 +171,15 @@ func findings(judged []row) []string {
 				r.Published.digits(r.Ours.Low), r.Published.digits(r.Ours.High), r.Version, r.Why))
 		}
 	}
-	var parts []string
+	first := fmt.Sprintf("There are %d claims.", len(judged))
 	for _, version := range []string{full, quick} {
 		if n := len(by[version]); n > 0 {
-			parts = append(parts, fmt.Sprintf("%d by %s runs: %s", n, version, counts(by[version])))
+			first += fmt.Sprintf(" By %s runs, %d: %s.", version, n, counts(by[version]))
 		}
 	}
 	if n := len(by[""]); n > 0 {
-		parts = append(parts, fmt.Sprintf("%d without a number: %s", n, counts(by[""])))
+		first += fmt.Sprintf(" Without a number, %d: %s.", n, counts(by[""]))
 	}
-	first := fmt.Sprintf("Of %d claims, %s.", len(judged), strings.Join(parts, "; "))
 	return append([]string{first}, list...)
 }
 

@@ -56,13 +56,13 @@ func (e *Experiment) Leaves() []*Experiment {
 
 // Study returns an experiment of three steps, each of which sees only what the steps before it have made:
 //
-//	plan     everything that is fixed before the first run, from the options and flags; a wrong flag is an error
-//	measure  the numbers, from the plan; what it has measured is kept in the folder of the options
+//	plan     everything that is fixed before the first run, from options and flags; or a usage error
+//	measure  the numbers, from the plan; what was measured is kept in the folder of the run
 //	draw     tables, figures, findings and notes, from the plan and the numbers alone
 //
-// The plan is written as YAML (settings.yaml) and the numbers as JSON, from which draw makes the report again:
-// both types hold all that it needs in fields with names. The plan comes first, so that a method of the plan can
-// be given as (*plan).measure.
+// The plan is written as YAML (settings.yaml) and the numbers as JSON, from which draw makes the report
+// again: both types hold all that it needs in fields with names. The plan comes first, so that a method of
+// the plan can be given as (*plan).measure.
 func Study[P, D any](
 	e Experiment, plan func(Options) (P, error), measure func(P, context.Context, Options) (D, error),
 	draw func(P, D) *Report,

@@ -93,7 +93,8 @@ func TestFolderOfReport(t *testing.T) {
 	for _, e := range entries {
 		names = append(names, e.Name())
 	}
-	if got := strings.Join(names, " "); got != "rates.png rates.svg report.html sample.json settings.yaml table-1.csv" {
+	const want = "rates.png rates.svg report.html sample.json settings.yaml table-1.csv"
+	if got := strings.Join(names, " "); got != want {
 		t.Errorf("files %s", got)
 	}
 	var document struct {

@@ -62,8 +62,8 @@ func Measure[R any](o report.Options, name string, trainings int, measure func(*
 	return r, nil
 }
 
-// Study returns report.Study of an experiment that trains: measure gets a lab, and tells it how many trainings to
-// expect. Errors of measure begin with the name of the experiment.
+// Study returns report.Study of an experiment that trains: measure gets a lab, and tells it how many
+// trainings to expect. Errors of measure begin with the name of the experiment.
 func Study[P, D any](
 	e report.Experiment, plan func(report.Options) (P, error),
 	measure func(P, context.Context, *Lab) (D, error), draw func(P, D) *report.Report,

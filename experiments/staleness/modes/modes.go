@@ -15,7 +15,8 @@ func New() *report.Experiment {
 	flags := report.NewModeFlags()
 	return trial.Study(report.Experiment{
 		Name:     "modes",
-		Question: "What AUC and speed does each training mode reach, on this machine and on Persia's cluster?",
+		Question: "What AUC and speed does each training mode reach, on this machine and on Persia's " +
+			"cluster?",
 		Help: `Trains in every mode on the same rows, in the same order, from the same initial
 values, under every seed: on this machine, and in a simulation of Persia's cluster
 that computes the parameters. All modes merge and scale gradients in the same way.
