@@ -15,8 +15,8 @@
 //   - Step graphs: systems that keep the tables on the accelerators have no roles. Package sim/graph builds a
 //     step from the model and a placement of its tables: kernels, copies and collectives on streams.
 //
-// Both use the same devices, the same topology (sim/topo) and the same flows, which share links max-min
-// fairly (sim/fabric). Every place where work waits is a station, and one registry reports use and queues.
+// Both use the same devices, the topology of sim/topo and the flows of sim/fabric, which share links max-min
+// fairly. Every place where work waits is a station, and one registry reports use and queues.
 //
 // # Intervals
 //
