@@ -1,6 +1,6 @@
-// Package cuda reaches NVIDIA's GPUs: the driver API, the run-time compiler (NVRTC), matrix products
-// (cuBLASLt) and reductions between GPUs (NCCL). The libraries are opened while the program runs and called
-// without cgo, through purego.
+// Package cuda reaches NVIDIA's GPUs through four libraries: the driver, NVRTC for compilation, cuBLASLt for
+// matrix products, and NCCL for reductions between GPUs. The libraries are opened while the program runs and
+// called without cgo, through purego.
 //
 //	driver, err := cuda.Open(cuda.Libraries{})
 //	device, err := driver.Open(0)

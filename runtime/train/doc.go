@@ -1,7 +1,7 @@
 // Package train trains one job, from the first batch to the evaluation of the trained model.
 //
-// A program needs a job (package job), a source of training batches (batch.Source) and a batch of test rows.
-// The example of this package makes all three in memory:
+// A program needs a job.Job, a batch.Source of training batches, and a batch of test rows. The example of
+// this package makes all three in memory:
 //
 //	result, err := train.Run(ctx, j, source, test, train.Options{})
 //	fmt.Println(result.AUC, result.LogLoss)

@@ -1,7 +1,8 @@
-// Package device prices work on hardware: what a kernel costs on an accelerator, from rooflines
-// (Accelerator.Time), waves of tiles (MatMul) and bytes of rows (Embedding); what an access to a table of a
-// size costs on a host (Host.Access), and rows and copies (RowCost, CopyCost); and what a message costs on a
-// wire. Package station lets the work compete, and package topo plans collective operations.
+// Package device prices work on hardware: kernels on an accelerator, accesses on a host, and messages on a
+// wire. A kernel costs what its roofline says (Accelerator.Time), a matrix product its waves of tiles, an
+// embedding kernel the bytes of its rows. On a host, Host.Access is the cost of an access to a table of a
+// size; RowCost and CopyCost are those of rows and copies. Package station lets the work compete, and package
+// topo plans collective operations.
 //
 // The numbers come from profiles of hardware, one YAML file each. Every number states its source and how sure
 // it is (tandem/algo/quantity). An unknown number is a range that was fixed before any comparison. Resolve

@@ -1,5 +1,5 @@
-// Package model has the dense networks: their description (Spec), the interface of what runs them (Engine,
-// Pass), and the built-in engine, which New returns.
+// Package model has the dense networks. A Spec describes one, an Engine and its Pass run one, and New returns
+// the built-in engine.
 //
 // A network's parameters are outside the engine, in one flat []float32, so that a collective, an optimizer
 // and a checkpoint can treat them as plain values. The unit of work is one group of a batch: a Pass has the
