@@ -19,7 +19,7 @@
 //     smaller, because a smaller window would silently lower the bound. Job.Depth is what runs and what
 //     reports print.
 //   - A cluster begins with a preset, whose settings the file replaces one by one, so a file has only what
-//     differs. A wrong key or a zero is still an error.
+//     differs. A wrong key or a zero is still an error. The price: reading a job file reads the preset first.
 //   - The decoder is our own, over the nodes of yaml.v3, and so is the edit distance. KnownFields of yaml.v3
 //     names neither the path of a field nor the nearest key, and cobra does not export its edit distance.
 package job

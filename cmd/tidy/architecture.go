@@ -109,16 +109,17 @@ func expand(pattern string) (all []string) {
 // A tree is what the map is compared with.
 type tree struct {
 	paths    map[string]bool            // of all files and folders
+	bases    map[string]bool            // the last elements of paths
 	packages map[string]bool            // the folders with Go, without the root
 	tests    map[string]map[string]bool // the names of the tests of each folder
 }
 
 // indexTree collects paths, packages and tests.
 func indexTree(files []*file) *tree {
-	t := &tree{map[string]bool{}, map[string]bool{}, map[string]map[string]bool{}}
+	t := &tree{map[string]bool{}, map[string]bool{}, map[string]bool{}, map[string]map[string]bool{}}
 	for _, f := range files {
 		for name := f.path; name != "."; name = path.Dir(name) {
-			t.paths[name] = true
+			t.paths[name], t.bases[path.Base(name)] = true, true
 		}
 		if f.syntax == nil || f.directory() == "." {
 			continue
@@ -135,10 +136,18 @@ func indexTree(files []*file) *tree {
 var pathInText = regexp.MustCompile(`(^|[^\w./-])((?:algo|cmd|datasets|docs|experiments|internal|notebooks|` +
 	`runtime|sim)/(?:[\w./*-]|\{[\w,/-]+\})+)`)
 
-// checkNames finds paths in the map that do not exist.
+// goFile matches the name of a Go file alone, as code.
+var goFile = regexp.MustCompile("`\\w+\\.go`")
+
+// checkNames finds paths and Go files in the map that do not exist.
 func checkNames(m *architecture, t *tree) []Violation {
 	var found []Violation
 	for i, line := range m.lines {
+		for _, name := range goFile.FindAllString(line, -1) {
+			if name = strings.Trim(name, "`"); !t.bases[name] {
+				found = append(found, Violation{mapFile, i + 1, "map-name", "there is no file " + name})
+			}
+		}
 		for _, match := range pathInText.FindAllStringSubmatch(line, -1) {
 			for _, name := range expand(strings.TrimRight(match[2], ".-")) {
 				if !t.paths[strings.TrimSuffix(name, "/*")] {

@@ -111,6 +111,9 @@ func TestArchitecture(t *testing.T) {
 		{"a name in a picture", mapFile, goodMap + "```\n  cmd/{train,sim} │\n```\n", mapFile +
 			":23: map-name: cmd/train does not exist, " + mapFile + ":23: map-name: cmd/sim does not exist"},
 
+		{"a file by its name alone", mapFile, goodMap + "`pace.go` and `rule.go`\n",
+			mapFile + ":22: map-name: there is no file rule.go"},
+
 		{"a subject without doc.go", mapFile, edit("| roles | `algo/p/role` |", "| paces | `algo/p/pace` |"),
 			mapFile + ":16: map-doc: algo/p/pace has no doc.go that explains this subject"},
 		{"a subject without package", mapFile, edit("| roles | `algo/p/role` |", "| roles | |"),

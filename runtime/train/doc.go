@@ -12,9 +12,9 @@
 //
 // # Pauses
 //
-// Options.Begin restores a model and begins after it. SaveEvery ends the roles at multiples of a number of
-// steps, saves, and trains on with new roles on the same executor. SaveAfter does so after a time, and an
-// interruption does so once. Package checkpoint says what a pause changes.
+// Options.Begin restores a model and begins after it. SaveEvery (cmd/train --checkpoint-every) ends the roles
+// at multiples of a number of steps, saves, and trains on with new roles on the same executor. SaveAfter does
+// so after a time, and an interruption does so once. Package checkpoint says what a pause changes.
 //
 // A run can also be asked to end at a step that was not chosen before (Options.Drain). The loader then asks
 // every rank to offer an end; algorithm and proof are in packages role (drain.go) and search.

@@ -1,5 +1,4 @@
-// Package replay records what happens to the roles of a run and runs them
-// again.
+// Package replay records what happens to the roles of a run and runs them again.
 //
 // # What is recorded
 //
@@ -11,15 +10,16 @@
 //
 // # Use
 //
-// A driver writes the stream of each role with a Writer: runtime/record has one for a folder of files. New
-// joins the streams, opened as Readers, to a Recording. Recording.Replay runs the roles and their work again
-// and compares outputs and parameters with the recording; Recording.Events runs the roles without their work
-// and yields the records of the run in causal order.
+// On a command line, cmd/train --record records and cmd/sim replay replays. In a program, a driver writes the
+// stream of each role with a Writer: runtime/record has one for a folder of files. New joins the streams,
+// opened as Readers, to a Recording. Recording.Replay runs the roles and their work again and compares
+// outputs and parameters with the recording; Recording.Events runs the roles without their work and yields
+// the records of the run in causal order.
 //
 // # Format
 //
-// A stream is a line of text, "tandem recording 3", whose number is the version
-// of the format, and then blocks:
+// A stream is a line of text, "tandem recording 3", whose number is the version of the format, and then
+// blocks:
 //
 //	kind (1 byte) · length of the body (4 bytes) · body · CRC-32C of all blocks up to here (4 bytes)
 //

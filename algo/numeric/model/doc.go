@@ -20,4 +20,6 @@
 //     Several labels need another network.
 //   - Exact bits are promised for each engine and instruction set. Engines differ in the last bits, and the
 //     built-in kernels alone promise that a row of a product does not depend on the other rows.
+//   - Digests of weights are FNV-1a, which hash/fnv computes. Reports and recordings hold them, so they may
+//     not change.
 package model
