@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// heading matches a heading of a package comment.
-var heading = regexp.MustCompile(`(?m)^# `)
+// commentHeading matches a heading of a package comment.
+var commentHeading = regexp.MustCompile(`(?m)^# `)
 
 // checkPackageDocs finds packages without a package comment, and comments with headings elsewhere than in
 // doc.go, where readers look for them.
@@ -30,7 +30,7 @@ func checkPackageDocs(files []*file) []Violation {
 		if strings.TrimSpace(text) != "" {
 			documented[folder] = true
 		}
-		if heading.MatchString(text) && path.Base(f.path) != "doc.go" {
+		if commentHeading.MatchString(text) && path.Base(f.path) != "doc.go" {
 			found = append(found, Violation{f.path, 1, "package-doc",
 				"a package comment with headings: move it to doc.go"})
 		}

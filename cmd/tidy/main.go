@@ -1,12 +1,13 @@
 // Command tidy checks the house rules: what may import what, what algo and sim
 // may not call, what must be documented, how long and how wide things may grow,
-// which words prose does without, how generated files are named, and whether
-// ARCHITECTURE.md fits the tree. Every rule stands in a file of its own with its
-// reason.
+// which words prose does without, and how generated files are named. Every rule
+// stands in a file of its own with its reason.
 //
 //	go run ./cmd/tidy             # from the root of the repository
 //	go run ./cmd/tidy algo sim    # prints what is in these folders alone
 //	go test ./cmd/tidy            # the whole check, and tests of the rules themselves
+//
+// It also compares ARCHITECTURE.md with the tree.
 //
 // It prints one violation a line, as file:line: rule: what to do, and exits
 // with 1 if there are any, with 2 if it cannot run.
@@ -24,11 +25,12 @@ import (
 
 const help = `tidy checks the house rules on the repository whose root is the working folder:
 what may import what, what algo and sim may not call, what must be documented,
-how long and how wide things may grow, which words prose does without, how
-generated files are named, and whether ARCHITECTURE.md fits the tree. It prints
-one violation a line, as file:line: rule: what to do.
+how long and how wide things may grow, which words prose does without, and how
+generated files are named. It prints one violation a line, as
+file:line: rule: what to do.
 
-Given folders, it prints what is in these folders and below.
+Given folders, it prints what is in these folders and below. ARCHITECTURE.md is in
+none of them: without folders it is compared with the tree.
 
   go run ./cmd/tidy
   go run ./cmd/tidy algo cmd/train
