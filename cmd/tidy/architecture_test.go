@@ -14,7 +14,7 @@ A role is a state machine (algo/p/{role,pace}/*), see [terms](docs/terms.md) and
 | folder | question |
 |---|---|
 | ` + "`algo/p/{role,pace}`, `algo/exec`" + ` | What? |
-| ` + "`runtime/*`" + ` | How? |
+| ` + "`runtime/*`, `top`" + ` | How? |
 
 | law | package | tests |
 |---|---|---|
@@ -46,9 +46,10 @@ func goodTree() map[string]string {
 		"algo/exec/exec.go":                   "package exec\n",
 		"algo/exec/testdata/generated/gen.go": "package gen\n",
 		"runtime/driver/driver.go":            "package driver\n",
+		"top/top.go":                          "package top\n",
 		"runtime/driver/deep/deep.go":         "package deep\n",
 		"go.mod": "module tandem\n\ngo 1.26\n\n" +
-			"require (\n\tgithub.com/a/b/v2 v2.1.0\n\tc.org/d v1.0.0\n)\n\n" +
+			"require (\n\tgithub.com/a/b/v2 v2.1.0 // newest\n\tc.org/d v1.0.0\n)\n\n" +
 			"require e.org/f v1.0.0 // indirect\n\ntool honnef.co/go/tools/cmd/staticcheck\n",
 	}
 }
@@ -98,13 +99,15 @@ func TestArchitecture(t *testing.T) {
 
 		{"a package that is in no row", "algo/p/msg/msg.go", "package msg\n", "algo/p/msg" + noRow},
 		{"a new layer", "network/network.go", "package network\n", "network" + noRow},
+		{"an internal package of no row", "internal/y/y.go", "package y\n", "internal/y" + noRow},
 		{"a package of tests alone", "algo/p/msg/msg_test.go", "package msg\n", "algo/p/msg" + noRow},
 		{"a package below a row", "algo/p/role/more/more.go", "package more\n", ""},
 		{"a package that only tests use", "algo/p/pacetest/p.go", "package pacetest\n", ""},
 		{"a row without a package",
 			"algo/exec/exec.go", removed, mapFile + ":7: map-tree: algo/exec is no package"},
-		{"a row without packages below", mapFile, edit("`runtime/*`", "`runtime/*`, `docs/*`"),
-			mapFile + ":8: map-tree: docs/* is no package"},
+		{"a row without packages below", mapFile, edit("`runtime/*`", "`runtime/*`, `docs/*`, `algo/exec/*`"),
+			mapFile + ":8: map-tree: docs/* is no package, " +
+				mapFile + ":8: map-tree: algo/exec/* is no package"},
 
 		{"a file that is gone", "docs/terms.md", removed,
 			mapFile + ":3: map-name: docs/terms.md does not exist"},
@@ -131,6 +134,10 @@ func TestArchitecture(t *testing.T) {
 		{"a package without a test of the law", mapFile, edit("`TestRole`, ", ""),
 			mapFile + ":12: law: algo/p/role has none of the tests"},
 		{"a law without a test", mapFile, edit("`TestRole`, `TestPace`, `FuzzPace`", "soon"),
+			mapFile + ":12: law: a law without a test is a wish: name the package and the test that " +
+				"would fail"},
+
+		{"a law without a package", mapFile, edit("| `algo/p/{role,pace}` |", "| |"),
 			mapFile + ":12: law: a law without a test is a wish: name the package and the test that " +
 				"would fail"},
 

@@ -50,12 +50,13 @@ func checkModules(m *architecture, files []*file) []Violation {
 // directModule returns the name of the module that a line of go.mod requires directly or runs as a tool,
 // without github.com and version, or "".
 func directModule(line string) string {
-	fields := strings.Fields(line)
+	statement, comment, _ := strings.Cut(line, "//")
+	fields := strings.Fields(statement)
 	if len(fields) > 0 && fields[0] == "require" {
 		fields = fields[1:]
 	}
 	switch {
-	case strings.HasSuffix(line, "// indirect"):
+	case strings.TrimSpace(comment) == "indirect":
 		return ""
 	case len(fields) == 2 && fields[0] == "tool":
 		name, _, _ := strings.Cut(fields[1], "/cmd/")
