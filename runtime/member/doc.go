@@ -55,8 +55,9 @@
 // otherwise).
 //
 // The run ends if a process is not ready again within the return limit, 30 s, or dies more often than
-// Plan.DeathsMax, 10 times. It also ends with the death of any other process, of the Host, and any before
-// training begins. Every process then leaves by itself within 5 s, with the name of the dead.
+// Plan.DeathsMax, 10 times. It also ends with the death of a process that cannot restart, with the death of
+// the Host, and with any death before training begins. Every process then leaves by itself within 5 s, with
+// the name of the dead.
 //
 // # Records
 //
