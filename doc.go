@@ -27,6 +27,6 @@
 // # Where to add
 //
 // An algorithm is a file of algo/protocol/pace, a model is a function of algo/numeric/model, an optimizer is
-// a file of algo/numeric/opt, a data set is a file of datasets. ARCHITECTURE.md has the whole map and the
-// reasons for it.
+// a file of algo/numeric/opt, a data set is a file of datasets. CONTRIBUTING.md has the steps,
+// ARCHITECTURE.md the map and the reasons for it.
 package tandem

@@ -8,4 +8,6 @@
 // them; the Python notebook is then run in Jupyter:
 //
 //	go test ./notebooks -rewrite
+//
+// A stand-in for the display package of gonb has what the cells use, and no more.
 package notebooks

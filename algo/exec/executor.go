@@ -1,15 +1,3 @@
-// Package exec executes the work that roles ask for.
-//
-// A role decides and computes nothing: it asks its driver for work on data that it names by handles. A driver
-// that trains hands each item to an Executor, with the Store of the role, which holds the data; it also
-// passes the Payload of each message from the store of the sender to the store of the receiver. A driver that
-// only predicts time has no executor. An Executor serves all roles of one process; the drivers are
-// runtime/driver, runtime/numerics for simulated runs, and replay.
-//
-// The work of each role is a file: data_loader.go, embedding_worker.go, embedding_ps.go, nn_worker.go and
-// dense_ps.go. Package dense has the ways in which ranks train the dense network together, package embedding
-// the rows of a PS, package evaluation the predictions, and package reference the sequential training that
-// all modes are compared with.
 package exec
 
 import (

@@ -3,6 +3,8 @@
 //
 // Profiles of hardware and the section cluster of a job file consist of such numbers. A prediction takes each
 // of them at one position of its range, from −1 for the worse end to 1 for the better one.
+//
+// The better end of a quantity follows from its unit (Value.LessIsBetter), so no profile can say it wrongly.
 package quantity
 
 import (

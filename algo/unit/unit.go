@@ -1,10 +1,10 @@
-// Package unit has a type for each physical quantity of a training cluster: time (Tick), memory (Bytes),
-// bandwidth (BytesPerSec), work (FLOPs) and rate of work (FLOPsPerSec). The compiler therefore refuses to
+// Package unit has a type for each physical quantity of a training cluster: Tick for time, Bytes for memory,
+// BytesPerSec for bandwidth, FLOPs for work and FLOPsPerSec for its rate. The compiler therefore refuses to
 // add bytes to nanoseconds, and a number is never printed without its unit.
 //
 // The text forms carry units: "936ns", "12TB", "25Gbps", "77MFLOP", "15.7TFLOP/s". Each type implements
-// encoding.TextMarshaler and encoding.TextUnmarshaler, so that job files, device profiles and flags share
-// one notation. MarshalText loses nothing; String rounds to what people read.
+// encoding.TextMarshaler and encoding.TextUnmarshaler, so that job files, device profiles and flags share one
+// notation. MarshalText loses nothing; String rounds to what people read.
 package unit
 
 import "math"

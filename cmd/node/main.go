@@ -1,4 +1,3 @@
-// Command node is one role of a training cluster in a process of its own.
 package main
 
 import (

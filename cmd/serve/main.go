@@ -1,4 +1,7 @@
 // Command serve answers requests for predictions of a trained model, by the Open Inference Protocol.
+//
+// Requests in JSON are read in one pass, and the texts of a tensor alias the request. A fuzz test compares
+// the reader with encoding/json.
 package main
 
 import (

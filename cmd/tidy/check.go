@@ -31,7 +31,7 @@ func check(root string, folders ...string) ([]Violation, error) {
 	if err != nil {
 		return nil, err
 	}
-	violations := checkPackageDocs(files)
+	violations := append(checkPackageDocs(files), checkArchitecture(files)...)
 	for _, f := range files {
 		violations = append(violations, checkFile(f)...)
 	}

@@ -4,11 +4,18 @@ import (
 	"fmt"
 	"go/ast"
 	"go/token"
+	"path"
+	"regexp"
 	"strings"
 )
 
-// checkPackageDocs finds packages without a package comment.
+// commentHeading matches a heading of a package comment.
+var commentHeading = regexp.MustCompile(`(?m)^# `)
+
+// checkPackageDocs finds packages without a package comment, and comments with headings elsewhere than in
+// doc.go, where readers look for them.
 func checkPackageDocs(files []*file) []Violation {
+	var found []Violation
 	first := map[string]*file{} // of each folder
 	documented := map[string]bool{}
 	for _, f := range files {
@@ -19,11 +26,15 @@ func checkPackageDocs(files []*file) []Violation {
 		if first[folder] == nil {
 			first[folder] = f
 		}
-		if strings.TrimSpace(f.syntax.Doc.Text()) != "" {
+		text := f.syntax.Doc.Text()
+		if strings.TrimSpace(text) != "" {
 			documented[folder] = true
 		}
+		if commentHeading.MatchString(text) && path.Base(f.path) != "doc.go" {
+			found = append(found, Violation{f.path, 1, "package-doc",
+				"a package comment with headings: move it to doc.go"})
+		}
 	}
-	var found []Violation
 	for _, f := range files {
 		folder := f.directory()
 		if first[folder] == f && !documented[folder] {

@@ -7,6 +7,8 @@
 //	go run ./cmd/tidy algo sim    # prints what is in these folders alone
 //	go test ./cmd/tidy            # the whole check, and tests of the rules themselves
 //
+// It also compares ARCHITECTURE.md with the tree.
+//
 // It prints one violation a line, as file:line: rule: what to do, and exits
 // with 1 if there are any, with 2 if it cannot run.
 package main
@@ -27,7 +29,8 @@ how long and how wide things may grow, which words prose does without, and how
 generated files are named. It prints one violation a line, as
 file:line: rule: what to do.
 
-Given folders, it prints what is in these folders and below.
+Given folders, it prints what is in these folders and below. ARCHITECTURE.md is in
+none of them: without folders it is compared with the tree.
 
   go run ./cmd/tidy
   go run ./cmd/tidy algo cmd/train

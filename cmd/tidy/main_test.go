@@ -13,14 +13,16 @@ import (
 func TestCommandLine(t *testing.T) {
 	wide := "package p // " + strings.Repeat("x", columnsMax) + "\n"
 	root := plant(t, map[string]string{
-		"go.mod":          "module tandem\n",
-		"algo/p/p.go":     "// Package p is.\n" + wide,
-		"cmd/x/x.go":      "// Command x does.\npackage main\n\nfunc main() {}\n",
-		"runtime/q/q.go":  "package p\n",
-		"datasets/d/d.go": "// Package d is.\n" + wide,
+		"go.mod":           "module tandem\n",
+		mapFile:            smallMap,
+		"algo/p/doc.go":    "// Package p is.\n" + wide,
+		"algo/p/p_test.go": "package p\n\nfunc TestP() {}\n",
+		"cmd/x/x.go":       "// Command x does.\npackage main\n\nfunc main() {}\n",
+		"runtime/q/q.go":   "package p\n",
+		"datasets/d/d.go":  "// Package d is.\n" + wide,
 	})
 	const (
-		algo     = "algo/p/p.go:2: columns: 123 columns, at most 110: break the line\n"
+		algo     = "algo/p/doc.go:2: columns: 123 columns, at most 110: break the line\n"
 		datasets = "datasets/d/d.go:2: columns: 123 columns, at most 110: break the line\n"
 		runtime  = "runtime/q/q.go:1: package-doc: package p has no comment: say which question it answers\n"
 	)
@@ -59,6 +61,12 @@ func TestFolderWithoutModule(t *testing.T) {
 		t.Errorf("exit status %d, stdout %q, stderr %q", code, &stdout, &stderr)
 	}
 }
+
+// smallMap is a map of a tree with any packages in these folders.
+const smallMap = "| folder | question |\n|---|---|\n| `algo/*`, `cmd/*`, `runtime/*`, `datasets/*` | |\n\n" +
+	"| law | package | tests |\n|---|---|---|\n| it passes | `algo/p` | `TestP` |\n\n" +
+	"| subject | package |\n|---|---|\n| p | `algo/p` |\n\n" +
+	"| module | for | why not our own |\n|---|---|---|\n| none | | |\n"
 
 // plant writes files into a new folder.
 func plant(t *testing.T, files map[string]string) (root string) {

@@ -6,6 +6,7 @@ import (
 	"go/importer"
 	"go/parser"
 	"go/token"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -154,6 +155,8 @@ func TestPackageDocs(t *testing.T) {
 		{path: "b/b_test.go", text: "// Package b has its comment in a test.\npackage b\n"},
 		{path: "c/c_test.go", text: "package c\n"},
 		{path: "c/c.txt", text: "no Go"},
+		{path: "d/doc.go", text: "// Package d is.\n//\n// # Why\n//\n// So.\npackage d\n"},
+		{path: "e/e.go", text: "// Package e is.\n//\n// # Why\n//\n// So.\npackage e\n"},
 	} {
 		parsed, err := parseFile(s.path, []byte(s.text))
 		if err != nil {
@@ -161,9 +164,10 @@ func TestPackageDocs(t *testing.T) {
 		}
 		files = append(files, parsed)
 	}
-	found := checkPackageDocs(files)
-	if len(found) != 1 || found[0].File != "b/a.go" || found[0].Line != 2 {
-		t.Errorf("found %v, want one in line 2 of b/a.go", found)
+	const want = "[e/e.go:1: package-doc: a package comment with headings: move it to doc.go " +
+		"b/a.go:2: package-doc: package b has no comment: say which question it answers]"
+	if found := fmt.Sprint(checkPackageDocs(files)); found != want {
+		t.Errorf("found %s, want %s", found, want)
 	}
 }
 
@@ -330,6 +334,28 @@ func TestLayers(t *testing.T) {
 			t.Errorf("%s imports %v: found %v, want one in line 3 with %q", c.folder, c.imports, found,
 				c.message)
 		}
+	}
+}
+
+// Every package of runtime has its place in the order of runtime.
+func TestRuntimeHasAnOrder(t *testing.T) {
+	packages, err := listPackages("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := 0
+	for _, p := range packages {
+		folder, ok := local(p.ImportPath)
+		if !ok || !within(folder, "runtime") {
+			continue
+		}
+		found++
+		if !slices.ContainsFunc(walls(), func(w wall) bool { return within(folder, w.folder) }) {
+			t.Errorf("%s has no wall: say in layers.go which packages of runtime it may import", folder)
+		}
+	}
+	if found < 20 {
+		t.Errorf("%d packages found", found)
 	}
 }
 

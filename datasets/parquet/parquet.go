@@ -4,6 +4,9 @@
 //
 // Then datasets.Open opens data of kind parquet. It is a separate package because the library
 // behind it takes long to build, and most programs read no Parquet.
+//
+// Before that library allocates memory for what a file claims, a walk over the thrift of the file checks the
+// claims. The library costs 22 s of CPU in a cold build, and 7 MB; Arrow's reader takes 120 s and 33 MB.
 package parquet
 
 import (

@@ -20,4 +20,7 @@
 // differently.
 //
 // Package similar does the reverse: it returns the description whose rows resemble a real data set.
+//
+// math/rand/v2 has a Zipf distribution too. It requires an exponent above 1, and cannot fix the share of the
+// most frequent id.
 package synth

@@ -3,6 +3,8 @@
 // An event file is a sequence of TFRecords, each a message tensorflow.Event in the encoding of protocol
 // buffers. Only the fields that TensorBoard needs are written, by hand: neither TensorFlow nor generated code
 // is linked.
+//
+// Two messages take 150 lines. In a test, TensorBoard's own reader checks the files.
 package tfevents
 
 import (

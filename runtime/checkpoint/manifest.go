@@ -1,22 +1,3 @@
-// Package checkpoint keeps a trained model, with all that its training needs to continue, in a folder.
-//
-//	err := checkpoint.Save(folder, manifest, state)   // state is the exec.State of a training
-//	saved, err := checkpoint.Open(folder)
-//	err = saved.Restore(other)                        // any number of PSs; see Checkpoint.Restore for ranks
-//	values, err := saved.Dense()                      // the network that predictions are computed with
-//	rows, err := saved.Rows()                         // rows by sign, read in place
-//
-// A folder has the dense network (dense.safetensors), the rows of each embedding PS
-// (rows-00000-of-00004.arrow), the job (job.yaml) and manifest.json, which is written last and has the size
-// and the SHA-256 of every other file. docs/model-files.md describes every field.
-//
-// Save writes a folder of another name beside the target, writes everything through to the disk, and then
-// renames it: under its own name a folder is always complete. What a process that died has left is removed
-// by the next Save to the same target.
-//
-// Open checks the sizes of all files, and the checksums of all but the rows; Restore and Verify check those
-// too, because they read every byte. A program that only looks up rows does not: a model of a hundred
-// gigabytes could not be served at once otherwise. It should call Verify after it has copied a model.
 package checkpoint
 
 import (

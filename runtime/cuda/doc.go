@@ -1,6 +1,6 @@
-// Package cuda reaches NVIDIA's GPUs: the driver API, the run-time compiler (NVRTC), matrix products
-// (cuBLASLt) and reductions between GPUs (NCCL). The libraries are opened while the program runs and called
-// without cgo, through purego.
+// Package cuda reaches NVIDIA's GPUs through four libraries: the driver, NVRTC for compilation, cuBLASLt for
+// matrix products, and NCCL for reductions between GPUs. The libraries are opened while the program runs and
+// called without cgo, through purego.
 //
 //	driver, err := cuda.Open(cuda.Libraries{})
 //	device, err := driver.Open(0)
@@ -13,11 +13,16 @@
 //
 // Nothing is opened before Open is called, and only libcuda is opened then: the other libraries are opened
 // when they are used first. The methods of a Device and of what belongs to it may be called from any
-// goroutine; each makes the device current on its thread. Work of one stream runs in order, work of
-// different streams in any order that events do not forbid.
+// goroutine; each makes the device current on its thread. Work of one stream runs in order, work of different
+// streams in any order that events do not forbid.
 //
-// A program that is built with the tag "static", or for another system than Linux on amd64 or arm64,
-// contains this package without purego: Open returns ErrNotBuilt.
+// A program that is built with the tag "static", or for another system than Linux on amd64 or arm64, contains
+// this package without purego: Open returns ErrNotBuilt.
 //
 // Package softgpu has a GPU in software for tests.
+//
+// # Captures
+//
+// A call that waits for the whole device invalidates a recording of a graph that is in progress. Such a call
+// is cublasLtDestroy in the clean-up of an earlier training. A lock (captures) keeps the two apart.
 package cuda

@@ -6,6 +6,10 @@
 //
 // It needs cgo and Linux, and no tag static; elsewhere Open returns ErrNotBuilt. A program that links it
 // builds for seconds longer.
+//
+// So cmd/node alone links it: cmd/train and cmd/sim build as fast as without GPUs. cmd/train names the GPUs
+// that it uses, without their state. Version 0.13.4 of go-nvml makes the C compiler print 147 lines of
+// warnings.
 package gpuhealth
 
 import "errors"

@@ -1,5 +1,5 @@
-// Package grpcnet sets up the gRPC connections between the processes of a run, for package member (control
-// messages) and package transport (messages of roles).
+// Package grpcnet sets up the gRPC connections between the processes of a run, for the control messages of
+// package member and the messages of roles of package transport.
 //
 // Both need the same things: a listener whose error says what to do, a server that bounds what a stranger can
 // make it read and keep, a client that resolves no names through gRPC and retries nothing by itself, and a

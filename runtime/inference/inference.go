@@ -1,13 +1,3 @@
-// Package inference predicts with a trained model.
-//
-//	m, err := inference.Open("results/clicks/hybrid/model")
-//	defer m.Close()
-//	probabilities, err := m.Predict(rows) // rows × labels
-//
-// Rows of a file come from datasets.ReadFeatures with the model's Data and Scaling.
-//
-// Predictions have the bits of an evaluation after the training. The embedding rows stay in the files of the
-// model, which are mapped into memory; an id that was never trained on has a row of zeros.
 package inference
 
 import (

@@ -22,13 +22,53 @@
 //	reports := host.Reports()
 //	host.Close(err)
 //
-// The Host admits each process of its plan once, if job, data, build and run are those of the plan. When a
-// process dies whose roles can all restart, the Host announces the next incarnation, up to Plan.DeathsMax
-// times. The death of any other process ends the run. Every Member notices within the hang limit that the
-// Host is gone, and leaves.
+// The Host admits each process of its plan once, if job, data, build and run are those of the plan.
 //
 // Errors of Train and of a Member's methods are complete sentences for the user, which name the process at
 // fault; they have no package prefix.
+//
+// # A run
+//
+// The Host draws the run id, 128 random bits. It gives each process the id, its incarnation, the view and the
+// list of addresses; all frames between roles carry the first three. A process introduces itself in the
+// headers of its stream, of which at most 64 KiB are read. The process of the data loader must also read the
+// same data (datasets.Fingerprint: sizes and samples of the files). Training begins when all processes have
+// reached those they talk to, and at the end the roles stay alive for evaluation.
+//
+// Control messages are checked before use: kind, sender, ranks, steps, lengths, and whether they were asked
+// for. A message that fails is counted, logged once for each machine and kind of refusal, and ends the
+// membership of its sender. So does a frame that a peer refuses.
+//
+// # Deaths
+//
+// A stream that breaks counts as a death at once. Silence is a hang after the hang limit (--hang-limit, 5 s).
+// Each side counts it in ticks of its own, not in time: a paused process does not count its own pause as
+// silence of the others, and a pause shorter than the limit is survived. The keepalive of gRPC counts time.
+//
+// When two processes lose their connection, the Host ends the membership of the one that died. If both live,
+// it ends that of one that can restart.
+//
+// A process whose roles can all restart joins again as its next incarnation, at a new address, started by
+// package process or by hand. The Host raises the view and sends every member the new peer. Package transport
+// fences the old incarnation and opens streams to the new one. The timers of data loader and NN workers ask
+// again for what was lost; in processes these timers are always set (wire.retry, 1s unless the job says
+// otherwise).
+//
+// The run ends if a process is not ready again within the return limit, 30 s, or dies more often than
+// Plan.DeathsMax, 10 times. It also ends with the death of a process that cannot restart, with the death of
+// the Host, and with any death before training begins. Every process then leaves by itself within 5 s, with
+// the name of the dead.
+//
+// # Records
+//
+// Processes send their records to the Host every 100 ms, and say up to which time they have sent all. Clocks
+// of machines differ, so the Host merges the records by time and by cause: no PS reads rows of a batch that
+// is not routed and asked for. Records that an embedding worker had no time to send follow from those of the
+// PSs, so staleness is measured across restarts. No decision of a run depends on these times.
+//
+// Records are counted into histograms as they arrive, so what the Host keeps does not grow with the number of
+// steps. In a run of 200,000 steps of 32 samples in seven processes, the resident memory of the last half was
+// 44 to 47 MB at the Host. In each of the others it changed by at most 1 MB.
 package member
 
 import (

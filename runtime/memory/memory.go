@@ -5,6 +5,9 @@
 //	defer arena.Close()
 //
 // An Arena is a table.Arena.
+//
+// Rows are there because only there can huge pages be requested; every run reports how many it got. The price
+// is memory that the garbage collector does not see.
 package memory
 
 import (

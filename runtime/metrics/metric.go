@@ -1,7 +1,3 @@
-// Package metrics serves what a process knows of its run over HTTP, for Prometheus and for people.
-//
-// Serve answers /metrics in the text format of Prometheus, /healthz, and /debug/pprof. All metrics are
-// declared in names.go; a Snapshot holds their values at one moment.
 package metrics
 
 import (

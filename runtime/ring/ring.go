@@ -1,36 +1,3 @@
-// Package ring carries bytes from one process to another on the same machine, through memory that both have
-// mapped.
-//
-// It answers one question: how do bytes reach another process of this machine without a system call for each
-// message? A ring has one direction, one Writer and one Reader.
-//
-//	w, err := ring.New(ring.DefaultSize) // in the sending process
-//	r, err := ring.Open(w.Offer())       // in the receiving process, which receives the text in some way
-//	w.Accepted()                         // when the receiving process has opened it
-//
-//	n, err := w.TryWrite(segments, 0)    // never waits
-//	err = w.WaitForRoom()
-//	n, err := r.Read(buffer)             // waits for bytes
-//
-// # Memory
-//
-// The memory is a memfd: it has no name in any file system, so a process that is killed leaves nothing
-// behind, and its size is sealed, so that neither end can take it from under the other. The Reader reaches
-// it, and the pipes that it names, as /proc/PID/fd/N. New reserves the memory before it maps it, and fails if
-// there is too little.
-//
-// # Doorbells
-//
-// An end that finds the ring empty, or full, says so in the memory and waits for a byte of a pipe. The other
-// end makes a system call only if somebody waits.
-//
-// # Trust
-//
-// What the other end writes to the memory is checked before use: a position that goes backwards, or beyond
-// the capacity, ends the ring with ErrCorrupt. Read copies bytes out of the memory, so its caller may
-// check them and be sure that they stay as they are. An end that is closed does not depend on the other one
-// to be woken. What the other end can do is waste the time of the core on which this end waits, by ringing
-// for nothing.
 package ring
 
 import (

@@ -1,14 +1,3 @@
-// Package train trains one job, from the first batch to the evaluation of the trained model.
-//
-// A program needs a job (package job), a source of training batches (batch.Source) and a batch of test rows.
-// The example of this package makes all three in memory:
-//
-//	result, err := train.Run(ctx, j, source, test, train.Options{})
-//	fmt.Println(result.AUC, result.LogLoss)
-//
-// Run trains in this process, with one goroutine for each role and each lane of its work (package driver).
-// Sequential training, the reference, has no roles. With Options.Cluster the roles are in other processes;
-// package process has such a Cluster.
 package train
 
 import (

@@ -11,30 +11,31 @@
 //
 // Every place where work waits is a station (tandem/sim/station): a queue with a number of servers.
 //
-//   - The service threads of embedding workers (EWs), PSs and the loader take work of a lane in the order
-//     of its issue (cost.Service). Several pieces may be in service at once; they take effect in the order of
-//     their issue, so a piece that ends early waits for the pieces before it.
+//   - The service threads of embedding workers, PSs and the loader take work of a lane in the order of its
+//     issue (cost.Service). Several pieces may be in service at once; they take effect in the order of their
+//     issue, so a piece that ends early waits for the pieces before it.
 //
 //   - Work in service uses core time and memory time of its host, shared in equal parts with all other work
 //     on the host (station.Shared). On a measured machine, goroutines take turns on the cores instead.
 //
 //   - The thread of a rank on its host launches the kernels of a pass before they run.
 //
-//   - Forward (FC), backward (BC) and the dense optimizer are kernels on the rank's accelerator, one after
+//   - Forward and backward (FC, BC) and the dense optimizer are kernels on the rank's accelerator, one after
 //     the other, by the roofline model. BC reports a bucket of dense gradients when the bucket's share of the
 //     parameters has had the same share of the time.
 //
 //   - Pooled embeddings, their gradients and samples cross the link between host and accelerator, which has a
 //     copy engine for each direction.
 //
-//   - A message costs core time at both ends (a fixed part, and one copy of its payload), the latency of the
-//     network, and a flow over the cards of both hosts and the links of racks and zones between them (the
-//     route of tandem/sim/topo), shared max-min fairly. A message without a payload is too small to be a
-//     flow.
+//   - A message costs core time at both ends, which is a fixed part and one copy of its payload, and the
+//     latency of the network. It is a flow over the cards of both hosts and the links of racks and zones
+//     between them, shared max-min fairly; the route is that of tandem/sim/topo. A message without a payload
+//     is too small to be a flow.
 //
 //   - The synchronisation of dense gradients (DS) is the hierarchical all-reduce: reduce-scatter and
 //     all-gather inside a server in the time of idle wires, and the part between servers as a flow over the
-//     cards and uplinks of all servers, where it competes with embeddings (the plan of tandem/sim/topo).
+//     cards and uplinks of all servers, where it competes with embeddings. The plan is that of
+//     tandem/sim/topo.
 //
 //   - Every dense PS has a host of its own, like the hosts of the embedding PSs and in addition to them. That
 //     is more hardware than in systems whose PSs share hosts, and so in favour of the modes that need dense
@@ -88,4 +89,12 @@
 // numerics, work takes on each of them as long as on the one that is expected to have most rows of a batch,
 // while messages have the mean size. Rows that are read often are no faster than others. Without jitter all
 // batches cost the same.
+//
+// # Decisions
+//
+//   - Work of a simulated host shares its cores in equal parts. On this machine, the first in line has a core
+//     for up to 10 ms instead: there every role is a goroutine of one process, and Go's scheduler does that.
+//     With equal parts a forward pass took three times what was measured. The price is two models of a host.
+//   - An interface (Numerics) computes the numbers of a run, and package runtime/numerics implements it. No
+//     goroutine may start in sim, and bits depend on neither cores nor speed.
 package cluster

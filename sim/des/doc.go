@@ -14,4 +14,9 @@
 //
 // A queue is single-threaded and draws no random numbers unless it is shuffled (Queue.Shuffle); a handler
 // that needs some uses a stream of algo/rng.
+//
+// # The heap
+//
+// The heap is the inner loop of every simulation. It uses that virtual time never goes back, which
+// container/heap cannot.
 package des

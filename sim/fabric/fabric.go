@@ -14,6 +14,8 @@
 //	Finished                         // at that event; then Settle again
 //
 // The fabric models bandwidth only. The caller adds latency and the cost per message.
+//
+// The heap of flows is not container/heap, because a flow knows its place in it.
 package fabric
 
 import (

@@ -4,9 +4,9 @@
 //
 // A Step is the work of one rank: nodes that are kernels, collectives, copies or work of the host, with
 // dependencies, each on a stream. Steps repeat, and overlap as far as dependencies on the step before allow.
-// Build makes the step of a Job: it places the tables (Place), prices kernels by the accelerator, collectives
-// by the topology (tandem/sim/topo), and gives every node the resources that its time is due to. Run
-// simulates it.
+// Build makes the step of a Job: it places the tables, prices kernels by the accelerator and collectives by
+// the topology of tandem/sim/topo, and gives every node the resources that its time is due to. Run simulates
+// it.
 //
 // All ranks are alike but for two things. The rank with the most work in tables stands for all, since the
 // others await it in every collective. And the random factors on forward and backward are those of the

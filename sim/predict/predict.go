@@ -1,10 +1,3 @@
-// Package predict predicts the throughput of a training job on a cluster, with the interval that follows
-// from what is not known, and says which unknowns matter most.
-//
-// A Job is a training job with a cluster, its system software and a model. Its unknown parameters span a box.
-// Run simulates the job at the middle of the box, at both ends, and at sampled points; the interval of a
-// prediction holds the central 98 % of the samples. The spread over seeds, which stands for jitter, is kept
-// apart from it.
 package predict
 
 import (

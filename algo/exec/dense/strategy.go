@@ -1,8 +1,3 @@
-// Package dense keeps the dense network of several ranks together: by all-reduced gradients, by dense PSs, or
-// by averaged replicas.
-//
-// The rule of a mode names a pace.Strategy; New returns its Strategy, which the executor asks for everything
-// that concerns the dense network. Package role has the same strategies as state machines, without numbers.
 package dense
 
 import (

@@ -1,8 +1,3 @@
-// Package evaluation predicts test rows from a model, during or after its training.
-//
-// A TestSet resolves the ids of the test rows once. Snapshot copies what the rows need from a State, between
-// two steps of the training; Predict computes probabilities from the copy while the training goes on. A Point
-// is the result: steps, seconds, AUC and log loss.
 package evaluation
 
 import (

@@ -1,14 +1,3 @@
-// Package collective sums vectors in a fixed binary tree, so that the bits of a sum over
-// ranks do not depend on the number of ranks.
-//
-// A global batch is cut into V groups, V a power of two. Every sum over groups follows
-// one binary tree over the group numbers. A rank that owns neighbouring groups sums its
-// subtree, and the sums of the ranks are the leaves of the rest of the tree. So the
-// result has the same bits for every number of ranks that divides V.
-//
-// Any other number of leaves follows the tree over the next power of two, whose last
-// leaves are absent: processes with 2ᵏ neighbouring leaves each, the last one perhaps
-// fewer, still own one branch each.
 package collective
 
 import (

@@ -1,5 +1,8 @@
 // Package distinct numbers the distinct values of a list, such as the ids of a column
 // or the signs of a batch, in the order of first occurrence.
+//
+// It uses a small hash table for each slot, which stays in the first caches; a radix sort of the signs takes
+// ten times as long. The price is an order of first occurrence, not a sorted one.
 package distinct
 
 import (

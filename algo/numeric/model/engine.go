@@ -1,11 +1,3 @@
-// Package model has the dense networks: their description (Spec), the interface of what runs them (Engine,
-// Pass), and the built-in engine, which New returns.
-//
-// A network's parameters are outside the engine, in one flat []float32, so that a collective, an optimizer
-// and a checkpoint can treat them as plain values. The unit of work is one group of a batch: a Pass has the
-// scratch of one group, and returns gradient sums, never means, because the division by the step's sample
-// count comes after the sums of all groups have been combined. Weights add the optimizer, and a Replica runs
-// the groups of one rank.
 package model
 
 import "tandem/algo/unit"

@@ -1,21 +1,19 @@
-// Package opt holds the optimizers: Dense for the flat parameter vector of the
-// network, Row for one row of an embedding table.
+// Package opt holds the optimizers: Dense for the flat parameter vector of the network, Row for one row of an
+// embedding table.
 //
 //	optimizer, err := opt.NewRow(opt.DefaultRow())
 //	state := make([]float32, optimizer.StateSize(dim))
 //	optimizer.Init(state)
 //	applied := optimizer.Apply(embedding, state, grad, optimizer.Rate(step))
 //
-// An optimizer holds no state itself: the caller keeps the state in a []float32, beside
-// the parameters (Dense) or in the row (Row), so that checkpoints, arenas and replicas
-// see plain numbers. Methods may be called from several goroutines at the same time on
-// disjoint slices; they start no goroutine and do not allocate. Parameters, state and
-// gradient may not overlap.
+// An optimizer holds no state itself. The caller keeps the state in a []float32, for Dense beside the
+// parameters and for Row in the row, so that checkpoints, arenas and replicas see plain numbers. Methods may
+// be called from several goroutines at the same time on disjoint slices; they start no goroutine and do not
+// allocate. Parameters, state and gradient may not overlap.
 //
-// Arithmetic is in float32, rounded after every operation, in ascending index unless a
-// sum states another order; square roots are correctly rounded. Row rejects a gradient
-// that is not finite. Dense does not check, so a gradient with NaN makes the parameters
-// NaN: the caller decides (see vec.Finite).
+// Arithmetic is in float32, rounded after every operation, in ascending index unless a sum states another
+// order; square roots are correctly rounded. Row rejects a gradient that is not finite. Dense does not check,
+// so a gradient with NaN makes the parameters NaN: the caller decides (see vec.Finite).
 package opt
 
 import (

@@ -1,12 +1,3 @@
-// Package route maps the ids of a batch to embedding rows, and the gradients of the model input back to the
-// rows.
-//
-// Route finds the distinct signs of a rank's batch and the PS that owns each;
-// Pool turns their rows into model input; Merge turns the gradients of that
-// input into one gradient sum per distinct row; Combine, on the PS, turns the
-// sums of all ranks into the gradients that the optimizer sees. Sums are taken
-// along the tree of package collective, so they do not depend on the number of
-// ranks or PSs.
 package route
 
 import (

@@ -1,4 +1,3 @@
-// Package shard assigns embedding rows to PSs.
 package shard
 
 import (

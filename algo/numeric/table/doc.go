@@ -28,4 +28,23 @@
 //   - Only Apply changes a row, and only on a finite gradient. Only Lookup and
 //     LookupStep create rows. Snapshot, which evaluation uses, changes nothing.
 //   - Lookup, Snapshot and Apply allocate only when the table grows.
+//
+// # Decisions
+//
+//   - A row lies beside its header, and the index stores 32 bits of the sign's hash and a row number. Eight
+//     slots are a cache line. The index grows by a fifth in place, without a second copy and without reading
+//     rows. The price is 24 bytes a row beside embedding and state.
+//   - Eviction is second chance, where Persia keeps the exact order of last use. It takes one bit a row
+//     instead of two links, and has as many hits on Zipf ids. In return, sync equals sequential with eviction
+//     only on one PS with as many ranks.
+//   - Narrow rows round at random, keyed by (seed, sign, updates, element). Small updates add up on average,
+//     and bits depend on neither order nor shards. Each element and update takes a random number.
+//   - Narrow rows are widened, updated by the kernels of float32 and rounded, 32 rows at a time. There is one
+//     kernel for each optimizer, and updates take a half to a fifth of the time of row by row. Values pass
+//     the first cache three times, and a chunk with an absent row is updated row by row.
+//   - Admission is drawn by (seed, id, step), so all ranks and shards of a step agree and a run can be
+//     repeated. An id may be admitted later than by a counter.
+//   - The pool of the matrix products shares large batches of rows (Config.Pool). Several cores serve one PS
+//     with the same bits: rows that exist are read side by side, absent ones are created afterwards, in their
+//     order. A table that evicts shares nothing, because there the order of reads decides what remains.
 package table

@@ -18,4 +18,10 @@
 // Parse reads the text form of delays, such as "at-most 5", into a Spec. A Spec of a trace then needs
 // Spec.Load. NewModel makes the Model, whose DelayOf returns the delay of a step. To add a distribution, add
 // a Kind and handle it in Parse, Spec.Validate, Spec.String and NewModel or Model.DelayOf.
+//
+// # Why a delay is no mode
+//
+// A mode makes staleness an outcome, which differs from run to run. A delay makes staleness an input of
+// sequential training, so its effect can be measured. The price is that there are two ways to make gradients
+// stale.
 package delay

@@ -9,14 +9,15 @@
 //
 // # Roles
 //
-// A cluster consists of one data loader, embedding workers (EWs), embedding parameter servers (embedding PSs)
-// and NN workers, one for each rank. Some modes add dense PSs, and some a coordinator. An Address is one
-// instance of a role. Job files, command lines and logs use the names that Role.String returns.
+// A cluster consists of one data loader, embedding workers, embedding parameter servers, and one NN worker
+// for each rank. EW and PS are short for embedding worker and parameter server. Some modes add dense PSs, and
+// some a coordinator. An Address is one instance of a role. Job files, command lines and logs use the names
+// that Role.String returns.
 //
 // # What a receiver may assume
 //
 // Messages can be lost, repeated and reordered. Kind, sender, rank and step identify a message, so a receiver
 // recognises a duplicate without further state. Message.Floor tells it which steps are finished, so that it
-// can forget them. Package role defines which role sends which kind (role.Admit) and how many requests may be
-// unanswered (role.Credit).
+// can forget them. In package role, Admit defines which role sends which kind, and Credit how many requests
+// may be unanswered.
 package msg

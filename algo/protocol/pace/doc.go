@@ -41,4 +41,11 @@
 // If no Strategy keeps the dense parameters together as the mode needs it, add one: a constant here, a file
 // strategy_NAME.go in package role and a file NAME.go in package exec/dense, each with a line in the table of
 // its package. The file docs/algorithm.md adds a mode step by step.
+//
+// # Decisions
+//
+//   - Replicas of async-average meet every n steps, not every 500 ms. The number of rounds is then a part of
+//     the job, and a run needs no clock to end. The period does not follow the speed of the network.
+//   - Package exec applies the weight of a stale gradient (Weigher). Roles carry no versions, and package
+//     search has no more states for it. A role cannot decide by a weight.
 package pace

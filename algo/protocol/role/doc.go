@@ -77,4 +77,46 @@
 // A Strategy of package pace is the way in which NN workers keep their dense parameters together. Each is a
 // file strategy_NAME.go with a line in the table in strategy.go. A strategy may also decide when PSs apply
 // gradients (access_order.go), and which coordinator the run has.
+//
+// # Recovery
+//
+// A role that crashes loses its state, its data, its work in flight, and the messages that arrive while it is
+// away. It restarts as its next incarnation: the number of its earlier crashes.
+//
+//   - Data loader: it asks every rank for its first unfinished step (AskProgress, Progress) and deals again
+//     from there. A rank that has a batch, or has finished it, says so.
+//   - Embedding worker: it asks the loader for ids again. PSs repeat rows and acknowledgements, NN workers
+//     repeat gradients.
+//   - Coordinator of ssp: ranks report their clocks again.
+//   - Coordinator of backup-workers: it does not come back. No other role knows whose gradients count, so its
+//     death ends the run.
+//   - Embedding PS, NN worker, dense PS: they do not come back yet. Their parameters exist nowhere else, so
+//     the death of one ends the run.
+//
+// # Decisions
+//
+// Each has its reason and its price.
+//
+//   - Answers return the credit of requests. Credit has no messages of its own that could get lost, and
+//     asking again costs no credit. The exception for the oldest request of an edge is the price: package
+//     search found the deadlock of a plain window.
+//   - Retries are end to end: only data loader and NN workers have timers (Config.Retry), so one place
+//     decides. An EW therefore asks its PSs again only when its NN worker asks again.
+//   - A message keeps its payload only if the receiver says so (Keep). A receiver that ignores a duplicate
+//     needs no rule for its payload. In return, a run that ends with a payload held is an error.
+//   - The credit that a receiver grants, 4 × prefetch + 16 batches of a rank, is wider than the credit of the
+//     sender. After a crash late copies may reopen finished batches, and an honest peer must never be
+//     dropped. The price is memory that a peer can occupy.
+//   - In sync a PS serves the lookups of a step in rank order. It waits for the slowest rank anyway, and rows
+//     are then created in the same order in every run, simulated or real.
+//   - In other modes a PS serves lookups and puts in the order of arrival, so a lookup may wait for the puts
+//     before it. Serving lookups first, with one put in progress at a time, did not make hybrid faster, and
+//     reads missed slightly more batches of their rank.
+//   - Where gradients are not reduced over ranks, PEG follows backward, because nothing depends on the
+//     acknowledgements of pushes to dense PSs. DS and PEG then overlap, so the stage times do not add up to a
+//     step.
+//   - A dense PS counts pushes, N of which make a step, because it sees no global step; in gba it counts
+//     global batches. The price: schedules are stretched, batch-norm statistics fold once for N pushes, and
+//     each rank clips its own gradient.
+//   - There is no way to abort an all-reduce, because no rank may fail yet. It comes with ranks that may.
 package role

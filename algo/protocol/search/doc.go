@@ -27,4 +27,9 @@
 // The number of states grows exponentially with ranks, steps and faults: Setting.Eager omits orders of
 // actions that commute, and Explore stops with an error at a limit. A State has at most 64 batches and 64
 // roles.
+//
+// # Decisions
+//
+//   - With faults, the search skips no order, because a fault may come between two actions that would commute
+//     without it. Settings with a fault are therefore small, and random walks cover larger ones.
 package search

@@ -1,14 +1,3 @@
-// Package engine trains dense networks on GPUs. It makes replicas (model.Replica) whose parameters, gradients
-// and optimizer state are in the memory of a device; embedding rows stay on the embedding PSs, in the memory
-// of hosts.
-//
-// A forward pass copies the pooled embeddings, numbers and labels of a part to the device. A backward pass
-// copies each bucket of gradients to the host as soon as it is final, while the device computes the next, so
-// that ranks can sum it; gradients of a single rank, and those that NCCL sums, stay. The optimizer step takes
-// the sum back. Evaluation and checkpoints copy the parameters to the host.
-//
-// Groups are computed as on the host: each by itself, their gradients summed along the tree. So the bits of a
-// training do not depend on the number of devices. They differ from those of the host, in the last places.
 package engine
 
 import (

@@ -3,6 +3,10 @@
 // A kernel includes no header, and adds floating-point numbers in an order that depends on shapes alone, so
 // that a run can be repeated bit for bit. Its twin in Go, of the same name in other letters, is in
 // algo/numeric/kernel/nn, algo/numeric/opt or algo/numeric/model.
+//
+// The sources are in the tree, and NVRTC compiles them when a GPU is first used. That needs no nvcc, no
+// header and no binary in the tree, and one program serves every generation of GPUs. The price is some
+// seconds at the first start.
 package kernels
 
 import (

@@ -18,4 +18,7 @@
 //	TANDEM_SOFTGPU_DRIVER      version of the driver (default 12040)
 //	TANDEM_SOFTGPU_NO_NVML     not empty: NVML does not start
 //	TANDEM_SOFTGPU_THROTTLED   bits of NVML's reasons why clocks are low (default 0)
+//
+// It is a test instrument. It is found where a test says, and never used in place of a GPU. With
+// TANDEM_TEST_GPU=1 the same tests use a real one.
 package softgpu

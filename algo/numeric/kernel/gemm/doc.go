@@ -15,4 +15,9 @@
 //
 // No function starts a goroutine or, once it has its workspace, allocates. A driver
 // that has goroutines passes them as a Pool.
+//
+// # The pool
+//
+// Products of a process share one pool (internal/parallel), which callers pass in, because no goroutine may
+// start in algo. A caller never waits for a worker that has not begun, so busy cores cost nothing.
 package gemm

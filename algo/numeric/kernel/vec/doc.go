@@ -9,4 +9,7 @@
 // Every function is written twice, in Go and in assembly, with the same bits: sums run
 // in ascending index, and every operation rounds. A process chooses the loops of its
 // instruction set (algo/numeric/isa) once, when it starts.
+//
+// A table of loops holds one function value for each loop, so a call has no branch on the processor, and
+// costs a call through a pointer. What waits for memory, SumTrees and Spread, has one form, for AVX2.
 package vec

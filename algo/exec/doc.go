@@ -1,0 +1,48 @@
+// Package exec executes the work that roles ask for.
+//
+// A role decides and computes nothing: it asks its driver for work on data that it names by handles. A driver
+// that trains hands each item to an Executor, with the Store of the role, which holds the data; it also
+// passes the Payload of each message from the store of the sender to the store of the receiver. A driver that
+// only predicts time has no executor. An Executor serves all roles of one process; the drivers are
+// runtime/driver, runtime/numerics for simulated runs, and replay.
+//
+// The work of each role is a file: data_loader.go, embedding_worker.go, embedding_ps.go, nn_worker.go and
+// dense_ps.go. Package dense has the ways in which ranks train the dense network together, package embedding
+// the rows of a PS, package evaluation the predictions, and package reference the sequential training that
+// all modes are compared with.
+//
+// # The way of an embedding gradient
+//
+// nnWorkerWork.backward computes it, and message PutGradients takes it to the EW. Merge of package route sums
+// the gradients of each distinct row, and message Put takes the sums to the PSs. There embedding.Shard
+// divides by the number of samples and applies the weight of staleness, and Table.Apply calls the row
+// optimizer.
+//
+// # Admission
+//
+// A payload from another process is checked before a role receives its message. Admission.CheckPayload
+// compares it with the message, the job and the data set; a message may have 4,096 ids for each sample and
+// slot, in the mean. CheckHeld compares it with what the receiver holds of the batch. Package role checks the
+// message itself (role.Admit, role.CheckCredit).
+//
+// # Memory of payloads
+//
+//   - A frame from another process has one receiver, however often a message is repeated. Its memory is used
+//     again when the role releases what it kept of the payload (Executor.Keep). That holds for kinds of data
+//     that nothing else refers to; ids and samples are allocated for each message. At most 64 MiB are spare.
+//   - Within a process a payload is a pointer, and its sender lends it (Executor.Lend). Its memory is used
+//     again when the sender has released it and each receiver needs it no longer. A ring says so as soon as
+//     it has a copy. The price is a count of holders for each payload.
+//   - Before payloads were lent, the process of the PSs spent a sixth of its time on allocation and garbage
+//     collection. Over TCP, and where faults are injected, payloads are still garbage collected. So is what
+//     is never freed, as after a crash.
+//
+// # Decisions
+//
+//   - async-ps, ssp and async-average are checked against plain loops that share no code with this package
+//     (oracle_test.go). A fault in shared code would pass a comparison with itself. The other modes are
+//     special cases of these, and have no oracle of their own.
+//   - Fingerprints of payloads are our own, because recordings hold them: hash/maphash has another seed in
+//     every process. They fold numbers in place, without encoding them to bytes.
+//   - A gradient that is not finite stops the run at every batch, where Persia checks the first batch only.
+package exec

@@ -1,0 +1,65 @@
+// Package checkpoint keeps a trained model, with all that its training needs to continue, in a folder.
+//
+//	err := checkpoint.Save(folder, manifest, state)   // state is the exec.State of a training
+//	saved, err := checkpoint.Open(folder)
+//	err = saved.Restore(other)                        // any number of PSs; see Checkpoint.Restore for ranks
+//	values, err := saved.Dense()                      // the network that predictions are computed with
+//	rows, err := saved.Rows()                         // rows by sign, read in place
+//
+// A folder has four kinds of files:
+//
+//   - dense.safetensors: the dense network
+//   - rows-00000-of-00004.arrow: the rows of an embedding PS
+//   - job.yaml: the job
+//   - manifest.json: the size and the SHA-256 of every other file; it is written last
+//
+// docs/model-files.md describes every field.
+//
+// Save writes a folder of another name beside the target, writes everything through to the disk, and then
+// renames it: under its own name a folder is always complete. What a process that died has left is removed by
+// the next Save to the same target.
+//
+// Open checks the sizes of all files, and the checksums of all but the rows; Restore and Verify check those
+// too, because they read every byte. A program that only looks up rows does not: a model of a hundred
+// gigabytes could not be served at once otherwise. It should call Verify after it has copied a model.
+//
+// # A checkpoint is the end of a run
+//
+// A run may begin where another ended. Roles count steps from 0 in every run. Executor.BeginAt tells the
+// numerics which global step that is, and only they add it: to the batch that the loader reads, to learning
+// rates, to draws of admission. No state of a protocol is written, read or versioned, so every mode that can
+// end can be saved. Package train has the ways to save and to begin (Options.Begin, SaveEvery, SaveAfter).
+//
+// The modes sequential and sync end with the bits of a run without pauses, and so does backup-workers if it
+// waits for all ranks. Tests cut them at every step, and sync also with other ranks and PSs after the cut. In
+// the other modes a pause changes the run:
+//
+//   - All updates arrive before the pause, so the first reads after it miss none.
+//   - Averaging counts its steps from the pause. With another number of ranks, replicas begin with their
+//     mean.
+//   - gba closes its global batch, which then has fewer gradients.
+//
+// Two kinds of training are not saved before their end. Delayed sequential training has late gradients that
+// no model contains. A recorded run is the other.
+//
+// # Beside training
+//
+// Within a process the rows are written while the training goes on. Table.Freeze of package table keeps their
+// bits of one moment. A change copies a row to a buffer first, unless the writer has passed it, and waits for
+// the writer while the buffer is full (Saver). The unit is a row, because a batch of skewed ids touches every
+// page of a table and few of its rows. A table that is not frozen pays one comparison for every 32 rows.
+//
+// In a run in processes, every process writes its part of the model to a folder that all can reach, and the
+// host writes the manifest last. All processes then end; those that continue read their parts from there.
+//
+// # Decisions
+//
+//   - Rows are Arrow, the network is safetensors, the rest is JSON. Readers of others read them, rows are
+//     looked up where they are mapped, and a file of rows has as many bytes as the rows. Readers and writers
+//     are our own, because cmd/train links no Arrow.
+//   - A folder is renamed into place and never overwritten. What has the name is complete, whenever a process
+//     is killed. A checkpoint that replaces another takes twice the space for a moment.
+//   - Every file has a SHA-256, which looking up rows does not check. Bits that flip are found when a model
+//     is verified or trained further. Serving starts at once, and trusts the disk.
+//   - Every run begins with new roles. Asynchronous modes lose their staleness there.
+package checkpoint

@@ -1,0 +1,45 @@
+// Package engine trains dense networks on GPUs. It makes replicas (model.Replica) whose parameters, gradients
+// and optimizer state are in the memory of a device. Embedding rows stay on the embedding PSs, in the memory
+// of hosts. A job asks for it by model.device: cuda; see Attach.
+//
+// Groups are computed as on the host: each by itself, their gradients summed along the tree. So the bits of a
+// training do not depend on the number of devices. They differ from those of the host, in the last places.
+//
+// # A step
+//
+// The engine computes the parts of model.Program, which the built-in engine computes as well: matrix products
+// by cuBLASLt, all else by the kernels of package kernels. Each tensor begins at a multiple of 16 bytes.
+// Nothing is added in an order that depends on time.
+//
+//   - Forward copies the pooled embeddings, numbers and labels of a part to the device.
+//   - Backward appends the work of all buckets to one stream. A second stream copies every bucket to pinned
+//     memory of the host as soon as it is final, while the device computes the next one. Only then may the
+//     bucket be fed to the all-reduce. So DS overlaps BC, and every strategy of package dense works as on the
+//     host.
+//   - The optimizer step takes the sum back. Evaluation and checkpoints copy the parameters to the host.
+//   - The second step on parts of the same sizes is recorded as CUDA graphs, one for each bucket and one for
+//     the forward pass. Later steps launch them.
+//
+// The gradients of a single rank are the sum: they stay on the device, and the backward pass is one graph.
+//
+// # NCCL
+//
+// With wire.all-reduce: nccl or nccl-tree, gradients that are reduced in every step stay on the devices, in
+// sync and hybrid. The Trainer is then a dense.Summer, and SumBucket takes the place of the sum over hosts.
+// Before the first step the ranks exchange the name of NCCL's communicator through the all-reduce of the
+// hosts (Collective.Gather).
+//
+// The setting nccl-tree gathers a bucket and sums it along the tree over ranks, which keeps the bits. NCCL's
+// own order does not. A rank that dies ends the run as ever, and the sums that wait for it are aborted.
+//
+// # Measuring
+//
+// Measured is a replica that can leave its copies out and lists its matrix products. An experiment times its
+// steps beside those of PyTorch on the same GPU.
+//
+// # Decisions
+//
+//   - Gradients travel to the host for the all-reduce unless the job chooses NCCL. So there is one tree of
+//     sums and one set of bits for every mode and placement, also with several ranks on a GPU. The price is
+//     two copies over PCIe a step, the first beside the backward pass.
+package engine
