@@ -1,15 +1,3 @@
-// Package trial trains what an experiment compares, every training once.
-//
-// A Spec is everything that decides the outcome of a training, and its hash is the training's ID. A Lab
-// trains specs on all cores and appends a line to trials.jsonl in the results folder when one has ended. A
-// Lab in a folder that has lines already, of an interrupted run, takes the results from there:
-//
-//	lab, err := trial.Open(o)
-//	results, err := lab.Run(ctx, specs)
-//
-// Sequential trainings, with or without delays, and simulated ones give the same bits in every run. They are
-// what an experiment should rest on, and run side by side. A training with real threads takes all cores, so
-// it runs alone; its order of updates, and with it its result, differ from run to run.
 package trial
 
 import (
