@@ -23,9 +23,9 @@ import (
 
 const help = `tidy checks the house rules on the repository whose root is the working folder:
 what may import what, what algo and sim may not call, what must be documented,
-how long and how wide things may grow, which words prose does without, and how
-generated files are named. It prints one violation a line, as
-file:line: rule: what to do.
+how long and how wide things may grow, which words prose does without, how long
+its paragraphs are and how many parentheses a sentence has, and how generated
+files are named. It prints one violation a line, as file:line: rule: what to do.
 
 Given folders, it prints what is in these folders and below.
 
