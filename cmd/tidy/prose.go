@@ -112,31 +112,20 @@ func indentedCode(indent int, inList bool) bool {
 	return indent >= 4
 }
 
-// codeSpan matches code within a paragraph, and linkTarget the address of a link.
-var (
-	codeSpan   = regexp.MustCompile("`[^`]*`")
-	linkTarget = regexp.MustCompile(`\]\([^()\s]*\)`)
-)
+// codeSpan matches code within a paragraph.
+var codeSpan = regexp.MustCompile("`[^`]*`")
 
-// sentences returns the sentences of a paragraph, with code and addresses crossed out. A sentence ends behind
-// a full stop, an exclamation mark or a question mark that is outside of parentheses, or the last in them.
+// sentences returns the sentences of a paragraph, with code crossed out. A sentence ends behind a full stop,
+// an exclamation mark or a question mark that is outside of parentheses, or the last in them.
 func sentences(p passage) (all []passage) {
-	crossOut := func(match string) string {
-		return strings.Map(func(r rune) rune {
-			if r == '\n' {
-				return r
-			}
-			return 'x'
-		}, match)
-	}
-	text := codeSpan.ReplaceAllStringFunc(p.text, crossOut)
-	text = linkTarget.ReplaceAllStringFunc(text, crossOut)
+	text := codeSpan.ReplaceAllStringFunc(p.text, func(match string) string {
+		return "x" + strings.Repeat("\n", strings.Count(match, "\n"))
+	})
 	start, depth, stopped := 0, 0, false
 	for at, r := range text {
 		switch {
 		case r == '(':
 			depth++
-			stopped = false
 		case r == ')':
 			depth = max(depth-1, 0)
 		case r == '.' || r == '!' || r == '?':
@@ -155,7 +144,7 @@ func sentences(p passage) (all []passage) {
 var remark = regexp.MustCompile(`\([^()]*?\p{L}{2}`)
 
 // parentheses returns where the parentheses of a sentence begin. They begin a word and have a word in them:
-// f(x), (1) and (1 + 2τ) belong to formulas.
+// f(x), (1) and (1 + 2τ) belong to formulas, and (page.md) behind a bracket to a link.
 func parentheses(sentence string) (begins []int) {
 	for _, at := range remark.FindAllStringIndex(sentence, -1) {
 		before, _ := utf8.DecodeLastRuneInString(sentence[:at[0]])
