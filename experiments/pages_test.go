@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -146,4 +147,40 @@ func anyPrinted(texts []string, list []metric.Interval, of func(v metric.Interva
 		}
 	}
 	return false
+}
+
+// Every command in a page names an experiment that exists, and parts that it has.
+func TestPagesNameExperiments(t *testing.T) {
+	var pages []string
+	for _, pattern := range []string{"../*.md", "../docs/*.md", "*/README.md"} {
+		found, err := filepath.Glob(pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		pages = append(pages, found...)
+	}
+	command := regexp.MustCompile(`go run \./experiments ([a-z-]+)(?: --part ([a-z-]+))?`)
+	p, named := program{chapters: chapters()}, 0
+	others := []string{"list", "all", "index", "repeat", "redraw", "batch-size"} // the last is the example's
+	for _, page := range pages {
+		text, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, words := range command.FindAllStringSubmatch(string(text), -1) {
+			named++
+			name, part := words[1], words[2]
+			if strings.HasPrefix(name, "-") || slices.Contains(others, name) {
+				continue
+			}
+			if _, err := p.find([]string{name}); err != nil {
+				t.Errorf("%s: %v", page, err)
+			} else if whole, leaf := p.leaf(part); part != "" && (leaf == nil || whole.Name != name) {
+				t.Errorf("%s: %s has no part %q", page, name, part)
+			}
+		}
+	}
+	if named < 50 {
+		t.Errorf("only %d commands were found", named)
+	}
 }

@@ -52,7 +52,7 @@ func check(root string, folders ...string) ([]Violation, error) {
 // checkFile applies the rules that look at one file alone.
 func checkFile(f *file) []Violation {
 	return slices.Concat(checkSize(f), checkText(f), checkFunctionLength(f), checkDocs(f),
-		checkBanned(f), checkModeNames(f), checkColumns(f), checkWords(f), checkGenerated(f))
+		checkBanned(f), checkModeNames(f), checkColumns(f), checkWords(f), checkProse(f), checkGenerated(f))
 }
 
 // within reports whether a slash-separated path is dir or lies below it.

@@ -1,6 +1,7 @@
 // Command tidy checks the house rules: what may import what, what algo and sim
 // may not call, what must be documented, how long and how wide things may grow,
-// which words prose does without, and how generated files are named. Every rule
+// which words prose does without, how long its paragraphs are and how many
+// parentheses a sentence has, and how generated files are named. Every rule
 // stands in a file of its own with its reason.
 //
 //	go run ./cmd/tidy             # from the root of the repository
@@ -25,9 +26,9 @@ import (
 
 const help = `tidy checks the house rules on the repository whose root is the working folder:
 what may import what, what algo and sim may not call, what must be documented,
-how long and how wide things may grow, which words prose does without, and how
-generated files are named. It prints one violation a line, as
-file:line: rule: what to do.
+how long and how wide things may grow, which words prose does without, how long
+its paragraphs are and how many parentheses a sentence has, and how generated
+files are named. It prints one violation a line, as file:line: rule: what to do.
 
 Given folders, it prints what is in these folders and below. ARCHITECTURE.md is in
 none of them: without folders it is compared with the tree.
