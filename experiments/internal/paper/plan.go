@@ -8,8 +8,8 @@ package paper
 
 import (
 	"fmt"
-	"math"
 
+	"tandem/experiments/internal/report"
 	"tandem/sim/predict"
 )
 
@@ -33,6 +33,22 @@ type Case struct {
 	// MiddleOnly means that only the middle of the box is simulated, with one seed.
 	MiddleOnly bool `yaml:"middle-only,omitempty"`
 	Steps      int  `yaml:"steps,omitempty"` // measured, instead of the plan's; 0: those
+}
+
+// NewPlan returns a plan without cases, with the seeds of the options. It has as many points as the simulator
+// has by default or, in the quick version, fewer.
+func NewPlan(o report.Options, quickSamples, steps int) *Plan {
+	p := &Plan{Samples: predict.SamplesDefault, Seeds: o.Seeds, Seed: o.Seed, Steps: steps}
+	if o.Quick {
+		p.Samples = quickSamples
+	}
+	return p
+}
+
+// Predict adds a case, and returns it.
+func (p *Plan) Predict(name string, c Choice) *Case {
+	p.Cases = append(p.Cases, Case{Name: name, Choice: c})
+	return &p.Cases[len(p.Cases)-1]
 }
 
 // Choice is the part of a predict.Choice that cases vary.
@@ -152,6 +168,20 @@ type Cause struct {
 	Names  []string `yaml:"names,omitempty"` // of parameters; empty: all that are unknown
 }
 
+// names returns the names of the parameters of a job among which the search looks.
+func (c *Cause) names(j *predict.Job) []string {
+	if len(c.Names) > 0 {
+		return c.Names
+	}
+	var unknown []string
+	for _, e := range j.Parameters() {
+		if !e.Known() {
+			unknown = append(unknown, e.Name)
+		}
+	}
+	return unknown
+}
+
 // Verdict is the outcome of a comparison.
 type Verdict string
 
@@ -167,16 +197,16 @@ const (
 // WidthMost is the width, high end ÷ low end, above which an interval identifies nothing.
 const WidthMost = 2.5
 
-// Judge compares an interval with a figure; nil is no interval. An interval that misses the figure is
-// outside, however wide it is. One that meets the figure is inside only if it is narrow enough for that to
-// mean something.
-func Judge(f *Figure, interval *predict.Interval) Verdict {
+// Judge compares an interval with a figure; without an interval, low is 0 or NaN. An interval that misses the
+// figure is outside, however wide it is. One that meets the figure is inside only if it is narrow enough for
+// that to mean something.
+func Judge(f Figure, low, high float64) Verdict {
 	switch {
-	case interval == nil || math.IsNaN(interval.Low) || math.IsNaN(interval.High):
+	case !(low > 0):
 		return NoInterval
-	case f.High < interval.Low || interval.High < f.Low:
+	case f.High < low || high < f.Low:
 		return Outside
-	case interval.Width() > WidthMost:
+	case high/low > WidthMost:
 		return NotIdentifiable
 	}
 	return Inside

@@ -111,7 +111,8 @@ type measuredSize struct {
 
 // measureSizes grows a table from size to size, and measures in turns the store and a chase through a buffer
 // of its own, because the speed of a machine's memory drifts.
-func (p *curvePlan) measureSizes(ctx context.Context, m *report.Meter) ([]measuredSize, error) {
+func (p *curvePlan) measureSizes(ctx context.Context, sizes []int, m *report.Meter) (list []measuredSize,
+	err error) {
 	s, err := newStore(p)
 	if err != nil {
 		return nil, err
@@ -122,22 +123,15 @@ func (p *curvePlan) measureSizes(ctx context.Context, m *report.Meter) ([]measur
 		return nil, err
 	}
 	defer reference.arena.Close()
-	var list []measuredSize
-	for _, rows := range p.Sizes {
+	for _, rows := range sizes {
 		name := millions(rows)
-		if err := s.grow(ctx, rows, func(have int) {
-			m.Show(have*9/10, rows,
-				"creating "+name)
-		}); err != nil {
+		show := func(have int) { m.Show(have*9/10, rows, "creating "+name) }
+		if err := s.grow(ctx, rows, show); err != nil {
 			return nil, fmt.Errorf("capacity: %s: %w", name, err)
 		}
-		use, err := s.arena.Use()
-		if err != nil {
-			return nil, err
-		}
 		size := measuredSize{Rows: rows, Bytes: float64(s.table.Memory()), ReferenceHuge: reference.huge}
-		if use.Resident > 0 {
-			size.Huge = float64(use.Huge) / float64(use.Resident)
+		if size.Huge, err = hugeShare(&s.arena); err != nil {
+			return nil, err
 		}
 		for i := range p.Rounds {
 			if err := ctx.Err(); err != nil {

@@ -3,8 +3,6 @@ package rivals
 import (
 	"fmt"
 	"math"
-	"slices"
-	"strings"
 
 	"tandem/algo/metric"
 	"tandem/experiments/internal/paper"
@@ -12,39 +10,32 @@ import (
 	"tandem/internal/cli"
 )
 
-// newReport returns the report of results.
-func newReport(p *paper.Plan, r *results) *report.Report {
-	base := p.Report(r.Results)
+// draw returns the report of results.
+func draw(p *paper.Plan, r *results) *report.Report {
 	return &report.Report{
-		Settings: p, Data: r, Quantities: quantities(r), Findings: findings(r),
+		Quantities: quantities(r), Findings: findings(r), Notes: append(p.Report(&r.Results).Notes, notes()...),
 		Tables:  []cli.Table{leadTable(r.Leads), transferTable(r.Transfers)},
 		Figures: []report.Figure{leadFigure(r.Leads, 8), leadFigure(r.Leads, 1)},
-		Notes:   append(base.Notes, notes()...),
 	}
 }
 
 // quantities are the factors of all leads, and the leads on 8 GPUs as they follow from those on 1.
 func quantities(r *results) (list []report.Quantity) {
+	add := func(name, what string, i metric.Interval) {
+		list = append(list, report.Quantity{Name: name, What: what, Interval: i, Over: report.OverUnknowns})
+	}
 	for i := range r.Leads {
 		l := &r.Leads[i]
-		end := fmt.Sprintf("%s-%s-%d", l.id, l.model, l.GPUs)
+		end := fmt.Sprintf("%s-%s-%d", report.Slug(l.Rival), report.Slug(l.Data), l.GPUs)
 		lead := fmt.Sprintf("of Persia ÷ %s on %s, %s, ×", l.Rival, l.Data, paper.GPUCount(l.GPUs))
-		list = append(list, report.Quantity{
-			Name: "algorithm-factor-" + end, What: "factor of the algorithm " + lead,
-			Interval: l.Algorithm, Over: report.OverUnknowns,
-		}, report.Quantity{
-			Name: "implementation-factor-" + end, What: "factor of the implementation " + lead,
-			Interval: l.Implementation, Over: report.OverUnknowns,
-		})
+		add("algorithm-factor-"+end, "factor of the algorithm "+lead, l.Algorithm)
+		add("implementation-factor-"+end, "factor of the implementation "+lead, l.Implementation)
 	}
 	for i := range r.Transfers {
 		t := &r.Transfers[i]
-		list = append(list, report.Quantity{
-			Name: fmt.Sprintf("persia-over-%s-%s-8", t.id, t.model),
-			What: fmt.Sprintf("Persia ÷ %s on %s, 8 GPUs, from the ratio on 1 GPU and the algorithm, ×",
-				t.Rival, t.Data),
-			Interval: t.Predicted, Over: report.OverUnknowns,
-		})
+		add(fmt.Sprintf("persia-over-%s-%s-8", report.Slug(t.Rival), report.Slug(t.Data)),
+			fmt.Sprintf("Persia ÷ %s on %s, 8 GPUs, from the ratio on 1 GPU and the algorithm, ×", t.Rival,
+				t.Data), t.Predicted)
 	}
 	return list
 }
@@ -89,20 +80,11 @@ func leadFigure(leads []lead, gpus int) report.Figure {
 		if l.GPUs != gpus {
 			continue
 		}
-		name := l.Data + ", " + l.Rival
-		for k, b := range []struct {
-			what string
-			of   metric.Interval
-		}{
-			{": paper", metric.Interval{Estimate: l.Published.Value, Low: l.Published.Low,
-				High: l.Published.High}},
-			{"algorithm", l.Algorithm}, {"implementation", l.Implementation},
-		} {
-			if k > 0 {
-				name = ""
-			}
-			f.Bars = append(f.Bars, report.Bar{Name: name + b.what, Color: k, Value: b.of.Estimate,
-				Low: b.of.Low, High: b.of.High})
+		names := []string{l.Data + ", " + l.Rival + ": paper", "algorithm", "implementation"}
+		published := metric.Interval{Estimate: l.Published.Value, Low: l.Published.Low, High: l.Published.High}
+		for k, v := range []metric.Interval{published, l.Algorithm, l.Implementation} {
+			f.Bars = append(f.Bars, report.Bar{Name: names[k], Color: k, Value: v.Estimate, Low: v.Low,
+				High: v.High})
 		}
 	}
 	return f
@@ -117,10 +99,13 @@ const (
 )
 
 // findings says which factor is larger, what the printed lead consists of, and what transfers to 8 GPUs.
-func findings(r *results) []string {
-	var sentences []string
+func findings(r *results) (sentences []string) {
+	var inputs []string
 	for i := range r.Leads {
 		l := &r.Leads[i]
+		if l.Input != "" {
+			inputs = append(inputs, l.Input)
+		}
 		if l.GPUs == 8 && l.Data == printedData && l.Rival == printedRival {
 			sentences = append(sentences, fmt.Sprintf("Of the printed %g × over %s on %s (%s in the bars), "+
 				"the algorithm gives %s × (%s) and the implementation %s × (%s).", printedLead, l.Rival,
@@ -129,9 +114,7 @@ func findings(r *results) []string {
 				report.Range(l.Implementation)))
 		}
 	}
-	for _, n := range []int{8, 1} {
-		sentences = append(sentences, largerFinding(r.Leads, n))
-	}
+	sentences = append(sentences, largerFinding(r.Leads, 8), largerFinding(r.Leads, 1))
 	verdicts, nearer := map[paper.Verdict]int{}, 0
 	for i := range r.Transfers {
 		t := &r.Transfers[i]
@@ -145,31 +128,11 @@ func findings(r *results) []string {
 		"%d inside, %d outside, %d not identifiable. Nearer to the prediction than to no change: %d.",
 		len(r.Transfers), verdicts[paper.Inside], verdicts[paper.Outside], verdicts[paper.NotIdentifiable],
 		nearer))
-	if inputs := inputFinding(r.Leads); inputs != "" {
-		sentences = append(sentences, inputs)
+	if inputs != nil {
+		sentences = append(sentences, "The input that explains most of the algorithm's interval: "+
+			paper.Counted(inputs)+".")
 	}
 	return sentences
-}
-
-// inputFinding counts the inputs that explain most of the algorithm's intervals; "" with too few points.
-func inputFinding(leads []lead) string {
-	var names []string
-	count := map[string]int{}
-	for i := range leads {
-		if name := leads[i].Input; name != "" {
-			if count[name]++; count[name] == 1 {
-				names = append(names, name)
-			}
-		}
-	}
-	if names == nil {
-		return ""
-	}
-	slices.SortStableFunc(names, func(a, b string) int { return count[b] - count[a] })
-	for i, name := range names {
-		names[i] = fmt.Sprintf("%s (%d)", name, count[name])
-	}
-	return "The input that explains most of the algorithm's interval: " + strings.Join(names, ", ") + "."
 }
 
 // largerFinding counts the leads of which one factor is larger at every value of the unknown inputs.
@@ -189,11 +152,10 @@ func largerFinding(leads []lead, gpus int) string {
 		}
 		least, most = min(least, l.share()), max(most, l.share())
 	}
+	percent := func(share float64) string { return report.Minus(fmt.Sprintf("%.0f", 100*share)) }
 	return fmt.Sprintf("On %s, the implementation is the larger factor at every value of the unknown inputs "+
 		"in %d of %d leads, the algorithm in %d. At the middle, the algorithm gives %s to %s %% of a lead's "+
-		"logarithm.", paper.GPUCount(gpus), implementation, all, algorithm,
-		report.Minus(fmt.Sprintf("%.0f", 100*least)),
-		report.Minus(fmt.Sprintf("%.0f", 100*most)))
+		"logarithm.", paper.GPUCount(gpus), implementation, all, algorithm, percent(least), percent(most))
 }
 
 // notes returns what a reader needs to judge this experiment.

@@ -10,56 +10,76 @@ import (
 	"tandem/internal/cli"
 )
 
-// side is what the curve says about reads or updates.
-type side struct {
-	name   string // in sentences
-	slug   string // in quantities
-	of     func(p *curvePoint) *curveTime
-	points []curvePoint
-}
+// errorGoal is by how much the simulated time of a row may differ from the measured one.
+const errorGoal = 0.15
 
-// sides returns reads and updates.
-func (c *curve) sides() []side {
-	return []side{
-		{"look-up", "lookup", func(p *curvePoint) *curveTime { return &p.Read }, c.Points},
-		{"update", "update", func(p *curvePoint) *curveTime { return &p.Update }, c.Points},
-	}
-}
-
-// largest returns the largest error of a model over the sizes that it was not calibrated at, as a share of
-// the measured time, with the interval that those of the measured times give, and the size.
-func (s *side) largest(model func(t *curveTime) float64) (most metric.Interval, rows int) {
-	for i := range s.points[1:] {
-		t := s.of(&s.points[1+i])
-		e := t.relative(model(t))
-		size := metric.Interval{Estimate: math.Abs(e.Estimate), Low: max(0, e.Low, -e.High),
-			High: max(e.High, -e.Low)}
-		if rows == 0 || size.Estimate > most.Estimate {
-			rows, most.Estimate = s.points[1+i].Rows, size.Estimate
-		}
-		most.Low, most.High = max(most.Low, size.Low), max(most.High, size.High)
-	}
-	return most, rows
+// relative returns a prediction ÷ the measured time − 1, with the interval of the measured time.
+func (t *curveTime) relative(prediction float64) metric.Interval {
+	return metric.Interval{Estimate: prediction/t.Measured.Estimate - 1, Low: prediction/t.Measured.High - 1,
+		High: prediction/t.Measured.Low - 1}
 }
 
 func simulatedTime(t *curveTime) float64 { return t.Simulated }
 func nullTime(t *curveTime) float64      { return t.Null }
 
-// addTo adds the curve to a report. A nil curve adds nothing.
+// side is what the curve says about reads or updates, by size.
+type side struct {
+	name  string
+	times []*curveTime
+}
+
+// sides returns reads and updates.
+func (c *curve) sides() []side {
+	list := []side{{name: "look-up"}, {name: "update"}}
+	for i := range c.Points {
+		list[0].times = append(list[0].times, &c.Points[i].Read)
+		list[1].times = append(list[1].times, &c.Points[i].Update)
+	}
+	return list
+}
+
+// largest returns the largest error of a model over the sizes that it was not calibrated at, as a share of
+// the measured time, with the interval that those of the measured times give, and the index of the size.
+func (s *side) largest(model func(t *curveTime) float64) (most metric.Interval, at int) {
+	for i, t := range s.times[1:] {
+		e := t.relative(model(t))
+		if size := math.Abs(e.Estimate); at == 0 || size > most.Estimate {
+			at, most.Estimate = 1+i, size
+		}
+		most.Low, most.High = max(most.Low, e.Low, -e.High), max(most.High, e.High, -e.Low)
+	}
+	return most, at
+}
+
+// addTo adds the curve to a report.
 func (c *curve) addTo(r *report.Report) {
 	if c == nil {
 		return
 	}
-	r.Findings = append(r.Findings, c.findings()...)
-	r.Quantities = append(r.Quantities, c.quantities()...)
-	r.Tables = append(r.Tables, c.tables()...)
-	r.Figures = append(r.Figures, c.figure())
-	r.Notes = append(r.Notes, c.notes()...)
+	if len(c.Points) > 0 {
+		r.Findings = append(r.Findings, c.findings()...)
+		r.Quantities = append(r.Quantities, c.quantities()...)
+		r.Tables = append(r.Tables, c.tables()...)
+		r.Figures = append(r.Figures, c.figure())
+		r.Notes = append(r.Notes, curveNotes()...)
+	}
+	if len(c.LeftOut) > 0 {
+		var names []string
+		for _, n := range c.LeftOut {
+			names = append(names, fmt.Sprintf("%s (%.1f GB)", millions(n), float64(n)*rowBytes/1e9))
+		}
+		r.Notes = append(r.Notes, fmt.Sprintf("Not measured, because %v of memory were available: tables of %s.",
+			c.Available, strings.Join(names, ", ")))
+	}
 }
+
+// millions returns a number of rows for people.
+func millions(rows int) string { return fmt.Sprintf("%g M rows", float64(rows)/1e6) }
 
 // findings say how far the simulated curves are from the measured ones.
 func (c *curve) findings() (sentences []string) {
 	last := len(c.Points) - 1
+	rows := func(i int) string { return millions(c.Points[i].Rows) }
 	for _, s := range c.sides() {
 		model, at := s.largest(simulatedTime)
 		null, _ := s.largest(nullTime)
@@ -70,15 +90,12 @@ func (c *curve) findings() (sentences []string) {
 		case model.Low > errorGoal:
 			outcome = "Missed"
 		}
-		first, end := s.of(&c.Points[0]), s.of(&c.Points[last])
 		sentences = append(sentences, fmt.Sprintf("%s: the simulated %s time is within %s of the "+
 			"measured one (interval %s to %s; goal %s) in tables of %s to %s, worst at %s; one constant "+
 			"time for all sizes is up to %s off. Measured, a row takes %.1f ns among %s and %.1f ns "+
-			"among %s.", outcome, s.name,
-			percent(model.Estimate), percent(model.Low), percent(model.High), percent(errorGoal),
-			millions(c.Points[1].Rows), millions(c.Points[last].Rows), millions(at), percent(null.Estimate),
-			first.Measured.Estimate, millions(c.Points[0].Rows), end.Measured.Estimate,
-			millions(c.Points[last].Rows)))
+			"among %s.", outcome, s.name, percent(model.Estimate), percent(model.Low), percent(model.High),
+			percent(errorGoal), rows(1), rows(last), rows(at), percent(null.Estimate),
+			s.times[0].Measured.Estimate, rows(0), s.times[last].Measured.Estimate, rows(last)))
 	}
 	return sentences
 }
@@ -86,42 +103,37 @@ func (c *curve) findings() (sentences []string) {
 // quantities are the largest errors of the model and of the null model, and how much rows of the largest
 // table take longer.
 func (c *curve) quantities() (list []report.Quantity) {
-	last := &c.Points[len(c.Points)-1]
+	add := func(name, what string, i metric.Interval) {
+		list = append(list, report.Quantity{Name: name, What: what, Interval: i, Over: report.OverRounds})
+	}
+	last := len(c.Points) - 1
 	for _, s := range c.sides() {
+		slug := strings.ReplaceAll(s.name, "-", "")
 		model, _ := s.largest(simulatedTime)
 		null, _ := s.largest(nullTime)
-		first, end := s.of(&c.Points[0]), s.of(last)
-		growth := func(t float64) float64 { return t / first.Measured.Estimate }
-		list = append(list,
-			report.Quantity{Name: s.slug + "-error-largest", What: "largest error of the simulated time " +
-				"of a " + s.name + " over sizes, relative to the measured one", Interval: model,
-				Over: report.OverRounds},
-			report.Quantity{Name: s.slug + "-error-null", What: "the same of one constant time, that of " +
-				"the smallest table", Interval: null, Over: report.OverRounds},
-			report.Quantity{Name: s.slug + "-growth", What: "measured time of a " + s.name + " in the " +
-				"largest table ÷ the smallest", Over: report.OverRounds, Interval: metric.Interval{
-				Estimate: growth(end.Measured.Estimate), Low: growth(end.Measured.Low),
-				High: growth(end.Measured.High)}})
+		first, end := s.times[0].Measured.Estimate, s.times[last].Measured
+		add(slug+"-error-largest", "largest error of the simulated time of a "+s.name+" over sizes, relative "+
+			"to the measured one", model)
+		add(slug+"-error-null", "the same of one constant time, that of the smallest table", null)
+		add(slug+"-growth", "measured time of a "+s.name+" in the largest table ÷ the smallest",
+			metric.Interval{Estimate: end.Estimate / first, Low: end.Low / first, High: end.High / first})
 	}
+	rows := float64(c.Points[last].Rows)
 	return append(list, report.Quantity{Name: "lookup-rows-most", What: "rows of the largest table measured",
-		Over: report.OverNothing, Interval: metric.Interval{Estimate: float64(last.Rows),
-			Low:  float64(last.Rows),
-			High: float64(last.Rows)}})
+		Over: report.OverNothing, Interval: metric.Interval{Estimate: rows, Low: rows, High: rows}})
 }
 
 // tables are the curves, and the memory that explains the simulated ones.
 func (c *curve) tables() (tables []cli.Table) {
 	for i, s := range c.sides() {
 		t := cli.Table{
-			Caption: fmt.Sprintf("%s: ns a row of fp16 with row-wise Adagrad, one core. Calibrated in "+
-				"the first row: %.1f ns of core work. Null: one "+
-				"constant", strings.ToUpper(s.name[:1])+s.name[1:],
+			Caption: fmt.Sprintf("%s: ns a row of fp16 with row-wise Adagrad, one core. Calibrated in the "+
+				"first row: %.1f ns of core work. Null: one constant", strings.ToUpper(s.name[:1])+s.name[1:],
 				c.Work[i]),
 			Header: []string{"M rows", "GB", "measured", "95 %", "simulated", "error", "null", "memory"},
 		}
-		for j := range c.Points {
-			p := &c.Points[j]
-			v := s.of(p)
+		for k, v := range s.times {
+			p := &c.Points[k]
 			t.Rows = append(t.Rows, []string{fmt.Sprintf("%g", float64(p.Rows)/1e6),
 				fmt.Sprintf("%.2f", p.Bytes/1e9), fmt.Sprintf("%.1f", v.Measured.Estimate),
 				fmt.Sprintf("%.1f–%.1f", v.Measured.Low, v.Measured.High), fmt.Sprintf("%.1f", v.Simulated),
@@ -139,11 +151,10 @@ func signed(share float64) string { return report.Minus(fmt.Sprintf("%+.1f %%", 
 // table has the numbers of the memory, and how far the law is from the chases.
 func (c *chased) table() cli.Table {
 	m := &c.Memory
-	cache := "not reported"
+	cache, pages := "not reported", "not virtual"
 	if m.LastCacheBytes > 0 {
 		cache = fmt.Sprintf("%.0f MB", m.LastCacheBytes/1e6)
 	}
-	pages := "not virtual"
 	if m.Virtual {
 		pages = fmt.Sprintf("%.0f %%", 100*m.HypervisorHuge)
 	}
@@ -177,32 +188,29 @@ func (c *curve) figure() report.Figure {
 	for i := range c.Points {
 		f.X.Ticks = append(f.X.Ticks, float64(c.Points[i].Rows)/1e6)
 	}
-	const step = 20 // ns between ticks
 	most := 0.0
 	for i, s := range c.sides() {
-		var measured, simulated, null []report.Point
-		for j := range c.Points {
-			p := &c.Points[j]
-			v, x := s.of(p), float64(p.Rows)/1e6
-			most = max(most, v.Measured.High, v.Simulated)
-			measured = append(measured, report.Point{X: x, Y: v.Measured.Estimate, Low: v.Measured.Low,
-				High: v.Measured.High})
-			simulated = append(simulated, report.Exact(x, v.Simulated))
-			null = append(null, report.Exact(x, v.Null))
+		measured := report.Line{Name: s.name + ", measured", Color: 2 * i}
+		simulated := report.Line{Name: s.name + ", simulated", Color: 2*i + 1}
+		null := report.Line{Name: s.name + ", one constant", Color: report.Grey, Guide: true}
+		for k, t := range s.times {
+			x, v := f.X.Ticks[k], t.Measured
+			most = max(most, v.High, t.Simulated)
+			measured.Points = append(measured.Points, report.Point{X: x, Y: v.Estimate, Low: v.Low, High: v.High})
+			simulated.Points = append(simulated.Points, report.Exact(x, t.Simulated))
+			null.Points = append(null.Points, report.Exact(x, t.Null))
 		}
-		f.Lines = append(f.Lines,
-			report.Line{Name: s.name + ", measured", Color: 2 * i, Points: measured},
-			report.Line{Name: s.name + ", simulated", Color: 2*i + 1, Points: simulated},
-			report.Line{Name: s.name + ", one constant", Color: report.Grey, Guide: true, Points: null})
+		f.Lines = append(f.Lines, measured, simulated, null)
 	}
+	const step = 20 // ns between ticks
 	for v := 0.0; len(f.Y.Ticks) < 2 || v < most+step; v += step {
 		f.Y.Ticks = append(f.Y.Ticks, v)
 	}
 	return f
 }
 
-// notes say how the curve is measured, and what it does not have.
-func (c *curve) notes() []string {
+// curveNotes say how the curve is measured, and what it does not have.
+func curveNotes() []string {
 	return []string{
 		"Look-ups: random ids, a round of batches is read and then updated, a time is the lower quartile " +
 			"over the batches of a round, because other work only slows them, and the median over rounds " +
@@ -215,17 +223,4 @@ func (c *curve) notes() []string {
 			"the first chases: the speed of a machine's memory drifts, and the simulated times follow " +
 			"that chase.",
 	}
-}
-
-// leftOut says which sizes there was no memory for, or "".
-func (p *curvePlan) leftOut() string {
-	if len(p.LeftOut) == 0 {
-		return ""
-	}
-	var names []string
-	for _, n := range p.LeftOut {
-		names = append(names, fmt.Sprintf("%s (%.1f GB)", millions(n), float64(n)*rowBytes/1e9))
-	}
-	return fmt.Sprintf("Not measured, because %v of memory were available: tables of %s.", p.Available,
-		strings.Join(names, ", "))
 }

@@ -2,7 +2,6 @@ package capacity
 
 import (
 	"context"
-	"fmt"
 	"math"
 	"slices"
 
@@ -35,30 +34,25 @@ const (
 	leastSizes = 2
 )
 
-// errorGoal is by how much the simulated time of a row may differ from the measured one.
-const errorGoal = 0.15
-
 // curvePlan is everything about the look-up curve that is fixed before it is measured.
 type curvePlan struct {
-	Seed      uint64     `yaml:"seed"`
-	Sizes     []int      `yaml:"rows"`     // ascending; the first calibrates the work of a core on a row
-	LeftOut   []int      `yaml:"left-out"` // sizes for which there is no memory
-	Available unit.Bytes `yaml:"available-memory"`
-	Dim       int        `yaml:"dim"`
-	Batch     int        `yaml:"batch"`   // rows of a look-up or an update
-	Batches   int        `yaml:"batches"` // of a round
-	Rounds    int        `yaml:"rounds"`
-	// Small and Huge are the largest buffers of chases, in pages of 4 KiB and in huge ones. Reference is that
-	// of the chase that is repeated beside the store.
+	Seed    uint64 `yaml:"seed"`
+	Sizes   []int  `yaml:"rows"` // ascending; the first calibrates the work of a core on a row
+	Dim     int    `yaml:"dim"`
+	Batch   int    `yaml:"batch"`   // rows of a look-up or an update
+	Batches int    `yaml:"batches"` // of a round
+	Rounds  int    `yaml:"rounds"`
+	// Small and Huge are the largest buffers of chases, in pages of 4 KiB and in huge ones, which grow with the
+	// table. Reference is that of the chase that is repeated beside the store.
 	Small     unit.Bytes `yaml:"chase-small-pages"`
 	Huge      unit.Bytes `yaml:"chase-huge-pages"`
 	Reference unit.Bytes `yaml:"chase-reference"`
 }
 
-// newCurvePlan returns the plan of the quick or the full version, for the memory that is there. The largest
-// number of rows may be 0 for that of the version.
-func newCurvePlan(o report.Options, most int, available unit.Bytes) *curvePlan {
-	p := &curvePlan{Seed: o.Seed, Available: available, Dim: curveDim, Batch: 4096, Batches: 104, Rounds: 31,
+// newCurvePlan returns the plan of the quick or the full version. The largest number of rows may be 0 for
+// that of the version.
+func newCurvePlan(o report.Options, most int) *curvePlan {
+	p := &curvePlan{Seed: o.Seed, Dim: curveDim, Batch: 4096, Batches: 104, Rounds: 31,
 		Small: 4 << 30, Huge: 1 << 30, Reference: 256 << 20}
 	if o.Quick {
 		p.Rounds, p.Small = 15, 1<<30
@@ -69,25 +63,10 @@ func newCurvePlan(o report.Options, most int, available unit.Bytes) *curvePlan {
 	case most == 0:
 		most = tableMost / rowBytes
 	}
-	spare := float64(available) - min(float64(available)/4, freeMost) - float64(p.Reference)
-	there := int(min(tableMost, max(0, spare))) / rowBytes
 	sizes := []int{1e6, 3e6, 1e7, 3e7, 1e8, 2e8, 3e8}
-	if sizes = slices.DeleteFunc(sizes, func(n int) bool { return n >= most }); most < tableMost/rowBytes {
-		sizes = append(sizes, most)
-	}
-	for _, n := range sizes {
-		if n <= there {
-			p.Sizes = append(p.Sizes, n)
-		} else {
-			p.LeftOut = append(p.LeftOut, n)
-		}
-	}
-	if n := len(p.Sizes); len(p.LeftOut) > 0 && n > 0 && there > p.Sizes[n-1]*5/4 {
-		p.Sizes = append(p.Sizes, there/1_000_000*1_000_000) // what fits instead
-	}
-	if n := len(p.Sizes); n > 0 {
-		const page = 2 << 20
-		p.Huge = max(p.Huge, unit.Bytes(p.Sizes[n-1])*rowBytes/page*page)
+	p.Sizes = slices.DeleteFunc(sizes, func(n int) bool { return n >= most })
+	if most < tableMost/rowBytes {
+		p.Sizes = append(p.Sizes, most)
 	}
 	return p
 }
@@ -96,18 +75,35 @@ func newCurvePlan(o report.Options, most int, available unit.Bytes) *curvePlan {
 func checkRows(most int) error {
 	if most != 0 && (most < rowsLeast || most > rowsMost) {
 		return cli.UsageError("the curve begins at a million rows of 60 bytes", "--most-rows %d: want %d "+
-			"to %d",
-			most, rowsLeast, rowsMost)
+			"to %d", most, rowsLeast, rowsMost)
 	}
 	return nil
 }
 
-// curve is the measured look-up curve with the simulated one.
+// within returns the sizes for which there is memory, and those for which there is none.
+func (p *curvePlan) within(available unit.Bytes) (sizes, leftOut []int) {
+	spare := float64(available) - min(float64(available)/4, freeMost) - float64(p.Reference)
+	there := int(min(tableMost, max(0, spare))) / rowBytes
+	for _, n := range p.Sizes {
+		if n <= there {
+			sizes = append(sizes, n)
+		} else {
+			leftOut = append(leftOut, n)
+		}
+	}
+	if n := len(sizes); len(leftOut) > 0 && n > 0 && there > sizes[n-1]*5/4 {
+		sizes = append(sizes, there/1_000_000*1_000_000) // what fits instead
+	}
+	return sizes, leftOut
+}
+
+// curve is the measured look-up curve with the simulated one; without points, there was no memory.
 type curve struct {
-	Plan    *curvePlan     `json:"-"`
-	Machine *chased        `json:"machine"`
-	Sizes   []measuredSize `json:"sizes"`
-	Points  []curvePoint   `json:"points"`
+	Available unit.Bytes     `json:"available_memory,omitempty"`
+	LeftOut   []int          `json:"left_out,omitempty"` // sizes for which there was no memory
+	Machine   *chased        `json:"machine,omitempty"`
+	Sizes     []measuredSize `json:"sizes,omitempty"`
+	Points    []curvePoint   `json:"points,omitempty"`
 	// Work is what a core works on a row that its memory does not hide, calibrated at the smallest size: of a
 	// read and of an update.
 	Work [2]float64 `json:"work_ns"`
@@ -131,65 +127,58 @@ type curveTime struct {
 	Null      float64         `json:"null_ns"`
 }
 
-// relative returns a prediction ÷ the measured time − 1, with the interval of the measured time.
-func (t *curveTime) relative(prediction float64) metric.Interval {
-	return metric.Interval{Estimate: prediction/t.Measured.Estimate - 1, Low: prediction/t.Measured.High - 1,
-		High: prediction/t.Measured.Low - 1}
-}
-
 // measure chases, measures the store, and simulates it.
 func (p *curvePlan) measure(ctx context.Context, o report.Options) (*curve, error) {
-	if len(p.Sizes) < leastSizes {
-		return nil, nil
+	c := &curve{Available: probe.Available()}
+	var sizes []int
+	if sizes, c.LeftOut = p.within(c.Available); len(sizes) < leastSizes {
+		return c, nil
 	}
-	m := &report.Meter{Total: len(p.Sizes) + 2, Unit: "measurements", Report: o.Progress}
-	machine, err := p.chase(ctx, m)
-	if err != nil {
+	m := &report.Meter{Total: len(sizes) + 2, Unit: "measurements", Report: o.Progress}
+	const page = 2 << 20
+	huge := max(p.Huge, unit.Bytes(sizes[len(sizes)-1])*rowBytes/page*page)
+	var err error
+	if c.Machine, err = chase(ctx, p.Small, huge, p.Reference, m); err != nil {
 		return nil, err
 	}
-	sizes, err := p.measureSizes(ctx, m)
-	if err != nil {
+	if c.Sizes, err = p.measureSizes(ctx, sizes, m); err != nil {
 		return nil, err
 	}
 	rates, err := probe.Run()
 	if err != nil {
 		return nil, err
 	}
-	c := &curve{Plan: p, Machine: machine, Sizes: sizes}
-	c.simulate(&rates)
+	c.simulate(p.Reference, &rates)
 	return c, nil
 }
 
 // simulate prices the rows of every size on this machine.
-func (c *curve) simulate(rates *probe.Result) {
+func (c *curve) simulate(reference unit.Bytes, rates *probe.Result) {
 	for i := range c.Sizes {
 		s := &c.Sizes[i]
-		point := curvePoint{Rows: s.Rows, Bytes: s.Bytes, Drift: report.Median(s.Reference) / c.reference(s)}
-		point.Read.Measured, point.Update.Measured = medianInterval(s.Reads), medianInterval(s.Updates)
+		byLaw := c.Machine.fit
+		byLaw.HugePageShare = s.ReferenceHuge
+		drift := report.Median(s.Reference) / (1e9 * byLaw.RowTime(device.Region{Bytes: reference, Touches: 1}))
+		point := curvePoint{Rows: s.Rows, Bytes: s.Bytes, Drift: drift}
+		read, update := &point.Read, &point.Update
+		read.Measured, update.Measured = medianInterval(s.Reads), medianInterval(s.Updates)
 		if i == 0 {
-			read, update := c.price(rates, s, point.Drift)
-			c.Work = [2]float64{max(0, point.Read.Measured.Estimate-read),
-				max(0, point.Update.Measured.Estimate-update)}
+			memoryRead, memoryUpdate := c.price(rates, s, drift)
+			c.Work = [2]float64{max(0, read.Measured.Estimate-memoryRead),
+				max(0, update.Measured.Estimate-memoryUpdate)}
 		}
-		point.Read.Simulated, point.Update.Simulated = c.price(rates, s, point.Drift)
+		read.Simulated, update.Simulated = c.price(rates, s, drift)
 		c.Points = append(c.Points, point)
-		point.Read.Null = c.Points[0].Read.Measured.Estimate
-		point.Update.Null = c.Points[0].Update.Measured.Estimate
-		c.Points[i] = point
+		first, last := &c.Points[0], &c.Points[i]
+		last.Read.Null, last.Update.Null = first.Read.Measured.Estimate, first.Update.Measured.Estimate
 	}
-}
-
-// reference returns the time of a step of the reference chase by the law, in nanoseconds.
-func (c *curve) reference(s *measuredSize) float64 {
-	h := c.Machine.Fit
-	h.HugePageShare = s.ReferenceHuge
-	return 1e9 * h.RowTime(device.Region{Bytes: c.Plan.Reference, Touches: 1})
 }
 
 // price returns the nanoseconds of a row that is read, and of one that is updated, as the simulator prices
 // them on a PS of this machine. The memory is as fast as the reference chase has found it at that size.
 func (c *curve) price(rates *probe.Result, s *measuredSize, drift float64) (read, update float64) {
-	memory := c.Machine.Fit
+	const rows = 1e6 // whole nanoseconds do not matter
+	memory := c.Machine.fit
 	memory.HugePageShare = s.Huge
 	memory.LinesInFlight /= drift
 	memory.WalksInFlight /= drift
@@ -202,12 +191,9 @@ func (c *curve) price(rates *probe.Result, s *measuredSize, drift float64) (read
 	j := job.Default()
 	w := cost.Workload{Rows: float64(s.Rows), RowDim: curveDim, RowBytes: valueBytes, RowState: stateBytes}
 	prices := cost.NewPrices(h.Resolve(), &j, &model.Layout{}, &w, true)
-	perRow := func(c device.HostCost) float64 { return float64(max(c.Core, c.Memory)) / manyRows }
-	return perRow(prices.ReadRows(manyRows)), perRow(prices.Apply(manyRows))
+	perRow := func(c device.HostCost) float64 { return float64(max(c.Core, c.Memory)) / rows }
+	return perRow(prices.ReadRows(rows)), perRow(prices.Apply(rows))
 }
-
-// manyRows is a number at which whole nanoseconds do not matter.
-const manyRows = 1e6
 
 // medianInterval returns the median of values with the interval of 95 % that their order gives: the number of
 // values below the median is binomial.
@@ -217,6 +203,3 @@ func medianInterval(values []float64) metric.Interval {
 	low := max(0, int(math.Floor(float64(n)/2-0.98*math.Sqrt(float64(n)))))
 	return metric.Interval{Estimate: report.Median(values), Low: sorted[low], High: sorted[n-1-low]}
 }
-
-// millions returns a number of rows for people.
-func millions(rows int) string { return fmt.Sprintf("%g M rows", float64(rows)/1e6) }
