@@ -3,17 +3,18 @@ package attribution
 import (
 	"fmt"
 	"math"
-	"strconv"
+	"slices"
 	"strings"
 
 	"tandem/experiments/internal/report"
 	"tandem/internal/cli"
+	"tandem/sim/predict"
 )
 
 // report returns the results of a plan as tables, a figure and sentences.
 func (p *plan) report(r *results) *report.Report {
 	return &report.Report{
-		Findings: p.findings(r), Notes: p.notes(), Settings: p, Data: r,
+		Findings: p.findings(r), Notes: p.notes(),
 		Tables:  []cli.Table{jobTable(r), intervalTable(r)},
 		Figures: []report.Figure{gainFigure(r)},
 	}
@@ -31,22 +32,26 @@ func jobTable(r *results) cli.Table {
 	}
 	for i := range r.Jobs {
 		j := &r.Jobs[i]
-		row := []string{short(j.Name)}
-		for k := range named {
-			row = append(row, j.cell(k))
+		cells := make([]string, named+1) // the last is another resource
+		for k, b := range j.Bottlenecks[:min(named, len(j.Bottlenecks))] {
+			cells[k] = fmt.Sprintf("%s %s", b.Resource, percent(b.Share))
 		}
-		largest := gain{}
+		largest := 0.0
 		for _, g := range j.Gains {
-			if at := place(j.Bottlenecks, g.Resource); (at < 0 || at >= named) &&
-				math.Abs(g.Gain) > math.Abs(largest.Gain) {
-				largest = g
+			at := place(j.Bottlenecks, g.Resource)
+			if at < 0 || at >= named {
+				if at = named; math.Abs(g.Gain) <= math.Abs(largest) {
+					continue
+				}
+				largest = g.Gain
 			}
+			cells[at] = fmt.Sprintf("%s %s → %s", g.Resource, percent(g.Share), percent(g.Gain))
 		}
 		verdict := "ok"
 		if len(j.Faults) > 0 {
 			verdict = "misjudged"
 		}
-		t.Rows = append(t.Rows, append(row, cell(&largest), verdict))
+		t.Rows = append(t.Rows, slices.Concat([]string{short(j.Name)}, cells, []string{verdict}))
 	}
 	return t
 }
@@ -57,26 +62,6 @@ func short(name string) string {
 		name, _, _ = strings.Cut(name, key)
 	}
 	return name
-}
-
-// cell describes bottleneck k of a job.
-func (j *jobResult) cell(k int) string {
-	if k >= len(j.Bottlenecks) {
-		return ""
-	}
-	for i := range j.Gains {
-		if j.Gains[i].Resource == j.Bottlenecks[k].Resource {
-			return cell(&j.Gains[i])
-		}
-	}
-	return fmt.Sprintf("%s %s", j.Bottlenecks[k].Resource, percent(j.Bottlenecks[k].Share))
-}
-
-func cell(g *gain) string {
-	if g.Resource == "" {
-		return ""
-	}
-	return fmt.Sprintf("%s %s → %s", g.Resource, percent(g.Share), percent(g.Gain))
 }
 
 // intervalTable has a line per interval.
@@ -92,7 +77,7 @@ func intervalTable(r *results) cli.Table {
 		x := &r.Intervals[i]
 		seeds := ""
 		if x.CI95 != nil {
-			seeds = fmt.Sprintf("%s–%s", digits(x.CI95.Low), digits(x.CI95.High))
+			seeds = ends(*x.CI95)
 		}
 		verdict := "ok"
 		switch {
@@ -101,21 +86,16 @@ func intervalTable(r *results) cli.Table {
 		case !x.narrow():
 			verdict = "too wide"
 		}
-		t.Rows = append(t.Rows, []string{x.Name, digits(x.Mid),
-			fmt.Sprintf("%s–%s", digits(x.Interval.Low), digits(x.Interval.High)), digits(x.Interval.Width()),
-			fmt.Sprintf("%s–%s", digits(x.Range.Low), digits(x.Range.High)), digits(x.Range.Width()), seeds,
+		t.Rows = append(t.Rows, []string{x.Name, report.Three(x.Mid),
+			ends(x.Interval), report.Three(x.Interval.Width()), ends(x.Range), report.Three(x.Range.Width()),
+			seeds,
 			fmt.Sprintf("%d of %d", x.Inside, len(x.Truths)), verdict})
 	}
 	return t
 }
 
-// digits returns a number with three digits or, above 1,000, in whole numbers.
-func digits(v float64) string {
-	if math.Abs(v) >= 1000 {
-		return report.Thousands(int(math.Round(v)))
-	}
-	return strconv.FormatFloat(v, 'g', 3, 64)
-}
+// ends returns an interval in words.
+func ends(i predict.Interval) string { return report.Three(i.Low) + "–" + report.Three(i.High) }
 
 // gainFigure has a point for each resource of each job.
 func gainFigure(r *results) report.Figure {
@@ -137,12 +117,8 @@ func gainFigure(r *results) report.Figure {
 		}
 	}
 	f.Lines = []report.Line{others, first}
-	for _, x := range []float64{0, 20, 40, 60, 80, 100} {
-		f.X.Ticks = append(f.X.Ticks, x)
-		f.X.Names = append(f.X.Names, fmt.Sprint(x))
-		f.Y.Ticks = append(f.Y.Ticks, x)
-		f.Y.Names = append(f.Y.Names, fmt.Sprint(x))
-	}
+	f.X.Ticks = []float64{0, 20, 40, 60, 80, 100}
+	f.Y.Ticks = f.X.Ticks
 	return f
 }
 
@@ -164,16 +140,18 @@ func (p *plan) findings(r *results) []string {
 		verdict = "Missed: "
 	}
 	first := map[string]bool{}
+	var misjudged []string
 	for i := range r.Jobs {
-		first[r.Jobs[i].Bottlenecks[0].Resource] = true
-	}
-	list := []string{fmt.Sprintf("%s%d of %d random jobs name what binds them; the target is %.0f %%. %d "+
-		"different resources are first.", verdict, passed, len(r.Jobs), 100*jobsGoal, len(first))}
-	for i := range r.Jobs {
-		if j := &r.Jobs[i]; len(j.Faults) > 0 {
-			list = append(list, fmt.Sprintf("Misjudged: %s: %s.", j.Name, strings.Join(j.Faults, "; ")))
+		j := &r.Jobs[i]
+		first[j.Bottlenecks[0].Resource] = true
+		if len(j.Faults) > 0 {
+			misjudged = append(misjudged, fmt.Sprintf("Misjudged: %s: %s.", j.Name,
+				strings.Join(j.Faults, "; ")))
 		}
 	}
+	list := slices.Concat([]string{fmt.Sprintf("%s%d of %d random jobs name what binds them; the target is "+
+		"%.0f %%. %d different resources are first.", verdict, passed, len(r.Jobs), 100*jobsGoal,
+		len(first))}, misjudged)
 	enough, narrow, inside, truths := 0, 0, 0, 0
 	for i := range r.Intervals {
 		x := &r.Intervals[i]
@@ -190,8 +168,7 @@ func (p *plan) findings(r *results) []string {
 	if enough < len(r.Intervals) || narrow < len(r.Intervals) {
 		verdict = "Missed: "
 	}
-	return append(list, fmt.Sprintf("%s%d of %d intervals contain at least 28 of 30 truths (all together "+
-		"%d of "+
+	return append(list, fmt.Sprintf("%s%d of %d intervals contain at least 28 of 30 truths (all together %d of "+
 		"%d), and %d are no wider than the range of %s other points.", verdict, enough, len(r.Intervals),
 		inside, truths, narrow, report.Thousands(p.Others)))
 }
