@@ -1,4 +1,4 @@
 // Package neo has the experiments on the paper on Neo/ZionEX (Mudigere and others, ISCA 2022):
 //
-//	neo   its throughput on 8 to 128 GPUs, and of what its lead of 40 × over CPUs and parameter servers consists
+//	neo   of what its lead of 40 × over CPUs and parameter servers consists
 package neo

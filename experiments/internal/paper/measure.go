@@ -34,13 +34,9 @@ type CaseResult struct {
 	Bottleneck string  `json:"bottleneck"`
 }
 
-// Comparison is a figure of the paper beside its prediction, in the unit of the claim.
+// Comparison is a claim beside its prediction, in the unit of the claim.
 type Comparison struct {
-	Name    string           `json:"name,omitempty"` // of the quantity
-	What    string           `json:"what"`
-	Unit    Unit             `json:"unit"`
-	Figure  Figure           `json:"paper"`
-	Null    float64          `json:"null,omitempty"`
+	Claim
 	Middle  float64          `json:"middle"`
 	Low     float64          `json:"low,omitempty"` // 0: there is no interval
 	High    float64          `json:"high,omitempty"`
@@ -102,8 +98,8 @@ func (r *Results) Comparison(name string) *Comparison {
 // Predictions are results with all that was predicted, of which experiments compute more.
 type Predictions struct {
 	Results
-	Jobs map[string]*predict.Job        // by the names of cases
-	Of   map[string]*predict.Prediction // so
+	Jobs map[string]*predict.Job        // by case
+	Of   map[string]*predict.Prediction // by case
 }
 
 // Box is a number at the middle of the box of unknown inputs and at its points: NaN where a job does not fit.
@@ -265,13 +261,12 @@ func (r *Predictions) compare(c *Claim) Comparison {
 	default:
 		whole = inUnit(c.Of)
 	}
-	out := Comparison{Name: c.Name, What: c.What, Unit: c.Unit, Figure: c.Figure, Null: c.Null,
-		Middle: whole.Middle, Effects: r.Effects(first, whole, effectsKept), Verdict: IsInput}
+	out := Comparison{Claim: *c, Middle: whole.Middle, Effects: r.Effects(first, whole, effectsKept)}
 	if i := predict.Percentiles(whole.Points); i != nil {
 		out.Low, out.High = i.Low, i.High
 	}
-	if !c.Input {
-		out.Verdict = Judge(c.Figure, out.Low, out.High)
+	if out.Verdict = Judge(c.Figure, out.Low, out.High); c.Input {
+		out.Verdict = IsInput
 	}
 	return out
 }

@@ -137,10 +137,11 @@ func checkQuantities(t *testing.T, got []report.Quantity, comparisons map[string
 // Wide ratios are counted by the input that explains most of each; rates are not counted.
 func TestWidths(t *testing.T) {
 	one := func(unit Unit, high float64, input string) Comparison {
-		return Comparison{Unit: unit, Low: 1, High: high, Effects: []predict.Effect{{Name: input}}}
+		return Comparison{Claim: Claim{Unit: unit}, Low: 1, High: high,
+			Effects: []predict.Effect{{Name: input}}}
 	}
 	list := []Comparison{one(Fold, 3, "b"), one(Part, 2.1, "a"), one(Fold, 2, "c"),
-		one(Kilo, 9, "d"), one(Fold, 4, "a"), {Unit: Fold, Middle: 1}}
+		one(Kilo, 9, "d"), one(Fold, 4, "a"), {Claim: Claim{Unit: Fold}, Middle: 1}}
 	const want = "Ratios with an interval narrower than a factor 2: 1 of 4. The input that explains most " +
 		"of the wider ones: a (2), b (1)."
 	if got := widths(list); len(got) != 1 || got[0] != want {

@@ -8,6 +8,7 @@ package paper
 
 import (
 	"fmt"
+	"strings"
 
 	"tandem/experiments/internal/report"
 	"tandem/sim/predict"
@@ -76,21 +77,21 @@ func (c *Choice) Job() (*predict.Job, error) {
 // Claim is a figure of the paper, with the cases that predict it.
 type Claim struct {
 	// Name is that of the prediction as a quantity of the report, as hybrid-over-sync-64; empty: it is none.
-	Name string `yaml:"name,omitempty"`
-	What string `yaml:"what"`
+	Name string `yaml:"name,omitempty" json:"name,omitempty"`
+	What string `yaml:"what" json:"what"`
 	// Of is the case whose throughput the claim is about, divided by that of Over unless that is empty.
-	Of   string `yaml:"of,omitempty"`
-	Over string `yaml:"over,omitempty"`
+	Of   string `yaml:"of,omitempty" json:"-"`
+	Over string `yaml:"over,omitempty" json:"-"`
 	// Spread are cases, of whose throughputs the claim is the largest divided by the smallest.
-	Spread []string `yaml:"spread,omitempty"`
+	Spread []string `yaml:"spread,omitempty" json:"-"`
 	// PerGPU divides every throughput by the GPUs of its case.
-	PerGPU bool   `yaml:"per-gpu,omitempty"`
-	Unit   Unit   `yaml:"unit"`
-	Figure Figure `yaml:"paper"`
+	PerGPU bool   `yaml:"per-gpu,omitempty" json:"-"`
+	Unit   Unit   `yaml:"unit" json:"unit"`
+	Figure Figure `yaml:"paper" json:"paper"`
 	// Null is what is expected without a simulator, such as linear scaling; 0: nothing.
-	Null float64 `yaml:"null,omitempty"`
+	Null float64 `yaml:"null,omitempty" json:"null,omitempty"`
 	// Input means that a parameter of the cases was inferred from the figure, so that it is no prediction.
-	Input bool `yaml:"input,omitempty"`
+	Input bool `yaml:"input,omitempty" json:"-"`
 }
 
 // Unit is the unit of a figure.
@@ -106,15 +107,10 @@ const (
 
 // text writes a number of the unit for a table of samples a second and ratios.
 func (u Unit) text(number string) string {
-	switch u {
-	case Kilo:
-		return number + " k"
-	case Mega:
-		return number + " M"
-	case Part:
+	if u == Part {
 		return number
 	}
-	return number + " ×"
+	return number + " " + strings.TrimSuffix(string(u), " samples/s")
 }
 
 // size returns how many samples a second, or times, the unit is.

@@ -28,11 +28,9 @@ func (p *Plan) Report(r *Results) *report.Report {
 		if c.Name == "" {
 			continue
 		}
-		q := report.Quantity{Name: c.Name, What: fmt.Sprintf("%s, %s", c.What, c.Unit),
-			Over: report.OverNothing, Interval: metric.Interval{Estimate: c.Middle, Low: c.Middle, High: c.Middle}}
-		if c.Low > 0 {
-			q.Low, q.High, q.Over = c.Low, c.High, report.OverUnknowns
-		}
+		low, high, over := c.ends()
+		q := report.Quantity{Name: c.Name, What: fmt.Sprintf("%s, %s", c.What, c.Unit), Over: over,
+			Interval: metric.Interval{Estimate: c.Middle, Low: low, High: high}}
 		out.Quantities = append(out.Quantities, q)
 	}
 	for _, t := range []cli.Table{
@@ -47,6 +45,14 @@ func (p *Plan) Report(r *Results) *report.Report {
 		out.Tables = append(out.Tables, causeTable(&r.Causes[i]))
 	}
 	return out
+}
+
+// ends returns the ends of the interval and what it spans; without one, the ends are the middle.
+func (c *Comparison) ends() (low, high float64, over report.Basis) {
+	if c.Low > 0 {
+		return c.Low, c.High, report.OverUnknowns
+	}
+	return c.Middle, c.Middle, report.OverNothing
 }
 
 // claimTables have the numbers of every claim, and the verdict on it with where its figure is from. Both fit
@@ -131,10 +137,7 @@ func comparisonFigure(comparisons []Comparison) report.Figure {
 	shade := map[Verdict]int{Inside: 2, Outside: 1, NotIdentifiable: 4, IsInput: 5, NoInterval: 5}
 	for i := range comparisons {
 		c := &comparisons[i]
-		low, high := c.Middle, c.Middle
-		if c.Low > 0 {
-			low, high = c.Low, c.High
-		}
+		low, high, _ := c.ends()
 		f.Bars = append(f.Bars, report.Bar{
 			Name: fmt.Sprintf("%s: %s", c.What, c.Verdict), Color: shade[c.Verdict],
 			Value: c.Middle / c.Figure.Value, Low: low / c.Figure.Value, High: high / c.Figure.Value,

@@ -66,23 +66,19 @@ func GPUCount(gpus int) string {
 	return fmt.Sprintf("%d GPUs", gpus)
 }
 
-// ReadingError is the error of a bar that is read from the scaling figure, in thousand samples a second, and
-// VagueError that of a bar that is hard to read.
-const (
-	ReadingError = 0.2
-	VagueError   = 0.5
-)
+// ReadingError is the error of a bar that is read from the scaling figure, in thousand samples a second.
+const ReadingError = 0.2
 
-// Bar returns a bar of the scaling figure with the error of its reading.
-func Bar(value float64) Figure { return Digitised(value, barError(value)) }
-
-// barError returns the error of a bar.
+// barError returns the error of a bar: two of them are hard to read.
 func barError(value float64) float64 {
 	if value == 14.7 || value == 15 {
-		return VagueError
+		return 0.5
 	}
 	return ReadingError
 }
+
+// Bar returns a bar of the scaling figure with the error of its reading.
+func Bar(value float64) Figure { return Digitised(value, barError(value)) }
 
 // BarRatio returns the ratio of two bars of the scaling figure, each with the error of its reading.
 func BarRatio(a, b float64) Figure {

@@ -135,8 +135,8 @@ func divide(r *paper.Predictions) *results {
 	return out
 }
 
-// measure computes a factor: its middle, and the input that explains most, with the middle number of trainers;
-// its interval over the points and, if it depends on them, over all numbers of trainers.
+// measure computes a factor: its middle, and the input that explains most, with the middle number of
+// trainers; its interval over the points and, if it depends on them, over all numbers of trainers.
 func (f *factor) measure(r *paper.Predictions) {
 	var all paper.Box
 	if f.Over != "" {

@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -19,8 +20,9 @@ import (
 func New() *report.Experiment {
 	mostRows := 0
 	return report.Study(report.Experiment{
-		Name:     "capacity",
-		Question: "Does the simulator predict the throughput of 6 to 100 trillion parameters, and what does not fit?",
+		Name: "capacity",
+		Question: "Does the simulator predict the throughput of 6 to 100 trillion parameters, and what " +
+			"does not fit?",
 		Help: `Predicts the capacity experiment of the paper on Persia: Criteo-Syn with 6.25, 12.5,
 25, 50 and 100 T parameters on 64 A100s of the cluster persia-gcp, in mode hybrid,
 and at 100 T also in modes sync, async-average and, in the full version, async-ps at
@@ -42,9 +44,9 @@ the inputs by total effects, and searches how large each input alone must be for
 ratios of modes in the paper and for the control. It takes some minutes.`,
 		QuickTime: 90 * time.Second,
 		AddFlags: func(flags *pflag.FlagSet) {
-			flags.IntVar(&mostRows, "most-rows", 0, "measure look-ups in tables of up to this number of rows "+
-				"of 60 bytes, as far as they fit in 20 GB and in memory (default all that fit; with --quick "+
-				"10000000)")
+			flags.IntVar(&mostRows, "most-rows", 0, "measure look-ups in tables of up to this number of "+
+				"rows of 60 bytes, as far as they fit in 20 GB and in memory (default all that fit; with "+
+				"--quick 10000000)")
 		},
 	}, func(o report.Options) (*plan, error) {
 		return &plan{newPlan(o), newCurvePlan(o, mostRows)}, checkRows(mostRows)
@@ -109,42 +111,32 @@ func modeName(mode string) string { return "100 T, " + mode }
 
 // control is a cluster with PSs that are slower together than those of the paper, and have enough memory.
 type control struct {
-	hosts    int
-	terabyte int // of each host
-	cores    int // of each host; 0: those of the paper
+	hosts  int
+	memory string // of each host
+	cores  string // of each host; empty: those of the paper
 }
 
 // few returns the controls. The first has so few cores that PSs bind, as its busy shares must show; the
 // others have the rates of their number of hosts, and 360 TB.
-func few() []control { return []control{{30, 36, 2}, {10, 36, 0}, {1, 360, 0}} }
+func few() []control { return []control{{30, "36 TB", "2"}, {10, "36 TB", ""}, {1, "360 TB", ""}} }
 
 // reference is the cluster of the paper with the memory of the first control, so that it has more memory and
 // the same rates.
-func reference() control { return control{30, 36, 0} }
+func reference() control { return control{30, "36 TB", ""} }
 
-// String returns the hosts with their memory.
+// String returns the hosts with their cores or memory.
 func (c control) String() string {
-	hosts := "hosts"
+	text := fmt.Sprintf("%d PS hosts of ", c.hosts)
 	if c.hosts == 1 {
-		hosts = "host"
+		text = "1 PS host of "
 	}
-	if c.cores > 0 {
-		return fmt.Sprintf("%d PS %s of %d cores", c.hosts, hosts, c.cores)
+	if c.cores != "" {
+		return text + c.cores + " cores"
 	}
-	return fmt.Sprintf("%d PS %s of %d TB", c.hosts, hosts, c.terabyte)
+	return text + c.memory
 }
 
 func (c control) name(s size) string { return fmt.Sprintf("%g T, %s", s.trillions, c) }
-
-func (c control) set() map[string]string {
-	set := map[string]string{
-		"embedding-ps.count": strconv.Itoa(c.hosts), "embedding-ps.memory": fmt.Sprintf("%dTB", c.terabyte),
-	}
-	if c.cores > 0 {
-		set["embedding-ps.cores"] = strconv.Itoa(c.cores)
-	}
-	return set
-}
 
 // newPlan returns the predictions of the quick or the full version.
 func newPlan(o report.Options) *paper.Plan {
@@ -179,11 +171,18 @@ func newPlan(o report.Options) *paper.Plan {
 		add(modeName(job.AsyncPS), most.model, job.AsyncPS, nil).MiddleOnly = true
 		p.Claims = append(p.Claims, overHybrid("async-ps-over-hybrid-100t", job.AsyncPS))
 	}
-	all := reference()
-	add(all.name(most), most.model, job.Hybrid, all.set())
+	addControl := func(c control, s size) *paper.Case {
+		set := map[string]string{"embedding-ps.count": strconv.Itoa(c.hosts),
+			"embedding-ps.memory": strings.ReplaceAll(c.memory, " ", "")}
+		if c.cores != "" {
+			set["embedding-ps.cores"] = c.cores
+		}
+		return add(c.name(s), s.model, job.Hybrid, set)
+	}
+	addControl(reference(), most)
 	for i, c := range few() {
 		for _, s := range simulated(o) {
-			added := add(c.name(s), s.model, job.Hybrid, c.set())
+			added := addControl(c, s)
 			added.MiddleOnly = s != smallest() && s != most || o.Quick && i > 0
 			if i == 0 {
 				added.Steps = boundSteps
@@ -195,7 +194,7 @@ func newPlan(o report.Options) *paper.Plan {
 		p.Causes = []paper.Cause{
 			{What: "hybrid ÷ sync at 100 T", Of: hybrid, Over: sync, Target: hybridSync},
 			{What: "async-average ÷ hybrid at 100 T", Of: async, Over: hybrid, Target: asyncHybrid},
-			{What: "10 PS hosts ÷ 30 at 100 T", Of: few()[1].name(most), Over: all.name(most),
+			{What: "10 PS hosts ÷ 30 at 100 T", Of: few()[1].name(most), Over: reference().name(most),
 				Target: 1 - slowerLeast, Names: []string{ // how fast PSs are
 					"embedding-ps.cores", "embedding-ps.core-speed", "embedding-ps.memory-bandwidth",
 					"embedding-ps.random-rows-per-second", "embedding-ps.memory-latency",

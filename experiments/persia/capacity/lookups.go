@@ -42,8 +42,8 @@ type curvePlan struct {
 	Batch   int    `yaml:"batch"`   // rows of a look-up or an update
 	Batches int    `yaml:"batches"` // of a round
 	Rounds  int    `yaml:"rounds"`
-	// Small and Huge are the largest buffers of chases, in pages of 4 KiB and in huge ones, which grow with the
-	// table. Reference is that of the chase that is repeated beside the store.
+	// Small and Huge are the largest buffers of chases, in pages of 4 KiB and in huge ones, which grow with
+	// the table. Reference is that of the chase that is repeated beside the store.
 	Small     unit.Bytes `yaml:"chase-small-pages"`
 	Huge      unit.Bytes `yaml:"chase-huge-pages"`
 	Reference unit.Bytes `yaml:"chase-reference"`
@@ -158,7 +158,8 @@ func (c *curve) simulate(reference unit.Bytes, rates *probe.Result) {
 		s := &c.Sizes[i]
 		byLaw := c.Machine.fit
 		byLaw.HugePageShare = s.ReferenceHuge
-		drift := report.Median(s.Reference) / (1e9 * byLaw.RowTime(device.Region{Bytes: reference, Touches: 1}))
+		step := 1e9 * byLaw.RowTime(device.Region{Bytes: reference, Touches: 1})
+		drift := report.Median(s.Reference) / step
 		point := curvePoint{Rows: s.Rows, Bytes: s.Bytes, Drift: drift}
 		read, update := &point.Read, &point.Update
 		read.Measured, update.Measured = medianInterval(s.Reads), medianInterval(s.Updates)

@@ -68,8 +68,8 @@ func (c *curve) addTo(r *report.Report) {
 		for _, n := range c.LeftOut {
 			names = append(names, fmt.Sprintf("%s (%.1f GB)", millions(n), float64(n)*rowBytes/1e9))
 		}
-		r.Notes = append(r.Notes, fmt.Sprintf("Not measured, because %v of memory were available: tables of %s.",
-			c.Available, strings.Join(names, ", ")))
+		r.Notes = append(r.Notes, fmt.Sprintf("Not measured, because %v of memory were available: tables of "+
+			"%s.", c.Available, strings.Join(names, ", ")))
 	}
 }
 
@@ -112,8 +112,8 @@ func (c *curve) quantities() (list []report.Quantity) {
 		model, _ := s.largest(simulatedTime)
 		null, _ := s.largest(nullTime)
 		first, end := s.times[0].Measured.Estimate, s.times[last].Measured
-		add(slug+"-error-largest", "largest error of the simulated time of a "+s.name+" over sizes, relative "+
-			"to the measured one", model)
+		add(slug+"-error-largest", "largest error of the simulated time of a "+s.name+
+			" over sizes, relative to the measured one", model)
 		add(slug+"-error-null", "the same of one constant time, that of the smallest table", null)
 		add(slug+"-growth", "measured time of a "+s.name+" in the largest table ÷ the smallest",
 			metric.Interval{Estimate: end.Estimate / first, Low: end.Low / first, High: end.High / first})
@@ -190,17 +190,18 @@ func (c *curve) figure() report.Figure {
 	}
 	most := 0.0
 	for i, s := range c.sides() {
-		measured := report.Line{Name: s.name + ", measured", Color: 2 * i}
-		simulated := report.Line{Name: s.name + ", simulated", Color: 2*i + 1}
-		null := report.Line{Name: s.name + ", one constant", Color: report.Grey, Guide: true}
+		var measured, simulated, null []report.Point
 		for k, t := range s.times {
 			x, v := f.X.Ticks[k], t.Measured
 			most = max(most, v.High, t.Simulated)
-			measured.Points = append(measured.Points, report.Point{X: x, Y: v.Estimate, Low: v.Low, High: v.High})
-			simulated.Points = append(simulated.Points, report.Exact(x, t.Simulated))
-			null.Points = append(null.Points, report.Exact(x, t.Null))
+			measured = append(measured, report.Point{X: x, Y: v.Estimate, Low: v.Low, High: v.High})
+			simulated = append(simulated, report.Exact(x, t.Simulated))
+			null = append(null, report.Exact(x, t.Null))
 		}
-		f.Lines = append(f.Lines, measured, simulated, null)
+		f.Lines = append(f.Lines,
+			report.Line{Name: s.name + ", measured", Color: 2 * i, Points: measured},
+			report.Line{Name: s.name + ", simulated", Color: 2*i + 1, Points: simulated},
+			report.Line{Name: s.name + ", one constant", Color: report.Grey, Guide: true, Points: null})
 	}
 	const step = 20 // ns between ticks
 	for v := 0.0; len(f.Y.Ticks) < 2 || v < most+step; v += step {

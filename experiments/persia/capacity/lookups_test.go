@@ -154,7 +154,8 @@ func TestSizesFitTheMemory(t *testing.T) {
 		}
 	}
 	tooMuch := &curvePlan{Sizes: []int{1e15}}
-	if c, err := tooMuch.measure(t.Context(), quick); len(c.Points) != 0 || len(c.LeftOut) != 1 || err != nil {
+	c, err := tooMuch.measure(t.Context(), quick)
+	if err != nil || len(c.Points) != 0 || len(c.LeftOut) != 1 {
 		t.Errorf("%+v, %v without memory", c, err)
 	}
 	if checkRows(0) != nil || checkRows(1e7) != nil || checkRows(-1) == nil || checkRows(100) == nil {

@@ -24,9 +24,8 @@ type results struct {
 // report adds to the comparisons what fits, the controls and the look-up curve.
 func (p *plan) report(r *results) *report.Report {
 	out := p.Report(&r.Results)
-	fitTable, fitFindings := fitReport(r.Fits)
-	out.Tables = append(append(out.Tables, fitTable), controlTables(r.Controls)...)
-	out.Findings = append(append(out.Findings, fitFindings...), controlFinding(r.Controls),
+	out.Tables = append(out.Tables, controlTables(r.Controls)...)
+	out.Findings = append(append(out.Findings, fitFindings(r.Fits)...), controlFinding(r.Controls),
 		flatnessFinding(&r.Results))
 	out.Quantities = append(out.Quantities, r.controlQuantities()...)
 	out.Notes = append(out.Notes, notes()...)
@@ -35,30 +34,20 @@ func (p *plan) report(r *results) *report.Report {
 	return out
 }
 
-// fitReport returns the arithmetic of every fit as a table and in sentences.
-func fitReport(fits []fit) (t cli.Table, sentences []string) {
+// fitFindings say what fits.
+func fitFindings(fits []fit) (sentences []string) {
 	const tera = 1e12
-	t = cli.Table{
-		Caption: "Do 100 T parameters fit the PS hosts? (spare: bytes of overhead a row that fit)",
-		Header: []string{"rows", "result", "values", "hosts", "T rows", "B/row", "need TB", "have TB",
-			"spare"},
-		Words: 2,
-	}
 	for i := range fits {
 		f := &fits[i]
-		outcome, fit := "accepts", "fit"
+		outcome := "fit"
 		if f.Refusal != "" {
-			outcome, fit = "refuses", "do not fit"
+			outcome = "do not fit"
 		}
-		rows, needed, there := fmt.Sprintf("%.3g", f.Rows/tera), fmt.Sprintf("%.0f", f.Needed/tera),
-			fmt.Sprintf("%.0f", f.There/tera)
-		t.Rows = append(t.Rows, []string{f.Precision, outcome, fmt.Sprint(f.Dim), fmt.Sprint(f.Hosts),
-			rows, fmt.Sprint(f.RowBytes), needed, there, fmt.Sprint(f.OverheadMost)})
-		sentences = append(sentences, fmt.Sprintf("100 T parameters in %s %s %d PS hosts: %s T rows of %g "+
-			"bytes are %s TB, and the hosts have %s TB.", f.Precision, fit, f.Hosts, rows, f.RowBytes, needed,
-			there))
+		sentences = append(sentences, fmt.Sprintf("100 T parameters in %s %s %d PS hosts: %.3g T rows of %g "+
+			"bytes are %.0f TB, and the hosts have %.0f TB.", f.Precision, outcome, f.Hosts, f.Rows/tera,
+			f.RowBytes, f.Needed/tera, f.There/tera))
 	}
-	return t, sentences
+	return sentences
 }
 
 // controlTables have a row for each size on few PS hosts: throughput, and what binds it.
@@ -135,7 +124,8 @@ func (r *results) controlQuantities() []report.Quantity {
 	c := firstControl(r.Controls)
 	return []report.Quantity{
 		{Name: "control-slowdown", What: fmt.Sprintf("throughput of 100 T on %s ÷ the paper's PSs", few()[0]),
-			Interval: metric.Interval{Estimate: c.Ratio, Low: c.Low, High: c.High}, Over: report.OverUnknowns},
+			Interval: metric.Interval{Estimate: c.Ratio, Low: c.Low, High: c.High},
+			Over:     report.OverUnknowns},
 		{Name: "control-flatness", What: fmt.Sprintf("throughput of 100 T ÷ 6.25 T on %s", few()[0]),
 			Interval: r.Flatness, Over: report.OverUnknowns},
 	}

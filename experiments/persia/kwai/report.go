@@ -74,7 +74,9 @@ func figure(r *paper.Results) report.Figure {
 	for i, c := range curves() {
 		var points []paper.Point
 		for _, x := range c.points {
-			points = append(points, paper.Point{X: float64(x.gpus), Paper: x.rate, Case: caseName(c.mode, x.gpus)})
+			points = append(points, paper.Point{
+				X: float64(x.gpus), Paper: x.rate, Case: caseName(c.mode, x.gpus),
+			})
 		}
 		f.Lines = append(f.Lines, r.Beside(strings.TrimSuffix(c.mode, "-average"), i, paper.Kilo, points)...)
 	}

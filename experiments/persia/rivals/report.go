@@ -13,7 +13,8 @@ import (
 // draw returns the report of results.
 func draw(p *paper.Plan, r *results) *report.Report {
 	return &report.Report{
-		Quantities: quantities(r), Findings: findings(r), Notes: append(p.Report(&r.Results).Notes, notes()...),
+		Quantities: quantities(r), Findings: findings(r),
+		Notes:   append(p.Report(&r.Results).Notes, notes()...),
 		Tables:  []cli.Table{leadTable(r.Leads), transferTable(r.Transfers)},
 		Figures: []report.Figure{leadFigure(r.Leads, 8), leadFigure(r.Leads, 1)},
 	}
@@ -81,8 +82,10 @@ func leadFigure(leads []lead, gpus int) report.Figure {
 			continue
 		}
 		names := []string{l.Data + ", " + l.Rival + ": paper", "algorithm", "implementation"}
-		published := metric.Interval{Estimate: l.Published.Value, Low: l.Published.Low, High: l.Published.High}
-		for k, v := range []metric.Interval{published, l.Algorithm, l.Implementation} {
+		p := &l.Published
+		for k, v := range []metric.Interval{
+			{Estimate: p.Value, Low: p.Low, High: p.High}, l.Algorithm, l.Implementation,
+		} {
 			f.Bars = append(f.Bars, report.Bar{Name: names[k], Color: k, Value: v.Estimate, Low: v.Low,
 				High: v.High})
 		}

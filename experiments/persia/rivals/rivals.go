@@ -15,8 +15,9 @@ import (
 // New returns the experiment.
 func New() *report.Experiment {
 	return paper.Study(report.Experiment{
-		Name:     "rivals",
-		Question: "How much of Persia's lead over XDL and PaddlePaddle is its algorithm, and how much its code?",
+		Name: "rivals",
+		Question: "How much of Persia's lead over XDL and PaddlePaddle is its algorithm, and how much its " +
+			"code?",
 		Help: `Divides each lead of the scaling figure of the paper on Persia, throughput of
 Persia ÷ throughput of XDL or PaddlePaddle on 1 and on 8 V100s, into two factors:
 

@@ -24,7 +24,8 @@ func draw(p *paper.Plan, r *results) *report.Report {
 	out.Notes = append(append(out.Notes, notes()...), g.note())
 	out.Tables = append(out.Tables, g.tables()...)
 	out.Quantities = append(out.Quantities, g.quantities()...)
-	out.Findings = slices.Concat(shareFindings(&r.Results), wireFindings(&r.Results), g.findings(), out.Findings)
+	out.Findings = slices.Concat(shareFindings(&r.Results), wireFindings(&r.Results), g.findings(),
+		out.Findings)
 	out.Figures = append(out.Figures, shareFigure(&r.Results), g.figure())
 	for _, d := range paper.ScalingFigure() {
 		out.Figures = append(out.Figures, curves(&d, &r.Results))
@@ -44,7 +45,9 @@ func curves(d *paper.Scaling, r *paper.Results) report.Figure {
 	for i, s := range systems() {
 		var points []paper.Point
 		for _, n := range paper.ScalingGPUs() {
-			points = append(points, paper.Point{X: float64(n), Paper: d.Bar(s.bars, n), Case: d.Case(s.name, n)})
+			points = append(points, paper.Point{
+				X: float64(n), Paper: d.Bar(s.bars, n), Case: d.Case(s.name, n),
+			})
 		}
 		f.Lines = append(f.Lines, r.Beside(s.name, i, paper.Kilo, points)...)
 	}
@@ -84,8 +87,8 @@ func shareFindings(r *paper.Results) (sentences []string) {
 		}
 		if parts != nil {
 			sentences = append(sentences, fmt.Sprintf("%s: each of 8 GPUs has %.0f %% of the throughput of "+
-				"1 GPU without dense communication in the paper. Predicted: %s.", d.Name, 100*d.Share(8).Value,
-				strings.Join(parts, "; ")))
+				"1 GPU without dense communication in the paper. Predicted: %s.", d.Name,
+				100*d.Share(8).Value, strings.Join(parts, "; ")))
 		}
 	}
 	return sentences

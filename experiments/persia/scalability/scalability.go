@@ -50,7 +50,8 @@ func systems() []system {
 	return []system{
 		{"Persia", paper.Persia, "", job.Hybrid, ""},
 		{"PaddlePaddle", paper.PaddlePaddle, "paddlepaddle", job.Hybrid, ""},
-		{"XDL async", paper.XDLAsync, "xdl", job.AsyncPS, ""}, {"XDL sync", paper.XDLSync, "xdl", job.Sync, ""},
+		{"XDL async", paper.XDLAsync, "xdl", job.AsyncPS, ""},
+		{"XDL sync", paper.XDLSync, "xdl", job.Sync, ""},
 	}
 }
 
@@ -155,7 +156,8 @@ func addWires(p *paper.Plan, d *paper.Scaling) {
 			Preset: "persia-paper", Model: d.Model, Mode: job.Hybrid, GPUs: 8,
 			Set: map[string]string{"inside.bandwidth": wire},
 		}).Name
-		p.Claims = append(p.Claims, shareClaim(d, wireName(d, wire), "wire of "+wire, of, d.Case("Persia", 1)))
+		p.Claims = append(p.Claims,
+			shareClaim(d, wireName(d, wire), "wire of "+wire, of, d.Case("Persia", 1)))
 	}
 }
 

@@ -59,7 +59,8 @@ func TestSharesOfTheBarWithoutCommunication(t *testing.T) {
 		d := &paper.ScalingFigure()[i]
 		for _, s := range persias() {
 			ours := r.Ratio(d.Case(s.name, 8), d.Case(s.name, 1)).Middle / 8
-			if c := r.Comparison(shareName(d, s.products)); math.Abs(c.Figure.Value-want) > 0.001 || math.Abs(c.Middle-ours) > 1e-9 {
+			c := r.Comparison(shareName(d, s.products))
+			if math.Abs(c.Figure.Value-want) > 0.001 || math.Abs(c.Middle-ours) > 1e-9 {
 				t.Errorf("%s: paper %v, want %v; ours %v, want %v", c.What, c.Figure.Value, want, c.Middle,
 					ours)
 			}
