@@ -61,8 +61,8 @@ func jobReport(r *results) (t cli.Table, sentences []string) {
 		verdict = "Missed: "
 	}
 	return t, slices.Insert(sentences, 0, fmt.Sprintf("%s%d of %d random jobs name what binds them; the "+
-		"target is %.0f %%. %d different resources are first.", verdict, r.passed(), len(r.Jobs), 100*jobsGoal,
-		len(first)))
+		"target is %.0f %%. %d different resources are first.", verdict, r.passed(), len(r.Jobs),
+		100*jobsGoal, len(first)))
 }
 
 // passed returns the number of jobs without faults.
@@ -133,8 +133,8 @@ func (p *plan) intervalReport(list []intervalResult) (cli.Table, string) {
 	if enough < len(list) || narrow < len(list) {
 		verdict = "Missed: "
 	}
-	return t, fmt.Sprintf("%s%d of %d intervals contain at least 28 of 30 truths (all together %d of %d), and "+
-		"%d are no wider than the range of %s other points.", verdict, enough, len(list), inside, truths,
+	return t, fmt.Sprintf("%s%d of %d intervals contain at least 28 of 30 truths (all together %d of %d), "+
+		"and %d are no wider than the range of %s other points.", verdict, enough, len(list), inside, truths,
 		narrow, report.Thousands(p.Others))
 }
 

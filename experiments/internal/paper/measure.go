@@ -86,13 +86,12 @@ func (r *Results) Case(name string) *CaseResult {
 	return &r.Cases[i]
 }
 
-// Comparison returns the comparison under the name of a quantity, or nil.
-func (r *Results) Comparison(name string) *Comparison {
-	i := slices.IndexFunc(r.Comparisons, func(c Comparison) bool { return c.Name == name })
-	if i < 0 {
-		return nil
+// Comparison returns the comparison under the name of a quantity, or an empty one.
+func (r *Results) Comparison(name string) (c Comparison) {
+	if i := slices.IndexFunc(r.Comparisons, func(c Comparison) bool { return c.Name == name }); i >= 0 {
+		c = r.Comparisons[i]
 	}
-	return &r.Comparisons[i]
+	return c
 }
 
 // Predictions are results with all that was predicted, of which experiments compute more.

@@ -47,6 +47,11 @@ func (p *Plan) Report(r *Results) *report.Report {
 	return out
 }
 
+// Quantity returns a number of a report with its interval over the unknown inputs.
+func Quantity(name, what string, i metric.Interval) report.Quantity {
+	return report.Quantity{Name: name, What: what, Interval: i, Over: report.OverUnknowns}
+}
+
 // ends returns the ends of the interval and what it spans; without one, the ends are the middle.
 func (c *Comparison) ends() (low, high float64, over report.Basis) {
 	if c.Low > 0 {

@@ -19,14 +19,12 @@ func draw(p *paper.Plan, r *results) *report.Report {
 	out.Tables = slices.Insert(out.Tables, 0, r.factorTable(), r.caseTable())
 	out.Figures = slices.Insert(out.Figures, 0, r.figure())
 	out.Notes = append(out.Notes, notes()...)
-	add := func(name, what string, i metric.Interval) {
-		out.Quantities = append(out.Quantities,
-			report.Quantity{Name: name, What: what, Interval: i, Over: report.OverUnknowns})
-	}
 	for _, f := range append(slices.Clone(r.Factors), r.Product) {
-		add(f.Name, fmt.Sprintf("Neo's lead over CPUs and PSs, %s, ×", f.What), f.Interval)
+		out.Quantities = append(out.Quantities,
+			paper.Quantity(f.Name, fmt.Sprintf("Neo's lead over CPUs and PSs, %s, ×", f.What), f.Interval))
 	}
-	add("neo-residual", "the published 40 × ÷ the simulated lead, ×", r.Residual)
+	out.Quantities = append(out.Quantities,
+		paper.Quantity("neo-residual", "the published 40 × ÷ the simulated lead, ×", r.Residual))
 	return out
 }
 

@@ -151,29 +151,22 @@ func signed(share float64) string { return report.Minus(fmt.Sprintf("%+.1f %%", 
 // table has the numbers of the memory, and how far the law is from the chases.
 func (c *chased) table() cli.Table {
 	m := &c.Memory
-	cache, pages := "not reported", "not virtual"
-	if m.LastCacheBytes > 0 {
-		cache = fmt.Sprintf("%.0f MB", m.LastCacheBytes/1e6)
-	}
-	if m.Virtual {
-		pages = fmt.Sprintf("%.0f %%", 100*m.HypervisorHuge)
-	}
 	return cli.Table{
 		Caption: "This machine's memory, from chases that share no code with the store",
 		Header:  []string{"what", "value"}, Words: 1,
 		Rows: [][]string{
-			{"latency of memory", fmt.Sprintf("%.0f ns", m.MemoryNS)},
-			{"latency of the cache", fmt.Sprintf("%.0f ns", m.CacheNS)},
-			{"cache, as it behaves for one chain", fmt.Sprintf("%.1f MB", m.CacheBytes/1e6)},
-			{"cache, as it behaves for many", fmt.Sprintf("%.1f MB", m.CacheTogether/1e6)},
-			{"last-level cache, as the system reports it", cache},
+			{"latency of memory, of the cache", fmt.Sprintf("%.0f ns, %.0f ns", m.MemoryNS, m.CacheNS)},
+			{"cache, as it behaves for one chain, for many",
+				fmt.Sprintf("%.1f MB, %.1f MB", m.CacheBytes/1e6, m.CacheTogether/1e6)},
+			{"last-level cache, as the system reports it (0: it does not)",
+				fmt.Sprintf("%.0f MB", m.LastCacheBytes/1e6)},
 			{"entries of the TLB", fmt.Sprint(m.TLBEntries)},
-			{"huge pages of the hypervisor, as it behaves", pages},
-			{"lines in flight", fmt.Sprintf("%.1f", m.LinesInFlight)},
-			{"walks of page tables in flight", fmt.Sprintf("%.1f", m.WalksInFlight)},
+			{"huge pages of the hypervisor, if any", percent(m.HypervisorHuge)},
+			{"lines, walks of page tables in flight",
+				fmt.Sprintf("%.1f, %.1f", m.LinesInFlight, m.WalksInFlight)},
 			{"a following line, relative to the first", fmt.Sprintf("%.2f", m.NextLine)},
-			{fmt.Sprintf("worst error of the law, %d chases alone", len(c.Chases)), percent(m.WorstAlone)},
-			{fmt.Sprintf("… %d chases together", m.TogetherCompare), percent(m.WorstTogether)},
+			{fmt.Sprintf("worst error of the law, %d chases alone, %d together", len(c.Chases),
+				m.TogetherCompare), percent(m.WorstAlone) + ", " + percent(m.WorstTogether)},
 		},
 	}
 }

@@ -121,13 +121,11 @@ func flatnessFinding(r *paper.Results) string {
 
 // controlQuantities are the slowdown of 100 T on the first control, and the ratio of sizes there.
 func (r *results) controlQuantities() []report.Quantity {
-	c := firstControl(r.Controls)
+	c, on := firstControl(r.Controls), few()[0]
 	return []report.Quantity{
-		{Name: "control-slowdown", What: fmt.Sprintf("throughput of 100 T on %s ÷ the paper's PSs", few()[0]),
-			Interval: metric.Interval{Estimate: c.Ratio, Low: c.Low, High: c.High},
-			Over:     report.OverUnknowns},
-		{Name: "control-flatness", What: fmt.Sprintf("throughput of 100 T ÷ 6.25 T on %s", few()[0]),
-			Interval: r.Flatness, Over: report.OverUnknowns},
+		paper.Quantity("control-slowdown", fmt.Sprintf("throughput of 100 T on %s ÷ the paper's PSs", on),
+			metric.Interval{Estimate: c.Ratio, Low: c.Low, High: c.High}),
+		paper.Quantity("control-flatness", fmt.Sprintf("throughput of 100 T ÷ 6.25 T on %s", on), r.Flatness),
 	}
 }
 

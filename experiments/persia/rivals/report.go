@@ -22,21 +22,21 @@ func draw(p *paper.Plan, r *results) *report.Report {
 
 // quantities are the factors of all leads, and the leads on 8 GPUs as they follow from those on 1.
 func quantities(r *results) (list []report.Quantity) {
-	add := func(name, what string, i metric.Interval) {
-		list = append(list, report.Quantity{Name: name, What: what, Interval: i, Over: report.OverUnknowns})
-	}
 	for i := range r.Leads {
 		l := &r.Leads[i]
 		end := fmt.Sprintf("%s-%s-%d", report.Slug(l.Rival), report.Slug(l.Data), l.GPUs)
 		lead := fmt.Sprintf("of Persia ÷ %s on %s, %s, ×", l.Rival, l.Data, paper.GPUCount(l.GPUs))
-		add("algorithm-factor-"+end, "factor of the algorithm "+lead, l.Algorithm)
-		add("implementation-factor-"+end, "factor of the implementation "+lead, l.Implementation)
+		list = append(list,
+			paper.Quantity("algorithm-factor-"+end, "factor of the algorithm "+lead, l.Algorithm),
+			paper.Quantity("implementation-factor-"+end, "factor of the implementation "+lead,
+				l.Implementation))
 	}
 	for i := range r.Transfers {
 		t := &r.Transfers[i]
-		add(fmt.Sprintf("persia-over-%s-%s-8", report.Slug(t.Rival), report.Slug(t.Data)),
+		list = append(list, paper.Quantity(
+			fmt.Sprintf("persia-over-%s-%s-8", report.Slug(t.Rival), report.Slug(t.Data)),
 			fmt.Sprintf("Persia ÷ %s on %s, 8 GPUs, from the ratio on 1 GPU and the algorithm, ×", t.Rival,
-				t.Data), t.Predicted)
+				t.Data), t.Predicted))
 	}
 	return list
 }

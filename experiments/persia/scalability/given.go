@@ -193,41 +193,35 @@ func newGiven(r *paper.Predictions) *given {
 	g := d.predict(max(1, min(keptPart, len(d.at)/keptLeast)))
 	for part := 1; len(d.at)/part >= keptLeast; part *= 2 {
 		x := d.predict(part)
-		_, widest := widths(x.Shares)
-		g.Kept = append(g.Kept, keptRow{Part: part, Draws: x.Draws, Shares: inside(x.Shares),
-			Throughputs: inside(x.Bars), Of: len(x.Shares), Widest: widest})
+		s := summarize(x.Shares)
+		g.Kept = append(g.Kept, keptRow{Part: part, Draws: x.Draws, Shares: s.inside,
+			Throughputs: summarize(x.Bars).inside, Of: len(x.Shares), Widest: s.widest})
 	}
 	return g
 }
 
-// inside counts the figures that lie inside.
-func inside(list []leftOut) (n int) {
-	for i := range list {
-		if list[i].Inside {
-			n++
-		}
-	}
-	return n
+// summary is what figures that are left out have in common.
+type summary struct {
+	inside            int     // figures
+	narrowest, widest float64 // of the intervals, high end ÷ low end
+	// ours and null are the mean distances of the medians, and of the null model, from the figures, as a part
+	// of those.
+	ours, null float64
 }
 
-// widths returns the widths of the narrowest and of the widest interval.
-func widths(list []leftOut) (narrowest, widest float64) {
-	narrowest = math.Inf(1)
-	for i := range list {
-		narrowest, widest = min(narrowest, list[i].width()), max(widest, list[i].width())
-	}
-	return narrowest, widest
-}
-
-// misses returns the mean distance of the medians, and of the null model, from the figures, as a part of
-// those.
-func misses(list []leftOut) (ours, null float64) {
+func summarize(list []leftOut) summary {
+	s := summary{narrowest: math.Inf(1)}
 	for i := range list {
 		x := &list[i]
-		ours += math.Abs(math.Log(x.Given.Estimate/x.Figure.Value)) / float64(len(list))
-		null += math.Abs(math.Log(x.Null/x.Figure.Value)) / float64(len(list))
+		if x.Inside {
+			s.inside++
+		}
+		s.narrowest, s.widest = min(s.narrowest, x.width()), max(s.widest, x.width())
+		s.ours += math.Abs(math.Log(x.Given.Estimate/x.Figure.Value)) / float64(len(list))
+		s.null += math.Abs(math.Log(x.Null/x.Figure.Value)) / float64(len(list))
 	}
-	return math.Expm1(ours), math.Expm1(null)
+	s.ours, s.null = math.Expm1(s.ours), math.Expm1(s.null)
+	return s
 }
 
 // tables returns the predictions, and how they depend on the draws that are kept.
@@ -277,8 +271,7 @@ func (g *given) figure() report.Figure {
 
 // findings say what the other data sets add.
 func (g *given) findings() []string {
-	narrowest, widest := widths(g.Shares)
-	ours, null := misses(g.Shares)
+	s := summarize(g.Shares)
 	last := &g.Shares[len(g.Shares)-1]
 	return []string{
 		fmt.Sprintf("Given the other two data sets, %s: each GPU has %.2f (%.2f to %.2f, a factor %.2f) of "+
@@ -286,10 +279,10 @@ func (g *given) findings() []string {
 			"paper %.2f. Left out in turn, %d of %d such shares and %d of %d throughputs lie inside, the "+
 			"intervals of the shares span factors of %.2f to %.2f, and %.0f %% of the draws that are kept "+
 			"have half precision.", last.What, last.Given.Estimate, last.Given.Low, last.Given.High,
-			last.width(), last.All.Estimate, last.All.Low, last.All.High, last.Figure.Value,
-			inside(g.Shares), len(g.Shares), inside(g.Bars), len(g.Bars), narrowest, widest, 100*g.Half),
+			last.width(), last.All.Estimate, last.All.Low, last.All.High, last.Figure.Value, s.inside,
+			len(g.Shares), summarize(g.Bars).inside, len(g.Bars), s.narrowest, s.widest, 100*g.Half),
 		fmt.Sprintf("The medians of these shares miss the paper by %.0f %% on average, the mean of the "+
-			"other data sets, without a simulator, by %.0f %%.", 100*ours, 100*null),
+			"other data sets, without a simulator, by %.0f %%.", 100*s.ours, 100*s.null),
 	}
 }
 
@@ -297,12 +290,9 @@ func (g *given) findings() []string {
 func (g *given) quantities() (list []report.Quantity) {
 	for i := range g.Shares {
 		x := &g.Shares[i]
-		list = append(list, report.Quantity{
-			Name: "share-of-no-communication-given-others-" + report.Slug(x.What), Interval: x.Given,
-			What: x.What + ", each GPU ÷ 1 without dense communication, given the bars of the other " +
-				"data sets, " + string(x.Unit),
-			Over: report.OverUnknowns,
-		})
+		list = append(list, paper.Quantity("share-of-no-communication-given-others-"+report.Slug(x.What),
+			fmt.Sprintf("%s, each GPU ÷ 1 without dense communication, given the bars of the other data "+
+				"sets, %s", x.What, x.Unit), x.Given))
 	}
 	return list
 }

@@ -24,9 +24,9 @@ func draw(p *paper.Plan, r *results) *report.Report {
 	out.Notes = append(append(out.Notes, notes()...), g.note())
 	out.Tables = append(out.Tables, g.tables()...)
 	out.Quantities = append(out.Quantities, g.quantities()...)
-	out.Findings = slices.Concat(shareFindings(&r.Results), wireFindings(&r.Results), g.findings(),
-		out.Findings)
-	out.Figures = append(out.Figures, shareFigure(&r.Results), g.figure())
+	figure, findings := shares(&r.Results)
+	out.Findings = slices.Concat(findings, []string{wireFinding(&r.Results)}, g.findings(), out.Findings)
+	out.Figures = append(out.Figures, figure, g.figure())
 	for _, d := range paper.ScalingFigure() {
 		out.Figures = append(out.Figures, curves(&d, &r.Results))
 	}
@@ -54,62 +54,40 @@ func curves(d *paper.Scaling, r *paper.Results) report.Figure {
 	return f
 }
 
-// products names the precisions of matrix products of persias.
-func products() []string { return []string{"fp32", "half"} }
-
-// shareFigure has a bar for how much of the bar without dense communication 8 GPUs reach each, with a mark
-// where the paper is.
-func shareFigure(r *paper.Results) report.Figure {
-	f := report.Figure{Name: "share", Title: "Each of 8 GPUs ÷ 1 GPU without dense communication",
+// shares compare how much of the bar without dense communication 8 GPUs reach each with the paper: in a bar
+// with a mark where the paper is, and in sentences.
+func shares(r *paper.Results) (f report.Figure, sentences []string) {
+	f = report.Figure{Name: "share", Title: "Each of 8 GPUs ÷ 1 GPU without dense communication",
 		X: report.Axis{Label: "ratio (bar: middle of the inputs; thin line: interval; mark: paper)"}}
 	for _, d := range paper.ScalingFigure() {
-		for i, s := range persias() {
-			if c := r.Comparison(shareName(&d, s.products)); c != nil {
-				f.Bars = append(f.Bars, report.Bar{
-					Name:  fmt.Sprintf("%s, products in %s: %s", d.Name, products()[i], c.Verdict),
-					Color: i, Value: c.Middle, Low: c.Low, High: c.High, Target: c.Figure.Value,
-				})
-			}
-		}
-	}
-	return f
-}
-
-// shareFindings compares the shares with those of the paper.
-func shareFindings(r *paper.Results) (sentences []string) {
-	for _, d := range paper.ScalingFigure() {
 		var parts []string
 		for i, s := range persias() {
-			if c := r.Comparison(shareName(&d, s.products)); c != nil {
-				parts = append(parts, fmt.Sprintf("%.0f %% (%.0f to %.0f) with products in %s: %s",
-					100*c.Middle, 100*c.Low, 100*c.High, products()[i], c.Verdict))
-			}
+			c, products := r.Comparison(shareName(&d, s.products)), []string{"fp32", "half"}[i]
+			f.Bars = append(f.Bars, report.Bar{
+				Name:  fmt.Sprintf("%s, products in %s: %s", d.Name, products, c.Verdict),
+				Color: i, Value: c.Middle, Low: c.Low, High: c.High, Target: c.Figure.Value,
+			})
+			parts = append(parts, fmt.Sprintf("%.0f %% (%.0f to %.0f) with products in %s: %s",
+				100*c.Middle, 100*c.Low, 100*c.High, products, c.Verdict))
 		}
-		if parts != nil {
-			sentences = append(sentences, fmt.Sprintf("%s: each of 8 GPUs has %.0f %% of the throughput of "+
-				"1 GPU without dense communication in the paper. Predicted: %s.", d.Name,
-				100*d.Share(8).Value, strings.Join(parts, "; ")))
-		}
+		sentences = append(sentences, fmt.Sprintf("%s: each of 8 GPUs has %.0f %% of the throughput of "+
+			"1 GPU without dense communication in the paper. Predicted: %s.", d.Name, 100*d.Share(8).Value,
+			strings.Join(parts, "; ")))
 	}
-	return sentences
+	return f, sentences
 }
 
-// wireFindings says how wide the share is if the wire between GPUs were known.
-func wireFindings(r *paper.Results) (sentences []string) {
-	for _, d := range paper.ScalingFigure() {
-		var parts []string
-		for _, wire := range wires() {
-			if c := r.Comparison(wireName(&d, wire)); c != nil {
-				parts = append(parts, fmt.Sprintf("%s: %.0f %% (%.0f to %.0f, a factor %.1f), %s", wire,
-					100*c.Middle, 100*c.Low, 100*c.High, c.Width(), c.Verdict))
-			}
-		}
-		if parts != nil {
-			sentences = append(sentences, fmt.Sprintf("%s, the same share in fp32 if the wire between GPUs "+
-				"were known: %s.", d.Name, strings.Join(parts, "; ")))
-		}
+// wireFinding says how wide the share is if the wire between GPUs were known.
+func wireFinding(r *paper.Results) string {
+	d := wired()
+	var parts []string
+	for _, wire := range wires() {
+		c := r.Comparison(wireName(d, wire))
+		parts = append(parts, fmt.Sprintf("%s: %.0f %% (%.0f to %.0f, a factor %.1f), %s", wire,
+			100*c.Middle, 100*c.Low, 100*c.High, c.Width(), c.Verdict))
 	}
-	return sentences
+	return fmt.Sprintf("%s, the same share in fp32 if the wire between GPUs were known: %s.", d.Name,
+		strings.Join(parts, "; "))
 }
 
 // notes returns what a reader needs to judge this experiment.

@@ -87,7 +87,7 @@ func newPlan(o report.Options) *paper.Plan {
 		}
 		addShares(p, &d)
 		addRatios(p, &d)
-		if d.Model == wireModel {
+		if d.Model == wired().Model {
 			addWires(p, &d)
 		}
 		if !o.Quick {
@@ -141,8 +141,8 @@ func shareName(d *paper.Scaling, variant string) string {
 	return strings.TrimSuffix(fmt.Sprintf("share-of-no-communication-%s-8-%s", d.Model, variant), "-")
 }
 
-// wireModel is the model of the data set for which the share is predicted at known wires too.
-const wireModel = "criteo"
+// wired returns the data set for which the share is predicted at known wires too: Criteo.
+func wired() *paper.Scaling { return &paper.ScalingFigure()[2] }
 
 // wires are bandwidths of the wire between GPUs: the ends and the middle of its range, which is the unknown
 // input that matters most.
