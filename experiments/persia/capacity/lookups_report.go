@@ -22,29 +22,14 @@ func (t *curveTime) relative(prediction float64) metric.Interval {
 func simulatedTime(t *curveTime) float64 { return t.Simulated }
 func nullTime(t *curveTime) float64      { return t.Null }
 
-// side is what the curve says about reads or updates, by size.
-type side struct {
-	name  string
-	times []*curveTime
-}
-
-// sides returns reads and updates.
-func (c *curve) sides() []side {
-	list := []side{{name: "look-up"}, {name: "update"}}
-	for i := range c.Points {
-		list[0].times = append(list[0].times, &c.Points[i].Read)
-		list[1].times = append(list[1].times, &c.Points[i].Update)
-	}
-	return list
-}
-
-// largest returns the largest error of a model over the sizes that it was not calibrated at, as a share of
-// the measured time, with the interval that those of the measured times give, and the index of the size.
-func (s *side) largest(model func(t *curveTime) float64) (most metric.Interval, at int) {
-	for i, t := range s.times[1:] {
-		e := t.relative(model(t))
+// largestError returns the largest error of predictions of all times but the first, at which they were
+// calibrated, as a share of the measured time, with the interval that those of the measured times give, and
+// its index.
+func largestError(times []curveTime, predicted func(t *curveTime) float64) (most metric.Interval, at int) {
+	for i := 1; i < len(times); i++ {
+		e := times[i].relative(predicted(&times[i]))
 		if size := math.Abs(e.Estimate); at == 0 || size > most.Estimate {
-			at, most.Estimate = 1+i, size
+			at, most.Estimate = i, size
 		}
 		most.Low, most.High = max(most.Low, e.Low, -e.High), max(most.High, e.High, -e.Low)
 	}
@@ -57,11 +42,7 @@ func (c *curve) addTo(r *report.Report) {
 		return
 	}
 	if len(c.Points) > 0 {
-		r.Findings = append(r.Findings, c.findings()...)
-		r.Quantities = append(r.Quantities, c.quantities()...)
-		r.Tables = append(r.Tables, c.tables()...)
-		r.Figures = append(r.Figures, c.figure())
-		r.Notes = append(r.Notes, curveNotes()...)
+		c.addPoints(r)
 	}
 	if len(c.LeftOut) > 0 {
 		var names []string
@@ -73,76 +54,102 @@ func (c *curve) addTo(r *report.Report) {
 	}
 }
 
+// addPoints adds what was measured: of look-ups, of updates, and the memory that explains the simulated
+// times.
+func (c *curve) addPoints(r *report.Report) {
+	f := report.Figure{
+		Name: "look-ups", Title: "Time of a row by the size of its table, on one core of this machine",
+		X: report.Axis{Label: "million rows", LogPlusOne: true},
+		Y: report.Axis{Label: "ns a row"},
+	}
+	var reads, updates []curveTime
+	for i := range c.Points {
+		p := &c.Points[i]
+		f.X.Ticks = append(f.X.Ticks, float64(p.Rows)/1e6)
+		reads, updates = append(reads, p.Read), append(updates, p.Update)
+	}
+	most := max(c.addSide(r, &f, "look-up", 0, reads), c.addSide(r, &f, "update", 1, updates))
+	const step = 20 // ns between ticks
+	for v := 0.0; len(f.Y.Ticks) < 2 || v < most+step; v += step {
+		f.Y.Ticks = append(f.Y.Ticks, v)
+	}
+	r.Figures = append(r.Figures, f)
+	r.Tables = append(r.Tables, c.Machine.table())
+	rows := float64(c.Points[len(c.Points)-1].Rows)
+	r.Quantities = append(r.Quantities, report.Quantity{Name: "lookup-rows-most",
+		What: "rows of the largest table measured", Over: report.OverNothing,
+		Interval: metric.Interval{Estimate: rows, Low: rows, High: rows}})
+	r.Notes = append(r.Notes, curveNotes()...)
+}
+
 // millions returns a number of rows for people.
 func millions(rows int) string { return fmt.Sprintf("%g M rows", float64(rows)/1e6) }
 
-// findings say how far the simulated curves are from the measured ones.
-func (c *curve) findings() (sentences []string) {
-	last := len(c.Points) - 1
+// addSide adds what look-ups (0) or updates (1) take: how far the simulated times, and one constant time, are
+// from the measured ones, as a sentence, quantities, a table and lines of the figure. It returns the longest
+// time.
+func (c *curve) addSide(r *report.Report, f *report.Figure, name string, side int, times []curveTime,
+) (longest float64) {
+	model, worst := largestError(times, simulatedTime)
+	null, _ := largestError(times, nullTime)
+	outcome := "Open"
+	switch {
+	case model.High <= errorGoal:
+		outcome = "Met"
+	case model.Low > errorGoal:
+		outcome = "Missed"
+	}
+	last := len(times) - 1
+	first, end := times[0].Measured.Estimate, times[last].Measured
 	rows := func(i int) string { return millions(c.Points[i].Rows) }
-	for _, s := range c.sides() {
-		model, at := s.largest(simulatedTime)
-		null, _ := s.largest(nullTime)
-		outcome := "Open"
-		switch {
-		case model.High <= errorGoal:
-			outcome = "Met"
-		case model.Low > errorGoal:
-			outcome = "Missed"
-		}
-		sentences = append(sentences, fmt.Sprintf("%s: the simulated %s time is within %s of the "+
-			"measured one (interval %s to %s; goal %s) in tables of %s to %s, worst at %s; one constant "+
-			"time for all sizes is up to %s off. Measured, a row takes %.1f ns among %s and %.1f ns "+
-			"among %s.", outcome, s.name, percent(model.Estimate), percent(model.Low), percent(model.High),
-			percent(errorGoal), rows(1), rows(last), rows(at), percent(null.Estimate),
-			s.times[0].Measured.Estimate, rows(0), s.times[last].Measured.Estimate, rows(last)))
-	}
-	return sentences
-}
+	r.Findings = append(r.Findings, fmt.Sprintf("%s: the simulated %s time is within %s of the "+
+		"measured one (interval %s to %s; goal %s) in tables of %s to %s, worst at %s; one constant "+
+		"time for all sizes is up to %s off. Measured, a row takes %.1f ns among %s and %.1f ns "+
+		"among %s.", outcome, name, percent(model.Estimate), percent(model.Low), percent(model.High),
+		percent(errorGoal), rows(1), rows(last), rows(worst), percent(null.Estimate), first, rows(0),
+		end.Estimate, rows(last)))
 
-// quantities are the largest errors of the model and of the null model, and how much rows of the largest
-// table take longer.
-func (c *curve) quantities() (list []report.Quantity) {
-	add := func(name, what string, i metric.Interval) {
-		list = append(list, report.Quantity{Name: name, What: what, Interval: i, Over: report.OverRounds})
-	}
-	last := len(c.Points) - 1
-	for _, s := range c.sides() {
-		slug := strings.ReplaceAll(s.name, "-", "")
-		model, _ := s.largest(simulatedTime)
-		null, _ := s.largest(nullTime)
-		first, end := s.times[0].Measured.Estimate, s.times[last].Measured
-		add(slug+"-error-largest", "largest error of the simulated time of a "+s.name+
-			" over sizes, relative to the measured one", model)
-		add(slug+"-error-null", "the same of one constant time, that of the smallest table", null)
-		add(slug+"-growth", "measured time of a "+s.name+" in the largest table ÷ the smallest",
-			metric.Interval{Estimate: end.Estimate / first, Low: end.Low / first, High: end.High / first})
-	}
-	rows := float64(c.Points[last].Rows)
-	return append(list, report.Quantity{Name: "lookup-rows-most", What: "rows of the largest table measured",
-		Over: report.OverNothing, Interval: metric.Interval{Estimate: rows, Low: rows, High: rows}})
-}
+	slug := strings.ReplaceAll(name, "-", "")
+	r.Quantities = append(r.Quantities, report.Quantity{
+		Name: slug + "-error-largest", Over: report.OverRounds, Interval: model,
+		What: "largest error of the simulated time of a " + name +
+			" over sizes, relative to the measured one",
+	}, report.Quantity{
+		Name: slug + "-error-null", Over: report.OverRounds, Interval: null,
+		What: "the same of one constant time, that of the smallest table",
+	}, report.Quantity{
+		Name: slug + "-growth", Over: report.OverRounds,
+		What: "measured time of a " + name + " in the largest table ÷ the smallest",
+		Interval: metric.Interval{Estimate: end.Estimate / first, Low: end.Low / first,
+			High: end.High / first},
+	})
 
-// tables are the curves, and the memory that explains the simulated ones.
-func (c *curve) tables() (tables []cli.Table) {
-	for i, s := range c.sides() {
-		t := cli.Table{
-			Caption: fmt.Sprintf("%s: ns a row of fp16 with row-wise Adagrad, one core. Calibrated in the "+
-				"first row: %.1f ns of core work. Null: one constant", strings.ToUpper(s.name[:1])+s.name[1:],
-				c.Work[i]),
-			Header: []string{"M rows", "GB", "measured", "95 %", "simulated", "error", "null", "memory"},
-		}
-		for k, v := range s.times {
-			p := &c.Points[k]
-			t.Rows = append(t.Rows, []string{fmt.Sprintf("%g", float64(p.Rows)/1e6),
-				fmt.Sprintf("%.2f", p.Bytes/1e9), fmt.Sprintf("%.1f", v.Measured.Estimate),
-				fmt.Sprintf("%.1f–%.1f", v.Measured.Low, v.Measured.High), fmt.Sprintf("%.1f", v.Simulated),
-				signed(v.relative(v.Simulated).Estimate), signed(v.relative(v.Null).Estimate),
-				fmt.Sprintf("%.2f×", p.Drift)})
-		}
-		tables = append(tables, t)
+	table := cli.Table{
+		Caption: fmt.Sprintf("%s: ns a row of fp16 with row-wise Adagrad, one core. Calibrated in the "+
+			"first row: %.1f ns of core work. Null: one constant", strings.ToUpper(name[:1])+name[1:],
+			c.Work[side]),
+		Header: []string{"M rows", "GB", "measured", "95 %", "simulated", "error", "null", "memory"},
 	}
-	return append(tables, c.Machine.table())
+	var measured, simulated, constant []report.Point
+	for i := range times {
+		t, p, x := &times[i], &c.Points[i], f.X.Ticks[i]
+		table.Rows = append(table.Rows, []string{fmt.Sprint(x), fmt.Sprintf("%.2f", p.Bytes/1e9),
+			fmt.Sprintf("%.1f", t.Measured.Estimate),
+			fmt.Sprintf("%.1f–%.1f", t.Measured.Low, t.Measured.High), fmt.Sprintf("%.1f", t.Simulated),
+			signed(t.relative(t.Simulated).Estimate), signed(t.relative(t.Null).Estimate),
+			fmt.Sprintf("%.2f×", p.Drift)})
+		longest = max(longest, t.Measured.High, t.Simulated)
+		measured = append(measured, report.Point{X: x, Y: t.Measured.Estimate, Low: t.Measured.Low,
+			High: t.Measured.High})
+		simulated = append(simulated, report.Exact(x, t.Simulated))
+		constant = append(constant, report.Exact(x, t.Null))
+	}
+	r.Tables = append(r.Tables, table)
+	f.Lines = append(f.Lines,
+		report.Line{Name: name + ", measured", Color: 2 * side, Points: measured},
+		report.Line{Name: name + ", simulated", Color: 2*side + 1, Points: simulated},
+		report.Line{Name: name + ", one constant", Color: report.Grey, Guide: true, Points: constant})
+	return longest
 }
 
 // signed returns a share in percent with its sign.
@@ -169,38 +176,6 @@ func (c *chased) table() cli.Table {
 				m.TogetherCompare), percent(m.WorstAlone) + ", " + percent(m.WorstTogether)},
 		},
 	}
-}
-
-// figure has the measured and the simulated times by size.
-func (c *curve) figure() report.Figure {
-	f := report.Figure{
-		Name: "look-ups", Title: "Time of a row by the size of its table, on one core of this machine",
-		X: report.Axis{Label: "million rows", LogPlusOne: true},
-		Y: report.Axis{Label: "ns a row"},
-	}
-	for i := range c.Points {
-		f.X.Ticks = append(f.X.Ticks, float64(c.Points[i].Rows)/1e6)
-	}
-	most := 0.0
-	for i, s := range c.sides() {
-		var measured, simulated, null []report.Point
-		for k, t := range s.times {
-			x, v := f.X.Ticks[k], t.Measured
-			most = max(most, v.High, t.Simulated)
-			measured = append(measured, report.Point{X: x, Y: v.Estimate, Low: v.Low, High: v.High})
-			simulated = append(simulated, report.Exact(x, t.Simulated))
-			null = append(null, report.Exact(x, t.Null))
-		}
-		f.Lines = append(f.Lines,
-			report.Line{Name: s.name + ", measured", Color: 2 * i, Points: measured},
-			report.Line{Name: s.name + ", simulated", Color: 2*i + 1, Points: simulated},
-			report.Line{Name: s.name + ", one constant", Color: report.Grey, Guide: true, Points: null})
-	}
-	const step = 20 // ns between ticks
-	for v := 0.0; len(f.Y.Ticks) < 2 || v < most+step; v += step {
-		f.Y.Ticks = append(f.Y.Ticks, v)
-	}
-	return f
 }
 
 // curveNotes say how the curve is measured, and what it does not have.

@@ -35,11 +35,12 @@ func TestTinyCurve(t *testing.T) {
 	if len(c.Points) != 2 || len(c.Sizes[0].Reads) != p.Rounds || len(c.Sizes[1].Reference) != p.Rounds {
 		t.Fatalf("%+v", c)
 	}
-	for _, s := range c.sides() {
-		for _, v := range s.times {
+	for i := range c.Points {
+		for k, v := range []curveTime{c.Points[i].Read, c.Points[i].Update} {
+			first := []curveTime{c.Points[0].Read, c.Points[0].Update}[k]
 			if !(v.Measured.Low > 0 && v.Measured.Low <= v.Measured.Estimate && v.Measured.High < 1e5) ||
-				!(v.Simulated > 0) || v.Null != s.times[0].Measured.Estimate {
-				t.Errorf("%s: %+v", s.name, v)
+				!(v.Simulated > 0) || v.Null != first.Measured.Estimate {
+				t.Errorf("size %d, time %d: %+v", i, k, v)
 			}
 		}
 	}
@@ -73,23 +74,24 @@ func madeUp() *curve {
 // open by the interval.
 func TestLargestError(t *testing.T) {
 	c := madeUp()
-	reads := c.sides()[0]
-	if e, at := reads.largest(simulatedTime); math.Abs(e.Estimate-0.2) > 1e-9 || at != 2 ||
+	reads := []curveTime{c.Points[0].Read, c.Points[1].Read, c.Points[2].Read}
+	if e, at := largestError(reads, simulatedTime); math.Abs(e.Estimate-0.2) > 1e-9 || at != 2 ||
 		!(e.Low > 0.19 && e.Low < e.Estimate && e.High > e.Estimate && e.High < 0.21) {
 		t.Errorf("largest error %+v at size %d, want 0.2 at 2", e, at)
 	}
-	if e, _ := reads.largest(nullTime); math.Abs(e.Estimate-0.5) > 1e-9 {
+	if e, _ := largestError(reads, nullTime); math.Abs(e.Estimate-0.5) > 1e-9 {
 		t.Errorf("null: %+v, want 0.5", e)
 	}
 	for want, simulated := range map[string]float64{"Missed: ": 32, "Met: ": 38, "Open: ": 34.1} {
 		c.Points[2].Read.Simulated = simulated
-		if got := c.findings()[0]; !strings.HasPrefix(got, want) {
+		var out report.Report
+		c.addTo(&out)
+		if got := out.Findings[0]; !strings.HasPrefix(got, want) {
 			t.Errorf("simulated %v ns of 40: %q, want %q", simulated, got, want)
 		}
-	}
-	list := c.quantities()
-	if list[0].Name != "lookup-error-largest" || list[2].Estimate != 2 {
-		t.Errorf("quantities %+v", list)
+		if q := out.Quantities; q[0].Name != "lookup-error-largest" || q[2].Estimate != 2 {
+			t.Errorf("quantities %+v", q)
+		}
 	}
 }
 
