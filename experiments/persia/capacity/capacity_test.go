@@ -45,8 +45,8 @@ func TestFits(t *testing.T) {
 func TestControlFinding(t *testing.T) {
 	name := few()[0].name(largest())
 	for want, c := range map[string]controlResult{
-		"The control holds: ":                {Case: name, Ratio: 0.7, Bottleneck: psMemory},
-		"Missed: the control does not hold:": {Case: name, Ratio: 0.9, Bottleneck: psMemory},
+		"The control holds: ":                {Case: name, Ratio: 0.7, Bottleneck: "PS memory"},
+		"Missed: the control does not hold:": {Case: name, Ratio: 0.9, Bottleneck: "PS memory"},
 		"Missed: the control does not hold":  {Case: name, Ratio: 0.7, Bottleneck: "DS"},
 	} {
 		if got := controlFinding([]controlResult{{Case: "other"}, c}); !strings.HasPrefix(got, want) {

@@ -92,7 +92,11 @@ func chase(ctx context.Context, small, huge, reference unit.Bytes, m *report.Met
 		} else {
 			h.NextLine = nextLine(b, min(reference, most))
 		}
-		sizes := chaseSizes(most)
+		var sizes []unit.Bytes // each twice the one before
+		for size := unit.Bytes(leastChase); size < most; size *= 2 {
+			sizes = append(sizes, size)
+		}
+		sizes = append(sizes, most)
 		for i, size := range sizes {
 			if err := ctx.Err(); err != nil {
 				return err
@@ -105,26 +109,18 @@ func chase(ctx context.Context, small, huge, reference unit.Bytes, m *report.Met
 		m.Done++
 		return nil
 	}
-	if err := through(small, true); err != nil {
-		return nil, err
+	err := through(small, true)
+	if err == nil {
+		err = through(huge, false)
 	}
-	err := through(huge, false)
+	if err == nil {
+		c.fit, err = device.FitMemory(h, c.Chases)
+	}
 	if err != nil {
-		return nil, err
-	}
-	if c.fit, err = device.FitMemory(h, c.Chases); err != nil {
 		return nil, err
 	}
 	c.describe()
 	return c, nil
-}
-
-// chaseSizes returns the sizes of buffers up to the largest, each twice the one before.
-func chaseSizes(most unit.Bytes) (sizes []unit.Bytes) {
-	for size := unit.Bytes(leastChase); size < most; size *= 2 {
-		sizes = append(sizes, size)
-	}
-	return append(sizes, most)
 }
 
 // nextLine returns the time of the line that follows another, relative to that of the first.

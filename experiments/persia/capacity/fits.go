@@ -63,7 +63,6 @@ func fits(ctx context.Context) (list []fit, err error) {
 // Target of the control: by how much 100 T is slower on PSs that bind. What binds must be a resource of PSs.
 const (
 	slowerLeast = 0.2
-	psMemory    = "PS memory"
 	ofPSs       = "PS "
 )
 
@@ -95,7 +94,7 @@ func controls(r *paper.Predictions) []controlResult {
 			out.Low, out.High = i.Low, i.High
 		}
 		for _, u := range mid.Stations {
-			if u.Name == psMemory {
+			if u.Name == ofPSs+"memory" {
 				out.MemoryBusy = u.Busy
 			}
 			if strings.HasPrefix(u.Name, ofPSs) && u.Busy > out.BusyPS {

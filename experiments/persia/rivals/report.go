@@ -41,17 +41,19 @@ func quantities(r *results) (list []report.Quantity) {
 	return list
 }
 
+// text returns a factor with its interval.
+func text(v metric.Interval) string { return report.Three(v.Estimate) + " (" + report.Range(v) + ")" }
+
 // leadTable has the factors of every lead.
 func leadTable(leads []lead) cli.Table {
 	t := cli.Table{
 		Caption: "Leads of Persia (×) = algorithm × implementation",
-		Header:  []string{"lead", "GPUs", "paper", "algorithm", "interval", "implem.", "interval"}, Words: 1,
+		Header:  []string{"lead", "GPUs", "paper", "algorithm", "implementation"}, Words: 1,
 	}
 	for i := range leads {
 		l := &leads[i]
 		t.Rows = append(t.Rows, []string{l.Data + ", " + l.Rival, fmt.Sprint(l.GPUs),
-			report.Three(l.Published.Value), report.Three(l.Algorithm.Estimate), report.Range(l.Algorithm),
-			report.Three(l.Implementation.Estimate), report.Range(l.Implementation)})
+			report.Three(l.Published.Value), text(l.Algorithm), text(l.Implementation)})
 	}
 	return t
 }
@@ -60,13 +62,12 @@ func leadTable(leads []lead) cli.Table {
 func transferTable(transfers []transfer) cli.Table {
 	t := cli.Table{
 		Caption: "Leads on 8 GPUs (×), from those on 1 GPU and the algorithm (null: no change)",
-		Header:  []string{"lead", "paper", "predicted", "interval", "null", "verdict"}, Words: 1,
+		Header:  []string{"lead", "paper", "predicted", "null", "verdict"}, Words: 1,
 	}
 	for i := range transfers {
 		x := &transfers[i]
 		t.Rows = append(t.Rows, []string{x.Data + ", " + x.Rival, report.Three(x.Published.Value),
-			report.Three(x.Predicted.Estimate), report.Range(x.Predicted), report.Three(x.Null),
-			string(x.Verdict)})
+			text(x.Predicted), report.Three(x.Null), string(x.Verdict)})
 	}
 	return t
 }
