@@ -46,7 +46,7 @@ func NewPlan(o report.Options, quickSamples, steps int) *Plan {
 	return p
 }
 
-// Predict adds a case, and returns it.
+// Predict adds a case, and returns it for changes before the next call.
 func (p *Plan) Predict(name string, c Choice) *Case {
 	p.Cases = append(p.Cases, Case{Name: name, Choice: c})
 	return &p.Cases[len(p.Cases)-1]

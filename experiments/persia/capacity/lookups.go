@@ -1,6 +1,7 @@
 package capacity
 
 import (
+	"cmp"
 	"context"
 	"math"
 	"slices"
@@ -27,11 +28,8 @@ const (
 
 // Limits of the memory of the curve: what a table may take, and what stays free for others.
 const (
-	tableMost  = 20_000_000_000
-	freeMost   = 3 << 30
-	rowsLeast  = 3_000_000
-	rowsMost   = 1_000_000_000
-	leastSizes = 2
+	tableMost = 20_000_000_000
+	freeMost  = 3 << 30
 )
 
 // curvePlan is everything about the look-up curve that is fixed before it is measured.
@@ -54,15 +52,11 @@ type curvePlan struct {
 func newCurvePlan(o report.Options, most int) *curvePlan {
 	p := &curvePlan{Seed: o.Seed, Dim: curveDim, Batch: 4096, Batches: 104, Rounds: 31,
 		Small: 4 << 30, Huge: 1 << 30, Reference: 256 << 20}
+	all := tableMost / rowBytes
 	if o.Quick {
-		p.Rounds, p.Small = 15, 1<<30
+		p.Rounds, p.Small, all = 15, 1<<30, 10_000_000
 	}
-	switch {
-	case most == 0 && o.Quick:
-		most = 10_000_000
-	case most == 0:
-		most = tableMost / rowBytes
-	}
+	most = cmp.Or(most, all)
 	sizes := []int{1e6, 3e6, 1e7, 3e7, 1e8, 2e8, 3e8}
 	p.Sizes = slices.DeleteFunc(sizes, func(n int) bool { return n >= most })
 	if most < tableMost/rowBytes {
@@ -73,9 +67,10 @@ func newCurvePlan(o report.Options, most int) *curvePlan {
 
 // checkRows returns an error about a largest number of rows that no curve can have.
 func checkRows(most int) error {
-	if most != 0 && (most < rowsLeast || most > rowsMost) {
+	const from, to = 3_000_000, 1_000_000_000
+	if most != 0 && (most < from || most > to) {
 		return cli.UsageError("the curve begins at a million rows of 60 bytes", "--most-rows %d: want %d "+
-			"to %d", most, rowsLeast, rowsMost)
+			"to %d", most, from, to)
 	}
 	return nil
 }
@@ -131,7 +126,7 @@ type curveTime struct {
 func (p *curvePlan) measure(ctx context.Context, o report.Options) (*curve, error) {
 	c := &curve{Available: probe.Available()}
 	var sizes []int
-	if sizes, c.LeftOut = p.within(c.Available); len(sizes) < leastSizes {
+	if sizes, c.LeftOut = p.within(c.Available); len(sizes) < 2 {
 		return c, nil
 	}
 	m := &report.Meter{Total: len(sizes) + 2, Unit: "measurements", Report: o.Progress}
