@@ -13,7 +13,7 @@ func Chapter() report.Chapter {
 	return report.Chapter{Name: "fidelity", Title: "Fidelity: may one believe the simulator and the generated data?", Experiments: []*report.Experiment{
 		report.Adapt(simvsreal.New()),
 		report.Adapt(peers.New()),
-		report.Adapt(attribution.New()),
+		attribution.New(),
 		report.Adapt(generators.New()),
 	}}
 }

@@ -7,7 +7,8 @@ import (
 
 // Chapter returns the experiments in the order of the list.
 func Chapter() report.Chapter {
-	return report.Chapter{Name: "neo", Title: "Neo/ZionEX: its lead over CPUs", Experiments: []*report.Experiment{
-		report.Adapt(neo.New()),
-	}}
+	return report.Chapter{
+		Name: "neo", Title: "Neo/ZionEX: its lead over CPUs",
+		Experiments: []*report.Experiment{neo.New()},
+	}
 }

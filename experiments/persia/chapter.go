@@ -24,8 +24,7 @@ func Chapter() report.Chapter {
 					"of up to 100 trillion parameters?",
 				Help: "Predicts figures of the paper on Persia, and sets the intervals beside its points.",
 				Parts: []*report.Experiment{
-					report.Adapt(scalability.New()), report.Adapt(kwai.New()), report.Adapt(rivals.New()),
-					report.Adapt(capacity.New()),
+					scalability.New(), kwai.New(), rivals.New(), capacity.New(),
 				},
 			},
 			{

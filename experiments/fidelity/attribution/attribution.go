@@ -7,29 +7,19 @@
 package attribution
 
 import (
-	"context"
 	"time"
 
+	"tandem/algo/job"
 	"tandem/experiments/internal/report"
+	"tandem/sim/predict"
 )
 
-// Experiment is the pair of tests.
-type Experiment struct{}
-
 // New returns the experiment.
-func New() Experiment { return Experiment{} }
-
-// Name returns "attribution".
-func (Experiment) Name() string { return "attribution" }
-
-// Question returns the question of the experiment.
-func (Experiment) Question() string {
-	return "Do simulated runs name what binds them, and do intervals contain the truth?"
-}
-
-// Help returns what the experiment measures and writes.
-func (Experiment) Help() string {
-	return `The simulator is tested against itself; nothing is trained.
+func New() *report.Experiment {
+	return report.Study(report.Experiment{
+		Name:     "attribution",
+		Question: "Do simulated runs name what binds them, and do intervals contain the truth?",
+		Help: `The simulator is tested against itself; nothing is trained.
 
   bottlenecks  random jobs: preset, model, mode, GPUs, batch, staleness, precision
                of rows, numbers of hosts and all unknown parameters are drawn.
@@ -43,26 +33,54 @@ func (Experiment) Help() string {
                no wider than the range of 2,000 other points. The spread over
                --seeds seeds of jitter is apart from them.
 
-The full version takes about half an hour on two cores.
-
-Writes to a new folder:
-
-  report.html              everything on one page
-  attribution.csv          a line per job and resource, and per point
-  attribution.json         gains by job and resource, intervals and truths
-  settings.yaml            the resolved settings
-  gains.png, .svg          gain of each resource by its share`
+The full version takes about half an hour on two cores.`,
+		QuickTime: 15 * time.Second,
+	}, newPlan, (*plan).measure, (*plan).report)
 }
 
-// QuickTime returns the approximate time of the quick version on two slow cores.
-func (Experiment) QuickTime() time.Duration { return 15 * time.Second }
+// plan is everything that is fixed before the first simulation.
+type plan struct {
+	Seed    uint64 `yaml:"seed"`
+	Jobs    int    `yaml:"jobs"`    // of the test of bottlenecks
+	Steps   int    `yaml:"steps"`   // of one of these jobs
+	Points  int    `yaml:"points"`  // of the box that play the truth
+	Samples int    `yaml:"samples"` // of the box behind an interval
+	Others  int    `yaml:"others"`  // independent points whose range an interval is held against
+	Seeds   int    `yaml:"seeds"`   // of jitter
+	Cases   []box  `yaml:"cases"`   // of the test of intervals
+}
 
-// Run makes both tests.
-func (Experiment) Run(ctx context.Context, o report.Options) (*report.Report, error) {
-	p := newPlan(o)
-	r, err := p.measure(ctx, o)
-	if err != nil {
-		return nil, err
+// box is a job with unknown parameters.
+type box struct {
+	Name   string         `yaml:"name"`
+	Choice predict.Choice `yaml:"-"`
+	// Ratio is set if the ratio of hybrid to sync is tested beside the throughput of hybrid.
+	Ratio bool `yaml:"ratio"`
+}
+
+// Goals, set before the first run.
+const (
+	gainLeast  = 0.05 // of the first bottleneck, doubled
+	changeMost = 0.05 // of any resource after the third, doubled
+	named      = 3    // resources of the list that may gain more than changeMost
+	jobsGoal   = 0.9  // share of the jobs that pass
+	truthsGoal = 28. / 30
+)
+
+// newPlan returns the plan of the quick or the full version. The quick one has the first two boxes.
+func newPlan(o report.Options) (*plan, error) {
+	p := &plan{Seed: o.Seed, Jobs: 50, Steps: 20, Points: 30, Samples: predict.SamplesDefault, Others: 2000,
+		Seeds: o.Seeds, Cases: []box{
+			{"criteo, 8 GPUs of persia-paper", predict.Choice{GPUs: 8, Mode: job.Hybrid}, true},
+			{"mlperf-dcnv2, 8 GPUs of dgx-h100", predict.Choice{Preset: "dgx-h100", GPUs: 8}, false},
+			{"criteo, 64 GPUs of persia-paper", predict.Choice{GPUs: 64, Mode: job.Hybrid}, true},
+			{"criteo-syn-100t, 64 GPUs of persia-gcp",
+				predict.Choice{Preset: "persia-gcp", Model: "criteo-syn-100t", Mode: job.Hybrid}, true},
+			{"criteo, 16 GPUs of commodity-10g",
+				predict.Choice{Preset: "commodity-10g", Model: "criteo", GPUs: 16, Mode: job.Hybrid}, true},
+		}}
+	if o.Quick {
+		p.Jobs, p.Others, p.Cases = 10, predict.SamplesDefault, p.Cases[:2]
 	}
-	return p.report(r), nil
+	return p, nil
 }

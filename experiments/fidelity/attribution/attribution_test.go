@@ -15,7 +15,7 @@ var long = flag.Bool("long", false, "run all jobs and cases of the experiment: m
 func measuredPlan(t *testing.T, p *plan) (*results, string) {
 	t.Helper()
 	folder := t.TempDir()
-	r, err := p.measure(t.Context(), report.Options{Folder: folder})
+	r, err := p.measure(t.Context(), report.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -34,7 +34,7 @@ func measuredPlan(t *testing.T, p *plan) (*results, string) {
 // November 2026. The bound is lower, because a job near a limit may change sides with any price. Without,
 // there are four short ones, of which two must pass.
 func TestBottlenecksAreWorthDoubling(t *testing.T) {
-	p := newPlan(report.Options{Seed: 1, Seeds: 2})
+	p, _ := newPlan(report.Options{Seed: 1, Seeds: 2})
 	p.Cases = nil
 	least := 42
 	if !*long {
@@ -50,7 +50,7 @@ func TestBottlenecksAreWorthDoubling(t *testing.T) {
 // Intervals contain the truth, and are no wider than the range of other points. With -long the test has all
 // cases of the experiment.
 func TestIntervalsContainTheTruth(t *testing.T) {
-	p := newPlan(report.Options{Seed: 1, Seeds: 2, Quick: !*long})
+	p, _ := newPlan(report.Options{Seed: 1, Seeds: 2, Quick: !*long})
 	p.Jobs = 0
 	if !*long {
 		p.Cases = p.Cases[1:2]

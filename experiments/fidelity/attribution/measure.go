@@ -49,15 +49,9 @@ type intervalResult struct {
 }
 
 // measure makes both tests.
-func (p *plan) measure(ctx context.Context, o report.Options) (r *results, err error) {
-	log, err := o.NewLog("attribution.csv", "test", "case", "what", "share",
-		"value")
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, log.Close()) }()
-	r = &results{Jobs: make([]jobResult, p.Jobs)}
-	meter := report.Meter{Total: p.Jobs + len(p.Cases), Report: o.Progress}
+func (p *plan) measure(ctx context.Context, o report.Options) (*results, error) {
+	r := &results{Jobs: make([]jobResult, p.Jobs)}
+	meter := report.Meter{Total: p.Jobs + len(p.Cases), Unit: "jobs", Report: o.Progress}
 	var mu sync.Mutex
 	errs := make([]error, p.Jobs)
 	parallel.ForEach(parallel.Cores(), p.Jobs, func(i int) {
@@ -67,28 +61,17 @@ func (p *plan) measure(ctx context.Context, o report.Options) (r *results, err e
 		r.Jobs[i], errs[i] = p.double(ctx, i)
 		mu.Lock()
 		defer mu.Unlock()
-		for _, g := range r.Jobs[i].Gains {
-			errs[i] = errors.Join(errs[i], log.Add("bottleneck", r.Jobs[i].Name, g.Resource,
-				report.Number(g.Share), report.Number(g.Gain)))
-		}
 		meter.Done++
 		meter.Show(0, 1, "random jobs")
 	})
 	if err := errors.Join(errs...); err != nil {
 		return nil, err
 	}
-	for i := range p.Cases {
-		meter.Show(0, 1, p.Cases[i].Name)
-		list, err := p.intervals(ctx, &p.Cases[i])
+	for _, c := range p.Cases {
+		meter.Show(0, 1, c.Name)
+		list, err := p.intervals(ctx, &c)
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", p.Cases[i].Name, err)
-		}
-		for _, x := range list {
-			for _, truth := range x.Truths {
-				if err := log.Add("interval", x.Name, "truth", "", report.Number(truth)); err != nil {
-					return nil, err
-				}
-			}
+			return nil, fmt.Errorf("%s: %w", c.Name, err)
 		}
 		r.Intervals = append(r.Intervals, list...)
 		meter.Done++
@@ -97,22 +80,22 @@ func (p *plan) measure(ctx context.Context, o report.Options) (r *results, err e
 }
 
 // double draws a job and doubles every resource of it.
-func (p *plan) double(ctx context.Context, i int) (jobResult, error) {
-	d, err := drawJob(ctx, p.Seed, i)
+func (p *plan) double(ctx context.Context, i int) (r jobResult, err error) {
+	j, name, err := drawJob(ctx, p.Seed, i)
 	if err != nil {
-		return jobResult{}, err
+		return r, err
 	}
 	// Small jobs are cheap, and their throughput varies more.
-	o := predict.Options{Steps: max(p.Steps, 8*p.Steps/d.Roles.Ranks), Workers: 1, Seed: p.Seed}
-	base, err := predict.Run(ctx, d.Job, o)
+	o := predict.Options{Steps: max(p.Steps, 8*p.Steps/j.Roles.Ranks), Workers: 1, Seed: p.Seed}
+	base, err := predict.Run(ctx, j, o)
 	if err != nil {
-		return jobResult{}, fmt.Errorf("%s: %w", d.name, err)
+		return r, fmt.Errorf("%s: %w", name, err)
 	}
-	r := jobResult{Name: d.name, Throughput: base.Mid.Throughput, Bottlenecks: base.Mid.Bottlenecks}
-	for _, group := range d.Parameters().Groups() {
-		better, err := predict.Run(ctx, d.Improved(group, 2), o)
+	r = jobResult{Name: name, Throughput: base.Mid.Throughput, Bottlenecks: base.Mid.Bottlenecks}
+	for _, group := range j.Parameters().Groups() {
+		better, err := predict.Run(ctx, j.Improved(group, 2), o)
 		if err != nil {
-			return jobResult{}, fmt.Errorf("%s, twice the %s: %w", d.name, group, err)
+			return r, fmt.Errorf("%s, twice the %s: %w", name, group, err)
 		}
 		g := gain{Resource: group, Gain: better.Mid.Throughput/base.Mid.Throughput - 1}
 		if at := place(r.Bottlenecks, group); at >= 0 {
@@ -131,7 +114,7 @@ func place(list []predict.Bottleneck, name string) int {
 
 // faults returns what a list of bottlenecks misjudges, in sentences.
 func faults(list []predict.Bottleneck, gains []gain) (sentences []string) {
-	first := list[0].Resource
+	first := fmt.Sprintf("%s is first (%s)", list[0].Resource, percent(list[0].Share))
 	doubled, many := false, 0
 	for _, g := range gains {
 		if g.Gain > changeMost {
@@ -142,8 +125,7 @@ func faults(list []predict.Bottleneck, gains []gain) (sentences []string) {
 		case at == 0:
 			doubled = true
 			if g.Gain < gainLeast {
-				sentences = append(sentences, fmt.Sprintf("%s is first (%s) and gains %s", first,
-					percent(list[0].Share), percent(g.Gain)))
+				sentences = append(sentences, fmt.Sprintf("%s and gains %s", first, percent(g.Gain)))
 			}
 		case (at < 0 || at >= named) && math.Abs(g.Gain) > changeMost:
 			where := "is not in the list"
@@ -159,28 +141,21 @@ func faults(list []predict.Bottleneck, gains []gain) (sentences []string) {
 			many, percent(changeMost)))
 	}
 	if !doubled {
-		sentences = append(sentences, fmt.Sprintf("%s is first (%s) and cannot be bought", first,
-			percent(list[0].Share)))
+		sentences = append(sentences, first+" and cannot be bought")
 	}
 	return sentences
 }
 
-// runs simulates jobs and returns their throughputs; NaN for a job that does not fit.
-func runs(ctx context.Context, seed uint64, n int, at func(i int) *predict.Job) ([]float64, error) {
-	values, errs := make([]float64, n), make([]error, n)
-	parallel.ForEach(parallel.Cores(), n, func(i int) {
-		p, err := predict.Run(ctx, at(i), predict.Options{Steps: intervalSteps, Workers: 1, Seed: seed})
-		switch {
-		case predict.DoesNotFit(err):
-			values[i] = math.NaN()
-		case err != nil:
-			errs[i] = err
-		default:
-			values[i] = p.Mid.Throughput
-		}
-	})
-	return values, errors.Join(errs...)
+// measured is a prediction, or the ratio of two, with the truths at points of its box.
+type measured struct {
+	prediction     *predict.Prediction
+	mid            float64
+	interval, ci95 *predict.Interval
+	truths, others []float64
 }
+
+// intervalSteps is the number of measured steps of a simulation of the test of intervals.
+const intervalSteps = 8
 
 // Purposes of points of the box: their seeds differ from those of the samples of predictions.
 const (
@@ -190,11 +165,11 @@ const (
 
 // intervals tests the intervals of one case: of the throughput and, where it is wanted, of hybrid/sync.
 func (p *plan) intervals(ctx context.Context, c *box) ([]intervalResult, error) {
-	hybrid, err := p.interval(ctx, c.Choice)
+	m, err := p.interval(ctx, c.Choice)
 	if err != nil {
 		return nil, err
 	}
-	list := []intervalResult{hybrid.result(c.Name)}
+	list := []intervalResult{m.result(c.Name)}
 	if !c.Ratio {
 		return list, nil
 	}
@@ -204,25 +179,14 @@ func (p *plan) intervals(ctx context.Context, c *box) ([]intervalResult, error) 
 	if err != nil {
 		return nil, err
 	}
-	ratio := measured{mid: hybrid.mid / sync.mid, interval: predict.Ratio(hybrid.prediction, sync.prediction),
-		truths: quotients(hybrid.truths, sync.truths), others: quotients(hybrid.others, sync.others)}
-	return append(list, ratio.result(c.Name+": hybrid/sync")), nil
-}
-
-func quotients(a, b []float64) []float64 {
-	list := make([]float64, len(a))
-	for i := range a {
-		list[i] = a[i] / b[i]
+	for k := range m.truths {
+		m.truths[k] /= sync.truths[k]
 	}
-	return list
-}
-
-// measured is a prediction with the truths at points of its box.
-type measured struct {
-	prediction     *predict.Prediction
-	mid            float64
-	interval, ci95 *predict.Interval
-	truths, others []float64
+	for k := range m.others {
+		m.others[k] /= sync.others[k]
+	}
+	m.mid, m.interval, m.ci95 = m.mid/sync.mid, predict.Ratio(m.prediction, sync.prediction), nil
+	return append(list, m.result(c.Name+": hybrid/sync")), nil
 }
 
 // interval predicts a job, and simulates it at the points that play the truth and at the others.
@@ -231,25 +195,37 @@ func (p *plan) interval(ctx context.Context, c predict.Choice) (*measured, error
 	if err != nil {
 		return nil, err
 	}
-	m := &measured{}
-	m.prediction, err = predict.Run(ctx, j, predict.Options{Samples: p.Samples, Seeds: p.Seeds, Seed: p.Seed,
+	prediction, err := predict.Run(ctx, j, predict.Options{Samples: p.Samples, Seeds: p.Seeds, Seed: p.Seed,
 		Steps: intervalSteps})
 	if err != nil {
 		return nil, err
 	}
-	m.mid, m.interval, m.ci95 = m.prediction.Mid.Throughput, m.prediction.Interval, m.prediction.CI95
-	at := func(seed uint64) func(i int) *predict.Job {
-		return func(i int) *predict.Job {
-			return j.At(j.Parameters().Sample(1,
-				seed+p.Seed*1e6+uint64(i))[0])
-		}
-	}
+	m := &measured{prediction: prediction, mid: prediction.Mid.Throughput, interval: prediction.Interval,
+		ci95: prediction.CI95}
 	// Jitter of the truth has seeds of its own.
-	if m.truths, err = runs(ctx, p.Seed+1000, p.Points, at(truthSeed)); err != nil {
+	if m.truths, err = p.simulate(ctx, j, truthSeed, p.Seed+1000, p.Points); err != nil {
 		return nil, err
 	}
-	m.others, err = runs(ctx, p.Seed, p.Others, at(otherSeed))
+	m.others, err = p.simulate(ctx, j, otherSeed, p.Seed, p.Others)
 	return m, err
+}
+
+// simulate returns the throughputs of a job at points of its box; NaN where it does not fit.
+func (p *plan) simulate(ctx context.Context, j *predict.Job, purpose, seed uint64, n int) ([]float64, error) {
+	values, errs := make([]float64, n), make([]error, n)
+	parallel.ForEach(parallel.Cores(), n, func(i int) {
+		at := j.At(j.Parameters().Sample(1, purpose+p.Seed*1e6+uint64(i))[0])
+		run, err := predict.Run(ctx, at, predict.Options{Steps: intervalSteps, Workers: 1, Seed: seed})
+		switch {
+		case predict.DoesNotFit(err):
+			values[i] = math.NaN()
+		case err != nil:
+			errs[i] = err
+		default:
+			values[i] = run.Mid.Throughput
+		}
+	})
+	return values, errors.Join(errs...)
 }
 
 // result compares the interval with the truths.

@@ -3,11 +3,10 @@ package paper
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"fmt"
+	"io"
 	"os"
 	"slices"
-	"strconv"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -41,29 +40,20 @@ type Inputs struct {
 func (p *Plan) Freeze() (*Inputs, error) {
 	inputs := &Inputs{}
 	hash := sha256.New()
-	at := map[string]int{}
 	for i := range p.Cases {
 		c := &p.Cases[i]
 		j, err := c.Choice.Job()
+		if err == nil {
+			err = c.describe(hash, j)
+		}
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", c.Name, err)
 		}
-		text, err := describe(c, j)
-		if err != nil {
-			return nil, err
-		}
-		hash.Write([]byte(text))
 		for _, e := range j.Parameters() {
 			low, middle, high := e.Span()
 			kind, source, date := e.Origin()
-			in := Input{e.Name, e.Text(low), e.Text(middle), e.Text(high), kind, source, date, nil}
-			key := strings.Join([]string{in.Name, in.Low, in.Middle, in.High, source}, "\n")
-			k, known := at[key]
-			if !known {
-				k, at[key] = len(inputs.List), len(inputs.List)
-				inputs.List = append(inputs.List, in)
-			}
-			inputs.List[k].Cases = append(inputs.List[k].Cases, c.Name)
+			inputs.add(c.Name, Input{Name: e.Name, Low: e.Text(low), Middle: e.Text(middle),
+				High: e.Text(high), Kind: kind, Source: source, Date: date})
 		}
 	}
 	for i := range inputs.List {
@@ -76,48 +66,46 @@ func (p *Plan) Freeze() (*Inputs, error) {
 	return inputs, nil
 }
 
-// describe returns all that is hashed of a case.
-func describe(c *Case, j *predict.Job) (string, error) {
-	var text strings.Builder
-	fmt.Fprintln(&text, c.Name)
-	model := *j.Model
-	model.Source, model.Date, model.Note = "", "", ""
-	for _, part := range []any{c.Choice, model.Groups, model.Dense, model.Precisions, model.Optimizers,
-		model.Batch, j.Training} {
+// add adds an input of a case.
+func (inputs *Inputs) add(name string, in Input) {
+	k := slices.IndexFunc(inputs.List, func(x Input) bool {
+		return x.Name == in.Name && x.Low == in.Low && x.Middle == in.Middle && x.High == in.High &&
+			x.Source == in.Source
+	})
+	if k < 0 {
+		k, inputs.List = len(inputs.List), append(inputs.List, in)
+	}
+	inputs.List[k].Cases = append(inputs.List[k].Cases, name)
+}
+
+// describe writes all that is hashed of a case.
+func (c *Case) describe(w io.Writer, j *predict.Job) error {
+	fmt.Fprintln(w, c.Name)
+	m := j.Model
+	for _, part := range []any{c.Choice, m.Groups, m.Dense, m.Precisions, m.Optimizers, m.Batch, j.Training} {
 		encoded, err := yaml.Marshal(part)
 		if err != nil {
-			return "", fmt.Errorf("%s: %w", c.Name, err)
+			return err
 		}
-		text.Write(encoded)
+		fmt.Fprint(w, string(encoded))
 	}
 	for _, e := range j.Parameters() {
 		low, middle, high := e.Span()
-		fmt.Fprintln(&text, e.Name, number(low), number(middle), number(high))
+		fmt.Fprintln(w, e.Name, low, middle, high)
 	}
-	return text.String(), nil
+	return nil
 }
-
-func number(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
 
 // CheckStored returns an error if the stored results of a plan are of other inputs than those in the tree.
 // Again is the command that repeats the run.
 func (p *Plan) CheckStored(path, again string) error {
-	data, err := os.ReadFile(path)
+	stored, err := os.ReadFile(path)
 	if err != nil {
 		return err
-	}
-	var stored struct {
-		Data Results `json:"data"`
-	}
-	if err := json.Unmarshal(data, &stored); err != nil {
-		return fmt.Errorf("%s: %w", path, err)
 	}
 	now, err := p.Freeze()
-	if err != nil {
-		return err
+	if err == nil && !strings.Contains(string(stored), fmt.Sprintf("%q: %q", "hash", now.Hash)) {
+		err = fmt.Errorf("the inputs have changed since %s was stored; run it again: %s", path, again)
 	}
-	if stored.Data.Inputs == nil || stored.Data.Inputs.Hash != now.Hash {
-		return fmt.Errorf("the inputs have changed since %s was stored; run it again: %s", path, again)
-	}
-	return nil
+	return err
 }

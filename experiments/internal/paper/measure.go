@@ -3,30 +3,22 @@ package paper
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
+	"math"
 	"slices"
-	"strconv"
 
 	"tandem/algo/metric"
 	"tandem/experiments/internal/report"
 	"tandem/sim/predict"
 )
 
-// Results are the predictions of a plan, beside the figures.
+// Results are the predictions of a plan, beside the figures of the paper.
 type Results struct {
-	Inputs      *Inputs          `json:"inputs"`
-	Cases       []CaseResult     `json:"cases"`
-	Comparisons []Comparison     `json:"comparisons"`
-	Totals      []TotalEffects   `json:"total_effects,omitempty"`
-	Causes      []CauseResult    `json:"causes,omitempty"`
-	jobs        map[string]*done // by the names of cases
-}
-
-// done is a case with its prediction.
-type done struct {
-	job        *predict.Job
-	prediction *predict.Prediction
+	Inputs      *Inputs        `json:"inputs"`
+	Cases       []CaseResult   `json:"cases"`
+	Comparisons []Comparison   `json:"comparisons"`
+	Totals      []TotalEffects `json:"total_effects,omitempty"`
+	Causes      []CauseResult  `json:"causes,omitempty"`
 }
 
 // CaseResult is the prediction of a case, in samples a second.
@@ -42,38 +34,22 @@ type CaseResult struct {
 	Bottleneck string  `json:"bottleneck"`
 }
 
-// Comparison is a figure of the paper beside its prediction, in the unit of the claim.
+// Comparison is a claim beside its prediction, in the unit of the claim.
 type Comparison struct {
-	Name    string           `json:"name,omitempty"` // of the quantity
-	What    string           `json:"what"`
-	Unit    Unit             `json:"unit"`
-	Figure  Figure           `json:"paper"`
-	Null    float64          `json:"null,omitempty"`
+	Claim
 	Middle  float64          `json:"middle"`
-	Low     float64          `json:"low,omitempty"`
+	Low     float64          `json:"low,omitempty"` // 0: there is no interval
 	High    float64          `json:"high,omitempty"`
 	Verdict Verdict          `json:"verdict"`
 	Effects []predict.Effect `json:"effects,omitempty"` // the largest
 }
 
-// width returns the width of the interval, or 0 if there is none.
-func (c *Comparison) width() float64 {
+// Width returns the width of the interval, or 0 if there is none.
+func (c *Comparison) Width() float64 {
 	if c.Low == 0 {
 		return 0
 	}
 	return c.High / c.Low
-}
-
-// quantity returns the prediction as a quantity of the report.
-func (c *Comparison) quantity() report.Quantity {
-	q := report.Quantity{
-		Name: c.Name, What: fmt.Sprintf("%s, %s", c.What, c.Unit), Over: report.OverNothing,
-		Interval: metric.Interval{Estimate: c.Middle, Low: c.Middle, High: c.Middle},
-	}
-	if c.Low > 0 {
-		q.Low, q.High, q.Over = c.Low, c.High, report.OverUnknowns
-	}
-	return q
 }
 
 // TotalEffects are the largest total effects on the throughput of a case.
@@ -97,51 +73,115 @@ const (
 	causesKept  = 12
 )
 
-// Job returns the job of a case that was measured.
-func (r *Results) Job(name string) *predict.Job { return r.jobs[name].job }
+// EffectSamples is the number of points from which on effects are estimated: with fewer, inputs without any
+// effect agree with the quantity by chance.
+const EffectSamples = 128
 
-// Prediction returns the prediction of a case, or nil if the case was not measured.
-func (r *Results) Prediction(name string) *predict.Prediction {
-	if d := r.jobs[name]; d != nil {
-		return d.prediction
+// Case returns the result of a case, or nil if the plan did not have it.
+func (r *Results) Case(name string) *CaseResult {
+	i := slices.IndexFunc(r.Cases, func(c CaseResult) bool { return c.Name == name })
+	if i < 0 {
+		return nil
 	}
-	return nil
+	return &r.Cases[i]
 }
 
-// Measure freezes the inputs, predicts all cases and compares them with the figures. The log, name.csv, has a
-// line a case.
-func (p *Plan) Measure(ctx context.Context, o report.Options, name string) (r *Results, err error) {
-	log, err := o.NewLog(name+".csv", "case", "samples_per_s", "low", "high",
-		"bottleneck")
-	if err != nil {
-		return nil, err
+// Comparison returns the comparison under the name of a quantity, or an empty one.
+func (r *Results) Comparison(name string) (c Comparison) {
+	if i := slices.IndexFunc(r.Comparisons, func(c Comparison) bool { return c.Name == name }); i >= 0 {
+		c = r.Comparisons[i]
 	}
-	defer func() { err = errors.Join(err, log.Close()) }()
-	r = &Results{jobs: map[string]*done{}}
+	return c
+}
+
+// Predictions are results with all that was predicted, of which experiments compute more.
+type Predictions struct {
+	Results
+	Jobs map[string]*predict.Job        // by case
+	Of   map[string]*predict.Prediction // by case
+}
+
+// Box is a number at the middle of the box of unknown inputs and at its points: NaN where a job does not fit.
+// A case of which only the middle is predicted has no points.
+type Box struct {
+	Middle float64
+	Points []float64
+}
+
+// Throughput returns that of a case, in samples a second.
+func (r *Predictions) Throughput(name string) Box {
+	return Box{r.Of[name].Mid.Throughput, r.Of[name].Samples}
+}
+
+// Ratio returns the throughput of a case ÷ that of another.
+func (r *Predictions) Ratio(of, over string) Box { return r.Throughput(of).Over(r.Throughput(over)) }
+
+// Over returns b ÷ c, point by point, so that what the two share cancels.
+func (b Box) Over(c Box) Box { return b.with(c, func(x, y float64) float64 { return x / y }) }
+
+// with combines two numbers.
+func (b Box) with(c Box, combine func(x, y float64) float64) Box {
+	out := Box{Middle: combine(b.Middle, c.Middle)}
+	if len(b.Points) == len(c.Points) {
+		for k, x := range b.Points {
+			out.Points = append(out.Points, combine(x, c.Points[k]))
+		}
+	}
+	return out
+}
+
+// Interval returns the number at the middle with its percentiles over the points; without points, the ends
+// are the middle.
+func (b Box) Interval() metric.Interval { return Spread(b.Middle, b.Points) }
+
+// Spread returns Box.Interval of a number.
+func Spread(middle float64, points []float64) metric.Interval {
+	if i := predict.Percentiles(points); i != nil {
+		return metric.Interval{Estimate: middle, Low: i.Low, High: i.High}
+	}
+	return metric.Interval{Estimate: middle, Low: middle, High: middle}
+}
+
+// Effects ranks the inputs of a case by how much each explains of a number at the points, and returns the
+// most important ones; none with too few points.
+func (r *Predictions) Effects(name string, b Box, most int) []predict.Effect {
+	if len(b.Points) < EffectSamples {
+		return nil
+	}
+	return predict.MainEffects(r.Jobs[name], b.Points, most)
+}
+
+// LargestEffect returns the name of the input that explains most, or "" with too few points.
+func (r *Predictions) LargestEffect(name string, b Box) string {
+	if e := r.Effects(name, b, 1); len(e) > 0 {
+		return e[0].Name
+	}
+	return ""
+}
+
+// Measure freezes the inputs, predicts all cases and compares them with the figures.
+func (p *Plan) Measure(ctx context.Context, o report.Options) (r *Predictions, err error) {
+	r = &Predictions{Jobs: map[string]*predict.Job{}, Of: map[string]*predict.Prediction{}}
 	if r.Inputs, err = p.Freeze(); err != nil {
 		return nil, err
 	}
-	meter := &report.Meter{Total: len(p.Cases) + len(p.Totals) + len(p.Causes), Report: o.Progress}
+	meter := &report.Meter{Total: len(p.Cases) + len(p.Totals) + len(p.Causes), Unit: "predictions",
+		Report: o.Progress}
 	for i := range p.Cases {
 		c := &p.Cases[i]
 		meter.Show(0, 1, c.Name)
-		result, err := p.predict(ctx, c, r)
-		if err != nil {
+		if err := p.predict(ctx, c, r); err != nil {
 			return nil, fmt.Errorf("%s: %w", c.Name, err)
 		}
-		if err := log.Add(c.Name, report.Number(result.Middle), report.Number(result.Low),
-			report.Number(result.High), result.Bottleneck); err != nil {
-			return nil, err
-		}
-		r.Cases = append(r.Cases, *result)
 		meter.Done++
 	}
 	for i := range p.Claims {
 		r.Comparisons = append(r.Comparisons, r.compare(&p.Claims[i]))
 	}
+	options := predict.Options{Seed: p.Seed, Steps: p.Steps}
 	for _, name := range p.Totals {
 		meter.Show(0, 1, "total effects on "+name)
-		effects, err := predict.Effects(ctx, r.Job(name), predict.Options{Seed: p.Seed, Steps: p.Steps})
+		effects, err := predict.Effects(ctx, r.Jobs[name], options)
 		if err != nil {
 			return nil, fmt.Errorf("total effects on %s: %w", name, err)
 		}
@@ -150,12 +190,12 @@ func (p *Plan) Measure(ctx context.Context, o report.Options, name string) (r *R
 	}
 	for _, c := range p.Causes {
 		meter.Show(0, 1, c.What)
-		found, err := predict.Causes(ctx, r.Job(c.Of), r.Job(c.Over), r.names(&c), c.Target,
-			predict.Options{Seed: p.Seed, Steps: p.Steps}, nil)
+		found, err := predict.Causes(ctx, r.Jobs[c.Of], r.Jobs[c.Over], c.names(r.Jobs[c.Of]), c.Target,
+			options, nil)
 		if err != nil {
 			return nil, fmt.Errorf("causes of %s: %w", c.What, err)
 		}
-		r.Causes = append(r.Causes, CauseResult{c.What, c.Target, r.middle(c.Of, c.Over),
+		r.Causes = append(r.Causes, CauseResult{c.What, c.Target, r.Ratio(c.Of, c.Over).Middle,
 			found[:min(causesKept, len(found))]})
 		meter.Done++
 	}
@@ -163,10 +203,10 @@ func (p *Plan) Measure(ctx context.Context, o report.Options, name string) (r *R
 }
 
 // predict predicts a case.
-func (p *Plan) predict(ctx context.Context, c *Case, r *Results) (*CaseResult, error) {
+func (p *Plan) predict(ctx context.Context, c *Case, r *Predictions) error {
 	j, err := c.Choice.Job()
 	if err != nil {
-		return nil, err
+		return err
 	}
 	options := predict.Options{Samples: p.Samples, Seeds: p.Seeds, Seed: p.Seed,
 		Steps: cmp.Or(c.Steps, p.Steps)}
@@ -175,10 +215,10 @@ func (p *Plan) predict(ctx context.Context, c *Case, r *Results) (*CaseResult, e
 	}
 	prediction, err := predict.Run(ctx, j, options)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	r.jobs[c.Name] = &done{j, prediction}
-	result := &CaseResult{Name: c.Name, Middle: prediction.Mid.Throughput}
+	r.Jobs[c.Name], r.Of[c.Name] = j, prediction
+	result := CaseResult{Name: c.Name, Middle: prediction.Mid.Throughput}
 	switch mid := &prediction.Mid; {
 	case mid.Roles != nil:
 		result.Bottleneck = mid.Roles.Bottleneck
@@ -191,90 +231,41 @@ func (p *Plan) predict(ctx context.Context, c *Case, r *Results) (*CaseResult, e
 	if i := prediction.CI95; i != nil {
 		result.SeedsLow, result.SeedsHigh = i.Low, i.High
 	}
-	return result, nil
-}
-
-// names returns the names of the parameters among which a search looks for causes.
-func (r *Results) names(c *Cause) []string {
-	if len(c.Names) > 0 {
-		return c.Names
-	}
-	var unknown []string
-	for _, e := range r.Job(c.Of).Parameters() {
-		if !e.Known() {
-			unknown = append(unknown, e.Name)
-		}
-	}
-	return unknown
-}
-
-// middle returns the throughput of a case, or its ratio to that of another, at the middle.
-func (r *Results) middle(of, over string) float64 {
-	v := r.Prediction(of).Mid.Throughput
-	if over != "" {
-		v /= r.Prediction(over).Mid.Throughput
-	}
-	return v
+	r.Cases = append(r.Cases, result)
+	return nil
 }
 
 // compare compares a claim with the predictions of its cases.
-func (r *Results) compare(c *Claim) Comparison {
-	out := Comparison{Name: c.Name, What: c.What, Unit: c.Unit, Figure: c.Figure, Null: c.Null}
-	names := c.Spread
-	combine := func(values []float64) float64 { return slices.Max(values) / slices.Min(values) }
-	switch {
-	case names == nil && c.Over == "":
-		names = []string{c.Of}
-		combine = func(values []float64) float64 { return values[0] }
-	case names == nil:
-		names = []string{c.Of, c.Over}
-		combine = func(values []float64) float64 { return values[0] / values[1] }
-	}
-	middles, sizes := make([]float64, len(names)), make([]float64, len(names))
-	samples := len(r.Prediction(names[0]).Samples)
-	for i, name := range names {
-		sizes[i] = c.Unit.size()
+func (r *Predictions) compare(c *Claim) Comparison {
+	inUnit := func(name string) Box {
+		size := c.Unit.size()
 		if c.PerGPU {
-			sizes[i] *= float64(r.Job(name).Roles.Ranks)
+			size *= float64(r.Jobs[name].Roles.Ranks)
 		}
-		middles[i] = r.Prediction(name).Mid.Throughput / sizes[i]
-		if len(r.Prediction(name).Samples) != samples {
-			samples = 0
-		}
+		b := r.Throughput(name)
+		return b.with(b, func(x, _ float64) float64 { return x / size })
 	}
-	out.Middle = combine(middles)
-	var interval *predict.Interval
-	if samples > 0 {
-		values := make([]float64, samples)
-		at := make([]float64, len(names))
-		for k := range values {
-			for i, name := range names {
-				at[i] = r.Prediction(name).Samples[k] / sizes[i]
-			}
-			values[k] = combine(at)
+	first := c.Of
+	var whole Box
+	switch {
+	case c.Spread != nil:
+		first = c.Spread[0]
+		least, most := inUnit(first), inUnit(first)
+		for _, name := range c.Spread[1:] {
+			least, most = least.with(inUnit(name), math.Min), most.with(inUnit(name), math.Max)
 		}
-		if interval = predict.Percentiles(values); interval != nil {
-			out.Low, out.High = interval.Low, interval.High
-		}
-		if samples >= EffectSamples {
-			out.Effects = predict.MainEffects(r.Job(names[0]), values, effectsKept)
-		}
+		whole = most.Over(least)
+	case c.Over != "":
+		whole = inUnit(c.Of).Over(inUnit(c.Over))
+	default:
+		whole = inUnit(c.Of)
 	}
-	out.Verdict = Judge(&c.Figure, interval)
-	if c.Input {
+	out := Comparison{Claim: *c, Middle: whole.Middle, Effects: r.Effects(first, whole, effectsKept)}
+	if i := predict.Percentiles(whole.Points); i != nil {
+		out.Low, out.High = i.Low, i.High
+	}
+	if out.Verdict = Judge(c.Figure, out.Low, out.High); c.Input {
 		out.Verdict = IsInput
 	}
 	return out
-}
-
-// short returns a number with three digits.
-func short(v float64) string {
-	digits := 2
-	switch {
-	case v >= 100:
-		digits = 0
-	case v >= 10:
-		digits = 1
-	}
-	return strconv.FormatFloat(v, 'f', digits, 64)
 }

@@ -8,8 +8,9 @@ package paper
 
 import (
 	"fmt"
-	"math"
+	"strings"
 
+	"tandem/experiments/internal/report"
 	"tandem/sim/predict"
 )
 
@@ -33,6 +34,22 @@ type Case struct {
 	// MiddleOnly means that only the middle of the box is simulated, with one seed.
 	MiddleOnly bool `yaml:"middle-only,omitempty"`
 	Steps      int  `yaml:"steps,omitempty"` // measured, instead of the plan's; 0: those
+}
+
+// NewPlan returns a plan without cases, with the seeds of the options. It has as many points as the simulator
+// has by default or, in the quick version, fewer.
+func NewPlan(o report.Options, quickSamples, steps int) *Plan {
+	p := &Plan{Samples: predict.SamplesDefault, Seeds: o.Seeds, Seed: o.Seed, Steps: steps}
+	if o.Quick {
+		p.Samples = quickSamples
+	}
+	return p
+}
+
+// Predict adds a case, and returns it for changes before the next call.
+func (p *Plan) Predict(name string, c Choice) *Case {
+	p.Cases = append(p.Cases, Case{Name: name, Choice: c})
+	return &p.Cases[len(p.Cases)-1]
 }
 
 // Choice is the part of a predict.Choice that cases vary.
@@ -60,21 +77,21 @@ func (c *Choice) Job() (*predict.Job, error) {
 // Claim is a figure of the paper, with the cases that predict it.
 type Claim struct {
 	// Name is that of the prediction as a quantity of the report, as hybrid-over-sync-64; empty: it is none.
-	Name string `yaml:"name,omitempty"`
-	What string `yaml:"what"`
+	Name string `yaml:"name,omitempty" json:"name,omitempty"`
+	What string `yaml:"what" json:"what"`
 	// Of is the case whose throughput the claim is about, divided by that of Over unless that is empty.
-	Of   string `yaml:"of,omitempty"`
-	Over string `yaml:"over,omitempty"`
+	Of   string `yaml:"of,omitempty" json:"-"`
+	Over string `yaml:"over,omitempty" json:"-"`
 	// Spread are cases, of whose throughputs the claim is the largest divided by the smallest.
-	Spread []string `yaml:"spread,omitempty"`
+	Spread []string `yaml:"spread,omitempty" json:"-"`
 	// PerGPU divides every throughput by the GPUs of its case.
-	PerGPU bool   `yaml:"per-gpu,omitempty"`
-	Unit   Unit   `yaml:"unit"`
-	Figure Figure `yaml:"paper"`
+	PerGPU bool   `yaml:"per-gpu,omitempty" json:"-"`
+	Unit   Unit   `yaml:"unit" json:"unit"`
+	Figure Figure `yaml:"paper" json:"paper"`
 	// Null is what is expected without a simulator, such as linear scaling; 0: nothing.
-	Null float64 `yaml:"null,omitempty"`
+	Null float64 `yaml:"null,omitempty" json:"null,omitempty"`
 	// Input means that a parameter of the cases was inferred from the figure, so that it is no prediction.
-	Input bool `yaml:"input,omitempty"`
+	Input bool `yaml:"input,omitempty" json:"-"`
 }
 
 // Unit is the unit of a figure.
@@ -90,15 +107,10 @@ const (
 
 // text writes a number of the unit for a table of samples a second and ratios.
 func (u Unit) text(number string) string {
-	switch u {
-	case Kilo:
-		return number + " k"
-	case Mega:
-		return number + " M"
-	case Part:
+	if u == Part {
 		return number
 	}
-	return number + " ×"
+	return number + " " + strings.TrimSuffix(string(u), " samples/s")
 }
 
 // size returns how many samples a second, or times, the unit is.
@@ -152,6 +164,20 @@ type Cause struct {
 	Names  []string `yaml:"names,omitempty"` // of parameters; empty: all that are unknown
 }
 
+// names returns the names of the parameters of a job among which the search looks.
+func (c *Cause) names(j *predict.Job) []string {
+	if len(c.Names) > 0 {
+		return c.Names
+	}
+	var unknown []string
+	for _, e := range j.Parameters() {
+		if !e.Known() {
+			unknown = append(unknown, e.Name)
+		}
+	}
+	return unknown
+}
+
 // Verdict is the outcome of a comparison.
 type Verdict string
 
@@ -167,16 +193,16 @@ const (
 // WidthMost is the width, high end ÷ low end, above which an interval identifies nothing.
 const WidthMost = 2.5
 
-// Judge compares an interval with a figure; nil is no interval. An interval that misses the figure is
-// outside, however wide it is. One that meets the figure is inside only if it is narrow enough for that to
-// mean something.
-func Judge(f *Figure, interval *predict.Interval) Verdict {
+// Judge compares an interval with a figure; without an interval, low is 0 or NaN. An interval that misses the
+// figure is outside, however wide it is. One that meets the figure is inside only if it is narrow enough for
+// that to mean something.
+func Judge(f Figure, low, high float64) Verdict {
 	switch {
-	case interval == nil || math.IsNaN(interval.Low) || math.IsNaN(interval.High):
+	case !(low > 0):
 		return NoInterval
-	case f.High < interval.Low || interval.High < f.Low:
+	case f.High < low || high < f.Low:
 		return Outside
-	case interval.Width() > WidthMost:
+	case high/low > WidthMost:
 		return NotIdentifiable
 	}
 	return Inside

@@ -3,8 +3,10 @@ package paper
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
+	"tandem/algo/metric"
 	"tandem/experiments/internal/report"
 	"tandem/internal/cli"
 	"tandem/sim/predict"
@@ -13,21 +15,31 @@ import (
 // Report returns the results as tables, a figure of all comparisons, sentences, notes, and the predictions of
 // named claims as quantities. Experiments add their own.
 func (p *Plan) Report(r *Results) *report.Report {
+	numbers, verdicts := claimTables(r.Comparisons)
 	out := &report.Report{
-		Findings: findings(r), Notes: p.notes(r), Settings: p, Data: r,
-		Tables:  []cli.Table{comparisonTable(r), verdictTable(r)},
-		Figures: []report.Figure{comparisonFigure(r)},
+		Findings: findings(r.Comparisons), Notes: p.notes(r),
+		Tables:  []cli.Table{numbers, verdicts},
+		Figures: []report.Figure{comparisonFigure(r.Comparisons)},
 	}
+	var largest []TotalEffects
 	for i := range r.Comparisons {
-		if c := &r.Comparisons[i]; c.Name != "" {
-			out.Quantities = append(out.Quantities, c.quantity())
+		c := &r.Comparisons[i]
+		largest = append(largest, TotalEffects{c.What, c.Effects[:min(2, len(c.Effects))]})
+		if c.Name == "" {
+			continue
 		}
+		low, high, over := c.ends()
+		q := report.Quantity{Name: c.Name, What: fmt.Sprintf("%s, %s", c.What, c.Unit), Over: over,
+			Interval: metric.Interval{Estimate: c.Middle, Low: low, High: high}}
+		out.Quantities = append(out.Quantities, q)
 	}
-	if t := effectTable(r); len(t.Rows) > 0 {
-		out.Tables = append(out.Tables, t)
-	}
-	if len(r.Totals) > 0 {
-		out.Tables = append(out.Tables, totalTable(r))
+	for _, t := range []cli.Table{
+		effectTable("Inputs that explain most of an interval", "what", largest),
+		effectTable("Total effects of inputs on throughputs, interactions included", "case", r.Totals),
+	} {
+		if len(t.Rows) > 0 {
+			out.Tables = append(out.Tables, t)
+		}
 	}
 	for i := range r.Causes {
 		out.Tables = append(out.Tables, causeTable(&r.Causes[i]))
@@ -35,79 +47,62 @@ func (p *Plan) Report(r *Results) *report.Report {
 	return out
 }
 
-// nameColumns is the width of names in the tables of claims, which fit 80 columns.
-const nameColumns = 27
+// Quantity returns a number of a report with its interval over the unknown inputs.
+func Quantity(name, what string, i metric.Interval) report.Quantity {
+	return report.Quantity{Name: name, What: what, Interval: i, Over: report.OverUnknowns}
+}
 
-// comparisonTable has the numbers of every claim.
-func comparisonTable(r *Results) cli.Table {
-	t := cli.Table{
+// ends returns the ends of the interval and what it spans; without one, the ends are the middle.
+func (c *Comparison) ends() (low, high float64, over report.Basis) {
+	if c.Low > 0 {
+		return c.Low, c.High, report.OverUnknowns
+	}
+	return c.Middle, c.Middle, report.OverNothing
+}
+
+// claimTables have the numbers of every claim, and the verdict on it with where its figure is from. Both fit
+// 80 columns.
+func claimTables(comparisons []Comparison) (numbers, verdicts cli.Table) {
+	const provenanceColumns = 16
+	numbers = cli.Table{
 		Caption: "Figures of the paper and predictions: samples/s, or ratios (×)",
 		Header:  []string{"what", "paper", "middle", "interval", "width", "null"}, Words: 1,
 	}
-	for i := range r.Comparisons {
-		c := &r.Comparisons[i]
+	verdicts = cli.Table{
+		Caption: "Verdicts on the predictions, and where the figures are from",
+		Header:  []string{"what", "verdict", "figure"}, Words: 3,
+	}
+	for i := range comparisons {
+		c := &comparisons[i]
 		interval, width, null := "–", "–", "–"
 		if c.Low > 0 {
-			interval, width = c.Unit.text(short(c.Low)+"–"+short(c.High)), fmt.Sprintf("%.2f", c.width())
+			interval, width = c.Unit.text(short(c.Low)+"–"+short(c.High)), fmt.Sprintf("%.2f", c.Width())
 		}
 		if c.Null > 0 {
 			null = c.Unit.text(short(c.Null))
 		}
-		t.Rows = append(t.Rows, []string{cli.WrapAt(c.What, "  ", 0, nameColumns),
-			c.Unit.text(short(c.Figure.Value)), c.Unit.text(short(c.Middle)), interval, width, null})
-	}
-	return t
-}
-
-// verdictTable has the verdict on every claim, and where its figure is from.
-func verdictTable(r *Results) cli.Table {
-	const provenanceColumns = 16
-	t := cli.Table{
-		Caption: "Verdicts on the predictions, and where the figures are from",
-		Header:  []string{"what", "verdict", "figure"}, Words: 3,
-	}
-	for i := range r.Comparisons {
-		c := &r.Comparisons[i]
-		t.Rows = append(t.Rows, []string{cli.WrapAt(c.What, "  ", 0, nameColumns), string(c.Verdict),
+		numbers.Rows = append(numbers.Rows, []string{wrapped(c.What), c.Unit.text(short(c.Figure.Value)),
+			c.Unit.text(short(c.Middle)), interval, width, null})
+		verdicts.Rows = append(verdicts.Rows, []string{wrapped(c.What), string(c.Verdict),
 			cli.WrapAt(c.Figure.Provenance, "", 0, provenanceColumns)})
 	}
-	return t
+	return numbers, verdicts
 }
 
-// effectTable has the inputs that explain most of the interval of each claim.
-func effectTable(r *Results) cli.Table {
-	t := cli.Table{
-		Caption: "Inputs that explain most of an interval",
-		Header:  []string{"what", "input", "share"}, Words: 2,
-	}
-	for i := range r.Comparisons {
-		c := &r.Comparisons[i]
-		for k, e := range c.Effects[:min(2, len(c.Effects))] {
-			if e.Share < effectLeast {
-				continue
-			}
-			name := ""
-			if k == 0 {
-				name = cli.WrapAt(c.What, "  ", 0, nameColumns)
-			}
-			t.Rows = append(t.Rows, []string{name, e.Name, fmt.Sprintf("%.0f %%", 100*e.Share)})
-		}
-	}
-	return t
-}
+// wrapped returns a name for the tables of claims.
+func wrapped(name string) string { return cli.WrapAt(name, "  ", 0, 27) }
 
-// effectLeast is the smallest share of an effect that is named.
-const effectLeast = 0.05
-
-// totalTable has the total effects of cases.
-func totalTable(r *Results) cli.Table {
-	t := cli.Table{
-		Caption: "Total effects of inputs on throughputs, interactions included",
-		Header:  []string{"case", "input", "share"}, Words: 2,
-	}
-	for _, total := range r.Totals {
-		for _, e := range total.Effects {
-			t.Rows = append(t.Rows, []string{total.Case, e.Name, fmt.Sprintf("%.0f %%", 100*e.Share)})
+// effectTable has the inputs with the largest effects on some numbers.
+func effectTable(caption, what string, list []TotalEffects) cli.Table {
+	const least = 0.05
+	t := cli.Table{Caption: caption, Header: []string{what, "input", "share"}, Words: 2}
+	for _, one := range list {
+		name := wrapped(one.Case)
+		for _, e := range one.Effects {
+			if e.Share >= least {
+				t.Rows = append(t.Rows, []string{name, e.Name, fmt.Sprintf("%.0f %%", 100*e.Share)})
+				name = ""
+			}
 		}
 	}
 	return t
@@ -128,17 +123,26 @@ func causeTable(c *CauseResult) cli.Table {
 	return t
 }
 
+// short returns a number with three digits, and no more than two after the point.
+func short(v float64) string {
+	digits := 2
+	switch {
+	case v >= 100:
+		digits = 0
+	case v >= 10:
+		digits = 1
+	}
+	return strconv.FormatFloat(v, 'f', digits, 64)
+}
+
 // comparisonFigure has a bar for every comparison: prediction ÷ figure.
-func comparisonFigure(r *Results) report.Figure {
+func comparisonFigure(comparisons []Comparison) report.Figure {
 	f := report.Figure{Name: "comparison", Title: "Prediction ÷ figure of the paper",
 		X: report.Axis{Label: "ratio (bar: middle of the inputs; thin line: interval over unknown inputs)"}}
 	shade := map[Verdict]int{Inside: 2, Outside: 1, NotIdentifiable: 4, IsInput: 5, NoInterval: 5}
-	for i := range r.Comparisons {
-		c := &r.Comparisons[i]
-		low, high := c.Middle, c.Middle
-		if c.Low > 0 {
-			low, high = c.Low, c.High
-		}
+	for i := range comparisons {
+		c := &comparisons[i]
+		low, high, _ := c.ends()
 		f.Bars = append(f.Bars, report.Bar{
 			Name: fmt.Sprintf("%s: %s", c.What, c.Verdict), Color: shade[c.Verdict],
 			Value: c.Middle / c.Figure.Value, Low: low / c.Figure.Value, High: high / c.Figure.Value,
@@ -147,17 +151,44 @@ func comparisonFigure(r *Results) report.Figure {
 	return f
 }
 
+// Point is a number of the paper in a figure of throughputs, with the case that predicts it.
+type Point struct {
+	X, Paper float64
+	Case     string
+}
+
+// Beside returns the lines of the predicted throughputs of a series with their intervals, as far as the plan
+// had them, and of the paper's, in a unit.
+func (r *Results) Beside(name string, color int, unit Unit, points []Point) []report.Line {
+	var theirs, ours []report.Point
+	for _, p := range points {
+		theirs = append(theirs, report.Exact(p.X, p.Paper))
+		if c := r.Case(p.Case); c != nil {
+			ours = append(ours, c.point(p.X, unit))
+		}
+	}
+	return report.Beside(name, color, theirs, ours)
+}
+
+// point returns the throughput as a point of a figure.
+func (c *CaseResult) point(x float64, unit Unit) report.Point {
+	p := report.Exact(x, c.Middle/unit.size())
+	if c.Low > 0 {
+		p.Low, p.High = c.Low/unit.size(), c.High/unit.size()
+	}
+	return p
+}
+
 // findings counts the verdicts and names what is outside.
-func findings(r *Results) []string {
+func findings(comparisons []Comparison) []string {
 	count := map[Verdict]int{}
 	var missed []string
-	for i := range r.Comparisons {
-		c := &r.Comparisons[i]
+	for i := range comparisons {
+		c := &comparisons[i]
 		count[c.Verdict]++
 		if c.Verdict == Outside {
 			missed = append(missed, fmt.Sprintf("Outside: %s: the paper has %s %s, the prediction is %s, "+
-				"from "+
-				"%s to %s.", c.What, short(c.Figure.Value), c.Unit, short(c.Middle), short(c.Low),
+				"from %s to %s.", c.What, short(c.Figure.Value), c.Unit, short(c.Middle), short(c.Low),
 				short(c.High)))
 		}
 	}
@@ -167,32 +198,29 @@ func findings(r *Results) []string {
 			parts = append(parts, fmt.Sprintf("%d %s", count[v], v))
 		}
 	}
-	counts := fmt.Sprintf("Of %d figures of the paper: %s.", len(r.Comparisons), strings.Join(parts, "; "))
-	return slices.Concat([]string{counts}, missed, widths(r))
+	counts := fmt.Sprintf("Of %d figures of the paper: %s.", len(comparisons), strings.Join(parts, "; "))
+	return slices.Concat([]string{counts}, missed, widths(comparisons))
 }
 
 // narrow is the width, high end ÷ low end, up to which the interval of a ratio counts as narrow.
 const narrow = 2
 
 // widths says how many ratios have narrow intervals, and which input explains most of those that do not.
-func widths(r *Results) []string {
+func widths(comparisons []Comparison) []string {
 	var inputs []string
-	ratios, wide, by := 0, 0, map[string]int{}
-	for i := range r.Comparisons {
-		c := &r.Comparisons[i]
+	ratios, wide := 0, 0
+	for i := range comparisons {
+		c := &comparisons[i]
 		if c.Unit != Fold && c.Unit != Part || c.Low == 0 {
 			continue
 		}
 		ratios++
-		if c.width() <= narrow {
+		if c.Width() <= narrow {
 			continue
 		}
 		wide++
 		if len(c.Effects) > 0 {
-			name := c.Effects[0].Name
-			if by[name]++; by[name] == 1 {
-				inputs = append(inputs, name)
-			}
+			inputs = append(inputs, c.Effects[0].Name)
 		}
 	}
 	if ratios == 0 {
@@ -201,13 +229,25 @@ func widths(r *Results) []string {
 	sentence := fmt.Sprintf("Ratios with an interval narrower than a factor %d: %d of %d.", narrow,
 		ratios-wide, ratios)
 	if len(inputs) > 0 {
-		slices.SortStableFunc(inputs, func(a, b string) int { return by[b] - by[a] })
-		for i, name := range inputs {
-			inputs[i] = fmt.Sprintf("%s (%d)", name, by[name])
-		}
-		sentence += " The input that explains most of the wider ones: " + strings.Join(inputs, ", ") + "."
+		sentence += " The input that explains most of the wider ones: " + Counted(inputs) + "."
 	}
 	return []string{sentence}
+}
+
+// Counted returns names with how often each occurs, the most frequent first.
+func Counted(names []string) string {
+	var once []string
+	count := map[string]int{}
+	for _, name := range names {
+		if count[name]++; count[name] == 1 {
+			once = append(once, name)
+		}
+	}
+	slices.SortStableFunc(once, func(a, b string) int { return count[b] - count[a] })
+	for i, name := range once {
+		once[i] = fmt.Sprintf("%s (%d)", name, count[name])
+	}
+	return strings.Join(once, ", ")
 }
 
 // notes returns what a reader needs to judge the findings.

@@ -19,7 +19,7 @@ func TestStoredResults(t *testing.T) {
 }
 
 // smallResults returns the results of the plan with a small model on 8 ranks.
-func smallResults(t *testing.T) (*paper.Plan, *results) {
+func smallResults(t *testing.T) (*paper.Plan, *paper.Predictions, *results) {
 	t.Helper()
 	p := newPlan(report.Options{Quick: true, Seeds: 2})
 	p.Samples, p.Seeds = 3, 1
@@ -27,28 +27,28 @@ func smallResults(t *testing.T) (*paper.Plan, *results) {
 		c := &p.Cases[i].Choice
 		c.Model, c.GPUs = "criteo", min(8, c.GPUs)
 	}
-	r, err := p.Measure(t.Context(), report.Options{Folder: t.TempDir()}, "small")
+	r, err := p.Measure(t.Context(), report.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return p, divide(r)
+	return p, r, divide(r)
 }
 
 func TestLead(t *testing.T) {
-	p, r := smallResults(t)
-	t.Run("factors multiply to it", func(t *testing.T) { testFactors(t, p, r) })
+	p, all, r := smallResults(t)
+	t.Run("factors multiply to it", func(t *testing.T) { testFactors(t, p, all, r) })
 	t.Run("tables fit a terminal", func(t *testing.T) {
 		for i := range r.Factors {
 			r.Factors[i].Input = "system.embedding-kernels.host-reserve"
 		}
-		reporttest.CheckWidth(t, newReport(p, r))
+		reporttest.CheckWidth(t, draw(p, r))
 	})
-	t.Run("trainers are unknown", func(t *testing.T) { testTrainers(t, p, r) })
+	t.Run("trainers are unknown", func(t *testing.T) { testTrainers(t, p, all, r) })
 }
 
 // Each factor begins where the one before ends, so their product is the lead, and the residual is what is
 // left of the published 40.
-func testFactors(t *testing.T, p *paper.Plan, r *results) {
+func testFactors(t *testing.T, p *paper.Plan, all *paper.Predictions, r *results) {
 	product := 1.0
 	for i, f := range r.Factors {
 		product *= f.Estimate
@@ -59,14 +59,14 @@ func testFactors(t *testing.T, p *paper.Plan, r *results) {
 			t.Errorf("%+v", f)
 		}
 	}
-	rate := func(name string) float64 { return r.Prediction(name).Mid.Throughput }
-	lead := rate(onZionEX) / rate(cpuName(middleTrainers()))
+	rate := func(name string) float64 { return all.Of[name].Mid.Throughput }
+	lead := rate(onZionEX) / rate(cpuName(middleTrainers))
 	if r.Product.Estimate != lead || math.Abs(product/lead-1) > 1e-9 ||
 		math.Abs(r.Residual.Estimate*lead-40) > 1e-9 || r.Residual.Low*r.Product.High > 40 {
 		t.Errorf("factors multiply to %v, product %+v, lead %v, residual %+v", product, r.Product, lead,
 			r.Residual)
 	}
-	out := newReport(p, r)
+	out := draw(p, r)
 	if len(out.Quantities) != 4+4+2 || len(out.Figures[0].Bars) != 5 || out.Figures[0].Bars[4].Target != 40 ||
 		!strings.Contains(out.Findings[0], string(r.Verdict)) {
 		t.Errorf("quantities %+v, bars %+v, findings %q", out.Quantities, out.Figures[0].Bars, out.Findings)
@@ -75,19 +75,19 @@ func testFactors(t *testing.T, p *paper.Plan, r *results) {
 
 // The interval of what depends on the trainers holds every number of them, and that of other factors does not
 // depend on them.
-func testTrainers(t *testing.T, p *paper.Plan, r *results) {
+func testTrainers(t *testing.T, p *paper.Plan, all *paper.Predictions, r *results) {
 	for _, c := range p.Claims {
 		if c.Over == "" {
 			continue
 		}
-		at := r.Prediction(c.Of).Samples[1] / r.Prediction(c.Over).Samples[1]
+		at := all.Of[c.Of].Samples[1] / all.Of[c.Over].Samples[1]
 		if at < r.Product.Low*0.9 || r.Product.High*1.1 < at {
 			t.Errorf("%s: %v is not in %+v", c.What, at, r.Product.Interval)
 		}
 	}
 	placement := r.Factors[2]
-	for k, x := range r.Prediction(placement.Over).Samples {
-		at := r.Prediction(placement.Of).Samples[k] / x
+	for k, x := range all.Of[placement.Over].Samples {
+		at := all.Of[placement.Of].Samples[k] / x
 		if at < placement.Low*0.9 || placement.High*1.1 < at {
 			t.Errorf("point %d: %v is not in %+v", k, at, placement.Interval)
 		}

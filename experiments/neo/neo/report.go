@@ -1,8 +1,10 @@
 package neo
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 
 	"tandem/algo/metric"
 	"tandem/experiments/internal/paper"
@@ -10,24 +12,19 @@ import (
 	"tandem/internal/cli"
 )
 
-// newReport returns the report of results.
-func newReport(p *paper.Plan, r *results) *report.Report {
-	out := p.Report(r.Results)
-	out.Data = r
+// draw adds to the comparisons the factors of the lead, before all other results.
+func draw(p *paper.Plan, r *results) *report.Report {
+	out := p.Report(&r.Results)
 	out.Findings = slices.Concat(r.findings(), out.Findings)
 	out.Tables = slices.Insert(out.Tables, 0, r.factorTable(), r.caseTable())
 	out.Figures = slices.Insert(out.Figures, 0, r.figure())
 	out.Notes = append(out.Notes, notes()...)
 	for _, f := range append(slices.Clone(r.Factors), r.Product) {
-		out.Quantities = append(out.Quantities, report.Quantity{
-			Name: f.Name, What: fmt.Sprintf("Neo's lead over CPUs and PSs, %s, ×", f.What),
-			Interval: f.Interval, Over: report.OverUnknowns,
-		})
+		out.Quantities = append(out.Quantities,
+			paper.Quantity(f.Name, fmt.Sprintf("Neo's lead over CPUs and PSs, %s, ×", f.What), f.Interval))
 	}
-	out.Quantities = append(out.Quantities, report.Quantity{
-		Name: "neo-residual", What: "the published 40 × ÷ the simulated lead, ×", Interval: r.Residual,
-		Over: report.OverUnknowns,
-	})
+	out.Quantities = append(out.Quantities,
+		paper.Quantity("neo-residual", "the published 40 × ÷ the simulated lead, ×", r.Residual))
 	return out
 }
 
@@ -37,17 +34,14 @@ func (r *results) factorTable() cli.Table {
 		Caption: "Neo's lead over CPUs and PSs (×), factor by factor",
 		Header:  []string{"factor, and the input that explains most of it", "middle", "interval"}, Words: 1,
 	}
-	row := func(what string, i metric.Interval, input string) {
-		if input != "" {
-			what += "\n  most by " + input
+	residual := factor{What: "published ÷ product", Interval: r.Residual}
+	for _, f := range append(slices.Clone(r.Factors), r.Product, residual) {
+		what := f.What
+		if f.Input != "" {
+			what += "\n  most by " + f.Input
 		}
-		t.Rows = append(t.Rows, []string{what, report.Three(i.Estimate), report.Range(i)})
+		t.Rows = append(t.Rows, []string{what, report.Three(f.Estimate), report.Range(f.Interval)})
 	}
-	for _, f := range r.Factors {
-		row(f.What, f.Interval, f.Input)
-	}
-	row("product", r.Product.Interval, r.Product.Input)
-	row("published ÷ product", r.Residual, "")
 	return t
 }
 
@@ -78,35 +72,27 @@ func (r *results) figure() report.Figure {
 
 // findings says what the lead consists of, and what the verdict on it is.
 func (r *results) findings() []string {
-	list := slices.Clone(r.Factors)
-	slices.SortStableFunc(list, func(a, b factor) int {
-		switch {
-		case a.Estimate > b.Estimate:
-			return -1
-		case a.Estimate < b.Estimate:
-			return 1
-		}
-		return 0
-	})
-	first := fmt.Sprintf("Neo's lead over CPUs and PSs: %s × simulated (%s), up to %d × published: %s. The "+
-		"largest factor is %s: %s × (%s).", report.Three(r.Product.Estimate),
-		report.Range(r.Product.Interval), publishedLead, r.Verdict, list[0].What,
-		report.Three(list[0].Estimate), report.Range(list[0].Interval))
-	sure, slower := "", ""
+	largest := slices.MaxFunc(r.Factors, func(a, b factor) int { return cmp.Compare(a.Estimate, b.Estimate) })
+	sentences := []string{fmt.Sprintf("Neo's lead over CPUs and PSs: %s × simulated (%s), up to %d × "+
+		"published: %s. The largest factor is %s: %s × (%s).", report.Three(r.Product.Estimate),
+		report.Range(r.Product.Interval), publishedLead, r.Verdict, largest.What,
+		report.Three(largest.Estimate), report.Range(largest.Interval))}
+	var faster, slower []string
 	for _, f := range r.Factors {
 		switch {
 		case f.Low > 1:
-			sure += fmt.Sprintf(", %s", f.What)
+			faster = append(faster, f.What)
 		case f.High < 1:
-			slower += fmt.Sprintf(", %s", f.What)
+			slower = append(slower, f.What)
 		}
 	}
-	sentences := []string{first}
-	if sure != "" {
-		sentences = append(sentences, "Faster over the whole interval of the unknown inputs: "+sure[2:]+".")
+	if faster != nil {
+		sentences = append(sentences, "Faster over the whole interval of the unknown inputs: "+
+			strings.Join(faster, ", ")+".")
 	}
-	if slower != "" {
-		sentences = append(sentences, "Slower over the whole interval of the unknown inputs: "+slower[2:]+".")
+	if slower != nil {
+		sentences = append(sentences, "Slower over the whole interval of the unknown inputs: "+
+			strings.Join(slower, ", ")+".")
 	}
 	return sentences
 }
@@ -120,7 +106,7 @@ func notes() []string {
 		"Published inputs: 12 T parameters, 5 MFLOP a sample, the servers, 128 A100s. Tables, rows, ids, " +
 			"layers, batch and the whole system of CPUs are not published.",
 		fmt.Sprintf("The number of trainers is unknown: the middle is %d; intervals of accelerators and "+
-			"product span %v trainers, each with all points.", middleTrainers(), trainers()),
+			"product span %v trainers, each with all points.", middleTrainers, trainers()),
 		"The order of the changes matters: a factor is what one gives after those before it.",
 		"The null model of a lead is the ratio of the numbers of trainers.",
 	}

@@ -45,8 +45,8 @@ func TestFits(t *testing.T) {
 func TestControlFinding(t *testing.T) {
 	name := few()[0].name(largest())
 	for want, c := range map[string]controlResult{
-		"The control holds: ":                {Case: name, Ratio: 0.7, Bottleneck: psMemory},
-		"Missed: the control does not hold:": {Case: name, Ratio: 0.9, Bottleneck: psMemory},
+		"The control holds: ":                {Case: name, Ratio: 0.7, Bottleneck: "PS memory"},
+		"Missed: the control does not hold:": {Case: name, Ratio: 0.9, Bottleneck: "PS memory"},
 		"Missed: the control does not hold":  {Case: name, Ratio: 0.7, Bottleneck: "DS"},
 	} {
 		if got := controlFinding([]controlResult{{Case: "other"}, c}); !strings.HasPrefix(got, want) {
@@ -60,7 +60,7 @@ func TestReportOfASmallPlan(t *testing.T) {
 	p := newPlan(report.Options{Quick: true, Seeds: 2})
 	p.Samples, p.Steps, p.Seeds, p.Claims = 0, 2, 1, nil
 	p.Cases = slices.DeleteFunc(p.Cases, func(c paper.Case) bool { return c.Choice.Mode != job.Hybrid })
-	r, err := p.Measure(t.Context(), report.Options{Folder: t.TempDir()}, "small")
+	r, err := p.Measure(t.Context(), report.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -71,11 +71,12 @@ func TestReportOfASmallPlan(t *testing.T) {
 	if c := &list[2]; c.Case != few()[0].name(largest()) || c.BusyPS < 0.95 || c.Ratio > 1-slowerLeast {
 		t.Errorf("PSs of the control do not bind: %+v", c)
 	}
-	q := controlQuantities(r)
+	flat := r.Ratio(few()[0].name(largest()), few()[0].name(smallest())).Interval()
+	q := (&results{Controls: list, Flatness: flat}).controlQuantities()
 	if len(q) != 2 || q[0].Estimate > 1-slowerLeast || q[1].Estimate > 1-flatWithin {
 		t.Errorf("quantities %+v", q)
 	}
-	f := figure(r)
+	f := figure(&r.Results)
 	if len(f.Lines) != 3+3 || len(f.Lines[0].Points) != 5 || len(f.Lines[2].Points) != 2 {
 		t.Errorf("figure %+v", f)
 	}

@@ -2,6 +2,7 @@ package capacity
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -14,8 +15,7 @@ import (
 	"tandem/sim/device"
 )
 
-// What chases measure. A piece of chaseSteps reads takes a fifth of a
-// millisecond.
+// What chases measure. A piece of chaseSteps reads takes a fifth of a millisecond.
 const (
 	chaseSteps  = 1 << 14
 	chaseRounds = 11
@@ -29,7 +29,7 @@ type buffer struct {
 	huge   float64 // the share in huge pages
 }
 
-// newBuffer returns a buffer of some bytes, which the caller closes.
+// newBuffer returns a buffer of some bytes, whose arena the caller closes.
 func newBuffer(size unit.Bytes, small bool) (*buffer, error) {
 	b := &buffer{arena: &memory.Arena{SmallPages: small}}
 	var err error
@@ -39,22 +39,23 @@ func newBuffer(size unit.Bytes, small bool) (*buffer, error) {
 	for i := 0; i < len(b.memory); i += 4096 {
 		b.memory[i] = 0
 	}
-	use, err := b.arena.Use()
-	if err != nil {
-		b.arena.Close()
-		return nil, err
-	}
-	if use.Resident > 0 {
-		b.huge = float64(use.Huge) / float64(use.Resident)
+	if b.huge, err = hugeShare(b.arena); err != nil {
+		return nil, errors.Join(err, b.arena.Close())
 	}
 	return b, nil
+}
+
+// hugeShare returns the share of the memory in huge pages.
+func hugeShare(a *memory.Arena) (float64, error) {
+	use, err := a.Use()
+	return float64(use.Huge) / max(1, float64(use.Resident)), err
 }
 
 // chased is what chases say about this machine's memory.
 type chased struct {
 	Chases []device.Chase `json:"chases"`
-	Fit    device.Host    `json:"-"`
 	Memory fittedMemory   `json:"memory"`
+	fit    device.Host
 }
 
 // fittedMemory is the machine that explains the chases best, in numbers for people.
@@ -75,54 +76,51 @@ type fittedMemory struct {
 	TogetherCompare int     `json:"chases_compared_together"`
 }
 
-// chase measures this machine's memory with chases through buffers of small and of huge pages.
-func (p *curvePlan) chase(ctx context.Context, m *report.Meter) (*chased, error) {
-	var c chased
+// chase measures this machine's memory with chases through buffers of small and of huge pages of up to some
+// bytes. What comes of a following line is measured at the size of reference.
+func chase(ctx context.Context, small, huge, reference unit.Bytes, m *report.Meter) (*chased, error) {
+	c := &chased{}
 	h := device.Host{Name: "this-machine", Sockets: 1, Virtual: virtual()}
-	for _, small := range []bool{true, false} {
-		most := p.Huge
-		if small {
-			most = p.Small
-		}
-		b, err := newBuffer(most, small)
+	through := func(most unit.Bytes, smallPages bool) (err error) {
+		b, err := newBuffer(most, smallPages)
 		if err != nil {
-			return nil, fmt.Errorf("capacity: chases: %w", err)
+			return fmt.Errorf("capacity: chases: %w", err)
 		}
-		if small {
+		defer func() { err = errors.Join(err, b.arena.Close()) }()
+		if smallPages {
 			h.TLBEntries = probe.TLBEntries(b.memory)
 		} else {
-			h.NextLine = nextLine(b, min(p.Reference, most))
+			h.NextLine = nextLine(b, min(reference, most))
 		}
-		sizes := chaseSizes(most)
+		var sizes []unit.Bytes // each twice the one before
+		for size := unit.Bytes(leastChase); size < most; size *= 2 {
+			sizes = append(sizes, size)
+		}
+		sizes = append(sizes, most)
 		for i, size := range sizes {
 			if err := ctx.Err(); err != nil {
-				b.arena.Close()
-				return nil, err
+				return err
 			}
 			m.Show(i, len(sizes), fmt.Sprintf("chasing through %v", size))
 			c.Chases = append(c.Chases, device.Chase{Bytes: size, HugePageShare: b.huge,
 				Alone:    probe.Alone(size).Seconds(b.memory, chaseRounds, chaseSteps/8),
 				Together: probe.Together(size).Seconds(b.memory, chaseRounds, chaseSteps)})
 		}
-		if err := b.arena.Close(); err != nil {
-			return nil, err
-		}
 		m.Done++
+		return nil
 	}
-	var err error
-	if c.Fit, err = device.FitMemory(h, c.Chases); err != nil {
+	err := through(small, true)
+	if err == nil {
+		err = through(huge, false)
+	}
+	if err == nil {
+		c.fit, err = device.FitMemory(h, c.Chases)
+	}
+	if err != nil {
 		return nil, err
 	}
 	c.describe()
-	return &c, nil
-}
-
-// chaseSizes returns the sizes of buffers up to the largest, each twice the one before.
-func chaseSizes(most unit.Bytes) (sizes []unit.Bytes) {
-	for size := unit.Bytes(leastChase); size < most; size *= 2 {
-		sizes = append(sizes, size)
-	}
-	return append(sizes, most)
+	return c, nil
 }
 
 // nextLine returns the time of the line that follows another, relative to that of the first.
@@ -136,14 +134,12 @@ func nextLine(b *buffer, size unit.Bytes) float64 {
 
 // describe fills in Memory: the fit, and how far the law is from the chases that it was fitted to.
 func (c *chased) describe() {
-	h := c.Fit
+	h := c.fit
 	c.Memory = fittedMemory{
 		MemoryNS: 1e9 * h.MemoryLatency.Seconds(), CacheNS: 1e9 * h.CacheLatency.Seconds(),
-		CacheBytes: float64(h.Cache), CacheTogether: float64(h.CacheTogether),
-		LastCacheBytes: lastCache(), TLBEntries: h.TLBEntries,
-		Virtual:        h.Virtual,
-		HypervisorHuge: h.HypervisorHugePageShare, LinesInFlight: h.LinesInFlight,
-		WalksInFlight: h.WalksInFlight, NextLine: h.NextLine,
+		CacheBytes: float64(h.Cache), CacheTogether: float64(h.CacheTogether), LastCacheBytes: lastCache(),
+		TLBEntries: h.TLBEntries, Virtual: h.Virtual, HypervisorHuge: h.HypervisorHugePageShare,
+		LinesInFlight: h.LinesInFlight, WalksInFlight: h.WalksInFlight, NextLine: h.NextLine,
 	}
 	for _, chase := range c.Chases {
 		h.HugePageShare = chase.HugePageShare
@@ -159,16 +155,10 @@ func (c *chased) describe() {
 
 // virtual reports whether the system says that it runs on a hypervisor.
 func virtual() bool {
-	text, err := os.ReadFile("/proc/cpuinfo")
-	if err != nil {
-		return false
-	}
-	for line := range strings.Lines(string(text)) {
-		if key, flags, _ := strings.Cut(line, ":"); strings.TrimSpace(key) == "flags" {
-			return slices.Contains(strings.Fields(flags), "hypervisor")
-		}
-	}
-	return false
+	text, _ := os.ReadFile("/proc/cpuinfo") // no file: it does not say
+	_, flags, _ := strings.Cut(string(text), "\nflags")
+	flags, _, _ = strings.Cut(flags, "\n")
+	return slices.Contains(strings.Fields(flags), "hypervisor")
 }
 
 // lastCache returns the size of the largest cache that the system reports for a core; 0: it reports none.

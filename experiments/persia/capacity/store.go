@@ -66,20 +66,19 @@ func (s *store) grow(ctx context.Context, rows int, show func(rows int)) error {
 	return nil
 }
 
-// round reads the rows of every batch and then updates them, in the same order, and returns the seconds of a
-// row by probe.Undisturbed of the batches.
+// round reads the rows of every batch and then updates them, in the same order, and returns the nanoseconds
+// of a row by probe.Undisturbed of the batches.
 func (s *store) round() (read, update float64, err error) {
-	rows := uint64(s.table.Len())
-	times := make([]float64, 0, 2*len(s.signs))
+	var reads, updates []float64
 	for b, signs := range s.signs {
 		for i := range signs {
-			signs[i] = s.random.Uint64N(rows)
+			signs[i] = s.random.Uint64N(uint64(s.table.Len()))
 		}
 		start := time.Now()
 		if err := s.table.LookupStep(0, signs, s.values, s.found[b]); err != nil {
 			return 0, 0, err
 		}
-		times = append(times, time.Since(start).Seconds())
+		reads = append(reads, time.Since(start).Seconds())
 	}
 	for i := range s.values {
 		s.values[i] = 1e-3
@@ -87,14 +86,13 @@ func (s *store) round() (read, update float64, err error) {
 	for b, signs := range s.signs {
 		start := time.Now()
 		outcome := s.table.Apply(signs, s.values, s.table.Rate(0), &table.Read{Found: s.found[b]})
-		times = append(times, time.Since(start).Seconds())
+		updates = append(updates, time.Since(start).Seconds())
 		if outcome.Applied != len(signs) {
 			return 0, 0, fmt.Errorf("capacity: %d of %d rows updated", outcome.Applied, len(signs))
 		}
 	}
-	n := len(s.signs)
-	perRow := 1 / float64(len(s.signs[0]))
-	return probe.Undisturbed(times[:n]) * perRow, probe.Undisturbed(times[n:]) * perRow, nil
+	perRow := 1e9 / float64(len(s.signs[0]))
+	return probe.Undisturbed(reads) * perRow, probe.Undisturbed(updates) * perRow, nil
 }
 
 // measuredSize is what the store takes for rows of a table of one size, and what the memory takes beside it.
@@ -105,13 +103,13 @@ type measuredSize struct {
 	Reads         []float64 `json:"read_ns"`         // of a row, by round
 	Updates       []float64 `json:"update_ns"`
 	ReferenceHuge float64   `json:"reference_huge_page_share"` // of the reference buffer
-	// of a step of chains together through the reference buffer
-	Reference []float64 `json:"reference_ns"`
+	Reference     []float64 `json:"reference_ns"`              // of a step of chains together through it
 }
 
 // measureSizes grows a table from size to size, and measures in turns the store and a chase through a buffer
 // of its own, because the speed of a machine's memory drifts.
-func (p *curvePlan) measureSizes(ctx context.Context, m *report.Meter) ([]measuredSize, error) {
+func (p *curvePlan) measureSizes(ctx context.Context, sizes []int, m *report.Meter) (list []measuredSize,
+	err error) {
 	s, err := newStore(p)
 	if err != nil {
 		return nil, err
@@ -122,22 +120,15 @@ func (p *curvePlan) measureSizes(ctx context.Context, m *report.Meter) ([]measur
 		return nil, err
 	}
 	defer reference.arena.Close()
-	var list []measuredSize
-	for _, rows := range p.Sizes {
+	for _, rows := range sizes {
 		name := millions(rows)
-		if err := s.grow(ctx, rows, func(have int) {
-			m.Show(have*9/10, rows,
-				"creating "+name)
-		}); err != nil {
+		show := func(have int) { m.Show(have*9/10, rows, "creating "+name) }
+		if err := s.grow(ctx, rows, show); err != nil {
 			return nil, fmt.Errorf("capacity: %s: %w", name, err)
 		}
-		use, err := s.arena.Use()
-		if err != nil {
-			return nil, err
-		}
 		size := measuredSize{Rows: rows, Bytes: float64(s.table.Memory()), ReferenceHuge: reference.huge}
-		if use.Resident > 0 {
-			size.Huge = float64(use.Huge) / float64(use.Resident)
+		if size.Huge, err = hugeShare(&s.arena); err != nil {
+			return nil, err
 		}
 		for i := range p.Rounds {
 			if err := ctx.Err(); err != nil {
@@ -148,8 +139,7 @@ func (p *curvePlan) measureSizes(ctx context.Context, m *report.Meter) ([]measur
 				return nil, err
 			}
 			chase := probe.Together(p.Reference).Seconds(reference.memory, 1, chaseSteps)
-			size.Reads = append(size.Reads, 1e9*read)
-			size.Updates = append(size.Updates, 1e9*update)
+			size.Reads, size.Updates = append(size.Reads, read), append(size.Updates, update)
 			size.Reference = append(size.Reference, 1e9*chase)
 			m.Show(9*p.Rounds+i, 10*p.Rounds, "measuring "+name)
 		}

@@ -80,13 +80,13 @@ func TestFigure(t *testing.T) {
 	p := newPlan(report.Options{Quick: true, Seeds: 2})
 	p.Samples, p.Steps, p.Seeds, p.Claims = 2, 2, 1, nil
 	p.Cases = slices.DeleteFunc(p.Cases, func(c paper.Case) bool { return c.Choice.Mode != job.Hybrid })
-	r, err := p.Measure(t.Context(), report.Options{Folder: t.TempDir()}, "small")
+	r, err := p.Measure(t.Context(), report.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := figure(r)
+	f := figure(&r.Results)
 	if len(f.Lines) != 9 || len(f.Lines[3].Points) != 6 || len(f.Lines[5].Points) != 2 ||
-		f.Lines[5].Points[1].Y != r.Prediction(caseName(job.Hybrid, 64)).Mid.Throughput/1e3 {
+		f.Lines[5].Points[1].Y != r.Of[caseName(job.Hybrid, 64)].Mid.Throughput/1e3 {
 		t.Errorf("figure %+v", f)
 	}
 }

@@ -3,8 +3,6 @@ package rivals
 import (
 	"fmt"
 	"math"
-	"slices"
-	"strings"
 
 	"tandem/algo/metric"
 	"tandem/experiments/internal/paper"
@@ -12,14 +10,13 @@ import (
 	"tandem/internal/cli"
 )
 
-// newReport returns the report of results.
-func newReport(p *paper.Plan, r *results) *report.Report {
-	base := p.Report(r.Results)
+// draw returns the report of results.
+func draw(p *paper.Plan, r *results) *report.Report {
 	return &report.Report{
-		Settings: p, Data: r, Quantities: quantities(r), Findings: findings(r),
+		Quantities: quantities(r), Findings: findings(r),
+		Notes:   append(p.Report(&r.Results).Notes, notes()...),
 		Tables:  []cli.Table{leadTable(r.Leads), transferTable(r.Transfers)},
 		Figures: []report.Figure{leadFigure(r.Leads, 8), leadFigure(r.Leads, 1)},
-		Notes:   append(base.Notes, notes()...),
 	}
 }
 
@@ -27,39 +24,36 @@ func newReport(p *paper.Plan, r *results) *report.Report {
 func quantities(r *results) (list []report.Quantity) {
 	for i := range r.Leads {
 		l := &r.Leads[i]
-		end := fmt.Sprintf("%s-%s-%d", l.id, l.model, l.GPUs)
+		end := fmt.Sprintf("%s-%s-%d", report.Slug(l.Rival), report.Slug(l.Data), l.GPUs)
 		lead := fmt.Sprintf("of Persia ÷ %s on %s, %s, ×", l.Rival, l.Data, paper.GPUCount(l.GPUs))
-		list = append(list, report.Quantity{
-			Name: "algorithm-factor-" + end, What: "factor of the algorithm " + lead,
-			Interval: l.Algorithm, Over: report.OverUnknowns,
-		}, report.Quantity{
-			Name: "implementation-factor-" + end, What: "factor of the implementation " + lead,
-			Interval: l.Implementation, Over: report.OverUnknowns,
-		})
+		list = append(list,
+			paper.Quantity("algorithm-factor-"+end, "factor of the algorithm "+lead, l.Algorithm),
+			paper.Quantity("implementation-factor-"+end, "factor of the implementation "+lead,
+				l.Implementation))
 	}
 	for i := range r.Transfers {
 		t := &r.Transfers[i]
-		list = append(list, report.Quantity{
-			Name: fmt.Sprintf("persia-over-%s-%s-8", t.id, t.model),
-			What: fmt.Sprintf("Persia ÷ %s on %s, 8 GPUs, from the ratio on 1 GPU and the algorithm, ×",
-				t.Rival, t.Data),
-			Interval: t.Predicted, Over: report.OverUnknowns,
-		})
+		list = append(list, paper.Quantity(
+			fmt.Sprintf("persia-over-%s-%s-8", report.Slug(t.Rival), report.Slug(t.Data)),
+			fmt.Sprintf("Persia ÷ %s on %s, 8 GPUs, from the ratio on 1 GPU and the algorithm, ×", t.Rival,
+				t.Data), t.Predicted))
 	}
 	return list
 }
+
+// text returns a factor with its interval.
+func text(v metric.Interval) string { return report.Three(v.Estimate) + " (" + report.Range(v) + ")" }
 
 // leadTable has the factors of every lead.
 func leadTable(leads []lead) cli.Table {
 	t := cli.Table{
 		Caption: "Leads of Persia (×) = algorithm × implementation",
-		Header:  []string{"lead", "GPUs", "paper", "algorithm", "interval", "implem.", "interval"}, Words: 1,
+		Header:  []string{"lead", "GPUs", "paper", "algorithm", "implementation"}, Words: 1,
 	}
 	for i := range leads {
 		l := &leads[i]
 		t.Rows = append(t.Rows, []string{l.Data + ", " + l.Rival, fmt.Sprint(l.GPUs),
-			report.Three(l.Published.Value), report.Three(l.Algorithm.Estimate), report.Range(l.Algorithm),
-			report.Three(l.Implementation.Estimate), report.Range(l.Implementation)})
+			report.Three(l.Published.Value), text(l.Algorithm), text(l.Implementation)})
 	}
 	return t
 }
@@ -68,13 +62,12 @@ func leadTable(leads []lead) cli.Table {
 func transferTable(transfers []transfer) cli.Table {
 	t := cli.Table{
 		Caption: "Leads on 8 GPUs (×), from those on 1 GPU and the algorithm (null: no change)",
-		Header:  []string{"lead", "paper", "predicted", "interval", "null", "verdict"}, Words: 1,
+		Header:  []string{"lead", "paper", "predicted", "null", "verdict"}, Words: 1,
 	}
 	for i := range transfers {
 		x := &transfers[i]
 		t.Rows = append(t.Rows, []string{x.Data + ", " + x.Rival, report.Three(x.Published.Value),
-			report.Three(x.Predicted.Estimate), report.Range(x.Predicted), report.Three(x.Null),
-			string(x.Verdict)})
+			text(x.Predicted), report.Three(x.Null), string(x.Verdict)})
 	}
 	return t
 }
@@ -89,20 +82,13 @@ func leadFigure(leads []lead, gpus int) report.Figure {
 		if l.GPUs != gpus {
 			continue
 		}
-		name := l.Data + ", " + l.Rival
-		for k, b := range []struct {
-			what string
-			of   metric.Interval
-		}{
-			{": paper", metric.Interval{Estimate: l.Published.Value, Low: l.Published.Low,
-				High: l.Published.High}},
-			{"algorithm", l.Algorithm}, {"implementation", l.Implementation},
+		names := []string{l.Data + ", " + l.Rival + ": paper", "algorithm", "implementation"}
+		p := &l.Published
+		for k, v := range []metric.Interval{
+			{Estimate: p.Value, Low: p.Low, High: p.High}, l.Algorithm, l.Implementation,
 		} {
-			if k > 0 {
-				name = ""
-			}
-			f.Bars = append(f.Bars, report.Bar{Name: name + b.what, Color: k, Value: b.of.Estimate,
-				Low: b.of.Low, High: b.of.High})
+			f.Bars = append(f.Bars, report.Bar{Name: names[k], Color: k, Value: v.Estimate, Low: v.Low,
+				High: v.High})
 		}
 	}
 	return f
@@ -117,10 +103,13 @@ const (
 )
 
 // findings says which factor is larger, what the printed lead consists of, and what transfers to 8 GPUs.
-func findings(r *results) []string {
-	var sentences []string
+func findings(r *results) (sentences []string) {
+	var inputs []string
 	for i := range r.Leads {
 		l := &r.Leads[i]
+		if l.Input != "" {
+			inputs = append(inputs, l.Input)
+		}
 		if l.GPUs == 8 && l.Data == printedData && l.Rival == printedRival {
 			sentences = append(sentences, fmt.Sprintf("Of the printed %g × over %s on %s (%s in the bars), "+
 				"the algorithm gives %s × (%s) and the implementation %s × (%s).", printedLead, l.Rival,
@@ -129,9 +118,7 @@ func findings(r *results) []string {
 				report.Range(l.Implementation)))
 		}
 	}
-	for _, n := range []int{8, 1} {
-		sentences = append(sentences, largerFinding(r.Leads, n))
-	}
+	sentences = append(sentences, largerFinding(r.Leads, 8), largerFinding(r.Leads, 1))
 	verdicts, nearer := map[paper.Verdict]int{}, 0
 	for i := range r.Transfers {
 		t := &r.Transfers[i]
@@ -145,31 +132,11 @@ func findings(r *results) []string {
 		"%d inside, %d outside, %d not identifiable. Nearer to the prediction than to no change: %d.",
 		len(r.Transfers), verdicts[paper.Inside], verdicts[paper.Outside], verdicts[paper.NotIdentifiable],
 		nearer))
-	if inputs := inputFinding(r.Leads); inputs != "" {
-		sentences = append(sentences, inputs)
+	if inputs != nil {
+		sentences = append(sentences, "The input that explains most of the algorithm's interval: "+
+			paper.Counted(inputs)+".")
 	}
 	return sentences
-}
-
-// inputFinding counts the inputs that explain most of the algorithm's intervals; "" with too few points.
-func inputFinding(leads []lead) string {
-	var names []string
-	count := map[string]int{}
-	for i := range leads {
-		if name := leads[i].Input; name != "" {
-			if count[name]++; count[name] == 1 {
-				names = append(names, name)
-			}
-		}
-	}
-	if names == nil {
-		return ""
-	}
-	slices.SortStableFunc(names, func(a, b string) int { return count[b] - count[a] })
-	for i, name := range names {
-		names[i] = fmt.Sprintf("%s (%d)", name, count[name])
-	}
-	return "The input that explains most of the algorithm's interval: " + strings.Join(names, ", ") + "."
 }
 
 // largerFinding counts the leads of which one factor is larger at every value of the unknown inputs.
@@ -189,11 +156,10 @@ func largerFinding(leads []lead, gpus int) string {
 		}
 		least, most = min(least, l.share()), max(most, l.share())
 	}
+	percent := func(share float64) string { return report.Minus(fmt.Sprintf("%.0f", 100*share)) }
 	return fmt.Sprintf("On %s, the implementation is the larger factor at every value of the unknown inputs "+
 		"in %d of %d leads, the algorithm in %d. At the middle, the algorithm gives %s to %s %% of a lead's "+
-		"logarithm.", paper.GPUCount(gpus), implementation, all, algorithm,
-		report.Minus(fmt.Sprintf("%.0f", 100*least)),
-		report.Minus(fmt.Sprintf("%.0f", 100*most)))
+		"logarithm.", paper.GPUCount(gpus), implementation, all, algorithm, percent(least), percent(most))
 }
 
 // notes returns what a reader needs to judge this experiment.

@@ -20,21 +20,21 @@ func TestStoredResults(t *testing.T) {
 }
 
 // smallResults returns the results of a small plan.
-func smallResults(t *testing.T) (*paper.Plan, *results) {
+func smallResults(t *testing.T) (*paper.Plan, *paper.Predictions, *results) {
 	t.Helper()
 	p := newPlan(report.Options{Quick: true, Seeds: 2})
 	p.Samples, p.Steps, p.Seeds = 4, 2, 1
-	r, err := p.Measure(t.Context(), report.Options{Folder: t.TempDir()}, "small")
+	r, err := p.Measure(t.Context(), report.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return p, &results{r, leads(r), transfers(r)}
+	return p, r, divide(r)
 }
 
 // A lead is the product of its factors. The algorithm is hybrid ÷ the mode of the rival with the same system
 // software, and no less than 1 of both if the rival may run hybrid itself.
 func TestLeadsAreProductsOfTheirFactors(t *testing.T) {
-	p, r := smallResults(t)
+	p, all, r := smallResults(t)
 	if len(r.Leads) != 2*3*3 || len(r.Transfers) != 3*3 {
 		t.Fatalf("%d leads, %d transfers", len(r.Leads), len(r.Transfers))
 	}
@@ -53,18 +53,18 @@ func TestLeadsAreProductsOfTheirFactors(t *testing.T) {
 		}
 	}
 	taobao := paper.ScalingFigure()[0]
-	of := func(mode string) float64 { return r.Prediction(caseName(&taobao, mode, 8)).Mid.Throughput }
+	of := func(mode string) float64 { return all.Of[taobao.Case(mode, 8)].Mid.Throughput }
 	if l := r.Leads[0]; l.Rival != "XDL sync" || l.Algorithm.Estimate != of(job.Hybrid)/of(job.Sync) ||
 		math.Abs(l.Published.Value-8.40) > 0.01 {
 		t.Errorf("%+v", l)
 	}
-	sync := r.Prediction(caseName(&taobao, job.Sync, 8)).Samples
-	for k, x := range r.Prediction(caseName(&taobao, job.Hybrid, 8)).Samples {
+	sync := all.Of[taobao.Case(job.Sync, 8)].Samples
+	for k, x := range all.Of[taobao.Case(job.Hybrid, 8)].Samples {
 		if a := r.Leads[0].Algorithm; x/sync[k] < a.Low*0.95 || a.High*1.05 < x/sync[k] {
 			t.Errorf("point %d: %v is not in %+v", k, x/sync[k], a)
 		}
 	}
-	out := newReport(p, r)
+	out := draw(p, r)
 	const printed = "Of the printed 7.12 × over XDL async on Taobao (7.07 in the bars)"
 	if len(out.Quantities) != 2*18+9 || len(out.Figures[0].Bars) != 27 || len(out.Findings) != 4 ||
 		!strings.HasPrefix(out.Findings[0], printed) {
@@ -75,7 +75,7 @@ func TestLeadsAreProductsOfTheirFactors(t *testing.T) {
 
 // If the implementation is the same factor on 8 GPUs as on 1, the lead grows as the algorithm's factor does.
 func TestTransfersGrowAsTheAlgorithm(t *testing.T) {
-	_, r := smallResults(t)
+	_, _, r := smallResults(t)
 	for i := range r.Transfers {
 		x := &r.Transfers[i]
 		eight, one := &r.Leads[i], &r.Leads[9+i]
@@ -102,15 +102,6 @@ func TestLargerFactor(t *testing.T) {
 		"in 1 of 3 leads, the algorithm in 1. At the middle, the algorithm gives 25 to 200 % of a " +
 		"lead's logarithm."
 	if got != want {
-		t.Errorf("%q, want %q", got, want)
-	}
-}
-
-// Inputs are counted, the most frequent first.
-func TestInputFinding(t *testing.T) {
-	const want = "The input that explains most of the algorithm's interval: b (2), a (1)."
-	got := inputFinding([]lead{{Input: "a"}, {}, {Input: "b"}, {Input: "b"}})
-	if got != want || inputFinding([]lead{{}}) != "" {
 		t.Errorf("%q, want %q", got, want)
 	}
 }

@@ -20,11 +20,14 @@ import (
 // cell is a bar of Persia: on one GPU, the bar without dense communication, which is what is simulated.
 type cell struct{ set, gpus int }
 
+// rates are natural logarithms of samples a second.
+type rates map[cell]float64
+
 // draws are the bars of Persia, and the throughputs at all draws of the unknown inputs, one of which is the
-// precision of matrix products. Both are natural logarithms of samples a second.
+// precision of matrix products: the first half is in fp32, the second in half precision.
 type draws struct {
-	bars map[cell]float64
-	at   map[cell][]float64
+	bars rates
+	at   []rates
 }
 
 // Draws that are kept: the sixteenth that is nearest, but at least 16, with fewer of which there are no
@@ -47,6 +50,8 @@ type leftOut struct {
 	Null float64 `json:"null"`
 }
 
+func (x *leftOut) width() float64 { return x.Given.High / x.Given.Low }
+
 // keptRow is how the results depend on the part of the draws that is kept.
 type keptRow struct {
 	Part        int     `json:"part"`  // one draw in Part is kept
@@ -67,49 +72,54 @@ type given struct {
 	Kept   []keptRow `json:"kept"`
 }
 
-// newDraws returns the draws behind a result: those in fp32, then those in half precision, without the points
-// at which a job does not fit.
-func newDraws(r *paper.Results) *draws {
-	d := &draws{map[cell]float64{}, map[cell][]float64{}}
-	sets := dataSets()
-	for i := range sets {
-		for k, gpus := range paper.ScalingGPUs() {
-			c := cell{i, gpus}
-			d.bars[c] = math.Log(1e3 * sets[i].bars[0][k])
-			if gpus == 1 {
-				d.bars[c] = math.Log(1e3 * sets[i].Alone)
+// newDraws returns the draws behind predictions.
+func newDraws(r *paper.Predictions) *draws {
+	d := &draws{bars: rates{}}
+	sets := paper.ScalingFigure()
+	for _, c := range cells() {
+		d.bars[c] = math.Log(1e3 * sets[c.set].Bar(paper.Persia, c.gpus))
+		if c.gpus == 1 {
+			d.bars[c] = math.Log(1e3 * sets[c.set].Alone)
+		}
+	}
+	for _, s := range persias() {
+		for k := range r.Of[sets[0].Case(s.name, 1)].Samples {
+			one := rates{}
+			for _, c := range cells() {
+				one[c] = math.Log(r.Of[sets[c.set].Case(s.name, c.gpus)].Samples[k])
 			}
-			for _, s := range persias() {
-				for _, v := range r.Prediction(sets[i].caseName(&s, gpus)).Samples {
-					d.at[c] = append(d.at[c], math.Log(v))
-				}
-			}
+			d.at = append(d.at, one)
 		}
 	}
 	return d
 }
 
-// size returns the number of draws.
-func (d *draws) size() int { return len(d.at[cell{0, 1}]) }
-
-// others returns the bars that a figure of a data set is predicted from: those of the other data sets on as
-// many GPUs, and without dense communication.
-func others(of cell) (list []cell) {
-	for i := range dataSets() {
-		if i != of.set {
-			list = append(list, cell{i, 1}, cell{i, of.gpus})
+// cells returns the bars of all data sets.
+func cells() (list []cell) {
+	for set := range paper.ScalingFigure() {
+		for _, gpus := range paper.ScalingGPUs() {
+			list = append(list, cell{set, gpus})
 		}
 	}
 	return list
 }
 
-// nearest returns the draws whose largest distance to bars is smallest.
+// others returns the bars that a figure of a data set is predicted from: those of the other data sets on as
+// many GPUs, and without dense communication.
+func others(of cell) []cell {
+	return slices.DeleteFunc(cells(), func(c cell) bool {
+		return c.set == of.set || c.gpus != 1 && c.gpus != of.gpus
+	})
+}
+
+// nearest returns the draws whose largest distance to bars is smallest, without those at which a job does not
+// fit.
 func (d *draws) nearest(bars []cell, kept int) []int {
-	far := make([]float64, d.size())
-	order := make([]int, 0, d.size())
-	for k := range far {
+	far := make([]float64, len(d.at))
+	var order []int
+	for k, at := range d.at {
 		for _, c := range bars {
-			far[k] = math.Max(far[k], math.Abs(d.at[c][k]-d.bars[c])) // NaN stays
+			far[k] = math.Max(far[k], math.Abs(at[c]-d.bars[c])) // NaN stays
 		}
 		if !math.IsNaN(far[k]) {
 			order = append(order, k)
@@ -119,23 +129,17 @@ func (d *draws) nearest(bars []cell, kept int) []int {
 	return order[:min(kept, len(order))]
 }
 
-// figureOf is the logarithm of a figure of a cell, from the logarithms of throughputs.
-type figureOf func(at func(cell) float64, c cell) float64
-
 // share returns the logarithm of what each GPU of a cell has of one GPU without dense communication.
-func share(at func(cell) float64, c cell) float64 {
-	return at(c) - at(cell{c.set, 1}) - math.Log(float64(c.gpus))
-}
+func share(at rates, c cell) float64 { return at[c] - at[cell{c.set, 1}] - math.Log(float64(c.gpus)) }
 
 // bar returns the logarithm of a bar in thousand samples a second.
-func bar(at func(cell) float64, c cell) float64 { return at(c) - math.Log(1e3) }
+func bar(at rates, c cell) float64 { return at[c] - math.Log(1e3) }
 
 // over returns the median and percentiles of a figure over draws.
-func (d *draws) over(kept []int, c cell, figure figureOf) metric.Interval {
+func (d *draws) over(kept []int, c cell, figure func(rates, cell) float64) metric.Interval {
 	var values []float64
 	for _, k := range kept {
-		v := math.Exp(figure(func(c cell) float64 { return d.at[c][k] }, c))
-		if !math.IsNaN(v) {
+		if v := math.Exp(figure(d.at[k], c)); !math.IsNaN(v) {
 			values = append(values, v)
 		}
 	}
@@ -143,12 +147,11 @@ func (d *draws) over(kept []int, c cell, figure figureOf) metric.Interval {
 }
 
 // null returns the geometric mean of a figure of the other data sets.
-func (d *draws) null(c cell, figure figureOf) float64 {
+func (d *draws) null(c cell, figure func(rates, cell) float64) float64 {
 	sum, n := 0.0, 0.0
-	for i := range dataSets() {
-		if i != c.set {
-			sum += figure(func(c cell) float64 { return d.bars[c] }, cell{i, c.gpus})
-			n++
+	for _, x := range cells() {
+		if x.set != c.set && x.gpus == c.gpus {
+			sum, n = sum+figure(d.bars, x), n+1
 		}
 	}
 	return math.Exp(sum / n)
@@ -156,36 +159,28 @@ func (d *draws) null(c cell, figure figureOf) float64 {
 
 // predict predicts all figures that are left out in turn, with one of part draws kept.
 func (d *draws) predict(part int) *given {
-	g := &given{Part: part, Draws: d.size() / part}
-	everything := make([]int, d.size())
-	for k := range everything {
-		everything[k] = k
-	}
-	sets, halves, all := dataSets(), 0, 0
-	for i := range sets {
-		for k, gpus := range paper.ScalingGPUs() {
-			if gpus == 1 {
-				continue
-			}
-			c := cell{i, gpus}
-			kept := d.nearest(others(c), g.Draws)
-			for _, x := range kept {
-				all++
-				if x >= d.size()/2 {
-					halves++
-				}
-			}
-			add := func(list *[]leftOut, unit paper.Unit, f paper.Figure, figure figureOf) {
-				x := leftOut{What: fmt.Sprintf("%s, %d GPUs", sets[i].Name, gpus), Unit: unit, Figure: f,
-					All: d.over(everything, c, figure), Given: d.over(kept, c, figure),
-					Null: d.null(c, figure)}
-				x.Inside = x.Given.Low <= f.High && f.Low <= x.Given.High
-				*list = append(*list, x)
-			}
-			theirs := sets[i].bars[0][k]
-			add(&g.Shares, paper.Part, paper.BarRatio(theirs, sets[i].Alone).Over(float64(gpus)), share)
-			add(&g.Bars, paper.Kilo, paper.Bar(theirs), bar)
+	g := &given{Part: part, Draws: len(d.at) / part}
+	everything := d.nearest(nil, len(d.at))
+	sets, halves, all := paper.ScalingFigure(), 0, 0
+	for _, c := range cells() {
+		if c.gpus == 1 {
+			continue
 		}
+		kept := d.nearest(others(c), g.Draws)
+		for _, k := range kept {
+			all++
+			if k >= len(d.at)/2 {
+				halves++
+			}
+		}
+		leave := func(unit paper.Unit, f paper.Figure, figure func(rates, cell) float64) leftOut {
+			x := leftOut{What: fmt.Sprintf("%s, %d GPUs", sets[c.set].Name, c.gpus), Unit: unit, Figure: f,
+				All: d.over(everything, c, figure), Given: d.over(kept, c, figure), Null: d.null(c, figure)}
+			x.Inside = x.Given.Low <= f.High && f.Low <= x.Given.High
+			return x
+		}
+		g.Shares = append(g.Shares, leave(paper.Part, sets[c.set].Share(c.gpus), share))
+		g.Bars = append(g.Bars, leave(paper.Kilo, paper.Bar(sets[c.set].Bar(paper.Persia, c.gpus)), bar))
 	}
 	g.Half = float64(halves) / float64(max(1, all))
 	return g
@@ -193,40 +188,40 @@ func (d *draws) predict(part int) *given {
 
 // newGiven predicts all figures that are left out, and how that depends on the part of the draws that is
 // kept.
-func newGiven(r *paper.Results) *given {
+func newGiven(r *paper.Predictions) *given {
 	d := newDraws(r)
-	g := d.predict(max(1, min(keptPart, d.size()/keptLeast)))
-	for part := 1; d.size()/part >= keptLeast; part *= 2 {
+	g := d.predict(max(1, min(keptPart, len(d.at)/keptLeast)))
+	for part := 1; len(d.at)/part >= keptLeast; part *= 2 {
 		x := d.predict(part)
-		row := keptRow{Part: part, Draws: x.Draws, Shares: inside(x.Shares), Throughputs: inside(x.Bars),
-			Of: len(x.Shares)}
-		for i := range x.Shares {
-			row.Widest = max(row.Widest, x.Shares[i].Given.High/x.Shares[i].Given.Low)
-		}
-		g.Kept = append(g.Kept, row)
+		s := summarize(x.Shares)
+		g.Kept = append(g.Kept, keptRow{Part: part, Draws: x.Draws, Shares: s.inside,
+			Throughputs: summarize(x.Bars).inside, Of: len(x.Shares), Widest: s.widest})
 	}
 	return g
 }
 
-// inside counts the figures that lie inside.
-func inside(list []leftOut) (n int) {
-	for i := range list {
-		if list[i].Inside {
-			n++
-		}
-	}
-	return n
+// summary is what figures that are left out have in common.
+type summary struct {
+	inside            int     // figures
+	narrowest, widest float64 // of the intervals, high end ÷ low end
+	// ours and null are the mean distances of the medians, and of the null model, from the figures, as a part
+	// of those.
+	ours, null float64
 }
 
-// misses returns the mean distance of the medians, and of the null model, from the figures, as a part of
-// those.
-func misses(list []leftOut) (ours, null float64) {
+func summarize(list []leftOut) summary {
+	s := summary{narrowest: math.Inf(1)}
 	for i := range list {
 		x := &list[i]
-		ours += math.Abs(math.Log(x.Given.Estimate/x.Figure.Value)) / float64(len(list))
-		null += math.Abs(math.Log(x.Null/x.Figure.Value)) / float64(len(list))
+		if x.Inside {
+			s.inside++
+		}
+		s.narrowest, s.widest = min(s.narrowest, x.width()), max(s.widest, x.width())
+		s.ours += math.Abs(math.Log(x.Given.Estimate/x.Figure.Value)) / float64(len(list))
+		s.null += math.Abs(math.Log(x.Null/x.Figure.Value)) / float64(len(list))
 	}
-	return math.Expm1(ours), math.Expm1(null)
+	s.ours, s.null = math.Expm1(s.ours), math.Expm1(s.null)
+	return s
 }
 
 // tables returns the predictions, and how they depend on the draws that are kept.
@@ -241,7 +236,7 @@ func (g *given) tables() []cli.Table {
 		for i := range list {
 			x := &list[i]
 			t.Rows = append(t.Rows, []string{x.What, text(x.Figure.Value), spread(x.All), spread(x.Given),
-				fmt.Sprintf("%.2f", x.Given.High/x.Given.Low), text(x.Null)})
+				fmt.Sprintf("%.2f", x.width()), text(x.Null)})
 		}
 		return t
 	}
@@ -276,24 +271,18 @@ func (g *given) figure() report.Figure {
 
 // findings say what the other data sets add.
 func (g *given) findings() []string {
-	narrowest, widest := math.Inf(1), 0.0
-	for i := range g.Shares {
-		width := g.Shares[i].Given.High / g.Shares[i].Given.Low
-		narrowest, widest = min(narrowest, width), max(widest, width)
-	}
-	ours, null := misses(g.Shares)
+	s := summarize(g.Shares)
 	last := &g.Shares[len(g.Shares)-1]
-	width := last.Given.High / last.Given.Low
 	return []string{
 		fmt.Sprintf("Given the other two data sets, %s: each GPU has %.2f (%.2f to %.2f, a factor %.2f) of "+
 			"1 without dense communication, of all draws in either precision %.2f (%.2f to %.2f), in the "+
 			"paper %.2f. Left out in turn, %d of %d such shares and %d of %d throughputs lie inside, the "+
 			"intervals of the shares span factors of %.2f to %.2f, and %.0f %% of the draws that are kept "+
-			"have half precision.", last.What, last.Given.Estimate, last.Given.Low, last.Given.High, width,
-			last.All.Estimate, last.All.Low, last.All.High, last.Figure.Value, inside(g.Shares),
-			len(g.Shares), inside(g.Bars), len(g.Bars), narrowest, widest, 100*g.Half),
+			"have half precision.", last.What, last.Given.Estimate, last.Given.Low, last.Given.High,
+			last.width(), last.All.Estimate, last.All.Low, last.All.High, last.Figure.Value, s.inside,
+			len(g.Shares), summarize(g.Bars).inside, len(g.Bars), s.narrowest, s.widest, 100*g.Half),
 		fmt.Sprintf("The medians of these shares miss the paper by %.0f %% on average, the mean of the "+
-			"other data sets, without a simulator, by %.0f %%.", 100*ours, 100*null),
+			"other data sets, without a simulator, by %.0f %%.", 100*s.ours, 100*s.null),
 	}
 }
 
@@ -301,12 +290,9 @@ func (g *given) findings() []string {
 func (g *given) quantities() (list []report.Quantity) {
 	for i := range g.Shares {
 		x := &g.Shares[i]
-		list = append(list, report.Quantity{
-			Name: "share-of-no-communication-given-others-" + report.Slug(x.What), Interval: x.Given,
-			What: x.What + ", each GPU ÷ 1 without dense communication, given the bars of the other " +
-				"data sets, " + string(x.Unit),
-			Over: report.OverUnknowns,
-		})
+		list = append(list, paper.Quantity("share-of-no-communication-given-others-"+report.Slug(x.What),
+			fmt.Sprintf("%s, each GPU ÷ 1 without dense communication, given the bars of the other data "+
+				"sets, %s", x.What, x.Unit), x.Given))
 	}
 	return list
 }

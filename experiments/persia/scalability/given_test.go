@@ -13,32 +13,26 @@ import (
 // gradients on a wire, and a little noise. The bars are those of a draw that is not among them.
 func planted(seed uint64) *draws {
 	r := rand.New(rand.NewPCG(seed, 1))
-	d := &draws{map[cell]float64{}, map[cell][]float64{}}
-	machine := func(add func(cell, float64)) {
+	d := &draws{}
+	machine := func() rates {
+		at := rates{}
 		step, exchange := math.Exp(r.Float64()), math.Exp(2*r.Float64())
-		for set := range dataSets() {
-			for _, gpus := range paper.ScalingGPUs() {
-				times := step*(1+0.1*float64(set)) + exchange*(1-1/float64(gpus))
-				noise := 0.02 * r.NormFloat64()
-				add(cell{set, gpus}, math.Log(1e5*float64(gpus)/times)+noise)
-			}
+		for _, c := range cells() {
+			times := step*(1+0.1*float64(c.set)) + exchange*(1-1/float64(c.gpus))
+			at[c] = math.Log(1e5*float64(c.gpus)/times) + 0.02*r.NormFloat64()
 		}
+		return at
 	}
 	for range 512 {
-		machine(func(c cell, v float64) { d.at[c] = append(d.at[c], v) })
+		d.at = append(d.at, machine())
 	}
-	machine(func(c cell, v float64) { d.bars[c] = v })
+	d.bars = machine()
 	return d
 }
 
 // leftOutCells are the figures that are left out in turn.
-func leftOutCells() (list []cell) {
-	for set := range dataSets() {
-		for _, gpus := range []int{2, 4, 8} {
-			list = append(list, cell{set, gpus})
-		}
-	}
-	return list
+func leftOutCells() []cell {
+	return slices.DeleteFunc(cells(), func(c cell) bool { return c.gpus == 1 })
 }
 
 // On made-up machines, the draws that are nearest to the other data sets have narrower intervals, and hold
@@ -47,14 +41,14 @@ func TestGivenTheOtherDataSets(t *testing.T) {
 	held, of := 0, 0
 	for seed := range uint64(20) {
 		d := planted(seed)
-		all := d.nearest(nil, d.size())
+		all := d.nearest(nil, len(d.at))
 		for _, c := range leftOutCells() {
 			before := d.over(all, c, share)
-			after := d.over(d.nearest(others(c), d.size()/keptPart), c, share)
+			after := d.over(d.nearest(others(c), len(d.at)/keptPart), c, share)
 			if wide, narrow := before.High/before.Low, after.High/after.Low; narrow > 0.6*wide {
 				t.Errorf("seed %d, %v: a factor %.2f of %.2f", seed, c, narrow, wide)
 			}
-			truth := math.Exp(share(func(c cell) float64 { return d.bars[c] }, c))
+			truth := math.Exp(share(d.bars, c))
 			if of++; after.Low <= truth && truth <= after.High {
 				held++
 			}
@@ -90,9 +84,9 @@ func TestDrawsThatDoNotFit(t *testing.T) {
 	d := planted(1)
 	c := cell{2, 8}
 	best := d.nearest(others(c), 1)[0]
-	d.at[cell{0, 8}][best] = math.NaN()
-	if kept := d.nearest(others(c), d.size()); slices.Contains(kept, best) || len(kept) != d.size()-1 {
-		t.Errorf("%d of %d draws are kept", len(kept), d.size())
+	d.at[best][cell{0, 8}] = math.NaN()
+	if kept := d.nearest(others(c), len(d.at)); slices.Contains(kept, best) || len(kept) != len(d.at)-1 {
+		t.Errorf("%d of %d draws are kept", len(kept), len(d.at))
 	}
 	d.bars[cell{0, 8}], d.bars[cell{1, 8}] = math.Log(2e3), math.Log(8e3)
 	if got := d.null(c, bar); math.Abs(got-4) > 1e-9 {

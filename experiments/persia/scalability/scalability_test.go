@@ -51,19 +51,16 @@ func TestSharesOfTheBarWithoutCommunication(t *testing.T) {
 	p.Claims = slices.DeleteFunc(p.Claims, func(c paper.Claim) bool {
 		return !strings.HasPrefix(c.Name, "share")
 	})
-	r, err := p.Measure(t.Context(), report.Options{Folder: t.TempDir()}, "small")
+	r, err := p.Measure(t.Context(), report.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for i, want := range []float64{0.277, 0.274, 0.301} {
-		list := dataSets()[i].shares(r)
-		if len(list) != 2 {
-			t.Fatalf("%d shares, want one for each precision", len(list))
-		}
-		for k, s := range persias() {
-			one := r.Prediction(dataSets()[i].caseName(&s, 1)).Mid.Throughput
-			ours := r.Prediction(dataSets()[i].caseName(&s, 8)).Mid.Throughput / (8 * one)
-			if c := list[k]; math.Abs(c.Figure.Value-want) > 0.001 || math.Abs(c.Middle-ours) > 1e-9 {
+		d := &paper.ScalingFigure()[i]
+		for _, s := range persias() {
+			ours := r.Ratio(d.Case(s.name, 8), d.Case(s.name, 1)).Middle / 8
+			c := r.Comparison(shareName(d, s.products))
+			if math.Abs(c.Figure.Value-want) > 0.001 || math.Abs(c.Middle-ours) > 1e-9 {
 				t.Errorf("%s: paper %v, want %v; ours %v, want %v", c.What, c.Figure.Value, want, c.Middle,
 					ours)
 			}
@@ -73,18 +70,21 @@ func TestSharesOfTheBarWithoutCommunication(t *testing.T) {
 	before := 0.0
 	for _, wire := range wires() {
 		name := "share-of-no-communication-criteo-8-wire-" + strings.ToLower(wire[:len(wire)-2])
-		i := slices.IndexFunc(r.Comparisons, func(c paper.Comparison) bool { return c.Name == name })
-		if i < 0 || r.Comparisons[i].Middle <= before {
-			t.Fatalf("%s is at %d, want a larger share than %v", name, i, before)
+		c := r.Comparison(name)
+		if c.Middle <= before {
+			t.Fatalf("%s: %+v, want a larger share than %v", name, c, before)
 		}
-		before = r.Comparisons[i].Middle
+		before = c.Middle
 	}
-	low, mid, high := bandwidth(t, r.Job(dataSets()[2].caseName(&systems()[0], 8)))
-	if got := []string{low, mid, high}; !slices.Equal(got, wires()) || len(wireFindings(r)) != 1 {
-		t.Errorf("wires %v, want %v; findings %q", wires(), got, wireFindings(r))
+	low, mid, high := bandwidth(t, r.Jobs["Criteo, Persia, 8 GPUs"])
+	if got := []string{low, mid, high}; !slices.Equal(got, wires()) {
+		t.Errorf("wires %v, want %v", wires(), got)
 	}
-	if f := shareFigure(r); len(f.Bars) != 6 || len(shareFindings(r)) != 3 {
-		t.Errorf("%d bars, findings %q", len(f.Bars), shareFindings(r))
+	if got := wireFinding(&r.Results); strings.Count(got, "GB/s: ") != 3 {
+		t.Errorf("wires: %q", got)
+	}
+	if f, findings := shares(&r.Results); len(f.Bars) != 6 || len(findings) != 3 {
+		t.Errorf("%d bars, findings %q", len(f.Bars), findings)
 	}
 }
 
@@ -103,14 +103,14 @@ func bandwidth(t *testing.T, j *predict.Job) (low, mid, high string) {
 func TestFigure(t *testing.T) {
 	p := newPlan(report.Options{Quick: true, Seeds: 2})
 	p.Samples, p.Cases, p.Claims = 4, p.Cases[:2], p.Claims[:2]
-	r, err := p.Measure(t.Context(), report.Options{Folder: t.TempDir()}, "small")
+	r, err := p.Measure(t.Context(), report.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := dataSets()[0].figure(r)
+	f := curves(&paper.ScalingFigure()[0], &r.Results)
 	bars, ours := f.Lines[0], f.Lines[2]
 	if len(f.Lines) != 12 || len(bars.Points) != 4 || bars.Points[3].Y != 178.9 || len(ours.Points) != 2 ||
-		ours.Points[1].Y != r.Prediction("Taobao, Persia, 2 GPUs").Mid.Throughput/1e3 {
+		ours.Points[1].Y != r.Of["Taobao, Persia, 2 GPUs"].Mid.Throughput/1e3 {
 		t.Errorf("figure %+v", f)
 	}
 	if r.Comparisons[0].Verdict == paper.NoInterval {

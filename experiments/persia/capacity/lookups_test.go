@@ -35,12 +35,12 @@ func TestTinyCurve(t *testing.T) {
 	if len(c.Points) != 2 || len(c.Sizes[0].Reads) != p.Rounds || len(c.Sizes[1].Reference) != p.Rounds {
 		t.Fatalf("%+v", c)
 	}
-	for _, s := range c.sides() {
-		for i := range c.Points {
-			v := s.of(&c.Points[i])
+	for i := range c.Points {
+		for k, v := range []curveTime{c.Points[i].Read, c.Points[i].Update} {
+			first := []curveTime{c.Points[0].Read, c.Points[0].Update}[k]
 			if !(v.Measured.Low > 0 && v.Measured.Low <= v.Measured.Estimate && v.Measured.High < 1e5) ||
-				!(v.Simulated > 0) || v.Null != s.of(&c.Points[0]).Measured.Estimate {
-				t.Errorf("%s: %+v", s.name, v)
+				!(v.Simulated > 0) || v.Null != first.Measured.Estimate {
+				t.Errorf("size %d, time %d: %+v", i, k, v)
 			}
 		}
 	}
@@ -74,23 +74,24 @@ func madeUp() *curve {
 // open by the interval.
 func TestLargestError(t *testing.T) {
 	c := madeUp()
-	reads := c.sides()[0]
-	if e, rows := reads.largest(simulatedTime); math.Abs(e.Estimate-0.2) > 1e-9 || rows != 1e7 ||
+	reads := []curveTime{c.Points[0].Read, c.Points[1].Read, c.Points[2].Read}
+	if e, at := largestError(reads, simulatedTime); math.Abs(e.Estimate-0.2) > 1e-9 || at != 2 ||
 		!(e.Low > 0.19 && e.Low < e.Estimate && e.High > e.Estimate && e.High < 0.21) {
-		t.Errorf("largest error %+v at %d rows, want 0.2 at 10⁷", e, rows)
+		t.Errorf("largest error %+v at size %d, want 0.2 at 2", e, at)
 	}
-	if e, _ := reads.largest(nullTime); math.Abs(e.Estimate-0.5) > 1e-9 {
+	if e, _ := largestError(reads, nullTime); math.Abs(e.Estimate-0.5) > 1e-9 {
 		t.Errorf("null: %+v, want 0.5", e)
 	}
 	for want, simulated := range map[string]float64{"Missed: ": 32, "Met: ": 38, "Open: ": 34.1} {
 		c.Points[2].Read.Simulated = simulated
-		if got := c.findings()[0]; !strings.HasPrefix(got, want) {
+		var out report.Report
+		c.addTo(&out)
+		if got := out.Findings[0]; !strings.HasPrefix(got, want) {
 			t.Errorf("simulated %v ns of 40: %q, want %q", simulated, got, want)
 		}
-	}
-	list := c.quantities()
-	if list[0].Name != "lookup-error-largest" || list[2].Estimate != 2 {
-		t.Errorf("quantities %+v", list)
+		if q := out.Quantities; q[0].Name != "lookup-error-largest" || q[2].Estimate != 2 {
+			t.Errorf("quantities %+v", q)
+		}
 	}
 }
 
@@ -102,14 +103,14 @@ func TestSimulatedCurveByHand(t *testing.T) {
 	// for each further group. An update needs no index, and writes its lines back: 24 ns.
 	host := device.Host{Name: "by hand", MemoryLatency: 100, Cache: 0, CacheLatency: 1, TLBEntries: 1 << 30,
 		LinesInFlight: 10, WalksInFlight: 10, NextLine: 0.4}
-	c := &curve{Plan: &curvePlan{Reference: 64 << 20}, Machine: &chased{Fit: host}}
+	c := &curve{Machine: &chased{fit: host}}
 	for _, rows := range []int{1e6, 1e8} {
 		c.Sizes = append(c.Sizes, measuredSize{Rows: rows, Reads: []float64{30, 30, 30},
 			Updates:   []float64{70, 70, 70},
 			Reference: []float64{10, 10, 10}})
 	}
 	c.Sizes[1].Reference = []float64{20, 20, 20} // by then the memory is half as fast
-	c.simulate(&probe.Result{Cores: 1, Multiply: 1e9, Copy: 1e12, Lookup: 1, Update: 1, Message: 1})
+	c.simulate(64<<20, &probe.Result{Cores: 1, Multiply: 1e9, Copy: 1e12, Lookup: 1, Update: 1, Message: 1})
 	one, other := 100*table.Displaced(1e6), 100*table.Displaced(1e8)
 	want := []float64{30, 70, 30 - 22 - one + 44 + other, 70 - 24 + 48}
 	got := []float64{c.Points[0].Read.Simulated, c.Points[0].Update.Simulated, c.Points[1].Read.Simulated,
@@ -143,16 +144,20 @@ func TestSizesFitTheMemory(t *testing.T) {
 		{"less memory", full, 0, 13e9, []int{1e6, 3e6, 1e7, 3e7, 1e8, 158e6}, 2},
 		{"no memory", quick, 0, 100e6, nil, 3},
 	} {
-		p := newCurvePlan(test.o, test.most, test.available)
-		if !slices.Equal(p.Sizes, test.want) || len(p.LeftOut) != test.leftOut ||
-			(p.leftOut() == "") != (test.leftOut == 0) {
-			t.Errorf("%s: %v, left out %v; want %v", test.name, p.Sizes, p.LeftOut, test.want)
+		sizes, leftOut := newCurvePlan(test.o, test.most).within(test.available)
+		var out report.Report
+		(&curve{Available: test.available, LeftOut: leftOut}).addTo(&out)
+		if !slices.Equal(sizes, test.want) || len(leftOut) != test.leftOut ||
+			(len(out.Notes) == 0) != (test.leftOut == 0) || out.Figures != nil {
+			t.Errorf("%s: %v, left out %v, %q; want %v", test.name, sizes, leftOut, out.Notes, test.want)
 		}
-		if n := len(p.Sizes); n > 0 && p.Sizes[n-1]*rowBytes > tableMost {
-			t.Errorf("%s: %d rows are more than 20 GB", test.name, p.Sizes[n-1])
+		if n := len(sizes); n > 0 && sizes[n-1]*rowBytes > tableMost {
+			t.Errorf("%s: %d rows are more than 20 GB", test.name, sizes[n-1])
 		}
 	}
-	if c, err := newCurvePlan(quick, 0, 100e6).measure(t.Context(), quick); c != nil || err != nil {
+	tooMuch := &curvePlan{Sizes: []int{1e15}}
+	c, err := tooMuch.measure(t.Context(), quick)
+	if err != nil || len(c.Points) != 0 || len(c.LeftOut) != 1 {
 		t.Errorf("%+v, %v without memory", c, err)
 	}
 	if checkRows(0) != nil || checkRows(1e7) != nil || checkRows(-1) == nil || checkRows(100) == nil {

@@ -4,28 +4,14 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"strings"
 
 	"tandem/algo/job"
 	"tandem/algo/numeric/table"
 	"tandem/experiments/internal/paper"
-	"tandem/internal/cli"
 	"tandem/sim/model"
 	"tandem/sim/predict"
 )
-
-// data are all results of the experiment.
-type data struct {
-	*paper.Results
-	Fits     []fit           `json:"fits"`
-	Controls []controlResult `json:"controls"`
-	LookUps  *curve          `json:"look_ups,omitempty"` // nil: there was no memory
-}
-
-// settings are everything that is fixed before the first prediction.
-type settings struct {
-	*paper.Plan `yaml:",inline"`
-	LookUps     *curvePlan `yaml:"look-ups"`
-}
 
 // fit says whether 100 T parameters fit a number of PS hosts.
 type fit struct {
@@ -43,8 +29,7 @@ type fit struct {
 }
 
 // fits asks the simulator whether 100 T fits: in half and in single precision, and on a third of the hosts.
-func fits(ctx context.Context) ([]fit, error) {
-	var list []fit
+func fits(ctx context.Context) (list []fit, err error) {
 	for _, c := range []struct {
 		rows  model.Format
 		hosts int
@@ -75,41 +60,56 @@ func fits(ctx context.Context) ([]fit, error) {
 	return list, nil
 }
 
-const tera = 1e12
+// Target of the control: by how much 100 T is slower on PSs that bind. What binds must be a resource of PSs.
+const (
+	slowerLeast = 0.2
+	ofPSs       = "PS "
+)
 
-// fitTable has the arithmetic of every fit.
-func fitTable(fits []fit) cli.Table {
-	t := cli.Table{
-		Caption: "Do 100 T parameters fit the PS hosts? (spare: bytes of overhead a row that fit)",
-		Header: []string{"rows", "result", "values", "hosts", "T rows", "B/row", "need TB", "have TB",
-			"spare"},
-		Words: 2,
-	}
-	for i := range fits {
-		f := &fits[i]
-		outcome := "accepts"
-		if f.Refusal != "" {
-			outcome = "refuses"
-		}
-		t.Rows = append(t.Rows, []string{f.Precision, outcome, fmt.Sprint(f.Dim), fmt.Sprint(f.Hosts),
-			fmt.Sprintf("%.3g", f.Rows/tera), fmt.Sprint(f.RowBytes), fmt.Sprintf("%.0f", f.Needed/tera),
-			fmt.Sprintf("%.0f", f.There/tera), fmt.Sprint(f.OverheadMost)})
-	}
-	return t
+// controlResult is the throughput of a size on few PS hosts.
+type controlResult struct {
+	Case   string  `json:"case"`
+	Hosts  int     `json:"ps_hosts"`
+	Size   float64 `json:"trillions"`
+	Middle float64 `json:"samples_per_s"`
+	// Ratio is the throughput divided by that of 100 T on 30 hosts, Low and High are the ends of its
+	// interval; 0: there is none.
+	Ratio      float64 `json:"of_30_hosts"`
+	Low        float64 `json:"low"`
+	High       float64 `json:"high"`
+	Bottleneck string  `json:"bottleneck"`
+	MemoryBusy float64 `json:"ps_memory_busy"` // share of the time
+	BusiestPS  string  `json:"busiest_of_ps"`  // the busiest resource of PSs
+	BusyPS     float64 `json:"busiest_of_ps_busy"`
 }
 
-// fitFindings says what fits.
-func fitFindings(fits []fit) []string {
-	var sentences []string
-	for i := range fits {
-		f := &fits[i]
-		outcome := "fit"
-		if f.Refusal != "" {
-			outcome = "do not fit"
+// controls returns the results on few PS hosts, those of 100 T on 30 hosts first.
+func controls(r *paper.Predictions) []controlResult {
+	one := func(c control, s size) controlResult {
+		name := c.name(s)
+		mid, ratio := &r.Of[name].Mid, r.Ratio(name, reference().name(largest()))
+		out := controlResult{Case: name, Hosts: c.hosts, Size: s.trillions, Middle: mid.Throughput,
+			Ratio: ratio.Middle, Bottleneck: mid.Roles.Bottleneck}
+		if i := ratio.Interval(); len(ratio.Points) > 0 {
+			out.Low, out.High = i.Low, i.High
 		}
-		sentences = append(sentences, fmt.Sprintf("100 T parameters in %s %s %d PS hosts: %.3g T rows of %g "+
-			"bytes are %.0f TB, and the hosts have %.0f TB.", f.Precision, outcome, f.Hosts, f.Rows/tera,
-			f.RowBytes, f.Needed/tera, f.There/tera))
+		for _, u := range mid.Stations {
+			if u.Name == ofPSs+"memory" {
+				out.MemoryBusy = u.Busy
+			}
+			if strings.HasPrefix(u.Name, ofPSs) && u.Busy > out.BusyPS {
+				out.BusiestPS, out.BusyPS = u.Name, u.Busy
+			}
+		}
+		return out
 	}
-	return sentences
+	list := []controlResult{one(reference(), largest())}
+	for _, c := range few() {
+		for _, s := range sizes() {
+			if r.Case(c.name(s)) != nil {
+				list = append(list, one(c, s))
+			}
+		}
+	}
+	return list
 }

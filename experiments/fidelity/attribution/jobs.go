@@ -14,35 +14,29 @@ import (
 	"tandem/sim/predict"
 )
 
-// drawn is a random job without unknowns.
-type drawn struct {
-	name string
-	*predict.Job
-}
-
-// drawJob returns random job i of a seed. Draws that do not fit the memory are repeated.
-func drawJob(ctx context.Context, seed uint64, i int) (*drawn, error) {
+// drawJob returns random job i of a seed, which has no unknowns, with its name. Draws that do not fit the
+// memory are repeated.
+func drawJob(ctx context.Context, seed uint64, i int) (j *predict.Job, name string, err error) {
 	r := rng.New(seed, "experiments/fidelity/attribution/job", uint64(i))
 	for {
-		choice, name := drawChoice(r)
-		j, _, err := predict.New(choice)
-		if err == nil {
-			position := j.Parameters().Sample(1, r.Uint64())[0]
-			j = j.At(position)
+		choice := drawChoice(r)
+		name = describe(&choice)
+		if j, _, err = predict.New(choice); err == nil {
+			j = j.At(j.Parameters().Sample(1, r.Uint64())[0])
 			// The memory is known only now.
 			_, err = predict.Run(ctx, j, predict.Options{Steps: 1, Workers: 1})
-			if err == nil {
-				return &drawn{name, j}, nil
-			}
 		}
-		if !predict.DoesNotFit(err) {
-			return nil, fmt.Errorf("%s: %w", name, err)
+		switch {
+		case err == nil:
+			return j, name, nil
+		case !predict.DoesNotFit(err):
+			return nil, "", fmt.Errorf("%s: %w", name, err)
 		}
 	}
 }
 
 // drawChoice draws a job of a system of roles three times out of four, else one of a step graph.
-func drawChoice(r *rand.Rand) (c predict.Choice, name string) {
+func drawChoice(r *rand.Rand) (c predict.Choice) {
 	one := func(names ...string) string { return names[r.IntN(len(names))] }
 	c.GPUs = 1 << r.IntN(7)
 	if r.IntN(4) == 0 {
@@ -51,13 +45,12 @@ func drawChoice(r *rand.Rand) (c predict.Choice, name string) {
 		c.BatchPerGPU = 256 << r.IntN(8)
 		c.RowPrecision = one("", "fp16")
 		c.Set = map[string]string{"server.network": rate(r, 10, 3200), "inside.latency": latency(r, 0.5, 4)}
-		return c, describe(&c)
+		return c
 	}
 	c.Preset = one("persia-paper", "persia-gcp", "commodity-10g")
 	c.Model = one("criteo", "avazu", "taobao", "kwai-video", "criteo-syn-6t")
 	c.System = one("persia-2021", "tandem")
-	modes := job.Modes()[1:] // sequential has no roles
-	c.Mode = one(modes...)
+	c.Mode = one(job.Modes()[1:]...) // sequential has no roles
 	c.BatchPerGPU = 64 << r.IntN(7)
 	c.RowPrecision = one("", "fp16")
 	staleness := []int{0, 1, 4, 9}[r.IntN(4)]
@@ -71,7 +64,7 @@ func drawChoice(r *rand.Rand) (c predict.Choice, name string) {
 		"server.network": network, "embedding-workers.network": network, "embedding-ps.network": network,
 		"loaders.network": network, "network.latency": latency(r, 5, 200),
 	}
-	return c, describe(&c)
+	return c
 }
 
 // between returns a number whose logarithm is uniform.
