@@ -68,8 +68,8 @@ func (p *plan) findings(r *results) (sentences []string) {
 			if math.Abs(last.AUC-m.Published) > tolerance {
 				verdict = "not within"
 			}
-			sentence = fmt.Sprintf("%s (%s): AUC %.4f at full length, published on the real data %.4f: %s %v.",
-				m.Title, m.role(), last.AUC, m.Published, verdict, tolerance)
+			sentence = fmt.Sprintf("%s (%s): AUC %.4f at full length, published on the real data %.4f: %s "+
+				"%v.", m.Title, m.role(), last.AUC, m.Published, verdict, tolerance)
 		} else if last != nil {
 			sentence = fmt.Sprintf("%s: not measured at full length. After %s of %s rows the AUC is %.4f; "+
 				"published on the real data: %.4f.", m.Title, report.Thousands(last.Rows),

@@ -69,8 +69,8 @@ type measuredCase[R any] struct {
 
 // MeasureCases measures cases, each of which has a name of its own, one after another, and returns their
 // results. It keeps each in cases.jsonl at its end, with the lines that the measurement has added to the log,
-// which may be nil, so that a run that is resumed repeats none. Measure gets the index of a case. The total of the meter, in
-// which all cases count alike, loses those that are not repeated.
+// which may be nil, so that a run that is resumed repeats none. Measure gets the index of a case. The total
+// of the meter, in which all cases count alike, loses those that are not repeated.
 func MeasureCases[R any](o Options, log *Log, meter *Meter, cases []string, measure func(i int) (R, error),
 ) (results []R, err error) {
 	journal, err := OpenJournal[measuredCase[R]](o, "cases.jsonl")

@@ -64,6 +64,12 @@ type table struct {
 	Sentence string `json:"sentence"`
 }
 
+// jobPlan returns the plan of --file.
+func (f *flags) jobPlan(report.Options) (*jobPlan, error) {
+	full, err := loadFull()
+	return &jobPlan{f.file, full}, errors.Join(err, f.check())
+}
+
 // measure finds where the tables of a job file lie on the stored diagram.
 func (p *jobPlan) measure(_ context.Context, o report.Options) (*placed, error) {
 	j, err := job.Load(p.File)
@@ -72,8 +78,8 @@ func (p *jobPlan) measure(_ context.Context, o report.Options) (*placed, error) 
 	}
 	kind := j.Rows.Optimizer.Kind
 	if !slices.Contains(p.full.kinds(), measuredKind(kind)) {
-		return nil, fmt.Errorf("%s: rows.optimizer.kind: %s was not measured; the diagram has %s", p.File, kind,
-			list(p.full.kinds()))
+		return nil, fmt.Errorf("%s: rows.optimizer.kind: %s was not measured; the diagram has %s", p.File,
+			kind, list(p.full.kinds()))
 	}
 	folder := o.DataFolder
 	if folder == "" {
@@ -173,31 +179,31 @@ func (t *table) sentence(d *diagram) string {
 	if t.Top == 0 {
 		return t.Slot + ": no ids in the training rows."
 	}
-	rarer, others := "", ""
-	if t.Place.Rarer {
-		rarer = fmt.Sprintf(", judged as %s %%, the rarest that was measured", report.Digits(100*d.alphas[0], 2))
-	}
-	if t.Place.Region != t.Bound.Region {
-		others = "; behind other ranks there is no bound"
-		if t.Most >= 0 {
-			others = fmt.Sprintf("; at the bound of %d steps behind other ranks: %s", t.Most, t.Bound.Region)
-		}
-	}
 	where := ""
 	switch t.Place.Region {
 	case safe:
-		where = "inside the measured safe region" + rarer + others
-		if t.Late == 0 {
-			where = "safe, as no read is late" + others
-		}
+		where = "inside the measured safe region"
 	case loss:
-		where = fmt.Sprintf("in the region of measured loss, up to %.4f AUC%s%s", t.Place.Worst, rarer, others)
+		where = fmt.Sprintf("in the region of measured loss, up to %.4f AUC", t.Place.Worst)
 	case unclear:
-		where = fmt.Sprintf("between safe and loss: the measured %.4f AUC is not certain%s%s",
-			max(0, t.Place.Worst), rarer, others)
+		where = fmt.Sprintf("between safe and loss: the measured %.4f AUC is not certain",
+			max(0, t.Place.Worst))
 	default:
 		where = fmt.Sprintf("outside what was measured (ids in up to %.0f %% of rows, %g steps)",
 			100*d.alphas[len(d.alphas)-1], d.taus[len(d.taus)-1])
+	}
+	if t.Late == 0 {
+		where = "safe, as no read is late"
+	} else if t.Place.Rarer && t.Place.Region != outside {
+		where += fmt.Sprintf(", judged as %s %%, the rarest that was measured",
+			report.Digits(100*d.alphas[0], 2))
+	}
+	switch {
+	case t.Place.Region == t.Bound.Region || t.Place.Region == outside:
+	case t.Most < 0:
+		where += "; behind other ranks there is no bound"
+	default:
+		where += fmt.Sprintf("; at the bound of %d steps behind other ranks: %s", t.Most, t.Bound.Region)
 	}
 	return fmt.Sprintf("%s: the most frequent id is in %s %% of the rows; reads are at most %d steps behind "+
 		"their own rank: %s.", t.Slot, report.Digits(100*t.Top, 2), t.Late, where)

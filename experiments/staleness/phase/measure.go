@@ -90,10 +90,10 @@ func (p *plan) train(ctx context.Context, lab tune.Lab) (*result, error) {
 // tune sets the rates of every optimizer at every α.
 func (p *plan) tune(ctx context.Context, lab tune.Lab, r *result) error {
 	for _, o := range p.Optimizers {
-		middle := tune.Rates{Rows: o.Rows[len(o.Rows)/2], Dense: p.Tuning.Dense[len(p.Tuning.Dense)/2]}
-		if len(p.Tuning.Dense) > 1 {
-			both, err := tune.Tune(ctx, lab, []tune.Arm{p.arm(o.Kind, p.Tuning.Alpha, 0, middle)},
-				p.candidates(o, p.Tuning.Dense...))
+		middle := tune.Rates{Rows: o.Rows[len(o.Rows)/2], Dense: p.Dense[len(p.Dense)/2]}
+		if len(p.Dense) > 1 {
+			both, err := tune.Tune(ctx, lab, []tune.Arm{p.arm(o.Kind, p.TuningAlpha, 0, middle)},
+				p.candidates(o, p.Dense...))
 			if err != nil {
 				return err
 			}
@@ -139,11 +139,12 @@ func (p *plan) trainCells(ctx context.Context, lab tune.Lab, r *result) error {
 		}
 	}
 	var specs []trial.Spec
+	var of []*cell
 	for _, alpha := range p.Alphas {
 		for i := range p.Seeds {
 			for k := range r.Cells {
-				if r.Cells[k].Alpha == alpha {
-					specs = append(specs, p.specs(&r.Cells[k], p.Seed+uint64(i))...)
+				if c := &r.Cells[k]; c.Alpha == alpha {
+					specs, of = append(specs, p.specs(c, p.Seed+uint64(i))...), append(of, c)
 				}
 			}
 		}
@@ -152,14 +153,8 @@ func (p *plan) trainCells(ctx context.Context, lab tune.Lab, r *result) error {
 	if err != nil {
 		return err
 	}
-	for _, alpha := range p.Alphas {
-		for range p.Seeds {
-			for k := range r.Cells {
-				if r.Cells[k].Alpha == alpha {
-					results = results[r.Cells[k].add(results):]
-				}
-			}
-		}
+	for _, c := range of {
+		results = c.add(results)
 	}
 	for k := range r.Cells {
 		c := &r.Cells[k]
@@ -173,8 +168,8 @@ func (p *plan) trainCells(ctx context.Context, lab tune.Lab, r *result) error {
 	return nil
 }
 
-// add adds the trainings of a seed, the first of a list, and returns their number.
-func (c *cell) add(results []trial.Result) int {
+// add adds the trainings of a seed, the first of a list, and returns the others.
+func (c *cell) add(results []trial.Result) []trial.Result {
 	late := &results[1]
 	c.Fresh, c.Late = append(c.Fresh, results[0].AUCOrGuess()), append(c.Late, late.AUCOrGuess())
 	c.Missed += late.Missed.Mean()
@@ -182,17 +177,17 @@ func (c *cell) add(results []trial.Result) int {
 		c.Diverged++
 	}
 	if c.Multiple != tuned {
-		return 2
+		return results[2:]
 	}
 	c.Lag = append(c.Lag, results[2].AUCOrGuess())
-	return 3
+	return results[3:]
 }
 
 // retune tunes some cells with delay, and measures what that wins.
 func (p *plan) retune(ctx context.Context, lab tune.Lab, r *result) error {
-	tau := p.Retuned.Tau
+	tau := p.RetunedTau
 	for _, o := range p.Optimizers {
-		for _, alpha := range p.Retuned.Alphas {
+		for _, alpha := range p.RetunedAlphas {
 			fresh := r.choice(o.Kind, alpha)
 			late, err := tune.Tune(ctx, lab, []tune.Arm{p.arm(o.Kind, alpha, tau, fresh.Rates)},
 				p.candidates(o, fresh.Rates.Dense))
@@ -219,8 +214,8 @@ func (p *plan) retune(ctx context.Context, lab tune.Lab, r *result) error {
 			}
 			r.Retuned = append(r.Retuned, retuned{
 				Optimizer: o.Kind, Alpha: alpha, Tau: tau, Fresh: fresh.Rates, Late: late[0].Rates,
-				Ratio:  tune.RowRatio(late[0], fresh.tuned),
-				Before: metric.MeanInterval(before), After: metric.MeanInterval(after), AtEdge: late[0].AtEdge,
+				Ratio: tune.RowRatio(late[0], fresh.tuned), AtEdge: late[0].AtEdge,
+				Before: metric.MeanInterval(before), After: metric.MeanInterval(after),
 			})
 		}
 	}

@@ -23,14 +23,9 @@ import (
 	"tandem/internal/cli"
 )
 
-// New returns the experiment. The flags --taus and --alphas set its cells; --file and --redraw use those of the
-// stored full version.
+// New returns the experiment.
 func New() *report.Experiment {
-	var (
-		grid     = report.NewGrid(report.Taus, report.Alphas)
-		file     string
-		clusters bool
-	)
+	f := &flags{Grid: report.NewGrid(report.Taus, report.Alphas)}
 	e := report.Experiment{
 		Name:     "phase",
 		Question: "Is asynchrony safe for my tables?",
@@ -49,55 +44,61 @@ nothing, so --quick, --seeds, --taus and --alphas do not go with them:
   --file job.yaml   where the tables of a job lie, a sentence for each; writes a
                     folder only with --out
   --redraw          simulate the clusters again and draw the figures with them`,
-		QuickTime: 25 * time.Second,
-		AddFlags: func(flags *pflag.FlagSet) {
-			grid.AddFlags(flags)
-			flags.StringVar(&file, "file", "", "train nothing; show where the tables of this job file lie")
-			flags.BoolVar(&clusters, "redraw", false,
-				"train nothing; simulate the delays of clusters again and draw the figures")
-		},
-		ReadsStored: func() (flag string, inText bool) {
-			switch {
-			case file != "":
-				return "--file", true
-			case clusters:
-				return "--redraw", false
-			}
-			return "", false
-		},
+		QuickTime: 25 * time.Second, AddFlags: f.add, ReadsStored: f.readsStored,
 	}
-	diagram := report.Study(e, func(o report.Options) (*plan, error) {
-		return newPlan(o, clusters, &grid), nil
-	}, (*plan).measure, (*plan).report)
-	tables := report.Study(e, func(report.Options) (*jobPlan, error) {
-		full, err := loadFull()
-		return &jobPlan{file, full}, err
-	}, (*jobPlan).measure, (*jobPlan).report)
+	diagram := report.Study(e, f.plan, (*plan).measure, (*plan).report)
+	tables := report.Study(e, f.jobPlan, (*jobPlan).measure, (*jobPlan).report)
 	asked := func() *report.Experiment {
-		if file != "" {
+		if f.file != "" {
 			return tables
 		}
 		return diagram
 	}
-	e.Run = func(ctx context.Context, o report.Options) (*report.Report, error) {
-		if file != "" && clusters {
-			return nil, cli.UsageError("give one of them", "--file and --redraw are two questions")
-		}
-		flag, _ := e.ReadsStored()
-		for axis, set := range map[string]bool{
-			report.Taus: grid.Taus() != nil, report.Alphas: grid.Alphas() != nil,
-		} {
-			if flag != "" && set {
-				return nil, cli.UsageError("leave out --"+axis, "%s trains nothing, so --%s has no effect", flag,
-					axis)
-			}
-		}
-		return asked().Run(ctx, o)
-	}
+	e.Run = func(ctx context.Context, o report.Options) (*report.Report, error) { return asked().Run(ctx, o) }
 	e.Redraw = func(o report.Options, data json.RawMessage) (*report.Report, error) {
 		return asked().Redraw(o, data)
 	}
 	return &e
+}
+
+// flags set the cells, or ask for something else of those of the stored full version.
+type flags struct {
+	report.Grid
+	file     string
+	clusters bool
+}
+
+// add adds the flags.
+func (f *flags) add(set *pflag.FlagSet) {
+	f.Grid.AddFlags(set)
+	set.StringVar(&f.file, "file", "", "train nothing; show where the tables of this job file lie")
+	set.BoolVar(&f.clusters, "redraw", false,
+		"train nothing; simulate the delays of clusters again and draw the figures")
+}
+
+// readsStored returns --file, whose answer is text, or --redraw, or "".
+func (f *flags) readsStored() (flag string, inText bool) {
+	switch {
+	case f.file != "":
+		return "--file", true
+	case f.clusters:
+		return "--redraw", false
+	}
+	return "", false
+}
+
+// check returns a usage error for flags that do not go together.
+func (f *flags) check() error {
+	if f.file != "" && f.clusters {
+		return cli.UsageError("give one of them", "--file and --redraw are two questions")
+	}
+	flag, _ := f.readsStored()
+	for axis, set := range map[string]bool{report.Taus: f.Taus() != nil, report.Alphas: f.Alphas() != nil} {
+		if flag != "" && set {
+			return cli.UsageError("leave out --"+axis, "%s trains nothing, so --%s has no effect", flag, axis)
+		}
+	}
+	return nil
 }
 
 // measure trains what the diagram has, or takes the stored full version, and places columns on it.

@@ -59,13 +59,12 @@ func (f *fake) Run(_ context.Context, specs []trial.Spec) ([]trial.Result, error
 
 // small returns a plan of two optimizers, both of which are best at the same rate.
 func small() *plan {
-	grid := report.NewGrid()
-	p := newPlan(report.Options{Quick: true, Seed: 1, Seeds: 3}, false, &grid)
+	p, _ := (&flags{}).plan(report.Options{Quick: true, Seed: 1, Seeds: 3})
 	p.TrainRows, p.TestRows = 1280, 500
 	p.Alphas, p.Taus, p.Multiples = []float64{0.01, 0.5}, []int{1, 7}, []float64{1, 4}
 	p.RateAlphas, p.RateTaus = []float64{0.5}, []int{7}
 	p.Optimizers = []optimizer{{opt.SGD, tune.Grid(best, 3, 1)}, {opt.Adagrad, tune.Grid(best, 3, 1)}}
-	p.Retuned = retuning{Alphas: []float64{0.5}, Tau: 7}
+	p.RetunedTau, p.RetunedAlphas = 7, []float64{0.5}
 	return p
 }
 
@@ -103,7 +102,7 @@ func TestCellsAreMeasuredAgainstFreshRowsAndTheLag(t *testing.T) {
 
 func TestADivergedTrainingIsAGuess(t *testing.T) {
 	p := small()
-	p.Retuned = retuning{}
+	p.RetunedAlphas = nil
 	r, err := p.train(t.Context(), &fake{trained: map[string]int{}, diverge: true})
 	if err != nil {
 		t.Fatal(err)
@@ -306,7 +305,7 @@ func TestTinyRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	out := p.report(r)
-	if len(out.Tables) != 5 || len(out.Figures) != 2 || len(out.Tables[1].Rows) != 2*2 {
+	if len(out.Tables) != 3 || len(out.Figures) != 2 || len(out.Tables[0].Rows) != 2*2 {
 		t.Errorf("%d tables, %d figures", len(out.Tables), len(out.Figures))
 	}
 	reporttest.CheckWidth(t, out)
@@ -481,11 +480,10 @@ func TestStoredResultsHaveNoGrid(t *testing.T) {
 
 // The flags of the grid leave a plan whose parts fit together.
 func TestRestrict(t *testing.T) {
-	grid := report.NewGrid()
-	p := newPlan(report.Options{}, false, &grid)
+	p, _ := (&flags{}).plan(report.Options{})
 	p.restrict([]int{0, 7}, []float64{0.02, 0.5})
 	if !slices.Equal(p.Taus, []int{7}) || !slices.Equal(p.RateTaus, []int{7}) ||
-		!slices.Equal(p.RateAlphas, []float64{0.5}) || !slices.Equal(p.Retuned.Alphas, []float64{0.5}) ||
+		!slices.Equal(p.RateAlphas, []float64{0.5}) || !slices.Equal(p.RetunedAlphas, []float64{0.5}) ||
 		len(p.Multiples) != 3 {
 		t.Errorf("plan %+v", p)
 	}

@@ -32,8 +32,12 @@ type plan struct {
 	RateAlphas []float64   `yaml:"rate-alphas"`
 	RateTaus   []int       `yaml:"rate-taus"`
 	Optimizers []optimizer `yaml:"optimizers"`
-	Tuning     tuning      `yaml:"tuning"`
-	Retuned    retuning    `yaml:"retuned"`
+	// Both rates of an optimizer are tuned at TuningAlpha, then that of rows at every α.
+	TuningAlpha float64   `yaml:"tuning-alpha"`
+	Dense       []float64 `yaml:"dense-rates"`
+	// Cells at RetunedTau, one of Taus, and RetunedAlphas, some of Alphas, are tuned again, with late rows.
+	RetunedTau    int       `yaml:"retuned-tau"`
+	RetunedAlphas []float64 `yaml:"retuned-alphas"`
 	// BoundarySeeds is the number of seeds behind a predicted boundary.
 	BoundarySeeds int `yaml:"boundary-seeds"`
 }
@@ -44,50 +48,36 @@ type optimizer struct {
 	Rows []float64 `yaml:"row-rates"`
 }
 
-// tuning is how rates are tuned: first both rates of an optimizer at one α, then the rate of rows at every α.
-type tuning struct {
-	Alpha float64   `yaml:"alpha"`
-	Dense []float64 `yaml:"dense-rates"`
-	Seeds int       `yaml:"seeds"`
-}
-
-// retuning is the cells that are tuned a second time, with late rows.
-type retuning struct {
-	Alphas []float64 `yaml:"alphas"` // some of plan.Alphas
-	Tau    int       `yaml:"tau"`    // one of plan.Taus; 0: none
-}
-
 // tuned is the multiple of the tuned rate.
 const tuned = 1.0
 
-// newPlan returns the plan of the full version, which takes about half an hour on two slow cores: 1,920
+// plan returns the plan of the full version, which takes about half an hour on two slow cores: 1,920
 // trainings and 900 more for the rates. The quick one has fewer of everything.
-func newPlan(o report.Options, clusters bool, grid *report.Grid) *plan {
+func (f *flags) plan(o report.Options) (*plan, error) {
 	p := &plan{
-		Seed: o.Seed, Seeds: o.Seeds, Clusters: clusters, Job: job.Default(), TrainRows: 60_000, TestRows: 30_000,
+		Seed: o.Seed, Seeds: o.Seeds, Clusters: f.clusters,
+		Job: job.Default(), TrainRows: 60_000, TestRows: 30_000,
 		Alphas: []float64{0.004, 0.01, 0.03, 0.1, 0.3, 0.5}, Taus: []int{1, 3, 7, 15, 31, 63},
 		Multiples: []float64{0.25, tuned, 4}, RateAlphas: []float64{0.01, 0.1, 0.5}, RateTaus: []int{7, 31},
-		Tuning:        tuning{Alpha: 0.1, Dense: tune.Grid(0.005, 2.5, 1), Seeds: tune.SeedsMin},
-		Retuned:       retuning{Alphas: []float64{0.03, 0.5}, Tau: 31},
-		BoundarySeeds: 3,
+		TuningAlpha: 0.1, Dense: tune.Grid(0.005, 2.5, 1),
+		RetunedTau: 31, RetunedAlphas: []float64{0.03, 0.5}, BoundarySeeds: 3,
 	}
-	// The batch is small, so that a run of a second has a thousand steps and the longest delay is a small part
-	// of it.
+	// The batch is small, so that a run of a second has a thousand steps, many more than the longest delay.
 	p.Job.Model.EmbeddingDim, p.Job.Model.Top = 8, []int{32, 16}
 	p.Job.Training.Mode, p.Job.Training.GlobalBatch = job.Sequential, 64
 	candidates := 3 // on both sides of the middle
 	if o.Quick {
 		p.TrainRows, p.TestRows, p.BoundarySeeds, candidates = 20_000, 20_000, 1, 2
 		p.Alphas, p.Taus, p.RateTaus = []float64{0.01, 0.1, 0.5}, []int{7, 31}, nil
-		p.Tuning.Dense, p.Retuned = []float64{0.005}, retuning{}
+		p.Dense, p.RetunedAlphas = []float64{0.005}, nil
 	}
 	// A factor of 3 apart, around the rate of one training with rare ids that did well.
 	p.Optimizers = []optimizer{
 		{opt.SGD, tune.Grid(10, 3, candidates)}, {opt.Adagrad, tune.Grid(0.1, 3, candidates)},
 		{opt.Adam, tune.Grid(0.01, 3, candidates)}, {opt.FTRL, tune.Grid(1, 3, candidates)},
 	}
-	p.restrict(grid.Taus(p.Taus...), grid.Alphas(p.Alphas...))
-	return p
+	p.restrict(f.Taus(p.Taus...), f.Alphas(p.Alphas...))
+	return p, f.check()
 }
 
 // restrict sets the delays and the shares of the most frequent id. What is trained at some of them only keeps
@@ -98,7 +88,7 @@ func (p *plan) restrict(taus []int, alphas []float64) {
 	p.RateTaus = slices.DeleteFunc(p.RateTaus, func(tau int) bool { return !slices.Contains(p.Taus, tau) })
 	other := func(alpha float64) bool { return !slices.Contains(alphas, alpha) }
 	p.RateAlphas = slices.DeleteFunc(p.RateAlphas, other)
-	p.Retuned.Alphas = slices.DeleteFunc(p.Retuned.Alphas, other)
+	p.RetunedAlphas = slices.DeleteFunc(p.RetunedAlphas, other)
 	if len(p.RateTaus) == 0 || len(p.RateAlphas) == 0 {
 		p.Multiples = []float64{tuned}
 	}
@@ -123,16 +113,16 @@ func (p *plan) at(multiple float64) (alphas []float64, taus []int) {
 
 // candidates returns what the tuner tries for an optimizer.
 func (p *plan) candidates(o optimizer, dense ...float64) tune.Plan {
-	return tune.Plan{Rows: o.Rows, Dense: dense, Seeds: p.Tuning.Seeds}
+	return tune.Plan{Rows: o.Rows, Dense: dense, Seeds: tune.SeedsMin}
 }
 
 // trainings returns how many trainings the lab is asked for, equal ones included: those of the tuner, of the
 // cells and of the retuned ones.
 func (p *plan) trainings() (n int) {
 	for _, o := range p.Optimizers {
-		rows, both := p.candidates(o, p.Tuning.Dense[0]), p.candidates(o, p.Tuning.Dense...)
-		n += len(p.Alphas)*rows.Trials() + len(p.Retuned.Alphas)*(rows.Trials()+3*p.Seeds)
-		if len(p.Tuning.Dense) > 1 {
+		rows, both := p.candidates(o, p.Dense[0]), p.candidates(o, p.Dense...)
+		n += len(p.Alphas)*rows.Trials() + len(p.RetunedAlphas)*(rows.Trials()+3*p.Seeds)
+		if len(p.Dense) > 1 {
 			n += both.Trials()
 		}
 		for _, multiple := range p.Multiples {

@@ -18,12 +18,11 @@ func (p *plan) report(r *result) *report.Report {
 	out := &report.Report{
 		Findings: r.findings(),
 		Notes:    r.notes(),
-		Tables:   append([]cli.Table{r.rateTable()}, r.cellTables()...),
+		Tables:   r.cellTables(),
 		Figures:  []report.Figure{r.figure()},
 		Headline: &report.Headline{Figure: "phase"},
 	}
 	if len(r.multiples()) > 1 {
-		out.Tables = append(out.Tables, r.multipleTable())
 		out.Figures = append(out.Figures, r.rateFigure())
 	}
 	if len(r.Retuned) > 0 {
@@ -31,8 +30,9 @@ func (p *plan) report(r *result) *report.Report {
 	}
 	out.Tables = append(out.Tables, r.columnTable())
 	if p.Clusters {
-		out.Notes = append(out.Notes, "Nothing was trained: the cells are those of the stored full version. The "+
-			"delays of the clusters are in "+stalenessName+"; copy it to experiments/staleness/phase to keep it.")
+		out.Notes = append(out.Notes, "Nothing was trained: the cells are those of the stored full version. "+
+			"The delays of the clusters are in "+stalenessName+"; copy it to experiments/staleness/phase to "+
+			"keep it.")
 	}
 	return out
 }
@@ -56,80 +56,36 @@ func (r *result) multiples() (list []float64) {
 	return slices.Compact(list)
 }
 
-// rateTable returns the tuned rates.
-func (r *result) rateTable() cli.Table {
-	t := cli.Table{
-		Caption: "Rates of rows, tuned without delay at every α; * best at an end of the grid",
-		Header:  []string{"optimizer"}, Words: 1,
-	}
-	alphas := r.diagram().alphas
-	for _, alpha := range alphas {
-		t.Header = append(t.Header, fmt.Sprintf("α=%g", alpha))
-	}
-	for _, kind := range r.kinds() {
-		line := []string{title(kind)}
-		for _, alpha := range alphas {
-			c := r.choice(kind, alpha)
-			text := report.Digits(c.Rates.Rows, 3)
-			if c.AtEdge {
-				text += "*"
-			}
-			line = append(line, text)
-		}
-		t.Rows = append(t.Rows, line)
-	}
-	return t
-}
-
 // cellTables returns the losses at the tuned rates, a table for each optimizer with two lines for each α: the
 // whole loss and that beyond the lag.
 func (r *result) cellTables() (tables []cli.Table) {
 	d := r.diagram()
 	for _, kind := range r.kinds() {
 		t := cli.Table{
-			Caption: title(kind) + " at its tuned rates: AUC × 1000 lost to fresh rows, then to the lag " +
-				"control",
-			Header: []string{"α"}, Words: 1,
+			Caption: title(kind) + " at rates of rows tuned without delay (* at an end of the grid): " +
+				"AUC × 1000 lost to fresh rows, then to the lag control",
+			Header: []string{"α", "rate"}, Words: 1,
 		}
 		for _, tau := range d.taus {
 			t.Header = append(t.Header, fmt.Sprintf("τ = %g", tau))
 		}
 		for _, alpha := range d.alphas {
-			whole, beyond := []string{fmt.Sprint(alpha)}, []string{"  lag"}
+			tunedAt := r.choice(kind, alpha)
+			rate := report.Digits(tunedAt.Rates.Rows, 3)
+			if tunedAt.AtEdge {
+				rate += "*"
+			}
+			whole, beyond := []string{fmt.Sprint(alpha), rate}, []string{"  lag", ""}
 			for _, tau := range d.taus {
 				c := d.at(kind, tuned, alpha, tau)
-				whole, beyond = append(whole, report.MilliInterval(c.Loss)),
-					append(beyond, report.MilliInterval(*c.BeyondLag))
+				whole = append(whole, report.MilliInterval(c.Loss))
+				beyond = append(beyond, report.MilliInterval(*c.BeyondLag))
 			}
 			t.Rows = append(t.Rows, whole, beyond)
 		}
 		tables = append(tables, t)
 	}
 	return tables
-}
-
-// multipleTable returns the losses by rate.
-func (r *result) multipleTable() cli.Table {
-	d := r.otherRates()
-	t := cli.Table{
-		Caption: "Loss in AUC × 1000 at other rates, fresh − late at the same rate",
-		Header:  []string{"optimizer", "α", "τ"}, Words: 1,
-	}
-	for _, m := range r.multiples() {
-		t.Header = append(t.Header, fmt.Sprintf("rate × %g", m))
-	}
-	for _, kind := range r.kinds() {
-		for _, alpha := range d.alphas {
-			for _, tau := range d.taus {
-				line := []string{title(kind), fmt.Sprint(alpha), fmt.Sprint(tau)}
-				for _, m := range r.multiples() {
-					line = append(line, report.MilliInterval(d.at(kind, m, alpha, tau).Loss))
-				}
-				t.Rows = append(t.Rows, line)
-			}
-		}
-	}
-	return t
 }
 
 // retunedTable returns what tuning with delay changes.
@@ -201,8 +157,8 @@ func (r *result) findings() (sentences []string) {
 		if len(names[loss]) > 0 {
 			where = list(names[loss]) + " lie where a loss was measured"
 		}
-		sentences = append(sentences, fmt.Sprintf("%s on the simulated clusters, %.1f steps late: %s; %d of %d "+
-			"are safe, %d unclear, %d beyond the measured frequencies.", title(kind), longest, where,
+		sentences = append(sentences, fmt.Sprintf("%s on the simulated clusters, %.1f steps late: %s; %d of "+
+			"%d are safe, %d unclear, %d beyond the measured frequencies.", title(kind), longest, where,
 			len(names[safe]), len(r.Columns), len(names[unclear]), len(names[outside])))
 	}
 	return sentences
@@ -234,7 +190,8 @@ func (r *result) courseSentence(kind string) string {
 	}
 	start := ""
 	if first != nil {
-		start = fmt.Sprintf("the rarest id that loses is in a share of %g, from τ = %d; ", first.Alpha, first.Tau)
+		start = fmt.Sprintf("the rarest id that loses is in a share of %g, from τ = %d; ", first.Alpha,
+			first.Tau)
 	}
 	return fmt.Sprintf("%s at its tuned rate: of %d cells, %d lose more than %g AUC, %d are safe (interval "+
 		"below %g), %d unclear; %sthe largest loss is %s, at α = %g, τ = %d.", title(kind), len(cells),
@@ -242,8 +199,8 @@ func (r *result) courseSentence(kind string) string {
 		report.PlusMinus(worst.judged()), worst.Alpha, worst.Tau)
 }
 
-// boundarySentence compares the predicted boundary of SGD with its losses at the tuned rate, if there are some
-// on both sides.
+// boundarySentence compares the predicted boundary of SGD with its losses at the tuned rate, if there are
+// some on both sides.
 func (r *result) boundarySentence() []string {
 	var beyond, within []float64
 	for _, b := range r.Boundaries {
@@ -260,9 +217,9 @@ func (r *result) boundarySentence() []string {
 	if len(beyond) == 0 || len(within) == 0 {
 		return nil
 	}
-	return []string{fmt.Sprintf("SGD, predicted from fresh trainings alone: the %d cells beyond the stability "+
-		"boundary lose %.4f AUC in the median, the %d within it %.4f.", len(beyond), report.Median(beyond),
-		len(within), report.Median(within))}
+	return []string{fmt.Sprintf("SGD, predicted from fresh trainings alone: the %d cells beyond the "+
+		"stability boundary lose %.4f AUC in the median, the %d within it %.4f.", len(beyond),
+		report.Median(beyond), len(within), report.Median(within))}
 }
 
 // retunedSentence says what tuning with delay wins, if there was any.
@@ -278,9 +235,9 @@ func (r *result) retunedSentence() []string {
 			lower++
 		}
 	}
-	return []string{fmt.Sprintf("Rates tuned with rows %d steps late: the median loss goes from %.4f to %.4f; "+
-		"in %d of %d cells the best rate of late rows is lower than that of fresh ones (interval below 1).",
-		r.Retuned[0].Tau, report.Median(before), report.Median(after), lower, len(r.Retuned))}
+	return []string{fmt.Sprintf("Rates tuned with rows %d steps late: the median loss goes from %.4f to "+
+		"%.4f; in %d of %d cells the best rate of late rows is lower than that of fresh ones (interval "+
+		"below 1).", r.Retuned[0].Tau, report.Median(before), report.Median(after), lower, len(r.Retuned))}
 }
 
 // notes returns what a reader needs to judge the findings.

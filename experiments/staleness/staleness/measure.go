@@ -7,17 +7,12 @@ import (
 
 	"tandem/algo/histogram"
 	"tandem/algo/job"
+	"tandem/experiments/internal/arms"
 	"tandem/experiments/internal/judge"
 	"tandem/experiments/internal/report"
 	"tandem/experiments/internal/trial"
 	"tandem/experiments/internal/tune"
 )
-
-// lab runs trainings, as *trial.Lab does.
-type lab interface {
-	tune.Lab
-	RowDeviation(treated, reference []trial.Spec) (float64, error)
-}
 
 // dataSetResult holds the results of all trainings on one data set.
 type dataSetResult struct {
@@ -53,14 +48,14 @@ type effect struct {
 }
 
 // measure trains and compares all arms on every data set.
-func (p *plan) measure(ctx context.Context, l lab) (results []*dataSetResult, err error) {
+func (p *plan) measure(ctx context.Context, lab arms.Lab) (results []*dataSetResult, err error) {
 	for i := range p.DataSets {
 		d := &p.DataSets[i]
 		r := &dataSetResult{DataSet: d.Name, Alpha: d.Alpha}
 		pairs := p.pairs(d)
 		if d.Alpha > 0 {
 			for _, o := range p.Optimizers {
-				choices, err := tune.Tune(ctx, l, p.tuningArms(d, o), p.tuning(o))
+				choices, err := tune.Tune(ctx, lab, p.tuningArms(d, o), p.tuning(o))
 				if err != nil {
 					return nil, err
 				}
@@ -72,12 +67,12 @@ func (p *plan) measure(ctx context.Context, l lab) (results []*dataSetResult, er
 			r.Arms = append(r.Arms, &armResult{Arm: a})
 		}
 		for _, measured := range []bool{false, true} { // arms with the delays of hybrid need its results
-			if err := p.train(ctx, l, d, r, measured); err != nil {
+			if err := p.train(ctx, lab, d, r, measured); err != nil {
 				return nil, err
 			}
 		}
 		for _, one := range pairs {
-			if err := p.compare(l, r, one); err != nil {
+			if err := p.compare(lab, r, one); err != nil {
 				return nil, err
 			}
 		}
@@ -93,16 +88,18 @@ func (p *plan) measure(ctx context.Context, l lab) (results []*dataSetResult, er
 	return results, nil
 }
 
-// train trains the arms with delays that hybrid has measured, or the others, under all seeds. Trainings on the
-// same rows follow each other.
-func (p *plan) train(ctx context.Context, l lab, d *report.DataSet, r *dataSetResult, measured bool) error {
-	arms := slices.DeleteFunc(slices.Clone(r.Arms), func(a *armResult) bool {
+// train trains the arms with delays that hybrid has measured, or the others, under all seeds. Trainings on
+// the same rows follow each other.
+func (p *plan) train(
+	ctx context.Context, lab arms.Lab, d *report.DataSet, r *dataSetResult, measured bool,
+) error {
+	wave := slices.DeleteFunc(slices.Clone(r.Arms), func(a *armResult) bool {
 		return a.Arm.measured() != measured
 	})
-	slices.SortStableFunc(arms, func(a, b *armResult) int { return cmp.Compare(a.Arm.Length, b.Arm.Length) })
+	slices.SortStableFunc(wave, func(a, b *armResult) int { return cmp.Compare(a.Arm.Length, b.Arm.Length) })
 	var specs []trial.Spec
 	for i := range p.Seeds {
-		for _, a := range arms {
+		for _, a := range wave {
 			var from *trial.Result
 			if measured {
 				from = &r.find(hybridOf(a.Arm)).trainings[i]
@@ -114,16 +111,16 @@ func (p *plan) train(ctx context.Context, l lab, d *report.DataSet, r *dataSetRe
 			specs, a.specs = append(specs, s), append(a.specs, s)
 		}
 	}
-	results, err := l.Run(ctx, specs)
+	results, err := lab.Run(ctx, specs)
 	if err != nil {
 		return err
 	}
 	for i, one := range results {
-		a := arms[i%len(arms)]
+		a := wave[i%len(wave)]
 		a.trainings, r.TestRows = append(a.trainings, one), one.TestRows
 	}
-	for _, a := range arms {
-		a.summarize()
+	for _, a := range wave {
+		a.sum()
 	}
 	return nil
 }
@@ -143,8 +140,8 @@ func (r *dataSetResult) find(a arm) *armResult {
 	return r.Arms[at]
 }
 
-// summarize sets what follows from the trainings.
-func (a *armResult) summarize() {
+// sum sets what follows from the trainings.
+func (a *armResult) sum() {
 	a.Quality, a.Diverged = trial.Quality(a.trainings)
 	var own, cross, missed histogram.Histogram
 	for i := range a.trainings {
@@ -158,12 +155,12 @@ func (a *armResult) summarize() {
 }
 
 // compare adds an effect, without verdict.
-func (p *plan) compare(l lab, r *dataSetResult, one pair) (err error) {
+func (p *plan) compare(lab arms.Lab, r *dataSetResult, one pair) (err error) {
 	treated, reference := r.find(one.treated), r.find(one.reference)
 	c := judge.Pair(r.DataSet, one.treated.String(), one.reference.String(), p.Seed, treated.Quality,
 		reference.Quality)
 	if treated.Diverged+reference.Diverged == 0 {
-		c.RowDeviation, err = l.RowDeviation(treated.specs, reference.specs)
+		c.RowDeviation, err = lab.RowDeviation(treated.specs, reference.specs)
 	}
 	r.Effects = append(r.Effects, effect{one.effect, one.tau, c})
 	return err

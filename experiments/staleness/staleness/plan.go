@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"tandem/algo/histogram"
 	"tandem/algo/job"
 	"tandem/algo/numeric/opt"
 	"tandem/algo/protocol/delay"
@@ -253,7 +252,11 @@ func (p *plan) spec(d *report.DataSet, a arm, seed uint64, from *trial.Result) (
 	case a.measured() && from.Diverged != "":
 		err = fmt.Errorf("%s: hybrid has diverged and measured no delays; lower the rates", s.Name)
 	case a.Delay == drawn:
-		t.Delay = distributionOf(&from.Staleness.Own)
+		own := &from.Staleness.Own
+		t.Delay = delay.Spec{Kind: delay.Distribution, Weights: make([]float64, own.Max()+1)}
+		for steps, count := range own.All() {
+			t.Delay.Weights[steps] = float64(count)
+		}
 	case a.Delay == bySteps:
 		t.Delay, err = traceOf(from.Order.Delays(from.Steps))
 	case a.Delay == byReads:
@@ -263,15 +266,6 @@ func (p *plan) spec(d *report.DataSet, a arm, seed uint64, from *trial.Result) (
 	}
 	s.Job = j
 	return s, err
-}
-
-// distributionOf returns delays with the shares of a histogram.
-func distributionOf(h *histogram.Histogram) delay.Spec {
-	s := delay.Spec{Kind: delay.Distribution, Weights: make([]float64, h.Max()+1)}
-	for value, count := range h.All() {
-		s.Weights[value] = float64(count)
-	}
-	return s
 }
 
 // traceOf returns the delays of steps 0, 1, 2 …

@@ -87,7 +87,8 @@ func (r *dataSetResult) stalenessTable() cli.Table {
 		}
 		bound := pace.Hybrid{Staleness: a.Arm.Tau, Overlap: pace.HybridDS}.Bounds(a.Arm.Ranks)
 		t.Rows = append(t.Rows, []string{a.Arm.String(),
-			fmt.Sprintf("%.2f", a.Own.Mean), fmt.Sprint(a.Own.P99), fmt.Sprintf("%d/%d", a.Own.Max, bound.Own),
+			fmt.Sprintf("%.2f", a.Own.Mean), fmt.Sprint(a.Own.P99),
+			fmt.Sprintf("%d/%d", a.Own.Max, bound.Own),
 			fmt.Sprintf("%.2f", a.Cross.Mean), fmt.Sprint(a.Cross.P99),
 			fmt.Sprintf("%d/%d", a.Cross.Max, bound.Cross)})
 	}
@@ -119,8 +120,7 @@ func (p *plan) figure(results []*dataSetResult) report.Figure {
 			line.Color = i
 			for _, e := range named(results[i:i+1], shown.effect) {
 				x := float64(e.Tau) + 0.04*(float64(i)-1+float64(k)/2)*float64(1+e.Tau) // beside each other
-				line.Points = append(line.Points,
-					report.Point{X: x, Y: e.AUC.Estimate, Low: e.AUC.Low, High: e.AUC.High})
+				line.Points = append(line.Points, report.IntervalPoint(x, e.AUC))
 			}
 			f.Lines = append(f.Lines, line)
 		}

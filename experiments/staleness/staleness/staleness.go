@@ -1,4 +1,5 @@
-// Package staleness measures what late embedding rows cost in AUC, apart from the effect of merging gradients.
+// Package staleness measures what late embedding rows cost in AUC, apart from the effect of merging
+// gradients.
 //
 // All arms have the same rows in the same order, the same initial values and the same scale of the gradient:
 //
@@ -11,16 +12,11 @@
 //	merging effect   = (merge: rank) − (merge: step)
 //	staleness effect = late − (merge: rank)
 //
-// The primary arms are sequential trainings, which give the same bits in every run; without delay, sync mode
-// has their bits. What is late by τ steps has also learned from τ steps less, so a lag control leaves out the
-// last τ steps.
-//
-// Hybrid mode with real threads confirms them. Three further arms impose on a sequential training what hybrid
-// has measured under the same seed, each with more of it than the one before. The difference of hybrid from
-// each is what the arm leaves out of the runtime; nothing is left out of the last, so its bits must be those
-// of hybrid. On larger numbers of ranks, hybrid is simulated, with real gradients in virtual time.
-//
-// According to the theory, the cost grows with the frequency α of the most frequent id, so data have several α.
+// The primary arms are sequential trainings, which give the same bits in every run. What is late by τ steps
+// has also learned from τ steps less, so a lag control leaves out the last τ steps. Hybrid mode with real
+// threads confirms them. Three further arms impose on a sequential training what hybrid has measured under the
+// same seed, each with more of it than the one before; nothing is left out of the last, so its bits must be
+// those of hybrid.
 //
 // Source: Lian and others, arXiv 2111.05897, the analysis of the hybrid algorithm.
 package staleness

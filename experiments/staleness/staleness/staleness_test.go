@@ -280,7 +280,8 @@ func TestReportOfTinyRuns(t *testing.T) {
 					hybrid.LogLoss)
 			}
 			for i := range a.trainings {
-				if own, other := a.trainings[i].Missed, hybrid.trainings[i].Missed; !reflect.DeepEqual(own, other) {
+				own, other := a.trainings[i].Missed, hybrid.trainings[i].Missed
+				if !reflect.DeepEqual(own, other) {
 					t.Errorf("%v: missed updates %v; hybrid %v", a.Arm, own.Summary(), other.Summary())
 				}
 			}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"sync"
 
 	"tandem/algo/metric"
@@ -27,21 +28,21 @@ func (p *plan) measure(ctx context.Context, o report.Options) (e *evidence, err 
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, journal.Close()) }()
-	outcomes, wanted := map[probe]outcome{}, map[probe]bool{}
+	outcomes := map[probe]outcome{}
 	for _, one := range journal.Kept {
-		outcomes[one.Probe], wanted[one.Probe] = one.Outcome, true
+		outcomes[one.Probe] = one.Outcome
 	}
-	missing := func(all []probe) (list []probe) {
-		for _, one := range all {
-			if !wanted[one] {
-				wanted[one] = true
-				list = append(list, one)
-			}
+	var deterministic, threads []probe
+	p.evidence(func(one probe) (none outcome) { // which probes does it ask for?
+		switch _, known := outcomes[one]; {
+		case known || slices.Contains(deterministic, one) || slices.Contains(threads, one):
+		case one.Kind == "threads":
+			threads = append(threads, one)
+		default:
+			deterministic = append(deterministic, one)
 		}
-		return list
-	}
-	deterministic, threads := p.probes()
-	deterministic, threads = missing(deterministic), missing(threads)
+		return none
+	})
 	meter := &report.Meter{Total: len(deterministic) + len(threads), Unit: "measurements", Report: o.Progress}
 	meter.Start()
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -58,7 +59,8 @@ func (p *plan) measure(ctx context.Context, o report.Options) (e *evidence, err 
 			err = journal.Add(measurement{one, result})
 		}
 		if err != nil {
-			cancel(fmt.Errorf("theory: %v, after %d of %d measurements: %w", one, meter.Done, meter.Total, err))
+			cancel(fmt.Errorf("theory: %v, after %d of %d measurements: %w", one, meter.Done, meter.Total,
+				err))
 			return
 		}
 		outcomes[one] = result
@@ -72,7 +74,7 @@ func (p *plan) measure(ctx context.Context, o report.Options) (e *evidence, err 
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
-	return p.evidence(outcomes), nil
+	return p.evidence(func(one probe) outcome { return outcomes[one] }), nil
 }
 
 // evidence is what a plan has measured, beside the predictions.
@@ -118,18 +120,18 @@ type threadCell struct {
 	Curve  float64 `json:"curve"`
 }
 
-// evidence compares outcomes with predictions.
-func (p *plan) evidence(outcomes map[probe]outcome) *evidence {
+// evidence compares the outcomes of all probes with predictions.
+func (p *plan) evidence(of func(one probe) outcome) *evidence {
 	e := &evidence{}
 	for _, delay := range p.Delays {
 		for _, ids := range p.Ids {
 			product := func(random bool, seed uint64) float64 {
-				return outcomes[p.threshold(ids, delay, random, seed)].Rate * curvature / float64(ids)
+				return of(p.threshold(ids, delay, random, seed)).Rate * curvature / float64(ids)
 			}
 			c := thresholdCell{Ids: ids, Delay: delay, Predicted: stability.Boundary(delay),
 				Measured: product(false, p.Seed)}
 			if ids > 1 {
-				drawn := metric.MeanInterval(p.bySeed(func(seed uint64) float64 { return product(true, seed) }))
+				drawn := p.bySeed(func(seed uint64) float64 { return product(true, seed) })
 				bound := stability.MeanSquareBoundary(delay, p.threshold(ids, delay, true, p.Seed).spread())
 				c.Random, c.MeanSquare = &drawn, &bound
 			}
@@ -139,18 +141,18 @@ func (p *plan) evidence(outcomes map[probe]outcome) *evidence {
 	for _, at := range p.Points {
 		c := growthCell{point: at, X: float64(at.Delay) * at.Product,
 			Predicted: stability.Variance(at.Delay, at.Product)/stability.Variance(0, at.Product) - 1}
-		late := func(seed uint64) outcome { return outcomes[p.excess(at, true, seed)] }
-		c.Growth = metric.MeanInterval(p.bySeed(func(seed uint64) float64 {
-			return late(seed).Excess/outcomes[p.excess(at, false, seed)].Excess - 1
-		}))
-		c.Missed = mean(p.bySeed(func(seed uint64) float64 { return late(seed).Missed }))
+		late := func(seed uint64) outcome { return of(p.excess(at, true, seed)) }
+		c.Growth = p.bySeed(func(seed uint64) float64 {
+			return late(seed).Excess/of(p.excess(at, false, seed)).Excess - 1
+		})
+		c.Missed = p.bySeed(func(seed uint64) float64 { return late(seed).Missed }).Estimate
 		if bound, ok := p.bound(at, c.Missed); ok {
-			c.Bound = bound / mean(p.bySeed(func(seed uint64) float64 { return late(seed).Gradient }))
+			c.Bound = bound / p.bySeed(func(seed uint64) float64 { return late(seed).Gradient }).Estimate
 		}
 		e.Growth = append(e.Growth, c)
 	}
 	for _, tau := range append([]int{-1}, p.Taus...) {
-		c := p.threadCell(outcomes, tau)
+		c := p.threadCell(of, tau)
 		if tau >= 0 {
 			sync := e.Threads[0].X
 			c.Linear, c.Curve = c.X-sync, manySteps(c.X)-manySteps(sync)
@@ -159,8 +161,6 @@ func (p *plan) evidence(outcomes map[probe]outcome) *evidence {
 	}
 	return e
 }
-
-func mean(values []float64) float64 { return metric.MeanInterval(values).Estimate }
 
 // labelNoise is the largest σᵢ² of the theorem: the mean square of the derivative of a sample's loss by its
 // logit, ¼ + (p − ½)² for a fair coin, is at most this.
@@ -179,15 +179,13 @@ func (p *plan) bound(at point, missed float64) (bound float64, ok bool) {
 }
 
 // threadCell returns what hybrid has at τ, or sync for τ < 0, without predictions.
-func (p *plan) threadCell(outcomes map[probe]outcome, tau int) threadCell {
+func (p *plan) threadCell(of func(one probe) outcome, tau int) threadCell {
 	one := p.threads(tau, p.Seed)
 	c := threadCell{Mode: one.Mode, Tau: one.Delay}
-	c.Missed = metric.MeanInterval(p.bySeed(func(seed uint64) float64 {
-		return outcomes[p.threads(tau, seed)].Missed
-	}))
-	c.Growth = metric.MeanInterval(p.bySeed(func(seed uint64) float64 {
-		return outcomes[p.threads(tau, seed)].Excess/outcomes[p.threads(-1, seed)].Excess - 1
-	}))
+	c.Missed = p.bySeed(func(seed uint64) float64 { return of(p.threads(tau, seed)).Missed })
+	c.Growth = p.bySeed(func(seed uint64) float64 {
+		return of(p.threads(tau, seed)).Excess/of(p.threads(-1, seed)).Excess - 1
+	})
 	// The samples of an id in the part of a rank that has the id.
 	part := float64(one.Batch) / threadRanks
 	each := part * one.share() / (1 - math.Pow(1-one.share(), part))

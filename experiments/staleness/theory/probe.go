@@ -124,8 +124,8 @@ func (p probe) threshold(ctx context.Context, m backend.Backend) (float64, error
 	return math.Sqrt(low * high), err
 }
 
-// excess trains with a delay. Its outcome has the mean excess loss over ids and steps without the first tenth,
-// and the mean squared norm of the gradient of the expected loss over all steps.
+// excess trains with a delay. Its outcome has the mean excess loss over ids and steps without the first
+// tenth, and the mean squared norm of the gradient of the expected loss over all steps.
 func (p probe) excess(ctx context.Context, m backend.Backend) (r outcome, err error) {
 	t, err := newTraining(p.samples, p.Delay, p.Rate, m)
 	if err != nil {

@@ -3,6 +3,7 @@ package theory
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"tandem/algo/job"
@@ -17,7 +18,7 @@ func (p *plan) report(e *evidence) *report.Report {
 	return &report.Report{
 		Findings: e.findings(), Notes: p.notes(),
 		Tables:  []cli.Table{e.thresholdTable(), e.growthTable(), e.threadTable()},
-		Figures: []report.Figure{e.boundaryFigure(), e.randomFigure(), e.growthFigure()},
+		Figures: []report.Figure{e.boundaryFigure(), e.growthFigure()},
 	}
 }
 
@@ -98,51 +99,35 @@ func plusMinus(v metric.Interval) string { return fmt.Sprintf("%.3f ± %.3f", v.
 func (e *evidence) boundaryFigure() report.Figure {
 	f := report.Figure{
 		Name: "boundary", Title: "Where delayed SGD diverges: η·q·h by delay",
-		X: e.delayAxis(), Y: report.Axis{Label: "threshold of η·q·h (logarithmic)"},
+		X: report.Axis{Label: "delay d (steps)", LogPlusOne: true},
+		Y: report.Axis{Label: "threshold of η·q·h (logarithmic)"},
 	}
 	for _, v := range []float64{0.02, 0.05, 0.1, 0.2, 0.5, 1, 2} {
 		f.Y.Ticks, f.Y.Names = append(f.Y.Ticks, math.Log10(v)), append(f.Y.Names, fmt.Sprint(v))
 	}
+	var shares []int
 	curve := report.Line{Name: "2·sin(π/(2(2d+1)))", Color: report.Grey, Guide: true}
-	for d := 0; d <= e.longest(); d++ {
-		curve.Points = append(curve.Points, report.Exact(float64(d), math.Log10(stability.Boundary(d))))
+	for _, c := range e.Thresholds {
+		if !slices.Contains(f.X.Ticks, float64(c.Delay)) {
+			f.X.Ticks = append(f.X.Ticks, float64(c.Delay))
+		}
+		if !slices.Contains(shares, c.Ids) {
+			shares = append(shares, c.Ids)
+		}
+		for d := len(curve.Points); d <= c.Delay; d++ {
+			curve.Points = append(curve.Points, report.Exact(float64(d), math.Log10(stability.Boundary(d))))
+		}
 	}
 	f.Lines = append(f.Lines, curve)
-	for i, ids := range e.ids() {
+	for i, ids := range shares {
 		l := report.Line{Name: "measured, q = " + share(ids), Color: i, Scatter: true}
 		for _, c := range e.Thresholds {
 			if c.Ids == ids {
-				l.Points = append(l.Points, report.Exact(beside(c.Delay, i), math.Log10(c.Measured)))
+				x := float64(c.Delay) + 0.035*(float64(i)-1.5)*float64(1+c.Delay) // beside each other
+				l.Points = append(l.Points, report.Exact(x, math.Log10(c.Measured)))
 			}
 		}
 		f.Lines = append(f.Lines, l)
-	}
-	return f
-}
-
-// randomFigure shows the thresholds of drawn samples as a share of the predicted boundary of equal batches.
-func (e *evidence) randomFigure() report.Figure {
-	f := report.Figure{
-		Name: "random", Title: "Drawn samples: threshold ÷ the boundary of equal batches",
-		X: e.delayAxis(), Y: report.Axis{Label: "threshold ÷ 2·sin(π/(2(2d+1))) (bars: 95 % over seeds)"},
-	}
-	f.Lines = append(f.Lines, report.Line{Name: "equal batches", Color: report.Grey, Guide: true,
-		Points: []report.Point{report.Exact(0, 1), report.Exact(float64(e.longest()), 1)}})
-	for i, ids := range e.ids() {
-		measured := report.Line{Name: "measured, q = " + share(ids), Color: i, Scatter: true}
-		bound := report.Line{Name: "mean square, q = " + share(ids), Color: i, Guide: true}
-		for _, c := range e.Thresholds {
-			if c.Ids == ids && c.Random != nil {
-				measured.Points = append(measured.Points, report.Point{X: beside(c.Delay, i),
-					Y: c.Random.Estimate / c.Predicted, Low: c.Random.Low / c.Predicted,
-					High: c.Random.High / c.Predicted})
-				bound.Points = append(bound.Points,
-					report.Exact(float64(c.Delay), *c.MeanSquare/c.Predicted))
-			}
-		}
-		if measured.Points != nil {
-			f.Lines = append(f.Lines, bound, measured)
-		}
 	}
 	return f
 }
@@ -161,54 +146,22 @@ func (e *evidence) growthFigure() report.Figure {
 		first.Points = append(first.Points, report.Exact(x, x))
 		exact.Points = append(exact.Points, report.Exact(x, manySteps(x)))
 	}
-	point := func(x float64, v metric.Interval) report.Point {
-		return report.Point{X: x, Y: v.Estimate, Low: v.Low, High: v.High}
-	}
 	f.Lines = append(f.Lines, first, exact)
 	for i, varied := range []string{"τ", "q", "η"} {
 		l := report.Line{Name: "measured, varied " + varied, Color: i, Scatter: true}
 		for _, c := range e.Growth {
 			if c.Varied == varied {
-				l.Points = append(l.Points, point(c.X+0.008*float64(i-1), c.Growth))
+				l.Points = append(l.Points, report.IntervalPoint(c.X+0.008*float64(i-1), c.Growth))
 			}
 		}
 		f.Lines = append(f.Lines, l)
 	}
 	threads := report.Line{Name: "real threads", Color: 4, Scatter: true}
 	for _, c := range e.Threads[1:] {
-		threads.Points = append(threads.Points, point(c.X, c.Growth))
+		threads.Points = append(threads.Points, report.IntervalPoint(c.X, c.Growth))
 	}
 	f.Lines = append(f.Lines, threads)
 	return f
-}
-
-// beside returns the place of a delay for the points of one of four series.
-func beside(delay, series int) float64 {
-	return float64(delay) + 0.035*(float64(series)-1.5)*float64(1+delay)
-}
-
-// delayAxis returns the axis of delays.
-func (e *evidence) delayAxis() report.Axis {
-	a := report.Axis{Label: "delay d (steps)", LogPlusOne: true}
-	for _, c := range e.Thresholds {
-		if n := len(a.Ticks); n == 0 || a.Ticks[n-1] != float64(c.Delay) {
-			a.Ticks = append(a.Ticks, float64(c.Delay))
-		}
-	}
-	return a
-}
-
-// longest returns the longest delay.
-func (e *evidence) longest() int { return e.Thresholds[len(e.Thresholds)-1].Delay }
-
-// ids returns the numbers of ids, in their order.
-func (e *evidence) ids() (all []int) {
-	for _, c := range e.Thresholds {
-		if c.Delay == e.Thresholds[0].Delay {
-			all = append(all, c.Ids)
-		}
-	}
-	return all
 }
 
 // findings returns what the measurements say about each prediction.

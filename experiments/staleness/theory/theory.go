@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"tandem/algo/job"
+	"tandem/algo/metric"
 	"tandem/experiments/internal/report"
 )
 
@@ -135,37 +136,11 @@ func (p *plan) threads(tau int, seed uint64) probe {
 	return one
 }
 
-// bySeed returns a number of every seed.
-func (p *plan) bySeed(number func(seed uint64) float64) []float64 {
+// bySeed returns the mean of a number over seeds, with its interval.
+func (p *plan) bySeed(number func(seed uint64) float64) metric.Interval {
 	all := make([]float64, p.Seeds)
 	for i := range all {
 		all[i] = number(p.Seed + uint64(i))
 	}
-	return all
-}
-
-// probes returns all measurements: the deterministic ones, then those on real threads.
-func (p *plan) probes() (deterministic, threads []probe) {
-	for _, delay := range p.Delays {
-		for _, ids := range p.Ids {
-			deterministic = append(deterministic, p.threshold(ids, delay, false, p.Seed))
-		}
-	}
-	for i := range p.Seeds {
-		seed := p.Seed + uint64(i)
-		for _, delay := range p.Delays {
-			for _, ids := range p.Ids {
-				if ids > 1 { // one id has all samples, drawn or not
-					deterministic = append(deterministic, p.threshold(ids, delay, true, seed))
-				}
-			}
-		}
-		for _, at := range p.Points {
-			deterministic = append(deterministic, p.excess(at, false, seed), p.excess(at, true, seed))
-		}
-		for _, tau := range append([]int{-1}, p.Taus...) {
-			threads = append(threads, p.threads(tau, seed))
-		}
-	}
-	return deterministic, threads
+	return metric.MeanInterval(all)
 }
