@@ -138,18 +138,15 @@ func fillBox(c draw.Canvas, shade color.Color, box []vg.Point, edge float64) {
 }
 
 // newPanel returns an empty plot in small text.
-func newPanel(title, x, y string, titlePoints float64) *plot.Plot {
+func newPanel(title, x string, titlePoints float64) *plot.Plot {
 	p := plot.New()
-	p.Title.Text, p.X.Label.Text, p.Y.Label.Text = title, x, y
-	for _, f := range []struct {
-		of     *font.Font
-		points float64
-	}{
-		{&p.Title.TextStyle.Font, titlePoints},
-		{&p.X.Label.TextStyle.Font, 9}, {&p.Y.Label.TextStyle.Font, 9},
-		{&p.X.Tick.Label.Font, 8.5}, {&p.Y.Tick.Label.Font, 8.5},
+	p.Title.Text, p.X.Label.Text = title, x
+	p.Title.TextStyle.Font.Size, p.X.Label.TextStyle.Font.Size = vg.Points(titlePoints), vg.Points(9)
+	p.X.Tick.Label.Font.Size, p.Y.Tick.Label.Font.Size = vg.Points(8.5), vg.Points(8.5)
+	for _, f := range []*font.Font{
+		&p.Title.TextStyle.Font, &p.X.Label.TextStyle.Font, &p.X.Tick.Label.Font, &p.Y.Tick.Label.Font,
 	} {
-		f.of.Variant, f.of.Size = "Sans", vg.Points(f.points)
+		f.Variant = "Sans"
 	}
 	p.X.Padding, p.Y.Padding = 0, 0
 	return p
@@ -176,7 +173,8 @@ func (h *Heat) draw(canvas draw.Canvas, title string) {
 
 // plot returns the plot of a panel.
 func (h *Heat) plot(panel *HeatPanel) *plot.Plot {
-	p := newPanel(panel.Title, h.X.Label, h.Y.Label, 11)
+	p := newPanel(panel.Title, h.X.Label, 11)
+	p.Y.Label.Text, p.Y.Label.TextStyle.Font = h.Y.Label, p.X.Label.TextStyle.Font
 	p.Title.Padding = vg.Points(4)
 	p.X.Min, p.X.Max = math.Log(h.X.Low), math.Log(h.X.High)
 	p.Y.Min, p.Y.Max = math.Log1p(h.Y.Low), math.Log1p(h.Y.High)

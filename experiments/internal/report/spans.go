@@ -61,7 +61,7 @@ func (s *Spans) draw(canvas draw.Canvas, title string) {
 
 // plot returns the plot of a panel, with the lanes at heights n−1, …, 0.
 func (s *Spans) plot(panel *SpanPanel) *plot.Plot {
-	p := newPanel(panel.Title, s.X.Label, "", 10)
+	p := newPanel(panel.Title, s.X.Label, 10)
 	lanes := make(plot.ConstantTicks, len(s.Lanes))
 	for i, name := range s.Lanes {
 		lanes[i] = plot.Tick{Value: float64(len(s.Lanes)-1-i) + 0.5, Label: name}

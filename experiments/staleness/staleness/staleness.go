@@ -14,9 +14,9 @@
 //
 // The primary arms are sequential trainings, which give the same bits in every run. What is late by τ steps
 // has also learned from τ steps less, so a lag control leaves out the last τ steps. Hybrid mode with real
-// threads confirms them. Three further arms impose on a sequential training what hybrid has measured under the
-// same seed, each with more of it than the one before; nothing is left out of the last, so its bits must be
-// those of hybrid.
+// threads confirms them. Three further arms impose on a sequential training what hybrid has measured under
+// the same seed, each with more of it than the one before; nothing is left out of the last, so its bits must
+// be those of hybrid.
 //
 // Source: Lian and others, arXiv 2111.05897, the analysis of the hybrid algorithm.
 package staleness
