@@ -12,8 +12,8 @@ import (
 func Chapter() report.Chapter {
 	return report.Chapter{Name: "fidelity", Title: "Fidelity: may one believe the simulator and the generated data?", Experiments: []*report.Experiment{
 		report.Adapt(simvsreal.New()),
-		report.Adapt(peers.New()),
+		peers.New(),
 		attribution.New(),
-		report.Adapt(generators.New()),
+		generators.New(),
 	}}
 }

@@ -17,9 +17,9 @@ import (
 func Chapter() report.Chapter {
 	return report.Chapter{Name: "staleness", Title: "Staleness: what late rows cost, when, and why",
 		Experiments: []*report.Experiment{
-			report.Adapt(staleness.New()),
-			report.Adapt(phase.New()),
-			report.Adapt(theory.New()),
+			staleness.New(),
+			phase.New(),
+			theory.New(),
 			report.Adapt(hotrows.New()),
 			{
 				Name:     "source",

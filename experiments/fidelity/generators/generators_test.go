@@ -10,28 +10,44 @@ import (
 
 	"tandem/experiments/internal/report"
 	"tandem/experiments/internal/report/reporttest"
+	"tandem/experiments/internal/trial"
 )
 
-// small returns a plan of a few seconds.
-func small() *plan {
-	p := quickPlan()
-	p.Seed, p.Data.TestRows, p.Batch = 1, 5_000, 256
-	p.setSteps(80)
-	p.Steps = p.Steps[len(p.Steps)-2:]
-	p.Models = p.Models[:2]
+// planOf returns the plan of some flags.
+func planOf(t *testing.T, f flags, quick bool) *plan {
+	t.Helper()
+	p, err := f.plan(report.Options{Quick: quick, Seed: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
 	return p
+}
+
+// small returns a plan of a few seconds.
+func small(t *testing.T) *plan {
+	p := planOf(t, flags{steps: 80, lengths: 2, models: []string{"lr", "fm"}}, true)
+	p.Data.TestRows, p.Batch = 5_000, 256
+	return p
+}
+
+// measure measures a plan in a folder.
+func measure(t *testing.T, p *plan, folder string) *results {
+	t.Helper()
+	o := report.Options{Folder: folder, Progress: reporttest.Progress(t)}
+	r, err := trial.Measure(o, "generators", 0, func(lab *trial.Lab) (*results, error) {
+		return p.measure(t.Context(), lab)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
 }
 
 // A model learns more from more rows and stays below the oracle; repeated in its folder, the plan
 // trains nothing; a spent budget leaves trainings out, and says so.
 func TestSmallPlan(t *testing.T) {
 	folder := t.TempDir()
-	o := report.Options{Seed: 1, Folder: folder, Progress: reporttest.Progress(t)}
-	first, err := small().execute(t.Context(), o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	r := first.Data.(*results)
+	r := measure(t, small(t), folder)
 	for _, m := range r.Models {
 		if len(m.Points) != 2 || m.Points[1].Rows != 80*256 {
 			t.Fatalf("%s: points %+v", m.Name, m.Points)
@@ -46,34 +62,29 @@ func TestSmallPlan(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := small().execute(t.Context(), o); err != nil {
-		t.Fatal(err)
-	}
+	measure(t, small(t), folder)
 	if after, _ := os.ReadFile(file); string(after) != string(before) {
 		t.Error("the second run trained again")
 	}
-	if err := first.WriteFolder(t.TempDir()); err != nil {
+	if err := small(t).report(r).WriteFolder(t.TempDir()); err != nil {
 		t.Error(err)
 	}
 
-	p := small()
+	p := small(t)
 	p.budget = time.Nanosecond
-	rest, err := p.execute(t.Context(), report.Options{Seed: 1, Folder: t.TempDir()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	rest := p.report(measure(t, p, t.TempDir()))
 	if !slices.Contains(rest.Findings, "logistic regression: not measured.") {
 		t.Errorf("findings without a training: %q", rest.Findings)
 	}
 	if cell := rest.Tables[0].Rows[0][1]; cell != "–" {
 		t.Errorf("cell without a training: %q", cell)
 	}
-	reporttest.CheckWidth(t, fullPlan().report(r))
+	reporttest.CheckWidth(t, planOf(t, flags{lengths: lengthsMost}, false).report(r))
 }
 
 // Only a run of full length is judged.
 func TestShortRunsAreNotJudged(t *testing.T) {
-	p := fullPlan()
+	p := planOf(t, flags{lengths: lengthsMost}, false)
 	at := func(steps int, auc float64) *results {
 		return &results{Models: []*modelResult{{Title: "model", Published: 0.8, Tuned: true,
 			Points: []point{{Steps: steps, Rows: steps * p.Batch, AUC: auc}}}}}
@@ -93,23 +104,17 @@ func TestShortRunsAreNotJudged(t *testing.T) {
 }
 
 func TestFlags(t *testing.T) {
-	e := New()
-	e.steps, e.models = 1000, []string{"dcn", "lr"}
-	p, err := e.plan(report.Options{Seed: 7})
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := planOf(t, flags{steps: 1000, lengths: lengthsMost, models: []string{"dcn", "lr"}}, false)
 	if want := []int{7, 15, 31, 62, 125, 250, 500, 1000}; !slices.Equal(p.Steps, want) {
 		t.Errorf("lengths %v, want %v", p.Steps, want)
 	}
-	if len(p.Models) != 2 || p.Models[0].Name != "lr" || p.Seed != 7 {
+	if len(p.Models) != 2 || p.Models[0].Name != "lr" || p.Seed != 1 {
 		t.Errorf("models %+v of seed %d", p.Models, p.Seed)
 	}
-	e.lengths = 2
-	if p, err = e.plan(report.Options{}); err != nil || !slices.Equal(p.Steps, []int{500, 1000}) {
-		t.Errorf("two lengths: %v, error %v", p, err)
+	if p = planOf(t, flags{steps: 1000, lengths: 2}, false); !slices.Equal(p.Steps, []int{500, 1000}) {
+		t.Errorf("two lengths: %v", p.Steps)
 	}
-	for _, bad := range []*Experiment{
+	for _, bad := range []*flags{
 		{lengths: 8, steps: -1}, {lengths: 8, steps: stepsMax + 1}, {lengths: 8, models: []string{"lrr"}},
 		{lengths: 8, budget: -1}, {lengths: 0}, {lengths: 9},
 	} {
@@ -122,9 +127,9 @@ func TestFlags(t *testing.T) {
 // Rows and hidden model depend on the resolved numbers of the preset, so a stored result never
 // belongs to an older preset.
 func TestJobsNameAllNumbers(t *testing.T) {
-	p := fullPlan()
+	p := planOf(t, flags{lengths: lengthsMost}, false)
 	for _, m := range p.Models {
-		j := p.job(m, 100)
+		j := p.spec(m, 100).Job
 		if err := j.Validate(); err != nil {
 			t.Error(err)
 		}

@@ -12,17 +12,21 @@ import (
 func (p *plan) report(r *results) *report.Report {
 	return &report.Report{
 		Findings: p.findings(r), Notes: p.notes(r), Tables: []cli.Table{p.curveTable(r)},
-		Figures: []report.Figure{p.figure(r)}, Settings: p, Data: r,
+		Figures: []report.Figure{p.figure(r)},
 	}
 }
 
 // curveTable returns a table of the AUC of every model by length.
 func (p *plan) curveTable(r *results) cli.Table {
-	t := cli.Table{Caption: fmt.Sprintf("AUC on %s test rows by number of training rows, in one pass; "+
-		"– not measured",
-		report.Thousands(p.Data.TestRows)), Header: []string{"rows"}, Words: 1}
+	t := cli.Table{
+		Caption: fmt.Sprintf("AUC on %s test rows by number of training rows, in one pass; – not measured",
+			report.Thousands(p.Data.TestRows)),
+		Header: []string{"rows"}, Words: 1,
+	}
+	published, role := []string{"published, real data"}, []string{"the hidden model is"}
 	for _, m := range r.Models {
 		t.Header = append(t.Header, m.Name)
+		published, role = append(published, fmt.Sprintf("%.4f", m.Published)), append(role, m.role())
 	}
 	for i, steps := range p.Steps {
 		row := []string{report.Thousands(steps * p.Batch)}
@@ -37,40 +41,41 @@ func (p *plan) curveTable(r *results) cli.Table {
 		}
 		t.Rows = append(t.Rows, row)
 	}
-	published, role := []string{"published, real data"}, []string{"the hidden model is"}
-	for _, m := range r.Models {
-		published = append(published, fmt.Sprintf("%.4f", m.Published))
-		role = append(role, map[bool]string{true: "tuned", false: "predicted"}[m.Tuned])
-	}
 	t.Rows = append(t.Rows, published, role)
 	return t
 }
 
-// findings returns a sentence for every model.
+// role says what the hidden model is for a model.
+func (m *modelResult) role() string {
+	if m.Tuned {
+		return "tuned"
+	}
+	return "predicted"
+}
+
+// findings returns a sentence for every model, on its longest training that has an outcome.
 func (p *plan) findings(r *results) (sentences []string) {
 	for _, m := range r.Models {
-		at, ok := m.last()
-		switch {
-		case !ok:
-			sentences = append(sentences, m.Title+": not measured.")
-		case !p.isFull(at):
-			sentences = append(sentences,
-				fmt.Sprintf("%s: not measured at full length. After %s of %s rows the AUC "+
-					"is %.4f; published on the real data: %.4f.", m.Title, report.Thousands(at.Rows),
-					report.Thousands(stepsMax*4096), at.AUC, m.Published))
-		default:
+		var last *point
+		for i := range m.Points {
+			if m.Points[i].Diverged == "" {
+				last = &m.Points[i]
+			}
+		}
+		sentence := m.Title + ": not measured."
+		if last != nil && last.Steps == stepsMax && p.Batch == batchFull {
 			verdict := "within"
-			if math.Abs(at.AUC-m.Published) > tolerance {
+			if math.Abs(last.AUC-m.Published) > tolerance {
 				verdict = "not within"
 			}
-			purpose := "predicted"
-			if m.Tuned {
-				purpose = "tuned"
-			}
-			sentences = append(sentences,
-				fmt.Sprintf("%s (%s): AUC %.4f at full length, published on the real "+
-					"data %.4f: %s %v.", m.Title, purpose, at.AUC, m.Published, verdict, tolerance))
+			sentence = fmt.Sprintf("%s (%s): AUC %.4f at full length, published on the real data %.4f: %s "+
+				"%v.", m.Title, m.role(), last.AUC, m.Published, verdict, tolerance)
+		} else if last != nil {
+			sentence = fmt.Sprintf("%s: not measured at full length. After %s of %s rows the AUC is %.4f; "+
+				"published on the real data: %.4f.", m.Title, report.Thousands(last.Rows),
+				report.Thousands(stepsMax*batchFull), last.AUC, m.Published)
 		}
+		sentences = append(sentences, sentence)
 	}
 	return sentences
 }
@@ -98,11 +103,11 @@ func (p *plan) figure(r *results) report.Figure {
 		Name: "auc", Title: "AUC by length of the run; dashed: published on the real data",
 		X: report.Axis{Label: "training rows", LogPlusOne: true}, Y: report.Axis{Label: "AUC on test rows"},
 	}
-	low, high := float64(p.Steps[0]*p.Batch), float64(p.Steps[len(p.Steps)-1]*p.Batch)
 	for _, steps := range p.Steps {
-		f.X.Ticks = append(f.X.Ticks, float64(steps*p.Batch))
-		f.X.Names = append(f.X.Names, fmt.Sprintf("%.3gM", float64(steps*p.Batch)/1e6))
+		rows := float64(steps * p.Batch)
+		f.X.Ticks, f.X.Names = append(f.X.Ticks, rows), append(f.X.Names, fmt.Sprintf("%.3gM", rows/1e6))
 	}
+	low, high := f.X.Ticks[0], f.X.Ticks[len(f.X.Ticks)-1]
 	for i, m := range r.Models {
 		l := report.Line{Name: m.Name, Color: i}
 		for _, at := range m.Points {
@@ -110,9 +115,8 @@ func (p *plan) figure(r *results) report.Figure {
 				l.Points = append(l.Points, report.Exact(float64(at.Rows), at.AUC))
 			}
 		}
-		f.Lines = append(f.Lines,
-			report.Line{Color: i, Guide: true, Points: []report.Point{
-				report.Exact(low, m.Published), report.Exact(high, m.Published)}}, l)
+		f.Lines = append(f.Lines, report.Line{Color: i, Guide: true, Points: []report.Point{
+			report.Exact(low, m.Published), report.Exact(high, m.Published)}}, l)
 	}
 	return f
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strconv"
 
 	"tandem/algo/unit"
 	"tandem/experiments/internal/report"
@@ -14,12 +13,13 @@ import (
 
 // results are the measurements of a plan.
 type results struct {
+	Absent   string          `json:"absent,omitempty"` // why nothing was measured, or empty
 	Version  string          `json:"simgrid"`
 	Networks []networkResult `json:"networks"`
 	Cases    []*caseResult   `json:"cases"`
 }
 
-// networkResult compares both sides on a random network.
+// networkResult compares both sides on a network.
 type networkResult struct {
 	Links    int `json:"links"`
 	Flows    int `json:"flows"`
@@ -28,132 +28,97 @@ type networkResult struct {
 	Error float64 `json:"error"`
 }
 
-// caseResult compares both sides on a network of the speed test.
+// caseResult adds the wall times of the rounds in which both sides ran.
 type caseResult struct {
 	Name string `json:"name"`
 	networkResult
-	Tandem []float64 `json:"tandem_s"` // wall time by round
+	Tandem []float64 `json:"tandem_s"`
 	// SimGrid is the wall time of the fastest way by round, and Ways are the names of these ways.
 	SimGrid []float64 `json:"simgrid_s"`
 	Ways    []string  `json:"simgrid_way"`
 }
 
-// events returns the number of events: each flow starts and ends.
-func (r *caseResult) events() float64 { return float64(2 * r.Flows) }
-
-// ratios returns Tandem's events per second ÷ SimGrid's, by round.
-func (r *caseResult) ratios() []float64 {
-	of := make([]float64, len(r.Tandem))
-	for i := range of {
-		of[i] = r.SimGrid[i] / r.Tandem[i]
+// measure runs every network on both sides, unless SimGrid is absent.
+func (p *plan) measure(ctx context.Context, o report.Options) (*results, error) {
+	peer, err := buildSimGrid(ctx)
+	if errors.Is(err, errAbsent) {
+		return &results{Absent: err.Error()}, nil
 	}
-	return of
-}
-
-// measurement is the state of one measurement.
-type measurement struct {
-	*plan
-	peer  *simgrid
-	log   *report.Log
-	meter *report.Meter
-	results
-}
-
-// measure runs every network on both sides.
-func (p *plan) measure(ctx context.Context, o report.Options, peer *simgrid) (r *results, err error) {
-	log, err := o.NewLog("peers.csv", "network", "round", "links", "flows",
-		"in_flight", "tandem_s", "simgrid", "simgrid_s", "error")
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, log.Close()) }()
-	m := measurement{plan: p, peer: peer, log: log,
-		meter: &report.Meter{Total: p.Networks + len(p.Cases)*p.Rounds, Report: o.Progress}}
+	defer peer.remove()
+	one := &network{Capacities: []float64{1e9}, Flows: []flow{{Bytes: 1e9, Links: []int{0}}}}
+	first, err := peer.run(ctx, one, p.Options...)
+	if err != nil {
+		return nil, err
+	}
+	var names []string
 	for i := range p.Networks {
-		name := fmt.Sprintf("random network %d", i+1)
-		m.meter.Show(0, 1, name)
-		w := randomNetwork(p.Seed, i)
-		result, _, err := m.compare(ctx, name, 0, w, p.Ways[:1])
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", name, err)
-		}
-		m.results.Networks = append(m.results.Networks, result)
-		m.meter.Done++
+		names = append(names, fmt.Sprintf("random network %d", i+1))
 	}
 	for _, c := range p.Cases {
-		if err := m.speed(ctx, &c); err != nil {
-			return nil, fmt.Errorf("%s: %w", c.Name, err)
-		}
+		names = append(names, c.Name)
 	}
-	return &m.results, nil
+	meter := &report.Meter{Total: len(names), Unit: "networks", Report: o.Progress}
+	all, err := report.MeasureCases(o, nil, meter, names, func(i int) (r *caseResult, err error) {
+		meter.Show(0, 1, names[i])
+		if i < p.Networks {
+			r, err = p.compare(ctx, peer, randomNetwork(p.Seed, i), p.Ways[:1], 1)
+		} else {
+			r, err = p.compare(ctx, peer, p.Cases[i-p.Networks].network(p.Seed), p.Ways, p.Rounds)
+		}
+		meter.Done++
+		return r, err
+	})
+	if err != nil {
+		return nil, err
+	}
+	r := &results{Version: first.version, Cases: all[p.Networks:]}
+	for _, one := range all[:p.Networks] {
+		r.Networks = append(r.Networks, one.networkResult)
+	}
+	for i, one := range r.Cases {
+		one.Name = p.Cases[i].Name
+	}
+	return r, nil
 }
 
 // tooSlow is how much slower than the fastest a way is in the first round if later rounds are without it.
 const tooSlow = 2
 
-// speed measures a case.
-func (m *measurement) speed(ctx context.Context, c *speedCase) error {
-	w := c.network(m.Seed)
-	result := &caseResult{Name: c.Name}
-	ways := m.plan.Ways
-	for round := range m.Rounds {
-		m.meter.Show(0, 1, c.Name)
-		compared, times, err := m.compare(ctx, c.Name, round, w, ways)
-		if err != nil {
-			return err
-		}
-		fastest := slices.Min(times.simgrid)
-		result.networkResult = compared
-		result.Tandem = append(result.Tandem, times.tandem)
-		result.SimGrid = append(result.SimGrid, fastest)
-		result.Ways = append(result.Ways, ways[slices.Index(times.simgrid, fastest)].Name)
-		if round == 0 {
-			var kept []way
-			for i, way := range ways {
-				if times.simgrid[i] <= tooSlow*fastest {
-					kept = append(kept, way)
-				}
+// compare runs a network on both sides in turns, on SimGrid's in several ways.
+func (p *plan) compare(
+	ctx context.Context, peer *simgrid, w *network, ways []way, rounds int,
+) (*caseResult, error) {
+	r := &caseResult{networkResult: networkResult{Links: len(w.Capacities), Flows: len(w.Flows)}}
+	for round := range rounds {
+		ours, wall := runTandem(w)
+		r.InFlight, r.Tandem = ours.inFlight, append(r.Tandem, wall.Seconds())
+		times := map[string]float64{}
+		fastest := ways[0].Name
+		for _, way := range ways {
+			theirs, err := peer.run(ctx, w, slices.Concat(p.Options, way.Options)...)
+			if err != nil {
+				return nil, err
 			}
-			ways = kept
+			largest, err := largestError(w, ours.finishes, theirs.finishes)
+			if err != nil {
+				return nil, err
+			}
+			r.Error, times[way.Name] = max(r.Error, largest), theirs.wall.Seconds()
+			if times[way.Name] < times[fastest] {
+				fastest = way.Name
+			}
 		}
-		m.meter.Done++
-	}
-	m.results.Cases = append(m.results.Cases, result)
-	return nil
-}
-
-// wallTimes are the wall times of both sides in seconds; SimGrid's by way.
-type wallTimes struct {
-	tandem  float64
-	simgrid []float64
-}
-
-// compare runs a network on both sides, on SimGrid's in several ways.
-func (m *measurement) compare(
-	ctx context.Context, name string, round int, w *network, ways []way,
-) (networkResult, *wallTimes, error) {
-	ours, wall := runTandem(w)
-	times := &wallTimes{tandem: wall.Seconds()}
-	result := networkResult{Links: len(w.Capacities), Flows: len(w.Flows), InFlight: ours.inFlight}
-	for _, way := range ways {
-		theirs, err := m.peer.run(ctx, w, slices.Concat(m.Options, way.Options)...)
-		if err != nil {
-			return result, nil, err
-		}
-		m.Version = theirs.version
-		times.simgrid = append(times.simgrid, theirs.wall.Seconds())
-		largest, err := largestError(w, ours.finishes, theirs.finishes)
-		if err != nil {
-			return result, nil, err
-		}
-		result.Error = max(result.Error, largest)
-		if err := m.log.Add(name, strconv.Itoa(round+1), strconv.Itoa(result.Links),
-			strconv.Itoa(result.Flows), strconv.Itoa(result.InFlight), report.Number(times.tandem), way.Name,
-			report.Number(theirs.wall.Seconds()), report.Number(largest)); err != nil {
-			return result, nil, err
+		r.SimGrid, r.Ways = append(r.SimGrid, times[fastest]), append(r.Ways, fastest)
+		if round == 0 {
+			ways = slices.DeleteFunc(slices.Clone(ways), func(w way) bool {
+				return times[w.Name] > tooSlow*times[fastest]
+			})
 		}
 	}
-	return result, times, nil
+	return r, nil
 }
 
 // largestError returns the largest relative difference of the time that a flow takes.

@@ -28,27 +28,6 @@ const (
 	ratioGoal = 3    // Tandem's events per second ÷ SimGrid's
 )
 
-// options are the options of every run of SimGrid: max-min fair rates without corrections.
-//
-// Source: SimGrid 3.32, "Configuring SimGrid", sections on network models.
-func options() []string {
-	return []string{
-		"--log=root.thres:critical", "--cfg=network/model:CM02", "--cfg=network/bandwidth-factor:1",
-		"--cfg=network/latency-factor:1", "--cfg=network/TCP-gamma:0", "--cfg=network/crosstraffic:0",
-		"--cfg=network/weight-S:0",
-	}
-}
-
-// ways returns all combinations of options that SimGrid allows. The first is its default.
-func ways() []way {
-	const full, selective = "--cfg=network/optim:Full", "--cfg=network/maxmin-selective-update:"
-	return []way{
-		{Name: "lazy"},
-		{Name: "full, selective", Options: []string{full, selective + "yes"}},
-		{Name: "full", Options: []string{full, selective + "no"}},
-	}
-}
-
 // flowCount is the number of flows of a speed case.
 const flowCount = 3000
 
@@ -61,14 +40,27 @@ type speedCase struct {
 }
 
 // newPlan returns the plan of the quick or the full version.
-func newPlan(o report.Options) *plan {
+func newPlan(o report.Options) (*plan, error) {
+	const full, selective = "--cfg=network/optim:Full", "--cfg=network/maxmin-selective-update:"
 	p := &plan{
-		Seed: o.Seed, Networks: 200, Rounds: o.Seeds, Cases: cases(), Options: options(), Ways: ways(),
+		Seed: o.Seed, Networks: 200, Rounds: o.Seeds, Cases: cases(),
+		// Max-min fair rates without corrections: SimGrid 3.32, "Configuring SimGrid", network models.
+		Options: []string{
+			"--log=root.thres:critical", "--cfg=network/model:CM02", "--cfg=network/bandwidth-factor:1",
+			"--cfg=network/latency-factor:1", "--cfg=network/TCP-gamma:0", "--cfg=network/crosstraffic:0",
+			"--cfg=network/weight-S:0",
+		},
+		// All combinations of options that SimGrid allows. The first is its default.
+		Ways: []way{
+			{Name: "lazy"},
+			{Name: "full, selective", Options: []string{full, selective + "yes"}},
+			{Name: "full", Options: []string{full, selective + "no"}},
+		},
 	}
 	if o.Quick {
 		p.Networks, p.Cases = 40, p.Cases[:4]
 	}
-	return p
+	return p, nil
 }
 
 // cases returns the networks of the speed test. The quick version has the first four.

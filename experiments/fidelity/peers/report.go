@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strconv"
 	"strings"
 
 	"tandem/experiments/internal/report"
@@ -13,48 +12,23 @@ import (
 
 // report returns the results of a plan as tables, figures and sentences.
 func (p *plan) report(r *results) *report.Report {
+	if r.Absent != "" {
+		return &report.Report{Findings: []string{"Skipped: " + r.Absent + "."}}
+	}
 	return &report.Report{
-		Findings: p.findings(r), Notes: p.notes(r), Settings: p, Data: r,
-		Tables:  []cli.Table{p.accuracyTable(r), p.speedTable(r)},
-		Figures: []report.Figure{errorFigure(r), ratioFigure(r)},
+		Findings: r.findings(), Notes: p.notes(r),
+		Tables:  []cli.Table{p.speedTable(r)},
+		Figures: []report.Figure{r.errorFigure(), r.ratioFigure()},
 	}
 }
 
-// accuracyTable returns the errors of the random networks, by the number of their flows.
-func (p *plan) accuracyTable(r *results) cli.Table {
-	t := cli.Table{
-		Caption: fmt.Sprintf("Time that a flow takes, Tandem against SimGrid, on %d random networks",
-			len(r.Networks)),
-		Header: []string{"flows of a network", "networks", "flows", "largest error, median network",
-			"largest error", "verdict"},
-		Words: 1,
+// ratios returns Tandem's events per second ÷ SimGrid's, by round.
+func (r *caseResult) ratios() []float64 {
+	of := make([]float64, len(r.Tandem))
+	for i := range of {
+		of[i] = r.SimGrid[i] / r.Tandem[i]
 	}
-	for low := 1; low <= flowsMost; low *= 10 {
-		high := 10*low - 1
-		name := fmt.Sprintf("%d to %d", low, high)
-		if high > flowsMost {
-			name = fmt.Sprint(low)
-		}
-		var errors []float64
-		flows := 0
-		for _, n := range r.Networks {
-			if low <= n.Flows && n.Flows <= high {
-				errors = append(errors, n.Error)
-				flows += n.Flows
-			}
-		}
-		if errors == nil {
-			continue
-		}
-		largest := slices.Max(errors)
-		verdict := fmt.Sprintf("ok (≤ %s)", scientific(errorMost))
-		if largest > errorMost {
-			verdict = "above " + scientific(errorMost)
-		}
-		t.Rows = append(t.Rows, []string{name, strconv.Itoa(len(errors)), report.Thousands(flows),
-			scientific(report.Median(errors)), scientific(largest), verdict})
-	}
-	return t
+	return of
 }
 
 // speedTable returns the events per second of both sides.
@@ -67,9 +41,8 @@ func (p *plan) speedTable(r *results) cli.Table {
 		Words: 1,
 	}
 	for _, c := range r.Cases {
-		ratio := report.Median(c.ratios())
 		verdict := fmt.Sprintf("ok (≥ %d)", ratioGoal)
-		if ratio < ratioGoal {
+		if report.Median(c.ratios()) < ratioGoal {
 			verdict = fmt.Sprintf("short of %d", ratioGoal)
 		}
 		ways := slices.Compact(slices.Sorted(slices.Values(c.Ways)))
@@ -80,11 +53,11 @@ func (p *plan) speedTable(r *results) cli.Table {
 	return t
 }
 
-// rates returns wall times as thousands of events per second.
+// rates returns wall times as thousands of events per second. Each flow starts and ends.
 func (r *caseResult) rates(seconds []float64) string {
 	rates := make([]float64, len(seconds))
 	for i, s := range seconds {
-		rates[i] = r.events() / s / 1e3
+		rates[i] = 2 * float64(r.Flows) / s / 1e3
 	}
 	return spread(rates)
 }
@@ -104,15 +77,11 @@ func short(v float64) string {
 }
 
 // scientific returns a number with two digits and its power of ten.
-func scientific(v float64) string {
-	return report.Minus(fmt.Sprintf("%.1e", v))
-}
-
-// errorLeast is the smallest error in the figure.
-const errorLeast = 1e-12
+func scientific(v float64) string { return report.Minus(fmt.Sprintf("%.1e", v)) }
 
 // errorFigure has a point for each random network.
-func errorFigure(r *results) report.Figure {
+func (r *results) errorFigure() report.Figure {
+	const powerLeast = -12 // of the smallest error in the figure
 	f := report.Figure{
 		Name:  "errors",
 		Title: "Time of a flow, Tandem against SimGrid: the largest error of each network",
@@ -123,14 +92,14 @@ func errorFigure(r *results) report.Figure {
 		f.X.Ticks = append(f.X.Ticks, float64(power))
 		f.X.Names = append(f.X.Names, report.Thousands(int(math.Pow10(power))))
 	}
-	for power := int(math.Log10(errorLeast)); power <= -2; power += 2 {
+	for power := powerLeast; power <= -2; power += 2 {
 		f.Y.Ticks = append(f.Y.Ticks, float64(power))
 		f.Y.Names = append(f.Y.Names, report.Minus(fmt.Sprintf("1e%d", power)))
 	}
 	points := report.Line{Name: "random network", Scatter: true}
 	for _, n := range r.Networks {
-		points.Points = append(points.Points, report.Exact(math.Log10(float64(n.Flows)),
-			math.Log10(max(n.Error, errorLeast))))
+		points.Points = append(points.Points,
+			report.Exact(math.Log10(float64(n.Flows)), max(math.Log10(n.Error), powerLeast)))
 	}
 	bound := math.Log10(errorMost)
 	f.Lines = []report.Line{points, {
@@ -141,7 +110,7 @@ func errorFigure(r *results) report.Figure {
 }
 
 // ratioFigure has a bar for each case of the speed test.
-func ratioFigure(r *results) report.Figure {
+func (r *results) ratioFigure() report.Figure {
 	f := report.Figure{Name: "ratios", Title: "Events per second of Tandem ÷ those of SimGrid, 3,000 flows",
 		X: report.Axis{Label: "ratio (thick mark: target; thin line: smallest to largest of a round)"}}
 	for _, c := range r.Cases {
@@ -153,7 +122,7 @@ func ratioFigure(r *results) report.Figure {
 }
 
 // findings returns the errors and the ratios in sentences.
-func (p *plan) findings(r *results) []string {
+func (r *results) findings() []string {
 	flows, above, largest := 0, 0, 0.0
 	for _, n := range r.Networks {
 		flows += n.Flows
@@ -167,27 +136,22 @@ func (p *plan) findings(r *results) []string {
 		scientific(errorMost))
 	if above > 0 {
 		accuracy = fmt.Sprintf("Missed: on %d of %d random networks, the time of a flow differs from "+
-			"SimGrid's "+
-			"by more than %s, at most by %s.", above, len(r.Networks), scientific(errorMost),
+			"SimGrid's by more than %s, at most by %s.", above, len(r.Networks), scientific(errorMost),
 			scientific(largest))
 	}
-	sentences := []string{accuracy}
 	var ratios []float64
 	var missed []string
 	for _, c := range r.Cases {
-		ratio := report.Median(c.ratios())
-		ratios = append(ratios, ratio)
-		if ratio < ratioGoal {
+		ratios = append(ratios, report.Median(c.ratios()))
+		if ratios[len(ratios)-1] < ratioGoal {
 			missed = append(missed, fmt.Sprintf("Missed: %s: %s × SimGrid's events per second, target %d.",
 				c.Name, spread(c.ratios()), ratioGoal))
 		}
 	}
-	sentences = append(sentences,
-		fmt.Sprintf("At %s flows, Tandem handles %s to %s times the events per second "+
-			"of SimGrid; the target, %d, is reached on %d of %d networks.", report.Thousands(flowCount),
-			short(slices.Min(ratios)), short(slices.Max(ratios)), ratioGoal, len(ratios)-len(missed),
-			len(ratios)))
-	return append(sentences, missed...)
+	speed := fmt.Sprintf("At %s flows, Tandem handles %s to %s times the events per second of SimGrid; the "+
+		"target, %d, is reached on %d of %d networks.", report.Thousands(flowCount),
+		short(slices.Min(ratios)), short(slices.Max(ratios)), ratioGoal, len(ratios)-len(missed), len(ratios))
+	return append([]string{accuracy, speed}, missed...)
 }
 
 // notes returns what a reader needs to judge the findings.
@@ -201,17 +165,14 @@ func (p *plan) notes(r *results) []string {
 			"message, and SimGrid's factors for them are off. One flow for several equal transfers " +
 			"(multiplicity) has no counterpart in SimGrid's routes and is checked elsewhere, by tests.",
 		"A limit on the rate of a flow is a further link of its own in SimGrid, which ignores limits of " +
-			"flows " +
-			"between hosts.",
+			"flows between hosts.",
 		fmt.Sprintf("Wall times are of the simulation alone, on one core, without reading or building the "+
 			"network. Tandem runs its event queue and its network. SimGrid runs flows that timers start, "+
 			"without actors. In each round it runs in up to %d ways, and the fastest counts; a way that "+
-			"takes "+
-			"more than twice the time of the fastest in the first round is left out of the others.",
+			"takes more than twice the time of the fastest in the first round is left out of the others.",
 			len(p.Ways)),
 		"A ratio is the median over rounds of both sides' times in the same round. Draw conclusions only " +
-			"from " +
-			"a run on an idle machine.",
+			"from a run on an idle machine.",
 	}
 	return append(notes, report.FewSeedsNote(p.Rounds, "rounds", "a ratio")...)
 }

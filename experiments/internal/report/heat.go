@@ -96,11 +96,9 @@ func shades() []color.RGBA {
 
 // shade returns the index of the colour of a value.
 func (h *Heat) shade(v float64) int {
-	at := 0
-	for _, level := range h.Levels {
-		if v >= level {
-			at++
-		}
+	at, found := slices.BinarySearch(h.Levels, v)
+	if found {
+		at++ // a value at a level has the colour above it
 	}
 	return at
 }
@@ -113,20 +111,53 @@ func ink(shade int) color.Color {
 	return color.Black
 }
 
-// sans returns a style of text.
-func sans(size vg.Length, shade color.Color) text.Style {
-	return text.Style{
-		Color: shade, Font: font.From(plot.DefaultFont, size), XAlign: draw.XCenter, YAlign: draw.YCenter,
-		Handler: plot.DefaultTextHandler,
+// sans returns a style of text that is centred on its place.
+func sans(points float64, shade color.Color) text.Style {
+	style := text.Style{
+		Color: shade, Font: font.From(plot.DefaultFont, vg.Points(points)), XAlign: draw.XCenter,
+		YAlign: draw.YCenter, Handler: plot.DefaultTextHandler,
 	}
+	style.Font.Variant = "Sans"
+	return style
+}
+
+// stroke returns a style of lines.
+func stroke(points float64, shade color.Color) draw.LineStyle {
+	return draw.LineStyle{Color: shade, Width: vg.Points(points)}
+}
+
+// corners returns the corners of a rectangle.
+func corners(left, low, right, high vg.Length) []vg.Point {
+	return []vg.Point{{X: left, Y: low}, {X: right, Y: low}, {X: right, Y: high}, {X: left, Y: high}}
+}
+
+// fillBox draws a rectangle with a white edge.
+func fillBox(c draw.Canvas, shade color.Color, box []vg.Point, edge float64) {
+	c.FillPolygon(shade, box)
+	c.StrokeLines(stroke(edge, color.White), append(box, box[0]))
+}
+
+// newPanel returns an empty plot in small text.
+func newPanel(title, x string, titlePoints float64) *plot.Plot {
+	p := plot.New()
+	p.Title.Text, p.X.Label.Text = title, x
+	p.Title.TextStyle.Font.Size, p.X.Label.TextStyle.Font.Size = vg.Points(titlePoints), vg.Points(9)
+	p.X.Tick.Label.Font.Size, p.Y.Tick.Label.Font.Size = vg.Points(8.5), vg.Points(8.5)
+	for _, f := range []*font.Font{
+		&p.Title.TextStyle.Font, &p.X.Label.TextStyle.Font, &p.X.Tick.Label.Font, &p.Y.Tick.Label.Font,
+	} {
+		f.Variant = "Sans"
+	}
+	p.X.Padding, p.Y.Padding = 0, 0
+	return p
 }
 
 // draw draws all panels, with the key to the right.
 func (h *Heat) draw(canvas draw.Canvas, title string) {
 	canvas.SetColor(color.White)
 	canvas.Fill(canvas.Rectangle.Path())
-	head := sans(vg.Points(13), color.Black)
-	head.Font.Variant, head.XAlign = "Sans", draw.XLeft
+	head := sans(13, color.Black)
+	head.XAlign = draw.XLeft
 	canvas.FillText(head, vg.Point{X: canvas.Min.X + figureMargin, Y: canvas.Max.Y - titleHeight/2}, title)
 	panelWidth, panelHeight := h.panelSize()
 	for i := range h.Panels {
@@ -142,22 +173,12 @@ func (h *Heat) draw(canvas draw.Canvas, title string) {
 
 // plot returns the plot of a panel.
 func (h *Heat) plot(panel *HeatPanel) *plot.Plot {
-	p := plot.New()
-	p.Title.Text = panel.Title
-	p.Title.TextStyle.Font.Size, p.Title.Padding = vg.Points(11), vg.Points(4)
-	p.X.Padding, p.Y.Padding = 0, 0
+	p := newPanel(panel.Title, h.X.Label, 11)
+	p.Y.Label.Text, p.Y.Label.TextStyle.Font = h.Y.Label, p.X.Label.TextStyle.Font
+	p.Title.Padding = vg.Points(4)
 	p.X.Min, p.X.Max = math.Log(h.X.Low), math.Log(h.X.High)
 	p.Y.Min, p.Y.Max = math.Log1p(h.Y.Low), math.Log1p(h.Y.High)
 	p.X.Tick.Marker, p.Y.Tick.Marker = marks(h.X.Ticks, math.Log), marks(h.Y.Ticks, math.Log1p)
-	p.X.Tick.Label.Font.Size, p.Y.Tick.Label.Font.Size = vg.Points(8.5), vg.Points(8.5)
-	p.X.Label.Text, p.Y.Label.Text = h.X.Label, h.Y.Label
-	for _, f := range []*font.Font{
-		&p.Title.TextStyle.Font, &p.X.Label.TextStyle.Font, &p.Y.Label.TextStyle.Font,
-		&p.X.Tick.Label.Font, &p.Y.Tick.Label.Font,
-	} {
-		f.Variant = "Sans"
-	}
-	p.X.Label.TextStyle.Font.Size, p.Y.Label.TextStyle.Font.Size = vg.Points(9), vg.Points(9)
 	p.Add(&heatPlotter{h, panel})
 	return p
 }
@@ -178,11 +199,6 @@ type heatPlotter struct {
 	panel *HeatPanel
 }
 
-// DataRange implements plot.DataRanger.
-func (h *heatPlotter) DataRange() (xLow, xHigh, yLow, yHigh float64) {
-	return math.Log(h.X.Low), math.Log(h.X.High), math.Log1p(h.Y.Low), math.Log1p(h.Y.High)
-}
-
 // Plot implements plot.Plotter.
 func (h *heatPlotter) Plot(c draw.Canvas, p *plot.Plot) {
 	toX, toY := p.Transforms(&c)
@@ -191,14 +207,10 @@ func (h *heatPlotter) Plot(c draw.Canvas, p *plot.Plot) {
 	for _, cell := range h.panel.Cells {
 		left, right, low, high := x(cell.XLow), x(cell.XHigh), y(cell.YLow), y(cell.YHigh)
 		shade := h.shade(cell.Value)
-		corners := []vg.Point{{X: left, Y: low}, {X: right, Y: low}, {X: right, Y: high}, {X: left, Y: high}}
-		c.FillPolygon(shades()[shade], corners)
-		c.StrokeLines(draw.LineStyle{Color: color.White, Width: vg.Points(0.7)}, append(corners, corners[0]))
+		fillBox(c, shades()[shade], corners(left, low, right, high), 0.7)
 		middle := vg.Point{X: (left + right) / 2, Y: (low + high) / 2}
 		if cell.Text != "" {
-			style := sans(vg.Points(7), ink(shade))
-			style.Font.Variant = "Sans"
-			c.FillText(style, middle, cell.Text)
+			c.FillText(sans(7, ink(shade)), middle, cell.Text)
 			middle.Y -= vg.Points(8)
 		}
 		if cell.Marked {
@@ -206,14 +218,12 @@ func (h *heatPlotter) Plot(c draw.Canvas, p *plot.Plot) {
 		}
 	}
 	for _, piece := range h.panel.Line {
-		style := draw.LineStyle{Color: lineColor(), Width: vg.Points(2.2)}
-		c.StrokeLine2(style, x(piece[0].X), y(piece[0].Y), x(piece[1].X), y(piece[1].Y))
+		c.StrokeLine2(heatLine(), x(piece[0].X), y(piece[0].Y), x(piece[1].X), y(piece[1].Y))
 	}
 	for _, point := range h.panel.Points {
 		at := vg.Point{X: x(point.X), Y: y(point.Y)}
-		bar := draw.LineStyle{Color: color.Black, Width: vg.Points(0.8)}
 		if point.Low < point.High {
-			c.StrokeLine2(bar, at.X, y(point.Low), at.X, y(point.High))
+			c.StrokeLine2(stroke(0.8, color.Black), at.X, y(point.Low), at.X, y(point.High))
 		}
 		drawSeries(c, at, point.Series)
 	}
@@ -224,8 +234,7 @@ func (h *heatPlotter) Plot(c draw.Canvas, p *plot.Plot) {
 // half are left of their points.
 func (h *heatPlotter) drawLabels(c draw.Canvas, x, y func(v float64) vg.Length) {
 	const row = 11
-	style := sans(vg.Points(7.5), color.Black)
-	style.Font.Variant = "Sans"
+	style := sans(7.5, color.Black)
 	var taken []vg.Rectangle
 	for _, point := range h.panel.Points {
 		if point.Label == "" {
@@ -242,10 +251,8 @@ func (h *heatPlotter) drawLabels(c draw.Canvas, x, y func(v float64) vg.Length) 
 		}
 		box = box.Add(at)
 		taken = append(taken, box)
-		c.StrokeLine2(draw.LineStyle{Color: color.Gray{90}, Width: vg.Points(0.5)}, low.X, low.Y, low.X, at.Y)
-		c.FillPolygon(color.White, []vg.Point{
-			box.Min, {X: box.Max.X, Y: box.Min.Y}, box.Max, {X: box.Min.X, Y: box.Max.Y},
-		})
+		c.StrokeLine2(stroke(0.5, color.Gray{90}), low.X, low.Y, low.X, at.Y)
+		c.FillPolygon(color.White, corners(box.Min.X, box.Min.Y, box.Max.X, box.Max.Y))
 		c.FillText(style, at, point.Label)
 	}
 }
@@ -255,7 +262,8 @@ func overlap(a, b vg.Rectangle) bool {
 	return a.Min.X <= b.Max.X && b.Min.X <= a.Max.X && a.Min.Y <= b.Max.Y && b.Min.Y <= a.Max.Y
 }
 
-func lineColor() color.Color { return color.RGBA{213, 94, 0, 255} }
+// heatLine is the style of HeatPanel.Line.
+func heatLine() draw.LineStyle { return stroke(2.2, palette()[1]) }
 
 // drawMark draws the mark of a cell.
 func drawMark(c draw.Canvas, at vg.Point, shade color.Color) {
@@ -274,44 +282,36 @@ func drawSeries(c draw.Canvas, at vg.Point, series int) {
 
 // drawKey draws what colours, marks, points and the line mean.
 func (h *Heat) drawKey(c draw.Canvas) {
-	style := sans(vg.Points(9), color.Black)
-	style.Font.Variant, style.XAlign = "Sans", draw.XLeft
-	const row, box = 15, 11
+	style := sans(9, color.Black)
+	style.XAlign = draw.XLeft
+	row, box, left := vg.Points(15), vg.Points(11), c.Min.X
+	text := left + 2*box + vg.Points(6)
 	y := c.Max.Y - vg.Points(6)
-	write := func(x vg.Length, line string) {
-		c.FillText(style, vg.Point{X: c.Min.X + x, Y: y}, line)
-	}
 	paragraph := func(x vg.Length, words string) {
 		for _, line := range strings.Split(words, "\n") {
-			write(x, line)
-			y -= vg.Points(row - 2)
+			c.FillText(style, vg.Point{X: x, Y: y}, line)
+			y -= row - vg.Points(2)
 		}
 		y -= vg.Points(2)
 	}
-	paragraph(0, h.Label)
+	paragraph(left, h.Label)
 	for i := len(h.Levels); i >= 0; i-- {
-		bottom := y - vg.Points(box)/2
-		c.FillPolygon(shades()[i], []vg.Point{
-			{X: c.Min.X, Y: bottom}, {X: c.Min.X + vg.Points(2*box), Y: bottom},
-			{X: c.Min.X + vg.Points(2*box), Y: bottom + vg.Points(box)},
-			{X: c.Min.X, Y: bottom + vg.Points(box)},
-		})
-		write(vg.Points(2*box+6), h.levelText(i))
-		y -= vg.Points(row)
+		bottom := y - box/2
+		c.FillPolygon(shades()[i], corners(left, bottom, left+2*box, bottom+box))
+		paragraph(text, h.levelText(i))
 	}
 	y -= vg.Points(8)
 	if h.Mark != "" {
-		drawMark(c, vg.Point{X: c.Min.X + vg.Points(box), Y: y}, color.Black)
-		paragraph(vg.Points(2*box+6), h.Mark)
+		drawMark(c, vg.Point{X: left + box, Y: y}, color.Black)
+		paragraph(text, h.Mark)
 	}
 	if h.Line != "" {
-		c.StrokeLine2(draw.LineStyle{Color: lineColor(), Width: vg.Points(2.2)}, c.Min.X, y,
-			c.Min.X+vg.Points(2*box), y)
-		paragraph(vg.Points(2*box+6), h.Line)
+		c.StrokeLine2(heatLine(), left, y, left+2*box, y)
+		paragraph(text, h.Line)
 	}
 	for i, name := range h.Series {
-		drawSeries(c, vg.Point{X: c.Min.X + vg.Points(box), Y: y}, i)
-		paragraph(vg.Points(2*box+6), name)
+		drawSeries(c, vg.Point{X: left + box, Y: y}, i)
+		paragraph(text, name)
 	}
 }
 

@@ -69,8 +69,8 @@ type measuredCase[R any] struct {
 
 // MeasureCases measures cases, each of which has a name of its own, one after another, and returns their
 // results. It keeps each in cases.jsonl at its end, with the lines that the measurement has added to the log,
-// so that a run that is resumed repeats none. Measure gets the index of a case. The total of the meter, in
-// which all cases count alike, loses those that are not repeated.
+// which may be nil, so that a run that is resumed repeats none. Measure gets the index of a case. The total
+// of the meter, in which all cases count alike, loses those that are not repeated.
 func MeasureCases[R any](o Options, log *Log, meter *Meter, cases []string, measure func(i int) (R, error),
 ) (results []R, err error) {
 	journal, err := OpenJournal[measuredCase[R]](o, "cases.jsonl")
@@ -78,6 +78,9 @@ func MeasureCases[R any](o Options, log *Log, meter *Meter, cases []string, meas
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, journal.Close()) }()
+	if log == nil {
+		log = &Log{} // without lines
+	}
 	kept := map[string]measuredCase[R]{}
 	for _, one := range journal.Kept {
 		kept[one.Case] = one

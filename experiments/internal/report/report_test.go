@@ -179,7 +179,7 @@ func TestFigureNamesAxesAndLines(t *testing.T) {
 func TestSVGNeedsNoFonts(t *testing.T) {
 	drawings := map[string][]byte{}
 	for _, path := range []string{
-		"../../speed/speed/quick.svg", "../../staleness/staleness/full.svg", "../../fidelity/peers/quick.svg",
+		"../../speed/speed/quick.svg", "../../staleness/staleness/full.svg",
 		"../../fidelity/peers/full.svg",
 	} {
 		drawing, err := os.ReadFile(path)

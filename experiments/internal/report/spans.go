@@ -1,11 +1,11 @@
 package report
 
 import (
+	"cmp"
 	"image/color"
 	"slices"
 
 	"gonum.org/v1/plot"
-	"gonum.org/v1/plot/font"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 )
@@ -48,10 +48,8 @@ func (s *Spans) size() (width, height vg.Length) {
 func (s *Spans) draw(canvas draw.Canvas, title string) {
 	canvas.SetColor(color.White)
 	canvas.Fill(canvas.Rectangle.Path())
-	head := sans(vg.Points(13), color.Black)
-	head.Font.Variant = "Sans"
 	middle := (canvas.Min.X + canvas.Max.X) / 2
-	canvas.FillText(head, vg.Point{X: middle, Y: canvas.Max.Y - spanHead/2}, title)
+	canvas.FillText(sans(13, color.Black), vg.Point{X: middle, Y: canvas.Max.Y - spanHead/2}, title)
 	for i := range s.Panels {
 		high := canvas.Max.Y - spanHead - vg.Length(i)*spanPanelHeight
 		s.plot(&s.Panels[i]).Draw(draw.Canvas{Canvas: canvas.Canvas, Rectangle: vg.Rectangle{
@@ -63,22 +61,13 @@ func (s *Spans) draw(canvas draw.Canvas, title string) {
 
 // plot returns the plot of a panel, with the lanes at heights n−1, …, 0.
 func (s *Spans) plot(panel *SpanPanel) *plot.Plot {
-	p := plot.New()
-	p.Title.Text, p.X.Label.Text = panel.Title, s.X.Label
-	p.Title.TextStyle.Font.Size, p.X.Label.TextStyle.Font.Size = vg.Points(10), vg.Points(9)
+	p := newPanel(panel.Title, s.X.Label, 10)
 	lanes := make(plot.ConstantTicks, len(s.Lanes))
 	for i, name := range s.Lanes {
 		lanes[i] = plot.Tick{Value: float64(len(s.Lanes)-1-i) + 0.5, Label: name}
 	}
 	p.Y.Tick.Marker, p.Y.Tick.Length = lanes, 0
 	p.X.Tick.Marker = marks(s.X.Ticks, func(v float64) float64 { return v })
-	for _, f := range []*font.Font{
-		&p.Title.TextStyle.Font, &p.X.Label.TextStyle.Font, &p.X.Tick.Label.Font, &p.Y.Tick.Label.Font,
-	} {
-		f.Variant = "Sans"
-	}
-	p.X.Tick.Label.Font.Size, p.Y.Tick.Label.Font.Size = vg.Points(8.5), vg.Points(8.5)
-	p.X.Padding, p.Y.Padding = 0, 0
 	p.X.Min, p.X.Max, p.Y.Min, p.Y.Max = 0, s.Length, 0, float64(len(s.Lanes))
 	p.Add(&spanPlotter{s, panel})
 	return p
@@ -93,13 +82,10 @@ type spanPlotter struct {
 // Plot implements plot.Plotter.
 func (s *spanPlotter) Plot(c draw.Canvas, p *plot.Plot) {
 	x, y := p.Transforms(&c)
-	edge := draw.LineStyle{Color: color.White, Width: vg.Points(0.6)}
-	style := sans(vg.Points(7), color.White)
-	style.Font.Variant = "Sans"
+	style := sans(7, color.White)
 	for lane := range s.Lanes {
 		bottom := float64(len(s.Lanes) - 1 - lane)
-		c.StrokeLine2(draw.LineStyle{Color: gridColor(), Width: vg.Points(0.6)}, c.Min.X, y(bottom), c.Max.X,
-			y(bottom))
+		c.StrokeLine2(stroke(0.6, gridColor()), c.Min.X, y(bottom), c.Max.X, y(bottom))
 		rows := stack(s.panel.Spans, lane)
 		for row, spans := range rows {
 			high := y(bottom + 0.94 - 0.88*float64(row)/float64(len(rows)))
@@ -109,10 +95,7 @@ func (s *spanPlotter) Plot(c draw.Canvas, p *plot.Plot) {
 				if left >= right {
 					continue
 				}
-				corners := []vg.Point{{X: left, Y: low}, {X: right, Y: low}, {X: right, Y: high},
-					{X: left, Y: high}}
-				c.FillPolygon(palette()[span.Color%len(palette())], corners)
-				c.StrokeLines(edge, append(corners, corners[0]))
+				fillBox(c, palette()[span.Color%len(palette())], corners(left, low, right, high), 0.6)
 				if style.Width(span.Text) < right-left && style.Height(span.Text) < high-low {
 					c.FillText(style, vg.Point{X: (left + right) / 2, Y: (low + high) / 2}, span.Text)
 				}
@@ -123,21 +106,8 @@ func (s *spanPlotter) Plot(c draw.Canvas, p *plot.Plot) {
 
 // stack returns the spans of a lane in as few rows as possible in which none overlap, by their begin.
 func stack(spans []Span, lane int) (rows [][]Span) {
-	var own []Span
-	for _, span := range spans {
-		if span.Lane == lane {
-			own = append(own, span)
-		}
-	}
-	slices.SortFunc(own, func(a, b Span) int {
-		switch {
-		case a.From < b.From:
-			return -1
-		case a.From > b.From:
-			return 1
-		}
-		return 0
-	})
+	own := slices.DeleteFunc(slices.Clone(spans), func(s Span) bool { return s.Lane != lane })
+	slices.SortFunc(own, func(a, b Span) int { return cmp.Compare(a.From, b.From) })
 next:
 	for _, span := range own {
 		for i, row := range rows {

@@ -14,7 +14,7 @@ import (
 func New() *report.Experiment {
 	flags := report.NewModeFlags()
 	return trial.Study(report.Experiment{
-		Name:     "modes",
+		Name: "modes",
 		Question: "What AUC and speed does each training mode reach, on this machine and on Persia's " +
 			"cluster?",
 		Help: `Trains in every mode on the same rows, in the same order, from the same initial

@@ -13,7 +13,6 @@ import (
 	"tandem/algo/numeric/batch"
 	"tandem/algo/numeric/opt"
 	"tandem/datasets"
-	"tandem/experiments/internal/report"
 	"tandem/experiments/internal/tune"
 	"tandem/experiments/staleness/theory/stability"
 	"tandem/internal/parallel"
@@ -46,39 +45,33 @@ func largestStable(product float64) int {
 }
 
 // predictBoundaries predicts the boundary of SGD at every α and rate, if the plan has SGD.
-func (p *plan) predictBoundaries(ctx context.Context, choices []choice, o report.Options) ([]boundary,
-	error) {
+func (p *plan) predictBoundaries(ctx context.Context, r *result, b backend.Backend) ([]boundary, error) {
 	var list []boundary
+	var rates []tune.Rates
 	for _, multiple := range p.Multiples {
 		alphas, _ := p.at(multiple)
 		for _, alpha := range alphas {
-			if find(choices, opt.SGD, alpha) != nil {
+			if c := r.choice(opt.SGD, alpha); c != nil {
 				list = append(list, boundary{Alpha: alpha, Multiple: multiple})
+				rates = append(rates, tune.Rates{Rows: c.Rates.Rows * multiple, Dense: c.Rates.Dense})
 			}
 		}
 	}
 	seeds := min(p.Seeds, p.BoundarySeeds)
 	sums, errs := make([]float64, len(list)*seeds), make([]error, len(list)*seeds)
 	parallel.ForEach(parallel.Cores(), len(sums), func(i int) {
-		if errs[i] = ctx.Err(); errs[i] != nil {
-			return
+		if errs[i] = ctx.Err(); errs[i] == nil {
+			sums[i], errs[i] = p.curvature(list[i/seeds].Alpha, rates[i/seeds], p.Seed+uint64(i%seeds), b)
 		}
-		b := &list[i/seeds]
-		rates := scaled(find(choices, opt.SGD, b.Alpha).Rates, b.Multiple)
-		sums[i], errs[i] = p.curvature(b.Alpha, rates, p.Seed+uint64(i%seeds), o.Backend)
 	})
-	if err := errors.Join(errs...); err != nil {
-		return nil, err
-	}
 	for i, v := range sums {
 		list[i/seeds].Curvature += v / float64(seeds)
 	}
 	for i := range list {
-		b := &list[i]
-		b.Product = find(choices, opt.SGD, b.Alpha).Rates.Rows * b.Multiple * b.Curvature
-		b.Delay = largestStable(b.Product)
+		list[i].Product = rates[i].Rows * list[i].Curvature
+		list[i].Delay = largestStable(list[i].Product)
 	}
-	return list, nil
+	return list, errors.Join(errs...)
 }
 
 // curvature trains with SGD and fresh rows, and returns the largest eigenvalue of the Gauss–Newton matrix of

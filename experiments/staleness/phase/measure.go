@@ -3,6 +3,7 @@ package phase
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"tandem/algo/metric"
 	"tandem/experiments/internal/report"
@@ -12,13 +13,13 @@ import (
 
 // result is everything that was measured.
 type result struct {
-	Setup      setup          `json:"setup"`
-	Choices    []choice       `json:"rates"`
-	Cells      []cell         `json:"cells"` // by optimizer, multiple, α and τ, each in the order of the plan
-	Retuned    []retuned      `json:"retuned,omitempty"`
-	Boundaries []boundary     `json:"boundaries,omitempty"`
-	Lateness   *lateness      `json:"clusters"`
-	Columns    []placedColumn `json:"columns"`
+	Setup      setup      `json:"setup"`
+	Choices    []choice   `json:"rates"`
+	Cells      []cell     `json:"cells"` // by optimizer, multiple, α and τ, each in the order of the plan
+	Retuned    []retuned  `json:"retuned,omitempty"`
+	Boundaries []boundary `json:"boundaries,omitempty"`
+	Lateness   *lateness  `json:"clusters"`
+	Columns    []column   `json:"columns"`
 }
 
 // setup is what a reader must know about the trainings.
@@ -28,9 +29,6 @@ type setup struct {
 	Batch     int `json:"batch"`
 	Seeds     int `json:"seeds"`
 }
-
-// steps returns the number of steps of a training.
-func (s setup) steps() int { return (s.TrainRows-1)/s.Batch + 1 }
 
 // choice is the rates of an optimizer at an α, tuned without delay.
 type choice struct {
@@ -50,8 +48,7 @@ type cell struct {
 	Multiple  float64    `json:"rate_multiple"`
 	Tau       int        `json:"tau"`
 	Rates     tune.Rates `json:"rates"`
-	// AUC by seed: of fresh rows, of rows that are τ steps late, and of fresh rows with τ steps less
-	// training, which only cells at the tuned rate have. A training that diverged counts as a guess.
+	// AUC by seed, of the trainings of plan.specs. A training that diverged counts as a guess.
 	Fresh []float64 `json:"auc_fresh"`
 	Late  []float64 `json:"auc_late"`
 	Lag   []float64 `json:"auc_lag,omitempty"`
@@ -78,32 +75,27 @@ type retuned struct {
 	AtEdge bool            `json:"at_edge"`
 }
 
-// measure tunes the rates and trains every cell under every seed.
-func (p *plan) measure(ctx context.Context, lab tune.Lab) (*result, error) {
-	choices, err := p.tune(ctx, lab)
-	if err != nil {
+// train tunes the rates and trains every cell under every seed.
+func (p *plan) train(ctx context.Context, lab tune.Lab) (*result, error) {
+	r := &result{Setup: setup{p.TrainRows, p.TestRows, p.Job.Training.GlobalBatch, p.Seeds}}
+	if err := p.tune(ctx, lab, r); err != nil {
 		return nil, err
 	}
-	r := &result{
-		Setup:   setup{p.TrainRows, p.TestRows, p.Job.Training.GlobalBatch, p.Seeds},
-		Choices: choices,
-	}
-	if r.Cells, err = p.measureCells(ctx, lab, choices); err != nil {
+	if err := p.trainCells(ctx, lab, r); err != nil {
 		return nil, err
 	}
-	r.Retuned, err = p.retune(ctx, lab, choices)
-	return r, err
+	return r, p.retune(ctx, lab, r)
 }
 
-// tune returns the rates of every optimizer at every α.
-func (p *plan) tune(ctx context.Context, lab tune.Lab) (choices []choice, err error) {
+// tune sets the rates of every optimizer at every α.
+func (p *plan) tune(ctx context.Context, lab tune.Lab, r *result) error {
 	for _, o := range p.Optimizers {
-		middle := tune.Rates{Rows: o.Rows[len(o.Rows)/2], Dense: p.Tuning.Dense[len(p.Tuning.Dense)/2]}
-		if len(p.Tuning.Dense) > 1 {
-			both, err := tune.Tune(ctx, lab, []tune.Arm{p.arm(o.Kind, p.Tuning.Alpha, 0, middle)},
-				tune.Plan{Rows: o.Rows, Dense: p.Tuning.Dense, Seeds: p.Tuning.Seeds})
+		middle := tune.Rates{Rows: o.Rows[len(o.Rows)/2], Dense: p.Dense[len(p.Dense)/2]}
+		if len(p.Dense) > 1 {
+			both, err := tune.Tune(ctx, lab, []tune.Arm{p.arm(o.Kind, p.TuningAlpha, 0, middle)},
+				p.candidates(o, p.Dense...))
 			if err != nil {
-				return nil, err
+				return err
 			}
 			middle = both[0].Rates
 		}
@@ -111,184 +103,121 @@ func (p *plan) tune(ctx context.Context, lab tune.Lab) (choices []choice, err er
 		for i, alpha := range p.Alphas {
 			arms[i] = p.arm(o.Kind, alpha, 0, middle)
 		}
-		tuned, err := tune.Tune(ctx, lab, arms,
-			tune.Plan{Rows: o.Rows, Dense: []float64{middle.Dense}, Seeds: p.Tuning.Seeds})
+		tuned, err := tune.Tune(ctx, lab, arms, p.candidates(o, middle.Dense))
 		if err != nil {
-			return nil, err
+			return err
 		}
 		for i, t := range tuned {
-			choices = append(choices, choice{
-				Optimizer: o.Kind, Alpha: p.Alphas[i], Rates: t.Rates, AtEdge: t.AtEdge, Trials: t.Trials,
-				tuned: t,
-			})
-		}
-	}
-	return choices, nil
-}
-
-// find returns the choice of an optimizer at an α.
-func find(choices []choice, kind string, alpha float64) *choice {
-	for i := range choices {
-		if choices[i].Optimizer == kind && choices[i].Alpha == alpha {
-			return &choices[i]
+			r.Choices = append(r.Choices, choice{o.Kind, p.Alphas[i], t.Rates, t.AtEdge, t.Trials, t})
 		}
 	}
 	return nil
 }
 
-// scaled returns rates with another rate of rows.
-func scaled(r tune.Rates, multiple float64) tune.Rates {
-	return tune.Rates{Rows: r.Rows * multiple, Dense: r.Dense}
-}
-
-// key says what is trained.
-type key struct {
-	kind      string
-	alpha     float64
-	rows      float64
-	tau, drop int
-	seed      uint64
-}
-
-// collection is the trainings of all cells, each once.
-type collection struct {
-	plan  *plan
-	specs []trial.Spec
-	at    map[key]int
-}
-
-func (c *collection) add(kind string, alpha float64, tau, drop int, rates tune.Rates, seed uint64) {
-	k := key{kind, alpha, rates.Rows, tau, drop, seed}
-	if _, ok := c.at[k]; !ok {
-		c.at[k] = len(c.specs)
-		c.specs = append(c.specs, c.plan.spec(kind, alpha, tau, drop, rates, seed))
+// choice returns the choice of an optimizer at an α, or nil.
+func (r *result) choice(kind string, alpha float64) *choice {
+	at := slices.IndexFunc(r.Choices, func(c choice) bool { return c.Optimizer == kind && c.Alpha == alpha })
+	if at < 0 {
+		return nil
 	}
+	return &r.Choices[at]
 }
 
-// addAll adds the trainings of a column of cells under a seed, with or without those of the lag control.
-func (c *collection) addAll(
-	kind string, alpha float64, taus []int, rates tune.Rates, seed uint64, control bool,
-) {
-	c.add(kind, alpha, 0, 0, rates, seed)
-	for _, tau := range taus {
-		c.add(kind, alpha, tau, 0, rates, seed)
-		if control {
-			c.add(kind, alpha, 0, tau, rates, seed)
-		}
-	}
-}
-
-// measureCells trains all cells. Trainings on the same rows follow each other.
-func (p *plan) measureCells(ctx context.Context, lab tune.Lab, choices []choice) ([]cell, error) {
-	c := collection{plan: p, at: map[key]int{}}
-	for _, multiple := range p.Multiples {
-		alphas, taus := p.at(multiple)
-		for _, alpha := range alphas {
-			for i := range p.Seeds {
-				for _, o := range p.Optimizers {
-					rates := scaled(find(choices, o.Kind, alpha).Rates, multiple)
-					c.addAll(o.Kind, alpha, taus, rates, p.Seed+uint64(i), multiple == tuned)
-				}
-			}
-		}
-	}
-	results, err := lab.Run(ctx, c.specs)
-	if err != nil {
-		return nil, err
-	}
-	var cells []cell
+// trainCells trains all cells. Trainings on the same rows follow each other.
+func (p *plan) trainCells(ctx context.Context, lab tune.Lab, r *result) error {
 	for _, o := range p.Optimizers {
 		for _, multiple := range p.Multiples {
 			alphas, taus := p.at(multiple)
 			for _, alpha := range alphas {
-				rates := scaled(find(choices, o.Kind, alpha).Rates, multiple)
+				rates := r.choice(o.Kind, alpha).Rates
+				rates.Rows *= multiple
 				for _, tau := range taus {
-					one := cell{Optimizer: o.Kind, Alpha: alpha, Multiple: multiple, Tau: tau, Rates: rates}
-					for i := range p.Seeds {
-						seed := p.Seed + uint64(i)
-						at := func(tau, drop int) *trial.Result {
-							if at, ok := c.at[key{o.Kind, alpha, rates.Rows, tau, drop, seed}]; ok {
-								return &results[at]
-							}
-							return nil
-						}
-						one.add(at(0, 0), at(tau, 0), at(0, tau))
-					}
-					one.finish(p.Seeds)
-					cells = append(cells, one)
+					r.Cells = append(r.Cells,
+						cell{Optimizer: o.Kind, Alpha: alpha, Multiple: multiple, Tau: tau, Rates: rates})
 				}
 			}
 		}
 	}
-	return cells, nil
+	var specs []trial.Spec
+	var of []*cell
+	for _, alpha := range p.Alphas {
+		for i := range p.Seeds {
+			for k := range r.Cells {
+				if c := &r.Cells[k]; c.Alpha == alpha {
+					specs, of = append(specs, p.specs(c, p.Seed+uint64(i))...), append(of, c)
+				}
+			}
+		}
+	}
+	results, err := lab.Run(ctx, specs)
+	if err != nil {
+		return err
+	}
+	for _, c := range of {
+		results = c.add(results)
+	}
+	for k := range r.Cells {
+		c := &r.Cells[k]
+		c.Loss = metric.MeanInterval(report.Differences(c.Fresh, c.Late))
+		if c.Lag != nil {
+			beyond := metric.MeanInterval(report.Differences(c.Lag, c.Late))
+			c.BeyondLag = &beyond
+		}
+		c.Missed /= float64(p.Seeds)
+	}
+	return nil
 }
 
-// add adds the trainings of a seed. There may be no lag control.
-func (c *cell) add(fresh, late, lag *trial.Result) {
-	c.Fresh, c.Late = append(c.Fresh, fresh.AUCOrGuess()), append(c.Late, late.AUCOrGuess())
-	if lag != nil {
-		c.Lag = append(c.Lag, lag.AUCOrGuess())
-	}
+// add adds the trainings of a seed, the first of a list, and returns the others.
+func (c *cell) add(results []trial.Result) []trial.Result {
+	late := &results[1]
+	c.Fresh, c.Late = append(c.Fresh, results[0].AUCOrGuess()), append(c.Late, late.AUCOrGuess())
 	c.Missed += late.Missed.Mean()
 	if late.Diverged != "" {
 		c.Diverged++
 	}
-}
-
-// finish sets the intervals.
-func (c *cell) finish(seeds int) {
-	c.Loss = metric.MeanInterval(report.Differences(c.Fresh, c.Late))
-	if c.Lag != nil {
-		beyond := metric.MeanInterval(report.Differences(c.Lag, c.Late))
-		c.BeyondLag = &beyond
+	if c.Multiple != tuned {
+		return results[2:]
 	}
-	c.Missed /= float64(seeds)
-}
-
-// judged returns the loss that counts: the smaller one of the whole loss and that beyond the lag control,
-// where there is one.
-func (c *cell) judged() metric.Interval {
-	if c.BeyondLag != nil && c.BeyondLag.Estimate < c.Loss.Estimate {
-		return *c.BeyondLag
-	}
-	return c.Loss
+	c.Lag = append(c.Lag, results[2].AUCOrGuess())
+	return results[3:]
 }
 
 // retune tunes some cells with delay, and measures what that wins.
-func (p *plan) retune(ctx context.Context, lab tune.Lab, choices []choice) (list []retuned, err error) {
-	tau := p.Retuned.Tau
+func (p *plan) retune(ctx context.Context, lab tune.Lab, r *result) error {
+	tau := p.RetunedTau
 	for _, o := range p.Optimizers {
-		for _, alpha := range p.Retuned.Alphas {
-			fresh := find(choices, o.Kind, alpha)
-			tuned, err := tune.Tune(ctx, lab, []tune.Arm{p.arm(o.Kind, alpha, tau, fresh.Rates)},
-				tune.Plan{Rows: o.Rows, Dense: []float64{fresh.Rates.Dense}, Seeds: p.Tuning.Seeds})
+		for _, alpha := range p.RetunedAlphas {
+			fresh := r.choice(o.Kind, alpha)
+			late, err := tune.Tune(ctx, lab, []tune.Arm{p.arm(o.Kind, alpha, tau, fresh.Rates)},
+				p.candidates(o, fresh.Rates.Dense))
 			if err != nil {
-				return nil, err
-			}
-			one := retuned{
-				Optimizer: o.Kind, Alpha: alpha, Tau: tau, Fresh: fresh.Rates, Late: tuned[0].Rates,
-				Ratio: tune.RowRatio(tuned[0], fresh.tuned), AtEdge: tuned[0].AtEdge,
+				return err
 			}
 			var specs []trial.Spec
 			for i := range p.Seeds {
-				seed := p.Seed + uint64(i)
-				specs = append(specs, p.spec(o.Kind, alpha, 0, 0, one.Fresh, seed),
-					p.spec(o.Kind, alpha, tau, 0, one.Fresh, seed),
-					p.spec(o.Kind, alpha, tau, 0, one.Late, seed))
+				before := cell{Optimizer: o.Kind, Alpha: alpha, Tau: tau, Rates: fresh.Rates}
+				after := before
+				after.Rates = late[0].Rates
+				specs = append(specs, p.specs(&before, p.Seed+uint64(i))...)
+				specs = append(specs, p.specs(&after, p.Seed+uint64(i))[1])
 			}
 			results, err := lab.Run(ctx, specs)
 			if err != nil {
-				return nil, fmt.Errorf("tuned with delay: %w", err)
+				return fmt.Errorf("tuned with delay: %w", err)
 			}
 			var before, after []float64
-			for i := range p.Seeds {
-				best := results[3*i].AUCOrGuess()
-				before, after = append(before, best-results[3*i+1].AUCOrGuess()),
-					append(after, best-results[3*i+2].AUCOrGuess())
+			for ; len(results) > 0; results = results[3:] {
+				best := results[0].AUCOrGuess()
+				before = append(before, best-results[1].AUCOrGuess())
+				after = append(after, best-results[2].AUCOrGuess())
 			}
-			one.Before, one.After = metric.MeanInterval(before), metric.MeanInterval(after)
-			list = append(list, one)
+			r.Retuned = append(r.Retuned, retuned{
+				Optimizer: o.Kind, Alpha: alpha, Tau: tau, Fresh: fresh.Rates, Late: late[0].Rates,
+				Ratio: tune.RowRatio(late[0], fresh.tuned), AtEdge: late[0].AtEdge,
+				Before: metric.MeanInterval(before), After: metric.MeanInterval(after),
+			})
 		}
 	}
-	return list, nil
+	return nil
 }

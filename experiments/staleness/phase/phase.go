@@ -12,38 +12,24 @@ package phase
 
 import (
 	"context"
-	"errors"
-	"strings"
+	"encoding/json"
 	"time"
 
 	"github.com/spf13/pflag"
 
+	"tandem/algo/job"
 	"tandem/experiments/internal/report"
 	"tandem/experiments/internal/trial"
 	"tandem/internal/cli"
 )
 
-// Experiment is the diagram.
-type Experiment struct {
-	report.Grid
-	redraw bool
-	file   string
-}
-
 // New returns the experiment.
-func New() *Experiment { return &Experiment{Grid: report.NewGrid(report.Taus, report.Alphas)} }
-
-// Name returns "phase".
-func (*Experiment) Name() string { return "phase" }
-
-// Question returns the question of the experiment.
-func (*Experiment) Question() string {
-	return "Is asynchrony safe for my tables?"
-}
-
-// Help returns what the experiment measures and writes.
-func (*Experiment) Help() string {
-	return `Trains in sequence, with row gradients that take effect τ steps late, on data
+func New() *report.Experiment {
+	f := &flags{Grid: report.NewGrid(report.Taus, report.Alphas)}
+	e := report.Experiment{
+		Name:     "phase",
+		Question: "Is asynchrony safe for my tables?",
+		Help: `Trains in sequence, with row gradients that take effect τ steps late, on data
 whose most frequent id is in a share α of the rows, at multiples of the tuned
 rate, with SGD, Adagrad, Adam and FTRL on rows.
 
@@ -57,133 +43,92 @@ nothing, so --quick, --seeds, --taus and --alphas do not go with them:
 
   --file job.yaml   where the tables of a job lie, a sentence for each; writes a
                     folder only with --out
-  --redraw          simulate the clusters again and draw the figures with them
-
-Writes to a new folder:
-
-  report.html              everything on one page
-  trials.jsonl             a line per training, written at its end
-  phase.json               rates, cells, and places of columns
-  settings.yaml            the resolved settings
-  staleness.yaml           the delays on simulated clusters (--redraw)
-  phase.png, .svg          the diagram at the tuned rates
-  phase-rates.png, .svg    the diagram at all rates`
+  --redraw          simulate the clusters again and draw the figures with them`,
+		QuickTime: 25 * time.Second, AddFlags: f.add, ReadsStored: f.readsStored,
+	}
+	diagram := report.Study(e, f.plan, (*plan).measure, (*plan).report)
+	tables := report.Study(e, f.jobPlan, (*jobPlan).measure, (*jobPlan).report)
+	asked := func() *report.Experiment {
+		if f.file != "" {
+			return tables
+		}
+		return diagram
+	}
+	e.Run = func(ctx context.Context, o report.Options) (*report.Report, error) { return asked().Run(ctx, o) }
+	e.Redraw = func(o report.Options, data json.RawMessage) (*report.Report, error) {
+		return asked().Redraw(o, data)
+	}
+	return &e
 }
 
-// QuickTime returns the approximate time of the quick version on two slow cores.
-func (*Experiment) QuickTime() time.Duration { return 25 * time.Second }
+// flags set the cells, or ask for something else of those of the stored full version.
+type flags struct {
+	report.Grid
+	file     string
+	clusters bool
+}
 
-// AddFlags adds the flags of the grid, --file and --redraw.
-func (e *Experiment) AddFlags(flags *pflag.FlagSet) {
-	e.Grid.AddFlags(flags)
-	flags.StringVar(&e.file, "file", "", "train nothing; show where the tables of this job file lie")
-	flags.BoolVar(&e.redraw, "redraw", false,
+// add adds the flags.
+func (f *flags) add(set *pflag.FlagSet) {
+	f.Grid.AddFlags(set)
+	set.StringVar(&f.file, "file", "", "train nothing; show where the tables of this job file lie")
+	set.BoolVar(&f.clusters, "redraw", false,
 		"train nothing; simulate the delays of clusters again and draw the figures")
 }
 
-// Arguments returns the flags that were set.
-func (e *Experiment) Arguments() []string {
-	words := e.Grid.Arguments()
-	if e.file != "" {
-		words = append(words, "--file", e.file)
-	}
-	if e.redraw {
-		words = append(words, "--redraw")
-	}
-	return words
-}
-
-// ReadsStored returns --file, whose answer is text, or --redraw, or "".
-func (e *Experiment) ReadsStored() (flag string, inText bool) {
+// readsStored returns --file, whose answer is text, or --redraw, or "".
+func (f *flags) readsStored() (flag string, inText bool) {
 	switch {
-	case e.file != "":
+	case f.file != "":
 		return "--file", true
-	case e.redraw:
+	case f.clusters:
 		return "--redraw", false
 	}
 	return "", false
 }
 
-// clusterSteps is the number of simulated steps behind a delay.
-const clusterSteps = 64
-
-// clusterGPUs are the sizes of the simulated clusters.
-func clusterGPUs() []int { return []int{8, 64, 512} }
-
-// Run draws the diagram, or places a job on the stored one.
-func (e *Experiment) Run(ctx context.Context, o report.Options) (*report.Report, error) {
-	flag, _ := e.ReadsStored()
-	switch grid := e.Grid.Arguments(); {
-	case e.file != "" && e.redraw:
-		return nil, cli.UsageError("give one of them", "--file and --redraw are two questions")
-	case flag != "" && grid != nil:
-		return nil, cli.UsageError("leave out "+grid[0], "%s trains nothing, so %s has no effect", flag,
-			grid[0])
-	case e.file != "":
-		return placeJob(e.file, o)
-	case e.redraw:
-		return redraw(ctx, o)
+// check returns a usage error for flags that do not go together.
+func (f *flags) check() error {
+	if f.file != "" && f.clusters {
+		return cli.UsageError("give one of them", "--file and --redraw are two questions")
 	}
-	p := fullPlan()
-	if o.Quick {
-		p = quickPlan()
+	flag, _ := f.readsStored()
+	for axis, set := range map[string]bool{report.Taus: f.Taus() != nil, report.Alphas: f.Alphas() != nil} {
+		if flag != "" && set {
+			return cli.UsageError("leave out --"+axis, "%s trains nothing, so --%s has no effect", flag, axis)
+		}
 	}
-	p.Seed, p.Seeds = o.Seed, o.Seeds
-	p.restrict(e.Taus(p.Taus...), e.Alphas(p.Alphas...))
-	return execute(ctx, &p, o)
+	return nil
 }
 
-// execute runs a plan.
-func execute(ctx context.Context, p *plan, o report.Options) (out *report.Report, err error) {
-	lab, err := trial.Open(o)
+// measure trains what the diagram has, or takes the stored full version, and places columns on it.
+func (p *plan) measure(ctx context.Context, o report.Options) (r *result, err error) {
+	if p.Clusters {
+		if r, err = loadFull(); err != nil {
+			return nil, err
+		}
+		if r.Lateness, err = simulate(ctx, []int{8, 64, 512}, 64); err != nil {
+			return nil, err
+		}
+		if err := r.Lateness.write(o.Folder); err != nil {
+			return nil, err
+		}
+		return r, r.placeColumns()
+	}
+	r, err = trial.Measure(o, "phase", p.trainings(), func(lab *trial.Lab) (*result, error) {
+		r, err := p.train(ctx, lab)
+		if err != nil {
+			return nil, err
+		}
+		r.Boundaries, err = p.predictBoundaries(ctx, r, o.Backend)
+		return r, err
+	})
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, lab.Close()) }()
-	lab.Expect(p.trainings())
-	r, err := p.measure(ctx, lab)
-	if err != nil {
+	r.Lateness = &lateness{}
+	if err := job.Decode(stalenessText, stalenessName, r.Lateness); err != nil {
 		return nil, err
 	}
-	if r.Boundaries, err = p.predictBoundaries(ctx, r.Choices, o); err != nil {
-		return nil, err
-	}
-	late, err := loadLateness()
-	if err != nil {
-		return nil, err
-	}
-	if err := r.placeColumns(late); err != nil {
-		return nil, err
-	}
-	return r.report(p), nil
-}
-
-// redraw simulates the clusters and draws the stored result with them.
-func redraw(ctx context.Context, o report.Options) (*report.Report, error) {
-	r, err := loadFull()
-	if err != nil {
-		return nil, err
-	}
-	late, err := simulate(ctx, clusterGPUs(), clusterSteps)
-	if err != nil {
-		return nil, err
-	}
-	if err := late.write(o.Folder); err != nil {
-		return nil, err
-	}
-	if err := r.placeColumns(late); err != nil {
-		return nil, err
-	}
-	out := r.report(late)
-	out.Notes = append(out.Notes, "Nothing was trained: the cells are those of the stored full version. The "+
-		"delays of the clusters are in "+stalenessName+"; copy it to experiments/staleness/phase to keep it.")
-	return out, nil
-}
-
-// list joins words with commas and "and".
-func list(words []string) string {
-	if len(words) < 2 {
-		return strings.Join(words, "")
-	}
-	return strings.Join(words[:len(words)-1], ", ") + " and " + words[len(words)-1]
+	return r, r.placeColumns()
 }

@@ -59,18 +59,18 @@ func (f *fake) Run(_ context.Context, specs []trial.Spec) ([]trial.Result, error
 
 // small returns a plan of two optimizers, both of which are best at the same rate.
 func small() *plan {
-	p := quickPlan()
-	p.Seed, p.Seeds, p.TrainRows, p.TestRows = 1, 3, 1280, 500
+	p, _ := (&flags{}).plan(report.Options{Quick: true, Seed: 1, Seeds: 3})
+	p.TrainRows, p.TestRows = 1280, 500
 	p.Alphas, p.Taus, p.Multiples = []float64{0.01, 0.5}, []int{1, 7}, []float64{1, 4}
 	p.RateAlphas, p.RateTaus = []float64{0.5}, []int{7}
 	p.Optimizers = []optimizer{{opt.SGD, tune.Grid(best, 3, 1)}, {opt.Adagrad, tune.Grid(best, 3, 1)}}
-	p.Retuned = retuning{Alphas: []float64{0.5}, Tau: 7}
-	return &p
+	p.RetunedTau, p.RetunedAlphas = 7, []float64{0.5}
+	return p
 }
 
 func TestCellsAreMeasuredAgainstFreshRowsAndTheLag(t *testing.T) {
 	p, f := small(), &fake{trained: map[string]int{}}
-	r, err := p.measure(context.Background(), f)
+	r, err := p.train(t.Context(), f)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -102,8 +102,8 @@ func TestCellsAreMeasuredAgainstFreshRowsAndTheLag(t *testing.T) {
 
 func TestADivergedTrainingIsAGuess(t *testing.T) {
 	p := small()
-	p.Retuned = retuning{}
-	r, err := p.measure(context.Background(), &fake{trained: map[string]int{}, diverge: true})
+	p.RetunedAlphas = nil
+	r, err := p.train(t.Context(), &fake{trained: map[string]int{}, diverge: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -141,10 +141,10 @@ func TestRegionOfACell(t *testing.T) {
 }
 
 func TestPlacesBetweenCellsHaveTheWorstOfThem(t *testing.T) {
-	d := newDiagram([]cell{
+	d := (&result{Cells: []cell{
 		at(opt.Adagrad, 0.01, 1, 0, 0), at(opt.Adagrad, 0.01, 7, 0.0008, 0.0008),
 		at(opt.Adagrad, 0.5, 1, 0, 0), at(opt.Adagrad, 0.5, 7, 0.004, 0.003),
-	})
+	}}).diagram()
 	for _, c := range []struct {
 		top, late float64
 		want      region
@@ -155,15 +155,15 @@ func TestPlacesBetweenCellsHaveTheWorstOfThem(t *testing.T) {
 		{0.01, 8, outside, false},
 		{0.2, 0.5, safe, false}, {0.9, 0, safe, false},
 	} {
-		p := d.find(opt.Adagrad, 1, c.top, c.late)
+		p := d.find(opt.Adagrad, c.top, c.late)
 		if p.Region != c.want || p.Rarer != c.rarer {
 			t.Errorf("top id in %v, %v steps late: %+v, want %s", c.top, c.late, p, c.want)
 		}
 	}
-	if p := d.find(opt.RowwiseAdagrad, 1, 0.5, 7); p.Worst != 0.003 {
+	if p := d.find(opt.RowwiseAdagrad, 0.5, 7); p.Worst != 0.003 {
 		t.Errorf("worst %v", p.Worst)
 	}
-	if p := d.find(opt.Adam, 1, 0.5, 7); p.Region != notTested {
+	if p := d.find(opt.Adam, 0.5, 7); p.Region != notTested {
 		t.Errorf("Adam, which has no cell: %+v", p)
 	}
 }
@@ -243,7 +243,7 @@ func TestStoredResult(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := newDiagram(r.Cells)
+	d := r.diagram()
 	if !slices.Equal(r.kinds(), []string{opt.SGD, opt.Adagrad, opt.Adam, opt.FTRL}) || len(d.alphas) < 5 ||
 		len(d.taus) < 5 || r.Setup.Seeds < 5 {
 		t.Fatalf("optimizers %v, α %v, τ %v, %d seeds", r.kinds(), d.alphas, d.taus, r.Setup.Seeds)
@@ -253,28 +253,30 @@ func TestStoredResult(t *testing.T) {
 			for _, tau := range d.taus {
 				if c := d.at(kind, tuned, alpha, tau); c == nil || len(c.Late) != r.Setup.Seeds ||
 					c.BeyondLag == nil {
-					t.Errorf("%s, α = %g, τ = %d: %+v", kind, alpha, tau, c)
+					t.Errorf("%s, α = %g, τ = %g: %+v", kind, alpha, tau, c)
 				}
 			}
 		}
 	}
-	late, err := loadLateness()
-	if err != nil {
+	if err := r.placeColumns(); err != nil {
 		t.Fatal(err)
 	}
-	if err := r.placeColumns(late); err != nil {
-		t.Fatal(err)
+	if series := r.figure().Heat.Series; len(series) != 4 {
+		t.Errorf("data %v", series)
 	}
-	if len(dataSets(r.Columns)) != 4 || late.worst() < late.longest() || late.shortest() > late.longest() {
-		t.Errorf("data %v, delays %v to %v, %v at worst", dataSets(r.Columns), late.shortest(),
-			late.longest(),
-			late.worst())
+	for _, c := range r.Columns {
+		if !(c.Top > 0 && c.Top < 1) || c.IDs < 1 || c.Source == "" {
+			t.Errorf("columns.yaml: %+v", c)
+		}
+	}
+	if shortest, longest, worst := r.Lateness.delays(); !(shortest <= longest && longest <= worst) {
+		t.Errorf("delays %v to %v, %v at worst", shortest, longest, worst)
 	}
 }
 
 // A simulated read is late, and by no more than its bound.
 func TestSimulatedDelaysKeepTheirBound(t *testing.T) {
-	l, err := simulate(context.Background(), []int{2}, 16)
+	l, err := simulate(t.Context(), []int{2}, 16)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -298,12 +300,12 @@ func TestTinyRun(t *testing.T) {
 	p := small()
 	p.Seeds, p.Optimizers = 2, p.Optimizers[:1]
 	p.Job.Model.EmbeddingDim, p.Job.Model.Top = 2, []int{4}
-	out, err := execute(context.Background(), p,
-		report.Options{Folder: t.TempDir(), Progress: reporttest.Progress(t)})
+	r, err := p.measure(t.Context(), report.Options{Folder: t.TempDir(), Progress: reporttest.Progress(t)})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(out.Tables) != 5 || len(out.Figures) != 2 || len(out.Tables[1].Rows) != 2*2 {
+	out := p.report(r)
+	if len(out.Tables) != 3 || len(out.Figures) != 2 || len(out.Tables[0].Rows) != 2*2 {
 		t.Errorf("%d tables, %d figures", len(out.Tables), len(out.Figures))
 	}
 	reporttest.CheckWidth(t, out)
@@ -312,7 +314,7 @@ func TestTinyRun(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if r := out.Data.(*result); len(r.Boundaries) != 3 || r.Boundaries[0].Curvature <= 0 {
+	if len(r.Boundaries) != 3 || r.Boundaries[0].Curvature <= 0 {
 		t.Errorf("boundaries %+v", r.Boundaries)
 	}
 }
@@ -340,6 +342,18 @@ const generated = `data:
 training: {mode: %s%s}
 `
 
+// placeJob finds where the tables of a job file lie.
+func placeJob(t *testing.T, file string) (*jobPlan, *placed, error) {
+	t.Helper()
+	full, err := loadFull()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &jobPlan{file, full}
+	of, err := p.measure(t.Context(), report.Options{})
+	return p, of, err
+}
+
 func TestPlaceOfAJob(t *testing.T) {
 	for _, c := range []struct{ mode, more, user, country string }{
 		{"hybrid", ", staleness: 1", "inside the measured safe region, judged as 0.4 %",
@@ -352,10 +366,11 @@ func TestPlaceOfAJob(t *testing.T) {
 			"outside what was measured"},
 		{"sequential", ", delay: exactly 200", "outside what was measured", "outside what was measured"},
 	} {
-		out, err := placeJob(jobFile(t, fmt.Sprintf(generated, c.mode, c.more)), report.Options{})
+		p, of, err := placeJob(t, jobFile(t, fmt.Sprintf(generated, c.mode, c.more)))
 		if err != nil {
 			t.Fatal(err)
 		}
+		out := p.report(of)
 		for i, want := range []string{c.user, c.country} {
 			if got := out.Findings[i]; !strings.Contains(got, want) {
 				t.Errorf("%s%s: %q, want %q", c.mode, c.more, got, want)
@@ -369,11 +384,11 @@ func TestPlaceOfAJob(t *testing.T) {
 
 // Ids of real rows are counted: the census has its own columns, and most people live in one country.
 func TestTopIdsAreCounted(t *testing.T) {
-	out, err := placeJob(jobFile(t, "data: {kind: adult-income}\n"), report.Options{})
+	_, of, err := placeJob(t, jobFile(t, "data: {kind: adult-income}\n"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	tables := out.Data.(*placed).Tables
+	tables := of.Tables
 	at := slices.IndexFunc(tables, func(t table) bool { return strings.Contains(t.Slot, "country") })
 	if at < 0 || !tables[at].Counted || math.Abs(tables[at].Top-0.9) > 0.02 {
 		t.Errorf("tables %+v", tables)
@@ -382,14 +397,15 @@ func TestTopIdsAreCounted(t *testing.T) {
 
 func TestASlotWithoutIDsHasNoPlace(t *testing.T) {
 	one := table{Slot: "weekday", Late: 9, Place: place{Region: empty}}
-	if got := one.sentence(newDiagram(nil)); got != "weekday: no ids in the training rows." {
+	if got := one.sentence(&diagram{}); got != "weekday: no ids in the training rows." {
 		t.Errorf("%q", got)
 	}
 	r, err := loadFull()
 	if err != nil {
 		t.Fatal(err)
 	}
-	out := (&placed{Job: "mine", Optimizer: opt.Adagrad, Tables: []table{one}}).report(r)
+	p := &jobPlan{full: r}
+	out := p.report(&placed{Job: "mine", Optimizer: opt.Adagrad, Tables: []table{one}})
 	if h := out.Figures[0].Heat; len(h.Panels[0].Points) != 0 || !(h.X.Low > 0) {
 		t.Errorf("points %v, axis from %v", h.Panels[0].Points, h.X.Low)
 	}
@@ -402,29 +418,37 @@ func TestBadJobFilesAreOneClearLine(t *testing.T) {
 		"data: {kind: criteo, path: nowhere.txt}\n":          "nowhere.txt",
 		"data: {kind: adult-income}\ntraining: {mode: no}\n": "mode",
 	} {
-		_, err := placeJob(jobFile(t, text), report.Options{})
+		_, _, err := placeJob(t, jobFile(t, text))
 		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%q: %v, want %q", text, err, want)
 		}
 	}
-	if _, err := placeJob(filepath.Join(t.TempDir(), "absent.yaml"), report.Options{}); err == nil ||
+	if _, _, err := placeJob(t, filepath.Join(t.TempDir(), "absent.yaml")); err == nil ||
 		!strings.Contains(err.Error(), "absent.yaml") {
 		t.Errorf("an absent file: %v", err)
 	}
-	e := &Experiment{file: "a.yaml", redraw: true}
-	if _, err := e.Run(context.Background(), report.Options{}); err == nil {
+	if _, err := withFlags(t, "--file=a.yaml", "--redraw").Run(t.Context(), report.Options{}); err == nil {
 		t.Error("--file with --redraw has no error")
 	}
-	if got := strings.Join(e.Arguments(), " "); got != "--file a.yaml --redraw" {
-		t.Errorf("arguments %q", got)
+}
+
+// withFlags returns the experiment with flags.
+func withFlags(t *testing.T, words ...string) *report.Experiment {
+	t.Helper()
+	e := New()
+	flags := pflag.NewFlagSet("", pflag.ContinueOnError)
+	e.AddFlags(flags)
+	if err := flags.Parse(words); err != nil {
+		t.Fatal(err)
 	}
+	return e
 }
 
 // What is missing is named with its place, and the hint says what to get.
 func TestMissingDataOfAJob(t *testing.T) {
 	path := jobFile(t, "data: {kind: criteo, path: nowhere.txt}\n")
 	var e *cli.Error
-	_, err := placeJob(path, report.Options{})
+	_, _, err := placeJob(t, path)
 	if !errors.As(err, &e) || err.Error() != "criteo: there is no "+filepath.Join(filepath.Dir(path),
 		"nowhere.txt") {
 		t.Fatal(err)
@@ -440,13 +464,8 @@ func TestMissingDataOfAJob(t *testing.T) {
 // Flags of the grid have no effect on stored results, so they are refused.
 func TestStoredResultsHaveNoGrid(t *testing.T) {
 	for _, word := range []string{"--file=a.yaml", "--redraw"} {
-		e := New()
-		flags := pflag.NewFlagSet("", pflag.ContinueOnError)
-		e.AddFlags(flags)
-		if err := flags.Parse([]string{word, "--taus", "3"}); err != nil {
-			t.Fatal(err)
-		}
-		_, err := e.Run(context.Background(), report.Options{})
+		e := withFlags(t, word, "--taus", "3")
+		_, err := e.Run(t.Context(), report.Options{})
 		if err == nil || !strings.Contains(err.Error(), "trains nothing, so --taus has no effect") {
 			t.Errorf("%s --taus: %v", word, err)
 		}
@@ -461,10 +480,10 @@ func TestStoredResultsHaveNoGrid(t *testing.T) {
 
 // The flags of the grid leave a plan whose parts fit together.
 func TestRestrict(t *testing.T) {
-	p := fullPlan()
+	p, _ := (&flags{}).plan(report.Options{})
 	p.restrict([]int{0, 7}, []float64{0.02, 0.5})
 	if !slices.Equal(p.Taus, []int{7}) || !slices.Equal(p.RateTaus, []int{7}) ||
-		!slices.Equal(p.RateAlphas, []float64{0.5}) || !slices.Equal(p.Retuned.Alphas, []float64{0.5}) ||
+		!slices.Equal(p.RateAlphas, []float64{0.5}) || !slices.Equal(p.RetunedAlphas, []float64{0.5}) ||
 		len(p.Multiples) != 3 {
 		t.Errorf("plan %+v", p)
 	}
@@ -481,7 +500,7 @@ func (failing) Run(context.Context, []trial.Spec) ([]trial.Result, error) {
 }
 
 func TestErrorsPass(t *testing.T) {
-	if _, err := small().measure(context.Background(), failing{}); err == nil {
+	if _, err := small().train(t.Context(), failing{}); err == nil {
 		t.Error("no error")
 	}
 }

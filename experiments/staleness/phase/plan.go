@@ -3,6 +3,7 @@ package phase
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"tandem/algo/job"
 	"tandem/algo/numeric/opt"
@@ -16,6 +17,8 @@ import (
 type plan struct {
 	Seed  uint64 `yaml:"seed"` // the first
 	Seeds int    `yaml:"seeds"`
+	// Clusters says that the cells are those of the stored full version; only the clusters are simulated.
+	Clusters bool `yaml:"clusters-alone,omitempty"`
 	// Job is the job of all trainings. An arm sets data, optimizer of rows, rates and delay.
 	Job       job.Job `yaml:"job"`
 	TrainRows int     `yaml:"train-rows"`
@@ -29,8 +32,12 @@ type plan struct {
 	RateAlphas []float64   `yaml:"rate-alphas"`
 	RateTaus   []int       `yaml:"rate-taus"`
 	Optimizers []optimizer `yaml:"optimizers"`
-	Tuning     tuning      `yaml:"tuning"`
-	Retuned    retuning    `yaml:"retuned"`
+	// Both rates of an optimizer are tuned at TuningAlpha, then that of rows at every α.
+	TuningAlpha float64   `yaml:"tuning-alpha"`
+	Dense       []float64 `yaml:"dense-rates"`
+	// Cells at RetunedTau, one of Taus, and RetunedAlphas, some of Alphas, are tuned again, with late rows.
+	RetunedTau    int       `yaml:"retuned-tau"`
+	RetunedAlphas []float64 `yaml:"retuned-alphas"`
 	// BoundarySeeds is the number of seeds behind a predicted boundary.
 	BoundarySeeds int `yaml:"boundary-seeds"`
 }
@@ -41,17 +48,36 @@ type optimizer struct {
 	Rows []float64 `yaml:"row-rates"`
 }
 
-// tuning is how rates are tuned: first both rates of an optimizer at one α, then the rate of rows at every α.
-type tuning struct {
-	Alpha float64   `yaml:"alpha"`
-	Dense []float64 `yaml:"dense-rates"`
-	Seeds int       `yaml:"seeds"`
-}
+// tuned is the multiple of the tuned rate.
+const tuned = 1.0
 
-// retuning is the cells that are tuned a second time, with late rows.
-type retuning struct {
-	Alphas []float64 `yaml:"alphas"` // some of plan.Alphas
-	Tau    int       `yaml:"tau"`    // one of plan.Taus; 0: none
+// plan returns the plan of the full version, which takes about half an hour on two slow cores: 1,920
+// trainings and 900 more for the rates. The quick one has fewer of everything.
+func (f *flags) plan(o report.Options) (*plan, error) {
+	p := &plan{
+		Seed: o.Seed, Seeds: o.Seeds, Clusters: f.clusters,
+		Job: job.Default(), TrainRows: 60_000, TestRows: 30_000,
+		Alphas: []float64{0.004, 0.01, 0.03, 0.1, 0.3, 0.5}, Taus: []int{1, 3, 7, 15, 31, 63},
+		Multiples: []float64{0.25, tuned, 4}, RateAlphas: []float64{0.01, 0.1, 0.5}, RateTaus: []int{7, 31},
+		TuningAlpha: 0.1, Dense: tune.Grid(0.005, 2.5, 1),
+		RetunedTau: 31, RetunedAlphas: []float64{0.03, 0.5}, BoundarySeeds: 3,
+	}
+	// The batch is small, so that a run of a second has a thousand steps, many more than the longest delay.
+	p.Job.Model.EmbeddingDim, p.Job.Model.Top = 8, []int{32, 16}
+	p.Job.Training.Mode, p.Job.Training.GlobalBatch = job.Sequential, 64
+	candidates := 3 // on both sides of the middle
+	if o.Quick {
+		p.TrainRows, p.TestRows, p.BoundarySeeds, candidates = 20_000, 20_000, 1, 2
+		p.Alphas, p.Taus, p.RateTaus = []float64{0.01, 0.1, 0.5}, []int{7, 31}, nil
+		p.Dense, p.RetunedAlphas = []float64{0.005}, nil
+	}
+	// A factor of 3 apart, around the rate of one training with rare ids that did well.
+	p.Optimizers = []optimizer{
+		{opt.SGD, tune.Grid(10, 3, candidates)}, {opt.Adagrad, tune.Grid(0.1, 3, candidates)},
+		{opt.Adam, tune.Grid(0.01, 3, candidates)}, {opt.FTRL, tune.Grid(1, 3, candidates)},
+	}
+	p.restrict(f.Taus(p.Taus...), f.Alphas(p.Alphas...))
+	return p, f.check()
 }
 
 // restrict sets the delays and the shares of the most frequent id. What is trained at some of them only keeps
@@ -62,67 +88,53 @@ func (p *plan) restrict(taus []int, alphas []float64) {
 	p.RateTaus = slices.DeleteFunc(p.RateTaus, func(tau int) bool { return !slices.Contains(p.Taus, tau) })
 	other := func(alpha float64) bool { return !slices.Contains(alphas, alpha) }
 	p.RateAlphas = slices.DeleteFunc(p.RateAlphas, other)
-	p.Retuned.Alphas = slices.DeleteFunc(p.Retuned.Alphas, other)
+	p.RetunedAlphas = slices.DeleteFunc(p.RetunedAlphas, other)
 	if len(p.RateTaus) == 0 || len(p.RateAlphas) == 0 {
 		p.Multiples = []float64{tuned}
 	}
 }
 
-// quickPlan takes the time that QuickTime returns.
-func quickPlan() plan {
-	return plan{
-		Job: commonJob(), TrainRows: 20_000, TestRows: 20_000,
-		Alphas: []float64{0.01, 0.1, 0.5}, Taus: []int{7, 31}, Multiples: []float64{1},
-		Optimizers:    optimizers(2),
-		Tuning:        tuning{Alpha: 0.1, Dense: []float64{0.005}, Seeds: tune.SeedsMin},
-		BoundarySeeds: 1,
-	}
-}
-
-// fullPlan takes about half an hour on two slow cores: 1,920 trainings and 900 more for the rates.
-func fullPlan() plan {
-	return plan{
-		Job: commonJob(), TrainRows: 60_000, TestRows: 30_000,
-		Alphas: []float64{0.004, 0.01, 0.03, 0.1, 0.3, 0.5}, Taus: []int{1, 3, 7, 15, 31, 63},
-		Multiples: []float64{0.25, 1, 4}, RateAlphas: []float64{0.01, 0.1, 0.5}, RateTaus: []int{7, 31},
-		Optimizers:    optimizers(3),
-		Tuning:        tuning{Alpha: 0.1, Dense: tune.Grid(0.005, 2.5, 1), Seeds: tune.SeedsMin},
-		Retuned:       retuning{Alphas: []float64{0.03, 0.5}, Tau: 31},
-		BoundarySeeds: 3,
-	}
-}
-
-// optimizers returns the optimizers of rows, each with candidates a factor of 3 apart around the rate of one
-// training with rare ids that did well.
-func optimizers(steps int) []optimizer {
-	return []optimizer{
-		{opt.SGD, tune.Grid(10, 3, steps)}, {opt.Adagrad, tune.Grid(0.1, 3, steps)},
-		{opt.Adam, tune.Grid(0.01, 3, steps)}, {opt.FTRL, tune.Grid(1, 3, steps)},
-	}
-}
-
-// commonJob returns the job of all trainings. Its batch is small, so that a run of a second has a thousand
-// steps and the longest delay is a small part of it.
-func commonJob() job.Job {
-	j := job.Default()
-	j.Model.EmbeddingDim, j.Model.Top = 8, []int{32, 16}
-	j.Training.Mode, j.Training.GlobalBatch = job.Sequential, 64
-	return j
-}
-
-// titles are the names of the optimizers in figures.
+// title returns the name of an optimizer in figures: SGD, Adagrad, Adam, FTRL.
 func title(kind string) string {
-	switch kind {
-	case opt.SGD:
-		return "SGD"
-	case opt.Adagrad:
-		return "Adagrad"
-	case opt.Adam:
-		return "Adam"
-	case opt.FTRL:
-		return "FTRL"
+	if kind == opt.SGD || kind == opt.FTRL {
+		return strings.ToUpper(kind)
 	}
-	return kind
+	return strings.ToUpper(kind[:1]) + kind[1:]
+}
+
+// at returns the shares of the most frequent id, and the delays, that are trained at a multiple of the tuned
+// rate.
+func (p *plan) at(multiple float64) (alphas []float64, taus []int) {
+	if multiple == tuned {
+		return p.Alphas, p.Taus
+	}
+	return p.RateAlphas, p.RateTaus
+}
+
+// candidates returns what the tuner tries for an optimizer.
+func (p *plan) candidates(o optimizer, dense ...float64) tune.Plan {
+	return tune.Plan{Rows: o.Rows, Dense: dense, Seeds: tune.SeedsMin}
+}
+
+// trainings returns how many trainings the lab is asked for, equal ones included: those of the tuner, of the
+// cells and of the retuned ones.
+func (p *plan) trainings() (n int) {
+	for _, o := range p.Optimizers {
+		rows, both := p.candidates(o, p.Dense[0]), p.candidates(o, p.Dense...)
+		n += len(p.Alphas)*rows.Trials() + len(p.RetunedAlphas)*(rows.Trials()+3*p.Seeds)
+		if len(p.Dense) > 1 {
+			n += both.Trials()
+		}
+		for _, multiple := range p.Multiples {
+			alphas, taus := p.at(multiple)
+			each := 2 // fresh and late
+			if multiple == tuned {
+				each = 3 // and the lag control
+			}
+			n += p.Seeds * len(alphas) * len(taus) * each
+		}
+	}
+	return n
 }
 
 // job returns the job of an optimizer at an α, whose rows are tau steps late, under a seed.
@@ -137,36 +149,6 @@ func (p *plan) job(kind string, alpha float64, tau int, rates tune.Rates, seed u
 	return j
 }
 
-// at returns the shares of the most frequent id, and the delays, that are trained at a multiple of the tuned
-// rate.
-func (p *plan) at(multiple float64) (alphas []float64, taus []int) {
-	if multiple == tuned {
-		return p.Alphas, p.Taus
-	}
-	return p.RateAlphas, p.RateTaus
-}
-
-// trainings returns how many trainings there are: of the tuner, of the cells and of the retuned ones.
-func (p *plan) trainings() (n int) {
-	for _, o := range p.Optimizers {
-		rows := tune.Plan{Rows: o.Rows, Dense: p.Tuning.Dense[:1], Seeds: p.Tuning.Seeds}
-		n += len(p.Alphas)*rows.Trials() + len(p.Retuned.Alphas)*(rows.Trials()+3*p.Seeds)
-		if len(p.Tuning.Dense) > 1 {
-			both := tune.Plan{Rows: o.Rows, Dense: p.Tuning.Dense, Seeds: p.Tuning.Seeds}
-			n += both.Trials()
-		}
-		for _, multiple := range p.Multiples {
-			alphas, taus := p.at(multiple)
-			each := 1 + len(taus)
-			if multiple == tuned {
-				each += len(taus) // the lag control
-			}
-			n += p.Seeds * len(alphas) * each
-		}
-	}
-	return n
-}
-
 // arm returns a way to train for the tuner.
 func (p *plan) arm(kind string, alpha float64, tau int, nominal tune.Rates) tune.Arm {
 	name := fmt.Sprintf("%s, α = %g", title(kind), alpha)
@@ -179,18 +161,17 @@ func (p *plan) arm(kind string, alpha float64, tau int, nominal tune.Rates) tune
 	}
 }
 
-// spec returns a training on the test rows.
-func (p *plan) spec(kind string, alpha float64, tau, drop int, rates tune.Rates, seed uint64) trial.Spec {
-	what := "fresh"
-	switch {
-	case tau > 0:
-		what = fmt.Sprintf("τ = %d", tau)
-	case drop > 0:
-		what = fmt.Sprintf("%d steps fewer", drop)
+// specs returns the trainings of a cell under a seed: of fresh rows, of late rows, and of fresh rows with τ
+// steps less training, which only cells at the tuned rate have.
+func (p *plan) specs(c *cell, seed uint64) []trial.Spec {
+	spec := func(tau, drop int, what string) trial.Spec {
+		return trial.Spec{Job: p.job(c.Optimizer, c.Alpha, tau, c.Rates, seed), Part: trial.Test, Drop: drop,
+			Name: fmt.Sprintf("%s, α = %g, row rate %.3g, %s, seed %d", title(c.Optimizer), c.Alpha,
+				c.Rates.Rows, what, seed)}
 	}
-	return trial.Spec{
-		Job: p.job(kind, alpha, tau, rates, seed), Part: trial.Test, Drop: drop,
-		Name: fmt.Sprintf("%s, α = %g, row rate %.3g, %s, seed %d", title(kind), alpha, rates.Rows, what,
-			seed),
+	list := []trial.Spec{spec(0, 0, "fresh"), spec(c.Tau, 0, fmt.Sprintf("τ = %d", c.Tau))}
+	if c.Multiple == tuned {
+		list = append(list, spec(0, c.Tau, fmt.Sprintf("%d steps fewer", c.Tau)))
 	}
+	return list
 }

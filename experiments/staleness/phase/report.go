@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"tandem/algo/metric"
 	"tandem/algo/numeric/opt"
@@ -12,25 +13,27 @@ import (
 	"tandem/internal/cli"
 )
 
-// report returns the result as tables, figures and sentences. settings are what is written as YAML.
-func (r *result) report(settings any) *report.Report {
+// report returns the result as tables, figures and sentences.
+func (p *plan) report(r *result) *report.Report {
 	out := &report.Report{
 		Findings: r.findings(),
 		Notes:    r.notes(),
-		Tables:   append([]cli.Table{r.rateTable()}, r.cellTables()...),
+		Tables:   r.cellTables(),
 		Figures:  []report.Figure{r.figure()},
 		Headline: &report.Headline{Figure: "phase"},
-		Settings: settings,
-		Data:     r,
 	}
 	if len(r.multiples()) > 1 {
-		out.Tables = append(out.Tables, r.multipleTable())
 		out.Figures = append(out.Figures, r.rateFigure())
 	}
 	if len(r.Retuned) > 0 {
 		out.Tables = append(out.Tables, r.retunedTable())
 	}
 	out.Tables = append(out.Tables, r.columnTable())
+	if p.Clusters {
+		out.Notes = append(out.Notes, "Nothing was trained: the cells are those of the stored full version. "+
+			"The delays of the clusters are in "+stalenessName+"; copy it to experiments/staleness/phase to "+
+			"keep it.")
+	}
 	return out
 }
 
@@ -53,104 +56,176 @@ func (r *result) multiples() (list []float64) {
 	return slices.Compact(list)
 }
 
-// rateDiagram returns the diagram of the α and τ that have cells at all rates.
-func (r *result) rateDiagram() *diagram {
-	d := newDiagram(r.Cells)
-	for _, m := range r.multiples() {
-		one := newDiagram(slices.DeleteFunc(slices.Clone(r.Cells),
-			func(c cell) bool { return c.Multiple != m }))
-		d.alphas = slices.DeleteFunc(d.alphas, func(v float64) bool {
-			return !slices.Contains(one.alphas,
-				v)
-		})
-		d.taus = slices.DeleteFunc(d.taus, func(v int) bool { return !slices.Contains(one.taus, v) })
+// cellTables returns the losses at the tuned rates, a table for each optimizer with two lines for each α: the
+// whole loss and that beyond the lag.
+func (r *result) cellTables() (tables []cli.Table) {
+	d := r.diagram()
+	for _, kind := range r.kinds() {
+		t := cli.Table{
+			Caption: title(kind) + " at rates of rows tuned without delay (* at an end of the grid): " +
+				"AUC × 1000 lost to fresh rows, then to the lag control",
+			Header: []string{"α", "rate"}, Words: 1,
+		}
+		for _, tau := range d.taus {
+			t.Header = append(t.Header, fmt.Sprintf("τ = %g", tau))
+		}
+		for _, alpha := range d.alphas {
+			tunedAt := r.choice(kind, alpha)
+			rate := report.Digits(tunedAt.Rates.Rows, 3)
+			if tunedAt.AtEdge {
+				rate += "*"
+			}
+			whole, beyond := []string{fmt.Sprint(alpha), rate}, []string{"  lag", ""}
+			for _, tau := range d.taus {
+				c := d.at(kind, tuned, alpha, tau)
+				whole = append(whole, report.MilliInterval(c.Loss))
+				beyond = append(beyond, report.MilliInterval(*c.BeyondLag))
+			}
+			t.Rows = append(t.Rows, whole, beyond)
+		}
+		tables = append(tables, t)
 	}
-	return d
+	return tables
 }
 
-// tuned is the multiple of the tuned rate.
-const tuned = 1.0
+// retunedTable returns what tuning with delay changes.
+func (r *result) retunedTable() cli.Table {
+	t := cli.Table{
+		Caption: fmt.Sprintf("Rates tuned a second time, with rows τ = %d late: loss in AUC × 1000 against "+
+			"fresh rows at their own rate", r.Retuned[0].Tau),
+		Header: []string{"optimizer, α", "row rates", "best late ÷ fresh", "fresh rate", "late rate"},
+		Words:  1,
+	}
+	for _, one := range r.Retuned {
+		t.Rows = append(t.Rows, []string{
+			fmt.Sprintf("%s %g", title(one.Optimizer), one.Alpha),
+			report.Digits(one.Fresh.Rows, 2) + ", " + report.Digits(one.Late.Rows, 2),
+			fmt.Sprintf("%s [%s, %s]", ratio(one.Ratio.Estimate), ratio(one.Ratio.Low),
+				ratio(one.Ratio.High)),
+			report.MilliInterval(one.Before), report.MilliInterval(one.After),
+		})
+	}
+	return t
+}
 
-// findings returns what the cells show, a sentence or two for each optimizer, and what they mean for the
-// columns.
-func (r *result) findings() []string {
-	var sentences []string
+// ratio returns a ratio of rates, which is not of interest beyond a factor of 100.
+func ratio(v float64) string {
+	switch {
+	case v < 0.01:
+		return "<0.01"
+	case v > 100:
+		return ">100"
+	}
+	return report.Digits(v, 2)
+}
+
+// columnTable returns the places of the columns.
+func (r *result) columnTable() cli.Table {
+	_, longest, _ := r.Lateness.delays()
+	t := cli.Table{
+		Caption: fmt.Sprintf("Columns of public data, %.1f steps late on simulated clusters: what was "+
+			"measured around them at the tuned rate", longest),
+		Header: []string{"data", "column", "top id"}, Words: 2,
+	}
+	for _, kind := range r.kinds() {
+		t.Header = append(t.Header, title(kind))
+	}
+	for _, c := range r.Columns {
+		line := []string{c.Data, c.Name, report.Digits(100*c.Top, 2) + " %"}
+		for _, kind := range r.kinds() {
+			line = append(line, string(c.Regions[kind]))
+		}
+		t.Rows = append(t.Rows, line)
+	}
+	return t
+}
+
+// findings returns what the cells show, a sentence for each optimizer, and what they mean for the columns.
+func (r *result) findings() (sentences []string) {
 	for _, kind := range r.kinds() {
 		sentences = append(sentences, r.courseSentence(kind))
 	}
-	if s := r.boundarySentence(); s != "" {
-		sentences = append(sentences, s)
+	sentences = append(sentences, r.boundarySentence()...)
+	sentences = append(sentences, r.retunedSentence()...)
+	_, longest, _ := r.Lateness.delays()
+	for _, kind := range r.kinds() {
+		names := map[region][]string{}
+		for _, c := range r.Columns {
+			names[c.Regions[kind]] = append(names[c.Regions[kind]], c.Data+" "+c.Name)
+		}
+		where := "no column lies where a loss was measured"
+		if len(names[loss]) > 0 {
+			where = list(names[loss]) + " lie where a loss was measured"
+		}
+		sentences = append(sentences, fmt.Sprintf("%s on the simulated clusters, %.1f steps late: %s; %d of "+
+			"%d are safe, %d unclear, %d beyond the measured frequencies.", title(kind), longest, where,
+			len(names[safe]), len(r.Columns), len(names[unclear]), len(names[outside])))
 	}
-	if s := r.retunedSentence(); s != "" {
-		sentences = append(sentences, s)
+	return sentences
+}
+
+// atTuned returns the cells of an optimizer at its tuned rate, by α and τ; "": those of all.
+func (r *result) atTuned(kind string) (cells []*cell) {
+	for i := range r.Cells {
+		if c := &r.Cells[i]; c.Multiple == tuned && (kind == "" || c.Optimizer == kind) {
+			cells = append(cells, c)
+		}
 	}
-	return append(sentences, r.columnSentences()...)
+	return cells
 }
 
 // courseSentence says where an optimizer loses at its tuned rate.
 func (r *result) courseSentence(kind string) string {
-	d := newDiagram(r.Cells)
 	counts := map[region]int{}
 	var worst, first *cell
-	for i := range r.Cells {
-		c := &r.Cells[i]
-		if c.Optimizer != kind || c.Multiple != tuned {
-			continue
-		}
+	cells := r.atTuned(kind)
+	for _, c := range cells {
 		counts[c.region()]++
 		if worst == nil || c.judged().Estimate > worst.judged().Estimate {
 			worst = c
 		}
-		if c.region() == loss && (first == nil || c.Alpha < first.Alpha ||
-			c.Alpha == first.Alpha && c.Tau < first.Tau) {
+		if first == nil && c.region() == loss {
 			first = c
 		}
 	}
-	all := len(d.alphas) * len(d.taus)
-	text := fmt.Sprintf("%s at its tuned rate: of %d cells, %d lose more than %g AUC, %d are safe (interval "+
-		"below %g), %d unclear; ", title(kind), all, counts[loss], margin, counts[safe],
-		margin, counts[unclear])
-	if first == nil {
-		return text + fmt.Sprintf("the largest loss is %s, at α = %g, τ = %d.",
-			report.PlusMinus(worst.judged()), worst.Alpha, worst.Tau)
+	start := ""
+	if first != nil {
+		start = fmt.Sprintf("the rarest id that loses is in a share of %g, from τ = %d; ", first.Alpha,
+			first.Tau)
 	}
-	return text + fmt.Sprintf("the rarest id that loses is in a share of %g, from τ = %d; the largest loss "+
-		"is %s, at α = %g, τ = %d.", first.Alpha, first.Tau, report.PlusMinus(worst.judged()), worst.Alpha,
-		worst.Tau)
+	return fmt.Sprintf("%s at its tuned rate: of %d cells, %d lose more than %g AUC, %d are safe (interval "+
+		"below %g), %d unclear; %sthe largest loss is %s, at α = %g, τ = %d.", title(kind), len(cells),
+		counts[loss], margin, counts[safe], margin, counts[unclear], start,
+		report.PlusMinus(worst.judged()), worst.Alpha, worst.Tau)
 }
 
-// boundarySentence compares the predicted boundary of SGD with its losses at the tuned rate.
-func (r *result) boundarySentence() string {
+// boundarySentence compares the predicted boundary of SGD with its losses at the tuned rate, if there are
+// some on both sides.
+func (r *result) boundarySentence() []string {
 	var beyond, within []float64
 	for _, b := range r.Boundaries {
-		if b.Multiple != tuned {
-			continue
-		}
-		for i := range r.Cells {
-			c := &r.Cells[i]
-			if c.Optimizer != opt.SGD || c.Multiple != tuned || c.Alpha != b.Alpha {
-				continue
-			}
-			if c.Tau > b.Delay {
+		for _, c := range r.atTuned(opt.SGD) {
+			switch {
+			case b.Multiple != tuned || c.Alpha != b.Alpha:
+			case c.Tau > b.Delay:
 				beyond = append(beyond, c.judged().Estimate)
-			} else {
+			default:
 				within = append(within, c.judged().Estimate)
 			}
 		}
 	}
 	if len(beyond) == 0 || len(within) == 0 {
-		return ""
+		return nil
 	}
-	return fmt.Sprintf("SGD, predicted from fresh trainings alone: the %d cells beyond the stability "+
-		"boundary lose %.4f AUC in the median, the %d within it %.4f.", len(beyond), report.Median(beyond),
-		len(within),
-		report.Median(within))
+	return []string{fmt.Sprintf("SGD, predicted from fresh trainings alone: the %d cells beyond the "+
+		"stability boundary lose %.4f AUC in the median, the %d within it %.4f.", len(beyond),
+		report.Median(beyond), len(within), report.Median(within))}
 }
 
-// retunedSentence says what tuning with delay wins.
-func (r *result) retunedSentence() string {
+// retunedSentence says what tuning with delay wins, if there was any.
+func (r *result) retunedSentence() []string {
 	if len(r.Retuned) == 0 {
-		return ""
+		return nil
 	}
 	var before, after []float64
 	lower := 0
@@ -160,58 +235,50 @@ func (r *result) retunedSentence() string {
 			lower++
 		}
 	}
-	return fmt.Sprintf("Rates tuned with rows %d steps late: the median loss goes from %.4f to %.4f; in %d "+
-		"of %d cells the best rate of late rows is lower than that of fresh ones (interval below 1).",
-		r.Retuned[0].Tau, report.Median(before), report.Median(after), lower, len(r.Retuned))
-}
-
-// columnSentences names the columns in each region, for each optimizer.
-func (r *result) columnSentences() []string {
-	var sentences []string
-	for _, kind := range r.kinds() {
-		names := map[region][]string{}
-		for _, c := range r.Columns {
-			names[c.Regions[kind]] = append(names[c.Regions[kind]], c.Data+" "+c.Name)
-		}
-		text := fmt.Sprintf("%s on the simulated clusters, %.1f steps late: ", title(kind),
-			r.Lateness.longest())
-		if len(names[loss]) == 0 {
-			text += "no column lies where a loss was measured"
-		} else {
-			text += list(names[loss]) + " lie where a loss was measured"
-		}
-		sentences = append(sentences,
-			text+fmt.Sprintf("; %d of %d are safe, %d unclear, %d beyond the measured "+
-				"frequencies.", len(names[safe]), len(r.Columns), len(names[unclear]), len(names[outside])))
-	}
-	return sentences
+	return []string{fmt.Sprintf("Rates tuned with rows %d steps late: the median loss goes from %.4f to "+
+		"%.4f; in %d of %d cells the best rate of late rows is lower than that of fresh ones (interval "+
+		"below 1).", r.Retuned[0].Tau, report.Median(before), report.Median(after), lower, len(r.Retuned))}
 }
 
 // notes returns what a reader needs to judge the findings.
 func (r *result) notes() []string {
-	marked := 0
-	for i := range r.Cells {
-		if r.Cells[i].Multiple == tuned && r.Cells[i].region() == loss {
+	marked, different, equivalent := 0, 0, 0
+	var judged []*judge.Comparison
+	for _, c := range r.atTuned("") {
+		if c.region() == loss {
 			marked++
 		}
+		judged = append(judged, &judge.Comparison{AUCs: report.Differences(c.Late, c.Fresh)})
 	}
-	different, equivalent, all := r.adjusted()
+	judge.Judge(judged)
+	for _, c := range judged {
+		switch c.Verdict {
+		case metric.Different:
+			different++
+		case metric.Equivalent:
+			equivalent++
+		}
+	}
+	var dense []string
+	for _, kind := range r.kinds() {
+		at := slices.IndexFunc(r.Choices, func(c choice) bool { return c.Optimizer == kind })
+		dense = append(dense, title(kind)+" "+report.Digits(r.Choices[at].Rates.Dense, 3))
+	}
+	s := r.Setup
 	return []string{
 		fmt.Sprintf("Generated data: %s training rows in %d steps of %d, %s test rows, six columns that all "+
 			"have their most frequent id in a share α; the rest of each is Zipf with exponent 1.05. ± is "+
 			"half the 95 %% interval over %d seeds; rows, order and initial values are the same within a "+
-			"seed.",
-			report.Thousands(r.Setup.TrainRows), r.Setup.steps(), r.Setup.Batch,
-			report.Thousands(r.Setup.TestRows), r.Setup.Seeds),
+			"seed.", report.Thousands(s.TrainRows), (s.TrainRows-1)/s.Batch+1, s.Batch,
+			report.Thousands(s.TestRows), s.Seeds),
 		fmt.Sprintf("%d of %d cells are marked as losses at the tuned rates, each on its own; without any "+
 			"loss, about %.0f intervals would exclude 0 on that side. Holm's adjustment over all of them "+
 			"leaves %d losses different and %d equivalent: %d seeds are few for this number of cells.",
-			marked, all,
-			math.Ceil(0.025*float64(all)), different, equivalent, r.Setup.Seeds),
+			marked, len(judged), math.Ceil(0.025*float64(len(judged))), different, equivalent, s.Seeds),
 		fmt.Sprintf("A cell loses if its losses to fresh rows and to the lag control both exceed %g with "+
 			"intervals that exclude 0; it is safe if the interval of its whole loss ends below %g. At other "+
 			"rates there is no lag control.", margin, margin),
-		"Rates of the network (Adam), tuned at one α for each optimizer: " + r.denseText() + ".",
+		"Rates of the network (Adam), tuned at one α for each optimizer: " + list(dense) + ".",
 		"All six columns are hot at once. One hot column loses less: see the experiment predictor.",
 		fmt.Sprintf("Delays of clusters are in steps of all ranks: simulated %s, τ = %d, %s. The bound on "+
 			"staleness is per rank, so the number of GPUs hardly changes it.", r.Lateness.Mode,
@@ -221,33 +288,10 @@ func (r *result) notes() []string {
 	}
 }
 
-// denseText lists the rates of the network.
-func (r *result) denseText() string {
-	var words []string
-	for _, kind := range r.kinds() {
-		at := slices.IndexFunc(r.Choices, func(c choice) bool { return c.Optimizer == kind })
-		words = append(words, title(kind)+" "+report.Digits(r.Choices[at].Rates.Dense, 3))
+// list joins words with commas and "and".
+func list(words []string) string {
+	if len(words) < 2 {
+		return strings.Join(words, "")
 	}
-	return list(words)
-}
-
-// adjusted judges the whole losses at the tuned rates together, and returns the number of cells that are then
-// different, equivalent, and all.
-func (r *result) adjusted() (different, equivalent, all int) {
-	var list []*judge.Comparison
-	for _, c := range r.Cells {
-		if c.Multiple == tuned {
-			list = append(list, &judge.Comparison{AUCs: report.Differences(c.Late, c.Fresh)})
-		}
-	}
-	judge.Judge(list)
-	for _, c := range list {
-		switch c.Verdict {
-		case metric.Different:
-			different++
-		case metric.Equivalent:
-			equivalent++
-		}
-	}
-	return different, equivalent, len(list)
+	return strings.Join(words[:len(words)-1], ", ") + " and " + words[len(words)-1]
 }

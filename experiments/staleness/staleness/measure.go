@@ -7,17 +7,12 @@ import (
 
 	"tandem/algo/histogram"
 	"tandem/algo/job"
+	"tandem/experiments/internal/arms"
 	"tandem/experiments/internal/judge"
 	"tandem/experiments/internal/report"
 	"tandem/experiments/internal/trial"
 	"tandem/experiments/internal/tune"
 )
-
-// lab runs trainings, as *trial.Lab does.
-type lab interface {
-	tune.Lab
-	RowDeviation(treated, reference []trial.Spec) (float64, error)
-}
 
 // dataSetResult holds the results of all trainings on one data set.
 type dataSetResult struct {
@@ -33,17 +28,16 @@ type dataSetResult struct {
 
 // armResult holds the results of one arm under all seeds.
 type armResult struct {
-	Arm      arm                 `json:"arm"`
-	AUC      []float64           `json:"auc"`      // by seed; a constant guess's if it diverged
-	LogLoss  []float64           `json:"log_loss"` // by seed, nats
-	Diverged int                 `json:"diverged"` // trainings
-	Steps    int                 `json:"steps"`
-	Own      histogram.Histogram `json:"own_staleness"`
-	Cross    histogram.Histogram `json:"cross_staleness"`
-	Missed   histogram.Histogram `json:"missed_updates"`
+	Arm arm `json:"arm"`
+	judge.Quality
+	Diverged int               `json:"diverged"` // trainings, which count as a constant guess
+	Steps    int               `json:"steps"`
+	Own      histogram.Summary `json:"own_staleness"`
+	Cross    histogram.Summary `json:"cross_staleness"`
+	Missed   histogram.Summary `json:"missed_updates"`
 
-	specs []trial.Spec
-	of    []*trial.Result // by seed
+	specs     []trial.Spec
+	trainings []trial.Result // by seed
 }
 
 // effect is the difference of two arms: treated − reference.
@@ -54,14 +48,14 @@ type effect struct {
 }
 
 // measure trains and compares all arms on every data set.
-func (p *plan) measure(ctx context.Context, l lab) (results []*dataSetResult, err error) {
+func (p *plan) measure(ctx context.Context, lab arms.Lab) (results []*dataSetResult, err error) {
 	for i := range p.DataSets {
 		d := &p.DataSets[i]
 		r := &dataSetResult{DataSet: d.Name, Alpha: d.Alpha}
 		pairs := p.pairs(d)
 		if d.Alpha > 0 {
 			for _, o := range p.Optimizers {
-				choices, err := tune.Tune(ctx, l, p.tuningArms(d, o), p.tuning(o))
+				choices, err := tune.Tune(ctx, lab, p.tuningArms(d, o), p.tuning(o))
 				if err != nil {
 					return nil, err
 				}
@@ -69,11 +63,16 @@ func (p *plan) measure(ctx context.Context, l lab) (results []*dataSetResult, er
 				pairs = append(pairs, p.optimizerPairs(o, choices[0].Rows, choices[1].Rows)...)
 			}
 		}
-		if err := p.train(ctx, l, d, r, pairs); err != nil {
-			return nil, err
+		for _, a := range armsOf(pairs) {
+			r.Arms = append(r.Arms, &armResult{Arm: a})
+		}
+		for _, measured := range []bool{false, true} { // arms with the delays of hybrid need its results
+			if err := p.train(ctx, lab, d, r, measured); err != nil {
+				return nil, err
+			}
 		}
 		for _, one := range pairs {
-			if err := p.compare(l, r, one); err != nil {
+			if err := p.compare(lab, r, one); err != nil {
 				return nil, err
 			}
 		}
@@ -89,67 +88,39 @@ func (p *plan) measure(ctx context.Context, l lab) (results []*dataSetResult, er
 	return results, nil
 }
 
-// train trains the arms of all pairs under all seeds: first those that need no other.
-func (p *plan) train(ctx context.Context, l lab, d *report.DataSet, r *dataSetResult, pairs []pair) error {
-	var needy []*armResult
-	for _, one := range pairs {
-		for _, a := range []arm{one.reference, one.treated} {
-			if r.find(a) == nil {
-				r.Arms = append(r.Arms, &armResult{Arm: a})
-			}
-		}
-	}
-	var ready []*armResult
-	for _, a := range r.Arms {
-		if a.Arm.measured() {
-			needy = append(needy, a)
-		} else {
-			ready = append(ready, a)
-		}
-	}
-	if err := p.trainArms(ctx, l, d, r, ready); err != nil {
-		return err
-	}
-	return p.trainArms(ctx, l, d, r, needy)
-}
-
-// trainArms trains arms under all seeds, those with the same rows after each other.
-func (p *plan) trainArms(
-	ctx context.Context, l lab, d *report.DataSet, r *dataSetResult, arms []*armResult,
+// train trains the arms with delays that hybrid has measured, or the others, under all seeds. Trainings on
+// the same rows follow each other.
+func (p *plan) train(
+	ctx context.Context, lab arms.Lab, d *report.DataSet, r *dataSetResult, measured bool,
 ) error {
-	type training struct {
-		to   *armResult
-		seed int
-		spec trial.Spec
-	}
-	var trainings []training
-	for _, a := range arms {
-		for i := range p.Seeds {
+	wave := slices.DeleteFunc(slices.Clone(r.Arms), func(a *armResult) bool {
+		return a.Arm.measured() != measured
+	})
+	slices.SortStableFunc(wave, func(a, b *armResult) int { return cmp.Compare(a.Arm.Length, b.Arm.Length) })
+	var specs []trial.Spec
+	for i := range p.Seeds {
+		for _, a := range wave {
 			var from *trial.Result
-			if a.Arm.measured() {
-				from = r.find(hybridOf(a.Arm)).of[i]
+			if measured {
+				from = &r.find(hybridOf(a.Arm)).trainings[i]
 			}
 			s, err := p.spec(d, a.Arm, p.Seed+uint64(i), from)
 			if err != nil {
 				return err
 			}
-			trainings = append(trainings, training{a, i, s})
+			specs, a.specs = append(specs, s), append(a.specs, s)
 		}
 	}
-	slices.SortStableFunc(trainings, func(a, b training) int {
-		return cmp.Or(cmp.Compare(a.to.Arm.Length, b.to.Arm.Length), cmp.Compare(a.seed, b.seed))
-	})
-	specs := make([]trial.Spec, len(trainings))
-	for i, t := range trainings {
-		specs[i] = t.spec
-	}
-	results, err := l.Run(ctx, specs)
+	results, err := lab.Run(ctx, specs)
 	if err != nil {
 		return err
 	}
-	for i, t := range trainings {
-		t.to.add(t.spec, &results[i])
-		r.TestRows = results[i].TestRows
+	for i, one := range results {
+		a := wave[i%len(wave)]
+		a.trainings, r.TestRows = append(a.trainings, one), one.TestRows
+	}
+	for _, a := range wave {
+		a.sum()
 	}
 	return nil
 }
@@ -162,53 +133,35 @@ func hybridOf(a arm) arm {
 
 // find returns the results of an arm, or nil.
 func (r *dataSetResult) find(a arm) *armResult {
-	for _, one := range r.Arms {
-		if one.Arm == a {
-			return one
-		}
+	at := slices.IndexFunc(r.Arms, func(one *armResult) bool { return one.Arm == a })
+	if at < 0 {
+		return nil
 	}
-	return nil
+	return r.Arms[at]
 }
 
-// add adds one training.
-func (a *armResult) add(s trial.Spec, r *trial.Result) {
-	auc, logLoss := r.Scores()
-	if r.Diverged != "" {
-		a.Diverged++
-	} else {
-		a.Steps = r.Steps
+// sum sets what follows from the trainings.
+func (a *armResult) sum() {
+	a.Quality, a.Diverged = trial.Quality(a.trainings)
+	var own, cross, missed histogram.Histogram
+	for i := range a.trainings {
+		one := &a.trainings[i]
+		a.Steps = max(a.Steps, one.Steps) // a training that diverged has none
+		own.Merge(&one.Staleness.Own)
+		cross.Merge(&one.Staleness.Cross)
+		missed.Merge(&one.Missed)
 	}
-	a.AUC, a.LogLoss = append(a.AUC, auc), append(a.LogLoss, logLoss)
-	a.specs, a.of = append(a.specs, s), append(a.of, r)
-	a.Own.Merge(&r.Staleness.Own)
-	a.Cross.Merge(&r.Staleness.Cross)
-	a.Missed.Merge(&r.Missed)
+	a.Own, a.Cross, a.Missed = own.Summary(), cross.Summary(), missed.Summary()
 }
 
 // compare adds an effect, without verdict.
-func (p *plan) compare(l lab, r *dataSetResult, one pair) error {
+func (p *plan) compare(lab arms.Lab, r *dataSetResult, one pair) (err error) {
 	treated, reference := r.find(one.treated), r.find(one.reference)
-	c := judge.Pair(r.DataSet, one.treated.String(), one.reference.String(), p.Seed,
-		judge.Quality{AUC: treated.AUC, LogLoss: treated.LogLoss},
-		judge.Quality{AUC: reference.AUC, LogLoss: reference.LogLoss})
+	c := judge.Pair(r.DataSet, one.treated.String(), one.reference.String(), p.Seed, treated.Quality,
+		reference.Quality)
 	if treated.Diverged+reference.Diverged == 0 {
-		var err error
-		if c.RowDeviation, err = l.RowDeviation(treated.specs, reference.specs); err != nil {
-			return err
-		}
+		c.RowDeviation, err = lab.RowDeviation(treated.specs, reference.specs)
 	}
 	r.Effects = append(r.Effects, effect{one.effect, one.tau, c})
-	return nil
-}
-
-// comparisons returns the comparisons of all effects, judged.
-func comparisons(results []*dataSetResult) []*judge.Comparison {
-	var list []*judge.Comparison
-	for _, r := range results {
-		for _, e := range r.Effects {
-			list = append(list, e.Comparison)
-		}
-	}
-	judge.Judge(list)
-	return list
+	return err
 }

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"tandem/algo/histogram"
 	"tandem/algo/job"
 	"tandem/algo/numeric/opt"
 	"tandem/algo/protocol/delay"
@@ -123,88 +122,109 @@ type pair struct {
 	treated, reference arm
 }
 
-// pairs returns the effects on a data set.
+// late returns the arm with row gradients that take effect τ steps later.
+func (a arm) late(tau int) arm {
+	a.Delay = fmt.Sprintf("exactly %d", tau)
+	return a
+}
+
+// hybrid returns the arm in mode hybrid.
+func (a arm) hybrid(tau int) arm {
+	a.Mode, a.Tau = job.Hybrid, tau
+	return a
+}
+
+// as returns the arm with delays that hybrid has measured at τ.
+func (a arm) as(measured string, tau int) arm {
+	a.Delay, a.Tau = measured, tau
+	return a
+}
+
+// base returns the arm from which all others differ: sequential, without delay.
+func (p *plan) base() arm {
+	return arm{Mode: job.Sequential, Merge: job.MergeRank, Ranks: p.Job.Roles.Ranks, Length: 1,
+		Optimizer: p.Job.Rows.Optimizer.Kind, Rate: p.Job.Rows.Optimizer.Rate}
+}
+
+// pairs returns the effects on a data set, without those of optimizers.
 func (p *plan) pairs(d *report.DataSet) []pair {
-	base := arm{
-		Mode: job.Sequential, Merge: job.MergeRank, Ranks: p.Job.Roles.Ranks, Length: 1,
-		Optimizer: p.Job.Rows.Optimizer.Kind, Rate: p.Job.Rows.Optimizer.Rate,
-	}
-	change := func(a arm, set func(a *arm)) arm { set(&a); return a }
-	late := func(a arm, tau int) arm {
-		return change(a, func(a *arm) { a.Delay = fmt.Sprintf("exactly %d", tau) })
-	}
-	hybrid := func(a arm, tau int) arm {
-		return change(a, func(a *arm) { a.Mode, a.Tau = job.Hybrid, tau })
-	}
-	measured := func(tau int, arrangement string) arm {
-		return change(base, func(a *arm) { a.Delay, a.Tau = arrangement, tau })
-	}
-	list := []pair{{merging, 0, base, change(base, func(a *arm) { a.Merge = job.MergeStep })}}
+	base := p.base()
+	merged := base
+	merged.Merge = job.MergeStep
+	list := []pair{{merging, 0, base, merged}}
 	for _, tau := range p.Taus {
+		hybrid, fewer := base.hybrid(tau), base
+		fewer.Drop = tau
 		if tau > 0 {
-			list = append(list, pair{staleness, tau, late(base, tau), base},
-				pair{lag, tau, change(base, func(a *arm) { a.Drop = tau }), base})
+			list = append(list, pair{staleness, tau, base.late(tau), base}, pair{lag, tau, fewer, base})
 		}
-		list = append(list, pair{threads, tau, hybrid(base, tau), base},
-			pair{runtime, tau, hybrid(base, tau), measured(tau, drawn)},
-			pair{steps, tau, hybrid(base, tau), measured(tau, bySteps)},
-			pair{reads, tau, hybrid(base, tau), measured(tau, byReads)},
-			pair{order, tau, measured(tau, bySteps), measured(tau, drawn)})
+		list = append(list, pair{threads, tau, hybrid, base},
+			pair{runtime, tau, hybrid, base.as(drawn, tau)},
+			pair{steps, tau, hybrid, base.as(bySteps, tau)},
+			pair{reads, tau, hybrid, base.as(byReads, tau)},
+			pair{order, tau, base.as(bySteps, tau), base.as(drawn, tau)})
 	}
 	for _, mean := range p.Means {
-		list = append(list, pair{unbounded, mean,
-			change(base, func(a *arm) { a.Delay = fmt.Sprintf("geometric %d", mean) }), base})
+		geometric := base
+		geometric.Delay = fmt.Sprintf("geometric %d", mean)
+		list = append(list, pair{unbounded, mean, geometric, base})
 	}
 	if d.Alpha == 0 {
 		return list
 	}
 	for _, ranks := range p.SimulatedRanks {
-		more := change(base, func(a *arm) { a.Ranks = ranks })
-		list = append(list, pair{simulated, p.SimulatedTau,
-			change(hybrid(more, p.SimulatedTau), func(a *arm) { a.Simulated = true }), more})
+		more := base
+		more.Ranks = ranks
+		simulation := more.hybrid(p.SimulatedTau)
+		simulation.Simulated = true
+		list = append(list, pair{simulated, p.SimulatedTau, simulation, more})
 	}
 	for _, length := range p.Lengths {
-		long := change(base, func(a *arm) { a.Length = length })
-		list = append(list, pair{longer, p.LengthTau, late(long, p.LengthTau), long})
+		long := base
+		long.Length = length
+		list = append(list, pair{longer, p.LengthTau, long.late(p.LengthTau), long})
 	}
 	return list
 }
 
 // optimizerPairs returns the effects of a delay with an optimizer, at its rate tuned without and with delay.
 func (p *plan) optimizerPairs(o optimizer, fresh, late float64) []pair {
-	at := func(rate float64, text string) arm {
-		return arm{Mode: job.Sequential, Merge: job.MergeRank, Ranks: p.Job.Roles.Ranks, Length: 1,
-			Optimizer: o.Kind, Rate: rate, Delay: text}
+	at := p.base()
+	at.Optimizer, at.Rate = o.Kind, fresh
+	own := at
+	own.Rate = late
+	return []pair{{sameRate, p.LengthTau, at.late(p.LengthTau), at},
+		{ownRates, p.LengthTau, own.late(p.LengthTau), at}}
+}
+
+// armsOf returns the arms of pairs, each once.
+func armsOf(pairs []pair) (arms []arm) {
+	for _, one := range pairs {
+		for _, a := range []arm{one.reference, one.treated} {
+			if !slices.Contains(arms, a) {
+				arms = append(arms, a)
+			}
+		}
 	}
-	text := p.lateText()
-	return []pair{{sameRate, p.LengthTau, at(fresh, text), at(fresh, "")},
-		{ownRates, p.LengthTau, at(late, text), at(fresh, "")}}
+	return arms
 }
 
 // trainings returns how many trainings there are on all data sets. Where the tuner chooses the same rate with
 // and without delay, there are fewer.
 func (p *plan) trainings() (n int) {
 	for i := range p.DataSets {
-		d := &p.DataSets[i]
-		pairs := p.pairs(d)
-		if d.Alpha > 0 {
+		pairs := p.pairs(&p.DataSets[i])
+		if p.DataSets[i].Alpha > 0 {
 			for _, o := range p.Optimizers {
 				t := p.tuning(o)
 				n += 2 * t.Trials()
 				pairs = append(pairs, p.optimizerPairs(o, -1, -2)...) // rates that no other pair has
 			}
 		}
-		arms := map[arm]bool{}
-		for _, one := range pairs {
-			arms[one.treated], arms[one.reference] = true, true
-		}
-		n += p.Seeds * len(arms)
+		n += p.Seeds * len(armsOf(pairs))
 	}
 	return n
 }
-
-// lateText is the delay of longer runs and of optimizers.
-func (p *plan) lateText() string { return fmt.Sprintf("exactly %d", p.LengthTau) }
 
 // spec returns the training of an arm under a seed. from is the training of hybrid that has measured its
 // delays, for an arm that needs it.
@@ -232,7 +252,11 @@ func (p *plan) spec(d *report.DataSet, a arm, seed uint64, from *trial.Result) (
 	case a.measured() && from.Diverged != "":
 		err = fmt.Errorf("%s: hybrid has diverged and measured no delays; lower the rates", s.Name)
 	case a.Delay == drawn:
-		t.Delay = distributionOf(&from.Staleness.Own)
+		own := &from.Staleness.Own
+		t.Delay = delay.Spec{Kind: delay.Distribution, Weights: make([]float64, own.Max()+1)}
+		for steps, count := range own.All() {
+			t.Delay.Weights[steps] = float64(count)
+		}
 	case a.Delay == bySteps:
 		t.Delay, err = traceOf(from.Order.Delays(from.Steps))
 	case a.Delay == byReads:
@@ -242,15 +266,6 @@ func (p *plan) spec(d *report.DataSet, a arm, seed uint64, from *trial.Result) (
 	}
 	s.Job = j
 	return s, err
-}
-
-// distributionOf returns delays with the shares of a histogram.
-func distributionOf(h *histogram.Histogram) delay.Spec {
-	s := delay.Spec{Kind: delay.Distribution, Weights: make([]float64, h.Max()+1)}
-	for value, count := range h.All() {
-		s.Weights[value] = float64(count)
-	}
-	return s
 }
 
 // traceOf returns the delays of steps 0, 1, 2 …
@@ -268,11 +283,11 @@ func traceOf(delays []int) (delay.Spec, error) {
 
 // tuningArms returns the arms of the tuner for an optimizer: without and with delay.
 func (p *plan) tuningArms(d *report.DataSet, o optimizer) (arms []tune.Arm) {
-	for _, text := range []string{"", p.lateText()} {
-		a := arm{Mode: job.Sequential, Merge: job.MergeRank, Ranks: p.Job.Roles.Ranks, Length: 1,
-			Optimizer: o.Kind, Rate: o.Rate, Delay: text}
+	at := p.base()
+	at.Optimizer, at.Rate = o.Kind, o.Rate
+	for _, a := range []arm{at, at.late(p.LengthTau)} {
 		arms = append(arms, tune.Arm{
-			Name:    strings.TrimSpace(fmt.Sprintf("%s, %s %s", d.Name, o.Kind, text)),
+			Name:    strings.TrimSpace(fmt.Sprintf("%s, %s %s", d.Name, o.Kind, a.Delay)),
 			Nominal: tune.Rates{Rows: o.Rate, Dense: p.Job.Model.Optimizer.Rate},
 			Job: func(seed uint64) job.Job {
 				s, _ := p.spec(d, a, seed, nil) // its delay is valid
@@ -292,21 +307,19 @@ func (p *plan) tuning(o optimizer) tune.Plan {
 	return t
 }
 
-// quickPlan takes the time that QuickTime returns.
-func quickPlan(g *report.Grid) plan {
-	return newPlan(g.Taus(3, 15, 63), g.Alphas(0.01, 0.5), 40_000, 30_000)
-}
-
-// fullPlan adds optimizers, simulated ranks and longer runs.
-func fullPlan(g *report.Grid) plan {
-	p := newPlan(g.Taus(0, 3, 15, 63), g.Alphas(0.01, 0.1, 0.5), 80_000, 50_000)
-	p.SimulatedRanks, p.Lengths, p.Factors = []int{8, 64}, []int{10, 100}, tune.Grid(1, 4, 2)
-	p.Optimizers = []optimizer{{opt.SGD, 8}, {opt.Adagrad, 0.1}, {opt.Adam, 0.01}, {opt.FTRL, 0.1}}
-	return p
-}
-
-func newPlan(taus []int, alphas []float64, trainRows, testRows int) plan {
-	p := plan{Job: commonJob(), Taus: taus, Means: []int{slices.Max(taus)}, SimulatedTau: 3, LengthTau: 15}
+// newPlan returns the plan of the full version, or of the quick one, which has no optimizers, simulated ranks
+// and longer runs.
+func newPlan(o report.Options, g *report.Grid) *plan {
+	p := &plan{Seed: o.Seed, Seeds: o.Seeds, Job: commonJob(), Taus: g.Taus(0, 3, 15, 63), SimulatedTau: 3,
+		LengthTau: 15}
+	alphas, trainRows, testRows := g.Alphas(0.01, 0.1, 0.5), 80_000, 50_000
+	if o.Quick {
+		p.Taus, alphas, trainRows, testRows = g.Taus(3, 15, 63), g.Alphas(0.01, 0.5), 40_000, 30_000
+	} else {
+		p.SimulatedRanks, p.Lengths, p.Factors = []int{8, 64}, []int{10, 100}, tune.Grid(1, 4, 2)
+		p.Optimizers = []optimizer{{opt.SGD, 8}, {opt.Adagrad, 0.1}, {opt.Adam, 0.01}, {opt.FTRL, 0.1}}
+	}
+	p.Means = []int{slices.Max(p.Taus)}
 	for _, alpha := range alphas {
 		p.DataSets = append(p.DataSets, report.Generated(alpha, trainRows, testRows))
 	}

@@ -8,34 +8,30 @@ import (
 	"tandem/algo/job"
 	"tandem/algo/metric"
 	"tandem/algo/protocol/pace"
+	"tandem/experiments/internal/judge"
 	"tandem/experiments/internal/report"
 	"tandem/internal/cli"
 )
 
 // report returns the results of a plan as tables, figures and sentences.
 func (p *plan) report(results []*dataSetResult) *report.Report {
-	judged := comparisons(results)
-	return &report.Report{
-		Findings:    p.findings(results),
-		Notes:       p.notes(results),
-		Comparisons: judged,
-		Tables:      tables(results),
-		Figures:     []report.Figure{p.effectFigure(results)},
-		Settings:    p,
-		Data:        results,
+	out := &report.Report{}
+	for _, r := range results {
+		for _, e := range r.Effects {
+			out.Comparisons = append(out.Comparisons, e.Comparison)
+		}
 	}
-}
-
-// tables returns effects, arms and staleness, a table for each data set.
-func tables(results []*dataSetResult) (tables []cli.Table) {
-	for _, of := range []func(r *dataSetResult) cli.Table{
+	judge.Judge(out.Comparisons)
+	for _, table := range []func(r *dataSetResult) cli.Table{
 		(*dataSetResult).effectTable, (*dataSetResult).armTable, (*dataSetResult).stalenessTable,
 	} {
 		for _, r := range results {
-			tables = append(tables, of(r))
+			out.Tables = append(out.Tables, table(r))
 		}
 	}
-	return tables
+	out.Figures = []report.Figure{p.figure(results)}
+	out.Findings, out.Notes = findings(results), p.notes(results)
+	return out
 }
 
 // effectTable returns a table with a line per effect.
@@ -46,16 +42,19 @@ func (r *dataSetResult) effectTable() cli.Table {
 		Header: []string{"effect", "treated", "ΔAUC ± 95 %", "verdict"}, Words: 2,
 	}
 	for _, e := range r.Effects {
-		t.Rows = append(t.Rows, []string{e.Name, e.Treated, plusMinus(e.AUC), e.Text()})
+		t.Rows = append(t.Rows, []string{e.Name, e.Treated, e.text(), e.Text()})
 	}
 	return t
 }
 
-// plusMinus returns a difference ± half its interval, with 4 decimals.
-func plusMinus(v metric.Interval) string {
-	return fmt.Sprintf("%s ± %.4f", report.Minus(fmt.Sprintf("%+.4f", v.Estimate)),
-		(v.High-v.Low)/2)
+// text returns the AUC difference ± half its interval, with 4 decimals.
+func (e effect) text() string {
+	return fmt.Sprintf("%s ± %.4f", report.Minus(fmt.Sprintf("%+.4f", e.AUC.Estimate)),
+		(e.AUC.High-e.AUC.Low)/2)
 }
+
+// place returns the data set and τ with the AUC difference.
+func (e effect) place() string { return fmt.Sprintf("%s τ = %d: %s", e.Data, e.Tau, e.text()) }
 
 // armTable returns a table with a line per arm and a line for the oracle.
 func (r *dataSetResult) armTable() cli.Table {
@@ -88,15 +87,16 @@ func (r *dataSetResult) stalenessTable() cli.Table {
 		}
 		bound := pace.Hybrid{Staleness: a.Arm.Tau, Overlap: pace.HybridDS}.Bounds(a.Arm.Ranks)
 		t.Rows = append(t.Rows, []string{a.Arm.String(),
-			fmt.Sprintf("%.2f", a.Own.Mean()), fmt.Sprint(a.Own.Quantile(0.99)),
-			fmt.Sprintf("%d/%d", a.Own.Max(), bound.Own), fmt.Sprintf("%.2f", a.Cross.Mean()),
-			fmt.Sprint(a.Cross.Quantile(0.99)), fmt.Sprintf("%d/%d", a.Cross.Max(), bound.Cross)})
+			fmt.Sprintf("%.2f", a.Own.Mean), fmt.Sprint(a.Own.P99),
+			fmt.Sprintf("%d/%d", a.Own.Max, bound.Own),
+			fmt.Sprintf("%.2f", a.Cross.Mean), fmt.Sprint(a.Cross.P99),
+			fmt.Sprintf("%d/%d", a.Cross.Max, bound.Cross)})
 	}
 	return t
 }
 
-// effectFigure shows the effects by τ: a colour per data set.
-func (p *plan) effectFigure(results []*dataSetResult) report.Figure {
+// figure shows the effects by τ: a colour per data set.
+func (p *plan) figure(results []*dataSetResult) report.Figure {
 	f := report.Figure{
 		Name:  "auc-difference",
 		Title: "AUC with rows late by τ steps − AUC without delay, both with merge:rank",
@@ -108,7 +108,7 @@ func (p *plan) effectFigure(results []*dataSetResult) report.Figure {
 	}
 	f.Lines = report.MarginLines(f.X.Ticks[0], f.X.Ticks[len(f.X.Ticks)-1])
 	for i, r := range results {
-		for k, kind := range []struct {
+		for k, shown := range []struct {
 			effect string
 			line   report.Line
 		}{
@@ -116,15 +116,11 @@ func (p *plan) effectFigure(results []*dataSetResult) report.Figure {
 			{threads, report.Line{Name: "hybrid, " + r.DataSet, Scatter: true}},
 			{lag, report.Line{Name: "lag, " + r.DataSet, Guide: true}},
 		} {
-			line := kind.line
+			line := shown.line
 			line.Color = i
-			for _, e := range r.Effects {
-				if e.Name != kind.effect {
-					continue
-				}
+			for _, e := range named(results[i:i+1], shown.effect) {
 				x := float64(e.Tau) + 0.04*(float64(i)-1+float64(k)/2)*float64(1+e.Tau) // beside each other
-				line.Points = append(line.Points,
-					report.Point{X: x, Y: e.AUC.Estimate, Low: e.AUC.Low, High: e.AUC.High})
+				line.Points = append(line.Points, report.IntervalPoint(x, e.AUC))
 			}
 			f.Lines = append(f.Lines, line)
 		}
@@ -132,47 +128,55 @@ func (p *plan) effectFigure(results []*dataSetResult) report.Figure {
 	return f
 }
 
-// findings returns a sentence on each effect of each data set, and one on the staleness of reads.
-func (p *plan) findings(results []*dataSetResult) []string {
-	var sentences []string
+// named returns the effects of a name.
+func named(results []*dataSetResult, name string) (list []effect) {
 	for _, r := range results {
-		var texts []string
-		for _, name := range []string{merging, staleness, lag, unbounded, threads} {
-			for _, e := range r.Effects {
-				if e.Name == name && name == merging {
-					texts = append(texts, fmt.Sprintf("merging %s (%s)", plusMinus(e.AUC), e.Text()))
-				} else if e.Name == name {
-					texts = append(texts, fmt.Sprintf("%s at %d steps %s (%s)", name, e.Tau, plusMinus(e.AUC),
-						e.Text()))
-				}
+		for _, e := range r.Effects {
+			if e.Name == name {
+				list = append(list, e)
 			}
 		}
-		sentences = append(sentences, fmt.Sprintf("%s, AUC change: %s.", r.DataSet,
-			strings.Join(texts, ", ")))
 	}
-	return append(sentences, delaysFinding(results, runtime, "drawn step by step"),
-		delaysFinding(results, steps, "step by step as measured"), readsFinding(results),
-		orderFinding(results), reachedFinding(results))
+	return list
+}
+
+// findings returns a sentence on the effects of each data set, then what the arms with measured delays show.
+func findings(results []*dataSetResult) (sentences []string) {
+	for i, r := range results {
+		var texts []string
+		for _, name := range []string{merging, staleness, lag, unbounded, threads} {
+			for _, e := range named(results[i:i+1], name) {
+				at := ""
+				if name != merging {
+					at = fmt.Sprintf(" at %d steps", e.Tau)
+				}
+				texts = append(texts, fmt.Sprintf("%s%s %s (%s)", name, at, e.text(), e.Text()))
+			}
+		}
+		sentences = append(sentences, r.DataSet+", AUC change: "+strings.Join(texts, ", ")+".")
+	}
+	var turns []string
+	for _, e := range named(results, order) {
+		turns = append(turns, e.place())
+	}
+	return append(sentences, delaysFinding(named(results, runtime), "drawn step by step"),
+		delaysFinding(named(results, steps), "step by step as measured"), readsFinding(results),
+		"In sequential training, the delay of each step as measured instead of drawn changes AUC by "+
+			strings.Join(turns, "; ")+".", reachedFinding(results))
 }
 
 // delaysFinding returns a sentence on hybrid with real threads less sequential training with its delays.
-func delaysFinding(results []*dataSetResult, effect, how string) string {
-	all := 0
+func delaysFinding(effects []effect, how string) string {
+	const margin = metric.EquivalenceMargin
 	var outside []string
-	for _, r := range results {
-		for _, e := range r.Effects {
-			if e.Name != effect {
-				continue
-			}
-			all++
-			if e.AUC.Low <= -metric.EquivalenceMargin || e.AUC.High >= metric.EquivalenceMargin {
-				outside = append(outside, fmt.Sprintf("%s τ = %d: %s", r.DataSet, e.Tau, plusMinus(e.AUC)))
-			}
+	for _, e := range effects {
+		if e.AUC.Low <= -margin || e.AUC.High >= margin {
+			outside = append(outside, e.place())
 		}
 	}
 	text := fmt.Sprintf("Hybrid with real threads less sequential training with the delays that it has "+
-		"measured, %s: the interval is inside ±%g in %d of %d cases", how, metric.EquivalenceMargin,
-		all-len(outside), all)
+		"measured, %s: the interval is inside ±%g in %d of %d cases", how, margin,
+		len(effects)-len(outside), len(effects))
 	if outside != nil {
 		text += ", not for " + strings.Join(outside, "; ")
 	}
@@ -182,17 +186,11 @@ func delaysFinding(results []*dataSetResult, effect, how string) string {
 // readsFinding returns a sentence on hybrid with real threads and sequential training in its order.
 func readsFinding(results []*dataSetResult) string {
 	same, all := 0, 0
-	for _, r := range results {
-		for _, a := range r.Arms {
-			if a.Arm.Delay != byReads {
-				continue
-			}
-			hybrid := r.find(hybridOf(a.Arm))
-			for i := range a.AUC {
-				all++
-				if a.AUC[i] == hybrid.AUC[i] && a.LogLoss[i] == hybrid.LogLoss[i] {
-					same++
-				}
+	for _, e := range named(results, reads) {
+		for i := range e.AUCs {
+			all++
+			if e.AUCs[i] == 0 && e.LogLosses[i] == 0 {
+				same++
 			}
 		}
 	}
@@ -200,27 +198,13 @@ func readsFinding(results []*dataSetResult) string {
 		"its AUC and log loss to the last bit in %d of %d trainings.", same, all)
 }
 
-// orderFinding returns a sentence on what the turn of the same delays changes without any threads.
-func orderFinding(results []*dataSetResult) string {
-	var texts []string
-	for _, r := range results {
-		for _, e := range r.Effects {
-			if e.Name == order {
-				texts = append(texts, fmt.Sprintf("%s τ = %d: %s", r.DataSet, e.Tau, plusMinus(e.AUC)))
-			}
-		}
-	}
-	return "In sequential training, the delay of each step as measured instead of drawn changes AUC by " +
-		strings.Join(texts, "; ") + "."
-}
-
 // reachedFinding returns a sentence on whether the staleness of reads reached its bounds.
 func reachedFinding(results []*dataSetResult) string {
 	var missed []string
 	for _, r := range results {
 		for _, a := range r.Arms {
-			if a.Arm.Mode == job.Hybrid && a.Own.Max() < a.Arm.Tau {
-				missed = append(missed, fmt.Sprintf("%s, %v (at most %d)", r.DataSet, a.Arm, a.Own.Max()))
+			if a.Arm.Mode == job.Hybrid && a.Own.Max < a.Arm.Tau {
+				missed = append(missed, fmt.Sprintf("%s, %v (at most %d)", r.DataSet, a.Arm, a.Own.Max))
 			}
 		}
 	}

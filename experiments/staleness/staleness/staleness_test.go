@@ -20,10 +20,16 @@ import (
 	"tandem/experiments/internal/tune"
 )
 
+// planOf returns a plan without flags.
+func planOf(o report.Options) *plan {
+	grid := report.NewGrid()
+	return newPlan(o, &grid)
+}
+
 // tinyPlan returns a plan with one small generated data set and all kinds of effects.
-func tinyPlan() plan {
-	p := newPlan([]int{0, 2}, []float64{0.1}, 600, 500)
-	p.DataSets = p.DataSets[:1]
+func tinyPlan() *plan {
+	p := planOf(report.Options{Quick: true, Seed: 7, Seeds: 2})
+	p.Taus, p.DataSets = []int{0, 2}, []report.DataSet{report.Generated(0.1, 600, 500)}
 	p.DataSets[0].Data = job.Data{Kind: job.KindSynthetic, Synthetic: &job.Synthetic{
 		TrainRows: 600, TestRows: 500, Alpha: 0.1, Numeric: 2,
 		Columns: []job.SyntheticColumn{{Cardinality: 50, Exponent: 1}},
@@ -31,7 +37,6 @@ func tinyPlan() plan {
 	p.Job.Training.GlobalBatch = 100
 	p.Means, p.SimulatedRanks, p.Lengths, p.LengthTau = []int{2}, []int{8}, []int{2}, 2
 	p.Optimizers, p.Factors = []optimizer{{"sgd", 8}}, tune.Grid(1, 4, 1)
-	p.Seed, p.Seeds = 7, 2
 	return p
 }
 
@@ -87,7 +92,7 @@ func measured() *trial.Result {
 
 func (f *fake) RowDeviation(treated, reference []trial.Spec) (float64, error) { return 0, nil }
 
-func measure(t *testing.T, p plan, f *fake) []*dataSetResult {
+func measure(t *testing.T, p *plan, f *fake) []*dataSetResult {
 	t.Helper()
 	results, err := p.measure(context.Background(), f)
 	if err != nil {
@@ -100,7 +105,7 @@ func measure(t *testing.T, p plan, f *fake) []*dataSetResult {
 func TestEffects(t *testing.T) {
 	p := tinyPlan()
 	r := measure(t, p, &fake{})[0]
-	comparisons([]*dataSetResult{r})
+	p.report([]*dataSetResult{r}) // judges
 	for _, want := range []struct {
 		effect   string
 		tau      int
@@ -234,8 +239,8 @@ func TestFindings(t *testing.T) {
 			*r = trial.Result{Diverged: "too fast"}
 		}
 	}})
-	comparisons(results)
-	text := strings.Join(append(p.findings(results), p.notes(results)...), "\n")
+	r := p.report(results)
+	text := strings.Join(append(r.Findings, r.Notes...), "\n")
 	for _, want := range []string{
 		"merging +0.0020 ± 0.0000", "staleness at 2 steps −0.0200 ± 0.0000", "lag at 2 steps −0.0020",
 		"did not reach τ, so the effect of τ is not fully tested, on α = 0.1, hybrid τ=2 (at most 1)",
@@ -256,12 +261,14 @@ func TestReportOfTinyRuns(t *testing.T) {
 	p.Job.Model.EmbeddingDim, p.Job.Model.Top, p.Job.Training.GlobalBatch = 4, []int{4}, 30
 	p.Optimizers, p.Seed = nil, 1
 	p.DataSets[0].Data.Synthetic.TrainRows = 3_000
-	r, err := execute(context.Background(), p,
-		report.Options{Seeds: 2, Seed: 1, Folder: t.TempDir(), Progress: reporttest.Progress(t)})
+	results, err := trial.Measure(report.Options{Folder: t.TempDir(), Progress: reporttest.Progress(t)},
+		"staleness", p.trainings(), func(lab *trial.Lab) ([]*dataSetResult, error) {
+			return p.measure(t.Context(), lab)
+		})
 	if err != nil {
 		t.Fatal(err)
 	}
-	result := r.Data.([]*dataSetResult)[0]
+	result := results[0]
 	for _, a := range result.Arms {
 		if a.Diverged > 0 || a.Steps == 0 || slices.Min(a.AUC) < 0.52 {
 			t.Errorf("%v: AUC %v, %d diverged, %d steps", a.Arm, a.AUC, a.Diverged, a.Steps)
@@ -272,15 +279,18 @@ func TestReportOfTinyRuns(t *testing.T) {
 				t.Errorf("%v: AUC %v, log loss %v; hybrid %v, %v", a.Arm, a.AUC, a.LogLoss, hybrid.AUC,
 					hybrid.LogLoss)
 			}
-			if !reflect.DeepEqual(a.Missed, hybrid.Missed) {
-				t.Errorf("%v: missed updates %v; hybrid %v", a.Arm, a.Missed.Summary(),
-					hybrid.Missed.Summary())
+			for i := range a.trainings {
+				own, other := a.trainings[i].Missed, hybrid.trainings[i].Missed
+				if !reflect.DeepEqual(own, other) {
+					t.Errorf("%v: missed updates %v; hybrid %v", a.Arm, own.Summary(), other.Summary())
+				}
 			}
 		}
-		if a.Arm.Mode == job.Hybrid && (a.Own.Count() == 0 || a.Own.Max() > a.Arm.Tau) {
-			t.Errorf("%v: own staleness %v", a.Arm, a.Own.Summary())
+		if a.Arm.Mode == job.Hybrid && (a.Own.Count == 0 || a.Own.Max > a.Arm.Tau) {
+			t.Errorf("%v: own staleness %v", a.Arm, a.Own)
 		}
 	}
+	r := p.report(results)
 	reporttest.CheckWidth(t, r)
 	if err := r.WriteFolder(t.TempDir()); err != nil {
 		t.Error(err)
@@ -290,8 +300,9 @@ func TestReportOfTinyRuns(t *testing.T) {
 // All arms of both plans are valid jobs.
 func TestPlans(t *testing.T) {
 	from := measured()
-	e := New()
-	for name, p := range map[string]plan{"quick": quickPlan(&e.Grid), "full": fullPlan(&e.Grid)} {
+	for name, p := range map[string]*plan{
+		"quick": planOf(report.Options{Quick: true}), "full": planOf(report.Options{}),
+	} {
 		for i := range p.DataSets {
 			d := &p.DataSets[i]
 			for _, one := range p.pairs(d) {

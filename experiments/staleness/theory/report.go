@@ -3,50 +3,45 @@ package theory
 import (
 	"fmt"
 	"math"
+	"slices"
+	"strings"
 
 	"tandem/algo/job"
 	"tandem/algo/metric"
 	"tandem/experiments/internal/report"
+	"tandem/experiments/staleness/theory/stability"
 	"tandem/internal/cli"
 )
 
 // report returns the measurements of a plan as tables, figures and sentences.
-func (p *plan) report(m map[probe]outcome) *report.Report {
-	e := p.evidence(m)
+func (p *plan) report(e *evidence) *report.Report {
 	return &report.Report{
-		Findings: e.findings(), Notes: p.notes(), Settings: p, Data: e,
-		Tables:  []cli.Table{e.thresholdTable(), e.drawnTable(), e.growthTable(), e.threadTable()},
-		Figures: []report.Figure{e.boundaryFigure(), e.randomFigure(), e.growthFigure()},
+		Findings: e.findings(), Notes: p.notes(),
+		Tables:  []cli.Table{e.thresholdTable(), e.growthTable(), e.threadTable()},
+		Figures: []report.Figure{e.boundaryFigure(), e.growthFigure()},
 	}
 }
 
+// thresholdTable has the thresholds, those of drawn samples beside that of the mean square.
 func (e *evidence) thresholdTable() cli.Table {
 	t := cli.Table{
-		Caption: "Threshold of η·q·h by share q and delay d, every batch with the same share",
-		Header:  []string{"d", "q", "predicted", "measured", "error"},
+		Caption: "Threshold of η·q·h by share q and delay d: every batch with the same share, then drawn " +
+			"samples and their boundary of the mean square",
+		Header: []string{"d", "q", "predicted", "measured", "error", "drawn ± 95 %", "mean square"},
 	}
-	for i := range e.Thresholds {
-		c := &e.Thresholds[i]
-		t.Rows = append(t.Rows, []string{fmt.Sprint(c.Delay), share(c.Ids), fmt.Sprintf("%.4f", c.Predicted),
-			fmt.Sprintf("%.4f", c.Measured), percent(c.err())})
+	for _, c := range e.Thresholds {
+		row := []string{fmt.Sprint(c.Delay), share(c.Ids), fmt.Sprintf("%.4f", c.Predicted),
+			fmt.Sprintf("%.4f", c.Measured), report.Minus(fmt.Sprintf("%+.2f %%", 100*c.err())), "–", "–"}
+		if c.Random != nil {
+			row[5], row[6] = report.Amount(*c.Random), fmt.Sprintf("%.4f", *c.MeanSquare)
+		}
+		t.Rows = append(t.Rows, row)
 	}
 	return t
 }
 
-func (e *evidence) drawnTable() cli.Table {
-	t := cli.Table{
-		Caption: "Threshold of η·q·h with drawn samples, beside that of equal batches and that of the mean " +
-			"square",
-		Header: []string{"d", "q", "measured ± 95 %", "÷ equal batches", "mean square"},
-	}
-	for i := range e.Thresholds {
-		if c := &e.Thresholds[i]; c.Random != nil {
-			t.Rows = append(t.Rows, []string{fmt.Sprint(c.Delay), share(c.Ids), report.Amount(*c.Random),
-				fmt.Sprintf("%.3f", c.Random.Estimate/c.Predicted), fmt.Sprintf("%.4f", *c.MeanSquare)})
-		}
-	}
-	return t
-}
+// err returns the relative error of the prediction.
+func (c *thresholdCell) err() float64 { return c.Measured/c.Predicted - 1 }
 
 func (e *evidence) growthTable() cli.Table {
 	t := cli.Table{
@@ -76,25 +71,19 @@ func (e *evidence) threadTable() cli.Table {
 		Words:  1,
 	}
 	for _, c := range e.Threads {
-		row := []string{c.name(), fmt.Sprintf("%.2f ± %.2f", c.Missed.Estimate, half(c.Missed)),
-			fmt.Sprintf("%.3f", c.X), plusMinus(c.Growth), fmt.Sprintf("%.3f", c.Linear),
-			fmt.Sprintf("%.3f", c.Curve)}
-		if c.Mode == job.Sync {
-			row[3], row[4], row[5] = "–", "–", "–"
+		row := []string{c.Mode, fmt.Sprintf("%.2f ± %.2f", c.Missed.Estimate, half(c.Missed)),
+			fmt.Sprintf("%.3f", c.X), "–", "–", "–"}
+		if c.Mode == job.Hybrid {
+			row[0] = fmt.Sprintf("hybrid τ=%d", c.Tau)
+			row[3], row[4] = plusMinus(c.Growth), fmt.Sprintf("%.3f", c.Linear)
+			row[5] = fmt.Sprintf("%.3f", c.Curve)
 		}
 		t.Rows = append(t.Rows, row)
 	}
 	return t
 }
 
-// name returns the mode with its τ.
-func (c *threadCell) name() string {
-	if c.Mode == job.Hybrid {
-		return fmt.Sprintf("hybrid τ=%d", c.Tau)
-	}
-	return c.Mode
-}
-
+// share returns q as a fraction.
 func share(ids int) string {
 	if ids == 1 {
 		return "1"
@@ -106,16 +95,80 @@ func half(v metric.Interval) float64 { return (v.High - v.Low) / 2 }
 
 func plusMinus(v metric.Interval) string { return fmt.Sprintf("%.3f ± %.3f", v.Estimate, half(v)) }
 
-// percent returns a relative error with its sign.
-func percent(v float64) string { return report.Minus(fmt.Sprintf("%+.2f %%", 100*v)) }
+// boundaryFigure shows the thresholds of equal batches on the predicted curve.
+func (e *evidence) boundaryFigure() report.Figure {
+	f := report.Figure{
+		Name: "boundary", Title: "Where delayed SGD diverges: η·q·h by delay",
+		X: report.Axis{Label: "delay d (steps)", LogPlusOne: true},
+		Y: report.Axis{Label: "threshold of η·q·h (logarithmic)"},
+	}
+	for _, v := range []float64{0.02, 0.05, 0.1, 0.2, 0.5, 1, 2} {
+		f.Y.Ticks, f.Y.Names = append(f.Y.Ticks, math.Log10(v)), append(f.Y.Names, fmt.Sprint(v))
+	}
+	var shares []int
+	curve := report.Line{Name: "2·sin(π/(2(2d+1)))", Color: report.Grey, Guide: true}
+	for _, c := range e.Thresholds {
+		if !slices.Contains(f.X.Ticks, float64(c.Delay)) {
+			f.X.Ticks = append(f.X.Ticks, float64(c.Delay))
+		}
+		if !slices.Contains(shares, c.Ids) {
+			shares = append(shares, c.Ids)
+		}
+		for d := len(curve.Points); d <= c.Delay; d++ {
+			curve.Points = append(curve.Points, report.Exact(float64(d), math.Log10(stability.Boundary(d))))
+		}
+	}
+	f.Lines = append(f.Lines, curve)
+	for i, ids := range shares {
+		l := report.Line{Name: "measured, q = " + share(ids), Color: i, Scatter: true}
+		for _, c := range e.Thresholds {
+			if c.Ids == ids {
+				x := float64(c.Delay) + 0.035*(float64(i)-1.5)*float64(1+c.Delay) // beside each other
+				l.Points = append(l.Points, report.Exact(x, math.Log10(c.Measured)))
+			}
+		}
+		f.Lines = append(f.Lines, l)
+	}
+	return f
+}
+
+// growthFigure shows the growth of the excess loss by x.
+func (e *evidence) growthFigure() report.Figure {
+	f := report.Figure{
+		Name: "growth", Title: "What a delay adds to the excess loss",
+		X: report.Axis{Label: "x = τ·q·η·h"},
+		Y: report.Axis{Label: "growth of the excess loss (bars: 95 % over seeds)"},
+	}
+	first := report.Line{Name: "first order: x", Color: report.Grey, Guide: true}
+	exact := report.Line{Name: "many small steps", Color: 3, Guide: true}
+	for i := range 41 {
+		x := float64(i) / 40 * 0.85
+		first.Points = append(first.Points, report.Exact(x, x))
+		exact.Points = append(exact.Points, report.Exact(x, manySteps(x)))
+	}
+	f.Lines = append(f.Lines, first, exact)
+	for i, varied := range []string{"τ", "q", "η"} {
+		l := report.Line{Name: "measured, varied " + varied, Color: i, Scatter: true}
+		for _, c := range e.Growth {
+			if c.Varied == varied {
+				l.Points = append(l.Points, report.IntervalPoint(c.X+0.008*float64(i-1), c.Growth))
+			}
+		}
+		f.Lines = append(f.Lines, l)
+	}
+	threads := report.Line{Name: "real threads", Color: 4, Scatter: true}
+	for _, c := range e.Threads[1:] {
+		threads.Points = append(threads.Points, report.IntervalPoint(c.X, c.Growth))
+	}
+	f.Lines = append(f.Lines, threads)
+	return f
+}
 
 // findings returns what the measurements say about each prediction.
 func (e *evidence) findings() []string {
-	within, largest := 0, 0.0
-	below, random := 0, 0
-	var lowest, highest float64
-	for i := range e.Thresholds {
-		c := &e.Thresholds[i]
+	within, below, random := 0, 0, 0
+	largest, lowest, highest := 0.0, math.Inf(1), 0.0
+	for _, c := range e.Thresholds {
 		largest = max(largest, math.Abs(c.err()))
 		if math.Abs(c.err()) <= goal {
 			within++
@@ -123,28 +176,17 @@ func (e *evidence) findings() []string {
 		if c.Random == nil {
 			continue
 		}
-		ratio := c.Random.Estimate / c.Predicted
-		if random == 0 {
-			lowest, highest = ratio, ratio
-		}
-		lowest, highest = min(lowest, ratio), max(highest, ratio)
 		random++
+		lowest = min(lowest, c.Random.Estimate/c.Predicted)
+		highest = max(highest, c.Random.Estimate/c.Predicted)
 		if c.Random.High < *c.MeanSquare {
 			below++
 		}
 	}
-	sentences := []string{
-		fmt.Sprintf("The threshold is within %.0f %% of 2·sin(π/(2(2d+1))) in %d of %d cells; the largest "+
-			"error is %.2f %%.", 100*goal, within, len(e.Thresholds), 100*largest),
-		fmt.Sprintf("With drawn samples, the threshold of a run is %.2f to %.2f of that of equal batches. "+
-			"It is below the boundary of the mean square, with its interval, in %d of %d "+
-			"cells.", lowest, highest,
-			below,
-			random),
-	}
 	contained, bounds := 0, 0
 	farthest, least := 0.0, math.Inf(1)
-	for _, c := range e.Growth {
+	var doublings []string // from the first to the second point of each series
+	for i, c := range e.Growth {
 		farthest = max(farthest, math.Abs(c.Growth.Estimate/c.Predicted-1))
 		if c.Growth.Low <= c.Predicted && c.Predicted <= c.Growth.High {
 			contained++
@@ -153,32 +195,29 @@ func (e *evidence) findings() []string {
 			bounds++
 			least = min(least, c.Bound)
 		}
+		if (i == 0 || e.Growth[i-1].Varied != c.Varied) && i+1 < len(e.Growth) {
+			second := e.Growth[i+1]
+			doublings = append(doublings, fmt.Sprintf("%.2f (%s; predicted %.2f)",
+				second.Growth.Estimate/c.Growth.Estimate, c.Varied, second.Predicted/c.Predicted))
+		}
 	}
-	sentences = append(sentences,
-		fmt.Sprintf("The growth of the excess loss is within %.1f %% of the prediction at all %d points; "+
-			"its 95 %% interval contains the prediction at %d.", 100*farthest, len(e.Growth), contained),
-		fmt.Sprintf("Doubling τ, q or η from the least x multiplies the growth by %s.", e.doublings()))
 	held := "holds"
 	if least < 1 {
 		held = "is violated"
 	}
-	return append(sentences, fmt.Sprintf("The bound of the theorem %s at all %d points within its "+
-		"conditions: it is at least %.1f times the measured mean squared gradient.", held, bounds, least))
-}
-
-// doublings returns the ratios of growth at the second and the first point of each series.
-func (e *evidence) doublings() string {
-	text := ""
-	for i := 0; i+1 < len(e.Growth); i++ {
-		if first, second := e.Growth[i], e.Growth[i+1]; i == 0 || e.Growth[i-1].Varied != first.Varied {
-			if text != "" {
-				text += ", "
-			}
-			text += fmt.Sprintf("%.2f (%s; predicted %.2f)", second.Growth.Estimate/first.Growth.Estimate,
-				first.Varied, second.Predicted/first.Predicted)
-		}
+	return []string{
+		fmt.Sprintf("The threshold is within %.0f %% of 2·sin(π/(2(2d+1))) in %d of %d cells; the largest "+
+			"error is %.2f %%.", 100*goal, within, len(e.Thresholds), 100*largest),
+		fmt.Sprintf("With drawn samples, the threshold of a run is %.2f to %.2f of that of equal batches. "+
+			"It is below the boundary of the mean square, with its interval, in %d of %d cells.", lowest,
+			highest, below, random),
+		fmt.Sprintf("The growth of the excess loss is within %.1f %% of the prediction at all %d points; "+
+			"its 95 %% interval contains the prediction at %d.", 100*farthest, len(e.Growth), contained),
+		fmt.Sprintf("Doubling τ, q or η from the least x multiplies the growth by %s.",
+			strings.Join(doublings, ", ")),
+		fmt.Sprintf("The bound of the theorem %s at all %d points within its conditions: it is at least "+
+			"%.1f times the measured mean squared gradient.", held, bounds, least),
 	}
-	return text
 }
 
 // notes returns what a reader needs to judge the findings.
@@ -190,8 +229,8 @@ func (p *plan) notes() []string {
 		fmt.Sprintf("A threshold is found by bisection to %g, from whether the mean square of the weights "+
 			"shrinks over %d·(d+1) steps; the bisection knows no prediction. Labels alternate, so "+
 			"gradients have no noise. Every batch of %d samples has the same number of samples of every "+
-			"id; with drawn samples, pairs of both labels are "+
-			"drawn.", p.Precision, stepsPerDelay, thresholdBatch),
+			"id; with drawn samples, pairs of both labels are drawn.", p.Precision, stepsPerDelay,
+			thresholdBatch),
 		"No threshold is predicted for drawn samples. Below the boundary of the mean square, weights " +
 			"converge with probability 1; above it, the mean square grows, but a run may converge.",
 		fmt.Sprintf("Growth is measured on drawn labels over %s steps, with %d samples of every id in a "+

@@ -20,18 +20,31 @@ import (
 var long = flag.Bool("long", false, "measure all thresholds of the experiment: a minute")
 
 // mustThreshold returns the product η·q·h of a threshold.
-func mustThreshold(t *testing.T, c *coins, d int) float64 {
+func mustThreshold(t *testing.T, s samples, d int) float64 {
 	t.Helper()
-	rate, err := threshold(t.Context(), c, d, 0.002, backend.Backend{})
+	one := probe{samples: s, Delay: d, Precision: 0.002}
+	rate, err := one.threshold(t.Context(), backend.Backend{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return rate * c.share() * curvature
+	return rate * s.share() * curvature
+}
+
+// mustExcess returns the outcome of a training at a point with a delay.
+func mustExcess(t *testing.T, at point, d, steps int) outcome {
+	t.Helper()
+	p := &plan{Steps: steps}
+	at.Delay = d
+	o, err := p.excess(at, true, 1).excess(t.Context(), backend.Backend{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return o
 }
 
 // With drawn samples, weights converge below the boundary of the mean square.
 func TestDrawnSamplesConvergeBelowTheMeanSquareBoundary(t *testing.T) {
-	c := &coins{Ids: 32, Batch: thresholdBatch, Balanced: true, Random: true, Seed: 1}
+	c := samples{Ids: 32, Batch: thresholdBatch, Balanced: true, Random: true, Seed: 1}
 	limit := stability.MeanSquareBoundary(1, c.spread())
 	if got := mustThreshold(t, c, 1); got < limit || got > stability.Boundary(1) {
 		t.Errorf("threshold %.4f, want %.4f to %.4f", got, limit, stability.Boundary(1))
@@ -53,11 +66,7 @@ func TestExcessLossGrowsByDelayTimesShareTimesRate(t *testing.T) {
 	for _, at := range []point{base, later, rarer, slower} {
 		var excess [2]float64
 		for i, d := range []int{0, at.Delay} {
-			c := &coins{Ids: at.Ids, Batch: samplesPerID * at.Ids, Seed: 1}
-			o, err := measureExcess(t.Context(), c, d, at.rate(), steps, backend.Backend{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			o := mustExcess(t, at, d, steps)
 			if math.Abs(o.Missed-float64(d)) > 0.01 { // the first d steps of a run miss fewer
 				t.Errorf("%+v: %v updates missed under a delay of %d", at, o.Missed, d)
 			}
@@ -82,11 +91,7 @@ func TestExcessLossGrowsByDelayTimesShareTimesRate(t *testing.T) {
 func TestTheoremBoundsTheMeanSquaredGradient(t *testing.T) {
 	p := &plan{Steps: 5_000}
 	for _, at := range []point{{Ids: 8, Delay: 8, Product: 0.05}, {Ids: 8, Delay: 1, Product: 0.05}} {
-		c := &coins{Ids: at.Ids, Batch: samplesPerID * at.Ids, Seed: 1}
-		o, err := measureExcess(t.Context(), c, at.Delay, at.rate(), p.Steps, backend.Backend{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		o := mustExcess(t, at, at.Delay, p.Steps)
 		bound, ok := p.bound(at, o.Missed)
 		if ratio := bound / o.Gradient; !ok || ratio < 1 || ratio > 8 {
 			t.Errorf("%+v: the bound is %.2f times the mean squared gradient (within its conditions: %t)", at,
@@ -103,10 +108,11 @@ func TestTheoremBoundsTheMeanSquaredGradient(t *testing.T) {
 
 // Batches have what the predictions assume.
 func TestCoins(t *testing.T) {
-	for _, c := range []coins{
+	for _, s := range []samples{
 		{Ids: 4, Batch: 64, Balanced: true}, {Ids: 4, Batch: 64, Balanced: true, Random: true},
 		{Ids: 4, Batch: 64}, {Ids: 4, Batch: 64, Random: true},
 	} {
+		c := coins{samples: s}
 		const steps = 4000
 		var heads, squares float64 // per step
 		for step := range steps {
@@ -138,7 +144,7 @@ func TestCoins(t *testing.T) {
 
 // tiny returns a plan of seconds.
 func tiny() *plan {
-	p := newPlan(report.Options{Seeds: 2, Seed: 1, Quick: true})
+	p, _ := newPlan(report.Options{Seeds: 2, Seed: 1, Quick: true})
 	p.Ids, p.Delays, p.Precision = []int{1, 4}, []int{0, 1}, 0.02
 	p.Points, p.Steps = p.Points[:2], 1000
 	p.Taus, p.ThreadSteps = []int{0, 7}, 100
@@ -151,7 +157,7 @@ func TestResumedRunMeasuresNothingTwice(t *testing.T) {
 	p, folder := tiny(), t.TempDir()
 	measured := 0
 	o := report.Options{Folder: folder, Progress: func(int, int, string) { measured++ }}
-	first, err := execute(t.Context(), p, o)
+	first, err := p.measure(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -164,8 +170,9 @@ func TestResumedRunMeasuresNothingTwice(t *testing.T) {
 	if measured != all || all != 2*2+2*2+4+2*1+2*3 {
 		t.Errorf("%d measurements, %d lines", measured, all)
 	}
-	reporttest.CheckWidth(t, first)
-	if err := first.WriteFolder(t.TempDir()); err != nil {
+	r := p.report(first)
+	reporttest.CheckWidth(t, r)
+	if err := r.WriteFolder(t.TempDir()); err != nil {
 		t.Error(err)
 	}
 	for _, kept := range []int{len(text), len(text)/2 - 1} {
@@ -174,19 +181,19 @@ func TestResumedRunMeasuresNothingTwice(t *testing.T) {
 		}
 		lines := bytes.Count(text[:kept], []byte("\n"))
 		measured = 0
-		again, err := execute(t.Context(), p, o)
+		again, err := p.measure(t.Context(), o)
 		if err != nil || measured != all-lines {
 			t.Fatalf("%d measurements after %d of %d, error %v", measured, lines, all, err)
 		}
-		a, b := first.Data.(*evidence), again.Data.(*evidence)
-		if a.Thresholds[3].Measured != b.Thresholds[3].Measured || a.Growth[1].Growth != b.Growth[1].Growth {
-			t.Errorf("the resumed run differs: %+v and %+v", a, b)
+		if first.Thresholds[3].Measured != again.Thresholds[3].Measured ||
+			first.Growth[1].Growth != again.Growth[1].Growth {
+			t.Errorf("the resumed run differs: %+v and %+v", first, again)
 		}
 	}
 	if err := os.WriteFile(path, []byte("{\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := execute(t.Context(), p, o); err == nil ||
+	if _, err := p.measure(t.Context(), o); err == nil ||
 		!strings.Contains(err.Error(), "measurements.jsonl:1: ") {
 		t.Errorf("a broken line: error %v", err)
 	}
@@ -196,7 +203,7 @@ func TestResumedRunMeasuresNothingTwice(t *testing.T) {
 func TestStopsWithItsContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	_, err := execute(ctx, tiny(), report.Options{Folder: t.TempDir()})
+	_, err := tiny().measure(ctx, report.Options{Folder: t.TempDir()})
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v, want the error of the context", err)
 	}
@@ -204,8 +211,8 @@ func TestStopsWithItsContext(t *testing.T) {
 
 // The search says when it cannot begin.
 func TestThresholdOfADelayThatIsTooLong(t *testing.T) {
-	c := &coins{Ids: 1, Batch: 2, Balanced: true, Seed: 1}
-	if _, err := threshold(t.Context(), c, 700, 0.1, backend.Backend{}); err == nil ||
+	one := probe{samples: samples{Ids: 1, Batch: 2, Balanced: true, Seed: 1}, Delay: 700, Precision: 0.1}
+	if _, err := one.threshold(t.Context(), backend.Backend{}); err == nil ||
 		!strings.Contains(err.Error(), "shorten the delay of 700 steps") {
 		t.Errorf("error %v", err)
 	}

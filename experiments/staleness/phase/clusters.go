@@ -2,13 +2,12 @@ package phase
 
 import (
 	"bytes"
-	"cmp"
 	"context"
-	_ "embed" // the simulated staleness
+	_ "embed" // columns and simulated staleness
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
-	"slices"
 
 	"go.yaml.in/yaml/v3"
 
@@ -17,6 +16,42 @@ import (
 	"tandem/internal/cli"
 	"tandem/sim/predict"
 )
+
+//go:embed columns.yaml
+var columnsText []byte
+
+// column is an id column of a public data set.
+type column struct {
+	Data   string  `yaml:"data" json:"data"`
+	Name   string  `yaml:"column" json:"column"`
+	IDs    int64   `yaml:"ids" json:"ids"`
+	Top    float64 `yaml:"top" json:"top"` // share of rows with the most frequent id
+	Source string  `yaml:"source" json:"source"`
+	Note   string  `yaml:"note,omitempty" json:"note,omitempty"`
+	// Regions are what was measured around it by optimizer, at the tuned rate and the longest mean delay.
+	Regions map[string]region `yaml:"-" json:"regions"`
+}
+
+// placeColumns sets the columns and their places on the clusters.
+func (r *result) placeColumns() error {
+	var file struct {
+		Columns []column `yaml:"columns"`
+	}
+	if err := job.Decode(columnsText, "columns.yaml", &file); err != nil {
+		return err
+	}
+	r.Columns = file.Columns
+	d := r.diagram()
+	_, longest, _ := r.Lateness.delays()
+	for i := range r.Columns {
+		c := &r.Columns[i]
+		c.Regions = map[string]region{}
+		for _, kind := range r.kinds() {
+			c.Regions[kind] = d.find(kind, c.Top, longest).Region
+		}
+	}
+	return nil
+}
 
 // stalenessName is the file of the simulated staleness.
 const stalenessName = "staleness.yaml"
@@ -58,19 +93,8 @@ type missed struct {
 
 func describe(h *histogram.Histogram) missed { return missed{h.Mean(), h.Quantile(0.99), h.Max()} }
 
-// loadLateness reads the stored staleness.
-func loadLateness() (*lateness, error) {
-	l := &lateness{}
-	if err := job.Decode(stalenessText, stalenessName, l); err != nil {
-		return nil, err
-	}
-	if len(l.Clusters) == 0 {
-		return nil, fmt.Errorf("%s: no clusters", stalenessName)
-	}
-	return l, nil
-}
-
-// simulate simulates hybrid training of the paper's model on its cluster, at several sizes.
+// simulate simulates a number of steps of hybrid training of the paper's model on its cluster, at several
+// sizes.
 func simulate(ctx context.Context, gpus []int, steps int) (*lateness, error) {
 	l := &lateness{
 		Command: "go run ./experiments phase --redraw", Commit: cli.CurrentEnvironment().Commit,
@@ -96,22 +120,14 @@ func simulate(ctx context.Context, gpus []int, steps int) (*lateness, error) {
 	return l, nil
 }
 
-// shortest, longest and worst return the least and the largest mean delay over the clusters, and the largest
-// 99th percentile.
-func (l *lateness) shortest() float64 {
-	return slices.MinFunc(l.Clusters, func(a, b cluster) int { return cmp.Compare(a.Late, b.Late) }).Late
-}
-
-func (l *lateness) longest() float64 {
-	return slices.MaxFunc(l.Clusters, func(a, b cluster) int { return cmp.Compare(a.Late, b.Late) }).Late
-}
-
-func (l *lateness) worst() float64 {
-	worst := 0
+// delays returns the least and the largest mean delay over the clusters, and the largest 99th percentile.
+func (l *lateness) delays() (shortest, longest, worst float64) {
+	shortest = math.Inf(1)
 	for _, c := range l.Clusters {
-		worst = max(worst, c.Own.P99, c.Cross.P99)
+		shortest, longest = min(shortest, c.Late), max(longest, c.Late)
+		worst = max(worst, float64(c.Own.P99), float64(c.Cross.P99))
 	}
-	return float64(worst)
+	return shortest, longest, worst
 }
 
 // write writes the staleness to a folder.

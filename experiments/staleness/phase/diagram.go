@@ -1,7 +1,6 @@
 package phase
 
 import (
-	"cmp"
 	"math"
 	"slices"
 
@@ -38,6 +37,15 @@ func (c *cell) region() region {
 	return unclear
 }
 
+// judged returns the loss that counts: the smaller one of the whole loss and that beyond the lag control,
+// where there is one.
+func (c *cell) judged() metric.Interval {
+	if c.BeyondLag != nil && c.BeyondLag.Estimate < c.Loss.Estimate {
+		return *c.BeyondLag
+	}
+	return c.Loss
+}
+
 // place is where a table lies, with the cells around it.
 type place struct {
 	Region region `json:"region"`
@@ -49,15 +57,17 @@ type place struct {
 
 // diagram is the measured cells by place.
 type diagram struct {
-	cells  []cell
-	alphas []float64
-	taus   []int
+	cells        []cell
+	alphas, taus []float64 // ascending
 }
 
-func newDiagram(cells []cell) *diagram {
+// newDiagram returns a diagram of all cells at the α and τ of those at some multiples of the tuned rate.
+func newDiagram(cells []cell, at func(multiple float64) bool) *diagram {
 	d := &diagram{cells: cells}
 	for _, c := range cells {
-		d.alphas, d.taus = append(d.alphas, c.Alpha), append(d.taus, c.Tau)
+		if at(c.Multiple) {
+			d.alphas, d.taus = append(d.alphas, c.Alpha), append(d.taus, float64(c.Tau))
+		}
 	}
 	slices.Sort(d.alphas)
 	slices.Sort(d.taus)
@@ -65,10 +75,20 @@ func newDiagram(cells []cell) *diagram {
 	return d
 }
 
+// diagram returns the diagram at the tuned rates, and otherRates that of the α and τ that have cells at all
+// rates.
+func (r *result) diagram() *diagram {
+	return newDiagram(r.Cells, func(multiple float64) bool { return multiple == tuned })
+}
+
+func (r *result) otherRates() *diagram {
+	return newDiagram(r.Cells, func(multiple float64) bool { return multiple != tuned })
+}
+
 // at returns a cell, or nil.
-func (d *diagram) at(kind string, multiple, alpha float64, tau int) *cell {
+func (d *diagram) at(kind string, multiple, alpha, tau float64) *cell {
 	i := slices.IndexFunc(d.cells, func(c cell) bool {
-		return c.Optimizer == kind && c.Multiple == multiple && c.Alpha == alpha && c.Tau == tau
+		return c.Optimizer == kind && c.Multiple == multiple && c.Alpha == alpha && float64(c.Tau) == tau
 	})
 	if i < 0 {
 		return nil
@@ -76,51 +96,45 @@ func (d *diagram) at(kind string, multiple, alpha float64, tau int) *cell {
 	return &d.cells[i]
 }
 
-// find places a table whose most frequent id is in a share of the rows and whose reads are late by a number
-// of steps. A place between cells has the worst region of its neighbours.
-func (d *diagram) find(kind string, multiple, top, late float64) place {
+// measuredKind returns the optimizer whose cells stand for one of rows.
+func measuredKind(kind string) string {
 	if kind == opt.RowwiseAdagrad {
-		kind = opt.Adagrad // its rate has the same course
+		return opt.Adagrad // its rate has the same course
 	}
-	p := place{Rarer: top < d.alphas[0]}
+	return kind
+}
+
+// find places a table whose most frequent id is in a share of the rows and whose reads are late by a number
+// of steps. A place between cells has the worst region of its neighbours at the tuned rate.
+func (d *diagram) find(kind string, top, late float64) place {
+	p := place{Region: safe, Rarer: top < d.alphas[0]}
 	if late == 0 {
-		p.Region = safe
 		return p
 	}
-	taus := make([]float64, len(d.taus))
-	for i, tau := range d.taus {
-		taus[i] = float64(tau)
-	}
-	alphas, delays := around(d.alphas, top), around(taus, late)
-	if alphas == nil || delays == nil {
+	alphas, taus := around(d.alphas, top), around(d.taus, late)
+	if alphas == nil || taus == nil {
 		p.Region = outside
 		return p
 	}
 	p.Worst = math.Inf(-1)
+	order := []region{safe, unclear, loss}
 	for _, alpha := range alphas {
-		for _, tau := range delays {
-			c := d.at(kind, multiple, alpha, int(tau))
+		for _, tau := range taus {
+			c := d.at(measuredKind(kind), tuned, alpha, tau)
 			if c == nil {
 				return place{Region: notTested}
 			}
-			p.add(c)
+			if one := c.region(); slices.Index(order, one) > slices.Index(order, p.Region) {
+				p.Region = one
+			}
+			p.Worst = max(p.Worst, c.judged().Estimate)
 		}
 	}
 	return p
 }
 
-// add counts a neighbouring cell.
-func (p *place) add(c *cell) {
-	order := []region{safe, unclear, loss}
-	r := c.region()
-	if p.Region == "" || slices.Index(order, r) > slices.Index(order, p.Region) {
-		p.Region = r
-	}
-	p.Worst = max(p.Worst, c.judged().Estimate)
-}
-
 // around returns the values next to v, one if v is among them or below all, and none if v is above all.
-func around[T cmp.Ordered](values []T, v T) []T {
+func around(values []float64, v float64) []float64 {
 	at, ok := slices.BinarySearch(values, v)
 	switch {
 	case at == len(values):
