@@ -2,11 +2,9 @@ package staleness
 
 import (
 	"tandem/experiments/internal/report"
-	"tandem/experiments/staleness/decomposition"
 	"tandem/experiments/staleness/hotrows"
 	"tandem/experiments/staleness/modes"
 	"tandem/experiments/staleness/phase"
-	"tandem/experiments/staleness/predictor"
 	"tandem/experiments/staleness/semantics"
 	"tandem/experiments/staleness/source"
 	"tandem/experiments/staleness/staleness"
@@ -20,16 +18,8 @@ func Chapter() report.Chapter {
 			report.Adapt(staleness.New()),
 			report.Adapt(phase.New()),
 			report.Adapt(theory.New()),
-			report.Adapt(hotrows.New()),
-			{
-				Name:     "source",
-				Question: "What of asynchrony costs AUC, and which number of a job predicts it?",
-				Help:     "Takes the cost of asynchronous training apart.",
-				Parts: []*report.Experiment{
-					report.Adapt(source.New()), report.Adapt(decomposition.New()),
-					report.Adapt(predictor.New()),
-				},
-			},
+			hotrows.New(),
+			source.New(),
 			report.Adapt(semantics.New()),
 			modes.New(),
 		}}

@@ -10,6 +10,12 @@ import (
 	"tandem/experiments/internal/tune"
 )
 
+// results are everything that was measured.
+type results struct {
+	DataSets []*dataSetResult `json:"data_sets"`
+	Speeds   []*speed         `json:"simulated"`
+}
+
 // dataSetResult has the results of all variants on one data set.
 type dataSetResult struct {
 	DataSet  string           `json:"data"`
@@ -36,34 +42,66 @@ type variantResult struct {
 	HotRows  float64 `json:"hot_rows"`
 	HotShare float64 `json:"hot_share_of_gradients"`
 	Missed   float64 `json:"missed_updates"`
+	// ToFresh and ToLate are the differences to training without delay, and to the same delay without hot
+	// rows. They are nil where both sides are the same training, as where no row is hot.
+	ToFresh *judge.Comparison `json:"to_fresh,omitempty"`
+	ToLate  *judge.Comparison `json:"to_late,omitempty"`
 
 	specs []trial.Spec
-	// toFresh and toLate are the differences to training without delay, and to the same delay without hot
-	// rows. They are nil where both sides are the same training, as where no row is hot.
-	toFresh, toLate *judge.Comparison
 }
 
-// results are everything that was measured.
-type results struct {
-	DataSets []*dataSetResult `json:"data_sets"`
-	Speeds   []*speed         `json:"simulated"`
+// find returns the results of a variant without hot rows.
+func (r *dataSetResult) find(want variant) *variantResult {
+	for _, v := range r.Variants {
+		if v.Variant == want {
+			return v
+		}
+	}
+	return nil
+}
+
+// late returns the results with rows late by τ: first that without hot rows, then by threshold.
+func (r *dataSetResult) late(tau int) (list []*variantResult) {
+	for _, v := range r.Variants {
+		if v.Variant.Tau == tau {
+			list = append(list, v)
+		}
+	}
+	return list
+}
+
+// comparisons returns the comparisons of all data sets.
+func (r *results) comparisons() (list []*judge.Comparison) {
+	for _, d := range r.DataSets {
+		for _, v := range d.Variants {
+			for _, c := range []*judge.Comparison{v.ToFresh, v.ToLate} {
+				if c != nil {
+					list = append(list, c)
+				}
+			}
+		}
+	}
+	return list
 }
 
 // measure tunes and trains every variant on every data set, and simulates the modes.
 func (p *plan) measure(ctx context.Context, o report.Options) (*results, error) {
-	lab, err := trial.Open(o)
+	present, _ := report.Present(p.DataSets, p.folder)
+	around := p.around(tune.Rates{Rows: 1, Dense: 1})
+	each := p.Tuning.Trials() + len(p.delayed())*around.Trials() + len(p.variants())*p.Seeds
+	r, err := trial.Measure(o, "hot-rows", len(present)*each, func(lab *trial.Lab) (*results, error) {
+		r := &results{}
+		for _, d := range present {
+			one, err := p.measureDataSet(ctx, lab, d)
+			if err != nil {
+				return nil, err
+			}
+			r.DataSets = append(r.DataSets, one)
+		}
+		return r, nil
+	})
 	if err != nil {
 		return nil, err
-	}
-	defer lab.Close()
-	r := &results{}
-	lab.Expect(p.trainings())
-	for _, d := range p.DataSets {
-		one, err := p.measureDataSet(ctx, lab, d)
-		if err != nil {
-			return nil, err
-		}
-		r.DataSets = append(r.DataSets, one)
 	}
 	judge.Judge(r.comparisons())
 	for _, d := range r.DataSets {
@@ -91,34 +129,30 @@ func (p *plan) measureDataSet(ctx context.Context, lab *trial.Lab, d dataSet) (*
 	for _, v := range p.delayed() {
 		arms = append(arms, p.arm(d, v, first.Rates))
 	}
-	around := p.around(first.Rates)
-	late, err := tune.Tune(ctx, lab, arms, around)
+	late, err := tune.Tune(ctx, lab, arms, p.around(first.Rates))
 	if err != nil {
 		return nil, err
 	}
-	var specs []trial.Spec
 	r := &dataSetResult{DataSet: d.Name}
+	var specs []trial.Spec
 	for i, v := range p.variants() {
 		choice := first
 		if at := i - 1 - len(p.Taus); at >= 0 {
 			choice = late[at]
 		}
-		r.Variants = append(r.Variants, &variantResult{Variant: v, Rates: choice.Rates,
-			AtEdge: choice.AtEdge})
-		specs = append(specs, p.specs(d, v, choice.Rates)...)
+		one := &variantResult{Variant: v, Rates: choice.Rates, AtEdge: choice.AtEdge,
+			specs: p.specs(d, v, choice.Rates)}
+		r.Variants, specs = append(r.Variants, one), append(specs, one.specs...)
 	}
 	trained, err := lab.Run(ctx, specs)
 	if err != nil {
 		return nil, err
 	}
 	for i, v := range r.Variants {
-		from, to := i*p.Seeds, (i+1)*p.Seeds
-		v.specs = specs[from:to]
-		v.add(trained[from:to])
+		v.add(trained[i*p.Seeds:][:p.Seeds])
 	}
 	r.TestRows, r.Steps = trained[0].TestRows, trained[0].Steps
-	r.pair(p.Seed)
-	return r, r.addRowDeviations(lab)
+	return r, r.pair(p.Seed, lab.RowDeviation)
 }
 
 // add sets the results of the trainings, by seed.
@@ -134,54 +168,34 @@ func (v *variantResult) add(trained []trial.Result) {
 	}
 }
 
-// pair sets the comparisons of all variants, without verdicts. first is the first seed.
-func (r *dataSetResult) pair(first uint64) {
-	fresh := r.Variants[0]
+// pair sets the comparisons of all variants, without verdicts. first is the first seed. The comparisons have
+// the luck of the test rows where all trainings have predicted them.
+func (r *dataSetResult) pair(
+	first uint64, rowDeviation func(treated, reference []trial.Spec) (float64, error),
+) error {
+	pair := func(v, reference *variantResult) (c *judge.Comparison, err error) {
+		c = judge.Pair(r.DataSet, v.Variant.String(), reference.Variant.String(), first, v.Quality,
+			reference.Quality)
+		if v.Diverged+reference.Diverged == 0 {
+			c.RowDeviation, err = rowDeviation(v.specs, reference.specs)
+		}
+		return c, err
+	}
 	for _, v := range r.Variants[1:] {
 		if v.Variant.Threshold != nil && v.HotRows == 0 {
 			continue
 		}
-		v.toFresh = judge.Pair(r.DataSet, v.Variant.String(), fresh.Variant.String(), first, v.Quality,
-			fresh.Quality)
-		if v.Variant.Threshold != nil {
-			none := r.find(variant{Tau: v.Variant.Tau})
-			v.toLate = judge.Pair(r.DataSet, v.Variant.String(), none.Variant.String(), first, v.Quality,
-				none.Quality)
+		var err error
+		if v.ToFresh, err = pair(v, r.Variants[0]); err != nil {
+			return err
 		}
-	}
-}
-
-// addRowDeviations adds the luck of the test rows, where they are real and all trainings have predicted them.
-func (r *dataSetResult) addRowDeviations(lab *trial.Lab) (err error) {
-	for _, v := range r.Variants {
-		for _, one := range []struct {
-			comparison *judge.Comparison
-			reference  *variantResult
-		}{{v.toFresh, r.Variants[0]}, {v.toLate, r.find(variant{Tau: v.Variant.Tau})}} {
-			if one.comparison == nil || v.Diverged+one.reference.Diverged > 0 {
-				continue
-			}
-			one.comparison.RowDeviation, err = lab.RowDeviation(v.specs, one.reference.specs)
-			if err != nil {
+		if v.Variant.Threshold != nil {
+			if v.ToLate, err = pair(v, r.find(variant{Tau: v.Variant.Tau})); err != nil {
 				return err
 			}
 		}
 	}
 	return nil
-}
-
-// comparisons returns the comparisons of all data sets.
-func (r *results) comparisons() (list []*judge.Comparison) {
-	for _, d := range r.DataSets {
-		for _, v := range d.Variants {
-			for _, c := range []*judge.Comparison{v.toFresh, v.toLate} {
-				if c != nil {
-					list = append(list, c)
-				}
-			}
-		}
-	}
-	return list
 }
 
 // conclude sets losses and gains from the judged comparisons. A variant without hot rows at its threshold has
@@ -190,34 +204,14 @@ func (r *dataSetResult) conclude() {
 	for _, v := range r.Variants[1:] {
 		none := r.find(variant{Tau: v.Variant.Tau})
 		v.Loss = none.Loss
-		if v.toFresh != nil {
-			v.Loss = report.Negated(v.toFresh.AUC)
+		if v.ToFresh != nil {
+			v.Loss = report.Negated(v.ToFresh.AUC)
 		}
-		if v.toLate != nil {
-			v.Gain = v.toLate.AUC
+		if v.ToLate != nil {
+			v.Gain = v.ToLate.AUC
 		}
 		if v.Variant.Tau > 0 && none.Loss.Estimate != 0 {
 			v.Remaining = v.Loss.Estimate / none.Loss.Estimate
 		}
 	}
-}
-
-// find returns the results of a variant without hot rows.
-func (r *dataSetResult) find(want variant) *variantResult {
-	for _, v := range r.Variants {
-		if v.Variant == want {
-			return v
-		}
-	}
-	return nil
-}
-
-// late returns the results with rows late by τ: first that without hot rows, then by threshold.
-func (r *dataSetResult) late(tau int) (list []*variantResult) {
-	for _, v := range r.Variants {
-		if v.Variant.Tau == tau {
-			list = append(list, v)
-		}
-	}
-	return list
 }

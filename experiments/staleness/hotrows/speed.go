@@ -1,6 +1,7 @@
 package hotrows
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -44,32 +45,35 @@ const hotRowsMode = "hot-rows"
 // measure simulates hybrid, sync and hot-rows.
 func (p *speedPlan) measure(ctx context.Context, seed uint64, show func(done, all int)) ([]*speed, error) {
 	var all []*speed
+	each := 2 + len(p.Thresholds)
 	for _, gpus := range p.GPUs {
 		group, err := p.group(gpus)
 		if err != nil {
 			return nil, err
 		}
+		for i, s := range group {
+			show(len(all)+i, each*len(p.GPUs))
+			if err := s.run(ctx, p, seed); err != nil {
+				return nil, fmt.Errorf("%d GPUs, %s: %w", s.GPUs, s.Mode, err)
+			}
+		}
+		for _, s := range group {
+			s.compare(group[0], group[1])
+		}
 		all = append(all, group...)
 	}
-	for i, s := range all {
-		show(i, len(all))
-		if err := s.run(ctx, p, seed); err != nil {
-			return nil, fmt.Errorf("%d GPUs, %s: %w", s.GPUs, s.Mode, err)
-		}
-	}
 	show(len(all), len(all))
-	each := len(all) / len(p.GPUs)
-	for i, s := range all {
-		group := all[i/each*each:]
-		sync, hybrid := group[0], group[1]
-		s.ToSync, s.ToHybrid = s.Throughput/sync.Throughput, s.Throughput/hybrid.Throughput
-		ratios := make([]float64, len(s.samples))
-		for k := range ratios {
-			ratios[k] = s.samples[k] / sync.samples[k]
-		}
-		s.Interval, s.ToSyncInterval = predict.Percentiles(s.samples), predict.Percentiles(ratios)
-	}
 	return all, nil
+}
+
+// compare sets the intervals and the ratios to other modes.
+func (s *speed) compare(sync, hybrid *speed) {
+	ratios := make([]float64, len(s.samples))
+	for k := range ratios {
+		ratios[k] = s.samples[k] / sync.samples[k]
+	}
+	s.Interval, s.ToSyncInterval = predict.Percentiles(s.samples), predict.Percentiles(ratios)
+	s.ToSync, s.ToHybrid = s.Throughput/sync.Throughput, s.Throughput/hybrid.Throughput
 }
 
 // group returns what is simulated on a number of GPUs: sync, hybrid, then hot-rows by threshold.
@@ -92,39 +96,27 @@ func (p *speedPlan) group(gpus int) ([]*speed, error) {
 	return group, nil
 }
 
-// run simulates the middle and the points of the box, which are the same for all.
-func (s *speed) run(ctx context.Context, p *speedPlan, seed uint64) error {
-	middle, err := s.at(ctx, s.job, p.Steps, seed)
-	if err != nil {
-		return err
-	}
-	s.Throughput = middle
-	points := s.job.Parameters().Sample(p.Samples, pointSeed)
-	s.samples = make([]float64, len(points))
-	errs := make([]error, len(points))
-	parallel.ForEach(parallel.Cores(), len(points), func(i int) {
-		s.samples[i], errs[i] = s.at(ctx, s.job.At(points[i]), p.Steps, seed)
-	})
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // pointSeed draws the points of the box.
 const pointSeed = 1
 
-// at returns the throughput of a job whose unknowns are fixed.
-func (s *speed) at(ctx context.Context, j *predict.Job, steps int, seed uint64) (float64, error) {
-	if s.Mode == hotRowsMode {
-		r := replicate(j.Model, s.Threshold)
-		j = r.onRanks(*j)
+// run simulates the middle and the points of the box, which are the same for all.
+func (s *speed) run(ctx context.Context, p *speedPlan, seed uint64) error {
+	jobs := []*predict.Job{s.job}
+	for _, point := range s.job.Parameters().Sample(p.Samples, pointSeed) {
+		jobs = append(jobs, s.job.At(point))
 	}
-	prediction, err := predict.Run(ctx, j, predict.Options{Seed: seed, Steps: steps, Workers: 1})
-	if err != nil {
-		return 0, err
-	}
-	return prediction.Mid.Throughput, nil
+	speeds, errs := make([]float64, len(jobs)), make([]error, len(jobs))
+	parallel.ForEach(parallel.Cores(), len(jobs), func(i int) {
+		j := jobs[i]
+		if s.Mode == hotRowsMode {
+			r := replicate(j.Model, s.Threshold)
+			j = r.onRanks(*j)
+		}
+		made, err := predict.Run(ctx, j, predict.Options{Seed: seed, Steps: p.Steps, Workers: 1})
+		if errs[i] = err; err == nil {
+			speeds[i] = made.Mid.Throughput
+		}
+	})
+	s.Throughput, s.samples = speeds[0], speeds[1:]
+	return cmp.Or(errs...)
 }

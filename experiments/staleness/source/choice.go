@@ -1,4 +1,4 @@
-package predictor
+package source
 
 import (
 	"cmp"
@@ -13,10 +13,10 @@ import (
 	"tandem/experiments/internal/report"
 )
 
-// comparison is how well each scalar orders the losses of the worlds.
-type comparison struct {
-	Worlds  []loss  `json:"worlds"`
-	Scalars []score `json:"scalars"` // in the order of the first half, the best first
+// prediction is how well each scalar orders the losses of the worlds.
+type prediction struct {
+	Worlds  []worldLoss `json:"worlds"`
+	Scalars []score     `json:"scalars"` // in the order of the first half, the best first
 	// ByChance is the rank correlation on the held-out half that a scalar of random numbers exceeds, in
 	// size, with a probability of 5 %.
 	ByChance float64 `json:"by_chance"`
@@ -41,46 +41,40 @@ type score struct {
 }
 
 // half returns the worlds of a half.
-func half(worlds []loss, heldOut bool) (list []loss) {
-	for _, w := range worlds {
-		if w.HeldOut == heldOut {
-			list = append(list, w)
-		}
-	}
-	return list
+func half(worlds []worldLoss, heldOut bool) []worldLoss {
+	return slices.DeleteFunc(slices.Clone(worlds), func(w worldLoss) bool { return w.HeldOut != heldOut })
 }
 
 // values returns the values of a scalar and the losses of worlds.
-func values(worlds []loss, name string) (x, y []float64) {
+func values(worlds []worldLoss, name string) (x, y []float64) {
 	for i := range worlds {
 		x, y = append(x, worlds[i].Scalars[name]), append(y, worlds[i].Loss.Estimate)
 	}
 	return x, y
 }
 
-// compare orders the scalars by the first half, and judges them on the other.
-func compare(p *plan, worlds []loss) *comparison {
-	c := &comparison{Worlds: worlds}
+// choose orders the scalars by the first half, and judges them on the other.
+func (p *predictorPlan) choose(worlds []worldLoss) *prediction {
+	c := &prediction{Worlds: worlds}
 	first, held := half(worlds, false), half(worlds, true)
-	for _, s := range scalars() {
-		one := score{Name: s.Name, Words: s.Words, First: judge.Spearman(values(first, s.Name))}
-		x, y := values(held, s.Name)
-		one.HeldOut = bootstrap(x, y, p.Resamples, p.Seed)
+	for _, s := range scalars(facts{}) {
+		one := score{Name: s.name, Words: s.words, First: judge.Spearman(values(first, s.name))}
+		x, y := values(held, s.name)
+		one.HeldOut = p.bootstrap(x, y)
 		c.Scalars = append(c.Scalars, one)
 	}
 	slices.SortStableFunc(c.Scalars, func(a, b score) int { return cmp.Compare(b.First, a.First) })
-	_, y := values(held, c.Scalars[0].Name)
-	c.ByChance = byChance(y, p.Resamples, p.Seed)
-	x, losses := values(first, c.Scalars[0].Name)
-	curve := fitMonotone(x, losses)
-	mean := stat.Mean(losses, nil)
+	best := c.Scalars[0].Name
+	_, losses := values(held, best)
+	c.ByChance = p.byChance(losses)
+	x, y := values(first, best)
+	curve, mean := fitMonotone(x, y), stat.Mean(y, nil)
 	var errors, ofMean []float64
 	for i := range worlds {
-		v := curve.at(worlds[i].Scalars[c.Scalars[0].Name])
+		v, loss := curve.at(worlds[i].Scalars[best]), worlds[i].Loss.Estimate
 		c.Predicted = append(c.Predicted, v)
 		if worlds[i].HeldOut {
-			errors = append(errors, math.Abs(v-worlds[i].Loss.Estimate))
-			ofMean = append(ofMean, math.Abs(mean-worlds[i].Loss.Estimate))
+			errors, ofMean = append(errors, math.Abs(v-loss)), append(ofMean, math.Abs(mean-loss))
 		}
 	}
 	c.Error, c.NullError = report.Median(errors), report.Median(ofMean)
@@ -90,7 +84,7 @@ func compare(p *plan, worlds []loss) *comparison {
 
 // reliability returns the mean over pairs of seeds of the rank correlation between their loss and that of the
 // other seeds; 0 with fewer than three seeds.
-func reliability(worlds []loss) float64 {
+func reliability(worlds []worldLoss) float64 {
 	if len(worlds) == 0 || len(worlds[0].BySeed) < 3 {
 		return 0
 	}
@@ -113,18 +107,27 @@ func reliability(worlds []loss) float64 {
 	return sum / pairs
 }
 
+// drawn returns a number of draws in ascending order.
+func drawn(n int, draw func() float64) []float64 {
+	all := make([]float64, n)
+	for i := range all {
+		all[i] = draw()
+	}
+	slices.Sort(all)
+	return all
+}
+
 // bootstrap returns the rank correlation with its 95 % interval: the percentiles over resamples of the pairs.
-func bootstrap(x, y []float64, resamples int, seed uint64) metric.Interval {
-	r := rng.New(seed, "predictor bootstrap")
-	a, b, all := make([]float64, len(x)), make([]float64, len(x)), make([]float64, resamples)
-	for k := range all {
+func (p *predictorPlan) bootstrap(x, y []float64) metric.Interval {
+	r := rng.New(p.Seed, "predictor bootstrap")
+	a, b := make([]float64, len(x)), make([]float64, len(x))
+	all := drawn(p.Resamples, func() float64 {
 		for i := range a {
 			at := r.IntN(len(x))
 			a[i], b[i] = x[at], y[at]
 		}
-		all[k] = judge.Spearman(a, b)
-	}
-	slices.Sort(all)
+		return judge.Spearman(a, b)
+	})
 	return metric.Interval{
 		Estimate: judge.Spearman(x, y), Low: stat.Quantile(0.025, stat.LinInterp, all, nil),
 		High: stat.Quantile(0.975, stat.LinInterp, all, nil),
@@ -132,17 +135,14 @@ func bootstrap(x, y []float64, resamples int, seed uint64) metric.Interval {
 }
 
 // byChance returns the 95 % point of the size of the rank correlation with a random order.
-func byChance(y []float64, resamples int, seed uint64) float64 {
-	r := rng.New(seed, "predictor by chance")
-	x, all := make([]float64, len(y)), make([]float64, resamples)
-	for k := range all {
+func (p *predictorPlan) byChance(y []float64) float64 {
+	r, x := rng.New(p.Seed, "predictor by chance"), make([]float64, len(y))
+	return stat.Quantile(0.95, stat.LinInterp, drawn(p.Resamples, func() float64 {
 		for i := range x {
 			x[i] = r.Float64()
 		}
-		all[k] = math.Abs(judge.Spearman(x, y))
-	}
-	slices.Sort(all)
-	return stat.Quantile(0.95, stat.LinInterp, all, nil)
+		return math.Abs(judge.Spearman(x, y))
+	}), nil)
 }
 
 // monotone is a function that never falls, linear between its points.
@@ -154,14 +154,14 @@ type monotone struct{ x, y []float64 }
 // Source: Ayer and others, Annals of Mathematical Statistics 26 (1955).
 func fitMonotone(x, y []float64) monotone {
 	type block struct{ x, y, weight float64 }
-	order := make([]int, len(x))
-	for i := range order {
-		order[i] = i
+	points := make([]block, len(x))
+	for i := range points {
+		points[i] = block{x[i], y[i], 1}
 	}
-	slices.SortFunc(order, func(a, b int) int { return cmp.Compare(x[a], x[b]) })
+	slices.SortFunc(points, func(a, b block) int { return cmp.Compare(a.x, b.x) })
 	var blocks []block
-	for _, i := range order {
-		blocks = append(blocks, block{x[i], y[i], 1})
+	for _, p := range points {
+		blocks = append(blocks, p)
 		for n := len(blocks); n > 1; n-- {
 			a, b := blocks[n-2], blocks[n-1]
 			if a.y < b.y && a.x < b.x {

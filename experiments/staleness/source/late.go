@@ -1,0 +1,448 @@
+package source
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"tandem/algo/job"
+	"tandem/algo/metric"
+	"tandem/algo/protocol/delay"
+	"tandem/experiments/internal/arms"
+	"tandem/experiments/internal/judge"
+	"tandem/experiments/internal/report"
+	"tandem/experiments/internal/trial"
+	"tandem/experiments/internal/tune"
+)
+
+// newLate returns the experiment on Persia's thesis that stale rows are harmless and a stale network is not.
+// It imposes the same delay on one part at a time, in sequential training on the same rows in the same order
+// from the same initial values. The thesis holds on a data set if loss(network) − loss(rows) is above 0. Late
+// gradients want lower rates, so every pair is compared at several rates.
+//
+// Sources: Lian and others, arXiv 2111.05897 (the thesis); Fieller, J. R. Stat. Soc. B 16 (1954) (the
+// interval of a ratio).
+func newLate() *report.Experiment {
+	return trial.Study(report.Experiment{
+		Name:     "source",
+		Question: "Which part may be late: the embedding rows or the dense network?",
+		Help: `Trains in sequence on the same rows, in the same order, from the same initial
+values, with one part of the model late:
+
+  fresh    every gradient takes effect at once
+  rows     gradients of embedding rows take effect d steps later
+  network  gradients of the dense network take effect d steps later
+  lag      fresh, with the last d steps left out
+
+The loss of a part is the AUC of fresh less the AUC with that part late. The
+thesis of Persia is that the network loses more. Every pair is compared at the
+tuned rates of each arm (own), at those of fresh (fresh) and at the defaults of a
+job, which are not tuned (default); and on shorter and longer runs.
+
+Data are generated, with the most frequent id in shares α of the rows, and real:
+what the data folder has. The full version takes about 20 minutes on two cores
+for each 10 seeds.`,
+		QuickTime: 15 * time.Second,
+	}, func(o report.Options) (*latePlan, error) {
+		p := fullLatePlan()
+		if o.Quick {
+			p = quickLatePlan()
+		}
+		p.Seed, p.Seeds, p.folder = o.Seed, o.Seeds, o.DataFolder
+		return p, nil
+	}, func(p *latePlan, ctx context.Context, lab *trial.Lab) ([]*lateResult, error) {
+		lab.Expect(p.trainings())
+		return p.measure(ctx, lab)
+	}, (*latePlan).report)
+}
+
+// latePlan is everything that is fixed before the first training.
+type latePlan struct {
+	Seed  uint64 `yaml:"seed"` // the first
+	Seeds int    `yaml:"seeds"`
+	// Job is the job of all arms; arms set delays and rates, sets set data, batch and epochs.
+	Job job.Job `yaml:"job"`
+	// MainDelay is the delay of tables and verdicts, in steps.
+	MainDelay int       `yaml:"main-delay"`
+	Tuning    tune.Plan `yaml:"tuning"` // without seeds
+	Sets      []set     `yaml:"data"`   // those that the data folder has are measured
+
+	folder string // of real data
+}
+
+// set is a data set with what depends on its size.
+type set struct {
+	report.DataSet `yaml:",inline"`
+	// Batch is the largest power of two, at most 128, with which an epoch has at least 200 steps.
+	Batch  int   `yaml:"batch"`
+	Delays []int `yaml:"delays"` // ascending, with the main one
+	// Lengths are the lengths of runs, 1 first: for generated data a factor of the training rows, for real
+	// data the number of epochs.
+	Lengths []float64 `yaml:"lengths"`
+	// TuningSeeds are the seeds of the tuner's finalists. Seeds of generated data are other data with other
+	// best rates, so they need more.
+	TuningSeeds int `yaml:"tuning-seeds"`
+}
+
+// newLatePlan returns a plan for data sets. Adagrad for rows and Adam for the network are the optimizers of
+// Persia's examples; grid is the number of candidates on each side of a nominal rate.
+func newLatePlan(grid int, sets []set) *latePlan {
+	j, nominal := smallJob(), nominalRates()
+	j.Training.Mode, j.Roles.Ranks = job.Sequential, 1
+	return &latePlan{
+		Job: j, MainDelay: 15, Sets: sets,
+		Tuning: tune.Plan{Rows: tune.Grid(nominal.Rows, 3, grid), Dense: tune.Grid(nominal.Dense, 3, grid)},
+	}
+}
+
+// nominalRates are the middle of the tuning grid.
+func nominalRates() tune.Rates { return tune.Rates{Rows: 0.1, Dense: 0.003} }
+
+func quickLatePlan() *latePlan {
+	delays, lengths := []int{15}, []float64{1}
+	return newLatePlan(1, []set{
+		{report.Generated(0.01, 20_000, 20_000), 64, delays, lengths, tune.SeedsMin},
+		{report.Generated(0.5, 20_000, 20_000), 64, delays, lengths, tune.SeedsMin},
+		{report.AdultIncome(), 128, delays, lengths, tune.SeedsMin},
+	})
+}
+
+// fullLatePlan compares on all data sets. Epochs and batches were fixed beforehand by the rows of the sets.
+func fullLatePlan() *latePlan {
+	var sets []set
+	for _, alpha := range []float64{0.01, 0.5} {
+		sets = append(sets, set{report.Generated(alpha, 80_000, 50_000), 128, []int{3, 15, 63},
+			[]float64{1, 0.25, 4}, 5})
+	}
+	for _, real := range []struct {
+		data    report.DataSet
+		batch   int
+		lengths []float64
+	}{
+		{report.AdultIncome(), 128, []float64{1}}, {report.Avazu(), 32, []float64{1, 3}},
+		{report.CriteoHead(), 32, []float64{1, 3}}, {report.Frappe(), 128, []float64{1}},
+		{report.IJCAI18(), 128, []float64{1}}, {report.MovieLens100K(), 128, []float64{1}},
+		{report.TaobaoAd(), 2, []float64{1}},
+	} {
+		sets = append(sets, set{real.data, real.batch, []int{15}, real.lengths, tune.SeedsMin})
+	}
+	return newLatePlan(2, sets)
+}
+
+// part is a part of a model that can be late.
+type part string
+
+const (
+	rows    part = "rows"
+	network part = "network"
+)
+
+// logistic is the kind of the simplest model that learns from ids.
+const logistic = "logistic-regression"
+
+// arm is a way to train: fresh, with a part late, as the lag control, or with another model.
+type arm struct {
+	late  part
+	delay int  // steps
+	lag   bool // the last steps, as many as the delay, are left out
+	model string
+}
+
+func (a arm) String() string {
+	switch {
+	case a.model != "":
+		return a.model
+	case a.lag:
+		return fmt.Sprintf("fresh, %d steps fewer", a.delay)
+	case a.late != "":
+		return fmt.Sprintf("%s %d steps late", a.late, a.delay)
+	}
+	return "fresh"
+}
+
+// tunedArms returns the arms of a data set that have rates of their own.
+func (s *set) tunedArms() []arm {
+	list := []arm{{}}
+	for _, d := range s.Delays {
+		list = append(list, arm{late: rows, delay: d}, arm{late: network, delay: d})
+	}
+	return append(list, arm{model: logistic})
+}
+
+// tuning returns the plan of the tuner on a data set.
+func (p *latePlan) tuning(s *set) tune.Plan {
+	t := p.Tuning
+	t.Seeds = s.TuningSeeds
+	return t
+}
+
+// spec returns the training of an arm on a data set of a length.
+func (p *latePlan) spec(s *set, a arm, length float64, r tune.Rates, seed uint64) trial.Spec {
+	j := p.Job
+	j.Data = s.WithSeed(seed)
+	j.Training.Seed, j.Training.GlobalBatch = seed, s.Batch
+	if j.Data.Synthetic != nil {
+		j.Data.Synthetic.TrainRows = int(float64(j.Data.Synthetic.TrainRows) * length)
+	} else {
+		j.Training.Epochs = int(length)
+	}
+	if a.model != "" {
+		j.Model.Kind, j.Model.Top = a.model, nil
+	}
+	late := delay.Spec{Kind: delay.Exactly, Steps: a.delay}
+	switch a.late {
+	case rows:
+		j.Training.Delay = late
+	case network:
+		j.Training.DelayDense = late
+	}
+	r.Apply(&j)
+	spec := trial.Spec{Job: j, Part: trial.Test, Name: fmt.Sprintf("%s, seed %d, %v", s.Name, seed, a)}
+	if a.lag {
+		spec.Drop = a.delay
+	}
+	return spec
+}
+
+// lateResult holds what was measured on one data set.
+type lateResult struct {
+	DataSet  string  `json:"data"`
+	Alpha    float64 `json:"alpha,omitempty"` // generated data
+	TestRows int     `json:"test_rows"`
+	// Oracle is the AUC of the probabilities that labels were drawn with, by seed; nil for real data.
+	Oracle      []float64         `json:"oracle_auc,omitempty"`
+	Logistic    []float64         `json:"logistic_regression_auc"` // at its tuned rates, by seed
+	Tuning      []tune.Choice     `json:"tuning"`
+	Comparisons []*lateComparison `json:"comparisons"`
+}
+
+// Kinds of rates that arms are compared at.
+const (
+	ownRates    = "own"     // each arm at its own tuned rates
+	freshRates  = "fresh"   // all arms at the tuned rates of fresh
+	defaultRate = "default" // all arms at the defaults of a job
+)
+
+// lateComparison is the arms of one data set, length, kind of rates and delay.
+type lateComparison struct {
+	Length float64 `json:"length"` // see set.Lengths
+	Steps  int     `json:"steps"`
+	Rates  string  `json:"rates"`
+	Delay  int     `json:"delay_steps"`
+	// Quality by seed; that of a constant guess where a training diverged.
+	Fresh    judge.Quality `json:"fresh"`
+	Lag      judge.Quality `json:"lag"`
+	Rows     judge.Quality `json:"rows_late"`
+	Network  judge.Quality `json:"network_late"`
+	Diverged int           `json:"diverged"` // trainings
+	// The losses, fresh less late, with intervals over seeds.
+	LagLoss     metric.Interval `json:"lag_loss"`
+	RowLoss     metric.Interval `json:"row_loss"`
+	NetworkLoss metric.Interval `json:"network_loss"`
+	Ratio       ratio           `json:"network_over_row_loss"`
+	// Difference is AUC(rows late) − AUC(network late): the network's loss less the rows'.
+	Difference *judge.Comparison `json:"network_less_row_loss"`
+	Verdict    verdict           `json:"thesis"`
+}
+
+// verdict is what a comparison says of the thesis.
+type verdict string
+
+// The verdicts.
+const (
+	holds    verdict = "holds"
+	reversed verdict = "reversed"
+	unclear  verdict = "not distinguishable"
+)
+
+// verdictOf returns the verdict on the network's loss less the rows', by its interval alone.
+func verdictOf(difference metric.Interval) verdict {
+	switch {
+	case difference.Low > 0:
+		return holds
+	case difference.High < 0:
+		return reversed
+	}
+	return unclear
+}
+
+// comparisons returns the comparisons of a data set, without results. The rates of an arm are tuned for
+// length 1, so there are none of its own for other lengths.
+func (p *latePlan) comparisons(s *set) (list []*lateComparison) {
+	for _, length := range s.Lengths {
+		for _, d := range s.Delays {
+			if length == 1 {
+				list = append(list, &lateComparison{Length: length, Rates: ownRates, Delay: d})
+			}
+			if length == 1 || d == p.MainDelay {
+				list = append(list, &lateComparison{Length: length, Rates: freshRates, Delay: d})
+			}
+			if d == p.MainDelay {
+				list = append(list, &lateComparison{Length: length, Rates: defaultRate, Delay: d})
+			}
+		}
+	}
+	return list
+}
+
+// trainings returns how many trainings there are on all data sets.
+func (p *latePlan) trainings() (n int) {
+	present, _ := report.Present(p.Sets, p.folder)
+	for _, s := range present {
+		grid := p.tuning(&s)
+		n += len(s.tunedArms())*grid.Trials() + p.Seeds*(1+4*len(p.comparisons(&s)))
+	}
+	return n
+}
+
+// measure tunes the arms of every data set and compares them under every seed.
+func (p *latePlan) measure(ctx context.Context, l arms.Lab) (results []*lateResult, err error) {
+	present, _ := report.Present(p.Sets, p.folder)
+	for _, s := range present {
+		r, err := p.measureSet(ctx, l, &s)
+		if err != nil {
+			return nil, err
+		}
+		results = append(results, r)
+	}
+	judge.Judge(differences(results))
+	for _, r := range results {
+		for _, c := range r.Comparisons {
+			c.Verdict = verdictOf(c.Difference.AUC)
+		}
+	}
+	return results, nil
+}
+
+// differences returns the differences of all data sets.
+func differences(results []*lateResult) (list []*judge.Comparison) {
+	for _, r := range results {
+		for _, c := range r.Comparisons {
+			list = append(list, c.Difference)
+		}
+	}
+	return list
+}
+
+// measureSet tunes and trains the arms of a data set.
+func (p *latePlan) measureSet(ctx context.Context, l arms.Lab, s *set) (*lateResult, error) {
+	r := &lateResult{DataSet: s.Name, Alpha: s.Alpha, Comparisons: p.comparisons(s)}
+	var tuned []tune.Arm
+	for _, a := range s.tunedArms() {
+		tuned = append(tuned, tune.Arm{
+			Name: s.Name + ", " + a.String(), Nominal: nominalRates(),
+			Job: func(seed uint64) job.Job { return p.spec(s, a, 1, nominalRates(), seed).Job },
+		})
+	}
+	oracle, err := s.Oracle(p.Seed, p.Seeds)
+	if err != nil {
+		return nil, err
+	}
+	r.Oracle = oracle.AUC
+	if r.Tuning, err = tune.Tune(ctx, l, tuned, p.tuning(s)); err != nil {
+		return nil, err
+	}
+	simple := arm{model: logistic}
+	var specs []trial.Spec
+	for i := range p.Seeds {
+		specs = append(specs, p.spec(s, simple, 1, r.tuned(simple).Rates, p.Seed+uint64(i)))
+	}
+	results, err := l.Run(ctx, specs)
+	if err != nil {
+		return nil, err
+	}
+	quality, _ := trial.Quality(results)
+	r.Logistic, r.TestRows = quality.AUC, results[0].TestRows
+	return r, p.compare(ctx, l, s, r)
+}
+
+// tuned returns what was chosen for an arm.
+func (r *lateResult) tuned(a arm) tune.Choice {
+	return r.Tuning[slices.IndexFunc(r.Tuning, func(c tune.Choice) bool {
+		return c.Arm == r.DataSet+", "+a.String()
+	})]
+}
+
+// side is an arm of a comparison with its trainings, by seed.
+type side struct {
+	arm     arm
+	rates   tune.Rates
+	specs   []trial.Spec
+	results []trial.Result
+}
+
+// sides returns the arms of a comparison: fresh, lag, rows late and network late.
+func (r *lateResult) sides(c *lateComparison) (sides [4]side) {
+	for i, a := range []arm{{}, {delay: c.Delay, lag: true}, {late: rows, delay: c.Delay},
+		{late: network, delay: c.Delay}} {
+		rates := r.tuned(arm{}).Rates
+		switch {
+		case c.Rates == defaultRate:
+			j := job.Default()
+			rates = tune.Rates{Rows: j.Rows.Optimizer.Rate, Dense: j.Model.Optimizer.Rate}
+		case c.Rates == ownRates && a.late != "":
+			rates = r.tuned(a).Rates
+		}
+		sides[i] = side{arm: a, rates: rates}
+	}
+	return sides
+}
+
+// compare trains the arms of all comparisons and sets losses and, without verdicts, differences. Trainings on
+// the same rows follow each other.
+func (p *latePlan) compare(ctx context.Context, l arms.Lab, s *set, r *lateResult) error {
+	var specs []trial.Spec
+	var to []*side
+	sides := make([][4]side, len(r.Comparisons))
+	for i, c := range r.Comparisons {
+		sides[i] = r.sides(c)
+	}
+	for _, length := range s.Lengths {
+		for seed := p.Seed; seed < p.Seed+uint64(p.Seeds); seed++ {
+			for i := range sides {
+				for k := range sides[i] {
+					if one := &sides[i][k]; r.Comparisons[i].Length == length {
+						spec := p.spec(s, one.arm, length, one.rates, seed)
+						one.specs = append(one.specs, spec)
+						specs, to = append(specs, spec), append(to, one)
+					}
+				}
+			}
+		}
+	}
+	results, err := l.Run(ctx, specs)
+	if err != nil {
+		return err
+	}
+	for i, one := range to {
+		one.results = append(one.results, results[i])
+	}
+	for i, c := range r.Comparisons {
+		if err := c.conclude(l, r.DataSet, p.Seed, &sides[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// conclude sets the results of a comparison from those of its sides, of which first is the first seed.
+func (c *lateComparison) conclude(l arms.Lab, data string, first uint64, sides *[4]side) (err error) {
+	for k, to := range []*judge.Quality{&c.Fresh, &c.Lag, &c.Rows, &c.Network} {
+		quality, diverged := trial.Quality(sides[k].results)
+		*to, c.Diverged = quality, c.Diverged+diverged
+		for _, one := range sides[k].results {
+			c.Steps = max(c.Steps, one.Steps)
+		}
+	}
+	loss := func(late judge.Quality) []float64 { return report.Differences(c.Fresh.AUC, late.AUC) }
+	c.LagLoss, c.Ratio = metric.MeanInterval(loss(c.Lag)), newRatio(loss(c.Network), loss(c.Rows))
+	c.RowLoss, c.NetworkLoss = metric.MeanInterval(loss(c.Rows)), metric.MeanInterval(loss(c.Network))
+	where := fmt.Sprintf("%s, %s rates, %s steps", data, c.Rates, report.Thousands(c.Steps))
+	c.Difference = judge.Pair(where, fmt.Sprintf("rows %d steps late", c.Delay),
+		fmt.Sprintf("network %d steps late", c.Delay), first, c.Rows, c.Network)
+	if c.Diverged == 0 {
+		c.Difference.RowDeviation, err = l.RowDeviation(sides[2].specs, sides[3].specs)
+	}
+	return err
+}
