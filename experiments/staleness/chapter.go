@@ -20,7 +20,7 @@ func Chapter() report.Chapter {
 			report.Adapt(theory.New()),
 			hotrows.New(),
 			source.New(),
-			report.Adapt(semantics.New()),
+			semantics.New(),
 			modes.New(),
 		}}
 }

@@ -2,13 +2,14 @@ package simvsreal
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
-	"strconv"
+	"slices"
 
 	"tandem/algo/exec/backend"
+	"tandem/algo/histogram"
 	"tandem/algo/job"
-	"tandem/algo/unit"
 	"tandem/datasets"
 	"tandem/experiments/internal/paired"
 	"tandem/experiments/internal/report"
@@ -31,9 +32,37 @@ type settingResult struct {
 
 // modeResult holds the runs of a mode, a pair per round.
 type modeResult struct {
-	Mode      string        `json:"mode"`
-	Real      []*paired.Run `json:"real"`
-	Simulated []*paired.Run `json:"simulated"`
+	Mode      string `json:"mode"`
+	Real      []*run `json:"real"`
+	Simulated []*run `json:"simulated"`
+}
+
+// run is a run whose staleness, by kind, can be read again from JSON.
+type run struct {
+	paired.Run
+	Staleness map[string]staleness `json:"staleness"`
+}
+
+// staleness is a histogram: how often each value from 0 occurred. Early results have summaries alone.
+type staleness struct {
+	histogram.Summary
+	Counts []uint64 `json:"counts,omitempty"`
+}
+
+// stalenessKinds returns the kinds of staleness, own and cross first.
+func stalenessKinds() []string { return []string{"own", "cross", "inflight", "dense"} }
+
+// newRun returns a run with its staleness.
+func newRun(r *paired.Run) *run {
+	made, s := &run{*r, map[string]staleness{}}, &r.Staleness
+	for i, h := range []*histogram.Histogram{&s.Own, &s.Cross, &s.Inflight, &s.Dense} {
+		counts := make([]uint64, h.Max()+1)
+		for value, count := range h.All() {
+			counts[value] = count
+		}
+		made.Staleness[stalenessKinds()[i]] = staleness{h.Summary(), counts}
+	}
+	return made
 }
 
 // workTime is the mean time of a kind of work in the sync run.
@@ -43,37 +72,61 @@ type workTime struct {
 	Seconds float64 `json:"time_s"`
 }
 
+// round is what a round of a setting measures. Runs have the order of plan.Modes.
+type round struct {
+	Rows           int        `json:"train_rows"`
+	Work           []workTime `json:"work"`
+	MessageSeconds float64    `json:"message_s"`
+	Real           []*run     `json:"real"`
+	Simulated      []*run     `json:"simulated"`
+}
+
+// add adds a round to the results of its setting.
+func (s *settingResult) add(r *round) {
+	if s.Rows == 0 {
+		s.Rows, s.Work = r.Rows, r.Work
+	}
+	s.MessageSeconds = append(s.MessageSeconds, r.MessageSeconds)
+	for i, m := range s.Modes {
+		m.Real, m.Simulated = append(m.Real, r.Real[i]), append(m.Simulated, r.Simulated[i])
+	}
+}
+
 // measurement is a plan that is being carried out.
 type measurement struct {
 	*plan
 	backend backend.Backend
-	log     *report.Log
-	meter   *report.Meter
+	meter   report.Meter
 }
 
-// measure runs every round of every setting.
+// measure runs every round of every setting. Those that an interrupted run has ended are kept in cases.jsonl.
 func (p *plan) measure(ctx context.Context, o report.Options) (r results, err error) {
-	log, err := o.NewLog("simvsreal.csv", header()...)
+	journal, err := report.OpenJournal[*round](o, "cases.jsonl")
 	if err != nil {
 		return nil, err
 	}
-	defer func() {
-		if closed := log.Close(); err == nil {
-			err = closed
-		}
-	}()
-	m := &measurement{p, o.Backend, log, &report.Meter{
-		Total: len(p.Settings) * p.Rounds * 2 * len(p.Modes), Report: o.Progress,
-	}}
+	defer func() { err = errors.Join(err, journal.Close()) }()
+	all := len(p.Settings)*p.Rounds - len(journal.Kept)
+	m := &measurement{p, o.Backend, report.Meter{Total: all * 2 * len(p.Modes), Report: o.Progress}}
 	for i := range p.Settings {
 		s := &settingResult{Setting: p.Settings[i]}
 		for _, mode := range p.Modes {
 			s.Modes = append(s.Modes, &modeResult{Mode: mode})
 		}
-		for round := range p.Rounds {
-			if err := m.round(ctx, round, s); err != nil {
-				return nil, fmt.Errorf("simvsreal: %s: round %d: %w", s.Setting.Name, round+1, err)
+		for n := range p.Rounds {
+			if len(journal.Kept) > 0 {
+				s.add(journal.Kept[0])
+				journal.Kept = journal.Kept[1:]
+				continue
 			}
+			one, err := m.round(ctx, &s.Setting, n, s.Rows)
+			if err != nil {
+				return nil, fmt.Errorf("simvsreal: %s: round %d: %w", s.Setting.Name, n+1, err)
+			}
+			if err := journal.Add(one); err != nil {
+				return nil, err
+			}
+			s.add(one)
 		}
 		r = append(r, s)
 	}
@@ -81,136 +134,107 @@ func (p *plan) measure(ctx context.Context, o report.Options) (r results, err er
 }
 
 // round measures the machine, then trains in every mode for real, and then simulates every mode. Sync runs
-// first, because it calibrates the simulator; the order of the others rotates from round to round.
-func (m *measurement) round(ctx context.Context, round int, s *settingResult) error {
-	seed := m.Seed + uint64(round)
+// first, because it calibrates the simulator; the order of the others rotates from round to round. Without a
+// number of rows it measures how many make a run long enough.
+func (m *measurement) round(ctx context.Context, s *setting, n, rows int) (*round, error) {
+	seed := m.Seed + uint64(n)
 	m.meter.Show(0, 1, "measuring the machine")
 	machine, err := probe.Run()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	few, err := datasets.Open(m.DataSet.WithSeed(seed), "")
 	if err != nil {
-		return err
+		return nil, err
 	}
 	setup := func(mode string, data *datasets.Dataset) *paired.Setup {
-		return &paired.Setup{Job: m.job(&s.Setting, mode, seed), Data: data, Backend: m.backend}
+		return &paired.Setup{Job: m.job(s, mode, seed), Data: data, Backend: m.backend}
 	}
-	if s.Rows == 0 {
-		if s.Rows, err = m.rows(ctx, setup(job.Sync, few)); err != nil {
-			return err
+	if rows == 0 {
+		m.meter.Show(0, 1, "warming up")
+		warm, err := setup(job.Sync, few).RunReal(ctx, nil, paired.NewCalibration())
+		if err != nil {
+			return nil, err
 		}
+		rows = max(m.DataSet.Data.Synthetic.TrainRows, int(math.Ceil(m.RunSeconds*warm.Throughput)))
 	}
 	whole := m.DataSet.WithSeed(seed)
-	whole.Synthetic.TrainRows = s.Rows
+	whole.Synthetic.TrainRows = rows
 	m.meter.Show(0, 1, "generating rows")
 	data, err := datasets.Open(whole, "")
 	if err != nil {
-		return err
+		return nil, err
 	}
+	r := &round{Rows: rows, Real: make([]*run, len(m.Modes))}
 	var hardware *cost.Hardware
 	for i := range m.Modes {
 		at := i
 		if others := len(m.Modes) - 1; i > 0 {
-			at = 1 + (i-1+round)%others
+			at = 1 + (i-1+n)%others
 		}
-		mode := s.Modes[at]
-		one := setup(mode.Mode, data)
-		show := func(done, steps int) { m.meter.Show(done, steps, s.Setting.Name+", "+mode.Mode) }
+		mode := m.Modes[at]
 		calibration := paired.NewCalibration() // in every run, so that it slows all of them equally
-		run, err := one.RunReal(ctx, show, calibration)
+		show := func(done, steps int) { m.meter.Show(done, steps, s.Name+", "+mode) }
+		real, err := setup(mode, data).RunReal(ctx, show, calibration)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		if mode.Mode == job.Sync {
-			var overhead unit.Tick
-			hardware, overhead, err = calibrated(ctx, setup(job.Sync, few), calibration, run, &machine)
-			if err != nil {
-				return err
-			}
-			s.MessageSeconds = append(s.MessageSeconds, overhead.Seconds())
-			if round == 0 {
-				s.Work = workTimes(calibration.Recorded(&one.Job))
+		if mode == job.Sync {
+			if hardware, err = r.calibrate(ctx, setup(mode, few), calibration, real, &machine); err != nil {
+				return nil, err
 			}
 		}
-		if err := m.add(s, mode.Mode, "real", seed, run, &mode.Real); err != nil {
-			return err
-		}
+		r.Real[at] = newRun(real)
+		m.meter.Done++
 	}
-	for _, mode := range s.Modes {
-		m.meter.Show(0, 1, s.Setting.Name+", "+mode.Mode+", simulated")
-		run, err := setup(mode.Mode, data).RunSimulated(ctx, hardware)
+	for _, mode := range m.Modes {
+		m.meter.Show(0, 1, s.Name+", "+mode+", simulated")
+		simulated, err := setup(mode, data).RunSimulated(ctx, hardware)
 		if err != nil {
-			return fmt.Errorf("%s: %w", mode.Mode, err)
+			return nil, fmt.Errorf("%s: %w", mode, err)
 		}
-		if err := m.add(s, mode.Mode, "simulated", seed, run, &mode.Simulated); err != nil {
-			return err
-		}
+		r.Simulated = append(r.Simulated, newRun(simulated))
+		m.meter.Done++
 	}
 	m.meter.Show(0, 1, "round done")
-	return nil
+	return r, nil
 }
 
-// add appends a run to the results and to the log.
-func (m *measurement) add(
-	s *settingResult, mode, kind string, seed uint64, run *paired.Run, to *[]*paired.Run,
-) error {
-	*to = append(*to, run)
-	m.meter.Done++
-	return m.log.Add(line(s.Setting.Name, mode, kind, seed, run)...)
-}
-
-// rows returns the number of rows that makes a run of the setup long enough.
-func (m *measurement) rows(ctx context.Context, one *paired.Setup) (int, error) {
-	m.meter.Show(0, 1, "warming up")
-	run, err := one.RunReal(ctx, nil, paired.NewCalibration())
-	if err != nil {
-		return 0, err
-	}
-	return max(m.DataSet.Data.Synthetic.TrainRows, int(math.Ceil(m.RunSeconds*run.Throughput))), nil
-}
-
-// calibrated returns this machine as a cluster, by a real sync run, and what cores work for a message. A
-// simulated sync run counts the messages.
-func calibrated(
+// calibrate returns this machine as a cluster, by a real sync run, and sets the times of work. A simulated
+// sync run counts the messages, among which what cores work beside is shared.
+func (r *round) calibrate(
 	ctx context.Context, sync *paired.Setup, c *paired.Calibration, real *paired.Run, machine *probe.Result,
-) (*cost.Hardware, unit.Tick, error) {
+) (*cost.Hardware, error) {
 	counted, err := sync.RunSimulated(ctx, c.Cluster(&sync.Job, machine, 0))
 	if err != nil {
-		return nil, 0, err
+		return nil, err
 	}
 	overhead := c.Overhead(real, counted.Messages)
-	return c.Cluster(&sync.Job, machine, overhead), overhead, nil
+	r.MessageSeconds = overhead.Seconds()
+	recorded := c.Recorded(&sync.Job)
+	for _, w := range recorded.Work {
+		r.Work = append(r.Work, workTime{w.Kind.String(), w.Samples, w.Time.Seconds()})
+	}
+	for bucket, t := range recorded.Reduce {
+		r.Work = append(r.Work, workTime{Kind: fmt.Sprintf("reduce bucket %d", bucket), Seconds: t.Seconds()})
+	}
+	return c.Cluster(&sync.Job, machine, overhead), nil
 }
 
-// workTimes lists the recorded times of work.
-func workTimes(r *cost.RecordedTimes) []workTime {
-	var list []workTime
-	for _, w := range r.Work {
-		list = append(list, workTime{w.Kind.String(), w.Samples, w.Time.Seconds()})
-	}
-	for bucket, t := range r.Reduce {
-		list = append(list, workTime{Kind: fmt.Sprintf("reduce bucket %d", bucket), Seconds: t.Seconds()})
+// values returns a quantity of runs.
+func values(runs []*run, quantity func(r *run) float64) []float64 {
+	list := make([]float64, len(runs))
+	for i, r := range runs {
+		list[i] = quantity(r)
 	}
 	return list
 }
 
-// header returns the columns of simvsreal.csv.
-func header() []string {
-	return []string{"setting", "mode", "kind", "seed", "step_s", "cpu_s", "samples_per_s", "ge_s", "fc_s",
-		"bc_s", "ds_s", "peg_s", "own_mean_steps", "cross_mean_steps", "dense_mean_updates", "auc",
-		"log_loss_nats"}
+// sync returns the runs that calibrate, and predicted the other modes.
+func (s *settingResult) sync() *modeResult {
+	return s.Modes[slices.IndexFunc(s.Modes, func(m *modeResult) bool { return m.Mode == job.Sync })]
 }
 
-// line returns a run in these columns.
-func line(setting, mode, kind string, seed uint64, r *paired.Run) []string {
-	line := []string{
-		setting, mode, kind, strconv.FormatUint(seed, 10),
-		report.Number(r.StepSeconds), report.Number(r.CPUSeconds), report.Number(r.Throughput),
-	}
-	for _, s := range r.Stages.All() {
-		line = append(line, report.Number(s))
-	}
-	return append(line, report.Number(r.Staleness.Own.Mean()), report.Number(r.Staleness.Cross.Mean()),
-		report.Number(r.Staleness.Dense.Mean()), report.Number(r.AUC), report.Number(r.LogLoss))
+func (s *settingResult) predicted() []*modeResult {
+	return slices.DeleteFunc(slices.Clone(s.Modes), func(m *modeResult) bool { return m.Mode == job.Sync })
 }

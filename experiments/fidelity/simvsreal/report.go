@@ -8,28 +8,21 @@ import (
 	"tandem/algo/histogram"
 	"tandem/algo/job"
 	"tandem/experiments/internal/judge"
-	"tandem/experiments/internal/paired"
 	"tandem/experiments/internal/report"
 	"tandem/internal/cli"
 )
 
 // report returns the results of a plan as tables, figures and sentences.
 func (p *plan) report(r results) *report.Report {
-	judged := r.comparisons(p)
-	first := r[0]
+	made, first := r.comparisons(p.Seed), r[0]
 	return &report.Report{
-		Findings:    r.findings(),
-		Comparisons: judged,
-		Quantities:  r.quantities(),
-		Notes:       p.notes(),
+		Findings: r.findings(), Notes: p.notes(), Comparisons: made, Quantities: r.quantities(),
 		Tables: slices.Concat(
 			[]cli.Table{r.timeTable(), r.accuracyTable(), first.stageTable(), first.stalenessTable(),
 				first.qualityTable()},
-			report.ComparisonTables(judged), []cli.Table{first.workTable()},
+			report.ComparisonTables(made), []cli.Table{first.workTable()},
 		),
-		Figures:  []report.Figure{r.timeFigure(), first.stalenessFigure()},
-		Settings: p,
-		Data:     r,
+		Figures: []report.Figure{r.timeFigure(), first.stalenessFigure()},
 	}
 }
 
@@ -50,7 +43,7 @@ func (r results) timeTable() cli.Table {
 			if m.Mode != job.Sync {
 				null = signedPercent(report.Median(m.nullErrors(s.sync())))
 			}
-			busy := median(m.Real, func(run *paired.Run) float64 { return run.CPUSeconds / run.StepSeconds })
+			busy := median(m.Real, func(r *run) float64 { return r.CPUSeconds / r.StepSeconds })
 			t.Rows = append(t.Rows, []string{
 				"  " + m.Mode, m.verdict(), milliseconds(median(m.Real, stepTime)), percent(m.spread()),
 				milliseconds(median(m.Simulated, stepTime)), signedPercent(report.Median(m.errors())), null,
@@ -102,18 +95,14 @@ func (s *settingResult) stageTable() cli.Table {
 		Words:   2,
 	}
 	for _, m := range s.Modes {
-		for _, kind := range []struct {
-			name string
-			runs []*paired.Run
-		}{{"real", m.Real}, {"simulated", m.Simulated}} {
-			row := []string{m.Mode, kind.name}
+		for i, runs := range [][]*run{m.Real, m.Simulated} {
+			row := []string{m.Mode, []string{"real", "simulated"}[i]}
 			for stage := range 5 {
-				v := median(kind.runs, func(run *paired.Run) float64 { return run.Stages.All()[stage] })
-				if v == 0 {
-					row = append(row, "–")
-					continue
+				text := "–"
+				if v := median(runs, func(r *run) float64 { return r.Stages.All()[stage] }); v > 0 {
+					text = milliseconds(v)
 				}
-				row = append(row, milliseconds(v))
+				row = append(row, text)
 			}
 			t.Rows = append(t.Rows, row)
 		}
@@ -121,27 +110,13 @@ func (s *settingResult) stageTable() cli.Table {
 	return t
 }
 
-// stalenessKind is one measure of staleness.
-type stalenessKind struct {
-	name      string
-	histogram func(r *paired.Run) *histogram.Histogram
-}
-
-// stalenessKinds returns the measures of staleness, own and cross first.
-func stalenessKinds() []stalenessKind {
-	return []stalenessKind{
-		{"own", func(r *paired.Run) *histogram.Histogram { return &r.Staleness.Own }},
-		{"cross", func(r *paired.Run) *histogram.Histogram { return &r.Staleness.Cross }},
-		{"in flight", func(r *paired.Run) *histogram.Histogram { return &r.Staleness.Inflight }},
-		{"dense", func(r *paired.Run) *histogram.Histogram { return &r.Staleness.Dense }},
-	}
-}
-
-// merged returns the merged histograms of runs.
-func merged(runs []*paired.Run, of func(r *paired.Run) *histogram.Histogram) *histogram.Histogram {
+// merged returns the histogram of a kind of staleness in runs.
+func merged(runs []*run, kind string) *histogram.Histogram {
 	all := &histogram.Histogram{}
 	for _, r := range runs {
-		all.Merge(of(r))
+		for value, count := range r.Staleness[kind].Counts {
+			all.AddCount(value, count)
+		}
 	}
 	return all
 }
@@ -150,25 +125,18 @@ func (s *settingResult) stalenessTable() cli.Table {
 	t := cli.Table{
 		Caption: "Staleness over all rounds: own, cross and in flight in batches per read,\n" +
 			"dense in updates per push",
-		Header: []string{
-			"mode",
-			"kind",
-			"real\nmean",
-			"simulated\nmean",
-			"real\nmax",
-			"simulated\nmax",
-			"distance",
-		},
+		Header: []string{"mode", "kind", "real\nmean", "simulated\nmean", "real\nmax", "simulated\nmax",
+			"distance"},
 		Words: 2,
 	}
 	for _, m := range s.Modes {
 		for _, k := range stalenessKinds() {
-			real, simulated := merged(m.Real, k.histogram), merged(m.Simulated, k.histogram)
+			real, simulated := merged(m.Real, k), merged(m.Simulated, k)
 			if real.Count() == 0 || simulated.Count() == 0 {
 				continue
 			}
 			t.Rows = append(t.Rows, []string{
-				m.Mode, k.name, fmt.Sprintf("%.2f", real.Mean()), fmt.Sprintf("%.2f", simulated.Mean()),
+				m.Mode, k, fmt.Sprintf("%.2f", real.Mean()), fmt.Sprintf("%.2f", simulated.Mean()),
 				fmt.Sprint(real.Max()), fmt.Sprint(simulated.Max()),
 				fmt.Sprintf("%.2f", real.Distance(simulated)),
 			})
@@ -186,32 +154,30 @@ func (s *settingResult) qualityTable() cli.Table {
 		Words: 1,
 	}
 	for _, m := range s.Modes {
-		auc := func(run *paired.Run) float64 { return run.AUC }
-		loss := func(run *paired.Run) float64 { return run.LogLoss }
-		real, simulated := paired.Values(m.Real, auc), paired.Values(m.Simulated, auc)
-		t.Rows = append(t.Rows, []string{m.Mode, report.Level(real), report.Level(simulated),
-			report.Level(paired.Values(m.Real, loss)), report.Level(paired.Values(m.Simulated, loss))})
+		real, simulated := quality(m.Real), quality(m.Simulated)
+		t.Rows = append(t.Rows, []string{m.Mode, report.Level(real.AUC), report.Level(simulated.AUC),
+			report.Level(real.LogLoss), report.Level(simulated.LogLoss)})
 	}
 	return t
 }
 
-// comparisons returns the simulated runs of each mode less its real ones, and the real runs of each mode less
-// those of sync, of all settings, judged. Every round has other test rows.
-func (r results) comparisons(p *plan) []*judge.Comparison {
-	quality := func(runs []*paired.Run) judge.Quality {
-		return judge.Quality{
-			AUC:     paired.Values(runs, func(run *paired.Run) float64 { return run.AUC }),
-			LogLoss: paired.Values(runs, func(run *paired.Run) float64 { return run.LogLoss }),
-		}
+func quality(runs []*run) judge.Quality {
+	return judge.Quality{
+		AUC:     values(runs, func(r *run) float64 { return r.AUC }),
+		LogLoss: values(runs, func(r *run) float64 { return r.LogLoss }),
 	}
-	var list []*judge.Comparison
+}
+
+// comparisons returns the simulated runs of each mode less its real ones, and the real runs of each mode less
+// those of sync, of all settings, judged. Every round has other test rows; the first has a seed.
+func (r results) comparisons(seed uint64) (list []*judge.Comparison) {
 	for _, s := range r {
 		sync := s.sync()
 		for _, m := range s.Modes {
-			list = append(list, judge.Pair(s.Setting.Name, m.Mode+", simulated", m.Mode+", real", p.Seed,
+			list = append(list, judge.Pair(s.Setting.Name, m.Mode+", simulated", m.Mode+", real", seed,
 				quality(m.Simulated), quality(m.Real)))
 			if m != sync {
-				list = append(list, judge.Pair(s.Setting.Name, m.Mode+", real", "sync, real", p.Seed,
+				list = append(list, judge.Pair(s.Setting.Name, m.Mode+", real", "sync, real", seed,
 					quality(m.Real), quality(sync.Real)))
 			}
 		}
@@ -247,8 +213,7 @@ func (r results) timeFigure() report.Figure {
 	for k, s := range r {
 		base := median(s.sync().Real, stepTime)
 		for i, m := range s.Modes {
-			simulated := paired.Values(m.Simulated,
-				func(run *paired.Run) float64 { return run.StepSeconds / base })
+			simulated := values(m.Simulated, func(r *run) float64 { return r.StepSeconds / base })
 			point := report.Point{
 				X: median(m.Real, stepTime) / base,
 				Y: report.Median(simulated), Low: slices.Min(simulated), High: slices.Max(simulated),
@@ -288,22 +253,17 @@ func (s *settingResult) stalenessFigure() report.Figure {
 			continue
 		}
 		for i, k := range stalenessKinds()[:2] {
-			real, simulated := merged(m.Real, k.histogram), merged(m.Simulated, k.histogram)
-			most := max(real.Max(), simulated.Max())
-			f.Lines = append(f.Lines, cumulative(k.name+", real", i, real, most),
-				cumulative(k.name+", simulated", i+2, simulated, most))
+			real, simulated := merged(m.Real, k), merged(m.Simulated, k)
+			for j, h := range []*histogram.Histogram{real, simulated} {
+				l := report.Line{Name: k + []string{", real", ", simulated"}[j], Color: i + 2*j}
+				for value := range max(real.Max(), simulated.Max()) + 1 {
+					l.Points = append(l.Points, report.Exact(float64(value), h.AtMost(value)))
+				}
+				f.Lines = append(f.Lines, l)
+			}
 		}
 	}
 	return f
-}
-
-// cumulative returns the share of values ≤ x for every x up to most.
-func cumulative(name string, color int, h *histogram.Histogram, most int) report.Line {
-	l := report.Line{Name: name, Color: color}
-	for value := range most + 1 {
-		l.Points = append(l.Points, report.Exact(float64(value), h.AtMost(value)))
-	}
-	return l
 }
 
 // findings returns sentences on the errors of all predicted modes beside the null model, on modes above their
@@ -332,15 +292,17 @@ func (r results) findings() []string {
 					signedPercent(report.Median(m.errors()))))
 			}
 			for _, k := range stalenessKinds()[:2] {
-				if d := merged(m.Real, k.histogram).Distance(merged(m.Simulated,
-					k.histogram)); d >= distance {
-					farthest, distance = s.Setting.Name+", "+m.Mode+", "+k.name, d
+				if d := merged(m.Real, k).Distance(merged(m.Simulated, k)); d >= distance {
+					farthest, distance = s.Setting.Name+", "+m.Mode+", "+k, d
 				}
 			}
 		}
 	}
 	if outside != nil {
 		sentences = append(sentences, "Above their own budgets: "+strings.Join(outside, "; ")+".")
+	}
+	if farthest == "" {
+		return sentences // of a result without counts
 	}
 	return append(sentences, fmt.Sprintf("Largest distance between real and simulated staleness of reads: "+
 		"%.2f steps (%s).", distance, farthest))
@@ -396,11 +358,6 @@ func (p *plan) notes() []string {
 			"report have all.",
 	}
 	return append(notes, report.FewSeedsNote(p.Rounds, "rounds", "a spread")...)
-}
-
-// median returns the median of a quantity of runs.
-func median(runs []*paired.Run, quantity func(r *paired.Run) float64) float64 {
-	return report.Median(paired.Values(runs, quantity))
 }
 
 func milliseconds(seconds float64) string { return fmt.Sprintf("%.3f", seconds*1e3) }

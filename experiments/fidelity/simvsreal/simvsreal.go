@@ -8,7 +8,6 @@
 package simvsreal
 
 import (
-	"context"
 	"slices"
 	"time"
 
@@ -16,23 +15,13 @@ import (
 	"tandem/experiments/internal/report"
 )
 
-// Experiment is the comparison.
-type Experiment struct{ report.ModeFlags }
-
 // New returns the experiment.
-func New() *Experiment { return &Experiment{report.NewModeFlags()} }
-
-// Name returns "simvsreal".
-func (*Experiment) Name() string { return "simvsreal" }
-
-// Question returns the question of the experiment.
-func (*Experiment) Question() string {
-	return "How well does the simulator predict training on this machine?"
-}
-
-// Help returns what the experiment measures and writes.
-func (*Experiment) Help() string {
-	return `Each round has one seed. In every setting of the job, it measures the time of every
+func New() *report.Experiment {
+	flags := report.NewModeFlags()
+	return report.Study(report.Experiment{
+		Name:     "simvsreal",
+		Question: "How well does the simulator predict training on this machine?",
+		Help: `Each round has one seed. In every setting of the job, it measures the time of every
 piece of work in one sync run, gives the means to the simulator and trains the same
 job in every mode, real and simulated, on the same rows from the same initial
 values. The order of the real runs rotates from round to round. Compares
@@ -56,45 +45,107 @@ and sequential, which has no roles, never. The quick version has two settings, f
 modes and at most three rounds. A run takes at least 2 s, the full version about
 half an hour.
 
-Writes to a new folder:
-
-  report.html              everything on one page
-  simvsreal.csv            a line per run, written at its end
-  simvsreal.json           all runs and the times of work
-  differences.csv          paired differences by seed
-  settings.yaml            the resolved settings
-  step-time.png, .svg      simulated by real step time, both ÷ that of sync
-  staleness.png, .svg      staleness of reads in hybrid mode, real and simulated
-
-` +
-		job.ModeSettingsHelp()
+` + job.ModeSettingsHelp(),
+		QuickTime: 110 * time.Second,
+		AddFlags:  flags.AddFlags,
+	}, func(o report.Options) (*plan, error) {
+		p := newPlan(50_000, 50_000)
+		p.Seed, p.Rounds = o.Seed, o.Seeds
+		if o.Quick {
+			p = newPlan(50_000, 20_000)
+			p.Seed, p.Rounds = o.Seed, min(o.Seeds, 3)
+			p.Settings = p.Settings[:2]
+			p.Modes = []string{job.Sync, job.Hybrid, job.AsyncPS, job.AsyncAverage} // which differ most
+		}
+		p.RunSeconds = runSeconds
+		p.Modes = slices.DeleteFunc(flags.With(job.Sync, p.Modes), sequential)
+		return p, p.set(&flags.ModeSet)
+	}, (*plan).measure, (*plan).report)
 }
 
-// QuickTime returns the approximate time of the quick version on two slow cores.
-func (*Experiment) QuickTime() time.Duration { return 110 * time.Second }
-
-// Run measures every round and compares the runs.
-func (e *Experiment) Run(ctx context.Context, o report.Options) (*report.Report, error) {
-	p := newPlan(50_000, 50_000)
-	if o.Quick {
-		p = newPlan(50_000, 20_000)
-		p.Settings, p.Modes = p.Settings[:quickSettings], quickModes()
-		o.Seeds = min(o.Seeds, quickRounds)
-	}
-	p.RunSeconds = runSeconds
-	p.Modes = slices.DeleteFunc(e.With(job.Sync, p.Modes), sequential)
-	if err := p.set(&e.ModeSet); err != nil {
-		return nil, err
-	}
-	return execute(ctx, p, o)
+// plan is everything that is fixed before the first run.
+type plan struct {
+	Seed     uint64         `yaml:"seed"` // of the first round
+	Rounds   int            `yaml:"rounds"`
+	Job      job.Job        `yaml:"job"`  // what all settings and modes share
+	DataSet  report.DataSet `yaml:"data"` // with the least number of training rows
+	Settings []setting      `yaml:"settings"`
+	Modes    []string       `yaml:"modes"` // sync first
+	// ModeSettings are, by mode, the values of the settings that only this mode has.
+	ModeSettings map[string]map[string]int `yaml:"mode-settings"`
+	// RunSeconds is the least time of a sync run; the number of rows follows from it, for all modes.
+	RunSeconds float64 `yaml:"run-s"`
 }
 
-// execute runs a plan.
-func execute(ctx context.Context, p plan, o report.Options) (*report.Report, error) {
-	p.Seed, p.Rounds = o.Seed, o.Seeds
-	r, err := p.measure(ctx, o)
-	if err != nil {
-		return nil, err
+// runSeconds is the least time of a sync run, of which the pauses of the garbage collector and of a busy
+// machine are a small part.
+const runSeconds = 2
+
+// newPlan returns a plan for all settings, and for all modes except sequential, which has no roles.
+func newPlan(trainRows, testRows int) *plan {
+	j := job.Default()
+	j.Model.EmbeddingDim, j.Model.Top = 16, []int{64, 32}
+	j.Model.Optimizer.Rate, j.Rows.Optimizer.Rate = 0.003, 0.1
+	j.Training.Prefetch = 4
+	modes := slices.DeleteFunc(job.Modes(), sequential)
+	return &plan{
+		Job: j, DataSet: report.Generated(0.1, trainRows, testRows), Settings: settings(), Modes: modes,
+		ModeSettings: report.ModeSettings(j, modes),
 	}
-	return p.report(r), nil
+}
+
+func sequential(mode string) bool { return mode == job.Sequential }
+
+// set adds the mode settings of a command line.
+func (p *plan) set(flag *report.ModeSet) error {
+	if err := flag.Apply(&p.Job, p.Modes); err != nil {
+		return err
+	}
+	p.ModeSettings = report.ModeSettings(p.Job, p.Modes)
+	return nil
+}
+
+// setting is a change of the job that makes another resource bind. Zero fields keep those of the job.
+type setting struct {
+	Name             string `yaml:"name" json:"name"`
+	Top              []int  `yaml:"top,omitempty" json:"top,omitempty"`
+	Dim              int    `yaml:"embedding-dim,omitempty" json:"embedding_dim,omitempty"`
+	Batch            int    `yaml:"global-batch,omitempty" json:"global_batch,omitempty"`
+	Ranks            int    `yaml:"ranks,omitempty" json:"ranks,omitempty"`
+	EmbeddingWorkers int    `yaml:"embedding-workers,omitempty" json:"embedding_workers,omitempty"`
+	EmbeddingPSs     int    `yaml:"embedding-pss,omitempty" json:"embedding_pss,omitempty"`
+}
+
+// settings returns all settings, the job itself first and the one that differs most from it next.
+func settings() []setting {
+	return []setting{
+		{Name: "as it is"},
+		{Name: "large network", Top: []int{512, 256, 128}},
+		{Name: "small batches", Batch: 128},
+		{Name: "wide rows", Dim: 128},
+		{Name: "many servers", EmbeddingWorkers: 4, EmbeddingPSs: 8},
+		{Name: "many ranks", Ranks: 8},
+	}
+}
+
+// job returns the job of a setting and a mode under a seed. All modes merge gradients by rank, which
+// asynchronous modes require, so that sync does the same work.
+func (p *plan) job(s *setting, mode string, seed uint64) job.Job {
+	j := p.Job.InMode(mode)
+	j.Training.Merge, j.Training.Seed = job.MergeRank, seed
+	if s.Top != nil {
+		j.Model.Top = s.Top
+	}
+	for _, one := range []struct {
+		field *int
+		value int
+	}{
+		{&j.Model.EmbeddingDim, s.Dim}, {&j.Training.GlobalBatch, s.Batch}, {&j.Roles.Ranks, s.Ranks},
+		{&j.Roles.EmbeddingWorkers, s.EmbeddingWorkers}, {&j.Roles.EmbeddingPSs, s.EmbeddingPSs},
+	} {
+		if one.value != 0 {
+			*one.field = one.value
+		}
+	}
+	return j
 }

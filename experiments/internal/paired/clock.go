@@ -76,12 +76,3 @@ func (c *stageClock) stepSeconds(ranks int) (step, cpu float64) {
 	a, b := c.done[first], c.done[last]
 	return seconds(b.at-a.at) / steps, (b.cpu - a.cpu).Seconds() / steps
 }
-
-// Values returns a quantity of runs.
-func Values(runs []*Run, quantity func(r *Run) float64) []float64 {
-	values := make([]float64, len(runs))
-	for i, r := range runs {
-		values[i] = quantity(r)
-	}
-	return values
-}

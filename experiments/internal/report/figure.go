@@ -74,17 +74,8 @@ type Point struct{ X, Y, Low, High float64 }
 // Exact returns a point without an error bar.
 func Exact(x, y float64) Point { return Point{x, y, y, y} }
 
-// IntervalPoint returns a point whose error bar is an interval.
+// IntervalPoint returns a point with the error bar of an interval.
 func IntervalPoint(x float64, v metric.Interval) Point { return Point{x, v.Estimate, v.Low, v.High} }
-
-// Places returns an axis with a name at each of 0, 1, 2, ….
-func Places(names ...string) Axis {
-	a := Axis{Names: names}
-	for i := range names {
-		a.Ticks = append(a.Ticks, float64(i))
-	}
-	return a
-}
 
 // SeedPoint returns the mean of values, one per seed, with its 95 % interval.
 func SeedPoint(x float64, values []float64) Point {

@@ -12,88 +12,65 @@ import (
 )
 
 // report returns the results of a plan as tables, figures and sentences.
-func (p *plan) report(results []*result) *report.Report {
-	judged := comparisons(results)
-	return &report.Report{
-		Findings:    findings(results),
-		Notes:       p.notes(),
-		Comparisons: judged,
-		Tables: append(report.ComparisonTables(judged), qualityTable(results), speedTable(results),
-			stalenessTable(results)),
-		Figures:  []report.Figure{aucFigure(results), speedFigure(results)},
-		Settings: p,
-		Data:     results,
+func (p *plan) report(cells []*cell) *report.Report {
+	r := &report.Report{
+		Findings: p.findings(cells), Notes: p.notes(), Comparisons: comparisons(cells),
+		Figures: []report.Figure{p.aucFigure(cells), p.speedFigure(cells)},
 	}
+	r.Tables = append(report.ComparisonTables(r.Comparisons), qualityTable(cells), p.speedTable(cells),
+		stalenessTable(cells))
+	return r
 }
 
-// clusterRuns are the runs of a mode on one cluster, this machine or the simulated one.
-type clusterRuns struct {
-	name string
-	runs []run
-}
-
-// clusters returns the runs of a mode by cluster.
-func (m *modeResult) clusters() []clusterRuns {
-	list := []clusterRuns{{thisMachine, m.Real}}
-	if m.Simulated != nil {
-		list = append(list, clusterRuns{persiasCluster, m.Simulated})
-	}
-	return list
-}
-
-func qualityTable(results []*result) cli.Table {
+func qualityTable(cells []*cell) cli.Table {
 	t := cli.Table{
 		Caption: "Quality on the test rows, mean over seeds",
-		Header:  []string{"data", "mode", "cluster", "AUC ± 95 %", "log loss ± 95 % (nats)"},
-		Words:   3,
+		Header:  []string{"data", "mode", "cluster", "AUC ± 95 %", "log loss ± 95 % (nats)"}, Words: 3,
 	}
-	for _, r := range results {
-		for _, m := range r.Modes {
-			for _, w := range m.clusters() {
-				t.Rows = append(t.Rows, []string{
-					r.DataSet, m.Mode, w.name, report.Level(values(w.runs, auc)),
-					report.Level(values(w.runs, logLoss)),
-				})
-			}
-		}
+	for _, c := range cells {
+		q := c.quality()
+		t.Rows = append(t.Rows, []string{c.DataSet, c.Mode, c.Cluster, report.Level(q.AUC),
+			report.Level(q.LogLoss)})
 	}
 	return t
 }
 
-func speedTable(results []*result) cli.Table {
+// throughput returns the mean throughput of a cell with its interval over seeds.
+func (c *cell) throughput() metric.Interval {
+	return metric.MeanInterval(c.values(func(r *run) float64 { return r.Throughput }))
+}
+
+// overSync returns the throughput ÷ that of sync on the same data and cluster. The simulator is
+// deterministic: its spread over seeds says nothing about its error.
+func overSync(cells []*cell, c *cell) metric.Interval {
+	sync := find(cells, c.DataSet, job.Sync, c.Cluster).throughput().Estimate
+	v := c.throughput()
+	if c.Cluster == persiasCluster {
+		v.Low, v.High = v.Estimate, v.Estimate
+	}
+	return metric.Interval{Estimate: v.Estimate / sync, Low: v.Low / sync, High: v.High / sync}
+}
+
+func (p *plan) speedTable(cells []*cell) cli.Table {
 	t := cli.Table{
 		Caption: "Throughput in samples per second, mean over seeds; the simulator is deterministic: " +
 			"its spread over seeds says nothing about its error",
-		Header: []string{
-			"data",
-			"mode",
-			"this machine ± 95 %",
-			"÷ sync",
-			"Persia's cluster, simulated",
-			"÷ sync",
-		},
+		Header: []string{"data", "mode", "this machine ± 95 %", "÷ sync", "Persia's cluster, simulated",
+			"÷ sync"},
 		Words: 2,
 	}
-	for _, r := range results {
-		sync := r.find(job.Sync)
-		for _, m := range r.Modes {
-			row := []string{r.DataSet, m.Mode}
-			for _, w := range []struct {
-				runs, reference []run
-				simulated       bool
-			}{
-				{m.Real, sync.Real, false}, {m.Simulated, sync.Simulated, true},
-			} {
-				if w.runs == nil {
-					row = append(row, "–", "–")
-					continue
+	for _, w := range p.DataSets {
+		for _, mode := range p.Modes {
+			row := []string{w.Name, mode, "–", "–", "–", "–"}
+			for i, cluster := range []string{thisMachine, persiasCluster} {
+				if c := find(cells, w.Name, mode, cluster); c != nil {
+					v := c.throughput()
+					row[2+2*i] = fmt.Sprintf("%.0f", v.Estimate)
+					row[3+2*i] = fmt.Sprintf("×%.2f", overSync(cells, c).Estimate)
+					if cluster == thisMachine {
+						row[2] += fmt.Sprintf(" ± %.0f", (v.High-v.Low)/2)
+					}
 				}
-				v := metric.MeanInterval(values(w.runs, throughput))
-				text := fmt.Sprintf("%.0f", v.Estimate)
-				if !w.simulated {
-					text += fmt.Sprintf(" ± %.0f", (v.High-v.Low)/2)
-				}
-				row = append(row, text, fmt.Sprintf("×%.2f", ratio(w.runs, w.reference)))
 			}
 			t.Rows = append(t.Rows, row)
 		}
@@ -101,152 +78,103 @@ func speedTable(results []*result) cli.Table {
 	return t
 }
 
-func stalenessTable(results []*result) cli.Table {
+func stalenessTable(cells []*cell) cli.Table {
 	t := cli.Table{
 		Caption: "Staleness over all seeds, mean/max: own and cross in steps per read, dense in " +
 			"updates per push",
-		Header: []string{"data", "mode", "cluster", "own", "cross", "dense"},
-		Words:  3,
+		Header: []string{"data", "mode", "cluster", "own", "cross", "dense"}, Words: 3,
 	}
-	for _, r := range results {
-		for _, m := range r.Modes {
-			if m.Mode == job.Sequential {
-				continue
-			}
-			for _, w := range m.clusters() {
-				var own, cross, dense histogram.Histogram
-				for _, run := range w.runs {
-					own.Merge(&run.Staleness.Own)
-					cross.Merge(&run.Staleness.Cross)
-					dense.Merge(&run.Staleness.Dense)
-				}
-				t.Rows = append(t.Rows,
-					[]string{r.DataSet, m.Mode, w.name, meanMax(&own), meanMax(&cross), meanMax(&dense)})
-			}
+	for _, c := range cells {
+		if c.Mode == job.Sequential {
+			continue
 		}
+		row := []string{c.DataSet, c.Mode, c.Cluster}
+		for _, of := range []func(r *run) histogram.Summary{
+			func(r *run) histogram.Summary { return r.Own },
+			func(r *run) histogram.Summary { return r.Cross },
+			func(r *run) histogram.Summary { return r.Dense },
+		} {
+			sum, count, most := 0.0, 0.0, 0
+			for i := range c.Runs {
+				s := of(&c.Runs[i])
+				sum, count = sum+s.Mean*float64(s.Count), count+float64(s.Count)
+				most = max(most, s.Max)
+			}
+			text := "–"
+			if count > 0 {
+				text = fmt.Sprintf("%.2f/%d", sum/count, most)
+			}
+			row = append(row, text)
+		}
+		t.Rows = append(t.Rows, row)
 	}
 	return t
 }
 
-func meanMax(h *histogram.Histogram) string {
-	if h.Count() == 0 {
-		return "–"
+// lines returns a series for each data set and cluster, at the places of the modes, side by side.
+func (p *plan) lines(cells []*cell, value func(c *cell) metric.Interval) (lines []report.Line) {
+	for _, w := range p.DataSets {
+		for _, cluster := range []string{thisMachine, persiasCluster} {
+			color := len(lines)
+			l := report.Line{Color: color, Scatter: true,
+				Name: w.Name + ", " + strings.TrimSuffix(cluster, "'s cluster")}
+			for i, mode := range p.Modes {
+				if c := find(cells, w.Name, mode, cluster); c != nil {
+					x := float64(i) + 0.06*(float64(color)-1.5)
+					l.Points = append(l.Points, report.IntervalPoint(x, value(c)))
+				}
+			}
+			lines = append(lines, l)
+		}
 	}
-	return fmt.Sprintf("%.2f/%d", h.Mean(), h.Max())
+	return lines
 }
 
 // aucFigure shows the AUC differences: a place on the axis per mode, a series per data set and cluster.
-func aucFigure(results []*result) report.Figure {
+func (p *plan) aucFigure(cells []*cell) report.Figure {
+	lines := p.lines(cells, func(c *cell) (v metric.Interval) {
+		if c.ToSync != nil {
+			v = c.ToSync.AUC
+		}
+		return v
+	})
 	f := report.Figure{
 		Name: "auc-difference", Title: "AUC of each mode − AUC of sync, on the same rows",
-		X: modeAxis(results[0]), Y: report.Axis{Label: "AUC difference (bars: 95 % over seeds)"},
+		X: report.Places(p.Modes...), Y: report.Axis{Label: "AUC difference (bars: 95 % over seeds)"},
+		Lines: append(report.MarginLines(0, float64(len(p.Modes)-1)), lines...),
 	}
-	last := float64(len(results[0].Modes) - 1)
-	f.Lines = report.MarginLines(0, last)
-	color := 0
-	for _, r := range results {
-		for _, name := range []string{thisMachine, persiasCluster} {
-			l := report.Line{Name: r.DataSet + ", " + legend(name), Color: color, Scatter: true}
-			for i, m := range r.Modes {
-				for _, w := range m.clusters() {
-					if w.name == name {
-						d := r.comparison(m.Mode, &w).AUC
-						x := float64(i) + 0.06*(float64(color)-1.5) // side by side
-						l.Points = append(l.Points,
-							report.Point{X: x, Y: d.Estimate, Low: d.Low, High: d.High})
-					}
-				}
-			}
-			f.Lines = append(f.Lines, l)
-			color++
-		}
-	}
+	f.X.Label = "mode"
 	return f
-}
-
-// legend returns a short name of a cluster.
-func legend(name string) string {
-	if name == persiasCluster {
-		return "Persia"
-	}
-	return name
 }
 
 // speedFigure shows throughput as a multiple of the throughput of sync on the same cluster.
-func speedFigure(results []*result) report.Figure {
+func (p *plan) speedFigure(cells []*cell) report.Figure {
 	f := report.Figure{
 		Name: "throughput", Title: "Throughput of each mode ÷ throughput of sync on the same cluster",
-		X: modeAxis(results[0]), Y: report.Axis{Label: "throughput ÷ throughput of sync"},
+		X: report.Places(p.Modes...), Y: report.Axis{Label: "throughput ÷ throughput of sync"},
+		Lines: p.lines(cells, func(c *cell) metric.Interval { return overSync(cells, c) }),
 	}
-	color := 0
-	for _, r := range results {
-		sync := r.find(job.Sync)
-		for _, real := range []bool{true, false} {
-			l := report.Line{Name: r.DataSet + ", this machine", Color: color, Scatter: true}
-			base := metric.MeanInterval(values(sync.Real, throughput)).Estimate
-			if !real {
-				l.Name = r.DataSet + ", Persia"
-				base = metric.MeanInterval(values(sync.Simulated, throughput)).Estimate
-			}
-			for i, m := range r.Modes {
-				runs := m.Real
-				if !real {
-					runs = m.Simulated
-				}
-				if runs == nil {
-					continue
-				}
-				v := metric.MeanInterval(values(runs, throughput))
-				x := float64(i) + 0.06*(float64(color)-1.5)
-				point := report.Exact(x, v.Estimate/base)
-				if real {
-					point.Low, point.High = v.Low/base, v.High/base
-				}
-				l.Points = append(l.Points, point)
-			}
-			f.Lines = append(f.Lines, l)
-			color++
-		}
-	}
+	f.X.Label = "mode"
 	return f
-}
-
-// modeAxis returns an axis with a place for every mode.
-func modeAxis(r *result) report.Axis {
-	a := report.Axis{Label: "mode"}
-	for i, m := range r.Modes {
-		a.Ticks, a.Names = append(a.Ticks, float64(i)), append(a.Names, m.Mode)
-	}
-	return a
 }
 
 // findings returns a sentence on speed for each data set. What is found about AUC follows from the
 // comparisons.
-func findings(results []*result) []string {
-	var sentences []string
-	for _, r := range results {
+func (p *plan) findings(cells []*cell) (sentences []string) {
+	for _, w := range p.DataSets {
 		var speeds []string
-		sync := r.find(job.Sync)
-		for _, m := range r.Modes {
-			if m.Mode == job.Sync || m.Mode == job.Sequential {
-				continue
+		for _, mode := range p.Modes {
+			here, there := find(cells, w.Name, mode, thisMachine), find(cells, w.Name, mode, persiasCluster)
+			if mode != job.Sync && here != nil && there != nil { // sequential has no roles to simulate
+				speeds = append(speeds, fmt.Sprintf("%s ×%.2f and ×%.2f", mode,
+					overSync(cells, here).Estimate, overSync(cells, there).Estimate))
 			}
-			speeds = append(speeds, fmt.Sprintf("%s ×%.2f and ×%.2f", m.Mode,
-				ratio(m.Real, sync.Real), ratio(m.Simulated, sync.Simulated)))
 		}
 		sentences = append(sentences,
 			fmt.Sprintf("%s, throughput ÷ throughput of sync, on this machine and on Persia's cluster: %s.",
-				r.DataSet, strings.Join(speeds, ", ")))
+				w.Name, strings.Join(speeds, ", ")))
 	}
 	return sentences
-}
-
-// ratio returns the mean throughput of a ÷ the mean throughput of b.
-func ratio(a, b []run) float64 {
-	mean := func(runs []run) float64 {
-		return metric.MeanInterval(values(runs, throughput)).Estimate
-	}
-	return mean(a) / mean(b)
 }
 
 // notes returns what a reader needs to judge the findings.

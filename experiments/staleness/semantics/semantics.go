@@ -12,31 +12,22 @@
 package semantics
 
 import (
-	"context"
+	"fmt"
 	"time"
 
+	"tandem/algo/job"
+	"tandem/algo/numeric/opt"
 	"tandem/experiments/internal/report"
 	"tandem/experiments/internal/trial"
 	"tandem/experiments/internal/tune"
 )
 
-// Experiment is the comparison.
-type Experiment struct{}
-
 // New returns the experiment.
-func New() Experiment { return Experiment{} }
-
-// Name returns "semantics".
-func (Experiment) Name() string { return "semantics" }
-
-// Question returns the question of the experiment.
-func (Experiment) Question() string {
-	return "How does the best learning rate of rows depend on the merging and scaling of gradients?"
-}
-
-// Help returns what the experiment measures and writes.
-func (Experiment) Help() string {
-	return `Trains with each way to merge (step, rank) and to scale (global, rank) row
+func New() *report.Experiment {
+	return trial.Study(report.Experiment{
+		Name:     "semantics",
+		Question: "How does the best learning rate of rows depend on the merging and scaling of gradients?",
+		Help: `Trains with each way to merge (step, rank) and to scale (global, rank) row
 gradients, with SGD, Adagrad, row-wise Adagrad and Adam for rows, on several
 numbers of ranks. The tuner gives every variant the same trials, on rows that are
 not used afterwards. The variant is then trained under every seed at the nominal
@@ -47,37 +38,116 @@ is fixed.
 The result is the factor for the learning rate when moving from Persia's setting
 (merge rank, scale rank) to this project's (merge step, scale global), on
 generated data and on adult-income. The full version takes about an hour on two
-cores.
-
-Writes to a new folder:
-
-  report.html               everything on one page
-  trials.jsonl              a line per training, written at its end
-  semantics.json            all variants with their trials
-  settings.yaml             the resolved settings
-  <optimizer>.png, .svg     AUC by learning rate, a line per variant`
+cores.`,
+		QuickTime: 60 * time.Second,
+	}, func(o report.Options) (*plan, error) {
+		p := newPlan(200_000, []int{1, 4, 8}, tune.Grid(1, 2, 6))
+		if o.Quick {
+			p = newPlan(20_000, []int{1, 4}, tune.Grid(1, 4, 3))
+		}
+		p.Seed, p.Seeds = o.Seed, o.Seeds
+		return p, nil
+	}, (*plan).measure, (*plan).report)
 }
 
-// QuickTime returns the approximate time of the quick version on two slow cores.
-func (Experiment) QuickTime() time.Duration { return 60 * time.Second }
-
-// Run tunes and trains every variant.
-func (Experiment) Run(ctx context.Context, o report.Options) (*report.Report, error) {
-	if o.Quick {
-		return execute(ctx, newPlan(20_000, 20_000, []int{1, 4}, tune.Grid(1, 4, 3)), o)
-	}
-	return execute(ctx,
-		newPlan(200_000, 200_000, []int{1, 4, 8}, tune.Grid(1, 2, 6)), o)
+// plan is everything that is fixed before the first training.
+type plan struct {
+	Seed       uint64      `yaml:"seed"` // the first
+	Seeds      int         `yaml:"seeds"`
+	Job        job.Job     `yaml:"job"` // what all variants share
+	Optimizers []optimizer `yaml:"optimizers"`
+	Ranks      []int       `yaml:"ranks"` // ascending, from 1
+	// TuningSeeds are the seeds under which the tuner compares the best candidates.
+	TuningSeeds int `yaml:"tuning-seeds"`
+	// Factors are the candidates of the tuner: rate ÷ nominal rate, ascending, with 1.
+	Factors  []float64        `yaml:"factors"`
+	DataSets []report.DataSet `yaml:"data"`
 }
 
-// execute runs a plan.
-func execute(ctx context.Context, p plan, o report.Options) (*report.Report, error) {
-	p.Seed, p.Seeds = o.Seed, o.Seeds
-	results, err := trial.Measure(o, "semantics", p.trainings(), func(lab *trial.Lab) ([]*result, error) {
-		return p.measure(ctx, lab)
-	})
-	if err != nil {
-		return nil, err
+// optimizer is an optimizer of rows with its nominal learning rate: the order of magnitude that suits one
+// rank.
+type optimizer struct {
+	Kind string  `yaml:"kind"`
+	Rate float64 `yaml:"nominal-rate"`
+}
+
+// newPlan returns a plan for all optimizers. Sequential training merges and scales as the ranks of sync do,
+// and gives its bits.
+func newPlan(rows int, ranks []int, factors []float64) *plan {
+	t := job.Default()
+	t.Training.Mode = job.Sequential
+	t.Model.EmbeddingDim, t.Model.Top = 8, []int{32, 16}
+	t.Model.Optimizer.Rate = 0.01
+	t.Training.GlobalBatch = 256
+	return &plan{
+		Job: t, Ranks: ranks, Factors: factors, TuningSeeds: tune.SeedsWanted,
+		Optimizers: []optimizer{
+			{opt.SGD, 8}, {opt.Adagrad, 0.1}, {opt.RowwiseAdagrad, 0.1}, {opt.Adam, 0.01},
+		},
+		DataSets: []report.DataSet{report.Generated(0.1, rows, rows), report.AdultIncome()},
 	}
-	return p.report(results), nil
+}
+
+// variant is one way to train.
+type variant struct {
+	Optimizer string `json:"optimizer"`
+	Ranks     int    `json:"ranks"`
+	Merge     string `json:"merge"`
+	Scale     string `json:"scale"`
+}
+
+func (v variant) String() string {
+	if v.Ranks == 1 {
+		return v.Optimizer + ", 1 rank"
+	}
+	return fmt.Sprintf("%s, %d ranks, merge:%s scale:%s", v.Optimizer, v.Ranks, v.Merge, v.Scale)
+}
+
+// persia returns Persia's way to train with an optimizer on a number of ranks, and our returns Tandem's.
+func persia(optimizer string, ranks int) variant {
+	return variant{optimizer, ranks, job.MergeRank, job.ScaleRank}
+}
+
+func our(optimizer string, ranks int) variant {
+	return variant{optimizer, ranks, job.MergeStep, job.ScaleGlobal}
+}
+
+// variants returns the ways to train with an optimizer. One rank has nothing to merge and equal scales, so it
+// is one variant.
+func (p *plan) variants(o optimizer) (list []variant) {
+	for _, ranks := range p.Ranks {
+		if ranks == 1 {
+			list = append(list, our(o.Kind, 1))
+			continue
+		}
+		for _, merge := range []string{job.MergeStep, job.MergeRank} {
+			for _, scale := range []string{job.ScaleGlobal, job.ScaleRank} {
+				list = append(list, variant{o.Kind, ranks, merge, scale})
+			}
+		}
+	}
+	return list
+}
+
+// arm returns the arm of a variant for the tuner.
+func (p *plan) arm(w report.DataSet, v variant, nominal float64) tune.Arm {
+	return tune.Arm{
+		Name:    w.Name + ", " + v.String(),
+		Nominal: tune.Rates{Rows: nominal, Dense: p.Job.Model.Optimizer.Rate},
+		Job: func(seed uint64) job.Job {
+			j := p.Job
+			j.Data, j.Rows.Optimizer.Kind, j.Roles.Ranks = w.WithSeed(seed), v.Optimizer, v.Ranks
+			j.Training.Merge, j.Training.Scale, j.Training.Seed = v.Merge, v.Scale, seed
+			return j
+		},
+	}
+}
+
+// rates returns the candidates of the tuner for an optimizer. The rate of the network is fixed.
+func (p *plan) rates(o optimizer) tune.Plan {
+	t := tune.Plan{Dense: []float64{p.Job.Model.Optimizer.Rate}, Seeds: p.TuningSeeds}
+	for _, factor := range p.Factors {
+		t.Rows = append(t.Rows, o.Rate*factor)
+	}
+	return t
 }

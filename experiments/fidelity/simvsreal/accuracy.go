@@ -4,9 +4,7 @@ import (
 	"math"
 	"slices"
 
-	"tandem/algo/job"
 	"tandem/experiments/internal/judge"
-	"tandem/experiments/internal/paired"
 	"tandem/experiments/internal/report"
 )
 
@@ -27,45 +25,37 @@ const (
 	rankLeast = 0.95
 )
 
-func stepTime(r *paired.Run) float64 { return r.StepSeconds }
+func stepTime(r *run) float64 { return r.StepSeconds }
 
-// errors returns the relative errors of the simulated step times by round.
-func (m *modeResult) errors() []float64 {
-	list := make([]float64, len(m.Real))
+// median returns the median of a quantity of runs.
+func median(runs []*run, quantity func(r *run) float64) float64 {
+	return report.Median(values(runs, quantity))
+}
+
+// relative returns predicted ÷ real step times − 1, by round.
+func relative(predicted, real []*run) []float64 {
+	list := make([]float64, len(real))
 	for i := range list {
-		list[i] = m.Simulated[i].StepSeconds/m.Real[i].StepSeconds - 1
+		list[i] = predicted[i].StepSeconds/real[i].StepSeconds - 1
 	}
 	return list
 }
 
-// nullErrors returns the relative errors of the null model, by round: every mode takes the real time of sync.
-func (m *modeResult) nullErrors(sync *modeResult) []float64 {
-	list := make([]float64, len(m.Real))
-	for i := range list {
-		list[i] = sync.Real[i].StepSeconds/m.Real[i].StepSeconds - 1
-	}
-	return list
-}
+// errors returns the relative errors of the simulated step times, and nullErrors those of the null model:
+// every mode takes the real time of sync.
+func (m *modeResult) errors() []float64 { return relative(m.Simulated, m.Real) }
+
+func (m *modeResult) nullErrors(sync *modeResult) []float64 { return relative(sync.Real, m.Real) }
 
 // spread returns half the range of the real step times, as a share of their median.
 func (m *modeResult) spread() float64 {
-	times := paired.Values(m.Real, stepTime)
+	times := values(m.Real, stepTime)
 	return (slices.Max(times) - slices.Min(times)) / 2 / report.Median(times)
 }
 
 // error returns the median size of the errors. budget returns the largest allowed value.
 func (m *modeResult) error() float64  { return report.Median(sizes(m.errors())) }
 func (m *modeResult) budget() float64 { return max(budgetLeast, budgetSpreads*m.spread()) }
-
-// sync returns the runs that calibrate.
-func (s *settingResult) sync() *modeResult {
-	return s.Modes[slices.IndexFunc(s.Modes, func(m *modeResult) bool { return m.Mode == job.Sync })]
-}
-
-// predicted returns the modes that are predicted.
-func (s *settingResult) predicted() []*modeResult {
-	return slices.DeleteFunc(slices.Clone(s.Modes), func(m *modeResult) bool { return m.Mode == job.Sync })
-}
 
 // accuracy is how good the predictions of one or more settings are.
 type accuracy struct {
