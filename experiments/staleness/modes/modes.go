@@ -5,13 +5,16 @@ package modes
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"tandem/algo/histogram"
 	"tandem/algo/job"
+	"tandem/algo/metric"
 	"tandem/experiments/internal/judge"
 	"tandem/experiments/internal/report"
 	"tandem/experiments/internal/trial"
+	"tandem/internal/cli"
 )
 
 // New returns the experiment.
@@ -214,4 +217,168 @@ func comparisons(cells []*cell) (list []*judge.Comparison) {
 		}
 	}
 	return list
+}
+
+// report returns the results of a plan as tables, figures and sentences.
+func (p *plan) report(cells []*cell) *report.Report {
+	r := &report.Report{
+		Findings: p.findings(cells), Notes: p.notes(), Comparisons: comparisons(cells),
+		Figures: p.figures(cells),
+	}
+	r.Tables = append(report.ComparisonTables(r.Comparisons), qualityTable(cells), speedTable(cells),
+		stalenessTable(cells))
+	return r
+}
+
+func qualityTable(cells []*cell) cli.Table {
+	t := cli.Table{
+		Caption: "Quality on the test rows, mean over seeds",
+		Header:  []string{"data", "mode", "cluster", "AUC ± 95 %", "log loss ± 95 % (nats)"}, Words: 3,
+	}
+	for _, c := range cells {
+		q := c.quality()
+		t.Rows = append(t.Rows, []string{c.DataSet, c.Mode, c.Cluster, report.Level(q.AUC),
+			report.Level(q.LogLoss)})
+	}
+	return t
+}
+
+// throughput returns the mean throughput of a cell with its interval over seeds.
+func (c *cell) throughput() metric.Interval {
+	return metric.MeanInterval(c.values(func(r *run) float64 { return r.Throughput }))
+}
+
+// overSync returns the throughput ÷ that of sync on the same data and cluster. The simulator is
+// deterministic: its spread over seeds says nothing about its error.
+func overSync(cells []*cell, c *cell) metric.Interval {
+	sync := find(cells, c.DataSet, job.Sync, c.Cluster).throughput().Estimate
+	v := c.throughput()
+	if c.Cluster == persiasCluster {
+		v.Low, v.High = v.Estimate, v.Estimate
+	}
+	return metric.Interval{Estimate: v.Estimate / sync, Low: v.Low / sync, High: v.High / sync}
+}
+
+func speedTable(cells []*cell) cli.Table {
+	t := cli.Table{
+		Caption: "Throughput in samples per second, mean over seeds; the simulator is deterministic: " +
+			"its spread over seeds says nothing about its error",
+		Header: []string{"data", "mode", "cluster", "samples/s ± 95 %", "÷ sync"}, Words: 3,
+	}
+	for _, c := range cells {
+		v := c.throughput()
+		speed := fmt.Sprintf("%.0f", v.Estimate)
+		if c.Cluster == thisMachine {
+			speed += fmt.Sprintf(" ± %.0f", (v.High-v.Low)/2)
+		}
+		t.Rows = append(t.Rows, []string{c.DataSet, c.Mode, c.Cluster, speed,
+			fmt.Sprintf("×%.2f", overSync(cells, c).Estimate)})
+	}
+	return t
+}
+
+func stalenessTable(cells []*cell) cli.Table {
+	t := cli.Table{
+		Caption: "Staleness over all seeds, mean/max: own and cross in steps per read, dense in " +
+			"updates per push; – sequential training has no roles",
+		Header: []string{"data", "mode", "cluster", "own", "cross", "dense"}, Words: 3,
+	}
+	for _, c := range cells {
+		t.Rows = append(t.Rows, []string{c.DataSet, c.Mode, c.Cluster,
+			c.meanMax(func(r *run) histogram.Summary { return r.Own }),
+			c.meanMax(func(r *run) histogram.Summary { return r.Cross }),
+			c.meanMax(func(r *run) histogram.Summary { return r.Dense })})
+	}
+	return t
+}
+
+// meanMax returns the mean and the maximum of a kind of staleness over all runs.
+func (c *cell) meanMax(kind func(r *run) histogram.Summary) string {
+	sum, count, most := 0.0, 0.0, 0
+	for i := range c.Runs {
+		s := kind(&c.Runs[i])
+		sum, count, most = sum+s.Mean*float64(s.Count), count+float64(s.Count), max(most, s.Max)
+	}
+	if count == 0 {
+		return "–"
+	}
+	return fmt.Sprintf("%.2f/%d", sum/count, most)
+}
+
+// lines returns a series for each data set and cluster, at the places of the modes, side by side.
+func (p *plan) lines(cells []*cell, value func(c *cell) metric.Interval) (lines []report.Line) {
+	for _, w := range p.DataSets {
+		for _, cluster := range []string{thisMachine, persiasCluster} {
+			color := len(lines)
+			l := report.Line{Color: color, Scatter: true,
+				Name: w.Name + ", " + strings.TrimSuffix(cluster, "'s cluster")}
+			for i, mode := range p.Modes {
+				if c := find(cells, w.Name, mode, cluster); c != nil {
+					x := float64(i) + 0.06*(float64(color)-1.5)
+					l.Points = append(l.Points, report.IntervalPoint(x, value(c)))
+				}
+			}
+			lines = append(lines, l)
+		}
+	}
+	return lines
+}
+
+// figures show the AUC differences, and throughput as a multiple of that of sync on the same cluster.
+func (p *plan) figures(cells []*cell) []report.Figure {
+	axis := report.Places(p.Modes...)
+	axis.Label = "mode"
+	differences := p.lines(cells, func(c *cell) (v metric.Interval) {
+		if c.ToSync != nil {
+			v = c.ToSync.AUC
+		}
+		return v
+	})
+	return []report.Figure{{
+		Name: "auc-difference", Title: "AUC of each mode − AUC of sync, on the same rows",
+		X: axis, Y: report.Axis{Label: "AUC difference (bars: 95 % over seeds)"},
+		Lines: append(report.MarginLines(0, float64(len(p.Modes)-1)), differences...),
+	}, {
+		Name: "throughput", Title: "Throughput of each mode ÷ throughput of sync on the same cluster",
+		X: axis, Y: report.Axis{Label: "throughput ÷ throughput of sync"},
+		Lines: p.lines(cells, func(c *cell) metric.Interval { return overSync(cells, c) }),
+	}}
+}
+
+// findings returns a sentence on speed for each data set. What is found about AUC follows from the
+// comparisons.
+func (p *plan) findings(cells []*cell) (sentences []string) {
+	for _, w := range p.DataSets {
+		var speeds []string
+		for _, mode := range p.Modes {
+			here, there := find(cells, w.Name, mode, thisMachine), find(cells, w.Name, mode, persiasCluster)
+			if mode != job.Sync && here != nil && there != nil { // sequential has no roles to simulate
+				speeds = append(speeds, fmt.Sprintf("%s ×%.2f and ×%.2f", mode,
+					overSync(cells, here).Estimate, overSync(cells, there).Estimate))
+			}
+		}
+		sentences = append(sentences,
+			fmt.Sprintf("%s, throughput ÷ throughput of sync, on this machine and on Persia's cluster: %s.",
+				w.Name, strings.Join(speeds, ", ")))
+	}
+	return sentences
+}
+
+// notes returns what a reader needs to judge the findings.
+func (p *plan) notes() []string {
+	notes := []string{
+		"Sequential and sync give the same bits on both clusters, so their differences are 0.",
+		"In the other modes, the order of events and the staleness come from real threads on this " +
+			"machine, and from simulated events on Persia's cluster: faster hosts make reads less " +
+			"stale, so AUC may differ.",
+		"Persia's cluster is simulated with the middle value of each unknown property. Its hosts do " +
+			"the real arithmetic in simulated time. The network of this comparison is small, so hosts " +
+			"and messages, not GPUs, determine its speed.",
+		"The simulation has no jitter, so no rank falls behind, ssp never waits and equals async-ps.",
+		"All modes have one learning rate, chosen by sequential training. A mode that needs another " +
+			"rate is not shown at its best.",
+		report.ModeSettingsNote(p.Job, p.Modes),
+		"On this machine, all roles share the cores with any other program that was running.",
+	}
+	return append(notes, report.FewSeedsNote(p.Seeds, "seeds", "an interval")...)
 }

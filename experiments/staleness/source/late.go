@@ -110,24 +110,22 @@ func quickLatePlan() *latePlan {
 
 // fullLatePlan compares on all data sets. Epochs and batches were fixed beforehand by the rows of the sets.
 func fullLatePlan() *latePlan {
-	var sets []set
-	for _, alpha := range []float64{0.01, 0.5} {
-		sets = append(sets, set{report.Generated(alpha, 80_000, 50_000), 128, []int{3, 15, 63},
-			[]float64{1, 0.25, 4}, 5})
+	sets := []set{
+		{DataSet: report.AdultIncome(), Batch: 128}, {DataSet: report.Avazu(), Batch: 32},
+		{DataSet: report.CriteoHead(), Batch: 32}, {DataSet: report.Frappe(), Batch: 128},
+		{DataSet: report.IJCAI18(), Batch: 128}, {DataSet: report.MovieLens100K(), Batch: 128},
+		{DataSet: report.TaobaoAd(), Batch: 2},
 	}
-	for _, real := range []struct {
-		data    report.DataSet
-		batch   int
-		lengths []float64
-	}{
-		{report.AdultIncome(), 128, []float64{1}}, {report.Avazu(), 32, []float64{1, 3}},
-		{report.CriteoHead(), 32, []float64{1, 3}}, {report.Frappe(), 128, []float64{1}},
-		{report.IJCAI18(), 128, []float64{1}}, {report.MovieLens100K(), 128, []float64{1}},
-		{report.TaobaoAd(), 2, []float64{1}},
-	} {
-		sets = append(sets, set{real.data, real.batch, []int{15}, real.lengths, tune.SeedsMin})
+	for i := range sets {
+		sets[i].Delays, sets[i].Lengths, sets[i].TuningSeeds = []int{15}, []float64{1}, tune.SeedsMin
+		if sets[i].Batch == 32 {
+			sets[i].Lengths = []float64{1, 3}
+		}
 	}
-	return newLatePlan(2, sets)
+	generated := func(alpha float64) set {
+		return set{report.Generated(alpha, 80_000, 50_000), 128, []int{3, 15, 63}, []float64{1, 0.25, 4}, 5}
+	}
+	return newLatePlan(2, append([]set{generated(0.01), generated(0.5)}, sets...))
 }
 
 // part is a part of a model that can be late.
@@ -246,26 +244,14 @@ type lateComparison struct {
 	Verdict    verdict           `json:"thesis"`
 }
 
-// verdict is what a comparison says of the thesis.
+// verdict is what the interval of the network's loss less the rows' says of the thesis.
 type verdict string
 
-// The verdicts.
 const (
 	holds    verdict = "holds"
 	reversed verdict = "reversed"
 	unclear  verdict = "not distinguishable"
 )
-
-// verdictOf returns the verdict on the network's loss less the rows', by its interval alone.
-func verdictOf(difference metric.Interval) verdict {
-	switch {
-	case difference.Low > 0:
-		return holds
-	case difference.High < 0:
-		return reversed
-	}
-	return unclear
-}
 
 // comparisons returns the comparisons of a data set, without results. The rates of an arm are tuned for
 // length 1, so there are none of its own for other lengths.
@@ -309,7 +295,12 @@ func (p *latePlan) measure(ctx context.Context, l arms.Lab) (results []*lateResu
 	judge.Judge(differences(results))
 	for _, r := range results {
 		for _, c := range r.Comparisons {
-			c.Verdict = verdictOf(c.Difference.AUC)
+			c.Verdict = unclear
+			if c.Difference.AUC.Low > 0 {
+				c.Verdict = holds
+			} else if c.Difference.AUC.High < 0 {
+				c.Verdict = reversed
+			}
 		}
 	}
 	return results, nil
@@ -354,7 +345,12 @@ func (p *latePlan) measureSet(ctx context.Context, l arms.Lab, s *set) (*lateRes
 	}
 	quality, _ := trial.Quality(results)
 	r.Logistic, r.TestRows = quality.AUC, results[0].TestRows
-	return r, p.compare(ctx, l, s, r)
+	for _, c := range r.Comparisons {
+		if err := p.compare(ctx, l, s, r, c); err != nil {
+			return nil, err
+		}
+	}
+	return r, nil
 }
 
 // tuned returns what was chosen for an arm.
@@ -364,85 +360,52 @@ func (r *lateResult) tuned(a arm) tune.Choice {
 	})]
 }
 
-// side is an arm of a comparison with its trainings, by seed.
-type side struct {
-	arm     arm
-	rates   tune.Rates
-	specs   []trial.Spec
-	results []trial.Result
+// rates returns the rates of an arm in a comparison.
+func (r *lateResult) rates(c *lateComparison, a arm) tune.Rates {
+	switch {
+	case c.Rates == defaultRate:
+		j := job.Default()
+		return tune.Rates{Rows: j.Rows.Optimizer.Rate, Dense: j.Model.Optimizer.Rate}
+	case c.Rates == ownRates && a.late != "":
+		return r.tuned(a).Rates
+	}
+	return r.tuned(arm{}).Rates
 }
 
-// sides returns the arms of a comparison: fresh, lag, rows late and network late.
-func (r *lateResult) sides(c *lateComparison) (sides [4]side) {
-	for i, a := range []arm{{}, {delay: c.Delay, lag: true}, {late: rows, delay: c.Delay},
-		{late: network, delay: c.Delay}} {
-		rates := r.tuned(arm{}).Rates
-		switch {
-		case c.Rates == defaultRate:
-			j := job.Default()
-			rates = tune.Rates{Rows: j.Rows.Optimizer.Rate, Dense: j.Model.Optimizer.Rate}
-		case c.Rates == ownRates && a.late != "":
-			rates = r.tuned(a).Rates
-		}
-		sides[i] = side{arm: a, rates: rates}
-	}
-	return sides
-}
-
-// compare trains the arms of all comparisons and sets losses and, without verdicts, differences. Trainings on
-// the same rows follow each other.
-func (p *latePlan) compare(ctx context.Context, l arms.Lab, s *set, r *lateResult) error {
-	var specs []trial.Spec
-	var to []*side
-	sides := make([][4]side, len(r.Comparisons))
-	for i, c := range r.Comparisons {
-		sides[i] = r.sides(c)
-	}
-	for _, length := range s.Lengths {
-		for seed := p.Seed; seed < p.Seed+uint64(p.Seeds); seed++ {
-			for i := range sides {
-				for k := range sides[i] {
-					if one := &sides[i][k]; r.Comparisons[i].Length == length {
-						spec := p.spec(s, one.arm, length, one.rates, seed)
-						one.specs = append(one.specs, spec)
-						specs, to = append(specs, spec), append(to, one)
-					}
-				}
-			}
+// compare trains the arms of a comparison and sets losses and, without a verdict, the difference. Trainings
+// on the same rows follow each other.
+func (p *latePlan) compare(
+	ctx context.Context, l arms.Lab, s *set, r *lateResult, c *lateComparison,
+) error {
+	compared := []arm{{}, {delay: c.Delay, lag: true}, {late: rows, delay: c.Delay},
+		{late: network, delay: c.Delay}}
+	specs := make([][]trial.Spec, len(compared))
+	var all []trial.Spec
+	for i := range p.Seeds {
+		for k, a := range compared {
+			spec := p.spec(s, a, c.Length, r.rates(c, a), p.Seed+uint64(i))
+			specs[k], all = append(specs[k], spec), append(all, spec)
 		}
 	}
-	results, err := l.Run(ctx, specs)
+	results, err := l.Run(ctx, all)
 	if err != nil {
 		return err
 	}
-	for i, one := range to {
-		one.results = append(one.results, results[i])
-	}
-	for i, c := range r.Comparisons {
-		if err := c.conclude(l, r.DataSet, p.Seed, &sides[i]); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// conclude sets the results of a comparison from those of its sides, of which first is the first seed.
-func (c *lateComparison) conclude(l arms.Lab, data string, first uint64, sides *[4]side) (err error) {
 	for k, to := range []*judge.Quality{&c.Fresh, &c.Lag, &c.Rows, &c.Network} {
-		quality, diverged := trial.Quality(sides[k].results)
-		*to, c.Diverged = quality, c.Diverged+diverged
-		for _, one := range sides[k].results {
-			c.Steps = max(c.Steps, one.Steps)
-		}
+		diverged := 0
+		*to, diverged = trial.Quality(every(results, k, len(compared)))
+		c.Diverged += diverged
+	}
+	for _, one := range results {
+		c.Steps = max(c.Steps, one.Steps) // those of fresh
 	}
 	loss := func(late judge.Quality) []float64 { return report.Differences(c.Fresh.AUC, late.AUC) }
 	c.LagLoss, c.Ratio = metric.MeanInterval(loss(c.Lag)), newRatio(loss(c.Network), loss(c.Rows))
 	c.RowLoss, c.NetworkLoss = metric.MeanInterval(loss(c.Rows)), metric.MeanInterval(loss(c.Network))
-	where := fmt.Sprintf("%s, %s rates, %s steps", data, c.Rates, report.Thousands(c.Steps))
-	c.Difference = judge.Pair(where, fmt.Sprintf("rows %d steps late", c.Delay),
-		fmt.Sprintf("network %d steps late", c.Delay), first, c.Rows, c.Network)
+	where := fmt.Sprintf("%s, %s rates, %s steps", s.Name, c.Rates, report.Thousands(c.Steps))
+	c.Difference = judge.Pair(where, compared[2].String(), compared[3].String(), p.Seed, c.Rows, c.Network)
 	if c.Diverged == 0 {
-		c.Difference.RowDeviation, err = l.RowDeviation(sides[2].specs, sides[3].specs)
+		c.Difference.RowDeviation, err = l.RowDeviation(specs[2], specs[3])
 	}
 	return err
 }

@@ -18,12 +18,7 @@ func (p *latePlan) report(results []*lateResult) *report.Report {
 		Findings: p.findings(results), Notes: p.notes(results), Comparisons: differences(results),
 	}
 	for _, kind := range kinds() {
-		r.Tables = append(r.Tables, p.thesisTable(results, kind), p.lossTable(results, kind))
-	}
-	for _, kind := range []string{freshRates, defaultRate} {
-		if t := p.lengthTable(results, kind); len(t.Rows) > 0 {
-			r.Tables = append(r.Tables, t)
-		}
+		r.Tables = append(r.Tables, p.lossTable(results, kind))
 	}
 	r.Tables = append(r.Tables, p.levelTable(results), p.rateTable(results))
 	for _, kind := range []string{ownRates, freshRates} {
@@ -61,33 +56,27 @@ func lateRates(kind string) string {
 	return "at the default rates, which are not tuned"
 }
 
-// lossTable returns a table with the losses at the main delay and a kind of rates.
+// lossTable returns a table of the verdicts and losses at the main delay and a kind of rates, by run length.
 func (p *latePlan) lossTable(results []*lateResult, kind string) cli.Table {
 	t := cli.Table{
-		Caption: fmt.Sprintf("Loss of AUC %s, a part %d steps late; lag: fresh with %d steps fewer",
-			lateRates(kind), p.MainDelay, p.MainDelay),
-		Header: []string{"data", "rows late", "network late", "lag"}, Words: 1,
+		Caption: fmt.Sprintf("Thesis %s: a network %d steps late loses more than such rows (holds), less "+
+			"(reversed), or not distinguishable (open); * also among all comparisons of the report. Losses "+
+			"of AUC in thousandths, by run length: rates are tuned for the middle length of generated and for "+
+			"the shortest of real data. Lag: fresh with %d steps fewer", lateRates(kind), p.MainDelay,
+			p.MainDelay),
+		Header: []string{"data", "steps", "thesis", "network\n− rows", "rows\nlate", "network\nlate", "lag"},
+		Words:  1,
 	}
 	for _, r := range results {
-		c := p.main(r, kind)
-		t.Rows = append(t.Rows, []string{r.DataSet, report.Amount(c.RowLoss), report.Amount(c.NetworkLoss),
-			report.Amount(c.LagLoss)})
-	}
-	return t
-}
-
-// thesisTable returns a table with the verdicts on the thesis at the main delay and a kind of rates.
-func (p *latePlan) thesisTable(results []*lateResult, kind string) cli.Table {
-	t := cli.Table{
-		Caption: fmt.Sprintf("Thesis %s, %d steps late: the network loses more than the rows (holds), less "+
-			"(reversed), or not distinguishable (open); * also among all comparisons of the report",
-			lateRates(kind), p.MainDelay),
-		Header: []string{"data", "thesis", "network − rows", "network ÷ rows"}, Words: 2,
-	}
-	for _, r := range results {
-		c := p.main(r, kind)
-		t.Rows = append(t.Rows, []string{r.DataSet, c.short(), report.Amount(c.Difference.AUC),
-			c.Ratio.String()})
+		ofKind := slices.DeleteFunc(slices.Clone(r.Comparisons), func(c *lateComparison) bool {
+			return c.Rates != kind || c.Delay != p.MainDelay
+		})
+		slices.SortFunc(ofKind, func(a, b *lateComparison) int { return a.Steps - b.Steps })
+		for _, c := range ofKind {
+			t.Rows = append(t.Rows, []string{r.DataSet, report.Thousands(c.Steps), c.short(),
+				report.MilliInterval(c.Difference.AUC), report.MilliInterval(c.RowLoss),
+				report.MilliInterval(c.NetworkLoss), report.MilliInterval(c.LagLoss)})
+		}
 	}
 	return t
 }
@@ -106,32 +95,6 @@ func (c *lateComparison) star() string {
 		return "*"
 	}
 	return ""
-}
-
-// lengthTable returns a table of the losses on shorter and longer runs at a kind of rates.
-func (p *latePlan) lengthTable(results []*lateResult, kind string) cli.Table {
-	t := cli.Table{
-		Caption: fmt.Sprintf("Loss of AUC by run length %s, %d steps late; rates are tuned for the middle "+
-			"length of generated and for the shortest of real data", lateRates(kind), p.MainDelay),
-		Header: []string{"data", "steps", "thesis", "rows late", "network late"}, Words: 1,
-	}
-	for _, r := range results {
-		var byLength []*lateComparison
-		for _, c := range r.Comparisons {
-			if c.Rates == kind && c.Delay == p.MainDelay {
-				byLength = append(byLength, c)
-			}
-		}
-		if len(byLength) == 1 {
-			continue
-		}
-		slices.SortFunc(byLength, func(a, b *lateComparison) int { return a.Steps - b.Steps })
-		for _, c := range byLength {
-			t.Rows = append(t.Rows, []string{r.DataSet, report.Thousands(c.Steps), c.short(),
-				report.Amount(c.RowLoss), report.Amount(c.NetworkLoss)})
-		}
-	}
-	return t
 }
 
 // levelTable returns a table of the AUC of fresh training beside simpler and better predictions.

@@ -8,6 +8,7 @@ package source
 import (
 	"tandem/algo/job"
 	"tandem/experiments/internal/report"
+	"tandem/experiments/internal/trial"
 )
 
 // New returns the experiment with its parts.
@@ -25,4 +26,12 @@ func smallJob() job.Job {
 	j := job.Default()
 	j.Model.EmbeddingDim, j.Model.Top = 8, []int{32, 16}
 	return j
+}
+
+// every returns each step-th result from a first one.
+func every(results []trial.Result, first, step int) (list []trial.Result) {
+	for i := first; i < len(results); i += step {
+		list = append(list, results[i])
+	}
+	return list
 }
