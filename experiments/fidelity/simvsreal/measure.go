@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"slices"
 
 	"tandem/algo/exec/backend"
 	"tandem/algo/histogram"
@@ -230,11 +229,5 @@ func values(runs []*run, quantity func(r *run) float64) []float64 {
 	return list
 }
 
-// sync returns the runs that calibrate, and predicted the other modes.
-func (s *settingResult) sync() *modeResult {
-	return s.Modes[slices.IndexFunc(s.Modes, func(m *modeResult) bool { return m.Mode == job.Sync })]
-}
-
-func (s *settingResult) predicted() []*modeResult {
-	return slices.DeleteFunc(slices.Clone(s.Modes), func(m *modeResult) bool { return m.Mode == job.Sync })
-}
+// sync returns the runs that calibrate. The other modes are predicted.
+func (s *settingResult) sync() *modeResult { return s.Modes[0] }

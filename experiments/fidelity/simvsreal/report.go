@@ -2,6 +2,7 @@ package simvsreal
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -18,8 +19,7 @@ func (p *plan) report(r results) *report.Report {
 	return &report.Report{
 		Findings: r.findings(), Notes: p.notes(), Comparisons: made, Quantities: r.quantities(),
 		Tables: slices.Concat(
-			[]cli.Table{r.timeTable(), r.accuracyTable(), first.stageTable(), first.stalenessTable(),
-				first.qualityTable()},
+			[]cli.Table{r.timeTable(), r.accuracyTable(), first.stageTable(), first.stalenessTable()},
 			report.ComparisonTables(made), []cli.Table{first.workTable()},
 		),
 		Figures: []report.Figure{r.timeFigure(), first.stalenessFigure()},
@@ -41,13 +41,13 @@ func (r results) timeTable() cli.Table {
 		for _, m := range s.Modes {
 			null := "–"
 			if m.Mode != job.Sync {
-				null = signedPercent(report.Median(m.nullErrors(s.sync())))
+				null = signedPercent(report.Median(m.errors(s.sync().Real)))
 			}
 			busy := median(m.Real, func(r *run) float64 { return r.CPUSeconds / r.StepSeconds })
 			t.Rows = append(t.Rows, []string{
 				"  " + m.Mode, m.verdict(), milliseconds(median(m.Real, stepTime)), percent(m.spread()),
-				milliseconds(median(m.Simulated, stepTime)), signedPercent(report.Median(m.errors())), null,
-				fmt.Sprintf("%.2f", busy),
+				milliseconds(median(m.Simulated, stepTime)),
+				signedPercent(report.Median(m.errors(m.Simulated))), null, fmt.Sprintf("%.2f", busy),
 			})
 		}
 	}
@@ -76,8 +76,8 @@ func (r results) accuracyTable() cli.Table {
 		Words: 1,
 	}
 	add := func(name string, a accuracy, message string) {
-		t.Rows = append(t.Rows, []string{name, percent(a.Error), percent(a.Budget), percent(a.Null),
-			report.Minus(fmt.Sprintf("%.2f", a.Rank)), message})
+		t.Rows = append(t.Rows, []string{name, percent(a.error), percent(a.budget), percent(a.null),
+			report.Minus(fmt.Sprintf("%.2f", a.rank)), message})
 	}
 	for _, s := range r {
 		add(s.Setting.Name, results{s}.accuracy(-1), fmt.Sprintf("%.1f", report.Median(s.MessageSeconds)*1e6))
@@ -141,22 +141,6 @@ func (s *settingResult) stalenessTable() cli.Table {
 				fmt.Sprintf("%.2f", real.Distance(simulated)),
 			})
 		}
-	}
-	return t
-}
-
-func (s *settingResult) qualityTable() cli.Table {
-	t := cli.Table{
-		Caption: "Quality on the test rows: mean over rounds",
-		Header: []string{
-			"mode", "real\nAUC", "simulated\nAUC", "real log loss\n(nats)", "simulated log\nloss (nats)",
-		},
-		Words: 1,
-	}
-	for _, m := range s.Modes {
-		real, simulated := quality(m.Real), quality(m.Simulated)
-		t.Rows = append(t.Rows, []string{m.Mode, report.Level(real.AUC), report.Level(simulated.AUC),
-			report.Level(real.LogLoss), report.Level(simulated.LogLoss)})
 	}
 	return t
 }
@@ -273,13 +257,13 @@ func (r results) findings() []string {
 	keeps := map[bool]string{true: "within", false: "above"}
 	sentences := []string{
 		fmt.Sprintf("Step time of the predicted modes: median error %s %%, %s the budget of %s %%.",
-			percent(a.Error), keeps[a.Error <= a.Budget], percent(a.Budget)),
+			percent(a.error), keeps[a.error <= a.budget], percent(a.budget)),
 		fmt.Sprintf("The null model, by which every mode takes the real time of sync, has %s %%: the error "+
 			"of the simulator is %.2f of it, %s the limit of %g. The rank correlation of step times ÷ sync "+
-			"is %s; the limit is %g.", percent(a.Null), a.Error/a.Null, keeps[a.Error <= nullShare*a.Null],
-			nullShare, report.Minus(fmt.Sprintf("%.2f", a.Rank)), rankLeast),
+			"is %s; the limit is %g.", percent(a.null), a.error/a.null, keeps[a.error <= nullShare*a.null],
+			nullShare, report.Minus(fmt.Sprintf("%.2f", a.rank)), rankLeast),
 	}
-	if a.Budget > budgetSpreads*spreadMost {
+	if a.budget > budgetSpreads*spreadMost {
 		sentences = append(sentences, "The real runs differ too much for this to be evidence: run "+
 			"again on an idle machine.")
 	}
@@ -289,7 +273,7 @@ func (r results) findings() []string {
 		for _, m := range s.Modes {
 			if m.Mode != job.Sync && m.error() > m.budget() {
 				outside = append(outside, fmt.Sprintf("%s, %s (%s %%)", s.Setting.Name, m.Mode,
-					signedPercent(report.Median(m.errors()))))
+					signedPercent(report.Median(m.errors(m.Simulated)))))
 			}
 			for _, k := range stalenessKinds()[:2] {
 				if d := merged(m.Real, k).Distance(merged(m.Simulated, k)); d >= distance {
@@ -321,10 +305,9 @@ func (r results) quantities() []report.Quantity {
 	}
 	return []report.Quantity{
 		over("step-time-error", "median error of simulated step times, a share of the real ones",
-			func(a accuracy) float64 { return a.Error }),
-		over("step-time-error-over-null", "that error ÷ the null model's", func(a accuracy) float64 {
-			return a.Error / a.Null
-		}),
+			func(a accuracy) float64 { return a.error }),
+		over("step-time-error-over-null", "that error ÷ the null model's",
+			func(a accuracy) float64 { return a.error / a.null }),
 	}
 }
 
@@ -354,7 +337,7 @@ func (p *plan) notes() []string {
 			"only the times of the effects are simulated.",
 		"All modes have one learning rate. A mode that needs another rate, as async-ps with its many small " +
 			"steps, is not shown at its best.",
-		"Stages, staleness, quality and times of work are shown in the first setting; the data of the " +
+		"Stages, staleness and times of work are shown in the first setting; the data of the " +
 			"report have all.",
 	}
 	return append(notes, report.FewSeedsNote(p.Rounds, "rounds", "a spread")...)
@@ -364,4 +347,77 @@ func milliseconds(seconds float64) string { return fmt.Sprintf("%.3f", seconds*1
 func percent(share float64) string        { return fmt.Sprintf("%.1f", share*100) }
 func signedPercent(share float64) string {
 	return report.Minus(fmt.Sprintf("%+.1f", share*100))
+}
+
+const (
+	// The budget of the error of a step time, as a share of it, is budgetLeast or, if that is more,
+	// budgetSpreads times the spread of the real runs.
+	budgetLeast   = 0.10
+	budgetSpreads = 2
+	// spreadMost is the largest spread for which staying within the budget is evidence.
+	spreadMost = 0.25
+	// What a prediction must do better than its null model: an error of at most this share of the null
+	// model's, and at least this rank correlation of the step times by mode.
+	nullShare = 0.5
+	rankLeast = 0.95
+)
+
+func stepTime(r *run) float64 { return r.StepSeconds }
+
+// median returns the median of a quantity of runs.
+func median(runs []*run, quantity func(r *run) float64) float64 {
+	return report.Median(values(runs, quantity))
+}
+
+// errors returns the relative errors of predicted step times, by round: those of the simulator, or of the
+// null model, by which every mode takes the real time of sync.
+func (m *modeResult) errors(predicted []*run) (list []float64) {
+	for i, real := range m.Real {
+		list = append(list, predicted[i].StepSeconds/real.StepSeconds-1)
+	}
+	return list
+}
+
+// spread returns half the range of the real step times, as a share of their median.
+func (m *modeResult) spread() float64 {
+	times := values(m.Real, stepTime)
+	return (slices.Max(times) - slices.Min(times)) / 2 / report.Median(times)
+}
+
+// error returns the median size of the errors, and budget what is allowed.
+func (m *modeResult) error() float64  { return report.Median(sizes(m.errors(m.Simulated))) }
+func (m *modeResult) budget() float64 { return max(budgetLeast, budgetSpreads*m.spread()) }
+
+// accuracy is how good the predictions of one or more settings are: median error, the null model's and the
+// budget, and the rank correlation between simulated and real step times, each divided by that of sync in its
+// setting. How settings differ is no merit of the prediction, because each is calibrated.
+type accuracy struct{ error, null, budget, rank float64 }
+
+// accuracy returns the accuracy of all predicted modes. Errors are those of one round, or of all for −1.
+func (r results) accuracy(round int) accuracy {
+	var errors, nulls, budgets, real, simulated []float64
+	for _, s := range r {
+		sync := s.sync().Real
+		for _, m := range s.Modes[1:] {
+			e, null := sizes(m.errors(m.Simulated)), sizes(m.errors(sync))
+			if round >= 0 {
+				e, null = e[round:round+1], null[round:round+1]
+			}
+			errors, nulls = append(errors, e...), append(nulls, null...)
+			budgets = append(budgets, m.budget())
+			base := median(sync, stepTime)
+			real = append(real, median(m.Real, stepTime)/base)
+			simulated = append(simulated, median(m.Simulated, stepTime)/base)
+		}
+	}
+	return accuracy{report.Median(errors), report.Median(nulls), report.Median(budgets),
+		judge.Spearman(real, simulated)}
+}
+
+func sizes(values []float64) []float64 {
+	list := slices.Clone(values)
+	for i, v := range list {
+		list[i] = math.Abs(v)
+	}
+	return list
 }

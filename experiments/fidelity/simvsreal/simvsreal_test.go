@@ -88,8 +88,8 @@ func TestBudget(t *testing.T) {
 	all := results{{Modes: []*modeResult{sync, steady, shaky}}}
 	// The median of 0, 0, 0, 5, 10, 20 % is 2.5 %; the median of the budgets 10 and 20 % is 15 %.
 	a := all.accuracy(-1)
-	if !near(a.Error, 0.025) || !near(a.Budget, 0.15) {
-		t.Errorf("overall error %v, budget %v", a.Error, a.Budget)
+	if !near(a.error, 0.025) || !near(a.budget, 0.15) {
+		t.Errorf("overall error %v, budget %v", a.error, a.budget)
 	}
 }
 
@@ -109,13 +109,13 @@ func TestNullModel(t *testing.T) {
 	}
 	// Sync takes 1 and 100, hybrid half of it, async-ps twice. The errors of the null model are 1 and 1/2.
 	a := results{set(1, 0.5, 2), set(100, 50, 200)}.accuracy(-1)
-	if !near(a.Null, 0.75) || a.Error != 0 || !near(a.Rank, 1) {
+	if !near(a.null, 0.75) || a.error != 0 || !near(a.rank, 1) {
 		t.Errorf("exact: %+v", a)
 	}
 	// Simulated the wrong way round, though long steps of the second setting are longer than those of the
 	// first.
 	a = results{set(1, 2, 0.5), set(100, 200, 50)}.accuracy(0)
-	if !near(a.Rank, -1) {
+	if !near(a.rank, -1) {
 		t.Errorf("the wrong way round: %+v", a)
 	}
 }

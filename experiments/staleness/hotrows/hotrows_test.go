@@ -20,7 +20,7 @@ import (
 
 // tinyPlan returns a plan of a few seconds.
 func tinyPlan() *plan {
-	p := quickPlan([]int{2}, []float64{0.5})
+	p := newPlan(true, []int{2}, []float64{0.5})
 	p.Seed, p.Seeds = 1, 2
 	p.DataSets, p.Thresholds = p.DataSets[:1], []float64{0.1}
 	p.DataSets[0].Data = job.Data{Kind: job.KindSynthetic, Synthetic: &job.Synthetic{
@@ -82,7 +82,7 @@ func TestRunsAreResumed(t *testing.T) {
 // Variants of a seed differ in delay and threshold only; tuning has its own seeds.
 func TestVariantsArePaired(t *testing.T) {
 	taus, alphas := []int{15, 63}, []float64{0.01, 0.5}
-	quick, full := quickPlan(taus, alphas), fullPlan(taus, alphas)
+	quick, full := newPlan(true, taus, alphas), newPlan(false, taus, alphas)
 	if len(quick.DataSets) != 3 || len(full.DataSets) != 6 {
 		t.Errorf("%d, %d data sets", len(quick.DataSets), len(full.DataSets))
 	}
@@ -298,7 +298,7 @@ func TestFindings(t *testing.T) {
 // The table has what is left of a loss only where the loss is found.
 func TestLossTable(t *testing.T) {
 	plain, few := []float64{0.8, 0.81}, []float64{0.75, 0.7601}
-	p := quickPlan([]int{9}, nil)
+	p := newPlan(true, []int{9}, nil)
 	for _, c := range []struct {
 		late []float64
 		want string

@@ -60,8 +60,7 @@ func (p *plan) lossTable(r *results) cli.Table {
 			for _, v := range d.late(tau) {
 				from, rows, share, left := "none", "0", "–", "–"
 				if v.Variant.Threshold != nil {
-					from, rows = percent(*v.Variant.Threshold), report.Thousands(int(math.Round(v.HotRows)))
-					share = wholePercent(v.HotShare)
+					from, rows, share = percent(*v.Variant.Threshold), v.hot(), wholePercent(v.HotShare)
 				}
 				if d.lost(tau) && v.Diverged == 0 {
 					left = wholePercent(v.Remaining)
@@ -269,23 +268,21 @@ func lossFigure(r *results, tau int) report.Figure {
 
 // speedFigure shows the throughput of hot-rows by the number of hot rows; without any it is hybrid.
 func (p *plan) speedFigure(speeds []*speed) report.Figure {
-	var lines []report.Line
+	lines := make([]report.Line, len(p.Speed.GPUs))
 	most := 1.0
-	for i, gpus := range p.Speed.GPUs {
-		line := report.Line{Name: fmt.Sprintf("%d GPUs", gpus), Color: i}
-		for _, s := range speeds {
-			if s.GPUs != gpus || s.Mode == job.Sync {
-				continue
-			}
-			rows := 0.0
-			if s.Replica != nil {
-				rows = s.Replica.Rows
-			}
-			line.Points = append(line.Points, report.Point{X: rows, Y: s.ToSync, Low: s.ToSyncInterval.Low,
-				High: s.ToSyncInterval.High})
-			most = max(most, rows)
+	for _, s := range speeds {
+		if s.Mode == job.Sync {
+			continue
 		}
-		lines = append(lines, line)
+		rows := 0.0
+		if s.Replica != nil {
+			rows = s.Replica.Rows
+		}
+		most = max(most, rows)
+		i := slices.Index(p.Speed.GPUs, s.GPUs)
+		lines[i].Name, lines[i].Color = fmt.Sprintf("%d GPUs", s.GPUs), i
+		lines[i].Points = append(lines[i].Points, report.Point{X: rows, Y: s.ToSync,
+			Low: s.ToSyncInterval.Low, High: s.ToSyncInterval.High})
 	}
 	return report.Figure{
 		Name: "speed", Title: "Simulated speed of hot-rows ÷ speed of sync",
