@@ -52,14 +52,15 @@ half an hour.
 		p := newPlan(50_000, 50_000)
 		p.Seed, p.Rounds = o.Seed, o.Seeds
 		if o.Quick {
-			p = newPlan(50_000, 20_000)
-			p.Seed, p.Rounds = o.Seed, min(o.Seeds, 3)
+			p.DataSet, p.Rounds = report.Generated(0.1, 50_000, 20_000), min(o.Seeds, 3)
 			p.Settings = p.Settings[:2]
 			p.Modes = []string{job.Sync, job.Hybrid, job.AsyncPS, job.AsyncAverage} // which differ most
 		}
 		p.RunSeconds = runSeconds
 		p.Modes = slices.DeleteFunc(flags.With(job.Sync, p.Modes), sequential)
-		return p, p.set(&flags.ModeSet)
+		var err error
+		p.ModeSettings, err = flags.Settle(&p.Job, p.Modes)
+		return p, err
 	}, (*plan).measure, (*plan).report)
 }
 
@@ -87,23 +88,13 @@ func newPlan(trainRows, testRows int) *plan {
 	j.Model.EmbeddingDim, j.Model.Top = 16, []int{64, 32}
 	j.Model.Optimizer.Rate, j.Rows.Optimizer.Rate = 0.003, 0.1
 	j.Training.Prefetch = 4
-	modes := slices.DeleteFunc(job.Modes(), sequential)
 	return &plan{
-		Job: j, DataSet: report.Generated(0.1, trainRows, testRows), Settings: settings(), Modes: modes,
-		ModeSettings: report.ModeSettings(j, modes),
+		Job: j, DataSet: report.Generated(0.1, trainRows, testRows), Settings: settings(),
+		Modes: slices.DeleteFunc(job.Modes(), sequential),
 	}
 }
 
 func sequential(mode string) bool { return mode == job.Sequential }
-
-// set adds the mode settings of a command line.
-func (p *plan) set(flag *report.ModeSet) error {
-	if err := flag.Apply(&p.Job, p.Modes); err != nil {
-		return err
-	}
-	p.ModeSettings = report.ModeSettings(p.Job, p.Modes)
-	return nil
-}
 
 // setting is a change of the job that makes another resource bind. Zero fields keep those of the job.
 type setting struct {

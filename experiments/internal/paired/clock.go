@@ -56,10 +56,8 @@ func (c *stageClock) Observe(r event.Record) {
 
 func (c *stageClock) medians() Stages {
 	m := c.stages.Medians()
-	return Stages{
-		GE: seconds(m[pace.GE]), FC: seconds(m[pace.FC]), BC: seconds(m[pace.BC]), DS: seconds(m[pace.DS]),
-		PEG: seconds(m[pace.PEG]),
-	}
+	return Stages{seconds(m[pace.GE]), seconds(m[pace.FC]), seconds(m[pace.BC]), seconds(m[pace.DS]),
+		seconds(m[pace.PEG])}
 }
 
 // stepSeconds returns the mean time of a step, in which every rank finishes one batch, and what all cores

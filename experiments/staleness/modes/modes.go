@@ -45,7 +45,9 @@ about half an hour on two slow cores.
 		}
 		p.Seed, p.Seeds = o.Seed, o.Seeds
 		p.Modes = flags.With(job.Sync, p.Modes)
-		return p, p.set(&flags.ModeSet)
+		var err error
+		p.ModeSettings, err = flags.Settle(&p.Job, p.Modes)
+		return p, err
 	}, (*plan).measure, (*plan).report)
 }
 
@@ -68,18 +70,9 @@ func newPlan(trainRows, testRows int) *plan {
 	j.Model.Optimizer.Rate, j.Rows.Optimizer.Rate = 0.01, 0.1
 	j.Training.GlobalBatch, j.Training.Prefetch = 256, 4
 	return &plan{
-		Job: j, Modes: job.Modes(), ModeSettings: report.ModeSettings(j, job.Modes()),
+		Job: j, Modes: job.Modes(),
 		DataSets: []report.DataSet{report.Generated(0.1, trainRows, testRows), report.AdultIncome()},
 	}
-}
-
-// set adds the mode settings of a command line.
-func (p *plan) set(flag *report.ModeSet) error {
-	if err := flag.Apply(&p.Job, p.Modes); err != nil {
-		return err
-	}
-	p.ModeSettings = report.ModeSettings(p.Job, p.Modes)
-	return nil
 }
 
 // Names of the clusters.

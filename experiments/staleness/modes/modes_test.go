@@ -65,17 +65,18 @@ func TestModeSettingsReachTheTrainings(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := newPlan(1_000, 500)
-	if p.ModeSettings[job.AsyncAverage]["every"] != 16 {
-		t.Errorf("default settings %v", p.ModeSettings)
+	if all := report.ModeSettings(p.Job, p.Modes); all[job.AsyncAverage]["every"] != 16 {
+		t.Errorf("default settings %v", all)
 	}
-	if err := p.set(&m.ModeSet); err != nil {
+	settings, err := m.Settle(&p.Job, p.Modes)
+	if err != nil {
 		t.Fatal(err)
 	}
 	w := p.DataSets[0]
 	one, other := p.spec(w, job.AsyncAverage, thisMachine, 1).Job, p.spec(w, job.Hybrid, thisMachine, 1).Job
-	if p.ModeSettings[job.AsyncAverage]["every"] != 5 || one.Training.ModeSettings["every"] != 5 ||
+	if settings[job.AsyncAverage]["every"] != 5 || one.Training.ModeSettings["every"] != 5 ||
 		len(other.Training.ModeSettings) != 0 {
-		t.Errorf("resolved %v, async-average %v, hybrid %v", p.ModeSettings, one.Training.ModeSettings,
+		t.Errorf("resolved %v, async-average %v, hybrid %v", settings, one.Training.ModeSettings,
 			other.Training.ModeSettings)
 	}
 }

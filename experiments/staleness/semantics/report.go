@@ -3,6 +3,7 @@ package semantics
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 
 	"gonum.org/v1/gonum/stat"
@@ -15,6 +16,9 @@ import (
 
 // report returns the results of a plan as tables, figures and sentences.
 func (p *plan) report(results []*result) *report.Report {
+	for _, one := range results { // early results lack the comparisons of moves
+		one.Moves = slices.DeleteFunc(one.Moves, func(m *move) bool { return m.Same == nil || m.TimesN == nil })
+	}
 	r := &report.Report{
 		Comparisons: comparisons(results), Findings: p.findings(results), Notes: p.notes(),
 	}
