@@ -1,6 +1,7 @@
 package source
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -99,71 +100,58 @@ func newLatePlan(grid int, sets []set) *latePlan {
 // nominalRates are the middle of the tuning grid.
 func nominalRates() tune.Rates { return tune.Rates{Rows: 0.1, Dense: 0.003} }
 
+// newSet returns a data set with the main delay.
+func newSet(d report.DataSet, batch int, lengths ...float64) set {
+	return set{d, batch, []int{15}, lengths, tune.SeedsMin}
+}
+
 func quickLatePlan() *latePlan {
-	delays, lengths := []int{15}, []float64{1}
 	return newLatePlan(1, []set{
-		{report.Generated(0.01, 20_000, 20_000), 64, delays, lengths, tune.SeedsMin},
-		{report.Generated(0.5, 20_000, 20_000), 64, delays, lengths, tune.SeedsMin},
-		{report.AdultIncome(), 128, delays, lengths, tune.SeedsMin},
+		newSet(report.Generated(0.01, 20_000, 20_000), 64, 1),
+		newSet(report.Generated(0.5, 20_000, 20_000), 64, 1), newSet(report.AdultIncome(), 128, 1),
 	})
 }
 
 // fullLatePlan compares on all data sets. Epochs and batches were fixed beforehand by the rows of the sets.
 func fullLatePlan() *latePlan {
-	sets := []set{
-		{DataSet: report.AdultIncome(), Batch: 128}, {DataSet: report.Avazu(), Batch: 32},
-		{DataSet: report.CriteoHead(), Batch: 32}, {DataSet: report.Frappe(), Batch: 128},
-		{DataSet: report.IJCAI18(), Batch: 128}, {DataSet: report.MovieLens100K(), Batch: 128},
-		{DataSet: report.TaobaoAd(), Batch: 2},
-	}
-	for i := range sets {
-		sets[i].Delays, sets[i].Lengths, sets[i].TuningSeeds = []int{15}, []float64{1}, tune.SeedsMin
-		if sets[i].Batch == 32 {
-			sets[i].Lengths = []float64{1, 3}
-		}
-	}
-	generated := func(alpha float64) set {
-		return set{report.Generated(alpha, 80_000, 50_000), 128, []int{3, 15, 63}, []float64{1, 0.25, 4}, 5}
-	}
-	return newLatePlan(2, append([]set{generated(0.01), generated(0.5)}, sets...))
+	delays, lengths := []int{3, 15, 63}, []float64{1, 0.25, 4}
+	return newLatePlan(2, []set{
+		{report.Generated(0.01, 80_000, 50_000), 128, delays, lengths, 5},
+		{report.Generated(0.5, 80_000, 50_000), 128, delays, lengths, 5},
+		newSet(report.AdultIncome(), 128, 1), newSet(report.Avazu(), 32, 1, 3),
+		newSet(report.CriteoHead(), 32, 1, 3), newSet(report.Frappe(), 128, 1),
+		newSet(report.IJCAI18(), 128, 1), newSet(report.MovieLens100K(), 128, 1),
+		newSet(report.TaobaoAd(), 2, 1),
+	})
 }
-
-// part is a part of a model that can be late.
-type part string
-
-const (
-	rows    part = "rows"
-	network part = "network"
-)
 
 // logistic is the kind of the simplest model that learns from ids.
 const logistic = "logistic-regression"
 
-// arm is a way to train: fresh, with a part late, as the lag control, or with another model.
+// arm is a way to train: fresh, or with one field set.
 type arm struct {
-	late  part
-	delay int  // steps
-	lag   bool // the last steps, as many as the delay, are left out
-	model string
+	rows, network int    // steps by which they are late
+	lag           int    // last steps that are left out, as the control of what is late
+	model         string // another kind of model
 }
 
 func (a arm) String() string {
 	switch {
-	case a.model != "":
-		return a.model
-	case a.lag:
-		return fmt.Sprintf("fresh, %d steps fewer", a.delay)
-	case a.late != "":
-		return fmt.Sprintf("%s %d steps late", a.late, a.delay)
+	case a.rows > 0:
+		return fmt.Sprintf("rows %d steps late", a.rows)
+	case a.network > 0:
+		return fmt.Sprintf("network %d steps late", a.network)
+	case a.lag > 0:
+		return fmt.Sprintf("fresh, %d steps fewer", a.lag)
 	}
-	return "fresh"
+	return cmp.Or(a.model, "fresh")
 }
 
 // tunedArms returns the arms of a data set that have rates of their own.
 func (s *set) tunedArms() []arm {
 	list := []arm{{}}
 	for _, d := range s.Delays {
-		list = append(list, arm{late: rows, delay: d}, arm{late: network, delay: d})
+		list = append(list, arm{rows: d}, arm{network: d})
 	}
 	return append(list, arm{model: logistic})
 }
@@ -188,19 +176,15 @@ func (p *latePlan) spec(s *set, a arm, length float64, r tune.Rates, seed uint64
 	if a.model != "" {
 		j.Model.Kind, j.Model.Top = a.model, nil
 	}
-	late := delay.Spec{Kind: delay.Exactly, Steps: a.delay}
-	switch a.late {
-	case rows:
-		j.Training.Delay = late
-	case network:
-		j.Training.DelayDense = late
+	if a.rows > 0 {
+		j.Training.Delay = delay.Spec{Kind: delay.Exactly, Steps: a.rows}
+	}
+	if a.network > 0 {
+		j.Training.DelayDense = delay.Spec{Kind: delay.Exactly, Steps: a.network}
 	}
 	r.Apply(&j)
-	spec := trial.Spec{Job: j, Part: trial.Test, Name: fmt.Sprintf("%s, seed %d, %v", s.Name, seed, a)}
-	if a.lag {
-		spec.Drop = a.delay
-	}
-	return spec
+	return trial.Spec{Job: j, Part: trial.Test, Drop: a.lag,
+		Name: fmt.Sprintf("%s, seed %d, %v", s.Name, seed, a)}
 }
 
 // lateResult holds what was measured on one data set.
@@ -258,14 +242,11 @@ const (
 func (p *latePlan) comparisons(s *set) (list []*lateComparison) {
 	for _, length := range s.Lengths {
 		for _, d := range s.Delays {
-			if length == 1 {
-				list = append(list, &lateComparison{Length: length, Rates: ownRates, Delay: d})
-			}
-			if length == 1 || d == p.MainDelay {
-				list = append(list, &lateComparison{Length: length, Rates: freshRates, Delay: d})
-			}
-			if d == p.MainDelay {
-				list = append(list, &lateComparison{Length: length, Rates: defaultRate, Delay: d})
+			for _, kind := range kinds() {
+				isTuned, isMain := length == 1, d == p.MainDelay
+				if isTuned && kind != defaultRate || isMain && (isTuned || kind != ownRates) {
+					list = append(list, &lateComparison{Length: length, Rates: kind, Delay: d})
+				}
 			}
 		}
 	}
@@ -366,7 +347,7 @@ func (r *lateResult) rates(c *lateComparison, a arm) tune.Rates {
 	case c.Rates == defaultRate:
 		j := job.Default()
 		return tune.Rates{Rows: j.Rows.Optimizer.Rate, Dense: j.Model.Optimizer.Rate}
-	case c.Rates == ownRates && a.late != "":
+	case c.Rates == ownRates && a.rows+a.network > 0:
 		return r.tuned(a).Rates
 	}
 	return r.tuned(arm{}).Rates
@@ -377,8 +358,7 @@ func (r *lateResult) rates(c *lateComparison, a arm) tune.Rates {
 func (p *latePlan) compare(
 	ctx context.Context, l arms.Lab, s *set, r *lateResult, c *lateComparison,
 ) error {
-	compared := []arm{{}, {delay: c.Delay, lag: true}, {late: rows, delay: c.Delay},
-		{late: network, delay: c.Delay}}
+	compared := []arm{{}, {lag: c.Delay}, {rows: c.Delay}, {network: c.Delay}}
 	specs := make([][]trial.Spec, len(compared))
 	var all []trial.Spec
 	for i := range p.Seeds {

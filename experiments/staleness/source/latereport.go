@@ -47,13 +47,10 @@ func kinds() []string { return []string{ownRates, freshRates, defaultRate} }
 
 // lateRates names a kind of rates.
 func lateRates(kind string) string {
-	switch kind {
-	case ownRates:
-		return "at the tuned rates of each arm"
-	case freshRates:
-		return "at the tuned rates of fresh"
-	}
-	return "at the default rates, which are not tuned"
+	return map[string]string{
+		ownRates: "at the tuned rates of each arm", freshRates: "at the tuned rates of fresh",
+		defaultRate: "at the default rates, which are not tuned",
+	}[kind]
 }
 
 // lossTable returns a table of the verdicts and losses at the main delay and a kind of rates, by run length.
@@ -62,9 +59,8 @@ func (p *latePlan) lossTable(results []*lateResult, kind string) cli.Table {
 		Caption: fmt.Sprintf("Thesis %s: a network %d steps late loses more than such rows (holds), less "+
 			"(reversed), or not distinguishable (open); * also among all comparisons of the report. Losses "+
 			"of AUC in thousandths, by run length: rates are tuned for the middle length of generated and for "+
-			"the shortest of real data. Lag: fresh with %d steps fewer", lateRates(kind), p.MainDelay,
-			p.MainDelay),
-		Header: []string{"data", "steps", "thesis", "network\n− rows", "rows\nlate", "network\nlate", "lag"},
+			"the shortest of real data", lateRates(kind), p.MainDelay),
+		Header: []string{"data", "steps", "thesis", "network\n− rows", "rows\nlate", "network\nlate"},
 		Words:  1,
 	}
 	for _, r := range results {
@@ -75,7 +71,7 @@ func (p *latePlan) lossTable(results []*lateResult, kind string) cli.Table {
 		for _, c := range ofKind {
 			t.Rows = append(t.Rows, []string{r.DataSet, report.Thousands(c.Steps), c.short(),
 				report.MilliInterval(c.Difference.AUC), report.MilliInterval(c.RowLoss),
-				report.MilliInterval(c.NetworkLoss), report.MilliInterval(c.LagLoss)})
+				report.MilliInterval(c.NetworkLoss)})
 		}
 	}
 	return t
@@ -125,8 +121,7 @@ func (p *latePlan) rateTable(results []*lateResult) cli.Table {
 	}
 	for _, r := range results {
 		ofRows, ofNetwork := []string{r.DataSet, "rows"}, []string{r.DataSet, "network"}
-		for _, a := range []arm{{}, {late: rows, delay: p.MainDelay}, {late: network, delay: p.MainDelay},
-			{model: logistic}} {
+		for _, a := range []arm{{}, {rows: p.MainDelay}, {network: p.MainDelay}, {model: logistic}} {
 			c, edge := r.tuned(a), ""
 			if c.AtEdge {
 				edge = "!"
