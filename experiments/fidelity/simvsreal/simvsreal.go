@@ -8,11 +8,22 @@
 package simvsreal
 
 import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math"
 	"slices"
 	"time"
 
+	"tandem/algo/exec/backend"
+	"tandem/algo/histogram"
 	"tandem/algo/job"
+	"tandem/datasets"
+	"tandem/experiments/internal/paired"
 	"tandem/experiments/internal/report"
+	"tandem/runtime/probe"
+	"tandem/sim/cost"
 )
 
 // New returns the experiment.
@@ -122,21 +133,208 @@ func settings() []setting {
 // job returns the job of a setting and a mode under a seed. All modes merge gradients by rank, which
 // asynchronous modes require, so that sync does the same work.
 func (p *plan) job(s *setting, mode string, seed uint64) job.Job {
-	j := p.Job.InMode(mode)
-	j.Training.Merge, j.Training.Seed = job.MergeRank, seed
+	j := p.Job
 	if s.Top != nil {
 		j.Model.Top = s.Top
 	}
-	for _, one := range []struct {
-		field *int
-		value int
-	}{
-		{&j.Model.EmbeddingDim, s.Dim}, {&j.Training.GlobalBatch, s.Batch}, {&j.Roles.Ranks, s.Ranks},
-		{&j.Roles.EmbeddingWorkers, s.EmbeddingWorkers}, {&j.Roles.EmbeddingPSs, s.EmbeddingPSs},
-	} {
-		if one.value != 0 {
-			*one.field = one.value
-		}
-	}
+	j.Model.EmbeddingDim = cmp.Or(s.Dim, j.Model.EmbeddingDim)
+	j.Training.GlobalBatch = cmp.Or(s.Batch, j.Training.GlobalBatch)
+	j.Roles.Ranks = cmp.Or(s.Ranks, j.Roles.Ranks)
+	j.Roles.EmbeddingWorkers = cmp.Or(s.EmbeddingWorkers, j.Roles.EmbeddingWorkers)
+	j.Roles.EmbeddingPSs = cmp.Or(s.EmbeddingPSs, j.Roles.EmbeddingPSs)
+	j = j.InMode(mode)
+	j.Training.Merge, j.Training.Seed = job.MergeRank, seed
 	return j
 }
+
+// results holds all runs.
+type results []*settingResult
+
+// settingResult holds the runs of a setting.
+type settingResult struct {
+	Setting setting       `json:"setting"`
+	Rows    int           `json:"train_rows"`
+	Modes   []*modeResult `json:"modes"` // sync first
+	Work    []workTime    `json:"work"`  // of the first round
+	// MessageSeconds is what cores work for a message, by round.
+	MessageSeconds []float64 `json:"message_s"`
+}
+
+// modeResult holds the runs of a mode, a pair per round.
+type modeResult struct {
+	Mode      string `json:"mode"`
+	Real      []*run `json:"real"`
+	Simulated []*run `json:"simulated"`
+}
+
+// run is a run whose staleness, by kind, can be read again from JSON.
+type run struct {
+	paired.Run
+	Staleness map[string]staleness `json:"staleness"`
+}
+
+// staleness is a histogram: how often each value from 0 occurred. Early results have summaries alone.
+type staleness struct {
+	histogram.Summary
+	Counts []uint64 `json:"counts,omitempty"`
+}
+
+// stalenessKinds returns the kinds of staleness, own and cross first.
+func stalenessKinds() []string { return []string{"own", "cross", "inflight", "dense"} }
+
+// newRun returns a run with its staleness.
+func newRun(r *paired.Run) *run {
+	made, s := &run{*r, map[string]staleness{}}, &r.Staleness
+	for i, h := range []*histogram.Histogram{&s.Own, &s.Cross, &s.Inflight, &s.Dense} {
+		counts := make([]uint64, h.Max()+1)
+		for value, count := range h.All() {
+			counts[value] = count
+		}
+		made.Staleness[stalenessKinds()[i]] = staleness{h.Summary(), counts}
+	}
+	return made
+}
+
+// workTime is the mean time of a kind of work in the sync run.
+type workTime struct {
+	Kind    string  `json:"kind"`
+	Samples int32   `json:"samples,omitempty"` // 0: of any size
+	Seconds float64 `json:"time_s"`
+}
+
+// measurement is a plan that is being carried out.
+type measurement struct {
+	*plan
+	backend backend.Backend
+	meter   report.Meter
+}
+
+// measure runs every round of every setting. Settings that an interrupted run has ended are kept in
+// cases.jsonl.
+func (p *plan) measure(ctx context.Context, o report.Options) (r results, err error) {
+	journal, err := report.OpenJournal[*settingResult](o, "cases.jsonl")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, journal.Close()) }()
+	r = journal.Kept
+	left := p.Settings[len(r):]
+	m := &measurement{p, o.Backend,
+		report.Meter{Total: len(left) * p.Rounds * 2 * len(p.Modes), Report: o.Progress}}
+	for _, setting := range left {
+		s := &settingResult{Setting: setting}
+		for _, mode := range p.Modes {
+			s.Modes = append(s.Modes, &modeResult{Mode: mode})
+		}
+		for n := range p.Rounds {
+			if err := m.round(ctx, n, s); err != nil {
+				return nil, fmt.Errorf("simvsreal: %s: round %d: %w", setting.Name, n+1, err)
+			}
+		}
+		if err := journal.Add(s); err != nil {
+			return nil, err
+		}
+		r = append(r, s)
+	}
+	return r, nil
+}
+
+// round measures the machine, then trains in every mode for real, and then simulates every mode. Sync runs
+// first, because it calibrates the simulator; the order of the others rotates from round to round. The first
+// round measures how many rows make a run long enough.
+func (m *measurement) round(ctx context.Context, n int, s *settingResult) error {
+	seed := m.Seed + uint64(n)
+	m.meter.Show(0, 1, "measuring the machine")
+	machine, err := probe.Run()
+	if err != nil {
+		return err
+	}
+	few, err := datasets.Open(m.DataSet.WithSeed(seed), "")
+	if err != nil {
+		return err
+	}
+	setup := func(mode string, data *datasets.Dataset) *paired.Setup {
+		return &paired.Setup{Job: m.job(&s.Setting, mode, seed), Data: data, Backend: m.backend}
+	}
+	whole := m.DataSet.WithSeed(seed)
+	if s.Rows == 0 {
+		m.meter.Show(0, 1, "warming up")
+		warm, err := setup(job.Sync, few).RunReal(ctx, nil, paired.NewCalibration())
+		if err != nil {
+			return err
+		}
+		s.Rows = max(whole.Synthetic.TrainRows, int(math.Ceil(m.RunSeconds*warm.Throughput)))
+	}
+	whole.Synthetic.TrainRows = s.Rows
+	m.meter.Show(0, 1, "generating rows")
+	data, err := datasets.Open(whole, "")
+	if err != nil {
+		return err
+	}
+	var hardware *cost.Hardware
+	for i := range s.Modes {
+		mode := s.Modes[i]
+		if others := len(s.Modes) - 1; i > 0 {
+			mode = s.Modes[1+(i-1+n)%others]
+		}
+		calibration := paired.NewCalibration() // in every run, so that it slows all of them equally
+		show := func(done, steps int) { m.meter.Show(done, steps, s.Setting.Name+", "+mode.Mode) }
+		real, err := setup(mode.Mode, data).RunReal(ctx, show, calibration)
+		if err != nil {
+			return err
+		}
+		if i == 0 {
+			hardware, err = s.calibrate(ctx, setup(job.Sync, few), calibration, real, &machine)
+			if err != nil {
+				return err
+			}
+		}
+		mode.Real = append(mode.Real, newRun(real))
+		m.meter.Done++
+	}
+	for _, mode := range s.Modes {
+		m.meter.Show(0, 1, s.Setting.Name+", "+mode.Mode+", simulated")
+		simulated, err := setup(mode.Mode, data).RunSimulated(ctx, hardware)
+		if err != nil {
+			return fmt.Errorf("%s: %w", mode.Mode, err)
+		}
+		mode.Simulated = append(mode.Simulated, newRun(simulated))
+		m.meter.Done++
+	}
+	m.meter.Show(0, 1, "round done")
+	return nil
+}
+
+// calibrate returns this machine as a cluster, by a real sync run. A simulated sync run counts the messages,
+// among which what cores work beside is shared.
+func (s *settingResult) calibrate(
+	ctx context.Context, sync *paired.Setup, c *paired.Calibration, real *paired.Run, machine *probe.Result,
+) (*cost.Hardware, error) {
+	counted, err := sync.RunSimulated(ctx, c.Cluster(&sync.Job, machine, 0))
+	if err != nil {
+		return nil, err
+	}
+	overhead := c.Overhead(real, counted.Messages)
+	s.MessageSeconds = append(s.MessageSeconds, overhead.Seconds())
+	if recorded := c.Recorded(&sync.Job); s.Work == nil {
+		for _, w := range recorded.Work {
+			s.Work = append(s.Work, workTime{w.Kind.String(), w.Samples, w.Time.Seconds()})
+		}
+		for bucket, t := range recorded.Reduce {
+			s.Work = append(s.Work, workTime{fmt.Sprintf("reduce bucket %d", bucket), 0, t.Seconds()})
+		}
+	}
+	return c.Cluster(&sync.Job, machine, overhead), nil
+}
+
+// values returns a quantity of runs.
+func values(runs []*run, quantity func(r *run) float64) []float64 {
+	list := make([]float64, len(runs))
+	for i, r := range runs {
+		list[i] = quantity(r)
+	}
+	return list
+}
+
+// sync returns the runs that calibrate. The other modes are predicted.
+func (s *settingResult) sync() *modeResult { return s.Modes[0] }

@@ -43,7 +43,7 @@ func TestRealAndSimulatedRuns(t *testing.T) {
 			}
 		}
 	}
-	again, err := p.measure(t.Context(), o) // resumed: every round is in the journal
+	again, err := p.measure(t.Context(), o) // resumed: every setting is in the journal
 	if err != nil || asJSON(t, again) != asJSON(t, r) {
 		t.Errorf("a resumed run has other results, or error %v", err)
 	}
