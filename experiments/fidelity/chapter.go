@@ -10,8 +10,7 @@ import (
 
 // Chapter returns the experiments in the order of the list.
 func Chapter() report.Chapter {
-	title := "Fidelity: may one believe the simulator and the generated data?"
-	return report.Chapter{Name: "fidelity", Title: title, Experiments: []*report.Experiment{
+	return report.Chapter{Name: "fidelity", Title: "Fidelity: may one believe the simulator and the generated data?", Experiments: []*report.Experiment{
 		simvsreal.New(),
 		report.Adapt(peers.New()),
 		report.Adapt(attribution.New()),

@@ -13,7 +13,6 @@ import (
 	"tandem/internal/cli"
 )
 
-// report returns the results of a plan as tables, figures and sentences.
 func (p *plan) report(r results) *report.Report {
 	made, first := r.comparisons(p.Seed), r[0]
 	return &report.Report{
@@ -26,7 +25,6 @@ func (p *plan) report(r results) *report.Report {
 	}
 }
 
-// timeTable has the step times of all settings and modes.
 func (r results) timeTable() cli.Table {
 	t := cli.Table{
 		Caption: "Step time in ms, medians over rounds. ±: half the range of the real runs over their\n" +
@@ -67,7 +65,6 @@ func (m *modeResult) verdict() string {
 	return "yes"
 }
 
-// accuracyTable has the accuracy of every setting and of all.
 func (r results) accuracyTable() cli.Table {
 	t := cli.Table{
 		Caption: "Accuracy of the predicted modes: median errors over modes and rounds",
@@ -311,7 +308,6 @@ func (r results) quantities() []report.Quantity {
 	}
 }
 
-// notes returns what a reader needs to judge the findings.
 func (p *plan) notes() []string {
 	notes := []string{
 		report.ModeSettingsNote(p.Job, p.Modes),
@@ -364,7 +360,6 @@ const (
 
 func stepTime(r *run) float64 { return r.StepSeconds }
 
-// median returns the median of a quantity of runs.
 func median(runs []*run, quantity func(r *run) float64) float64 {
 	return report.Median(values(runs, quantity))
 }

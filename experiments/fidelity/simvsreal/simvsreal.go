@@ -147,10 +147,8 @@ func (p *plan) job(s *setting, mode string, seed uint64) job.Job {
 	return j
 }
 
-// results holds all runs.
 type results []*settingResult
 
-// settingResult holds the runs of a setting.
 type settingResult struct {
 	Setting setting       `json:"setting"`
 	Rows    int           `json:"train_rows"`
@@ -182,7 +180,6 @@ type staleness struct {
 // stalenessKinds returns the kinds of staleness, own and cross first.
 func stalenessKinds() []string { return []string{"own", "cross", "inflight", "dense"} }
 
-// newRun returns a run with its staleness.
 func newRun(r *paired.Run) *run {
 	made, s := &run{*r, map[string]staleness{}}, &r.Staleness
 	for i, h := range []*histogram.Histogram{&s.Own, &s.Cross, &s.Inflight, &s.Dense} {
@@ -327,7 +324,6 @@ func (s *settingResult) calibrate(
 	return c.Cluster(&sync.Job, machine, overhead), nil
 }
 
-// values returns a quantity of runs.
 func values(runs []*run, quantity func(r *run) float64) []float64 {
 	list := make([]float64, len(runs))
 	for i, r := range runs {

@@ -126,7 +126,6 @@ type variant struct {
 // fresh is training without delay.
 var fresh = variant{}
 
-// String returns the name of a variant.
 func (v variant) String() string {
 	switch {
 	case v.Drop > 0:
@@ -158,7 +157,6 @@ func (p *plan) variants() []variant {
 // delayed returns the variants with late rows.
 func (p *plan) delayed() []variant { return p.variants()[1+len(p.Taus):] }
 
-// arm returns a variant for the tuner.
 func (p *plan) arm(d dataSet, v variant, nominal tune.Rates) tune.Arm {
 	return tune.Arm{
 		Name: d.Name + ", " + v.String(), Nominal: nominal,
@@ -182,7 +180,6 @@ func (p *plan) around(r tune.Rates) tune.Plan {
 	}
 }
 
-// specs returns the trainings of a variant at some rates, by seed.
 func (p *plan) specs(d dataSet, v variant, r tune.Rates) (specs []trial.Spec) {
 	a := p.arm(d, v, r)
 	for i := range p.Seeds {
@@ -193,7 +190,6 @@ func (p *plan) specs(d dataSet, v variant, r tune.Rates) (specs []trial.Spec) {
 	return specs
 }
 
-// results are everything that was measured.
 type results struct {
 	DataSets []*dataSetResult `json:"data_sets"`
 	Speeds   []*speed         `json:"simulated"`
@@ -253,7 +249,6 @@ func (r *dataSetResult) late(tau int) (list []*variantResult) {
 	return list
 }
 
-// comparisons returns the comparisons of all data sets.
 func (r *results) comparisons() (list []*judge.Comparison) {
 	for _, d := range r.DataSets {
 		for _, v := range d.Variants {
@@ -267,7 +262,6 @@ func (r *results) comparisons() (list []*judge.Comparison) {
 	return list
 }
 
-// measure tunes and trains every variant on every data set, and simulates the modes.
 func (p *plan) measure(ctx context.Context, o report.Options) (*results, error) {
 	present, _ := report.Present(p.DataSets, p.folder)
 	around := p.around(tune.Rates{Rows: 1, Dense: 1})
@@ -298,7 +292,6 @@ func (p *plan) measure(ctx context.Context, o report.Options) (*results, error) 
 	return r, err
 }
 
-// measureDataSet tunes and trains every variant on one data set.
 func (p *plan) measureDataSet(ctx context.Context, lab *trial.Lab, d dataSet) (*dataSetResult, error) {
 	nominal := tune.Rates{
 		Rows: p.Tuning.Rows[len(p.Tuning.Rows)/2], Dense: p.Tuning.Dense[len(p.Tuning.Dense)/2],
@@ -338,7 +331,6 @@ func (p *plan) measureDataSet(ctx context.Context, lab *trial.Lab, d dataSet) (*
 	return r, r.pair(p.Seed, lab.RowDeviation)
 }
 
-// add sets the results of the trainings, by seed.
 func (v *variantResult) add(trained []trial.Result) {
 	n := float64(len(trained))
 	v.Quality, v.Diverged = trial.Quality(trained)

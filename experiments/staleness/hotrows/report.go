@@ -12,7 +12,6 @@ import (
 	"tandem/internal/cli"
 )
 
-// report returns the results as tables, figures and sentences.
 func (p *plan) report(r *results) *report.Report {
 	out := &report.Report{
 		Comparisons: r.comparisons(), Notes: p.notes(r),
@@ -73,7 +72,6 @@ func (p *plan) lossTable(r *results) cli.Table {
 	return t
 }
 
-// hot returns the number of hot rows.
 func (v *variantResult) hot() string { return report.Thousands(int(math.Round(v.HotRows))) }
 
 // lossText returns the loss, or how many trainings diverged.
@@ -84,7 +82,6 @@ func (v *variantResult) lossText() string {
 	return report.Amount(v.Loss)
 }
 
-// speedTable has a line per simulated mode.
 func speedTable(speeds []*speed) cli.Table {
 	t := cli.Table{
 		Caption: "Simulated samples per second; in hot-rows every rank holds the hot rows",
@@ -104,7 +101,6 @@ func speedTable(speeds []*speed) cli.Table {
 	return t
 }
 
-// percent returns a share as text.
 func percent(share float64) string { return report.Digits(100*share, 4) + " %" }
 
 // wholePercent returns a share, rounded to 1 %, as text.
@@ -180,7 +176,6 @@ func (p *plan) speedFindings(speeds []*speed) (sentences []string) {
 	return sentences
 }
 
-// notes returns what a reader needs to judge the findings.
 func (p *plan) notes(r *results) []string {
 	notes := []string{
 		"A row is hot from a share of the samples that contain it; “share” is that of hot rows in all row " +
@@ -234,7 +229,6 @@ func (p *plan) notes(r *results) []string {
 	return append(notes, report.FewSeedsNote(p.Seeds, "seeds", "an interval")...)
 }
 
-// hotRowsAxis returns an axis for numbers of hot rows.
 func hotRowsAxis(label string, most float64) report.Axis {
 	a := report.Axis{Label: label, LogPlusOne: true, Ticks: []float64{0}}
 	for tick := 1.0; tick <= most; tick *= 10 {

@@ -176,7 +176,6 @@ func (p *plan) train(ctx context.Context, lab *trial.Lab, w report.DataSet, cell
 	return nil
 }
 
-// values returns a quantity of the runs, by seed.
 func (c *cell) values(quantity func(r *run) float64) (list []float64) {
 	for i := range c.Runs {
 		list = append(list, quantity(&c.Runs[i]))
@@ -184,7 +183,6 @@ func (c *cell) values(quantity func(r *run) float64) (list []float64) {
 	return list
 }
 
-// quality returns the quality of the runs, by seed.
 func (c *cell) quality() judge.Quality {
 	return judge.Quality{
 		AUC:     c.values(func(r *run) float64 { return r.AUC }),
@@ -192,7 +190,6 @@ func (c *cell) quality() judge.Quality {
 	}
 }
 
-// find returns a cell.
 func find(cells []*cell, data, mode, cluster string) *cell {
 	for _, c := range cells {
 		if c.DataSet == data && c.Mode == mode && c.Cluster == cluster {
@@ -202,7 +199,6 @@ func find(cells []*cell, data, mode, cluster string) *cell {
 	return nil
 }
 
-// comparisons returns the comparisons with sync.
 func comparisons(cells []*cell) (list []*judge.Comparison) {
 	for _, c := range cells {
 		if c.ToSync != nil {
@@ -212,7 +208,6 @@ func comparisons(cells []*cell) (list []*judge.Comparison) {
 	return list
 }
 
-// report returns the results of a plan as tables, figures and sentences.
 func (p *plan) report(cells []*cell) *report.Report {
 	r := &report.Report{
 		Findings: p.findings(cells), Notes: p.notes(), Comparisons: comparisons(cells),
@@ -236,7 +231,6 @@ func qualityTable(cells []*cell) cli.Table {
 	return t
 }
 
-// throughput returns the mean throughput of a cell with its interval over seeds.
 func (c *cell) throughput() metric.Interval {
 	return metric.MeanInterval(c.values(func(r *run) float64 { return r.Throughput }))
 }
@@ -357,7 +351,6 @@ func (p *plan) findings(cells []*cell) (sentences []string) {
 	return sentences
 }
 
-// notes returns what a reader needs to judge the findings.
 func (p *plan) notes() []string {
 	notes := []string{
 		"Sequential and sync give the same bits on both clusters, so their differences are 0.",

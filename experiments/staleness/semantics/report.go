@@ -14,10 +14,9 @@ import (
 	"tandem/internal/cli"
 )
 
-// report returns the results of a plan as tables, figures and sentences.
 func (p *plan) report(results []*result) *report.Report {
 	for _, one := range results { // early results lack the comparisons of moves
-		one.Moves = slices.DeleteFunc(one.Moves, func(m *move) bool { return m.Same == nil || m.TimesN == nil })
+		one.Moves = slices.DeleteFunc(one.Moves, func(m *move) bool { return m.Same == nil })
 	}
 	r := &report.Report{
 		Comparisons: comparisons(results), Findings: p.findings(results), Notes: p.notes(),
@@ -31,7 +30,6 @@ func (p *plan) report(results []*result) *report.Report {
 	return r
 }
 
-// variantTable returns a table of the quality of every variant.
 func (r *result) variantTable() cli.Table {
 	t := cli.Table{
 		Caption: r.DataSet + ": AUC on the test rows, mean over seeds, at the nominal rate and at the best " +
@@ -60,7 +58,6 @@ func edge(isThere bool) string {
 	return ""
 }
 
-// moveTable returns a table of the factors for the learning rate.
 func (r *result) moveTable() cli.Table {
 	t := cli.Table{
 		Caption: r.DataSet + ": from Persia's setting (merge:rank scale:rank) to Tandem's (merge:step " +
@@ -144,7 +141,6 @@ func (p *plan) findings(results []*result) []string {
 	return sentences
 }
 
-// notes returns what a reader needs to judge the findings.
 func (p *plan) notes() []string {
 	notes := []string{
 		fmt.Sprintf("Every variant had the same number of trials: %d rates under one seed, the best under "+

@@ -185,7 +185,6 @@ type move struct {
 	TimesN *judge.Comparison `json:"at_n_times_persias_rate"`
 }
 
-// comparisons returns the comparisons of all moves.
 func comparisons(results []*result) (list []*judge.Comparison) {
 	for _, r := range results {
 		for _, m := range r.Moves {
@@ -255,12 +254,10 @@ func (p *plan) measureOptimizer(
 	return nil
 }
 
-// find returns the results of a variant.
 func (r *result) find(want variant) *variantResult {
 	return r.Variants[slices.IndexFunc(r.Variants, func(v *variantResult) bool { return v.Variant == want })]
 }
 
-// specs returns the trainings of an arm at a rate of rows, by seed.
 func (p *plan) specs(a *tune.Arm, rate float64) (specs []trial.Spec) {
 	for i := range p.Seeds {
 		j := a.JobAt(tune.Rates{Rows: rate, Dense: a.Nominal.Dense}, p.Seed+uint64(i))
@@ -269,7 +266,6 @@ func (p *plan) specs(a *tune.Arm, rate float64) (specs []trial.Spec) {
 	return specs
 }
 
-// train returns the quality of an arm at a rate of rows, under every seed.
 func (p *plan) train(ctx context.Context, lab *trial.Lab, a *tune.Arm, rate float64) (q judge.Quality,
 	err error) {
 	results, err := lab.Run(ctx, p.specs(a, rate))

@@ -187,7 +187,6 @@ func inParts(name string) bool {
 
 func simulated(name string) bool { return name == asyncPS || name == averaged }
 
-// job returns the job of an arm under a seed.
 func (p *asyncPlan) job(w report.DataSet, o optimizer, name string, late delays, seed uint64) job.Job {
 	mode := job.Sequential
 	if simulated(name) {
@@ -248,7 +247,6 @@ func gaps(results []*asyncResult) (list []*judge.Comparison) {
 	return list
 }
 
-// measure compares all arms on every data set with every optimizer.
 func (p *asyncPlan) measure(ctx context.Context, lab *trial.Lab) (results []*asyncResult, err error) {
 	each := p.set(report.DataSet{}, p.Optimizers[0], delays{}).Trainings() + 1 // and one that measures delays
 	lab.Expect(len(p.DataSets) * len(p.Optimizers) * each)
@@ -301,7 +299,6 @@ func (p *asyncPlan) measureOne(
 	return r, nil
 }
 
-// report returns the results of a plan as tables, figures and sentences.
 func (p *asyncPlan) report(results []*asyncResult) *report.Report {
 	r := &report.Report{
 		Comparisons: gaps(results), Notes: p.notes(results),
@@ -326,7 +323,6 @@ func (p *asyncPlan) report(results []*asyncResult) *report.Report {
 	return r
 }
 
-// asyncRates names a kind of rates.
 func asyncRates(kind arms.Kind) string {
 	if kind == arms.Own {
 		return "each arm at its own rates"
@@ -352,7 +348,6 @@ func (r *asyncResult) partTable() cli.Table {
 	return t
 }
 
-// armTable returns the rates and the AUC of all arms.
 func (r *asyncResult) armTable() cli.Table {
 	t := cli.Table{
 		Caption: r.DataSet + ": learning rates (! the best candidate is at an end of the grid) and AUC, " +
@@ -404,7 +399,6 @@ func (r *asyncResult) finding(kind arms.Kind) string {
 		report.PlusMinus(r.Total.At(kind).AUC), what)
 }
 
-// notes returns what a reader needs to judge the findings.
 func (p *asyncPlan) notes(results []*asyncResult) []string {
 	diverged := 0
 	var late []string

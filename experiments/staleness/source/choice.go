@@ -40,12 +40,10 @@ type score struct {
 	HeldOut metric.Interval `json:"spearman_held_out"`
 }
 
-// half returns the worlds of a half.
 func half(worlds []worldLoss, heldOut bool) []worldLoss {
 	return slices.DeleteFunc(slices.Clone(worlds), func(w worldLoss) bool { return w.HeldOut != heldOut })
 }
 
-// values returns the values of a scalar and the losses of worlds.
 func values(worlds []worldLoss, name string) (x, y []float64) {
 	for i := range worlds {
 		x, y = append(x, worlds[i].Scalars[name]), append(y, worlds[i].Loss.Estimate)

@@ -163,7 +163,6 @@ func (p *latePlan) tuning(s *set) tune.Plan {
 	return t
 }
 
-// spec returns the training of an arm on a data set of a length.
 func (p *latePlan) spec(s *set, a arm, length float64, r tune.Rates, seed uint64) trial.Spec {
 	j := p.Job
 	j.Data = s.WithSeed(seed)
@@ -253,7 +252,6 @@ func (p *latePlan) comparisons(s *set) (list []*lateComparison) {
 	return list
 }
 
-// trainings returns how many trainings there are on all data sets.
 func (p *latePlan) trainings() (n int) {
 	present, _ := report.Present(p.Sets, p.folder)
 	for _, s := range present {
@@ -287,7 +285,6 @@ func (p *latePlan) measure(ctx context.Context, l arms.Lab) (results []*lateResu
 	return results, nil
 }
 
-// differences returns the differences of all data sets.
 func differences(results []*lateResult) (list []*judge.Comparison) {
 	for _, r := range results {
 		for _, c := range r.Comparisons {
@@ -297,7 +294,6 @@ func differences(results []*lateResult) (list []*judge.Comparison) {
 	return list
 }
 
-// measureSet tunes and trains the arms of a data set.
 func (p *latePlan) measureSet(ctx context.Context, l arms.Lab, s *set) (*lateResult, error) {
 	r := &lateResult{DataSet: s.Name, Alpha: s.Alpha, Comparisons: p.comparisons(s)}
 	var tuned []tune.Arm
@@ -334,14 +330,12 @@ func (p *latePlan) measureSet(ctx context.Context, l arms.Lab, s *set) (*lateRes
 	return r, nil
 }
 
-// tuned returns what was chosen for an arm.
 func (r *lateResult) tuned(a arm) tune.Choice {
 	return r.Tuning[slices.IndexFunc(r.Tuning, func(c tune.Choice) bool {
 		return c.Arm == r.DataSet+", "+a.String()
 	})]
 }
 
-// rates returns the rates of an arm in a comparison.
 func (r *lateResult) rates(c *lateComparison, a arm) tune.Rates {
 	switch {
 	case c.Rates == defaultRate:

@@ -12,7 +12,6 @@ import (
 	"tandem/internal/cli"
 )
 
-// report returns the results as tables, figures and sentences.
 func (p *latePlan) report(results []*lateResult) *report.Report {
 	r := &report.Report{
 		Findings: p.findings(results), Notes: p.notes(results), Comparisons: differences(results),
@@ -42,10 +41,8 @@ func (p *latePlan) main(r *lateResult, kind string) *lateComparison {
 	})]
 }
 
-// kinds returns the kinds of rates.
 func kinds() []string { return []string{ownRates, freshRates, defaultRate} }
 
-// lateRates names a kind of rates.
 func lateRates(kind string) string {
 	return map[string]string{
 		ownRates: "at the tuned rates of each arm", freshRates: "at the tuned rates of fresh",
@@ -58,8 +55,8 @@ func (p *latePlan) lossTable(results []*lateResult, kind string) cli.Table {
 	t := cli.Table{
 		Caption: fmt.Sprintf("Thesis %s: a network %d steps late loses more than such rows (holds), less "+
 			"(reversed), or not distinguishable (open); * also among all comparisons of the report. Losses "+
-			"of AUC in thousandths, by run length: rates are tuned for the middle length of generated and for "+
-			"the shortest of real data", lateRates(kind), p.MainDelay),
+			"of AUC in thousandths, by run length: rates are tuned for the middle length of generated and "+
+			"for the shortest of real data", lateRates(kind), p.MainDelay),
 		Header: []string{"data", "steps", "thesis", "network\n− rows", "rows\nlate", "network\nlate"},
 		Words:  1,
 	}
@@ -174,7 +171,6 @@ func (c *lateComparison) losses() []metric.Interval {
 	return []metric.Interval{c.RowLoss, c.NetworkLoss, c.LagLoss}
 }
 
-// lossAxis returns an axis of losses.
 func lossAxis() report.Axis {
 	a := report.Axis{Label: "loss of AUC, gains at 0 (bars: 95 %)"}
 	for _, loss := range []float64{0, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3} {
@@ -186,7 +182,6 @@ func lossAxis() report.Axis {
 // height returns the place of a loss on the axis: logarithmic in 1 + 1000 losses, which ends at 0.
 func height(loss float64) float64 { return math.Log1p(1000 * max(loss, 0)) }
 
-// lossPoint returns a point of a loss with its interval.
 func lossPoint(x float64, v metric.Interval) report.Point {
 	return report.Point{X: x, Y: height(v.Estimate), Low: height(v.Low), High: height(v.High)}
 }
@@ -238,7 +233,6 @@ func (p *latePlan) findings(results []*lateResult) (sentences []string) {
 	return sentences
 }
 
-// ratioFinding returns a sentence on network loss ÷ row loss.
 func (p *latePlan) ratioFinding(r *lateResult) string {
 	var texts []string
 	for _, kind := range []string{ownRates, freshRates} {
@@ -293,7 +287,6 @@ func (p *latePlan) lossFinding(r *lateResult) []string {
 // tuningError is the largest standard error of tuning that is not noted.
 const tuningError = 0.0005
 
-// notes returns what a reader needs to judge the findings.
 func (p *latePlan) notes(results []*lateResult) []string {
 	diverged, edges, fewest, most := 0, 0, math.MaxInt, 0
 	var unsure []string

@@ -101,7 +101,6 @@ type world struct {
 // Check returns an error unless the data of a world are in a data folder.
 func (w world) Check(folder string) error { return w.Data.Check(folder) }
 
-// String describes a world.
 func (w *world) String() string {
 	job := fmt.Sprintf("B %d, τ %d, r %s", w.Batch, w.Tau, report.Digits(w.Rate, 2))
 	if w.Alpha == 0 {
@@ -143,7 +142,6 @@ func between(r *rand.Rand, low, high float64) float64 {
 	return low * math.Pow(high/low, r.Float64())
 }
 
-// realWorlds returns a world of each data set.
 func realWorlds() (worlds []world) {
 	for i, d := range []report.DataSet{report.AdultIncome(), report.Frappe(), report.Avazu(),
 		report.CriteoHead()} {
@@ -153,7 +151,6 @@ func realWorlds() (worlds []world) {
 	return worlds
 }
 
-// specs returns the trainings of a world with late or fresh rows, by seed.
 func (p *predictorPlan) specs(w *world, late bool) (specs []trial.Spec) {
 	for i := range p.Seeds {
 		seed := p.Seed + uint64(i)
@@ -181,7 +178,6 @@ type worldLoss struct {
 	Late *judge.Comparison `json:"late_less_fresh,omitempty"`
 }
 
-// lateLessFresh returns the comparisons of all worlds.
 func lateLessFresh(losses []worldLoss) (list []*judge.Comparison) {
 	for i := range losses {
 		if losses[i].Late != nil {
@@ -240,7 +236,6 @@ func (p *predictorPlan) pair(l arms.Lab, one *worldLoss, trained []trial.Result)
 	return err
 }
 
-// scalars returns all scalars of a world, from the training rows of the first seed.
 func (p *predictorPlan) scalars(w *world) (map[string]float64, error) {
 	data, err := datasets.Open(w.Data.WithSeed(p.Seed), p.folder)
 	if err != nil {
@@ -264,7 +259,6 @@ func (p *predictorPlan) scalars(w *world) (map[string]float64, error) {
 // wanted is the rank correlation on held-out worlds from which a scalar counts as a predictor.
 const wanted = 0.9
 
-// report returns the prediction as tables, a figure and sentences.
 func (p *predictorPlan) report(c *prediction) *report.Report {
 	return &report.Report{
 		Findings: c.findings(), Notes: p.notes(c), Comparisons: lateLessFresh(c.Worlds),
@@ -272,7 +266,6 @@ func (p *predictorPlan) report(c *prediction) *report.Report {
 	}
 }
 
-// correlation returns a rank correlation with its interval.
 func correlation(v metric.Interval) string {
 	return strings.ReplaceAll(fmt.Sprintf("%.2f [%.2f, %.2f]", v.Estimate, v.Low, v.High), "-", "−")
 }
@@ -386,7 +379,6 @@ func (c *prediction) findings() []string {
 			verdicts[metric.Inconclusive]))
 }
 
-// notes returns what a reader needs to judge the findings.
 func (p *predictorPlan) notes(c *prediction) []string {
 	var meanings []string
 	for _, s := range c.Scalars {
