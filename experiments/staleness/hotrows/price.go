@@ -153,24 +153,22 @@ type speed struct {
 	ToSyncInterval *predict.Interval `json:"to_sync_interval"`
 	ToHybrid       float64           `json:"to_hybrid"`
 
-	job     *predict.Job
-	samples []float64 // throughput by point
+	samples []float64 // throughput by point of the box
 }
 
 // hotRowsMode is the name of the mode with hot rows on the ranks.
 const hotRowsMode = "hot-rows"
 
-// measure simulates hybrid, sync and hot-rows.
+// measure simulates sync, hybrid and, by threshold, hot-rows on every number of GPUs.
 func (p *speedPlan) measure(ctx context.Context, seed uint64, show func(done, all int)) ([]*speed, error) {
 	var all []*speed
-	each := 2 + len(p.Thresholds)
 	for _, gpus := range p.GPUs {
-		group, err := p.group(gpus)
-		if err != nil {
-			return nil, err
+		group := []*speed{{GPUs: gpus, Mode: job.Sync}, {GPUs: gpus, Mode: job.Hybrid}}
+		for _, least := range p.Thresholds {
+			group = append(group, &speed{GPUs: gpus, Mode: hotRowsMode, Threshold: least})
 		}
 		for i, s := range group {
-			show(len(all)+i, each*len(p.GPUs))
+			show(len(all)+i, len(group)*len(p.GPUs))
 			if err := s.run(ctx, p, seed); err != nil {
 				return nil, fmt.Errorf("%d GPUs, %s: %w", s.GPUs, s.Mode, err)
 			}
@@ -194,43 +192,34 @@ func (s *speed) compare(sync, hybrid *speed) {
 	s.ToSync, s.ToHybrid = s.Throughput/sync.Throughput, s.Throughput/hybrid.Throughput
 }
 
-// group returns what is simulated on a number of GPUs: sync, hybrid, then hot-rows by threshold.
-func (p *speedPlan) group(gpus int) ([]*speed, error) {
-	var group []*speed
-	for _, mode := range []string{job.Sync, job.Hybrid} {
-		choice := predict.Choice{Preset: p.Preset, Mode: mode, GPUs: gpus, Staleness: &p.Tau}
-		j, _, err := predict.New(choice)
-		if err != nil {
-			return nil, err
-		}
-		group = append(group, &speed{GPUs: gpus, Mode: mode, job: j})
-	}
-	hybrid := group[1].job
-	for _, least := range p.Thresholds {
-		r := replicate(hybrid.Model, least)
-		group = append(group,
-			&speed{GPUs: gpus, Mode: hotRowsMode, Threshold: least, Replica: &r, job: hybrid})
-	}
-	return group, nil
-}
-
 // pointSeed draws the points of the box.
 const pointSeed = 1
 
 // run simulates the middle and the points of the box, which are the same for all.
 func (s *speed) run(ctx context.Context, p *speedPlan, seed uint64) error {
-	jobs := []*predict.Job{s.job}
-	for _, point := range s.job.Parameters().Sample(p.Samples, pointSeed) {
-		jobs = append(jobs, s.job.At(point))
+	choice := predict.Choice{Preset: p.Preset, Mode: s.Mode, GPUs: s.GPUs, Staleness: &p.Tau}
+	if s.Mode == hotRowsMode {
+		choice.Mode = job.Hybrid
+	}
+	middle, _, err := predict.New(choice)
+	if err != nil {
+		return err
+	}
+	jobs := []*predict.Job{middle}
+	for _, point := range middle.Parameters().Sample(p.Samples, pointSeed) {
+		jobs = append(jobs, middle.At(point))
+	}
+	if s.Mode == hotRowsMode {
+		hot := replicate(middle.Model, s.Threshold)
+		s.Replica = &hot
+		for i, j := range jobs {
+			r := replicate(j.Model, s.Threshold)
+			jobs[i] = r.onRanks(*j)
+		}
 	}
 	speeds, errs := make([]float64, len(jobs)), make([]error, len(jobs))
 	parallel.ForEach(parallel.Cores(), len(jobs), func(i int) {
-		j := jobs[i]
-		if s.Mode == hotRowsMode {
-			r := replicate(j.Model, s.Threshold)
-			j = r.onRanks(*j)
-		}
-		made, err := predict.Run(ctx, j, predict.Options{Seed: seed, Steps: p.Steps, Workers: 1})
+		made, err := predict.Run(ctx, jobs[i], predict.Options{Seed: seed, Steps: p.Steps, Workers: 1})
 		if errs[i] = err; err == nil {
 			speeds[i] = made.Mid.Throughput
 		}
