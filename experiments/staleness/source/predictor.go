@@ -369,13 +369,13 @@ func (c *prediction) findings() []string {
 		at := slices.IndexFunc(c.Scalars, func(s score) bool { return s.Name == name })
 		others = append(others, fmt.Sprintf("%s %s", name, correlation(c.Scalars[at].HeldOut)))
 	}
-	verdicts := map[metric.Verdict]int{}
-	for _, late := range lateLessFresh(c.Worlds) {
+	verdicts, judged := map[metric.Verdict]int{}, lateLessFresh(c.Worlds)
+	for _, late := range judged {
 		verdicts[late.Verdict]++
 	}
 	return append(sentences, "Others on the held-out worlds: "+strings.Join(others, ", ")+".",
 		fmt.Sprintf("Late rows differ from fresh ones in %d of %d worlds, are equivalent in %d, and %d are "+
-			"inconclusive.", verdicts[metric.Different], len(c.Worlds), verdicts[metric.Equivalent],
+			"inconclusive.", verdicts[metric.Different], len(judged), verdicts[metric.Equivalent],
 			verdicts[metric.Inconclusive]))
 }
 
