@@ -10,10 +10,8 @@ import (
 
 // Chapter returns the experiments in the order of the list.
 func Chapter() report.Chapter {
-	return report.Chapter{Name: "fidelity", Title: "Fidelity: may one believe the simulator and the generated data?", Experiments: []*report.Experiment{
-		report.Adapt(simvsreal.New()),
-		peers.New(),
-		attribution.New(),
-		generators.New(),
-	}}
+	return report.Chapter{
+		Name: "fidelity", Title: "Fidelity: may one believe the simulator and the generated data?",
+		Experiments: []*report.Experiment{simvsreal.New(), peers.New(), attribution.New(), generators.New()},
+	}
 }

@@ -2,38 +2,29 @@ package simvsreal
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
 	"tandem/algo/histogram"
 	"tandem/algo/job"
 	"tandem/experiments/internal/judge"
-	"tandem/experiments/internal/paired"
 	"tandem/experiments/internal/report"
 	"tandem/internal/cli"
 )
 
-// report returns the results of a plan as tables, figures and sentences.
 func (p *plan) report(r results) *report.Report {
-	judged := r.comparisons(p)
-	first := r[0]
+	made, first := r.comparisons(p.Seed), r[0]
 	return &report.Report{
-		Findings:    r.findings(),
-		Comparisons: judged,
-		Quantities:  r.quantities(),
-		Notes:       p.notes(),
+		Findings: r.findings(), Notes: p.notes(), Comparisons: made, Quantities: r.quantities(),
 		Tables: slices.Concat(
-			[]cli.Table{r.timeTable(), r.accuracyTable(), first.stageTable(), first.stalenessTable(),
-				first.qualityTable()},
-			report.ComparisonTables(judged), []cli.Table{first.workTable()},
+			[]cli.Table{r.timeTable(), r.accuracyTable(), first.stageTable(), first.stalenessTable()},
+			report.ComparisonTables(made), []cli.Table{first.workTable()},
 		),
-		Figures:  []report.Figure{r.timeFigure(), first.stalenessFigure()},
-		Settings: p,
-		Data:     r,
+		Figures: []report.Figure{r.timeFigure(), first.stalenessFigure()},
 	}
 }
 
-// timeTable has the step times of all settings and modes.
 func (r results) timeTable() cli.Table {
 	t := cli.Table{
 		Caption: "Step time in ms, medians over rounds. ±: half the range of the real runs over their\n" +
@@ -48,13 +39,13 @@ func (r results) timeTable() cli.Table {
 		for _, m := range s.Modes {
 			null := "–"
 			if m.Mode != job.Sync {
-				null = signedPercent(report.Median(m.nullErrors(s.sync())))
+				null = signedPercent(report.Median(m.errors(s.sync().Real)))
 			}
-			busy := median(m.Real, func(run *paired.Run) float64 { return run.CPUSeconds / run.StepSeconds })
+			busy := median(m.Real, func(r *run) float64 { return r.CPUSeconds / r.StepSeconds })
 			t.Rows = append(t.Rows, []string{
 				"  " + m.Mode, m.verdict(), milliseconds(median(m.Real, stepTime)), percent(m.spread()),
-				milliseconds(median(m.Simulated, stepTime)), signedPercent(report.Median(m.errors())), null,
-				fmt.Sprintf("%.2f", busy),
+				milliseconds(median(m.Simulated, stepTime)),
+				signedPercent(report.Median(m.errors(m.Simulated))), null, fmt.Sprintf("%.2f", busy),
 			})
 		}
 	}
@@ -74,7 +65,6 @@ func (m *modeResult) verdict() string {
 	return "yes"
 }
 
-// accuracyTable has the accuracy of every setting and of all.
 func (r results) accuracyTable() cli.Table {
 	t := cli.Table{
 		Caption: "Accuracy of the predicted modes: median errors over modes and rounds",
@@ -83,8 +73,8 @@ func (r results) accuracyTable() cli.Table {
 		Words: 1,
 	}
 	add := func(name string, a accuracy, message string) {
-		t.Rows = append(t.Rows, []string{name, percent(a.Error), percent(a.Budget), percent(a.Null),
-			report.Minus(fmt.Sprintf("%.2f", a.Rank)), message})
+		t.Rows = append(t.Rows, []string{name, percent(a.error), percent(a.budget), percent(a.null),
+			report.Minus(fmt.Sprintf("%.2f", a.rank)), message})
 	}
 	for _, s := range r {
 		add(s.Setting.Name, results{s}.accuracy(-1), fmt.Sprintf("%.1f", report.Median(s.MessageSeconds)*1e6))
@@ -102,18 +92,14 @@ func (s *settingResult) stageTable() cli.Table {
 		Words:   2,
 	}
 	for _, m := range s.Modes {
-		for _, kind := range []struct {
-			name string
-			runs []*paired.Run
-		}{{"real", m.Real}, {"simulated", m.Simulated}} {
-			row := []string{m.Mode, kind.name}
+		for i, runs := range [][]*run{m.Real, m.Simulated} {
+			row := []string{m.Mode, []string{"real", "simulated"}[i]}
 			for stage := range 5 {
-				v := median(kind.runs, func(run *paired.Run) float64 { return run.Stages.All()[stage] })
-				if v == 0 {
-					row = append(row, "–")
-					continue
+				text := "–"
+				if v := median(runs, func(r *run) float64 { return r.Stages.All()[stage] }); v > 0 {
+					text = milliseconds(v)
 				}
-				row = append(row, milliseconds(v))
+				row = append(row, text)
 			}
 			t.Rows = append(t.Rows, row)
 		}
@@ -121,27 +107,13 @@ func (s *settingResult) stageTable() cli.Table {
 	return t
 }
 
-// stalenessKind is one measure of staleness.
-type stalenessKind struct {
-	name      string
-	histogram func(r *paired.Run) *histogram.Histogram
-}
-
-// stalenessKinds returns the measures of staleness, own and cross first.
-func stalenessKinds() []stalenessKind {
-	return []stalenessKind{
-		{"own", func(r *paired.Run) *histogram.Histogram { return &r.Staleness.Own }},
-		{"cross", func(r *paired.Run) *histogram.Histogram { return &r.Staleness.Cross }},
-		{"in flight", func(r *paired.Run) *histogram.Histogram { return &r.Staleness.Inflight }},
-		{"dense", func(r *paired.Run) *histogram.Histogram { return &r.Staleness.Dense }},
-	}
-}
-
-// merged returns the merged histograms of runs.
-func merged(runs []*paired.Run, of func(r *paired.Run) *histogram.Histogram) *histogram.Histogram {
+// merged returns the histogram of a kind of staleness in runs.
+func merged(runs []*run, kind string) *histogram.Histogram {
 	all := &histogram.Histogram{}
 	for _, r := range runs {
-		all.Merge(of(r))
+		for value, count := range r.Staleness[kind].Counts {
+			all.AddCount(value, count)
+		}
 	}
 	return all
 }
@@ -150,25 +122,18 @@ func (s *settingResult) stalenessTable() cli.Table {
 	t := cli.Table{
 		Caption: "Staleness over all rounds: own, cross and in flight in batches per read,\n" +
 			"dense in updates per push",
-		Header: []string{
-			"mode",
-			"kind",
-			"real\nmean",
-			"simulated\nmean",
-			"real\nmax",
-			"simulated\nmax",
-			"distance",
-		},
+		Header: []string{"mode", "kind", "real\nmean", "simulated\nmean", "real\nmax", "simulated\nmax",
+			"distance"},
 		Words: 2,
 	}
 	for _, m := range s.Modes {
 		for _, k := range stalenessKinds() {
-			real, simulated := merged(m.Real, k.histogram), merged(m.Simulated, k.histogram)
+			real, simulated := merged(m.Real, k), merged(m.Simulated, k)
 			if real.Count() == 0 || simulated.Count() == 0 {
 				continue
 			}
 			t.Rows = append(t.Rows, []string{
-				m.Mode, k.name, fmt.Sprintf("%.2f", real.Mean()), fmt.Sprintf("%.2f", simulated.Mean()),
+				m.Mode, k, fmt.Sprintf("%.2f", real.Mean()), fmt.Sprintf("%.2f", simulated.Mean()),
 				fmt.Sprint(real.Max()), fmt.Sprint(simulated.Max()),
 				fmt.Sprintf("%.2f", real.Distance(simulated)),
 			})
@@ -177,41 +142,23 @@ func (s *settingResult) stalenessTable() cli.Table {
 	return t
 }
 
-func (s *settingResult) qualityTable() cli.Table {
-	t := cli.Table{
-		Caption: "Quality on the test rows: mean over rounds",
-		Header: []string{
-			"mode", "real\nAUC", "simulated\nAUC", "real log loss\n(nats)", "simulated log\nloss (nats)",
-		},
-		Words: 1,
+func quality(runs []*run) judge.Quality {
+	return judge.Quality{
+		AUC:     values(runs, func(r *run) float64 { return r.AUC }),
+		LogLoss: values(runs, func(r *run) float64 { return r.LogLoss }),
 	}
-	for _, m := range s.Modes {
-		auc := func(run *paired.Run) float64 { return run.AUC }
-		loss := func(run *paired.Run) float64 { return run.LogLoss }
-		real, simulated := paired.Values(m.Real, auc), paired.Values(m.Simulated, auc)
-		t.Rows = append(t.Rows, []string{m.Mode, report.Level(real), report.Level(simulated),
-			report.Level(paired.Values(m.Real, loss)), report.Level(paired.Values(m.Simulated, loss))})
-	}
-	return t
 }
 
 // comparisons returns the simulated runs of each mode less its real ones, and the real runs of each mode less
-// those of sync, of all settings, judged. Every round has other test rows.
-func (r results) comparisons(p *plan) []*judge.Comparison {
-	quality := func(runs []*paired.Run) judge.Quality {
-		return judge.Quality{
-			AUC:     paired.Values(runs, func(run *paired.Run) float64 { return run.AUC }),
-			LogLoss: paired.Values(runs, func(run *paired.Run) float64 { return run.LogLoss }),
-		}
-	}
-	var list []*judge.Comparison
+// those of sync, of all settings, judged. Every round has other test rows; the first has a seed.
+func (r results) comparisons(seed uint64) (list []*judge.Comparison) {
 	for _, s := range r {
 		sync := s.sync()
 		for _, m := range s.Modes {
-			list = append(list, judge.Pair(s.Setting.Name, m.Mode+", simulated", m.Mode+", real", p.Seed,
+			list = append(list, judge.Pair(s.Setting.Name, m.Mode+", simulated", m.Mode+", real", seed,
 				quality(m.Simulated), quality(m.Real)))
 			if m != sync {
-				list = append(list, judge.Pair(s.Setting.Name, m.Mode+", real", "sync, real", p.Seed,
+				list = append(list, judge.Pair(s.Setting.Name, m.Mode+", real", "sync, real", seed,
 					quality(m.Real), quality(sync.Real)))
 			}
 		}
@@ -247,8 +194,7 @@ func (r results) timeFigure() report.Figure {
 	for k, s := range r {
 		base := median(s.sync().Real, stepTime)
 		for i, m := range s.Modes {
-			simulated := paired.Values(m.Simulated,
-				func(run *paired.Run) float64 { return run.StepSeconds / base })
+			simulated := values(m.Simulated, func(r *run) float64 { return r.StepSeconds / base })
 			point := report.Point{
 				X: median(m.Real, stepTime) / base,
 				Y: report.Median(simulated), Low: slices.Min(simulated), High: slices.Max(simulated),
@@ -288,22 +234,17 @@ func (s *settingResult) stalenessFigure() report.Figure {
 			continue
 		}
 		for i, k := range stalenessKinds()[:2] {
-			real, simulated := merged(m.Real, k.histogram), merged(m.Simulated, k.histogram)
-			most := max(real.Max(), simulated.Max())
-			f.Lines = append(f.Lines, cumulative(k.name+", real", i, real, most),
-				cumulative(k.name+", simulated", i+2, simulated, most))
+			real, simulated := merged(m.Real, k), merged(m.Simulated, k)
+			for j, h := range []*histogram.Histogram{real, simulated} {
+				l := report.Line{Name: k + []string{", real", ", simulated"}[j], Color: i + 2*j}
+				for value := range max(real.Max(), simulated.Max()) + 1 {
+					l.Points = append(l.Points, report.Exact(float64(value), h.AtMost(value)))
+				}
+				f.Lines = append(f.Lines, l)
+			}
 		}
 	}
 	return f
-}
-
-// cumulative returns the share of values ≤ x for every x up to most.
-func cumulative(name string, color int, h *histogram.Histogram, most int) report.Line {
-	l := report.Line{Name: name, Color: color}
-	for value := range most + 1 {
-		l.Points = append(l.Points, report.Exact(float64(value), h.AtMost(value)))
-	}
-	return l
 }
 
 // findings returns sentences on the errors of all predicted modes beside the null model, on modes above their
@@ -313,13 +254,13 @@ func (r results) findings() []string {
 	keeps := map[bool]string{true: "within", false: "above"}
 	sentences := []string{
 		fmt.Sprintf("Step time of the predicted modes: median error %s %%, %s the budget of %s %%.",
-			percent(a.Error), keeps[a.Error <= a.Budget], percent(a.Budget)),
+			percent(a.error), keeps[a.error <= a.budget], percent(a.budget)),
 		fmt.Sprintf("The null model, by which every mode takes the real time of sync, has %s %%: the error "+
 			"of the simulator is %.2f of it, %s the limit of %g. The rank correlation of step times ÷ sync "+
-			"is %s; the limit is %g.", percent(a.Null), a.Error/a.Null, keeps[a.Error <= nullShare*a.Null],
-			nullShare, report.Minus(fmt.Sprintf("%.2f", a.Rank)), rankLeast),
+			"is %s; the limit is %g.", percent(a.null), a.error/a.null, keeps[a.error <= nullShare*a.null],
+			nullShare, report.Minus(fmt.Sprintf("%.2f", a.rank)), rankLeast),
 	}
-	if a.Budget > budgetSpreads*spreadMost {
+	if a.budget > budgetSpreads*spreadMost {
 		sentences = append(sentences, "The real runs differ too much for this to be evidence: run "+
 			"again on an idle machine.")
 	}
@@ -329,18 +270,20 @@ func (r results) findings() []string {
 		for _, m := range s.Modes {
 			if m.Mode != job.Sync && m.error() > m.budget() {
 				outside = append(outside, fmt.Sprintf("%s, %s (%s %%)", s.Setting.Name, m.Mode,
-					signedPercent(report.Median(m.errors()))))
+					signedPercent(report.Median(m.errors(m.Simulated)))))
 			}
 			for _, k := range stalenessKinds()[:2] {
-				if d := merged(m.Real, k.histogram).Distance(merged(m.Simulated,
-					k.histogram)); d >= distance {
-					farthest, distance = s.Setting.Name+", "+m.Mode+", "+k.name, d
+				if d := merged(m.Real, k).Distance(merged(m.Simulated, k)); d >= distance {
+					farthest, distance = s.Setting.Name+", "+m.Mode+", "+k, d
 				}
 			}
 		}
 	}
 	if outside != nil {
 		sentences = append(sentences, "Above their own budgets: "+strings.Join(outside, "; ")+".")
+	}
+	if farthest == "" {
+		return sentences // of a result without counts
 	}
 	return append(sentences, fmt.Sprintf("Largest distance between real and simulated staleness of reads: "+
 		"%.2f steps (%s).", distance, farthest))
@@ -359,14 +302,12 @@ func (r results) quantities() []report.Quantity {
 	}
 	return []report.Quantity{
 		over("step-time-error", "median error of simulated step times, a share of the real ones",
-			func(a accuracy) float64 { return a.Error }),
-		over("step-time-error-over-null", "that error ÷ the null model's", func(a accuracy) float64 {
-			return a.Error / a.Null
-		}),
+			func(a accuracy) float64 { return a.error }),
+		over("step-time-error-over-null", "that error ÷ the null model's",
+			func(a accuracy) float64 { return a.error / a.null }),
 	}
 }
 
-// notes returns what a reader needs to judge the findings.
 func (p *plan) notes() []string {
 	notes := []string{
 		report.ModeSettingsNote(p.Job, p.Modes),
@@ -392,19 +333,86 @@ func (p *plan) notes() []string {
 			"only the times of the effects are simulated.",
 		"All modes have one learning rate. A mode that needs another rate, as async-ps with its many small " +
 			"steps, is not shown at its best.",
-		"Stages, staleness, quality and times of work are shown in the first setting; the data of the " +
+		"Stages, staleness and times of work are shown in the first setting; the data of the " +
 			"report have all.",
 	}
 	return append(notes, report.FewSeedsNote(p.Rounds, "rounds", "a spread")...)
-}
-
-// median returns the median of a quantity of runs.
-func median(runs []*paired.Run, quantity func(r *paired.Run) float64) float64 {
-	return report.Median(paired.Values(runs, quantity))
 }
 
 func milliseconds(seconds float64) string { return fmt.Sprintf("%.3f", seconds*1e3) }
 func percent(share float64) string        { return fmt.Sprintf("%.1f", share*100) }
 func signedPercent(share float64) string {
 	return report.Minus(fmt.Sprintf("%+.1f", share*100))
+}
+
+const (
+	// The budget of the error of a step time, as a share of it, is budgetLeast or, if that is more,
+	// budgetSpreads times the spread of the real runs.
+	budgetLeast   = 0.10
+	budgetSpreads = 2
+	// spreadMost is the largest spread for which staying within the budget is evidence.
+	spreadMost = 0.25
+	// What a prediction must do better than its null model: an error of at most this share of the null
+	// model's, and at least this rank correlation of the step times by mode.
+	nullShare = 0.5
+	rankLeast = 0.95
+)
+
+func stepTime(r *run) float64 { return r.StepSeconds }
+
+func median(runs []*run, quantity func(r *run) float64) float64 {
+	return report.Median(values(runs, quantity))
+}
+
+// errors returns the relative errors of predicted step times, by round: those of the simulator, or of the
+// null model, by which every mode takes the real time of sync.
+func (m *modeResult) errors(predicted []*run) (list []float64) {
+	for i, real := range m.Real {
+		list = append(list, predicted[i].StepSeconds/real.StepSeconds-1)
+	}
+	return list
+}
+
+// spread returns half the range of the real step times, as a share of their median.
+func (m *modeResult) spread() float64 {
+	times := values(m.Real, stepTime)
+	return (slices.Max(times) - slices.Min(times)) / 2 / report.Median(times)
+}
+
+// error returns the median size of the errors, and budget what is allowed.
+func (m *modeResult) error() float64  { return report.Median(sizes(m.errors(m.Simulated))) }
+func (m *modeResult) budget() float64 { return max(budgetLeast, budgetSpreads*m.spread()) }
+
+// accuracy is how good the predictions of one or more settings are: median error, the null model's and the
+// budget, and the rank correlation between simulated and real step times, each divided by that of sync in its
+// setting. How settings differ is no merit of the prediction, because each is calibrated.
+type accuracy struct{ error, null, budget, rank float64 }
+
+// accuracy returns the accuracy of all predicted modes. Errors are those of one round, or of all for −1.
+func (r results) accuracy(round int) accuracy {
+	var errors, nulls, budgets, real, simulated []float64
+	for _, s := range r {
+		sync := s.sync().Real
+		for _, m := range s.Modes[1:] {
+			e, null := sizes(m.errors(m.Simulated)), sizes(m.errors(sync))
+			if round >= 0 {
+				e, null = e[round:round+1], null[round:round+1]
+			}
+			errors, nulls = append(errors, e...), append(nulls, null...)
+			budgets = append(budgets, m.budget())
+			base := median(sync, stepTime)
+			real = append(real, median(m.Real, stepTime)/base)
+			simulated = append(simulated, median(m.Simulated, stepTime)/base)
+		}
+	}
+	return accuracy{report.Median(errors), report.Median(nulls), report.Median(budgets),
+		judge.Spearman(real, simulated)}
+}
+
+func sizes(values []float64) []float64 {
+	list := slices.Clone(values)
+	for i, v := range list {
+		list[i] = math.Abs(v)
+	}
+	return list
 }

@@ -2,10 +2,8 @@ package simvsreal
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
-	"os"
-	"path/filepath"
-	"strings"
 	"testing"
 
 	"tandem/algo/job"
@@ -19,12 +17,12 @@ func TestRealAndSimulatedRuns(t *testing.T) {
 	p := newPlan(3_000, 1_000)
 	p.Job.Training.GlobalBatch, p.Settings = 128, p.Settings[:1]
 	p.Settings = append(p.Settings, setting{Name: "many servers", EmbeddingPSs: 3, EmbeddingWorkers: 2})
-	folder := t.TempDir()
-	report, err := execute(context.Background(), p, report.Options{Seeds: 2, Seed: 1, Folder: folder})
+	p.Seed, p.Rounds = 1, 2
+	o := report.Options{Folder: t.TempDir()}
+	r, err := p.measure(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := report.Data.(results)
 	if len(r) != 2 || len(r[0].Modes) != len(job.Modes())-1 {
 		t.Fatalf("%d settings, %d modes", len(r), len(r[0].Modes))
 	}
@@ -38,20 +36,33 @@ func TestRealAndSimulatedRuns(t *testing.T) {
 			if real.StepSeconds <= 0 || simulated.StepSeconds <= 0 {
 				t.Errorf("%s: step of %v s, simulated %v s", m.Mode, real.StepSeconds, simulated.StepSeconds)
 			}
-			for _, run := range []*paired.Run{real, simulated} {
+			for _, run := range []*run{real, simulated} {
 				if s := run.Stages; s.GE <= 0 || s.FC <= 0 || s.PEG <= 0 {
 					t.Errorf("%s: stages %+v", m.Mode, s)
 				}
 			}
 		}
 	}
-	text, err := os.ReadFile(filepath.Join(folder, "simvsreal.csv"))
-	if lines := strings.Count(string(text), "\n"); err != nil || lines != 1+2*2*2*len(r[0].Modes) {
-		t.Errorf("%d lines, error %v", lines, err)
+	again, err := p.measure(t.Context(), o) // resumed: every setting is in the journal
+	if err != nil || asJSON(t, again) != asJSON(t, r) {
+		t.Errorf("a resumed run has other results, or error %v", err)
 	}
-	if err := report.WriteFolder(t.TempDir()); err != nil {
+	made := p.report(r)
+	if rows := made.Tables[3].Rows; len(rows) < 2*len(r[0].Modes) {
+		t.Errorf("%d lines on staleness", len(rows))
+	}
+	if err := made.WriteFolder(t.TempDir()); err != nil {
 		t.Error(err)
 	}
+}
+
+func asJSON(t *testing.T, v any) string {
+	t.Helper()
+	text, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
 }
 
 // An error of 10 % is within the budget of a steady machine; an error of 20 % only if the real runs have a
@@ -60,8 +71,8 @@ func TestBudget(t *testing.T) {
 	mode := func(name string, real, simulated []float64) *modeResult {
 		m := &modeResult{Mode: name}
 		for i := range real {
-			m.Real = append(m.Real, &paired.Run{StepSeconds: real[i]})
-			m.Simulated = append(m.Simulated, &paired.Run{StepSeconds: simulated[i]})
+			m.Real = append(m.Real, stepOf(real[i]))
+			m.Simulated = append(m.Simulated, stepOf(simulated[i]))
 		}
 		return m
 	}
@@ -77,8 +88,8 @@ func TestBudget(t *testing.T) {
 	all := results{{Modes: []*modeResult{sync, steady, shaky}}}
 	// The median of 0, 0, 0, 5, 10, 20 % is 2.5 %; the median of the budgets 10 and 20 % is 15 %.
 	a := all.accuracy(-1)
-	if !near(a.Error, 0.025) || !near(a.Budget, 0.15) {
-		t.Errorf("overall error %v, budget %v", a.Error, a.Budget)
+	if !near(a.error, 0.025) || !near(a.budget, 0.15) {
+		t.Errorf("overall error %v, budget %v", a.error, a.budget)
 	}
 }
 
@@ -88,8 +99,8 @@ func TestNullModel(t *testing.T) {
 	set := func(sync, hybrid, async float64) *settingResult {
 		one := func(name string, real, simulated float64) *modeResult {
 			return &modeResult{
-				Mode: name, Real: []*paired.Run{{StepSeconds: real}},
-				Simulated: []*paired.Run{{StepSeconds: simulated}},
+				Mode: name, Real: []*run{stepOf(real)},
+				Simulated: []*run{stepOf(simulated)},
 			}
 		}
 		return &settingResult{Modes: []*modeResult{
@@ -98,16 +109,19 @@ func TestNullModel(t *testing.T) {
 	}
 	// Sync takes 1 and 100, hybrid half of it, async-ps twice. The errors of the null model are 1 and 1/2.
 	a := results{set(1, 0.5, 2), set(100, 50, 200)}.accuracy(-1)
-	if !near(a.Null, 0.75) || a.Error != 0 || !near(a.Rank, 1) {
+	if !near(a.null, 0.75) || a.error != 0 || !near(a.rank, 1) {
 		t.Errorf("exact: %+v", a)
 	}
 	// Simulated the wrong way round, though long steps of the second setting are longer than those of the
 	// first.
 	a = results{set(1, 2, 0.5), set(100, 200, 50)}.accuracy(0)
-	if !near(a.Rank, -1) {
+	if !near(a.rank, -1) {
 		t.Errorf("the wrong way round: %+v", a)
 	}
 }
+
+// stepOf returns a run with a step time.
+func stepOf(seconds float64) *run { return &run{Run: paired.Run{StepSeconds: seconds}} }
 
 func near(a, b float64) bool { return a-b < 1e-9 && b-a < 1e-9 }
 
@@ -115,7 +129,9 @@ func near(a, b float64) bool { return a-b < 1e-9 && b-a < 1e-9 }
 func TestStopsWithItsContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	_, err := execute(ctx, newPlan(1_000, 500), report.Options{Seeds: 2, Seed: 1, Folder: t.TempDir()})
+	p := newPlan(1_000, 500)
+	p.Rounds = 2
+	_, err := p.measure(ctx, report.Options{Folder: t.TempDir()})
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v, want the error of the context", err)
 	}

@@ -56,10 +56,8 @@ func (c *stageClock) Observe(r event.Record) {
 
 func (c *stageClock) medians() Stages {
 	m := c.stages.Medians()
-	return Stages{
-		GE: seconds(m[pace.GE]), FC: seconds(m[pace.FC]), BC: seconds(m[pace.BC]), DS: seconds(m[pace.DS]),
-		PEG: seconds(m[pace.PEG]),
-	}
+	return Stages{seconds(m[pace.GE]), seconds(m[pace.FC]), seconds(m[pace.BC]), seconds(m[pace.DS]),
+		seconds(m[pace.PEG])}
 }
 
 // stepSeconds returns the mean time of a step, in which every rank finishes one batch, and what all cores
@@ -75,13 +73,4 @@ func (c *stageClock) stepSeconds(ranks int) (step, cpu float64) {
 	steps := float64(last-first) / float64(ranks)
 	a, b := c.done[first], c.done[last]
 	return seconds(b.at-a.at) / steps, (b.cpu - a.cpu).Seconds() / steps
-}
-
-// Values returns a quantity of runs.
-func Values(runs []*Run, quantity func(r *Run) float64) []float64 {
-	values := make([]float64, len(runs))
-	for i, r := range runs {
-		values[i] = quantity(r)
-	}
-	return values
 }

@@ -102,7 +102,10 @@ func (s *Setup) RunReal(
 	var recorder *reference.OrderRecorder
 	if s.RecordOrder {
 		recorder = reference.NewOrderRecorder(s.Job.Roles.Ranks, s.Job.Roles.EmbeddingPSs)
-		o.Observer = observers{c, recorder}
+		o.Observer = observe(func(r event.Record) {
+			c.Observe(r)
+			recorder.Observe(r)
+		})
 	}
 	r, err := train.Run(ctx, s.Job, source, s.Data.Test, o)
 	if err != nil {
@@ -141,19 +144,22 @@ func (s *Setup) RunSimulated(ctx context.Context, hardware *cost.Hardware) (*Run
 		return nil, err
 	}
 	var numbers *numerics.Numerics
+	var evaluator *numerics.Evaluator
 	defer func() {
 		if numbers != nil {
 			numbers.Close()
 		}
 	}()
 	c := newStageClock()
-	watch := &observer{clock: c}
 	a, err := cluster.Run(hardware, s.Job, layout, load, cluster.Options{
-		Observer: watch,
+		Observer: observe(func(r event.Record) {
+			c.Observe(r)
+			evaluator.Observe(r)
+		}),
 		Numerics: func(t job.Job) (cluster.Numerics, error) {
 			var err error
 			if numbers, err = numerics.New(t, source, s.Backend, runtime.GOMAXPROCS(0)); err == nil {
-				watch.evaluator = numbers.NewEvaluator(s.Job.Training.EvaluateEvery, s.Data.Test)
+				evaluator = numbers.NewEvaluator(s.Job.Training.EvaluateEvery, s.Data.Test)
 			}
 			return numbers, err
 		},
@@ -161,7 +167,7 @@ func (s *Setup) RunSimulated(ctx context.Context, hardware *cost.Hardware) (*Run
 	if err != nil {
 		return nil, fmt.Errorf("simulated: %w", err)
 	}
-	points, err := watch.evaluator.Points(c.last)
+	points, err := evaluator.Points(c.last)
 	if err != nil {
 		return nil, fmt.Errorf("simulated: %w", err)
 	}
@@ -169,7 +175,7 @@ func (s *Setup) RunSimulated(ctx context.Context, hardware *cost.Hardware) (*Run
 	step, _ := c.stepSeconds(s.Job.Roles.Ranks)
 	run := &Run{
 		StepSeconds: step, Messages: a.Messages, Stages: c.medians(), Staleness: a.Staleness,
-		AUC: last.AUC, LogLoss: last.LogLoss, Probabilities: watch.evaluator.Probabilities(),
+		AUC: last.AUC, LogLoss: last.LogLoss, Probabilities: evaluator.Probabilities(),
 	}
 	if s.Job.Training.EvaluateEvery.Any() {
 		run.Curve = points
@@ -186,27 +192,11 @@ func (r *Run) finish(t *job.Job) (*Run, error) {
 	return r, nil
 }
 
-// observer passes records to a clock and, as soon as there is one, to an evaluator.
-type observer struct {
-	clock     *stageClock
-	evaluator *numerics.Evaluator
-}
+// observe is a function that implements event.Observer.
+type observe func(r event.Record)
 
 // Observe implements event.Observer.
-func (w *observer) Observe(r event.Record) {
-	w.clock.Observe(r)
-	w.evaluator.Observe(r)
-}
-
-// observers pass records to each of them.
-type observers []event.Observer
-
-// Observe implements event.Observer.
-func (all observers) Observe(r event.Record) {
-	for _, o := range all {
-		o.Observe(r)
-	}
-}
+func (f observe) Observe(r event.Record) { f(r) }
 
 // seconds converts a tick to seconds.
 func seconds(t unit.Tick) float64 { return time.Duration(t).Seconds() }

@@ -8,6 +8,15 @@ import (
 	"gonum.org/v1/plot/vg"
 )
 
+// Places returns an axis with a name at each of 0, 1, 2, ….
+func Places(names ...string) Axis {
+	a := Axis{Names: names}
+	for i := range names {
+		a.Ticks = append(a.Ticks, float64(i))
+	}
+	return a
+}
+
 // apply sets scale, ticks and padding of an axis whose range is the range of the data.
 func (a Axis) apply(axis *plot.Axis) {
 	axis.Padding = vg.Points(6)

@@ -36,6 +36,12 @@ func (m *ModeSet) Apply(t *job.Job, modes []string) error {
 	return nil
 }
 
+// Settle adds the settings to a job that runs in each of some modes, and returns what ModeSettings returns.
+func (m *ModeSet) Settle(j *job.Job, modes []string) (map[string]map[string]int, error) {
+	err := m.Apply(j, modes)
+	return ModeSettings(*j, modes), err
+}
+
 // ModeFlags are the flags --modes and --mode-set of an experiment that compares modes.
 type ModeFlags struct {
 	Grid

@@ -12,15 +12,16 @@ import (
 	"tandem/experiments/internal/judge"
 	"tandem/experiments/internal/report"
 	"tandem/experiments/internal/report/reporttest"
+	"tandem/experiments/internal/trial"
 	"tandem/experiments/internal/tune"
 	"tandem/sim/model"
 	"tandem/sim/predict"
 )
 
 // tinyPlan returns a plan of a few seconds.
-func tinyPlan() plan {
-	p := newPlan([]int{2})
-	p.quick([]float64{0.5})
+func tinyPlan() *plan {
+	p := newPlan(true, []int{2}, []float64{0.5})
+	p.Seed, p.Seeds = 1, 2
 	p.DataSets, p.Thresholds = p.DataSets[:1], []float64{0.1}
 	p.DataSets[0].Data = job.Data{Kind: job.KindSynthetic, Synthetic: &job.Synthetic{
 		TrainRows: 600, TestRows: 500, Alpha: 0.5, Numeric: 1,
@@ -37,7 +38,7 @@ func tinyPlan() plan {
 // are missed.
 func TestRunsAreResumed(t *testing.T) {
 	folder, trained := t.TempDir(), 0
-	o := report.Options{Seeds: 2, Seed: 1, Folder: folder}
+	o := report.Options{Folder: folder}
 	var texts [2]string
 	for i := range texts {
 		trained = 0
@@ -48,11 +49,13 @@ func TestRunsAreResumed(t *testing.T) {
 				trained++
 			}
 		}
-		r, err := tinyPlan().execute(context.Background(), o)
+		p := tinyPlan()
+		measured, err := p.measure(context.Background(), o)
 		if err != nil {
 			t.Fatal(err)
 		}
-		text, err := json.Marshal(r.Data)
+		r := p.report(measured)
+		text, err := json.Marshal(measured)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -64,7 +67,7 @@ func TestRunsAreResumed(t *testing.T) {
 			t.Errorf("run %d trains %d times", i, trained)
 		}
 		reporttest.CheckWidth(t, r)
-		d := r.Data.(*results).DataSets[0]
+		d := measured.DataSets[0]
 		late := d.late(2)
 		if late[0].HotRows != 0 || late[1].HotRows == 0 || !(late[1].Missed < late[0].Missed) ||
 			d.find(variant{Drop: 2}).Missed != 0 || d.Steps != 10 {
@@ -78,13 +81,12 @@ func TestRunsAreResumed(t *testing.T) {
 
 // Variants of a seed differ in delay and threshold only; tuning has its own seeds.
 func TestVariantsArePaired(t *testing.T) {
-	quick, full := newPlan([]int{15, 63}), newPlan([]int{15, 63})
-	quick.quick([]float64{0.01, 0.5})
-	full.full([]float64{0.01, 0.5}, "")
-	if len(quick.DataSets) != 3 || len(full.DataSets) != 3 || len(full.absent) != 3 {
-		t.Errorf("%d, %d data sets, absent %q", len(quick.DataSets), len(full.DataSets), full.absent)
+	taus, alphas := []int{15, 63}, []float64{0.01, 0.5}
+	quick, full := newPlan(true, taus, alphas), newPlan(false, taus, alphas)
+	if len(quick.DataSets) != 3 || len(full.DataSets) != 6 {
+		t.Errorf("%d, %d data sets", len(quick.DataSets), len(full.DataSets))
 	}
-	for name, p := range map[string]plan{"quick": quick, "full": full} {
+	for name, p := range map[string]*plan{"quick": quick, "full": full} {
 		p.Seed, p.Seeds = 7, 2
 		seen := map[string]bool{}
 		for _, d := range p.DataSets {
@@ -246,10 +248,15 @@ func handMade(plain, late, few, many []float64) *dataSetResult {
 		of(fresh, plain, 0), of(variant{Drop: 9}, plain, 0), of(variant{Tau: 9}, late, 0),
 		of(variant{Tau: 9, Threshold: &first}, few, 3), of(variant{Tau: 9, Threshold: &second}, many, 40),
 	}}
-	d.pair(1)
+	pair(d)
 	judge.Judge((&results{DataSets: []*dataSetResult{d}}).comparisons())
 	d.conclude()
 	return d
+}
+
+// pair sets the comparisons of results without test rows.
+func pair(d *dataSetResult) {
+	_ = d.pair(1, func([]trial.Spec, []trial.Spec) (float64, error) { return 0, nil })
 }
 
 func TestFindings(t *testing.T) {
@@ -291,7 +298,7 @@ func TestFindings(t *testing.T) {
 // The table has what is left of a loss only where the loss is found.
 func TestLossTable(t *testing.T) {
 	plain, few := []float64{0.8, 0.81}, []float64{0.75, 0.7601}
-	p := newPlan([]int{9})
+	p := newPlan(true, []int{9}, nil)
 	for _, c := range []struct {
 		late []float64
 		want string
@@ -335,8 +342,8 @@ func TestAllDifferencesAreJudged(t *testing.T) {
 	if len(all) != 6 {
 		t.Errorf("%d comparisons, want 6", len(all))
 	}
-	d.Variants[3].HotRows, d.Variants[3].toFresh, d.Variants[3].toLate = 0, nil, nil
-	d.pair(1)
+	d.Variants[3].HotRows, d.Variants[3].ToFresh, d.Variants[3].ToLate = 0, nil, nil
+	pair(d)
 	all = (&results{DataSets: []*dataSetResult{d}}).comparisons()
 	judge.Judge(all)
 	if d.conclude(); len(all) != 4 || d.Variants[3].Loss != d.Variants[2].Loss {

@@ -3,27 +3,19 @@ package hotrows
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"tandem/algo/job"
+	"tandem/experiments/internal/judge"
 	"tandem/experiments/internal/report"
 	"tandem/internal/cli"
 )
 
-// Shares of the loss that findings look for: the fewest hot rows that leave at most half of it, and at most a
-// tenth.
-const (
-	half  = 0.5
-	tenth = 0.1
-)
-
-// report returns the results as tables, figures and sentences.
 func (p *plan) report(r *results) *report.Report {
 	out := &report.Report{
-		Comparisons: r.comparisons(),
-		Notes:       p.notes(r),
-		Tables:      []cli.Table{p.levelTable(r), p.lossTable(r), speedTable(r.Speeds)},
-		Settings:    p, Data: r,
+		Comparisons: r.comparisons(), Notes: p.notes(r),
+		Tables: []cli.Table{levelTable(r), p.lossTable(r), speedTable(r.Speeds)},
 	}
 	for _, d := range r.DataSets {
 		for _, tau := range p.Taus {
@@ -39,7 +31,7 @@ func (p *plan) report(r *results) *report.Report {
 }
 
 // levelTable has a line per data set: training without delay.
-func (p *plan) levelTable(r *results) cli.Table {
+func levelTable(r *results) cli.Table {
 	t := cli.Table{
 		Caption: "Training without delay, at tuned rates",
 		Header:  []string{"data", "AUC ± 95 %", "steps", "test rows", "row rate", "dense rate"}, Words: 1,
@@ -67,8 +59,7 @@ func (p *plan) lossTable(r *results) cli.Table {
 			for _, v := range d.late(tau) {
 				from, rows, share, left := "none", "0", "–", "–"
 				if v.Variant.Threshold != nil {
-					from, rows = percent(*v.Variant.Threshold), report.Thousands(int(math.Round(v.HotRows)))
-					share = wholePercent(v.HotShare)
+					from, rows, share = percent(*v.Variant.Threshold), v.hot(), wholePercent(v.HotShare)
 				}
 				if d.lost(tau) && v.Diverged == 0 {
 					left = wholePercent(v.Remaining)
@@ -81,6 +72,8 @@ func (p *plan) lossTable(r *results) cli.Table {
 	return t
 }
 
+func (v *variantResult) hot() string { return report.Thousands(int(math.Round(v.HotRows))) }
+
 // lossText returns the loss, or how many trainings diverged.
 func (v *variantResult) lossText() string {
 	if v.Diverged > 0 {
@@ -89,7 +82,6 @@ func (v *variantResult) lossText() string {
 	return report.Amount(v.Loss)
 }
 
-// speedTable has a line per simulated mode.
 func speedTable(speeds []*speed) cli.Table {
 	t := cli.Table{
 		Caption: "Simulated samples per second; in hot-rows every rank holds the hot rows",
@@ -109,7 +101,6 @@ func speedTable(speeds []*speed) cli.Table {
 	return t
 }
 
-// percent returns a share as text.
 func percent(share float64) string { return report.Digits(100*share, 4) + " %" }
 
 // wholePercent returns a share, rounded to 1 %, as text.
@@ -123,42 +114,47 @@ func (d *dataSetResult) lost(tau int) bool {
 	return none.Diverged == 0 && none.Loss.Low > 0
 }
 
-// finding says what late rows cost and the fewest hot rows that get it back.
+// verdict returns the verdict of a comparison. Early results do not have them beside the variants.
+func verdict(c *judge.Comparison) string {
+	if c == nil {
+		return "not judged"
+	}
+	return c.Text()
+}
+
+// finding says what late rows cost, and the fewest hot rows that leave at most half of it, and a tenth.
 func (d *dataSetResult) finding(tau int) string {
-	late := d.late(tau)
-	none, rest := late[0], late[1:]
+	late, lag := d.late(tau), d.find(variant{Drop: tau})
+	none, hot := late[0], late[1:]
 	head := fmt.Sprintf("%s, τ = %d: ", d.DataSet, tau)
 	switch {
 	case none.Diverged > 0:
 		return head + "training with all rows late diverged."
 	case none.Loss.High < 0:
-		lag := d.find(variant{Drop: tau}).toFresh
 		return head + fmt.Sprintf("late rows gain %s AUC (%s), training without delay that is %d steps "+
-			"shorter %s (%s).", report.Amount(none.toFresh.AUC), none.toFresh.Text(), tau,
-			report.Amount(lag.AUC), lag.Text())
+			"shorter %s (%s).", report.Amount(report.Negated(none.Loss)), verdict(none.ToFresh), tau,
+			report.Amount(report.Negated(lag.Loss)), verdict(lag.ToFresh))
 	case !d.lost(tau):
 		return head + fmt.Sprintf("neither loss nor gain from late rows is found: a loss of %s AUC (%s).",
-			report.Amount(none.Loss), none.toFresh.Text())
+			report.Amount(none.Loss), verdict(none.ToFresh))
 	}
-	head += fmt.Sprintf("late rows cost %s AUC (%s)", report.Amount(none.Loss), none.toFresh.Text())
-	var told *variantResult
-	for _, most := range []float64{half, tenth} {
-		for _, v := range rest {
-			if v.Diverged == 0 && v.Remaining <= most && v.Gain.Low > 0 {
-				if v != told {
-					head += fmt.Sprintf("; with the %s rows fresh that are in at least %s of the samples, "+
-						"%s is left (%s) and %s gained (%s)",
-						report.Thousands(int(math.Round(v.HotRows))), percent(*v.Variant.Threshold),
-						report.Amount(v.Loss), v.toFresh.Text(), report.Amount(v.Gain), v.toLate.Text())
-				}
-				told = v
-				break
-			}
+	head += fmt.Sprintf("late rows cost %s AUC (%s)", report.Amount(none.Loss), verdict(none.ToFresh))
+	told := -1
+	for _, most := range []float64{0.5, 0.1} {
+		at := slices.IndexFunc(hot, func(v *variantResult) bool {
+			return v.Diverged == 0 && v.Remaining <= most && v.Gain.Low > 0
+		})
+		if at > told {
+			v := hot[at]
+			head += fmt.Sprintf("; with the %s rows fresh that are in at least %s of the samples, %s is "+
+				"left (%s) and %s gained (%s)", v.hot(), percent(*v.Variant.Threshold), report.Amount(v.Loss),
+				verdict(v.ToFresh), report.Amount(v.Gain), verdict(v.ToLate))
+			told = at
 		}
 	}
-	if told == nil {
+	if told < 0 {
 		head += fmt.Sprintf("; no threshold down to %s gets half of it back",
-			percent(*rest[len(rest)-1].Variant.Threshold))
+			percent(*hot[len(hot)-1].Variant.Threshold))
 	}
 	return head + "."
 }
@@ -180,7 +176,6 @@ func (p *plan) speedFindings(speeds []*speed) (sentences []string) {
 	return sentences
 }
 
-// notes returns what a reader needs to judge the findings.
 func (p *plan) notes(r *results) []string {
 	notes := []string{
 		"A row is hot from a share of the samples that contain it; “share” is that of hot rows in all row " +
@@ -224,66 +219,70 @@ func (p *plan) notes(r *results) []string {
 		notes = append(notes, fmt.Sprintf("For %d of %d variants (at_edge in hot-rows.json) the best rate "+
 			"of tuning is at an end of the candidates, so a better one may lie beyond.", edges, all))
 	}
-	notes = append(notes, p.absent...)
+	_, absent := report.Present(slices.DeleteFunc(slices.Clone(p.DataSets), func(d dataSet) bool {
+		return slices.ContainsFunc(r.DataSets, func(r *dataSetResult) bool { return r.DataSet == d.Name })
+	}), p.folder)
+	notes = append(notes, absent...)
 	if len(diverged) > 0 {
 		notes = append(notes, "Trainings diverged of: "+strings.Join(diverged, "; ")+".")
 	}
 	return append(notes, report.FewSeedsNote(p.Seeds, "seeds", "an interval")...)
 }
 
+func hotRowsAxis(label string, most float64) report.Axis {
+	a := report.Axis{Label: label, LogPlusOne: true, Ticks: []float64{0}}
+	for tick := 1.0; tick <= most; tick *= 10 {
+		a.Ticks = append(a.Ticks, tick)
+	}
+	return a
+}
+
 // lossFigure shows the loss by the number of hot rows, a line per data set.
 func lossFigure(r *results, tau int) report.Figure {
-	f := report.Figure{
-		Name:  fmt.Sprintf("loss-%d", tau),
-		Title: fmt.Sprintf("AUC loss when all rows but hot ones are %d steps late", tau),
-		X:     report.Axis{Label: "hot rows, which are fresh", LogPlusOne: true, Ticks: []float64{0}},
-		Y:     report.Axis{Label: "AUC loss (bars: 95 % over seeds)"},
-	}
+	var lines []report.Line
 	most := 1.0
 	for i, d := range r.DataSets {
 		line := report.Line{Name: d.DataSet, Color: i}
 		for _, v := range d.late(tau) {
 			if v.Diverged == 0 {
-				line.Points = append(line.Points,
-					report.Point{X: v.HotRows, Y: v.Loss.Estimate, Low: v.Loss.Low, High: v.Loss.High})
+				line.Points = append(line.Points, report.IntervalPoint(v.HotRows, v.Loss))
 				most = max(most, v.HotRows)
 			}
 		}
-		f.Lines = append(f.Lines, line)
+		lines = append(lines, line)
 	}
-	for tick := 1.0; tick <= most; tick *= 10 {
-		f.X.Ticks = append(f.X.Ticks, tick)
+	return report.Figure{
+		Name:  fmt.Sprintf("loss-%d", tau),
+		Title: fmt.Sprintf("AUC loss when all rows but hot ones are %d steps late", tau),
+		X:     hotRowsAxis("hot rows, which are fresh", most),
+		Y:     report.Axis{Label: "AUC loss (bars: 95 % over seeds)"},
+		Lines: append(report.MarginLines(0, most), lines...),
 	}
-	f.Lines = append(report.MarginLines(0, most), f.Lines...)
-	return f
 }
 
 // speedFigure shows the throughput of hot-rows by the number of hot rows; without any it is hybrid.
 func (p *plan) speedFigure(speeds []*speed) report.Figure {
-	f := report.Figure{
-		Name: "speed", Title: "Simulated speed of hot-rows ÷ speed of sync",
-		X: report.Axis{Label: "hot rows on every rank; 0: hybrid", LogPlusOne: true, Ticks: []float64{0}},
-		Y: report.Axis{Label: "throughput ÷ throughput of sync"},
-	}
+	lines := make([]report.Line, len(p.Speed.GPUs))
 	most := 1.0
-	each := len(speeds) / len(p.Speed.GPUs)
-	for i, gpus := range p.Speed.GPUs {
-		line := report.Line{Name: fmt.Sprintf("%d GPUs", gpus), Color: i}
-		for _, s := range speeds[i*each+1 : (i+1)*each] {
-			rows := 0.0
-			if s.Replica != nil {
-				rows = s.Replica.Rows
-			}
-			line.Points = append(line.Points, report.Point{X: rows, Y: s.ToSync, Low: s.ToSyncInterval.Low,
-				High: s.ToSyncInterval.High})
-			most = max(most, rows)
+	for _, s := range speeds {
+		if s.Mode == job.Sync {
+			continue
 		}
-		f.Lines = append(f.Lines, line)
+		rows := 0.0
+		if s.Replica != nil {
+			rows = s.Replica.Rows
+		}
+		most = max(most, rows)
+		i := slices.Index(p.Speed.GPUs, s.GPUs)
+		lines[i].Name, lines[i].Color = fmt.Sprintf("%d GPUs", s.GPUs), i
+		lines[i].Points = append(lines[i].Points, report.Point{X: rows, Y: s.ToSync,
+			Low: s.ToSyncInterval.Low, High: s.ToSyncInterval.High})
 	}
-	for tick := 1.0; tick <= most; tick *= 10 {
-		f.X.Ticks = append(f.X.Ticks, tick)
+	return report.Figure{
+		Name: "speed", Title: "Simulated speed of hot-rows ÷ speed of sync",
+		X: hotRowsAxis("hot rows on every rank; 0: hybrid", most),
+		Y: report.Axis{Label: "throughput ÷ throughput of sync"},
+		Lines: append(lines, report.Line{Name: "sync", Color: report.Grey, Guide: true,
+			Points: []report.Point{report.Exact(0, 1), report.Exact(most, 1)}}),
 	}
-	f.Lines = append(f.Lines, report.Line{Name: "sync", Color: report.Grey, Guide: true,
-		Points: []report.Point{report.Exact(0, 1), report.Exact(most, 1)}})
-	return f
 }

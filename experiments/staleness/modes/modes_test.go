@@ -17,42 +17,41 @@ import (
 func TestAllModes(t *testing.T) {
 	p := newPlan(6_000, 2_000)
 	p.DataSets = p.DataSets[:1]
-	results, err := measure(t.Context(), p, t.TempDir())
+	cells, err := measure(t.Context(), p, t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := results[0]
-	if len(r.Modes) != len(job.Modes()) {
-		t.Fatalf("%d modes", len(r.Modes))
+	if want := 2*len(job.Modes()) - 1; len(cells) != want {
+		t.Fatalf("%d modes and clusters, want %d", len(cells), want)
 	}
-	sequential, sync := r.find(job.Sequential), r.find(job.Sync)
-	for i := range sync.Real {
-		if a, b, c := sequential.Real[i].AUC, sync.Real[i].AUC, sync.Simulated[i].AUC; a != b || b != c {
+	of := func(mode, cluster string) *cell { return find(cells, p.DataSets[0].Name, mode, cluster) }
+	sequential, sync := of(job.Sequential, thisMachine), of(job.Sync, thisMachine)
+	for i := range sync.Runs {
+		a, b, c := sequential.Runs[i].AUC, sync.Runs[i].AUC, of(job.Sync, persiasCluster).Runs[i].AUC
+		if a != b || b != c {
 			t.Errorf("AUC of sequential %v, sync %v, sync simulated %v", a, b, c)
 		}
 	}
-	for _, m := range r.Modes {
-		for _, w := range m.clusters() {
-			for _, run := range w.runs {
-				if run.AUC < 0.52 || run.Throughput <= 0 {
-					t.Errorf("%s, %s: AUC %v, %v samples/s", m.Mode, w.name, run.AUC, run.Throughput)
-				}
+	for _, c := range cells {
+		for _, run := range c.Runs {
+			if run.AUC < 0.52 || run.Throughput <= 0 {
+				t.Errorf("%s, %s: AUC %v, %v samples/s", c.Mode, c.Cluster, run.AUC, run.Throughput)
 			}
 		}
-		asynchronous := m.Mode != job.Sequential && m.Mode != job.Sync
-		if asynchronous && m.Simulated[0].Staleness.Own.Count() == 0 {
-			t.Errorf("%s: no read was measured", m.Mode)
+		asynchronous := c.Mode != job.Sequential && c.Mode != job.Sync
+		if asynchronous && c.Cluster == persiasCluster && c.Runs[0].Own.Count == 0 {
+			t.Errorf("%s: no read was measured", c.Mode)
 		}
 	}
-	if err := p.report(results).WriteFolder(t.TempDir()); err != nil {
+	if err := p.report(cells).WriteFolder(t.TempDir()); err != nil {
 		t.Error(err)
 	}
 }
 
 // measure trains a plan under two seeds.
-func measure(ctx context.Context, p plan, folder string) ([]*result, error) {
+func measure(ctx context.Context, p *plan, folder string) ([]*cell, error) {
 	p.Seed, p.Seeds = 1, 2
-	return trial.Measure(report.Options{Folder: folder}, "modes", 0, func(lab *trial.Lab) ([]*result, error) {
+	return trial.Measure(report.Options{Folder: folder}, "modes", 0, func(lab *trial.Lab) ([]*cell, error) {
 		return p.measure(ctx, lab)
 	})
 }
@@ -66,16 +65,18 @@ func TestModeSettingsReachTheTrainings(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := newPlan(1_000, 500)
-	if p.ModeSettings[job.AsyncAverage]["every"] != 16 {
-		t.Errorf("default settings %v", p.ModeSettings)
+	if all := report.ModeSettings(p.Job, p.Modes); all[job.AsyncAverage]["every"] != 16 {
+		t.Errorf("default settings %v", all)
 	}
-	if err := p.set(&m.ModeSet); err != nil {
+	settings, err := m.Settle(&p.Job, p.Modes)
+	if err != nil {
 		t.Fatal(err)
 	}
-	one, other := p.job(job.AsyncAverage, 1), p.job(job.Hybrid, 1)
-	if p.ModeSettings[job.AsyncAverage]["every"] != 5 || one.Training.ModeSettings["every"] != 5 ||
+	w := p.DataSets[0]
+	one, other := p.spec(w, job.AsyncAverage, thisMachine, 1).Job, p.spec(w, job.Hybrid, thisMachine, 1).Job
+	if settings[job.AsyncAverage]["every"] != 5 || one.Training.ModeSettings["every"] != 5 ||
 		len(other.Training.ModeSettings) != 0 {
-		t.Errorf("resolved %v, async-average %v, hybrid %v", p.ModeSettings, one.Training.ModeSettings,
+		t.Errorf("resolved %v, async-average %v, hybrid %v", settings, one.Training.ModeSettings,
 			other.Training.ModeSettings)
 	}
 }

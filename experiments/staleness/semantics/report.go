@@ -3,19 +3,23 @@ package semantics
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 
+	"gonum.org/v1/gonum/stat"
+
 	"tandem/algo/numeric/opt"
-	"tandem/experiments/internal/judge"
 	"tandem/experiments/internal/report"
+	"tandem/experiments/internal/tune"
 	"tandem/internal/cli"
 )
 
-// report returns the results of a plan as tables, figures and sentences.
 func (p *plan) report(results []*result) *report.Report {
-	judged := comparisons(results)
+	for _, one := range results { // early results lack the comparisons of moves
+		one.Moves = slices.DeleteFunc(one.Moves, func(m *move) bool { return m.Same == nil })
+	}
 	r := &report.Report{
-		Comparisons: judged, Findings: p.findings(results), Notes: p.notes(), Settings: p, Data: results,
+		Comparisons: comparisons(results), Findings: p.findings(results), Notes: p.notes(),
 	}
 	for _, one := range results {
 		r.Tables = append(r.Tables, one.moveTable(), one.variantTable())
@@ -26,7 +30,6 @@ func (p *plan) report(results []*result) *report.Report {
 	return r
 }
 
-// variantTable returns a table of the quality of every variant.
 func (r *result) variantTable() cli.Table {
 	t := cli.Table{
 		Caption: r.DataSet + ": AUC on the test rows, mean over seeds, at the nominal rate and at the best " +
@@ -41,23 +44,20 @@ func (r *result) variantTable() cli.Table {
 		}
 		t.Rows = append(t.Rows, []string{
 			a.Variant.Optimizer, how, strconv.Itoa(a.Variant.Ranks), report.Mean(a.Nominal.AUC),
-			report.Digits(a.Choice.Rows, 3) + edge(a), report.Level(a.Tuned.AUC),
+			report.Digits(a.Choice.Rows, 3) + edge(a.Choice.AtEdge), report.Level(a.Tuned.AUC),
 		})
 	}
 	return t
 }
 
-// edge returns a mark if the best candidate of a variant is at an end of the grid.
-func edge(variants ...*variantResult) string {
-	for _, a := range variants {
-		if a.Choice.AtEdge {
-			return "!"
-		}
+// edge returns the mark of a best candidate at an end of the grid.
+func edge(isThere bool) string {
+	if isThere {
+		return "!"
 	}
 	return ""
 }
 
-// moveTable returns a table of the factors for the learning rate.
 func (r *result) moveTable() cli.Table {
 	t := cli.Table{
 		Caption: r.DataSet + ": from Persia's setting (merge:rank scale:rank) to Tandem's (merge:step " +
@@ -68,17 +68,12 @@ func (r *result) moveTable() cli.Table {
 	}
 	for _, m := range r.Moves {
 		t.Rows = append(t.Rows, []string{
-			m.Optimizer, strconv.Itoa(m.Ranks), report.RatioText(m.Factor) + edge(m.our, m.persia),
+			m.Optimizer, strconv.Itoa(m.Ranks), report.RatioText(m.Factor) + edge(m.AtEdge),
 			report.MilliInterval(report.Negated(m.Same.AUC)),
 			report.MilliInterval(report.Negated(m.TimesN.AUC)),
 		})
 	}
 	return t
-}
-
-// lost returns what the treated side of a comparison loses, ± half its interval.
-func lost(c *judge.Comparison) string {
-	return report.Amount(report.Negated(c.AUC))
 }
 
 // figure shows the candidates of an optimizer on one rank and on the largest number of ranks.
@@ -111,7 +106,16 @@ func (p *plan) figure(r *result, o optimizer) report.Figure {
 
 // findings returns a sentence on the tuner, and one for each optimizer and data set.
 func (p *plan) findings(results []*result) []string {
-	below, all := belowNominal(results)
+	below, all := 0, 0
+	for _, r := range results {
+		for _, v := range r.Variants {
+			all++
+			differences := report.Differences(v.Tuned.AUC, v.Nominal.AUC)
+			if stat.Mean(differences, nil) < -tune.StandardError(differences) {
+				below++
+			}
+		}
+	}
 	sentences := []string{fmt.Sprintf("At its tuned rate, the test AUC of %d of %d variants is below that "+
 		"at the nominal rate by more than one standard error.", below, all)}
 	for _, r := range results {
@@ -122,11 +126,12 @@ func (p *plan) findings(results []*result) []string {
 			text := fmt.Sprintf("%s, %s, %d ranks: from Persia's setting to Tandem's, the best learning "+
 				"rate changes by a factor of %s", r.DataSet, m.Optimizer, m.Ranks,
 				report.RatioText(m.Factor))
-			if edge(m.our, m.persia) != "" {
+			if m.AtEdge {
 				text += ", uncertain because a best rate is at an end of the grid"
 			}
 			text += fmt.Sprintf("; keeping the rate loses %s AUC, multiplying it by N = %d loses %s",
-				lost(m.Same), m.Ranks, lost(m.TimesN))
+				report.Amount(report.Negated(m.Same.AUC)), m.Ranks,
+				report.Amount(report.Negated(m.TimesN.AUC)))
 			if m.Optimizer == opt.SGD {
 				text += "; in theory, ×N is exact except for the order of merging"
 			}
@@ -136,7 +141,6 @@ func (p *plan) findings(results []*result) []string {
 	return sentences
 }
 
-// notes returns what a reader needs to judge the findings.
 func (p *plan) notes() []string {
 	notes := []string{
 		fmt.Sprintf("Every variant had the same number of trials: %d rates under one seed, the best under "+

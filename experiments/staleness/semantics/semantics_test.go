@@ -1,7 +1,6 @@
 package semantics
 
 import (
-	"context"
 	"testing"
 
 	"tandem/algo/job"
@@ -9,6 +8,7 @@ import (
 	"tandem/datasets"
 	"tandem/experiments/internal/report"
 	"tandem/experiments/internal/report/reporttest"
+	"tandem/experiments/internal/trial"
 	"tandem/experiments/internal/tune"
 	"tandem/runtime/train"
 )
@@ -16,7 +16,7 @@ import (
 // digests trains on 2,048 generated rows in global batches of 256, which 4 and 8 ranks divide equally.
 func digests(t *testing.T, change func(j *job.Job)) [2]uint64 {
 	t.Helper()
-	p := newPlan(2_048, 500, []int{1, 4}, tune.Grid(1, 4, 1))
+	p := newPlan(2_048, []int{1, 4}, tune.Grid(1, 4, 1))
 	data, err := datasets.Open(p.DataSets[0].WithSeed(1), "")
 	if err != nil {
 		t.Fatal(err)
@@ -85,15 +85,17 @@ func TestOneRankIsOneVariant(t *testing.T) {
 // A small comparison: every variant is tuned and trained. The two SGD variants with equal merging have
 // equal trials, shifted by N.
 func TestSmallPlan(t *testing.T) {
-	p := newPlan(2_560, 1_000, []int{1, 4}, tune.Grid(1, 4, 1))
+	p := newPlan(2_560, []int{1, 4}, tune.Grid(1, 4, 1))
 	p.DataSets, p.Optimizers, p.TuningSeeds = p.DataSets[:1], p.Optimizers[:2], tune.SeedsMin
-	folder := t.TempDir()
-	report, err := execute(context.Background(), p,
-		report.Options{Seeds: 2, Seed: 1, Folder: folder, Progress: reporttest.Progress(t)})
+	p.Seed, p.Seeds = 1, 2
+	o := report.Options{Folder: t.TempDir(), Progress: reporttest.Progress(t)}
+	results, err := trial.Measure(o, "", 0, func(lab *trial.Lab) ([]*result, error) {
+		return p.measure(t.Context(), lab)
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := report.Data.([]*result)[0]
+	r := results[0]
 	if len(r.Variants) != 2*5 || len(r.Moves) != 2 {
 		t.Fatalf("%d variants, %d moves", len(r.Variants), len(r.Moves))
 	}
@@ -112,8 +114,9 @@ func TestSmallPlan(t *testing.T) {
 				r.Variants[0].Choice.Trials)
 		}
 	}
-	reporttest.CheckWidth(t, report)
-	if err := report.WriteFolder(t.TempDir()); err != nil {
+	made := p.report(results)
+	reporttest.CheckWidth(t, made)
+	if err := made.WriteFolder(t.TempDir()); err != nil {
 		t.Error(err)
 	}
 }

@@ -1,4 +1,4 @@
-package decomposition
+package source
 
 import (
 	"math"
@@ -10,21 +10,26 @@ import (
 	"tandem/experiments/internal/arms"
 	"tandem/experiments/internal/report"
 	"tandem/experiments/internal/report/reporttest"
+	"tandem/experiments/internal/trial"
 )
 
 // small returns a plan of a few seconds.
-func small() plan {
-	return newPlan(0, []float64{nominalRow}, report.Generated(0.1, 2_560, 1_000))
+func small() *asyncPlan {
+	p := newAsyncPlan(0, []float64{nominalRow}, report.Generated(0.1, 2_560, 1_000))
+	p.Seed, p.Seeds = 1, 2
+	return p
 }
 
-func TestSmallPlan(t *testing.T) {
-	o := report.Options{Seeds: 2, Seed: 1, Folder: t.TempDir(), Progress: reporttest.Progress(t)}
-	made, err := execute(t.Context(), small(), o)
+func TestPartsAddUp(t *testing.T) {
+	p := small()
+	o := report.Options{Folder: t.TempDir(), Progress: reporttest.Progress(t)}
+	results, err := trial.Measure(o, "", 0, func(lab *trial.Lab) ([]*asyncResult, error) {
+		return p.measure(t.Context(), lab)
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	reporttest.CheckWidth(t, made)
-	for _, r := range made.Data.([]*result) {
+	for _, r := range results {
 		for _, kind := range []arms.Kind{arms.Own, arms.Common} {
 			sum := 0.0
 			for _, g := range r.Parts {
@@ -42,6 +47,8 @@ func TestSmallPlan(t *testing.T) {
 			t.Errorf("%s: delays %v and %v steps", r.DataSet, r.RowDelay, r.DenseDelay)
 		}
 	}
+	made := p.report(results)
+	reporttest.CheckWidth(t, made)
 	if err := made.WriteFolder(t.TempDir()); err != nil {
 		t.Error(err)
 	}
@@ -54,9 +61,10 @@ func TestNeighboursDifferInOneThing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	late := delays{delay.Spec{Kind: delay.Exactly, Steps: 9}, delay.Spec{Kind: delay.Exactly, Steps: 3}}
+	late := delays{delay.Spec{Kind: delay.Exactly, Steps: 9}, delay.Spec{Kind: delay.Exactly, Steps: 3},
+		inStep}
 	of := func(name string) job.Job {
-		j := p.job(p.DataSets[0], p.Optimizers[0], name, late, inStep, 1)
+		j := p.job(p.DataSets[0], p.Optimizers[0], name, late, 1)
 		if err := j.Validate(); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -90,7 +98,7 @@ func TestNeighboursDifferInOneThing(t *testing.T) {
 		t.Errorf("batch %d, %d ranks", j.Training.GlobalBatch, j.Roles.Ranks)
 	}
 	// With SGD, N steps of the network move it as far as one.
-	for _, a := range p.set(p.DataSets[0], p.Optimizers[1], late, inStep).Arms {
+	for _, a := range p.set(p.DataSets[0], p.Optimizers[1], late).Arms {
 		want := 0
 		if inParts(a.Name) {
 			want = p.Job.Roles.Ranks

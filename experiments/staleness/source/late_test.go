@@ -19,13 +19,13 @@ import (
 )
 
 // tiny returns a plan of two generated data sets with two delays.
-func tiny() plan {
+func tiny() *latePlan {
 	var sets []set
 	for _, alpha := range []float64{0.01, 0.5} {
 		sets = append(sets, set{report.Generated(alpha, 1_000, 100), 20, []int{3, 15}, []float64{1, 2},
 			tune.SeedsMin})
 	}
-	p := newPlan(1, sets)
+	p := newLatePlan(1, sets)
 	p.Seed, p.Seeds = 7, 4
 	return p
 }
@@ -76,7 +76,7 @@ func (*fake) RowDeviation(treated, reference []trial.Spec) (float64, error) {
 	return 0, nil
 }
 
-func measure(t *testing.T, f *fake) (plan, []*result) {
+func measureLate(t *testing.T, f *fake) (*latePlan, []*lateResult) {
 	t.Helper()
 	p := tiny()
 	results, err := p.measure(context.Background(), f)
@@ -89,7 +89,7 @@ func measure(t *testing.T, f *fake) (plan, []*result) {
 // The losses are those of the fake lab: at own rates those of the delay; at the rates of fresh, where both
 // parts are off by a factor of 3, 0.004·ln 3 more.
 func TestLossesAreThoseOfTheLab(t *testing.T) {
-	p, results := measure(t, &fake{})
+	p, results := measureLate(t, &fake{})
 	for _, r := range results {
 		for _, c := range r.Comparisons {
 			more := 0.0
@@ -131,7 +131,7 @@ func TestLossesAreThoseOfTheLab(t *testing.T) {
 // seeds that the tuner does not have.
 func TestArmsArePaired(t *testing.T) {
 	f := &fake{}
-	p, _ := measure(t, f)
+	p, _ := measureLate(t, f)
 	groups := map[string][]trial.Spec{}
 	for _, s := range f.specs {
 		j := s.Job
@@ -178,7 +178,7 @@ func TestJudge(t *testing.T) {
 			}
 		}
 	}}
-	p, results := measure(t, f)
+	p, results := measureLate(t, f)
 	if a, b := p.main(results[0], ownRates), p.main(results[1], ownRates); a.Verdict != unclear ||
 		b.Verdict != reversed {
 		t.Errorf("verdicts %q on %+v, %q on %+v", a.Verdict, a.Difference.AUC, b.Verdict, b.Difference.AUC)
@@ -196,7 +196,7 @@ func TestDivergedArmsAreConstantGuesses(t *testing.T) {
 			*r = trial.Result{Diverged: "too fast"}
 		}
 	}}
-	p, results := measure(t, f)
+	p, results := measureLate(t, f)
 	c := p.main(results[0], ownRates)
 	if !slices.Equal(c.Network.AUC, []float64{0.5, 0.5, 0.5, 0.5}) || c.Diverged != 4 {
 		t.Errorf("%+v", c)
@@ -219,13 +219,16 @@ func TestReportOfTinyRuns(t *testing.T) {
 	p.Sets = []set{{small, 16, []int{15}, []float64{1}, tune.SeedsMin}}
 	p.Job.Model.EmbeddingDim, p.Job.Model.Top = 4, []int{4}
 	p.Tuning.Rows = p.Tuning.Rows[1:2]
-	r, err := execute(context.Background(), p,
-		report.Options{Seeds: 2, Seed: 1, Folder: t.TempDir(), Progress: reporttest.Progress(t)})
+	p.Seed, p.Seeds = 1, 2
+	o := report.Options{Folder: t.TempDir(), Progress: reporttest.Progress(t)}
+	results, err := trial.Measure(o, "", p.trainings(), func(lab *trial.Lab) ([]*lateResult, error) {
+		return p.measure(t.Context(), lab)
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
+	r, c := p.report(results), p.main(results[0], ownRates)
 	reporttest.CheckWidth(t, r)
-	c := p.main(r.Data.([]*result)[0], ownRates)
 	if c.Steps != 20 || slices.Equal(c.Fresh.AUC, c.Rows.AUC) ||
 		slices.Equal(c.Fresh.AUC, c.Network.AUC) || slices.Equal(c.Rows.AUC, c.Network.AUC) ||
 		slices.Equal(c.Fresh.AUC, c.Lag.AUC) {
@@ -240,7 +243,7 @@ func TestReportOfTinyRuns(t *testing.T) {
 }
 
 func TestAbsentDataAreNoted(t *testing.T) {
-	sets := fullPlan().Sets
+	sets := fullLatePlan().Sets
 	present, notes := report.Present(sets, t.TempDir())
 	if len(notes) != len(sets)-3 || !strings.HasPrefix(notes[0], "Not measured: avazu: there is no ") ||
 		!strings.Contains(notes[0], "; put there 15,000 random rows of train.csv") {
@@ -255,9 +258,9 @@ func TestAbsentDataAreNoted(t *testing.T) {
 // steps.
 func TestBatches(t *testing.T) {
 	folder := os.Getenv("TANDEM_DATA")
-	p := fullPlan()
+	p := fullLatePlan()
 	present, _ := report.Present(p.Sets, folder)
-	for _, s := range append(present, quickPlan().Sets...) {
+	for _, s := range append(present, quickLatePlan().Sets...) {
 		if slices.Contains([]string{"frappe", "ijcai18", "movielens-100k"}, s.Name) {
 			continue // more than 40,000 rows, which take a while to read
 		}

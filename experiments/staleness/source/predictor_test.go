@@ -1,4 +1,4 @@
-package predictor
+package source
 
 import (
 	"context"
@@ -31,11 +31,11 @@ func TestFitMonotone(t *testing.T) {
 
 // Two columns of four samples: ids with shares ½, ½ (twice in one sample) and 1, ¼.
 func TestScalarsByHand(t *testing.T) {
-	f := &facts{
-		shares: count(&batch.Batch{Samples: 4, Slots: []batch.Jagged{
-			{IDs: []uint64{7, 7, 7, 8, 8}, Offsets: []int32{0, 2, 3, 4, 5}},
-			{IDs: []uint64{1, 1, 1, 1, 2}, Offsets: []int32{0, 1, 2, 3, 5}},
-		}}),
+	f := facts{
+		shares: [][]float64{
+			report.Shares(batch.Jagged{IDs: []uint64{7, 7, 7, 8, 8}, Offsets: []int32{0, 2, 3, 4, 5}}, 4),
+			report.Shares(batch.Jagged{IDs: []uint64{1, 1, 1, 1, 2}, Offsets: []int32{0, 1, 2, 3, 5}}, 4),
+		},
 		batch: 2, steps: 10, tau: 4, rate: 0.5,
 	}
 	const squares = 0.25 + 0.25 + 1 + 1./16
@@ -47,25 +47,32 @@ func TestScalarsByHand(t *testing.T) {
 		"τ·Σq²·rate÷steps": 0.2 * squares, "τ·heads÷steps": 0.6, "√τ·heads÷steps": 0.3, "τ÷steps": 0.4,
 		"τ": 4,
 	}
-	if len(scalars()) != len(want) {
-		t.Errorf("%d scalars, want %d", len(scalars()), len(want))
+	if len(scalars(f)) != len(want) {
+		t.Errorf("%d scalars, want %d", len(scalars(f)), len(want))
 	}
-	for _, s := range scalars() {
-		if got := s.value(f); math.Abs(got-want[s.Name]) > 1e-12 {
-			t.Errorf("%s is %v, want %v", s.Name, got, want[s.Name])
+	for _, s := range scalars(f) {
+		if math.Abs(s.value-want[s.name]) > 1e-12 {
+			t.Errorf("%s is %v, want %v", s.name, s.value, want[s.name])
 		}
 	}
 }
 
 func TestWorldsDifferAndHalvesAreFixed(t *testing.T) {
-	p := fullPlan([]report.DataSet{report.AdultIncome()})
+	full := func() *predictorPlan {
+		return newPredictorPlan(1, append(drawWorlds(26, 20_000, 120_000, 30_000), realWorlds()...))
+	}
+	p := full()
 	if len(p.Worlds) < 20 {
 		t.Errorf("%d worlds, want at least 20", len(p.Worlds))
 	}
 	held, texts := 0, map[string]bool{}
 	for i := range p.Worlds {
 		w := &p.Worlds[i]
-		if texts[w.String()] = true; w.HeldOut {
+		text := w.String()
+		if w.Alpha == 0 {
+			text = w.Name // real data may have the same batch, delay and rate
+		}
+		if texts[text] = true; w.HeldOut {
 			held++
 		}
 		if s := w.Data.Data.Synthetic; s != nil {
@@ -77,7 +84,7 @@ func TestWorldsDifferAndHalvesAreFixed(t *testing.T) {
 	if held != len(p.Worlds)/2 || len(texts) != len(p.Worlds) {
 		t.Errorf("%d of %d worlds are held out, %d descriptions", held, len(p.Worlds), len(texts))
 	}
-	again := fullPlan([]report.DataSet{report.AdultIncome()})
+	again := full()
 	if !slices.EqualFunc(p.Worlds, again.Worlds, func(a, b world) bool {
 		return a.String() == b.String() && a.HeldOut == b.HeldOut
 	}) {
@@ -87,13 +94,13 @@ func TestWorldsDifferAndHalvesAreFixed(t *testing.T) {
 
 // made returns worlds whose loss is a monotone function of Σq² on the first half; on the held-out half only
 // if it holds there, otherwise of max q.
-func made(n int, holds bool) (worlds []loss) {
+func made(n int, holds bool) (worlds []worldLoss) {
 	r := rng.New(1, "made")
 	for i := range n {
-		w := loss{world: world{Name: "w", HeldOut: i%2 == 1}, Scalars: map[string]float64{},
-			late: &judge.Comparison{}}
-		for _, s := range scalars() {
-			w.Scalars[s.Name] = r.Float64()
+		w := worldLoss{world: world{Name: "w", HeldOut: i%2 == 1}, Scalars: map[string]float64{},
+			Late: &judge.Comparison{}}
+		for _, s := range scalars(facts{}) {
+			w.Scalars[s.name] = r.Float64()
 		}
 		x := w.Scalars["Σq²"]
 		if w.HeldOut && !holds {
@@ -107,8 +114,8 @@ func made(n int, holds bool) (worlds []loss) {
 
 // The first half alone chooses. Whether the choice holds, the other half says.
 func TestChoiceIsJudgedOnTheOtherHalf(t *testing.T) {
-	p := &plan{Seed: 1, Resamples: 500, Seeds: 5}
-	good := compare(p, made(40, true))
+	p := &predictorPlan{Seed: 1, Resamples: 500, Seeds: 5}
+	good := p.choose(made(40, true))
 	if s := good.Scalars[0]; s.Name != "Σq²" || s.First < 0.999 || s.HeldOut.Low < 0.999 {
 		t.Errorf("chose %+v", s)
 	}
@@ -118,7 +125,7 @@ func TestChoiceIsJudgedOnTheOtherHalf(t *testing.T) {
 	if good.ByChance < 0.3 || good.ByChance > 0.6 { // 20 worlds: about 1.96/√19
 		t.Errorf("by chance %v", good.ByChance)
 	}
-	bad := compare(p, made(40, false))
+	bad := p.choose(made(40, false))
 	if s := bad.Scalars[0]; s.Name != "Σq²" || s.HeldOut.Estimate > 0.6 ||
 		s.HeldOut.Low > s.HeldOut.Estimate ||
 		s.HeldOut.High < s.HeldOut.Estimate {
@@ -136,9 +143,9 @@ func TestChoiceIsJudgedOnTheOtherHalf(t *testing.T) {
 func TestReliability(t *testing.T) {
 	r := rng.New(1, "reliability")
 	for between, limits := range map[float64][2]float64{100: {0.95, 1}, 0: {-0.3, 0.3}} {
-		var worlds []loss
+		var worlds []worldLoss
 		for i := range 30 {
-			w := loss{BySeed: make([]float64, 5)}
+			w := worldLoss{BySeed: make([]float64, 5)}
 			for s := range w.BySeed {
 				w.BySeed[s] = between*float64(i) + r.NormFloat64()
 			}
@@ -150,10 +157,10 @@ func TestReliability(t *testing.T) {
 	}
 }
 
-// fake loses an AUC of α·τ/10000 under every seed.
-type fake struct{ specs []trial.Spec }
+// lossy loses an AUC of α·τ/10000 under every seed.
+type lossy struct{ specs []trial.Spec }
 
-func (f *fake) Run(_ context.Context, specs []trial.Spec) ([]trial.Result, error) {
+func (f *lossy) Run(_ context.Context, specs []trial.Spec) ([]trial.Result, error) {
 	f.specs = specs
 	results := make([]trial.Result, len(specs))
 	for i, s := range specs {
@@ -164,14 +171,13 @@ func (f *fake) Run(_ context.Context, specs []trial.Spec) ([]trial.Result, error
 	return results, nil
 }
 
-func (f *fake) RowDeviation([]trial.Spec, []trial.Spec) (float64, error) { return 0, nil }
+func (f *lossy) RowDeviation([]trial.Spec, []trial.Spec) (float64, error) { return 0, nil }
 
 func TestLossIsPairedBySeed(t *testing.T) {
-	p := quickPlan()
-	p.Worlds = drawWorlds(4, 1500, 2000, 1000, 2)
+	p := newPredictorPlan(1000, drawWorlds(4, 1500, 2000, 1000))
 	p.Seed, p.Seeds = 3, 4
-	f := &fake{}
-	losses, err := p.measure(context.Background(), f, "")
+	f := &lossy{}
+	losses, err := p.measure(context.Background(), f)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -188,7 +194,7 @@ func TestLossIsPairedBySeed(t *testing.T) {
 	if len(f.specs) != 2*4*len(p.Worlds) {
 		t.Errorf("%d trainings", len(f.specs))
 	}
-	for i, c := range comparisons(losses) {
+	for i, c := range lateLessFresh(losses) {
 		if c.Data != "generated worlds" || !strings.HasPrefix(c.Treated, losses[i].Name+", ") ||
 			c.Verdict != metric.Equivalent && c.Verdict != metric.Different || c.Seeds[0] != 3 {
 			t.Errorf("comparison %+v", c)
@@ -196,20 +202,20 @@ func TestLossIsPairedBySeed(t *testing.T) {
 	}
 }
 
-// A real run of two tiny worlds writes tables and a figure.
+// A real run of tiny worlds writes tables and a figure. Worlds whose data are absent are noted.
 func TestTinyRun(t *testing.T) {
-	p := quickPlan()
-	p.Worlds, p.Resamples = drawWorlds(4, 1500, 2000, 1000, 1), 50
-	halve(p.Worlds, 1)
-	r, err := execute(context.Background(), p, []string{"No avazu."}, report.Options{
-		Folder: t.TempDir(), Seeds: 2, Seed: 1,
-	})
+	p := newPredictorPlan(50, append(drawWorlds(4, 1500, 2000, 1000),
+		world{Name: "avazu", Data: report.Avazu()}))
+	p.Seed, p.Seeds = 1, 2
+	losses, err := trial.Measure(report.Options{Folder: t.TempDir()}, "", 0,
+		func(lab *trial.Lab) ([]worldLoss, error) { return p.measure(t.Context(), lab) })
 	if err != nil {
 		t.Fatal(err)
 	}
+	r := p.report(p.choose(losses))
 	if len(r.Tables) != 2 || len(r.Tables[1].Rows) != 4 || len(r.Figures) != 1 ||
 		len(r.Findings) != 4 || len(r.Comparisons) != 4 ||
-		!strings.Contains(strings.Join(r.Notes, " "), "No avazu.") {
+		!strings.Contains(strings.Join(r.Notes, " "), "Not measured: avazu") {
 		t.Errorf("report %+v", r)
 	}
 	reporttest.CheckWidth(t, r)
