@@ -14,7 +14,7 @@ func Chapter() report.Chapter {
 	return report.Chapter{Name: "speed", Title: "Speed and quality beside the programs of others, on one machine", Experiments: []*report.Experiment{
 		report.Adapt(speed.New()),
 		report.Adapt(gpu.New()),
-		report.Adapt(processes.New()),
+		processes.New(),
 		report.Adapt(serving.New()),
 		report.Adapt(defaults.New()),
 	}}

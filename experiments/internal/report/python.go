@@ -22,14 +22,6 @@ func (p *Python) AddFlag(flags *pflag.FlagSet, usage string) {
 	flags.StringVar(&p.named, "python", "", usage)
 }
 
-// Arguments returns the flag, if it was set.
-func (p *Python) Arguments() []string {
-	if p.named == "" {
-		return nil
-	}
-	return []string{"--python", p.named}
-}
-
 // Named returns the interpreter that was named, or "".
 func (p *Python) Named() string { return cmp.Or(p.named, os.Getenv("TANDEM_PYTHON")) }
 

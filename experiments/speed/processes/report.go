@@ -2,23 +2,25 @@ package processes
 
 import (
 	"fmt"
-	"math"
-	"runtime"
 	"slices"
 	"strconv"
 
 	"tandem/algo/job"
 	"tandem/experiments/internal/report"
+	"tandem/experiments/internal/turns"
 	"tandem/internal/cli"
 )
 
 // report returns the results as tables, a figure and sentences.
 func (p *plan) report(results []*result) *report.Report {
-	r := &report.Report{Findings: findings(results), Settings: p, Data: results,
-		Figures: []report.Figure{sharesFigure(results)},
+	roles := fmt.Sprintf("%d embedding workers, %d embedding PSs and a data loader beside the ranks.",
+		p.Roles.EmbeddingWorkers, p.Roles.EmbeddingPSs)
+	if cores := results[0].Cores; cores > 0 {
+		roles = fmt.Sprintf("%d cores; %s", cores, roles)
+	}
+	r := &report.Report{Findings: findings(results), Figures: []report.Figure{sharesFigure(results)},
 		Notes: []string{
-			fmt.Sprintf("%d cores; %d embedding workers, %d embedding PSs and a data loader beside the "+
-				"ranks.", runtime.NumCPU(), p.Roles.EmbeddingWorkers, p.Roles.EmbeddingPSs),
+			roles,
 			"A rate is that of training, without the start of processes and the evaluation. Context " +
 				"switches and CPU time are those of all threads, with those of the host, which is this " +
 				"process.",
@@ -40,102 +42,93 @@ func (p *plan) report(results []*result) *report.Report {
 	return r
 }
 
+// column is a column of a table with a line for each case.
+type column = turns.Column[*result]
+
+// sizes are the columns that name a case of a mode.
+func sizes() []column {
+	return []column{
+		{Name: "ranks", Of: func(r *result) string { return strconv.Itoa(r.Ranks) }},
+		{Name: "batch", Of: func(r *result) string { return strconv.Itoa(r.Batch) }},
+	}
+}
+
+// medianText returns the median of values divided by a unit, or a dash if there are none.
+func medianText(values []float64, unit float64) string {
+	if len(values) == 0 {
+		return "–"
+	}
+	return fmt.Sprintf("%.1f", report.Median(values)/unit)
+}
+
 // ratesTable returns the rates of a mode, with the shares of the in-process rate.
 func (p *plan) ratesTable(mode string, results []*result) cli.Table {
-	t := cli.Table{
-		Caption: fmt.Sprintf("%s: thousand samples/s, medians of %d rounds, and shares of the in-process "+
-			"rate (goals: %.0f %% colocated, %.0f %% apart)", mode, p.Rounds, 100*goalColocated,
-			100*goalApart),
-		Header: []string{"ranks", "batch"}, Words: 2,
-	}
+	var values []column
 	for i, way := range ways() {
-		t.Header = append(t.Header, way)
-		if i > 0 {
-			t.Header = append(t.Header, "share")
+		values = append(values, column{Name: way, Of: func(r *result) string {
+			return medianText(r.Ways[i].SamplesPerSecond, 1e3)
+		}})
+		if i == 0 {
+			continue
 		}
-	}
-	for _, r := range results {
-		row := []string{strconv.Itoa(r.Ranks), strconv.Itoa(r.Batch)}
-		for i, w := range r.Ways {
-			row = append(row, fmt.Sprintf("%.1f", report.Median(w.SamplesPerSecond)/1e3))
-			if i > 0 {
-				share := r.share(w)
-				row = append(row, percent(share)+" "+verdict(share >= goalShare(w.Way)))
+		values = append(values, column{Name: "share", Of: func(r *result) string {
+			share, verdict := r.share(i).Median, "short"
+			if share >= goalShare(way) {
+				verdict = "ok"
 			}
-		}
-		t.Rows = append(t.Rows, row)
+			return turns.Percent(share) + " " + verdict
+		}})
 	}
-	return t
+	return turns.Table(fmt.Sprintf("%s: thousand samples/s, medians of %d rounds, and shares of the in-process "+
+		"rate (goals: %.0f %% colocated, %.0f %% apart)", mode, p.Rounds, 100*goalColocated, 100*goalApart),
+		results, sizes(), values)
 }
 
 // costTable returns what a step costs in each way. Of returns the values by round, empty if unknown.
 func costTable(caption string, results []*result, of func(w *wayResult) []float64) cli.Table {
-	t := cli.Table{Caption: caption, Header: append([]string{"mode", "ranks", "batch"}, ways()...), Words: 3}
-	for _, r := range results {
-		row := []string{r.Mode, strconv.Itoa(r.Ranks), strconv.Itoa(r.Batch)}
-		for _, w := range r.Ways {
-			if values := of(w); len(values) > 0 {
-				row = append(row, fmt.Sprintf("%.1f", report.Median(values)))
-			} else {
-				row = append(row, "–")
-			}
-		}
-		t.Rows = append(t.Rows, row)
+	mode := column{Name: "mode", Of: func(r *result) string { return r.Mode }}
+	var values []column
+	for i, way := range ways() {
+		values = append(values, column{Name: way, Of: func(r *result) string {
+			return medianText(of(r.Ways[i]), 1)
+		}})
 	}
-	return t
+	return turns.Table(caption, results, append([]column{mode}, sizes()...), values)
 }
 
-// share returns the share of the in-process rate, the median of the rounds.
-func (r *result) share(w *wayResult) float64 { return report.Median(r.shares(w)) }
-
-// shares returns the shares of the in-process rate by round. What slows all ways of a round cancels.
-func (r *result) shares(w *wayResult) []float64 {
-	shares := make([]float64, len(w.SamplesPerSecond))
-	for i := range shares {
-		shares[i] = w.SamplesPerSecond[i] / r.Ways[0].SamplesPerSecond[i]
-	}
-	return shares
+// share returns the share of the in-process rate that a way keeps, over the rounds.
+func (r *result) share(way int) turns.Spread {
+	return turns.Range(turns.Ratios(r.Ways[way].SamplesPerSecond, r.Ways[0].SamplesPerSecond))
 }
 
 // findings returns a sentence for each goal of a placement.
 func findings(results []*result) (list []string) {
-	for i, way := range ways()[1:] {
-		of := func(r *result) *wayResult { return r.Ways[i+1] }
-		reached, worst := judge(results, func(r *result) (float64, float64) {
-			return r.share(of(r)), goalShare(way)
-		})
-		list = append(list, fmt.Sprintf("%s: %d of %d cases keep %s of the in-process rate. Lowest: %s, "+
-			"%v.", way, reached, len(results), percent(goalShare(way)), percent(worst.share(of(worst))),
-			worst))
-		counted := slices.DeleteFunc(slices.Clone(results), func(r *result) bool {
-			return r.Ranks != goalSwitchesRanks || len(of(r).Switches) == 0
-		})
-		if len(counted) == 0 {
+	for i, way := range ways() {
+		if i == 0 {
 			continue
 		}
-		reached, worst = judge(counted, func(r *result) (float64, float64) {
-			return -report.Median(of(r).Switches), -goalSwitches
-		})
-		list = append(list, fmt.Sprintf("%s: %d of %d cases with %d ranks have at most %.0f context "+
-			"switches a step. Most: %.0f, %v.", way, reached, len(counted), goalSwitchesRanks, goalSwitches,
-			report.Median(of(worst).Switches), worst))
+		var shares, switches []turns.Goal
+		for _, r := range results {
+			share := r.share(i).Median
+			shares = append(shares, turns.Goal{Text: fmt.Sprintf("%s, %v", turns.Percent(share), r),
+				Reached: share, Target: goalShare(way)})
+			if counted := r.Ways[i].Switches; r.Ranks == goalSwitchesRanks && len(counted) > 0 {
+				median := report.Median(counted)
+				switches = append(switches, turns.Goal{Text: fmt.Sprintf("%.0f, %v", median, r),
+					Reached: -median, Target: -goalSwitches})
+			}
+		}
+		for _, t := range turns.Tallies(shares) {
+			list = append(list, fmt.Sprintf("%s: %d of %d cases keep %s of the in-process rate. Lowest: %s.",
+				way, t.Reached, t.All, turns.Percent(goalShare(way)), t.Lowest.Text))
+		}
+		for _, t := range turns.Tallies(switches) {
+			list = append(list, fmt.Sprintf("%s: %d of %d cases with %d ranks have at most %.0f context "+
+				"switches a step. Most: %s.", way, t.Reached, t.All, goalSwitchesRanks, goalSwitches,
+				t.Lowest.Text))
+		}
 	}
 	return list
-}
-
-// judge returns the number of results whose value reaches its goal, and the one with the lowest value.
-func judge(results []*result, value func(r *result) (reached, goal float64)) (ok int, worst *result) {
-	lowest := math.Inf(1)
-	for _, r := range results {
-		reached, goal := value(r)
-		if reached >= goal {
-			ok++
-		}
-		if reached < lowest {
-			worst, lowest = r, reached
-		}
-	}
-	return ok, worst
 }
 
 // sharesFigure returns a bar for each case and placement.
@@ -144,22 +137,8 @@ func sharesFigure(results []*result) report.Figure {
 		X: report.Axis{Label: "share (thick mark: goal; thin line: smallest to largest of a round)"}}
 	for i, way := range ways()[1:] {
 		for _, r := range results {
-			shares := r.shares(r.Ways[i+1])
-			f.Bars = append(f.Bars, report.Bar{Name: way + ", " + r.String(), Color: i,
-				Value: report.Median(shares), Low: slices.Min(shares), High: slices.Max(shares),
-				Target: goalShare(way)})
+			f.Bars = append(f.Bars, r.share(i+1).Bar(way+", "+r.String(), i, goalShare(way)))
 		}
 	}
 	return f
-}
-
-// percent returns a share in percent.
-func percent(share float64) string { return fmt.Sprintf("%.0f %%", 100*share) }
-
-// verdict returns whether a goal is reached.
-func verdict(ok bool) string {
-	if ok {
-		return "ok"
-	}
-	return "short"
 }
