@@ -66,8 +66,7 @@ func TestQuick(t *testing.T) {
 	if _, err := new(report.Python).With(t.Context(), peerModules); err != nil {
 		t.Skip(err)
 	}
-	r, err := New().Run(t.Context(), report.Options{Quick: true, Seeds: 1, Seed: 1,
-		Progress: func(int, int, string) {}})
+	r, err := New().Run(t.Context(), report.Options{Quick: true, Seeds: 1, Seed: 1, Folder: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)
 	}

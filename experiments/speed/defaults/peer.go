@@ -77,49 +77,49 @@ func writeRows(name string, set *datasets.Dataset) error {
 	}
 	defer out.Close()
 	w := bufio.NewWriter(out)
-	numbers := make([]map[uint64]int32, len(set.Schema.Slots)) // of ids, by column
-	for slot := range numbers {
-		numbers[slot] = map[uint64]int32{}
+	numbers := map[feature]int32{}
+	offsets, features := encode(set.Train, numbers, true)
+	testOffsets, testFeatures := encode(set.Test, numbers, false)
+	sizes := func(rows *batch.Batch, features []int32) []int32 {
+		return []int32{int32(rows.Samples), int32(len(features)), int32(len(set.Schema.Dense)),
+			int32(len(numbers))}
 	}
-	features := int32(0)
-	var parts [2]oneHot
-	for i, rows := range []*batch.Batch{set.Train, set.Test} {
-		parts[i] = encode(rows, numbers, &features, i == 0)
-	}
-	for i, rows := range []*batch.Batch{set.Train, set.Test} {
-		sizes := []int32{int32(rows.Samples), int32(len(parts[i].features)), int32(len(set.Schema.Dense)),
-			features}
-		for _, values := range []any{sizes, parts[i].offsets, parts[i].features, rows.Dense, rows.Labels} {
-			if err := binary.Write(w, binary.LittleEndian, values); err != nil {
-				return err
-			}
+	for _, values := range []any{
+		sizes(set.Train, features), offsets, features, set.Train.Dense, set.Train.Labels,
+		sizes(set.Test, testFeatures), testOffsets, testFeatures, set.Test.Dense, set.Test.Labels,
+	} {
+		if err := binary.Write(w, binary.LittleEndian, values); err != nil {
+			return err
 		}
 	}
 	return errors.Join(w.Flush(), out.Close())
 }
 
-// oneHot are the features of rows: those of row i are features[offsets[i]:offsets[i+1]].
-type oneHot struct{ offsets, features []int32 }
+// feature is an id of a column, one-hot.
+type feature struct {
+	column int
+	id     uint64
+}
 
-// encode numbers the ids of rows. An id that training rows lack is no feature, so test rows leave it out.
-func encode(rows *batch.Batch, numbers []map[uint64]int32, features *int32, training bool) oneHot {
-	hot := oneHot{offsets: []int32{0}}
+// encode returns the numbers of the features of rows: those of row i are features[offsets[i]:offsets[i+1]]. A
+// feature that training rows lack has no number, so test rows leave it out.
+func encode(rows *batch.Batch, numbers map[feature]int32, training bool) (offsets, features []int32) {
+	offsets = []int32{0}
 	for i := range rows.Samples {
-		for slot := range rows.Slots {
-			for _, id := range rows.Slots[slot].SampleIDs(i) {
-				number, known := numbers[slot][id]
-				if !known && !training {
-					continue
+		for column := range rows.Slots {
+			for _, id := range rows.Slots[column].SampleIDs(i) {
+				f := feature{column, id}
+				number, known := numbers[f]
+				if !known && training {
+					number, known = int32(len(numbers)), true
+					numbers[f] = number
 				}
-				if !known {
-					number = *features
-					numbers[slot][id] = number
-					*features++
+				if known {
+					features = append(features, number)
 				}
-				hot.features = append(hot.features, number)
 			}
 		}
-		hot.offsets = append(hot.offsets, int32(len(hot.features)))
+		offsets = append(offsets, int32(len(features)))
 	}
-	return hot
+	return offsets, features
 }

@@ -8,55 +8,61 @@ import (
 	"tandem/algo/metric"
 	"tandem/algo/numeric/model"
 	"tandem/experiments/internal/report"
+	"tandem/experiments/internal/turns"
 	"tandem/internal/cli"
 )
 
-// report returns the results as a table and sentences.
+// report returns the results as tables and sentences.
 func (p *plan) report(results []*result) *report.Report {
-	return &report.Report{Findings: findings(results), Notes: notes(results), Settings: p, Data: results,
+	return &report.Report{Findings: findings(results), Notes: p.notes(results),
 		Tables: []cli.Table{resultTable(results), choiceTable(results)}}
 }
 
-// resultTable returns a line for each table.
+// column is a column of a table with a line for each result.
+type column = turns.Column[*result]
+
+// resultTable returns the qualities.
 func resultTable(results []*result) cli.Table {
-	t := cli.Table{
-		Caption: "AUC and log loss (nats) on the test rows at defaults, means over seeds, beside " +
-			"scikit-learn's logistic regression (sk) and a constant guess; difference in AUC and the " +
-			"paired standard error by the draw of the test rows; * the defaults' rules were chosen on " +
-			"it, among others",
-		Header: []string{"table", "AUC", "sk", "AUC − sk", "s.e.", "log loss", "guess"}, Words: 1,
+	four := func(name string, of func(r *result) float64) column {
+		return column{Name: name, Of: func(r *result) string { return fmt.Sprintf("%.4f", of(r)) }}
 	}
-	for _, r := range results {
-		name := r.Table
-		if r.Tuned {
-			name += "*"
-		}
-		t.Rows = append(t.Rows, []string{name, fmt.Sprintf("%.4f", metric.MeanInterval(r.AUC).Estimate),
-			fmt.Sprintf("%.4f", r.PeerAUC),
-			strings.Replace(fmt.Sprintf("%+.4f", r.difference()), "-", "−", 1),
-			fmt.Sprintf("%.4f", r.StandardError),
-			fmt.Sprintf("%.4f", metric.MeanInterval(r.LogLoss).Estimate),
-			fmt.Sprintf("%.4f", r.Constant)})
-	}
-	return t
+	return turns.Table("AUC and log loss (nats) on the test rows at defaults, means over seeds, beside "+
+		"scikit-learn's logistic regression (sk) and a constant guess; difference in AUC and the paired "+
+		"standard error by the draw of the test rows; * the defaults' rules were chosen on it, among others",
+		results,
+		[]column{{Name: "table", Of: func(r *result) string {
+			if r.Tuned {
+				return r.Table + "*"
+			}
+			return r.Table
+		}}},
+		[]column{
+			four("AUC", func(r *result) float64 { return metric.MeanInterval(r.AUC).Estimate }),
+			four("sk", func(r *result) float64 { return r.PeerAUC }),
+			{Name: "AUC − sk", Of: func(r *result) string {
+				return report.Minus(fmt.Sprintf("%+.4f", r.difference()))
+			}},
+			four("s.e.", func(r *result) float64 { return r.StandardError }),
+			four("log loss", func(r *result) float64 { return metric.MeanInterval(r.LogLoss).Estimate }),
+			four("guess", func(r *result) float64 { return r.Constant }),
+		})
 }
 
 // choiceTable returns what was chosen for each table, and how long it took.
 func choiceTable(results []*result) cli.Table {
-	t := cli.Table{
-		Caption: "What held-back rows chose, by seed, and the longest time of both; positives are test rows",
-		Header:  []string{"table", "rows", "positives", "models", "epochs", "s"}, Words: 1,
-	}
-	for _, r := range results {
-		models := slices.Compact(slices.Sorted(slices.Values(r.Models)))
-		for i, name := range models {
-			models[i] = strings.Replace(name, model.LogisticRegression, "logistic", 1)
-		}
-		t.Rows = append(t.Rows, []string{r.Table, report.Thousands(r.Rows), report.Thousands(r.TestPositives),
-			strings.Join(models, ", "), strings.Trim(fmt.Sprint(r.Epochs), "[]"),
-			fmt.Sprintf("%.1f", slices.Max(r.Seconds))})
-	}
-	return t
+	return turns.Table("What held-back rows chose, by seed, and the longest time of both; positives are test rows",
+		results,
+		[]column{{Name: "table", Of: func(r *result) string { return r.Table }}},
+		[]column{
+			{Name: "rows", Of: func(r *result) string { return report.Thousands(r.Rows) }},
+			{Name: "positives", Of: func(r *result) string { return report.Thousands(r.TestPositives) }},
+			{Name: "models", Of: func(r *result) string {
+				models := slices.Compact(slices.Sorted(slices.Values(r.Models)))
+				return strings.ReplaceAll(strings.Join(models, ", "), model.LogisticRegression, "logistic")
+			}},
+			{Name: "epochs", Of: func(r *result) string { return strings.Trim(fmt.Sprint(r.Epochs), "[]") }},
+			{Name: "s", Of: func(r *result) string { return fmt.Sprintf("%.1f", slices.Max(r.Seconds)) }},
+		})
 }
 
 // findings returns a sentence for each demand, with the tables that miss it.
@@ -85,7 +91,7 @@ func findings(results []*result) []string {
 }
 
 // notes returns what a reader needs to judge the findings.
-func notes(results []*result) []string {
+func (p *plan) notes(results []*result) []string {
 	list := []string{"One split of each table for all seeds, 20 % of the rows, drawn; census income and " +
 		"Frappe have test files. Columns as inferred: whole numbers that repeat are ids on both sides. " +
 		"Numbers are standardised by the training rows."}
@@ -93,5 +99,9 @@ func notes(results []*result) []string {
 		list = append(list, fmt.Sprintf("scikit-learn %s: LogisticRegression(C=1, max_iter=1000), lbfgs.",
 			results[0].Peer.Sklearn))
 	}
-	return list
+	unmeasured := slices.DeleteFunc(slices.Clone(p.Tables), func(t table) bool {
+		return slices.ContainsFunc(results, func(r *result) bool { return r.Table == t.Name })
+	})
+	_, absent := report.Present(unmeasured, p.folder)
+	return append(list, absent...)
 }

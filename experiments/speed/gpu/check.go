@@ -70,7 +70,7 @@ func (r *replica) firstSteps() (*first, error) {
 
 // firstSteps returns what PyTorch computes in one of its ways.
 func (w way) firstSteps(ctx context.Context, in *inputs) (*first, error) {
-	path := filepath.Join(in.folder, "gradients")
+	path := filepath.Join(in.files.Folder, "gradients")
 	var got struct{ Losses []float64 }
 	if err := w.Request(ctx, "check", map[string]any{"way": w.name, "gradients": path, "steps": checkSteps},
 		&got); err != nil {

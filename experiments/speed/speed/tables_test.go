@@ -11,20 +11,18 @@ import (
 
 // All tables of the full version fit in 80 columns, and every case is in one of them.
 func TestTablesFit(t *testing.T) {
-	p, err := newPlan(report.Options{Seeds: 5}, newChoice(), 0)
+	p, err := newPlan(report.Options{Seeds: 5}, newChoice())
 	if err != nil {
 		t.Fatal(err)
 	}
-	p.FBGEMM = &about{}
 	var results []*result
 	for _, c := range p.Cases {
 		seconds := []float64{float64(c.Batch) / 4e5}
 		r := &result{testCase: c, Tandem: seconds, RowOverhead: 123.4, Alone: true}
-		if c.hasPeer() {
-			r.PyTorch = seconds
-		}
-		if c.hasFBGEMM() {
-			r.FBGEMM = []float64{seconds[0] / 10}
+		for i, peer := range comparisons() {
+			if peer.has(&c) {
+				*peer.seconds(r) = []float64{seconds[0] / []float64{1, 10}[i]}
+			}
 		}
 		if c.Kind == kindTrain {
 			r.Share = &train.Share{SamplesPerSecond: 300_000, Bound: 900_000}
@@ -69,7 +67,7 @@ func TestFindings(t *testing.T) {
 // Persia's store stands beside lookups and updates of uniform ids on one core, of the sizes that were
 // measured with it, as times of a row.
 func TestPersia(t *testing.T) {
-	p, err := newPlan(report.Options{Seeds: 5}, newChoice(), 0)
+	p, err := newPlan(report.Options{Seeds: 5}, newChoice())
 	if err != nil {
 		t.Fatal(err)
 	}
