@@ -27,7 +27,7 @@ func TestPeerLearnsGeneratedRows(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := fit(t.Context(), python, set)
+	_, predicted, err := fit(t.Context(), python, set)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -35,7 +35,7 @@ func TestPeerLearnsGeneratedRows(t *testing.T) {
 	for i, probability := range set.TestProbability {
 		truth[i] = float32(probability)
 	}
-	got, best := metric.AUC(p.predicted, set.Test.Labels), metric.AUC(truth, set.Test.Labels)
+	got, best := metric.AUC(predicted, set.Test.Labels), metric.AUC(truth, set.Test.Labels)
 	if t.Logf("AUC %.4f of %.4f", got, best); math.Abs(best-got) > 0.01 {
 		t.Errorf("AUC %.4f, the true probabilities have %.4f", got, best)
 	}

@@ -92,18 +92,19 @@ func (p *plan) compare(ctx context.Context, t table, python string, m backend.Ba
 		r.TestPositives += int(label)
 	}
 	r.Constant = metric.LogLoss(constant, set.Test.Labels)
-	if r.Peer, err = fit(ctx, python, set); err != nil {
+	var predicted []float32
+	if r.Peer, predicted, err = fit(ctx, python, set); err != nil {
 		return nil, err
 	}
-	r.PeerAUC = metric.AUC(r.Peer.predicted, set.Test.Labels)
-	r.PeerLog = metric.LogLoss(r.Peer.predicted, set.Test.Labels)
+	r.PeerAUC = metric.AUC(predicted, set.Test.Labels)
+	r.PeerLog = metric.LogLoss(predicted, set.Test.Labels)
 	var ours, theirs [][]float32
 	for seed := range p.Seeds {
-		predicted, err := r.train(ctx, set, p.Seed+uint64(seed), m)
+		own, err := r.train(ctx, set, p.Seed+uint64(seed), m)
 		if err != nil {
 			return nil, err
 		}
-		ours, theirs = append(ours, predicted), append(theirs, r.Peer.predicted)
+		ours, theirs = append(ours, own), append(theirs, predicted)
 	}
 	r.StandardError = metric.AUCRowDeviation(ours, theirs, set.Test.Labels, resamples, p.Seed)
 	return r, nil

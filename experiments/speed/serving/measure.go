@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	_ "embed" // of the peer
+	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -19,7 +20,6 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"tandem/algo/job"
-	"tandem/datasets"
 	"tandem/experiments/internal/report"
 )
 
@@ -37,49 +37,57 @@ type stand struct {
 
 // trained is a model that was trained, with all that its servers need.
 type trained struct {
-	model, exported, table string // paths
-	rows                   *columns
+	model, exported string // folders
+	table           string // the folder of its rows
+	rows            *columns
 }
 
 // train trains and exports a model by the programs of this module, which it builds.
 func (s *stand) train(ctx context.Context, m served) (t *trained, err error) {
 	folder := filepath.Join(s.folder, m.Kind)
-	if err := os.Mkdir(folder, 0o755); err != nil {
-		return nil, err
-	}
-	t = &trained{exported: filepath.Join(folder, "exported"), table: filepath.Join(folder, "rows.csv")}
-	set, err := datasets.Open(m.WithSeed(s.Seed), s.options.DataFolder)
-	if err != nil {
-		return nil, err
-	}
-	j := job.Default()
-	j.Training.Mode, j.Training.Seed = job.Sequential, s.Seed
-	j.Model.Kind, j.Model.EmbeddingDim, j.Model.Bottom, j.Model.Top = m.Kind, m.Dim, m.Bottom, m.Top
-	if j.Data, err = writeTable(t.table, set); err != nil {
-		return nil, err
-	}
-	if t.rows, err = newColumns(&set.Schema, set.Test); err != nil {
-		return nil, err
-	}
-	text, err := yaml.Marshal(j.Resolved())
-	if err != nil {
-		return nil, err
-	}
 	file, results := filepath.Join(folder, "job.yaml"), filepath.Join(folder, "results")
-	if err := os.WriteFile(file, text, 0o600); err != nil {
+	t = &trained{model: filepath.Join(results, job.Sequential, "model"),
+		exported: filepath.Join(folder, "exported"), table: filepath.Join(folder, "table")}
+	j := job.Default()
+	j.Data, j.Training.Mode, j.Training.Seed = m.WithSeed(s.Seed), job.Sequential, s.Seed
+	j.Model.Kind, j.Model.EmbeddingDim, j.Model.Bottom, j.Model.Top = m.Kind, m.Dim, m.Bottom, m.Top
+	write := func() error {
+		text, err := yaml.Marshal(j.Resolved())
+		return errors.Join(err, os.WriteFile(file, text, 0o600))
+	}
+	if err := errors.Join(os.Mkdir(folder, 0o755), write()); err != nil {
 		return nil, err
 	}
-	t.model = filepath.Join(results, j.Training.Mode, "model")
-	for _, words := range [][]string{
-		{"go", "build", "-o", s.folder, "tandem/cmd/train", "tandem/cmd/model", "tandem/cmd/serve"},
-		{s.program("train"), "--file", file, "--out", results},
-		{s.program("model"), "export", t.model, "--out", t.exported},
-	} {
-		if out, err := exec.CommandContext(ctx, words[0], words[1:]...).CombinedOutput(); err != nil {
-			return nil, fmt.Errorf("%s: %w: %s", strings.Join(words, " "), err, bytes.TrimSpace(out))
-		}
+	if err := run(ctx, "go", "build", "-o", s.folder, "tandem/cmd/data", "tandem/cmd/train", "tandem/cmd/model",
+		"tandem/cmd/serve"); err != nil {
+		return nil, err
 	}
-	return t, nil
+	if err := run(ctx, s.program("data"), "convert", "--file", file, "--out", t.table); err != nil {
+		return nil, err
+	}
+	converted, err := job.Load(filepath.Join(t.table, "job.yaml"))
+	if err != nil {
+		return nil, err
+	}
+	j.Data, j.Data.Cache = converted.Data, job.CacheOff
+	if t.rows, err = newColumns(&j.Data); err != nil {
+		return nil, err
+	}
+	if err := write(); err != nil {
+		return nil, err
+	}
+	if err := run(ctx, s.program("train"), "--file", file, "--out", results); err != nil {
+		return nil, err
+	}
+	return t, run(ctx, s.program("model"), "export", t.model, "--out", t.exported)
+}
+
+// run runs a program to its end.
+func run(ctx context.Context, words ...string) error {
+	if out, err := exec.CommandContext(ctx, words[0], words[1:]...).CombinedOutput(); err != nil {
+		return fmt.Errorf("%s: %w: %s", strings.Join(words, " "), err, bytes.TrimSpace(out))
+	}
+	return nil
 }
 
 // program returns the path of a program of this module.
@@ -216,8 +224,8 @@ func (s *stand) startPeer(ctx context.Context, t *trained) (*server, error) {
 	}
 	address := free.Addr().(*net.TCPAddr)
 	free.Close()
-	command := exec.CommandContext(ctx, s.python, "-c", peerScript, t.exported, t.table,
-		strconv.Itoa(address.Port))
+	command := exec.CommandContext(ctx, s.python, "-c", peerScript, strconv.Itoa(address.Port), t.exported,
+		filepath.Join(t.table, "train.csv"), filepath.Join(t.table, "test.csv"))
 	input, err := command.StdinPipe()
 	if err != nil {
 		return nil, err

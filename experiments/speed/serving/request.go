@@ -1,21 +1,19 @@
 package serving
 
 import (
-	"bufio"
 	"bytes"
 	"encoding/binary"
+	"encoding/csv"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"math"
 	"os"
+	"slices"
 	"strconv"
 
 	"google.golang.org/protobuf/proto"
 
 	"tandem/algo/job"
-	"tandem/algo/numeric/batch"
-	"tandem/datasets"
 	"tandem/runtime/inference/oip"
 )
 
@@ -26,63 +24,40 @@ type columns struct {
 	numbers              [][]float32
 }
 
-// newColumns returns the first rows of a batch. Each row has one id in every column.
-func newColumns(schema *batch.Schema, b *batch.Batch) (*columns, error) {
-	c := &columns{numberNames: schema.Dense, ids: make([][]string, len(schema.Slots)),
-		numbers: make([][]float32, len(schema.Dense))}
-	for s := range schema.Slots {
-		c.idNames = append(c.idNames, schema.Slots[s].Name)
-		for i := range b.Samples {
-			ids := b.Slots[s].SampleIDs(i)
-			if len(ids) != 1 {
-				return nil, fmt.Errorf("column %s has %d ids in row %d, want 1", c.idNames[s], len(ids), i+1)
-			}
-			c.ids[s] = append(c.ids[s], strconv.FormatUint(ids[0], 16))
-		}
+// newColumns reads the test rows of a table that cmd/data convert has written.
+func newColumns(d *job.Data) (*columns, error) {
+	file, err := os.Open(d.Test)
+	if err != nil {
+		return nil, err
 	}
-	for n := range c.numbers {
-		c.numbers[n] = batch.Column(b.Dense, len(c.numbers), n)
+	defer file.Close()
+	lines, err := csv.NewReader(file).ReadAll()
+	if err != nil {
+		return nil, err
+	}
+	column := func(name string) (texts []string) {
+		at := slices.Index(lines[0], name)
+		for _, line := range lines[1:] {
+			texts = append(texts, line[at])
+		}
+		return texts
+	}
+	c := &columns{numberNames: d.CSV.Numeric}
+	for _, slot := range d.CSV.Slots {
+		c.idNames, c.ids = append(c.idNames, slot.Column), append(c.ids, column(slot.Column))
+	}
+	for _, name := range d.CSV.Numeric {
+		var numbers []float32
+		for _, text := range column(name) {
+			number, err := strconv.ParseFloat(text, 32)
+			if err != nil {
+				return nil, err
+			}
+			numbers = append(numbers, float32(number))
+		}
+		c.numbers = append(c.numbers, numbers)
 	}
 	return c, nil
-}
-
-// writeTable writes all rows of a data set as a CSV file, and returns the data of a job that reads it.
-func writeTable(path string, set *datasets.Dataset) (data job.Data, err error) {
-	file, err := os.Create(path)
-	if err != nil {
-		return data, err
-	}
-	defer func() { err = errors.Join(err, file.Close()) }()
-	w := bufio.NewWriter(file)
-	data = job.Data{Kind: job.KindCSV, Path: path, Cache: job.CacheOff, CSV: &job.Table{Label: "label"},
-		Split: job.Split{How: job.SplitLast, Test: float64(set.Test.Samples) /
-			float64(set.Test.Samples+set.Train.Samples)}}
-	for s := range set.Schema.Slots {
-		data.CSV.Slots = append(data.CSV.Slots, job.IDColumn{Column: set.Schema.Slots[s].Name})
-		fmt.Fprintf(w, "%s,", set.Schema.Slots[s].Name)
-	}
-	data.CSV.Numeric = set.Schema.Dense
-	for _, name := range set.Schema.Dense {
-		fmt.Fprintf(w, "%s,", name)
-	}
-	fmt.Fprintln(w, "label")
-	for _, b := range []*batch.Batch{set.Train, set.Test} {
-		c, err := newColumns(&set.Schema, b)
-		if err != nil {
-			return data, err
-		}
-		labels := len(b.Labels) / b.Samples
-		for i := range b.Samples {
-			for _, ids := range c.ids {
-				fmt.Fprintf(w, "%s,", ids[i])
-			}
-			for _, numbers := range c.numbers {
-				fmt.Fprintf(w, "%g,", numbers[i])
-			}
-			fmt.Fprintf(w, "%g\n", b.Labels[i*labels])
-		}
-	}
-	return data, w.Flush()
 }
 
 // requests returns requests of n rows each, until the rows end.
