@@ -93,7 +93,7 @@ func millions(n int) string {
 	if n < million {
 		return strconv.Itoa(n)
 	}
-	return shortNumber(float64(n)/million) + " M"
+	return fmt.Sprintf("%g M", float64(n)/million)
 }
 
 // adagrad returns the optimizer of rows on all sides: the formula of PyTorch with the settings of Persia, or

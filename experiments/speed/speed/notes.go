@@ -25,7 +25,7 @@ func (p *plan) notes(results []*result) (notes []string) {
 		"access. Bare loop: rows in a plain array at known addresses, copied or updated by assembly with "+
 		"prefetching, on huge pages as in Tandem. Own work: the least time for the pieces of work of the "+
 		"training, each measured alone, with perfect overlap; measured once.")
-	if some((*result).besidePersia) {
+	if some(func(r *result) bool { return r.persia() > 0 }) {
 		notes = append(notes, persiaNote)
 	}
 	if some(func(r *result) bool { return r.Alone }) {

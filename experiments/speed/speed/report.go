@@ -15,7 +15,7 @@ import (
 func (p *plan) report(results []*result) *report.Report {
 	measured := slices.DeleteFunc(slices.Clone(results), func(r *result) bool { return r.TooLarge })
 	return &report.Report{
-		Findings: findings(measured), Notes: p.notes(results), Tables: p.tables(measured),
+		Findings: p.findings(measured), Notes: p.notes(results), Tables: p.tables(measured),
 		Figures: figures(measured),
 	}
 }
@@ -23,7 +23,6 @@ func (p *plan) report(results []*result) *report.Report {
 // comparison is Tandem beside a peer.
 type comparison struct {
 	name, figure string
-	networks     string                     // what it does with networks
 	has          func(c *testCase) bool     // whether the peer can do a case
 	seconds      func(r *result) *[]float64 // per step, by round; empty if the peer did not run
 	target       func(c *testCase) float64  // the least ratio of rates; 0: none
@@ -32,14 +31,14 @@ type comparison struct {
 // comparisons returns the comparisons with peers.
 func comparisons() []comparison {
 	return []comparison{{
-		name: "PyTorch", figure: "ratios", networks: "dense steps and trainings with Adagrad",
+		name: "PyTorch", figure: "ratios",
 		has: func(c *testCase) bool { // its Adagrad has no row-wise form
 			return c.Kind != kindLookup && c.Kind != kindUpdate && !c.RowWise
 		},
 		seconds: func(r *result) *[]float64 { return &r.PyTorch },
 		target:  func(c *testCase) float64 { return c.Target },
 	}, {
-		name: "FBGEMM", figure: "fbgemm", networks: "trainings with row-wise Adagrad",
+		name: "FBGEMM", figure: "fbgemm",
 		has:     func(c *testCase) bool { return c.Kind == kindSparse || c.Kind == kindTrain && c.RowWise },
 		seconds: func(r *result) *[]float64 { return &r.FBGEMM },
 		target: func(c *testCase) float64 {
@@ -93,65 +92,125 @@ func cores(n int) string {
 	return fmt.Sprintf("%d cores", n)
 }
 
-// limitShare returns Tandem's rate ÷ the rate of the limit.
-func (r *result) limitShare() float64 { return report.Median(turns.Ratios(r.Limit, r.Tandem)) }
-
-// targetShare returns the target for limitShare, or 0 if there is none.
-func (r *result) targetShare() float64 {
-	return map[string]float64{kindLookup: targetLookup, kindUpdate: targetUpdate}[r.Kind]
-}
-
-// judgesOverhead reports whether the row overhead is judged by this case: one of those with the same rows.
-func (r *result) judgesOverhead() bool {
-	return r.Kind == kindLookup && r.Threads == 1 && r.Rows.Distribution == uniform
-}
-
-// goals returns the goals of a result.
-func (r *result) goals() (list []turns.Goal) {
-	add := func(of string, reached, target float64, value string) {
-		if target != 0 {
-			list = append(list, turns.Goal{Of: of, Text: r.fullName() + ": " + value, Reached: reached,
-				Target: target})
-		}
+// work returns the units of work of a step: millions of rows, or thousands of samples.
+func (r *result) work() float64 {
+	switch {
+	case r.Rows != nil:
+		return float64(r.Batch*r.Rows.Slots) / 1e6
+	case r.Kind == kindTrain:
+		return float64(r.Corpus.Train*r.Corpus.Epochs) / 1e3
 	}
-	family := r.String()
-	if r.Kind == kindSparse {
+	return float64(r.Batch) / 1e3
+}
+
+// rate returns the median rate of a side, in the unit of the case.
+func (r *result) rate(seconds []float64) string {
+	return threeDigits(r.work() / report.Median(seconds))
+}
+
+// beside is a case beside something else: a peer, a limit of the machine, another store, a goal. It is a line of
+// a table and, with a target, a goal.
+type beside struct {
+	caption, yardstick string // of the table, and of the column of the other
+	ours, theirs       string
+	value              string // the ratio, or the share
+	of                 string // what has the target
+	text               string // the value in sentences
+	reached, target    float64
+}
+
+// besides returns what a case is set beside.
+func (p *plan) besides(r *result) (list []beside) {
+	what, family := "dense steps and trainings with Adagrad, thousand samples/s", r.String()
+	switch {
+	case r.Kind == kindSparse:
 		family = "sparse steps with " + adagradName(r.RowWise)
+		what = family + ", million rows/s"
+	case r.RowWise:
+		what = "trainings with row-wise Adagrad, thousand samples/s"
 	}
 	for _, peer := range comparisons() {
+		b := beside{yardstick: peer.name, ours: r.rate(r.Tandem), theirs: "–", value: "–",
+			caption: fmt.Sprintf("Tandem and %s in turns, medians of %d rounds: %s", peer.name, p.Rounds, what)}
 		if peer.ran(r) {
 			ratio, target := peer.ratio(r), peer.target(&r.testCase)
-			add(fmt.Sprintf("%s, %s × %s", family, shortNumber(target), peer.name), ratio.Median, target,
-				ratio.Text(threeDigits)+" ×")
+			b.theirs, b.value = r.rate(*peer.seconds(r)), r.marked(threeDigits(ratio.Median))
+			b.of = fmt.Sprintf("%s, %g × %s", family, target, peer.name)
+			b.text, b.reached, b.target = ratio.Text(threeDigits)+" ×", ratio.Median, target
+		}
+		if peer.ran(r) || peer.name == "PyTorch" && peer.has(&r.testCase) {
+			list = append(list, b)
 		}
 	}
-	if target := r.targetShare(); r.Limit != nil {
-		share := r.limitShare()
-		add(fmt.Sprintf("%ss, %s of the bare loop", r.Kind, turns.Percent(target)), share, target,
-			turns.Percent(share))
+	if r.Limit != nil {
+		share := report.Median(turns.Ratios(r.Limit, r.Tandem))
+		target := map[string]float64{kindLookup: targetLookup, kindUpdate: targetUpdate}[r.Kind]
+		b := beside{yardstick: "limit", ours: r.rate(r.Tandem), theirs: r.rate(r.Limit),
+			value: r.marked(turns.Percent(share)), text: turns.Percent(share), reached: share, target: target,
+			of:      fmt.Sprintf("%ss, %s of the bare loop", r.Kind, turns.Percent(target)),
+			caption: fmt.Sprintf("One %s a row and a bare loop, in the same rounds: million rows/s", r.Kind)}
+		if r.Kind == kindDense {
+			b.caption = "Dense steps and arithmetic in registers, in the same rounds: thousand samples/s"
+		}
+		list = append(list, b)
 	}
-	if r.besidePersia() {
-		add(fmt.Sprintf("%ss, %d × Persia's store", r.Kind, targetPersia), r.persiaRatio(), targetPersia,
-			threeDigits(r.persiaRatio())+" ×")
+	if theirs := r.persia(); theirs > 0 {
+		ours := report.Median(r.Tandem) / r.work()
+		list = append(list, beside{yardstick: "Persia", ours: fmt.Sprintf("%.3f", ours),
+			theirs: fmt.Sprintf("%.3f", theirs), value: threeDigits(theirs / ours),
+			text: threeDigits(theirs/ours) + " ×", reached: theirs / ours, target: targetPersia,
+			of: fmt.Sprintf("%ss, %d × Persia's store", r.Kind, targetPersia),
+			caption: fmt.Sprintf("One %s a row and Persia's own store on another machine, one core: "+
+				"microseconds", r.Kind)})
 	}
-	if r.judgesOverhead() {
-		add(fmt.Sprintf("rows, at most %s bytes beside embedding and state", shortNumber(targetOverhead)),
-			-r.RowOverhead, -targetOverhead, threeDigits(r.RowOverhead))
+	if r.Kind == kindLookup && r.Threads == 1 && r.Rows.Distribution == uniform { // one case of each size
+		list = append(list, beside{caption: "Memory of a row beside embedding and state: bytes",
+			ours: threeDigits(r.RowOverhead), yardstick: "at most", theirs: fmt.Sprint(targetOverhead),
+			of:   fmt.Sprintf("rows, at most %g bytes beside embedding and state", targetOverhead),
+			text: threeDigits(r.RowOverhead), value: threeDigits(targetOverhead / r.RowOverhead),
+			reached: targetOverhead / r.RowOverhead, target: 1})
 	}
 	if r.Share != nil {
 		share := r.Share.Share()
-		add(fmt.Sprintf("trainings, %s of what their work allows", turns.Percent(targetShare)), share,
-			targetShare, turns.Percent(share))
+		list = append(list, beside{caption: "Trainings and their own work, measured alone: thousand samples/s",
+			ours: threeDigits(r.Share.SamplesPerSecond / 1e3), yardstick: "limit",
+			theirs: threeDigits(r.Share.Bound / 1e3), value: turns.Percent(share), text: turns.Percent(share),
+			of:      fmt.Sprintf("trainings, %s of what their work allows", turns.Percent(targetShare)),
+			reached: share, target: targetShare})
 	}
 	return list
 }
 
+// marked returns a text with a mark if one side at a time held its rows.
+func (r *result) marked(text string) string {
+	if r.Alone {
+		return text + "*"
+	}
+	return text
+}
+
+// verdict compares what was reached with the target.
+func (b *beside) verdict() string {
+	switch {
+	case b.target == 0:
+		return ""
+	case b.reached >= b.target:
+		return fmt.Sprintf("ok (≥ %g)", b.target)
+	}
+	return fmt.Sprintf("short of %g", b.target)
+}
+
 // findings returns the number of targets that are reached, and a sentence for the cases that miss a target,
 // with the one that is furthest from it.
-func findings(results []*result) []string {
+func (p *plan) findings(results []*result) []string {
 	var goals []turns.Goal
 	for _, r := range results {
-		goals = append(goals, r.goals()...)
+		for _, b := range p.besides(r) {
+			if b.target != 0 {
+				goals = append(goals, turns.Goal{Of: b.of, Text: r.fullName() + ": " + b.text,
+					Reached: b.reached, Target: b.target})
+			}
+		}
 	}
 	if goals == nil {
 		return []string{"There are no targets without PyTorch."}
@@ -167,133 +226,29 @@ func findings(results []*result) []string {
 	return list
 }
 
-// column is a column of a table with a line for each result.
-type column = turns.Column[*result]
-
-// value returns a column.
-func value(name string, of func(r *result) string) column { return column{Name: name, Of: of} }
-
-// byRows names cases with rows of one kind.
-func byRows() []column {
-	return []column{
-		value("rows", func(r *result) string { return millions(r.Rows.Total) }),
-		value("dim", func(r *result) string { return strconv.Itoa(r.Rows.Dim) }),
-		value("ids", func(r *result) string { return strings.Fields(r.Rows.Distribution)[0] }),
-	}
-}
-
-// rate returns a column of median rates, in the unit of a case.
-func rate(name string, seconds func(r *result) []float64) column {
-	return value(name, func(r *result) string {
-		if of := seconds(r); len(of) > 0 {
-			return threeDigits(r.work() / report.Median(of))
-		}
-		return "–"
-	})
-}
-
-// work returns the units of work of a step: millions of rows, or thousands of samples.
-func (r *result) work() float64 {
-	switch {
-	case r.Rows != nil:
-		return float64(r.Batch*r.Rows.Slots) / 1e6
-	case r.Kind == kindTrain:
-		return float64(r.Corpus.Train*r.Corpus.Epochs) / 1e3
-	}
-	return float64(r.Batch) / 1e3
-}
-
-// marked returns a text with a mark if one side at a time held its rows.
-func (r *result) marked(text string) string {
-	if r.Alone {
-		return text + "*"
-	}
-	return text
-}
-
-// beside returns the columns of a comparison.
-func (c *comparison) beside() []column {
-	return []column{
-		rate("Tandem", func(r *result) []float64 { return r.Tandem }),
-		rate(c.name, func(r *result) []float64 { return *c.seconds(r) }),
-		value("ratio", func(r *result) string {
-			if !c.ran(r) {
-				return "–"
-			}
-			return r.marked(threeDigits(c.ratio(r).Median))
-		}),
-		value("verdict", func(r *result) string {
-			if !c.ran(r) {
-				return ""
-			}
-			return verdict(c.ratio(r).Median, c.target(&r.testCase))
-		}),
-	}
-}
-
-// tables returns the comparisons with PyTorch, with FBGEMM if there is any, and with limits. They fit in 80
-// columns: ranges are in the figures, and all rounds in speed.json.
+// tables returns a table for each caption, with a line for each case. They fit in 80 columns: ranges are in the
+// figures, and all rounds in speed.json.
 func (p *plan) tables(results []*result) (tables []cli.Table) {
-	add := func(caption string, belongs func(r *result) bool, naming, values []column) {
-		of := slices.DeleteFunc(slices.Clone(results), func(r *result) bool { return !belongs(r) })
-		if len(of) > 0 {
-			tables = append(tables, turns.Table(caption, of, naming, values))
+	for _, r := range results {
+		header, cells := []string{"case"}, []string{r.String()}
+		if r.Rows != nil {
+			header = []string{"rows", "dim", "ids"}
+			cells = []string{millions(r.Rows.Total), strconv.Itoa(r.Rows.Dim),
+				strings.Fields(r.Rows.Distribution)[0]}
 		}
-	}
-	name := value("case", func(r *result) string { return r.String() })
-	batch := value("batch", func(r *result) string { return strconv.Itoa(r.Batch) })
-	threads := value("cores", func(r *result) string { return strconv.Itoa(r.Threads) })
-	byNet := []column{name, batch, threads}
-	for _, peer := range comparisons() {
-		if peer.name == "FBGEMM" && !slices.ContainsFunc(results, peer.ran) {
-			continue
-		}
-		caption := fmt.Sprintf("Tandem and %s in turns, medians of %d rounds: ", peer.name, p.Rounds)
-		add(caption+peer.networks+", thousand samples/s",
-			func(r *result) bool { return r.Net != nil && peer.has(&r.testCase) }, byNet, peer.beside())
-		for _, rowWise := range []bool{false, true} {
-			add(caption+"sparse steps with "+adagradName(rowWise)+", million rows/s", func(r *result) bool {
-				return r.Kind == kindSparse && r.RowWise == rowWise && peer.has(&r.testCase)
-			}, append(byRows(), batch, threads), peer.beside())
-		}
-	}
-	besideLimit := []column{
-		rate("Tandem", func(r *result) []float64 { return r.Tandem }),
-		rate("limit", func(r *result) []float64 { return r.Limit }),
-		value("share", func(r *result) string { return r.marked(turns.Percent(r.limitShare())) }),
-	}
-	judged := value("verdict", func(r *result) string { return verdict(r.limitShare(), r.targetShare()) })
-	add("Dense steps and arithmetic in registers, in the same rounds: thousand samples/s",
-		func(r *result) bool { return r.Kind == kindDense && r.Limit != nil }, byNet, besideLimit)
-	for _, kind := range []string{kindLookup, kindUpdate} {
-		add(fmt.Sprintf("One %s a row and a bare loop, in the same rounds: million rows/s", kind),
-			func(r *result) bool { return r.Kind == kind && r.Limit != nil }, append(byRows(), threads),
-			append(besideLimit, judged))
-	}
-	add("Tandem and Persia's own store on another machine, one core, uniform ids: microseconds a row",
-		(*result).besidePersia,
-		append([]column{value("step", func(r *result) string { return r.Kind })}, byRows()[:2]...), []column{
-			value("Tandem", func(r *result) string { return fmt.Sprintf("%.3f", r.micros()) }),
-			value("Persia", func(r *result) string { return fmt.Sprintf("%.3f", r.persia()) }),
-			value("ratio", func(r *result) string { return threeDigits(r.persiaRatio()) }),
-			value("verdict", func(r *result) string { return verdict(r.persiaRatio(), targetPersia) }),
-		})
-	add("Trainings and their own work, measured alone: thousand samples/s",
-		func(r *result) bool { return r.Share != nil }, byNet, []column{
-			value("reached", func(r *result) string { return threeDigits(r.Share.SamplesPerSecond / 1e3) }),
-			value("limit", func(r *result) string { return threeDigits(r.Share.Bound / 1e3) }),
-			value("share", func(r *result) string { return turns.Percent(r.Share.Share()) }),
-			value("verdict", func(r *result) string { return verdict(r.Share.Share(), targetShare) }),
-		})
-	add("Memory of a row beside embedding and state: bytes", (*result).judgesOverhead, byRows(), []column{
-		value("bytes", func(r *result) string { return threeDigits(r.RowOverhead) }),
-		value("verdict", func(r *result) string {
-			if r.RowOverhead > targetOverhead {
-				return "above " + shortNumber(targetOverhead)
+		header, cells = append(header, "batch", "cores"), append(cells, strconv.Itoa(r.Batch),
+			strconv.Itoa(r.Threads))
+		for _, b := range p.besides(r) {
+			at := slices.IndexFunc(tables, func(t cli.Table) bool { return t.Caption == b.caption })
+			if at < 0 {
+				at = len(tables)
+				tables = append(tables, cli.Table{Caption: b.caption, Words: len(header),
+					Header: slices.Concat(header, []string{"Tandem", b.yardstick, "ratio", "verdict"})})
 			}
-			return fmt.Sprintf("ok (≤ %s)", shortNumber(targetOverhead))
-		}),
-	})
+			tables[at].Rows = append(tables[at].Rows,
+				slices.Concat(cells, []string{b.ours, b.theirs, b.value, b.verdict()}))
+		}
+	}
 	return tables
 }
 
@@ -334,26 +289,6 @@ func (c *testCase) persia() float64 {
 	return 0
 }
 
-// besidePersia reports whether a case was measured with Persia's store.
-func (r *result) besidePersia() bool { return r.persia() > 0 }
-
-// micros returns Tandem's microseconds a row, the median over rounds.
-func (r *result) micros() float64 { return report.Median(r.Tandem) / r.work() }
-
-// persiaRatio returns the rate of Tandem ÷ that of Persia's store.
-func (r *result) persiaRatio() float64 { return r.persia() / r.micros() }
-
-// verdict compares a share or a ratio with its target; 0 is no target.
-func verdict(reached, target float64) string {
-	switch {
-	case target == 0:
-		return ""
-	case reached >= target:
-		return fmt.Sprintf("ok (≥ %s)", shortNumber(target))
-	}
-	return "short of " + shortNumber(target)
-}
-
 // threeDigits returns a number with three significant digits, or rounded to a whole number.
 func threeDigits(v float64) string {
 	switch {
@@ -364,6 +299,3 @@ func threeDigits(v float64) string {
 	}
 	return fmt.Sprintf("%.2f", v)
 }
-
-// shortNumber returns a number without trailing zeros.
-func shortNumber(v float64) string { return fmt.Sprintf("%g", v) }

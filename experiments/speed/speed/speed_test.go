@@ -220,7 +220,7 @@ func TestVerdict(t *testing.T) {
 		reached, target float64
 		want            string
 	}{{0.9, 0.9, "ok (≥ 0.9)"}, {0.89, 0.9, "short of 0.9"}, {7, 0, ""}, {math.NaN(), 1, "short of 1"}} {
-		if got := verdict(c.reached, c.target); got != c.want {
+		if got := (&beside{reached: c.reached, target: c.target}).verdict(); got != c.want {
 			t.Errorf("verdict(%v, %v) = %q, want %q", c.reached, c.target, got, c.want)
 		}
 	}
