@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"tandem/experiments/internal/report"
-	"tandem/internal/cli"
 )
 
 // Ratios returns a ÷ b, round by round. What slows both sides of a round cancels.
@@ -85,27 +84,4 @@ func Tallies(goals []Goal) (tallies []Tally) {
 		}
 	}
 	return tallies
-}
-
-// Column is a column of a table with a line for each T.
-type Column[T any] struct {
-	Name string
-	Of   func(T) string
-}
-
-// Table returns a table with a line for each item. The first columns, naming, hold words.
-func Table[T any](caption string, items []T, naming, values []Column[T]) cli.Table {
-	t := cli.Table{Caption: caption, Words: len(naming)}
-	columns := slices.Concat(naming, values)
-	for _, c := range columns {
-		t.Header = append(t.Header, c.Name)
-	}
-	for _, item := range items {
-		row := make([]string, len(columns))
-		for i, c := range columns {
-			row[i] = c.Of(item)
-		}
-		t.Rows = append(t.Rows, row)
-	}
-	return t
 }

@@ -77,13 +77,3 @@ func TestTallies(t *testing.T) {
 		t.Errorf("tallies %v, want %v", got, want)
 	}
 }
-
-// The columns that name an item stand before those that hold its values.
-func TestTable(t *testing.T) {
-	text := Column[int]{"n", func(n int) string { return fmt.Sprint(n) }}
-	square := Column[int]{"n²", func(n int) string { return fmt.Sprint(n * n) }}
-	table := Table("squares", []int{2, 3}, []Column[int]{text}, []Column[int]{square})
-	if got := fmt.Sprint(table); got != "{squares [n n²] [[2 4] [3 9]] 1}" {
-		t.Errorf("table %s", got)
-	}
-}

@@ -5,64 +5,41 @@ import (
 	"slices"
 	"strings"
 
-	"tandem/algo/metric"
 	"tandem/algo/numeric/model"
 	"tandem/experiments/internal/report"
-	"tandem/experiments/internal/turns"
 	"tandem/internal/cli"
 )
 
 // report returns the results as tables and sentences.
 func (p *plan) report(results []*result) *report.Report {
-	return &report.Report{Findings: findings(results), Notes: p.notes(results),
-		Tables: []cli.Table{resultTable(results), choiceTable(results)}}
-}
-
-// column is a column of a table with a line for each result.
-type column = turns.Column[*result]
-
-// resultTable returns the qualities.
-func resultTable(results []*result) cli.Table {
-	four := func(name string, of func(r *result) float64) column {
-		return column{Name: name, Of: func(r *result) string { return fmt.Sprintf("%.4f", of(r)) }}
+	quality := cli.Table{
+		Caption: "AUC and log loss (nats) on the test rows at defaults, means over seeds, beside " +
+			"scikit-learn's logistic regression (sk) and a constant guess; difference in AUC and the " +
+			"paired standard error by the draw of the test rows; * the defaults' rules were chosen on " +
+			"it, among others",
+		Header: []string{"table", "AUC", "sk", "AUC − sk", "s.e.", "log loss", "guess"}, Words: 1,
 	}
-	return turns.Table("AUC and log loss (nats) on the test rows at defaults, means over seeds, beside "+
-		"scikit-learn's logistic regression (sk) and a constant guess; difference in AUC and the paired "+
-		"standard error by the draw of the test rows; * the defaults' rules were chosen on it, among others",
-		results,
-		[]column{{Name: "table", Of: func(r *result) string {
-			if r.Tuned {
-				return r.Table + "*"
-			}
-			return r.Table
-		}}},
-		[]column{
-			four("AUC", func(r *result) float64 { return metric.MeanInterval(r.AUC).Estimate }),
-			four("sk", func(r *result) float64 { return r.PeerAUC }),
-			{Name: "AUC − sk", Of: func(r *result) string {
-				return report.Minus(fmt.Sprintf("%+.4f", r.difference()))
-			}},
-			four("s.e.", func(r *result) float64 { return r.StandardError }),
-			four("log loss", func(r *result) float64 { return metric.MeanInterval(r.LogLoss).Estimate }),
-			four("guess", func(r *result) float64 { return r.Constant }),
-		})
-}
-
-// choiceTable returns what was chosen for each table, and how long it took.
-func choiceTable(results []*result) cli.Table {
-	return turns.Table("What held-back rows chose, by seed, and the longest time of both; positives are test rows",
-		results,
-		[]column{{Name: "table", Of: func(r *result) string { return r.Table }}},
-		[]column{
-			{Name: "rows", Of: func(r *result) string { return report.Thousands(r.Rows) }},
-			{Name: "positives", Of: func(r *result) string { return report.Thousands(r.TestPositives) }},
-			{Name: "models", Of: func(r *result) string {
-				models := slices.Compact(slices.Sorted(slices.Values(r.Models)))
-				return strings.ReplaceAll(strings.Join(models, ", "), model.LogisticRegression, "logistic")
-			}},
-			{Name: "epochs", Of: func(r *result) string { return strings.Trim(fmt.Sprint(r.Epochs), "[]") }},
-			{Name: "s", Of: func(r *result) string { return fmt.Sprintf("%.1f", slices.Max(r.Seconds)) }},
-		})
+	choices := cli.Table{
+		Caption: "What held-back rows chose, by seed, and the longest time of both; positives are test rows",
+		Header:  []string{"table", "rows", "positives", "models", "epochs", "s"}, Words: 1,
+	}
+	four := func(v float64) string { return fmt.Sprintf("%.4f", v) }
+	for _, r := range results {
+		name := r.Table
+		if r.Tuned {
+			name += "*"
+		}
+		quality.Rows = append(quality.Rows, []string{name, report.Mean(r.AUC), four(r.PeerAUC),
+			report.Minus(fmt.Sprintf("%+.4f", r.difference())), four(r.StandardError), report.Mean(r.LogLoss),
+			four(r.Constant)})
+		models := slices.Compact(slices.Sorted(slices.Values(r.Models)))
+		choices.Rows = append(choices.Rows, []string{r.Table, report.Thousands(r.Rows),
+			report.Thousands(r.TestPositives),
+			strings.ReplaceAll(strings.Join(models, ", "), model.LogisticRegression, "logistic"),
+			strings.Trim(fmt.Sprint(r.Epochs), "[]"), fmt.Sprintf("%.1f", slices.Max(r.Seconds))})
+	}
+	return &report.Report{Findings: findings(results), Notes: p.notes(results),
+		Tables: []cli.Table{quality, choices}}
 }
 
 // findings returns a sentence for each demand, with the tables that miss it.

@@ -47,71 +47,58 @@ func (c *comparison) ratio(r *result) (s turns.Spread, measured bool) {
 	return turns.Quartiles(turns.Ratios(over, r.Seconds[stepSide])), true
 }
 
-// column is a column of a table with a line for each case.
-type column = turns.Column[*result]
-
-// values returns a column of texts.
-func values(name string, of func(r *result) string) column { return column{Name: name, Of: of} }
-
 // tables returns the times of a step, the ratios that have goals, what copies cost, and trainings.
 func (p *plan) tables(results []*result) []cli.Table {
 	on := "a GPU"
 	if len(results) > 0 && results[0].Machine.GPU != "" {
 		on = results[0].Machine.GPU
 	}
-	add := func(caption string, columns ...column) cli.Table {
-		return turns.Table(caption, results,
-			[]column{values("network", func(r *result) string { return r.Network.Name })},
-			append([]column{
-				values("batch", func(r *result) string { return report.Thousands(r.Batch) }),
-				values("type", func(r *result) string { return r.Precision }),
-			}, columns...))
+	table := func(caption string, columns ...string) *cli.Table {
+		return &cli.Table{Caption: fmt.Sprintf(caption, p.Rounds),
+			Header: append([]string{"network", "batch", "type"}, columns...), Words: 1}
 	}
-	median := func(name string, of func(r *result) []float64) column {
-		return values(name, func(r *result) string {
-			if of(r) == nil {
+	times := table("Dense step on "+on+", in ms; median (quartiles) of %d rounds", "Tandem", "eager", "compiled",
+		"products")
+	ratios := table("PyTorch's time, and that of the products, ÷ Tandem's: median and quartiles of %d rounds")
+	copies := table("A step in ms, without copies between host and GPU, with those of samples, and with sums "+
+		"over hosts, too; share that computing does not hide; medians of %d rounds", "without", "samples",
+		"share", "host sums", "share")
+	trainings := table("Training in mode "+p.Training.Mode+", embedding PSs on this host; median (quartiles) of "+
+		"%d rounds", "k samples/s", "step alone, k/s", "share")
+	for _, c := range comparisons() {
+		ratios.Header = append(ratios.Header, fmt.Sprintf("%s ≥ %g", c.name, c.goal))
+	}
+	for _, r := range results {
+		add := func(t *cli.Table, cells ...string) {
+			t.Rows = append(t.Rows, append([]string{r.Network.Name, report.Thousands(r.Batch), r.Precision},
+				cells...))
+		}
+		ms := func(seconds []float64) string {
+			if seconds == nil {
 				return "–"
 			}
-			return report.Three(1e3 * report.Median(of(r)))
-		})
-	}
-	ofSide := func(name, side string) column {
-		return median(name, func(r *result) []float64 { return r.Seconds[side] })
-	}
-	var ratios []column
-	all := comparisons()
-	for _, c := range all {
-		ratios = append(ratios, values(fmt.Sprintf("%s ≥ %g", c.name, c.goal), func(r *result) string {
+			return report.Three(1e3 * report.Median(seconds))
+		}
+		fastest, _ := r.fastestCompiled()
+		add(times, turns.Quartiles(r.Seconds[stepSide]).Times(1e3).Text(report.Three), ms(r.Seconds[eager]),
+			ms(fastest), ms(r.Seconds[productsSide]))
+		var cells []string
+		for _, c := range comparisons() {
+			cell := "–"
 			if s, ok := c.ratio(r); ok {
-				return fmt.Sprintf("%.2f %.2f–%.2f", s.Median, s.Low, s.High)
+				cell = fmt.Sprintf("%.2f %.2f–%.2f", s.Median, s.Low, s.High)
 			}
-			return "–"
-		}))
+			cells = append(cells, cell)
+		}
+		add(ratios, cells...)
+		add(copies, ms(r.Seconds[stepSide]), ms(r.Seconds[samplesSide]), percent(r.notHidden(samplesSide)),
+			ms(r.Seconds[hostSumsSide]), percent(r.notHidden(hostSumsSide)))
+		trained := turns.Quartiles(r.Training)
+		alone := float64(r.Batch) / report.Median(r.Seconds[stepSide])
+		add(trainings, trained.Times(1e-3).Text(report.Three), report.Three(alone/1e3),
+			percent(trained.Median/alone))
 	}
-	notHidden := func(side string) column {
-		return values("share", func(r *result) string { return percent(r.notHidden(side)) })
-	}
-	alone := func(r *result) float64 { return float64(r.Batch) / report.Median(r.Seconds[stepSide]) }
-	return []cli.Table{
-		add(fmt.Sprintf("Dense step on %s, in ms; median (quartiles) of %d rounds", on, p.Rounds),
-			values("Tandem", func(r *result) string {
-				return turns.Quartiles(r.Seconds[stepSide]).Times(1e3).Text(report.Three)
-			}),
-			ofSide("eager", eager), median("compiled", all[1].over), ofSide("products", productsSide)),
-		add(fmt.Sprintf("PyTorch's time, and that of the products, ÷ Tandem's: median and quartiles of %d "+
-			"rounds", p.Rounds), ratios...),
-		add(fmt.Sprintf("A step in ms, without copies between host and GPU, with those of samples, and with "+
-			"sums over hosts, too; share that computing does not hide; medians of %d rounds", p.Rounds),
-			ofSide("without", stepSide), ofSide("samples", samplesSide), notHidden(samplesSide),
-			ofSide("host sums", hostSumsSide), notHidden(hostSumsSide)),
-		add(fmt.Sprintf("Training in mode %s, embedding PSs on this host; median (quartiles) of %d rounds",
-			p.Training.Mode, p.Rounds),
-			values("k samples/s", func(r *result) string {
-				return turns.Quartiles(r.Training).Times(1e-3).Text(report.Three)
-			}),
-			values("step alone, k/s", func(r *result) string { return report.Three(alone(r) / 1e3) }),
-			values("share", func(r *result) string { return percent(report.Median(r.Training) / alone(r)) })),
-	}
+	return []cli.Table{*times, *ratios, *copies, *trainings}
 }
 
 // notHidden returns the share of a side's step that is not hidden behind the step without copies, the median of

@@ -2,7 +2,6 @@ package processes
 
 import (
 	"fmt"
-	"slices"
 	"strconv"
 
 	"tandem/algo/job"
@@ -32,8 +31,7 @@ func (p *plan) report(results []*result) *report.Report {
 			"before trusting a share.", p.Rounds, roundsFull))
 	}
 	for _, mode := range []string{job.Hybrid, job.Sync} {
-		of := slices.DeleteFunc(slices.Clone(results), func(r *result) bool { return r.Mode != mode })
-		r.Tables = append(r.Tables, p.ratesTable(mode, of))
+		r.Tables = append(r.Tables, p.ratesTable(mode, results))
 	}
 	r.Tables = append(r.Tables,
 		costTable("Context switches of a step", results, func(w *wayResult) []float64 { return w.Switches }),
@@ -42,58 +40,47 @@ func (p *plan) report(results []*result) *report.Report {
 	return r
 }
 
-// column is a column of a table with a line for each case.
-type column = turns.Column[*result]
-
-// sizes are the columns that name a case of a mode.
-func sizes() []column {
-	return []column{
-		{Name: "ranks", Of: func(r *result) string { return strconv.Itoa(r.Ranks) }},
-		{Name: "batch", Of: func(r *result) string { return strconv.Itoa(r.Batch) }},
-	}
-}
-
-// medianText returns the median of values divided by a unit, or a dash if there are none.
-func medianText(values []float64, unit float64) string {
-	if len(values) == 0 {
-		return "–"
-	}
-	return fmt.Sprintf("%.1f", report.Median(values)/unit)
-}
-
 // ratesTable returns the rates of a mode, with the shares of the in-process rate.
 func (p *plan) ratesTable(mode string, results []*result) cli.Table {
-	var values []column
-	for i, way := range ways() {
-		values = append(values, column{Name: way, Of: func(r *result) string {
-			return medianText(r.Ways[i].SamplesPerSecond, 1e3)
-		}})
-		if i == 0 {
+	t := cli.Table{
+		Caption: fmt.Sprintf("%s: thousand samples/s, medians of %d rounds, and shares of the in-process "+
+			"rate (goals: %.0f %% colocated, %.0f %% apart)", mode, p.Rounds, 100*goalColocated,
+			100*goalApart),
+		Header: []string{"ranks", "batch", inProcess, job.Colocated, "share", job.Apart, "share"}, Words: 2,
+	}
+	for _, r := range results {
+		if r.Mode != mode {
 			continue
 		}
-		values = append(values, column{Name: "share", Of: func(r *result) string {
-			share, verdict := r.share(i).Median, "short"
-			if share >= goalShare(way) {
-				verdict = "ok"
+		row := []string{strconv.Itoa(r.Ranks), strconv.Itoa(r.Batch)}
+		for i, w := range r.Ways {
+			row = append(row, fmt.Sprintf("%.1f", report.Median(w.SamplesPerSecond)/1e3))
+			if share := r.share(i).Median; share >= goalShare(w.Way) && i > 0 {
+				row = append(row, turns.Percent(share)+" ok")
+			} else if i > 0 {
+				row = append(row, turns.Percent(share)+" short")
 			}
-			return turns.Percent(share) + " " + verdict
-		}})
+		}
+		t.Rows = append(t.Rows, row)
 	}
-	return turns.Table(fmt.Sprintf("%s: thousand samples/s, medians of %d rounds, and shares of the in-process "+
-		"rate (goals: %.0f %% colocated, %.0f %% apart)", mode, p.Rounds, 100*goalColocated, 100*goalApart),
-		results, sizes(), values)
+	return t
 }
 
 // costTable returns what a step costs in each way. Of returns the values by round, empty if unknown.
 func costTable(caption string, results []*result, of func(w *wayResult) []float64) cli.Table {
-	mode := column{Name: "mode", Of: func(r *result) string { return r.Mode }}
-	var values []column
-	for i, way := range ways() {
-		values = append(values, column{Name: way, Of: func(r *result) string {
-			return medianText(of(r.Ways[i]), 1)
-		}})
+	t := cli.Table{Caption: caption, Header: append([]string{"mode", "ranks", "batch"}, ways()...), Words: 3}
+	for _, r := range results {
+		row := []string{r.Mode, strconv.Itoa(r.Ranks), strconv.Itoa(r.Batch)}
+		for _, w := range r.Ways {
+			cell := "–"
+			if values := of(w); len(values) > 0 {
+				cell = fmt.Sprintf("%.1f", report.Median(values))
+			}
+			row = append(row, cell)
+		}
+		t.Rows = append(t.Rows, row)
 	}
-	return turns.Table(caption, results, append([]column{mode}, sizes()...), values)
+	return t
 }
 
 // share returns the share of the in-process rate that a way keeps, over the rounds.

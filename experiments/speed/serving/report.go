@@ -38,22 +38,18 @@ func resultTable(results []*result, model string, rows int) cli.Table {
 	if rows > 1 {
 		size = fmt.Sprintf("%d rows", rows)
 	}
-	of := slices.DeleteFunc(slices.Clone(results), func(r *result) bool {
-		return r.Model != model || r.Rows != rows
-	})
-	type column = turns.Column[*result]
-	milliseconds := func(values []float64) string { return fmt.Sprintf("%.2f", report.Median(values)) }
-	return turns.Table(
-		fmt.Sprintf("%s, requests of %s: samples/s, and latency in ms (medians of rounds)", model, size), of,
-		[]column{{Name: "server", Of: func(r *result) string { return r.Way }}},
-		[]column{
-			{Name: "clients", Of: func(r *result) string { return strconv.Itoa(r.Clients) }},
-			{Name: "samples/s", Of: func(r *result) string {
-				return report.Thousands(int(report.Median(r.SamplesPerSecond)))
-			}},
-			{Name: "p50", Of: func(r *result) string { return milliseconds(r.P50) }},
-			{Name: "p99", Of: func(r *result) string { return milliseconds(r.P99) }},
-		})
+	t := cli.Table{
+		Caption: fmt.Sprintf("%s, requests of %s: samples/s, and latency in ms (medians of rounds)", model, size),
+		Header:  []string{"server", "clients", "samples/s", "p50", "p99"}, Words: 1,
+	}
+	for _, r := range results {
+		if r.Model == model && r.Rows == rows {
+			t.Rows = append(t.Rows, []string{r.Way, strconv.Itoa(r.Clients),
+				report.Thousands(int(report.Median(r.SamplesPerSecond))),
+				fmt.Sprintf("%.2f", report.Median(r.P50)), fmt.Sprintf("%.2f", report.Median(r.P99))})
+		}
+	}
+	return t
 }
 
 // ratios returns the ratios of samples/s of the first way to those of another, the medians of rounds, over all
