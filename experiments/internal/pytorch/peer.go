@@ -149,12 +149,3 @@ func (f *Files) Write(name string, numbers any) error {
 
 // Remove deletes the files.
 func (f *Files) Remove() { _ = os.RemoveAll(f.Folder) } // the rest is in the system's temporary folder
-
-// Draw returns n values.
-func Draw(n int, value func() float32) []float32 {
-	values := make([]float32, n)
-	for i := range values {
-		values[i] = value()
-	}
-	return values
-}

@@ -248,7 +248,7 @@ func firstOnSoftware(t *testing.T, c *testCase, in *inputs) *first {
 // firstOnPyTorch returns what PyTorch computes first in a case, on the processors.
 func firstOnPyTorch(t *testing.T, p *pytorch.Peer, c *testCase, in *inputs) *first {
 	t.Helper()
-	if err := p.Request(t.Context(), "open", map[string]any{"case": c, "files": in.files.Paths},
+	if err := p.Request(t.Context(), "open", map[string]any{"case": c, "files": in.Files.Paths},
 		&struct{}{}); err != nil {
 		t.Fatal(err)
 	}
@@ -266,13 +266,13 @@ func TestSameArithmeticAsPyTorch(t *testing.T) {
 	softgpu.Open(t, 1)
 	for _, n := range networks(4) {
 		const samples = 64
-		in, err := newInputs(n, samples, 1)
+		in, err := newInputs(testCase{Network: n, Batch: samples}, 1)
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer in.files.Remove()
-		l := in.engine.Layout()
-		other := slices.Clone(in.initial.Params)
+		defer in.Files.Remove()
+		l := in.Engine.Layout()
+		other := slices.Clone(in.Initial.Params)
 		layer := l.Tensors[0]
 		for i := layer.Lo; i < layer.Hi; i++ {
 			other[i] = -other[i]
@@ -284,15 +284,16 @@ func TestSameArithmeticAsPyTorch(t *testing.T) {
 			if a := compare(ours, theirs, l, precision); !a.Within {
 				t.Errorf("%s: %s, want %v", c, a, tolerancesOf(precision))
 			}
-			wrong := *in
-			if wrong.files, err = pytorch.NewFiles(map[string]any{"params": other, "embeddings": in.pooled,
-				"numbers": in.part.Dense, "labels": in.part.Labels}); err != nil {
+			wrong := &inputs{&pytorch.Inputs{}, in.part}
+			*wrong.Inputs = *in.Inputs
+			if wrong.Files, err = pytorch.NewFiles(map[string]any{"params": other, "embeddings": in.Embeddings,
+				"numbers": in.Dense, "labels": in.Labels}); err != nil {
 				t.Fatal(err)
 			}
-			if a := compare(ours, firstOnPyTorch(t, p, c, &wrong), l, precision); a.Within {
+			if a := compare(ours, firstOnPyTorch(t, p, c, wrong), l, precision); a.Within {
 				t.Errorf("%s: other parameters are not found: %s", c, a)
 			}
-			wrong.files.Remove()
+			wrong.Files.Remove()
 			switch precision {
 			case job.FP32:
 				exact = theirs
@@ -315,26 +316,26 @@ func TestWhatIsNotCompared(t *testing.T) {
 	p := startCPU(t)
 	softgpu.Open(t, 1)
 	n := networks(64)[1]
-	in, err := newInputs(n, 8, 1)
+	in, err := newInputs(testCase{Network: n, Batch: 8}, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer in.files.Remove()
+	defer in.Files.Remove()
 	m := measurement{plan: &plan{}, peer: p, meter: &report.Meter{}, in: in}
 	ours := firstOnSoftware(t, &testCase{n, 8, job.FP32}, in)
-	params := make([]float32, len(in.initial.Params))
+	params := make([]float32, len(in.Initial.Params))
 	for _, c := range []struct {
 		want   string
 		change func() error
 	}{
 		{"the first loss and the output layer differ by ", func() error {
-			return in.files.Write("params", params)
+			return in.Files.Write("params", params)
 		}},
 		{"ValueError: a loss or a gradient is not finite", func() error {
 			params[len(params)-1] = float32(math.NaN())
-			return in.files.Write("params", params)
+			return in.Files.Write("params", params)
 		}},
-		{"FileNotFoundError: ", func() error { return os.Remove(in.files.Paths["params"]) }},
+		{"FileNotFoundError: ", func() error { return os.Remove(in.Files.Paths["params"]) }},
 	} {
 		if err := c.change(); err != nil {
 			t.Fatal(err)
@@ -449,15 +450,15 @@ func TestDistance(t *testing.T) {
 
 // A difference in any of the compared values is found, and one that is not a number.
 func TestCompareFindsDifferences(t *testing.T) {
-	in, err := newInputs(networks(128)[0], 2, 1)
+	in, err := newInputs(testCase{Network: networks(128)[0], Batch: 2}, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer in.files.Remove()
-	l := in.engine.Layout()
+	defer in.Files.Remove()
+	l := in.Engine.Layout()
 	values := func() *first {
 		f := &first{losses: []float64{1, 1, 1}, gradients: slices.Repeat([]float32{1}, l.Params),
-			pooled: slices.Repeat([]float32{1}, len(in.pooled))}
+			pooled: slices.Repeat([]float32{1}, len(in.Embeddings))}
 		return f
 	}
 	tensor := l.Tensors[1]

@@ -134,10 +134,10 @@ func measured(results []*result) []*result {
 // compare measures one case: steps, then trainings.
 func (m *measurement) compare(ctx context.Context, r *result) (err error) {
 	m.meter.Show(0, 1, r.String())
-	if m.in, err = newInputs(r.Network, r.Batch, m.Seed); err != nil {
+	if m.in, err = newInputs(r.testCase, m.Seed); err != nil {
 		return err
 	}
-	defer m.in.files.Remove()
+	defer m.in.Files.Remove()
 	if err := m.steps(ctx, r); err != nil {
 		return err
 	}
@@ -201,7 +201,7 @@ func (m *measurement) ways(ctx context.Context, r *result, ours *first) (ways []
 	}
 	name := eager
 	if err = m.peer.Request(ctx, "open", map[string]any{"case": r.testCase,
-		"files": m.in.files.Paths}, &struct{}{}); err == nil {
+		"files": m.in.Files.Paths}, &struct{}{}); err == nil {
 		for _, name = range m.peer.About.Ways {
 			w := way{m.peer, name}
 			m.meter.Show(0, 1, r.String()+", PyTorch "+name)
@@ -231,7 +231,7 @@ func (m *measurement) check(ctx context.Context, r *result, w way, ours *first) 
 	if err != nil {
 		return false, err
 	}
-	a := compare(ours, theirs, m.in.engine.Layout(), r.Precision)
+	a := compare(ours, theirs, m.in.Engine.Layout(), r.Precision)
 	r.Agreed[w.name] = a
 	return a.Within, nil
 }

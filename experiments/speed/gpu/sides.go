@@ -8,7 +8,6 @@ import (
 	"tandem/algo/numeric/batch"
 	"tandem/algo/numeric/model"
 	"tandem/algo/numeric/opt"
-	"tandem/algo/rng"
 	"tandem/algo/unit"
 	"tandem/experiments/internal/pytorch"
 	"tandem/experiments/internal/turns"
@@ -17,40 +16,20 @@ import (
 	"tandem/runtime/cuda/engine"
 )
 
-// inputs are the network of a case with the values that all sides compute with.
+// inputs are the network of a case with the values that all sides compute with, as one group of samples.
 type inputs struct {
-	engine  model.Engine
-	initial model.Values
-	part    *batch.Part // one group
-	pooled  []float32
-	files   *pytorch.Files
+	*pytorch.Inputs
+	part *batch.Part
 }
 
-// positiveRate is the share of positive labels. It is not one half, where the sum of the gradients over many
-// samples is so small that rounding shows in it.
-const positiveRate = 0.25
-
-// newInputs draws initial parameters, and a batch.
-func newInputs(n *pytorch.Network, samples int, seed uint64) (*inputs, error) {
-	e, err := model.New(n.Spec(), n.Schema(), nil)
+// newInputs draws the values of a case.
+func newInputs(c testCase, seed uint64) (*inputs, error) {
+	in, err := pytorch.Draw(c.Network, c.Batch, seed, nil)
 	if err != nil {
 		return nil, err
 	}
-	in := &inputs{engine: e, initial: model.InitialValues(e, seed)}
-	l, random := e.Layout(), rng.New(seed, "gpu/inputs")
-	normal := func() float32 { return float32(random.NormFloat64()) }
-	label := func() float32 {
-		if random.Float64() < positiveRate {
-			return 1
-		}
-		return 0
-	}
-	in.pooled = pytorch.Draw(samples*l.EmbeddingWidth, normal)
-	in.part = &batch.Part{Bounds: []int{0, samples}, Batch: &batch.Batch{Samples: samples,
-		Dense: pytorch.Draw(samples*l.DenseWidth, normal), Labels: pytorch.Draw(samples, label)}}
-	in.files, err = pytorch.NewFiles(map[string]any{"params": in.initial.Params, "embeddings": in.pooled,
-		"numbers": in.part.Dense, "labels": in.part.Labels})
-	return in, err
+	return &inputs{in, &batch.Part{Bounds: []int{0, c.Batch}, Batch: &batch.Batch{Samples: c.Batch, Dense: in.Dense,
+		Labels: in.Labels}}}, nil
 }
 
 // replica is the network of a case on the GPU, as Tandem trains it.
@@ -65,17 +44,17 @@ type replica struct {
 // GPU.
 func newReplica(g *engine.GPUs, in *inputs, stays bool) (*replica, error) {
 	optimizer := opt.DefaultDense()
-	m, err := g.NewMeasured(in.engine, model.ReplicaConfig{Ranks: 1, Initial: in.initial,
-		Optimizer: &optimizer, Groups: 1, SamplesMax: in.part.Samples, Summed: stays})
+	m, err := g.NewMeasured(in.Engine, model.ReplicaConfig{Ranks: 1, Initial: in.Initial,
+		Optimizer: &optimizer, Groups: 1, SamplesMax: in.Samples, Summed: stays})
 	if err != nil {
 		return nil, err
 	}
-	return &replica{Measured: m, in: in, grads: make([]float32, len(in.pooled))}, nil
+	return &replica{Measured: m, in: in, grads: make([]float32, len(in.Embeddings))}, nil
 }
 
 // step is forward, backward and optimizer, with the checks that ranks make.
 func (r *replica) step() error {
-	if err := r.Forward(r.in.part, r.in.pooled, r.grads); err != nil {
+	if err := r.Forward(r.in.part, r.in.Embeddings, r.grads); err != nil {
 		return err
 	}
 	_, notFinite, err := r.Backward(func(int32) {})
@@ -86,11 +65,11 @@ func (r *replica) step() error {
 		return fmt.Errorf("not finite after %d steps: %s", r.steps, notFinite)
 	}
 	r.steps++
-	return r.StepSum(r.Gradients(), r.in.part.Samples, r.steps-1)
+	return r.StepSum(r.Gradients(), r.in.Samples, r.steps-1)
 }
 
 // loss returns the mean loss of the latest step.
-func (r *replica) loss() float64 { return r.Loss() / float64(r.in.part.Samples) }
+func (r *replica) loss() float64 { return r.Loss() / float64(r.in.Samples) }
 
 // steps is a side: Tandem's step, with or without the copies of samples.
 type steps struct {

@@ -9,9 +9,7 @@ import (
 
 	"tandem/algo/numeric/isa"
 	"tandem/algo/numeric/kernel/vec"
-	"tandem/algo/numeric/model"
 	"tandem/algo/numeric/opt"
-	"tandem/algo/rng"
 	"tandem/experiments/internal/pytorch"
 	"tandem/runtime/probe"
 )
@@ -19,33 +17,22 @@ import (
 // dense draws inputs and initial parameters. A step is the dense work of a step as the roles of one rank with
 // one group do it, with the checks that roles make.
 func (p *prepared) dense() error {
-	engine, err := model.New(p.Net.Spec(), p.Net.Schema(), p.products)
+	in, err := pytorch.Draw(p.Net, p.Batch, 1, p.products)
 	if err != nil {
 		return err
 	}
-	initial, _ := engine.Init(1)
-	l, random := engine.Layout(), rng.New(1, "speed/dense")
-	normal := func() float32 { return float32(random.NormFloat64()) }
-	input := model.Input{Samples: p.Batch,
-		Embeddings: pytorch.Draw(p.Batch*l.EmbeddingWidth, normal),
-		Dense:      pytorch.Draw(p.Batch*l.DenseWidth, normal),
-		Labels:     pytorch.Draw(p.Batch, func() float32 { return float32(random.IntN(2)) })}
-	for name, values := range map[string][]float32{"params": initial, "embeddings": input.Embeddings,
-		"numbers": input.Dense, "labels": input.Labels} {
-		if err := p.files.Write(name, values); err != nil {
-			return err
-		}
-	}
+	p.files = in.Files
+	l := in.Engine.Layout()
 	p.tandem = func() (*work, error) {
 		optimizer, err := opt.NewDense(opt.DefaultDense())
 		if err != nil {
 			return nil, err
 		}
-		params, state := slices.Clone(initial), make([]float32, optimizer.StateSize(l.Params))
+		params, state := slices.Clone(in.Initial.Params), make([]float32, optimizer.StateSize(l.Params))
 		optimizer.Init(state)
-		pass, grad, loss, steps := engine.NewPass(p.Batch), make([]float32, l.Params), 0.0, 0
+		pass, grad, loss, steps := in.Engine.NewPass(p.Batch), make([]float32, l.Params), 0.0, 0
 		return stepwise(func() error {
-			_, loss = pass.Forward(params, nil, input, true)
+			_, loss = pass.Forward(params, nil, in.Input, true)
 			finite := !math.IsNaN(loss) && !math.IsInf(loss, 0)
 			for i, bucket := range l.Buckets {
 				pass.Backward(params, i, grad)

@@ -29,7 +29,7 @@ type side interface {
 // prepared is a case with its values. Peers read them from files, so that all sides have the same.
 type prepared struct {
 	testCase
-	files *pytorch.Files
+	files *pytorch.Files // nil where there is no peer
 	// tandem and limit build the work of the sides in this process. Limit is nil if there is none.
 	tandem, limit func() (*work, error)
 	// share compares a training with the least time that its pieces of work allow; nil for steps.
@@ -44,9 +44,6 @@ type prepared struct {
 func prepare(c testCase) (*prepared, error) {
 	p := &prepared{testCase: c, pool: parallel.New(max(c.Threads, 1)), arena: &memory.Arena{}}
 	var err error
-	if p.files, err = pytorch.NewFiles(nil); err != nil {
-		return nil, err
-	}
 	if p.products, _, err = blas.Open(os.Getenv(blas.Variable), p.pool); err == nil {
 		err = map[string]func() error{kindDense: p.dense, kindSparse: p.sparse, kindLookup: p.lookupOrUpdate,
 			kindUpdate: p.lookupOrUpdate, kindTrain: p.training}[c.Kind]()
@@ -60,7 +57,9 @@ func prepare(c testCase) (*prepared, error) {
 func (p *prepared) remove() {
 	p.pool.Close()
 	_ = p.arena.Close()
-	p.files.Remove()
+	if p.files != nil {
+		p.files.Remove()
+	}
 }
 
 // freeRows gives the memory of rows that this process holds back to the system.

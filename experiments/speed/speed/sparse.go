@@ -49,11 +49,12 @@ func (p *prepared) schema() *batch.Schema {
 // optimizer step of each row by its sum. The pool shares all of them.
 func (p *prepared) sparse() error {
 	ids, random := p.drawIDs(), rng.New(1, "speed/gradients")
-	grads := pytorch.Draw(p.Batch*p.Rows.Slots*p.Rows.Dim, func() float32 { return float32(random.NormFloat64()) })
-	if err := p.files.Write("ids", ids); err != nil {
-		return err
+	grads := make([]float32, p.Batch*p.Rows.Slots*p.Rows.Dim)
+	for i := range grads {
+		grads[i] = float32(random.NormFloat64())
 	}
-	if err := p.files.Write("grads", grads); err != nil {
+	var err error
+	if p.files, err = pytorch.NewFiles(map[string]any{"ids": ids, "grads": grads}); err != nil {
 		return err
 	}
 	schema := p.schema()

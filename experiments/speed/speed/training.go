@@ -9,6 +9,7 @@ import (
 	"tandem/algo/numeric/batch"
 	"tandem/algo/numeric/model"
 	"tandem/datasets"
+	"tandem/experiments/internal/pytorch"
 	"tandem/runtime/memory"
 	"tandem/runtime/train"
 )
@@ -52,10 +53,9 @@ func (p *prepared) training() error {
 		return err
 	}
 	initial, _ := engine.Init(j.Training.Seed)
-	if err := p.files.Write("params", initial); err != nil {
-		return err
-	}
-	if err := p.writeRows(data); err != nil {
+	values := map[string]any{"params": initial}
+	p.addRows(values, data)
+	if p.files, err = pytorch.NewFiles(values); err != nil {
 		return err
 	}
 	p.tandem = func() (*work, error) {
@@ -89,16 +89,15 @@ func (p *prepared) training() error {
 	return nil
 }
 
-// writeRows writes the rows of a training for the peers. It numbers their ids from 0, so that a peer needs no
-// rows for ids that do not occur.
-func (p *prepared) writeRows(data *datasets.Dataset) error {
+// addRows adds the rows of a training to the values for the peers. It numbers their ids from 0, so that a peer
+// needs no rows for ids that do not occur.
+func (p *prepared) addRows(values map[string]any, data *datasets.Dataset) {
 	type slotID struct {
 		slot int
 		id   uint64
 	}
 	known := map[slotID]int64{}
-	for part, rows := range []*batch.Batch{data.Train, data.Test} {
-		name, numbers := []string{"train", "test"}[part], []int64(nil)
+	numbered := func(rows *batch.Batch) (numbers []int64) {
 		for i := range rows.Samples {
 			for s, slot := range rows.Slots {
 				key := slotID{s, slot.IDs[i]}
@@ -110,14 +109,12 @@ func (p *prepared) writeRows(data *datasets.Dataset) error {
 				numbers = append(numbers, number)
 			}
 		}
-		for kind, values := range map[string]any{"ids": numbers, "numbers": rows.Dense, "labels": rows.Labels} {
-			if err := p.files.Write(name+" "+kind, values); err != nil {
-				return err
-			}
-		}
+		return numbers
 	}
-	numbered := *p.Corpus
-	numbered.IDs = len(known)
-	p.Corpus = &numbered
-	return nil
+	values["train ids"], values["test ids"] = numbered(data.Train), numbered(data.Test)
+	values["train numbers"], values["test numbers"] = data.Train.Dense, data.Test.Dense
+	values["train labels"], values["test labels"] = data.Train.Labels, data.Test.Labels
+	corpus := *p.Corpus
+	corpus.IDs = len(known)
+	p.Corpus = &corpus
 }
