@@ -111,7 +111,7 @@ func TestLoad(t *testing.T) {
 	thread := func(pid, tid, parent, voluntary, other, nanoseconds int) {
 		folder := filepath.Join(proc, fmt.Sprint(pid))
 		for name, text := range map[string]string{
-			"stat": fmt.Sprintf("%d (a node) S 1) S %d 7 7", pid, parent),
+			"status": fmt.Sprintf("Name:\ta: node\nPid:\t%d\nPPid:\t%d\n", pid, parent),
 			fmt.Sprintf("task/%d/status", tid): fmt.Sprintf("Name:\tnode\nvoluntary_ctxt_switches:\t%d\n"+
 				"nonvoluntary_ctxt_switches:\t%d\n", voluntary, other),
 			fmt.Sprintf("task/%d/schedstat", tid): fmt.Sprintf("%d 5 6\n", nanoseconds),

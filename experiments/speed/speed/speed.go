@@ -88,12 +88,27 @@ type plan struct {
 // newPlan returns the plan of the quick or the full version, with the chosen cases.
 func newPlan(o report.Options, chosen choice) (p *plan, err error) {
 	p = &plan{Rounds: o.Seeds, Window: time.Second}
+	cases := slices.Concat(denseCases(), rowCases(), trainCases(o.Quick))
 	if o.Quick {
 		p.Window = 300 * time.Millisecond
+		cases = slices.DeleteFunc(cases, func(c testCase) bool { return !c.isQuick() })
 	}
-	p.Cases, err = chosen.of(slices.Concat(
-		denseCases(o.Quick), sparseCases(o.Quick), rowCases(o.Quick), trainCases(o.Quick)))
+	p.Cases, err = chosen.of(cases)
 	return p, err
+}
+
+// isQuick reports whether the quick version has a case, too.
+func (c *testCase) isQuick() bool {
+	switch c.Kind {
+	case kindDense:
+		return c.Batch == 256
+	case kindSparse:
+		return c.Rows.Total == million && c.Batch == 4096 &&
+			(c.Rows.Dim == 32 || c.Rows.Dim == 16 && c.Threads == 2)
+	case kindTrain:
+		return true
+	}
+	return c.Rows.Total == million && c.Rows.Dim == 32 && c.Rows.Distribution == uniform
 }
 
 // Targets for the ratio of Tandem's rate to PyTorch's, to FBGEMM's, or to a limit.
@@ -113,13 +128,9 @@ const (
 )
 
 // denseCases returns steps of the dense networks.
-func denseCases(quick bool) (cases []testCase) {
-	batches := []int{256, 4096}
-	if quick {
-		batches = batches[:1]
-	}
+func denseCases() (cases []testCase) {
 	for i, n := range []*pytorch.Network{pytorch.Tower(), pytorch.DLRM()} {
-		for _, samples := range batches {
+		for _, samples := range []int{256, 4096} {
 			for _, threads := range []int{1, 2} {
 				cases = append(cases, testCase{Kind: kindDense, Batch: samples, Threads: threads, Net: n,
 					Target: []float64{targetTower, 0}[i]})
@@ -143,57 +154,33 @@ func newRows(total, dim int, distribution string) *rows {
 	return &rows{Total: total, Dim: dim, Slots: slots, Each: total / slots, Distribution: distribution}
 }
 
-// allRows returns the rows of all sizes.
-func allRows(totals, dims []int, distributions ...string) (all []*rows) {
-	for _, total := range totals {
-		for _, dim := range dims {
-			for _, distribution := range distributions {
-				all = append(all, newRows(total, dim, distribution))
-			}
-		}
-	}
-	return all
-}
-
-// sparseCases returns sparse steps.
-func sparseCases(quick bool) (cases []testCase) {
-	of, batches := allRows([]int{million, tenMillion}, []int{16, 32, 64, 128}, uniform, zipf), []int{256, 4096}
-	if quick {
-		of, batches = allRows([]int{million}, []int{16, 32}, uniform, zipf), []int{4096}
-	}
-	for _, r := range of {
-		for _, samples := range batches {
-			for _, threads := range []int{1, 2} {
-				if quick && r.Dim == 16 && threads == 1 {
-					continue
-				}
-				for _, rowWise := range []bool{false, true} {
-					cases = append(cases, testCase{Kind: kindSparse, Batch: samples, Threads: threads,
-						Rows: r, RowWise: rowWise, Target: targetSparse})
+// rowCases returns sparse steps, then lookups and updates on one core, and on two for the dimension of the
+// budgets.
+func rowCases() []testCase {
+	var steps, parts []testCase
+	for _, total := range []int{million, tenMillion} {
+		for _, dim := range []int{16, 32, 64, 128} {
+			for _, distribution := range []string{uniform, zipf} {
+				r := newRows(total, dim, distribution)
+				for _, samples := range []int{256, 4096} {
+					for _, threads := range []int{1, 2} {
+						c := testCase{Kind: kindSparse, Batch: samples, Threads: threads, Rows: r,
+							Target: targetSparse}
+						rowWise := c
+						rowWise.RowWise = true
+						steps = append(steps, c, rowWise)
+						if samples == 4096 && (threads == 1 || dim == 32) {
+							c.Target, c.Kind = 0, kindLookup
+							update := c
+							update.Kind = kindUpdate
+							parts = append(parts, c, update)
+						}
+					}
 				}
 			}
 		}
 	}
-	return cases
-}
-
-// rowCases returns lookups and updates on one core, and on two for the dimension of the budgets.
-func rowCases(quick bool) (cases []testCase) {
-	of := allRows([]int{million, tenMillion}, []int{16, 32, 64, 128}, uniform, zipf)
-	if quick {
-		of = allRows([]int{million}, []int{32}, uniform)
-	}
-	for _, r := range of {
-		for _, threads := range []int{1, 2} {
-			if threads > 1 && r.Dim != 32 {
-				continue
-			}
-			for _, kind := range []string{kindLookup, kindUpdate} {
-				cases = append(cases, testCase{Kind: kind, Batch: 4096, Threads: threads, Rows: r})
-			}
-		}
-	}
-	return cases
+	return slices.Concat(steps, parts)
 }
 
 // trainCases returns trainings whose samples take a side about ten seconds, or about two in the quick
