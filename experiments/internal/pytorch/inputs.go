@@ -18,8 +18,8 @@ type Inputs struct {
 // samples is so small that rounding shows in it.
 const positiveRate = 0.25
 
-// Draw draws initial parameters and a batch, and writes them for the peer. Products multiply Tandem's matrices;
-// nil: the built-in ones.
+// Draw draws initial parameters and a batch, and writes them for the peer. Products multiply Tandem's
+// matrices; nil: the built-in ones.
 func Draw(n *Network, samples int, seed uint64, products gemm.Products) (*Inputs, error) {
 	e, err := model.New(n.Spec(), n.Schema(), products)
 	if err != nil {

@@ -83,17 +83,17 @@ func Start(ctx context.Context, python *report.Python, name, program string, arg
 func start(ctx context.Context, name, program string, args ...string) (*Peer, error) {
 	p := &Peer{}
 	var err error
-	p.Process, err = script.Start(ctx, script.Options{Name: name, Env: environment(), HelloTimeout: helloTimeout,
-		Timeout: responseTimeout}, &p.About, program, args...)
+	p.Process, err = script.Start(ctx, script.Options{Name: name, Env: environment(),
+		HelloTimeout: helloTimeout, Timeout: responseTimeout}, &p.About, program, args...)
 	if err != nil {
 		return nil, err
 	}
 	return p, nil
 }
 
-// environment returns the environment of this process with settings that make PyTorch faster, unless they are
-// set: AVX-512 in Debian's OpenBLAS, which does not recognise some processors, and huge pages for large tensors,
-// as for Tandem's rows.
+// environment returns the environment of this process with settings that make PyTorch faster, unless they
+// are set: AVX-512 in Debian's OpenBLAS, which does not recognise some processors, and huge pages for
+// large tensors, as for Tandem's rows.
 func environment() []string {
 	env := os.Environ()
 	add := func(name, value string) {

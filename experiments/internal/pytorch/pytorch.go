@@ -1,5 +1,5 @@
-// Package pytorch describes networks that Tandem and PyTorch both build, and starts PyTorch, for experiments that
-// compare the two.
+// Package pytorch describes networks that Tandem and PyTorch both build, and starts PyTorch, for
+// experiments that compare the two.
 package pytorch
 
 import (

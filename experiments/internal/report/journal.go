@@ -66,10 +66,11 @@ type measuredCase[R any] struct {
 	Result R      `json:"result"`
 }
 
-// MeasureCases measures cases one after another, and returns their results. It keeps each in cases.jsonl at its
-// end, so that a run that is resumed repeats none. Name returns a name that no other case has. All cases count
-// alike in the total of the meter, which loses those that are not repeated.
-func MeasureCases[C, R any](o Options, meter *Meter, cases []C, name func(C) string, measure func(C) (R, error),
+// MeasureCases measures cases one after another, and returns their results. It keeps each in cases.jsonl
+// at its end, so that a run that is resumed repeats none. Name returns a name that no other case has. All
+// cases count alike in the total of the meter, which loses those that are not repeated.
+func MeasureCases[C, R any](
+	o Options, meter *Meter, cases []C, name func(C) string, measure func(C) (R, error),
 ) (results []R, err error) {
 	journal, err := OpenJournal[measuredCase[R]](o, "cases.jsonl")
 	if err != nil {

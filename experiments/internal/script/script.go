@@ -164,8 +164,8 @@ func (p *Process) Close() {
 	_ = p.end()            // its exit status no longer matters
 }
 
-// lastError returns the last line that a process that has ended has written to standard error, as the end of a
-// sentence, or "" if there is none. A Python traceback ends with the error.
+// lastError returns the last line that a process that has ended has written to standard error, as the end
+// of a sentence, or "" if there is none. A Python traceback ends with the error.
 func (p *Process) lastError() string {
 	lines := strings.Split(strings.TrimSpace(p.stderr.String()), "\n")
 	if last := lines[len(lines)-1]; last != "" {

@@ -24,7 +24,8 @@ func Range(values []float64) Spread {
 	return Spread{slices.Min(values), report.Median(values), slices.Max(values)}
 }
 
-// Quartiles returns the spread of one or more values between their quartiles, interpolated between neighbours.
+// Quartiles returns the spread of one or more values between their quartiles, interpolated between
+// neighbours.
 func Quartiles(values []float64) Spread {
 	sorted := slices.Sorted(slices.Values(values))
 	at := func(share float64) float64 {

@@ -1,6 +1,6 @@
-// Package turns compares sides that do the same work: Tandem in several ways, programs of others, limits of the
-// machine. The sides of a case take turns within each of several rounds. Machines differ, and one machine differs
-// from minute to minute, so only ratios within a round are meaningful.
+// Package turns compares sides that do the same work: Tandem in several ways, programs of others, limits
+// of the machine. The sides of a case take turns within each of several rounds. Machines differ, and one
+// machine differs from minute to minute, so only ratios within a round are meaningful.
 package turns
 
 import (

@@ -53,7 +53,8 @@ func TestTimeEnds(t *testing.T) {
 	}
 }
 
-// A ratio is taken round by round. The machine is half as fast in the second round; the ratios are 2, 1 and 4.
+// A ratio is taken round by round. The machine is half as fast in the second round; the ratios are 2, 1
+// and 4.
 func TestSpreads(t *testing.T) {
 	ratios := Ratios([]float64{2, 2, 4}, []float64{1, 2, 1})
 	if got := Range(ratios); got != (Spread{1, 2, 4}) {

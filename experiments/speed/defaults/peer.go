@@ -66,8 +66,8 @@ type feature struct {
 	id     uint64
 }
 
-// writeRows writes rows in the format of svmlight: the numbers, then the ids, one-hot. Training rows number the
-// ids from the last number on. An id that they lack has no number, so test rows leave it out.
+// writeRows writes rows in the format of svmlight: the numbers, then the ids, one-hot. Training rows
+// number the ids from the last number on. An id that they lack has no number, so test rows leave it out.
 func writeRows(name string, rows *batch.Batch, known map[feature]int, training bool) error {
 	out, err := os.Create(name)
 	if err != nil {

@@ -90,8 +90,8 @@ func TestFlags(t *testing.T) {
 			t.Errorf("%s: error %v, want %s", args, err, want)
 		}
 	}
-	p, err := planned(t, report.Options{Seeds: 2}, "--networks", "dlrm,tower", "--batches", "4,512", "--shrink",
-		"2", "--window", "1s")
+	const args = "--networks dlrm,tower --batches 4,512 --shrink 2 --window 1s"
+	p, err := planned(t, report.Options{Seeds: 2}, strings.Fields(args)...)
 	if err != nil || len(p.Cases) != 2*2*3 || p.Cases[0].String() != "DLRM, batch 4, fp32" ||
 		p.Cases[0].Network.Top[0] != 256 || p.Window != time.Second {
 		t.Errorf("plan %+v, error %v", p, err)
@@ -286,8 +286,8 @@ func TestSameArithmeticAsPyTorch(t *testing.T) {
 			}
 			wrong := &inputs{&pytorch.Inputs{}, in.part}
 			*wrong.Inputs = *in.Inputs
-			if wrong.Files, err = pytorch.NewFiles(map[string]any{"params": other, "embeddings": in.Embeddings,
-				"numbers": in.Dense, "labels": in.Labels}); err != nil {
+			if wrong.Files, err = pytorch.NewFiles(map[string]any{"params": other,
+				"embeddings": in.Embeddings, "numbers": in.Dense, "labels": in.Labels}); err != nil {
 				t.Fatal(err)
 			}
 			if a := compare(ours, firstOnPyTorch(t, p, c, wrong), l, precision); a.Within {

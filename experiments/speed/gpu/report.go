@@ -57,14 +57,15 @@ func (p *plan) tables(results []*result) []cli.Table {
 		return &cli.Table{Caption: fmt.Sprintf(caption, p.Rounds),
 			Header: append([]string{"network", "batch", "type"}, columns...), Words: 1}
 	}
-	times := table("Dense step on "+on+", in ms; median (quartiles) of %d rounds", "Tandem", "eager", "compiled",
-		"products")
-	ratios := table("PyTorch's time, and that of the products, ÷ Tandem's: median and quartiles of %d rounds")
-	copies := table("A step in ms, without copies between host and GPU, with those of samples, and with sums "+
-		"over hosts, too; share that computing does not hide; medians of %d rounds", "without", "samples",
-		"share", "host sums", "share")
-	trainings := table("Training in mode "+p.Training.Mode+", embedding PSs on this host; median (quartiles) of "+
-		"%d rounds", "k samples/s", "step alone, k/s", "share")
+	times := table("Dense step on "+on+", in ms; median (quartiles) of %d rounds", "Tandem", "eager",
+		"compiled", "products")
+	ratios := table("PyTorch's time, and that of the products, ÷ Tandem's: median and quartiles of %d " +
+		"rounds")
+	copies := table("A step in ms, without copies between host and GPU, with those of samples, and with "+
+		"sums over hosts, too; share that computing does not hide; medians of %d rounds", "without",
+		"samples", "share", "host sums", "share")
+	trainings := table("Training in mode "+p.Training.Mode+", embedding PSs on this host; median "+
+		"(quartiles) of %d rounds", "k samples/s", "step alone, k/s", "share")
 	for _, c := range comparisons() {
 		ratios.Header = append(ratios.Header, fmt.Sprintf("%s ≥ %g", c.name, c.goal))
 	}
@@ -101,8 +102,8 @@ func (p *plan) tables(results []*result) []cli.Table {
 	return []cli.Table{*times, *ratios, *copies, *trainings}
 }
 
-// notHidden returns the share of a side's step that is not hidden behind the step without copies, the median of
-// the rounds.
+// notHidden returns the share of a side's step that is not hidden behind the step without copies, the
+// median of the rounds.
 func (r *result) notHidden(side string) float64 {
 	return 1 - turns.Quartiles(turns.Ratios(r.Seconds[stepSide], r.Seconds[side])).Median
 }
@@ -202,8 +203,9 @@ func (p *plan) notes(results []*result) (notes []string) {
 			"of pooled embeddings to it. Host sums: with gradients of all parameters to the host and "+
 			"back, too, which wire.all-reduce: nccl or nccl-tree leave on GPUs. Not hidden: 1 − the step "+
 			"without copies ÷ the step with them, round by round.",
-		fmt.Sprintf("Trainings: rows of the preset criteo, in memory, at most %d steps an epoch; gradients of "+
-			"parameters stay on the GPU, as those of one rank do; the time includes the start of the roles.",
+		fmt.Sprintf("Trainings: rows of the preset criteo, in memory, at most %d steps an epoch; gradients "+
+			"of parameters stay on the GPU, as those of one rank do; the time includes the start of the "+
+			"roles.",
 			p.Training.Steps))
 	return append(notes, report.FewSeedsNote(p.Rounds, "rounds", "quartiles")...)
 }

@@ -28,8 +28,8 @@ func newInputs(c testCase, seed uint64) (*inputs, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &inputs{in, &batch.Part{Bounds: []int{0, c.Batch}, Batch: &batch.Batch{Samples: c.Batch, Dense: in.Dense,
-		Labels: in.Labels}}}, nil
+	all := &batch.Batch{Samples: c.Batch, Dense: in.Dense, Labels: in.Labels}
+	return &inputs{in, &batch.Part{Bounds: []int{0, c.Batch}, Batch: all}}, nil
 }
 
 // replica is the network of a case on the GPU, as Tandem trains it.
@@ -118,8 +118,8 @@ func newProducts(device *cuda.Device, of []engine.Multiplication, window time.Du
 	return p, err
 }
 
-// Run implements turns.Side. The number of steps changes nothing: each product is repeated for its part of the
-// window.
+// Run implements turns.Side. The number of steps changes nothing: each product is repeated for its part of
+// the window.
 func (p *products) Run(ctx context.Context, steps int) (time.Duration, error) {
 	var sum float64 // of a step, in nanoseconds
 	for _, product := range p.list {

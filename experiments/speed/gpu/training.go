@@ -67,7 +67,8 @@ func (m *measurement) train(ctx context.Context, r *result) (err error) {
 }
 
 // trainOnce trains a new model.
-func (m *measurement) trainOnce(ctx context.Context, j job.Job, data *datasets.Dataset) (*train.Result, error) {
+func (m *measurement) trainOnce(ctx context.Context, j job.Job, data *datasets.Dataset,
+) (*train.Result, error) {
 	g, err := engine.Open(m.libraries, &j)
 	if err != nil {
 		return nil, err

@@ -58,8 +58,8 @@ func (s *stand) train(ctx context.Context, m served) (t *trained, err error) {
 	if err := errors.Join(os.Mkdir(folder, 0o755), write()); err != nil {
 		return nil, err
 	}
-	if err := run(ctx, "go", "build", "-o", s.folder, "tandem/cmd/data", "tandem/cmd/train", "tandem/cmd/model",
-		"tandem/cmd/serve"); err != nil {
+	if err := run(ctx, "go", "build", "-o", s.folder, "tandem/cmd/data", "tandem/cmd/train",
+		"tandem/cmd/model", "tandem/cmd/serve"); err != nil {
 		return nil, err
 	}
 	if err := run(ctx, s.program("data"), "convert", "--file", file, "--out", t.table); err != nil {

@@ -32,15 +32,17 @@ func (p *plan) report(results []*result) *report.Report {
 	return r
 }
 
-// resultTable returns a line for each way and number of clients, with requests of a number of rows to a model.
+// resultTable returns a line for each way and number of clients, with requests of a number of rows to a
+// model.
 func resultTable(results []*result, model string, rows int) cli.Table {
 	size := "one row"
 	if rows > 1 {
 		size = fmt.Sprintf("%d rows", rows)
 	}
 	t := cli.Table{
-		Caption: fmt.Sprintf("%s, requests of %s: samples/s, and latency in ms (medians of rounds)", model, size),
-		Header:  []string{"server", "clients", "samples/s", "p50", "p99"}, Words: 1,
+		Caption: fmt.Sprintf("%s, requests of %s: samples/s, and latency in ms (medians of rounds)", model,
+			size),
+		Header: []string{"server", "clients", "samples/s", "p50", "p99"}, Words: 1,
 	}
 	for _, r := range results {
 		if r.Model == model && r.Rows == rows {
@@ -52,13 +54,13 @@ func resultTable(results []*result, model string, rows int) cli.Table {
 	return t
 }
 
-// ratios returns the ratios of samples/s of the first way to those of another, the medians of rounds, over all
-// models and rows that were measured with a number of clients.
+// ratios returns the ratios of samples/s of the first way to those of another, the medians of rounds, over
+// all models and rows that were measured with a number of clients.
 func ratios(results []*result, to string, clients int) (all []float64) {
 	for _, r := range results {
 		for _, other := range results {
-			if r.Way == ways()[0].name && r.Clients == clients && other.Way == to && other.Clients == clients &&
-				other.Model == r.Model && other.Rows == r.Rows {
+			if r.Way == ways()[0].name && r.Clients == clients && other.Way == to &&
+				other.Clients == clients && other.Model == r.Model && other.Rows == r.Rows {
 				all = append(all, report.Median(turns.Ratios(r.SamplesPerSecond, other.SamplesPerSecond)))
 			}
 		}
@@ -75,8 +77,8 @@ func (p *plan) findings(results []*result) (list []string) {
 			unit = "client"
 		}
 		r := ratios(results, to, clients)
-		list = append(list, fmt.Sprintf("%s with %d %s: %.2f to %.2f (medians of rounds, by model and size of "+
-			"requests).", what, clients, unit, slices.Min(r), slices.Max(r)))
+		list = append(list, fmt.Sprintf("%s with %d %s: %.2f to %.2f (medians of rounds, by model and size "+
+			"of requests).", what, clients, unit, slices.Min(r), slices.Max(r)))
 	}
 	for _, clients := range p.Clients {
 		add("Samples/s of cmd/serve ÷ those of onnxruntime, both with JSON,", all[len(all)-1].name, clients)

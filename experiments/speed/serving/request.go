@@ -72,8 +72,8 @@ func (c *columns) requests(n int, w way) (all [][]byte, err error) {
 	return all, nil
 }
 
-// request returns a request with the values of n rows: a message of gRPC, or of HTTP with values as bytes or as
-// JSON.
+// request returns a request with the values of n rows: a message of gRPC, or of HTTP with values as bytes
+// or as JSON.
 func (c *columns) request(lo, n int, w way) ([]byte, error) {
 	q := &oip.ModelInferRequest{ModelName: "tandem"}
 	var inputs []any

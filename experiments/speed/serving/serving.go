@@ -122,8 +122,7 @@ func (p *plan) measure(ctx context.Context, python string, o report.Options) ([]
 	defer os.RemoveAll(folder)
 	s := &stand{plan: p, python: python, folder: folder, options: o,
 		meter: &report.Meter{Total: len(p.Models), Unit: "models", Report: o.Progress}}
-	ofModels, err := report.MeasureCases(o, s.meter, p.Models, served.name, func(m served) ([]*result, error) {
-		return s.measure(ctx, m)
-	})
+	ofModels, err := report.MeasureCases(o, s.meter, p.Models, served.name,
+		func(m served) ([]*result, error) { return s.measure(ctx, m) })
 	return slices.Concat(ofModels...), err
 }

@@ -88,8 +88,9 @@ func TestTooLarge(t *testing.T) {
 		}
 		results = append(results, r)
 	}
-	want := "Left out, because the rows of one side alone need more than 8GB: sparse step, 10 M × 128, uniform; " +
-		"sparse step, 10 M × 128, Zipf 1.05; lookup, 10 M × 128, uniform; update, 10 M × 128, uniform; " +
+	want := "Left out, because the rows of one side alone need more than 8GB: sparse step, 10 M × 128, " +
+		"uniform; sparse step, 10 M × 128, Zipf 1.05; lookup, 10 M × 128, uniform; update, 10 M × 128, " +
+		"uniform; " +
 		"lookup, 10 M × 128, Zipf 1.05; update, 10 M × 128, Zipf 1.05."
 	if notes := p.notes(results); cases != 8+4 || !slices.Contains(notes, want) {
 		t.Errorf("%d cases, notes\n%s", cases, strings.Join(notes, "\n"))

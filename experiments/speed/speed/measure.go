@@ -76,8 +76,8 @@ type measurement struct {
 // measure starts the peers and measures every case.
 func (p *plan) measure(ctx context.Context, o report.Options, python *report.Python) ([]*result, error) {
 	m := &measurement{plan: p, peers: map[string]side{}, machine: machine{
-		Engine: o.Backend.Multiplier(&job.Job{}).Name(), Vectors: isa.Best().String(), Cores: runtime.NumCPU(),
-		Memory: unit.Bytes(memoryShare * float64(probe.Available())),
+		Engine: o.Backend.Multiplier(&job.Job{}).Name(), Vectors: isa.Best().String(),
+		Cores: runtime.NumCPU(), Memory: unit.Bytes(memoryShare * float64(probe.Available())),
 	}}
 	start := func(name string, about **pytorch.About, python *report.Python, args ...string) (string, error) {
 		started, absent, err := pytorch.Start(ctx, python, name, peerScript, args...)

@@ -49,7 +49,9 @@ func (p *plan) notes(results []*result) (notes []string) {
 
 // notes say what a machine and the programs on it are.
 func (m *machine) notes() []string {
-	notes := []string{fmt.Sprintf("Tandem: %s; the processor has %s; %s.", m.Engine, m.Vectors, cores(m.Cores))}
+	notes := []string{
+		fmt.Sprintf("Tandem: %s; the processor has %s; %s.", m.Engine, m.Vectors, cores(m.Cores)),
+	}
 	if m.PyTorch == nil {
 		notes = append(notes, fmt.Sprintf("No PyTorch: %s. Name a Python interpreter with torch and "+
 			"numpy by --python.", m.NoPyTorch))

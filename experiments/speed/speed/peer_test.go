@@ -30,8 +30,8 @@ func beFake() {
 			os.Exit(3)
 		}
 		fmt.Println(map[string]string{
-			"hello": `{"torch": "9.9", "blas": "open", "capability": "AVX512", "python": "3.9", "fused": true,` +
-				` "openblas_coretype": "SkylakeX"}`,
+			"hello": `{"torch": "9.9", "blas": "open", "capability": "AVX512", "python": "3.9",` +
+				` "fused": true, "openblas_coretype": "SkylakeX"}`,
 			"open": `{"check": 1e9}`, "run": `{"seconds": 0.25}`, "close": "{}",
 		}[request.Do])
 	}
@@ -56,7 +56,8 @@ func TestPeer(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer p.Close()
-	const want = "PyTorch 9.9 (BLAS open, own kernels AVX512, Python 3.9), OPENBLAS_CORETYPE=SkylakeX, Adam fused"
+	const want = "PyTorch 9.9 (BLAS open, own kernels AVX512, Python 3.9), OPENBLAS_CORETYPE=SkylakeX, " +
+		"Adam fused"
 	if got := p.About.String(); got != want {
 		t.Errorf("about %q, want %q", got, want)
 	}

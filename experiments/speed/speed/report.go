@@ -108,8 +108,8 @@ func (r *result) rate(seconds []float64) string {
 	return threeDigits(r.work() / report.Median(seconds))
 }
 
-// beside is a case beside something else: a peer, a limit of the machine, another store, a goal. It is a line of
-// a table and, with a target, a goal.
+// beside is a case beside something else: a peer, a limit of the machine, another store, a goal. It is a
+// line of a table and, with a target, a goal.
 type beside struct {
 	caption, yardstick string // of the table, and of the column of the other
 	ours, theirs       string
@@ -131,7 +131,8 @@ func (p *plan) besides(r *result) (list []beside) {
 	}
 	for _, peer := range comparisons() {
 		b := beside{yardstick: peer.name, ours: r.rate(r.Tandem), theirs: "–", value: "–",
-			caption: fmt.Sprintf("Tandem and %s in turns, medians of %d rounds: %s", peer.name, p.Rounds, what)}
+			caption: fmt.Sprintf("Tandem and %s in turns, medians of %d rounds: %s", peer.name, p.Rounds,
+				what)}
 		if peer.ran(r) {
 			ratio, target := peer.ratio(r), peer.target(&r.testCase)
 			b.theirs, b.value = r.rate(*peer.seconds(r)), r.marked(threeDigits(ratio.Median))
@@ -172,9 +173,10 @@ func (p *plan) besides(r *result) (list []beside) {
 	}
 	if r.Share != nil {
 		share := r.Share.Share()
-		list = append(list, beside{caption: "Trainings and their own work, measured alone: thousand samples/s",
-			ours: threeDigits(r.Share.SamplesPerSecond / 1e3), yardstick: "limit",
-			theirs: threeDigits(r.Share.Bound / 1e3), value: turns.Percent(share), text: turns.Percent(share),
+		list = append(list, beside{
+			yardstick: "limit", value: turns.Percent(share), text: turns.Percent(share),
+			caption: "Trainings and their own work, measured alone: thousand samples/s",
+			ours:    threeDigits(r.Share.SamplesPerSecond / 1e3), theirs: threeDigits(r.Share.Bound / 1e3),
 			of:      fmt.Sprintf("trainings, %s of what their work allows", turns.Percent(targetShare)),
 			reached: share, target: targetShare})
 	}
@@ -218,16 +220,16 @@ func (p *plan) findings(results []*result) []string {
 	list, reached := []string{""}, 0
 	for _, t := range turns.Tallies(goals) {
 		if reached += t.Reached; t.Reached < t.All {
-			list = append(list, fmt.Sprintf("Missed by %d of %d: %s. Lowest: %s.", t.All-t.Reached, t.All, t.Of,
-				t.Lowest.Text))
+			list = append(list, fmt.Sprintf("Missed by %d of %d: %s. Lowest: %s.", t.All-t.Reached, t.All,
+				t.Of, t.Lowest.Text))
 		}
 	}
 	list[0] = fmt.Sprintf("%d of %d targets are reached.", reached, len(goals))
 	return list
 }
 
-// tables returns a table for each caption, with a line for each case. They fit in 80 columns: ranges are in the
-// figures, and all rounds in speed.json.
+// tables returns a table for each caption, with a line for each case. They fit in 80 columns: ranges are
+// in the figures, and all rounds in speed.json.
 func (p *plan) tables(results []*result) (tables []cli.Table) {
 	for _, r := range results {
 		header, cells := []string{"case"}, []string{r.String()}

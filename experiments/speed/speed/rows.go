@@ -89,9 +89,9 @@ func (p *prepared) inTurn(tasks []*rowTask, do func(g, b int) error) *work {
 	}, nil)
 }
 
-// lookupOrUpdate draws ids. A step is the work of a PS on the signs of a batch: a lookup of their rows, or an
-// update with one gradient per row. The limit is a bare loop with prefetching over the same rows in an array, at
-// known addresses.
+// lookupOrUpdate draws ids. A step is the work of a PS on the signs of a batch: a lookup of their rows, or
+// an update with one gradient per row. The limit is a bare loop with prefetching over the same rows in an
+// array, at known addresses.
 func (p *prepared) lookupOrUpdate() error {
 	ids, update, dim := p.drawIDs(), p.Kind == kindUpdate, p.Rows.Dim
 	p.tandem = func() (*work, error) {

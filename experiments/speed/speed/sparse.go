@@ -44,9 +44,9 @@ func (p *prepared) schema() *batch.Schema {
 	return (&pytorch.Network{Slots: p.Rows.Slots, Dim: p.Rows.Dim}).Schema()
 }
 
-// sparse draws ids and gradients of the pooled rows. A step is the sparse half of a step as sequential training
-// does it: the distinct signs of a batch, their rows, the pooled rows, the order of gradients by row, and one
-// optimizer step of each row by its sum. The pool shares all of them.
+// sparse draws ids and gradients of the pooled rows. A step is the sparse half of a step as sequential
+// training does it: the distinct signs of a batch, their rows, the pooled rows, the order of gradients by
+// row, and one optimizer step of each row by its sum. The pool shares all of them.
 func (p *prepared) sparse() error {
 	ids, random := p.drawIDs(), rng.New(1, "speed/gradients")
 	grads := make([]float32, p.Batch*p.Rows.Slots*p.Rows.Dim)

@@ -1,8 +1,8 @@
 // Package speed compares the speed of Tandem with PyTorch and FBGEMM on the cores of this machine, and with
 // the limits of the machine.
 //
-// In every case, all sides do the same work: same sizes, same values, same number of threads. PyTorch runs in a
-// separate process, which reads requests as lines of JSON: see peer.py.
+// In every case, all sides do the same work: same sizes, same values, same number of threads. PyTorch runs
+// in a separate process, which reads requests as lines of JSON: see peer.py.
 package speed
 
 import (
@@ -25,8 +25,9 @@ func New() *report.Experiment {
 	var python report.Python
 	chosen := newChoice()
 	return report.Study(report.Experiment{
-		Name:     "speed",
-		Question: "How fast is Tandem compared with PyTorch on the same cores, and with the limits of the machine?",
+		Name: "speed",
+		Question: "How fast is Tandem compared with PyTorch on the same cores, and with the limits of the " +
+			"machine?",
 		Help: `Both sides do the same work on the same values with the same number of threads,
 in turns, within one run:
 
@@ -225,8 +226,8 @@ func newChoice() choice {
 		}
 	}
 	return choice{
-		{flag: "only", usage: "measure cases of these kinds: " + strings.Join(kinds(), ", ") + " (default: all)",
-			of: func(c *testCase) string { return c.Kind }},
+		{flag: "only", usage: "measure cases of these kinds: " + strings.Join(kinds(), ", ") +
+			" (default: all)", of: func(c *testCase) string { return c.Kind }},
 		{flag: "rows", usage: "of cases with rows, measure those with these totals: 1000000, 10000000 " +
 			"(default: all)", of: ofRows(func(r *rows) int { return r.Total })},
 		{flag: "dims", usage: "of cases with rows, measure those of these dimensions: 16, 32, 64, 128 " +

@@ -39,9 +39,9 @@ func (c *testCase) job() job.Job {
 	return t
 }
 
-// training generates the rows. A step is a whole training of a new model as cmd/train runs it, with all roles in
-// this process; its time does not include building the model and predicting the test rows. Peers begin with
-// Tandem's dense parameters and with their own embedding rows.
+// training generates the rows. A step is a whole training of a new model as cmd/train runs it, with all
+// roles in this process; its time does not include building the model and predicting the test rows. Peers
+// begin with Tandem's dense parameters and with their own embedding rows.
 func (p *prepared) training() error {
 	data, err := datasets.Open(p.Corpus.data(), "")
 	if err != nil {
@@ -89,8 +89,8 @@ func (p *prepared) training() error {
 	return nil
 }
 
-// addRows adds the rows of a training to the values for the peers. It numbers their ids from 0, so that a peer
-// needs no rows for ids that do not occur.
+// addRows adds the rows of a training to the values for the peers. It numbers their ids from 0, so that a
+// peer needs no rows for ids that do not occur.
 func (p *prepared) addRows(values map[string]any, data *datasets.Dataset) {
 	type slotID struct {
 		slot int
