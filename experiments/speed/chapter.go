@@ -11,11 +11,10 @@ import (
 
 // Chapter returns the experiments in the order of the list.
 func Chapter() report.Chapter {
-	return report.Chapter{Name: "speed", Title: "Speed and quality beside the programs of others, on one machine", Experiments: []*report.Experiment{
-		report.Adapt(speed.New()),
-		report.Adapt(gpu.New()),
-		report.Adapt(processes.New()),
-		report.Adapt(serving.New()),
-		report.Adapt(defaults.New()),
-	}}
+	return report.Chapter{
+		Name: "speed", Title: "Speed and quality beside the programs of others, on one machine",
+		Experiments: []*report.Experiment{
+			speed.New(), gpu.New(), processes.New(), serving.New(), defaults.New(),
+		},
+	}
 }

@@ -53,16 +53,19 @@ func (p *plan) measure(ctx context.Context, o report.Options) (*results, error) 
 	if err != nil {
 		return nil, err
 	}
-	var names []string
-	for i := range p.Networks {
-		names = append(names, fmt.Sprintf("random network %d", i+1))
+	numbers := make([]int, p.Networks+len(p.Cases)) // the random networks, then the cases
+	for i := range numbers {
+		numbers[i] = i
 	}
-	for _, c := range p.Cases {
-		names = append(names, c.Name)
+	name := func(i int) string {
+		if i < p.Networks {
+			return fmt.Sprintf("random network %d", i+1)
+		}
+		return p.Cases[i-p.Networks].Name
 	}
-	meter := &report.Meter{Total: len(names), Unit: "networks", Report: o.Progress}
-	all, err := report.MeasureCases(o, nil, meter, names, func(i int) (r *caseResult, err error) {
-		meter.Show(0, 1, names[i])
+	meter := &report.Meter{Total: len(numbers), Unit: "networks", Report: o.Progress}
+	all, err := report.MeasureCases(o, meter, numbers, name, func(i int) (r *caseResult, err error) {
+		meter.Show(0, 1, name(i))
 		if i < p.Networks {
 			r, err = p.compare(ctx, peer, randomNetwork(p.Seed, i), p.Ways[:1], 1)
 		} else {

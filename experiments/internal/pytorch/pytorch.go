@@ -1,5 +1,5 @@
-// Package pytorch describes networks that Tandem and PyTorch both build, for experiments that compare the
-// two.
+// Package pytorch describes networks that Tandem and PyTorch both build, and starts PyTorch, for
+// experiments that compare the two.
 package pytorch
 
 import (
@@ -14,9 +14,6 @@ import (
 //
 //go:embed networks.py
 var networks string
-
-// Program returns the Python program of a peer, whose text follows networks.py.
-func Program(text string) string { return networks + "\n\n" + text }
 
 // Network describes a network to both sides. Its embeddings are of one width, its hidden layers have ReLUs,
 // and it has one logit.

@@ -62,33 +62,28 @@ func (j *Journal[T]) Close() error { return j.file.Close() }
 
 // measuredCase is a case in the journal of MeasureCases.
 type measuredCase[R any] struct {
-	Case   string     `json:"case"`
-	Result R          `json:"result"`
-	Lines  [][]string `json:"lines"` // of the log
+	Case   string `json:"case"`
+	Result R      `json:"result"`
 }
 
-// MeasureCases measures cases, each of which has a name of its own, one after another, and returns their
-// results. It keeps each in cases.jsonl at its end, with the lines that the measurement has added to the log,
-// which may be nil, so that a run that is resumed repeats none. Measure gets the index of a case. The total
-// of the meter, in which all cases count alike, loses those that are not repeated.
-func MeasureCases[R any](o Options, log *Log, meter *Meter, cases []string, measure func(i int) (R, error),
+// MeasureCases measures cases one after another, and returns their results. It keeps each in cases.jsonl
+// at its end, so that a run that is resumed repeats none. Name returns a name that no other case has. All
+// cases count alike in the total of the meter, which loses those that are not repeated.
+func MeasureCases[C, R any](
+	o Options, meter *Meter, cases []C, name func(C) string, measure func(C) (R, error),
 ) (results []R, err error) {
 	journal, err := OpenJournal[measuredCase[R]](o, "cases.jsonl")
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, journal.Close()) }()
-	if log == nil {
-		log = &Log{} // without lines
-	}
-	kept := map[string]measuredCase[R]{}
+	kept := map[string]R{}
 	for _, one := range journal.Kept {
-		kept[one.Case] = one
+		kept[one.Case] = one.Result
 	}
-	each := meter.Total / max(len(cases), 1)
-	again := 0
-	for _, name := range cases {
-		if _, known := kept[name]; known {
+	each, again := meter.Total/max(len(cases), 1), 0
+	for _, c := range cases {
+		if _, known := kept[name(c)]; known {
 			again++
 		}
 	}
@@ -96,22 +91,19 @@ func MeasureCases[R any](o Options, log *Log, meter *Meter, cases []string, meas
 	if again > 0 {
 		meter.Show(0, 1, fmt.Sprintf("%d of %d cases were measured earlier", again, len(cases)))
 	}
-	for i, name := range cases {
-		one, known := kept[name]
+	for _, c := range cases {
+		result, known := kept[name(c)]
 		if !known {
-			begin := len(log.lines)
-			result, err := measure(i)
-			if err != nil {
-				return nil, fmt.Errorf("%s: %w", name, err)
+			done := meter.Done + each
+			if result, err = measure(c); err != nil {
+				return nil, fmt.Errorf("%s: %w", name(c), err)
 			}
-			one = measuredCase[R]{name, result, log.lines[begin:]}
-			if err := journal.Add(one); err != nil {
+			if err := journal.Add(measuredCase[R]{name(c), result}); err != nil {
 				return nil, err
 			}
-		} else if err := log.addAll(one.Lines); err != nil {
-			return nil, err
+			meter.Done = done
 		}
-		results = append(results, one.Result)
+		results = append(results, result)
 	}
 	return results, nil
 }

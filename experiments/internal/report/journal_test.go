@@ -13,46 +13,48 @@ import (
 	"tandem/experiments/internal/report"
 )
 
+// self is the name of a case that is a name.
+func self(name string) string { return name }
+
 // A run that is resumed after any line, or in the middle of one, measures the other cases and leaves the same
-// results and files.
+// results and journal.
 func TestResumedCasesAreNotMeasuredAgain(t *testing.T) {
 	cases := []string{"a", "b", "c"}
 	folder := t.TempDir()
-	var measured []int
+	path := filepath.Join(folder, "cases.jsonl")
+	var measured []string
 	run := func() (results []float64, meter report.Meter) {
 		t.Helper()
-		o := report.Options{Folder: folder, Run: "0badcafe"}
-		log, err := o.NewLog("rates.csv", "case", "rate")
+		measured, meter.Total = nil, 2*len(cases)
+		results, err := report.MeasureCases(report.Options{Folder: folder}, &meter, cases, self,
+			func(name string) (float64, error) {
+				measured = append(measured, name)
+				return float64(name[0]), nil
+			})
 		if err != nil {
 			t.Fatal(err)
 		}
-		measured, meter.Total = nil, 2*len(cases)
-		results, err = report.MeasureCases(o, log, &meter, cases, func(i int) (float64, error) {
-			measured = append(measured, i)
-			return float64(i), errors.Join(log.Add(cases[i], "first"), log.Add(cases[i], "second"))
-		})
-		if err := errors.Join(err, log.Close()); err != nil {
-			t.Fatal(err)
+		if meter.Done != meter.Total {
+			t.Errorf("%d of %d are done", meter.Done, meter.Total)
 		}
 		return results, meter
 	}
-	read := func(name string) []byte {
+	read := func() []byte {
 		t.Helper()
-		text, err := os.ReadFile(filepath.Join(folder, name))
+		text, err := os.ReadFile(path)
 		if err != nil {
 			t.Fatal(err)
 		}
 		return text
 	}
 	want, _ := run()
-	wantJournal, wantLog := read("cases.jsonl"), read("rates.csv")
-	if len(measured) != 3 || bytes.Count(wantJournal, []byte("\n")) != 3 ||
-		bytes.Count(wantLog, []byte("\n")) != 1+2*3 {
-		t.Fatalf("measured %v; journal:\n%s\nlog:\n%s", measured, wantJournal, wantLog)
+	wantJournal := read()
+	if len(measured) != 3 || bytes.Count(wantJournal, []byte("\n")) != 3 {
+		t.Fatalf("measured %v; journal:\n%s", measured, wantJournal)
 	}
 	for size := range len(wantJournal) + 1 {
 		part := wantJournal[:size]
-		if err := os.WriteFile(filepath.Join(folder, "cases.jsonl"), part, 0o644); err != nil {
+		if err := os.WriteFile(path, part, 0o644); err != nil {
 			t.Fatal(err)
 		}
 		got, meter := run()
@@ -60,9 +62,8 @@ func TestResumedCasesAreNotMeasuredAgain(t *testing.T) {
 		if left := 3 - kept; len(measured) != left || meter.Total != 2*left {
 			t.Errorf("%d of 3 kept: measured %v, total %d", kept, measured, meter.Total)
 		}
-		if journal, log := read("cases.jsonl"), read("rates.csv"); !slices.Equal(got, want) ||
-			!bytes.Equal(journal, wantJournal) || !bytes.Equal(log, wantLog) {
-			t.Errorf("%d bytes kept: results %v, journal:\n%s\nlog:\n%s", size, got, journal, log)
+		if journal := read(); !slices.Equal(got, want) || !bytes.Equal(journal, wantJournal) {
+			t.Errorf("%d bytes kept: results %v, journal:\n%s", size, got, journal)
 		}
 	}
 }
@@ -70,12 +71,7 @@ func TestResumedCasesAreNotMeasuredAgain(t *testing.T) {
 // Where no case fits in memory there is nothing to measure, and no error.
 func TestNoCases(t *testing.T) {
 	o := report.Options{Folder: t.TempDir()}
-	log, err := o.NewLog("rates.csv", "case")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer log.Close()
-	results, err := report.MeasureCases[int](o, log, &report.Meter{}, nil, nil)
+	results, err := report.MeasureCases[string, int](o, &report.Meter{}, nil, self, nil)
 	if err != nil || len(results) != 0 {
 		t.Errorf("results %v, error %v", results, err)
 	}
@@ -100,17 +96,13 @@ func TestJournalWithABadLine(t *testing.T) {
 // A case that cannot be measured is named.
 func TestCaseThatCannotBeMeasured(t *testing.T) {
 	o := report.Options{Folder: t.TempDir()}
-	log, err := o.NewLog("rates.csv", "case")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer log.Close()
-	_, err = report.MeasureCases(o, log, &report.Meter{}, []string{"good", "bad"}, func(i int) (int, error) {
-		if i == 1 {
-			return 0, errors.New("no memory")
-		}
-		return 0, nil
-	})
+	_, err := report.MeasureCases(o, &report.Meter{}, []string{"good", "bad"}, self,
+		func(name string) (int, error) {
+			if name == "bad" {
+				return 0, errors.New("no memory")
+			}
+			return 0, nil
+		})
 	if got := fmt.Sprint(err); got != "bad: no memory" {
 		t.Errorf("error %q", got)
 	}

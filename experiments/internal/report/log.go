@@ -10,10 +10,9 @@ import (
 // Log is a CSV file with a line per run. Each line is on disk as soon as it is written, so that an experiment
 // that is stopped keeps its results. Its last column, run, is the id of the run of the experiment.
 type Log struct {
-	file  *os.File
-	csv   *csv.Writer
-	run   string
-	lines [][]string // without the run
+	file *os.File
+	csv  *csv.Writer
+	run  string
 }
 
 // NewLog creates a file in the folder of the results, with a header. A file of an interrupted run is written
@@ -35,18 +34,7 @@ func (l *Log) Add(line ...string) error {
 		return err
 	}
 	l.csv.Flush()
-	l.lines = append(l.lines, line)
 	return l.csv.Error()
-}
-
-// addAll writes several lines.
-func (l *Log) addAll(lines [][]string) error {
-	for _, line := range lines {
-		if err := l.Add(line...); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // Close closes the file.

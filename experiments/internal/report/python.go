@@ -17,17 +17,9 @@ import (
 // the environment variable TANDEM_PYTHON names, or python3. The zero value has no flag set.
 type Python struct{ named string }
 
-// AddFlag adds --python. Usage says what the interpreter must have.
-func (p *Python) AddFlag(flags *pflag.FlagSet, usage string) {
-	flags.StringVar(&p.named, "python", "", usage)
-}
-
-// Arguments returns the flag, if it was set.
-func (p *Python) Arguments() []string {
-	if p.named == "" {
-		return nil
-	}
-	return []string{"--python", p.named}
+// Flag returns the function of an Experiment that adds --python. Usage says what the interpreter must have.
+func (p *Python) Flag(usage string) func(*pflag.FlagSet) {
+	return func(flags *pflag.FlagSet) { flags.StringVar(&p.named, "python", "", usage) }
 }
 
 // Named returns the interpreter that was named, or "".

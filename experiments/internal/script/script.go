@@ -7,6 +7,7 @@ package script
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -14,7 +15,6 @@ import (
 	"io"
 	"os/exec"
 	"strings"
-	"sync"
 	"time"
 )
 
@@ -26,8 +26,8 @@ type Process struct {
 	name        string // in errors
 	command     *exec.Cmd
 	requests    io.WriteCloser
-	responses   chan []byte // closed at the end of the output of the process
-	stderr      *stderrTail
+	responses   chan []byte   // closed at the end of the output of the process
+	stderr      bytes.Buffer  // to be read when the process has ended
 	timeout     time.Duration // for a response
 	exitTimeout time.Duration // for the end of the process
 	exit        error         // how the process ended, once it has
@@ -57,11 +57,10 @@ func Start(ctx context.Context, o Options, about any, program string, args ...st
 		return nil, fmt.Errorf("there is no Python interpreter %q", program)
 	}
 	p := &Process{
-		name:    o.Name,
-		command: exec.CommandContext(ctx, program, args...), stderr: &stderrTail{},
-		responses: make(chan []byte), timeout: o.HelloTimeout, exitTimeout: 5 * time.Second,
+		name: o.Name, command: exec.CommandContext(ctx, program, args...), responses: make(chan []byte),
+		timeout: o.HelloTimeout, exitTimeout: 5 * time.Second,
 	}
-	p.command.Env, p.command.Stderr, p.command.WaitDelay = o.Env, p.stderr, time.Second
+	p.command.Env, p.command.Stderr, p.command.WaitDelay = o.Env, &p.stderr, time.Second
 	var err error
 	if p.requests, err = p.command.StdinPipe(); err != nil {
 		return nil, err
@@ -83,7 +82,8 @@ func Start(ctx context.Context, o Options, about any, program string, args ...st
 	}()
 	if err := p.Request(ctx, "hello", nil, about); err != nil {
 		p.Close()
-		if module := p.stderr.missingModule(); module != "" {
+		_, rest, _ := strings.Cut(p.lastError(), "ModuleNotFoundError: No module named '")
+		if module, _, missing := strings.Cut(rest, "'"); missing {
 			return nil, fmt.Errorf("%s has no module %s", program, module)
 		}
 		return nil, err
@@ -115,8 +115,9 @@ func (p *Process) Request(ctx context.Context, do string, fields map[string]any,
 		return p.read(line, do, response)
 	case <-late.C:
 		_ = p.command.Process.Kill() // it may have ended just now
+		_ = p.end()
 		return fmt.Errorf("%s did not respond to %q within %v and was stopped%s", p.name, do, p.timeout,
-			p.stderr)
+			p.lastError())
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
@@ -140,7 +141,7 @@ func (p *Process) exitError(do string) error {
 	if err == nil {
 		err = errors.New("exit status 0")
 	}
-	return fmt.Errorf("%s's process ended (%w) before it responded to %q%s", p.name, err, do, p.stderr)
+	return fmt.Errorf("%s's process ended (%w) before it responded to %q%s", p.name, err, do, p.lastError())
 }
 
 // end discards further output, waits for the end of the process and kills it after a timeout. Later calls
@@ -163,41 +164,12 @@ func (p *Process) Close() {
 	_ = p.end()            // its exit status no longer matters
 }
 
-// stderrTail keeps the end of the standard error of a process.
-type stderrTail struct {
-	mu   sync.Mutex // the process writes while others read
-	text []byte
-}
-
-// Write implements io.Writer.
-func (w *stderrTail) Write(p []byte) (int, error) {
-	const most = 4096
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.text = append(w.text, p...)
-	w.text = w.text[max(len(w.text)-most, 0):]
-	return len(p), nil
-}
-
-// line returns the last line. A Python traceback ends with the error.
-func (w *stderrTail) line() string {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	lines := strings.Split(strings.TrimSpace(string(w.text)), "\n")
-	return lines[len(lines)-1]
-}
-
-// String returns the last line as the end of a sentence, or "" if there is none.
-func (w *stderrTail) String() string {
-	if line := w.line(); line != "" {
-		return "; stderr: " + line
+// lastError returns the last line that a process that has ended has written to standard error, as the end
+// of a sentence, or "" if there is none. A Python traceback ends with the error.
+func (p *Process) lastError() string {
+	lines := strings.Split(strings.TrimSpace(p.stderr.String()), "\n")
+	if last := lines[len(lines)-1]; last != "" {
+		return "; stderr: " + last
 	}
 	return ""
-}
-
-// missingModule returns the name of a module that Python did not find, or "".
-func (w *stderrTail) missingModule() string {
-	_, rest, _ := strings.Cut(w.line(), "ModuleNotFoundError: No module named '")
-	module, _, _ := strings.Cut(rest, "'")
-	return module
 }

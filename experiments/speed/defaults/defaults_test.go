@@ -27,7 +27,7 @@ func TestPeerLearnsGeneratedRows(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := fit(t.Context(), python, set)
+	_, predicted, err := fit(t.Context(), python, set)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -35,7 +35,7 @@ func TestPeerLearnsGeneratedRows(t *testing.T) {
 	for i, probability := range set.TestProbability {
 		truth[i] = float32(probability)
 	}
-	got, best := metric.AUC(p.predicted, set.Test.Labels), metric.AUC(truth, set.Test.Labels)
+	got, best := metric.AUC(predicted, set.Test.Labels), metric.AUC(truth, set.Test.Labels)
 	if t.Logf("AUC %.4f of %.4f", got, best); math.Abs(best-got) > 0.01 {
 		t.Errorf("AUC %.4f, the true probabilities have %.4f", got, best)
 	}
@@ -66,8 +66,7 @@ func TestQuick(t *testing.T) {
 	if _, err := new(report.Python).With(t.Context(), peerModules); err != nil {
 		t.Skip(err)
 	}
-	r, err := New().Run(t.Context(), report.Options{Quick: true, Seeds: 1, Seed: 1,
-		Progress: func(int, int, string) {}})
+	r, err := New().Run(t.Context(), report.Options{Quick: true, Seeds: 1, Seed: 1, Folder: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)
 	}

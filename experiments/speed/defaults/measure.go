@@ -2,7 +2,6 @@ package defaults
 
 import (
 	"context"
-	"fmt"
 	"path/filepath"
 	"time"
 
@@ -14,40 +13,6 @@ import (
 	"tandem/experiments/internal/report"
 	"tandem/runtime/train"
 )
-
-// plan is everything that is fixed before the first training.
-type plan struct {
-	Seed  uint64  `yaml:"seed"` // the first
-	Seeds int     `yaml:"seeds"`
-	Sets  []table `yaml:"tables"`
-}
-
-// table is a table to train on.
-type table struct {
-	report.DataSet `yaml:",inline"`
-	Label          string `yaml:"label,omitempty"` // of a file whose columns are inferred
-	// Tuned says that the rules behind the defaults were chosen on this table, among others.
-	Tuned bool `yaml:"tuned"`
-}
-
-// tables returns the tables.
-func tables(quick bool) []table {
-	all := []table{{DataSet: report.AdultIncome(), Tuned: true}}
-	if quick {
-		return all
-	}
-	file := func(name, path, label string) table {
-		return table{DataSet: report.File(name, path, "rows of "+name+" with a header, whose column "+
-			label+" is 0 or 1"), Label: label}
-	}
-	return append(all,
-		file("alimama", "alimama-ijcai18/ijcai18_union.csv.gz", "Label"),
-		file("avazu-10h", "avazu/avazu_union.csv.gz", "click"),
-		file("avazu", "avazu/avazu_random15k.csv", "click"),
-		file("criteo-indexed", "criteo-kaggle-indexed/rows_90k_110k.csv.gz", "Label"),
-		table{DataSet: report.Frappe()},
-		file("talkingdata", "talkingdata-100k/train_sample.csv.gz", "is_attributed"))
-}
 
 // result is the result on one table.
 type result struct {
@@ -100,9 +65,19 @@ func (t *table) open(folder string) (*datasets.Dataset, error) {
 	return datasets.Open(data, folder)
 }
 
-// measure trains a table under every seed, and the peer.
-func (p *plan) measure(ctx context.Context, t table, python string, o report.Options) (*result, error) {
-	set, err := t.open(o.DataFolder)
+// measure trains on every table whose files are there.
+func (p *plan) measure(ctx context.Context, python string, o report.Options) ([]*result, error) {
+	present, _ := report.Present(p.Tables, p.folder)
+	meter := &report.Meter{Total: len(present), Unit: "tables", Report: o.Progress}
+	return report.MeasureCases(o, meter, present, table.name, func(t table) (*result, error) {
+		meter.Show(0, 1, t.Name)
+		return p.compare(ctx, t, python, o.Backend)
+	})
+}
+
+// compare trains a table under every seed, and the peer.
+func (p *plan) compare(ctx context.Context, t table, python string, m backend.Backend) (*result, error) {
+	set, err := t.open(p.folder)
 	if err != nil {
 		return nil, err
 	}
@@ -117,18 +92,19 @@ func (p *plan) measure(ctx context.Context, t table, python string, o report.Opt
 		r.TestPositives += int(label)
 	}
 	r.Constant = metric.LogLoss(constant, set.Test.Labels)
-	if r.Peer, err = fit(ctx, python, set); err != nil {
+	var predicted []float32
+	if r.Peer, predicted, err = fit(ctx, python, set); err != nil {
 		return nil, err
 	}
-	r.PeerAUC = metric.AUC(r.Peer.predicted, set.Test.Labels)
-	r.PeerLog = metric.LogLoss(r.Peer.predicted, set.Test.Labels)
+	r.PeerAUC = metric.AUC(predicted, set.Test.Labels)
+	r.PeerLog = metric.LogLoss(predicted, set.Test.Labels)
 	var ours, theirs [][]float32
 	for seed := range p.Seeds {
-		predicted, err := r.train(ctx, set, p.Seed+uint64(seed), o.Backend)
+		own, err := r.train(ctx, set, p.Seed+uint64(seed), m)
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", t.Name, err)
+			return nil, err
 		}
-		ours, theirs = append(ours, predicted), append(theirs, r.Peer.predicted)
+		ours, theirs = append(ours, own), append(theirs, predicted)
 	}
 	r.StandardError = metric.AUCRowDeviation(ours, theirs, set.Test.Labels, resamples, p.Seed)
 	return r, nil

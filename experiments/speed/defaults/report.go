@@ -5,58 +5,41 @@ import (
 	"slices"
 	"strings"
 
-	"tandem/algo/metric"
 	"tandem/algo/numeric/model"
 	"tandem/experiments/internal/report"
 	"tandem/internal/cli"
 )
 
-// report returns the results as a table and sentences.
+// report returns the results as tables and sentences.
 func (p *plan) report(results []*result) *report.Report {
-	return &report.Report{Findings: findings(results), Notes: notes(results), Settings: p, Data: results,
-		Tables: []cli.Table{resultTable(results), choiceTable(results)}}
-}
-
-// resultTable returns a line for each table.
-func resultTable(results []*result) cli.Table {
-	t := cli.Table{
+	quality := cli.Table{
 		Caption: "AUC and log loss (nats) on the test rows at defaults, means over seeds, beside " +
 			"scikit-learn's logistic regression (sk) and a constant guess; difference in AUC and the " +
 			"paired standard error by the draw of the test rows; * the defaults' rules were chosen on " +
 			"it, among others",
 		Header: []string{"table", "AUC", "sk", "AUC − sk", "s.e.", "log loss", "guess"}, Words: 1,
 	}
+	choices := cli.Table{
+		Caption: "What held-back rows chose, by seed, and the longest time of both; positives are test rows",
+		Header:  []string{"table", "rows", "positives", "models", "epochs", "s"}, Words: 1,
+	}
+	four := func(v float64) string { return fmt.Sprintf("%.4f", v) }
 	for _, r := range results {
 		name := r.Table
 		if r.Tuned {
 			name += "*"
 		}
-		t.Rows = append(t.Rows, []string{name, fmt.Sprintf("%.4f", metric.MeanInterval(r.AUC).Estimate),
-			fmt.Sprintf("%.4f", r.PeerAUC),
-			strings.Replace(fmt.Sprintf("%+.4f", r.difference()), "-", "−", 1),
-			fmt.Sprintf("%.4f", r.StandardError),
-			fmt.Sprintf("%.4f", metric.MeanInterval(r.LogLoss).Estimate),
-			fmt.Sprintf("%.4f", r.Constant)})
-	}
-	return t
-}
-
-// choiceTable returns what was chosen for each table, and how long it took.
-func choiceTable(results []*result) cli.Table {
-	t := cli.Table{
-		Caption: "What held-back rows chose, by seed, and the longest time of both; positives are test rows",
-		Header:  []string{"table", "rows", "positives", "models", "epochs", "s"}, Words: 1,
-	}
-	for _, r := range results {
+		quality.Rows = append(quality.Rows, []string{name, report.Mean(r.AUC), four(r.PeerAUC),
+			report.Minus(fmt.Sprintf("%+.4f", r.difference())), four(r.StandardError), report.Mean(r.LogLoss),
+			four(r.Constant)})
 		models := slices.Compact(slices.Sorted(slices.Values(r.Models)))
-		for i, name := range models {
-			models[i] = strings.Replace(name, model.LogisticRegression, "logistic", 1)
-		}
-		t.Rows = append(t.Rows, []string{r.Table, report.Thousands(r.Rows), report.Thousands(r.TestPositives),
-			strings.Join(models, ", "), strings.Trim(fmt.Sprint(r.Epochs), "[]"),
-			fmt.Sprintf("%.1f", slices.Max(r.Seconds))})
+		choices.Rows = append(choices.Rows, []string{r.Table, report.Thousands(r.Rows),
+			report.Thousands(r.TestPositives),
+			strings.ReplaceAll(strings.Join(models, ", "), model.LogisticRegression, "logistic"),
+			strings.Trim(fmt.Sprint(r.Epochs), "[]"), fmt.Sprintf("%.1f", slices.Max(r.Seconds))})
 	}
-	return t
+	return &report.Report{Findings: findings(results), Notes: p.notes(results),
+		Tables: []cli.Table{quality, choices}}
 }
 
 // findings returns a sentence for each demand, with the tables that miss it.
@@ -85,7 +68,7 @@ func findings(results []*result) []string {
 }
 
 // notes returns what a reader needs to judge the findings.
-func notes(results []*result) []string {
+func (p *plan) notes(results []*result) []string {
 	list := []string{"One split of each table for all seeds, 20 % of the rows, drawn; census income and " +
 		"Frappe have test files. Columns as inferred: whole numbers that repeat are ids on both sides. " +
 		"Numbers are standardised by the training rows."}
@@ -93,5 +76,9 @@ func notes(results []*result) []string {
 		list = append(list, fmt.Sprintf("scikit-learn %s: LogisticRegression(C=1, max_iter=1000), lbfgs.",
 			results[0].Peer.Sklearn))
 	}
-	return list
+	unmeasured := slices.DeleteFunc(slices.Clone(p.Tables), func(t table) bool {
+		return slices.ContainsFunc(results, func(r *result) bool { return r.Table == t.Name })
+	})
+	_, absent := report.Present(unmeasured, p.folder)
+	return append(list, absent...)
 }

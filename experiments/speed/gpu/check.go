@@ -70,7 +70,7 @@ func (r *replica) firstSteps() (*first, error) {
 
 // firstSteps returns what PyTorch computes in one of its ways.
 func (w way) firstSteps(ctx context.Context, in *inputs) (*first, error) {
-	path := filepath.Join(in.folder, "gradients")
+	path := filepath.Join(in.Files.Folder, "gradients")
 	var got struct{ Losses []float64 }
 	if err := w.Request(ctx, "check", map[string]any{"way": w.name, "gradients": path, "steps": checkSteps},
 		&got); err != nil {
@@ -84,13 +84,13 @@ func (w way) firstSteps(ctx context.Context, in *inputs) (*first, error) {
 	if _, err := binary.Decode(raw, binary.NativeEndian, values); err != nil {
 		return nil, err
 	}
-	params := in.engine.Layout().Params
-	if want := params + len(in.pooled); len(values) != want || len(got.Losses) != checkSteps {
+	params := in.Engine.Layout().Params
+	if want := params + len(in.Embeddings); len(values) != want || len(got.Losses) != checkSteps {
 		return nil, fmt.Errorf("PyTorch has written %d gradients and %d losses, want %d and %d", len(values),
 			len(got.Losses), want, checkSteps)
 	}
 	for i := range values { // those of the mean loss
-		values[i] *= float32(in.part.Samples)
+		values[i] *= float32(in.Samples)
 	}
 	return &first{losses: got.Losses, gradients: values[:params], pooled: values[params:]}, nil
 }

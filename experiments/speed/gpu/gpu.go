@@ -1,46 +1,38 @@
 // Package gpu measures Tandem's engine on a GPU beside PyTorch on the same GPU.
 //
 // Both sides do the same dense step: same network, parameters, values and optimizer. Before PyTorch's time
-// counts, its losses and gradients are compared with Tandem's. The sides take turns within one run; only
-// ratios within a run are meaningful. PyTorch runs in a process of its own: see peer.py.
+// counts, its losses and gradients are compared with Tandem's. PyTorch runs in a process of its own: see
+// peer.py.
 package gpu
 
 import (
-	"cmp"
 	"context"
 	"errors"
+	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/pflag"
 
 	"tandem/algo/job"
+	"tandem/experiments/internal/pytorch"
 	"tandem/experiments/internal/report"
 	"tandem/internal/cli"
 	"tandem/runtime/cuda"
 )
 
-// Experiment is the comparison.
-type Experiment struct {
-	options
-	python    report.Python // the interpreter with PyTorch; empty: python3, if it has PyTorch
-	arguments *pflag.FlagSet
-	libraries cuda.Libraries // where NVIDIA's libraries are; empty: where the system finds them
-}
-
 // New returns the experiment.
-func New() *Experiment { return &Experiment{options: defaults()} }
+func New() *report.Experiment { return newWith(cuda.Libraries{}) }
 
-// Name returns "gpu".
-func (*Experiment) Name() string { return "gpu" }
-
-// Question returns the question of the experiment.
-func (*Experiment) Question() string {
-	return "How fast is a dense step on a GPU, beside PyTorch and beside its own matrix products?"
-}
-
-// Help returns what the experiment measures and writes.
-func (*Experiment) Help() string {
-	return `A case is a network (Persia's tower, a DLRM, a DCN-v2), a batch and a precision
+// newWith returns the experiment with NVIDIA's libraries of given names; empty: where the system finds them.
+func newWith(libraries cuda.Libraries) *report.Experiment {
+	var c choice
+	var python report.Python
+	return report.Study(report.Experiment{
+		Name:     "gpu",
+		Question: "How fast is a dense step on a GPU, beside PyTorch and beside its own matrix products?",
+		Help: `A case is a network (Persia's tower, a DLRM, a DCN-v2), a batch and a precision
 of matrix products. In each of --seeds rounds these take turns of --window:
 
   step        forward, backward and Adam on the GPU, whose values are there
@@ -63,23 +55,22 @@ medians and quartiles over rounds; a ratio is taken round by round.
 It needs a GPU of NVIDIA: see docs/gpu.md. PyTorch is used from the Python
 interpreter that --python or the environment variable TANDEM_PYTHON names, or
 else from python3, if it has torch with CUDA, and numpy. Without it, the tables
-have only Tandem's columns.
-
-Writes to a new folder:
-
-  report.html           everything on one page
-  gpu.csv               a line per case, round and side, written at its end
-  gpu.json              the times of all steps
-  settings.yaml         the resolved settings
-  ratios.png, .svg      the ratios`
+have only Tandem's columns.`,
+		QuickTime: 4 * time.Minute,
+		AddFlags: func(flags *pflag.FlagSet) {
+			c.addFlags(flags)
+			python.Flag("use this Python interpreter with torch and numpy\n(default $TANDEM_PYTHON, or " +
+				"python3 if it has them)")(flags)
+		},
+		Missing: func() error { return missing(libraries) },
+	}, c.plan, func(p *plan, ctx context.Context, o report.Options) ([]*result, error) {
+		return p.measure(ctx, o, libraries, &python)
+	}, (*plan).report)
 }
 
-// QuickTime returns the approximate time of the quick version.
-func (*Experiment) QuickTime() time.Duration { return 4 * time.Minute }
-
-// Missing returns an error if this machine has no GPU that can be used.
-func (e *Experiment) Missing() error {
-	_, err := cuda.Open(e.libraries)
+// missing returns an error if this machine has no GPU that can be used. Another error is shown by the run.
+func missing(libraries cuda.Libraries) error {
+	_, err := cuda.Open(libraries)
 	switch {
 	case errors.Is(err, cuda.ErrNotBuilt):
 		return err
@@ -87,88 +78,155 @@ func (e *Experiment) Missing() error {
 		return &cli.Error{Err: err, Hint: "run it on a machine with a GPU of NVIDIA: docs/gpu.md says " +
 			"what it needs"}
 	}
-	return nil // another error is shown by Run
+	return nil
 }
 
-// AddFlags adds the flags that only this experiment has.
-func (e *Experiment) AddFlags(flags *pflag.FlagSet) {
-	e.options, e.arguments = defaults(), pflag.NewFlagSet("", pflag.ContinueOnError)
-	own := e.arguments
-	own.SortFlags = false
-	own.StringVar(&e.device, "device", e.device, "measure this GPU")
-	own.StringSliceVar(&e.networks, "networks", nil, "measure these networks: tower, dlrm, dcn-v2 "+
+// choice has the values of the flags.
+type choice struct {
+	device     string
+	networks   []string // nil: all
+	batches    []int    // nil: those of the plan
+	precisions []string // nil: those of the plan
+	shrink     int
+	window     time.Duration // 0: that of the plan
+}
+
+// addFlags adds the flags.
+func (c *choice) addFlags(flags *pflag.FlagSet) {
+	flags.StringVar(&c.device, "device", "cuda:0", "measure this GPU")
+	flags.StringSliceVar(&c.networks, "networks", nil, "measure these networks: tower, dlrm, dcn-v2 "+
 		"(default: all)")
-	own.IntSliceVar(&e.batches, "batches", nil, "measure these batches, in samples (default: "+
+	flags.IntSliceVar(&c.batches, "batches", nil, "measure these batches, in samples (default: "+
 		"512,4096,32768; 4096 with --quick)")
-	own.StringSliceVar(&e.precisions, "precisions", nil, "measure these precisions of products: fp32, "+
+	flags.StringSliceVar(&c.precisions, "precisions", nil, "measure these precisions of products: fp32, "+
 		"tf32, bf16 (default: all; tf32 with --quick)")
-	own.IntVar(&e.shrink, "shrink", e.shrink, "divide the widths of hidden layers by this, to try the "+
+	flags.IntVar(&c.shrink, "shrink", 1, "divide the widths of hidden layers by this, to try the "+
 		"experiment; goals are then not judged")
-	own.DurationVar(&e.window, "window", 0,
+	flags.DurationVar(&c.window, "window", 0,
 		"set the least time of a turn (default 500ms; 200ms with --quick)")
-	flags.AddFlagSet(own)
-	e.python.AddFlag(flags, "use this Python interpreter with torch and numpy\n(default $TANDEM_PYTHON, "+
-		"or python3 if it has them)")
 }
 
-// Arguments returns the flags that were set.
-func (e *Experiment) Arguments() (words []string) {
-	if e.arguments != nil {
-		e.arguments.VisitAll(func(f *pflag.Flag) {
-			if f.Changed {
-				words = append(words, "--"+f.Name, text(f.Value))
-			}
-		})
-	}
-	return append(words, e.python.Arguments()...)
+// Goals of Tandem's rate ÷ PyTorch's, and of the time of the products ÷ that of the step.
+//
+// Source: the goals that were set for this comparison before its first run.
+const (
+	goalEager    = 1.0
+	goalCompiled = 0.9
+	goalProducts = 0.8
+)
+
+// plan is everything that is fixed before the first measurement.
+type plan struct {
+	Seed     uint64        `yaml:"seed"`
+	Device   string        `yaml:"device"`
+	Rounds   int           `yaml:"rounds"`
+	Window   time.Duration `yaml:"window"`
+	Shrink   int           `yaml:"shrink"`
+	Cases    []testCase    `yaml:"cases"`
+	Training trainingPlan  `yaml:"training"`
+	ordinal  int
 }
 
-// Run measures every case.
-func (e *Experiment) Run(ctx context.Context, o report.Options) (*report.Report, error) {
-	p, err := e.plan(o)
-	if err != nil {
-		return nil, err
-	}
-	if err := e.Missing(); err != nil {
-		return nil, err
-	}
-	driver, err := cuda.Open(e.libraries)
-	if err != nil {
-		return nil, err
-	}
-	device, err := driver.Open(p.ordinal)
-	if err != nil {
-		return nil, err
-	}
-	defer device.Close()
-	p.GPU, p.Driver = device.Info().String(), driver.Version()
-	peer, err := startPeer(ctx, cmp.Or(e.python.Named(), "python3"), p.Device)
+// testCase is a dense step that all sides do.
+type testCase struct {
+	Network   *pytorch.Network `json:"network" yaml:"network"`
+	Batch     int              `json:"batch" yaml:"batch"` // samples
+	Precision string           `json:"precision" yaml:"precision"`
+}
+
+// String returns the name of a case.
+func (c testCase) String() string {
+	return fmt.Sprintf("%s, batch %d, %s", c.Network.Name, c.Batch, c.Precision)
+}
+
+// What is more than this is taken for a mistake.
+const (
+	batchMax  = 1 << 20
+	shrinkMax = 1 << 12
+)
+
+// plan returns the plan of the quick or the full version, as the flags change it.
+func (c *choice) plan(o report.Options) (*plan, error) {
+	device, err := job.ParseDevice(c.device)
 	switch {
-	case err != nil && (e.python.Arguments() != nil || ctx.Err() != nil):
-		return nil, err
-	case err != nil:
-		p.NoPyTorch = err.Error()
-	default:
-		defer peer.Close()
-		p.PyTorch = &peer.about
+	case err != nil || len(device.Ordinals) != 1:
+		return nil, cli.UsageError("name one GPU, as in --device cuda:0", "--device %s", c.device)
+	case c.shrink < 1 || c.shrink > shrinkMax:
+		return nil, cli.UsageError(fmt.Sprintf("want 1 to %d", shrinkMax), "--shrink %d", c.shrink)
+	case c.window < 0:
+		return nil, cli.UsageError("want a time such as 500ms", "--window %v", c.window)
 	}
-	return p.execute(ctx, o, device, e.libraries, peer)
+	p := &plan{Seed: o.Seed, Device: c.device, Rounds: o.Seeds, Window: 500 * time.Millisecond,
+		Shrink: c.shrink, ordinal: device.Ordinals[0]}
+	networks, batches, precisions := networks(c.shrink), []int{512, 4096, 32_768}, job.DensePrecisions()
+	if o.Quick {
+		p.Window, batches, precisions = 200*time.Millisecond, []int{4096}, []string{job.TF32}
+	}
+	if c.window != 0 {
+		p.Window = c.window
+	}
+	if c.networks != nil {
+		if networks, err = named(networks, c.networks); err != nil {
+			return nil, err
+		}
+	}
+	if c.batches != nil {
+		batches = c.batches
+	}
+	for _, n := range batches {
+		if n < 1 || n > batchMax {
+			return nil, cli.UsageError(fmt.Sprintf("want 1 to %d samples", batchMax), "--batches %d", n)
+		}
+	}
+	if c.precisions != nil {
+		precisions = c.precisions
+	}
+	for _, name := range precisions {
+		if !slices.Contains(job.DensePrecisions(), name) {
+			return nil, cli.UsageError("want "+strings.Join(job.DensePrecisions(), ", "),
+				"--precisions %s", name)
+		}
+	}
+	p.Training = trainingPlan{Mode: job.Hybrid, Rows: stepsLeast * slices.Max(batches), Steps: stepsMost}
+	for _, n := range networks {
+		for _, samples := range batches {
+			for _, precision := range precisions {
+				p.Cases = append(p.Cases, testCase{n, samples, precision})
+			}
+		}
+	}
+	return p, nil
 }
 
-// execute measures a plan. The peer is nil without PyTorch.
-func (p *plan) execute(ctx context.Context, o report.Options, device *cuda.Device, libraries cuda.Libraries,
-	peer *peer) (*report.Report, error) {
-	results, err := p.measure(ctx, o, machine{device: device, libraries: libraries, peer: peer})
-	if err != nil {
-		return nil, err
+// networks returns all networks, whose hidden layers are narrower by a factor.
+func networks(shrink int) []*pytorch.Network {
+	all := []*pytorch.Network{pytorch.Tower(), pytorch.DLRM(), pytorch.DCNv2()}
+	for _, n := range all {
+		for _, widths := range [][]int{n.Bottom, n.Top} {
+			for i := range widths {
+				widths[i] = max(1, widths[i]/shrink)
+			}
+		}
 	}
-	return p.report(results), nil
+	return all
 }
 
-// jobOf returns the job that opens the GPU for a precision.
-func (p *plan) jobOf(precision string) *job.Job {
+// named returns the networks of some names.
+func named(all []*pytorch.Network, names []string) (chosen []*pytorch.Network, err error) {
+	for _, name := range names {
+		at := slices.IndexFunc(all, func(n *pytorch.Network) bool { return strings.EqualFold(n.Name, name) })
+		if at < 0 {
+			return nil, cli.UsageError("want tower, dlrm, dcn-v2", "--networks %s", name)
+		}
+		chosen = append(chosen, all[at])
+	}
+	return chosen, nil
+}
+
+// job returns the job that opens the GPU for a precision.
+func (p *plan) job(precision string) job.Job {
 	j := job.Default()
 	j.Model.Device = job.Device{CUDA: true, Ordinals: []int{p.ordinal}}
 	j.Model.Precision = precision
-	return &j
+	return j
 }

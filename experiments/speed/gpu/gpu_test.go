@@ -1,9 +1,7 @@
 package gpu
 
 import (
-	"cmp"
 	"errors"
-	"maps"
 	"math"
 	"os"
 	"path/filepath"
@@ -17,24 +15,38 @@ import (
 
 	"tandem/algo/job"
 	"tandem/algo/unit"
+	"tandem/experiments/internal/pytorch"
 	"tandem/experiments/internal/report"
 	"tandem/runtime/cuda"
 	"tandem/runtime/cuda/engine"
 	"tandem/runtime/cuda/softgpu"
 )
 
-// onSoftware returns the experiment with flags, on the software GPU.
-func onSoftware(t *testing.T, args ...string) *Experiment {
+// onSoftware returns the experiment with flags, on the software GPU, without PyTorch.
+func onSoftware(t *testing.T, args ...string) *report.Experiment {
 	t.Helper()
 	softgpu.Open(t, 1)
-	e := New()
-	e.libraries = softgpu.Libraries(t)
+	e := newWith(softgpu.Libraries(t))
 	flags := pflag.NewFlagSet("", pflag.ContinueOnError)
 	e.AddFlags(flags)
 	if err := flags.Parse(args); err != nil {
 		t.Fatal(err)
 	}
+	t.Setenv("PATH", t.TempDir()) // without python3
+	t.Setenv("TANDEM_PYTHON", "")
 	return e
+}
+
+// planned returns the plan that flags choose, or its error.
+func planned(t *testing.T, o report.Options, args ...string) (*plan, error) {
+	t.Helper()
+	var c choice
+	flags := pflag.NewFlagSet("", pflag.ContinueOnError)
+	c.addFlags(flags)
+	if err := flags.Parse(args); err != nil {
+		t.Fatal(err)
+	}
+	return c.plan(o)
 }
 
 // small are flags that the software GPU can do.
@@ -48,7 +60,6 @@ func TestWhatDoesNotFit(t *testing.T) {
 	softgpu.Set(t, "TANDEM_SOFTGPU_MEMORY", "30000000")
 	e, folder := onSoftware(t, "--networks", "dlrm", "--batches", "4,8192", "--precisions", "fp32",
 		"--shrink", "128", "--window", "1ns"), t.TempDir()
-	t.Setenv("TANDEM_PYTHON", "no-such-python")
 	r, err := e.Run(t.Context(), report.Options{Seeds: 2, Seed: 1, Folder: folder})
 	if err != nil {
 		t.Fatal(err)
@@ -62,7 +73,7 @@ func TestWhatDoesNotFit(t *testing.T) {
 	}
 }
 
-// Flags are checked before anything is measured, and written as they repeat a run.
+// Flags are checked before anything is measured.
 func TestFlags(t *testing.T) {
 	for args, want := range map[string]string{
 		"--device cuda":         "--device cuda",
@@ -74,17 +85,19 @@ func TestFlags(t *testing.T) {
 		"--window -1s":          "--window -1s",
 		"--batches 512,1048577": "--batches 1048577",
 	} {
-		_, err := onSoftware(t, strings.Fields(args)...).plan(report.Options{Seeds: 2})
+		_, err := planned(t, report.Options{Seeds: 2}, strings.Fields(args)...)
 		if err == nil || err.Error() != want {
 			t.Errorf("%s: error %v, want %s", args, err, want)
 		}
 	}
 	const args = "--networks dlrm,tower --batches 4,512 --shrink 2 --window 1s"
-	if got := strings.Join(onSoftware(t, strings.Fields(args)...).Arguments(), " "); got != args {
-		t.Errorf("arguments %s, want %s", got, args)
+	p, err := planned(t, report.Options{Seeds: 2}, strings.Fields(args)...)
+	if err != nil || len(p.Cases) != 2*2*3 || p.Cases[0].String() != "DLRM, batch 4, fp32" ||
+		p.Cases[0].Network.Top[0] != 256 || p.Window != time.Second {
+		t.Errorf("plan %+v, error %v", p, err)
 	}
 	for quick, want := range map[bool]int{true: 3, false: 27} {
-		p, err := onSoftware(t).plan(report.Options{Seeds: 2, Quick: quick})
+		p, err := planned(t, report.Options{Seeds: 2, Quick: quick})
 		if err != nil || len(p.Cases) != want {
 			t.Errorf("quick %v: %d cases, error %v, want %d", quick, len(p.Cases), err, want)
 		}
@@ -93,21 +106,27 @@ func TestFlags(t *testing.T) {
 
 // Without a GPU the experiment says what it lacks, after flags that do not fit on any machine.
 func TestWithoutGPU(t *testing.T) {
-	e := onSoftware(t)
-	e.libraries.Driver = filepath.Join(t.TempDir(), "libcuda.so.1")
-	_, err := e.Run(t.Context(), report.Options{Seeds: 2, Folder: t.TempDir()})
-	if missing := e.Missing(); !errors.Is(err, cuda.ErrNoDriver) || missing == nil ||
+	libraries := softgpu.Libraries(t)
+	libraries.Driver = filepath.Join(t.TempDir(), "libcuda.so.1")
+	run := func(e *report.Experiment, args ...string) error {
+		flags := pflag.NewFlagSet("", pflag.ContinueOnError)
+		e.AddFlags(flags)
+		if err := flags.Parse(args); err != nil {
+			t.Fatal(err)
+		}
+		_, err := e.Run(t.Context(), report.Options{Seeds: 2, Folder: t.TempDir()})
+		return err
+	}
+	without := newWith(libraries)
+	err := run(without)
+	if missing := without.Missing(); !errors.Is(err, cuda.ErrNoDriver) || missing == nil ||
 		missing.Error() != err.Error() {
 		t.Errorf("errors %v and %v", err, missing)
 	}
-	e = onSoftware(t, "--networks", "resnet")
-	e.libraries.Driver = filepath.Join(t.TempDir(), "libcuda.so.1")
-	if _, err := e.Run(t.Context(), report.Options{Seeds: 2, Folder: t.TempDir()}); err == nil ||
-		err.Error() != "--networks resnet" {
+	if err := run(without, "--networks", "resnet"); err == nil || err.Error() != "--networks resnet" {
 		t.Errorf("error %v, want that of the flag", err)
 	}
-	e = onSoftware(t, "--device", "cuda:7")
-	if _, err := e.Run(t.Context(), report.Options{Seeds: 2, Folder: t.TempDir()}); err == nil ||
+	if err := run(onSoftware(t), "--device", "cuda:7"); err == nil ||
 		!strings.HasPrefix(err.Error(), "cuda:7 does not exist; this machine has cuda:0") {
 		t.Errorf("error %v", err)
 	}
@@ -115,16 +134,15 @@ func TestWithoutGPU(t *testing.T) {
 
 // The whole experiment runs, from its flags to its files.
 func TestOnTheSoftwareGPU(t *testing.T) {
-	t.Setenv("TANDEM_PYTHON", "no-such-python")
 	e, folder := onSoftware(t, small()...), t.TempDir()
 	r, err := e.Run(t.Context(), report.Options{Seeds: 2, Seed: 1, Folder: folder})
 	if err != nil {
 		t.Fatal(err)
 	}
 	checkFolder(t, r, folder, "Not compared", "No PyTorch: there is no Python interpreter")
-	csv, err := os.ReadFile(filepath.Join(folder, "gpu.csv"))
-	if want := 1 + 3*2*5; err != nil || strings.Count(string(csv), "\n") != want {
-		t.Errorf("%s\nerror %v, want %d lines", csv, err, want)
+	kept, err := os.ReadFile(filepath.Join(folder, "cases.jsonl"))
+	if err != nil || strings.Count(string(kept), "\n") != 3 {
+		t.Errorf("%s\nerror %v, want a line for each case", kept, err)
 	}
 	for _, r := range r.Data.([]*result) {
 		for _, side := range []string{stepSide, samplesSide, hostSumsSide, productsSide} {
@@ -171,40 +189,38 @@ func checkFolder(t *testing.T, r *report.Report, folder, lacks string, has ...st
 // The steps of PyTorch take turns with those of Tandem, and their ratios are in the report.
 func TestBesidePyTorch(t *testing.T) {
 	peer, folder := startCPU(t), t.TempDir()
-	e := onSoftware(t, "--networks", "dlrm", "--batches", "8", "--precisions", "bf16", "--shrink", "8",
-		"--window", "1ns")
 	o := report.Options{Seeds: 2, Seed: 1, Folder: folder}
-	p, err := e.plan(o)
+	p, err := planned(t, o, "--networks", "dlrm", "--batches", "8", "--precisions", "bf16", "--shrink", "8",
+		"--window", "1ns")
 	if err != nil {
 		t.Fatal(err)
 	}
-	driver, err := cuda.Open(e.libraries)
-	if err != nil {
-		t.Fatal(err)
-	}
-	device, err := driver.Open(0)
+	device, err := softgpu.Open(t, 1).Open(0)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer device.Close()
-	p.PyTorch = &peer.about
-	r, err := p.execute(t.Context(), o, device, e.libraries, peer)
+	m := &measurement{plan: p, options: o, libraries: softgpu.Libraries(t), device: device, peer: peer,
+		machine: machine{GPU: "a software GPU", PyTorch: &peer.About}}
+	results, err := m.all(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
+	r := p.report(results)
+	r.Settings, r.Data = p, results
 	checkFolder(t, r, folder, "Not compared", "eager ≥ 1", "in bf16, output layers are up to", "on cpu")
-	one := r.Data.([]*result)[0]
+	one := results[0]
 	if s := one.Seconds[eager]; len(s) != 2 || !(s[0] > 0) || !one.Agreed[eager].Within {
 		t.Errorf("%v, %v", s, one.Agreed)
 	}
 }
 
 // startCPU starts PyTorch on the processors, or skips the test.
-func startCPU(t *testing.T) *peer {
+func startCPU(t *testing.T) *pytorch.Peer {
 	t.Helper()
-	p, err := startPeer(t.Context(), cmp.Or(os.Getenv("TANDEM_PYTHON"), "python3"), "cpu")
-	if err != nil {
-		t.Skipf("set TANDEM_PYTHON to a Python interpreter with torch and numpy: %v", err)
+	p, absent, err := pytorch.Start(t.Context(), &report.Python{}, "PyTorch", peerScript, "cpu")
+	if p == nil {
+		t.Skipf("set TANDEM_PYTHON to a Python interpreter with torch and numpy: %s%v", absent, err)
 	}
 	t.Cleanup(p.Close)
 	return p
@@ -213,9 +229,8 @@ func startCPU(t *testing.T) *peer {
 // firstOnSoftware returns what Tandem's engine computes first in a case, on the software GPU.
 func firstOnSoftware(t *testing.T, c *testCase, in *inputs) *first {
 	t.Helper()
-	m := measurement{plan: &plan{}, machine: machine{libraries: softgpu.Libraries(t)},
-		gpus: map[string]*engine.GPUs{}}
-	g, err := m.gpu(c.Precision)
+	m := measurement{plan: &plan{}, libraries: softgpu.Libraries(t)}
+	g, err := m.gpus(c.Precision)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -231,9 +246,10 @@ func firstOnSoftware(t *testing.T, c *testCase, in *inputs) *first {
 }
 
 // firstOnPyTorch returns what PyTorch computes first in a case, on the processors.
-func firstOnPyTorch(t *testing.T, p *peer, c *testCase, in *inputs) *first {
+func firstOnPyTorch(t *testing.T, p *pytorch.Peer, c *testCase, in *inputs) *first {
 	t.Helper()
-	if err := p.open(t.Context(), c, in); err != nil {
+	if err := p.Request(t.Context(), "open", map[string]any{"case": c, "files": in.Files.Paths},
+		&struct{}{}); err != nil {
 		t.Fatal(err)
 	}
 	f, err := way{p, eager}.firstSteps(t.Context(), in)
@@ -250,13 +266,13 @@ func TestSameArithmeticAsPyTorch(t *testing.T) {
 	softgpu.Open(t, 1)
 	for _, n := range networks(4) {
 		const samples = 64
-		in, err := newInputs(n, samples, 1)
+		in, err := newInputs(testCase{Network: n, Batch: samples}, 1)
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer in.remove()
-		l := in.engine.Layout()
-		other := slices.Clone(in.initial.Params)
+		defer in.Files.Remove()
+		l := in.Engine.Layout()
+		other := slices.Clone(in.Initial.Params)
 		layer := l.Tensors[0]
 		for i := layer.Lo; i < layer.Hi; i++ {
 			other[i] = -other[i]
@@ -268,17 +284,16 @@ func TestSameArithmeticAsPyTorch(t *testing.T) {
 			if a := compare(ours, theirs, l, precision); !a.Within {
 				t.Errorf("%s: %s, want %v", c, a, tolerancesOf(precision))
 			}
-			wrong := *in
-			wrong.files = maps.Clone(in.files)
-			if err := wrong.write("params", other); err != nil {
+			wrong := &inputs{&pytorch.Inputs{}, in.part}
+			*wrong.Inputs = *in.Inputs
+			if wrong.Files, err = pytorch.NewFiles(map[string]any{"params": other,
+				"embeddings": in.Embeddings, "numbers": in.Dense, "labels": in.Labels}); err != nil {
 				t.Fatal(err)
 			}
-			if a := compare(ours, firstOnPyTorch(t, p, c, &wrong), l, precision); a.Within {
+			if a := compare(ours, firstOnPyTorch(t, p, c, wrong), l, precision); a.Within {
 				t.Errorf("%s: other parameters are not found: %s", c, a)
 			}
-			if err := in.write("params", in.initial.Params); err != nil {
-				t.Fatal(err)
-			}
+			wrong.Files.Remove()
 			switch precision {
 			case job.FP32:
 				exact = theirs
@@ -301,26 +316,26 @@ func TestWhatIsNotCompared(t *testing.T) {
 	p := startCPU(t)
 	softgpu.Open(t, 1)
 	n := networks(64)[1]
-	in, err := newInputs(n, 8, 1)
+	in, err := newInputs(testCase{Network: n, Batch: 8}, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer in.remove()
-	m := measurement{plan: &plan{}, machine: machine{peer: p}, meter: &report.Meter{}, in: in}
+	defer in.Files.Remove()
+	m := measurement{plan: &plan{}, peer: p, meter: &report.Meter{}, in: in}
 	ours := firstOnSoftware(t, &testCase{n, 8, job.FP32}, in)
-	params := make([]float32, len(in.initial.Params))
+	params := make([]float32, len(in.Initial.Params))
 	for _, c := range []struct {
 		want   string
 		change func() error
 	}{
 		{"the first loss and the output layer differ by ", func() error {
-			return in.write("params", params)
+			return in.Files.Write("params", params)
 		}},
 		{"ValueError: a loss or a gradient is not finite", func() error {
 			params[len(params)-1] = float32(math.NaN())
-			return in.write("params", params)
+			return in.Files.Write("params", params)
 		}},
-		{"FileNotFoundError: ", func() error { return os.Remove(in.files["params"]) }},
+		{"FileNotFoundError: ", func() error { return os.Remove(in.Files.Paths["params"]) }},
 	} {
 		if err := c.change(); err != nil {
 			t.Fatal(err)
@@ -382,7 +397,7 @@ func TestProductsCountAsOften(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer p.Close()
-		took, err := p.run(t.Context(), 2)
+		took, err := p.Run(t.Context(), 2)
 		if want := unit.FLOPs(times * 2 * 8 * 8 * 8); err != nil || len(p.list) != 1 || p.flops != want {
 			t.Errorf("%d products, %v operations, want %v, error %v", len(p.list), p.flops, want, err)
 		}
@@ -395,10 +410,11 @@ func TestProductsCountAsOften(t *testing.T) {
 
 // The tables of a full run fit 80 columns.
 func TestTablesFit(t *testing.T) {
-	p := &plan{GPU: "cuda:0 (NVIDIA H100 80GB HBM3, 79.1GiB)", Rounds: 5, Shrink: 1, PyTorch: &about{}}
+	p := &plan{Rounds: 5, Shrink: 1}
 	var results []*result
 	for i, seconds := range [][]float64{{0.00123, 0.00124, 0.00125}, {0.312, 0.313, 0.315}} {
 		r := &result{testCase: testCase{networks(1)[2], 32_768, job.BF16},
+			Machine: machine{GPU: "cuda:0 (NVIDIA H100 80GB HBM3, 79.1GiB)", PyTorch: &pytorch.About{}},
 			Seconds: map[string][]float64{}, Training: []float64{123_456, 123_567, 124_000}}
 		for _, side := range []string{stepSide, samplesSide, hostSumsSide, productsSide, eager, compiled} {
 			r.Seconds[side] = seconds
@@ -409,13 +425,10 @@ func TestTablesFit(t *testing.T) {
 	checkFolder(t, p.report(results), t.TempDir(), "", "1.00 1.00–1.00")
 }
 
-// A ratio is taken round by round: the machine is half as fast in the second.
-func TestRatios(t *testing.T) {
-	if got := ratios([]float64{2, 2, 4}, []float64{1, 2, 1}); got != (quartiles{1.5, 2, 3}) {
-		t.Errorf("ratios %v", got)
-	}
+// What is not hidden is the part of a step that the step without copies does not have.
+func TestNotHidden(t *testing.T) {
 	r := &result{Seconds: map[string][]float64{stepSide: {1, 1}, samplesSide: {4, 4}}}
-	if got := r.notHidden(samplesSide); got != (quartiles{0.75, 0.75, 0.75}) {
+	if got := r.notHidden(samplesSide); got != 0.75 {
 		t.Errorf("not hidden %v", got)
 	}
 }
@@ -437,15 +450,15 @@ func TestDistance(t *testing.T) {
 
 // A difference in any of the compared values is found, and one that is not a number.
 func TestCompareFindsDifferences(t *testing.T) {
-	in, err := newInputs(networks(128)[0], 2, 1)
+	in, err := newInputs(testCase{Network: networks(128)[0], Batch: 2}, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer in.remove()
-	l := in.engine.Layout()
+	defer in.Files.Remove()
+	l := in.Engine.Layout()
 	values := func() *first {
 		f := &first{losses: []float64{1, 1, 1}, gradients: slices.Repeat([]float32{1}, l.Params),
-			pooled: slices.Repeat([]float32{1}, len(in.pooled))}
+			pooled: slices.Repeat([]float32{1}, len(in.Embeddings))}
 		return f
 	}
 	tensor := l.Tensors[1]

@@ -2,32 +2,34 @@ package gpu
 
 import (
 	"context"
+	_ "embed" // of PyTorch's side
 	"errors"
 	"fmt"
-	"math"
 	"runtime"
 	"slices"
-	"strconv"
-	"time"
 
 	"tandem/datasets"
+	"tandem/experiments/internal/pytorch"
 	"tandem/experiments/internal/report"
 	"tandem/experiments/internal/script"
+	"tandem/experiments/internal/turns"
 	"tandem/runtime/cuda"
 	"tandem/runtime/cuda/engine"
 )
 
-// machine is what a plan is measured on.
-type machine struct {
-	device    *cuda.Device
-	libraries cuda.Libraries
-	peer      *peer // nil without PyTorch
-}
+//go:embed peer.py
+var peerScript string
 
-// side does steps of an open case.
-type side interface {
-	// run does a number of steps and returns their time.
-	run(ctx context.Context, steps int) (time.Duration, error)
+// machine is what a case was measured on.
+type machine struct {
+	GPU    string `json:"gpu"`
+	Driver string `json:"driver_cuda"` // the version of CUDA that the driver supports
+	// PyTorch is nil without it, for the reason NoPyTorch.
+	PyTorch   *pytorch.About `json:"pytorch,omitempty"`
+	NoPyTorch string         `json:"no_pytorch,omitempty"`
+	// Numbers of roles of trainings.
+	EmbeddingWorkers int `json:"embedding_workers"`
+	EmbeddingPSs     int `json:"embedding_pss"`
 }
 
 // Names of Tandem's sides.
@@ -41,6 +43,7 @@ const (
 // result holds the measurements of a case.
 type result struct {
 	testCase
+	Machine machine `json:"machine,omitzero"` // zero in results of earlier versions
 	// Seconds are those of a step, by side and round. PyTorch's sides are absent without it, and where Agreed
 	// or Failed say why.
 	Seconds map[string][]float64 `json:"seconds"`
@@ -60,86 +63,96 @@ type result struct {
 type measurement struct {
 	*plan
 	machine
-	log   *report.Log
-	meter *report.Meter
-	gpus  map[string]*engine.GPUs // by precision
-	in    *inputs                 // of the case in hand
-	data  *datasets.Dataset       // of trainings
-	seed  uint64
+	options   report.Options
+	libraries cuda.Libraries
+	device    *cuda.Device
+	peer      *pytorch.Peer // nil without PyTorch
+	meter     *report.Meter
+	in        *inputs           // of the case in hand
+	data      *datasets.Dataset // of trainings
 }
 
-// measure runs every case. One that fails does not keep the others from running; it is an error if all fail.
-func (p *plan) measure(ctx context.Context, o report.Options, on machine) (results []*result, err error) {
-	log, err := o.NewLog("gpu.csv", "network", "batch", "precision", "round", "side", "steps", "step_s")
+// measure opens the GPU and PyTorch, and measures every case.
+func (p *plan) measure(ctx context.Context, o report.Options, libraries cuda.Libraries, python *report.Python,
+) ([]*result, error) {
+	if err := missing(libraries); err != nil {
+		return nil, err
+	}
+	driver, err := cuda.Open(libraries)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, log.Close()) }()
-	m := measurement{plan: p, machine: on, log: log, gpus: map[string]*engine.GPUs{}, seed: o.Seed,
-		meter: &report.Meter{Total: len(p.Cases), Report: o.Progress}}
-	defer func() { m.release() }()
-	measured, failed := false, error(nil)
-	for i := range p.Cases {
-		c := &p.Cases[i]
-		if i == 0 || p.Cases[i-1].Network != c.Network || p.Cases[i-1].Batch != c.Batch {
-			m.release()
-			if m.in, err = newInputs(c.Network, c.Batch, o.Seed); err != nil {
-				return nil, err
+	device, err := driver.Open(p.ordinal)
+	if err != nil {
+		return nil, err
+	}
+	defer device.Close()
+	peer, absent, err := pytorch.Start(ctx, python, "PyTorch", peerScript, p.Device)
+	if err != nil {
+		return nil, err
+	}
+	m := &measurement{plan: p, options: o, libraries: libraries, device: device, peer: peer,
+		machine: machine{GPU: device.Info().String(), Driver: driver.Version(), NoPyTorch: absent}}
+	if peer != nil {
+		defer peer.Close()
+		m.PyTorch = &peer.About
+	}
+	return m.all(ctx)
+}
+
+// all measures every case. One that fails does not keep the others from running; it is an error if all fail.
+func (m *measurement) all(ctx context.Context) ([]*result, error) {
+	// Half of the cores go to embedding PSs, and a quarter to embedding workers.
+	m.EmbeddingWorkers, m.EmbeddingPSs = max(1, runtime.NumCPU()/4), max(1, runtime.NumCPU()/2)
+	m.meter = &report.Meter{Total: len(m.Cases), Unit: "cases", Report: m.options.Progress}
+	var failed error
+	results, err := report.MeasureCases(m.options, m.meter, m.Cases, testCase.String,
+		func(c testCase) (*result, error) {
+			r := &result{testCase: c, Machine: m.machine, Seconds: map[string][]float64{},
+				Agreed: map[string]agreement{}, Failed: map[string]string{}}
+			err := m.compare(ctx, r)
+			if ctx.Err() != nil {
+				return nil, context.Cause(ctx)
 			}
-		}
-		r, err := m.compare(ctx, c, o)
-		switch {
-		case ctx.Err() != nil:
-			return nil, context.Cause(ctx)
-		case err != nil:
-			failed = errors.Join(failed, fmt.Errorf("%s: %w", c, err))
-			r = &result{testCase: *c, Error: err.Error()}
-		default:
-			measured = true
-		}
-		results = append(results, r)
-		m.meter.Done++
+			if err != nil {
+				failed = errors.Join(failed, fmt.Errorf("%s: %w", c, err))
+				r = &result{testCase: c, Machine: m.machine, Error: err.Error()}
+			}
+			return r, nil
+		})
+	if err == nil && len(measured(results)) == 0 {
+		err = failed
 	}
-	if !measured {
-		return nil, failed
-	}
-	return results, nil
+	return results, err
 }
 
-// release deletes the values of the case in hand.
-func (m *measurement) release() {
-	if m.in != nil {
-		m.in.remove()
-	}
-	m.in = nil
-}
-
-// gpu returns the engine of a precision.
-func (m *measurement) gpu(precision string) (*engine.GPUs, error) {
-	if g := m.gpus[precision]; g != nil {
-		return g, nil
-	}
-	g, err := engine.Open(m.libraries, m.jobOf(precision))
-	if err == nil {
-		m.gpus[precision] = g
-	}
-	return g, err
+// measured returns the results without those of cases that were not measured.
+func measured(results []*result) []*result {
+	return slices.DeleteFunc(slices.Clone(results), func(r *result) bool { return r.Error != "" })
 }
 
 // compare measures one case: steps, then trainings.
-func (m *measurement) compare(ctx context.Context, c *testCase, o report.Options) (*result, error) {
-	m.meter.Show(0, 1, c.String())
-	r := &result{testCase: *c, Seconds: map[string][]float64{}, Agreed: map[string]agreement{},
-		Failed: map[string]string{}}
-	if err := m.steps(ctx, r); err != nil {
-		return nil, err
+func (m *measurement) compare(ctx context.Context, r *result) (err error) {
+	m.meter.Show(0, 1, r.String())
+	if m.in, err = newInputs(r.testCase, m.Seed); err != nil {
+		return err
 	}
-	return r, m.train(ctx, r, o)
+	defer m.in.Files.Remove()
+	if err := m.steps(ctx, r); err != nil {
+		return err
+	}
+	return m.train(ctx, r)
+}
+
+// gpus opens the GPU for a precision.
+func (m *measurement) gpus(precision string) (*engine.GPUs, error) {
+	j := m.job(precision)
+	return engine.Open(m.libraries, &j)
 }
 
 // steps measures the steps of a case.
 func (m *measurement) steps(ctx context.Context, r *result) (err error) {
-	g, err := m.gpu(r.Precision)
+	g, err := m.gpus(r.Precision)
 	if err != nil {
 		return err
 	}
@@ -166,29 +179,30 @@ func (m *measurement) steps(ctx context.Context, r *result) (err error) {
 	}
 	defer func() { err = errors.Join(err, alone.Close()) }()
 	r.FLOP = float64(alone.flops)
-	turns := []*turn{
-		{side: steps{stays, true}, name: stepSide}, {side: steps{stays, false}, name: samplesSide},
-		{side: steps{travels, false}, name: hostSumsSide}, {side: alone, name: productsSide},
-	}
 	ways, err := m.ways(ctx, r, ours)
 	if err != nil {
 		return err
 	}
-	if err := m.rounds(ctx, r, append(turns, ways...)); err != nil || m.peer == nil {
+	sides := append([]*side{
+		{Side: steps{stays, true}, name: stepSide}, {Side: steps{stays, false}, name: samplesSide},
+		{Side: steps{travels, false}, name: hostSumsSide}, {Side: alone, name: productsSide},
+	}, ways...)
+	if err := m.rounds(ctx, r, sides); err != nil || m.peer == nil {
 		return err
 	}
-	return m.peer.close(ctx)
+	return m.peer.Request(ctx, "close", nil, &struct{}{})
 }
 
 // ways returns the ways of PyTorch whose first steps are those of Tandem. If its process fails, the case and
 // all later ones are measured without it.
-func (m *measurement) ways(ctx context.Context, r *result, ours *first) (turns []*turn, err error) {
+func (m *measurement) ways(ctx context.Context, r *result, ours *first) (ways []*side, err error) {
 	if m.peer == nil {
 		return nil, nil
 	}
 	name := eager
-	if err = m.peer.open(ctx, &r.testCase, m.in); err == nil {
-		for _, name = range m.peer.about.Ways {
+	if err = m.peer.Request(ctx, "open", map[string]any{"case": r.testCase,
+		"files": m.in.Files.Paths}, &struct{}{}); err == nil {
+		for _, name = range m.peer.About.Ways {
 			w := way{m.peer, name}
 			m.meter.Show(0, 1, r.String()+", PyTorch "+name)
 			var within bool
@@ -196,12 +210,12 @@ func (m *measurement) ways(ctx context.Context, r *result, ours *first) (turns [
 				break
 			}
 			if within {
-				turns = append(turns, &turn{side: w, name: name})
+				ways = append(ways, &side{Side: w, name: name})
 			}
 		}
 	}
 	if err == nil || ctx.Err() != nil {
-		return turns, err
+		return ways, err
 	}
 	r.Failed[name], m.peer = err.Error(), nil
 	return nil, nil
@@ -210,22 +224,21 @@ func (m *measurement) ways(ctx context.Context, r *result, ours *first) (turns [
 // check reports whether the first steps of a way are those of Tandem, and keeps why not.
 func (m *measurement) check(ctx context.Context, r *result, w way, ours *first) (bool, error) {
 	theirs, err := w.firstSteps(ctx, m.in)
-	var failure *script.Failure
-	if errors.As(err, &failure) {
+	if failure, ok := errors.AsType[*script.Failure](err); ok {
 		r.Failed[w.name] = failure.Text
 		return false, nil
 	}
 	if err != nil {
 		return false, err
 	}
-	a := compare(ours, theirs, m.in.engine.Layout(), r.Precision)
+	a := compare(ours, theirs, m.in.Engine.Layout(), r.Precision)
 	r.Agreed[w.name] = a
 	return a.Within, nil
 }
 
-// turn is the part of one side in a case.
-type turn struct {
-	side
+// side is one of the sides of a case.
+type side struct {
+	turns.Side
 	name  string
 	steps int // per round
 }
@@ -234,45 +247,24 @@ type turn struct {
 // ones.
 const warmUps = 4
 
-// rounds measures all sides in turns. The side that begins rotates.
-func (m *measurement) rounds(ctx context.Context, r *result, turns []*turn) error {
-	for _, t := range turns {
-		if _, err := t.run(ctx, warmUps); err != nil {
+// rounds measures all sides in turns.
+func (m *measurement) rounds(ctx context.Context, r *result, sides []*side) (err error) {
+	for _, s := range sides {
+		if _, err := s.Run(ctx, warmUps); err != nil {
 			return err
 		}
-		took, err := t.run(ctx, 1)
-		if err != nil {
+		if s.steps, err = turns.StepsOf(ctx, s, m.Window); err != nil {
 			return err
 		}
-		t.steps = int(math.Ceil(m.Window.Seconds() / max(took.Seconds(), 1e-6)))
 	}
-	for round := range m.Rounds {
+	return turns.Rounds(m.Rounds, len(sides), func(round, i int) error {
 		m.meter.Show(round, m.Rounds, r.String())
-		for i := range turns {
-			if err := m.turn(ctx, r, turns[(i+round)%len(turns)], round); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-// turn measures the part of one side in a round.
-func (m *measurement) turn(ctx context.Context, r *result, t *turn, round int) error {
-	runtime.GC()
-	took, err := t.run(ctx, t.steps)
-	if err != nil {
+		runtime.GC()
+		s := sides[i]
+		took, err := s.Run(ctx, s.steps)
+		r.Seconds[s.name] = append(r.Seconds[s.name], took.Seconds()/float64(s.steps))
 		return err
-	}
-	seconds := took.Seconds() / float64(t.steps)
-	r.Seconds[t.name] = append(r.Seconds[t.name], seconds)
-	return m.add(r, round, t.name, t.steps, seconds)
-}
-
-// add adds a line to the log.
-func (m *measurement) add(r *result, round int, side string, steps int, seconds float64) error {
-	return m.log.Add(r.Network.Name, strconv.Itoa(r.Batch), r.Precision, strconv.Itoa(round+1), side,
-		strconv.Itoa(steps), report.Number(seconds))
+	})
 }
 
 // fastestCompiled returns the seconds of the faster of the two ways of torch.compile, and its name, or nil.
@@ -284,28 +276,4 @@ func (r *result) fastestCompiled() (seconds []float64, name string) {
 		}
 	}
 	return seconds, name
-}
-
-// quartiles are the median of a value over rounds, and its quartiles.
-type quartiles struct{ Low, Median, High float64 }
-
-// quartilesOf returns the quartiles of one or more values, interpolated between neighbours.
-func quartilesOf(values []float64) quartiles {
-	sorted := slices.Sorted(slices.Values(values))
-	at := func(share float64) float64 {
-		position := share * float64(len(sorted)-1)
-		below := int(position)
-		above := min(below+1, len(sorted)-1)
-		return sorted[below] + (position-float64(below))*(sorted[above]-sorted[below])
-	}
-	return quartiles{at(0.25), at(0.5), at(0.75)}
-}
-
-// ratios returns the quartiles of a ÷ b, by round. What slows both sides of a round cancels.
-func ratios(a, b []float64) quartiles {
-	of := make([]float64, len(a))
-	for i := range of {
-		of[i] = a[i] / b[i]
-	}
-	return quartilesOf(of)
 }

@@ -52,12 +52,12 @@ func TestPagesHaveTheStoredFigures(t *testing.T) {
 				}
 			}
 			judged++
-			samples[batch] = append(samples[batch], r.notHidden(samplesSide).Median)
+			samples[batch] = append(samples[batch], r.notHidden(samplesSide))
 			if r.Network.Name == "tower" && r.Precision != job.FP32 {
-				sums = append(sums, r.notHidden(hostSumsSide).Median)
+				sums = append(sums, r.notHidden(hostSumsSide))
 			}
 			l.ratios = append(l.ratios, strings.Join(ratios, " / "))
-			l.steps = append(l.steps, milliseconds(report.Median(r.Seconds[stepSide])))
+			l.steps = append(l.steps, report.Three(1e3*report.Median(r.Seconds[stepSide])))
 			l.trainings = append(l.trainings, fmt.Sprintf("%.0f", report.Median(r.Training)/1e3))
 		}
 	}

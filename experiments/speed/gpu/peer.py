@@ -5,7 +5,8 @@ Reads requests from standard input, one JSON object per line, and responds to ea
 with one line on standard output, which is {"error": text} if the request failed:
 
   {"do": "hello"}                  describe this PyTorch and its ways to do a step
-  {"do": "open", "case": {...}}    read the values of a case
+  {"do": "open", "case": {...}, "files": {...}}
+                                   read the values of a case
   {"do": "check", "way": w, "gradients": path}
                                    build a step of one way from the first parameters, do
                                    it some times, write the gradients of the first
@@ -102,7 +103,7 @@ class Peer:
 
     def open(self, request):
         self.close(request)
-        self.case = request["case"]
+        self.case = {**request["case"], "files": request["files"]}
         torch.set_float32_matmul_precision("high" if self.case["precision"] == "tf32" else "highest")
         return {}
 

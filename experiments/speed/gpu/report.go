@@ -7,173 +7,124 @@ import (
 
 	"tandem/algo/job"
 	"tandem/experiments/internal/report"
+	"tandem/experiments/internal/turns"
 	"tandem/internal/cli"
 )
 
 // report returns the results of a plan as tables, figures and sentences.
 func (p *plan) report(results []*result) *report.Report {
-	measured := slices.DeleteFunc(slices.Clone(results), func(r *result) bool { return r.Error != "" })
 	return &report.Report{
-		Findings: p.findings(results), Notes: p.notes(measured), Settings: p, Data: results,
-		Tables: []cli.Table{p.timeTable(measured), p.ratioTable(measured), p.copyTable(measured),
-			p.trainingTable(measured)},
-		Figures: figures(measured),
+		Findings: p.findings(results), Notes: p.notes(measured(results)), Tables: p.tables(measured(results)),
+		Figures: []report.Figure{ratioFigure(measured(results))},
 	}
 }
 
 // comparison is a measured ratio with its goal.
 type comparison struct {
-	name  string // of what is compared with
-	color int
-	goal  float64
-	of    func(r *result) (over, under []float64) // nil: not measured
+	name string // of what is compared with
+	goal float64
+	over func(r *result) []float64 // seconds that those of Tandem's step divide; nil: not measured
 }
 
 // comparisons returns what the steps are compared with.
 func comparisons() []comparison {
 	return []comparison{
-		{"eager", 0, goalEager, func(r *result) (over, under []float64) {
-			return r.Seconds[eager], r.Seconds[stepSide]
+		{"eager", goalEager, func(r *result) []float64 { return r.Seconds[eager] }},
+		{"compiled", goalCompiled, func(r *result) []float64 {
+			seconds, _ := r.fastestCompiled()
+			return seconds
 		}},
-		{"compiled", 1, goalCompiled, func(r *result) (over, under []float64) {
-			over, _ = r.fastestCompiled()
-			return over, r.Seconds[stepSide]
-		}},
-		{"products", 2, goalProducts, func(r *result) (over, under []float64) {
-			return r.Seconds[productsSide], r.Seconds[stepSide]
-		}},
+		{"products", goalProducts, func(r *result) []float64 { return r.Seconds[productsSide] }},
 	}
 }
 
 // ratio returns the ratio of a case, or false.
-func (c *comparison) ratio(r *result) (q quartiles, measured bool) {
-	over, under := c.of(r)
+func (c *comparison) ratio(r *result) (s turns.Spread, measured bool) {
+	over := c.over(r)
 	if over == nil {
-		return quartiles{}, false
+		return s, false
 	}
-	return ratios(over, under), true
+	return turns.Quartiles(turns.Ratios(over, r.Seconds[stepSide])), true
 }
 
-// caseCells are the first cells of a line.
-func (r *result) caseCells() []string {
-	return []string{r.Network.Name, report.Thousands(r.Batch), r.Precision}
-}
-
-// caption ends a caption with what the numbers are.
-func (p *plan) caption(what string) string {
-	return fmt.Sprintf("%s; median (quartiles) of %d rounds", what, p.Rounds)
-}
-
-// milliseconds returns seconds in milliseconds, with three digits.
-func milliseconds(seconds float64) string { return report.Three(1e3 * seconds) }
-
-// String returns the median with the quartiles, each with three digits.
-func (q quartiles) String() string {
-	return fmt.Sprintf("%s (%s–%s)", report.Three(q.Median), report.Three(q.Low), report.Three(q.High))
-}
-
-// scaled returns the quartiles of a multiple of the values.
-func (q quartiles) scaled(by float64) quartiles {
-	return quartiles{by * q.Low, by * q.Median, by * q.High}
-}
-
-// timeTable has the times of a step.
-func (p *plan) timeTable(results []*result) cli.Table {
-	t := cli.Table{Caption: p.caption("Dense step on " + p.GPU + ", in ms"),
-		Header: []string{"network", "batch", "type", "Tandem", "eager", "compiled", "products"}, Words: 1}
+// tables returns the times of a step, the ratios that have goals, what copies cost, and trainings.
+func (p *plan) tables(results []*result) []cli.Table {
+	on := "a GPU"
+	if len(results) > 0 && results[0].Machine.GPU != "" {
+		on = results[0].Machine.GPU
+	}
+	table := func(caption string, columns ...string) *cli.Table {
+		return &cli.Table{Caption: fmt.Sprintf(caption, p.Rounds),
+			Header: append([]string{"network", "batch", "type"}, columns...), Words: 1}
+	}
+	times := table("Dense step on "+on+", in ms; median (quartiles) of %d rounds", "Tandem", "eager",
+		"compiled", "products")
+	ratios := table("PyTorch's time, and that of the products, ÷ Tandem's: median and quartiles of %d " +
+		"rounds")
+	copies := table("A step in ms, without copies between host and GPU, with those of samples, and with "+
+		"sums over hosts, too; share that computing does not hide; medians of %d rounds", "without",
+		"samples", "share", "host sums", "share")
+	trainings := table("Training in mode "+p.Training.Mode+", embedding PSs on this host; median "+
+		"(quartiles) of %d rounds", "k samples/s", "step alone, k/s", "share")
+	for _, c := range comparisons() {
+		ratios.Header = append(ratios.Header, fmt.Sprintf("%s ≥ %g", c.name, c.goal))
+	}
 	for _, r := range results {
-		median := func(seconds []float64) string {
+		add := func(t *cli.Table, cells ...string) {
+			t.Rows = append(t.Rows, append([]string{r.Network.Name, report.Thousands(r.Batch), r.Precision},
+				cells...))
+		}
+		ms := func(seconds []float64) string {
 			if seconds == nil {
 				return "–"
 			}
-			return milliseconds(report.Median(seconds))
+			return report.Three(1e3 * report.Median(seconds))
 		}
 		fastest, _ := r.fastestCompiled()
-		t.Rows = append(t.Rows, append(r.caseCells(), quartilesOf(r.Seconds[stepSide]).scaled(1e3).String(),
-			median(r.Seconds[eager]), median(fastest), median(r.Seconds[productsSide])))
-	}
-	return t
-}
-
-// ratioTable has the ratios that have goals.
-func (p *plan) ratioTable(results []*result) cli.Table {
-	t := cli.Table{Caption: fmt.Sprintf("PyTorch's time, and that of the products, ÷ Tandem's: median "+
-		"and quartiles of %d rounds", p.Rounds),
-		Header: []string{"network", "batch", "type"}, Words: 1}
-	for _, c := range comparisons() {
-		t.Header = append(t.Header, fmt.Sprintf("%s ≥ %g", c.name, c.goal))
-	}
-	for _, r := range results {
-		line := r.caseCells()
+		add(times, turns.Quartiles(r.Seconds[stepSide]).Times(1e3).Text(report.Three), ms(r.Seconds[eager]),
+			ms(fastest), ms(r.Seconds[productsSide]))
+		var cells []string
 		for _, c := range comparisons() {
 			cell := "–"
-			if q, ok := c.ratio(r); ok {
-				cell = fmt.Sprintf("%.2f %.2f–%.2f", q.Median, q.Low, q.High)
+			if s, ok := c.ratio(r); ok {
+				cell = fmt.Sprintf("%.2f %.2f–%.2f", s.Median, s.Low, s.High)
 			}
-			line = append(line, cell)
+			cells = append(cells, cell)
 		}
-		t.Rows = append(t.Rows, line)
+		add(ratios, cells...)
+		add(copies, ms(r.Seconds[stepSide]), ms(r.Seconds[samplesSide]), percent(r.notHidden(samplesSide)),
+			ms(r.Seconds[hostSumsSide]), percent(r.notHidden(hostSumsSide)))
+		trained := turns.Quartiles(r.Training)
+		alone := float64(r.Batch) / report.Median(r.Seconds[stepSide])
+		add(trainings, trained.Times(1e-3).Text(report.Three), report.Three(alone/1e3),
+			percent(trained.Median/alone))
 	}
-	return t
+	return []cli.Table{*times, *ratios, *copies, *trainings}
 }
 
-// notHidden returns the share of a side's step that is not hidden behind the step without copies.
-func (r *result) notHidden(side string) quartiles {
-	q := ratios(r.Seconds[stepSide], r.Seconds[side])
-	return quartiles{1 - q.High, 1 - q.Median, 1 - q.Low}
-}
-
-// copyTable has what copies between host and GPU cost.
-func (p *plan) copyTable(results []*result) cli.Table {
-	t := cli.Table{
-		Caption: fmt.Sprintf("A step in ms, without copies between host and GPU, with those of samples, "+
-			"and with sums over hosts, too; share that computing does not hide; medians of %d "+
-			"rounds", p.Rounds),
-		Header: []string{"network", "batch", "type", "without", "samples", "share", "host sums", "share"},
-		Words:  1}
-	for _, r := range results {
-		line := append(r.caseCells(), milliseconds(report.Median(r.Seconds[stepSide])))
-		for _, side := range []string{samplesSide, hostSumsSide} {
-			line = append(line, milliseconds(report.Median(r.Seconds[side])),
-				percent(r.notHidden(side).Median))
-		}
-		t.Rows = append(t.Rows, line)
-	}
-	return t
+// notHidden returns the share of a side's step that is not hidden behind the step without copies, the
+// median of the rounds.
+func (r *result) notHidden(side string) float64 {
+	return 1 - turns.Quartiles(turns.Ratios(r.Seconds[stepSide], r.Seconds[side])).Median
 }
 
 // percent returns a share in percent; the spread of measurements can make one negative.
 func percent(share float64) string {
-	return report.Minus(fmt.Sprintf("%.0f %%", math.Round(100*share)+0)) // without −0
+	return report.Minus(turns.Percent(math.Round(100*share)/100 + 0)) // without −0
 }
 
-// trainingTable has trainings from end to end.
-func (p *plan) trainingTable(results []*result) cli.Table {
-	t := cli.Table{Caption: p.caption(fmt.Sprintf("Training in mode %s, embedding PSs on this host: %d",
-		p.Training.Mode, p.Training.EmbeddingPSs)),
-		Header: []string{"network", "batch", "type", "k samples/s", "step alone, k/s", "share"}, Words: 1}
-	for _, r := range results {
-		q := quartilesOf(r.Training)
-		alone := float64(r.Batch) / report.Median(r.Seconds[stepSide])
-		t.Rows = append(t.Rows, append(r.caseCells(), q.scaled(1e-3).String(), report.Three(alone/1e3),
-			percent(q.Median/alone)))
-	}
-	return t
-}
-
-// figures returns a figure with a bar for each ratio.
-func figures(results []*result) []report.Figure {
+// ratioFigure returns a bar for each ratio.
+func ratioFigure(results []*result) report.Figure {
 	f := report.Figure{Name: "ratios", Title: "Time of PyTorch, and of the matrix products, ÷ time of Tandem",
 		X: report.Axis{Label: "ratio (thick mark: goal; thin line: quartiles over rounds)"}}
-	for _, c := range comparisons() {
+	for color, c := range comparisons() {
 		for _, r := range results {
-			if q, ok := c.ratio(r); ok {
-				f.Bars = append(f.Bars, report.Bar{Name: c.name + ": " + r.String(), Color: c.color,
-					Value: q.Median, Low: q.Low, High: q.High, Target: c.goal})
+			if s, ok := c.ratio(r); ok {
+				f.Bars = append(f.Bars, s.Bar(c.name+": "+r.String(), color, c.goal))
 			}
 		}
 	}
-	return []report.Figure{f}
+	return f
 }
 
 // findings returns how many goals are reached, a sentence for each that is not, and what was not compared.
@@ -182,7 +133,7 @@ func (p *plan) findings(results []*result) (sentences []string) {
 		sentences = append(sentences, fmt.Sprintf("Goals are not judged: hidden layers are narrower by %d.",
 			p.Shrink))
 	} else {
-		sentences = p.goals(results)
+		sentences = goals(results)
 	}
 	for _, r := range results {
 		if r.Error != "" {
@@ -203,25 +154,25 @@ func (p *plan) findings(results []*result) (sentences []string) {
 }
 
 // goals judges the ratios by their quartiles.
-func (p *plan) goals(results []*result) []string {
-	var open []string
+func goals(results []*result) (open []string) {
 	reached, all := 0, 0
 	for _, c := range comparisons() {
 		for _, r := range results {
-			q, ok := c.ratio(r)
+			s, ok := c.ratio(r)
 			if !ok {
 				continue
 			}
 			all++
 			verdict := "Missed"
 			switch {
-			case q.Low >= c.goal:
+			case s.Low >= c.goal:
 				reached++
 				continue
-			case q.High >= c.goal:
+			case s.High >= c.goal:
 				verdict = "Undecided"
 			}
-			open = append(open, fmt.Sprintf("%s: %s: %s × %s, goal %g.", verdict, r, q, c.name, c.goal))
+			open = append(open, fmt.Sprintf("%s: %s: %s × %s, goal %g.", verdict, r, s.Text(report.Three),
+				c.name, c.goal))
 		}
 	}
 	return slices.Insert(open, 0,
@@ -229,16 +180,20 @@ func (p *plan) goals(results []*result) []string {
 }
 
 // notes returns what a reader needs to judge the findings.
-func (p *plan) notes(results []*result) []string {
-	notes := []string{fmt.Sprintf("GPU: %s, a driver for CUDA %s.", p.GPU, p.Driver)}
-	if p.PyTorch == nil {
-		notes = append(notes, fmt.Sprintf("No PyTorch: %s. Name a Python interpreter with torch, with "+
-			"CUDA, and numpy by --python.", p.NoPyTorch))
-	} else {
-		notes = append(notes, p.PyTorch.String()+"; tf32 by set_float32_matmul_precision, bf16 by "+
-			"autocast, gradients set to None, nothing read from the GPU within a "+
-			"step.", agreementNote(results))
+func (p *plan) notes(results []*result) (notes []string) {
+	if len(results) > 0 && results[0].Machine.GPU != "" {
+		on := results[0].Machine
+		notes = append(notes, fmt.Sprintf("GPU: %s, a driver for CUDA %s; roles of trainings: %d embedding "+
+			"workers, %d embedding PSs.", on.GPU, on.Driver, on.EmbeddingWorkers, on.EmbeddingPSs))
+		if on.PyTorch == nil {
+			notes = append(notes, fmt.Sprintf("No PyTorch: %s. Name a Python interpreter with torch, with "+
+				"CUDA, and numpy by --python.", on.NoPyTorch))
+		} else {
+			notes = append(notes, on.PyTorch.String()+"; tf32 by set_float32_matmul_precision, bf16 by "+
+				"autocast, gradients set to None, nothing read from the GPU within a step.")
+		}
 	}
+	notes = append(notes, agreementNotes(results)...)
 	notes = append(notes,
 		"A step is forward, backward and Adam of one rank, on values that are on the GPU. Tandem's also "+
 			"reads the loss and checks that loss and gradients are finite.",
@@ -248,35 +203,37 @@ func (p *plan) notes(results []*result) []string {
 			"of pooled embeddings to it. Host sums: with gradients of all parameters to the host and "+
 			"back, too, which wire.all-reduce: nccl or nccl-tree leave on GPUs. Not hidden: 1 − the step "+
 			"without copies ÷ the step with them, round by round.",
-		fmt.Sprintf("Trainings: rows of the preset criteo, in memory, at most %d steps an epoch; embedding "+
-			"workers: %d, embedding PSs: %d; gradients of parameters stay on the GPU, as those of one rank "+
-			"do; the time includes the start of the roles.",
-			p.Training.Steps, p.Training.EmbeddingWorkers, p.Training.EmbeddingPSs))
+		fmt.Sprintf("Trainings: rows of the preset criteo, in memory, at most %d steps an epoch; gradients "+
+			"of parameters stay on the GPU, as those of one rank do; the time includes the start of the "+
+			"roles.",
+			p.Training.Steps))
 	return append(notes, report.FewSeedsNote(p.Rounds, "rounds", "quartiles")...)
 }
 
-// agreementNote says how far PyTorch's first steps are from Tandem's, at most.
-func agreementNote(results []*result) string {
+// agreementNotes say how far PyTorch's first steps are from Tandem's, at most.
+func agreementNotes(results []*result) []string {
 	text := fmt.Sprintf("Both sides begin with the same parameters and values. Losses of %d steps and "+
 		"the gradients of the first, layer by layer, are compared before the measurement", checkSteps)
 	mark := ": "
 	for _, precision := range job.DensePrecisions() {
 		var most agreement
-		compared := false
 		for _, r := range results {
 			for _, a := range r.Agreed {
 				if r.Precision == precision && a.Within {
 					most.Forward, most.Gradient = max(most.Forward, a.Forward), max(most.Gradient, a.Gradient)
-					compared = true
+					most.Within = true
 				}
 			}
 		}
-		if compared {
+		if most.Within {
 			t := tolerancesOf(precision)
 			text += fmt.Sprintf("%sin %s, output layers are up to %.1e apart (tolerance %g), gradients "+
 				"up to %.1e (%g)", mark, precision, most.Forward, t.Forward, most.Gradient, t.Gradient)
 			mark = "; "
 		}
 	}
-	return text + "."
+	if mark == ": " { // nothing was compared
+		return nil
+	}
+	return []string{text + "."}
 }

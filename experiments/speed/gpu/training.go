@@ -15,13 +15,11 @@ import (
 	"tandem/runtime/train"
 )
 
-// trainingPlan describes the trainings.
+// trainingPlan describes the trainings, but for network, batch, precision and the cores of the machine.
 type trainingPlan struct {
-	Mode             string `yaml:"mode"`
-	Rows             int    `yaml:"rows"`  // generated
-	Steps            int    `yaml:"steps"` // of an epoch, at most
-	EmbeddingWorkers int    `yaml:"embedding-workers"`
-	EmbeddingPSs     int    `yaml:"embedding-pss"`
+	Mode  string `yaml:"mode"`
+	Rows  int    `yaml:"rows"`  // generated
+	Steps int    `yaml:"steps"` // of an epoch, at most
 }
 
 // The steps of an epoch: stepsLeast with the largest batch, at most stepsMost with smaller ones, which then
@@ -31,13 +29,6 @@ const (
 	stepsMost  = 64
 )
 
-// newTrainingPlan gives half of the cores to embedding PSs, and a quarter to embedding workers.
-func newTrainingPlan(batchMost int) trainingPlan {
-	cores := runtime.NumCPU()
-	return trainingPlan{Mode: job.Hybrid, Rows: stepsLeast * batchMost, Steps: stepsMost,
-		EmbeddingWorkers: max(1, cores/4), EmbeddingPSs: max(1, cores/2)}
-}
-
 // testRows is the number of rows that are predicted after a training, whose time does not count.
 const testRows = 256
 
@@ -45,50 +36,38 @@ const testRows = 256
 const epochsMost = 100
 
 // train measures trainings of a case, as cmd/train runs them: all roles in this process.
-func (m *measurement) train(ctx context.Context, r *result, o report.Options) error {
+func (m *measurement) train(ctx context.Context, r *result) (err error) {
 	m.meter.Show(0, 1, r.String()+", training")
 	if m.data == nil {
-		var err error
-		spec := report.Like(job.PresetCriteo, m.Training.Rows, testRows).WithSeed(m.seed)
+		spec := report.Like(job.PresetCriteo, m.Training.Rows, testRows).WithSeed(m.Seed)
 		if m.data, err = datasets.Open(spec, ""); err != nil {
 			return err
 		}
 	}
 	data := *m.data
 	data.Train = batch.Slice(data.Train, 0, min(data.Train.Samples, m.Training.Steps*r.Batch))
-	j := m.trainingJob(r)
-	once, err := m.trainOnce(ctx, j, &data, o) // the first opens libraries and shows the time of an epoch
+	j := m.job(r.Precision)
+	j.Model.Spec = r.Network.Spec()
+	j.Training.Mode, j.Training.GlobalBatch, j.Training.Groups = m.Training.Mode, r.Batch, 1
+	j.Training.Epochs = 1
+	j.Roles.Ranks, j.Roles.EmbeddingWorkers, j.Roles.EmbeddingPSs = 1, m.EmbeddingWorkers, m.EmbeddingPSs
+	once, err := m.trainOnce(ctx, j, &data) // the first opens libraries and shows the time of an epoch
 	if err != nil {
 		return err
 	}
 	j.Training.Epochs = min(epochsMost, int(math.Ceil(m.Window.Seconds()/once.Wall.Seconds())))
-	for round := range m.Rounds {
-		trained, err := m.trainOnce(ctx, j, &data, o)
+	for range m.Rounds {
+		trained, err := m.trainOnce(ctx, j, &data)
 		if err != nil {
 			return err
 		}
-		seconds := trained.Wall.Seconds()
-		r.Training = append(r.Training, float64(trained.Samples)/seconds)
-		if err := m.add(r, round, "training", trained.Steps, seconds/float64(trained.Steps)); err != nil {
-			return err
-		}
+		r.Training = append(r.Training, float64(trained.Samples)/trained.Wall.Seconds())
 	}
 	return nil
 }
 
-// trainingJob returns the job of the trainings of a case.
-func (m *measurement) trainingJob(r *result) job.Job {
-	j := *m.jobOf(r.Precision)
-	j.Model.Spec = r.Network.Spec()
-	j.Training.Mode, j.Training.GlobalBatch, j.Training.Groups = m.Training.Mode, r.Batch, 1
-	j.Training.Epochs = 1
-	j.Roles.Ranks, j.Roles.EmbeddingWorkers = 1, m.Training.EmbeddingWorkers
-	j.Roles.EmbeddingPSs = m.Training.EmbeddingPSs
-	return j
-}
-
 // trainOnce trains a new model.
-func (m *measurement) trainOnce(ctx context.Context, j job.Job, data *datasets.Dataset, o report.Options,
+func (m *measurement) trainOnce(ctx context.Context, j job.Job, data *datasets.Dataset,
 ) (*train.Result, error) {
 	g, err := engine.Open(m.libraries, &j)
 	if err != nil {
@@ -100,7 +79,7 @@ func (m *measurement) trainOnce(ctx context.Context, j job.Job, data *datasets.D
 	}
 	var arena memory.Arena
 	r, err := train.Run(ctx, j, source, data.Test, train.Options{
-		Backend: backend.Backend{Products: o.Backend.Products, Arena: &arena, Trainer: g.Trainer}})
+		Backend: backend.Backend{Products: m.options.Backend.Products, Arena: &arena, Trainer: g.Trainer}})
 	_ = arena.Close()
 	runtime.GC() // gives the replica on the GPU back
 	return r, err

@@ -25,15 +25,19 @@ func (l load) minus(earlier load) load {
 // a Go program live as long as it does.
 func currentLoad(proc string, self int) load {
 	var sum load
-	folders, _ := filepath.Glob(filepath.Join(proc, "[0-9]*"))
-	for _, folder := range folders {
-		pid, err := strconv.Atoi(filepath.Base(folder))
-		if err != nil || pid != self && parent(folder) != self {
+	processes, _ := filepath.Glob(filepath.Join(proc, "[0-9]*"))
+	for _, process := range processes {
+		if s := statusOf(process); s["Pid"] != float64(self) && s["PPid"] != float64(self) {
 			continue
 		}
-		threads, _ := filepath.Glob(filepath.Join(folder, "task", "*"))
+		threads, _ := filepath.Glob(filepath.Join(process, "task", "*"))
 		for _, thread := range threads {
-			sum.add(thread)
+			s := statusOf(thread)
+			sum.switches += s["voluntary_ctxt_switches"] + s["nonvoluntary_ctxt_switches"]
+			schedule, _ := os.ReadFile(filepath.Join(thread, "schedstat"))
+			var nanoseconds float64
+			_, _ = fmt.Sscan(string(schedule), &nanoseconds) // 0 if the thread has just ended
+			sum.cpu += nanoseconds / 1e9
 		}
 	}
 	if sum == (load{}) {
@@ -42,33 +46,15 @@ func currentLoad(proc string, self int) load {
 	return sum
 }
 
-// parent returns the id of the parent of a process, or 0 if the process has ended.
-func parent(folder string) int {
-	text, _ := os.ReadFile(filepath.Join(folder, "stat"))
-	// The name of the program is in parentheses and may have spaces; the state and the parent follow.
-	fields := strings.Fields(string(text[strings.LastIndex(string(text), ")")+1:]))
-	if len(fields) < 2 {
-		return 0
+// statusOf returns the numbers in the status of a process or thread, none if it has just ended.
+func statusOf(folder string) map[string]float64 {
+	text, _ := os.ReadFile(filepath.Join(folder, "status"))
+	numbers := map[string]float64{}
+	for line := range strings.Lines(string(text)) {
+		name, value, _ := strings.Cut(line, ":")
+		numbers[name], _ = strconv.ParseFloat(strings.TrimSpace(value), 64) // 0 for a text
 	}
-	id, _ := strconv.Atoi(fields[1])
-	return id
-}
-
-// add adds the load of a thread. One that has just ended counts for nothing.
-func (l *load) add(thread string) {
-	status, _ := os.ReadFile(filepath.Join(thread, "status"))
-	for line := range strings.Lines(string(status)) {
-		name, value, _ := strings.Cut(strings.TrimSpace(line), ":")
-		if name == "voluntary_ctxt_switches" || name == "nonvoluntary_ctxt_switches" {
-			n, _ := strconv.ParseFloat(strings.TrimSpace(value), 64)
-			l.switches += n
-		}
-	}
-	schedule, _ := os.ReadFile(filepath.Join(thread, "schedstat"))
-	var nanoseconds float64
-	if _, err := fmt.Sscan(string(schedule), &nanoseconds); err == nil {
-		l.cpu += nanoseconds / 1e9
-	}
+	return numbers
 }
 
 // meter measures the load of a step between a tenth and nine tenths of a run, while the pipeline is full and

@@ -5,20 +5,27 @@ import (
 	"fmt"
 	"math"
 	"os"
+	"path/filepath"
 	"runtime"
-	"strconv"
+	"slices"
+
+	"go.yaml.in/yaml/v3"
 
 	"tandem/algo/job"
+	"tandem/algo/numeric/batch"
 	"tandem/datasets"
 	"tandem/experiments/internal/report"
+	"tandem/experiments/internal/turns"
 	"tandem/runtime/memory"
+	"tandem/runtime/process"
 	"tandem/runtime/train"
 )
 
 // result has the measurements of a case, by way in the order of ways.
 type result struct {
 	testCase
-	Ways []*wayResult `json:"ways"`
+	Cores int          `json:"cores,omitempty"` // of the machine
+	Ways  []*wayResult `json:"ways"`
 }
 
 // wayResult has the measurements of a training that runs in a way, by round.
@@ -35,40 +42,54 @@ type wayResult struct {
 type measurement struct {
 	*plan
 	options report.Options
-	node    string
+	node    string // the program that is a process of a run
 	data    *datasets.Dataset
-	log     *report.Log
 	meter   report.Meter
 }
 
-// compare measures one case. In each round, all ways take turns; the one that begins rotates.
+// measure trains every case in every way.
+func (p *plan) measure(ctx context.Context, o report.Options) ([]*result, error) {
+	node, err := process.FindNode()
+	if err != nil {
+		return nil, err
+	}
+	data, err := datasets.Open(job.Data{Kind: job.KindSynthetic, Synthetic: &p.Rows}, "")
+	if err != nil {
+		return nil, err
+	}
+	m := &measurement{plan: p, options: o, node: node, data: data,
+		meter: report.Meter{Total: len(p.Cases) * p.Rounds * len(ways()), Report: o.Progress}}
+	return report.MeasureCases(o, &m.meter, p.Cases, testCase.String, func(c testCase) (*result, error) {
+		return m.compare(ctx, c)
+	})
+}
+
+// compare measures one case. All its trainings must agree with the first.
 func (m *measurement) compare(ctx context.Context, c testCase) (*result, error) {
-	r := &result{testCase: c}
+	r := &result{testCase: c, Cores: runtime.NumCPU()}
 	for _, way := range ways() {
 		r.Ways = append(r.Ways, &wayResult{Way: way})
 	}
 	var first *train.Result
-	for round := range m.Rounds {
-		for i := range r.Ways {
-			w := r.Ways[(i+round)%len(r.Ways)]
-			trained, err := m.train(ctx, c, w, round)
-			if err != nil {
-				return nil, fmt.Errorf("%s: %w", w.Way, err)
-			}
-			if first == nil {
-				first = trained
-			}
-			if err := agree(c, first, trained); err != nil {
-				return nil, fmt.Errorf("%s: %w", w.Way, err)
-			}
-			m.meter.Done++
+	return r, turns.Rounds(m.Rounds, len(r.Ways), func(_, side int) error {
+		w := r.Ways[side]
+		trained, err := m.train(ctx, c, w)
+		if err == nil && first == nil {
+			first = trained
 		}
-	}
-	return r, nil
+		if err == nil {
+			err = agree(c, first, trained)
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", w.Way, err)
+		}
+		m.meter.Done++
+		return nil
+	})
 }
 
 // train runs one training and adds its measurements.
-func (m *measurement) train(ctx context.Context, c testCase, w *wayResult, round int) (*train.Result, error) {
+func (m *measurement) train(ctx context.Context, c testCase, w *wayResult) (*train.Result, error) {
 	j, err := m.job(c, w.Way)
 	if err != nil {
 		return nil, err
@@ -90,18 +111,55 @@ func (m *measurement) train(ctx context.Context, c testCase, w *wayResult, round
 		o.Backend.Arena = &arena
 		trained, err = train.Run(ctx, j, source, m.data.Test, o)
 	} else {
-		trained, err = trainInProcesses(ctx, m.node, j, source, m.data.Test, o)
+		trained, err = m.trainInProcesses(ctx, j, source, o)
 	}
 	if err != nil {
 		return nil, err
 	}
-	rate, step := float64(trained.Samples)/trained.Wall.Seconds(), watch.perStep()
-	w.SamplesPerSecond = append(w.SamplesPerSecond, rate)
-	if !math.IsNaN(step.switches) {
+	w.SamplesPerSecond = append(w.SamplesPerSecond, float64(trained.Samples)/trained.Wall.Seconds())
+	if step := watch.perStep(); !math.IsNaN(step.switches) {
 		w.Switches, w.CPU = append(w.Switches, step.switches), append(w.CPU, 1e3*step.cpu)
 	}
-	return trained, m.log.Add(c.Mode, strconv.Itoa(c.Ranks), strconv.Itoa(c.Batch), strconv.Itoa(round+1),
-		w.Way, report.Number(rate), report.Number(step.switches), report.Number(1e3*step.cpu))
+	return trained, nil
+}
+
+// trainInProcesses trains a job in processes, as its placement says.
+func (m *measurement) trainInProcesses(ctx context.Context, j job.Job, source batch.Source, o train.Options,
+) (*train.Result, error) {
+	folder, err := os.MkdirTemp("", "tandem-job-")
+	if err != nil {
+		return nil, fmt.Errorf("cannot create a folder for the job: %w", err)
+	}
+	defer os.RemoveAll(folder)
+	text, err := yaml.Marshal(j.Resolved())
+	if err != nil {
+		return nil, err
+	}
+	file := filepath.Join(folder, "job.yaml")
+	if err := os.WriteFile(file, text, 0o600); err != nil {
+		return nil, err
+	}
+	if j, err = job.Load(file); err != nil {
+		return nil, fmt.Errorf("the resolved job: %w", err)
+	}
+	fingerprint, err := j.Fingerprint()
+	if err != nil {
+		return nil, err
+	}
+	data, err := datasets.Fingerprint(j.Data, "")
+	if err != nil {
+		return nil, err
+	}
+	cluster := process.New(process.Options{
+		Listen: "127.0.0.1:0", Job: j, Fingerprint: fingerprint, Data: data,
+		Command: func(s process.Start) []string {
+			return slices.Concat([]string{m.node}, s.Arguments(), []string{"--file", file})
+		},
+	})
+	o.Cluster = cluster
+	result, err := train.Run(ctx, j, source, m.data.Test, o)
+	cluster.Close(err)
+	return result, err
 }
 
 // lossTolerance is the largest relative difference between the losses of trainings whose rows may be late.

@@ -1,38 +1,22 @@
 // Package processes compares one training in this process with the same training in several processes of
 // this machine: one process for all PSs and one for the other roles, and a process for every role.
-//
-// The three take turns within one run, because the speed of a machine drifts; a share is taken in every
-// round.
 package processes
 
 import (
-	"context"
-	"errors"
+	"fmt"
 	"time"
 
 	"tandem/algo/job"
-	"tandem/datasets"
+	"tandem/algo/numeric/model"
 	"tandem/experiments/internal/report"
-	"tandem/runtime/process"
 )
 
-// Experiment is the comparison.
-type Experiment struct{}
-
 // New returns the experiment.
-func New() Experiment { return Experiment{} }
-
-// Name returns "processes".
-func (Experiment) Name() string { return "processes" }
-
-// Question returns the question of the experiment.
-func (Experiment) Question() string {
-	return "How much of its rate does a training keep in processes of this machine?"
-}
-
-// Help returns what the experiment measures and writes.
-func (Experiment) Help() string {
-	return `The same training runs in turns
+func New() *report.Experiment {
+	return report.Study(report.Experiment{
+		Name:     "processes",
+		Question: "How much of its rate does a training keep in processes of this machine?",
+		Help: `The same training runs in turns
 
   in-process    with all roles in this process
   colocated     in one process for all PSs and one for all other roles
@@ -49,53 +33,91 @@ switches a step with 4 ranks. The machine should be idle.
 
 Context switches and CPU time are those of all threads of all processes, between a
 tenth and nine tenths of the steps. They are read in /proc, and left out on systems
-without it. The full version takes about half an hour on two cores.
-
-Writes to a new folder:
-
-  report.html           everything on one page
-  processes.csv         a line per training, written at its end
-  cases.jsonl           a line per case, written at its end, from which an
-                        interrupted run continues
-  processes.json        rates, switches and CPU time by round
-  settings.yaml         the resolved settings
-  shares.png, .svg      the shares of the in-process rate`
+without it. The full version takes about half an hour on two cores.`,
+		QuickTime: 120 * time.Second,
+	}, newPlan, (*plan).measure, (*plan).report)
 }
 
-// QuickTime returns the approximate time of the quick version on two slow cores.
-func (Experiment) QuickTime() time.Duration { return 120 * time.Second }
+// inProcess is the way of a training with all roles in this process. The other ways are placements.
+const inProcess = "in-process"
 
-// Run measures every case.
-func (Experiment) Run(ctx context.Context, o report.Options) (*report.Report, error) {
-	node, err := process.FindNode()
-	if err != nil {
-		return nil, err
-	}
-	return newPlan(o).execute(ctx, o, node)
+// ways returns how a training runs, in the order of tables. The shares are of the first.
+func ways() []string { return []string{inProcess, job.Colocated, job.Apart} }
+
+// Goals for the share of the in-process rate and for context switches a step.
+//
+// Source: goals that were set for this comparison before its first run.
+const (
+	goalColocated     = 0.85
+	goalApart         = 0.5
+	goalSwitches      = 40.0
+	goalSwitchesRanks = 4 // the number of ranks that goalSwitches is for
+)
+
+// goalShare returns the least share of the in-process rate that is ok.
+func goalShare(way string) float64 {
+	return map[string]float64{job.Colocated: goalColocated, job.Apart: goalApart}[way]
 }
 
-// execute measures a plan. Node is the program that is a process of a run.
-func (p *plan) execute(ctx context.Context, o report.Options, node string) (*report.Report, error) {
-	data, err := datasets.Open(job.Data{Kind: job.KindSynthetic, Synthetic: &p.Rows}, "")
-	if err != nil {
-		return nil, err
+// plan is everything that is fixed before the first training.
+type plan struct {
+	Seed   uint64        `yaml:"seed"`
+	Rounds int           `yaml:"rounds"`
+	Rows   job.Synthetic `yaml:"rows"`
+	Roles  job.Roles     `yaml:"roles"` // but for the number of ranks
+	Cases  []testCase    `yaml:"cases"`
+}
+
+// testCase is a training.
+type testCase struct {
+	Mode  string `json:"mode" yaml:"mode"`
+	Ranks int    `json:"ranks" yaml:"ranks"`
+	Batch int    `json:"batch" yaml:"batch"` // samples of all ranks
+}
+
+// String returns the name of a case.
+func (c testCase) String() string {
+	return fmt.Sprintf("%s, %d ranks, batch %d", c.Mode, c.Ranks, c.Batch)
+}
+
+// The least number of rounds of the full version, and the number of the quick one.
+const (
+	roundsFull  = 10
+	roundsQuick = 3
+)
+
+// newPlan returns the plan of the quick or the full version.
+func newPlan(o report.Options) (*plan, error) {
+	p := &plan{Seed: o.Seed, Rounds: max(roundsFull, o.Seeds), Roles: job.Default().Roles}
+	train, ranks := 400_000, []int{2, 4}
+	if o.Quick {
+		p.Rounds, train, ranks = roundsQuick, 200_000, []int{4}
 	}
-	log, err := o.NewLog("processes.csv", "mode", "ranks", "batch", "round", "processes", "samples_per_s",
-		"switches_per_step", "cpu_ms_per_step")
-	if err != nil {
-		return nil, err
+	p.Rows = job.Synthetic{Preset: job.PresetCriteo, Seed: o.Seed, TrainRows: train, TestRows: 4096}.Resolve()
+	for _, mode := range []string{job.Hybrid, job.Sync} {
+		for _, n := range ranks {
+			for _, batch := range []int{1024, 8192} {
+				p.Cases = append(p.Cases, testCase{mode, n, batch})
+			}
+		}
 	}
-	m := &measurement{plan: p, options: o, node: node, data: data, log: log,
-		meter: report.Meter{Total: len(p.Cases) * p.Rounds * len(ways()), Report: o.Progress}}
-	var names []string
-	for _, c := range p.Cases {
-		names = append(names, c.String())
+	return p, nil
+}
+
+// job returns the job of a case, run in a way.
+func (p *plan) job(c testCase, way string) (job.Job, error) {
+	j := job.Default()
+	j.Data = job.Data{Kind: job.KindSynthetic, Synthetic: &p.Rows}
+	j.Model.Spec = model.Spec{Kind: model.FeedForward, EmbeddingDim: 16, Top: []int{64, 32},
+		Activation: model.ReLU}
+	j.Training.Seed, j.Training.Mode, j.Training.GlobalBatch = p.Seed, c.Mode, c.Batch
+	j.Roles = p.Roles
+	j.Roles.Ranks, j.Training.Groups = c.Ranks, c.Ranks // more groups would only add sums
+	if way != inProcess {
+		var err error
+		if j.Roles.Placement, err = job.ParsePlacement(way); err != nil {
+			return j, err
+		}
 	}
-	results, err := report.MeasureCases(o, log, &m.meter, names, func(i int) (*result, error) {
-		return m.compare(ctx, p.Cases[i])
-	})
-	if err := errors.Join(err, log.Close()); err != nil {
-		return nil, err
-	}
-	return p.report(results), nil
+	return j, j.Validate()
 }

@@ -14,49 +14,40 @@ import (
 
 	"tandem/algo/job"
 	"tandem/experiments/internal/report"
-	"tandem/runtime/process"
 	"tandem/runtime/train"
 )
 
 // smallPlan returns a plan with short trainings.
 func smallPlan() *plan {
-	p := newPlan(report.Options{Quick: true, Seed: 1})
+	p, _ := newPlan(report.Options{Quick: true, Seed: 1})
 	p.Rounds, p.Rows.TrainRows, p.Rows.TestRows = 2, 4000, 500
 	p.Cases = []testCase{{job.Hybrid, 2, 100}, {job.Sync, 2, 100}}
 	return p
 }
 
 // A training runs in this process and, as real processes, colocated and apart; in sync all have the same
-// bits, or execute returns an error.
+// bits, or measure returns an error.
 func TestProcesses(t *testing.T) {
-	node, err := process.FindNode()
-	if err != nil {
-		t.Fatal(err)
-	}
 	p, folder := smallPlan(), t.TempDir()
-	out, err := p.execute(t.Context(), report.Options{Folder: folder}, node)
+	results, err := p.measure(t.Context(), report.Options{Folder: folder})
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, r := range out.Data.([]*result) {
+	for _, r := range results {
 		for i, w := range r.Ways {
 			if w.Way != ways()[i] || len(w.SamplesPerSecond) != p.Rounds || !(w.SamplesPerSecond[0] > 0) {
 				t.Errorf("%v: %+v, want a rate for each round of %s", r, w, ways()[i])
 			}
 		}
 	}
-	csv, err := os.ReadFile(filepath.Join(folder, "processes.csv"))
-	if lines := strings.Count(string(csv), "\n"); err != nil || lines != 1+2*3*p.Rounds {
-		t.Errorf("%d lines, error %v, want a header and a line for each training", lines, err)
-	}
 	// Resumed, it measures nothing, which its context would not allow.
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	again, err := p.execute(ctx, report.Options{Folder: folder}, node)
-	if err != nil || !reflect.DeepEqual(again.Data, out.Data) {
-		t.Errorf("resumed: %+v, error %v, want %+v", again, err, out.Data)
+	again, err := p.measure(ctx, report.Options{Folder: folder})
+	if err != nil || !reflect.DeepEqual(again, results) {
+		t.Errorf("resumed: %+v, error %v, want %+v", again, err, results)
 	}
-	if err := out.WriteFolder(folder); err != nil {
+	if err := p.report(results).WriteFolder(folder); err != nil {
 		t.Error(err)
 	}
 }
@@ -65,7 +56,7 @@ func TestProcesses(t *testing.T) {
 func TestStopsWithItsContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	_, err := smallPlan().execute(ctx, report.Options{Folder: t.TempDir()}, "")
+	_, err := smallPlan().measure(ctx, report.Options{Folder: t.TempDir()})
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v, want the error of the context", err)
 	}
@@ -74,7 +65,7 @@ func TestStopsWithItsContext(t *testing.T) {
 // Every case of both versions has a valid job in every way, with its ranks and placement.
 func TestJobs(t *testing.T) {
 	for _, quick := range []bool{true, false} {
-		p := newPlan(report.Options{Quick: quick, Seeds: 5, Seed: 1})
+		p, _ := newPlan(report.Options{Quick: quick, Seeds: 5, Seed: 1})
 		for _, c := range p.Cases {
 			all := 5 + c.Ranks
 			for way, want := range map[string]int{inProcess: all, job.Apart: all, job.Colocated: 2} {
@@ -120,7 +111,7 @@ func TestLoad(t *testing.T) {
 	thread := func(pid, tid, parent, voluntary, other, nanoseconds int) {
 		folder := filepath.Join(proc, fmt.Sprint(pid))
 		for name, text := range map[string]string{
-			"stat": fmt.Sprintf("%d (a node) S 1) S %d 7 7", pid, parent),
+			"status": fmt.Sprintf("Name:\ta: node\nPid:\t%d\nPPid:\t%d\n", pid, parent),
 			fmt.Sprintf("task/%d/status", tid): fmt.Sprintf("Name:\tnode\nvoluntary_ctxt_switches:\t%d\n"+
 				"nonvoluntary_ctxt_switches:\t%d\n", voluntary, other),
 			fmt.Sprintf("task/%d/schedstat", tid): fmt.Sprintf("%d 5 6\n", nanoseconds),
@@ -170,7 +161,7 @@ func TestMeter(t *testing.T) {
 
 // Tables fit in 80 columns, and findings count the cases that reach their goals and name the worst.
 func TestReport(t *testing.T) {
-	p := newPlan(report.Options{Seeds: 5, Seed: 1})
+	p, _ := newPlan(report.Options{Seeds: 5, Seed: 1})
 	var results []*result
 	for i, c := range p.Cases {
 		r := &result{testCase: c}

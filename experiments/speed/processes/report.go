@@ -2,23 +2,24 @@ package processes
 
 import (
 	"fmt"
-	"math"
-	"runtime"
-	"slices"
 	"strconv"
 
 	"tandem/algo/job"
 	"tandem/experiments/internal/report"
+	"tandem/experiments/internal/turns"
 	"tandem/internal/cli"
 )
 
 // report returns the results as tables, a figure and sentences.
 func (p *plan) report(results []*result) *report.Report {
-	r := &report.Report{Findings: findings(results), Settings: p, Data: results,
-		Figures: []report.Figure{sharesFigure(results)},
+	roles := fmt.Sprintf("%d embedding workers, %d embedding PSs and a data loader beside the ranks.",
+		p.Roles.EmbeddingWorkers, p.Roles.EmbeddingPSs)
+	if cores := results[0].Cores; cores > 0 {
+		roles = fmt.Sprintf("%d cores; %s", cores, roles)
+	}
+	r := &report.Report{Findings: findings(results), Figures: []report.Figure{sharesFigure(results)},
 		Notes: []string{
-			fmt.Sprintf("%d cores; %d embedding workers, %d embedding PSs and a data loader beside the "+
-				"ranks.", runtime.NumCPU(), p.Roles.EmbeddingWorkers, p.Roles.EmbeddingPSs),
+			roles,
 			"A rate is that of training, without the start of processes and the evaluation. Context " +
 				"switches and CPU time are those of all threads, with those of the host, which is this " +
 				"process.",
@@ -30,8 +31,7 @@ func (p *plan) report(results []*result) *report.Report {
 			"before trusting a share.", p.Rounds, roundsFull))
 	}
 	for _, mode := range []string{job.Hybrid, job.Sync} {
-		of := slices.DeleteFunc(slices.Clone(results), func(r *result) bool { return r.Mode != mode })
-		r.Tables = append(r.Tables, p.ratesTable(mode, of))
+		r.Tables = append(r.Tables, p.ratesTable(mode, results))
 	}
 	r.Tables = append(r.Tables,
 		costTable("Context switches of a step", results, func(w *wayResult) []float64 { return w.Switches }),
@@ -46,21 +46,19 @@ func (p *plan) ratesTable(mode string, results []*result) cli.Table {
 		Caption: fmt.Sprintf("%s: thousand samples/s, medians of %d rounds, and shares of the in-process "+
 			"rate (goals: %.0f %% colocated, %.0f %% apart)", mode, p.Rounds, 100*goalColocated,
 			100*goalApart),
-		Header: []string{"ranks", "batch"}, Words: 2,
-	}
-	for i, way := range ways() {
-		t.Header = append(t.Header, way)
-		if i > 0 {
-			t.Header = append(t.Header, "share")
-		}
+		Header: []string{"ranks", "batch", inProcess, job.Colocated, "share", job.Apart, "share"}, Words: 2,
 	}
 	for _, r := range results {
+		if r.Mode != mode {
+			continue
+		}
 		row := []string{strconv.Itoa(r.Ranks), strconv.Itoa(r.Batch)}
 		for i, w := range r.Ways {
 			row = append(row, fmt.Sprintf("%.1f", report.Median(w.SamplesPerSecond)/1e3))
-			if i > 0 {
-				share := r.share(w)
-				row = append(row, percent(share)+" "+verdict(share >= goalShare(w.Way)))
+			if share := r.share(i).Median; share >= goalShare(w.Way) && i > 0 {
+				row = append(row, turns.Percent(share)+" ok")
+			} else if i > 0 {
+				row = append(row, turns.Percent(share)+" short")
 			}
 		}
 		t.Rows = append(t.Rows, row)
@@ -74,68 +72,50 @@ func costTable(caption string, results []*result, of func(w *wayResult) []float6
 	for _, r := range results {
 		row := []string{r.Mode, strconv.Itoa(r.Ranks), strconv.Itoa(r.Batch)}
 		for _, w := range r.Ways {
+			cell := "–"
 			if values := of(w); len(values) > 0 {
-				row = append(row, fmt.Sprintf("%.1f", report.Median(values)))
-			} else {
-				row = append(row, "–")
+				cell = fmt.Sprintf("%.1f", report.Median(values))
 			}
+			row = append(row, cell)
 		}
 		t.Rows = append(t.Rows, row)
 	}
 	return t
 }
 
-// share returns the share of the in-process rate, the median of the rounds.
-func (r *result) share(w *wayResult) float64 { return report.Median(r.shares(w)) }
-
-// shares returns the shares of the in-process rate by round. What slows all ways of a round cancels.
-func (r *result) shares(w *wayResult) []float64 {
-	shares := make([]float64, len(w.SamplesPerSecond))
-	for i := range shares {
-		shares[i] = w.SamplesPerSecond[i] / r.Ways[0].SamplesPerSecond[i]
-	}
-	return shares
+// share returns the share of the in-process rate that a way keeps, over the rounds.
+func (r *result) share(way int) turns.Spread {
+	return turns.Range(turns.Ratios(r.Ways[way].SamplesPerSecond, r.Ways[0].SamplesPerSecond))
 }
 
 // findings returns a sentence for each goal of a placement.
 func findings(results []*result) (list []string) {
-	for i, way := range ways()[1:] {
-		of := func(r *result) *wayResult { return r.Ways[i+1] }
-		reached, worst := judge(results, func(r *result) (float64, float64) {
-			return r.share(of(r)), goalShare(way)
-		})
-		list = append(list, fmt.Sprintf("%s: %d of %d cases keep %s of the in-process rate. Lowest: %s, "+
-			"%v.", way, reached, len(results), percent(goalShare(way)), percent(worst.share(of(worst))),
-			worst))
-		counted := slices.DeleteFunc(slices.Clone(results), func(r *result) bool {
-			return r.Ranks != goalSwitchesRanks || len(of(r).Switches) == 0
-		})
-		if len(counted) == 0 {
+	for i, way := range ways() {
+		if i == 0 {
 			continue
 		}
-		reached, worst = judge(counted, func(r *result) (float64, float64) {
-			return -report.Median(of(r).Switches), -goalSwitches
-		})
-		list = append(list, fmt.Sprintf("%s: %d of %d cases with %d ranks have at most %.0f context "+
-			"switches a step. Most: %.0f, %v.", way, reached, len(counted), goalSwitchesRanks, goalSwitches,
-			report.Median(of(worst).Switches), worst))
+		var shares, switches []turns.Goal
+		for _, r := range results {
+			share := r.share(i).Median
+			shares = append(shares, turns.Goal{Text: fmt.Sprintf("%s, %v", turns.Percent(share), r),
+				Reached: share, Target: goalShare(way)})
+			if counted := r.Ways[i].Switches; r.Ranks == goalSwitchesRanks && len(counted) > 0 {
+				median := report.Median(counted)
+				switches = append(switches, turns.Goal{Text: fmt.Sprintf("%.0f, %v", median, r),
+					Reached: -median, Target: -goalSwitches})
+			}
+		}
+		for _, t := range turns.Tallies(shares) {
+			list = append(list, fmt.Sprintf("%s: %d of %d cases keep %s of the in-process rate. Lowest: %s.",
+				way, t.Reached, t.All, turns.Percent(goalShare(way)), t.Lowest.Text))
+		}
+		for _, t := range turns.Tallies(switches) {
+			list = append(list, fmt.Sprintf("%s: %d of %d cases with %d ranks have at most %.0f context "+
+				"switches a step. Most: %s.", way, t.Reached, t.All, goalSwitchesRanks, goalSwitches,
+				t.Lowest.Text))
+		}
 	}
 	return list
-}
-
-// judge returns the number of results whose value reaches its goal, and the one with the lowest value.
-func judge(results []*result, value func(r *result) (reached, goal float64)) (ok int, worst *result) {
-	lowest := math.Inf(1)
-	for _, r := range results {
-		reached, goal := value(r)
-		if reached >= goal {
-			ok++
-		}
-		if reached < lowest {
-			worst, lowest = r, reached
-		}
-	}
-	return ok, worst
 }
 
 // sharesFigure returns a bar for each case and placement.
@@ -144,22 +124,8 @@ func sharesFigure(results []*result) report.Figure {
 		X: report.Axis{Label: "share (thick mark: goal; thin line: smallest to largest of a round)"}}
 	for i, way := range ways()[1:] {
 		for _, r := range results {
-			shares := r.shares(r.Ways[i+1])
-			f.Bars = append(f.Bars, report.Bar{Name: way + ", " + r.String(), Color: i,
-				Value: report.Median(shares), Low: slices.Min(shares), High: slices.Max(shares),
-				Target: goalShare(way)})
+			f.Bars = append(f.Bars, r.share(i+1).Bar(way+", "+r.String(), i, goalShare(way)))
 		}
 	}
 	return f
-}
-
-// percent returns a share in percent.
-func percent(share float64) string { return fmt.Sprintf("%.0f %%", 100*share) }
-
-// verdict returns whether a goal is reached.
-func verdict(ok bool) string {
-	if ok {
-		return "ok"
-	}
-	return "short"
 }

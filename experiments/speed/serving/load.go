@@ -30,9 +30,8 @@ type client interface {
 
 // measured is what clients have measured together.
 type measured struct {
-	requests int
-	seconds  float64
-	latency  []time.Duration // of the requests, ascending
+	seconds float64
+	latency []time.Duration // of the requests, ascending
 }
 
 // load lets clients send requests for some time.
@@ -66,7 +65,6 @@ func load(ctx context.Context, connect func() (client, error), clients int, requ
 	}
 	wait.Wait()
 	m := &measured{seconds: time.Since(begin).Seconds(), latency: slices.Concat(latencies...)}
-	m.requests = len(m.latency)
 	slices.Sort(m.latency)
 	return m, errors.Join(append(errs, ctx.Err())...)
 }

@@ -5,7 +5,9 @@ import (
 	"bytes"
 	"context"
 	_ "embed" // of the peer
+	"errors"
 	"fmt"
+	"io"
 	"math"
 	"net"
 	"os"
@@ -17,13 +19,8 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	state "tandem/algo/exec"
 	"tandem/algo/job"
-	"tandem/datasets"
 	"tandem/experiments/internal/report"
-	"tandem/runtime/checkpoint"
-	"tandem/runtime/export"
-	"tandem/runtime/train"
 )
 
 //go:embed peer.py
@@ -31,87 +28,91 @@ var peerScript string
 
 // stand is where models are trained and served.
 type stand struct {
-	plan    *plan
+	*plan
 	python  string
-	folder  string // for files
+	folder  string // for files and programs
 	options report.Options
-	about   string // the peer, by itself
+	meter   *report.Meter
 }
 
 // trained is a model that was trained, with all that its servers need.
 type trained struct {
-	model, exported, table string // paths
-	rows                   *columns
+	model, exported string // folders
+	table           string // the folder of its rows
+	rows            *columns
 }
 
-// train trains and exports a model.
+// train trains and exports a model by the programs of this module, which it builds.
 func (s *stand) train(ctx context.Context, m served) (t *trained, err error) {
 	folder := filepath.Join(s.folder, m.Kind)
-	if err := os.Mkdir(folder, 0o755); err != nil {
-		return nil, err
-	}
-	t = &trained{model: filepath.Join(folder, "model"), exported: filepath.Join(folder, "exported"),
-		table: filepath.Join(folder, "rows.csv")}
-	set, err := datasets.Open(m.WithSeed(s.plan.Seed), s.options.DataFolder)
-	if err != nil {
-		return nil, err
-	}
+	file, results := filepath.Join(folder, "job.yaml"), filepath.Join(folder, "results")
+	t = &trained{model: filepath.Join(results, job.Sequential, "model"),
+		exported: filepath.Join(folder, "exported"), table: filepath.Join(folder, "table")}
 	j := job.Default()
-	j.Name, j.Training.Mode, j.Training.Seed = m.Kind, job.Sequential, s.plan.Seed
+	j.Data, j.Training.Mode, j.Training.Seed = m.WithSeed(s.Seed), job.Sequential, s.Seed
 	j.Model.Kind, j.Model.EmbeddingDim, j.Model.Bottom, j.Model.Top = m.Kind, m.Dim, m.Bottom, m.Top
-	if j.Data, err = writeTable(t.table, set); err != nil {
+	write := func() error {
+		text, err := yaml.Marshal(j.Resolved())
+		return errors.Join(err, os.WriteFile(file, text, 0o600))
+	}
+	if err := errors.Join(os.Mkdir(folder, 0o755), write()); err != nil {
 		return nil, err
 	}
-	if t.rows, err = newColumns(&set.Schema, set.Test); err != nil {
+	if err := run(ctx, "go", "build", "-o", s.folder, "tandem/cmd/data", "tandem/cmd/train",
+		"tandem/cmd/model", "tandem/cmd/serve"); err != nil {
 		return nil, err
 	}
-	if set, err = datasets.Open(j.Data, ""); err != nil {
+	if err := run(ctx, s.program("data"), "convert", "--file", file, "--out", t.table); err != nil {
 		return nil, err
 	}
-	source, err := datasets.TrainingSource(set, &j)
+	converted, err := job.Load(filepath.Join(t.table, "job.yaml"))
 	if err != nil {
 		return nil, err
 	}
-	text, err := yaml.Marshal(j.Resolved())
-	if err != nil {
+	j.Data, j.Data.Cache = converted.Data, job.CacheOff
+	if t.rows, err = newColumns(&j.Data); err != nil {
 		return nil, err
 	}
-	manifest := &checkpoint.Manifest{Mode: j.Training.Mode, Step: source.Steps(), Job: text,
-		Scaling: set.Scaling}
-	save := func(now state.State) error { return checkpoint.Save(t.model, manifest, now) }
-	if _, err := train.Run(ctx, j, source, set.Test, train.Options{Backend: s.options.Backend,
-		Trained: save}); err != nil {
+	if err := write(); err != nil {
 		return nil, err
 	}
-	saved, err := checkpoint.Open(t.model)
-	if err != nil {
+	if err := run(ctx, s.program("train"), "--file", file, "--out", results); err != nil {
 		return nil, err
 	}
-	defer saved.Close()
-	_, err = export.Write(t.exported, saved, export.Parquet)
-	return t, err
+	return t, run(ctx, s.program("model"), "export", t.model, "--out", t.exported)
 }
 
+// run runs a program to its end.
+func run(ctx context.Context, words ...string) error {
+	if out, err := exec.CommandContext(ctx, words[0], words[1:]...).CombinedOutput(); err != nil {
+		return fmt.Errorf("%s: %w: %s", strings.Join(words, " "), err, bytes.TrimSpace(out))
+	}
+	return nil
+}
+
+// program returns the path of a program of this module.
+func (s *stand) program(name string) string { return filepath.Join(s.folder, name) }
+
 // measure trains a model and measures its servers, which take turns.
-func (s *stand) measure(ctx context.Context, m served) ([]*result, error) {
+func (s *stand) measure(ctx context.Context, m served) (results []*result, err error) {
+	s.meter.Show(0, 1, m.Name)
 	t, err := s.train(ctx, m)
 	if err != nil {
 		return nil, err
 	}
-	var results []*result
 	for _, w := range ways() {
-		for _, rows := range s.plan.Rows {
-			for _, clients := range s.plan.Clients {
-				results = append(results, &result{Model: m.Name + ", " + m.Kind, Way: w.name, Rows: rows,
-					Clients: clients})
+		for _, rows := range s.Rows {
+			for _, clients := range s.Clients {
+				results = append(results, &result{Model: m.name(), Way: w.name, Rows: rows, Clients: clients})
 			}
 		}
 	}
 	answers := map[int][]float32{} // to the first request, by rows
-	for range s.plan.Rounds {
+	for round := range s.Rounds {
+		s.meter.Show(round, s.Rounds, m.Name)
 		at := results
 		for _, w := range ways() {
-			n := len(s.plan.Rows) * len(s.plan.Clients)
+			n := len(s.Rows) * len(s.Clients)
 			if err := s.round(ctx, t, w, at[:n], answers); err != nil {
 				return nil, fmt.Errorf("%s: %w", w.name, err)
 			}
@@ -146,11 +147,12 @@ func (s *stand) round(ctx context.Context, t *trained, w way, results []*result,
 		if err := compare(connect, requests[0], r.Rows, answers); err != nil {
 			return err
 		}
-		got, err := load(ctx, connect, r.Clients, requests, s.plan.Time)
+		got, err := load(ctx, connect, r.Clients, requests, s.Time)
 		if err != nil {
 			return err
 		}
-		r.SamplesPerSecond = append(r.SamplesPerSecond, float64(got.requests*r.Rows)/got.seconds)
+		r.Peer = server.peer
+		r.SamplesPerSecond = append(r.SamplesPerSecond, float64(len(got.latency)*r.Rows)/got.seconds)
 		r.P50, r.P99 = append(r.P50, got.quantile(0.5)), append(r.P99, got.quantile(0.99))
 	}
 	return nil
@@ -187,6 +189,7 @@ func compare(connect func() (client, error), request []byte, rows int, answers m
 // server is a server in a process of its own.
 type server struct {
 	http, grpc string // addresses
+	peer       string // what the peer says of itself
 	process    *exec.Cmd
 	end        func() error // makes the process end
 }
@@ -196,30 +199,20 @@ func (s *stand) start(ctx context.Context, t *trained, w way) (*server, error) {
 	if w.peer {
 		return s.startPeer(ctx, t)
 	}
-	program := filepath.Join(s.folder, "serve")
-	if _, err := os.Stat(program); err != nil {
-		if out, err := exec.CommandContext(ctx, "go", "build", "-o", program,
-			"tandem/cmd/serve").CombinedOutput(); err != nil {
-			return nil, fmt.Errorf("cannot build cmd/serve: %w: %s", err, bytes.TrimSpace(out))
-		}
-	}
-	command := exec.CommandContext(ctx, program, append([]string{t.model, "--http", "127.0.0.1:0", "--grpc",
-		"127.0.0.1:0"}, w.args...)...)
+	command := exec.CommandContext(ctx, s.program("serve"), append([]string{t.model, "--http", "127.0.0.1:0",
+		"--grpc", "127.0.0.1:0"}, w.args...)...)
 	out, err := command.StderrPipe()
 	if err != nil {
 		return nil, err
 	}
-	if err := command.Start(); err != nil {
-		return nil, err
-	}
-	line, err := bufio.NewReader(out).ReadString('\n')
+	line, err := firstLine(command, out)
 	_, address, found := strings.Cut(line, "http://")
 	if err != nil || !found {
-		return nil, fmt.Errorf("cmd/serve: %w %s", command.Wait(), line)
+		return nil, fmt.Errorf("cmd/serve: %w: %s", err, line)
 	}
 	one := &server{process: command, end: func() error { return command.Process.Signal(syscall.SIGTERM) }}
 	one.http, _, _ = strings.Cut(address, "/")
-	_, one.grpc, _ = strings.Cut(strings.TrimSpace(line), ", gRPC at ")
+	_, one.grpc, _ = strings.Cut(line, ", gRPC at ")
 	return one, nil
 }
 
@@ -231,8 +224,8 @@ func (s *stand) startPeer(ctx context.Context, t *trained) (*server, error) {
 	}
 	address := free.Addr().(*net.TCPAddr)
 	free.Close()
-	command := exec.CommandContext(ctx, s.python, "-c", peerScript, t.exported, t.table,
-		strconv.Itoa(address.Port))
+	command := exec.CommandContext(ctx, s.python, "-c", peerScript, strconv.Itoa(address.Port), t.exported,
+		filepath.Join(t.table, "train.csv"), filepath.Join(t.table, "test.csv"))
 	input, err := command.StdinPipe()
 	if err != nil {
 		return nil, err
@@ -243,15 +236,23 @@ func (s *stand) startPeer(ctx context.Context, t *trained) (*server, error) {
 	}
 	var problems bytes.Buffer
 	command.Stderr = &problems
+	line, err := firstLine(command, out)
+	if err != nil {
+		return nil, fmt.Errorf("the peer: %w: %s", err, problems.Bytes())
+	}
+	return &server{http: address.String(), peer: line, process: command, end: input.Close}, nil
+}
+
+// firstLine starts a program and returns the first line of one of its outputs, or how it has ended.
+func firstLine(command *exec.Cmd, out io.Reader) (string, error) {
 	if err := command.Start(); err != nil {
-		return nil, err
+		return "", err
 	}
 	line, err := bufio.NewReader(out).ReadString('\n')
 	if err != nil {
-		return nil, fmt.Errorf("the peer: %w: %s", command.Wait(), problems.Bytes())
+		return line, fmt.Errorf("no line (%w), then %v", err, command.Wait())
 	}
-	s.about = strings.TrimSpace(line)
-	return &server{http: address.String(), process: command, end: input.Close}, nil
+	return strings.TrimSpace(line), nil
 }
 
 // stop ends a server.

@@ -1,8 +1,8 @@
 """Serve an exported model with aiohttp and onnxruntime, on every core.
 
-    peer.py FOLDER TABLE PORT
+    peer.py PORT FOLDER TABLE...
 
-FOLDER is what `model export` has written, and TABLE a CSV file whose texts are known beforehand: a request
+FOLDER is what `model export` has written, and a TABLE is a CSV file whose texts are known beforehand: a request
 costs a look-up in a dictionary for each text. Speaks what the experiment needs of the Open Inference Protocol
 over HTTP. One process for each core listens on the port; a line on stdout says that all do.
 """
@@ -16,7 +16,7 @@ import numpy as np
 import onnxruntime
 from aiohttp import web
 
-folder, table, port = sys.argv[1], sys.argv[2], int(sys.argv[3])
+port, folder, tables = int(sys.argv[1]), sys.argv[2], sys.argv[3:]
 sys.path.insert(0, folder)
 import predict  # noqa: E402, of the export
 
@@ -34,8 +34,10 @@ def row_of(slot, text):
 
 
 vocabularies = []
-with open(table, newline="") as file:
-    records = list(csv.DictReader(file))
+records = []
+for table in tables:
+    with open(table, newline="") as file:
+        records += csv.DictReader(file)
 for slot in columns["slots"]:
     assert slot["fixed_size"] == 0 and slot["hash_stack_rounds"] == 0
     texts = {record[slot["name"]] for record in records}

@@ -3,34 +3,21 @@ package serving
 
 import (
 	"context"
-	"fmt"
 	"os"
+	"slices"
 	"time"
 
-	"github.com/spf13/pflag"
-
+	"tandem/algo/numeric/model"
 	"tandem/experiments/internal/report"
 )
 
-// Experiment is the comparison.
-type Experiment struct {
-	python report.Python // the interpreter with onnxruntime
-}
-
 // New returns the experiment.
-func New() *Experiment { return &Experiment{} }
-
-// Name returns "serving".
-func (*Experiment) Name() string { return "serving" }
-
-// Question returns the question of the experiment.
-func (*Experiment) Question() string {
-	return "How fast are predictions from cmd/serve, beside onnxruntime behind a minimal server?"
-}
-
-// Help returns what the experiment measures and writes.
-func (*Experiment) Help() string {
-	return `A model is trained, exported and served by cmd/serve and, in turns, by a small
+func New() *report.Experiment {
+	var python report.Python
+	return report.Study(report.Experiment{
+		Name:     "serving",
+		Question: "How fast are predictions from cmd/serve, beside onnxruntime behind a minimal server?",
+		Help: `A model is trained, exported and served by cmd/serve and, in turns, by a small
 Python program: aiohttp with onnxruntime, one process for each core, with every
 text of the table in a dictionary. Clients of the same program send the same
 requests to both, each the next one when it has the answer to the last; they use
@@ -41,51 +28,101 @@ with --batch-rows 1, which computes every request by itself.
 
 The quick version has one model and short rounds. The peer runs in the Python
 interpreter that --python or the environment variable TANDEM_PYTHON names, or in
-python3; it needs aiohttp, numpy, onnxruntime and pyarrow.
-
-Writes to a new folder:
-
-  report.html           everything on one page
-  serving.json          samples/s and latencies, by round
-  settings.yaml         the resolved settings`
+python3; it needs aiohttp, numpy, onnxruntime and pyarrow.`,
+		QuickTime: 60 * time.Second,
+		AddFlags: python.Flag("use this Python interpreter with onnxruntime\n(default $TANDEM_PYTHON, or " +
+			"python3)"),
+	}, newPlan, func(p *plan, ctx context.Context, o report.Options) ([]*result, error) {
+		found, err := python.With(ctx, peerModules)
+		if err != nil {
+			return nil, err
+		}
+		return p.measure(ctx, found, o)
+	}, (*plan).report)
 }
-
-// QuickTime returns the approximate time of the quick version on two slow cores.
-func (*Experiment) QuickTime() time.Duration { return 60 * time.Second }
-
-// AddFlags adds the flags that only this experiment has.
-func (e *Experiment) AddFlags(flags *pflag.FlagSet) {
-	e.python.AddFlag(flags, "use this Python interpreter with onnxruntime\n(default "+
-		"$TANDEM_PYTHON, or python3)")
-}
-
-// Arguments returns the flags that were set.
-func (e *Experiment) Arguments() []string { return e.python.Arguments() }
 
 // peerModules are the modules of the peer.
 const peerModules = "aiohttp, numpy, onnxruntime, pyarrow.parquet"
 
-// Run trains, serves and compares.
-func (e *Experiment) Run(ctx context.Context, o report.Options) (*report.Report, error) {
-	python, err := e.python.With(ctx, peerModules)
-	if err != nil {
-		return nil, err
+// plan is everything that is fixed before the first request.
+type plan struct {
+	Seed    uint64        `yaml:"seed"`
+	Rounds  int           `yaml:"rounds"`
+	Time    time.Duration `yaml:"time"` // of a measurement
+	Clients []int         `yaml:"clients"`
+	Rows    []int         `yaml:"rows"` // of a request
+	Models  []served      `yaml:"models"`
+}
+
+// served is a model that is served.
+type served struct {
+	report.DataSet `yaml:",inline"`
+	Kind           string `yaml:"network"`
+	Dim            int    `yaml:"embedding-dim"`
+	Bottom         []int  `yaml:"bottom,omitempty"`
+	Top            []int  `yaml:"top"`
+}
+
+// name returns the name of a model in tables.
+func (m served) name() string { return m.Name + ", " + m.Kind }
+
+// newPlan returns the plan of the quick or the full version.
+func newPlan(o report.Options) (*plan, error) {
+	p := &plan{Seed: o.Seed, Rounds: 3, Time: 2 * time.Second, Clients: []int{1, 8, 64}, Rows: []int{1, 100},
+		Models: []served{
+			{DataSet: report.AdultIncome(), Kind: model.FeedForward, Dim: 8, Top: []int{64, 32}},
+			{DataSet: report.Like("criteo", 40_000, 2_000), Kind: model.DLRM, Dim: 16,
+				Bottom: []int{128, 64}, Top: []int{256, 128}},
+		}}
+	if o.Quick {
+		p.Rounds, p.Time, p.Models = 1, time.Second, p.Models[:1]
 	}
+	return p, nil
+}
+
+// way is how clients ask a server.
+type way struct {
+	name string
+	peer bool
+	grpc bool
+	raw  bool // tensors as bytes
+	args []string
+}
+
+// ways returns the ways that are compared. The first is compared with the others.
+func ways() []way {
+	return []way{
+		{name: "serve, JSON"},
+		{name: "serve, JSON, each by itself", args: []string{"--batch-rows", "1"}},
+		{name: "serve, bytes", raw: true},
+		{name: "serve, gRPC", raw: true, grpc: true},
+		{name: "onnxruntime, JSON", peer: true},
+	}
+}
+
+// result is what was measured of a model, a way, a number of clients and a number of rows a request.
+type result struct {
+	Model   string `json:"model"`
+	Way     string `json:"way"`
+	Rows    int    `json:"rows"`
+	Clients int    `json:"clients"`
+	Peer    string `json:"peer,omitempty"` // the server of another, by itself
+	// By round.
+	SamplesPerSecond []float64 `json:"samples_per_second"`
+	P50              []float64 `json:"p50_ms"`
+	P99              []float64 `json:"p99_ms"`
+}
+
+// measure trains, serves and compares each model.
+func (p *plan) measure(ctx context.Context, python string, o report.Options) ([]*result, error) {
 	folder, err := os.MkdirTemp("", "tandem-serving-")
 	if err != nil {
 		return nil, err
 	}
 	defer os.RemoveAll(folder)
-	p := newPlan(o)
-	s := &stand{plan: p, python: python, folder: folder, options: o}
-	var results []*result
-	for i, m := range p.Models {
-		o.Progress(i, len(p.Models), m.Name)
-		measured, err := s.measure(ctx, m)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", m.Name, err)
-		}
-		results = append(results, measured...)
-	}
-	return p.report(results, s.about), nil
+	s := &stand{plan: p, python: python, folder: folder, options: o,
+		meter: &report.Meter{Total: len(p.Models), Unit: "models", Report: o.Progress}}
+	ofModels, err := report.MeasureCases(o, s.meter, p.Models, served.name,
+		func(m served) ([]*result, error) { return s.measure(ctx, m) })
+	return slices.Concat(ofModels...), err
 }

@@ -17,11 +17,10 @@ func TestAllWays(t *testing.T) {
 	if err != nil {
 		t.Skip(err)
 	}
-	o := report.Options{Quick: true, Seed: 1}
-	p := newPlan(o)
+	o := report.Options{Quick: true, Seed: 1, Folder: t.TempDir()}
+	p, _ := newPlan(o)
 	p.Time, p.Clients = 50*time.Millisecond, []int{1, 3}
-	s := &stand{plan: p, python: python, folder: t.TempDir(), options: o}
-	results, err := s.measure(t.Context(), p.Models[0])
+	results, err := p.measure(t.Context(), python, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -34,8 +33,12 @@ func TestAllWays(t *testing.T) {
 			t.Errorf("%+v", r)
 		}
 	}
-	if !strings.Contains(s.about, "onnxruntime") {
-		t.Errorf("the peer is %q", s.about)
+	out := p.report(results)
+	if !strings.HasPrefix(out.Notes[0], "The peer: aiohttp ") {
+		t.Errorf("note %q", out.Notes[0])
+	}
+	if len(out.Tables) != 2 || len(out.Tables[0].Rows) != 5*2 {
+		t.Errorf("tables %v", out.Tables)
 	}
 }
 
@@ -51,7 +54,8 @@ func TestFindings(t *testing.T) {
 			}
 		}
 	}
-	got := strings.Join(findings(results), "\n")
+	p := plan{Clients: []int{1, 8}}
+	got := strings.Join(p.findings(results), "\n")
 	for _, want := range []string{"with 1 client: 5.00 to 5.00", "with 8 clients: 5.00 to 5.00",
 		"each by itself with 8 clients: 2.00 to 2.00"} {
 		if !strings.Contains(got, want) {

@@ -9,19 +9,19 @@ import (
 	"tandem/experiments/internal/report"
 )
 
-// chosen returns the experiment with flags.
-func chosen(t *testing.T, args ...string) *Experiment {
+// chosen returns the plan of flags.
+func chosen(t *testing.T, args string) (*plan, error) {
 	t.Helper()
-	e := New()
+	c := newChoice()
 	flags := pflag.NewFlagSet("", pflag.ContinueOnError)
-	e.AddFlags(flags)
-	if err := flags.Parse(args); err != nil {
+	c.addFlags(flags)
+	if err := flags.Parse(strings.Fields(args)); err != nil {
 		t.Fatal(err)
 	}
-	return e
+	return newPlan(report.Options{Seeds: 2}, c)
 }
 
-// Flags choose cases by what they have, and repeat the run.
+// Flags choose cases by what they have.
 func TestChoice(t *testing.T) {
 	for _, c := range []struct {
 		args  string
@@ -32,11 +32,7 @@ func TestChoice(t *testing.T) {
 		{"--only lookup,update --dims 64", 2 * 2 * 2},
 		{"--only sparse,dense --dims 16 --batches 256 --threads 1", 2*2*2 + 2},
 	} {
-		e := chosen(t, strings.Fields(c.args)...)
-		if got := strings.Join(e.Arguments(), " "); got != c.args {
-			t.Errorf("arguments %s, want %s", got, c.args)
-		}
-		p, err := newPlan(report.Options{Seeds: 2}, e.choice, 0)
+		p, err := chosen(t, c.args)
 		if err != nil || len(p.Cases) != c.cases {
 			t.Errorf("%s: %d cases, error %v, want %d", c.args, len(p.Cases), err, c.cases)
 		}
@@ -51,8 +47,7 @@ func TestChoiceOfNothing(t *testing.T) {
 		"--only dense --batches 64": "--batches 64: there is no such case",
 		"--only train --threads 1":  "--only train --threads 1: no case has all of these",
 	} {
-		e := chosen(t, strings.Fields(args)...)
-		if _, err := e.Run(t.Context(), report.Options{Seeds: 2}); err == nil || err.Error() != want {
+		if _, err := chosen(t, args); err == nil || err.Error() != want {
 			t.Errorf("%s: error %v, want %s", args, err, want)
 		}
 	}

@@ -2,47 +2,63 @@ package speed
 
 import (
 	"context"
-	"errors"
+	_ "embed" // of the peers
 	"fmt"
 	"math"
 	"runtime"
-	"strconv"
 	"time"
 
+	"tandem/algo/job"
+	"tandem/algo/numeric/isa"
+	"tandem/algo/unit"
+	"tandem/experiments/internal/pytorch"
 	"tandem/experiments/internal/report"
+	"tandem/experiments/internal/turns"
+	"tandem/runtime/probe"
 	"tandem/runtime/train"
 )
 
-// side is Tandem or PyTorch, with one case open at a time.
-type side interface {
-	// open builds the work of a case and runs it until it is warm.
-	open(ctx context.Context, p *prepared) (warmState, error)
-	// run does a number of steps and returns their time.
-	run(ctx context.Context, steps int) (time.Duration, error)
-	// close releases the case.
-	close(ctx context.Context) error
+//go:embed peer.py
+var peerScript string
+
+// machine is what a case was measured on.
+type machine struct {
+	Engine  string `json:"engine"`  // multiplies Tandem's matrices
+	Vectors string `json:"vectors"` // the vector instructions of the processor
+	Cores   int    `json:"cores"`
+	// Memory is what the rows of all sides may use together, 0 if unknown.
+	Memory unit.Bytes `json:"memory"`
+	// PyTorch is nil without it, for the reason NoPyTorch. FBGEMM and NoFBGEMM are the same of the peer of
+	// sparse steps and of trainings with row-wise Adagrad.
+	PyTorch   *pytorch.About `json:"pytorch,omitempty"`
+	NoPyTorch string         `json:"no_pytorch,omitempty"`
+	FBGEMM    *pytorch.About `json:"fbgemm,omitempty"`
+	NoFBGEMM  string         `json:"no_fbgemm,omitempty"`
 }
 
-// warmState is what a side has computed when it is warm. It shows that both sides do the same work.
-type warmState struct {
-	// Check is a value that depends on all updates before: in a dense step the loss, in a sparse step the
-	// mean size of the pooled values, in a training the loss on the test rows.
-	Check float64 `json:"check"`
+// memoryShare is the part of the available memory that the rows of all sides may take. The rest is for the
+// index of rows, gradients, Python and other programs.
+const memoryShare = 0.8
+
+// fits reports whether the rows of a case fit in memory once for each of a number of sides.
+func (m *machine) fits(c *testCase, sides int) bool {
+	return m.Memory == 0 || unit.Bytes(sides)*c.bytes() <= m.Memory
 }
 
 // result holds the measurements of a case.
 type result struct {
 	testCase
-	// Tandem and PyTorch are seconds per step, by round. PyTorch is nil without a peer.
+	Machine machine `json:"machine,omitzero"` // zero in results of earlier versions
+	// Tandem, PyTorch and FBGEMM are seconds per step, by round; nil without the peer.
 	Tandem  []float64 `json:"tandem_s"`
 	PyTorch []float64 `json:"pytorch_s,omitempty"`
+	FBGEMM  []float64 `json:"fbgemm_s,omitempty"`
 	// Limit is the time that the machine needs for the work at least, nil if unknown.
-	// FBGEMM is seconds per step of the second peer, nil without it.
-	FBGEMM []float64 `json:"fbgemm_s,omitempty"`
-	Limit  []float64 `json:"limit_s,omitempty"`
+	Limit []float64 `json:"limit_s,omitempty"`
 	// Alone says that the rows of all sides did not fit in memory together: in each round, one side after
-	// the other loaded them, was measured and freed them.
-	Alone bool `json:"alone,omitempty"`
+	// the other loaded them, was measured and freed them. TooLarge says that those of one side did not fit.
+	Alone    bool `json:"alone,omitempty"`
+	TooLarge bool `json:"too_large,omitempty"`
 	// RowOverhead is the bytes per row in addition to embedding and state, of a lookup or update.
 	RowOverhead float64 `json:"row_overhead_bytes,omitempty"`
 	// Share compares a training with the least time that its pieces of work allow.
@@ -52,68 +68,86 @@ type result struct {
 // measurement is the state of one measurement.
 type measurement struct {
 	*plan
-	peer   side // nil without a peer
-	fbgemm side // nil without FBGEMM
-	log    *report.Log
-	meter  *report.Meter
+	machine
+	peers map[string]side // by the name of their comparison; those that are there
+	meter *report.Meter
 }
 
-// measure runs every case on both sides, except those that an interrupted run has measured.
-func (p *plan) measure(ctx context.Context, o report.Options, peer, fbgemm side,
-) (results []*result, err error) {
-	log, err := o.NewLog("speed.csv", "case", "batch", "threads", "round",
-		"side", "steps", "step_s")
-	if err != nil {
+// measure starts the peers and measures every case.
+func (p *plan) measure(ctx context.Context, o report.Options, python *report.Python) ([]*result, error) {
+	m := &measurement{plan: p, peers: map[string]side{}, machine: machine{
+		Engine: o.Backend.Multiplier(&job.Job{}).Name(), Vectors: isa.Best().String(),
+		Cores: runtime.NumCPU(), Memory: unit.Bytes(memoryShare * float64(probe.Available())),
+	}}
+	start := func(name string, about **pytorch.About, python *report.Python, args ...string) (string, error) {
+		started, absent, err := pytorch.Start(ctx, python, name, peerScript, args...)
+		if started != nil {
+			m.peers[name], *about = peer{started}, &started.About
+		}
+		return absent, err
+	}
+	defer func() {
+		for _, one := range m.peers {
+			one.(peer).Close()
+		}
+	}()
+	var err error
+	if m.NoPyTorch, err = start("PyTorch", &m.PyTorch, python); err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, log.Close()) }()
-	m := measurement{p, peer, fbgemm, log,
-		&report.Meter{Total: len(p.Cases), Unit: "cases", Report: o.Progress}}
-	var names []string
-	for _, c := range p.Cases {
-		names = append(names, c.name())
+	m.NoFBGEMM = m.NoPyTorch
+	if m.PyTorch != nil {
+		// A Python without FBGEMM is no error, even if it was named for PyTorch.
+		if m.NoFBGEMM, err = start("FBGEMM", &m.FBGEMM, python, "fbgemm"); err != nil {
+			m.NoFBGEMM = err.Error()
+		}
 	}
-	return report.MeasureCases(o, log, m.meter, names, func(i int) (*result, error) {
-		r, err := m.compare(ctx, p.Cases[i])
-		m.meter.Done++
-		return r, err
+	return m.all(ctx, o)
+}
+
+// all measures every case.
+func (m *measurement) all(ctx context.Context, o report.Options) ([]*result, error) {
+	m.meter = &report.Meter{Total: len(m.Cases), Unit: "cases", Report: o.Progress}
+	return report.MeasureCases(o, m.meter, m.Cases, testCase.name, func(c testCase) (*result, error) {
+		return m.compare(ctx, c)
 	})
 }
 
-// compare measures one case. In each round, all sides take turns; the side that begins rotates.
+// compare measures one case.
 func (m *measurement) compare(ctx context.Context, c testCase) (*result, error) {
-	p, err := newPrepared(c)
+	r := &result{testCase: c, Machine: m.machine}
+	if !m.fits(&c, 1) {
+		r.TooLarge = true
+		return r, nil
+	}
+	m.meter.Show(0, 1, c.String())
+	p, err := prepare(c)
 	if err != nil {
 		return nil, err
 	}
 	defer p.remove()
-	m.meter.Show(0, 1, c.String())
-	if err := p.fill(); err != nil {
-		return nil, err
-	}
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(c.Threads))
-	r, tandem := &result{testCase: c}, &local{}
-	turns, err := m.turns(ctx, p, r, tandem)
+	tandem := &local{}
+	sides, err := m.sides(ctx, p, r, tandem)
 	if err != nil {
 		return nil, err
 	}
-	for round := range m.Rounds {
+	err = turns.Rounds(m.Rounds, len(sides), func(round, i int) error {
 		m.meter.Show(round, m.Rounds, c.String())
-		for i := range turns {
-			if err := m.measureTurn(ctx, turns[(i+round)%len(turns)], p, round); err != nil {
-				return nil, err
-			}
-		}
+		return sides[i].measure(ctx, p)
+	})
+	if err != nil {
+		return nil, err
 	}
 	r.RowOverhead = tandem.overhead
 	if !r.Alone {
-		for _, t := range turns {
-			if err := t.close(ctx); err != nil {
+		for _, s := range sides {
+			if err := s.close(ctx); err != nil {
 				return nil, err
 			}
 		}
 	}
-	if c.Kind == kindTrain {
+	if p.share != nil {
 		if r.Share, err = p.share(ctx); err != nil {
 			return nil, err
 		}
@@ -122,67 +156,57 @@ func (m *measurement) compare(ctx context.Context, c testCase) (*result, error) 
 	return r, nil
 }
 
-// turns returns the sides of a case, ready to be measured. Those that compute the same agree.
-func (m *measurement) turns(ctx context.Context, p *prepared, r *result, tandem side) ([]*turn, error) {
-	turns := []*turn{{side: tandem, name: "tandem", seconds: &r.Tandem}}
-	if m.peer != nil && p.hasPeer() {
-		turns = append(turns, &turn{side: m.peer, name: "PyTorch", seconds: &r.PyTorch})
+// sides returns the sides of a case, ready to be measured. Those that compute the same agree.
+func (m *measurement) sides(ctx context.Context, p *prepared, r *result, tandem side) ([]*turn, error) {
+	sides := []*turn{{side: tandem, name: "Tandem", seconds: &r.Tandem}}
+	for _, c := range comparisons() {
+		if one := m.peers[c.name]; one != nil && c.has(&r.testCase) {
+			sides = append(sides, &turn{side: one, name: c.name, seconds: c.seconds(r)})
+		}
 	}
-	if m.fbgemm != nil && p.hasFBGEMM() {
-		turns = append(turns, &turn{side: m.fbgemm, name: "FBGEMM", seconds: &r.FBGEMM})
+	all := len(sides)
+	if p.limit != nil {
+		all++
 	}
-	limit, err := p.limit()
-	if err != nil {
-		return nil, err
-	}
-	sides := len(turns)
-	if limit != nil {
-		sides++
-	}
-	r.Alone = !m.fits(&p.testCase, sides)
-	for _, t := range turns {
+	r.Alone = !m.fits(&r.testCase, all)
+	for _, t := range sides {
 		t.alone = r.Alone
 		if err := t.begin(ctx, p, m.Window); err != nil {
 			return nil, err
 		}
 	}
-	if err := agree(turns, &p.testCase); err != nil || limit == nil {
-		return turns, err
+	if err := agree(sides, &r.testCase); err != nil || p.limit == nil {
+		return sides, err
 	}
-	last := &turn{side: limit, name: "limit", seconds: &r.Limit, steps: turns[0].steps, alone: r.Alone}
+	limit := &turn{side: &local{limit: true}, name: "limit", seconds: &r.Limit, steps: sides[0].steps,
+		alone: r.Alone}
 	if !r.Alone {
-		if _, err := last.open(ctx, p); err != nil {
+		if _, err := limit.open(ctx, p); err != nil {
 			return nil, err
 		}
 	}
-	return append(turns, last), nil
+	return append(sides, limit), nil
 }
 
 // turn is the part of one side in a case.
 type turn struct {
 	side
 	name    string
-	warm    warmState
+	check   float64    // of the warm side
 	steps   int        // per window
 	seconds *[]float64 // per step, by round
 	alone   bool       // the side holds its rows only while it is measured
 }
 
 // begin opens the case and determines how many steps fill the window.
-func (t *turn) begin(ctx context.Context, p *prepared, window time.Duration) error {
-	var err error
-	if t.warm, err = t.open(ctx, p); err != nil {
+func (t *turn) begin(ctx context.Context, p *prepared, window time.Duration) (err error) {
+	if t.check, err = t.open(ctx, p); err != nil {
 		return err
 	}
-	took, err := t.run(ctx, 1)
-	if err != nil {
-		return err
+	if t.steps, err = turns.StepsOf(ctx, t, window); err == nil && t.alone {
+		err = t.free(ctx, p)
 	}
-	t.steps = int(math.Ceil(window.Seconds() / max(took.Seconds(), 1e-6)))
-	if t.alone {
-		return t.free(ctx, p)
-	}
-	return nil
+	return err
 }
 
 // free closes the case, and gives the memory of its rows back to the system.
@@ -193,9 +217,9 @@ func (t *turn) free(ctx context.Context, p *prepared) error {
 }
 
 // agree returns an error if the sides have computed different values.
-func agree(turns []*turn, c *testCase) error {
-	for _, t := range turns[1:] {
-		ours, theirs := turns[0].warm.Check, t.warm.Check
+func agree(sides []*turn, c *testCase) error {
+	for _, t := range sides[1:] {
+		ours, theirs := sides[0].check, t.check
 		if !(math.Abs(ours-theirs) <= c.tolerance()*math.Abs(ours)) {
 			return fmt.Errorf("the sides compute different values: after %d steps Tandem has %v, "+
 				"%s has %v",
@@ -213,8 +237,8 @@ const settleTime = 20 * time.Millisecond
 // longer than a window. Their median counts.
 const windowsAlone = 3
 
-// measureTurn measures the part of one side in a round.
-func (m *measurement) measureTurn(ctx context.Context, t *turn, p *prepared, round int) error {
+// measure measures the part of one side in a round.
+func (t *turn) measure(ctx context.Context, p *prepared) error {
 	windows := 1
 	if t.alone {
 		windows = windowsAlone
@@ -226,19 +250,15 @@ func (m *measurement) measureTurn(ctx context.Context, t *turn, p *prepared, rou
 	time.Sleep(settleTime)
 	var seconds []float64
 	for range windows {
-		took, err := t.run(ctx, t.steps)
+		took, err := t.Run(ctx, t.steps)
 		if err != nil {
 			return err
 		}
 		seconds = append(seconds, took.Seconds()/float64(t.steps))
 	}
+	*t.seconds = append(*t.seconds, report.Median(seconds))
 	if t.alone {
-		if err := t.free(ctx, p); err != nil {
-			return err
-		}
+		return t.free(ctx, p)
 	}
-	median := report.Median(seconds)
-	*t.seconds = append(*t.seconds, median)
-	return m.log.Add(p.String(), strconv.Itoa(p.Batch), strconv.Itoa(p.Threads), strconv.Itoa(round+1),
-		t.name, strconv.Itoa(windows*t.steps), report.Number(median))
+	return nil
 }

@@ -6,7 +6,8 @@ Reads requests from standard input, one JSON object per line, and responds to ea
 with one line on standard output, which is {"error": text} if the request failed:
 
   {"do": "hello"}                 describe this PyTorch
-  {"do": "open", "case": {...}}   build the work of a case and warm it up
+  {"do": "open", "case": {...}, "files": {...}, "warm_ups": n}
+                                  build the work of a case and warm it up
   {"do": "run", "steps": n}       do n steps and return their seconds
   {"do": "close"}                 release the case
 
@@ -240,7 +241,7 @@ class Peer:
         }
 
     def open(self, request):
-        case = request["case"]
+        case = {**request["case"], "files": request["files"]}
         torch.set_num_threads(case["threads"])
         self.close(None)  # frees its memory first
         self.case = KINDS[case["kind"]](case)

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"tandem/experiments/internal/pytorch"
 	"tandem/experiments/internal/script"
 )
 
@@ -30,7 +31,7 @@ func beFake() {
 		}
 		fmt.Println(map[string]string{
 			"hello": `{"torch": "9.9", "blas": "open", "capability": "AVX512", "python": "3.9",` +
-				` "openblas_coretype": "SkylakeX"}`,
+				` "fused": true, "openblas_coretype": "SkylakeX"}`,
 			"open": `{"check": 1e9}`, "run": `{"seconds": 0.25}`, "close": "{}",
 		}[request.Do])
 	}
@@ -38,11 +39,14 @@ func beFake() {
 }
 
 // startFake starts a peer that does no work.
-func startFake(t *testing.T) (*peer, error) {
+func startFake(t *testing.T) (peer, error) {
 	t.Helper()
 	t.Setenv(fakePeer, "1")
-	return startScript(t.Context(), script.Options{Name: "PyTorch", Env: os.Environ(),
-		HelloTimeout: 20 * time.Second, Timeout: time.Minute}, os.Args[0])
+	p := peer{&pytorch.Peer{}}
+	var err error
+	p.Process, err = script.Start(t.Context(), script.Options{Name: "PyTorch", Env: os.Environ(),
+		HelloTimeout: 20 * time.Second, Timeout: time.Minute}, &p.About, os.Args[0])
+	return p, err
 }
 
 // A run of the protocol, and the description of a peer.
@@ -52,19 +56,20 @@ func TestPeer(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer p.Close()
-	const want = "PyTorch 9.9 (BLAS open, own kernels AVX512, Python 3.9), OPENBLAS_CORETYPE=SkylakeX"
-	if got := p.about.String(); got != want {
+	const want = "PyTorch 9.9 (BLAS open, own kernels AVX512, Python 3.9), OPENBLAS_CORETYPE=SkylakeX, " +
+		"Adam fused"
+	if got := p.About.String(); got != want {
 		t.Errorf("about %q, want %q", got, want)
 	}
-	c, err := newPrepared(testCase{Kind: kindDense})
+	c, err := prepare(smallPlan().Cases[0])
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer c.remove()
-	if first, err := p.open(t.Context(), c); err != nil || first.Check != 1e9 {
-		t.Errorf("opened with %v, error %v", first, err)
+	if check, err := p.open(t.Context(), c); err != nil || check != 1e9 {
+		t.Errorf("opened with %v, error %v", check, err)
 	}
-	if took, err := p.run(t.Context(), 7); err != nil || took != 250*time.Millisecond {
+	if took, err := p.Run(t.Context(), 7); err != nil || took != 250*time.Millisecond {
 		t.Errorf("ran for %v, error %v", took, err)
 	}
 	if err := p.close(t.Context()); err != nil {

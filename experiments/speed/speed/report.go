@@ -1,22 +1,64 @@
 package speed
 
 import (
-	"cmp"
 	"fmt"
-	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 
-	"tandem/algo/numeric/isa"
 	"tandem/experiments/internal/report"
+	"tandem/experiments/internal/turns"
+	"tandem/internal/cli"
 )
 
 // report returns the results of a plan as tables, figures and sentences.
 func (p *plan) report(results []*result) *report.Report {
+	measured := slices.DeleteFunc(slices.Clone(results), func(r *result) bool { return r.TooLarge })
 	return &report.Report{
-		Findings: findings(results), Notes: p.notes(results), Settings: p, Data: results,
-		Tables: p.tables(results), Figures: figures(results),
+		Findings: p.findings(measured), Notes: p.notes(results), Tables: p.tables(measured),
+		Figures: figures(measured),
 	}
+}
+
+// comparison is Tandem beside a peer.
+type comparison struct {
+	name, figure string
+	has          func(c *testCase) bool     // whether the peer can do a case
+	seconds      func(r *result) *[]float64 // per step, by round; empty if the peer did not run
+	target       func(c *testCase) float64  // the least ratio of rates; 0: none
+}
+
+// comparisons returns the comparisons with peers.
+func comparisons() []comparison {
+	return []comparison{{
+		name: "PyTorch", figure: "ratios",
+		has: func(c *testCase) bool { // its Adagrad has no row-wise form
+			return c.Kind != kindLookup && c.Kind != kindUpdate && !c.RowWise
+		},
+		seconds: func(r *result) *[]float64 { return &r.PyTorch },
+		target:  func(c *testCase) float64 { return c.Target },
+	}, {
+		name: "FBGEMM", figure: "fbgemm",
+		has:     func(c *testCase) bool { return c.Kind == kindSparse || c.Kind == kindTrain && c.RowWise },
+		seconds: func(r *result) *[]float64 { return &r.FBGEMM },
+		target: func(c *testCase) float64 {
+			switch {
+			case c.Target == 0:
+				return 0
+			case c.RowWise:
+				return targetRowWise
+			}
+			return targetElementWise
+		},
+	}}
+}
+
+// ran reports whether the peer did a case.
+func (c *comparison) ran(r *result) bool { return len(*c.seconds(r)) > 0 }
+
+// ratio returns Tandem's rate ÷ the peer's rate, by round.
+func (c *comparison) ratio(r *result) turns.Spread {
+	return turns.Range(turns.Ratios(*c.seconds(r), r.Tandem))
 }
 
 // figures returns a figure for each peer, with a bar for each case that ran on both sides.
@@ -25,14 +67,10 @@ func figures(results []*result) (figures []report.Figure) {
 		f := report.Figure{Name: peer.figure, Title: "Rates of Tandem ÷ rates of " + peer.name,
 			X: report.Axis{Label: "ratio (thick mark: target; thin line: smallest to largest of a round)"}}
 		for _, r := range results {
-			if peer.seconds(r) == nil {
-				continue
+			if peer.ran(r) {
+				f.Bars = append(f.Bars, peer.ratio(r).Bar(r.fullName(), slices.Index(kinds(), r.Kind),
+					peer.target(&r.testCase)))
 			}
-			s := peer.ratio(r)
-			f.Bars = append(f.Bars, report.Bar{
-				Name: r.fullName(), Color: slices.Index(kinds(), r.Kind),
-				Value: s.Median, Low: s.Low, High: s.High, Target: peer.target(&r.testCase),
-			})
 		}
 		if f.Bars != nil {
 			figures = append(figures, f)
@@ -54,153 +92,212 @@ func cores(n int) string {
 	return fmt.Sprintf("%d cores", n)
 }
 
-// goal is a target and the value that was reached.
-type goal struct {
-	of              string // what has the target, the same for many cases
-	text            string // the case and the value
-	reached, target float64
+// work returns the units of work of a step: millions of rows, or thousands of samples.
+func (r *result) work() float64 {
+	switch {
+	case r.Rows != nil:
+		return float64(r.Batch*r.Rows.Slots) / 1e6
+	case r.Kind == kindTrain:
+		return float64(r.Corpus.Train*r.Corpus.Epochs) / 1e3
+	}
+	return float64(r.Batch) / 1e3
 }
 
-// goals returns the goals of a result.
-func (r *result) goals() (list []goal) {
-	add := func(of string, reached, target float64, value string) {
-		if target != 0 {
-			list = append(list, goal{of, r.fullName() + ": " + value, reached, target})
-		}
+// rate returns the median rate of a side, in the unit of the case.
+func (r *result) rate(seconds []float64) string {
+	return threeDigits(r.work() / report.Median(seconds))
+}
+
+// beside is a case beside something else: a peer, a limit of the machine, another store, a goal. It is a
+// line of a table and, with a target, a goal.
+type beside struct {
+	caption, yardstick string // of the table, and of the column of the other
+	ours, theirs       string
+	value              string // the ratio, or the share
+	of                 string // what has the target
+	text               string // the value in sentences
+	reached, target    float64
+}
+
+// besides returns what a case is set beside.
+func (p *plan) besides(r *result) (list []beside) {
+	what, family := "dense steps and trainings with Adagrad, thousand samples/s", r.String()
+	switch {
+	case r.Kind == kindSparse:
+		family = "sparse steps with " + adagradName(r.RowWise)
+		what = family + ", million rows/s"
+	case r.RowWise:
+		what = "trainings with row-wise Adagrad, thousand samples/s"
 	}
 	for _, peer := range comparisons() {
-		if peer.seconds(r) != nil {
+		b := beside{yardstick: peer.name, ours: r.rate(r.Tandem), theirs: "–", value: "–",
+			caption: fmt.Sprintf("Tandem and %s in turns, medians of %d rounds: %s", peer.name, p.Rounds,
+				what)}
+		if peer.ran(r) {
 			ratio, target := peer.ratio(r), peer.target(&r.testCase)
-			add(fmt.Sprintf("%s, %s × %s", r.family(), shortNumber(target), peer.name), ratio.Median, target,
-				ratio.String()+" ×")
+			b.theirs, b.value = r.rate(*peer.seconds(r)), r.marked(threeDigits(ratio.Median))
+			b.of = fmt.Sprintf("%s, %g × %s", family, target, peer.name)
+			b.text, b.reached, b.target = ratio.Text(threeDigits)+" ×", ratio.Median, target
+		}
+		if peer.ran(r) || peer.name == "PyTorch" && peer.has(&r.testCase) {
+			list = append(list, b)
 		}
 	}
-	if target := r.targetShare(); r.Limit != nil {
-		share := r.limitShare()
-		add(fmt.Sprintf("%ss, %s of the bare loop", r.Kind, percent(target)), share, target, percent(share))
+	if r.Limit != nil {
+		share := report.Median(turns.Ratios(r.Limit, r.Tandem))
+		target := map[string]float64{kindLookup: targetLookup, kindUpdate: targetUpdate}[r.Kind]
+		b := beside{yardstick: "limit", ours: r.rate(r.Tandem), theirs: r.rate(r.Limit),
+			value: r.marked(turns.Percent(share)), text: turns.Percent(share), reached: share, target: target,
+			of:      fmt.Sprintf("%ss, %s of the bare loop", r.Kind, turns.Percent(target)),
+			caption: fmt.Sprintf("One %s a row and a bare loop, in the same rounds: million rows/s", r.Kind)}
+		if r.Kind == kindDense {
+			b.caption = "Dense steps and arithmetic in registers, in the same rounds: thousand samples/s"
+		}
+		list = append(list, b)
 	}
-	if _, known := r.persia(); known {
-		add(fmt.Sprintf("%ss, %d × Persia's store", r.Kind, targetPersia), r.persiaRatio(), targetPersia,
-			threeDigits(r.persiaRatio())+" ×")
+	if theirs := r.persia(); theirs > 0 {
+		ours := report.Median(r.Tandem) / r.work()
+		list = append(list, beside{yardstick: "Persia", ours: fmt.Sprintf("%.3f", ours),
+			theirs: fmt.Sprintf("%.3f", theirs), value: threeDigits(theirs / ours),
+			text: threeDigits(theirs/ours) + " ×", reached: theirs / ours, target: targetPersia,
+			of: fmt.Sprintf("%ss, %d × Persia's store", r.Kind, targetPersia),
+			caption: fmt.Sprintf("One %s a row and Persia's own store on another machine, one core: "+
+				"microseconds", r.Kind)})
 	}
-	if r.judgesOverhead() {
-		add(fmt.Sprintf("rows, at most %s bytes beside embedding and state", shortNumber(targetOverhead)),
-			-r.RowOverhead, -targetOverhead, threeDigits(r.RowOverhead))
+	if r.Kind == kindLookup && r.Threads == 1 && r.Rows.Distribution == uniform { // one case of each size
+		list = append(list, beside{caption: "Memory of a row beside embedding and state: bytes",
+			ours: threeDigits(r.RowOverhead), yardstick: "at most", theirs: fmt.Sprint(targetOverhead),
+			of:   fmt.Sprintf("rows, at most %g bytes beside embedding and state", targetOverhead),
+			text: threeDigits(r.RowOverhead), value: threeDigits(targetOverhead / r.RowOverhead),
+			reached: targetOverhead / r.RowOverhead, target: 1})
 	}
 	if r.Share != nil {
 		share := r.Share.Share()
-		add(fmt.Sprintf("trainings, %s of what their work allows", percent(targetShare)), share, targetShare,
-			percent(share))
+		list = append(list, beside{
+			yardstick: "limit", value: turns.Percent(share), text: turns.Percent(share),
+			caption: "Trainings and their own work, measured alone: thousand samples/s",
+			ours:    threeDigits(r.Share.SamplesPerSecond / 1e3), theirs: threeDigits(r.Share.Bound / 1e3),
+			of:      fmt.Sprintf("trainings, %s of what their work allows", turns.Percent(targetShare)),
+			reached: share, target: targetShare})
 	}
 	return list
 }
 
-// family returns what a case is, without its sizes.
-func (c *testCase) family() string {
-	if c.Kind == kindSparse {
-		return "sparse steps with " + adagradName(c.RowWise)
+// marked returns a text with a mark if one side at a time held its rows.
+func (r *result) marked(text string) string {
+	if r.Alone {
+		return text + "*"
 	}
-	return c.String()
+	return text
+}
+
+// verdict compares what was reached with the target.
+func (b *beside) verdict() string {
+	switch {
+	case b.target == 0:
+		return ""
+	case b.reached >= b.target:
+		return fmt.Sprintf("ok (≥ %g)", b.target)
+	}
+	return fmt.Sprintf("short of %g", b.target)
 }
 
 // findings returns the number of targets that are reached, and a sentence for the cases that miss a target,
 // with the one that is furthest from it.
-func findings(results []*result) []string {
-	var order []string
-	all, missed := map[string]int{}, map[string][]goal{}
-	sum, reached := 0, 0
+func (p *plan) findings(results []*result) []string {
+	var goals []turns.Goal
 	for _, r := range results {
-		for _, g := range r.goals() {
-			if all[g.of] == 0 {
-				order = append(order, g.of)
-			}
-			all[g.of]++
-			sum++
-			if g.reached >= g.target {
-				reached++
-			} else {
-				missed[g.of] = append(missed[g.of], g)
+		for _, b := range p.besides(r) {
+			if b.target != 0 {
+				goals = append(goals, turns.Goal{Of: b.of, Text: r.fullName() + ": " + b.text,
+					Reached: b.reached, Target: b.target})
 			}
 		}
 	}
-	if sum == 0 {
+	if goals == nil {
 		return []string{"There are no targets without PyTorch."}
 	}
-	list := []string{fmt.Sprintf("%d of %d targets are reached.", reached, sum)}
-	for _, of := range order {
-		if len(missed[of]) == 0 {
-			continue
+	list, reached := []string{""}, 0
+	for _, t := range turns.Tallies(goals) {
+		if reached += t.Reached; t.Reached < t.All {
+			list = append(list, fmt.Sprintf("Missed by %d of %d: %s. Lowest: %s.", t.All-t.Reached, t.All,
+				t.Of, t.Lowest.Text))
 		}
-		worst := slices.MinFunc(missed[of], func(a, b goal) int { return cmp.Compare(a.reached, b.reached) })
-		list = append(list, fmt.Sprintf("Missed by %d of %d: %s. Lowest: %s.", len(missed[of]), all[of], of,
-			worst.text))
 	}
+	list[0] = fmt.Sprintf("%d of %d targets are reached.", reached, len(goals))
 	return list
 }
 
-// notes returns what a reader needs to judge the findings.
-func (p *plan) notes(results []*result) []string {
-	notes := []string{
-		fmt.Sprintf("Tandem: %s; the processor has %s; %s.", p.Engine, isa.Best(), cores(runtime.NumCPU())),
-	}
-	if p.PyTorch == nil {
-		notes = append(notes, fmt.Sprintf("No PyTorch: %s. Name a Python interpreter with torch and "+
-			"numpy by --python.", p.NoPyTorch))
-	} else {
-		adam := "Adam fused"
-		if !p.PyTorch.Fused {
-			adam = "Adam not fused, because this version does not support it"
+// tables returns a table for each caption, with a line for each case. They fit in 80 columns: ranges are
+// in the figures, and all rounds in speed.json.
+func (p *plan) tables(results []*result) (tables []cli.Table) {
+	for _, r := range results {
+		header, cells := []string{"case"}, []string{r.String()}
+		if r.Rows != nil {
+			header = []string{"rows", "dim", "ids"}
+			cells = []string{millions(r.Rows.Total), strconv.Itoa(r.Rows.Dim),
+				strings.Fields(r.Rows.Distribution)[0]}
 		}
-		notes = append(notes, p.PyTorch.String()+", eager, "+adam+", without torch.compile or "+
-			"TorchRec; gradients set to None, large tensors on huge pages, one thread between "+
-			"operators.")
+		header, cells = append(header, "batch", "cores"), append(cells, strconv.Itoa(r.Batch),
+			strconv.Itoa(r.Threads))
+		for _, b := range p.besides(r) {
+			at := slices.IndexFunc(tables, func(t cli.Table) bool { return t.Caption == b.caption })
+			if at < 0 {
+				at = len(tables)
+				tables = append(tables, cli.Table{Caption: b.caption, Words: len(header),
+					Header: slices.Concat(header, []string{"Tandem", b.yardstick, "ratio", "verdict"})})
+			}
+			tables[at].Rows = append(tables[at].Rows,
+				slices.Concat(cells, []string{b.ours, b.theirs, b.value, b.verdict()}))
+		}
 	}
-	if p.FBGEMM == nil {
-		notes = append(notes, fmt.Sprintf("No FBGEMM: %s.", p.NoFBGEMM))
-	} else {
-		notes = append(notes, fmt.Sprintf("FBGEMM %s (PyTorch %s), in a process too: "+
-			"SplitTableBatchedEmbeddingBagsCodegen on the CPU, a table per slot, rows found by their "+
-			"numbers, Adagrad or row-wise Adagrad within the backward pass; a training has PyTorch's "+
-			"network and Adam, as one host of TorchRec does.",
-			p.FBGEMM.FBGEMM, p.FBGEMM.Torch))
-	}
-	if p.PyTorch != nil {
-		notes = append(notes, besidePyTorch...)
-	}
-	notes = append(notes, "Limits. Registers: all cores multiply and add in registers, without memory "+
-		"access. Bare loop: rows in a plain array at known addresses, copied or updated by assembly with "+
-		"prefetching, on huge pages as in Tandem. Own work: the least time for the pieces of work of the "+
-		"training, each measured alone, with perfect overlap; measured once.")
-	if slices.ContainsFunc(results, func(r *result) bool { _, known := r.persia(); return known }) {
-		notes = append(notes, persiaNote)
-	}
-	if slices.ContainsFunc(results, func(r *result) bool { return r.Alone }) {
-		notes = append(notes, fmt.Sprintf("* The rows of all sides did not fit in memory together (%v). In "+
-			"every round one side after the other loaded them, warmed up, was measured in %d windows, whose "+
-			"median counts, and freed them. So the sides of a round are further apart in time than in other "+
-			"cases.", p.Memory, windowsAlone))
-	}
-	if len(p.TooLarge) > 0 {
-		notes = append(notes, fmt.Sprintf("Left out, because the rows of one side alone need more than %v: "+
-			"%s.", p.Memory, strings.Join(p.TooLarge, "; ")))
-	}
-	return append(notes, report.FewSeedsNote(p.Rounds, "rounds", "a ratio")...)
+	return tables
 }
 
-// besidePyTorch are notes on how the sides are compared.
-var besidePyTorch = []string{
-	"A ratio is the median over rounds of Tandem's rate ÷ PyTorch's rate in the same round. Other " +
-		"programs slow both sides, but not equally: with two threads, PyTorch waits by spinning, " +
-		"and one busy core can cost it most of its speed. Draw conclusions only from a run on an " +
-		"idle machine.",
-	"Both sides begin with the same parameters and values. Their results after three steps, " +
-		"optimizers included, agree to 4 digits, or the experiment fails.",
-	"The losses of a training on the test rows agree to 5 %, or the experiment fails: both sides " +
-		"begin with the same network, but each with its own embedding rows. A peer's tables have " +
-		"only the ids that occur and are made before the measurement; Tandem makes a row when an " +
-		"id first occurs. Tandem trains in hybrid mode: rows may be up to 3 batches stale, so " +
-		"lookups overlap with the network. A peer does one step after another.",
-	"PyTorch finds a row by its number, Tandem by hashing its sign. PyTorch uses " +
-		"nn.Embedding(sparse=True) with one table for all slots, the fastest of several ways, and " +
-		"Adagrad.",
+// persiaTime is how long Persia's own store takes on one core, in microseconds a row.
+type persiaTime struct {
+	rows, dim      int
+	lookup, update float64
+}
+
+// persiaTimes returns measured times of Persia's store, on another machine than the one that runs the
+// experiment.
+//
+// Source: measured in November 2026 for this comparison, not published. Persia's code at commit ff754b8,
+// built for the processor at hand (its default build is slower), its service methods called in process,
+// without RPC, on one core of an AMD Zen 4 at about 3 GHz: training reads (with write lock and order of use)
+// and updates by Adagrad of 8,192 distinct rows a call, drawn uniformly, 100 internal shards.
+func persiaTimes() []persiaTime {
+	return []persiaTime{
+		{million, 16, 1.20, 1.18}, {million, 32, 1.22, 1.22}, {million, 64, 1.32, 1.22},
+		{million, 128, 1.45, 1.43}, {tenMillion, 16, 1.27, 1.41}, {tenMillion, 64, 1.92, 1.89},
+	}
+}
+
+// targetPersia is the least ratio of Tandem's rate to that of Persia's store.
+const targetPersia = 1
+
+// persia returns the microseconds a row that Persia's store takes for a lookup or an update, 0 for cases that
+// were not measured with it.
+func (c *testCase) persia() float64 {
+	if c.Rows == nil || c.Threads > 1 || c.Rows.Distribution != uniform {
+		return 0
+	}
+	for _, t := range persiaTimes() {
+		if t.rows == c.Rows.Total && t.dim == c.Rows.Dim {
+			return map[string]float64{kindLookup: t.lookup, kindUpdate: t.update}[c.Kind]
+		}
+	}
+	return 0
+}
+
+// threeDigits returns a number with three significant digits, or rounded to a whole number.
+func threeDigits(v float64) string {
+	switch {
+	case v >= 100:
+		return fmt.Sprintf("%.0f", v)
+	case v >= 10:
+		return fmt.Sprintf("%.1f", v)
+	}
+	return fmt.Sprintf("%.2f", v)
 }

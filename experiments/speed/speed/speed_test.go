@@ -2,7 +2,6 @@ package speed
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -16,6 +15,7 @@ import (
 	"tandem/algo/numeric/model"
 	"tandem/experiments/internal/pytorch"
 	"tandem/experiments/internal/report"
+	"tandem/experiments/internal/turns"
 )
 
 // smallPlan returns a plan with short cases of every kind.
@@ -78,21 +78,27 @@ func smallPlan() *plan {
 	}}
 }
 
+// on returns a measurement of a plan with peers, by the name of their comparison.
+func on(p *plan, peers map[string]side) *measurement {
+	return &measurement{plan: p, peers: peers, machine: machine{Engine: "an engine",
+		NoPyTorch: "there is no Python interpreter", NoFBGEMM: "the same"}}
+}
+
 // Without PyTorch, the report has the numbers of Tandem and the reason.
 func TestWithoutPyTorch(t *testing.T) {
 	p, folder := smallPlan(), t.TempDir()
-	p.NoPyTorch = "there is no Python interpreter"
-	report, err := p.execute(t.Context(), report.Options{Folder: folder}, nil, nil)
+	results, err := on(p, nil).all(t.Context(), report.Options{Folder: folder})
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, r := range report.Data.([]*result) {
+	for _, r := range results {
 		if len(r.Tandem) != p.Rounds || !(r.Tandem[0] > 0) || r.PyTorch != nil || r.FBGEMM != nil {
 			t.Errorf("%s: %v and %v", r, r.Tandem, r.PyTorch)
 		}
 	}
+	out := p.report(results)
 	var text strings.Builder
-	if err := report.WriteText(&text); err != nil {
+	if err := out.WriteText(&text); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
@@ -102,7 +108,7 @@ func TestWithoutPyTorch(t *testing.T) {
 			t.Errorf("no %q in\n%s", want, &text)
 		}
 	}
-	if err := report.WriteFolder(folder); err != nil {
+	if err := out.WriteFolder(folder); err != nil {
 		t.Error(err)
 	}
 }
@@ -111,18 +117,18 @@ func TestWithoutPyTorch(t *testing.T) {
 // same results.
 func TestResumedRunHasTheSameResults(t *testing.T) {
 	p, o := smallPlan(), report.Options{Folder: t.TempDir()}
-	first, err := p.execute(t.Context(), o, nil, nil)
+	first, err := on(p, nil).all(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	again, err := p.execute(ctx, o, nil, nil)
+	again, err := on(p, nil).all(ctx, o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	want, _ := json.Marshal(first.Data)
-	if got, _ := json.Marshal(again.Data); len(want) < 1000 || !bytes.Equal(got, want) {
+	want, _ := json.Marshal(first)
+	if got, _ := json.Marshal(again); len(want) < 1000 || !bytes.Equal(got, want) {
 		t.Errorf("resumed:\n%s\nwant:\n%s", got, want)
 	}
 }
@@ -130,7 +136,7 @@ func TestResumedRunHasTheSameResults(t *testing.T) {
 // No two cases of a run have the same name, by which a resumed run knows them.
 func TestNamesOfCases(t *testing.T) {
 	for _, quick := range []bool{false, true} {
-		p, err := newPlan(report.Options{Seeds: 2, Quick: quick}, newChoice(), 0)
+		p, err := newPlan(report.Options{Seeds: 2, Quick: quick}, newChoice())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -146,36 +152,26 @@ func TestNamesOfCases(t *testing.T) {
 
 // PyTorch computes the same losses; otherwise measure returns an error.
 func TestWithPyTorch(t *testing.T) {
-	python := cmp.Or(os.Getenv("TANDEM_PYTHON"), "python3")
-	peer, err := startPeer(t.Context(), python)
-	if err != nil {
-		t.Skipf("set TANDEM_PYTHON to a Python interpreter with torch and numpy: %v", err)
-	}
-	defer peer.Close()
 	p, folder := smallPlan(), t.TempDir()
-	p.PyTorch = &peer.about
-	var fbgemm side
-	if second, err := startFBGEMM(t.Context(), python); err != nil {
-		t.Logf("without FBGEMM: %v", err)
-		p.NoFBGEMM = err.Error()
-	} else {
-		defer second.Close()
-		fbgemm, p.FBGEMM = second, &second.about
-	}
-	report, err := p.execute(t.Context(), report.Options{Folder: folder}, peer, fbgemm)
+	results, err := p.measure(t.Context(), report.Options{Folder: folder}, &report.Python{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	csv, err := os.ReadFile(filepath.Join(folder, "speed.csv"))
-	if lines := strings.Count(string(csv), "\n"); err != nil || lines < 1+2*p.Rounds*(len(p.Cases)-2) {
-		t.Errorf("%d lines, error %v, want a line for each side and round", lines, err)
+	if absent := results[0].Machine.NoPyTorch; absent != "" {
+		t.Skipf("set TANDEM_PYTHON to a Python interpreter with torch and numpy: %s", absent)
 	}
-	if findings := strings.Join(report.Findings, "\n"); !strings.Contains(findings, " targets are reached") ||
+	for _, r := range results {
+		if has := comparisons()[0].has(&r.testCase); has != (len(r.PyTorch) == p.Rounds) {
+			t.Errorf("%v: rounds of PyTorch %v", r, r.PyTorch)
+		}
+	}
+	out := p.report(results)
+	if findings := strings.Join(out.Findings, "\n"); !strings.Contains(findings, " targets are reached") ||
 		!strings.Contains(findings, "Missed by 1 of 1: dense step, small, 1e+09 × PyTorch. "+
 			"Lowest: dense step, small, batch 16, 1 core: ") {
 		t.Errorf("findings\n%s", findings)
 	}
-	if err := report.WriteFolder(folder); err != nil {
+	if err := out.WriteFolder(folder); err != nil {
 		t.Error(err)
 	}
 	if _, err := os.Stat(filepath.Join(folder, "ratios.svg")); err != nil {
@@ -185,17 +181,18 @@ func TestWithPyTorch(t *testing.T) {
 
 // The experiment fails if the sides compute different values.
 func TestSidesMustAgree(t *testing.T) {
-	peer, err := startFake(t) // whose loss is 1e9
+	fake, err := startFake(t) // whose loss is 1e9
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer peer.Close()
-	_, err = smallPlan().execute(t.Context(), report.Options{Folder: t.TempDir()}, peer, nil)
+	defer fake.Close()
+	_, err = on(smallPlan(), map[string]side{"PyTorch": fake}).all(t.Context(),
+		report.Options{Folder: t.TempDir()})
 	if err == nil || !strings.HasPrefix(err.Error(), "dense step, small, batch 16, threads 1: the "+
 		"sides compute different values: after 3 steps Tandem has ") {
 		t.Errorf("error %v", err)
 	}
-	if err := agree([]*turn{{warm: warmState{1}}, {warm: warmState{math.NaN()}}}, &testCase{}); err == nil {
+	if err := agree([]*turn{{check: 1}, {check: math.NaN()}}, &testCase{}); err == nil {
 		t.Error("no error for NaN")
 	}
 }
@@ -204,17 +201,16 @@ func TestSidesMustAgree(t *testing.T) {
 func TestStopsWithItsContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	_, err := smallPlan().execute(ctx, report.Options{Folder: t.TempDir()}, nil, nil)
+	_, err := on(smallPlan(), nil).all(ctx, report.Options{Folder: t.TempDir()})
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v, want the error of the context", err)
 	}
 }
 
-// A ratio is computed by round. The machine is half as fast in the second round; the ratios 2, 1 and 4 have
-// the median 2.
+// A rate is compared by round, as the peer's time ÷ Tandem's.
 func TestRatio(t *testing.T) {
 	r := &result{Tandem: []float64{1, 2, 1}, PyTorch: []float64{2, 2, 4}}
-	if got := comparisons()[0].ratio(r); got != (spread{2, 1, 4}) {
+	if got := comparisons()[0].ratio(r); got != (turns.Spread{Low: 1, Median: 2, High: 4}) {
 		t.Errorf("ratio %v", got)
 	}
 }
@@ -224,7 +220,7 @@ func TestVerdict(t *testing.T) {
 		reached, target float64
 		want            string
 	}{{0.9, 0.9, "ok (≥ 0.9)"}, {0.89, 0.9, "short of 0.9"}, {7, 0, ""}, {math.NaN(), 1, "short of 1"}} {
-		if got := verdict(c.reached, c.target); got != c.want {
+		if got := (&beside{reached: c.reached, target: c.target}).verdict(); got != c.want {
 			t.Errorf("verdict(%v, %v) = %q, want %q", c.reached, c.target, got, c.want)
 		}
 	}

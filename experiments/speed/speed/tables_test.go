@@ -11,20 +11,18 @@ import (
 
 // All tables of the full version fit in 80 columns, and every case is in one of them.
 func TestTablesFit(t *testing.T) {
-	p, err := newPlan(report.Options{Seeds: 5}, newChoice(), 0)
+	p, err := newPlan(report.Options{Seeds: 5}, newChoice())
 	if err != nil {
 		t.Fatal(err)
 	}
-	p.FBGEMM = &about{}
 	var results []*result
 	for _, c := range p.Cases {
 		seconds := []float64{float64(c.Batch) / 4e5}
 		r := &result{testCase: c, Tandem: seconds, RowOverhead: 123.4, Alone: true}
-		if c.hasPeer() {
-			r.PyTorch = seconds
-		}
-		if c.hasFBGEMM() {
-			r.FBGEMM = []float64{seconds[0] / 10}
+		for i, peer := range comparisons() {
+			if peer.has(&c) {
+				*peer.seconds(r) = []float64{seconds[0] / []float64{1, 10}[i]}
+			}
 		}
 		if c.Kind == kindTrain {
 			r.Share = &train.Share{SamplesPerSecond: 300_000, Bound: 900_000}
@@ -61,7 +59,7 @@ func TestFindings(t *testing.T) {
 	want := []string{"2 of 4 targets are reached.",
 		"Missed by 2 of 4: sparse steps with Adagrad, 2 × FBGEMM. Lowest: sparse step, 1 M × 16, uniform, " +
 			"batch 32, 1 core: 0.50 (0.50–0.50) ×."}
-	if got := findings(results); strings.Join(got, "\n") != strings.Join(want, "\n") {
+	if got := (&plan{}).findings(results); strings.Join(got, "\n") != strings.Join(want, "\n") {
 		t.Errorf("findings\n%s", strings.Join(got, "\n"))
 	}
 }
@@ -69,7 +67,7 @@ func TestFindings(t *testing.T) {
 // Persia's store stands beside lookups and updates of uniform ids on one core, of the sizes that were
 // measured with it, as times of a row.
 func TestPersia(t *testing.T) {
-	p, err := newPlan(report.Options{Seeds: 5}, newChoice(), 0)
+	p, err := newPlan(report.Options{Seeds: 5}, newChoice())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -83,20 +81,20 @@ func TestPersia(t *testing.T) {
 	var rows [][]string
 	for _, table := range p.tables(results) {
 		if strings.Contains(table.Caption, "Persia's own store") {
-			rows = table.Rows
+			rows = append(rows, table.Rows...)
 		}
 	}
 	if len(rows) != 2*len(persiaTimes()) {
 		t.Fatalf("%d rows, want a lookup and an update of each size", len(rows))
 	}
-	want := "lookup 1 M 32 0.610 1.220 2.00 ok (≥ 1)"
-	if got := strings.Join(rows[2], " "); got != want {
+	want := "1 M 32 uniform 4096 1 0.610 1.220 2.00 ok (≥ 1)"
+	if got := strings.Join(rows[1], " "); got != want {
 		t.Errorf("row %s, want %s", got, want)
 	}
 	for i := range results {
 		results[i].Tandem[0] *= 3
 	}
-	missed := strings.Join(findings(results), "\n")
+	missed := strings.Join(p.findings(results), "\n")
 	if !strings.Contains(missed, "Missed by 5 of 6: lookups, 1 × Persia's store. Lowest: lookup, 1 M × 16") {
 		t.Errorf("findings\n%s", missed)
 	}

@@ -7,24 +7,15 @@ import (
 	"tandem/algo/exec/backend"
 	"tandem/algo/job"
 	"tandem/algo/numeric/batch"
-	"tandem/algo/numeric/kernel/gemm"
 	"tandem/algo/numeric/model"
 	"tandem/datasets"
+	"tandem/experiments/internal/pytorch"
 	"tandem/runtime/memory"
 	"tandem/runtime/train"
 )
 
-// corpus describes generated rows of Criteo's shape to both sides.
-type corpus struct {
-	Train  int `json:"train" yaml:"train-rows"`
-	Test   int `json:"test" yaml:"test-rows"`
-	Epochs int `json:"epochs" yaml:"epochs"`
-	// IDs is the number of distinct ids, which PyTorch's table needs. fillTraining sets it.
-	IDs int `json:"ids" yaml:"-"`
-}
-
-// spec returns the generated data of cmd/train/jobs/criteo-shaped.yaml.
-func (c *corpus) spec() job.Synthetic {
+// data returns the generated data of cmd/train/jobs/criteo-shaped.yaml.
+func (c *corpus) data() job.Data {
 	criteo := job.Synthetic{Preset: job.PresetCriteo}.Resolve()
 	spec := job.Synthetic{Seed: 1, TrainRows: c.Train, TestRows: c.Test, Numeric: criteo.Numeric,
 		PositiveRate: criteo.PositiveRate}
@@ -32,7 +23,7 @@ func (c *corpus) spec() job.Synthetic {
 		spec.Columns = append(spec.Columns, job.SyntheticColumn{Name: column.Name,
 			Cardinality: column.Cardinality, Exponent: 1.05})
 	}
-	return spec
+	return job.Data{Kind: job.KindSynthetic, Synthetic: &spec}
 }
 
 // job returns the job of a case: the job of cmd/train/jobs/criteo-shaped.yaml, except for the network, the
@@ -48,105 +39,82 @@ func (c *testCase) job() job.Job {
 	return t
 }
 
-// fillTraining generates the rows. For PyTorch, it numbers their ids from 0, so that PyTorch needs no table
-// for ids that do not occur. PyTorch begins with Tandem's dense parameters and with its own embedding rows.
-func (p *prepared) fillTraining() error {
-	data, err := datasets.Open(job.Data{Kind: job.KindSynthetic, Synthetic: ptr(p.Corpus.spec())}, "")
+// training generates the rows. A step is a whole training of a new model as cmd/train runs it, with all
+// roles in this process; its time does not include building the model and predicting the test rows. Peers
+// begin with Tandem's dense parameters and with their own embedding rows.
+func (p *prepared) training() error {
+	data, err := datasets.Open(p.Corpus.data(), "")
 	if err != nil {
 		return err
 	}
-	p.data = data
-	t := p.job()
-	engine, err := model.New(t.Model.Spec, p.Net.Schema(), nil)
+	j := p.job()
+	engine, err := model.New(j.Model.Spec, p.Net.Schema(), nil)
 	if err != nil {
 		return err
 	}
-	params, _ := engine.Init(t.Training.Seed)
-	if err := p.write("params", params); err != nil {
+	initial, _ := engine.Init(j.Training.Seed)
+	values := map[string]any{"params": initial}
+	p.addRows(values, data)
+	if p.files, err = pytorch.NewFiles(values); err != nil {
 		return err
 	}
-	known := make([]map[uint64]int64, len(data.Schema.Slots))
-	corpus := *p.Corpus
-	for _, part := range []struct {
-		name string
-		rows *batch.Batch
-	}{{"train", data.Train}, {"test", data.Test}} {
-		numbers := make([]int64, 0, part.rows.Samples*len(known))
-		for i := range part.rows.Samples {
-			for s, slot := range part.rows.Slots {
-				if known[s] == nil {
-					known[s] = map[uint64]int64{}
+	p.tandem = func() (*work, error) {
+		logLoss := 0.0 // on the test rows
+		return &work{check: func() float64 { return logLoss },
+			run: func(ctx context.Context, steps int) (took time.Duration, err error) {
+				for range steps {
+					source, err := datasets.TrainingSource(data, &j)
+					if err != nil {
+						return 0, err
+					}
+					var arena memory.Arena
+					r, err := train.Run(ctx, j, source, data.Test,
+						train.Options{Backend: backend.Backend{Products: p.products, Arena: &arena}})
+					_ = arena.Close()
+					if err != nil {
+						return 0, err
+					}
+					took, logLoss = took+r.Wall, r.LogLoss
 				}
-				id := slot.IDs[i]
-				number, seen := known[s][id]
+				return took, nil
+			}}, nil
+	}
+	p.share = func(ctx context.Context) (*train.Share, error) {
+		source, err := datasets.TrainingSource(data, &j)
+		if err != nil {
+			return nil, err
+		}
+		return train.MeasureShare(ctx, j, source, backend.Backend{Products: p.products, Arena: p.arena})
+	}
+	return nil
+}
+
+// addRows adds the rows of a training to the values for the peers. It numbers their ids from 0, so that a
+// peer needs no rows for ids that do not occur.
+func (p *prepared) addRows(values map[string]any, data *datasets.Dataset) {
+	type slotID struct {
+		slot int
+		id   uint64
+	}
+	known := map[slotID]int64{}
+	numbered := func(rows *batch.Batch) (numbers []int64) {
+		for i := range rows.Samples {
+			for s, slot := range rows.Slots {
+				key := slotID{s, slot.IDs[i]}
+				number, seen := known[key]
 				if !seen {
-					number = int64(corpus.IDs)
-					known[s][id] = number
-					corpus.IDs++
+					number = int64(len(known))
+					known[key] = number
 				}
 				numbers = append(numbers, number)
 			}
 		}
-		if err := p.write(part.name+" ids", numbers); err != nil {
-			return err
-		}
-		if err := p.write(part.name+" numbers", part.rows.Dense); err != nil {
-			return err
-		}
-		if err := p.write(part.name+" labels", part.rows.Labels); err != nil {
-			return err
-		}
+		return numbers
 	}
+	values["train ids"], values["test ids"] = numbered(data.Train), numbered(data.Test)
+	values["train numbers"], values["test numbers"] = data.Train.Dense, data.Test.Dense
+	values["train labels"], values["test labels"] = data.Train.Labels, data.Test.Labels
+	corpus := *p.Corpus
+	corpus.IDs = len(known)
 	p.Corpus = &corpus
-	return nil
-}
-
-func ptr[T any](v T) *T { return &v }
-
-// trainingRun runs whole trainings, each with a new model, as cmd/train does: all roles in this process.
-type trainingRun struct {
-	job      job.Job
-	data     *datasets.Dataset
-	products gemm.Products
-	logLoss  float64 // on the test rows, of the last training
-}
-
-func newTrainingRun(p *prepared) (*trainingRun, error) {
-	return &trainingRun{job: p.job(), data: p.data, products: p.products}, nil
-}
-
-// run implements stepper: a step is a whole training. Its time does not include building the model and
-// predicting the test rows.
-func (t *trainingRun) run(ctx context.Context, steps int) (took time.Duration, err error) {
-	for range steps {
-		source, err := datasets.TrainingSource(t.data, &t.job)
-		if err != nil {
-			return 0, err
-		}
-		var arena memory.Arena
-		r, err := train.Run(ctx, t.job, source, t.data.Test,
-			train.Options{Backend: backend.Backend{Products: t.products, Arena: &arena}})
-		_ = arena.Close()
-		if err != nil {
-			return 0, err
-		}
-		took, t.logLoss = took+r.Wall, r.LogLoss
-	}
-	return took, nil
-}
-
-// check implements stepper.
-func (t *trainingRun) check() float64 { return t.logLoss }
-
-// share compares a run with the least time that its pieces of work allow; see train.Share.
-func (p *prepared) share(ctx context.Context) (*train.Share, error) {
-	run, err := newTrainingRun(p)
-	if err != nil {
-		return nil, err
-	}
-	source, err := datasets.TrainingSource(run.data, &run.job)
-	if err != nil {
-		return nil, err
-	}
-	return train.MeasureShare(ctx, run.job, source, backend.Backend{Products: p.products, Arena: p.arena})
 }
