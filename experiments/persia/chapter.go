@@ -11,7 +11,6 @@ import (
 	"tandem/experiments/persia/rivals"
 	"tandem/experiments/persia/scalability"
 	"tandem/experiments/persia/timetoauc"
-	"tandem/experiments/persia/tuner"
 )
 
 // Chapter returns the experiments in the order of the list.
@@ -32,7 +31,7 @@ func Chapter() report.Chapter {
 				Name:     "auc-table",
 				Question: "What AUC does each mode gain or lose against sync, at common rates and at its own?",
 				Help:     "Tunes the learning rates of every mode and compares the modes.",
-				Parts:    []*report.Experiment{report.Adapt(auctable.New()), report.Adapt(tuner.New())},
+				Parts:    []*report.Experiment{auctable.New(), auctable.NewTuner()},
 			},
 			report.Adapt(convergence.New()),
 			{
