@@ -40,7 +40,7 @@ func Chapter() report.Chapter {
 				Help:     "Trains under simulated time on several clusters until a target AUC.",
 				Parts:    []*report.Experiment{report.Adapt(timetoauc.New()), report.Adapt(timetoauc.NewCost())},
 			},
-			report.Adapt(gantt.New()),
+			gantt.New(),
 			report.Adapt(ablation.New()),
 		}}
 }

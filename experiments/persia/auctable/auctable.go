@@ -107,8 +107,8 @@ type plan struct {
 	Nominal tune.Rates `yaml:"nominal"`
 	Rates   tune.Plan  `yaml:"candidates"` // centred on the nominal ones
 	Sets    []set      `yaml:"data"`
-	// ByRank merges the gradients of a row by rank in all arms, so that they differ in nothing else. Otherwise
-	// each mode merges as it does by default, and sync by rank is an arm besides.
+	// ByRank merges the gradients of a row by rank in all arms, so that they differ in nothing else.
+	// Otherwise each mode merges as it does by default, and sync by rank is an arm besides.
 	ByRank bool `yaml:"by-rank"`
 	// ModeSettings are, by mode, the values of the settings that only this mode has.
 	ModeSettings map[string]map[string]int `yaml:"mode-settings"`
@@ -178,8 +178,8 @@ func tunerPlan(quick bool) *plan {
 	return p
 }
 
-// newPlan returns a plan with a nominal rate of the network, and candidates for the rate of rows so many steps
-// around the nominal one.
+// newPlan returns a plan with a nominal rate of the network, and candidates for the rate of rows on a number
+// of steps around the nominal one.
 func newPlan(modes []string, dense float64, steps int, data []set) *plan {
 	j := job.Default()
 	j.Model.EmbeddingDim, j.Model.Top = 8, []int{32, 16}

@@ -190,15 +190,16 @@ func TestSmallTuner(t *testing.T) {
 	}
 }
 
-// The tables of both parts fit a terminal with all arms, the largest numbers that a difference can have, and a
-// ratio that is far from known.
+// The tables of both parts fit a terminal with all arms, the largest numbers that a difference can have, and
+// a ratio that is far from known.
 func TestTablesFitATerminal(t *testing.T) {
 	far := judge.Quality{AUC: []float64{0.3, 0.9}, LogLoss: []float64{1, 2}}
 	near := judge.Quality{AUC: []float64{0.71, 0.72}, LogLoss: []float64{0.5, 0.5}}
 	for _, p := range []*plan{tablePlan(false), tunerPlan(false)} {
 		var results []*result
 		for _, s := range p.Sets {
-			r := &result{Result: &arms.Result{DataSet: s.Name, TestRows: 28_860, Oracle: near.AUC}, Judged: s.Judged}
+			r := &result{Judged: s.Judged,
+				Result: &arms.Result{DataSet: s.Name, TestRows: 28_860, Oracle: near.AUC}}
 			for _, a := range p.arms(s).Arms {
 				r.Arms = append(r.Arms, &arms.Arm{Name: a.Name, Own: near, Common: far,
 					RowRatio: metric.Interval{Estimate: 0.04321, Low: 0.00012345, High: 123.4},

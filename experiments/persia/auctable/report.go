@@ -47,9 +47,10 @@ func (p *plan) reportTuner(results []*result) *report.Report {
 		out.Tables = append(out.Tables, r.rateTable(), r.levelTable())
 		for i, e := range p.effects() {
 			if g := r.Effects[i]; e.treated != logistic {
-				out.Findings = append(out.Findings, fmt.Sprintf("%s: AUC of %s less that of sync is %s at the "+
-					"rates of sync (%s) and %s at its own (%s).", r.DataSet, e.treated,
-					report.PlusMinus(g.Common.AUC), g.Common.Text(), report.PlusMinus(g.Own.AUC), g.Own.Text()))
+				out.Findings = append(out.Findings, fmt.Sprintf("%s: AUC of %s less that of sync is %s at "+
+					"the rates of sync (%s) and %s at its own (%s).", r.DataSet, e.treated,
+					report.PlusMinus(g.Common.AUC), g.Common.Text(), report.PlusMinus(g.Own.AUC),
+					g.Own.Text()))
 			}
 		}
 	}
@@ -281,8 +282,8 @@ func (p *plan) notes(results []*result) []string {
 		}
 	}
 	notes := []string{
-		fmt.Sprintf("Engine: deterministic training on the simulated cluster persia-paper, %d ranks, τ = %d; "+
-			"sync, by rank too, and logistic regression in sequence, which has the bits of sync.",
+		fmt.Sprintf("Engine: deterministic training on the simulated cluster persia-paper, %d ranks, "+
+			"τ = %d; sync, by rank too, and logistic regression in sequence, which has the bits of sync.",
 			p.Job.Roles.Ranks, p.Job.Training.Prefetch-1),
 		fmt.Sprintf("One epoch of a network %v over rows of dimension %d; rows have Adagrad, the network "+
 			"Adam. Runs are shorter than the published ones, so staleness is a larger part of them.",
