@@ -74,6 +74,9 @@ type Point struct{ X, Y, Low, High float64 }
 // Exact returns a point without an error bar.
 func Exact(x, y float64) Point { return Point{x, y, y, y} }
 
+// IntervalPoint returns a point with the error bar of an interval.
+func IntervalPoint(x float64, v metric.Interval) Point { return Point{x, v.Estimate, v.Low, v.High} }
+
 // SeedPoint returns the mean of values, one per seed, with its 95 % interval.
 func SeedPoint(x float64, values []float64) Point {
 	v := metric.MeanInterval(values)

@@ -22,38 +22,27 @@
 package convergence
 
 import (
+	"cmp"
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/spf13/pflag"
 
+	"tandem/algo/job"
+	"tandem/algo/numeric/opt"
 	"tandem/experiments/internal/report"
 	"tandem/experiments/internal/trial"
+	"tandem/experiments/internal/tune"
 	"tandem/internal/cli"
 )
 
-// Experiment is the comparison.
-type Experiment struct {
-	report.Grid
-	steps int
-	fixed bool
-}
-
 // New returns the experiment.
-func New() *Experiment { return &Experiment{Grid: report.NewGrid(report.Taus)} }
-
-// Name returns "convergence".
-func (*Experiment) Name() string { return "convergence" }
-
-// Question returns the question of the experiment.
-func (*Experiment) Question() string {
-	return "Does hybrid converge as sync does over a run of Persia's length, and on more ranks?"
-}
-
-// Help returns what the experiment measures and writes.
-func (*Experiment) Help() string {
-	return `Trains on generated rows of the preset criteo, streamed, in three arms with the
+func New() *report.Experiment {
+	grid, length, fixed := report.NewGrid(report.Taus), 0, false
+	return trial.Study(report.Experiment{
+		Name:     "convergence",
+		Question: "Does hybrid converge as sync does over a run of Persia's length, and on more ranks?",
+		Help: `Trains on generated rows of the preset criteo, streamed, in three arms with the
 same rows, order and initial values, on 8 ranks:
 
   sync merge:step  one optimizer step per row and global batch
@@ -70,77 +59,91 @@ The full version has 10,800 steps of 4,096 samples. Rates are tuned for every ar
 runs of a twentieth of that; --fixed-rates trains all arms at the same nominal
 rates instead. It takes hours; "go run ./experiments --resume FOLDER" trains what
 an interrupted run has not. The quick version has short runs of 512 samples a step
-and fixed rates, and tests the experiment, not Persia.
-
-Writes to a new folder:
-
-  report.html                everything on one page
-  trials.jsonl               a line per training, written at its end
-  convergence.json           AUC by seed and sample, differences, tuned rates
-  differences.csv            paired differences by seed
-  settings.yaml              the resolved settings
-  curves.png, .svg           AUC by samples
-  differences.png, .svg      AUC less that of sync merge:step by samples
-  scaling.png, .svg          AUC by ranks less that of the fewest`
+and fixed rates, and tests the experiment, not Persia.`,
+		QuickTime: 45 * time.Second,
+		AddFlags: func(flags *pflag.FlagSet) {
+			grid.AddFlags(flags)
+			flags.IntVar(&length, "steps", 0, "set the length of the runs in steps; those of tuning and "+
+				"scaling follow it (default 10800; with --quick 240)")
+			flags.BoolVar(&fixed, "fixed-rates", false, "train all arms at the same nominal rates, without "+
+				"tuning")
+		},
+	}, func(o report.Options) (*plan, error) {
+		if length < 0 {
+			return nil, cli.UsageError("give a number of steps, such as 1080", "--steps: %d is negative",
+				length)
+		}
+		p := newPlan(o.Quick, grid.Taus(9, 60), length)
+		p.Seed, p.Seeds = o.Seed, o.Seeds
+		if fixed {
+			p.TuningSteps = 0
+		}
+		return p, nil
+	}, func(p *plan, ctx context.Context, lab *trial.Lab) (*results, error) { return p.measure(ctx, lab) },
+		(*plan).report)
 }
 
-// QuickTime returns the approximate time of the quick version on two slow cores.
-func (*Experiment) QuickTime() time.Duration { return 45 * time.Second }
-
-// AddFlags adds the flags that only this experiment has.
-func (e *Experiment) AddFlags(flags *pflag.FlagSet) {
-	e.Grid.AddFlags(flags)
-	flags.IntVar(&e.steps, "steps", 0, "set the length of the runs in steps; those of tuning and scaling "+
-		"follow it (default 10800; with --quick 240)")
-	flags.BoolVar(&e.fixed, "fixed-rates", false, "train all arms at the same nominal rates, without tuning")
+// plan is everything that is fixed before the first training.
+type plan struct {
+	Seed  uint64 `yaml:"seed"` // the first
+	Seeds int    `yaml:"seeds"`
+	// Job is the job of all arms, with the nominal rates; arms set mode, ranks, batch, τ and rates.
+	Job  job.Job        `yaml:"job"`
+	Data report.DataSet `yaml:"data"` // without the number of training rows
+	Taus []int          `yaml:"taus"` // ascending
+	// Steps is the length of the runs whose curves are compared, and Points the number of their evaluations.
+	Steps  int `yaml:"steps"`
+	Points int `yaml:"points"`
+	// TuningSteps is the length of the runs that choose rates; 0: all arms have the nominal ones.
+	TuningSteps int       `yaml:"tuning-steps"`
+	Tuning      tune.Plan `yaml:"tuning"`
+	// ScalingRanks are numbers of ranks, ascending; the first is the reference of the others, the last is
+	// that of the job. ScalingSamples is the length of these runs.
+	ScalingRanks   []int `yaml:"scaling-ranks"`
+	ScalingSamples int   `yaml:"scaling-samples"`
 }
 
-// Arguments returns the flags that were set, for the command that repeats a run.
-func (e *Experiment) Arguments() []string {
-	arguments := e.Grid.Arguments()
-	if e.steps != 0 {
-		arguments = append(arguments, fmt.Sprintf("--steps=%d", e.steps))
+// The lengths of runs in steps: that of Persia's run on Criteo, read off a figure of its paper (Lian and
+// others, KDD 2022), with its global batch on 8 GPUs, and that of the quick version.
+const (
+	stepsPersia = 10_800
+	batchPersia = 4096
+	stepsQuick  = 240
+)
+
+// newPlan returns the plan of the quick or the full version. The quick one has short runs of small batches,
+// and rates that are not tuned. Steps is the length of the runs; 0: that of the version.
+func newPlan(quick bool, taus []int, steps int) *plan {
+	j := job.Default()
+	j.Roles.Ranks = 8
+	j.Model.EmbeddingDim, j.Model.Top = 16, []int{64, 32}
+	// Adagrad with one accumulator for a row keeps 25 million rows in less than 3 GiB.
+	j.Rows.Optimizer.Kind = opt.RowwiseAdagrad
+	j.Rows.Optimizer.Rate, j.Model.Optimizer.Rate = 0.06, 0.001
+	j.Training.GlobalBatch, j.Training.Scale, j.Training.Shuffle = batchPersia, job.ScaleGlobal, false
+	data := job.Synthetic{Preset: job.PresetCriteo, TestRows: 200_000, Stream: true}
+	p := &plan{
+		Job: j, Taus: taus, Points: 12,
+		Data: report.DataSet{Name: "criteo", Data: job.Data{Kind: job.KindSynthetic, Synthetic: &data}},
 	}
-	if e.fixed {
-		arguments = append(arguments, "--fixed-rates")
+	nominal := p.nominal()
+	p.Tuning = tune.Plan{
+		Rows: tune.Grid(nominal.Rows, 3, 1), Dense: tune.Grid(nominal.Dense, 3, 1), Seeds: tune.SeedsMin,
 	}
-	return arguments
+	if quick {
+		p.Steps = cmp.Or(steps, stepsQuick)
+		p.Job.Training.GlobalBatch, data.TestRows = 512, 20_000
+		p.ScalingRanks, p.ScalingSamples = []int{2, 8}, max(p.Steps/2, 1)*p.batch()
+		return p
+	}
+	p.Steps = cmp.Or(steps, stepsPersia)
+	p.TuningSteps = max(p.Steps/20, 1)
+	p.ScalingRanks, p.ScalingSamples = []int{1, 2, 4, 8}, p.TuningSteps*p.batch()
+	return p
 }
 
-// stepsQuick is the length of the runs of the quick version.
-const stepsQuick = 240
+// samples is the length of the runs whose curves are compared.
+func (p *plan) samples() int { return p.Steps * p.batch() }
 
-// Run trains and compares all arms.
-func (e *Experiment) Run(ctx context.Context, o report.Options) (*report.Report, error) {
-	if e.steps < 0 {
-		return nil, cli.UsageError("give a number of steps, such as 1080", "--steps: %d is negative", e.steps)
-	}
-	p := fullPlan(e.Taus(9, 60), orElse(e.steps, stepsPersia))
-	if o.Quick {
-		p = quickPlan(e.Taus(9, 60), orElse(e.steps, stepsQuick))
-	}
-	if e.fixed {
-		p.TuningSteps = 0
-	}
-	return execute(ctx, p, o)
-}
-
-// orElse returns a number, or another if it is 0.
-func orElse(n, other int) int {
-	if n == 0 {
-		return other
-	}
-	return n
-}
-
-// execute runs a plan.
-func execute(ctx context.Context, p plan, o report.Options) (*report.Report, error) {
-	p.Seed, p.Seeds = o.Seed, o.Seeds
-	r, err := trial.Measure(o, "convergence", 0, func(lab *trial.Lab) (*results, error) {
-		return p.measure(ctx, lab)
-	})
-	if err != nil {
-		return nil, err
-	}
-	return p.report(r), nil
-}
+// isShort reports whether the runs have fewer samples than Persia's.
+func (p *plan) isShort() bool { return p.samples() < stepsPersia*batchPersia }

@@ -3,23 +3,21 @@ package convergence
 import (
 	"fmt"
 
-	"tandem/algo/metric"
 	"tandem/experiments/internal/report"
 )
 
 // sampleUnit is the unit of the axis of samples.
 func (p *plan) sampleUnit() (label string, unit float64) {
-	if p.Steps*p.batch() >= 2_000_000 {
+	if p.samples() >= 2_000_000 {
 		return "samples (millions)", 1e6
 	}
 	return "samples (thousands)", 1e3
 }
 
 // mainRuns returns the long runs at the first kind of rates, in the order of mainArms.
-func (p *plan) mainRuns(r *results) []*run {
-	runs := []*run{r.Effects[0].reference, r.Effects[0].treated}
-	for _, tau := range p.Taus {
-		runs = append(runs, find(r.Effects, total, p.kinds()[0], tau, p.Job.Roles.Ranks).treated)
+func (p *plan) mainRuns(r *results) (runs []*run) {
+	for _, a := range p.mainArms() {
+		runs = append(runs, r.run(a, p.samples()))
 	}
 	return runs
 }
@@ -35,7 +33,7 @@ func (p *plan) curveFigure(r *results) report.Figure {
 		line := report.Line{Name: one.Arm.String(), Color: i}
 		for k, samples := range one.CurveSamples {
 			if auc, ok := one.at(k); ok {
-				line.Points = append(line.Points, at(float64(samples)/unit, metric.MeanInterval(auc)))
+				line.Points = append(line.Points, report.SeedPoint(float64(samples)/unit, auc))
 			}
 		}
 		if line.Points != nil {
@@ -52,10 +50,10 @@ func (p *plan) differenceFigure(r *results) report.Figure {
 	f := report.Figure{
 		Name: "differences", Title: "AUC less that of sync merge:step after as many samples",
 		X: report.Axis{Label: label}, Y: report.Axis{Label: "AUC difference (bars: 95 %)"},
-		Lines: report.MarginLines(float64(p.Steps*p.batch())/unit/3, float64(p.Steps*p.batch())/unit),
+		Lines: report.MarginLines(float64(p.samples())/unit/3, float64(p.samples())/unit),
 	}
 	runs := p.mainRuns(r)
-	width := float64(p.Steps*p.batch()) / unit
+	width := float64(p.samples()) / unit
 	for i, one := range runs[1:] {
 		line := report.Line{Name: one.Arm.String(), Color: i + 1}
 		for k, samples := range one.CurveSamples {
@@ -63,8 +61,7 @@ func (p *plan) differenceFigure(r *results) report.Figure {
 			reference, both := runs[0].at(k)
 			if ok && both && 3*samples >= one.Samples {
 				x := float64(samples)/unit + 0.006*width*float64(i-1) // beside each other
-				line.Points = append(line.Points, at(x, metric.MeanInterval(report.Differences(auc,
-					reference))))
+				line.Points = append(line.Points, report.SeedPoint(x, report.Differences(auc, reference)))
 			}
 		}
 		if line.Points != nil {
@@ -93,19 +90,14 @@ func (p *plan) scalingFigure(r *results) report.Figure {
 		lines[i].Points = []report.Point{report.Exact(first, 0)}
 	}
 	for _, ranks := range p.ScalingRanks[1:] {
-		for i, e := range []*effect{
-			find(r.Scaling, string(weak), p.kinds()[0], p.Taus[0], ranks), p.syncScaling(r, ranks),
-			find(r.Scaling, string(strong), p.kinds()[0], p.Taus[0], ranks),
-		} {
-			x := float64(ranks) + 0.006*(last-first)*float64(i-1)
-			lines[i].Points = append(lines[i].Points, at(x, e.AUC))
+		weakHybrid, weakSync := p.scaled(weak, ranks)
+		strongHybrid, _ := p.scaled(strong, ranks)
+		for i, e := range []*effect{p.scalingOf(r, weak, weakHybrid), p.scalingOf(r, weak, weakSync),
+			p.scalingOf(r, strong, strongHybrid)} {
+			x := float64(ranks) + 0.006*(last-first)*float64(i-1) // beside each other
+			lines[i].Points = append(lines[i].Points, report.IntervalPoint(x, e.AUC))
 		}
 	}
 	f.Lines = append(f.Lines, lines...)
 	return f
-}
-
-// at returns a point with its interval.
-func at(x float64, v metric.Interval) report.Point {
-	return report.Point{X: x, Y: v.Estimate, Low: v.Low, High: v.High}
 }

@@ -6,31 +6,10 @@ import (
 
 	"tandem/algo/job"
 	"tandem/algo/numeric/model"
-	"tandem/algo/numeric/opt"
 	"tandem/experiments/internal/report"
 	"tandem/experiments/internal/trial"
 	"tandem/experiments/internal/tune"
 )
-
-// plan is everything that is fixed before the first training.
-type plan struct {
-	Seed  uint64 `yaml:"seed"` // the first
-	Seeds int    `yaml:"seeds"`
-	// Job is the job of all arms, with the nominal rates; arms set mode, ranks, batch, τ and rates.
-	Job  job.Job        `yaml:"job"`
-	Data report.DataSet `yaml:"data"` // without the number of training rows
-	Taus []int          `yaml:"taus"` // ascending
-	// Steps is the length of the runs whose curves are compared, and Points the number of their evaluations.
-	Steps  int `yaml:"steps"`
-	Points int `yaml:"points"`
-	// TuningSteps is the length of the runs that choose rates; 0: all arms have the nominal ones.
-	TuningSteps int       `yaml:"tuning-steps"`
-	Tuning      tune.Plan `yaml:"tuning"`
-	// ScalingRanks are numbers of ranks, ascending; the first is the reference of the others, the last is
-	// that of the job. ScalingSamples is the length of these runs.
-	ScalingRanks   []int `yaml:"scaling-ranks"`
-	ScalingSamples int   `yaml:"scaling-samples"`
-}
 
 // arm is a way to train.
 type arm struct {
@@ -105,25 +84,96 @@ func (p *plan) scaled(s scale, ranks int) (hybrid, sync arm) {
 	return p.hybrid(p.Taus[0], ranks, batch), p.sync(job.MergeStep, batch)
 }
 
+// Names of the effects on the long runs. Those of scaling have the names of the scales.
+const (
+	merging   = "merging"
+	staleness = "staleness"
+	total     = "hybrid − sync"
+)
+
+// Kinds of rates.
+const (
+	ownRates    = "own"    // each arm at its own tuned rates
+	commonRates = "common" // all arms at the rates of sync merge:step
+)
+
+// kinds returns the kinds of rates: common ones alone, unless rates are tuned.
+func (p *plan) kinds() []string {
+	if p.TuningSteps == 0 {
+		return []string{commonRates}
+	}
+	return []string{ownRates, commonRates}
+}
+
+// difference is an effect that is measured: treated − reference.
+type difference struct {
+	effect
+	treated, reference arm
+	samples            int // of the runs
+}
+
+// difference returns an effect without its numbers.
+func (p *plan) difference(name, kind string, treated, reference arm, samples int) difference {
+	return difference{effect{Name: name, Kind: kind, Tau: treated.Tau, Ranks: treated.Ranks}, treated,
+		reference, samples}
+}
+
+// effects returns what is measured on the long runs: merging and staleness, and their sum.
+func (p *plan) effects() (list []difference) {
+	arms := p.mainArms()
+	for _, kind := range p.kinds() {
+		list = append(list, p.difference(merging, kind, arms[1], arms[0], p.samples()))
+		for _, hybrid := range arms[2:] {
+			list = append(list, p.difference(staleness, kind, hybrid, arms[1], p.samples()),
+				p.difference(total, kind, hybrid, arms[0], p.samples()))
+		}
+	}
+	return list
+}
+
+// scaling returns the effects of more ranks: on hybrid, and, where the batch grows, on sync.
+func (p *plan) scaling() (list []difference) {
+	kind := p.kinds()[0]
+	for _, s := range []scale{weak, strong} {
+		firstHybrid, firstSync := p.scaled(s, p.ScalingRanks[0])
+		for _, ranks := range p.ScalingRanks[1:] {
+			hybrid, sync := p.scaled(s, ranks)
+			list = append(list, p.difference(string(s), kind, hybrid, firstHybrid, p.ScalingSamples))
+			if s == weak {
+				of := p.difference(string(s), kind, sync, firstSync, p.ScalingSamples)
+				of.Ranks = ranks // whose batch it has
+				list = append(list, of)
+			}
+		}
+	}
+	return list
+}
+
+// side names an arm of an effect in comparisons.
+func (p *plan) side(name, kind string, a arm) string {
+	switch {
+	case name == string(weak) || name == string(strong):
+		return a.ofSize()
+	case kind == commonRates && len(p.kinds()) > 1:
+		return a.String() + ", common rates"
+	}
+	return a.String()
+}
+
 // tunedArms returns all arms, each once.
 func (p *plan) tunedArms() []arm {
 	arms := append(p.mainArms(), p.logistic())
-	for _, s := range []scale{weak, strong} {
-		for _, ranks := range p.ScalingRanks {
-			hybrid, sync := p.scaled(s, ranks)
-			arms = append(arms, hybrid, sync)
+	for _, d := range p.scaling() {
+		for _, a := range []arm{d.treated, d.reference} {
+			if !slices.Contains(arms, a) {
+				arms = append(arms, a)
+			}
 		}
 	}
-	var distinct []arm
-	for _, a := range arms {
-		if !slices.Contains(distinct, a) {
-			distinct = append(distinct, a)
-		}
-	}
-	return distinct
+	return arms
 }
 
-// spec returns the training of an arm on a number of samples. Points is the number of evaluations.
+// spec returns the training of an arm on a number of samples, with a number of evaluations.
 func (p *plan) spec(a arm, samples, points int, r tune.Rates, seed uint64) trial.Spec {
 	j := p.Job
 	j.Data = p.Data.WithSeed(seed)
@@ -150,46 +200,3 @@ func (p *plan) spec(a arm, samples, points int, r tune.Rates, seed uint64) trial
 func (p *plan) nominal() tune.Rates {
 	return tune.Rates{Rows: p.Job.Rows.Optimizer.Rate, Dense: p.Job.Model.Optimizer.Rate}
 }
-
-// stepsPersia is the length of Persia's run on Criteo, read off a figure of its paper (Lian and others, KDD
-// 2022), and batchPersia its global batch on 8 GPUs.
-const (
-	stepsPersia = 10_800
-	batchPersia = 4096
-)
-
-// fullPlan has runs of a number of steps.
-func fullPlan(taus []int, steps int) plan {
-	j := job.Default()
-	j.Roles.Ranks = 8
-	j.Model.EmbeddingDim, j.Model.Top = 16, []int{64, 32}
-	// Adagrad with one accumulator for a row keeps 25 million rows in less than 3 GiB.
-	j.Rows.Optimizer.Kind = opt.RowwiseAdagrad
-	j.Rows.Optimizer.Rate, j.Model.Optimizer.Rate = 0.06, 0.001
-	j.Training.GlobalBatch, j.Training.Scale, j.Training.Shuffle = batchPersia, job.ScaleGlobal, false
-	p := plan{
-		Job: j, Taus: taus, Steps: steps, Points: 12,
-		Data: report.DataSet{Name: "criteo", Data: job.Data{Kind: job.KindSynthetic,
-			Synthetic: &job.Synthetic{Preset: job.PresetCriteo, TestRows: 200_000, Stream: true}}},
-		TuningSteps:  max(steps/20, 1),
-		ScalingRanks: []int{1, 2, 4, 8}, ScalingSamples: max(steps/20, 1) * batchPersia,
-	}
-	nominal := p.nominal()
-	p.Tuning = tune.Plan{
-		Rows: tune.Grid(nominal.Rows, 3, 1), Dense: tune.Grid(nominal.Dense, 3, 1), Seeds: tune.SeedsMin,
-	}
-	return p
-}
-
-// quickPlan has short runs of small batches, and rates that are not tuned.
-func quickPlan(taus []int, steps int) plan {
-	p := fullPlan(taus, steps)
-	p.Job.Training.GlobalBatch = 512
-	p.Data.Data.Synthetic.TestRows = 20_000
-	p.TuningSteps = 0
-	p.ScalingRanks, p.ScalingSamples = []int{2, 8}, max(steps/2, 1)*p.batch()
-	return p
-}
-
-// isShort reports whether the runs have fewer samples than Persia's.
-func (p *plan) isShort() bool { return p.Steps*p.batch() < stepsPersia*batchPersia }

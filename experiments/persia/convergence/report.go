@@ -6,22 +6,21 @@ import (
 	"strings"
 
 	"tandem/algo/job"
-	"tandem/algo/metric"
 	"tandem/experiments/internal/report"
 	"tandem/internal/cli"
 )
 
 // report returns the results as tables, figures and sentences.
 func (p *plan) report(r *results) *report.Report {
-	tables := []cli.Table{p.effectTable(r), p.scalingTable(r), p.levelTable(r)}
-	if r.Tuning != nil {
-		tables = append(tables, rateTable(r))
-	}
-	return &report.Report{
-		Findings: p.findings(r), Notes: p.notes(r), Settings: p, Data: r, Comparisons: r.comparisons(),
-		Quantities: p.quantities(r), Tables: tables,
+	out := &report.Report{
+		Findings: p.findings(r), Notes: p.notes(r), Comparisons: r.comparisons(), Quantities: p.quantities(r),
+		Tables:  []cli.Table{p.effectTable(r), p.scalingTable(r), p.levelTable(r)},
 		Figures: []report.Figure{p.curveFigure(r), p.differenceFigure(r), p.scalingFigure(r)},
 	}
+	if r.Tuning != nil {
+		out.Tables = append(out.Tables, rateTable(r))
+	}
+	return out
 }
 
 // ratesText names a kind of rates.
@@ -39,7 +38,7 @@ func (p *plan) ratesText(kind string) string {
 func (p *plan) effectTable(r *results) cli.Table {
 	t := cli.Table{
 		Caption: fmt.Sprintf("AUC differences after %s samples, treated − reference; lag: what sync "+
-			"merge:rank gained in its last τ steps", report.Thousands(p.Steps*p.batch())),
+			"merge:rank gained in its last τ steps", report.Thousands(p.samples())),
 		Header: []string{"effect", "τ", "rates", "ΔAUC ± 95 %", "verdict"}, Words: 1,
 	}
 	for _, e := range r.Effects {
@@ -67,26 +66,22 @@ func (p *plan) scalingTable(r *results) cli.Table {
 	}
 	for _, s := range []scale{weak, strong} {
 		for _, ranks := range p.ScalingRanks[1:] {
-			kind := p.kinds()[0]
-			hybrid := find(r.Scaling, string(s), kind, p.Taus[0], ranks)
-			sync := "the same bits"
+			hybrid, sync := p.scaled(s, ranks)
+			ofSync := "the same bits"
 			if s == weak {
-				sync = report.PlusMinus(p.syncScaling(r, ranks).AUC)
+				ofSync = report.PlusMinus(p.scalingOf(r, s, sync).AUC)
 			}
-			t.Rows = append(t.Rows, []string{string(s), fmt.Sprint(ranks),
-				report.Thousands(hybrid.treated.Arm.Batch), report.Thousands(hybrid.treated.Steps),
-				report.PlusMinus(hybrid.AUC), sync})
+			t.Rows = append(t.Rows, []string{string(s), fmt.Sprint(ranks), report.Thousands(hybrid.Batch),
+				report.Thousands(r.run(hybrid, p.ScalingSamples).Steps),
+				report.PlusMinus(p.scalingOf(r, s, hybrid).AUC), ofSync})
 		}
 	}
 	return t
 }
 
-// syncScaling returns the effect of weak scaling on sync.
-func (p *plan) syncScaling(r *results, ranks int) *effect {
-	i := slices.IndexFunc(r.Scaling, func(e effect) bool {
-		return e.Name == string(weak) && e.Ranks == ranks && e.treated.Arm.Mode == job.Sequential
-	})
-	return &r.Scaling[i]
+// scalingOf returns the effect of more ranks on an arm.
+func (p *plan) scalingOf(r *results, s scale, a arm) *effect {
+	return p.find(r.Scaling, string(s), p.kinds()[0], a)
 }
 
 // levelTable returns a table with a line per long run, the oracle and a constant guess.
@@ -95,29 +90,25 @@ func (p *plan) levelTable(r *results) cli.Table {
 		Caption: fmt.Sprintf("AUC and log loss (nats) after %s samples on %s test rows; rates of rows and "+
 			"network; own and max: earlier steps of its rank that a read missed, in the mean and at most; "+
 			"no model exceeds the oracle",
-			report.Thousands(p.Steps*p.batch()), report.Thousands(r.TestRows)),
+			report.Thousands(p.samples()), report.Thousands(r.TestRows)),
 		Header: []string{"arm", "rates", "AUC ± 95 %", "log loss", "own", "max"}, Words: 2,
 	}
 	t.Rows = append(t.Rows,
 		[]string{"oracle", "–", report.Level(r.Oracle.AUC), report.Mean(r.Oracle.LogLoss), "–", "–"},
 		[]string{"constant guess", "–", "0.5000", "–", "–", "–"})
 	for _, one := range r.Runs {
-		if one.Samples != p.Steps*p.batch() || one.points == 0 {
+		if one.Samples != p.samples() || !slices.Contains(append(p.mainArms(), p.logistic()), one.Arm) {
 			continue
 		}
 		own, largest := "0", "0"
 		if one.Arm.Mode == job.Hybrid {
 			own, largest = fmt.Sprintf("%.1f", one.OwnMean), fmt.Sprint(one.OwnMax)
 		}
-		t.Rows = append(t.Rows, []string{one.Arm.String(), ratePair(one), report.Level(one.AUC),
+		rates := report.Digits(one.Rates.Rows, 2) + ", " + report.Digits(one.Rates.Dense, 2)
+		t.Rows = append(t.Rows, []string{one.Arm.String(), rates, report.Level(one.AUC),
 			report.Mean(one.LogLoss), own, largest})
 	}
 	return t
-}
-
-// ratePair returns the rates of rows and network of a run.
-func ratePair(r *run) string {
-	return report.Digits(r.Rates.Rows, 2) + ", " + report.Digits(r.Rates.Dense, 2)
 }
 
 // rateTable returns a table of the tuned rates.
@@ -140,57 +131,59 @@ func rateTable(r *results) cli.Table {
 // quantities returns the effects at the tuned rates of each arm, or at the common ones where none are tuned.
 // The names of runs shorter than Persia's have their length: no claim of the paper is about them.
 func (p *plan) quantities(r *results) []report.Quantity {
-	kind, n := p.kinds()[0], p.Job.Roles.Ranks
+	kind, arms := p.kinds()[0], p.mainArms()
 	run := fmt.Sprintf("%s steps of %s samples, %s", report.Thousands(p.Steps), report.Thousands(p.batch()),
 		p.ratesText(kind))
 	length := ""
 	if p.isShort() {
-		length = fmt.Sprintf("-%d-samples", p.Steps*p.batch())
+		length = fmt.Sprintf("-%d-samples", p.samples())
 	}
 	var list []report.Quantity
-	add := func(name, what string, v metric.Interval) {
-		name += length
-		list = append(list, report.Quantity{Name: name, What: what, Interval: v, Over: report.OverSeeds})
+	add := func(name, what string, e *effect) {
+		list = append(list, report.Quantity{Name: name + length, What: what, Interval: e.AUC,
+			Over: report.OverSeeds})
 	}
 	add("merging-effect-auc", "AUC of sync merge:rank less sync merge:step, "+run,
-		find(r.Effects, merging, kind, 0, n).AUC)
-	for _, tau := range p.Taus {
-		slug := fmt.Sprintf("-tau-%d", tau)
+		p.find(r.Effects, merging, kind, arms[1]))
+	for i, tau := range p.Taus {
+		slug, hybrid := fmt.Sprintf("-tau-%d", tau), arms[2+i]
 		add("hybrid-less-sync-auc"+slug, fmt.Sprintf("AUC of hybrid at τ = %d less sync merge:step, %s", tau,
-			run), find(r.Effects, total, kind, tau, n).AUC)
+			run), p.find(r.Effects, total, kind, hybrid))
 		add("staleness-effect-auc"+slug, fmt.Sprintf("AUC of hybrid at τ = %d less sync merge:rank, %s", tau,
-			run), find(r.Effects, staleness, kind, tau, n).AUC)
+			run), p.find(r.Effects, staleness, kind, hybrid))
 	}
 	first, last := p.ScalingRanks[0], p.ScalingRanks[len(p.ScalingRanks)-1]
 	for _, s := range []scale{weak, strong} {
-		e := find(r.Scaling, string(s), kind, p.Taus[0], last)
+		hybrid, _ := p.scaled(s, last)
 		add(fmt.Sprintf("%s-scaling-auc-%d-less-%d", s, last, first),
 			fmt.Sprintf("AUC of hybrid at τ = %d on %d ranks less on %d, %s scaling, %s samples", p.Taus[0],
-				last, first, s, report.Thousands(p.ScalingSamples)), e.AUC)
+				last, first, s, report.Thousands(p.ScalingSamples)), p.scalingOf(r, s, hybrid))
 	}
 	return list
 }
 
 // findings returns a sentence on each τ, one on merging and one on each scale.
 func (p *plan) findings(r *results) (sentences []string) {
-	kind, n := p.kinds()[0], p.Job.Roles.Ranks
+	kind, arms := p.kinds()[0], p.mainArms()
 	for i, tau := range p.Taus {
-		sum := find(r.Effects, total, kind, tau, n)
+		sum := p.find(r.Effects, total, kind, arms[2+i])
 		sentences = append(sentences, fmt.Sprintf("After %s steps of %s samples %s, hybrid at τ = %d less "+
 			"sync has an AUC difference of %s (%s): staleness %s, merging %s. The last %d steps of sync "+
 			"gained %s.", report.Thousands(p.Steps), report.Thousands(p.batch()), p.ratesText(kind), tau,
 			report.PlusMinus(sum.AUC), sum.Text(),
-			report.PlusMinus(find(r.Effects, staleness, kind, tau, n).AUC),
-			report.PlusMinus(find(r.Effects, merging, kind, 0, n).AUC), tau, report.PlusMinus(r.Lags[i])))
+			report.PlusMinus(p.find(r.Effects, staleness, kind, arms[2+i]).AUC),
+			report.PlusMinus(p.find(r.Effects, merging, kind, arms[1]).AUC), tau,
+			report.PlusMinus(r.Lags[i])))
 	}
 	first, last := p.ScalingRanks[0], p.ScalingRanks[len(p.ScalingRanks)-1]
-	weakly := find(r.Scaling, string(weak), kind, p.Taus[0], last)
-	strongly := find(r.Scaling, string(strong), kind, p.Taus[0], last)
+	weakHybrid, weakSync := p.scaled(weak, last)
+	strongHybrid, _ := p.scaled(strong, last)
 	return append(sentences, fmt.Sprintf("From %d to %d ranks, after %s samples, hybrid at τ = %d changes "+
-		"by %s AUC with the batch of a rank fixed (sync %s) and by %s with the global batch fixed.",
-		first, last,
-		report.Thousands(p.ScalingSamples), p.Taus[0], report.PlusMinus(weakly.AUC),
-		report.PlusMinus(p.syncScaling(r, last).AUC), report.PlusMinus(strongly.AUC)))
+		"by %s AUC with the batch of a rank fixed (sync %s) and by %s with the global batch fixed.", first,
+		last, report.Thousands(p.ScalingSamples), p.Taus[0],
+		report.PlusMinus(p.scalingOf(r, weak, weakHybrid).AUC),
+		report.PlusMinus(p.scalingOf(r, weak, weakSync).AUC),
+		report.PlusMinus(p.scalingOf(r, strong, strongHybrid).AUC)))
 }
 
 // notes returns what a reader needs to judge the findings.
@@ -213,7 +206,7 @@ func (p *plan) notes(r *results) []string {
 	}
 	if p.isShort() {
 		notes = append(notes, fmt.Sprintf("The runs have %.2g %% of the samples of Persia's, so τ is a "+
-			"larger part of them.", 100*float64(p.Steps*p.batch())/(stepsPersia*batchPersia)))
+			"larger part of them.", 100*float64(p.samples())/(stepsPersia*batchPersia)))
 	}
 	var short []string
 	diverged := 0

@@ -36,7 +36,7 @@ func (p *plan) bars(n *networkResult, m measured, name string) report.Figure {
 	f.Title = fmt.Sprintf("Network %s: %s to the target ÷ that of %v", n.Network, m.name, best[0])
 	f.X.Label = fmt.Sprintf("ratio to the %s option, 95 %% of the next training", m.better)
 	for _, o := range n.comparable() {
-		v := ratio(o, best[0], m.of)
+		v := m.ratio(o, best[0])
 		f.Bars = append(f.Bars, report.Bar{Name: o.String(), Color: slices.Index(p.Modes, o.Mode),
 			Value: v.Estimate, Low: v.Low, High: v.High})
 	}
@@ -103,7 +103,7 @@ func (p *plan) byGPUs(n *networkResult, c rented, m measured, name string) repor
 	for k, mode := range p.Modes {
 		line := report.Line{Name: mode, Color: k}
 		for _, gpus := range p.GPUs {
-			if to := m.to(n.find(c.Name, gpus, mode)); to != nil {
+			if to := m.to(&n.find(c.Name, gpus, mode).price); to != nil {
 				// a little apart, so that error bars do not hide each other
 				x := float64(gpus) * (1 + 0.04*float64(k))
 				line.Points = append(line.Points, report.Point{X: x, Y: to.Estimate * micro,

@@ -9,7 +9,6 @@ import (
 	"tandem/algo/exec/evaluation"
 	"tandem/algo/job"
 	"tandem/algo/metric"
-	"tandem/experiments/internal/report"
 	"tandem/experiments/internal/trial"
 	"tandem/experiments/internal/tune"
 )
@@ -40,16 +39,19 @@ type optionResult struct {
 	Runs    []run      `json:"runs"`
 	// Reached is the number of runs that reach the target.
 	Reached int `json:"reached"`
-	// Seconds and Dollars are to the target; nil unless all runs reach it.
-	Seconds *metric.Interval `json:"seconds_to_target"`
-	Dollars *metric.Interval `json:"dollars_to_target"`
-	Hourly  metric.Interval  `json:"dollars_per_hour"`
+	price
 	// Null is the time to the target by the null model: the steps of sync times its mean step; 0 if sync does
 	// not reach the target.
 	Null float64 `json:"null_model_s"`
 	// Curve is the mean AUC over runs, at the geometric mean of their seconds.
-	Curve  []evaluation.Point `json:"curve"`
-	option *option
+	Curve []evaluation.Point `json:"curve"`
+}
+
+// price is what the target takes. Seconds and Dollars are nil unless all runs reach it.
+type price struct {
+	Seconds *metric.Interval `json:"seconds_to_target"`
+	Dollars *metric.Interval `json:"dollars_to_target"`
+	Hourly  metric.Interval  `json:"dollars_per_hour"`
 }
 
 // run is a training under one seed at one point of what is unknown.
@@ -116,12 +118,20 @@ func (p *plan) measureNetwork(ctx context.Context, lab *trial.Lab, n network, ta
 		return nil, err
 	}
 	r := &networkResult{Network: n.Name, Tuning: choices}
-	for i := range options {
-		one, err := p.optionResult(&options[i], trained[i*p.Seeds:(i+1)*p.Seeds], targets)
-		if err != nil {
-			return nil, err
+	for i, o := range options {
+		one := &optionResult{Cluster: o.cluster.Name, GPUs: o.gpus, Mode: o.mode,
+			Rates: choices[i%len(choices)].Rates}
+		ofOption := trained[i*p.Seeds:][:p.Seeds]
+		for number := range ofOption {
+			hourly, err := p.hourly(&o, number)
+			if err != nil {
+				return nil, err
+			}
+			one.Runs = append(one.Runs,
+				newRun(p.Seed+uint64(number), &ofOption[number], targets[number], hourly))
 		}
-		one.Rates = choices[i%len(choices)].Rates
+		one.summarise()
+		one.Curve = meanCurve(ofOption)
 		r.Options = append(r.Options, one)
 	}
 	for _, o := range r.Options {
@@ -131,15 +141,28 @@ func (p *plan) measureNetwork(ctx context.Context, lab *trial.Lab, n network, ta
 	return r, err
 }
 
+// summarise sets what follows from the runs of an option.
+func (r *optionResult) summarise() {
+	r.Hourly = nextValue(r.values(func(r *run) float64 { return r.Hourly }))
+	for i := range r.Runs {
+		if r.Runs[i].To != nil {
+			r.Reached++
+		}
+	}
+	if r.Reached == len(r.Runs) {
+		seconds, dollars := nextValue(r.values(inTime().of)), nextValue(r.values(inCents().of))
+		r.Seconds, r.Dollars = &seconds, &dollars
+	}
+}
+
 // find returns an option; nil if there is none.
 func (r *networkResult) find(cluster string, gpus int, mode string) *optionResult {
-	i := slices.IndexFunc(r.Options, func(o *optionResult) bool {
-		return o.Cluster == cluster && o.GPUs == gpus && o.Mode == mode
-	})
-	if i < 0 {
-		return nil
+	for _, o := range r.Options {
+		if o.Cluster == cluster && o.GPUs == gpus && o.Mode == mode {
+			return o
+		}
 	}
-	return r.Options[i]
+	return nil
 }
 
 // null returns the time to the target by the null model: the mean number of steps of sync times its mean
@@ -156,30 +179,6 @@ func null(sync *optionResult) float64 {
 	return steps * step
 }
 
-// optionResult describes the trainings of an option.
-func (p *plan) optionResult(o *option, trained []trial.Result, targets []float64) (*optionResult, error) {
-	r := &optionResult{Cluster: o.cluster.Name, GPUs: o.gpus, Mode: o.mode, option: o}
-	var hourly []float64
-	for i := range trained {
-		price, err := p.hourly(o, i)
-		if err != nil {
-			return nil, err
-		}
-		hourly = append(hourly, price)
-		r.Runs = append(r.Runs, newRun(p.Seed+uint64(i), &trained[i], targets[i], price))
-		if r.Runs[i].To != nil {
-			r.Reached++
-		}
-	}
-	r.Hourly = nextValue(hourly)
-	if r.Reached == len(r.Runs) {
-		seconds, dollars := nextValue(r.values(seconds)), nextValue(r.values(dollars))
-		r.Seconds, r.Dollars = &seconds, &dollars
-	}
-	r.Curve = meanCurve(trained)
-	return r, nil
-}
-
 // newRun returns a training with when it reached its target.
 func newRun(seed uint64, t *trial.Result, target, hourly float64) run {
 	auc, _ := t.Scores()
@@ -194,26 +193,12 @@ func newRun(seed uint64, t *trial.Result, target, hourly float64) run {
 	return r
 }
 
-// seconds and dollars are what a run takes to its target.
-func seconds(r *run) float64 { return r.To.Seconds }
-func dollars(r *run) float64 { return r.Dollars }
-
 // values returns a number of every run.
 func (r *optionResult) values(of func(*run) float64) (list []float64) {
 	for i := range r.Runs {
 		list = append(list, of(&r.Runs[i]))
 	}
 	return list
-}
-
-// ratio returns the ratio of a number of two options whose runs reach the target, run by run: they share
-// seeds and everything that is unknown of both.
-func ratio(a, b *optionResult, of func(*run) float64) metric.Interval {
-	list := a.values(of)
-	for i, v := range b.values(of) {
-		list[i] /= v
-	}
-	return nextValue(list)
 }
 
 // nextValue returns the geometric mean of positive values, and where the next value of the same lognormal
@@ -259,16 +244,3 @@ func meanCurve(trained []trial.Result) []evaluation.Point {
 	}
 	return curve
 }
-
-// comparable are the options that all runs reach the target with.
-func (r *networkResult) comparable() []*optionResult {
-	return slices.DeleteFunc(slices.Clone(r.Options), func(o *optionResult) bool { return o.Seconds == nil })
-}
-
-// ofCluster returns those of some options that are on a cluster.
-func ofCluster(options []*optionResult, name string) []*optionResult {
-	return slices.DeleteFunc(slices.Clone(options), func(o *optionResult) bool { return o.Cluster != name })
-}
-
-// over says what the intervals span.
-const over = report.OverBoth

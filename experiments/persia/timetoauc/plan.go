@@ -1,6 +1,7 @@
 package timetoauc
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -79,102 +80,70 @@ var nominal = tune.Rates{Rows: 0.1, Dense: 0.01}
 // within the rows in most worlds.
 const targetShare = 0.125
 
-// smaller returns a built-in cluster with fewer hosts beside the GPUs, and Tandem's prices of work.
-func smaller(name, preset, profile, long string) (rented, error) {
-	c, err := job.LoadCluster(preset)
-	if err != nil {
-		return rented{}, err
-	}
-	if profile == "" {
-		profile = c.EmbeddingPSs.Profile
-	}
-	for _, h := range []*job.Hosts{&c.EmbeddingWorkers, &c.EmbeddingPSs, &c.Loaders} {
-		*h = job.Hosts{Profile: profile, Count: hosts, PerHost: 1}
-	}
-	c.Loaders.Count, c.System = 1, "tandem"
-	c.Source = fmt.Sprintf("%s with %d + %d + 1 hosts beside the GPUs: the choice of this experiment",
-		preset, hosts, hosts)
-	return rented{Name: name, Long: long, Section: c}, nil
-}
-
-// clusters returns the clusters that can be rented. The first has a dated list price for everything.
+// clusters returns the clusters that can be rented: built-in ones with fewer hosts beside the GPUs, and
+// Tandem's prices of work. The first has a dated list price for everything.
 func clusters() (list []rented, err error) {
 	for _, x := range []struct{ name, preset, profile, long string }{
 		{"A100", "persia-gcp", "c2-standard-30", "servers of 8 A100s (a2-highgpu-8g), 100 Gbit/s"},
 		{"T4", "commodity-10g", "", "servers of 4 T4s, 10 Gbit/s"},
 		{"V100", "persia-paper", "", "servers of 8 V100s without NVLink, 100 Gbit/s"},
 	} {
-		c, err := smaller(x.name, x.preset, x.profile, x.long)
+		c, err := job.LoadCluster(x.preset)
 		if err != nil {
 			return nil, err
 		}
-		list = append(list, c)
+		profile := cmp.Or(x.profile, c.EmbeddingPSs.Profile)
+		for _, h := range []*job.Hosts{&c.EmbeddingWorkers, &c.EmbeddingPSs, &c.Loaders} {
+			*h = job.Hosts{Profile: profile, Count: hosts, PerHost: 1}
+		}
+		c.Loaders.Count, c.System = 1, "tandem"
+		c.Source = fmt.Sprintf("%s with %d + %d + 1 hosts beside the GPUs: the choice of this experiment",
+			x.preset, hosts, hosts)
+		list = append(list, rented{Name: x.name, Long: x.long, Section: c})
 	}
 	return list, nil
-}
-
-// prices returns the prices of what has none in its profile.
-func prices() map[string]quantity.Value[unit.Dollars] {
-	return map[string]quantity.Value[unit.Dollars]{
-		"xeon-52-core-480gb": {
-			Low: 1.566, Mid: 3.132, High: 6.304, Kind: quantity.Guessed, Date: "2025",
-			Source: "not rented out: GCP on demand, us-central, from c2-standard-30 (120 GB) by " +
-				"c2-standard-60 (240 GB) to m1-ultramem-40 (961 GB), public autoscaler price tables",
-		},
-	}
-}
-
-func newPlan() (plan, error) {
-	j := job.Default()
-	tau := staleness
-	j.Training.Staleness = &tau
-	j.Roles.DensePSs = hosts
-	p := plan{
-		Job: j, BatchPerGPU: 16, TargetShare: targetShare, Evaluations: 60, Prices: prices(),
-		Networks: []network{{"32-16", 8, []int{32, 16}}},
-	}
-	var err error
-	p.Clusters, err = clusters()
-	return p, err
-}
-
-// quickPlan takes the time that QuickTime returns.
-func quickPlan() (plan, error) {
-	p, err := newPlan()
-	p.Data = report.Generated(0.1, 80_000, 5_000)
-	p.GPUs, p.Modes = []int{8, 64}, []string{job.Sync, job.Hybrid, job.AsyncPS}
-	p.Tuning = tune.Plan{Rows: []float64{nominal.Rows}, Dense: tune.Grid(nominal.Dense, 6, 2),
-		Seeds: tune.SeedsMin}
-	p.Clusters = p.Clusters[:min(2, len(p.Clusters))]
-	p.Transferred = transfers(false)
-	return p, err
-}
-
-func fullPlan() (plan, error) {
-	p, err := newPlan()
-	p.Data = report.Generated(0.1, 200_000, 10_000)
-	p.GPUs = []int{8, 64, 512}
-	p.Modes = []string{job.Sync, job.Hybrid, job.AsyncPS, localSGD}
-	p.Networks = append(p.Networks, network{"128-64", 16, []int{128, 64}})
-	p.Tuning = tune.Plan{Rows: tune.Grid(nominal.Rows, 3, 1), Dense: tune.Grid(nominal.Dense, 6, 2),
-		Seeds: tune.SeedsMin}
-	p.Transferred = transfers(true)
-	return p, err
 }
 
 // transferGPUs is the number of GPUs of which curves are transferred.
 const transferGPUs = 64
 
-// transfers returns what curves are transferred to: Persia's networks and clusters, which are too large to
-// train on under simulated time.
-func transfers(full bool) []transfer {
-	list := []transfer{{"Persia's 138 VMs, Criteo", "persia-gcp", "criteo", transferGPUs}}
-	if full {
-		list = append(list,
-			transfer{"Persia's 138 VMs, 100 T", "persia-gcp", "criteo-syn-100t", transferGPUs},
-			transfer{"Persia's V100s, Kwai-Video", "persia-paper", "kwai-video", transferGPUs})
+// newPlan returns the plan of the quick or the full version.
+func newPlan(quick bool) (*plan, error) {
+	j := job.Default()
+	tau := staleness
+	j.Training.Staleness = &tau
+	j.Roles.DensePSs = hosts
+	all, err := clusters()
+	if err != nil {
+		return nil, err
 	}
-	return list
+	p := &plan{
+		Job: j, BatchPerGPU: 16, TargetShare: targetShare, Evaluations: 60,
+		Data: report.Generated(0.1, 200_000, 10_000), Clusters: all, GPUs: []int{8, 64, 512},
+		Modes:    []string{job.Sync, job.Hybrid, job.AsyncPS, localSGD},
+		Networks: []network{{"32-16", 8, []int{32, 16}}, {"128-64", 16, []int{128, 64}}},
+		Tuning: tune.Plan{Rows: tune.Grid(nominal.Rows, 3, 1), Dense: tune.Grid(nominal.Dense, 6, 2),
+			Seeds: tune.SeedsMin},
+		Prices: map[string]quantity.Value[unit.Dollars]{
+			"xeon-52-core-480gb": {
+				Low: 1.566, Mid: 3.132, High: 6.304, Kind: quantity.Guessed, Date: "2025",
+				Source: "not rented out: GCP on demand, us-central, from c2-standard-30 (120 GB) by " +
+					"c2-standard-60 (240 GB) to m1-ultramem-40 (961 GB), public autoscaler price tables",
+			},
+		},
+		// Persia's networks and clusters are too large to train on under simulated time.
+		Transferred: []transfer{
+			{"Persia's 138 VMs, Criteo", "persia-gcp", "criteo", transferGPUs},
+			{"Persia's 138 VMs, 100 T", "persia-gcp", "criteo-syn-100t", transferGPUs},
+			{"Persia's V100s, Kwai-Video", "persia-paper", "kwai-video", transferGPUs},
+		},
+	}
+	if quick {
+		p.Data = report.Generated(0.1, 80_000, 5_000)
+		p.Clusters, p.GPUs, p.Modes, p.Networks = all[:2], p.GPUs[:2], p.Modes[:3], p.Networks[:1]
+		p.Tuning.Rows, p.Transferred = []float64{nominal.Rows}, p.Transferred[:1]
+	}
+	return p, nil
 }
 
 // option is a way to reach the target: a network that is trained by a mode on a number of GPUs of a cluster.
@@ -249,8 +218,8 @@ func (p *plan) box(number int) *trial.BoxPoint {
 func (p *plan) arm(o option) tune.Arm {
 	simulated := o.mode != job.Sync
 	return tune.Arm{
-		Name:    fmt.Sprintf("%s, %d GPUs, %s", o.network.Name, o.gpus, o.mode),
-		Nominal: nominal, Simulated: simulated,
+		Name: fmt.Sprintf("%s, %d GPUs, %s", o.network.Name, o.gpus, o.mode), Nominal: nominal,
+		Simulated: simulated,
 		Job: func(seed uint64) job.Job {
 			j := p.job(&o, seed)
 			if !simulated {
@@ -265,18 +234,4 @@ func (p *plan) arm(o option) tune.Arm {
 func (p *plan) trainings() int {
 	arms := len(p.GPUs) * len(p.Modes)
 	return p.Seeds + len(p.Networks)*arms*(p.Tuning.Trials()+len(p.Clusters)*p.Seeds)
-}
-
-// set takes the flags of a command line.
-func (p *plan) set(f *flags) error {
-	p.Modes = f.With(job.Sync, p.Modes)
-	if err := f.ModeSet.Apply(&p.Job, p.Modes); err != nil {
-		return err
-	}
-	p.ModeSettings = report.ModeSettings(p.Job, p.Modes)
-	if f.gpus != nil {
-		p.GPUs = slices.Compact(slices.Sorted(slices.Values(f.gpus)))
-	}
-	p.TargetShare = f.share
-	return p.setPrices(f.prices)
 }

@@ -3,14 +3,13 @@ package timetoauc
 import (
 	"context"
 	"fmt"
-	"maps"
 	"math"
 	"slices"
 	"strconv"
 	"strings"
 
+	"tandem/algo/exec/evaluation"
 	"tandem/algo/job"
-	"tandem/algo/metric"
 	"tandem/algo/quantity"
 	"tandem/algo/unit"
 	"tandem/experiments/internal/trial"
@@ -22,22 +21,21 @@ import (
 
 // setPrices sets the prices of a command line, NAME=DOLLARS an hour each, of accelerators and hosts.
 func (p *plan) setPrices(texts []string) error {
-	known := map[string]bool{}
+	var names []string
 	for _, c := range p.Clusters {
-		for _, name := range profiles(&c.Section) {
-			known[name] = true
-		}
+		names = append(names, c.Section.Accelerator, c.Section.Server, c.Section.EmbeddingWorkers.Profile,
+			c.Section.EmbeddingPSs.Profile, c.Section.Loaders.Profile)
 	}
-	names := slices.Sorted(maps.Keys(known))
+	slices.Sort(names)
+	names = slices.Compact(names)
 	for _, text := range texts {
 		name, number, _ := strings.Cut(text, "=")
 		v, err := strconv.ParseFloat(number, 64)
 		if err != nil || !(v > 0 && v < 1e6) {
 			return cli.UsageError("see --help", "--price: %q; want a profile and dollars an hour above 0, "+
-				"as "+
-				"T4=0.35", text)
+				"as T4=0.35", text)
 		}
-		if !known[name] {
+		if !slices.Contains(names, name) {
 			return cli.UsageError("use one of "+strings.Join(names, ", "),
 				"--price: no accelerator or host of these clusters is called %q", name)
 		}
@@ -47,14 +45,8 @@ func (p *plan) setPrices(texts []string) error {
 	return nil
 }
 
-// profiles returns the names of what is paid for in a cluster.
-func profiles(c *job.Cluster) []string {
-	return []string{c.Accelerator, c.Server, c.EmbeddingWorkers.Profile, c.EmbeddingPSs.Profile,
-		c.Loaders.Profile}
-}
-
-// priced gives hardware the prices of the plan.
-func (p *plan) priced(h *cost.Hardware) {
+// setPricesOf gives hardware the prices of the plan.
+func (p *plan) setPricesOf(h *cost.Hardware) {
 	set := func(name string, of *quantity.Value[unit.Dollars]) {
 		if v, ok := p.Prices[name]; ok {
 			*of = v
@@ -73,7 +65,7 @@ func (p *plan) hourly(o *option, number int) (float64, error) {
 	if err != nil {
 		return 0, err
 	}
-	p.priced(h)
+	p.setPricesOf(h)
 	j := p.job(o, p.Seed)
 	return dollarsPerHour(h, &j, p.box(number))
 }
@@ -98,10 +90,7 @@ type transferred struct {
 	From string `json:"from"` // cluster of the curve
 	GPUs int    `json:"gpus"`
 	Mode string `json:"mode"`
-	// Seconds and Dollars are to the target.
-	Seconds metric.Interval `json:"seconds_to_target"`
-	Dollars metric.Interval `json:"dollars_to_target"`
-	Hourly  metric.Interval `json:"dollars_per_hour"`
+	price
 }
 
 // transfer prices the samples that options of the first cluster have trained on until the target.
@@ -132,24 +121,24 @@ func (p *plan) transferTo(ctx context.Context, t *transfer, from *optionResult) 
 	if err != nil {
 		return nil, err
 	}
-	p.priced(j.Hardware)
+	p.setPricesOf(j.Hardware)
 	predicted, err := predict.Run(ctx, j, predict.Options{Samples: p.Seeds, WithoutEnds: true, Steps: 16})
 	if err != nil {
 		return nil, err
 	}
-	var times, prices, hourly []float64
-	for i := range from.Runs {
+	there := optionResult{}
+	for i, r := range from.Runs {
 		if math.IsNaN(predicted.Samples[i]) {
 			return nil, nil
 		}
-		price, err := dollarsPerHour(j.Hardware, &j.Job, p.box(i))
+		hourly, err := dollarsPerHour(j.Hardware, &j.Job, p.box(i))
 		if err != nil {
 			return nil, err
 		}
-		s := float64(from.Runs[i].To.Samples) / predicted.Samples[i]
-		times, prices, hourly = append(times, s), append(prices, s/3600*price), append(hourly, price)
+		s := float64(r.To.Samples) / predicted.Samples[i]
+		there.Runs = append(there.Runs, run{To: &evaluation.Point{Seconds: s}, Dollars: s / 3600 * hourly,
+			Hourly: hourly})
 	}
-	return &transferred{To: t.Name, From: from.Cluster, GPUs: t.GPUs, Mode: from.Mode,
-		Seconds: nextValue(times),
-		Dollars: nextValue(prices), Hourly: nextValue(hourly)}, nil
+	there.summarise()
+	return &transferred{t.Name, from.Cluster, t.GPUs, from.Mode, there.price}, nil
 }

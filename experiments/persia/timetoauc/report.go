@@ -21,42 +21,58 @@ import (
 type measured struct {
 	name   string // of quantities
 	of     func(*run) float64
-	to     func(*optionResult) *metric.Interval
+	to     func(*price) *metric.Interval
 	unit   string  // for people
 	per    float64 // units of a second or dollar
+	stored string  // unit of quantities
+	short  string  // its symbol
 	better string  // the best option
 	more   string  // follows a factor by which another option is worse
 }
 
 func inTime() measured {
-	to := func(o *optionResult) *metric.Interval { return o.Seconds }
-	return measured{"time", seconds, to, "ms", 1e3, "fastest", "as long"}
+	return measured{"time", func(r *run) float64 { return r.To.Seconds },
+		func(p *price) *metric.Interval { return p.Seconds }, "ms", 1e3, "simulated seconds", "s",
+		"fastest", "as long"}
 }
 
 func inCents() measured {
-	to := func(o *optionResult) *metric.Interval { return o.Dollars }
-	return measured{"cost", dollars, to, "cents", 100, "cheapest", "as expensive"}
+	return measured{"cost", func(r *run) float64 { return r.Dollars },
+		func(p *price) *metric.Interval { return p.Dollars }, "cents", 100, "dollars", "$",
+		"cheapest", "as expensive"}
+}
+
+// ratio returns the ratio of what two options take whose runs reach the target, run by run: they share seeds
+// and everything that is unknown of both.
+func (m *measured) ratio(a, b *optionResult) metric.Interval {
+	list := a.values(m.of)
+	for i, v := range b.values(m.of) {
+		list[i] /= v
+	}
+	return nextValue(list)
 }
 
 // report makes the report of results.
 func (p *plan) report(r *results, m measured) *report.Report {
-	out := &report.Report{Settings: p, Data: r, Notes: p.notes(r)}
-	out.Findings = append(out.Findings, p.targetFinding(r))
+	out := &report.Report{Notes: p.notes(r), Findings: []string{p.targetFinding(r)}}
 	for _, n := range r.Networks {
-		out.Tables = append(out.Tables, p.table(n, m))
-		if t := transferTable(n, m); t.Rows != nil {
-			out.Tables = append(out.Tables, t)
+		out.Tables = append(out.Tables, n.table(m))
+		if n.Transferred != nil {
+			out.Tables = append(out.Tables, n.transferTable(m))
 		}
-		out.Findings = append(out.Findings, p.rent(n)...)
-		out.Findings = append(out.Findings, p.modeFindings(n, m)...)
-		out.Findings = append(out.Findings, missed(n)...)
+		out.Findings = slices.Concat(out.Findings, p.rent(n), p.modeFindings(n, m), []string{n.missed()})
 		if m.name == "time" {
-			out.Findings = append(out.Findings, nullFinding(n)...)
+			out.Findings = append(out.Findings, n.nullFinding()...)
 		}
 		out.Figures = append(out.Figures, p.figures(r, n, m)...)
 	}
 	out.Quantities = p.quantities(r.Networks[0], m)
 	return out
+}
+
+// comparable are the options that all runs reach the target with.
+func (n *networkResult) comparable() []*optionResult {
+	return slices.DeleteFunc(slices.Clone(n.Options), func(o *optionResult) bool { return o.Seconds == nil })
 }
 
 // gpus names the GPUs of an option.
@@ -65,7 +81,7 @@ func (o *optionResult) gpus() string { return fmt.Sprintf("%d %s", o.GPUs, o.Clu
 func (o *optionResult) String() string { return fmt.Sprintf("%s, %s", o.gpus(), o.Mode) }
 
 // table returns the options of a network.
-func (p *plan) table(n *networkResult, m measured) cli.Table {
+func (n *networkResult) table(m measured) cli.Table {
 	t := cli.Table{
 		Caption: fmt.Sprintf("Network %s, simulated %s to the target, all machines included", n.Network,
 			m.name),
@@ -78,7 +94,7 @@ func (p *plan) table(n *networkResult, m measured) cli.Table {
 	for _, o := range n.Options {
 		row := []string{o.gpus(), o.Mode, "not reached", "–", "–",
 			fmt.Sprintf("%d of %d", o.Reached, len(o.Runs))}
-		if to := m.to(o); to != nil {
+		if to := m.to(&o.price); to != nil {
 			row[2] = span(*to, m.per)
 			samples := nextValue(o.values(func(r *run) float64 { return float64(r.To.Samples) }))
 			row[3] = report.Thousands(int(math.Round(samples.Estimate)))
@@ -95,18 +111,15 @@ func (p *plan) table(n *networkResult, m measured) cli.Table {
 }
 
 // transferTable returns the curves that are priced on what they were not trained on.
-func transferTable(n *networkResult, m measured) cli.Table {
+func (n *networkResult) transferTable(m measured) cli.Table {
 	t := cli.Table{
 		Caption: fmt.Sprintf("Transferred: samples to the target of network %s, at the speed and price of "+
 			"other jobs", n.Network),
 		Header: []string{"priced on", "mode", m.name, "$ an hour"}, Words: 2,
 	}
 	for _, x := range n.Transferred {
-		to, per, unit := x.Seconds, 1.0, " s"
-		if m.name == "cost" {
-			to, per, unit = x.Dollars, 1, " $"
-		}
-		t.Rows = append(t.Rows, []string{x.To, x.Mode, span(to, per) + unit, report.Three(x.Hourly.Estimate)})
+		t.Rows = append(t.Rows, []string{x.To, x.Mode, span(*m.to(&x.price), 1) + " " + m.short,
+			report.Three(x.Hourly.Estimate)})
 	}
 	return t
 }
@@ -125,21 +138,21 @@ func (p *plan) targetFinding(r *results) string {
 	}
 	return fmt.Sprintf("Target, by one rule for all options: the AUC of sync on %d GPUs at "+
 		"nominal rates after %g %% of the rows. It is %.3f to %.3f in the %d worlds, in the mean %.0f %% "+
-		"of the "+
-		"way from a guess to the oracle, which has %.3f to %.3f.", p.GPUs[0], 100*p.TargetShare,
+		"of the way from a guess to the oracle, which has %.3f to %.3f.", p.GPUs[0], 100*p.TargetShare,
 		slices.Min(r.Target), slices.Max(r.Target), len(r.Target), 100*lift, slices.Min(r.Oracle),
 		slices.Max(r.Oracle))
 }
 
 // best returns, for each cluster that has one, the best option, the best of all first.
 func (p *plan) best(n *networkResult, m measured) (list []*optionResult) {
-	less := func(a, b *optionResult) int { return cmp.Compare(m.to(a).Estimate, m.to(b).Estimate) }
-	for _, c := range p.Clusters {
-		if options := ofCluster(n.comparable(), c.Name); len(options) > 0 {
-			list = append(list, slices.MinFunc(options, less))
+	less := func(a, b *optionResult) int {
+		return cmp.Compare(m.to(&a.price).Estimate, m.to(&b.price).Estimate)
+	}
+	for _, o := range slices.SortedStableFunc(slices.Values(n.comparable()), less) {
+		if !slices.ContainsFunc(list, func(b *optionResult) bool { return b.Cluster == o.Cluster }) {
+			list = append(list, o)
 		}
 	}
-	slices.SortStableFunc(list, less)
 	return list
 }
 
@@ -149,14 +162,13 @@ func (p *plan) rent(n *networkResult) (sentences []string) {
 		best := p.best(n, m)
 		if best == nil {
 			return []string{fmt.Sprintf("Network %s: no option reaches the target in all runs, so no "+
-				"cluster can "+
-				"be recommended.", n.Network)}
+				"cluster can be recommended.", n.Network)}
 		}
 		first := best[0]
 		text := fmt.Sprintf("Which cluster to rent, network %s: the %s option is %v, %s %s.", n.Network,
-			m.better, first, span(*m.to(first), m.per), m.unit)
+			m.better, first, span(*m.to(&first.price), m.per), m.unit)
 		for _, other := range best[1:] {
-			v, apart := ratio(other, first, m.of), "is"
+			v, apart := m.ratio(other, first), "is"
 			if !(v.Low > 1) {
 				apart = "cannot be told apart from it:"
 			}
@@ -165,13 +177,12 @@ func (p *plan) rent(n *networkResult) (sentences []string) {
 		}
 		alike := 0
 		for _, o := range n.comparable() {
-			if o != first && !(ratio(o, first, m.of).Low > 1) {
+			if o != first && !(m.ratio(o, first).Low > 1) {
 				alike++
 			}
 		}
 		sentences = append(sentences, text+fmt.Sprintf(" Of all %d other options that reach the target, "+
-			"%d cannot "+
-			"be told apart from it.", len(n.comparable())-1, alike))
+			"%d cannot be told apart from it.", len(n.comparable())-1, alike))
 	}
 	return sentences
 }
@@ -183,7 +194,7 @@ func (p *plan) modeFindings(n *networkResult, m measured) (sentences []string) {
 		for _, o := range n.comparable() {
 			sync := n.find(o.Cluster, o.GPUs, job.Sync)
 			if o.Mode == mode && sync.Seconds != nil {
-				v := ratio(o, sync, m.of)
+				v := m.ratio(o, sync)
 				texts = append(texts, fmt.Sprintf("%s on %s%s", span(v, 1), o.gpus(), apart(v)))
 			}
 		}
@@ -204,7 +215,7 @@ func apart(v metric.Interval) string {
 }
 
 // missed says which options do not reach the target in all runs, and what AUC they have at the end.
-func missed(n *networkResult) []string {
+func (n *networkResult) missed() string {
 	var texts []string
 	for _, o := range n.Options {
 		if o.Reached < len(o.Runs) {
@@ -214,15 +225,14 @@ func missed(n *networkResult) []string {
 		}
 	}
 	if texts == nil {
-		return []string{fmt.Sprintf("Network %s: all %d options reach the target in all runs.", n.Network,
-			len(n.Options))}
+		return fmt.Sprintf("Network %s: all %d options reach the target in all runs.", n.Network,
+			len(n.Options))
 	}
-	return []string{fmt.Sprintf("Network %s, not reached in all runs: %s.", n.Network,
-		strings.Join(texts, "; "))}
+	return fmt.Sprintf("Network %s, not reached in all runs: %s.", n.Network, strings.Join(texts, "; "))
 }
 
 // nullFinding says how far the null model is from the options, by mode.
-func nullFinding(n *networkResult) []string {
+func (n *networkResult) nullFinding() []string {
 	var texts []string
 	by := map[string][]float64{}
 	for _, o := range n.comparable() {
@@ -238,52 +248,44 @@ func nullFinding(n *networkResult) []string {
 		return nil
 	}
 	return []string{fmt.Sprintf("Network %s, time by the null model ÷ simulated, median and range over "+
-		"options: "+
-		"%s.", n.Network, strings.Join(texts, "; "))}
+		"options: %s.", n.Network, strings.Join(texts, "; "))}
 }
 
-// quantities returns the ratios of modes to sync, and the levels of the options with 64 GPUs. Those without a
-// cluster in their names are of the first one.
+// quantities returns the levels of all options that reach the target, and the ratios of modes to sync. Those
+// without a cluster in their names are of the first one.
 func (p *plan) quantities(n *networkResult, m measured) (list []report.Quantity) {
-	for c, cluster := range p.Clusters {
-		for _, gpus := range p.GPUs {
-			sync := n.find(cluster.Name, gpus, job.Sync)
-			for _, mode := range p.Modes {
-				o := n.find(cluster.Name, gpus, mode)
-				if o.Seconds == nil {
-					continue
-				}
-				lower := strings.ToLower(cluster.Name)
-				add := func(name, what string, v metric.Interval) {
-					list = append(list, report.Quantity{Name: name, What: what, Interval: v, Over: over})
-				}
-				add(fmt.Sprintf("%s-to-auc-%s-%d-%s", m.name, mode, gpus, lower),
-					fmt.Sprintf("%s to the target AUC in %s, %v", m.name, p.unitOf(m), o), *m.to(o))
-				if mode == job.Sync || sync.Seconds == nil {
-					continue
-				}
-				what := fmt.Sprintf("%s to the target AUC, %s ÷ sync, %s", m.name, mode, o.gpus())
-				v := ratio(o, sync, m.of)
-				add(fmt.Sprintf("%s-to-auc-%s-over-sync-%d-%s", m.name, mode, gpus, lower), what, v)
-				if c == 0 {
-					add(fmt.Sprintf("%s-to-auc-%s-over-sync-%d", m.name, mode, gpus), what, v)
-				}
-			}
+	add := func(name, what string, v metric.Interval) {
+		list = append(list, report.Quantity{Name: m.name + "-to-auc-" + name, Interval: v,
+			What: m.name + " to the target AUC" + what, Over: report.OverBoth})
+	}
+	for _, o := range n.comparable() {
+		cluster := strings.ToLower(o.Cluster)
+		add(fmt.Sprintf("%s-%d-%s", o.Mode, o.GPUs, cluster), fmt.Sprintf(" in %s, %v", m.stored, o),
+			*m.to(&o.price))
+		sync := n.find(o.Cluster, o.GPUs, job.Sync)
+		if o.Mode == job.Sync || sync.Seconds == nil {
+			continue
+		}
+		v, what := m.ratio(o, sync), fmt.Sprintf(", %s ÷ sync, %s", o.Mode, o.gpus())
+		add(fmt.Sprintf("%s-over-sync-%d-%s", o.Mode, o.GPUs, cluster), what, v)
+		if o.Cluster == p.Clusters[0].Name {
+			add(fmt.Sprintf("%s-over-sync-%d", o.Mode, o.GPUs), what, v)
 		}
 	}
 	return list
 }
 
-// unitOf names the unit of stored intervals.
-func (p *plan) unitOf(m measured) string {
-	if m.name == "cost" {
-		return "dollars"
-	}
-	return "simulated seconds"
-}
-
 // notes returns what a reader needs to judge the findings.
 func (p *plan) notes(r *results) []string {
+	edges, choices := 0, 0
+	for _, n := range r.Networks {
+		for _, c := range n.Tuning {
+			choices++
+			if c.AtEdge {
+				edges++
+			}
+		}
+	}
 	notes := []string{
 		fmt.Sprintf("An interval is where the next training would be with 95 %% probability, for another "+
 			"seed and another point of what is unknown of the cluster and its prices: Student's, of "+
@@ -305,7 +307,7 @@ func (p *plan) notes(r *results) []string {
 		fmt.Sprintf("Every mode has its own rates for every number of GPUs, chosen for the AUC after "+
 			"training among %d × %d candidates in other worlds on the first cluster; other clusters take "+
 			"them over. %d of %d choices are at an end of the grid.", len(p.Tuning.Rows),
-			len(p.Tuning.Dense), edges(r), choices(r)),
+			len(p.Tuning.Dense), edges, choices),
 		fmt.Sprintf("Every cluster has %d hosts for EWs, %d for PSs and a loader; modes with dense PSs pay "+
 			"for %d hosts more. Hosts do not grow with the GPUs, which may wait for them. Money is "+
 			"time × price: machines are paid by the second, from the first step to the target.", hosts,
@@ -314,25 +316,6 @@ func (p *plan) notes(r *results) []string {
 		report.ModeSettingsNote(p.Job, p.Modes),
 	}
 	return append(notes, report.FewSeedsNote(p.Seeds, "seeds", "an interval")...)
-}
-
-// edges and choices count the choices of the tuner.
-func edges(r *results) (n int) {
-	for _, one := range r.Networks {
-		for _, c := range one.Tuning {
-			if c.AtEdge {
-				n++
-			}
-		}
-	}
-	return n
-}
-
-func choices(r *results) (n int) {
-	for _, one := range r.Networks {
-		n += len(one.Tuning)
-	}
-	return n
 }
 
 // priceNote lists all prices with their sources and dates.
@@ -355,7 +338,7 @@ func (p *plan) priceNote() string {
 		if err != nil {
 			continue // measuring has reported it
 		}
-		p.priced(h)
+		p.setPricesOf(h)
 		add(h.Accelerator.Name, h.Accelerator.DollarsPerHour)
 		add(h.Server.Name, h.Server.DollarsPerHour)
 		add(h.EmbeddingPSs.Host.Name, h.EmbeddingPSs.Host.DollarsPerHour)

@@ -17,10 +17,7 @@
 package timetoauc
 
 import (
-	"context"
-	"fmt"
-	"strconv"
-	"strings"
+	"slices"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -31,96 +28,23 @@ import (
 	"tandem/internal/cli"
 )
 
-// Experiment is the comparison by time or by dollars.
-type Experiment struct {
-	flags
-	money bool
-}
-
 // New returns the experiment that compares times.
-func New() *Experiment { return &Experiment{flags: newFlags()} }
+func New() *report.Experiment {
+	return study("time-to-auc", "How long do modes and clusters train until a target AUC?", inTime())
+}
 
 // NewCost returns the experiment that compares dollars.
-func NewCost() *Experiment { return &Experiment{flags: newFlags(), money: true} }
-
-// flags are the flags of both experiments.
-type flags struct {
-	report.ModeFlags
-	gpus   []int
-	share  float64
-	prices []string
+func NewCost() *report.Experiment {
+	return study("cost-to-auc", "What does a target AUC cost, and which cluster should I rent for it?",
+		inCents())
 }
 
-func newFlags() flags { return flags{ModeFlags: report.NewModeFlags(), share: targetShare} }
-
-// AddFlags adds the flags.
-func (f *flags) AddFlags(set *pflag.FlagSet) {
-	*f = newFlags()
-	f.ModeFlags.AddFlags(set)
-	set.IntSliceVar(&f.gpus, "gpus", nil, "train on these numbers of GPUs (default 8,64,512; quick: 8,64)")
-	set.Float64Var(&f.share, "target-share", targetShare,
-		"set the target: the AUC of sync on the fewest GPUs after this share of the rows")
-	set.StringSliceVar(&f.prices, "price", nil,
-		"set the price of an accelerator or host in dollars an hour, as T4=0.35; may be repeated")
-}
-
-// Arguments returns the flags that were set.
-func (f *flags) Arguments() []string {
-	words := f.ModeFlags.Arguments()
-	if f.gpus != nil {
-		var list []string
-		for _, n := range f.gpus {
-			list = append(list, strconv.Itoa(n))
-		}
-		words = append(words, "--gpus", strings.Join(list, ","))
-	}
-	if f.share != targetShare {
-		words = append(words, "--target-share", strconv.FormatFloat(f.share, 'g', -1, 64))
-	}
-	if f.prices != nil {
-		words = append(words, "--price", strings.Join(f.prices, ","))
-	}
-	return words
-}
-
-// check returns a usage error for values out of range.
-func (f *flags) check() error {
-	for _, n := range f.gpus {
-		if n < 1 || n > job.RolesMax {
-			return cli.UsageError("see --help", "--gpus: %d; want 1 to %d", n, job.RolesMax)
-		}
-	}
-	if !(f.share > 0 && f.share < 1) {
-		return cli.UsageError("see --help", "--target-share: %v; want above 0 and below 1", f.share)
-	}
-	return nil
-}
-
-// Name returns "time-to-auc" or "cost-to-auc".
-func (e *Experiment) Name() string {
-	if e.money {
-		return "cost-to-auc"
-	}
-	return "time-to-auc"
-}
-
-// Question returns the question of the experiment.
-func (e *Experiment) Question() string {
-	if e.money {
-		return "What does a target AUC cost, and which cluster should I rent for it?"
-	}
-	return "How long do modes and clusters train until a target AUC?"
-}
-
-// Help returns what the experiment measures and writes.
-func (e *Experiment) Help() string {
-	name, unit := e.Name(), "time"
-	figure := `curve-a100, …              AUC by simulated time on a cluster (.png, .svg)`
-	if e.money {
-		unit = "cost"
-		figure = `dollars-a100, …            cost by GPUs on a cluster (.png, .svg)`
-	}
-	return fmt.Sprintf(`Trains generated data under simulated time on several clusters, with 8 to 512
+// study returns the experiment that compares options by a measure.
+func study(name, question string, m measured) *report.Experiment {
+	var f flags
+	return trial.Study(report.Experiment{
+		Name: name, Question: question,
+		Help: `Trains generated data under simulated time on several clusters, with 8 to 512
 GPUs, in sync and in asynchronous modes (--modes), each at rates tuned for it.
 The target is the AUC of sync on the fewest GPUs after an eighth of the rows
 (--target-share). Seconds are simulated, and dollars are those of all machines at
@@ -134,49 +58,56 @@ on another cluster, or with another network, is in a table of its own.
 The quick version has 2 clusters, 8 and 64 GPUs and one network. The full one has
 3, up to 512, and two; it takes about half an hour on two cores.
 
-Writes to a new folder:
-
-  report.html                everything on one page
-  trials.jsonl               a line per training, written at its end
-  %-26s every training, intervals, tuned rates
-  settings.yaml              the resolved settings, with all prices
-  options.png, .svg          %s ÷ that of the best option
-  %s`+"\n\n"+job.ModeSettingsHelp(), name+".json", unit, figure)
+` + job.ModeSettingsHelp(),
+		QuickTime: 55 * time.Second,
+		AddFlags:  f.add,
+	}, func(o report.Options) (*plan, error) {
+		p, err := newPlan(o.Quick)
+		if err != nil {
+			return nil, err
+		}
+		p.Seed, p.Seeds = o.Seed, o.Seeds
+		return p, p.set(&f)
+	}, (*plan).measure, func(p *plan, r *results) *report.Report { return p.report(r, m) })
 }
 
-// QuickTime returns the approximate time of the quick version on two slow cores.
-func (*Experiment) QuickTime() time.Duration { return 55 * time.Second }
-
-// Run trains all options.
-func (e *Experiment) Run(ctx context.Context, o report.Options) (*report.Report, error) {
-	if err := e.check(); err != nil {
-		return nil, err
-	}
-	make := fullPlan
-	if o.Quick {
-		make = quickPlan
-	}
-	p, err := make()
-	if err != nil {
-		return nil, err
-	}
-	if err := p.set(&e.flags); err != nil {
-		return nil, err
-	}
-	return p.execute(ctx, o, e.money)
+// flags are the flags of both experiments.
+type flags struct {
+	report.ModeFlags
+	gpus   []int
+	share  float64
+	prices []string
 }
 
-// execute runs a plan and reports times or dollars.
-func (p *plan) execute(ctx context.Context, o report.Options, money bool) (*report.Report, error) {
-	p.Seed, p.Seeds = o.Seed, o.Seeds
-	r, err := trial.Measure(o, "time-to-auc", 0, func(lab *trial.Lab) (*results, error) {
-		return p.measure(ctx, lab)
-	})
-	if err != nil {
-		return nil, err
+// add adds the flags to a command.
+func (f *flags) add(set *pflag.FlagSet) {
+	*f = flags{ModeFlags: report.NewModeFlags()}
+	f.AddFlags(set)
+	set.IntSliceVar(&f.gpus, "gpus", nil, "train on these numbers of GPUs (default 8,64,512; quick: 8,64)")
+	set.Float64Var(&f.share, "target-share", targetShare,
+		"set the target: the AUC of sync on the fewest GPUs after this share of the rows")
+	set.StringSliceVar(&f.prices, "price", nil,
+		"set the price of an accelerator or host in dollars an hour, as T4=0.35; may be repeated")
+}
+
+// set takes the flags of a command line.
+func (p *plan) set(f *flags) error {
+	p.Modes = f.With(job.Sync, p.Modes)
+	if err := f.Apply(&p.Job, p.Modes); err != nil {
+		return err
 	}
-	if money {
-		return p.report(r, inCents()), nil
+	p.ModeSettings = report.ModeSettings(p.Job, p.Modes)
+	for _, n := range f.gpus {
+		if n < 1 || n > job.RolesMax {
+			return cli.UsageError("see --help", "--gpus: %d; want 1 to %d", n, job.RolesMax)
+		}
 	}
-	return p.report(r, inTime()), nil
+	if f.gpus != nil {
+		p.GPUs = slices.Compact(slices.Sorted(slices.Values(f.gpus)))
+	}
+	if !(f.share > 0 && f.share < 1) {
+		return cli.UsageError("see --help", "--target-share: %v; want above 0 and below 1", f.share)
+	}
+	p.TargetShare = f.share
+	return p.setPrices(f.prices)
 }
