@@ -41,6 +41,6 @@ func Chapter() report.Chapter {
 				Parts:    []*report.Experiment{timetoauc.New(), timetoauc.NewCost()},
 			},
 			gantt.New(),
-			report.Adapt(ablation.New()),
+			ablation.New(),
 		}}
 }

@@ -26,12 +26,12 @@ func (p *plan) expect(ctx context.Context, base *predict.Job) ([]expectation, er
 	if err != nil {
 		return nil, err
 	}
-	schedule := closedForms(r.Mid.Roles.StageTimes, r.Mid.StepTime, paper.BucketShares(base))
+	steps := closedForms(r.Mid.Roles.StageTimes, r.Mid.StepTime, paper.BucketShares(base))
 	var list []expectation
 	for i := range p.Optimisations {
 		one := switches(1) << i
-		if one == async || one == overlap || one == ahead {
-			f := schedule.without[one].Seconds() / schedule.all.Seconds()
+		if without, ok := steps[everything&^one]; ok {
+			f := without.Seconds() / steps[everything].Seconds()
 			list = append(list, expectation{f, f})
 			continue
 		}
@@ -41,15 +41,9 @@ func (p *plan) expect(ctx context.Context, base *predict.Job) ([]expectation, er
 	return list, nil
 }
 
-// schedules are the times of a step by closed forms: with all optimisations, and without one.
-type schedules struct {
-	all     unit.Tick
-	without map[switches]unit.Tick
-}
-
-// closedForms returns the times of a step from the durations of stages that are alone, in a step of a length,
-// and the shares of the buckets in the dense parameters. What the step has beside the stages is the reading
-// and dealing of the batch.
+// closedForms returns the times of a step, by what is on, from the durations of stages that are alone, in a
+// step of a length, and the shares of the buckets in the dense parameters. What the step has beside the
+// stages is the reading and dealing of the batch.
 //
 //	all on                 max(GE, PEG, FC + pipeline of BC and DS)
 //	without DS during BC   max(GE, PEG, FC + BC + DS)
@@ -57,17 +51,15 @@ type schedules struct {
 //	without batches ahead  reading + GE + FC + pipeline of BC and DS + PEG
 //
 // Source: the schedules of the Gantt chart of Persia's paper, written as times.
-func closedForms(t pace.StageTimes, step unit.Tick, shares []float64) schedules {
+func closedForms(t pace.StageTimes, step unit.Tick, shares []float64) map[switches]unit.Tick {
+	stages := t[pace.GE] + t[pace.FC] + t[pace.BC] + t[pace.DS] + t[pace.PEG]
 	pipelined := t[pace.FC] + paper.Pipeline(t[pace.BC], t[pace.DS], shares)
 	serial := t[pace.GE] + pipelined + t[pace.PEG]
-	reading := step - (t[pace.GE] + t[pace.FC] + t[pace.BC] + t[pace.DS] + t[pace.PEG])
-	return schedules{
-		all: max(t[pace.GE], t[pace.PEG], pipelined),
-		without: map[switches]unit.Tick{
-			overlap: max(t[pace.GE], t[pace.PEG], t[pace.FC]+t[pace.BC]+t[pace.DS]),
-			async:   serial,
-			ahead:   serial + max(0, reading),
-		},
+	return map[switches]unit.Tick{
+		everything:            max(t[pace.GE], t[pace.PEG], pipelined),
+		everything &^ overlap: max(t[pace.GE], t[pace.PEG], t[pace.FC]+t[pace.BC]+t[pace.DS]),
+		everything &^ async:   serial,
+		everything &^ ahead:   serial + max(0, step-stages),
 	}
 }
 
