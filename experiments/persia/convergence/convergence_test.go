@@ -112,8 +112,8 @@ func TestEffectsAreThoseOfTheLab(t *testing.T) {
 func TestScalingKeepsTheBatchOfARankOrOfAll(t *testing.T) {
 	p, r := measured(t, false, &fake{})
 	for s, want := range map[scale]float64{weak: 2*ofRanks + 2*doubling, strong: 2 * ofRanks} {
-		hybrid, _ := p.scaled(s, 8)
-		if got := p.scalingOf(r, s, hybrid).AUC.Estimate; !near(got, want) {
+		hybrid, _ := p.scalingOf(r, s, 8)
+		if got := hybrid.AUC.Estimate; !near(got, want) {
 			t.Errorf("%s: %v, want %v", s, got, want)
 		}
 		reference, _ := p.scaled(s, 2)
@@ -124,9 +124,8 @@ func TestScalingKeepsTheBatchOfARankOrOfAll(t *testing.T) {
 			t.Errorf("strong: global batch %d", reference.Batch)
 		}
 	}
-	_, sync := p.scaled(weak, 8)
-	if got := p.scalingOf(r, weak, sync).AUC.Estimate; !near(got, 2*doubling) {
-		t.Errorf("sync, weak: %v, want %v", got, 2*doubling)
+	if _, sync := p.scalingOf(r, weak, 8); !near(sync.AUC.Estimate, 2*doubling) {
+		t.Errorf("sync, weak: %v, want %v", sync.AUC.Estimate, 2*doubling)
 	}
 }
 
@@ -154,7 +153,7 @@ func TestTrainingsArePaired(t *testing.T) {
 // Persia's paper trains Criteo for 10,800 steps of 4,096 samples.
 func TestPaperLength(t *testing.T) {
 	p := newPlan(false, []int{9, 60}, 0)
-	s := p.spec(p.hybrid(60, 8, p.batch()), p.Steps*p.batch(), p.Points, p.nominal(), 1)
+	s := p.spec(p.hybrid(60, 8, p.batch()), p.samples(), p.nominal(), 1)
 	if rows := s.Job.Data.Synthetic.TrainRows; rows != 44_236_800 || *s.Job.Training.Staleness != 60 ||
 		s.Job.Roles.Ranks != 8 {
 		t.Errorf("%d rows, %+v", rows, s.Job.Training)
@@ -233,9 +232,10 @@ func TestReportOfTinyRuns(t *testing.T) {
 	if runs[2].OwnMax != 3 || runs[0].OwnMax != 0 {
 		t.Errorf("own staleness %d, %d", runs[2].OwnMax, runs[0].OwnMax)
 	}
+	p.Points = 0
 	without, err := lab.Run(t.Context(), []trial.Spec{
-		p.spec(runs[0].Arm, runs[0].Samples, 1, runs[0].Rates, 1),
-		p.spec(runs[2].Arm, runs[2].Samples, 1, runs[2].Rates, 1),
+		p.spec(runs[0].Arm, runs[0].Samples, runs[0].Rates, 1),
+		p.spec(runs[2].Arm, runs[2].Samples, runs[2].Rates, 1),
 	})
 	if err != nil {
 		t.Fatal(err)

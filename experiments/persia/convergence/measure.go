@@ -96,7 +96,7 @@ func (p *plan) tune(ctx context.Context, l tune.Lab) ([]tune.Choice, error) {
 	var arms []tune.Arm
 	for _, a := range p.tunedArms() {
 		spec := func(seed uint64) trial.Spec {
-			return p.spec(a, p.TuningSteps*p.batch(), 1, p.nominal(), seed)
+			return p.spec(a, p.TuningSteps*p.batch(), p.nominal(), seed)
 		}
 		arms = append(arms, tune.Arm{
 			Name: a.ofSize(), Nominal: p.nominal(), Simulated: spec(0).Simulated,
@@ -132,17 +132,12 @@ func (r *results) run(a arm, samples int) *run {
 	return r.Runs[at]
 }
 
-// train trains all runs under all seeds, those on the same rows after each other. Long runs are evaluated on
-// their way.
+// train trains all runs under all seeds, those on the same rows after each other.
 func (p *plan) train(ctx context.Context, l tune.Lab, r *results) error {
 	var specs []trial.Spec
 	for seed := range p.Seeds {
 		for _, one := range r.Runs {
-			points := 1
-			if one.Samples == p.samples() {
-				points = p.Points
-			}
-			specs = append(specs, p.spec(one.Arm, one.Samples, points, one.Rates, p.Seed+uint64(seed)))
+			specs = append(specs, p.spec(one.Arm, one.Samples, one.Rates, p.Seed+uint64(seed)))
 		}
 	}
 	list, err := l.Run(ctx, specs)
@@ -230,4 +225,14 @@ func (p *plan) find(effects []*effect, name, kind string, treated arm) *effect {
 		return e.Name == name && e.Treated == p.side(name, kind, treated)
 	})
 	return effects[at]
+}
+
+// scalingOf returns the effects of a number of ranks on hybrid and on sync; nil: it has the same bits.
+func (p *plan) scalingOf(r *results, s scale, ranks int) (hybrid, sync *effect) {
+	ofHybrid, ofSync := p.scaled(s, ranks)
+	hybrid = p.find(r.Scaling, string(s), p.kinds()[0], ofHybrid)
+	if s == weak {
+		sync = p.find(r.Scaling, string(s), p.kinds()[0], ofSync)
+	}
+	return hybrid, sync
 }

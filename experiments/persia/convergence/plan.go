@@ -173,15 +173,15 @@ func (p *plan) tunedArms() []arm {
 	return arms
 }
 
-// spec returns the training of an arm on a number of samples, with a number of evaluations.
-func (p *plan) spec(a arm, samples, points int, r tune.Rates, seed uint64) trial.Spec {
+// spec returns the training of an arm on a number of samples. Long runs are evaluated on their way.
+func (p *plan) spec(a arm, samples int, r tune.Rates, seed uint64) trial.Spec {
 	j := p.Job
 	j.Data = p.Data.WithSeed(seed)
 	j.Data.Synthetic.TrainRows = samples
 	j.Training.Mode, j.Training.Merge, j.Training.GlobalBatch = a.Mode, a.Merge, a.Batch
 	j.Training.Seed, j.Roles.Ranks = seed, a.Ranks
-	if points > 1 {
-		j.Training.EvaluateEvery = job.Every{Steps: max(samples/a.Batch/points, 1)}
+	if samples == p.samples() && p.Points > 1 {
+		j.Training.EvaluateEvery = job.Every{Steps: max(samples/a.Batch/p.Points, 1)}
 	}
 	if a.Model != "" {
 		j.Model.Kind, j.Model.Top = a.Model, nil

@@ -66,22 +66,17 @@ func (p *plan) scalingTable(r *results) cli.Table {
 	}
 	for _, s := range []scale{weak, strong} {
 		for _, ranks := range p.ScalingRanks[1:] {
-			hybrid, sync := p.scaled(s, ranks)
+			a, _ := p.scaled(s, ranks)
+			hybrid, sync := p.scalingOf(r, s, ranks)
 			ofSync := "the same bits"
-			if s == weak {
-				ofSync = report.PlusMinus(p.scalingOf(r, s, sync).AUC)
+			if sync != nil {
+				ofSync = report.PlusMinus(sync.AUC)
 			}
-			t.Rows = append(t.Rows, []string{string(s), fmt.Sprint(ranks), report.Thousands(hybrid.Batch),
-				report.Thousands(r.run(hybrid, p.ScalingSamples).Steps),
-				report.PlusMinus(p.scalingOf(r, s, hybrid).AUC), ofSync})
+			t.Rows = append(t.Rows, []string{string(s), fmt.Sprint(ranks), report.Thousands(a.Batch),
+				report.Thousands(r.run(a, p.ScalingSamples).Steps), report.PlusMinus(hybrid.AUC), ofSync})
 		}
 	}
 	return t
-}
-
-// scalingOf returns the effect of more ranks on an arm.
-func (p *plan) scalingOf(r *results, s scale, a arm) *effect {
-	return p.find(r.Scaling, string(s), p.kinds()[0], a)
 }
 
 // levelTable returns a table with a line per long run, the oracle and a constant guess.
@@ -154,10 +149,10 @@ func (p *plan) quantities(r *results) []report.Quantity {
 	}
 	first, last := p.ScalingRanks[0], p.ScalingRanks[len(p.ScalingRanks)-1]
 	for _, s := range []scale{weak, strong} {
-		hybrid, _ := p.scaled(s, last)
+		hybrid, _ := p.scalingOf(r, s, last)
 		add(fmt.Sprintf("%s-scaling-auc-%d-less-%d", s, last, first),
 			fmt.Sprintf("AUC of hybrid at τ = %d on %d ranks less on %d, %s scaling, %s samples", p.Taus[0],
-				last, first, s, report.Thousands(p.ScalingSamples)), p.scalingOf(r, s, hybrid))
+				last, first, s, report.Thousands(p.ScalingSamples)), hybrid)
 	}
 	return list
 }
@@ -176,14 +171,12 @@ func (p *plan) findings(r *results) (sentences []string) {
 			report.PlusMinus(r.Lags[i])))
 	}
 	first, last := p.ScalingRanks[0], p.ScalingRanks[len(p.ScalingRanks)-1]
-	weakHybrid, weakSync := p.scaled(weak, last)
-	strongHybrid, _ := p.scaled(strong, last)
+	hybrid, sync := p.scalingOf(r, weak, last)
+	strongHybrid, _ := p.scalingOf(r, strong, last)
 	return append(sentences, fmt.Sprintf("From %d to %d ranks, after %s samples, hybrid at τ = %d changes "+
 		"by %s AUC with the batch of a rank fixed (sync %s) and by %s with the global batch fixed.", first,
-		last, report.Thousands(p.ScalingSamples), p.Taus[0],
-		report.PlusMinus(p.scalingOf(r, weak, weakHybrid).AUC),
-		report.PlusMinus(p.scalingOf(r, weak, weakSync).AUC),
-		report.PlusMinus(p.scalingOf(r, strong, strongHybrid).AUC)))
+		last, report.Thousands(p.ScalingSamples), p.Taus[0], report.PlusMinus(hybrid.AUC),
+		report.PlusMinus(sync.AUC), report.PlusMinus(strongHybrid.AUC)))
 }
 
 // notes returns what a reader needs to judge the findings.
