@@ -142,8 +142,5 @@ func newPlan(quick bool, taus []int, steps int) *plan {
 	return p
 }
 
-// samples is the length of the runs whose curves are compared.
-func (p *plan) samples() int { return p.Steps * p.batch() }
-
 // isShort reports whether the runs have fewer samples than Persia's.
 func (p *plan) isShort() bool { return p.samples() < stepsPersia*batchPersia }

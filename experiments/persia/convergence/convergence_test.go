@@ -91,8 +91,8 @@ func TestEffectsAreThoseOfTheLab(t *testing.T) {
 			if kind == commonRates {
 				rate = offRate * math.Log(3)
 			}
-			for _, tau := range p.Taus {
-				late, hybrid := stalenessEffect*float64(tau)+rate, p.hybrid(tau, 8, 512)
+			for i, tau := range p.Taus {
+				late, hybrid := stalenessEffect*float64(tau)+rate, p.mainArms()[2+i]
 				for name, want := range map[string]float64{staleness: late, total: late + mergingEffect} {
 					if got := p.find(r.Effects, name, kind, hybrid).AUC.Estimate; !near(got, want) {
 						t.Errorf("tuned %v, %s, %s rates, τ = %d: %v, want %v", tuned, name, kind, tau, got,
@@ -111,7 +111,7 @@ func TestEffectsAreThoseOfTheLab(t *testing.T) {
 // Weak scaling has the effects of ranks and batch, strong scaling that of ranks.
 func TestScalingKeepsTheBatchOfARankOrOfAll(t *testing.T) {
 	p, r := measured(t, false, &fake{})
-	for s, want := range map[scale]float64{weak: 2*ofRanks + 2*doubling, strong: 2 * ofRanks} {
+	for s, want := range map[string]float64{weak: 2*ofRanks + 2*doubling, strong: 2 * ofRanks} {
 		hybrid, _ := p.scalingOf(r, s, 8)
 		if got := hybrid.AUC.Estimate; !near(got, want) {
 			t.Errorf("%s: %v, want %v", s, got, want)
@@ -153,7 +153,7 @@ func TestTrainingsArePaired(t *testing.T) {
 // Persia's paper trains Criteo for 10,800 steps of 4,096 samples.
 func TestPaperLength(t *testing.T) {
 	p := newPlan(false, []int{9, 60}, 0)
-	s := p.spec(p.hybrid(60, 8, p.batch()), p.samples(), p.nominal(), 1)
+	s := p.spec(p.mainArms()[3], p.samples(), p.nominal(), 1)
 	if rows := s.Job.Data.Synthetic.TrainRows; rows != 44_236_800 || *s.Job.Training.Staleness != 60 ||
 		s.Job.Roles.Ranks != 8 {
 		t.Errorf("%d rows, %+v", rows, s.Job.Training)

@@ -62,26 +62,24 @@ func (p *plan) measure(ctx context.Context, l tune.Lab) (*results, error) {
 			return nil, err
 		}
 	}
-	effects, scaling := p.effects(), p.scaling()
-	for _, d := range slices.Concat(effects, scaling) {
-		p.run(r, d.reference, d.samples, d.Kind)
-		p.run(r, d.treated, d.samples, d.Kind)
+	for _, d := range p.effects() {
+		p.run(r, d.reference, p.samples(), d.kind)
+		p.run(r, d.treated, p.samples(), d.kind)
 	}
 	p.run(r, p.logistic(), p.samples(), p.kinds()[0])
+	for _, d := range p.scaling() {
+		p.run(r, d.reference, p.ScalingSamples, d.kind)
+		p.run(r, d.treated, p.ScalingSamples, d.kind)
+	}
 	if err := p.train(ctx, l, r); err != nil {
 		return nil, err
 	}
-	compare := func(list []difference) (effects []*effect) {
-		for _, d := range list {
-			d.Comparison = judge.Pair(p.Data.Name, p.side(d.Name, d.Kind, d.treated),
-				p.side(d.Name, d.Kind, d.reference), p.Seed,
-				p.run(r, d.treated, d.samples, d.Kind).Quality,
-				p.run(r, d.reference, d.samples, d.Kind).Quality)
-			effects = append(effects, &d.effect)
-		}
-		return effects
+	for _, d := range p.effects() {
+		r.Effects = append(r.Effects, p.compare(r, &d, p.samples()))
 	}
-	r.Effects, r.Scaling = compare(effects), compare(scaling)
+	for _, d := range p.scaling() {
+		r.Scaling = append(r.Scaling, p.compare(r, &d, p.ScalingSamples))
+	}
 	judge.Judge(r.comparisons())
 	r.Lags = p.lags(r.run(p.mainArms()[1], p.samples()))
 	data := p.Data
@@ -89,6 +87,13 @@ func (p *plan) measure(ctx context.Context, l tune.Lab) (*results, error) {
 	data.Data.Synthetic.TrainRows = p.samples()
 	r.Oracle, err = data.Oracle(p.Seed, p.Seeds)
 	return r, err
+}
+
+// compare returns an effect on runs of a number of samples, which is still to be judged.
+func (p *plan) compare(r *results, d *difference, samples int) *effect {
+	c := judge.Pair(p.Data.Name, p.side(d.name, d.kind, d.treated), p.side(d.name, d.kind, d.reference),
+		p.Seed, p.run(r, d.treated, samples, d.kind).Quality, p.run(r, d.reference, samples, d.kind).Quality)
+	return &effect{d.name, d.kind, d.treated.Tau, d.ranks, c}
 }
 
 // tune chooses the rates of every arm on shorter runs.
@@ -228,11 +233,11 @@ func (p *plan) find(effects []*effect, name, kind string, treated arm) *effect {
 }
 
 // scalingOf returns the effects of a number of ranks on hybrid and on sync; nil: it has the same bits.
-func (p *plan) scalingOf(r *results, s scale, ranks int) (hybrid, sync *effect) {
-	ofHybrid, ofSync := p.scaled(s, ranks)
-	hybrid = p.find(r.Scaling, string(s), p.kinds()[0], ofHybrid)
-	if s == weak {
-		sync = p.find(r.Scaling, string(s), p.kinds()[0], ofSync)
+func (p *plan) scalingOf(r *results, scale string, ranks int) (hybrid, sync *effect) {
+	ofHybrid, ofSync := p.scaled(scale, ranks)
+	hybrid = p.find(r.Scaling, scale, p.kinds()[0], ofHybrid)
+	if scale == weak {
+		sync = p.find(r.Scaling, scale, p.kinds()[0], ofSync)
 	}
 	return hybrid, sync
 }

@@ -37,15 +37,15 @@ func (a arm) ofSize() string {
 	return fmt.Sprintf("%v, N=%d, batch %s", a, a.Ranks, report.Thousands(a.Batch))
 }
 
+func (p *plan) batch() int { return p.Job.Training.GlobalBatch }
+
+// samples is the length of the runs whose curves are compared.
+func (p *plan) samples() int { return p.Steps * p.batch() }
+
 // sync returns synchronous training with all ranks of the job. With merge: step, it has the same bits for any
 // number of ranks that divides the groups.
 func (p *plan) sync(merge string, batch int) arm {
 	return arm{Mode: job.Sequential, Merge: merge, Ranks: p.Job.Roles.Ranks, Batch: batch}
-}
-
-// hybrid returns hybrid training.
-func (p *plan) hybrid(tau, ranks, batch int) arm {
-	return arm{Mode: job.Hybrid, Merge: job.MergeRank, Ranks: ranks, Batch: batch, Tau: tau}
 }
 
 // logistic returns the simplest model that learns from ids.
@@ -55,40 +55,33 @@ func (p *plan) logistic() arm {
 	return a
 }
 
-func (p *plan) batch() int { return p.Job.Training.GlobalBatch }
-
 // mainArms returns the arms whose curves are compared: sync merge:step, sync merge:rank, then hybrid.
 func (p *plan) mainArms() []arm {
 	arms := []arm{p.sync(job.MergeStep, p.batch()), p.sync(job.MergeRank, p.batch())}
 	for _, tau := range p.Taus {
-		arms = append(arms, p.hybrid(tau, p.Job.Roles.Ranks, p.batch()))
+		arms = append(arms, arm{Mode: job.Hybrid, Merge: job.MergeRank, Ranks: p.Job.Roles.Ranks,
+			Batch: p.batch(), Tau: tau})
 	}
 	return arms
 }
 
-// scale is how the work grows with the ranks.
-type scale string
-
-// The scales.
-const (
-	weak   scale = "weak"   // the batch of a rank is fixed
-	strong scale = "strong" // the global batch is fixed
-)
-
 // scaled returns hybrid on a number of ranks, at the smallest τ, and sync with the same global batch.
-func (p *plan) scaled(s scale, ranks int) (hybrid, sync arm) {
-	batch := p.batch()
-	if s == weak {
-		batch = batch / p.Job.Roles.Ranks * ranks
+func (p *plan) scaled(scale string, ranks int) (hybrid, sync arm) {
+	hybrid = p.mainArms()[2]
+	if scale == weak {
+		hybrid.Batch = p.batch() / p.Job.Roles.Ranks * ranks
 	}
-	return p.hybrid(p.Taus[0], ranks, batch), p.sync(job.MergeStep, batch)
+	hybrid.Ranks = ranks
+	return hybrid, p.sync(job.MergeStep, hybrid.Batch)
 }
 
-// Names of the effects on the long runs. Those of scaling have the names of the scales.
+// Names of the effects: on the long runs, and of more ranks.
 const (
 	merging   = "merging"
 	staleness = "staleness"
 	total     = "hybrid − sync"
+	weak      = "weak"   // the batch of a rank is fixed
+	strong    = "strong" // the global batch is fixed
 )
 
 // Kinds of rates.
@@ -107,25 +100,19 @@ func (p *plan) kinds() []string {
 
 // difference is an effect that is measured: treated − reference.
 type difference struct {
-	effect
+	name, kind         string
+	ranks              int
 	treated, reference arm
-	samples            int // of the runs
-}
-
-// difference returns an effect without its numbers.
-func (p *plan) difference(name, kind string, treated, reference arm, samples int) difference {
-	return difference{effect{Name: name, Kind: kind, Tau: treated.Tau, Ranks: treated.Ranks}, treated,
-		reference, samples}
 }
 
 // effects returns what is measured on the long runs: merging and staleness, and their sum.
 func (p *plan) effects() (list []difference) {
-	arms := p.mainArms()
+	arms, ranks := p.mainArms(), p.Job.Roles.Ranks
 	for _, kind := range p.kinds() {
-		list = append(list, p.difference(merging, kind, arms[1], arms[0], p.samples()))
+		list = append(list, difference{merging, kind, ranks, arms[1], arms[0]})
 		for _, hybrid := range arms[2:] {
-			list = append(list, p.difference(staleness, kind, hybrid, arms[1], p.samples()),
-				p.difference(total, kind, hybrid, arms[0], p.samples()))
+			list = append(list, difference{staleness, kind, ranks, hybrid, arms[1]},
+				difference{total, kind, ranks, hybrid, arms[0]})
 		}
 	}
 	return list
@@ -133,16 +120,13 @@ func (p *plan) effects() (list []difference) {
 
 // scaling returns the effects of more ranks: on hybrid, and, where the batch grows, on sync.
 func (p *plan) scaling() (list []difference) {
-	kind := p.kinds()[0]
-	for _, s := range []scale{weak, strong} {
-		firstHybrid, firstSync := p.scaled(s, p.ScalingRanks[0])
+	for _, scale := range []string{weak, strong} {
+		firstHybrid, firstSync := p.scaled(scale, p.ScalingRanks[0])
 		for _, ranks := range p.ScalingRanks[1:] {
-			hybrid, sync := p.scaled(s, ranks)
-			list = append(list, p.difference(string(s), kind, hybrid, firstHybrid, p.ScalingSamples))
-			if s == weak {
-				of := p.difference(string(s), kind, sync, firstSync, p.ScalingSamples)
-				of.Ranks = ranks // whose batch it has
-				list = append(list, of)
+			hybrid, sync := p.scaled(scale, ranks)
+			list = append(list, difference{scale, p.kinds()[0], ranks, hybrid, firstHybrid})
+			if scale == weak {
+				list = append(list, difference{scale, p.kinds()[0], ranks, sync, firstSync})
 			}
 		}
 	}
@@ -152,7 +136,7 @@ func (p *plan) scaling() (list []difference) {
 // side names an arm of an effect in comparisons.
 func (p *plan) side(name, kind string, a arm) string {
 	switch {
-	case name == string(weak) || name == string(strong):
+	case name == weak || name == strong:
 		return a.ofSize()
 	case kind == commonRates && len(p.kinds()) > 1:
 		return a.String() + ", common rates"

@@ -64,15 +64,15 @@ func (p *plan) scalingTable(r *results) cli.Table {
 			p.ratesText(p.kinds()[0])),
 		Header: []string{"scaling", "N", "batch", "steps", "hybrid ± 95 %", "sync ± 95 %"}, Words: 1,
 	}
-	for _, s := range []scale{weak, strong} {
+	for _, scale := range []string{weak, strong} {
 		for _, ranks := range p.ScalingRanks[1:] {
-			a, _ := p.scaled(s, ranks)
-			hybrid, sync := p.scalingOf(r, s, ranks)
+			a, _ := p.scaled(scale, ranks)
+			hybrid, sync := p.scalingOf(r, scale, ranks)
 			ofSync := "the same bits"
 			if sync != nil {
 				ofSync = report.PlusMinus(sync.AUC)
 			}
-			t.Rows = append(t.Rows, []string{string(s), fmt.Sprint(ranks), report.Thousands(a.Batch),
+			t.Rows = append(t.Rows, []string{scale, fmt.Sprint(ranks), report.Thousands(a.Batch),
 				report.Thousands(r.run(a, p.ScalingSamples).Steps), report.PlusMinus(hybrid.AUC), ofSync})
 		}
 	}
@@ -148,11 +148,11 @@ func (p *plan) quantities(r *results) []report.Quantity {
 			run), p.find(r.Effects, staleness, kind, hybrid))
 	}
 	first, last := p.ScalingRanks[0], p.ScalingRanks[len(p.ScalingRanks)-1]
-	for _, s := range []scale{weak, strong} {
-		hybrid, _ := p.scalingOf(r, s, last)
-		add(fmt.Sprintf("%s-scaling-auc-%d-less-%d", s, last, first),
+	for _, scale := range []string{weak, strong} {
+		hybrid, _ := p.scalingOf(r, scale, last)
+		add(fmt.Sprintf("%s-scaling-auc-%d-less-%d", scale, last, first),
 			fmt.Sprintf("AUC of hybrid at τ = %d on %d ranks less on %d, %s scaling, %s samples", p.Taus[0],
-				last, first, s, report.Thousands(p.ScalingSamples)), hybrid)
+				last, first, scale, report.Thousands(p.ScalingSamples)), hybrid)
 	}
 	return list
 }
