@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 
 	"tandem/algo/job"
 	"tandem/algo/metric"
@@ -207,36 +206,6 @@ func (q *quality) arm(i int, f lossy) tune.Arm {
 	return tune.Arm{Name: q.Sets[i].Name + ", " + f.Name, Nominal: nominal, Job: func(seed uint64) job.Job {
 		return q.spec(i, f, job.Sequential, nominal, seed).Job
 	}}
-}
-
-// table has the differences in AUC, a line for each form of each data set.
-func (q *quality) table(list []*accuracy) cli.Table {
-	t := cli.Table{
-		Caption: "AUC of a lossy training − AUC of the exact one, in thousandths, ± half the 95 % " +
-			"interval; * different, = equivalent within 1, each after Holm's adjustment",
-		Header: append([]string{"data", "lossy"}, q.Modes...), Words: 2,
-	}
-	for _, a := range list {
-		for i, f := range q.Forms {
-			name := ""
-			if i == 0 {
-				name = a.DataSet
-			}
-			row := []string{name, f.Name}
-			for m := range q.Modes {
-				row = append(row, milliText(a.Losses[m][i]))
-			}
-			t.Rows = append(t.Rows, row)
-		}
-	}
-	return t
-}
-
-// milliText returns a difference in thousandths, with two decimals and the mark of its verdict.
-func milliText(c *judge.Comparison) string {
-	mark := map[metric.Verdict]string{metric.Different: " *", metric.Equivalent: " ="}[c.Verdict]
-	estimate := report.Minus(strings.Replace(fmt.Sprintf("%.2f", 1000*c.AUC.Estimate), "-0.00", "0.00", 1))
-	return fmt.Sprintf("%s ± %.2f%-2s", estimate, 500*(c.AUC.High-c.AUC.Low), mark)
 }
 
 // levels has the AUC of the exact training beside simpler and better predictions.

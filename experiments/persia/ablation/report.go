@@ -33,7 +33,8 @@ func (p *plan) report(r *results) *report.Report {
 	for _, t := range r.Throughputs {
 		out.Tables = append(out.Tables, p.bindingTable(t))
 	}
-	out.Tables = append(out.Tables, p.Quality.table(r.Accuracies), p.Quality.levels(r.Accuracies))
+	out.Tables = append(out.Tables, report.ComparisonTables(out.Comparisons)...)
+	out.Tables = append(out.Tables, p.Quality.levels(r.Accuracies))
 	out.Findings = append(out.Findings, p.Quality.finding(r.Accuracies))
 	return out
 }
@@ -79,13 +80,14 @@ func (p *plan) bindingTable(t *throughputs) cli.Table {
 		Header: []string{"variant", "k samples/s", "largest share", "moved most"}, Words: 1,
 	}
 	add := func(name string, v, from *variant) {
-		first := v.Bottlenecks[0]
-		row := []string{name, fmt.Sprintf("%.0f (%.0f–%.0f)", v.Throughput.Estimate/1e3, v.Throughput.Low/1e3,
-			v.Throughput.High/1e3), short(first.Resource) + " " + percent(first.Share), "–"}
+		first, change := v.Bottlenecks[0], "–"
 		if m := moved(from, v); math.Abs(m.ms) >= movedLeast {
-			row[3] = fmt.Sprintf("%s %s ms", short(m.resource), signedText(m.ms))
+			change = fmt.Sprintf("%s %s ms", short(m.resource), signedText(m.ms))
 		}
-		table.Rows = append(table.Rows, row)
+		k := v.Throughput
+		table.Rows = append(table.Rows, []string{name,
+			fmt.Sprintf("%.0f (%.0f–%.0f)", k.Estimate/1e3, k.Low/1e3, k.High/1e3),
+			short(first.Resource) + " " + percent(first.Share), change})
 	}
 	add("all on", t.All, t.All)
 	for i, o := range p.Optimisations {
@@ -140,10 +142,9 @@ func short(resource string) string {
 }
 
 // byLoss returns the indices of the optimisations, the largest loss first.
-func (t *throughputs) byLoss() []int {
-	order := make([]int, len(t.Lost))
-	for i := range order {
-		order[i] = i
+func (t *throughputs) byLoss() (order []int) {
+	for i := range t.Lost {
+		order = append(order, i)
 	}
 	slices.SortStableFunc(order, func(a, b int) int {
 		return cmp.Compare(t.Lost[b].Estimate, t.Lost[a].Estimate)

@@ -25,20 +25,19 @@ type measured struct {
 	unit   string  // for people
 	per    float64 // units of a second or dollar
 	stored string  // unit of quantities
-	short  string  // its symbol
 	better string  // the best option
 	more   string  // follows a factor by which another option is worse
 }
 
 func inTime() measured {
 	return measured{"time", func(r *run) float64 { return r.To.Seconds },
-		func(p *price) *metric.Interval { return p.Seconds }, "ms", 1e3, "simulated seconds", "s",
+		func(p *price) *metric.Interval { return p.Seconds }, "ms", 1e3, "simulated seconds",
 		"fastest", "as long"}
 }
 
 func inCents() measured {
 	return measured{"cost", func(r *run) float64 { return r.Dollars },
-		func(p *price) *metric.Interval { return p.Dollars }, "cents", 100, "dollars", "$",
+		func(p *price) *metric.Interval { return p.Dollars }, "cents", 100, "dollars",
 		"cheapest", "as expensive"}
 }
 
@@ -95,7 +94,7 @@ func (n *networkResult) table(m measured) cli.Table {
 		row := []string{o.gpus(), o.Mode, "not reached", "–", "–",
 			fmt.Sprintf("%d of %d", o.Reached, len(o.Runs))}
 		if to := m.to(&o.price); to != nil {
-			row[2] = span(*to, m.per)
+			row[2] = span(times(*to, m.per))
 			samples := nextValue(o.values(func(r *run) float64 { return float64(r.To.Samples) }))
 			row[3] = report.Thousands(int(math.Round(samples.Estimate)))
 		}
@@ -115,18 +114,22 @@ func (n *networkResult) transferTable(m measured) cli.Table {
 	t := cli.Table{
 		Caption: fmt.Sprintf("Transferred: samples to the target of network %s, at the speed and price of "+
 			"other jobs", n.Network),
-		Header: []string{"priced on", "mode", m.name, "$ an hour"}, Words: 2,
+		Header: []string{"priced on", "mode", m.stored, "$ an hour"}, Words: 2,
 	}
 	for _, x := range n.Transferred {
-		t.Rows = append(t.Rows, []string{x.To, x.Mode, span(*m.to(&x.price), 1) + " " + m.short,
+		t.Rows = append(t.Rows, []string{x.To, x.Mode, span(*m.to(&x.price)),
 			report.Three(x.Hourly.Estimate)})
 	}
 	return t
 }
 
-// span writes an interval times a factor as 12.3 (10.1–15.0).
-func span(v metric.Interval, factor float64) string {
-	v = metric.Interval{Estimate: v.Estimate * factor, Low: v.Low * factor, High: v.High * factor}
+// times returns an interval times a factor.
+func times(v metric.Interval, factor float64) metric.Interval {
+	return metric.Interval{Estimate: v.Estimate * factor, Low: v.Low * factor, High: v.High * factor}
+}
+
+// span writes an interval as 12.3 (10.1–15.0).
+func span(v metric.Interval) string {
 	return fmt.Sprintf("%s (%s)", report.Three(v.Estimate), report.Range(v))
 }
 
@@ -166,14 +169,14 @@ func (p *plan) rent(n *networkResult) (sentences []string) {
 		}
 		first := best[0]
 		text := fmt.Sprintf("Which cluster to rent, network %s: the %s option is %v, %s %s.", n.Network,
-			m.better, first, span(*m.to(&first.price), m.per), m.unit)
+			m.better, first, span(times(*m.to(&first.price), m.per)), m.unit)
 		for _, other := range best[1:] {
 			v, apart := m.ratio(other, first), "is"
 			if !(v.Low > 1) {
 				apart = "cannot be told apart from it:"
 			}
 			text += fmt.Sprintf(" The best of %s, %v, %s %s times %s.", other.Cluster, other, apart,
-				span(v, 1), m.more)
+				span(v), m.more)
 		}
 		alike := 0
 		for _, o := range n.comparable() {
@@ -195,7 +198,7 @@ func (p *plan) modeFindings(n *networkResult, m measured) (sentences []string) {
 			sync := n.find(o.Cluster, o.GPUs, job.Sync)
 			if o.Mode == mode && sync.Seconds != nil {
 				v := m.ratio(o, sync)
-				texts = append(texts, fmt.Sprintf("%s on %s%s", span(v, 1), o.gpus(), apart(v)))
+				texts = append(texts, fmt.Sprintf("%s on %s%s", span(v), o.gpus(), apart(v)))
 			}
 		}
 		if texts != nil {
@@ -344,4 +347,103 @@ func (p *plan) priceNote() string {
 		add(h.EmbeddingPSs.Host.Name, h.EmbeddingPSs.Host.DollarsPerHour)
 	}
 	return "Prices in dollars an hour: " + strings.Join(texts, "; ") + "."
+}
+
+// figures returns the figures of a network. Those of a second network have its name in theirs.
+func (p *plan) figures(r *results, n *networkResult, m measured) (list []report.Figure) {
+	suffix := ""
+	if n != r.Networks[0] {
+		suffix = "-" + n.Network
+	}
+	if best := p.best(n, m); best != nil { // every option that reaches the target beside the best one
+		f := report.Figure{Name: "options" + suffix,
+			Title: fmt.Sprintf("Network %s: %s to the target ÷ that of %v", n.Network, m.name, best[0]),
+			X: report.Axis{Label: fmt.Sprintf("ratio to the %s option, 95 %% of the next training",
+				m.better)}}
+		for _, o := range n.comparable() {
+			v := m.ratio(o, best[0])
+			f.Bars = append(f.Bars, report.Bar{Name: o.String(), Color: slices.Index(p.Modes, o.Mode),
+				Value: v.Estimate, Low: v.Low, High: v.High})
+		}
+		list = append(list, f)
+	}
+	for _, c := range p.Clusters {
+		name := strings.ToLower(c.Name) + suffix
+		if m.name == "time" {
+			list = append(list, p.curves(r, n, c, "curve-"+name))
+		} else if f := p.byGPUs(n, c, m, "dollars-"+name); f.Lines != nil && len(p.GPUs) > 1 {
+			list = append(list, f)
+		}
+	}
+	return list
+}
+
+// curvePoints is about the number of points of a curve in a figure.
+const curvePoints = 15
+
+// curves returns the AUC by simulated time on a cluster: of the fewest GPUs dashed, of the next number as
+// lines, of the most as points.
+func (p *plan) curves(r *results, n *networkResult, c rented, name string) report.Figure {
+	f := report.Figure{Name: name, Title: fmt.Sprintf("Network %s on %s", n.Network, c.Long),
+		X: report.Axis{Label: "simulated time (ms)", LogPlusOne: true,
+			Ticks: []float64{0, 1, 3, 10, 30, 100, 300, 1000, 3000, 10000}},
+		Y: report.Axis{Label: "mean AUC of the test rows"},
+	}
+	last := 0.0
+	for i, gpus := range p.GPUs {
+		for k, mode := range p.Modes {
+			line := report.Line{Name: fmt.Sprintf("%s, %d GPUs", mode, gpus), Color: k,
+				Guide: i == 0 && len(p.GPUs) > 1, Scatter: i > 1}
+			curve := n.find(c.Name, gpus, mode).Curve
+			every := max(1, len(curve)/curvePoints)
+			for k := every - 1; k < len(curve); k += every {
+				line.Points = append(line.Points, report.Exact(curve[k].Seconds*1e3, curve[k].AUC))
+				last = max(last, curve[k].Seconds*1e3)
+			}
+			if line.Points != nil {
+				f.Lines = append(f.Lines, line)
+			}
+		}
+	}
+	if most := slices.IndexFunc(f.X.Ticks, func(at float64) bool { return at >= last }); most >= 0 {
+		f.X.Ticks = f.X.Ticks[:most+1]
+	}
+	goal := metric.MeanInterval(r.Target).Estimate
+	f.Lines = append(f.Lines, report.Line{Name: "target", Color: report.Grey, Guide: true,
+		Points: []report.Point{report.Exact(0, goal), report.Exact(last, goal)}})
+	return f
+}
+
+// micro is the number of units of a figure in a dollar: an axis that begins at 0 needs numbers above 1.
+const micro = 1e6
+
+// byGPUs returns the cost on a cluster by the number of GPUs.
+func (p *plan) byGPUs(n *networkResult, c rented, m measured, name string) report.Figure {
+	f := report.Figure{Name: name,
+		Title: fmt.Sprintf("Network %s on %s: %s to the target", n.Network, c.Long, m.name),
+		X:     report.Axis{Label: "GPUs", LogPlusOne: true},
+		Y:     report.Axis{Label: "millionths of a dollar", LogPlusOne: true},
+	}
+	for _, gpus := range p.GPUs {
+		f.X.Ticks = append(f.X.Ticks, float64(gpus))
+	}
+	last := 0.0
+	for k, mode := range p.Modes {
+		line := report.Line{Name: mode, Color: k}
+		for _, gpus := range p.GPUs {
+			if to := m.to(&n.find(c.Name, gpus, mode).price); to != nil {
+				// a little apart, so that error bars do not hide each other
+				x := float64(gpus) * (1 + 0.04*float64(k))
+				line.Points = append(line.Points, report.IntervalPoint(x, times(*to, micro)))
+				last = max(last, to.High*micro)
+			}
+		}
+		if line.Points != nil {
+			f.Lines = append(f.Lines, line)
+		}
+	}
+	for tick := 10.0; tick < 10*last; tick *= 10 {
+		f.Y.Ticks = append(f.Y.Ticks, tick)
+	}
+	return f
 }
