@@ -2,6 +2,7 @@ package auctable
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"tandem/algo/job"
@@ -67,25 +68,18 @@ func effectTable(e effect, at int, results []*result) cli.Table {
 		Header: []string{"data", "own rates", "all", "rates of sync", "all", "test rows"}, Words: 1,
 	}
 	for _, r := range results {
-		g := r.Effects[at]
 		row := []string{r.DataSet}
-		for _, c := range []*judge.Comparison{g.Own, g.Common} {
-			row = append(row, r.value(c), fmt.Sprintf("±%.1f", 500*(c.Simultaneous.High-c.Simultaneous.Low)))
-		}
-		if !r.Judged {
-			row[2], row[4] = "", ""
+		for _, c := range []*judge.Comparison{r.Effects[at].Own, r.Effects[at].Common} {
+			if r.Judged {
+				row = append(row, report.MilliVerdict(c),
+					fmt.Sprintf("±%.1f", 500*(c.Simultaneous.High-c.Simultaneous.Low)))
+			} else {
+				row = append(row, "("+report.MilliInterval(c.AUC)+")", "")
+			}
 		}
 		t.Rows = append(t.Rows, append(row, report.Thousands(r.TestRows)))
 	}
 	return t
-}
-
-// value returns a difference with the mark of its verdict.
-func (r *result) value(c *judge.Comparison) string {
-	if !r.Judged {
-		return "(" + report.MilliInterval(c.AUC) + ")"
-	}
-	return report.MilliVerdict(c)
 }
 
 // rateTable returns a table of what the tuner chose for a data set.
@@ -126,34 +120,31 @@ func (p *plan) tableFigure(results []*result, kind arms.Kind) report.Figure {
 		Title: "AUC of a mode − AUC of sync, " + rateText(kind),
 		Y:     report.Axis{Label: "AUC difference (bars: 95 %)"},
 	}
-	lines := map[string]*report.Line{}
-	for _, r := range results {
-		if !r.Judged {
+	results = judged(results)
+	for i, r := range results {
+		f.X.Ticks = append(f.X.Ticks, float64(i))
+		f.X.Names = append(f.X.Names, strings.ReplaceAll(r.DataSet, "-", "-\n"))
+	}
+	f.Lines = report.MarginLines(-0.5, float64(len(results))-0.5)
+	color := 0
+	for i, e := range p.effects() {
+		if e.reference != job.Sync || e.treated == byRank {
 			continue
 		}
-		x := float64(len(f.X.Ticks))
-		f.X.Ticks, f.X.Names = append(f.X.Ticks, x),
-			append(f.X.Names, strings.ReplaceAll(r.DataSet, "-", "-\n"))
-		for i, e := range p.effects() {
-			if e.reference != job.Sync || e.treated == byRank {
-				continue
-			}
-			if lines[e.name] == nil {
-				lines[e.name] = &report.Line{Name: e.treated, Color: len(lines), Scatter: true}
-			}
-			l := lines[e.name]
-			v := r.Effects[i].At(kind).AUC
-			side := (float64(l.Color) - float64(len(p.Modes)-2)/2) * 0.7 / float64(len(p.Modes))
-			l.Points = append(l.Points, report.Point{X: x + side, Y: v.Estimate, Low: v.Low, High: v.High})
+		l := report.Line{Name: e.treated, Color: color, Scatter: true}
+		side := (float64(color) - float64(len(p.Modes)-2)/2) * 0.7 / float64(len(p.Modes))
+		for k, r := range results {
+			l.Points = append(l.Points, report.IntervalPoint(float64(k)+side, r.Effects[i].At(kind).AUC))
 		}
-	}
-	f.Lines = report.MarginLines(-0.5, float64(len(f.X.Ticks))-0.5)
-	for _, e := range p.effects() {
-		if l := lines[e.name]; l != nil {
-			f.Lines = append(f.Lines, *l)
-		}
+		f.Lines = append(f.Lines, l)
+		color++
 	}
 	return f
+}
+
+// judged returns the results with enough test rows for a verdict.
+func judged(results []*result) []*result {
+	return slices.DeleteFunc(slices.Clone(results), func(r *result) bool { return !r.Judged })
 }
 
 // rateText names a kind of rates in sentences.
@@ -183,9 +174,8 @@ func (p *plan) tunerFigure(results []*result) report.Figure {
 			name, _, _ := strings.Cut(string(kind), " ")
 			l := report.Line{Name: r.DataSet + ", " + name, Color: color, Scatter: true}
 			for i, x := range f.X.Ticks {
-				v := r.Effects[i].At(kind).AUC
 				x += 0.06 * (float64(color) - 1.5) // side by side
-				l.Points = append(l.Points, report.Point{X: x, Y: v.Estimate, Low: v.Low, High: v.High})
+				l.Points = append(l.Points, report.IntervalPoint(x, r.Effects[i].At(kind).AUC))
 			}
 			f.Lines = append(f.Lines, l)
 			color++
@@ -196,28 +186,18 @@ func (p *plan) tunerFigure(results []*result) report.Figure {
 
 // effectFinding returns the sentence on an effect at a kind of rates.
 func effectFinding(e effect, at int, kind arms.Kind, results []*result) string {
-	var different, equivalent, open []string
-	for _, r := range results {
-		if !r.Judged {
-			continue
+	sets := map[metric.Verdict][]string{}
+	for _, r := range judged(results) {
+		c, text := r.Effects[at].At(kind), r.DataSet
+		if c.Verdict != metric.Equivalent {
+			text += fmt.Sprintf(" (%s)", report.PlusMinus(c.AUC))
 		}
-		c := r.Effects[at].At(kind)
-		switch c.Verdict {
-		case metric.Different:
-			different = append(different, fmt.Sprintf("%s (%s)", r.DataSet, report.PlusMinus(c.AUC)))
-		case metric.Equivalent:
-			equivalent = append(equivalent, r.DataSet)
-		default:
-			open = append(open, fmt.Sprintf("%s (%s)", r.DataSet, report.PlusMinus(c.AUC)))
-		}
+		sets[c.Verdict] = append(sets[c.Verdict], text)
 	}
 	var parts []string
-	for _, part := range []struct {
-		text string
-		sets []string
-	}{{"different on ", different}, {"equivalent on ", equivalent}, {"inconclusive on ", open}} {
-		if part.sets != nil {
-			parts = append(parts, part.text+strings.Join(part.sets, ", "))
+	for _, v := range []metric.Verdict{metric.Different, metric.Equivalent, metric.Inconclusive} {
+		if sets[v] != nil {
+			parts = append(parts, v.String()+" on "+strings.Join(sets[v], ", "))
 		}
 	}
 	if parts == nil {
@@ -229,13 +209,13 @@ func effectFinding(e effect, at int, kind arms.Kind, results []*result) string {
 // boundFinding returns the sentence on what Persia reports: hybrid within 0.1 % of sync on its three data
 // sets, asynchronous training 0.5 to 1 % below.
 func (p *plan) boundFinding(results []*result) string {
-	var inside, outside, judged int
-	for _, r := range results {
-		for i, e := range p.effects() {
-			if !r.Judged || e.name != job.Hybrid+"-less-sync" {
-				continue
-			}
-			judged++
+	inside, outside, count := 0, 0, 0
+	for i, e := range p.effects() {
+		if e.name != job.Hybrid+"-less-sync" {
+			continue
+		}
+		for _, r := range judged(results) {
+			count++
 			v := r.Effects[i].Own.AUC
 			switch {
 			case v.Low > -metric.EquivalenceMargin && v.High < metric.EquivalenceMargin:
@@ -247,7 +227,7 @@ func (p *plan) boundFinding(results []*result) string {
 	}
 	return fmt.Sprintf("Persia reports hybrid within 0.001 AUC of sync on its data sets. At own rates, the "+
 		"95 %% interval lies inside that on %d of %d data sets with verdicts, outside on %d.", inside,
-		judged, outside)
+		count, outside)
 }
 
 // quantities returns every effect on every data set, and the AUC of sync.
