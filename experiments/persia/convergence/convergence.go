@@ -235,45 +235,46 @@ func (p *plan) kinds() []string {
 	return []string{ownRates, commonRates}
 }
 
-// difference is an effect that is measured: treated − reference.
+// difference is an effect that is measured, on runs of a number of samples: treated − reference.
 type difference struct {
 	name, kind         string
-	ranks              int
+	ranks, samples     int
 	treated, reference arm
 }
 
-// effects returns what is measured on the long runs: merging and staleness, and their sum.
-func (p *plan) effects() (list []difference) {
-	arms, ranks := p.mainArms(), p.Job.Roles.Ranks
+// differences returns all that is measured: on the long runs, merging and staleness, and their sum; and of
+// more ranks, the effects on hybrid, and, where the batch grows, on sync.
+func (p *plan) differences() (list []difference) {
+	arms, ranks, samples := p.mainArms(), p.Job.Roles.Ranks, p.samples()
 	for _, kind := range p.kinds() {
-		list = append(list, difference{merging, kind, ranks, arms[1], arms[0]})
+		list = append(list, difference{merging, kind, ranks, samples, arms[1], arms[0]})
 		for _, hybrid := range arms[2:] {
-			list = append(list, difference{staleness, kind, ranks, hybrid, arms[1]},
-				difference{total, kind, ranks, hybrid, arms[0]})
+			list = append(list, difference{staleness, kind, ranks, samples, hybrid, arms[1]},
+				difference{total, kind, ranks, samples, hybrid, arms[0]})
 		}
 	}
-	return list
-}
-
-// scaling returns the effects of more ranks: on hybrid, and, where the batch grows, on sync.
-func (p *plan) scaling() (list []difference) {
+	kind := p.kinds()[0]
+	samples = p.ScalingSamples
 	for _, scale := range []string{weak, strong} {
 		firstHybrid, firstSync := p.scaled(scale, p.ScalingRanks[0])
 		for _, ranks := range p.ScalingRanks[1:] {
 			hybrid, sync := p.scaled(scale, ranks)
-			list = append(list, difference{scale, p.kinds()[0], ranks, hybrid, firstHybrid})
+			list = append(list, difference{scale, kind, ranks, samples, hybrid, firstHybrid})
 			if scale == weak {
-				list = append(list, difference{scale, p.kinds()[0], ranks, sync, firstSync})
+				list = append(list, difference{scale, kind, ranks, samples, sync, firstSync})
 			}
 		}
 	}
 	return list
 }
 
+// isScaling reports whether an effect is one of more ranks.
+func isScaling(name string) bool { return name == weak || name == strong }
+
 // side names an arm of an effect in comparisons.
 func (p *plan) side(name, kind string, a arm) string {
 	switch {
-	case name == weak || name == strong:
+	case isScaling(name):
 		return a.ofSize()
 	case kind == commonRates && len(p.kinds()) > 1:
 		return a.String() + ", common rates"
@@ -284,7 +285,7 @@ func (p *plan) side(name, kind string, a arm) string {
 // tunedArms returns all arms, each once.
 func (p *plan) tunedArms() []arm {
 	arms := append(p.mainArms(), p.logistic())
-	for _, d := range p.scaling() {
+	for _, d := range p.differences() {
 		for _, a := range []arm{d.treated, d.reference} {
 			if !slices.Contains(arms, a) {
 				arms = append(arms, a)

@@ -62,23 +62,23 @@ func (p *plan) measure(ctx context.Context, l tune.Lab) (*results, error) {
 			return nil, err
 		}
 	}
-	for _, d := range p.effects() {
-		p.run(r, d.reference, p.samples(), d.kind)
-		p.run(r, d.treated, p.samples(), d.kind)
+	for _, d := range p.differences() {
+		p.run(r, d.reference, d.samples, d.kind)
+		p.run(r, d.treated, d.samples, d.kind)
 	}
 	p.run(r, p.logistic(), p.samples(), p.kinds()[0])
-	for _, d := range p.scaling() {
-		p.run(r, d.reference, p.ScalingSamples, d.kind)
-		p.run(r, d.treated, p.ScalingSamples, d.kind)
-	}
 	if err := p.train(ctx, l, r); err != nil {
 		return nil, err
 	}
-	for _, d := range p.effects() {
-		r.Effects = append(r.Effects, p.compare(r, &d, p.samples()))
-	}
-	for _, d := range p.scaling() {
-		r.Scaling = append(r.Scaling, p.compare(r, &d, p.ScalingSamples))
+	for _, d := range p.differences() {
+		e := &effect{d.name, d.kind, d.treated.Tau, d.ranks, judge.Pair(p.Data.Name,
+			p.side(d.name, d.kind, d.treated), p.side(d.name, d.kind, d.reference), p.Seed,
+			p.run(r, d.treated, d.samples, d.kind).Quality, p.run(r, d.reference, d.samples, d.kind).Quality)}
+		if isScaling(d.name) {
+			r.Scaling = append(r.Scaling, e)
+		} else {
+			r.Effects = append(r.Effects, e)
+		}
 	}
 	judge.Judge(r.comparisons())
 	r.Lags = p.lags(r.run(p.mainArms()[1], p.samples()))
@@ -87,13 +87,6 @@ func (p *plan) measure(ctx context.Context, l tune.Lab) (*results, error) {
 	data.Data.Synthetic.TrainRows = p.samples()
 	r.Oracle, err = data.Oracle(p.Seed, p.Seeds)
 	return r, err
-}
-
-// compare returns an effect on runs of a number of samples, which is still to be judged.
-func (p *plan) compare(r *results, d *difference, samples int) *effect {
-	c := judge.Pair(p.Data.Name, p.side(d.name, d.kind, d.treated), p.side(d.name, d.kind, d.reference),
-		p.Seed, p.run(r, d.treated, samples, d.kind).Quality, p.run(r, d.reference, samples, d.kind).Quality)
-	return &effect{d.name, d.kind, d.treated.Tau, d.ranks, c}
 }
 
 // tune chooses the rates of every arm on shorter runs.
