@@ -44,7 +44,6 @@ func distance(a, b Rates) float64 {
 	return math.Abs(math.Log(a.Rows/b.Rows)) + math.Abs(math.Log(a.Dense/b.Dense))
 }
 
-// spec returns the training of a candidate.
 func (s *search) spec(c *Candidate, seed uint64) trial.Spec {
 	j := s.arm.JobAt(c.Rates, seed)
 	part := trial.Validation

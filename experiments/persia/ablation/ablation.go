@@ -100,14 +100,12 @@ func (p *plan) cases() *paper.Plan {
 	return cases
 }
 
-// results are all results of the experiment.
 type results struct {
 	Inputs      *paper.Inputs  `json:"inputs"`
 	Throughputs []*throughputs `json:"throughputs"`
 	Accuracies  []*accuracy    `json:"accuracies"`
 }
 
-// measure simulates, trains and compares.
 func (p *plan) measure(ctx context.Context, o report.Options) (*results, error) {
 	r := &results{}
 	var err error
@@ -128,7 +126,6 @@ func (p *plan) measure(ctx context.Context, o report.Options) (*results, error) 
 	return r, err
 }
 
-// comparisons returns the comparisons of all data sets.
 func (r *results) comparisons() (list []*judge.Comparison) {
 	for _, a := range r.Accuracies {
 		for _, losses := range a.Losses {

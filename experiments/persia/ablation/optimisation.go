@@ -39,10 +39,8 @@ const (
 // switches are optimisations that are on.
 type switches uint
 
-// everything is all optimisations.
 const everything = end - 1
 
-// has reports whether an optimisation is on.
 func (s switches) has(one switches) bool { return s&one != 0 }
 
 // The numbers of batches that a rank has in flight with and without batches ahead, and of the bytes of a
@@ -52,7 +50,6 @@ const (
 	positionBytes, idBytes  = 2, 8
 )
 
-// optimisations returns the list in the order of the bits.
 func optimisations() []optimisation {
 	return []optimisation{
 		{"async-rows", "asynchronous rows", "mode sync: lookups wait for all puts of the step before"},

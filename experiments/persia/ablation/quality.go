@@ -109,7 +109,6 @@ func (q *quality) spec(i int, f lossy, mode string, rates tune.Rates, seed uint6
 		Name: fmt.Sprintf("%s, %s, %s, seed %d", q.Sets[i].Name, mode, f.Name, seed)}
 }
 
-// accuracy are the results on a data set.
 type accuracy struct {
 	DataSet  string        `json:"data"`
 	TestRows int           `json:"test_rows"`
@@ -133,7 +132,6 @@ func (q *quality) trainings(seeds int) int {
 	return len(q.Sets) * each
 }
 
-// measure trains and compares on every data set.
 func (q *quality) measure(ctx context.Context, l arms.Lab, first uint64, seeds int) ([]*accuracy, error) {
 	var list []*accuracy
 	for i := range q.Sets {
@@ -258,7 +256,6 @@ func (q *quality) finding(list []*accuracy) string {
 		report.PlusMinus(lowest.AUC))
 }
 
-// quantities returns every difference.
 func (q *quality) quantities(list []*accuracy) (quantities []report.Quantity) {
 	for _, a := range list {
 		for m, mode := range q.Modes {
@@ -274,7 +271,6 @@ func (q *quality) quantities(list []*accuracy) (quantities []report.Quantity) {
 	return quantities
 }
 
-// notes returns what a reader needs to judge the differences in AUC.
 func (q *quality) notes(list []*accuracy, seeds int) []string {
 	diverged := 0
 	for _, a := range list {

@@ -13,7 +13,6 @@ import (
 	"tandem/sim/predict"
 )
 
-// report returns the results as tables, figures and sentences.
 func (p *plan) report(r *results) *report.Report {
 	out := &report.Report{
 		Comparisons: r.comparisons(), Notes: p.notes(r),
@@ -57,7 +56,6 @@ func (p *plan) factorTable(t *throughputs) cli.Table {
 	return table
 }
 
-// factorText returns a factor with its interval.
 func factorText(v metric.Interval) string {
 	return fmt.Sprintf("%.2f (%.2f–%.2f)", v.Estimate, v.Low, v.High)
 }
@@ -132,7 +130,6 @@ func moved(from, to *variant) (most move) {
 	return most
 }
 
-// signedText returns a number of ms with its sign.
 func signedText(ms float64) string { return report.Minus(fmt.Sprintf("%+.1f", ms)) }
 
 // short returns the name of a resource for a table of 80 columns.
@@ -152,7 +149,6 @@ func (t *throughputs) byLoss() (order []int) {
 	return order
 }
 
-// findings returns the sentences on a benchmark.
 func (p *plan) findings(t *throughputs) []string {
 	var costly, free, alone, harmful []string
 	for _, i := range t.byLoss() {
@@ -234,7 +230,6 @@ func (p *plan) figure(r *results, name, title, label, all string) report.Figure 
 	return f
 }
 
-// factorQuantities returns all factors.
 func (p *plan) factorQuantities(r *results) (list []report.Quantity) {
 	for _, t := range r.Throughputs {
 		add := func(name, what string, v metric.Interval) {
@@ -253,7 +248,6 @@ func (p *plan) factorQuantities(r *results) (list []report.Quantity) {
 	return list
 }
 
-// notes returns what a reader needs to judge the findings.
 func (p *plan) notes(r *results) []string {
 	var off []string
 	for _, o := range p.Optimisations {

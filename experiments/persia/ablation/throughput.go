@@ -15,7 +15,6 @@ import (
 	"tandem/sim/predict"
 )
 
-// throughputs are the results of a benchmark.
 type throughputs struct {
 	benchmark
 	// All and None have every optimisation on and off. Off[i] is without optimisation i, Alone[i] is with
@@ -121,7 +120,6 @@ func (p *plan) simulateAll(ctx context.Context, b benchmark, meter *report.Meter
 	return t, err
 }
 
-// newGain returns the throughput of one variant ÷ that of another.
 func newGain(of, over *variant) gain {
 	seeds := metric.MeanInterval(factors(of.seeds).over(over.seeds))
 	return gain{of.points.over(over.points).spread(), (seeds.High - seeds.Low) / 2}

@@ -150,7 +150,6 @@ func sets() []set {
 	}
 }
 
-// tablePlan returns the plan of auc-table.
 func tablePlan(quick bool) *plan {
 	p := newPlan(job.Modes()[1:], 0.003, 1, sets())
 	if quick {
@@ -165,7 +164,6 @@ func tablePlan(quick bool) *plan {
 	return p
 }
 
-// tunerPlan returns the plan of tuner.
 func tunerPlan(quick bool) *plan {
 	modes, rows, seeds := job.Modes()[1:], 100_000, tune.SeedsWanted
 	if quick {
@@ -257,7 +255,6 @@ func (p *plan) arms(s set) *arms.Set {
 // training with its merging, which takes less time.
 func simulated(name string) bool { return name != job.Sync && name != byRank && name != logistic }
 
-// job returns the job of an arm under a seed.
 func (p *plan) job(s set, name string, seed uint64) job.Job {
 	mode := name
 	if !simulated(name) {

@@ -35,7 +35,6 @@ func (p *plan) effects() (list []effect) {
 	return list
 }
 
-// result holds the results of one data set.
 type result struct {
 	*arms.Result
 	Judged  bool   `json:"judged"`
@@ -58,7 +57,6 @@ func (p *plan) train(ctx context.Context, lab *trial.Lab) ([]*result, error) {
 	return p.measure(ctx, lab)
 }
 
-// measure tunes and compares all arms on every data set.
 func (p *plan) measure(ctx context.Context, lab arms.Lab) (results []*result, err error) {
 	for _, s := range p.Sets {
 		r := &result{Judged: s.Judged}

@@ -147,7 +147,6 @@ func judged(results []*result) []*result {
 	return slices.DeleteFunc(slices.Clone(results), func(r *result) bool { return !r.Judged })
 }
 
-// rateText names a kind of rates in sentences.
 func rateText(kind arms.Kind) string {
 	if kind == arms.Own {
 		return "each at its own rates"
@@ -250,7 +249,6 @@ func (p *plan) quantities(results []*result) (list []report.Quantity) {
 	return list
 }
 
-// notes returns what a reader needs to judge the findings.
 func (p *plan) notes(results []*result) []string {
 	edges, diverged := 0, 0
 	for _, r := range results {

@@ -148,7 +148,6 @@ func newPlan(quick bool, taus []int, steps int) *plan {
 // isShort reports whether the runs have fewer samples than Persia's.
 func (p *plan) isShort() bool { return p.samples() < stepsPersia*batchPersia }
 
-// arm is a way to train.
 type arm struct {
 	Mode  string `json:"mode"`
 	Merge string `json:"merge"`

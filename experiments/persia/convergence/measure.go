@@ -11,7 +11,6 @@ import (
 	"tandem/experiments/internal/tune"
 )
 
-// results holds everything that was measured.
 type results struct {
 	TestRows int           `json:"test_rows"`
 	Oracle   judge.Quality `json:"oracle"` // of the longest runs
@@ -53,7 +52,6 @@ type effect struct {
 	*judge.Comparison
 }
 
-// measure tunes, trains and compares all arms.
 func (p *plan) measure(ctx context.Context, l tune.Lab) (*results, error) {
 	r := &results{}
 	var err error
@@ -151,7 +149,6 @@ func (p *plan) train(ctx context.Context, l tune.Lab, r *results) error {
 	return nil
 }
 
-// add adds a result.
 func (r *run) add(one *trial.Result) {
 	auc, logLoss := one.Scores()
 	r.AUC, r.LogLoss = append(r.AUC, auc), append(r.LogLoss, logLoss)
@@ -209,7 +206,6 @@ func interpolated(samples []int, auc []float64, at int) float64 {
 	return beforeY
 }
 
-// comparisons returns the differences of all effects.
 func (r *results) comparisons() (list []*judge.Comparison) {
 	for _, e := range append(slices.Clone(r.Effects), r.Scaling...) {
 		list = append(list, e.Comparison)

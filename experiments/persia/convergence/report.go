@@ -10,7 +10,6 @@ import (
 	"tandem/internal/cli"
 )
 
-// report returns the results as tables, figures and sentences.
 func (p *plan) report(r *results) *report.Report {
 	out := &report.Report{
 		Findings: p.findings(r), Notes: p.notes(r), Comparisons: r.comparisons(), Quantities: p.quantities(r),
@@ -23,7 +22,6 @@ func (p *plan) report(r *results) *report.Report {
 	return out
 }
 
-// ratesText names a kind of rates.
 func (p *plan) ratesText(kind string) string {
 	switch {
 	case kind == ownRates:
@@ -34,7 +32,6 @@ func (p *plan) ratesText(kind string) string {
 	return "at the tuned rates of sync merge:step"
 }
 
-// effectTable returns a table with a line per effect.
 func (p *plan) effectTable(r *results) cli.Table {
 	t := cli.Table{
 		Caption: fmt.Sprintf("AUC differences after %s samples, treated − reference; lag: what sync "+
@@ -106,7 +103,6 @@ func (p *plan) levelTable(r *results) cli.Table {
 	return t
 }
 
-// rateTable returns a table of the tuned rates.
 func rateTable(r *results) cli.Table {
 	t := cli.Table{
 		Caption: "Tuned learning rates; ! if the best candidate is at an end of the grid",
@@ -157,7 +153,6 @@ func (p *plan) quantities(r *results) []report.Quantity {
 	return list
 }
 
-// findings returns a sentence on each τ, one on merging and one on each scale.
 func (p *plan) findings(r *results) (sentences []string) {
 	kind, arms := p.kinds()[0], p.mainArms()
 	for i, tau := range p.Taus {
@@ -179,7 +174,6 @@ func (p *plan) findings(r *results) (sentences []string) {
 		report.PlusMinus(sync.AUC), report.PlusMinus(strongHybrid.AUC)))
 }
 
-// notes returns what a reader needs to judge the findings.
 func (p *plan) notes(r *results) []string {
 	notes := []string{
 		"Sync is trained sequentially, which has its bits; hybrid on Persia's cluster in virtual time, " +
@@ -226,7 +220,6 @@ func (p *plan) mainRuns(r *results) (runs []*run) {
 	return runs
 }
 
-// curveFigure shows AUC by samples.
 func (p *plan) curveFigure(r *results) report.Figure {
 	f := report.Figure{
 		Name: "curves", Title: fmt.Sprintf("AUC by samples on %d ranks", p.Job.Roles.Ranks),

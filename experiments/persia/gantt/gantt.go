@@ -71,7 +71,6 @@ const (
 	hybrid
 )
 
-// newPlan returns the plan of the quick or the full version.
 func newPlan(o report.Options) (*plan, error) {
 	p := &plan{
 		Preset: "persia-paper", Model: "criteo", GPUs: 8, Steps: 16, Shown: 3,
@@ -89,7 +88,6 @@ func newPlan(o report.Options) (*plan, error) {
 	return p, nil
 }
 
-// job returns the job of a schedule.
 func (p *plan) job(s *schedule) (*predict.Job, error) {
 	j, _, err := predict.New(predict.Choice{Preset: p.Preset, Model: p.Model, Mode: s.Mode, GPUs: p.GPUs})
 	if err == nil && s.Overlap != "" {

@@ -12,7 +12,6 @@ import (
 	"tandem/internal/cli"
 )
 
-// report returns the results as tables, a figure and sentences.
 func (p *plan) report(list []*result) *report.Report {
 	out := &report.Report{
 		Figures: []report.Figure{p.figure(list)},
@@ -74,12 +73,10 @@ func (p *plan) report(list []*result) *report.Report {
 	return out
 }
 
-// overClosed returns the simulated time of a step divided by the closed form.
 func (r *result) overClosed() float64 { return float64(r.Step) / float64(r.Closed) }
 
 func ms(t unit.Tick) string { return fmt.Sprintf("%.1f", 1e3*t.Seconds()) }
 
-// stageNames returns the names of the stages in their order.
 func stageNames() (names []string) {
 	for stage := pace.GE; stage <= pace.PEG; stage++ {
 		names = append(names, stage.String())

@@ -13,7 +13,6 @@ import (
 	"tandem/experiments/internal/tune"
 )
 
-// results are what was measured.
 type results struct {
 	// Oracle has the AUC of the probabilities that labels were drawn with, by seed, and Target the AUC that
 	// is to be reached.
@@ -22,7 +21,6 @@ type results struct {
 	Networks []*networkResult `json:"networks"`
 }
 
-// networkResult holds the options of a network.
 type networkResult struct {
 	Network     string          `json:"network"`
 	Tuning      []tune.Choice   `json:"tuning"`
@@ -30,7 +28,6 @@ type networkResult struct {
 	Transferred []*transferred  `json:"transferred,omitempty"`
 }
 
-// optionResult holds the trainings of an option.
 type optionResult struct {
 	Cluster string     `json:"cluster"`
 	GPUs    int        `json:"gpus"`
@@ -68,7 +65,6 @@ type run struct {
 	Dollars float64           `json:"dollars_to_target,omitempty"`
 }
 
-// measure trains all options.
 func (p *plan) measure(ctx context.Context, lab *trial.Lab) (*results, error) {
 	oracle, err := p.Data.Oracle(p.Seed, p.Seeds)
 	if err != nil {

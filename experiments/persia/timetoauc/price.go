@@ -45,7 +45,6 @@ func (p *plan) setPrices(texts []string) error {
 	return nil
 }
 
-// setPricesOf gives hardware the prices of the plan.
 func (p *plan) setPricesOf(h *cost.Hardware) {
 	set := func(name string, of *quantity.Value[unit.Dollars]) {
 		if v, ok := p.Prices[name]; ok {

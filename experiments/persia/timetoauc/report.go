@@ -51,7 +51,6 @@ func (m *measured) ratio(a, b *optionResult) metric.Interval {
 	return nextValue(list)
 }
 
-// report makes the report of results.
 func (p *plan) report(r *results, m measured) *report.Report {
 	out := &report.Report{Notes: p.notes(r), Findings: []string{p.targetFinding(r)}}
 	for _, n := range r.Networks {
@@ -74,12 +73,10 @@ func (n *networkResult) comparable() []*optionResult {
 	return slices.DeleteFunc(slices.Clone(n.Options), func(o *optionResult) bool { return o.Seconds == nil })
 }
 
-// gpus names the GPUs of an option.
 func (o *optionResult) gpus() string { return fmt.Sprintf("%d %s", o.GPUs, o.Cluster) }
 
 func (o *optionResult) String() string { return fmt.Sprintf("%s, %s", o.gpus(), o.Mode) }
 
-// table returns the options of a network.
 func (n *networkResult) table(m measured) cli.Table {
 	t := cli.Table{
 		Caption: fmt.Sprintf("Network %s, simulated %s to the target, all machines included", n.Network,
@@ -123,7 +120,6 @@ func (n *networkResult) transferTable(m measured) cli.Table {
 	return t
 }
 
-// times returns an interval times a factor.
 func times(v metric.Interval, factor float64) metric.Interval {
 	return metric.Interval{Estimate: v.Estimate * factor, Low: v.Low * factor, High: v.High * factor}
 }
@@ -133,7 +129,6 @@ func span(v metric.Interval) string {
 	return fmt.Sprintf("%s (%s)", report.Three(v.Estimate), report.Range(v))
 }
 
-// targetFinding says what the target is.
 func (p *plan) targetFinding(r *results) string {
 	lift := 0.0
 	for i, auc := range r.Target {
@@ -278,7 +273,6 @@ func (p *plan) quantities(n *networkResult, m measured) (list []report.Quantity)
 	return list
 }
 
-// notes returns what a reader needs to judge the findings.
 func (p *plan) notes(r *results) []string {
 	edges, choices := 0, 0
 	for _, n := range r.Networks {
@@ -321,7 +315,6 @@ func (p *plan) notes(r *results) []string {
 	return append(notes, report.FewSeedsNote(p.Seeds, "seeds", "an interval")...)
 }
 
-// priceNote lists all prices with their sources and dates.
 func (p *plan) priceNote() string {
 	var texts []string
 	seen := map[string]bool{}

@@ -76,7 +76,6 @@ The quick version has 2 clusters, 8 and 64 GPUs and one network. The full one ha
 	}, (*plan).measure, func(p *plan, r *results) *report.Report { return p.report(r, m) })
 }
 
-// flags are the flags of both experiments.
 type flags struct {
 	report.ModeFlags
 	gpus   []int
@@ -84,7 +83,6 @@ type flags struct {
 	prices []string
 }
 
-// add adds the flags to a command.
 func (f *flags) add(set *pflag.FlagSet) {
 	*f = flags{ModeFlags: report.NewModeFlags()}
 	f.AddFlags(set)
@@ -95,7 +93,6 @@ func (f *flags) add(set *pflag.FlagSet) {
 		"set the price of an accelerator or host in dollars an hour, as T4=0.35; may be repeated")
 }
 
-// set takes the flags of a command line.
 func (p *plan) set(f *flags) error {
 	p.Modes = f.With(job.Sync, p.Modes)
 	if err := f.Apply(&p.Job, p.Modes); err != nil {
@@ -145,7 +142,6 @@ type plan struct {
 	Transferred []transfer `yaml:"transferred"`
 }
 
-// network is a network that is trained and priced.
 type network struct {
 	Name string `yaml:"name"` // the layers of its top
 	Dim  int    `yaml:"embedding-dim"`
@@ -211,7 +207,6 @@ func clusters() (list []rented, err error) {
 // transferGPUs is the number of GPUs of which curves are transferred.
 const transferGPUs = 64
 
-// newPlan returns the plan of the quick or the full version.
 func newPlan(quick bool) (*plan, error) {
 	j := job.Default()
 	tau := staleness
@@ -262,7 +257,6 @@ func (o *option) String() string {
 	return fmt.Sprintf("%s, %d GPUs, %s", o.cluster.Name, o.gpus, o.mode)
 }
 
-// options returns all options of a network.
 func (p *plan) options(n network) (list []option) {
 	for _, c := range p.Clusters {
 		for _, gpus := range p.GPUs {
@@ -274,7 +268,6 @@ func (p *plan) options(n network) (list []option) {
 	return list
 }
 
-// job returns the job of an option under a seed.
 func (p *plan) job(o *option, seed uint64) job.Job {
 	j := p.Job.InMode(o.mode)
 	j.Cluster = o.cluster.Section
