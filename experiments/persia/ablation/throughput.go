@@ -105,7 +105,7 @@ func (p *plan) simulateAll(ctx context.Context, b benchmark, meter *report.Meter
 	}
 	t := &throughputs{benchmark: b, All: simulated[0], None: simulated[1]}
 	all := t.All.points.over(t.None.points)
-	lost, gained := all.over(all), all.over(all) // products, from 1
+	lost, gained := t.All.points.over(t.All.points), t.None.points.over(t.None.points) // products, from 1
 	for i := range p.Optimisations {
 		off, alone := simulated[2+2*i], simulated[3+2*i]
 		t.Off, t.Alone = append(t.Off, off), append(t.Alone, alone)
