@@ -11,7 +11,6 @@ import (
 	"tandem/experiments/persia/rivals"
 	"tandem/experiments/persia/scalability"
 	"tandem/experiments/persia/timetoauc"
-	"tandem/experiments/persia/tuner"
 )
 
 // Chapter returns the experiments in the order of the list.
@@ -31,16 +30,16 @@ func Chapter() report.Chapter {
 				Name:     "auc-table",
 				Question: "What AUC does each mode gain or lose against sync, at common rates and at its own?",
 				Help:     "Tunes the learning rates of every mode and compares the modes.",
-				Parts:    []*report.Experiment{report.Adapt(auctable.New()), report.Adapt(tuner.New())},
+				Parts:    []*report.Experiment{auctable.New(), auctable.NewTuner()},
 			},
-			report.Adapt(convergence.New()),
+			convergence.New(),
 			{
 				Name:     "time-to-auc",
 				Question: "How long, and for how many dollars, do modes and clusters train until a target AUC?",
 				Help:     "Trains under simulated time on several clusters until a target AUC.",
-				Parts:    []*report.Experiment{report.Adapt(timetoauc.New()), report.Adapt(timetoauc.NewCost())},
+				Parts:    []*report.Experiment{timetoauc.New(), timetoauc.NewCost()},
 			},
-			report.Adapt(gantt.New()),
-			report.Adapt(ablation.New()),
+			gantt.New(),
+			ablation.New(),
 		}}
 }

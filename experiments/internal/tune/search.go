@@ -8,6 +8,7 @@ import (
 
 	"tandem/algo/job"
 	"tandem/algo/metric"
+	"tandem/experiments/internal/report"
 	"tandem/experiments/internal/trial"
 )
 
@@ -43,7 +44,6 @@ func distance(a, b Rates) float64 {
 	return math.Abs(math.Log(a.Rows/b.Rows)) + math.Abs(math.Log(a.Dense/b.Dense))
 }
 
-// spec returns the training of a candidate.
 func (s *search) spec(c *Candidate, seed uint64) trial.Spec {
 	j := s.arm.JobAt(c.Rates, seed)
 	part := trial.Validation
@@ -75,9 +75,9 @@ func (s *search) best() []*Candidate {
 // best. None comes back, so that every search has the same number of trainings.
 func (s *search) keep(n int) {
 	ranked := s.best()
-	wanted := append([]*Candidate{ranked[0], s.nominal}, s.neighbours(ranked[0])...)
+	rows, dense := s.beside(ranked[0], 0), s.beside(ranked[0], 1)
 	var kept []*Candidate
-	for _, c := range append(wanted, ranked...) {
+	for _, c := range slices.Concat([]*Candidate{ranked[0], s.nominal}, rows[:], dense[:], ranked) {
 		if len(kept) < n && slices.Contains(s.in, c) && !slices.Contains(kept, c) {
 			kept = append(kept, c)
 		}
@@ -85,36 +85,22 @@ func (s *search) keep(n int) {
 	s.in = kept
 }
 
-// neighbours returns the candidates of the grid that differ from one in one rate by one step.
-func (s *search) neighbours(c *Candidate) (list []*Candidate) {
-	for _, pair := range s.beside(c) {
-		for _, n := range pair {
-			if n != nil {
-				list = append(list, n)
-			}
-		}
-	}
-	return list
-}
-
-// beside returns the neighbours below and above a candidate of the grid, in row rate and in dense rate; nil
+// beside returns the neighbours below and above a candidate of the grid in a rate (0: rows, 1: dense); nil
 // where the grid ends.
-func (s *search) beside(c *Candidate) (pairs [2][2]*Candidate) {
-	at, wide := slices.Index(s.grid, c), len(s.plan.Dense)
-	row, dense := at/wide, at%wide
-	if row > 0 {
-		pairs[0][0] = s.grid[at-wide]
+func (s *search) beside(c *Candidate, rate int) (pair [2]*Candidate) {
+	step, many := len(s.plan.Dense), len(s.plan.Rows)
+	if rate == 1 {
+		step, many = 1, len(s.plan.Dense)
 	}
-	if row < len(s.plan.Rows)-1 {
-		pairs[0][1] = s.grid[at+wide]
+	at := slices.Index(s.grid, c)
+	place := at / step % many
+	if place > 0 {
+		pair[0] = s.grid[at-step]
 	}
-	if dense > 0 {
-		pairs[1][0] = s.grid[at-1]
+	if place < many-1 {
+		pair[1] = s.grid[at+step]
 	}
-	if dense < wide-1 {
-		pairs[1][1] = s.grid[at+1]
-	}
-	return pairs
+	return pair
 }
 
 // addVertex adds the candidate at which the parabolas through the best one of the grid and its neighbours are
@@ -134,7 +120,7 @@ func (s *search) addVertex() {
 // last. It returns 0 where the grid ends, a training diverged, or the parabola is not a hill.
 func (s *search) shift(top *Candidate, rate, first, last int) float64 {
 	var means [3]float64
-	pair := s.beside(top)[rate]
+	pair := s.beside(top, rate)
 	for i, c := range []*Candidate{pair[0], top, pair[1]} {
 		if c == nil || len(c.AUC) < last || slices.Contains(c.AUC[first:last], 0) {
 			return 0
@@ -160,18 +146,18 @@ func ratio(rates []float64) float64 {
 func (s *search) choice(n int) Choice {
 	ranked := s.best()
 	chosen := ranked[0]
-	gains := differences(chosen.AUC, s.nominal.AUC, n)
+	gains := report.Differences(chosen.AUC[:n], s.nominal.AUC)
 	if mean(gains) <= 2*StandardError(gains) {
 		chosen = s.nominal
 	}
 	c := Choice{Arm: s.arm.Name, Rates: chosen.Rates, AUC: metric.MeanInterval(chosen.AUC[:n])}
 	if other := slices.IndexFunc(ranked,
 		func(c *Candidate) bool { return c.Rates != chosen.Rates }); other >= 0 {
-		c.StandardError = StandardError(differences(chosen.AUC, ranked[other].AUC, n))
+		c.StandardError = StandardError(report.Differences(chosen.AUC[:n], ranked[other].AUC))
 	}
 	top := ranked[slices.IndexFunc(ranked, func(c *Candidate) bool { return c != s.vertex })]
 	for rate, candidates := range [][]float64{s.plan.Rows, s.plan.Dense} {
-		pair := s.beside(top)[rate]
+		pair := s.beside(top, rate)
 		c.AtEdge = c.AtEdge || len(candidates) > 1 && (pair[0] == nil || pair[1] == nil)
 	}
 	for i := range n {
@@ -188,14 +174,6 @@ func (s *search) choice(n int) Choice {
 		c.Trials += len(candidate.AUC)
 	}
 	return c
-}
-
-// differences returns a − b for the first n seeds.
-func differences(a, b []float64, n int) (d []float64) {
-	for i := range n {
-		d = append(d, a[i]-b[i])
-	}
-	return d
 }
 
 // mean returns the mean of at least one value.

@@ -135,7 +135,7 @@ func TestTunedIsRarelyWorseThanNominal(t *testing.T) {
 			}
 			return auc
 		}
-		gains := differences(at(c.Rates), at(nominal), seeds)
+		gains := report.Differences(at(c.Rates), at(nominal))
 		if mean(gains) < -StandardError(gains) {
 			worse++
 		}

@@ -11,27 +11,17 @@ import (
 	"time"
 
 	"tandem/experiments/internal/judge"
+	"tandem/experiments/internal/paper"
 	"tandem/experiments/internal/report"
 	"tandem/experiments/internal/trial"
 )
 
-// Experiment is the comparison.
-type Experiment struct{}
-
 // New returns the experiment.
-func New() Experiment { return Experiment{} }
-
-// Name returns "ablation".
-func (Experiment) Name() string { return "ablation" }
-
-// Question returns the question of the experiment.
-func (Experiment) Question() string {
-	return "What does each of Persia's optimisations gain, and what do the lossy ones cost in AUC?"
-}
-
-// Help returns what the experiment measures and writes.
-func (Experiment) Help() string {
-	return `Simulates Persia's jobs with all optimisations on, with each one off, with each
+func New() *report.Experiment {
+	return report.Study(report.Experiment{
+		Name:     "ablation",
+		Question: "What does each of Persia's optimisations gain, and what do the lossy ones cost in AUC?",
+		Help: `Simulates Persia's jobs with all optimisations on, with each one off, with each
 one alone on, and with all off, at the same points of the box of unknown inputs:
 
   async-rows     off: mode sync, lookups wait for the puts of the step before
@@ -53,46 +43,94 @@ computes the parameters, so every run gives the same bits.
 
 The quick version has Criteo on 8 V100s, and trains in hybrid at rates that are
 not tuned; the full one adds Kwai's model and 100 trillion parameters on 64 GPUs,
-more forms of values, tuned rates and sync.
-
-Writes to a new folder:
-
-  report.html          everything on one page
-  ablation.csv         a line per simulated variant, written at its end
-  trials.jsonl         a line per training, written at its end
-  ablation.json        inputs with sources and hash, factors, AUC by seed
-  settings.yaml        the resolved settings
-  lost.png, .svg       throughput lost with one optimisation off
-  gained.png, .svg     throughput gained with one alone on`
+more forms of values, tuned rates and sync.`,
+		QuickTime: 20 * time.Second,
+	}, newPlan, (*plan).measure, (*plan).report)
 }
 
-// QuickTime returns the approximate time of the quick version on two slow cores.
-func (Experiment) QuickTime() time.Duration { return 20 * time.Second }
-
-// Run simulates, trains and compares.
-func (Experiment) Run(ctx context.Context, o report.Options) (*report.Report, error) {
-	return newPlan(o).execute(ctx, o)
+// plan is everything that is fixed before the first run.
+type plan struct {
+	Seed          uint64         `yaml:"seed"` // the first
+	Seeds         int            `yaml:"seeds"`
+	Samples       int            `yaml:"samples"` // points of the box of unknown inputs behind an interval
+	Steps         int            `yaml:"steps"`   // measured of a simulated run
+	Optimisations []optimisation `yaml:"optimisations"`
+	Benchmarks    []benchmark    `yaml:"benchmarks"`
+	Quality       quality        `yaml:"quality"`
 }
 
-// execute runs a plan.
-func (p *plan) execute(ctx context.Context, o report.Options) (*report.Report, error) {
+// benchmark is a job of the paper on its cluster.
+type benchmark struct {
+	ID     string `yaml:"id" json:"id"` // in the names of quantities
+	Name   string `yaml:"name" json:"name"`
+	Preset string `yaml:"preset" json:"preset"` // of the cluster
+	Model  string `yaml:"model" json:"model"`
+	GPUs   int    `yaml:"gpus" json:"gpus"`
+}
+
+// newPlan returns the plan of the quick or the full version. A point of all variants of the full version
+// takes five seconds on one core.
+func newPlan(o report.Options) (*plan, error) {
+	p := &plan{
+		Seed: o.Seed, Seeds: o.Seeds, Samples: 48, Steps: 16, Optimisations: optimisations(),
+		Benchmarks: []benchmark{
+			{"criteo-8", "Criteo, 8 V100s", "persia-paper", "criteo", 8},
+			{"kwai-64", "Kwai-Video, 64 V100s", "persia-paper", "kwai-video", 64},
+			{"100t-64", "100 T, 64 A100s", "persia-gcp", "criteo-syn-100t", 64},
+		},
+		Quality: newQuality(o.Quick),
+	}
+	if o.Quick {
+		p.Samples, p.Benchmarks = 16, p.Benchmarks[:1]
+	}
+	return p, nil
+}
+
+// choice is the part of a prediction that a benchmark sets, with all optimisations.
+func (b *benchmark) choice() *paper.Choice {
+	return &paper.Choice{Preset: b.Preset, Model: b.Model, Mode: "hybrid", GPUs: b.GPUs}
+}
+
+// cases returns all benchmarks as a plan whose inputs can be listed with their sources.
+func (p *plan) cases() *paper.Plan {
+	cases := &paper.Plan{}
+	for _, b := range p.Benchmarks {
+		cases.Cases = append(cases.Cases, paper.Case{Name: b.Name, Choice: *b.choice()})
+	}
+	return cases
+}
+
+type results struct {
+	Inputs      *paper.Inputs  `json:"inputs"`
+	Throughputs []*throughputs `json:"throughputs"`
+	Accuracies  []*accuracy    `json:"accuracies"`
+}
+
+func (p *plan) measure(ctx context.Context, o report.Options) (*results, error) {
 	r := &results{}
 	var err error
 	if r.Inputs, err = p.cases().Freeze(); err != nil {
 		return nil, fmt.Errorf("ablation: %w", err)
 	}
-	if r.Throughputs, err = p.measureThroughputs(ctx, o); err != nil {
-		return nil, fmt.Errorf("ablation: %w", err)
+	meter := &report.Meter{Total: len(p.Benchmarks) * len(p.variants()), Unit: "variants", Report: o.Progress}
+	for _, b := range p.Benchmarks {
+		t, err := p.simulateAll(ctx, b, meter)
+		if err != nil {
+			return nil, fmt.Errorf("ablation: %s: %w", b.Name, err)
+		}
+		r.Throughputs = append(r.Throughputs, t)
 	}
-	lab, err := trial.Open(o)
-	if err != nil {
-		return nil, err
-	}
-	defer lab.Close()
-	lab.Expect(p.Quality.trainings(p.Seeds))
-	if r.Accuracies, err = p.Quality.measure(ctx, lab, p.Seed, p.Seeds); err != nil {
-		return nil, fmt.Errorf("ablation: %w", err)
-	}
+	r.Accuracies, err = trial.Measure(o, "ablation", p.Quality.trainings(p.Seeds),
+		func(lab *trial.Lab) ([]*accuracy, error) { return p.Quality.measure(ctx, lab, p.Seed, p.Seeds) })
 	judge.Judge(r.comparisons())
-	return p.report(r), nil
+	return r, err
+}
+
+func (r *results) comparisons() (list []*judge.Comparison) {
+	for _, a := range r.Accuracies {
+		for _, losses := range a.Losses {
+			list = append(list, losses...)
+		}
+	}
+	return list
 }

@@ -12,6 +12,7 @@ import (
 	"tandem/algo/metric"
 	"tandem/algo/numeric/compress"
 	"tandem/algo/protocol/pace"
+	"tandem/algo/unit"
 	"tandem/experiments/internal/judge"
 	"tandem/experiments/internal/report"
 	"tandem/experiments/internal/report/reporttest"
@@ -22,7 +23,8 @@ import (
 
 func criteo(t *testing.T) *predict.Job {
 	t.Helper()
-	base, err := benchmarks()[0].job()
+	p, _ := newPlan(report.Options{})
+	base, err := p.Benchmarks[0].choice().Job()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -31,7 +33,7 @@ func criteo(t *testing.T) *predict.Job {
 
 // The stored results are of the inputs in the tree.
 func TestStoredResults(t *testing.T) {
-	p := newPlan(report.Options{Seeds: 5, Seed: 1})
+	p, _ := newPlan(report.Options{Seeds: 5, Seed: 1})
 	if err := p.cases().CheckStored("full.json", "go run ./experiments ablation"); err != nil {
 		t.Error(err)
 	}
@@ -121,11 +123,15 @@ func TestLoadOfTheBusiestPS(t *testing.T) {
 func TestClosedFormsOfSchedules(t *testing.T) {
 	stages := pace.StageTimes{pace.GE: 4e6, pace.FC: 5e6, pace.BC: 7e6, pace.DS: 16e6, pace.PEG: 3e6}
 	one, two := closedForms(stages, 37e6, []float64{1}), closedForms(stages, 37e6, []float64{0.5, 0.5})
-	if one.all != 28e6 || one.without[async] != 35e6 || one.without[ahead] != 37e6 {
-		t.Errorf("one bucket: %+v", one)
-	}
-	if two.all != 24.5e6 || two.without[overlap] != 28e6 || two.without[async] != 31.5e6 {
-		t.Errorf("two buckets: %+v", two)
+	for _, c := range []struct {
+		got, want unit.Tick
+	}{
+		{one[everything], 28e6}, {one[everything&^async], 35e6}, {one[everything&^ahead], 37e6},
+		{two[everything], 24.5e6}, {two[everything&^overlap], 28e6}, {two[everything&^async], 31.5e6},
+	} {
+		if c.got != c.want {
+			t.Errorf("%v, want %v, of %v and %v", c.got, c.want, one, two)
+		}
 	}
 }
 
@@ -176,9 +182,18 @@ func (fake) RowDeviation(treated, reference []trial.Spec) (float64, error) {
 	return 0, nil
 }
 
+// smallQuality returns a plan of all forms at the nominal rates on few rows.
+func smallQuality() quality {
+	q := newQuality(false)
+	q.Rates = nil
+	q.Sets = []report.DataSet{report.AdultIncome(), report.Generated(0.1, 400, 300),
+		report.Like("criteo", 400, 300)}
+	return q
+}
+
 // Every form is compared with exact training in its own mode, and the verdicts follow.
 func TestLossesOfForms(t *testing.T) {
-	q := newQuality([]string{job.Hybrid, job.Sync}, nil, 400, 300)
+	q := smallQuality()
 	list, err := q.measure(t.Context(), fake{}, 1, 3)
 	if err != nil {
 		t.Fatal(err)
@@ -205,19 +220,18 @@ func TestLossesOfForms(t *testing.T) {
 }
 
 // A gain is above or below 1 only beyond jitter, and beyond what is negligible.
-func TestEffectOfAGain(t *testing.T) {
+func TestSignOfAGain(t *testing.T) {
 	at := func(low, high float64) metric.Interval {
 		return metric.Interval{Estimate: 1, Low: low, High: high}
 	}
 	for _, c := range []struct {
 		gain gain
-		want effect
+		want int
 	}{
-		{gain{at(1.02, 1.5), 0.01}, gains}, {gain{at(1.02, 1.5), 0.03}, unclear},
-		{gain{at(1.004, 1.1), 0}, unclear}, {gain{at(0.7, 0.98), 0.01}, harms},
-		{gain{at(0.7, 1.2), 0}, unclear},
+		{gain{at(1.02, 1.5), 0.01}, 1}, {gain{at(1.02, 1.5), 0.03}, 0}, {gain{at(1.004, 1.1), 0}, 0},
+		{gain{at(0.7, 0.98), 0.01}, -1}, {gain{at(0.7, 1.2), 0}, 0},
 	} {
-		if got := c.gain.effect(); got != c.want {
+		if got := c.gain.sign(); got != c.want {
 			t.Errorf("%+v: %v, want %v", c.gain, got, c.want)
 		}
 	}
@@ -226,17 +240,18 @@ func TestEffectOfAGain(t *testing.T) {
 // A small plan, from simulation and training to the report.
 func TestSmallAblation(t *testing.T) {
 	o := report.Options{Quick: true, Seeds: 2, Seed: 3, Folder: t.TempDir()}
-	p := newPlan(o)
+	p, _ := newPlan(o)
 	p.Samples, p.Steps = 2, 2
-	p.Quality = newQuality([]string{job.Hybrid}, nil, 400, 300)
+	p.Quality = smallQuality()
+	p.Quality.Modes = p.Quality.Modes[:1]
 	p.Quality.Sets, p.Quality.Batches = p.Quality.Sets[1:2], p.Quality.Batches[1:2]
 	p.Quality.Forms = p.Quality.Forms[:2]
-	out, err := p.execute(t.Context(), o)
+	r, err := p.measure(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)
 	}
+	out := p.report(r)
 	reporttest.CheckWidth(t, out)
-	r := out.Data.(*results)
 	b := r.Throughputs[0]
 	for i, off := range b.Off {
 		if want := b.All.Throughput.Estimate / off.Throughput.Estimate; b.Lost[i].Estimate != want {

@@ -1,12 +1,17 @@
 package ablation
 
 import (
+	"slices"
+	"sync"
+
 	"tandem/algo/job"
 	"tandem/algo/numeric/compress"
 	"tandem/algo/numeric/shard"
 	"tandem/algo/protocol/pace"
 	"tandem/sim/cost"
+	"tandem/sim/model"
 	"tandem/sim/param"
+	"tandem/sim/popularity"
 	"tandem/sim/predict"
 )
 
@@ -34,10 +39,8 @@ const (
 // switches are optimisations that are on.
 type switches uint
 
-// everything is all optimisations.
 const everything = end - 1
 
-// has reports whether an optimisation is on.
 func (s switches) has(one switches) bool { return s&one != 0 }
 
 // The numbers of batches that a rank has in flight with and without batches ahead, and of the bytes of a
@@ -47,7 +50,6 @@ const (
 	positionBytes, idBytes  = 2, 8
 )
 
-// optimisations returns the list in the order of the bits.
 func optimisations() []optimisation {
 	return []optimisation{
 		{"async-rows", "asynchronous rows", "mode sync: lookups wait for all puts of the step before"},
@@ -64,6 +66,16 @@ func optimisations() []optimisation {
 	}
 }
 
+// names returns the names of the optimisations that are on, in those of quantities.
+func (s switches) names(list []optimisation) (names []string) {
+	for i, o := range list {
+		if s.has(1 << i) {
+			names = append(names, o.ID)
+		}
+	}
+	return names
+}
+
 // at returns a job at a point of the box of unknown inputs with some optimisations on.
 func (s switches) at(base *predict.Job, p param.Point) *predict.Job {
 	j := base.At(p)
@@ -71,7 +83,8 @@ func (s switches) at(base *predict.Job, p param.Point) *predict.Job {
 	w := &j.Workload
 	tables := j.Model.Tables()
 	if !s.has(uniqueIDs) {
-		w.Distinct = occurrences(w.Occurrences)
+		perSample := w.Occurrences
+		w.Distinct = func(samples int) float64 { return perSample * float64(samples) }
 		w.Skew = occurrenceSkew(tables)
 		if !s.has(packedIDs) {
 			j.Hardware.System.Loader.IDTime.Fix(0) // no distinct ids are looked for
@@ -117,11 +130,6 @@ func (s switches) schedule(j *predict.Job) {
 	j.Training.Overlap, j.Training.Staleness, j.Training.Prefetch = overlaps, &staleness, flight
 }
 
-// occurrences returns the number of rows that PSs handle if no batch has its distinct ids.
-func occurrences(perSample float64) func(samples int) float64 {
-	return func(samples int) float64 { return perSample * float64(samples) }
-}
-
 // packed returns the sizes of ids with the distinct ones of a batch once, and of the signs of distinct rows,
 // which PSs get in any case.
 func packed(w *cost.Workload, distinct func(samples int) float64) *cost.PackedSizes {
@@ -134,4 +142,44 @@ func packed(w *cost.Workload, distinct func(samples int) float64) *cost.PackedSi
 			return idBytes * handled(samples) / float64(plan.Servers())
 		},
 	}
+}
+
+// occurrenceSkew returns the load of the busiest PS ÷ the mean, if every occurrence of an id is work and rows
+// are spread by a hash: all occurrences of an id are on one PS.
+func occurrenceSkew(tables []model.Table) func(samples, servers int) float64 {
+	mixed := sync.OnceValue(func() popularity.Popularity {
+		var columns []popularity.Popularity
+		var ids []float64
+		for _, t := range tables {
+			columns = append(columns, popularity.New(t.Rows, t.Frequencies.Share))
+			ids = append(ids, t.IDs)
+		}
+		return popularity.Mix(columns, ids)
+	})
+	return func(_, servers int) float64 { return mixed().Skew(servers, 1) }
+}
+
+// tableSkew returns the load of the busiest PS ÷ the mean, if PSs hold whole tables, one after the other.
+// Unique means that work is a distinct row of a batch, instead of an occurrence.
+func tableSkew(tables []model.Table, unique bool) func(samples, servers int) float64 {
+	return func(samples, servers int) float64 {
+		loads, sum := make([]float64, servers), 0.0
+		for i, t := range tables {
+			rows := t.IDs * float64(samples)
+			if unique {
+				rows = t.Distinct(float64(samples))
+			}
+			loads[i%servers] += rows
+			sum += rows
+		}
+		return slices.Max(loads) * float64(servers) / sum
+	}
+}
+
+// copyingByteTime returns the time to serialise a byte, in ns of a core of speed 1, where the payload is
+// copied once more. A copy has the speed of the hosts of embedding workers.
+func copyingByteTime(j *predict.Job) float64 {
+	host := &j.Hardware.EmbeddingWorkers.Host
+	return float64(j.Hardware.System.Messages.ByteTime.Mid) +
+		1e9/float64(host.CopySpeed.Mid)*host.CoreSpeed.Mid
 }

@@ -1,18 +1,22 @@
 package ablation
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
 
 	"tandem/algo/job"
+	"tandem/algo/metric"
 	"tandem/algo/numeric/compress"
 	"tandem/algo/numeric/model"
 	"tandem/algo/numeric/table"
+	"tandem/experiments/internal/arms"
 	"tandem/experiments/internal/judge"
 	"tandem/experiments/internal/report"
 	"tandem/experiments/internal/trial"
 	"tandem/experiments/internal/tune"
+	"tandem/internal/cli"
 )
 
 // quality is the part of the plan on what lossy forms cost in AUC.
@@ -37,8 +41,15 @@ type lossy struct {
 	Rows     string        `yaml:"rows,omitempty" json:"rows,omitempty"`
 	Products string        `yaml:"products,omitempty" json:"products,omitempty"`
 
-	quick bool // part of the quick version
+	quick    bool // part of the quick version
+	logistic bool // a logistic regression
 }
+
+// The trainings beside the lossy ones: without any loss of precision, and of the simplest model.
+var (
+	exact    = lossy{ID: "exact", Name: "exact"}
+	logistic = lossy{ID: "logistic", Name: "logistic", logistic: true}
+)
 
 // forms returns the lossy trainings. The first is what Persia's code does.
 func forms() []lossy {
@@ -57,63 +68,47 @@ func forms() []lossy {
 // nominal are the rates that the candidates are centred on.
 var nominal = tune.Rates{Rows: 0.1, Dense: 0.003}
 
-// fullQuality compares in hybrid, as Persia trains, and in sync, where nothing but the precision differs.
-func fullQuality() quality {
-	return newQuality([]string{job.Hybrid, job.Sync},
-		&tune.Plan{Rows: tune.Grid(nominal.Rows, 4, 1), Dense: tune.Grid(nominal.Dense, 4, 1),
-			Seeds: tune.SeedsMin}, 12_000, 16_000)
-}
-
-// quickQuality has shorter runs of fewer forms at the nominal rates, and hybrid alone.
-func quickQuality() quality {
-	q := newQuality([]string{job.Hybrid}, nil, 6_000, 8_000)
-	q.Forms = slices.DeleteFunc(q.Forms, func(f lossy) bool { return !f.quick })
-	return q
-}
-
-func newQuality(modes []string, rates *tune.Plan, trainRows, testRows int) quality {
+// newQuality returns the plan of the full version, in hybrid, as Persia trains, and in sync, where nothing
+// but the precision differs; or that of the quick one, with shorter runs of fewer forms at the nominal
+// rates, in hybrid alone.
+func newQuality(quick bool) quality {
 	j := job.Default()
 	j.Model.EmbeddingDim, j.Model.Top = 8, []int{32, 16}
 	j.Training.Prefetch = 4
 	j.Cluster = job.PersiaCluster()
-	return quality{
-		Job: j, Modes: modes, Forms: forms(), Rates: rates,
-		Sets: []report.DataSet{
-			report.AdultIncome(), report.Generated(0.1, trainRows, testRows),
-			report.Like("criteo", trainRows, testRows),
-		},
-		Batches: []int{128, 64, 64},
+	q := quality{
+		Job: j, Modes: []string{job.Hybrid, job.Sync}, Forms: forms(), Batches: []int{128, 64, 64},
+		Rates: &tune.Plan{Rows: tune.Grid(nominal.Rows, 4, 1), Dense: tune.Grid(nominal.Dense, 4, 1),
+			Seeds: tune.SeedsMin},
 	}
+	trainRows, testRows := 12_000, 16_000
+	if quick {
+		trainRows, testRows = 6_000, 8_000
+		q.Modes, q.Rates = q.Modes[:1], nil
+		q.Forms = slices.DeleteFunc(q.Forms, func(f lossy) bool { return !f.quick })
+	}
+	q.Sets = []report.DataSet{report.AdultIncome(), report.Generated(0.1, trainRows, testRows),
+		report.Like("criteo", trainRows, testRows)}
+	return q
 }
 
-// job returns the job of a training on data set i under a seed.
-func (q *quality) job(i int, f lossy, mode string, rates tune.Rates, seed uint64) job.Job {
+// spec returns a training on data set i under a seed: in sequence, or in the simulated cluster, which
+// computes the parameters and has wires.
+func (q *quality) spec(i int, f lossy, mode string, rates tune.Rates, seed uint64) trial.Spec {
 	j := q.Job.InMode(mode)
 	j.Data = q.Sets[i].WithSeed(seed)
 	j.Training.GlobalBatch, j.Training.Seed = q.Batches[i], seed
-	if f.Wire != "" {
-		j.Wire.Precision = f.Wire
-	}
-	if f.Rows != "" {
-		j.Rows.Precision = f.Rows
-	}
-	if f.Products != "" {
-		j.Model.Precision = f.Products
+	j.Wire.Precision = cmp.Or(f.Wire, j.Wire.Precision)
+	j.Rows.Precision = cmp.Or(f.Rows, j.Rows.Precision)
+	j.Model.Precision = cmp.Or(f.Products, j.Model.Precision)
+	if f.logistic {
+		j.Model.Spec = model.Spec{Kind: model.LogisticRegression, EmbeddingDim: 1}
 	}
 	rates.Apply(&j)
-	return j
-}
-
-// spec returns a training in the simulated cluster, which computes the parameters and has wires.
-func (q *quality) spec(i int, f lossy, mode string, rates tune.Rates, seed uint64) trial.Spec {
-	return trial.Spec{Job: q.job(i, f, mode, rates, seed), Part: trial.Test, Simulated: true,
+	return trial.Spec{Job: j, Part: trial.Test, Simulated: mode != job.Sequential,
 		Name: fmt.Sprintf("%s, %s, %s, seed %d", q.Sets[i].Name, mode, f.Name, seed)}
 }
 
-// exact is the training without any loss of precision.
-var exact = lossy{ID: "exact", Name: "exact"}
-
-// accuracy are the results on a data set.
 type accuracy struct {
 	DataSet  string        `json:"data"`
 	TestRows int           `json:"test_rows"`
@@ -128,12 +123,6 @@ type accuracy struct {
 	Losses [][]*judge.Comparison `json:"lossy_less_exact"`
 }
 
-// lab runs trainings, as *trial.Lab does.
-type lab interface {
-	tune.Lab
-	RowDeviation(treated, reference []trial.Spec) (float64, error)
-}
-
 // trainings returns how many trainings there are, equal ones included.
 func (q *quality) trainings(seeds int) int {
 	each := seeds * (1 + len(q.Modes)*(1+len(q.Forms)))
@@ -143,100 +132,168 @@ func (q *quality) trainings(seeds int) int {
 	return len(q.Sets) * each
 }
 
-// measure trains and compares on every data set.
-func (q *quality) measure(ctx context.Context, l lab, first uint64, seeds int) ([]*accuracy, error) {
+func (q *quality) measure(ctx context.Context, l arms.Lab, first uint64, seeds int) ([]*accuracy, error) {
 	var list []*accuracy
-	for i, s := range q.Sets {
-		a := &accuracy{DataSet: s.Name, Rates: nominal}
-		logistic := nominal
-		if q.Rates != nil {
-			choices, err := tune.Tune(ctx, l, q.arms(i), *q.Rates)
-			if err != nil {
-				return nil, err
-			}
-			a.Rates, a.AtEdge, logistic = choices[0].Rates, choices[0].AtEdge, choices[1].Rates
-		}
-		run := func(spec func(seed uint64) trial.Spec) (judge.Quality, []trial.Spec, error) {
-			var specs []trial.Spec
-			for k := range seeds {
-				specs = append(specs, spec(first+uint64(k)))
-			}
-			results, err := l.Run(ctx, specs)
-			if err != nil {
-				return judge.Quality{}, nil, err
-			}
-			quality, diverged := trial.Quality(results)
-			a.Diverged, a.TestRows = a.Diverged+diverged, results[0].TestRows
-			return quality, specs, nil
-		}
-		simple := func(seed uint64) trial.Spec { return q.logistic(i, logistic, seed) }
-		var err error
-		if a.Logistic, _, err = run(simple); err != nil {
-			return nil, err
-		}
-		if err := q.compare(l, a, i, first, run); err != nil {
-			return nil, err
-		}
-		oracle, err := s.Oracle(first, seeds)
+	for i := range q.Sets {
+		a, err := q.measureSet(ctx, l, i, first, seeds)
 		if err != nil {
 			return nil, err
 		}
-		a.Oracle = oracle.AUC
 		list = append(list, a)
 	}
 	return list, nil
 }
 
-// compare adds the comparisons on data set i, without verdicts.
-func (q *quality) compare(l lab, a *accuracy, i int, first uint64,
-	run func(spec func(seed uint64) trial.Spec) (judge.Quality, []trial.Spec, error),
-) error {
-	for m, mode := range q.Modes {
-		train := func(f lossy) (judge.Quality, []trial.Spec, error) {
-			return run(func(seed uint64) trial.Spec { return q.spec(i, f, mode, a.Rates, seed) })
-		}
-		reference, referenceSpecs, err := train(exact)
+// measureSet trains and compares on data set i, without verdicts.
+func (q *quality) measureSet(ctx context.Context, l arms.Lab, i int, first uint64, seeds int) (
+	a *accuracy, err error) {
+	a = &accuracy{DataSet: q.Sets[i].Name, Rates: nominal}
+	simple := nominal // rates of the logistic regression
+	if q.Rates != nil {
+		choices, err := tune.Tune(ctx, l, []tune.Arm{q.arm(i, exact), q.arm(i, logistic)}, *q.Rates)
 		if err != nil {
-			return err
+			return nil, err
+		}
+		a.Rates, a.AtEdge, simple = choices[0].Rates, choices[0].AtEdge, choices[1].Rates
+	}
+	train := func(f lossy, mode string, rates tune.Rates) (quality judge.Quality, specs []trial.Spec,
+		err error) {
+		for k := range seeds {
+			specs = append(specs, q.spec(i, f, mode, rates, first+uint64(k)))
+		}
+		results, err := l.Run(ctx, specs)
+		if err != nil {
+			return quality, nil, err
+		}
+		quality, diverged := trial.Quality(results)
+		a.Diverged, a.TestRows = a.Diverged+diverged, results[0].TestRows
+		return quality, specs, nil
+	}
+	if a.Logistic, _, err = train(logistic, job.Sequential, simple); err != nil {
+		return nil, err
+	}
+	for m, mode := range q.Modes {
+		reference, referenceSpecs, err := train(exact, mode, a.Rates)
+		if err != nil {
+			return nil, err
 		}
 		if m == 0 {
 			a.Exact = reference
 		}
 		var losses []*judge.Comparison
 		for _, f := range q.Forms {
-			treated, specs, err := train(f)
+			treated, specs, err := train(f, mode, a.Rates)
 			if err != nil {
-				return err
+				return nil, err
 			}
 			c := judge.Pair(a.DataSet, mode+", "+f.Name, exact.Name, first, treated, reference)
 			if c.RowDeviation, err = l.RowDeviation(specs, referenceSpecs); err != nil {
-				return err
+				return nil, err
 			}
 			losses = append(losses, c)
 		}
 		a.Losses = append(a.Losses, losses)
 	}
-	return nil
+	oracle, err := q.Sets[i].Oracle(first, seeds)
+	a.Oracle = oracle.AUC
+	return a, err
 }
 
-// arms returns what is tuned on data set i: the exact training, in sequence, which has the bits of sync, and
-// the logistic regression.
-func (q *quality) arms(i int) []tune.Arm {
-	name := q.Sets[i].Name
-	return []tune.Arm{
-		{Name: name + ", exact", Nominal: nominal, Job: func(seed uint64) job.Job {
-			return q.job(i, exact, job.Sequential, nominal, seed)
-		}},
-		{Name: name + ", logistic", Nominal: nominal, Job: func(seed uint64) job.Job {
-			return q.logistic(i, nominal, seed).Job
-		}},
+// arm returns a training for the tuner: in sequence, which has the bits of sync.
+func (q *quality) arm(i int, f lossy) tune.Arm {
+	return tune.Arm{Name: q.Sets[i].Name + ", " + f.Name, Nominal: nominal, Job: func(seed uint64) job.Job {
+		return q.spec(i, f, job.Sequential, nominal, seed).Job
+	}}
+}
+
+// levels has the AUC of the exact training beside simpler and better predictions.
+func (q *quality) levels(list []*accuracy) cli.Table {
+	t := cli.Table{
+		Caption: fmt.Sprintf("AUC of the exact training in %s, mean over seeds ± half the 95 %% interval, "+
+			"and its learning rates; test rows; a constant guess has 0.5, no model exceeds the oracle",
+			q.Modes[0]),
+		Header: []string{"data", "exact", "logistic", "oracle", "rows", "network", "test"}, Words: 1,
 	}
+	for _, a := range list {
+		oracle, edge := "", ""
+		if a.Oracle != nil {
+			oracle = report.Mean(a.Oracle)
+		}
+		if a.AtEdge {
+			edge = "!"
+		}
+		t.Rows = append(t.Rows, []string{a.DataSet, report.Level(a.Exact.AUC), report.Mean(a.Logistic.AUC),
+			oracle, report.Digits(a.Rates.Rows, 2), report.Digits(a.Rates.Dense, 2) + edge,
+			report.Thousands(a.TestRows)})
+	}
+	return t
 }
 
-// logistic returns the training of a logistic regression on data set i, in sequence.
-func (q *quality) logistic(i int, rates tune.Rates, seed uint64) trial.Spec {
-	j := q.job(i, exact, job.Sequential, rates, seed)
-	j.Model.Spec = model.Spec{Kind: model.LogisticRegression, EmbeddingDim: 1}
-	return trial.Spec{Job: j, Part: trial.Test,
-		Name: fmt.Sprintf("%s, logistic, seed %d", q.Sets[i].Name, seed)}
+// finding returns the sentence on all forms: how many are equivalent, which are not, and the lowest end of an
+// interval.
+func (q *quality) finding(list []*accuracy) string {
+	var lowest *judge.Comparison
+	count := map[metric.Verdict]int{}
+	var others []string
+	for _, a := range list {
+		for _, losses := range a.Losses {
+			for _, c := range losses {
+				count[c.Verdict]++
+				if c.Verdict != metric.Equivalent {
+					others = append(others, fmt.Sprintf("%s, %s %s (%s)", c.Data, c.Treated,
+						report.PlusMinus(c.AUC), c.Verdict))
+				}
+				if lowest == nil || c.AUC.Low < lowest.AUC.Low {
+					lowest = c
+				}
+			}
+		}
+	}
+	return fmt.Sprintf("AUC of lossy less exact training, %d comparisons: %d equivalent within %g, %d "+
+		"different, %d inconclusive. Not equivalent: %s. The lowest end of an interval is of %s, %s: %s.",
+		len(list)*len(q.Modes)*len(q.Forms), count[metric.Equivalent], metric.EquivalenceMargin,
+		count[metric.Different], count[metric.Inconclusive], orNothing(others), lowest.Data, lowest.Treated,
+		report.PlusMinus(lowest.AUC))
+}
+
+func (q *quality) quantities(list []*accuracy) (quantities []report.Quantity) {
+	for _, a := range list {
+		for m, mode := range q.Modes {
+			for i, f := range q.Forms {
+				quantities = append(quantities, report.Quantity{
+					Name: f.ID + "-less-exact-" + mode + "-" + report.Slug(a.DataSet),
+					What: fmt.Sprintf("AUC with %s − AUC of exact training, %s, %s", f.Name, mode, a.DataSet),
+					Over: report.OverSeeds, Interval: a.Losses[m][i].AUC,
+				})
+			}
+		}
+	}
+	return quantities
+}
+
+func (q *quality) notes(list []*accuracy, seeds int) []string {
+	diverged := 0
+	for _, a := range list {
+		diverged += a.Diverged
+	}
+	rates := fmt.Sprintf("All forms train at the rates %g (rows) and %g (network), which are not tuned.",
+		nominal.Rows, nominal.Dense)
+	if q.Rates != nil {
+		rates = "All forms train at the tuned rates of the exact training in sync; ! says that the best " +
+			"candidate is at an end of the grid. A precision has no tuned rates of its own."
+	}
+	notes := []string{
+		fmt.Sprintf("Trainings run in the simulated cluster persia-paper, %d ranks, τ = %d, one epoch, a "+
+			"network %v over rows of dimension %d, Adagrad for rows, Adam for the network. In hybrid, "+
+			"smaller messages also arrive earlier, so rows have slightly other staleness; in sync only the "+
+			"precision differs.", q.Job.Roles.Ranks, q.Job.Training.Prefetch-1, q.Job.Model.Top,
+			q.Job.Model.EmbeddingDim),
+		rates,
+		"Wire fp16 casts embeddings and their gradients, as Persia's code; scaled blocks multiply 128 " +
+			"neighbouring values by a power of two before the cast, which keeps small ones. Rows in half " +
+			"precision are rounded at random; optimizer state, sums and the dense network's gradients and " +
+			"parameters stay fp32.",
+		fmt.Sprintf("%d trainings diverged and count as a guess of ½.", diverged),
+	}
+	return append(notes, report.FewSeedsNote(seeds, "seeds", "an interval")...)
 }

@@ -8,36 +8,22 @@ import (
 	"strings"
 
 	"tandem/algo/metric"
-	"tandem/experiments/internal/judge"
-	"tandem/experiments/internal/paper"
 	"tandem/experiments/internal/report"
 	"tandem/internal/cli"
 	"tandem/sim/predict"
 )
 
-// results are all results of the experiment.
-type results struct {
-	Inputs      *paper.Inputs  `json:"inputs"`
-	Throughputs []*throughputs `json:"throughputs"`
-	Accuracies  []*accuracy    `json:"accuracies"`
-}
-
-// comparisons returns the comparisons of all data sets.
-func (r *results) comparisons() (list []*judge.Comparison) {
-	for _, a := range r.Accuracies {
-		for _, losses := range a.Losses {
-			list = append(list, losses...)
-		}
-	}
-	return list
-}
-
-// report returns the results as tables, figures and sentences.
 func (p *plan) report(r *results) *report.Report {
 	out := &report.Report{
-		Comparisons: r.comparisons(), Settings: p, Data: r, Notes: p.notes(r),
+		Comparisons: r.comparisons(), Notes: p.notes(r),
 		Quantities: slices.Concat(p.factorQuantities(r), p.Quality.quantities(r.Accuracies)),
-		Figures:    []report.Figure{p.lostFigure(r), p.gainedFigure(r)},
+		Figures: []report.Figure{
+			p.figure(r, "lost", "Throughput lost with one optimisation off (simulated)",
+				"all on ÷ one off (thin line: over unknown inputs; mark: closed form of a schedule)",
+				"all off"),
+			p.figure(r, "gained", "Throughput gained with one optimisation alone on (simulated)",
+				"one on ÷ all off (thin line: over unknown inputs)", "all on"),
+		},
 	}
 	for _, t := range r.Throughputs {
 		out.Tables = append(out.Tables, p.factorTable(t))
@@ -46,7 +32,8 @@ func (p *plan) report(r *results) *report.Report {
 	for _, t := range r.Throughputs {
 		out.Tables = append(out.Tables, p.bindingTable(t))
 	}
-	out.Tables = append(out.Tables, p.Quality.table(r.Accuracies), p.Quality.levels(r.Accuracies))
+	out.Tables = append(out.Tables, report.ComparisonTables(out.Comparisons)...)
+	out.Tables = append(out.Tables, p.Quality.levels(r.Accuracies))
 	out.Findings = append(out.Findings, p.Quality.finding(r.Accuracies))
 	return out
 }
@@ -69,7 +56,6 @@ func (p *plan) factorTable(t *throughputs) cli.Table {
 	return table
 }
 
-// factorText returns a factor with its interval.
 func factorText(v metric.Interval) string {
 	return fmt.Sprintf("%.2f (%.2f–%.2f)", v.Estimate, v.Low, v.High)
 }
@@ -92,12 +78,14 @@ func (p *plan) bindingTable(t *throughputs) cli.Table {
 		Header: []string{"variant", "k samples/s", "largest share", "moved most"}, Words: 1,
 	}
 	add := func(name string, v, from *variant) {
-		row := []string{name, fmt.Sprintf("%.0f (%.0f–%.0f)", v.Throughput.Estimate/1e3, v.Throughput.Low/1e3,
-			v.Throughput.High/1e3), short(largest(v).Resource) + " " + percent(largest(v).Share), "–"}
+		first, change := v.Bottlenecks[0], "–"
 		if m := moved(from, v); math.Abs(m.ms) >= movedLeast {
-			row[3] = fmt.Sprintf("%s %s ms", short(m.resource), signedText(m.ms))
+			change = fmt.Sprintf("%s %s ms", short(m.resource), signedText(m.ms))
 		}
-		table.Rows = append(table.Rows, row)
+		k := v.Throughput
+		table.Rows = append(table.Rows, []string{name,
+			fmt.Sprintf("%.0f (%.0f–%.0f)", k.Estimate/1e3, k.Low/1e3, k.High/1e3),
+			short(first.Resource) + " " + percent(first.Share), change})
 	}
 	add("all on", t.All, t.All)
 	for i, o := range p.Optimisations {
@@ -142,7 +130,6 @@ func moved(from, to *variant) (most move) {
 	return most
 }
 
-// signedText returns a number of ms with its sign.
 func signedText(ms float64) string { return report.Minus(fmt.Sprintf("%+.1f", ms)) }
 
 // short returns the name of a resource for a table of 80 columns.
@@ -152,10 +139,9 @@ func short(resource string) string {
 }
 
 // byLoss returns the indices of the optimisations, the largest loss first.
-func (t *throughputs) byLoss() []int {
-	order := make([]int, len(t.Lost))
-	for i := range order {
-		order[i] = i
+func (t *throughputs) byLoss() (order []int) {
+	for i := range t.Lost {
+		order = append(order, i)
 	}
 	slices.SortStableFunc(order, func(a, b int) int {
 		return cmp.Compare(t.Lost[b].Estimate, t.Lost[a].Estimate)
@@ -163,26 +149,25 @@ func (t *throughputs) byLoss() []int {
 	return order
 }
 
-// findings returns the sentences on a benchmark.
 func (p *plan) findings(t *throughputs) []string {
 	var costly, free, alone, harmful []string
 	for _, i := range t.byLoss() {
 		name := p.Optimisations[i].Name
-		if t.Lost[i].effect() == gains {
+		if t.Lost[i].sign() > 0 {
 			m := moved(t.All, t.Off[i])
 			costly = append(costly, fmt.Sprintf("%s %s (in the critical path of a step: %s ms of %s)", name,
 				factorText(t.Lost[i].Interval), signedText(m.ms), m.resource))
 		} else {
 			free = append(free, name)
 		}
-		switch text := name + " " + factorText(t.Gained[i].Interval); t.Gained[i].effect() {
-		case gains:
+		switch text := name + " " + factorText(t.Gained[i].Interval); t.Gained[i].sign() {
+		case 1:
 			alone = append(alone, text)
-		case harms:
+		case -1:
 			harmful = append(harmful, text)
 		}
 	}
-	first := largest(t.All)
+	first := t.All.Bottlenecks[0]
 	return []string{
 		fmt.Sprintf("%s, all on: %.0f thousand samples/s (%.0f to %.0f). %s of the critical path: %s. "+
 			"All on ÷ all off: %s.", t.Name, t.All.Throughput.Estimate/1e3, t.All.Throughput.Low/1e3,
@@ -212,9 +197,6 @@ func (p *plan) orderFinding(t *throughputs) string {
 		factorText(t.Products[1]), how(t.OverTotal[1]), factorText(t.OverTotal[1]))
 }
 
-// largest returns the resource with the largest share of the critical path.
-func largest(v *variant) predict.Bottleneck { return v.Bottlenecks[0] }
-
 func percent(share float64) string { return fmt.Sprintf("%.0f %%", 100*share) }
 
 func orNothing(list []string) string {
@@ -224,44 +206,30 @@ func orNothing(list []string) string {
 	return strings.Join(list, "; ")
 }
 
-// lostFigure has a bar for each optimisation of each benchmark that is off, the largest loss first.
-func (p *plan) lostFigure(r *results) report.Figure {
-	f := report.Figure{Name: "lost", Title: "Throughput lost with one optimisation off (simulated)",
-		X: report.Axis{Label: "all on ÷ one off (thin line: over unknown inputs; mark: closed form of a " +
-			"schedule)"}}
+// figure has a bar for each optimisation of each benchmark, the largest loss first, after all of them: what
+// is lost, or gained, by them.
+func (p *plan) figure(r *results, name, title, label, all string) report.Figure {
+	f := report.Figure{Name: name, Title: title, X: report.Axis{Label: label}}
 	for k, t := range r.Throughputs {
-		f.Bars = append(f.Bars, t.bar(k, "all off", t.Total))
+		add := func(name string, v metric.Interval, target float64) {
+			f.Bars = append(f.Bars, report.Bar{Name: t.Name + ": " + name, Color: k, Value: v.Estimate,
+				Low: v.Low, High: v.High, Target: target})
+		}
+		add(all, t.Total, 0)
 		for _, i := range t.byLoss() {
-			bar := t.bar(k, p.Optimisations[i].Name, t.Lost[i].Interval)
-			if e := t.Expected[i]; e.Low == e.High {
-				bar.Target = e.Low
+			v, target := t.Gained[i].Interval, 0.0
+			if name == "lost" {
+				v = t.Lost[i].Interval
+				if e := t.Expected[i]; e.Low == e.High {
+					target = e.Low
+				}
 			}
-			f.Bars = append(f.Bars, bar)
+			add(p.Optimisations[i].Name, v, target)
 		}
 	}
 	return f
 }
 
-// gainedFigure has a bar for each optimisation of each benchmark that is on alone, in the order of
-// lostFigure.
-func (p *plan) gainedFigure(r *results) report.Figure {
-	f := report.Figure{Name: "gained", Title: "Throughput gained with one optimisation alone on (simulated)",
-		X: report.Axis{Label: "one on ÷ all off (thin line: over unknown inputs)"}}
-	for k, t := range r.Throughputs {
-		f.Bars = append(f.Bars, t.bar(k, "all on", t.Total))
-		for _, i := range t.byLoss() {
-			f.Bars = append(f.Bars, t.bar(k, p.Optimisations[i].Name, t.Gained[i].Interval))
-		}
-	}
-	return f
-}
-
-// bar returns a bar of a figure in the colour of the benchmark.
-func (t *throughputs) bar(color int, name string, v metric.Interval) report.Bar {
-	return report.Bar{Name: t.Name + ": " + name, Color: color, Value: v.Estimate, Low: v.Low, High: v.High}
-}
-
-// factorQuantities returns all factors.
 func (p *plan) factorQuantities(r *results) (list []report.Quantity) {
 	for _, t := range r.Throughputs {
 		add := func(name, what string, v metric.Interval) {
@@ -280,7 +248,6 @@ func (p *plan) factorQuantities(r *results) (list []report.Quantity) {
 	return list
 }
 
-// notes returns what a reader needs to judge the findings.
 func (p *plan) notes(r *results) []string {
 	var off []string
 	for _, o := range p.Optimisations {

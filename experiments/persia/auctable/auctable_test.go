@@ -2,12 +2,16 @@ package auctable
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"math"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
 	"tandem/algo/job"
+	"tandem/algo/metric"
 	"tandem/algo/rng"
 	"tandem/experiments/internal/arms"
 	"tandem/experiments/internal/judge"
@@ -18,12 +22,35 @@ import (
 )
 
 // small returns a plan of a few seconds.
-func small() plan {
-	p := newPlan([]string{job.Sync, job.Hybrid, "backup-workers"}, []set{
+func small() *plan {
+	p := newPlan([]string{job.Sync, job.Hybrid, "backup-workers"}, 0.003, 1, []set{
 		{report.Generated(0.1, 1_500, 1_000), 64, true}, {report.Like("criteo", 400, 400), 16, false},
 	})
 	p.Rates = tune.Plan{Rows: []float64{0.1}, Dense: []float64{0.003}, Seeds: tune.SeedsMin}
+	p.Seed, p.Seeds = 1, 2
 	return p
+}
+
+// smallTuner returns a plan of tuner of a few seconds.
+func smallTuner() *plan {
+	p := tunerPlan(true)
+	p.Sets = []set{{report.Generated(0.1, 2_000, 1_000), 256, true}}
+	p.Rates = tune.Plan{Rows: tune.Grid(0.1, 4, 1), Dense: []float64{0.01}, Seeds: tune.SeedsMin}
+	p.Seed, p.Seeds = 1, 2
+	return p
+}
+
+// measure trains a plan in a folder.
+func measure(t *testing.T, p *plan, folder string) []*result {
+	t.Helper()
+	o := report.Options{Folder: folder, Progress: reporttest.Progress(t)}
+	results, err := trial.Measure(o, "small", 0, func(lab *trial.Lab) ([]*result, error) {
+		return p.train(t.Context(), lab)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return results
 }
 
 // fake is a lab in which the AUC loses 0.002 by merging by rank, 0.004 by a simulated mode, and 0.01 for each
@@ -34,7 +61,7 @@ func (f *fake) Run(_ context.Context, specs []trial.Spec) ([]trial.Result, error
 	f.specs = append(f.specs, specs...)
 	results := make([]trial.Result, len(specs))
 	for i, s := range specs {
-		auc, best := 0.8+0.01*rng.New(s.Job.Training.Seed, "noise").NormFloat64(), nominal.Dense
+		auc, best := 0.8+0.01*rng.New(s.Job.Training.Seed, "noise").NormFloat64(), 0.003
 		if !s.Job.MergeByStep() {
 			auc -= 0.002
 		}
@@ -63,7 +90,7 @@ func (f *fake) RowDeviation(treated, reference []trial.Spec) (float64, error) {
 func TestEffectsOfHybridAddUp(t *testing.T) {
 	p, f := small(), &fake{}
 	p.Modes = []string{job.Sync, job.Hybrid, job.AsyncPS}
-	p.Rates.Dense = tune.Grid(nominal.Dense, 4, 1)
+	p.Rates.Dense = tune.Grid(p.Nominal.Dense, 4, 1)
 	p.Seed, p.Seeds = 5, 4
 	results, err := p.measure(t.Context(), f)
 	if err != nil {
@@ -86,7 +113,7 @@ func TestEffectsOfHybridAddUp(t *testing.T) {
 			}
 		}
 	}
-	made := p.report(results)
+	made := p.reportTable(results)
 	reporttest.CheckWidth(t, made)
 	names := map[string]bool{}
 	for _, q := range made.Quantities {
@@ -105,13 +132,9 @@ func TestEffectsOfHybridAddUp(t *testing.T) {
 }
 
 func TestSmallPlan(t *testing.T) {
-	o := report.Options{Seeds: 2, Seed: 1, Folder: t.TempDir(), Progress: reporttest.Progress(t)}
-	made, err := execute(t.Context(), small(), o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	reporttest.CheckWidth(t, made)
-	r := made.Data.([]*result)[0]
+	p := small()
+	results := measure(t, p, t.TempDir())
+	r := results[0]
 	for _, a := range r.Arms {
 		for i, auc := range a.Own.AUC {
 			if auc < 0.5 || auc > r.Oracle[i] {
@@ -122,39 +145,97 @@ func TestSmallPlan(t *testing.T) {
 	if at := r.Effects[0]; at.Own.SameBits() {
 		t.Error("hybrid has the bits of sync")
 	}
+	made := p.reportTable(results)
+	made.Settings, made.Data = p, results
+	reporttest.CheckWidth(t, made)
 	if err := made.WriteFolder(t.TempDir()); err != nil {
 		t.Error(err)
 	}
 }
 
-// A table with the largest numbers that a difference can have fits a terminal.
+// Every arm of tuner has the same trials. A second run in the folder, as after a kill at the end, trains
+// nothing and has the same numbers.
+func TestSmallTuner(t *testing.T) {
+	p, folder := smallTuner(), t.TempDir()
+	results := measure(t, p, folder)
+	r := results[0]
+	if len(r.Arms) != 4 || r.TestRows != 1_000 || len(r.Oracle) != 2 {
+		t.Fatalf("%d arms, %d test rows, oracle %v", len(r.Arms), r.TestRows, r.Oracle)
+	}
+	for _, a := range r.Arms {
+		if a.Choice.Trials != r.Arms[0].Choice.Trials {
+			t.Errorf("%s had %d trials, sync had %d", a.Name, a.Choice.Trials, r.Arms[0].Choice.Trials)
+		}
+		for i, auc := range a.Own.AUC {
+			if auc < 0.5 || auc > r.Oracle[i] {
+				t.Errorf("%s, seed %d: AUC %v, oracle %v", a.Name, i+1, auc, r.Oracle[i])
+			}
+		}
+	}
+	made := p.reportTuner(results)
+	if len(made.Comparisons) != 2*3 || len(made.Findings) != 2 {
+		t.Errorf("%d comparisons of 3 arms with sync, findings %q", len(made.Comparisons), made.Findings)
+	}
+	before, err := os.ReadFile(filepath.Join(folder, "trials.jsonl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	again := measure(t, p, folder)
+	if after, _ := os.ReadFile(filepath.Join(folder, "trials.jsonl")); string(after) != string(before) {
+		t.Error("the second run trained again")
+	}
+	first, _ := json.Marshal(results)
+	if second, _ := json.Marshal(again); string(first) != string(second) {
+		t.Error("the second run has other numbers")
+	}
+}
+
+// The tables of both parts fit a terminal with all arms, the largest numbers that a difference can have, and
+// a ratio that is far from known.
 func TestTablesFitATerminal(t *testing.T) {
 	far := judge.Quality{AUC: []float64{0.3, 0.9}, LogLoss: []float64{1, 2}}
 	near := judge.Quality{AUC: []float64{0.71, 0.72}, LogLoss: []float64{0.5, 0.5}}
-	p := fullPlan()
-	var results []*result
-	for _, s := range p.Sets {
-		r := &result{Result: &arms.Result{DataSet: s.Name, TestRows: 28_860}, Judged: s.Judged}
-		for _, name := range append(append([]string{}, p.Modes...), byRank, logistic) {
-			r.Arms = append(r.Arms, &arms.Arm{Name: name, Own: near, Common: far,
-				Choice: tune.Choice{Rates: tune.Rates{Rows: 0.0252, Dense: 0.000188}, AtEdge: true}})
-		}
-		for _, e := range p.effects() {
-			r.Effects = append(r.Effects, &gap{e.name,
-				arms.Gap{
-					Own:    judge.Pair(s.Name, e.treated, e.reference, 1, near, near),
-					Common: judge.Pair(s.Name, e.treated, e.reference, 1, far, near),
+	for _, p := range []*plan{tablePlan(false), tunerPlan(false)} {
+		var results []*result
+		for _, s := range p.Sets {
+			r := &result{Judged: s.Judged,
+				Result: &arms.Result{DataSet: s.Name, TestRows: 28_860, Oracle: near.AUC}}
+			for _, a := range p.arms(s).Arms {
+				r.Arms = append(r.Arms, &arms.Arm{Name: a.Name, Own: near, Common: far,
+					RowRatio: metric.Interval{Estimate: 0.04321, Low: 0.00012345, High: 123.4},
+					Choice:   tune.Choice{Rates: tune.Rates{Rows: 0.00625, Dense: 0.000625}, AtEdge: true}})
+			}
+			for _, e := range p.effects() {
+				r.Effects = append(r.Effects, &gap{e.name, arms.Gap{
+					Own:    judge.Pair(s.Name, e.treated+", own rates", e.reference, 1, near, near),
+					Common: judge.Pair(s.Name, e.treated+", common rates", e.reference, 1, far, near),
 				}})
+			}
+			results = append(results, r)
 		}
-		results = append(results, r)
+		judge.Judge(comparisons(results, true, arms.Own, arms.Common))
+		judge.Judge(comparisons(results, false, arms.Own, arms.Common))
+		made := p.reportTable(results)
+		if p.ByRank {
+			made = p.reportTuner(results)
+			if got := made.Tables[0].Rows[0][3]; got != "0.043 (0.00012–120)" {
+				t.Errorf("ratio %q", got)
+			}
+		}
+		reporttest.CheckWidth(t, made)
 	}
-	judge.Judge(comparisons(results, true))
-	judge.Judge(comparisons(results, false))
-	reporttest.CheckWidth(t, p.report(results))
+}
+
+func TestTheBaselineHasOneWeightForEveryID(t *testing.T) {
+	p := smallTuner()
+	j := p.job(p.Sets[0], logistic, 1)
+	if j.Training.Mode != job.Sequential || j.Model.Dim() != 1 {
+		t.Errorf("mode %s, dimension %d", j.Training.Mode, j.Model.Dim())
+	}
 }
 
 func TestBadFlags(t *testing.T) {
-	p := fullPlan()
+	p := tablePlan(false)
 	err := p.choose([]string{"frape"})
 	if err == nil || !strings.Contains(err.Error(), `no data set "frape"`) {
 		t.Errorf("error %v", err)
@@ -166,7 +247,7 @@ func TestBadFlags(t *testing.T) {
 
 // Every arm of every data set is a valid job.
 func TestJobsAreValid(t *testing.T) {
-	for _, p := range []plan{quickPlan(), fullPlan()} {
+	for _, p := range []*plan{tablePlan(true), tablePlan(false), tunerPlan(true), tunerPlan(false)} {
 		for _, s := range p.Sets {
 			for _, a := range p.arms(s).Arms {
 				j := a.Job(1)

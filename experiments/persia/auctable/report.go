@@ -2,6 +2,7 @@ package auctable
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"tandem/algo/job"
@@ -12,30 +13,50 @@ import (
 	"tandem/internal/cli"
 )
 
-// report returns the results of a plan as tables, figures and sentences.
-func (p *plan) report(results []*result) *report.Report {
-	return &report.Report{
-		Comparisons: comparisons(results, true),
-		Findings:    p.findings(results),
-		Notes:       p.notes(results),
-		Quantities:  p.quantities(results),
-		Tables:      p.tables(results),
-		Figures:     []report.Figure{p.figure(results, arms.Own), p.figure(results, arms.Common)},
-		Settings:    p,
-		Data:        results,
+// reportTable returns the results of auc-table: every effect on every data set.
+func (p *plan) reportTable(results []*result) *report.Report {
+	out := &report.Report{
+		Comparisons: comparisons(results, true, arms.Own, arms.Common),
+		Notes: append(p.notes(results), "Names that end in -like are presets of the generator: columns as "+
+			"published of the log, rows drawn."),
+		Quantities: p.quantities(results),
+		Figures:    []report.Figure{p.tableFigure(results, arms.Own), p.tableFigure(results, arms.Common)},
 	}
+	for i, e := range p.effects() {
+		out.Tables = append(out.Tables, effectTable(e, i, results))
+		for _, kind := range []arms.Kind{arms.Own, arms.Common} {
+			out.Findings = append(out.Findings, effectFinding(e, i, kind, results))
+		}
+	}
+	out.Findings = append(out.Findings, p.boundFinding(results))
+	for _, r := range results {
+		out.Tables = append(out.Tables, r.rateTable(), r.levelTable())
+	}
+	if len(results) == len(p.Sets) { // and not drawn again beside other files
+		out.Notes = append(out.Notes, p.Absent...)
+	}
+	return out
 }
 
-// tables returns a table for every effect, the AUC of simpler and better predictions, and rates.
-func (p *plan) tables(results []*result) (list []cli.Table) {
-	for i, e := range p.effects() {
-		list = append(list, effectTable(e, i, results))
+// reportTuner returns the results of tuner: the rates of every arm, and what it differs by at its own.
+func (p *plan) reportTuner(results []*result) *report.Report {
+	out := &report.Report{
+		Comparisons: comparisons(results, true, arms.Common, arms.Own), Notes: p.notes(results),
+		Figures: []report.Figure{p.tunerFigure(results)},
 	}
-	list = append(list, levelTable(results))
 	for _, r := range results {
-		list = append(list, r.rateTable())
+		out.Tables = append(out.Tables, r.rateTable(), r.levelTable())
+		for i, e := range p.effects() {
+			if g := r.Effects[i]; e.treated != logistic {
+				out.Findings = append(out.Findings, fmt.Sprintf("%s: AUC of %s less that of sync is %s at "+
+					"the rates of sync (%s) and %s at its own (%s).", r.DataSet, e.treated,
+					report.PlusMinus(g.Common.AUC), g.Common.Text(), report.PlusMinus(g.Own.AUC),
+					g.Own.Text()))
+			}
+		}
 	}
-	return list
+	out.Tables = append(out.Tables, report.ComparisonTables(out.Comparisons)...)
+	return out
 }
 
 // effectTable returns a table of an effect, a line for each data set.
@@ -47,99 +68,85 @@ func effectTable(e effect, at int, results []*result) cli.Table {
 		Header: []string{"data", "own rates", "all", "rates of sync", "all", "test rows"}, Words: 1,
 	}
 	for _, r := range results {
-		g := r.Effects[at]
 		row := []string{r.DataSet}
-		for _, c := range []*judge.Comparison{g.Own, g.Common} {
-			row = append(row, r.value(c), fmt.Sprintf("±%.1f", 500*(c.Simultaneous.High-c.Simultaneous.Low)))
-		}
-		if !r.Judged {
-			row[2], row[4] = "", ""
+		for _, c := range []*judge.Comparison{r.Effects[at].Own, r.Effects[at].Common} {
+			if r.Judged {
+				row = append(row, report.MilliVerdict(c),
+					fmt.Sprintf("±%.1f", 500*(c.Simultaneous.High-c.Simultaneous.Low)))
+			} else {
+				row = append(row, "("+report.MilliInterval(c.AUC)+")", "")
+			}
 		}
 		t.Rows = append(t.Rows, append(row, report.Thousands(r.TestRows)))
 	}
 	return t
 }
 
-// value returns a difference with the mark of its verdict.
-func (r *result) value(c *judge.Comparison) string {
-	if !r.Judged {
-		return "(" + report.MilliInterval(c.AUC) + ")"
-	}
-	return report.MilliVerdict(c)
-}
-
-// levelTable returns a table of the AUC of sync beside simpler and better predictions.
-func levelTable(results []*result) cli.Table {
-	t := cli.Table{
-		Caption: "AUC on the test rows, mean over seeds ± half the 95 % interval, at tuned rates; a " +
-			"constant guess has 0.5, no model exceeds the oracle",
-		Header: []string{"data", "sync", "logistic", "oracle"}, Words: 1,
-	}
-	for _, r := range results {
-		oracle := ""
-		if r.Oracle != nil {
-			oracle = report.Level(r.Oracle)
-		}
-		t.Rows = append(t.Rows, []string{r.DataSet, report.Level(r.Arm(job.Sync).Own.AUC),
-			report.Level(r.Arm(logistic).Own.AUC), oracle})
-	}
-	return t
-}
-
-// rateTable returns a table of what the tuner chose for a data set, with the AUC.
+// rateTable returns a table of what the tuner chose for a data set.
 func (r *result) rateTable() cli.Table {
 	t := cli.Table{
-		Caption: r.DataSet + ": tuned learning rates of rows and network (! the best candidate is at an " +
-			"end of the grid) and AUC, mean over seeds ± half the 95 % interval",
-		Header: []string{"arm", "rows", "network", "AUC, own rates", "AUC, rates of sync"}, Words: 1,
+		Caption: r.DataSet + ": learning rates; ÷ sync is the ratio of the best rates of rows, with its " +
+			"95 % interval over seeds; ! the best candidate is at an end of the grid",
+		Header: []string{"arm", "rows", "network", "rows ÷ sync (95 %)"}, Words: 1,
 	}
 	for _, a := range r.Arms {
-		rows, network := a.RateTexts(2)
-		t.Rows = append(t.Rows, []string{a.Name, rows, network, report.Level(a.Own.AUC),
-			report.Level(a.Common.AUC)})
+		rows, network := a.RateTexts(3)
+		t.Rows = append(t.Rows, []string{a.Name, rows, network, report.RatioText(a.RowRatio)})
 	}
 	return t
 }
 
-// figure shows the differences to sync on the judged data sets: a place on the axis for each data set, a
+// levelTable returns a table of the AUC on a data set, beside simpler and better predictions.
+func (r *result) levelTable() cli.Table {
+	t := cli.Table{
+		Caption: r.DataSet + ": AUC on the test rows, mean over seeds ± half the 95 % interval; a constant " +
+			"guess has 0.5, no model exceeds the oracle",
+		Header: []string{"arm", "at the rates of sync", "at its own rates"}, Words: 1,
+	}
+	for _, a := range r.Arms {
+		t.Rows = append(t.Rows, []string{a.Name, report.Level(a.Common.AUC), report.Level(a.Own.AUC)})
+	}
+	if r.Oracle != nil {
+		t.Rows = append(t.Rows, []string{"oracle", "", report.Level(r.Oracle)})
+	}
+	return t
+}
+
+// tableFigure shows the differences to sync on the judged data sets: a place on the axis for each data set, a
 // colour for each mode.
-func (p *plan) figure(results []*result, kind arms.Kind) report.Figure {
+func (p *plan) tableFigure(results []*result, kind arms.Kind) report.Figure {
 	f := report.Figure{
 		Name:  strings.ReplaceAll(string(kind), " ", "-"),
 		Title: "AUC of a mode − AUC of sync, " + rateText(kind),
 		Y:     report.Axis{Label: "AUC difference (bars: 95 %)"},
 	}
-	lines := map[string]*report.Line{}
-	for _, r := range results {
-		if !r.Judged {
+	results = judged(results)
+	for i, r := range results {
+		f.X.Ticks = append(f.X.Ticks, float64(i))
+		f.X.Names = append(f.X.Names, strings.ReplaceAll(r.DataSet, "-", "-\n"))
+	}
+	f.Lines = report.MarginLines(-0.5, float64(len(results))-0.5)
+	color := 0
+	for i, e := range p.effects() {
+		if e.reference != job.Sync || e.treated == byRank {
 			continue
 		}
-		x := float64(len(f.X.Ticks))
-		f.X.Ticks, f.X.Names = append(f.X.Ticks, x),
-			append(f.X.Names, strings.ReplaceAll(r.DataSet, "-", "-\n"))
-		for i, e := range p.effects() {
-			if e.reference != job.Sync || e.treated == byRank {
-				continue
-			}
-			if lines[e.name] == nil {
-				lines[e.name] = &report.Line{Name: e.treated, Color: len(lines), Scatter: true}
-			}
-			l := lines[e.name]
-			v := r.Effects[i].At(kind).AUC
-			side := (float64(l.Color) - float64(len(p.Modes)-2)/2) * 0.7 / float64(len(p.Modes))
-			l.Points = append(l.Points, report.Point{X: x + side, Y: v.Estimate, Low: v.Low, High: v.High})
+		l := report.Line{Name: e.treated, Color: color, Scatter: true}
+		side := (float64(color) - float64(len(p.Modes)-2)/2) * 0.7 / float64(len(p.Modes))
+		for k, r := range results {
+			l.Points = append(l.Points, report.IntervalPoint(float64(k)+side, r.Effects[i].At(kind).AUC))
 		}
-	}
-	f.Lines = report.MarginLines(-0.5, float64(len(f.X.Ticks))-0.5)
-	for _, e := range p.effects() {
-		if l := lines[e.name]; l != nil {
-			f.Lines = append(f.Lines, *l)
-		}
+		f.Lines = append(f.Lines, l)
+		color++
 	}
 	return f
 }
 
-// rateText names a kind of rates in sentences.
+// judged returns the results with enough test rows for a verdict.
+func judged(results []*result) []*result {
+	return slices.DeleteFunc(slices.Clone(results), func(r *result) bool { return !r.Judged })
+}
+
 func rateText(kind arms.Kind) string {
 	if kind == arms.Own {
 		return "each at its own rates"
@@ -147,40 +154,49 @@ func rateText(kind arms.Kind) string {
 	return "at the rates of sync"
 }
 
-// findings returns the sentences on every effect.
-func (p *plan) findings(results []*result) (sentences []string) {
-	for i, e := range p.effects() {
-		for _, kind := range []arms.Kind{arms.Own, arms.Common} {
-			sentences = append(sentences, effectFinding(e, i, kind, results))
+// tunerFigure shows the differences to sync: a place on the axis per mode, a series per data set and rate.
+func (p *plan) tunerFigure(results []*result) report.Figure {
+	f := report.Figure{
+		Name: "auc-difference", Title: "AUC of each mode − AUC of sync, at the rates of sync (common) and " +
+			"its own",
+		X: report.Axis{Label: "mode"}, Y: report.Axis{Label: "AUC difference (bars: 95 % over seeds)"},
+	}
+	for _, e := range p.effects() {
+		if e.treated != logistic {
+			f.X.Ticks, f.X.Names = append(f.X.Ticks, float64(len(f.X.Ticks))), append(f.X.Names, e.treated)
 		}
 	}
-	return append(sentences, p.boundFinding(results))
+	f.Lines = report.MarginLines(-0.5, float64(len(f.X.Ticks))-0.5)
+	color := 0
+	for _, r := range results {
+		for _, kind := range []arms.Kind{arms.Common, arms.Own} {
+			name, _, _ := strings.Cut(string(kind), " ")
+			l := report.Line{Name: r.DataSet + ", " + name, Color: color, Scatter: true}
+			for i, x := range f.X.Ticks {
+				x += 0.06 * (float64(color) - 1.5) // side by side
+				l.Points = append(l.Points, report.IntervalPoint(x, r.Effects[i].At(kind).AUC))
+			}
+			f.Lines = append(f.Lines, l)
+			color++
+		}
+	}
+	return f
 }
 
 // effectFinding returns the sentence on an effect at a kind of rates.
 func effectFinding(e effect, at int, kind arms.Kind, results []*result) string {
-	var different, equivalent, open []string
-	for _, r := range results {
-		if !r.Judged {
-			continue
+	sets := map[metric.Verdict][]string{}
+	for _, r := range judged(results) {
+		c, text := r.Effects[at].At(kind), r.DataSet
+		if c.Verdict != metric.Equivalent {
+			text += fmt.Sprintf(" (%s)", report.PlusMinus(c.AUC))
 		}
-		c := r.Effects[at].At(kind)
-		switch c.Verdict {
-		case metric.Different:
-			different = append(different, fmt.Sprintf("%s (%s)", r.DataSet, report.PlusMinus(c.AUC)))
-		case metric.Equivalent:
-			equivalent = append(equivalent, r.DataSet)
-		default:
-			open = append(open, fmt.Sprintf("%s (%s)", r.DataSet, report.PlusMinus(c.AUC)))
-		}
+		sets[c.Verdict] = append(sets[c.Verdict], text)
 	}
 	var parts []string
-	for _, part := range []struct {
-		text string
-		sets []string
-	}{{"different on ", different}, {"equivalent on ", equivalent}, {"inconclusive on ", open}} {
-		if part.sets != nil {
-			parts = append(parts, part.text+strings.Join(part.sets, ", "))
+	for _, v := range []metric.Verdict{metric.Different, metric.Equivalent, metric.Inconclusive} {
+		if sets[v] != nil {
+			parts = append(parts, v.String()+" on "+strings.Join(sets[v], ", "))
 		}
 	}
 	if parts == nil {
@@ -192,13 +208,13 @@ func effectFinding(e effect, at int, kind arms.Kind, results []*result) string {
 // boundFinding returns the sentence on what Persia reports: hybrid within 0.1 % of sync on its three data
 // sets, asynchronous training 0.5 to 1 % below.
 func (p *plan) boundFinding(results []*result) string {
-	var inside, outside, judged int
-	for _, r := range results {
-		for i, e := range p.effects() {
-			if !r.Judged || e.name != job.Hybrid+"-less-sync" {
-				continue
-			}
-			judged++
+	inside, outside, count := 0, 0, 0
+	for i, e := range p.effects() {
+		if e.name != job.Hybrid+"-less-sync" {
+			continue
+		}
+		for _, r := range judged(results) {
+			count++
 			v := r.Effects[i].Own.AUC
 			switch {
 			case v.Low > -metric.EquivalenceMargin && v.High < metric.EquivalenceMargin:
@@ -210,7 +226,7 @@ func (p *plan) boundFinding(results []*result) string {
 	}
 	return fmt.Sprintf("Persia reports hybrid within 0.001 AUC of sync on its data sets. At own rates, the "+
 		"95 %% interval lies inside that on %d of %d data sets with verdicts, outside on %d.", inside,
-		judged, outside)
+		count, outside)
 }
 
 // quantities returns every effect on every data set, and the AUC of sync.
@@ -233,7 +249,6 @@ func (p *plan) quantities(results []*result) (list []report.Quantity) {
 	return list
 }
 
-// notes returns what a reader needs to judge the findings.
 func (p *plan) notes(results []*result) []string {
 	edges, diverged := 0, 0
 	for _, r := range results {
@@ -244,22 +259,21 @@ func (p *plan) notes(results []*result) []string {
 			}
 		}
 	}
-	t := p.Job.Training
 	notes := []string{
 		fmt.Sprintf("Engine: deterministic training on the simulated cluster persia-paper, %d ranks, "+
-			"τ = %d; sync, sync by rank and logistic regression in sequence, which has the bits of sync.",
-			p.Job.Roles.Ranks, t.Prefetch-1),
+			"τ = %d; sync, by rank too, and logistic regression in sequence, which has the bits of sync.",
+			p.Job.Roles.Ranks, p.Job.Training.Prefetch-1),
 		fmt.Sprintf("One epoch of a network %v over rows of dimension %d; rows have Adagrad, the network "+
 			"Adam. Runs are shorter than the published ones, so staleness is a larger part of them.",
 			p.Job.Model.Top, p.Job.Model.EmbeddingDim),
 		fmt.Sprintf("Every arm had the same trials: %d pairs of rates under one seed, the best under more, "+
-			"the finalists under %d, and the top of a parabola. On generated data they use seeds that are "+
-			"not used afterwards, on real data the last tenth of the training rows. %g and %g are kept "+
-			"unless other rates are better by more than two standard errors. %d arms have their best rates "+
-			"at an end of the grid.", len(p.Rates.Rows)*len(p.Rates.Dense), p.Rates.Seeds, nominal.Rows,
-			nominal.Dense, edges),
+			"the finalists under %d, and the top of a parabola in the logarithm of each rate. On generated "+
+			"data they use seeds that are not used afterwards, on real data the last tenth of the training "+
+			"rows. %g and %g are kept unless other rates are better by more than two standard errors. %d "+
+			"arms have their best rates at an end of the grid.", len(p.Rates.Rows)*len(p.Rates.Dense),
+			p.Rates.Seeds, p.Nominal.Rows, p.Nominal.Dense, edges),
 		fmt.Sprintf("%d trainings of comparisons diverged and count as a guess of ½.", diverged),
-		"Names that end in -like are presets of the generator: columns as published of the log, rows drawn.",
+		"Logistic is logistic regression: one weight for every id and number.",
 		report.ModeSettingsNote(p.Job, p.Modes),
 	}
 	return append(notes, report.FewSeedsNote(p.Seeds, "seeds", "an interval")...)

@@ -22,38 +22,30 @@
 package convergence
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/spf13/pflag"
 
+	"tandem/algo/job"
+	"tandem/algo/numeric/model"
+	"tandem/algo/numeric/opt"
 	"tandem/experiments/internal/report"
 	"tandem/experiments/internal/trial"
+	"tandem/experiments/internal/tune"
 	"tandem/internal/cli"
 )
 
-// Experiment is the comparison.
-type Experiment struct {
-	report.Grid
-	steps int
-	fixed bool
-}
-
 // New returns the experiment.
-func New() *Experiment { return &Experiment{Grid: report.NewGrid(report.Taus)} }
-
-// Name returns "convergence".
-func (*Experiment) Name() string { return "convergence" }
-
-// Question returns the question of the experiment.
-func (*Experiment) Question() string {
-	return "Does hybrid converge as sync does over a run of Persia's length, and on more ranks?"
-}
-
-// Help returns what the experiment measures and writes.
-func (*Experiment) Help() string {
-	return `Trains on generated rows of the preset criteo, streamed, in three arms with the
+func New() *report.Experiment {
+	grid, length, fixed := report.NewGrid(report.Taus), 0, false
+	return trial.Study(report.Experiment{
+		Name:     "convergence",
+		Question: "Does hybrid converge as sync does over a run of Persia's length, and on more ranks?",
+		Help: `Trains on generated rows of the preset criteo, streamed, in three arms with the
 same rows, order and initial values, on 8 ranks:
 
   sync merge:step  one optimizer step per row and global batch
@@ -70,77 +62,262 @@ The full version has 10,800 steps of 4,096 samples. Rates are tuned for every ar
 runs of a twentieth of that; --fixed-rates trains all arms at the same nominal
 rates instead. It takes hours; "go run ./experiments --resume FOLDER" trains what
 an interrupted run has not. The quick version has short runs of 512 samples a step
-and fixed rates, and tests the experiment, not Persia.
-
-Writes to a new folder:
-
-  report.html                everything on one page
-  trials.jsonl               a line per training, written at its end
-  convergence.json           AUC by seed and sample, differences, tuned rates
-  differences.csv            paired differences by seed
-  settings.yaml              the resolved settings
-  curves.png, .svg           AUC by samples
-  differences.png, .svg      AUC less that of sync merge:step by samples
-  scaling.png, .svg          AUC by ranks less that of the fewest`
+and fixed rates, and tests the experiment, not Persia.`,
+		QuickTime: 45 * time.Second,
+		AddFlags: func(flags *pflag.FlagSet) {
+			grid.AddFlags(flags)
+			flags.IntVar(&length, "steps", 0, "set the length of the runs in steps; those of tuning and "+
+				"scaling follow it (default 10800; with --quick 240)")
+			flags.BoolVar(&fixed, "fixed-rates", false, "train all arms at the same nominal rates, without "+
+				"tuning")
+		},
+	}, func(o report.Options) (*plan, error) {
+		if length < 0 {
+			return nil, cli.UsageError("give a number of steps, such as 1080", "--steps: %d is negative",
+				length)
+		}
+		p := newPlan(o.Quick, grid.Taus(9, 60), length)
+		p.Seed, p.Seeds = o.Seed, o.Seeds
+		if fixed {
+			p.TuningSteps = 0
+		}
+		return p, nil
+	}, func(p *plan, ctx context.Context, lab *trial.Lab) (*results, error) { return p.measure(ctx, lab) },
+		(*plan).report)
 }
 
-// QuickTime returns the approximate time of the quick version on two slow cores.
-func (*Experiment) QuickTime() time.Duration { return 45 * time.Second }
-
-// AddFlags adds the flags that only this experiment has.
-func (e *Experiment) AddFlags(flags *pflag.FlagSet) {
-	e.Grid.AddFlags(flags)
-	flags.IntVar(&e.steps, "steps", 0, "set the length of the runs in steps; those of tuning and scaling "+
-		"follow it (default 10800; with --quick 240)")
-	flags.BoolVar(&e.fixed, "fixed-rates", false, "train all arms at the same nominal rates, without tuning")
+// plan is everything that is fixed before the first training.
+type plan struct {
+	Seed  uint64 `yaml:"seed"` // the first
+	Seeds int    `yaml:"seeds"`
+	// Job is the job of all arms, with the nominal rates; arms set mode, ranks, batch, τ and rates.
+	Job  job.Job        `yaml:"job"`
+	Data report.DataSet `yaml:"data"` // without the number of training rows
+	Taus []int          `yaml:"taus"` // ascending
+	// Steps is the length of the runs whose curves are compared, and Points the number of their evaluations.
+	Steps  int `yaml:"steps"`
+	Points int `yaml:"points"`
+	// TuningSteps is the length of the runs that choose rates; 0: all arms have the nominal ones.
+	TuningSteps int       `yaml:"tuning-steps"`
+	Tuning      tune.Plan `yaml:"tuning"`
+	// ScalingRanks are numbers of ranks, ascending; the first is the reference of the others, the last is
+	// that of the job. ScalingSamples is the length of these runs.
+	ScalingRanks   []int `yaml:"scaling-ranks"`
+	ScalingSamples int   `yaml:"scaling-samples"`
 }
 
-// Arguments returns the flags that were set, for the command that repeats a run.
-func (e *Experiment) Arguments() []string {
-	arguments := e.Grid.Arguments()
-	if e.steps != 0 {
-		arguments = append(arguments, fmt.Sprintf("--steps=%d", e.steps))
+// The lengths of runs in steps: that of Persia's run on Criteo, read off a figure of its paper (Lian and
+// others, KDD 2022), with its global batch on 8 GPUs, and that of the quick version.
+const (
+	stepsPersia = 10_800
+	batchPersia = 4096
+	stepsQuick  = 240
+)
+
+// newPlan returns the plan of the quick or the full version. The quick one has short runs of small batches,
+// and rates that are not tuned. Steps is the length of the runs; 0: that of the version.
+func newPlan(quick bool, taus []int, steps int) *plan {
+	j := job.Default()
+	j.Roles.Ranks = 8
+	j.Model.EmbeddingDim, j.Model.Top = 16, []int{64, 32}
+	// Adagrad with one accumulator for a row keeps 25 million rows in less than 3 GiB.
+	j.Rows.Optimizer.Kind = opt.RowwiseAdagrad
+	j.Rows.Optimizer.Rate, j.Model.Optimizer.Rate = 0.06, 0.001
+	j.Training.GlobalBatch, j.Training.Scale, j.Training.Shuffle = batchPersia, job.ScaleGlobal, false
+	data := job.Synthetic{Preset: job.PresetCriteo, TestRows: 200_000, Stream: true}
+	p := &plan{
+		Job: j, Taus: taus, Points: 12,
+		Data: report.DataSet{Name: "criteo", Data: job.Data{Kind: job.KindSynthetic, Synthetic: &data}},
 	}
-	if e.fixed {
-		arguments = append(arguments, "--fixed-rates")
+	nominal := p.nominal()
+	p.Tuning = tune.Plan{
+		Rows: tune.Grid(nominal.Rows, 3, 1), Dense: tune.Grid(nominal.Dense, 3, 1), Seeds: tune.SeedsMin,
 	}
-	return arguments
+	if quick {
+		p.Steps = cmp.Or(steps, stepsQuick)
+		p.Job.Training.GlobalBatch, data.TestRows = 512, 20_000
+		p.ScalingRanks, p.ScalingSamples = []int{2, 8}, max(p.Steps/2, 1)*p.batch()
+		return p
+	}
+	p.Steps = cmp.Or(steps, stepsPersia)
+	p.TuningSteps = max(p.Steps/20, 1)
+	p.ScalingRanks, p.ScalingSamples = []int{1, 2, 4, 8}, p.TuningSteps*p.batch()
+	return p
 }
 
-// stepsQuick is the length of the runs of the quick version.
-const stepsQuick = 240
+// isShort reports whether the runs have fewer samples than Persia's.
+func (p *plan) isShort() bool { return p.samples() < stepsPersia*batchPersia }
 
-// Run trains and compares all arms.
-func (e *Experiment) Run(ctx context.Context, o report.Options) (*report.Report, error) {
-	if e.steps < 0 {
-		return nil, cli.UsageError("give a number of steps, such as 1080", "--steps: %d is negative", e.steps)
-	}
-	p := fullPlan(e.Taus(9, 60), orElse(e.steps, stepsPersia))
-	if o.Quick {
-		p = quickPlan(e.Taus(9, 60), orElse(e.steps, stepsQuick))
-	}
-	if e.fixed {
-		p.TuningSteps = 0
-	}
-	return execute(ctx, p, o)
+type arm struct {
+	Mode  string `json:"mode"`
+	Merge string `json:"merge"`
+	Ranks int    `json:"ranks"`
+	Batch int    `json:"global_batch"`
+	Tau   int    `json:"tau,omitempty"`   // bounds the own staleness of hybrid
+	Model string `json:"model,omitempty"` // empty: that of the job
 }
 
-// orElse returns a number, or another if it is 0.
-func orElse(n, other int) int {
-	if n == 0 {
-		return other
+// String names an arm in tables and messages.
+func (a arm) String() string {
+	switch {
+	case a.Model == model.LogisticRegression:
+		return "logistic"
+	case a.Mode == job.Hybrid:
+		return fmt.Sprintf("hybrid τ=%d", a.Tau)
 	}
-	return n
+	return "sync merge:" + a.Merge
 }
 
-// execute runs a plan.
-func execute(ctx context.Context, p plan, o report.Options) (*report.Report, error) {
-	p.Seed, p.Seeds = o.Seed, o.Seeds
-	r, err := trial.Measure(o, "convergence", 0, func(lab *trial.Lab) (*results, error) {
-		return p.measure(ctx, lab)
-	})
-	if err != nil {
-		return nil, err
+// ofSize names an arm with its ranks and its batch, where these differ.
+func (a arm) ofSize() string {
+	return fmt.Sprintf("%v, N=%d, batch %s", a, a.Ranks, report.Thousands(a.Batch))
+}
+
+func (p *plan) batch() int { return p.Job.Training.GlobalBatch }
+
+// samples is the length of the runs whose curves are compared.
+func (p *plan) samples() int { return p.Steps * p.batch() }
+
+// sync returns synchronous training with all ranks of the job. With merge: step, it has the same bits for any
+// number of ranks that divides the groups.
+func (p *plan) sync(merge string, batch int) arm {
+	return arm{Mode: job.Sequential, Merge: merge, Ranks: p.Job.Roles.Ranks, Batch: batch}
+}
+
+// logistic returns the simplest model that learns from ids.
+func (p *plan) logistic() arm {
+	a := p.sync(job.MergeStep, p.batch())
+	a.Model = model.LogisticRegression
+	return a
+}
+
+// mainArms returns the arms whose curves are compared: sync merge:step, sync merge:rank, then hybrid.
+func (p *plan) mainArms() []arm {
+	arms := []arm{p.sync(job.MergeStep, p.batch()), p.sync(job.MergeRank, p.batch())}
+	for _, tau := range p.Taus {
+		arms = append(arms, arm{Mode: job.Hybrid, Merge: job.MergeRank, Ranks: p.Job.Roles.Ranks,
+			Batch: p.batch(), Tau: tau})
 	}
-	return p.report(r), nil
+	return arms
+}
+
+// scaled returns hybrid on a number of ranks, at the smallest τ, and sync with the same global batch.
+func (p *plan) scaled(scale string, ranks int) (hybrid, sync arm) {
+	hybrid = p.mainArms()[2]
+	if scale == weak {
+		hybrid.Batch = p.batch() / p.Job.Roles.Ranks * ranks
+	}
+	hybrid.Ranks = ranks
+	return hybrid, p.sync(job.MergeStep, hybrid.Batch)
+}
+
+// Names of the effects: on the long runs, and of more ranks.
+const (
+	merging   = "merging"
+	staleness = "staleness"
+	total     = "hybrid − sync"
+	weak      = "weak"   // the batch of a rank is fixed
+	strong    = "strong" // the global batch is fixed
+)
+
+// Kinds of rates.
+const (
+	ownRates    = "own"    // each arm at its own tuned rates
+	commonRates = "common" // all arms at the rates of sync merge:step
+)
+
+// kinds returns the kinds of rates: common ones alone, unless rates are tuned.
+func (p *plan) kinds() []string {
+	if p.TuningSteps == 0 {
+		return []string{commonRates}
+	}
+	return []string{ownRates, commonRates}
+}
+
+// difference is an effect that is measured, on runs of a number of samples: treated − reference.
+type difference struct {
+	name, kind         string
+	ranks, samples     int
+	treated, reference arm
+}
+
+// differences returns all that is measured: on the long runs, merging and staleness, and their sum; and of
+// more ranks, the effects on hybrid, and, where the batch grows, on sync.
+func (p *plan) differences() (list []difference) {
+	arms, ranks, samples := p.mainArms(), p.Job.Roles.Ranks, p.samples()
+	for _, kind := range p.kinds() {
+		list = append(list, difference{merging, kind, ranks, samples, arms[1], arms[0]})
+		for _, hybrid := range arms[2:] {
+			list = append(list, difference{staleness, kind, ranks, samples, hybrid, arms[1]},
+				difference{total, kind, ranks, samples, hybrid, arms[0]})
+		}
+	}
+	kind := p.kinds()[0]
+	samples = p.ScalingSamples
+	for _, scale := range []string{weak, strong} {
+		firstHybrid, firstSync := p.scaled(scale, p.ScalingRanks[0])
+		for _, ranks := range p.ScalingRanks[1:] {
+			hybrid, sync := p.scaled(scale, ranks)
+			list = append(list, difference{scale, kind, ranks, samples, hybrid, firstHybrid})
+			if scale == weak {
+				list = append(list, difference{scale, kind, ranks, samples, sync, firstSync})
+			}
+		}
+	}
+	return list
+}
+
+// isScaling reports whether an effect is one of more ranks.
+func isScaling(name string) bool { return name == weak || name == strong }
+
+// side names an arm of an effect in comparisons.
+func (p *plan) side(name, kind string, a arm) string {
+	switch {
+	case isScaling(name):
+		return a.ofSize()
+	case kind == commonRates && len(p.kinds()) > 1:
+		return a.String() + ", common rates"
+	}
+	return a.String()
+}
+
+// tunedArms returns all arms, each once.
+func (p *plan) tunedArms() []arm {
+	arms := append(p.mainArms(), p.logistic())
+	for _, d := range p.differences() {
+		for _, a := range []arm{d.treated, d.reference} {
+			if !slices.Contains(arms, a) {
+				arms = append(arms, a)
+			}
+		}
+	}
+	return arms
+}
+
+// spec returns the training of an arm on a number of samples. Long runs are evaluated on their way.
+func (p *plan) spec(a arm, samples int, r tune.Rates, seed uint64) trial.Spec {
+	j := p.Job
+	j.Data = p.Data.WithSeed(seed)
+	j.Data.Synthetic.TrainRows = samples
+	j.Training.Mode, j.Training.Merge, j.Training.GlobalBatch = a.Mode, a.Merge, a.Batch
+	j.Training.Seed, j.Roles.Ranks = seed, a.Ranks
+	if samples == p.samples() && p.Points > 1 {
+		j.Training.EvaluateEvery = job.Every{Steps: max(samples/a.Batch/p.Points, 1)}
+	}
+	if a.Model != "" {
+		j.Model.Kind, j.Model.Top = a.Model, nil
+	}
+	simulated := a.Mode == job.Hybrid
+	if simulated {
+		j.Training.Staleness, j.Training.Prefetch = &a.Tau, a.Tau+1
+		j.Cluster = job.PersiaCluster()
+	}
+	r.Apply(&j)
+	return trial.Spec{Job: j, Part: trial.Test, Simulated: simulated,
+		Name: fmt.Sprintf("%s, %s steps, seed %d", a.ofSize(), report.Thousands(samples/a.Batch), seed)}
+}
+
+// nominal returns the rates of all arms that are not tuned.
+func (p *plan) nominal() tune.Rates {
+	return tune.Rates{Rows: p.Job.Rows.Optimizer.Rate, Dense: p.Job.Model.Optimizer.Rate}
 }

@@ -65,9 +65,9 @@ func (f *fake) Run(_ context.Context, specs []trial.Spec) ([]trial.Result, error
 	return results, nil
 }
 
-func measured(t *testing.T, tuned bool, f *fake) (plan, *results) {
+func measured(t *testing.T, tuned bool, f *fake) (*plan, *results) {
 	t.Helper()
-	p := quickPlan([]int{9, 60}, 240)
+	p := newPlan(true, []int{9, 60}, 240)
 	if tuned {
 		p.TuningSteps = 12
 	}
@@ -91,16 +91,17 @@ func TestEffectsAreThoseOfTheLab(t *testing.T) {
 			if kind == commonRates {
 				rate = offRate * math.Log(3)
 			}
-			for _, tau := range p.Taus {
-				late := stalenessEffect*float64(tau) + rate
+			for i, tau := range p.Taus {
+				late, hybrid := stalenessEffect*float64(tau)+rate, p.mainArms()[2+i]
 				for name, want := range map[string]float64{staleness: late, total: late + mergingEffect} {
-					if got := find(r.Effects, name, kind, tau, 8).AUC.Estimate; !near(got, want) {
+					if got := p.find(r.Effects, name, kind, hybrid).AUC.Estimate; !near(got, want) {
 						t.Errorf("tuned %v, %s, %s rates, τ = %d: %v, want %v", tuned, name, kind, tau, got,
 							want)
 					}
 				}
 			}
-			if got := find(r.Effects, merging, kind, 0, 8).AUC.Estimate; !near(got, mergingEffect) {
+			byRank := p.find(r.Effects, merging, kind, p.mainArms()[1])
+			if got := byRank.AUC.Estimate; !near(got, mergingEffect) {
 				t.Errorf("merging %v", got)
 			}
 		}
@@ -110,20 +111,21 @@ func TestEffectsAreThoseOfTheLab(t *testing.T) {
 // Weak scaling has the effects of ranks and batch, strong scaling that of ranks.
 func TestScalingKeepsTheBatchOfARankOrOfAll(t *testing.T) {
 	p, r := measured(t, false, &fake{})
-	for s, want := range map[scale]float64{weak: 2*ofRanks + 2*doubling, strong: 2 * ofRanks} {
-		e := find(r.Scaling, string(s), commonRates, 9, 8)
-		if !near(e.AUC.Estimate, want) {
-			t.Errorf("%s: %v, want %v", s, e.AUC.Estimate, want)
+	for s, want := range map[string]float64{weak: 2*ofRanks + 2*doubling, strong: 2 * ofRanks} {
+		hybrid, _ := p.scalingOf(r, s, 8)
+		if got := hybrid.AUC.Estimate; !near(got, want) {
+			t.Errorf("%s: %v, want %v", s, got, want)
 		}
-		if perRank := e.reference.Arm.Batch / e.reference.Arm.Ranks; s == weak && perRank != 512/8 {
+		reference, _ := p.scaled(s, 2)
+		if perRank := reference.Batch / reference.Ranks; s == weak && perRank != 512/8 {
 			t.Errorf("weak: %d samples a rank", perRank)
 		}
-		if s == strong && e.reference.Arm.Batch != 512 {
-			t.Errorf("strong: global batch %d", e.reference.Arm.Batch)
+		if s == strong && reference.Batch != 512 {
+			t.Errorf("strong: global batch %d", reference.Batch)
 		}
 	}
-	if got := p.syncScaling(r, 8).AUC.Estimate; !near(got, 2*doubling) {
-		t.Errorf("sync, weak: %v, want %v", got, 2*doubling)
+	if _, sync := p.scalingOf(r, weak, 8); !near(sync.AUC.Estimate, 2*doubling) {
+		t.Errorf("sync, weak: %v, want %v", sync.AUC.Estimate, 2*doubling)
 	}
 }
 
@@ -150,8 +152,8 @@ func TestTrainingsArePaired(t *testing.T) {
 
 // Persia's paper trains Criteo for 10,800 steps of 4,096 samples.
 func TestPaperLength(t *testing.T) {
-	p := fullPlan([]int{9, 60}, stepsPersia)
-	s := p.spec(p.hybrid(60, 8, p.batch()), p.Steps*p.batch(), p.Points, p.nominal(), 1)
+	p := newPlan(false, []int{9, 60}, 0)
+	s := p.spec(p.mainArms()[3], p.samples(), p.nominal(), 1)
 	if rows := s.Job.Data.Synthetic.TrainRows; rows != 44_236_800 || *s.Job.Training.Staleness != 60 ||
 		s.Job.Roles.Ranks != 8 {
 		t.Errorf("%d rows, %+v", rows, s.Job.Training)
@@ -159,7 +161,7 @@ func TestPaperLength(t *testing.T) {
 	if err := s.Job.Validate(); err != nil {
 		t.Error(err)
 	}
-	short := quickPlan([]int{9, 60}, stepsQuick)
+	short := newPlan(true, []int{9, 60}, 0)
 	if p.isShort() || !short.isShort() {
 		t.Errorf("short: %v, quick %v", p.isShort(), short.isShort())
 	}
@@ -181,9 +183,8 @@ func TestDivergedTrainings(t *testing.T) {
 			*r = trial.Result{Diverged: "the loss is not finite"}
 		}
 	}})
-	e := find(r.Effects, total, commonRates, 60, 8)
-	if !slices.Equal(e.treated.AUC, []float64{0.5, 0.5, 0.5}) || e.treated.Diverged != 3 {
-		t.Errorf("%+v", e.treated)
+	if late := p.mainRuns(r)[3]; !slices.Equal(late.AUC, []float64{0.5, 0.5, 0.5}) || late.Diverged != 3 {
+		t.Errorf("%+v", late)
 	}
 	out := p.report(r)
 	if notes := strings.Join(out.Notes, "\n"); !strings.Contains(notes, "3 trainings diverged") {
@@ -199,20 +200,24 @@ func TestDivergedTrainings(t *testing.T) {
 // A small comparison from training to files. The arms have results of their own, hybrid is late by τ, and
 // evaluation along the run changes no bit.
 func TestReportOfTinyRuns(t *testing.T) {
-	p := quickPlan([]int{3}, 16)
+	p := newPlan(true, []int{3}, 16)
 	p.Job.Training.GlobalBatch = 128
 	p.Job.Model.EmbeddingDim, p.Job.Model.Top = 4, []int{8}
 	p.Data.Data.Synthetic = &job.Synthetic{TestRows: 200, Alpha: 0.3, Numeric: 2, Stream: true,
 		Columns: []job.SyntheticColumn{{Cardinality: 50, Exponent: 1}, {Cardinality: 1000, Exponent: 1}}}
 	p.ScalingRanks, p.ScalingSamples, p.Points = []int{2, 8}, 8*128, 4
 	p.Seed, p.Seeds = 1, 2
-	folder := t.TempDir()
-	r, err := execute(context.Background(), p, report.Options{Seeds: 2, Seed: 1, Folder: folder})
+	lab, err := trial.Open(report.Options{Folder: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)
 	}
+	defer lab.Close()
+	got, err := p.measure(t.Context(), lab)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := p.report(got)
 	reporttest.CheckWidth(t, r)
-	got := r.Data.(*results)
 	runs := p.mainRuns(got)
 	for i, one := range runs {
 		if len(one.Curve[0]) != 4 || one.CurveSamples[3] != 16*128 || one.Curve[0][3] != one.AUC[0] {
@@ -227,14 +232,10 @@ func TestReportOfTinyRuns(t *testing.T) {
 	if runs[2].OwnMax != 3 || runs[0].OwnMax != 0 {
 		t.Errorf("own staleness %d, %d", runs[2].OwnMax, runs[0].OwnMax)
 	}
-	lab, err := trial.Open(report.Options{Folder: t.TempDir()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer lab.Close()
-	without, err := lab.Run(context.Background(), []trial.Spec{
-		p.spec(runs[0].Arm, runs[0].Samples, 1, runs[0].Rates, 1),
-		p.spec(runs[2].Arm, runs[2].Samples, 1, runs[2].Rates, 1),
+	p.Points = 0
+	without, err := lab.Run(t.Context(), []trial.Spec{
+		p.spec(runs[0].Arm, runs[0].Samples, runs[0].Rates, 1),
+		p.spec(runs[2].Arm, runs[2].Samples, runs[2].Rates, 1),
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -6,25 +6,22 @@ import (
 	"strings"
 
 	"tandem/algo/job"
-	"tandem/algo/metric"
 	"tandem/experiments/internal/report"
 	"tandem/internal/cli"
 )
 
-// report returns the results as tables, figures and sentences.
 func (p *plan) report(r *results) *report.Report {
-	tables := []cli.Table{p.effectTable(r), p.scalingTable(r), p.levelTable(r)}
-	if r.Tuning != nil {
-		tables = append(tables, rateTable(r))
-	}
-	return &report.Report{
-		Findings: p.findings(r), Notes: p.notes(r), Settings: p, Data: r, Comparisons: r.comparisons(),
-		Quantities: p.quantities(r), Tables: tables,
+	out := &report.Report{
+		Findings: p.findings(r), Notes: p.notes(r), Comparisons: r.comparisons(), Quantities: p.quantities(r),
+		Tables:  []cli.Table{p.effectTable(r), p.scalingTable(r), p.levelTable(r)},
 		Figures: []report.Figure{p.curveFigure(r), p.differenceFigure(r), p.scalingFigure(r)},
 	}
+	if r.Tuning != nil {
+		out.Tables = append(out.Tables, rateTable(r))
+	}
+	return out
 }
 
-// ratesText names a kind of rates.
 func (p *plan) ratesText(kind string) string {
 	switch {
 	case kind == ownRates:
@@ -35,11 +32,10 @@ func (p *plan) ratesText(kind string) string {
 	return "at the tuned rates of sync merge:step"
 }
 
-// effectTable returns a table with a line per effect.
 func (p *plan) effectTable(r *results) cli.Table {
 	t := cli.Table{
 		Caption: fmt.Sprintf("AUC differences after %s samples, treated − reference; lag: what sync "+
-			"merge:rank gained in its last τ steps", report.Thousands(p.Steps*p.batch())),
+			"merge:rank gained in its last τ steps", report.Thousands(p.samples())),
 		Header: []string{"effect", "τ", "rates", "ΔAUC ± 95 %", "verdict"}, Words: 1,
 	}
 	for _, e := range r.Effects {
@@ -65,28 +61,19 @@ func (p *plan) scalingTable(r *results) cli.Table {
 			p.ratesText(p.kinds()[0])),
 		Header: []string{"scaling", "N", "batch", "steps", "hybrid ± 95 %", "sync ± 95 %"}, Words: 1,
 	}
-	for _, s := range []scale{weak, strong} {
+	for _, scale := range []string{weak, strong} {
 		for _, ranks := range p.ScalingRanks[1:] {
-			kind := p.kinds()[0]
-			hybrid := find(r.Scaling, string(s), kind, p.Taus[0], ranks)
-			sync := "the same bits"
-			if s == weak {
-				sync = report.PlusMinus(p.syncScaling(r, ranks).AUC)
+			a, _ := p.scaled(scale, ranks)
+			hybrid, sync := p.scalingOf(r, scale, ranks)
+			ofSync := "the same bits"
+			if sync != nil {
+				ofSync = report.PlusMinus(sync.AUC)
 			}
-			t.Rows = append(t.Rows, []string{string(s), fmt.Sprint(ranks),
-				report.Thousands(hybrid.treated.Arm.Batch), report.Thousands(hybrid.treated.Steps),
-				report.PlusMinus(hybrid.AUC), sync})
+			t.Rows = append(t.Rows, []string{scale, fmt.Sprint(ranks), report.Thousands(a.Batch),
+				report.Thousands(r.run(a, p.ScalingSamples).Steps), report.PlusMinus(hybrid.AUC), ofSync})
 		}
 	}
 	return t
-}
-
-// syncScaling returns the effect of weak scaling on sync.
-func (p *plan) syncScaling(r *results, ranks int) *effect {
-	i := slices.IndexFunc(r.Scaling, func(e effect) bool {
-		return e.Name == string(weak) && e.Ranks == ranks && e.treated.Arm.Mode == job.Sequential
-	})
-	return &r.Scaling[i]
 }
 
 // levelTable returns a table with a line per long run, the oracle and a constant guess.
@@ -95,32 +82,27 @@ func (p *plan) levelTable(r *results) cli.Table {
 		Caption: fmt.Sprintf("AUC and log loss (nats) after %s samples on %s test rows; rates of rows and "+
 			"network; own and max: earlier steps of its rank that a read missed, in the mean and at most; "+
 			"no model exceeds the oracle",
-			report.Thousands(p.Steps*p.batch()), report.Thousands(r.TestRows)),
+			report.Thousands(p.samples()), report.Thousands(r.TestRows)),
 		Header: []string{"arm", "rates", "AUC ± 95 %", "log loss", "own", "max"}, Words: 2,
 	}
 	t.Rows = append(t.Rows,
 		[]string{"oracle", "–", report.Level(r.Oracle.AUC), report.Mean(r.Oracle.LogLoss), "–", "–"},
 		[]string{"constant guess", "–", "0.5000", "–", "–", "–"})
 	for _, one := range r.Runs {
-		if one.Samples != p.Steps*p.batch() || one.points == 0 {
+		if one.Samples != p.samples() || !slices.Contains(append(p.mainArms(), p.logistic()), one.Arm) {
 			continue
 		}
 		own, largest := "0", "0"
 		if one.Arm.Mode == job.Hybrid {
 			own, largest = fmt.Sprintf("%.1f", one.OwnMean), fmt.Sprint(one.OwnMax)
 		}
-		t.Rows = append(t.Rows, []string{one.Arm.String(), ratePair(one), report.Level(one.AUC),
+		rates := report.Digits(one.Rates.Rows, 2) + ", " + report.Digits(one.Rates.Dense, 2)
+		t.Rows = append(t.Rows, []string{one.Arm.String(), rates, report.Level(one.AUC),
 			report.Mean(one.LogLoss), own, largest})
 	}
 	return t
 }
 
-// ratePair returns the rates of rows and network of a run.
-func ratePair(r *run) string {
-	return report.Digits(r.Rates.Rows, 2) + ", " + report.Digits(r.Rates.Dense, 2)
-}
-
-// rateTable returns a table of the tuned rates.
 func rateTable(r *results) cli.Table {
 	t := cli.Table{
 		Caption: "Tuned learning rates; ! if the best candidate is at an end of the grid",
@@ -140,60 +122,58 @@ func rateTable(r *results) cli.Table {
 // quantities returns the effects at the tuned rates of each arm, or at the common ones where none are tuned.
 // The names of runs shorter than Persia's have their length: no claim of the paper is about them.
 func (p *plan) quantities(r *results) []report.Quantity {
-	kind, n := p.kinds()[0], p.Job.Roles.Ranks
+	kind, arms := p.kinds()[0], p.mainArms()
 	run := fmt.Sprintf("%s steps of %s samples, %s", report.Thousands(p.Steps), report.Thousands(p.batch()),
 		p.ratesText(kind))
 	length := ""
 	if p.isShort() {
-		length = fmt.Sprintf("-%d-samples", p.Steps*p.batch())
+		length = fmt.Sprintf("-%d-samples", p.samples())
 	}
 	var list []report.Quantity
-	add := func(name, what string, v metric.Interval) {
-		name += length
-		list = append(list, report.Quantity{Name: name, What: what, Interval: v, Over: report.OverSeeds})
+	add := func(name, what string, e *effect) {
+		list = append(list, report.Quantity{Name: name + length, What: what, Interval: e.AUC,
+			Over: report.OverSeeds})
 	}
 	add("merging-effect-auc", "AUC of sync merge:rank less sync merge:step, "+run,
-		find(r.Effects, merging, kind, 0, n).AUC)
-	for _, tau := range p.Taus {
-		slug := fmt.Sprintf("-tau-%d", tau)
+		p.find(r.Effects, merging, kind, arms[1]))
+	for i, tau := range p.Taus {
+		slug, hybrid := fmt.Sprintf("-tau-%d", tau), arms[2+i]
 		add("hybrid-less-sync-auc"+slug, fmt.Sprintf("AUC of hybrid at τ = %d less sync merge:step, %s", tau,
-			run), find(r.Effects, total, kind, tau, n).AUC)
+			run), p.find(r.Effects, total, kind, hybrid))
 		add("staleness-effect-auc"+slug, fmt.Sprintf("AUC of hybrid at τ = %d less sync merge:rank, %s", tau,
-			run), find(r.Effects, staleness, kind, tau, n).AUC)
+			run), p.find(r.Effects, staleness, kind, hybrid))
 	}
 	first, last := p.ScalingRanks[0], p.ScalingRanks[len(p.ScalingRanks)-1]
-	for _, s := range []scale{weak, strong} {
-		e := find(r.Scaling, string(s), kind, p.Taus[0], last)
-		add(fmt.Sprintf("%s-scaling-auc-%d-less-%d", s, last, first),
+	for _, scale := range []string{weak, strong} {
+		hybrid, _ := p.scalingOf(r, scale, last)
+		add(fmt.Sprintf("%s-scaling-auc-%d-less-%d", scale, last, first),
 			fmt.Sprintf("AUC of hybrid at τ = %d on %d ranks less on %d, %s scaling, %s samples", p.Taus[0],
-				last, first, s, report.Thousands(p.ScalingSamples)), e.AUC)
+				last, first, scale, report.Thousands(p.ScalingSamples)), hybrid)
 	}
 	return list
 }
 
-// findings returns a sentence on each τ, one on merging and one on each scale.
 func (p *plan) findings(r *results) (sentences []string) {
-	kind, n := p.kinds()[0], p.Job.Roles.Ranks
+	kind, arms := p.kinds()[0], p.mainArms()
 	for i, tau := range p.Taus {
-		sum := find(r.Effects, total, kind, tau, n)
+		sum := p.find(r.Effects, total, kind, arms[2+i])
 		sentences = append(sentences, fmt.Sprintf("After %s steps of %s samples %s, hybrid at τ = %d less "+
 			"sync has an AUC difference of %s (%s): staleness %s, merging %s. The last %d steps of sync "+
 			"gained %s.", report.Thousands(p.Steps), report.Thousands(p.batch()), p.ratesText(kind), tau,
 			report.PlusMinus(sum.AUC), sum.Text(),
-			report.PlusMinus(find(r.Effects, staleness, kind, tau, n).AUC),
-			report.PlusMinus(find(r.Effects, merging, kind, 0, n).AUC), tau, report.PlusMinus(r.Lags[i])))
+			report.PlusMinus(p.find(r.Effects, staleness, kind, arms[2+i]).AUC),
+			report.PlusMinus(p.find(r.Effects, merging, kind, arms[1]).AUC), tau,
+			report.PlusMinus(r.Lags[i])))
 	}
 	first, last := p.ScalingRanks[0], p.ScalingRanks[len(p.ScalingRanks)-1]
-	weakly := find(r.Scaling, string(weak), kind, p.Taus[0], last)
-	strongly := find(r.Scaling, string(strong), kind, p.Taus[0], last)
+	hybrid, sync := p.scalingOf(r, weak, last)
+	strongHybrid, _ := p.scalingOf(r, strong, last)
 	return append(sentences, fmt.Sprintf("From %d to %d ranks, after %s samples, hybrid at τ = %d changes "+
-		"by %s AUC with the batch of a rank fixed (sync %s) and by %s with the global batch fixed.",
-		first, last,
-		report.Thousands(p.ScalingSamples), p.Taus[0], report.PlusMinus(weakly.AUC),
-		report.PlusMinus(p.syncScaling(r, last).AUC), report.PlusMinus(strongly.AUC)))
+		"by %s AUC with the batch of a rank fixed (sync %s) and by %s with the global batch fixed.", first,
+		last, report.Thousands(p.ScalingSamples), p.Taus[0], report.PlusMinus(hybrid.AUC),
+		report.PlusMinus(sync.AUC), report.PlusMinus(strongHybrid.AUC)))
 }
 
-// notes returns what a reader needs to judge the findings.
 func (p *plan) notes(r *results) []string {
 	notes := []string{
 		"Sync is trained sequentially, which has its bits; hybrid on Persia's cluster in virtual time, " +
@@ -213,7 +193,7 @@ func (p *plan) notes(r *results) []string {
 	}
 	if p.isShort() {
 		notes = append(notes, fmt.Sprintf("The runs have %.2g %% of the samples of Persia's, so τ is a "+
-			"larger part of them.", 100*float64(p.Steps*p.batch())/(stepsPersia*batchPersia)))
+			"larger part of them.", 100*float64(p.samples())/(stepsPersia*batchPersia)))
 	}
 	var short []string
 	diverged := 0
@@ -230,4 +210,97 @@ func (p *plan) notes(r *results) []string {
 		notes = append(notes, fmt.Sprintf("%d trainings diverged and count as a constant guess.", diverged))
 	}
 	return append(notes, report.FewSeedsNote(p.Seeds, "seeds", "an interval")...)
+}
+
+// mainRuns returns the long runs at the first kind of rates, in the order of mainArms.
+func (p *plan) mainRuns(r *results) (runs []*run) {
+	for _, a := range p.mainArms() {
+		runs = append(runs, r.run(a, p.samples()))
+	}
+	return runs
+}
+
+func (p *plan) curveFigure(r *results) report.Figure {
+	f := report.Figure{
+		Name: "curves", Title: fmt.Sprintf("AUC by samples on %d ranks", p.Job.Roles.Ranks),
+		Y: report.Axis{Label: "AUC on the test rows (bars: 95 %)"},
+	}
+	p.addCurves(&f, r, 0, func(_, k int, one *run) ([]float64, bool) { return one.at(k) })
+	return f
+}
+
+// differenceFigure shows AUC less that of sync merge:step by samples, after the first third of the run: what
+// differs before would hide what is left at the end.
+func (p *plan) differenceFigure(r *results) report.Figure {
+	f := report.Figure{
+		Name: "differences", Title: "AUC less that of sync merge:step after as many samples",
+		Y: report.Axis{Label: "AUC difference (bars: 95 %)"},
+	}
+	sync := p.mainRuns(r)[0]
+	length := p.addCurves(&f, r, 0.006, func(i, k int, one *run) ([]float64, bool) {
+		auc, ok := one.at(k)
+		reference, both := sync.at(k)
+		if i == 0 || !ok || !both || 3*one.CurveSamples[k] < one.Samples {
+			return nil, false
+		}
+		return report.Differences(auc, reference), true
+	})
+	f.Lines = append(report.MarginLines(length/3, length), f.Lines...)
+	return f
+}
+
+// addCurves adds a line for each of the long runs: what is at its points, unless that is missing. The lines
+// are a share of the length of the axis apart. It returns that length.
+func (p *plan) addCurves(f *report.Figure, r *results, apart float64,
+	at func(i, point int, one *run) ([]float64, bool),
+) float64 {
+	unit := 1e3
+	f.X.Label = "samples (thousands)"
+	if p.samples() >= 2_000_000 {
+		f.X.Label, unit = "samples (millions)", 1e6
+	}
+	length := float64(p.samples()) / unit
+	for i, one := range p.mainRuns(r) {
+		line := report.Line{Name: one.Arm.String(), Color: i}
+		for k, samples := range one.CurveSamples {
+			if values, ok := at(i, k, one); ok {
+				x := float64(samples)/unit + apart*length*float64(i-2)
+				line.Points = append(line.Points, report.SeedPoint(x, values))
+			}
+		}
+		if line.Points != nil {
+			f.Lines = append(f.Lines, line)
+		}
+	}
+	return length
+}
+
+// scalingFigure shows AUC by ranks less that of the fewest.
+func (p *plan) scalingFigure(r *results) report.Figure {
+	first, last := float64(p.ScalingRanks[0]), float64(p.ScalingRanks[len(p.ScalingRanks)-1])
+	f := report.Figure{
+		Name: "scaling", Title: fmt.Sprintf("AUC after %s samples, less that on the fewest ranks",
+			report.Thousands(p.ScalingSamples)),
+		X: report.Axis{Label: "ranks"}, Y: report.Axis{Label: "AUC difference (bars: 95 %)"},
+		Lines: report.MarginLines(first, last),
+	}
+	for _, ranks := range p.ScalingRanks {
+		f.X.Ticks = append(f.X.Ticks, float64(ranks))
+	}
+	lines := []report.Line{
+		{Name: "weak, hybrid", Color: 0}, {Name: "weak, sync", Color: 1}, {Name: "strong, hybrid", Color: 2},
+	}
+	for i := range lines {
+		lines[i].Points = []report.Point{report.Exact(first, 0)}
+	}
+	for _, ranks := range p.ScalingRanks[1:] {
+		hybrid, sync := p.scalingOf(r, weak, ranks)
+		strongHybrid, _ := p.scalingOf(r, strong, ranks)
+		for i, e := range []*effect{hybrid, sync, strongHybrid} {
+			x := float64(ranks) + 0.006*(last-first)*float64(i-1) // beside each other
+			lines[i].Points = append(lines[i].Points, report.IntervalPoint(x, e.AUC))
+		}
+	}
+	f.Lines = append(f.Lines, lines...)
+	return f
 }

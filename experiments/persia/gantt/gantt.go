@@ -8,30 +8,20 @@
 package gantt
 
 import (
-	"context"
-	"fmt"
 	"time"
 
+	"tandem/algo/job"
+	"tandem/algo/protocol/pace"
 	"tandem/experiments/internal/report"
+	"tandem/sim/predict"
 )
 
-// Experiment draws the schedules.
-type Experiment struct{}
-
 // New returns the experiment.
-func New() Experiment { return Experiment{} }
-
-// Name returns "gantt".
-func (Experiment) Name() string { return "gantt" }
-
-// Question returns the question of the experiment.
-func (Experiment) Question() string {
-	return "What overlaps in sync, async and hybrid training, and for how long?"
-}
-
-// Help returns what the experiment measures and writes.
-func (Experiment) Help() string {
-	return `Simulates 8 V100s of the cluster persia-paper on Criteo, jitter left out, in the
+func New() *report.Experiment {
+	return report.Study(report.Experiment{
+		Name:     "gantt",
+		Question: "What overlaps in sync, async and hybrid training, and for how long?",
+		Help: `Simulates 8 V100s of the cluster persia-paper on Criteo, jitter left out, in the
 four schedules of Persia's Gantt chart, and draws rank 0 from the events:
 
   sync              nothing overlaps
@@ -49,25 +39,59 @@ they are alone:
   hybrid            max(GE, PEG, FC + pipeline), where the pipeline of BC and DS ends
                     max(BC, DS) and a part of a bucket after BC begins
 
-Intervals of ratios are from sampled unknown inputs.
-
-Writes to a new folder:
-
-  report.html           everything on one page
-  schedules.png, .svg   the four schedules
-  gantt.json            stages, steps, closed forms, and the spans of the figure
-  settings.yaml         the resolved settings`
+Intervals of ratios are from sampled unknown inputs.`,
+		QuickTime: 10 * time.Second,
+	}, newPlan, (*plan).measure, (*plan).report)
 }
 
-// QuickTime returns the approximate time of the quick version on two slow cores.
-func (Experiment) QuickTime() time.Duration { return 10 * time.Second }
+// plan is everything that is fixed before the first run.
+type plan struct {
+	Preset    string     `yaml:"preset"` // of the cluster
+	Model     string     `yaml:"model"`
+	GPUs      int        `yaml:"gpus"`
+	Samples   int        `yaml:"samples"` // points of the box of unknown inputs behind an interval
+	Steps     int        `yaml:"steps"`   // measured of a run
+	Shown     int        `yaml:"shown"`   // steps of the figure, of the slowest schedule
+	Schedules []schedule `yaml:"schedules"`
+}
 
-// Run simulates the four schedules.
-func (Experiment) Run(ctx context.Context, o report.Options) (*report.Report, error) {
-	p := newPlan(o)
-	r, err := p.measure(ctx, o.Progress)
-	if err != nil {
-		return nil, fmt.Errorf("gantt: %w", err)
+// schedule is a panel of the chart.
+type schedule struct {
+	ID      string `yaml:"id"` // in names of quantities
+	Name    string `yaml:"name"`
+	Mode    string `yaml:"mode"`
+	Overlap string `yaml:"overlap,omitempty"` // of DS and BC; empty: the mode has no such setting
+}
+
+// The schedules, in the order of the chart.
+const (
+	fullySync = iota
+	fullyAsync
+	naiveHybrid
+	hybrid
+)
+
+func newPlan(o report.Options) (*plan, error) {
+	p := &plan{
+		Preset: "persia-paper", Model: "criteo", GPUs: 8, Steps: 16, Shown: 3,
+		Samples: predict.SamplesDefault,
+		Schedules: []schedule{
+			{"sync", "sync", job.Sync, string(pace.HybridNaive)},
+			{"async", "async", job.AsyncAverage, ""},
+			{"hybrid-naive", "hybrid, naive", job.Hybrid, string(pace.HybridNaive)},
+			{"hybrid", "hybrid", job.Hybrid, string(pace.HybridDS)},
+		},
 	}
-	return p.report(r), nil
+	if o.Quick {
+		p.Samples = 48
+	}
+	return p, nil
+}
+
+func (p *plan) job(s *schedule) (*predict.Job, error) {
+	j, _, err := predict.New(predict.Choice{Preset: p.Preset, Model: p.Model, Mode: s.Mode, GPUs: p.GPUs})
+	if err == nil && s.Overlap != "" {
+		j.Training.Overlap = s.Overlap
+	}
+	return j, err
 }

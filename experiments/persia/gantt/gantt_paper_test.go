@@ -14,9 +14,9 @@ import (
 // Persia, Gantt chart: the stages of a batch are in the order GE, FC, BC, DS, PEG in every schedule; nothing
 // overlaps in sync, and each further overlap makes steps shorter.
 func TestSchedulesOfTheGanttChart(t *testing.T) {
-	p := newPlan(report.Options{Quick: true})
+	p, _ := newPlan(report.Options{Quick: true})
 	p.Samples, p.Steps = 0, 8
-	list, err := p.measure(t.Context(), nil)
+	list, err := p.measure(t.Context(), report.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

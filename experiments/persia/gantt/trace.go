@@ -2,7 +2,6 @@ package gantt
 
 import (
 	"fmt"
-	"slices"
 
 	"tandem/algo/protocol/event"
 	"tandem/algo/protocol/pace"
@@ -22,7 +21,7 @@ type stageSpan struct {
 // to a round and not to a batch, counts as DS.
 type trace struct {
 	open  map[batchStage]unit.Tick
-	spans []stageSpan
+	spans []stageSpan // in the order of their ends
 }
 
 // batchStage identifies a stage of a batch.
@@ -68,47 +67,34 @@ func (t *trace) end(s pace.Stage, r event.Record) {
 	}
 }
 
-// batch has the spans of one batch of a rank by stage; nil: the batch has no such stage.
-type batch [pace.PEG + 1]*stageSpan
-
-// batches returns the spans by batch, in the order of their lookups.
-func (t *trace) batches() []*batch {
-	at := map[batchStage]*batch{}
-	var list []*batch
-	for i := range t.spans {
-		s := &t.spans[i]
-		key := batchStage{rank: s.Rank, step: s.Step}
-		if at[key] == nil {
-			at[key] = &batch{}
-			list = append(list, at[key])
-		}
-		at[key][s.Stage] = s
-	}
-	return list
-}
-
-// checkOrder returns an error if a batch breaks the order GE, FC, BC, DS, PEG: a stage begins when the stage
-// before it has ended, except that DS, if overlap says so, begins during BC and ends after it. DS of a mode
-// that averages replicas is of no batch and is left out. It also returns how many batches it has checked.
+// checkOrder returns an error if a complete batch breaks the order GE, FC, BC, DS, PEG: a stage begins when
+// the stage before it has ended, except that DS, if overlap says so, begins during BC and ends after it. DS
+// of a mode that averages replicas is of no batch and is left out. It also returns how many batches it has
+// checked.
 func (t *trace) checkOrder(overlap, averages bool) (checked int, err error) {
-	for _, b := range t.batches() {
-		order := []pace.Stage{pace.GE, pace.FC, pace.BC, pace.DS, pace.PEG}
-		if averages {
-			order = slices.DeleteFunc(order, func(s pace.Stage) bool { return s == pace.DS })
+	at := map[batchStage]stageSpan{}
+	for _, s := range t.spans {
+		at[batchStage{s.Stage, s.Rank, s.Step}] = s
+	}
+	for _, batch := range t.spans {
+		if batch.Stage != pace.PEG {
+			continue // not the end of a batch
 		}
-		if slices.ContainsFunc(order, func(s pace.Stage) bool { return b[s] == nil }) {
-			continue // the run ended before the batch
-		}
-		for i, s := range order[1:] {
-			before, now := b[order[i]], b[s]
+		before := at[batchStage{pace.GE, batch.Rank, batch.Step}]
+		for stage := pace.FC; stage <= pace.PEG; stage++ {
+			if stage == pace.DS && averages {
+				continue
+			}
+			now := at[batchStage{stage, batch.Rank, batch.Step}]
 			meets := before.To <= now.From
-			if overlap && s == pace.DS {
+			if overlap && stage == pace.DS {
 				meets = before.From <= now.From && before.To <= now.To
 			}
 			if !meets {
-				return checked, fmt.Errorf("batch of rank %d, step %d: %v begins at %v, before the "+
-					"end of %v at %v", now.Rank, now.Step, s, now.From, before.Stage, before.To)
+				return checked, fmt.Errorf("batch of rank %d, step %d: %v begins at %v, before the end of "+
+					"%v at %v", batch.Rank, batch.Step, stage, now.From, before.Stage, before.To)
 			}
+			before = now
 		}
 		checked++
 	}

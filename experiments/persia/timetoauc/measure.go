@@ -5,16 +5,22 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
+	"strings"
 
 	"tandem/algo/exec/evaluation"
 	"tandem/algo/job"
 	"tandem/algo/metric"
-	"tandem/experiments/internal/report"
+	"tandem/algo/quantity"
+	"tandem/algo/unit"
 	"tandem/experiments/internal/trial"
 	"tandem/experiments/internal/tune"
+	"tandem/internal/cli"
+	"tandem/sim/cost"
+	"tandem/sim/device"
+	"tandem/sim/predict"
 )
 
-// results are what was measured.
 type results struct {
 	// Oracle has the AUC of the probabilities that labels were drawn with, by seed, and Target the AUC that
 	// is to be reached.
@@ -23,7 +29,6 @@ type results struct {
 	Networks []*networkResult `json:"networks"`
 }
 
-// networkResult holds the options of a network.
 type networkResult struct {
 	Network     string          `json:"network"`
 	Tuning      []tune.Choice   `json:"tuning"`
@@ -31,7 +36,6 @@ type networkResult struct {
 	Transferred []*transferred  `json:"transferred,omitempty"`
 }
 
-// optionResult holds the trainings of an option.
 type optionResult struct {
 	Cluster string     `json:"cluster"`
 	GPUs    int        `json:"gpus"`
@@ -40,16 +44,19 @@ type optionResult struct {
 	Runs    []run      `json:"runs"`
 	// Reached is the number of runs that reach the target.
 	Reached int `json:"reached"`
-	// Seconds and Dollars are to the target; nil unless all runs reach it.
-	Seconds *metric.Interval `json:"seconds_to_target"`
-	Dollars *metric.Interval `json:"dollars_to_target"`
-	Hourly  metric.Interval  `json:"dollars_per_hour"`
+	price
 	// Null is the time to the target by the null model: the steps of sync times its mean step; 0 if sync does
 	// not reach the target.
 	Null float64 `json:"null_model_s"`
 	// Curve is the mean AUC over runs, at the geometric mean of their seconds.
-	Curve  []evaluation.Point `json:"curve"`
-	option *option
+	Curve []evaluation.Point `json:"curve"`
+}
+
+// price is what the target takes. Seconds and Dollars are nil unless all runs reach it.
+type price struct {
+	Seconds *metric.Interval `json:"seconds_to_target"`
+	Dollars *metric.Interval `json:"dollars_to_target"`
+	Hourly  metric.Interval  `json:"dollars_per_hour"`
 }
 
 // run is a training under one seed at one point of what is unknown.
@@ -66,7 +73,6 @@ type run struct {
 	Dollars float64           `json:"dollars_to_target,omitempty"`
 }
 
-// measure trains all options.
 func (p *plan) measure(ctx context.Context, lab *trial.Lab) (*results, error) {
 	oracle, err := p.Data.Oracle(p.Seed, p.Seeds)
 	if err != nil {
@@ -116,12 +122,20 @@ func (p *plan) measureNetwork(ctx context.Context, lab *trial.Lab, n network, ta
 		return nil, err
 	}
 	r := &networkResult{Network: n.Name, Tuning: choices}
-	for i := range options {
-		one, err := p.optionResult(&options[i], trained[i*p.Seeds:(i+1)*p.Seeds], targets)
-		if err != nil {
-			return nil, err
+	for i, o := range options {
+		one := &optionResult{Cluster: o.cluster.Name, GPUs: o.gpus, Mode: o.mode,
+			Rates: choices[i%len(choices)].Rates}
+		ofOption := trained[i*p.Seeds:][:p.Seeds]
+		for number := range ofOption {
+			hourly, err := p.hourly(&o, number)
+			if err != nil {
+				return nil, err
+			}
+			one.Runs = append(one.Runs,
+				newRun(p.Seed+uint64(number), &ofOption[number], targets[number], hourly))
 		}
-		one.Rates = choices[i%len(choices)].Rates
+		one.summarise()
+		one.Curve = meanCurve(ofOption)
 		r.Options = append(r.Options, one)
 	}
 	for _, o := range r.Options {
@@ -131,15 +145,28 @@ func (p *plan) measureNetwork(ctx context.Context, lab *trial.Lab, n network, ta
 	return r, err
 }
 
+// summarise sets what follows from the runs of an option.
+func (r *optionResult) summarise() {
+	r.Hourly = nextValue(r.values(func(r *run) float64 { return r.Hourly }))
+	for i := range r.Runs {
+		if r.Runs[i].To != nil {
+			r.Reached++
+		}
+	}
+	if r.Reached == len(r.Runs) {
+		seconds, dollars := nextValue(r.values(inTime().of)), nextValue(r.values(inCents().of))
+		r.Seconds, r.Dollars = &seconds, &dollars
+	}
+}
+
 // find returns an option; nil if there is none.
 func (r *networkResult) find(cluster string, gpus int, mode string) *optionResult {
-	i := slices.IndexFunc(r.Options, func(o *optionResult) bool {
-		return o.Cluster == cluster && o.GPUs == gpus && o.Mode == mode
-	})
-	if i < 0 {
-		return nil
+	for _, o := range r.Options {
+		if o.Cluster == cluster && o.GPUs == gpus && o.Mode == mode {
+			return o
+		}
 	}
-	return r.Options[i]
+	return nil
 }
 
 // null returns the time to the target by the null model: the mean number of steps of sync times its mean
@@ -156,30 +183,6 @@ func null(sync *optionResult) float64 {
 	return steps * step
 }
 
-// optionResult describes the trainings of an option.
-func (p *plan) optionResult(o *option, trained []trial.Result, targets []float64) (*optionResult, error) {
-	r := &optionResult{Cluster: o.cluster.Name, GPUs: o.gpus, Mode: o.mode, option: o}
-	var hourly []float64
-	for i := range trained {
-		price, err := p.hourly(o, i)
-		if err != nil {
-			return nil, err
-		}
-		hourly = append(hourly, price)
-		r.Runs = append(r.Runs, newRun(p.Seed+uint64(i), &trained[i], targets[i], price))
-		if r.Runs[i].To != nil {
-			r.Reached++
-		}
-	}
-	r.Hourly = nextValue(hourly)
-	if r.Reached == len(r.Runs) {
-		seconds, dollars := nextValue(r.values(seconds)), nextValue(r.values(dollars))
-		r.Seconds, r.Dollars = &seconds, &dollars
-	}
-	r.Curve = meanCurve(trained)
-	return r, nil
-}
-
 // newRun returns a training with when it reached its target.
 func newRun(seed uint64, t *trial.Result, target, hourly float64) run {
 	auc, _ := t.Scores()
@@ -194,26 +197,12 @@ func newRun(seed uint64, t *trial.Result, target, hourly float64) run {
 	return r
 }
 
-// seconds and dollars are what a run takes to its target.
-func seconds(r *run) float64 { return r.To.Seconds }
-func dollars(r *run) float64 { return r.Dollars }
-
 // values returns a number of every run.
 func (r *optionResult) values(of func(*run) float64) (list []float64) {
 	for i := range r.Runs {
 		list = append(list, of(&r.Runs[i]))
 	}
 	return list
-}
-
-// ratio returns the ratio of a number of two options whose runs reach the target, run by run: they share
-// seeds and everything that is unknown of both.
-func ratio(a, b *optionResult, of func(*run) float64) metric.Interval {
-	list := a.values(of)
-	for i, v := range b.values(of) {
-		list[i] /= v
-	}
-	return nextValue(list)
 }
 
 // nextValue returns the geometric mean of positive values, and where the next value of the same lognormal
@@ -260,15 +249,125 @@ func meanCurve(trained []trial.Result) []evaluation.Point {
 	return curve
 }
 
-// comparable are the options that all runs reach the target with.
-func (r *networkResult) comparable() []*optionResult {
-	return slices.DeleteFunc(slices.Clone(r.Options), func(o *optionResult) bool { return o.Seconds == nil })
+// setPrices sets the prices of a command line, NAME=DOLLARS an hour each, of accelerators and hosts.
+func (p *plan) setPrices(texts []string) error {
+	var names []string
+	for _, c := range p.Clusters {
+		names = append(names, c.Section.Accelerator, c.Section.Server, c.Section.EmbeddingWorkers.Profile,
+			c.Section.EmbeddingPSs.Profile, c.Section.Loaders.Profile)
+	}
+	slices.Sort(names)
+	names = slices.Compact(names)
+	for _, text := range texts {
+		name, number, _ := strings.Cut(text, "=")
+		v, err := strconv.ParseFloat(number, 64)
+		if err != nil || !(v > 0 && v < 1e6) {
+			return cli.UsageError("see --help", "--price: %q; want a profile and dollars an hour above 0, "+
+				"as T4=0.35", text)
+		}
+		if !slices.Contains(names, name) {
+			return cli.UsageError("use one of "+strings.Join(names, ", "),
+				"--price: no accelerator or host of these clusters is called %q", name)
+		}
+		p.Prices[name] = quantity.Value[unit.Dollars]{Mid: unit.Dollars(v), Kind: quantity.Default,
+			Source: "set by the user", Date: "2025"}
+	}
+	return nil
 }
 
-// ofCluster returns those of some options that are on a cluster.
-func ofCluster(options []*optionResult, name string) []*optionResult {
-	return slices.DeleteFunc(slices.Clone(options), func(o *optionResult) bool { return o.Cluster != name })
+func (p *plan) setPricesOf(h *cost.Hardware) {
+	set := func(name string, of *quantity.Value[unit.Dollars]) {
+		if v, ok := p.Prices[name]; ok {
+			*of = v
+		}
+	}
+	set(h.Accelerator.Name, &h.Accelerator.DollarsPerHour)
+	for _, host := range []*device.HostProfile{&h.Server, &h.EmbeddingWorkers.Host, &h.EmbeddingPSs.Host,
+		&h.Loaders.Host} {
+		set(host.Name, &host.DollarsPerHour)
+	}
 }
 
-// over says what the intervals span.
-const over = report.OverBoth
+// hourly returns the dollars an hour of an option, at the point of the training of a number.
+func (p *plan) hourly(o *option, number int) (float64, error) {
+	h, _, err := cost.Load(&o.cluster.Section, "")
+	if err != nil {
+		return 0, err
+	}
+	p.setPricesOf(h)
+	j := p.job(o, p.Seed)
+	return dollarsPerHour(h, &j, p.box(number))
+}
+
+// dollarsPerHour returns the price of a job at a point: a dense PS has a host of its own.
+func dollarsPerHour(h *cost.Hardware, j *job.Job, at *trial.BoxPoint) (float64, error) {
+	dense := 0
+	if rule, err := j.Rule(); err == nil && rule.Dense().DensePSs {
+		dense = j.Roles.DensePSs
+	}
+	price, missing := at.Of(h).DollarsPerHour(j.Roles.Ranks, dense)
+	if missing != "" {
+		return 0, fmt.Errorf("%s has no price: give it one with --price %s=DOLLARS", missing, missing)
+	}
+	return float64(price), nil
+}
+
+// transferred is a curve that was trained on the first cluster, at the speed and price of another cluster or
+// network.
+type transferred struct {
+	To   string `json:"to"`
+	From string `json:"from"` // cluster of the curve
+	GPUs int    `json:"gpus"`
+	Mode string `json:"mode"`
+	price
+}
+
+// transfer prices the samples that options of the first cluster have trained on until the target.
+func (p *plan) transfer(ctx context.Context, r *networkResult) (list []*transferred, err error) {
+	for _, t := range p.Transferred {
+		for _, mode := range p.Modes {
+			from := r.find(p.Clusters[0].Name, t.GPUs, mode)
+			if from == nil || from.Seconds == nil {
+				continue
+			}
+			one, err := p.transferTo(ctx, &t, from)
+			if err != nil {
+				return nil, fmt.Errorf("%s, %s: %w", t.Name, mode, err)
+			}
+			if one != nil {
+				list = append(list, one)
+			}
+		}
+	}
+	return list, nil
+}
+
+// transferTo predicts the throughput of a cluster and model at the points of the runs of an option, and
+// divides the samples of the runs by it. It returns nil if the job does not fit the memory of the cluster at
+// a point.
+func (p *plan) transferTo(ctx context.Context, t *transfer, from *optionResult) (*transferred, error) {
+	j, _, err := predict.New(predict.Choice{Preset: t.Preset, Model: t.Model, Mode: from.Mode, GPUs: t.GPUs})
+	if err != nil {
+		return nil, err
+	}
+	p.setPricesOf(j.Hardware)
+	predicted, err := predict.Run(ctx, j, predict.Options{Samples: p.Seeds, WithoutEnds: true, Steps: 16})
+	if err != nil {
+		return nil, err
+	}
+	there := optionResult{}
+	for i, r := range from.Runs {
+		if math.IsNaN(predicted.Samples[i]) {
+			return nil, nil
+		}
+		hourly, err := dollarsPerHour(j.Hardware, &j.Job, p.box(i))
+		if err != nil {
+			return nil, err
+		}
+		s := float64(r.To.Samples) / predicted.Samples[i]
+		there.Runs = append(there.Runs, run{To: &evaluation.Point{Seconds: s}, Dollars: s / 3600 * hourly,
+			Hourly: hourly})
+	}
+	there.summarise()
+	return &transferred{t.Name, from.Cluster, t.GPUs, from.Mode, there.price}, nil
+}

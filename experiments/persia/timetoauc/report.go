@@ -21,37 +21,46 @@ import (
 type measured struct {
 	name   string // of quantities
 	of     func(*run) float64
-	to     func(*optionResult) *metric.Interval
+	to     func(*price) *metric.Interval
 	unit   string  // for people
 	per    float64 // units of a second or dollar
+	stored string  // unit of quantities
 	better string  // the best option
 	more   string  // follows a factor by which another option is worse
 }
 
 func inTime() measured {
-	to := func(o *optionResult) *metric.Interval { return o.Seconds }
-	return measured{"time", seconds, to, "ms", 1e3, "fastest", "as long"}
+	return measured{"time", func(r *run) float64 { return r.To.Seconds },
+		func(p *price) *metric.Interval { return p.Seconds }, "ms", 1e3, "simulated seconds",
+		"fastest", "as long"}
 }
 
 func inCents() measured {
-	to := func(o *optionResult) *metric.Interval { return o.Dollars }
-	return measured{"cost", dollars, to, "cents", 100, "cheapest", "as expensive"}
+	return measured{"cost", func(r *run) float64 { return r.Dollars },
+		func(p *price) *metric.Interval { return p.Dollars }, "cents", 100, "dollars",
+		"cheapest", "as expensive"}
 }
 
-// report makes the report of results.
+// ratio returns the ratio of what two options take whose runs reach the target, run by run: they share seeds
+// and everything that is unknown of both.
+func (m *measured) ratio(a, b *optionResult) metric.Interval {
+	list := a.values(m.of)
+	for i, v := range b.values(m.of) {
+		list[i] /= v
+	}
+	return nextValue(list)
+}
+
 func (p *plan) report(r *results, m measured) *report.Report {
-	out := &report.Report{Settings: p, Data: r, Notes: p.notes(r)}
-	out.Findings = append(out.Findings, p.targetFinding(r))
+	out := &report.Report{Notes: p.notes(r), Findings: []string{p.targetFinding(r)}}
 	for _, n := range r.Networks {
-		out.Tables = append(out.Tables, p.table(n, m))
-		if t := transferTable(n, m); t.Rows != nil {
-			out.Tables = append(out.Tables, t)
+		out.Tables = append(out.Tables, n.table(m))
+		if n.Transferred != nil {
+			out.Tables = append(out.Tables, n.transferTable(m))
 		}
-		out.Findings = append(out.Findings, p.rent(n)...)
-		out.Findings = append(out.Findings, p.modeFindings(n, m)...)
-		out.Findings = append(out.Findings, missed(n)...)
+		out.Findings = slices.Concat(out.Findings, p.rent(n), p.modeFindings(n, m), []string{n.missed()})
 		if m.name == "time" {
-			out.Findings = append(out.Findings, nullFinding(n)...)
+			out.Findings = append(out.Findings, n.nullFinding()...)
 		}
 		out.Figures = append(out.Figures, p.figures(r, n, m)...)
 	}
@@ -59,13 +68,16 @@ func (p *plan) report(r *results, m measured) *report.Report {
 	return out
 }
 
-// gpus names the GPUs of an option.
+// comparable are the options that all runs reach the target with.
+func (n *networkResult) comparable() []*optionResult {
+	return slices.DeleteFunc(slices.Clone(n.Options), func(o *optionResult) bool { return o.Seconds == nil })
+}
+
 func (o *optionResult) gpus() string { return fmt.Sprintf("%d %s", o.GPUs, o.Cluster) }
 
 func (o *optionResult) String() string { return fmt.Sprintf("%s, %s", o.gpus(), o.Mode) }
 
-// table returns the options of a network.
-func (p *plan) table(n *networkResult, m measured) cli.Table {
+func (n *networkResult) table(m measured) cli.Table {
 	t := cli.Table{
 		Caption: fmt.Sprintf("Network %s, simulated %s to the target, all machines included", n.Network,
 			m.name),
@@ -78,8 +90,8 @@ func (p *plan) table(n *networkResult, m measured) cli.Table {
 	for _, o := range n.Options {
 		row := []string{o.gpus(), o.Mode, "not reached", "–", "–",
 			fmt.Sprintf("%d of %d", o.Reached, len(o.Runs))}
-		if to := m.to(o); to != nil {
-			row[2] = span(*to, m.per)
+		if to := m.to(&o.price); to != nil {
+			row[2] = span(times(*to, m.per))
 			samples := nextValue(o.values(func(r *run) float64 { return float64(r.To.Samples) }))
 			row[3] = report.Thousands(int(math.Round(samples.Estimate)))
 		}
@@ -95,29 +107,28 @@ func (p *plan) table(n *networkResult, m measured) cli.Table {
 }
 
 // transferTable returns the curves that are priced on what they were not trained on.
-func transferTable(n *networkResult, m measured) cli.Table {
+func (n *networkResult) transferTable(m measured) cli.Table {
 	t := cli.Table{
 		Caption: fmt.Sprintf("Transferred: samples to the target of network %s, at the speed and price of "+
 			"other jobs", n.Network),
-		Header: []string{"priced on", "mode", m.name, "$ an hour"}, Words: 2,
+		Header: []string{"priced on", "mode", m.stored, "$ an hour"}, Words: 2,
 	}
 	for _, x := range n.Transferred {
-		to, per, unit := x.Seconds, 1.0, " s"
-		if m.name == "cost" {
-			to, per, unit = x.Dollars, 1, " $"
-		}
-		t.Rows = append(t.Rows, []string{x.To, x.Mode, span(to, per) + unit, report.Three(x.Hourly.Estimate)})
+		t.Rows = append(t.Rows, []string{x.To, x.Mode, span(*m.to(&x.price)),
+			report.Three(x.Hourly.Estimate)})
 	}
 	return t
 }
 
-// span writes an interval times a factor as 12.3 (10.1–15.0).
-func span(v metric.Interval, factor float64) string {
-	v = metric.Interval{Estimate: v.Estimate * factor, Low: v.Low * factor, High: v.High * factor}
+func times(v metric.Interval, factor float64) metric.Interval {
+	return metric.Interval{Estimate: v.Estimate * factor, Low: v.Low * factor, High: v.High * factor}
+}
+
+// span writes an interval as 12.3 (10.1–15.0).
+func span(v metric.Interval) string {
 	return fmt.Sprintf("%s (%s)", report.Three(v.Estimate), report.Range(v))
 }
 
-// targetFinding says what the target is.
 func (p *plan) targetFinding(r *results) string {
 	lift := 0.0
 	for i, auc := range r.Target {
@@ -125,21 +136,21 @@ func (p *plan) targetFinding(r *results) string {
 	}
 	return fmt.Sprintf("Target, by one rule for all options: the AUC of sync on %d GPUs at "+
 		"nominal rates after %g %% of the rows. It is %.3f to %.3f in the %d worlds, in the mean %.0f %% "+
-		"of the "+
-		"way from a guess to the oracle, which has %.3f to %.3f.", p.GPUs[0], 100*p.TargetShare,
+		"of the way from a guess to the oracle, which has %.3f to %.3f.", p.GPUs[0], 100*p.TargetShare,
 		slices.Min(r.Target), slices.Max(r.Target), len(r.Target), 100*lift, slices.Min(r.Oracle),
 		slices.Max(r.Oracle))
 }
 
 // best returns, for each cluster that has one, the best option, the best of all first.
 func (p *plan) best(n *networkResult, m measured) (list []*optionResult) {
-	less := func(a, b *optionResult) int { return cmp.Compare(m.to(a).Estimate, m.to(b).Estimate) }
-	for _, c := range p.Clusters {
-		if options := ofCluster(n.comparable(), c.Name); len(options) > 0 {
-			list = append(list, slices.MinFunc(options, less))
+	less := func(a, b *optionResult) int {
+		return cmp.Compare(m.to(&a.price).Estimate, m.to(&b.price).Estimate)
+	}
+	for _, o := range slices.SortedStableFunc(slices.Values(n.comparable()), less) {
+		if !slices.ContainsFunc(list, func(b *optionResult) bool { return b.Cluster == o.Cluster }) {
+			list = append(list, o)
 		}
 	}
-	slices.SortStableFunc(list, less)
 	return list
 }
 
@@ -149,29 +160,27 @@ func (p *plan) rent(n *networkResult) (sentences []string) {
 		best := p.best(n, m)
 		if best == nil {
 			return []string{fmt.Sprintf("Network %s: no option reaches the target in all runs, so no "+
-				"cluster can "+
-				"be recommended.", n.Network)}
+				"cluster can be recommended.", n.Network)}
 		}
 		first := best[0]
 		text := fmt.Sprintf("Which cluster to rent, network %s: the %s option is %v, %s %s.", n.Network,
-			m.better, first, span(*m.to(first), m.per), m.unit)
+			m.better, first, span(times(*m.to(&first.price), m.per)), m.unit)
 		for _, other := range best[1:] {
-			v, apart := ratio(other, first, m.of), "is"
+			v, apart := m.ratio(other, first), "is"
 			if !(v.Low > 1) {
 				apart = "cannot be told apart from it:"
 			}
 			text += fmt.Sprintf(" The best of %s, %v, %s %s times %s.", other.Cluster, other, apart,
-				span(v, 1), m.more)
+				span(v), m.more)
 		}
 		alike := 0
 		for _, o := range n.comparable() {
-			if o != first && !(ratio(o, first, m.of).Low > 1) {
+			if o != first && !(m.ratio(o, first).Low > 1) {
 				alike++
 			}
 		}
 		sentences = append(sentences, text+fmt.Sprintf(" Of all %d other options that reach the target, "+
-			"%d cannot "+
-			"be told apart from it.", len(n.comparable())-1, alike))
+			"%d cannot be told apart from it.", len(n.comparable())-1, alike))
 	}
 	return sentences
 }
@@ -183,8 +192,8 @@ func (p *plan) modeFindings(n *networkResult, m measured) (sentences []string) {
 		for _, o := range n.comparable() {
 			sync := n.find(o.Cluster, o.GPUs, job.Sync)
 			if o.Mode == mode && sync.Seconds != nil {
-				v := ratio(o, sync, m.of)
-				texts = append(texts, fmt.Sprintf("%s on %s%s", span(v, 1), o.gpus(), apart(v)))
+				v := m.ratio(o, sync)
+				texts = append(texts, fmt.Sprintf("%s on %s%s", span(v), o.gpus(), apart(v)))
 			}
 		}
 		if texts != nil {
@@ -204,7 +213,7 @@ func apart(v metric.Interval) string {
 }
 
 // missed says which options do not reach the target in all runs, and what AUC they have at the end.
-func missed(n *networkResult) []string {
+func (n *networkResult) missed() string {
 	var texts []string
 	for _, o := range n.Options {
 		if o.Reached < len(o.Runs) {
@@ -214,15 +223,14 @@ func missed(n *networkResult) []string {
 		}
 	}
 	if texts == nil {
-		return []string{fmt.Sprintf("Network %s: all %d options reach the target in all runs.", n.Network,
-			len(n.Options))}
+		return fmt.Sprintf("Network %s: all %d options reach the target in all runs.", n.Network,
+			len(n.Options))
 	}
-	return []string{fmt.Sprintf("Network %s, not reached in all runs: %s.", n.Network,
-		strings.Join(texts, "; "))}
+	return fmt.Sprintf("Network %s, not reached in all runs: %s.", n.Network, strings.Join(texts, "; "))
 }
 
 // nullFinding says how far the null model is from the options, by mode.
-func nullFinding(n *networkResult) []string {
+func (n *networkResult) nullFinding() []string {
 	var texts []string
 	by := map[string][]float64{}
 	for _, o := range n.comparable() {
@@ -238,52 +246,43 @@ func nullFinding(n *networkResult) []string {
 		return nil
 	}
 	return []string{fmt.Sprintf("Network %s, time by the null model ÷ simulated, median and range over "+
-		"options: "+
-		"%s.", n.Network, strings.Join(texts, "; "))}
+		"options: %s.", n.Network, strings.Join(texts, "; "))}
 }
 
-// quantities returns the ratios of modes to sync, and the levels of the options with 64 GPUs. Those without a
-// cluster in their names are of the first one.
+// quantities returns the levels of all options that reach the target, and the ratios of modes to sync. Those
+// without a cluster in their names are of the first one.
 func (p *plan) quantities(n *networkResult, m measured) (list []report.Quantity) {
-	for c, cluster := range p.Clusters {
-		for _, gpus := range p.GPUs {
-			sync := n.find(cluster.Name, gpus, job.Sync)
-			for _, mode := range p.Modes {
-				o := n.find(cluster.Name, gpus, mode)
-				if o.Seconds == nil {
-					continue
-				}
-				lower := strings.ToLower(cluster.Name)
-				add := func(name, what string, v metric.Interval) {
-					list = append(list, report.Quantity{Name: name, What: what, Interval: v, Over: over})
-				}
-				add(fmt.Sprintf("%s-to-auc-%s-%d-%s", m.name, mode, gpus, lower),
-					fmt.Sprintf("%s to the target AUC in %s, %v", m.name, p.unitOf(m), o), *m.to(o))
-				if mode == job.Sync || sync.Seconds == nil {
-					continue
-				}
-				what := fmt.Sprintf("%s to the target AUC, %s ÷ sync, %s", m.name, mode, o.gpus())
-				v := ratio(o, sync, m.of)
-				add(fmt.Sprintf("%s-to-auc-%s-over-sync-%d-%s", m.name, mode, gpus, lower), what, v)
-				if c == 0 {
-					add(fmt.Sprintf("%s-to-auc-%s-over-sync-%d", m.name, mode, gpus), what, v)
-				}
-			}
+	add := func(name, what string, v metric.Interval) {
+		list = append(list, report.Quantity{Name: m.name + "-to-auc-" + name, Interval: v,
+			What: m.name + " to the target AUC" + what, Over: report.OverBoth})
+	}
+	for _, o := range n.comparable() {
+		cluster := strings.ToLower(o.Cluster)
+		add(fmt.Sprintf("%s-%d-%s", o.Mode, o.GPUs, cluster), fmt.Sprintf(" in %s, %v", m.stored, o),
+			*m.to(&o.price))
+		sync := n.find(o.Cluster, o.GPUs, job.Sync)
+		if o.Mode == job.Sync || sync.Seconds == nil {
+			continue
+		}
+		v, what := m.ratio(o, sync), fmt.Sprintf(", %s ÷ sync, %s", o.Mode, o.gpus())
+		add(fmt.Sprintf("%s-over-sync-%d-%s", o.Mode, o.GPUs, cluster), what, v)
+		if o.Cluster == p.Clusters[0].Name {
+			add(fmt.Sprintf("%s-over-sync-%d", o.Mode, o.GPUs), what, v)
 		}
 	}
 	return list
 }
 
-// unitOf names the unit of stored intervals.
-func (p *plan) unitOf(m measured) string {
-	if m.name == "cost" {
-		return "dollars"
-	}
-	return "simulated seconds"
-}
-
-// notes returns what a reader needs to judge the findings.
 func (p *plan) notes(r *results) []string {
+	edges, choices := 0, 0
+	for _, n := range r.Networks {
+		for _, c := range n.Tuning {
+			choices++
+			if c.AtEdge {
+				edges++
+			}
+		}
+	}
 	notes := []string{
 		fmt.Sprintf("An interval is where the next training would be with 95 %% probability, for another "+
 			"seed and another point of what is unknown of the cluster and its prices: Student's, of "+
@@ -305,7 +304,7 @@ func (p *plan) notes(r *results) []string {
 		fmt.Sprintf("Every mode has its own rates for every number of GPUs, chosen for the AUC after "+
 			"training among %d × %d candidates in other worlds on the first cluster; other clusters take "+
 			"them over. %d of %d choices are at an end of the grid.", len(p.Tuning.Rows),
-			len(p.Tuning.Dense), edges(r), choices(r)),
+			len(p.Tuning.Dense), edges, choices),
 		fmt.Sprintf("Every cluster has %d hosts for EWs, %d for PSs and a loader; modes with dense PSs pay "+
 			"for %d hosts more. Hosts do not grow with the GPUs, which may wait for them. Money is "+
 			"time × price: machines are paid by the second, from the first step to the target.", hosts,
@@ -316,26 +315,6 @@ func (p *plan) notes(r *results) []string {
 	return append(notes, report.FewSeedsNote(p.Seeds, "seeds", "an interval")...)
 }
 
-// edges and choices count the choices of the tuner.
-func edges(r *results) (n int) {
-	for _, one := range r.Networks {
-		for _, c := range one.Tuning {
-			if c.AtEdge {
-				n++
-			}
-		}
-	}
-	return n
-}
-
-func choices(r *results) (n int) {
-	for _, one := range r.Networks {
-		n += len(one.Tuning)
-	}
-	return n
-}
-
-// priceNote lists all prices with their sources and dates.
 func (p *plan) priceNote() string {
 	var texts []string
 	seen := map[string]bool{}
@@ -355,10 +334,109 @@ func (p *plan) priceNote() string {
 		if err != nil {
 			continue // measuring has reported it
 		}
-		p.priced(h)
+		p.setPricesOf(h)
 		add(h.Accelerator.Name, h.Accelerator.DollarsPerHour)
 		add(h.Server.Name, h.Server.DollarsPerHour)
 		add(h.EmbeddingPSs.Host.Name, h.EmbeddingPSs.Host.DollarsPerHour)
 	}
 	return "Prices in dollars an hour: " + strings.Join(texts, "; ") + "."
+}
+
+// figures returns the figures of a network. Those of a second network have its name in theirs.
+func (p *plan) figures(r *results, n *networkResult, m measured) (list []report.Figure) {
+	suffix := ""
+	if n != r.Networks[0] {
+		suffix = "-" + n.Network
+	}
+	if best := p.best(n, m); best != nil { // every option that reaches the target beside the best one
+		f := report.Figure{Name: "options" + suffix,
+			Title: fmt.Sprintf("Network %s: %s to the target ÷ that of %v", n.Network, m.name, best[0]),
+			X: report.Axis{Label: fmt.Sprintf("ratio to the %s option, 95 %% of the next training",
+				m.better)}}
+		for _, o := range n.comparable() {
+			v := m.ratio(o, best[0])
+			f.Bars = append(f.Bars, report.Bar{Name: o.String(), Color: slices.Index(p.Modes, o.Mode),
+				Value: v.Estimate, Low: v.Low, High: v.High})
+		}
+		list = append(list, f)
+	}
+	for _, c := range p.Clusters {
+		name := strings.ToLower(c.Name) + suffix
+		if m.name == "time" {
+			list = append(list, p.curves(r, n, c, "curve-"+name))
+		} else if f := p.byGPUs(n, c, m, "dollars-"+name); f.Lines != nil && len(p.GPUs) > 1 {
+			list = append(list, f)
+		}
+	}
+	return list
+}
+
+// curvePoints is about the number of points of a curve in a figure.
+const curvePoints = 15
+
+// curves returns the AUC by simulated time on a cluster: of the fewest GPUs dashed, of the next number as
+// lines, of the most as points.
+func (p *plan) curves(r *results, n *networkResult, c rented, name string) report.Figure {
+	f := report.Figure{Name: name, Title: fmt.Sprintf("Network %s on %s", n.Network, c.Long),
+		X: report.Axis{Label: "simulated time (ms)", LogPlusOne: true,
+			Ticks: []float64{0, 1, 3, 10, 30, 100, 300, 1000, 3000, 10000}},
+		Y: report.Axis{Label: "mean AUC of the test rows"},
+	}
+	last := 0.0
+	for i, gpus := range p.GPUs {
+		for k, mode := range p.Modes {
+			line := report.Line{Name: fmt.Sprintf("%s, %d GPUs", mode, gpus), Color: k,
+				Guide: i == 0 && len(p.GPUs) > 1, Scatter: i > 1}
+			curve := n.find(c.Name, gpus, mode).Curve
+			every := max(1, len(curve)/curvePoints)
+			for k := every - 1; k < len(curve); k += every {
+				line.Points = append(line.Points, report.Exact(curve[k].Seconds*1e3, curve[k].AUC))
+				last = max(last, curve[k].Seconds*1e3)
+			}
+			if line.Points != nil {
+				f.Lines = append(f.Lines, line)
+			}
+		}
+	}
+	if most := slices.IndexFunc(f.X.Ticks, func(at float64) bool { return at >= last }); most >= 0 {
+		f.X.Ticks = f.X.Ticks[:most+1]
+	}
+	goal := metric.MeanInterval(r.Target).Estimate
+	f.Lines = append(f.Lines, report.Line{Name: "target", Color: report.Grey, Guide: true,
+		Points: []report.Point{report.Exact(0, goal), report.Exact(last, goal)}})
+	return f
+}
+
+// micro is the number of units of a figure in a dollar: an axis that begins at 0 needs numbers above 1.
+const micro = 1e6
+
+// byGPUs returns the cost on a cluster by the number of GPUs.
+func (p *plan) byGPUs(n *networkResult, c rented, m measured, name string) report.Figure {
+	f := report.Figure{Name: name,
+		Title: fmt.Sprintf("Network %s on %s: %s to the target", n.Network, c.Long, m.name),
+		X:     report.Axis{Label: "GPUs", LogPlusOne: true},
+		Y:     report.Axis{Label: "millionths of a dollar", LogPlusOne: true},
+	}
+	for _, gpus := range p.GPUs {
+		f.X.Ticks = append(f.X.Ticks, float64(gpus))
+	}
+	last := 0.0
+	for k, mode := range p.Modes {
+		line := report.Line{Name: mode, Color: k}
+		for _, gpus := range p.GPUs {
+			if to := m.to(&n.find(c.Name, gpus, mode).price); to != nil {
+				// a little apart, so that error bars do not hide each other
+				x := float64(gpus) * (1 + 0.04*float64(k))
+				line.Points = append(line.Points, report.IntervalPoint(x, times(*to, micro)))
+				last = max(last, to.High*micro)
+			}
+		}
+		if line.Points != nil {
+			f.Lines = append(f.Lines, line)
+		}
+	}
+	for tick := 10.0; tick < 10*last; tick *= 10 {
+		f.Y.Ticks = append(f.Y.Ticks, tick)
+	}
+	return f
 }

@@ -17,110 +17,39 @@
 package timetoauc
 
 import (
-	"context"
+	"cmp"
 	"fmt"
-	"strconv"
-	"strings"
+	"slices"
 	"time"
 
 	"github.com/spf13/pflag"
 
 	"tandem/algo/job"
+	"tandem/algo/quantity"
+	"tandem/algo/unit"
 	"tandem/experiments/internal/report"
 	"tandem/experiments/internal/trial"
+	"tandem/experiments/internal/tune"
 	"tandem/internal/cli"
 )
 
-// Experiment is the comparison by time or by dollars.
-type Experiment struct {
-	flags
-	money bool
-}
-
 // New returns the experiment that compares times.
-func New() *Experiment { return &Experiment{flags: newFlags()} }
+func New() *report.Experiment {
+	return study("time-to-auc", "How long do modes and clusters train until a target AUC?", inTime())
+}
 
 // NewCost returns the experiment that compares dollars.
-func NewCost() *Experiment { return &Experiment{flags: newFlags(), money: true} }
-
-// flags are the flags of both experiments.
-type flags struct {
-	report.ModeFlags
-	gpus   []int
-	share  float64
-	prices []string
+func NewCost() *report.Experiment {
+	return study("cost-to-auc", "What does a target AUC cost, and which cluster should I rent for it?",
+		inCents())
 }
 
-func newFlags() flags { return flags{ModeFlags: report.NewModeFlags(), share: targetShare} }
-
-// AddFlags adds the flags.
-func (f *flags) AddFlags(set *pflag.FlagSet) {
-	*f = newFlags()
-	f.ModeFlags.AddFlags(set)
-	set.IntSliceVar(&f.gpus, "gpus", nil, "train on these numbers of GPUs (default 8,64,512; quick: 8,64)")
-	set.Float64Var(&f.share, "target-share", targetShare,
-		"set the target: the AUC of sync on the fewest GPUs after this share of the rows")
-	set.StringSliceVar(&f.prices, "price", nil,
-		"set the price of an accelerator or host in dollars an hour, as T4=0.35; may be repeated")
-}
-
-// Arguments returns the flags that were set.
-func (f *flags) Arguments() []string {
-	words := f.ModeFlags.Arguments()
-	if f.gpus != nil {
-		var list []string
-		for _, n := range f.gpus {
-			list = append(list, strconv.Itoa(n))
-		}
-		words = append(words, "--gpus", strings.Join(list, ","))
-	}
-	if f.share != targetShare {
-		words = append(words, "--target-share", strconv.FormatFloat(f.share, 'g', -1, 64))
-	}
-	if f.prices != nil {
-		words = append(words, "--price", strings.Join(f.prices, ","))
-	}
-	return words
-}
-
-// check returns a usage error for values out of range.
-func (f *flags) check() error {
-	for _, n := range f.gpus {
-		if n < 1 || n > job.RolesMax {
-			return cli.UsageError("see --help", "--gpus: %d; want 1 to %d", n, job.RolesMax)
-		}
-	}
-	if !(f.share > 0 && f.share < 1) {
-		return cli.UsageError("see --help", "--target-share: %v; want above 0 and below 1", f.share)
-	}
-	return nil
-}
-
-// Name returns "time-to-auc" or "cost-to-auc".
-func (e *Experiment) Name() string {
-	if e.money {
-		return "cost-to-auc"
-	}
-	return "time-to-auc"
-}
-
-// Question returns the question of the experiment.
-func (e *Experiment) Question() string {
-	if e.money {
-		return "What does a target AUC cost, and which cluster should I rent for it?"
-	}
-	return "How long do modes and clusters train until a target AUC?"
-}
-
-// Help returns what the experiment measures and writes.
-func (e *Experiment) Help() string {
-	name, unit := e.Name(), "time"
-	figure := `curve-a100, …              AUC by simulated time on a cluster (.png, .svg)`
-	if e.money {
-		unit = "cost"
-		figure = `dollars-a100, …            cost by GPUs on a cluster (.png, .svg)`
-	}
-	return fmt.Sprintf(`Trains generated data under simulated time on several clusters, with 8 to 512
+// study returns the experiment that compares options by a measure.
+func study(name, question string, m measured) *report.Experiment {
+	var f flags
+	return trial.Study(report.Experiment{
+		Name: name, Question: question,
+		Help: `Trains generated data under simulated time on several clusters, with 8 to 512
 GPUs, in sync and in asynchronous modes (--modes), each at rates tuned for it.
 The target is the AUC of sync on the fewest GPUs after an eighth of the rows
 (--target-share). Seconds are simulated, and dollars are those of all machines at
@@ -134,49 +63,267 @@ on another cluster, or with another network, is in a table of its own.
 The quick version has 2 clusters, 8 and 64 GPUs and one network. The full one has
 3, up to 512, and two; it takes about half an hour on two cores.
 
-Writes to a new folder:
-
-  report.html                everything on one page
-  trials.jsonl               a line per training, written at its end
-  %-26s every training, intervals, tuned rates
-  settings.yaml              the resolved settings, with all prices
-  options.png, .svg          %s ÷ that of the best option
-  %s`+"\n\n"+job.ModeSettingsHelp(), name+".json", unit, figure)
+` + job.ModeSettingsHelp(),
+		QuickTime: 55 * time.Second,
+		AddFlags:  f.add,
+	}, func(o report.Options) (*plan, error) {
+		p, err := newPlan(o.Quick)
+		if err != nil {
+			return nil, err
+		}
+		p.Seed, p.Seeds = o.Seed, o.Seeds
+		return p, p.set(&f)
+	}, (*plan).measure, func(p *plan, r *results) *report.Report { return p.report(r, m) })
 }
 
-// QuickTime returns the approximate time of the quick version on two slow cores.
-func (*Experiment) QuickTime() time.Duration { return 55 * time.Second }
+type flags struct {
+	report.ModeFlags
+	gpus   []int
+	share  float64
+	prices []string
+}
 
-// Run trains all options.
-func (e *Experiment) Run(ctx context.Context, o report.Options) (*report.Report, error) {
-	if err := e.check(); err != nil {
-		return nil, err
+func (f *flags) add(set *pflag.FlagSet) {
+	*f = flags{ModeFlags: report.NewModeFlags()}
+	f.AddFlags(set)
+	set.IntSliceVar(&f.gpus, "gpus", nil, "train on these numbers of GPUs (default 8,64,512; quick: 8,64)")
+	set.Float64Var(&f.share, "target-share", targetShare,
+		"set the target: the AUC of sync on the fewest GPUs after this share of the rows")
+	set.StringSliceVar(&f.prices, "price", nil,
+		"set the price of an accelerator or host in dollars an hour, as T4=0.35; may be repeated")
+}
+
+func (p *plan) set(f *flags) error {
+	p.Modes = f.With(job.Sync, p.Modes)
+	if err := f.Apply(&p.Job, p.Modes); err != nil {
+		return err
 	}
-	make := fullPlan
-	if o.Quick {
-		make = quickPlan
+	p.ModeSettings = report.ModeSettings(p.Job, p.Modes)
+	for _, n := range f.gpus {
+		if n < 1 || n > job.RolesMax {
+			return cli.UsageError("see --help", "--gpus: %d; want 1 to %d", n, job.RolesMax)
+		}
 	}
-	p, err := make()
+	if f.gpus != nil {
+		p.GPUs = slices.Compact(slices.Sorted(slices.Values(f.gpus)))
+	}
+	if !(f.share > 0 && f.share < 1) {
+		return cli.UsageError("see --help", "--target-share: %v; want above 0 and below 1", f.share)
+	}
+	p.TargetShare = f.share
+	return p.setPrices(f.prices)
+}
+
+// plan is everything that is fixed before the first training.
+type plan struct {
+	Seed uint64 `yaml:"seed"` // the first
+	// Seeds is the number of trainings of an option: each has a seed, which is a world of its own, and a
+	// point of what is unknown of the cluster.
+	Seeds int `yaml:"seeds"`
+	// Job is what all options share. The network, cluster, GPUs, mode and rates of an option are set.
+	Job         job.Job        `yaml:"job"`
+	Data        report.DataSet `yaml:"data"`
+	Networks    []network      `yaml:"networks"`
+	Clusters    []rented       `yaml:"clusters"`
+	GPUs        []int          `yaml:"gpus"`
+	BatchPerGPU int            `yaml:"batch-per-gpu"`
+	Modes       []string       `yaml:"modes"` // sync first
+	// TargetShare is the target: the AUC of sync on the fewest GPUs, at the nominal rates, after this share
+	// of its steps, in the same world with the first network.
+	TargetShare float64 `yaml:"target-share"`
+	// Evaluations is the least number of evaluations during a training that has as many steps.
+	Evaluations int       `yaml:"evaluations"`
+	Tuning      tune.Plan `yaml:"tuning"`
+	// Prices are of what has none in its profile, by its name.
+	Prices map[string]quantity.Value[unit.Dollars] `yaml:"prices"`
+	// ModeSettings are, by mode, the values of the settings that only this mode has.
+	ModeSettings map[string]map[string]int `yaml:"mode-settings"`
+	// Transferred are clusters and models of which no training is simulated.
+	Transferred []transfer `yaml:"transferred"`
+}
+
+type network struct {
+	Name string `yaml:"name"` // the layers of its top
+	Dim  int    `yaml:"embedding-dim"`
+	Top  []int  `yaml:"top"`
+}
+
+// rented is a cluster of a job.
+type rented struct {
+	Name    string      `yaml:"name"` // for tables
+	Long    string      `yaml:"what"`
+	Section job.Cluster `yaml:"cluster"`
+}
+
+// transfer is a prediction that a curve trained on another cluster, or with another network, is priced with.
+type transfer struct {
+	Name   string `yaml:"name"`
+	Preset string `yaml:"preset"` // cluster profile, whole
+	Model  string `yaml:"model"`
+	GPUs   int    `yaml:"gpus"`
+}
+
+// hosts is the number of hosts for embedding workers and for embedding PSs, besides one loader: the same for
+// all options, so that they differ in GPUs, wires and mode alone.
+const hosts = 4
+
+// staleness is τ of the modes with stale rows, Persia's default.
+const staleness = 9
+
+// localSGD is a mode whose ranks meet every few steps.
+const localSGD = "local-sgd"
+
+// nominal are the rates that the grids are centred on.
+var nominal = tune.Rates{Rows: 0.1, Dense: 0.01}
+
+// targetShare is the default of TargetShare. A pilot had a quarter, which hybrid with 64 GPUs did not reach
+// within the rows in most worlds.
+const targetShare = 0.125
+
+// clusters returns the clusters that can be rented: built-in ones with fewer hosts beside the GPUs, and
+// Tandem's prices of work. The first has a dated list price for everything.
+func clusters() (list []rented, err error) {
+	for _, x := range []struct{ name, preset, profile, long string }{
+		{"A100", "persia-gcp", "c2-standard-30", "servers of 8 A100s (a2-highgpu-8g), 100 Gbit/s"},
+		{"T4", "commodity-10g", "", "servers of 4 T4s, 10 Gbit/s"},
+		{"V100", "persia-paper", "", "servers of 8 V100s without NVLink, 100 Gbit/s"},
+	} {
+		c, err := job.LoadCluster(x.preset)
+		if err != nil {
+			return nil, err
+		}
+		profile := cmp.Or(x.profile, c.EmbeddingPSs.Profile)
+		for _, h := range []*job.Hosts{&c.EmbeddingWorkers, &c.EmbeddingPSs, &c.Loaders} {
+			*h = job.Hosts{Profile: profile, Count: hosts, PerHost: 1}
+		}
+		c.Loaders.Count, c.System = 1, "tandem"
+		c.Source = fmt.Sprintf("%s with %d + %d + 1 hosts beside the GPUs: the choice of this experiment",
+			x.preset, hosts, hosts)
+		list = append(list, rented{Name: x.name, Long: x.long, Section: c})
+	}
+	return list, nil
+}
+
+// transferGPUs is the number of GPUs of which curves are transferred.
+const transferGPUs = 64
+
+func newPlan(quick bool) (*plan, error) {
+	j := job.Default()
+	tau := staleness
+	j.Training.Staleness = &tau
+	j.Roles.DensePSs = hosts
+	all, err := clusters()
 	if err != nil {
 		return nil, err
 	}
-	if err := p.set(&e.flags); err != nil {
-		return nil, err
+	p := &plan{
+		Job: j, BatchPerGPU: 16, TargetShare: targetShare, Evaluations: 60,
+		Data: report.Generated(0.1, 200_000, 10_000), Clusters: all, GPUs: []int{8, 64, 512},
+		Modes:    []string{job.Sync, job.Hybrid, job.AsyncPS, localSGD},
+		Networks: []network{{"32-16", 8, []int{32, 16}}, {"128-64", 16, []int{128, 64}}},
+		Tuning: tune.Plan{Rows: tune.Grid(nominal.Rows, 3, 1), Dense: tune.Grid(nominal.Dense, 6, 2),
+			Seeds: tune.SeedsMin},
+		Prices: map[string]quantity.Value[unit.Dollars]{
+			"xeon-52-core-480gb": {
+				Low: 1.566, Mid: 3.132, High: 6.304, Kind: quantity.Guessed, Date: "2025",
+				Source: "not rented out: GCP on demand, us-central, from c2-standard-30 (120 GB) by " +
+					"c2-standard-60 (240 GB) to m1-ultramem-40 (961 GB), public autoscaler price tables",
+			},
+		},
+		// Persia's networks and clusters are too large to train on under simulated time.
+		Transferred: []transfer{
+			{"Persia's 138 VMs, Criteo", "persia-gcp", "criteo", transferGPUs},
+			{"Persia's 138 VMs, 100 T", "persia-gcp", "criteo-syn-100t", transferGPUs},
+			{"Persia's V100s, Kwai-Video", "persia-paper", "kwai-video", transferGPUs},
+		},
 	}
-	return p.execute(ctx, o, e.money)
+	if quick {
+		p.Data = report.Generated(0.1, 80_000, 5_000)
+		p.Clusters, p.GPUs, p.Modes, p.Networks = all[:2], p.GPUs[:2], p.Modes[:3], p.Networks[:1]
+		p.Tuning.Rows, p.Transferred = []float64{nominal.Rows}, p.Transferred[:1]
+	}
+	return p, nil
 }
 
-// execute runs a plan and reports times or dollars.
-func (p *plan) execute(ctx context.Context, o report.Options, money bool) (*report.Report, error) {
-	p.Seed, p.Seeds = o.Seed, o.Seeds
-	r, err := trial.Measure(o, "time-to-auc", 0, func(lab *trial.Lab) (*results, error) {
-		return p.measure(ctx, lab)
-	})
-	if err != nil {
-		return nil, err
+// option is a way to reach the target: a network that is trained by a mode on a number of GPUs of a cluster.
+type option struct {
+	network network
+	cluster rented
+	gpus    int
+	mode    string
+}
+
+func (o *option) String() string {
+	return fmt.Sprintf("%s, %d GPUs, %s", o.cluster.Name, o.gpus, o.mode)
+}
+
+func (p *plan) options(n network) (list []option) {
+	for _, c := range p.Clusters {
+		for _, gpus := range p.GPUs {
+			for _, mode := range p.Modes {
+				list = append(list, option{n, c, gpus, mode})
+			}
+		}
 	}
-	if money {
-		return p.report(r, inCents()), nil
+	return list
+}
+
+func (p *plan) job(o *option, seed uint64) job.Job {
+	j := p.Job.InMode(o.mode)
+	j.Cluster = o.cluster.Section
+	j.Model.EmbeddingDim, j.Model.Top = o.network.Dim, slices.Clone(o.network.Top)
+	j.Roles.Ranks, j.Training.GlobalBatch = o.gpus, o.gpus*p.BatchPerGPU
+	j.Training.Groups = max(j.Training.Groups, o.gpus)
+	j.Data, j.Training.Seed = p.Data.WithSeed(seed), seed
+	return j
+}
+
+// reference returns the trainings whose AUC are the targets, by seed: sync, trained in sequence, without the
+// last steps. The network is the first one, so that all networks have the same target.
+func (p *plan) reference() (specs []trial.Spec) {
+	o := option{p.Networks[0], p.Clusters[0], p.GPUs[0], job.Sequential}
+	for number := range p.Seeds {
+		j := p.job(&o, p.Seed+uint64(number))
+		nominal.Apply(&j)
+		steps := float64(j.Data.Synthetic.TrainRows / j.Training.GlobalBatch)
+		specs = append(specs, trial.Spec{
+			Job: j, Part: trial.Test, Drop: int(steps * (1 - p.TargetShare)),
+			Name: fmt.Sprintf("target, seed %d", j.Training.Seed),
+		})
 	}
-	return p.report(r, inTime()), nil
+	return specs
+}
+
+// spec returns a training of an option: the one of a number, from 0.
+func (p *plan) spec(o *option, rates tune.Rates, number int) trial.Spec {
+	j := p.job(o, p.Seed+uint64(number))
+	rates.Apply(&j)
+	steps := j.Data.Synthetic.TrainRows / j.Training.GlobalBatch
+	j.Training.EvaluateEvery.Steps = max(1, steps/p.Evaluations)
+	return trial.Spec{
+		Job: j, Part: trial.Test, Simulated: true, Box: p.box(number),
+		Name: fmt.Sprintf("%s, %v, seed %d", o.network.Name, o, j.Training.Seed),
+	}
+}
+
+// box returns the point of the unknowns of a training of a number.
+func (p *plan) box(number int) *trial.BoxPoint {
+	return &trial.BoxPoint{Samples: p.Seeds, Index: number}
+}
+
+// arm returns an option for the tuner. Sync is trained sequentially: the bits are the same.
+func (p *plan) arm(o option) tune.Arm {
+	a := tune.Arm{Name: fmt.Sprintf("%s, %d GPUs, %s", o.network.Name, o.gpus, o.mode), Nominal: nominal,
+		Simulated: o.mode != job.Sync}
+	if !a.Simulated {
+		o.mode = job.Sequential
+	}
+	a.Job = func(seed uint64) job.Job { return p.job(&o, seed) }
+	return a
+}
+
+// trainings returns the number of trainings of all options, with those of the tuner and of the targets.
+func (p *plan) trainings() int {
+	arms := len(p.GPUs) * len(p.Modes)
+	return p.Seeds + len(p.Networks)*arms*(p.Tuning.Trials()+len(p.Clusters)*p.Seeds)
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/spf13/pflag"
 	"go.yaml.in/yaml/v3"
 
 	"tandem/algo/exec/evaluation"
@@ -20,9 +21,9 @@ import (
 )
 
 // tinyPlan returns a plan of a few seconds: one cluster, 2 and 4 GPUs, sync and hybrid.
-func tinyPlan(t *testing.T) plan {
+func tinyPlan(t *testing.T) *plan {
 	t.Helper()
-	p, err := newPlan()
+	p, err := newPlan(false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -43,14 +44,17 @@ func TestRunsAreResumed(t *testing.T) {
 	folder, trained := t.TempDir(), 0
 	o := report.Options{Seeds: 2, Seed: 1, Folder: folder, Progress: func(int, int, string) { trained++ }}
 	var texts [2]string
-	for i, money := range []bool{false, true} {
+	for i, m := range []measured{inTime(), inCents()} {
 		trained = 0
 		p := tinyPlan(t)
-		r, err := p.execute(t.Context(), o, money)
+		made, err := trial.Measure(o, "tiny", 0, func(lab *trial.Lab) (*results, error) {
+			return p.measure(t.Context(), lab)
+		})
 		if err != nil {
 			t.Fatal(err)
 		}
-		text, err := json.Marshal(r.Data)
+		r := p.report(made, m)
+		text, err := json.Marshal(made)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -90,8 +94,9 @@ func TestOptions(t *testing.T) {
 			}
 		}
 	}
-	for _, o := range n.Options {
-		spec := p.spec(o.option, o.Rates, 1)
+	options := p.options(p.Networks[0])
+	for i, o := range n.Options {
+		spec := p.spec(&options[i], o.Rates, 1)
 		if spec.Box == nil || *spec.Box != (trial.BoxPoint{Samples: 2, Index: 1}) {
 			t.Errorf("%v: the second training is at %+v", o, spec.Box)
 		}
@@ -164,14 +169,10 @@ func made(cluster, mode string, gpus int, times ...float64) *optionResult {
 		r := run{Hourly: 36, AUC: 0.7}
 		if s > 0 {
 			r.To, r.Dollars = &evaluation.Point{Seconds: s, Step: 10, Samples: 100}, s/100
-			o.Reached++
 		}
 		o.Runs = append(o.Runs, r)
 	}
-	if o.Reached == len(times) {
-		to, price := nextValue(o.values(seconds)), nextValue(o.values(dollars))
-		o.Seconds, o.Dollars = &to, &price
-	}
+	o.summarise()
 	return o
 }
 
@@ -195,7 +196,7 @@ func TestRent(t *testing.T) {
 		t.Error(text)
 	}
 	n.Options[1] = made("A100", job.Hybrid, 2, 0.5, 0, 2)
-	text = strings.Join(append(missed(n), p.rent(n)...), "\n")
+	text = strings.Join(append(p.rent(n), n.missed()), "\n")
 	if !strings.Contains(text, "2 A100, hybrid (2 of 3; AUC after training 0.700") ||
 		!strings.Contains(text, "option is 2 A100, sync") {
 		t.Error(text)
@@ -263,12 +264,16 @@ func TestAgreesWithSimTrain(t *testing.T) {
 
 // Flags that have no meaning are refused.
 func TestFlags(t *testing.T) {
-	for _, f := range []flags{{gpus: []int{0}, share: 0.5}, {share: 1}, {share: -1}} {
-		e := New()
-		e.gpus, e.share = f.gpus, f.share
+	e := New()
+	for _, words := range [][]string{{"--gpus", "0"}, {"--target-share", "1"}, {"--target-share", "-1"}} {
+		set := pflag.NewFlagSet("", pflag.ContinueOnError)
+		e.AddFlags(set)
+		if err := set.Parse(words); err != nil {
+			t.Fatal(err)
+		}
 		_, err := e.Run(t.Context(), report.Options{})
 		if err == nil || !strings.Contains(err.Error(), "want") {
-			t.Errorf("%+v: error %v", f, err)
+			t.Errorf("%s: error %v", words, err)
 		}
 	}
 }
