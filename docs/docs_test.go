@@ -1,15 +1,14 @@
 package docs
 
 import (
-	"errors"
 	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
-	"time"
 )
 
 // Every tutorial works as it is printed, for somebody who starts from a fresh tree.
@@ -21,39 +20,22 @@ func TestTutorials(t *testing.T) {
 	if err != nil || len(pages) == 0 {
 		t.Fatalf("%d tutorials found, %v", len(pages), err)
 	}
-	tree := newTree(t)
-	copyTree(t, "..", tree)
 	for _, page := range pages {
-		t.Run(page, func(t *testing.T) { follow(t, page, tree) })
-	}
-}
-
-// newTree returns an empty folder for a tree. It has the same place in every run, unless another run is using
-// it, because Go's cache knows what is built by its place.
-func newTree(t *testing.T) string {
-	t.Helper()
-	cache, err := os.UserCacheDir()
-	if err != nil {
-		return t.TempDir()
-	}
-	tree := filepath.Join(cache, "tandem", "tutorials")
-	inUse := tree + ".in-use"
-	const left = 10 * time.Minute // a run that was killed leaves the mark
-	if info, err := os.Stat(inUse); err == nil && time.Since(info.ModTime()) > left {
-		_ = os.Remove(inUse)
-	}
-	if os.MkdirAll(filepath.Dir(tree), 0o755) != nil || os.Mkdir(inUse, 0o755) != nil {
-		return t.TempDir()
-	}
-	t.Cleanup(func() {
-		if err := errors.Join(os.RemoveAll(tree), os.Remove(inUse)); err != nil {
-			t.Error(err)
+		text, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
 		}
-	})
-	if err := errors.Join(os.RemoveAll(tree), os.MkdirAll(tree, 0o755)); err != nil {
-		t.Fatal(err)
+		all := blocks(string(text))
+		if !slices.ContainsFunc(all, func(b block) bool { return b.language == "sh" }) {
+			continue
+		}
+		t.Run(page, func(t *testing.T) {
+			t.Parallel()
+			tree := t.TempDir()
+			copyTree(t, "..", tree)
+			follow(t, all, tree)
+		})
 	}
-	return tree
 }
 
 // copyTree copies the repository's sources.
@@ -90,13 +72,9 @@ func copyTree(t *testing.T, from, to string) {
 // follow does what the fenced blocks of a page say: a block below a line with nothing
 // but a path is that file, sh is run, and of output each line must occur, in order,
 // in what the block before has printed.
-func follow(t *testing.T, page, tree string) {
-	text, err := os.ReadFile(page)
-	if err != nil {
-		t.Fatal(err)
-	}
+func follow(t *testing.T, page []block, tree string) {
 	var printed string
-	for _, b := range blocks(string(text)) {
+	for _, b := range page {
 		switch {
 		case b.path != "":
 			file := filepath.Join(tree, filepath.FromSlash(b.path))
@@ -115,8 +93,11 @@ func run(t *testing.T, script, tree string) string {
 	t.Helper()
 	command := exec.Command("sh", "-ec", script)
 	command.Dir = tree
-	// What a tutorial reads lies beside it, wherever the reader keeps other data.
-	command.Env = append(os.Environ(), "TANDEM_DATA=")
+	command.Env = append(os.Environ(),
+		// What a tutorial reads lies beside it, wherever the reader keeps other data.
+		"TANDEM_DATA=",
+		// With the places of the trees in what is built, every tree would build all packages again.
+		"GOFLAGS="+os.Getenv("GOFLAGS")+" -trimpath")
 	out, err := command.CombinedOutput()
 	if err != nil {
 		t.Fatalf("%s%v\n%s", script, err, out)

@@ -25,6 +25,7 @@ func TestGoNotebooks(t *testing.T) {
 	}
 	for _, name := range names(t, gonb) {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			n := read(t, name)
 			p := assemble(t, n)
 			run := p.run(t, n, p.build(t))

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -33,12 +32,7 @@ func TestMain(m *testing.M) {
 
 // The scripts in testdata run the command as a user would; those in testdata/gpu on a GPU in software.
 func TestScripts(t *testing.T) {
-	nodes := t.TempDir() // for the programs that scripts run beside train
-	build := exec.Command("go", "build", "-o", nodes, "tandem/cmd/node", "tandem/cmd/sim", "tandem/cmd/data",
-		"tandem/cmd/model")
-	if text, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, text)
-	}
+	nodes := clitest.Programs(t, "node", "sim", "data", "model") // scripts run them beside train
 	t.Run("cpu", func(t *testing.T) { runScripts(t, "testdata", nodes, nil) })
 	t.Run("gpu", func(t *testing.T) {
 		// Kernels are compiled once for all programs.

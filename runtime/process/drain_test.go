@@ -13,7 +13,7 @@ import (
 )
 
 // drainSteps is the length of the runs that are interrupted: ranks may run ahead.
-const drainSteps = 400
+const drainSteps = 250
 
 // interrupted trains in processes until the end is requested: by the process of s.Asked, or else by the
 // caller when rank 0 has trained a few steps. It returns the model that was saved, and its number of steps.
@@ -104,7 +104,7 @@ func TestProcessesAreSavedOnTheWay(t *testing.T) {
 		when = when[:1]
 	}
 	for _, o := range when {
-		s := setting{Training: small(job.Sync), Steps: drainSteps}
+		s := setting{Training: small(job.Sync), Steps: 400}
 		s.Training.Training.EvaluateEvery = job.Every{Steps: 100}
 		folder := t.TempDir()
 		o.SaveApart = func(step int, m exec.State, export func(string) ([]string, error)) (string, error) {

@@ -347,7 +347,6 @@ func (h *home) Halt(reason error) error { return reason }
 
 // entry is one step of a stream, which a test may change.
 type entry struct {
-	at      msg.Address
 	number  int // from 1
 	now     unit.Tick
 	in      *role.Input
@@ -356,13 +355,16 @@ type entry struct {
 	drop    bool // leave it out
 }
 
-// recording returns the streams, as change, if not nil, has changed their steps.
-func (w *world) recording(t testing.TB, change func(*entry)) *Recording {
+// recording returns the streams.
+func (w *world) recording(t testing.TB) *Recording { return w.edited(t, msg.Address{}, nil) }
+
+// edited returns the streams, of which change, if not nil, has changed the steps of one role.
+func (w *world) edited(t testing.TB, at msg.Address, change func(*entry)) *Recording {
 	t.Helper()
 	var readers []*Reader
 	for _, h := range w.homes {
 		stream := h.stream.Bytes()
-		if change != nil {
+		if change != nil && h.state.Address() == at {
 			stream = edited(t, stream, change)
 		}
 		r, err := NewReader(bytes.NewReader(stream), h.state.Address().String())
@@ -391,7 +393,7 @@ func edited(t testing.TB, stream []byte, change func(*entry)) []byte {
 		t.Fatal(err)
 	}
 	for i, s := range all {
-		e := entry{r.Header().Role, i + 1, s.Now, &s.Input, s.Payload, outputsOf(t, s), false}
+		e := entry{i + 1, s.Now, &s.Input, s.Payload, outputsOf(t, s), false}
 		if change(&e); e.drop {
 			continue
 		}

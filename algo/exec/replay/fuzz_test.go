@@ -114,7 +114,7 @@ func FuzzReplay(f *testing.F) {
 		for _, withNumbers := range []bool{false, true} {
 			cfg, p := setup(t, k.mode, k.has.retry())
 			cfg.Steps = 2
-			recording := w.recording(t, nil)
+			recording := w.recording(t)
 			at := w.homes[which].state.Address()
 			recording.readers[which] = fuzzed(t, cfg, at, body)
 			if withNumbers {

@@ -271,7 +271,7 @@ func TestRolesThatHaveNoStream(t *testing.T) {
 func TestJobOfTheRecording(t *testing.T) {
 	for _, mode := range []string{job.Sync, job.AsyncPS} {
 		cfg, p := setup(t, mode, 0)
-		recording := record(t, cfg, p, 1, trouble{}).recording(t, nil)
+		recording := record(t, cfg, p, 1, trouble{}).recording(t)
 		own := training(mode)
 		if err := recording.CheckJob(&own); err != nil {
 			t.Errorf("%s: %v", mode, err)
@@ -312,7 +312,7 @@ func TestAnyInputInPlaceOfAnother(t *testing.T) {
 			target := w.homes[draw.IntN(len(w.homes))].state.Address()
 			place := 1 + draw.IntN(60)
 			edit := func(e *entry) {
-				if e.at != target || e.number != place {
+				if e.number != place {
 					return
 				}
 				work := role.Work{Kind: role.WorkKind(draw.IntN(14)), Rank: int32(draw.IntN(2)),
@@ -328,9 +328,9 @@ func TestAnyInputInPlaceOfAnother(t *testing.T) {
 			var err error
 			if draw.IntN(4) == 0 {
 				_, again := setup(t, mode, has.retry())
-				_, err = w.recording(t, edit).Replay(again)
+				_, err = w.edited(t, target, edit).Replay(again)
 			} else {
-				_, err = w.recording(t, edit).Events()
+				_, err = w.edited(t, target, edit).Events()
 			}
 			if err != nil {
 				refused++

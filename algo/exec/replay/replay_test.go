@@ -67,7 +67,7 @@ func TestEveryOrderReplays(t *testing.T) {
 				}
 				_, again := setup(t, mode, has.retry())
 				var seen records
-				report, err := w.recording(t, nil).Replay(again, &seen)
+				report, err := w.recording(t).Replay(again, &seen)
 				if err != nil {
 					t.Fatalf("%s, %+v, seed %d: %v", mode, has, seed, err)
 				}
@@ -103,7 +103,7 @@ func TestEventsRespectCauses(t *testing.T) {
 			for _, e := range w.observed {
 				then.Observe(e)
 			}
-			if _, err := w.recording(t, nil).Events(&seen, now); err != nil {
+			if _, err := w.recording(t).Events(&seen, now); err != nil {
 				t.Fatal(err)
 			}
 			was, is := then.Staleness(), now.Staleness()
@@ -170,7 +170,7 @@ func TestEventsInTheOrderOfTimes(t *testing.T) {
 	for _, mode := range modes() {
 		cfg, p := setup(t, mode, 0)
 		var seen records
-		if _, err := record(t, cfg, p, 1, trouble{}).recording(t, nil).Events(&seen); err != nil {
+		if _, err := record(t, cfg, p, 1, trouble{}).recording(t).Events(&seen); err != nil {
 			t.Fatal(err)
 		}
 		if !slices.IsSortedFunc(seen, func(a, b event.Record) int { return int(a.At - b.At) }) {
@@ -243,8 +243,8 @@ func checkPlant(t *testing.T, w *world, again *exec.Executor, at msg.Address, pl
 	t.Helper()
 	done := false
 	input, step := uint64(0), int32(-1) // of the change
-	recording := w.recording(t, func(e *entry) {
-		if e.at != at || e.number == 1 || done {
+	recording := w.edited(t, at, func(e *entry) {
+		if e.number == 1 || done {
 			return
 		}
 		if done = plant.change(e); !done {
@@ -380,7 +380,7 @@ func TestOneBitOfAWeightIsFound(t *testing.T) {
 			for _, step := range []int32{0, 4, steps - 1} {
 				_, again := setup(t, mode, has.retry())
 				weights := again.Model().Weights(msg.Address{Role: msg.NNWorker}).(*model.HostReplica)
-				_, err := w.recording(t, nil).Replay(again, nudge{step, weights.Host().Params})
+				_, err := w.recording(t).Replay(again, nudge{step, weights.Host().Params})
 				var d *Difference
 				if !errors.As(err, &d) {
 					t.Fatalf("%s, %+v: %v", mode, has, err)
@@ -401,7 +401,7 @@ func TestOneBitOfAWeightIsFound(t *testing.T) {
 func TestStreamsOfOneRun(t *testing.T) {
 	cfg, p := setup(t, job.Sync, 0)
 	w := record(t, cfg, p, 5, trouble{apart: true})
-	all := func() []*Reader { return w.recording(t, nil).readers }
+	all := func() []*Reader { return w.recording(t).readers }
 	other := func(change func(*Header)) *Reader {
 		r := all()[0]
 		change(&r.header)
@@ -461,7 +461,7 @@ func TestParametersOfEveryRoleAreCompared(t *testing.T) {
 		w := record(t, cfg, p, 1, trouble{})
 		for i, h := range w.homes {
 			at := h.state.Address()
-			recording := w.recording(t, nil)
+			recording := w.recording(t)
 			var digest uint64
 			recording.readers[i], digest = withDigest(t, h.stream.Bytes())
 			_, again := setup(t, mode, 0)

@@ -42,13 +42,13 @@ func (a Action) isFault() bool {
 func (s *State) Actions() []Action {
 	var acts []Action
 	for i := range s.inbox {
-		if i == 0 || compareMessages(s.inbox[i], s.inbox[i-1]) != 0 {
+		if s.isFirst(i) {
 			acts = append(acts, Action{deliver, i})
 		}
 	}
-	for i := range s.lanes {
-		for lane := range s.lanes[i] {
-			if s.lanes[i][lane].Len() > 0 {
+	for i, m := range s.members {
+		for lane := range m.lanes {
+			if m.lanes[lane].Len() > 0 {
 				acts = append(acts, Action{complete, i*role.Lanes + lane})
 			}
 		}
@@ -61,7 +61,7 @@ func (s *State) Actions() []Action {
 	if len(acts) == 0 && s.armed != 0 && s.finished < s.set.Config.Ranks {
 		acts = append(acts, Action{timers, 0})
 	}
-	for i := range s.roles {
+	for i := range s.members {
 		if s.away&(1<<i) != 0 {
 			acts = append(acts, Action{restart, i})
 		}
@@ -78,6 +78,11 @@ func (s *State) Actions() []Action {
 		acts = append(acts, Action{drain, 0})
 	}
 	return acts
+}
+
+// isFirst reports whether message i is the first of equal ones.
+func (s *State) isFirst(i int) bool {
+	return i == 0 || messageKey(&s.inbox[i]) != messageKey(&s.inbox[i-1])
 }
 
 // commutes reports whether an action leads to the same state and the same reads before and after any other
@@ -102,12 +107,12 @@ func (s *State) commutes(a Action) bool {
 
 func (s *State) appendFaults(acts []Action) []Action {
 	for i := range s.inbox {
-		if i == 0 || compareMessages(s.inbox[i], s.inbox[i-1]) != 0 {
+		if s.isFirst(i) {
 			acts = append(acts, Action{lose, i}, Action{duplicate, i})
 		}
 	}
-	for i, r := range s.roles {
-		if s.mayCrash(r.Address().Role) && s.away&(1<<i) == 0 {
+	for i, m := range s.members {
+		if s.mayCrash(m.Address().Role) && s.away&(1<<i) == 0 {
 			acts = append(acts, Action{crash, i})
 		}
 	}
@@ -134,13 +139,14 @@ func (s *State) Describe(a Action) string {
 	case deliver:
 		return s.inbox[a.index].String()
 	case complete:
-		in := s.lanes[a.index/role.Lanes][a.index%role.Lanes].Front().input
+		m := s.members[a.index/role.Lanes]
+		in := m.lanes[a.index%role.Lanes].Front().input
 		what := "done"
 		if in.Kind == role.WorkPart {
 			what = fmt.Sprintf("bucket %d ready", in.Bucket)
 		}
-		return fmt.Sprintf("%v: %v rank %d step %d %s", s.roles[a.index/role.Lanes].Address(), in.Work.Kind,
-			in.Work.Rank, in.Work.Step, what)
+		return fmt.Sprintf("%v: %v rank %d step %d %s", m.Address(), in.Work.Kind, in.Work.Rank, in.Work.Step,
+			what)
 	case reduce:
 		in := s.buckets[a.index].Front()
 		return fmt.Sprintf("nn-worker %d: bucket %d of step %d reduced", a.index, in.Bucket, in.Work.Step)
@@ -149,9 +155,9 @@ func (s *State) Describe(a Action) string {
 	case duplicate:
 		return "TWICE " + s.inbox[a.index].String()
 	case crash:
-		return fmt.Sprintf("CRASH of %v", s.roles[a.index].Address())
+		return fmt.Sprintf("CRASH of %v", s.members[a.index].Address())
 	case restart:
-		return fmt.Sprintf("%v is back", s.roles[a.index].Address())
+		return fmt.Sprintf("%v is back", s.members[a.index].Address())
 	case earlyTimers:
 		return "timers fire EARLY"
 	case drain:
@@ -160,8 +166,9 @@ func (s *State) Describe(a Action) string {
 	return "timers fire"
 }
 
-// Advance performs an action of s in place. The error describes the invariant that is broken.
+// Advance performs an action of s in place, and sets s.Seen. The error describes the broken invariant.
 func (s *State) Advance(a Action) error {
+	s.Seen = Seen{}
 	if a.isFault() {
 		s.faults++
 	}
@@ -199,7 +206,7 @@ func (s *State) receive(m msg.Message) error {
 	if s.away&(1<<i) != 0 {
 		return nil
 	}
-	if err := role.CheckCredit(&s.set.Config, s.roles[i], m); err != nil {
+	if err := role.CheckCredit(&s.set.Config, s.members[i].Role, m); err != nil {
 		return err
 	}
 	return s.handleInput(i, role.Input{Kind: role.Received, Message: m})
@@ -208,14 +215,14 @@ func (s *State) receive(m msg.Message) error {
 // crash removes the handles, the work, the timer and the credit of role i. The role itself drops its volatile
 // state when it handles Start.
 func (s *State) crash(i int) {
-	s.unshare(i)
-	s.crashes[i]++
 	s.away |= 1 << i
 	s.armed &^= 1 << i
-	s.held[i] = nil
-	s.lanes[i].Clear()
-	s.credit[i] = role.NewCredit(&s.set.Config)
-	if s.roles[i].Address().Role == msg.DataLoader {
+	m := s.change(i)
+	m.crashes++
+	m.held = nil
+	m.lanes.Clear()
+	m.credit = role.NewCredit(&s.set.Config)
+	if m.Address().Role == msg.DataLoader {
 		s.read = 0 // the loader reads again
 	}
 }
@@ -223,8 +230,8 @@ func (s *State) crash(i int) {
 // restart starts role i again. A data loader receives again what was requested of it.
 func (s *State) restart(i int) error {
 	s.away &^= 1 << i
-	err := s.handleInput(i, role.Input{Kind: role.Start, Incarnation: uint32(s.crashes[i])})
-	if err != nil || s.roles[i].Address().Role != msg.DataLoader || !s.draining {
+	err := s.handleInput(i, role.Input{Kind: role.Start, Incarnation: uint32(s.members[i].crashes)})
+	if err != nil || s.members[i].Address().Role != msg.DataLoader || !s.draining {
 		return err
 	}
 	return s.requestDrain()
@@ -241,7 +248,7 @@ func (s *State) requestDrain() error {
 
 // fireTimers fires every timer that is set.
 func (s *State) fireTimers() error {
-	for i := range s.roles {
+	for i := range s.members {
 		if s.armed&(1<<i) == 0 {
 			continue
 		}
@@ -255,13 +262,13 @@ func (s *State) fireTimers() error {
 
 func (s *State) complete(lane int) error {
 	i := lane / role.Lanes
-	done := s.lanes[i][lane%role.Lanes].Pop()
-	s.unshare(i)
+	m := s.change(i)
+	done := m.lanes[lane%role.Lanes].Pop()
 	for _, h := range done.makes {
-		if s.holds(i, h) && h.Kind != role.PooledGrads {
-			return fmt.Errorf("%v makes %+v, which it already holds", s.roles[i].Address(), h)
+		if m.holds(h) && h.Kind != role.PooledGrads {
+			return fmt.Errorf("%v makes %+v, which it already holds", m.Address(), h)
 		}
-		s.hold(i, h)
+		m.hold(h)
 	}
 	return s.handleInput(i, done.input)
 }

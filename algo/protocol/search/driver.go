@@ -1,7 +1,6 @@
 package search
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 
@@ -13,29 +12,30 @@ import (
 
 // handleInput gives role i one input and performs its outputs.
 func (s *State) handleInput(i int, in role.Input) error {
-	var out role.Outputs
-	s.unshare(i)
+	m := s.change(i)
 	if in.Kind == role.Received {
-		s.credit[i].Received(in.Message)
+		m.credit.Received(in.Message)
 	}
-	s.roles[i].HandleInput(0, in, &out)
-	return role.Dispatch(&in, &out, driver{s, i})
+	s.out.Reset()
+	m.HandleInput(0, in, s.out)
+	return role.Dispatch(&in, s.out, driver{s, i, m})
 }
 
-// driver is the role.Driver of one role of a State. Messages and work wait in the State until an action makes
-// them happen. An error describes a broken invariant.
+// driver is the role.Driver of role i of a State, whose member may be changed. Messages and work wait in the
+// State until an action makes them happen. An error describes a broken invariant.
 type driver struct {
 	*State
-	i int
+	i      int
+	member *member
 }
 
 // Send implements role.Driver.
 func (d driver) Send(m msg.Message, payload role.Handle) error {
-	if payload.Kind != role.NoData && !d.holds(d.i, payload) {
-		return fmt.Errorf("%v sends %v out of %+v, which it does not hold", d.roles[d.i].Address(), m,
+	if payload.Kind != role.NoData && !d.member.holds(payload) {
+		return fmt.Errorf("%v sends %v out of %+v, which it does not hold", d.member.Address(), m,
 			payload)
 	}
-	if err := d.credit[d.i].Sent(m); err != nil {
+	if err := d.member.credit.Sent(m); err != nil {
 		return err
 	}
 	if err := role.Admit(&d.set.Config, m); err != nil {
@@ -50,13 +50,13 @@ func (d driver) Send(m msg.Message, payload role.Handle) error {
 // batch touches.
 func (d driver) QueueWork(work role.Work, o role.Operands) error {
 	for _, h := range o.Reads {
-		if !d.holds(d.i, h) {
-			return fmt.Errorf("%v reads %+v for %v, but does not hold it", d.roles[d.i].Address(), h,
+		if !d.member.holds(h) {
+			return fmt.Errorf("%v reads %+v for %v, but does not hold it", d.member.Address(), h,
 				work.Kind)
 		}
 	}
 	c := &d.set.Config
-	lane := d.lanes[d.i].Lane(work.Kind)
+	lane := d.member.lanes.Lane(work.Kind)
 	result := role.Result{Bytes: 1}
 	switch work.Kind {
 	case role.Read:
@@ -83,7 +83,7 @@ func (d driver) QueueWork(work role.Work, o role.Operands) error {
 
 // Feed implements role.Driver.
 func (d driver) Feed(c role.Contribution) error {
-	d.hold(d.i, c.Sum)
+	d.member.hold(c.Sum)
 	complete, err := d.barrier.Feed(int(c.Rank), c.Step, c.Bucket)
 	if err != nil || !complete {
 		return err
@@ -98,21 +98,14 @@ func (d driver) Feed(c role.Contribution) error {
 // Keep implements role.Driver.
 func (d driver) Keep(m msg.Message, h role.Handle) error {
 	if !m.Kind.HasPayload() {
-		return fmt.Errorf("%v keeps the payload of %v, which has none", d.roles[d.i].Address(), m)
+		return fmt.Errorf("%v keeps the payload of %v, which has none", d.member.Address(), m)
 	}
-	d.hold(d.i, h)
+	d.member.hold(h)
 	return nil
 }
 
 // Release implements role.Driver.
-func (d driver) Release(h role.Handle) error {
-	at, held := slices.BinarySearchFunc(d.held[d.i], h, compareHandles)
-	if !held {
-		return fmt.Errorf("%v releases %+v, which it does not hold", d.roles[d.i].Address(), h)
-	}
-	d.held[d.i] = slices.Delete(d.held[d.i], at, at+1)
-	return nil
-}
+func (d driver) Release(h role.Handle) error { return d.member.release(h) }
 
 // SetTimer implements role.Driver. A State has no time, so the timer may fire at any later action.
 func (d driver) SetTimer(unit.Tick) error {
@@ -126,9 +119,9 @@ func (d driver) Observe(e event.Record) error { return d.observe(e) }
 // Finish implements role.Driver.
 func (d driver) Finish() error {
 	d.finished++
-	for lane := range d.lanes[d.i] {
-		if d.lanes[d.i][lane].Len() > 0 {
-			return fmt.Errorf("%v finishes with work in flight", d.roles[d.i].Address())
+	for lane := range d.member.lanes {
+		if d.member.lanes[lane].Len() > 0 {
+			return fmt.Errorf("%v finishes with work in flight", d.member.Address())
 		}
 	}
 	return nil
@@ -136,19 +129,3 @@ func (d driver) Finish() error {
 
 // Halt implements role.Driver.
 func (d driver) Halt(reason error) error { return reason }
-
-// hold adds a handle to those of role i.
-func (s *State) hold(i int, h role.Handle) {
-	if at, held := slices.BinarySearchFunc(s.held[i], h, compareHandles); !held {
-		s.held[i] = slices.Insert(s.held[i], at, h)
-	}
-}
-
-func (s *State) holds(i int, h role.Handle) bool {
-	_, held := slices.BinarySearchFunc(s.held[i], h, compareHandles)
-	return held
-}
-
-func compareHandles(a, b role.Handle) int {
-	return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Rank, b.Rank), cmp.Compare(a.Step, b.Step))
-}

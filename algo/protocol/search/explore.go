@@ -2,6 +2,7 @@ package search
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -23,10 +24,10 @@ func (r Report) String() string {
 }
 
 // origin is how a state was reached, for histories: the action that led to it from the state with index
-// parent.
+// parent, which is −1 for the start.
 type origin struct {
 	parent int32
-	action string
+	action Action
 }
 
 // Explore visits every state that can be reached, breadth first. It returns an error with a shortest history
@@ -60,13 +61,16 @@ func Explore(set Setting, limit int) (Report, error) {
 				report.Ends++
 				ends = append(ends, e.index)
 				if err := e.state.checkEnd(); err != nil {
-					return report, broken(err, origins, e.index, "")
+					return report, broken(err, &set, path(origins, e.index))
 				}
 			}
-			for _, a := range acts {
-				next := e.state.clone()
+			for i, a := range acts {
+				next := e.state
+				if i < len(acts)-1 { // the last action does not need a copy
+					next = next.clone()
+				}
 				if err := next.Advance(a); err != nil {
-					return report, broken(err, origins, e.index, e.state.Describe(a))
+					return report, broken(err, &set, append(path(origins, e.index), a))
 				}
 				report.Seen.merge(next.Seen)
 				key, buf = next.fingerprint(buf)
@@ -79,14 +83,14 @@ func Explore(set Setting, limit int) (Report, error) {
 				}
 				visited[key] = int32(len(origins))
 				transitions = append(transitions, transition{e.index, int32(len(origins))})
-				origins = append(origins, origin{e.index, e.state.Describe(a)})
+				origins = append(origins, origin{e.index, a})
 				upcoming = append(upcoming, entry{next, int32(len(origins) - 1)})
 			}
 		}
 		frontier = upcoming
 	}
 	if stuck := deadEnd(len(origins), transitions, ends); stuck >= 0 {
-		return report, broken(errDeadlock, origins, stuck, "")
+		return report, broken(errDeadlock, &set, path(origins, stuck))
 	}
 	return report, nil
 }
@@ -130,14 +134,14 @@ func Walk(set Setting, random *rand.Rand) (Report, error) {
 		return Report{}, err
 	}
 	var report Report
-	var history []origin
+	var history []Action
 	for {
 		report.States++
 		acts := s.Actions()
 		if len(acts) == 0 {
 			report.Ends++
 			if err := s.checkEnd(); err != nil {
-				return report, broken(err, history, int32(len(history)-1), "")
+				return report, broken(err, &set, history)
 			}
 			return report, nil
 		}
@@ -145,29 +149,37 @@ func Walk(set Setting, random *rand.Rand) (Report, error) {
 		for a.isFault() && random.IntN(faultRarity) > 0 || a.kind == drain && random.IntN(drainRarity) > 0 {
 			a = acts[random.IntN(len(acts))]
 		}
-		history = append(history, origin{int32(len(history)) - 1, s.Describe(a)})
-		s.Seen = Seen{}
+		history = append(history, a)
 		if err := s.Advance(a); err != nil {
-			return report, broken(err, history, int32(len(history)-1), "")
+			return report, broken(err, &set, history)
 		}
 		report.Seen.merge(s.Seen)
 	}
 }
 
-// broken adds the history of the state with index at, and last if it is not empty, to an error.
-func broken(err error, origins []origin, at int32, last string) error {
-	var lines []string
-	if last != "" {
-		lines = append(lines, last)
+// path returns the actions that lead from the start to the state with index at.
+func path(origins []origin, at int32) []Action {
+	var actions []Action
+	for ; origins[at].parent >= 0; at = origins[at].parent {
+		actions = append(actions, origins[at].action)
 	}
-	for ; at >= 0; at = origins[at].parent {
-		if origins[at].action != "" {
-			lines = append(lines, origins[at].action)
-		}
+	slices.Reverse(actions)
+	return actions
+}
+
+// broken adds the history of a state to an error: the actions from the start, which it performs again to
+// describe them. The last action may be the one that fails.
+func broken(err error, set *Setting, actions []Action) error {
+	s, startErr := NewState(set)
+	if startErr != nil {
+		return errors.Join(err, startErr)
 	}
 	var b strings.Builder
-	for i := len(lines) - 1; i >= 0; i-- {
-		fmt.Fprintf(&b, "\n  %d. %s", len(lines)-i, lines[i])
+	for i, a := range actions {
+		fmt.Fprintf(&b, "\n  %d. %s", i+1, s.Describe(a))
+		if again := s.Advance(a); again != nil && i < len(actions)-1 {
+			return errors.Join(err, fmt.Errorf("action %d fails when it is repeated: %w", i+1, again))
+		}
 	}
 	return fmt.Errorf("search: %w, after%s", err, b.String())
 }

@@ -1,7 +1,6 @@
 package search
 
 import (
-	"crypto/sha256"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -60,17 +59,14 @@ func (s *Seen) merge(o Seen) {
 type State struct {
 	set     *Setting
 	roster  role.Roster
-	roles   []role.Role
-	inbox   []msg.Message                 // messages in flight, sorted
-	lanes   []role.LaneQueues[completion] // by role: ends of work in flight
-	buckets []role.Queue[role.Input]      // by rank: reduced buckets in flight
+	members []*member                // by role
+	inbox   []msg.Message            // messages in flight, sorted
+	buckets []role.Queue[role.Input] // by rank: reduced buckets in flight
 	barrier *role.Reduction
-	held    [][]role.Handle // by role, sorted
-	credit  []*role.Credit
-	crashes []uint8 // by role
-	away    uint64  // set of roles that have crashed and are not back
-	armed   uint64  // set of roles whose timer is set
-	owned   uint64  // set of roles that no other State shares
+	away    uint64        // set of roles that have crashed and are not back
+	armed   uint64        // set of roles whose timer is set
+	owned   uint64        // set of roles whose member no other State shares
+	out     *role.Outputs // of the last input; all copies share the memory
 	// Facts from the records of the roles, as sets of batches: bit rank × Steps + step.
 	applied  []uint64 // by PS
 	pushed   []uint64 // by dense PS
@@ -110,29 +106,20 @@ func NewState(set *Setting) (*State, error) {
 	if set.Roles != nil {
 		roles = set.Roles
 	}
-	s := &State{set: set, roster: cfg.Roster(), roles: roles(cfg), owned: ^uint64(0),
+	s := &State{set: set, roster: cfg.Roster(), owned: ^uint64(0), out: new(role.Outputs),
 		barrier: role.NewReduction(int(cfg.Ranks), len(cfg.Buckets)),
 		buckets: make([]role.Queue[role.Input], cfg.Ranks),
 		applied: make([]uint64, cfg.EmbeddingPSs), pushed: make([]uint64, len(cfg.DensePSs)),
 		pulled: make([]int8, len(cfg.DensePSs)*int(cfg.Ranks)), end: cfg.Steps}
-	s.lanes = make([]role.LaneQueues[completion], len(s.roles))
-	s.held = make([][]role.Handle, len(s.roles))
-	s.crashes = make([]uint8, len(s.roles))
-	for range s.roles {
-		s.credit = append(s.credit, role.NewCredit(cfg))
+	for _, r := range roles(cfg) {
+		s.members = append(s.members, &member{Role: r, credit: role.NewCredit(cfg)})
 	}
-	for i := range s.roles {
+	for i := range s.members {
 		if err := s.handleInput(i, role.Input{Kind: role.Start}); err != nil {
 			return nil, err
 		}
 	}
 	return s, nil
-}
-
-// completion is the input that ends a piece of work, and the handles that the work makes.
-type completion struct {
-	input role.Input
-	makes []role.Handle
 }
 
 func (s *State) batchBit(rank, step int32) uint64 { return 1 << (rank*s.set.Config.Steps + step) }
@@ -240,12 +227,12 @@ func (s *State) checkEnd() error {
 		return fmt.Errorf("ranks contributed copies to rounds %b, but added the means of %b", s.copied,
 			s.averaged)
 	}
-	for i := range s.roles {
+	for i := range s.members {
 		if err := s.handleInput(i, role.Input{Kind: role.Stop}); err != nil {
 			return err
 		}
-		for _, h := range s.held[i] {
-			return fmt.Errorf("%w: %v holds %+v at the end", errLeak, s.roles[i].Address(), h)
+		for _, h := range s.members[i].held {
+			return fmt.Errorf("%w: %v holds %+v at the end", errLeak, s.members[i].Address(), h)
 		}
 	}
 	for d, pushed := range s.pushed {
@@ -276,68 +263,51 @@ func (s *State) all() (set uint64) {
 }
 
 func compareMessages(a, b msg.Message) int {
-	return slices.Compare(messageKey(a), messageKey(b))
+	x, y := messageKey(&a), messageKey(&b)
+	return slices.Compare(x[:], y[:])
 }
 
-func messageKey(m msg.Message) []int32 {
-	return []int32{int32(m.Kind), int32(m.To.Role), m.To.Index, m.Rank, m.Step, int32(m.From.Role),
+func messageKey(m *msg.Message) [8]int32 {
+	return [...]int32{int32(m.Kind), int32(m.To.Role), m.To.Index, m.Rank, m.Step, int32(m.From.Role),
 		m.From.Index, m.Floor}
 }
 
-// clone returns a copy that shares roles, handles and credit with s until one of the copies changes them.
+// clone returns a copy that shares the members with s until one of the two changes them.
 func (s *State) clone() *State {
+	s.owned = 0
 	c := *s
-	c.roles = slices.Clone(s.roles)
-	c.held = slices.Clone(s.held)
-	c.credit = slices.Clone(s.credit)
-	c.owned = 0
+	c.members = slices.Clone(s.members)
 	c.inbox = slices.Clone(s.inbox)
-	c.lanes = slices.Clone(s.lanes)
-	for i := range c.lanes {
-		for lane := range c.lanes[i] {
-			c.lanes[i][lane] = c.lanes[i][lane].Clone()
-		}
-	}
 	c.buckets = slices.Clone(s.buckets)
 	for rank := range c.buckets {
 		c.buckets[rank] = c.buckets[rank].Clone()
 	}
 	c.barrier = s.barrier.Clone()
-	c.crashes = slices.Clone(s.crashes)
 	c.applied = slices.Clone(s.applied)
 	c.pushed = slices.Clone(s.pushed)
 	c.pulled = slices.Clone(s.pulled)
-	c.Seen = Seen{}
 	return &c
 }
 
-// unshare copies role i, with its handles and credit, before a change, unless no other State shares it.
-func (s *State) unshare(i int) {
-	if s.owned&(1<<i) != 0 {
-		return
+// change returns the member of role i for a change. If another State shares it, s gets its own copy first.
+func (s *State) change(i int) *member {
+	if s.owned&(1<<i) == 0 {
+		s.owned |= 1 << i
+		s.members[i] = s.members[i].clone()
 	}
-	s.owned |= 1 << i
-	s.roles[i] = s.roles[i].Clone()
-	s.held[i] = slices.Clone(s.held[i])
-	s.credit[i] = s.credit[i].Clone()
+	s.members[i].hashed = false
+	return s.members[i]
 }
 
 // fingerprint returns a hash of the state, and buf for the next call. The hash includes held handles and
 // credit: correct roles determine them, but roles that leak do not.
 func (s *State) fingerprint(buf []byte) ([16]byte, []byte) {
+	for _, m := range s.members {
+		buf = m.updateHash(buf)
+	}
 	buf = buf[:0]
-	for i, r := range s.roles {
-		buf = r.AppendState(append(buf, 0xff, s.crashes[i]))
-		for _, h := range s.held[i] {
-			buf = append(buf, byte(h.Kind), byte(h.Rank), byte(h.Step))
-		}
-		buf = s.credit[i].AppendState(append(buf, 0xff))
-		for lane := range s.lanes[i] {
-			buf = append(buf, 0xff)
-			for _, c := range s.lanes[i][lane].Items() {
-				buf = appendInput(buf, &c.input)
-			}
-		}
+	for _, m := range s.members {
+		buf = append(buf, m.hash[:]...)
 	}
 	for rank := range s.buckets {
 		buf = append(buf, 0xff)
@@ -347,7 +317,7 @@ func (s *State) fingerprint(buf []byte) ([16]byte, []byte) {
 	}
 	buf = s.barrier.AppendState(buf)
 	for i := range s.inbox {
-		for _, v := range messageKey(s.inbox[i]) {
+		for _, v := range messageKey(&s.inbox[i]) {
 			buf = binary.AppendVarint(buf, int64(v))
 		}
 	}
@@ -370,11 +340,5 @@ func (s *State) fingerprint(buf []byte) ([16]byte, []byte) {
 	if s.decided {
 		buf = append(buf, 2)
 	}
-	sum := sha256.Sum256(buf)
-	return [16]byte(sum[:16]), buf
-}
-
-func appendInput(buf []byte, in *role.Input) []byte {
-	return append(buf, byte(in.Kind), byte(in.Work.Kind), byte(in.Work.Rank), byte(in.Work.Step),
-		byte(in.Bucket))
+	return hash(buf), buf
 }
