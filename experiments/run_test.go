@@ -7,6 +7,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -14,6 +15,8 @@ import (
 
 	"tandem/experiments/internal/report"
 	"tandem/internal/cli"
+
+	"github.com/spf13/pflag"
 )
 
 // fake returns an experiment that writes one file, records its options, and fails or answers.
@@ -451,5 +454,40 @@ func TestIndex(t *testing.T) {
 		if p.run(t.Context(), strings.Fields(args)) == 0 || !strings.Contains(stderr.String(), want+"\n") {
 			t.Errorf("%s: %s", args, stderr)
 		}
+	}
+}
+
+// The flags that only one experiment has are the words of the command that repeats its run: lists, switches
+// and texts read back as they were given.
+func TestOwnFlagsAreRepeated(t *testing.T) {
+	p, _, stderr, asked := newProgram(t, nil)
+	flags := report.NewModeFlags(report.Taus)
+	var fast bool
+	e := fake("one", asked, nil)
+	e.AddFlags = func(set *pflag.FlagSet) {
+		flags.AddFlags(set)
+		set.BoolVar(&fast, "fast", false, "")
+	}
+	p.set(e)
+	args := "one --taus 15,0 --modes sync,hybrid --mode-set every=5 --mode-set slack=2 --fast --out here"
+	if code := p.run(t.Context(), strings.Fields(args)); code != 0 {
+		t.Fatal(stderr)
+	}
+	text, err := os.ReadFile("here/one.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const want = "go run ./experiments one --modes sync,hybrid --taus 0,15 --mode-set every=5,slack=2 " +
+		"--fast=true --seeds 5 --seed 1"
+	for _, word := range strings.Fields(want) {
+		if !strings.Contains(string(text), word) {
+			t.Errorf("no %q in the command of %s", word, text)
+		}
+	}
+	again := []string{"repeat", (*asked)[0].Run, "--results", "here", "--out", "again"}
+	if code := p.run(t.Context(), again); code != 0 || !fast || !slices.Equal(flags.Taus(), []int{0, 15}) ||
+		!slices.Equal(flags.Modes(), []string{"sync", "hybrid"}) {
+		t.Errorf("exit status %d, fast %v, τ %v, modes %v: %s", code, fast, flags.Taus(), flags.Modes(),
+			stderr)
 	}
 }

@@ -15,31 +15,31 @@ import (
 
 // Chapter returns the experiments in the order of the list.
 func Chapter() report.Chapter {
-	return report.Chapter{Name: "persia", Title: "Persia's paper: throughput, capacity, convergence",
+	return report.Chapter{
+		Name: "persia", Title: "Persia's paper: throughput, capacity, convergence",
 		Experiments: []*report.Experiment{
 			{
 				Name: "scalability",
-				Question: "Does the simulator predict the throughputs in the paper, of four systems and of models " +
-					"of up to 100 trillion parameters?",
-				Help: "Predicts figures of the paper on Persia, and sets the intervals beside its points.",
-				Parts: []*report.Experiment{
-					scalability.New(), kwai.New(), rivals.New(), capacity.New(),
-				},
+				Question: "Does the simulator predict the throughputs in the paper, of four systems and of " +
+					"models of up to 100 trillion parameters?",
+				Help:  "Predicts figures of the paper on Persia, and sets the intervals beside its points.",
+				Parts: []*report.Experiment{scalability.New(), kwai.New(), rivals.New(), capacity.New()},
 			},
 			{
 				Name:     "auc-table",
-				Question: "What AUC does each mode gain or lose against sync, at common rates and at its own?",
+				Question: "What AUC does each mode gain or lose against sync, at common rates and its own?",
 				Help:     "Tunes the learning rates of every mode and compares the modes.",
 				Parts:    []*report.Experiment{auctable.New(), auctable.NewTuner()},
 			},
 			convergence.New(),
 			{
 				Name:     "time-to-auc",
-				Question: "How long, and for how many dollars, do modes and clusters train until a target AUC?",
+				Question: "How long, and for how many dollars, do clusters train until a target AUC?",
 				Help:     "Trains under simulated time on several clusters until a target AUC.",
 				Parts:    []*report.Experiment{timetoauc.New(), timetoauc.NewCost()},
 			},
 			gantt.New(),
 			ablation.New(),
-		}}
+		},
+	}
 }

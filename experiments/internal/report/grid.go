@@ -22,13 +22,12 @@ const (
 )
 
 // Grid holds the flags that set the values an experiment runs through, such as --taus 0,3,15. An experiment
-// embeds a Grid with the axes it has:
+// makes a Grid with the axes it has,
 //
-//	type Experiment struct{ report.Grid }
+//	grid := report.NewGrid(report.Taus, report.Alphas)
 //
-//	func New() *Experiment { return &Experiment{report.NewGrid(report.Taus, report.Alphas)} }
-//
-// and asks it for the values with e.Taus(0, 3, 15), whose arguments are the values of the plan.
+// has grid.AddFlags as its AddFlags, and asks for the values with grid.Taus(0, 3, 15), whose arguments are
+// the values without a flag.
 type Grid struct {
 	taus   list[int]
 	alphas list[float64]
@@ -63,20 +62,6 @@ func (g *Grid) AddFlags(flags *pflag.FlagSet) {
 			flags.Var(a.value, a.axis, a.help)
 		}
 	}
-}
-
-// Arguments returns the flags that were set, for the command that repeats a run.
-func (g *Grid) Arguments() []string {
-	var words []string
-	for _, a := range []struct{ axis, text string }{
-		{Taus, g.taus.String()}, {Alphas, g.alphas.String()}, {Modes, g.modes.String()},
-		{Rates, g.rates.String()},
-	} {
-		if a.text != "" {
-			words = append(words, "--"+a.axis, a.text)
-		}
-	}
-	return words
 }
 
 // Taus returns the values of --taus in ascending order, or those of the plan if the flag was not set.

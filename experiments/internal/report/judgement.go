@@ -158,8 +158,11 @@ func (r *Report) writeDifferences(w io.Writer) error {
 	for _, c := range r.Comparisons {
 		for i, seed := range c.Seeds {
 			lines = append(lines, []string{r.Name, c.Data, c.Treated, c.Reference,
-				strconv.FormatUint(seed, 10), Number(c.AUCs[i]), Number(c.LogLosses[i]), r.Run})
+				strconv.FormatUint(seed, 10), exactly(c.AUCs[i]), exactly(c.LogLosses[i]), r.Run})
 		}
 	}
 	return out.WriteAll(lines)
 }
+
+// exactly returns the text of a float64 that reads back as the same bits.
+func exactly(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }

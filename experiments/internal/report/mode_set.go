@@ -19,14 +19,6 @@ func (m *ModeSet) AddFlags(flags *pflag.FlagSet) {
 		"above;\nmay be repeated")
 }
 
-// Arguments returns the flag if it was set.
-func (m *ModeSet) Arguments() []string {
-	if len(m.texts) == 0 {
-		return nil
-	}
-	return []string{"--mode-set", strings.Join(m.texts, ",")}
-}
-
 // Apply adds the settings to a job that runs in each of some modes. It returns a usage error for a setting
 // that no mode has.
 func (m *ModeSet) Apply(t *job.Job, modes []string) error {
@@ -58,9 +50,6 @@ func (m *ModeFlags) AddFlags(flags *pflag.FlagSet) {
 	m.Grid.AddFlags(flags)
 	m.ModeSet.AddFlags(flags)
 }
-
-// Arguments returns the flags that were set.
-func (m *ModeFlags) Arguments() []string { return append(m.Grid.Arguments(), m.ModeSet.Arguments()...) }
 
 // With returns one mode that is always compared, then the other values of --modes; or the modes of the plan
 // if the flag was not set.

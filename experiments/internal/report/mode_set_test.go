@@ -9,8 +9,7 @@ import (
 	"tandem/algo/job"
 )
 
-// The flag sets the settings of each mode. The command that repeats the run and the note of the report
-// contain them.
+// The flag sets the settings of each mode, and the note of the report contains them.
 func TestModeSet(t *testing.T) {
 	modes := []string{job.Sync, job.AsyncAverage, job.SSP}
 	parse := func(args string) *ModeSet {
@@ -27,9 +26,6 @@ func TestModeSet(t *testing.T) {
 	if err := m.Apply(&training, modes); err != nil {
 		t.Fatal(err)
 	}
-	if again := strings.Join(m.Arguments(), " "); again != "--mode-set every=5,slack=0" {
-		t.Errorf("again: %s", again)
-	}
 	got := ModeSettings(training, modes)
 	if len(got) != 2 || got[job.AsyncAverage]["every"] != 5 || got[job.SSP]["slack"] != 0 {
 		t.Errorf("settings %v", got)
@@ -41,16 +37,13 @@ func TestModeSet(t *testing.T) {
 	if got := ModeSettingsNote(training, modes[:1]); got != "No mode has settings of its own." {
 		t.Errorf("note %q", got)
 	}
-	if len(parse("").Arguments()) != 0 {
-		t.Error("a flag that is not set is repeated")
-	}
 	const want = "--mode-set: every is a setting of async-average"
 	if err := m.Apply(&training, modes[:1]); err == nil || !strings.HasPrefix(err.Error(), want) {
 		t.Errorf("%v, want %s", err, want)
 	}
 }
 
-// One mode is always compared, and the command that repeats the run has both flags.
+// One mode is always compared.
 func TestModeFlags(t *testing.T) {
 	m := NewModeFlags()
 	flags := pflag.NewFlagSet("", pflag.ContinueOnError)
@@ -63,8 +56,5 @@ func TestModeFlags(t *testing.T) {
 	}
 	if got := strings.Join(m.With(job.Hybrid, nil), " "); got != "hybrid ssp" {
 		t.Errorf("modes %s", got)
-	}
-	if got := strings.Join(m.Arguments(), " "); got != "--modes ssp,hybrid --mode-set slack=2" {
-		t.Errorf("arguments %s", got)
 	}
 }
