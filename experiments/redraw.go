@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -65,7 +66,10 @@ NAME.json, without a training, and writes them to a new folder.`,
 func (p *program) redraw(text []byte) (*report.Report, error) {
 	var r struct {
 		report.Result
-		Data json.RawMessage `json:"data"`
+		Engine      string          `json:"engine"`
+		EngineRate  float64         `json:"engine_gflops"`
+		WallSeconds float64         `json:"wall_s"`
+		Data        json.RawMessage `json:"data"`
 	}
 	if err := json.Unmarshal(text, &r); err != nil {
 		return nil, err
@@ -93,5 +97,8 @@ func (p *program) redraw(text []byte) (*report.Report, error) {
 		return nil, err
 	}
 	again.Name, again.Run, again.Question, again.Command = r.Name, r.Run, e.Question, r.Command
-	return again, nil
+	again.Engine, again.EngineRate = r.Engine, r.EngineRate
+	again.Started, err = time.Parse(report.StartedLayout, r.Started)
+	again.Wall = time.Duration(r.WallSeconds * float64(time.Second))
+	return again, err
 }

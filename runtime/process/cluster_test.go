@@ -282,7 +282,7 @@ func TestFaultsAtTheStart(t *testing.T) {
 		}, "cannot start data-loader 0: "},
 		"words": {only(msg.NNWorker, "x"),
 			"nn-worker 1 was started with another job than the host: give every role the same job file"},
-		"unreachable": {only(msg.EmbeddingPS, "unreachable"), "cannot reach embedding-ps 1 at 127.0.0.1:"},
+		"unreachable": {only(msg.EmbeddingPS, "unreachable"), "cannot reach embedding-ps 1 at 127.0.0.7:9"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var c *Cluster

@@ -84,5 +84,7 @@ func (r *Report) WriteJSON(w io.Writer) error {
 	})
 }
 
-// date returns the start of the experiment, to the second, with the time zone.
-func (r *Report) date() string { return r.Started.Format("2006-01-02 15:04:05 MST") }
+// StartedLayout is the form of the start of an experiment, to the second, with the time zone.
+const StartedLayout = "2006-01-02 15:04:05 MST"
+
+func (r *Report) date() string { return r.Started.Format(StartedLayout) }
