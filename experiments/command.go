@@ -22,7 +22,8 @@ const longHelp = `experiments runs comparisons. Each experiment answers one ques
 tables and findings and writes a new folder:
 
   report.html           everything on one page
-  <name>.json, .csv     the numbers
+  <name>.json           the numbers
+  table-1.csv, …        the tables
   differences.csv       paired differences by seed, where trainings are compared
   settings.yaml         the resolved settings
   run.json              what --resume needs
@@ -30,7 +31,7 @@ tables and findings and writes a new folder:
 
 Without a name, it runs the quick version of all experiments in one new folder,
 whose index.html opens with the published claims and what is found of them. The
-columns and keys of all files are in docs/results.md.
+columns and keys of all files are in docs/result-files.md.
 
 An interrupted run is continued with --resume and repeats no stored training or
 measured case.
@@ -345,6 +346,9 @@ func (p *program) find(names []string) (found []*report.Experiment, err error) {
 	return found, nil
 }
 
+// subcommands returns the names of the commands that are no experiments.
+func subcommands() []string { return []string{"list", "all", "index", "repeat", "redraw"} }
+
 // unknown returns the error for a name that no experiment has.
 func (p *program) unknown(name string) error {
 	if whole, part := p.leaf(name); part != nil {
@@ -352,7 +356,7 @@ func (p *program) unknown(name string) error {
 			"%s is a part of the experiment %s", name, whole.Name)
 	}
 	hint := listHint
-	known := append(p.names(), "list", "all", "index", "repeat", "redraw")
+	known := append(p.names(), subcommands()...)
 	if nearest := job.Nearest(name, known); nearest != "" {
 		hint = "did you mean " + nearest + "? " + hint
 	}

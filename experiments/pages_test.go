@@ -161,7 +161,7 @@ func TestPagesNameExperiments(t *testing.T) {
 	}
 	command := regexp.MustCompile(`go run \./experiments ([a-z-]+)(?: --part ([a-z-]+))?`)
 	p, named := program{chapters: chapters()}, 0
-	others := []string{"list", "all", "index", "repeat", "redraw", "batch-size"} // the last is the example's
+	others := append(subcommands(), "batch-size") // the last is the example's
 	for _, page := range pages {
 		text, err := os.ReadFile(page)
 		if err != nil {

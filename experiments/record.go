@@ -211,7 +211,7 @@ func (p *program) restore(
 // restoreArguments gives an experiment the flags that only it has.
 func (p *program) restoreArguments(e *report.Experiment, recorded []string) error {
 	flags := pflag.NewFlagSet("", pflag.ContinueOnError)
-	p.addOwnFlags(flags, &report.Experiment{Parts: []*report.Experiment{e}})
+	p.addOwnFlags(flags, e)
 	if err := flags.Parse(recorded); err != nil {
 		return &cli.Error{
 			Err:  fmt.Errorf("%s: a file of another version: %w", recordName, err),

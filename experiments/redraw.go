@@ -88,7 +88,7 @@ func (p *program) redraw(text []byte) (*report.Report, error) {
 	flags.Uint64Var(&o.Seed, "seed", 1, "")
 	flags.StringVar(&o.DataFolder, "data-folder", p.dataFolder, "")
 	flags.StringSlice("part", nil, "")
-	p.addOwnFlags(flags, &report.Experiment{Parts: []*report.Experiment{e}})
+	p.addOwnFlags(flags, e)
 	if err := flags.Parse(p.again(&r.Result)[1:]); err != nil {
 		return nil, fmt.Errorf("%s: %w", r.Command, err)
 	}

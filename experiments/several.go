@@ -21,9 +21,10 @@ const severalName = "runs.json"
 
 // several is the content of this file: what the command runs, each in a folder of its name.
 type several struct {
-	Format     int                 `json:"format"`
-	Names      []string            `json:"experiments"`
-	Arguments  map[string][]string `json:"arguments,omitempty"` // flags that only one *report.Experiment has
+	Format int      `json:"format"`
+	Names  []string `json:"experiments"`
+	// Arguments are the flags that only one experiment has, by its name.
+	Arguments  map[string][]string `json:"arguments,omitempty"`
 	Quick      bool                `json:"quick"`
 	Seeds      int                 `json:"seeds"`
 	Seed       uint64              `json:"seed"`
@@ -63,7 +64,7 @@ func (p *program) startSeveral(ctx context.Context, chosen []*report.Experiment,
 	return p.runSeveral(ctx, chosen, folder, s)
 }
 
-// resumeSeveral runs those *report.Experiments of an earlier command that have no results yet.
+// resumeSeveral runs the experiments of an earlier command that have no results yet.
 func (p *program) resumeSeveral(
 	ctx context.Context, names []string, s settings, changed func(flag string) bool,
 ) error {

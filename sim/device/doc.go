@@ -19,5 +19,6 @@
 //     further group of the index costs a whole latency. The dependent access alone is five to ten times what
 //     a row takes, and a fuller index (table.Displaced) alone adds up to 10 ns.
 //   - Clusters keep the number of misses of their system software, because it is not known how many lines
-//     their cores have in flight. Above 10⁸ rows the law is too low: docs/results.md.
+//     their cores have in flight. Above 10⁸ rows the law is too low:
+//     experiments/persia/README.md, capacity.
 package device

@@ -207,11 +207,9 @@ func (p *plan) complete(o report.Options, flags *report.ModeFlags) error {
 		return cli.UsageError("each rate is the same multiple of the one before, as 0.025,0.1,0.4",
 			"--rates: %v", err)
 	}
-	if err := flags.Apply(&p.Job, p.Modes); err != nil {
-		return err
-	}
-	p.ModeSettings = report.ModeSettings(p.Job, p.Modes)
-	return nil
+	var err error
+	p.ModeSettings, err = flags.Settle(&p.Job, p.Modes)
+	return err
 }
 
 // choose keeps the named data sets, of the full version also in the quick one; no names keep all.

@@ -14,7 +14,7 @@ import (
 // The stored results are of the inputs in the tree.
 func TestStoredResults(t *testing.T) {
 	p := newPlan(report.Options{Seeds: 5, Seed: 1})
-	if err := p.CheckStored("full.json", "go run ./experiments rivals"); err != nil {
+	if err := p.CheckStored("full.json", "go run ./experiments scalability --part rivals"); err != nil {
 		t.Error(err)
 	}
 }

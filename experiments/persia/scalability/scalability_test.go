@@ -15,7 +15,7 @@ import (
 // The stored results are of the inputs in the tree.
 func TestStoredResults(t *testing.T) {
 	p := newPlan(report.Options{Seeds: 5, Seed: 1})
-	if err := p.CheckStored("full.json", "go run ./experiments scalability"); err != nil {
+	if err := p.CheckStored("full.json", "go run ./experiments scalability --part scalability"); err != nil {
 		t.Error(err)
 	}
 }
