@@ -355,6 +355,11 @@ func (p *program) unknown(name string) error {
 		return cli.UsageError(fmt.Sprintf("write %s %s --part %s", invocation, whole.Name, name),
 			"%s is a part of the experiment %s", name, whole.Name)
 	}
+	for _, c := range p.chapters {
+		if answer := c.Gone[name]; answer != "" {
+			return cli.UsageError(answer, "there is no experiment %s any more", name)
+		}
+	}
 	hint := listHint
 	known := append(p.names(), subcommands()...)
 	if nearest := job.Nearest(name, known); nearest != "" {

@@ -3,9 +3,7 @@ package staleness
 import (
 	"tandem/experiments/internal/report"
 	"tandem/experiments/staleness/hotrows"
-	"tandem/experiments/staleness/modes"
 	"tandem/experiments/staleness/phase"
-	"tandem/experiments/staleness/semantics"
 	"tandem/experiments/staleness/source"
 	"tandem/experiments/staleness/staleness"
 	"tandem/experiments/staleness/theory"
@@ -21,8 +19,11 @@ func Chapter() report.Chapter {
 			theory.New(),
 			hotrows.New(),
 			source.New(),
-			semantics.New(),
-			modes.New(),
+		},
+		Gone: map[string]string{
+			"modes": "go run ./experiments auc-table compares what modes learn, go run ./cmd/sim how fast " +
+				"they are",
+			"semantics": "docs/persia.md says how learning rates depend on merging and scaling",
 		},
 	}
 }

@@ -7,6 +7,4 @@
 //	hot-rows    how many frequent rows carry the cost
 //	source      which part may be late, rows or network; what an asynchronous mode loses by which of its
 //	            properties; which number of a job predicts it
-//	semantics   how merging and scaling of gradients change the best learning rate
-//	modes       AUC, staleness and speed of every mode, real and simulated
 package staleness

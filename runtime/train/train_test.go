@@ -132,6 +132,27 @@ func TestSyncEqualsSequentialBitForBit(t *testing.T) {
 	}
 }
 
+// For SGD, scale: rank is scale: global with N times the rate of rows, bit for bit: N and the batch are
+// powers of two, so the factors are exact. Other optimizers divide by the size of past gradients.
+func TestScaleByRankIsNTimesTheRateOfSGD(t *testing.T) {
+	r := newRows(64*12, 64, 4, 1)
+	for _, merge := range []string{job.MergeStep, job.MergeRank} {
+		for kind, same := range map[string]bool{opt.SGD: true, opt.Adagrad: false} {
+			byRank := small(job.Sequential, 4)
+			byRank.Training.Merge, byRank.Rows.Optimizer.Kind = merge, kind
+			global := byRank
+			byRank.Training.Scale = job.ScaleRank
+			global.Training.Scale = job.ScaleGlobal
+			global.Rows.Optimizer.Rate *= 4
+			a, b := mustRun(t, byRank, r), mustRun(t, global, r)
+			if (a.RowsDigest == b.RowsDigest && a.DenseDigest == b.DenseDigest) != same {
+				t.Errorf("merge %s, %s: rows %x and %x, dense %x and %x", merge, kind, a.RowsDigest,
+					b.RowsDigest, a.DenseDigest, b.DenseDigest)
+			}
+		}
+	}
+}
+
 // Rows that are never admitted are zeros in every step, so nothing in hybrid mode can be stale: its network
 // equals that of sequential training bit for bit, for any number of ranks, also if ranks have no samples of
 // the short last batch.

@@ -44,6 +44,8 @@ type Chapter struct {
 	Name        string // of the folder
 	Title       string // a line above the list of its experiments
 	Experiments []*Experiment
+	// Gone are the names of earlier experiments, each with what answers its question now.
+	Gone map[string]string
 }
 
 // Leaves returns the experiment, or its parts.
