@@ -161,10 +161,10 @@ func (p *program) possible() (names []string) {
 	return names
 }
 
-// readsStored returns the flag that makes an experiment read stored results, or "".
-func readsStored(e *report.Experiment) (flag string, inText bool) {
+// readsStored returns the flag that makes an experiment answer from stored results, or "".
+func readsStored(e *report.Experiment) (flag string) {
 	if e.ReadsStored == nil {
-		return "", false
+		return ""
 	}
 	return e.ReadsStored()
 }
@@ -199,11 +199,11 @@ func (p *program) experimentCommand(e *report.Experiment, s *settings) *cobra.Co
 			if parts != nil {
 				return p.runParts(cmd.Context(), e, parts, others, *s)
 			}
-			if flag, inText := readsStored(e); flag != "" {
+			if flag := readsStored(e); flag != "" {
 				if err := refuseTraining(flag, cmd.Flags().Changed); err != nil {
 					return err
 				}
-				if inText && s.out == "" && len(others) == 0 {
+				if s.out == "" && len(others) == 0 {
 					return p.answer(cmd.Context(), e, *s)
 				}
 			}

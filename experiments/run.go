@@ -256,7 +256,7 @@ func (p *program) commandLine(e *report.Experiment, s settings) string {
 	for _, word := range p.arguments(e) {
 		words = append(words, quoted(word))
 	}
-	if flag, _ := readsStored(e); flag == "" {
+	if readsStored(e) == "" {
 		words = append(words, fmt.Sprintf("--seeds %d --seed %d", s.seeds, s.seed))
 	}
 	return strings.Join(words, " ")

@@ -25,10 +25,9 @@ type Experiment struct {
 	// Missing returns an error that says what this machine lacks to run the experiment, or nil; nil: any
 	// machine can run it.
 	Missing func() error
-	// ReadsStored returns the flag that makes the experiment read stored results instead of training, or "".
-	// InText says that the text of the report is the answer, so that a folder is written only if the user
-	// names one; nil: there is no such flag.
-	ReadsStored func() (flag string, inText bool)
+	// ReadsStored returns the flag that makes the experiment answer from stored results instead of training,
+	// or "". The answer is text, so a folder is written only if the user names one; nil: no such flag.
+	ReadsStored func() (flag string)
 	// Run answers the question. When ctx ends, it stops and returns an error that wraps the error of ctx.
 	Run func(ctx context.Context, o Options) (*Report, error)
 	// Redraw makes the report of a run with some options again from the data in its file of numbers; nil: the

@@ -1,19 +1,12 @@
 package phase
 
 import (
-	"bytes"
 	"context"
-	_ "embed" // columns and simulated staleness
-	"fmt"
+	_ "embed" // columns
 	"math"
-	"os"
-	"path/filepath"
-
-	"go.yaml.in/yaml/v3"
 
 	"tandem/algo/histogram"
 	"tandem/algo/job"
-	"tandem/internal/cli"
 	"tandem/sim/predict"
 )
 
@@ -53,42 +46,34 @@ func (r *result) placeColumns() error {
 	return nil
 }
 
-// stalenessName is the file of the simulated staleness.
-const stalenessName = "staleness.yaml"
-
-//go:embed staleness.yaml
-var stalenessText []byte
-
 // lateness is how late reads of rows are on simulated clusters.
 type lateness struct {
-	Command  string    `yaml:"command" json:"command"` // writes the file
-	Commit   string    `yaml:"commit" json:"commit"`   // of the simulator
-	Preset   string    `yaml:"preset" json:"preset"`
-	Mode     string    `yaml:"mode" json:"mode"`
-	Tau      int       `yaml:"tau" json:"tau"` // the bound on own staleness
-	Steps    int       `yaml:"steps" json:"steps"`
-	Clusters []cluster `yaml:"clusters" json:"clusters"`
+	Preset   string    `json:"preset"`
+	Mode     string    `json:"mode"`
+	Tau      int       `json:"tau"` // the bound on own staleness
+	Steps    int       `json:"steps"`
+	Clusters []cluster `json:"clusters"`
 }
 
 // cluster is a size of the cluster.
 type cluster struct {
-	GPUs        int `yaml:"gpus" json:"gpus"`
-	GlobalBatch int `yaml:"global-batch" json:"global_batch"`
+	GPUs        int `json:"gpus"`
+	GlobalBatch int `json:"global_batch"`
 	// Own and Cross are the steps of the own rank, and of each other rank, that reads have missed.
-	Own   missed `yaml:"own" json:"own"`
-	Cross missed `yaml:"cross" json:"cross"`
+	Own   missed `json:"own"`
+	Cross missed `json:"cross"`
 	// Late is the mean number of steps of a rank, own or other, that reads have missed. A step of all ranks
 	// together moves a row as a step of the diagram does.
-	Late float64 `yaml:"late" json:"late"`
+	Late float64 `json:"late"`
 	// Inflight is the mean number of batches of ranks that were outstanding at a read.
-	Inflight float64 `yaml:"inflight" json:"inflight"`
+	Inflight float64 `json:"inflight"`
 }
 
 // missed describes a distribution of missed steps.
 type missed struct {
-	Mean float64 `yaml:"mean" json:"mean"`
-	P99  int     `yaml:"p99" json:"p99"`
-	Max  int     `yaml:"max" json:"max"`
+	Mean float64 `json:"mean"`
+	P99  int     `json:"p99"`
+	Max  int     `json:"max"`
 }
 
 func describe(h *histogram.Histogram) missed { return missed{h.Mean(), h.Quantile(0.99), h.Max()} }
@@ -96,10 +81,7 @@ func describe(h *histogram.Histogram) missed { return missed{h.Mean(), h.Quantil
 // simulate simulates a number of steps of hybrid training of the paper's model on its cluster, at several
 // sizes.
 func simulate(ctx context.Context, gpus []int, steps int) (*lateness, error) {
-	l := &lateness{
-		Command: "go run ./experiments phase --redraw", Commit: cli.CurrentEnvironment().Commit,
-		Preset: "persia-paper", Mode: job.Hybrid, Steps: steps,
-	}
+	l := &lateness{Preset: "persia-paper", Mode: job.Hybrid, Steps: steps}
 	for _, n := range gpus {
 		j, _, err := predict.New(predict.Choice{Preset: l.Preset, GPUs: n, Mode: l.Mode})
 		if err != nil {
@@ -128,17 +110,4 @@ func (l *lateness) delays() (shortest, longest, worst float64) {
 		worst = max(worst, float64(c.Own.P99), float64(c.Cross.P99))
 	}
 	return shortest, longest, worst
-}
-
-// write writes the staleness to a folder.
-func (l *lateness) write(folder string) error {
-	var text bytes.Buffer
-	fmt.Fprintf(&text, "# How late reads of rows are on simulated clusters, in steps. Written by %s.\n",
-		l.Command)
-	encoder := yaml.NewEncoder(&text)
-	encoder.SetIndent(2)
-	if err := encoder.Encode(l); err != nil {
-		return err
-	}
-	return os.WriteFile(filepath.Join(folder, stalenessName), text.Bytes(), 0o644)
 }

@@ -17,7 +17,6 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"tandem/algo/job"
 	"tandem/experiments/internal/report"
 	"tandem/experiments/internal/trial"
 	"tandem/internal/cli"
@@ -38,12 +37,11 @@ rate, with SGD, Adagrad, Adam and FTRL on rows.
 
 Columns of Criteo, Avazu, Taobao and MovieLens are shown where simulated
 clusters of 8, 64 and 512 GPUs put them. The full version takes about 20 minutes
-on two slow cores. Two other uses answer from the stored full version and train
-nothing, so --quick, --seeds, --taus and --alphas do not go with them:
+on two slow cores.
 
-  --file job.yaml   where the tables of a job lie, a sentence for each; writes a
-                    folder only with --out
-  --redraw          simulate the clusters again and draw the figures with them`,
+--file job.yaml answers from the stored full version where the tables of a job
+lie, a sentence for each. It trains nothing, so --quick, --seeds, --taus and
+--alphas do not go with it, and writes a folder only with --out.`,
 		QuickTime: 25 * time.Second, AddFlags: f.add, ReadsStored: f.readsStored,
 	}
 	diagram := report.Study(e, f.plan, (*plan).measure, (*plan).report)
@@ -61,61 +59,39 @@ nothing, so --quick, --seeds, --taus and --alphas do not go with them:
 	return &e
 }
 
-// flags set the cells, or ask for something else of those of the stored full version.
+// flags set the cells, or ask where a job lies on those of the stored full version.
 type flags struct {
 	report.Grid
-	file     string
-	clusters bool
+	file string
 }
 
 // add adds the flags.
 func (f *flags) add(set *pflag.FlagSet) {
 	f.Grid.AddFlags(set)
 	set.StringVar(&f.file, "file", "", "train nothing; show where the tables of this job file lie")
-	set.BoolVar(&f.clusters, "redraw", false,
-		"train nothing; simulate the delays of clusters again and draw the figures")
 }
 
-// readsStored returns --file, whose answer is text, or --redraw, or "".
-func (f *flags) readsStored() (flag string, inText bool) {
-	switch {
-	case f.file != "":
-		return "--file", true
-	case f.clusters:
-		return "--redraw", false
+// readsStored returns --file, or "".
+func (f *flags) readsStored() string {
+	if f.file != "" {
+		return "--file"
 	}
-	return "", false
+	return ""
 }
 
-// check returns a usage error for flags that do not go together.
+// check returns a usage error for flags that do not go with --file.
 func (f *flags) check() error {
-	if f.file != "" && f.clusters {
-		return cli.UsageError("give one of them", "--file and --redraw are two questions")
-	}
-	flag, _ := f.readsStored()
 	for axis, set := range map[string]bool{report.Taus: f.Taus() != nil, report.Alphas: f.Alphas() != nil} {
-		if flag != "" && set {
-			return cli.UsageError("leave out --"+axis, "%s trains nothing, so --%s has no effect", flag, axis)
+		if set {
+			return cli.UsageError("leave out --"+axis, "--file trains nothing, so --%s has no effect", axis)
 		}
 	}
 	return nil
 }
 
-// measure trains what the diagram has, or takes the stored full version, and places columns on it.
-func (p *plan) measure(ctx context.Context, o report.Options) (r *result, err error) {
-	if p.Clusters {
-		if r, err = loadFull(); err != nil {
-			return nil, err
-		}
-		if r.Lateness, err = simulate(ctx, []int{8, 64, 512}, 64); err != nil {
-			return nil, err
-		}
-		if err := r.Lateness.write(o.Folder); err != nil {
-			return nil, err
-		}
-		return r, r.placeColumns()
-	}
-	r, err = trial.Measure(o, "phase", p.trainings(), func(lab *trial.Lab) (*result, error) {
+// measure trains what the diagram has, and places columns on it where simulated clusters put them.
+func (p *plan) measure(ctx context.Context, o report.Options) (*result, error) {
+	r, err := trial.Measure(o, "phase", p.trainings(), func(lab *trial.Lab) (*result, error) {
 		r, err := p.train(ctx, lab)
 		if err != nil {
 			return nil, err
@@ -126,8 +102,7 @@ func (p *plan) measure(ctx context.Context, o report.Options) (r *result, err er
 	if err != nil {
 		return nil, err
 	}
-	r.Lateness = &lateness{}
-	if err := job.Decode(stalenessText, stalenessName, r.Lateness); err != nil {
+	if r.Lateness, err = simulate(ctx, p.ClusterGPUs, 64); err != nil {
 		return nil, err
 	}
 	return r, r.placeColumns()

@@ -17,8 +17,6 @@ import (
 type plan struct {
 	Seed  uint64 `yaml:"seed"` // the first
 	Seeds int    `yaml:"seeds"`
-	// Clusters says that the cells are those of the stored full version; only the clusters are simulated.
-	Clusters bool `yaml:"clusters-alone,omitempty"`
 	// Job is the job of all trainings. An arm sets data, optimizer of rows, rates and delay.
 	Job       job.Job `yaml:"job"`
 	TrainRows int     `yaml:"train-rows"`
@@ -40,6 +38,8 @@ type plan struct {
 	RetunedAlphas []float64 `yaml:"retuned-alphas"`
 	// BoundarySeeds is the number of seeds behind a predicted boundary.
 	BoundarySeeds int `yaml:"boundary-seeds"`
+	// ClusterGPUs are the sizes of the clusters whose delays are simulated.
+	ClusterGPUs []int `yaml:"cluster-gpus"`
 }
 
 // optimizer is an optimizer of rows with the rates that it is tuned over.
@@ -55,7 +55,7 @@ const tuned = 1.0
 // trainings and 900 more for the rates. The quick one has fewer of everything.
 func (f *flags) plan(o report.Options) (*plan, error) {
 	p := &plan{
-		Seed: o.Seed, Seeds: o.Seeds, Clusters: f.clusters,
+		Seed: o.Seed, Seeds: o.Seeds, ClusterGPUs: []int{8, 64, 512},
 		Job: job.Default(), TrainRows: 60_000, TestRows: 30_000,
 		Alphas: []float64{0.004, 0.01, 0.03, 0.1, 0.3, 0.5}, Taus: []int{1, 3, 7, 15, 31, 63},
 		Multiples: []float64{0.25, tuned, 4}, RateAlphas: []float64{0.01, 0.1, 0.5}, RateTaus: []int{7, 31},
@@ -69,7 +69,7 @@ func (f *flags) plan(o report.Options) (*plan, error) {
 	if o.Quick {
 		p.TrainRows, p.TestRows, p.BoundarySeeds, candidates = 20_000, 20_000, 1, 2
 		p.Alphas, p.Taus, p.RateTaus = []float64{0.01, 0.1, 0.5}, []int{7, 31}, nil
-		p.Dense, p.RetunedAlphas = []float64{0.005}, nil
+		p.Dense, p.RetunedAlphas, p.ClusterGPUs = []float64{0.005}, nil, []int{8, 64}
 	}
 	// A factor of 3 apart, around the rate of one training with rare ids that did well.
 	p.Optimizers = []optimizer{
@@ -77,7 +77,7 @@ func (f *flags) plan(o report.Options) (*plan, error) {
 		{opt.Adam, tune.Grid(0.01, 3, candidates)}, {opt.FTRL, tune.Grid(1, 3, candidates)},
 	}
 	p.restrict(f.Taus(p.Taus...), f.Alphas(p.Alphas...))
-	return p, f.check()
+	return p, nil
 }
 
 // restrict sets the delays and the shares of the most frequent id. What is trained at some of them only keeps

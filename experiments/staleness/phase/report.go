@@ -29,11 +29,6 @@ func (p *plan) report(r *result) *report.Report {
 		out.Tables = append(out.Tables, r.retunedTable())
 	}
 	out.Tables = append(out.Tables, r.columnTable())
-	if p.Clusters {
-		out.Notes = append(out.Notes, "Nothing was trained: the cells are those of the stored full version. "+
-			"The delays of the clusters are in "+stalenessName+"; copy it to experiments/staleness/phase to "+
-			"keep it.")
-	}
 	return out
 }
 
