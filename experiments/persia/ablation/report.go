@@ -29,9 +29,6 @@ func (p *plan) report(r *results) *report.Report {
 		out.Tables = append(out.Tables, p.factorTable(t))
 		out.Findings = append(out.Findings, p.findings(t)...)
 	}
-	for _, t := range r.Throughputs {
-		out.Tables = append(out.Tables, p.bindingTable(t))
-	}
 	out.Tables = append(out.Tables, report.ComparisonTables(out.Comparisons)...)
 	out.Tables = append(out.Tables, p.Quality.levels(r.Accuracies))
 	out.Findings = append(out.Findings, p.Quality.finding(r.Accuracies))
@@ -68,39 +65,6 @@ func (e expectation) String() string {
 	return fmt.Sprintf("%s–%s", report.Digits(e.Low, 2), report.Digits(e.High, 2))
 }
 
-// bindingTable has the throughput of every variant of a benchmark, the resource with most of its critical
-// path, and the one whose part changes most when the optimisation is switched.
-func (p *plan) bindingTable(t *throughputs) cli.Table {
-	table := cli.Table{
-		Caption: t.Name + ": throughput (interval over unknown inputs); at the middle of the inputs, the " +
-			"resource with the largest share of the critical path, and the one whose part of a step " +
-			"changes most from all on (−) or from all off (+); server wire: between the GPUs of a server",
-		Header: []string{"variant", "k samples/s", "largest share", "moved most"}, Words: 1,
-	}
-	add := func(name string, v, from *variant) {
-		first, change := v.Bottlenecks[0], "–"
-		if m := moved(from, v); math.Abs(m.ms) >= movedLeast {
-			change = fmt.Sprintf("%s %s ms", short(m.resource), signedText(m.ms))
-		}
-		k := v.Throughput
-		table.Rows = append(table.Rows, []string{name,
-			fmt.Sprintf("%.0f (%.0f–%.0f)", k.Estimate/1e3, k.Low/1e3, k.High/1e3),
-			short(first.Resource) + " " + percent(first.Share), change})
-	}
-	add("all on", t.All, t.All)
-	for i, o := range p.Optimisations {
-		add("− "+o.ID, t.Off[i], t.All)
-	}
-	add("all off", t.None, t.None)
-	for i, o := range p.Optimisations {
-		add("+ "+o.ID, t.Alone[i], t.None)
-	}
-	return table
-}
-
-// movedLeast is the smallest change of a resource's part of a step that a table shows, in ms.
-const movedLeast = 0.05
-
 // move is a change of the time that a step spends on a resource.
 type move struct {
 	resource string
@@ -131,12 +95,6 @@ func moved(from, to *variant) (most move) {
 }
 
 func signedText(ms float64) string { return report.Minus(fmt.Sprintf("%+.1f", ms)) }
-
-// short returns the name of a resource for a table of 80 columns.
-func short(resource string) string {
-	return strings.NewReplacer("wire inside servers", "server wire", "GPU server cores", "server cores",
-		"network bandwidth", "network", "network latency", "latency").Replace(resource)
-}
 
 // byLoss returns the indices of the optimisations, the largest loss first.
 func (t *throughputs) byLoss() (order []int) {

@@ -151,7 +151,7 @@ func (p *curvePlan) measure(ctx context.Context, o report.Options) (*curve, erro
 func (c *curve) simulate(reference unit.Bytes, rates *probe.Result) {
 	for i := range c.Sizes {
 		s := &c.Sizes[i]
-		byLaw := c.Machine.fit
+		byLaw := c.Machine.Memory
 		byLaw.HugePageShare = s.ReferenceHuge
 		step := 1e9 * byLaw.RowTime(device.Region{Bytes: reference, Touches: 1})
 		drift := report.Median(s.Reference) / step
@@ -174,7 +174,7 @@ func (c *curve) simulate(reference unit.Bytes, rates *probe.Result) {
 // them on a PS of this machine. The memory is as fast as the reference chase has found it at that size.
 func (c *curve) price(rates *probe.Result, s *measuredSize, drift float64) (read, update float64) {
 	const rows = 1e6 // whole nanoseconds do not matter
-	memory := c.Machine.fit
+	memory := c.Machine.Memory
 	memory.HugePageShare = s.Huge
 	memory.LinesInFlight /= drift
 	memory.WalksInFlight /= drift

@@ -54,8 +54,7 @@ func (c *curve) addTo(r *report.Report) {
 	}
 }
 
-// addPoints adds what was measured: of look-ups, of updates, and the memory that explains the simulated
-// times.
+// addPoints adds what was measured: of look-ups and of updates.
 func (c *curve) addPoints(r *report.Report) {
 	f := report.Figure{
 		Name: "look-ups", Title: "Time of a row by the size of its table, on one core of this machine",
@@ -74,7 +73,6 @@ func (c *curve) addPoints(r *report.Report) {
 		f.Y.Ticks = append(f.Y.Ticks, v)
 	}
 	r.Figures = append(r.Figures, f)
-	r.Tables = append(r.Tables, c.Machine.table())
 	rows := float64(c.Points[len(c.Points)-1].Rows)
 	r.Quantities = append(r.Quantities, report.Quantity{Name: "lookup-rows-most",
 		What: "rows of the largest table measured", Over: report.OverNothing,
@@ -154,29 +152,6 @@ func (c *curve) addSide(r *report.Report, f *report.Figure, name string, side in
 
 // signed returns a share in percent with its sign.
 func signed(share float64) string { return report.Minus(fmt.Sprintf("%+.1f %%", 100*share)) }
-
-// table has the numbers of the memory, and how far the law is from the chases.
-func (c *chased) table() cli.Table {
-	m := &c.Memory
-	return cli.Table{
-		Caption: "This machine's memory, from chases that share no code with the store",
-		Header:  []string{"what", "value"}, Words: 1,
-		Rows: [][]string{
-			{"latency of memory, of the cache", fmt.Sprintf("%.0f ns, %.0f ns", m.MemoryNS, m.CacheNS)},
-			{"cache, as it behaves for one chain, for many",
-				fmt.Sprintf("%.1f MB, %.1f MB", m.CacheBytes/1e6, m.CacheTogether/1e6)},
-			{"last-level cache, as the system reports it (0: it does not)",
-				fmt.Sprintf("%.0f MB", m.LastCacheBytes/1e6)},
-			{"entries of the TLB", fmt.Sprint(m.TLBEntries)},
-			{"huge pages of the hypervisor, if any", percent(m.HypervisorHuge)},
-			{"lines, walks of page tables in flight",
-				fmt.Sprintf("%.1f, %.1f", m.LinesInFlight, m.WalksInFlight)},
-			{"a following line, relative to the first", fmt.Sprintf("%.2f", m.NextLine)},
-			{fmt.Sprintf("worst error of the law, %d chases alone, %d together", len(c.Chases),
-				m.TogetherCompare), percent(m.WorstAlone) + ", " + percent(m.WorstTogether)},
-		},
-	}
-}
 
 // curveNotes say how the curve is measured, and what it does not have.
 func curveNotes() []string {

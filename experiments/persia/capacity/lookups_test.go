@@ -46,7 +46,7 @@ func TestTinyCurve(t *testing.T) {
 	}
 	var out report.Report
 	c.addTo(&out)
-	if len(out.Findings) != 2 || len(out.Tables) != 3 || len(out.Quantities) != 7 || len(out.Figures) != 1 ||
+	if len(out.Findings) != 2 || len(out.Tables) != 2 || len(out.Quantities) != 7 || len(out.Figures) != 1 ||
 		len(out.Figures[0].Lines) != 6 {
 		t.Errorf("%+v", out)
 	}
@@ -103,7 +103,7 @@ func TestSimulatedCurveByHand(t *testing.T) {
 	// for each further group. An update needs no index, and writes its lines back: 24 ns.
 	host := device.Host{Name: "by hand", MemoryLatency: 100, Cache: 0, CacheLatency: 1, TLBEntries: 1 << 30,
 		LinesInFlight: 10, WalksInFlight: 10, NextLine: 0.4}
-	c := &curve{Machine: &chased{fit: host}}
+	c := &curve{Machine: &chased{Memory: host}}
 	for _, rows := range []int{1e6, 1e8} {
 		c.Sizes = append(c.Sizes, measuredSize{Rows: rows, Reads: []float64{30, 30, 30},
 			Updates:   []float64{70, 70, 70},

@@ -14,7 +14,7 @@ func (p *plan) report(r *results) *report.Report {
 	out := &report.Report{
 		Findings: p.findings(r), Notes: p.notes(r), Comparisons: r.comparisons(), Quantities: p.quantities(r),
 		Tables:  []cli.Table{p.effectTable(r), p.scalingTable(r), p.levelTable(r)},
-		Figures: []report.Figure{p.curveFigure(r), p.differenceFigure(r), p.scalingFigure(r)},
+		Figures: []report.Figure{p.curveFigure(r), p.differenceFigure(r)},
 	}
 	if r.Tuning != nil {
 		out.Tables = append(out.Tables, rateTable(r))
@@ -273,34 +273,4 @@ func (p *plan) addCurves(f *report.Figure, r *results, apart float64,
 		}
 	}
 	return length
-}
-
-// scalingFigure shows AUC by ranks less that of the fewest.
-func (p *plan) scalingFigure(r *results) report.Figure {
-	first, last := float64(p.ScalingRanks[0]), float64(p.ScalingRanks[len(p.ScalingRanks)-1])
-	f := report.Figure{
-		Name: "scaling", Title: fmt.Sprintf("AUC after %s samples, less that on the fewest ranks",
-			report.Thousands(p.ScalingSamples)),
-		X: report.Axis{Label: "ranks"}, Y: report.Axis{Label: "AUC difference (bars: 95 %)"},
-		Lines: report.MarginLines(first, last),
-	}
-	for _, ranks := range p.ScalingRanks {
-		f.X.Ticks = append(f.X.Ticks, float64(ranks))
-	}
-	lines := []report.Line{
-		{Name: "weak, hybrid", Color: 0}, {Name: "weak, sync", Color: 1}, {Name: "strong, hybrid", Color: 2},
-	}
-	for i := range lines {
-		lines[i].Points = []report.Point{report.Exact(first, 0)}
-	}
-	for _, ranks := range p.ScalingRanks[1:] {
-		hybrid, sync := p.scalingOf(r, weak, ranks)
-		strongHybrid, _ := p.scalingOf(r, strong, ranks)
-		for i, e := range []*effect{hybrid, sync, strongHybrid} {
-			x := float64(ranks) + 0.006*(last-first)*float64(i-1) // beside each other
-			lines[i].Points = append(lines[i].Points, report.IntervalPoint(x, e.AUC))
-		}
-	}
-	f.Lines = append(f.Lines, lines...)
-	return f
 }

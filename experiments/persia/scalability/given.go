@@ -31,7 +31,7 @@ type draws struct {
 }
 
 // Draws that are kept: the sixteenth that is nearest, but at least 16, with fewer of which there are no
-// percentiles to speak of. How much the results depend on it is reported.
+// percentiles to speak of.
 const (
 	keptPart  = 16
 	keptLeast = 16
@@ -52,16 +52,6 @@ type leftOut struct {
 
 func (x *leftOut) width() float64 { return x.Given.High / x.Given.Low }
 
-// keptRow is how the results depend on the part of the draws that is kept.
-type keptRow struct {
-	Part        int     `json:"part"`  // one draw in Part is kept
-	Draws       int     `json:"draws"` // that are kept
-	Shares      int     `json:"shares_inside"`
-	Throughputs int     `json:"throughputs_inside"`
-	Of          int     `json:"of"`
-	Widest      float64 `json:"widest_share"` // high end ÷ low end
-}
-
 // given are the predictions from the other data sets.
 type given struct {
 	Part   int       `json:"part"`
@@ -69,7 +59,6 @@ type given struct {
 	Half   float64   `json:"half"`  // the part of those, over the data sets, that has half precision
 	Shares []leftOut `json:"shares"`
 	Bars   []leftOut `json:"bars"`
-	Kept   []keptRow `json:"kept"`
 }
 
 // newDraws returns the draws behind predictions.
@@ -186,18 +175,10 @@ func (d *draws) predict(part int) *given {
 	return g
 }
 
-// newGiven predicts all figures that are left out, and how that depends on the part of the draws that is
-// kept.
+// newGiven predicts all figures that are left out.
 func newGiven(r *paper.Predictions) *given {
 	d := newDraws(r)
-	g := d.predict(max(1, min(keptPart, len(d.at)/keptLeast)))
-	for part := 1; len(d.at)/part >= keptLeast; part *= 2 {
-		x := d.predict(part)
-		s := summarize(x.Shares)
-		g.Kept = append(g.Kept, keptRow{Part: part, Draws: x.Draws, Shares: s.inside,
-			Throughputs: summarize(x.Bars).inside, Of: len(x.Shares), Widest: s.widest})
-	}
-	return g
+	return d.predict(max(1, min(keptPart, len(d.at)/keptLeast)))
 }
 
 // summary is what figures that are left out have in common.
@@ -224,7 +205,7 @@ func summarize(list []leftOut) summary {
 	return s
 }
 
-// tables returns the predictions, and how they depend on the draws that are kept.
+// tables returns the predictions.
 func (g *given) tables() []cli.Table {
 	predictions := func(caption string, list []leftOut, digits int) cli.Table {
 		t := cli.Table{Caption: caption, Words: 1,
@@ -240,18 +221,9 @@ func (g *given) tables() []cli.Table {
 		}
 		return t
 	}
-	kept := cli.Table{
-		Caption: "Figures inside, by the part of the draws that is kept",
-		Header:  []string{"kept", "draws", "shares inside", "throughputs inside", "widest share"}, Words: 1,
-	}
-	for _, x := range g.Kept {
-		kept.Rows = append(kept.Rows, []string{fmt.Sprintf("1 in %d", x.Part), fmt.Sprint(x.Draws),
-			fmt.Sprintf("%d of %d", x.Shares, x.Of), fmt.Sprintf("%d of %d", x.Throughputs, x.Of),
-			fmt.Sprintf("%.2f", x.Widest)})
-	}
 	return []cli.Table{
 		predictions("Each GPU ÷ 1 without dense communication, given the other data sets", g.Shares, 2),
-		predictions("Thousand samples/s, given the other data sets", g.Bars, 0), kept,
+		predictions("Thousand samples/s, given the other data sets", g.Bars, 0),
 	}
 }
 

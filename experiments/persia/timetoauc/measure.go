@@ -18,7 +18,6 @@ import (
 	"tandem/internal/cli"
 	"tandem/sim/cost"
 	"tandem/sim/device"
-	"tandem/sim/predict"
 )
 
 type results struct {
@@ -30,10 +29,9 @@ type results struct {
 }
 
 type networkResult struct {
-	Network     string          `json:"network"`
-	Tuning      []tune.Choice   `json:"tuning"`
-	Options     []*optionResult `json:"options"`
-	Transferred []*transferred  `json:"transferred,omitempty"`
+	Network string          `json:"network"`
+	Tuning  []tune.Choice   `json:"tuning"`
+	Options []*optionResult `json:"options"`
 }
 
 type optionResult struct {
@@ -44,19 +42,15 @@ type optionResult struct {
 	Runs    []run      `json:"runs"`
 	// Reached is the number of runs that reach the target.
 	Reached int `json:"reached"`
-	price
+	// Seconds and Dollars are what the target takes; nil unless all runs reach it.
+	Seconds *metric.Interval `json:"seconds_to_target"`
+	Dollars *metric.Interval `json:"dollars_to_target"`
+	Hourly  metric.Interval  `json:"dollars_per_hour"`
 	// Null is the time to the target by the null model: the steps of sync times its mean step; 0 if sync does
 	// not reach the target.
 	Null float64 `json:"null_model_s"`
 	// Curve is the mean AUC over runs, at the geometric mean of their seconds.
 	Curve []evaluation.Point `json:"curve"`
-}
-
-// price is what the target takes. Seconds and Dollars are nil unless all runs reach it.
-type price struct {
-	Seconds *metric.Interval `json:"seconds_to_target"`
-	Dollars *metric.Interval `json:"dollars_to_target"`
-	Hourly  metric.Interval  `json:"dollars_per_hour"`
 }
 
 // run is a training under one seed at one point of what is unknown.
@@ -141,8 +135,7 @@ func (p *plan) measureNetwork(ctx context.Context, lab *trial.Lab, n network, ta
 	for _, o := range r.Options {
 		o.Null = null(r.find(o.Cluster, o.GPUs, job.Sync))
 	}
-	r.Transferred, err = p.transfer(ctx, r)
-	return r, err
+	return r, nil
 }
 
 // summarise sets what follows from the runs of an option.
@@ -288,86 +281,21 @@ func (p *plan) setPricesOf(h *cost.Hardware) {
 	}
 }
 
-// hourly returns the dollars an hour of an option, at the point of the training of a number.
+// hourly returns the dollars an hour of an option, at the point of the training of a number. A dense PS has a
+// host of its own.
 func (p *plan) hourly(o *option, number int) (float64, error) {
 	h, _, err := cost.Load(&o.cluster.Section, "")
 	if err != nil {
 		return 0, err
 	}
 	p.setPricesOf(h)
-	j := p.job(o, p.Seed)
-	return dollarsPerHour(h, &j, p.box(number))
-}
-
-// dollarsPerHour returns the price of a job at a point: a dense PS has a host of its own.
-func dollarsPerHour(h *cost.Hardware, j *job.Job, at *trial.BoxPoint) (float64, error) {
-	dense := 0
+	j, dense := p.job(o, p.Seed), 0
 	if rule, err := j.Rule(); err == nil && rule.Dense().DensePSs {
 		dense = j.Roles.DensePSs
 	}
-	price, missing := at.Of(h).DollarsPerHour(j.Roles.Ranks, dense)
+	price, missing := p.box(number).Of(h).DollarsPerHour(j.Roles.Ranks, dense)
 	if missing != "" {
 		return 0, fmt.Errorf("%s has no price: give it one with --price %s=DOLLARS", missing, missing)
 	}
 	return float64(price), nil
-}
-
-// transferred is a curve that was trained on the first cluster, at the speed and price of another cluster or
-// network.
-type transferred struct {
-	To   string `json:"to"`
-	From string `json:"from"` // cluster of the curve
-	GPUs int    `json:"gpus"`
-	Mode string `json:"mode"`
-	price
-}
-
-// transfer prices the samples that options of the first cluster have trained on until the target.
-func (p *plan) transfer(ctx context.Context, r *networkResult) (list []*transferred, err error) {
-	for _, t := range p.Transferred {
-		for _, mode := range p.Modes {
-			from := r.find(p.Clusters[0].Name, t.GPUs, mode)
-			if from == nil || from.Seconds == nil {
-				continue
-			}
-			one, err := p.transferTo(ctx, &t, from)
-			if err != nil {
-				return nil, fmt.Errorf("%s, %s: %w", t.Name, mode, err)
-			}
-			if one != nil {
-				list = append(list, one)
-			}
-		}
-	}
-	return list, nil
-}
-
-// transferTo predicts the throughput of a cluster and model at the points of the runs of an option, and
-// divides the samples of the runs by it. It returns nil if the job does not fit the memory of the cluster at
-// a point.
-func (p *plan) transferTo(ctx context.Context, t *transfer, from *optionResult) (*transferred, error) {
-	j, _, err := predict.New(predict.Choice{Preset: t.Preset, Model: t.Model, Mode: from.Mode, GPUs: t.GPUs})
-	if err != nil {
-		return nil, err
-	}
-	p.setPricesOf(j.Hardware)
-	predicted, err := predict.Run(ctx, j, predict.Options{Samples: p.Seeds, WithoutEnds: true, Steps: 16})
-	if err != nil {
-		return nil, err
-	}
-	there := optionResult{}
-	for i, r := range from.Runs {
-		if math.IsNaN(predicted.Samples[i]) {
-			return nil, nil
-		}
-		hourly, err := dollarsPerHour(j.Hardware, &j.Job, p.box(i))
-		if err != nil {
-			return nil, err
-		}
-		s := float64(r.To.Samples) / predicted.Samples[i]
-		there.Runs = append(there.Runs, run{To: &evaluation.Point{Seconds: s}, Dollars: s / 3600 * hourly,
-			Hourly: hourly})
-	}
-	there.summarise()
-	return &transferred{t.Name, from.Cluster, t.GPUs, from.Mode, there.price}, nil
 }

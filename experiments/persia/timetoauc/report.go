@@ -21,7 +21,7 @@ import (
 type measured struct {
 	name   string // of quantities
 	of     func(*run) float64
-	to     func(*price) *metric.Interval
+	to     func(*optionResult) *metric.Interval
 	unit   string  // for people
 	per    float64 // units of a second or dollar
 	stored string  // unit of quantities
@@ -31,13 +31,13 @@ type measured struct {
 
 func inTime() measured {
 	return measured{"time", func(r *run) float64 { return r.To.Seconds },
-		func(p *price) *metric.Interval { return p.Seconds }, "ms", 1e3, "simulated seconds",
+		func(o *optionResult) *metric.Interval { return o.Seconds }, "ms", 1e3, "simulated seconds",
 		"fastest", "as long"}
 }
 
 func inCents() measured {
 	return measured{"cost", func(r *run) float64 { return r.Dollars },
-		func(p *price) *metric.Interval { return p.Dollars }, "cents", 100, "dollars",
+		func(o *optionResult) *metric.Interval { return o.Dollars }, "cents", 100, "dollars",
 		"cheapest", "as expensive"}
 }
 
@@ -55,9 +55,6 @@ func (p *plan) report(r *results, m measured) *report.Report {
 	out := &report.Report{Notes: p.notes(r), Findings: []string{p.targetFinding(r)}}
 	for _, n := range r.Networks {
 		out.Tables = append(out.Tables, n.table(m))
-		if n.Transferred != nil {
-			out.Tables = append(out.Tables, n.transferTable(m))
-		}
 		out.Findings = slices.Concat(out.Findings, p.rent(n), p.modeFindings(n, m), []string{n.missed()})
 		if m.name == "time" {
 			out.Findings = append(out.Findings, n.nullFinding()...)
@@ -90,7 +87,7 @@ func (n *networkResult) table(m measured) cli.Table {
 	for _, o := range n.Options {
 		row := []string{o.gpus(), o.Mode, "not reached", "–", "–",
 			fmt.Sprintf("%d of %d", o.Reached, len(o.Runs))}
-		if to := m.to(&o.price); to != nil {
+		if to := m.to(o); to != nil {
 			row[2] = span(times(*to, m.per))
 			samples := nextValue(o.values(func(r *run) float64 { return float64(r.To.Samples) }))
 			row[3] = report.Thousands(int(math.Round(samples.Estimate)))
@@ -102,20 +99,6 @@ func (n *networkResult) table(m measured) cli.Table {
 			row[4] = report.Three(o.Null * m.per)
 		}
 		t.Rows = append(t.Rows, row)
-	}
-	return t
-}
-
-// transferTable returns the curves that are priced on what they were not trained on.
-func (n *networkResult) transferTable(m measured) cli.Table {
-	t := cli.Table{
-		Caption: fmt.Sprintf("Transferred: samples to the target of network %s, at the speed and price of "+
-			"other jobs", n.Network),
-		Header: []string{"priced on", "mode", m.stored, "$ an hour"}, Words: 2,
-	}
-	for _, x := range n.Transferred {
-		t.Rows = append(t.Rows, []string{x.To, x.Mode, span(*m.to(&x.price)),
-			report.Three(x.Hourly.Estimate)})
 	}
 	return t
 }
@@ -144,7 +127,7 @@ func (p *plan) targetFinding(r *results) string {
 // best returns, for each cluster that has one, the best option, the best of all first.
 func (p *plan) best(n *networkResult, m measured) (list []*optionResult) {
 	less := func(a, b *optionResult) int {
-		return cmp.Compare(m.to(&a.price).Estimate, m.to(&b.price).Estimate)
+		return cmp.Compare(m.to(a).Estimate, m.to(b).Estimate)
 	}
 	for _, o := range slices.SortedStableFunc(slices.Values(n.comparable()), less) {
 		if !slices.ContainsFunc(list, func(b *optionResult) bool { return b.Cluster == o.Cluster }) {
@@ -164,7 +147,7 @@ func (p *plan) rent(n *networkResult) (sentences []string) {
 		}
 		first := best[0]
 		text := fmt.Sprintf("Which cluster to rent, network %s: the %s option is %v, %s %s.", n.Network,
-			m.better, first, span(times(*m.to(&first.price), m.per)), m.unit)
+			m.better, first, span(times(*m.to(first), m.per)), m.unit)
 		for _, other := range best[1:] {
 			v, apart := m.ratio(other, first), "is"
 			if !(v.Low > 1) {
@@ -259,7 +242,7 @@ func (p *plan) quantities(n *networkResult, m measured) (list []report.Quantity)
 	for _, o := range n.comparable() {
 		cluster := strings.ToLower(o.Cluster)
 		add(fmt.Sprintf("%s-%d-%s", o.Mode, o.GPUs, cluster), fmt.Sprintf(" in %s, %v", m.stored, o),
-			*m.to(&o.price))
+			*m.to(o))
 		sync := n.find(o.Cluster, o.GPUs, job.Sync)
 		if o.Mode == job.Sync || sync.Seconds == nil {
 			continue
@@ -292,8 +275,7 @@ func (p *plan) notes(r *results) []string {
 			"compared.", p.Seeds),
 		fmt.Sprintf("Network and data are small, %s rows with %d samples a GPU and step, so that they can "+
 			"be trained under simulated time: steps are bound by latencies, and what machines cost by their "+
-			"number. \"Transferred\" has real models, at the samples of the small one. Networks are named "+
-			"by the layers of their tops; numbers pass %v first.",
+			"number. Networks are named by the layers of their tops; numbers pass %v first.",
 			report.Thousands(p.Data.Data.Synthetic.TrainRows), p.BatchPerGPU, p.Job.Model.Bottom),
 		"The share of the rows in the rule of the target was lowered once, after a pilot with a quarter, " +
 			"which hybrid with 64 GPUs did not reach in most worlds. Three of the pilot's worlds are among " +
@@ -361,11 +343,8 @@ func (p *plan) figures(r *results, n *networkResult, m measured) (list []report.
 		list = append(list, f)
 	}
 	for _, c := range p.Clusters {
-		name := strings.ToLower(c.Name) + suffix
 		if m.name == "time" {
-			list = append(list, p.curves(r, n, c, "curve-"+name))
-		} else if f := p.byGPUs(n, c, m, "dollars-"+name); f.Lines != nil && len(p.GPUs) > 1 {
-			list = append(list, f)
+			list = append(list, p.curves(r, n, c, "curve-"+strings.ToLower(c.Name)+suffix))
 		}
 	}
 	return list
@@ -404,39 +383,5 @@ func (p *plan) curves(r *results, n *networkResult, c rented, name string) repor
 	goal := metric.MeanInterval(r.Target).Estimate
 	f.Lines = append(f.Lines, report.Line{Name: "target", Color: report.Grey, Guide: true,
 		Points: []report.Point{report.Exact(0, goal), report.Exact(last, goal)}})
-	return f
-}
-
-// micro is the number of units of a figure in a dollar: an axis that begins at 0 needs numbers above 1.
-const micro = 1e6
-
-// byGPUs returns the cost on a cluster by the number of GPUs.
-func (p *plan) byGPUs(n *networkResult, c rented, m measured, name string) report.Figure {
-	f := report.Figure{Name: name,
-		Title: fmt.Sprintf("Network %s on %s: %s to the target", n.Network, c.Long, m.name),
-		X:     report.Axis{Label: "GPUs", LogPlusOne: true},
-		Y:     report.Axis{Label: "millionths of a dollar", LogPlusOne: true},
-	}
-	for _, gpus := range p.GPUs {
-		f.X.Ticks = append(f.X.Ticks, float64(gpus))
-	}
-	last := 0.0
-	for k, mode := range p.Modes {
-		line := report.Line{Name: mode, Color: k}
-		for _, gpus := range p.GPUs {
-			if to := m.to(&n.find(c.Name, gpus, mode).price); to != nil {
-				// a little apart, so that error bars do not hide each other
-				x := float64(gpus) * (1 + 0.04*float64(k))
-				line.Points = append(line.Points, report.IntervalPoint(x, times(*to, micro)))
-				last = max(last, to.High*micro)
-			}
-		}
-		if line.Points != nil {
-			f.Lines = append(f.Lines, line)
-		}
-	}
-	for tick := 10.0; tick < 10*last; tick *= 10 {
-		f.Y.Ticks = append(f.Y.Ticks, tick)
-	}
 	return f
 }

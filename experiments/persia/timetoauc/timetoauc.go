@@ -57,8 +57,7 @@ dated list prices on demand: GPUs, servers, embedding workers, PSs and loader.
 Prices that are not known are ranges, unless --price sets them.
 
 Every option is trained under each seed at one point of what is unknown of its
-cluster: an interval is where the next such training would be. What was trained
-on another cluster, or with another network, is in a table of its own.
+cluster: an interval is where the next such training would be.
 
 The quick version has 2 clusters, 8 and 64 GPUs and one network. The full one has
 3, up to 512, and two; it takes about half an hour on two cores.
@@ -138,8 +137,6 @@ type plan struct {
 	Prices map[string]quantity.Value[unit.Dollars] `yaml:"prices"`
 	// ModeSettings are, by mode, the values of the settings that only this mode has.
 	ModeSettings map[string]map[string]int `yaml:"mode-settings"`
-	// Transferred are clusters and models of which no training is simulated.
-	Transferred []transfer `yaml:"transferred"`
 }
 
 type network struct {
@@ -153,14 +150,6 @@ type rented struct {
 	Name    string      `yaml:"name"` // for tables
 	Long    string      `yaml:"what"`
 	Section job.Cluster `yaml:"cluster"`
-}
-
-// transfer is a prediction that a curve trained on another cluster, or with another network, is priced with.
-type transfer struct {
-	Name   string `yaml:"name"`
-	Preset string `yaml:"preset"` // cluster profile, whole
-	Model  string `yaml:"model"`
-	GPUs   int    `yaml:"gpus"`
 }
 
 // hosts is the number of hosts for embedding workers and for embedding PSs, besides one loader: the same for
@@ -204,9 +193,6 @@ func clusters() (list []rented, err error) {
 	return list, nil
 }
 
-// transferGPUs is the number of GPUs of which curves are transferred.
-const transferGPUs = 64
-
 func newPlan(quick bool) (*plan, error) {
 	j := job.Default()
 	tau := staleness
@@ -230,17 +216,11 @@ func newPlan(quick bool) (*plan, error) {
 					"c2-standard-60 (240 GB) to m1-ultramem-40 (961 GB), public autoscaler price tables",
 			},
 		},
-		// Persia's networks and clusters are too large to train on under simulated time.
-		Transferred: []transfer{
-			{"Persia's 138 VMs, Criteo", "persia-gcp", "criteo", transferGPUs},
-			{"Persia's 138 VMs, 100 T", "persia-gcp", "criteo-syn-100t", transferGPUs},
-			{"Persia's V100s, Kwai-Video", "persia-paper", "kwai-video", transferGPUs},
-		},
 	}
 	if quick {
 		p.Data = report.Generated(0.1, 80_000, 5_000)
 		p.Clusters, p.GPUs, p.Modes, p.Networks = all[:2], p.GPUs[:2], p.Modes[:3], p.Networks[:1]
-		p.Tuning.Rows, p.Transferred = []float64{nominal.Rows}, p.Transferred[:1]
+		p.Tuning.Rows = []float64{nominal.Rows}
 	}
 	return p, nil
 }

@@ -60,7 +60,7 @@ func TestRunsAreResumed(t *testing.T) {
 			t.Fatal(err)
 		}
 		texts[i] = string(text)
-		if len(r.Findings) != 2 || len(r.Figures) != 2 || len(r.Tables) != 3 || len(r.Comparisons) != 4 {
+		if len(r.Findings) != 2 || len(r.Figures) != 1 || len(r.Tables) != 3 || len(r.Comparisons) != 4 {
 			t.Errorf("findings %q, %d figures, %d tables", r.Findings, len(r.Figures), len(r.Tables))
 		}
 		if (trained > 0) != (i == 0) {

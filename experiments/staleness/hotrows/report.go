@@ -26,7 +26,6 @@ func (p *plan) report(r *results) *report.Report {
 	for _, tau := range p.Taus {
 		out.Figures = append(out.Figures, lossFigure(r, tau))
 	}
-	out.Figures = append(out.Figures, p.speedFigure(r.Speeds))
 	return out
 }
 
@@ -229,14 +228,6 @@ func (p *plan) notes(r *results) []string {
 	return append(notes, report.FewSeedsNote(p.Seeds, "seeds", "an interval")...)
 }
 
-func hotRowsAxis(label string, most float64) report.Axis {
-	a := report.Axis{Label: label, LogPlusOne: true, Ticks: []float64{0}}
-	for tick := 1.0; tick <= most; tick *= 10 {
-		a.Ticks = append(a.Ticks, tick)
-	}
-	return a
-}
-
 // lossFigure shows the loss by the number of hot rows, a line per data set.
 func lossFigure(r *results, tau int) report.Figure {
 	var lines []report.Line
@@ -251,38 +242,15 @@ func lossFigure(r *results, tau int) report.Figure {
 		}
 		lines = append(lines, line)
 	}
+	axis := report.Axis{Label: "hot rows, which are fresh", LogPlusOne: true, Ticks: []float64{0}}
+	for tick := 1.0; tick <= most; tick *= 10 {
+		axis.Ticks = append(axis.Ticks, tick)
+	}
 	return report.Figure{
 		Name:  fmt.Sprintf("loss-%d", tau),
 		Title: fmt.Sprintf("AUC loss when all rows but hot ones are %d steps late", tau),
-		X:     hotRowsAxis("hot rows, which are fresh", most),
+		X:     axis,
 		Y:     report.Axis{Label: "AUC loss (bars: 95 % over seeds)"},
 		Lines: append(report.MarginLines(0, most), lines...),
-	}
-}
-
-// speedFigure shows the throughput of hot-rows by the number of hot rows; without any it is hybrid.
-func (p *plan) speedFigure(speeds []*speed) report.Figure {
-	lines := make([]report.Line, len(p.Speed.GPUs))
-	most := 1.0
-	for _, s := range speeds {
-		if s.Mode == job.Sync {
-			continue
-		}
-		rows := 0.0
-		if s.Replica != nil {
-			rows = s.Replica.Rows
-		}
-		most = max(most, rows)
-		i := slices.Index(p.Speed.GPUs, s.GPUs)
-		lines[i].Name, lines[i].Color = fmt.Sprintf("%d GPUs", s.GPUs), i
-		lines[i].Points = append(lines[i].Points, report.Point{X: rows, Y: s.ToSync,
-			Low: s.ToSyncInterval.Low, High: s.ToSyncInterval.High})
-	}
-	return report.Figure{
-		Name: "speed", Title: "Simulated speed of hot-rows ÷ speed of sync",
-		X: hotRowsAxis("hot rows on every rank; 0: hybrid", most),
-		Y: report.Axis{Label: "throughput ÷ throughput of sync"},
-		Lines: append(lines, report.Line{Name: "sync", Color: report.Grey, Guide: true,
-			Points: []report.Point{report.Exact(0, 1), report.Exact(most, 1)}}),
 	}
 }

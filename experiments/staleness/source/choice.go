@@ -26,9 +26,6 @@ type prediction struct {
 	// mean loss of the first half.
 	Error     float64 `json:"median_error"`
 	NullError float64 `json:"median_error_of_the_mean"`
-	// Reliability is the rank correlation on the held-out worlds between the loss of two seeds and that of
-	// the others, mean over pairs of seeds.
-	Reliability float64 `json:"reliability"`
 }
 
 // score is the rank correlations of a scalar with the loss.
@@ -76,33 +73,7 @@ func (p *predictorPlan) choose(worlds []worldLoss) *prediction {
 		}
 	}
 	c.Error, c.NullError = report.Median(errors), report.Median(ofMean)
-	c.Reliability = reliability(held)
 	return c
-}
-
-// reliability returns the mean over pairs of seeds of the rank correlation between their loss and that of the
-// other seeds; 0 with fewer than three seeds.
-func reliability(worlds []worldLoss) float64 {
-	if len(worlds) == 0 || len(worlds[0].BySeed) < 3 {
-		return 0
-	}
-	sum, pairs, seeds := 0.0, 0.0, len(worlds[0].BySeed)
-	for a := range seeds {
-		for b := range a {
-			x, y := make([]float64, len(worlds)), make([]float64, len(worlds))
-			for i, w := range worlds {
-				for s, v := range w.BySeed {
-					if s == a || s == b {
-						x[i] += v
-					} else {
-						y[i] += v
-					}
-				}
-			}
-			sum, pairs = sum+judge.Spearman(x, y), pairs+1
-		}
-	}
-	return sum / pairs
 }
 
 // drawn returns a number of draws in ascending order.

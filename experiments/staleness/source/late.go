@@ -22,8 +22,7 @@ import (
 // from the same initial values. The thesis holds on a data set if loss(network) − loss(rows) is above 0. Late
 // gradients want lower rates, so every pair is compared at several rates.
 //
-// Sources: Lian and others, arXiv 2111.05897 (the thesis); Fieller, J. R. Stat. Soc. B 16 (1954) (the
-// interval of a ratio).
+// Source of the thesis: Lian and others, arXiv 2111.05897.
 func newLate() *report.Experiment {
 	return trial.Study(report.Experiment{
 		Name:     "source",
@@ -221,7 +220,6 @@ type lateComparison struct {
 	LagLoss     metric.Interval `json:"lag_loss"`
 	RowLoss     metric.Interval `json:"row_loss"`
 	NetworkLoss metric.Interval `json:"network_loss"`
-	Ratio       ratio           `json:"network_over_row_loss"`
 	// Difference is AUC(rows late) − AUC(network late): the network's loss less the rows'.
 	Difference *judge.Comparison `json:"network_less_row_loss"`
 	Verdict    verdict           `json:"thesis"`
@@ -374,7 +372,7 @@ func (p *latePlan) compare(
 		c.Steps = max(c.Steps, one.Steps) // those of fresh
 	}
 	loss := func(late judge.Quality) []float64 { return report.Differences(c.Fresh.AUC, late.AUC) }
-	c.LagLoss, c.Ratio = metric.MeanInterval(loss(c.Lag)), newRatio(loss(c.Network), loss(c.Rows))
+	c.LagLoss = metric.MeanInterval(loss(c.Lag))
 	c.RowLoss, c.NetworkLoss = metric.MeanInterval(loss(c.Rows)), metric.MeanInterval(loss(c.Network))
 	where := fmt.Sprintf("%s, %s rates, %s steps", s.Name, c.Rates, report.Thousands(c.Steps))
 	c.Difference = judge.Pair(where, compared[2].String(), compared[3].String(), p.Seed, c.Rows, c.Network)

@@ -21,7 +21,7 @@ func (p *latePlan) report(results []*lateResult) *report.Report {
 	}
 	r.Tables = append(r.Tables, p.levelTable(results), p.rateTable(results))
 	for _, kind := range []string{ownRates, freshRates} {
-		r.Figures = append(r.Figures, p.delayFigure(results, kind), p.setFigure(results, kind))
+		r.Figures = append(r.Figures, p.delayFigure(results, kind))
 	}
 	for _, one := range results {
 		r.Quantities = append(r.Quantities, report.Quantity{
@@ -186,25 +186,6 @@ func lossPoint(x float64, v metric.Interval) report.Point {
 	return report.Point{X: x, Y: height(v.Estimate), Low: height(v.Low), High: height(v.High)}
 }
 
-// setFigure shows the losses at the main delay on every data set.
-func (p *latePlan) setFigure(results []*lateResult, kind string) report.Figure {
-	lines := []report.Line{
-		{Name: "rows late", Color: 0, Scatter: true}, {Name: "network late", Color: 1, Scatter: true},
-		{Name: "steps fewer", Color: report.Grey, Scatter: true},
-	}
-	var names []string
-	for i, r := range results {
-		names = append(names, strings.ReplaceAll(r.DataSet, "-", "-\n"))
-		for k, v := range p.main(r, kind).losses() {
-			lines[k].Points = append(lines[k].Points, lossPoint(float64(i)+0.2*float64(k-1), v))
-		}
-	}
-	return report.Figure{
-		Name: "sets-" + kind, Title: "What a late part costs in AUC, " + lateRates(kind),
-		X: report.Places(names...), Y: lossAxis(), Lines: lines,
-	}
-}
-
 // findings returns sentences on the thesis over all data sets, and sentences on each.
 func (p *latePlan) findings(results []*lateResult) (sentences []string) {
 	for _, kind := range kinds() {
@@ -223,42 +204,9 @@ func (p *latePlan) findings(results []*lateResult) (sentences []string) {
 			"more than the rows: %s.", lateRates(kind)[1:], p.MainDelay, strings.Join(texts, "; ")))
 	}
 	for _, r := range results {
-		if r.Alpha > 0 {
-			sentences = append(sentences, p.ratioFinding(r))
-		}
-	}
-	for _, r := range results {
-		sentences = append(append(sentences, p.lossFinding(r)...), p.changes(r)...)
+		sentences = append(sentences, p.lossFinding(r)...)
 	}
 	return sentences
-}
-
-func (p *latePlan) ratioFinding(r *lateResult) string {
-	var texts []string
-	for _, kind := range []string{ownRates, freshRates} {
-		c := p.main(r, kind)
-		texts = append(texts, fmt.Sprintf("%s %s, with losses of %s (network) and %s (rows)", lateRates(kind),
-			c.Ratio, report.Amount(c.NetworkLoss), report.Amount(c.RowLoss)))
-	}
-	return fmt.Sprintf("%s, network loss ÷ row loss: %s.", r.DataSet, strings.Join(texts, "; "))
-}
-
-// changes returns a sentence on how the verdict of a data set depends on rates and run length, if it does.
-func (p *latePlan) changes(r *lateResult) []string {
-	var texts []string
-	seen := map[verdict]bool{}
-	for _, c := range r.Comparisons {
-		if c.Delay == p.MainDelay {
-			seen[c.Verdict] = true
-			texts = append(texts, fmt.Sprintf("%s%s in %s steps %s (%s)", c.Verdict, c.star(),
-				report.Thousands(c.Steps), lateRates(c.Rates), report.Amount(c.Difference.AUC)))
-		}
-	}
-	if len(seen) < 2 {
-		return nil
-	}
-	return []string{fmt.Sprintf("%s, the thesis by run length and rates, with the network's loss less the "+
-		"rows': %s.", r.DataSet, strings.Join(texts, "; "))}
 }
 
 // lossFinding returns a sentence on the losses of a data set at the tuned rates of each arm that are above
@@ -312,8 +260,7 @@ func (p *latePlan) notes(results []*lateResult) []string {
 	notes := []string{
 		"The thesis holds, or is reversed, if the interval of the network's loss less the rows' excludes " +
 			"0; * says that it is different after Holm's adjustment, too. Losses have intervals over seeds " +
-			"alone. The interval of a ratio is Fieller's; \"any\": the loss of rows may be 0, and so the " +
-			"ratio anything.",
+			"alone.",
 		"Training is sequential and gives the same bits in every run.",
 		fmt.Sprintf("Rates are the best of %d × %d candidates by successive halving under %s seeds, the "+
 			"same trials for every arm, on rows that no comparison uses.", len(p.Tuning.Rows),

@@ -361,8 +361,7 @@ func (c *prediction) findings() []string {
 			"probability of 5 %%.", len(half(c.Worlds, false)), best.Name, best.Words, best.First,
 			correlation(best.HeldOut), len(half(c.Worlds, true)), reached, wanted, c.ByChance),
 		fmt.Sprintf("Its prediction is off by %.4f AUC in the median of the held-out worlds; the mean loss "+
-			"of the first half is off by %.4f. Noise limits every predictor: the losses of two seeds order "+
-			"those of the other seeds with a rank correlation of %.2f.", c.Error, c.NullError, c.Reliability),
+			"of the first half is off by %.4f.", c.Error, c.NullError),
 	}
 	var others []string
 	for _, name := range []string{"max q", "Σq²", "missed updates", "τ·Σq²·rate", "τ"} {

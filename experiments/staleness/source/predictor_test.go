@@ -139,24 +139,6 @@ func TestChoiceIsJudgedOnTheOtherHalf(t *testing.T) {
 	}
 }
 
-// Worlds that differ more than seeds do are ordered alike by all seeds; noise alone orders them by chance.
-func TestReliability(t *testing.T) {
-	r := rng.New(1, "reliability")
-	for between, limits := range map[float64][2]float64{100: {0.95, 1}, 0: {-0.3, 0.3}} {
-		var worlds []worldLoss
-		for i := range 30 {
-			w := worldLoss{BySeed: make([]float64, 5)}
-			for s := range w.BySeed {
-				w.BySeed[s] = between*float64(i) + r.NormFloat64()
-			}
-			worlds = append(worlds, w)
-		}
-		if got := reliability(worlds); got < limits[0] || got > limits[1] {
-			t.Errorf("worlds %v apart: %v", between, got)
-		}
-	}
-}
-
 // lossy loses an AUC of α·τ/10000 under every seed.
 type lossy struct{ specs []trial.Spec }
 
