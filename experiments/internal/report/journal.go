@@ -17,28 +17,38 @@ type Journal[T any] struct {
 	file *os.File
 }
 
+// ReadJournal returns the measurements in a file, and the length of their lines: a killed process may not
+// have finished the last line. No file has no measurements.
+func ReadJournal[T any](path string) (kept []T, length int64, err error) {
+	text, err := os.ReadFile(path)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, 0, err
+	}
+	whole := text[:bytes.LastIndexByte(text, '\n')+1]
+	for line := range bytes.Lines(whole) {
+		var one T
+		if err := json.Unmarshal(line, &one); err != nil {
+			return nil, 0, fmt.Errorf("%s:%d: %w; remove the line to repeat its measurement, or repeat the "+
+				"run in a new folder", path, len(kept)+1, err)
+		}
+		kept = append(kept, one)
+	}
+	return kept, int64(len(whole)), nil
+}
+
 // OpenJournal opens or creates a file in the folder of the results. A last line that a killed process has not
 // finished is removed.
 func OpenJournal[T any](o Options, name string) (*Journal[T], error) {
 	path := filepath.Join(o.Folder, name)
-	text, err := os.ReadFile(path)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	kept, length, err := ReadJournal[T](path)
+	if err != nil {
 		return nil, err
 	}
-	whole := text[:bytes.LastIndexByte(text, '\n')+1]
-	j := &Journal[T]{}
-	for line := range bytes.Lines(whole) {
-		var one T
-		if err := json.Unmarshal(line, &one); err != nil {
-			return nil, fmt.Errorf("%s:%d: %w; remove the line to repeat its measurement", path,
-				len(j.Kept)+1, err)
-		}
-		j.Kept = append(j.Kept, one)
-	}
+	j := &Journal[T]{Kept: kept}
 	if j.file, err = os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644); err != nil {
 		return nil, err
 	}
-	if err := j.file.Truncate(int64(len(whole))); err != nil {
+	if err := j.file.Truncate(length); err != nil {
 		_ = j.file.Close()
 		return nil, err
 	}

@@ -139,6 +139,14 @@ func Present[S interface{ Check(folder string) error }](sets []S, folder string)
 	return present, notes
 }
 
+// Absent returns the notes of Present on the data sets that were not measured.
+func Absent[S interface{ Check(folder string) error }](
+	sets []S, folder string, measured func(S) bool,
+) []string {
+	_, notes := Present(slices.DeleteFunc(slices.Clone(sets), measured), folder)
+	return notes
+}
+
 // Check returns an error that says what to get and where to put it unless the files of a data set are in a
 // data folder.
 func (d DataSet) Check(folder string) error {

@@ -1,72 +1,58 @@
 package trial
 
 import (
-	"bytes"
 	"encoding/binary"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"math"
 	"os"
 	"path/filepath"
 
 	"tandem/algo/histogram"
+	"tandem/experiments/internal/report"
 )
 
 // fileName is the name of the file of results in a results folder: lines of JSON, first a header, then one
 // for each training in the order in which they ended.
 const fileName = "trials.jsonl"
 
-// header is the first line. Results of another format, or of an engine whose sums differ in the last bits, do
-// not continue a run.
-type header struct {
-	Format int    `json:"format"`
-	Engine string `json:"engine"`
-}
-
-// line is the line of a training.
+// line is a line of the file. The first one is the header: results of another format, or of an engine whose
+// sums differ in the last bits, do not continue a run. The others are trainings.
 type line struct {
-	ID   string `json:"id"`
-	Name string `json:"name"`
-	Result
+	Format int    `json:"format,omitempty"`
+	Engine string `json:"engine,omitempty"`
+
+	ID   string `json:"id,omitempty"`
+	Name string `json:"name,omitempty"`
+	*Result
 	// The histograms of staleness, in binary, with what reads have missed as counts of gradients.
-	Own, Cross, Inflight, Dense, Missed []byte
-	Dropped                             uint64 `json:"dropped,omitempty"`
+	Own      []byte `json:",omitempty"`
+	Cross    []byte `json:",omitempty"`
+	Inflight []byte `json:",omitempty"`
+	Dense    []byte `json:",omitempty"`
+	Missed   []byte `json:",omitempty"`
+	Dropped  uint64 `json:"dropped,omitempty"`
 }
 
 // log is the file of results, with those that it has.
 type log struct {
 	folder  string
-	file    *os.File
-	results map[string]Result // by ID
+	journal *report.Journal[line] // nil: the file is only read
+	results map[string]Result     // by ID
 }
 
-// openLog opens or creates the file of a folder. A last line that a killed process has not finished is
-// removed.
+// openLog opens or creates the file of a folder.
 func openLog(folder string, engine string) (*log, error) {
-	l := &log{folder: folder, results: map[string]Result{}}
-	path := filepath.Join(folder, fileName)
-	text, err := os.ReadFile(path)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	journal, err := report.OpenJournal[line](report.Options{Folder: folder}, fileName)
+	if err != nil {
 		return nil, err
 	}
-	whole := text[:bytes.LastIndexByte(text, '\n')+1]
-	if l.file, err = os.OpenFile(path, os.O_CREATE|os.O_WRONLY, 0o644); err != nil {
-		return nil, err
-	}
-	if err = l.read(path, whole, engine); err == nil {
-		err = l.file.Truncate(int64(len(whole)))
-	}
-	if err == nil {
-		_, err = l.file.Seek(int64(len(whole)), 0)
-	}
-	if err == nil && len(whole) == 0 {
-		err = l.write(header{format, engine})
+	l := &log{folder: folder, journal: journal, results: map[string]Result{}}
+	if err = l.take(journal.Kept, engine); err == nil && journal.Kept == nil {
+		err = journal.Add(line{Format: format, Engine: engine})
 	}
 	if err != nil {
-		l.file.Close()
-		return nil, err
+		return nil, errors.Join(err, journal.Close())
 	}
 	return l, nil
 }
@@ -74,72 +60,53 @@ func openLog(folder string, engine string) (*log, error) {
 // readLog returns the results in a folder, where nothing is written; none if it has no such file.
 func readLog(folder, engine string) (*log, error) {
 	l := &log{folder: folder, results: map[string]Result{}}
-	path := filepath.Join(folder, fileName)
-	text, err := os.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return l, nil
-	}
+	lines, _, err := report.ReadJournal[line](filepath.Join(folder, fileName))
 	if err != nil {
 		return nil, err
 	}
-	return l, l.read(path, text, engine)
+	return l, l.take(lines, engine)
 }
 
-// read reads the whole lines of a file.
-func (l *log) read(path string, text []byte, engine string) error {
-	n := 0
-	for each := range bytes.Lines(text) {
-		n++
-		if n == 1 {
-			var h header
-			if err := json.Unmarshal(each, &h); err != nil || h != (header{format, engine}) {
+// take takes the results of the lines of the file.
+func (l *log) take(lines []line, engine string) error {
+	path := filepath.Join(l.folder, fileName)
+	for i := range lines {
+		one := &lines[i]
+		if i == 0 {
+			if one.Format != format || one.Engine != engine {
 				return fmt.Errorf("%s: made by format %d, engine %q; this program has format %d, engine %q: "+
-					"repeat the run in a new folder", path, h.Format, h.Engine, format, engine)
+					"repeat the run in a new folder", path, one.Format, one.Engine, format, engine)
 			}
 			continue
 		}
-		var one line
-		err := json.Unmarshal(each, &one)
-		if err == nil {
-			err = one.unpack()
+		if one.Result == nil {
+			one.Result = &Result{}
 		}
-		if err != nil {
-			return fmt.Errorf("%s:%d: %w; remove the line to repeat that training", path, n, err)
+		if err := one.unpack(); err != nil {
+			return fmt.Errorf("%s:%d: %w; remove the line to repeat its measurement", path, i+1, err)
 		}
-		l.results[one.ID] = one.Result
+		l.results[one.ID] = *one.Result
 	}
 	return nil
 }
 
 // add appends the result of a training and returns when it is on disk.
 func (l *log) add(id, name string, r *Result) error {
-	one := line{ID: id, Name: name, Result: *r, Dropped: r.Staleness.Dropped}
+	one := line{ID: id, Name: name, Result: r, Dropped: r.Staleness.Dropped}
 	for _, h := range one.histograms() {
 		if h.of.Count() > 0 {
 			*h.bytes, _ = h.of.MarshalBinary() // has no errors
 		}
 	}
-	if err := l.write(one); err != nil {
+	if err := l.journal.Add(one); err != nil {
 		return err
 	}
 	l.results[id] = *r
 	return nil
 }
 
-// write appends a line and returns when it is on disk.
-func (l *log) write(v any) error {
-	text, err := json.Marshal(v)
-	if err != nil {
-		return err
-	}
-	if _, err := l.file.Write(append(text, '\n')); err != nil {
-		return err
-	}
-	return l.file.Sync()
-}
-
 // close closes the file.
-func (l *log) close() error { return l.file.Close() }
+func (l *log) close() error { return l.journal.Close() }
 
 // packed is a histogram of a line's result, and its bytes in the line.
 type packed struct {

@@ -22,7 +22,9 @@ import (
 
 	"tandem/algo/job"
 	"tandem/algo/metric"
+	"tandem/experiments/internal/report"
 	"tandem/experiments/internal/trial"
+	"tandem/internal/cli"
 )
 
 // FirstSeed is the first seed of tuning, far from the seeds of comparisons.
@@ -224,4 +226,21 @@ func RowRatio(first, second Choice) metric.Interval {
 	}
 	v := metric.MeanInterval(logs)
 	return metric.Interval{Estimate: math.Exp(v.Estimate), Low: math.Exp(v.Low), High: math.Exp(v.High)}
+}
+
+// Table returns a table of tuned rates.
+func Table(choices []Choice) cli.Table {
+	t := cli.Table{
+		Caption: "Tuned learning rates; ! if the best candidate is at an end of the grid",
+		Header:  []string{"arm", "rows", "network", "trials"}, Words: 1,
+	}
+	for _, c := range choices {
+		edge := ""
+		if c.AtEdge {
+			edge = "!"
+		}
+		t.Rows = append(t.Rows, []string{c.Arm, report.Digits(c.Rates.Rows, 2),
+			report.Digits(c.Rates.Dense, 2) + edge, fmt.Sprint(c.Trials)})
+	}
+	return t
 }

@@ -7,6 +7,7 @@ import (
 
 	"tandem/algo/job"
 	"tandem/experiments/internal/report"
+	"tandem/experiments/internal/tune"
 	"tandem/internal/cli"
 )
 
@@ -17,7 +18,7 @@ func (p *plan) report(r *results) *report.Report {
 		Figures: []report.Figure{p.curveFigure(r), p.differenceFigure(r)},
 	}
 	if r.Tuning != nil {
-		out.Tables = append(out.Tables, rateTable(r))
+		out.Tables = append(out.Tables, tune.Table(r.Tuning))
 	}
 	return out
 }
@@ -99,22 +100,6 @@ func (p *plan) levelTable(r *results) cli.Table {
 		rates := report.Digits(one.Rates.Rows, 2) + ", " + report.Digits(one.Rates.Dense, 2)
 		t.Rows = append(t.Rows, []string{one.Arm.String(), rates, report.Level(one.AUC),
 			report.Mean(one.LogLoss), own, largest})
-	}
-	return t
-}
-
-func rateTable(r *results) cli.Table {
-	t := cli.Table{
-		Caption: "Tuned learning rates; ! if the best candidate is at an end of the grid",
-		Header:  []string{"arm", "rows", "network", "trials"}, Words: 1,
-	}
-	for _, c := range r.Tuning {
-		edge := ""
-		if c.AtEdge {
-			edge = "!"
-		}
-		t.Rows = append(t.Rows, []string{c.Arm, report.Digits(c.Rates.Rows, 2),
-			report.Digits(c.Rates.Dense, 2) + edge, fmt.Sprint(c.Trials)})
 	}
 	return t
 }

@@ -94,10 +94,10 @@ func (f *flags) add(set *pflag.FlagSet) {
 
 func (p *plan) set(f *flags) error {
 	p.Modes = f.With(job.Sync, p.Modes)
-	if err := f.Apply(&p.Job, p.Modes); err != nil {
+	var err error
+	if p.ModeSettings, err = f.Settle(&p.Job, p.Modes); err != nil {
 		return err
 	}
-	p.ModeSettings = report.ModeSettings(p.Job, p.Modes)
 	for _, n := range f.gpus {
 		if n < 1 || n > job.RolesMax {
 			return cli.UsageError("see --help", "--gpus: %d; want 1 to %d", n, job.RolesMax)

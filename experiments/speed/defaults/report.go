@@ -76,9 +76,7 @@ func (p *plan) notes(results []*result) []string {
 		list = append(list, fmt.Sprintf("scikit-learn %s: LogisticRegression(C=1, max_iter=1000), lbfgs.",
 			results[0].Peer.Sklearn))
 	}
-	unmeasured := slices.DeleteFunc(slices.Clone(p.Tables), func(t table) bool {
+	return append(list, report.Absent(p.Tables, p.folder, func(t table) bool {
 		return slices.ContainsFunc(results, func(r *result) bool { return r.Table == t.Name })
-	})
-	_, absent := report.Present(unmeasured, p.folder)
-	return append(list, absent...)
+	})...)
 }

@@ -25,9 +25,6 @@ func (p *plan) notes(results []*result) (notes []string) {
 		"access. Bare loop: rows in a plain array at known addresses, copied or updated by assembly with "+
 		"prefetching, on huge pages as in Tandem. Own work: the least time for the pieces of work of the "+
 		"training, each measured alone, with perfect overlap; measured once.")
-	if some(func(r *result) bool { return r.persia() > 0 }) {
-		notes = append(notes, persiaNote)
-	}
 	if some(func(r *result) bool { return r.Alone }) {
 		notes = append(notes, fmt.Sprintf("* The rows of all sides did not fit in memory together (%v). In "+
 			"every round one side after the other loaded them, warmed up, was measured in %d windows, whose "+
@@ -67,12 +64,6 @@ func (m *machine) notes() []string {
 		"numbers, Adagrad or row-wise Adagrad within the backward pass; a training has PyTorch's "+
 		"network and Adam, as one host of TorchRec does.", m.FBGEMM.FBGEMM, m.FBGEMM.Torch))
 }
-
-// persiaNote says what the times of Persia's store are.
-const persiaNote = "Persia's store was measured once, on another machine, so its ratio only shows that " +
-	"ours has not become slower: Persia's code at commit ff754b8, called in process without RPC, one core " +
-	"of an AMD Zen 4 at about 3 GHz, ids uniform, 8,192 rows a call. Its reads take a write lock and keep " +
-	"the order of use."
 
 // besidePyTorch are notes on how the sides are compared.
 var besidePyTorch = []string{

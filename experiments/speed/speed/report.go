@@ -108,7 +108,7 @@ func (r *result) rate(seconds []float64) string {
 	return threeDigits(r.work() / report.Median(seconds))
 }
 
-// beside is a case beside something else: a peer, a limit of the machine, another store, a goal. It is a
+// beside is a case beside something else: a peer, a limit of the machine, a goal. It is a
 // line of a table and, with a target, a goal.
 type beside struct {
 	caption, yardstick string // of the table, and of the column of the other
@@ -154,15 +154,6 @@ func (p *plan) besides(r *result) (list []beside) {
 			b.caption = "Dense steps and arithmetic in registers, in the same rounds: thousand samples/s"
 		}
 		list = append(list, b)
-	}
-	if theirs := r.persia(); theirs > 0 {
-		ours := report.Median(r.Tandem) / r.work()
-		list = append(list, beside{yardstick: "Persia", ours: fmt.Sprintf("%.3f", ours),
-			theirs: fmt.Sprintf("%.3f", theirs), value: threeDigits(theirs / ours),
-			text: threeDigits(theirs/ours) + " ×", reached: theirs / ours, target: targetPersia,
-			of: fmt.Sprintf("%ss, %d × Persia's store", r.Kind, targetPersia),
-			caption: fmt.Sprintf("One %s a row and Persia's own store on another machine, one core: "+
-				"microseconds", r.Kind)})
 	}
 	if r.Kind == kindLookup && r.Threads == 1 && r.Rows.Distribution == uniform { // one case of each size
 		list = append(list, beside{caption: "Memory of a row beside embedding and state: bytes",
@@ -252,43 +243,6 @@ func (p *plan) tables(results []*result) (tables []cli.Table) {
 		}
 	}
 	return tables
-}
-
-// persiaTime is how long Persia's own store takes on one core, in microseconds a row.
-type persiaTime struct {
-	rows, dim      int
-	lookup, update float64
-}
-
-// persiaTimes returns measured times of Persia's store, on another machine than the one that runs the
-// experiment.
-//
-// Source: measured in November 2026 for this comparison, not published. Persia's code at commit ff754b8,
-// built for the processor at hand (its default build is slower), its service methods called in process,
-// without RPC, on one core of an AMD Zen 4 at about 3 GHz: training reads (with write lock and order of use)
-// and updates by Adagrad of 8,192 distinct rows a call, drawn uniformly, 100 internal shards.
-func persiaTimes() []persiaTime {
-	return []persiaTime{
-		{million, 16, 1.20, 1.18}, {million, 32, 1.22, 1.22}, {million, 64, 1.32, 1.22},
-		{million, 128, 1.45, 1.43}, {tenMillion, 16, 1.27, 1.41}, {tenMillion, 64, 1.92, 1.89},
-	}
-}
-
-// targetPersia is the least ratio of Tandem's rate to that of Persia's store.
-const targetPersia = 1
-
-// persia returns the microseconds a row that Persia's store takes for a lookup or an update, 0 for cases that
-// were not measured with it.
-func (c *testCase) persia() float64 {
-	if c.Rows == nil || c.Threads > 1 || c.Rows.Distribution != uniform {
-		return 0
-	}
-	for _, t := range persiaTimes() {
-		if t.rows == c.Rows.Total && t.dim == c.Rows.Dim {
-			return map[string]float64{kindLookup: t.lookup, kindUpdate: t.update}[c.Kind]
-		}
-	}
-	return 0
 }
 
 // threeDigits returns a number with three significant digits, or rounded to a whole number.

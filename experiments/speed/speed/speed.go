@@ -48,13 +48,9 @@ measurement.
 
 Other tables compare dense steps with arithmetic in the registers of all cores,
 lookups and updates of rows with a bare loop over known addresses, and trainings
-with the least time that their pieces of work allow. One sets lookups and updates
-beside Persia's own store, as it was measured once on another machine.
-
-10 million rows of 128 values with their state take 10 GB. If the sides do not
-fit in memory together, then in every round one side after the other loads its
-rows, is measured and frees them. A case of which one side alone does not fit is
-left out.
+with the least time that their pieces of work allow. 10 million rows of 128 values
+with their state take 10 GB: sides that do not fit in memory together load their
+rows one after the other in every round.
 
 The full version takes about two and a half hours on two cores, of which sparse
 steps take an hour and a half. Flags choose cases:

@@ -63,39 +63,3 @@ func TestFindings(t *testing.T) {
 		t.Errorf("findings\n%s", strings.Join(got, "\n"))
 	}
 }
-
-// Persia's store stands beside lookups and updates of uniform ids on one core, of the sizes that were
-// measured with it, as times of a row.
-func TestPersia(t *testing.T) {
-	p, err := newPlan(report.Options{Seeds: 5}, newChoice())
-	if err != nil {
-		t.Fatal(err)
-	}
-	var results []*result
-	for _, c := range p.Cases {
-		if c.Rows != nil { // 0.61 µs a row
-			seconds := 0.61e-6 * float64(c.Batch*slots)
-			results = append(results, &result{testCase: c, Tandem: []float64{seconds}})
-		}
-	}
-	var rows [][]string
-	for _, table := range p.tables(results) {
-		if strings.Contains(table.Caption, "Persia's own store") {
-			rows = append(rows, table.Rows...)
-		}
-	}
-	if len(rows) != 2*len(persiaTimes()) {
-		t.Fatalf("%d rows, want a lookup and an update of each size", len(rows))
-	}
-	want := "1 M 32 uniform 4096 1 0.610 1.220 2.00 ok (≥ 1)"
-	if got := strings.Join(rows[1], " "); got != want {
-		t.Errorf("row %s, want %s", got, want)
-	}
-	for i := range results {
-		results[i].Tandem[0] *= 3
-	}
-	missed := strings.Join(p.findings(results), "\n")
-	if !strings.Contains(missed, "Missed by 5 of 6: lookups, 1 × Persia's store. Lowest: lookup, 1 M × 16") {
-		t.Errorf("findings\n%s", missed)
-	}
-}

@@ -218,10 +218,9 @@ func (p *plan) notes(r *results) []string {
 		notes = append(notes, fmt.Sprintf("For %d of %d variants (at_edge in hot-rows.json) the best rate "+
 			"of tuning is at an end of the candidates, so a better one may lie beyond.", edges, all))
 	}
-	_, absent := report.Present(slices.DeleteFunc(slices.Clone(p.DataSets), func(d dataSet) bool {
+	notes = append(notes, report.Absent(p.DataSets, p.folder, func(d dataSet) bool {
 		return slices.ContainsFunc(r.DataSets, func(r *dataSetResult) bool { return r.DataSet == d.Name })
-	}), p.folder)
-	notes = append(notes, absent...)
+	})...)
 	if len(diverged) > 0 {
 		notes = append(notes, "Trainings diverged of: "+strings.Join(diverged, "; ")+".")
 	}

@@ -9,6 +9,7 @@ import (
 	"tandem/algo/metric"
 	"tandem/experiments/internal/judge"
 	"tandem/experiments/internal/report"
+	"tandem/experiments/internal/tune"
 	"tandem/internal/cli"
 )
 
@@ -19,7 +20,10 @@ func (p *latePlan) report(results []*lateResult) *report.Report {
 	for _, kind := range kinds() {
 		r.Tables = append(r.Tables, p.lossTable(results, kind))
 	}
-	r.Tables = append(r.Tables, p.levelTable(results), p.rateTable(results))
+	r.Tables = append(r.Tables, p.levelTable(results))
+	for _, one := range results {
+		r.Tables = append(r.Tables, tune.Table(one.Tuning))
+	}
 	for _, kind := range []string{ownRates, freshRates} {
 		r.Figures = append(r.Figures, p.delayFigure(results, kind))
 	}
@@ -105,28 +109,6 @@ func (p *latePlan) levelTable(results []*lateResult) cli.Table {
 		t.Rows = append(t.Rows, []string{r.DataSet, report.Level(p.main(r, ownRates).Fresh.AUC),
 			report.Mean(p.main(r, defaultRate).Fresh.AUC), report.Mean(r.Logistic), oracle,
 			report.Thousands(r.TestRows)})
-	}
-	return t
-}
-
-// rateTable returns a table of the tuned rates at the main delay, two lines for each data set.
-func (p *latePlan) rateTable(results []*lateResult) cli.Table {
-	t := cli.Table{
-		Caption: "Tuned learning rates; ! if the best candidate is at an end of the grid",
-		Header:  []string{"data", "rate of", "fresh", "rows late", "network late", "logistic"},
-		Words:   2,
-	}
-	for _, r := range results {
-		ofRows, ofNetwork := []string{r.DataSet, "rows"}, []string{r.DataSet, "network"}
-		for _, a := range []arm{{}, {rows: p.MainDelay}, {network: p.MainDelay}, {model: logistic}} {
-			c, edge := r.tuned(a), ""
-			if c.AtEdge {
-				edge = "!"
-			}
-			ofRows = append(ofRows, report.Digits(c.Rows, 2)+edge)
-			ofNetwork = append(ofNetwork, report.Digits(c.Dense, 2)+edge)
-		}
-		t.Rows = append(t.Rows, ofRows, ofNetwork)
 	}
 	return t
 }
@@ -276,8 +258,7 @@ func (p *latePlan) notes(results []*lateResult) []string {
 			strings.Join(unsure, ", ")))
 	}
 	notes = append(notes, report.FewSeedsNote(p.Seeds, "seeds", "an interval")...)
-	_, absent := report.Present(slices.DeleteFunc(slices.Clone(p.Sets), func(s set) bool {
+	return append(notes, report.Absent(p.Sets, p.folder, func(s set) bool {
 		return slices.ContainsFunc(results, func(r *lateResult) bool { return r.DataSet == s.Name })
-	}), p.folder)
-	return append(notes, absent...)
+	})...)
 }

@@ -393,8 +393,8 @@ func (p *predictorPlan) notes(c *prediction) []string {
 			"loss is the monotone function of the scalar that fits the first half best.",
 		"Scalars: " + strings.Join(meanings, "; ") + ".",
 	}
-	_, absent := report.Present(slices.DeleteFunc(slices.Clone(p.Worlds), func(w world) bool {
+	absent := report.Absent(p.Worlds, p.folder, func(w world) bool {
 		return slices.ContainsFunc(c.Worlds, func(l worldLoss) bool { return l.Name == w.Name })
-	}), p.folder)
+	})
 	return slices.Concat(notes, absent, report.FewSeedsNote(p.Seeds, "seeds", "an interval"))
 }
