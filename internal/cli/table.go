@@ -19,6 +19,9 @@ type Table struct {
 	Words int `json:"words"`
 }
 
+// Add adds a row.
+func (t *Table) Add(cells ...string) { t.Rows = append(t.Rows, cells) }
+
 // noValue is what a cell without a value holds, besides nothing at all.
 const noValue = "–"
 

@@ -98,10 +98,8 @@ func claimTable(judged []row) cli.Table {
 			ours = fmt.Sprintf("%s\n(%s to %s)\n%s run", p.text(r.Ours.Estimate), p.digits(r.Ours.Low),
 				p.digits(r.Ours.High), r.Version)
 		}
-		t.Rows = append(t.Rows, []string{
-			cli.WrapAt(r.System+": "+r.Text, "  ", 0, claimColumns), published, ours,
-			cli.WrapAt(r.judgement.String(), "", 0, verdictColumns),
-		})
+		t.Add(cli.WrapAt(r.System+": "+r.Text, "  ", 0, claimColumns), published, ours,
+			cli.WrapAt(r.judgement.String(), "", 0, verdictColumns))
 	}
 	return t
 }
@@ -120,7 +118,7 @@ func whyTable(judged []row) cli.Table {
 		if run == "" {
 			run = "–"
 		}
-		t.Rows = append(t.Rows, []string{cli.WrapAt(r.ID, "  ", 0, claimColumns), why, run})
+		t.Add(cli.WrapAt(r.ID, "  ", 0, claimColumns), why, run)
 	}
 	return t
 }
@@ -138,8 +136,7 @@ func runTable(judged []row) cli.Table {
 	for i := range judged {
 		r := &judged[i]
 		if n := count[r.Run]; r.Run != "" && n > 0 {
-			t.Rows = append(t.Rows, []string{r.Run, r.Experiment, r.Version, r.Origin, short(r.Commit),
-				fmt.Sprint(n)})
+			t.Add(r.Run, r.Experiment, r.Version, r.Origin, short(r.Commit), fmt.Sprint(n))
 			count[r.Run] = 0
 		}
 	}

@@ -39,7 +39,7 @@ func (p *plan) curveTable(r *results) cli.Table {
 			}
 			row = append(row, cell)
 		}
-		t.Rows = append(t.Rows, row)
+		t.Add(row...)
 	}
 	t.Rows = append(t.Rows, published, role)
 	return t

@@ -46,9 +46,8 @@ func (p *plan) speedTable(r *results) cli.Table {
 			verdict = fmt.Sprintf("short of %d", ratioGoal)
 		}
 		ways := slices.Compact(slices.Sorted(slices.Values(c.Ways)))
-		t.Rows = append(t.Rows, []string{c.Name, report.Thousands(c.Links), report.Thousands(c.InFlight),
-			c.rates(c.Tandem), c.rates(c.SimGrid), strings.Join(ways, " or "),
-			spread(c.ratios()), scientific(c.Error), verdict})
+		t.Add(c.Name, report.Thousands(c.Links), report.Thousands(c.InFlight), c.rates(c.Tandem),
+			c.rates(c.SimGrid), strings.Join(ways, " or "), spread(c.ratios()), scientific(c.Error), verdict)
 	}
 	return t
 }

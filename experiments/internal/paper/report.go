@@ -81,10 +81,10 @@ func claimTables(comparisons []Comparison) (numbers, verdicts cli.Table) {
 		if c.Null > 0 {
 			null = c.Unit.text(short(c.Null))
 		}
-		numbers.Rows = append(numbers.Rows, []string{wrapped(c.What), c.Unit.text(short(c.Figure.Value)),
-			c.Unit.text(short(c.Middle)), interval, width, null})
-		verdicts.Rows = append(verdicts.Rows, []string{wrapped(c.What), string(c.Verdict),
-			cli.WrapAt(c.Figure.Provenance, "", 0, provenanceColumns)})
+		numbers.Add(wrapped(c.What), c.Unit.text(short(c.Figure.Value)), c.Unit.text(short(c.Middle)),
+			interval, width, null)
+		verdicts.Add(wrapped(c.What), string(c.Verdict),
+			cli.WrapAt(c.Figure.Provenance, "", 0, provenanceColumns))
 	}
 	return numbers, verdicts
 }
@@ -100,7 +100,7 @@ func effectTable(caption, what string, list []TotalEffects) cli.Table {
 		name := wrapped(one.Case)
 		for _, e := range one.Effects {
 			if e.Share >= least {
-				t.Rows = append(t.Rows, []string{name, e.Name, fmt.Sprintf("%.0f %%", 100*e.Share)})
+				t.Add(name, e.Name, fmt.Sprintf("%.0f %%", 100*e.Share))
 				name = ""
 			}
 		}
@@ -117,8 +117,7 @@ func causeTable(c *CauseResult) cli.Table {
 	}
 	yes := map[bool]string{true: "yes", false: "no"}
 	for _, x := range c.Causes {
-		t.Rows = append(t.Rows, []string{x.Name, yes[x.Reaches], x.Value, yes[x.Inside], x.Now,
-			short(x.Factor), short(x.Ratio)})
+		t.Add(x.Name, yes[x.Reaches], x.Value, yes[x.Inside], x.Now, short(x.Factor), short(x.Ratio))
 	}
 	return t
 }

@@ -38,7 +38,7 @@ func ComparisonTables(comparisons []*judge.Comparison) []cli.Table {
 			if len(references) > 1 {
 				row = slices.Insert(row, 1, c.Reference)
 			}
-			t.Rows = append(t.Rows, row)
+			t.Add(row...)
 		}
 		tables = append(tables, t)
 	}

@@ -239,8 +239,8 @@ func Table(choices []Choice) cli.Table {
 		if c.AtEdge {
 			edge = "!"
 		}
-		t.Rows = append(t.Rows, []string{c.Arm, report.Digits(c.Rates.Rows, 2),
-			report.Digits(c.Rates.Dense, 2) + edge, fmt.Sprint(c.Trials)})
+		t.Add(c.Arm, report.Digits(c.Rates.Rows, 2), report.Digits(c.Rates.Dense, 2)+edge,
+			fmt.Sprint(c.Trials))
 	}
 	return t
 }

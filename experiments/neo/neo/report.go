@@ -40,7 +40,7 @@ func (r *results) factorTable() cli.Table {
 		if f.Input != "" {
 			what += "\n  most by " + f.Input
 		}
-		t.Rows = append(t.Rows, []string{what, report.Three(f.Estimate), report.Range(f.Interval)})
+		t.Add(what, report.Three(f.Estimate), report.Range(f.Interval))
 	}
 	return t
 }
@@ -52,8 +52,8 @@ func (r *results) caseTable() cli.Table {
 		Header:  []string{"case", "middle", "interval"}, Words: 1,
 	}
 	for _, c := range r.Cases {
-		t.Rows = append(t.Rows, []string{c.Name, report.Three(c.Middle / 1e3),
-			report.Range(metric.Interval{Low: c.Low / 1e3, High: c.High / 1e3})})
+		t.Add(c.Name, report.Three(c.Middle/1e3),
+			report.Range(metric.Interval{Low: c.Low / 1e3, High: c.High / 1e3}))
 	}
 	return t
 }

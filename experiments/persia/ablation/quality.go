@@ -222,9 +222,9 @@ func (q *quality) levels(list []*accuracy) cli.Table {
 		if a.AtEdge {
 			edge = "!"
 		}
-		t.Rows = append(t.Rows, []string{a.DataSet, report.Level(a.Exact.AUC), report.Mean(a.Logistic.AUC),
-			oracle, report.Digits(a.Rates.Rows, 2), report.Digits(a.Rates.Dense, 2) + edge,
-			report.Thousands(a.TestRows)})
+		t.Add(a.DataSet, report.Level(a.Exact.AUC), report.Mean(a.Logistic.AUC), oracle,
+			report.Digits(a.Rates.Rows, 2), report.Digits(a.Rates.Dense, 2)+edge,
+			report.Thousands(a.TestRows))
 	}
 	return t
 }

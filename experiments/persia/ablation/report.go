@@ -44,12 +44,11 @@ func (p *plan) factorTable(t *throughputs) cli.Table {
 		Header: []string{"optimisation", "lost if off", "gained alone", "expected"}, Words: 1,
 	}
 	for i, o := range p.Optimisations {
-		table.Rows = append(table.Rows, []string{o.Name, factorText(t.Lost[i].Interval),
-			factorText(t.Gained[i].Interval), t.Expected[i].String()})
+		table.Add(o.Name, factorText(t.Lost[i].Interval), factorText(t.Gained[i].Interval),
+			t.Expected[i].String())
 	}
-	table.Rows = append(table.Rows,
-		[]string{"product of these", factorText(t.Products[0]), factorText(t.Products[1]), ""},
-		[]string{"all on ÷ all off", factorText(t.Total), factorText(t.Total), ""})
+	table.Add("product of these", factorText(t.Products[0]), factorText(t.Products[1]), "")
+	table.Add("all on ÷ all off", factorText(t.Total), factorText(t.Total), "")
 	return table
 }
 

@@ -91,7 +91,7 @@ func (r *result) rateTable() cli.Table {
 	}
 	for _, a := range r.Arms {
 		rows, network := a.RateTexts(3)
-		t.Rows = append(t.Rows, []string{a.Name, rows, network, report.RatioText(a.RowRatio)})
+		t.Add(a.Name, rows, network, report.RatioText(a.RowRatio))
 	}
 	return t
 }
@@ -104,10 +104,10 @@ func (r *result) levelTable() cli.Table {
 		Header: []string{"arm", "at the rates of sync", "at its own rates"}, Words: 1,
 	}
 	for _, a := range r.Arms {
-		t.Rows = append(t.Rows, []string{a.Name, report.Level(a.Common.AUC), report.Level(a.Own.AUC)})
+		t.Add(a.Name, report.Level(a.Common.AUC), report.Level(a.Own.AUC))
 	}
 	if r.Oracle != nil {
-		t.Rows = append(t.Rows, []string{"oracle", "", report.Level(r.Oracle)})
+		t.Add("oracle", "", report.Level(r.Oracle))
 	}
 	return t
 }

@@ -131,11 +131,10 @@ func (c *curve) addSide(r *report.Report, f *report.Figure, name string, side in
 	var measured, simulated, constant []report.Point
 	for i := range times {
 		t, p, x := &times[i], &c.Points[i], f.X.Ticks[i]
-		table.Rows = append(table.Rows, []string{fmt.Sprint(x), fmt.Sprintf("%.2f", p.Bytes/1e9),
-			fmt.Sprintf("%.1f", t.Measured.Estimate),
+		table.Add(fmt.Sprint(x), fmt.Sprintf("%.2f", p.Bytes/1e9), fmt.Sprintf("%.1f", t.Measured.Estimate),
 			fmt.Sprintf("%.1f–%.1f", t.Measured.Low, t.Measured.High), fmt.Sprintf("%.1f", t.Simulated),
 			signed(t.relative(t.Simulated).Estimate), signed(t.relative(t.Null).Estimate),
-			fmt.Sprintf("%.2f×", p.Drift)})
+			fmt.Sprintf("%.2f×", p.Drift))
 		longest = max(longest, t.Measured.High, t.Simulated)
 		measured = append(measured, report.Point{X: x, Y: t.Measured.Estimate, Low: t.Measured.Low,
 			High: t.Measured.High})

@@ -67,10 +67,9 @@ func controlTables(list []controlResult) []cli.Table {
 		if c.Low > 0 {
 			interval = fmt.Sprintf("%.2f–%.2f", c.Low, c.High)
 		}
-		rates.Rows = append(rates.Rows, []string{c.Case, fmt.Sprintf("%.2f", c.Middle/1e6),
-			fmt.Sprintf("%.2f", c.Ratio), interval})
-		bounds.Rows = append(bounds.Rows, []string{wrapped(c.Case), wrapped(c.Bottleneck), c.BusiestPS,
-			percent(c.BusyPS), percent(c.MemoryBusy)})
+		rates.Add(c.Case, fmt.Sprintf("%.2f", c.Middle/1e6), fmt.Sprintf("%.2f", c.Ratio), interval)
+		bounds.Add(wrapped(c.Case), wrapped(c.Bottleneck), c.BusiestPS, percent(c.BusyPS),
+			percent(c.MemoryBusy))
 	}
 	return []cli.Table{rates, bounds}
 }

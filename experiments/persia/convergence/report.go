@@ -44,11 +44,10 @@ func (p *plan) effectTable(r *results) cli.Table {
 		if e.Name != merging {
 			tau = fmt.Sprint(e.Tau)
 		}
-		t.Rows = append(t.Rows, []string{e.Name, tau, e.Kind, report.PlusMinus(e.AUC), e.Text()})
+		t.Add(e.Name, tau, e.Kind, report.PlusMinus(e.AUC), e.Text())
 	}
 	for i, tau := range p.Taus {
-		t.Rows = append(t.Rows, []string{"lag", fmt.Sprint(tau), p.kinds()[0], report.PlusMinus(r.Lags[i]),
-			"–"})
+		t.Add("lag", fmt.Sprint(tau), p.kinds()[0], report.PlusMinus(r.Lags[i]), "–")
 	}
 	return t
 }
@@ -70,8 +69,8 @@ func (p *plan) scalingTable(r *results) cli.Table {
 			if sync != nil {
 				ofSync = report.PlusMinus(sync.AUC)
 			}
-			t.Rows = append(t.Rows, []string{scale, fmt.Sprint(ranks), report.Thousands(a.Batch),
-				report.Thousands(r.run(a, p.ScalingSamples).Steps), report.PlusMinus(hybrid.AUC), ofSync})
+			t.Add(scale, fmt.Sprint(ranks), report.Thousands(a.Batch),
+				report.Thousands(r.run(a, p.ScalingSamples).Steps), report.PlusMinus(hybrid.AUC), ofSync)
 		}
 	}
 	return t
@@ -86,9 +85,8 @@ func (p *plan) levelTable(r *results) cli.Table {
 			report.Thousands(p.samples()), report.Thousands(r.TestRows)),
 		Header: []string{"arm", "rates", "AUC ± 95 %", "log loss", "own", "max"}, Words: 2,
 	}
-	t.Rows = append(t.Rows,
-		[]string{"oracle", "–", report.Level(r.Oracle.AUC), report.Mean(r.Oracle.LogLoss), "–", "–"},
-		[]string{"constant guess", "–", "0.5000", "–", "–", "–"})
+	t.Add("oracle", "–", report.Level(r.Oracle.AUC), report.Mean(r.Oracle.LogLoss), "–", "–")
+	t.Add("constant guess", "–", "0.5000", "–", "–", "–")
 	for _, one := range r.Runs {
 		if one.Samples != p.samples() || !slices.Contains(append(p.mainArms(), p.logistic()), one.Arm) {
 			continue
@@ -98,8 +96,7 @@ func (p *plan) levelTable(r *results) cli.Table {
 			own, largest = fmt.Sprintf("%.1f", one.OwnMean), fmt.Sprint(one.OwnMax)
 		}
 		rates := report.Digits(one.Rates.Rows, 2) + ", " + report.Digits(one.Rates.Dense, 2)
-		t.Rows = append(t.Rows, []string{one.Arm.String(), rates, report.Level(one.AUC),
-			report.Mean(one.LogLoss), own, largest})
+		t.Add(one.Arm.String(), rates, report.Level(one.AUC), report.Mean(one.LogLoss), own, largest)
 	}
 	return t
 }

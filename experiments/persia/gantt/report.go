@@ -58,9 +58,9 @@ func (p *plan) report(list []*result) *report.Report {
 			}
 			row = append(row, text)
 		}
-		stages.Rows = append(stages.Rows, row)
-		steps.Rows = append(steps.Rows, []string{r.Name, ms(r.Step), ms(r.Closed),
-			fmt.Sprintf("%.3f", ratio), fmt.Sprintf("%.2f", r.ToSync), interval})
+		stages.Add(row...)
+		steps.Add(r.Name, ms(r.Step), ms(r.Closed), fmt.Sprintf("%.3f", ratio), fmt.Sprintf("%.2f", r.ToSync),
+			interval)
 	}
 	out.Tables = []cli.Table{stages, steps}
 	out.Findings = append([]string{

@@ -52,8 +52,8 @@ func leadTable(leads []lead) cli.Table {
 	}
 	for i := range leads {
 		l := &leads[i]
-		t.Rows = append(t.Rows, []string{l.Data + ", " + l.Rival, fmt.Sprint(l.GPUs),
-			report.Three(l.Published.Value), text(l.Algorithm), text(l.Implementation)})
+		t.Add(l.Data+", "+l.Rival, fmt.Sprint(l.GPUs), report.Three(l.Published.Value), text(l.Algorithm),
+			text(l.Implementation))
 	}
 	return t
 }
@@ -66,8 +66,8 @@ func transferTable(transfers []transfer) cli.Table {
 	}
 	for i := range transfers {
 		x := &transfers[i]
-		t.Rows = append(t.Rows, []string{x.Data + ", " + x.Rival, report.Three(x.Published.Value),
-			text(x.Predicted), report.Three(x.Null), string(x.Verdict)})
+		t.Add(x.Data+", "+x.Rival, report.Three(x.Published.Value), text(x.Predicted),
+			report.Three(x.Null), string(x.Verdict))
 	}
 	return t
 }

@@ -216,8 +216,8 @@ func (g *given) tables() []cli.Table {
 		}
 		for i := range list {
 			x := &list[i]
-			t.Rows = append(t.Rows, []string{x.What, text(x.Figure.Value), spread(x.All), spread(x.Given),
-				fmt.Sprintf("%.2f", x.width()), text(x.Null)})
+			t.Add(x.What, text(x.Figure.Value), spread(x.All), spread(x.Given),
+				fmt.Sprintf("%.2f", x.width()), text(x.Null))
 		}
 		return t
 	}

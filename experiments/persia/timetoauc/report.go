@@ -98,7 +98,7 @@ func (n *networkResult) table(m measured) cli.Table {
 		case o.Null > 0:
 			row[4] = report.Three(o.Null * m.per)
 		}
-		t.Rows = append(t.Rows, row)
+		t.Add(row...)
 	}
 	return t
 }

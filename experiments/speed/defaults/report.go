@@ -29,14 +29,13 @@ func (p *plan) report(results []*result) *report.Report {
 		if r.Tuned {
 			name += "*"
 		}
-		quality.Rows = append(quality.Rows, []string{name, report.Mean(r.AUC), four(r.PeerAUC),
+		quality.Add(name, report.Mean(r.AUC), four(r.PeerAUC),
 			report.Minus(fmt.Sprintf("%+.4f", r.difference())), four(r.StandardError), report.Mean(r.LogLoss),
-			four(r.Constant)})
+			four(r.Constant))
 		models := slices.Compact(slices.Sorted(slices.Values(r.Models)))
-		choices.Rows = append(choices.Rows, []string{r.Table, report.Thousands(r.Rows),
-			report.Thousands(r.TestPositives),
+		choices.Add(r.Table, report.Thousands(r.Rows), report.Thousands(r.TestPositives),
 			strings.ReplaceAll(strings.Join(models, ", "), model.LogisticRegression, "logistic"),
-			strings.Trim(fmt.Sprint(r.Epochs), "[]"), fmt.Sprintf("%.1f", slices.Max(r.Seconds))})
+			strings.Trim(fmt.Sprint(r.Epochs), "[]"), fmt.Sprintf("%.1f", slices.Max(r.Seconds)))
 	}
 	return &report.Report{Findings: findings(results), Notes: p.notes(results),
 		Tables: []cli.Table{quality, choices}}

@@ -61,7 +61,7 @@ func (p *plan) ratesTable(mode string, results []*result) cli.Table {
 				row = append(row, turns.Percent(share)+" short")
 			}
 		}
-		t.Rows = append(t.Rows, row)
+		t.Add(row...)
 	}
 	return t
 }
@@ -78,7 +78,7 @@ func costTable(caption string, results []*result, of func(w *wayResult) []float6
 			}
 			row = append(row, cell)
 		}
-		t.Rows = append(t.Rows, row)
+		t.Add(row...)
 	}
 	return t
 }

@@ -46,9 +46,8 @@ func resultTable(results []*result, model string, rows int) cli.Table {
 	}
 	for _, r := range results {
 		if r.Model == model && r.Rows == rows {
-			t.Rows = append(t.Rows, []string{r.Way, strconv.Itoa(r.Clients),
-				report.Thousands(int(report.Median(r.SamplesPerSecond))),
-				fmt.Sprintf("%.2f", report.Median(r.P50)), fmt.Sprintf("%.2f", report.Median(r.P99))})
+			t.Add(r.Way, strconv.Itoa(r.Clients), report.Thousands(int(report.Median(r.SamplesPerSecond))),
+				fmt.Sprintf("%.2f", report.Median(r.P50)), fmt.Sprintf("%.2f", report.Median(r.P99)))
 		}
 	}
 	return t

@@ -37,9 +37,8 @@ func levelTable(r *results) cli.Table {
 	}
 	for _, d := range r.DataSets {
 		v := d.Variants[0]
-		t.Rows = append(t.Rows, []string{d.DataSet, report.Level(v.AUC), report.Thousands(d.Steps),
-			report.Thousands(d.TestRows), report.Digits(v.Rates.Rows, 3),
-			report.Digits(v.Rates.Dense, 3)})
+		t.Add(d.DataSet, report.Level(v.AUC), report.Thousands(d.Steps), report.Thousands(d.TestRows),
+			report.Digits(v.Rates.Rows, 3), report.Digits(v.Rates.Dense, 3))
 	}
 	return t
 }
@@ -53,8 +52,8 @@ func (p *plan) lossTable(r *results) cli.Table {
 	}
 	for _, d := range r.DataSets {
 		for _, tau := range p.Taus {
-			t.Rows = append(t.Rows, []string{d.DataSet, fmt.Sprint(tau), "only lag", "–", "–",
-				d.find(variant{Drop: tau}).lossText(), "–"})
+			t.Add(d.DataSet, fmt.Sprint(tau), "only lag", "–", "–", d.find(variant{Drop: tau}).lossText(),
+				"–")
 			for _, v := range d.late(tau) {
 				from, rows, share, left := "none", "0", "–", "–"
 				if v.Variant.Threshold != nil {
@@ -63,8 +62,7 @@ func (p *plan) lossTable(r *results) cli.Table {
 				if d.lost(tau) && v.Diverged == 0 {
 					left = wholePercent(v.Remaining)
 				}
-				t.Rows = append(t.Rows,
-					[]string{d.DataSet, fmt.Sprint(tau), from, rows, share, v.lossText(), left})
+				t.Add(d.DataSet, fmt.Sprint(tau), from, rows, share, v.lossText(), left)
 			}
 		}
 	}
@@ -92,10 +90,9 @@ func speedTable(speeds []*speed) cli.Table {
 		if s.Replica != nil {
 			from, rows = percent(s.Threshold), report.Thousands(int(s.Replica.Rows))
 		}
-		t.Rows = append(t.Rows, []string{fmt.Sprint(s.GPUs), s.Mode, from, rows,
-			report.Thousands(int(math.Round(s.Throughput))),
+		t.Add(fmt.Sprint(s.GPUs), s.Mode, from, rows, report.Thousands(int(math.Round(s.Throughput))),
 			fmt.Sprintf("%.2f [%.2f, %.2f]", s.ToSync, s.ToSyncInterval.Low, s.ToSyncInterval.High),
-			fmt.Sprintf("%.3f", s.ToHybrid)})
+			fmt.Sprintf("%.3f", s.ToHybrid))
 	}
 	return t
 }

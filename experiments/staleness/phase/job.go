@@ -239,8 +239,8 @@ func (p *jobPlan) report(of *placed) *report.Report {
 		if slices.Contains([]region{loss, unclear, safe}, one.Place.Region) && one.Late > 0 {
 			worst = report.Milli(one.Place.Worst)
 		}
-		t.Rows = append(t.Rows, []string{one.Slot, string(one.Place.Region), string(one.Bound.Region),
-			report.Digits(100*one.Top, 3) + " %", fmt.Sprint(one.Late), bound, worst})
+		t.Add(one.Slot, string(one.Place.Region), string(one.Bound.Region),
+			report.Digits(100*one.Top, 3)+" %", fmt.Sprint(one.Late), bound, worst)
 	}
 	out.Tables = []cli.Table{t}
 	return out

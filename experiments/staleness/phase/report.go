@@ -92,13 +92,11 @@ func (r *result) retunedTable() cli.Table {
 		Words:  1,
 	}
 	for _, one := range r.Retuned {
-		t.Rows = append(t.Rows, []string{
-			fmt.Sprintf("%s %g", title(one.Optimizer), one.Alpha),
-			report.Digits(one.Fresh.Rows, 2) + ", " + report.Digits(one.Late.Rows, 2),
+		t.Add(fmt.Sprintf("%s %g", title(one.Optimizer), one.Alpha),
+			report.Digits(one.Fresh.Rows, 2)+", "+report.Digits(one.Late.Rows, 2),
 			fmt.Sprintf("%s [%s, %s]", ratio(one.Ratio.Estimate), ratio(one.Ratio.Low),
 				ratio(one.Ratio.High)),
-			report.MilliInterval(one.Before), report.MilliInterval(one.After),
-		})
+			report.MilliInterval(one.Before), report.MilliInterval(one.After))
 	}
 	return t
 }
@@ -130,7 +128,7 @@ func (r *result) columnTable() cli.Table {
 		for _, kind := range r.kinds() {
 			line = append(line, string(c.Regions[kind]))
 		}
-		t.Rows = append(t.Rows, line)
+		t.Add(line...)
 	}
 	return t
 }

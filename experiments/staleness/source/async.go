@@ -343,7 +343,7 @@ func (r *asyncResult) partTable() cli.Table {
 		if g == r.Total {
 			name = "= " + name
 		}
-		t.Rows = append(t.Rows, []string{name, report.MilliVerdict(g.Common), report.MilliVerdict(g.Own)})
+		t.Add(name, report.MilliVerdict(g.Common), report.MilliVerdict(g.Own))
 	}
 	return t
 }
@@ -356,8 +356,7 @@ func (r *asyncResult) armTable() cli.Table {
 	}
 	for _, a := range r.Arms {
 		rows, network := a.RateTexts(2)
-		t.Rows = append(t.Rows, []string{a.Name, rows, network, report.Level(a.Common.AUC),
-			report.Level(a.Own.AUC)})
+		t.Add(a.Name, rows, network, report.Level(a.Common.AUC), report.Level(a.Own.AUC))
 	}
 	return t
 }

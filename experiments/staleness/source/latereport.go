@@ -70,9 +70,8 @@ func (p *latePlan) lossTable(results []*lateResult, kind string) cli.Table {
 		})
 		slices.SortFunc(ofKind, func(a, b *lateComparison) int { return a.Steps - b.Steps })
 		for _, c := range ofKind {
-			t.Rows = append(t.Rows, []string{r.DataSet, report.Thousands(c.Steps), c.short(),
-				report.MilliInterval(c.Difference.AUC), report.MilliInterval(c.RowLoss),
-				report.MilliInterval(c.NetworkLoss)})
+			t.Add(r.DataSet, report.Thousands(c.Steps), c.short(), report.MilliInterval(c.Difference.AUC),
+				report.MilliInterval(c.RowLoss), report.MilliInterval(c.NetworkLoss))
 		}
 	}
 	return t
@@ -106,9 +105,9 @@ func (p *latePlan) levelTable(results []*lateResult) cli.Table {
 		if r.Oracle != nil {
 			oracle = report.Mean(r.Oracle)
 		}
-		t.Rows = append(t.Rows, []string{r.DataSet, report.Level(p.main(r, ownRates).Fresh.AUC),
+		t.Add(r.DataSet, report.Level(p.main(r, ownRates).Fresh.AUC),
 			report.Mean(p.main(r, defaultRate).Fresh.AUC), report.Mean(r.Logistic), oracle,
-			report.Thousands(r.TestRows)})
+			report.Thousands(r.TestRows))
 	}
 	return t
 }

@@ -277,8 +277,7 @@ func (c *prediction) scalarTable() cli.Table {
 		Header: []string{"scalar", "first half", "held out, 95 %"}, Words: 1,
 	}
 	for _, s := range c.Scalars {
-		t.Rows = append(t.Rows, []string{s.Name, report.Minus(fmt.Sprintf("%.2f", s.First)),
-			correlation(s.HeldOut)})
+		t.Add(s.Name, report.Minus(fmt.Sprintf("%.2f", s.First)), correlation(s.HeldOut))
 	}
 	return t
 }
@@ -307,8 +306,7 @@ func (c *prediction) worldTable() cli.Table {
 		if w.HeldOut {
 			name += "*"
 		}
-		t.Rows = append(t.Rows, []string{name, w.Text, report.Milli(c.Predicted[i]),
-			report.MilliInterval(w.Loss)})
+		t.Add(name, w.Text, report.Milli(c.Predicted[i]), report.MilliInterval(w.Loss))
 	}
 	return t
 }

@@ -42,7 +42,7 @@ func (r *dataSetResult) effectTable() cli.Table {
 		Header: []string{"effect", "treated", "ΔAUC ± 95 %", "verdict"}, Words: 2,
 	}
 	for _, e := range r.Effects {
-		t.Rows = append(t.Rows, []string{e.Name, e.Treated, e.text(), e.Text()})
+		t.Add(e.Name, e.Treated, e.text(), e.Text())
 	}
 	return t
 }
@@ -64,12 +64,10 @@ func (r *dataSetResult) armTable() cli.Table {
 		Header: []string{"arm", "AUC ± 95 %", "log loss (nats)", "steps"}, Words: 1,
 	}
 	if r.Oracle != nil {
-		t.Rows = append(t.Rows,
-			[]string{"oracle", report.Level(r.Oracle.AUC), report.Mean(r.Oracle.LogLoss), ""})
+		t.Add("oracle", report.Level(r.Oracle.AUC), report.Mean(r.Oracle.LogLoss), "")
 	}
 	for _, a := range r.Arms {
-		t.Rows = append(t.Rows, []string{a.Arm.String(), report.Level(a.AUC), report.Mean(a.LogLoss),
-			report.Thousands(a.Steps)})
+		t.Add(a.Arm.String(), report.Level(a.AUC), report.Mean(a.LogLoss), report.Thousands(a.Steps))
 	}
 	return t
 }
@@ -86,11 +84,9 @@ func (r *dataSetResult) stalenessTable() cli.Table {
 			continue
 		}
 		bound := pace.Hybrid{Staleness: a.Arm.Tau, Overlap: pace.HybridDS}.Bounds(a.Arm.Ranks)
-		t.Rows = append(t.Rows, []string{a.Arm.String(),
-			fmt.Sprintf("%.2f", a.Own.Mean), fmt.Sprint(a.Own.P99),
-			fmt.Sprintf("%d/%d", a.Own.Max, bound.Own),
-			fmt.Sprintf("%.2f", a.Cross.Mean), fmt.Sprint(a.Cross.P99),
-			fmt.Sprintf("%d/%d", a.Cross.Max, bound.Cross)})
+		t.Add(a.Arm.String(), fmt.Sprintf("%.2f", a.Own.Mean), fmt.Sprint(a.Own.P99),
+			fmt.Sprintf("%d/%d", a.Own.Max, bound.Own), fmt.Sprintf("%.2f", a.Cross.Mean),
+			fmt.Sprint(a.Cross.P99), fmt.Sprintf("%d/%d", a.Cross.Max, bound.Cross))
 	}
 	return t
 }

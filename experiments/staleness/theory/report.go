@@ -35,7 +35,7 @@ func (e *evidence) thresholdTable() cli.Table {
 		if c.Random != nil {
 			row[5], row[6] = report.Amount(*c.Random), fmt.Sprintf("%.4f", *c.MeanSquare)
 		}
-		t.Rows = append(t.Rows, row)
+		t.Add(row...)
 	}
 	return t
 }
@@ -55,9 +55,9 @@ func (e *evidence) growthTable() cli.Table {
 		if c.Bound > 0 {
 			bound = fmt.Sprintf("%.1f", c.Bound)
 		}
-		t.Rows = append(t.Rows, []string{c.Varied, fmt.Sprint(c.Delay), share(c.Ids),
-			report.Digits(c.rate(), 3), report.Digits(c.X, 2), plusMinus(c.Growth),
-			fmt.Sprintf("%.3f", c.Predicted), fmt.Sprintf("%.2f", c.Growth.Estimate/c.X), bound})
+		t.Add(c.Varied, fmt.Sprint(c.Delay), share(c.Ids), report.Digits(c.rate(), 3), report.Digits(c.X, 2),
+			plusMinus(c.Growth), fmt.Sprintf("%.3f", c.Predicted), fmt.Sprintf("%.2f", c.Growth.Estimate/c.X),
+			bound)
 	}
 	return t
 }
@@ -78,7 +78,7 @@ func (e *evidence) threadTable() cli.Table {
 			row[3], row[4] = plusMinus(c.Growth), fmt.Sprintf("%.3f", c.Linear)
 			row[5] = fmt.Sprintf("%.3f", c.Curve)
 		}
-		t.Rows = append(t.Rows, row)
+		t.Add(row...)
 	}
 	return t
 }
