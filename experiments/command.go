@@ -125,7 +125,7 @@ func (p *program) command() *cobra.Command {
 	}
 	p.addFlags(root, &s)
 	p.addFlags(all, &s)
-	root.AddCommand(p.listCommand(), p.indexCommand(), p.repeatCommand(), p.redrawCommand(), all)
+	root.AddCommand(p.listCommand(), p.repeatCommand(), p.redrawCommand(), all)
 	p.own = map[*report.Experiment]*pflag.FlagSet{}
 	for e := range p.all() {
 		root.AddCommand(p.experimentCommand(e, &s))
@@ -347,7 +347,7 @@ func (p *program) find(names []string) (found []*report.Experiment, err error) {
 }
 
 // subcommands returns the names of the commands that are no experiments.
-func subcommands() []string { return []string{"list", "all", "index", "repeat", "redraw"} }
+func subcommands() []string { return []string{"list", "all", "repeat", "redraw"} }
 
 // unknown returns the error for a name that no experiment has.
 func (p *program) unknown(name string) error {

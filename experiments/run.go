@@ -125,8 +125,7 @@ func updateIndex(folder string, wanted bool) error {
 	if _, err := os.Stat(filepath.Join(folder, report.IndexName)); err != nil && !wanted {
 		return nil
 	}
-	_, err := report.WriteIndex(folder)
-	return err
+	return report.WriteIndex(folder)
 }
 
 // runOne runs an experiment, or the rest of it, in a folder and returns its report and the name of the

@@ -69,7 +69,7 @@ func newReport(p *plan, judged []row) *report.Report {
 	main := claimTable(judged)
 	return &report.Report{
 		Findings: findings(judged), Notes: notes(),
-		Tables:   []cli.Table{main, whyTable(judged), runTable(judged)},
+		Tables:   []cli.Table{main, whyTable(judged)},
 		Headline: &report.Headline{Table: &main},
 	}
 }
@@ -106,8 +106,8 @@ func claimTable(judged []row) cli.Table {
 
 // whyTable has the reason of every verdict, and in what our number differs from the paper's.
 func whyTable(judged []row) cli.Table {
-	t := cli.Table{Caption: "Reasons", Header: []string{"claim", "verdict, reason and what differs", "run"},
-		Words: 3}
+	t := cli.Table{Caption: "Reasons; go run ./experiments repeat RUN repeats a run",
+		Header: []string{"claim", "verdict, reason and what differs", "run"}, Words: 3}
 	for i := range judged {
 		r := &judged[i]
 		why := cli.WrapAt(string(r.Verdict)+": "+r.Why, "  ", 0, whyColumns)
@@ -121,33 +121,6 @@ func whyTable(judged []row) cli.Table {
 		t.Add(cli.WrapAt(r.ID, "  ", 0, claimColumns), why, run)
 	}
 	return t
-}
-
-// runTable has the runs behind the rows.
-func runTable(judged []row) cli.Table {
-	t := cli.Table{
-		Caption: "Runs; go run ./experiments repeat RUN repeats one",
-		Header:  []string{"run", "experiment", "version", "result", "commit", "claims"}, Words: 5,
-	}
-	count := map[string]int{}
-	for i := range judged {
-		count[judged[i].Run]++
-	}
-	for i := range judged {
-		r := &judged[i]
-		if n := count[r.Run]; r.Run != "" && n > 0 {
-			t.Add(r.Run, r.Experiment, r.Version, r.Origin, short(r.Commit), fmt.Sprint(n))
-			count[r.Run] = 0
-		}
-	}
-	return t
-}
-
-// short returns the first digits of a commit, without what follows them.
-func short(commit string) string {
-	const digits = 7
-	word, _, _ := strings.Cut(commit, " ")
-	return word[:min(digits, len(word))]
 }
 
 // findings counts the verdicts by the versions of the runs, and names what was not reproduced.

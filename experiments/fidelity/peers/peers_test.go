@@ -1,9 +1,7 @@
 package peers
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"math"
 	"os"
@@ -139,25 +137,6 @@ func TestParseRun(t *testing.T) {
 		if _, err := parseRun([]byte(text), 2); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want %q", err, want)
 		}
-	}
-}
-
-// The stored figure follows to the byte from the stored numbers.
-func TestStoredFigure(t *testing.T) {
-	text, err := os.ReadFile("full.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var stored struct{ Data results }
-	if err := json.Unmarshal(text, &stored); err != nil {
-		t.Fatal(err)
-	}
-	want, err := os.ReadFile("full.svg")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got, err := smallPlan().report(&stored.Data).Figures[1].SVG(); err != nil || !bytes.Equal(got, want) {
-		t.Errorf("full.svg is not the figure of full.json, %v", err)
 	}
 }
 

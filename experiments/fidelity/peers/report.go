@@ -2,11 +2,11 @@ package peers
 
 import (
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 
 	"tandem/experiments/internal/report"
+	"tandem/experiments/internal/turns"
 	"tandem/internal/cli"
 )
 
@@ -18,18 +18,12 @@ func (p *plan) report(r *results) *report.Report {
 	return &report.Report{
 		Findings: r.findings(), Notes: p.notes(r),
 		Tables:  []cli.Table{p.speedTable(r)},
-		Figures: []report.Figure{r.errorFigure(), r.ratioFigure()},
+		Figures: []report.Figure{r.ratioFigure()},
 	}
 }
 
-// ratios returns Tandem's events per second ÷ SimGrid's, by round.
-func (r *caseResult) ratios() []float64 {
-	of := make([]float64, len(r.Tandem))
-	for i := range of {
-		of[i] = r.SimGrid[i] / r.Tandem[i]
-	}
-	return of
-}
+// ratio returns Tandem's events per second ÷ SimGrid's, over the rounds.
+func (r *caseResult) ratio() turns.Spread { return turns.Range(turns.Ratios(r.SimGrid, r.Tandem)) }
 
 // speedTable returns the events per second of both sides.
 func (p *plan) speedTable(r *results) cli.Table {
@@ -42,12 +36,13 @@ func (p *plan) speedTable(r *results) cli.Table {
 	}
 	for _, c := range r.Cases {
 		verdict := fmt.Sprintf("ok (≥ %d)", ratioGoal)
-		if report.Median(c.ratios()) < ratioGoal {
+		if c.ratio().Median < ratioGoal {
 			verdict = fmt.Sprintf("short of %d", ratioGoal)
 		}
 		ways := slices.Compact(slices.Sorted(slices.Values(c.Ways)))
 		t.Add(c.Name, report.Thousands(c.Links), report.Thousands(c.InFlight), c.rates(c.Tandem),
-			c.rates(c.SimGrid), strings.Join(ways, " or "), spread(c.ratios()), scientific(c.Error), verdict)
+			c.rates(c.SimGrid), strings.Join(ways, " or "), c.ratio().Text(short), scientific(c.Error),
+			verdict)
 	}
 	return t
 }
@@ -58,13 +53,7 @@ func (r *caseResult) rates(seconds []float64) string {
 	for i, s := range seconds {
 		rates[i] = 2 * float64(r.Flows) / s / 1e3
 	}
-	return spread(rates)
-}
-
-// spread returns the median and the range of values.
-func spread(values []float64) string {
-	return fmt.Sprintf("%s (%s–%s)", short(report.Median(values)), short(slices.Min(values)),
-		short(slices.Max(values)))
+	return turns.Range(rates).Text(short)
 }
 
 // short returns a number with about three digits.
@@ -78,44 +67,12 @@ func short(v float64) string {
 // scientific returns a number with two digits and its power of ten.
 func scientific(v float64) string { return report.Minus(fmt.Sprintf("%.1e", v)) }
 
-// errorFigure has a point for each random network.
-func (r *results) errorFigure() report.Figure {
-	const powerLeast = -12 // of the smallest error in the figure
-	f := report.Figure{
-		Name:  "errors",
-		Title: "Time of a flow, Tandem against SimGrid: the largest error of each network",
-		X:     report.Axis{Label: "flows of the network"},
-		Y:     report.Axis{Label: "relative error"},
-	}
-	for power := 0; power <= 3; power++ {
-		f.X.Ticks = append(f.X.Ticks, float64(power))
-		f.X.Names = append(f.X.Names, report.Thousands(int(math.Pow10(power))))
-	}
-	for power := powerLeast; power <= -2; power += 2 {
-		f.Y.Ticks = append(f.Y.Ticks, float64(power))
-		f.Y.Names = append(f.Y.Names, report.Minus(fmt.Sprintf("1e%d", power)))
-	}
-	points := report.Line{Name: "random network", Scatter: true}
-	for _, n := range r.Networks {
-		points.Points = append(points.Points,
-			report.Exact(math.Log10(float64(n.Flows)), max(math.Log10(n.Error), powerLeast)))
-	}
-	bound := math.Log10(errorMost)
-	f.Lines = []report.Line{points, {
-		Name: "bound", Color: report.Grey, Guide: true,
-		Points: []report.Point{report.Exact(0, bound), report.Exact(3, bound)},
-	}}
-	return f
-}
-
 // ratioFigure has a bar for each case of the speed test.
 func (r *results) ratioFigure() report.Figure {
 	f := report.Figure{Name: "ratios", Title: "Events per second of Tandem ÷ those of SimGrid, 3,000 flows",
 		X: report.Axis{Label: "ratio (thick mark: target; thin line: smallest to largest of a round)"}}
 	for _, c := range r.Cases {
-		ratios := c.ratios()
-		f.Bars = append(f.Bars, report.Bar{Name: c.Name, Value: report.Median(ratios),
-			Low: slices.Min(ratios), High: slices.Max(ratios), Target: ratioGoal})
+		f.Bars = append(f.Bars, c.ratio().Bar(c.Name, 0, ratioGoal))
 	}
 	return f
 }
@@ -141,10 +98,10 @@ func (r *results) findings() []string {
 	var ratios []float64
 	var missed []string
 	for _, c := range r.Cases {
-		ratios = append(ratios, report.Median(c.ratios()))
-		if ratios[len(ratios)-1] < ratioGoal {
+		ratios = append(ratios, c.ratio().Median)
+		if c.ratio().Median < ratioGoal {
 			missed = append(missed, fmt.Sprintf("Missed: %s: %s × SimGrid's events per second, target %d.",
-				c.Name, spread(c.ratios()), ratioGoal))
+				c.Name, c.ratio().Text(short), ratioGoal))
 		}
 	}
 	speed := fmt.Sprintf("At %s flows, Tandem handles %s to %s times the events per second of SimGrid; the "+

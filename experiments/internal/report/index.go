@@ -3,10 +3,7 @@ package report
 import (
 	"bytes"
 	_ "embed" // for index.html
-	"errors"
-	"fmt"
 	"html/template"
-	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
@@ -35,35 +32,23 @@ type indexLine struct {
 }
 
 // WriteIndex writes index.html to a folder: headlines, and a line for every report in it and in its folders,
-// the latest first. It returns the name of the page.
-func WriteIndex(folder string) (string, error) {
+// the latest first.
+func WriteIndex(folder string) error {
 	results, err := FindResults(os.DirFS(folder))
-	if errors.Is(err, fs.ErrNotExist) {
-		return "", &cli.Error{
-			Err: fmt.Errorf("%s: there is no such folder", folder), Hint: "name a folder with results",
-		}
-	}
 	if err != nil {
-		return "", err
+		return err
 	}
 	lines := indexLines(folder, results)
-	if lines == nil {
-		return "", &cli.Error{
-			Err:  fmt.Errorf("%s: there is no report", folder),
-			Hint: "name a folder with results",
-		}
-	}
 	parsed, err := template.New("index").Funcs(pageFunctions).Parse(indexText)
 	if err != nil {
-		return "", err
+		return err
 	}
 	var page bytes.Buffer
 	content := struct{ Headlines, Lines []indexLine }{headlines(lines), lines}
 	if err := parsed.Execute(&page, content); err != nil {
-		return "", err
+		return err
 	}
-	name := filepath.Join(folder, IndexName)
-	return name, os.WriteFile(name, page.Bytes(), 0o644)
+	return os.WriteFile(filepath.Join(folder, IndexName), page.Bytes(), 0o644)
 }
 
 // indexLines returns the lines of the results that have a page.

@@ -36,11 +36,10 @@ func TestIndexOpensWithHeadlines(t *testing.T) {
 	write("claims", "02", 2, table("new verdicts"))
 	write("phase", "03", 3, &Headline{Figure: "diagram"})
 	write("kwai", "04", 4, nil)
-	name, err := WriteIndex(folder)
-	if err != nil {
+	if err := WriteIndex(folder); err != nil {
 		t.Fatal(err)
 	}
-	text, err := os.ReadFile(name)
+	text, err := os.ReadFile(filepath.Join(folder, IndexName))
 	if err != nil {
 		t.Fatal(err)
 	}

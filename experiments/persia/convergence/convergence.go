@@ -1,17 +1,6 @@
 // Package convergence measures AUC against samples over a run of Persia's length on Criteo, with rows that
 // are generated while it trains, and what more ranks change.
 //
-// There are three arms with the same rows in the same order, the same initial values and the same scale of
-// the gradient:
-//
-//	sync merge:step   one optimizer step per row and global batch
-//	sync merge:rank   one per row, global batch and rank that has the row, as in Persia
-//	hybrid τ          as sync merge:rank, with rows late by what happens in a simulated cluster
-//
-//	merging = (sync merge:rank) − (sync merge:step)
-//	staleness = hybrid − (sync merge:rank)
-//	hybrid − sync = hybrid − (sync merge:step), the sum of both
-//
 // Sync is trained sequentially, which has its bits. Hybrid is trained on Persia's cluster in virtual time
 // with real gradients: its staleness is an outcome, and every run gives the same bits.
 //

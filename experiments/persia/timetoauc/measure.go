@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strconv"
-	"strings"
 
 	"tandem/algo/exec/evaluation"
 	"tandem/algo/job"
@@ -15,7 +13,6 @@ import (
 	"tandem/algo/unit"
 	"tandem/experiments/internal/trial"
 	"tandem/experiments/internal/tune"
-	"tandem/internal/cli"
 	"tandem/sim/cost"
 	"tandem/sim/device"
 )
@@ -242,32 +239,6 @@ func meanCurve(trained []trial.Result) []evaluation.Point {
 	return curve
 }
 
-// setPrices sets the prices of a command line, NAME=DOLLARS an hour each, of accelerators and hosts.
-func (p *plan) setPrices(texts []string) error {
-	var names []string
-	for _, c := range p.Clusters {
-		names = append(names, c.Section.Accelerator, c.Section.Server, c.Section.EmbeddingWorkers.Profile,
-			c.Section.EmbeddingPSs.Profile, c.Section.Loaders.Profile)
-	}
-	slices.Sort(names)
-	names = slices.Compact(names)
-	for _, text := range texts {
-		name, number, _ := strings.Cut(text, "=")
-		v, err := strconv.ParseFloat(number, 64)
-		if err != nil || !(v > 0 && v < 1e6) {
-			return cli.UsageError("see --help", "--price: %q; want a profile and dollars an hour above 0, "+
-				"as T4=0.35", text)
-		}
-		if !slices.Contains(names, name) {
-			return cli.UsageError("use one of "+strings.Join(names, ", "),
-				"--price: no accelerator or host of these clusters is called %q", name)
-		}
-		p.Prices[name] = quantity.Value[unit.Dollars]{Mid: unit.Dollars(v), Kind: quantity.Default,
-			Source: "set by the user", Date: "2025"}
-	}
-	return nil
-}
-
 func (p *plan) setPricesOf(h *cost.Hardware) {
 	set := func(name string, of *quantity.Value[unit.Dollars]) {
 		if v, ok := p.Prices[name]; ok {
@@ -295,7 +266,7 @@ func (p *plan) hourly(o *option, number int) (float64, error) {
 	}
 	price, missing := p.box(number).Of(h).DollarsPerHour(j.Roles.Ranks, dense)
 	if missing != "" {
-		return 0, fmt.Errorf("%s has no price: give it one with --price %s=DOLLARS", missing, missing)
+		return 0, fmt.Errorf("%s has no price", missing)
 	}
 	return float64(price), nil
 }

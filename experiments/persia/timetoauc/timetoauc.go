@@ -54,7 +54,7 @@ GPUs, in sync and in asynchronous modes (--modes), each at rates tuned for it.
 The target is the AUC of sync on the fewest GPUs after an eighth of the rows
 (--target-share). Seconds are simulated, and dollars are those of all machines at
 dated list prices on demand: GPUs, servers, embedding workers, PSs and loader.
-Prices that are not known are ranges, unless --price sets them.
+Prices that are not known are ranges.
 
 Every option is trained under each seed at one point of what is unknown of its
 cluster: an interval is where the next such training would be.
@@ -77,9 +77,8 @@ The quick version has 2 clusters, 8 and 64 GPUs and one network. The full one ha
 
 type flags struct {
 	report.ModeFlags
-	gpus   []int
-	share  float64
-	prices []string
+	gpus  []int
+	share float64
 }
 
 func (f *flags) add(set *pflag.FlagSet) {
@@ -88,8 +87,6 @@ func (f *flags) add(set *pflag.FlagSet) {
 	set.IntSliceVar(&f.gpus, "gpus", nil, "train on these numbers of GPUs (default 8,64,512; quick: 8,64)")
 	set.Float64Var(&f.share, "target-share", targetShare,
 		"set the target: the AUC of sync on the fewest GPUs after this share of the rows")
-	set.StringSliceVar(&f.prices, "price", nil,
-		"set the price of an accelerator or host in dollars an hour, as T4=0.35; may be repeated")
 }
 
 func (p *plan) set(f *flags) error {
@@ -110,7 +107,7 @@ func (p *plan) set(f *flags) error {
 		return cli.UsageError("see --help", "--target-share: %v; want above 0 and below 1", f.share)
 	}
 	p.TargetShare = f.share
-	return p.setPrices(f.prices)
+	return nil
 }
 
 // plan is everything that is fixed before the first training.

@@ -136,19 +136,6 @@ func TestHourlyPrices(t *testing.T) {
 	if min(low, high) < 2.8+11*0.8 || max(low, high) > 2.8+11*3.2 || low == high {
 		t.Errorf("hosts at $0.8 to 3.2 an hour: %v and %v", low, high)
 	}
-	if err := p.setPrices([]string{"commodity-32-core=1", "T4=0.5"}); err != nil {
-		t.Fatal(err)
-	}
-	for number := range 2 {
-		if got, _ := p.hourly(&t4, number); got != 8*0.5+11 {
-			t.Errorf("training %d: $%v an hour at the user's prices, want 15", number, got)
-		}
-	}
-	for _, text := range []string{"T4", "T4=-1", "H9000=3"} {
-		if err := p.setPrices([]string{text}); err == nil || !strings.Contains(err.Error(), "--price") {
-			t.Errorf("%s: error %v", text, err)
-		}
-	}
 }
 
 // The interval of the next of 4, 1 and 16: logarithms have the mean log 4 and the deviation log 4, and

@@ -7,7 +7,6 @@ import (
 
 	"tandem/algo/job"
 	"tandem/algo/metric"
-	"tandem/algo/protocol/pace"
 	"tandem/experiments/internal/judge"
 	"tandem/experiments/internal/report"
 	"tandem/internal/cli"
@@ -22,12 +21,8 @@ func (p *plan) report(results []*dataSetResult) *report.Report {
 		}
 	}
 	judge.Judge(out.Comparisons)
-	for _, table := range []func(r *dataSetResult) cli.Table{
-		(*dataSetResult).effectTable, (*dataSetResult).armTable, (*dataSetResult).stalenessTable,
-	} {
-		for _, r := range results {
-			out.Tables = append(out.Tables, table(r))
-		}
+	for _, r := range results {
+		out.Tables = append(out.Tables, r.effectTable(), r.armTable())
 	}
 	out.Figures = []report.Figure{p.figure(results)}
 	out.Findings, out.Notes = findings(results), p.notes(results)
@@ -59,34 +54,20 @@ func (e effect) place() string { return fmt.Sprintf("%s τ = %d: %s", e.Data, e.
 // armTable returns a table with a line per arm and a line for the oracle.
 func (r *dataSetResult) armTable() cli.Table {
 	t := cli.Table{
-		Caption: r.DataSet + ": AUC and log loss on the test rows, mean over seeds; a constant guess has " +
-			"0.5, no model exceeds the oracle",
-		Header: []string{"arm", "AUC ± 95 %", "log loss (nats)", "steps"}, Words: 1,
+		Caption: r.DataSet + ": AUC and log loss (nats) on the test rows, mean over seeds, and the " +
+			"earlier steps of its rank that a read missed; a constant guess has 0.5, no model exceeds the " +
+			"oracle",
+		Header: []string{"arm", "AUC ± 95 %", "log loss", "steps", "own"}, Words: 1,
 	}
 	if r.Oracle != nil {
-		t.Add("oracle", report.Level(r.Oracle.AUC), report.Mean(r.Oracle.LogLoss), "")
+		t.Add("oracle", report.Level(r.Oracle.AUC), report.Mean(r.Oracle.LogLoss), "", "")
 	}
 	for _, a := range r.Arms {
-		t.Add(a.Arm.String(), report.Level(a.AUC), report.Mean(a.LogLoss), report.Thousands(a.Steps))
-	}
-	return t
-}
-
-// stalenessTable returns a table of the earlier steps that reads of hybrid missed.
-func (r *dataSetResult) stalenessTable() cli.Table {
-	t := cli.Table{
-		Caption: r.DataSet + ": staleness of reads in steps, all seeds: missed earlier steps of the own " +
-			"rank and of another one (cross); mean, 99th percentile, largest/bound",
-		Header: []string{"arm", "own", "p99", "largest", "cross", "p99", "largest"}, Words: 1,
-	}
-	for _, a := range r.Arms {
-		if a.Arm.Mode != job.Hybrid {
-			continue
+		own := ""
+		if a.Arm.Mode == job.Hybrid {
+			own = fmt.Sprintf("%.1f (most %d)", a.Own.Mean, a.Own.Max)
 		}
-		bound := pace.Hybrid{Staleness: a.Arm.Tau, Overlap: pace.HybridDS}.Bounds(a.Arm.Ranks)
-		t.Add(a.Arm.String(), fmt.Sprintf("%.2f", a.Own.Mean), fmt.Sprint(a.Own.P99),
-			fmt.Sprintf("%d/%d", a.Own.Max, bound.Own), fmt.Sprintf("%.2f", a.Cross.Mean),
-			fmt.Sprint(a.Cross.P99), fmt.Sprintf("%d/%d", a.Cross.Max, bound.Cross))
+		t.Add(a.Arm.String(), report.Level(a.AUC), report.Mean(a.LogLoss), report.Thousands(a.Steps), own)
 	}
 	return t
 }

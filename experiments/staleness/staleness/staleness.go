@@ -1,22 +1,11 @@
 // Package staleness measures what late embedding rows cost in AUC, apart from the effect of merging
 // gradients.
 //
-// All arms have the same rows in the same order, the same initial values and the same scale of the gradient:
-//
-//	merge: step   one optimizer step per row and global batch
-//	merge: rank   one optimizer step per row, global batch and rank that has the row, as in Persia
-//	late          as merge: rank, but row gradients take effect some steps later
-//
-// A direct comparison of the first and the last would mix two effects. The second separates them:
-//
-//	merging effect   = (merge: rank) − (merge: step)
-//	staleness effect = late − (merge: rank)
-//
-// The primary arms are sequential trainings, which give the same bits in every run. What is late by τ steps
-// has also learned from τ steps less, so a lag control leaves out the last τ steps. Hybrid mode with real
-// threads confirms them. Three further arms impose on a sequential training what hybrid has measured under
-// the same seed, each with more of it than the one before; nothing is left out of the last, so its bits must
-// be those of hybrid.
+// Hybrid differs from sync in two ways: its rows are late, and each rank's gradient of a row is an optimizer
+// step of its own. The primary arms are sequential trainings, which give the same bits in every run and have
+// one of the two each. Hybrid with real threads confirms them. Three further arms impose on a sequential
+// training what hybrid has measured under the same seed, each with more of it than the one before; nothing is
+// left out of the last, so its bits must be those of hybrid.
 //
 // Source: Lian and others, arXiv 2111.05897, the analysis of the hybrid algorithm.
 package staleness
