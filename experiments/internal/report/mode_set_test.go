@@ -12,8 +12,8 @@ import (
 // The flag sets the settings of each mode, and the note of the report contains them.
 func TestModeSet(t *testing.T) {
 	modes := []string{job.Sync, job.AsyncAverage, job.SSP}
-	parse := func(args string) *ModeSet {
-		m := &ModeSet{}
+	parse := func(args string) *ModeFlags {
+		m := &ModeFlags{}
 		flags := pflag.NewFlagSet("", pflag.ContinueOnError)
 		m.AddFlags(flags)
 		if err := flags.Parse(strings.Fields(args)); err != nil {
@@ -23,10 +23,10 @@ func TestModeSet(t *testing.T) {
 	}
 	training := job.Default()
 	m := parse("--mode-set every=5 --mode-set slack=0")
-	if err := m.Apply(&training, modes); err != nil {
+	got, err := m.Settle(&training, modes)
+	if err != nil {
 		t.Fatal(err)
 	}
-	got := ModeSettings(training, modes)
 	if len(got) != 2 || got[job.AsyncAverage]["every"] != 5 || got[job.SSP]["slack"] != 0 {
 		t.Errorf("settings %v", got)
 	}
@@ -38,7 +38,7 @@ func TestModeSet(t *testing.T) {
 		t.Errorf("note %q", got)
 	}
 	const want = "--mode-set: every is a setting of async-average"
-	if err := m.Apply(&training, modes[:1]); err == nil || !strings.HasPrefix(err.Error(), want) {
+	if _, err := m.Settle(&training, modes[:1]); err == nil || !strings.HasPrefix(err.Error(), want) {
 		t.Errorf("%v, want %s", err, want)
 	}
 }
