@@ -230,8 +230,6 @@ func (p *plan) notes(r *results) []string {
 		"An expected range ends at the saving that the optimisation makes in its resource: it would be the " +
 			"factor if nothing else took time, and it is 1 if the resource is never waited for. The " +
 			"expected time of a schedule is from the stages of a run in which each is alone.",
-		"A rank's lookups hide behind its dense work only if rows are asynchronous and batches are ahead: " +
-			"without either one, most of what both give together is lost.",
 		"All optimisations on is mode hybrid of the other experiments with packed ids besides. The " +
 			"precision of the wire is that of all messages with embeddings, also between embedding workers " +
 			"and PSs, where Persia's code has fp32. Packed ids are those of the paper, as notes on it " +

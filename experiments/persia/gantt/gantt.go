@@ -31,15 +31,7 @@ four schedules of Persia's Gantt chart, and draws rank 0 from the events:
 
 Every batch of every rank is checked for the order GE, FC, BC, DS, PEG. The time of
 a step is compared with a closed form of the stages' durations in sync, where
-they are alone:
-
-  sync              GE + FC + BC + DS + PEG
-  async             max(GE, PEG, FC + BC)
-  hybrid, naive     max(GE, PEG, FC + BC + DS)
-  hybrid            max(GE, PEG, FC + pipeline), where the pipeline of BC and DS ends
-                    max(BC, DS) and a part of a bucket after BC begins
-
-Intervals of ratios are from sampled unknown inputs.`,
+they are alone. Intervals of ratios are from sampled unknown inputs.`,
 		QuickTime: 10 * time.Second,
 	}, newPlan, (*plan).measure, (*plan).report)
 }

@@ -25,10 +25,8 @@ Persia ÷ throughput of XDL or PaddlePaddle on 1 and on 8 V100s, into two factor
                    system software on the same cluster
   implementation   what remains: lead ÷ algorithm
 
-The algorithm has an interval over all unknown inputs, point by point; that of the
-implementation adds the error of reading the bars. Nothing of the rivals is an input
-but their modes: XDL runs sync or async-ps; whether PaddlePaddle reduces dense
-gradients or keeps dense parameters on PSs is not published, and is unknown here.
+Nothing of the rivals is an input but their modes: XDL runs sync or async-ps; what
+PaddlePaddle does with dense gradients is not published, and is unknown here.
 
 A check: if the implementation is the same factor on 8 GPUs as on 1, the lead on 8
 follows from that on 1 and from the algorithm alone.

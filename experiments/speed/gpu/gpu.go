@@ -45,12 +45,9 @@ of matrix products. In each of --seeds rounds these take turns of --window:
               and with CUDA graphs; the faster of these two counts
 
 Then trainings on generated rows of the shape of Criteo's, with all roles in
-this process: embedding PSs on the cores of the host, one rank on the GPU.
-
-Goals: at least 1.0 × the rate of eager PyTorch, 0.9 × that of torch.compile,
-and products that take 0.8 of the step. PyTorch's losses and gradients must be
-those of Tandem within a tolerance, or its times are left out. Tables have
-medians and quartiles over rounds; a ratio is taken round by round.
+this process. Goals: at least 1.0 × the rate of eager PyTorch, 0.9 × that of
+torch.compile, and products that take 0.8 of the step. PyTorch's losses and
+gradients must be those of Tandem within a tolerance, or its times are left out.
 
 It needs a GPU of NVIDIA: see docs/gpu.md. PyTorch is used from the Python
 interpreter that --python or the environment variable TANDEM_PYTHON names, or

@@ -31,9 +31,8 @@ fewer cases and rows. The share of the in-process rate is taken in every round, 
 the median counts. Goals: 85 % colocated, 50 % apart, and at most 40 context
 switches a step with 4 ranks. The machine should be idle.
 
-Context switches and CPU time are those of all threads of all processes, between a
-tenth and nine tenths of the steps. They are read in /proc, and left out on systems
-without it. The full version takes about half an hour on two cores.`,
+Context switches and CPU time are read in /proc, and left out on systems without
+it. The full version takes about half an hour on two cores.`,
 		QuickTime: 120 * time.Second,
 	}, newPlan, (*plan).measure, (*plan).report)
 }

@@ -41,10 +41,8 @@ in turns, within one run:
                 and a DLRM with row-wise Adagrad, beside the tables of FBGEMM
                 with a network of PyTorch, as TorchRec trains
 
-A case has --seeds rounds. In each, each side runs for a second, and the side
-that begins rotates. A ratio is the median of the ratios of the rounds; its range
-is in the figures. The machine should be idle: other programs slow the
-measurement.
+A case has --seeds rounds, in which each side runs for a second. A ratio is the
+median of those of the rounds. The machine should be idle.
 
 Other tables compare dense steps with arithmetic in the registers of all cores,
 lookups and updates of rows with a bare loop over known addresses, and trainings
@@ -52,8 +50,8 @@ with the least time that their pieces of work allow. 10 million rows of 128 valu
 with their state take 10 GB: sides that do not fit in memory together load their
 rows one after the other in every round.
 
-The full version takes about two and a half hours on two cores, of which sparse
-steps take an hour and a half. Flags choose cases:
+The full version takes about two and a half hours on two cores. Flags choose
+cases:
 
   --only sparse --rows 1000000 --dims 16,32 --threads 1    a few minutes
   --only lookup,update                                     half an hour

@@ -178,8 +178,7 @@ func (p *plan) notes(r *results) []string {
 			"gradients, and “left” the loss ÷ the loss without hot rows, where that is above 0. “only lag” " +
 			"is not late and trains τ steps less.",
 		"A finding names the fewest hot rows that leave at most half of the loss, and at most a tenth, " +
-			"among thresholds whose gain over no hot rows is above 0 with its interval. A threshold " +
-			"at which no row is hot is the training without hot rows, and is not compared.",
+			"among thresholds whose gain over no hot rows is above 0 with its interval.",
 		"Learning rates are tuned on other rows: of training without delay for rows and network, then of " +
 			"every variant for rows, around these. A variant keeps the rates of training without delay " +
 			"unless others are better by more than two standard errors.",
@@ -193,18 +192,13 @@ func (p *plan) notes(r *results) []string {
 			"gradients, also those that are 0, are one fp32 bucket of the all-reduce after those of the " +
 			"network, which does not overlap backward; EWs send as many pooled values as before. Finding " +
 			"out which ids are hot costs nothing.",
-		"Hot-rows is not a mode of the roles: a rule of package pace answers for whole lookups and sees no " +
-			"rows.",
 	}
 	var diverged []string
-	edges, all := 0, 0
+	edges := 0
 	for _, d := range r.DataSets {
 		for _, v := range d.Variants {
-			if v.Variant.Drop == 0 {
-				all++
-				if v.AtEdge {
-					edges++
-				}
+			if v.AtEdge && v.Variant.Drop == 0 {
+				edges++
 			}
 			if v.Diverged > 0 {
 				diverged = append(diverged, d.DataSet+", "+v.Variant.String())
@@ -212,8 +206,8 @@ func (p *plan) notes(r *results) []string {
 		}
 	}
 	if edges > 0 {
-		notes = append(notes, fmt.Sprintf("For %d of %d variants (at_edge in hot-rows.json) the best rate "+
-			"of tuning is at an end of the candidates, so a better one may lie beyond.", edges, all))
+		notes = append(notes, fmt.Sprintf("For %d variants (at_edge in hot-rows.json) the best rate of "+
+			"tuning is at an end of the candidates, so a better one may lie beyond.", edges))
 	}
 	notes = append(notes, report.Absent(p.DataSets, p.folder, func(d dataSet) bool {
 		return slices.ContainsFunc(r.DataSets, func(r *dataSetResult) bool { return r.DataSet == d.Name })
