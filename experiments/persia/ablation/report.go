@@ -133,25 +133,7 @@ func (p *plan) findings(t *throughputs) []string {
 			"%%, for: %s. It is not for: %s.", t.Name, 100*negligible, orNothing(costly), orNothing(free)),
 		fmt.Sprintf("%s, one alone on ÷ all off is above 1 for: %s; below 1 for: %s.", t.Name,
 			orNothing(alone), orNothing(harmful)),
-		p.orderFinding(t),
 	}
-}
-
-// orderFinding compares all together with the product of each.
-func (p *plan) orderFinding(t *throughputs) string {
-	how := func(over metric.Interval) string {
-		switch {
-		case over.High < 1:
-			return "less than"
-		case over.Low > 1:
-			return "more than"
-		}
-		return "not distinguishable from"
-	}
-	return fmt.Sprintf("%s, the factors depend on what else is on. The product of those of one off is %s, "+
-		"%s all on ÷ all off (point by point %s times it); the product of those of one alone is %s, %s it "+
-		"(%s times).", t.Name, factorText(t.Products[0]), how(t.OverTotal[0]), factorText(t.OverTotal[0]),
-		factorText(t.Products[1]), how(t.OverTotal[1]), factorText(t.OverTotal[1]))
 }
 
 func percent(share float64) string { return fmt.Sprintf("%.0f %%", 100*share) }

@@ -31,8 +31,6 @@ type throughputs struct {
 	// Products are the products of all Lost and of all Gained, point by point: Total, if optimisations were
 	// independent of each other.
 	Products [2]metric.Interval `json:"products_of_lost_and_gained"`
-	// OverTotal are these products ÷ Total, point by point.
-	OverTotal [2]metric.Interval `json:"products_over_total"`
 	// Expected is what is expected of each optimisation without a simulator.
 	Expected []expectation `json:"expected"`
 }
@@ -115,7 +113,6 @@ func (p *plan) simulateAll(ctx context.Context, b benchmark, meter *report.Meter
 	}
 	t.Total = all.spread()
 	t.Products = [2]metric.Interval{lost.spread(), gained.spread()}
-	t.OverTotal = [2]metric.Interval{lost.over(all).spread(), gained.over(all).spread()}
 	t.Expected, err = p.expect(ctx, base)
 	return t, err
 }

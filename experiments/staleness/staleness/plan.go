@@ -20,10 +20,8 @@ type plan struct {
 	Seed  uint64 `yaml:"seed"` // the first
 	Seeds int    `yaml:"seeds"`
 	// Job is the job of all arms, with the optimizer and the rate of rows of all but those of Optimizers.
-	Job  job.Job `yaml:"job"`
-	Taus []int   `yaml:"taus"` // ascending
-	// Means are the means of delays without a bound, in steps.
-	Means    []int            `yaml:"unbounded-means"`
+	Job      job.Job          `yaml:"job"`
+	Taus     []int            `yaml:"taus"` // ascending
 	DataSets []report.DataSet `yaml:"data"`
 	// SimulatedRanks are numbers of ranks of the cluster persia-paper, at the τ of SimulatedTau.
 	SimulatedRanks []int `yaml:"simulated-ranks"`
@@ -102,13 +100,11 @@ func (a arm) String() string {
 const (
 	merging   = "merging"
 	staleness = "staleness"
-	unbounded = "unbounded"
 	lag       = "lag"
 	threads   = "threads"
 	runtime   = "runtime"
 	steps     = "steps"
 	reads     = "reads"
-	order     = "order"
 	simulated = "simulated"
 	longer    = "longer"
 	sameRate  = "rate of fresh"
@@ -161,13 +157,7 @@ func (p *plan) pairs(d *report.DataSet) []pair {
 		list = append(list, pair{threads, tau, hybrid, base},
 			pair{runtime, tau, hybrid, base.as(drawn, tau)},
 			pair{steps, tau, hybrid, base.as(bySteps, tau)},
-			pair{reads, tau, hybrid, base.as(byReads, tau)},
-			pair{order, tau, base.as(bySteps, tau), base.as(drawn, tau)})
-	}
-	for _, mean := range p.Means {
-		geometric := base
-		geometric.Delay = fmt.Sprintf("geometric %d", mean)
-		list = append(list, pair{unbounded, mean, geometric, base})
+			pair{reads, tau, hybrid, base.as(byReads, tau)})
 	}
 	if d.Alpha == 0 {
 		return list
@@ -319,7 +309,6 @@ func newPlan(o report.Options, g *report.Grid) *plan {
 		p.SimulatedRanks, p.Lengths, p.Factors = []int{8, 64}, []int{10, 100}, tune.Grid(1, 4, 2)
 		p.Optimizers = []optimizer{{opt.SGD, 8}, {opt.Adagrad, 0.1}, {opt.Adam, 0.01}, {opt.FTRL, 0.1}}
 	}
-	p.Means = []int{slices.Max(p.Taus)}
 	for _, alpha := range alphas {
 		p.DataSets = append(p.DataSets, report.Generated(alpha, trainRows, testRows))
 	}

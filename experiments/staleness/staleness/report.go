@@ -121,7 +121,7 @@ func named(results []*dataSetResult, name string) (list []effect) {
 func findings(results []*dataSetResult) (sentences []string) {
 	for i, r := range results {
 		var texts []string
-		for _, name := range []string{merging, staleness, lag, unbounded, threads} {
+		for _, name := range []string{merging, staleness, lag, threads} {
 			for _, e := range named(results[i:i+1], name) {
 				at := ""
 				if name != merging {
@@ -132,14 +132,9 @@ func findings(results []*dataSetResult) (sentences []string) {
 		}
 		sentences = append(sentences, r.DataSet+", AUC change: "+strings.Join(texts, ", ")+".")
 	}
-	var turns []string
-	for _, e := range named(results, order) {
-		turns = append(turns, e.place())
-	}
 	return append(sentences, delaysFinding(named(results, runtime), "drawn step by step"),
 		delaysFinding(named(results, steps), "step by step as measured"), readsFinding(results),
-		"In sequential training, the delay of each step as measured instead of drawn changes AUC by "+
-			strings.Join(turns, "; ")+".", reachedFinding(results))
+		reachedFinding(results))
 }
 
 // delaysFinding returns a sentence on hybrid with real threads less sequential training with its delays.
@@ -215,8 +210,8 @@ func (p *plan) notes(results []*dataSetResult) []string {
 			"except those of the effects " + sameRate + " and " + ownRates + ".",
 		"Delays that are drawn have the counts of those of hybrid, but not their turn: in hybrid, " +
 			"neighbouring steps have similar delays, and those of the last steps are cut by the end of " +
-			"the run. The effect " + order + " is this alone. A delay for each step leaves " +
-			"out that ranks and PSs differ; the effect " + steps + " is this alone.",
+			"the run. A delay for each step leaves out that ranks and PSs differ; the effect " + steps +
+			" is this alone.",
 	}
 	if len(p.Optimizers) > 0 {
 		notes = append(notes, fmt.Sprintf("The rates of optimizers are tuned without delay and with it, %d "+

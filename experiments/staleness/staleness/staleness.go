@@ -29,7 +29,6 @@ every seed, at equal scale of the gradients. The primary arms are sequential:
 
   merging     merge:rank − merge:step
   staleness   row gradients late by τ steps − merge:rank
-  unbounded   the same with geometric delays of mean τ
   lag         the last τ steps left out − merge:rank
 
 Confirmed by:
@@ -40,7 +39,6 @@ Confirmed by:
   steps       hybrid − sequential with the delay of each step as measured
   reads       hybrid − sequential with each read and update of rows in turn as
               measured: the same bits, if nothing else differs
-  order       delays of each step as measured − drawn
   simulated   hybrid on up to 64 simulated ranks − merge:rank of as many
 
 The full version also has longer runs and, at tuned rates, SGD, Adagrad, Adam and

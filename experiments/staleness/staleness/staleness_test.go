@@ -35,7 +35,7 @@ func tinyPlan() *plan {
 		Columns: []job.SyntheticColumn{{Cardinality: 50, Exponent: 1}},
 	}}
 	p.Job.Training.GlobalBatch = 100
-	p.Means, p.SimulatedRanks, p.Lengths, p.LengthTau = []int{2}, []int{8}, []int{2}, 2
+	p.SimulatedRanks, p.Lengths, p.LengthTau = []int{8}, []int{2}, 2
 	p.Optimizers, p.Factors = []optimizer{{"sgd", 8}}, tune.Grid(1, 4, 1)
 	return p
 }
@@ -111,7 +111,7 @@ func TestEffects(t *testing.T) {
 		tau      int
 		estimate float64
 	}{
-		{merging, 0, 0.002}, {staleness, 2, -0.02}, {lag, 2, -0.002}, {unbounded, 2, -0.02},
+		{merging, 0, 0.002}, {staleness, 2, -0.02}, {lag, 2, -0.002},
 		{threads, 0, 0}, {threads, 2, -0.02}, {simulated, 3, -0.03}, {longer, 2, -0.02},
 		// The delays of hybrid at τ = 2 are 0, 2, 2, 2: 1.5 in the mean.
 		{runtime, 0, 0}, {runtime, 2, -0.02 + 0.015}, {sameRate, 2, -0.02}, {ownRates, 2, -0.02},
@@ -159,14 +159,12 @@ func TestArmsArePaired(t *testing.T) {
 		switch one.effect {
 		case merging:
 			a.Training.Merge = b.Training.Merge
-		case staleness, unbounded, longer, sameRate:
+		case staleness, longer, sameRate:
 			a.Training.Delay = b.Training.Delay
 		case ownRates:
 			a.Training.Delay, a.Rows = b.Training.Delay, b.Rows
 		case lag:
 			treated.Drop = 0
-		case order:
-			a.Training.Delay = b.Training.Delay
 		case threads, simulated, runtime, steps, reads:
 			a.Training.Mode, a.Training.Staleness, a.Training.Prefetch = job.Sequential, nil, 0
 			b.Training.Delay, treated.Simulated, a.Cluster = a.Training.Delay, false, b.Cluster
