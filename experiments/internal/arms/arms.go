@@ -7,7 +7,7 @@
 //
 //	set := arms.Set{Data: data, Arms: list, Common: "sync", Rates: candidates, Seed: 1, Seeds: 5}
 //	result, err := set.Measure(ctx, lab)
-//	gap, err := result.Gap(lab, "hybrid", "sync")
+//	gaps, err := result.Gaps(lab, differences)
 package arms
 
 import (
@@ -163,8 +163,20 @@ func (a *Arm) RateTexts(digits int) (rows, network string) {
 	return rows, network
 }
 
-// Gap is the difference of two arms, treated − reference, at both kinds of rates.
+// Difference is one of two arms: treated − reference.
+type Difference struct {
+	Name, Text         string // Name is part of the names of quantities
+	Treated, Reference string // arms
+}
+
+// Less returns the difference of two arms.
+func Less(name, text, treated, reference string) Difference {
+	return Difference{name, text, treated, reference}
+}
+
+// Gap is what was measured of a difference, at both kinds of rates.
 type Gap struct {
+	Name   string            `json:"name"`
 	Own    *judge.Comparison `json:"at_own_rates"`
 	Common *judge.Comparison `json:"at_common_rates"`
 }
@@ -177,13 +189,19 @@ func (g *Gap) At(kind Kind) *judge.Comparison {
 	return g.Common
 }
 
-// Gap returns the difference of two arms, which is still to be judged.
-func (r *Result) Gap(lab Lab, treated, reference string) (g Gap, err error) {
-	if g.Own, err = r.pair(lab, Own, treated, reference); err != nil {
-		return g, err
+// Gaps returns differences in their order, which are still to be judged.
+func (r *Result) Gaps(lab Lab, differences []Difference) (gaps []*Gap, err error) {
+	for _, d := range differences {
+		g := &Gap{Name: d.Name}
+		if g.Own, err = r.pair(lab, Own, d.Treated, d.Reference); err != nil {
+			return nil, err
+		}
+		if g.Common, err = r.pair(lab, Common, d.Treated, d.Reference); err != nil {
+			return nil, err
+		}
+		gaps = append(gaps, g)
 	}
-	g.Common, err = r.pair(lab, Common, treated, reference)
-	return g, err
+	return gaps, nil
 }
 
 func (r *Result) pair(lab Lab, kind Kind, treated, reference string) (c *judge.Comparison, err error) {

@@ -87,7 +87,7 @@ func TestOwnAndCommonRates(t *testing.T) {
 	if l.runs != s.Trainings() {
 		t.Errorf("%d trainings, announced %d", l.runs, s.Trainings())
 	}
-	gap, err := r.Gap(l, job.Hybrid, job.Sync)
+	gaps, err := r.Gaps(l, hybridLessSync)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -95,7 +95,7 @@ func TestOwnAndCommonRates(t *testing.T) {
 		arms.Own: r.Arm(job.Hybrid).Choice.Rows, arms.Common: r.Arm(job.Sync).Choice.Rows,
 	} {
 		want := lost(job.Sync, r.Arm(job.Sync).Choice.Rows) - lost(job.Hybrid, rate)
-		c := gap.At(kind)
+		c := gaps[0].At(kind)
 		if !slices.Equal(c.Seeds, []uint64{7, 8, 9, 10}) {
 			t.Errorf("%s: seeds %v", kind, c.Seeds)
 		}
@@ -105,7 +105,7 @@ func TestOwnAndCommonRates(t *testing.T) {
 			}
 		}
 	}
-	own, common := gap.Own.AUCs[0], gap.Common.AUCs[0]
+	own, common := gaps[0].Own.AUCs[0], gaps[0].Common.AUCs[0]
 	if math.Abs(own+planted) > 0.001 || common > -planted-drop/2 {
 		t.Errorf("own rates %v, common rates %v; %v is planted, and the wrong rate costs %v", own, common,
 			-planted, drop*math.Pow(math.Log(bestHybrid/bestSync), 2))
@@ -118,6 +118,8 @@ func TestOwnAndCommonRates(t *testing.T) {
 	}
 }
 
+var hybridLessSync = []arms.Difference{arms.Less("hybrid", "hybrid − sync", job.Hybrid, job.Sync)}
+
 // The luck of the test rows is that of the trainings that are compared: same kind of rates, same seeds.
 func TestPairsAreOfTheSameSeeds(t *testing.T) {
 	s, l := set(), &lab{}
@@ -125,7 +127,7 @@ func TestPairsAreOfTheSameSeeds(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := r.Gap(l, job.Hybrid, job.Sync); err != nil {
+	if _, err := r.Gaps(l, hybridLessSync); err != nil {
 		t.Fatal(err)
 	}
 	sync, hybrid := r.Arm(job.Sync).Choice.Rows, r.Arm(job.Hybrid).Choice.Rows

@@ -272,24 +272,19 @@ func (p *plan) job(s set, name string, seed uint64) job.Job {
 	return j
 }
 
-// effect is a difference that is compared on all data sets: treated − reference.
-type effect struct {
-	name               string // in the names of quantities
-	text               string
-	treated, reference string // arms
-}
-
 // effects returns all effects: those of hybrid with their parts, then those of the other modes.
-func (p *plan) effects() (list []effect) {
-	less := func(arm string) effect { return effect{arm + "-less-sync", arm + " − sync", arm, job.Sync} }
+func (p *plan) effects() (list []arms.Difference) {
+	less := func(arm string) arms.Difference {
+		return arms.Less(arm+"-less-sync", arm+" − sync", arm, job.Sync)
+	}
 	for _, mode := range p.Modes {
 		if mode != job.Sync {
 			list = append(list, less(mode))
 		}
 		if mode == job.Hybrid && !p.ByRank {
 			list = append(list,
-				effect{"hybrid-staleness", "hybrid − sync, staleness", job.Hybrid, byRank},
-				effect{"hybrid-merging", "hybrid − sync, merging", byRank, job.Sync})
+				arms.Less("hybrid-staleness", "hybrid − sync, staleness", job.Hybrid, byRank),
+				arms.Less("hybrid-merging", "hybrid − sync, merging", byRank, job.Sync))
 		}
 	}
 	if p.ByRank {
@@ -300,14 +295,8 @@ func (p *plan) effects() (list []effect) {
 
 type result struct {
 	*arms.Result
-	Judged  bool   `json:"judged"`
-	Effects []*gap `json:"effects"` // in the order of plan.effects
-}
-
-// gap is an effect on a data set.
-type gap struct {
-	Name string `json:"effect"`
-	arms.Gap
+	Judged  bool        `json:"judged"`
+	Effects []*arms.Gap `json:"effects"` // in the order of plan.effects
 }
 
 // train measures with a lab that knows how many trainings come.
@@ -326,12 +315,8 @@ func (p *plan) measure(ctx context.Context, lab arms.Lab) (results []*result, er
 		if r.Result, err = p.arms(s).Measure(ctx, lab); err != nil {
 			return nil, err
 		}
-		for _, e := range p.effects() {
-			g, err := r.Gap(lab, e.treated, e.reference)
-			if err != nil {
-				return nil, err
-			}
-			r.Effects = append(r.Effects, &gap{e.name, g})
+		if r.Effects, err = r.Gaps(lab, p.effects()); err != nil {
+			return nil, err
 		}
 		results = append(results, r)
 	}

@@ -206,10 +206,10 @@ func TestTablesFitATerminal(t *testing.T) {
 					Choice:   tune.Choice{Rates: tune.Rates{Rows: 0.00625, Dense: 0.000625}, AtEdge: true}})
 			}
 			for _, e := range p.effects() {
-				r.Effects = append(r.Effects, &gap{e.name, arms.Gap{
-					Own:    judge.Pair(s.Name, e.treated+", own rates", e.reference, 1, near, near),
-					Common: judge.Pair(s.Name, e.treated+", common rates", e.reference, 1, far, near),
-				}})
+				r.Effects = append(r.Effects, &arms.Gap{Name: e.Name,
+					Own:    judge.Pair(s.Name, e.Treated+", own rates", e.Reference, 1, near, near),
+					Common: judge.Pair(s.Name, e.Treated+", common rates", e.Reference, 1, far, near),
+				})
 			}
 			results = append(results, r)
 		}

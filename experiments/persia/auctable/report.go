@@ -47,9 +47,9 @@ func (p *plan) reportTuner(results []*result) *report.Report {
 	for _, r := range results {
 		out.Tables = append(out.Tables, r.rateTable(), r.levelTable())
 		for i, e := range p.effects() {
-			if g := r.Effects[i]; e.treated != logistic {
+			if g := r.Effects[i]; e.Treated != logistic {
 				out.Findings = append(out.Findings, fmt.Sprintf("%s: AUC of %s less that of sync is %s at "+
-					"the rates of sync (%s) and %s at its own (%s).", r.DataSet, e.treated,
+					"the rates of sync (%s) and %s at its own (%s).", r.DataSet, e.Treated,
 					report.PlusMinus(g.Common.AUC), g.Common.Text(), report.PlusMinus(g.Own.AUC),
 					g.Own.Text()))
 			}
@@ -60,11 +60,11 @@ func (p *plan) reportTuner(results []*result) *report.Report {
 }
 
 // effectTable returns a table of an effect, a line for each data set.
-func effectTable(e effect, at int, results []*result) cli.Table {
+func effectTable(e arms.Difference, at int, results []*result) cli.Table {
 	t := cli.Table{
 		Caption: fmt.Sprintf("%s: AUC of %s − AUC of %s, in thousandths, ± half the 95 %% interval; all: ± "+
 			"of intervals that hold together; * different, = equivalent, each after Holm's adjustment; "+
-			"brackets: too few test rows for a verdict", e.text, e.treated, e.reference),
+			"brackets: too few test rows for a verdict", e.Text, e.Treated, e.Reference),
 		Header: []string{"data", "own rates", "all", "rates of sync", "all", "test rows"}, Words: 1,
 	}
 	for _, r := range results {
@@ -128,10 +128,10 @@ func (p *plan) tableFigure(results []*result, kind arms.Kind) report.Figure {
 	f.Lines = report.MarginLines(-0.5, float64(len(results))-0.5)
 	color := 0
 	for i, e := range p.effects() {
-		if e.reference != job.Sync || e.treated == byRank {
+		if e.Reference != job.Sync || e.Treated == byRank {
 			continue
 		}
-		l := report.Line{Name: e.treated, Color: color, Scatter: true}
+		l := report.Line{Name: e.Treated, Color: color, Scatter: true}
 		side := (float64(color) - float64(len(p.Modes)-2)/2) * 0.7 / float64(len(p.Modes))
 		for k, r := range results {
 			l.Points = append(l.Points, report.IntervalPoint(float64(k)+side, r.Effects[i].At(kind).AUC))
@@ -162,8 +162,8 @@ func (p *plan) tunerFigure(results []*result) report.Figure {
 		X: report.Axis{Label: "mode"}, Y: report.Axis{Label: "AUC difference (bars: 95 % over seeds)"},
 	}
 	for _, e := range p.effects() {
-		if e.treated != logistic {
-			f.X.Ticks, f.X.Names = append(f.X.Ticks, float64(len(f.X.Ticks))), append(f.X.Names, e.treated)
+		if e.Treated != logistic {
+			f.X.Ticks, f.X.Names = append(f.X.Ticks, float64(len(f.X.Ticks))), append(f.X.Names, e.Treated)
 		}
 	}
 	f.Lines = report.MarginLines(-0.5, float64(len(f.X.Ticks))-0.5)
@@ -184,7 +184,7 @@ func (p *plan) tunerFigure(results []*result) report.Figure {
 }
 
 // effectFinding returns the sentence on an effect at a kind of rates.
-func effectFinding(e effect, at int, kind arms.Kind, results []*result) string {
+func effectFinding(e arms.Difference, at int, kind arms.Kind, results []*result) string {
 	sets := map[metric.Verdict][]string{}
 	for _, r := range judged(results) {
 		c, text := r.Effects[at].At(kind), r.DataSet
@@ -202,7 +202,7 @@ func effectFinding(e effect, at int, kind arms.Kind, results []*result) string {
 	if parts == nil {
 		parts = []string{"no data set has enough test rows for a verdict"}
 	}
-	return fmt.Sprintf("%s, %s: %s.", e.text, rateText(kind), strings.Join(parts, "; "))
+	return fmt.Sprintf("%s, %s: %s.", e.Text, rateText(kind), strings.Join(parts, "; "))
 }
 
 // boundFinding returns the sentence on what Persia reports: hybrid within 0.1 % of sync on its three data
@@ -210,7 +210,7 @@ func effectFinding(e effect, at int, kind arms.Kind, results []*result) string {
 func (p *plan) boundFinding(results []*result) string {
 	inside, outside, count := 0, 0, 0
 	for i, e := range p.effects() {
-		if e.name != job.Hybrid+"-less-sync" {
+		if e.Name != job.Hybrid+"-less-sync" {
 			continue
 		}
 		for _, r := range judged(results) {
@@ -238,8 +238,8 @@ func (p *plan) quantities(results []*result) (list []report.Quantity) {
 		for i, e := range p.effects() {
 			for _, kind := range []arms.Kind{arms.Own, arms.Common} {
 				list = append(list, report.Quantity{
-					Name: e.name + "-" + name + kind.Suffix(),
-					What: fmt.Sprintf("AUC of %s − AUC of %s on %s, %s", e.treated, e.reference, r.DataSet,
+					Name: e.Name + "-" + name + kind.Suffix(),
+					What: fmt.Sprintf("AUC of %s − AUC of %s on %s, %s", e.Treated, e.Reference, r.DataSet,
 						rateText(kind)),
 					Interval: r.Effects[i].At(kind).AUC, Over: report.OverSeeds,
 				})

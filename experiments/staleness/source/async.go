@@ -109,27 +109,21 @@ const (
 	averaged     = "async-average"
 )
 
-// difference is one of two arms.
-type difference struct {
-	name, text         string
-	treated, reference string
-}
-
 // chain is the number of differences from sync to async-ps, which add up to the total.
 const chain = 5
 
 // asyncDifferences returns the differences along the chain, their total, and some that do not belong to it.
-func asyncDifferences() []difference {
-	return []difference{
-		{"merging", "a step of the rows for each rank", byRank, sync},
-		{"applications", "a step of the network for each rank", applications, byRank},
-		{"row-staleness", "late rows", rowsLate, applications},
-		{"dense-staleness", "a late network", denseLate, rowsLate},
-		{"residual", "residual: the order of events", asyncPS, denseLate},
-		{"total", "async-ps − sync", asyncPS, sync},
-		{"batch", "batch ÷ N, no delay − sync", smallBatch, sync},
-		{"in-batch", "no delay − N applications", smallBatch, applications},
-		{"averaging", "async-average − sync", averaged, sync},
+func asyncDifferences() []arms.Difference {
+	return []arms.Difference{
+		arms.Less("merging", "a step of the rows for each rank", byRank, sync),
+		arms.Less("applications", "a step of the network for each rank", applications, byRank),
+		arms.Less("row-staleness", "late rows", rowsLate, applications),
+		arms.Less("dense-staleness", "a late network", denseLate, rowsLate),
+		arms.Less("residual", "residual: the order of events", asyncPS, denseLate),
+		arms.Less("total", "async-ps − sync", asyncPS, sync),
+		arms.Less("batch", "batch ÷ N, no delay − sync", smallBatch, sync),
+		arms.Less("in-batch", "no delay − N applications", smallBatch, applications),
+		arms.Less("averaging", "async-average − sync", averaged, sync),
 	}
 }
 
@@ -221,21 +215,17 @@ func (p *asyncPlan) job(w report.DataSet, o optimizer, name string, late delays,
 type asyncResult struct {
 	*arms.Result
 	// RowDelay and DenseDelay are the means of the delays that async-ps has, in steps of a rank's batch.
-	RowDelay   float64 `json:"row_delay_steps"`
-	DenseDelay float64 `json:"dense_delay_steps"`
-	Parts      []*gap  `json:"parts"` // their sum is Total
-	Total      *gap    `json:"total"`
-	Beside     []*gap  `json:"beside"`
-}
-
-// gap is a difference at both kinds of rates.
-type gap struct {
-	Name string `json:"name"`
-	arms.Gap
+	RowDelay   float64     `json:"row_delay_steps"`
+	DenseDelay float64     `json:"dense_delay_steps"`
+	Parts      []*arms.Gap `json:"parts"` // their sum is Total
+	Total      *arms.Gap   `json:"total"`
+	Beside     []*arms.Gap `json:"beside"`
 }
 
 // all returns the differences in the order of asyncDifferences.
-func (r *asyncResult) all() []*gap { return slices.Concat(r.Parts, []*gap{r.Total}, r.Beside) }
+func (r *asyncResult) all() []*arms.Gap {
+	return slices.Concat(r.Parts, []*arms.Gap{r.Total}, r.Beside)
+}
 
 // gaps returns the differences of all results at both kinds of rates.
 func gaps(results []*asyncResult) (list []*judge.Comparison) {
@@ -287,13 +277,9 @@ func (p *asyncPlan) measureOne(
 	if r.Result, err = p.set(w, o, late).Measure(ctx, lab); err != nil {
 		return nil, err
 	}
-	var all []*gap
-	for _, d := range asyncDifferences() {
-		g, err := r.Gap(lab, d.treated, d.reference)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, &gap{d.name, g})
+	all, err := r.Gaps(lab, asyncDifferences())
+	if err != nil {
+		return nil, err
 	}
 	r.Parts, r.Total, r.Beside = all[:chain], all[chain], all[chain+1:]
 	return r, nil
@@ -312,7 +298,7 @@ func (p *asyncPlan) report(results []*asyncResult) *report.Report {
 			for _, kind := range []arms.Kind{arms.Own, arms.Common} {
 				r.Quantities = append(r.Quantities, report.Quantity{
 					Name: g.Name + "-" + report.Slug(one.DataSet) + kind.Suffix(),
-					What: fmt.Sprintf("AUC, %s, on %s, %s", asyncDifferences()[i].text, one.DataSet,
+					What: fmt.Sprintf("AUC, %s, on %s, %s", asyncDifferences()[i].Text, one.DataSet,
 						asyncRates(kind)),
 					Interval: g.At(kind).AUC, Over: report.OverSeeds,
 				})
@@ -339,7 +325,7 @@ func (r *asyncResult) partTable() cli.Table {
 		Header: []string{"part", "at the rates of sync", "at own rates"}, Words: 1,
 	}
 	for i, g := range r.all() {
-		name := asyncDifferences()[i].text
+		name := asyncDifferences()[i].Text
 		if g == r.Total {
 			name = "= " + name
 		}
@@ -387,7 +373,7 @@ func (r *asyncResult) finding(kind arms.Kind) string {
 	var clear []string
 	for i, g := range r.Parts {
 		if v := g.At(kind).AUC; v.Low > 0 || v.High < 0 {
-			clear = append(clear, asyncDifferences()[i].text+" "+report.PlusMinus(v))
+			clear = append(clear, asyncDifferences()[i].Text+" "+report.PlusMinus(v))
 		}
 	}
 	what := "no part has an interval that excludes 0"
