@@ -10,18 +10,20 @@
 // tables are in the memory of accelerators or of parameter servers.
 //
 // Left out are steps that their source calls bound by reading data, steps with rows in the memory of the host
-// of an accelerator, training on processors alone, times of single kernels, and steps whose batch or model
-// would have to be guessed. Of equal settings with several versions of a software, at most one row a version
-// is kept. A time that includes the input pipeline says so in its column; evaluation is never part of it.
+// of an accelerator, training on processors alone, times of single kernels, steps whose batch or model would
+// have to be guessed, and steps whose optimizer writes all rows of a table. Of equal settings with several
+// versions of a software, at most one row a version is kept. A time that includes the input pipeline says so
+// in its column; evaluation is never part of it.
 //
 // # The rule
 //
-// The rule was written down before the simulator had priced any of these rows. The first part that applies to
-// a row decides, and the column reason names the part:
+// The rule was written down, and the list made, without a look at any prediction of these rows. The first
+// part that applies to a row decides, and the column reason names the part:
 //
 //   - known: a price was inferred from the row, or the row was set apart for fitting, before this list was
 //     made. It is fit. There are 14 of them.
-//   - software: all rows of pytorch-dlrm-graphs are test, so one software is unseen as a whole.
+//   - software: all rows of oneflow and of pytorch-dlrm-graphs are test, so these are unseen as a whole. The
+//     first resembles no other software of the list, the second differs from pytorch-dlrm by its graphs.
 //   - model: the models of a software are sorted by the SHA-256 of software, "/" and model, as hexadecimal
 //     digits. The first third of them, rounded up, is fit with all rows; the others are test.
 //   - row: a software with a single model has its rows that are not known sorted by the SHA-256 of their id.
