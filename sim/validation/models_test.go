@@ -38,7 +38,8 @@ func TestModelsHaveThePublishedSizes(t *testing.T) {
 			continue
 		}
 		s := m.Size(model.Float32)
-		if gib := s.RowBytes / (1 << 30); math.Abs(gib/want.gib-1) > 0.015 || s.IDs != want.ids || m.Name != name {
+		gib := s.RowBytes / (1 << 30)
+		if math.Abs(gib/want.gib-1) > 0.015 || s.IDs != want.ids || m.Name != name {
 			t.Errorf("%s: %s with %.2f GiB and %v ids, want %.2f and %v", name, m.Name, gib, s.IDs, want.gib,
 				want.ids)
 		}
