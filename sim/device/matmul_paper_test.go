@@ -61,7 +61,8 @@ func TestSmallBatchesStayBelowHalfOfThePeak(t *testing.T) {
 
 // For square products, waves of tiles and the share by FLOPs agree, although neither is made from the other:
 // within a tenth from a side of 4096 on, and below on A100s, for which the waves were described. Measured
-// products of an H100 are up to 15 % faster than their waves.
+// products of an H100 are up to 15 % faster than their waves. The board has the curve of the module of 132
+// units. On its 114 units, a side of 4096 leaves more of the last wave idle.
 func TestSquareProductsReachTheShareOfTheirFLOPs(t *testing.T) {
 	for _, name := range Accelerators.Names() {
 		a := mustLoadAccelerator(t, name)
@@ -74,8 +75,11 @@ func TestSquareProductsReachTheShareOfTheirFLOPs(t *testing.T) {
 			k.Fill = 0
 			byFLOPs := a.Time(k)
 			most := 1.1
-			if name == "H100-SXM5" {
+			switch name {
+			case "H100-SXM5":
 				most = 1.15
+			case "H100-PCIe":
+				most = 1.2
 			}
 			if q := float64(byShape) / float64(byFLOPs); q > most || q < 0.9 {
 				t.Errorf("%s, side %d: %v by shape, %v by FLOPs", name, side, byShape, byFLOPs)

@@ -185,6 +185,9 @@ func (b *builder) forward(lookup int) int {
 	if b.network.Pairs.Vectors > 0 {
 		b.add(b.kernel("pairs", PartDenseForward, Forward, b.pairs().Forward()))
 	}
+	if b.network.Pooled > 0 {
+		b.elementwise("means", PartDenseForward, Forward, b.network.Pooled)
+	}
 	for i, p := range b.network.Cross {
 		b.layerForward(p)
 		if i%2 == 1 { // x0 ⊙ (…) + x: three read, one written
@@ -284,6 +287,9 @@ func (b *builder) backward(loss int) {
 	}
 	if b.network.Pairs.Vectors > 0 {
 		b.add(b.kernel("pairs back", PartDenseBackward, Backward, b.pairs().Backward()))
+	}
+	if b.network.Pooled > 0 {
+		b.elementwise("means back", PartDenseBackward, Backward, b.network.Pooled)
 	}
 	ready := b.scatterGradients(b.join(PartDenseBackward, Backward))
 	layers(b.network.Bottom)

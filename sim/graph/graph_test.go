@@ -118,6 +118,19 @@ func timeOf(s *Step, name string) (sum unit.Tick) {
 	return sum
 }
 
+// 512 values of embeddings and 64 of the bottom layers become 128 and 64. One kernel a direction reads and
+// writes all of them in half precision.
+func TestMeansOfEmbeddingsAreAKernel(t *testing.T) {
+	c, s := ideal(t)
+	m := even(t, 8, 1e6)
+	m.Dense.Interaction, m.Dense.Stride = model.Pool, 4
+	r := run(t, Job{Model: m, Cluster: c, System: s, GPUs: 4})
+	want := c.Accelerator.Time(stream(1, 2*1024*(512+64+128+64)))
+	if on, back := timeOf(r.Step, "means"), timeOf(r.Step, "means back"); on != want || back != want {
+		t.Errorf("means take %d and %d ns, want %d", on, back, want)
+	}
+}
+
 // The planner of TorchRec counts O·W·dim·c bytes of pooled rows a table and rank, with O the poolings of a
 // rank: table-wise in an all-to-all, row-wise in a reduce-scatter (torchrec/distributed/planner,
 // shard_estimators). Of the bytes of a collective, (n−1)/n leave the rank. On 4 ranks of a server with 8

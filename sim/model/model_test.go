@@ -97,6 +97,38 @@ func TestWorkOfDLRMsInnerProducts(t *testing.T) {
 	}
 }
 
+// 100 values of two tables, their means of 7 and a numeric feature: 15 + 1 values enter the top layers.
+func TestPoolNarrowsTheEmbeddings(t *testing.T) {
+	text := `{name: pool, source: test, date: "2020", dim: 50, exponent: 1, numeric: 1, batch: {global: 1},
+		tables: [{name: a, rows: 10, count: 2}], dense: {interaction: pool, stride: 7, top: [4, 1]},
+		precisions: {compute: fp32, rows: fp32, activations: fp32, wire: fp32, gradients: fp32},
+		optimizers: {rows: sgd, dense: sgd}}`
+	load := func(text string) (*Model, error) {
+		file := filepath.Join(t.TempDir(), "m.yaml")
+		if err := os.WriteFile(file, []byte(strings.ReplaceAll(text, "\t", "")), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return Load(file)
+	}
+	m, err := load(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := m.Network()
+	if n.Joined != 101 || n.Out != 16 || n.Pooled != 117 || n.Top[0].In != 16 || n.Values() != 101+16+5 {
+		t.Errorf("network = %+v with %d values", n, n.Values())
+	}
+	for _, c := range []struct{ old, new, want string }{
+		{"stride: 7", "stride: 0", "stride = 0"},
+		{"interaction: pool", "interaction: concat", "stride without"},
+	} {
+		if _, err := load(strings.Replace(text, c.old, c.new, 1)); err == nil ||
+			!strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: error %v, want %q", c.new, err, c.want)
+		}
+	}
+}
+
 func TestBytesFollowThePrecision(t *testing.T) {
 	m := mustLoad(t, "criteo-syn-100t")
 	if s := m.Size(Float16); math.Abs(s.RowBytes/200e12-1) > 1e-6 || s.StateBytes != 0 {

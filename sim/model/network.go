@@ -15,6 +15,7 @@ const (
 	Concat = "concat" // all of them side by side
 	Dot    = "dot"    // the bottom's output, and the inner products of all pairs of vectors
 	Cross  = "cross"  // side by side, through low-rank cross layers (DCN v2)
+	Pool   = "pool"   // means of neighbouring embedding values, beside the numeric features
 )
 
 // Dense describes the dense network: either its layers or, where they are not published, its size.
@@ -25,6 +26,8 @@ type Dense struct {
 	Interaction string `yaml:"interaction"`
 	CrossLayers int    `yaml:"cross-layers"`
 	CrossRank   int    `yaml:"cross-rank"`
+	// Stride is the number of neighbouring values that Pool replaces by their mean.
+	Stride int `yaml:"stride"`
 	// Top has the widths of the layers behind the interaction. The last is the number of labels.
 	Top []int `yaml:"top"`
 
@@ -38,12 +41,16 @@ type Dense struct {
 // validate reports the first fault.
 func (d *Dense) validate(labels int) error {
 	switch {
-	case d.Interaction != Concat && d.Interaction != Dot && d.Interaction != Cross:
-		return fmt.Errorf("interaction = %q; want %s, %s or %s", d.Interaction, Concat, Dot, Cross)
+	case d.Interaction != Concat && d.Interaction != Dot && d.Interaction != Cross && d.Interaction != Pool:
+		return fmt.Errorf("interaction = %q; want %s, %s, %s or %s", d.Interaction, Concat, Dot, Cross, Pool)
 	case d.Interaction == Cross && (d.CrossLayers < 1 || d.CrossRank < 1):
 		return fmt.Errorf("cross-layers, cross-rank = %d, %d; want at least 1, 1", d.CrossLayers, d.CrossRank)
 	case d.Interaction != Cross && (d.CrossLayers != 0 || d.CrossRank != 0):
 		return fmt.Errorf("cross-layers, cross-rank without interaction %q; remove them", Cross)
+	case d.Interaction == Pool && d.Stride < 1:
+		return fmt.Errorf("stride = %d; want at least 1", d.Stride)
+	case d.Interaction != Pool && d.Stride != 0:
+		return fmt.Errorf("stride without interaction %q; remove it", Pool)
 	case d.Parameters.Given() != d.Layers.Given():
 		return errors.New("one of parameters and layers; give both, or top in their place")
 	case d.Taper.Given() && !d.Parameters.Given():
@@ -101,6 +108,8 @@ type Network struct {
 	Top    []Product
 	// Pairs describes the inner products of the interaction; zero without.
 	Pairs Pairs
+	// Pooled is the number of values that the kernel of Pool reads and writes; zero without.
+	Pooled int
 	// Joined is the number of values that the interaction reads: all pooled embeddings, and the numeric
 	// features behind the bottom layers.
 	Joined int
@@ -149,7 +158,7 @@ func (n *Network) BackwardFLOPs() unit.FLOPs {
 // Values returns the number of values of a sample that the forward pass writes, which backward needs.
 func (n *Network) Values() int {
 	sum := n.Joined
-	if n.Pairs.Vectors > 0 {
+	if n.Pairs.Vectors > 0 || n.Pooled > 0 {
 		sum += n.Out
 	}
 	for _, p := range n.Products() {
@@ -172,6 +181,9 @@ func (d *Dense) network(numeric, labels, vectors, width, dim int) *Network {
 	case Dot:
 		n.Pairs = Pairs{vectors + 1, dim}
 		n.Out = numeric + n.Pairs.count()
+	case Pool:
+		n.Out = numeric + (width+d.Stride-1)/d.Stride
+		n.Pooled = n.Joined + n.Out
 	case Cross:
 		for i := range d.CrossLayers {
 			n.Cross = append(n.Cross,
