@@ -61,8 +61,8 @@ func TestSmallBatchesStayBelowHalfOfThePeak(t *testing.T) {
 
 // For square products, waves of tiles and the share by FLOPs agree, although neither is made from the other:
 // within a tenth from a side of 4096 on, and below on A100s, for which the waves were described. Measured
-// products of an H100 are up to 15 % faster than their waves. The board has the curve of the module of 132
-// units. On its 114 units, a side of 4096 leaves more of the last wave idle.
+// products of an H100-SXM5 are up to 15 % faster than their waves. The H100-PCIe has its curve, and 114 units
+// in place of 132: a side of 4096 leaves more of its last wave idle.
 func TestSquareProductsReachTheShareOfTheirFLOPs(t *testing.T) {
 	for _, name := range Accelerators.Names() {
 		a := mustLoadAccelerator(t, name)

@@ -27,7 +27,7 @@ type Dense struct {
 	CrossLayers int    `yaml:"cross-layers"`
 	CrossRank   int    `yaml:"cross-rank"`
 	// Stride is the number of neighbouring values that Pool replaces by their mean.
-	Stride int `yaml:"stride"`
+	Stride int `yaml:"stride,omitempty"`
 	// Top has the widths of the layers behind the interaction. The last is the number of labels.
 	Top []int `yaml:"top"`
 

@@ -1,6 +1,6 @@
 // Package validation holds published training steps of recommender systems: how long a step takes on which
-// hardware, with which software and model. They judge the simulator, and prices are fitted to some of them.
-// The list is frozen. A price may be fitted to rows marked fit; a row marked test only judges.
+// hardware, with which software and model. They are for judging the simulator, and for fitting prices. The
+// list is frozen: a price may be fitted to rows marked fit, and a row marked test only judges.
 //
 // # Which steps qualify
 //

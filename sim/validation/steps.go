@@ -2,13 +2,10 @@ package validation
 
 import (
 	"bytes"
-	"crypto/sha256"
 	"embed"
 	"encoding/csv"
-	"encoding/hex"
 	"errors"
 	"fmt"
-	"io/fs"
 	"reflect"
 	"strconv"
 	"strings"
@@ -104,23 +101,6 @@ func Steps() ([]Step, error) {
 		return nil, err
 	}
 	return parse(text)
-}
-
-// Hash returns the SHA-256 of the list and of all its models, as hexadecimal digits.
-func Hash() (string, error) {
-	h := sha256.New()
-	err := fs.WalkDir(files, ".", func(name string, e fs.DirEntry, err error) error {
-		if err != nil || e.IsDir() {
-			return err
-		}
-		text, err := files.ReadFile(name)
-		if err != nil {
-			return err
-		}
-		_, err = fmt.Fprintf(h, "%s %d\n%s", name, len(text), text)
-		return err
-	})
-	return hex.EncodeToString(h.Sum(nil)), err
 }
 
 // parse reads the text of a list.

@@ -54,7 +54,7 @@ func hugeShare(a *memory.Arena) (float64, error) {
 // chased is what chases say about this machine's memory.
 type chased struct {
 	Chases []device.Chase `json:"chases"`
-	Memory device.Host    `json:"memory"` // that explains them best
+	Memory device.Host    `json:"-"` // that explains them best; the simulated times follow from it
 }
 
 // chase measures this machine's memory with chases through buffers of small and of huge pages of up to some

@@ -146,8 +146,10 @@ func (d *draws) null(c cell, figure func(rates, cell) float64) float64 {
 	return math.Exp(sum / n)
 }
 
-// predict predicts all figures that are left out in turn, with one of part draws kept.
-func (d *draws) predict(part int) *given {
+// newGiven predicts all figures that are left out.
+func newGiven(r *paper.Predictions) *given {
+	d := newDraws(r)
+	part := max(1, min(keptPart, len(d.at)/keptLeast))
 	g := &given{Part: part, Draws: len(d.at) / part}
 	everything := d.nearest(nil, len(d.at))
 	sets, halves, all := paper.ScalingFigure(), 0, 0
@@ -173,12 +175,6 @@ func (d *draws) predict(part int) *given {
 	}
 	g.Half = float64(halves) / float64(max(1, all))
 	return g
-}
-
-// newGiven predicts all figures that are left out.
-func newGiven(r *paper.Predictions) *given {
-	d := newDraws(r)
-	return d.predict(max(1, min(keptPart, len(d.at)/keptLeast)))
 }
 
 // summary is what figures that are left out have in common.

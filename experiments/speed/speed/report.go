@@ -108,8 +108,8 @@ func (r *result) rate(seconds []float64) string {
 	return threeDigits(r.work() / report.Median(seconds))
 }
 
-// beside is a case beside something else: a peer, a limit of the machine, a goal. It is a
-// line of a table and, with a target, a goal.
+// beside is a case beside something else: a peer, a limit of the machine, a goal. It is a line of a table
+// and, with a target, a goal.
 type beside struct {
 	caption, yardstick string // of the table, and of the column of the other
 	ours, theirs       string
