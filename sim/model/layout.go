@@ -46,11 +46,8 @@ func (m *Model) Layout() *model.Layout {
 			values, kernels = values+2*p.Out, kernels+1
 		}
 	}
-	if n.Pairs.Vectors > 0 {
+	if n.Pairs.Vectors > 0 || n.Pooled > 0 {
 		values, kernels = values+n.Joined+n.Out, kernels+1
-	}
-	if n.Pooled > 0 {
-		values, kernels = values+n.Pooled, kernels+1
 	}
 	for range len(n.Cross) / 2 { // the product with the joined input, and the sum
 		values, kernels = values+4*n.Joined, kernels+1

@@ -118,6 +118,11 @@ func TestPoolNarrowsTheEmbeddings(t *testing.T) {
 	if n.Joined != 101 || n.Out != 16 || n.Pooled != 117 || n.Top[0].In != 16 || n.Values() != 101+16+5 {
 		t.Errorf("network = %+v with %d values", n, n.Values())
 	}
+	// The join, two products, an activation function, the means and the loss; all but the loss read and write
+	// what stands here.
+	if c := m.Layout().Cost; c.Kernels != 6 || c.ActivationBytes != 4*(2*101+(16+4)+2*4+(4+1)+(101+16)) {
+		t.Errorf("cost = %+v", c)
+	}
 	for _, c := range []struct{ old, new, want string }{
 		{"stride: 7", "stride: 0", "stride = 0"},
 		{"interaction: pool", "interaction: concat", "stride without"},

@@ -71,6 +71,10 @@ func TestMissingData(t *testing.T) {
 	if got, _ := Present(realSets(), folder); len(got) != 2 {
 		t.Errorf("present with Avazu: %v", got)
 	}
+	frappe := func(s DataSet) bool { return s.Name == "frappe" } // measured, and gone since
+	if got := Absent(realSets(), folder, frappe); len(got) != len(notes)-2 {
+		t.Errorf("absent without Avazu and Frappe: %q", got)
+	}
 }
 
 // The data of a job file have the hint of a known set of their kind.

@@ -196,9 +196,10 @@ func TestACutLineIsTrainedAgain(t *testing.T) {
 
 func TestOtherFilesAreRefused(t *testing.T) {
 	for text, want := range map[string]string{
-		`{"format":99,"engine":"other"}` + "\n":     "new folder",
-		"nonsense\n":                                "new folder",
-		`{"format":1,"engine":"ENGINE"}` + "\n{]\n": ":2: ",
+		`{"format":99,"engine":"ENGINE"}` + "\n":                                   "new folder",
+		`{"format":1,"engine":"other"}` + "\n":                                     "new folder",
+		"nonsense\n":                                                               "new folder",
+		`{"format":1,"engine":"ENGINE"}` + "\n{]\n":                                ":2: ",
 		`{"format":1,"engine":"ENGINE"}` + "\n" + `{"id":"a","Own":"AAAA"}` + "\n": ":2: ",
 	} {
 		folder, trained := t.TempDir(), 0
