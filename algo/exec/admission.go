@@ -102,11 +102,18 @@ func (a *Admission) checkContent(m msg.Message, payload Payload) (unit.Bytes, er
 			return unit.Bytes(put.Signs.Size() + put.Sums.Size()), a.checkPut(m, put)
 		}
 	case msg.Rows, msg.Embeddings, msg.PutGradients:
-		if values, ok := payload.(Values); ok {
-			if m.Kind == msg.Rows { // how many there must be is not known here
+		if mixed, ok := payload.(*MixedRows); ok && m.Kind == msg.Embeddings && a.hasHotRows() {
+			return unit.Bytes(mixed.Size()), mixed.check(m, a)
+		}
+		if values, ok := payload.(Values); ok && !(m.Kind == msg.Embeddings && a.hasHotRows()) {
+			want := int(m.Samples) * a.width
+			switch {
+			case m.Kind == msg.Rows: // how many there must be is not known here
 				return unit.Bytes(values.Size()), nil
+			case a.hasHotRows(): // nor here, where the rank keeps some
+				want = min(values.Len(), want)
 			}
-			return unit.Bytes(values.Size()), a.checkCount(values.Values, int(m.Samples)*a.width)
+			return unit.Bytes(values.Size()), a.checkCount(values.Values, want)
 		}
 	case msg.Params, msg.Push:
 		if values, ok := payload.(DenseShard); ok {
@@ -262,13 +269,24 @@ func valuesOf(n *numerics, s *Store, m msg.Message) (count int, known bool) {
 	case m.Kind == msg.Rows && here:
 		return len(routed.ShardSigns(int(m.From.Index))) * n.dim, true
 	case m.Kind == msg.PutGradients && here:
-		return routed.Samples() * n.width, true
+		return n.gradValues(routed), true
 	}
 	h.Kind = role.BatchSamples
-	if part, here := find[*batch.Part](s, h); m.Kind == msg.Embeddings && here {
+	if part, here := find[*batch.Part](s, h); m.Kind == msg.Embeddings && here && !n.hasHotRows() {
 		return part.Samples * n.width, true
 	}
 	return 0, false
+}
+
+// hasHotRows reports whether ranks hold rows.
+func (n *numerics) hasHotRows() bool { return n.plan.Hot().Len() > 0 }
+
+// buckets returns the number of buckets of the all-reduce: those of the dense network and that of hot rows.
+func (n *numerics) buckets(layout *model.Layout) int {
+	if n.hasHotRows() {
+		return len(layout.Buckets) + 1
+	}
+	return len(layout.Buckets)
 }
 
 // checkCount returns an error unless there are count values.
@@ -300,6 +318,9 @@ func (a *Admission) FrameMax(m msg.Message) unit.Bytes {
 		most = unit.Bytes(a.signsMax(m) * (8 + 4*a.dim))
 	case msg.Embeddings, msg.PutGradients:
 		most = 4 * samples * unit.Bytes(a.width)
+		if m.Kind == msg.Embeddings && a.hasHotRows() {
+			most += unit.Bytes(a.signsMax(m)*4*(2+a.dim)) + 4*slots*(samples+1)
+		}
 	case msg.Params, msg.Push:
 		layout := a.layout
 		return msg.HeaderBytes + frameOverhead + unit.Bytes(4*(layout.Params+layout.Running+

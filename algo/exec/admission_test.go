@@ -6,9 +6,11 @@ import (
 	"testing"
 
 	"tandem/algo/exec/exectest"
+	"tandem/algo/exec/frequent"
 	"tandem/algo/job"
 	"tandem/algo/numeric/batch"
 	"tandem/algo/numeric/compress"
+	"tandem/algo/numeric/route"
 	"tandem/algo/protocol/event"
 	"tandem/algo/protocol/msg"
 	"tandem/algo/protocol/role"
@@ -70,6 +72,7 @@ func TestCorrectPayloadsPass(t *testing.T) {
 		for _, index := range []string{job.IndexRaw, job.IndexCompressed} {
 			settings := exectest.Job(2, 2)
 			settings.Wire.Precision, settings.Wire.Index = wire, index
+			exchange(t, withHotRows(t, settings))
 			p, _, all := exchange(t, settings)
 			for kind, own := range all {
 				for other, wrong := range all {
@@ -83,6 +86,57 @@ func TestCorrectPayloadsPass(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// withHotRows returns a job in which some rows of the exchange's data are hot.
+func withHotRows(t *testing.T, settings job.Job) job.Job {
+	settings.Rows.Hot = job.Hot{Share: 0.1}
+	if err := frequent.Choose(&settings, exectest.NewColumns(16, 16), 0); err != nil {
+		t.Fatal(err)
+	}
+	return settings
+}
+
+// Pooled embeddings that leave bags to the rank are refused if the rank could not make sense of them.
+func TestWrongMixedRowsAreRefused(t *testing.T) {
+	p, stores, all := exchange(t, withHotRows(t, exectest.Job(2, 2)))
+	honest := all[msg.Embeddings]
+	hot := p.numerics.plan.Hot().Len()
+	slot := -1 // the first with hot rows
+	for _, c := range []struct {
+		change func(m *MixedRows, own *route.Bags)
+		want   string
+	}{
+		{func(m *MixedRows, _ *route.Bags) { m.Places[0] = int32(hot) }, "hot row 0: place"},
+		{func(m *MixedRows, _ *route.Bags) { m.Places[0] = -1 }, "hot row 0: place -1"},
+		{func(m *MixedRows, _ *route.Bags) { m.Places[1] = m.Places[0] }, "comes twice"},
+		{func(m *MixedRows, _ *route.Bags) { m.Slots = m.Slots[1:] }, "bags of 1 slots, want 2"},
+		{func(_ *MixedRows, own *route.Bags) { own.Offsets = own.Offsets[1:] }, "offsets do not cut"},
+		{func(_ *MixedRows, own *route.Bags) { own.Offsets[1] = 99 }, "sample 1 has -"},
+		{func(m *MixedRows, own *route.Bags) { own.Rows[0] = int32(m.Cold + len(m.Places)) }, ": row "},
+		{func(_ *MixedRows, own *route.Bags) { own.Rows[0] = -1 }, ": row -1 of"},
+		{func(m *MixedRows, _ *route.Bags) { m.Cold = 1 << 30 }, "want at most 65536 of each"},
+		{func(m *MixedRows, _ *route.Bags) { m.Cold++ }, "values: compress: "},
+		{func(m *MixedRows, _ *route.Bags) { m.Slots[0], m.Slots[1] = m.Slots[1], m.Slots[0] },
+			"hot rows of a raw slot"},
+	} {
+		m := *honest.payload.(*MixedRows)
+		m.Places, m.Slots = slices.Clone(m.Places), slices.Clone(m.Slots)
+		for s, own := range m.Slots {
+			m.Slots[s] = route.Bags{Rows: slices.Clone(own.Rows), Offsets: slices.Clone(own.Offsets)}
+			if len(own.Rows) > 0 {
+				slot = s
+			}
+		}
+		c.change(&m, &m.Slots[slot])
+		if err := examine(p, stores[honest.m.To], honest.m, &m); err == nil ||
+			!strings.Contains(err.Error(), c.want) {
+			t.Errorf("%v, want %q", err, c.want)
+		}
+	}
+	if p.Admission().CheckPayload(honest.m, Values{}) == nil {
+		t.Error("pooled embeddings pass that leave no bag to the rank")
 	}
 }
 

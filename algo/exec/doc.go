@@ -18,6 +18,22 @@
 // divides by the number of samples and applies the weight of staleness, and Table.Apply calls the row
 // optimizer.
 //
+// # Hot rows
+//
+// A row that is hot (job.Hot) is on every rank instead of a PS. The EW routes it to one more owner
+// (shard.Plan.Owner) and sends MixedRows instead of pooled embeddings: those of the bags without a hot row,
+// and for the other bags their rows, so that the rank pools them in the order of the bag (route.Mixed). The
+// rank sums the gradients of its hot rows into model.Vector.Rows, which is one more bucket of the all-reduce
+// (dense.WithRows). Every process with ranks takes the optimizer step of these rows once. Roles do not know
+// hot rows: they count one bucket more.
+//
+// Other rows may be hot from the next run of the roles on (Executor.SetHot). Rows then move between the
+// tables of PSs and that of the hot rows with all their bits.
+//
+// On an fp32 wire, sums have the bits that PSs would have computed: a bag is never divided; −0 stands for a
+// row that a rank does not have, and changes no sum; and ranks are summed along the same tree. On a narrower
+// wire, other rows are rounded, and hot rows are not.
+//
 // # Admission
 //
 // A payload from another process is checked before a role receives its message. Admission.CheckPayload

@@ -1,6 +1,8 @@
 package exec
 
 import (
+	"slices"
+
 	"tandem/algo/job"
 	"tandem/algo/numeric/compress"
 	"tandem/algo/numeric/route"
@@ -19,6 +21,9 @@ func (w *embeddingWorkerWork) byKind() map[role.WorkKind]workFunc {
 type resolved struct {
 	*route.Routed
 	signs []compress.Signs
+	// Where rows are hot, mixed has the bags with hot rows, and places these rows in shard.Hot.Signs.
+	mixed  *route.Mixed
+	places []int32
 }
 
 // split resolves the ids of a batch to signs by PS.
@@ -28,10 +33,16 @@ func (w *embeddingWorkerWork) split(i item) (role.Result, error) {
 	if err != nil {
 		return role.Result{}, err
 	}
-	plan := w.job.ShardPlan()
-	routed := &resolved{Routed: route.RouteOn(w.numerics.pool, w.schema, part, plan)}
+	routed := &resolved{Routed: route.RouteOn(w.numerics.pool, w.schema, part, w.plan)}
+	if hot := w.plan.Hot(); w.hasHotRows() {
+		routed.mixed = routed.Mixed(w.schema)
+		for _, sign := range routed.ShardSigns(w.plan.Servers()) {
+			place, _ := hot.Place(sign)
+			routed.places = append(routed.places, place)
+		}
+	}
 	var r role.Result
-	for shard := range plan.Servers() {
+	for shard := range w.plan.Servers() {
 		own := routed.ShardSigns(shard)
 		signs := compress.Signs{Plain: own}
 		if w.job.Wire.Index == job.IndexCompressed {
@@ -71,21 +82,42 @@ func (w *embeddingWorkerWork) pool(i item) (role.Result, error) {
 		}
 		rows = append(rows, part...)
 	}
+	if routed.mixed != nil { // anything stands for the hot rows
+		rows = slices.Grow(rows, len(routed.Signs)*w.dim-len(rows))[:len(routed.Signs)*w.dim]
+	}
 	pooled := w.buffers.borrow(routed.Samples() * w.width)
 	routed.PoolOn(w.numerics.pool, pooled, w.schema, rows, w.dim)
+	if routed.mixed != nil {
+		return role.Result{Bytes: w.storeMixed(i, routed, rows, pooled)}, nil
+	}
 	return role.Result{Bytes: w.storeValues(i.store, i.Makes[0], pooled)}, nil
+}
+
+// gradValues returns the number of gradients of pooled embeddings that the rank of a batch sends.
+func (n *numerics) gradValues(routed *resolved) int {
+	if routed.mixed != nil {
+		return routed.mixed.GradValues()
+	}
+	return routed.Samples() * n.width
 }
 
 // merge computes row gradient sums, by PS, from the gradients of pooled embeddings.
 func (w *embeddingWorkerWork) merge(i item) (role.Result, error) {
 	routed := get[*resolved](i.store, i.Reads[0])
 	packed := get[compress.Values](i.store, i.Reads[1])
-	grads, err := packed.Unpack(routed.Samples() * w.width)
+	grads, err := packed.Unpack(w.gradValues(routed))
 	if err != nil {
 		return role.Result{}, err
 	}
-	sums := w.buffers.borrow(len(routed.Signs) * w.dim)
-	routed.MergeOn(w.numerics.pool, sums, w.schema, grads, w.dim)
+	if m := routed.mixed; m != nil {
+		all := w.buffers.borrow(routed.Samples() * w.width)
+		defer w.buffers.giveBack(all)
+		m.ExpandGrads(all, grads)
+		grads = all
+	}
+	cold := int(routed.Bounds[w.plan.Servers()]) // rows; the rank sums the gradients of hot ones
+	sums := w.buffers.borrow(cold * w.dim)
+	routed.MergeRange(w.numerics.pool, sums, w.schema, grads, w.dim, 0, cold)
 	puts := make([]*Put, len(routed.signs))
 	for shard := range puts {
 		lo, hi := int(routed.Bounds[shard]), int(routed.Bounds[shard+1])

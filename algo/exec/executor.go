@@ -9,6 +9,7 @@ import (
 	"tandem/algo/job"
 	"tandem/algo/numeric/batch"
 	"tandem/algo/numeric/kernel/gemm"
+	"tandem/algo/numeric/shard"
 	"tandem/algo/protocol/msg"
 	"tandem/algo/protocol/pace"
 	"tandem/algo/protocol/role"
@@ -20,6 +21,7 @@ type Executor struct {
 	numerics  *numerics
 	work      map[role.WorkKind]workFunc
 	dense     dense.Strategy
+	ranks     *nnWorkerWork
 	rounds    *rounds // all-reduces under way
 	model     *ModelState
 	admission *Admission
@@ -62,8 +64,12 @@ func NewLocal(
 		return nil, err
 	}
 	n := &numerics{job: t, schema: schema, dim: t.Model.Dim(), width: schema.EmbeddingWidth(),
-		pool: gemm.PoolOf(m.Products)}
+		plan: t.ShardPlan(), pool: gemm.PoolOf(m.Products)}
 	shards, err := newRowShards(&t, rule, m, here)
+	if err != nil {
+		return nil, err
+	}
+	hot, err := newHotRows(n, int32(len(engine.Layout().Buckets)), m, here)
 	if err != nil {
 		return nil, err
 	}
@@ -79,20 +85,22 @@ func NewLocal(
 	}
 	e := &Executor{
 		numerics: n, work: map[role.WorkKind]workFunc{}, dense: strategy,
-		rounds:    newRounds(strategy, t.Roles.Ranks, len(engine.Layout().Buckets)),
-		model:     &ModelState{numerics: n, engine: engine, shards: shards, dense: strategy},
+		ranks:     &nnWorkerWork{numerics: n, reportLoss: m.ReportLoss},
+		model:     &ModelState{numerics: n, engine: engine, shards: shards, hot: hot, dense: strategy},
 		admission: newAdmission(n, shards, strategy, engine.Layout(), rule.Dense().Quorum > 0),
 	}
 	for _, of := range []interface {
 		byKind() map[role.WorkKind]workFunc
 	}{
 		&dataLoaderWork{n, source}, &embeddingWorkerWork{n}, &embeddingPSWork{n, shards, strategy},
-		&nnWorkerWork{n, strategy, m.ReportLoss}, &densePSWork{strategy},
+		e.ranks, &densePSWork{strategy},
 	} {
 		for kind, t := range of.byKind() { // order-free: kinds are distinct
 			e.work[kind] = t
 		}
 	}
+	e.ranks.use(hot, strategy, engine.Layout())
+	e.rounds = newRounds(e.ranks.dense, t.Roles.Ranks, n.buckets(engine.Layout()))
 	return e, nil
 }
 
@@ -130,6 +138,39 @@ func (e *Executor) BeginAt(step int) {
 			s.BeginAt(step)
 		}
 	}
+	if e.model.hot != nil {
+		e.model.hot.beginAt(step)
+	}
+}
+
+// SetHot makes other rows hot. Rows that become hot move from their PSs to the ranks, and those that no
+// longer are hot to their PSs, with all their bits: values, optimizer state, update counts, and marks for
+// eviction. A full PS evicts others for them or, if it does not evict, SetHot returns an error after which
+// the executor is of no use. It also returns an error, and changes nothing, if the ranks have no room for the
+// rows.
+//
+// The job must ask for hot rows. Either all roles are in this process or none is. No role may have work, and
+// no read may lack its gradients; the next run of the roles needs a new configuration (job.Job.RoleConfig)
+// and a new TestSet. Memory: the rows that move. Cost: a copy of each, and of the sums of hot gradients for
+// each rank.
+func (e *Executor) SetHot(rows *shard.Hot) error {
+	n, m := e.numerics, e.model
+	if m.hot != nil {
+		if err := m.hot.checkMemory(rows.Len()); err != nil {
+			return err
+		}
+	}
+	before := n.plan
+	n.job.Rows.Hot.SetRows(rows)
+	n.plan = n.job.ShardPlan()
+	if m.hot != nil {
+		if err := m.hot.replace(before, m.shards); err != nil {
+			return n.withAdvice(err)
+		}
+	}
+	e.ranks.use(m.hot, e.dense, m.Layout())
+	e.rounds = newRounds(e.ranks.dense, n.job.Roles.Ranks, n.buckets(m.Layout()))
+	return nil
 }
 
 // Admission returns the checks of payloads that come from other processes.

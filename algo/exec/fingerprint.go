@@ -92,6 +92,10 @@ func (h *fingerprint) numbers(v reflect.Value) bool {
 		for _, x := range s {
 			h.word(x)
 		}
+	case []int32:
+		for _, x := range s {
+			h.word(uint64(x))
+		}
 	case []byte:
 		h.bytes(s)
 	default:

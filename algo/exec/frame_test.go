@@ -35,6 +35,14 @@ func TestFramesAreAsLargeAsTheLargestPayload(t *testing.T) {
 				p.Admission().FrameMax(m))
 		}
 	}
+	// With hot rows, embeddings are those of bags without one. Of every id, the row may be sent, with its
+	// number in a bag and its place among the hot rows. Every bag has an end.
+	p = mustNew(t, withHotRows(t, exectest.Job(2, 2)), exectest.NewColumns(16, 16))
+	const most = unit.Bytes(4*8*width + 4*(3+2)*ids + 4*2*(8+1))
+	m := msg.Message{Kind: msg.Embeddings, Rank: 1, Samples: 8, StepSamples: 16, Bytes: 1 << 40}
+	if got := p.Admission().FrameMax(m); got < msg.HeaderBytes+most || got > msg.HeaderBytes+most+headers {
+		t.Errorf("embeddings with hot rows: a frame of up to %d bytes, want %d and the header", got, most)
+	}
 }
 
 // The last step of an epoch may have one sample only.

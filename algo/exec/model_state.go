@@ -20,13 +20,15 @@ type ModelState struct {
 	numerics *numerics
 	engine   model.Engine
 	shards   []*embedding.Shard // by PS; nil if the PS is in another process
+	hot      *hotRows           // of the ranks of this process; nil: none
 	dense    dense.Strategy
 }
 
 // Layout returns the layout of the dense network.
 func (m *ModelState) Layout() *model.Layout { return m.engine.Layout() }
 
-// Tables returns the tables of the embedding PSs of this process, in PS order.
+// Tables returns the tables of the embedding PSs of this process, in PS order, and that of hot rows, if rank
+// 0 is in this process.
 func (m *ModelState) Tables() []*table.Table {
 	var tables []*table.Table
 	for _, s := range m.shards {
@@ -34,21 +36,28 @@ func (m *ModelState) Tables() []*table.Table {
 			tables = append(tables, s.Table())
 		}
 	}
+	if m.hot.atRankZero() {
+		tables = append(tables, m.hot.rows.Table())
+	}
 	return tables
 }
 
 // Missed returns a count for every row gradient applied: the updates of the row between the read that the
 // gradient was computed from and the gradient's own. This is the part of staleness that matters, because ids
-// meet.
-func (m *ModelState) Missed() histogram.Histogram {
-	var all histogram.Histogram
+// meet. Hot is how many of the gradients were of hot rows.
+func (m *ModelState) Missed() (all histogram.Histogram, hot uint64) {
 	for _, s := range m.shards {
 		if s != nil {
 			missed := s.Missed()
 			all.Merge(&missed)
 		}
 	}
-	return all
+	if m.hot != nil {
+		missed := m.hot.rows.Missed()
+		all.Merge(&missed)
+		hot = missed.Count()
+	}
+	return all, hot
 }
 
 // Weights returns the weights of the dense network that a role holds, or nil if the role holds none or is in
@@ -58,8 +67,15 @@ func (m *ModelState) Missed() histogram.Histogram {
 func (m *ModelState) Weights(at msg.Address) model.Weights { return m.dense.Weights(at) }
 
 // Digest returns a fingerprint of the parameters that a role holds: the rows of an embedding PS, or the
-// Weights of another role; 0 if it holds none, or on a device that has failed.
+// Weights of another role; 0 if it holds none, or on a device that has failed. That of the PS after the last
+// is of the hot rows, which the ranks of this process hold.
 func (m *ModelState) Digest(at msg.Address) uint64 {
+	if at.Role == msg.EmbeddingPS && int(at.Index) == len(m.shards) {
+		if m.hot == nil {
+			return 0
+		}
+		return m.hot.rows.Table().Digest()
+	}
 	if at.Role == msg.EmbeddingPS {
 		return m.shards[at.Index].Table().Digest()
 	}
@@ -72,6 +88,16 @@ func (m *ModelState) Digest(at msg.Address) uint64 {
 		return 0
 	}
 	return state.Digest()
+}
+
+// RecordedDigest returns the digest with which the recording of a role ends: its Digest and, for an NN
+// worker, that of the hot rows, which it holds too.
+func RecordedDigest(m *ModelState, at msg.Address) uint64 {
+	digest := m.Digest(at)
+	if at.Role == msg.NNWorker {
+		digest += m.Digest(msg.Address{Role: msg.EmbeddingPS, Index: int32(len(m.shards))})
+	}
+	return digest
 }
 
 // DenseDigest returns a fingerprint of the dense network, from the digests of its holders.
@@ -102,8 +128,13 @@ func (m *ModelState) JoinDense(parts []model.Values) model.Values {
 	return m.dense.Join(parts)
 }
 
-// ReadRows implements evaluation.State, for a PS of this process.
+// ReadRows implements evaluation.State, for a PS of this process, or for its ranks if the server is
+// shard.Plan.Servers.
 func (m *ModelState) ReadRows(server int, signs []uint64, dst []float32) error {
+	if server == len(m.shards) {
+		m.hot.snapshot(signs, dst)
+		return nil
+	}
 	m.shards[server].Snapshot(signs, dst)
 	return nil
 }
@@ -124,7 +155,7 @@ func (m *ModelState) ReadDense() (model.Values, error) {
 // NewTestSet returns a test set of this run's model.
 func (m *ModelState) NewTestSet(test *batch.Batch) *evaluation.TestSet {
 	n := m.numerics
-	return evaluation.NewTestSet(m.engine, n.schema, n.dim, n.job.ShardPlan(), test)
+	return evaluation.NewTestSet(m.engine, n.schema, n.dim, n.plan, test)
 }
 
 // State returns the state of the training, to keep it or to continue from it.

@@ -12,7 +12,16 @@ import (
 type nnWorkerWork struct {
 	*numerics
 	dense      dense.Strategy
+	hot        *hotRows // nil: no row is hot
 	reportLoss func(lossSum float64, samples int)
+}
+
+// use makes ranks train the dense network by a strategy and, if rows are hot, these with it.
+func (w *nnWorkerWork) use(hot *hotRows, strategy dense.Strategy, layout *model.Layout) {
+	w.hot, w.dense = nil, strategy
+	if hot != nil && w.hasHotRows() {
+		w.hot, w.dense = hot, dense.WithRows(strategy, layout, hot.apply)
+	}
 }
 
 func (w *nnWorkerWork) byKind() map[role.WorkKind]workFunc {
@@ -24,8 +33,7 @@ func (w *nnWorkerWork) byKind() map[role.WorkKind]workFunc {
 
 func (w *nnWorkerWork) forward(i item) (role.Result, error) {
 	part := get[*batch.Part](i.store, i.Reads[0])
-	packed := get[compress.Values](i.store, i.Reads[1])
-	pooled, err := packed.Unpack(part.Samples * w.width)
+	pooled, err := w.pooled(i, part)
 	if err != nil {
 		return role.Result{}, err
 	}
@@ -44,6 +52,14 @@ func (w *nnWorkerWork) forward(i item) (role.Result, error) {
 	return role.Result{}, nil
 }
 
+// pooled returns the pooled embeddings of a rank's batch.
+func (w *nnWorkerWork) pooled(i item, part *batch.Part) ([]float32, error) {
+	if w.hot != nil {
+		return w.hot.pool(i.batch(), part, get[*MixedRows](i.store, i.Reads[1]))
+	}
+	return get[compress.Values](i.store, i.Reads[1]).Unpack(part.Samples * w.width)
+}
+
 func (w *nnWorkerWork) backward(i item) (role.Result, error) {
 	replica := w.dense.Replica(i.Rank)
 	i.store.set(i.Makes[1], replica.Gradients()) // buckets may be fed before all are done
@@ -51,7 +67,16 @@ func (w *nnWorkerWork) backward(i item) (role.Result, error) {
 	if err != nil {
 		return role.Result{}, err
 	}
-	i.store.set(i.Makes[1], w.dense.Gradients(i.Work))
+	all := w.dense.Gradients(i.Work)
+	if w.hot != nil {
+		given, toEW := w.hot.sum(i.Work, grads)
+		w.buffers.giveBack(grads)
+		all.Rows, grads = given, toEW
+	}
+	i.store.set(i.Makes[1], all)
+	if w.hot != nil && notFinite == "" {
+		i.part(w.hot.bucket)
+	}
 	return role.Result{NotFinite: notFinite, Bytes: w.storeValues(i.store, i.Makes[0], grads)}, nil
 }
 

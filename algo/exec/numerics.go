@@ -9,6 +9,7 @@ import (
 	"tandem/algo/numeric/batch"
 	"tandem/algo/numeric/compress"
 	"tandem/algo/numeric/kernel/gemm"
+	"tandem/algo/numeric/shard"
 	"tandem/algo/numeric/table"
 	"tandem/algo/protocol/role"
 	"tandem/algo/unit"
@@ -18,9 +19,10 @@ import (
 type numerics struct {
 	job     job.Job
 	schema  *batch.Schema
-	dim     int       // length of an embedding row
-	width   int       // pooled embedding values of a sample
-	first   int       // the global step that roles count as step 0
+	dim     int // length of an embedding row
+	width   int // pooled embedding values of a sample
+	first   int // the global step that roles count as step 0
+	plan    shard.Plan
 	pool    gemm.Pool // shares large batches over goroutines; may be nil
 	buffers buffers   // of payloads that roles of this process send each other
 }

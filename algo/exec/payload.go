@@ -23,6 +23,7 @@ func (Travels) payload() {}
 func (*IDs) payload()       {}
 func (Samples) payload()    {}
 func (Signs) payload()      {}
+func (*MixedRows) payload() {}
 func (Values) payload()     {}
 func (*Put) payload()       {}
 func (DenseShard) payload() {}
@@ -45,6 +46,26 @@ type Signs struct{ compress.Signs }
 
 // Values is the payload of Rows, Embeddings and PutGradients.
 type Values struct{ compress.Values }
+
+// MixedRows is the payload of Embeddings where rows are hot: a rank pools the bags with hot rows itself. See
+// route.Mixed.
+type MixedRows struct {
+	// Values are the pooled embeddings of the bags without a hot row, followed by the Cold rows that share a
+	// bag with hot ones.
+	Values compress.Values
+	Cold   int
+	Places []int32      // in shard.Hot.Signs, of the distinct hot rows of the batch
+	Slots  []route.Bags // the bags with hot rows
+}
+
+// Size returns the number of bytes on a wire: 4 for a place, a row of a bag and an offset.
+func (m *MixedRows) Size() int {
+	numbers := len(m.Places)
+	for _, own := range m.Slots {
+		numbers += len(own.Rows) + len(own.Offsets)
+	}
+	return m.Values.Size() + 4*numbers
+}
 
 // DenseShard is the payload of Params and Push: the values of one dense PS's shard, followed on dense-ps 0 by
 // statistics.
@@ -145,6 +166,9 @@ func (e *Executor) payload(s *Store, m msg.Message, h role.Handle) Payload {
 	case msg.Rows:
 		return Values{get[compress.Values](s, h)}
 	case msg.Embeddings:
+		if mixed, is := find[*MixedRows](s, h); is {
+			return mixed
+		}
 		return Values{get[compress.Values](s, h)}
 	case msg.PutGradients:
 		return Values{get[compress.Values](s, h)}

@@ -15,10 +15,14 @@ import (
 type State interface {
 	Schema() *batch.Schema
 	Layout() *model.Layout
-	// Plan says which embedding PS owns which row.
+	// Plan says who owns which row.
 	Plan() shard.Plan
-	// Table returns the rows of an embedding PS, or nil if they are in another process.
-	Table(server int) *table.Table
+	// Table returns the rows of an owner, or nil if this process does not have them. Every process with ranks
+	// has the hot rows.
+	Table(owner int) *table.Table
+	// Exports reports whether this process saves the rows of an owner: those of its embedding PSs, and the
+	// hot rows if it has rank 0. It has a Table of them.
+	Exports(owner int) bool
 	// ExportDense returns copies of what the roles of this process hold of the dense network.
 	ExportDense() ([]dense.Part, error)
 	// ImportDense replaces what the roles of this process hold by their shares of the network that parts
@@ -33,14 +37,28 @@ type roleState struct{ *ModelState }
 func (r roleState) Schema() *batch.Schema { return r.numerics.schema }
 
 // Plan returns which embedding PS owns which row.
-func (r roleState) Plan() shard.Plan { return r.numerics.job.ShardPlan() }
+func (r roleState) Plan() shard.Plan { return r.numerics.plan }
 
-// Table returns the rows of an embedding PS, or nil if it is in another process.
-func (r roleState) Table(server int) *table.Table {
-	if s := r.shards[server]; s != nil {
+// Table returns the rows of an owner, or nil if this process does not have them.
+func (r roleState) Table(owner int) *table.Table {
+	if owner == len(r.shards) {
+		if r.hot == nil {
+			return nil
+		}
+		return r.hot.rows.Table()
+	}
+	if s := r.shards[owner]; s != nil {
 		return s.Table()
 	}
 	return nil
+}
+
+// Exports reports whether this process saves the rows of an owner.
+func (r roleState) Exports(owner int) bool {
+	if owner == len(r.shards) {
+		return r.hot.atRankZero()
+	}
+	return r.shards[owner] != nil
 }
 
 // ExportDense returns copies of the parts of the dense network that roles of this process hold.

@@ -4,6 +4,7 @@ import (
 	"embed"
 	"fmt"
 	"io/fs"
+	"maps"
 	"slices"
 	"strings"
 
@@ -41,8 +42,8 @@ type Cluster struct {
 	ServerZone string `yaml:"server-zone,omitempty"`
 
 	Network string `yaml:"network,omitempty"` // wire profile of the network: its share and latency
-	// NetworkRate replaces the rate of the network cards of every host, in one direction; 0 keeps the rates
-	// of the profiles.
+	// NetworkRate replaces the rate of each network card of every host, in one direction; 0 keeps the rates
+	// of the profiles. A host keeps its number of cards, and cards for input data alone keep their rate.
 	NetworkRate unit.BytesPerSec `yaml:"network-rate,omitempty"`
 	Topology    Topology         `yaml:"topology,omitempty"` // of the network
 
@@ -138,6 +139,13 @@ func (c *Cluster) SetAccelerator(name string) {
 	}
 }
 
+// SetNetworkRate gives each network card of every host a rate, in place of those that the preset's Set gives
+// to single hosts.
+func (c *Cluster) SetNetworkRate(rate unit.BytesPerSec) {
+	c.NetworkRate, c.Set = rate, maps.Clone(c.Set)
+	maps.DeleteFunc(c.Set, func(name, _ string) bool { return strings.HasSuffix(name, ".network") })
+}
+
 //go:embed clusters
 var clusters embed.FS
 
@@ -228,6 +236,7 @@ func (j *Job) decodeCluster(text []byte, path string) error {
 			EmbeddingWorkers    hosts `yaml:"embedding-workers"`
 			EmbeddingPSs        hosts `yaml:"embedding-ps"`
 			Loaders             hosts
+			NetworkRate         any `yaml:"network-rate"`
 		}
 	}
 	_ = yaml.Unmarshal(text, &file) // Decode finds the faults
@@ -246,6 +255,9 @@ func (j *Job) decodeCluster(text []byte, path string) error {
 	}
 	if file.Cluster.Accelerator != "" {
 		c.SetAccelerator(file.Cluster.Accelerator)
+	}
+	if file.Cluster.NetworkRate != nil {
+		c.SetNetworkRate(c.NetworkRate) // the file's replaces it
 	}
 	for _, x := range []struct {
 		own  *int

@@ -1,6 +1,8 @@
 package job
 
 import (
+	"strings"
+
 	"tandem/algo/numeric/compress"
 	"tandem/algo/numeric/model"
 	"tandem/algo/numeric/opt"
@@ -24,8 +26,10 @@ type Job struct {
 	Roles    Roles    `yaml:"roles"`          // how many there are of each, and which share a process
 	Wire     Wire     `yaml:"wire"`           // the form of messages between roles
 	// injected into messages and roles; sequential training has neither
-	Faults  fault.Plan `yaml:"faults"`
-	Cluster Cluster    `yaml:"cluster,omitempty"` // what the simulator puts the job on
+	Faults fault.Plan `yaml:"faults"`
+	// roles whose work takes longer, all through a run; sequential training has none
+	Slow    fault.Slows `yaml:"slow,omitempty"`
+	Cluster Cluster     `yaml:"cluster,omitempty"` // what the simulator puts the job on
 }
 
 // Model is the dense network with its optimizer.
@@ -70,7 +74,51 @@ type Rows struct {
 	// Precision is the form of embedding values in rows: fp32, or bf16 or fp16, rounded at random. Optimizer
 	// state is fp32.
 	Precision string `yaml:"precision"`
+	// Hot says which rows every rank holds.
+	Hot Hot `yaml:"hot,omitempty"`
 }
+
+// Hot says which rows are hot. Every rank holds the hot rows, reads them without a message, and reduces their
+// gradients with those of the dense network, so that a read of one is never stale. The other rows are on PSs.
+// It needs a mode whose ranks reduce dense gradients in every step: sync or hybrid. Sequential training has
+// no roles and ignores it.
+type Hot struct {
+	// Share is the least share of the samples that contain a hot row, above 0 and at most 1. It is counted
+	// before the run. 0: no row is hot by its share.
+	Share float64 `yaml:"share"`
+	// Most is the largest number of hot rows, the most frequent, besides those of Slots. 0: no limit.
+	Most int `yaml:"most,omitempty"`
+	// Slots names slots of the data that are not raw. All rows of their groups that the counted samples
+	// contain are hot, in however few samples they are.
+	Slots []string `yaml:"slots,omitempty"`
+	// Auto chooses the share from the job, so that the hot rows add at most a tenth to the bytes that a rank
+	// exchanges with embedding workers in a step, and none is hot that would hardly ever be stale.
+	Auto bool `yaml:"auto,omitempty"`
+	// Every is the number of global steps after which hot rows are chosen again, from the samples of these
+	// steps: at its multiples the roles drain, rows change their owners, and training goes on. Where roles
+	// are processes, that is at the next checkpoint. 0: the rows are chosen once, before the run.
+	Every int `yaml:"every,omitempty"`
+
+	rows *shard.Hot // once they are known
+}
+
+// Any reports whether rows are to be hot.
+func (h *Hot) Any() bool { return h.Share > 0 || h.Auto || len(h.Slots) > 0 }
+
+// Choice returns the number of the choice of hot rows with which a global step is trained: 0 for the one
+// before the run, k for the one after k·Every steps.
+func (h *Hot) Choice(step int) int {
+	if h.Every == 0 {
+		return 0
+	}
+	return step / h.Every
+}
+
+// Rows returns the hot rows, or nil before they are known.
+func (h *Hot) Rows() *shard.Hot { return h.rows }
+
+// SetRows sets the hot rows, which follow from the data: package frequent counts them.
+func (h *Hot) SetRows(rows *shard.Hot) { h.rows = rows }
 
 // The ways of a full PS with a new row.
 const (
@@ -187,8 +235,23 @@ func (j *Job) DenseShards(layout *model.Layout) []model.Bucket {
 	return shards
 }
 
-// ShardPlan returns which embedding PS owns which row.
-func (j *Job) ShardPlan() shard.Plan { return shard.Rows(j.Roles.EmbeddingPSs) }
+// ShardPlan returns who owns which row: an embedding PS or, if it is hot, the ranks.
+func (j *Job) ShardPlan() shard.Plan {
+	plan := shard.Rows(j.Roles.EmbeddingPSs)
+	if j.HasHotRows() {
+		plan = plan.WithHot(j.Rows.Hot.rows)
+	}
+	return plan
+}
+
+// HotValues returns the number of values that ranks sum for the hot rows in every step: the gradients of all
+// of them, and for each how many ranks have it in their batch.
+func (j *Job) HotValues() int { return j.ShardPlan().Hot().Len() * (j.Model.Dim() + 1) }
+
+// HasHotRows reports whether ranks hold rows.
+func (j *Job) HasHotRows() bool {
+	return j.Rows.Hot.Any() && j.Training.Mode != Sequential
+}
 
 // Delayed reports whether gradients take effect with a delay.
 func (j *Job) Delayed() bool { return !j.Training.Delay.IsZero() || !j.Training.DelayDense.IsZero() }
@@ -229,4 +292,17 @@ func (j *Job) MergeByStep() bool {
 func (j *Job) inStep() bool {
 	rule, err := j.Rule()
 	return err != nil || rule.InStep() // sequential has no rule
+}
+
+// Disturbances names what the job is disturbed by: "faults", "slow roles", "faults and slow roles", or "" for
+// nothing.
+func (j *Job) Disturbances() string {
+	var names []string
+	if j.Faults.Any() {
+		names = append(names, "faults")
+	}
+	if len(j.Slow) > 0 {
+		names = append(names, "slow roles")
+	}
+	return strings.Join(names, " and ")
 }

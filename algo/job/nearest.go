@@ -5,17 +5,27 @@ import (
 	"strings"
 )
 
-// Nearest returns the known word with the smallest edit distance to word, and the first of equally near ones.
-// It returns "" if the distance is more than half of word's letters, rounded up, or if word has more than 100
-// bytes.
+// Nearest returns the shortest known word that begins with word, in upper or lower case. If there is none, it
+// returns the known word with the smallest edit distance to word, or "" if that distance is more than half of
+// word's letters, rounded up. Of equally near words, it returns the first. It returns "" for an empty word
+// and for one of more than 100 bytes.
 //
 // Use it for every value that a user types by name: a key of a job file, or a value of a command line.
 func Nearest(word string, known []string) string {
 	const longest = 100 // the time is that of letters by letters
-	if len(word) > longest {
+	if word == "" || len(word) > longest {
 		return ""
 	}
 	best, bestDistance := "", (len([]rune(word))+1)/2+1
+	for _, candidate := range known {
+		if n := len(word); len(candidate) >= n && strings.EqualFold(candidate[:n], word) &&
+			(best == "" || len(candidate) < len(best)) {
+			best = candidate
+		}
+	}
+	if best != "" {
+		return best
+	}
 	for _, candidate := range known {
 		if d := editDistance([]rune(word), []rune(candidate)); d < bestDistance {
 			best, bestDistance = candidate, d

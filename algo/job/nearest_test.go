@@ -9,10 +9,24 @@ import (
 func TestNearest(t *testing.T) {
 	modes := []string{"sequential", "sync", "hybrid", "async-ps", "async-average", "ssp"}
 	for word, want := range map[string]string{
-		"hybird": "hybrid", "sycn": "sync", "async": "sync", "async_ps": "async-ps", "spp": "ssp",
+		"hybird": "hybrid", "sycn": "sync", "async_ps": "async-ps", "spp": "ssp",
 		"turbo": "", "": "",
+		"async": "async-ps", // one letter from sync, and the beginning of two modes, of which this is shorter
 	} {
 		if got := Nearest(word, modes); got != want {
+			t.Errorf("Nearest(%q) = %q, want %q", word, got, want)
+		}
+	}
+}
+
+// V100 is two letters from X200, and H1000 is the beginning of no name.
+func TestNearestPrefersTheWordThatIsBegun(t *testing.T) {
+	known := []string{"H100-PCIe", "H100-SXM5", "V100-SXM2-32GB", "X200"}
+	for word, want := range map[string]string{
+		"V100": "V100-SXM2-32GB", "v100": "V100-SXM2-32GB", "H100": "H100-PCIe", "H1000": "X200",
+		"X2000": "X200",
+	} {
+		if got := Nearest(word, known); got != want {
 			t.Errorf("Nearest(%q) = %q, want %q", word, got, want)
 		}
 	}

@@ -17,6 +17,7 @@ const (
 	RowsMax        = math.MaxInt32     // rows.capacity, shuffle-window
 	RowMemoryMax   = int64(1) << 50    // bytes: 1 PiB
 	RowInitMax     = 1e6               // bound of initial values
+	HotEveryMax    = 1 << 30           // steps
 )
 
 // validateRanges reports the first number that is out of range, with key, value and range.
@@ -41,6 +42,8 @@ func (j *Job) validateRanges() error {
 		{"training.prefetch", int64(j.Training.Prefetch), 0, PrefetchMax, "; 0 is one more than staleness"},
 		{"training.shuffle-window", int64(j.Training.ShuffleWindow), 0, RowsMax, "; 0 is all rows"},
 		{"rows.capacity", int64(j.Rows.Capacity), 0, RowsMax, "; 0 is no limit"},
+		{"rows.hot.most", int64(j.Rows.Hot.Most), 0, RowsMax, "; 0 is no limit"},
+		{"rows.hot.every", int64(j.Rows.Hot.Every), 0, HotEveryMax, " steps; 0 is never"},
 		{"rows.memory", int64(j.Rows.Memory), 0, RowMemoryMax, " bytes; 0 is no limit"},
 	} {
 		if f.v < f.least || f.v > f.most {

@@ -16,7 +16,7 @@ const faultRetry = 100 * unit.Millisecond
 // global batches. The credit window of a PS holds all that a rank may have outstanding. Retry is 0, no
 // message may be lost, unless the job sets it or injects faults.
 //
-// The errors are those of the mode's rule, and a fault of a role that the mode does not have.
+// The errors are those of the mode's rule, and a fault or slowness of a role that the mode does not have.
 func (j *Job) RoleConfig(layout *model.Layout, steps int) (*role.Config, error) {
 	rule, err := j.Rule()
 	if err != nil {
@@ -43,6 +43,9 @@ func (j *Job) RoleConfig(layout *model.Layout, steps int) (*role.Config, error) 
 	} else {
 		*last += groups
 	}
+	if hot := j.HotValues(); hot > 0 {
+		cfg.Buckets = append(cfg.Buckets, valueBytes*unit.Bytes(hot))
+	}
 	for _, s := range j.DenseShards(layout) {
 		shard := valueBytes * unit.Bytes(s.Hi-s.Lo)
 		cfg.DensePSs, cfg.Pushes = append(cfg.DensePSs, shard), append(cfg.Pushes, shard)
@@ -56,6 +59,9 @@ func (j *Job) RoleConfig(layout *model.Layout, steps int) (*role.Config, error) 
 	}
 	if err := j.Faults.ValidateRoles(cfg); err != nil {
 		return nil, fmt.Errorf("faults.%w", err)
+	}
+	if err := j.Slow.ValidateRoles(cfg); err != nil {
+		return nil, err
 	}
 	return cfg, nil
 }

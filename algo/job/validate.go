@@ -8,6 +8,7 @@ import (
 
 	"tandem/algo/numeric/table"
 	"tandem/algo/protocol/delay"
+	"tandem/algo/protocol/pace"
 	"tandem/algo/unit"
 )
 
@@ -126,6 +127,9 @@ func (j *Job) validateParts() error {
 			return fmt.Errorf("training.overlap: %w", err)
 		}
 	}
+	if err := j.validateHotRows(); err != nil {
+		return err
+	}
 	if !j.Roles.Placement.Named() {
 		if _, err := j.Processes(); err != nil {
 			return err
@@ -133,6 +137,9 @@ func (j *Job) validateParts() error {
 	}
 	if err := j.Faults.Validate(); err != nil {
 		return fmt.Errorf("faults.%w", err)
+	}
+	if err := j.Slow.Validate(); err != nil {
+		return err
 	}
 	if j.Wire.Retry < 0 || j.Wire.Retry > unit.Minute {
 		return fmt.Errorf("wire.retry = %v; want 0 to %v", j.Wire.Retry, unit.Minute)
@@ -145,6 +152,48 @@ func (j *Job) validateParts() error {
 	}
 	if err := j.Rows.Optimizer.Validate(); err != nil {
 		return fmt.Errorf("rows.optimizer.%w", err)
+	}
+	return nil
+}
+
+// HotRowsError is the error of a job with hot rows in a mode that cannot hold them.
+type HotRowsError struct{ Mode string }
+
+// Error implements error.
+func (e *HotRowsError) Error() string {
+	return fmt.Sprintf("rows.hot needs a mode whose ranks reduce dense gradients in every step, because "+
+		"those of hot rows join them: use sync or hybrid instead of %s", e.Mode)
+}
+
+// validateHotRows returns an error unless the mode can hold hot rows, if there are any.
+func (j *Job) validateHotRows() error {
+	switch hot := j.Rows.Hot; {
+	case !(hot.Share >= 0 && hot.Share <= 1):
+		return fmt.Errorf("rows.hot.share = %g; want above 0 and at most 1, or 0 for no hot rows", hot.Share)
+	case hot.Auto && hot.Share > 0:
+		return fmt.Errorf("rows.hot.auto chooses the share: leave out rows.hot.share = %g, or auto",
+			hot.Share)
+	case hot.Most > 0 && hot.Share == 0 && !hot.Auto:
+		return fmt.Errorf("rows.hot.most = %d needs a share, the least share of the samples that contain a "+
+			"hot row: set rows.hot.share or auto", hot.Most)
+	case hot.Every > 0 && !hot.Any():
+		return fmt.Errorf("rows.hot.every = %d chooses hot rows again, and no row is hot: set "+
+			"rows.hot.share, auto or slots", hot.Every)
+	case len(slices.Compact(slices.Sorted(slices.Values(hot.Slots)))) < len(hot.Slots):
+		return fmt.Errorf("rows.hot.slots = %q: a name comes twice; leave one of them out", hot.Slots)
+	case !j.HasHotRows():
+		return nil
+	}
+	rule, err := j.Rule()
+	if err != nil {
+		return err
+	}
+	if rule.Dense().Strategy != pace.Reduced {
+		return &HotRowsError{j.Training.Mode}
+	}
+	if rule.InStep() && !j.MergeByStep() {
+		return errors.New("rows.hot needs training.merge = step: an all-reduce sums the gradients of all " +
+			"ranks before the optimizer sees them")
 	}
 	return nil
 }

@@ -90,3 +90,10 @@ func (q *Value[U]) Replace(value float64, kind Kind, source string) {
 	q.Fix(value)
 	q.Kind, q.Source = kind, source
 }
+
+// Narrow gives the quantity a range of another origin. Whole-number types round its ends and its middle to
+// the nearest.
+func (q *Value[U]) Narrow(low, mid, high float64, kind Kind, source, date string) {
+	*q = Value[U]{Low: whole[U](low), Mid: whole[U](mid), High: whole[U](high), Kind: kind, Source: source,
+		Date: date}
+}

@@ -19,7 +19,7 @@ type Kind string
 
 const (
 	Measured   Kind = "measured"   // measured on the very hardware, and published or probed
-	Calibrated Kind = "calibrated" // fitted to the project's own probes
+	Calibrated Kind = "calibrated" // fitted to the project's own probes, or to measured steps
 	Default    Kind = "default"    // from a data sheet, or a common default; not measured
 	Guessed    Kind = "guessed"    // not known; the range is meant to contain it
 )

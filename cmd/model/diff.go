@@ -12,7 +12,7 @@ import (
 )
 
 const diffUsage = `Compare two models: the tensors of the dense network with their optimizer
-states, and the rows by sign, for any numbers of embedding PSs.
+states, and the rows by sign, for any numbers of embedding PSs and hot rows.
 
 Values are compared bit for bit; for those that differ, the first one and the
 largest absolute difference are printed. Exit status 1 says that the models
@@ -60,8 +60,12 @@ func (p *program) diffCommand() *cobra.Command {
 // writeDifference prints what distinguishes two models.
 func writeDifference(w io.Writer, a, b *checkpoint.Manifest, d *checkpoint.Difference) error {
 	for i, m := range []*checkpoint.Manifest{a, b} {
-		fmt.Fprintf(w, "%-6s  %s, %d steps, seed %d, embedding PSs: %d\n", []string{"first", "second"}[i],
-			m.Mode, m.Step, m.Seed, len(m.Rows.Servers))
+		hot := ""
+		if m.Rows.Hot != nil {
+			hot = fmt.Sprintf(", hot rows: %d", m.Rows.Hot.Rows)
+		}
+		fmt.Fprintf(w, "%-6s  %s, %d steps, seed %d, embedding PSs: %d%s\n", []string{"first", "second"}[i],
+			m.Mode, m.Step, m.Seed, len(m.Rows.Servers), hot)
 	}
 	if d.None() {
 		_, err := fmt.Fprintf(w, "equal bit for bit: the dense network and %d rows\n", d.Rows.Common)

@@ -67,7 +67,11 @@ func describe(w io.Writer, c *checkpoint.Checkpoint, j *job.Job) error {
 	line("written", "%s by commit %s", m.Written.Format(time.RFC3339), m.Commit)
 	line("network", "%s of %d parameters, held by %s", j.Model.Kind, m.Dense.Parameters,
 		holders(m.Dense.Parts))
-	line("rows", "%d of %d values (%s) and %s each", rows, m.Rows.Dim, m.Rows.Precision, state)
+	hot := ""
+	if m.Rows.Hot != nil {
+		hot = fmt.Sprintf("; %d of them are hot, on every rank", m.Rows.Hot.Rows)
+	}
+	line("rows", "%d of %d values (%s) and %s each%s", rows, m.Rows.Dim, m.Rows.Precision, state, hot)
 	line("files", "%v in %d files", bytes, len(m.Files)+1)
 	line("ids", "%s", strings.Join(slotNames(m.Schema.Slots), ", "))
 	if len(m.Schema.Numbers) > 0 {
@@ -114,17 +118,21 @@ func slotNames(slots []checkpoint.Slot) (names []string) {
 	return names
 }
 
-// serverTable returns the rows of each embedding PS.
+// serverTable returns the rows of each embedding PS, and the hot rows, if there are any.
 func serverTable(m *checkpoint.Manifest) cli.Table {
 	t := cli.Table{Header: []string{"embedding PS", "rows", "size", "updates", "evicted", "refused"}}
-	for i, s := range m.Rows.Servers {
+	for owner, s := range m.Rows.ByOwner() {
+		name := fmt.Sprint(owner)
+		if owner == len(m.Rows.Servers) {
+			name = "ranks (hot)"
+		}
 		size := unit.Bytes(0)
 		for _, f := range m.Files {
-			if f.Name == checkpoint.RowsFile(i, len(m.Rows.Servers)) {
+			if f.Name == checkpoint.RowsFile(owner, len(m.Rows.Servers)) {
 				size = unit.Bytes(f.Bytes)
 			}
 		}
-		t.Rows = append(t.Rows, []string{fmt.Sprint(i), fmt.Sprint(s.Rows), size.String(),
+		t.Rows = append(t.Rows, []string{name, fmt.Sprint(s.Rows), size.String(),
 			fmt.Sprint(s.Applied), fmt.Sprint(s.Evicted), fmt.Sprint(s.Refused)})
 	}
 	return t

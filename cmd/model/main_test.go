@@ -34,9 +34,12 @@ func TestScripts(t *testing.T) {
 		Dir: "testdata",
 		Setup: func(e *testscript.Env) error {
 			for _, mode := range []string{job.Sequential, job.Sync, "async-average"} {
-				if err := write(t, filepath.Join(e.WorkDir, mode), mode); err != nil {
+				if err := write(t, filepath.Join(e.WorkDir, mode), mode, 0); err != nil {
 					return err
 				}
+			}
+			if err := write(t, filepath.Join(e.WorkDir, "hot"), job.Sync, 0.05); err != nil {
+				return err
 			}
 			// An S3 store, whose buckets are folders of the script.
 			store := httptest.NewServer(http.FileServer(http.Dir(e.WorkDir)))
@@ -48,10 +51,11 @@ func TestScripts(t *testing.T) {
 	})
 }
 
-// write trains a small job in a mode, and saves the model.
-func write(t *testing.T, folder, mode string) error {
+// write trains a small job in a mode, with hot rows of a least share, and saves the model.
+func write(t *testing.T, folder, mode string, share float64) error {
 	columns := exectest.NewColumns(160, 16)
 	j := exectest.Job(2, 2).InMode(mode)
+	j.Rows.Hot.Share = share
 	j.Name, j.Data, j.Cluster = "small", job.Data{Kind: job.KindAdultIncome}, job.PersiaCluster()
 	text, err := yaml.Marshal(j.Resolved())
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 )
 
 const verifyUsage = `Check every byte of a model: the size and the checksum of each file, the
-structure of its tables and tensors, that each row is there once and on the
+structure of its tables and tensors, that each row is there once, hot or on the
 embedding PS that owns it, and that the dense network is the one of the job.
 
 The first problem is an error that names the file.`
@@ -63,7 +63,7 @@ func verify(c *checkpoint.Checkpoint) error {
 
 // totals returns the rows and the bytes of a model, without its manifest.
 func totals(m *checkpoint.Manifest) (rows int, bytes unit.Bytes) {
-	for _, s := range m.Rows.Servers {
+	for _, s := range m.Rows.ByOwner() {
 		rows += s.Rows
 	}
 	for _, f := range m.Files {

@@ -27,8 +27,14 @@ func (f *flags) savedFlag(fs *pflag.FlagSet) {
 	fs.StringVar(&f.saved, "checkpoints", "", "save the model to this `FOLDER`, which every process must "+
 		"reach under the same path, at the end and when a process is interrupted; begin with the newest "+
 		"model there, if there is one (default: keep no model)")
-	fs.TextVar(&f.every, "checkpoint-every", job.Every{}, "save the model to --checkpoints during training, "+
-		"at this `INTERVAL`, as \"500 steps\" or 10m")
+	fs.TextVar(&f.every, "checkpoint-every", train.Saving{}, "save the model to --checkpoints during "+
+		"training, at this `INTERVAL`, as \"500 steps\" or 10m, or auto, which weighs what a checkpoint "+
+		"costs against how often processes die")
+	fs.IntVar(&f.restarts, "restarts", train.DefaultRestartsMax, "with --checkpoint-every, begin again this "+
+		"often with one checkpoint when a process is lost that cannot come back by itself; 0: end")
+	fs.StringVar(&f.redoLog, "redo-log", "", "with --checkpoint-every, let PSs keep their inputs since the "+
+		"checkpoint in this `FOLDER` of their machines, so that one that dies comes back there with nothing "+
+		"lost (default: they do not)")
 }
 
 // keepCheckpoints makes a training begin with the newest model of the folder of checkpoints, if there is one,
@@ -71,7 +77,11 @@ func (p *program) keepCheckpoints(o *train.Options, j job.Job, f flags, data *da
 		}
 		return checkpoint.Prune(folder, checkpointsKept)
 	}
-	o.SaveEvery, o.SaveAfter = f.every.Steps, time.Duration(f.every.Time)
+	f.every.Use(o)
+	if f.every.Any() {
+		o.RestartsMax, o.SetAside = f.restarts, checkpoint.SetAside
+		o.Lost = func(r train.Recovery) { fmt.Fprintf(p.stderr, "node: %v\n", r) }
+	}
 	o.SaveApart = func(step int, model exec.State, export func(string) ([]string, error)) (string, error) {
 		return checkpoint.StepFolder(folder, step), save(step, model, export)
 	}

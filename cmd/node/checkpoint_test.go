@@ -64,9 +64,19 @@ func startCluster(t *testing.T, file string, further ...string) map[string]*node
 	for _, role := range []string{"data-loader 0", "embedding-worker 0", "embedding-ps 0", "embedding-ps 1",
 		"nn-worker 0", "nn-worker 1"} {
 		name, index, _ := strings.Cut(role, " ")
-		all[role] = startNode(t, name, "--index", index, "--file", file, "--host", address)
+		all[role] = startNode(t, name, "--index", index, "--file", file, "--host", address, "--host-return",
+			hostReturn(further))
 	}
 	return all
+}
+
+// hostReturn returns how long roles wait for a host with further arguments to be started again: only that of
+// a run with checkpoints is.
+func hostReturn(further []string) string {
+	if len(further) > 0 {
+		return "20s"
+	}
+	return "0s"
 }
 
 // awaitSteps waits until a host has trained more than a number of steps, and trains.
@@ -182,29 +192,71 @@ func TestInterruptedClusterContinues(t *testing.T) {
 		gotRows != rows {
 		t.Errorf("network %s, rows %s; without interruption %s, %s", gotDense, gotRows, dense, rows)
 	}
-	killed := filepath.Join(folder, "killed")
-	onTheWay := []string{"--checkpoints", killed, "--checkpoint-every", "110 steps"}
-	all := startCluster(t, file, onTheWay...)
-	awaitModel(t, filepath.Join(killed, "110"))
-	awaitSteps(t, all["host"], 115) // all have joined again: a death while they do would not end the run
-	if err := all["nn-worker 1"].Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
-	for name, n := range all {
-		if err := n.Wait(); err == nil {
-			t.Errorf("%s has ended with success", name)
-		}
-	}
-	all = startCluster(t, file, onTheWay...)
-	if gotDense, gotRows := digests(t, all); gotDense != dense || gotRows != rows {
-		t.Errorf("after a death: network %s, rows %s; without %s, %s", gotDense, gotRows, dense, rows)
-	}
-	if text := all["host"].stderr.String(); !strings.Contains(text, "continues after the 110 steps of ") {
-		t.Errorf("the host said\n%s", text)
-	}
 	again := startNode(t, "host", "--file", file, "--checkpoints", saved)
 	if err := again.Wait(); err == nil ||
 		!strings.Contains(again.stderr.String(), "the model has trained all 300 steps of the job") {
 		t.Errorf("%v: %s", err, again.stderr.String())
+	}
+}
+
+// A cluster that saves its model on the way outlives each of its processes, which is started again with the
+// same command: a process of roles, and then the host. It ends with the bits of a cluster that lost none.
+func TestClusterOutlivesItsProcesses(t *testing.T) {
+	folder := t.TempDir()
+	file := filepath.Join(folder, "job.yaml")
+	if err := os.WriteFile(file, []byte(drainedJob), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	dense, rows := digests(t, startCluster(t, file))
+	saved := filepath.Join(folder, "saved")
+	all := startCluster(t, file, "--checkpoints", saved, "--checkpoint-every", "110 steps")
+	kill := func(name string) {
+		if err := all[name].Process.Kill(); err != nil {
+			t.Fatal(err)
+		}
+		_ = all[name].Wait() // it was killed
+	}
+	awaitModel(t, filepath.Join(saved, "110"))
+	awaitSteps(t, all["host"], 115) // all have joined again: a death while they do is no loss
+	kill("nn-worker 1")
+	before := all["host"]
+	all["nn-worker 1"] = startNode(t, all["nn-worker 1"].Args[1:]...)
+	awaitModel(t, filepath.Join(saved, "220"))
+	awaitSteps(t, before, 225)
+	kill("host")
+	all["host"] = startNode(t, before.Args[1:]...)
+	if gotDense, gotRows := digests(t, all); gotDense != dense || gotRows != rows {
+		t.Errorf("network %s, rows %s; without losses %s, %s", gotDense, gotRows, dense, rows)
+	}
+	for what, said := range map[string][2]string{
+		"the first host":  {before.stderr.String(), "; training goes back to the checkpoint of step "},
+		"the second host": {all["host"].stderr.String(), "node: training continues after the "},
+		"a PS": {all["embedding-ps 0"].stderr.String(),
+			" is gone: its connection broke; waiting for"},
+	} {
+		if !strings.Contains(said[0], said[1]) {
+			t.Errorf("%s said\n%s", what, said[0])
+		}
+	}
+}
+
+// Processes that shall not wait for their host end when it dies, and say so.
+func TestProcessesNeedNotWaitForTheirHost(t *testing.T) {
+	folder := t.TempDir()
+	file := filepath.Join(folder, "job.yaml")
+	if err := os.WriteFile(file, []byte(drainedJob), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	all := startCluster(t, file)
+	awaitSteps(t, all["host"], 5)
+	if err := all["host"].Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	for name, n := range all {
+		err, text := n.Wait(), n.stderr.String()
+		if name != "host" && (err == nil || !strings.Contains(text, "node: error: ") ||
+			!strings.Contains(text, " is gone: its connection broke")) {
+			t.Errorf("%s: %v\n%s", name, err, text)
+		}
 	}
 }

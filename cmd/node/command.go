@@ -28,9 +28,11 @@ import (
 	"tandem/runtime/cuda/engine"
 	"tandem/runtime/driver"
 	"tandem/runtime/gpuhealth"
+	"tandem/runtime/member"
 	"tandem/runtime/memory"
 	"tandem/runtime/process"
 	"tandem/runtime/record"
+	"tandem/runtime/train"
 )
 
 // program is what the commands need of the process that runs them.
@@ -42,19 +44,22 @@ type program struct {
 
 // flags are those of all commands. Each command declares the ones that it has.
 type flags struct {
-	file    string
-	index   int
-	listen  string
-	host    string
-	run     string
-	wait    time.Duration
-	record  string
-	faults  string
-	placed  string
-	limits  process.Limits
-	metrics string
-	saved   string    // folder of checkpoints
-	every   job.Every // interval of checkpoints
+	file       string
+	index      int
+	listen     string
+	host       string
+	run        string
+	wait       time.Duration
+	hostReturn time.Duration
+	restarts   int
+	redoLog    string
+	record     string
+	faults     string
+	placed     string
+	limits     process.Limits
+	metrics    string
+	saved      string       // folder of checkpoints
+	every      train.Saving // when checkpoints are written
 }
 
 // defaultHost is where the host listens by default.
@@ -80,17 +85,18 @@ which of them share a process; by default each has its own.
                     modes that have one
   process           plays several of these, as the placement says
 
-When the host dies, or a process with an embedding PS, an NN worker or a dense
-PS, all others stop within 5 seconds and name it. A process of data loader,
-embedding workers or coordinator that dies during training may come back: start
-it again, with the same command, within the host's --return-limit.
+A process of data loader, embedding workers or coordinator that dies during
+training may come back: start it again, with the same command, within the host's
+--return-limit. After the death of any other process all others stop within 5
+seconds and name it. If the host dies, they wait for it for --host-return.
 
 With --checkpoints at the host, Ctrl-C or SIGTERM of the host or of any process
 ends the run after the batches in flight, and all write the model to a folder
 that they share. Started again with the same commands, they continue. A second
 signal stops at once; so does the first without --checkpoints. With
---checkpoint-every, too, the host also saves the model on the way, and after a
-death the same commands continue from there.
+--checkpoint-every, too, the host also saves the model on the way. After the
+death of any process the others then stay: start it again, with the same
+command, and all begin again with the newest checkpoint.
 
 Connections are not encrypted: use a network of your own.
 
@@ -201,6 +207,8 @@ func (f *flags) memberFlags(fs *pflag.FlagSet, more func(*pflag.FlagSet)) {
 	fs.StringVar(&f.run, "run", "", "join the run with this `ID`, which the host prints (default: the run "+
 		"that the host serves)")
 	fs.DurationVar(&f.wait, "wait", 10*time.Second, "wait this long for the host to answer")
+	fs.DurationVar(&f.hostReturn, "host-return", member.DefaultReturnLimit,
+		"if the host dies during the run, wait this long for it to be started again; 0: do not wait")
 	fs.StringVar(&f.record, "record", "", "record the roles in this `FOLDER`, for go run ./cmd/sim replay")
 }
 
@@ -287,7 +295,8 @@ func (p *program) play(ctx context.Context, roles job.Process, j job.Job, finger
 		Process: roles, Listen: f.listen, Host: f.host, JoinTimeout: f.wait, Run: run,
 		Fingerprint: fingerprint, Data: data, Job: j,
 		Backend: machine, Recorder: recorder, Asked: p.interrupt.Begin(),
-		Log: func(line string) { fmt.Fprintf(p.stderr, "node: %s\n", line) },
+		HostReturn: f.hostReturn > 0 && recorder == nil,
+		Log:        func(line string) { fmt.Fprintf(p.stderr, "node: %s\n", line) },
 		Open: sync.OnceValues(func() (batch.Source, error) {
 			data, err := p.open(j, f)
 			if err != nil {
@@ -295,16 +304,16 @@ func (p *program) play(ctx context.Context, roles job.Process, j job.Job, finger
 			}
 			return datasets.TrainingSource(data, &j)
 		}),
-	}, f.metrics, gpus)
+	}, f, gpus)
 	return cmp.Or(err, finish())
 }
 
-// playParts plays roles in every part of a run, which a host that saves the model on the way divides.
-func (p *program) playParts(ctx context.Context, c process.Config, metrics string,
-	gpus *gpuhealth.Watch) error {
+// playParts plays roles in every part of a run: a host that saves the model on the way divides it, and so do
+// the losses of processes.
+func (p *program) playParts(ctx context.Context, c process.Config, f flags, gpus *gpuhealth.Watch) error {
 	var rows atomic.Pointer[memory.Arena]
 	rows.Store(new(memory.Arena))
-	observer, server, err := p.serveRoles(metrics, c.Process, rows.Load, gpus, &c.Backend)
+	observer, server, err := p.serveRoles(f.metrics, c.Process, rows.Load, gpus, &c.Backend)
 	if err != nil {
 		return err
 	}
@@ -317,10 +326,10 @@ func (p *program) playParts(ctx context.Context, c process.Config, metrics strin
 		case !errors.Is(err, process.ErrContinues):
 			return err // the rows are freed with the process
 		case c.Recorder != nil:
-			return errors.New("the model was saved on the way, and a recording is of a whole run; leave " +
+			return errors.New("the run goes on in another part, and a recording is of a whole run; leave " +
 				"out --record, or --checkpoint-every of the host")
 		}
-		c.Run = nil // every part has an id of its own
+		c.Run, c.JoinTimeout = nil, max(f.wait, f.hostReturn) // every part has an id of its own
 		if err := rows.Swap(new(memory.Arena)).Close(); err != nil {
 			return err
 		}

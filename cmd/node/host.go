@@ -57,6 +57,13 @@ func (p *program) hostCommand() *cobra.Command {
 				return cli.UsageError("add --checkpoints FOLDER", "--checkpoint-every %v: no folder for them",
 					f.every)
 			}
+			if f.redoLog != "" && !f.every.Any() {
+				return cli.UsageError("add --checkpoint-every, as --checkpoint-every 10m",
+					"--redo-log: without checkpoints the log would have all that was ever trained")
+			}
+			if f.restarts < 0 {
+				return cli.UsageError("see --help", "--restarts: %d; want at least 0", f.restarts)
+			}
 			return p.host(c.Context(), j, fingerprint, f)
 		},
 	}
@@ -105,6 +112,7 @@ func (p *program) host(ctx context.Context, j job.Job, fingerprint []byte, f fla
 			missing(host, run, absent)
 		},
 		Stderr: p.stderr, Prefix: "node: ", Limits: f.limits, Drains: f.saved != "",
+		Redo: f.redoLog,
 	})
 	options := train.Options{Backend: backend.Backend{Products: products}, Cluster: cluster}
 	if f.saved != "" {

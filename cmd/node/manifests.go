@@ -21,6 +21,7 @@ import (
 	"tandem/algo/protocol/msg"
 	"tandem/algo/unit"
 	"tandem/internal/cli"
+	"tandem/runtime/train"
 )
 
 //go:embed templates
@@ -196,7 +197,7 @@ func (m deployment) write(j job.Job, target string) ([]byte, error) {
 	if err := m.onlyKubernetes(target); err != nil {
 		return nil, err
 	}
-	var every job.Every
+	var every train.Saving
 	if err := every.UnmarshalText([]byte(m.Every)); err != nil {
 		return nil, cli.UsageError("see --help", "--checkpoint-every: %v", err)
 	}

@@ -149,9 +149,17 @@ func post(t *testing.T, address, path string, body []byte) (status int, text []b
 	return r.StatusCode, text
 }
 
-// The server's answers are the predictions for the same rows of a file, in several requests at a time.
+// The answers of the server are the predictions for the same rows of a file, in several requests at a time.
+// Rows of the second model are hot.
 func TestAnswersAreThePredictionsOfTheFile(t *testing.T) {
-	table, folder := save(t)
+	for _, share := range []float64{0, 0.1} {
+		compareAnswers(t, share)
+	}
+}
+
+// compareAnswers is TestAnswersAreThePredictionsOfTheFile with hot rows of a least share.
+func compareAnswers(t *testing.T, share float64) {
+	table, folder := saveWith(t, func(j *job.Job) { j.Rows.Hot.Share = share })
 	want := expected(t, table, folder)
 	address, stop := start(t, folder, "--name", "clicks")
 	users, tags, prices := columns(t, table)

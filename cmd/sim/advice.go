@@ -7,11 +7,16 @@ import (
 	"tandem/algo/job"
 	"tandem/internal/cli"
 	"tandem/sim/cost"
+	"tandem/sim/fit"
 	"tandem/sim/graph"
 	"tandem/sim/param"
 	"tandem/sim/predict"
 	"tandem/sim/preset"
 )
+
+// profileHint is the hint about a name that no built-in profile has.
+const profileHint = "sim presets list has the names; a name with a slash, or in .yaml, is a file, whose " +
+	"path starts at the working directory"
 
 // Hints about parameters, of --set and of a job file.
 const (
@@ -46,8 +51,11 @@ func advise(err error) error {
 		hint  string
 		usage bool
 	}{
-		{preset.ErrUnknown, "sim presets list has the names; a name with a slash, or in .yaml, is a file",
-			false},
+		{preset.ErrUnknown, profileHint, false},
+		{fit.ErrUnexplained, "check the step, its model and its cluster; a profile of your own can have a " +
+			"wider range (sim presets export)", false},
+		{fit.ErrContradiction, "leave one of them out, or allow more by --sigma", false},
+		{fit.ErrInput, "see go run ./cmd/sim calibrate --help", false},
 		{param.ErrUnknown, namesHint, true},
 		{param.ErrValue, valueHint, true},
 		{predict.ErrChoice, "see --help", true},
@@ -62,8 +70,8 @@ func advise(err error) error {
 		{job.ErrUnknownKey, "examples of job files are in cmd/train/jobs", false},
 		{job.ErrValue, "examples of job files are in cmd/train/jobs", false},
 		{job.ErrSyntax, "examples of job files are in cmd/train/jobs", false},
-		{fs.ErrNotExist, "check --file and profiles that are files, and TANDEM_DATA for the data of a job",
-			false},
+		{fs.ErrNotExist, "check --file, profiles that are files (paths in them start at the working " +
+			"directory), and TANDEM_DATA for the data of a job", false},
 	} {
 		if errors.Is(err, a.of) {
 			return &cli.Error{Err: err, Hint: a.hint, Usage: a.usage}

@@ -51,7 +51,7 @@ func branch(k event.Kind) int {
 }
 
 // Under sync, every role does the same in the simulator and in the runtime:
-// the same events about the same batches, in the same order.
+// the same events about the same batches, in the same order. With three EWs, some rows are hot.
 func TestSyncHasTheSameEventsInBothDrivers(t *testing.T) {
 	const steps = 12
 	for _, ranks := range []int{1, 2, 4} {
@@ -59,6 +59,7 @@ func TestSyncHasTheSameEventsInBothDrivers(t *testing.T) {
 			for _, workers := range []int{1, 3} {
 				t.Run(fmt.Sprintf("N=%d %s %d EWs", ranks, overlap, workers), func(t *testing.T) {
 					training := job.Default()
+					training.Rows.Hot.Share = map[int]float64{1: 0, 3: 0.02}[workers]
 					training.Training.Mode, training.Training.Overlap, training.Roles.Ranks = job.Sync,
 						overlap, ranks
 					training.Roles.EmbeddingWorkers, training.Roles.EmbeddingPSs = workers, 2

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -22,21 +23,47 @@ import (
 	"tandem/sim/preset"
 )
 
-const calibrateUsage = `Measure a GPU, and write its profile for predictions.
+const calibrateUsage = `Measure a GPU, or fit system software to measured steps, and write the profile.
 
-It measures matrix products by size and type, streams through the memory of the
-GPU, reads of rows at random places, copies from and to the host, and launches,
-in half a minute. The GPU should do nothing else meanwhile. Peaks that the
-driver does not tell are those of the built-in profile of the same GPU, or of
---like; if there is none, the best rates that were measured.
+Without --step and --from it measures a GPU: matrix products by size and type,
+streams through the memory of the GPU, reads of rows at random places, copies
+from and to the host, and launches, in half a minute. The GPU should do nothing
+else meanwhile. Peaks that the driver does not tell are those of the built-in
+profile of the same GPU, or of --like; if there is none, the best rates that
+were measured.
 
 The profile goes to stdout or to --out; a table of what was measured, beside
 the predictions of the other profile, goes to stderr. docs/gpu.md says what the
-GPU needs.`
+GPU needs.
+
+With --step it calibrates system software to training steps that you have
+measured. A step names the GPUs and, where they are not those of the cluster's
+profile, batch, precision and mode; servers follow from the preset. A time in us,
+ms or s is that of a step; a rate in samples/s, k samples/s or M samples/s is
+that of all GPUs:
+
+  "8 A100, batch 65536: 6.1 ms"
+  "16 A100, batch 4096 a GPU, half: 5.2 M samples/s"
+
+With --from it takes the throughput of a training by cmd/train or cmd/node, in
+every mode that has roles. The training ran on the cluster that the job file
+names, or that of --preset. Or it takes six sizes of a table of nccl-tests, of
+all_reduce_perf, alltoall_perf, reduce_scatter_perf or all_gather_perf, which
+calibrate the system's collectives.
+
+The ranges of the system's quantities are narrowed to what explains all steps,
+jointly with those of the hardware, which are not kept. The tables, on stderr,
+show what was narrowed, which quantities the steps cannot tell apart, and each
+step with its prediction before and after. A prediction with --system and the
+written file uses it. Nothing is written if no values explain a step, or if
+steps contradict each other.`
 
 const calibrateExamples = `  go run ./cmd/sim calibrate --device cuda:0 --out my-gpu.yaml
   go run ./cmd/sim run --accelerator ./my-gpu.yaml
-  go run ./cmd/sim calibrate --like A100-SXM4-80GB --json`
+  go run ./cmd/sim calibrate --like A100-SXM4-80GB --json
+  go run ./cmd/sim calibrate --model mlperf-dlrm --out my-system.yaml \
+      --step "8 A100, batch 65536: 6.1 ms" --step "1 A100, batch 8192: 4 ms"
+  go run ./cmd/sim run --preset dgx-a100 --system ./my-system.yaml`
 
 // calibration is what the flags of calibrate ask for.
 type calibration struct {
@@ -46,11 +73,22 @@ type calibration struct {
 }
 
 func (p *program) calibrateCommand() *cobra.Command {
-	k := &calibration{}
+	k, t := &calibration{}, &fitting{}
 	c := &cobra.Command{
-		Use: "calibrate", Short: "Measure a GPU, and write its profile", Long: calibrateUsage,
-		Example: calibrateExamples, Args: cli.NoArguments,
-		RunE: func(*cobra.Command, []string) error { return adviseCalibrate(p.calibrate(k)) },
+		Use: "calibrate", Short: "Measure a GPU, or fit system software to measured steps",
+		Long: calibrateUsage, Example: calibrateExamples, Args: cli.NoArguments,
+		RunE: func(c *cobra.Command, _ []string) error {
+			if c.Flags().Changed("step") || c.Flags().Changed("from") {
+				return advise(p.fit(c, t, k))
+			}
+			for _, flag := range append(slices.Clone(sharedFlags), "sigma", "points", "file") {
+				if c.Flags().Changed(flag) {
+					return cli.UsageError("add --step, or leave it out", "--%s has no effect without --step "+
+						"or --from", flag)
+				}
+			}
+			return adviseCalibrate(p.calibrate(k))
+		},
 	}
 	fs := c.Flags()
 	fs.SortFlags = false
@@ -66,7 +104,9 @@ func (p *program) calibrateCommand() *cobra.Command {
 		"takes its part; sizes that take longer are left out")
 	fs.StringVar(&k.memory, "memory", "", "use this `SIZE` of the memory of the GPU, as in 1GB "+
 		"(default: a quarter of what is free, at most 4 GiB)")
-	fs.BoolVar(&k.json, "json", false, "print the measured times as one JSON object instead of the profile")
+	fs.BoolVar(&k.json, "json", false, "print what was measured or fitted as one JSON object instead of the "+
+		"profile")
+	t.register(fs)
 	return c
 }
 
@@ -83,7 +123,7 @@ func adviseCalibrate(err error) error {
 	case errors.Is(err, cuda.ErrNotBuilt):
 		hint = "go build ./cmd/sim, without -tags static"
 	case errors.Is(err, preset.ErrUnknown):
-		hint = "sim presets list has the names; a name with a slash, or in .yaml, is a file"
+		hint = profileHint
 	case errors.Is(err, cuda.ErrOutOfMemory):
 		hint = "take less by --memory, or end what else uses the GPU"
 	}
@@ -186,19 +226,26 @@ func (p *program) writeCalibration(k *calibration, r *calibrate.Result) error {
 	}
 	text := profile.Text(fmt.Sprintf("%s, measured in %.1f s. Ranges are the quartiles of repetitions.",
 		r.Device.Name, r.MeasuringTime.Seconds()))
+	return p.writeProfile(k, "--accelerator", text, documentOf(r))
+}
+
+// writeProfile writes the text of a profile to the file of --out or to stdout, where --json has a document in
+// its place. A note says how predictions take the file, by a flag.
+func (p *program) writeProfile(k *calibration, flag, text string, document any) error {
 	if k.out != "" {
 		if err := writeNew(k.out, text); err != nil {
 			return err
 		}
 		cli.PrintNotes(p.stderr, "sim", []string{fmt.Sprintf(
-			"the profile is in %s: go run ./cmd/sim run --accelerator %s", k.out, asFile(k.out))})
+			"the profile is in %s: go run ./cmd/sim run %s %s", k.out, flag, asFile(k.out))})
 	}
-	switch {
-	case k.json:
-		return printJSON(p.stdout, documentOf(r))
-	case k.out == "":
-		_, err = io.WriteString(p.stdout, text)
+	if k.json {
+		return printJSON(p.stdout, document)
 	}
+	if k.out != "" {
+		return nil
+	}
+	_, err := io.WriteString(p.stdout, text)
 	return err
 }
 

@@ -8,14 +8,20 @@ import (
 	"tandem/algo/protocol/fault"
 	"tandem/internal/cli"
 	"tandem/sim/cluster"
+	"tandem/sim/predict"
 )
 
-// setFaults replaces the faults and the retry of the job by those of the command line.
+// setFaults replaces the faults, the slow roles and the retry of the job by those of the command line.
 func (q *request) setFaults(given func(string) bool) (err error) {
 	j := &q.job
 	if given("faults") {
 		if j.Faults, err = fault.Parse(q.faults); err != nil {
 			return cli.UsageError("see --help", "--faults: %v", err)
+		}
+	}
+	if given("slow") {
+		if j.Slow, err = fault.ParseSlow(q.slow); err != nil {
+			return cli.UsageError("see --help", "--slow: %v", err)
 		}
 	}
 	if !given("retry") {
@@ -44,6 +50,39 @@ func (q *request) checkFaults(given func(string) bool) error {
 		}
 	}
 	return nil
+}
+
+// checkSlow refuses slow roles that some run does not have.
+func (q *request) checkSlow(given func(string) bool) error {
+	what := fmt.Sprintf("job %s", q.job.Name)
+	if given("slow") {
+		what = "--slow"
+	}
+	if len(q.job.Slow) == 0 {
+		return nil
+	}
+	v := q.hardware.Parameters()
+	for _, mode := range q.modes {
+		for _, gpus := range q.gpus {
+			for _, position := range q.positions() {
+				j := &predict.Job{Job: q.jobFor(mode, gpus), Hardware: q.hardware.At(v.Everywhere(position))}
+				if err := j.CheckSlow(); err != nil {
+					return cli.UsageError("slow down a role that every mode, every number of GPUs and every "+
+						"end of the ranges has", "%s: %s on %d: %v", what, mode, gpus, err)
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// writeSlow prints which roles are slow.
+func (q *request) writeSlow(w io.Writer, _ *result) error {
+	if len(q.job.Slow) == 0 {
+		return nil
+	}
+	_, err := fmt.Fprintf(w, "\nSlow, times as long for each piece of work: %s\n", q.job.Slow)
+	return err
 }
 
 // writeFaults prints what faults have done, in each mode on most GPUs.

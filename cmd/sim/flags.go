@@ -48,6 +48,7 @@ type flags struct {
 	jitter       float64
 	seed         uint64
 	faults       string
+	slow         string
 	retry        string
 	dollars      float64
 	trace        string
@@ -111,6 +112,7 @@ func (f *flags) register(fs *pflag.FlagSet) {
 	f.registerSamples(fs)
 	fs.Uint64Var(&f.seed, "seed", 1, "seed the jitter of all stages")
 	fs.StringVar(&f.faults, "faults", "", "inject `FAULTS`; see above (default: the job file's, or none)")
+	fs.StringVar(&f.slow, "slow", "", "make `ROLES` slow; see above (default: the job file's, or none)")
 	fs.StringVar(&f.retry, "retry", "", "ask again after this `TIME` without an answer "+
 		"(default: the job file's, or 100ms with faults, else never)")
 	fs.Float64Var(&f.dollars, "dollars-per-gpu-hour", 0,
@@ -154,8 +156,8 @@ func (f *flags) registerDevices(fs *pflag.FlagSet) {
 		"connect the accelerators of a server by the wire of this `PROFILE` "+
 			"(default: the accelerator's)")
 	fs.StringVar(&f.network, "network", "",
-		"give all network cards this `RATE` in each direction, as 25Gbps "+
-			"(default: the profiles')")
+		"give each network card this `RATE` in each direction, as 25Gbps; a server with several cards "+
+			"keeps their number (default: the profiles')")
 	fs.StringVar(&f.precision, "precision", "",
 		"multiply matrices in this `FORMAT`: fp32, tf32 or half, which stands for fp16 and bf16 (default: "+
 			"the cluster's, or the model's)")
@@ -164,7 +166,8 @@ func (f *flags) registerDevices(fs *pflag.FlagSet) {
 			"keep embedding rows in this `FORMAT`: fp32, fp16 or bf16 (default: the model's or job's)")
 	}
 	fs.StringArrayVar(&f.set, "set", nil, "give a parameter a value, `NAME=VALUE` as in "+
-		"embedding-ps.count=10; run --parameters lists them; may be repeated")
+		"embedding-ps.count=10, or make rows hot, as in hot.share=0.001 and hot.most=100000 (rows.hot of a "+
+		"job file); run --parameters lists them; may be repeated")
 }
 
 // once is the value of a flag that may be given once, under any of its names.
@@ -208,6 +211,19 @@ func (n *oneNumber) Set(text string) error {
 func (n *oneNumber) String() string { return strconv.Itoa(int(*n)) }
 func (n *oneNumber) Type() string   { return "int" }
 
+// numbers is the value of a flag that takes several numbers; it says which of them is none.
+type numbers struct{ pflag.Value }
+
+// Set implements pflag.Value.
+func (n numbers) Set(text string) error {
+	for word := range strings.SplitSeq(text, ",") {
+		if _, err := strconv.Atoi(word); err != nil {
+			return fmt.Errorf("%q is not a whole number; separate numbers by commas, as 1,8,64", word)
+		}
+	}
+	return n.Value.Set(text)
+}
+
 // registerModes declares the flags of modes and numbers of GPUs. --mode and --modes are one flag.
 func (f *flags) registerModes(fs *pflag.FlagSet) {
 	other, name := "mode", "modes"
@@ -227,10 +243,12 @@ func (f *flags) registerModes(fs *pflag.FlagSet) {
 		cli.DefaultInText(fs, "modes")
 	}
 	if f.kind != single {
-		fs.IntSliceVar(&f.gpus, "gpus", []int{1, 2, 4, 8, 16, 32, 64},
+		fs.IntSliceVar(&f.gpus, "gpus", []int{1, 2, 4, 8, 16, 64},
 			"simulate these numbers of GPUs, one rank on each (default: "+f.defaultGPUs()+
 				", or the job file's ranks)")
 		cli.DefaultInText(fs, "gpus")
+		gpus := fs.Lookup("gpus")
+		gpus.Value = numbers{gpus.Value}
 	}
 	fs.SetNormalizeFunc(func(_ *pflag.FlagSet, given string) pflag.NormalizedName {
 		if given == other {
@@ -263,12 +281,12 @@ func (f *flags) registerSamples(fs *pflag.FlagSet) {
 			"known, for the interval; 1 is the middle alone")
 		fs.IntVar(&f.seeds, "seeds", seedsDefault, "simulate the middle with this many seeds, for the "+
 			"confidence interval (default: 5, or 1 with --samples 1)")
-		fs.IntVar(&f.steps, "steps", 0, "measure this many steps (default: enough to settle)")
+		fs.IntVar(&f.steps, "steps", 0, "measure this many steps (default: until they settle)")
 		cli.DefaultInText(fs, "seeds")
 	case table:
 		fs.IntVar(&f.samples, "samples", coarse, "simulate this many points of what is not known, for each "+
 			"interval; 1 is the middle alone")
-		fs.IntVar(&f.steps, "steps", 0, "measure this many steps (default: 6, or a cycle of the mode)")
+		fs.IntVar(&f.steps, "steps", 0, "measure this many steps (default: until they settle)")
 	}
 }
 
@@ -285,7 +303,7 @@ func (f *flags) defaultGPUs() string {
 	if f.kind == trained {
 		return "4"
 	}
-	return "1,2,4,8,16,32,64"
+	return "1,2,4,8,16,64"
 }
 
 // normalize gives a single prediction the lists that the other kinds have.

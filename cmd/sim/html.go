@@ -95,7 +95,7 @@ func (q *request) throughputSection() htmlreport.Section {
 	s.Tables = []cli.Table{t}
 	if q.samples > 1 {
 		s.Text = []string{fmt.Sprintf("Low and high, and the bars of the figure, are the 1st and 99th "+
-			"percentile over %d points of what is not known. Nothing is fitted.", q.samples)}
+			"percentile over %d points of what is not known. %s", q.samples, fitted(&q.hardware.System))}
 	}
 	if len(q.gpus) > 1 {
 		s.Charts = []htmlreport.Chart{chart}

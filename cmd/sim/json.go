@@ -42,6 +42,7 @@ type runRecord struct {
 	Messages    int64                `json:"messages_per_step"`
 	Bytes       int64                `json:"bytes_per_step"`
 	Drift       float64              `json:"drift"`
+	Unsettled   bool                 `json:"unsettled"`        // the steps never settled
 	Faults      *fault.Counts        `json:"faults,omitempty"` // what the faults of the job have done
 	Dollars     *float64             `json:"dollars_per_1e9_samples,omitempty"`
 }
@@ -61,7 +62,8 @@ func (q *request) writeJSON(w io.Writer, r *result) error {
 			High: a.High, ScalingEfficiency: o.efficiency,
 			StepSeconds: a.StepTime.Seconds(), Depth: a.Depth, Bottlenecks: o.whole.Mid.Bottlenecks,
 			Stations: a.Stations, Staleness: a.Staleness,
-			Messages: a.Messages, Bytes: int64(a.Bytes), Drift: a.Drift, Faults: q.counts(&a.Result),
+			Messages: a.Messages, Bytes: int64(a.Bytes), Drift: a.Drift, Unsettled: a.Unsettled,
+			Faults: q.counts(&a.Result),
 			Stages: map[string]float64{},
 		}
 		for stage, time := range a.StageTimes {

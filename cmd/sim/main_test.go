@@ -13,11 +13,13 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"tandem/algo/protocol/pace"
+	"tandem/algo/unit"
 	"tandem/internal/cli"
 	"tandem/runtime/blas"
 	"tandem/runtime/cuda"
 	"tandem/runtime/cuda/softgpu"
 	"tandem/runtime/probe"
+	"tandem/sim/cost"
 )
 
 func TestMain(m *testing.M) { testscript.Main(m, map[string]func(){"sim": main}) }
@@ -95,7 +97,7 @@ func TestExitCodes(t *testing.T) {
 		{"run --network 1e30Gbps", 2, `--network: "1e30Gbps"; want a rate above 0 and at most 8000Tbps`},
 		{"run --set network.latency", 2, `--set: "network.latency": want NAME=VALUE`},
 		{"run --preset dgx-h100 --system tandem", 2, "cluster dgx-h100 has no hosts for embedding workers"},
-		{"run --preset dgx-h100 --mode hybrid", 2, `mode "hybrid" with system model-parallel`},
+		{"run --preset dgx-h100 --mode hybrid", 2, `mode "hybrid" with system hugectr`},
 		{"run --accelerator MI300X --inside nvlink3", 2,
 			"nvlink3 needs accelerators with nvlink; MI300X has"},
 		{"run --preset persia-gcp --row-precision fp32", 1,
@@ -105,6 +107,8 @@ func TestExitCodes(t *testing.T) {
 		{"run --cluster gcp --preset persia-paper", 2, "--cluster and --preset: want one of the two"},
 		{"--accelerator V100", 2, `the nearest is "V100-SXM2-32GB"`},
 		{"--gpus 0", 2, "--gpus: 0; want 1 to"},
+		{"--gpus 1,2,x", 2, `invalid argument "1,2,x" for "--gpus" flag: "x" is not a whole number; ` +
+			`separate numbers by commas, as 1,8,64`},
 		{"--gpus 100000 --modes hybrid", 2, "100000 GPUs; want 1 to 16384"},
 		{"train --gpus 24 --modes hybrid,sync", 2,
 			"--modes sync: ranks = 24 do not divide groups = 32: sync promises"},
@@ -129,7 +133,7 @@ func TestExitCodes(t *testing.T) {
 		{"--faults loss=0.1", 2,
 			`--faults: unknown fault "loss"; use drop, duplicate, reorder, delay, crash or seed`},
 		{"--faults crash=nn-worker/0@3", 2,
-			"nn-worker cannot restart yet; embedding-worker, data-loader and coordinator can"},
+			"nn-worker cannot come back by itself; all other roles can"},
 		{"--faults crash=coordinator/0@3", 2,
 			"--faults: sync: crashes[0].role = coordinator: the mode has no such role"},
 		{"--faults crash=embedding-worker/40@3", 2, "--faults: sync: crashes[0].index = 40; the job has "},
@@ -163,8 +167,14 @@ func TestExitCodes(t *testing.T) {
 // predictJSON runs the command and reads its JSON.
 func predictJSON(t *testing.T, args string) document {
 	t.Helper()
+	return predictOn(t, slow, args)
+}
+
+// predictOn is predictJSON on a machine.
+func predictOn(t *testing.T, machine func() (probe.Result, error), args string) document {
+	t.Helper()
 	var stdout, stderr bytes.Buffer
-	p := &program{stdout: &stdout, stderr: &stderr, dataDir: os.Getenv("TANDEM_DATA"), probe: slow}
+	p := &program{stdout: &stdout, stderr: &stderr, dataDir: os.Getenv("TANDEM_DATA"), probe: machine}
 	c := p.command()
 	c.SetArgs(append(strings.Fields(args), "--json", "--samples", "4"))
 	if code := cli.PrintError(&stderr, "sim", c.Execute()); code != 0 {
@@ -261,7 +271,7 @@ func TestThisMachineInWords(t *testing.T) {
 // slow is the probe of a slow machine with one core.
 func slow() (probe.Result, error) {
 	return probe.Result{Cores: 1, Multiply: 50e9, Copy: 5e9, Lookup: 100, Update: 200, Message: 500,
-		Date: "2026-01-01"}, nil
+		Create: 300, Date: "2026-01-01"}, nil
 }
 
 func TestJSON(t *testing.T) {
@@ -338,5 +348,37 @@ func TestJitterIsReproducible(t *testing.T) {
 	if a.Runs[0].Throughput != b.Runs[0].Throughput || a.Runs[0].Throughput == c.Runs[0].Throughput {
 		t.Errorf("seed 1 gives %v and %v, seed 2 %v", a.Runs[0].Throughput, b.Runs[0].Throughput,
 			c.Runs[0].Throughput)
+	}
+}
+
+// Rows that a training creates cost what the probe measured; where no row is new, their price is not listed.
+func TestCreationOfRowsHasAPrice(t *testing.T) {
+	const create = "system.embedding-ps.create.row-time"
+	lists := func(d document) bool {
+		return slices.ContainsFunc(d.Assumptions, func(a cost.Assumption) bool { return a.Name == create })
+	}
+	file := filepath.Join(t.TempDir(), "new.yaml")
+	text := `data: {kind: synthetic, synthetic: {train-rows: 4000, test-rows: 10, columns: [{name: user, ` +
+		`cardinality: 1000000}]}}
+training: {mode: sync, global-batch: 400}
+roles: {ranks: 1}
+model: {embedding-dim: 16, top: [8]}
+`
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	const args = " --cluster this-machine"
+	cheap := predictJSON(t, "--file "+file+args)
+	dear := predictOn(t, func() (probe.Result, error) {
+		r, err := slow()
+		r.Create = 100 * unit.Microsecond
+		return r, err
+	}, "--file "+file+args)
+	if !lists(cheap) || cheap.Runs[0].Throughput < 2*dear.Runs[0].Throughput {
+		t.Errorf("%.0f samples/s, and %.0f with rows that take 100 us to create; %s listed: %v",
+			cheap.Runs[0].Throughput, dear.Runs[0].Throughput, create, lists(cheap))
+	}
+	if lists(predictJSON(t, "--gpus 1 --modes sync")) {
+		t.Error("a model without an end of its data lists " + create)
 	}
 }

@@ -39,12 +39,9 @@ type result struct {
 	plain *predict.Prediction
 }
 
-// Numbers of a table: the points of the box of unknowns behind an interval, and the steps that a simulation
-// measures. They are few, because a table has many rows.
-const (
-	coarse     = 16
-	tableSteps = 6
-)
+// coarse is the number of points of the box of unknowns behind an interval of a table. They are few, because
+// a table has many rows.
+const coarse = 8
 
 // question returns what is predicted in a mode on a number of GPUs.
 func (q *request) question(mode string, gpus int) *predict.Job {
@@ -73,30 +70,14 @@ func (q *request) batchFor(gpus int) int {
 	return q.net.GlobalBatch(gpus)
 }
 
-// options returns the options of a run. With jitter, more steps are measured.
-func (q *request) options() cluster.Options {
-	const jitterSteps = 64
-	o := cluster.Options{Jitter: q.jitter, Seed: q.seed}
-	if q.jitter > 0 {
-		o.Measured = jitterSteps
-	}
-	return o
-}
+// options returns the options of a run.
+func (q *request) options() cluster.Options { return cluster.Options{Jitter: q.jitter, Seed: q.seed} }
 
-// coarseOptions returns the options of the predictions of a table. A mode with a cycle is measured over a
-// whole one.
-func (q *request) coarseOptions(mode string) predict.Options {
-	o := predict.Options{Samples: q.samples, WithoutEnds: true, Steps: q.steps, Seed: q.seed,
+// predictions returns the options of the predictions of a table, which measure the same steps as those of a
+// single prediction.
+func (q *request) predictions() predict.Options {
+	return predict.Options{Samples: q.samples, WithoutEnds: true, Steps: q.steps, Seed: q.seed,
 		Cluster: q.options()}
-	if q.jitter > 0 || q.job.Faults.Any() {
-		return o
-	}
-	j := q.jobFor(mode, 1)
-	o.Cluster.WarmUp = j.Depth() + 1
-	if o.Steps == 0 {
-		o.Steps = max(tableSteps, j.ModeValues()["every"])
-	}
-	return o
 }
 
 // answerOf returns what is reported of a prediction.
@@ -130,7 +111,7 @@ func (q *request) predictAll(chosen bool, progress *cli.Progress, say io.Writer,
 		first := -1
 		for _, n := range q.gpus {
 			show(fmt.Sprintf("%s on %d", mode, n))
-			p, err := predict.Run(context.Background(), q.question(mode, n), q.coarseOptions(mode))
+			p, err := predict.Run(context.Background(), q.question(mode, n), q.predictions())
 			if err != nil && !chosen && predict.DoesNotFit(err) {
 				progress.Close()
 				cli.PrintNotes(say, "sim", []string{fmt.Sprintf("%s on %d %s is left out: %v", mode, n,
@@ -163,13 +144,13 @@ func (q *request) predictAll(chosen bool, progress *cli.Progress, say io.Writer,
 		show("sync without overlap")
 		j := q.question(job.Sync, sync.gpus)
 		j.Training.Overlap = "none"
-		if r.plain, err = predict.Run(context.Background(), j, q.coarseOptions(job.Sync)); err != nil {
+		if r.plain, err = predict.Run(context.Background(), j, q.predictions()); err != nil {
 			return nil, err
 		}
 	}
 	detail := r.detail()
 	show("sensitivities")
-	o := q.coarseOptions(detail.mode)
+	o := q.predictions()
 	o.Samples = 0
 	r.sensitivities, err = predict.Sensitivities(context.Background(), q.question(detail.mode, detail.gpus),
 		o)
@@ -203,7 +184,8 @@ func (q *request) assumptions() []cost.Assumption {
 		j := q.jobFor(mode, q.gpus[len(q.gpus)-1])
 		dense = max(dense, len(j.DenseShards(q.layout)))
 	}
-	list := q.hardware.Assumptions(dense)
-	return append(list, cost.Assume(q.question(q.modes[0], q.gpus[0]).Parameters())[len(
-		q.hardware.Parameters()):]...)
+	j := q.question(q.modes[0], q.gpus[0])
+	all, hardware := cost.Assume(j.Parameters()), len(j.HardwareParameters())
+	hosts := q.hardware.Assumptions(dense)[len(q.hardware.Parameters()):]
+	return slices.Concat(all[:hardware], hosts, all[hardware:])
 }

@@ -2,11 +2,13 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -29,9 +31,11 @@ const presetsUsage = `List, show and export the profiles that predictions are ma
 
 A profile describes a cluster, the system software of a cluster, a model, an
 accelerator, a host or a wire. "show" prints every quantity of a profile with
-its range and source; the names are those of --set. "export" prints the file
-itself. A file is used like a built-in profile, by its path: a name with a
-slash, or one that ends in .yaml.`
+its range and source; the names are those of --set. For an accelerator and a
+wire, it also prints the port, which must be the same, and the wires that the
+accelerator usually has. "export" prints the file itself. A file is used like
+a built-in profile, by its path: a name with a slash, or one that ends in
+.yaml.`
 
 const presetsExamples = `  go run ./cmd/sim presets list
   go run ./cmd/sim presets show persia-paper
@@ -44,6 +48,8 @@ type profile struct {
 	summary    string // one line
 	source     string // "" if only quantities have sources
 	parameters param.Vector
+	// fits has the settings that say which parts go together, by their keys in the file.
+	fits map[string]string
 }
 
 // shelf holds the profiles of one kind.
@@ -81,7 +87,7 @@ func clusterProfile(name string) (profile, error) {
 	if c.EmbeddingPSs.Count > 0 {
 		text += fmt.Sprintf("; %d EW, %d PS hosts", c.EmbeddingWorkers.Count, c.EmbeddingPSs.Count)
 	}
-	return profile{text + "; " + c.System, c.Source, h.Parameters()}, nil
+	return profile{text + "; " + c.System, c.Source, h.Parameters(), nil}, nil
 }
 
 func systemProfile(name string) (profile, error) {
@@ -93,7 +99,7 @@ func systemProfile(name string) (profile, error) {
 	if s.Architecture == system.StepGraph {
 		text = "tables on the accelerators"
 	}
-	return profile{text, s.Note, param.Collect("system", s)}, nil
+	return profile{text, s.Note, param.Collect("system", s), nil}, nil
 }
 
 func modelProfile(name string) (profile, error) {
@@ -112,7 +118,7 @@ func modelProfile(name string) (profile, error) {
 	}
 	text := fmt.Sprintf("%d tables, %s values in rows of %s; dense network %s", len(tables), count(values),
 		rows, count(float64(m.Network().Parameters())))
-	return profile{text, m.Source, param.Collect("model", m)}, nil
+	return profile{text, m.Source, param.Collect("model", m), nil}, nil
 }
 
 func acceleratorProfile(name string) (profile, error) {
@@ -122,7 +128,9 @@ func acceleratorProfile(name string) (profile, error) {
 	}
 	text := fmt.Sprintf("%v at %s; %v in fp32, %v in half", a.Memory.Mid, middle(&a.MemoryBandwidth),
 		a.PeakFP32.Mid, a.PeakHalf.Mid)
-	return profile{text, "", param.Collect("accelerator", a)}, nil
+	fits := map[string]string{"port": cmp.Or(a.Port, "none"), "inside": cmp.Or(a.Inside, "none"),
+		"host-link": cmp.Or(a.HostLink, "none")}
+	return profile{text, "", param.Collect("accelerator", a), fits}, nil
 }
 
 func hostProfile(name string) (profile, error) {
@@ -132,7 +140,7 @@ func hostProfile(name string) (profile, error) {
 	}
 	text := fmt.Sprintf("%d cores, %v at %s, network %s", h.Cores.Mid, h.Memory.Mid, middle(&h.Bandwidth),
 		middle(&h.Network))
-	return profile{text, "", param.Collect("", h)}, nil
+	return profile{text, "", param.Collect("", h), nil}, nil
 }
 
 func wireProfile(name string) (profile, error) {
@@ -142,7 +150,7 @@ func wireProfile(name string) (profile, error) {
 	}
 	text := fmt.Sprintf("%s, of which %s reached; latency %s", middle(&w.Bandwidth), middle(&w.Share),
 		middle(&w.Latency))
-	return profile{text, "", param.Collect("", w)}, nil
+	return profile{text, "", param.Collect("", w), map[string]string{"port": cmp.Or(w.Port, "any")}}, nil
 }
 
 // middle writes the middle of a quantity.
@@ -313,12 +321,16 @@ func showPreset(w io.Writer, s shelf, name string, asJSON bool) error {
 			Name       string            `json:"name"`
 			Summary    string            `json:"summary"`
 			Source     string            `json:"source"`
+			Fits       map[string]string `json:"fits,omitempty"`
 			Parameters []cost.Assumption `json:"parameters"`
-		}{s.kind, name, p.summary, p.source, list})
+		}{s.kind, name, p.summary, p.source, p.fits, list})
 	}
 	fmt.Fprintf(w, "%s %s: %s\n", s.kind, name, p.summary)
 	if p.source != "" {
 		cli.Paragraph(w, "Source: "+p.source, "  ")
+	}
+	for _, key := range slices.Sorted(maps.Keys(p.fits)) {
+		fmt.Fprintf(w, "%s: %s\n", key, p.fits[key])
 	}
 	fmt.Fprintln(w)
 	return writeParameters(w, list)

@@ -11,9 +11,11 @@ import (
 
 	"tandem/algo/exec"
 	"tandem/algo/exec/backend"
+	"tandem/algo/exec/frequent"
 	"tandem/algo/exec/replay"
 	"tandem/algo/histogram"
 	"tandem/algo/job"
+	"tandem/algo/numeric/batch"
 	"tandem/algo/protocol/event"
 	"tandem/algo/protocol/msg"
 	"tandem/algo/protocol/pace"
@@ -143,48 +145,24 @@ func (p *program) replay(folder string, withoutNumbers, asJSON bool) error {
 	return nil
 }
 
-// replayOne replays one recording.
+// replayOne replays one recording, part by part.
 func (p *program) replayOne(folder string, withoutNumbers bool, progress func(done, steps int)) (*replayed,
 	error) {
-	files, err := record.Load(folder)
+	parts, err := record.Parts(folder)
 	if err != nil {
 		return nil, err
 	}
-	defer files.Close()
-	j, err := job.Parse(files.Readers[0].Header().Job, folder+": the recorded job")
-	if err != nil {
-		return nil, err
-	}
-	rule, err := j.Rule()
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", folder, err)
-	}
-	recording, err := replay.New(rule, files.Readers)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", folder, err)
-	}
-	if err := recording.CheckJob(&j); err != nil {
-		return nil, fmt.Errorf("%s: %w", folder, err)
-	}
-	meter := pace.NewMeter(j.Roles.Ranks, j.Roles.EmbeddingPSs)
-	r := &replayed{Folder: folder, Job: j.Name, Mode: j.Training.Mode, Seed: j.Training.Seed,
-		Bytes: files.Bytes, Numbers: !withoutNumbers}
-	watch := observer(func(e event.Record) {
-		if e.Kind == event.DenseApplied && e.Role == (msg.Address{Role: msg.NNWorker}) {
-			progress(int(e.Step)+1, recording.Steps())
+	r := &replayed{Folder: folder, Numbers: !withoutNumbers}
+	again := &player{program: p, result: r, progress: progress}
+	for _, first := range parts {
+		if err := again.part(folder, first); err != nil {
+			return nil, err
 		}
-	})
-	if withoutNumbers {
-		err = r.take(recording.Events(meter, watch))
-	} else {
-		err = p.replayNumbers(&j, recording, r, meter, watch)
 	}
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", folder, err)
-	}
-	s := meter.Staleness()
+	again.end()
+	s := again.staleness
 	r.Own, r.Cross, r.OfPushes = s.Own.Summary(), s.Cross.Summary(), s.Dense.Summary()
-	if m := files.Measured; m != nil {
+	if m := again.measured; m != nil {
 		r.Confirmed = true
 		if r.Own != m.Own || r.Cross != m.Cross || r.OfPushes != m.Dense {
 			return nil, fmt.Errorf("%s: staleness own %s, cross %s, dense %s; the run itself had measured "+
@@ -196,48 +174,150 @@ func (p *program) replayOne(folder string, withoutNumbers bool, progress func(do
 	return r, nil
 }
 
-// replayNumbers trains again.
-func (p *program) replayNumbers(j *job.Job, recording *replay.Recording, r *replayed,
-	observers ...event.Observer) error {
-	data, err := datasets.Open(j.Data, p.dataDir)
+// player replays the parts of a recording.
+type player struct {
+	*program
+	result    *replayed
+	progress  func(done, steps int)
+	job       job.Job
+	source    batch.Source   // nil before the first part, and without numerics
+	executor  *exec.Executor // as source
+	staleness pace.Staleness
+	measured  *record.Measured
+}
+
+// part replays the part of a recording that begins at a global step.
+func (p *player) part(folder string, first int) error {
+	files, err := record.Load(folder, first)
+	if err != nil {
+		return err
+	}
+	defer files.Close()
+	j, err := job.Parse(files.Readers[0].Header().Job, folder+": the recorded job")
+	if err != nil {
+		return err
+	}
+	if first == 0 {
+		p.job = j
+	}
+	rule, err := j.Rule()
+	if err != nil {
+		return fmt.Errorf("%s: %w", folder, err)
+	}
+	recording, err := replay.New(rule, files.Readers)
+	if err != nil {
+		return fmt.Errorf("%s: %w", folder, err)
+	}
+	if err := recording.CheckJob(&p.job); err != nil {
+		return fmt.Errorf("%s: %w", folder, err)
+	}
+	r := p.result
+	if first != r.Steps {
+		return fmt.Errorf("%s: the recording of steps %d to %d is missing; put the files of all steps into "+
+			"the folder", folder, r.Steps, first-1)
+	}
+	meter := pace.NewMeter(j.Roles.Ranks, j.Roles.EmbeddingPSs)
+	r.Job, r.Mode, r.Seed = j.Name, j.Training.Mode, j.Training.Seed
+	r.Bytes, p.measured = r.Bytes+files.Bytes, files.Measured
+	watch := observer(func(e event.Record) {
+		if e.Kind == event.DenseApplied && e.Role == (msg.Address{Role: msg.NNWorker}) {
+			p.progress(first+int(e.Step)+1, max(p.steps(), first+recording.Steps()))
+		}
+	})
+	if r.Numbers {
+		err = p.replayNumbers(first, recording, meter, watch)
+	} else {
+		err = r.take(recording.Events(meter, watch))
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", folder, err)
+	}
+	s := meter.Staleness()
+	p.staleness.Merge(&s)
+	return nil
+}
+
+// steps returns the number of steps of the data, 0 if they are not open.
+func (p *player) steps() int {
+	if p.source == nil {
+		return 0
+	}
+	return p.source.Steps()
+}
+
+// replayNumbers trains a part again, from a global step on.
+func (p *player) replayNumbers(first int, recording *replay.Recording, observers ...event.Observer) error {
+	if p.source == nil {
+		if err := p.open(); err != nil {
+			return err
+		}
+	}
+	end, steps := first+recording.Steps(), p.source.Steps()
+	if end > steps || end < steps && p.job.Rows.Hot.Choice(end) == p.job.Rows.Hot.Choice(first) {
+		return fmt.Errorf("the data have %d steps, the recording has %d: they are not those of the run",
+			steps, end)
+	}
+	if err := frequent.ChooseAgain(&p.job, p.source, first); err != nil {
+		return err
+	}
+	if p.executor == nil {
+		if err := p.execute(); err != nil {
+			return err
+		}
+	} else if err := p.executor.SetHot(p.job.Rows.Hot.Rows()); err != nil {
+		return err
+	}
+	p.executor.BeginAt(first)
+	return p.result.take(recording.Replay(p.executor, observers...))
+}
+
+// open opens the data of the job.
+func (p *player) open() error {
+	data, err := datasets.Open(p.job.Data, p.dataDir)
 	if err != nil {
 		return err
 	}
 	cli.PrintNotes(p.stderr, "sim", data.Notes)
-	source, err := datasets.TrainingSource(data, j)
-	if err != nil {
-		return err
-	}
-	if source.Steps() != recording.Steps() {
-		return fmt.Errorf("the data have %d steps, the recording has %d: they are not those of the run",
-			source.Steps(), recording.Steps())
-	}
+	p.source, err = datasets.TrainingSource(data, &p.job)
+	return err
+}
+
+// execute makes the executor, with the hot rows of the first part.
+func (p *player) execute() error {
 	products, err := blas.FromEnvironment(p.stderr)
 	if err != nil {
 		return err
 	}
 	machine := backend.Backend{Products: products}
-	if _, err := engine.Attach(&machine, j); err != nil {
+	if _, err := engine.Attach(&machine, &p.job); err != nil {
 		return err
 	}
-	executor, err := exec.New(*j, source, machine)
-	if err != nil {
-		return err
+	p.executor, err = exec.New(p.job, p.source, machine)
+	return err
+}
+
+// end sets what the replay of all parts has trained, and says if it is less than there are data.
+func (p *player) end() {
+	r := p.result
+	if !r.Numbers {
+		return
 	}
-	if err := r.take(recording.Replay(executor, observers...)); err != nil {
-		return err
+	if r.Steps < p.source.Steps() {
+		fmt.Fprintf(p.stderr, "sim: %s ends before step %d, and the data have %d steps: the training was "+
+			"asked to end, or files of later steps are missing\n", r.Folder, r.Steps, p.source.Steps())
 	}
 	sum := uint64(0)
-	for _, rows := range executor.Model().Tables() {
+	for _, rows := range p.executor.Model().Tables() {
 		sum += rows.Digest()
 		r.RowCount += rows.Len()
 	}
-	r.Dense, r.Rows = fmt.Sprintf("%016x", executor.Model().DenseDigest()), fmt.Sprintf("%016x", sum)
-	return nil
+	r.Dense, r.Rows = fmt.Sprintf("%016x", p.executor.Model().DenseDigest()), fmt.Sprintf("%016x", sum)
 }
 
+// take adds the report of a part.
 func (r *replayed) take(report replay.Report, err error) error {
-	r.Roles, r.Inputs, r.Steps, r.span = report.Roles, report.Inputs, report.Steps, report.Span
+	r.Roles, r.Inputs, r.Steps = report.Roles, r.Inputs+report.Inputs, r.Steps+report.Steps
+	r.span += report.Span
 	return err
 }
 

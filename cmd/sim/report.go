@@ -98,8 +98,8 @@ func (q *request) writeHead(w io.Writer) {
 	q.writeTitle(w)
 	if q.samples > 1 {
 		cli.Paragraph(w, fmt.Sprintf("Throughput in samples a second. Intervals are coarse: the 1st to 99th "+
-			"percentile over %d points of what is not known, the same for all rows; sim run takes %d. "+
-			"Nothing is fitted.", q.samples, predict.SamplesDefault), "")
+			"percentile over %d points of what is not known, the same for all rows; sim run takes %d. %s",
+			q.samples, predict.SamplesDefault, fitted(&q.hardware.System)), "")
 	}
 	if len(q.gpus) > 1 {
 		fmt.Fprintf(w, "Efficiency (eff) is the throughput per GPU, relative to that on %s.\n",
@@ -135,6 +135,17 @@ func (q *request) row(o *prediction) string {
 		span, 100*o.efficiency, digits(1e3*o.answer.StepTime.Seconds()), cost, o.bound())
 }
 
+// writeUnsettled names the predictions whose steps never settled.
+func (q *request) writeUnsettled(w io.Writer, r *result) error {
+	for i := range r.predictions {
+		if o := &r.predictions[i]; o.answer.Unsettled {
+			cli.Paragraph(w, fmt.Sprintf("%s on %s has %s.", o.mode, q.units(o.gpus),
+				unsettledText(&o.answer.Result)), "  ")
+		}
+	}
+	return nil
+}
+
 // rate writes a throughput with three digits, as 41.9, 966 k or 1.03 M.
 func rate(x float64) string {
 	switch {
@@ -149,9 +160,8 @@ func rate(x float64) string {
 // writeRest writes what stands below the rows of the table.
 func (q *request) writeRest(w io.Writer, r *result) error {
 	for _, part := range []func(io.Writer, *result) error{
-		q.writeRatios, q.writeFaults, q.writeResources, q.writeSensitivities, q.writeStaleness,
-		q.writeDropped,
-		q.writePublished,
+		q.writeUnsettled, q.writeRatios, q.writeSlow, q.writeFaults, q.writeResources,
+		q.writeSensitivities, q.writeStaleness, q.writeDropped, q.writePublished,
 	} {
 		if err := part(w, r); err != nil {
 			return err
@@ -194,7 +204,7 @@ func (q *request) where() string {
 			instances(&q.hardware.EmbeddingPSs, "PSs"))
 	}
 	if s.NetworkRate > 0 {
-		text += fmt.Sprintf(", %v network", s.NetworkRate)
+		text += fmt.Sprintf(", network cards of %v", s.NetworkRate)
 	}
 	return text + "; system " + s.System
 }

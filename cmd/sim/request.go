@@ -102,7 +102,7 @@ func (p *program) request(c *cobra.Command, f *flags) (*request, error) {
 	}
 	changed := slices.ContainsFunc([]string{"file", "preset", "cluster", "model", "system", "set", "network",
 		"accelerator", "inside", "precision", "row-precision", "global-batch", "batch-per-gpu"}, given)
-	q.persia = q.kind != trained && !changed && q.jitter == 0 && !q.job.Faults.Any()
+	q.persia = q.kind != trained && !changed && q.jitter == 0 && !q.job.Faults.Any() && len(q.job.Slow) == 0
 	return q, nil
 }
 
@@ -132,7 +132,13 @@ func (p *program) settle(q *request, given func(string) bool) error {
 	if err := p.place(q, given); err != nil {
 		return err
 	}
+	if err := q.checkHotModes(); err != nil {
+		return err
+	}
 	if err := q.checkFaults(given); err != nil {
+		return err
+	}
+	if err := q.checkSlow(given); err != nil {
 		return err
 	}
 	if err := q.loadPlacement(); err != nil {
@@ -148,6 +154,10 @@ func (p *program) settle(q *request, given func(string) bool) error {
 		q.gpus = []int{1, 2, 4}[:min(3, len(q.gpus))]
 	}
 	q.notes = append(q.notes, q.withoutEffect(given)...)
+	if cards := q.hardware.Server.NetworkCards.Mid; q.network != "" && cards > 1 {
+		q.notes = append(q.notes, fmt.Sprintf("--network is the rate of one network card: a server has %d, "+
+			"with %v together", cards, q.hardware.Server.Network.Mid))
+	}
 	if q.kind == single {
 		cli.PrintNotes(p.stderr, "sim", q.notes)
 	}
@@ -166,7 +176,7 @@ func (q *request) loadPlacement() (err error) {
 	case q.placement == "":
 		return nil
 	case !q.graph():
-		return cli.UsageError("leave it out, or choose --system model-parallel",
+		return cli.UsageError("leave it out, or choose --system hugectr",
 			"--placement: system %s keeps no tables on the accelerators", q.hardware.System.Name)
 	}
 	q.rules, err = graph.LoadRules(q.placement)
@@ -188,11 +198,12 @@ func (q *request) section(given func(string) bool) (c job.Cluster, err error) {
 		c = job.PersiaCluster()
 	}
 	if q.network != "" {
-		c.NetworkRate, err = unit.ParseBytesPerSec(q.network)
-		if err != nil || !(c.NetworkRate > 0) || c.NetworkRate > job.RateMax {
+		card, err := unit.ParseBytesPerSec(q.network)
+		if err != nil || !(card > 0) || card > job.RateMax {
 			return c, cli.UsageError("a rate has a unit, as 25Gbps or 3GB/s",
 				"--network: %q; want a rate above 0 and at most %v", q.network, job.RateMax)
 		}
+		c.SetNetworkRate(card)
 	}
 	return c, err
 }
@@ -223,7 +234,7 @@ func (q *request) choose(given func(string) bool) error {
 	}
 	c := predict.Choice{Model: q.model, System: q.system, Accelerator: q.accelerator, Inside: q.inside,
 		RowPrecision: q.rowPrecision, Precision: q.precision, GlobalBatch: q.globalBatch,
-		BatchPerGPU: q.batch}
+		BatchPerGPU: q.batch, Hot: q.job.Rows.Hot}
 	if c.Set, err = q.settings(); err != nil {
 		return err
 	}
@@ -243,8 +254,9 @@ func (q *request) choose(given func(string) bool) error {
 	q.format, q.notes = base.Rows, notes
 	if given("file") {
 		q.job.Training.Staleness, q.job.Training.Prefetch = file.Training.Staleness, file.Training.Prefetch
-		q.job.Training.ModeSettings, q.job.Faults, q.job.Roles = file.Training.ModeSettings, file.Faults,
-			file.Roles
+		q.job.Training.ModeSettings, q.job.Faults, q.job.Slow = file.Training.ModeSettings, file.Faults,
+			file.Slow
+		q.job.Roles = file.Roles
 	}
 	if q.hardware.System.Note != "" {
 		q.notes = append(q.notes, q.hardware.System.Note)
@@ -258,7 +270,7 @@ func (q *request) choose(given func(string) bool) error {
 	if len(q.modes) == 0 {
 		q.modes = []string{base.Training.Mode}
 		if q.kind == table && !q.graph() {
-			q.modes = job.Modes()[1:]
+			q.modes = modesWith(base.Job, job.Modes()[1:])
 		}
 	}
 	q.job.Roles.Ranks = 1 // jobFor sets it
@@ -530,12 +542,7 @@ func (q *request) suits(mode string) error {
 // unknown returns the error for a value that is not among the known ones, with the nearest.
 func unknown(flag, word string, known []string) error {
 	text := fmt.Sprintf("%s: %q is unknown", flag, word)
-	near := job.Nearest(word, known)
-	if i := slices.IndexFunc(known, func(k string) bool { return strings.HasPrefix(k, word) }); near == "" &&
-		i >= 0 {
-		near = known[i] // profiles have long names
-	}
-	if near != "" {
+	if near := job.Nearest(word, known); near != "" {
 		text += fmt.Sprintf("; the nearest is %q", near)
 	}
 	return cli.UsageError("known are "+strings.Join(known, ", "), "%s", text)
@@ -543,6 +550,13 @@ func unknown(flag, word string, known []string) error {
 
 // place chooses the cluster of a job that is not made from a model, and loads its hardware.
 func (p *program) place(q *request, given func(string) bool) error {
+	settings, err := q.settings()
+	if err != nil {
+		return err
+	}
+	if settings, err = predict.SetHot(&q.job.Rows.Hot, settings); err != nil {
+		return err
+	}
 	if q.cluster == thisMachine {
 		r, err := p.probe()
 		if err != nil {
@@ -551,7 +565,8 @@ func (p *program) place(q *request, given func(string) bool) error {
 		q.hardware = cost.ThisMachine(cost.MeasuredMachine{
 			Cores: r.Cores, Memory: r.Memory, Multiply: r.Multiply, CopySpeed: r.Copy,
 			// The model has one time for a look-up and for an update.
-			RowTime: (r.Lookup + r.Update) / 2, MessageTime: r.Message, Date: r.Date,
+			RowTime: (r.Lookup + r.Update) / 2, CreateTime: r.Create, MessageTime: r.Message,
+			TimerLate: r.Timer, Date: r.Date,
 		})
 		q.notes = nil
 		return nil // this machine has no profiles
@@ -568,10 +583,6 @@ func (p *program) place(q *request, given func(string) bool) error {
 	}
 	s.Inside, s.System = cmp.Or(q.inside, s.Inside), cmp.Or(q.system, s.System)
 	s.Precision = cmp.Or(q.precision, s.Precision)
-	settings, err := q.settings()
-	if err != nil {
-		return err
-	}
 	all := maps.Clone(settings)
 	for name, value := range s.Set {
 		if _, replaced := all[name]; !replaced {

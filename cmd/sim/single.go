@@ -8,16 +8,19 @@ import (
 	"strings"
 	"time"
 
+	"tandem/algo/protocol/fault"
 	"tandem/algo/protocol/pace"
 	"tandem/algo/quantity"
 	"tandem/algo/unit"
 	"tandem/internal/cli"
+	"tandem/sim/cluster"
 	"tandem/sim/cost"
 	"tandem/sim/device"
 	"tandem/sim/graph"
 	"tandem/sim/param"
 	"tandem/sim/predict"
 	"tandem/sim/station"
+	"tandem/sim/system"
 )
 
 // seedsDefault is the number of seeds behind a confidence interval.
@@ -35,6 +38,7 @@ type detailed struct {
 	sensitivities []predict.Sensitivity
 	price         *float64 // dollars an hour; nil if not known
 	noPrice       string   // why it is not known
+	hotPause      *predict.HotPause
 }
 
 // reportSingle makes one prediction and writes it.
@@ -72,6 +76,9 @@ func (q *request) predictSingle(progress *cli.Progress) (*detailed, error) {
 	if d.Prediction, err = predict.Run(ctx, d.job, o); err != nil {
 		return nil, err
 	}
+	if d.hotPause, err = predict.PauseForHotRows(d.job, o.Cluster.Improve); err != nil {
+		return nil, err
+	}
 	d.price, d.noPrice = q.dollarsPerHour(d.job)
 	o = predict.Options{Seed: q.seed, Cluster: q.options()}
 	o.Steps = q.steps
@@ -93,6 +100,7 @@ func (q *request) predictSingle(progress *cli.Progress) (*detailed, error) {
 }
 
 // scale compares the throughput per GPU with that on one GPU or, if the job does not fit that, on one server.
+// The base has neither faults nor slow roles.
 func (d *detailed) scale(ctx context.Context, o predict.Options) error {
 	q, gpus := d.request, d.job.Roles.Ranks
 	for _, base := range []int{1, d.job.Cluster.AcceleratorsPerServer} {
@@ -103,6 +111,7 @@ func (d *detailed) scale(ctx context.Context, o predict.Options) error {
 		if base < gpus {
 			j := q.question(q.modes[0], base)
 			j.Placement = nil // it names ranks that the base need not have
+			j.Faults, j.Slow = fault.Plan{}, nil
 			p, err := predict.Run(ctx, j, o)
 			switch {
 			case err == nil:
@@ -167,6 +176,7 @@ type singleDocument struct {
 	Messages       *int64                `json:"messages_per_step"`
 	Bytes          *int64                `json:"bytes_per_step"`
 	Drift          *float64              `json:"drift"`
+	Unsettled      *bool                 `json:"unsettled"` // the steps never settled
 	ModeSettings   map[string]int        `json:"mode_settings"`
 	Faults         any                   `json:"faults"`
 	Notes          []string              `json:"notes"`
@@ -175,6 +185,7 @@ type singleDocument struct {
 	WallSeconds    float64               `json:"wall_s"`
 	PeakRSS        *int64                `json:"peak_rss_bytes"`
 	Seed           *uint64               `json:"seed"`
+	HotRows        *hotRows              `json:"hot_rows,omitempty"` // of jobs that have some
 	Reproduce      string                `json:"reproduce"`
 }
 
@@ -255,7 +266,7 @@ func (d *detailed) document() *singleDocument {
 		x.StageTimes = stageTimes{ms(s[pace.GE]), ms(s[pace.FC]), ms(s[pace.BC]), ms(s[pace.DS]),
 			ms(s[pace.PEG])}
 		bytes := int64(a.Bytes)
-		x.Messages, x.Bytes, x.Drift = &a.Messages, &bytes, &a.Drift
+		x.Messages, x.Bytes, x.Drift, x.Unsettled = &a.Messages, &bytes, &a.Drift, &a.Unsettled
 		if c := q.counts(a); c != nil {
 			x.Faults = c
 		}
@@ -273,6 +284,7 @@ func (d *detailed) document() *singleDocument {
 		x.Notes = append(x.Notes, note)
 	}
 	x.Parameters = d.parameters()
+	x.HotRows = d.hotRows()
 	return x
 }
 
@@ -298,7 +310,7 @@ func (d *detailed) parameters() (list []parameter) {
 		kind, source, _ := e.Origin()
 		list = append(list, parameter{e.Name, low, mid, high, unitOf(e), e.Text(mid), kind, source})
 	}
-	return append(list, d.precisions()...)
+	return append(append(list, d.request.hotParameters(d.job)...), d.precisions()...)
 }
 
 // precisions returns the number formats of the job.
@@ -373,13 +385,32 @@ func (d *detailed) writeText(w io.Writer) error {
 			rate(d.Interval.Low),
 			rate(d.Interval.High), q.samples)
 	}
+	if a := q.hardware.System.Accuracy; a != nil {
+		line("", "predictions with %s were off by %.0f %%: the median of %d published steps",
+			q.hardware.System.Name, 100*a.Median, a.Steps)
+	}
 	if d.CI95 != nil {
 		line("", "%s to %s over %d seeds (95 %% confidence)", rate(d.CI95.Low), rate(d.CI95.High), q.seeds)
 	}
 	line("step", "%s ms for %d samples; median %s, 99 %% up to %s", digits(*ms(r.StepTime)),
 		d.job.Training.GlobalBatch, digits(*ms(r.StepP50)), digits(*ms(r.StepP99)))
+	if a := r.Roles; a != nil && a.Unsettled {
+		line("", "%s", unsettledText(a))
+	}
+	if hot := d.hotRows(); hot != nil {
+		line("hot rows", "%s", hot.text())
+		if hot.Pause != nil {
+			for _, text := range hot.Pause.lines() {
+				line("", "%s", text)
+			}
+		}
+	}
 	if d.efficiency != nil && d.base < d.job.Roles.Ranks {
-		line("scaling", "%.0f %% of the throughput per GPU on %d", 100**d.efficiency, d.base)
+		without := q.job.Disturbances()
+		if without != "" {
+			without = " without " + without
+		}
+		line("scaling", "%.0f %% of the throughput per GPU on %d%s", 100**d.efficiency, d.base, without)
 	}
 	if d.price != nil {
 		line("cost", "$ %s an hour, $ %s for 10⁹ samples", digits(*d.price), digits(d.dollarsPerGiga()))
@@ -397,6 +428,24 @@ func (d *detailed) writeText(w io.Writer) error {
 	}
 	d.writeUnknowns(w)
 	return d.writeEnd(w)
+}
+
+// unsettledText says that the steps of a run never settled.
+func unsettledText(a *cluster.Result) string {
+	half := len(a.StepTimes) / 2
+	return fmt.Sprintf("not settled: the mean time of the last %d steps differs by %+.0f %% from that of "+
+		"the %d before", half, 100*a.Drift, half)
+}
+
+// fitted says what the prices of a system are fitted to.
+func fitted(p *system.Profile) string {
+	switch {
+	case p.Calibration == nil && p.Note != "":
+		return strings.ToUpper(p.Note[:1]) + p.Note[1:] + "."
+	case p.Calibration == nil:
+		return "Nothing is fitted."
+	}
+	return fmt.Sprintf("Prices of %s are calibrated: %s.", p.Name, p.Calibration.Source)
 }
 
 // longLookups explains a GE that is longer than a step in a mode that works step by step; "" if it is not.
@@ -474,7 +523,7 @@ func (d *detailed) writeEnd(w io.Writer) error {
 	q := d.request
 	o := prediction{mode: q.modes[0], gpus: q.gpus[0], answer: answerOf(d.Prediction), whole: d.Prediction}
 	r := &result{predictions: []prediction{o}}
-	parts := []func(io.Writer, *result) error{q.writeFaults, q.writeStaleness, q.writeDropped,
+	parts := []func(io.Writer, *result) error{q.writeSlow, q.writeFaults, q.writeStaleness, q.writeDropped,
 		q.writePublished}
 	for _, part := range parts {
 		if err := part(w, r); err != nil {
@@ -482,7 +531,7 @@ func (d *detailed) writeEnd(w io.Writer) error {
 		}
 	}
 	list := q.assumptions()
-	for _, p := range d.precisions() {
+	for _, p := range append(q.hotParameters(d.job), d.precisions()...) {
 		list = append(list, cost.Assumption{Name: p.Name, Low: p.Text, Mid: p.Text, High: p.Text,
 			Kind:   p.Kind,
 			Source: p.Source})

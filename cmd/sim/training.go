@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"tandem/algo/exec/evaluation"
+	"tandem/algo/exec/frequent"
 	"tandem/algo/job"
 	"tandem/algo/protocol/event"
 	"tandem/datasets"
@@ -135,6 +136,9 @@ var errNoAUC = errors.New("there is no AUC, because all test rows have the same 
 func (q *request) trainAt(j job.Job, position float64, progress func(step, steps int)) (*training, error) {
 	source, err := datasets.TrainingSource(q.data, &j)
 	if err != nil {
+		return nil, err
+	}
+	if err := frequent.Choose(&j, source, 0); err != nil {
 		return nil, err
 	}
 	if !j.Training.EvaluateEvery.Any() {

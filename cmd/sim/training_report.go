@@ -48,7 +48,7 @@ func (q *request) writeTraining(w io.Writer, cells []*cell) error {
 		func() error { return q.writeTrained(w, cells) },
 		func() error { return q.writeTarget(w, cells) },
 		func() error { return q.writeCurves(w, cells) },
-		func() error { return q.writeFaults(w, r) },
+		func() error { return q.writeSlow(w, r) }, func() error { return q.writeFaults(w, r) },
 		func() error { return q.writeResources(w, r) },
 		func() error { return q.writeStaleness(w, r) },
 		func() error { return q.writeDropped(w, r) },

@@ -81,6 +81,7 @@ func walls() []wall {
 		{"runtime/grpcnet", nil, order},
 		{"runtime/ring", nil, order},
 		{"runtime/allreduce", []string{"runtime/wire"}, order},
+		{"runtime/redo", []string{"runtime/wire"}, order},
 		{"runtime/transport", []string{"runtime/wire", "runtime/grpcnet", "runtime/ring"}, order},
 		{"runtime/record", []string{"runtime/driver"}, order},
 		{"runtime/export", []string{"runtime/checkpoint"}, order},
@@ -91,7 +92,8 @@ func walls() []wall {
 		{"runtime/train", []string{"runtime/driver"}, order},
 		{"runtime/member", []string{"runtime/driver", "runtime/grpcnet"}, order},
 		{"runtime/process", []string{"runtime/driver", "runtime/wire", "runtime/grpcnet", "runtime/ring",
-			"runtime/allreduce", "runtime/transport", "runtime/member", "runtime/checkpoint"}, order},
+			"runtime/allreduce", "runtime/transport", "runtime/member", "runtime/checkpoint",
+			"runtime/redo"}, order},
 	}
 }
 

@@ -3,13 +3,23 @@ package main
 import (
 	"fmt"
 	"go/ast"
+	"reflect"
 	"slices"
 	"strconv"
+
+	"tandem/algo/protocol/pace"
 )
 
-// modeNames are what packages job and pace call the modes that have roles.
-var modeNames = []string{
-	"Sync", "Hybrid", "AsyncPS", "AsyncAverage", "SSP", "GBA", "LocalSGD", "BackupWorkers",
+// modeNames returns what packages job and pace call the modes that have roles: the types of their rules.
+func modeNames() (names []string) {
+	for _, mode := range pace.Modes() {
+		rule, err := pace.New(mode, pace.Settings{})
+		if err != nil {
+			panic(fmt.Sprintf("tidy: mode %s with its defaults: %v", mode, err))
+		}
+		names = append(names, reflect.Indirect(reflect.ValueOf(rule)).Type().Name())
+	}
+	return names
 }
 
 // checkModeNames finds drivers that know a mode by its name. They ask its rule
@@ -26,13 +36,14 @@ func checkModeNames(f *file) []Violation {
 		}
 	}
 	var found []Violation
+	modes := modeNames()
 	ast.Inspect(f.syntax, func(node ast.Node) bool {
 		n, ok := node.(*ast.SelectorExpr)
 		if !ok {
 			return true
 		}
 		base, ok := n.X.(*ast.Ident)
-		if ok && slices.Contains(knows, base.Name) && slices.Contains(modeNames, n.Sel.Name) {
+		if ok && slices.Contains(knows, base.Name) && slices.Contains(modes, n.Sel.Name) {
 			found = append(found, Violation{f.path, f.line(n.Pos()), "mode-name",
 				fmt.Sprintf("%s.%s in a driver: ask the mode's pace.Rule", base.Name, n.Sel.Name)})
 		}

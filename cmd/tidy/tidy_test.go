@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"tandem/algo/protocol/pace"
 )
 
 // TestTree applies all rules to this repository.
@@ -193,7 +195,14 @@ func TestBanned(t *testing.T) {
 	})
 }
 
+// Every mode of the table has a name that tidy knows, from the type of its rule.
 func TestModeNames(t *testing.T) {
+	names := modeNames()
+	for _, want := range []string{"Sync", "AsyncPS", "GBA", "LocalSGD"} {
+		if len(names) != len(pace.Modes()) || !slices.Contains(names, want) {
+			t.Errorf("names %q of the modes %q; want one each, %s among them", names, pace.Modes(), want)
+		}
+	}
 	text := "package p\n\nimport (\n\tmodes " +
 		"\"tandem/algo/job\"\n\t\"tandem/algo/protocol/pace\"\n\t\"sync\"\n)\n\n" +
 		"var a, b = modes.Hybrid, pace.Sync{}\nvar roles, m = modes.Sequential, sync.Mutex{}\n"

@@ -8,9 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
-	"time"
 
 	"github.com/spf13/pflag"
 
@@ -30,20 +28,19 @@ const checkpointFolder = "checkpoints"
 
 // checkpoints are the flags of checkpoints, and the checkpoints that are read and written.
 type checkpoints struct {
-	everyText string
-	every     job.Every
-	keep      int
-	resume    string
-	begin     *checkpoint.Checkpoint // the one to resume; nil: none
-	earlier   []evaluation.Point     // of the one to resume
-	initFrom  string
-	initial   *checkpoint.Checkpoint // the one to begin from at step 0; nil: none
-	last      string                 // the latest that was written, within the results; empty: none
-	mode      string                 // in training
-	lastMode  string                 // of the latest
-	several   bool                   // other modes are trained, too
-	given     string                 // flags to give again when a training continues, each after a space
-	behind    behind
+	every    train.Saving
+	keep     int
+	resume   string
+	begin    *checkpoint.Checkpoint // the one to resume; nil: none
+	earlier  []evaluation.Point     // of the one to resume
+	initFrom string
+	initial  *checkpoint.Checkpoint // the one to begin from at step 0; nil: none
+	last     string                 // the latest that was written, within the results; empty: none
+	mode     string                 // in training
+	lastMode string                 // of the latest
+	several  bool                   // other modes are trained, too
+	given    string                 // flags to give again when a training continues, each after a space
+	behind   behind
 }
 
 // initial is a model from which another training begins: see checkpoint.Checkpoint.Initialize.
@@ -57,8 +54,9 @@ func (i initial) Restore(state exec.State) (notes []string, err error) {
 // checkpointFlags declares the flags of checkpoints.
 func (f *flags) checkpointFlags(fs *pflag.FlagSet) {
 	f.checkpoints = new(checkpoints)
-	fs.StringVar(&f.checkpoints.everyText, "checkpoint-every", "never",
-		"save the model during training, at this `INTERVAL`, as \"500 steps\" or 30s (default: never)")
+	fs.TextVar(&f.checkpoints.every, "checkpoint-every", train.Saving{}, "save the model during training, "+
+		"at this `INTERVAL`, as \"500 steps\" or 30s, or auto, which weighs what a checkpoint costs against "+
+		"how often processes die (default: never)")
 	fs.IntVar(&f.checkpoints.keep, "keep-checkpoints", 3,
 		"with --checkpoint-every, keep this many checkpoints of every mode")
 	fs.TextVar(&f.checkpoints.behind.size, "checkpoint-buffer", unit.Bytes(1<<30),
@@ -76,7 +74,7 @@ func (f *flags) checkpointFlags(fs *pflag.FlagSet) {
 // besideResume are the flags that do not change the job of a training that is resumed.
 var besideResume = []string{"resume", "checkpoint-every", "keep-checkpoints", "checkpoint-buffer", "out",
 	"json", "without", "cpu-profile", "metrics-address", "file", "processes", "hang-limit", "return-limit",
-	"deaths"}
+	"deaths", "restarts", "redo-log"}
 
 // resumed opens the checkpoint to resume, and returns its job.
 func (f *flags) resumed(given *pflag.FlagSet) (j job.Job, err error) {
@@ -91,7 +89,10 @@ func (f *flags) resumed(given *pflag.FlagSet) (j job.Job, err error) {
 			"--resume cannot be combined with %s", strings.Join(others, ", "))
 	}
 	c := f.checkpoints
-	if c.resume, err = newestOf(c.resume); err == nil {
+	if c.resume, err = killed(c.resume); err == nil {
+		c.resume, err = newestOf(c.resume)
+	}
+	if err == nil {
 		c.begin, err = checkpoint.Open(c.resume)
 	}
 	if err != nil {
@@ -119,6 +120,40 @@ func withRolesOf(j job.Job, file string) (job.Job, error) {
 			"--resume: the job %s differs from that of the checkpoint in more than its roles", file))
 	}
 	return other, nil
+}
+
+// killed returns the temporary folder of a training that was killed before it could give its results their
+// name. A folder that exists is returned as it is.
+func killed(results string) (string, error) {
+	if _, err := os.Stat(results); err == nil {
+		return results, nil
+	}
+	var left, running []string
+	for _, folder := range cli.Unfinished(results) {
+		saved, err := filepath.Glob(filepath.Join(folder, "*", checkpointFolder, "*",
+			checkpoint.ManifestFile))
+		switch {
+		case err != nil || len(saved) == 0:
+		case cli.IsLocked(folder):
+			running = append(running, folder)
+		default:
+			left = append(left, folder)
+		}
+	}
+	switch {
+	case len(left) == 1:
+		return left[0], nil
+	case len(left) > 1:
+		return "", fmt.Errorf("several trainings with the results %s were killed; name one of %s", results,
+			strings.Join(left, ", "))
+	case len(running) > 0:
+		return "", fmt.Errorf("the training with the results %s is still running", results)
+	}
+	if left := cli.Unfinished(results); len(left) > 0 {
+		return "", fmt.Errorf("the training with the results %s was killed before its first checkpoint "+
+			"(%s): train it again", results, left[0])
+	}
+	return results, nil // opening it says what is wrong
 }
 
 // newestOf returns the newest checkpoint of a folder of results, in the only mode that has checkpoints and is
@@ -155,9 +190,6 @@ func newestOf(results string) (string, error) {
 // checkCheckpoints refuses flags that do not go together.
 func (f *flags) checkCheckpoints(j *job.Job, given *pflag.FlagSet) error {
 	c := f.checkpoints
-	if err := c.parseEvery(); err != nil {
-		return err
-	}
 	switch {
 	case c.keep < 1:
 		return cli.UsageError("see --help", "--keep-checkpoints: %d; want at least 1", c.keep)
@@ -182,18 +214,6 @@ func (f *flags) checkCheckpoints(j *job.Job, given *pflag.FlagSet) error {
 	return nil
 }
 
-// parseEvery reads the interval of checkpoints. A number alone is one of steps.
-func (c *checkpoints) parseEvery() (err error) {
-	text := c.everyText
-	if _, err := strconv.Atoi(text); err == nil {
-		text += " steps"
-	}
-	if c.every, err = job.ParseEvery(text); err != nil {
-		return cli.UsageError("see --help", "--checkpoint-every: %v", err)
-	}
-	return nil
-}
-
 // savesOnTheWay reports whether a training with these flags can be saved before its end.
 func (f *flags) savesOnTheWay() bool { return !f.record && f.seeds == 1 }
 
@@ -206,13 +226,7 @@ func (p *program) useCheckpoints(r *report, o *train.Options, results, mode stri
 	data *datasets.Dataset, source batch.Source) error {
 	c := f.checkpoints
 	c.mode = mode
-	c.several, c.given = len(f.modes) > 1, ""
-	if f.processes {
-		c.given += " --processes"
-	}
-	if len(f.without) > 0 {
-		c.given += " --without " + strings.Join(f.without, ",")
-	}
+	c.several, c.given = len(f.modes) > 1, f.givenAgain()
 	if c.begin != nil {
 		if err := c.checkData(data, source); err != nil {
 			return fmt.Errorf("--resume %s: %w", c.resume, err)
@@ -232,7 +246,11 @@ func (p *program) useCheckpoints(r *report, o *train.Options, results, mode stri
 	if !f.savesOnTheWay() || delayed(j) {
 		return nil
 	}
-	o.SaveEvery, o.SaveAfter, o.Drain = c.every.Steps, time.Duration(c.every.Time), p.interrupt.Begin()
+	c.every.Use(o)
+	o.Drain = p.interrupt.Begin()
+	if f.processes && c.every.Any() {
+		p.recovers(o, f.restarts)
+	}
 	folder := filepath.Join(fileName(mode), checkpointFolder)
 	complete := func(step int) error {
 		c.last, c.lastMode = checkpoint.StepFolder(folder, step), mode
@@ -264,6 +282,23 @@ func (p *program) useCheckpoints(r *report, o *train.Options, results, mode stri
 		return saved, complete(step)
 	}
 	return nil
+}
+
+// givenAgain returns the flags to give again when a training continues, each after a space.
+func (f *flags) givenAgain() (given string) {
+	if f.processes {
+		given += " --processes"
+		if every := f.checkpoints.every; every.Any() {
+			given += " --checkpoint-every " + quoted(every.String())
+		}
+		if f.redoLog != "" {
+			given += " --redo-log " + quoted(f.redoLog)
+		}
+	}
+	if len(f.without) > 0 {
+		given += " --without " + strings.Join(f.without, ",")
+	}
+	return given
 }
 
 // checkData returns an error if there is nothing left to train, or if the data are not those of the
@@ -319,6 +354,9 @@ func trainedIn(results string) (modes []string) {
 func (p *program) rescue(folder *cli.Folder, j job.Job, c *checkpoints, err error) error {
 	trained := trainedIn(folder.Path())
 	if c.last == "" && len(trained) == 0 {
+		if !c.every.Any() {
+			err = withCheckpoints(err)
+		}
 		return err
 	}
 	place, failed := folder.Finish()

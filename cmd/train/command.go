@@ -6,6 +6,7 @@ import (
 	"io"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -18,6 +19,7 @@ import (
 	"tandem/algo/protocol/fault"
 	"tandem/algo/protocol/pace"
 	"tandem/algo/protocol/role"
+	"tandem/algo/unit"
 	"tandem/datasets"
 	"tandem/internal/cli"
 	"tandem/runtime/process"
@@ -49,17 +51,20 @@ type flags struct {
 	wire       string
 	delays     []string
 	delayDense bool
-	hotRows    float64
-	hot        *float64 // hotRows if given
+	hotRows    string
+	hot        *float64 // hotRows, if a share is given
 	every      string
 	seed       uint64
 	seeds      int
 	faults     string
+	slow       string
 	retry      string
 	record     bool
 	processes  bool
 	placement  string
 	limits     process.Limits
+	restarts   int
+	redoLog    string
 	cpuProfile string
 	metrics    string
 	precision  string
@@ -97,9 +102,11 @@ job; a job file without flags is trained in its own mode.
 With --processes the roles are processes of this machine (cmd/node), one each
 or as the job's placement says, and talk through shared memory; this process is
 their host. A process of data loader, embedding workers or coordinator that dies
-is restarted, up to --deaths times; any other death ends the run. Only
-sequential training, which has no roles, and the logistic regression run in this
-process.
+is restarted, up to --deaths times, and with --redo-log a PS, too. Any other
+death ends the run or, with --checkpoint-every, makes all processes begin again
+with the newest checkpoint.
+Only sequential training, which has no roles, and the logistic regression run in
+this process.
 
 A terminal shows loss, AUC, speed and time left; elsewhere there is a line every
 five seconds. With --evaluate-every the AUC is that of the latest evaluation.
@@ -120,7 +127,9 @@ without the interruption.
 
 --faults injects faults into the messages between roles and crashes roles:
 drop=0.01,duplicate=0.01,reorder=16,delay=0.01:50ms,seed=1, and
-crash=ROLE/INDEX@STEP+TIME, such as crash=embedding-worker/0@40+2s.`
+crash=ROLE/INDEX@STEP+TIME, such as crash=embedding-worker/0@40+2s. --slow makes
+roles wait after each piece of their work, so that it takes that many times as
+long: nn-worker/1=1.5,embedding-ps=2.`
 
 const examples = `  go run ./cmd/train
   go run ./cmd/train --data clicks.csv.gz --label clicked
@@ -203,9 +212,7 @@ func (f *flags) register(fs *pflag.FlagSet) {
 			`may be repeated`)
 	fs.BoolVar(&f.delayDense, "delay-dense", false,
 		"with --delay, delay the gradients of the dense network as well")
-	fs.Float64Var(&f.hotRows, "hot-rows", 0,
-		"with --delay, update the rows that at least this `SHARE` of the training samples contain "+
-			"without delay: 0.01, or 0 for all rows (default: no row)")
+	f.hotRowsFlag(fs)
 	fs.StringVar(&f.every, "evaluate-every", "never",
 		"predict the test rows during training, at this `INTERVAL`, as "+
 			`"500 steps" or 30s (default: never, or the job file's)`)
@@ -213,6 +220,7 @@ func (f *flags) register(fs *pflag.FlagSet) {
 		"(default: 1, or the job file's)")
 	fs.IntVar(&f.seeds, "seeds", 1, "train every mode with this many seeds, and print 95 % intervals")
 	fs.StringVar(&f.faults, "faults", "none", "inject `FAULTS`; see above (default: the job file's, or none)")
+	fs.StringVar(&f.slow, "slow", "none", "make `ROLES` slow; see above (default: the job file's, or none)")
 	fs.StringVar(&f.retry, "retry", "", "ask again after this `TIME` without an answer (default: the job "+
 		"file's, or 100ms with faults, 1s with --processes, else never)")
 	f.processFlags(fs)
@@ -230,7 +238,7 @@ func (f *flags) register(fs *pflag.FlagSet) {
 	fs.BoolVar(&f.json, "json", false, "print one JSON object instead of tables")
 	cli.DefaultInText(fs, "mode", "ranks", "global-batch", "epochs", "validation", "positive-weight",
 		"staleness", "wire", "dense-precision", "device", "evaluate-every", "seed", "faults",
-		"placement", "on-bad-row")
+		"slow", "placement", "on-bad-row")
 }
 
 // job returns the job of the command line: the file, and what flags change.
@@ -282,8 +290,8 @@ func (f *flags) job(c *cobra.Command) (job.Job, error) {
 	if c.Flags().Changed("staleness") && !f.stale(j) {
 		f.notes = append(f.notes, "--staleness has no effect in "+strings.Join(f.modes, " and "))
 	}
-	if c.Flags().Changed("faults") {
-		return j, checkCrashes(&j, f.modes)
+	if c.Flags().Changed("faults") || c.Flags().Changed("slow") {
+		return j, checkRoles(&j, f.modes)
 	}
 	return j, nil
 }
@@ -319,6 +327,34 @@ const baselinePart, predictionPart = "baseline", "prediction"
 
 var reportParts = []string{baselinePart, predictionPart}
 
+// hotRowsFlag declares the flag of hot rows.
+func (f *flags) hotRowsFlag(fs *pflag.FlagSet) {
+	fs.StringVar(&f.hotRows, "hot-rows", "", "keep the rows that at least this `SHARE` of the training "+
+		"samples contain on every rank, in modes sync and hybrid: 0.001, or auto; with --delay, update them "+
+		"without delay (default: no row, or the job file's)")
+}
+
+// automaticRows is the value of --hot-rows that leaves the share to the job.
+const automaticRows = "auto"
+
+// checkHotRows refuses a share that is none, and keeps the number.
+func (f *flags) checkHotRows(given *pflag.FlagSet) error {
+	if !given.Changed("hot-rows") || f.hotRows == automaticRows && len(f.delays) == 0 {
+		return nil
+	}
+	share, err := strconv.ParseFloat(f.hotRows, 64)
+	switch {
+	case len(f.delays) == 0 && (err != nil || !(share > 0 && share <= 1)):
+		return cli.UsageError("see --help", "--hot-rows: %s; want a share of the samples, above 0 and at "+
+			"most 1, or %s", f.hotRows, automaticRows)
+	case err != nil || !(share >= 0) || math.IsInf(share, 1):
+		return cli.UsageError("see --help", "--hot-rows: %s; want a share of the samples, 0 or more",
+			f.hotRows)
+	}
+	f.hot = &share
+	return nil
+}
+
 // withoutFlag declares the flag that leaves parts out.
 func (f *flags) withoutFlag(fs *pflag.FlagSet) {
 	fs.StringSliceVar(&f.without, "without", nil, "leave out these `PARTS`: baseline (a logistic "+
@@ -334,16 +370,8 @@ func (f *flags) check(given *pflag.FlagSet) error {
 	if f.delayDense && len(f.delays) == 0 {
 		return cli.UsageError(`add --delay, as --delay "exactly 3"`, "--delay-dense: nothing is delayed")
 	}
-	if given.Changed("hot-rows") {
-		f.hot = &f.hotRows
-		if len(f.delays) == 0 {
-			return cli.UsageError(`add --delay, as --delay "exactly 3"`,
-				"--hot-rows: no row is delayed")
-		}
-		if !(f.hotRows >= 0) || math.IsInf(f.hotRows, 1) {
-			return cli.UsageError("see --help", "--hot-rows: %v; want a share of the samples, 0 or more",
-				f.hotRows)
-		}
+	if err := f.checkHotRows(given); err != nil {
+		return err
 	}
 	if f.validationGiven = given.Changed("validation"); !(f.validation >= 0 && f.validation < 1) {
 		return cli.UsageError("0.1 holds back a tenth of the training rows",
@@ -376,7 +404,17 @@ func (f *flags) change(j *job.Job, given *pflag.FlagSet) error {
 		"epochs":       func() error { j.Training.Epochs = f.epochs; return nil },
 		"seed":         func() error { j.Training.Seed = f.seed; return nil },
 		"staleness":    func() error { j.Training.Staleness = &f.staleness; return nil },
-		"prefetch":     func() error { j.Training.Prefetch = f.prefetch; return nil },
+		"hot-rows": func() error {
+			switch {
+			case len(f.delays) > 0: // it belongs to these
+			case f.hot == nil:
+				j.Rows.Hot.Auto, j.Rows.Hot.Share = true, 0
+			default:
+				j.Rows.Hot.Auto, j.Rows.Hot.Share = false, *f.hot
+			}
+			return nil
+		},
+		"prefetch": func() error { j.Training.Prefetch = f.prefetch; return nil },
 		"wire": func() error {
 			if !slices.Contains(job.WirePrecisions(), f.wire) {
 				return errors.New(job.Unknown(f.wire, job.WirePrecisions()))
@@ -393,6 +431,7 @@ func (f *flags) change(j *job.Job, given *pflag.FlagSet) error {
 		},
 		"device": func() (err error) { j.Model.Device, err = job.ParseDevice(f.device); return err },
 		"faults": func() (err error) { j.Faults, err = fault.Parse(f.faults); return err },
+		"slow":   func() (err error) { j.Slow, err = fault.ParseSlow(f.slow); return err },
 		"retry":  func() (err error) { j.Wire.Retry, err = job.ParseRetry(f.retry); return err },
 		"placement": func() (err error) {
 			j.Roles.Placement,
@@ -417,14 +456,24 @@ func (f *flags) change(j *job.Job, given *pflag.FlagSet) error {
 // trained, it leaves such a mode out with a note. A job whose own mode is not trained gets the
 // first mode that is.
 func (f *flags) suitModes(j *job.Job, chosen bool) error {
+	if f.record && f.processes && j.HasHotRows() && j.Rows.Hot.Every > 0 {
+		return cli.UsageError("record a training in one process, or leave rows.hot.every out",
+			"--record: hot rows are chosen again at checkpoints in processes, and a recorded training in "+
+				"processes has none")
+	}
 	var suited []string
 	for _, one := range inModes(*j, f.modes) {
-		var unsuited *job.RanksError
+		var ranks *job.RanksError
+		var hot *job.HotRowsError
 		switch err := one.Validate(); {
-		case !errors.As(err, &unsuited):
+		case !errors.As(err, &ranks) && !errors.As(err, &hot):
 			suited = append(suited, one.Training.Mode)
 		case chosen:
-			return cli.UsageError("leave "+one.Training.Mode+" out of --mode, or choose other --ranks",
+			other := "choose other --ranks"
+			if hot != nil {
+				other = "train without hot rows"
+			}
+			return cli.UsageError("leave "+one.Training.Mode+" out of --mode, or "+other,
 				"--mode %s: %v", one.Training.Mode, err)
 		default:
 			f.notes = append(f.notes, fmt.Sprintf("%s is left out: %v", one.Training.Mode, err))
@@ -454,18 +503,25 @@ func hasSetting(name string, modes ...string) bool {
 	})
 }
 
-// checkCrashes refuses a crash of a role that a mode does not have.
-func checkCrashes(j *job.Job, modes []string) error {
+// checkRoles refuses a crash or slowness of a role that a mode does not have.
+func checkRoles(j *job.Job, modes []string) error {
 	for _, one := range inModes(*j, modes) {
 		rule, err := one.Rule()
 		if err != nil {
 			continue // sequential training has no roles, and no faults
 		}
 		cfg := role.Config{Ranks: int32(j.Roles.Ranks), EmbeddingWorkers: int32(j.Roles.EmbeddingWorkers),
-			Rule: rule}
+			EmbeddingPSs: int32(j.Roles.EmbeddingPSs), Rule: rule}
+		if rule.Dense().DensePSs {
+			cfg.DensePSs = make([]unit.Bytes, j.Roles.DensePSs)
+		}
 		if err := j.Faults.ValidateRoles(&cfg); err != nil {
 			return cli.UsageError("crash a role that every mode has, or choose modes with --mode",
-				"--faults: %s: %v", one.Training.Mode, err)
+				"faults of %s: %v", one.Training.Mode, err)
+		}
+		if err := j.Slow.ValidateRoles(&cfg); err != nil {
+			return cli.UsageError("slow down a role that every mode has, or choose modes with --mode",
+				"slow roles of %s: %v", one.Training.Mode, err)
 		}
 	}
 	return nil

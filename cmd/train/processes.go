@@ -36,6 +36,7 @@ func (f *flags) processFlags(fs *pflag.FlagSet) {
 		"with --processes, give a process that is restarted this long to be ready")
 	fs.IntVar(&f.limits.Deaths, "deaths", member.DefaultDeathsMax,
 		"with --processes, end the run when a process that can restart dies more often than this")
+	f.recoveryFlags(fs)
 }
 
 // inProcessesFlag is the flag for runs in processes: a switch, or with a value the name of the placement too.
@@ -70,13 +71,17 @@ func (p *inProcessesFlag) Set(text string) (err error) {
 
 // checkProcesses refuses invalid limits, and flags that have no effect.
 func (f *flags) checkProcesses(fs *pflag.FlagSet) error {
-	for _, name := range []string{"placement", "hang-limit", "return-limit", "deaths"} {
+	for _, name := range []string{"placement", "hang-limit", "return-limit", "deaths", "restarts",
+		"redo-log"} {
 		if fs.Changed(name) && !f.processes {
 			return cli.UsageError("add --processes", "--%s: the roles have no processes of their own", name)
 		}
 	}
 	if err := f.limits.Validate(); err != nil {
 		return cli.UsageError("see --help", "%v", err)
+	}
+	if err := f.checkRecovery(fs); err != nil {
+		return err
 	}
 	own, ok := fs.Lookup("processes").Value.(*inProcessesFlag)
 	switch {
@@ -139,7 +144,7 @@ func (p *program) inProcesses(dataDir string, f flags) runner {
 		if err != nil {
 			return nil, err
 		}
-		flags := []string{"--file", file, "--wait", "3s"}
+		flags := []string{"--file", file, "--wait", "10s", "--host-return", "0s"}
 		options := process.Options{
 			Listen: "127.0.0.1:0", Job: j, Fingerprint: fingerprint, Data: data,
 			Environment: []string{"TANDEM_DATA=" + where},
@@ -147,6 +152,16 @@ func (p *program) inProcesses(dataDir string, f flags) runner {
 				return slices.Concat([]string{program}, s.Arguments(), flags)
 			},
 			Stderr: p.stderr, Prefix: "train: ", Limits: f.limits, Drains: f.savesOnTheWay(),
+		}
+		if f.redoLog != "" {
+			own := filepath.Join(f.redoLog, fileName(j.Training.Mode))
+			if options.Redo, err = filepath.Abs(own); err != nil {
+				return nil, err
+			}
+			if err := os.MkdirAll(options.Redo, 0o755); err != nil {
+				return nil, &cli.Error{Err: fmt.Errorf("--redo-log: %w", err),
+					Hint: "give it a folder that can be written"}
+			}
 		}
 		if !f.record {
 			return launched(ctx, options, source, test, o)

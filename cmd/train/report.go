@@ -86,9 +86,11 @@ type row struct {
 	DroppedGradients uint64            `json:"dropped_gradients,omitempty"` // by the mode, over all seeds
 	// HotRows is the number of rows updated without delay in the first seed's training. HotGradients is the
 	// number of their gradients over all seeds, which MissedUpdates counts too.
-	HotRows       int      `json:"hot_rows,omitempty"`
-	HotGradients  uint64   `json:"hot_gradients,omitempty"`
-	EmbeddingRows rowStore `json:"embedding_rows"` // of the first seed
+	HotRows      int    `json:"hot_rows,omitempty"`
+	HotGradients uint64 `json:"hot_gradients,omitempty"`
+	// HotChoices are the choices of hot rows on the way, of the first seed's training.
+	HotChoices    []train.HotChoice `json:"hot_choices,omitempty"`
+	EmbeddingRows rowStore          `json:"embedding_rows"` // of the first seed
 	// Faults are those injected, over all seeds, if there are roles and a plan.
 	Faults *fault.Counts `json:"faults,omitempty"`
 
@@ -97,8 +99,10 @@ type row struct {
 	Curve []evaluation.Point `json:"curve"`
 
 	Checkpoints []pause `json:"checkpoints,omitempty"` // of the first seed, during training
+	// Recoveries are those of the first seed, from the loss of processes.
+	Recoveries []recovery `json:"recoveries,omitempty"`
 
-	exempts    bool       // it has a threshold for hot rows
+	hot        bool       // it has hot rows
 	histograms []measured // behind the summaries; own staleness first
 	aucs       []float64  // by seed
 	predicted  []float32  // of the first seed
@@ -130,8 +134,10 @@ func (r *report) add(c variant, results []*train.Result, stores []rowStore) {
 	line := row{Mode: c.name, ModeSettings: first.Job.ModeValues(), Heads: heads(results), Curve: first.Curve,
 		Samples: first.Samples, Steps: first.Steps,
 		Ranks: first.Job.Roles.Ranks, Depth: first.Job.Depth(), Processes: first.Processes,
-		EmbeddingRows: stores[0], HotRows: first.HotRows, predicted: first.Probabilities,
-		exempts: first.Job.Training.HotRows != nil, Checkpoints: r.pauses[c.name]}
+		EmbeddingRows: stores[0], HotRows: first.HotRows,
+		HotChoices: first.HotChoices, predicted: first.Probabilities,
+		hot: first.Job.Training.HotRows != nil || first.Job.HasHotRows(), Checkpoints: r.pauses[c.name],
+		Recoveries: recoveries(first)}
 	var own, cross, dense, missed histogram.Histogram
 	var faults fault.Counts
 	for _, result := range results {
@@ -209,6 +215,9 @@ func (r *report) writeText(w io.Writer) error {
 	r.writeHotRows(w)
 	r.writeDropped(w)
 	r.writeRows(w)
+	if len(r.job.Slow) > 0 {
+		fmt.Fprintf(w, "Slow, times as long for each piece of work: %s\n", r.job.Slow)
+	}
 	r.writeFaults(w)
 	for _, c := range r.Comparisons {
 		cli.Paragraph(w, c.String(), "  ")
@@ -238,13 +247,26 @@ func (r *report) table() cli.Table {
 	return table
 }
 
-// writeHotRows prints how much of a delayed training was not delayed.
+// writeHotRows prints how much of a training was never late.
 func (r *report) writeHotRows(w io.Writer) {
 	for _, line := range r.Runs {
-		if line.exempts {
-			fmt.Fprintf(w, "%s: %s had %.0f %% of the row gradients, without delay\n", line.Mode,
-				plural(line.HotRows, "hot row"),
-				100*float64(line.HotGradients)/float64(line.MissedUpdates.Count))
+		if !line.hot {
+			continue
+		}
+		share := 100 * float64(line.HotGradients) / float64(max(line.MissedUpdates.Count, 1))
+		fmt.Fprintf(w, "%s: %s of %d had %.0f %% of the row gradients, without delay\n", line.Mode,
+			plural(line.HotRows, "hot row"), line.EmbeddingRows.Rows, share)
+		if n := len(line.HotChoices); n > 0 {
+			hot, cold := 0, 0
+			for _, c := range line.HotChoices {
+				hot, cold = hot+c.Promoted, cold+c.Demoted
+			}
+			fmt.Fprintf(w, "%s: the hot rows were chosen again %s: %s became hot, and %d cold\n", line.Mode,
+				plural(n, "time"), plural(hot, "row"), cold)
+		}
+		if share == 100 {
+			fmt.Fprintf(w, "%s: all rows are hot, so no row is late: a larger share leaves some on the PSs\n",
+				line.Mode)
 		}
 	}
 }

@@ -31,9 +31,9 @@ type prediction struct {
 // samples is the number of points of the box of unknowns behind a range.
 const samples = 32
 
-// simulate predicts the modes that run on a cluster, without the faults of the job: with faults,
-// the speed depends on retry times more than on the cluster. cmd/sim simulates faults. It does nothing if the
-// flags leave the prediction out.
+// simulate predicts the modes that run on a cluster, without the faults and slow roles of the job: with
+// faults, the speed depends on retry times more than on the cluster, which has other roles. cmd/sim simulates
+// them. It does nothing if the flags leave the prediction out.
 func (r *report) simulate(j job.Job, f flags, data *datasets.Dataset) error {
 	if slices.Contains(f.without, predictionPart) {
 		return nil
@@ -50,7 +50,7 @@ func (r *report) simulate(j job.Job, f flags, data *datasets.Dataset) error {
 		if t.Training.Mode == job.Sequential {
 			continue
 		}
-		t.Faults, t.Wire.Retry = fault.Plan{}, 0
+		t.Faults, t.Slow, t.Wire.Retry = fault.Plan{}, nil, 0
 		a, err := predict.Run(context.Background(),
 			&predict.Job{Job: t, Hardware: hardware, Workload: w, Layout: layout},
 			predict.Options{Samples: samples})
@@ -80,9 +80,9 @@ func (r *report) writeSimulated(w io.Writer) error {
 	if len(r.Simulated) == 0 {
 		return nil
 	}
-	without := ""
-	if r.job.Faults.Any() {
-		without = ", without faults,"
+	without := r.job.Disturbances()
+	if without != "" {
+		without = ", without " + without + ","
 	}
 	caption := fmt.Sprintf("Simulated: the same job%s on %d ranks of %s; speed only", without,
 		r.job.Roles.Ranks, r.Simulated[0].Cluster)

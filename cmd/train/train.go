@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"tandem/algo/exec/backend"
 	"tandem/algo/job"
@@ -29,6 +30,9 @@ func (p *program) train(ctx context.Context, j job.Job, f flags) error {
 		return err
 	}
 	defer folder.Discard()
+	if err := folder.Lock(); err != nil {
+		return err
+	}
 	defer f.checkpoints.close()
 	var report *report
 	if err = p.choose(ctx, &j, &f); err == nil {
@@ -138,7 +142,7 @@ func (p *program) measure(ctx context.Context, j job.Job, f flags, folder string
 			}
 			if n == 0 && !c.baseline {
 				r.pauses[c.name] = f.checkpoints.behind.pauses(result)
-				result.Notes = append(result.Notes, f.checkpoints.behind.note()...)
+				result.Notes = slices.Concat(result.Notes, f.checkpoints.behind.note(), recoveryNote(result))
 			}
 			cli.PrintNotes(p.stderr, "train", result.Notes)
 			results, stores = append(results, result), append(stores, store)

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"unicode"
 
+	"tandem/algo/protocol/pace"
 	"tandem/internal/cli"
 )
 
@@ -36,11 +37,30 @@ func pageOf(sections []*key) []byte {
 			continue
 		}
 		b.WriteString("\n| key | value | default | range | meaning |\n|---|---|---|---|---|\n")
-		for _, k := range s.children {
+		rows := s.children
+		if s.kind == list {
+			rows = rows[0].children
+		}
+		for _, k := range rows {
 			writeRow(&b, k, s.path+".")
+		}
+		if s.path == "training" {
+			writeModeSettings(&b)
 		}
 	}
 	return b.Bytes()
+}
+
+// writeModeSettings writes a table of the settings that each mode declares.
+func writeModeSettings(b *bytes.Buffer) {
+	b.WriteString("\n### `mode-settings`\n\nSettings of single modes. N is the number of ranks.\n\n" +
+		"| mode | setting | default | range | meaning |\n|---|---|---|---|---|\n")
+	for _, mode := range pace.Modes() {
+		for _, s := range pace.SettingsOf(mode) {
+			fmt.Fprintf(b, "| `%s` | `%s` | %v | %v to %v | %s |\n", mode, s.Name, s.Default, s.Min, s.Max,
+				cell(s.Doc))
+		}
+	}
 }
 
 // writeRow writes a key and those below it.

@@ -1,9 +1,10 @@
 package fidelity
 
 import (
+	"tandem/experiments/fidelity/disturbed"
 	"tandem/experiments/fidelity/generators"
+	"tandem/experiments/fidelity/links"
 	"tandem/experiments/fidelity/peers"
-	"tandem/experiments/fidelity/simvsreal"
 	"tandem/experiments/internal/report"
 )
 
@@ -11,8 +12,9 @@ import (
 func Chapter() report.Chapter {
 	return report.Chapter{
 		Name: "fidelity", Title: "Fidelity: may one believe the simulator and the generated data?",
-		Experiments: []*report.Experiment{simvsreal.New(), peers.New(), generators.New()},
+		Experiments: []*report.Experiment{disturbed.New(), links.New(), peers.New(), generators.New()},
 		Gone: map[string]string{
+			"simvsreal":   "disturbed and links, where modes differ by more than a machine drifts",
 			"attribution": "go test ./experiments/fidelity -long -v checks bottlenecks and intervals",
 		},
 	}

@@ -17,7 +17,12 @@ func Chapter() report.Chapter {
 			staleness.New(),
 			phase.New(),
 			theory.New(),
-			hotrows.New(),
+			{
+				Name:     "hot-rows",
+				Question: "How many hot rows must be synchronised to get back what staleness costs?",
+				Help:     "Trains with hot rows that are never late.",
+				Parts:    []*report.Experiment{hotrows.New(), hotrows.NewRanks(), hotrows.NewLength()},
+			},
 			source.New(),
 		},
 		Gone: map[string]string{

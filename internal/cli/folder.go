@@ -139,6 +139,16 @@ func (f *Folder) Lock() error {
 	return nil
 }
 
+// IsLocked reports whether a process has locked a folder.
+func IsLocked(folder string) bool {
+	file, err := os.OpenFile(filepath.Join(folder, lockName), os.O_WRONLY, 0)
+	if err != nil {
+		return false // there is no lock, or it cannot be asked
+	}
+	defer file.Close() // and gives the lock back
+	return lockFile(file) != nil
+}
+
 // unlock removes the lock.
 func (f *Folder) unlock() {
 	if f.lock == nil {

@@ -60,8 +60,8 @@ func AllListed() []Listed {
 		},
 		{
 			Name: "rows of PSs not compared", File: "algo/exec/replay/player.go",
-			Old: "a.reader.end.Digest; got != want {",
-			New: "a.reader.end.Digest; got != want && a.state.Address().Role != msg.EmbeddingPS {",
+			Old: "if got != want {",
+			New: "if got != want && a.state.Address().Role != msg.EmbeddingPS {",
 		},
 		{
 			Name: "no bound on pushes in flight", File: "algo/protocol/role/strategy_served.go",
@@ -103,6 +103,22 @@ func AllListed() []Listed {
 			File: "algo/exec/dense/replicas.go",
 			Old:  "int(max(w.Samples, 1)), r.first+int(w.Step))",
 			New:  "int(max(w.StepSamples, 1)), r.first+int(w.Step))",
+		},
+		{
+			Name: "demoted rows lose their optimizer state", File: "algo/exec/hot.go",
+			Old: "cold := s.Table().RemoveRows(become[i]), h.rows.Table().RemoveRows(stop[i])",
+			New: "cold := s.Table().RemoveRows(become[i]), h.rows.Table().RemoveRows(stop[i])\n" +
+				"\t\tcold.States = nil",
+		},
+		{
+			Name: "promoted rows stay on their PSs", File: "algo/exec/hot.go",
+			Old: "if err := h.rows.Table().AddRows(hot); err != nil {",
+			New: "if err := s.Table().AddRows(hot); err != nil {",
+		},
+		{
+			Name: "hot rows counted in the first steps for ever", File: "algo/exec/frequent/frequent.go",
+			Old: "first, end, samples = (k-1)*hot.Every, k*hot.Every, SamplesAgain(hot)",
+			New: "first, end, samples = 0, hot.Every, SamplesAgain(hot)",
 		},
 		{
 			Name: "statistics of replicas never averaged", File: "algo/numeric/model/weights.go",

@@ -23,16 +23,22 @@ import (
 
 // Simulated returns the workload of a job's data and the layout of its network. The workload
 // of generated data follows from their distributions, without generating rows, except that
-// the sizes of compressed ids are measured on one global batch. Other data are read; dataDir
-// is the value of TANDEM_DATA.
+// the sizes of compressed ids are measured on one global batch, and that hot rows are counted.
+// Other data are read; dataDir is the value of TANDEM_DATA.
 func Simulated(config *job.Data, j *job.Job, dataDir string) (cost.Workload, *model.Layout, error) {
 	if config.Kind == job.KindSynthetic {
 		w, schema, err := expect(config, j)
 		if err != nil {
 			return w, nil, err
 		}
+		var hot *shard.Hot
+		if j.HasHotRows() {
+			if hot, w.Hot, err = hotOfGenerated(*config, j); err != nil {
+				return w, nil, err
+			}
+		}
 		if j.Wire.Index == job.IndexCompressed {
-			if w.Packed, err = packedSizesOfGenerated(*config, j); err != nil {
+			if w.Packed, err = packedSizesOfGenerated(*config, j, hot); err != nil {
 				return w, nil, err
 			}
 		}
@@ -55,9 +61,14 @@ func Counted(data *datasets.Dataset, j *job.Job) (cost.Workload, *model.Layout, 
 	if data.Rows != nil && j.Data.Kind == job.KindSynthetic {
 		return Simulated(&j.Data, j, "")
 	}
+	hot, err := hotOf(data, j)
+	if err != nil {
+		return cost.Workload{}, nil, err
+	}
+	streamed := 0
 	if data.Rows != nil {
+		streamed = data.Rows.Samples()
 		part := *data
-		var err error
 		if part.Train, err = data.Rows.Between(0, min(countedRows, data.Rows.Samples())); err != nil {
 			return cost.Workload{}, nil, err
 		}
@@ -74,14 +85,19 @@ func Counted(data *datasets.Dataset, j *job.Job) (cost.Workload, *model.Layout, 
 		RowOccurrences: float64(named) / float64(data.Train.Samples),
 		Distinct:       func(samples int) float64 { return distinct(&schema, data.Train, samples) },
 		Labels:         len(schema.Labels),
-		Packed:         packedSizes(&schema, data.Train),
+		Packed:         packedSizes(&schema, data.Train, hot),
+	}
+	if j.HasHotRows() {
+		w.Hot = hotRows(&schema, data.Train, hot)
 	}
 	w.Rows = w.Distinct(data.Train.Samples)
+	w.Created, w.Trained = w.Rows, float64(j.Training.Epochs)*float64(max(streamed, data.Train.Samples))
 	return lay(w, &schema, j)
 }
 
-// packedSizes returns the sizes of compressed ids and signs of neighbouring rows.
-func packedSizes(schema *batch.Schema, rows *batch.Batch) *cost.PackedSizes {
+// packedSizes returns the sizes of compressed ids and signs of neighbouring rows. PSs get no signs of hot
+// rows.
+func packedSizes(schema *batch.Schema, rows *batch.Batch, hot *shard.Hot) *cost.PackedSizes {
 	type key struct {
 		samples int
 		plan    shard.Plan // zero for ids
@@ -106,6 +122,7 @@ func packedSizes(schema *batch.Schema, rows *batch.Batch) *cost.PackedSizes {
 			})
 		},
 		Signs: func(samples int, plan shard.Plan) float64 {
+			plan = plan.WithHot(hot)
 			return mean(key{samples, plan}, func(part batch.Part) (size int) {
 				routed := route.Route(schema, part, plan)
 				for p := range plan.Servers() {
@@ -118,7 +135,7 @@ func packedSizes(schema *batch.Schema, rows *batch.Batch) *cost.PackedSizes {
 }
 
 // packedSizesOfGenerated returns the packed sizes of the first rows of generated data.
-func packedSizesOfGenerated(config job.Data, j *job.Job) (*cost.PackedSizes, error) {
+func packedSizesOfGenerated(config job.Data, j *job.Job, hot *shard.Hot) (*cost.PackedSizes, error) {
 	spec := *config.Synthetic
 	spec.TrainRows, spec.TestRows = min(spec.TrainRows, j.Training.GlobalBatch), 1
 	config.Synthetic = &spec
@@ -130,7 +147,7 @@ func packedSizesOfGenerated(config job.Data, j *job.Job) (*cost.PackedSizes, err
 		return nil, err
 	}
 	schema := datasets.WithDim(data.Schema, j.Model.Dim())
-	return packedSizes(&schema, data.Train), nil
+	return packedSizes(&schema, data.Train, hot), nil
 }
 
 // windowsMax is the largest number of batches that a mean is taken over.
@@ -139,16 +156,27 @@ const windowsMax = 8
 // windowMean returns the mean of a count over batches of neighbouring samples. If there are
 // fewer samples than a batch has, it returns the count of all.
 func windowMean(rows *batch.Batch, samples int, count func(part batch.Part) int) float64 {
-	samples = min(samples, rows.Samples)
-	if samples == 0 { // the last batch leaves out some rank
+	all, part := windows(rows, samples)
+	if all == 0 {
 		return 0
 	}
-	windows := min(rows.Samples/samples, windowsMax)
 	sum := 0
-	for window := range windows {
-		sum += count(batch.Cut(batch.Slice(rows, window*samples, (window+1)*samples), 1, 1)[0])
+	for window := range all {
+		sum += count(part(window))
 	}
-	return float64(sum) / float64(windows)
+	return float64(sum) / float64(all)
+}
+
+// windows returns the number of batches of neighbouring samples that a mean is taken over, and
+// the batches. There is none of no samples: the last batch leaves out some rank.
+func windows(rows *batch.Batch, samples int) (count int, part func(window int) batch.Part) {
+	samples = min(samples, rows.Samples)
+	if samples == 0 {
+		return 0, nil
+	}
+	return min(rows.Samples/samples, windowsMax), func(window int) batch.Part {
+		return batch.Cut(batch.Slice(rows, window*samples, (window+1)*samples), 1, 1)[0]
+	}
 }
 
 // distinct returns the mean number of distinct signs among a number of samples.
@@ -198,6 +226,8 @@ func expect(data *job.Data, j *job.Job) (cost.Workload, *batch.Schema, error) {
 		}
 		return sum
 	}
+	w.Created = w.Distinct(spec.TrainRows)
+	w.Trained = float64(j.Training.Epochs) * float64(spec.TrainRows)
 	return w, schema, nil
 }
 

@@ -14,6 +14,7 @@ import (
 	"tandem/algo/protocol/role"
 	"tandem/datasets"
 	"tandem/internal/parallel"
+	"tandem/sim/cost"
 )
 
 type jobOf struct {
@@ -33,6 +34,7 @@ func TestExpectedAgreesWithCounted(t *testing.T) {
 		{Slot: "user", Group: "hashed", HashStack: batch.HashStack{Rounds: 2, Rows: 1000}},
 		{Slot: "tags", Group: "hashed", HashStack: batch.HashStack{Rounds: 2, Rows: 1000}},
 	}}, Training: job.Default()}
+	j.Training.Training.Epochs = 2
 	expected, expectedLayout, err := Simulated(&j.Data, &j.Training, "")
 	if err != nil {
 		t.Fatal(err)
@@ -50,6 +52,12 @@ func TestExpectedAgreesWithCounted(t *testing.T) {
 		expected.RowOccurrences != 8 || math.Abs(counted.RowOccurrences-8) > 0.04 ||
 		expected.RowDim != 16 || expected.RowBytes != 64 || expected.RowState != counted.RowState {
 		t.Errorf("expected %+v, counted %+v", expected, counted)
+	}
+	// Two epochs of 40,000 samples create as many rows as one has; counts of rows deviate by less than √n.
+	for _, w := range []cost.Workload{expected, counted} {
+		if w.Trained != 80_000 || math.Abs(w.Created-counted.Rows) > 4*math.Sqrt(counted.Rows) {
+			t.Errorf("%v samples create %.0f rows, want 80000 and %.0f", w.Trained, w.Created, counted.Rows)
+		}
 	}
 	narrow := j.Training
 	narrow.Rows.Precision = "bf16" // of 16 values; state stays fp32
@@ -116,8 +124,8 @@ func TestPackedSizesOfGeneratedRows(t *testing.T) {
 		t.Errorf("%v bytes of signs to a PS, a run sends %v", got, want)
 	}
 	// Twice the rows that there are: twice their ids.
-	if got, want := packedSizes(source.Schema(), data.Train).IDs(80_000),
-		2*packedSizes(source.Schema(), data.Train).IDs(40_000); got != want {
+	if got, want := packedSizes(source.Schema(), data.Train, nil).IDs(80_000),
+		2*packedSizes(source.Schema(), data.Train, nil).IDs(40_000); got != want {
 		t.Errorf("ids of more rows than there are take %v bytes, want %v", got, want)
 	}
 }

@@ -15,10 +15,12 @@ import (
 	"tandem/algo/exec/dense"
 	"tandem/algo/exec/evaluation"
 	"tandem/algo/exec/exectest"
+	"tandem/algo/exec/frequent"
 	"tandem/algo/exec/reference"
 	"tandem/algo/job"
 	"tandem/algo/numeric/batch"
 	"tandem/algo/numeric/opt"
+	"tandem/algo/numeric/shard"
 	"tandem/algo/numeric/table"
 	"tandem/algo/protocol/pace"
 	"tandem/runtime/checkpoint"
@@ -60,6 +62,9 @@ func untrained(t *testing.T, j job.Job) exec.State {
 		}
 		return q
 	}
+	if err := frequent.Choose(&j, columns(), 0); err != nil {
+		t.Fatal(err)
+	}
 	e, err := exec.New(j, columns(), backend.Backend{})
 	if err != nil {
 		t.Fatal(err)
@@ -81,12 +86,12 @@ func mustOpen(t *testing.T, folder string) *checkpoint.Checkpoint {
 // rowsOf returns all rows of a state, as text by sign.
 func rowsOf(s exec.State) map[uint64]string {
 	all := map[uint64]string{}
-	for server := range s.Plan().Servers() {
-		c := columnsOf(s.Table(server))
-		embedding, state := s.Table(server).EmbeddingBytes(), s.Table(server).StateBytes()
+	for owner := range s.Plan().Owners() {
+		c := columnsOf(s.Table(owner))
+		embedding, state := s.Table(owner).EmbeddingBytes(), s.Table(owner).StateBytes()
 		for i, sign := range c.Signs {
-			if s.Plan().Owner(sign) != server {
-				all[sign] = "on another PS than its owner"
+			if s.Plan().Owner(sign) != owner {
+				all[sign] = "at another place than its owner"
 				continue
 			}
 			text, _ := json.Marshal([]any{c.Updates[i], c.Read[i], c.Embeddings[i*embedding:][:embedding],
@@ -131,16 +136,21 @@ func equalState(t *testing.T, got, want exec.State) {
 			t.Fatalf("row %x is %s, want %s", sign, a[sign], row)
 		}
 	}
-	if got.Plan() != want.Plan() {
+	if !samePlan(got.Plan(), want.Plan()) {
 		return
 	}
-	for server := range got.Plan().Servers() {
-		x, y := got.Table(server), want.Table(server)
+	for owner := range got.Plan().Owners() {
+		x, y := got.Table(owner), want.Table(owner)
 		if !slices.Equal(columnsOf(x).Signs, columnsOf(y).Signs) || x.Counters() != y.Counters() {
-			t.Errorf("PS %d: rows in another order, or counters %+v, want %+v", server, x.Counters(),
+			t.Errorf("owner %d: rows in another order, or counters %+v, want %+v", owner, x.Counters(),
 				y.Counters())
 		}
 	}
+}
+
+// samePlan reports whether every row has the same owner under two plans.
+func samePlan(a, b shard.Plan) bool {
+	return a.Servers() == b.Servers() && slices.Equal(a.Hot().Signs(), b.Hot().Signs())
 }
 
 func marshal(parts []dense.Part) string {
@@ -148,7 +158,8 @@ func marshal(parts []dense.Part) string {
 	return strings.ReplaceAll(string(text), "null", "[]")
 }
 
-// every mode, with the optimizers and precisions of rows.
+// jobs returns a job of every mode, with the optimizers and precisions of rows, and jobs with hot rows, of
+// which some are on PSs.
 func jobs() map[string]job.Job {
 	all := map[string]job.Job{}
 	for i, mode := range append(pace.Modes(), job.Sequential) {
@@ -160,6 +171,10 @@ func jobs() map[string]job.Job {
 			j.Rows.Capacity, j.Rows.Eviction = 20, job.SecondChance
 		}
 		all[mode] = j
+		if mode == job.Sync || mode == job.Hybrid {
+			j.Rows.Hot.Share = someShare
+			all[mode+" with hot rows"] = j
+		}
 	}
 	return all
 }
@@ -221,13 +236,18 @@ func TestDenseAndRowsAreThoseOfEvaluation(t *testing.T) {
 				t.Fatal(err)
 			}
 			dim := rows.Dim()
-			for server := range state.Plan().Servers() {
-				signs := append(columnsOf(state.Table(server)).Signs, 12345)
+			count := 0
+			for owner := range state.Plan().Owners() {
+				signs := append(columnsOf(state.Table(owner)).Signs, 12345)
+				count += len(signs) - 1
 				got, want := make([]float32, len(signs)*dim), make([]float32, len(signs)*dim)
-				state.Table(server).SnapshotTrained(signs, want)
+				state.Table(owner).SnapshotTrained(signs, want)
 				if missing := rows.Read(signs, got); missing != 1 || !slices.Equal(got, want) {
-					t.Errorf("PS %d: %v, want %v; %d missing", server, got, want, missing)
+					t.Errorf("owner %d: %v, want %v; %d missing", owner, got, want, missing)
 				}
+			}
+			if rows.Len() != count {
+				t.Errorf("%d rows, want %d", rows.Len(), count)
 			}
 		})
 	}
@@ -373,11 +393,23 @@ func TestRestoreRefuses(t *testing.T) {
 // A folder with a missing file, a wrong size, a flipped bit in any byte that is looked at, or of another
 // version is refused, and the error names the file.
 func TestDamageIsRefusedByName(t *testing.T) {
+	for _, share := range []float64{0, someShare} {
+		damage(t, share)
+	}
+}
+
+// damage is TestDamageIsRefusedByName with hot rows of a least share.
+func damage(t *testing.T, share float64) {
 	j := exectest.Job(4, 2)
+	j.Rows.Hot.Share = share
 	folder, _ := trained(t, j)
 	names, err := os.ReadDir(folder)
-	if err != nil || len(names) != 5 {
-		t.Fatalf("%d files, error %v", len(names), err)
+	version, files := `"version": 1`, 5
+	if share > 0 {
+		version, files = `"version": 2`, 6
+	}
+	if err != nil || len(names) != files {
+		t.Fatalf("%d files, error %v; want %d", len(names), err, files)
 	}
 	refused := func(what, name string) {
 		t.Helper()
@@ -422,11 +454,14 @@ func TestDamageIsRefusedByName(t *testing.T) {
 	}
 	path := filepath.Join(folder, checkpoint.ManifestFile)
 	good, _ := os.ReadFile(path)
-	next := bytes.Replace(good, []byte(`"version": 1`), []byte(`"version": 2`), 1)
+	if bytes.Contains(good, []byte(`"hot"`)) != (share > 0) || !bytes.Contains(good, []byte(version)) {
+		t.Errorf("the manifest with hot rows of share %g is\n%s\nwant %s", share, good, version)
+	}
+	next := bytes.Replace(good, []byte(version), []byte(`"version": 3`), 1)
 	if err := os.WriteFile(path, next, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	refused("another version", "version 2, and this program reads version 1")
+	refused("another version", "version 3, and this program reads versions 1 and 2")
 }
 
 // Checkpoints are never overwritten, and one process at a time writes one.

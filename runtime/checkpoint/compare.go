@@ -19,13 +19,13 @@ type Row struct {
 	State     []byte // float32 values
 }
 
-// Batches returns the rows of all embedding PSs, some thousands at a time, in the order of their creation,
-// with the number of their PS. The columns alias the files.
+// Batches returns the rows of all owners, some thousands at a time, in the order of their creation, with the
+// number of their owner: an embedding PS or, after the last, the ranks. The columns alias the files.
 func (c *Checkpoint) Batches() iter.Seq2[int, *table.Columns] {
 	return func(yield func(int, *table.Columns) bool) {
-		for server, f := range c.files {
+		for owner, f := range c.files {
 			for _, b := range f.batches {
-				if !yield(server, b) {
+				if !yield(owner, b) {
 					return
 				}
 			}

@@ -13,12 +13,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-
-	"tandem/algo/exec/backend"
-	"tandem/algo/exec/exectest"
-	"tandem/algo/exec/reference"
-	"tandem/algo/job"
-	"tandem/algo/numeric/batch"
 )
 
 // fragile is a file system that does something before, or in the middle of, one of its operations.
@@ -100,21 +94,6 @@ func (f *fragileFile) Sync() error {
 		return err
 	}
 	return f.file.Sync()
-}
-
-// small returns a trained model, and its manifest.
-func small(t testing.TB) (*reference.Sequential, *Manifest) {
-	t.Helper()
-	j := exectest.Job(4, 2).InMode(job.Sequential)
-	q, err := reference.NewSequential(j, exectest.NewColumns(16, 16), backend.Backend{})
-	if err == nil {
-		err = q.Step(0)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	return q, &Manifest{Mode: j.Training.Mode, Job: []byte("name: small\n"),
-		Scaling: []batch.Scaling{{Std: 1}}}
 }
 
 // The environment of a child process that saves a model and dies, or has too little space.
@@ -203,6 +182,7 @@ func TestKilledAtAnyOperation(t *testing.T) {
 	}
 	renamed := slices.Index(counted.log, "rename")
 	for _, want := range []string{"write rows-00000-of-00001.arrow", "sync rows-00000-of-00001.arrow",
+		"write rows-hot.arrow", "sync rows-hot.arrow",
 		"write dense.safetensors", "sync dense.safetensors", "write manifest.json", "sync manifest.json",
 		"sync folder", "rename", "remove manifest.json", "remove 100"} {
 		if !slices.Contains(counted.log, want) {
@@ -306,5 +286,42 @@ func TestPrune(t *testing.T) {
 	}
 	if got, _, err := list(filepath.Join(folder, "none")); err != nil || got != nil {
 		t.Errorf("a folder that does not exist: %v, error %v", got, err)
+	}
+}
+
+// A damaged checkpoint is renamed, each time to a new name, and no longer the newest. One that is intact
+// stays: the fault is then not in its files.
+func TestOnlyDamagedCheckpointsAreSetAside(t *testing.T) {
+	folder := t.TempDir()
+	q, m := small(t)
+	one := StepFolder(folder, 9)
+	for n, aside := range []string{one + ".damaged", one + ".damaged-2"} {
+		if err := Save(one, m, q); err != nil {
+			t.Fatal(err)
+		}
+		if err := SetAside(one); err == nil || !strings.Contains(err.Error(), "is intact") {
+			t.Errorf("an intact checkpoint: error %v", err)
+		}
+		rows := filepath.Join(one, RowsFile(0, 1))
+		text, err := os.ReadFile(rows)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text[len(text)/2] ^= 1
+		if err := os.WriteFile(rows, text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := SetAside(one); err != nil {
+			t.Errorf("damaged for the %d. time: %v", n+1, err)
+		}
+		if _, err := os.Stat(aside); err != nil {
+			t.Error(err)
+		}
+	}
+	if _, found, err := Newest(folder); found || err != nil {
+		t.Errorf("there is a newest checkpoint: %t, error %v", found, err)
+	}
+	if err := SetAside(one); err != nil {
+		t.Errorf("a checkpoint that does not exist: %v", err)
 	}
 }

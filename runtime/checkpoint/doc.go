@@ -2,14 +2,14 @@
 //
 //	err := checkpoint.Save(folder, manifest, state)   // state is the exec.State of a training
 //	saved, err := checkpoint.Open(folder)
-//	err = saved.Restore(other)                        // any number of PSs; see Checkpoint.Restore for ranks
+//	notes, err := saved.Restore(other)                // any PSs and hot rows; see Restore for ranks
 //	values, err := saved.Dense()                      // the network that predictions are computed with
 //	rows, err := saved.Rows()                         // rows by sign, read in place
 //
 // A folder has four kinds of files:
 //
 //   - dense.safetensors: the dense network
-//   - rows-00000-of-00004.arrow: the rows of an embedding PS
+//   - rows-00000-of-00004.arrow: the rows of an embedding PS; rows-hot.arrow: the hot rows, if there are any
 //   - job.yaml: the job
 //   - manifest.json: the size and the SHA-256 of every other file; it is written last
 //
@@ -35,8 +35,9 @@
 // the other modes a pause changes the run:
 //
 //   - All updates arrive before the pause, so the first reads after it miss none.
-//   - Averaging counts its steps from the pause. With another number of ranks, replicas begin with their
-//     mean.
+//   - Steps of a mode count from the pause, not from the start of the training, because roles count them: the
+//     steps to the next average, clocks, global steps of gba. With another number of ranks, replicas begin
+//     with their mean.
 //   - gba closes its global batch, which then has fewer gradients.
 //
 // Two kinds of training are not saved before their end. Delayed sequential training has late gradients that
@@ -50,7 +51,9 @@
 // page of a table and few of its rows. A table that is not frozen pays one comparison for every 32 rows.
 //
 // In a run in processes, every process writes its part of the model to a folder that all can reach, and the
-// host writes the manifest last. All processes then end; those that continue read their parts from there.
+// host writes the manifest last. All processes then end; those that continue read their parts from there. The
+// process of rank 0 writes the hot rows, and every process with ranks reads them. A file is read by the
+// processes that have the owner of one of its rows.
 //
 // # Decisions
 //
@@ -59,6 +62,9 @@
 //     are our own, because cmd/train links no Arrow.
 //   - A folder is renamed into place and never overwritten. What has the name is complete, whenever a process
 //     is killed. A checkpoint that replaces another takes twice the space for a moment.
+//   - Hot rows have a file of their own, and no file says which rows are hot, so that a model can be loaded
+//     with other hot rows, or none. Only a model with hot rows has version 2 of the format: a program that
+//     does not know them reads the other models, and refuses this one.
 //   - Every file has a SHA-256, which looking up rows does not check. Bits that flip are found when a model
 //     is verified or trained further. Serving starts at once, and trusts the disk.
 //   - Every run begins with new roles. Asynchronous modes lose their staleness there.

@@ -13,9 +13,9 @@ import (
 	"tandem/runtime/checkpoint/safetensors"
 )
 
-// rowsPart is what a process has written of the rows of an embedding PS.
+// rowsPart is what a process has written of the rows of an owner.
 type rowsPart struct {
-	Index       int // of the embedding PS
+	Owner       int
 	Dim         int
 	Precision   string
 	StateValues int
@@ -23,12 +23,12 @@ type rowsPart struct {
 	File        File
 }
 
-// writeRows writes the rows of one of a number of embedding PSs to a folder.
-func writeRows(fs fileSystem, folder string, server, servers int, t rowSource) (rowsPart, error) {
-	p := rowsPart{Index: server, Dim: t.Dim(), Precision: t.Precision().String(),
+// writeRows writes the rows of an owner, beside a number of embedding PSs, to a folder.
+func writeRows(fs fileSystem, folder string, owner, servers int, t rowSource) (rowsPart, error) {
+	p := rowsPart{Owner: owner, Dim: t.Dim(), Precision: t.Precision().String(),
 		StateValues: t.StateBytes() / 4, Server: serverOf(t.Len(), t.Counters())}
 	var err error
-	p.File, err = writeFile(fs, folder, RowsFile(server, servers),
+	p.File, err = writeFile(fs, folder, RowsFile(owner, servers),
 		func(out io.Writer) error { return encodeRows(out, t) })
 	return p, err
 }
@@ -43,16 +43,16 @@ type export struct {
 }
 
 // Export writes the part of a model that is in this process to the folder of a Writer: the rows of each of
-// its embedding PSs, and all else to a file with a name, which Writer.Collect reads.
+// its embedding PSs, the hot rows if it has rank 0, and all else to a file with a name, which Writer.Collect
+// reads.
 func Export(folder, name string, state exec.State) error {
 	var described export
-	servers := state.Plan().Servers()
-	for i := range servers {
-		t := state.Table(i)
-		if t == nil {
+	plan := state.Plan()
+	for owner := range plan.Owners() {
+		if !state.Exports(owner) {
 			continue
 		}
-		part, err := writeRows(disk{}, folder, i, servers, t)
+		part, err := writeRows(disk{}, folder, owner, plan.Servers(), state.Table(owner))
 		if err != nil {
 			return fmt.Errorf("checkpoint: %w", err)
 		}
@@ -96,10 +96,10 @@ func (w *Writer) Collect(name string) error {
 		return fmt.Errorf("%s: %w", name, err)
 	}
 	for _, p := range described.Rows {
-		if _, twice := w.rows[p.Index]; twice {
-			return fmt.Errorf("%s: the rows of embedding-ps %d come twice", name, p.Index)
+		if _, twice := w.rows[p.Owner]; twice {
+			return fmt.Errorf("%s: %s comes twice", name, p.File.Name)
 		}
-		w.rows[p.Index] = p
+		w.rows[p.Owner] = p
 	}
 	for i, one := range described.Parts {
 		p := dense.Part{Lo: one.Lo, PerStep: one.PerStep}

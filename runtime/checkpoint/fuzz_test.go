@@ -21,6 +21,7 @@ func FuzzManifest(f *testing.F) {
 	}
 	f.Add(text)
 	f.Add([]byte(`{"format":"tandem-model","version":1}`))
+	f.Add([]byte(`{"format":"tandem-model","version":2}`))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		read, err := decodeManifest(text)
 		if err != nil {

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -24,13 +25,21 @@ const (
 	JobFile      = "job.yaml"
 )
 
-// RowsFile returns the name of the file with the rows of an embedding PS.
-func RowsFile(server, servers int) string {
-	return fmt.Sprintf("rows-%05d-of-%05d.arrow", server, servers)
+// RowsFile returns the name of the file with the rows of an owner: one of a number of embedding PSs or, if
+// owner is that number, the ranks, which hold the hot rows.
+func RowsFile(owner, servers int) string {
+	if owner == servers {
+		return "rows-hot.arrow"
+	}
+	return fmt.Sprintf("rows-%05d-of-%05d.arrow", owner, servers)
 }
 
-// Version is the version of the format that this package writes, and the only one that it reads.
-const Version = 1
+// The versions of the format. A program refuses versions that it does not know, and does not read a part of
+// a model.
+const (
+	Version        = 1
+	VersionHotRows = 2 // of models with hot rows
+)
 
 // formatName is the value of Manifest.Format.
 const formatName = "tandem-model"
@@ -101,9 +110,23 @@ type Rows struct {
 	Precision   string   `json:"precision"`
 	StateValues int      `json:"state_values"` // float32 values of optimizer state of a row
 	Servers     []Server `json:"servers"`      // by embedding PS
+	// Hot describes the hot rows, of which every rank has a copy; nil if the model has none.
+	Hot *Server `json:"hot,omitempty"`
 }
 
-// Server describes the rows of one embedding PS, with what its table remembers besides rows.
+// ByOwner returns the descriptions of the rows of every owner: of each embedding PS and, if there are any, of
+// the hot rows. RowsFile names the file of each.
+func (r *Rows) ByOwner() []Server {
+	if r.Hot == nil {
+		return r.Servers
+	}
+	return append(slices.Clip(r.Servers), *r.Hot)
+}
+
+// fileName returns the name of the file with the rows of an owner.
+func (r *Rows) fileName(owner int) string { return RowsFile(owner, len(r.Servers)) }
+
+// Server describes the rows of one owner, with what its table remembers besides rows.
 type Server struct {
 	Rows      int `json:"rows"`
 	Hand      int `json:"hand"` // the row that eviction examines next
@@ -276,9 +299,9 @@ func decodeManifest(text []byte) (*Manifest, error) {
 	if head.Format != formatName {
 		return nil, fmt.Errorf("the format is %q, want %q", head.Format, formatName)
 	}
-	if head.Version != Version {
-		return nil, fmt.Errorf("the format has version %d, and this program reads version %d", head.Version,
-			Version)
+	if head.Version != Version && head.Version != VersionHotRows {
+		return nil, fmt.Errorf("the format has version %d, and this program reads versions %d and %d",
+			head.Version, Version, VersionHotRows)
 	}
 	m := new(Manifest)
 	decoder := json.NewDecoder(bytes.NewReader(text))
@@ -298,6 +321,9 @@ func (m *Manifest) check() error {
 	if len(m.Rows.Servers) < 1 || m.Rows.Dim < 1 || m.Rows.StateValues < 0 {
 		return fmt.Errorf("%d embedding PSs with rows of %d and %d values", len(m.Rows.Servers), m.Rows.Dim,
 			m.Rows.StateValues)
+	}
+	if hot := m.Rows.Hot != nil; hot != (m.Version == VersionHotRows) {
+		return fmt.Errorf("version %d of the format, with hot rows: %v", m.Version, hot)
 	}
 	if _, err := table.ParsePrecision(m.Rows.Precision); err != nil {
 		return err
@@ -322,8 +348,8 @@ func (m *Manifest) check() error {
 		seen[f.Name] = true
 	}
 	wanted := []string{DenseFile, JobFile}
-	for i := range m.Rows.Servers {
-		wanted = append(wanted, RowsFile(i, len(m.Rows.Servers)))
+	for owner := range m.Rows.ByOwner() {
+		wanted = append(wanted, m.Rows.fileName(owner))
 	}
 	for _, name := range wanted {
 		if !seen[name] {

@@ -13,7 +13,6 @@ import (
 	"tandem/algo/exec/dense"
 	"tandem/algo/job"
 	"tandem/algo/numeric/model"
-	"tandem/algo/numeric/table"
 	"tandem/runtime/checkpoint/safetensors"
 )
 
@@ -22,7 +21,7 @@ type Checkpoint struct {
 	Manifest
 	folder string
 	tensor *safetensors.File
-	files  []*rowsFile // by embedding PS
+	files  []*rowsFile // by owner: the embedding PSs and, if there are any, the hot rows
 	rows   func() (*RowReader, error)
 }
 
@@ -77,14 +76,13 @@ func (c *Checkpoint) load() error {
 	if c.tensor, err = safetensors.Read(data); err != nil {
 		return fmt.Errorf("%s: %w", DenseFile, err)
 	}
-	servers := c.Manifest.Rows.Servers
-	for i, server := range servers {
-		name := RowsFile(i, len(servers))
+	for owner, described := range c.Manifest.Rows.ByOwner() {
+		name := c.Manifest.Rows.fileName(owner)
 		data, release, err := mapFile(filepath.Join(c.folder, name), c.file(name).Bytes)
 		if err != nil {
 			return describe(name, err)
 		}
-		f, err := readRowsFile(data, &c.Manifest.Rows, server.Rows)
+		f, err := readRowsFile(data, &c.Manifest.Rows, described.Rows)
 		if err != nil {
 			return errors.Join(fmt.Errorf("%s: %w", name, err), release())
 		}
@@ -168,8 +166,8 @@ func (c *Checkpoint) Rows() (*RowReader, error) {
 // Verify checks the checksum of every file of rows, of which Open has checked only the size and the
 // structure, and that every row is there once. It reads all files.
 func (c *Checkpoint) Verify() error {
-	for i := range c.files {
-		if err := c.verifyRows(i); err != nil {
+	for owner := range c.files {
+		if err := c.verifyRows(owner); err != nil {
 			return fmt.Errorf("model %s: %w", c.folder, err)
 		}
 	}
@@ -177,10 +175,10 @@ func (c *Checkpoint) Verify() error {
 	return err
 }
 
-// verifyRows checks the checksum of the rows of an embedding PS.
-func (c *Checkpoint) verifyRows(server int) error {
-	name := RowsFile(server, len(c.files))
-	if sumOf(c.files[server].data) != c.file(name).SHA256 {
+// verifyRows checks the checksum of the rows of an owner.
+func (c *Checkpoint) verifyRows(owner int) error {
+	name := c.Manifest.Rows.fileName(owner)
+	if sumOf(c.files[owner].data) != c.file(name).SHA256 {
 		return fmt.Errorf("%s: %w", name, errChecksum)
 	}
 	return nil
@@ -215,10 +213,11 @@ func (c *Checkpoint) CheckLayout(layout *model.Layout) error {
 }
 
 // Restore replaces an untrained state by that of the model, so that training continues where it ended. It
-// checks the checksums of all files that it reads. The rows of every sign go to the PS that owns it; with as
-// many PSs as the model had, they keep their order and their eviction. Where the ranks had replicas of their
-// own and their number differs, each starts from the mean of parameters, statistics and optimizer states;
-// a note says so. The error names the first difference if the schema, the network or the rows do not fit.
+// checks the checksums of all files that it reads. Every row goes to its owner in the plan of the state, a PS
+// or the ranks, whether it was hot in the model or not. The rows of a PS that has the rows that it had keep
+// their order and their eviction. Where the ranks had replicas of their own and their number differs, each
+// starts from the mean of parameters, statistics and optimizer states; a note says so. The error names the
+// first difference if the schema, the network or the rows do not fit.
 func (c *Checkpoint) Restore(state exec.State) (notes []string, err error) {
 	return c.restore(state, true)
 }
@@ -276,103 +275,4 @@ func (c *Checkpoint) restoreDense(state exec.State, training bool) (notes []stri
 			len(exported)))
 	}
 	return notes, nil
-}
-
-// restoreRows replaces the rows of the tables of this process.
-func (c *Checkpoint) restoreRows(state exec.State, training bool) error {
-	plan := state.Plan()
-	var here []*table.Table
-	for i := range plan.Servers() {
-		t := state.Table(i)
-		here = append(here, t)
-		if t == nil {
-			continue
-		}
-		format := &c.Manifest.Rows
-		switch {
-		case t.Len() > 0:
-			return errors.New("the state has rows already")
-		case t.Dim() != format.Dim || t.Precision().String() != format.Precision:
-			return fmt.Errorf("rows of %d values of %s in the model, and of %d values of %s in the job",
-				format.Dim, format.Precision, t.Dim(), t.Precision())
-		case training && t.StateBytes() != 4*format.StateValues:
-			return fmt.Errorf("rows with %d values of optimizer state in the model, and %d in the job",
-				format.StateValues, t.StateBytes()/4)
-		}
-	}
-	same := plan.Servers() == len(c.files)
-	for i, f := range c.files {
-		if same && here[i] == nil {
-			continue
-		}
-		if err := c.verifyRows(i); err != nil {
-			return err
-		}
-		for _, b := range f.batches {
-			if err := addRows(here, plan.Owner, b, training); err != nil {
-				return fmt.Errorf("%s: %w", RowsFile(i, len(c.files)), err)
-			}
-		}
-	}
-	if training {
-		return c.restoreCounters(here, same)
-	}
-	return nil
-}
-
-// addRows adds the rows of a batch to the tables that own them.
-func addRows(here []*table.Table, owner func(sign uint64) int, b *table.Columns, training bool) error {
-	of, counts := make([]int, len(b.Signs)), make([]int, len(here))
-	for i, sign := range b.Signs {
-		of[i] = owner(sign)
-		counts[of[i]]++
-	}
-	for server, t := range here {
-		if t == nil || counts[server] == 0 {
-			continue
-		}
-		embedding, state := t.EmbeddingBytes(), len(b.States)/len(b.Signs)
-		part := b
-		if counts[server] < len(b.Signs) {
-			part = newColumns(0, 0, 0)
-			for i, owner := range of {
-				if owner == server {
-					part.Signs = append(part.Signs, b.Signs[i])
-					part.Updates = append(part.Updates, b.Updates[i])
-					part.Read = append(part.Read, b.Read[i])
-					part.Embeddings = append(part.Embeddings, b.Embeddings[i*embedding:][:embedding]...)
-					part.States = append(part.States, b.States[i*state:][:state]...)
-				}
-			}
-		}
-		if !training {
-			fresh := *part
-			fresh.States = nil
-			part = &fresh
-		}
-		if err := t.AddRows(part); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// restoreCounters sets what the tables remember besides rows: what the tables of the same PSs did or, with
-// another number of PSs, the sums on the first.
-func (c *Checkpoint) restoreCounters(here []*table.Table, same bool) error {
-	sum := table.Counters{}
-	for i, s := range c.Manifest.Rows.Servers {
-		counters := s.counters()
-		if same && here[i] != nil {
-			if err := here[i].SetCounters(counters); err != nil {
-				return err
-			}
-		}
-		sum.Evicted += counters.Evicted
-		sum.Outcomes.Add(counters.Outcomes)
-	}
-	if !same && here[0] != nil {
-		return here[0].SetCounters(sum)
-	}
-	return nil
 }

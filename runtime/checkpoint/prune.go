@@ -46,6 +46,30 @@ func Newest(folder string) (step int, ok bool, err error) {
 	return complete[len(complete)-1], true, nil
 }
 
+// SetAside renames a checkpoint that is damaged, so that training can save another one in its place: it is
+// kept for a person to look at, and is not found by Newest. Nothing happens if the folder does not exist. It
+// is an error if this process finds no damage: then the fault is not in the files.
+//
+// Cost: a pass over all files.
+func SetAside(folder string) error {
+	if saved, err := Open(folder); err == nil {
+		if err = errors.Join(saved.Verify(), saved.Close()); err == nil {
+			return fmt.Errorf("checkpoint %s is intact as the host reads it", folder)
+		}
+	}
+	aside := folder + ".damaged"
+	for n := 2; ; n++ {
+		if _, err := os.Lstat(aside); err != nil {
+			break // nothing has this name, or Rename says what is wrong
+		}
+		aside = fmt.Sprintf("%s.damaged-%d", folder, n)
+	}
+	if err := os.Rename(folder, aside); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("cannot set a damaged checkpoint aside: %w", err)
+	}
+	return nil
+}
+
 // Prune removes all but the newest checkpoints of a folder, at least one of which stays. A checkpoint loses
 // its manifest first, so that one that is half removed is none.
 func Prune(folder string, keep int) error { return prune(disk{}, folder, keep) }

@@ -69,8 +69,7 @@ func numbersOf[T uint32 | uint64](data []byte) []T {
 	return values
 }
 
-// rowSource has the rows of an embedding PS: a *table.Table that does not change meanwhile, or a
-// *table.Frozen.
+// rowSource has the rows of an owner: a *table.Table that does not change meanwhile, or a *table.Frozen.
 type rowSource interface {
 	Len() int
 	Dim() int
@@ -174,50 +173,73 @@ func readRowsFile(data []byte, format *Rows, rows int) (*rowsFile, error) {
 type RowReader struct {
 	dim, width int // width: bytes of an embedding
 	precision  table.Precision
-	plan       shard.Plan
-	files      []*rowsFile // by embedding PS
-	indexes    [][]uint32  // by embedding PS: row + 1, by the hash of the sign; 0 is empty
+	plan       shard.Plan  // of the rows that are not hot
+	files      []*rowsFile // by owner: the embedding PSs and, if there are any, the hot rows
+	indexes    [][]uint32  // by owner: row + 1, by the hash of the sign; 0 is empty
 }
 
-// newRowReader numbers the rows of files by their signs.
+// newRowReader numbers the rows of files by their signs. It returns an error if a row is on another PS than
+// the one that owns it, or is there twice, as a hot row too.
 func newRowReader(format *Rows, files []*rowsFile) (*RowReader, error) {
 	precision, err := table.ParsePrecision(format.Precision)
 	if err != nil {
 		return nil, err
 	}
 	r := &RowReader{dim: format.Dim, width: 4 * format.Dim, precision: precision,
-		plan: shard.Rows(len(files)), files: files}
+		plan: shard.Rows(len(format.Servers)), files: files}
 	if precision != table.FP32 {
 		r.width = 2 * format.Dim
 	}
-	for server, f := range files {
-		size := 8
-		for size < 2*f.rows {
-			size *= 2
-		}
-		if f.rows >= math.MaxInt32 {
-			return nil, fmt.Errorf("%d rows of one embedding PS", f.rows)
-		}
-		index, row := make([]uint32, size), uint32(0)
-		for _, b := range f.batches {
-			for _, sign := range b.Signs {
-				if r.plan.Owner(sign) != server {
-					return nil, fmt.Errorf("the row of sign %#x belongs to another embedding PS than %d",
-						sign, server)
-				}
-				at := int(rng.Mix(sign)) & (size - 1)
-				for ; index[at] != 0; at = (at + 1) & (size - 1) {
-					if f.sign(index[at]-1) == sign {
-						return nil, fmt.Errorf("the row of sign %#x comes twice", sign)
-					}
-				}
-				row++
-				index[at] = row
-			}
+	for owner := range files {
+		index, err := r.number(owner)
+		if err != nil {
+			return nil, err
 		}
 		r.indexes = append(r.indexes, index)
 	}
 	return r, nil
+}
+
+// number returns the index of the rows of an owner. Those of owners with lower numbers are known.
+func (r *RowReader) number(owner int) ([]uint32, error) {
+	f, isHot, size := r.files[owner], owner == r.plan.Servers(), 8
+	for size < 2*f.rows {
+		size *= 2
+	}
+	if f.rows >= math.MaxInt32 {
+		return nil, fmt.Errorf("%d rows in one file", f.rows)
+	}
+	index, row := make([]uint32, size), uint32(0)
+	for _, b := range f.batches {
+		for _, sign := range b.Signs {
+			server := r.plan.Owner(sign)
+			if !isHot && server != owner {
+				return nil, fmt.Errorf("the row of sign %#x belongs to another embedding PS than %d", sign,
+					owner)
+			}
+			at, found := f.search(index, sign)
+			if !found && isHot {
+				_, found = r.files[server].search(r.indexes[server], sign)
+			}
+			if found {
+				return nil, fmt.Errorf("the row of sign %#x comes twice", sign)
+			}
+			row++
+			index[at] = row
+		}
+	}
+	return index, nil
+}
+
+// search returns the place in the index of a file that has a sign, or the empty one where it would be.
+func (f *rowsFile) search(index []uint32, sign uint64) (at int, found bool) {
+	mask := len(index) - 1
+	for at = int(rng.Mix(sign)) & mask; index[at] != 0; at = (at + 1) & mask {
+		if f.sign(index[at]-1) == sign {
+			return at, true
+		}
+	}
+	return at, false
 }
 
 // sign returns the sign of a row.
@@ -277,15 +299,17 @@ func (r *RowReader) Trained() iter.Seq2[uint64, []float32] {
 	}
 }
 
-// find returns the file and the number of the row of a sign, −1 if there is none.
+// find returns the file and the number of the row of a sign, −1 if there is none. It looks among the hot rows
+// first, because they are the most frequent ones and their index is small.
 func (r *RowReader) find(sign uint64) (f *rowsFile, row int) {
-	server := r.plan.Owner(sign)
-	f, index := r.files[server], r.indexes[server]
-	mask := len(index) - 1
-	for at := int(rng.Mix(sign)) & mask; index[at] != 0; at = (at + 1) & mask {
-		if f.sign(index[at]-1) == sign {
-			return f, int(index[at] - 1)
+	if hot := r.plan.Servers(); hot < len(r.files) {
+		if at, found := r.files[hot].search(r.indexes[hot], sign); found {
+			return r.files[hot], int(r.indexes[hot][at] - 1)
 		}
+	}
+	owner := r.plan.Owner(sign)
+	if at, found := r.files[owner].search(r.indexes[owner], sign); found {
+		return r.files[owner], int(r.indexes[owner][at] - 1)
 	}
 	return nil, -1
 }

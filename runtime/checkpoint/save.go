@@ -13,6 +13,7 @@ import (
 	"tandem/algo/exec/dense"
 	"tandem/algo/numeric/batch"
 	"tandem/algo/numeric/model"
+	"tandem/algo/numeric/shard"
 )
 
 // ErrInUse says that another process writes to a checkpoint folder.
@@ -53,7 +54,7 @@ func SaveApart(folder string, m *Manifest, state exec.State, export func(folder 
 			return fmt.Errorf("checkpoint %s: %w", folder, err)
 		}
 	}
-	return w.Finish(m, state.Schema(), state.Layout())
+	return w.Finish(m, state)
 }
 
 // Writer writes a checkpoint of which processes have parts: each calls Export with the folder that Folder
@@ -62,7 +63,7 @@ type Writer struct {
 	fs              fileSystem
 	target, working string
 	lock            *os.File
-	rows            map[int]rowsPart
+	rows            map[int]rowsPart // by owner
 	parts           []dense.Part
 	done            bool
 }
@@ -139,36 +140,54 @@ func (w *Writer) clear() error {
 // Folder returns the folder in which processes write their parts.
 func (w *Writer) Folder() string { return w.working }
 
-// addRows writes the rows of an embedding PS of this process.
-func (w *Writer) addRows(server, servers int, t rowSource) error {
-	part, err := writeRows(w.fs, w.working, server, servers, t)
-	w.rows[server] = part
+// addRows writes the rows of an owner.
+func (w *Writer) addRows(owner, servers int, t rowSource) error {
+	part, err := writeRows(w.fs, w.working, owner, servers, t)
+	w.rows[owner] = part
 	return err
 }
 
-// Finish writes the dense network and the manifest, and gives the folder its name.
-func (w *Writer) Finish(m *Manifest, schema *batch.Schema, layout *model.Layout) error {
+// Finish writes the dense network and the manifest, and gives the folder its name. The schema, the layout and
+// the owners of rows are those of a state, which may have no rows and no network itself.
+func (w *Writer) Finish(m *Manifest, state exec.State) error {
 	slices.SortFunc(w.parts, func(a, b dense.Part) int { return a.At.Compare(b.At) })
-	if err := w.finish(m, schema, layout, w.parts); err != nil {
+	full := *m
+	full.Format, full.Version, full.Schema, full.Files = formatName, Version, schemaOf(state.Schema()), nil
+	full.Scaling = append([]batch.Scaling{}, m.Scaling...)
+	err := w.describeRows(&full, state.Plan())
+	if err == nil {
+		err = w.finish(&full, state.Layout(), w.parts)
+	}
+	if err != nil {
 		return fmt.Errorf("checkpoint %s: %w", w.target, err)
 	}
 	return nil
 }
 
-func (w *Writer) finish(m *Manifest, schema *batch.Schema, layout *model.Layout, parts []dense.Part) error {
-	full := *m
-	full.Format, full.Version, full.Schema, full.Files = formatName, Version, schemaOf(schema), nil
-	full.Scaling = append([]batch.Scaling{}, m.Scaling...)
+// describeRows describes the rows that were written. Every owner of a plan must have written its rows.
+func (w *Writer) describeRows(full *Manifest, plan shard.Plan) error {
 	full.Rows = Rows{}
-	for i := range len(w.rows) {
-		p, ok := w.rows[i]
-		if !ok {
-			return fmt.Errorf("the rows of embedding-ps %d are missing", i)
+	for owner := range max(plan.Owners(), len(w.rows)) {
+		p, ok := w.rows[owner]
+		switch name := RowsFile(owner, plan.Servers()); {
+		case !ok:
+			return fmt.Errorf("no process has written %s", name)
+		case owner >= plan.Owners() || p.File.Name != name:
+			return fmt.Errorf("a process has written %s, which the plan of the host does not have",
+				p.File.Name)
 		}
 		full.Rows.Dim, full.Rows.Precision, full.Rows.StateValues = p.Dim, p.Precision, p.StateValues
-		full.Rows.Servers = append(full.Rows.Servers, p.Server)
 		full.Files = append(full.Files, p.File)
+		if owner == plan.Servers() {
+			full.Version, full.Rows.Hot = VersionHotRows, &p.Server
+		} else {
+			full.Rows.Servers = append(full.Rows.Servers, p.Server)
+		}
 	}
+	return nil
+}
+
+func (w *Writer) finish(full *Manifest, layout *model.Layout, parts []dense.Part) error {
 	if err := dense.CheckParts(parts, layout); err != nil {
 		return err
 	}
@@ -179,7 +198,7 @@ func (w *Writer) finish(m *Manifest, schema *batch.Schema, layout *model.Layout,
 		content func(io.Writer) error
 	}{
 		{DenseFile, func(out io.Writer) error { return writeTensors(out, tensors) }},
-		{JobFile, func(out io.Writer) error { _, err := out.Write(m.Job); return err }},
+		{JobFile, func(out io.Writer) error { _, err := out.Write(full.Job); return err }},
 	} {
 		written, err := writeFile(w.fs, w.working, f.name, f.content)
 		if err != nil {

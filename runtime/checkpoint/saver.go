@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"tandem/algo/exec"
+	"tandem/algo/numeric/shard"
 	"tandem/algo/numeric/table"
 	"tandem/algo/unit"
 )
@@ -32,7 +33,7 @@ type Saved struct {
 	Rows   unit.Bytes // size of the files of rows
 	Time   time.Duration
 	// Copied is the size of the rows that changed before they were written, and Waited the time for which
-	// their changes waited for room in the buffer, in the embedding PS that waited longest.
+	// their changes waited for room in the buffer, in the table that waited longest.
 	Copied unit.Bytes
 	Waited time.Duration
 }
@@ -57,10 +58,11 @@ func (s *Saver) Save(folder string, m *Manifest, state exec.State) error {
 		return err
 	}
 	w.parts = parts
-	waited := make([]atomic.Int64, state.Plan().Servers())
+	waited := make([]atomic.Int64, state.Plan().Owners())
 	frozen := s.freeze(state, waited)
 	written := make(chan error, 1)
 	s.written = written
+	state = planned{state, state.Plan()}
 	go func() {
 		saved, err := write(w, m, state, frozen)
 		for i := range waited {
@@ -75,6 +77,15 @@ func (s *Saver) Save(folder string, m *Manifest, state exec.State) error {
 	return nil
 }
 
+// planned is a state with the owners that rows had at one moment: hot rows may change while it is written.
+type planned struct {
+	exec.State
+	plan shard.Plan
+}
+
+// Plan implements exec.State.
+func (p planned) Plan() shard.Plan { return p.plan }
+
 // Wait waits until the model that is being written, if there is one, is complete, and returns its error.
 func (s *Saver) Wait() error {
 	if s.written == nil {
@@ -85,15 +96,15 @@ func (s *Saver) Wait() error {
 	return err
 }
 
-// freeze freezes the rows of all embedding PSs, which share the buffer by their numbers of rows. It adds up
-// how long each waits.
+// freeze freezes the rows of all owners, which share the buffer by their numbers of rows. It adds up how long
+// each waits.
 func (s *Saver) freeze(state exec.State, waited []atomic.Int64) (frozen []*table.Frozen) {
-	servers, rows := state.Plan().Servers(), 0
-	for i := range servers {
+	owners, rows := state.Plan().Owners(), 0
+	for i := range owners {
 		rows += state.Table(i).Len()
 	}
 	rest := s.Buffer
-	for i := range servers {
+	for i := range owners {
 		t := state.Table(i)
 		share := 0
 		if rows > 0 {
@@ -118,11 +129,11 @@ func write(w *Writer, m *Manifest, state exec.State, frozen []*table.Frozen) (sa
 	}
 	saved.Folder, saved.Step = w.target, m.Step
 	for i, f := range frozen {
-		if err := w.addRows(i, len(frozen), f); err != nil {
+		if err := w.addRows(i, state.Plan().Servers(), f); err != nil {
 			return saved, fmt.Errorf("checkpoint %s: %w", w.target, err)
 		}
 		saved.Copied += f.Copied()
 		saved.Rows += unit.Bytes(w.rows[i].File.Bytes)
 	}
-	return saved, w.Finish(m, state.Schema(), state.Layout())
+	return saved, w.Finish(m, state)
 }

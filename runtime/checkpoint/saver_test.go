@@ -14,12 +14,16 @@ import (
 )
 
 // A model that is written while training goes on has the bytes of one for which training waits, in every
-// mode, with eviction and without a buffer.
+// mode, with eviction, with hot rows where the mode can have some, and without a buffer. The hot rows are
+// chosen again while the model is written, and where it is saved.
 func TestSavingBesideTraining(t *testing.T) {
 	for _, mode := range job.Modes() {
 		t.Run(mode, func(t *testing.T) {
 			j := exectest.Job(2, 2).InMode(mode)
 			j.Rows.Capacity, j.Rows.Eviction = 20, job.SecondChance
+			if j.Rows.Hot = (job.Hot{Share: someShare, Most: 20, Every: 2}); j.Validate() != nil {
+				j.Rows.Hot = job.Hot{}
+			}
 			folder, saved := t.TempDir(), []checkpoint.Saved{}
 			s := checkpoint.Saver{Saved: func(one checkpoint.Saved) error {
 				saved = append(saved, one)

@@ -87,7 +87,16 @@ func (r *run) deliverLater(p fault.Parcel[exec.Payload]) {
 
 // crash destroys the state of the role. The role starts again after a while. Lost are the messages that
 // arrive until then, the content of the inbox, and the results of work in flight.
-func (n *instance) crash(away unit.Tick) {
+//
+// A role that comes back by its redo log has its state again. It loses the messages that arrive until then.
+func (n *instance) crash(away unit.Tick, in *delivery) {
+	if !n.run.cfg.CanRestart(n.address.Role) {
+		n.injected.Crashes++
+		n.away = true
+		n.endsWhileAway(in)
+		n.run.clock.schedule(n.run.now()+away, func() { n.inbox.push(delivery{back: true}) })
+		return
+	}
 	n.injected = n.injected.Add(n.outbox.close())
 	n.injected.Crashes++
 	n.away = true
@@ -96,6 +105,32 @@ func (n *instance) crash(away unit.Tick) {
 	n.outbox = newOutbox(n.run, n.address, incarnation)
 	n.store, n.credit, n.working = exec.NewStore(), role.NewCredit(n.run.cfg), 0
 	n.run.clock.schedule(n.run.now()+away, func() { n.inbox.push(delivery{input: n.startInput()}) })
+}
+
+// endsWhileAway defers the end of work of a role with a redo log until the role returns: the work is then
+// done again. It reports whether the delivery is the end of work.
+func (n *instance) endsWhileAway(d *delivery) bool {
+	if !n.away || n.run.cfg.CanRestart(n.address.Role) {
+		return false
+	}
+	ends := d.input.Kind == role.WorkDone || d.input.Kind == role.WorkFailed
+	if ends {
+		n.ends = append(n.ends, *d)
+	}
+	return ends
+}
+
+// comeBack makes a role that has a redo log handle inputs again.
+func (n *instance) comeBack(out *role.Outputs) error {
+	n.away = false
+	ends := n.ends
+	n.ends = nil
+	for i := range ends {
+		if err := n.handle(&ends[i], out); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // startInput returns the first input of the current incarnation.

@@ -21,6 +21,7 @@ type instance struct {
 	lanes   [role.Lanes]*lane
 	stopped chan struct{} // closed when the role has handled Stop
 	log     Log           // nil unless the run is recorded
+	redo    RedoLog       // nil unless the role comes back by it
 
 	state       role.Role
 	incarnation atomic.Uint32
@@ -35,7 +36,11 @@ type instance struct {
 	stopping    bool          // Stop has arrived and waits for the work in flight
 	ended       bool          // Stop was handled
 	crashes     fault.Schedule
-	outbox      *outbox // nil if the run has no faults
+	ends        []delivery                  // of work, while a role that has a redo log is away
+	redoing     bool                        // inputs of the redo log are replayed
+	redoAt      unit.Tick                   // time of the input that is replayed
+	redone      role.LaneQueues[role.Input] // ends of the work of replayed inputs
+	outbox      *outbox                     // nil if the run has no faults
 	injected    fault.Counts
 }
 
@@ -46,6 +51,7 @@ type delivery struct {
 	free    func() // see Local.Deliver
 	issue   uint64 // of work, the incarnation that queued it; of TimerFired, the number of the timer
 	remote  bool   // the message comes from another process
+	back    bool   // no input: a role that has a redo log is back
 }
 
 func newInstance(r *run, state role.Role) *instance {
@@ -128,7 +134,12 @@ func (n *instance) handleOrStop(d *delivery, out *role.Outputs) error {
 // handle passes a delivery to the role, unless the delivery is late or the role crashes instead.
 func (n *instance) handle(d *delivery, out *role.Outputs) error {
 	switch {
+	case d.back || d.input.Kind == role.Stop && n.away && !n.run.cfg.CanRestart(n.address.Role):
+		n.stopping = n.stopping || !d.back
+		return n.comeBack(out)
 	case d.remote && !n.acceptRemote(d):
+		return nil
+	case n.endsWhileAway(d):
 		return nil
 	case d.input.Kind == role.Stop:
 		n.stopping = true
@@ -140,7 +151,7 @@ func (n *instance) handle(d *delivery, out *role.Outputs) error {
 		return nil
 	case !n.stopping:
 		if away, due := n.crashes.Due(d.input.Step()); due {
-			n.crash(away)
+			n.crash(away, d)
 			return nil
 		}
 	}
@@ -196,8 +207,14 @@ func (n *instance) step(d *delivery, out *role.Outputs) error {
 	if d.input.Kind == role.Received {
 		n.credit.Received(d.input.Message)
 	}
-	out.Reset()
 	now := n.run.now()
+	if n.redoing {
+		now = n.redoAt
+	}
+	if err := n.keepInput(now, d); err != nil {
+		return err
+	}
+	out.Reset()
 	n.state.HandleInput(now, d.input, out)
 	if n.log != nil {
 		if err := n.log.Step(now, &d.input, d.payload, out.List); err != nil {

@@ -74,6 +74,7 @@ func (n *instance) workers() int {
 
 // runLane is a goroutine of one lane.
 func (n *instance) runLane(l *lane) {
+	b := &brake{factor: n.run.options.Slow.Factor(n.address)}
 	for {
 		t, ok := l.tasks.pop()
 		if !ok {
@@ -83,37 +84,38 @@ func (n *instance) runLane(l *lane) {
 			t.read()
 			continue
 		}
-		l.end(t.number, n.perform(t), func(d delivery) { n.inbox.push(d) })
+		l.end(t.number, n.perform(t, b), func(d delivery) { n.inbox.push(d) })
 	}
 }
 
 // perform does one piece of work and returns its end, or nil if the role has crashed in the meantime.
-func (n *instance) perform(t task) *delivery {
+func (n *instance) perform(t task, b *brake) *delivery {
 	if t.incarnation != n.incarnation.Load() {
 		return nil
 	}
 	d := delivery{input: role.Input{Kind: role.WorkDone, Work: t.work}, issue: uint64(t.incarnation)}
-	if d.input.Result, d.input.Reason = n.execute(t); d.input.Reason != nil {
+	if d.input.Result, d.input.Reason = n.execute(t, b); d.input.Reason != nil {
 		d.input.Kind = role.WorkFailed
 	}
 	return &d
 }
 
 // execute does one piece of work.
-func (n *instance) execute(t task) (role.Result, error) {
+func (n *instance) execute(t task, b *brake) (role.Result, error) {
 	w := t.work
 	if before := n.run.options.BeforeStep; before != nil && w.Kind == role.Forward && w.Rank == 0 {
 		if err := before(int(w.Step), liveState{n.run}); err != nil {
 			return role.Result{}, err
 		}
 	}
-	part := func(bucket int32) {
-		n.inbox.push(delivery{input: role.Input{Kind: role.WorkPart, Work: w, Bucket: bucket},
-			issue: uint64(t.incarnation)})
-	}
 	var result role.Result
 	var err error
-	n.run.timed(func() { result, err = n.run.executor.Execute(n.address, t.store, w, t.operands, part) },
-		func(took time.Duration) { n.run.options.Stopwatch.Worked(w, took) })
+	n.run.timed(b, func(pause func()) {
+		result, err = n.run.executor.Execute(n.address, t.store, w, t.operands, func(bucket int32) {
+			pause()
+			n.inbox.push(delivery{input: role.Input{Kind: role.WorkPart, Work: w, Bucket: bucket},
+				issue: uint64(t.incarnation)})
+		})
+	}, func(took time.Duration) { n.run.options.Stopwatch.Worked(w, took) })
 	return result, err
 }

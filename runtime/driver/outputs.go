@@ -10,7 +10,7 @@ import (
 
 // Send implements role.Driver.
 func (n *instance) Send(m msg.Message, h role.Handle) error {
-	if err := n.credit.Sent(m); err != nil {
+	if err := n.credit.Sent(m); err != nil || n.redoing {
 		return err
 	}
 	if n.outbox != nil { // which may lose a message, or deliver it twice
@@ -47,6 +47,10 @@ func (n *instance) flush() error {
 // QueueWork implements role.Driver.
 func (n *instance) QueueWork(w role.Work, o role.Operands) error {
 	n.working++
+	if n.redoing {
+		n.redoWork(w, o)
+		return nil
+	}
 	n.lanes[w.Kind.Lane()].add(task{work: w, operands: o, store: n.store, incarnation: n.incarnation.Load()})
 	return nil
 }

@@ -21,6 +21,10 @@ func (l liveState) ReadRows(server int, signs []uint64, dst []float32) error {
 // StartRows implements evaluation.StartingState. The lane of the PS has the read before any work that follows
 // from what the caller does next.
 func (l liveState) StartRows(server int, signs []uint64, dst []float32) (await func() error) {
+	if server == int(l.run.cfg.EmbeddingPSs) { // hot rows, of the ranks
+		err := l.run.executor.Model().ReadRows(server, signs, dst)
+		return func() error { return err }
+	}
 	at := msg.Address{Role: msg.EmbeddingPS, Index: int32(server)}
 	return l.startInLane(at, role.ReadRows, func() error {
 		return l.run.executor.Model().ReadRows(server, signs, dst)

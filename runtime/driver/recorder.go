@@ -22,7 +22,7 @@ type Log interface {
 	// have not been performed yet.
 	Step(now unit.Tick, in *role.Input, payload exec.Payload, out []role.Output) error
 	// Finish ends the log of a successful run. The digest is that of the role's parameters: see
-	// exec.ModelState.Digest.
+	// exec.RecordedDigest.
 	Finish(digest uint64) error
 }
 
@@ -46,7 +46,7 @@ func (r *run) endRecord() error {
 		if n.log == nil {
 			continue
 		}
-		if err := n.log.Finish(r.executor.Model().Digest(n.address)); err != nil {
+		if err := n.log.Finish(exec.RecordedDigest(r.executor.Model(), n.address)); err != nil {
 			return err
 		}
 	}

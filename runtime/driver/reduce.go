@@ -20,12 +20,14 @@ type reduction struct {
 const TogetherMost unit.Bytes = 128 << 10
 
 // groupBuckets returns for each bucket the consecutive buckets that are reduced with it: as many as have at
-// most that many bytes together, or the bucket alone. It depends on the job only, so all processes agree.
-func groupBuckets(sizes []unit.Bytes, most unit.Bytes) []dense.Buckets {
+// most that many bytes together, or the bucket alone. The buckets from number network on are those of hot
+// rows, which are ready with the last of the network and are reduced with it. It depends on the job only, so
+// all processes agree.
+func groupBuckets(sizes []unit.Bytes, most unit.Bytes, network int) []dense.Buckets {
 	groups := make([]dense.Buckets, len(sizes))
 	for first := 0; first < len(sizes); {
 		last, bytes := first, sizes[first]
-		for last+1 < len(sizes) && bytes+sizes[last+1] <= most {
+		for last+1 < len(sizes) && (bytes+sizes[last+1] <= most || most > 0 && last+1 >= network) {
 			last++
 			bytes += sizes[last]
 		}
@@ -95,7 +97,7 @@ func (r *run) sum(b reduction) error {
 	}
 	var err error
 	for bucket := b.First; bucket <= b.Last && err == nil; bucket++ {
-		r.timed(func() { err = r.executor.Reduce(b.step, bucket) },
+		r.timed(&brake{factor: 1}, func(func()) { err = r.executor.Reduce(b.step, bucket) },
 			func(took time.Duration) { r.options.Stopwatch.Reduced(bucket, took) })
 	}
 	return err

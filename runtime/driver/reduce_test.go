@@ -13,16 +13,20 @@ import (
 func TestSmallBucketsAreReducedTogether(t *testing.T) {
 	group := func(first, last int32) dense.Buckets { return dense.Buckets{First: first, Last: last} }
 	for _, c := range []struct {
-		sizes []unit.Bytes
-		most  unit.Bytes
-		want  []dense.Buckets
+		sizes   []unit.Bytes
+		most    unit.Bytes
+		network int // buckets; the others are of hot rows
+		want    []dense.Buckets
 	}{
-		{[]unit.Bytes{1, 2, 3}, 6, []dense.Buckets{group(0, 2), group(0, 2), group(0, 2)}},
-		{[]unit.Bytes{1, 2, 3}, 5, []dense.Buckets{group(0, 1), group(0, 1), group(2, 2)}},
-		{[]unit.Bytes{9, 1, 2, 9}, 5, []dense.Buckets{group(0, 0), group(1, 2), group(1, 2), group(3, 3)}},
-		{[]unit.Bytes{1, 2, 3}, 0, []dense.Buckets{group(0, 0), group(1, 1), group(2, 2)}},
+		{[]unit.Bytes{1, 2, 9}, 5, 2, []dense.Buckets{group(0, 2), group(0, 2), group(0, 2)}},
+		{[]unit.Bytes{1, 9, 9}, 5, 2, []dense.Buckets{group(0, 0), group(1, 2), group(1, 2)}},
+		{[]unit.Bytes{1, 2, 9}, 0, 2, []dense.Buckets{group(0, 0), group(1, 1), group(2, 2)}},
+		{[]unit.Bytes{1, 2, 3}, 6, 3, []dense.Buckets{group(0, 2), group(0, 2), group(0, 2)}},
+		{[]unit.Bytes{1, 2, 3}, 5, 3, []dense.Buckets{group(0, 1), group(0, 1), group(2, 2)}},
+		{[]unit.Bytes{9, 1, 2, 9}, 5, 4, []dense.Buckets{group(0, 0), group(1, 2), group(1, 2), group(3, 3)}},
+		{[]unit.Bytes{1, 2, 3}, 0, 3, []dense.Buckets{group(0, 0), group(1, 1), group(2, 2)}},
 	} {
-		if got := groupBuckets(c.sizes, c.most); !slices.Equal(got, c.want) {
+		if got := groupBuckets(c.sizes, c.most, c.network); !slices.Equal(got, c.want) {
 			t.Errorf("%v of at most %d: %v, want %v", c.sizes, c.most, got, c.want)
 		}
 	}
@@ -45,7 +49,8 @@ func TestBucketsOfAStepAreOneReduction(t *testing.T) {
 	s := &summing{}
 	rank := &instance{inbox: newQueue[delivery]()}
 	r := &run{remote: s, cfg: &role.Config{Ranks: 2}, ranks: []*instance{rank},
-		ready: newQueue[reduction](), together: groupBuckets([]unit.Bytes{1, 2, TogetherMost}, TogetherMost)}
+		ready:    newQueue[reduction](),
+		together: groupBuckets([]unit.Bytes{1, 2, TogetherMost}, TogetherMost, 3)}
 	r.fed = role.NewReduction(1, len(r.together))
 	for step := range int32(2) {
 		for bucket := range int32(len(r.together)) {

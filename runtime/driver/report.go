@@ -4,6 +4,7 @@ import (
 	"errors"
 
 	"tandem/algo/histogram"
+	"tandem/algo/numeric/shard"
 	"tandem/algo/protocol/event"
 	"tandem/algo/protocol/fault"
 	"tandem/algo/protocol/msg"
@@ -13,10 +14,13 @@ import (
 type Report struct {
 	// Digests holds, for each role, the digest of its parameters: see exec.ModelState.Digest.
 	Digests map[msg.Address]uint64
-	// Rows is the number of embedding rows of the process.
+	// Rows is the number of embedding rows of the process; hot rows count where rank 0 is.
 	Rows int
+	// HotDigest is the digest of the hot rows, 0 if the process has no ranks or no row is hot.
+	HotDigest uint64
 	// Missed counts, for every row gradient that was applied, the updates of its row since the row was read.
-	Missed histogram.Histogram
+	Missed       histogram.Histogram
+	HotGradients uint64 // how many of these gradients were of hot rows
 	// Faults counts the faults that were injected.
 	Faults fault.Counts
 }
@@ -24,7 +28,9 @@ type Report struct {
 // Report returns the report of this process, once Run has returned.
 func (p *Local) Report() Report {
 	model := p.run.executor.Model()
-	report := Report{Digests: map[msg.Address]uint64{}, Missed: model.Missed(), Faults: p.Injected()}
+	hot := msg.Address{Role: msg.EmbeddingPS, Index: p.run.cfg.EmbeddingPSs}
+	report := Report{Digests: map[msg.Address]uint64{}, Faults: p.Injected(), HotDigest: model.Digest(hot)}
+	report.Missed, report.HotGradients = model.Missed()
 	for _, n := range p.run.instances {
 		report.Digests[n.address] = model.Digest(n.address)
 	}
@@ -39,10 +45,25 @@ type Origin struct {
 	Step int // number of steps that the model has been trained
 	// Model is the folder of the model, which all processes can reach under this path; empty: untrained.
 	Model string
+	Hot   *shard.Hot // the hot rows, which only a process with the data can find; nil: none
 }
 
 // ErrNotBegun is the error of a run in several processes that is asked to end before all of them have joined.
 var ErrNotBegun = errors.New("the run was asked to end before every process had joined")
+
+// LostError is the error of a run in several processes that has lost one of them: the process died, hung, or
+// could not be reached. Another run may succeed, from the model that was saved last.
+type LostError struct{ Reason string }
+
+// Error implements error.
+func (e *LostError) Error() string { return e.Reason }
+
+// ModelError is the error of a run in several processes that cannot read the model that it begins with.
+// Another run may succeed, from an earlier model.
+type ModelError struct{ Reason string }
+
+// Error implements error.
+func (e *ModelError) Error() string { return e.Reason }
 
 // Callbacks are the functions that a run in several processes calls while it trains, from one goroutine. None
 // is nil.

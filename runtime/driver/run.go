@@ -25,6 +25,12 @@ type Options struct {
 	Observers []event.Observer
 	// Recorder, if not nil, records the inputs and outputs of every role.
 	Recorder Recorder
+	// Redo, if not nil, opens the redo log of a role that comes back by it: see role.CanRedo. It must be
+	// empty if Incarnation is 0.
+	Redo func(at msg.Address) (RedoLog, error)
+	// Redone, if not nil, is called when all roles have handled the inputs of their redo logs again, before
+	// they handle others.
+	Redone func()
 	// Stopwatch, if not nil, receives the duration of all work.
 	Stopwatch Stopwatch
 	// InTurn makes this process do one piece of work at a time. A Stopwatch then measures each piece by
@@ -33,6 +39,8 @@ type Options struct {
 	// Faults, if not nil, are injected into the messages that roles of this process send, and crash these
 	// roles. They need role.Config.Retry > 0. Faults are not injected into all-reduces.
 	Faults *fault.Plan
+	// Slow makes roles of this process slow: each waits after its work, without using a core.
+	Slow fault.Slows
 	// Incarnation is the number of times that this process was restarted. The roles start with it.
 	Incarnation uint32
 	// BeforeStep, if not nil, is called before rank 0's forward pass of every step. Rank 0 waits until
@@ -123,7 +131,7 @@ func newRun(cfg *role.Config, e *exec.Executor, o Options, isLocal func(msg.Addr
 	if r.hasAllRanks() {
 		most = 0
 	}
-	r.together = groupBuckets(cfg.Buckets, most)
+	r.together = groupBuckets(cfg.Buckets, most, len(e.Model().Layout().Buckets))
 	return r
 }
 
@@ -149,6 +157,14 @@ var errLeak = errors.New("driver: a role holds data after the run")
 
 // drive starts all goroutines, waits until the ranks finish or the run fails, and stops all goroutines.
 func (r *run) drive() error {
+	for _, n := range r.instances {
+		if err := n.redoInputs(); err != nil {
+			return err
+		}
+	}
+	if r.options.Redone != nil {
+		r.options.Redone()
+	}
 	var goroutines sync.WaitGroup
 	goroutines.Go(r.reduce)
 	goroutines.Go(r.clock.run)

@@ -265,9 +265,16 @@ func complain(t *testing.T, python pythontest.Python, program, path, want string
 	}
 }
 
-// A Parquet file has the rows that have been trained, each once, with the values that predictions use.
+// A Parquet file has the rows that have been trained, each once, with the values that predictions use, hot or
+// not.
 func TestParquetHasTheTrainedRows(t *testing.T) {
-	from := trained(t, table(t), func(*job.Job) {})
+	for _, share := range []float64{0, 0.1} {
+		compareParquet(t, trained(t, table(t), func(j *job.Job) { j.Rows.Hot.Share = share }))
+	}
+}
+
+// compareParquet compares the rows of an export with those of its model.
+func compareParquet(t *testing.T, from string) {
 	got, err := parquet.ReadFile[struct {
 		Sign      uint64    `parquet:"sign"`
 		Embedding []float32 `parquet:"embedding,list"`

@@ -43,7 +43,8 @@ func predict(m *inference.Model, path string) (all []float32, err error) {
 }
 
 // What the model predicts for the rows of a file are the predictions of the training for its test rows, with
-// the file's labels and without them, and with its columns in another order.
+// the file's labels and without them, and with its columns in another order. Some rows of the last two models
+// are hot.
 func TestPredictionsAreThoseOfTheEvaluation(t *testing.T) {
 	text, table := clicks(4000)
 	lines := strings.Split(strings.TrimSpace(text), "\n")
@@ -69,8 +70,15 @@ func TestPredictionsAreThoseOfTheEvaluation(t *testing.T) {
 	j.Name, j.Cluster = "clicks", job.PersiaCluster()
 	j.Model.EmbeddingDim, j.Model.Top, j.Training.GlobalBatch = 4, []int{8}, 64
 	j.Model.BatchNorm, j.Model.Heads = true, make([]model.Head, 2)
-	for _, mode := range []string{job.Sequential, "hybrid", "async-ps"} {
-		saved, result := modeltest.Train(t, j.InMode(mode))
+	for i, mode := range []string{job.Sequential, job.Hybrid, "async-ps", job.Hybrid, job.Sync} {
+		one := j.InMode(mode)
+		if i >= 3 {
+			one.Rows.Hot.Share = 0.1
+		}
+		saved, result := modeltest.Train(t, one)
+		if _, err := os.Stat(filepath.Join(saved, "rows-hot.arrow")); (err == nil) != (i >= 3) {
+			t.Errorf("model %d, %s: the file of hot rows: %v", i, mode, err)
+		}
 		m, err := inference.Open(saved)
 		if err != nil {
 			t.Fatal(err)

@@ -54,10 +54,12 @@
 // again for what was lost; in processes these timers are always set (wire.retry, 1s unless the job says
 // otherwise).
 //
-// The run ends if a process is not ready again within the return limit, 30 s, or dies more often than
-// Plan.DeathsMax, 10 times. It also ends with the death of a process that cannot restart, with the death of
+// The run fails if a process is not ready again within the return limit, 30 s, or dies more often than
+// Plan.DeathsMax, 10 times. It also fails with the death of a process that cannot restart, with the death of
 // the Host, and with any death before training begins. Every process then leaves by itself within 5 s, with
-// the name of the dead.
+// the name of the dead. If the Host lives (driver.LostError), CloseContinued asks them to join the next part
+// of the run instead, which begins from a saved model. If it does not (HostError), they may join again when
+// it is started again.
 //
 // # Records
 //
@@ -84,7 +86,7 @@ import (
 
 // protocol is the version of the control messages and their meaning. It rises with every change that an older
 // process would not understand.
-const protocol = 6
+const protocol = 7
 
 // Defaults of the limits of a Plan.
 const (

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net"
+	"sync/atomic"
 	"time"
 
 	"google.golang.org/grpc"
@@ -32,6 +33,11 @@ type Plan struct {
 	Schema      *batch.Schema
 	Steps       int // of this run
 	Origin      driver.Origin
+	// Redo is the folder, on the machine of each process, in which the roles keep their inputs that cannot
+	// restart otherwise (role.CanRedo). Empty: they do not, and do not come back.
+	Redo string
+	// Later says that the run has had a part before: its processes may still be on their way from it.
+	Later bool
 	// Drains says that the run drains when a process is asked to end; otherwise it fails.
 	Drains bool
 	// HangLimit is how long a member, or the host, may be silent; 0 stands for DefaultHangLimit. The run
@@ -48,12 +54,18 @@ type Plan struct {
 	Log func(line string)
 }
 
-func (p *Plan) canRestart(r msg.Role) bool {
+func (p *Plan) canRestart(r msg.Role) bool { return p.restarts(r) || p.redoes(r) }
+
+// restarts reports whether a role recovers with an empty state.
+func (p *Plan) restarts(r msg.Role) bool {
 	if p.Restartable == nil {
 		return role.CanRestart(r)
 	}
 	return p.Restartable(r)
 }
+
+// redoes reports whether a role recovers by its redo log.
+func (p *Plan) redoes(r msg.Role) bool { return p.Redo != "" && !p.restarts(r) && role.CanRedo(r) }
 
 // Callbacks are the functions that the Host calls during a run, from one goroutine.
 type Callbacks struct {
@@ -98,8 +110,10 @@ type Host struct {
 	view      uint32
 	merger    *merger // of the records of all roles
 	phase     phase
-	begun     time.Time // start of training
-	draining  bool      // the run is to end as soon as possible
+	begun     time.Time   // start of training
+	draining  bool        // the run is to end as soon as possible
+	continues atomic.Bool // the run goes on with another Host
+	failed    error       // why the run has failed; nil if it has not
 	wall      time.Duration
 }
 
@@ -136,7 +150,8 @@ func newHost(plan Plan) (*Host, error) {
 		return nil, err
 	}
 	for _, p := range plan.Processes {
-		s := &process{roles: p, due: -1, firstRole: len(h.byRole)}
+		s := &process{roles: p, due: -1, firstRole: len(h.byRole), recorded: make([]int64, len(p)),
+			again: make([]int64, len(p))}
 		h.processes = append(h.processes, s)
 		for _, at := range p {
 			h.byRole[at] = s
@@ -184,7 +199,8 @@ func (h *Host) Train(ctx context.Context, callbacks Callbacks) error {
 	h.wall = time.Since(h.begun)
 	h.phase = stopped
 	h.broadcast(&control.ToMember{What: &control.ToMember_Stop{Stop: &control.Stop{}}})
-	if err := h.await(ctx, func(s *process) bool { return s.member == nil || s.report != nil }); err != nil {
+	reported := func(s *process) bool { return s.report != nil || s.member == nil && !s.holdsModel() }
+	if err := h.await(ctx, reported); err != nil {
 		return err
 	}
 	h.merger.merge(true)
@@ -249,7 +265,8 @@ func (h *Host) await(ctx context.Context, holds func(*process) bool) error {
 func (h *Host) handleNext(ctx context.Context) error {
 	select {
 	case handle := <-h.events:
-		return handle()
+		h.failed = handle()
+		return h.failed
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
@@ -280,8 +297,12 @@ func (h *Host) Reports() []driver.Report {
 	return all
 }
 
-// closeTimeout is how long members may take to leave.
-const closeTimeout = 3 * time.Second
+const (
+	// closeTimeout is how long members may take to leave.
+	closeTimeout = 3 * time.Second
+	// abandonTimeout is how long they may take to abandon a part of the run.
+	abandonTimeout = 3 * time.Second / 2
+)
 
 // Close ends the run for every member: with success, or with the reason failed if it is not nil. It waits a
 // few seconds for the members to leave.
@@ -290,27 +311,43 @@ func (h *Host) Close(failed error) {
 	if failed != nil {
 		last = abort(failed.Error())
 	}
-	h.close(last)
+	h.close(last, closeTimeout)
 }
 
-// CloseContinued ends a part of the run, as Close does, and asks every member to join the Host that serves
-// the next part at the same address. This Host stops listening first: it would refuse a member that is quick
-// to come back, as too late.
-func (h *Host) CloseContinued() {
+// CloseContinued ends a part of the run, which may have failed, and asks every member to join the Host that
+// serves the next part at the same address. It returns the processes that cannot do so: those that are no
+// members, and those that do not leave in time.
+//
+// This Host stops listening first: it would refuse a member that is quick to come back, as too late.
+func (h *Host) CloseContinued() (away []job.Process) {
+	h.continues.Store(true)
 	_ = h.listener.Close() // members whose streams are open do not need it
-	h.close(&control.ToMember{What: &control.ToMember_Exit{Exit: &control.Exit{Continues: true}}})
+	if h.failed == nil {
+		return h.close(&control.ToMember{What: &control.ToMember_Exit{Exit: &control.Exit{Continues: true}}},
+			closeTimeout)
+	}
+	last := abort(h.failed.Error())
+	last.GetAbort().Continues = true
+	return h.close(last, abandonTimeout)
 }
 
-// close sends the last message to every member and waits a few seconds for them to leave.
-func (h *Host) close(last *control.ToMember) {
+// close sends the last message to every member and waits for them to leave. It returns the processes that are
+// no members or do not leave in time.
+func (h *Host) close(last *control.ToMember, timeout time.Duration) (away []job.Process) {
 	h.broadcast(last)
 	close(h.over)
 	left := make(chan struct{})
 	go func() { h.server.GracefulStop(); close(left) }()
 	select {
 	case <-left:
-	case <-time.After(closeTimeout):
+	case <-time.After(timeout):
+	}
+	for _, s := range h.processes {
+		if s.member == nil || s.member.hung.Load() || !s.member.hasLeft() {
+			away = append(away, s.roles)
+		}
 	}
 	h.server.Stop()
 	h.refusals.LogCounts()
+	return away
 }

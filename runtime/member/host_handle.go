@@ -42,7 +42,7 @@ func (h *Host) handle(m *member, message *control.FromMember) error {
 	switch what := message.What.(type) {
 	case *control.FromMember_Heartbeat:
 	case *control.FromMember_Failure:
-		return errors.New(truncate(what.Failure.GetReason()))
+		return failureOf(what.Failure)
 	case *control.FromMember_Ready:
 		err = check(h.phase >= connecting &&
 			!m.ready, "it is ready before its welcome, or for the second time")
@@ -65,7 +65,7 @@ func (h *Host) handle(m *member, message *control.FromMember) error {
 	case *control.FromMember_Records:
 		err = h.addRecords(s, what.Records)
 	case *control.FromMember_Report:
-		err = h.addReport(s, what.Report)
+		err = h.addReport(m, what.Report)
 	case *control.FromMember_Values:
 		n := len(what.Values.GetValues())
 		err = check(s.pendingValues > 0 &&
@@ -79,8 +79,8 @@ func (h *Host) handle(m *member, message *control.FromMember) error {
 			s.dense = &model.Values{Params: what.Dense.GetParams(), Running: what.Dense.GetRunning()}
 		}
 	case *control.FromMember_Exported:
-		err = check(s.exporting, "an export that was not requested")
-		s.exporting = false
+		err = check(s.exporting != nil, "an export that was not requested")
+		s.exporting = nil
 	case *control.FromMember_Leaving:
 		return h.leaving(m)
 	case *control.FromMember_Lost:
@@ -94,6 +94,18 @@ func (h *Host) handle(m *member, message *control.FromMember) error {
 	why := fmt.Sprintf("it sent an invalid control message: %v", err)
 	h.note(m.address, &refusal{"message", fmt.Sprintf("%v: %s", s.roles, why)})
 	return h.drop(m, why)
+}
+
+// failureOf returns the error with which a process has failed.
+func failureOf(f *control.Failure) error {
+	reason := truncate(f.GetReason())
+	switch {
+	case f.GetModel():
+		return &driver.ModelError{Reason: reason}
+	case f.GetLost():
+		return &driver.LostError{Reason: reason}
+	}
+	return errors.New(reason)
 }
 
 // check returns an error with the formatted text unless a condition holds.
@@ -168,6 +180,11 @@ func (h *Host) addRecords(s *process, message *control.Records) error {
 	}
 	s.records = all
 	for _, r := range records {
+		if s.again[r.Role] > 0 {
+			s.again[r.Role]--
+			continue
+		}
+		s.recorded[r.Role]++
 		h.merger.add(s.firstRole+int(r.Role), event.Record{
 			At: unit.Tick(r.At), Role: s.roles[r.Role], Kind: event.Kind(r.Kind), Rank: r.Rank, Step: r.Step,
 			Rows: r.Rows,
@@ -224,9 +241,10 @@ func (h *Host) servers() int {
 }
 
 // addReport stores the report of a process.
-func (h *Host) addReport(s *process, r *control.Report) error {
+func (h *Host) addReport(m *member, r *control.Report) error {
+	s := m.process
 	if err := cmp.Or(
-		check(h.phase == stopped && s.report == nil && r.GetRows() >= 0,
+		check(h.phase == stopped && !m.reported && r.GetRows() >= 0,
 			"a report of %d rows before the last step, or a second one", r.GetRows()),
 		check(len(r.GetDigests()) == len(s.roles), "a report of %d roles, want %d", len(r.GetDigests()),
 			len(s.roles)),
@@ -234,10 +252,11 @@ func (h *Host) addReport(s *process, r *control.Report) error {
 		return err
 	}
 	f := r.GetFaults()
-	report := driver.Report{Digests: map[msg.Address]uint64{}, Rows: int(r.Rows), Faults: fault.Counts{
-		Sent: f.GetSent(), Dropped: f.GetDropped(), Duplicated: f.GetDuplicated(),
-		Delayed: f.GetDelayed(), Held: f.GetHeld(), Crashes: f.GetCrashes(),
-	}}
+	report := driver.Report{Digests: map[msg.Address]uint64{}, Rows: int(r.Rows),
+		HotDigest: r.HotDigest, HotGradients: r.HotGradients, Faults: fault.Counts{
+			Sent: f.GetSent(), Dropped: f.GetDropped(), Duplicated: f.GetDuplicated(),
+			Delayed: f.GetDelayed(), Held: f.GetHeld(), Crashes: f.GetCrashes(),
+		}}
 	if len(r.Missed) > 0 {
 		if err := report.Missed.UnmarshalBinary(r.Missed); err != nil {
 			return fmt.Errorf("its report: %w", err)
@@ -246,7 +265,10 @@ func (h *Host) addReport(s *process, r *control.Report) error {
 	for i, at := range s.roles {
 		report.Digests[at] = r.Digests[i]
 	}
-	s.report = &report
+	s.report, m.reported = &report, true
+	if s.exporting != nil { // the process has come back meanwhile
+		s.export()
+	}
 	h.endRecords(s)
 	return nil
 }
@@ -258,6 +280,6 @@ func (h *Host) handleLost(m *member, l *control.Lost) error {
 		"it has lost role %d, index %d", l.GetRole().GetKind(), l.GetRole().GetIndex()); err != nil {
 		return err
 	}
-	h.lost(m, h.byRole[at], l.GetIncarnation(), truncate(l.GetReason()))
+	h.lostPeer(m, h.byRole[at], l.GetIncarnation(), truncate(l.GetReason()))
 	return nil
 }

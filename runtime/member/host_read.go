@@ -13,23 +13,25 @@ import (
 // readRowsMax is the number of rows in one request.
 const readRowsMax = 1 << 14
 
-// ReadRows copies rows of a PS: see evaluation.State. It may be called from Callbacks.BeforeStep, and between
-// the end of Train and Close.
+// ReadRows copies rows of a PS, or hot rows: see evaluation.State. It may be called from
+// Callbacks.BeforeStep, and between the end of Train and Close.
 func (h *Host) ReadRows(ctx context.Context, server int, signs []uint64, dst []float32) error {
 	if len(signs) == 0 {
 		return nil
 	}
 	s := h.byRole[msg.Address{Role: msg.EmbeddingPS, Index: int32(server)}]
+	if server == h.servers() { // hot rows, which every rank holds
+		s = h.byRole[msg.Address{Role: msg.NNWorker}]
+	}
 	dim := len(dst) / len(signs)
 	for len(signs) > 0 {
 		n := min(len(signs), readRowsMax)
 		s.pendingValues, s.values = n*dim, nil
 		request := &control.ReadRows{Server: int32(server), Signs: signs[:n]}
-		s.member.send(&control.ToMember{What: &control.ToMember_ReadRows{ReadRows: request}})
-		for s.values == nil {
-			if err := h.handleNext(ctx); err != nil {
-				return err
-			}
+		err := h.ask(ctx, s, &control.ToMember{What: &control.ToMember_ReadRows{ReadRows: request}},
+			func() bool { return s.values != nil })
+		if err != nil {
+			return err
 		}
 		copy(dst, s.values)
 		signs, dst = signs[n:], dst[n*dim:]
@@ -43,36 +45,56 @@ func (h *Host) ReadDense(ctx context.Context, at msg.Address) (model.Values, err
 	s := h.byRole[at]
 	s.pendingDense, s.dense = true, nil
 	request := &control.ReadDense{Role: toRole(at)}
-	s.member.send(&control.ToMember{What: &control.ToMember_ReadDense{ReadDense: request}})
-	for s.dense == nil {
-		if err := h.handleNext(ctx); err != nil {
-			return model.Values{}, err
-		}
+	err := h.ask(ctx, s, &control.ToMember{What: &control.ToMember_ReadDense{ReadDense: request}},
+		func() bool { return s.dense != nil })
+	if err != nil {
+		return model.Values{}, err
 	}
 	return *s.dense, nil
+}
+
+// ask sends a request to a process until it is answered: once, and again to each member that takes the place
+// of one that died.
+func (h *Host) ask(ctx context.Context, s *process, request *control.ToMember, answered func() bool) error {
+	for asked := (*member)(nil); !answered(); {
+		if m := s.member; m != nil && m.ready && (h.phase < stopped || m.reported) && m != asked {
+			m.send(request)
+			asked = m
+		}
+		if err := h.handleNext(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Export makes every process with a part of the model write it into a folder, after Train: an embedding PS
 // its rows, and a process with ranks or PSs all else to a file whose name it returns. All processes must
 // reach the folder under the same path.
 func (h *Host) Export(ctx context.Context, folder string) (names []string, err error) {
-	var asked []*process
 	for i, s := range h.processes {
-		if !slices.ContainsFunc(s.roles, holdsModel) {
+		if !s.holdsModel() {
 			continue
 		}
 		name := fmt.Sprintf("export-%05d", i)
-		s.exporting = true
-		s.member.send(&control.ToMember{What: &control.ToMember_Export{
-			Export: &control.Export{Folder: folder, Name: name}}})
-		names, asked = append(names, name), append(asked, s)
+		s.exporting = &control.Export{Folder: folder, Name: name}
+		if s.member != nil && s.member.reported {
+			s.export()
+		}
+		names = append(names, name)
 	}
-	for slices.ContainsFunc(asked, func(s *process) bool { return s.exporting }) {
+	exporting := func(s *process) bool { return s.exporting != nil }
+	for slices.ContainsFunc(h.processes, exporting) {
 		if err := h.handleNext(ctx); err != nil {
 			return nil, err
 		}
 	}
 	return names, nil
+}
+
+// export asks the process to export, which it has not done yet.
+func (s *process) export() {
+	s.member.send(&control.ToMember{What: &control.ToMember_Export{Export: s.exporting}})
 }
 
 // holdsModel reports whether a role holds a part of the model.

@@ -20,7 +20,7 @@ type member struct {
 	incarnation uint32 // set when the member is admitted
 
 	// The host's goroutine owns these.
-	ready, finished bool
+	ready, finished, reported bool
 
 	silenceDetector
 	sending sync.Mutex
@@ -40,6 +40,16 @@ func (m *member) send(message *control.ToMember) {
 	m.sending.Lock()
 	defer m.sending.Unlock()
 	_ = m.stream.Send(message)
+}
+
+// hasLeft reports whether the stream has ended.
+func (m *member) hasLeft() bool {
+	select {
+	case <-m.gone:
+		return true
+	default:
+		return false
+	}
 }
 
 func abort(reason string) *control.ToMember {
@@ -62,7 +72,9 @@ func join(server any, stream grpc.ServerStream) error {
 	}
 	if why != nil {
 		h.note(remoteHost(stream.Context()), why)
-		_ = typed.Send(abort(why.line)) // an error means that the process is gone
+		last := abort(why.line)
+		last.GetAbort().Continues = h.continues.Load() // it has come too early to the next part
+		_ = typed.Send(last)                           // an error means that the process is gone
 		return nil
 	}
 	go heartbeat(limit, m.gone, func() {

@@ -290,7 +290,7 @@ func TestRefusals(t *testing.T) {
 		want  string
 	}{
 		{&control.Hello{Roles: toRoles(job.Process{server}), Protocol: protocol + 1, Job: ours},
-			"embedding-ps 0 speaks version 7 of the protocol, the host version 6: start all roles from one " +
+			"embedding-ps 0 speaks version 8 of the protocol, the host version 7: start all roles from one " +
 				"build"},
 		{&control.Hello{Roles: toRoles(job.Process{server}), Protocol: protocol, Build: "def", Job: ours},
 			"embedding-ps 0 was built from commit def, the host from abc: start all roles from one build"},

@@ -2,11 +2,13 @@ package member
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"google.golang.org/grpc"
@@ -51,7 +53,8 @@ type Welcome struct {
 	Schema      *batch.Schema
 	Steps       int // of this run
 	Origin      driver.Origin
-	Draining    bool // the run is to end as soon as possible
+	Redo        string // folder for the redo logs of the process; empty: it keeps none
+	Draining    bool   // the run is to end as soon as possible
 }
 
 // Change announces a process that has come back.
@@ -94,12 +97,19 @@ type Member struct {
 	drain       chan struct{}    // closed when the run is to end as soon as possible
 	stop        chan struct{}    // closed when every rank has finished
 	exit        chan struct{}    // closed when the run is over
-	continues   bool             // set before exit is closed: see Continues
+	continues   atomic.Bool      // see Continues
 	model       chan ModelReader // holds one item once the process is ready
+	reads       sync.WaitGroup   // of the model, by the goroutines of answerRead
 }
 
 // changesMax is the number of Changes that may wait to be handled.
 const changesMax = 1024
+
+// HostError is the error of a member that has lost its host: the host is gone, or hangs.
+type HostError struct{ reason string }
+
+// Error implements error.
+func (e *HostError) Error() string { return e.reason }
 
 // Join introduces a process to the host at address. If no host answers, it tries again until timeout has
 // passed.
@@ -142,7 +152,7 @@ func joinAs(ctx context.Context, address string, hello *control.Hello,
 	gone := m.ctx.Done()
 	go m.receive()
 	go m.watch(m.limit, gone, func() {
-		m.fail(fmt.Errorf("the host at %s hangs: it has not answered for %v", m.host, m.limit))
+		m.fail(&HostError{fmt.Sprintf("the host at %s hangs: it has not answered for %v", m.host, m.limit)})
 		m.closeStream()
 	})
 	go heartbeat(m.limit, gone, func() {
@@ -205,7 +215,7 @@ func (m *Member) call(life context.Context) (grpc.ClientStream, metadata.MD, err
 }
 
 // connectEvery is the interval at which connect tries to reach a host that does not answer.
-const connectEvery = 250 * time.Millisecond
+const connectEvery = 50 * time.Millisecond
 
 // connect waits until there is a connection.
 func connect(ctx context.Context, conn *grpc.ClientConn, address string, timeout time.Duration) error {
@@ -242,9 +252,10 @@ func (m *Member) Changes() <-chan Change { return m.changes }
 // Draining returns a channel that is closed when the run is to end as soon as possible.
 func (m *Member) Draining() <-chan struct{} { return m.drain }
 
-// Continues reports, after Report has returned nil, whether the run goes on after a checkpoint: the process
-// then joins the host again, which serves the next part of the run at the same address.
-func (m *Member) Continues() bool { return m.continues }
+// Continues reports, after Report has returned nil or Context has ended, whether the run goes on: after it
+// was saved, or from a saved model after another process was lost. The process then joins the host again,
+// which serves the next part of the run at the same address.
+func (m *Member) Continues() bool { return m.continues.Load() }
 
 // Fail ends the run's context with a reason, unless it has ended.
 func (m *Member) Fail(reason error) { m.fail(reason) }
@@ -260,7 +271,7 @@ func (m *Member) send(message *control.FromMember) error {
 
 // errHostGone returns the error for a host that is gone.
 func (m *Member) errHostGone() error {
-	return fmt.Errorf("the host at %s is gone: its connection broke", m.host)
+	return &HostError{fmt.Sprintf("the host at %s is gone: its connection broke", m.host)}
 }
 
 // cause returns why ctx has ended, or err if it has not.
@@ -304,7 +315,10 @@ func (m *Member) Leave(failed error) error {
 
 // reportFailure sends the host the reason why the run fails in this process, and waits for its answer.
 func (m *Member) reportFailure(reason error) {
-	failure := &control.Failure{Reason: truncate(reason.Error())}
+	failure := &control.Failure{
+		Reason: truncate(reason.Error()), Model: errors.As(reason, new(*driver.ModelError)),
+		Lost: errors.As(reason, new(*driver.LostError)),
+	}
 	if m.send(&control.FromMember{What: &control.FromMember_Failure{Failure: failure}}) == nil {
 		select {
 		case <-m.closed:

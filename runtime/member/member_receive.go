@@ -38,26 +38,25 @@ func (m *Member) receive() {
 		case *control.ToMember_Stop:
 			stop()
 		case *control.ToMember_ReadRows:
-			go m.answerRead(func(n ModelReader) (*control.FromMember,
-				error) {
+			m.answerRead(func(n ModelReader) (*control.FromMember, error) {
 				return readRows(n, what.ReadRows)
 			})
 		case *control.ToMember_ReadDense:
-			go m.answerRead(func(n ModelReader) (*control.FromMember,
-				error) {
+			m.answerRead(func(n ModelReader) (*control.FromMember, error) {
 				return readDense(n, what.ReadDense)
 			})
 		case *control.ToMember_Export:
-			go m.answerRead(func(n ModelReader) (*control.FromMember, error) {
+			m.answerRead(func(n ModelReader) (*control.FromMember, error) {
 				return export(n, what.Export)
 			})
 		case *control.ToMember_Exit:
 			exit.Do(func() {
-				m.continues = what.Exit.GetContinues()
+				m.continues.Store(what.Exit.GetContinues())
 				close(m.exit)
 			})
 		case *control.ToMember_Abort:
 			m.reason = errors.New(what.Abort.Reason)
+			m.continues.Store(what.Abort.GetContinues())
 			close(m.closed)
 			m.fail(m.reason)
 			return
@@ -102,21 +101,40 @@ func (m *Member) peerChanged(c *control.PeerChanged) {
 	}
 }
 
-// answerRead reads from the model and sends the result to the host. It runs in a goroutine of its own,
-// because a read may wait for work in progress and must not delay the host's next messages.
+// ReadsEnd waits until nothing that the host has asked for is read from the model, and reports whether that
+// was so in time. The host must have ended the run.
+func (m *Member) ReadsEnd(timeout time.Duration) bool {
+	ended := make(chan struct{})
+	go func() {
+		<-m.closed // the host asks for nothing more
+		m.reads.Wait()
+		close(ended)
+	}()
+	select {
+	case <-ended:
+		return true
+	case <-time.After(timeout):
+		return false
+	}
+}
+
+// answerRead reads from the model and sends the result to the host, in a goroutine of its own, because a read
+// may wait for work in progress and must not delay the host's next messages.
 func (m *Member) answerRead(read func(ModelReader) (*control.FromMember, error)) {
-	n, err := wait(m, m.model)
-	if err != nil {
-		return // the run has failed
-	}
-	m.model <- n
-	message, err := read(n)
-	if err == nil {
-		err = m.send(message)
-	}
-	if err != nil {
-		m.fail(err)
-	}
+	m.reads.Go(func() {
+		n, err := wait(m, m.model)
+		if err != nil {
+			return // the run has failed
+		}
+		m.model <- n
+		message, err := read(n)
+		if err == nil {
+			err = m.send(message)
+		}
+		if err != nil {
+			m.fail(err)
+		}
+	})
 }
 
 func readRows(n ModelReader, p *control.ReadRows) (*control.FromMember, error) {

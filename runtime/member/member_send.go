@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"tandem/algo/numeric/batch"
+	"tandem/algo/numeric/shard"
 	"tandem/algo/protocol/event"
 	"tandem/algo/protocol/msg"
 	"tandem/algo/unit"
@@ -34,7 +35,7 @@ func (m *Member) Welcome() (*Welcome, error) {
 	w := &Welcome{
 		Incarnation: message.Incarnation, View: message.View,
 		Schema: &batch.Schema{}, Steps: int(message.Steps), Draining: message.Draining,
-		Origin: driver.Origin{Step: int(message.Begin), Model: message.Model},
+		Origin: driver.Origin{Step: int(message.Begin), Model: message.Model}, Redo: message.Redo,
 	}
 	if copy(w.Run[:], message.Run) != len(w.Run) {
 		return nil, fmt.Errorf("the host's run id has %d bytes, want %d: %s", len(message.Run), len(w.Run),
@@ -46,6 +47,12 @@ func (m *Member) Welcome() (*Welcome, error) {
 			return nil, err
 		}
 		w.Peers = append(w.Peers, peer)
+	}
+	if hot := slices.Sorted(slices.Values(message.Hot)); len(hot) > 0 {
+		if len(slices.Compact(hot)) < len(message.Hot) {
+			return nil, fmt.Errorf("the host names a hot row twice: %s", oneBuild)
+		}
+		w.Origin.Hot = shard.NewHot(hot)
 	}
 	if err := json.Unmarshal(message.Schema, w.Schema); err != nil {
 		return nil, fmt.Errorf("the host's schema: %w", err)
@@ -160,7 +167,9 @@ func (m *Member) Report(r driver.Report, n ModelReader) error {
 		digests = append(digests, r.Digests[at])
 	}
 	if err := m.send(&control.FromMember{What: &control.FromMember_Report{Report: &control.Report{
-		Digests: digests, Rows: int64(r.Rows), Missed: missed, Faults: &control.Faults{
+		Digests: digests, Rows: int64(r.Rows), Missed: missed,
+		HotDigest: r.HotDigest, HotGradients: r.HotGradients,
+		Faults: &control.Faults{
 			Sent: r.Faults.Sent, Dropped: r.Faults.Dropped, Duplicated: r.Faults.Duplicated,
 			Delayed: r.Faults.Delayed, Held: r.Faults.Held, Crashes: r.Faults.Crashes,
 		},

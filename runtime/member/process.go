@@ -1,7 +1,6 @@
 package member
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -26,13 +25,16 @@ type process struct {
 	due       int   // the last step before which rank 0 has waited
 	firstRole int   // index of the first role in the host's merger
 	records   int64 // number of records
-	report    *driver.Report
+	// recorded counts the records of each role. A role that handles its inputs again makes the same records
+	// again: again counts those that are to come, and are not merged.
+	recorded, again []int64
+	report          *driver.Report
 
-	pendingValues int           // number of values that ReadRows waits for
-	values        []float32     // the answer; nil before it arrives
-	pendingDense  bool          // ReadDense waits
-	dense         *model.Values // the answer; nil before it arrives
-	exporting     bool          // Export waits
+	pendingValues int             // number of values that ReadRows waits for
+	values        []float32       // the answer; nil before it arrives
+	pendingDense  bool            // ReadDense waits
+	dense         *model.Values   // the answer; nil before it arrives
+	exporting     *control.Export // what Export waits for; nil: nothing
 }
 
 // hasRank reports whether the process has an NN worker.
@@ -40,11 +42,15 @@ func (s *process) hasRank() bool {
 	return slices.ContainsFunc(s.roles, func(at msg.Address) bool { return at.Role == msg.NNWorker })
 }
 
+// holdsModel reports whether a role of the process holds a part of the model.
+func (s *process) holdsModel() bool { return slices.ContainsFunc(s.roles, holdsModel) }
+
 // welcome returns the message that describes the run to a process.
 func (h *Host) welcome(s *process) *control.ToMember {
 	w := &control.Welcome{
 		Schema: h.schema, Steps: int32(h.plan.Steps), Run: h.run[:], Incarnation: s.incarnation, View: h.view,
 		Begin: int32(h.plan.Origin.Step), Model: h.plan.Origin.Model, Draining: h.draining,
+		Hot: h.plan.Origin.Hot.Signs(), Redo: h.plan.Redo,
 	}
 	for _, other := range h.processes {
 		w.Peers = append(w.Peers, other.peer())
@@ -68,11 +74,11 @@ func (h *Host) assign(m *member) *refusal {
 	case s.member != nil:
 		return refuse("claim", "%v has joined already, from %s: give every process of a role its own --index",
 			s.roles, s.member.address)
-	case h.phase == stopped:
+	case h.phase == stopped && !s.holdsModel():
 		return refuse("late", "%v joins too late: the run is over", s.roles)
 	}
 	s.member, m.incarnation = m, s.incarnation
-	if h.phase == training { // the process comes back
+	if h.phase >= training { // the process comes back
 		h.view++
 		peer := &control.PeerChanged{Peer: s.peer(), View: h.view}
 		changed := &control.ToMember{What: &control.ToMember_PeerChanged{PeerChanged: peer}}
@@ -131,16 +137,28 @@ func (h *Host) died(m *member, why string) error {
 		return nil
 	}
 	s.member = nil
-	h.endRecords(s)
+	for i, at := range s.roles {
+		if h.plan.redoes(at.Role) { // the records that it has not sent are still to come
+			s.again[i] = s.recorded[i]
+		} else {
+			h.merger.end(s.firstRole + i)
+		}
+	}
+	h.merger.merge(false)
 	m.expel()
 	why = fmt.Sprintf("%v at %s %s", s.roles, m.address, why)
 	switch {
 	case h.phase == gathering:
 		return nil // the process may join again
 	case !h.mayReturn(s) || h.phase == connecting:
-		return errors.New(why + h.noReturn(s))
+		return &driver.LostError{Reason: why + h.noReturn(s)}
 	}
 	return h.awaitReturn(s, why)
+}
+
+// lost returns a *driver.LostError.
+func lost(format string, args ...any) error {
+	return &driver.LostError{Reason: fmt.Sprintf(format, args...)}
 }
 
 // mayReturn reports whether the run survives the death of a process.
@@ -167,12 +185,12 @@ func (h *Host) drop(m *member, reason string) error {
 
 // awaitReturn waits for the next incarnation of a process that died.
 func (h *Host) awaitReturn(s *process, why string) error {
-	if h.phase == stopped {
+	if h.phase == stopped && !s.holdsModel() {
 		return nil // every put is applied: the process is not needed any more
 	}
 	s.deaths++
 	if s.deaths > h.plan.DeathsMax {
-		return fmt.Errorf("%s; it has died %d times, and the limit is %d", why, s.deaths, h.plan.DeathsMax)
+		return lost("%s; it has died %d times, and the limit is %d", why, s.deaths, h.plan.DeathsMax)
 	}
 	s.incarnation++
 	h.plan.Log(fmt.Sprintf("%s; it may come back as incarnation %d within %v",
@@ -183,10 +201,11 @@ func (h *Host) awaitReturn(s *process, why string) error {
 	}
 	s.returnTimer = time.AfterFunc(h.plan.ReturnLimit, func() {
 		h.post(func() error {
-			if h.phase == stopped || s.incarnation != awaited || s.member != nil && s.member.ready {
+			back := s.incarnation != awaited || s.member != nil && s.member.ready
+			if back || h.phase == stopped && !s.holdsModel() {
 				return nil
 			}
-			return fmt.Errorf("%s; it has not come back within %v", why, h.plan.ReturnLimit)
+			return lost("%s; it has not come back within %v", why, h.plan.ReturnLimit)
 		})
 	})
 	if h.callbacks.Restart == nil {
@@ -209,7 +228,10 @@ func (h *Host) Ended(p job.Process, incarnation uint32, why string) {
 		case s.member != nil:
 			return h.died(s.member, "has died: "+why)
 		case h.phase == gathering:
-			return fmt.Errorf("%v: %s", p, why)
+			if s.deaths++; h.plan.Later && h.callbacks.Restart != nil && s.deaths <= h.plan.DeathsMax {
+				return h.callbacks.Restart(s.roles, s.incarnation)
+			}
+			return lost("%v: %s", p, why)
 		}
 		return h.awaitReturn(s, fmt.Sprintf("%v has died: %s", p, why))
 	})
@@ -219,10 +241,10 @@ func (h *Host) Ended(p job.Process, incarnation uint32, why string) {
 // member's own stream to end.
 const confirmTimeout = 300 * time.Millisecond
 
-// lost handles a member's report that it has lost or dropped another process. If that process is dead, its
-// stream ends and the report needs no action. If both processes live, one of them that can restart is
+// lostPeer handles a member's report that it has lost or dropped another process. If that process is dead,
+// its stream ends and the report needs no action. If both processes live, one of them that can restart is
 // dropped, because messages were lost with the connection and nothing else would send them again.
-func (h *Host) lost(by *member, s *process, incarnation uint32, reason string) {
+func (h *Host) lostPeer(by *member, s *process, incarnation uint32, reason string) {
 	other := s.member
 	if other == nil || s.incarnation != incarnation {
 		return // its end was handled before
@@ -237,7 +259,7 @@ func (h *Host) lost(by *member, s *process, incarnation uint32, reason string) {
 			case h.mayReturn(by.process):
 				return h.drop(by, reason)
 			}
-			return errors.New(reason)
+			return &driver.LostError{Reason: reason}
 		})
 	})
 }

@@ -167,3 +167,46 @@ func BenchmarkStore(b *testing.B) { both(b, []int{16, 32, 64, 128}, table.FP32) 
 
 // Narrow rows are compared with bare rows of float32.
 func BenchmarkNarrowStore(b *testing.B) { both(b, []int{32}, table.BF16, table.FP16) }
+
+// BenchmarkCreate times the first lookup of a million rows, which creates them, and a second one of the same
+// rows in the same order: in a new table, whose index grows and whose memory was not used before.
+func BenchmarkCreate(b *testing.B) {
+	for _, dim := range []int{16, 128} {
+		b.Run(fmt.Sprintf("dim=%d", dim), func(b *testing.B) {
+			const rows = 1_000_000
+			signs, values := make([]uint64, batchRows), make([]float32, batchRows*dim)
+			adagrad, err := opt.NewRow(opt.DefaultRow())
+			if err != nil {
+				b.Fatal(err)
+			}
+			var took [2]time.Duration
+			tables := 0
+			for b.Loop() {
+				var arena memory.Arena
+				t, err := table.New(table.Config{Dim: dim, Optimizer: adagrad, Seed: 1, InitBound: 0.01},
+					&arena)
+				if err != nil {
+					b.Fatal(err)
+				}
+				for pass := range took {
+					start := time.Now()
+					for lo := 0; lo < rows; lo += batchRows {
+						n := min(batchRows, rows-lo)
+						for i := range signs[:n] {
+							signs[i] = signOf(lo + i)
+						}
+						if err := t.Lookup(signs[:n], values[:n*dim]); err != nil {
+							b.Fatal(err)
+						}
+					}
+					took[pass] += time.Since(start)
+				}
+				tables++
+				arena.Close()
+			}
+			for pass, name := range []string{"create", "read"} {
+				b.ReportMetric(float64(took[pass].Nanoseconds())/float64(tables*rows), name+"-ns/row")
+			}
+		})
+	}
+}

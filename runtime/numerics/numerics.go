@@ -119,7 +119,8 @@ type Trained struct {
 	Rows                    int // embedding rows
 	// Missed counts, for every row gradient that was applied, the updates of its row since the read from
 	// which the gradient was computed.
-	Missed histogram.Histogram
+	Missed       histogram.Histogram
+	HotGradients uint64 // how many of these gradients were of hot rows
 }
 
 // errHeld says that roles or driver have violated the contract.
@@ -130,7 +131,8 @@ func (n *Numerics) Trained() (Trained, error) {
 	if held := n.Held(); held > 0 {
 		return Trained{}, fmt.Errorf("%w: %d handles", errHeld, held)
 	}
-	t := Trained{DenseDigest: n.executor.Model().DenseDigest(), Missed: n.executor.Model().Missed()}
+	t := Trained{DenseDigest: n.executor.Model().DenseDigest()}
+	t.Missed, t.HotGradients = n.executor.Model().Missed()
 	for _, shard := range n.executor.Model().Tables() {
 		t.RowsDigest += shard.Digest()
 		t.Rows += shard.Len()

@@ -24,7 +24,9 @@ type Result struct {
 	Copy     unit.BytesPerSec // from memory to memory
 	Lookup   unit.Tick        // of one embedding row of Dim values
 	Update   unit.Tick        // of one such row, by Adagrad
+	Create   unit.Tick        // of one such row at its first lookup, beyond Lookup
 	Message  unit.Tick        // between two goroutines, one way
+	Timer    unit.Tick        // by how much a timer fires late while the process waits, in the mean
 	Date     string           // YYYY-MM-DD
 }
 
@@ -37,6 +39,7 @@ const (
 	copyBytes  = 64 << 20
 	batchRows  = 4096
 	pingPongs  = 2000
+	timers     = 40
 	// window is how long each operation is repeated.
 	window = 150 * time.Millisecond
 )
@@ -48,10 +51,11 @@ func Run() (Result, error) {
 	r.Peak = peak()
 	r.Copy = copySpeed()
 	var err error
-	if r.Lookup, r.Update, err = rows(); err != nil {
+	if r.Lookup, r.Update, r.Create, err = rows(); err != nil {
 		return Result{}, fmt.Errorf("probe: %w", err)
 	}
 	r.Message = message()
+	r.Timer = timer()
 	return r, nil
 }
 
@@ -97,25 +101,27 @@ func copySpeed() unit.BytesPerSec {
 	return unit.BytesPerSec(copyBytes / took.Seconds())
 }
 
-// rows measures lookups and updates of rows at random places of a table.
-func rows() (lookup, update unit.Tick, err error) {
+// rows measures lookups and updates of rows at random places of a table, and their creation.
+func rows() (lookup, update, create unit.Tick, err error) {
 	adagrad, err := opt.NewRow(opt.DefaultRow())
 	if err != nil {
-		return 0, 0, err
+		return 0, 0, 0, err
 	}
 	t, err := table.New(table.Config{Dim: Dim, Optimizer: adagrad, Seed: 1, InitBound: 0.01}, table.Heap{})
 	if err != nil {
-		return 0, 0, err
+		return 0, 0, 0, err
 	}
 	signs, values := make([]uint64, batchRows), make([]float32, batchRows*Dim)
+	start := time.Now()
 	for first := 0; first < rowCount; first += batchRows {
 		for i := range signs {
 			signs[i] = uint64(first + i)
 		}
 		if err := t.Lookup(signs, values); err != nil {
-			return 0, 0, err
+			return 0, 0, 0, err
 		}
 	}
+	created := unit.Tick(time.Since(start).Nanoseconds() / int64(t.Len()))
 	draw := rng.New(1, "probe/rows")
 	pick := func() {
 		for i := range signs {
@@ -135,7 +141,8 @@ func rows() (lookup, update unit.Tick, err error) {
 		pick()
 		t.Apply(signs, values, t.Rate(0), nil)
 	})
-	return each(lookups - picks), each(updates - picks), failed
+	lookup = each(lookups - picks)
+	return lookup, each(updates - picks), max(0, created-lookup), failed
 }
 
 // message measures a message between goroutines and its answer.
@@ -156,4 +163,17 @@ func message() unit.Tick {
 	close(ping)
 	<-pong
 	return max(1, unit.Tick(took.Nanoseconds()/(2*pingPongs)))
+}
+
+// timer measures by how much timers fire late. While a process waits, Go's scheduler counts in whole
+// milliseconds, so that the mean is over parts of one.
+func timer() unit.Tick {
+	var late time.Duration
+	for i := range timers {
+		d := time.Millisecond * time.Duration(timers+i) / timers
+		start := time.Now()
+		<-time.After(d)
+		late += time.Since(start) - d
+	}
+	return max(0, unit.Tick(late.Nanoseconds()/timers))
 }

@@ -23,7 +23,7 @@ func TestResultIsPlausible(t *testing.T) {
 		t.Errorf("peak %v with %v", r.Peak, isa.Best())
 	}
 	if r.Lookup < 1 || r.Lookup > 100_000 || r.Update < 1 || r.Update > 100_000 || r.Message < 1 ||
-		r.Message > 1_000_000 {
+		r.Message > 1_000_000 || r.Create < 1 || r.Create > 1_000_000 || r.Timer > 1_000_000_000 {
 		t.Errorf("%+v", r)
 	}
 	if _, err := time.Parse(time.DateOnly, r.Date); err != nil {

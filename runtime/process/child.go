@@ -5,15 +5,17 @@ import (
 	"os"
 	"os/exec"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"tandem/algo/job"
 )
 
-// child is one incarnation of a process that this one has started.
+// child is a process that this one has started: one incarnation in a part of the run, and the first one in
+// each of the parts that follow.
 type child struct {
 	roles       job.Process
-	incarnation uint32
+	incarnation atomic.Uint32 // in the part of the run
 	cmd         *exec.Cmd
 	stderr      stderrParser
 	ended       chan struct{} // closed when the process has ended
@@ -35,9 +37,10 @@ type childEvents struct {
 func startChild(roles job.Process, incarnation uint32, command, environment []string,
 	to childEvents) (*child, error) {
 	p := &child{
-		roles: roles, incarnation: incarnation, cmd: exec.Command(command[0], command[1:]...),
+		roles: roles, cmd: exec.Command(command[0], command[1:]...),
 		ended: make(chan struct{}), endAllowed: make(chan struct{}),
 	}
+	p.incarnation.Store(incarnation)
 	p.stderr.refused = func(line string) { to.refused(p, line) }
 	p.allowEnd = sync.OnceFunc(func() { close(p.endAllowed) })
 	p.cmd.Env = append(os.Environ(), environment...)
@@ -80,6 +83,16 @@ func (p *child) wait(panicked func(p *child, stack string)) {
 	close(p.ended)
 }
 
+// hasEnded reports whether the process has ended.
+func (p *child) hasEnded() bool {
+	select {
+	case <-p.ended:
+		return true
+	default:
+		return false
+	}
+}
+
 // reason returns why the process has ended, or "" if it does not end soon.
 func (p *child) reason() string {
 	select {
@@ -112,8 +125,8 @@ func (p *child) kill() {
 
 // String returns the name of the process for messages.
 func (p *child) String() string {
-	if p.incarnation == 0 {
-		return p.roles.String()
+	if n := p.incarnation.Load(); n > 0 {
+		return fmt.Sprintf("%v, incarnation %d", p.roles, n)
 	}
-	return fmt.Sprintf("%v, incarnation %d", p.roles, p.incarnation)
+	return p.roles.String()
 }

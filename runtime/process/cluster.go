@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"io"
+	"net"
 	"strconv"
 	"sync"
 	"time"
@@ -38,6 +39,9 @@ type Options struct {
 	Prefix string
 	// Drains says that the run drains when a process is asked to end; otherwise it fails.
 	Drains bool
+	// Redo is the folder, on the machine of each process, in which PSs keep their inputs to come back with
+	// nothing lost: see package redo. Empty: they do not come back.
+	Redo string
 	// Recorded says that the processes record their roles.
 	Recorded bool
 	Limits
@@ -90,17 +94,17 @@ func (s Start) Arguments() []string {
 	return append(arguments, "--host", s.Host, "--run", hex.EncodeToString(s.Run[:]))
 }
 
-// Cluster has the roles of one run in processes of their own, or of several runs, one after another, if
-// Options.Command starts the processes. It satisfies train.Cluster.
+// Cluster has the roles of one run in processes of their own, or of the parts of a run, one after another.
+// The processes stay from part to part, if they can. It satisfies train.Cluster.
 type Cluster struct {
-	*member.Host
-	options   Options
-	address   string // of the host
-	stderr    sync.Mutex
-	mu        sync.Mutex
-	processes map[msg.Address]*child // the last process that was started, by its first role
-	draining  bool                   // Drain was called
-	hosting   bool                   // Host is set
+	*member.Host // of the latest part; mu guards the pointer against goroutines other than that of Train
+	options      Options
+	address      string // of the host, in every part
+	stderr       sync.Mutex
+	mu           sync.Mutex
+	processes    map[msg.Address]*child // the last process that was started, by its first role
+	draining     bool                   // Drain was called
+	hosting      bool                   // Host is set
 }
 
 // New returns a Cluster whose processes are not started yet.
@@ -115,18 +119,18 @@ func New(o Options) *Cluster {
 func (c *Cluster) Drain() {
 	c.mu.Lock()
 	c.draining = true
-	hosting := c.hosting
+	host, hosting := c.Host, c.hosting
 	c.mu.Unlock()
 	if hosting {
-		c.Host.Drain()
+		host.Drain()
 	}
 }
 
-// isHosting notes that Host is set, and passes on an earlier request to drain.
-func (c *Cluster) isHosting() {
+// begin begins a part with its host, and passes on an earlier request to drain.
+func (c *Cluster) begin(host *member.Host) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.hosting = true
+	c.Host, c.hosting = host, true
 	if c.draining {
 		c.Host.Drain()
 	}
@@ -139,27 +143,26 @@ func (c *Cluster) Train(ctx context.Context, cfg *role.Config, schema *batch.Sch
 		return err
 	}
 	c.closeEarlier()
-	address := c.options.Listen
-	if c.options.Command == nil {
-		address = cmp.Or(c.address, address) // where the processes join again
-	}
-	listener, err := grpcnet.Listen(address)
+	later := c.address != ""
+	listener, err := c.listen()
 	if err != nil {
 		return err
 	}
 	c.address = listener.Addr().String()
 	plan := member.Plan{
 		Job: c.options.Fingerprint, Data: c.options.Data, Ranks: int(cfg.Ranks), Restartable: cfg.CanRestart,
-		Schema: schema, Steps: int(cfg.Steps), Origin: origin, Drains: c.options.Drains,
+		Schema: schema, Steps: int(cfg.Steps), Origin: origin, Redo: c.options.Redo, Drains: c.options.Drains,
+		Later:     later,
 		HangLimit: c.options.Hang, ReturnLimit: c.options.Return, DeathsMax: c.options.Deaths, Log: c.log,
 	}
 	if plan.Processes, err = c.options.Job.Roles.Placement.Processes(cfg); err != nil {
 		return cmp.Or(fmt.Errorf("placement: %w", err), listener.Close())
 	}
-	if c.Host, err = member.NewHost(listener, plan); err != nil {
+	host, err := member.NewHost(listener, plan)
+	if err != nil {
 		return cmp.Or(err, listener.Close())
 	}
-	c.isHosting()
+	c.begin(host)
 	hooks := member.Callbacks{Callbacks: callbacks, Gathering: func(missing []job.Process) {
 		if c.options.Gathering != nil {
 			c.options.Gathering(c.address, c.Host.Run(), missing)
@@ -168,35 +171,62 @@ func (c *Cluster) Train(ctx context.Context, cfg *role.Config, schema *batch.Sch
 	if c.options.Command != nil {
 		hooks.Died, hooks.Restart = c.died, c.restart
 		for _, p := range plan.Processes {
+			if c.continues(p) {
+				continue
+			}
 			if err := c.start(p, 0); err != nil {
 				return fmt.Errorf("cannot start %v: %w", p, err)
 			}
 		}
 	}
 	err = c.Host.Train(ctx, hooks)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.draining = false // the request does not concern the next part
 	if err != nil && ctx.Err() != nil {
 		return fmt.Errorf("the run was interrupted: %w", context.Cause(ctx))
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.draining = false // the request does not concern the next run
 	return err
 }
 
-// closeEarlier ends the processes of an earlier run. Those that the user has started stay, and join again.
+// listenTimeout is how long another process may hold the port at which the next part is served.
+const listenTimeout = 3 * time.Second
+
+// listen listens where the processes join: in a later part at the same address.
+func (c *Cluster) listen() (net.Listener, error) {
+	for start := time.Now(); ; time.Sleep(limitMin) {
+		listener, err := grpcnet.Listen(cmp.Or(c.address, c.options.Listen))
+		if err == nil || c.address == "" || time.Since(start) > listenTimeout {
+			return listener, err
+		}
+	}
+}
+
+// closeEarlier ends the part before, if there is one, and kills the processes that do not come to the next
+// one: those that have died, hang, or do not leave.
 func (c *Cluster) closeEarlier() {
 	c.mu.Lock()
 	hosting := c.hosting
 	c.hosting = false
 	c.mu.Unlock()
-	switch {
-	case !hosting:
-	case c.options.Command == nil:
-		c.Host.CloseContinued()
-	default:
-		c.Close(nil)
-		c.processes = map[msg.Address]*child{}
+	if !hosting {
+		return
 	}
+	for _, p := range c.Host.CloseContinued() {
+		if c.options.Command != nil {
+			c.running(p).kill()
+		}
+	}
+}
+
+// continues makes the process with these roles one of the next part, and reports whether there is one.
+func (c *Cluster) continues(roles job.Process) bool {
+	p := c.running(roles)
+	if p == nil || p.hasEnded() {
+		return false
+	}
+	p.incarnation.Store(0)
+	return true
 }
 
 // start starts an incarnation of a process.
@@ -205,7 +235,7 @@ func (c *Cluster) start(roles job.Process, incarnation uint32) error {
 	p, err := startChild(roles, incarnation, command, c.options.Environment, childEvents{
 		refused:  func(p *child, line string) { c.log(fmt.Sprintf("%v: %s", p, line)) },
 		panicked: c.panicked,
-		ended:    func(p *child) { c.Host.Ended(p.roles, p.incarnation, p.why) },
+		ended:    c.ended,
 	})
 	if err != nil {
 		return err
@@ -216,7 +246,17 @@ func (c *Cluster) start(roles job.Process, incarnation uint32) error {
 	return nil
 }
 
-// running returns the process with these roles that was started last.
+// ended tells the host that a process has ended.
+func (c *Cluster) ended(p *child) {
+	c.mu.Lock()
+	host, current := c.Host, c.processes[p.roles[0]] == p
+	c.mu.Unlock()
+	if current {
+		host.Ended(p.roles, p.incarnation.Load(), p.why)
+	}
+}
+
+// running returns the process with these roles that was started last; nil: none was.
 func (c *Cluster) running(roles job.Process) *child {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -225,7 +265,7 @@ func (c *Cluster) running(roles job.Process) *child {
 
 // died returns why a process has ended: see member.Callbacks.
 func (c *Cluster) died(roles job.Process, incarnation uint32) string {
-	if p := c.running(roles); p.incarnation == incarnation {
+	if p := c.running(roles); p.incarnation.Load() == incarnation {
 		return p.reason()
 	}
 	return ""
@@ -259,7 +299,8 @@ func (c *Cluster) Close(failed error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	var leaving sync.WaitGroup
-	if c.Host != nil {
+	if c.hosting {
+		c.hosting = false
 		leaving.Go(func() { c.Host.Close(failed) })
 	}
 	for _, p := range c.processes {

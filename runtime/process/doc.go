@@ -26,12 +26,21 @@
 //
 // # The end of a process
 //
-// A process that cannot come back ends the run. If it panicked, the user sees the first line of its panic;
-// the stack is on stderr of the launching command.
+// The death of a process that cannot come back ends the run, or a part of it. If the process panicked, the
+// user sees the first line of its panic; the stack is on stderr of the launching command.
 //
-// A pause for a checkpoint ends the run for every process but the host, and each joins the next part
-// (ErrContinues). A part is a run like any other, with its own id, so nothing of an earlier part can reach
-// it. The price: connections, roles and executors are made again.
+// # Parts of a run
+//
+// A run has several parts if its model is saved on the way. At the end of a part, every process leaves the
+// host and joins that of the next part (ErrContinues). A part is a run like any other, with its own id, so
+// nothing of an earlier part can reach it. The price: connections, roles and executors are made again.
+//
+// Within a part, roles that can restart come back, and a PS can (Options.Redo; package redo). A part that
+// loses another process, or one of these for good, is abandoned. Cluster then begins the next one from the
+// model that was saved last, as package train decides (Options.RestartsMax). The other processes drop what
+// they hold and join it; those that hang or do not leave in 1.5 s are killed and started again, like the dead
+// one. No protocol of recovery exists beside that of a pause, so what is tested of one holds for the other.
+// The price: all roles repeat the steps since that model.
 //
 // # Decisions
 //

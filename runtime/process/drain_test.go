@@ -96,7 +96,8 @@ func TestOtherModesAreInterruptedInProcesses(t *testing.T) {
 }
 
 // A sync training in processes that is saved on the way, after steps or after a time, ends with the bits of
-// sequential training: its processes end and others continue. Every pause is reported.
+// sequential training: its processes end and others continue, with hot rows that are chosen again if that is
+// due. Every pause is reported.
 func TestProcessesAreSavedOnTheWay(t *testing.T) {
 	t.Parallel()
 	when := []train.Options{{SaveEvery: 150}, {SaveAfter: 300 * time.Millisecond}}
@@ -106,6 +107,7 @@ func TestProcessesAreSavedOnTheWay(t *testing.T) {
 	for _, o := range when {
 		s := setting{Training: small(job.Sync), Steps: 400}
 		s.Training.Training.EvaluateEvery = job.Every{Steps: 100}
+		s.Training.Rows.Hot = job.Hot{Share: 0.02, Most: 20, Every: 20}
 		folder := t.TempDir()
 		o.SaveApart = func(step int, m exec.State, export func(string) ([]string, error)) (string, error) {
 			about := &checkpoint.Manifest{Mode: job.Sync, Step: step, Job: []byte("name: small\n"),
@@ -122,6 +124,13 @@ func TestProcessesAreSavedOnTheWay(t *testing.T) {
 			o.SaveEvery > 0 && (len(got.Pauses) != 2 || got.Pauses[1].Step != 300) {
 			t.Errorf("%d points, %d in sequential training; pauses %+v", len(got.Curve), len(want.Curve),
 				got.Pauses)
+		}
+		moved := 0
+		for _, c := range got.HotChoices {
+			moved += min(c.Promoted, c.Demoted)
+		}
+		if moved == 0 || got.HotRows != 20 || o.SaveEvery > 0 && len(got.HotChoices) != 2 {
+			t.Errorf("%d hot rows, choices %+v", got.HotRows, got.HotChoices)
 		}
 		paused := time.Duration(0)
 		for _, p := range got.Pauses {

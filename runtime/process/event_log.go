@@ -24,13 +24,14 @@ type eventLog struct {
 	now  func() unit.Tick
 
 	mu      sync.Mutex
+	begun   bool // records are sent: those of the past are complete
 	records []event.Record
 	full    chan struct{} // receives an item when sendCount records wait
 	end     chan struct{}
 	ended   sync.WaitGroup
 }
 
-// startEventLog returns an eventLog that sends its records at intervals until close.
+// startEventLog returns an eventLog that sends its records at intervals, from begin until close.
 func startEventLog(send func([]event.Record, unit.Tick) error, now func() unit.Tick) *eventLog {
 	j := &eventLog{send: send, now: now, full: make(chan struct{}, 1), end: make(chan struct{})}
 	j.ended.Go(func() {
@@ -62,9 +63,21 @@ func (j *eventLog) add(r event.Record) {
 	}
 }
 
-// flush sends the waiting records. One goroutine at a time may call it.
+// begin makes the log send its records. Later ones are of the present: until then, roles may handle inputs of
+// the past again.
+func (j *eventLog) begin() {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.begun = true
+}
+
+// flush sends the waiting records, after begin. One goroutine at a time may call it.
 func (j *eventLog) flush() error {
 	j.mu.Lock()
+	if !j.begun {
+		j.mu.Unlock()
+		return nil
+	}
 	waiting := j.records
 	j.records = nil
 	through := j.now() - unit.Tick(latency)

@@ -3,6 +3,7 @@ package process
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -46,6 +47,7 @@ type setting struct {
 	Alive    string // if not empty, where to hold a connection as long as it lives
 	Record   string // if not empty, the folder to record in
 	Panic    string // if not empty, the name of the role that panics at its 20th input
+	Redo     string // if not empty, the folder of redo logs
 	Asked    string // if not empty, the name of the rank whose process is asked to end at its 5th step
 
 	stderr io.Writer // of the launcher
@@ -87,12 +89,17 @@ func play(what string, args []string) error {
 		recorder = panics{}
 	}
 	asked := &askedToEnd{asked: make(chan struct{}), rank: s.Asked}
-	return Run(context.Background(), Config{
+	c := Config{
 		Process: roles, Listen: "127.0.0.1:0", Host: host, JoinTimeout: 5 * time.Second,
 		Fingerprint: []byte(what), Job: s.Training,
 		Recorder: recorder, Observer: asked, Asked: asked.asked,
 		Open: func() (batch.Source, error) { return newRows(s.Steps), nil },
-	})
+	}
+	for {
+		if err := Run(context.Background(), c); !errors.Is(err, ErrContinues) {
+			return err
+		}
+	}
 }
 
 // recorder returns what keeps a recording, if there is to be one. The end of the
@@ -167,7 +174,7 @@ func (s setting) run(ctx context.Context, o train.Options, change func(*Cluster)
 		Listen: "127.0.0.1:0", Job: s.Training, Fingerprint: []byte("role"),
 		Environment: []string{settingName + "=" + string(text)},
 		Command:     func(s Start) []string { return command("role", s) },
-		Stderr:      s.stderr, Limits: Limits{Deaths: 3}, Drains: true,
+		Stderr:      s.stderr, Limits: Limits{Deaths: 3}, Drains: true, Redo: s.Redo,
 	})
 	if change != nil {
 		change(c)

@@ -24,6 +24,7 @@ import (
 	"tandem/runtime/checkpoint"
 	"tandem/runtime/driver"
 	"tandem/runtime/member"
+	"tandem/runtime/redo"
 	"tandem/runtime/transport"
 )
 
@@ -33,9 +34,11 @@ type Config struct {
 	Listen      string        // HOST:PORT for streams from other processes; port 0 is any free port
 	Host        string        // HOST:PORT of the run's host
 	JoinTimeout time.Duration // how long to wait for the host
-	Run         []byte        // id of the run; nil accepts the run that the host serves
-	Fingerprint []byte        // fingerprint of the resolved job
-	Data        []byte        // fingerprint of the data files; nil unless the process has the data loader
+	// HostReturn says that Run returns ErrContinues when the host is lost, which may be started again.
+	HostReturn  bool
+	Run         []byte // id of the run; nil accepts the run that the host serves
+	Fingerprint []byte // fingerprint of the resolved job
+	Data        []byte // fingerprint of the data files; nil unless the process has the data loader
 	Job         job.Job
 	Backend     backend.Backend
 	Recorder    driver.Recorder // if not nil, records the roles
@@ -45,7 +48,7 @@ type Config struct {
 	Asked <-chan struct{}
 	// Started, if not nil, is called when every process has joined and training begins.
 	Started func()
-	// Log, if not nil, receives lines about what was refused.
+	// Log, if not nil, receives lines about what was refused, and why a part of the run has ended.
 	Log func(line string)
 	// Open returns the samples for training. Only the process of the data loader calls it.
 	Open func() (batch.Source, error)
@@ -58,13 +61,17 @@ const processRetry = unit.Second
 // stopTimeout is how long work in progress may delay the end of a failed run.
 const stopTimeout = time.Second
 
-// ErrContinues is the error of Run when the model was saved on the way and the host begins the next part of
-// the run: the process calls Run again, with an empty arena.
-var ErrContinues = errors.New("process: the run goes on after a checkpoint")
+// ErrContinues is the error of Run when the next part of the run is to follow: after the model was saved on
+// the way, or from a saved model after another process or the host was lost. The process calls Run again,
+// with an empty arena. No work of the part is left.
+var ErrContinues = errors.New("process: the run goes on")
 
 // Run is one process of a run, from joining to leaving. The error says why the run failed, in this process or
 // another one. Run returns within 5 seconds after the end of ctx or the death of the host.
 func Run(ctx context.Context, c Config) error {
+	if c.Log == nil {
+		c.Log = func(string) {}
+	}
 	c.Process = slices.SortedFunc(slices.Values(c.Process), msg.Address.Compare)
 	n := &node{Config: c, built: make(chan struct{})}
 	data, err := transport.Listen(c.Listen, transport.Options{
@@ -85,7 +92,7 @@ func Run(ctx context.Context, c Config) error {
 		data.Abort()
 		return fmt.Errorf("%v: %w", c.Process, err)
 	}
-	done := make(chan error, 1)
+	done, ended := make(chan error, 1), true
 	go func() { done <- n.run() }()
 	go n.leaveWhenAsked()
 	select {
@@ -98,10 +105,19 @@ func Run(ctx context.Context, c Config) error {
 		select {
 		case <-done:
 		case <-time.After(stopTimeout): // the process ends, and the work with it
+			ended = false
 		}
+	}
+	if ended {
+		n.closeRedo(err == nil, n.member.Continues())
 	}
 	if err = n.member.Leave(err); err != nil {
 		data.Abort()
+		again := n.member.Continues() || c.HostReturn && errors.As(err, new(*member.HostError))
+		if ended && ctx.Err() == nil && again && n.member.ReadsEnd(stopTimeout) {
+			n.Log(fmt.Sprintf("%v; waiting for the next part of the run", err))
+			return ErrContinues
+		}
 		return err
 	}
 	if err = data.Close(); err == nil && n.member.Continues() {
@@ -123,6 +139,7 @@ type node struct {
 	sums     *allreduce.Ordered // nil unless some ranks are in this process and some are not
 	endSums  context.CancelCauseFunc
 
+	redo     []*redo.Log
 	peers    peers
 	events   *eventLog
 	reported time.Time // when progress was last reported
@@ -190,11 +207,12 @@ func (n *node) restore(from driver.Origin) error {
 	if from.Model != "" {
 		model, err := checkpoint.Open(from.Model)
 		if err != nil {
-			return fmt.Errorf("%w; all processes must reach this folder under the same path", err)
+			return &driver.ModelError{Reason: fmt.Sprintf("%v; all processes must reach this folder under "+
+				"the same path", err)}
 		}
 		_, err = model.Restore(n.executor.Model().State())
 		if err = errors.Join(err, model.Close()); err != nil {
-			return err
+			return &driver.ModelError{Reason: err.Error()}
 		}
 	}
 	n.executor.BeginAt(from.Step) // after the model is restored, whose weights it counts from
@@ -220,6 +238,7 @@ func (n *node) prepare() error {
 	if welcome.Incarnation > 0 {
 		faults.Crashes = nil // they have taken place
 	}
+	n.peers.begin(welcome.Redo != "")
 	n.endpoint.SetSilence(2 * n.member.HangLimit()) // so that the host notices a hang first
 	if err := n.endpoint.Begin(welcome.Run, welcome.Incarnation, welcome.View); err != nil {
 		return err
@@ -233,6 +252,7 @@ func (n *node) prepare() error {
 		n.losses.add(sum, samples)
 		n.Backend.ReportLoss(sum, samples)
 	}
+	n.Job.Rows.Hot.SetRows(welcome.Origin.Hot)
 	if n.executor, err = exec.NewLocal(n.Job, source, machine, n.Process.Has); err != nil {
 		return err
 	}
@@ -245,7 +265,11 @@ func (n *node) prepare() error {
 	n.cfg.Retry = cmp.Or(n.cfg.Retry, processRetry)
 	options := driver.Options{
 		Observers: []event.Observer{n}, Recorder: n.Recorder,
-		Faults: &faults, Incarnation: welcome.Incarnation,
+		Faults: &faults, Slow: n.Job.Slow, Incarnation: welcome.Incarnation,
+		Redone: func() { n.events.begin() },
+	}
+	if welcome.Redo != "" {
+		options.Redo = func(at msg.Address) (driver.RedoLog, error) { return n.openRedo(welcome, at) }
 	}
 	if n.Observer != nil {
 		options.Observers = append(options.Observers, n.Observer)
@@ -285,10 +309,11 @@ func (n *node) joinAllReduce(view uint32) (err error) {
 		return nil
 	}
 	layout := n.executor.Model().Layout()
+	most := max(layout.Params+n.Job.HotValues(), layout.Running)
 	c := allreduce.Config{
 		View:   view,
 		Send:   func(chunks []exec.Letter) error { return n.Send(n.member.Context(), chunks) },
-		Values: max(layout.Params, layout.Running), Small: int(driver.TogetherMost / 4),
+		Values: most, Small: int(driver.TogetherMost / 4),
 		Stats: max(n.Job.GroupsPerRank()*layout.Stats, dense.GatherLeast),
 	}
 	for i := range n.cfg.Ranks {

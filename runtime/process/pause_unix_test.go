@@ -93,3 +93,40 @@ func TestHangingRoleComesBack(t *testing.T) {
 		t.Error(logged.String())
 	}
 }
+
+// A training that saves its model outlives a process that hangs: the others begin again without it, and it is
+// killed and replaced. In sync mode the bits are those of a training that nothing disturbs.
+func TestTrainingOutlivesAHang(t *testing.T) {
+	t.Parallel()
+	victims := []msg.Address{{Role: msg.EmbeddingPS, Index: 1}}
+	if *long {
+		victims = append(victims, msg.Address{Role: msg.NNWorker}, msg.Address{Role: msg.NNWorker, Index: 3})
+	}
+	for _, victim := range victims {
+		t.Run(victim.String(), func(t *testing.T) {
+			s, o := setting{Training: small(job.Sync), Steps: 300}, saving(t.TempDir(), job.Sync, 100)
+			var c *Cluster
+			var stopped *child
+			o.Progress = func(done, _ int) {
+				if p := c.running(job.Process{victim}); done >= 130 && stopped == nil {
+					if stopped = p; p.cmd.Process.Signal(syscall.SIGSTOP) != nil {
+						t.Error("the process has ended")
+					}
+				}
+			}
+			got, err := s.run(t.Context(), o,
+				func(made *Cluster) { made.options.Hang, c = time.Second, made })
+			if err != nil {
+				t.Fatal(err)
+			}
+			s.mustEqualSequential(t, got)
+			if len(got.Recoveries) != 1 || got.Recoveries[0].Step != 100 ||
+				!strings.HasSuffix(got.Recoveries[0].Lost.Error(), " hangs: it has not answered for 1s") {
+				t.Errorf("recoveries %+v", got.Recoveries)
+			}
+			if !stopped.hasEnded() {
+				t.Error("the process that hangs was not killed")
+			}
+		})
+	}
+}

@@ -36,6 +36,7 @@ func (n *node) isNeighbour(p job.Process) bool {
 type peers struct {
 	mu    sync.Mutex
 	known map[msg.Address]member.Peer
+	redo  bool // roles come back by their redo logs
 }
 
 func (p *peers) set(peer member.Peer) {
@@ -47,6 +48,13 @@ func (p *peers) set(peer member.Peer) {
 	for _, at := range peer.Process {
 		p.known[at] = peer
 	}
+}
+
+// begin notes whether roles come back by their redo logs.
+func (p *peers) begin(redo bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.redo = redo
 }
 
 func (p *peers) incarnation(at msg.Address) uint32 {
@@ -61,7 +69,9 @@ func (p *peers) mayReturn(at msg.Address) bool {
 	defer p.mu.Unlock()
 	peer, known := p.known[at]
 	// an approximation: the host knows the mode, and ends the run
-	_, lasting := peer.Process.Lasting(role.CanRestart)
+	_, lasting := peer.Process.Lasting(func(r msg.Role) bool {
+		return role.CanRestart(r) || p.redo && role.CanRedo(r)
+	})
 	return known && !lasting
 }
 
@@ -117,21 +127,26 @@ func (n *node) handleChanges() {
 	}
 }
 
-// reconnect connects to a process that has come back.
+// reconnect connects to a process that has come back, without waiting for it.
 func (n *node) reconnect(c member.Change) {
 	n.peers.set(c.Peer)
 	if !n.isNeighbour(c.Process) {
 		return
 	}
-	err := n.endpoint.Fence(c.Process, c.Incarnation, c.View)
-	if err == nil && c.Address != "" {
-		ctx, cancel := context.WithTimeout(n.member.Context(), n.member.HangLimit())
-		err = n.endpoint.Replace(ctx, c.Process, c.Address, c.Incarnation, c.View)
-		cancel()
-	}
-	if err != nil {
+	if err := n.endpoint.Fence(c.Process, c.Incarnation, c.View); err != nil {
 		n.reportLost(c.Process[0], c.Incarnation, err)
+		return
 	}
+	if c.Address == "" {
+		return
+	}
+	go func() { // the process may be dead by now, and another change may say so
+		ctx, cancel := context.WithTimeout(n.member.Context(), n.member.HangLimit())
+		defer cancel()
+		if err := n.endpoint.Replace(ctx, c.Process, c.Address, c.Incarnation, c.View); err != nil {
+			n.reportLost(c.Process[0], c.Incarnation, err)
+		}
+	}()
 }
 
 // reportLost reports to the host that this process has lost the process of a role. The host decides what

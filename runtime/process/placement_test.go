@@ -47,10 +47,17 @@ func TestPlacementsTrainAlike(t *testing.T) {
 			t.Run(fmt.Sprint(mode, " ", text), func(t *testing.T) {
 				t.Parallel()
 				s := setting{Training: mustPlace(t, mode, text), Steps: 20}
+				hot := mode == job.Sync || mode == job.Hybrid // rows on every rank
+				if hot {
+					s.Training.Rows.Hot.Share = 0.02
+				}
 				s.Training.Training.EvaluateEvery = job.Every{Steps: 8}
 				got, err := s.run(t.Context(), train.Options{}, nil)
 				if err != nil {
 					t.Fatal(err)
+				}
+				if rows := got.Job.Rows.Hot.Rows().Len(); hot != (rows > 0) || rows >= got.Rows {
+					t.Errorf("%d of %d rows are hot", rows, got.Rows)
 				}
 				all, err := s.Training.Processes()
 				if err != nil || got.Processes != len(all) {

@@ -18,8 +18,9 @@ import (
 	"tandem/runtime/train"
 )
 
-// faulty returns a random training in a mode: on random roles, with random forms of payloads and rows, and
-// with random faults: lost, repeated, reordered and delayed messages, and crashes of roles that can restart.
+// faulty returns a random training in a mode: on random roles, with random forms of payloads and rows, some
+// of them hot, and with random faults: lost, repeated, reordered and delayed messages, and crashes of roles
+// that can restart.
 func faulty(t testing.TB, mode string, seed uint64, steps int) job.Job {
 	draw := rng.New(seed, "faults of "+mode)
 	upTo := func(n int) int { return draw.IntN(n + 1) }
@@ -48,7 +49,14 @@ func faulty(t testing.TB, mode string, seed uint64, steps int) job.Job {
 			Away: unit.Tick(upTo(30)) * unit.Millisecond,
 		})
 	}
-	return j.InMode(mode)
+	j = j.InMode(mode)
+	if j.Rows.Hot.Share = []float64{0, 0.1, 0.02}[seed%3]; j.Validate() != nil {
+		j.Rows.Hot.Share = 0 // not in this mode
+	}
+	if j.Rows.Hot.Any() {
+		j.Rows.Hot.Every = int(seed % 5) // 0: never
+	}
+	return j
 }
 
 // Runs with faults replay bit for bit: one in each mode, or with -long a hundred.

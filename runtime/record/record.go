@@ -1,7 +1,12 @@
 // Package record keeps recordings of runs (package algo/exec/replay) in folders, with a file for every role.
 //
 // Each process of a run writes the files of its own roles, on any machine. Put into one folder, they are the
-// recording of the run. A Folder is the driver.Recorder that writes; Load opens the files for a replay.
+// recording of the run. A Folder is the train.Recorder that writes; Load opens the files for a replay.
+//
+// Where hot rows are chosen again on the way (job.Hot.Every), new roles begin, with files of their own:
+// those of the part of the run that begins at global step s > 0 have from-step-s in their names. Which rows
+// are hot in a part is not recorded, because it follows from the job, the data and the step
+// (frequent.ChooseAgain). A replay goes through the Parts with one executor.
 package record
 
 import (
@@ -12,6 +17,9 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
 
 	"tandem/algo/exec/replay"
 	"tandem/algo/histogram"
@@ -24,11 +32,15 @@ import (
 // extension is the end of the names of recorded files.
 const extension = ".recording"
 
-// Folder is a recording that is being written. It is a driver.Recorder.
+// fromStep is before the first global step in the names of files of a later part of a run.
+const fromStep = ".from-step-"
+
+// Folder is a recording that is being written. It is a train.Recorder.
 type Folder struct {
 	path  string
 	job   []byte
-	files []*os.File
+	first int        // global step at which the part begins
+	files []*os.File // of the part
 }
 
 // Create makes a folder, if it does not exist, for the recording of a run or of the roles of one process. job
@@ -40,12 +52,22 @@ func Create(path string, job []byte) (*Folder, error) {
 	return &Folder{path: path, job: job}, nil
 }
 
+// BeginAt implements train.Recorder: Open makes files of the part that begins at a global step from now on.
+// The part before must be complete.
+func (f *Folder) BeginAt(step int) error {
+	f.first = step
+	return f.Close()
+}
+
 // Open implements driver.Recorder. It never overwrites a file: a process that was restarted after its death
 // records its roles into files of its own, whose names contain the incarnation.
 func (f *Folder) Open(at msg.Address, incarnation uint32, cfg *role.Config) (driver.Log, error) {
 	name := fmt.Sprintf("%s-%d", at.Role, at.Index)
 	if incarnation > 0 {
 		name += fmt.Sprintf(".incarnation-%d", incarnation)
+	}
+	if f.first > 0 {
+		name += fmt.Sprint(fromStep, f.first)
 	}
 	name += extension
 	file, err := os.OpenFile(filepath.Join(f.path, name), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
@@ -87,7 +109,7 @@ func (f *Folder) Measured(s pace.Staleness) error {
 	return os.WriteFile(filepath.Join(f.path, measuredName), append(text, '\n'), 0o644)
 }
 
-// Files are the open files of a recording.
+// Files are the open files of a part of a recording.
 type Files struct {
 	Readers []*replay.Reader
 	files   []*os.File
@@ -100,12 +122,47 @@ type Files struct {
 // errNoRecording says that a folder has no recorded file.
 var errNoRecording = errors.New("there is no recording")
 
-// Load opens the recording in a folder. Its errors name the file.
-func Load(path string) (*Files, error) {
+// Parts returns the global steps at which the parts of the recording in a folder begin, in ascending order.
+// The first is 0, and the only one if hot rows were not chosen on the way.
+func Parts(path string) (steps []int, err error) {
 	names, err := filepath.Glob(filepath.Join(path, "*"+extension))
 	if err != nil {
 		return nil, err
 	}
+	for _, name := range names {
+		if step := partOf(name); !slices.Contains(steps, step) {
+			steps = append(steps, step)
+		}
+	}
+	slices.Sort(steps)
+	switch {
+	case len(steps) == 0:
+		return nil, fmt.Errorf("%s: %w", path, errNoRecording)
+	case steps[0] != 0:
+		return nil, fmt.Errorf("%s: the recording begins at step %d; put the files of the steps before into "+
+			"the folder, too", path, steps[0])
+	}
+	return steps, nil
+}
+
+// partOf returns the global step at which the part of a run begins whose file has a name.
+func partOf(name string) int {
+	_, after, later := strings.Cut(filepath.Base(name), fromStep)
+	step, err := strconv.Atoi(strings.TrimSuffix(after, extension))
+	if !later || err != nil {
+		return 0
+	}
+	return step
+}
+
+// Load opens that part of the recording in a folder which begins at a global step; 0 is the whole recording
+// unless it has several Parts. Errors name the file.
+func Load(path string, step int) (*Files, error) {
+	names, err := filepath.Glob(filepath.Join(path, "*"+extension))
+	if err != nil {
+		return nil, err
+	}
+	names = slices.DeleteFunc(names, func(name string) bool { return partOf(name) != step })
 	if len(names) == 0 {
 		return nil, fmt.Errorf("%s: %w", path, errNoRecording)
 	}

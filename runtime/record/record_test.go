@@ -16,6 +16,7 @@ import (
 
 	"tandem/algo/exec"
 	"tandem/algo/exec/backend"
+	"tandem/algo/exec/frequent"
 	"tandem/algo/exec/replay"
 	"tandem/algo/job"
 	"tandem/algo/numeric/batch"
@@ -96,10 +97,16 @@ func mustRecord(t testing.TB, training job.Job, source rows) (string, *train.Res
 	return folder, result
 }
 
-// mustLoad opens a recording for one replay.
+// mustLoad opens a recording of one part for one replay.
 func mustLoad(t testing.TB, folder string) (*replay.Recording, job.Job) {
 	t.Helper()
-	files, err := Load(folder)
+	return mustLoadPart(t, folder, 0)
+}
+
+// mustLoadPart opens a part of a recording for one replay.
+func mustLoadPart(t testing.TB, folder string, first int) (*replay.Recording, job.Job) {
+	t.Helper()
+	files, err := Load(folder, first)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -119,20 +126,46 @@ func mustLoad(t testing.TB, folder string) (*replay.Recording, job.Job) {
 	return recording, training
 }
 
-// mustReplay replays a recording and returns the staleness that it shows.
+// mustReplay replays a recording, with all its parts, and returns the staleness that it shows.
 func mustReplay(t testing.TB, folder string, source rows) (replay.Report, *exec.Executor, pace.Staleness) {
 	t.Helper()
-	recording, training := mustLoad(t, folder)
-	p, err := exec.New(training, source, backend.Backend{})
+	parts, err := Parts(folder)
 	if err != nil {
 		t.Fatal(err)
 	}
-	meter := pace.NewMeter(training.Roles.Ranks, training.Roles.EmbeddingPSs)
-	report, err := recording.Replay(p, meter)
-	if err != nil {
-		t.Fatalf("%s, seed %d: %v", training.Training.Mode, training.Training.Seed, err)
+	var whole replay.Report
+	var p *exec.Executor
+	var staleness pace.Staleness
+	for _, first := range parts {
+		recording, training := mustLoadPart(t, folder, first)
+		if err := frequent.ChooseAgain(&training, source, first); err != nil {
+			t.Fatal(err)
+		}
+		if p == nil {
+			p, err = exec.New(training, source, backend.Backend{})
+		} else {
+			err = p.SetHot(training.Rows.Hot.Rows())
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.BeginAt(first)
+		meter := pace.NewMeter(training.Roles.Ranks, training.Roles.EmbeddingPSs)
+		report, err := recording.Replay(p, meter)
+		if err != nil {
+			t.Fatalf("%s, seed %d, from step %d: %v", training.Training.Mode, training.Training.Seed, first,
+				err)
+		}
+		if first != whole.Steps {
+			t.Fatalf("a part begins at step %d, after %d steps", first, whole.Steps)
+		}
+		whole.Roles, whole.Inputs, whole.Steps = report.Roles, whole.Inputs+report.Inputs,
+			whole.Steps+report.Steps
+		whole.Span += report.Span
+		of := meter.Staleness()
+		staleness.Merge(&of)
 	}
-	return report, p, meter.Staleness()
+	return whole, p, staleness
 }
 
 var long = flag.Bool("long", false, "replay more seeds, and 500 random runs with faults")
@@ -149,6 +182,12 @@ func TestRunsReplayBitForBit(t *testing.T) {
 			source := newRows(20, 32, seed)
 			training := small(mode, seed)
 			training.Roles.Ranks = anyRanks(t, mode, []int{4, 3, 6, 1}[seed%4])
+			if training.Rows.Hot.Share = 0.02 * float64(seed%2); training.Validate() != nil {
+				training.Rows.Hot.Share = 0 // not in this mode
+			}
+			if training.Rows.Hot.Any() {
+				training.Rows.Hot.Every = int(seed+1) % 8 // 2 or 4 steps, 6, 0
+			}
 			folder, result := mustRecord(t, training, source)
 			checkReplay(t, folder, source, result)
 		}
@@ -189,8 +228,41 @@ func checkReplay(t *testing.T, folder string, source rows, result *train.Result)
 		was.Dense) || staleness.Inflight.Count() != was.Inflight.Count() {
 		t.Errorf("%s, seed %d: staleness %+v, was %+v", mode, seed, staleness, was)
 	}
-	if missed := p.Model().Missed(); fmt.Sprint(missed) != fmt.Sprint(result.MissedUpdates) {
+	if missed, _ := p.Model().Missed(); fmt.Sprint(missed) != fmt.Sprint(result.MissedUpdates) {
 		t.Errorf("%s, seed %d: missed updates %v, were %v", mode, seed, missed, result.MissedUpdates)
+	}
+}
+
+// A recording whose hot rows were chosen on the way has a part for every choice, in which rows have moved.
+func TestPartsOfARecording(t *testing.T) {
+	source := newRows(10, 32, 1)
+	training := small(job.Hybrid, 1)
+	training.Rows.Hot = job.Hot{Share: 0.02, Most: 5, Every: 4}
+	folder, result := mustRecord(t, training, source)
+	parts, err := Parts(folder)
+	if err != nil || !slices.Equal(parts, []int{0, 4, 8}) || result.HotChoices[0].Promoted == 0 {
+		t.Errorf("parts %v, %v; choices %+v", parts, err, result.HotChoices)
+	}
+	names, _ := filepath.Glob(filepath.Join(folder, "embedding-ps-0*"))
+	for i := range names {
+		names[i] = filepath.Base(names[i])
+	}
+	want := []string{"embedding-ps-0.from-step-4.recording", "embedding-ps-0.from-step-8.recording",
+		"embedding-ps-0.recording"}
+	if !slices.Equal(names, want) {
+		t.Errorf("files %q, want %q", names, want)
+	}
+	all, _ := filepath.Glob(filepath.Join(folder, "*"+extension))
+	for _, name := range all {
+		if partOf(name) > 0 {
+			continue
+		}
+		if err := os.Remove(name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := Parts(folder); err == nil || !strings.Contains(err.Error(), "begins at step 4") {
+		t.Errorf("without the first part: %v", err)
 	}
 }
 
@@ -211,6 +283,42 @@ func TestOtherDataAreFound(t *testing.T) {
 	}
 }
 
+// A recording ends with the hot rows that every rank holds: a replay in which one has another value at the
+// end fails.
+func TestHotRowsAtTheEndAreCompared(t *testing.T) {
+	source, training := newRows(10, 32, 1), small(job.Hybrid, 1)
+	training.Rows.Hot.Share = 0.02
+	folder, _ := mustRecord(t, training, source)
+	recording, training := mustLoad(t, folder)
+	if err := frequent.Choose(&training, source, 0); err != nil {
+		t.Fatal(err)
+	}
+	p, err := exec.New(training, source, backend.Backend{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	hot := p.Model().State().Table(training.Roles.EmbeddingPSs)
+	ends := 0
+	_, err = recording.Replay(p, observer(func(e event.Record) {
+		if e.Kind != event.DenseApplied || int(e.Step) < source.Steps()-1 {
+			return
+		}
+		if ends++; ends == training.Roles.Ranks {
+			hot.Apply(training.Rows.Hot.Rows().Signs()[:1], []float32{1, 1, 1, 1}, 1, nil)
+		}
+	}))
+	var difference *replay.Difference
+	if !errors.As(err, &difference) || difference.Field != "parameters at the end" ||
+		difference.Role.Role != msg.NNWorker {
+		t.Errorf("%v, after %d ends of ranks", err, ends)
+	}
+}
+
+// observer is a function that receives every record.
+type observer func(event.Record)
+
+func (o observer) Observe(e event.Record) { o(e) }
+
 // The folders of several processes are one recording when they are put together, and no recording before.
 func TestFoldersOfSeveralProcesses(t *testing.T) {
 	source := newRows(5, 32, 1)
@@ -225,7 +333,7 @@ func TestFoldersOfSeveralProcesses(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	files, err := Load(other)
+	files, err := Load(other, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -263,7 +371,7 @@ func TestFailedRunIsCutShort(t *testing.T) {
 	if err := f.Close(); err != nil {
 		t.Fatal(err)
 	}
-	files, err := Load(folder)
+	files, err := Load(folder, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -304,7 +412,7 @@ func TestKilledProcessIsNamed(t *testing.T) {
 	if err := os.WriteFile(name, text[:30], 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Load(folder); !errors.Is(err, replay.ErrCutShort) ||
+	if _, err := Load(folder, 0); !errors.Is(err, replay.ErrCutShort) ||
 		!strings.Contains(err.Error(), "embedding-worker-1.recording: ") {
 		t.Error(err)
 	}
@@ -321,7 +429,7 @@ func TestProcessThatCameBackIsRefused(t *testing.T) {
 	source := newRows(5, 32, 1)
 	training := small(job.Hybrid, 1)
 	folder, _ := mustRecord(t, training, source)
-	files, err := Load(folder)
+	files, err := Load(folder, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -342,7 +450,7 @@ func TestProcessThatCameBackIsRefused(t *testing.T) {
 	if err := errors.Join(log.Finish(0), f.Close()); err != nil {
 		t.Fatal(err)
 	}
-	if files, err = Load(folder); err != nil {
+	if files, err = Load(folder, 0); err != nil {
 		t.Fatal(err)
 	}
 	defer files.Close()
@@ -372,7 +480,7 @@ func TestFoldersAreChecked(t *testing.T) {
 		t.Error(err)
 	}
 	empty := t.TempDir()
-	if _, err := Load(empty); !errors.Is(err, errNoRecording) {
+	if _, err := Load(empty, 0); !errors.Is(err, errNoRecording) {
 		t.Error(err)
 	}
 	if _, err := Find(empty); !errors.Is(err, errNoRecording) {
@@ -406,7 +514,7 @@ func BenchmarkRun(b *testing.B) {
 					continue
 				}
 				folder, _ := mustRecord(b, training, source)
-				files, err := Load(folder)
+				files, err := Load(folder, 0)
 				if err != nil {
 					b.Fatal(err)
 				}

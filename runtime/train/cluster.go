@@ -1,6 +1,7 @@
 package train
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -22,8 +23,9 @@ import (
 // Cluster has the roles of one run in other processes. process.Cluster is one.
 type Cluster interface {
 	// Train trains every step of cfg, from an origin on. After it has returned nil, the model can be read
-	// until Close, or until Train is called again, for later steps. It returns driver.ErrNotBegun if Drain is
-	// called while it waits for the processes.
+	// until Close, or until Train is called again. It returns driver.ErrNotBegun if Drain is called while it
+	// waits for the processes. After a *driver.LostError or a *driver.ModelError, of this method or of one
+	// that reads the model, Train may be called again.
 	Train(ctx context.Context, cfg *role.Config, schema *batch.Schema, origin driver.Origin,
 		callbacks driver.Callbacks) error
 	// Drain ends training as soon as possible: the record EndDecided says where. It may be called from any
@@ -58,11 +60,23 @@ type apart struct {
 	pause     *Pause    // before the segment that begins; nil: none
 	saved     time.Time // when the model of the pause was
 	began     time.Time // when the latest segment did
+
+	again    choices   // of hot rows
+	origins  []origin  // from which training can begin, the latest last
+	restarts int       // since the latest origin was added
+	done     int       // steps that rank 0 has trained
+	lost     time.Time // of the loss that training recovers from; zero: it does not recover
+}
+
+// origin is where a training can begin, with what it had counted before.
+type origin struct {
+	driver.Origin
+	counted counted
 }
 
 // runCluster trains as runRoles does, with the roles in other processes.
 func runCluster(ctx context.Context, t *job.Job, source batch.Source, test *batch.Batch, o Options,
-	result *Result) (*trained, error) {
+	result *Result) (probabilities []float32, err error) {
 	executor, err := exec.NewLocal(*t, source, o.Backend, func(msg.Address) bool { return false })
 	if err != nil {
 		return nil, err
@@ -71,13 +85,32 @@ func runCluster(ctx context.Context, t *job.Job, source batch.Source, test *batc
 	if err := t.CheckLength(source.Steps()); err != nil {
 		return nil, err
 	}
-	set, state := none.NewTestSet(test), clusterState{ctx, o.Cluster, none}
-	e := newEvaluator(t, source, test, set, o.Begin.Step, o.Evaluated)
+	state := clusterState{ctx, o.Cluster, none}
+	e := newEvaluator(t, source, test, none.NewTestSet(test), o.Begin.Step, o.Evaluated)
 	defer func() { result.Curve = e.close() }()
-	a := &apart{job: t, source: source, model: none, evaluator: e, state: state, options: &o, result: result}
+	a := &apart{job: t, source: source, model: none, evaluator: e, state: state, options: &o, result: result,
+		again: choices{t, source, test, executor, e, result, o.End}}
+	a.origins = []origin{{Origin: driver.Origin{Step: o.Begin.Step, Model: o.Begin.Folder,
+		Hot: t.Rows.Hot.Rows()}}}
+	for {
+		probabilities, err := a.trainOn(ctx)
+		if err == nil {
+			return probabilities, nil
+		}
+		if err := a.recover(ctx, err); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// trainOn trains from the latest origin to the end, and adds an origin whenever the model is saved. It
+// returns the predictions of the trained model for the test rows.
+func (a *apart) trainOn(ctx context.Context) (probabilities []float32, err error) {
+	o := a.options
 	export := func(folder string) ([]string, error) { return o.Cluster.Export(ctx, folder) }
-	for from := (driver.Origin{Step: o.Begin.Step, Model: o.Begin.Folder}); ; {
-		end, drain, goesOn, err := a.train(ctx, from)
+	for {
+		from := a.origins[len(a.origins)-1]
+		end, drain, goesOn, err := a.train(ctx, from.Origin)
 		if err != nil {
 			return nil, err
 		}
@@ -86,7 +119,7 @@ func runCluster(ctx context.Context, t *job.Job, source batch.Source, test *batc
 		}
 		if o.SaveApart != nil && end > from.Step {
 			start := time.Now()
-			if from.Model, err = o.SaveApart(end, none.State(), export); err != nil {
+			if from.Model, err = o.SaveApart(end, a.model.State(), export); err != nil {
 				return nil, err
 			}
 			a.saved = time.Now()
@@ -95,13 +128,20 @@ func runCluster(ctx context.Context, t *job.Job, source batch.Source, test *batc
 		if !goesOn || o.drained() {
 			return nil, &DrainedError{end}
 		}
-		from.Step = end
+		if err := a.again.between(from.Step, end); err != nil {
+			return nil, err
+		}
+		from.Step, from.Hot, from.counted = end, a.job.Rows.Hot.Rows(), a.result.counts()
+		a.origins, a.restarts = append(a.origins, from), 0
 	}
-	result.Wall = a.began.Sub(e.start) + o.Cluster.Wall()
-	if err := result.gather(o.Cluster.Reports(), none); err != nil {
+	a.result.Wall = a.began.Sub(a.evaluator.start) + o.Cluster.Wall()
+	if err := a.result.gather(o.Cluster.Reports(), a.model); err != nil {
 		return nil, err
 	}
-	return &trained{set, state}, o.TrainedApart(none.State(), export)
+	if probabilities, err = a.evaluator.evaluation.Evaluate(a.state); err != nil {
+		return nil, err
+	}
+	return probabilities, o.TrainedApart(a.model.State(), export)
 }
 
 // train trains in processes from an origin on, to the next step at which the model is saved, or to an earlier
@@ -120,10 +160,10 @@ func (a *apart) train(ctx context.Context, from driver.Origin) (end int, drain t
 		observers = append(observers, shifted{o.Observer, int32(first)})
 	}
 	begun := make(chan struct{})
-	ended := o.drainWhenDue(o.Cluster, begun)
+	ended := o.drainWhenDue(o.Cluster, begun, o.saveAfter(a.restarts))
 	err = o.Cluster.Train(ctx, cfg, a.source.Schema(), from, driver.Callbacks{
 		Started:    func() { a.started(); close(begun) },
-		Progress:   func(steps int) { o.Progress(first+steps, o.End) },
+		Progress:   func(steps int) { a.done = first + steps; o.Progress(a.done, o.End) },
 		Loss:       o.Backend.ReportLoss,
 		BeforeStep: func(step int) error { return a.evaluator.beforeStep(first+step, a.state) },
 		Observe: func(r event.Record) {
@@ -141,6 +181,7 @@ func (a *apart) train(ctx context.Context, from driver.Origin) (end int, drain t
 	}
 	for _, report := range o.Cluster.Reports() {
 		a.result.MissedUpdates.Merge(&report.Missed)
+		a.result.HotGradients += report.HotGradients
 		a.result.Faults = a.result.Faults.Add(report.Faults)
 	}
 	return first + int(last.end), o.Cluster.Wall() - time.Duration(last.at), due || last.end == cfg.Steps,
@@ -153,22 +194,33 @@ func (a *apart) started() {
 	if a.began = time.Now(); first {
 		a.evaluator.start = a.began
 	}
+	a.recovered()
+	a.endPause()
+}
+
+// endPause notes how long the pause was that ends, if there is one.
+func (a *apart) endPause() {
 	if a.pause == nil {
 		return
 	}
-	a.pause.Start = a.began.Sub(a.saved)
+	a.pause.Start = time.Since(a.saved)
 	a.options.paused(*a.pause, a.result)
 	a.pause = nil
 }
 
 // gather sets what the processes have reported.
 func (r *Result) gather(reports []driver.Report, model *exec.ModelState) error {
-	r.Processes = len(reports)
+	r.Processes, r.Rows = len(reports), 0
 	all := map[msg.Address]uint64{}
 	for _, report := range reports {
 		maps.Copy(all, report.Digests)
 		r.Rows += report.Rows
 	}
+	hot, err := hotDigest(reports)
+	if err != nil {
+		return err
+	}
+	r.RowsDigest, r.HotRows = hot, r.Job.ShardPlan().Hot().Len()
 	for i := range r.Job.Roles.EmbeddingPSs {
 		r.RowsDigest += all[msg.Address{Role: msg.EmbeddingPS, Index: int32(i)}]
 	}
@@ -182,6 +234,18 @@ func (r *Result) gather(reports []driver.Report, model *exec.ModelState) error {
 		return checkReplicas(all, r.Job.Roles.Ranks)
 	}
 	return nil
+}
+
+// hotDigest returns the digest of the hot rows, which all ranks must hold alike; 0 if no row is hot.
+func hotDigest(reports []driver.Report) (digest uint64, err error) {
+	for _, report := range reports {
+		digest = cmp.Or(digest, report.HotDigest)
+		if report.HotDigest != 0 && report.HotDigest != digest {
+			return 0, errors.New("the hot rows of two processes differ after training in lock step: this " +
+				"is a bug of Tandem or a fault of a machine")
+		}
+	}
+	return digest, nil
 }
 
 // checkReplicas checks that ranks that trained in lock step have equal replicas.

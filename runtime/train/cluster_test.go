@@ -66,3 +66,21 @@ func TestBrokenBoundsFailARunOfProcesses(t *testing.T) {
 		t.Errorf("error %v, want %s", err, want)
 	}
 }
+
+// Processes with ranks must end with the same hot rows; others have none.
+func TestHotRowsOfProcessesAreCompared(t *testing.T) {
+	none, one, other := driver.Report{}, driver.Report{HotDigest: 1}, driver.Report{HotDigest: 2}
+	for _, c := range []struct {
+		reports []driver.Report
+		want    uint64 // 0: an error
+	}{
+		{[]driver.Report{none, one, none, one}, 1}, {[]driver.Report{none, one, none, other}, 0},
+	} {
+		if got, err := hotDigest(c.reports); got != c.want || (err != nil) != (c.want == 0) {
+			t.Errorf("%+v: digest %d, %v", c.reports, got, err)
+		}
+	}
+	if got, err := hotDigest([]driver.Report{none, none}); got != 0 || err != nil {
+		t.Errorf("without hot rows: digest %d, %v", got, err)
+	}
+}

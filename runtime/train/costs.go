@@ -8,6 +8,7 @@ import (
 
 	"tandem/algo/exec"
 	"tandem/algo/exec/backend"
+	"tandem/algo/exec/frequent"
 	"tandem/algo/job"
 	"tandem/algo/numeric/batch"
 	"tandem/algo/protocol/role"
@@ -105,6 +106,9 @@ func MeasureShare(ctx context.Context, t job.Job, source batch.Source, m backend
 // trainOnly trains every step and evaluates nothing.
 func trainOnly(ctx context.Context, t *job.Job, source batch.Source, m backend.Backend,
 	o driver.Options) (time.Duration, error) {
+	if err := frequent.Choose(t, source, 0); err != nil {
+		return 0, err
+	}
 	executor, err := exec.New(*t, source, m)
 	if err != nil {
 		return 0, err

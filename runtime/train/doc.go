@@ -16,8 +16,22 @@
 // at multiples of a number of steps, saves, and trains on with new roles on the same executor. SaveAfter does
 // so after a time, and an interruption does so once. Package checkpoint says what a pause changes.
 //
+// Hot rows that are chosen again on the way (job.Hot.Every) change their owners between two runs of roles,
+// too (hot.go). The choice follows from the job, the data and the step, so nothing but the end of the roles
+// is agreed, and a training that continues at a step has the rows of one without a pause. In this process
+// rows move from table to table. Processes restart from a checkpoint, and choose at those only: each of them
+// reads the rows that it owns from then on. Counting stands still rather than run beside the training,
+// because it would take the cores of the roles, and a batch.Source need not be safe for two readers.
+//
 // A run can also be asked to end at a step that was not chosen before (Options.Drain). The loader then asks
 // every rank to offer an end; algorithm and proof are in packages role (drain.go) and search.
+//
+// # Losses
+//
+// A training in processes that has lost one of them begins again from the model that was saved last, or from
+// the beginning (Options.RestartsMax; recovery.go). It counts how often it did so from one model: a limit in
+// time would end a long training on a bad day, although it advances. What a part had measured before its loss
+// does not count. A saved model that is damaged is set aside, and the one before it is taken.
 //
 // # Measuring
 //

@@ -18,7 +18,7 @@ type evaluator struct {
 	every      job.Every
 	source     batch.Source
 	test       *batch.Batch
-	evaluation *evaluation.TestSet
+	evaluation *evaluation.TestSet    // of the present owners of rows
 	report     func(evaluation.Point) // called by predict
 	start      time.Time
 	begin      int // step at which training begins
@@ -34,6 +34,7 @@ type evaluator struct {
 // pendingPoint is a point whose test rows are not predicted yet.
 type pendingPoint struct {
 	point evaluation.Point
+	set   *evaluation.TestSet
 	shot  *evaluation.Snapshot
 }
 
@@ -68,7 +69,7 @@ func (e *evaluator) beforeStep(steps int, state evaluation.State) error {
 	now := time.Since(e.start)
 	due := e.every.Steps > 0 && steps >= e.due ||
 		e.every.Time > 0 && now-e.last >= time.Duration(e.every.Time) && !e.predicting.Load()
-	if !due || steps == e.begin {
+	if !due || steps == e.begin || steps <= e.step { // training may have begun again before a point
 		return nil
 	}
 	e.last = now
@@ -78,7 +79,7 @@ func (e *evaluator) beforeStep(steps int, state evaluation.State) error {
 		return err
 	}
 	e.predicting.Store(true)
-	e.pending <- pendingPoint{e.newPoint(steps, now), shot}
+	e.pending <- pendingPoint{e.newPoint(steps, now), e.evaluation, shot}
 	return nil
 }
 
@@ -97,7 +98,7 @@ func (e *evaluator) predict() {
 		if m.shot.Await() != nil {
 			continue // the training has failed, and reports why
 		}
-		scored := m.point.WithScores(e.evaluation.Predict(m.shot), e.test)
+		scored := m.point.WithScores(m.set.Predict(m.shot), e.test)
 		points = append(points, scored)
 		e.predicting.Store(false)
 		e.report(scored)

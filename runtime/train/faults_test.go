@@ -157,11 +157,17 @@ func TestVeryLossyRunsEnd(t *testing.T) {
 func TestCrashedRolesComeBack(t *testing.T) {
 	for _, at := range []msg.Address{
 		{Role: msg.EmbeddingWorker}, {Role: msg.EmbeddingWorker, Index: 1}, {Role: msg.DataLoader},
-		{Role: msg.Coordinator},
+		{Role: msg.Coordinator}, {Role: msg.EmbeddingPS}, {Role: msg.EmbeddingPS, Index: 1},
+		{Role: msg.DensePS},
 	} {
 		t.Run(at.String(), func(t *testing.T) {
 			faultRuns(t, synctest.Test, lossy, func(training *job.Job) bool {
-				if at.Role == msg.Coordinator && training.Training.Mode != job.SSP {
+				rule, err := training.Rule()
+				if err != nil {
+					t.Fatal(err)
+				}
+				if dense := rule.Dense(); at.Role == msg.Coordinator && !dense.Coordinator ||
+					at.Role == msg.DensePS && !dense.DensePSs {
 					return false
 				}
 				training.Faults.Crashes = []fault.Crash{

@@ -21,14 +21,15 @@ import (
 var seed = flag.Int64("seed", -1, "the one random configuration to train; below 0: those from 0 on")
 
 // Sync training equals sequential training bit for bit, in random configurations of network, optimizers,
-// slots, roles and overlap, within the limits of this promise (fp32 on the wire, one PS if rows are evicted).
-// Flag -long trains 2,000 configurations; flag -seed repeats one.
+// slots, roles, overlap and hot rows, which are chosen again after some steps, within the limits of this
+// promise (fp32 on the wire, one PS if rows are evicted). Flag -long trains 2,000 configurations; flag -seed
+// repeats one.
 func TestSyncEqualsSequentialInRandomConfigurations(t *testing.T) {
 	count := 100
 	if *long {
 		count = 2000
 	}
-	trained, ended, differences := 0, 0, 0
+	trained, ended, differences, promoted, demoted := 0, 0, 0, 0, 0
 	for n := max(*seed, 0); trained < count && ended <= count/20 && (*seed < 0 || n == *seed); n++ {
 		c := newConfiguration(uint64(n))
 		if err := c.training.Validate(); err != nil {
@@ -37,9 +38,15 @@ func TestSyncEqualsSequentialInRandomConfigurations(t *testing.T) {
 		reference := c.training
 		reference.Training.Mode, reference.Training.Overlap = job.Sequential, ""
 		want, err := outcome(Run(t.Context(), reference, c.rows, c.rows.all, Options{}))
-		if got, _ := outcome(Run(t.Context(), c.training, c.rows, c.rows.all, Options{})); got != want {
+		result, failed := Run(t.Context(), c.training, c.rows, c.rows.all, Options{})
+		if got, _ := outcome(result, failed); got != want {
 			differences++
 			t.Errorf("%v: sequential has %s, sync has %s", c, want, got)
+		}
+		if failed == nil {
+			for _, choice := range result.HotChoices {
+				promoted, demoted = promoted+choice.Promoted, demoted+choice.Demoted
+			}
 		}
 		if trained++; err != nil { // numbers that are not finite end both
 			trained--
@@ -50,8 +57,11 @@ func TestSyncEqualsSequentialInRandomConfigurations(t *testing.T) {
 			t.Logf("%+v\n%s", c.rows.schema, text)
 		}
 	}
-	t.Logf("%d configurations trained, %d differences; %d more ended with an error in both", trained,
-		differences, ended)
+	t.Logf("%d configurations trained, %d differences; %d more ended with an error in both; %d rows became "+
+		"hot on the way, and %d cold", trained, differences, ended, promoted, demoted)
+	if *seed < 0 && (promoted == 0 || demoted == 0) {
+		t.Error("no row has become hot, or cold again, on the way")
+	}
 	if ended > count/20 {
 		t.Errorf("%d configurations could not be trained, beside %d that could", ended, trained)
 	}
@@ -132,9 +142,36 @@ func newConfiguration(seed uint64) *configuration {
 	if c.chance(5) {
 		t.Roles.EmbeddingPSs, t.Rows.Eviction, t.Rows.Capacity = 1, job.SecondChance, c.between(40, 200)
 	}
+	// Which rows a full PS evicts depends on those that it holds, and ranks hold hot rows.
+	if hot := (chooser{rng.New(seed, "hot rows")}); t.Rows.Eviction != job.SecondChance && hot.chance(2) {
+		t.Rows.Hot = job.Hot{Share: oneOf(hot, 0.5, 0.1, 0.02, 1e-9), Most: oneOf(hot, 0, 0, 1, 10)}
+		t.Rows.Hot.Every = oneOf(hot, 0, 1, 1, 2, 3)
+		t.Training.Merge = ""
+	}
 	// the last batch may be short
 	samples := c.between(0, 7)*t.Training.GlobalBatch + c.between(1, t.Training.GlobalBatch)
-	return &configuration{seed, t, c.data(&t, max(samples, 2))}
+	rows := c.data(&t, max(samples, 2))
+	if hot := (chooser{rng.New(seed, "hot slots")}); t.Rows.Hot.Any() && hot.chance(3) {
+		t.Rows.Hot.Slots, t.Rows.Hot.Share = hot.pooledSlots(&rows.schema), oneOf(hot, 0.1, 0.5)
+		t.Rows.Hot.Most = oneOf(hot, 0, 5)
+	}
+	return &configuration{seed, t, rows}
+}
+
+// pooledSlots returns the names of up to two slots whose group has no raw slot.
+func (c chooser) pooledSlots(schema *batch.Schema) (names []string) {
+	raw := map[uint64]bool{}
+	for s, slot := range schema.Slots {
+		if slot.Pooling == batch.Raw {
+			raw[schema.Signer(s).Prefix()] = true
+		}
+	}
+	for s, slot := range schema.Slots {
+		if !raw[schema.Signer(s).Prefix()] && len(names) < 2 && !c.chance(3) {
+			names = append(names, slot.Name)
+		}
+	}
+	return names
 }
 
 // network returns a random network.

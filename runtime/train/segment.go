@@ -34,12 +34,16 @@ type Restorer interface {
 }
 
 // checkSegments returns an error unless a training can begin, end and be saved as the options say. It sets
-// the end that they leave out.
+// the end that they leave out, and begins to measure what SaveAuto needs.
 func (o *Options) checkSegments(t *job.Job, steps int) error {
 	whole := o.Begin.Step == 0 && o.Begin.Model == nil && (o.End == 0 || o.End == steps) &&
-		o.Save == nil && o.SaveEvery == 0 && o.SaveAfter == 0
+		o.Save == nil && o.SaveEvery == 0 && !o.byTime()
 	if o.End == 0 {
 		o.End = steps
+	}
+	o.interval = &interval{begun: time.Now()}
+	if err := o.checkChoices(t); err != nil {
+		return err
 	}
 	switch {
 	case whole:
@@ -50,9 +54,11 @@ func (o *Options) checkSegments(t *job.Job, steps int) error {
 	case o.SaveEvery < 0 || o.SaveAfter < 0:
 		return fmt.Errorf("the model cannot be saved every %d steps or every %v; want more than 0",
 			o.SaveEvery, o.SaveAfter)
-	case (o.SaveEvery > 0 || o.SaveAfter > 0) && o.Save == nil && o.Cluster == nil:
+	case o.SaveAuto && (o.SaveEvery > 0 || o.SaveAfter > 0):
+		return errors.New("training cannot both choose when the model is saved and be given an interval")
+	case (o.SaveEvery > 0 || o.byTime()) && o.Save == nil && o.Cluster == nil:
 		return errors.New("the model cannot be saved on the way without a function that saves it (Save)")
-	case (o.SaveEvery > 0 || o.SaveAfter > 0) && o.SaveApart == nil && o.Cluster != nil:
+	case (o.SaveEvery > 0 || o.byTime()) && o.SaveApart == nil && o.Cluster != nil:
 		return errors.New("the model of processes cannot be saved on the way without a function that saves " +
 			"it (SaveApart)")
 	case o.Cluster != nil && o.Begin.Model != nil && o.Begin.Folder == "":
@@ -124,8 +130,21 @@ func (o *Options) pause(step int, drain time.Duration, state exec.State, result 
 	return nil
 }
 
+// byTime reports whether the model is saved after a time.
+func (o *Options) byTime() bool { return o.SaveAfter > 0 || o.SaveAuto }
+
+// saveAfter returns the time after which the model is to be saved, if that is by time, when training has
+// begun again a number of times since it was.
+func (o *Options) saveAfter(restarts int) time.Duration {
+	if o.SaveAuto {
+		return o.interval.next(time.Now(), restarts)
+	}
+	return o.SaveAfter
+}
+
 // paused notes a pause.
 func (o *Options) paused(p Pause, result *Result) {
+	o.interval.paused(p)
 	result.Pauses = append(result.Pauses, p)
 	if o.Paused != nil {
 		o.Paused(p)
@@ -139,12 +158,13 @@ type roles struct {
 	evaluator *evaluator
 	options   *Options
 	result    *Result
+	saved     time.Time // when the model was saved, or training began
 }
 
-// runRoles trains segment by segment, with new roles in each: a model is saved where a run of roles has ended
-// and nothing is on its way.
+// runRoles trains segment by segment, with new roles in each: a model is saved, and hot rows are chosen
+// again, where a run of roles has ended and nothing is on its way.
 func runRoles(ctx context.Context, t *job.Job, source batch.Source, test *batch.Batch, o Options,
-	result *Result) (*trained, error) {
+	result *Result) (probabilities []float32, err error) {
 	executor, err := exec.New(*t, source, o.Backend)
 	if err != nil {
 		return nil, err
@@ -156,28 +176,38 @@ func runRoles(ctx context.Context, t *job.Job, source batch.Source, test *batch.
 	if err := o.restore(model.State(), result); err != nil {
 		return nil, err
 	}
-	set := model.NewTestSet(test)
-	e := newEvaluator(t, source, test, set, o.Begin.Step, o.Evaluated)
+	e := newEvaluator(t, source, test, model.NewTestSet(test), o.Begin.Step, o.Evaluated)
 	defer func() { result.Curve = e.close() }()
-	r := &roles{t, executor, e, &o, result}
+	again := choices{t, source, test, executor, e, result, o.End}
+	r := &roles{t, executor, e, &o, result, time.Now()}
 	for first := o.Begin.Step; first < o.End; {
-		end, drain, err := r.train(ctx, first, o.segmentEnd(first))
+		until := min(o.segmentEnd(first), choiceEnd(t, first))
+		end, drain, err := r.train(ctx, first, until)
 		if err != nil {
 			return nil, err
 		}
-		if end > first {
+		drained := end < o.End && o.drained()
+		if end > first && (end < until || end == o.segmentEnd(first) || drained) {
 			if err := o.pause(end, drain, model.State(), result); err != nil {
 				return nil, err
 			}
+			r.saved = time.Now()
 		}
-		if end < o.End && o.drained() {
+		if drained {
 			return nil, &DrainedError{end}
+		}
+		if err := again.between(first, end); err != nil {
+			return nil, err
 		}
 		first = end
 	}
-	result.Wall, result.MissedUpdates = time.Since(e.start), model.Missed()
+	result.Wall, result.HotRows = time.Since(e.start), t.ShardPlan().Hot().Len()
+	result.MissedUpdates, result.HotGradients = model.Missed()
 	result.fingerprint(model.DenseDigest(), model.Tables())
-	return &trained{set, model}, o.Trained(model.State())
+	if err := o.Trained(model.State()); err != nil {
+		return nil, err
+	}
+	return e.evaluation.Evaluate(model)
 }
 
 // train runs the roles from one global step to another, or to an earlier one if they drain. They count these
@@ -189,6 +219,11 @@ func (r *roles) train(ctx context.Context, first, end int) (ended int, drain tim
 	if err != nil {
 		return 0, 0, err
 	}
+	if o.Recorder != nil {
+		if err := o.Recorder.BeginAt(first); err != nil {
+			return 0, 0, err
+		}
+	}
 	r.executor.BeginAt(first)
 	meter := pace.NewMeter(t.Roles.Ranks, t.Roles.EmbeddingPSs)
 	last := &lastStep{end: int32(end - first)}
@@ -199,6 +234,7 @@ func (r *roles) train(ctx context.Context, first, end int) (ended int, drain tim
 	faults := t.Faults.Between(first, end, end == o.End)
 	part, err := driver.NewLocal(cfg, r.executor, driver.Options{
 		Observers: observers, Recorder: o.Recorder, Stopwatch: o.Stopwatch, Faults: &faults,
+		Slow: t.Slow,
 		BeforeStep: func(step int, state evaluation.State) error {
 			return r.evaluator.beforeStep(first+step, state)
 		},
@@ -207,7 +243,7 @@ func (r *roles) train(ctx context.Context, first, end int) (ended int, drain tim
 		return 0, 0, err
 	}
 	begun := make(chan struct{})
-	stop, start := o.drainWhenDue(part, begun), time.Now()
+	stop, start := o.drainWhenDue(part, begun, o.saveAfter(0)-time.Since(r.saved)), time.Now()
 	close(begun)
 	err = part.Run(ctx, start)
 	stop()
@@ -219,18 +255,19 @@ func (r *roles) train(ctx context.Context, first, end int) (ended int, drain tim
 	return first + int(last.end), drain, r.result.measured(cfg, meter)
 }
 
-// drainWhenDue drains a run of roles when the model is to be saved, a time after begun is closed, or when
-// training is requested to end. The caller calls the function that it returns when the run has ended; that
-// returns whether the model was to be saved.
-func (o *Options) drainWhenDue(part interface{ Drain() }, begun <-chan struct{}) (ended func() (due bool)) {
+// drainWhenDue drains a run of roles when training is requested to end or, with SaveAfter, when the model is
+// to be saved, a time after begun is closed. The caller calls the function that it returns when the run has
+// ended; that returns whether the model was to be saved.
+func (o *Options) drainWhenDue(part interface{ Drain() }, begun <-chan struct{}, after time.Duration) (
+	ended func() (due bool)) {
 	over, due := make(chan struct{}), false
 	var waiting sync.WaitGroup
 	waiting.Go(func() {
 		var timer <-chan time.Time
 		select {
 		case <-begun:
-			if o.SaveAfter > 0 {
-				timer = time.After(o.SaveAfter)
+			if o.byTime() {
+				timer = time.After(after)
 			}
 		case <-o.Drain:
 			part.Drain()

@@ -70,7 +70,7 @@ func pauses(every int) train.Options {
 }
 
 // A run that is cut in two after any step ends with the bits of the whole run, in sync also if the second
-// part has other numbers of ranks and PSs.
+// part has other numbers of ranks and PSs, or other hot rows than the first.
 func TestRunContinuesFromEveryStep(t *testing.T) {
 	later := map[string]job.Job{
 		job.Sequential: cutJob(job.Sequential, 4, 2), job.Sync: cutJob(job.Sync, 2, 3),
@@ -78,10 +78,21 @@ func TestRunContinuesFromEveryStep(t *testing.T) {
 	allRanks := cutJob("backup-workers", 4, 2)
 	allRanks.Training.ModeSettings = map[string]int{"wait-for": 4} // which others count depends on time
 	later["backup-workers"] = allRanks
+	hot := map[string]float64{} // least shares of the first part
+	for _, shares := range [][2]float64{{0.05, 0.05}, {0.05, 0}, {0, 0.05}, {0.05, 1e-9}, {1e-9, 0.08}} {
+		name := fmt.Sprintf("sync with hot rows of %g and then %g", shares[0], shares[1])
+		second := cutJob(job.Sync, 2, 3)
+		second.Rows.Hot.Share, hot[name] = shares[1], shares[0]
+		later[name] = second
+	}
+	reference := mustTrain(t, cutJob(job.Sequential, 1, 1), train.Options{})
 	for mode, second := range later {
 		first := second
-		first.Roles.Ranks, first.Roles.EmbeddingPSs = 4, 2
+		first.Roles.Ranks, first.Roles.EmbeddingPSs, first.Rows.Hot.Share = 4, 2, hot[mode]
 		whole := mustTrain(t, first, train.Options{})
+		if whole.DenseDigest != reference.DenseDigest || whole.RowsDigest != reference.RowsDigest {
+			t.Errorf("%s has other bits than sequential training", mode)
+		}
 		for cut := 1; cut < cutSteps; cut++ {
 			folder := filepath.Join(t.TempDir(), "model")
 			part := mustTrain(t, first, train.Options{End: cut, Trained: saver(folder, first)})
@@ -104,37 +115,77 @@ func TestRunContinuesFromEveryStep(t *testing.T) {
 	}
 }
 
+// If every row is hot, hybrid has the bits of sync: so has a run that is cut in two after any step, and
+// continues with other ranks.
+func TestHybridWithAllRowsHotContinuesFromEveryStep(t *testing.T) {
+	data := cutData() // without its raw slot, whose rows are never hot
+	data.Fields.Slots, data.All.Slots = data.Fields.Slots[:1], data.All.Slots[:1]
+	j := cutJob(job.Hybrid, 4, 2)
+	j.Rows.Hot.Share = 1e-9
+	run := func(j job.Job, o train.Options) *train.Result {
+		result, err := train.Run(t.Context(), j, data, data.All, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return result
+	}
+	whole := run(j.InMode(job.Sequential), train.Options{})
+	for cut := 1; cut < cutSteps; cut++ {
+		folder := filepath.Join(t.TempDir(), "model")
+		run(j, train.Options{End: cut, Trained: saver(folder, j)})
+		second := j
+		second.Roles.Ranks, second.Roles.EmbeddingPSs = 2, 3
+		rest := run(second, train.Options{Begin: train.Begin{Step: cut, Model: mustOpen(t, folder)}})
+		if rest.DenseDigest != whole.DenseDigest || rest.RowsDigest != whole.RowsDigest ||
+			rest.LogLoss != whole.LogLoss || rest.MissedUpdates.Max() != 0 {
+			t.Errorf("cut after %d steps: dense %x, rows %x; the whole run has %x, %x", cut, rest.DenseDigest,
+				rest.RowsDigest, whole.DenseDigest, whole.RowsDigest)
+		}
+	}
+}
+
 // Every mode saves its model during training and continues from it; the bounds of the mode hold, which Run
 // checks, and every batch is trained.
 func TestEveryModeIsSavedAndContinues(t *testing.T) {
 	for _, mode := range job.Modes() {
+		saveAndContinue(t, cutJob(mode, 2, 2))
+	}
+	for _, mode := range []string{job.Sync, job.Hybrid} {
 		j := cutJob(mode, 2, 2)
-		folder := t.TempDir()
-		var saved []string
-		var progress []int
-		o := train.Options{SaveEvery: 3, Save: func(step int, state exec.State) error {
-			saved = append(saved, fmt.Sprint(step))
-			return saver(checkpoint.StepFolder(folder, step), j)(state)
-		}, Progress: func(done, steps int) { progress = append(progress, done) }}
-		whole := mustTrain(t, j, o)
-		if got := strings.Join(saved, " "); got != "3 6" || whole.Steps != cutSteps {
-			t.Errorf("%s: %d steps, saved after %s", mode, whole.Steps, got)
+		j.Rows.Hot.Share = 0.05
+		saveAndContinue(t, j)
+		j.Rows.Hot.Every = 2 // most choices are not where the model is saved
+		saveAndContinue(t, j)
+	}
+}
+
+// saveAndContinue is TestEveryModeIsSavedAndContinues for one job.
+func saveAndContinue(t *testing.T, j job.Job) {
+	mode, folder := j.Training.Mode, t.TempDir()
+	var saved []string
+	var progress []int
+	o := train.Options{SaveEvery: 3, Save: func(step int, state exec.State) error {
+		saved = append(saved, fmt.Sprint(step))
+		return saver(checkpoint.StepFolder(folder, step), j)(state)
+	}, Progress: func(done, steps int) { progress = append(progress, done) }}
+	whole := mustTrain(t, j, o)
+	if got := strings.Join(saved, " "); got != "3 6" || whole.Steps != cutSteps {
+		t.Errorf("%s: %d steps, saved after %s", mode, whole.Steps, got)
+	}
+	if len(progress) != cutSteps || progress[cutSteps-1] != cutSteps {
+		t.Errorf("%s: progress %v", mode, progress)
+	}
+	if mode == job.Sync || mode == job.Sequential {
+		plain := mustTrain(t, j, train.Options{})
+		if plain.DenseDigest != whole.DenseDigest || plain.RowsDigest != whole.RowsDigest {
+			t.Errorf("%s: pauses to save change the model", mode)
 		}
-		if len(progress) != cutSteps || progress[cutSteps-1] != cutSteps {
-			t.Errorf("%s: progress %v", mode, progress)
-		}
-		if mode == job.Sync || mode == job.Sequential {
-			plain := mustTrain(t, j, train.Options{})
-			if plain.DenseDigest != whole.DenseDigest || plain.RowsDigest != whole.RowsDigest {
-				t.Errorf("%s: pauses to save change the model", mode)
-			}
-		}
-		for _, step := range []int{3, 6} {
-			model := mustOpen(t, checkpoint.StepFolder(folder, step))
-			rest := mustTrain(t, j, train.Options{Begin: train.Begin{Step: step, Model: model}})
-			if rest.Steps != cutSteps-step || len(rest.Notes) > 0 {
-				t.Errorf("%s from step %d: %d steps, notes %v", mode, step, rest.Steps, rest.Notes)
-			}
+	}
+	for _, step := range []int{3, 6} {
+		model := mustOpen(t, checkpoint.StepFolder(folder, step))
+		rest := mustTrain(t, j, train.Options{Begin: train.Begin{Step: step, Model: model}})
+		if rest.Steps != cutSteps-step || len(rest.Notes) > 0 {
+			t.Errorf("%s from step %d: %d steps, notes %v", mode, step, rest.Steps, rest.Notes)
 		}
 	}
 }
@@ -182,10 +233,15 @@ func TestCrashesOfARunWithPauses(t *testing.T) {
 	}
 }
 
+// idle is a cluster that is not asked to do anything.
+type idle struct{ train.Cluster }
+
 // Trainings that cannot begin or end in the middle are refused.
 func TestSegmentsThatAreRefused(t *testing.T) {
 	delayed := cutJob(job.Sequential, 2, 2)
 	delayed.Training.Delay = delay.Spec{Kind: delay.Exactly, Steps: 1}
+	again := cutJob(job.Sync, 2, 2)
+	again.Rows.Hot = job.Hot{Share: 0.05, Every: cutSteps - 1}
 	for _, c := range []struct {
 		job  job.Job
 		o    train.Options
@@ -195,6 +251,7 @@ func TestSegmentsThatAreRefused(t *testing.T) {
 		{cutJob(job.Sync, 2, 2), train.Options{Begin: train.Begin{Step: cutSteps}}, "cannot begin at step 7"},
 		{cutJob(job.Sync, 2, 2), train.Options{SaveEvery: -1}, "saved every -1 steps"},
 		{delayed, train.Options{End: 3}, "late gradients are not part of a model"},
+		{again, train.Options{Cluster: idle{}}, "let it save the model (--checkpoint-every)"},
 	} {
 		data := cutData()
 		_, err := train.Run(context.Background(), c.job, data, data.All, c.o)

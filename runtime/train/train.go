@@ -9,6 +9,7 @@ import (
 	"tandem/algo/exec"
 	"tandem/algo/exec/backend"
 	"tandem/algo/exec/evaluation"
+	"tandem/algo/exec/frequent"
 	"tandem/algo/exec/reference"
 	"tandem/algo/histogram"
 	"tandem/algo/job"
@@ -38,10 +39,12 @@ type Result struct {
 	// MissedUpdates counts, for every row gradient that was applied, the updates of its row since the read
 	// from which the gradient was computed. It is empty without roles.
 	MissedUpdates histogram.Histogram
-	// HotRows is the number of rows that a sequential training updated without delay, and HotGradients the
-	// number of their gradients; both are 0 unless the job has a threshold.
+	// HotRows is the number of rows that were never late, at the end, and HotGradients the number of
+	// gradients that were not: those of the hot rows of the ranks or, in sequential training, of rows without
+	// delay.
 	HotRows      int
 	HotGradients uint64
+	HotChoices   []HotChoice // those on the way
 	// Faults counts the injected faults. Sequential training has no messages and no faults.
 	Faults fault.Counts
 	// DenseDigest and RowsDigest are digests of the trained parameters. Equal bits have equal digests, for
@@ -54,6 +57,7 @@ type Result struct {
 	EvictedGradients        int        // row gradients whose row had been evicted
 	Processes               int        // number of processes with roles
 	Pauses                  []Pause    // to save the model on the way
+	Recoveries              []Recovery // from the loss of processes
 	Notes                   []string   // what does not continue from the model that the run began with
 }
 
@@ -77,7 +81,7 @@ type Options struct {
 	Observer event.Observer
 	// Recorder, if not nil, records what a replay needs. Run refuses to record sequential training, which has
 	// no roles.
-	Recorder driver.Recorder
+	Recorder Recorder
 	// Order, if not nil, is the order in which sequential training reads and updates rows.
 	Order *reference.Order
 	// Stopwatch, if not nil, receives the duration of the work of roles in this process.
@@ -97,6 +101,10 @@ type Options struct {
 	// SaveAfter, if not 0, is a time after which training pauses in the same way, at the next step that is
 	// possible.
 	SaveAfter time.Duration
+	// SaveAuto makes training choose the time after which it pauses, from the cost of the pauses and the
+	// losses of processes: see interval. SaveAfter and SaveEvery must be 0.
+	SaveAuto bool
+	interval *interval
 	// Save is called with the number of global steps trained and with the model, which it must not change.
 	Save func(step int, state exec.State) error
 	// SaveApart is Save with Cluster. The model and export are those of TrainedApart. It returns the folder
@@ -105,9 +113,27 @@ type Options struct {
 		saved string, err error)
 	// Paused, if not nil, is called after each Save.
 	Paused func(Pause)
+	// RestartsMax is how often training may begin again from one saved model, or untrained from the
+	// beginning, when processes of Cluster are lost; with 0, a loss ends the training. Steps that are trained
+	// again are not evaluated again.
+	RestartsMax int
+	// SetAside is called with the folder of a saved model that a process cannot read, before training begins
+	// again from an earlier one; its error ends training. It must not be nil if RestartsMax and SaveApart are
+	// set. checkpoint.SetAside is one.
+	SetAside func(folder string) error
+	// Lost, if not nil, is called when processes are lost and training is to begin again. Its Down is 0.
+	Lost func(Recovery)
 	// Drain, if not nil, is closed to end training as soon as possible. Run then calls Save, unless it is
 	// nil, and returns a *DrainedError, unless all steps were trained.
 	Drain <-chan struct{}
+}
+
+// Recorder records the roles of a training.
+type Recorder interface {
+	driver.Recorder
+	// BeginAt is called before the roles begin at a global step, which they count as step 0: at step 0, and
+	// wherever the hot rows are chosen again.
+	BeginAt(step int) error
 }
 
 // Run trains and evaluates. If ctx ends first, Run stops all goroutines and returns the cause. Every batch of
@@ -128,6 +154,9 @@ func Run(ctx context.Context, t job.Job, source batch.Source, test *batch.Batch,
 	if err := o.checkSegments(&t, source.Steps()); err != nil {
 		return nil, err
 	}
+	if err := frequent.Choose(&t, source, o.Begin.Step); err != nil {
+		return nil, err
+	}
 	before, trainedSamples := samplesBefore(source, o.Begin.Step), samplesBefore(source, o.End)
 	result := &Result{Job: t, Steps: o.End - o.Begin.Step, Samples: trainedSamples - before, Processes: 1}
 	if o.Progress == nil {
@@ -142,11 +171,7 @@ func Run(ctx context.Context, t job.Job, source batch.Source, test *batch.Batch,
 	if o.TrainedApart == nil {
 		o.TrainedApart = func(exec.State, func(string) ([]string, error)) error { return nil }
 	}
-	trained, err := runMode(ctx, &t, source, test, o, result)
-	if err != nil {
-		return nil, err
-	}
-	probabilities, err := trained.evaluation.Evaluate(trained.state)
+	probabilities, err := runMode(ctx, &t, source, test, o, result)
 	if err != nil {
 		return nil, err
 	}
@@ -171,12 +196,6 @@ var errOwnOrder = errors.New("a training with roles reads and updates rows in it
 var errNoRoles = errors.New("sequential training has no roles, so there is nothing to record; record " +
 	"another mode")
 
-// trained is the trained model, for its evaluation.
-type trained struct {
-	evaluation *evaluation.TestSet
-	state      evaluation.State
-}
-
 // fingerprint sets the digests and sizes of the trained parameters.
 func (r *Result) fingerprint(dense uint64, shards []*table.Table) {
 	r.DenseDigest = dense
@@ -189,8 +208,9 @@ func (r *Result) fingerprint(dense uint64, shards []*table.Table) {
 	}
 }
 
+// runMode trains, and returns the predictions of the trained model for the test rows.
 func runMode(ctx context.Context, t *job.Job, source batch.Source, test *batch.Batch, o Options,
-	result *Result) (*trained, error) {
+	result *Result) (probabilities []float32, err error) {
 	if t.Training.Mode == job.Sequential && o.Order != nil {
 		return runOrdered(ctx, t, source, test, o, result)
 	}
@@ -204,7 +224,7 @@ func runMode(ctx context.Context, t *job.Job, source batch.Source, test *batch.B
 }
 
 func runSequential(ctx context.Context, t *job.Job, source batch.Source, test *batch.Batch, o Options,
-	result *Result) (*trained, error) {
+	result *Result) (probabilities []float32, err error) {
 	q, err := reference.NewDelayed(*t, source, o.Backend)
 	if err != nil {
 		return nil, err
@@ -232,7 +252,7 @@ func runSequential(ctx context.Context, t *job.Job, source batch.Source, test *b
 		}
 		o.Progress(step+1, o.End)
 		drained := o.drained() && step+1 < o.End
-		if drained || o.segmentEnd(step) == step+1 || o.SaveAfter > 0 && time.Since(paused) >= o.SaveAfter {
+		if drained || o.segmentEnd(step) == step+1 || o.byTime() && time.Since(paused) >= o.saveAfter(0) {
 			if err := o.pause(step+1, 0, q, result); err != nil {
 				return nil, err
 			}
@@ -251,11 +271,14 @@ func runSequential(ctx context.Context, t *job.Job, source batch.Source, test *b
 	}
 	result.Wall = time.Since(e.start)
 	result.fingerprint(q.Dense().Digest(), []*table.Table{q.Rows()})
-	return &trained{evaluation, q}, o.Trained(q)
+	if err := o.Trained(q); err != nil {
+		return nil, err
+	}
+	return evaluation.Evaluate(q)
 }
 
 func runOrdered(ctx context.Context, t *job.Job, source batch.Source, test *batch.Batch, o Options,
-	result *Result) (*trained, error) {
+	result *Result) (probabilities []float32, err error) {
 	q, err := reference.NewOrdered(*t, source, o.Backend, o.Order)
 	if err != nil {
 		return nil, err
@@ -272,7 +295,10 @@ func runOrdered(ctx context.Context, t *job.Job, source batch.Source, test *batc
 	}
 	result.Wall, result.MissedUpdates = time.Since(start), q.Missed()
 	result.fingerprint(q.Dense().Digest(), []*table.Table{q.Rows()})
-	return &trained{q.NewTestSet(test), q}, o.Trained(q)
+	if err := o.Trained(q); err != nil {
+		return nil, err
+	}
+	return q.NewTestSet(test).Evaluate(q)
 }
 
 // measured adds the staleness of a run of roles, and checks that the run kept its mode's bounds.

@@ -19,7 +19,6 @@ import (
 	"tandem/algo/protocol/delay"
 	"tandem/algo/protocol/event"
 	"tandem/algo/rng"
-	"tandem/runtime/driver"
 )
 
 // rows are the samples of a data set in memory, cut into batches in order.
@@ -325,7 +324,7 @@ func TestOneLabelIsRefused(t *testing.T) {
 }
 
 // nothing is a recorder that must not be called.
-type nothing struct{ driver.Recorder }
+type nothing struct{ Recorder }
 
 // Sequential training refuses to be recorded, before any training.
 func TestSequentialIsNotRecorded(t *testing.T) {

@@ -152,7 +152,8 @@ func (n *Endpoint) retireStreams(role msg.Address) (old []interface{ close() }) 
 // Replace calls Fence and then opens a stream to the new incarnation of the process, at HOST:PORT. Messages
 // that are sent to its roles before Replace has returned may be discarded.
 //
-// Replace returns an error if Fence does, or if the new incarnation is not reached before ctx ends.
+// Replace returns an error if Fence does, or if the new incarnation is not reached before ctx ends. It has no
+// effect if a later incarnation is announced meanwhile.
 func (n *Endpoint) Replace(ctx context.Context, roles []msg.Address, address string, incarnation,
 	view uint32) error {
 	if err := n.Fence(roles, incarnation, view); err != nil {
@@ -162,9 +163,20 @@ func (n *Endpoint) Replace(ctx context.Context, roles []msg.Address, address str
 	if err != nil {
 		return err
 	}
+	if n.fenced(roles[0]) > incarnation { // it has been replaced meanwhile
+		l.close()
+		return nil
+	}
 	if err := n.addStreams([]*outStream{l}); err != nil {
 		l.close()
 		return err
 	}
 	return nil
+}
+
+// fenced returns the incarnation of a role that Fence has set.
+func (n *Endpoint) fenced(r msg.Address) uint32 {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.peer(r).fence.Incarnation
 }

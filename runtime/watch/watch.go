@@ -91,7 +91,7 @@ func (t *Training) Step(done int) (p Point, due bool) {
 	if span := since - t.pace.began; span >= paceSpan {
 		t.pace = pace{since, t.trained, float64(t.trained-t.pace.samples) / span.Seconds()}
 	}
-	if done/t.every == t.latest.Step/t.every && done < t.all || done == t.latest.Step {
+	if done/t.every == t.latest.Step/t.every && done < t.all || done <= t.latest.Step {
 		return Point{}, false
 	}
 	p = Point{Step: done, Samples: t.trained, Seconds: since.Seconds(), Loss: math.NaN()}

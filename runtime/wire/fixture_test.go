@@ -11,6 +11,7 @@ import (
 	"tandem/algo/exec"
 	"tandem/algo/numeric/batch"
 	"tandem/algo/numeric/compress"
+	"tandem/algo/numeric/route"
 	"tandem/algo/protocol/msg"
 	"tandem/algo/unit"
 )
@@ -106,10 +107,24 @@ func drawPayload(t *rapid.T, kind msg.Kind, driver bool) exec.Payload {
 	case msg.Put:
 		return &exec.Put{Samples: rapid.IntRange(0, 999).Draw(t, "samples"), Signs: drawSigns(t),
 			Sums: drawValues(t)}
+	case msg.Embeddings:
+		if rapid.Bool().Draw(t, "hot rows") {
+			return drawMixed(t)
+		}
 	case msg.Params, msg.Push:
 		return exec.DenseShard(drawFloats(t, "values", drawLength(t, "n")))
 	}
 	return exec.Values{Values: drawValues(t)}
+}
+
+func drawMixed(t *rapid.T) *exec.MixedRows {
+	numbers := func(name string) []int32 { return drawArray(t, name, drawLength(t, "n"), rapid.Int32()) }
+	m := &exec.MixedRows{Values: drawValues(t), Cold: rapid.IntRange(0, 999).Draw(t, "cold"),
+		Places: numbers("places")}
+	for range rapid.IntRange(0, 3).Draw(t, "slots") {
+		m.Slots = append(m.Slots, route.Bags{Rows: numbers("rows"), Offsets: numbers("offsets")})
+	}
+	return m
 }
 
 func drawSigns(t *rapid.T) compress.Signs {

@@ -8,6 +8,7 @@ import (
 	"tandem/algo/exec"
 	"tandem/algo/numeric/batch"
 	"tandem/algo/numeric/compress"
+	"tandem/algo/numeric/route"
 	"tandem/algo/protocol/msg"
 )
 
@@ -42,6 +43,8 @@ func seeds(t testing.TB) map[string][]byte {
 		"chunk": of(0, Chunk{View: 7, Bucket: 2, Sum: true, Values: []float32{1},
 			Stats: []float32{2, 3, 4}}),
 		"dense shard": of(msg.Params, []float32{1.5, -2, 3}),
+		"mixed rows": of(msg.Embeddings, &exec.MixedRows{Values: fp32(1, 2, 3), Cold: 1, Places: []int32{5},
+			Slots: []route.Bags{{Rows: []int32{0, 1}, Offsets: []int32{0, 2, 2}}}}),
 	}
 }
 

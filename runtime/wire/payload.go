@@ -53,6 +53,7 @@ var codecs = [...]codec{
 	codecFor(chunkName, encodeChunk, decodeChunk),
 	codecFor("dense shard", func(w *writer, v exec.DenseShard) { writeArray(w, []float32(v)) },
 		func(r *reader) exec.Payload { return exec.DenseShard(readArray[float32](r)) }),
+	codecFor("mixed rows", encodeMixed, decodeMixed, msg.Embeddings),
 }
 
 var errType = errors.New("this type of payload has no encoding; add it to runtime/wire/payload.go")

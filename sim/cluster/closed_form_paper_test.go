@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"math"
 	"testing"
 
 	"tandem/algo/job"
@@ -11,6 +12,28 @@ import (
 	"tandem/sim/cost"
 	"tandem/sim/device"
 )
+
+// oneOfEach returns a training in sync by one of each role, in which nothing overlaps, with its prices.
+func oneOfEach(t *testing.T) (job.Cluster, job.Job, *cost.Prices) {
+	t.Helper()
+	s := small()
+	s.EmbeddingWorkers.Count, s.EmbeddingWorkers.PerHost = 1, 1
+	s.EmbeddingPSs.Count, s.EmbeddingPSs.PerHost = 1, 1
+	j := training(job.Sync, 1)
+	j.Training.Overlap = "none"
+	j.Training.Prefetch = 1000
+	w := clicks()
+	return s, j, pricesOf(t, s, &j, tower(t), &w)
+}
+
+// hotOneOfEach is oneOfEach with hot rows.
+func hotOneOfEach(t *testing.T) (job.Cluster, job.Job, *cost.Prices) {
+	t.Helper()
+	s, j, _ := oneOfEach(t)
+	j.Rows.Hot.Share = 0.001
+	w := hotClicks()
+	return s, j, pricesOf(t, s, &j, tower(t), &w)
+}
 
 // pricesOf returns what the work of a run costs.
 func pricesOf(t *testing.T, s job.Cluster, j *job.Job, layout *model.Layout, w *cost.Workload) *cost.Prices {
@@ -25,7 +48,7 @@ func alone(c device.HostCost, width int) unit.Tick {
 
 // passes is the time of both passes of a rank over a batch, which its host thread launches first.
 func passes(b *cost.BatchPrice) unit.Tick {
-	return b.ForwardHost + b.Forward + b.BackwardHost + b.Backward
+	return b.ForwardHost + b.Forward + b.HotForward + b.BackwardHost + b.Backward + b.HotBackward
 }
 
 // transit is the time of a message between two idle hosts: a fixed core time at both ends, the copies of its
@@ -52,36 +75,42 @@ func transit(p *cost.Prices, payload unit.Bytes, has bool) unit.Tick {
 //
 // The dense optimizer runs beside PEG and is shorter.
 func TestSyncStepIsTheSumOfItsStages(t *testing.T) {
-	s := small()
-	s.EmbeddingWorkers.Count, s.EmbeddingWorkers.PerHost = 1, 1
-	s.EmbeddingPSs.Count, s.EmbeddingPSs.PerHost = 1, 1
-	j := training(job.Sync, 1)
-	j.Training.Overlap = "none"
-	j.Training.Prefetch = 1000
-	w := clicks()
-	p := pricesOf(t, s, &j, tower(t), &w)
+	for _, made := range []func(*testing.T) (job.Cluster, job.Job, *cost.Prices){oneOfEach, hotOneOfEach} {
+		s, j, p := made(t)
+		checkStages(t, s, j, p)
+	}
+}
+
+// checkStages compares the times of steps with sums of prices.
+func checkStages(t *testing.T, s job.Cluster, j job.Job, p *cost.Prices) {
+	t.Helper()
 	b := p.Batch(512)
-	sign, values, pooled := b.Routed.SignBytes[0], b.Routed.ValueBytes[0], b.PooledBytes
+	sign, values := b.Routed.SignBytes[0], b.Routed.ValueBytes[0]
+	embeddings, gradients := b.EmbeddingBytes, b.GradientBytes
 	link := func(bytes unit.Bytes) unit.Tick {
 		return p.HostLinkWire.Latency + unit.Tick(float64(bytes)/float64(p.HostLinkWire.Bandwidth)*1e9)
 	}
 	get := transit(p, 0, false) + transit(p, sign, true) + alone(p.ReadRows(b.RowsPerPS),
 		p.PSService.Width) + transit(p, values, true) +
-		alone(b.Pool, p.EWService.Width) + transit(p, pooled, true) + link(pooled+msg.HeaderBytes)
-	put := link(pooled+msg.HeaderBytes) + transit(p, pooled, true) + alone(p.Merge(512, b.DistinctRows),
+		alone(b.Pool, p.EWService.Width) + transit(p, embeddings, true) +
+		link(embeddings+msg.HeaderBytes)
+	put := link(gradients+msg.HeaderBytes) + transit(p, gradients, true) + alone(p.Merge(512, b.DistinctRows),
 		p.EWService.Width) + transit(p, sign+values, true) +
 		alone(p.ApplyStep(512, []float64{b.RowsPerPS}), p.PSService.Width) + 2*transit(p, 0, false)
 	want := get + passes(b) + put
-	a := run(t, s, j, Options{WarmUp: 8, Measured: 8, check: true})
-	// Each of the some 30 parts is rounded to a nanosecond.
-	if d := a.StepTime - want; d < -30 || d > 30 {
-		t.Errorf("step takes %v, its parts %v", a.StepTime, want)
-	}
-	if d := a.StageTimes[pace.GE] - get; d < -15 || d > 15 {
-		t.Errorf("GE takes %v, its parts %v", a.StageTimes[pace.GE], get)
-	}
-	if d := a.StageTimes[pace.PEG] - put; d < -15 || d > 15 {
-		t.Errorf("PEG takes %v, its parts %v", a.StageTimes[pace.PEG], put)
+	// A message never waits for another of its connection.
+	for _, h := range []*cost.Hardware{hardwareOf(t, s), connected(hardwareOf(t, s), 1, 0)} {
+		a := runOn(t, h, j, Options{WarmUp: 8, Measured: 8, check: true})
+		// Each of the some 30 parts is rounded to a nanosecond.
+		if d := a.StepTime - want; d < -30 || d > 30 {
+			t.Errorf("step takes %v, its parts %v", a.StepTime, want)
+		}
+		if d := a.StageTimes[pace.GE] - get; d < -15 || d > 15 {
+			t.Errorf("GE takes %v, its parts %v", a.StageTimes[pace.GE], get)
+		}
+		if d := a.StageTimes[pace.PEG] - put; d < -15 || d > 15 {
+			t.Errorf("PEG takes %v, its parts %v", a.StageTimes[pace.PEG], put)
+		}
 	}
 }
 
@@ -106,20 +135,27 @@ func quiet(t *testing.T) (*model.Layout, cost.Workload) {
 }
 
 // Persia, Gantt chart, "naive hybrid": GE and PEG of other batches overlap dense work, DS does not. Where
-// embeddings are not the bound, a step is FC, BC, DS and the dense optimizer.
+// embeddings are not the bound, a step is FC, BC, DS and the dense optimizer. Hot rows are part of all four.
 func TestNaiveHybridStepIsDenseWorkAlone(t *testing.T) {
-	j := training(job.Hybrid, 8)
-	j.Training.Overlap = "none"
-	layout, w := tower(t), clicks()
-	p := pricesOf(t, small(), &j, layout, &w)
-	b := p.Batch(512)
-	want := passes(b) + b.Update
-	for _, k := range layout.Buckets {
-		want += hierarchical(1, 8, float64(4*(k.Hi-k.Lo)), p.InsideWire, p.NetworkWire)
-	}
-	a := run(t, small(), j, Options{check: true})
-	if d := a.StepTime - want; d < -10 || d > 10 {
-		t.Errorf("step takes %v, dense work %v", a.StepTime, want)
+	for _, hot := range []bool{false, true} {
+		j, layout, w := training(job.Hybrid, 8), tower(t), clicks()
+		if hot {
+			j, w = hotTraining(job.Hybrid, 8), hotClicks()
+		}
+		j.Training.Overlap = "none"
+		p := pricesOf(t, small(), &j, layout, &w)
+		b := p.Batch(512)
+		want := passes(b) + b.Update
+		for _, k := range layout.Buckets {
+			want += hierarchical(1, 8, float64(4*(k.Hi-k.Lo)), p.InsideWire, p.NetworkWire)
+		}
+		if hot { // 16 values of each of 10,000 rows, and how many ranks have the row
+			want += p.HotUpdate(0, 4096) + hierarchical(1, 8, 4*17*10_000, p.InsideWire, p.NetworkWire)
+		}
+		a := run(t, small(), j, Options{check: true})
+		if d := a.StepTime - want; d < -10 || d > 10 {
+			t.Errorf("hot rows %t: step takes %v, dense work %v", hot, a.StepTime, want)
+		}
 	}
 }
 
@@ -226,5 +262,23 @@ func TestAsyncAverageStepIsDenseWorkAlone(t *testing.T) {
 	a = run(t, small(), j, Options{WarmUp: 16, Measured: 16, check: true})
 	if d := a.StepTime - want; d < -10 || d > 10 {
 		t.Errorf("with averages: step takes %v, dense work %v", a.StepTime, want)
+	}
+}
+
+// An average that is under way all the time takes its share of the accelerator from every kernel: with half
+// of it, the kernels of a step take twice as long, and its launches as long as before.
+func TestBackgroundAveragesSlowKernels(t *testing.T) {
+	j := training(job.AsyncAverage, 8)
+	j.Training.ModeSettings = map[string]int{"every": 1}
+	layout, w := tower(t), clicks()
+	b := pricesOf(t, small(), &j, layout, &w).Batch(512)
+	step := func(share string) unit.Tick {
+		s := small()
+		s.Set = map[string]string{"inside.bandwidth": "100MB/s", "system.nn-worker.interference": share}
+		return run(t, s, j, Options{WarmUp: 16, Measured: 32}).StepTime
+	}
+	kernels := b.Forward + b.Backward + b.Update
+	if gain, want := step("0.5")-step("0"), kernels; math.Abs(float64(gain-want)) > 0.02*float64(want) {
+		t.Errorf("half of the accelerator costs %v a step, whose kernels take %v", gain, want)
 	}
 }

@@ -39,6 +39,39 @@ func (d digest) Observe(r event.Record) {
 	d.Write(at[:])
 }
 
+// Hot rows need a mode that reduces dense gradients in every step, a workload that describes them and, with
+// numerics, that they are chosen.
+func TestHotRowsAreRefused(t *testing.T) {
+	numerics := func(job.Job) (Numerics, error) { panic("started") }
+	plain, hot := clicks(), hotClicks()
+	broken := hotClicks()
+	broken.Hot.Batch = nil
+	cluster := small()
+	narrow, few, enough := hotTraining(job.Hybrid, 4), hotTraining(job.Hybrid, 4), hotTraining(job.Hybrid, 4)
+	narrow.Rows.Memory, few.Rows.Capacity = 10_000*128-1, 9_999
+	enough.Rows.Memory, enough.Rows.Capacity = 10_000*128, 10_000
+	for _, c := range []struct {
+		job  job.Job
+		w    cost.Workload
+		o    Options
+		want string
+	}{
+		{hotTraining(job.AsyncPS, 4), hot, Options{}, "use sync or hybrid instead of async-ps"},
+		{hotTraining(job.Hybrid, 4), plain, Options{}, "workload: no hot rows"},
+		{hotTraining(job.Hybrid, 4), broken, Options{}, "10000 hot rows of 160000 values"},
+		{training(job.Hybrid, 4), hot, Options{}, "and the job has none"},
+		{hotTraining(job.Hybrid, 4), hot, Options{Numerics: numerics}, "let frequent.Choose count them"},
+		{narrow, hot, Options{}, "10000 rows on every rank are more than rows.memory"},
+		{few, hot, Options{}, "10000 rows on every rank are more than"},
+	} {
+		_, err := Run(hardwareOf(t, cluster), c.job, tower(t), c.w, c.o)
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%v, want %q", err, c.want)
+		}
+	}
+	run(t, cluster, enough, Options{WarmUp: 1, Measured: 1})
+}
+
 func TestSameSeedSameBytes(t *testing.T) {
 	seen := map[string]bool{}
 	for seed := range uint64(5) {

@@ -98,12 +98,12 @@ func (a *account) work(at msg.Address, w role.Work, reads int) {
 		a.host(host, p.ApplyPush(a.config.DensePSs[at.Index], reads))
 	case role.Forward:
 		a.add("launches", w.Rank, float64(b.ForwardHost))
-		a.add("kernels", w.Rank, float64(b.Forward))
+		a.add("kernels", w.Rank, float64(b.Forward+b.HotForward))
 	case role.Backward:
 		a.add("launches", w.Rank, float64(b.BackwardHost))
-		a.add("kernels", w.Rank, float64(b.Backward))
+		a.add("kernels", w.Rank, float64(b.Backward+b.HotBackward))
 	case role.DenseApply:
-		a.add("kernels", w.Rank, float64(b.Update))
+		a.add("kernels", w.Rank, float64(b.Update+p.HotUpdate(0, 512*int(a.config.Ranks))))
 	default:
 		panic(fmt.Sprintf("work of kind %v has no price here", w.Kind))
 	}
@@ -117,25 +117,36 @@ func (a *account) work(at msg.Address, w role.Work, reads int) {
 // threads count as busy until then.
 func TestBytesAndWorkAreConserved(t *testing.T) {
 	const tolerance = 2e-5
-	for _, mode := range []string{job.Hybrid, job.AsyncPS} {
-		s := small()
+	for _, c := range []struct {
+		mode string
+		hot  bool
+	}{{job.Hybrid, false}, {job.AsyncPS, false}, {job.Hybrid, true}} {
+		s, mode := small(), c.mode
 		s.Unfold = true
 		j := training(mode, 4)
 		j.Roles.DensePSs = 2
-		j = j.InMode(mode)
 		layout, clicks := tower(t), clicks()
+		if c.hot {
+			j.Rows.Hot.Share, clicks = 0.001, hotClicks()
+		}
+		j = j.InMode(mode)
 		o := Options{check: true}
-		p := pricesOf(t, s, &j, layout, &clicks)
+		h := connected(hardwareOf(t, s), 1, 4<<20)
+		p := cost.NewPrices(h.Resolve(), &j, layout, &clicks, false)
+		p.System.NNWorker.Interference.Mid = 0 // so that kernels take their price
 		j.Roles.EmbeddingWorkers, j.Roles.EmbeddingPSs = p.EWHostCount*p.EmbeddingWorkers.PerHost, p.PSStates
 		cfg, err := j.RoleConfig(layout, 30)
 		if err != nil {
 			t.Fatal(err)
 		}
+		if c.hot {
+			cfg.Buckets = append(cfg.Buckets, 4*10_000*17)
+		}
 		w, err := newSimulation(p, cfg, &o)
 		if err != nil {
 			t.Fatal(err)
 		}
-		w.measurement, w.contract = newMeasurement(10, 20, cfg), newContractCheck(w)
+		w.measurement, w.contract = newMeasurement(span{10, 10, 1, 30}, cfg), newContractCheck(w)
 		a := &account{p, cfg, map[msg.Address]int32{}, map[int32]*device.Host{}, map[string]float64{}}
 		for i := range w.instances {
 			n := &w.instances[i]

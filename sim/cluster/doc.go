@@ -32,6 +32,12 @@
 //     between them, shared max-min fairly; the route is that of tandem/sim/topo. A message without a payload
 //     is too small to be a flow.
 //
+//   - System software has a number of connections from one process to another (system.Messages). As many
+//     messages are on the wires at once; the others, also those without a payload, wait in the order in which
+//     they have reached their sender's cores. So connections share links fairly, and messages share a
+//     connection in turns. A window bounds the rate of a connection on a network of high latency. Software
+//     whose connections grow with the messages has none of this: every message is a flow at once.
+//
 //   - The synchronisation of dense gradients (DS) is the hierarchical all-reduce: reduce-scatter and
 //     all-gather inside a server in the time of idle wires, and the part between servers as a flow over the
 //     cards and uplinks of all servers, where it competes with embeddings. The plan is that of
@@ -44,6 +50,9 @@
 //   - The snapshot of a replica and the update by a mean are kernels; the mean itself is an all-reduce for
 //     which no rank waits.
 //
+//   - While an all-reduce is under way, also one for which no rank waits, it takes a share of every
+//     accelerator's speed from the kernels that begin (system.NNWorker.Interference).
+//
 // # Bottlenecks
 //
 // Every task knows what began it: the input that made a role issue it, or the end of the piece of work that
@@ -51,6 +60,14 @@
 // without gaps. A run attributes the chain that ends with the last measured step, the critical path, to
 // resources (Result.Bottlenecks). A resource need not be busy all the time to be on the path: in a chain of
 // latencies nothing is. Options.Improve runs the same job with more of any resource.
+//
+// # Steps
+//
+// A run warms up until the pipeline is full. Then it measures windows of steps until the mean step times of
+// two consecutive windows differ by less than 2 %, and returns the figures of these two: queues may take
+// longer to fill than the pipeline, and steps may come in bursts as long as the pipeline is deep. A run that
+// ends before two windows agree says so. What changes more slowly than that from window to window, such as
+// ranks that drift apart, is not waited for.
 //
 // # Jitter
 //
@@ -62,6 +79,7 @@
 //
 // Equal PSs can be folded into one state machine that stands for all of them: the fan-out of a batch is then
 // one message, whose flow counts P times on the link of the EW and once for each PS of the receiving host.
+// Its connection stands for the P connections to single PSs, whose messages wait for each other alike.
 // Where hosts share the uplinks of racks, PSs are not folded. One host stands for all of the data loader.
 //
 // # Numerics
@@ -71,24 +89,43 @@
 // sizes, except that the ids of a sample, and the rows that ranks share in one step, are the workload's
 // expectation. The time that the computation takes on the machine below has no effect.
 //
+// # Hot rows
+//
+// Where rows are hot, their gradients are one more bucket of the all-reduce, the last. It is final when the
+// rank has merged them after backward. With numerics, the bucket and all messages have their true sizes, and
+// the work of the rank on hot rows is the workload's expectation. Hot rows are chosen once:
+// predict.PauseForHotRows prices the pauses to choose them again (job.Hot.Every), and a run with numerics
+// refuses such a job.
+//
 // # Faults
 //
 // The faults of a job act on messages and roles as in the runtime: the n-th message from one role to another
 // has the same fate. A lost message is priced up to its arrival at the receiver's host, with the sender's
 // cores and the wires, and so is a message for a role that is away. A repeated message is priced twice. A
-// message that is late or held back enters its sender's cores when it is due. Work that is running when its
-// role crashes keeps its cores busy to its end. Messages that were sent before a crash still arrive.
+// message that is late or held back enters its sender's cores when it is due, on a measured machine as much
+// later as its timers are late. Work that is running when its role crashes keeps its cores busy to its end.
+// Messages that were sent before a crash still arrive.
 //
 // With faults no PS is folded, because messages are lost one by one. All steps are simulated to the end, at
-// least 100 of them are measured, and a run is not repeated until it settles. If roles ask again sooner than
-// a cluster can answer, the run ends with an error.
+// least 100 of them are measured, settled or not. The steps of crashes count from the end of the warm-up,
+// except with numerics, so that a crash in the first steps is measured. If roles ask again sooner than a
+// cluster can answer, the run ends with an error.
+//
+// # Slow roles
+//
+// The launches and kernels of a slow rank take that many times as long. Work of another slow role, and of a
+// rank of a measured machine, takes its cores as long as ever, and then keeps its service thread without a
+// core until it has lasted that many times as long. PSs are not folded if one is slower than others.
 //
 // # What is left out
 //
-// Crashes of roles that hold parameters, evaluation and checkpoints. Embedding PSs do not differ: without
-// numerics, work takes on each of them as long as on the one that is expected to have most rows of a batch,
-// while messages have the mean size. Rows that are read often are no faster than others. Without jitter all
-// batches cost the same.
+// Crashes of roles that hold parameters, evaluation and checkpoints. Processes of several roles: each has
+// connections of its own. Of a connection, its slow start, lost packets and what full queues of a network do
+// to it. Embedding PSs differ only if one is slow: without numerics, work takes on each of them as long as on
+// the one that is expected to have most rows of a batch, while messages have the mean size. Rows that are
+// read often are no faster than others. Without jitter all batches cost the same. New rows are spread evenly
+// over a training, while most come at its start; those that admission refuses or eviction brings back are not
+// counted.
 //
 // # Decisions
 //

@@ -20,9 +20,12 @@ type instance struct {
 	role  role.Role
 	lanes [role.Lanes]*station.Lane // of tasks
 	timer timer                     // of SetTimer, or while the role is away, of its return
+	slow  float64                   // how many times as long its work takes
+	owed  [role.Lanes]unit.Tick     // what the waits of a slow role were too short, or below 0 too long
 
 	incarnation uint32 // crashes so far
 	away        bool
+	ends        []role.Input                  // of work, while a role that has a redo log is away
 	schedule    fault.Schedule                // of crashes
 	injector    *fault.Injector[exec.Payload] // of faults in messages; nil if the run has no faults
 	held        timer                         // when the injector must be flushed
@@ -33,7 +36,8 @@ func newInstances(w *simulation) []instance {
 	roles := role.New(w.config)
 	list := make([]instance, len(roles))
 	for i, r := range roles {
-		list[i] = instance{simulation: w, index: int32(i), at: r.Address(), role: r}
+		list[i] = instance{simulation: w, index: int32(i), at: r.Address(), role: r,
+			slow: w.prices.Job.Slow.Factor(r.Address())}
 		threads := w.places[i].service.Threads
 		switch on := w.threadsOf(int32(i), r.Address().Role); {
 		case w.places[i].service.AllCores:
@@ -55,7 +59,7 @@ func newInstances(w *simulation) []instance {
 // handleInput gives a role one input and performs its outputs, unless the role crashes instead.
 func (w *simulation) handleInput(i int32, in role.Input) {
 	n := &w.instances[i]
-	if n.injector != nil && n.crashIfDue(&in) {
+	if n.injector != nil && (n.defersInput(&in) || n.crashIfDue(&in)) {
 		return
 	}
 	if w.contract != nil {

@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"fmt"
+	"slices"
 
 	"tandem/algo/exec"
 	"tandem/algo/job"
@@ -23,12 +24,10 @@ const (
 // CheckFaults reports the first crash that a training cannot have: of a role that its mode does not have or,
 // at a position of the ranges, the cluster; or, where no numbers are trained, at a step that no run reaches.
 func CheckFaults(h *cost.Hardware, t job.Job, numbers bool) error {
-	rule, err := t.Rule()
+	cfg, err := rolesOf(h, &t)
 	if err != nil {
 		return err
 	}
-	cfg := &role.Config{EmbeddingWorkers: int32(h.EmbeddingWorkers.Count.Mid * h.EmbeddingWorkers.PerHost),
-		Rule: rule}
 	if err := t.Faults.ValidateRoles(cfg); err != nil {
 		return err
 	}
@@ -46,15 +45,25 @@ func CheckFaults(h *cost.Hardware, t job.Job, numbers bool) error {
 	return nil
 }
 
-// spanWithFaults returns the steps that a run with faults measures and simulates: from the end of the
-// warm-up, or from the first crash if that is earlier, until some steps after the last crash.
-func spanWithFaults(t *job.Job, warmUp int) span {
-	s := span{first: warmUp, last: warmUp + faultSteps}
-	for _, c := range t.Faults.Crashes {
-		s.first, s.last = min(s.first, int(c.Step)), max(s.last, int(c.Step)+settleSteps)
+// delayCrashes returns the faults of a run that takes only time, with the crashes moved behind its warm-up,
+// so that a crash at step 0 is measured. The data loader deals batches out up to a window before their step,
+// and the first input of a role about a step may come then.
+func delayCrashes(p fault.Plan, warmUp, window int) fault.Plan {
+	p.Crashes = slices.Clone(p.Crashes)
+	for i := range p.Crashes {
+		p.Crashes[i].Step += int32(warmUp + window)
 	}
-	s.steps = s.last + t.Depth()
-	return s
+	return p
+}
+
+// spanWithFaults returns the steps that a run with faults measures and simulates: from the end of the warm-up
+// until some steps after the last crash.
+func spanWithFaults(t *job.Job, warmUp int) span {
+	last := warmUp + faultSteps
+	for _, c := range t.Faults.Crashes {
+		last = max(last, int(c.Step)+settleSteps)
+	}
+	return span{warmUp, last - warmUp, 1, last + t.Depth()}
 }
 
 // transmit passes a message through the faults of its sender, and sends what travels now. A lost message is
@@ -89,7 +98,8 @@ func (n *instance) sendParcels() {
 
 // crashIfDue reports whether a role crashes instead of taking an input, and if so performs the crash: the
 // role loses its state, what it holds, its timer, the messages that it holds back, and its work. Work under
-// way keeps its resources busy to its end, but nothing comes of it.
+// way keeps its resources busy to its end, but nothing comes of it. A role that comes back by its redo log
+// loses only the messages that arrive while it is away.
 func (n *instance) crashIfDue(in *role.Input) bool {
 	if n.trained() {
 		return false
@@ -98,9 +108,15 @@ func (n *instance) crashIfDue(in *role.Input) bool {
 	if !due {
 		return false
 	}
-	n.injected = n.injected.Add(n.injector.Counts())
 	n.injected.Crashes++
 	n.away = true
+	back := des.Event{Class: roleReturns, Source: n.index, Kind: roleReturns, Target: n.index}
+	if !n.config.CanRestart(n.at.Role) {
+		n.defersInput(in)
+		n.reschedule(&n.timer, n.clock.Now()+away, true, back)
+		return true
+	}
+	n.injected = n.injected.Add(n.injector.Counts())
 	n.incarnation++
 	n.injector = fault.NewInjector[exec.Payload](n.faultPlan(), n.at, n.incarnation)
 	n.cancelTimer(&n.held)
@@ -113,18 +129,37 @@ func (n *instance) crashIfDue(in *role.Input) bool {
 	if n.numerics != nil {
 		n.numerics.Crash(n.at)
 	}
-	back := des.Event{Class: roleReturns, Source: n.index, Kind: roleReturns, Target: n.index}
 	n.reschedule(&n.timer, n.clock.Now()+away, true, back)
 	return true
 }
 
-// restart starts the next incarnation of a role.
+// defersInput reports whether a role with a redo log is away. It defers the end of work until the role
+// returns: the work is then done again.
+func (n *instance) defersInput(in *role.Input) bool {
+	if !n.away || n.config.CanRestart(n.at.Role) {
+		return false
+	}
+	if in.Kind != role.Received {
+		n.ends = append(n.ends, *in)
+	}
+	return true
+}
+
+// restart starts the next incarnation of a role, or makes one that has a redo log handle inputs again.
 func (w *simulation) restart(i int32) {
 	n := &w.instances[i]
 	n.timer, n.away = timer{}, false
 	w.progressed = w.clock.Now()
 	w.causeUnknown()
-	w.handleInput(i, role.Input{Kind: role.Start, Incarnation: n.incarnation})
+	if n.config.CanRestart(n.at.Role) {
+		w.handleInput(i, role.Input{Kind: role.Start, Incarnation: n.incarnation})
+		return
+	}
+	ends := n.ends
+	n.ends = nil
+	for _, in := range ends {
+		w.handleInput(i, in)
+	}
 }
 
 // faultPlan returns the faults of the run.

@@ -177,10 +177,15 @@ func TestRolesComeBackAmongHeavyFaults(t *testing.T) {
 // steps of as many runs.
 func TestCrashedRolesComeBack(t *testing.T) {
 	for _, role := range []string{"embedding-worker/0", "embedding-worker/1", "data-loader/0",
-		"coordinator/0"} {
+		"coordinator/0", "embedding-ps/0", "embedding-ps/1", "dense-ps/0"} {
 		t.Run(role, func(t *testing.T) {
 			faultRuns(t, func(j *job.Job, seed uint64) string {
-				if role == "coordinator/0" && j.Training.Mode != job.SSP {
+				rule, err := j.Rule()
+				if err != nil {
+					t.Fatal(err)
+				}
+				if dense := rule.Dense(); role == "coordinator/0" && !dense.Coordinator ||
+					role == "dense-ps/0" && !dense.DensePSs {
 					return ""
 				}
 				return fmt.Sprintf("%s,crash=%s@%d,crash=%s@20+2s", lossy, role, seed, role)
@@ -216,6 +221,27 @@ func TestPredictionWithFaults(t *testing.T) {
 			t.Errorf("%s: an EW is away for 3 s, the run takes %v", mode, a.Elapsed)
 		}
 		o.check(t, 110*j.Roles.Ranks)
+	}
+}
+
+// A crash in the first steps costs as much as a later one: of at least 100 measured steps of some 25 ms, one
+// waits for most of the 2 s for which the EW is away.
+func TestEarlyCrashesAreMeasured(t *testing.T) {
+	for _, mode := range []string{job.Sync, job.Hybrid} {
+		j := training(mode, 4)
+		clean := run(t, small(), j, Options{})
+		for _, step := range []int{0, 4, 40} {
+			var err error
+			j.Faults, err = fault.Parse(fmt.Sprintf("crash=embedding-worker/0@%d+2s", step))
+			if err != nil {
+				t.Fatal(err)
+			}
+			a := run(t, small(), j, Options{})
+			lost := (a.StepTime - clean.StepTime) * unit.Tick(len(a.StepTimes))
+			if lost < 1800*unit.Millisecond || lost > 2500*unit.Millisecond || a.Faults.Crashes != 1 {
+				t.Errorf("%s: a crash at step %d costs %v, want about 2s", mode, step, lost)
+			}
+		}
 	}
 }
 

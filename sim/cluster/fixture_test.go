@@ -39,6 +39,29 @@ func clicks() cost.Workload {
 	}
 }
 
+// hotClicks is clicks with 10,000 hot rows, which half of the ids name. A tenth of the bags with hot rows has
+// other rows, too.
+func hotClicks() cost.Workload {
+	w := clicks()
+	w.Slots, w.Hot = 26, &cost.HotRows{
+		Rows: 10_000, Values: 160_000,
+		Skew: func(samples, servers int) float64 { return 1 },
+		Batch: func(samples int) cost.HotBatch {
+			n := float64(samples)
+			return cost.HotBatch{Rows: min(10_000, 2*n), Cold: n, Occurrences: 13 * n, Pooled: 14.3 * n,
+				Bags: 13 * n, ToRank: 13 * 16 * n, ToEW: 14.3 * 16 * n}
+		},
+	}
+	return w
+}
+
+// hotTraining is training with hot rows.
+func hotTraining(mode string, ranks int) job.Job {
+	j := training(mode, ranks)
+	j.Rows.Hot.Share = 0.001
+	return j
+}
+
 // training is a job of 512 samples a rank; of more than 8, a power of two.
 func training(mode string, ranks int) job.Job {
 	t := job.Default()
@@ -67,7 +90,11 @@ func run(t testing.TB, c job.Cluster, j job.Job, o Options) Result {
 // runOn simulates on hardware and fails the test on an error.
 func runOn(t testing.TB, h *cost.Hardware, j job.Job, o Options) Result {
 	t.Helper()
-	a, err := Run(h, j, tower(t), clicks(), o)
+	w := clicks()
+	if j.HasHotRows() {
+		w = hotClicks()
+	}
+	a, err := Run(h, j, tower(t), w, o)
 	if err != nil {
 		t.Fatal(err)
 	}

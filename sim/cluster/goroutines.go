@@ -45,7 +45,7 @@ func (w *simulation) runOnCores(h *host, work unit.Tick, width int, i int32) {
 		h.cores.Start(w.clock.Now(), work, width, int64(i))
 		return
 	}
-	w.tasks[i].left = work
+	w.tasks[i].left, w.tasks[i].began = work, unit.Forever
 	h.goroutines.account(w.clock.Now())
 	h.goroutines.waiting = append(h.goroutines.waiting, i)
 	w.startWaiting(h)
@@ -58,6 +58,7 @@ func (w *simulation) startWaiting(h *host) {
 		i := q.waiting[0]
 		q.waiting = append(q.waiting[:0], q.waiting[1:]...)
 		q.running++
+		w.tasks[i].began = min(w.tasks[i].began, w.clock.Now())
 		takes := min(w.tasks[i].left, timeSlice)
 		w.tasks[i].left -= takes
 		h.cores.Start(w.clock.Now(), takes, 1, int64(i))

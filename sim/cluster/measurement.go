@@ -1,6 +1,8 @@
 package cluster
 
 import (
+	"math"
+
 	"tandem/algo/protocol/event"
 	"tandem/algo/protocol/pace"
 	"tandem/algo/protocol/role"
@@ -8,22 +10,32 @@ import (
 	"tandem/sim/station"
 )
 
-// measurement observes a run and collects the figures of its result, from the end of the last warm-up step to
-// the end of the last measured step. A step ends when every rank has applied its dense gradients.
+// measurement observes a run and collects the figures of its result. A step ends when every rank has applied
+// its dense gradients.
+//
+// The steps after the warm-up are cut into windows of equal length. The run is measured over its only window,
+// or over the first two consecutive windows that agree.
 type measurement struct {
+	warmUp          int32 // steps before the first window
+	window, windows int32 // steps of a window, and the largest number of windows
 	first, last     int32 // measured steps are [first, last)
+	settled         bool  // two windows agree
 	steps           int32
 	applied         []int32     // by step: ranks that have applied
 	ends            []unit.Tick // by step
-	start, end      station.Snapshot
-	complete        bool // end is taken
-	critical        path // to the end of the last measured step
+	marks           []mark      // at the begin of the first window, and at the end of each
+	complete        bool        // the last mark is taken
+	critical        path        // of the last window, to its end
 	stages          *pace.StageMeter
-	exposed         [phaseCount]unit.Tick // sums over ranks and measured steps
+	exposed         [][phaseCount]unit.Tick // by step: sums over ranks
 	ranks           []rankProgress
 	arrived         []unit.Tick // by rank and step: when embeddings arrived
-	trafficBefore   traffic     // at start
-	trafficMeasured traffic     // of the measured steps
+}
+
+// mark is what stations and senders have done up to an instant.
+type mark struct {
+	stations station.Snapshot
+	sent     traffic
 }
 
 // rankProgress holds the time of the latest event of each kind on a rank.
@@ -50,12 +62,13 @@ const (
 	phaseCount
 )
 
-func newMeasurement(first, last int32, cfg *role.Config) *measurement {
+func newMeasurement(s span, cfg *role.Config) *measurement {
 	return &measurement{
-		first: first, last: last, steps: cfg.Steps, applied: make([]int32, cfg.Steps),
-		ends:  make([]unit.Tick, cfg.Steps),
-		ranks: make([]rankProgress, cfg.Ranks), arrived: make([]unit.Tick, int(cfg.Ranks)*int(cfg.Steps)),
-		stages: pace.NewStageMeter(first, last),
+		warmUp: int32(s.warmUp), window: int32(s.window), windows: int32(s.windows), steps: cfg.Steps,
+		applied: make([]int32, cfg.Steps), ends: make([]unit.Tick, cfg.Steps),
+		exposed: make([][phaseCount]unit.Tick, cfg.Steps),
+		ranks:   make([]rankProgress, cfg.Ranks), arrived: make([]unit.Tick, int(cfg.Ranks)*int(cfg.Steps)),
+		stages: pace.NewStageMeter(int32(s.warmUp), int32(s.warmUp+s.windows*s.window)),
 	}
 }
 
@@ -110,13 +123,7 @@ func overlapsPush(w *simulation) bool {
 	return w.config.Rule.Dense().DensePSs && w.config.Rule.OverlapSync()
 }
 
-func (m *measurement) measures(step int32) bool { return m.first <= step && step < m.last }
-
-func (m *measurement) expose(p phase, step int32, t unit.Tick) {
-	if m.measures(step) {
-		m.exposed[p] += t
-	}
-}
+func (m *measurement) expose(p phase, step int32, t unit.Tick) { m.exposed[step][p] += t }
 
 // endStep counts a rank that has applied, and ends the step with the last.
 func (m *measurement) endStep(w *simulation, step int32) {
@@ -128,15 +135,22 @@ func (m *measurement) endStep(w *simulation, step int32) {
 	if w.options.Progress != nil {
 		w.options.Progress(int(step)+1, int(m.steps))
 	}
-	switch step {
-	case m.first - 1:
-		m.start = w.stations.Snapshot(w.clock.Now())
+	if since := step + 1 - m.warmUp; !m.complete && since >= 0 && since%m.window == 0 {
+		m.mark(w, since/m.window)
+	}
+}
+
+// mark notes what stations and senders have done when a number of windows have ended, and completes the
+// measurement if no further window is needed.
+func (m *measurement) mark(w *simulation, ended int32) {
+	m.marks = append(m.marks, mark{w.stations.Snapshot(w.clock.Now()), traffic{w.messages, w.sent}})
+	m.last = m.warmUp + ended*m.window
+	m.first = m.last - min(ended, 2)*m.window
+	m.settled = ended > 1 && math.Abs(m.drift()) < agreement
+	if m.complete = m.settled || ended == m.windows; m.complete {
+		m.critical = w.cause
+	} else {
 		w.restartTraces()
-		m.trafficBefore = traffic{w.messages, w.sent}
-	case m.last - 1:
-		m.end = w.stations.Snapshot(w.clock.Now())
-		m.trafficMeasured = traffic{w.messages - m.trafficBefore.messages, w.sent - m.trafficBefore.bytes}
-		m.critical, m.complete = w.cause, true
 	}
 }
 
@@ -160,6 +174,22 @@ func (m *measurement) stepTime(first, last int32) float64 {
 		start = m.ends[first-1]
 	}
 	return (m.ends[last-1] - start).Seconds() / float64(last-first)
+}
+
+// measured returns what the stations and the senders had done when the measured steps began and ended.
+func (m *measurement) measured() (from, to mark) {
+	to = m.marks[len(m.marks)-1]
+	return m.marks[len(m.marks)-1-int(m.last-m.first)/int(m.window)], to
+}
+
+// exposures sums the phases over the ranks and the measured steps.
+func (m *measurement) exposures() (sum [phaseCount]unit.Tick) {
+	for _, step := range m.exposed[m.first:m.last] {
+		for p, t := range step {
+			sum[p] += t
+		}
+	}
+	return sum
 }
 
 // drift is by how much of the whole the step time of the second half of the measured steps differs from that

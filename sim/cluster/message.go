@@ -27,6 +27,9 @@ func (w *simulation) send(from int32, p fault.Parcel[exec.Payload], lost bool) {
 	w.messages += int64(many)
 	w.sent += m.Bytes * unit.Bytes(many)
 	due := w.clock.Now() + p.Delay
+	if p.Delay > 0 {
+		due += w.prices.TimerLate()
+	}
 	i := w.openTask(task{
 		kind: delivering, role: from, to: to, copies: int32(many), since: due, message: *m,
 		payload: p.Payload, lost: lost, jitter: w.messageJitter(from, to, m),
@@ -51,10 +54,13 @@ func (w *simulation) deliverStage(i int32) (ended bool) {
 			w.waitUntil(i, end, copyEngines)
 		}
 	case chargeSender:
+		if remote {
+			w.joinConnection(i)
+		}
 		w.chargeMessage(i, source, remote)
 	case transferPayload:
-		if remote && m.Kind.HasPayload() {
-			w.transfer(i, m.Bytes, w.pathOf(source, target, int(t.copies)))
+		if remote {
+			w.enterConnection(i)
 		}
 	case awaitLatency:
 		if remote {

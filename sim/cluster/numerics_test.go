@@ -11,10 +11,12 @@ import (
 
 	"tandem/algo/exec"
 	"tandem/algo/exec/backend"
+	"tandem/algo/exec/frequent"
 	"tandem/algo/exec/reference"
 	"tandem/algo/job"
 	"tandem/algo/numeric/batch"
 	"tandem/algo/numeric/model"
+	"tandem/algo/numeric/shard"
 	"tandem/algo/numeric/table"
 	"tandem/algo/protocol/event"
 	"tandem/algo/protocol/msg"
@@ -155,6 +157,16 @@ func counted() cost.Workload {
 	}
 }
 
+// hotCounted describes hot rows of samples, roughly.
+func hotCounted(hot *shard.Hot) *cost.HotRows {
+	rows := float64(hot.Len())
+	return &cost.HotRows{Rows: rows, Values: 3 * rows, Batch: func(samples int) cost.HotBatch {
+		n := float64(samples)
+		return cost.HotBatch{Rows: min(n, rows), Cold: min(n, 80-rows), Occurrences: n, Pooled: 2 * n,
+			Bags: n, ToRank: 3 * n, ToEW: 4.5 * n}
+	}}
+}
+
 // hosts returns a cluster with a number of EWs and PSs, which may be folded.
 func hosts(workers, servers int) job.Cluster {
 	s := small()
@@ -167,9 +179,16 @@ func hosts(workers, servers int) job.Cluster {
 func simulate(t testing.TB, s job.Cluster, j job.Job, source batch.Source, o Options,
 	prepare func(*serial)) (Result, *serial) {
 	t.Helper()
+	if err := frequent.Choose(&j, source, 0); err != nil {
+		t.Fatal(err)
+	}
 	engine, err := backend.NewEngine(&j, source.Schema(), backend.Backend{})
 	if err != nil {
 		t.Fatal(err)
+	}
+	w := counted()
+	if j.HasHotRows() {
+		w.Hot = hotCounted(j.Rows.Hot.Rows())
 	}
 	var n *serial
 	o.check = true
@@ -178,7 +197,7 @@ func simulate(t testing.TB, s job.Cluster, j job.Job, source batch.Source, o Opt
 		prepare(n)
 		return n, err
 	}
-	a, err := Run(hardwareOf(t, s), j, engine.Layout(), counted(), o)
+	a, err := Run(hardwareOf(t, s), j, engine.Layout(), w, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -191,7 +210,7 @@ func simulate(t testing.TB, s job.Cluster, j job.Job, source batch.Source, o Opt
 }
 
 // Sync in simulated time is sequential training, bit for bit, for every number of ranks, EWs and PSs, though
-// the last batch is so short that ranks go without.
+// the last batch is so short that ranks go without, and whether some rows, all or none are hot.
 func TestSimulatedSyncIsSequentialBitForBit(t *testing.T) {
 	source := samples{steps: 9, size: 32, last: 3}
 	q, err := reference.NewSequential(numeric(job.Sequential, 1), source, backend.Backend{})
@@ -206,14 +225,45 @@ func TestSimulatedSyncIsSequentialBitForBit(t *testing.T) {
 	want := bitsOf(q.Dense().Digest(), q.Rows())
 	for i, ranks := range []int{1, 2, 4, 8} {
 		for k, overlap := range []string{"none", "ids", "ids+ds"} {
-			j := numeric(job.Sync, ranks)
-			j.Training.Overlap = overlap
-			_, n := simulate(t, hosts(1+i, 3-k), j, source, Options{}, func(*serial) {})
-			if got := bitsOf(n.Model().DenseDigest(),
-				n.Model().Tables()...); got != want || len(n.Model().Tables()) != 3-k {
-				t.Errorf("N=%d %s: %x, sequential has %x", ranks, overlap, got, want)
+			for tables, share := range []float64{0, 0.03, 1e-9} {
+				j := numeric(job.Sync, ranks)
+				j.Training.Overlap, j.Rows.Hot.Share = overlap, share
+				_, n := simulate(t, hosts(1+i, 3-k), j, source, Options{}, func(*serial) {})
+				got := bitsOf(n.Model().DenseDigest(), n.Model().Tables()...)
+				if got != want || len(n.Model().Tables()) != 3-k+min(tables, 1) {
+					t.Errorf("N=%d %s, hot from %v: %x, sequential has %x", ranks, overlap, share, got, want)
+				}
+				if hot := n.Model().Tables()[len(n.Model().Tables())-1]; share == 0.03 &&
+					(hot.Len() == 0 || hot.Len() == got.count) {
+					t.Errorf("%d rows of %d are hot, want some", hot.Len(), got.count)
+				}
 			}
 		}
+	}
+}
+
+// Hybrid in simulated time with all rows hot is sequential training, bit for bit: no read is stale.
+func TestSimulatedHybridWithAllRowsHotIsSequential(t *testing.T) {
+	source := samples{steps: 9, size: 32, last: 3}
+	q, err := reference.NewSequential(numeric(job.Sequential, 1), source, backend.Backend{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for step := range source.Steps() {
+		if err := q.Step(step); err != nil {
+			t.Fatal(err)
+		}
+	}
+	j := numeric(job.Hybrid, 4)
+	j.Rows.Hot.Share = 1e-9
+	_, n := simulate(t, hosts(2, 2), j, source, Options{Jitter: 1, Seed: 5}, func(*serial) {})
+	if got, want := bitsOf(n.Model().DenseDigest(), n.Model().Tables()...),
+		bitsOf(q.Dense().Digest(), q.Rows()); got != want {
+		t.Errorf("%x, sequential has %x", got, want)
+	}
+	if missed, hot := n.Model().Missed(); missed.Max() != 0 || hot == 0 || missed.Count() != hot {
+		t.Errorf("%d of %d gradients are of hot rows, and missed up to %d updates", hot, missed.Count(),
+			missed.Max())
 	}
 }
 
@@ -337,7 +387,8 @@ func TestSimulatedHybridKeepsItsBounds(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		bounds, s, missed := rule.Bounds(4), a.Staleness, n.Model().Missed()
+		bounds, s := rule.Bounds(4), a.Staleness
+		missed, _ := n.Model().Missed()
 		if s.Own.Max() > bounds.Own || s.Cross.Max() > bounds.Cross || s.Inflight.Max() > bounds.Inflight {
 			t.Errorf("τ=%d: own %d, cross %d, inflight %d; promised %+v", staleness, s.Own.Max(),
 				s.Cross.Max(), s.Inflight.Max(), bounds)
@@ -434,6 +485,29 @@ func TestTrueRowsArePricedAsExpectedOnes(t *testing.T) {
 		if got.StepTime != want.StepTime || got.StageTimes != want.StageTimes {
 			t.Errorf("%s: a step takes %v, %+v with numbers, and %v, %+v without", mode,
 				got.StepTime, got.StageTimes, want.StepTime, want.StageTimes)
+		}
+	}
+}
+
+// A simulated training does not choose its hot rows again. One whose time alone is simulated may.
+func TestHotRowsOfASimulatedTrainingAreFixed(t *testing.T) {
+	j := numeric(job.Hybrid, 2)
+	j.Rows.Hot = job.Hot{Share: 1e-9, Every: 2}
+	source := samples{steps: 9, size: 32, last: 3}
+	if err := frequent.Choose(&j, source, 0); err != nil {
+		t.Fatal(err)
+	}
+	engine, err := backend.NewEngine(&j, source.Schema(), backend.Backend{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := counted()
+	w.Hot = hotCounted(j.Rows.Hot.Rows())
+	for _, o := range []Options{{}, {Numerics: func(job.Job) (Numerics, error) { return nil, nil }}} {
+		_, err := Run(hardwareOf(t, hosts(2, 2)), j, engine.Layout(), w, o)
+		const want = "cluster: rows.hot.every = 2: a simulated training has the same hot rows from its first"
+		if (err != nil) != (o.Numerics != nil) || err != nil && !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("numerics %t: error %v", o.Numerics != nil, err)
 		}
 	}
 }

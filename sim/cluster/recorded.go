@@ -12,7 +12,7 @@ func (w *simulation) chargeRecorded(i int32, work role.Work) bool {
 	case !known:
 		return false
 	case work.Kind == role.Backward:
-		w.backward(i, takes)
+		w.backward(i, takes, 0) // hot rows are part of what was recorded
 	case work.Kind == role.DenseApply && w.sharesReplica(work):
 		w.waitUntil(i, w.clock.Now(), passing)
 	default:

@@ -23,7 +23,8 @@ type Result struct {
 	// embeddings, FC, BC, the rest of DS after BC, and the dense optimizer, and it is the longest of these.
 	// With dense PSs, DS is what is waited for of pushes and pulls.
 	Bottleneck string
-	// Bottlenecks are the resources on the critical path of the measured steps, the largest share first.
+	// Bottlenecks are the resources on the critical path of the measured steps or, if these are two windows,
+	// of the second; the largest share first.
 	Bottlenecks []Bottleneck
 	Stations    []station.Use // the busiest first
 	Staleness   pace.Staleness
@@ -31,8 +32,10 @@ type Result struct {
 	Messages int64
 	Bytes    unit.Bytes
 	// Drift is by how much of it the step time changed from the first half of the measured steps to the
-	// second; a settled run has about 0.
-	Drift float64
+	// second; a settled run has about 0. Unsettled reports that a run whose options leave its steps open has
+	// ended before two consecutive windows of steps agreed.
+	Drift     float64
+	Unsettled bool
 	// Elapsed is when the run ended: with Options.Numerics, the simulated time of the whole training.
 	Elapsed     unit.Tick
 	Faults      fault.Counts // what the faults of the training have done to the whole run
@@ -51,20 +54,22 @@ func (w *simulation) result() Result {
 	for step := m.first; step < m.last; step++ {
 		samples += w.stepSamples(step)
 	}
-	uses := w.stations.Use(m.start, m.end)
+	from, to := m.measured()
+	uses := w.stations.Use(from.stations, to.stations)
 	steps := int64(m.last - m.first)
 	return Result{
 		Throughput:  float64(samples) / float64(steps) / seconds,
 		StepTime:    unit.Tick(seconds * float64(unit.Second)),
 		StepTimes:   m.stepTimes(),
 		Events:      w.events,
-		StageTimes:  m.stages.Medians(),
+		StageTimes:  m.stages.MediansOf(m.first, m.last),
 		Bottleneck:  w.bottleneck(uses),
 		Bottlenecks: m.critical.bottlenecks(),
 		Stations:    uses,
-		Messages:    m.trafficMeasured.messages / steps,
-		Bytes:       m.trafficMeasured.bytes / unit.Bytes(steps),
+		Messages:    (to.sent.messages - from.sent.messages) / steps,
+		Bytes:       (to.sent.bytes - from.sent.bytes) / unit.Bytes(steps),
 		Drift:       m.drift(),
+		Unsettled:   m.windows > 1 && !m.settled,
 		Elapsed:     w.clock.Now(),
 		Faults:      w.faultCounts(),
 	}
@@ -77,9 +82,9 @@ func (w *simulation) bottleneck(uses []station.Use) string {
 			return u.Name
 		}
 	}
-	longest := waiting
-	for p, t := range w.measurement.exposed {
-		if t > w.measurement.exposed[longest] {
+	longest, exposed := waiting, w.measurement.exposures()
+	for p, t := range exposed {
+		if t > exposed[longest] {
 			longest = phase(p)
 		}
 	}

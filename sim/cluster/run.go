@@ -7,6 +7,7 @@ import (
 	"tandem/algo/job"
 	"tandem/algo/numeric/model"
 	"tandem/algo/protocol/event"
+	"tandem/algo/protocol/msg"
 	"tandem/algo/protocol/pace"
 	"tandem/sim/cost"
 )
@@ -34,7 +35,7 @@ type Options struct {
 	// Observer receives every record of the roles.
 	Observer event.Observer
 	// Progress is called, unless it is nil, at the end of each step with the number of steps that have ended
-	// and of all. A run that is repeated with more steps begins again.
+	// and of all. A run that settles ends before.
 	Progress func(done, steps int)
 	// Numerics returns the numerics of a run; nil for a run that only takes time. It receives the job with
 	// the cluster's numbers of EWs and PSs. All steps are then simulated once and no role is folded; WarmUp
@@ -45,14 +46,16 @@ type Options struct {
 	ties  uint64 // the seed of the order of roles and hosts at one instant; 0: ascending
 }
 
-// Steps of a run whose options leave them open: the pipeline's depth and settleSteps to warm up, measureSteps
-// to measure. A run that drifts by more than driftMost is repeated with more steps of both, up to attempts
-// times.
+// Steps of a run whose options leave them open. After the pipeline's depth and settleSteps to warm up, the
+// steps are cut into windows of at least windowSteps, all batches that a rank may have in flight, and a cycle
+// of the mode of at most cycleMost steps. The run ends when the mean times of the steps of two consecutive
+// windows differ by less than the share agreement, or after windowsMost windows. It measures the last two.
 const (
-	settleSteps  = 4
-	measureSteps = 16
-	driftMost    = 0.01
-	attempts     = 3
+	settleSteps = 4
+	windowSteps = 8
+	windowsMost = 16
+	cycleMost   = 128
+	agreement   = 0.02
 )
 
 // Run simulates a job on a cluster, with every quantity at the middle of its range. The cluster, not the
@@ -79,10 +82,37 @@ func Run(h *cost.Hardware, t job.Job, layout *model.Layout, w cost.Workload, o O
 			"cluster: workload: no sizes of compressed ids, and the training's index is compressed",
 		)
 	}
+	if err := checkHotRows(&t, &w, o.Numerics != nil); err != nil {
+		return Result{}, err
+	}
 	if err := CheckFaults(h, t, o.Numerics != nil); err != nil {
 		return Result{}, fmt.Errorf("cluster: faults.%w", err)
 	}
 	return runAt(h.Resolve(), t, layout, w, o)
+}
+
+// checkHotRows returns an error if a job has hot rows which the workload does not describe, which are more
+// than the job allows a PS or, with numerics, which are not chosen.
+func checkHotRows(t *job.Job, w *cost.Workload, numerics bool) error {
+	limits := t.Rows
+	switch {
+	case w.HasHotRows() && limits.Memory > 0 &&
+		w.Hot.Rows*float64(w.RowBytes+w.RowState) > float64(limits.Memory),
+		w.HasHotRows() && limits.Capacity > 0 && w.Hot.Rows > float64(limits.Capacity):
+		return fmt.Errorf("cluster: rows.hot: %.0f rows on every rank are more than rows.memory or "+
+			"rows.capacity allows; choose a larger rows.hot.share, or set rows.hot.most", w.Hot.Rows)
+	case t.HasHotRows() && w.Hot == nil:
+		return errors.New("cluster: workload: no hot rows, and the job has some (rows.hot)")
+	case !t.HasHotRows() && w.HasHotRows():
+		return errors.New("cluster: workload: hot rows, and the job has none (rows.hot)")
+	case t.HasHotRows() && numerics && t.Rows.Hot.Every > 0:
+		return fmt.Errorf("cluster: rows.hot.every = %d: a simulated training has the same hot rows from "+
+			"its first step to its last; leave rows.hot.every out, or train with cmd/train",
+			t.Rows.Hot.Every)
+	case t.HasHotRows() && numerics && t.Rows.Hot.Rows() == nil:
+		return errors.New("cluster: rows.hot: the hot rows are not chosen; let frequent.Choose count them")
+	}
+	return nil
 }
 
 // runAt is Run at one position of all ranges.
@@ -91,39 +121,42 @@ func runAt(r *cost.Resolved, t job.Job, layout *model.Layout, w cost.Workload, o
 	if err := cost.CheckMemory(r, &t, layout, &w); err != nil {
 		return Result{}, err
 	}
-	faulty := t.Faults.Any()
-	p := cost.NewPrices(r, &t, layout, &w, !h.Cluster.Unfold && o.Numerics == nil && !faulty && !r.Racks())
+	alike := !t.Faults.Any() && !t.Slow.Differ(msg.EmbeddingPS)
+	p := cost.NewPrices(r, &t, layout, &w, !h.Cluster.Unfold && o.Numerics == nil && alike && !r.Racks())
 	if o.Numerics != nil {
 		a, err := train(p, o)
 		a.Assumptions = h.Assumptions(len(t.DenseShards(layout)))
 		return a, err
 	}
-	warmUp, measured := t.Depth()+settleSteps, measureSteps
-	for attempt := 1; ; attempt++ {
-		if o.WarmUp > 0 {
-			warmUp = o.WarmUp
-		}
-		if o.Measured > 0 {
-			measured = o.Measured
-		}
-		steps := span{
-			warmUp,
-			warmUp + measured,
-			warmUp + measured + t.Depth(),
-		} // the last keep the pipeline full
-		if faulty && o.WarmUp == 0 && o.Measured == 0 {
-			steps = spanWithFaults(&t, warmUp)
-		}
-		a, err := runOnce(p, o, nil, steps)
-		settled := a.Drift < driftMost && a.Drift > -driftMost
-		if err != nil || settled || faulty || attempt == attempts || o.Observer != nil || o.WarmUp > 0 ||
-			o.Measured > 0 ||
-			o.Jitter > 0 || o.HostJitter > 0 || o.SystemJitter {
-			a.Assumptions = h.Assumptions(len(t.DenseShards(layout)))
-			return a, err
-		}
-		warmUp, measured = 2*warmUp, 2*measured
+	t.Faults = delayCrashes(t.Faults, warmUpOf(&t, &o), t.Window())
+	a, err := runOnce(p, o, nil, spanOf(&t, &o))
+	a.Assumptions = h.Assumptions(len(t.DenseShards(layout)))
+	return a, err
+}
+
+// warmUpOf returns the steps before the first that is measured.
+func warmUpOf(t *job.Job, o *Options) int {
+	if o.WarmUp > 0 {
+		return o.WarmUp
 	}
+	return t.Depth() + settleSteps
+}
+
+// spanOf returns the steps of a run without numerics. A run that is observed or checked has a fixed number.
+func spanOf(t *job.Job, o *Options) span {
+	s := span{warmUp: warmUpOf(t, o), window: o.Measured, windows: 1}
+	switch {
+	case t.Faults.Any() && o.WarmUp == 0 && o.Measured == 0:
+		return spanWithFaults(t, s.warmUp)
+	case o.Measured > 0:
+	case o.Observer != nil || o.check:
+		s.window = 2 * windowSteps
+	default:
+		cycle := min(cycleMost, t.ModeValues()["every"])
+		s.window, s.windows = max(windowSteps, t.Depth(), cycle), windowsMost
+	}
+	s.steps = s.warmUp + s.windows*s.window + t.Depth() // the last keep the pipeline full
+	return s
 }
 
 // train simulates every step with numerics. If there are enough steps, it measures none in which the pipeline
@@ -140,11 +173,12 @@ func train(p *cost.Prices, o Options) (Result, error) {
 		return Result{}, errors.New("cluster: nothing to train on: the data have no step")
 	}
 	first := min(t.Depth()+settleSteps, (steps-1)/2)
-	return runOnce(p, o, n, span{first, max(first+1, steps-t.Depth()), steps})
+	return runOnce(p, o, n, span{first, max(1, steps-t.Depth()-first), 1, steps})
 }
 
-// span is the number of steps that a run simulates; it measures steps first to last-1.
-type span struct{ first, last, steps int }
+// span is the number of steps that a run simulates at most. It measures windows of the steps after the
+// warm-up: the only one, or the first two that agree.
+type span struct{ warmUp, window, windows, steps int }
 
 // runOnce simulates a span of steps.
 func runOnce(p *cost.Prices, o Options, n Numerics, s span) (Result, error) {
@@ -153,6 +187,9 @@ func runOnce(p *cost.Prices, o Options, n Numerics, s span) (Result, error) {
 	cfg, err := t.RoleConfig(p.Layout, s.steps)
 	if err != nil {
 		return Result{}, fmt.Errorf("cluster: training: %w", err)
+	}
+	if bytes := p.Workload.HotBucket(); bytes > 0 && n == nil { // with numerics, the job has the rows
+		cfg.Buckets = append(cfg.Buckets, bytes)
 	}
 	w, err := newSimulation(p, cfg, &o)
 	if err != nil {
@@ -163,7 +200,7 @@ func runOnce(p *cost.Prices, o Options, n Numerics, s span) (Result, error) {
 	}
 	meter := pace.NewMeter(t.Roles.Ranks, p.PSStates)
 	w.observers = append(w.observers, meter)
-	w.measurement = newMeasurement(int32(s.first), int32(s.last), cfg)
+	w.measurement = newMeasurement(s, cfg)
 	if o.check {
 		w.contract = newContractCheck(w)
 	}

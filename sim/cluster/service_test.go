@@ -83,7 +83,7 @@ func TestHostThreadDelaysItsRank(t *testing.T) {
 	w := clicks()
 	p := pricesOf(t, small(), &j, tower(t), &w)
 	simulated := func() Result {
-		a, err := runOnce(p, Options{check: true}, nil, span{8, 16, 17})
+		a, err := runOnce(p, Options{check: true}, nil, span{8, 8, 1, 17})
 		if err != nil {
 			t.Fatal(err)
 		}

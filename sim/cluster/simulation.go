@@ -36,7 +36,8 @@ type simulation struct {
 	freeTasks    []int32 // free places of tasks
 	accelerators []accelerator
 	barrier      *role.Reduction
-	reductions   *station.Lane // tasks of buckets under reduction or waiting for it
+	reductions   *station.Lane            // tasks of buckets under reduction or waiting for it
+	connections  map[[2]int32]*connection // by sender and receiver
 	stations     station.Registry
 
 	ends []float64 // by bucket: its part of backward
@@ -96,6 +97,7 @@ func newSimulation(p *cost.Prices, cfg *role.Config, o *Options) (*simulation, e
 		prices:   p, options: o, config: cfg, roster: cfg.Roster(),
 		accelerators: make([]accelerator, cfg.Ranks), reductions: station.NewLane(1),
 		barrier: role.NewReduction(int(cfg.Ranks), len(cfg.Buckets)), ends: cost.BucketEnds(p.Layout),
+		connections: map[[2]int32]*connection{},
 	}
 	w.clock.Shuffle(o.ties)
 	w.instances = newInstances(w)
@@ -114,7 +116,9 @@ func newSimulation(p *cost.Prices, cfg *role.Config, o *Options) (*simulation, e
 // run takes the cluster from the start of every role to the end of all work, or to the last measured step
 // unless the whole run is needed.
 func (w *simulation) run() error {
-	w.measurement.start = w.stations.Snapshot(0) // unless steps warm up
+	if w.measurement.warmUp == 0 {
+		w.measurement.mark(w, 0)
+	}
 	for i := range w.instances {
 		w.handleInput(int32(i), role.Input{Kind: role.Start})
 	}
@@ -138,8 +142,11 @@ func (w *simulation) run() error {
 		)
 	}
 	for i := range w.instances {
-		if w.instances[i].away {
-			continue // it holds nothing
+		if n := &w.instances[i]; n.away {
+			if w.config.CanRestart(n.at.Role) {
+				continue // it holds nothing
+			}
+			w.restart(int32(i))
 		}
 		w.handleInput(int32(i), role.Input{Kind: role.Stop})
 	}
@@ -185,7 +192,12 @@ func (w *simulation) Handle(e des.Event) {
 		w.netNext = timer{}
 		w.arrived = w.net.Finished(now, w.arrived[:0])
 		for _, c := range w.arrived {
-			w.endActivity(int32(c.Tag), bandwidth)
+			i := int32(c.Tag)
+			message := w.tasks[i].kind == delivering
+			w.endActivity(i, bandwidth)
+			if message {
+				w.leaveConnection(i)
+			}
 		}
 	case jobEnds:
 		h := &w.hosts[e.Target]

@@ -17,22 +17,26 @@ import (
 type task struct {
 	kind        taskKind
 	stage       int32
-	activities  int8      // of the stage, under way
-	role        int32     // the sender, the worker, or −1
-	to          int32     // the receiver
-	copies      int32     // like messages that the message stands for
-	since       unit.Tick // when the message enters its sender's cores
-	incarnation uint32    // the incarnation whose work it is
-	lost        bool      // the message never arrives
-	jitter      float64   // of the message
-	total       unit.Tick // kernels of a backward pass, all buckets
-	spent       unit.Tick // … of the buckets so far
+	activities  int8        // of the stage, under way
+	role        int32       // the sender, the worker, or −1
+	to          int32       // the receiver
+	copies      int32       // like messages that the message stands for
+	since       unit.Tick   // when the message enters its sender's cores
+	incarnation uint32      // the incarnation whose work it is
+	lost        bool        // the message never arrives
+	ready       bool        // the message has left its sender's cores
+	connection  *connection // of the message; nil if it is the only one on its connection
+	jitter      float64     // of the message
+	total       unit.Tick   // kernels of a backward pass, all buckets
+	spent       unit.Tick   // … of the buckets so far
 	message     msg.Message
 	work        role.Work
 	operands    role.Operands
 	bucket      int32
 	bytes       unit.Bytes   // of the bucket
 	left        unit.Tick    // core time that its turns so far have left
+	onHost      bool         // the stage is work on the cores or memory of a host
+	began       unit.Tick    // when that work had its first core; unit.Forever: it waits for one
 	payload     exec.Payload // of the message, where there are numbers
 	await       func() (role.Result, error)
 }
@@ -76,7 +80,9 @@ func (w *simulation) endActivity(i int32, on resource) {
 	t.activities--
 	if t.activities == 0 {
 		w.traces[i].spend(w.clock.Now(), on)
-		w.proceed(i)
+		if !w.lag(i, on) {
+			w.proceed(i)
+		}
 	}
 }
 
@@ -108,6 +114,7 @@ func (w *simulation) charge(i, on int32, price device.HostCost, width int, scale
 		w.waitUntil(i, now, passing)
 		return
 	}
+	w.tasks[i].onHost, w.tasks[i].began = true, now
 	many := max(1, int(math.Round(scale)))
 	if price.Core > 0 {
 		waits := w.rates.time(h.memoryRate(), price.Wait)

@@ -63,7 +63,7 @@ func worldOf(t *testing.T, j *job.Job) *simulation {
 	if err != nil {
 		t.Fatal(err)
 	}
-	world.measurement = newMeasurement(2, 8, cfg)
+	world.measurement = newMeasurement(span{2, 6, 1, 8}, cfg)
 	return world
 }
 

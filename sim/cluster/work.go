@@ -52,7 +52,7 @@ func (w *simulation) launch(i int32) {
 	}
 	if takes > 0 {
 		_, end := w.accelerators[work.Rank].launcher.Run(w.clock.Now(),
-			w.rates.time(launcher, takes).Scale(w.launchJitter(work)))
+			w.rates.time(launcher, takes).Scale(w.launchJitter(work)*w.slowness(work)))
 		w.waitUntil(i, end, launcher)
 	}
 }
@@ -77,7 +77,8 @@ func (w *simulation) chargeWork(i int32, work role.Work) {
 	case role.Split:
 		host(p.Batch(work.Samples).Split)
 	case role.ReadRows:
-		host(p.ReadRows(w.rowsOnPS(w.instances[t.role].at.Index, work)))
+		rows := w.rowsOnPS(w.instances[t.role].at.Index, work)
+		host(p.ReadRows(rows).Add(p.CreateRows(rows, work.Samples)))
 	case role.Pool:
 		host(p.Batch(work.Samples).Pool)
 	case role.Merge:
@@ -85,9 +86,11 @@ func (w *simulation) chargeWork(i int32, work role.Work) {
 	case role.Apply:
 		host(p.Apply(w.rowsOnPS(w.instances[t.role].at.Index, work)))
 	case role.Forward:
-		w.compute(i, p.BatchOn(at.device, work.Samples).Forward)
+		b := p.BatchOn(at.device, work.Samples)
+		w.compute(i, b.Forward+b.HotForward)
 	case role.Backward:
-		w.backward(i, p.BatchOn(at.device, work.Samples).Backward)
+		b := p.BatchOn(at.device, work.Samples)
+		w.backward(i, b.Backward, b.HotBackward)
 	case role.ReadDense:
 		host(p.PSHost.CopyCost(w.config.DensePSs[w.instances[t.role].at.Index]))
 	case role.ApplyPush:
@@ -101,16 +104,21 @@ func (w *simulation) chargeWork(i int32, work role.Work) {
 			w.waitUntil(i, w.clock.Now(), passing)
 			return
 		}
-		w.compute(i, p.BatchOn(at.device, work.Samples).Update)
+		w.compute(i, p.BatchOn(at.device, work.Samples).Update+
+			p.HotUpdate(at.device, w.stepSamples(work.Step)))
 	}
 }
 
 // backward runs the part of a backward pass that makes the bucket of the task's stage final. Total is the
-// time of the whole pass.
-func (w *simulation) backward(i int32, total unit.Tick) {
+// time of the whole pass of the dense network, whose buckets come first, and hot that of hot rows.
+func (w *simulation) backward(i int32, total, hot unit.Tick) {
 	t := &w.tasks[i]
 	if t.stage == 1 {
 		t.total = total
+	}
+	if int(t.stage) > len(w.ends) {
+		w.compute(i, hot)
+		return
 	}
 	end := t.total.Scale(w.ends[t.stage-1])
 	takes := end - t.spent
@@ -126,8 +134,18 @@ func (w *simulation) compute(i int32, takes unit.Tick) {
 		w.charge(i, w.places[t.role].host, device.HostCost{Core: takes}, 1, 1)
 		return
 	}
+	takes = takes.Scale(w.interference() * w.slowness(t.work))
 	_, end := w.accelerators[t.work.Rank].kernels.Run(w.clock.Now(), w.rates.time(kernels, takes))
 	w.waitUntil(i, end, kernels)
+}
+
+// interference returns the factor on the time of a kernel that begins now: all-reduces of several ranks, also
+// those of averages in the background, take a share of every accelerator's speed.
+func (w *simulation) interference() float64 {
+	if w.reductions.Len() == 0 || w.config.Ranks == 1 {
+		return 1
+	}
+	return 1 / (1 - w.prices.System.NNWorker.InterferenceShare())
 }
 
 // laneOf returns the lane of a piece of work.
@@ -195,8 +213,10 @@ func (w *simulation) expectedResult(work role.Work) role.Result {
 		return w.prices.Batch(work.Samples).Routed
 	case role.ReadRows:
 		return role.Result{Bytes: w.prices.Batch(work.Samples).Routed.ValueBytes[0]}
-	case role.Pool, role.Backward:
-		return role.Result{Bytes: w.prices.Batch(work.Samples).PooledBytes}
+	case role.Pool:
+		return role.Result{Bytes: w.prices.Batch(work.Samples).EmbeddingBytes}
+	case role.Backward:
+		return role.Result{Bytes: w.prices.Batch(work.Samples).GradientBytes}
 	}
 	return role.Result{}
 }

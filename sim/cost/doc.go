@@ -14,5 +14,10 @@
 //   - Forward, backward and the dense optimizer are kernels on the accelerator of the rank, by the roofline
 //     model (device.Accelerator).
 //
+//   - Where rows are hot (job.Rows.Hot), every rank has them beside its dense network: kernels gather and
+//     pool them, merge their gradients and take their optimizer step, in the memory of the accelerator. Their
+//     number follows from the popularity of a model, or from counting the data of a job. That accelerators
+//     do it is an assumption: algo/exec does it on the host.
+//
 //   - On a measured machine, work that was recorded costs its recorded time instead (RecordedTimes).
 package cost

@@ -86,7 +86,7 @@ func (h *Hardware) fill(section *job.Cluster) (notes []string, err error) {
 	h.Cluster = *section
 	c := &h.Cluster
 	if err := device.Accelerators.Load(c.Accelerator, &h.Accelerator); err != nil {
-		return nil, fmt.Errorf("accelerator: %w", err)
+		return nil, profileError(section, "accelerator", c.Accelerator, err)
 	}
 	// An A100 behind the disabled NVLink of a V100's server would be a trap.
 	take := func(wire *string, own, key string) error {
@@ -109,17 +109,53 @@ func (h *Hardware) fill(section *job.Cluster) (notes []string, err error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
-	if err := h.loadDevices(c); err != nil {
-		return nil, err
+	if key, name, err := h.loadDevices(c); err != nil {
+		return nil, profileError(section, key, name, err)
 	}
 	if port := h.Inside.Port; port != "" && port != h.Accelerator.Port {
 		return nil, fmt.Errorf("inside: %w parts: %s needs accelerators with %s; %s has %s", ErrIncompatible,
 			h.Inside.Name, port, h.Accelerator.Name, cmp.Or(h.Accelerator.Port, "none"))
 	}
 	if err := system.Systems.Load(c.System, &h.System); err != nil {
-		return nil, fmt.Errorf("system: %w", err)
+		return nil, profileError(section, "system", c.System, err)
 	}
-	return notes, h.set(c.Set)
+	if err := h.set(c.Set); err != nil {
+		return nil, err
+	}
+	h.setNetworkRate()
+	return notes, nil
+}
+
+// setNetworkRate gives every network card the rate of the section. A host whose rate the section sets by name
+// keeps that one.
+func (h *Hardware) setNetworkRate() {
+	rate := h.Cluster.NetworkRate
+	for _, x := range []struct {
+		name string
+		host *device.HostProfile
+	}{
+		{"server", &h.Server}, {"embedding-workers", &h.EmbeddingWorkers.Host},
+		{"embedding-ps", &h.EmbeddingPSs.Host}, {"loaders", &h.Loaders.Host},
+	} {
+		if _, named := h.Cluster.Set[x.name+".network"]; rate > 0 && !named && x.host.Network.Given() {
+			cards := unit.BytesPerSec(max(1, x.host.NetworkCards.Mid))
+			x.host.Network = given(cards*rate, "network-rate of the job, of each card")
+		}
+	}
+}
+
+// Uncalibrate gives the system software the ranges that its built-in profile has before its calibration. A
+// user's file stays as it is.
+func (h *Hardware) Uncalibrate() error {
+	if preset.IsFile(h.Cluster.System) {
+		return nil
+	}
+	p, err := system.LoadUncalibrated(h.Cluster.System)
+	if err != nil {
+		return fmt.Errorf("cluster.system: %w", err)
+	}
+	h.System = *p
+	return h.set(h.Cluster.Set)
 }
 
 // SetError is the error about a parameter that job.Cluster.Set gives a value.
@@ -134,10 +170,17 @@ func (e *SetError) Error() string { return "set: " + e.Err.Error() }
 // Unwrap returns the error without the key of the section.
 func (e *SetError) Unwrap() error { return e.Err }
 
+// wireRate is the nominal rate of the wire between servers. Profiles have it for the reader.
+const wireRate = "network.bandwidth"
+
 // set gives parameters values, in the order of their names. Its error is a SetError.
 func (h *Hardware) set(values map[string]string) error {
-	parameters := h.Parameters()
+	parameters := append(h.Parameters(), h.HotParameters()...)
 	for _, name := range slices.Sorted(maps.Keys(values)) {
+		if name == wireRate {
+			return &SetError{name, fmt.Errorf("%w: the cards have the rate of the network, and %s is in no "+
+				"prediction: set server.network instead", param.ErrValue, name)}
+		}
 		if err := parameters.Set(name, values[name], "set by the user"); err != nil {
 			return &SetError{name, err}
 		}
@@ -154,7 +197,35 @@ func (h *Hardware) set(values map[string]string) error {
 	return nil
 }
 
-func (h *Hardware) loadDevices(c *job.Cluster) error {
+// profileError returns the error about a profile that the section names under a key. It adds the user's file
+// that refers to the profile: the accelerator's, for a wire that the section leaves out, or else the
+// cluster's. It adds none if a flag, a job file or a built-in profile refers to it.
+func profileError(section *job.Cluster, key, name string, err error) error {
+	file := section.Preset
+	if key == "inside" && section.Inside == "" || key == "host-link" && section.HostLink == "" {
+		file = section.Accelerator
+	} else if c, failed := job.LoadCluster(file); failed != nil || !slices.Contains(profileNames(&c), name) {
+		file = ""
+	}
+	if name == "" || !preset.IsFile(file) {
+		return fmt.Errorf("%s: %w", key, err)
+	}
+	return fmt.Errorf("%s: %s refers to %s: %w", key, file, name, err)
+}
+
+// profileNames lists the profiles of devices and systems that a section names.
+func profileNames(c *job.Cluster) []string {
+	names := []string{c.Accelerator, c.Inside, c.HostLink, c.Network, c.Server, c.EmbeddingWorkers.Profile,
+		c.EmbeddingPSs.Profile, c.Loaders.Profile, c.System}
+	for _, m := range c.Mixed {
+		names = append(names, m.Accelerator)
+	}
+	return names
+}
+
+// loadDevices loads the profiles of devices, except for the main accelerator. Its error comes with the key
+// and the name of the profile.
+func (h *Hardware) loadDevices(c *job.Cluster) (key, name string, err error) {
 	for _, x := range []struct {
 		key, name string
 		library   *preset.Library
@@ -172,13 +243,13 @@ func (h *Hardware) loadDevices(c *job.Cluster) error {
 			continue // no host of that role
 		}
 		if err := x.library.Load(x.name, x.to); err != nil {
-			return fmt.Errorf("%s: %w", x.key, err)
+			return x.key, x.name, err
 		}
 	}
 	for i, m := range c.Mixed {
 		profile, err := device.LoadAccelerator(m.Accelerator)
 		if err != nil {
-			return fmt.Errorf("mixed[%d].accelerator: %w", i, err)
+			return fmt.Sprintf("mixed[%d].accelerator", i), m.Accelerator, err
 		}
 		h.Mixed = append(h.Mixed, MixedServers{*profile, m.Servers})
 	}
@@ -196,13 +267,7 @@ func (h *Hardware) loadDevices(c *job.Cluster) error {
 			x.group.Count.Low, x.group.Count.High, x.group.Count.Kind = low, high, quantity.Guessed
 		}
 	}
-	if c.NetworkRate > 0 {
-		for _, host := range []*device.HostProfile{&h.Server, &h.EmbeddingWorkers.Host,
-			&h.EmbeddingPSs.Host, &h.Loaders.Host} {
-			host.Network = given(c.NetworkRate, "network-rate of the job")
-		}
-	}
-	return nil
+	return "", "", nil
 }
 
 // given returns a quantity that the user has set.
@@ -210,10 +275,19 @@ func given[U quantity.Number](value U, source string) quantity.Value[U] {
 	return quantity.Value[U]{Mid: value, Kind: quantity.Default, Source: source}
 }
 
-// Parameters returns all parameters of the hardware, as a view: a change of a parameter is one of h.
+// hotIDTime is the name of the parameter that only jobs with hot rows have.
+const hotIDTime = "system.embedding-worker.hot-id-time"
+
+// HotParameters returns the parameters that only jobs with hot rows have, as a view.
+func (h *Hardware) HotParameters() param.Vector {
+	return slices.DeleteFunc(param.Collect("", h), func(e param.Entry) bool { return e.Name != hotIDTime })
+}
+
+// Parameters returns all parameters of the hardware but HotParameters, as a view: a change of a parameter is
+// one of h.
 func (h *Hardware) Parameters() param.Vector {
 	unused := map[string]bool{"accelerator.peak-fp32": true, "accelerator.peak-tf32": true,
-		"accelerator.peak-half": true}
+		"accelerator.peak-half": true, hotIDTime: true}
 	delete(unused, h.peakName())
 	return slices.DeleteFunc(param.Collect("", h), func(e param.Entry) bool { return unused[e.Name] })
 }

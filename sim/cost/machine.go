@@ -16,8 +16,10 @@ type MeasuredMachine struct {
 	Multiply    unit.FLOPsPerSec // matrix products of one core
 	CopySpeed   unit.BytesPerSec // one core, from memory to memory
 	RowTime     unit.Tick        // of one core to look up one row
+	CreateTime  unit.Tick        // … to create a row at its first look-up, beyond RowTime; 0: not priced
 	MessageTime unit.Tick        // of one message between two roles, from sending to receiving
 	MessageWork unit.Tick        // of the cores for it, at both ends; 0: MessageTime
+	TimerLate   unit.Tick        // by how much timers fire late, which delays of messages wait for
 	Date        string           // of the measurement: YYYY-MM-DD
 
 	// Access, if not nil, says how long rows take in tables of any size. RowTime then prices no rows.
@@ -130,6 +132,9 @@ func (m *MeasuredMachine) system() system.Profile {
 		Low: 10, Mid: 30, High: 100, Kind: quantity.Guessed,
 		Source: "a hash and one to a few probes of a table in cache", Date: "2023",
 	}
+	hot := quantity.Value[unit.Nanos]{
+		Low: 6, Mid: 12, High: 25, Kind: quantity.Guessed, Source: "as of the system tandem", Date: "2026-11",
+	}
 	row := unit.Nanos(m.RowTime)
 	read := system.RowWork{RowTime: nanos(row), ValueTime: nanos(2 * value)} // read, and copied
 	// Values and state are read and written.
@@ -141,10 +146,11 @@ func (m *MeasuredMachine) system() system.Profile {
 	return system.Profile{
 		Name: "this-machine", Architecture: system.Roles,
 		Messages: system.Messages{Time: measured(cmp.Or(m.MessageWork, m.MessageTime)/2, source, m.Date)},
-		EmbeddingWorker: system.EmbeddingWorker{Service: service, IDTime: id, PoolValueTime: nanos(value),
-			MergeValueTime: nanos(value)},
+		EmbeddingWorker: system.EmbeddingWorker{Service: service, IDTime: id, HotIDTime: hot,
+			PoolValueTime: nanos(value), MergeValueTime: nanos(value)},
 		EmbeddingPS: system.EmbeddingPS{
 			Service: service, Read: read, Update: update,
+			Create: system.Creation{RowTime: nanos(unit.Nanos(m.CreateTime))},
 		},
 		DensePS: service,
 		Loader:  system.Loader{IDTime: id},

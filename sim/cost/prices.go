@@ -21,7 +21,9 @@ type Prices struct {
 	Plan     shard.Plan
 	PSStates int // embedding PSs that the roles see
 	batches  []BatchPrice
-	oneByOne bool // puts of a step are applied one by one, not merged
+	// hotUpdates are the known results of HotUpdate.
+	hotUpdates map[hotUpdate]unit.Tick
+	oneByOne   bool // puts of a step are applied one by one, not merged
 	// readWait and updateWait are how long a core of a PS waits for memory at a row, in nanoseconds.
 	readWait, updateWait float64
 }
@@ -33,6 +35,8 @@ type BatchPrice struct {
 	device                    int // of Devices
 	Split, Pool               device.HostCost
 	Forward, Backward, Update unit.Tick
+	// What hot rows add: see hotPrices.
+	HotForward, HotBackward   unit.Tick
 	ForwardHost, BackwardHost unit.Tick // of the host thread that launches them
 }
 
@@ -43,7 +47,7 @@ func NewPrices(r *Resolved, t *job.Job, layout *model.Layout, w *Workload, fold 
 	placed.Roles.EmbeddingPSs = r.PSHostCount * r.EmbeddingPSs.PerHost
 	p := &Prices{
 		Resolved: r, Job: t, Layout: layout, Workload: w, Plan: placed.ShardPlan(),
-		batches: make([]BatchPrice, 0, 2*len(r.Devices)),
+		batches: make([]BatchPrice, 0, 2*len(r.Devices)), hotUpdates: map[hotUpdate]unit.Tick{},
 	}
 	p.PSStates = p.Plan.Servers()
 	if rule, err := t.Rule(); err == nil {
@@ -60,21 +64,26 @@ func NewPrices(r *Resolved, t *job.Job, layout *model.Layout, w *Workload, fold 
 // nanoseconds: as many dependent accesses as the system has misses or, on a machine whose memory was
 // measured, what device.Host.RowTime says. A machine whose rows were timed as a whole has no waits apart.
 func (p *Prices) rowWaits() (read, update float64) {
-	w, hosts := p.Workload, float64(max(1, p.PSHostCount))
+	return p.waitsFor(p.Workload.psRows(), float64(max(1, p.PSHostCount)))
+}
+
+// waitsFor is rowWaits of a number of rows on a number of hosts.
+func (p *Prices) waitsFor(rows, hosts float64) (read, update float64) {
+	w := p.Workload
 	if p.machine != nil && p.machine.Access != nil {
-		index := device.Region{Bytes: bytesOf(w.Rows * table.IndexBytes / hosts), Touches: 1,
-			Behind: table.Displaced(int(w.Rows / hosts))}
+		index := device.Region{Bytes: bytesOf(rows * table.IndexBytes / hosts), Touches: 1,
+			Behind: table.Displaced(int(rows / hosts))}
 		row := table.HeaderBytes + w.RowBytes + w.RowState
-		rows := device.Region{Bytes: bytesOf(w.Rows * float64(row) / hosts), Touches: 1}
-		rows.Next = linesBehind(row-w.RowState, row) // a read leaves the state, which is behind
-		read = 1e9 * p.PSHost.RowTime(index, rows)
-		rows.Next, rows.Write = linesBehind(row, row), true
-		return read, 1e9 * p.PSHost.RowTime(rows) // the read has found where they are
+		memory := device.Region{Bytes: bytesOf(rows * float64(row) / hosts), Touches: 1}
+		memory.Next = linesBehind(row-w.RowState, row) // a read leaves the state, which is behind
+		read = 1e9 * p.PSHost.RowTime(index, memory)
+		memory.Next, memory.Write = linesBehind(row, row), true
+		return read, 1e9 * p.PSHost.RowTime(memory) // the read has found where they are
 	}
 	if p.PSHost.MemoryLatency == 0 {
 		return 0, 0
 	}
-	held := w.Rows * float64(w.RowBytes+w.RowState+table.Overhead)
+	held := rows * float64(w.RowBytes+w.RowState+table.Overhead)
 	access := 1e9 * p.PSHost.Access(bytesOf(held/hosts)).Time
 	ps := &p.System.EmbeddingPS
 	return float64(ps.Read.Misses.Mid) * access, float64(ps.Update.Misses.Mid) * access
@@ -107,20 +116,24 @@ func (p *Prices) BatchOn(on int, samples int32) *BatchPrice {
 	ew := &p.System.EmbeddingWorker
 	values := float64(p.Workload.RowDim) * s.rowOccurrences
 	pooled := float64(p.Layout.EmbeddingWidth) * float64(samples)
+	hot := p.hotPrices(a, &s)
 	p.batches = append(p.batches, BatchPrice{
 		BatchSize: s, device: on,
 		// Every id is hashed and added to the list of its PS.
-		Split: p.EWHost.CopyCost(s.IDBytes).Add(coreCost(p.EWHost, float64(ew.IDTime.Mid)*s.rowOccurrences)),
+		Split: p.EWHost.CopyCost(s.IDBytes).Add(coreCost(p.EWHost,
+			float64(ew.IDTime.Mid)*s.rowOccurrences)).Add(hot.split),
 		// Every occurrence adds a row to the sum of a sample.
 		Pool: memoryCost(p.EWHost, valueBytes*values).Add(coreCost(p.EWHost,
 			float64(ew.PoolIDTime.Mid)*s.rowOccurrences+float64(ew.PoolValueTime.Mid)*values+
-				float64(ew.ConvertTime.Mid)*pooled)),
+				float64(ew.ConvertTime.Mid)*(pooled-hot.notPooled))).Add(hot.pool),
+		HotForward: hot.forward, HotBackward: hot.backward,
 		Forward:  a.Time(p.kernel(1, samples)),
 		Backward: a.Time(p.kernel(2, samples)),
 		Update:   a.Time(p.updateKernel()),
 
-		ForwardHost:  p.hostTime(p.Layout.Cost.Kernels),
-		BackwardHost: p.hostTime(2*p.Layout.Cost.Kernels + max(1, len(p.Layout.Tensors))),
+		ForwardHost: p.hostTime(p.Layout.Cost.Kernels + hot.launches.forward),
+		BackwardHost: p.hostTime(2*p.Layout.Cost.Kernels + max(1, len(p.Layout.Tensors)) +
+			hot.launches.backward),
 	})
 	return &p.batches[len(p.batches)-1]
 }
@@ -135,11 +148,15 @@ func memoryCost(h *device.Host, bytes float64) device.HostCost {
 	return device.HostCost{Memory: h.CopyCost(bytesOf(bytes)).Memory}
 }
 
-// Merge returns the cost of adding the gradient of every occurrence to the gradient of its row.
+// Merge returns the cost of adding the gradient of every occurrence to the gradient of its row. Occurrences
+// of hot rows are ordered with the others, but not added.
 func (p *Prices) Merge(samples int32, distinct float64) device.HostCost {
 	ew, s := &p.System.EmbeddingWorker, p.Batch(samples)
-	values := float64(p.Workload.RowDim) * s.rowOccurrences
+	values := float64(p.Workload.RowDim) * (s.rowOccurrences - s.Hot.Occurrences)
 	pooled := float64(p.Layout.EmbeddingWidth) * float64(samples)
+	if p.Workload.HasHotRows() {
+		pooled = s.Hot.ToEW
+	}
 	return memoryCost(p.EWHost,
 		valueBytes*(values+float64(p.Workload.RowDim)*distinct)).Add(coreCost(p.EWHost,
 		float64(ew.MergeIDTime.Mid)*s.rowOccurrences+float64(ew.MergeValueTime.Mid)*values+
@@ -149,6 +166,14 @@ func (p *Prices) Merge(samples int32, distinct float64) device.HostCost {
 // ReadRows returns the cost of a lookup on one PS. It does not touch the optimizer's state.
 func (p *Prices) ReadRows(rows float64) device.HostCost {
 	return p.rowWork(&p.System.EmbeddingPS.Read, rows, p.readWait, p.Workload.RowBytes, false)
+}
+
+// CreateRows returns the extra cost of a lookup, some of whose rows do not exist yet: in batches of a size,
+// their share is the mean over the training.
+func (p *Prices) CreateRows(rows float64, samples int32) device.HostCost {
+	c := &p.System.EmbeddingPS.Create
+	return coreCost(p.PSHost, rows*p.Batch(samples).NewRows*
+		(float64(c.RowTime.Mid)+float64(c.ValueTime.Mid)*float64(p.Workload.RowDim)))
 }
 
 // Apply returns the cost of one optimizer step of rows on one PS.

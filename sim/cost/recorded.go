@@ -44,3 +44,11 @@ func (h *Hardware) Recorded() *RecordedTimes {
 	}
 	return h.machine.Recorded
 }
+
+// TimerLate returns by how much the timers of the cluster's machine fire late; 0 where it was not measured.
+func (h *Hardware) TimerLate() unit.Tick {
+	if h.machine == nil {
+		return 0
+	}
+	return h.machine.TimerLate
+}

@@ -106,17 +106,25 @@ func (r *Resolved) OneServer(name string, accelerators int) topo.Group {
 	inside := topo.Inside{
 		Kind: topo.InsideSwitch, Rate: r.InsideWire.Bandwidth, Latency: r.InsideWire.Latency,
 	}
-	if r.Inside.Shape == topo.InsideMesh {
-		inside.Kind = topo.InsideMesh
+	if r.Inside.Shape != "" {
+		inside.Kind = r.Inside.Shape
+	}
+	link := topo.HostLink{
+		Rate:    cmp.Or(r.HostLinkWire.Bandwidth, r.InsideWire.Bandwidth),
+		Latency: r.HostLinkWire.Latency,
+	}
+	if inside.Kind == topo.InsideCubeMesh {
+		link.Sharing = min(cubeMeshSharing, accelerators)
 	}
 	return topo.Group{
 		Name: name, Accelerators: accelerators, AcceleratorsPerNode: accelerators, Inside: inside,
-		HostLink: topo.HostLink{
-			Rate:    cmp.Or(r.HostLinkWire.Bandwidth, r.InsideWire.Bandwidth),
-			Latency: r.HostLinkWire.Latency,
-		},
+		HostLink: link,
 	}
 }
+
+// cubeMeshSharing is the number of accelerators behind a PCIe switch of a server whose accelerators are a
+// cube mesh: see topo.InsideCubeMesh.
+const cubeMeshSharing = 2
 
 // divisor returns the largest number of at most count that divides n.
 func divisor(n, count int) int {

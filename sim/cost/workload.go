@@ -1,7 +1,6 @@
 package cost
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -48,6 +47,12 @@ type Workload struct {
 	Labels   int        // of a sample
 	Slots    int        // tensors of embeddings of a batch
 	Rows     float64    // rows of all tables, for the memory check; 0: not known
+	// Created is the number of rows that the training creates, and Trained that of its samples over all
+	// epochs. 0 means not known, and no read then creates a row: a training without end.
+	Created, Trained float64
+	// Hot describes the hot rows of a job that has some; nil for other jobs. The rest of the workload is of
+	// all rows.
+	Hot *HotRows
 }
 
 // PackedSizes are expected bytes of messages.
@@ -64,8 +69,14 @@ func (w *Workload) Validate() error {
 	case !(w.RowOccurrences >= 0) || math.IsInf(w.RowOccurrences, 1):
 		return fmt.Errorf("cost: workload: the ids of a sample name %v rows; want 0 or more",
 			w.RowOccurrences)
+	case !(w.Created >= 0) || !(w.Trained >= 0) || w.Created > 0 && w.Trained == 0 ||
+		math.IsInf(w.Created, 1):
+		return fmt.Errorf("cost: workload: %v samples create %v rows; want 0 or more", w.Trained, w.Created)
 	case w.Distinct == nil:
 		return errors.New("cost: workload: no function of distinct rows")
+	case w.Hot != nil && !(w.Hot.Rows >= 0 && w.Hot.Values >= w.Hot.Rows && w.Hot.Batch != nil):
+		return fmt.Errorf("cost: workload: %v hot rows of %v values; want 0 or more rows, and their batches",
+			w.Hot.Rows, w.Hot.Values)
 	case w.RowDim < 1 || w.RowBytes < 1 || w.RowState < 0 || w.Labels < 0 || !(w.Rows >= 0):
 		return fmt.Errorf("cost: workload: rows of %d values in %v with %v of state, %d labels, %v rows;"+
 			" want at least 1, 1 B, 0 B, 0, 0", w.RowDim, w.RowBytes, w.RowState, w.Labels, w.Rows)
@@ -78,14 +89,18 @@ type BatchSize struct {
 	Samples        int32
 	occurrences    float64 // of ids
 	rowOccurrences float64 // occurrences of rows
-	DistinctRows   float64
+	DistinctRows   float64 // on all PSs: without hot rows
 	RowsPerPS      float64 // distinct rows on each PS, on average
 	// HottestRows is the number of distinct rows on the PS that has most of them. A lookup waits for it.
 	HottestRows float64
-	IDBytes     unit.Bytes
-	SampleBytes unit.Bytes
-	PooledBytes unit.Bytes
-	Routed      role.Result // shared by all batches of the size; read-only
+	// NewRows is the share of the rows of a lookup that do not exist yet, averaged over the training.
+	NewRows        float64
+	Hot            HotBatch
+	IDBytes        unit.Bytes
+	SampleBytes    unit.Bytes
+	EmbeddingBytes unit.Bytes  // to the NN worker
+	GradientBytes  unit.Bytes  // of pooled embeddings, from the NN worker
+	Routed         role.Result // shared by all batches of the size; read-only
 }
 
 // newBatchSize returns the expected size of a batch whose rows are spread evenly over the PSs of a plan.
@@ -96,14 +111,24 @@ func newBatchSize(
 	n := float64(samples)
 	s := BatchSize{
 		Samples: samples, occurrences: w.Occurrences * n,
-		rowOccurrences: cmp.Or(w.RowOccurrences, w.Occurrences) * n, DistinctRows: w.Distinct(int(samples)),
+		rowOccurrences: w.RowsNamed() * n, DistinctRows: w.Distinct(int(samples)),
 		SampleBytes: unit.Bytes(valueBytes*(layout.DenseWidth+w.Labels)) * unit.Bytes(samples),
-		PooledBytes: unit.Bytes(t.Wire.Precision.Size(layout.EmbeddingWidth * int(samples))),
 	}
+	skew, created := w.Skew, w.Created
+	if w.HasHotRows() {
+		s.Hot = w.Hot.Batch(int(samples))
+		s.Hot.Occurrences = min(s.Hot.Occurrences, s.rowOccurrences) // counted in a part of the data
+		s.DistinctRows = max(0, s.DistinctRows-s.Hot.Rows)
+		skew, created = w.Hot.Skew, max(0, w.Created-w.Hot.Rows)
+	}
+	s.EmbeddingBytes, s.GradientBytes = w.pooledBytes(t, layout, samples, &s.Hot)
 	s.RowsPerPS = s.DistinctRows / float64(plan.Servers())
 	s.HottestRows = s.RowsPerPS
-	if w.Skew != nil && s.DistinctRows > 0 {
-		s.HottestRows = min(s.DistinctRows, s.RowsPerPS*w.Skew(int(samples), plan.Servers()))
+	if skew != nil && s.DistinctRows > 0 {
+		s.HottestRows = min(s.DistinctRows, s.RowsPerPS*skew(int(samples), plan.Servers()))
+	}
+	if lookups := w.Trained / n; created > 0 && s.DistinctRows > 0 {
+		s.NewRows = min(1, created/(lookups*s.DistinctRows))
 	}
 	ids, signs := signBytes*s.occurrences, signBytes*s.RowsPerPS
 	if t.Wire.Index == job.IndexCompressed {
@@ -132,10 +157,10 @@ func CheckMemory(r *Resolved, t *job.Job, layout *model.Layout, w *Workload) err
 		return nil
 	}
 	row := w.RowBytes + w.RowState + table.Overhead
-	need := unit.Bytes(w.Rows * float64(row))
+	need := unit.Bytes(w.psRows() * float64(row))
 	if have := r.PSHost.Memory * unit.Bytes(r.PSHostCount); need > have {
 		return fmt.Errorf("cost: %.3g rows of %v take %v, the %d PS hosts have %v: %w; add PS hosts",
-			w.Rows, row, need, r.PSHostCount, have, ErrMemory)
+			w.psRows(), row, need, r.PSHostCount, have, ErrMemory)
 	}
 	// Parameters, gradients and state. ActivationBytes counts every value twice, when it is written and when
 	// it is read: room for the value and for its gradient.
@@ -156,11 +181,16 @@ func CheckMemory(r *Resolved, t *job.Job, layout *model.Layout, w *Workload) err
 	}
 	dense := unit.Bytes(valueBytes * values)
 	dense += layout.Cost.ActivationBytes * unit.Bytes(samples)
+	what := "the dense network"
+	if w.HasHotRows() {
+		dense += w.hotBytes()
+		what += fmt.Sprintf(", %.3g hot rows", w.Hot.Rows)
+	}
 	for _, i := range r.devicesOf(t.Roles.Ranks) {
 		if a := r.Devices[i]; dense > a.Memory {
 			return fmt.Errorf(
-				"cost: the dense network and a batch of %d samples take %v, an accelerator (%s) has %v: %w; "+
-					"use smaller batches", samples, dense, a.Name, a.Memory, ErrMemory)
+				"cost: %s and a batch of %d samples take %v, an accelerator (%s) has %v: %w; use smaller "+
+					"batches", what, samples, dense, a.Name, a.Memory, ErrMemory)
 		}
 	}
 	return nil

@@ -2,7 +2,6 @@ package device
 
 import (
 	"math"
-	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -101,11 +100,43 @@ func TestCurveThatRewardsWorkIsRefused(t *testing.T) {
 		Points: []CurvePoint[unit.Bytes]{{1000, 0.05}, {10_000, 0.55}},
 		Kind:   quantity.Default, Source: "test", Date: "2020",
 	}
-	if err := p.Validate(); err == nil || !strings.Contains(err.Error(), "share rises faster than size") {
-		t.Errorf("Validate = %v, want an error about the share", err)
+	want := "size 10kB: share rises from 0.05 to 0.55, by a larger factor than the size from 1kB, so that " +
+		"more work takes less time; want at most 0.5"
+	if err := p.Validate(); err == nil || err.Error() != want {
+		t.Errorf("Validate = %v, want %s", err, want)
 	}
 	p.Points[1].Share = 0.5
 	if err := p.Validate(); err != nil {
-		t.Errorf("Validate of a curve at the edge = %v", err)
+		t.Errorf("Validate of a curve at the limit = %v", err)
+	}
+}
+
+// In binary, 0.009 · 3000 is less than 0.027 · 1000. The limit 0.1234567 · 3 = 0.3703701 may be exceeded by a
+// millionth, 4e-7.
+func TestCurveAtTheLimitMayBeRounded(t *testing.T) {
+	for _, c := range []struct {
+		before, share float64
+		factor        unit.Bytes
+		valid         bool
+	}{
+		{0.009, 0.027, 3, true}, {0.071, 0.355, 5, true}, {0.009, 0.02701, 3, false},
+		{0.1234567, 0.3703704, 3, true}, {0.1234567, 0.3703706, 3, false},
+	} {
+		p := CurveProfile[unit.Bytes]{
+			Points: []CurvePoint[unit.Bytes]{{1000, c.before}, {1000 * c.factor, c.share}},
+			Kind:   quantity.Default, Source: "test", Date: "2020",
+		}
+		if err := p.Validate(); (err == nil) != c.valid {
+			t.Errorf("%v after %v at %d times the size: %v", c.share, c.before, c.factor, err)
+		}
+	}
+}
+
+// A first size of 0 leaves the second share free.
+func TestCurveFromZeroMayRise(t *testing.T) {
+	p := CurveProfile[unit.Bytes]{Points: []CurvePoint[unit.Bytes]{{0, 0.01}, {1, 1}},
+		Kind: quantity.Default, Source: "test", Date: "2020"}
+	if err := p.Validate(); err != nil {
+		t.Error(err)
 	}
 }

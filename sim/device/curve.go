@@ -110,27 +110,29 @@ func (p *CurveProfile[U]) Replace(factor float64, kind quantity.Kind, source str
 	p.Kind, p.Source = kind, source
 }
 
-// Validate checks the points, and that time never decreases as work grows: the line through two neighbouring
-// points must not meet the size axis at a positive size.
+// Validate checks the points, and that time never decreases as work grows: from a point to the next one, the
+// share rises at most as the size does. A share that was rounded may exceed that limit by a millionth.
 func (p *CurveProfile[U]) Validate() error {
 	if len(p.Points) == 0 {
 		return errors.New("no points; want at least one")
 	}
 	for i, point := range p.Points {
 		if !(point.Share > 0 && point.Share <= 1) {
-			return fmt.Errorf("point %d: share = %v; want more than 0 and at most 1", i, point.Share)
+			return fmt.Errorf("size %v: share = %v; want more than 0 and at most 1", point.Size, point.Share)
 		}
 		if i == 0 {
 			continue
 		}
 		before := p.Points[i-1]
 		if !(point.Size > before.Size) {
-			return fmt.Errorf("point %d: size = %v after %v; want ascending sizes", i, point.Size,
-				before.Size)
+			return fmt.Errorf("size %v after %v; want ascending sizes", point.Size, before.Size)
 		}
-		if before.Share*float64(point.Size) < point.Share*float64(before.Size) {
-			return fmt.Errorf(
-				"point %d: share rises faster than size, so that more work takes less time; lower it", i)
+		const rounding = 1e-6
+		most := before.Share * (float64(point.Size) / float64(before.Size))
+		if point.Share > most*(1+rounding) {
+			return fmt.Errorf("size %v: share rises from %v to %v, by a larger factor than the size from "+
+				"%v, so that more work takes less time; want at most %.7g", point.Size, before.Share,
+				point.Share, before.Size, most)
 		}
 	}
 	if !(p.Spread >= 0 && p.Spread < 1) || p.Kind == quantity.Guessed && p.Spread == 0 {

@@ -67,14 +67,40 @@ func (a *Accelerator) SortIDs(e Embedding) Kernel {
 // vector is read for every lookup, sorted by row; rows and their state are read and written once each.
 func (a *Accelerator) UpdateRows(e Embedding) Kernel {
 	e.check()
-	state := 0.0
-	if e.State > 0 {
-		state = max(sectorBytes, float64(e.State))
-	}
 	bytes := e.Lookups*sortedBytes + a.gather(e.Lookups, min(e.Outputs, e.Lookups), e.pooled(), 0) +
-		2*a.gather(e.Distinct, e.Distinct, e.row(), state)
+		2*a.gather(e.Distinct, e.Distinct, e.row(), e.state())
 	return Kernel{Launches: 1, Bytes: a.asStream(bytes, e.Backward)}
 }
+
+// MergeRows returns the kernel that adds up the gradients of each row, where the optimizer comes later: the
+// gradient of its pooled vector is read for every lookup, sorted by row; a sum is written in fp32 for each
+// row.
+func (a *Accelerator) MergeRows(e Embedding) Kernel {
+	e.check()
+	bytes := e.Lookups*sortedBytes + a.gather(e.Lookups, min(e.Outputs, e.Lookups), e.pooled(), 0) +
+		a.gather(e.Distinct, e.Distinct, e.sum(), 0)
+	return Kernel{Launches: 1, Bytes: a.asStream(bytes, e.Backward)}
+}
+
+// StepRows returns the kernel of an optimizer whose gradient sums are in memory, in fp32: the sum of each row
+// is read and cleared; rows and their state are read and written.
+func (a *Accelerator) StepRows(e Embedding) Kernel {
+	e.check()
+	bytes := 2*a.gather(e.Distinct, e.Distinct, e.sum(), 0) +
+		2*a.gather(e.Distinct, e.Distinct, e.row(), e.state())
+	return Kernel{Launches: 1, Bytes: a.asStream(bytes, e.Backward)}
+}
+
+// state returns the bytes that are moved for the state of a row: at least a sector, unless there is none.
+func (e *Embedding) state() float64 {
+	if e.State == 0 {
+		return 0
+	}
+	return max(sectorBytes, float64(e.State))
+}
+
+// sum returns the bytes of the gradient sum of a row.
+func (e *Embedding) sum() float64 { return 4 * float64(e.Dim) }
 
 // row and pooled return the bytes of a row and of a pooled vector.
 func (e *Embedding) row() float64    { return float64(e.Dim) * float64(e.Value) }

@@ -49,6 +49,11 @@ func TestBytesOfEmbeddingKernels(t *testing.T) {
 		// 4 bytes of state take a sector of 32.
 		{"update with row-wise Adagrad", (*Accelerator).UpdateRows, rowwise, 2 * (1e6*12 + 2*1e6*544 +
 			256*1.5*(1e5+9e5*(1-1/25.6+1/25.6/2.4)))},
+		// Without the optimizer, 1e6 sums of 512 B are written, which its kernel reads and clears.
+		{"merge", (*Accelerator).MergeRows, e, 2 * (1e6*12 + 1e6*512 +
+			256*1.5*(1e5+9e5*(1-1/25.6+1/25.6/2.4)))},
+		{"step with SGD", (*Accelerator).StepRows, e, 2 * 1e6 * (2*512 + 2*512)},
+		{"step with row-wise Adagrad", (*Accelerator).StepRows, rowwise, 2 * 1e6 * (2*512 + 2*544)},
 	} {
 		a := embeddingAccelerator()
 		k := c.kernel(a, c.work)

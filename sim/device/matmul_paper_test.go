@@ -60,14 +60,16 @@ func TestSmallBatchesStayBelowHalfOfThePeak(t *testing.T) {
 }
 
 // For square products, waves of tiles and the share by FLOPs agree, although neither is made from the other:
-// within a tenth from a side of 4096 on, and below on A100s, for which the waves were described. Measured
-// products of an H100-SXM5 are up to 15 % faster than their waves. The H100-PCIe has its curve, and 114 units
-// in place of 132: a side of 4096 leaves more of its last wave idle.
+// within a tenth on the A100 of 40 GB, for which the waves were described. On other chips, from a side of
+// 4096 on, the time by shape may be an eighth more, and longer by the factor with which the last wave of the
+// largest tile is rounded up. Measured products of an H100-SXM5 are an eighth faster than its waves, and a
+// curve may be from a chip with another number of units.
 func TestSquareProductsReachTheShareOfTheirFLOPs(t *testing.T) {
 	for _, name := range Accelerators.Names() {
 		a := mustLoadAccelerator(t, name)
+		described := name == "A100-SXM4-40GB"
 		for _, side := range []int{1024, 2048, 4096, 8192} {
-			if side < 4096 && name != "A100-SXM4-40GB" {
+			if side < 4096 && !described {
 				continue
 			}
 			k := a.MatMul(Product{Batch: 1, M: side, N: side, K: side, Value: 2, Precision: Half})
@@ -75,14 +77,12 @@ func TestSquareProductsReachTheShareOfTheirFLOPs(t *testing.T) {
 			k.Fill = 0
 			byFLOPs := a.Time(k)
 			most := 1.1
-			switch name {
-			case "H100-SXM5":
-				most = 1.15
-			case "H100-PCIe":
-				most = 1.2
+			if waves := float64((side/256)*(side/128)) / float64(a.Units); !described {
+				most = 1.125 * math.Ceil(waves) / waves
 			}
 			if q := float64(byShape) / float64(byFLOPs); q > most || q < 0.9 {
-				t.Errorf("%s, side %d: %v by shape, %v by FLOPs", name, side, byShape, byFLOPs)
+				t.Errorf("%s, side %d: %v by shape, %v by FLOPs; want 0.9 to %.2f times that", name, side,
+					byShape, byFLOPs, most)
 			}
 		}
 	}

@@ -241,7 +241,8 @@ type WireProfile struct {
 	Name string `yaml:"name"`
 	// Port is the kind of link that accelerators must have for this wire; empty: any have it.
 	Port string `yaml:"port"`
-	// Shape is mesh for a link between every two accelerators, which share the bandwidth; empty: every
+	// Shape is mesh for a link between every two accelerators, which share the bandwidth; cube-mesh for 8
+	// accelerators with links to 4 others each, which exchange with the rest through the host; empty: every
 	// accelerator reaches any other at the bandwidth.
 	Shape     string                           `yaml:"shape"`
 	Bandwidth quantity.Value[unit.BytesPerSec] `yaml:"bandwidth"` // nominal

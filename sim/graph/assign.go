@@ -4,39 +4,36 @@ import (
 	"cmp"
 	"fmt"
 	"math"
+	"math/bits"
 	"slices"
 
 	"tandem/algo/unit"
 )
 
-// place finds the placement. A table has no layout coarser than a limit on the seconds of a rank, if it can
-// be cut so far, and the tables that cost least as replicas are replicas. place tries limits and numbers of
-// replicas in turn, as planners do that halve the hottest tables (HugeCTR), and one layout for all others
-// (TorchRec). Then it improves the best of them.
-func (p *placer) place() (*plan, error) {
-	if err := p.chooseTiers(); err != nil {
-		return nil, err
-	}
-	if err := p.priceCollectives(); err != nil {
-		return nil, err
-	}
+// search returns layouts of all tables that are good by the present estimates. A table has no layout coarser
+// than a limit on the time of a rank, if it can be cut so far, and the tables that cost least as replicas are
+// replicas. It tries limits and numbers of replicas in turn, as planners do that halve the hottest tables
+// (HugeCTR), and one layout for all others (TorchRec).
+func (a *assignment) search() (choices []int, err error) {
 	most, least := 0.0, math.Inf(1)
 	var replicas []int // tables that may be replicas, the cheapest first
-	for i := range p.tables {
-		t := &p.tables[i]
-		t.options = p.layouts(t)
-		if o := t.options; len(o) > 1 && o[0].layout == DataParallel {
+	for i := range a.tables {
+		o := a.tables[i].options
+		if len(o) > 1 && o[0].layout == DataParallel {
 			replicas = append(replicas, i)
 		}
-		for j := range t.options {
-			most, least = max(most, t.options[j].seconds), min(least, t.options[j].seconds)
+		for j := range o {
+			most, least = max(most, o[j].seconds), min(least, o[j].seconds)
 		}
 	}
-	seconds := func(table int) float64 { return p.tables[table].options[0].seconds }
+	seconds := func(table int) float64 { return a.tables[table].options[0].seconds }
 	slices.SortStableFunc(replicas, func(x, y int) int { return cmp.Compare(seconds(x), seconds(y)) })
-	a := &assignment{placer: p}
+	a.order = make([]int, len(a.tables))
+	for i, table := range replicas {
+		a.order[table] = i
+	}
 	s := start{limit: most}
-	best, choices, err := a.try(s, replicas)
+	best, choices, err := a.try(s)
 	if err != nil {
 		return nil, err
 	}
@@ -44,29 +41,33 @@ func (p *placer) place() (*plan, error) {
 		before := best
 		at := s
 		consider := func(x start) {
-			if score, c, err := a.try(x, replicas); err == nil && score < best {
+			if score, c, err := a.try(x); err == nil && score < best {
 				best, choices, at = score, c, x
 			}
 		}
-		for limit := most; limit > least/2; limit /= 2 {
+		for limit := most; limit > max(least/2, most/limitsRange); limit /= 2 {
 			consider(start{limit: limit, replicas: s.replicas})
 		}
 		for _, layout := range []Layout{TableWise, ColumnWise, ServerRowWise, Grid, RowWise} {
 			consider(start{layout: layout, replicas: s.replicas})
 		}
 		s = at
-		for n := 0; n <= len(replicas); n += 1 + n/8 {
+		for n := 0; n <= len(replicas); n += 1 + n/2 {
 			consider(start{s.limit, s.layout, n})
 		}
 		if s = at; best == before {
 			break
 		}
 	}
-	return a.improve(choices), nil
+	return choices, nil
 }
 
-// startRounds is the largest number of rounds in which place varies first the limit, then the replicas.
-const startRounds = 3
+// startRounds is the largest number of rounds in which search varies first the limit, then the replicas.
+const startRounds = 2
+
+// limitsRange is how many times the largest limit is larger than the smallest, so that even a table with
+// almost all of the work is cut for as many ranks.
+const limitsRange = 4096
 
 // start is where an improvement of a placement can begin.
 type start struct {
@@ -75,17 +76,19 @@ type start struct {
 	replicas int     // number of tables
 }
 
-// try assigns the tables as a start says. A table for which no rank has room is cut further. It returns the
+// try assigns the tables as a start says. Tables for which no rank has room are cut further. It returns the
 // score and the choices.
-func (a *assignment) try(s start, replicas []int) (score float64, choices []int, err error) {
+func (a *assignment) try(s start) (score float64, choices []int, err error) {
 	choices = make([]int, len(a.tables))
 	for i := range a.tables {
 		o := a.tables[i].options
 		at := 0
-		if len(o) > 1 && o[0].layout == DataParallel && !slices.Contains(replicas[:s.replicas], i) {
+		if len(o) > 1 && o[0].layout == DataParallel {
+			if a.order[i] < s.replicas {
+				continue
+			}
 			at = 1
-		} else if len(o) > 1 && o[0].layout == DataParallel {
-			continue
+			choices[i] = 1
 		}
 		for choices[i] = at; at < len(o) && o[choices[i]].seconds > s.limit; at++ {
 			if o[at].seconds < o[choices[i]].seconds {
@@ -98,36 +101,20 @@ func (a *assignment) try(s start, replicas []int) (score float64, choices []int,
 			}
 		}
 	}
-	for full := a.assign(choices); full >= 0; full = a.assign(choices) {
-		choice := choices[full]
-		if choice+1 == len(a.tables[full].options) {
-			return 0, nil, a.noRoom(&a.tables[full], &a.tables[full].options[choice])
-		}
-		choices[full]++
-		for i := range a.tables { // those alike that come later have no room either
-			if i > full && choices[i] == choice && a.tables[i].alike(&a.tables[full]) {
-				choices[i]++
+	for full := a.assign(choices); len(full) > 0; full = a.assign(choices) {
+		for _, table := range full {
+			if choices[table]+1 == len(a.tables[table].options) {
+				return 0, nil, a.noRoom(&a.tables[table], &a.tables[table].options[choices[table]])
 			}
+			choices[table]++
 		}
 	}
 	return a.score(), choices, nil
 }
 
-// alike reports whether two tables have the same layouts with the same work.
-func (t *placed) alike(other *placed) bool {
-	return t.Rows == other.Rows && t.Dim == other.Dim && t.IDs == other.IDs && t.tier == other.tier &&
-		t.Derived == other.Derived && t.Sequence == other.Sequence &&
-		t.Frequencies.Top() == other.Frequencies.Top() && t.unruled() && other.unruled()
-}
-
-// unruled reports whether no rule says anything of the table.
-func (t *placed) unruled() bool {
-	return t.rule.Layout == "" && t.rule.Tier == "" && len(t.rule.Ranks) == 0
-}
-
 // improve makes, step by step, the layout change that saves the most time: of a table that takes the most of
 // some kind of work on the rank that has the most of it.
-func (a *assignment) improve(choices []int) *plan {
+func (a *assignment) improve(choices []int) {
 	a.assign(choices)
 	best := a.score()
 	for range changesMax {
@@ -136,7 +123,7 @@ func (a *assignment) improve(choices []int) *plan {
 			kept := choices[candidate]
 			for option := range a.tables[candidate].options {
 				choices[candidate] = option
-				if option == kept || a.assign(choices) >= 0 {
+				if option == kept || len(a.assign(choices)) > 0 {
 					continue
 				}
 				if score := a.score(); score < best*(1-gainMin) {
@@ -153,7 +140,6 @@ func (a *assignment) improve(choices []int) *plan {
 			break
 		}
 	}
-	return a.plan(best)
 }
 
 // changesMax is the largest number of layout changes after the start.
@@ -192,56 +178,71 @@ func (t *times) sum() (sum float64) {
 	return sum
 }
 
-// assignment is a placement in the making. Its memory serves one choice of layouts after the other.
+// assignment is a placement in the making, by estimates. Its memory serves one choice of layouts after the
+// other.
 type assignment struct {
 	*placer
-	order   []piece // the first part of each table, in the order of placement
-	pieces  []piece
-	base    rankLoad   // what all ranks have
-	loads   []rankLoad // what ranks have besides; those that are not listed have nothing
-	seconds []float64  // of loads
+	once     float64  // the time of each kind of collective that any rank has, beside that of its bytes
+	order    []int    // by table: its place among the tables that may be replicas
+	sequence []turn   // in the order of placement
+	turns    [][]int  // by table and option: the place in sequence
+	chosen   []uint64 // bits, by place in sequence
+	pieces   []piece
+	full     []int      // tables without room
+	base     rankLoad   // what all ranks have
+	loads    []rankLoad // what ranks have besides; those that are not listed have nothing
+	seconds  []float64  // of loads
 }
 
-// assign places the tables as chosen. It returns the table for which no rank has room, or −1.
-func (a *assignment) assign(choices []int) (full int) {
-	a.order, a.pieces, a.base = a.order[:0], a.pieces[:0], rankLoad{}
+// assign places the tables as chosen. It returns the tables for which no rank has room.
+func (a *assignment) assign(choices []int) (full []int) {
+	a.pieces, a.base, a.full = a.pieces[:0], rankLoad{}, a.full[:0]
+	clear(a.chosen)
 	used, last := 0, -1 // the last rank that a rule names
 	for i := range a.tables {
 		o := &a.tables[i].options[choices[i]]
 		for _, rank := range a.tables[i].rule.Ranks {
 			last = max(last, rank+o.ranks-1)
 		}
-		a.order = append(a.order, piece{i, 0, 0, o})
+		at := a.turns[i][choices[i]]
+		a.chosen[at/64] |= 1 << (at % 64)
 		if o.ranks < a.net.ranks {
 			used += o.ranks * o.parts
 		} else if a.base.take(o); !a.base.fits(&option{}, &rankLoad{}, &a.room) {
-			return i
+			a.full = append(a.full, i)
+			return a.full
 		}
 	}
-	slices.SortFunc(a.order, func(x, y piece) int {
-		return cmp.Or(a.free(x)-a.free(y), cmp.Compare(y.ranks, x.ranks), cmp.Compare(y.seconds, x.seconds),
-			cmp.Compare(x.table, y.table))
-	})
 	// Ranks without a piece are all alike: a server more than could be used stands for them.
 	ranks := max(min(a.net.ranks, used+a.net.perServer), last+1)
 	a.loads, a.seconds = slices.Grow(a.loads[:0], ranks)[:ranks], slices.Grow(a.seconds[:0], ranks)[:ranks]
 	clear(a.loads)
 	clear(a.seconds)
-	for _, x := range a.order {
-		for x.part = range x.parts {
-			if x.ranks < a.net.ranks {
-				if x.rank = a.rankFor(&x); x.rank < 0 {
-					return x.table
-				}
-				for r := x.rank; r < x.rank+x.ranks; r++ {
-					a.loads[r].take(x.option)
-					a.seconds[r] += x.seconds
-				}
+	for word, set := range a.chosen {
+		for ; set != 0; set &= set - 1 {
+			if x := a.sequence[64*word+bits.TrailingZeros64(set)].piece; !a.assignTable(x) {
+				a.full = append(a.full, x.table)
 			}
-			a.pieces = append(a.pieces, x)
 		}
 	}
-	return -1
+	return a.full
+}
+
+// assignTable places the parts of a table and reports whether they have room.
+func (a *assignment) assignTable(x piece) bool {
+	for x.part = range x.parts {
+		if x.ranks < a.net.ranks {
+			if x.rank = a.rankFor(&x); x.rank < 0 {
+				return false
+			}
+			for r := x.rank; r < x.rank+x.ranks; r++ {
+				a.loads[r].take(x.option)
+				a.seconds[r] += x.seconds
+			}
+		}
+		a.pieces = append(a.pieces, x)
+	}
+	return true
 }
 
 // free returns 0 for a table whose rule names ranks, which is placed first, and else 1.
@@ -271,6 +272,15 @@ func (a *assignment) leastLoaded(o *option) (at int) {
 	at = -1
 	least := math.Inf(1)
 	for r := 0; r+o.ranks <= len(a.seconds); r += o.ranks {
+		if a.seconds[r] < least {
+			at, least = r, a.seconds[r]
+		}
+	}
+	if at >= 0 && a.loads[at].fits(o, &a.base, &a.room) {
+		return at
+	}
+	at, least = -1, math.Inf(1)
+	for r := 0; r+o.ranks <= len(a.seconds); r += o.ranks {
 		if s := a.seconds[r]; s < least && a.loads[r].fits(o, &a.base, &a.room) {
 			at, least = r, s
 		}
@@ -278,14 +288,14 @@ func (a *assignment) leastLoaded(o *option) (at int) {
 	return at
 }
 
-// score returns the sum over the kinds of work of about the largest time of any rank, with the launches of a
-// lookup and an update for each layout.
+// score returns the sum over the kinds of work of about the largest time of any rank, with what every kind of
+// collective, and a tenth of it that each layout takes once: the launches of a lookup and an update.
 func (a *assignment) score() (score float64) {
 	seen := make([]Layout, 0, 8)
-	for i := range a.order {
-		if layout := a.order[i].layout; !slices.Contains(seen, layout) {
+	for i := range a.pieces {
+		if layout := a.pieces[i].layout; !slices.Contains(seen, layout) {
 			seen = append(seen, layout)
-			score += 2 * a.accelerator.Launch.Seconds()
+			score += a.once / 10
 		}
 	}
 	for k := range kinds {
@@ -294,7 +304,10 @@ func (a *assignment) score() (score float64) {
 			powers += power32(a.base.times[k] + a.loads[r].times[k])
 		}
 		if powers > 0 {
-			score += a.once[k] + math.Pow(powers, 1./32)
+			score += math.Pow(powers, 1./32)
+			if k != onTables {
+				score += a.once
+			}
 		}
 	}
 	return score
@@ -322,26 +335,37 @@ func (a *assignment) heaviest() (tables []int) {
 	return tables
 }
 
-// plan returns the placement with its score.
-func (a *assignment) plan(score float64) *plan {
-	out := &plan{pieces: slices.Clone(a.pieces), score: score}
-	works := make([]load, len(a.loads))
+// plan returns a placement with the work of the busiest ranks.
+func (p *placer) plan(pieces []piece) *plan {
+	out := &plan{pieces: slices.Clone(pieces)}
+	works, seconds := make([]load, p.net.ranks), make([]float64, p.net.ranks)
+	bytes := make([][tiers]float64, p.net.ranks)
 	var base load
-	for _, x := range a.pieces {
-		out.mean += x.seconds * float64(x.ranks) / float64(a.net.ranks)
-		if x.ranks == a.net.ranks {
+	var baseBytes [tiers]float64
+	all := 0.0
+	for _, x := range pieces {
+		out.mean += x.seconds * float64(x.ranks) / float64(p.net.ranks)
+		if x.ranks == p.net.ranks {
 			base.add(&x.load)
+			all += x.seconds
+			for tier := range tiers {
+				baseBytes[tier] += x.bytes[tier]
+			}
 			continue
 		}
 		for r := x.rank; r < x.rank+x.ranks; r++ {
 			works[r].add(&x.load)
+			seconds[r] += x.seconds
+			for tier := range tiers {
+				bytes[r][tier] += x.bytes[tier]
+			}
 		}
 	}
-	for r := range a.loads {
+	for r := range works {
 		out.most.most(&works[r])
-		out.peak = max(out.peak, a.base.times.sum()+a.seconds[r])
+		out.peak = max(out.peak, all+seconds[r])
 		for tier := range tiers {
-			out.bytes[tier] = max(out.bytes[tier], a.base.bytes[tier]+a.loads[r].bytes[tier])
+			out.bytes[tier] = max(out.bytes[tier], baseBytes[tier]+bytes[r][tier])
 		}
 	}
 	out.most.add(&base)

@@ -91,12 +91,12 @@ func after(n Node, nodes ...int) Node {
 func (b *builder) build() error {
 	most := &b.plan.most
 	tables := float64(len(b.placer.tables))
-	ids := 0.0
+	occurrences := 0.0
 	for _, t := range b.placer.tables {
-		ids += t.IDs
+		occurrences += t.IDs
 	}
 	// Batch i+2: ids, lengths, numeric features, labels.
-	copied := b.local * (idBytes*ids + lengthBytes*tables +
+	copied := b.local * (idBytes*occurrences + lengthBytes*tables +
 		4*float64(b.job.Model.Numeric+b.job.Model.Labels))
 	wire := b.job.Cluster.HostLink
 	host := &b.job.System.NNWorker
@@ -112,28 +112,34 @@ func (b *builder) build() error {
 			Launch: unit.Tick(math.Round(b.launch)), Needs: []Need{{from, 1}}})
 	}
 	// Batch i+1: lengths now, ids once the host thread knows their number.
-	lengths, exchanged := -1, -1
-	c, err := b.net.allToAll(b.local * lengthBytes * tables)
-	if b.net.ranks > 1 {
-		n := b.collective("lengths of batch i+1", PartInput, Inputs, c, err)
-		n.AfterPrevious = []int{inputs}
-		lengths = b.add(n)
+	var lengths, prepare, ids Node
+	announced, distributed := -1, b.net.ranks > 1
+	if distributed {
+		c, err := b.net.allToAll(b.local * lengthBytes * tables)
+		lengths = b.collective("lengths of batch i+1", PartInput, Inputs, c, err)
+		lengths.AfterPrevious = []int{inputs}
+		prepare = b.kernel("group ids by rank", PartInput, Even, stream(4, 4*b.local*idBytes*occurrences))
+		prepare.Stream = Inputs
+		c, err = b.net.allToAll(max(most.ids, b.local*idBytes*occurrences))
+		ids = b.collective("ids of batch i+1", PartInput, Inputs, c, err)
+		rest := exposed("ids of batch i", PartInput, Compute, b.job.System.Pipeline.Inputs.Mid, &lengths,
+			&prepare, &ids)
+		if rest.Time > 0 {
+			b.add(rest)
+		}
+		announced = b.add(lengths)
 	}
 	lookup := b.lookup(fetched)
 	top := b.forward(lookup)
-	if lengths >= 0 {
-		b.add(Node{Name: "await lengths", Part: PartHost, Stream: Host, After: []int{lengths}})
-		bytes := max(most.ids, b.local*idBytes*ids)
-		prepare := b.kernel("group ids by rank", PartInput, Even, stream(4, 4*b.local*idBytes*ids))
-		prepare.Stream = Inputs
+	if distributed {
+		b.add(Node{Name: "await lengths", Part: PartHost, Stream: Host, After: []int{announced}})
 		b.add(prepare)
-		c, err = b.net.allToAll(bytes)
-		exchanged = b.add(b.collective("ids of batch i+1", PartInput, Inputs, c, err))
-		b.Nodes[lookup].AfterPrevious = append(b.Nodes[lookup].AfterPrevious, exchanged)
+		b.Nodes[lookup].AfterPrevious = append(b.Nodes[lookup].AfterPrevious, b.add(ids))
 	} else {
 		b.Nodes[lookup].AfterPrevious = append(b.Nodes[lookup].AfterPrevious, inputs)
 	}
 	b.backward(top)
+	b.wait()
 	// The buffers of batch i−1 are free for batch i+2.
 	b.Nodes[inputs].AfterPrevious = []int{len(b.Nodes) - 1}
 	if b.err != nil {
@@ -147,6 +153,7 @@ func (b *builder) build() error {
 
 // lookup adds the lookup of the rows.
 func (b *builder) lookup(fetched int) int {
+	b.ofTables("kernels of each table", PartEmbeddingForward, Forward)
 	n := b.kernel("lookup", PartEmbeddingForward, Forward, stream(b.plan.layouts(), b.plan.most.lookup))
 	if fetched >= 0 {
 		n.AfterPrevious = []int{fetched}
@@ -216,15 +223,19 @@ func (b *builder) fused(name, part string, phase Phase, values int) {
 
 // multiply adds the product of an m×k and a k×n matrix of activations, weights or their gradients.
 func (b *builder) multiply(name, part string, phase Phase, m, n, k int) int {
-	return b.add(b.kernel(name, part, phase, b.job.Cluster.Accelerator.MatMul(device.Product{
+	b.cast(name, part, phase, m*k+k*n)
+	node := b.kernel(name, part, phase, b.job.Cluster.Accelerator.MatMul(device.Product{
 		Batch: 1, M: m, N: n, K: k, Value: b.job.Precisions.Activations.Bytes(),
 		Precision: b.job.Precisions.Compute.Device(),
-	})))
+	}))
+	node.Time = unit.Tick(math.Round(float64(b.job.System.DenseKernels.Products.Mid) * float64(node.Time)))
+	return b.add(node)
 }
 
 // layerForward adds a layer: a product with the bias, and the activation function.
 func (b *builder) layerForward(p model.Product) {
 	b.multiply(p.Name, PartDenseForward, Forward, int(b.local), p.Out, p.In)
+	b.pass(p.Name, PartDenseForward, Forward, 2*p.Out)
 	if p.Activated {
 		b.fused(p.Name+" activation", PartDenseForward, Forward, 2*p.Out)
 	}
@@ -233,6 +244,7 @@ func (b *builder) layerForward(p model.Product) {
 // layerBackward adds the backward pass of a layer: activation function, gradients of weights and input. It
 // returns the last node.
 func (b *builder) layerBackward(p model.Product) int {
+	b.pass(p.Name, PartDenseBackward, Backward, 2*p.Out)
 	if p.Activated {
 		b.fused(p.Name+" activation back", PartDenseBackward, Backward, 3*p.Out)
 	}
@@ -295,6 +307,7 @@ func (b *builder) backward(loss int) {
 	layers(b.network.Bottom)
 	passes := int(math.Ceil(float64(b.job.System.EmbeddingKernels.Passes.Mid)))
 	b.add(b.kernel("sort of ids", PartEmbeddingBackward, Backward, stream(3+passes, most.sort)))
+	b.ofTables("kernels of each table back", PartEmbeddingBackward, Backward)
 	b.add(after(b.kernel("update of rows", PartEmbeddingBackward, Backward,
 		stream(b.plan.layouts(), most.update)), ready))
 	if most.reduce > 0 && b.net.ranks > 1 {
@@ -342,6 +355,16 @@ func (b *builder) optimizer(reduced []int) {
 	if b.job.Precisions.Activations != model.Float32 {
 		bytes += 2 * float64(parameters)
 	}
-	n := b.kernel("dense optimizer", PartOptimizer, Even, stream(2, bytes+b.plan.most.dense))
+	perTensor := float64(b.job.System.DenseKernels.TensorLaunches.Mid)
+	launches := 2 + int(math.Round(perTensor*float64(b.tensors())))
+	n := b.kernel("dense optimizer", PartOptimizer, Even, stream(launches, bytes+b.plan.most.dense))
+	all := make([]*Node, len(reduced))
+	for i, at := range reduced {
+		all[i] = &b.Nodes[at]
+	}
+	rest := exposed("gradients", PartAllReduce, Collectives, b.job.System.Pipeline.Reductions.Mid, all...)
+	if rest.Time > 0 {
+		reduced = append(reduced, b.add(after(rest, len(b.Nodes)-1)))
+	}
 	b.add(after(n, slices.Clone(reduced)...))
 }

@@ -62,7 +62,7 @@ func newNetwork(c *Cluster, p *system.Profile, ranks int) (*network, error) {
 	n.reduce = topo.Pricing{Protocols: list, Inside: share(inside.AllReduce.Mid, inside),
 		Across: share(across.AllReduce.Mid, across)}
 	n.exchange = topo.Pricing{Protocols: list, Inside: share(inside.AllToAll.Mid, inside),
-		Across: share(across.AllToAll.Mid, across)}
+		Across: share(across.AllToAll.Mid, across), Relayed: min(1, p.Pipeline.Relayed.Mid)}
 	return n, nil
 }
 

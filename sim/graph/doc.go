@@ -12,6 +12,13 @@
 // others await it in every collective. And the random factors on forward and backward are those of the
 // slowest rank.
 //
+// # Placement
+//
+// Tables are placed in several ways, each good by prices that have no rate of the cluster in them, and the
+// step of every placement is simulated. The fastest is the result. A planner with the cluster's own prices
+// jumps from one placement to another that its estimates take for better, and a better network made steps
+// longer.
+//
 // # The step
 //
 // Batches are in three places at once, as in TorchRec's TrainPipelineSparseDist: step i computes batch i,

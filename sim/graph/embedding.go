@@ -15,6 +15,9 @@ const (
 	lengthBytes = 8
 )
 
+// gradientBytes are of a value of a row's gradient between kernels.
+const gradientBytes = 4
+
 // kernels prices work on tables in an accelerator's memory.
 type kernels struct {
 	accelerator *device.Accelerator
@@ -83,10 +86,11 @@ func (k *kernels) load(u use) load {
 		Forward: k.system.Forward.Mid, Backward: k.system.Backward.Mid,
 		Passes: float64(k.system.Passes.Mid),
 	}
+	unfused := 2 * float64(k.system.UpdatePasses.Mid) * u.occurrences * float64(u.dim) * gradientBytes
 	return load{
 		lookup: float64(k.accelerator.Lookup(e).Bytes),
 		sort:   float64(k.accelerator.SortIDs(e).Bytes),
-		update: float64(k.accelerator.UpdateRows(e).Bytes),
+		update: float64(k.accelerator.UpdateRows(e).Bytes) + unfused,
 		ids:    idBytes*u.occurrences + lengthBytes*u.samples,
 	}
 }

@@ -58,7 +58,7 @@ func example(t testing.TB, c *Cluster, name string, gpus, batch int) Job {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := system.Load("model-parallel")
+	s, err := system.LoadUncalibrated("hugectr")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -97,7 +97,7 @@ func ideal(t testing.TB) (*Cluster, *system.Profile) {
 		Inside:   topo.Inside{Kind: topo.InsideSwitch, Rate: 100e9},
 		HostLink: topo.HostLink{Rate: 50e9}, Cards: topo.Cards{Count: 4, Rate: 10e9}}}
 	c.Topology.Network = topo.Network{Kind: topo.NetworkFlat}
-	s, err := system.Load("model-parallel")
+	s, err := system.LoadUncalibrated("hugectr")
 	if err != nil {
 		t.Fatal(err)
 	}

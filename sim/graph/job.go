@@ -38,6 +38,9 @@ type Job struct {
 	// Steps is the number of steps to simulate; 0: stepsDefault.
 	Steps int
 	Seed  uint64
+	// Slow is how many times as long work takes on the slowest rank, which the others await in every
+	// collective: its kernels and its host thread, not its copies. 0 means 1.
+	Slow float64
 }
 
 // Steps to simulate. The warm-up fills the pipeline of batches.
@@ -59,6 +62,8 @@ func (j *Job) validate() error {
 		return fmt.Errorf("graph: %d GPUs; want at least 1", j.GPUs)
 	case j.GlobalBatch < 0:
 		return fmt.Errorf("graph: global batch of %d samples; want at least one for each GPU", j.GlobalBatch)
+	case j.Slow != 0 && !(j.Slow >= 1):
+		return fmt.Errorf("graph: a rank that takes %g times as long; want 1 or more", j.Slow)
 	case j.Steps < 0 || j.Steps > stepsMax:
 		return fmt.Errorf("graph: %d steps; want 1 to %d, or 0 for %d", j.Steps, stepsMax, stepsDefault)
 	}

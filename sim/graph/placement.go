@@ -89,8 +89,7 @@ type placer struct {
 	local   float64        // of one
 	room    [tiers]float64 // bytes for tables of each rank
 	missed  map[cacheUse]float64
-	once    times // of kinds of work that any rank has, in a step
-	perByte times // of those kinds that are collectives
+	perByte times // of the kinds of work that are collectives, in a step
 }
 
 // plan is a placement with the work of the busiest ranks.
@@ -99,7 +98,6 @@ type plan struct {
 	most   load           // of each kind of work, that of the rank with the most
 	peak   float64        // seconds of the rank with the most
 	mean   float64        // … of all ranks
-	score  float64        // by which plans are compared: less is better
 	bytes  [tiers]float64 // of the rank with the most
 }
 
@@ -253,7 +251,7 @@ type cacheUse struct{ rows, draws, top, cached float64 }
 // times returns the times by which tables are placed, without those that are due once in a step.
 func (p *placer) times(l *load) (t times) {
 	fetch, _ := p.fetchSeconds(l)
-	t[onTables] = (l.lookup+l.sort+l.update+l.dense)/p.streamRate() + fetch
+	t[onTables] = l.streamed()/p.streamRate() + fetch
 	t[ofRows], t[inServers] = l.exchange*p.perByte[ofRows], l.inside*p.perByte[inServers]
 	t[amongRanks], t[ofReplicas] = l.scatter*p.perByte[amongRanks], l.reduce*p.perByte[ofReplicas]
 	return t
@@ -297,7 +295,6 @@ func (p *placer) priceCollectives() error {
 			return fmt.Errorf("graph: %w", err)
 		}
 		p.perByte[kind] = x.times * (much.time - little.time).Seconds() / (3 * x.bytes)
-		p.once[kind] = max(0, x.times*little.time.Seconds()-x.bytes*p.perByte[kind])
 	}
 	return nil
 }

@@ -112,14 +112,15 @@ func TestHotTableIsCut(t *testing.T) {
 	}
 }
 
-// A tiny table is replicated: an all-reduce of its gradients moves less than its pooled rows.
+// A tiny table is replicated on two servers: an all-reduce of its gradients moves less over the network than
+// its pooled rows.
 func TestSmallTableIsReplicated(t *testing.T) {
 	c, s := ideal(t)
 	m := even(t, 8, 1e6)
 	tiny := m.Groups[0]
 	tiny.Name, tiny.Count, tiny.Rows = "tiny", 1, 10
 	m.Groups = append(m.Groups, tiny)
-	for _, shard := range run(t, Job{Model: m, Cluster: c, System: s, GPUs: 4}).Placement {
+	for _, shard := range run(t, Job{Model: m, Cluster: c, System: s, GPUs: 8}).Placement {
 		if (shard.Layout == DataParallel) != (shard.Table == "tiny") {
 			t.Errorf("table %s is placed by %s", shard.Table, shard.Layout)
 		}
@@ -179,14 +180,14 @@ func TestGridCutsColumnsOverServersAndRowsInside(t *testing.T) {
 	}
 }
 
-// Hot tables are cut until no rank has far more work than the others, and twice the GPUs are not slower: what
+// Hot tables are cut until no rank has twice the work of the mean, and twice the GPUs are not slower: what
 // grows with them is the latency of collectives.
 func TestHotTablesAreCutAtManyRanks(t *testing.T) {
 	for _, name := range []string{"mlperf-dcnv2", "mlperf-dlrm"} {
 		var steps []float64
 		for _, gpus := range []int{64, 128} {
 			r := run(t, example(t, dgxH100(t), name, gpus, 55_296))
-			if r.Balance < 0.7 {
+			if r.Balance < 0.5 {
 				t.Errorf("%s on %d GPUs: balance %.2f", name, gpus, r.Balance)
 			}
 			steps = append(steps, float64(r.StepTime))

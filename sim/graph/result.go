@@ -60,20 +60,16 @@ func Run(ctx context.Context, j Job) (*Result, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	b, memory, err := prepare(&j)
+	b, memory, plans, err := prepare(&j)
 	if err != nil {
 		return nil, err
 	}
-	if err := b.build(); err != nil {
+	trace, err := b.runFastest(plans)
+	if err != nil {
 		return nil, err
 	}
+	b.account(memory)
 	steps := j.Steps
-	sigma := float64(j.System.NNWorker.Jitter.Mid)
-	var factors func(int) Factors
-	if sigma > 0 {
-		factors = slowest(sigma, j.GPUs, j.Seed, steps+stepsWarm)
-	}
-	trace := b.Run(steps+stepsWarm, stepsWarm, factors)
 	r := &Result{GlobalBatch: j.GlobalBatch, Memory: *memory, Placement: b.placer.shards(b.plan),
 		Balance: b.plan.mean / b.plan.peak, Step: &b.Step, Events: trace.Events}
 	for i := range steps {
@@ -111,15 +107,52 @@ func Run(ctx context.Context, j Job) (*Result, error) {
 	return r, nil
 }
 
-// prepare places the tables and counts the memory.
-func prepare(j *Job) (*builder, *Memory, error) {
+// runFastest runs the steps of every placement, and keeps the one that ends first.
+func (b *builder) runFastest(plans []*plan) (best Trace, err error) {
+	j, base, fastest := b.job, *b, *b
+	steps := j.Steps + stepsWarm
+	var factors func(int) Factors
+	if sigma := float64(j.System.NNWorker.Jitter.Mid); sigma > 0 {
+		factors = slowest(sigma, j.GPUs, j.Seed, steps)
+	}
+	for i, plan := range plans {
+		*b = base
+		b.plan = plan
+		if err := b.build(); err != nil {
+			return Trace{}, err
+		}
+		b.slowDown(j.Slow)
+		trace := b.Run(steps, stepsWarm, factors)
+		if took := func(t *Trace) unit.Tick { return t.Ends[steps-1] - t.Ends[stepsWarm-1] }; i == 0 ||
+			took(&trace) < took(&best) {
+			best, fastest = trace, *b
+		}
+	}
+	*b = fastest
+	return best, nil
+}
+
+// account adds what the tables of the placement take to the memory.
+func (b *builder) account(memory *Memory) {
+	state, all := 0.0, 0.0
+	for _, t := range b.placer.tables {
+		state += t.Rows * float64(b.placer.optimizer.State(t.Dim))
+		all += t.all()
+	}
+	memory.State = unit.Bytes(b.plan.bytes[0] * state / all)
+	memory.Tables = unit.Bytes(b.plan.bytes[0]) - memory.State
+	memory.HostTables = unit.Bytes(b.plan.bytes[1] + b.plan.bytes[2])
+}
+
+// prepare finds the placements of the tables that fit, and counts the memory beside the tables.
+func prepare(j *Job) (*builder, *Memory, []*plan, error) {
 	net, err := newNetwork(j.Cluster, j.System, j.GPUs)
 	if err != nil {
-		return nil, nil, fmt.Errorf("graph: %w", err)
+		return nil, nil, nil, fmt.Errorf("graph: %w", err)
 	}
 	local := (j.GlobalBatch + j.GPUs - 1) / j.GPUs
 	b := &builder{job: j, net: net, local: float64(local), network: j.Model.Network()}
-	b.Interference = min(float64(j.System.NNWorker.Interference.Mid), interferenceMax)
+	b.Interference = j.System.NNWorker.InterferenceShare()
 	host := &j.System.NNWorker
 	b.launch = float64(host.LaunchTime.Mid) * (1 - min(1, host.Captured.Mid)) / speed(j.Cluster.Server)
 	p := &placer{
@@ -134,12 +167,12 @@ func prepare(j *Job) (*builder, *Memory, error) {
 		p.tables = append(p.tables, t)
 	}
 	if err := p.applyRules(j.Placement); err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
 	memory := b.memory(tables)
 	p.room[0] = float64(memory.Capacity - memory.Reserve - memory.Dense - memory.Activations - memory.Buffers)
 	if p.room[0] < 0 {
-		return nil, nil, fmt.Errorf("graph: of %v of an accelerator, %v are reserved, and the dense "+
+		return nil, nil, nil, fmt.Errorf("graph: of %v of an accelerator, %v are reserved, and the dense "+
 			"network takes %v, "+
 			"activations of %d samples %v, and batches %v: %w; use smaller batches", memory.Capacity,
 			memory.Reserve, memory.Dense, local, memory.Activations, memory.Buffers, ErrMemory)
@@ -148,24 +181,10 @@ func prepare(j *Job) (*builder, *Memory, error) {
 	reserve := float64(j.System.EmbeddingKernels.HostReserve.Mid)
 	p.room[1] = float64(j.Cluster.Server.Memory) * (1 - reserve) / per
 	p.room[2] = float64(j.Cluster.Server.SSD) / per
-	if b.plan, err = p.place(); err != nil {
-		return nil, nil, err
-	}
 	b.placer = p
-	state := 0.0
-	all := 0.0
-	for _, t := range p.tables {
-		state += t.Rows * float64(p.optimizer.State(t.Dim))
-		all += t.all()
-	}
-	memory.State = unit.Bytes(b.plan.bytes[0] * state / all)
-	memory.Tables = unit.Bytes(b.plan.bytes[0]) - memory.State
-	memory.HostTables = unit.Bytes(b.plan.bytes[1] + b.plan.bytes[2])
-	return b, memory, nil
+	plans, err := p.place()
+	return b, memory, plans, err
 }
-
-// interferenceMax keeps some speed for kernels.
-const interferenceMax = 0.9
 
 // speed returns the speed of a host's core relative to that of which system software is priced.
 func speed(h *device.Host) float64 {

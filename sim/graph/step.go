@@ -84,6 +84,20 @@ func (s *Step) add(n Node) int {
 	return len(s.Nodes) - 1
 }
 
+// slowDown makes the kernels and the host thread of the step take a number of times as long; 0 means 1.
+func (s *Step) slowDown(factor float64) {
+	if factor == 0 {
+		return
+	}
+	for i := range s.Nodes {
+		n := &s.Nodes[i]
+		n.Launch = n.Launch.Scale(factor)
+		if n.Kind == Kernel || n.Stream == Host {
+			n.Time = n.Time.Scale(factor)
+		}
+	}
+}
+
 // Validate reports the first node that cannot run.
 func (s *Step) Validate() error {
 	if !(s.Interference >= 0 && s.Interference < 1) {

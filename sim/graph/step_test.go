@@ -156,3 +156,21 @@ func TestStepsWithFaultsAreRefused(t *testing.T) {
 		}
 	}
 }
+
+// On a slow rank kernels, the host thread and its launches take longer, collectives and copies do not. Here
+// the kernel of 10 waits for its launch of 2, and the collective of 5 follows with the launch of 3 done
+// meanwhile; the node of the host thread takes 1.
+func TestSlowRankStretchesWhatItDoes(t *testing.T) {
+	for factor, want := range map[float64]unit.Tick{0: 1 + 2 + 10 + 5, 1: 18, 3: 3*(1+2+10) + 5} {
+		s := Step{}
+		s.add(Node{Name: "host", Stream: Host, Time: 1})
+		k := s.add(Node{Name: "kernel", Stream: Compute, Kind: Kernel, Time: 10, Launch: 2})
+		c := Node{Name: "collective", Stream: Collectives, Kind: Collective, Time: 5, Launch: 3}
+		last := s.add(after(c, k))
+		s.Nodes[0].AfterPrevious = []int{last}
+		s.slowDown(factor)
+		if got := durations(t, s, 3); got[1] != want {
+			t.Errorf("factor %v: a step takes %v, want %v", factor, got[1], want)
+		}
+	}
+}

@@ -185,5 +185,15 @@ func (f Frequencies) Share(rows float64) (share float64) {
 	return min(1, share)
 }
 
+// Probability returns the probability that a draw is the row of a rank, counted from 1.
+func (f Frequencies) Probability(rank float64) float64 {
+	for _, part := range f.parts {
+		if rank < part.hi {
+			return part.probability(rank)
+		}
+	}
+	return 0
+}
+
 // Top returns the share of the most frequent row.
 func (f Frequencies) Top() float64 { return f.parts[0].probability(1) }

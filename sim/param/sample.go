@@ -31,8 +31,14 @@ func (v Vector) Fix(p Point) {
 // At returns the value at a position of the range.
 func (e Entry) At(position float64) float64 {
 	low, mid, high := e.Span()
+	return At(low, mid, high, e.LessIsBetter(), position)
+}
+
+// At returns the value at a position of a range: the worse end at −1, mid at 0, the better end at 1. Between
+// them it is linear.
+func At(low, mid, high float64, lessIsBetter bool, position float64) float64 {
 	worse, better := low, high
-	if e.LessIsBetter() {
+	if lessIsBetter {
 		worse, better = high, low
 	}
 	end := better
@@ -40,6 +46,23 @@ func (e Entry) At(position float64) float64 {
 		end = worse
 	}
 	return mid + math.Abs(position)*(end-mid)
+}
+
+// Position returns the position of a value in the range: the inverse of At. A value beyond an end has the
+// position of the end.
+func (e Entry) Position(value float64) float64 {
+	low, mid, high := e.Span()
+	end, sign := high, 1.0
+	if value < mid {
+		end, sign = low, -1
+	}
+	if e.LessIsBetter() {
+		sign = -sign
+	}
+	if end == mid {
+		return 0
+	}
+	return sign * min(1, (value-mid)/(end-mid))
 }
 
 // Known reports whether the range has one value only.

@@ -105,10 +105,13 @@ func newScale(e param.Entry) scale {
 		}
 	}
 	for _, share := range []string{"share", "captured", "fused", "all-reduce", "all-to-all", "forward",
-		"backward"} {
+		"backward", "inputs", "reductions", "relayed", "host-reserve"} {
 		if strings.HasSuffix(e.Name, share) {
 			s.most = 1
 		}
+	}
+	if strings.HasSuffix(e.Name, "dense-kernels.products") {
+		s.least = 1 // a multiple of the best kernel
 	}
 	return s
 }

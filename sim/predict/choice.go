@@ -34,8 +34,12 @@ type Choice struct {
 	Staleness                *int   // τ; nil: 9
 	RowPrecision             string // of rows in memory: fp32, fp16 or bf16
 	Precision                string // of matrix products: fp32, tf32 or half
-	Faults                   fault.Plan
-	// ModeSettings are settings of the mode, by their names, and Set parameters of the simulation.
+	// Hot says which rows every rank holds.
+	Hot    job.Hot `yaml:"hot,omitempty"`
+	Faults fault.Plan
+	Slow   fault.Slows `yaml:",omitempty"` // roles
+	// ModeSettings are settings of the mode, by their names, and Set parameters of the simulation. Set also
+	// has hot.share, hot.most and hot.every, which replace those of Hot.
 	ModeSettings map[string]int
 	Set          map[string]string
 }
@@ -63,10 +67,16 @@ func (c Choice) On(section job.Cluster) (j *Job, notes []string, err error) {
 	if c.Model == "" {
 		return nil, nil, fmt.Errorf("%w: the cluster %s names no model; name one", ErrChoice, section.Preset)
 	}
-	j = &Job{Job: job.Default()}
-	if j.Model, err = model.Load(c.Model); err != nil {
+	m, err := model.Load(c.Model)
+	if err != nil {
 		return nil, nil, fmt.Errorf("model: %w", err)
 	}
+	return c.With(section, m)
+}
+
+// With returns the job of a choice on a cluster, with a model in place of the profile that the choice names.
+func (c Choice) With(section job.Cluster, m *model.Model) (j *Job, notes []string, err error) {
+	j = &Job{Job: job.Default(), Model: m}
 	if c.Accelerator != "" {
 		section.SetAccelerator(c.Accelerator)
 	}
@@ -78,6 +88,9 @@ func (c Choice) On(section job.Cluster) (j *Job, notes []string, err error) {
 	}
 	if c.Precision != "" {
 		section.Precision = c.Precision
+	}
+	if c.Set, err = SetHot(&c.Hot, c.Set); err != nil {
+		return nil, nil, err
 	}
 	if len(c.Set) > 0 {
 		set := maps.Clone(section.Set)
@@ -95,6 +108,9 @@ func (c Choice) On(section job.Cluster) (j *Job, notes []string, err error) {
 		return nil, nil, err
 	}
 	if err := j.train(&c); err != nil {
+		return nil, nil, err
+	}
+	if err := j.checkHotRows(); err != nil {
 		return nil, nil, err
 	}
 	j.describe()
@@ -149,7 +165,8 @@ func (j *Job) train(c *Choice) error {
 	if j.Model.Precisions.Wire != model.Float32 {
 		j.Wire.Precision = compress.FP16
 	}
-	j.Faults = c.Faults
+	j.Job.Rows.Hot = c.Hot
+	j.Faults, j.Slow = c.Faults, c.Slow
 	staleness := stalenessDefault
 	if c.Staleness != nil {
 		staleness = *c.Staleness
@@ -201,6 +218,9 @@ func near(name string) string {
 // Check reports a cluster that cannot run the system, or a training that is out of range.
 func (j *Job) Check() error {
 	h := j.Hardware
+	if err := j.checkHotRows(); err != nil {
+		return err
+	}
 	if h.System.Architecture == system.StepGraph {
 		if j.Model == nil {
 			return fmt.Errorf("%w: system %s keeps tables on the accelerators, and the job names no model; "+
@@ -219,7 +239,7 @@ func (j *Job) Check() error {
 		if x.group.Count.Mid < 1 {
 			return fmt.Errorf("%w: cluster %s has no hosts for %s, which system %s needs; give %s in the "+
 				"section cluster of a job file, or choose system %s", cost.ErrIncompatible, h.Cluster.Preset,
-				x.role, h.System.Name, x.key, "model-parallel")
+				x.role, h.System.Name, x.key, "hugectr")
 		}
 	}
 	return j.ValidateTimed()

@@ -22,8 +22,15 @@
 //
 // What is not known is a range, never a bare number. All ranges together span a box of named parameters
 // (sim/param), which are found by the YAML keys of the profiles, such as embedding-ps.memory-latency. A
-// prediction is the run at the middle of the box. Its interval holds the central 98 % of the runs at sampled
-// points. The spread over seeds, which stands for jitter, is kept apart.
+// prediction is the run at the middle of the box or, of a step graph, at the sampled point with the median
+// throughput. Its interval holds the central 98 % of the runs at sampled points, with the error that earlier
+// predictions had where the system's profile has an Accuracy. The spread over seeds, which stands for jitter,
+// is kept apart.
+//
+// A calibration of the system software (system.Calibration) replaces the ranges of its quantities by those
+// that its points span. The middle is the first point. Sampled points take the calibrated
+// quantities together from one point of the calibration, because measured steps often fix a sum of two costs
+// better than either.
 //
 // All predictions sample the same points. Ratios of modes, which share their hardware, therefore have
 // narrower intervals than either. The price: the points are not independent evidence.

@@ -41,7 +41,7 @@ func Effects(ctx context.Context, j *Job, o Options) ([]Effect, error) {
 		}
 	}
 	v := j.Parameters()
-	points := v.Sample(2*effectPoints, sampleSeed+1)
+	points := j.sample(2*effectPoints, sampleSeed+1)
 	base, other := points[:effectPoints], points[effectPoints:]
 	var unknown []int
 	for i, e := range v {
@@ -106,7 +106,7 @@ func shares(v param.Vector, unknown []int, logs []float64) (effects []Effect) {
 // are left out. It returns at most most parameters. It runs no simulation.
 func MainEffects(j *Job, values []float64, most int) []Effect {
 	v := j.Parameters()
-	points := v.Sample(len(values), sampleSeed)
+	points := j.sample(len(values), sampleSeed)
 	var kept []int
 	for k, x := range values {
 		if !math.IsNaN(x) {

@@ -68,7 +68,7 @@ func Example() {
 	}
 	fmt.Printf("10 %% better %s: %+.1f %%\n", changes[0].Name, 100*changes[0].Change)
 	// Output:
-	// 111 thousand samples/s, from 58 to 149
-	// a step takes 18.5 ms, bound by DS: all-reduce inside servers (nvlink2-off)
-	// 10 % better wire inside servers: +4.7 %
+	// 109 thousand samples/s, from 58 to 148
+	// a step takes 18.7 ms, bound by DS: all-reduce inside servers (nvlink2-off)
+	// 10 % better wire inside servers: +4.6 %
 }

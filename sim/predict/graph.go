@@ -3,12 +3,18 @@ package predict
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"slices"
 
+	"tandem/algo/protocol/msg"
+	"tandem/algo/protocol/role"
+	"tandem/sim/cluster"
+	"tandem/sim/cost"
 	"tandem/sim/device"
 	"tandem/sim/graph"
 	"tandem/sim/model"
 	"tandem/sim/station"
+	"tandem/sim/system"
 	"tandem/sim/topo"
 )
 
@@ -23,14 +29,13 @@ func (j *Job) runGraph(ctx context.Context, steps int, seed uint64) (Result, err
 	if placement == nil {
 		placement = j.Placement
 	}
-	groups, devices := r.Servers("server", j.Roles.Ranks)
+	if err := j.CheckSlow(); err != nil {
+		return Result{}, err
+	}
 	g, err := graph.Run(ctx, graph.Job{
 		Model: j.Model, System: &j.Hardware.System, GPUs: j.Roles.Ranks, GlobalBatch: j.Training.GlobalBatch,
 		Precisions: precisions, Steps: steps, Seed: seed, Placement: placement,
-		Cluster: &graph.Cluster{
-			Accelerator: r.Devices[devices[0]], Server: r.ServerHost, HostLink: r.HostLinkWire,
-			Topology: topo.Spec{Groups: groups, Network: r.Network(groups)},
-		},
+		Slow: j.slowestRank(), Cluster: graphCluster(r, j.Roles.Ranks),
 	})
 	if err != nil {
 		return Result{}, err
@@ -43,6 +48,38 @@ func (j *Job) runGraph(ctx context.Context, steps int, seed uint64) (Result, err
 			Stations: j.Roles.Ranks, MeanBusy: s.Busy})
 	}
 	return result, nil
+}
+
+// CheckSlow reports the first slow role that a prediction does not have. A step graph has ranks only.
+func (j *Job) CheckSlow() error {
+	if j.Hardware.System.Architecture != system.StepGraph {
+		return cluster.CheckSlow(j.Hardware, j.Job)
+	}
+	for i, x := range j.Slow {
+		if x.Role.Role != msg.NNWorker {
+			return fmt.Errorf("slow[%d].role = %v; system %s has no roles but nn-worker", i, x.Role,
+				j.Hardware.System.Name)
+		}
+	}
+	return j.Slow.ValidateRoles(&role.Config{Ranks: int32(j.Roles.Ranks)})
+}
+
+// slowestRank returns how many times as long work takes on the slowest rank.
+func (j *Job) slowestRank() float64 {
+	factor := 1.0
+	for rank := range int32(j.Roles.Ranks) {
+		factor = max(factor, j.Slow.Factor(msg.Address{Role: msg.NNWorker, Index: rank}))
+	}
+	return factor
+}
+
+// graphCluster returns the servers of some accelerators.
+func graphCluster(r *cost.Resolved, gpus int) *graph.Cluster {
+	groups, devices := r.Servers("server", gpus)
+	return &graph.Cluster{
+		Accelerator: r.Devices[devices[0]], Server: r.ServerHost, HostLink: r.HostLinkWire,
+		Topology: topo.Spec{Groups: groups, Network: r.Network(groups)},
+	}
 }
 
 // merged returns bottlenecks of a step graph by what can be bought or improved as a whole.

@@ -2,6 +2,7 @@ package predict
 
 import (
 	"slices"
+	"strings"
 
 	"tandem/algo/job"
 	nn "tandem/algo/numeric/model"
@@ -31,12 +32,28 @@ type Job struct {
 // modelPrefix begins the names of the parameters of a model.
 const modelPrefix = "model"
 
+// creation begins the names of the parameters of new rows.
+const creation = "system.embedding-ps.create."
+
 // Parameters returns all parameters of a prediction, as a view: a change of a parameter is one of the job's
 // hardware or model.
 func (j *Job) Parameters() param.Vector {
-	v := j.Hardware.Parameters()
+	v := j.HardwareParameters()
 	if j.Model != nil {
 		v = append(v, param.Collect(modelPrefix, j.Model)...)
+	}
+	return v
+}
+
+// HardwareParameters returns the parameters of the hardware and its software, which come first among all.
+// Those of new rows are left out where no row is new, and those of hot rows where none is hot.
+func (j *Job) HardwareParameters() param.Vector {
+	v := j.Hardware.Parameters()
+	if j.Workload.Created == 0 {
+		v = slices.DeleteFunc(v, func(e param.Entry) bool { return strings.HasPrefix(e.Name, creation) })
+	}
+	if j.HasHotRows() {
+		v = append(v, j.Hardware.HotParameters()...)
 	}
 	return v
 }
@@ -77,7 +94,11 @@ func (j *Job) describe() {
 	if rows == "" {
 		rows = j.Model.Precisions.Rows
 	}
-	j.Workload, j.Layout = cost.ModelWorkload(j.Model, rows), j.Model.Layout()
+	var hot job.Hot
+	if j.HasHotRows() {
+		hot = j.Job.Rows.Hot
+	}
+	j.Workload, j.Layout = cost.ModelWorkload(j.Model, rows, hot), j.Model.Layout()
 }
 
 // tablesVary reports whether the points of the box have different numbers of tables.

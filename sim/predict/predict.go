@@ -1,6 +1,7 @@
 package predict
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"math"
@@ -50,13 +51,17 @@ const sampleSeed = 1
 
 // Prediction is what was predicted of a job.
 type Prediction struct {
-	Mid         Result  // at the middle of the box; throughput and time of a step are means over seeds
+	// Mid is of roles at the middle of the box, and of a step graph at the sampled point with the median
+	// throughput, if there are samples. Throughput and time of a step are means over seeds.
+	Mid         Result
 	Worst, Best float64 // samples a second at the two ends of the box; 0 without samples
-	// Interval is the 1st and 99th percentile of the throughput over the sampled points; nil without.
+	// Interval is the 1st and 99th percentile of the throughput over the sampled points, widened to contain
+	// Mid; nil without.
 	Interval *Interval
-	// CI95 is the 95 % confidence interval of the mean throughput over seeds at the middle; nil for one seed.
+	// CI95 is the 95 % confidence interval of the mean throughput over seeds, where Mid is; nil for one seed.
 	CI95 *Interval
-	// Samples are the throughputs at the sampled points, in their order; NaN where the job does not fit.
+	// Samples are the throughputs at the sampled points, in their order, with the error of the model as far
+	// as the system's profile knows it; NaN where the job does not fit.
 	Samples []float64
 }
 
@@ -80,51 +85,103 @@ func Run(ctx context.Context, j *Job, o Options) (*Prediction, error) {
 	seeds := max(1, o.Seeds)
 	var points []param.Point
 	if o.Samples > 1 {
-		v := j.Parameters()
-		points = v.Sample(o.Samples, sampleSeed)
-		if !o.WithoutEnds {
+		points = j.sample(o.Samples, sampleSeed)
+		if v := j.Parameters(); !o.WithoutEnds {
 			points = append(points, v.Everywhere(-1), v.Everywhere(1))
 		}
 	}
-	results := make([]Result, seeds+len(points))
-	errs := make([]error, len(results))
-	count := o.counter(len(results))
-	var err error
-	if j, results[0], err = o.place(ctx, j); err != nil {
+	count := o.counter(seeds + len(points))
+	j, first, err := o.place(ctx, j)
+	if err != nil {
 		return nil, err
 	}
-	parallel.ForEach(workers(&o), len(results), func(i int) {
-		if errs[i] = ctx.Err(); i > 0 && errs[i] == nil {
-			if i < seeds {
-				results[i], errs[i] = o.run(ctx, j, o.Seed+uint64(i))
-			} else {
-				results[i], errs[i] = o.run(ctx, j.At(points[i-seeds]), o.Seed)
-			}
+	sampled := make([]Result, len(points))
+	err = o.each(ctx, len(points), count, func(i int) (err error) {
+		if sampled[i], err = o.run(ctx, j.At(points[i]), o.Seed); DoesNotFit(err) {
+			sampled[i].Throughput, err = math.NaN(), nil
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	middle := j
+	if k := medianOf(sampled[:min(o.Samples, len(points))]); k >= 0 && first.Graph != nil {
+		middle, first = j.At(points[k]), sampled[k]
+	}
+	repeated := make([]Result, seeds)
+	err = o.each(ctx, seeds, count, func(i int) (err error) {
+		if repeated[i] = first; i > 0 {
+			repeated[i], err = o.run(ctx, middle, o.Seed+uint64(i))
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	p.Mid = first
+	p.Mid.Throughput, p.Mid.StepTime = means(repeated)
+	p.CI95 = confidence(repeated)
+	if len(points) > 0 {
+		for _, r := range sampled[:o.Samples] {
+			p.Samples = append(p.Samples, r.Throughput)
+		}
+		j.addErrors(p.Samples)
+		if !o.WithoutEnds {
+			p.Worst, p.Best = sampled[o.Samples].Throughput, sampled[o.Samples+1].Throughput
+		}
+		if p.Interval = Percentiles(p.Samples); p.Interval != nil {
+			p.Interval.Low = min(p.Interval.Low, p.Mid.Throughput)
+			p.Interval.High = max(p.Interval.High, p.Mid.Throughput)
+		}
+	}
+	return p, nil
+}
+
+// each calls a function for all numbers below n, some at once, and returns the error of the first that has
+// one.
+func (o *Options) each(ctx context.Context, n int, count func(), f func(i int) error) error {
+	errs := make([]error, n)
+	parallel.ForEach(workers(o), n, func(i int) {
+		if errs[i] = ctx.Err(); errs[i] == nil {
+			errs[i] = f(i)
 		}
 		count()
 	})
-	for i, err := range errs {
-		switch {
-		case err == nil:
-		case i >= seeds && DoesNotFit(err):
-			results[i].Throughput = math.NaN()
-		default:
-			return nil, err
+	for _, err := range errs {
+		if err != nil {
+			return err
 		}
 	}
-	p.Mid = results[0]
-	p.Mid.Throughput, p.Mid.StepTime = means(results[:seeds])
-	p.CI95 = confidence(results[:seeds])
-	if len(points) > 0 {
-		for _, r := range results[seeds : seeds+o.Samples] {
-			p.Samples = append(p.Samples, r.Throughput)
+	return nil
+}
+
+// medianOf returns the place of the result with the median throughput, the lower of two; −1 if none has one.
+func medianOf(results []Result) int {
+	var known []int
+	for i := range results {
+		if !math.IsNaN(results[i].Throughput) {
+			known = append(known, i)
 		}
-		if !o.WithoutEnds {
-			p.Worst, p.Best = results[seeds+o.Samples].Throughput, results[seeds+o.Samples+1].Throughput
-		}
-		p.Interval = Percentiles(p.Samples)
 	}
-	return p, nil
+	if len(known) == 0 {
+		return -1
+	}
+	slices.SortStableFunc(known, func(a, b int) int {
+		return cmp.Compare(results[a].Throughput, results[b].Throughput)
+	})
+	return known[(len(known)-1)/2]
+}
+
+// Median returns the median of values, leaving out NaN; NaN if nothing is left.
+func Median(values []float64) float64 {
+	known := slices.DeleteFunc(slices.Clone(values), math.IsNaN)
+	if len(known) == 0 {
+		return math.NaN()
+	}
+	slices.Sort(known)
+	n := len(known)
+	return known[(n-1)/2] + (known[n/2]-known[(n-1)/2])/2
 }
 
 // DoesNotFit reports whether an error is about a job that does not fit the memory of its cluster.

@@ -12,7 +12,7 @@ import (
 // roles is a resource of the simulation, and every resource is a group of some system.
 func TestResourcesAreGroupsOfParameters(t *testing.T) {
 	known := cluster.Resources()
-	// Only step graphs, and only one machine, have these.
+	// Of these, the first is part of kernels, and only step graphs and only one machine have the others.
 	graphs := []string{"interference of collectives", "collective launches", "GPU server SSD"}
 	machine := []string{"machine cores", "machine memory"}
 	groups := map[string]bool{}

@@ -34,7 +34,7 @@ func TestRivalsGiveBackTheBarsFromWhichTheyAreInferred(t *testing.T) {
 			t.Fatal(err)
 		}
 		p := run(t, &predict.Job{
-			Job: j, Hardware: hardware, Workload: cost.ModelWorkload(m, m.Precisions.Rows),
+			Job: j, Hardware: hardware, Workload: cost.ModelWorkload(m, m.Precisions.Rows, job.Hot{}),
 			Layout: m.Layout(),
 		}, predict.Options{})
 		if got := p.Mid.Throughput / 1e3; math.Abs(got/c.bar-1) > 0.2 {

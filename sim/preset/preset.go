@@ -90,12 +90,15 @@ func (l *Library) Load(name string, p Profile) error {
 }
 
 // suggestion quotes an unknown name and adds the nearest known one, or else all of them. Names of profiles
-// are long, so a known name with the same first letters counts as near.
+// are long, so a known name with the same first letters is nearer than one without.
 func suggestion(name string, known []string) string {
+	begins := func(k string, letters int) bool {
+		return len(k) >= letters && strings.EqualFold(k[:letters], name[:letters])
+	}
 	nearest := job.Nearest(name, known)
-	for letters := len(name); nearest == "" && letters >= sameLettersMin; letters-- {
+	for letters := len(name); letters >= sameLettersMin && !begins(nearest, sameLettersMin); letters-- {
 		for _, k := range known {
-			if len(k) >= letters && strings.EqualFold(k[:letters], name[:letters]) {
+			if begins(k, letters) {
 				nearest = k
 				break
 			}

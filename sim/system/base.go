@@ -9,8 +9,16 @@ import (
 	"tandem/sim/preset"
 )
 
-// Complete takes the quantities that the profile lacks from its base.
+// Complete takes the quantities that the profile lacks from its base, and then the ranges of its calibration.
 func (p *Profile) Complete() error {
+	if err := p.complete(); err != nil || p.Calibration == nil {
+		return err
+	}
+	return p.Calibrate(p.Calibration)
+}
+
+// complete takes the quantities that the profile lacks from its base, which passes no calibration on.
+func (p *Profile) complete() error {
 	if p.Base == "" {
 		return nil
 	}
@@ -18,7 +26,7 @@ func (p *Profile) Complete() error {
 		return fmt.Errorf("base = %q; want a built-in profile: %s", p.Base,
 			strings.Join(Systems.Names(), ", "))
 	}
-	base, err := Load(p.Base)
+	base, err := LoadUncalibrated(p.Base)
 	switch {
 	case err != nil:
 		return fmt.Errorf("base: %w", err)
@@ -59,7 +67,7 @@ func (p *Profile) missing() string {
 			section{"dense-ps", &p.DensePS})
 	case StepGraph:
 		needed = append(needed, section{"embedding-kernels", &p.EmbeddingKernels},
-			section{"dense-kernels", &p.DenseKernels})
+			section{"dense-kernels", &p.DenseKernels}, section{"pipeline", &p.Pipeline})
 	}
 	for _, s := range needed {
 		if name := firstMissing(s.name, reflect.ValueOf(s.of).Elem()); name != "" {
@@ -69,7 +77,7 @@ func (p *Profile) missing() string {
 	return ""
 }
 
-// firstMissing returns the name of the first quantity in v that is not given, or "".
+// firstMissing returns the name of the first quantity in v that is neither given nor optional, or "".
 func firstMissing(name string, v reflect.Value) string {
 	if q, ok := v.Addr().Interface().(quantity.Parameter); ok {
 		if q.Given() {
@@ -78,6 +86,9 @@ func firstMissing(name string, v reflect.Value) string {
 		return name
 	}
 	for i := range v.NumField() {
+		if v.Type().Field(i).Tag.Get("optional") != "" {
+			continue
+		}
 		inside := name
 		if key, _, _ := strings.Cut(v.Type().Field(i).Tag.Get("yaml"), ","); key != "" {
 			inside += "." + key

@@ -31,6 +31,17 @@ func TestProfileWithABaseIsADifference(t *testing.T) {
 	}
 }
 
+// Software whose connections grow with the messages gives no number of them; one with a number may have a
+// window.
+func TestConnectionsAreOptional(t *testing.T) {
+	for name, given := range map[string]bool{"tandem": true, "persia-2021": false, "xdl": false} {
+		m := load(t, name).Messages
+		if m.Connections.Given() != given || m.Window.Given() != given {
+			t.Errorf("%s: connections %+v, window %+v", name, m.Connections, m.Window)
+		}
+	}
+}
+
 func TestBadProfilesAreRefused(t *testing.T) {
 	const head = "name: mine\narchitecture: roles\n"
 	text, err := Systems.Text("persia-2021")
@@ -47,8 +58,8 @@ func TestBadProfilesAreRefused(t *testing.T) {
 			`unknown profile "persia-2022"; the nearest is "persia-2021"`},
 		"base is a file": {head + "base: ./mine.yaml\n", "want a built-in profile: "},
 		"other architecture": {
-			head + "base: model-parallel\n",
-			"architecture = roles, but step-graph of the base model-parallel; name another base",
+			head + "base: hugectr\n",
+			"architecture = roles, but step-graph of the base hugectr; name another base",
 		},
 		"share above 1": {
 			head + "base: tandem\nnn-worker:\n  captured: {mid: 1.5" + origin,

@@ -28,6 +28,9 @@ type Pricing struct {
 	Protocols []Protocol // the fastest is taken; none: the latencies of the Spec
 	Inside    Share      // of the wires between accelerators
 	Across    Share      // of the network cards
+	// Relayed is the share of what accelerators of a cube mesh without a link exchange that a third one
+	// relays over its links. The rest goes through the host.
+	Relayed float64
 }
 
 // The algorithms.
@@ -44,6 +47,9 @@ func (p *Pricing) Validate() error {
 		if err := p.Protocols[i].validate(); err != nil {
 			return err
 		}
+	}
+	if !(p.Relayed >= 0 && p.Relayed <= 1) {
+		return fmt.Errorf("relayed = %v; want 0 to 1", p.Relayed)
 	}
 	if err := p.Inside.validate(); err != nil {
 		return fmt.Errorf("inside: %w", err)

@@ -68,6 +68,48 @@ func TestBytesOfNCCLTests(t *testing.T) {
 	}
 }
 
+// Half of the peers of an accelerator of a cube mesh and itself are its links' part of an exchange; what the
+// other three eighths of the bytes cost depends on who carries them. A ring needs links alone.
+func TestUnlinkedPairsOfACubeMeshExchangeThroughTheHostOrARelay(t *testing.T) {
+	rate, host := 300e9, 25e9 // bytes a second
+	for _, x := range []struct {
+		kind    string
+		relayed float64
+		sharing int
+		want    float64 // seconds for 1 GB of each accelerator
+	}{
+		{InsideSwitch, 0, 1, 7. / 8 / rate},
+		{InsideCubeMesh, 0, 1, 3. / 8 / host},
+		{InsideCubeMesh, 0, 2, 2 * 3. / 8 / host},
+		{InsideCubeMesh, 0.5, 1, 0.5 * 3. / 8 / host},
+		{InsideCubeMesh, 1, 1, (4 + 2*3) / 8. / rate},
+	} {
+		s := cluster(8)
+		s.Groups[0].Inside.Kind, s.Groups[0].HostLink.Sharing = x.kind, x.sharing
+		g := compile(t, s)
+		p := &Pricing{Relayed: x.relayed}
+		exchange := must(t)(g.World().AllToAll(gigabyte, p))
+		if got, want := transferTime(g, exchange), unit.Tick(x.want*1e18); !near(got, want, 0.0001) {
+			t.Errorf("%s, relayed %v: exchange in %v, want %v", x.kind, x.relayed, got, want)
+		}
+		ring := must(t)(g.World().AllGather(gigabyte, p))
+		if got, want := transferTime(g, ring), unit.Tick(7./8/rate*1e18); !near(got, want, 0.0001) {
+			t.Errorf("%s, relayed %v: ring in %v, want %v", x.kind, x.relayed, got, want)
+		}
+	}
+	for a := range 8 {
+		links := 0
+		for b := range 8 {
+			if a != b && linked(a, b) {
+				links++
+			}
+		}
+		if links != 4 {
+			t.Errorf("accelerator %d has links to %d others, want 4", a, links)
+		}
+	}
+}
+
 // A hierarchical all-reduce takes 2(L−1)/L·S/B inside and 2(N−1)/N·(S/L)/b on each of L rails of rate b.
 func TestHierarchicalAllReduceUsesEveryRailForItsPart(t *testing.T) {
 	for _, nodes := range []int{1, 2, 3, 16, 128, 2048} {

@@ -46,6 +46,7 @@ func (d *draft) path(inside, across float64) *path {
 	bytes := float64(d.bytes)
 	return &path{
 		g:          d.graph,
+		relayed:    d.pricing.Relayed,
 		used:       1 / d.share,
 		usedInside: 1 / (d.share * d.pricing.Inside.At(bytes*inside, d.nodes)),
 		usedCard:   1 / (d.share * d.pricing.Across.At(bytes*across, d.nodes)),
@@ -178,7 +179,7 @@ func (d *draft) pairwise() []Stage {
 	for i := range d.parts {
 		q := &d.parts[i]
 		p := d.path(1/n, 1/n)
-		p.inside(q.class, q.members, float64(len(q.members)-1)/n)
+		p.toAll(q.class, q.members, float64(len(q.members)-1)/n)
 		s.add(d.flow(p))
 	}
 	if d.nodes > 1 {
@@ -197,7 +198,7 @@ func (d *draft) hierarchicalExchange() []Stage {
 			q := &d.parts[i]
 			p := d.path(1/float64(d.most), 1)
 			k := float64(len(q.members))
-			p.inside(q.class, q.members, (k-1)/k)
+			p.toAll(q.class, q.members, (k-1)/k)
 			s.add(d.flow(p))
 		}
 		stages = append(stages, s)

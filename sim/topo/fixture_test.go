@@ -130,7 +130,7 @@ func drawSpec(t *rapid.T, nodesMax int, even bool) Spec {
 		if !even {
 			g.Accelerators -= rapid.IntRange(0, k-1).Draw(t, "missing")
 		}
-		kinds := []string{InsideSwitch, InsideMesh, InsideHost}
+		kinds := []string{InsideSwitch, InsideMesh, InsideCubeMesh, InsideHost}
 		g.Inside = Inside{
 			Kind: rapid.SampledFrom(kinds).Draw(t, "inside"), Latency: 3000,
 			Rate: unit.BytesPerSec(rapid.SampledFrom([]float64{5e9, 100e9}).Draw(t, "inside rate")),

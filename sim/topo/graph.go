@@ -202,7 +202,7 @@ func (g *Graph) addNodeLinks(c *class) {
 	s := c.group
 	if k := s.AcceleratorsPerNode; k > 1 {
 		switch s.Inside.Kind {
-		case InsideSwitch:
+		case InsideSwitch, InsideCubeMesh:
 			c.inside = g.addLinks(k, s.Name+" accelerator", s.Inside.Rate)
 		case InsideMesh:
 			c.inside = g.addLinks(k*(k-1)/2, s.Name+" link between accelerators",

@@ -22,6 +22,7 @@ type path struct {
 	hops []fabric.Hop
 	// used is the capacity of a wire inside nodes, of a card, and of all other links that a byte takes.
 	usedInside, usedCard, used float64
+	relayed                    float64 // as of Pricing
 }
 
 func (p *path) add(link fabric.LinkID, amount, used float64) {
@@ -45,15 +46,31 @@ func (p *path) finish() []fabric.Hop {
 	return p.hops[:n]
 }
 
-// inside adds traffic between accelerators of a node: each of the members sends an amount to the others in
+// toAll adds an exchange between accelerators of a node: each of the members sends an amount to the others in
 // equal parts, and receives as much.
+func (p *path) toAll(c *class, members []int, amount float64) {
+	if c.group.Inside.Kind != InsideCubeMesh {
+		p.inside(c, members, amount)
+		return
+	}
+	for _, from := range members {
+		for _, to := range members {
+			if to != from {
+				p.pair(c, from, to, amount/float64(len(members)-1))
+			}
+		}
+	}
+}
+
+// inside adds traffic between accelerators of a node that can choose its ways, as rings and trees can: each
+// of the members sends an amount, and receives as much.
 func (p *path) inside(c *class, members []int, amount float64) {
 	if len(members) < 2 {
 		return
 	}
 	for _, m := range members {
 		switch c.group.Inside.Kind {
-		case InsideSwitch:
+		case InsideSwitch, InsideCubeMesh:
 			p.add(c.inside+fabric.LinkID(2*m)+out, amount, p.usedInside)
 			p.add(c.inside+fabric.LinkID(2*m)+in, amount, p.usedInside)
 		case InsideMesh:
@@ -71,8 +88,17 @@ func (p *path) inside(c *class, members []int, amount float64) {
 
 // pair adds transfers from one accelerator of a node to another.
 func (p *path) pair(c *class, from, to int, amount float64) {
-	switch c.group.Inside.Kind {
-	case InsideSwitch:
+	kind := c.group.Inside.Kind
+	if kind == InsideCubeMesh && !linked(from, to) {
+		relay := from%4 + 4*(to/4) // opposite of the sender, in the half of the receiver
+		for _, hop := range [][2]int{{from, relay}, {relay, to}} {
+			p.pair(c, hop[0], hop[1], p.relayed*amount)
+		}
+		amount -= p.relayed * amount
+		kind = InsideHost
+	}
+	switch kind {
+	case InsideSwitch, InsideCubeMesh:
 		p.add(c.inside+fabric.LinkID(2*from)+out, amount, p.usedInside)
 		p.add(c.inside+fabric.LinkID(2*to)+in, amount, p.usedInside)
 	case InsideMesh:
@@ -82,6 +108,9 @@ func (p *path) pair(c *class, from, to int, amount float64) {
 		p.add(c.hostLink(to, in), amount, p.usedInside)
 	}
 }
+
+// linked reports whether two accelerators of a cube mesh have a link: those of a half, and opposite ones.
+func linked(a, b int) bool { return a/4 == b/4 || a%4 == b%4 }
 
 // cards adds the traffic of a node's cards in one direction: an amount, split by weights.
 func (p *path) cards(c *class, weights []float64, amount float64, direction fabric.LinkID) {

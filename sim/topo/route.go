@@ -14,7 +14,8 @@ type Route struct {
 }
 
 // Route returns the way from one port to another. In a folded graph the hops are links of nodes that stand
-// for those of the ports. The error says which port does not exist.
+// for those of the ports, and a link that stands for links of both nodes has the sum of their multiplicities.
+// The error says which port does not exist.
 func (g *Graph) Route(from, to Port) (Route, error) {
 	for _, p := range []Port{from, to} {
 		if p.Node < 0 || p.Node >= g.nodes {

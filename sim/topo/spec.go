@@ -37,7 +37,7 @@ type Group struct {
 
 // Inside is the connection between the accelerators of a node. A node of one accelerator needs none.
 type Inside struct {
-	Kind string `yaml:"kind"` // nvswitch, mesh or host
+	Kind string `yaml:"kind"` // nvswitch, mesh, cube-mesh or host
 	// Rate is what one accelerator can send, and receive, in all: over its port of the switch, or over its
 	// links to all others in a mesh. Kind host takes the rate of the host links.
 	Rate    unit.BytesPerSec `yaml:"rate"`
@@ -48,8 +48,17 @@ type Inside struct {
 const (
 	InsideSwitch = "nvswitch" // any pair at the full rate of their ports
 	InsideMesh   = "mesh"     // an equal link between every two accelerators
-	InsideHost   = "host"     // no wire: through the host links and the host's memory
+	// InsideCubeMesh is that of 8 accelerators with 6 links each: those of a half have links to each other,
+	// and each to the opposite one of the other half. Other pairs exchange through the host. Rings use all
+	// links.
+	//
+	// Source: NVIDIA DGX-1 with Tesla V100 system architecture, whitepaper (2017), "hybrid cube-mesh".
+	InsideCubeMesh = "cube-mesh"
+	InsideHost     = "host" // no wire: through the host links and the host's memory
 )
+
+// cubeMax is the number of accelerators of a cube mesh.
+const cubeMax = 8
 
 // HostLink is the connection between accelerators and their host.
 type HostLink struct {
@@ -203,11 +212,16 @@ func (g *Group) validateAccelerators() error {
 	if k == 1 {
 		return nil
 	}
-	if kinds := []string{InsideSwitch, InsideMesh, InsideHost}; !slices.Contains(kinds, g.Inside.Kind) {
+	kinds := []string{InsideSwitch, InsideMesh, InsideCubeMesh, InsideHost}
+	if !slices.Contains(kinds, g.Inside.Kind) {
 		return fmt.Errorf("inside.kind: %s", job.Unknown(g.Inside.Kind, kinds))
 	}
 	if g.Inside.Kind == InsideMesh && k > fewMax {
 		return fmt.Errorf("accelerators-per-node = %d in a mesh; want at most %d", k, fewMax)
+	}
+	if g.Inside.Kind == InsideCubeMesh && k > cubeMax {
+		return fmt.Errorf("accelerators-per-node = %d in a cube mesh; want at most %d, or a switch", k,
+			cubeMax)
 	}
 	if g.Inside.Kind != InsideHost {
 		if err := checkRate("inside.rate", g.Inside.Rate); err != nil {

@@ -84,6 +84,11 @@ func (d *reduced) Reduce(sum *model.Vector, given []*model.Vector, b Buckets, c 
 	if err := d.sumBuckets(sum, given, b, c); err != nil {
 		return err
 	}
+	return d.gatherStats(sum, given, b, c)
+}
+
+// gatherStats gathers the statistics of all ranks, with the last bucket.
+func (d *reduced) gatherStats(sum *model.Vector, given []*model.Vector, b Buckets, c Collective) error {
 	if layout := d.layout(); !b.atEnd(layout) || layout.Stats == 0 {
 		return nil
 	}

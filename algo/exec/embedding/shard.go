@@ -125,6 +125,12 @@ func (s *Shard) LookupPooled(b BatchKey, routed *route.Routed, schema *batch.Sch
 	})
 }
 
+// Create creates those rows of signs that do not exist, as a Lookup of a step would. It writes the rows to
+// values, len(signs) × dim.
+func (s *Shard) Create(step int32, signs []uint64, values []float32) error {
+	return s.rows.LookupStep(s.first+int(step), signs, values, nil)
+}
+
 // remember remembers for the put of a batch how a lookup has found a number of rows.
 func (s *Shard) remember(b BatchKey, signs int, lookup func(found []table.Found) error) error {
 	found := s.takeSpare(signs)

@@ -1,8 +1,7 @@
 package reference
 
 import (
-	"fmt"
-
+	"tandem/algo/exec/frequent"
 	"tandem/algo/numeric/batch"
 	"tandem/algo/numeric/route"
 )
@@ -14,44 +13,21 @@ type hotRows struct {
 }
 
 // findHotRows returns the rows that at least a share of the samples of a run contain. It reads every batch
-// once. A row that several ids of a sample name counts once for the sample.
+// once.
 func findHotRows(source batch.Source, leastShare float64) (*hotRows, error) {
-	schema, counts, samples := source.Schema(), map[uint64]int{}, 0
-	for step := range source.Steps() {
-		global, err := source.Read(step)
-		if err != nil {
-			return nil, fmt.Errorf("step %d: %w", step, err)
-		}
-		samples += global.Samples
-		routed := route.Route(schema, batch.Cut(global, 1, 1)[0], oneTable)
-		for i, n := range samplesWith(routed, schema, global) {
-			counts[routed.Signs[i]] += n
-		}
+	steps := make([]int, source.Steps())
+	for i := range steps {
+		steps[i] = i
+	}
+	signs, err := frequent.Rows(source, steps, leastShare)
+	if err != nil {
+		return nil, err
 	}
 	hot := &hotRows{signs: map[uint64]struct{}{}}
-	for sign, n := range counts { // order-free: each row is hot or not on its own
-		if float64(n)/float64(samples) >= leastShare {
-			hot.signs[sign] = struct{}{}
-		}
+	for _, sign := range signs {
+		hot.signs[sign] = struct{}{}
 	}
 	return hot, nil
-}
-
-// samplesWith returns, for each distinct sign of a batch, the number of samples that contain it.
-func samplesWith(routed *route.Routed, schema *batch.Schema, b *batch.Batch) []int {
-	counts, last := make([]int, len(routed.Signs)), make([]int, len(routed.Signs))
-	for sample := range b.Samples {
-		for s, slot := range b.Slots {
-			rows := int32(schema.Slots[s].RowsPerID())
-			for _, sign := range routed.Index[s][rows*slot.Offsets[sample] : rows*slot.Offsets[sample+1]] {
-				if last[sign] != sample+1 {
-					last[sign] = sample + 1
-					counts[sign]++
-				}
-			}
-		}
-	}
-	return counts
 }
 
 // divide divides the gradients of a step, and the reads that they come from, in those of hot rows and those

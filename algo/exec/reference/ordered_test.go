@@ -147,6 +147,8 @@ func TestJobsWithoutOrder(t *testing.T) {
 		"merge": func(t *job.Job) { t.Training.Merge = job.MergeStep },
 		"ranks": func(t *job.Job) { t.Roles.Ranks = 4 },
 		"PSs":   func(t *job.Job) { t.Roles.EmbeddingPSs = 1 },
+		"share": func(t *job.Job) { t.Rows.Hot.Share = 0.1 },
+		"auto":  func(t *job.Job) { t.Rows.Hot.Auto = true },
 	} {
 		j := orderedJob()
 		set(&j)

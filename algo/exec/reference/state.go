@@ -21,6 +21,9 @@ func (q *Sequential) Plan() shard.Plan { return oneTable }
 // Table returns the embedding rows; there is one table.
 func (q *Sequential) Table(int) *table.Table { return q.Rows() }
 
+// Exports reports that all rows are saved from here.
+func (q *Sequential) Exports(int) bool { return true }
+
 // ExportDense returns a copy of the dense network, as exec.State.ExportDense does.
 func (q *Sequential) ExportDense() ([]dense.Part, error) {
 	state, err := q.dense.Export()

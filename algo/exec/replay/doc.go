@@ -8,6 +8,9 @@
 // next incarnation. Payloads and parameters are not recorded; a replay computes them from the job and its
 // data, and the fingerprints show where they first differ.
 //
+// A run whose hot rows are chosen again on the way has a recording for every part, which begins with new
+// roles.
+//
 // # Use
 //
 // On a command line, cmd/train --record records and cmd/sim replay replays. In a program, a driver writes the

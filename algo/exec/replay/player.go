@@ -263,7 +263,8 @@ func (p *player) end() error {
 			return fmt.Errorf("replay: %v holds %d handles after the run; the recorded run held none",
 				a.state.Address(), held)
 		}
-		if got, want := p.executor.Model().Digest(a.state.Address()), a.reader.end.Digest; got != want {
+		got, want := exec.RecordedDigest(p.executor.Model(), a.state.Address()), a.reader.end.Digest
+		if got != want {
 			return &Difference{
 				Role: a.state.Address(), Step: p.config.Steps - 1, Field: "parameters at the end",
 				Recorded: fmt.Sprintf("%016x", want), Replayed: fmt.Sprintf("%016x", got),

@@ -128,7 +128,8 @@ type Report struct {
 }
 
 // Replay runs the roles again, each on its recorded inputs, and executes their work with e, which must be a
-// new executor of the run's job and data. It checks that every input, with its payload, is one that the
+// new executor of the run's job and data or, for a later part of a run, the one that has replayed the parts
+// before (exec.Executor.SetHot, BeginAt). It checks that every input, with its payload, is one that the
 // replay produces too; that outputs have the recorded bytes; and that every role ends with the recorded
 // parameters. It returns the first difference as a *Difference. Other errors are those of reading the
 // streams.

@@ -79,7 +79,7 @@ func appendStep(dst []byte, since unit.Tick, in *role.Input, payload uint64, out
 }
 
 // Finish writes the last block and the end mark, with the digest of the role's parameters: see
-// exec.ModelState.Digest.
+// exec.RecordedDigest.
 func (w *Writer) Finish(digest uint64) error {
 	if len(w.block) > blockHead {
 		if err := w.flush(stepsBlock); err != nil {

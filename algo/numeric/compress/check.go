@@ -9,6 +9,30 @@ import (
 // A payload from another process is checked before it is stored. The checks accept exactly what Unpack and
 // ReadIDs accept, and allocate no memory.
 
+// Len returns the number of values, or −1 if no number of values of the form has this size.
+func (v Values) Len() int {
+	size := v.Size()
+	if size == 0 {
+		return 0
+	}
+	switch v.Form {
+	case FP32:
+		return len(v.Floats)
+	case FP16:
+		if size%2 == 0 {
+			return size / 2
+		}
+	case FP16Block:
+		const block = 2*BlockValues + 1
+		if rest := size % block; rest == 0 {
+			return size / block * BlockValues
+		} else if rest >= 3 && rest%2 == 1 {
+			return size/block*BlockValues + rest/2
+		}
+	}
+	return -1
+}
+
 // Check returns an error unless v is n values in a form, as Pack encodes them.
 func (v Values) Check(form Form, n int) error {
 	if v.Form != form && (n > 0 || v.Size() > 0) {

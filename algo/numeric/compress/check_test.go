@@ -61,6 +61,26 @@ func TestChecksRefuseWhatReadingRefuses(t *testing.T) {
 	}
 }
 
+// The number of values follows from the size. Sizes that no number of values has are those of half a number,
+// and of the end of a block without a value.
+func TestLenIsTheNumberOfValues(t *testing.T) {
+	for _, f := range Forms() {
+		sizes := map[int]bool{}
+		for n := range 300 {
+			v := Pack(f, make([]float32, n))
+			if sizes[v.Size()] = true; v.Len() != n {
+				t.Errorf("%v: %d values, want %d", f, v.Len(), n)
+			}
+		}
+		for size := range 300 {
+			v := Values{Form: f, Packed: make([]byte, size)}
+			if f != FP32 && (v.Len() >= 0) != sizes[size] {
+				t.Errorf("%v: %d values in %d bytes", f, v.Len(), size)
+			}
+		}
+	}
+}
+
 // Checking allocates no memory.
 func TestChecksDoNotAllocate(t *testing.T) {
 	ids := AppendIDs(nil, []batch.Jagged{{Offsets: []int32{0, 1000}, IDs: make([]uint64, 1000)}})

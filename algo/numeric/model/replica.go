@@ -15,6 +15,7 @@ import (
 type Vector struct {
 	Values []float32 // as long as the parameters
 	Stats  []float32
+	Rows   []float32 // of hot embedding rows, if there are any
 }
 
 // NewVector returns a vector of zeros without statistics.

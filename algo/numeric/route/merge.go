@@ -28,19 +28,25 @@ func (r *Routed) Merge(sums []float32, schema *batch.Schema, grads []float32, di
 
 // MergeOn is Merge. A pool that is not nil shares the rows of a large batch over goroutines.
 func (r *Routed) MergeOn(pool gemm.Pool, sums []float32, schema *batch.Schema, grads []float32, dim int) {
-	mustMatch("sums", len(sums), len(r.Signs)*dim)
+	r.MergeRange(pool, sums, schema, grads, dim, 0, len(r.Signs))
+}
+
+// MergeRange is MergeOn of the rows from lo to below hi: sums is (hi−lo) × dim.
+func (r *Routed) MergeRange(pool gemm.Pool, sums []float32, schema *batch.Schema, grads []float32,
+	dim, lo, hi int) {
+	mustMatch("sums", len(sums), (hi-lo)*dim)
 	o := occurrencesPool.Get().(*Occurrences)
 	defer occurrencesPool.Put(o)
 	o.Pool = pool
 	r.Order(o, schema, dim)
 	r.Take(o, schema, grads)
-	rows, ranges := len(r.Signs), 1
-	if pool != nil && o.ends[rows] >= sharedOccurrences {
+	rows, ranges := hi-lo, 1
+	if pool != nil && o.ends[len(r.Signs)] >= sharedOccurrences {
 		ranges = pool.Size()
 	}
 	each(pool, ranges, func(i int) {
-		lo, hi := i*rows/ranges, (i+1)*rows/ranges
-		o.Sum(sums[lo*dim:hi*dim], lo, hi)
+		from, to := i*rows/ranges, (i+1)*rows/ranges
+		o.Sum(sums[from*dim:to*dim], lo+from, lo+to)
 	})
 	o.Pool, o.grads = nil, nil // not to keep them
 }

@@ -13,7 +13,7 @@ import (
 // Routed is a rank's batch with its ids resolved to distinct signs. It is
 // immutable.
 type Routed struct {
-	// Signs are the distinct signs, those of PS p at [Bounds[p], Bounds[p+1]).
+	// Signs are the distinct signs, those of owner p (shard.Plan.Owner) at [Bounds[p], Bounds[p+1]).
 	Signs  []uint64
 	Bounds []int32
 	// Index holds, by slot, the positions in Signs of the rows of every id
@@ -25,7 +25,7 @@ type Routed struct {
 	slots []int32
 }
 
-// Route resolves a part's ids for the PSs of a plan. The signs of a PS are in order of first
+// Route resolves a part's ids for the owners of a plan. The signs of an owner are in order of first
 // occurrence, slot by slot. Cost: some 10 ns an occurrence of a row; allocates the
 // result.
 func Route(schema *batch.Schema, part batch.Part, plan shard.Plan) *Routed {
@@ -35,8 +35,8 @@ func Route(schema *batch.Schema, part batch.Part, plan shard.Plan) *Routed {
 // RouteOn is Route. A pool that is not nil shares the slots over goroutines, if none of them
 // may share rows with others.
 func RouteOn(pool gemm.Pool, schema *batch.Schema, part batch.Part, plan shard.Plan) *Routed {
-	servers := plan.Servers()
-	r := &Routed{Bounds: make([]int32, servers+1), Index: make([][]int32, len(part.Slots)), part: part}
+	owners := plan.Owners()
+	r := &Routed{Bounds: make([]int32, owners+1), Index: make([][]int32, len(part.Slots)), part: part}
 	occurrences, grouped := 0, 0 // grouped: in slots that may share rows with others
 	for s, slot := range part.Slots {
 		n := len(slot.IDs) * schema.Slots[s].RowsPerID()
@@ -65,11 +65,11 @@ func RouteOn(pool gemm.Pool, schema *batch.Schema, part batch.Part, plan shard.P
 		}
 	}
 	r.Signs = slices.Clone(scratch.found)
-	if servers > 1 {
-		r.groupByServer(scratch.found, plan)
+	if owners > 1 {
+		r.groupByOwner(scratch.found, plan)
 		r.slots = nil
 	}
-	r.Bounds[servers] = int32(len(r.Signs))
+	r.Bounds[owners] = int32(len(r.Signs))
 	return r
 }
 
@@ -136,15 +136,14 @@ func (scratch *routing) slot(r *Routed, s int, schema *batch.Schema, found []uin
 	return table.Number(r.Index[s], scratch.signs, found)
 }
 
-// groupByServer orders the signs by the PS that owns them, keeping their order
-// otherwise, and renumbers the index.
-func (r *Routed) groupByServer(found []uint64, plan shard.Plan) {
+// groupByOwner orders the signs by their owners, keeping their order otherwise, and renumbers the index.
+func (r *Routed) groupByOwner(found []uint64, plan shard.Plan) {
 	owner := make([]int32, len(found))
 	for i, sign := range found {
 		owner[i] = int32(plan.Owner(sign))
 		r.Bounds[owner[i]+1]++
 	}
-	for p := range plan.Servers() {
+	for p := range plan.Owners() {
 		r.Bounds[p+1] += r.Bounds[p]
 	}
 	next := slices.Clone(r.Bounds)
@@ -162,7 +161,7 @@ func (r *Routed) groupByServer(found []uint64, plan shard.Plan) {
 	}
 }
 
-// ShardSigns returns the signs that PS p owns. The result aliases r.
+// ShardSigns returns the signs that owner p has. The result aliases r.
 func (r *Routed) ShardSigns(p int) []uint64 { return r.Signs[r.Bounds[p]:r.Bounds[p+1]] }
 
 // Samples returns the number of samples of the part.

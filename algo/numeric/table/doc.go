@@ -27,6 +27,7 @@
 //     no value.
 //   - Only Apply changes a row, and only on a finite gradient. Only Lookup and
 //     LookupStep create rows. Snapshot, which evaluation uses, changes nothing.
+//     RemoveRows and AddRows move rows between tables, with all their bits.
 //   - Lookup, Snapshot and Apply allocate only when the table grows.
 //
 // # Decisions

@@ -1,8 +1,9 @@
-// Package fault injects faults into a run: messages that are lost, repeated, delayed or reordered, and roles
-// that crash.
+// Package fault injects faults into a run: messages that are lost, repeated, delayed or reordered, roles that
+// crash, and roles that are slow.
 //
 // A Plan describes the faults. It is the section `faults:` of a job, and has a text form for command lines
-// (Parse, Syntax). The zero Plan injects no fault.
+// (Parse, Syntax). The zero Plan injects no fault. Slows, the section `slow:`, says which roles are slow all
+// through a run, and has a text form too (ParseSlow).
 //
 // # Determinism
 //
@@ -18,6 +19,9 @@
 //  3. It makes a Schedule for every role instance and calls Schedule.Due with the step of every input. If a
 //     crash is due, the role loses its state, its handles, its work in flight and the input. After the time
 //     that Due returns the driver starts the role as its next incarnation.
+//  4. It makes every piece of work of a role last Slows.Factor times as long. No message and no bit of the
+//     training changes.
 //
-// Faults are not injected into all-reduces. Only roles that recover can crash: role.CanRestart.
+// Faults are not injected into all-reduces. Only roles that recover can crash: those of role.CanRestart, with
+// an empty state, and those of role.CanRedo, as with a redo log. Both lose what arrives while they are away.
 package fault

@@ -87,9 +87,8 @@ func (p *Plan) Validate() error {
 
 func (c *Crash) validate() error {
 	switch {
-	case !role.CanRestart(c.Role):
-		return fmt.Errorf(".role = %s cannot restart yet; embedding-worker, data-loader and coordinator can",
-			c.Role)
+	case !role.CanRestart(c.Role) && !role.CanRedo(c.Role):
+		return fmt.Errorf(".role = %s cannot come back by itself; all other roles can", c.Role)
 	case c.Index < 0:
 		return fmt.Errorf(".index = %d; want 0 or more", c.Index)
 	case c.Step < 0:
@@ -100,17 +99,13 @@ func (c *Crash) validate() error {
 	return nil
 }
 
-// ValidateRoles returns an error that names the first crash of a role instance that the run does
-// not have or that cannot restart.
+// ValidateRoles returns an error that names the first crash of a role instance that the run does not have.
 func (p *Plan) ValidateRoles(cfg *role.Config) error {
 	for i, c := range p.Crashes {
 		n := cfg.Count(c.Role)
 		switch {
 		case n == 0:
 			return fmt.Errorf("crashes[%d].role = %s: the mode has no such role", i, c.Role)
-		case !cfg.CanRestart(c.Role):
-			return fmt.Errorf("crashes[%d].role = %s cannot restart in mode %s: no other role knows its "+
-				"decisions", i, c.Role, cfg.Rule.Name())
 		case c.Index >= n:
 			return fmt.Errorf("crashes[%d].index = %d; the job has %d instances of %s, counted from 0", i,
 				c.Index, n, c.Role)

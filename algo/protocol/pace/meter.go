@@ -143,7 +143,8 @@ func (m *Meter) read(ps, reader, step int32) {
 	if !m.ledger.missing(ps, reader, step) {
 		return
 	}
-	m.closed.Inflight.Add(m.outstanding - 1)
+	// The reader's own batch is outstanding, unless records were merged without all earlier ones.
+	m.closed.Inflight.Add(max(m.outstanding-1, 0))
 	missed, times := 0, uint64(0) // neighbouring ranks often miss the same number
 	for rank := range m.ranks {
 		n := m.ledger.count(ps, rank, step)

@@ -35,7 +35,13 @@ type StageTimes [stages]unit.Tick
 type StageMeter struct {
 	first, last int32 // steps measured: [first, last)
 	began       map[stageKey]unit.Tick
-	times       [stages][]unit.Tick
+	times       [stages][]stageTime
+}
+
+// stageTime is the duration of a stage of a batch of a step.
+type stageTime struct {
+	step int32
+	time unit.Tick
 }
 
 // stageKey identifies a stage of a batch.
@@ -99,18 +105,27 @@ func (m *StageMeter) begin(s Stage, r event.Record) { m.began[stageKey{s, r.Rank
 func (m *StageMeter) end(s Stage, r event.Record) {
 	b := stageKey{s, r.Rank, r.Step}
 	if at, ok := m.began[b]; ok {
-		m.times[s] = append(m.times[s], r.At-at)
+		m.times[s] = append(m.times[s], stageTime{r.Step, r.At - at})
 		delete(m.began, b)
 	}
 }
 
 // Medians returns, for each stage, the median duration over the measured batches: the lower one of the two
 // middle values if their number is even, and 0 if the mode does not have the stage.
-func (m *StageMeter) Medians() StageTimes {
+func (m *StageMeter) Medians() StageTimes { return m.MediansOf(m.first, m.last) }
+
+// MediansOf is Medians over the batches of the steps first ≤ step < last that were measured.
+func (m *StageMeter) MediansOf(first, last int32) StageTimes {
 	var medians StageTimes
 	for s, times := range m.times {
-		if len(times) > 0 {
-			sorted := slices.Sorted(slices.Values(times))
+		var sorted []unit.Tick
+		for _, t := range times {
+			if first <= t.step && t.step < last {
+				sorted = append(sorted, t.time)
+			}
+		}
+		if len(sorted) > 0 {
+			slices.Sort(sorted)
 			medians[s] = sorted[(len(sorted)-1)/2]
 		}
 	}

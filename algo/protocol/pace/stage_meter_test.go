@@ -55,6 +55,10 @@ func TestMediansOfMeasuredSteps(t *testing.T) {
 	if got := m.Medians(); got != want { // 2, 3, 7, 9: the second
 		t.Errorf("%v, want %v", got, want)
 	}
+	want = pace.StageTimes{pace.GE: 9e6, pace.FC: 12e6, pace.BC: 15e6, pace.DS: 24e6, pace.PEG: 33e6}
+	if got := m.MediansOf(2, 4); got != want { // 3 and 9 of step 2: the lower
+		t.Errorf("of step 2: %v, want %v", got, want)
+	}
 	none := pace.NewStageMeter(0, 1)
 	none.Observe(event.Record{Kind: event.SyncDone})
 	none.Observe(event.Record{Kind: event.ForwardStarted})

@@ -32,6 +32,13 @@ func CanRestart(r msg.Role) bool {
 	return false
 }
 
+// CanRedo reports whether a role that cannot restart has its state again when it handles all its inputs
+// again: its work computes from the payloads of its messages alone. The work of an NN worker also needs the
+// sums of all-reduces.
+func CanRedo(r msg.Role) bool {
+	return r == msg.EmbeddingPS || r == msg.DensePS || r == msg.Coordinator
+}
+
 // InputKind is the kind of an input.
 type InputKind uint8
 

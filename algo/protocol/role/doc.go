@@ -46,7 +46,9 @@
 //     role.
 //  8. Crashes. A role that crashes loses its handles, its work in flight, its timer and all messages until it
 //     is back. Its first input is then Start with the next Incarnation, given to the same value or to a new
-//     one. CanRestart reports which roles recover.
+//     one. CanRestart reports which roles recover. Of the others, those of CanRedo do if a driver gives them
+//     all earlier inputs again, and performs none of the messages that follow: the role does not see a
+//     crash, only a loss of messages.
 //  9. Drain. At any time the driver may give the data loader Drain, which ends the run before its last step:
 //     the record EndDecided says where. A data loader that restarts after that receives Drain again, right
 //     after Start.

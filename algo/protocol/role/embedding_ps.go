@@ -13,11 +13,9 @@ import (
 // EmbeddingPS is one embedding PS: it answers lookups from its shard of the rows and applies row gradients to
 // them, each exactly once.
 //
-// A put counts as applied from the time at which its work is issued: the work is a transaction in the arena,
-// which a restart after a crash completes or finds completed. The applied steps, the open step and the turn
-// are in the arena too. Waiting requests are not, and their senders repeat them. If the order buffers puts,
-// a put counts as applied from the time at which it is kept, and a crash would lose it. No embedding PS
-// restarts yet.
+// A put counts as applied from the time at which its work is issued or, if the order buffers puts, from the
+// time at which it is kept. After the death of its process, an embedding PS handles all its inputs again, if
+// they were kept: see CanRedo. What it had not kept, its senders repeat.
 type EmbeddingPS struct {
 	cfg     *Config
 	index   int32

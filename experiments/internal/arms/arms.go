@@ -77,8 +77,12 @@ type Arm struct {
 	Common judge.Quality `json:"at_common_rates"`
 	Own    judge.Quality `json:"at_own_rates"`
 
-	specs map[Kind][]trial.Spec
+	specs   map[Kind][]trial.Spec
+	results map[Kind][]trial.Result
 }
+
+// Results returns the trainings at a kind of rates, by seed, once they are measured.
+func (a *Arm) Results(kind Kind) []trial.Result { return a.results[kind] }
 
 // Trainings returns how many trainings Measure asks for, equal ones included.
 func (s *Set) Trainings() int { return len(s.Arms) * (s.Rates.Trials() + 2*s.Seeds) }
@@ -97,13 +101,14 @@ func (s *Set) Measure(ctx context.Context, lab Lab) (*Result, error) {
 	common := choices[slices.IndexFunc(s.Arms, func(a tune.Arm) bool { return a.Name == s.Common })]
 	for i, arm := range s.Arms {
 		a := &Arm{Name: arm.Name, Choice: choices[i], RowRatio: tune.RowRatio(choices[i], common),
+			results: map[Kind][]trial.Result{},
 			specs: map[Kind][]trial.Spec{
 				Own: s.specs(arm, choices[i].Rates), Common: s.specs(arm, common.Rates),
 			}}
-		if a.Own, err = r.train(ctx, lab, a.specs[Own]); err != nil {
+		if a.Own, err = r.train(ctx, lab, a, Own); err != nil {
 			return nil, err
 		}
-		if a.Common, err = r.train(ctx, lab, a.specs[Common]); err != nil {
+		if a.Common, err = r.train(ctx, lab, a, Common); err != nil {
 			return nil, err
 		}
 		r.Arms = append(r.Arms, a)
@@ -113,12 +118,13 @@ func (s *Set) Measure(ctx context.Context, lab Lab) (*Result, error) {
 	return r, err
 }
 
-// train returns the quality of an arm, by seed.
-func (r *Result) train(ctx context.Context, lab Lab, specs []trial.Spec) (q judge.Quality, err error) {
-	results, err := lab.Run(ctx, specs)
+// train returns the quality of an arm at a kind of rates, by seed.
+func (r *Result) train(ctx context.Context, lab Lab, a *Arm, kind Kind) (q judge.Quality, err error) {
+	results, err := lab.Run(ctx, a.specs[kind])
 	if err != nil {
 		return q, err
 	}
+	a.results[kind] = results
 	q, diverged := trial.Quality(results)
 	r.Diverged += diverged
 	r.TestRows = results[0].TestRows

@@ -110,7 +110,7 @@ func (c *Calibration) Cluster(t *job.Job, p *probe.Result, overhead unit.Tick) *
 	return cost.ThisMachine(cost.MeasuredMachine{
 		Cores: p.Cores, Memory: p.Memory, Multiply: p.Multiply, CopySpeed: p.Copy,
 		RowTime: (p.Lookup + p.Update) / 2, MessageTime: p.Message, MessageWork: overhead,
-		Date:             p.Date,
+		TimerLate: p.Timer, Date: p.Date,
 		EmbeddingWorkers: t.Roles.EmbeddingWorkers, EmbeddingPSs: t.Roles.EmbeddingPSs,
 		Recorded: c.Recorded(t),
 	})

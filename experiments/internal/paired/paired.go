@@ -20,6 +20,7 @@ import (
 
 	"tandem/algo/exec/backend"
 	"tandem/algo/exec/evaluation"
+	"tandem/algo/exec/frequent"
 	"tandem/algo/exec/reference"
 	"tandem/algo/histogram"
 	"tandem/algo/job"
@@ -51,10 +52,9 @@ type Run struct {
 	// Curve has the evaluations of a run, if its job asks for some during training; the last is after
 	// training. Seconds are simulated where the run is.
 	Curve []evaluation.Point `json:"-"`
-	// Missed counts, for every row gradient of a real run, the updates of its row between read and update.
+	// Missed counts, for every row gradient, the updates of its row between read and update.
 	Missed histogram.Histogram `json:"-"`
-	// HotRows and HotGradients are the numbers of rows that a sequential training updated without delay, and
-	// of their gradients.
+	// HotRows and HotGradients are the numbers of rows that were never late, and of their gradients.
 	HotRows      int    `json:"-"`
 	HotGradients uint64 `json:"-"`
 	// Order is the order of reads and updates of rows, if it was recorded.
@@ -139,6 +139,9 @@ func (s *Setup) RunSimulated(ctx context.Context, hardware *cost.Hardware) (*Run
 	if err != nil {
 		return nil, err
 	}
+	if err := frequent.Choose(&s.Job, source, 0); err != nil {
+		return nil, err
+	}
 	load, layout, err := workload.Counted(s.Data, &s.Job)
 	if err != nil {
 		return nil, err
@@ -171,11 +174,16 @@ func (s *Setup) RunSimulated(ctx context.Context, hardware *cost.Hardware) (*Run
 	if err != nil {
 		return nil, fmt.Errorf("simulated: %w", err)
 	}
+	trained, err := numbers.Trained()
+	if err != nil {
+		return nil, fmt.Errorf("simulated: %w", err)
+	}
 	last := points[len(points)-1]
 	step, _ := c.stepSeconds(s.Job.Roles.Ranks)
 	run := &Run{
 		StepSeconds: step, Messages: a.Messages, Stages: c.medians(), Staleness: a.Staleness,
 		AUC: last.AUC, LogLoss: last.LogLoss, Probabilities: evaluator.Probabilities(),
+		Missed: trained.Missed, HotGradients: trained.HotGradients, HotRows: s.Job.ShardPlan().Hot().Len(),
 	}
 	if s.Job.Training.EvaluateEvery.Any() {
 		run.Curve = points

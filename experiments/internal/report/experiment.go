@@ -55,6 +55,13 @@ func (e *Experiment) Leaves() []*Experiment {
 	return []*Experiment{e}
 }
 
+// Restorer is a plan that reads from stored numbers what the command of their run does not say.
+type Restorer[D any] interface {
+	// Restore changes the plan of today to that of the stored numbers. The error names what the command and
+	// the numbers say differently.
+	Restore(stored D) error
+}
+
 // Study returns an experiment of three steps, each of which sees only what the steps before it have made:
 //
 //	plan     everything that is fixed before the first run, from options and flags; or a usage error
@@ -64,6 +71,8 @@ func (e *Experiment) Leaves() []*Experiment {
 // The plan is written as YAML (settings.yaml) and the numbers as JSON, from which draw makes the report
 // again: both types hold all that it needs in fields with names. The plan comes first, so that a method of
 // the plan can be given as (*plan).measure.
+//
+// A plan with defaults that change as Tandem grows, such as all modes, is a Restorer.
 func Study[P, D any](
 	e Experiment, plan func(Options) (P, error), measure func(P, context.Context, Options) (D, error),
 	draw func(P, D) *Report,
@@ -92,6 +101,11 @@ func Study[P, D any](
 		var d D
 		if err := json.Unmarshal(data, &d); err != nil {
 			return nil, fmt.Errorf("%s: stored numbers: %w", e.Name, err)
+		}
+		if r, ok := any(p).(Restorer[D]); ok {
+			if err := r.Restore(d); err != nil {
+				return nil, fmt.Errorf("%s: stored numbers: %w", e.Name, err)
+			}
 		}
 		return complete(p, d), nil
 	}

@@ -62,7 +62,7 @@ type Axis struct {
 // Line is a series in a Figure.
 type Line struct {
 	Name    string // in the legend; empty: not in the legend
-	Color   int    // index of the colour, from 0; related lines share it
+	Color   int    // index of the colour, from 0: lines that share it look alike, and after Grey they repeat
 	Guide   bool   // a limit instead of a measurement: thin, dashed, without markers
 	Scatter bool   // no line joins the points
 	Points  []Point

@@ -53,7 +53,7 @@ func (g *Grid) AddFlags(flags *pflag.FlagSet) {
 		value pflag.Value
 		help  string
 	}{
-		{Taus, &g.taus, "set the bounds τ on own staleness, such as 0,3,15"},
+		{Taus, &g.taus, "set τ, in steps: how late rows may be, or are, such as 0,3,15"},
 		{Alphas, &g.alphas, "set the shares α of rows with the most frequent id, such as 0.01,0.5"},
 		{Modes, &g.modes, "set the modes, such as sync,hybrid"},
 		{Rates, &g.rates, "set the learning rates of rows, such as 0.03,0.1,0.3"},

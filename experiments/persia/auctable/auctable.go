@@ -16,6 +16,8 @@ package auctable
 
 import (
 	"context"
+	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -116,6 +118,8 @@ type plan struct {
 	ModeSettings map[string]map[string]int `yaml:"mode-settings"`
 	// Absent are notes on data sets whose files are not there.
 	Absent []string `yaml:"absent,omitempty"`
+
+	named bool // the command names the modes
 }
 
 // set is a data set with what depends on its size.
@@ -197,7 +201,7 @@ func newPlan(modes []string, dense float64, steps int, data []set) *plan {
 
 // complete adds the options and flags of a command line.
 func (p *plan) complete(o report.Options, flags *report.ModeFlags) error {
-	p.Seed, p.Seeds = o.Seed, o.Seeds
+	p.Seed, p.Seeds, p.named = o.Seed, o.Seeds, flags.Modes() != nil
 	p.Modes, p.Rates.Rows = flags.With(job.Sync, p.Modes), flags.Rates(p.Rates.Rows...)
 	if slices.Contains(p.Modes, job.Sequential) {
 		return cli.UsageError("leave it out: sync has its bits", "--modes: %s cannot be simulated",
@@ -210,6 +214,34 @@ func (p *plan) complete(o report.Options, flags *report.ModeFlags) error {
 	var err error
 	p.ModeSettings, err = flags.Settle(&p.Job, p.Modes)
 	return err
+}
+
+// Restore implements report.Restorer. Unless the command names the modes, they are those of the stored arms:
+// a default of all modes may have been fewer when the run was made.
+func (p *plan) Restore(results []*result) error {
+	if len(results) > 0 && !p.named {
+		p.Modes = nil
+		for _, a := range results[0].Arms {
+			if a.Name != byRank && a.Name != logistic {
+				p.Modes = append(p.Modes, a.Name)
+			}
+		}
+		maps.DeleteFunc(p.ModeSettings, func(mode string, _ map[string]int) bool {
+			return !slices.Contains(p.Modes, mode)
+		})
+	}
+	want := p.armNames()
+	for _, r := range results {
+		var got []string
+		for _, a := range r.Arms {
+			got = append(got, a.Name)
+		}
+		if !slices.Equal(got, want) || len(r.Effects) != len(p.effects()) {
+			return fmt.Errorf("%s: %d effects of the arms %s; the command has %d effects of %s", r.DataSet,
+				len(r.Effects), strings.Join(got, ", "), len(p.effects()), strings.Join(want, ", "))
+		}
+	}
+	return nil
 }
 
 // choose keeps the named data sets, of the full version also in the quick one; no names keep all.
@@ -235,14 +267,19 @@ func (p *plan) choose(names []string) error {
 	return nil
 }
 
-// arms returns the arms of a data set: the modes, then those that are no modes.
-func (p *plan) arms(s set) *arms.Set {
+// armNames returns the names of all arms: the modes, then those that are no modes.
+func (p *plan) armNames() []string {
 	names := slices.Clone(p.Modes)
 	if !p.ByRank {
 		names = append(names, byRank)
 	}
+	return append(names, logistic)
+}
+
+// arms returns the arms of a data set, in the order of armNames.
+func (p *plan) arms(s set) *arms.Set {
 	a := &arms.Set{Data: s.DataSet, Common: job.Sync, Rates: p.Rates, Seed: p.Seed, Seeds: p.Seeds}
-	for _, name := range append(names, logistic) {
+	for _, name := range p.armNames() {
 		a.Arms = append(a.Arms, tune.Arm{
 			Name: name, Nominal: p.Nominal, Simulated: simulated(name),
 			Job: func(seed uint64) job.Job { return p.job(s, name, seed) },

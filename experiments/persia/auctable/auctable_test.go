@@ -7,8 +7,11 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/spf13/pflag"
 
 	"tandem/algo/job"
 	"tandem/algo/metric"
@@ -242,6 +245,47 @@ func TestBadFlags(t *testing.T) {
 	}
 	if err := p.choose([]string{"alpha-0-1", "frappe", "frappe"}); err != nil || len(p.Sets) != 2 {
 		t.Errorf("%d data sets, error %v", len(p.Sets), err)
+	}
+}
+
+// A stored result is drawn with the modes that it has, not with those that Tandem has today. Modes that the
+// command names but the numbers lack are an error.
+func TestRedrawHasTheModesOfTheStoredNumbers(t *testing.T) {
+	p := smallTuner()
+	p.Modes = []string{job.Sync, job.Hybrid}
+	p.Rates.Dense = tune.Grid(p.Nominal.Dense, 4, 1)
+	results, err := p.measure(t.Context(), &fake{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	stored, err := json.Marshal(results)
+	if err != nil {
+		t.Fatal(err)
+	}
+	redraw := func(words ...string) (*report.Report, error) {
+		e, flags := NewTuner(), pflag.NewFlagSet("", pflag.ContinueOnError)
+		e.AddFlags(flags)
+		if err := flags.Parse(words); err != nil {
+			t.Fatal(err)
+		}
+		return e.Redraw(report.Options{Seed: 1, Seeds: 2}, stored)
+	}
+	for _, words := range [][]string{nil, {"--modes", "hybrid"}} { // nil: all modes of today
+		made, err := redraw(words...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		again := made.Settings.(*plan)
+		if !slices.Equal(again.Modes, p.Modes) || len(again.ModeSettings) != 0 || len(made.Findings) != 1 {
+			t.Errorf("%q: modes %q, settings %v, findings %q; want those of hybrid", words, again.Modes,
+				again.ModeSettings, made.Findings)
+		}
+	}
+	_, err = redraw("--modes", "hybrid,ssp")
+	want := "tuner: stored numbers: α = 0.1: 2 effects of the arms sync, hybrid, logistic; the command has " +
+		"3 effects of sync, hybrid, ssp, logistic"
+	if err == nil || err.Error() != want {
+		t.Errorf("error %v, want %s", err, want)
 	}
 }
 

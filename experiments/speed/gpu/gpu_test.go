@@ -4,6 +4,7 @@ import (
 	"errors"
 	"math"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -32,9 +33,25 @@ func onSoftware(t *testing.T, args ...string) *report.Experiment {
 	if err := flags.Parse(args); err != nil {
 		t.Fatal(err)
 	}
-	t.Setenv("PATH", t.TempDir()) // without python3
+	t.Setenv("PATH", compilerAlone(t))
 	t.Setenv("TANDEM_PYTHON", "")
 	return e
+}
+
+// compilerAlone returns a folder with what the software GPU compiles with, and without python3.
+func compilerAlone(t *testing.T) string {
+	t.Helper()
+	folder := t.TempDir()
+	for _, name := range []string{"c++", "as", "ld"} {
+		path, err := exec.LookPath(name)
+		if err == nil {
+			err = os.Symlink(path, filepath.Join(folder, name))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return folder
 }
 
 // planned returns the plan that flags choose, or its error.

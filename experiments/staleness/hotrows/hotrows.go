@@ -3,14 +3,12 @@
 // Rows that at least a share of the samples contain are hot. The algorithm keeps hot rows on every rank and
 // reduces their gradients with those of the dense network in every step; the other rows stay asynchronous.
 // What it learns is measured in sequential training, where hot rows are updated at once and the others late
-// by exactly τ steps (training.hot-rows, training.delay). What it costs in speed is simulated (price.go).
+// by exactly τ steps (training.hot-rows, training.delay). What it costs in speed is simulated: package cost
+// has the prices of hot rows.
 //
-// The roles cannot run it. A pace.Rule answers for a whole lookup: whether a rank may issue it, and whether a
-// PS holds it back. No rule sees the rows in it. To read some rows fresh and others not, Split (of
-// algo/protocol/role) must make two lists of signs for a batch: those of PSs, and those of rows that every
-// rank holds. For the second list the contract lacks handles of sparse gradients that an all-reduce can sum,
-// a stage of the NN worker that gathers and updates rows, and a way for all roles to agree on the list, which
-// changes with the data.
+// Roles run the algorithm as mode hybrid of a job with rows.hot. The trainings of the part hot-rows have no
+// roles, so that the delay of all other rows is the same. The parts hot-ranks and hot-length train with roles
+// in simulated time, and compare hybrid with and without hot rows with sync.
 package hotrows
 
 import (

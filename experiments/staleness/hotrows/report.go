@@ -187,11 +187,10 @@ func (p *plan) notes(r *results) []string {
 		fmt.Sprintf("Simulated is the model of the cluster %s with τ = %d, not the trained data: its rows "+
 			"above the same thresholds. The interval holds the central 98 %% of %d points of the box of "+
 			"unknowns.", p.Speed.Preset, p.Speed.Tau, p.Speed.Samples),
-		"The price of hot-rows assumes: hot ids go to the NN workers with the samples; ranks gather, add " +
-			"and scatter hot rows in two kernels of each pass, which move every hot value twice; their " +
-			"gradients, also those that are 0, are one fp32 bucket of the all-reduce after those of the " +
-			"network, which does not overlap backward; EWs send as many pooled values as before. Finding " +
-			"out which ids are hot costs nothing.",
+		"hot-rows is hybrid with rows.hot, as the simulator prices it: EWs find the hot rows of every bag; " +
+			"accelerators gather, pool and update them by kernels of their own; their gradients, also " +
+			"those that are 0, are one fp32 bucket of the all-reduce after those of the network, which " +
+			"does not overlap backward; pooled values of bags with hot rows are not sent.",
 	}
 	var diverged []string
 	edges := 0

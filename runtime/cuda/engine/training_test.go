@@ -33,24 +33,31 @@ func trained(t *testing.T, j job.Job, devices int) *train.Result {
 	return result
 }
 
-// With the sums of the tree, sync has the same bits on any number of ranks and devices. They are not those of
-// the host, but near.
+// With the sums of the tree, sync has the same bits on any number of ranks and devices, and if rows become
+// hot on the way. They are not those of the host, but near.
 func TestSyncHasTheSameBitsOnAnyNumberOfDevices(t *testing.T) {
 	var want *train.Result
 	for _, on := range []struct {
 		ranks, devices int
 		sums           string
-	}{{1, 1, ""}, {2, 2, ""}, {4, 4, ""}, {4, 2, ""}, {8, 1, ""}, {2, 2, job.NCCLTreeSums},
-		{4, 4, job.NCCLTreeSums}} {
+		hot            float64
+	}{{1, 1, "", 0}, {2, 2, "", 0}, {4, 4, "", 0}, {4, 2, "", 0.05}, {8, 1, "", 0}, {1, 1, "", 0.05},
+		{2, 2, job.NCCLTreeSums, 0}, {4, 4, job.NCCLTreeSums, 0.05}} {
 		j := exectest.Job(on.ranks, 2)
+		if j.Rows.Hot.Share = on.hot; on.hot > 0 {
+			j.Rows.Hot.Every = 2
+		}
 		j.Wire.AllReduce, j.Model.Device.CUDA = on.sums, true
 		got := trained(t, j, on.devices)
 		if want == nil {
 			want = got
 		}
 		if got.DenseDigest != want.DenseDigest || got.RowsDigest != want.RowsDigest {
-			t.Errorf("%d ranks on %d devices, sums %q, have other bits than one on one", on.ranks, on.devices,
-				on.sums)
+			t.Errorf("%d ranks on %d devices, sums %q, rows hot from %v, have other bits than one on one",
+				on.ranks, on.devices, on.sums, on.hot)
+		}
+		if (got.HotRows > 0) != (on.hot > 0) || (len(got.HotChoices) > 0) != (on.hot > 0) {
+			t.Errorf("%d rows are hot from a share of %v, choices %+v", got.HotRows, on.hot, got.HotChoices)
 		}
 	}
 	host := trained(t, exectest.Job(4, 2), 0)

@@ -741,6 +741,8 @@ type Welcome struct {
 	Begin         int32                  `protobuf:"varint,7,opt,name=begin,proto3" json:"begin,omitempty"`             // number of steps that the model has been trained
 	Model         string                 `protobuf:"bytes,8,opt,name=model,proto3" json:"model,omitempty"`              // folder of the model to begin with, which all processes can reach; empty: untrained
 	Draining      bool                   `protobuf:"varint,9,opt,name=draining,proto3" json:"draining,omitempty"`       // the run is to end as soon as possible
+	Hot           []uint64               `protobuf:"fixed64,10,rep,packed,name=hot,proto3" json:"hot,omitempty"`        // signs of the hot rows, which every rank holds
+	Redo          string                 `protobuf:"bytes,11,opt,name=redo,proto3" json:"redo,omitempty"`               // folder for the redo logs of the process, on its machine; empty: it keeps none
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -836,6 +838,20 @@ func (x *Welcome) GetDraining() bool {
 		return x.Draining
 	}
 	return false
+}
+
+func (x *Welcome) GetHot() []uint64 {
+	if x != nil {
+		return x.Hot
+	}
+	return nil
+}
+
+func (x *Welcome) GetRedo() string {
+	if x != nil {
+		return x.Redo
+	}
+	return ""
 }
 
 type PeerChanged struct {
@@ -1401,10 +1417,12 @@ func (x *Record) GetRole() uint32 {
 
 type Report struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Digests       []uint64               `protobuf:"fixed64,1,rep,packed,name=digests,proto3" json:"digests,omitempty"` // of the parameters that each role holds
-	Rows          int64                  `protobuf:"varint,2,opt,name=rows,proto3" json:"rows,omitempty"`               // embedding rows of the process
-	Missed        []byte                 `protobuf:"bytes,3,opt,name=missed,proto3" json:"missed,omitempty"`            // histogram.Histogram of the updates that row gradients have missed
-	Faults        *Faults                `protobuf:"bytes,4,opt,name=faults,proto3" json:"faults,omitempty"`            // faults that were injected
+	Digests       []uint64               `protobuf:"fixed64,1,rep,packed,name=digests,proto3" json:"digests,omitempty"`                       // of the parameters that each role holds
+	Rows          int64                  `protobuf:"varint,2,opt,name=rows,proto3" json:"rows,omitempty"`                                     // embedding rows of the process
+	Missed        []byte                 `protobuf:"bytes,3,opt,name=missed,proto3" json:"missed,omitempty"`                                  // histogram.Histogram of the updates that row gradients have missed
+	Faults        *Faults                `protobuf:"bytes,4,opt,name=faults,proto3" json:"faults,omitempty"`                                  // faults that were injected
+	HotGradients  uint64                 `protobuf:"varint,6,opt,name=hot_gradients,json=hotGradients,proto3" json:"hot_gradients,omitempty"` // of those in missed, how many were of hot rows
+	HotDigest     uint64                 `protobuf:"fixed64,5,opt,name=hot_digest,json=hotDigest,proto3" json:"hot_digest,omitempty"`         // of the hot rows, if the process has ranks that hold some
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1465,6 +1483,20 @@ func (x *Report) GetFaults() *Faults {
 		return x.Faults
 	}
 	return nil
+}
+
+func (x *Report) GetHotGradients() uint64 {
+	if x != nil {
+		return x.HotGradients
+	}
+	return 0
+}
+
+func (x *Report) GetHotDigest() uint64 {
+	if x != nil {
+		return x.HotDigest
+	}
+	return 0
 }
 
 // Faults counts messages as fault.Counts does.
@@ -1908,6 +1940,8 @@ func (*Drain) Descriptor() ([]byte, []int) {
 type Failure struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Reason        string                 `protobuf:"bytes,1,opt,name=reason,proto3" json:"reason,omitempty"`
+	Model         bool                   `protobuf:"varint,2,opt,name=model,proto3" json:"model,omitempty"` // the process cannot read the model to begin with
+	Lost          bool                   `protobuf:"varint,3,opt,name=lost,proto3" json:"lost,omitempty"`   // the process cannot come back with what it had
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1947,6 +1981,20 @@ func (x *Failure) GetReason() string {
 		return x.Reason
 	}
 	return ""
+}
+
+func (x *Failure) GetModel() bool {
+	if x != nil {
+		return x.Model
+	}
+	return false
+}
+
+func (x *Failure) GetLost() bool {
+	if x != nil {
+		return x.Lost
+	}
+	return false
 }
 
 type Lost struct {
@@ -2012,6 +2060,7 @@ func (x *Lost) GetReason() string {
 type Abort struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Reason        string                 `protobuf:"bytes,1,opt,name=reason,proto3" json:"reason,omitempty"`
+	Continues     bool                   `protobuf:"varint,2,opt,name=continues,proto3" json:"continues,omitempty"` // the run begins again from a model: the process joins the host again
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2051,6 +2100,13 @@ func (x *Abort) GetReason() string {
 		return x.Reason
 	}
 	return ""
+}
+
+func (x *Abort) GetContinues() bool {
+	if x != nil {
+		return x.Continues
+	}
+	return false
 }
 
 var File_control_proto protoreflect.FileDescriptor
@@ -2105,7 +2161,7 @@ const file_control_proto_rawDesc = "" +
 	"\x04Peer\x12*\n" +
 	"\x05roles\x18\x01 \x03(\v2\x14.tandem.control.RoleR\x05roles\x12\x18\n" +
 	"\aaddress\x18\x02 \x01(\tR\aaddress\x12 \n" +
-	"\vincarnation\x18\x03 \x01(\rR\vincarnation\"\xf3\x01\n" +
+	"\vincarnation\x18\x03 \x01(\rR\vincarnation\"\x99\x02\n" +
 	"\aWelcome\x12*\n" +
 	"\x05peers\x18\x01 \x03(\v2\x14.tandem.control.PeerR\x05peers\x12\x14\n" +
 	"\x05steps\x18\x02 \x01(\x05R\x05steps\x12\x16\n" +
@@ -2115,7 +2171,10 @@ const file_control_proto_rawDesc = "" +
 	"\x04view\x18\x06 \x01(\rR\x04view\x12\x14\n" +
 	"\x05begin\x18\a \x01(\x05R\x05begin\x12\x14\n" +
 	"\x05model\x18\b \x01(\tR\x05model\x12\x1a\n" +
-	"\bdraining\x18\t \x01(\bR\bdraining\"K\n" +
+	"\bdraining\x18\t \x01(\bR\bdraining\x12\x10\n" +
+	"\x03hot\x18\n" +
+	" \x03(\x06R\x03hot\x12\x12\n" +
+	"\x04redo\x18\v \x01(\tR\x04redo\"K\n" +
 	"\vPeerChanged\x12(\n" +
 	"\x04peer\x18\x01 \x01(\v2\x14.tandem.control.PeerR\x04peer\x12\x12\n" +
 	"\x04view\x18\x02 \x01(\rR\x04view\"\a\n" +
@@ -2144,12 +2203,15 @@ const file_control_proto_rawDesc = "" +
 	"\x04rank\x18\x03 \x01(\x05R\x04rank\x12\x12\n" +
 	"\x04step\x18\x04 \x01(\x05R\x04step\x12\x12\n" +
 	"\x04rows\x18\x05 \x03(\x05R\x04rows\x12\x12\n" +
-	"\x04role\x18\x06 \x01(\rR\x04role\"~\n" +
+	"\x04role\x18\x06 \x01(\rR\x04role\"\xc2\x01\n" +
 	"\x06Report\x12\x18\n" +
 	"\adigests\x18\x01 \x03(\x06R\adigests\x12\x12\n" +
 	"\x04rows\x18\x02 \x01(\x03R\x04rows\x12\x16\n" +
 	"\x06missed\x18\x03 \x01(\fR\x06missed\x12.\n" +
-	"\x06faults\x18\x04 \x01(\v2\x16.tandem.control.FaultsR\x06faults\"\x9e\x01\n" +
+	"\x06faults\x18\x04 \x01(\v2\x16.tandem.control.FaultsR\x06faults\x12#\n" +
+	"\rhot_gradients\x18\x06 \x01(\x04R\fhotGradients\x12\x1d\n" +
+	"\n" +
+	"hot_digest\x18\x05 \x01(\x06R\thotDigest\"\x9e\x01\n" +
 	"\x06Faults\x12\x12\n" +
 	"\x04sent\x18\x01 \x01(\x03R\x04sent\x12\x18\n" +
 	"\adropped\x18\x02 \x01(\x03R\adropped\x12\x1e\n" +
@@ -2175,15 +2237,18 @@ const file_control_proto_rawDesc = "" +
 	"\n" +
 	"\bExported\"\t\n" +
 	"\aLeaving\"\a\n" +
-	"\x05Drain\"!\n" +
+	"\x05Drain\"K\n" +
 	"\aFailure\x12\x16\n" +
-	"\x06reason\x18\x01 \x01(\tR\x06reason\"j\n" +
+	"\x06reason\x18\x01 \x01(\tR\x06reason\x12\x14\n" +
+	"\x05model\x18\x02 \x01(\bR\x05model\x12\x12\n" +
+	"\x04lost\x18\x03 \x01(\bR\x04lost\"j\n" +
 	"\x04Lost\x12(\n" +
 	"\x04role\x18\x01 \x01(\v2\x14.tandem.control.RoleR\x04role\x12 \n" +
 	"\vincarnation\x18\x02 \x01(\rR\vincarnation\x12\x16\n" +
-	"\x06reason\x18\x03 \x01(\tR\x06reason\"\x1f\n" +
+	"\x06reason\x18\x03 \x01(\tR\x06reason\"=\n" +
 	"\x05Abort\x12\x16\n" +
-	"\x06reason\x18\x01 \x01(\tR\x06reasonB\x1fZ\x1dtandem/runtime/member/controlb\x06proto3"
+	"\x06reason\x18\x01 \x01(\tR\x06reason\x12\x1c\n" +
+	"\tcontinues\x18\x02 \x01(\bR\tcontinuesB\x1fZ\x1dtandem/runtime/member/controlb\x06proto3"
 
 var (
 	file_control_proto_rawDescOnce sync.Once

@@ -1,0 +1,67 @@
+package checkpoint
+
+import (
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"tandem/algo/exec"
+	"tandem/algo/exec/backend"
+	"tandem/algo/exec/exectest"
+	"tandem/algo/numeric/batch"
+	"tandem/algo/numeric/shard"
+)
+
+// small returns a model with hot rows, and its manifest.
+func small(t testing.TB) (exec.State, *Manifest) {
+	t.Helper()
+	j := exectest.Job(1, 1)
+	j.Rows.Hot.Share = 1
+	j.Rows.Hot.SetRows(shard.NewHot([]uint64{3, 5}))
+	e, err := exec.New(j, exectest.NewColumns(16, 16), backend.Backend{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := e.Model().State()
+	for owner, signs := range [][]uint64{{1, 2, 4}, {3, 5}} {
+		if err := s.Table(owner).Lookup(signs, make([]float32, 3*len(signs))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return s, &Manifest{Mode: j.Training.Mode, Job: []byte("name: small\n"),
+		Scaling: []batch.Scaling{{Std: 1}}}
+}
+
+// A program that knows only version 1 never loads a model with hot rows: their manifests have version 2, and
+// those of other models version 1.
+func TestVersionSaysWhetherRowsAreHot(t *testing.T) {
+	folder := filepath.Join(t.TempDir(), "model")
+	s, m := small(t)
+	if err := Save(folder, m, s); err != nil {
+		t.Fatal(err)
+	}
+	written, err := readManifest(folder)
+	if err != nil || written.Version != VersionHotRows || written.Rows.Hot.Rows != 2 {
+		t.Fatalf("error %v, manifest %+v", err, written)
+	}
+	for _, c := range []struct {
+		version int
+		hot     *Server
+		fits    bool
+	}{{Version, nil, true}, {VersionHotRows, nil, false}, {Version, written.Rows.Hot, false},
+		{VersionHotRows, written.Rows.Hot, true}} {
+		changed := *written
+		changed.Version, changed.Rows.Hot = c.version, c.hot
+		text, err := changed.encode()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := decodeManifest(text); (err == nil) != c.fits {
+			t.Errorf("version %d, hot rows %v: error %v", c.version, c.hot, err)
+		}
+	}
+	written.Files = slices.DeleteFunc(written.Files, func(f File) bool { return f.Name == RowsFile(1, 1) })
+	if err := written.check(); err == nil || err.Error() != "the manifest does not list rows-hot.arrow" {
+		t.Errorf("error %v", err)
+	}
+}

@@ -1,0 +1,174 @@
+package checkpoint
+
+import (
+	"errors"
+	"fmt"
+
+	"tandem/algo/exec"
+	"tandem/algo/numeric/shard"
+	"tandem/algo/numeric/table"
+)
+
+// rowsRestore replaces the rows of the tables of this process by those of a model.
+type rowsRestore struct {
+	*Checkpoint
+	plan     shard.Plan
+	tables   []*table.Table // by owner; nil if this process does not have it
+	training bool           // also optimizer states and counters
+	// kept counts, by file, the rows that have gone to the table of the owner with the same number.
+	kept []int
+}
+
+// restoreRows replaces the rows of the tables of this process.
+func (c *Checkpoint) restoreRows(state exec.State, training bool) error {
+	r := &rowsRestore{c, state.Plan(), nil, training, make([]int, len(c.files))}
+	for owner := range r.plan.Owners() {
+		t := state.Table(owner)
+		if r.tables = append(r.tables, t); t == nil {
+			continue
+		}
+		if err := r.check(t); err != nil {
+			return err
+		}
+	}
+	for i, f := range c.files {
+		if !r.concerns(i) {
+			continue
+		}
+		if err := c.verifyRows(i); err != nil {
+			return err
+		}
+		for _, b := range f.batches {
+			if err := r.add(i, b); err != nil {
+				return fmt.Errorf("%s: %w", c.Manifest.Rows.fileName(i), err)
+			}
+		}
+	}
+	if training {
+		return r.setCounters()
+	}
+	return nil
+}
+
+// check returns an error if a table cannot take the rows of the model.
+func (r *rowsRestore) check(t *table.Table) error {
+	format := &r.Manifest.Rows
+	switch {
+	case t.Len() > 0:
+		return errors.New("the state has rows already")
+	case t.Dim() != format.Dim || t.Precision().String() != format.Precision:
+		return fmt.Errorf("rows of %d values of %s in the model, and of %d values of %s in the job",
+			format.Dim, format.Precision, t.Dim(), t.Precision())
+	case r.training && t.StateBytes() != 4*format.StateValues:
+		return fmt.Errorf("rows with %d values of optimizer state in the model, and %d in the job",
+			format.StateValues, t.StateBytes()/4)
+	}
+	return nil
+}
+
+// sameServers reports whether the state has as many embedding PSs as the model. A row that is hot in neither
+// then stays where it is.
+func (r *rowsRestore) sameServers() bool { return r.plan.Servers() == len(r.Manifest.Rows.Servers) }
+
+// table returns the table of an owner, or nil if this process, or the plan, has none.
+func (r *rowsRestore) table(owner int) *table.Table {
+	if owner >= len(r.tables) {
+		return nil
+	}
+	return r.tables[owner]
+}
+
+// concerns reports whether this process reads a file. It does if the file has rows of one of its tables. Of a
+// file without any, one process checks the checksum.
+func (r *rowsRestore) concerns(file int) bool {
+	if r.tables[file%len(r.tables)] != nil {
+		return true
+	}
+	servers := r.plan.Servers()
+	if r.sameServers() && file < servers && r.table(servers) == nil {
+		return false // a row of this PS that is not hot stays on it
+	}
+	for _, b := range r.files[file].batches {
+		for _, sign := range b.Signs {
+			if r.tables[r.plan.Owner(sign)] != nil {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// add adds the rows of a batch of a file to the tables that own them.
+func (r *rowsRestore) add(file int, b *table.Columns) error {
+	of, counts := make([]int, len(b.Signs)), make([]int, len(r.tables))
+	for i, sign := range b.Signs {
+		of[i] = r.plan.Owner(sign)
+		counts[of[i]]++
+	}
+	if file < len(counts) {
+		r.kept[file] += counts[file]
+	}
+	for owner, t := range r.tables {
+		if t == nil || counts[owner] == 0 {
+			continue
+		}
+		part := b
+		if counts[owner] < len(b.Signs) {
+			part = ownedRows(b, of, owner, t.EmbeddingBytes())
+		}
+		if !r.training {
+			fresh := *part
+			fresh.States = nil
+			part = &fresh
+		}
+		if err := t.AddRows(part); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// ownedRows returns the rows of a batch that an owner has; of has the owner of each.
+func ownedRows(b *table.Columns, of []int, owner, embedding int) *table.Columns {
+	part, state := newColumns(0, 0, 0), len(b.States)/len(b.Signs)
+	for i := range of {
+		if of[i] == owner {
+			part.Signs = append(part.Signs, b.Signs[i])
+			part.Updates = append(part.Updates, b.Updates[i])
+			part.Read = append(part.Read, b.Read[i])
+			part.Embeddings = append(part.Embeddings, b.Embeddings[i*embedding:][:embedding]...)
+			part.States = append(part.States, b.States[i*state:][:state]...)
+		}
+	}
+	return part
+}
+
+// setCounters sets what the tables remember besides rows. With as many PSs as the model, every owner has its
+// own counts; eviction goes on where it was if the owner has the rows that it had. With another number of
+// PSs, or of hot rows that are no longer hot, the counts are added to those of the first PS.
+func (r *rowsRestore) setCounters() error {
+	counters := make([]*table.Counters, len(r.tables))
+	for from, described := range r.Manifest.Rows.ByOwner() {
+		c, to, stays := described.counters(), 0, r.sameServers() && from < len(r.tables)
+		if stays {
+			to = from
+		}
+		if counters[to] == nil {
+			counters[to] = new(table.Counters)
+		}
+		counters[to].Evicted += c.Evicted
+		counters[to].Outcomes.Add(c.Outcomes)
+		if t := r.tables[to]; stays && t != nil && r.kept[from] == t.Len() && t.Len() == described.Rows {
+			counters[to].Hand = c.Hand
+		}
+	}
+	for owner, t := range r.tables {
+		if t == nil || counters[owner] == nil {
+			continue
+		}
+		if err := t.SetCounters(*counters[owner]); err != nil {
+			return err
+		}
+	}
+	return nil
+}

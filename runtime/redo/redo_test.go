@@ -1,0 +1,194 @@
+package redo_test
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+
+	"tandem/algo/exec"
+	"tandem/algo/numeric/compress"
+	"tandem/algo/protocol/msg"
+	"tandem/algo/protocol/role"
+	"tandem/algo/unit"
+	"tandem/runtime/redo"
+	"tandem/runtime/wire"
+)
+
+var run = wire.RunID{1, 2, 3}
+
+// kept is an input with what a Log keeps of it.
+type kept struct {
+	now     unit.Tick
+	in      role.Input
+	payload exec.Payload
+}
+
+// inputs are inputs of an embedding PS.
+func inputs() []kept {
+	worker, server := msg.Address{Role: msg.EmbeddingWorker, Index: 1}, msg.Address{Role: msg.EmbeddingPS}
+	lookup := role.Input{Kind: role.Received, Message: msg.Message{Kind: msg.Lookup, From: worker, To: server,
+		Rank: 1, Step: 7, Samples: 3, StepSamples: 6, Bytes: 120}}
+	end := role.Input{Kind: role.Received, Message: msg.Message{Kind: msg.SetEnd,
+		From: msg.Address{Role: msg.DataLoader}, To: server, Step: 9, Bytes: 72}}
+	return []kept{
+		{5, lookup, exec.Signs{Signs: compress.Signs{Plain: []uint64{3, 1 << 60, 12}}}},
+		{8, role.Input{Kind: role.WorkDone, Work: role.Work{Kind: role.ReadRows}}, nil},
+		{9, end, nil},
+		{1 << 40, role.Input{Kind: role.TimerFired}, nil},
+	}
+}
+
+// written returns the file of a Log with inputs.
+func written(t *testing.T, all []kept) string {
+	t.Helper()
+	name := filepath.Join(t.TempDir(), "a.redo")
+	log, err := redo.Create(name, run)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, k := range all {
+		if err := log.Keep(k.now, &k.in, k.payload); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := log.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return name
+}
+
+// replayed opens a file, returns its inputs, keeps another one unless it is nil, and closes the file.
+func replayed(name string, more *kept) (all []kept, err error) {
+	log, err := redo.Open(name, run)
+	if err != nil {
+		return nil, err
+	}
+	defer log.Close()
+	err = log.Replay(func(now unit.Tick, in *role.Input, payload exec.Payload) error {
+		all = append(all, kept{now, *in, payload})
+		return nil
+	})
+	if err == nil && more != nil {
+		err = log.Keep(more.now, &more.in, more.payload)
+	}
+	return all, err
+}
+
+func TestReplayHasTheInputsThatWereKept(t *testing.T) {
+	want := inputs()
+	name := written(t, want[:3])
+	got, err := replayed(name, &want[3]) // it goes on
+	if err != nil || !reflect.DeepEqual(got, want[:3]) {
+		t.Fatalf("%+v, error %v; want %+v", got, err, want[:3])
+	}
+	if got, err = replayed(name, nil); err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("%+v, error %v; want %+v", got, err, want)
+	}
+}
+
+// If a dead process has written a part of its last entry, the entries before it are there, and the Log goes
+// on after them.
+func TestTornEntryIsRemoved(t *testing.T) {
+	want := inputs()
+	whole, err := os.ReadFile(written(t, want[:2]))
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, err := os.ReadFile(written(t, want[:1]))
+	if err != nil {
+		t.Fatal(err)
+	}
+	name := filepath.Join(t.TempDir(), "torn.redo")
+	for size := len(before); size < len(whole); size++ {
+		if err := os.WriteFile(name, whole[:size], 0o600); err != nil {
+			t.Fatal(err)
+		}
+		got, err := replayed(name, &want[1])
+		if err != nil || !reflect.DeepEqual(got, want[:1]) {
+			t.Fatalf("%d bytes: %+v, error %v", size, got, err)
+		}
+		if now, err := os.ReadFile(name); err != nil || !bytes.Equal(now, whole) {
+			t.Fatalf("%d bytes, and one entry more: %d bytes, error %v; want %d", size, len(now), err,
+				len(whole))
+		}
+	}
+}
+
+// A flipped bit before the last entry is an error, and no input after it is handled.
+func TestDamageIsAnError(t *testing.T) {
+	want := inputs()
+	name := written(t, want)
+	whole, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, at := range []int{33, 56, 72, 150} { // length, time, header and signs of the first entry
+		text := bytes.Clone(whole)
+		text[at] ^= 4
+		if err := os.WriteFile(name, text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		got, err := replayed(name, nil)
+		if err == nil || len(got) > 0 ||
+			!strings.Contains(err.Error(), "at byte 32: the entry is damaged: ") {
+			t.Errorf("byte %d: %d inputs, error %v", at, len(got), err)
+		}
+	}
+	if _, err := redo.Open(name, wire.RunID{9}); err == nil || !strings.Contains(err.Error(), "another run") {
+		t.Errorf("the log of another run: %v", err)
+	}
+	if _, err := redo.Open(filepath.Join(t.TempDir(), "none"), run); !os.IsNotExist(err) &&
+		!strings.Contains(err.Error(), "no such file") {
+		t.Errorf("no log: %v", err)
+	}
+}
+
+// The process before may hang and go on later: it keeps its log to itself.
+func TestLogOfALivingProcessIsNotOpened(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "a.redo")
+	log, err := redo.Create(name, run)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := redo.Open(name, run); err == nil || !strings.Contains(err.Error(), "still has it") {
+		t.Errorf("opened beside its process: %v", err)
+	}
+	if _, err := redo.Create(name, run); err == nil || !strings.Contains(err.Error(), "another process") {
+		t.Errorf("replaced beside its process: %v", err)
+	}
+	if err := log.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := replayed(name, nil); err != nil {
+		t.Error(err)
+	}
+}
+
+// Hostile bytes make no panic, and no more memory is used than a file has bytes.
+func FuzzReplay(f *testing.F) {
+	name := filepath.Join(f.TempDir(), "a.redo")
+	log, err := redo.Create(name, run)
+	if err != nil {
+		f.Fatal(err)
+	}
+	for _, k := range inputs() {
+		if err := log.Keep(k.now, &k.in, k.payload); err != nil {
+			f.Fatal(err)
+		}
+	}
+	whole, err := os.ReadFile(name)
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(whole[32:])
+	f.Fuzz(func(t *testing.T, entries []byte) {
+		name := filepath.Join(t.TempDir(), "b.redo")
+		if err := os.WriteFile(name, append(bytes.Clone(whole[:32]), entries...), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		_, _ = replayed(name, nil) // with or without an error
+	})
+}

@@ -1,0 +1,100 @@
+package cluster
+
+import (
+	"tandem/algo/unit"
+	"tandem/sim/fabric"
+)
+
+// connection is what one process sends to another, in the order of sending. Every role is a process.
+type connection struct {
+	waiting []int32 // deliveries that have not left, in their order
+	leaving int     // flows of those that have left
+}
+
+// joinConnection gives a delivery that reaches its sender's cores its place behind those before it.
+func (w *simulation) joinConnection(i int32) {
+	if !w.prices.System.Messages.Connections.Given() {
+		return // there is a connection for every message
+	}
+	t := &w.tasks[i]
+	pair := [2]int32{t.role, t.to}
+	t.connection = w.connections[pair]
+	if t.connection == nil {
+		t.connection = &connection{}
+		w.connections[pair] = t.connection
+	}
+	t.connection.waiting = append(t.connection.waiting, i)
+}
+
+// enterConnection sends a delivery that has left its sender's cores, as soon as all before it have left and a
+// connection is free. A message without a payload takes no time there.
+func (w *simulation) enterConnection(i int32) {
+	t := &w.tasks[i]
+	if t.connection == nil {
+		if t.message.Kind.HasPayload() {
+			t.activities++
+			w.startMessageFlow(i)
+		}
+		return
+	}
+	t.activities++ // to wait, and to travel
+	t.ready = true
+	w.advanceConnection(i)
+}
+
+// advanceConnection sends the deliveries that can leave the connection of one, which has become ready or has
+// arrived. The others have waited for that one: they continue its critical path.
+func (w *simulation) advanceConnection(i int32) {
+	c := w.tasks[i].connection
+	for len(c.waiting) > 0 {
+		next := c.waiting[0]
+		t := &w.tasks[next]
+		if !t.ready || c.leaving >= max(1, w.prices.System.Messages.Connections.Mid) {
+			return
+		}
+		c.waiting = c.waiting[:copy(c.waiting, c.waiting[1:])]
+		if next != i {
+			w.cause = w.traces[i].path
+			w.beginTrace(next)
+		}
+		switch {
+		case t.message.Kind.HasPayload():
+			c.leaving++
+			w.startMessageFlow(next)
+		case next == i:
+			t.activities-- // it has not waited
+		default:
+			w.endActivity(next, bandwidth)
+		}
+	}
+}
+
+// leaveConnection ends the place of a delivery whose flow has ended.
+func (w *simulation) leaveConnection(i int32) {
+	if c := w.tasks[i].connection; c != nil {
+		c.leaving--
+		w.advanceConnection(i)
+	}
+}
+
+// startMessageFlow begins the flow of a delivery, an activity that has been counted.
+func (w *simulation) startMessageFlow(i int32) {
+	t := &w.tasks[i]
+	source, target := &w.places[t.role], &w.places[t.to]
+	w.net.Start(w.clock.Now(), fabric.Flow{
+		Path: w.pathOf(source, target, int(t.copies)), Bytes: t.message.Bytes, Tag: int64(i),
+		Limit: w.windowLimit(source, target),
+	})
+}
+
+// windowLimit returns the rate of a connection of which at most a window of bytes is under way: a window in
+// the time in which a byte and its acknowledgement cross an idle network. It is 0, which is no limit, without
+// a window. Several hosts that a role stands for have a connection each.
+func (w *simulation) windowLimit(source, target *place) unit.BytesPerSec {
+	window := w.prices.System.Messages.Window.Mid
+	round := 2 * w.rates.time(latency, w.prices.NetworkWire.Latency+w.way(source, target).farther)
+	if window == 0 || round == 0 {
+		return 0
+	}
+	return unit.BytesPerSec(float64(window) / round.Seconds() / (source.stripe * target.stripe))
+}
