@@ -36,8 +36,6 @@ func (d *DensePS) Address() msg.Address { return densePS(d.index) }
 // HandleInput implements Role.
 func (d *DensePS) HandleInput(now unit.Tick, in Input, out *Outputs) {
 	switch in.Kind {
-	case Start:
-		d.pulls, d.pushes = nil, nil
 	case Received:
 		switch m := in.Message; m.Kind {
 		case msg.Pull:

@@ -49,8 +49,6 @@ func (p *EmbeddingPS) Address() msg.Address { return embeddingPS(p.index) }
 // HandleInput implements Role.
 func (p *EmbeddingPS) HandleInput(now unit.Tick, in Input, out *Outputs) {
 	switch in.Kind {
-	case Start:
-		p.lookups, p.puts = nil, nil
 	case Received:
 		switch m := in.Message; m.Kind {
 		case msg.Lookup:

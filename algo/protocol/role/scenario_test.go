@@ -24,7 +24,7 @@ import (
 //	finish [work=…] [rank=…] [step=…] [bucket=…]           work in flight that matches; bucket: this part
 //	reduce [rank=…]                   buckets that are summed over all ranks
 //	timer                             a second later the timer of every role fires
-//	crash role=loader|ew|ps|dense-ps|coordinator index=…   a role crashes and comes back
+//	crash role=loader|ew|coordinator index=…               a role crashes and comes back
 //	under-way                         prints all messages, work and buckets in flight
 //	run [records] [hold=(…)] [rank=…] delivers everything except messages of these kinds, about one rank or
 //	                                  all; prints all outputs, or records only
@@ -193,8 +193,7 @@ func (c *cluster) crash(t *testing.T, d *datadriven.TestData) {
 	var name string
 	d.ScanArgs(t, "role", &name)
 	a := msg.Address{Role: map[string]msg.Role{
-		"loader": msg.DataLoader, "ew": msg.EmbeddingWorker, "ps": msg.EmbeddingPS, "dense-ps": msg.DensePS,
-		"coordinator": msg.Coordinator,
+		"loader": msg.DataLoader, "ew": msg.EmbeddingWorker, "coordinator": msg.Coordinator,
 	}[name], Index: number(t, d, "index", 0)}
 	c.crashes++
 	c.work = slices.DeleteFunc(c.work, func(p pending) bool { return p.to == a })

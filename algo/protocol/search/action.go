@@ -23,6 +23,7 @@ const (
 	lose                          // message index is lost
 	duplicate                     // message index arrives, and stays in flight
 	crash                         // role index crashes
+	crashUnsent                   // … and what it had sent is lost
 	restart                       // role index, which has crashed, starts again
 	timers                        // every timer fires, as no other action is possible
 	earlyTimers                   // every timer fires, although other actions are possible
@@ -32,7 +33,7 @@ const (
 // isFault reports whether an action counts towards Setting.Faults.
 func (a Action) isFault() bool {
 	switch a.kind {
-	case lose, duplicate, crash, earlyTimers:
+	case lose, duplicate, crash, crashUnsent, earlyTimers:
 		return true
 	}
 	return false
@@ -48,7 +49,7 @@ func (s *State) Actions() []Action {
 	}
 	for i, m := range s.members {
 		for lane := range m.lanes {
-			if m.lanes[lane].Len() > 0 {
+			if m.lanes[lane].Len() > 0 && s.away&(1<<i) == 0 {
 				acts = append(acts, Action{complete, i*role.Lanes + lane})
 			}
 		}
@@ -58,7 +59,7 @@ func (s *State) Actions() []Action {
 			acts = append(acts, Action{reduce, i})
 		}
 	}
-	if len(acts) == 0 && s.armed != 0 && s.finished < s.set.Config.Ranks {
+	if len(acts) == 0 && s.armed&^s.away != 0 && s.finished < s.set.Config.Ranks {
 		acts = append(acts, Action{timers, 0})
 	}
 	for i := range s.members {
@@ -112,25 +113,19 @@ func (s *State) appendFaults(acts []Action) []Action {
 		}
 	}
 	for i, m := range s.members {
-		if s.mayCrash(m.Address().Role) && s.away&(1<<i) == 0 {
-			acts = append(acts, Action{crash, i})
+		at := m.Address()
+		if at.Role == msg.NNWorker || s.away&(1<<i) != 0 {
+			continue
+		}
+		acts = append(acts, Action{crash, i})
+		if s.redoes(at.Role) && s.hasSent(at) {
+			acts = append(acts, Action{crashUnsent, i})
 		}
 	}
 	if s.set.EarlyTimers {
 		acts = append(acts, Action{earlyTimers, 0})
 	}
 	return acts
-}
-
-// mayCrash reports whether a role recovers from a crash.
-func (s *State) mayCrash(r msg.Role) bool {
-	switch r {
-	case msg.NNWorker:
-		return false
-	case msg.EmbeddingPS, msg.DensePS:
-		return !s.set.Config.Rule.Dense().Buffered
-	}
-	return s.set.Config.CanRestart(r)
 }
 
 // Describe returns an action of s in words, for histories.
@@ -156,6 +151,8 @@ func (s *State) Describe(a Action) string {
 		return "TWICE " + s.inbox[a.index].String()
 	case crash:
 		return fmt.Sprintf("CRASH of %v", s.members[a.index].Address())
+	case crashUnsent:
+		return fmt.Sprintf("CRASH of %v, which loses what it has sent", s.members[a.index].Address())
 	case restart:
 		return fmt.Sprintf("%v is back", s.members[a.index].Address())
 	case earlyTimers:
@@ -189,6 +186,10 @@ func (s *State) Advance(a Action) error {
 		return s.receive(s.inbox[a.index])
 	case crash:
 		s.crash(a.index)
+	case crashUnsent:
+		from := s.members[a.index].Address()
+		s.inbox = slices.DeleteFunc(s.inbox, func(m msg.Message) bool { return m.From == from })
+		s.crash(a.index)
 	case restart:
 		return s.restart(a.index)
 	case drain:
@@ -213,9 +214,13 @@ func (s *State) receive(m msg.Message) error {
 }
 
 // crash removes the handles, the work, the timer and the credit of role i. The role itself drops its volatile
-// state when it handles Start.
+// state when it handles Start. A role with a redo log keeps all of that here, and is compared with it when it
+// is back.
 func (s *State) crash(i int) {
 	s.away |= 1 << i
+	if s.redoes(s.members[i].Address().Role) {
+		return
+	}
 	s.armed &^= 1 << i
 	m := s.change(i)
 	m.crashes++
@@ -230,6 +235,9 @@ func (s *State) crash(i int) {
 // restart starts role i again. A data loader receives again what was requested of it.
 func (s *State) restart(i int) error {
 	s.away &^= 1 << i
+	if s.redoes(s.members[i].Address().Role) {
+		return s.redo(i)
+	}
 	err := s.handleInput(i, role.Input{Kind: role.Start, Incarnation: uint32(s.members[i].crashes)})
 	if err != nil || s.members[i].Address().Role != msg.DataLoader || !s.draining {
 		return err
@@ -249,7 +257,7 @@ func (s *State) requestDrain() error {
 // fireTimers fires every timer that is set.
 func (s *State) fireTimers() error {
 	for i := range s.members {
-		if s.armed&(1<<i) == 0 {
+		if s.armed&^s.away&(1<<i) == 0 {
 			continue
 		}
 		s.armed &^= 1 << i

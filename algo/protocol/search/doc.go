@@ -8,6 +8,9 @@
 // message arrives, a piece of work ends, a bucket is reduced, a timer fires, and, if Setting.Faults allows
 // it, a message is lost or repeated, or a role crashes and comes back. State.Advance performs an action.
 //
+// A role that needs a redo log to come back has one: a new role handles all inputs of the old one, which must
+// make it what the old one was. What the old one had sent may be lost.
+//
 // Explore visits all states that can be reached from the start, breadth first. The history in its error is
 // therefore a shortest one. Walk takes one random path, for clusters that are too large for Explore.
 //
@@ -20,6 +23,7 @@
 //     (pace.Rule.Bounds, pace.Rule.Lead).
 //   - Every message is one that role.Admit and role.CheckCredit accept, and its sender has credit for it.
 //   - A role reads, sends and releases only data that it holds, and at the end no role holds any.
+//   - A role that has handled its inputs again holds the state, data, work, timer and credit that it had.
 //   - From every state an end can be reached in which every rank has finished.
 //
 // # Size

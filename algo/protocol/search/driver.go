@@ -16,6 +16,9 @@ func (s *State) handleInput(i int, in role.Input) error {
 	if in.Kind == role.Received {
 		m.credit.Received(in.Message)
 	}
+	if in.Kind != role.Start && s.redoes(m.Address().Role) {
+		m.log = append(m.log, in)
+	}
 	s.out.Reset()
 	m.HandleInput(0, in, s.out)
 	return role.Dispatch(&in, s.out, driver{s, i, m})

@@ -4,6 +4,7 @@ import (
 	"flag"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 	"testing"
 
@@ -51,6 +52,12 @@ var smallRules = []pace.Rule{
 	pace.SSP{AsyncPS: pace.AsyncPS{Staleness: 1, Overlap: pace.PullEarly}, Slack: 0},
 	pace.AsyncAverage{Staleness: 0, Every: 1},
 	pace.AsyncAverage{Staleness: 1, Every: 3},
+}
+
+// redoRules are rules of which more roles need a redo log, or need it for more.
+var redoRules = []pace.Rule{
+	pace.GBA{AsyncPS: pace.AsyncPS{Staleness: 1, Overlap: pace.PullAfterPush}, Batches: 2, Tolerance: 1},
+	pace.BackupWorkers{WaitFor: 1, Overlap: pace.OverlapNone},
 }
 
 // In every order of events of 2 ranks, 4 steps, 1 EW and 1 PS the invariants hold, and the largest staleness
@@ -147,10 +154,11 @@ var faultSizes = []struct {
 }
 
 // The invariants hold in every order of events with one fault at any time: a message is lost or repeated, a
-// role other than an NN worker crashes and comes back later, or, with -long, the timers fire early.
+// role other than an NN worker crashes and comes back later, a PS by its redo log, or, with -long, the timers
+// fire early.
 func TestInvariantsHoldWithOneFault(t *testing.T) {
 	t.Parallel()
-	for i, rule := range smallRules {
+	for i, rule := range slices.Concat(smallRules, redoRules) {
 		if testing.Short() && i%4 != 0 {
 			continue
 		}

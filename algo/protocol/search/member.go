@@ -17,7 +17,8 @@ type member struct {
 	held    []role.Handle               // sorted
 	credit  *role.Credit
 	crashes uint8
-	hash    [16]byte // of all of the above, if hashed
+	hash    [16]byte     // of all of the above, if hashed
+	log     []role.Input // of a role with a redo log: all inputs but Start; copies share the memory
 	hashed  bool
 }
 
@@ -36,6 +37,7 @@ func (m *member) clone() *member {
 	}
 	c.held = slices.Clone(m.held)
 	c.credit = m.credit.Clone()
+	c.log = slices.Clip(m.log)
 	return &c
 }
 
@@ -45,7 +47,15 @@ func (m *member) updateHash(buf []byte) []byte {
 	if m.hashed {
 		return buf
 	}
-	buf = m.AppendState(append(buf[:0], m.crashes))
+	buf = m.form(append(buf[:0], m.crashes))
+	m.hash, m.hashed = hash(buf), true
+	return buf
+}
+
+// form appends the state of the role and of what its driver keeps, but for what is of no importance to its
+// future.
+func (m *member) form(buf []byte) []byte {
+	buf = m.AppendState(buf)
 	for _, h := range m.held {
 		buf = append(buf, byte(h.Kind), byte(h.Rank), byte(h.Step))
 	}
@@ -56,7 +66,6 @@ func (m *member) updateHash(buf []byte) []byte {
 			buf = appendInput(buf, &c.input)
 		}
 	}
-	m.hash, m.hashed = hash(buf), true
 	return buf
 }
 

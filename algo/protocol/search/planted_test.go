@@ -36,39 +36,11 @@ func (m mutant) HandleInput(now unit.Tick, in role.Input, out *role.Outputs) {
 
 func (m mutant) Clone() role.Role { return mutant{m.Role.Clone(), m.edit} }
 
-// forgetful is an embedding PS that forgets in a crash which puts it has applied.
-type forgetful struct {
-	*role.EmbeddingPS
-	cfg *role.Config
-}
+// late is a redo log that keeps an input after its role has acted on it.
+func late(inputs []role.Input) []role.Input { return inputs[:max(len(inputs)-1, 0)] }
 
-func (f forgetful) Clone() role.Role {
-	return forgetful{f.EmbeddingPS.Clone().(*role.EmbeddingPS), f.cfg}
-}
-
-func (f forgetful) HandleInput(now unit.Tick, in role.Input, out *role.Outputs) {
-	if in.Kind == role.Start {
-		*f.EmbeddingPS = *role.NewEmbeddingPS(f.cfg, f.Address().Index)
-	}
-	f.EmbeddingPS.HandleInput(now, in, out)
-}
-
-// amnesiac is a dense PS that forgets in a crash which pushes it has applied.
-type amnesiac struct {
-	*role.DensePS
-	cfg *role.Config
-}
-
-func (a amnesiac) Clone() role.Role {
-	return amnesiac{a.DensePS.Clone().(*role.DensePS), a.cfg}
-}
-
-func (a amnesiac) HandleInput(now unit.Tick, in role.Input, out *role.Outputs) {
-	if in.Kind == role.Start {
-		*a.DensePS = *role.NewDensePS(a.cfg, a.Address().Index)
-	}
-	a.DensePS.HandleInput(now, in, out)
-}
+// lost is a redo log that is empty when its role comes back.
+func lost([]role.Input) []role.Input { return nil }
 
 // mutate returns roles of which every instance of one role has a planted bug.
 func mutate(which msg.Role, e edit) func(*role.Config) []role.Role {
@@ -138,15 +110,6 @@ func TestPlantedBugsAreFound(t *testing.T) {
 			mutate(msg.EmbeddingPS, hoarder(msg.Put)), errLeak.Error()},
 		{"a rank keeps the embeddings of a late duplicate", hybrid, 1, 0,
 			mutate(msg.NNWorker, hoarder(msg.Embeddings)), errLeak.Error()},
-		{"a PS forgets in a crash what it has applied", hybrid, 1, 0, func(cfg *role.Config) []role.Role {
-			roles := role.New(cfg)
-			for i, r := range roles {
-				if ps, ok := r.(*role.EmbeddingPS); ok {
-					roles[i] = forgetful{ps, cfg}
-				}
-			}
-			return roles
-		}, "a second time"},
 		{"no role repeats its requests", hybrid, 1, 0, func(cfg *role.Config) []role.Role {
 			roles := role.New(cfg)
 			for i := range roles {
@@ -167,12 +130,6 @@ func TestPlantedBugsAreFound(t *testing.T) {
 			}), "deadlock"},
 		{"a rank pulls before its push is applied", pace.AsyncPS{Staleness: 1, Overlap: pace.PullAfterPush},
 			0, 0, mutate(msg.NNWorker, earlyAck), "of its own pushes"},
-		{"a dense PS forgets in a crash what it has applied", async, 1, 0,
-			func(cfg *role.Config) []role.Role {
-				roles := role.New(cfg)
-				roles[len(roles)-1] = amnesiac{role.NewDensePS(cfg, 0), cfg}
-				return roles
-			}, "a second time"},
 		{"a rank averages with itself", pace.AsyncAverage{Every: 2}, 0, 0, mutate(msg.NNWorker, loneAverage),
 			"without rank"},
 		{"the data loader does not resend ids", sync, 1, 0,
@@ -259,5 +216,61 @@ func earlyDone(in role.Input, step func(role.Input), out *role.Outputs) {
 			To: msg.Address{Role: msg.NNWorker, Index: w.Rank}, Rank: w.Rank, Step: w.Step,
 			Bytes: msg.HeaderBytes,
 		}})
+	}
+}
+
+// The search finds mistakes of redo logs, and roles that they do not bring back.
+func TestPlantedBugsOfRedoLogsAreFound(t *testing.T) {
+	hybrid := pace.Hybrid{Staleness: 1, Overlap: pace.HybridNaive}
+	async := pace.AsyncPS{Overlap: pace.PullAfterPush}
+	buffered, err := pace.New("gba", pace.Settings{Ranks: 1, Values: map[string]int{"batches": 2}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, bug := range []struct {
+		name  string
+		rule  pace.Rule
+		dense bool // no batch has rows
+		kept  func([]role.Input) []role.Input
+		roles func(*role.Config) []role.Role
+		want  string
+	}{
+		{"the log of an embedding PS is lost", hybrid, false, lost, nil, "has not applied it"},
+		{"the log of a dense PS is lost", async, true, lost, nil, errLost.Error()},
+		{"a put is acknowledged before it is kept", buffered, false, late, nil, errLost.Error()},
+		{"an embedding PS comes back as another program", hybrid, false, nil, newer(), "not as it was"},
+	} {
+		t.Run(bug.name, func(t *testing.T) {
+			set := setting(bug.rule, 1, 1, 1, 1)
+			set.Eager, set.Faults, set.Config.Retry = false, 1, unit.Second
+			set.kept, set.Roles = bug.kept, bug.roles
+			if bug.dense {
+				set.Touches = func(int32, int32, int32) bool { return false }
+			}
+			r, err := Explore(set, limit)
+			if err == nil {
+				t.Fatalf("the search did not find the bug: %v", r)
+			}
+			if !strings.Contains(err.Error(), bug.want) {
+				t.Errorf("error %v, want %q", err, bug.want)
+			}
+		})
+	}
+}
+
+// newer returns the roles of a program that is replaced by another after it has started: its embedding PSs do
+// not answer lookups.
+func newer() func(*role.Config) []role.Role {
+	started := false
+	return func(cfg *role.Config) []role.Role {
+		if !started {
+			started = true
+			return role.New(cfg)
+		}
+		return mutate(msg.EmbeddingPS, func(in role.Input, step func(role.Input), _ *role.Outputs) {
+			if in.Message.Kind != msg.Lookup {
+				step(in)
+			}
+		})(cfg)
 	}
 }

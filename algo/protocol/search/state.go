@@ -18,9 +18,8 @@ type Setting struct {
 	// Touches reports whether the batch of a rank and step has rows on an embedding PS; nil: always.
 	Touches func(rank, step, shard int32) bool
 	// Faults is the largest number of faults in a history: messages lost, messages repeated, and roles that
-	// crash and come back at any later time. NN workers do not crash, nor do coordinators that cannot
-	// restart, nor PSs of modes in which they acknowledge gradients before they apply them. The applied
-	// gradients of a PS survive.
+	// crash and come back at any later time. Roles that cannot restart come back by a redo log; what they had
+	// sent may be lost. NN workers do not crash.
 	Faults int
 	// EarlyTimers lets timers fire while other actions are possible; each time counts as a fault. Otherwise
 	// timers fire only when no other action is possible.
@@ -37,6 +36,8 @@ type Setting struct {
 	Drain bool
 	// Roles returns the roles of the cluster; nil: role.New. Tests plant bugs here.
 	Roles func(*role.Config) []role.Role
+	// kept returns what a redo log has kept of the inputs of a role; nil: all. Tests plant bugs here.
+	kept func([]role.Input) []role.Input
 }
 
 // Seen is the largest staleness of any read, and the number of reads, of one history or of all.
@@ -102,16 +103,12 @@ func NewState(set *Setting) (*State, error) {
 		return nil, errors.New("search: Eager with Faults; want only one of them, as Eager omits orders " +
 			"that matter with faults")
 	}
-	roles := role.New
-	if set.Roles != nil {
-		roles = set.Roles
-	}
 	s := &State{set: set, roster: cfg.Roster(), owned: ^uint64(0), out: new(role.Outputs),
 		barrier: role.NewReduction(int(cfg.Ranks), len(cfg.Buckets)),
 		buckets: make([]role.Queue[role.Input], cfg.Ranks),
 		applied: make([]uint64, cfg.EmbeddingPSs), pushed: make([]uint64, len(cfg.DensePSs)),
 		pulled: make([]int8, len(cfg.DensePSs)*int(cfg.Ranks)), end: cfg.Steps}
-	for _, r := range roles(cfg) {
+	for _, r := range set.roles() {
 		s.members = append(s.members, &member{Role: r, credit: role.NewCredit(cfg)})
 	}
 	for i := range s.members {
@@ -120,6 +117,14 @@ func NewState(set *Setting) (*State, error) {
 		}
 	}
 	return s, nil
+}
+
+// roles returns the roles of a cluster.
+func (set *Setting) roles() []role.Role {
+	if set.Roles != nil {
+		return set.Roles(&set.Config)
+	}
+	return role.New(&set.Config)
 }
 
 func (s *State) batchBit(rank, step int32) uint64 { return 1 << (rank*s.set.Config.Steps + step) }
