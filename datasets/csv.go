@@ -40,6 +40,7 @@ type csvDecoder struct {
 	slots   []int
 	numeric []int
 	labels  []int
+	styles  []decode.Style // of numeric
 	// Texts of label 1 and label 0.
 	positive, negative []string
 }
@@ -48,6 +49,7 @@ type csvDecoder struct {
 func newCSVDecoder(t *job.Table, labels []string, header *decode.RecordReader) (decode.RecordDecoder, error) {
 	c := &csvDecoder{table: t, labelNames: labels}
 	c.positive, c.negative = t.LabelTexts()
+	c.styles = numberStyles(t)
 	var err error
 	if c.labels, err = header.Positions(c.labelNames); err != nil {
 		return nil, err
@@ -81,36 +83,56 @@ func (c *csvDecoder) decode(record []string, r *decode.Row) *decode.BadRow {
 			r.Dense[i] = math.NaN() // until the mean is known
 			continue
 		}
-		value, reason := decode.ParseNumber(text)
+		value, reason := c.styles[i].Parse(text)
 		if reason != "" {
 			return decode.BadField(c.table.Numeric[i], text, reason)
 		}
 		r.Dense[i] = value
 	}
 	for i, at := range c.slots {
-		if c.table.Slots[i].Separator == byTime {
+		slot := c.table.Slots[i]
+		if slot.Separator == byTime {
 			key, reason := timeKey(record[at])
 			if reason != "" {
-				return decode.BadField(c.table.Slots[i].Column, record[at], reason)
+				return decode.BadField(slot.Column, record[at], reason)
 			}
 			r.IDs[i] = append(r.IDs[i], key)
 			continue
 		}
-		r.IDs[i] = appendCategories(r.IDs[i], record[at], c.table.Slots[i].Separator)
+		r.IDs[i] = appendIDs(r.IDs[i], record[at], slot)
 	}
 	return nil
 }
 
-// appendCategories appends the ids of one field.
-func appendCategories(ids []uint64, field, separator string) []uint64 {
-	if separator == "" {
-		return append(ids, CategoryID(field))
+// numberStyles returns how each numeric column of a table writes its numbers.
+func numberStyles(t *job.Table) []decode.Style {
+	styles := make([]decode.Style, len(t.Numeric))
+	for i, name := range t.Numeric {
+		switch {
+		case slices.Contains(t.DecimalComma, name):
+			styles[i] = decode.DecimalComma
+		case slices.Contains(t.Thousands, name):
+			styles[i] = decode.Thousands
+		}
 	}
-	if field == "" {
-		return ids
+	return styles
+}
+
+// appendIDs appends the ids of one field.
+func appendIDs(ids []uint64, field string, column job.IDColumn) []uint64 {
+	add := func(text string) {
+		if column.Whole {
+			text = decode.WholeText(text)
+		}
+		ids = append(ids, CategoryID(text))
 	}
-	for value := range strings.SplitSeq(field, separator) {
-		ids = append(ids, CategoryID(strings.TrimSpace(value)))
+	switch {
+	case column.Separator == "":
+		add(field)
+	case field != "":
+		for value := range strings.SplitSeq(field, column.Separator) {
+			add(strings.TrimSpace(value))
+		}
 	}
 	return ids
 }

@@ -90,7 +90,7 @@ func FeatureRows(t *job.Table, scaling []batch.Scaling, ids [][]string, numbers 
 		b.Samples = len(texts)
 		slot := batch.Jagged{Offsets: make([]int32, 1, len(texts)+1), IDs: make([]uint64, 0, len(texts))}
 		for _, text := range texts {
-			slot.IDs = appendCategories(slot.IDs, strings.TrimSpace(text), t.Slots[s].Separator)
+			slot.IDs = appendIDs(slot.IDs, strings.TrimSpace(text), t.Slots[s])
 			slot.Offsets = append(slot.Offsets, int32(len(slot.IDs)))
 		}
 		b.Slots[s] = slot

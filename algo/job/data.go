@@ -76,7 +76,7 @@ type Data struct {
 	// Parquet describes the columns; for kind parquet only. Delimiter, comment, columns
 	// and separators must be empty, because a Parquet file defines them itself. An id
 	// column holds text, whole numbers, booleans, or lists of these. Numeric and label
-	// columns hold one value per row, of any type except decimals. Dates and times are read
+	// columns hold one value per row, of any type; decimals are no ids. Dates and times are read
 	// as the whole numbers that the file stores. A null is read as an empty field of
 	// text.
 	Parquet *Table `yaml:"parquet,omitempty"`

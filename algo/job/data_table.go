@@ -31,6 +31,11 @@ type Table struct {
 	// does. A missing number becomes the mean of its column in the training rows. In a Parquet file, a null
 	// is an empty field, and a value that is not a number the text nan in any case.
 	Missing []string `yaml:"missing,omitempty"`
+	// DecimalComma names the numeric columns whose numbers have a comma before their fraction, and may have dots
+	// or blanks between thousands, as in 1.234,5. The others have a dot.
+	DecimalComma []string `yaml:"decimal-comma,omitempty"`
+	// Thousands names the numeric columns whose numbers may have commas between thousands, as in 16,711.5.
+	Thousands []string `yaml:"thousands,omitempty"`
 	// Label names the label column.
 	Label string `yaml:"label"`
 	// FurtherLabels names further label columns. The model needs a head for each.
@@ -58,6 +63,9 @@ type IDColumn struct {
 	// Separator splits a field into several ids, for example "|"; then an empty field has
 	// no ids. Empty: every field is one id, the empty field too.
 	Separator string `yaml:"separator,omitempty"`
+	// Whole says that whole numbers may be written as floating-point ones, as programs do where some are
+	// missing: 17.0 is the id 17.
+	Whole bool `yaml:"whole,omitempty"`
 }
 
 // LabelTexts returns the texts that mean label 1 and label 0.
@@ -122,6 +130,10 @@ func (t *Table) validateParquet() error {
 		return errors.New("delimiter, comment, columns: a Parquet file says itself what its columns are: " +
 			"leave them out")
 	}
+	if len(t.DecimalComma)+len(t.Thousands) > 0 {
+		return errors.New("decimal-comma, thousands: a Parquet file has numbers, and not their texts: leave " +
+			"them out")
+	}
 	for i, slot := range t.Slots {
 		if slot.Separator != "" {
 			return fmt.Errorf("slots[%d].separator: a column of lists has several ids: leave it out", i)
@@ -182,6 +194,26 @@ func (t *Table) validateNames() error {
 	for i, name := range t.Numeric {
 		if err := check(fmt.Sprintf("numeric[%d]", i), name); err != nil {
 			return err
+		}
+	}
+	return t.validateNumbers()
+}
+
+// validateNumbers checks that columns whose numbers are written in another way exist.
+func (t *Table) validateNumbers() error {
+	for _, f := range []struct {
+		field string
+		names []string
+	}{{"decimal-comma", t.DecimalComma}, {"thousands", t.Thousands}} {
+		for i, name := range f.names {
+			if !slices.Contains(t.Numeric, name) {
+				return fmt.Errorf("%s[%d]: %q is not in numeric", f.field, i, name)
+			}
+		}
+	}
+	for i, name := range t.Thousands {
+		if slices.Contains(t.DecimalComma, name) {
+			return fmt.Errorf("thousands[%d]: column %q has a decimal comma already", i, name)
 		}
 	}
 	return nil

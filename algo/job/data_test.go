@@ -66,6 +66,12 @@ func TestDataErrorsNameTheField(t *testing.T) {
 		{spec(func(s *job.Table) { s.Positive, s.Negative = []string{"5"}, []string{"5"} }),
 			`csv.positive[0]: "5"`},
 		{spec(func(s *job.Table) { s.EmptyNumeric = new(math.Inf(1)) }), "csv.empty-numeric: +Inf"},
+		{spec(func(s *job.Table) { s.DecimalComma = []string{"u"} }),
+			`csv.decimal-comma[0]: "u" is not in numeric`},
+		{spec(func(s *job.Table) { s.DecimalComma, s.Thousands = s.Numeric, s.Numeric }),
+			`csv.thousands[0]: column "x" has a decimal comma already`},
+		{job.Data{Kind: job.KindParquet, Path: "a", Parquet: &job.Table{Numeric: []string{"x"}, Label: "y",
+			Thousands: []string{"x"}}}, "parquet.decimal-comma, thousands: a Parquet file has numbers"},
 	} {
 		if err := c.data.Validate(); err == nil || !strings.HasPrefix(err.Error(), c.want) {
 			t.Errorf("error %v, want %q…", err, c.want)

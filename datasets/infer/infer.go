@@ -49,6 +49,9 @@ type Column struct {
 	// Distinct is the number of different texts in the rows that were read, the empty one included.
 	Distinct int     `json:"distinct"`
 	Empty    float64 `json:"empty"` // share of the rows without a value
+
+	style decode.Style // of its numbers
+	whole bool         // ids are whole numbers that may be written with a point
 }
 
 // Table is a table as it was inferred.
@@ -256,16 +259,22 @@ func (t *tally) table(spec *job.Table, o Options) (*Table, error) {
 				Why: fmt.Sprintf("%s is positive, %s negative", positive, negative)})
 			continue
 		}
-		c := v.column(t.rows, t.labels.isFirst(positive))
+		c := v.column(t.rows, t.labels.isFirst(positive), spec.Delimiter)
 		if c.override(o); c.Name == "" {
 			c.Name, c.Use, c.Why = fmt.Sprintf("column %d", i+1), Ignored, "without a name in the header"
 		}
 		switch c.Use {
 		case ID:
-			spec.Slots = append(spec.Slots, job.IDColumn{Column: c.Name, Separator: c.Separator})
+			spec.Slots = append(spec.Slots, job.IDColumn{Column: c.Name, Separator: c.Separator, Whole: c.whole})
 			table.RowBytes += v.idBytes(c.Separator, t.rows)
 		case Number:
 			spec.Numeric = append(spec.Numeric, c.Name)
+			switch c.style {
+			case decode.DecimalComma:
+				spec.DecimalComma = append(spec.DecimalComma, c.Name)
+			case decode.Thousands:
+				spec.Thousands = append(spec.Thousands, c.Name)
+			}
 			table.RowBytes += numberBytes
 			for _, text := range v.missingTexts() {
 				if !slices.Contains(spec.Missing, text) {

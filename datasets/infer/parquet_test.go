@@ -85,14 +85,15 @@ func TestParquetTypes(t *testing.T) {
 		Round float64   `parquet:"round"` // without fractions
 		Flag  bool      `parquet:"flag"`
 		At    time.Time `parquet:"at,timestamp"`
-		Paid  int64     `parquet:"paid,decimal(2:9)"`
+		Paid  int64     `parquet:"paid,decimal(2:12)"`
+		User  *float64  `parquet:"user,optional"` // whole, and null in some rows
 		Y     float32   `parquet:"y"`
 	}
 	rows := make([]row, 400)
 	for i := range rows {
 		rows[i] = row{Code: []string{"1.5", "2.5"}[i%2], Bars: []string{"a|b", "c|d"}[i/2%2],
 			Round: float64(i % 5),
-			Flag:  i%3 == 0, At: time.Unix(int64(i*7919%997), 0), Paid: int64(i), Y: float32(1 - min(i%4, 1))}
+			Flag:  i%3 == 0, User: []*float64{nil, new(float64(i % 40))}[min(i%7, 1)], At: time.Unix(int64(i*7919%997), 0), Paid: int64(i), Y: float32(1 - min(i%4, 1))}
 	}
 	path := filepath.Join(t.TempDir(), "types")
 	file, err := os.Create(path)
@@ -112,24 +113,24 @@ func TestParquetTypes(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, want := range map[string]Use{"code": ID, "bars": ID, "round": Number, "flag": ID, "at": Ignored,
-		"paid": Ignored, "y": Label} {
+		"paid": Number, "user": ID, "y": Label} {
 		if use := uses(got)[name]; use != want {
 			t.Errorf("%s is taken for %s, want %s", name, use, want)
 		}
 	}
-	// 400 rows of three ids, a number and a label.
-	if got.RowsInFile != 400 || got.RowBytes != 3*12+2*4 || got.PositiveRate != 0.25 {
+	// 400 rows of four ids, two numbers and a label.
+	if got.RowsInFile != 400 || got.RowBytes != 4*12+3*4 || got.PositiveRate != 0.25 {
 		t.Errorf("%+v", got)
 	}
 	split := job.Split{How: job.SplitLast, Test: 0.25}
 	if _, set, _, err := Open(Request{File: path, Split: split}); err != nil || set.Train.Samples != 300 ||
-		!slices.Equal(set.Train.Dense[:2], set.Train.Dense[10:12]) {
+		set.Train.Dense[0] != set.Train.Dense[2*10] || set.Train.Dense[2] != set.Train.Dense[2*11] {
 		t.Errorf("what was inferred cannot be opened: %v", err)
 	}
 	for want, o := range map[string]Options{
-		`label "paid": holds DECIMAL(9,2)`: {Label: "paid"},
-		`column "Code" is unknown`:         {IDs: []string{"Code"}},
-		`label "at" has more than two`:     {Label: "at"},
+		`label "paid" has more than two`: {Label: "paid"},
+		`column "Code" is unknown`:       {IDs: []string{"Code"}},
+		`label "at" has more than two`:   {Label: "at"},
 	} {
 		if _, err := File(path, o); err == nil || !strings.Contains(err.Error(), want) ||
 			!strings.Contains(Hint(err), "--label") {

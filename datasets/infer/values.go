@@ -3,6 +3,7 @@ package infer
 import (
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 
@@ -20,19 +21,46 @@ type values struct {
 	// emptyFirst counts the rows without a value that have the first label of the file, and filledFirst the
 	// others with this label.
 	emptyFirst, filledFirst int
-	numbers                 int // values that are numbers
+	numbers                 [styles]numbers
 	// missing counts, by text, values that may stand for a missing number.
-	missing   map[string]int
-	fractions int  // numbers that are not whole
-	rising    bool // every value is a number above the one before
-	last      float64
-	lists     int // values with a bar between others
-	bars      int // their number in all values
+	missing map[string]int
+	lists   int // values with a bar between others
+	bars    int // their number in all values
+}
+
+// styles is the number of styles of numbers.
+const styles = 3
+
+// numbers is what the rows so far say of a column whose numbers have one style.
+type numbers struct {
+	count          int  // of values that are numbers
+	fractions      int  // of these, that are not whole
+	pointed        int  // of these, that are whole, but are written with a point or an exponent
+	rises          bool // every number is above the one before
+	last           float64
+	least, most    float64
+	isContradicted bool // a value is no number in this style
+}
+
+// add adds a number.
+func (n *numbers) add(x float64, text string) {
+	if n.count == 0 {
+		n.least, n.most, n.rises = x, x, true
+	} else if x <= n.last {
+		n.rises = false
+	}
+	n.count++
+	n.last, n.least, n.most = x, min(n.least, x), max(n.most, x)
+	switch {
+	case x != math.Trunc(x):
+		n.fractions++
+	case strings.ContainsAny(text, ".eE"):
+		n.pointed++
+	}
 }
 
 func newValues(name string, kind decode.ValueKind) *values {
-	return &values{name: name, kind: kind, distinct: map[uint64]struct{}{}, missing: map[string]int{},
-		rising: true}
+	return &values{name: name, kind: kind, distinct: map[uint64]struct{}{}, missing: map[string]int{}}
 }
 
 // add adds the field of a row, which has the first label of the file or another one.
@@ -56,19 +84,36 @@ func (v *values) add(field string, first bool) {
 		v.missing[field]++
 		return
 	}
-	number, reason := decode.ParseNumber(field)
-	if reason != "" {
-		v.rising = false
-		return
+	for style := range decode.Style(styles) {
+		n := &v.numbers[style]
+		if n.isContradicted {
+			continue
+		}
+		x, reason := style.Parse(field)
+		if n.isContradicted = reason != ""; !n.isContradicted {
+			n.add(x, field)
+		}
 	}
-	if v.numbers > 0 && number <= v.last {
-		v.rising = false
+}
+
+// style returns the style of a column of numbers: the plain one if all values are numbers in it. Numbers that
+// may have thousands or a decimal comma, as 16,711, have a decimal comma in a file with semicolons between
+// columns. In one with commas they cannot: values with commas are quoted there, and may be lists. It reports
+// false if the column has other values than numbers.
+func (v *values) style(delimiter string) (s decode.Style, ok bool) {
+	order := []decode.Style{decode.DecimalPoint, decode.Thousands, decode.DecimalComma}
+	switch delimiter {
+	case ";":
+		order[1], order[2] = order[2], order[1]
+	case ",":
+		order = order[:2]
 	}
-	v.numbers++
-	v.last = number
-	if strings.ContainsAny(field, ".eE") {
-		v.fractions++
+	for _, s := range order {
+		if n := &v.numbers[s]; !n.isContradicted && n.count > 0 {
+			return s, true
+		}
 	}
+	return 0, false
 }
 
 const (
@@ -87,27 +132,31 @@ const (
 //
 //  1. one value in all rows: ignored, it says nothing
 //  2. filled in where the label is positive, and only there: ignored, it is known only after the label
-//  3. numbers, some with fractions: a number
-//  4. whole numbers that rise from row to row: ignored, they number the rows
+//  3. numbers, some with fractions, a decimal comma, or commas between thousands: a number
+//  4. whole numbers that rise from row to row, or that have each value between the least and the largest once:
+//     ignored, they number the rows
 //  5. whole numbers, over 90 % of which are different: a number
 //  6. whole numbers: an id, since most are codes, and ids can follow a quantity too
 //  7. texts, over 90 % of which are different: ignored, test rows have values that training has not met
 //  8. texts with a bar in over a third of the values: a list of ids
 //  9. texts: an id
 //
-// Where the file says what values are, rule 3 is for floating-point numbers, rules 3 to 6 are not for texts,
-// rule 8 is for lists, and instants are ignored, since they rise or are no feature.
-func (v *values) column(rows int, firstIsPositive bool) Column {
+// Where some are missing, whole numbers may be written with a point, as programs do that know no missing whole
+// number: rules 4 to 6 are for these too.
+//
+// Where the file says what values are, rule 3 is for decimals and for floating-point numbers unless they are
+// such whole numbers and repeat, rules 3 to 6 are not for texts, rule 8 is for lists, and instants are ignored,
+// since they rise or are no feature.
+func (v *values) column(rows int, firstIsPositive bool, delimiter string) Column {
 	c := Column{Name: v.name, Distinct: len(v.distinct), Empty: float64(v.empty) / float64(rows),
 		Use: Ignored}
 	filled := rows - v.empty
-	numbers := filled                 // values that are numbers, if the column is one of numbers
-	for _, count := range v.missing { // order-free: a sum
-		numbers -= count
-	}
 	share := float64(c.Distinct) / float64(max(filled, 1))
 	many := filled >= rowsMin && share > ownValues
-	isNumber := v.numbers == numbers && numbers > 0 && v.kind != decode.Text && v.kind != decode.List
+	style, isNumber := v.style(delimiter)
+	isNumber = isNumber && v.kind != decode.Text && v.kind != decode.List
+	n := v.numbers[style]
+	c.style, c.whole = style, isNumber && v.isWhole(&n)
 	switch {
 	case v.problem != "":
 		c.Why = v.problem
@@ -117,14 +166,24 @@ func (v *values) column(rows int, firstIsPositive bool) Column {
 		c.Why = "filled only where the label is positive"
 	case v.kind == decode.Time:
 		c.Why = "times"
-	case v.kind == decode.Fraction:
-		c.Use, c.Why = Number, "floating-point numbers"
-	case isNumber && v.fractions > 0:
+	case v.kind == decode.Decimal:
+		c.Use, c.Why = Number, "decimal numbers"
+	case v.kind == decode.Fraction && (!c.whole || n.rises || many):
+		c.Use, c.Why, c.whole = Number, "floating-point numbers", false
+	case isNumber && style == decode.DecimalComma:
+		c.Use, c.Why = Number, "numbers with a decimal comma"
+	case isNumber && style == decode.Thousands:
+		c.Use, c.Why = Number, "numbers with commas between thousands"
+	case isNumber && n.fractions+n.pointed > 0 && !c.whole:
 		c.Use, c.Why = Number, "numbers with fractions"
-	case isNumber && v.rising && filled >= rowsMin:
+	case isNumber && n.rises && filled >= rowsMin:
 		c.Why = "rises from row to row"
+	case isNumber && n.numbersRows(len(v.distinct)-min(v.empty, 1)-len(v.missing)) && filled >= rowsMin:
+		c.Why = "numbers the rows"
 	case isNumber && many:
 		c.Use, c.Why = Number, "whole numbers, most of them different"
+	case isNumber && c.whole:
+		c.Use, c.Why = ID, "whole numbers that repeat, with points as some are missing"
 	case isNumber:
 		c.Use, c.Why = ID, "whole numbers that repeat"
 	case v.kind == decode.List:
@@ -137,6 +196,19 @@ func (v *values) column(rows int, firstIsPositive bool) Column {
 		c.Use, c.Why = ID, "texts that repeat"
 	}
 	return c
+}
+
+// isWhole reports whether the numbers of a column are whole ones that became floating-point numbers because
+// some are missing.
+func (v *values) isWhole(n *numbers) bool {
+	return n.fractions == 0 && (n.pointed > 0 || v.kind == decode.Fraction) && v.kind != decode.Decimal &&
+		v.empty+len(v.missing) > 0
+}
+
+// numbersRows reports whether each whole number between the least and the largest is there once, if a number
+// of them are different.
+func (n *numbers) numbersRows(different int) bool {
+	return n.count == different && n.most-n.least == float64(n.count-1)
 }
 
 // Sizes of values in memory: see batch.Batch.

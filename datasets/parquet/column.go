@@ -173,6 +173,9 @@ func (c *column) number(p *piece, v *parquet.Value) (value float32, reason strin
 
 // real returns a value, which is neither null nor text, as a number.
 func (c *column) real(v *parquet.Value) float64 {
+	if c.decimal {
+		return unscaled(v) / math.Pow10(c.scale)
+	}
 	switch kind := v.Kind(); {
 	case kind == parquet.Boolean && v.Boolean():
 		return 1
@@ -193,6 +196,24 @@ func (c *column) real(v *parquet.Value) float64 {
 	}
 }
 
+// unscaled returns the digits of a decimal: an integer, as bytes the highest of which has the sign.
+func unscaled(v *parquet.Value) (x float64) {
+	switch v.Kind() {
+	case parquet.Int32:
+		return float64(v.Int32())
+	case parquet.Int64:
+		return float64(v.Int64())
+	}
+	for i, b := range v.ByteArray() {
+		if i == 0 {
+			x = float64(int8(b))
+			continue
+		}
+		x = 256*x + float64(b)
+	}
+	return x
+}
+
 // appendText appends a value as a text file would hold it: nothing for a null, 1 or 0 for a
 // boolean.
 func (c *column) appendText(text []byte, v *parquet.Value) []byte {
@@ -200,6 +221,8 @@ func (c *column) appendText(text []byte, v *parquet.Value) []byte {
 		return text
 	}
 	switch kind := v.Kind(); {
+	case c.decimal:
+		return strconv.AppendFloat(text, c.real(v), 'f', -1, 64)
 	case kind == parquet.ByteArray || kind == parquet.FixedLenByteArray:
 		return append(text, v.ByteArray()...)
 	case kind == parquet.Int64 && c.unsigned:

@@ -18,6 +18,7 @@ import (
 	"strings"
 
 	"github.com/parquet-go/parquet-go"
+	"github.com/parquet-go/parquet-go/format"
 
 	"tandem/algo/job"
 	"tandem/algo/numeric/batch"
@@ -231,6 +232,9 @@ type column struct {
 	index    int // in a row group
 	unsigned bool
 	isList   bool
+	decimal  bool
+	scale    int  // digits behind the point of a decimal
+	whole    bool // ids that are floating-point numbers
 	// repetition and definition are the highest levels of a value.
 	repetition, definition int
 	// present is the lowest definition level at which a list has an element, which can be
@@ -246,7 +250,8 @@ func find(f *parquet.File, table *job.Table) ([]column, error) {
 	var all []column
 	add := func(u use, names ...string) error {
 		for _, name := range names {
-			c, err := findOne(f, name, u)
+			isWhole := u == ids && slices.Contains(table.Slots, job.IDColumn{Column: name, Whole: true})
+			c, err := findOne(f, name, u, isWhole)
 			if err != nil {
 				return err
 			}
@@ -275,7 +280,8 @@ func find(f *parquet.File, table *job.Table) ([]column, error) {
 	return all, err
 }
 
-func findOne(f *parquet.File, name string, u use) (column, error) {
+// findOne returns a column for a use. isWhole says that ids may be whole floating-point numbers.
+func findOne(f *parquet.File, name string, u use, isWhole bool) (column, error) {
 	schema := f.Schema()
 	var names []string
 	var paths [][]string // of the values of the column
@@ -292,12 +298,17 @@ func findOne(f *parquet.File, name string, u use) (column, error) {
 	}
 	leaf, _ := schema.Lookup(paths[0]...)
 	c := column{name: name, use: u, index: leaf.ColumnIndex, isList: leaf.MaxRepetitionLevel == 1,
-		present:    leaf.MaxDefinitionLevel,
+		whole: isWhole, present: leaf.MaxDefinitionLevel,
 		repetition: leaf.MaxRepetitionLevel, definition: leaf.MaxDefinitionLevel}
 	if leaf.Node.Optional() {
 		c.present--
 	}
 	kind := leaf.Node.Type()
+	if logical := kind.LogicalType(); logical != nil {
+		if d, ok := logical.Value.(*format.DecimalType); ok {
+			c.decimal, c.scale = true, int(d.Scale)
+		}
+	}
 	c.unsigned = strings.HasPrefix(kind.String(), "INT(") && strings.HasSuffix(kind.String(), "false)")
 	switch {
 	case len(paths) > 1 || leaf.MaxRepetitionLevel > 1 || !c.isList && len(paths[0]) > 1:
@@ -309,13 +320,14 @@ func findOne(f *parquet.File, name string, u use) (column, error) {
 	return c, c.checkType(kind)
 }
 
-// checkType returns an error unless a column of a type can have its use. Decimals are refused,
-// because a file stores them without the point: as a number, a decimal would be too large by a
-// power of ten, and its text would be another id.
+// checkType returns an error unless a column of a type can have its use. Decimals are no ids: a file stores
+// them without the point, and text files with or without zeros at their end.
 func (c *column) checkType(kind parquet.Type) error {
-	if strings.HasPrefix(kind.String(), "DECIMAL") {
-		return fmt.Errorf("column %q holds %s: write it as a floating-point number, or as text if it "+
-			"is an id", c.name, kind)
+	if c.decimal {
+		if c.use != ids {
+			return nil
+		}
+		return fmt.Errorf("column %q holds %s: write it as text if it is an id", c.name, kind)
 	}
 	switch kind.Kind() {
 	case parquet.Int32, parquet.Int64, parquet.Boolean:
@@ -325,7 +337,7 @@ func (c *column) checkType(kind parquet.Type) error {
 			return nil
 		}
 	case parquet.Float, parquet.Double:
-		if c.use != ids {
+		if c.use != ids || c.whole {
 			return nil
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -231,21 +232,69 @@ func TestParquetColumnErrors(t *testing.T) {
 	}
 }
 
-// The number in the file is the decimal without its point.
-func TestParquetDecimalsAreRefused(t *testing.T) {
+// The number in the file is the decimal without its point, and becomes one with it. Ids are refused.
+func TestParquetDecimals(t *testing.T) {
 	type row struct {
-		User  string `parquet:"user"`
-		Price int64  `parquet:"price,decimal(2:9)"`
-		Click bool   `parquet:"click"`
+		User  string   `parquet:"user"`
+		Price int64    `parquet:"price,decimal(2:12)"`
+		Small int32    `parquet:"small,decimal(1:9)"`
+		Large [16]byte `parquet:"large,decimal(3:38)"`
+		Click bool     `parquet:"click"`
+	}
+	minus := [16]byte{0: 0xff, 14: 0xfb, 15: 0xe8} // -1.048 without its point
+	for i := range 13 {
+		minus[i+1] = 0xff
 	}
 	path := filepath.Join(t.TempDir(), "decimal.parquet")
-	if err := library.WriteFile(path, []row{{"ann", 1250, true}, {"bob", 99, false}}); err != nil {
+	if err := library.WriteFile(path, []row{{"ann", 1250, -5, [16]byte{14: 0x01, 15: 0x02}, true},
+		{"bob", -99, 7, minus, false}}); err != nil {
 		t.Fatal(err)
 	}
-	s := &job.Table{Slots: []job.IDColumn{{Column: "user"}}, Numeric: []string{"price"}, Label: "click"}
-	_, err := datasets.ReadRows(job.Data{Kind: job.KindParquet, Parquet: s, Cache: job.CacheOff}, path)
+	s := &job.Table{Slots: []job.IDColumn{{Column: "user"}}, Numeric: []string{"price", "small", "large"},
+		Label: "click"}
+	data := job.Data{Kind: job.KindParquet, Parquet: s, Cache: job.CacheOff}
+	rows, err := datasets.ReadRows(data, path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := []float32{12.5, -0.5, 0.258, -0.99, 0.7, -1.048}; !slices.Equal(rows.Batch.Dense, want) {
+		t.Errorf("decimals are %v, want %v", rows.Batch.Dense, want)
+	}
+	s.Numeric, s.Slots = nil, []job.IDColumn{{Column: "price"}}
+	_, err = datasets.ReadRows(data, path)
 	if err == nil || !strings.HasSuffix(err.Error(),
-		`column "price" holds DECIMAL(9,2): write it as a floating-point number, or as text if it is an id`) {
+		`column "price" holds DECIMAL(12,2): write it as text if it is an id`) {
+		t.Errorf("error %v", err)
+	}
+}
+
+// Whole numbers that a file holds as floating-point ones are the ids that text files have.
+func TestParquetWholeIDs(t *testing.T) {
+	type row struct {
+		User  *float64 `parquet:"user,optional"`
+		Click bool     `parquet:"click"`
+	}
+	path := filepath.Join(t.TempDir(), "whole.parquet")
+	rowsOfFile := []row{{new(17.0), true}, {nil, false}, {new(math.NaN()), true}}
+	if err := library.WriteFile(path, rowsOfFile); err != nil {
+		t.Fatal(err)
+	}
+	s := &job.Table{Slots: []job.IDColumn{{Column: "user", Whole: true}}, Label: "click"}
+	data := job.Data{Kind: job.KindParquet, Parquet: s, Cache: job.CacheOff}
+	rows, err := datasets.ReadRows(data, path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var want []uint64
+	for _, text := range []string{"17", "", "NaN"} {
+		want = append(want, datasets.CategoryID(text))
+	}
+	if !slices.Equal(rows.Batch.Slots[0].IDs, want) {
+		t.Errorf("ids are %v, want %v", rows.Batch.Slots[0].IDs, want)
+	}
+	s.Slots[0].Whole = false
+	if _, err := datasets.ReadRows(data, path); err == nil ||
+		!strings.Contains(err.Error(), "ids must be text, whole numbers or booleans") {
 		t.Errorf("error %v", err)
 	}
 }

@@ -39,9 +39,9 @@ func openTable(file io.ReaderAt, size int64) (table decode.ParquetTable, err err
 // describe returns what a file says of a column.
 func describe(f *parquet.File, name string) (decode.ParquetColumn, column) {
 	info := decode.ParquetColumn{Name: name}
-	c, err := findOne(f, name, ids)
+	c, err := findOne(f, name, ids, false)
 	if err != nil {
-		number, failed := findOne(f, name, numeric)
+		number, failed := findOne(f, name, numeric, false)
 		if failed != nil {
 			problem := strings.TrimPrefix(err.Error(), fmt.Sprintf("column %q ", name))
 			problem, _, _ = strings.Cut(problem, ": ")
@@ -49,6 +49,9 @@ func describe(f *parquet.File, name string) (decode.ParquetColumn, column) {
 			return info, column{}
 		}
 		info.Kind = decode.Fraction
+		if number.decimal {
+			info.Kind = decode.Decimal
+		}
 		return info, number
 	}
 	leaf, _ := f.Schema().Lookup(f.Schema().Columns()[c.index]...)

@@ -111,6 +111,7 @@ type slot struct {
 	// Prefix is the sign of the row of id 0, without a hash-stack.
 	Prefix          uint64 `json:"prefix"`
 	Separator       string `json:"separator"`
+	Whole           bool   `json:"whole"`      // 17.0 is the id 17
 	FixedSize       int    `json:"fixed_size"` // 0: the rows of a sample are added
 	SqrtScaling     bool   `json:"sqrt_scaling"`
 	HashStackRounds int    `json:"hash_stack_rounds"`
@@ -124,6 +125,9 @@ type table struct {
 	Comment   string       `json:"comment"`
 	Columns   []string     `json:"columns"` // empty: the first line names them
 	Missing   []string     `json:"missing"`
+	// Names of columns whose numbers have a decimal comma, or commas between thousands.
+	DecimalComma []string `json:"decimal_comma"`
+	Thousands    []string `json:"thousands"`
 	// EmptyNumber is what an empty numeric field stands for.
 	EmptyNumber *float64 `json:"empty_number"`
 }
@@ -144,10 +148,11 @@ func newColumns(j *job.Job, schema *batch.Schema) *columns {
 		return c
 	}
 	for i := range c.Slots {
-		c.Slots[i].Separator = t.Slots[i].Separator
+		c.Slots[i].Separator, c.Slots[i].Whole = t.Slots[i].Separator, t.Slots[i].Whole
 	}
 	c.Table = &table{Format: j.Data.Kind, Delimiter: string(t.FieldDelimiter()), Comment: t.Comment,
 		Columns: append([]string{}, t.Columns...), Missing: append([]string{}, t.Missing...),
+		DecimalComma: append([]string{}, t.DecimalComma...), Thousands: append([]string{}, t.Thousands...),
 		EmptyNumber: t.EmptyNumeric}
 	return c
 }

@@ -27,24 +27,27 @@ import (
 	"tandem/runtime/inference"
 )
 
-// table has a list of ids, missing numbers and numbers far from 0, and two labels.
+// table has ids with points, a list of ids, missing numbers, numbers with commas, some far from 0, and two labels.
 func table(t *testing.T) job.Data {
 	var b strings.Builder
 	b.WriteString("user,tags,price,at,clicked,bought\n")
 	for i := range 2000 {
-		price := fmt.Sprint(float64(i%7) / 2)
+		price := fmt.Sprintf(`"%d.%03d,%d"`, i%7+1, i%5, i%2*5)
 		if i%9 == 0 {
 			price = "NA"
 		}
-		fmt.Fprintf(&b, "u%d, t%d | t%d,%s,%d,%d,%d\n", i%23, i%5, i%3, price, 16e8+i*60, i%3/2, i%5/4)
+		user, at := []string{"%d", "%d.0"}[i%2], i*60
+		fmt.Fprintf(&b, user+`, t%d | t%d,%s,"1,600,%03d,%03d.5",%d,%d`+"\n", i%23, i%5, i%3, price, at/1000,
+			at%1000, i%3/2, i%5/4)
 	}
 	path := filepath.Join(t.TempDir(), "clicks.csv")
 	if err := os.WriteFile(path, []byte(b.String()), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	return job.Data{Kind: job.KindCSV, Path: path, CSV: &job.Table{Label: "clicked",
-		Slots:   []job.IDColumn{{Column: "user"}, {Column: "tags", Separator: "|"}},
-		Numeric: []string{"price", "at"}, Missing: []string{"NA"}}}
+		Slots:   []job.IDColumn{{Column: "user", Whole: true}, {Column: "tags", Separator: "|"}},
+		Numeric: []string{"price", "at"}, Missing: []string{"NA"}, DecimalComma: []string{"price"},
+		Thousands: []string{"at"}}}
 }
 
 // trained returns the folder of a model of the table.

@@ -12,6 +12,7 @@ import gzip
 import json
 import os
 import pathlib
+import re
 import sys
 import zlib
 
@@ -82,6 +83,8 @@ def embed(field, slot, rows, bits):
     texts = field if isinstance(field, list) else [field]
     if slot["separator"]:
         texts = [text.strip() for text in field.split(slot["separator"])] if field else []
+    if slot["whole"]:
+        texts = [whole(text) for text in texts]
     each = [signs(slot, category(text), bits) for text in texts]
     if slot["fixed_size"] == 0:  # the rows of a sample are added
         return rows.sum([sign for own in each for sign in own], slot["sqrt_scaling"])
@@ -89,6 +92,30 @@ def embed(field, slot, rows, bits):
     for k, own in enumerate(each[: slot["fixed_size"]]):
         out[k, :-1], out[k, -1] = rows.sum(own, slot["sqrt_scaling"]), 1
     return out.ravel()
+
+
+def whole(text):
+    """Return the text of a whole number without a fraction of zeros, any other text as it is."""
+    match = re.fullmatch(r"(-?[0-9]+)\.0*", text)
+    return match[1] if match else text
+
+
+def plain(text, name, table):
+    """Return a number with a decimal point, and nothing between thousands."""
+    if name in table["decimal_comma"]:
+        digits, comma, fraction = text.partition(",")
+        separators = ". \u00a0\u202f"
+    elif name in table["thousands"]:
+        digits, comma, fraction = re.fullmatch(r"([^.eE]*)()(.*)", text, re.DOTALL).groups()
+        separators = ","
+    else:
+        return text
+    found = [c for c in digits if c in separators]
+    groups = digits.split(found[0]) if found else [digits]
+    if len(groups) > 1 and not (re.fullmatch(r"[+-]*[1-9][0-9]{0,2}", groups[0])
+                                and all(re.fullmatch(r"[0-9]{3}", group) for group in groups[1:])):
+        sys.exit(f"column {name}: {text!r} is not a number")
+    return "".join(groups) + ("." if comma else "") + fraction
 
 
 def number(record, name, table):
@@ -99,7 +126,7 @@ def number(record, name, table):
     if field in table["missing"]:
         return np.nan
     try:
-        value = float(field)
+        value = float(plain(field, name, table) if isinstance(field, str) else field)
     except ValueError:
         sys.exit(f"column {name}: {field!r} is not a number")
     if not abs(value) <= FLOAT_MAX:  # true for NaN, too
@@ -140,6 +167,8 @@ def parquet_text(value):
         return value.decode("utf-8", "surrogateescape")
     if value != value:
         return "NaN"
+    if isinstance(value, float) and value.is_integer():
+        return f"{value:.0f}"
     return "" if value is None else str(int(value) if isinstance(value, bool) else value)
 
 

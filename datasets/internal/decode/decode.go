@@ -12,6 +12,7 @@ import (
 	"math"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"tandem/algo/numeric/batch"
 	"tandem/datasets/internal/input"
@@ -161,6 +162,70 @@ func ParseNumber(text string) (value float64, reason string) {
 		return 0, "not a finite 32-bit number"
 	}
 	return value, ""
+}
+
+// Style is how a column writes its numbers.
+type Style uint8
+
+// The styles.
+const (
+	DecimalPoint Style = iota // 16711.5
+	Thousands                 // 16,711.5
+	DecimalComma              // 16711,5 and 16.711,5
+)
+
+// Parse is ParseNumber for a style.
+func (s Style) Parse(text string) (value float64, reason string) {
+	if s == DecimalPoint {
+		return ParseNumber(text)
+	}
+	whole, fraction := text, ""
+	separators := ","
+	if s == DecimalComma {
+		separators = ". \u00a0\u202f"
+		if at := strings.IndexByte(text, ','); at >= 0 {
+			whole, fraction = text[:at], "."+text[at+1:]
+		}
+	} else if at := strings.IndexAny(text, ".eE"); at >= 0 {
+		whole, fraction = text[:at], text[at:]
+	}
+	whole, ok := joinThousands(whole, separators)
+	if !ok || strings.ContainsRune(fraction, ',') {
+		return 0, "not a number"
+	}
+	return ParseNumber(whole + fraction)
+}
+
+// joinThousands removes one of the separators from between groups of three digits. It reports false if the
+// groups have another size.
+func joinThousands(text, separators string) (digits string, ok bool) {
+	at := strings.IndexAny(text, separators)
+	if at < 0 {
+		return text, true
+	}
+	separator, _ := utf8.DecodeRuneInString(text[at:])
+	groups := strings.Split(text, string(separator))
+	first := strings.TrimLeft(groups[0], "+-")
+	if len(first) == 0 || len(first) > 3 || first[0] == '0' {
+		return "", false
+	}
+	for _, group := range groups[1:] {
+		if len(group) != 3 || strings.Trim(group, "0123456789") != "" {
+			return "", false
+		}
+	}
+	return strings.Join(groups, ""), true
+}
+
+// WholeText returns the text of a whole number without a fraction of zeros, as in 17.0, and any other text as
+// it is.
+func WholeText(text string) string {
+	whole, fraction, found := strings.Cut(text, ".")
+	if !found || whole == "" || strings.Trim(fraction, "0") != "" ||
+		strings.Trim(strings.TrimPrefix(whole, "-"), "0123456789") != "" {
+		return text
+	}
+	return whole
 }
 
 // ParseBinaryLabel parses a label that is 0 or 1.

@@ -47,7 +47,8 @@ const (
 	AnyText  ValueKind = iota // of delimited text, which says nothing
 	Text                      // ids or labels, and no numbers
 	Whole                     // whole numbers and booleans
-	Fraction                  // floating-point numbers, which are no ids
+	Fraction                  // floating-point numbers, which are ids only if all are whole
+	Decimal                   // numbers with so many digits behind the point, which are no ids
 	Time                      // whole numbers that are instants
 	List                      // lists of ids
 )
