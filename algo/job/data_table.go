@@ -31,8 +31,8 @@ type Table struct {
 	// does. A missing number becomes the mean of its column in the training rows. In a Parquet file, a null
 	// is an empty field, and a value that is not a number the text nan in any case.
 	Missing []string `yaml:"missing,omitempty"`
-	// DecimalComma names the numeric columns whose numbers have a comma before their fraction, and may have dots
-	// or blanks between thousands, as in 1.234,5. The others have a dot.
+	// DecimalComma names the numeric columns whose numbers have a comma before their fraction, and may have
+	// dots or blanks between thousands, as in 1.234,5. The others have a dot.
 	DecimalComma []string `yaml:"decimal-comma,omitempty"`
 	// Thousands names the numeric columns whose numbers may have commas between thousands, as in 16,711.5.
 	Thousands []string `yaml:"thousands,omitempty"`
@@ -131,8 +131,8 @@ func (t *Table) validateParquet() error {
 			"leave them out")
 	}
 	if len(t.DecimalComma)+len(t.Thousands) > 0 {
-		return errors.New("decimal-comma, thousands: a Parquet file has numbers, and not their texts: leave " +
-			"them out")
+		return errors.New("decimal-comma, thousands: a Parquet file has numbers, and not their texts: " +
+			"leave them out")
 	}
 	for i, slot := range t.Slots {
 		if slot.Separator != "" {

@@ -265,7 +265,8 @@ func (t *tally) table(spec *job.Table, o Options) (*Table, error) {
 		}
 		switch c.Use {
 		case ID:
-			spec.Slots = append(spec.Slots, job.IDColumn{Column: c.Name, Separator: c.Separator, Whole: c.whole})
+			column := job.IDColumn{Column: c.Name, Separator: c.Separator, Whole: c.whole}
+			spec.Slots = append(spec.Slots, column)
 			table.RowBytes += v.idBytes(c.Separator, t.rows)
 		case Number:
 			spec.Numeric = append(spec.Numeric, c.Name)

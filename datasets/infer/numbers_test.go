@@ -22,7 +22,8 @@ func TestNumbersAsPeopleWriteThem(t *testing.T) {
 			Number, "numbers with a decimal comma", 12, 12.5},
 		{"dots between thousands", ";", func(i int) string { return fmt.Sprintf("%d.%03d,5", i+1, i) },
 			Number, "numbers with a decimal comma", 16, 17016.5},
-		{"blanks between thousands", ";", func(i int) string { return fmt.Sprintf("-%d\u00a0%03d,25", i+1, i) },
+		{"blanks between thousands", ";",
+			func(i int) string { return fmt.Sprintf("-%d\u00a0%03d,25", i+1, i) },
 			Number, "numbers with a decimal comma", 16, -17016.25},
 		{"three digits behind a comma", ";", func(i int) string { return fmt.Sprintf("%d,125", i%50) },
 			Number, "numbers with a decimal comma", 12, 12.125},
@@ -36,14 +37,15 @@ func TestNumbersAsPeopleWriteThem(t *testing.T) {
 			ID, "texts that repeat", 0, 0},
 		{"two styles", ";", func(i int) string { return []string{"1.5", "2,5"}[i%2] },
 			ID, "texts that repeat", 0, 0},
-		{"whole, some missing", ",", func(i int) string { return []string{"", fmt.Sprint(i%40) + ".0"}[min(i%5, 1)] },
+		{"whole, some missing", ",",
+			func(i int) string { return []string{"", fmt.Sprint(i%40) + ".0"}[min(i%5, 1)] },
 			ID, "whole numbers that repeat, with points as some are missing", 0, 0},
 		{"whole, none missing", ",", func(i int) string { return fmt.Sprint(i%40) + ".0" },
 			Number, "numbers with fractions", 12, 12},
 		{"rows in another order", ",", func(i int) string { return fmt.Sprint(i * 7 % 200) }, Ignored,
 			"numbers the rows", 0, 0},
-		{"every second row in another order", ",", func(i int) string { return fmt.Sprint(i * 7 % 200 * 2) }, Number,
-			"whole numbers, most of them different", 12, 168},
+		{"every second row in another order", ",",
+			func(i int) string { return fmt.Sprint(i * 7 % 200 * 2) }, Number, "whole numbers, most of them different", 12, 168},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var text strings.Builder

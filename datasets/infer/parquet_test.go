@@ -93,7 +93,8 @@ func TestParquetTypes(t *testing.T) {
 	for i := range rows {
 		rows[i] = row{Code: []string{"1.5", "2.5"}[i%2], Bars: []string{"a|b", "c|d"}[i/2%2],
 			Round: float64(i % 5),
-			Flag:  i%3 == 0, User: []*float64{nil, new(float64(i % 40))}[min(i%7, 1)], At: time.Unix(int64(i*7919%997), 0), Paid: int64(i), Y: float32(1 - min(i%4, 1))}
+			Flag:  i%3 == 0, At: time.Unix(int64(i*7919%997), 0), Paid: int64(i),
+			User: []*float64{nil, new(float64(i % 40))}[min(i%7, 1)], Y: float32(1 - min(i%4, 1))}
 	}
 	path := filepath.Join(t.TempDir(), "types")
 	file, err := os.Create(path)

@@ -133,20 +133,20 @@ const (
 //  1. one value in all rows: ignored, it says nothing
 //  2. filled in where the label is positive, and only there: ignored, it is known only after the label
 //  3. numbers, some with fractions, a decimal comma, or commas between thousands: a number
-//  4. whole numbers that rise from row to row, or that have each value between the least and the largest once:
-//     ignored, they number the rows
+//  4. whole numbers that rise from row to row, or that have each value between the least and the largest
+//     once: ignored, they number the rows
 //  5. whole numbers, over 90 % of which are different: a number
 //  6. whole numbers: an id, since most are codes, and ids can follow a quantity too
 //  7. texts, over 90 % of which are different: ignored, test rows have values that training has not met
 //  8. texts with a bar in over a third of the values: a list of ids
 //  9. texts: an id
 //
-// Where some are missing, whole numbers may be written with a point, as programs do that know no missing whole
-// number: rules 4 to 6 are for these too.
+// Where some are missing, whole numbers may be written with a point, as programs do that know no missing
+// whole number: rules 4 to 6 are for these too.
 //
 // Where the file says what values are, rule 3 is for decimals and for floating-point numbers unless they are
-// such whole numbers and repeat, rules 3 to 6 are not for texts, rule 8 is for lists, and instants are ignored,
-// since they rise or are no feature.
+// such whole numbers and repeat, rules 3 to 6 are not for texts, rule 8 is for lists, and instants are
+// ignored, since they rise or are no feature.
 func (v *values) column(rows int, firstIsPositive bool, delimiter string) Column {
 	c := Column{Name: v.name, Distinct: len(v.distinct), Empty: float64(v.empty) / float64(rows),
 		Use: Ignored}

@@ -27,7 +27,8 @@ import (
 	"tandem/runtime/inference"
 )
 
-// table has ids with points, a list of ids, missing numbers, numbers with commas, some far from 0, and two labels.
+// table has ids with points, a list of ids, missing numbers, numbers with commas, some far from 0, and two
+// labels.
 func table(t *testing.T) job.Data {
 	var b strings.Builder
 	b.WriteString("user,tags,price,at,clicked,bought\n")

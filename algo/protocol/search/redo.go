@@ -62,7 +62,8 @@ func (s *State) redo(i int) error {
 	return nil
 }
 
-// forget forgets which gradients a PS has applied; the records tell again when the PS handles its inputs again.
+// forget forgets which gradients a PS has applied. Those count that it applies when it handles its inputs
+// again.
 func (s *State) forget(at msg.Address) {
 	switch at.Role {
 	case msg.EmbeddingPS:

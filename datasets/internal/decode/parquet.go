@@ -48,7 +48,7 @@ const (
 	Text                      // ids or labels, and no numbers
 	Whole                     // whole numbers and booleans
 	Fraction                  // floating-point numbers, which are ids only if all are whole
-	Decimal                   // numbers with so many digits behind the point, which are no ids
+	Decimal                   // numbers with a fixed number of digits, which are no ids
 	Time                      // whole numbers that are instants
 	List                      // lists of ids
 )
