@@ -28,7 +28,7 @@ func (f *format) blocks(path string, dropped *droppedRows, use func(*batch.Batch
 		return nil, err
 	}
 	defer in.Close()
-	if in.Compression != "" || job.IsURL(path) {
+	if in.Compression+in.Encoding != "" || job.IsURL(path) {
 		return f.spool(use, func(add func(*batch.Batch) error) error {
 			return f.Each(in, dropped.skip(in.Name), parallel.Cores(), decode.BlockBytes, add)
 		})

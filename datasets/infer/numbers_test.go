@@ -45,7 +45,8 @@ func TestNumbersAsPeopleWriteThem(t *testing.T) {
 		{"rows in another order", ",", func(i int) string { return fmt.Sprint(i * 7 % 200) }, Ignored,
 			"numbers the rows", 0, 0},
 		{"every second row in another order", ",",
-			func(i int) string { return fmt.Sprint(i * 7 % 200 * 2) }, Number, "whole numbers, most of them different", 12, 168},
+			func(i int) string { return fmt.Sprint(i * 7 % 200 * 2) },
+			Number, "whole numbers, most of them different", 12, 168},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var text strings.Builder

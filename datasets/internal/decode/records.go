@@ -43,6 +43,10 @@ func NewRecordReader(in *input.Input, delimiter, comment string, columns []strin
 		return nil, in.Explain(err)
 	}
 	for _, name := range header {
+		if !utf8.ValidString(name) {
+			return nil, fmt.Errorf("%s: its first line is not UTF-8, in %q: convert the file, as with "+
+				"iconv -f LATIN1 -t UTF-8", in.Name, name)
+		}
 		r.Columns = append(r.Columns, strings.TrimSpace(name))
 	}
 	return r, nil

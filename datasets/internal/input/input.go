@@ -13,12 +13,14 @@ import (
 
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
+	"golang.org/x/text/encoding/unicode"
 )
 
 // Input is decompressed text. It implements io.ReadCloser.
 type Input struct {
 	Name        string // for messages: the path of the file
 	Compression string // "gzip", "zstd", or "" for plain text
+	Encoding    string // "utf-16", or "" for UTF-8 and what cannot be told from it
 	Begin       int64  // where the text begins in a plain file: behind a byte-order mark
 	// Failed is why Read failed, nil before that and at the end of the text. Parsers on top
 	// of an Input can mistake a truncated last line for a bad row, so they check Failed.
@@ -58,14 +60,14 @@ func Open(path string) (*Input, error) {
 		return nil, err
 	}
 	in.file = file
-	if size := file.Size(); in.Compression != "" && size > 0 {
+	if size := file.Size(); in.Compression+in.Encoding != "" && size > 0 {
 		in.limit = expansionMax*size + expansionFree
 	}
 	return in, nil
 }
 
-// New returns the text of r. The first bytes of r decide whether it is compressed, not the
-// name. A byte-order mark is skipped.
+// New returns the text of r, in UTF-8. The first bytes of r decide whether it is compressed, not the
+// name, and whether it is UTF-16. A byte-order mark is skipped.
 func New(name string, r io.Reader) (*Input, error) {
 	in := &Input{Name: name, raw: &counter{Reader: r}}
 	buffered := bufio.NewReaderSize(in.raw, 1<<16)
@@ -100,7 +102,28 @@ func New(name string, r io.Reader) (*Input, error) {
 		in.Begin = int64(len(mark))
 	}
 	in.text = buffered
+	first, _ := buffered.Peek(4)
+	if order, ok := utf16Order(first); ok {
+		in.Encoding = "utf-16"
+		in.text = unicode.UTF16(order, unicode.UseBOM).NewDecoder().Reader(buffered)
+	}
 	return in, nil
+}
+
+// utf16Order returns the order of the bytes of UTF-16, by the first bytes of a text: a byte-order mark, or
+// zeros around characters of ASCII, with which tables begin. It reports false for other encodings.
+func utf16Order(first []byte) (unicode.Endianness, bool) {
+	switch {
+	case bytes.HasPrefix(first, []byte("\xff\xfe")):
+		return unicode.LittleEndian, true
+	case bytes.HasPrefix(first, []byte("\xfe\xff")):
+		return unicode.BigEndian, true
+	case len(first) < 4:
+		return unicode.BigEndian, false
+	case first[0] != 0 && first[1] == 0 && first[2] != 0 && first[3] == 0:
+		return unicode.LittleEndian, true
+	}
+	return unicode.BigEndian, first[0] == 0 && first[1] != 0 && first[2] == 0 && first[3] != 0
 }
 
 // isParquet reports whether the first five bytes of a file are those of a Parquet file, and not of text.
