@@ -203,6 +203,33 @@ func TestSplit(t *testing.T) {
 	}
 }
 
+// A random split leaves rows of both classes in both parts if there are two of each.
+func TestRandomSplitHasBothClasses(t *testing.T) {
+	for _, c := range []struct{ rows, positive int }{{50, 2}, {50, 3}, {50, 48}, {4000, 3}, {10, 5}} {
+		for seed := range uint64(20) {
+			_, rows := numberedRows(c.rows)
+			clear(rows.Labels)
+			for row := range c.positive {
+				rows.Labels[row] = 1
+			}
+			train, test, err := splitRows(job.Split{How: job.SplitRandom, Seed: seed}, rows)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if test.Samples != c.rows/5 || !bothClasses(train.Labels) || !bothClasses(test.Labels) {
+				t.Errorf("%+v, seed %d: %d test rows, or a part has one class", c, seed, test.Samples)
+			}
+		}
+	}
+	_, rows := numberedRows(50)
+	clear(rows.Labels)
+	rows.Labels[7] = 1
+	if _, _, err := splitRows(job.Split{How: job.SplitRandom}, rows); err == nil ||
+		!strings.Contains(err.Error(), "one of 50 rows is positive: training and test need one each") {
+		t.Errorf("error %v", err)
+	}
+}
+
 func TestOpenFileErrors(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, "empty", "")

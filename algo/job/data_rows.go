@@ -9,7 +9,7 @@ import (
 // How Split chooses the test rows.
 const (
 	SplitLast   = "last"   // the last rows of the file: later in time, if the file is in time order
-	SplitRandom = "random" // rows drawn with a seed
+	SplitRandom = "random" // rows drawn with a seed, of each class if few rows have one
 	SplitTime   = "time"   // the rows with the highest values in a column of numbers or times; kind csv alone
 )
 
