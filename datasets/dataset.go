@@ -2,6 +2,7 @@ package datasets
 
 import (
 	"iter"
+	"math/bits"
 	"slices"
 
 	"tandem/algo/numeric/batch"
@@ -9,8 +10,8 @@ import (
 	"tandem/datasets/synth"
 )
 
-// prefixBits is the number of bits of a sign that name the slot: enough for 255 slots, with 56
-// bits left for the id. Persia's examples use the same number.
+// prefixBits is the least number of bits of a sign that name the slot: enough for 255 slots, with 56
+// bits left for the id. Persia's examples use the same number. Wider tables have more.
 const prefixBits = 8
 
 // Dataset is a data set in memory. Its batches are shared and must not be changed.
@@ -183,7 +184,7 @@ func newSchema(slots, dense []string, labels ...string) batch.Schema {
 		Slots:      make([]batch.Slot, len(slots)),
 		Dense:      slices.Clone(dense),
 		Labels:     slices.Clone(labels),
-		PrefixBits: prefixBits,
+		PrefixBits: max(prefixBits, bits.Len(uint(len(slots)))),
 	}
 	for i, name := range slots {
 		schema.Slots[i].Name = name

@@ -49,7 +49,9 @@ func splitRows(s job.Split, b *batch.Batch) (train, test *batch.Batch, err error
 }
 
 // firstLabel returns the first label of a row.
-func firstLabel(b *batch.Batch, row int32) float32 { return b.Labels[int(row)*(len(b.Labels)/b.Samples)] }
+func firstLabel(b *batch.Batch, row int32) float32 {
+	return b.Labels[int(row)*(len(b.Labels)/b.Samples)]
+}
 
 // mixed reports whether rows have both classes of the first label.
 func mixed(b *batch.Batch, rows []int32) bool {

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"tandem/algo/job"
 	"tandem/datasets"
 )
 
@@ -88,5 +89,29 @@ func TestWholeIDsWithPoints(t *testing.T) {
 		if got := rows.Batch.Slots[0].IDs[i]; got != datasets.CategoryID(text) {
 			t.Errorf("row %d is not the id %q", i, text)
 		}
+	}
+}
+
+// A table may have more id columns than a prefix of eight bits names.
+func TestWideTables(t *testing.T) {
+	const columns = 600
+	var text strings.Builder
+	for i := range columns {
+		fmt.Fprintf(&text, "c%d,", i)
+	}
+	text.WriteString("y\n")
+	for row := range 120 {
+		for i := range columns {
+			fmt.Fprintf(&text, "v%d,", (row+i)%7)
+		}
+		text.WriteString(clicked(row) + "\n")
+	}
+	_, set, _, err := Open(Request{File: file(t, text.String()), Split: job.Split{How: job.SplitLast, Test: 0.5}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	schema := datasets.WithDim(set.Schema, 4)
+	if err := schema.Validate(); err != nil || len(schema.Slots) != columns {
+		t.Errorf("%d columns: %v", len(schema.Slots), err)
 	}
 }
