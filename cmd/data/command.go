@@ -23,6 +23,7 @@ type flags struct {
 	job      string
 	kind     string
 	label    string
+	positive string
 	onBadRow string
 	rows     int
 	out      string
@@ -70,6 +71,8 @@ func (f *flags) inputFlags(c *cobra.Command) {
 	c.Flags().StringVarP(&f.job, "file", "f", "", "read the data of this job file instead of FILE")
 	c.Flags().StringVar(&f.kind, "kind", "", "set the kind of FILE (default: guessed)")
 	c.Flags().StringVar(&f.label, "label", "", "set the label of a csv FILE (default: guessed)")
+	c.Flags().StringVar(&f.positive, "positive", "",
+		"these labels of a csv FILE are positive: texts as in yes,maybe, or '>=4' (default: guessed)")
 }
 
 func (f *flags) badRowFlag(c *cobra.Command) {

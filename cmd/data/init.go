@@ -52,6 +52,9 @@ func (p *program) initCommand() *cobra.Command {
 	fs.SortFlags = false
 	fs.StringVar(&r.Label, "label", "",
 		"learn to predict this `COLUMN` (default: label, click, clicked, target or y)")
+	fs.StringVar(&r.Positive, "positive", "",
+		"these labels are positive, by a `RULE`: texts as in yes,maybe, or a comparison as in '>=4'\n"+
+			"(default: 1, true, yes and the like, or the rarer of two)")
 	fs.StringVar(&split, "split", "random:0.2",
 		"test on this `SHARE` of the rows: random:0.2, last:0.2, or time:COLUMN")
 	fs.StringSliceVar(&r.IDs, "ids", nil, "take these `COLUMNS` for ids")

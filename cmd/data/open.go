@@ -85,15 +85,15 @@ func describe(file string, f *flags) (data job.Data, columns []infer.Column, hea
 		}
 	}
 	inferred := data.Kind == job.KindCSV || data.Kind == job.KindParquet
-	if !inferred && f.label != "" {
+	if !inferred && f.label+f.positive != "" {
 		return data, nil, nil, cli.UsageError("leave it out: other kinds define their label",
-			"--label is for kinds csv and parquet, and %s is %s", file, data.Kind)
+			"--label and --positive are for kinds csv and parquet, and %s is %s", file, data.Kind)
 	}
 	if inferred {
-		table, err := infer.File(file, infer.Options{Label: f.label})
+		table, err := infer.File(file, infer.Options{Label: f.label, Positive: f.positive})
 		if err != nil && infer.Hint(err) != "" {
 			err = &cli.Error{Err: err,
-				Hint: "name the label with --label, or describe the columns in a job file (--file)"}
+				Hint: "name the label with --label and its positives with --positive, or describe the columns in a job file (--file)"}
 		}
 		if err != nil {
 			return data, nil, nil, err

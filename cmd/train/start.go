@@ -16,7 +16,7 @@ import (
 // table is the table of --data, and what is known of it.
 type table struct {
 	file                 string
-	label                string
+	label, positive      string
 	split                string
 	ids, numbers, ignore []string
 }
@@ -27,6 +27,9 @@ func (t *table) register(fs *pflag.FlagSet) {
 		"compressed, or Parquet, whose columns are inferred; in mode hybrid unless --mode says more")
 	fs.StringVar(&t.label, "label", "",
 		"with --data, learn to predict this `COLUMN` (default: label, click, clicked, target or y)")
+	fs.StringVar(&t.positive, "positive", "",
+		"with --data, these labels are positive, by a `RULE`: texts as in yes,maybe, or a comparison as in "+
+			"'>=4' (default: 1, true, yes and the like, or the rarer of two)")
 	fs.StringVar(&t.split, "split", "random:0.2",
 		"with --data, test on this `SHARE` of the rows: random:0.2, last:0.2, or time:COLUMN for the "+
 			"fifth with the highest numbers or times there")
@@ -44,7 +47,7 @@ func (t *table) check(given *pflag.FlagSet) error {
 		}
 		return nil
 	}
-	for _, name := range []string{"label", "split", "ids", "numbers", "ignore"} {
+	for _, name := range []string{"label", "positive", "split", "ids", "numbers", "ignore"} {
 		if given.Changed(name) {
 			return cli.UsageError("a job file describes its columns itself", "--%s needs --data", name)
 		}
@@ -55,8 +58,8 @@ func (t *table) check(given *pflag.FlagSet) error {
 // open infers the columns of the table, reads its rows, and returns a job for them. It describes the columns
 // in a note.
 func (t *table) open(policy string) (j job.Job, set *datasets.Dataset, note string, err error) {
-	r := infer.Request{File: t.file, Options: infer.Options{Label: t.label, IDs: t.ids, Numbers: t.numbers,
-		Ignore: t.ignore}, Memory: probe.Available()}
+	r := infer.Request{File: t.file, Options: infer.Options{Label: t.label, Positive: t.positive, IDs: t.ids,
+		Numbers: t.numbers, Ignore: t.ignore}, Memory: probe.Available()}
 	if r.Split, err = infer.ParseSplit(t.split); err != nil {
 		return j, nil, "", cli.UsageError("see --help", "--split: %v", err)
 	}
@@ -88,9 +91,12 @@ func (t *table) suit(j *job.Job, f *flags, given *pflag.FlagSet) {
 func describeTable(found *infer.Table) string {
 	names := map[infer.Use][]string{}
 	for _, c := range found.Columns {
-		name := c.Name
+		name, remark := c.Name, c.Remark()
 		if c.Use == infer.Ignored {
-			name += " (" + c.Why + ")"
+			remark = c.Why
+		}
+		if remark != "" {
+			name += " (" + remark + ")"
 		}
 		names[c.Use] = append(names[c.Use], name)
 	}

@@ -25,6 +25,9 @@ type Options struct {
 	// Label names the label column. Empty: the first column that is called label, click, clicked, target or
 	// y, in upper or lower case.
 	Label string
+	// Positive says which labels are positive: texts between commas, or a comparison such as >=4. Empty: 1,
+	// true, yes and the like, or the rarer of two.
+	Positive string
 	// IDs, Numbers and Ignore name columns whose use is known.
 	IDs, Numbers, Ignore []string
 }
@@ -52,6 +55,15 @@ type Column struct {
 
 	style decode.Style // of its numbers
 	whole bool         // ids are whole numbers that may be written with a point
+}
+
+// Remark returns Why if the values of a column that is used are not what they are in most files, and else
+// nothing.
+func (c Column) Remark() string {
+	if c.Use == Number && c.style != decode.DecimalPoint || c.Use == ID && c.whole {
+		return c.Why
+	}
+	return ""
 }
 
 // Table is a table as it was inferred.
@@ -171,6 +183,11 @@ func (t *tally) name(header []string, o Options) error {
 	if err != nil {
 		return err
 	}
+	if o.Positive != "" {
+		if t.labels.rule, err = parsePositive(o.Positive); err != nil {
+			return fmt.Errorf("--positive: %w", err)
+		}
+	}
 	t.label = slices.Index(header, label)
 	for _, names := range [][]string{o.IDs, o.Numbers, o.Ignore} {
 		for _, name := range names {
@@ -243,23 +260,25 @@ func (t *tally) table(spec *job.Table, o Options) (*Table, error) {
 		return nil, fmt.Errorf("%w below its header", datasets.ErrNoRows)
 	}
 	name := t.columns[t.label].name
-	positive, negative, err := t.labels.texts(name, t.rows)
+	classes, err := t.labels.classes(name, t.rows)
 	if err != nil {
 		return nil, err
 	}
 	spec.Label = name
-	if positive != "1" || negative != "0" {
-		spec.Positive, spec.Negative = []string{positive}, []string{negative}
+	if !slices.Equal(classes.positive, []string{"1"}) || !slices.Equal(classes.negative, []string{"0"}) {
+		spec.Positive, spec.Negative = classes.positive, classes.negative
 	}
 	table := &Table{spec: spec, Rows: t.rows,
-		PositiveRate: t.labels.share(positive, t.rows), RowBytes: numberBytes} // the label
+		PositiveRate: t.labels.share(classes.positive, t.rows), RowBytes: numberBytes} // the label
 	for i, v := range t.columns {
 		if i == t.label {
-			table.Columns = append(table.Columns, Column{Name: name, Use: Label, Distinct: 2,
-				Why: fmt.Sprintf("%s is positive, %s negative", positive, negative)})
+			positive, negative := strings.Join(classes.positive, ", "), strings.Join(classes.negative, ", ")
+			table.Columns = append(table.Columns, Column{Name: name, Use: Label,
+				Distinct: len(classes.positive) + len(classes.negative),
+				Why:      fmt.Sprintf("%s is positive, %s negative", positive, negative)})
 			continue
 		}
-		c := v.column(t.rows, t.labels.isFirst(positive), spec.Delimiter)
+		c := v.column(t.rows, slices.Contains(classes.positive, t.labels.all[0]), spec.Delimiter)
 		if c.override(o); c.Name == "" {
 			c.Name, c.Use, c.Why = fmt.Sprintf("column %d", i+1), Ignored, "without a name in the header"
 		}

@@ -170,7 +170,15 @@ func TestErrors(t *testing.T) {
 		{"user,item\n1,2\n", `column "itm" is unknown; the nearest is "item"`, Options{Label: "itm"}},
 		{"user,y\n1,1\n2,1\n", `label "y" is "1" in all 2 rows`, Options{}},
 		{"user,y\n1,1\n2,\n", `label "y" is missing, "", in some rows`, Options{}},
-		{"user,y\n1,4\n2,5\n3,3\n", `label "y" has more than two values`, Options{}},
+		{"user,y\n1,a\n2,b\n3,c\n", `label "y" has more than two values`, Options{}},
+		{"user,y\n1,4\n2,5\n3,3\n", `label "y" has 3 values, from 3 to 5: say which are positive, as with ` +
+			"--positive '>=4'", Options{}},
+		{"user,y\n1,4\n2,5\n3,3\n", `label "y" has the values ["4" "5" "3"], which are all negative`,
+			Options{Positive: ">5"}},
+		{"user,y\n1,4\n2,no\n3,3\n", `label "y" is "no" in some rows, which is no number`,
+			Options{Positive: ">=4"}},
+		{"user,y\n1,4\n2,5\n", `--positive: ">=high": want texts, as in yes,maybe, or a comparison`,
+			Options{Positive: ">=high"}},
 		{"user,y\n", "below its header", Options{}},
 		{"user,user,y\n1,2,1\n", `two columns are called "user"`, Options{}},
 		{"user\n1\n", "has no comma, tab, semicolon or bar", Options{}},
@@ -200,5 +208,36 @@ func TestLabelOfWords(t *testing.T) {
 	}
 	if spec := got.Data.CSV; spec.Positive[0] != "bad" || got.PositiveRate != 0.25 || got.Rows != 4 {
 		t.Errorf("%+v, positive rate %v of %d rows", spec, got.PositiveRate, got.Rows)
+	}
+}
+
+// A rule makes two classes of a label with more values.
+func TestPositiveRule(t *testing.T) {
+	columns := map[string]func(i int) string{
+		"user":   func(i int) string { return fmt.Sprint(i % 9) },
+		"rating": func(i int) string { return []string{"1", "2", "3", "4", "4.5"}[i%5] },
+		// Filled for ratings of 4 and more, and only for these.
+		"reward": func(i int) string { return strings.Repeat("x", i%5/3) },
+	}
+	path := table(t, columns)
+	for rule, rate := range map[string]float64{">=4": 0.4, "> 4": 0.2, "<=2": 0.4, "<2": 0.2, "3,4.5": 0.4} {
+		got, err := CSV(path, Options{Label: "rating", Positive: rule})
+		if err != nil {
+			t.Fatal(err)
+		}
+		rows, err := datasets.ReadRows(got.Data, path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sum := 0.0
+		for _, label := range rows.Batch.Labels {
+			sum += float64(label)
+		}
+		if got.PositiveRate != rate || sum != 200*rate {
+			t.Errorf("%s: a share of %v is positive, and %v rows; want %v", rule, got.PositiveRate, sum, rate)
+		}
+		if use := uses(got)["reward"]; (use == Ignored) != (rule == ">=4") {
+			t.Errorf("%s: reward is taken for %s", rule, use)
+		}
 	}
 }
