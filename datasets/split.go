@@ -11,8 +11,8 @@ import (
 )
 
 // splitRows splits b into training rows and test rows, each in the order of b. The number of
-// test rows is their share of all rows, rounded. A random draw that leaves a part without rows of one class of
-// the first label is replaced by one that draws from each class.
+// test rows is their share of all rows, rounded. A random draw that leaves a part without rows of one class
+// of the first label is replaced by one that draws from each class.
 func splitRows(s job.Split, b *batch.Batch) (train, test *batch.Batch, err error) {
 	share := s.TestShare()
 	testCount := int(math.Round(share * float64(b.Samples)))

@@ -93,7 +93,8 @@ func describe(file string, f *flags) (data job.Data, columns []infer.Column, hea
 		table, err := infer.File(file, infer.Options{Label: f.label, Positive: f.positive})
 		if err != nil && infer.Hint(err) != "" {
 			err = &cli.Error{Err: err,
-				Hint: "name the label with --label and its positives with --positive, or describe the columns in a job file (--file)"}
+				Hint: "name the label with --label and its positive values with --positive, or describe " +
+					"the columns in a job file (--file)"}
 		}
 		if err != nil {
 			return data, nil, nil, err

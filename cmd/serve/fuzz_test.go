@@ -106,6 +106,8 @@ func FuzzJSON(f *testing.F) {
 			switch value := value.(type) {
 			case string:
 				texts = append(texts, value)
+			case bool:
+				numbers = append(numbers, map[bool]float32{true: 1}[value])
 			case float64:
 				numbers = append(numbers, float32(value))
 			case nil:

@@ -14,6 +14,8 @@ import (
 type jsonValues struct {
 	texts   []string
 	numbers []float32 // NaN for null
+	written []string  // the numbers as they are written
+	truths  int       // of the numbers, that are true, as 1, or false, as 0
 	err     error     // why the values are neither texts nor numbers
 }
 
@@ -203,11 +205,19 @@ func (r *jsonReader) element(v *jsonValues) error {
 		if err != nil {
 			v.err = fmt.Errorf("data: %s is no FP32", number)
 		}
-		v.numbers = append(v.numbers, float32(x))
+		v.numbers, v.written = append(v.numbers, float32(x)), append(v.written, number)
+		return nil
+	case strings.HasPrefix(r.text[r.at:], "true"), strings.HasPrefix(r.text[r.at:], "false"):
+		v.truths++
+		isTrue, x := r.text[r.at] == 't', float32(0)
+		if r.at += len("false"); isTrue {
+			r.at, x = r.at-1, 1
+		}
+		v.numbers, v.written = append(v.numbers, x), append(v.written, strconv.FormatBool(isTrue))
 		return nil
 	case strings.HasPrefix(r.text[r.at:], "null"):
 		r.at += len("null")
-		v.numbers = append(v.numbers, float32(math.NaN()))
+		v.numbers, v.written = append(v.numbers, float32(math.NaN())), append(v.written, "null")
 		return nil
 	}
 	v.err = fmt.Errorf("data: value %d is neither a text nor a number", len(v.texts)+len(v.numbers)+1)
@@ -246,15 +256,18 @@ func isJSONNumber(text string) bool {
 // textsOf returns the texts, if all values are.
 func (v *jsonValues) textsOf() ([]string, error) {
 	if v.err == nil && len(v.numbers) > 0 {
-		return nil, errors.New("data: a value is a number or null, want texts")
+		return nil, errors.New("data: a value is a number, true, false or null, want texts")
 	}
 	return v.texts, v.err
 }
 
 // numbersOf returns the numbers, if all values are.
 func (v *jsonValues) numbersOf() ([]float32, error) {
-	if v.err == nil && len(v.texts) > 0 {
+	switch {
+	case v.err == nil && len(v.texts) > 0:
 		return nil, errors.New("data: a value is a text, want numbers")
+	case v.err == nil && v.truths > 0:
+		return nil, errors.New("data: a value is true or false, want numbers")
 	}
 	return v.numbers, v.err
 }

@@ -155,14 +155,16 @@ func features(table *job.Table, inputs []tensor, rowsMax int) (ids [][]string, n
 	}
 	c := &inputReader{inputs: inputs, rows: -1, rowsMax: rowsMax}
 	for _, slot := range table.Slots {
-		texts, err := read(c, slot.Column, datatypeBytes, (*tensor).texts)
+		texts, err := read(c, slot.Column, func(t *tensor, n int) ([]string, error) {
+			return t.ids(n, slot.Whole)
+		})
 		if err != nil {
 			return nil, nil, err
 		}
 		ids = append(ids, texts)
 	}
 	for _, name := range table.Numeric {
-		values, err := read(c, name, datatypeFP32, (*tensor).numbers)
+		values, err := read(c, name, (*tensor).numbers)
 		if err == nil && len(table.Missing) == 0 && slices.ContainsFunc(values, isNaN) {
 			err = fmt.Errorf("input %q: a number is missing, and the training data had no missing numbers",
 				name)
@@ -182,13 +184,13 @@ type inputReader struct {
 }
 
 // read returns the values of the input of a column.
-func read[T any](c *inputReader, name, datatype string, values func(*tensor, int) ([]T, error)) (all []T,
+func read[T any](c *inputReader, name string, values func(*tensor, int) ([]T, error)) (all []T,
 	err error) {
 	at := slices.IndexFunc(c.inputs, func(t tensor) bool { return t.name == name })
 	if at < 0 {
 		return nil, fmt.Errorf("input %q is missing", name)
 	}
-	n, err := c.inputs[at].rows(datatype)
+	n, err := c.inputs[at].rows()
 	switch {
 	case err != nil:
 	case c.rows >= 0 && n != c.rows:

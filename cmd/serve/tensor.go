@@ -28,15 +28,26 @@ type tensor struct {
 
 var errNoData = errors.New("there is no data")
 
-// rows returns the number of rows, after checking datatype and shape.
-func (t *tensor) rows(datatype string) (int, error) {
-	if t.datatype != datatype {
-		return 0, fmt.Errorf("datatype %q, want %s", t.datatype, datatype)
-	}
+// rows returns the number of rows, after checking the shape.
+func (t *tensor) rows() (int, error) {
 	if len(t.shape) < 1 || len(t.shape) > 2 || t.shape[0] < 1 || len(t.shape) == 2 && t.shape[1] != 1 {
 		return 0, fmt.Errorf("shape %v, want [n, 1] or [n], n at least 1", t.shape)
 	}
 	return int(min(t.shape[0], math.MaxInt32)), nil
+}
+
+// ids returns n ids as texts: those of text, whole numbers, or truth values as 1 and 0. If the column is of
+// whole numbers that may be missing, they may be floating-point numbers.
+func (t *tensor) ids(n int, whole bool) ([]string, error) {
+	if t.datatype == datatypeBytes {
+		return t.texts(n)
+	}
+	d, ok := scalars[t.datatype]
+	if !ok || d.kind == floating && !whole {
+		return nil, fmt.Errorf("datatype %q, want %s, BOOL, or whole numbers such as INT64", t.datatype,
+			datatypeBytes)
+	}
+	return t.literals(d, n)
 }
 
 // texts returns n texts.
@@ -89,7 +100,13 @@ func length(text string) uint32 {
 
 // numbers returns n numbers. NaN, which is null in JSON, is a missing number.
 func (t *tensor) numbers(n int) (all []float32, err error) {
+	d, ok := scalars[t.datatype]
 	switch {
+	case !ok:
+		return nil, fmt.Errorf("datatype %q, want %s, or other numbers such as FP64 and INT64", t.datatype,
+			datatypeFP32)
+	case t.datatype != datatypeFP32 && (t.isRaw || t.typed != nil || d.kind != floating):
+		return t.converted(d, n)
 	case t.isRaw && len(t.raw)%4 != 0:
 		return nil, fmt.Errorf("%d bytes of numbers of 4 bytes", len(t.raw))
 	case t.isRaw:

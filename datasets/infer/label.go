@@ -99,8 +99,9 @@ func (l *labels) tooMany(column string) error {
 			l.all[:min(len(l.all), labelsShown)])
 	}
 	slices.Sort(numbers)
-	return fmt.Errorf("label %q has %d values, from %v to %v: say which are positive, as with --positive '>=%v'",
-		column, len(numbers), numbers[0], numbers[len(numbers)-1], numbers[len(numbers)*3/5])
+	return fmt.Errorf("label %q has %d values, from %v to %v: say which are positive, as with "+
+		"--positive '>=%v'", column, len(numbers), numbers[0], numbers[len(numbers)-1],
+		numbers[len(numbers)*3/5])
 }
 
 // byRule returns the texts of both classes by a rule.

@@ -106,7 +106,8 @@ func TestWideTables(t *testing.T) {
 		}
 		text.WriteString(clicked(row) + "\n")
 	}
-	_, set, _, err := Open(Request{File: file(t, text.String()), Split: job.Split{How: job.SplitLast, Test: 0.5}})
+	split := job.Split{How: job.SplitLast, Test: 0.5}
+	_, set, _, err := Open(Request{File: file(t, text.String()), Split: split})
 	if err != nil {
 		t.Fatal(err)
 	}
