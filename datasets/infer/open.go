@@ -57,8 +57,8 @@ func (r *Request) stream(found *Table) bool {
 
 // Hint says what to do where Open fails, or "" where its error says so.
 func Hint(err error) string {
-	const columns = "--label names the label, --positive its positive values, --ids, --numbers and --ignore " +
-		"say what other columns are"
+	const columns = "--label names the label, --positive its positive values, --ids, --numbers and " +
+		"--ignore say what other columns are"
 	switch {
 	case errors.As(err, new(*columnError)):
 		return columns
