@@ -40,7 +40,7 @@ func TestNumbersAsPeopleWriteThem(t *testing.T) {
 			ID, "texts that repeat", 0, 0},
 		{"whole, some missing", ",",
 			func(i int) string { return []string{"", fmt.Sprint(i%40) + ".0"}[min(i%5, 1)] },
-			ID, "whole numbers that repeat, with points as some are missing", 0, 0},
+			ID, "whole numbers, some of them missing", 0, 0},
 		{"whole, none missing", ",", func(i int) string { return fmt.Sprint(i%40) + ".0" },
 			Number, "numbers with fractions", 12, 12},
 		{"rows in another order", ",", func(i int) string { return fmt.Sprint(i * 7 % 200) }, Ignored,

@@ -183,7 +183,7 @@ func (v *values) column(rows int, firstIsPositive bool, delimiter string) Column
 	case isNumber && many:
 		c.Use, c.Why = Number, "whole numbers, most of them different"
 	case isNumber && c.whole:
-		c.Use, c.Why = ID, "whole numbers that repeat, with points as some are missing"
+		c.Use, c.Why = ID, "whole numbers, some of them missing"
 	case isNumber:
 		c.Use, c.Why = ID, "whole numbers that repeat"
 	case v.kind == decode.List:
