@@ -68,6 +68,13 @@ func (p Process) Names() string {
 // Has reports whether a role is in the process.
 func (p Process) Has(at msg.Address) bool { return slices.Contains(p, at) }
 
+// HoldsModel reports whether a role of the process holds a part of the model.
+func (p Process) HoldsModel() bool {
+	return slices.ContainsFunc(p, func(at msg.Address) bool {
+		return at.Role == msg.EmbeddingPS || at.Role == msg.NNWorker || at.Role == msg.DensePS
+	})
+}
+
 // Lasting returns the first role of the process for which can returns false; ok is false if there is none.
 // With role.Config.CanRestart for can: the first role that cannot restart, and hence keeps its process from
 // restarting.

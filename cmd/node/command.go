@@ -20,6 +20,7 @@ import (
 	"tandem/algo/exec/backend"
 	"tandem/algo/job"
 	"tandem/algo/numeric/batch"
+	"tandem/algo/numeric/table"
 	"tandem/algo/protocol/fault"
 	"tandem/algo/protocol/msg"
 	"tandem/datasets"
@@ -318,10 +319,14 @@ func (p *program) playParts(ctx context.Context, c process.Config, f flags, gpus
 		return err
 	}
 	c.Observer, c.Started = observer, server.SetReady
+	c.Arena = func() (table.Arena, error) {
+		fresh := new(memory.Arena)
+		return fresh, rows.Swap(fresh).Close()
+	}
+	var kept process.Kept
 	for {
 		server.SetNotReady("waiting for the host and the other processes")
-		c.Backend.Arena = rows.Load()
-		err := process.Run(ctx, c)
+		err := process.Run(ctx, c, &kept)
 		switch {
 		case !errors.Is(err, process.ErrContinues):
 			return err // the rows are freed with the process
@@ -330,9 +335,6 @@ func (p *program) playParts(ctx context.Context, c process.Config, f flags, gpus
 				"out --record, or --checkpoint-every of the host")
 		}
 		c.Run, c.JoinTimeout = nil, max(f.wait, f.hostReturn) // every part has an id of its own
-		if err := rows.Swap(new(memory.Arena)).Close(); err != nil {
-			return err
-		}
 	}
 }
 

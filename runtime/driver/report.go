@@ -10,14 +10,10 @@ import (
 	"tandem/algo/protocol/msg"
 )
 
-// Report says what the roles of one process hold, and what happened to them, at the end of a run.
+// Report says what happened to the roles of one process in a run.
 type Report struct {
-	// Digests holds, for each role, the digest of its parameters: see exec.ModelState.Digest.
-	Digests map[msg.Address]uint64
 	// Rows is the number of embedding rows of the process; hot rows count where rank 0 is.
 	Rows int
-	// HotDigest is the digest of the hot rows, 0 if the process has no ranks or no row is hot.
-	HotDigest uint64
 	// Missed counts, for every row gradient that was applied, the updates of its row since the row was read.
 	Missed       histogram.Histogram
 	HotGradients uint64 // how many of these gradients were of hot rows
@@ -28,16 +24,29 @@ type Report struct {
 // Report returns the report of this process, once Run has returned.
 func (p *Local) Report() Report {
 	model := p.run.executor.Model()
-	hot := msg.Address{Role: msg.EmbeddingPS, Index: p.run.cfg.EmbeddingPSs}
-	report := Report{Digests: map[msg.Address]uint64{}, Faults: p.Injected(), HotDigest: model.Digest(hot)}
+	report := Report{Faults: p.Injected()}
 	report.Missed, report.HotGradients = model.Missed()
-	for _, n := range p.run.instances {
-		report.Digests[n.address] = model.Digest(n.address)
-	}
 	for _, t := range model.Tables() {
 		report.Rows += t.Len()
 	}
 	return report
+}
+
+// Digests are the digests of what the roles of one process hold. Equal bits have equal digests.
+type Digests struct {
+	Roles map[msg.Address]uint64 // by role: see exec.ModelState.Digest
+	Hot   uint64                 // of the hot rows; 0 if the process has no ranks or no row is hot
+}
+
+// Digests returns the digests of this process, once Run has returned. Cost: a pass over the model.
+func (p *Local) Digests() Digests {
+	model := p.run.executor.Model()
+	hot := msg.Address{Role: msg.EmbeddingPS, Index: p.run.cfg.EmbeddingPSs}
+	d := Digests{map[msg.Address]uint64{}, model.Digest(hot)}
+	for _, n := range p.run.instances {
+		d.Roles[n.address] = model.Digest(n.address)
+	}
+	return d
 }
 
 // Origin says where a run in several processes begins.
@@ -45,7 +54,10 @@ type Origin struct {
 	Step int // number of steps that the model has been trained
 	// Model is the folder of the model, which all processes can reach under this path; empty: untrained.
 	Model string
-	Hot   *shard.Hot // the hot rows, which only a process with the data can find; nil: none
+	// Held says that the processes of the run before hold this model at its end, and go on without reading
+	// it. The folder may then still be written.
+	Held bool
+	Hot  *shard.Hot // the hot rows, which only a process with the data can find; nil: none
 }
 
 // ErrNotBegun is the error of a run in several processes that is asked to end before all of them have joined.

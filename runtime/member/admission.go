@@ -70,6 +70,7 @@ func (h *Host) parseHello(ctx context.Context) (*member, *refusal) {
 		return nil, refuse("address", "%v gives %.60q as its address: want HOST:PORT", roles, hello.Address)
 	}
 	m := newMember(h.byRole[roles[0]], hello.Address)
+	m.holds = h.plan.Origin.Held && len(hello.Held) > 0 && bytes.Equal(hello.Held, h.plan.Before)
 	if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
 		m.address = net.JoinHostPort(remoteHost(ctx), port)
 	}

@@ -33,6 +33,8 @@ type Plan struct {
 	Schema      *batch.Schema
 	Steps       int // of this run
 	Origin      driver.Origin
+	// Before is the id of the run whose end is the origin, if the processes of that run hold it.
+	Before []byte
 	// Redo is the folder, on the machine of each process, in which the roles keep their inputs that cannot
 	// restart otherwise (role.CanRedo). Empty: they do not, and do not come back.
 	Redo string
@@ -199,7 +201,7 @@ func (h *Host) Train(ctx context.Context, callbacks Callbacks) error {
 	h.wall = time.Since(h.begun)
 	h.phase = stopped
 	h.broadcast(&control.ToMember{What: &control.ToMember_Stop{Stop: &control.Stop{}}})
-	reported := func(s *process) bool { return s.report != nil || s.member == nil && !s.holdsModel() }
+	reported := func(s *process) bool { return s.report != nil || s.member == nil && !s.roles.HoldsModel() }
 	if err := h.await(ctx, reported); err != nil {
 		return err
 	}

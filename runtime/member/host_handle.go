@@ -78,6 +78,8 @@ func (h *Host) handle(m *member, message *control.FromMember) error {
 			s.pendingDense = false
 			s.dense = &model.Values{Params: what.Dense.GetParams(), Running: what.Dense.GetRunning()}
 		}
+	case *control.FromMember_Digests:
+		err = s.addDigests(what.Digests)
 	case *control.FromMember_Exported:
 		err = check(s.exporting != nil, "an export that was not requested")
 		s.exporting = nil
@@ -243,33 +245,39 @@ func (h *Host) servers() int {
 // addReport stores the report of a process.
 func (h *Host) addReport(m *member, r *control.Report) error {
 	s := m.process
-	if err := cmp.Or(
-		check(h.phase == stopped && !m.reported && r.GetRows() >= 0,
-			"a report of %d rows before the last step, or a second one", r.GetRows()),
-		check(len(r.GetDigests()) == len(s.roles), "a report of %d roles, want %d", len(r.GetDigests()),
-			len(s.roles)),
-	); err != nil {
+	if err := check(h.phase == stopped && !m.reported && r.GetRows() >= 0,
+		"a report of %d rows before the last step, or a second one", r.GetRows()); err != nil {
 		return err
 	}
 	f := r.GetFaults()
-	report := driver.Report{Digests: map[msg.Address]uint64{}, Rows: int(r.Rows),
-		HotDigest: r.HotDigest, HotGradients: r.HotGradients, Faults: fault.Counts{
-			Sent: f.GetSent(), Dropped: f.GetDropped(), Duplicated: f.GetDuplicated(),
-			Delayed: f.GetDelayed(), Held: f.GetHeld(), Crashes: f.GetCrashes(),
-		}}
+	report := driver.Report{Rows: int(r.Rows), HotGradients: r.HotGradients, Faults: fault.Counts{
+		Sent: f.GetSent(), Dropped: f.GetDropped(), Duplicated: f.GetDuplicated(),
+		Delayed: f.GetDelayed(), Held: f.GetHeld(), Crashes: f.GetCrashes(),
+	}}
 	if len(r.Missed) > 0 {
 		if err := report.Missed.UnmarshalBinary(r.Missed); err != nil {
 			return fmt.Errorf("its report: %w", err)
 		}
-	}
-	for i, at := range s.roles {
-		report.Digests[at] = r.Digests[i]
 	}
 	s.report, m.reported = &report, true
 	if s.exporting != nil { // the process has come back meanwhile
 		s.export()
 	}
 	h.endRecords(s)
+	return nil
+}
+
+// addDigests stores the digests of a process.
+func (s *process) addDigests(d *control.Digests) error {
+	if err := check(s.pendingDigests && len(d.GetRoles()) == len(s.roles),
+		"digests of %d roles that were not requested, or not of %d roles", len(d.GetRoles()),
+		len(s.roles)); err != nil {
+		return err
+	}
+	s.pendingDigests, s.digests = false, &driver.Digests{Roles: map[msg.Address]uint64{}, Hot: d.GetHot()}
+	for i, at := range s.roles {
+		s.digests.Roles[at] = d.Roles[i]
+	}
 	return nil
 }
 

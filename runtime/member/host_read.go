@@ -7,6 +7,7 @@ import (
 
 	"tandem/algo/numeric/model"
 	"tandem/algo/protocol/msg"
+	"tandem/runtime/driver"
 	"tandem/runtime/member/control"
 )
 
@@ -53,6 +54,23 @@ func (h *Host) ReadDense(ctx context.Context, at msg.Address) (model.Values, err
 	return *s.dense, nil
 }
 
+// Digests returns the digests of what each process with a part of the model holds. It may be called between
+// the end of Train and Close.
+func (h *Host) Digests(ctx context.Context) (all []driver.Digests, err error) {
+	for _, s := range h.processes {
+		if !s.roles.HoldsModel() {
+			continue
+		}
+		s.pendingDigests, s.digests = true, nil
+		request := &control.ToMember{What: &control.ToMember_ReadDigests{ReadDigests: &control.ReadDigests{}}}
+		if err := h.ask(ctx, s, request, func() bool { return s.digests != nil }); err != nil {
+			return nil, err
+		}
+		all = append(all, *s.digests)
+	}
+	return all, nil
+}
+
 // ask sends a request to a process until it is answered: once, and again to each member that takes the place
 // of one that died.
 func (h *Host) ask(ctx context.Context, s *process, request *control.ToMember, answered func() bool) error {
@@ -73,7 +91,7 @@ func (h *Host) ask(ctx context.Context, s *process, request *control.ToMember, a
 // reach the folder under the same path.
 func (h *Host) Export(ctx context.Context, folder string) (names []string, err error) {
 	for i, s := range h.processes {
-		if !s.holdsModel() {
+		if !s.roles.HoldsModel() {
 			continue
 		}
 		name := fmt.Sprintf("export-%05d", i)
@@ -95,9 +113,4 @@ func (h *Host) Export(ctx context.Context, folder string) (names []string, err e
 // export asks the process to export, which it has not done yet.
 func (s *process) export() {
 	s.member.send(&control.ToMember{What: &control.ToMember_Export{Export: s.exporting}})
-}
-
-// holdsModel reports whether a role holds a part of the model.
-func holdsModel(at msg.Address) bool {
-	return at.Role == msg.EmbeddingPS || at.Role == msg.NNWorker || at.Role == msg.DensePS
 }

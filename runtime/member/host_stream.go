@@ -18,6 +18,7 @@ type member struct {
 	process     *process
 	address     string // where other processes reach its data listener
 	incarnation uint32 // set when the member is admitted
+	holds       bool   // the process holds the origin of the run
 
 	// The host's goroutine owns these.
 	ready, finished, reported bool

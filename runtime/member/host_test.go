@@ -139,6 +139,10 @@ func (modelReader) ReadDense(msg.Address) (model.Values, error) {
 	return model.Values{Params: []float32{1, 2}, Running: []float32{3}}, nil
 }
 
+func (modelReader) Digests() (driver.Digests, error) {
+	return driver.Digests{Roles: map[msg.Address]uint64{server: 2, trainer: 3}, Hot: 4}, nil
+}
+
 func (modelReader) Export(folder, name string) error {
 	return os.WriteFile(filepath.Join(folder, name), nil, 0o644)
 }
@@ -157,7 +161,7 @@ func TestRun(t *testing.T) {
 	var missed histogram.Histogram
 	missed.Add(5)
 	report := r.host.Reports()[1]
-	if report.Digests[server] != 2 || report.Rows != 9 ||
+	if report.Rows != 9 ||
 		cmp.Diff(report.Missed.Summary(), missed.Summary()) != "" {
 		t.Errorf("%+v", report)
 	}
@@ -176,6 +180,12 @@ func TestRun(t *testing.T) {
 	dense, err := r.host.ReadDense(t.Context(), trainer)
 	if err != nil || cmp.Diff(model.Values{Params: []float32{1, 2}, Running: []float32{3}}, dense) != "" {
 		t.Error(dense, err)
+	}
+	digests, err := r.host.Digests(t.Context())
+	if diff := cmp.Diff([]driver.Digests{ // of the PS and of the rank
+		{Roles: map[msg.Address]uint64{server: 2}, Hot: 4}, {Roles: map[msg.Address]uint64{trainer: 3}, Hot: 4},
+	}, digests); err != nil || diff != "" {
+		t.Error(diff, err)
 	}
 	folder := t.TempDir()
 	names, err := r.host.Export(t.Context(), folder)
@@ -276,8 +286,7 @@ func finish(at msg.Address, m *Member) (err error) {
 			return err
 		}
 	}
-	return m.Report(driver.Report{Digests: map[msg.Address]uint64{at: uint64(at.Role)}, Rows: 9,
-		Missed: missed}, modelReader{})
+	return m.Report(driver.Report{Rows: 9, Missed: missed}, modelReader{})
 }
 
 // A process that does not belong to the run learns why, and the host waits for the right one.
@@ -290,7 +299,7 @@ func TestRefusals(t *testing.T) {
 		want  string
 	}{
 		{&control.Hello{Roles: toRoles(job.Process{server}), Protocol: protocol + 1, Job: ours},
-			"embedding-ps 0 speaks version 8 of the protocol, the host version 7: start all roles from one " +
+			"embedding-ps 0 speaks version 9 of the protocol, the host version 8: start all roles from one " +
 				"build"},
 		{&control.Hello{Roles: toRoles(job.Process{server}), Protocol: protocol, Build: "def", Job: ours},
 			"embedding-ps 0 was built from commit def, the host from abc: start all roles from one build"},

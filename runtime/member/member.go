@@ -35,6 +35,7 @@ type Hello struct {
 	Job     []byte // fingerprint of its resolved job
 	Data    []byte // fingerprint of its data files; nil unless it has the data loader
 	Run     []byte // id of its run; nil accepts the run that the host serves
+	Held    []byte // id of the run whose end it holds; nil: none
 }
 
 // Peer is the address of one process of the run.
@@ -53,6 +54,7 @@ type Welcome struct {
 	Schema      *batch.Schema
 	Steps       int // of this run
 	Origin      driver.Origin
+	Kept        bool   // the process goes on with what it holds, and does not read the model
 	Redo        string // folder for the redo logs of the process; empty: it keeps none
 	Draining    bool   // the run is to end as soon as possible
 }
@@ -63,13 +65,15 @@ type Change struct {
 	View uint32
 }
 
-// ModelReader reads the part of the model that a process holds. The host's ReadRows, ReadDense and
+// ModelReader reads the part of the model that a process holds. The host's ReadRows, ReadDense, Digests and
 // Export end here.
 type ModelReader interface {
 	// ReadRows returns the values of rows of an embedding PS of the process, one row after another.
 	ReadRows(server int, signs []uint64) ([]float32, error)
 	// ReadDense returns the part of the dense network that an NN worker or dense PS of the process holds.
 	ReadDense(at msg.Address) (model.Values, error)
+	// Digests returns the digests of what the process holds after training.
+	Digests() (driver.Digests, error)
 	// Export writes the process's part of the trained model into a folder, all but the rows to a file of this
 	// name.
 	Export(folder, name string) error
@@ -118,7 +122,7 @@ func (e *HostError) Error() string { return e.reason }
 func Join(ctx context.Context, address string, hello Hello, timeout time.Duration) (*Member, error) {
 	m, err := joinAs(ctx, address, &control.Hello{
 		Roles: toRoles(hello.Process), Address: hello.Address, Protocol: protocol, Build: Build(),
-		Job: hello.Job, Data: hello.Data, Run: hello.Run,
+		Job: hello.Job, Data: hello.Data, Run: hello.Run, Held: hello.Held,
 	}, timeout)
 	if err != nil {
 		return nil, err

@@ -45,6 +45,8 @@ func (m *Member) receive() {
 			m.answerRead(func(n ModelReader) (*control.FromMember, error) {
 				return readDense(n, what.ReadDense)
 			})
+		case *control.ToMember_ReadDigests:
+			m.answerRead(m.readDigests)
 		case *control.ToMember_Export:
 			m.answerRead(func(n ModelReader) (*control.FromMember, error) {
 				return export(n, what.Export)
@@ -147,6 +149,15 @@ func readDense(n ModelReader, p *control.ReadDense) (*control.FromMember, error)
 	d, err := n.ReadDense(at)
 	network := &control.Dense{Params: d.Params, Running: d.Running}
 	return &control.FromMember{What: &control.FromMember_Dense{Dense: network}}, err
+}
+
+func (m *Member) readDigests(n ModelReader) (*control.FromMember, error) {
+	d, err := n.Digests()
+	digests := &control.Digests{Hot: d.Hot}
+	for _, at := range m.process {
+		digests.Roles = append(digests.Roles, d.Roles[at])
+	}
+	return &control.FromMember{What: &control.FromMember_Digests{Digests: digests}}, err
 }
 
 func export(n ModelReader, p *control.Export) (*control.FromMember, error) {

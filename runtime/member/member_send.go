@@ -35,7 +35,8 @@ func (m *Member) Welcome() (*Welcome, error) {
 	w := &Welcome{
 		Incarnation: message.Incarnation, View: message.View,
 		Schema: &batch.Schema{}, Steps: int(message.Steps), Draining: message.Draining,
-		Origin: driver.Origin{Step: int(message.Begin), Model: message.Model}, Redo: message.Redo,
+		Origin: driver.Origin{Step: int(message.Begin), Model: message.Model, Held: message.Held},
+		Kept:   message.Kept, Redo: message.Redo,
 	}
 	if copy(w.Run[:], message.Run) != len(w.Run) {
 		return nil, fmt.Errorf("the host's run id has %d bytes, want %d: %s", len(message.Run), len(w.Run),
@@ -162,13 +163,8 @@ func (m *Member) Report(r driver.Report, n ModelReader) error {
 	if err != nil {
 		return err
 	}
-	var digests []uint64
-	for _, at := range m.process {
-		digests = append(digests, r.Digests[at])
-	}
 	if err := m.send(&control.FromMember{What: &control.FromMember_Report{Report: &control.Report{
-		Digests: digests, Rows: int64(r.Rows), Missed: missed,
-		HotDigest: r.HotDigest, HotGradients: r.HotGradients,
+		Rows: int64(r.Rows), Missed: missed, HotGradients: r.HotGradients,
 		Faults: &control.Faults{
 			Sent: r.Faults.Sent, Dropped: r.Faults.Dropped, Duplicated: r.Faults.Duplicated,
 			Delayed: r.Faults.Delayed, Held: r.Faults.Held, Crashes: r.Faults.Crashes,

@@ -30,11 +30,14 @@ type process struct {
 	recorded, again []int64
 	report          *driver.Report
 
-	pendingValues int             // number of values that ReadRows waits for
-	values        []float32       // the answer; nil before it arrives
-	pendingDense  bool            // ReadDense waits
-	dense         *model.Values   // the answer; nil before it arrives
-	exporting     *control.Export // what Export waits for; nil: nothing
+	pendingValues int           // number of values that ReadRows waits for
+	values        []float32     // the answer; nil before it arrives
+	pendingDense  bool          // ReadDense waits
+	dense         *model.Values // the answer; nil before it arrives
+	// pendingDigests says that Digests waits for digests, which are nil before they arrive.
+	pendingDigests bool
+	digests        *driver.Digests
+	exporting      *control.Export // what Export waits for; nil: nothing
 }
 
 // hasRank reports whether the process has an NN worker.
@@ -42,15 +45,12 @@ func (s *process) hasRank() bool {
 	return slices.ContainsFunc(s.roles, func(at msg.Address) bool { return at.Role == msg.NNWorker })
 }
 
-// holdsModel reports whether a role of the process holds a part of the model.
-func (s *process) holdsModel() bool { return slices.ContainsFunc(s.roles, holdsModel) }
-
 // welcome returns the message that describes the run to a process.
 func (h *Host) welcome(s *process) *control.ToMember {
 	w := &control.Welcome{
 		Schema: h.schema, Steps: int32(h.plan.Steps), Run: h.run[:], Incarnation: s.incarnation, View: h.view,
 		Begin: int32(h.plan.Origin.Step), Model: h.plan.Origin.Model, Draining: h.draining,
-		Hot: h.plan.Origin.Hot.Signs(), Redo: h.plan.Redo,
+		Hot: h.plan.Origin.Hot.Signs(), Held: h.plan.Origin.Held, Kept: s.member.holds, Redo: h.plan.Redo,
 	}
 	for _, other := range h.processes {
 		w.Peers = append(w.Peers, other.peer())
@@ -74,7 +74,7 @@ func (h *Host) assign(m *member) *refusal {
 	case s.member != nil:
 		return refuse("claim", "%v has joined already, from %s: give every process of a role its own --index",
 			s.roles, s.member.address)
-	case h.phase == stopped && !s.holdsModel():
+	case h.phase == stopped && !s.roles.HoldsModel():
 		return refuse("late", "%v joins too late: the run is over", s.roles)
 	}
 	s.member, m.incarnation = m, s.incarnation
@@ -185,7 +185,7 @@ func (h *Host) drop(m *member, reason string) error {
 
 // awaitReturn waits for the next incarnation of a process that died.
 func (h *Host) awaitReturn(s *process, why string) error {
-	if h.phase == stopped && !s.holdsModel() {
+	if h.phase == stopped && !s.roles.HoldsModel() {
 		return nil // every put is applied: the process is not needed any more
 	}
 	s.deaths++
@@ -202,7 +202,7 @@ func (h *Host) awaitReturn(s *process, why string) error {
 	s.returnTimer = time.AfterFunc(h.plan.ReturnLimit, func() {
 		h.post(func() error {
 			back := s.incarnation != awaited || s.member != nil && s.member.ready
-			if back || h.phase == stopped && !s.holdsModel() {
+			if back || h.phase == stopped && !s.roles.HoldsModel() {
 				return nil
 			}
 			return lost("%s; it has not come back within %v", why, h.plan.ReturnLimit)

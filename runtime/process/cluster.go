@@ -104,6 +104,7 @@ type Cluster struct {
 	mu           sync.Mutex
 	processes    map[msg.Address]*child // the last process that was started, by its first role
 	draining     bool                   // Drain was called
+	before       []byte                 // id of the latest part that has ended without an error; nil: none
 	hosting      bool                   // Host is set
 }
 
@@ -151,8 +152,8 @@ func (c *Cluster) Train(ctx context.Context, cfg *role.Config, schema *batch.Sch
 	c.address = listener.Addr().String()
 	plan := member.Plan{
 		Job: c.options.Fingerprint, Data: c.options.Data, Ranks: int(cfg.Ranks), Restartable: cfg.CanRestart,
-		Schema: schema, Steps: int(cfg.Steps), Origin: origin, Redo: c.options.Redo, Drains: c.options.Drains,
-		Later:     later,
+		Schema: schema, Steps: int(cfg.Steps), Origin: origin, Before: c.before,
+		Redo: c.options.Redo, Drains: c.options.Drains, Later: later,
 		HangLimit: c.options.Hang, ReturnLimit: c.options.Return, DeathsMax: c.options.Deaths, Log: c.log,
 	}
 	if plan.Processes, err = c.options.Job.Roles.Placement.Processes(cfg); err != nil {
@@ -179,7 +180,11 @@ func (c *Cluster) Train(ctx context.Context, cfg *role.Config, schema *batch.Sch
 			}
 		}
 	}
-	err = c.Host.Train(ctx, hooks)
+	c.before = nil
+	if err = c.Host.Train(ctx, hooks); err == nil {
+		run := c.Host.Run()
+		c.before = run[:]
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.draining = false // the request does not concern the next part

@@ -95,8 +95,9 @@ func play(what string, args []string) error {
 		Recorder: recorder, Observer: asked, Asked: asked.asked,
 		Open: func() (batch.Source, error) { return newRows(s.Steps), nil },
 	}
+	var kept Kept
 	for {
-		if err := Run(context.Background(), c); !errors.Is(err, ErrContinues) {
+		if err := Run(context.Background(), c, &kept); !errors.Is(err, ErrContinues) {
 			return err
 		}
 	}

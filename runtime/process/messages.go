@@ -17,6 +17,7 @@ import (
 	"tandem/algo/unit"
 	"tandem/runtime/allreduce"
 	"tandem/runtime/checkpoint"
+	"tandem/runtime/driver"
 	"tandem/runtime/transport"
 	"tandem/runtime/wire"
 )
@@ -165,7 +166,7 @@ func (n *node) Observe(e event.Record) {
 	if done := int(e.Step) + 1; done == n.steps || time.Since(n.reported) >= progressInterval {
 		n.reported = time.Now()
 		// An error means that the host is gone, which member.Member notices.
-		_ = n.member.Progress(n.losses.take(done))
+		_ = n.member.Progress(n.kept.losses.take(done))
 	}
 }
 
@@ -195,18 +196,23 @@ func (l *losses) take(steps int) (_ int, sum float64, samples int) {
 // trainingModel is the member.ModelReader of a process during training.
 type trainingModel struct{ n *node }
 
-// ReadRows implements member.Numbers.
+// ReadRows implements member.ModelReader.
 func (a trainingModel) ReadRows(server int, signs []uint64) ([]float32, error) {
 	values := make([]float32, len(signs)*a.n.Job.Model.Dim())
 	return values, a.n.local.ReadRows(server, signs, values)
 }
 
-// ReadDense implements member.Numbers.
+// ReadDense implements member.ModelReader.
 func (a trainingModel) ReadDense(at msg.Address) (model.Values, error) {
 	return a.n.local.ReadDense(at)
 }
 
-// Export implements member.Numbers. The host asks for it after training.
+// Digests implements member.ModelReader. The host asks for them after training.
+func (a trainingModel) Digests() (driver.Digests, error) {
+	return driver.Digests{}, errors.New("the training has not ended")
+}
+
+// Export implements member.ModelReader. The host asks for it after training.
 func (a trainingModel) Export(string, string) error {
 	return errors.New("the training has not ended")
 }
@@ -214,18 +220,21 @@ func (a trainingModel) Export(string, string) error {
 // finalModel is the member.ModelReader of a process after training.
 type finalModel struct{ n *node }
 
-// ReadRows implements member.Numbers.
+// ReadRows implements member.ModelReader.
 func (a finalModel) ReadRows(server int, signs []uint64) ([]float32, error) {
 	values := make([]float32, len(signs)*a.n.Job.Model.Dim())
 	return values, a.n.executor.Model().ReadRows(server, signs, values)
 }
 
-// ReadDense implements member.Numbers.
+// ReadDense implements member.ModelReader.
 func (a finalModel) ReadDense(at msg.Address) (model.Values, error) {
 	return a.n.executor.Model().Weights(at).Snapshot()
 }
 
-// Export implements member.Numbers.
+// Digests implements member.ModelReader.
+func (a finalModel) Digests() (driver.Digests, error) { return a.n.local.Digests(), nil }
+
+// Export implements member.ModelReader.
 func (a finalModel) Export(folder, name string) error {
 	return checkpoint.Export(folder, name, a.n.executor.Model().State())
 }

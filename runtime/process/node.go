@@ -16,6 +16,7 @@ import (
 	"tandem/algo/exec/evaluation"
 	"tandem/algo/job"
 	"tandem/algo/numeric/batch"
+	"tandem/algo/numeric/table"
 	"tandem/algo/protocol/event"
 	"tandem/algo/protocol/msg"
 	"tandem/algo/protocol/role"
@@ -41,8 +42,11 @@ type Config struct {
 	Data        []byte // fingerprint of the data files; nil unless the process has the data loader
 	Job         job.Job
 	Backend     backend.Backend
-	Recorder    driver.Recorder // if not nil, records the roles
-	Observer    event.Observer  // if not nil, receives the records of the roles
+	// Arena, if not nil, takes the place of Backend.Arena. It returns an arena without rows whenever the
+	// process does not keep those that it had. Nothing uses the memory of an earlier arena any more.
+	Arena    func() (table.Arena, error)
+	Recorder driver.Recorder // if not nil, records the roles
+	Observer event.Observer  // if not nil, receives the records of the roles
 	// Asked, if not nil, is closed when the process is asked to end. It then asks the host to end the run,
 	// and stays until that has happened.
 	Asked <-chan struct{}
@@ -62,18 +66,20 @@ const processRetry = unit.Second
 const stopTimeout = time.Second
 
 // ErrContinues is the error of Run when the next part of the run is to follow: after the model was saved on
-// the way, or from a saved model after another process or the host was lost. The process calls Run again,
-// with an empty arena. No work of the part is left.
+// the way, or from a saved model after another process or the host was lost. The process calls Run again.
+// No work of the part is left.
 var ErrContinues = errors.New("process: the run goes on")
 
 // Run is one process of a run, from joining to leaving. The error says why the run failed, in this process or
 // another one. Run returns within 5 seconds after the end of ctx or the death of the host.
-func Run(ctx context.Context, c Config) error {
+//
+// Kept is the same in every part of the run.
+func Run(ctx context.Context, c Config, kept *Kept) error {
 	if c.Log == nil {
 		c.Log = func(string) {}
 	}
 	c.Process = slices.SortedFunc(slices.Values(c.Process), msg.Address.Compare)
-	n := &node{Config: c, built: make(chan struct{})}
+	n := &node{Config: c, kept: kept, built: make(chan struct{})}
 	data, err := transport.Listen(c.Listen, transport.Options{
 		Roles: c.Process, Job: hex.EncodeToString(c.Fingerprint), Handler: n, Log: c.Log,
 		Admit: n.admit, Limit: n.limit, Inbox: inboxLimit(&c.Job),
@@ -86,14 +92,15 @@ func Run(ctx context.Context, c Config) error {
 	ctx, joined := n.endIfAsked(ctx)
 	n.member, err = member.Join(ctx, c.Host,
 		member.Hello{Process: c.Process, Address: data.Address(), Job: c.Fingerprint, Data: c.Data,
-			Run: c.Run}, c.JoinTimeout)
+			Run: c.Run, Held: kept.run}, c.JoinTimeout)
 	joined()
 	if err != nil {
 		data.Abort()
 		return fmt.Errorf("%v: %w", c.Process, err)
 	}
+	kept.run = nil
 	done, ended := make(chan error, 1), true
-	go func() { done <- n.run() }()
+	go func() { done <- n.play() }()
 	go n.leaveWhenAsked()
 	select {
 	case err = <-done:
@@ -113,6 +120,7 @@ func Run(ctx context.Context, c Config) error {
 	}
 	if err = n.member.Leave(err); err != nil {
 		data.Abort()
+		kept.drop()
 		again := n.member.Continues() || c.HostReturn && errors.As(err, new(*member.HostError))
 		if ended && ctx.Err() == nil && again && n.member.ReadsEnd(stopTimeout) {
 			n.Log(fmt.Sprintf("%v; waiting for the next part of the run", err))
@@ -121,8 +129,10 @@ func Run(ctx context.Context, c Config) error {
 		return err
 	}
 	if err = data.Close(); err == nil && n.member.Continues() {
-		err = ErrContinues
+		kept.run = n.run[:]
+		return ErrContinues
 	}
+	kept.drop()
 	return err
 }
 
@@ -132,6 +142,8 @@ type node struct {
 	endpoint *transport.Endpoint
 	member   *member.Member
 
+	kept     *Kept
+	run      [16]byte      // id of the part of the run
 	built    chan struct{} // closed when the fields below are set
 	cfg      *role.Config
 	executor *exec.Executor
@@ -144,11 +156,10 @@ type node struct {
 	events   *eventLog
 	reported time.Time // when progress was last reported
 	steps    int
-	losses   losses
 }
 
-// run is the process from its welcome to the end of the run.
-func (n *node) run() error {
+// play is the process from its welcome to the end of the run.
+func (n *node) play() error {
 	if err := n.prepare(); err != nil {
 		return n.named(err)
 	}
@@ -204,8 +215,12 @@ func (n *node) drainWhenAsked() {
 
 // restore replaces the part of the model that is in this process by that of the model to begin with.
 func (n *node) restore(from driver.Origin) error {
-	if from.Model != "" {
+	if from.Model != "" && n.Process.HoldsModel() {
 		model, err := checkpoint.Open(from.Model)
+		if err != nil && from.Held {
+			return &driver.LostError{Reason: fmt.Sprintf("it does not hold the model after %d steps any "+
+				"more, and cannot read it yet: %v", from.Step, err)}
+		}
 		if err != nil {
 			return &driver.ModelError{Reason: fmt.Sprintf("%v; all processes must reach this folder under "+
 				"the same path", err)}
@@ -233,7 +248,7 @@ func (n *node) prepare() error {
 	if err != nil {
 		return err
 	}
-	n.steps = welcome.Steps
+	n.run, n.steps = welcome.Run, welcome.Steps
 	faults := n.Job.Faults.Between(welcome.Origin.Step, welcome.Origin.Step+welcome.Steps, true)
 	if welcome.Incarnation > 0 {
 		faults.Crashes = nil // they have taken place
@@ -243,20 +258,8 @@ func (n *node) prepare() error {
 	if err := n.endpoint.Begin(welcome.Run, welcome.Incarnation, welcome.View); err != nil {
 		return err
 	}
-	source, err := n.source(welcome)
-	if err != nil {
-		return err
-	}
-	machine := n.Backend
-	machine.Trained = func(sum float64, samples int) {
-		n.losses.add(sum, samples)
-		n.Backend.ReportLoss(sum, samples)
-	}
 	n.Job.Rows.Hot.SetRows(welcome.Origin.Hot)
-	if n.executor, err = exec.NewLocal(n.Job, source, machine, n.Process.Has); err != nil {
-		return err
-	}
-	if err := n.restore(welcome.Origin); err != nil {
+	if err := n.makeExecutor(welcome); err != nil {
 		return err
 	}
 	if n.cfg, err = n.Job.RoleConfig(n.executor.Model().Layout(), welcome.Steps); err != nil {

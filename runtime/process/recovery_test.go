@@ -144,6 +144,39 @@ func TestStepsSinceTheCheckpointAreTrainedAgain(t *testing.T) {
 	}
 }
 
+// Processes go on from a checkpoint with what they hold, and do not read it: here nobody could.
+func TestProcessesDoNotReadWhatTheyHold(t *testing.T) {
+	t.Parallel()
+	for _, mode := range []string{job.Sync, job.Hybrid} {
+		s, o := setting{Training: small(mode), Steps: 90}, saving(t.TempDir(), mode, 30)
+		s.Training.Rows.Hot = job.Hot{Share: 0.02, Most: 20}
+		whole, err := s.run(t.Context(), train.Options{}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		save := o.SaveApart
+		o.SaveApart = func(step int, m exec.State, export func(string) ([]string, error)) (string, error) {
+			saved, err := save(step, m, export)
+			if err == nil {
+				err = os.RemoveAll(saved)
+			}
+			return saved, err
+		}
+		got, err := s.run(t.Context(), o, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if mode == job.Sync {
+			s.mustEqualSequential(t, got)
+		}
+		if a, b := got.MissedUpdates.Count(), whole.MissedUpdates.Count(); a != b || got.HotGradients == 0 ||
+			got.HotGradients != whole.HotGradients {
+			t.Errorf("%s: %d gradients, %d of hot rows; without a pause %d and %d", mode, a, got.HotGradients,
+				b, whole.HotGradients)
+		}
+	}
+}
+
 // If the checkpoint to begin again with is damaged, the one before it is taken.
 func TestDamagedCheckpointIsPassedOver(t *testing.T) {
 	t.Parallel()

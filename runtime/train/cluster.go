@@ -33,6 +33,8 @@ type Cluster interface {
 	Drain()
 	// ReadRows copies rows of a PS, from within Callbacks.BeforeStep or after Train: see evaluation.State.
 	ReadRows(ctx context.Context, server int, signs []uint64, dst []float32) error
+	// Digests returns the digests of each process with a part of the model, after Train.
+	Digests(ctx context.Context) ([]driver.Digests, error)
 	// ReadDense copies the part of the dense network that one role holds, from within Callbacks.BeforeStep or
 	// after Train. exec.ModelState.DenseHolders lists the roles that hold parts.
 	ReadDense(ctx context.Context, at msg.Address) (model.Values, error)
@@ -108,8 +110,8 @@ func runCluster(ctx context.Context, t *job.Job, source batch.Source, test *batc
 func (a *apart) trainOn(ctx context.Context) (probabilities []float32, err error) {
 	o := a.options
 	export := func(folder string) ([]string, error) { return o.Cluster.Export(ctx, folder) }
+	from := a.origins[len(a.origins)-1]
 	for {
-		from := a.origins[len(a.origins)-1]
 		end, drain, goesOn, err := a.train(ctx, from.Origin)
 		if err != nil {
 			return nil, err
@@ -128,14 +130,21 @@ func (a *apart) trainOn(ctx context.Context) (probabilities []float32, err error
 		if !goesOn || o.drained() {
 			return nil, &DrainedError{end}
 		}
-		if err := a.again.between(from.Step, end); err != nil {
+		others, err := a.again.between(from.Step, end)
+		if err != nil {
 			return nil, err
 		}
-		from.Step, from.Hot, from.counted = end, a.job.Rows.Hot.Rows(), a.result.counts()
+		from = origin{Origin: driver.Origin{Step: end, Model: from.Model, Hot: a.job.Rows.Hot.Rows()},
+			counted: a.result.counts()}
 		a.origins, a.restarts = append(a.origins, from), 0
+		from.Held = !others // rows that change their owners are read from the model
 	}
 	a.result.Wall = a.began.Sub(a.evaluator.start) + o.Cluster.Wall()
-	if err := a.result.gather(o.Cluster.Reports(), a.model); err != nil {
+	digests, err := o.Cluster.Digests(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if err := a.result.gather(o.Cluster.Reports(), digests, a.model); err != nil {
 		return nil, err
 	}
 	if probabilities, err = a.evaluator.evaluation.Evaluate(a.state); err != nil {
@@ -208,15 +217,17 @@ func (a *apart) endPause() {
 	a.pause = nil
 }
 
-// gather sets what the processes have reported.
-func (r *Result) gather(reports []driver.Report, model *exec.ModelState) error {
+// gather sets what the processes have reported, and the digests of what they hold.
+func (r *Result) gather(reports []driver.Report, of []driver.Digests, model *exec.ModelState) error {
 	r.Processes, r.Rows = len(reports), 0
-	all := map[msg.Address]uint64{}
 	for _, report := range reports {
-		maps.Copy(all, report.Digests)
 		r.Rows += report.Rows
 	}
-	hot, err := hotDigest(reports)
+	all := map[msg.Address]uint64{}
+	for _, one := range of {
+		maps.Copy(all, one.Roles)
+	}
+	hot, err := hotDigest(of)
 	if err != nil {
 		return err
 	}
@@ -237,10 +248,10 @@ func (r *Result) gather(reports []driver.Report, model *exec.ModelState) error {
 }
 
 // hotDigest returns the digest of the hot rows, which all ranks must hold alike; 0 if no row is hot.
-func hotDigest(reports []driver.Report) (digest uint64, err error) {
-	for _, report := range reports {
-		digest = cmp.Or(digest, report.HotDigest)
-		if report.HotDigest != 0 && report.HotDigest != digest {
+func hotDigest(of []driver.Digests) (digest uint64, err error) {
+	for _, one := range of {
+		digest = cmp.Or(digest, one.Hot)
+		if one.Hot != 0 && one.Hot != digest {
 			return 0, errors.New("the hot rows of two processes differ after training in lock step: this " +
 				"is a bug of Tandem or a fault of a machine")
 		}

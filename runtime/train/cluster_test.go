@@ -34,6 +34,8 @@ func (recordedCluster) ReadDense(context.Context, msg.Address) (model.Values, er
 	return model.Values{}, nil
 }
 
+func (recordedCluster) Digests(context.Context) ([]driver.Digests, error) { return nil, nil }
+
 func (recordedCluster) Export(context.Context, string) ([]string, error) { return nil, nil }
 
 func (recordedCluster) Reports() []driver.Report { return nil }
@@ -69,18 +71,18 @@ func TestBrokenBoundsFailARunOfProcesses(t *testing.T) {
 
 // Processes with ranks must end with the same hot rows; others have none.
 func TestHotRowsOfProcessesAreCompared(t *testing.T) {
-	none, one, other := driver.Report{}, driver.Report{HotDigest: 1}, driver.Report{HotDigest: 2}
+	none, one, other := driver.Digests{}, driver.Digests{Hot: 1}, driver.Digests{Hot: 2}
 	for _, c := range []struct {
-		reports []driver.Report
+		digests []driver.Digests
 		want    uint64 // 0: an error
 	}{
-		{[]driver.Report{none, one, none, one}, 1}, {[]driver.Report{none, one, none, other}, 0},
+		{[]driver.Digests{none, one, none, one}, 1}, {[]driver.Digests{none, one, none, other}, 0},
 	} {
-		if got, err := hotDigest(c.reports); got != c.want || (err != nil) != (c.want == 0) {
-			t.Errorf("%+v: digest %d, %v", c.reports, got, err)
+		if got, err := hotDigest(c.digests); got != c.want || (err != nil) != (c.want == 0) {
+			t.Errorf("%+v: digest %d, %v", c.digests, got, err)
 		}
 	}
-	if got, err := hotDigest([]driver.Report{none, none}); got != 0 || err != nil {
+	if got, err := hotDigest([]driver.Digests{none, none}); got != 0 || err != nil {
 		t.Errorf("without hot rows: digest %d, %v", got, err)
 	}
 }

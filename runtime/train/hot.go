@@ -60,27 +60,28 @@ type choices struct {
 }
 
 // between chooses the hot rows again before a global step, unless those of an earlier step are still to be
-// used or training ends there. It gives the rows of this process to their new owners. No role may have work.
-func (c *choices) between(earlier, step int) error {
+// used or training ends there, and reports whether they are others. It gives the rows of this process to
+// their new owners. No role may have work.
+func (c *choices) between(earlier, step int) (others bool, err error) {
 	hot := &c.job.Rows.Hot
 	if !c.job.HasHotRows() || hot.Choice(step) == hot.Choice(earlier) || step == c.end {
-		return nil
+		return false, nil
 	}
 	start, before := time.Now(), hot.Rows()
 	if err := frequent.ChooseAgain(c.job, c.source, step); err != nil {
-		return err
+		return false, err
 	}
 	done := HotChoice{Step: step, Promoted: missingFrom(before, hot.Rows()),
 		Demoted: missingFrom(hot.Rows(), before)}
-	if done.Promoted+done.Demoted > 0 {
+	if others = done.Promoted+done.Demoted > 0; others {
 		if err := c.executor.SetHot(hot.Rows()); err != nil {
-			return fmt.Errorf("rows.hot.every, after %d steps: %w", step, err)
+			return false, fmt.Errorf("rows.hot.every, after %d steps: %w", step, err)
 		}
 		c.evaluator.evaluation = c.executor.Model().NewTestSet(c.test)
 	}
 	done.Time = time.Since(start)
 	c.result.Job.Rows.Hot, c.result.HotChoices = *hot, append(c.result.HotChoices, done)
-	return nil
+	return others, nil
 }
 
 // back makes the hot rows those from which a training begins again, and forgets later choices.

@@ -196,7 +196,7 @@ func runRoles(ctx context.Context, t *job.Job, source batch.Source, test *batch.
 		if drained {
 			return nil, &DrainedError{end}
 		}
-		if err := again.between(first, end); err != nil {
+		if _, err := again.between(first, end); err != nil {
 			return nil, err
 		}
 		first = end

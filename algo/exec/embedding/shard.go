@@ -88,6 +88,9 @@ func (s *Shard) Table() *table.Table { return s.rows }
 // gradient was computed from and the gradient's own.
 func (s *Shard) Missed() histogram.Histogram { return s.missed.Clone() }
 
+// ForgetMissed makes Missed count from here on.
+func (s *Shard) ForgetMissed() { s.missed = histogram.Histogram{} }
+
 // Pending returns the number of batches whose rows were looked up and whose puts have not come.
 func (s *Shard) Pending() int {
 	s.readsMu.Lock()

@@ -95,6 +95,7 @@ type FromMember struct {
 	//	*FromMember_Lost
 	//	*FromMember_Exported
 	//	*FromMember_Leaving
+	//	*FromMember_Digests
 	What          isFromMember_What `protobuf_oneof:"what"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -254,6 +255,15 @@ func (x *FromMember) GetLeaving() *Leaving {
 	return nil
 }
 
+func (x *FromMember) GetDigests() *Digests {
+	if x != nil {
+		if x, ok := x.What.(*FromMember_Digests); ok {
+			return x.Digests
+		}
+	}
+	return nil
+}
+
 type isFromMember_What interface {
 	isFromMember_What()
 }
@@ -310,6 +320,10 @@ type FromMember_Leaving struct {
 	Leaving *Leaving `protobuf:"bytes,13,opt,name=leaving,proto3,oneof"` // the process is asked to end, and waits until the run has drained
 }
 
+type FromMember_Digests struct {
+	Digests *Digests `protobuf:"bytes,14,opt,name=digests,proto3,oneof"` // answers ReadDigests
+}
+
 func (*FromMember_Heartbeat) isFromMember_What() {}
 
 func (*FromMember_Ready) isFromMember_What() {}
@@ -336,6 +350,8 @@ func (*FromMember_Exported) isFromMember_What() {}
 
 func (*FromMember_Leaving) isFromMember_What() {}
 
+func (*FromMember_Digests) isFromMember_What() {}
+
 type ToMember struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Types that are valid to be assigned to What:
@@ -352,6 +368,7 @@ type ToMember struct {
 	//	*ToMember_PeerChanged
 	//	*ToMember_Export
 	//	*ToMember_Drain
+	//	*ToMember_ReadDigests
 	What          isToMember_What `protobuf_oneof:"what"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -502,6 +519,15 @@ func (x *ToMember) GetDrain() *Drain {
 	return nil
 }
 
+func (x *ToMember) GetReadDigests() *ReadDigests {
+	if x != nil {
+		if x, ok := x.What.(*ToMember_ReadDigests); ok {
+			return x.ReadDigests
+		}
+	}
+	return nil
+}
+
 type isToMember_What interface {
 	isToMember_What()
 }
@@ -554,6 +580,10 @@ type ToMember_Drain struct {
 	Drain *Drain `protobuf:"bytes,12,opt,name=drain,proto3,oneof"` // to the process of the data loader: end the run as soon as possible
 }
 
+type ToMember_ReadDigests struct {
+	ReadDigests *ReadDigests `protobuf:"bytes,13,opt,name=read_digests,json=readDigests,proto3,oneof"` // to any process
+}
+
 func (*ToMember_Heartbeat) isToMember_What() {}
 
 func (*ToMember_Welcome) isToMember_What() {}
@@ -578,6 +608,8 @@ func (*ToMember_Export) isToMember_What() {}
 
 func (*ToMember_Drain) isToMember_What() {}
 
+func (*ToMember_ReadDigests) isToMember_What() {}
+
 type Hello struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Roles         []*Role                `protobuf:"bytes,1,rep,name=roles,proto3" json:"roles,omitempty"`     // of the process, ascending
@@ -587,6 +619,7 @@ type Hello struct {
 	Job           []byte                 `protobuf:"bytes,5,opt,name=job,proto3" json:"job,omitempty"`     // fingerprint of the settings of the resolved job
 	Data          []byte                 `protobuf:"bytes,6,opt,name=data,proto3" json:"data,omitempty"`   // fingerprint of the data files; only the data loader sends one
 	Run           []byte                 `protobuf:"bytes,7,opt,name=run,proto3" json:"run,omitempty"`     // id of the run of the process; empty accepts the run that the host serves
+	Held          []byte                 `protobuf:"bytes,8,opt,name=held,proto3" json:"held,omitempty"`   // id of the run whose end the process holds; empty: none
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -670,6 +703,13 @@ func (x *Hello) GetRun() []byte {
 	return nil
 }
 
+func (x *Hello) GetHeld() []byte {
+	if x != nil {
+		return x.Held
+	}
+	return nil
+}
+
 type Peer struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Roles         []*Role                `protobuf:"bytes,1,rep,name=roles,proto3" json:"roles,omitempty"`     // of the process
@@ -742,6 +782,8 @@ type Welcome struct {
 	Model         string                 `protobuf:"bytes,8,opt,name=model,proto3" json:"model,omitempty"`              // folder of the model to begin with, which all processes can reach; empty: untrained
 	Draining      bool                   `protobuf:"varint,9,opt,name=draining,proto3" json:"draining,omitempty"`       // the run is to end as soon as possible
 	Hot           []uint64               `protobuf:"fixed64,10,rep,packed,name=hot,proto3" json:"hot,omitempty"`        // signs of the hot rows, which every rank holds
+	Kept          bool                   `protobuf:"varint,12,opt,name=kept,proto3" json:"kept,omitempty"`              // the process goes on with what it holds, and does not read the model
+	Held          bool                   `protobuf:"varint,13,opt,name=held,proto3" json:"held,omitempty"`              // other processes do, and the model may still be written
 	Redo          string                 `protobuf:"bytes,11,opt,name=redo,proto3" json:"redo,omitempty"`               // folder for the redo logs of the process, on its machine; empty: it keeps none
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -845,6 +887,20 @@ func (x *Welcome) GetHot() []uint64 {
 		return x.Hot
 	}
 	return nil
+}
+
+func (x *Welcome) GetKept() bool {
+	if x != nil {
+		return x.Kept
+	}
+	return false
+}
+
+func (x *Welcome) GetHeld() bool {
+	if x != nil {
+		return x.Held
+	}
+	return false
 }
 
 func (x *Welcome) GetRedo() string {
@@ -1417,12 +1473,10 @@ func (x *Record) GetRole() uint32 {
 
 type Report struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Digests       []uint64               `protobuf:"fixed64,1,rep,packed,name=digests,proto3" json:"digests,omitempty"`                       // of the parameters that each role holds
 	Rows          int64                  `protobuf:"varint,2,opt,name=rows,proto3" json:"rows,omitempty"`                                     // embedding rows of the process
 	Missed        []byte                 `protobuf:"bytes,3,opt,name=missed,proto3" json:"missed,omitempty"`                                  // histogram.Histogram of the updates that row gradients have missed
 	Faults        *Faults                `protobuf:"bytes,4,opt,name=faults,proto3" json:"faults,omitempty"`                                  // faults that were injected
 	HotGradients  uint64                 `protobuf:"varint,6,opt,name=hot_gradients,json=hotGradients,proto3" json:"hot_gradients,omitempty"` // of those in missed, how many were of hot rows
-	HotDigest     uint64                 `protobuf:"fixed64,5,opt,name=hot_digest,json=hotDigest,proto3" json:"hot_digest,omitempty"`         // of the hot rows, if the process has ranks that hold some
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1457,13 +1511,6 @@ func (*Report) Descriptor() ([]byte, []int) {
 	return file_control_proto_rawDescGZIP(), []int{18}
 }
 
-func (x *Report) GetDigests() []uint64 {
-	if x != nil {
-		return x.Digests
-	}
-	return nil
-}
-
 func (x *Report) GetRows() int64 {
 	if x != nil {
 		return x.Rows
@@ -1488,13 +1535,6 @@ func (x *Report) GetFaults() *Faults {
 func (x *Report) GetHotGradients() uint64 {
 	if x != nil {
 		return x.HotGradients
-	}
-	return 0
-}
-
-func (x *Report) GetHotDigest() uint64 {
-	if x != nil {
-		return x.HotDigest
 	}
 	return 0
 }
@@ -1776,6 +1816,94 @@ func (x *Dense) GetRunning() []float32 {
 	return nil
 }
 
+type ReadDigests struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReadDigests) Reset() {
+	*x = ReadDigests{}
+	mi := &file_control_proto_msgTypes[24]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReadDigests) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReadDigests) ProtoMessage() {}
+
+func (x *ReadDigests) ProtoReflect() protoreflect.Message {
+	mi := &file_control_proto_msgTypes[24]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReadDigests.ProtoReflect.Descriptor instead.
+func (*ReadDigests) Descriptor() ([]byte, []int) {
+	return file_control_proto_rawDescGZIP(), []int{24}
+}
+
+type Digests struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Roles         []uint64               `protobuf:"fixed64,1,rep,packed,name=roles,proto3" json:"roles,omitempty"` // of the parameters that each role of the process holds
+	Hot           uint64                 `protobuf:"fixed64,2,opt,name=hot,proto3" json:"hot,omitempty"`            // of the hot rows, if the process has ranks that hold some
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Digests) Reset() {
+	*x = Digests{}
+	mi := &file_control_proto_msgTypes[25]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Digests) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Digests) ProtoMessage() {}
+
+func (x *Digests) ProtoReflect() protoreflect.Message {
+	mi := &file_control_proto_msgTypes[25]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Digests.ProtoReflect.Descriptor instead.
+func (*Digests) Descriptor() ([]byte, []int) {
+	return file_control_proto_rawDescGZIP(), []int{25}
+}
+
+func (x *Digests) GetRoles() []uint64 {
+	if x != nil {
+		return x.Roles
+	}
+	return nil
+}
+
+func (x *Digests) GetHot() uint64 {
+	if x != nil {
+		return x.Hot
+	}
+	return 0
+}
+
 // Export asks a process to write its part of the model into a folder that all processes can reach.
 type Export struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -1787,7 +1915,7 @@ type Export struct {
 
 func (x *Export) Reset() {
 	*x = Export{}
-	mi := &file_control_proto_msgTypes[24]
+	mi := &file_control_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1799,7 +1927,7 @@ func (x *Export) String() string {
 func (*Export) ProtoMessage() {}
 
 func (x *Export) ProtoReflect() protoreflect.Message {
-	mi := &file_control_proto_msgTypes[24]
+	mi := &file_control_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1812,7 +1940,7 @@ func (x *Export) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Export.ProtoReflect.Descriptor instead.
 func (*Export) Descriptor() ([]byte, []int) {
-	return file_control_proto_rawDescGZIP(), []int{24}
+	return file_control_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *Export) GetFolder() string {
@@ -1837,7 +1965,7 @@ type Exported struct {
 
 func (x *Exported) Reset() {
 	*x = Exported{}
-	mi := &file_control_proto_msgTypes[25]
+	mi := &file_control_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1849,7 +1977,7 @@ func (x *Exported) String() string {
 func (*Exported) ProtoMessage() {}
 
 func (x *Exported) ProtoReflect() protoreflect.Message {
-	mi := &file_control_proto_msgTypes[25]
+	mi := &file_control_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1862,7 +1990,7 @@ func (x *Exported) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Exported.ProtoReflect.Descriptor instead.
 func (*Exported) Descriptor() ([]byte, []int) {
-	return file_control_proto_rawDescGZIP(), []int{25}
+	return file_control_proto_rawDescGZIP(), []int{27}
 }
 
 type Leaving struct {
@@ -1873,7 +2001,7 @@ type Leaving struct {
 
 func (x *Leaving) Reset() {
 	*x = Leaving{}
-	mi := &file_control_proto_msgTypes[26]
+	mi := &file_control_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1885,7 +2013,7 @@ func (x *Leaving) String() string {
 func (*Leaving) ProtoMessage() {}
 
 func (x *Leaving) ProtoReflect() protoreflect.Message {
-	mi := &file_control_proto_msgTypes[26]
+	mi := &file_control_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1898,7 +2026,7 @@ func (x *Leaving) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Leaving.ProtoReflect.Descriptor instead.
 func (*Leaving) Descriptor() ([]byte, []int) {
-	return file_control_proto_rawDescGZIP(), []int{26}
+	return file_control_proto_rawDescGZIP(), []int{28}
 }
 
 type Drain struct {
@@ -1909,7 +2037,7 @@ type Drain struct {
 
 func (x *Drain) Reset() {
 	*x = Drain{}
-	mi := &file_control_proto_msgTypes[27]
+	mi := &file_control_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1921,7 +2049,7 @@ func (x *Drain) String() string {
 func (*Drain) ProtoMessage() {}
 
 func (x *Drain) ProtoReflect() protoreflect.Message {
-	mi := &file_control_proto_msgTypes[27]
+	mi := &file_control_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1934,7 +2062,7 @@ func (x *Drain) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Drain.ProtoReflect.Descriptor instead.
 func (*Drain) Descriptor() ([]byte, []int) {
-	return file_control_proto_rawDescGZIP(), []int{27}
+	return file_control_proto_rawDescGZIP(), []int{29}
 }
 
 type Failure struct {
@@ -1948,7 +2076,7 @@ type Failure struct {
 
 func (x *Failure) Reset() {
 	*x = Failure{}
-	mi := &file_control_proto_msgTypes[28]
+	mi := &file_control_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1960,7 +2088,7 @@ func (x *Failure) String() string {
 func (*Failure) ProtoMessage() {}
 
 func (x *Failure) ProtoReflect() protoreflect.Message {
-	mi := &file_control_proto_msgTypes[28]
+	mi := &file_control_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1973,7 +2101,7 @@ func (x *Failure) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Failure.ProtoReflect.Descriptor instead.
 func (*Failure) Descriptor() ([]byte, []int) {
-	return file_control_proto_rawDescGZIP(), []int{28}
+	return file_control_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *Failure) GetReason() string {
@@ -2008,7 +2136,7 @@ type Lost struct {
 
 func (x *Lost) Reset() {
 	*x = Lost{}
-	mi := &file_control_proto_msgTypes[29]
+	mi := &file_control_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2020,7 +2148,7 @@ func (x *Lost) String() string {
 func (*Lost) ProtoMessage() {}
 
 func (x *Lost) ProtoReflect() protoreflect.Message {
-	mi := &file_control_proto_msgTypes[29]
+	mi := &file_control_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2033,7 +2161,7 @@ func (x *Lost) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Lost.ProtoReflect.Descriptor instead.
 func (*Lost) Descriptor() ([]byte, []int) {
-	return file_control_proto_rawDescGZIP(), []int{29}
+	return file_control_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *Lost) GetRole() *Role {
@@ -2067,7 +2195,7 @@ type Abort struct {
 
 func (x *Abort) Reset() {
 	*x = Abort{}
-	mi := &file_control_proto_msgTypes[30]
+	mi := &file_control_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2079,7 +2207,7 @@ func (x *Abort) String() string {
 func (*Abort) ProtoMessage() {}
 
 func (x *Abort) ProtoReflect() protoreflect.Message {
-	mi := &file_control_proto_msgTypes[30]
+	mi := &file_control_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2092,7 +2220,7 @@ func (x *Abort) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Abort.ProtoReflect.Descriptor instead.
 func (*Abort) Descriptor() ([]byte, []int) {
-	return file_control_proto_rawDescGZIP(), []int{30}
+	return file_control_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *Abort) GetReason() string {
@@ -2116,7 +2244,7 @@ const file_control_proto_rawDesc = "" +
 	"\rcontrol.proto\x12\x0etandem.control\"0\n" +
 	"\x04Role\x12\x12\n" +
 	"\x04kind\x18\x01 \x01(\rR\x04kind\x12\x14\n" +
-	"\x05index\x18\x02 \x01(\x05R\x05index\"\xba\x05\n" +
+	"\x05index\x18\x02 \x01(\x05R\x05index\"\xef\x05\n" +
 	"\n" +
 	"FromMember\x129\n" +
 	"\theartbeat\x18\x01 \x01(\v2\x19.tandem.control.HeartbeatH\x00R\theartbeat\x12-\n" +
@@ -2132,8 +2260,9 @@ const file_control_proto_rawDesc = "" +
 	" \x01(\v2\x17.tandem.control.FailureH\x00R\afailure\x12*\n" +
 	"\x04lost\x18\v \x01(\v2\x14.tandem.control.LostH\x00R\x04lost\x126\n" +
 	"\bexported\x18\f \x01(\v2\x18.tandem.control.ExportedH\x00R\bexported\x123\n" +
-	"\aleaving\x18\r \x01(\v2\x17.tandem.control.LeavingH\x00R\aleavingB\x06\n" +
-	"\x04what\"\x85\x05\n" +
+	"\aleaving\x18\r \x01(\v2\x17.tandem.control.LeavingH\x00R\aleaving\x123\n" +
+	"\adigests\x18\x0e \x01(\v2\x17.tandem.control.DigestsH\x00R\adigestsB\x06\n" +
+	"\x04what\"\xc7\x05\n" +
 	"\bToMember\x129\n" +
 	"\theartbeat\x18\x01 \x01(\v2\x19.tandem.control.HeartbeatH\x00R\theartbeat\x123\n" +
 	"\awelcome\x18\x02 \x01(\v2\x17.tandem.control.WelcomeH\x00R\awelcome\x12-\n" +
@@ -2148,8 +2277,9 @@ const file_control_proto_rawDesc = "" +
 	"\fpeer_changed\x18\n" +
 	" \x01(\v2\x1b.tandem.control.PeerChangedH\x00R\vpeerChanged\x120\n" +
 	"\x06export\x18\v \x01(\v2\x16.tandem.control.ExportH\x00R\x06export\x12-\n" +
-	"\x05drain\x18\f \x01(\v2\x15.tandem.control.DrainH\x00R\x05drainB\x06\n" +
-	"\x04what\"\xb7\x01\n" +
+	"\x05drain\x18\f \x01(\v2\x15.tandem.control.DrainH\x00R\x05drain\x12@\n" +
+	"\fread_digests\x18\r \x01(\v2\x1b.tandem.control.ReadDigestsH\x00R\vreadDigestsB\x06\n" +
+	"\x04what\"\xcb\x01\n" +
 	"\x05Hello\x12*\n" +
 	"\x05roles\x18\x01 \x03(\v2\x14.tandem.control.RoleR\x05roles\x12\x18\n" +
 	"\aaddress\x18\x02 \x01(\tR\aaddress\x12\x1a\n" +
@@ -2157,11 +2287,12 @@ const file_control_proto_rawDesc = "" +
 	"\x05build\x18\x04 \x01(\tR\x05build\x12\x10\n" +
 	"\x03job\x18\x05 \x01(\fR\x03job\x12\x12\n" +
 	"\x04data\x18\x06 \x01(\fR\x04data\x12\x10\n" +
-	"\x03run\x18\a \x01(\fR\x03run\"n\n" +
+	"\x03run\x18\a \x01(\fR\x03run\x12\x12\n" +
+	"\x04held\x18\b \x01(\fR\x04held\"n\n" +
 	"\x04Peer\x12*\n" +
 	"\x05roles\x18\x01 \x03(\v2\x14.tandem.control.RoleR\x05roles\x12\x18\n" +
 	"\aaddress\x18\x02 \x01(\tR\aaddress\x12 \n" +
-	"\vincarnation\x18\x03 \x01(\rR\vincarnation\"\x99\x02\n" +
+	"\vincarnation\x18\x03 \x01(\rR\vincarnation\"\xc1\x02\n" +
 	"\aWelcome\x12*\n" +
 	"\x05peers\x18\x01 \x03(\v2\x14.tandem.control.PeerR\x05peers\x12\x14\n" +
 	"\x05steps\x18\x02 \x01(\x05R\x05steps\x12\x16\n" +
@@ -2174,6 +2305,8 @@ const file_control_proto_rawDesc = "" +
 	"\bdraining\x18\t \x01(\bR\bdraining\x12\x10\n" +
 	"\x03hot\x18\n" +
 	" \x03(\x06R\x03hot\x12\x12\n" +
+	"\x04kept\x18\f \x01(\bR\x04kept\x12\x12\n" +
+	"\x04held\x18\r \x01(\bR\x04held\x12\x12\n" +
 	"\x04redo\x18\v \x01(\tR\x04redo\"K\n" +
 	"\vPeerChanged\x12(\n" +
 	"\x04peer\x18\x01 \x01(\v2\x14.tandem.control.PeerR\x04peer\x12\x12\n" +
@@ -2203,15 +2336,12 @@ const file_control_proto_rawDesc = "" +
 	"\x04rank\x18\x03 \x01(\x05R\x04rank\x12\x12\n" +
 	"\x04step\x18\x04 \x01(\x05R\x04step\x12\x12\n" +
 	"\x04rows\x18\x05 \x03(\x05R\x04rows\x12\x12\n" +
-	"\x04role\x18\x06 \x01(\rR\x04role\"\xc2\x01\n" +
-	"\x06Report\x12\x18\n" +
-	"\adigests\x18\x01 \x03(\x06R\adigests\x12\x12\n" +
+	"\x04role\x18\x06 \x01(\rR\x04role\"\x89\x01\n" +
+	"\x06Report\x12\x12\n" +
 	"\x04rows\x18\x02 \x01(\x03R\x04rows\x12\x16\n" +
 	"\x06missed\x18\x03 \x01(\fR\x06missed\x12.\n" +
 	"\x06faults\x18\x04 \x01(\v2\x16.tandem.control.FaultsR\x06faults\x12#\n" +
-	"\rhot_gradients\x18\x06 \x01(\x04R\fhotGradients\x12\x1d\n" +
-	"\n" +
-	"hot_digest\x18\x05 \x01(\x06R\thotDigest\"\x9e\x01\n" +
+	"\rhot_gradients\x18\x06 \x01(\x04R\fhotGradients\"\x9e\x01\n" +
 	"\x06Faults\x12\x12\n" +
 	"\x04sent\x18\x01 \x01(\x03R\x04sent\x12\x18\n" +
 	"\adropped\x18\x02 \x01(\x03R\adropped\x12\x1e\n" +
@@ -2230,7 +2360,11 @@ const file_control_proto_rawDesc = "" +
 	"\x04role\x18\x01 \x01(\v2\x14.tandem.control.RoleR\x04role\"9\n" +
 	"\x05Dense\x12\x16\n" +
 	"\x06params\x18\x01 \x03(\x02R\x06params\x12\x18\n" +
-	"\arunning\x18\x02 \x03(\x02R\arunning\"4\n" +
+	"\arunning\x18\x02 \x03(\x02R\arunning\"\r\n" +
+	"\vReadDigests\"1\n" +
+	"\aDigests\x12\x14\n" +
+	"\x05roles\x18\x01 \x03(\x06R\x05roles\x12\x10\n" +
+	"\x03hot\x18\x02 \x01(\x06R\x03hot\"4\n" +
 	"\x06Export\x12\x16\n" +
 	"\x06folder\x18\x01 \x01(\tR\x06folder\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\"\n" +
@@ -2262,7 +2396,7 @@ func file_control_proto_rawDescGZIP() []byte {
 	return file_control_proto_rawDescData
 }
 
-var file_control_proto_msgTypes = make([]protoimpl.MessageInfo, 31)
+var file_control_proto_msgTypes = make([]protoimpl.MessageInfo, 33)
 var file_control_proto_goTypes = []any{
 	(*Role)(nil),        // 0: tandem.control.Role
 	(*FromMember)(nil),  // 1: tandem.control.FromMember
@@ -2288,13 +2422,15 @@ var file_control_proto_goTypes = []any{
 	(*Values)(nil),      // 21: tandem.control.Values
 	(*ReadDense)(nil),   // 22: tandem.control.ReadDense
 	(*Dense)(nil),       // 23: tandem.control.Dense
-	(*Export)(nil),      // 24: tandem.control.Export
-	(*Exported)(nil),    // 25: tandem.control.Exported
-	(*Leaving)(nil),     // 26: tandem.control.Leaving
-	(*Drain)(nil),       // 27: tandem.control.Drain
-	(*Failure)(nil),     // 28: tandem.control.Failure
-	(*Lost)(nil),        // 29: tandem.control.Lost
-	(*Abort)(nil),       // 30: tandem.control.Abort
+	(*ReadDigests)(nil), // 24: tandem.control.ReadDigests
+	(*Digests)(nil),     // 25: tandem.control.Digests
+	(*Export)(nil),      // 26: tandem.control.Export
+	(*Exported)(nil),    // 27: tandem.control.Exported
+	(*Leaving)(nil),     // 28: tandem.control.Leaving
+	(*Drain)(nil),       // 29: tandem.control.Drain
+	(*Failure)(nil),     // 30: tandem.control.Failure
+	(*Lost)(nil),        // 31: tandem.control.Lost
+	(*Abort)(nil),       // 32: tandem.control.Abort
 }
 var file_control_proto_depIdxs = []int32{
 	14, // 0: tandem.control.FromMember.heartbeat:type_name -> tandem.control.Heartbeat
@@ -2306,35 +2442,37 @@ var file_control_proto_depIdxs = []int32{
 	18, // 6: tandem.control.FromMember.report:type_name -> tandem.control.Report
 	21, // 7: tandem.control.FromMember.values:type_name -> tandem.control.Values
 	23, // 8: tandem.control.FromMember.dense:type_name -> tandem.control.Dense
-	28, // 9: tandem.control.FromMember.failure:type_name -> tandem.control.Failure
-	29, // 10: tandem.control.FromMember.lost:type_name -> tandem.control.Lost
-	25, // 11: tandem.control.FromMember.exported:type_name -> tandem.control.Exported
-	26, // 12: tandem.control.FromMember.leaving:type_name -> tandem.control.Leaving
-	14, // 13: tandem.control.ToMember.heartbeat:type_name -> tandem.control.Heartbeat
-	5,  // 14: tandem.control.ToMember.welcome:type_name -> tandem.control.Welcome
-	8,  // 15: tandem.control.ToMember.start:type_name -> tandem.control.Start
-	11, // 16: tandem.control.ToMember.proceed:type_name -> tandem.control.Proceed
-	13, // 17: tandem.control.ToMember.stop:type_name -> tandem.control.Stop
-	20, // 18: tandem.control.ToMember.read_rows:type_name -> tandem.control.ReadRows
-	22, // 19: tandem.control.ToMember.read_dense:type_name -> tandem.control.ReadDense
-	15, // 20: tandem.control.ToMember.exit:type_name -> tandem.control.Exit
-	30, // 21: tandem.control.ToMember.abort:type_name -> tandem.control.Abort
-	6,  // 22: tandem.control.ToMember.peer_changed:type_name -> tandem.control.PeerChanged
-	24, // 23: tandem.control.ToMember.export:type_name -> tandem.control.Export
-	27, // 24: tandem.control.ToMember.drain:type_name -> tandem.control.Drain
-	0,  // 25: tandem.control.Hello.roles:type_name -> tandem.control.Role
-	0,  // 26: tandem.control.Peer.roles:type_name -> tandem.control.Role
-	4,  // 27: tandem.control.Welcome.peers:type_name -> tandem.control.Peer
-	4,  // 28: tandem.control.PeerChanged.peer:type_name -> tandem.control.Peer
-	17, // 29: tandem.control.Records.records:type_name -> tandem.control.Record
-	19, // 30: tandem.control.Report.faults:type_name -> tandem.control.Faults
-	0,  // 31: tandem.control.ReadDense.role:type_name -> tandem.control.Role
-	0,  // 32: tandem.control.Lost.role:type_name -> tandem.control.Role
-	33, // [33:33] is the sub-list for method output_type
-	33, // [33:33] is the sub-list for method input_type
-	33, // [33:33] is the sub-list for extension type_name
-	33, // [33:33] is the sub-list for extension extendee
-	0,  // [0:33] is the sub-list for field type_name
+	30, // 9: tandem.control.FromMember.failure:type_name -> tandem.control.Failure
+	31, // 10: tandem.control.FromMember.lost:type_name -> tandem.control.Lost
+	27, // 11: tandem.control.FromMember.exported:type_name -> tandem.control.Exported
+	28, // 12: tandem.control.FromMember.leaving:type_name -> tandem.control.Leaving
+	25, // 13: tandem.control.FromMember.digests:type_name -> tandem.control.Digests
+	14, // 14: tandem.control.ToMember.heartbeat:type_name -> tandem.control.Heartbeat
+	5,  // 15: tandem.control.ToMember.welcome:type_name -> tandem.control.Welcome
+	8,  // 16: tandem.control.ToMember.start:type_name -> tandem.control.Start
+	11, // 17: tandem.control.ToMember.proceed:type_name -> tandem.control.Proceed
+	13, // 18: tandem.control.ToMember.stop:type_name -> tandem.control.Stop
+	20, // 19: tandem.control.ToMember.read_rows:type_name -> tandem.control.ReadRows
+	22, // 20: tandem.control.ToMember.read_dense:type_name -> tandem.control.ReadDense
+	15, // 21: tandem.control.ToMember.exit:type_name -> tandem.control.Exit
+	32, // 22: tandem.control.ToMember.abort:type_name -> tandem.control.Abort
+	6,  // 23: tandem.control.ToMember.peer_changed:type_name -> tandem.control.PeerChanged
+	26, // 24: tandem.control.ToMember.export:type_name -> tandem.control.Export
+	29, // 25: tandem.control.ToMember.drain:type_name -> tandem.control.Drain
+	24, // 26: tandem.control.ToMember.read_digests:type_name -> tandem.control.ReadDigests
+	0,  // 27: tandem.control.Hello.roles:type_name -> tandem.control.Role
+	0,  // 28: tandem.control.Peer.roles:type_name -> tandem.control.Role
+	4,  // 29: tandem.control.Welcome.peers:type_name -> tandem.control.Peer
+	4,  // 30: tandem.control.PeerChanged.peer:type_name -> tandem.control.Peer
+	17, // 31: tandem.control.Records.records:type_name -> tandem.control.Record
+	19, // 32: tandem.control.Report.faults:type_name -> tandem.control.Faults
+	0,  // 33: tandem.control.ReadDense.role:type_name -> tandem.control.Role
+	0,  // 34: tandem.control.Lost.role:type_name -> tandem.control.Role
+	35, // [35:35] is the sub-list for method output_type
+	35, // [35:35] is the sub-list for method input_type
+	35, // [35:35] is the sub-list for extension type_name
+	35, // [35:35] is the sub-list for extension extendee
+	0,  // [0:35] is the sub-list for field type_name
 }
 
 func init() { file_control_proto_init() }
@@ -2356,6 +2494,7 @@ func file_control_proto_init() {
 		(*FromMember_Lost)(nil),
 		(*FromMember_Exported)(nil),
 		(*FromMember_Leaving)(nil),
+		(*FromMember_Digests)(nil),
 	}
 	file_control_proto_msgTypes[2].OneofWrappers = []any{
 		(*ToMember_Heartbeat)(nil),
@@ -2370,6 +2509,7 @@ func file_control_proto_init() {
 		(*ToMember_PeerChanged)(nil),
 		(*ToMember_Export)(nil),
 		(*ToMember_Drain)(nil),
+		(*ToMember_ReadDigests)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
@@ -2377,7 +2517,7 @@ func file_control_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_control_proto_rawDesc), len(file_control_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   31,
+			NumMessages:   33,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
