@@ -67,26 +67,36 @@ func (p *program) keepCheckpoints(o *train.Options, j job.Job, f flags, data *da
 		o.Begin = train.Begin{Step: model.Step, Model: model, Folder: newest}
 		done = model.Close
 	}
-	save := func(step int, model exec.State, export func(string) ([]string, error)) error {
+	save := func(step int, model exec.State, export func(string) ([]string, error)) (u train.Unfinished,
+		err error) {
 		m, err := manifest(located, data, source, step)
 		if err != nil {
-			return err
+			return u, err
 		}
-		if err := checkpoint.SaveApart(checkpoint.StepFolder(folder, step), m, model, export); err != nil {
-			return err
+		saved := checkpoint.StepFolder(folder, step)
+		begun, err := checkpoint.BeginApart(saved, m, model, export)
+		if err != nil {
+			return u, err
 		}
-		return checkpoint.Prune(folder, checkpointsKept)
+		return train.Unfinished{Folder: saved, Discard: begun.Discard, Finish: func() error {
+			if err := begun.Finish(); err != nil {
+				return err
+			}
+			return checkpoint.Prune(folder, checkpointsKept)
+		}}, nil
 	}
 	f.every.Use(o)
 	if f.every.Any() {
 		o.RestartsMax, o.SetAside = f.restarts, checkpoint.SetAside
 		o.Lost = func(r train.Recovery) { fmt.Fprintf(p.stderr, "node: %v\n", r) }
 	}
-	o.SaveApart = func(step int, model exec.State, export func(string) ([]string, error)) (string, error) {
-		return checkpoint.StepFolder(folder, step), save(step, model, export)
-	}
+	o.SaveApart = save
 	o.TrainedApart = func(model exec.State, export func(string) ([]string, error)) error {
-		return save(source.Steps(), model, export)
+		last, err := save(source.Steps(), model, export)
+		if err != nil {
+			return err
+		}
+		return last.Finish()
 	}
 	return done, nil
 }

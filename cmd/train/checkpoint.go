@@ -266,20 +266,26 @@ func (p *program) useCheckpoints(r *report, o *train.Options, results, mode stri
 		}
 		return c.behind.Save(filepath.Join(results, checkpoint.StepFolder(folder, step)), m, state)
 	}
-	o.SaveApart = func(step int, model exec.State, export func(string) ([]string, error)) (saved string,
-		err error) {
+	o.SaveApart = func(step int, model exec.State, export func(string) ([]string, error)) (
+		u train.Unfinished, err error) {
 		m, err := p.manifest(j, f, data, source, step)
 		if err != nil {
-			return "", err
+			return u, err
 		}
-		saved, err = filepath.Abs(filepath.Join(results, checkpoint.StepFolder(folder, step)))
+		saved, err := filepath.Abs(filepath.Join(results, checkpoint.StepFolder(folder, step)))
 		if err != nil {
-			return "", err
+			return u, err
 		}
-		if err := checkpoint.SaveApart(saved, m, model, export); err != nil {
-			return "", err
+		begun, err := checkpoint.BeginApart(saved, m, model, export)
+		if err != nil {
+			return u, err
 		}
-		return saved, complete(step)
+		return train.Unfinished{Folder: saved, Discard: begun.Discard, Finish: func() error {
+			if err := begun.Finish(); err != nil {
+				return err
+			}
+			return complete(step)
+		}}, nil
 	}
 	return nil
 }

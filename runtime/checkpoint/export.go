@@ -1,6 +1,7 @@
 package checkpoint
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 
 	"tandem/algo/exec"
 	"tandem/algo/exec/dense"
+	"tandem/algo/numeric/table"
 	"tandem/runtime/checkpoint/safetensors"
 )
 
@@ -42,25 +44,106 @@ type export struct {
 	Parts []Part
 }
 
-// Export writes the part of a model that is in this process to the folder of a Writer: the rows of each of
-// its embedding PSs, the hot rows if it has rank 0, and all else to a file with a name, which Writer.Collect
-// reads.
-func Export(folder, name string, state exec.State) error {
-	var described export
-	plan := state.Plan()
-	for owner := range plan.Owners() {
-		if !state.Exports(owner) {
-			continue
-		}
-		part, err := writeRows(disk{}, folder, owner, plan.Servers(), state.Table(owner))
-		if err != nil {
-			return fmt.Errorf("checkpoint: %w", err)
-		}
-		described.Rows = append(described.Rows, part)
-	}
+// Exporting is the part of a model that a process writes while its training goes on.
+type Exporting struct {
+	folder string
+	stop   context.CancelFunc
+	done   chan struct{}
+	err    error // set before done is closed
+}
+
+// BeginExport begins to write the part of a model that is in this process, as it is at this moment, to the
+// folder of a Writer: the rows of each of its embedding PSs, the hot rows if it has rank 0, and all else to a
+// file with a name, which Writer.Collect reads. Rows that change before they are written are first copied to
+// the buffer: see Saver. The state must not be in use by a training while BeginExport runs, and may be
+// afterwards. Its tables must live until the export is done.
+func BeginExport(folder, name string, state exec.State, buffer []byte) (*Exporting, error) {
 	parts, err := state.ExportDense()
 	if err != nil {
-		return fmt.Errorf("checkpoint: %w", err)
+		return nil, fmt.Errorf("checkpoint: %w", err)
+	}
+	plan := state.Plan()
+	var owners []int
+	var tables []*table.Table
+	for owner := range plan.Owners() {
+		if state.Exports(owner) {
+			owners, tables = append(owners, owner), append(tables, state.Table(owner))
+		}
+	}
+	var frozen []*table.Frozen
+	for i, share := range shares(buffer, tables) {
+		frozen = append(frozen, tables[i].Freeze(share, nil))
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	e := &Exporting{folder: folder, stop: stop, done: make(chan struct{})}
+	go func() {
+		defer close(e.done)
+		defer stop()
+		if e.err = writeExport(stoppable{ctx: ctx}, folder, name, plan.Servers(), owners, frozen,
+			parts); e.err != nil {
+			e.err = fmt.Errorf("checkpoint: %w", e.err)
+		}
+	}()
+	return e, nil
+}
+
+// Folder returns the folder in which the files are written.
+func (e *Exporting) Folder() string { return e.folder }
+
+// Done returns a channel that is closed when the files are on the disk, or cannot be written.
+func (e *Exporting) Done() <-chan struct{} { return e.done }
+
+// Wait waits until the files are on the disk, and returns why they are not.
+func (e *Exporting) Wait() error {
+	<-e.done
+	return e.err
+}
+
+// Stop ends an export that nobody needs any more, and waits until it does not read the tables.
+func (e *Exporting) Stop() {
+	e.stop()
+	<-e.done
+}
+
+// stoppable is the disk, until a context ends.
+type stoppable struct {
+	disk
+	ctx context.Context
+}
+
+// Create implements fileSystem.
+func (s stoppable) Create(name string) (file, error) {
+	f, err := s.disk.Create(name)
+	return stoppableFile{f, s.ctx}, err
+}
+
+// stoppableFile is a file of a stoppable disk.
+type stoppableFile struct {
+	file
+	ctx context.Context
+}
+
+// Write writes to the file unless the context has ended.
+func (f stoppableFile) Write(p []byte) (int, error) {
+	if f.ctx.Err() != nil {
+		return 0, f.ctx.Err()
+	}
+	return f.file.Write(p)
+}
+
+// writeExport writes the rows of owners, which it releases, and the parts of the dense network.
+func writeExport(fs fileSystem, folder, name string, servers int, owners []int, frozen []*table.Frozen,
+	parts []dense.Part) error {
+	for _, f := range frozen {
+		defer f.Release()
+	}
+	var described export
+	for i, f := range frozen {
+		part, err := writeRows(fs, folder, owners[i], servers, f)
+		if err != nil {
+			return err
+		}
+		described.Rows = append(described.Rows, part)
 	}
 	var tensors []safetensor
 	for i, p := range parts {
@@ -71,16 +154,13 @@ func Export(folder, name string, state exec.State) error {
 	if err != nil {
 		return err
 	}
-	_, err = writeFile(disk{}, folder, name, func(out io.Writer) error {
+	_, err = writeFile(fs, folder, name, func(out io.Writer) error {
 		return safetensors.Write(out, tensors, map[string]string{exportKey: string(text)})
 	})
-	if err != nil {
-		return fmt.Errorf("checkpoint: %w", err)
-	}
-	return nil
+	return err
 }
 
-// Collect adds what a process has written with Export.
+// Collect adds what a process has written: see BeginExport.
 func (w *Writer) Collect(name string) error {
 	path := filepath.Join(w.working, name)
 	data, err := os.ReadFile(path)

@@ -191,7 +191,11 @@ func processes(t *testing.T, j job.Job) (states []exec.State, host exec.State) {
 func exportAll(w *checkpoint.Writer, states []exec.State) error {
 	for i, s := range states {
 		name := fmt.Sprintf("process-%d", i)
-		if err := checkpoint.Export(w.Folder(), name, s); err != nil {
+		part, err := checkpoint.BeginExport(w.Folder(), name, s, nil)
+		if err != nil {
+			return err
+		}
+		if err := part.Wait(); err != nil {
 			return err
 		}
 		if err := w.Collect(name); err != nil {

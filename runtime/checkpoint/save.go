@@ -36,29 +36,58 @@ func save(fs fileSystem, folder string, m *Manifest, state exec.State) error {
 // SaveApart writes a model whose parts are in other processes: see train.Options.TrainedApart.
 func SaveApart(folder string, m *Manifest, state exec.State, export func(folder string) ([]string, error),
 ) error {
-	w, err := NewWriter(folder)
+	a, err := BeginApart(folder, m, state, export)
 	if err != nil {
 		return err
 	}
-	defer w.Discard()
-	where, err := filepath.Abs(w.Folder())
-	if err != nil {
-		return err
-	}
-	names, err := export(where)
-	if err != nil {
-		return err
-	}
-	for _, name := range names {
-		if err := w.Collect(name); err != nil {
-			return fmt.Errorf("checkpoint %s: %w", folder, err)
-		}
-	}
-	return w.Finish(m, state)
+	return a.Finish()
 }
 
-// Writer writes a checkpoint of which processes have parts: each calls Export with the folder that Folder
-// returns, and the one with the Writer collects what they have written.
+// Apart is a model whose parts other processes are writing.
+type Apart struct {
+	writer   *Writer
+	manifest *Manifest
+	state    exec.State
+	names    []string // of files to collect
+}
+
+// BeginApart begins to write a model whose parts are in other processes to a new folder. It calls export,
+// which makes the processes begin: see train.Options.SaveApart. The caller calls Finish when all of them have
+// written their parts, or else Discard.
+func BeginApart(folder string, m *Manifest, state exec.State, export func(folder string) ([]string, error),
+) (*Apart, error) {
+	w, err := NewWriter(folder)
+	if err != nil {
+		return nil, err
+	}
+	a := &Apart{writer: w, manifest: m, state: planned{state, state.Plan()}}
+	where, err := filepath.Abs(w.Folder())
+	if err == nil {
+		a.names, err = export(where)
+	}
+	if err != nil {
+		w.Discard()
+		return nil, err
+	}
+	return a, nil
+}
+
+// Finish completes the model.
+func (a *Apart) Finish() error {
+	defer a.Discard()
+	for _, name := range a.names {
+		if err := a.writer.Collect(name); err != nil {
+			return fmt.Errorf("checkpoint %s: %w", a.writer.target, err)
+		}
+	}
+	return a.writer.Finish(a.manifest, a.state)
+}
+
+// Discard removes what was written, unless Finish has succeeded.
+func (a *Apart) Discard() { a.writer.Discard() }
+
+// Writer writes a checkpoint of which processes have parts: each calls BeginExport with the folder that
+// Folder returns, and the one with the Writer collects what they have written.
 type Writer struct {
 	fs              fileSystem
 	target, working string

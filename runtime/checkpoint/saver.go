@@ -96,29 +96,35 @@ func (s *Saver) Wait() error {
 	return err
 }
 
-// freeze freezes the rows of all owners, which share the buffer by their numbers of rows. It adds up how long
-// each waits.
+// freeze freezes the rows of all owners, which share the buffer. It adds up how long each waits.
 func (s *Saver) freeze(state exec.State, waited []atomic.Int64) (frozen []*table.Frozen) {
-	owners, rows := state.Plan().Owners(), 0
-	for i := range owners {
-		rows += state.Table(i).Len()
+	var tables []*table.Table
+	for i := range waited {
+		tables = append(tables, state.Table(i))
 	}
-	rest := s.Buffer
-	for i := range owners {
-		t := state.Table(i)
-		share := 0
-		if rows > 0 {
-			share = int(float64(len(s.Buffer)) * float64(t.Len()) / float64(rows))
-		}
-		share = min(share, len(rest))
-		frozen = append(frozen, t.Freeze(rest[:share:share], func(room func()) {
+	for i, share := range shares(s.Buffer, tables) {
+		frozen = append(frozen, tables[i].Freeze(share, func(room func()) {
 			start := time.Now()
 			room()
 			waited[i].Add(int64(time.Since(start)))
 		}))
-		rest = rest[share:]
 	}
 	return frozen
+}
+
+// shares divides a buffer among tables by their numbers of rows.
+func shares(buffer []byte, tables []*table.Table) (all [][]byte) {
+	rows := 0
+	for _, t := range tables {
+		rows += t.Len()
+	}
+	rest := buffer
+	for _, t := range tables {
+		share := min(int(float64(len(buffer))*float64(t.Len())/float64(max(rows, 1))), len(rest))
+		all = append(all, rest[:share:share])
+		rest = rest[share:]
+	}
+	return all
 }
 
 // write writes a model of frozen rows, which it releases.

@@ -35,6 +35,8 @@ type Plan struct {
 	Origin      driver.Origin
 	// Before is the id of the run whose end is the origin, if the processes of that run hold it.
 	Before []byte
+	// Export is what these processes may still be writing; nil: nothing.
+	Export *driver.Export
 	// Redo is the folder, on the machine of each process, in which the roles keep their inputs that cannot
 	// restart otherwise (role.CanRedo). Empty: they do not, and do not come back.
 	Redo string
@@ -117,6 +119,7 @@ type Host struct {
 	continues atomic.Bool // the run goes on with another Host
 	failed    error       // why the run has failed; nil if it has not
 	wall      time.Duration
+	export    *driver.Export // the latest, maybe of an earlier part of the run; nil: none
 }
 
 // NewHost serves a run at a listener until Close. The Host owns the listener.
@@ -144,7 +147,7 @@ func newHost(plan Plan) (*Host, error) {
 		return nil, err
 	}
 	h := &Host{
-		plan: plan, build: Build(), schema: schema, events: make(chan func() error),
+		plan: plan, export: plan.Export, build: Build(), schema: schema, events: make(chan func() error),
 		over:     make(chan struct{}),
 		refusals: grpcnet.Refusals{Log: plan.Log}, byRole: map[msg.Address]*process{},
 	}

@@ -83,6 +83,8 @@ func (h *Host) handle(m *member, message *control.FromMember) error {
 	case *control.FromMember_Exported:
 		err = check(s.exporting != nil, "an export that was not requested")
 		s.exporting = nil
+	case *control.FromMember_Saved:
+		h.saved(s, what.Saved)
 	case *control.FromMember_Leaving:
 		return h.leaving(m)
 	case *control.FromMember_Lost:

@@ -86,10 +86,11 @@ func (h *Host) ask(ctx context.Context, s *process, request *control.ToMember, a
 	return nil
 }
 
-// Export makes every process with a part of the model write it into a folder, after Train: an embedding PS
-// its rows, and a process with ranks or PSs all else to a file whose name it returns. All processes must
-// reach the folder under the same path.
-func (h *Host) Export(ctx context.Context, folder string) (names []string, err error) {
+// Export makes every process with a part of the model begin to write it into a folder, after Train: an
+// embedding PS its rows, and a process with ranks or PSs all else to a file of its own. All processes must
+// reach the folder under the same path. They go on writing in the next part of the run: see Plan.Export.
+func (h *Host) Export(ctx context.Context, folder string) (*driver.Export, error) {
+	h.export = driver.NewExport(folder)
 	for i, s := range h.processes {
 		if !s.roles.HoldsModel() {
 			continue
@@ -99,7 +100,7 @@ func (h *Host) Export(ctx context.Context, folder string) (names []string, err e
 		if s.member != nil && s.member.reported {
 			s.export()
 		}
-		names = append(names, name)
+		h.export.Begin(s.roles[0], name)
 	}
 	exporting := func(s *process) bool { return s.exporting != nil }
 	for slices.ContainsFunc(h.processes, exporting) {
@@ -107,7 +108,35 @@ func (h *Host) Export(ctx context.Context, folder string) (names []string, err e
 			return nil, err
 		}
 	}
-	return names, nil
+	return h.export, nil
+}
+
+// AwaitExport waits, after Train, until the latest export is done, and returns its error.
+func (h *Host) AwaitExport(ctx context.Context, e *driver.Export) error {
+	for {
+		select {
+		case <-e.Done():
+			return e.Err()
+		default:
+		}
+		if err := h.handleNext(ctx); err != nil {
+			return err
+		}
+	}
+}
+
+// saved handles the report of a process that it has written its part of the model, or cannot. A process does
+// not know whether the host of an earlier part of the run has received its report, and repeats it.
+func (h *Host) saved(s *process, m *control.Saved) {
+	at := s.roles[0]
+	if !h.export.Writes(at) || h.export.Folder != m.GetFolder() {
+		return
+	}
+	var failed error
+	if m.GetReason() != "" {
+		failed = fmt.Errorf("%v: %s", s.roles, truncate(m.GetReason()))
+	}
+	h.export.End(at, failed)
 }
 
 // export asks the process to export, which it has not done yet.

@@ -188,11 +188,21 @@ func TestRun(t *testing.T) {
 		t.Error(diff, err)
 	}
 	folder := t.TempDir()
-	names, err := r.host.Export(t.Context(), folder)
-	if err != nil || len(names) != 2 { // of the PS and of the rank
-		t.Error(names, err)
+	export, err := r.host.Export(t.Context(), folder)
+	if err != nil || len(export.Names) != 2 { // of the PS and of the rank
+		t.Fatal(export, err)
 	}
-	for _, name := range names {
+	for _, saved := range []error{members[server].Saved("elsewhere", errors.New("of an earlier export")),
+		members[server].Saved(folder, nil), members[server].Saved(folder, nil),
+		members[trainer].Saved(folder, errors.New("disk full"))} {
+		if saved != nil {
+			t.Error(saved)
+		}
+	}
+	if err := r.host.AwaitExport(t.Context(), export); err == nil || err.Error() != "nn-worker 0: disk full" {
+		t.Error(err)
+	}
+	for _, name := range export.Names {
 		if _, err := os.Stat(filepath.Join(folder, name)); err != nil {
 			t.Error(err)
 		}

@@ -74,8 +74,9 @@ type ModelReader interface {
 	ReadDense(at msg.Address) (model.Values, error)
 	// Digests returns the digests of what the process holds after training.
 	Digests() (driver.Digests, error)
-	// Export writes the process's part of the trained model into a folder, all but the rows to a file of this
-	// name.
+	// Export begins to write the process's part of the trained model into a folder, all but the rows to a
+	// file of this name. Member.Saved reports when it is written, to the host of this part of the run or of a
+	// later one.
 	Export(folder, name string) error
 }
 

@@ -100,6 +100,16 @@ func (m *Member) Leaving() error {
 	return m.send(&control.FromMember{What: leaving})
 }
 
+// Saved reports that what the host has asked the process to export to a folder is on the disk, or why not. A
+// report that the host has received already is ignored.
+func (m *Member) Saved(folder string, failed error) error {
+	saved := &control.Saved{Folder: folder}
+	if failed != nil {
+		saved.Reason = truncate(failed.Error())
+	}
+	return m.send(&control.FromMember{What: &control.FromMember_Saved{Saved: saved}})
+}
+
 // Lost reports that the process of another role cannot be reached any more, or was dropped because it
 // violated the protocol. The host decides what happens to the two processes.
 func (m *Member) Lost(peer msg.Address, incarnation uint32, reason error) error {

@@ -150,6 +150,8 @@ func (h *Host) died(m *member, why string) error {
 	switch {
 	case h.phase == gathering:
 		return nil // the process may join again
+	case h.export.Writes(s.roles[0]) && s.exporting == nil:
+		return &driver.LostError{Reason: why + ", before its part of the model was written"}
 	case !h.mayReturn(s) || h.phase == connecting:
 		return &driver.LostError{Reason: why + h.noReturn(s)}
 	}

@@ -105,6 +105,7 @@ type Cluster struct {
 	processes    map[msg.Address]*child // the last process that was started, by its first role
 	draining     bool                   // Drain was called
 	before       []byte                 // id of the latest part that has ended without an error; nil: none
+	export       *driver.Export         // the latest, of the part before; nil: none
 	hosting      bool                   // Host is set
 }
 
@@ -156,6 +157,9 @@ func (c *Cluster) Train(ctx context.Context, cfg *role.Config, schema *batch.Sch
 		Redo: c.options.Redo, Drains: c.options.Drains, Later: later,
 		HangLimit: c.options.Hang, ReturnLimit: c.options.Return, DeathsMax: c.options.Deaths, Log: c.log,
 	}
+	if origin.Held {
+		plan.Export = c.export
+	}
 	if plan.Processes, err = c.options.Job.Roles.Placement.Processes(cfg); err != nil {
 		return cmp.Or(fmt.Errorf("placement: %w", err), listener.Close())
 	}
@@ -192,6 +196,13 @@ func (c *Cluster) Train(ctx context.Context, cfg *role.Config, schema *batch.Sch
 		return fmt.Errorf("the run was interrupted: %w", context.Cause(ctx))
 	}
 	return err
+}
+
+// Export makes the processes begin to write their parts of the model: see train.Cluster.
+func (c *Cluster) Export(ctx context.Context, folder string) (e *driver.Export, err error) {
+	e, err = c.Host.Export(ctx, folder)
+	c.export = e
+	return e, err
 }
 
 // listenTimeout is how long another process may hold the port at which the next part is served.

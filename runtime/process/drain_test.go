@@ -5,9 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"tandem/algo/exec"
 	"tandem/algo/job"
-	"tandem/algo/numeric/batch"
 	"tandem/runtime/checkpoint"
 	"tandem/runtime/train"
 )
@@ -25,12 +23,7 @@ func (s setting) interrupted(t *testing.T) (model string, step int) {
 			requested = true
 			close(drain)
 		}
-	}, SaveApart: func(step int, m exec.State, export func(string) ([]string, error)) (string, error) {
-		about := &checkpoint.Manifest{Mode: s.Training.Training.Mode, Step: step,
-			Job: []byte("name: small\n"), Scaling: []batch.Scaling{{Std: 1}}}
-		saved := checkpoint.StepFolder(folder, step)
-		return saved, checkpoint.SaveApart(saved, about, m, export)
-	}}, nil)
+	}, SaveApart: saveApart(folder, s.Training.Training.Mode)}, nil)
 	var drained *train.DrainedError
 	if !errors.As(err, &drained) || drained.Step < 3 || drained.Step >= drainSteps {
 		t.Fatalf("%s: error %v, want a DrainedError", s.Training.Training.Mode, err)
@@ -108,13 +101,7 @@ func TestProcessesAreSavedOnTheWay(t *testing.T) {
 		s := setting{Training: small(job.Sync), Steps: 400}
 		s.Training.Training.EvaluateEvery = job.Every{Steps: 100}
 		s.Training.Rows.Hot = job.Hot{Share: 0.02, Most: 20, Every: 20}
-		folder := t.TempDir()
-		o.SaveApart = func(step int, m exec.State, export func(string) ([]string, error)) (string, error) {
-			about := &checkpoint.Manifest{Mode: job.Sync, Step: step, Job: []byte("name: small\n"),
-				Scaling: []batch.Scaling{{Std: 1}}}
-			saved := checkpoint.StepFolder(folder, step)
-			return saved, checkpoint.SaveApart(saved, about, m, export)
-		}
+		o.SaveApart = saveApart(t.TempDir(), job.Sync)
 		got, err := s.run(t.Context(), o, nil)
 		if err != nil {
 			t.Fatal(err)
@@ -134,7 +121,7 @@ func TestProcessesAreSavedOnTheWay(t *testing.T) {
 		}
 		paused := time.Duration(0)
 		for _, p := range got.Pauses {
-			if p.Drain < 0 || p.Save <= 0 || p.Start <= 0 {
+			if p.Drain < 0 || p.Save <= 0 || p.Start <= 0 || p.Write <= 0 {
 				t.Errorf("pause %+v", p)
 			}
 			paused += p.Save + p.Start

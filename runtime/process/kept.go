@@ -2,6 +2,7 @@ package process
 
 import (
 	"tandem/algo/exec"
+	"tandem/runtime/checkpoint"
 	"tandem/runtime/member"
 )
 
@@ -11,10 +12,26 @@ type Kept struct {
 	run      []byte         // whose end the process holds; nil: it holds none
 	executor *exec.Executor // nil: nothing is kept
 	losses   *losses
+	writing  *checkpoint.Exporting // of the rows of the executor; nil: it was never exported
 }
 
-// drop gives up what is kept.
-func (k *Kept) drop() { *k = Kept{} }
+// drop gives up what is kept, and does not write it any further.
+func (k *Kept) drop() {
+	if k.writing != nil {
+		k.writing.Stop()
+	}
+	*k = Kept{}
+}
+
+// reportSaved reports to the host of this part when the model that the process writes is on the disk. An
+// error of the report means that the host is gone, which member.Member notices.
+func (n *node) reportSaved(w *checkpoint.Exporting) {
+	select {
+	case <-w.Done():
+		_ = n.member.Saved(w.Folder(), w.Wait())
+	case <-n.member.Context().Done():
+	}
+}
 
 // makeExecutor makes the executor of a part, or takes the one of the part before if the host says that the
 // run goes on from what it holds.
@@ -24,7 +41,7 @@ func (n *node) makeExecutor(w *member.Welcome) error {
 		return err
 	}
 	if n.executor = n.kept.executor; n.executor != nil && w.Kept {
-		n.executor.Model().ForgetMissed() // the part before has reported them
+		n.executor.ForgetMissed() // the part before has reported them
 		n.executor.BeginAt(w.Origin.Step)
 		return nil
 	}

@@ -234,7 +234,16 @@ func (a finalModel) ReadDense(at msg.Address) (model.Values, error) {
 // Digests implements member.ModelReader.
 func (a finalModel) Digests() (driver.Digests, error) { return a.n.local.Digests(), nil }
 
-// Export implements member.ModelReader.
-func (a finalModel) Export(folder, name string) error {
-	return checkpoint.Export(folder, name, a.n.executor.Model().State())
+// Export implements member.ModelReader. The host asks for one export after the other.
+func (a finalModel) Export(folder, name string) (err error) {
+	k := a.n.kept
+	if k.writing != nil {
+		<-k.writing.Done()
+	}
+	if k.writing, err = checkpoint.BeginExport(folder, name, k.executor.Model().State(),
+		a.n.Buffer); err != nil {
+		return err
+	}
+	go a.n.reportSaved(k.writing)
+	return nil
 }

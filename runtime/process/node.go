@@ -42,6 +42,8 @@ type Config struct {
 	Data        []byte // fingerprint of the data files; nil unless the process has the data loader
 	Job         job.Job
 	Backend     backend.Backend
+	// Buffer is memory for rows that change while a checkpoint is written: see checkpoint.BeginExport.
+	Buffer []byte
 	// Arena, if not nil, takes the place of Backend.Arena. It returns an arena without rows whenever the
 	// process does not keep those that it had. Nothing uses the memory of an earlier arena any more.
 	Arena    func() (table.Arena, error)
@@ -99,6 +101,9 @@ func Run(ctx context.Context, c Config, kept *Kept) error {
 		return fmt.Errorf("%v: %w", c.Process, err)
 	}
 	kept.run = nil
+	if kept.writing != nil {
+		go n.reportSaved(kept.writing)
+	}
 	done, ended := make(chan error, 1), true
 	go func() { done <- n.play() }()
 	go n.leaveWhenAsked()
@@ -120,9 +125,9 @@ func Run(ctx context.Context, c Config, kept *Kept) error {
 	}
 	if err = n.member.Leave(err); err != nil {
 		data.Abort()
-		kept.drop()
 		again := n.member.Continues() || c.HostReturn && errors.As(err, new(*member.HostError))
 		if ended && ctx.Err() == nil && again && n.member.ReadsEnd(stopTimeout) {
+			kept.drop()
 			n.Log(fmt.Sprintf("%v; waiting for the next part of the run", err))
 			return ErrContinues
 		}
@@ -132,7 +137,6 @@ func Run(ctx context.Context, c Config, kept *Kept) error {
 		kept.run = n.run[:]
 		return ErrContinues
 	}
-	kept.drop()
 	return err
 }
 

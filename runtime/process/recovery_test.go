@@ -1,6 +1,7 @@
 package process
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -24,13 +25,24 @@ import (
 // it loses a process.
 func saving(folder, mode string, every int) train.Options {
 	return train.Options{
-		SaveEvery: every, RestartsMax: 3, SetAside: checkpoint.SetAside,
-		SaveApart: func(step int, m exec.State, export func(string) ([]string, error)) (string, error) {
-			about := &checkpoint.Manifest{Mode: mode, Step: step, Job: []byte("name: small\n"),
-				Scaling: []batch.Scaling{{Std: 1}}}
-			saved := checkpoint.StepFolder(folder, step)
-			return saved, checkpoint.SaveApart(saved, about, m, export)
-		},
+		SaveEvery: every, RestartsMax: 3, SetAside: checkpoint.SetAside, SaveApart: saveApart(folder, mode),
+	}
+}
+
+// saver is the type of train.Options.SaveApart.
+type saver = func(step int, m exec.State, export func(string) ([]string, error)) (train.Unfinished, error)
+
+// saveApart saves the model of a training to a folder.
+func saveApart(folder, mode string) saver {
+	return func(step int, m exec.State, export func(string) ([]string, error)) (train.Unfinished, error) {
+		about := &checkpoint.Manifest{Mode: mode, Step: step, Job: []byte("name: small\n"),
+			Scaling: []batch.Scaling{{Std: 1}}}
+		saved := checkpoint.StepFolder(folder, step)
+		begun, err := checkpoint.BeginApart(saved, about, m, export)
+		if err != nil {
+			return train.Unfinished{}, err
+		}
+		return train.Unfinished{Folder: saved, Finish: begun.Finish, Discard: begun.Discard}, nil
 	}
 }
 
@@ -155,12 +167,12 @@ func TestProcessesDoNotReadWhatTheyHold(t *testing.T) {
 			t.Fatal(err)
 		}
 		save := o.SaveApart
-		o.SaveApart = func(step int, m exec.State, export func(string) ([]string, error)) (string, error) {
-			saved, err := save(step, m, export)
-			if err == nil {
-				err = os.RemoveAll(saved)
-			}
-			return saved, err
+		o.SaveApart = func(step int, m exec.State, export func(string) ([]string, error)) (train.Unfinished,
+			error) {
+			u, err := save(step, m, export)
+			finish := u.Finish
+			u.Finish = func() error { return errors.Join(finish(), os.RemoveAll(u.Folder)) }
+			return u, err
 		}
 		got, err := s.run(t.Context(), o, nil)
 		if err != nil {

@@ -38,9 +38,12 @@ type Cluster interface {
 	// ReadDense copies the part of the dense network that one role holds, from within Callbacks.BeforeStep or
 	// after Train. exec.ModelState.DenseHolders lists the roles that hold parts.
 	ReadDense(ctx context.Context, at msg.Address) (model.Values, error)
-	// Export makes every process write its part of the trained model into a folder that all can reach, rows
-	// to files of their own and all else to files whose names Export returns.
-	Export(ctx context.Context, folder string) (names []string, err error)
+	// Export makes every process begin to write its part of the model, as it is after Train, into a folder that
+	// all can reach: rows to files of their own and all else to files with names. They go on writing while
+	// Train trains from an origin that they hold. The export before must be done.
+	Export(ctx context.Context, folder string) (*driver.Export, error)
+	// AwaitExport waits, after Train, until the latest export is done, and returns its error.
+	AwaitExport(ctx context.Context, e *driver.Export) error
 	// Reports returns the report of each process.
 	Reports() []driver.Report
 	// Wall returns the duration of training.
@@ -62,6 +65,8 @@ type apart struct {
 	pause     *Pause    // before the segment that begins; nil: none
 	saved     time.Time // when the model of the pause was
 	began     time.Time // when the latest segment did
+	// unfinished is the model that the processes write; nil: none.
+	unfinished *unfinished
 
 	again    choices   // of hot rows
 	origins  []origin  // from which training can begin, the latest last
@@ -92,6 +97,7 @@ func runCluster(ctx context.Context, t *job.Job, source batch.Source, test *batc
 	defer func() { result.Curve = e.close() }()
 	a := &apart{job: t, source: source, model: none, evaluator: e, state: state, options: &o, result: result,
 		again: choices{t, source, test, executor, e, result, o.End}}
+	defer a.giveUp()
 	a.origins = []origin{{Origin: driver.Origin{Step: o.Begin.Step, Model: o.Begin.Folder,
 		Hot: t.Rows.Hot.Rows()}}}
 	for {
@@ -109,9 +115,7 @@ func runCluster(ctx context.Context, t *job.Job, source batch.Source, test *batc
 // returns the predictions of the trained model for the test rows.
 func (a *apart) trainOn(ctx context.Context) (probabilities []float32, err error) {
 	o := a.options
-	export := func(folder string) ([]string, error) { return o.Cluster.Export(ctx, folder) }
-	from := a.origins[len(a.origins)-1]
-	for {
+	for from := a.origins[len(a.origins)-1]; ; {
 		end, drain, goesOn, err := a.train(ctx, from.Origin)
 		if err != nil {
 			return nil, err
@@ -119,26 +123,47 @@ func (a *apart) trainOn(ctx context.Context) (probabilities []float32, err error
 		if end == o.End {
 			break
 		}
-		if o.SaveApart != nil && end > from.Step {
-			start := time.Now()
-			if from.Model, err = o.SaveApart(end, a.model.State(), export); err != nil {
+		saves := o.SaveApart != nil && end > from.Step
+		if saves {
+			if err := a.save(ctx, end, drain); err != nil {
 				return nil, err
 			}
-			a.saved = time.Now()
-			a.pause = &Pause{Step: end, Drain: drain, Save: a.saved.Sub(start)}
 		}
 		if !goesOn || o.drained() {
-			return nil, &DrainedError{end}
+			return nil, cmp.Or(a.settle(ctx), error(&DrainedError{end}))
 		}
-		others, err := a.again.between(from.Step, end)
-		if err != nil {
+		if from.Held = true; !saves {
+			continue
+		}
+		if from, err = a.next(ctx, from.Step, end); err != nil {
 			return nil, err
 		}
-		from = origin{Origin: driver.Origin{Step: end, Model: from.Model, Hot: a.job.Rows.Hot.Rows()},
-			counted: a.result.counts()}
-		a.origins, a.restarts = append(a.origins, from), 0
-		from.Held = !others // rows that change their owners are read from the model
 	}
+	if err := a.settle(ctx); err != nil {
+		return nil, err
+	}
+	return a.trained(ctx)
+}
+
+// next returns where the segment begins after a step at which the model is being saved.
+func (a *apart) next(ctx context.Context, earlier, step int) (from origin, err error) {
+	others, err := a.again.between(earlier, step)
+	if err != nil {
+		return from, err
+	}
+	from = a.unfinished.origin
+	from.Hot, from.counted = a.job.Rows.Hot.Rows(), a.result.counts()
+	a.unfinished.origin = from
+	if others { // rows that change their owners are read from the model
+		return from, a.settle(ctx)
+	}
+	from.Held = true
+	return from, nil
+}
+
+// trained sets the result of a training whose last step is trained, and returns the predictions.
+func (a *apart) trained(ctx context.Context) (probabilities []float32, err error) {
+	o := a.options
 	a.result.Wall = a.began.Sub(a.evaluator.start) + o.Cluster.Wall()
 	digests, err := o.Cluster.Digests(ctx)
 	if err != nil {
@@ -150,7 +175,9 @@ func (a *apart) trainOn(ctx context.Context) (probabilities []float32, err error
 	if probabilities, err = a.evaluator.evaluation.Evaluate(a.state); err != nil {
 		return nil, err
 	}
-	return probabilities, o.TrainedApart(a.model.State(), export)
+	return probabilities, o.TrainedApart(a.model.State(), func(folder string) ([]string, error) {
+		return a.exportAll(ctx, folder)
+	})
 }
 
 // train trains in processes from an origin on, to the next step at which the model is saved, or to an earlier
@@ -169,7 +196,11 @@ func (a *apart) train(ctx context.Context, from driver.Origin) (end int, drain t
 		observers = append(observers, shifted{o.Observer, int32(first)})
 	}
 	begun := make(chan struct{})
-	ended := o.drainWhenDue(o.Cluster, begun, o.saveAfter(a.restarts))
+	var earlier <-chan struct{}
+	if a.unfinished != nil {
+		earlier = a.unfinished.ended
+	}
+	ended := o.drainWhenDue(o.Cluster, begun, o.saveAfter(a.restarts), earlier)
 	err = o.Cluster.Train(ctx, cfg, a.source.Schema(), from, driver.Callbacks{
 		Started:    func() { a.started(); close(begun) },
 		Progress:   func(steps int) { a.done = first + steps; o.Progress(a.done, o.End) },

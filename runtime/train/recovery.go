@@ -38,6 +38,7 @@ func (r Recovery) String() string {
 // recover prepares training to begin again after an error, from the model that was saved last. It returns
 // the error, with the reason, if that cannot be done.
 func (a *apart) recover(ctx context.Context, err error) error {
+	a.giveUp()
 	o := a.options
 	damaged := errors.As(err, new(*driver.ModelError))
 	switch {

@@ -97,6 +97,9 @@ type Pause struct {
 	Drain time.Duration
 	Save  time.Duration
 	Start time.Duration // of the processes that continue, until they train; else 0
+	// Write is the time from the end of training until the model of processes is complete, while training
+	// goes on; 0 if it was given up, because a process was lost, or in a training in one process.
+	Write time.Duration
 }
 
 // DrainedError is the error of a training that has ended on request, before its last step.
@@ -243,7 +246,7 @@ func (r *roles) train(ctx context.Context, first, end int) (ended int, drain tim
 		return 0, 0, err
 	}
 	begun := make(chan struct{})
-	stop, start := o.drainWhenDue(part, begun, o.saveAfter(0)-time.Since(r.saved)), time.Now()
+	stop, start := o.drainWhenDue(part, begun, o.saveAfter(0)-time.Since(r.saved), nil), time.Now()
 	close(begun)
 	err = part.Run(ctx, start)
 	stop()
@@ -256,10 +259,11 @@ func (r *roles) train(ctx context.Context, first, end int) (ended int, drain tim
 }
 
 // drainWhenDue drains a run of roles when training is requested to end or, with SaveAfter, when the model is
-// to be saved, a time after begun is closed. The caller calls the function that it returns when the run has
-// ended; that returns whether the model was to be saved.
-func (o *Options) drainWhenDue(part interface{ Drain() }, begun <-chan struct{}, after time.Duration) (
-	ended func() (due bool)) {
+// to be saved, a time after begun is closed, and then not before earlier is closed, if it is not nil: when the
+// model before is saved. The caller calls the function that it returns when the run has ended; that returns
+// whether the model was to be saved.
+func (o *Options) drainWhenDue(part interface{ Drain() }, begun <-chan struct{}, after time.Duration,
+	earlier <-chan struct{}) (ended func() (due bool)) {
 	over, due := make(chan struct{}), false
 	var waiting sync.WaitGroup
 	waiting.Go(func() {
@@ -277,7 +281,7 @@ func (o *Options) drainWhenDue(part interface{ Drain() }, begun <-chan struct{},
 		}
 		select {
 		case <-timer:
-			due = true
+			due = o.awaitEarlier(earlier, over)
 		case <-o.Drain:
 		case <-over:
 			return
@@ -289,6 +293,21 @@ func (o *Options) drainWhenDue(part interface{ Drain() }, begun <-chan struct{},
 		waiting.Wait()
 		return due
 	}
+}
+
+// awaitEarlier waits until earlier is closed, if it is not nil, and reports whether that was before training is
+// requested to end, or is over.
+func (o *Options) awaitEarlier(earlier, over <-chan struct{}) bool {
+	if earlier == nil {
+		return true
+	}
+	select {
+	case <-earlier:
+		return true
+	case <-o.Drain:
+	case <-over:
+	}
+	return false
 }
 
 // lastStep observes where a run of roles ends, and when rank 0 has trained a step.

@@ -96,6 +96,7 @@ type FromMember struct {
 	//	*FromMember_Exported
 	//	*FromMember_Leaving
 	//	*FromMember_Digests
+	//	*FromMember_Saved
 	What          isFromMember_What `protobuf_oneof:"what"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -264,6 +265,15 @@ func (x *FromMember) GetDigests() *Digests {
 	return nil
 }
 
+func (x *FromMember) GetSaved() *Saved {
+	if x != nil {
+		if x, ok := x.What.(*FromMember_Saved); ok {
+			return x.Saved
+		}
+	}
+	return nil
+}
+
 type isFromMember_What interface {
 	isFromMember_What()
 }
@@ -313,7 +323,7 @@ type FromMember_Lost struct {
 }
 
 type FromMember_Exported struct {
-	Exported *Exported `protobuf:"bytes,12,opt,name=exported,proto3,oneof"` // answers Export
+	Exported *Exported `protobuf:"bytes,12,opt,name=exported,proto3,oneof"` // answers Export: from here on, the model may change
 }
 
 type FromMember_Leaving struct {
@@ -322,6 +332,10 @@ type FromMember_Leaving struct {
 
 type FromMember_Digests struct {
 	Digests *Digests `protobuf:"bytes,14,opt,name=digests,proto3,oneof"` // answers ReadDigests
+}
+
+type FromMember_Saved struct {
+	Saved *Saved `protobuf:"bytes,15,opt,name=saved,proto3,oneof"` // what an Export, maybe of an earlier part of the run, has asked for is written
 }
 
 func (*FromMember_Heartbeat) isFromMember_What() {}
@@ -351,6 +365,8 @@ func (*FromMember_Exported) isFromMember_What() {}
 func (*FromMember_Leaving) isFromMember_What() {}
 
 func (*FromMember_Digests) isFromMember_What() {}
+
+func (*FromMember_Saved) isFromMember_What() {}
 
 type ToMember struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1904,7 +1920,7 @@ func (x *Digests) GetHot() uint64 {
 	return 0
 }
 
-// Export asks a process to write its part of the model into a folder that all processes can reach.
+// Export asks a process to write its part of the model, as it is, into a folder that all processes can reach.
 type Export struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Folder        string                 `protobuf:"bytes,1,opt,name=folder,proto3" json:"folder,omitempty"`
@@ -1993,6 +2009,58 @@ func (*Exported) Descriptor() ([]byte, []int) {
 	return file_control_proto_rawDescGZIP(), []int{27}
 }
 
+type Saved struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Folder        string                 `protobuf:"bytes,1,opt,name=folder,proto3" json:"folder,omitempty"` // of the Export
+	Reason        string                 `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"` // why it could not be written; empty: it is on the disk
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Saved) Reset() {
+	*x = Saved{}
+	mi := &file_control_proto_msgTypes[28]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Saved) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Saved) ProtoMessage() {}
+
+func (x *Saved) ProtoReflect() protoreflect.Message {
+	mi := &file_control_proto_msgTypes[28]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Saved.ProtoReflect.Descriptor instead.
+func (*Saved) Descriptor() ([]byte, []int) {
+	return file_control_proto_rawDescGZIP(), []int{28}
+}
+
+func (x *Saved) GetFolder() string {
+	if x != nil {
+		return x.Folder
+	}
+	return ""
+}
+
+func (x *Saved) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
 type Leaving struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
@@ -2001,7 +2069,7 @@ type Leaving struct {
 
 func (x *Leaving) Reset() {
 	*x = Leaving{}
-	mi := &file_control_proto_msgTypes[28]
+	mi := &file_control_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2013,7 +2081,7 @@ func (x *Leaving) String() string {
 func (*Leaving) ProtoMessage() {}
 
 func (x *Leaving) ProtoReflect() protoreflect.Message {
-	mi := &file_control_proto_msgTypes[28]
+	mi := &file_control_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2026,7 +2094,7 @@ func (x *Leaving) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Leaving.ProtoReflect.Descriptor instead.
 func (*Leaving) Descriptor() ([]byte, []int) {
-	return file_control_proto_rawDescGZIP(), []int{28}
+	return file_control_proto_rawDescGZIP(), []int{29}
 }
 
 type Drain struct {
@@ -2037,7 +2105,7 @@ type Drain struct {
 
 func (x *Drain) Reset() {
 	*x = Drain{}
-	mi := &file_control_proto_msgTypes[29]
+	mi := &file_control_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2049,7 +2117,7 @@ func (x *Drain) String() string {
 func (*Drain) ProtoMessage() {}
 
 func (x *Drain) ProtoReflect() protoreflect.Message {
-	mi := &file_control_proto_msgTypes[29]
+	mi := &file_control_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2062,7 +2130,7 @@ func (x *Drain) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Drain.ProtoReflect.Descriptor instead.
 func (*Drain) Descriptor() ([]byte, []int) {
-	return file_control_proto_rawDescGZIP(), []int{29}
+	return file_control_proto_rawDescGZIP(), []int{30}
 }
 
 type Failure struct {
@@ -2076,7 +2144,7 @@ type Failure struct {
 
 func (x *Failure) Reset() {
 	*x = Failure{}
-	mi := &file_control_proto_msgTypes[30]
+	mi := &file_control_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2088,7 +2156,7 @@ func (x *Failure) String() string {
 func (*Failure) ProtoMessage() {}
 
 func (x *Failure) ProtoReflect() protoreflect.Message {
-	mi := &file_control_proto_msgTypes[30]
+	mi := &file_control_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2101,7 +2169,7 @@ func (x *Failure) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Failure.ProtoReflect.Descriptor instead.
 func (*Failure) Descriptor() ([]byte, []int) {
-	return file_control_proto_rawDescGZIP(), []int{30}
+	return file_control_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *Failure) GetReason() string {
@@ -2136,7 +2204,7 @@ type Lost struct {
 
 func (x *Lost) Reset() {
 	*x = Lost{}
-	mi := &file_control_proto_msgTypes[31]
+	mi := &file_control_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2148,7 +2216,7 @@ func (x *Lost) String() string {
 func (*Lost) ProtoMessage() {}
 
 func (x *Lost) ProtoReflect() protoreflect.Message {
-	mi := &file_control_proto_msgTypes[31]
+	mi := &file_control_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2161,7 +2229,7 @@ func (x *Lost) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Lost.ProtoReflect.Descriptor instead.
 func (*Lost) Descriptor() ([]byte, []int) {
-	return file_control_proto_rawDescGZIP(), []int{31}
+	return file_control_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *Lost) GetRole() *Role {
@@ -2195,7 +2263,7 @@ type Abort struct {
 
 func (x *Abort) Reset() {
 	*x = Abort{}
-	mi := &file_control_proto_msgTypes[32]
+	mi := &file_control_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2207,7 +2275,7 @@ func (x *Abort) String() string {
 func (*Abort) ProtoMessage() {}
 
 func (x *Abort) ProtoReflect() protoreflect.Message {
-	mi := &file_control_proto_msgTypes[32]
+	mi := &file_control_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2220,7 +2288,7 @@ func (x *Abort) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Abort.ProtoReflect.Descriptor instead.
 func (*Abort) Descriptor() ([]byte, []int) {
-	return file_control_proto_rawDescGZIP(), []int{32}
+	return file_control_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *Abort) GetReason() string {
@@ -2244,7 +2312,7 @@ const file_control_proto_rawDesc = "" +
 	"\rcontrol.proto\x12\x0etandem.control\"0\n" +
 	"\x04Role\x12\x12\n" +
 	"\x04kind\x18\x01 \x01(\rR\x04kind\x12\x14\n" +
-	"\x05index\x18\x02 \x01(\x05R\x05index\"\xef\x05\n" +
+	"\x05index\x18\x02 \x01(\x05R\x05index\"\x9e\x06\n" +
 	"\n" +
 	"FromMember\x129\n" +
 	"\theartbeat\x18\x01 \x01(\v2\x19.tandem.control.HeartbeatH\x00R\theartbeat\x12-\n" +
@@ -2261,7 +2329,8 @@ const file_control_proto_rawDesc = "" +
 	"\x04lost\x18\v \x01(\v2\x14.tandem.control.LostH\x00R\x04lost\x126\n" +
 	"\bexported\x18\f \x01(\v2\x18.tandem.control.ExportedH\x00R\bexported\x123\n" +
 	"\aleaving\x18\r \x01(\v2\x17.tandem.control.LeavingH\x00R\aleaving\x123\n" +
-	"\adigests\x18\x0e \x01(\v2\x17.tandem.control.DigestsH\x00R\adigestsB\x06\n" +
+	"\adigests\x18\x0e \x01(\v2\x17.tandem.control.DigestsH\x00R\adigests\x12-\n" +
+	"\x05saved\x18\x0f \x01(\v2\x15.tandem.control.SavedH\x00R\x05savedB\x06\n" +
 	"\x04what\"\xc7\x05\n" +
 	"\bToMember\x129\n" +
 	"\theartbeat\x18\x01 \x01(\v2\x19.tandem.control.HeartbeatH\x00R\theartbeat\x123\n" +
@@ -2369,7 +2438,10 @@ const file_control_proto_rawDesc = "" +
 	"\x06folder\x18\x01 \x01(\tR\x06folder\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\"\n" +
 	"\n" +
-	"\bExported\"\t\n" +
+	"\bExported\"7\n" +
+	"\x05Saved\x12\x16\n" +
+	"\x06folder\x18\x01 \x01(\tR\x06folder\x12\x16\n" +
+	"\x06reason\x18\x02 \x01(\tR\x06reason\"\t\n" +
 	"\aLeaving\"\a\n" +
 	"\x05Drain\"K\n" +
 	"\aFailure\x12\x16\n" +
@@ -2396,7 +2468,7 @@ func file_control_proto_rawDescGZIP() []byte {
 	return file_control_proto_rawDescData
 }
 
-var file_control_proto_msgTypes = make([]protoimpl.MessageInfo, 33)
+var file_control_proto_msgTypes = make([]protoimpl.MessageInfo, 34)
 var file_control_proto_goTypes = []any{
 	(*Role)(nil),        // 0: tandem.control.Role
 	(*FromMember)(nil),  // 1: tandem.control.FromMember
@@ -2426,11 +2498,12 @@ var file_control_proto_goTypes = []any{
 	(*Digests)(nil),     // 25: tandem.control.Digests
 	(*Export)(nil),      // 26: tandem.control.Export
 	(*Exported)(nil),    // 27: tandem.control.Exported
-	(*Leaving)(nil),     // 28: tandem.control.Leaving
-	(*Drain)(nil),       // 29: tandem.control.Drain
-	(*Failure)(nil),     // 30: tandem.control.Failure
-	(*Lost)(nil),        // 31: tandem.control.Lost
-	(*Abort)(nil),       // 32: tandem.control.Abort
+	(*Saved)(nil),       // 28: tandem.control.Saved
+	(*Leaving)(nil),     // 29: tandem.control.Leaving
+	(*Drain)(nil),       // 30: tandem.control.Drain
+	(*Failure)(nil),     // 31: tandem.control.Failure
+	(*Lost)(nil),        // 32: tandem.control.Lost
+	(*Abort)(nil),       // 33: tandem.control.Abort
 }
 var file_control_proto_depIdxs = []int32{
 	14, // 0: tandem.control.FromMember.heartbeat:type_name -> tandem.control.Heartbeat
@@ -2442,37 +2515,38 @@ var file_control_proto_depIdxs = []int32{
 	18, // 6: tandem.control.FromMember.report:type_name -> tandem.control.Report
 	21, // 7: tandem.control.FromMember.values:type_name -> tandem.control.Values
 	23, // 8: tandem.control.FromMember.dense:type_name -> tandem.control.Dense
-	30, // 9: tandem.control.FromMember.failure:type_name -> tandem.control.Failure
-	31, // 10: tandem.control.FromMember.lost:type_name -> tandem.control.Lost
+	31, // 9: tandem.control.FromMember.failure:type_name -> tandem.control.Failure
+	32, // 10: tandem.control.FromMember.lost:type_name -> tandem.control.Lost
 	27, // 11: tandem.control.FromMember.exported:type_name -> tandem.control.Exported
-	28, // 12: tandem.control.FromMember.leaving:type_name -> tandem.control.Leaving
+	29, // 12: tandem.control.FromMember.leaving:type_name -> tandem.control.Leaving
 	25, // 13: tandem.control.FromMember.digests:type_name -> tandem.control.Digests
-	14, // 14: tandem.control.ToMember.heartbeat:type_name -> tandem.control.Heartbeat
-	5,  // 15: tandem.control.ToMember.welcome:type_name -> tandem.control.Welcome
-	8,  // 16: tandem.control.ToMember.start:type_name -> tandem.control.Start
-	11, // 17: tandem.control.ToMember.proceed:type_name -> tandem.control.Proceed
-	13, // 18: tandem.control.ToMember.stop:type_name -> tandem.control.Stop
-	20, // 19: tandem.control.ToMember.read_rows:type_name -> tandem.control.ReadRows
-	22, // 20: tandem.control.ToMember.read_dense:type_name -> tandem.control.ReadDense
-	15, // 21: tandem.control.ToMember.exit:type_name -> tandem.control.Exit
-	32, // 22: tandem.control.ToMember.abort:type_name -> tandem.control.Abort
-	6,  // 23: tandem.control.ToMember.peer_changed:type_name -> tandem.control.PeerChanged
-	26, // 24: tandem.control.ToMember.export:type_name -> tandem.control.Export
-	29, // 25: tandem.control.ToMember.drain:type_name -> tandem.control.Drain
-	24, // 26: tandem.control.ToMember.read_digests:type_name -> tandem.control.ReadDigests
-	0,  // 27: tandem.control.Hello.roles:type_name -> tandem.control.Role
-	0,  // 28: tandem.control.Peer.roles:type_name -> tandem.control.Role
-	4,  // 29: tandem.control.Welcome.peers:type_name -> tandem.control.Peer
-	4,  // 30: tandem.control.PeerChanged.peer:type_name -> tandem.control.Peer
-	17, // 31: tandem.control.Records.records:type_name -> tandem.control.Record
-	19, // 32: tandem.control.Report.faults:type_name -> tandem.control.Faults
-	0,  // 33: tandem.control.ReadDense.role:type_name -> tandem.control.Role
-	0,  // 34: tandem.control.Lost.role:type_name -> tandem.control.Role
-	35, // [35:35] is the sub-list for method output_type
-	35, // [35:35] is the sub-list for method input_type
-	35, // [35:35] is the sub-list for extension type_name
-	35, // [35:35] is the sub-list for extension extendee
-	0,  // [0:35] is the sub-list for field type_name
+	28, // 14: tandem.control.FromMember.saved:type_name -> tandem.control.Saved
+	14, // 15: tandem.control.ToMember.heartbeat:type_name -> tandem.control.Heartbeat
+	5,  // 16: tandem.control.ToMember.welcome:type_name -> tandem.control.Welcome
+	8,  // 17: tandem.control.ToMember.start:type_name -> tandem.control.Start
+	11, // 18: tandem.control.ToMember.proceed:type_name -> tandem.control.Proceed
+	13, // 19: tandem.control.ToMember.stop:type_name -> tandem.control.Stop
+	20, // 20: tandem.control.ToMember.read_rows:type_name -> tandem.control.ReadRows
+	22, // 21: tandem.control.ToMember.read_dense:type_name -> tandem.control.ReadDense
+	15, // 22: tandem.control.ToMember.exit:type_name -> tandem.control.Exit
+	33, // 23: tandem.control.ToMember.abort:type_name -> tandem.control.Abort
+	6,  // 24: tandem.control.ToMember.peer_changed:type_name -> tandem.control.PeerChanged
+	26, // 25: tandem.control.ToMember.export:type_name -> tandem.control.Export
+	30, // 26: tandem.control.ToMember.drain:type_name -> tandem.control.Drain
+	24, // 27: tandem.control.ToMember.read_digests:type_name -> tandem.control.ReadDigests
+	0,  // 28: tandem.control.Hello.roles:type_name -> tandem.control.Role
+	0,  // 29: tandem.control.Peer.roles:type_name -> tandem.control.Role
+	4,  // 30: tandem.control.Welcome.peers:type_name -> tandem.control.Peer
+	4,  // 31: tandem.control.PeerChanged.peer:type_name -> tandem.control.Peer
+	17, // 32: tandem.control.Records.records:type_name -> tandem.control.Record
+	19, // 33: tandem.control.Report.faults:type_name -> tandem.control.Faults
+	0,  // 34: tandem.control.ReadDense.role:type_name -> tandem.control.Role
+	0,  // 35: tandem.control.Lost.role:type_name -> tandem.control.Role
+	36, // [36:36] is the sub-list for method output_type
+	36, // [36:36] is the sub-list for method input_type
+	36, // [36:36] is the sub-list for extension type_name
+	36, // [36:36] is the sub-list for extension extendee
+	0,  // [0:36] is the sub-list for field type_name
 }
 
 func init() { file_control_proto_init() }
@@ -2495,6 +2569,7 @@ func file_control_proto_init() {
 		(*FromMember_Exported)(nil),
 		(*FromMember_Leaving)(nil),
 		(*FromMember_Digests)(nil),
+		(*FromMember_Saved)(nil),
 	}
 	file_control_proto_msgTypes[2].OneofWrappers = []any{
 		(*ToMember_Heartbeat)(nil),
@@ -2517,7 +2592,7 @@ func file_control_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_control_proto_rawDesc), len(file_control_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   33,
+			NumMessages:   34,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
