@@ -143,18 +143,6 @@ func (e *Executor) BeginAt(step int) {
 	}
 }
 
-// ForgetMissed makes ModelState.Missed count from here on. No role may have work.
-func (e *Executor) ForgetMissed() {
-	for _, s := range e.model.shards {
-		if s != nil {
-			s.ForgetMissed()
-		}
-	}
-	if e.model.hot != nil {
-		e.model.hot.rows.ForgetMissed()
-	}
-}
-
 // SetHot makes other rows hot. Rows that become hot move from their PSs to the ranks, and those that no
 // longer are hot to their PSs, with all their bits: values, optimizer state, update counts, and marks for
 // eviction. A full PS evicts others for them or, if it does not evict, SetHot returns an error after which

@@ -60,6 +60,18 @@ func (m *ModelState) Missed() (all histogram.Histogram, hot uint64) {
 	return all, hot
 }
 
+// ForgetMissed makes the Missed of a model count from here on. No role may have work.
+func ForgetMissed(m *ModelState) {
+	for _, s := range m.shards {
+		if s != nil {
+			s.ForgetMissed()
+		}
+	}
+	if m.hot != nil {
+		m.hot.rows.ForgetMissed()
+	}
+}
+
 // Weights returns the weights of the dense network that a role holds, or nil if the role holds none or is in
 // another process: a dense PS holds its shard, an NN worker its replica, in modes with dense PSs as last
 // pulled. In the lane of a rank, before a forward pass, they contain the optimizer steps before that pass and

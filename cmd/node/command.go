@@ -23,6 +23,7 @@ import (
 	"tandem/algo/numeric/table"
 	"tandem/algo/protocol/fault"
 	"tandem/algo/protocol/msg"
+	"tandem/algo/unit"
 	"tandem/datasets"
 	"tandem/internal/cli"
 	"tandem/runtime/blas"
@@ -52,6 +53,7 @@ type flags struct {
 	run        string
 	wait       time.Duration
 	hostReturn time.Duration
+	buffer     unit.Bytes // for rows that change while a checkpoint is written
 	restarts   int
 	redoLog    string
 	record     string
@@ -210,6 +212,8 @@ func (f *flags) memberFlags(fs *pflag.FlagSet, more func(*pflag.FlagSet)) {
 	fs.DurationVar(&f.wait, "wait", 10*time.Second, "wait this long for the host to answer")
 	fs.DurationVar(&f.hostReturn, "host-return", member.DefaultReturnLimit,
 		"if the host dies during the run, wait this long for it to be started again; 0: do not wait")
+	fs.TextVar(&f.buffer, "checkpoint-buffer", unit.Bytes(1<<30), "training goes on while a checkpoint is "+
+		"written, and waits where more than this `SIZE` of rows of the process changes meanwhile")
 	fs.StringVar(&f.record, "record", "", "record the roles in this `FOLDER`, for go run ./cmd/sim replay")
 }
 
@@ -311,9 +315,17 @@ func (p *program) play(ctx context.Context, roles job.Process, j job.Job, finger
 
 // playParts plays roles in every part of a run: a host that saves the model on the way divides it, and so do
 // the losses of processes.
-func (p *program) playParts(ctx context.Context, c process.Config, f flags, gpus *gpuhealth.Watch) error {
+func (p *program) playParts(ctx context.Context, c process.Config, f flags,
+	gpus *gpuhealth.Watch) (err error) {
 	var rows atomic.Pointer[memory.Arena]
 	rows.Store(new(memory.Arena))
+	if c.Process.HoldsModel() { // memory that is not touched is not used
+		var buffer memory.Arena
+		if c.Buffer, err = buffer.Slab(int(f.buffer)); err != nil {
+			return &cli.Error{Err: fmt.Errorf("--checkpoint-buffer: there is no memory for %v", f.buffer),
+				Hint: "choose a smaller one: training waits where it is too small"}
+		}
+	}
 	observer, server, err := p.serveRoles(f.metrics, c.Process, rows.Load, gpus, &c.Backend)
 	if err != nil {
 		return err

@@ -82,7 +82,7 @@ type pause struct {
 	Save  float64 `json:"save_s"`            // until the rows could change again
 	Start float64 `json:"start_s,omitempty"` // of the processes that continue
 	// Write is the time until the checkpoint was complete, in which training went on. Rows that changed
-	// before they were written were copied, and waited while the buffer for them was full. All three are 0
+	// before they were written were copied, and waited while the buffer for them was full: these two are 0
 	// with processes.
 	Write  float64 `json:"write_s,omitempty"`
 	Copied float64 `json:"copied_bytes,omitempty"`
@@ -93,7 +93,7 @@ type pause struct {
 func (b *behind) pauses(result *train.Result) (all []pause) {
 	for _, p := range result.Pauses {
 		one := pause{Step: p.Step, Drain: p.Drain.Seconds(), Save: p.Save.Seconds(),
-			Start: p.Start.Seconds()}
+			Start: p.Start.Seconds(), Write: p.Write.Seconds()}
 		for _, s := range b.saved {
 			if s.Step == p.Step {
 				one.Write, one.Copied, one.Waited = s.Time.Seconds(), float64(s.Copied), s.Waited.Seconds()

@@ -60,8 +60,8 @@ func (f *flags) checkpointFlags(fs *pflag.FlagSet) {
 	fs.IntVar(&f.checkpoints.keep, "keep-checkpoints", 3,
 		"with --checkpoint-every, keep this many checkpoints of every mode")
 	fs.TextVar(&f.checkpoints.behind.size, "checkpoint-buffer", unit.Bytes(1<<30),
-		"training goes on while a checkpoint is written, and waits where more than this `SIZE` of rows "+
-			"changes meanwhile")
+		"training goes on while a checkpoint is written, and waits where more than this `SIZE` of rows, of "+
+			"each process, changes meanwhile")
 	fs.StringVar(&f.checkpoints.resume, "resume", "",
 		"continue the training of this `FOLDER`, with its job and in its mode, to its end: a checkpoint, or "+
 			"results, whose newest checkpoint is taken")
@@ -196,9 +196,6 @@ func (f *flags) checkCheckpoints(j *job.Job, given *pflag.FlagSet) error {
 	case given.Changed("keep-checkpoints") && !c.every.Any():
 		return cli.UsageError("add --checkpoint-every, as --checkpoint-every 30s",
 			"--keep-checkpoints: only a checkpoint of an interruption is written")
-	case given.Changed("checkpoint-buffer") && f.processes:
-		return cli.UsageError("leave it out: training in processes waits while a checkpoint is written",
-			"--checkpoint-buffer cannot be combined with --processes")
 	case c.initFrom != "" && (f.processes || f.record || len(f.delays) > 0):
 		return cli.UsageError("only a training in one process that is not recorded begins with a model",
 			"--init-from cannot be combined with --processes, --record or --delay")

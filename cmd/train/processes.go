@@ -144,7 +144,12 @@ func (p *program) inProcesses(dataDir string, f flags) runner {
 		if err != nil {
 			return nil, err
 		}
-		flags := []string{"--file", file, "--wait", "10s", "--host-return", "0s"}
+		buffer, err := f.checkpoints.behind.size.MarshalText()
+		if err != nil {
+			return nil, err
+		}
+		flags := []string{"--file", file, "--wait", "10s", "--host-return", "0s",
+			"--checkpoint-buffer", string(buffer)}
 		options := process.Options{
 			Listen: "127.0.0.1:0", Job: j, Fingerprint: fingerprint, Data: data,
 			Environment: []string{"TANDEM_DATA=" + where},

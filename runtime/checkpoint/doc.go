@@ -50,10 +50,15 @@
 // the writer while the buffer is full (Saver). The unit is a row, because a batch of skewed ids touches every
 // page of a table and few of its rows. A table that is not frozen pays one comparison for every 32 rows.
 //
-// In a run in processes, every process writes its part of the model to a folder that all can reach, and the
-// host writes the manifest last. All processes then end; those that continue read their parts from there. The
-// process of rank 0 writes the hot rows, and every process with ranks reads them. A file is read by the
-// processes that have the owner of one of its rows.
+// In a run in processes, every process writes its part of the model to a folder that all can reach
+// (BeginExport), and the host writes the manifest when all have (Apart). The processes freeze their rows,
+// join the next part of the run with what they hold, and write behind its training. Until the folder has its
+// name, nothing begins with it: if a process is lost before, its part is lost, and the model before remains.
+//
+// A process that does not hold the end of the part before reads its part of the model: a process that was
+// started again, and all of them after a loss or where rows become hot. The process of rank 0 writes the hot
+// rows, and every process with ranks reads them. A file is read by the processes that have the owner of one
+// of its rows.
 //
 // # Decisions
 //
@@ -68,4 +73,6 @@
 //   - Every file has a SHA-256, which looking up rows does not check. Bits that flip are found when a model
 //     is verified or trained further. Serving starts at once, and trusts the disk.
 //   - Every run begins with new roles. Asynchronous modes lose their staleness there.
+//   - A model of processes is complete when the last of them has written. The price: from its drain until
+//     then, the death of a process that holds a part of it costs the steps since the model before.
 package checkpoint

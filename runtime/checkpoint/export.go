@@ -99,7 +99,7 @@ func (e *Exporting) Wait() error {
 	return e.err
 }
 
-// Stop ends an export that nobody needs any more, and waits until it does not read the tables.
+// Stop ends an export that is not needed any more, and waits until it does not read the tables.
 func (e *Exporting) Stop() {
 	e.stop()
 	<-e.done

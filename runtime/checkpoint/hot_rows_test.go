@@ -187,13 +187,30 @@ func processes(t *testing.T, j job.Job) (states []exec.State, host exec.State) {
 	return states[:3], states[3]
 }
 
-// exportAll has processes write their parts to the folder of a writer, and collects them.
+// changeRows applies a gradient to every row, and creates a row.
+func changeRows(t *table.Table) {
+	signs := slices.Clone(columnsOf(t).Signs)
+	grads := make([]float32, len(signs)*t.Dim())
+	for i := range grads {
+		grads[i] = 1
+	}
+	t.Apply(signs, grads, 0.5, nil)
+	_ = t.Lookup([]uint64{1<<63 + 5}, make([]float32, t.Dim())) // it may be full
+}
+
+// exportAll has processes write their parts to the folder of a writer, as they are before their rows change,
+// and collects them.
 func exportAll(w *checkpoint.Writer, states []exec.State) error {
 	for i, s := range states {
 		name := fmt.Sprintf("process-%d", i)
 		part, err := checkpoint.BeginExport(w.Folder(), name, s, nil)
 		if err != nil {
 			return err
+		}
+		for owner := range s.Plan().Owners() {
+			if s.Exports(owner) {
+				changeRows(s.Table(owner))
+			}
 		}
 		if err := part.Wait(); err != nil {
 			return err

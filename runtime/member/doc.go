@@ -61,6 +61,9 @@
 // of the run instead, which begins from a saved model. If it does not (HostError), they may join again when
 // it is started again.
 //
+// The run also fails, with a LostError, if a process dies before it has written its part of a model, which
+// the host of this part or of the one before has asked for (Plan.Export).
+//
 // # Records
 //
 // Processes send their records to the Host every 100 ms, and say up to which time they have sent all. Clocks

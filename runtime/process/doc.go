@@ -33,7 +33,12 @@
 //
 // A run has several parts if its model is saved on the way. At the end of a part, every process leaves the
 // host and joins that of the next part (ErrContinues). A part is a run like any other, with its own id, so
-// nothing of an earlier part can reach it. The price: connections, roles and executors are made again.
+// nothing of an earlier part can reach it. The price: connections and roles are made again.
+//
+// A process says in its Hello which part's end it holds (Kept). If the next part begins there, the host says
+// so in its Welcome, and the process goes on with its executor: rows, network and optimizers. All others read
+// the model that was saved: a process that was started again, and every process after a loss, or where rows
+// become hot or cold. The rows of the saved model are written behind the training of the next part.
 //
 // Within a part, roles that can restart come back, and a PS can (Options.Redo; package redo). A part that
 // loses another process, or one of these for good, is abandoned. Cluster then begins the next one from the

@@ -41,7 +41,7 @@ func (n *node) makeExecutor(w *member.Welcome) error {
 		return err
 	}
 	if n.executor = n.kept.executor; n.executor != nil && w.Kept {
-		n.executor.ForgetMissed() // the part before has reported them
+		exec.ForgetMissed(n.executor.Model()) // the part before has reported them
 		n.executor.BeginAt(w.Origin.Step)
 		return nil
 	}

@@ -156,7 +156,7 @@ func TestStepsSinceTheCheckpointAreTrainedAgain(t *testing.T) {
 	}
 }
 
-// Processes go on from a checkpoint with what they hold, and do not read it: here nobody could.
+// Processes go on from a checkpoint with what they hold, and do not read it: here none could.
 func TestProcessesDoNotReadWhatTheyHold(t *testing.T) {
 	t.Parallel()
 	for _, mode := range []string{job.Sync, job.Hybrid} {
@@ -185,6 +185,42 @@ func TestProcessesDoNotReadWhatTheyHold(t *testing.T) {
 			got.HotGradients != whole.HotGradients {
 			t.Errorf("%s: %d gradients, %d of hot rows; without a pause %d and %d", mode, a, got.HotGradients,
 				b, whole.HotGradients)
+		}
+	}
+}
+
+// A process that is killed while the processes write a checkpoint loses no step: training goes on from that
+// checkpoint, if all had written it, or from the one before. Nothing of one that is not complete is left.
+func TestProcessDiesWhileACheckpointIsWritten(t *testing.T) {
+	t.Parallel()
+	for _, victim := range []msg.Address{{Role: msg.EmbeddingPS, Index: 1}, {Role: msg.NNWorker}} {
+		folder := t.TempDir()
+		s, o := setting{Training: small(job.Sync), Steps: 120}, saving(folder, job.Sync, 40)
+		var c *Cluster
+		var killed sync.Once
+		save := o.SaveApart
+		o.SaveApart = func(step int, m exec.State, export func(string) ([]string, error)) (train.Unfinished,
+			error) {
+			u, err := save(step, m, export)
+			if step == 80 {
+				killed.Do(func() { _ = c.running(job.Process{victim}).cmd.Process.Kill() })
+			}
+			return u, err
+		}
+		got, err := s.run(t.Context(), o, func(made *Cluster) { c = made })
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.mustEqualSequential(t, got)
+		for _, r := range got.Recoveries {
+			if r.Step != 40 && r.Step != 80 {
+				t.Errorf("recovery %+v", r)
+			}
+		}
+		left, err := filepath.Glob(filepath.Join(folder, "*"))
+		hidden, failed := filepath.Glob(filepath.Join(folder, ".*"))
+		if len(left) != 2 || len(hidden) > 0 || err != nil || failed != nil {
+			t.Errorf("%v and %v are left", left, hidden)
 		}
 	}
 }

@@ -38,9 +38,9 @@ type Cluster interface {
 	// ReadDense copies the part of the dense network that one role holds, from within Callbacks.BeforeStep or
 	// after Train. exec.ModelState.DenseHolders lists the roles that hold parts.
 	ReadDense(ctx context.Context, at msg.Address) (model.Values, error)
-	// Export makes every process begin to write its part of the model, as it is after Train, into a folder that
-	// all can reach: rows to files of their own and all else to files with names. They go on writing while
-	// Train trains from an origin that they hold. The export before must be done.
+	// Export makes every process begin to write its part of the model, as it is after Train, into a folder
+	// that all can reach: rows to files of their own and all else to files with names. They go on writing
+	// while Train trains from an origin that they hold. The export before must be done.
 	Export(ctx context.Context, folder string) (*driver.Export, error)
 	// AwaitExport waits, after Train, until the latest export is done, and returns its error.
 	AwaitExport(ctx context.Context, e *driver.Export) error

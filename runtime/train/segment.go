@@ -259,9 +259,9 @@ func (r *roles) train(ctx context.Context, first, end int) (ended int, drain tim
 }
 
 // drainWhenDue drains a run of roles when training is requested to end or, with SaveAfter, when the model is
-// to be saved, a time after begun is closed, and then not before earlier is closed, if it is not nil: when the
-// model before is saved. The caller calls the function that it returns when the run has ended; that returns
-// whether the model was to be saved.
+// to be saved: a time after begun is closed, and not before earlier is closed, if it is not nil, which is
+// when the model before is saved. The caller calls the function that it returns when the run has ended; that
+// returns whether the model was to be saved.
 func (o *Options) drainWhenDue(part interface{ Drain() }, begun <-chan struct{}, after time.Duration,
 	earlier <-chan struct{}) (ended func() (due bool)) {
 	over, due := make(chan struct{}), false
@@ -295,8 +295,8 @@ func (o *Options) drainWhenDue(part interface{ Drain() }, begun <-chan struct{},
 	}
 }
 
-// awaitEarlier waits until earlier is closed, if it is not nil, and reports whether that was before training is
-// requested to end, or is over.
+// awaitEarlier waits until earlier is closed, if it is not nil, and reports whether that was before training
+// is requested to end, or is over.
 func (o *Options) awaitEarlier(earlier, over <-chan struct{}) bool {
 	if earlier == nil {
 		return true

@@ -107,9 +107,9 @@ type Options struct {
 	interval *interval
 	// Save is called with the number of global steps trained and with the model, which it must not change.
 	Save func(step int, state exec.State) error
-	// SaveApart is Save with Cluster. It makes the processes begin to write their parts of the model by a call
-	// of export, which is that of TrainedApart but returns at once. Training goes on while they write. Another
-	// model that is due by time waits for this one; at a step, and at the end, training waits.
+	// SaveApart is Save with Cluster. It makes the processes begin to write their parts of the model by a
+	// call of export, which is that of TrainedApart but returns at once. Training goes on while they write.
+	// Another model that is due by time waits for this one; at a step, and at the end, training waits.
 	SaveApart func(step int, model exec.State, export func(folder string) (names []string, err error)) (
 		Unfinished, error)
 	// Paused, if not nil, is called after each Save.

@@ -106,8 +106,8 @@ func (a *apart) add() error {
 	return nil
 }
 
-// giveUp ends the writing of a model, if there is one, after an error of the training: it is complete if every
-// process has written its part, and otherwise there is none.
+// giveUp ends the writing of a model, if there is one, after an error of the training: the model is complete
+// if every process has written its part, and otherwise there is none.
 func (a *apart) giveUp() {
 	if a.unfinished == nil {
 		return

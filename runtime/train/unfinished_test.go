@@ -1,0 +1,104 @@
+package train
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"testing"
+
+	"tandem/algo/exec"
+	"tandem/algo/job"
+	"tandem/algo/numeric/batch"
+	"tandem/algo/protocol/msg"
+	"tandem/algo/protocol/role"
+	"tandem/runtime/driver"
+)
+
+// scriptedCluster is a Cluster that trains at once and then does what its script says, a line for each Train.
+type scriptedCluster struct {
+	recordedCluster
+	script []func(written *driver.Export) error // written: the latest export
+	log    []string
+	export *driver.Export
+}
+
+func (c *scriptedCluster) Train(_ context.Context, _ *role.Config, _ *batch.Schema, origin driver.Origin,
+	callbacks driver.Callbacks) error {
+	callbacks.Started()
+	c.log = append(c.log, fmt.Sprintf("from %d, %q, held: %t", origin.Step, origin.Model, origin.Held))
+	next := c.script[0]
+	c.script = c.script[1:]
+	return next(c.export)
+}
+
+func (c *scriptedCluster) Export(_ context.Context, folder string) (*driver.Export, error) {
+	c.export = driver.NewExport(folder)
+	c.export.Begin(msg.Address{Role: msg.EmbeddingPS}, "rows")
+	return c.export, nil
+}
+
+func (c *scriptedCluster) AwaitExport(_ context.Context, e *driver.Export) error {
+	<-e.Done()
+	return e.Err()
+}
+
+// The processes go on with what they hold while a model is written. It is an origin when all have written it,
+// and not before: after a loss training begins with the newest model that is complete.
+func TestOnlyACompleteModelIsAnOrigin(t *testing.T) {
+	const over = "the end of the script"
+	lost := func(*driver.Export) error { return &driver.LostError{Reason: "a process is lost"} }
+	written := func(then func(*driver.Export) error) func(*driver.Export) error {
+		return func(e *driver.Export) error {
+			e.End(msg.Address{Role: msg.EmbeddingPS}, nil)
+			return then(e)
+		}
+	}
+	trained := func(*driver.Export) error { return nil }
+	c := &scriptedCluster{script: []func(*driver.Export) error{trained, written(trained), lost, trained,
+		written(lost), func(*driver.Export) error { return errors.New(over) }}}
+	r := newRows(64*4, 64, 4, 1)
+	_, err := Run(t.Context(), small(job.Hybrid, 1), r, r.all, Options{
+		Cluster: c, SaveEvery: 1, RestartsMax: 1,
+		SetAside: func(string) error { return errors.New("no model is damaged") },
+		SaveApart: func(step int, _ exec.State, export func(string) ([]string, error)) (Unfinished, error) {
+			folder := strconv.Itoa(step)
+			note := func(what string) { c.log = append(c.log, what+" "+folder) }
+			names, err := export(folder)
+			if len(names) != 1 {
+				t.Errorf("files %v", names)
+			}
+			return Unfinished{folder, func() error { note("finish"); return nil },
+				func() { note("discard") }}, err
+		}})
+	if err == nil || err.Error() != over {
+		t.Errorf("error %v", err)
+	}
+	if want := []string{`from 0, "", held: false`, `from 1, "1", held: true`, "finish 1",
+		`from 2, "2", held: true`, "discard 2", `from 1, "1", held: false`, `from 2, "2", held: true`,
+		"finish 2", `from 2, "2", held: false`}; !slices.Equal(c.log, want) {
+		t.Errorf("%q, want %q", c.log, want)
+	}
+}
+
+// A model that a process cannot write ends the training with the reason.
+func TestAModelThatCannotBeWrittenEndsTraining(t *testing.T) {
+	full := errors.New("embedding-ps 0: no space left on device")
+	discarded := false
+	c := &scriptedCluster{script: []func(*driver.Export) error{
+		func(*driver.Export) error { return nil },
+		func(e *driver.Export) error { e.End(msg.Address{Role: msg.EmbeddingPS}, full); return nil },
+	}}
+	r := newRows(64*4, 64, 4, 1)
+	_, err := Run(t.Context(), small(job.Hybrid, 1), r, r.all, Options{
+		Cluster: c, SaveEvery: 1, RestartsMax: 1,
+		SaveApart: func(_ int, _ exec.State, export func(string) ([]string, error)) (Unfinished, error) {
+			_, err := export("folder")
+			return Unfinished{"folder", func() error { return errors.New("finished") },
+				func() { discarded = true }}, err
+		}})
+	if !errors.Is(err, full) || !discarded {
+		t.Errorf("error %v, discarded: %t", err, discarded)
+	}
+}
