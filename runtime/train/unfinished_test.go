@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strconv"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"tandem/algo/exec"
 	"tandem/algo/job"
@@ -101,4 +103,31 @@ func TestAModelThatCannotBeWrittenEndsTraining(t *testing.T) {
 	if !errors.Is(err, full) || !discarded {
 		t.Errorf("error %v, discarded: %t", err, discarded)
 	}
+}
+
+// closedOnDrain is closed by Drain.
+type closedOnDrain chan struct{}
+
+func (c closedOnDrain) Drain() { close(c) }
+
+// A model that is due by time waits until the one before is saved, while training goes on.
+func TestAModelThatIsDueWaitsForTheOneBefore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o := &Options{SaveAfter: time.Second}
+		begun, earlier, part := make(chan struct{}), make(chan struct{}), make(closedOnDrain)
+		ended := o.drainWhenDue(part, begun, o.SaveAfter, earlier)
+		close(begun)
+		time.Sleep(2 * time.Second)
+		synctest.Wait()
+		select {
+		case <-part:
+			t.Error("training ends while a model is written")
+		default:
+		}
+		close(earlier)
+		<-part
+		if !ended() {
+			t.Error("the model was not due")
+		}
+	})
 }
