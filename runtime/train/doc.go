@@ -16,12 +16,17 @@
 // at multiples of a number of steps, saves, and trains on with new roles on the same executor. SaveAfter does
 // so after a time, and an interruption does so once. Package checkpoint says what a pause changes.
 //
+// Processes of a Cluster write the model while they train on (unfinished.go). It is an origin, from which
+// training can begin again, when all of them have written. At any time they write one model: another that is
+// due by time waits, with SaveEvery training waits, and so it does at its end.
+//
 // Hot rows that are chosen again on the way (job.Hot.Every) change their owners between two runs of roles,
 // too (hot.go). The choice follows from the job, the data and the step, so nothing but the end of the roles
 // is agreed, and a training that continues at a step has the rows of one without a pause. In this process
-// rows move from table to table. Processes restart from a checkpoint, and choose at those only: each of them
-// reads the rows that it owns from then on. Counting stands still rather than run beside the training,
-// because it would take the cores of the roles, and a batch.Source need not be safe for two readers.
+// rows move from table to table. Processes choose at checkpoints only. If other rows become hot there, each
+// process waits for the checkpoint, and reads the rows that it owns from then on. Counting stands still
+// rather than run beside the training, because it would take the cores of the roles, and a batch.Source need
+// not be safe for two readers.
 //
 // A run can also be asked to end at a step that was not chosen before (Options.Drain). The loader then asks
 // every rank to offer an end; algorithm and proof are in packages role (drain.go) and search.
