@@ -125,7 +125,9 @@ func Run(ctx context.Context, c Config, kept *Kept) error {
 	}
 	if err = n.member.Leave(err); err != nil {
 		data.Abort()
-		again := n.member.Continues() || c.HostReturn && errors.As(err, new(*member.HostError))
+		// A process that has lost what the others hold joins again, even if the host is slow to say so.
+		again := n.member.Continues() || c.HostReturn && errors.As(err, new(*member.HostError)) ||
+			errors.As(err, new(*driver.LostError))
 		if ended && ctx.Err() == nil && again && n.member.ReadsEnd(stopTimeout) {
 			kept.drop()
 			n.Log(fmt.Sprintf("%v; waiting for the next part of the run", err))
