@@ -27,7 +27,8 @@ Without a command, sim prints a table of modes and numbers of GPUs, row by row.
 Without arguments it takes Persia's net on click logs of Criteo's shape, on the
 cluster of Persia's evaluation with the prices of Persia's own code, 512 samples
 a GPU, in all modes on 1 to 64 GPUs. "sim run" makes one prediction and shows
-what went into it, "sim presets" lists clusters, systems, models and devices,
+what went into it, "sim goodput" says what failures cost and how often to save,
+"sim presets" lists clusters, systems, models and devices,
 "sim train" trains under simulated time, "sim replay" replays recorded runs,
 "sim calibrate" measures a GPU or fits system software to measured steps, and
 "sim validate" judges predictions of published steps.
@@ -82,7 +83,10 @@ func (p *program) command() *cobra.Command {
 	train := p.predictionCommand(trained)
 	train.Use, train.Short = "train", "Train for real, under simulated time"
 	train.Long, train.Example = trainUsage+"\n\n"+job.ModeSettingsHelp(), trainExamples
-	root.AddCommand(run, train, p.replayCommand(), p.presetsCommand(), p.calibrateCommand(),
+	goodput := p.predictionCommand(failing)
+	goodput.Use, goodput.Short = "goodput", "Predict what failures cost, and how often to save"
+	goodput.Long, goodput.Example = goodputUsage+"\n\n"+job.ModeSettingsHelp(), goodputExamples
+	root.AddCommand(run, goodput, train, p.replayCommand(), p.presetsCommand(), p.calibrateCommand(),
 		p.validateCommand())
 	root.SetHelpCommand(&cobra.Command{Hidden: true}) // --help does it
 	cli.Configure(root, p.stdout, p.stderr)

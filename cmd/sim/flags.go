@@ -21,7 +21,11 @@ const (
 	table   kind = iota // predictions of modes on numbers of GPUs
 	single              // one prediction, with all that went into it
 	trained             // trainings under simulated time
+	failing             // one prediction, of a training that fails
 )
+
+// one reports whether a command is about one mode on one number of GPUs.
+func (k kind) one() bool { return k == single || k == failing }
 
 // flags are those of the commands that predict. They change the job only where they are given.
 type flags struct {
@@ -72,6 +76,8 @@ type flags struct {
 	placement  string
 	parameters bool
 	effects    bool
+
+	failures failures // of a training that fails
 }
 
 // register declares the flags of a kind of command, in the order of the help. A default that
@@ -110,7 +116,23 @@ func (f *flags) register(fs *pflag.FlagSet) {
 		"multiply the time of each forward and backward pass by a lognormal factor of "+
 			"mean 1 and this `SIGMA` (default: 0)")
 	f.registerSamples(fs)
-	fs.Uint64Var(&f.seed, "seed", 1, "seed the jitter of all stages")
+	f.registerDisturbances(fs)
+	if f.kind == trained {
+		f.registerTraining(fs)
+	}
+	if f.kind == failing {
+		f.failures.register(fs)
+	}
+	f.registerReport(fs)
+}
+
+// registerDisturbances declares the flags of what is random or does not go as planned, and of the price.
+func (f *flags) registerDisturbances(fs *pflag.FlagSet) {
+	seeded := "the jitter of all stages"
+	if f.kind == failing {
+		seeded += ", and the failures"
+	}
+	fs.Uint64Var(&f.seed, "seed", 1, "seed "+seeded)
 	fs.StringVar(&f.faults, "faults", "", "inject `FAULTS`; see above (default: the job file's, or none)")
 	fs.StringVar(&f.slow, "slow", "", "make `ROLES` slow; see above (default: the job file's, or none)")
 	fs.StringVar(&f.retry, "retry", "", "ask again after this `TIME` without an answer "+
@@ -118,32 +140,41 @@ func (f *flags) register(fs *pflag.FlagSet) {
 	fs.Float64Var(&f.dollars, "dollars-per-gpu-hour", 0,
 		"report the cost at this price of a GPU, its share of the rest of the cluster included "+
 			"(default: the prices of the profiles, in run)")
-	if f.kind == trained {
-		fs.Float64Var(&f.target, "target-auc", 0,
-			"report the time to this AUC of the test rows, and its cost if "+
-				"GPUs have a price")
-		fs.StringVar(&f.every, "evaluate-every", "", `evaluate at this `+"`INTERVAL`"+
-			`, as "50 steps" or 10ms of `+
-			`simulated time (default: the job file's, or about 16 times)`)
-		fs.IntVar(&f.workers, "workers", runtime.GOMAXPROCS(0), "train with this many goroutines")
-		fs.BoolVar(&f.spread, "spread", false,
-			"train at both ends of the hardware's ranges as well, for ranges of seconds")
-	}
-	if f.kind != table {
+}
+
+// registerTraining declares the flags of trainings alone.
+func (f *flags) registerTraining(fs *pflag.FlagSet) {
+	fs.Float64Var(&f.target, "target-auc", 0,
+		"report the time to this AUC of the test rows, and its cost if GPUs have a price")
+	fs.StringVar(&f.every, "evaluate-every", "", `evaluate at this `+"`INTERVAL`"+
+		`, as "50 steps" or 10ms of simulated time (default: the job file's, or about 16 times)`)
+	fs.IntVar(&f.workers, "workers", runtime.GOMAXPROCS(0), "train with this many goroutines")
+	fs.BoolVar(&f.spread, "spread", false,
+		"train at both ends of the hardware's ranges as well, for ranges of seconds")
+}
+
+// registerReport declares the flags of what is written.
+func (f *flags) registerReport(fs *pflag.FlagSet) {
+	if f.kind == single || f.kind == trained {
 		fs.StringVar(&f.trace, "staleness-trace", "",
 			"write the own staleness of the last prediction to this new `FILE`, "+
 				"as delays for train --delay")
 	}
-	if f.kind == single {
+	if f.kind.one() {
 		fs.StringVar(&f.placement, "placement", "", "place the tables on the accelerators as this YAML "+
 			"`FILE` says, and those that it leaves out by cost")
+	}
+	if f.kind == single {
 		fs.BoolVar(&f.effects, "effects", false,
 			"rank the parameters that are not known by their total effect "+
 				"on the throughput; 16 more simulations for each")
 		fs.BoolVar(&f.parameters, "parameters", false,
 			"list all parameters, with their ranges and sources")
 	}
-	fs.StringVar(&f.page, "report", "", "write the report as one page with figures to this new HTML `FILE`")
+	if f.kind != failing {
+		fs.StringVar(&f.page, "report", "",
+			"write the report as one page with figures to this new HTML `FILE`")
+	}
 	fs.BoolVar(&f.json, "json", false, "print one JSON object instead of text")
 }
 
@@ -228,7 +259,7 @@ func (n numbers) Set(text string) error {
 func (f *flags) registerModes(fs *pflag.FlagSet) {
 	other, name := "mode", "modes"
 	switch f.kind {
-	case single:
+	case single, failing:
 		other, name = "modes", "mode"
 		fs.Var(&f.mode, "mode", "simulate this `MODE` (default: hybrid, the job file's, or sync "+
 			"with tables on the accelerators)")
@@ -242,7 +273,7 @@ func (f *flags) registerModes(fs *pflag.FlagSet) {
 			"train in these `MODES` (default: sync,hybrid, or the job file's)")
 		cli.DefaultInText(fs, "modes")
 	}
-	if f.kind != single {
+	if !f.kind.one() {
 		fs.IntSliceVar(&f.gpus, "gpus", []int{1, 2, 4, 8, 16, 64},
 			"simulate these numbers of GPUs, one rank on each (default: "+f.defaultGPUs()+
 				", or the job file's ranks)")
@@ -283,7 +314,7 @@ func (f *flags) registerSamples(fs *pflag.FlagSet) {
 			"confidence interval (default: 5, or 1 with --samples 1)")
 		fs.IntVar(&f.steps, "steps", 0, "measure this many steps (default: until they settle)")
 		cli.DefaultInText(fs, "seeds")
-	case table:
+	case table, failing:
 		fs.IntVar(&f.samples, "samples", coarse, "simulate this many points of what is not known, for each "+
 			"interval; 1 is the middle alone")
 		fs.IntVar(&f.steps, "steps", 0, "measure this many steps (default: until they settle)")
@@ -308,7 +339,7 @@ func (f *flags) defaultGPUs() string {
 
 // normalize gives a single prediction the lists that the other kinds have.
 func (f *flags) normalize(given func(string) bool) {
-	if f.kind != single {
+	if !f.kind.one() {
 		return
 	}
 	if given("mode") {
@@ -321,7 +352,7 @@ func (f *flags) normalize(given func(string) bool) {
 
 // modesFlag is the flag that chooses modes.
 func (f *flags) modesFlag() string {
-	if f.kind == single {
+	if f.kind.one() {
 		return "--mode"
 	}
 	return "--modes"

@@ -32,6 +32,8 @@ func (p *program) fulfil(q *request, given func(string) bool) error {
 		err = q.reportTraining(&text, progress)
 	case single:
 		err = q.reportSingle(&text, progress)
+	case failing:
+		err = q.reportGoodput(&text, p.stderr, given, progress)
 	default:
 		err = q.reportTable(io.MultiWriter(p.stdout, &text), p.stderr, given("gpus"), progress)
 		return cmp.Or(err, q.writePage(text.String()))

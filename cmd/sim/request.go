@@ -144,6 +144,9 @@ func (p *program) settle(q *request, given func(string) bool) error {
 	if err := q.loadPlacement(); err != nil {
 		return err
 	}
+	if err := q.checkFailures(given); err != nil {
+		return err
+	}
 	switch {
 	case given("dense-ps"):
 		q.job.Roles.DensePSs = q.dense
@@ -158,7 +161,7 @@ func (p *program) settle(q *request, given func(string) bool) error {
 		q.notes = append(q.notes, fmt.Sprintf("--network is the rate of one network card: a server has %d, "+
 			"with %v together", cards, q.hardware.Server.Network.Mid))
 	}
-	if q.kind == single {
+	if q.kind.one() {
 		cli.PrintNotes(p.stderr, "sim", q.notes)
 	}
 	if q.net != nil {
@@ -310,7 +313,7 @@ func (q *request) ofFile(given func(string) bool) {
 	case given("mode") || given("modes"):
 	case j.Training.Mode != job.Sequential:
 		q.modes = []string{j.Training.Mode}
-	case q.kind == single:
+	case q.kind.one():
 		q.modes = []string{job.Hybrid}
 	default:
 		q.modes = []string{job.Sync, job.Hybrid}

@@ -24,7 +24,7 @@ const (
 // CheckFaults reports the first crash that a training cannot have: of a role that its mode does not have or,
 // at a position of the ranges, the cluster; or, where no numbers are trained, at a step that no run reaches.
 func CheckFaults(h *cost.Hardware, t job.Job, numbers bool) error {
-	cfg, err := rolesOf(h, &t)
+	cfg, err := Roles(h, &t)
 	if err != nil {
 		return err
 	}

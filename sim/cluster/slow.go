@@ -10,15 +10,15 @@ import (
 
 // CheckSlow reports the first slow role that a training does not have at a position of the ranges.
 func CheckSlow(h *cost.Hardware, t job.Job) error {
-	cfg, err := rolesOf(h, &t)
+	cfg, err := Roles(h, &t)
 	if err != nil {
 		return err
 	}
 	return t.Slow.ValidateRoles(cfg)
 }
 
-// rolesOf returns how many roles of each kind a training has on hardware.
-func rolesOf(h *cost.Hardware, t *job.Job) (*role.Config, error) {
+// Roles returns how many roles of each kind a training has on hardware, and the rule of its mode.
+func Roles(h *cost.Hardware, t *job.Job) (*role.Config, error) {
 	rule, err := t.Rule()
 	if err != nil {
 		return nil, err

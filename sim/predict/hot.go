@@ -87,28 +87,40 @@ type HotPause struct {
 func (h *HotPause) Time() unit.Tick { return h.Pipeline + h.Count + h.Rows }
 
 // PauseForHotRows predicts how long a pause to choose hot rows again is, at the middle of the box and without
-// jitter and faults; nil if the job chooses them once. The time of the pipeline is that of a whole simulated
-// run, less that of its steps at the rate at which they settle.
+// jitter and faults; nil if the job chooses them once.
 func PauseForHotRows(j *Job, improve map[string]float64) (*HotPause, error) {
 	every := j.Job.Rows.Hot.Every
 	if !j.HasHotRows() || every == 0 {
 		return nil, nil
 	}
+	pipeline, err := Pipeline(j, improve)
+	if err != nil {
+		return nil, err
+	}
+	t := j.Job
+	t.Faults = fault.Plan{}
+	p := cost.NewPrices(j.Hardware.Resolve(), &t, j.Layout, &j.Workload, true)
+	return &HotPause{
+		Every: every, Pipeline: pipeline,
+		Count: p.CountHotRows(min(every*t.Training.GlobalBatch, frequent.SamplesAgain(&t.Rows.Hot))),
+		Rows:  p.MoveHotRows(),
+	}, nil
+}
+
+// Pipeline returns the time that a job with roles loses while they drain, and until new ones have filled the
+// pipeline, without jitter and faults. It is that of a whole simulated run, less that of its steps at the
+// rate at which they settle.
+func Pipeline(j *Job, improve map[string]float64) (unit.Tick, error) {
 	t := j.Job
 	t.Faults = fault.Plan{}
 	o := cluster.Options{Improve: improve, Observer: ignored{}, WarmUp: t.Depth() + settleSteps,
 		Measured: settleSteps + t.Depth()}
 	r, err := cluster.Run(j.Hardware, t, j.Layout, j.Workload, o)
 	if err != nil {
-		return nil, err
+		return 0, err
 	}
 	steps := o.WarmUp + o.Measured + r.Depth
-	p := cost.NewPrices(j.Hardware.Resolve(), &t, j.Layout, &j.Workload, true)
-	return &HotPause{
-		Every: every, Pipeline: max(0, r.Elapsed-r.StepTime.Scale(float64(steps))),
-		Count: p.CountHotRows(min(every*t.Training.GlobalBatch, frequent.SamplesAgain(&t.Rows.Hot))),
-		Rows:  p.MoveHotRows(),
-	}, nil
+	return max(0, r.Elapsed-r.StepTime.Scale(float64(steps))), nil
 }
 
 // settleSteps is the number of steps after which a run of roles has settled once its pipeline is full.

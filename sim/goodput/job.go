@@ -1,0 +1,146 @@
+package goodput
+
+import (
+	"errors"
+	"fmt"
+
+	"tandem/algo/protocol/msg"
+	"tandem/algo/protocol/role"
+	"tandem/algo/unit"
+	"tandem/sim/cluster"
+	"tandem/sim/predict"
+	"tandem/sim/system"
+)
+
+// Node is the name of every machine, as a Victim; the other names are those of roles.
+const Node = "node"
+
+// Victim is what can fail in a job: the processes of a role, or the machines of a group.
+type Victim struct {
+	Name  string // of the role, or Node
+	Group string // of machines
+	Count int
+	Consequence
+	GPUs bool // machines with GPUs
+}
+
+// Label names a victim in a table.
+func (v *Victim) Label() string {
+	if v.Group != "" {
+		return v.Group
+	}
+	return v.Name
+}
+
+// Victims returns what can fail in a job. With redo logs, PSs return where their disks remain.
+func Victims(j *predict.Job, redoLogs bool) ([]Victim, error) {
+	h := j.Hardware
+	ranks := j.Roles.Ranks
+	servers := 1
+	if per := j.Cluster.AcceleratorsPerServer; per > 0 {
+		servers = (ranks + per - 1) / per
+	}
+	gpuServers := Victim{Node, "GPU server", servers, GoesBack, true}
+	if h.System.Architecture == system.StepGraph {
+		return []Victim{{msg.NNWorker.String(), "", ranks, GoesBack, false}, gpuServers}, nil
+	}
+	cfg, err := cluster.Roles(h, &j.Job)
+	if err != nil {
+		return nil, err
+	}
+	var all []Victim
+	for r := msg.Role(0); r.Known(); r++ {
+		follows := GoesBack
+		switch {
+		case cfg.CanRestart(r):
+			follows = Returns
+		case role.CanRedo(r) && redoLogs:
+			follows = Redone
+		}
+		if n := int(cfg.Count(r)); n > 0 {
+			all = append(all, Victim{r.String(), "", n, follows, false})
+		}
+	}
+	if h.Colocated() {
+		gpuServers.Group = "this machine"
+		return append(all, gpuServers), nil
+	}
+	machines := []Victim{gpuServers, {Node, "EW host", h.EmbeddingWorkers.Count.Mid, Returns, false},
+		{Node, "PS host", h.EmbeddingPSs.Count.Mid, GoesBack, false},
+		{Node, "dense PS host", len(cfg.DensePSs), GoesBack, false},
+		{Node, "loader host", h.Loaders.Count.Mid, Returns, false}}
+	for _, v := range machines {
+		if v.Count > 0 {
+			all = append(all, v)
+		}
+	}
+	return all, nil
+}
+
+// Size is that of a checkpoint.
+type Size struct {
+	Whole unit.Bytes
+	Part  unit.Bytes // of the host that writes most of it; all hosts write at once
+	Hosts int        // that write rows
+	// Network is the rate of the cards of that host; 0: not known.
+	Network unit.BytesPerSec
+}
+
+// ErrRows is the error of a job whose number of rows is not known.
+var ErrRows = errors.New("the number of embedding rows is not known")
+
+const (
+	valueBytes = 4
+	signBytes  = 8
+)
+
+// SizeOf returns the size of a checkpoint of a job at the middle of what is not known: rows, each with its
+// sign and the state of its optimizer, and the dense network with its own. Of a step graph, every server
+// writes an equal part of the rows.
+func SizeOf(j *predict.Job) (Size, error) {
+	w, h := &j.Workload, j.Hardware
+	if !(w.Rows > 0) {
+		return Size{}, fmt.Errorf("%w, and so the size of a checkpoint", ErrRows)
+	}
+	rows := w.Rows * float64(w.RowBytes+w.RowState+signBytes)
+	params := j.Layout.Params
+	dense := float64(valueBytes * (params + j.Job.Model.Optimizer.StateSize(params)))
+	s := Size{Whole: unit.Bytes(rows + dense), Hosts: 1}
+	group := &h.EmbeddingPSs.Host
+	switch {
+	case h.Colocated():
+		s.Part = s.Whole
+		return s, nil
+	case h.System.Architecture == system.StepGraph:
+		per := j.Cluster.AcceleratorsPerServer
+		s.Hosts, group = (j.Roles.Ranks+per-1)/per, &h.Server
+	default:
+		s.Hosts = max(1, h.EmbeddingPSs.Count.Mid)
+	}
+	s.Part = unit.Bytes(max(rows/float64(s.Hosts), dense/float64(max(1, len(j.DenseShards(j.Layout))))))
+	if group.Network.Given() {
+		s.Network = group.Network.Mid
+	}
+	return s, nil
+}
+
+// Time returns the time to write or read a checkpoint, with storage of a rate for each host.
+func (s *Size) Time(storage unit.BytesPerSec) unit.Tick {
+	rate := storage
+	if s.Network > 0 {
+		rate = min(rate, s.Network)
+	}
+	return unit.Tick(float64(s.Part) / float64(rate) * float64(unit.Second))
+}
+
+// ReplayShare returns the time in which a PS handles its inputs again, as a share of the time in which it has
+// received them. In its redo log they come one after the other, so it is the mean number of its threads that
+// work.
+func ReplayShare(r *predict.Result) (share float64) {
+	for _, use := range r.Stations {
+		if use.Name == "PS threads" || use.Name == "dense PS threads" {
+			share = max(share, use.Busy*use.Servers)
+		}
+	}
+	return share
+}
