@@ -75,7 +75,7 @@ const PerOctave = 4
 // All have the same failures.
 func Best(p *Plan, seed uint64, trainings int) (points []Point, best int) {
 	middle := Young(p.Save+p.Read, p.Between())
-	least, most := max(p.Save+p.Read, unit.Millisecond), p.Length
+	least, most := unit.Millisecond, p.Length
 	for i := -octaves * PerOctave; i <= octaves*PerOctave; i++ {
 		every := middle.Seconds() * math.Exp2(float64(i)/PerOctave)
 		if every < least.Seconds() || every >= most.Seconds() {

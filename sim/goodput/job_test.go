@@ -1,0 +1,94 @@
+package goodput
+
+import (
+	"errors"
+	"testing"
+
+	"tandem/algo/job"
+	"tandem/algo/unit"
+	"tandem/sim/predict"
+)
+
+// jobOn returns a job of a cluster in a mode on 16 GPUs.
+func jobOn(t *testing.T, preset, mode string) *predict.Job {
+	t.Helper()
+	j, _, err := predict.New(predict.Choice{Preset: preset, Mode: mode, GPUs: 16})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return j
+}
+
+// What follows the death of each role is what docs/recovery.md says of it, in every mode: the roles are those
+// of the mode, and redo logs help PSs and the coordinator of backup-workers, but not their machines.
+func TestWhatFollowsTheDeathOfEachRole(t *testing.T) {
+	for mode, want := range map[string]map[string][2]Consequence{ // without and with redo logs
+		job.Hybrid:       {},
+		"ssp":            {"coordinator": {Returns, Returns}, "dense-ps": {GoesBack, Redone}},
+		"backup-workers": {"coordinator": {GoesBack, Redone}},
+	} {
+		want["data-loader"], want["embedding-worker"] = [2]Consequence{}, [2]Consequence{}
+		want["embedding-ps"] = [2]Consequence{GoesBack, Redone}
+		want["nn-worker"] = [2]Consequence{GoesBack, GoesBack}
+		want["GPU server"], want["PS host"] = want["nn-worker"], want["nn-worker"]
+		want["EW host"], want["loader host"] = [2]Consequence{}, [2]Consequence{}
+		if _, dense := want["dense-ps"]; dense {
+			want["dense PS host"] = want["nn-worker"]
+		}
+		for logs, redo := range []bool{false, true} {
+			victims, err := Victims(jobOn(t, "persia-gcp", mode), redo)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(victims) != len(want) {
+				t.Errorf("%s: %+v", mode, victims)
+			}
+			for _, v := range victims {
+				follows, known := want[v.Label()]
+				if !known || v.Consequence != follows[logs] || v.Count < 1 ||
+					v.GPUs != (v.Group == "GPU server") {
+					t.Errorf("%s, redo logs %v: %+v", mode, redo, v)
+				}
+			}
+		}
+	}
+	victims, err := Victims(jobOn(t, "dgx-h100", job.Sync), false)
+	if err != nil || len(victims) != 2 || victims[0].Count != 16 || victims[1].Count != 2 {
+		t.Errorf("of a step graph: %+v, %v", victims, err)
+	}
+}
+
+// A checkpoint has every row with its sign and the state of its optimizer, and the dense network. Hosts write
+// their parts at the same time, each at the rate of its storage or of its cards.
+func TestSizeOfACheckpoint(t *testing.T) {
+	for _, preset := range []string{"persia-gcp", "dgx-h100"} {
+		mode := map[string]string{"persia-gcp": job.Hybrid, "dgx-h100": job.Sync}[preset]
+		j := jobOn(t, preset, mode)
+		s, err := SizeOf(j)
+		if err != nil {
+			t.Fatal(err)
+		}
+		size := j.Model.Size(j.Rows)
+		rows := size.RowBytes + size.StateBytes + 8*size.Rows
+		dense := float64(s.Whole) - rows
+		if least := 4 * float64(j.Layout.Params); dense < least*0.99 || dense > 4*least+1e-6*rows {
+			t.Errorf("%s: %v, of which %.0f bytes of rows; %d parameters", preset, s.Whole, rows,
+				j.Layout.Params)
+		}
+		hosts := map[string]int{"persia-gcp": j.Hardware.EmbeddingPSs.Count.Mid, "dgx-h100": 2}[preset]
+		if s.Hosts != hosts || s.Part < unit.Bytes(rows/float64(hosts)) {
+			t.Errorf("%s: %+v; want %d hosts", preset, s, hosts)
+		}
+		if got, want := s.Time(1e6).Seconds(), float64(s.Part)/1e6; got < 0.99*want || got > 1.01*want {
+			t.Errorf("%s: %v at 1 MB/s", preset, s.Time(1e6))
+		}
+		if fast := s.Time(1e15).Seconds(); s.Network == 0 || fast < 0.99*float64(s.Part)/float64(s.Network) {
+			t.Errorf("%s: %v s, faster than the network cards", preset, fast)
+		}
+	}
+	j := jobOn(t, "persia-gcp", job.Hybrid)
+	j.Workload.Rows = 0
+	if _, err := SizeOf(j); !errors.Is(err, ErrRows) {
+		t.Errorf("of an unknown number of rows: %v", err)
+	}
+}
