@@ -26,6 +26,7 @@ type failingReport struct {
 	estimate goodput.Estimate
 	points   []goodput.Point // of intervals; none without checkpoints
 	best     int
+	auto     float64  // useful share where the runtime chooses
 	price    *float64 // dollars an hour; nil if not known
 	noPrice  string   // why it is not known
 }
@@ -85,8 +86,11 @@ func (d *failingReport) simulate() (err error) {
 		if p.Every, err = q.failures.interval(d); err != nil {
 			return err
 		}
-		middle := min(goodput.Young(p.Save+p.Read, p.Between()), p.Length)
-		d.points, d.best = goodput.Best(p, q.seed, d.trainings(max(middle, p.Save+p.Read)))
+		middle := max(min(goodput.Young(p.Save+p.Read, p.Between()), p.Length), p.Save+p.Read)
+		d.points, d.best = goodput.Best(p, q.seed, d.trainings(middle))
+		chosen := *p
+		chosen.Auto = true
+		d.auto = goodput.Simulations(&chosen, q.seed, d.trainings(middle)).Share
 		if p.Every == 0 {
 			p.Every = d.points[d.best].Every
 		}
@@ -266,6 +270,8 @@ func (d *failingReport) writeIntervals(w io.Writer) {
 	least, most := goodput.Within(d.points, d.best, flat)
 	cli.Paragraph(w, fmt.Sprintf("Best: every %s, %s lost. From %s to %s, at most 1 %% of the time "+
 		"more is lost.", span(best.Every), part(1-best.Share), span(least), span(most)), "")
+	fmt.Fprintf(w, "By train --checkpoint-every auto, which has to see failures first, %s lost.\n",
+		part(1-d.auto))
 	between := p.Between()
 	if between == unit.Forever || p.Save+p.Read == 0 {
 		return

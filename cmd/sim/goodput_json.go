@@ -54,6 +54,7 @@ type bestInterval struct {
 	Flat  [2]float64    `json:"within_1_percent_s"`
 	Young intervalShare `json:"young"`
 	Daly  intervalShare `json:"daly"`
+	Auto  float64       `json:"auto_useful_share"` // where the runtime chooses
 }
 
 type failureDocument struct {
@@ -110,5 +111,5 @@ func (d *failingReport) bestInterval() *bestInterval {
 	pause := p.Save + p.Read
 	return &bestInterval{intervalShare{best.Every.Seconds(), best.Share},
 		[2]float64{least.Seconds(), most.Seconds()}, at(goodput.Young(pause, p.Between())),
-		at(goodput.Daly(pause, p.Between()))}
+		at(goodput.Daly(pause, p.Between())), d.auto}
 }

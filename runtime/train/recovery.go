@@ -60,7 +60,7 @@ func (a *apart) recover(ctx context.Context, err error) error {
 		}
 		a.origins = a.origins[:last]
 	} else {
-		o.interval.losses++
+		o.interval.Losses++
 	}
 	from := a.origins[len(a.origins)-1]
 	from.counted.restore(a.result)

@@ -22,7 +22,8 @@
 //
 // # The best interval
 //
-// Best tries intervals around Young's, with the same failures for each. Young's and Daly's formulas are the
+// Best tries intervals around Young's, with the same failures for each. With Plan.Auto the training chooses,
+// by the rule of the runtime, which has to see failures first. Young's and Daly's formulas are the
 // same model at its first order and in closed form, for failures that all go back; a test compares Simulate
 // with them.
 //

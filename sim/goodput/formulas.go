@@ -27,7 +27,8 @@ func (p *Plan) Between() unit.Tick {
 
 // Young returns the interval between checkpoints that loses least, to first order, for a pause and a mean
 // time between failures (J. W. Young, "A first order approximation to the optimum checkpoint interval",
-// Communications of the ACM 17, 1974). It is the rule of --checkpoint-every auto of package runtime/train.
+// Communications of the ACM 17, 1974). Package saving
+// applies it to the failures that a training has seen.
 func Young(pause, between unit.Tick) unit.Tick {
 	return unit.Tick(math.Min(math.Sqrt(2*float64(pause)*float64(between)), float64(unit.Forever/2)))
 }

@@ -81,6 +81,23 @@ func TestBestIntervalIsYoungs(t *testing.T) {
 	}
 }
 
+// A training that chooses its interval by what it has seen comes close to the best one, once it has seen
+// enough. Before, it saves too rarely.
+func TestAutoComesCloseToTheBest(t *testing.T) {
+	p := alike(0, unit.Second, 0, unit.Hour, 200)
+	points, best := Best(p, 1, 20)
+	p.Auto = true
+	if auto := Simulations(p, 1, 20).Share; auto < points[best].Share-0.003 {
+		t.Errorf("%.4f useful, at best %.4f", auto, points[best].Share)
+	}
+	soon := alike(0, unit.Second, 0, 30*unit.Second, 20) // minutes: nearly all is the assumption
+	points, best = Best(soon, 1, 50)
+	soon.Auto = true
+	if auto := Simulations(soon, 1, 50).Share; auto > points[best].Share-0.05 {
+		t.Errorf("%.4f useful of a training of minutes, at best %.4f", auto, points[best].Share)
+	}
+}
+
 // A process that returns costs what it takes to notice and start it. One with a redo log also reads the
 // checkpoint, and handles again half an interval of inputs on average; steps are done again only if it dies
 // while training stands still.

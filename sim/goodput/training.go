@@ -4,6 +4,7 @@ import (
 	"math/rand/v2"
 
 	"tandem/algo/rng"
+	"tandem/algo/saving"
 	"tandem/algo/unit"
 )
 
@@ -38,6 +39,8 @@ func (k *Kind) rate() float64 { return float64(k.Count) / float64(k.Between) }
 type Plan struct {
 	Length unit.Tick // of the training, if nothing failed and nothing was saved
 	Every  unit.Tick // from the beginning of a part to its end; 0: there are no checkpoints
+	// Auto lets the training choose when a part ends, as package saving does; Every is then not used.
+	Auto   bool
 	Save   unit.Tick // training stands still until the model is written …
 	Read   unit.Tick // … and until all roles have read it; also where all go back
 	Notice unit.Tick // from a failure until it is noticed
@@ -93,11 +96,12 @@ type training struct {
 	draw     *rand.Rand
 	rates    []float64 // of failures, sums over the kinds so far
 	now      unit.Tick
-	next     unit.Tick // when the next failure comes
-	saved    unit.Tick // training that the newest checkpoint contains
-	since    unit.Tick // training after it
-	due      unit.Tick // when the part ends
-	repeats  int       // times that training began again with the newest checkpoint
+	next     unit.Tick       // when the next failure comes
+	saved    unit.Tick       // training that the newest checkpoint contains
+	since    unit.Tick       // training after it
+	due      unit.Tick       // when the part ends
+	chooser  saving.Interval // of the ends of parts
+	repeats  int             // times that training began again with the newest checkpoint
 	failures int
 }
 
@@ -139,7 +143,11 @@ func (t *training) hopeless() bool {
 // begin begins a part.
 func (t *training) begin() {
 	t.due = unit.Forever
-	if every := t.plan.Every; every > 0 && every < unit.Forever-t.now {
+	every := t.plan.Every
+	if t.plan.Auto {
+		every = t.chooser.Next(t.now, t.repeats)
+	}
+	if every > 0 && every < unit.Forever-t.now {
 		t.due = t.now + every
 	}
 }
@@ -188,6 +196,7 @@ func (t *training) save() {
 	}
 	t.saved, t.since, t.repeats = t.saved+t.since, 0, 0
 	t.Saved++
+	t.chooser.Cost = max(t.plan.Save+t.plan.Read, unit.Millisecond)
 	if t.pause(t.plan.Read) {
 		t.begin()
 	}
@@ -271,6 +280,7 @@ func (t *training) goBack(k *Kind) {
 		t.Lost[Again] += t.since
 		t.since = 0
 		t.repeats++
+		t.chooser.Losses++
 		t.Repeats = max(t.Repeats, t.repeats)
 		phases := t.plan.recovery(&Kind{Consequence: GoesBack, Restart: k.Restart}, 0)
 		k = nil

@@ -1,0 +1,46 @@
+package saving
+
+import (
+	"math"
+
+	"tandem/algo/unit"
+)
+
+// Interval chooses when a model is saved, from what saving it costs and how often processes are lost: by
+// Young's formula, √(2 · cost · mean time between losses), which loses least to pauses and to steps that are
+// trained again (J. W. Young, "A first order approximation to the optimum checkpoint interval",
+// Communications of the ACM 17, 1974).
+type Interval struct {
+	Cost   unit.Tick // of the latest pause; 0 before the first
+	Losses int       // after which training has begun again
+}
+
+const (
+	// The mean time between losses is estimated as if a tenth of a loss had been seen before, in a tenth of
+	// this time: what was seen outweighs it from the first loss on.
+	lossPrior  = 6 * unit.Hour
+	priorShare = 0.1
+	// costPrior stands for the cost before the first pause.
+	costPrior = unit.Second
+	// Unless losses come faster, pauses take at most a tenth of the time. The model is saved once an hour at
+	// least.
+	pausesLeast = 10
+	intervalMin = 5 * unit.Second
+	intervalMax = unit.Hour
+	// firstMax bounds the time until the first pause, from which the cost is known.
+	firstMax = 10 * unit.Second
+)
+
+// Next returns the time until the model is saved, in a training that began a time ago, and has begun again a
+// number of times since the model was saved.
+func (v *Interval) Next(ago unit.Tick, restarts int) unit.Tick {
+	cost, most := v.Cost, intervalMax
+	if cost == 0 {
+		cost, most = costPrior, firstMax
+	}
+	seen := ago.Seconds() + priorShare*lossPrior.Seconds()
+	between := seen / (float64(v.Losses) + priorShare)
+	best := unit.Tick(math.Sqrt(2*cost.Seconds()*between) * float64(unit.Second))
+	best = min(max(best, pausesLeast*cost, intervalMin), most)
+	return best >> min(restarts, 8) // losses come faster than the model is saved
+}
