@@ -57,6 +57,31 @@ func TestLostTimeIsYoungsAndDalys(t *testing.T) {
 	}
 }
 
+// Young's interval loses least by his approximation, and Daly's by his equation, than any of a grid.
+func TestFormulasLoseLeast(t *testing.T) {
+	const pause, between = 100.0, 5000.0 // seconds
+	tick := func(s float64) unit.Tick { return unit.Tick(s * 1e9) }
+	young := func(τ float64) float64 { return pause/τ + τ/(2*between) }
+	daly := func(τ float64) float64 { return math.Expm1((τ+pause)/between) / τ }
+	for name, x := range map[string]struct {
+		lost func(τ float64) float64
+		at   float64
+	}{
+		"Young": {young, Young(tick(pause), tick(between)).Seconds()},
+		"Daly":  {daly, Daly(tick(pause), tick(between)).Seconds()},
+	} {
+		for τ := pause; τ < between; τ *= 1.01 {
+			if x.lost(τ) < 0.99999*x.lost(x.at) {
+				t.Fatalf("%s: every %.1f s loses %.6f, every %.1f s %.6f", name, x.at, x.lost(x.at), τ,
+					x.lost(τ))
+			}
+		}
+	}
+	if got := Daly(3*unit.Second, unit.Second); got != unit.Second {
+		t.Errorf("a pause longer than twice the time between failures: every %v", got)
+	}
+}
+
 // The best interval is Young's, and Daly's, where their assumptions hold, and close to Daly's where pauses
 // are long. Around it the share of the time hardly changes.
 func TestBestIntervalIsYoungs(t *testing.T) {
@@ -147,7 +172,13 @@ func TestHopelessTrainingsAreGivenUp(t *testing.T) {
 	for c := Returns; c <= GoesBack; c++ {
 		p := &Plan{Length: unit.Hour, Every: unit.Minute, Save: unit.Second, Read: unit.Second, Replay: 1,
 			Kinds: []Kind{{"process", 1_000_000, 100 * unit.Hour, c, unit.Minute}}}
-		if r := Simulate(p, 1); !r.GivenUp || r.Useful+sum(&r) != r.Wall {
+		p.Kinds[0].Between = unit.Hour // 278 failures in a second
+		failures := 0
+		r := Simulate(p, 1)
+		for _, n := range r.Deaths {
+			failures += n
+		}
+		if !r.GivenUp || r.Useful+sum(&r) != r.Wall || failures > failuresMax {
 			t.Errorf("%v: %+v", c, r)
 		}
 	}
