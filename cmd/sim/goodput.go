@@ -146,12 +146,16 @@ func short(x float64) string {
 
 // part writes a share of the time in percent: with two digits if it is small.
 func part(share float64) string {
-	if x := 100 * share; x > 0 && x < 0.095 {
+	switch x := 100 * share; {
+	case x > 0 && x < 0.001:
+		return "< 0.001 %"
+	case x >= 0.001 && x < 0.095:
 		return fmt.Sprintf("%.2g %%", x)
-	} else if x > 99.9 && x < 100 {
+	case x > 99.9 && x < 100:
 		return fmt.Sprintf("%.4g %%", x)
+	default:
+		return fmt.Sprintf("%.1f %%", x)
 	}
-	return fmt.Sprintf("%.1f %%", 100*share)
 }
 
 // writeText writes the report for a reader.
@@ -168,7 +172,7 @@ func (d *failingReport) writeText(w io.Writer) error {
 	mean, low, high := d.rates()
 	line("ideal", "%s samples/s, if nothing fails and nothing is saved", rate(d.Mid.Throughput))
 	least, most := goodput.Range(e.Shares)
-	line("goodput", "%s samples/s, %s of it; %s to %s in single trainings", rate(mean), part(e.Share),
+	line("goodput", "%s samples/s, %s of it; %s to %s a training", rate(mean), part(e.Share),
 		part(least), part(most))
 	line("", "%s to %s, with what is not known of the speed", rate(low), rate(high))
 	if d.price != nil {
@@ -217,7 +221,7 @@ func (d *failingReport) writeLost(w io.Writer) {
 	e := &d.estimate
 	fmt.Fprintf(w, "\nLost, %s of the time:\n", part(1-e.Share))
 	for c, share := range e.Lost {
-		fmt.Fprintf(w, "  %-17s %7s\n", goodput.Cause(c), part(share))
+		fmt.Fprintf(w, "  %-17s %9s\n", goodput.Cause(c), part(share))
 	}
 	if e.GivenUp > 0 {
 		cli.Paragraph(w, fmt.Sprintf("%d of %s did not end: failures come faster than training recovers. "+
@@ -278,8 +282,8 @@ func (d *failingReport) writeIntervals(w io.Writer) {
 	}
 	pause := p.Save + p.Read
 	young, daly := goodput.Young(pause, between), goodput.Daly(pause, between)
-	fmt.Fprintf(w, "By Young's formula every %s, %s lost; by Daly's every %s, %s.\n", span(young),
-		part(1-d.shareAt(young)), span(daly), part(1-d.shareAt(daly)))
+	cli.Paragraph(w, fmt.Sprintf("By Young's formula every %s, %s lost; by Daly's every %s, %s.", span(young),
+		part(1-d.shareAt(young)), span(daly), part(1-d.shareAt(daly))), "")
 }
 
 // shareAt returns the useful part of the time with an interval.
