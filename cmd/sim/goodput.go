@@ -174,7 +174,9 @@ func (d *failingReport) writeText(w io.Writer) error {
 	least, most := goodput.Range(e.Shares)
 	line("goodput", "%s samples/s, %s of it; %s to %s a training", rate(mean), part(e.Share),
 		part(least), part(most))
-	line("", "%s to %s, with what is not known of the speed", rate(low), rate(high))
+	if len(d.Samples) > 0 {
+		line("", "%s to %s, with what is not known of the speed", rate(low), rate(high))
+	}
 	if d.price != nil {
 		ideal := *d.price / 3600 / d.Mid.Throughput * 1e9
 		line("cost", "$ %s for 10⁹ samples, $ %s if nothing fails", digits(ideal/e.Share), digits(ideal))
