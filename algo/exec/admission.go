@@ -105,6 +105,9 @@ func (a *Admission) checkContent(m msg.Message, payload Payload) (unit.Bytes, er
 		if mixed, ok := payload.(*MixedRows); ok && m.Kind == msg.Embeddings && a.hasHotRows() {
 			return unit.Bytes(mixed.Size()), mixed.check(m, a)
 		}
+		if a.plan.AllOnRanks() && m.Kind != msg.Rows {
+			return checkOnRanks(a, m, payload)
+		}
 		if values, ok := payload.(Values); ok && !(m.Kind == msg.Embeddings && a.hasHotRows()) {
 			want := int(m.Samples) * a.width
 			switch {
@@ -125,6 +128,22 @@ func (a *Admission) checkContent(m msg.Message, payload Payload) (unit.Bytes, er
 		}
 	}
 	return 0, fmt.Errorf("type: %T is not that of %v", payload, m.Kind)
+}
+
+// checkOnRanks is checkContent of Embeddings and PutGradients where the ranks have all rows: ids come to the
+// rank, and no gradient goes back.
+func checkOnRanks(a *Admission, m msg.Message, payload Payload) (unit.Bytes, error) {
+	switch payload := payload.(type) {
+	case *IDs:
+		if m.Kind == msg.Embeddings {
+			return unit.Bytes(payload.Size()), a.checkIDs(m, payload)
+		}
+	case Values:
+		if m.Kind == msg.PutGradients {
+			return unit.Bytes(payload.Size()), a.checkCount(payload.Values, 0)
+		}
+	}
+	return 0, fmt.Errorf("type: %T is not that of %v where ranks have the rows", payload, m.Kind)
 }
 
 func (a *Admission) checkIDs(m msg.Message, ids *IDs) error {
@@ -266,13 +285,16 @@ func checkSame(m msg.Message, put, looked int) error {
 func valuesOf(n *numerics, s *Store, m msg.Message) (count int, known bool) {
 	h := role.Handle{Kind: role.RoutedIDs, Rank: m.Rank, Step: m.Step}
 	switch routed, here := find[*resolved](s, h); {
+	case here && routed.ids != nil:
+		return 0, true // the rank has all rows
 	case m.Kind == msg.Rows && here:
 		return len(routed.ShardSigns(int(m.From.Index))) * n.dim, true
 	case m.Kind == msg.PutGradients && here:
 		return n.gradValues(routed), true
 	}
 	h.Kind = role.BatchSamples
-	if part, here := find[*batch.Part](s, h); m.Kind == msg.Embeddings && here && !n.hasHotRows() {
+	if part, here := find[*batch.Part](s, h); m.Kind == msg.Embeddings && here && !n.hasHotRows() &&
+		!n.plan.AllOnRanks() {
 		return part.Samples * n.width, true
 	}
 	return 0, false
@@ -318,6 +340,9 @@ func (a *Admission) FrameMax(m msg.Message) unit.Bytes {
 		most = unit.Bytes(a.signsMax(m) * (8 + 4*a.dim))
 	case msg.Embeddings, msg.PutGradients:
 		most = 4 * samples * unit.Bytes(a.width)
+		if m.Kind == msg.Embeddings && a.plan.AllOnRanks() {
+			most = samples * slots * (8*idsMax + 4)
+		}
 		if m.Kind == msg.Embeddings && a.hasHotRows() {
 			most += unit.Bytes(a.signsMax(m)*4*(2+a.dim)) + 4*slots*(samples+1)
 		}

@@ -24,6 +24,7 @@ type resolved struct {
 	// Where rows are hot, mixed has the bags with hot rows, and places these rows in shard.Hot.Signs.
 	mixed  *route.Mixed
 	places []int32
+	ids    *IDs // of the batch, where the rank resolves them: no PS has a row then
 }
 
 // split resolves the ids of a batch to signs by PS.
@@ -33,7 +34,12 @@ func (w *embeddingWorkerWork) split(i item) (role.Result, error) {
 	if err != nil {
 		return role.Result{}, err
 	}
-	routed := &resolved{Routed: route.RouteOn(w.numerics.pool, w.schema, part, w.plan)}
+	var routed *resolved
+	if w.plan.AllOnRanks() {
+		routed = &resolved{Routed: &route.Routed{Bounds: make([]int32, w.plan.Owners()+1)}, ids: ids}
+	} else {
+		routed = &resolved{Routed: route.RouteOn(w.numerics.pool, w.schema, part, w.plan)}
+	}
 	if hot := w.plan.Hot(); w.hasHotRows() {
 		routed.mixed = routed.Mixed(w.schema)
 		for _, sign := range routed.ShardSigns(w.plan.Servers()) {
@@ -60,6 +66,10 @@ func (w *embeddingWorkerWork) split(i item) (role.Result, error) {
 // pool joins the rows of all PSs and pools them.
 func (w *embeddingWorkerWork) pool(i item) (role.Result, error) {
 	routed := get[*resolved](i.store, i.Reads[0])
+	if routed.ids != nil {
+		i.store.set(i.Makes[0], routed.ids)
+		return role.Result{Bytes: unit.Bytes(routed.ids.Size())}, nil
+	}
 	var rows []float32
 	for shard := range routed.signs {
 		n := len(routed.ShardSigns(shard))
@@ -95,6 +105,9 @@ func (w *embeddingWorkerWork) pool(i item) (role.Result, error) {
 
 // gradValues returns the number of gradients of pooled embeddings that the rank of a batch sends.
 func (n *numerics) gradValues(routed *resolved) int {
+	if routed.ids != nil {
+		return 0 // the rank keeps them
+	}
 	if routed.mixed != nil {
 		return routed.mixed.GradValues()
 	}
@@ -104,6 +117,14 @@ func (n *numerics) gradValues(routed *resolved) int {
 // merge computes row gradient sums, by PS, from the gradients of pooled embeddings.
 func (w *embeddingWorkerWork) merge(i item) (role.Result, error) {
 	routed := get[*resolved](i.store, i.Reads[0])
+	if routed.ids != nil {
+		puts := make([]*Put, w.plan.Servers())
+		for server := range puts {
+			puts[server] = &Put{Samples: int(i.Samples), Sums: compress.Pack(w.job.Wire.Precision, nil)}
+		}
+		i.store.set(i.Makes[0], puts)
+		return role.Result{}, nil
+	}
 	packed := get[compress.Values](i.store, i.Reads[1])
 	grads, err := packed.Unpack(w.gradValues(routed))
 	if err != nil {

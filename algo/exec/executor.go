@@ -73,7 +73,8 @@ func NewLocal(
 	if err != nil {
 		return nil, err
 	}
-	c := dense.Config{Job: &n.job, Rule: rule, Engine: engine, Here: here, Pool: n.pool}
+	c := dense.Config{Job: &n.job, Rule: rule, Engine: engine, Here: here, Pool: n.pool,
+		Rows: rowsOnGPU(&n.job, schema)}
 	if m.Trainer != nil {
 		if c.Trainer, err = m.Trainer(engine); err != nil {
 			return nil, err
@@ -83,10 +84,15 @@ func NewLocal(
 	if err != nil {
 		return nil, err
 	}
+	onGPU, err := newGPURows(n, strategy, here)
+	if err != nil {
+		return nil, err
+	}
 	e := &Executor{
 		numerics: n, work: map[role.WorkKind]workFunc{}, dense: strategy,
-		ranks:     &nnWorkerWork{numerics: n, reportLoss: m.ReportLoss},
-		model:     &ModelState{numerics: n, engine: engine, shards: shards, hot: hot, dense: strategy},
+		ranks: &nnWorkerWork{numerics: n, onGPU: onGPU, reportLoss: m.ReportLoss},
+		model: &ModelState{numerics: n, engine: engine, shards: shards, hot: hot, onGPU: onGPU,
+			dense: strategy},
 		admission: newAdmission(n, shards, strategy, engine.Layout(), rule.Dense().Quorum > 0),
 	}
 	for _, of := range []interface {

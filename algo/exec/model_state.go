@@ -21,14 +21,15 @@ type ModelState struct {
 	engine   model.Engine
 	shards   []*embedding.Shard // by PS; nil if the PS is in another process
 	hot      *hotRows           // of the ranks of this process; nil: none
+	onGPU    *gpuRows           // of the rank, if it is in this process; nil: PSs have the rows
 	dense    dense.Strategy
 }
 
 // Layout returns the layout of the dense network.
 func (m *ModelState) Layout() *model.Layout { return m.engine.Layout() }
 
-// Tables returns the tables of the embedding PSs of this process, in PS order, and that of hot rows, if rank
-// 0 is in this process.
+// Tables returns the tables of the embedding PSs of this process, in PS order, and that of hot rows, or a
+// copy of those on the GPU, if rank 0 is in this process.
 func (m *ModelState) Tables() []*table.Table {
 	var tables []*table.Table
 	for _, s := range m.shards {
@@ -38,6 +39,9 @@ func (m *ModelState) Tables() []*table.Table {
 	}
 	if m.hot.atRankZero() {
 		tables = append(tables, m.hot.rows.Table())
+	}
+	if m.onGPU != nil {
+		tables = append(tables, m.onGPU.table())
 	}
 	return tables
 }
@@ -56,6 +60,10 @@ func (m *ModelState) Missed() (all histogram.Histogram, hot uint64) {
 		missed := m.hot.rows.Missed()
 		all.Merge(&missed)
 		hot = missed.Count()
+	}
+	if m.onGPU != nil {
+		missed := m.onGPU.missed()
+		all.Merge(&missed)
 	}
 	return all, hot
 }
@@ -80,13 +88,13 @@ func (m *ModelState) Weights(at msg.Address) model.Weights { return m.dense.Weig
 
 // Digest returns a fingerprint of the parameters that a role holds: the rows of an embedding PS, or the
 // Weights of another role; 0 if it holds none, or on a device that has failed. That of the PS after the last
-// is of the hot rows, which the ranks of this process hold.
+// is of the rows that the ranks of this process hold.
 func (m *ModelState) Digest(at msg.Address) uint64 {
 	if at.Role == msg.EmbeddingPS && int(at.Index) == len(m.shards) {
-		if m.hot == nil {
-			return 0
+		if rows := rowsOnRanks(m); rows != nil {
+			return rows.Digest()
 		}
-		return m.hot.rows.Table().Digest()
+		return 0
 	}
 	if at.Role == msg.EmbeddingPS {
 		return m.shards[at.Index].Table().Digest()
@@ -100,6 +108,17 @@ func (m *ModelState) Digest(at msg.Address) uint64 {
 		return 0
 	}
 	return state.Digest()
+}
+
+// rowsOnRanks returns the rows that the ranks of this process have, or nil.
+func rowsOnRanks(m *ModelState) *table.Table {
+	switch {
+	case m.onGPU != nil:
+		return m.onGPU.table()
+	case m.hot != nil:
+		return m.hot.rows.Table()
+	}
+	return nil
 }
 
 // RecordedDigest returns the digest with which the recording of a role ends: its Digest and, for an NN
@@ -143,6 +162,9 @@ func (m *ModelState) JoinDense(parts []model.Values) model.Values {
 // ReadRows implements evaluation.State, for a PS of this process, or for its ranks if the server is
 // shard.Plan.Servers.
 func (m *ModelState) ReadRows(server int, signs []uint64, dst []float32) error {
+	if server == len(m.shards) && m.onGPU != nil {
+		return m.onGPU.readTrained(signs, dst)
+	}
 	if server == len(m.shards) {
 		m.hot.snapshot(signs, dst)
 		return nil

@@ -13,6 +13,7 @@ type nnWorkerWork struct {
 	*numerics
 	dense      dense.Strategy
 	hot        *hotRows // nil: no row is hot
+	onGPU      *gpuRows // nil: PSs have the rows that are not hot
 	reportLoss func(lossSum float64, samples int)
 }
 
@@ -33,6 +34,9 @@ func (w *nnWorkerWork) byKind() map[role.WorkKind]workFunc {
 
 func (w *nnWorkerWork) forward(i item) (role.Result, error) {
 	part := get[*batch.Part](i.store, i.Reads[0])
+	if w.onGPU != nil {
+		return w.forwardOnGPU(i, part)
+	}
 	pooled, err := w.pooled(i, part)
 	if err != nil {
 		return role.Result{}, err
@@ -49,6 +53,15 @@ func (w *nnWorkerWork) forward(i item) (role.Result, error) {
 		return role.Result{}, err
 	}
 	w.reportLoss(replica.Loss(), part.Samples)
+	return role.Result{}, nil
+}
+
+// forwardOnGPU is forward where the replica has the rows.
+func (w *nnWorkerWork) forwardOnGPU(i item, part *batch.Part) (role.Result, error) {
+	if err := w.onGPU.forward(i, part); err != nil {
+		return role.Result{}, w.withAdvice(err)
+	}
+	w.reportLoss(w.dense.Replica(i.Rank).Loss(), part.Samples)
 	return role.Result{}, nil
 }
 

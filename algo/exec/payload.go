@@ -71,8 +71,8 @@ func (m *MixedRows) Size() int {
 // statistics.
 type DenseShard []float32
 
-// IDs is the payload of IDFeatures: the id features of a rank's part of a
-// batch, in Columns or Packed.
+// IDs is the payload of IDFeatures: the id features of a rank's part of a batch, in Columns or Packed. Where
+// the ranks have all rows, an EW passes it on as the payload of Embeddings.
 type IDs struct {
 	Samples    int
 	FirstGroup int
@@ -168,6 +168,9 @@ func (e *Executor) payload(s *Store, m msg.Message, h role.Handle) Payload {
 	case msg.Embeddings:
 		if mixed, is := find[*MixedRows](s, h); is {
 			return mixed
+		}
+		if ids, is := find[*IDs](s, h); is {
+			return ids
 		}
 		return Values{get[compress.Values](s, h)}
 	case msg.PutGradients:

@@ -18,12 +18,13 @@ type State interface {
 	// Plan says who owns which row.
 	Plan() shard.Plan
 	// Table returns the rows of an owner, or nil if this process does not have them. Every process with ranks
-	// has the hot rows.
+	// has the hot rows. Of rows on a GPU it returns a copy, to which those of an untrained state are added.
 	Table(owner int) *table.Table
 	// Exports reports whether this process saves the rows of an owner: those of its embedding PSs, and the
 	// hot rows if it has rank 0. It has a Table of them.
 	Exports(owner int) bool
-	// ExportDense returns copies of what the roles of this process hold of the dense network.
+	// ExportDense returns copies of what the roles of this process hold of the dense network, or the error of
+	// a device, that of a Table before included.
 	ExportDense() ([]dense.Part, error)
 	// ImportDense replaces what the roles of this process hold by their shares of the network that parts
 	// make up.
@@ -42,10 +43,7 @@ func (r roleState) Plan() shard.Plan { return r.numerics.plan }
 // Table returns the rows of an owner, or nil if this process does not have them.
 func (r roleState) Table(owner int) *table.Table {
 	if owner == len(r.shards) {
-		if r.hot == nil {
-			return nil
-		}
-		return r.hot.rows.Table()
+		return rowsOnRanks(r.ModelState)
 	}
 	if s := r.shards[owner]; s != nil {
 		return s.Table()
@@ -56,13 +54,16 @@ func (r roleState) Table(owner int) *table.Table {
 // Exports reports whether this process saves the rows of an owner.
 func (r roleState) Exports(owner int) bool {
 	if owner == len(r.shards) {
-		return r.hot.atRankZero()
+		return r.onGPU != nil || r.hot.atRankZero()
 	}
 	return r.shards[owner] != nil
 }
 
 // ExportDense returns copies of the parts of the dense network that roles of this process hold.
 func (r roleState) ExportDense() (parts []dense.Part, err error) {
+	if err := r.onGPU.failed(); err != nil {
+		return nil, err
+	}
 	for _, at := range r.DenseHolders() {
 		if r.Weights(at) == nil {
 			continue

@@ -76,6 +76,10 @@ type Rows struct {
 	Precision string `yaml:"precision"`
 	// Hot says which rows every rank holds.
 	Hot Hot `yaml:"hot,omitempty"`
+	// Placement is where rows are: RowsOnPSs or RowsOnGPU. On a GPU, Capacity and Memory are those of the
+	// GPU, and one of them is needed: memory for all rows is taken before training. It needs mode sync or
+	// hybrid, one rank, and model.device: cuda. PSs then have no rows.
+	Placement string `yaml:"placement,omitempty"`
 }
 
 // Hot says which rows are hot. Every rank holds the hot rows, reads them without a message, and reduces their
@@ -235,10 +239,13 @@ func (j *Job) DenseShards(layout *model.Layout) []model.Bucket {
 	return shards
 }
 
-// ShardPlan returns who owns which row: an embedding PS or, if it is hot, the ranks.
+// ShardPlan returns who owns which row: an embedding PS or, if it is hot or on a GPU, the ranks.
 func (j *Job) ShardPlan() shard.Plan {
 	plan := shard.Rows(j.Roles.EmbeddingPSs)
-	if j.HasHotRows() {
+	switch {
+	case j.HasRowsOnGPU():
+		plan = plan.OnRanks()
+	case j.HasHotRows():
 		plan = plan.WithHot(j.Rows.Hot.rows)
 	}
 	return plan

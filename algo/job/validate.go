@@ -81,6 +81,7 @@ func (j *Job) validateChoices() error {
 		{"wire.index", j.Wire.Index, []string{IndexRaw, IndexCompressed}},
 		{"rows.eviction", j.Rows.Eviction, []string{RefuseRows, SecondChance}},
 		{"rows.precision", j.Rows.Precision, table.Precisions()},
+		{"rows.placement", cmp.Or(j.Rows.Placement, RowsOnPSs), RowPlacements()},
 	} {
 		if !slices.Contains(f.known, f.value) {
 			return fmt.Errorf("%s = %s", f.path, Unknown(f.value, f.known))
@@ -128,6 +129,9 @@ func (j *Job) validateParts() error {
 		}
 	}
 	if err := j.validateHotRows(); err != nil {
+		return err
+	}
+	if err := j.validateRowsOnGPU(); err != nil {
 		return err
 	}
 	if !j.Roles.Placement.Named() {

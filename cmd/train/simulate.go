@@ -47,7 +47,7 @@ func (r *report) simulate(j job.Job, f flags, data *datasets.Dataset) error {
 		return fmt.Errorf("simulated: %w", err)
 	}
 	for _, t := range inModes(j, f.modes) {
-		if t.Training.Mode == job.Sequential {
+		if t.Training.Mode == job.Sequential || t.HasRowsOnGPU() { // the latter have no price
 			continue
 		}
 		t.Faults, t.Slow, t.Wire.Retry = fault.Plan{}, nil, 0

@@ -42,7 +42,7 @@ const chunkName = "chunk"
 var codecs = [...]codec{
 	{name: "none", accepts: func(exec.Payload) bool { return false },
 		decode: func(*reader) exec.Payload { return nil }},
-	codecFor("id features", encodeIDs, decodeIDs, msg.IDFeatures),
+	codecFor("id features", encodeIDs, decodeIDs, msg.IDFeatures, msg.Embeddings),
 	codecFor("samples", encodeSamples, decodeSamples, msg.Samples),
 	codecFor("signs", func(w *writer, s exec.Signs) { encodeSigns(w, s.Signs) },
 		func(r *reader) exec.Payload { return exec.Signs{Signs: decodeSigns(r)} }, msg.Lookup),

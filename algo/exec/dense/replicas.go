@@ -39,7 +39,7 @@ func newReplicas(c Config, kind replicaKind, weights func() (*model.HostWeights,
 		r.byRank[i], err = c.newReplica(model.ReplicaConfig{
 			Rank: i, Ranks: c.Job.Roles.Ranks, Optimizer: kind.optimizer, Summed: kind.summed,
 			Groups:     c.Job.GroupsPerRank(),
-			SamplesMax: (c.Job.Training.GlobalBatch-1)/c.Job.TotalGroups() + 1,
+			SamplesMax: (c.Job.Training.GlobalBatch-1)/c.Job.TotalGroups() + 1, Rows: c.Rows,
 		}, weights)
 		if err != nil {
 			return r, err

@@ -115,6 +115,8 @@ type Config struct {
 	Pool gemm.Pool // shares an optimizer step for which all ranks wait; nil: none
 	// Trainer makes the replicas of ranks; nil: they are in the memory of the host.
 	Trainer model.Trainer
+	// Rows are the embedding rows that the replica of the only rank holds; nil: PSs have them.
+	Rows *model.RowsConfig
 }
 
 // New returns the strategy that the rule of a mode names.

@@ -3,6 +3,9 @@ package opt
 import (
 	"fmt"
 	"math"
+
+	"tandem/algo/numeric/isa"
+	"tandem/algo/numeric/kernel/nn"
 )
 
 // Kinds of optimizers.
@@ -101,6 +104,15 @@ func DefaultRow() RowSpec {
 		Kind: Adagrad, Rate: 0.01, Order: Before, Epsilon: 1e-10, InitialAccumulator: 0.01, WeightBound: 10,
 		Beta1: 0.9, Beta2: 0.999, Beta: 1, Schedule: Schedule{Decay: NoDecay},
 	}
+}
+
+// StateSize returns the number of state values of a row of dim values. The spec must be valid.
+func (s RowSpec) StateSize(dim int) int { return newRowRule(s, isa.Portable).StateSize(dim) }
+
+// AdamFactors returns what adam multiplies and divides by in the update of a row that it is the t-th of, at a
+// learning rate.
+func (s RowSpec) AdamFactors(rate float32, t float64) nn.AdamFactors {
+	return newAdam(s.Epsilon, s.Beta1, s.Beta2).factors(rate, t)
 }
 
 // Validate returns an error that names the first field that is out of range.

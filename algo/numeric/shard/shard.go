@@ -11,12 +11,13 @@ import (
 // job (job.Job.ShardPlan). Plans can be compared with ==. The zero value is not a valid plan.
 //
 // There is one kind, Rows: each PS owns whole rows, of every table, and embedding workers pool what they get
-// from all PSs. WithHot takes the hot rows from the PSs. A plan that keeps a table on one PS fits behind
-// Owner, because a sign names its feature group (batch.Signer). One that cuts rows into columns needs an
+// from all PSs. WithHot takes the hot rows from the PSs, and OnRanks all rows. A plan that keeps a table on
+// one PS fits behind Owner, because a sign names its feature group (batch.Signer). One that cuts rows into columns needs an
 // owner for each column beside it, and one under which PSs pool needs to say so.
 type Plan struct {
 	servers int
 	hot     *Hot
+	ranks   bool // have all rows
 }
 
 // Rows returns the plan that spreads the rows of all tables evenly over a number of
@@ -40,23 +41,32 @@ func (p Plan) WithHot(hot *Hot) Plan {
 // Hot returns the hot rows, or nil if the plan has none.
 func (p Plan) Hot() *Hot { return p.hot }
 
-// Owners returns the number of owners: the PSs and, if there are hot rows, the ranks as one more, the last.
+// OnRanks returns the plan by which the ranks own all rows, and the PSs none.
+func (p Plan) OnRanks() Plan {
+	p.ranks = true
+	return p
+}
+
+// AllOnRanks reports whether the ranks own all rows.
+func (p Plan) AllOnRanks() bool { return p.ranks }
+
+// Owners returns the number of owners: the PSs and, if they have rows, the ranks as one more, the last.
 func (p Plan) Owners() int {
-	if p.hot.Len() > 0 {
+	if p.ranks || p.hot.Len() > 0 {
 		return p.servers + 1
 	}
 	return p.servers
 }
 
-// Owner returns the owner of the row of a sign: the PS, from 0 to Servers()−1, or Servers() for a hot row,
-// which the ranks own. Signs are mixed first, so that any distinct signs are spread evenly over the PSs.
+// Owner returns the owner of the row of a sign: the PS, from 0 to Servers()−1, or Servers() for a row that
+// the ranks own. Signs are mixed first, so that any distinct signs are spread evenly over the PSs.
 //
 //	⌊ Mix(Mix(sign)+1) · Servers / 2⁶⁴ ⌋
 //
 // Deviation from PERSIA, which takes farmhash64(sign) modulo Servers: the upper
 // half of a product instead of a remainder (Lemire, 2019), and another mixer.
 func (p Plan) Owner(sign uint64) int {
-	if _, hot := p.hot.Place(sign); hot {
+	if _, hot := p.hot.Place(sign); hot || p.ranks {
 		return p.servers
 	}
 	// Tables index by Mix(sign); mixing once more keeps the two independent.

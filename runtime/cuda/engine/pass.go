@@ -61,18 +61,22 @@ type shared struct {
 }
 
 // newPass returns the scratch of a group of up to samplesMax samples; the gradients of the parameters go to
-// gradients.
-func newPass(s *shared, m *memory, samplesMax int, gradients cuda.Address) *pass {
+// gradients, and those of the pooled embeddings to pooled.
+func newPass(s *shared, m *memory, samplesMax int, gradients, pooled cuda.Address) *pass {
 	l := s.program.Layout
 	p := &pass{shared: s, begun: make([]bool, len(s.program.Widths)), gradients: gradients,
 		labels: m.floats(samplesMax * l.Labels), losses: m.doubles(samplesMax * l.Labels),
 		stats: m.floats(l.Running)}
 	for v, width := range s.program.Widths {
-		p.values = append(p.values, s.newTensor(m, samplesMax, width))
+		p.values = append(p.values, s.newTensor(m, m.floats(samplesMax*width), samplesMax, width))
+		at := pooled
 		if v == model.NumbersValue {
 			width = 0
 		}
-		p.grads = append(p.grads, s.newTensor(m, samplesMax, width))
+		if v != model.PooledValue {
+			at = m.floats(samplesMax * width)
+		}
+		p.grads = append(p.grads, s.newTensor(m, at, samplesMax, width))
 	}
 	for _, described := range s.program.Parts {
 		p.parts = append(p.parts, s.newPart(described, m, samplesMax))
@@ -80,8 +84,9 @@ func newPass(s *shared, m *memory, samplesMax int, gradients cuda.Address) *pass
 	return p
 }
 
-func (s *shared) newTensor(m *memory, samplesMax, width int) tensor {
-	t := tensor{at: m.floats(samplesMax * width), width: width}
+// newTensor returns a tensor at an address.
+func (s *shared) newTensor(m *memory, at cuda.Address, samplesMax, width int) tensor {
+	t := tensor{at: at, width: width}
 	if s.operands == cuda.BF16 {
 		t.narrow = m.raw(2 * samplesMax * width)
 	}

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"cmp"
+	"errors"
 	"math"
 	"runtime"
 	"unsafe"
@@ -35,6 +36,7 @@ type replica struct {
 	part    *batch.Part
 	pooled  []float32 // where Backward writes the gradients of the pooled embeddings
 	bare    bool      // without copies of samples and of their gradients: see Measured
+	rows    *rows     // nil: PSs have them
 }
 
 // staging is pinned memory of the host, through which copies go. Parts of groups lie one behind the other.
@@ -48,10 +50,15 @@ type staging struct {
 }
 
 func newReplica(d *device, t *trainer, c model.ReplicaConfig) (*replica, error) {
-	need := func(samples int) int {
-		m := &memory{measuring: true}
-		new(replica).allocate(m, d, t, c, samples)
-		return m.bytes + d.Info().WorkspaceBytes()
+	c.Rows = withCapacity(c.Rows)
+	if err := checkRows(&c); err != nil {
+		return nil, err
+	}
+	need := func(samples int) int { return replicaBytes(d, t, c, samples) }
+	if c.Rows != nil {
+		if err := checkRoomForRows(d, t, c); err != nil {
+			return nil, err
+		}
 	}
 	if err := checkRoom(d.Device, c.SamplesMax, need); err != nil {
 		return nil, err
@@ -85,8 +92,14 @@ func (r *replica) allocate(m *memory, d *device, t *trainer, c model.ReplicaConf
 	r.weights.allocate(m, t.engine, c)
 	r.stride = p.length
 	gradients := m.floats(c.Groups * p.length)
+	group := (samplesMax*l.EmbeddingWidth + alignment/4 - 1) / (alignment / 4) * (alignment / 4)
+	pooled := m.floats(c.Groups * group)
 	for g := range c.Groups {
-		r.groups = append(r.groups, newPass(r.shared, m, samplesMax, gradients.Floats(g*p.length)))
+		r.groups = append(r.groups, newPass(r.shared, m, samplesMax, gradients.Floats(g*p.length),
+			pooled.Floats(g*group)))
+	}
+	if c.Rows != nil {
+		r.rows = newRows(r, m, c.Rows, c.Groups, samplesMax, pooled, group)
 	}
 	if r.summed {
 		r.sum, r.alone = gradients, c.Ranks == 1
@@ -95,11 +108,11 @@ func (r *replica) allocate(m *memory, d *device, t *trainer, c model.ReplicaConf
 	r.losses, r.found = m.doubles(c.Groups), m.floats(1)
 
 	samples := c.Groups * samplesMax
-	r.staging = staging{
-		pooled: m.host(samples * l.EmbeddingWidth), dense: m.host(samples * l.DenseWidth),
-		labels:          m.host(samples * l.Labels),
-		pooledGradients: m.host(samples * l.EmbeddingWidth), losses: m.host(2 * c.Groups),
-		stats: m.host(c.Groups * l.Running), found: m.host(1),
+	r.staging = staging{dense: m.host(samples * l.DenseWidth), labels: m.host(samples * l.Labels),
+		losses: m.host(2 * c.Groups), stats: m.host(c.Groups * l.Running), found: m.host(1)}
+	if r.rows == nil {
+		r.staging.pooled = m.host(samples * l.EmbeddingWidth)
+		r.staging.pooledGradients = m.host(samples * l.EmbeddingWidth)
 	}
 	if !r.summed {
 		r.staging.gradients = m.host(l.Params)
@@ -145,11 +158,22 @@ func (r *replica) prepare(m *memory, c model.ReplicaConfig) error {
 	for _, p := range r.groups {
 		r.clear(p.gradients, r.stride)
 	}
+	if r.rows != nil {
+		r.rows.describe()
+	}
 	return r.begin(c.Initial)
 }
 
 // Forward implements model.Replica.
 func (r *replica) Forward(part *batch.Part, pooled, grads []float32) error {
+	if r.rows != nil {
+		return errors.New("engine: the rows of this replica are on its GPU: see Rows")
+	}
+	return r.forwardPart(part, pooled, grads)
+}
+
+// forwardPart is Forward, of the pooled embeddings that the rows of the device make if there are any.
+func (r *replica) forwardPart(part *batch.Part, pooled, grads []float32) error {
 	l, s := r.program.Layout, &r.staging
 	r.part, r.pooled, r.current = part, grads, r.recordedFor(part)
 	if r.current == nil || !r.current.launched() {
@@ -186,9 +210,14 @@ func (r *replica) forward() {
 	l, s := r.program.Layout, &r.staging
 	r.clear(r.found, 1)
 	r.narrowed = false
+	if r.rows != nil {
+		r.rows.forward()
+	}
 	for g, p := range r.groups {
 		if lo, hi := r.part.Bounds[g], r.part.Bounds[g+1]; !r.bare {
-			r.copyIn(p.value(model.PooledValue), s.pooled[lo*l.EmbeddingWidth:hi*l.EmbeddingWidth])
+			if r.rows == nil {
+				r.copyIn(p.value(model.PooledValue), s.pooled[lo*l.EmbeddingWidth:hi*l.EmbeddingWidth])
+			}
 			r.copyIn(p.value(model.NumbersValue), s.dense[lo*l.DenseWidth:hi*l.DenseWidth])
 			r.copyIn(p.labels, s.labels[lo*l.Labels:hi*l.Labels])
 		}
@@ -274,16 +303,36 @@ func (r *replica) Backward(done func(bucket int32)) (pooled []float32, notFinite
 // finishBackward appends the copies of what the host needs of a backward pass besides its buckets.
 func (r *replica) finishBackward() {
 	r.copyPooledGradients()
+	if r.rows != nil {
+		r.rows.backward()
+	}
 	r.copyOut(r.compute, r.staging.found, r.found)
 }
 
 // notFinite names what is not finite in the latest step: see model.Replica.
 func (r *replica) notFinite() string {
 	l := r.program.Layout
-	in := model.Input{Dense: r.part.Dense, Embeddings: r.staging.pooled[:r.part.Samples*l.EmbeddingWidth]}
+	pooled, grads := r.staging.pooled, r.staging.pooledGradients
+	if r.rows != nil {
+		pooled, grads = r.downloadPooled()
+	}
+	in := model.Input{Dense: r.part.Dense, Embeddings: pooled[:r.part.Samples*l.EmbeddingWidth]}
 	s := model.Suspects{Params: r.download(r.params), Input: in, Loss: r.loss,
-		Gradients: r.download(r.groups[0].gradients), PooledGradients: r.staging.pooledGradients}
+		Gradients: r.download(r.groups[0].gradients), PooledGradients: grads}
 	return cmp.Or(s.NotFinite(l), "a gradient that stayed on the device") // see bare
+}
+
+// downloadPooled returns copies of the pooled embeddings and of their gradients.
+func (r *replica) downloadPooled() (pooled, grads []float32) {
+	width := r.program.Layout.EmbeddingWidth
+	pooled, grads = make([]float32, r.part.Samples*width), make([]float32, r.part.Samples*width)
+	for g, p := range r.groups {
+		lo, hi := r.part.Bounds[g]*width, r.part.Bounds[g+1]*width
+		r.copyOut(r.compute, pooled[lo:hi], p.value(model.PooledValue))
+		r.copyOut(r.compute, grads[lo:hi], p.grad(model.PooledValue))
+	}
+	_ = r.wait(r.compute)
+	return pooled, grads
 }
 
 // backward appends the backward passes of all groups through the parts whose parameters are those of a
@@ -333,7 +382,7 @@ func (r *replica) copyPooledGradients() {
 		grad, ok := p.cleared(model.PooledValue)
 		if n := p.samples * width; ok && n > 0 {
 			r.findNotFinite(grad, n)
-			if !r.bare {
+			if !r.bare && r.rows == nil {
 				r.copyOut(r.compute, r.staging.pooledGradients[r.part.Bounds[g]*width:][:n], grad)
 			}
 		}

@@ -1,0 +1,61 @@
+package job
+
+import (
+	"errors"
+	"fmt"
+
+	"tandem/algo/numeric/opt"
+	"tandem/algo/numeric/table"
+	"tandem/algo/protocol/pace"
+)
+
+// Where embedding rows are.
+const (
+	RowsOnPSs = "ps"  // on embedding PSs, in the memory of hosts; the default
+	RowsOnGPU = "gpu" // in the memory of the GPU of the only rank
+)
+
+// RowPlacements lists the places of embedding rows.
+func RowPlacements() []string { return []string{RowsOnPSs, RowsOnGPU} }
+
+// HasRowsOnGPU reports whether a rank holds all rows on its GPU. Sequential training has no ranks.
+func (j *Job) HasRowsOnGPU() bool {
+	return j.Rows.Placement == RowsOnGPU && j.Training.Mode != Sequential
+}
+
+// validateRowsOnGPU returns an error if a setting does not suit rows on a GPU, where they are there.
+func (j *Job) validateRowsOnGPU() error {
+	if !j.HasRowsOnGPU() {
+		return nil
+	}
+	rule, err := j.Rule()
+	if err != nil {
+		return err
+	}
+	const gpu = "rows.placement = " + RowsOnGPU
+	switch rows := &j.Rows; {
+	case rule.Dense().Strategy != pace.Reduced:
+		return fmt.Errorf(gpu+" needs a mode whose rank updates rows and network in every step: use sync or "+
+			"hybrid instead of %s", j.Training.Mode)
+	case !j.Model.Device.CUDA:
+		return errors.New(gpu + " needs a GPU that trains: set model.device to cuda")
+	case j.Roles.Ranks != 1:
+		return fmt.Errorf(gpu+" keeps all rows on the GPU of one rank, and roles.ranks = %d: set it to 1, "+
+			"or rows.placement to %s", j.Roles.Ranks, RowsOnPSs)
+	case rows.Capacity == 0 && rows.Memory == 0:
+		return errors.New(gpu + " takes its memory before training: set rows.capacity to the number of " +
+			"rows, or rows.memory")
+	case rows.Precision != table.FP32.String():
+		return fmt.Errorf(gpu+" keeps rows in fp32: set rows.precision = %s to fp32", rows.Precision)
+	case rows.Admission != 0 && rows.Admission != 1:
+		return fmt.Errorf(gpu+" admits every id: leave out rows.admission = %v", rows.Admission)
+	case rows.Eviction != RefuseRows:
+		return fmt.Errorf(gpu+" evicts no row: set rows.eviction = %s to %s", rows.Eviction, RefuseRows)
+	case rows.Optimizer.Kind == opt.FTRL:
+		return fmt.Errorf(gpu+" has no optimizer %s: choose %s, %s, %s or %s", opt.FTRL, opt.SGD,
+			opt.Adagrad, opt.RowwiseAdagrad, opt.Adam)
+	case rows.Hot.Any():
+		return errors.New(gpu + " keeps every row on the rank, as hot rows are: leave out rows.hot")
+	}
+	return nil
+}

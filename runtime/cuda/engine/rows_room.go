@@ -1,0 +1,71 @@
+package engine
+
+import (
+	"errors"
+	"fmt"
+	"math"
+
+	"tandem/algo/numeric/model"
+	"tandem/algo/numeric/opt"
+	"tandem/algo/unit"
+)
+
+// withCapacity returns a configuration of rows whose limit is a number of rows.
+func withCapacity(c *model.RowsConfig) *model.RowsConfig {
+	if c == nil || c.Memory == 0 {
+		return c
+	}
+	limited, most := *c, int(c.Memory/rowBytes(c))
+	if limited.Capacity == 0 || most < limited.Capacity {
+		limited.Capacity = most
+	}
+	return &limited
+}
+
+// checkRows returns an error unless a replica can hold the rows that a configuration asks for.
+func checkRows(c *model.ReplicaConfig) error {
+	if c.Rows == nil {
+		return nil
+	}
+	switch rows := c.Rows; {
+	case !c.Summed || c.Ranks != 1:
+		return errors.New("engine: rows on a GPU need one rank, whose gradients stay on the GPU")
+	case rows.Optimizer.Kind == opt.FTRL:
+		return fmt.Errorf("engine: rows on a GPU have no optimizer %s", opt.FTRL)
+	case rows.Capacity < 1 || slotsOf(rows.Capacity) > math.MaxInt32:
+		return fmt.Errorf("engine: room for %d rows on a GPU; want 1 to %d", rows.Capacity,
+			math.MaxInt32/3*2-1)
+	case c.Groups*c.SamplesMax*rows.Schema.EmbeddingWidth() > math.MaxInt32/2:
+		return fmt.Errorf("engine: %d values of pooled embeddings in a batch on a GPU; at most %d",
+			c.Groups*c.SamplesMax*rows.Schema.EmbeddingWidth(), math.MaxInt32/2)
+	}
+	return nil
+}
+
+// replicaBytes returns the memory of a replica on a device, for groups of up to a number of samples.
+func replicaBytes(d *device, t *trainer, c model.ReplicaConfig, samples int) int {
+	m := &memory{measuring: true}
+	new(replica).allocate(m, d, t, c, samples)
+	return m.bytes + d.Info().WorkspaceBytes()
+}
+
+// checkRoomForRows returns an error that says how many rows would fit, if the replica fits with the first of
+// its rows and not with all.
+func checkRoomForRows(d *device, t *trainer, c model.ReplicaConfig) error {
+	free, total, err := d.FreeMemory()
+	if err != nil {
+		return err
+	}
+	each, first := rowBytes(c.Rows), *c.Rows
+	first.Capacity = 1
+	alone := c
+	alone.Rows = &first
+	rest := free - unit.Bytes(replicaBytes(d, t, alone, c.SamplesMax))
+	if most := int(rest / each); most >= 1 && c.Rows.Capacity > most {
+		return fmt.Errorf("cuda:%d: %d rows of %v (%d values, %d of optimizer state, %d bytes of sign, "+
+			"count and index) take %v, and %v of %v are free beside the network; rows.capacity = %d would "+
+			"fit", d.Info().Ordinal, c.Rows.Capacity, each, c.Rows.Dim, c.Rows.Optimizer.StateSize(c.Rows.Dim),
+			rowHeadBytes+slotBytes+slotBytes/2, each*unit.Bytes(c.Rows.Capacity), rest, total, most)
+	}
+	return nil
+}
