@@ -59,7 +59,7 @@ func (w *nnWorkerWork) forward(i item) (role.Result, error) {
 // forwardOnGPU is forward where the replica has the rows.
 func (w *nnWorkerWork) forwardOnGPU(i item, part *batch.Part) (role.Result, error) {
 	if err := w.onGPU.forward(i, part); err != nil {
-		return role.Result{}, w.withAdvice(err)
+		return role.Result{}, err
 	}
 	w.reportLoss(w.dense.Replica(i.Rank).Loss(), part.Samples)
 	return role.Result{}, nil

@@ -161,7 +161,7 @@ func (t *rows) backward() {
 	for shift := 0; shift < bits.Len(uint(b.room-1)); shift += kernels.DigitBits {
 		keys, to := cuda.Pointer(b.keys[from]), 1-from
 		t.launch("count_digits", cuda.Size{X: chunks}, threads, 0, digits, count, keys, cuda.Int(shift))
-		t.launch("sum_digits", cuda.Size{X: kernels.Digits}, threads, 0, digits, cuda.Int(chunks))
+		t.each("sum_digits", kernels.Digits, digits, cuda.Int(chunks))
 		t.launch("place_digits", cuda.Size{X: chunks}, threads, 0, cuda.Pointer(b.keys[to]),
 			cuda.Pointer(b.order[to]), digits, count, keys, cuda.Pointer(b.order[from]), cuda.Int(shift))
 		from = to

@@ -4,7 +4,6 @@ import (
 	"flag"
 	"fmt"
 	"math"
-	"slices"
 	"strings"
 	"testing"
 
@@ -69,46 +68,6 @@ func TestSyncHasTheSameBitsOnAnyNumberOfDevices(t *testing.T) {
 		if math.Abs(float64(p-host.Probabilities[i])) > 1e-4 {
 			t.Fatalf("test row %d: %v on devices, %v on the host", i, p, host.Probabilities[i])
 		}
-	}
-}
-
-// Rows on the GPU of the rank have the bits that they have on PSs, and so has the network, in sync and, as
-// with all rows hot, in hybrid. PSs have no rows.
-func TestRowsOnTheGPUChangeNoBit(t *testing.T) {
-	want := trained(t, exectest.Job(1, 2), 1)
-	for _, mode := range []string{job.Sync, job.Hybrid} {
-		j := exectest.Job(1, 2)
-		j.Training.Mode, j.Model.Device.CUDA = mode, true
-		j.Rows.Placement, j.Rows.Capacity = job.RowsOnGPU, 60
-		if err := j.Validate(); err != nil {
-			t.Fatal(err)
-		}
-		got := trained(t, j, 1)
-		if got.DenseDigest != want.DenseDigest || got.RowsDigest != want.RowsDigest || got.Rows != want.Rows {
-			t.Errorf("%s: %d rows %x, network %x on the GPU; %d rows %x, network %x on PSs", mode, got.Rows,
-				got.RowsDigest, got.DenseDigest, want.Rows, want.RowsDigest, want.DenseDigest)
-		}
-		if n := got.MissedUpdates.Count(); n != want.MissedUpdates.Count() || got.MissedUpdates.Max() != 0 {
-			t.Errorf("%s: %d row gradients, of which some missed %d updates; want %d that missed none", mode,
-				n, got.MissedUpdates.Max(), want.MissedUpdates.Count())
-		}
-		if !slices.Equal(got.Probabilities, want.Probabilities) {
-			t.Errorf("%s: other predictions than with rows on PSs", mode)
-		}
-	}
-}
-
-// A full GPU is an error that says what to do.
-func TestRowsThatDoNotFitOnTheGPUAreRefused(t *testing.T) {
-	j := exectest.Job(1, 2)
-	j.Rows.Placement, j.Rows.Capacity, j.Model.Device.CUDA = job.RowsOnGPU, 20, true
-	data := exectest.NewColumns(160, 16)
-	_, err := train.Run(t.Context(), j, data, data.All, train.Options{
-		Backend: backend.Backend{Trainer: open(t, 1, j).Trainer}})
-	const want = "table is full: the GPU has 20 rows of at most 20, and the batch has more; raise " +
-		"rows.capacity"
-	if err == nil || !strings.Contains(err.Error(), want) {
-		t.Errorf("error %v, want %s", err, want)
 	}
 }
 

@@ -270,27 +270,28 @@ extern "C" __global__ void count_digits(int* counts, const int* count, const uns
 		load_digit(tile, keys, k + threadIdx.x, *count, shift);
 		for (int j = 0; j < COUNT_THREADS; j++) n += tile[j] == threadIdx.x;
 	}
-	counts[threadIdx.x * gridDim.x + blockIdx.x] = n;
+	counts[blockIdx.x * DIGITS + threadIdx.x] = n;
 }
 
-// A block has a digit. The totals of digits lie behind the counts.
+// A thread has a digit, whose counts become sums over the chunks before. The totals lie behind the counts.
 extern "C" __global__ void sum_digits(int* counts, int chunks) {
-	int* own = counts + blockIdx.x * chunks;
-	int before = 0;
-	for (int first = 0; first < chunks; first += COUNT_THREADS) {
-		int chunk = first + threadIdx.x, total;
-		int sum = before + sum_before(chunk < chunks ? own[chunk] : 0, &total);
-		if (chunk < chunks) own[chunk] = sum;
-		before += total;
+	EACH(digit, DIGITS) {
+		int before = 0;
+#pragma unroll 8
+		for (int chunk = 0; chunk < chunks; chunk++) {
+			int n = counts[chunk * DIGITS + digit];
+			counts[chunk * DIGITS + digit] = before;
+			before += n;
+		}
+		counts[chunks * DIGITS + digit] = before;
 	}
-	if (threadIdx.x == 0) counts[DIGITS * chunks + blockIdx.x] = before;
 }
 
 extern "C" __global__ void place_digits(unsigned* keys_out, int* order_out, const int* counts, const int* count,
                                         const unsigned* keys, const int* order, int shift) {
 	__shared__ int tile[COUNT_THREADS], next[DIGITS];
 	int chunks = gridDim.x, x = threadIdx.x, total, first = blockIdx.x * SORTED_OF_CHUNK;
-	next[x] = sum_before(counts[DIGITS * chunks + x], &total) + counts[x * chunks + blockIdx.x];
+	next[x] = sum_before(counts[chunks * DIGITS + x], &total) + counts[blockIdx.x * DIGITS + x];
 	for (int k = first; k < first + SORTED_OF_CHUNK && k < *count; k += COUNT_THREADS) {
 		int digit = load_digit(tile, keys, k + x, *count, shift), before = 0, own = 0;
 		for (int j = 0; j < COUNT_THREADS; j++) {

@@ -1,0 +1,46 @@
+package job_test
+
+import (
+	"strings"
+	"testing"
+
+	"tandem/algo/job"
+	"tandem/algo/numeric/opt"
+	"tandem/algo/unit"
+)
+
+// Rows on a GPU refuse every setting that does not suit them with one line that names it, and sequential
+// training, which has no ranks, ignores them.
+func TestRowsOnAGPURefuseOtherSettings(t *testing.T) {
+	for want, change := range map[string]func(j *job.Job){
+		"":                              func(*job.Job) {},
+		`rows.placement = "cloud" is`:   func(j *job.Job) { j.Rows.Placement = "cloud" },
+		"use sync or hybrid instead of": func(j *job.Job) { j.Training.Mode = job.AsyncPS },
+		"set model.device to cuda":      func(j *job.Job) { j.Model.Device = job.Device{} },
+		"roles.ranks = 2: set it to 1":  func(j *job.Job) { j.Roles.Ranks = 2 },
+		"set rows.capacity to":          func(j *job.Job) { j.Rows.Capacity = 0 },
+		"rows.precision = bf16":         func(j *job.Job) { j.Rows.Precision = "bf16" },
+		"rows.admission = 0.5":          func(j *job.Job) { j.Rows.Admission = 0.5 },
+		"rows.eviction = second-chance": func(j *job.Job) { j.Rows.Eviction = job.SecondChance },
+		"no optimizer ftrl":             func(j *job.Job) { j.Rows.Optimizer.Kind = opt.FTRL },
+		"leave out rows.hot":            func(j *job.Job) { j.Rows.Hot.Share = 0.1 },
+	} {
+		j := job.Default()
+		j.Rows.Placement, j.Rows.Capacity, j.Model.Device.CUDA = job.RowsOnGPU, 100, true
+		j.Roles.Ranks = 1
+		change(&j)
+		err := j.Validate()
+		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want %q", err, want)
+		}
+		sequential := j.InMode(job.Sequential)
+		if sequential.HasRowsOnGPU() || sequential.ShardPlan().AllOnRanks() {
+			t.Error("sequential training has rows on a GPU")
+		}
+	}
+	j := job.Default()
+	j.Rows.Placement, j.Rows.Memory, j.Model.Device.CUDA, j.Roles.Ranks = job.RowsOnGPU, unit.Bytes(1e6), true, 1
+	if err := j.Validate(); err != nil || !j.ShardPlan().AllOnRanks() {
+		t.Errorf("with rows.memory: %v", err)
+	}
+}
