@@ -34,6 +34,13 @@
 // row that a rank does not have, and changes no sum; and ranks are summed along the same tree. On a narrower
 // wire, other rows are rounded, and hot rows are not.
 //
+// # Rows on a GPU
+//
+// With rows.placement: gpu the only rank holds all rows, in the memory of its GPU (gpuRows). They are owned
+// as hot rows are, by the owner behind the PSs (shard.Plan.OnRanks). The EW passes the ids on as the payload
+// of Embeddings; PSs are asked for no row, and no gradient of a pooled embedding leaves the rank. Roles and
+// messages are the same.
+//
 // # Admission
 //
 // A payload from another process is checked before a role receives its message. Admission.CheckPayload

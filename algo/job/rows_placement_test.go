@@ -39,7 +39,8 @@ func TestRowsOnAGPURefuseOtherSettings(t *testing.T) {
 		}
 	}
 	j := job.Default()
-	j.Rows.Placement, j.Rows.Memory, j.Model.Device.CUDA, j.Roles.Ranks = job.RowsOnGPU, unit.Bytes(1e6), true, 1
+	j.Rows.Placement, j.Rows.Memory = job.RowsOnGPU, unit.Bytes(1e6)
+	j.Model.Device.CUDA, j.Roles.Ranks = true, 1
 	if err := j.Validate(); err != nil || !j.ShardPlan().AllOnRanks() {
 		t.Errorf("with rows.memory: %v", err)
 	}

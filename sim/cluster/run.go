@@ -83,8 +83,8 @@ func Run(h *cost.Hardware, t job.Job, layout *model.Layout, w cost.Workload, o O
 		)
 	}
 	if t.HasRowsOnGPU() {
-		return Result{}, fmt.Errorf("cluster: rows.placement = %s has no price yet: leave it out to simulate "+
-			"rows on PSs", t.Rows.Placement)
+		return Result{}, fmt.Errorf("cluster: rows.placement = %s has no price yet: leave it out to "+
+			"simulate rows on PSs", t.Rows.Placement)
 	}
 	if err := checkHotRows(&t, &w, o.Numerics != nil); err != nil {
 		return Result{}, err

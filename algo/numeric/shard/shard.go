@@ -12,8 +12,8 @@ import (
 //
 // There is one kind, Rows: each PS owns whole rows, of every table, and embedding workers pool what they get
 // from all PSs. WithHot takes the hot rows from the PSs, and OnRanks all rows. A plan that keeps a table on
-// one PS fits behind Owner, because a sign names its feature group (batch.Signer). One that cuts rows into columns needs an
-// owner for each column beside it, and one under which PSs pool needs to say so.
+// one PS fits behind Owner, because a sign names its feature group (batch.Signer). One that cuts rows into
+// columns needs an owner for each column beside it, and one under which PSs pool needs to say so.
 type Plan struct {
 	servers int
 	hot     *Hot

@@ -1,6 +1,7 @@
 // Package engine trains dense networks on GPUs. It makes replicas (model.Replica) whose parameters, gradients
 // and optimizer state are in the memory of a device. Embedding rows stay on the embedding PSs, in the memory
-// of hosts. A job asks for it by model.device: cuda; see Attach.
+// of hosts, unless the job places them on the GPU of its only rank. A job asks for it by model.device: cuda;
+// see Attach.
 //
 // Groups are computed as on the host: each by itself, their gradients summed along the tree. So the bits of a
 // training do not depend on the number of devices. They differ from those of the host, in the last places.
@@ -22,6 +23,23 @@
 //
 // The gradients of a single rank are the sum: they stay on the device, and the backward pass is one graph.
 //
+// # Rows
+//
+// With rows.placement: gpu a replica holds all embedding rows, too (rows, occurrences). Ids come to the
+// device, as signs by group, slot and sample, and the work on rows is part of the graphs of a step:
+//
+//   - Before the network's forward pass, one kernel for each group finds the rows of all slots and pools
+//     them. A row that is absent is claimed in the index and has the values that it will begin with, which
+//     follow from its sign. Three kernels number and create such rows, in the order of their first
+//     occurrences.
+//   - After the backward pass, the occurrences are sorted by row. The gradients of a row are summed in their
+//     order within a group, and along the tree over groups; then its optimizer takes a step, which does not
+//     take place if something is not finite.
+//
+// The rows have the bits of package table after the same gradients. The table has its size from the start, so
+// that addresses stay; room for occurrences grows with the batches. For checkpoints, package exec copies the
+// rows to a table of the host.
+//
 // # NCCL
 //
 // With wire.all-reduce: nccl or nccl-tree, gradients that are reduced in every step stay on the devices, in
@@ -42,4 +60,9 @@
 //   - Gradients travel to the host for the all-reduce unless the job chooses NCCL. So there is one tree of
 //     sums and one set of bits for every mode and placement, also with several ranks on a GPU. The price is
 //     two copies over PCIe a step, the first beside the backward pass.
+//   - Occurrences are sorted by the number of the first occurrence of their row in the batch: two or three
+//     digits instead of the four of row numbers, and the order does not depend on the index. Atomics claim
+//     slots and find these numbers, and no sum.
+//   - A thread waits for the occurrences of a row in a group, which it adds one after the other: the price of
+//     the host's bits. With more groups (training.groups), the chains of a frequent row are shorter.
 package engine

@@ -60,12 +60,14 @@ func checkRoomForRows(d *device, t *trainer, c model.ReplicaConfig) error {
 	first.Capacity = 1
 	alone := c
 	alone.Rows = &first
-	rest := free - unit.Bytes(replicaBytes(d, t, alone, c.SamplesMax))
+	const rounded = 8 * unitOfMemory // what has a part for each row begins at a multiple of it
+	rest := free - unit.Bytes(replicaBytes(d, t, alone, c.SamplesMax)+rounded)
 	if most := int(rest / each); most >= 1 && c.Rows.Capacity > most {
+		states, other := c.Rows.Optimizer.StateSize(c.Rows.Dim), rowHeadBytes+slotBytes+slotBytes/2
 		return fmt.Errorf("cuda:%d: %d rows of %v (%d values, %d of optimizer state, %d bytes of sign, "+
 			"count and index) take %v, and %v of %v are free beside the network; rows.capacity = %d would "+
-			"fit", d.Info().Ordinal, c.Rows.Capacity, each, c.Rows.Dim, c.Rows.Optimizer.StateSize(c.Rows.Dim),
-			rowHeadBytes+slotBytes+slotBytes/2, each*unit.Bytes(c.Rows.Capacity), rest, total, most)
+			"fit", d.Info().Ordinal, c.Rows.Capacity, each, c.Rows.Dim, states, other,
+			each*unit.Bytes(c.Rows.Capacity), rest, total, most)
 	}
 	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 
 	"tandem/algo/job"
@@ -15,6 +16,7 @@ import (
 	"tandem/algo/numeric/route"
 	"tandem/algo/numeric/shard"
 	"tandem/algo/numeric/table"
+	"tandem/algo/unit"
 	"tandem/runtime/cuda/softgpu"
 )
 
@@ -249,5 +251,37 @@ func TestRowsDoNotDependOnTime(t *testing.T) {
 			!bytes.Equal(got.States, want.States) || !slices.Equal(got.Updates, want.Updates) {
 			t.Errorf("seed %s: other rows", seed)
 		}
+	}
+}
+
+// Rows that do not fit are an error that says how many would: so many do, and a hundredth more do not. A limit
+// of memory is one of rows.
+func TestRoomForRows(t *testing.T) {
+	softgpu.Set(t, "TANDEM_SOFTGPU_MEMORY", "50331648")
+	c := model.RowsConfig{Dim: 3, Optimizer: opt.DefaultRow(), Schema: rowsSchema(3), Capacity: 10_000_000}
+	_, err := rowsReplica(t, c, 2, 4)
+	if err == nil {
+		t.Fatal("no error")
+	}
+	const text = "10000000 rows of 60B (3 values, 3 of optimizer state, 36 bytes of sign, count and index) " +
+		"take 0.6GB, and "
+	var fit int
+	_, hint, _ := strings.Cut(err.Error(), "; rows.capacity = ")
+	_, scanned := fmt.Sscanf(hint, "%d would fit", &fit)
+	if scanned != nil || !strings.Contains(err.Error(), text) {
+		t.Fatalf("%v, want %s", err, text)
+	}
+	c.Capacity = fit + fit/100
+	if _, err := rowsReplica(t, c, 2, 4); err == nil {
+		t.Errorf("%d rows fit", c.Capacity)
+	}
+	c.Memory = unit.Bytes(60 * fit)
+	r, err := rowsReplica(t, c, 2, 4)
+	if err != nil || r.rows.config.Capacity != fit {
+		t.Errorf("%d rows do not fit: %v", fit, err)
+	}
+	c.Memory, c.Optimizer.Kind = 0, opt.FTRL
+	if _, err := rowsReplica(t, c, 2, 4); err == nil || !strings.Contains(err.Error(), "no optimizer ftrl") {
+		t.Errorf("ftrl: %v", err)
 	}
 }

@@ -67,10 +67,9 @@ func TestRowsThatDoNotFitOnTheGPUAreRefused(t *testing.T) {
 	}
 	j := onGPU(true)
 	j.Rows.Capacity = 20
-	for want, o := range map[string]train.Options{
-		"the GPU has 20 rows of at most 20, and the batch has more; raise rows.capacity": {},
-		" rows of the model, and rows.capacity leaves room for 20 on the GPU":            beginningWith(t, folder),
-	} {
+	const full = "the GPU has 20 rows of at most 20, and the batch has more; raise rows.capacity"
+	const restored = " rows of the model, and rows.capacity leaves room for 20 on the GPU"
+	for want, o := range map[string]train.Options{full: {}, restored: beginningWith(t, folder)} {
 		if _, err := trainedWith(t, j, o); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want %s", err, want)
 		}
