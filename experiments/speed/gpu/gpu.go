@@ -49,6 +49,10 @@ this process. Goals: at least 1.0 × the rate of eager PyTorch, 0.9 × that of
 torch.compile, and products that take 0.8 of the step. PyTorch's losses and
 gradients must be those of Tandem within a tolerance, or its times are left out.
 
+With --tables, a step has its embedding tables in GPU memory, too, with row-wise
+Adagrad: Tandem's by rows.placement: gpu. The goal is 1.3 × the rate of
+torch.compile. In 15 minutes: --tables 1000000 --networks dlrm --precisions tf32,bf16
+
 It needs a GPU of NVIDIA: see docs/gpu.md. PyTorch is used from the Python
 interpreter that --python or the environment variable TANDEM_PYTHON names, or
 else from python3, if it has torch with CUDA, and numpy. Without it, the tables
@@ -85,6 +89,7 @@ type choice struct {
 	batches    []int    // nil: those of the plan
 	precisions []string // nil: those of the plan
 	shrink     int
+	tables     int           // rows of the table of each slot; 0: no tables
 	window     time.Duration // 0: that of the plan
 }
 
@@ -99,6 +104,8 @@ func (c *choice) addFlags(flags *pflag.FlagSet) {
 		"tf32, bf16 (default: all; tf32 with --quick)")
 	flags.IntVar(&c.shrink, "shrink", 1, "divide the widths of hidden layers by this, to try the "+
 		"experiment; goals are then not judged")
+	flags.IntVar(&c.tables, "tables", 0, "measure steps with a table of this many rows for each slot\nin "+
+		"GPU memory, instead of dense steps, as in --tables 1000000")
 	flags.DurationVar(&c.window, "window", 0,
 		"set the least time of a turn (default 500ms; 200ms with --quick)")
 }
@@ -119,6 +126,7 @@ type plan struct {
 	Rounds   int           `yaml:"rounds"`
 	Window   time.Duration `yaml:"window"`
 	Shrink   int           `yaml:"shrink"`
+	Tables   int           `yaml:"tables,omitempty"` // of all cases
 	Cases    []testCase    `yaml:"cases"`
 	Training trainingPlan  `yaml:"training"`
 	ordinal  int
@@ -129,17 +137,25 @@ type testCase struct {
 	Network   *pytorch.Network `json:"network" yaml:"network"`
 	Batch     int              `json:"batch" yaml:"batch"` // samples
 	Precision string           `json:"precision" yaml:"precision"`
+	// Tables is the number of rows of the table of each slot, which is in GPU memory; 0: the embeddings of a
+	// step are pooled already.
+	Tables int `json:"tables,omitempty" yaml:"tables,omitempty"`
 }
 
 // String returns the name of a case.
 func (c testCase) String() string {
-	return fmt.Sprintf("%s, batch %d, %s", c.Network.Name, c.Batch, c.Precision)
+	name := fmt.Sprintf("%s, batch %d, %s", c.Network.Name, c.Batch, c.Precision)
+	if c.Tables > 0 {
+		name += fmt.Sprintf(", tables of %d rows", c.Tables)
+	}
+	return name
 }
 
 // What is more than this is taken for a mistake.
 const (
 	batchMax  = 1 << 20
 	shrinkMax = 1 << 12
+	tablesMax = 1 << 26
 )
 
 // plan returns the plan of the quick or the full version, as the flags change it.
@@ -150,11 +166,13 @@ func (c *choice) plan(o report.Options) (*plan, error) {
 		return nil, cli.UsageError("name one GPU, as in --device cuda:0", "--device %s", c.device)
 	case c.shrink < 1 || c.shrink > shrinkMax:
 		return nil, cli.UsageError(fmt.Sprintf("want 1 to %d", shrinkMax), "--shrink %d", c.shrink)
+	case c.tables < 0 || c.tables > tablesMax:
+		return nil, cli.UsageError(fmt.Sprintf("want 1 to %d rows", tablesMax), "--tables %d", c.tables)
 	case c.window < 0:
 		return nil, cli.UsageError("want a time such as 500ms", "--window %v", c.window)
 	}
 	p := &plan{Seed: o.Seed, Device: c.device, Rounds: o.Seeds, Window: 500 * time.Millisecond,
-		Shrink: c.shrink, ordinal: device.Ordinals[0]}
+		Shrink: c.shrink, Tables: c.tables, ordinal: device.Ordinals[0]}
 	networks, batches, precisions := networks(c.shrink), []int{512, 4096, 32_768}, job.DensePrecisions()
 	if o.Quick {
 		p.Window, batches, precisions = 200*time.Millisecond, []int{4096}, []string{job.TF32}
@@ -188,7 +206,7 @@ func (c *choice) plan(o report.Options) (*plan, error) {
 	for _, n := range networks {
 		for _, samples := range batches {
 			for _, precision := range precisions {
-				p.Cases = append(p.Cases, testCase{n, samples, precision})
+				p.Cases = append(p.Cases, testCase{n, samples, precision, c.tables})
 			}
 		}
 	}

@@ -99,6 +99,7 @@ func TestFlags(t *testing.T) {
 		"--batches 0":           "--batches 0",
 		"--precisions fp8":      "--precisions fp8",
 		"--shrink 0":            "--shrink 0",
+		"--tables -1":           "--tables -1",
 		"--window -1s":          "--window -1s",
 		"--batches 512,1048577": "--batches 1048577",
 	} {
@@ -175,6 +176,30 @@ func TestOnTheSoftwareGPU(t *testing.T) {
 		if r.Network.Name == "tower" && r.FLOP != tower {
 			t.Errorf("%v operations of the tower, want %v", r.FLOP, tower)
 		}
+	}
+}
+
+// With tables, too: their rows are on the GPU in steps and in trainings.
+func TestTablesOnTheSoftwareGPU(t *testing.T) {
+	e, folder := onSoftware(t, "--networks", "dlrm", "--batches", "4", "--precisions", "fp32", "--shrink", "128",
+		"--window", "1ns", "--tables", "40"), t.TempDir()
+	r, err := e.Run(t.Context(), report.Options{Seeds: 2, Seed: 1, Folder: folder})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out strings.Builder
+	if err := errors.Join(r.WriteFolder(folder), r.WriteText(&out)); err != nil {
+		t.Fatal(err)
+	}
+	for _, words := range []string{"table of 40 rows for each slot", "│ DLRM    │     4 │"} {
+		if !strings.Contains(out.String(), words) || strings.Contains(out.String(), "Not measured") {
+			t.Errorf("no %q in\n%s", words, &out)
+		}
+	}
+	one := r.Data.([]*result)[0]
+	if s := one.Seconds[tablesSide]; len(s) != 2 || !(s[0] > 0) || len(one.Training) != 2 ||
+		one.Seconds[stepSide] != nil {
+		t.Errorf("steps %v, trainings %v", one.Seconds, one.Training)
 	}
 }
 
@@ -296,7 +321,7 @@ func TestSameArithmeticAsPyTorch(t *testing.T) {
 		}
 		var exact *first
 		for _, precision := range job.DensePrecisions() {
-			c := &testCase{n, samples, precision}
+			c := &testCase{Network: n, Batch: samples, Precision: precision}
 			ours, theirs := firstOnSoftware(t, c, in), firstOnPyTorch(t, p, c, in)
 			if a := compare(ours, theirs, l, precision); !a.Within {
 				t.Errorf("%s: %s, want %v", c, a, tolerancesOf(precision))
@@ -328,6 +353,31 @@ func TestSameArithmeticAsPyTorch(t *testing.T) {
 	}
 }
 
+// PyTorch's first losses with tables are those of Tandem, and with other parameters they are not.
+func TestSameLossesOfTablesAsPyTorch(t *testing.T) {
+	p := startCPU(t)
+	softgpu.Open(t, 1)
+	c := testCase{Network: networks(16)[1], Batch: 16, Precision: job.FP32, Tables: 40}
+	in, err := newTableInputs(c, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer in.Files.Remove()
+	m := measurement{plan: &plan{Rounds: 1}, libraries: softgpu.Libraries(t), peer: p, meter: &report.Meter{}}
+	for _, same := range []bool{true, false} {
+		if !same {
+			if err := in.Files.Write("params", make([]float32, len(in.Initial.Params))); err != nil {
+				t.Fatal(err)
+			}
+		}
+		r := &result{testCase: c, Agreed: map[string]agreement{}, Failed: map[string]string{},
+			Seconds: map[string][]float64{}}
+		if err := m.tableSteps(t.Context(), r, in); err != nil || r.Agreed[eager].Within != same {
+			t.Errorf("same parameters %v: %s, %q, error %v", same, r.Agreed[eager], r.Failed, err)
+		}
+	}
+}
+
 // What PyTorch computes otherwise, or fails to compute, is not measured, and the report says why.
 func TestWhatIsNotCompared(t *testing.T) {
 	p := startCPU(t)
@@ -339,7 +389,7 @@ func TestWhatIsNotCompared(t *testing.T) {
 	}
 	defer in.Files.Remove()
 	m := measurement{plan: &plan{}, peer: p, meter: &report.Meter{}, in: in}
-	ours := firstOnSoftware(t, &testCase{n, 8, job.FP32}, in)
+	ours := firstOnSoftware(t, &testCase{Network: n, Batch: 8, Precision: job.FP32}, in)
 	params := make([]float32, len(in.Initial.Params))
 	for _, c := range []struct {
 		want   string
@@ -357,7 +407,7 @@ func TestWhatIsNotCompared(t *testing.T) {
 		if err := c.change(); err != nil {
 			t.Fatal(err)
 		}
-		r := &result{testCase: testCase{n, 8, job.FP32}, Agreed: map[string]agreement{},
+		r := &result{testCase: testCase{Network: n, Batch: 8, Precision: job.FP32}, Agreed: map[string]agreement{},
 			Failed: map[string]string{}}
 		turns, err := m.ways(t.Context(), r, ours)
 		if err != nil || len(turns) > 0 || m.peer == nil {
@@ -370,7 +420,7 @@ func TestWhatIsNotCompared(t *testing.T) {
 		}
 	}
 	p.Close()
-	r := &result{testCase: testCase{n, 8, job.FP32}, Failed: map[string]string{}}
+	r := &result{testCase: testCase{Network: n, Batch: 8, Precision: job.FP32}, Failed: map[string]string{}}
 	turns, err := m.ways(t.Context(), r, ours)
 	if err != nil || len(turns) > 0 || m.peer != nil || !strings.Contains(r.Failed[eager], "process ended") {
 		t.Errorf("after PyTorch's end: %d turns, error %v, failed %q", len(turns), err, r.Failed)
@@ -380,7 +430,7 @@ func TestWhatIsNotCompared(t *testing.T) {
 // Goals are judged by quartiles: all above, all below, or neither.
 func TestGoals(t *testing.T) {
 	of := func(theirs ...float64) *result {
-		return &result{testCase: testCase{networks(1)[0], 512, job.BF16}, Seconds: map[string][]float64{
+		return &result{testCase: testCase{Network: networks(1)[0], Batch: 512, Precision: job.BF16}, Seconds: map[string][]float64{
 			stepSide: {1, 1, 1}, compiled: theirs, compiledGraphs: {9, 9, 9}, productsSide: {1, 1, 1}}}
 	}
 	p := &plan{Shrink: 1}
@@ -430,7 +480,7 @@ func TestTablesFit(t *testing.T) {
 	p := &plan{Rounds: 5, Shrink: 1}
 	var results []*result
 	for i, seconds := range [][]float64{{0.00123, 0.00124, 0.00125}, {0.312, 0.313, 0.315}} {
-		r := &result{testCase: testCase{networks(1)[2], 32_768, job.BF16},
+		r := &result{testCase: testCase{Network: networks(1)[2], Batch: 32_768, Precision: job.BF16},
 			Machine: machine{GPU: "cuda:0 (NVIDIA H100 80GB HBM3, 79.1GiB)", PyTorch: &pytorch.About{}},
 			Seconds: map[string][]float64{}, Training: []float64{123_456, 123_567, 124_000}}
 		for _, side := range []string{stepSide, samplesSide, hostSumsSide, productsSide, eager, compiled} {

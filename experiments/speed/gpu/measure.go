@@ -133,6 +133,9 @@ func measured(results []*result) []*result {
 
 // compare measures one case: steps, then trainings.
 func (m *measurement) compare(ctx context.Context, r *result) (err error) {
+	if r.Tables > 0 {
+		return m.compareTables(ctx, r)
+	}
 	m.meter.Show(0, 1, r.String())
 	if m.in, err = newInputs(r.testCase, m.Seed); err != nil {
 		return err
@@ -193,20 +196,32 @@ func (m *measurement) steps(ctx context.Context, r *result) (err error) {
 	return m.peer.Request(ctx, "close", nil, &struct{}{})
 }
 
-// ways returns the ways of PyTorch whose first steps are those of Tandem. If its process fails, the case and
-// all later ones are measured without it.
-func (m *measurement) ways(ctx context.Context, r *result, ours *first) (ways []*side, err error) {
+// ways returns the ways of PyTorch whose first dense steps are those of Tandem.
+func (m *measurement) ways(ctx context.Context, r *result, ours *first) ([]*side, error) {
+	return m.waysOf(ctx, r, m.in.Files, func(w way) (agreement, error) {
+		theirs, err := w.firstSteps(ctx, m.in)
+		if err != nil {
+			return agreement{}, err
+		}
+		return compare(ours, theirs, m.in.Engine.Layout(), r.Precision), nil
+	})
+}
+
+// waysOf returns the ways of PyTorch whose first steps are those of Tandem, by a comparison of both. If its
+// process fails, the case and all later ones are measured without it.
+func (m *measurement) waysOf(ctx context.Context, r *result, files *pytorch.Files,
+	compared func(way) (agreement, error)) (ways []*side, err error) {
 	if m.peer == nil {
 		return nil, nil
 	}
 	name := eager
 	if err = m.peer.Request(ctx, "open", map[string]any{"case": r.testCase,
-		"files": m.in.Files.Paths}, &struct{}{}); err == nil {
+		"files": files.Paths}, &struct{}{}); err == nil {
 		for _, name = range m.peer.About.Ways {
 			w := way{m.peer, name}
 			m.meter.Show(0, 1, r.String()+", PyTorch "+name)
 			var within bool
-			if within, err = m.check(ctx, r, w, ours); err != nil {
+			if within, err = check(r, w, compared); err != nil {
 				break
 			}
 			if within {
@@ -222,8 +237,8 @@ func (m *measurement) ways(ctx context.Context, r *result, ours *first) (ways []
 }
 
 // check reports whether the first steps of a way are those of Tandem, and keeps why not.
-func (m *measurement) check(ctx context.Context, r *result, w way, ours *first) (bool, error) {
-	theirs, err := w.firstSteps(ctx, m.in)
+func check(r *result, w way, compared func(way) (agreement, error)) (bool, error) {
+	a, err := compared(w)
 	if failure, ok := errors.AsType[*script.Failure](err); ok {
 		r.Failed[w.name] = failure.Text
 		return false, nil
@@ -231,7 +246,6 @@ func (m *measurement) check(ctx context.Context, r *result, w way, ours *first) 
 	if err != nil {
 		return false, err
 	}
-	a := compare(ours, theirs, m.in.Engine.Layout(), r.Precision)
 	r.Agreed[w.name] = a
 	return a.Within, nil
 }

@@ -14,7 +14,8 @@ with one line on standard output, which is {"error": text} if the request failed
                                    do n steps and return their seconds
   {"do": "close"}                  release the case
 
-A step is forward, backward and Adam, on values that are on the device. It does what a
+With "tables" in the case, a step is a TableStep, and check returns losses alone. Else a
+step is forward, backward and Adam, on values that are on the device. It does what a
 careful user does for speed: Adam is fused if possible, gradients are set to None, nothing
 waits for the device within a step. bf16 is autocast: operands of products are rounded,
 parameters and their updates are fp32.
@@ -82,6 +83,75 @@ class Step:
             torch.cuda.synchronize(self.device)
 
 
+def update(weight, state, ids, grads):
+    """Takes a step of row-wise Adagrad. The squares of the gradients of a repeated row are
+    added one by one, which needs no sort and no number that the host has to wait for."""
+    state.index_add_(0, ids, grads.square().mean(1))
+    root = state[ids].sqrt().add_(1e-8).unsqueeze(1)
+    weight.index_add_(0, ids, grads.mul(-0.01).div_(root))
+
+
+class TableStep:
+    """A step of one way with the tables of all slots in GPU memory, as one table of zeros.
+    The next batch is copied from pinned memory. With graphs, all else is one CUDA graph."""
+
+    def __init__(self, case, way, device):
+        net, samples, self.device = case["network"], case["batch"], device
+        self.half, self.dim = case["precision"] == "bf16", net["dim"]
+        self.net = network(net, values(case, "params")).to(device)
+        graphs = way == "compiled with graphs"
+        self.optimizer = torch.optim.Adam(self.net.parameters(), lr=0.001, capturable=True) \
+            if graphs else adam(self.net)
+        self.weight = torch.zeros(case["tables"] * net["slots"], self.dim, device=device)
+        self.state = torch.zeros(len(self.weight), device=device)
+        self.batches = values(case, "ids", np.int64).view(-1, samples * net["slots"])
+        if device.type == "cuda":
+            self.batches = self.batches.pin_memory()
+        self.ids = self.batches[0].to(device)
+        self.numbers = values(case, "numbers").view(samples, -1).to(device)
+        self.labels = values(case, "labels").to(device)
+        self.loss, self.update, self.next = Loss(self.net), update, 0
+        if way in COMPILED:
+            self.loss = torch.compile(self.loss, dynamic=False)
+            self.update = torch.compile(update, dynamic=False)
+        # A graph is recorded after steps on the stream that records it.
+        self.graph, self.stream = None, torch.cuda.Stream(device) if graphs else None
+
+    def work(self):
+        self.optimizer.zero_grad(set_to_none=True)
+        embeddings = self.weight[self.ids].view(len(self.labels), -1).requires_grad_()
+        with torch.autocast(self.device.type, torch.bfloat16, enabled=self.half):
+            loss = self.loss(embeddings, self.numbers, self.labels)
+        loss.backward()
+        self.optimizer.step()
+        with torch.no_grad():
+            self.update(self.weight, self.state, self.ids, embeddings.grad.view(-1, self.dim))
+        return loss.detach()
+
+    def step(self):
+        self.ids.copy_(self.batches[self.next % len(self.batches)], non_blocking=True)
+        self.next += 1
+        if self.stream is None:
+            return self.work()
+        if self.next <= 3:
+            self.stream.wait_stream(torch.cuda.current_stream(self.device))
+            with torch.cuda.stream(self.stream):
+                loss = self.work()
+            torch.cuda.current_stream(self.device).wait_stream(self.stream)
+            return loss
+        if self.graph is None:
+            torch.cuda.synchronize(self.device)
+            self.graph = torch.cuda.CUDAGraph()
+            with torch.cuda.graph(self.graph, stream=self.stream):  # records, and does nothing
+                self.captured = self.work()
+        self.graph.replay()
+        return self.captured
+
+    def wait(self):
+        if self.device.type == "cuda":
+            torch.cuda.synchronize(self.device)
+
+
 class Peer:
     """The open case, and a method for each request."""
 
@@ -110,6 +180,13 @@ class Peer:
     def check(self, request):
         way = request["way"]
         self.steps.pop(way, None)
+        if self.case.get("tables"):
+            step = TableStep(self.case, way, self.device)
+            losses = [step.step().item() for _ in range(request["steps"])]
+            if not np.isfinite(losses).all():
+                raise ValueError("a loss is not finite")  # which JSON cannot express
+            self.steps[way] = step
+            return {"losses": losses}
         step = Step(self.case, way, self.device)
         losses = [step.backward().item()]
         gradients = [p.grad for p in step.net.parameters()] + [step.embeddings.grad]

@@ -13,6 +13,9 @@ import (
 
 // report returns the results of a plan as tables, figures and sentences.
 func (p *plan) report(results []*result) *report.Report {
+	if p.Tables > 0 {
+		return p.tableReport(results)
+	}
 	return &report.Report{
 		Findings: p.findings(results), Notes: p.notes(measured(results)), Tables: p.tables(measured(results)),
 		Figures: []report.Figure{ratioFigure(measured(results))},
@@ -135,6 +138,11 @@ func (p *plan) findings(results []*result) (sentences []string) {
 	} else {
 		sentences = goals(results)
 	}
+	return append(sentences, p.failures(results)...)
+}
+
+// failures returns a sentence for each case that was not measured or not compared.
+func (p *plan) failures(results []*result) (sentences []string) {
 	for _, r := range results {
 		if r.Error != "" {
 			sentences = append(sentences, fmt.Sprintf("Not measured: %s: %s.", r, r.Error))

@@ -51,6 +51,7 @@ func (m *measurement) train(ctx context.Context, r *result) (err error) {
 	j.Training.Mode, j.Training.GlobalBatch, j.Training.Groups = m.Training.Mode, r.Batch, 1
 	j.Training.Epochs = 1
 	j.Roles.Ranks, j.Roles.EmbeddingWorkers, j.Roles.EmbeddingPSs = 1, m.EmbeddingWorkers, m.EmbeddingPSs
+	r.placeRows(&j)
 	once, err := m.trainOnce(ctx, j, &data) // the first opens libraries and shows the time of an epoch
 	if err != nil {
 		return err

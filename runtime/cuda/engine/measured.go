@@ -43,6 +43,9 @@ func (m *Measured) LeaveOutCopies(leaveOut bool) { m.of.bare = leaveOut }
 // Products returns the matrix products of a step, in their order, after the first step of its sizes.
 func (m *Measured) Products() []Multiplication { return slices.Clone(m.of.multiplied) }
 
+// Rows returns the embedding rows of the replica, or nil if it has none.
+func (m *Measured) Rows() model.DeviceRows { return m.of.Rows() }
+
 // Sync waits for the device, which StepSum does not.
 func (m *Measured) Sync() error { return errors.Join(m.of.compute.Sync(), m.of.out.Sync()) }
 
