@@ -22,7 +22,8 @@ func TestRanksWithRowsGetIDs(t *testing.T) {
 	if _, err := New(j, data, backend.Backend{}); err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("without a GPU: %v, want %s", err, want)
 	}
-	p, err := NewLocal(j, data, backend.Backend{}, func(at msg.Address) bool { return at.Role != msg.NNWorker })
+	elsewhere := func(at msg.Address) bool { return at.Role != msg.NNWorker }
+	p, err := NewLocal(j, data, backend.Backend{}, elsewhere)
 	if err != nil {
 		t.Fatal(err)
 	}

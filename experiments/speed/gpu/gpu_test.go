@@ -181,8 +181,8 @@ func TestOnTheSoftwareGPU(t *testing.T) {
 
 // With tables, too: their rows are on the GPU in steps and in trainings.
 func TestTablesOnTheSoftwareGPU(t *testing.T) {
-	e, folder := onSoftware(t, "--networks", "dlrm", "--batches", "4", "--precisions", "fp32", "--shrink", "128",
-		"--window", "1ns", "--tables", "40"), t.TempDir()
+	e, folder := onSoftware(t, "--networks", "dlrm", "--batches", "4", "--precisions", "fp32", "--shrink",
+		"128", "--window", "1ns", "--tables", "40"), t.TempDir()
 	r, err := e.Run(t.Context(), report.Options{Seeds: 2, Seed: 1, Folder: folder})
 	if err != nil {
 		t.Fatal(err)
@@ -363,7 +363,8 @@ func TestSameLossesOfTablesAsPyTorch(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer in.Files.Remove()
-	m := measurement{plan: &plan{Rounds: 1}, libraries: softgpu.Libraries(t), peer: p, meter: &report.Meter{}}
+	m := measurement{plan: &plan{Rounds: 1}, libraries: softgpu.Libraries(t), peer: p,
+		meter: &report.Meter{}}
 	for _, same := range []bool{true, false} {
 		if !same {
 			if err := in.Files.Write("params", make([]float32, len(in.Initial.Params))); err != nil {
@@ -407,8 +408,8 @@ func TestWhatIsNotCompared(t *testing.T) {
 		if err := c.change(); err != nil {
 			t.Fatal(err)
 		}
-		r := &result{testCase: testCase{Network: n, Batch: 8, Precision: job.FP32}, Agreed: map[string]agreement{},
-			Failed: map[string]string{}}
+		r := &result{testCase: testCase{Network: n, Batch: 8, Precision: job.FP32},
+			Agreed: map[string]agreement{}, Failed: map[string]string{}}
 		turns, err := m.ways(t.Context(), r, ours)
 		if err != nil || len(turns) > 0 || m.peer == nil {
 			t.Errorf("%d turns, peer %v, error %v", len(turns), m.peer, err)
@@ -420,7 +421,8 @@ func TestWhatIsNotCompared(t *testing.T) {
 		}
 	}
 	p.Close()
-	r := &result{testCase: testCase{Network: n, Batch: 8, Precision: job.FP32}, Failed: map[string]string{}}
+	r := &result{testCase: testCase{Network: n, Batch: 8, Precision: job.FP32},
+		Failed: map[string]string{}}
 	turns, err := m.ways(t.Context(), r, ours)
 	if err != nil || len(turns) > 0 || m.peer != nil || !strings.Contains(r.Failed[eager], "process ended") {
 		t.Errorf("after PyTorch's end: %d turns, error %v, failed %q", len(turns), err, r.Failed)
@@ -430,7 +432,8 @@ func TestWhatIsNotCompared(t *testing.T) {
 // Goals are judged by quartiles: all above, all below, or neither.
 func TestGoals(t *testing.T) {
 	of := func(theirs ...float64) *result {
-		return &result{testCase: testCase{Network: networks(1)[0], Batch: 512, Precision: job.BF16}, Seconds: map[string][]float64{
+		c := testCase{Network: networks(1)[0], Batch: 512, Precision: job.BF16}
+		return &result{testCase: c, Seconds: map[string][]float64{
 			stepSide: {1, 1, 1}, compiled: theirs, compiledGraphs: {9, 9, 9}, productsSide: {1, 1, 1}}}
 	}
 	p := &plan{Shrink: 1}

@@ -217,8 +217,8 @@ func (c testCase) placeRows(j *job.Job) {
 func (p *plan) tableReport(results []*result) *report.Report {
 	t := cli.Table{Header: []string{"network", "batch", "type", "k samples/s", "eager", "compiled",
 		fmt.Sprintf("÷ compiled ≥ %g", goalTables), "training"}, Words: 1,
-		Caption: fmt.Sprintf("Steps with a table of %s rows for each slot in GPU memory, in k samples/s, and "+
-			"trainings; medians of %d rounds", report.Thousands(p.Tables), p.Rounds)}
+		Caption: fmt.Sprintf("Steps with a table of %s rows for each slot in GPU memory, in k samples/s, "+
+			"and trainings; medians of %d rounds", report.Thousands(p.Tables), p.Rounds)}
 	for _, r := range measured(results) {
 		rate := func(seconds []float64) string {
 			if seconds == nil {
@@ -236,8 +236,8 @@ func (p *plan) tableReport(results []*result) *report.Report {
 			rate(r.Seconds[tablesSide]), rate(r.Seconds[eager]), rate(fastest), ratio,
 			report.Three(report.Median(r.Training) / 1e3)})
 	}
-	notes := []string{fmt.Sprintf("A step finds the rows of %d batches in turn, whose ids come from the host; "+
-		"rows of all ids exist. Both sides have row-wise Adagrad, and Adam for the network. Before PyTorch's "+
-		"time counts, its first %d losses are compared.", tableBatches, checkSteps)}
+	notes := []string{fmt.Sprintf("A step finds the rows of %d batches in turn, whose ids come from the "+
+		"host; rows of all ids exist. Both sides have row-wise Adagrad, and Adam for the network. Before "+
+		"PyTorch's time counts, its first %d losses are compared.", tableBatches, checkSteps)}
 	return &report.Report{Findings: p.failures(results), Notes: notes, Tables: []cli.Table{t}}
 }

@@ -110,19 +110,34 @@ func (t *rows) stage(part *batch.Part, ids []batch.Jagged, rate float32) error {
 			return err
 		}
 	}
-	signs := unsafe.Slice((*uint64)(unsafe.Pointer(&t.batch.staged[0])), t.batch.room)[:0]
+	signs := unsafe.Slice((*uint64)(unsafe.Pointer(&t.batch.staged[0])), t.batch.room)
 	rest := t.batch.staged[2*t.batch.room:]
-	head, ends := asInts(rest[:headWords]), asInts(rest[headWords:])[:1]
-	ends[0] = 0
+	head, ends := asInts(rest[:headWords]), asInts(rest[headWords:])
+	var begins []int32 // in signs, of the ids of each slot in each group
+	begin := int32(0)
 	for g := range part.Groups() {
 		for s := range ids {
-			lo, hi := part.Bounds[g], part.Bounds[g+1]
-			offsets, each := ids[s].Offsets[lo:hi+1], int32(schema.Slots[s].RowsPerID())
-			base := int32(len(signs)) - each*offsets[0]
-			signs = schema.Signer(s).AppendSigns(signs, ids[s].IDs[offsets[0]:offsets[hi-lo]])
-			for _, end := range offsets[1:] {
-				ends = append(ends, base+each*end)
-			}
+			offsets := ids[s].Offsets[part.Bounds[g] : part.Bounds[g+1]+1]
+			begins = append(begins, begin)
+			begin += (offsets[len(offsets)-1] - offsets[0]) * int32(schema.Slots[s].RowsPerID())
+		}
+	}
+	write := func(i int) {
+		g, s := i/len(ids), i%len(ids)
+		lo, hi := part.Bounds[g], part.Bounds[g+1]
+		offsets, each := ids[s].Offsets[lo:hi+1], int32(schema.Slots[s].RowsPerID())
+		schema.Signer(s).AppendSigns(signs[:begins[i]], ids[s].IDs[offsets[0]:offsets[hi-lo]])
+		bags := ends[lo*len(ids)+s*(hi-lo)+1:]
+		for k, end := range offsets[1:] {
+			bags[k] = begins[i] + each*(end-offsets[0])
+		}
+	}
+	ends[0] = 0
+	if n > copiedAtOnce {
+		copiers().ForEach(len(begins), write)
+	} else {
+		for i := range begins {
+			write(i)
 		}
 	}
 	head[0] = int32(n)

@@ -53,12 +53,12 @@ func drawPart(r *rand.Rand, schema *batch.Schema, bounds []int, ids uint64) batc
 	return batch.Part{Batch: b, Bounds: bounds}
 }
 
-// rowsReplica returns a replica with rows on the software GPU.
-func rowsReplica(t *testing.T, c model.RowsConfig, groups, samplesMax int) (*replica, error) {
+// rowsReplica returns a replica with rows on a software GPU.
+func rowsReplica(t *testing.T, on int, c model.RowsConfig, groups, samplesMax int) (*replica, error) {
 	t.Helper()
-	softgpu.Open(t, 1)
+	softgpu.Open(t, on+1)
 	j := job.Default()
-	j.Model.Device.CUDA, j.Roles.Ranks = true, 1
+	j.Model.Device, j.Roles.Ranks = job.Device{CUDA: true, Ordinals: []int{on}}, 1
 	g, err := Open(softgpu.Libraries(t), &j)
 	if err != nil {
 		t.Fatal(err)
@@ -183,7 +183,7 @@ func TestRowsOnTheDeviceAreThoseOfTheHost(t *testing.T) {
 		c := model.RowsConfig{Dim: []int{3, 20}[i%2], Optimizer: optimizer, Seed: 7, InitBound: 0.01,
 			Capacity: 400}
 		c.Schema = rowsSchema(c.Dim)
-		device, err := rowsReplica(t, c, 4, 40)
+		device, err := rowsReplica(t, 0, c, 4, 40)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -229,7 +229,7 @@ func TestRowsDoNotDependOnTime(t *testing.T) {
 		softgpu.Set(t, "TANDEM_SOFTGPU_SEED", seed)
 		c := model.RowsConfig{Dim: 3, Optimizer: opt.DefaultRow(), Seed: 7, InitBound: 0.01, Capacity: 4000}
 		c.Schema = rowsSchema(c.Dim)
-		device, err := rowsReplica(t, c, 4, 40)
+		device, err := rowsReplica(t, 0, c, 4, 40)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -254,12 +254,13 @@ func TestRowsDoNotDependOnTime(t *testing.T) {
 	}
 }
 
-// Rows that do not fit are an error that says how many would: so many do, and a hundredth more do not. A limit
+// Rows that do not fit are an error that says how many would: these do, and a hundredth more do not. A limit
 // of memory is one of rows.
 func TestRoomForRows(t *testing.T) {
+	const unused = 7 // by other tests, whose replicas take memory until they are collected
 	softgpu.Set(t, "TANDEM_SOFTGPU_MEMORY", "50331648")
 	c := model.RowsConfig{Dim: 3, Optimizer: opt.DefaultRow(), Schema: rowsSchema(3), Capacity: 10_000_000}
-	_, err := rowsReplica(t, c, 2, 4)
+	_, err := rowsReplica(t, unused, c, 2, 4)
 	if err == nil {
 		t.Fatal("no error")
 	}
@@ -272,16 +273,16 @@ func TestRoomForRows(t *testing.T) {
 		t.Fatalf("%v, want %s", err, text)
 	}
 	c.Capacity = fit + fit/100
-	if _, err := rowsReplica(t, c, 2, 4); err == nil {
+	if _, err := rowsReplica(t, unused, c, 2, 4); err == nil {
 		t.Errorf("%d rows fit", c.Capacity)
 	}
 	c.Memory = unit.Bytes(60 * fit)
-	r, err := rowsReplica(t, c, 2, 4)
+	r, err := rowsReplica(t, unused, c, 2, 4)
 	if err != nil || r.rows.config.Capacity != fit {
 		t.Errorf("%d rows do not fit: %v", fit, err)
 	}
 	c.Memory, c.Optimizer.Kind = 0, opt.FTRL
-	if _, err := rowsReplica(t, c, 2, 4); err == nil || !strings.Contains(err.Error(), "no optimizer ftrl") {
+	if _, err := rowsReplica(t, unused, c, 2, 4); err == nil || !strings.Contains(err.Error(), "no optimizer ftrl") {
 		t.Errorf("ftrl: %v", err)
 	}
 }
