@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -17,6 +18,7 @@ import (
 	"tandem/algo/numeric/shard"
 	"tandem/algo/numeric/table"
 	"tandem/algo/unit"
+	"tandem/runtime/cuda"
 	"tandem/runtime/cuda/softgpu"
 )
 
@@ -219,6 +221,40 @@ func TestRowsOnTheDeviceAreThoseOfTheHost(t *testing.T) {
 		if n, err := device.rows.Applied(); err != nil || n != host.Outcomes().Applied {
 			t.Errorf("%d gradients applied, want %d; %v", n, host.Outcomes().Applied, err)
 		}
+	}
+}
+
+// Rows that are added have all their bits, in their order, and are found.
+func TestRowsAreAddedWithAllTheirBits(t *testing.T) {
+	c := model.RowsConfig{Dim: 3, Optimizer: opt.DefaultRow(), Seed: 7, Capacity: 100, Schema: rowsSchema(3)}
+	device, err := rowsReplica(t, 0, c, 1, 40)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, want := rand.New(rand.NewPCG(1, 2)), columnsOf(30, 3, 3)
+	values := make([]float32, 30*3)
+	for i := range want.Signs {
+		want.Signs[i] = c.Schema.Signer(1).Sign(uint64(30-i), 0)
+		want.Updates[i], want.Read[i] = uint32(i), uint8(i%2)
+	}
+	for i := range values {
+		values[i] = float32(r.NormFloat64())
+	}
+	copy(want.Embeddings, cuda.Bytes(values))
+	copy(want.States, cuda.Bytes(values[1:]))
+	if err := device.rows.AddRows(want); err != nil {
+		t.Fatal(err)
+	}
+	if got := deviceColumns(t, device.rows); !reflect.DeepEqual(got, want) {
+		t.Errorf("rows %v, want %v", got, want)
+	}
+	read := make([]float32, 31*3) // the first row has no update, and the last sign no row
+	if err := device.rows.ReadTrained(append(want.Signs, 1), read); err != nil {
+		t.Fatal(err)
+	}
+	copy(values, []float32{0, 0, 0})
+	if !sameBits(read, append(values, 0, 0, 0)) {
+		t.Errorf("read %v, want %v", read, values)
 	}
 }
 
