@@ -318,7 +318,8 @@ func TestRoomForRows(t *testing.T) {
 		t.Errorf("%d rows do not fit: %v", fit, err)
 	}
 	c.Memory, c.Optimizer.Kind = 0, opt.FTRL
-	if _, err := rowsReplica(t, unused, c, 2, 4); err == nil || !strings.Contains(err.Error(), "no optimizer ftrl") {
+	_, err = rowsReplica(t, unused, c, 2, 4)
+	if err == nil || !strings.Contains(err.Error(), "no optimizer ftrl") {
 		t.Errorf("ftrl: %v", err)
 	}
 }
