@@ -2,8 +2,6 @@ package infer
 
 import (
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -59,14 +57,22 @@ func TestTablesInUTF16(t *testing.T) {
 }
 
 // A header in another encoding is named, with the remedy.
-func TestHeaderInLatin1(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "latin1.csv")
-	if err := os.WriteFile(path, []byte("user,gr\xf6\xdfe,label\nu,1.5,1\nv,2.5,0\n"), 0o644); err != nil {
-		t.Fatal(err)
+func TestHeaderInAnotherEncoding(t *testing.T) {
+	wide := func(text string) (all string) {
+		for _, letter := range text {
+			all += string(letter) + "\x00\x00\x00"
+		}
+		return all
 	}
-	_, err := CSV(path, Options{})
-	if err == nil || !strings.Contains(err.Error(), "its first line is not UTF-8") ||
-		!strings.Contains(err.Error(), "iconv -f LATIN1 -t UTF-8") {
-		t.Errorf("error %v", err)
+	for text, want := range map[string][]string{
+		"user,gr\xf6\xdfe,label\nu,1.5,1\nv,2.5,0\n": {"its first line is not UTF-8",
+			"iconv -f LATIN1 -t UTF-8"},
+		"\xff\xfe\x00\x00" + wide("user,size,label\nu,1.5,1\nv,2.5,0\n"): {"its first line has zero bytes",
+			"iconv -f UTF-32 -t UTF-8"},
+	} {
+		_, err := CSV(file(t, text), Options{})
+		if err == nil || !strings.Contains(err.Error(), want[0]) || !strings.Contains(err.Error(), want[1]) {
+			t.Errorf("%q: error %v, want %q", text, err, want)
+		}
 	}
 }

@@ -173,8 +173,11 @@ func TestErrors(t *testing.T) {
 		{"user,y\n1,a\n2,b\n3,c\n", `label "y" has more than two values`, Options{}},
 		{"user,y\n1,4\n2,5\n3,3\n", `label "y" has 3 values, from 3 to 5: say which are positive, as with ` +
 			"--positive '>=4'", Options{}},
-		{"user,y\n1,4\n2,5\n3,3\n", `label "y" has the values ["4" "5" "3"], which are all negative`,
+		{"user,y\n1,4\n2,5\n3,3\n", `label "y" has values such as ["4" "5" "3"], which are all negative`,
 			Options{Positive: ">5"}},
+		{"user,y\n1,4\n2,5\n3,3\n", `--positive: label "y" is "6" in no row that was read; it has values ` +
+			`such as ["4" "5" "3"]`, Options{Positive: "4, 6"}},
+		{"user,y\n1,4\n2,5\n3,3\n", `label "y" is "=>4" in no row`, Options{Positive: "=>4"}},
 		{"user,y\n1,4\n2,no\n3,3\n", `label "y" is "no" in some rows, which is no number`,
 			Options{Positive: ">=4"}},
 		{"user,y\n1,4\n2,5\n", `--positive: ">=high": want texts, as in yes,maybe, or a comparison`,
@@ -189,6 +192,16 @@ func TestErrors(t *testing.T) {
 		_, err := CSV(file(t, c.text), c.o)
 		if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%q: error %v, want %q", c.text, err, c.want)
+		}
+	}
+	long := strings.Repeat("9", 100_000)
+	for text, positive := range map[string]string{
+		"user,y\n1,a" + long + "\n2,b\n3,c\n": "", "user,y\n1," + long + "\n": "",
+		"user,y\n1,b\n2,a" + long + "\n": ">4", "user,y\n1,4\n2,5\n": ">=" + long,
+		"user,y\n1,6\n2,5\n": long, "user,y\n1,5\n2," + long + "\n": "5," + long + "0",
+	} {
+		if _, err := CSV(file(t, text), Options{Positive: positive}); err == nil || len(err.Error()) > 500 {
+			t.Errorf("a long label or rule: %.200v; want a short error", err)
 		}
 	}
 	if _, err := CSV(filepath.Join(t.TempDir(), "none.csv"), Options{}); !errors.Is(err, fs.ErrNotExist) {

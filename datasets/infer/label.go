@@ -3,7 +3,6 @@ package infer
 import (
 	"fmt"
 	"math"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -11,7 +10,7 @@ import (
 	"tandem/datasets/internal/decode"
 )
 
-// labels counts the texts of the label column, up to one more than there can be.
+// labels counts the rows of each text of the label column, of at most labelsMost + 1 texts.
 type labels struct {
 	rule   *positiveRule // nil: the texts decide
 	all    []string
@@ -38,7 +37,7 @@ func (l *labels) add(text string) (first bool) {
 const (
 	// labelsShown is the number of values that the message about a label with too many lists.
 	labelsShown = 5
-	// labelsMost is the number of values of a label that a rule makes two of.
+	// labelsMost is the largest number of values that a rule may divide into two classes.
 	labelsMost = 20
 	// ordersMost is the number of ordered values from which a message proposes a rule.
 	ordersMost = 10
@@ -69,7 +68,7 @@ func (l *labels) classes(column string, rows int) (c classes, err error) {
 		return l.byRule(column)
 	case len(l.all) == 1:
 		return c, fmt.Errorf("label %q is %q in all %d rows that were read, so there is nothing to "+
-			"learn: shuffle a sorted file, or name another label", column, l.all[0], rows)
+			"learn: shuffle a sorted file, or name another label", column, shortText(l.all[0]), rows)
 	case len(l.all) > 2:
 		return c, l.tooMany(column)
 	}
@@ -96,7 +95,7 @@ func (l *labels) tooMany(column string) error {
 	}
 	if len(numbers) < len(l.all) || len(numbers) > ordersMost {
 		return fmt.Errorf("label %q has more than two values, such as %q: a label has two", column,
-			l.all[:min(len(l.all), labelsShown)])
+			l.shown())
 	}
 	slices.Sort(numbers)
 	return fmt.Errorf("label %q has %d values, from %v to %v: say which are positive, as with "+
@@ -104,16 +103,40 @@ func (l *labels) tooMany(column string) error {
 		numbers[len(numbers)*3/5])
 }
 
-// byRule returns the texts of both classes by a rule.
+// shown returns the first values, for messages.
+func (l *labels) shown() (texts []string) {
+	for _, text := range l.all[:min(len(l.all), labelsShown)] {
+		texts = append(texts, shortText(text))
+	}
+	return texts
+}
+
+// shortText returns at most 40 letters of a text, for messages.
+func shortText(text string) string {
+	const longest = 40
+	if letters := []rune(text); len(letters) > longest {
+		return string(letters[:longest]) + "…"
+	}
+	return text
+}
+
+// byRule returns the texts of both classes by a rule. It is an error if no row has one of the rule's texts,
+// which is more often a slip than a value to come.
 func (l *labels) byRule(column string) (c classes, err error) {
 	if len(l.all) > labelsMost {
 		return c, fmt.Errorf("label %q has more than %d values, such as %q: write 1 and 0 in the file",
-			column, labelsMost, l.all[:labelsShown])
+			column, labelsMost, l.shown())
+	}
+	for _, text := range l.rule.texts {
+		if !slices.Contains(l.all, text) {
+			return c, fmt.Errorf("--positive: label %q is %q in no row that was read; it has values such as %q",
+				column, shortText(text), l.shown())
+		}
 	}
 	for _, text := range l.all {
 		if _, reason := decode.ParseNumber(text); reason != "" && l.rule.texts == nil {
 			return c, fmt.Errorf("label %q is %q in some rows, which is no number: a comparison cannot say "+
-				"whether it is positive", column, text)
+				"whether it is positive", column, shortText(text))
 		}
 		if l.rule.holds(text) {
 			c.positive = append(c.positive, text)
@@ -126,7 +149,8 @@ func (l *labels) byRule(column string) (c classes, err error) {
 		if len(c.positive) == 0 {
 			class = "negative"
 		}
-		return c, fmt.Errorf("label %q has the values %q, which are all %s", column, l.all, class)
+		return c, fmt.Errorf("--positive: label %q has values such as %q, which are all %s", column, l.shown(),
+			class)
 	}
 	return c, nil
 }
@@ -142,25 +166,34 @@ func (l *labels) share(texts []string, rows int) float64 {
 	return float64(count) / float64(rows)
 }
 
-// positiveRule says which labels are positive: these texts, or the numbers that compare so with a limit.
+// positiveRule says which labels are positive: certain texts, or the numbers on one side of a limit.
 type positiveRule struct {
-	texts   []string
-	compare string // >=, >, <= or <
+	texts   []string // nil: numbers are compared
+	compare string   // >=, >, <= or <
 	limit   float64
 }
 
-// parsePositive parses a rule: texts between commas, or a comparison such as >=4.
+// parsePositive parses a rule: texts between commas, or a comparison such as >=4. Blanks around them do not
+// count.
 func parsePositive(text string) (*positiveRule, error) {
-	match := regexp.MustCompile(`^\s*([<>]=?)(.*)$`).FindStringSubmatch(text)
-	if match == nil {
-		return &positiveRule{texts: strings.Split(text, ",")}, nil
+	text = strings.TrimSpace(text)
+	for _, compare := range []string{">=", "<=", ">", "<"} {
+		number, ok := strings.CutPrefix(text, compare)
+		if !ok {
+			continue
+		}
+		limit, err := strconv.ParseFloat(strings.TrimSpace(number), 64)
+		if err != nil || math.IsNaN(limit) {
+			return nil, fmt.Errorf("%q: want texts, as in yes,maybe, or a comparison with a number, as in >=4",
+				shortText(text))
+		}
+		return &positiveRule{compare: compare, limit: limit}, nil
 	}
-	limit, err := strconv.ParseFloat(strings.TrimSpace(match[2]), 64)
-	if err != nil || math.IsNaN(limit) {
-		return nil, fmt.Errorf("%q: want texts, as in yes,maybe, or a comparison with a number, as in >=4",
-			text)
+	texts := strings.Split(text, ",")
+	for i := range texts {
+		texts[i] = strings.TrimSpace(texts[i])
 	}
-	return &positiveRule{compare: match[1], limit: limit}, nil
+	return &positiveRule{texts: texts}, nil
 }
 
 // holds reports whether a label is positive.

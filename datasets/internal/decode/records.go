@@ -47,6 +47,10 @@ func NewRecordReader(in *input.Input, delimiter, comment string, columns []strin
 			return nil, fmt.Errorf("%s: its first line is not UTF-8, in %q: convert the file, as with "+
 				"iconv -f LATIN1 -t UTF-8", in.Name, name)
 		}
+		if strings.Contains(name, "\x00") {
+			return nil, fmt.Errorf("%s: its first line has zero bytes, in %q: convert the file, as with "+
+				"iconv -f UTF-32 -t UTF-8", in.Name, name)
+		}
 		r.Columns = append(r.Columns, strings.TrimSpace(name))
 	}
 	return r, nil
