@@ -1,3 +1,3 @@
-// Package saving says how often a training saves its model if it chooses by itself: --checkpoint-every auto.
-// The runtime trains by it, and the simulator predicts what it costs.
+// Package saving decides when a training saves its model with --checkpoint-every auto. The runtime follows
+// it, and the simulator predicts what it costs.
 package saving

@@ -31,8 +31,8 @@ const (
 	firstMax = 10 * unit.Second
 )
 
-// Next returns the time until the model is saved, in a training that began a time ago, and has begun again a
-// number of times since the model was saved.
+// Next returns the time until the model is saved next. The training began a time ago; since its newest
+// checkpoint it has begun again a number of times, each of which halves the time.
 func (v *Interval) Next(ago unit.Tick, restarts int) unit.Tick {
 	cost, most := v.Cost, intervalMax
 	if cost == 0 {

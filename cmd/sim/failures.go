@@ -16,9 +16,9 @@ import (
 
 const goodputUsage = `Predict what failures cost a training, and how often its model is best saved.
 
-A training that the simulator knows the speed of fails in virtual time: processes
-and machines die at random, and what follows is what the runtime does, by the
-policy of --recover:
+The simulator predicts the speed of a training, and lets it fail in virtual time:
+processes and machines die at random, and training recovers as in cmd/train, by
+the policy of --recover:
   checkpoint  loaders, embedding workers and the coordinator of ssp return alone;
               when another process dies, all begin again with the newest
               checkpoint, and steps are trained again
@@ -30,9 +30,10 @@ policy of --recover:
 --mtbf names the mean time between failures of one process of a role, or of one
 machine, which takes all its processes along, as in nn-worker=200h,node=1000h.
 
-Training stands still for a checkpoint, as that of processes does: to drain, while
-every host writes its part, and until it has read it again. The times follow from
-the bytes of rows, optimizers and network, from --disk and the network cards.
+For a checkpoint, the simulated training stands still: to drain, while every host
+writes its part, and until it has read it again. Processes of cmd/train write
+while they train, so theirs cost less. The times follow from the bytes of rows,
+optimizers and network, from --disk and the network cards.
 
 The report has the useful samples a second with the interval over trainings and
 over what is not known of the speed, what the lost time went into, the best
@@ -92,7 +93,7 @@ func (x *failures) register(fs *pflag.FlagSet) {
 		"after this mean `TIME`, as spot instances are (default: never)")
 	cli.DefaultInText(fs, "preempted-every")
 	fs.TextVar(&x.every, "checkpoint-every", train.Saving{Auto: true}, "save the model at this `INTERVAL`, "+
-		"as 10min or \"500 steps\", or auto, the best")
+		"as 10min or \"500 steps\", or auto for the best")
 	fs.StringVar(&x.policy, "recover", byCheckpoint, "recover by this `POLICY`: checkpoint, log or none; "+
 		"see above")
 	fs.TextVar(&x.notice, "notice", noticeDefault, "notice a failure after this `TIME`; the "+
@@ -101,7 +102,8 @@ func (x *failures) register(fs *pflag.FlagSet) {
 	fs.TextVar(&x.provision, "provision", 5*unit.Minute, "get another machine, and start its processes, in "+
 		"this `TIME`")
 	fs.TextVar(&x.disk, "disk", unit.BytesPerSec(1e9), "let each host write and read checkpoints at this "+
-		"`RATE`, or at that of its network cards if it is lower")
+		"`RATE`, or at that of its network cards if it is lower (default: 1GB/s)")
+	cli.DefaultInText(fs, "disk")
 	fs.TextVar(&x.save, "save", unit.Tick(0), "stand still for this `TIME` until a checkpoint is written "+
 		"(default: from its bytes)")
 	fs.TextVar(&x.read, "read", unit.Tick(0), "stand still for this `TIME` until a checkpoint is read "+
@@ -275,14 +277,17 @@ func (q *request) plan(d *failingReport, kinds []goodput.Kind) (p *goodput.Plan,
 }
 
 // interval returns the time between checkpoints that was given; 0 stands for the best.
-func (x *failures) interval(d *failingReport) (unit.Tick, error) {
-	switch {
-	case x.every.Auto:
+func (x *failures) interval(d *failingReport) (every unit.Tick, err error) {
+	if x.every.Auto {
 		return 0, nil
-	case x.every.Every.Steps > 0:
-		every := d.Mid.StepTime.Scale(float64(x.every.Every.Steps))
-		return every, checkTime("--checkpoint-every", every, true)
 	}
-	every := x.every.Every.Time
+	every = x.every.Every.Time
+	if x.every.Every.Steps > 0 {
+		every = d.Mid.StepTime.Scale(float64(x.every.Every.Steps))
+	}
+	if least := goodput.Shortest(x.length); every < least {
+		return 0, cli.UsageError("save less often, or simulate a shorter --length", "--checkpoint-every: %s; "+
+			"want at least %s in a training of %s", span(every), span(least), span(x.length))
+	}
 	return every, checkTime("--checkpoint-every", every, true)
 }

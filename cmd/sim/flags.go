@@ -139,7 +139,7 @@ func (f *flags) registerDisturbances(fs *pflag.FlagSet) {
 		"(default: the job file's, or 100ms with faults, else never)")
 	fs.Float64Var(&f.dollars, "dollars-per-gpu-hour", 0,
 		"report the cost at this price of a GPU, its share of the rest of the cluster included "+
-			"(default: the prices of the profiles, in run)")
+			"(default: the prices of the profiles, in run and goodput)")
 }
 
 // registerTraining declares the flags of trainings alone.

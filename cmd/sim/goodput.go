@@ -14,7 +14,7 @@ import (
 	"tandem/sim/predict"
 )
 
-// failingReport is the prediction of a training that fails, with all that goes with it.
+// failingReport is the prediction of a training that fails, and what its report shows besides.
 type failingReport struct {
 	request *request
 	given   func(string) bool
@@ -226,9 +226,14 @@ func (d *failingReport) writeLost(w io.Writer) {
 		fmt.Fprintf(w, "  %-17s %9s\n", goodput.Cause(c), part(share))
 	}
 	if e.GivenUp > 0 {
+		remedy := "Fewer or more reliable machines, or shorter restarts, would help."
+		if x := d.request.failures; x.policy == byNothing {
+			remedy = "Checkpoints would help: --recover checkpoint."
+		} else if x.policy == byCheckpoint && !d.request.graph() {
+			remedy = "Fewer or more reliable machines, shorter restarts, or --recover log would help."
+		}
 		cli.Paragraph(w, fmt.Sprintf("%d of %s did not end: failures come faster than training recovers. "+
-			"Useful is what they saved. Fewer or more reliable machines, shorter restarts, or --recover "+
-			"log would help.", e.GivenUp, counted(e.Runs, "training")), "")
+			"The part that they saved counts as useful. %s", e.GivenUp, counted(e.Runs, "training"), remedy), "")
 	} else if e.Repeats > train.DefaultRestartsMax && d.plan.Every > 0 {
 		cli.Paragraph(w, fmt.Sprintf("Training began again up to %d times with one checkpoint: cmd/train "+
 			"needs --restarts %d.", e.Repeats, e.Repeats), "")
@@ -291,7 +296,7 @@ func (d *failingReport) writeIntervals(w io.Writer) {
 // shareAt returns the useful part of the time with an interval.
 func (d *failingReport) shareAt(every unit.Tick) float64 {
 	p := *d.plan
-	p.Every = max(every, unit.Millisecond)
+	p.Every = max(every, goodput.Shortest(p.Length))
 	return goodput.Simulations(&p, d.request.seed, d.trainings(p.Every)).Share
 }
 

@@ -122,6 +122,20 @@ func TestGoodputReport(t *testing.T) {
 	}
 }
 
+// Trainings that do not end have the remedies that they can have.
+func TestGoodputRemedies(t *testing.T) {
+	const args = "--samples 1 --length 10h --trainings 4 --mtbf nn-worker=1s "
+	for more, want := range map[string]string{
+		"": "shorter restarts, or --recover log would", "--recover none": "--recover checkpoint",
+		"--recover log": "machines, or shorter restarts,", "--preset dgx-h100": "machines, or shorter restarts,",
+	} {
+		out, said, code := goodputText(args + more)
+		if code != 0 || !strings.Contains(strings.ReplaceAll(out, "\n", " "), want) {
+			t.Errorf("sim goodput %s: exit %d: %s%s; want %q", args+more, code, out, said, want)
+		}
+	}
+}
+
 // Times in the report have three digits, and the whole of large numbers.
 func TestSpan(t *testing.T) {
 	for in, want := range map[unit.Tick]string{
@@ -158,6 +172,8 @@ func TestGoodputRefuses(t *testing.T) {
 		"--disk 0MB/s":                         "--disk: ",
 		"--trainings 0":                        "--trainings: 0; want 1 to 10000",
 		"--replay -1":                          "--replay: -1; want 0 to 100",
+		"--checkpoint-every 1ms --length 9000h": "--checkpoint-every: 1ms; want at least 3.24s in a training of " +
+			"9000h",
 	} {
 		_, said, code := goodputText(args)
 		if code == 0 || !strings.Contains(said, want) || !strings.Contains(said, "sim: hint: ") {

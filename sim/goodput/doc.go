@@ -1,6 +1,6 @@
-// Package goodput says what failures cost a training, and how often its model is best saved. It lets a
-// training fail in virtual time, over days: processes die at random, and what follows is what the recovery of
-// package runtime/train does.
+// Package goodput estimates what failures cost a training, and how often its model is best saved. It
+// simulates trainings of days in virtual time. Processes die at random, and training recovers as package
+// runtime/train does.
 //
 // # The training
 //
@@ -17,8 +17,8 @@
 // A failure that comes while others wait for a process, or while all begin again, counts too: the recovery
 // begins again, or both processes return and the later one ends the wait.
 //
-// Every moment of a training is one that counts at its end, or is lost to one Cause. So the causes and the
-// useful time have the sum of the whole.
+// Every moment of a training counts at its end, or is lost to one Cause. So the useful time and the lost times
+// add up to the whole time.
 //
 // # The best interval
 //
@@ -28,6 +28,10 @@
 // with them.
 //
 // # What is left out
+//
+// Processes of the runtime write a checkpoint while they train, and it does not count before it is complete.
+// Here training stands still until it is written and read, which costs more unless checkpoints follow each
+// other closely.
 //
 // Failures are independent, and none becomes rarer or more frequent with time. A hardware error that a
 // process reports ends a run of the runtime; here it counts as a loss. The steps that a training repeats are

@@ -7,10 +7,10 @@ import (
 	"tandem/algo/unit"
 )
 
-// Estimate is what simulated trainings have in common.
+// Estimate sums up simulated trainings of one plan.
 type Estimate struct {
 	Runs int
-	// Share is the useful part of the time of all trainings, and Shares that of each.
+	// Share is the useful part of the time of all trainings, and Shares has the part of each.
 	Share  float64
 	Shares []float64
 	Lost   [causes]float64 // shares of the time of all trainings; with Share they have the sum 1
@@ -65,17 +65,23 @@ type Point struct {
 	Share float64
 }
 
-// Best tries intervals up to this many octaves around Young's.
+// octaves is the number of octaves on either side of Young's interval in which Best tries intervals.
 const octaves = 3
 
-// PerOctave is the number of intervals that Best tries up to twice as long a one.
+// PerOctave is the number of intervals that Best tries in an octave: from one interval to its double.
 const PerOctave = 4
 
-// Best tries intervals between checkpoints, and returns them in ascending order with the place of the best.
-// All have the same failures.
+// checkpointsMax is the number of checkpoints above which a training takes too long to simulate.
+const checkpointsMax = 10_000_000
+
+// Shortest returns the shortest interval between checkpoints that is simulated for a training of a length.
+func Shortest(length unit.Tick) unit.Tick { return max(unit.Millisecond, length/checkpointsMax) }
+
+// Best tries intervals between checkpoints, none below Shortest, and returns them in ascending order with the
+// index of the best. All have the same failures.
 func Best(p *Plan, seed uint64, trainings int) (points []Point, best int) {
 	middle := Young(p.Save+p.Read, p.Between())
-	least, most := unit.Millisecond, p.Length
+	least, most := Shortest(p.Length), p.Length
 	for i := -octaves * PerOctave; i <= octaves*PerOctave; i++ {
 		every := middle.Seconds() * math.Exp2(float64(i)/PerOctave)
 		if every < least.Seconds() || every >= most.Seconds() {

@@ -6,9 +6,9 @@ import (
 	"tandem/algo/unit"
 )
 
-// Between returns the mean time between failures after which training is repeated. One after which a process
-// handles its inputs again counts as the part of a failure that it repeats: Replay. It is unit.Forever if
-// there are none.
+// Between returns the mean time between failures after which training is repeated, or unit.Forever if no
+// failure has this consequence. A failure that is Redone counts as Replay failures, since it repeats that
+// share of the training.
 func (p *Plan) Between() unit.Tick {
 	rate := 0.0
 	for i := range p.Kinds {
@@ -27,8 +27,7 @@ func (p *Plan) Between() unit.Tick {
 
 // Young returns the interval between checkpoints that loses least, to first order, for a pause and a mean
 // time between failures (J. W. Young, "A first order approximation to the optimum checkpoint interval",
-// Communications of the ACM 17, 1974). Package saving
-// applies it to the failures that a training has seen.
+// Communications of the ACM 17, 1974). Package saving applies it to the failures that a training has seen.
 func Young(pause, between unit.Tick) unit.Tick {
 	return unit.Tick(math.Min(math.Sqrt(2*float64(pause)*float64(between)), float64(unit.Forever/2)))
 }

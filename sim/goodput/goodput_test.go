@@ -273,3 +273,15 @@ func TestEstimate(t *testing.T) {
 		t.Errorf("between %v, %+v", p.Between(), e)
 	}
 }
+
+// Checkpoints that cost nothing are best without end; no more are simulated than take seconds.
+func TestBestIntervalOfFreeCheckpoints(t *testing.T) {
+	p := &Plan{Length: 7 * 24 * unit.Hour}
+	points, best := Best(p, 1, 1)
+	if every := points[best].Every; every != Shortest(p.Length) || p.Length/every > checkpointsMax+1 {
+		t.Errorf("every %v in %v", every, p.Length)
+	}
+	if got := Shortest(unit.Hour); got != unit.Millisecond {
+		t.Errorf("every %v in an hour", got)
+	}
+}

@@ -77,12 +77,12 @@ func Victims(j *predict.Job, redoLogs bool) ([]Victim, error) {
 	return all, nil
 }
 
-// Size is that of a checkpoint.
+// Size is the size of a checkpoint.
 type Size struct {
 	Whole unit.Bytes
-	Part  unit.Bytes // of the host that writes most of it; all hosts write at once
+	Part  unit.Bytes // of the host with the largest part; all hosts write at once
 	Hosts int        // that write rows
-	// Network is the rate of the cards of that host; 0: not known.
+	// Network is the rate of the network cards of a host; 0: not known.
 	Network unit.BytesPerSec
 }
 
@@ -133,9 +133,9 @@ func (s *Size) Time(storage unit.BytesPerSec) unit.Tick {
 	return unit.Tick(float64(s.Part) / float64(rate) * float64(unit.Second))
 }
 
-// ReplayShare returns the time in which a PS handles its inputs again, as a share of the time in which it has
-// received them. In its redo log they come one after the other, so it is the mean number of its threads that
-// work.
+// ReplayShare returns the time in which a PS handles its inputs again, as a share of the time in which it
+// received them. It handles the inputs of its redo log one after the other, so the share is the mean number of
+// threads that work on a PS.
 func ReplayShare(r *predict.Result) (share float64) {
 	for _, use := range r.Stations {
 		if use.Name == "PS threads" || use.Name == "dense PS threads" {

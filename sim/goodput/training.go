@@ -23,7 +23,7 @@ func (c Consequence) String() string {
 	return [...]string{"it returns", "it redoes its inputs", "all go back"}[c]
 }
 
-// Kind is a kind of failures.
+// Kind is a kind of failure.
 type Kind struct {
 	Name    string
 	Count   int       // of processes or machines that fail
@@ -71,7 +71,7 @@ func (c Cause) String() string {
 // Run is a simulated training.
 type Run struct {
 	Wall   unit.Tick // until it was trained, or given up
-	Useful unit.Tick // what of it counts at the end
+	Useful unit.Tick // the part of Wall that counts at the end
 	Lost   [causes]unit.Tick
 	Deaths []int // by kind
 	Saved  int   // checkpoints
@@ -105,7 +105,7 @@ type training struct {
 	failures int
 }
 
-// Simulate trains once. The same seed has the same failures, independent of the rest of the plan.
+// Simulate simulates one training. Plans with the same Kinds have the same failures with the same seed.
 func Simulate(p *Plan, seed uint64) Run {
 	t := &training{plan: p, draw: rng.New(seed, "failures"), Run: Run{Deaths: make([]int, len(p.Kinds))}}
 	sum := 0.0
@@ -181,7 +181,7 @@ func (t *training) pass(d unit.Tick) *Kind {
 	return &t.plan.Kinds[i]
 }
 
-// lose is pass for time that is lost to a cause.
+// lose lets time pass that is lost to a cause, to its end or to the next failure, which it returns.
 func (t *training) lose(d unit.Tick, to Cause) *Kind {
 	before := t.now
 	k := t.pass(d)
@@ -202,8 +202,8 @@ func (t *training) save() {
 	}
 }
 
-// pause stands still between two parts, and reports whether it came to its end. All go back if a process with
-// parameters dies meanwhile, also one that would return by its log within a part.
+// pause stands still between two parts, and reports whether the pause came to its end. All go back if a
+// process with parameters dies meanwhile, even one that would return by its log within a part.
 func (t *training) pause(left unit.Tick) bool {
 	for left > 0 {
 		before := t.now
@@ -227,7 +227,8 @@ type phase struct {
 	cause Cause
 }
 
-// recovery returns what follows a failure, in which the process handles the inputs of some training again.
+// recovery returns the phases of the recovery from a failure. A process that is Redone handles the inputs of
+// the redone time again.
 func (p *Plan) recovery(k *Kind, redone unit.Tick) []phase {
 	phases := []phase{{p.Notice, Noticing}, {k.Restart, Restarting}}
 	if k.Consequence != Returns {
