@@ -14,8 +14,8 @@ import (
 type jsonValues struct {
 	texts   []string
 	numbers []float32 // NaN for null
-	written []string  // the numbers as they are written
-	truths  int       // of the numbers, that are true, as 1, or false, as 0
+	written []string  // the numbers as the request has them
+	truths  int       // how many of the numbers are written as true or false
 	err     error     // why the values are neither texts nor numbers
 }
 
@@ -203,7 +203,7 @@ func (r *jsonReader) element(v *jsonValues) error {
 			return r.fail()
 		}
 		if err != nil {
-			v.err = fmt.Errorf("data: %s is no FP32", number)
+			v.err = fmt.Errorf("data: %s is no FP32", shortened(number))
 		}
 		v.numbers, v.written = append(v.numbers, float32(x)), append(v.written, number)
 		return nil
@@ -251,6 +251,15 @@ func isJSONNumber(text string) bool {
 		return n > 0 && n == len(text)
 	}
 	return text == ""
+}
+
+// shortened returns at most 40 bytes of a number, for messages.
+func shortened(number string) string {
+	const longest = 40
+	if len(number) > longest {
+		return number[:longest] + "…"
+	}
+	return number
 }
 
 // textsOf returns the texts, if all values are.

@@ -31,8 +31,8 @@ var scalars = map[string]scalar{
 	datatypeFP32: {floating, 4}, "FP64": {floating, 8},
 }
 
-// literals returns n numbers as texts: as a table would have them, but for truth values, which are 1 and 0.
-// A missing number is an empty text.
+// literals returns n numbers as texts, as a table would have them. Truth values become 1 and 0, and a missing
+// number an empty text.
 func (t *tensor) literals(d scalar, n int) (all []string, err error) {
 	err = t.each(d, n, func(v value) error {
 		switch d.kind {
@@ -63,7 +63,7 @@ func (t *tensor) converted(d scalar, n int) (all []float32, err error) {
 			x = math.Float64frombits(v.bits)
 		}
 		if math.Abs(x) > math.MaxFloat32 {
-			return fmt.Errorf("%v is no FP32", x)
+			return fmt.Errorf("%v is too large for FP32", x)
 		}
 		all = append(all, float32(x))
 		return nil
@@ -71,7 +71,8 @@ func (t *tensor) converted(d scalar, n int) (all []float32, err error) {
 	return all, err
 }
 
-// value is a number: an int64, a uint64 or a float64, by its datatype; a truth value is 1 or 0.
+// value has the bits of a number: of an int64, a uint64 or a float64, as its datatype says. A truth value is
+// 1 or 0.
 type value struct{ bits uint64 }
 
 // each passes n values to use.
@@ -96,13 +97,13 @@ func (t *tensor) each(d scalar, n int, use func(value) error) error {
 	return eachOf(len(t.json.written), n, use, func(i int) (value, error) {
 		v, ok := d.parse(t.json.written[i])
 		if !ok {
-			return v, fmt.Errorf("data: %s is no %s", t.json.written[i], t.datatype)
+			return v, fmt.Errorf("data: %s is no %s", shortened(t.json.written[i]), t.datatype)
 		}
 		return v, nil
 	})
 }
 
-// eachOf passes the values of a list to use, if there are as many as the shape says.
+// eachOf passes the values of a list to use. It is an error if there are not as many as the shape says.
 func eachOf(got, want int, use func(value) error, at func(i int) (value, error)) error {
 	if err := checkCount(got, want); err != nil {
 		return err
@@ -119,7 +120,7 @@ func eachOf(got, want int, use func(value) error, at func(i int) (value, error))
 	return nil
 }
 
-// eachTyped passes the values of the field of a message to use in which the protocol has the datatype.
+// eachTyped passes n values to use: those of the field in which the protocol puts the datatype.
 func (t *tensor) eachTyped(d scalar, n int, use func(value) error) error {
 	c := t.typed
 	switch {

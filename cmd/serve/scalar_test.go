@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"math"
 	"slices"
+	"strings"
 	"testing"
 
 	"tandem/runtime/inference/oip"
@@ -86,7 +87,24 @@ func TestDatatypesInEveryForm(t *testing.T) {
 // A number that FP32 does not have is refused, not made infinite.
 func TestNumbersBeyondFP32(t *testing.T) {
 	in := tensor{datatype: "FP64", typed: &oip.InferTensorContents{Fp64Contents: []float64{1e300}}}
-	if _, err := in.numbers(1); err == nil || err.Error() != "1e+300 is no FP32" {
+	if _, err := in.numbers(1); err == nil || err.Error() != "1e+300 is too large for FP32" {
 		t.Errorf("error %v", err)
+	}
+}
+
+// An error about a number of any length is short: it goes to the client and to the log.
+func TestLongNumbersHaveShortErrors(t *testing.T) {
+	values, err := (&jsonReader{text: "[" + strings.Repeat("9", 1<<20) + "]"}).values()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, datatype := range []string{"FP32", "FP64", "INT64"} {
+		in := tensor{datatype: datatype, json: values}
+		if _, err := in.numbers(1); err == nil || len(err.Error()) > 100 {
+			t.Errorf("%s: %.100v; want a short error", datatype, err)
+		}
+		if _, err := in.ids(1, true); err == nil || len(err.Error()) > 100 {
+			t.Errorf("%s: %.100v; want a short error for an id", datatype, err)
+		}
 	}
 }

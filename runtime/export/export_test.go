@@ -186,7 +186,8 @@ func TestPythonReadsWhatTheModelReads(t *testing.T) {
 	compare(t, got[1:], predictions(t, from, data.Path), 1)
 }
 
-// The Python program reads a Parquet file as a model of Parquet data does: lists, nulls, booleans and NaN.
+// The Python program reads a Parquet file as a model of Parquet data does: lists, nulls, booleans, NaN, and
+// whole ids that are floating-point numbers, some above 2⁵³.
 func TestPythonReadsParquet(t *testing.T) {
 	python := pythontest.With(t, "numpy, pyarrow, onnxruntime")
 	type row struct {
@@ -194,6 +195,7 @@ func TestPythonReadsParquet(t *testing.T) {
 		Tags  []string `parquet:"tags,list"`
 		New   bool     `parquet:"new"`
 		Shop  uint32   `parquet:"shop"`
+		Maker *float64 `parquet:"maker,optional"`
 		Price *float64 `parquet:"price,optional"`
 		Click int64    `parquet:"click"`
 	}
@@ -207,13 +209,17 @@ func TestPythonReadsParquet(t *testing.T) {
 		if i%13 == 1 {
 			rows[i].Price = new(math.NaN())
 		}
+		if i%7 > 0 {
+			rows[i].Maker = new(float64(i%7) + float64(i%2)*0x1p60)
+		}
 	}
 	path := filepath.Join(t.TempDir(), "clicks.parquet")
 	if err := parquet.WriteFile(path, rows); err != nil {
 		t.Fatal(err)
 	}
 	data := job.Data{Kind: job.KindParquet, Path: path, Parquet: &job.Table{Label: "click",
-		Slots:   []job.IDColumn{{Column: "user"}, {Column: "tags"}, {Column: "new"}, {Column: "shop"}},
+		Slots: []job.IDColumn{{Column: "user"}, {Column: "tags"}, {Column: "new"}, {Column: "shop"},
+			{Column: "maker", Whole: true}},
 		Numeric: []string{"price"}, Missing: []string{"", "NaN"}}}
 	from := trained(t, data, func(*job.Job) {})
 	program := filepath.Join(exported(t, from, export.Parquet), export.ProgramFile)
@@ -221,7 +227,8 @@ func TestPythonReadsParquet(t *testing.T) {
 	compare(t, got[1:], predictions(t, from, path), 1)
 
 	text := filepath.Join(t.TempDir(), "clicks.csv")
-	if err := os.WriteFile(text, []byte("user,tags,new,shop,price\nu1,a,1,4,2\n"), 0o644); err != nil {
+	const written = "user,tags,new,shop,maker,price\nu1,a,1,4,9,2\n"
+	if err := os.WriteFile(text, []byte(written), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	complain(t, python, program, text, "a csv file; the model was trained on parquet")

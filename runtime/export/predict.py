@@ -8,6 +8,7 @@ safetensors for the rows; onnxruntime for the network, or torch and onnx with --
 """
 import argparse
 import csv
+import decimal
 import gzip
 import json
 import os
@@ -168,7 +169,7 @@ def parquet_text(value):
     if value != value:
         return "NaN"
     if isinstance(value, float) and value.is_integer():
-        return f"{value:.0f}"
+        return f"{decimal.Decimal(repr(value)):.0f}"  # zeros behind the digits that tell it from others
     return "" if value is None else str(int(value) if isinstance(value, bool) else value)
 
 
