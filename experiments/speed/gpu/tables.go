@@ -20,10 +20,10 @@ import (
 	"tandem/runtime/cuda/engine"
 )
 
-// tablesSide is Tandem's step with tables; those of PyTorch have the names of its ways.
+// tablesSide names Tandem's step with tables. PyTorch's steps have the names of its ways.
 const tablesSide = "tables"
 
-// goalTables is that of Tandem's rate ÷ the faster of PyTorch's two compiled ones.
+// goalTables is the goal of Tandem's rate ÷ the higher rate of PyTorch's two compiled steps.
 //
 // Source: the goal that was set for this comparison before its first run.
 const goalTables = 1.3
@@ -70,7 +70,7 @@ func newTableInputs(c testCase, seed uint64) (*tableInputs, error) {
 	return in, nil
 }
 
-// rowOptimizer is that of the tables, on both sides.
+// rowOptimizer returns the optimizer of the tables, on both sides.
 func rowOptimizer() opt.RowSpec {
 	o := opt.DefaultRow()
 	o.Kind, o.Order, o.Rate, o.Epsilon, o.InitialAccumulator = opt.RowwiseAdagrad, opt.After, 0.01, 1e-8, 0

@@ -13,12 +13,12 @@ import (
 	"tandem/runtime/cuda/kernels"
 )
 
-// occurrences are the occurrences of rows in the batch in hand, on the device. Their number differs from
-// batch to batch; the work is that of the most there is room for, and kernels read the number.
+// occurrences are the occurrences of rows in the current batch, on the device. Their number differs from
+// batch to batch. Kernels are launched for as many as there is room for, and read the number.
 type occurrences struct {
 	memory      *memory
-	room        int // for occurrences
-	bags        int
+	room        int          // the number of occurrences that fit
+	bags        int          // the largest number of bags
 	staged      []float32    // pinned: signs, then the count with rate and samples, then the ends of bags
 	at          cuda.Address // of what is staged
 	batch       rowBatch
@@ -33,7 +33,7 @@ type rowBatch struct {
 	slots, width, group                                                       int32
 }
 
-// headWords are those of the count, the learning rate and the number of samples, rounded up.
+// headWords is the number of words of the count, the learning rate and the number of samples, rounded up.
 const headWords = 4
 
 // allocate makes room for a number of occurrences.
@@ -90,7 +90,7 @@ func (t *rows) Forward(part *batch.Part, ids []batch.Jagged, rate float32) error
 	}
 	if counts := asInts(t.counts); counts[2] != 0 {
 		return fmt.Errorf("%w: the GPU has %d rows of at most %d, and the batch has more; raise "+
-			"rows.capacity", table.ErrFull, counts[0], t.config.Capacity)
+			"rows.capacity or rows.memory", table.ErrFull, counts[0], t.config.Capacity)
 	}
 	return nil
 }

@@ -15,8 +15,8 @@ import (
 	"tandem/runtime/cuda/kernels"
 )
 
-// rows are embedding rows in the memory of a device, with what the rows of the batch in hand need. They
-// implement model.DeviceRows. The kernels are those of rows.cu, which has rowTable, rowColumn, rowBatch and
+// rows are embedding rows in the memory of a device, with the occurrences of rows in the current batch. They
+// implement model.DeviceRows. Their kernels are in rows.cu, which declares rowTable, rowColumn, rowBatch and
 // rowRule with the same fields.
 type rows struct {
 	*replica
@@ -52,7 +52,7 @@ type rowRule struct {
 	epsilon, bound, beta1, beta2, rest1, rest2 float32
 }
 
-// The sizes of what the index and a row take, in bytes, beside values and state.
+// The bytes of a slot of the index, and of a row beside its values and state.
 const (
 	slotBytes     = 16
 	rowHeadBytes  = 12 // sign and header
@@ -135,8 +135,9 @@ func ruleOf(o opt.RowSpec) rowRule {
 	return r
 }
 
-// corrections returns those of Adam, by the number of updates of a row: pairs of 1 − beta1ᵗ and the factor of
-// the root, up to the first that rounds to none. Kernels cannot compute the powers with the host's bits.
+// corrections returns the bias corrections of Adam by the number of updates of a row: pairs of 1 − beta1ᵗ and
+// the factor of the root, up to the first pair that rounds to 1. Kernels cannot compute the powers with the
+// host's bits.
 func (t *rows) corrections() (all []float64) {
 	o := &t.config.Optimizer
 	all = []float64{1, 1}

@@ -13,17 +13,17 @@
 struct alignas(16) row_slot {
 	unsigned long long sign;
 	int row;         // −1: claimed, and not created yet
-	unsigned first;  // the first occurrence in the batch in hand
+	unsigned first;  // the first occurrence in the current batch
 };
 
-// What package engine says of a table; it has the same fields there.
+// A table of rows. Package engine has the same fields in rowTable.
 struct row_table {
 	row_slot* index;
 	unsigned long long* signs;
 	unsigned* updates;  // headers
 	float *values, *state;
-	int* counts;  // rows; rows before the batch in hand; 1 if rows are refused for want of room
-	unsigned long long* applied;  // gradients, by block of rows_update
+	int* counts;  // rows; rows before the current batch; 1 if rows are refused for want of room
+	unsigned long long* applied;  // gradients, by block of update_rows
 	unsigned long long slots;
 	unsigned long long key;  // of initial values, which lie in [−bound, bound)
 	int capacity, dim, states;
@@ -38,10 +38,10 @@ struct row_column {
 	int scaled;  // by 1/√n, where n rows are summed
 };
 
-// A batch, as package engine says: its occurrences and what is known of them.
+// The occurrences of rows in a batch. Package engine has the same fields in rowBatch.
 struct row_batch {
 	int* count;  // of occurrences, followed by the learning rate and the number of samples, as floats
-	int* ends;   // of bags, behind where the first begins
+	int* ends;   // where the first bag begins, then where each bag ends
 	unsigned long long* signs;
 	row_column* columns;
 	int* at;        // the slot of the index
@@ -68,7 +68,7 @@ __device__ float initial_value(const row_table* t, unsigned long long sign, int 
 	return 2 * t->bound * unit - t->bound;
 }
 
-// Returns the slot of a sign, which it claims if that is absent; 0 if the index is full.
+// Returns the slot of a sign, or 0 if the index is full. An absent sign claims an empty slot.
 __device__ row_slot* claim(const row_table* t, unsigned long long sign) {
 	unsigned long long at = __umul64hi(mix(sign), t->slots);
 	for (unsigned long long tried = 0; tried < t->slots; tried++) {
@@ -93,7 +93,7 @@ __device__ int find_row(const row_table* t, unsigned long long sign) {
 	return -1;
 }
 
-// A row has ROW_LANES threads, of which each has every ROW_LANES-th value. A block has ROWS_AT_ONCE rows.
+// A row has ROW_LANES threads, of which each has every ROW_LANES-th value. A block has ROWS_OF_BLOCK rows.
 #define ROW_LANES 16
 #define ROWS_OF_BLOCK 16
 #define EACH_ROW_AT(k, n) \
@@ -104,7 +104,7 @@ extern "C" __global__ void clear_index(const row_table* t) {
 	EACH(i, t->slots) t->index[i] = {NO_SIGN, -1, NO_OCCURRENCE};
 }
 
-// Enters rows, which are there already, in the index.
+// Enters the first rows of the table, which have been copied to it, in the index.
 extern "C" __global__ void index_rows(const row_table* t, int rows) {
 	EACH(i, rows) claim(t, t->signs[i])->row = i;
 	if (blockIdx.x == 0 && threadIdx.x == 0) t->counts[0] = rows;
@@ -178,7 +178,7 @@ extern "C" __global__ void pool_group(float* out, const row_table* t, const row_
 #define COUNT_THREADS 256
 #define OCCURRENCES_OF_CHUNK 1024
 
-// Returns the sum of n over the threads before this one, and that over all threads of the block.
+// Returns the sum of n over the threads before this one; total is the sum over all threads of the block.
 __device__ int sum_before(int n, int* total) {
 	__shared__ int sums[2][COUNT_THREADS];
 	int from = 0, x = threadIdx.x;
