@@ -286,8 +286,9 @@ func (x *failures) interval(d *failingReport) (every unit.Tick, err error) {
 		every = d.Mid.StepTime.Scale(float64(x.every.Every.Steps))
 	}
 	if least := goodput.Shortest(x.length); every < least {
-		return 0, cli.UsageError("save less often, or simulate a shorter --length", "--checkpoint-every: %s; "+
-			"want at least %s in a training of %s", span(every), span(least), span(x.length))
+		return 0, cli.UsageError("save less often, or simulate a shorter --length",
+			"--checkpoint-every: %s; want at least %s in a training of %s", span(every), span(least),
+			span(x.length))
 	}
 	return every, checkTime("--checkpoint-every", every, true)
 }

@@ -233,7 +233,8 @@ func (d *failingReport) writeLost(w io.Writer) {
 			remedy = "Fewer or more reliable machines, shorter restarts, or --recover log would help."
 		}
 		cli.Paragraph(w, fmt.Sprintf("%d of %s did not end: failures come faster than training recovers. "+
-			"The part that they saved counts as useful. %s", e.GivenUp, counted(e.Runs, "training"), remedy), "")
+			"The part that they saved counts as useful. %s", e.GivenUp, counted(e.Runs, "training"),
+			remedy), "")
 	} else if e.Repeats > train.DefaultRestartsMax && d.plan.Every > 0 {
 		cli.Paragraph(w, fmt.Sprintf("Training began again up to %d times with one checkpoint: cmd/train "+
 			"needs --restarts %d.", e.Repeats, e.Repeats), "")

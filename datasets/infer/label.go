@@ -129,8 +129,8 @@ func (l *labels) byRule(column string) (c classes, err error) {
 	}
 	for _, text := range l.rule.texts {
 		if !slices.Contains(l.all, text) {
-			return c, fmt.Errorf("--positive: label %q is %q in no row that was read; it has values such as %q",
-				column, shortText(text), l.shown())
+			return c, fmt.Errorf("--positive: label %q is %q in no row that was read; it has values such as "+
+				"%q", column, shortText(text), l.shown())
 		}
 	}
 	for _, text := range l.all {
@@ -149,8 +149,8 @@ func (l *labels) byRule(column string) (c classes, err error) {
 		if len(c.positive) == 0 {
 			class = "negative"
 		}
-		return c, fmt.Errorf("--positive: label %q has values such as %q, which are all %s", column, l.shown(),
-			class)
+		return c, fmt.Errorf("--positive: label %q has values such as %q, which are all %s", column,
+			l.shown(), class)
 	}
 	return c, nil
 }
@@ -184,8 +184,8 @@ func parsePositive(text string) (*positiveRule, error) {
 		}
 		limit, err := strconv.ParseFloat(strings.TrimSpace(number), 64)
 		if err != nil || math.IsNaN(limit) {
-			return nil, fmt.Errorf("%q: want texts, as in yes,maybe, or a comparison with a number, as in >=4",
-				shortText(text))
+			return nil, fmt.Errorf("%q: want texts, as in yes,maybe, or a comparison with a number, as in "+
+				">=4", shortText(text))
 		}
 		return &positiveRule{compare: compare, limit: limit}, nil
 	}

@@ -17,8 +17,8 @@
 // A failure that comes while others wait for a process, or while all begin again, counts too: the recovery
 // begins again, or both processes return and the later one ends the wait.
 //
-// Every moment of a training counts at its end, or is lost to one Cause. So the useful time and the lost times
-// add up to the whole time.
+// Every moment of a training counts at its end, or is lost to one Cause. So the useful time and the lost
+// times add up to the whole time.
 //
 // # The best interval
 //

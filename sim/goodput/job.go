@@ -134,8 +134,8 @@ func (s *Size) Time(storage unit.BytesPerSec) unit.Tick {
 }
 
 // ReplayShare returns the time in which a PS handles its inputs again, as a share of the time in which it
-// received them. It handles the inputs of its redo log one after the other, so the share is the mean number of
-// threads that work on a PS.
+// received them. It handles the inputs of its redo log one after the other, so the share is the mean number
+// of threads that work on a PS.
 func ReplayShare(r *predict.Result) (share float64) {
 	for _, use := range r.Stations {
 		if use.Name == "PS threads" || use.Name == "dense PS threads" {
