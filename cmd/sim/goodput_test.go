@@ -174,7 +174,7 @@ func TestGoodputRefuses(t *testing.T) {
 		"--disk 0MB/s":                         "--disk: ",
 		"--trainings 0":                        "--trainings: 0; want 1 to 10000",
 		"--replay -1":                          "--replay: -1; want 0 to 100",
-		"--checkpoint-every 1s --length 9000h": "--checkpoint-every: 1s; want at least 3.24s in a training of",
+		"--checkpoint-every 1s --length 9000h": "--checkpoint-every: 1s; want at least 3.24s in a training",
 	} {
 		_, said, code := goodputText(args)
 		if code == 0 || !strings.Contains(said, want) || !strings.Contains(said, "sim: hint: ") {
