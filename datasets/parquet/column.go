@@ -196,7 +196,8 @@ func (c *column) real(v *parquet.Value) float64 {
 	}
 }
 
-// unscaled returns the digits of a decimal: an integer, as bytes the highest of which has the sign.
+// unscaled returns the integer that the digits of a decimal are. As bytes, it is big-endian in two's
+// complement; it is NaN without bytes.
 func unscaled(v *parquet.Value) (x float64) {
 	switch v.Kind() {
 	case parquet.Int32:
@@ -204,11 +205,12 @@ func unscaled(v *parquet.Value) (x float64) {
 	case parquet.Int64:
 		return float64(v.Int64())
 	}
-	for i, b := range v.ByteArray() {
-		if i == 0 {
-			x = float64(int8(b))
-			continue
-		}
+	digits := v.ByteArray()
+	if len(digits) == 0 {
+		return math.NaN()
+	}
+	x = float64(int8(digits[0]))
+	for _, b := range digits[1:] {
 		x = 256*x + float64(b)
 	}
 	return x

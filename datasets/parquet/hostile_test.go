@@ -14,6 +14,7 @@ import (
 
 	"tandem/algo/job"
 
+	"github.com/parquet-go/parquet-go"
 	"github.com/parquet-go/parquet-go/encoding/thrift"
 	"github.com/parquet-go/parquet-go/format"
 )
@@ -233,4 +234,24 @@ func FuzzThrift(f *testing.F) {
 			}
 		}
 	})
+}
+
+// A decimal of any length and scale is a number of 32 bits, or a bad value.
+func TestHostileDecimals(t *testing.T) {
+	long := bytes.Repeat([]byte{0x7f}, 1<<20)
+	for _, c := range []struct {
+		digits []byte
+		scale  int
+		isBad  bool
+	}{
+		{nil, 0, true}, {[]byte{5}, 0, false}, {[]byte{5}, math.MaxInt32, false},
+		{[]byte{5}, math.MinInt32, true}, {[]byte{0}, math.MinInt32, true}, {long, 0, true},
+		{long, math.MaxInt32, true}, {long[:16], 38, false},
+	} {
+		column, value := column{decimal: true, use: numeric, scale: c.scale}, parquet.ByteArrayValue(c.digits)
+		x, reason := column.number(&piece{}, &value)
+		if (reason != "") != c.isBad || math.IsInf(float64(x), 0) || math.IsNaN(float64(x)) {
+			t.Errorf("%d bytes, scale %d: %v, %q", len(c.digits), c.scale, x, reason)
+		}
+	}
 }
