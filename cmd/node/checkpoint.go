@@ -50,18 +50,20 @@ func (p *program) keepCheckpoints(o *train.Options, j job.Job, f flags, data *da
 		return nil, err
 	}
 	done = func() error { return nil }
-	step, found, err := checkpoint.Newest(folder)
+	model, damaged, err := checkpoint.OpenNewest(folder)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("--checkpoints: %w", err)
 	}
-	if found {
-		newest := checkpoint.StepFolder(folder, step)
-		model, err := checkpoint.Open(newest)
-		if err != nil {
-			return nil, err
-		}
+	if model != nil {
+		newest := model.Folder()
 		if err := checkModel(model, newest, located, data, source); err != nil {
 			return nil, errors.Join(fmt.Errorf("--checkpoints: %s: %w", newest, err), model.Close())
+		}
+		cli.PrintNotes(p.stderr, "node", checkpoint.PassedOver(damaged, model))
+		for _, d := range damaged {
+			if err := checkpoint.SetAside(d.Folder); err != nil {
+				return nil, errors.Join(err, model.Close())
+			}
 		}
 		fmt.Fprintf(p.stderr, "node: training continues after the %d steps of %s\n", model.Step, newest)
 		o.Begin = train.Begin{Step: model.Step, Model: model, Folder: newest}

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"tandem/internal/cli/clitest"
+	"tandem/runtime/checkpoint"
 )
 
 const drainedJob = `
@@ -201,6 +202,7 @@ func TestInterruptedClusterContinues(t *testing.T) {
 
 // A cluster that saves its model on the way outlives each of its processes, which is started again with the
 // same command: a process of roles, and then the host. It ends with the bits of a cluster that lost none.
+// The newest checkpoint is damaged when the host is lost, and the one before is taken.
 func TestClusterOutlivesItsProcesses(t *testing.T) {
 	folder := t.TempDir()
 	file := filepath.Join(folder, "job.yaml")
@@ -224,13 +226,20 @@ func TestClusterOutlivesItsProcesses(t *testing.T) {
 	awaitModel(t, filepath.Join(saved, "220"))
 	awaitSteps(t, before, 225)
 	kill("host")
+	damaged := filepath.Join(saved, "220", checkpoint.RowsFile(1, 2))
+	if err := os.WriteFile(damaged, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
 	all["host"] = startNode(t, before.Args[1:]...)
 	if gotDense, gotRows := digests(t, all); gotDense != dense || gotRows != rows {
 		t.Errorf("network %s, rows %s; without losses %s, %s", gotDense, gotRows, dense, rows)
 	}
+	if _, err := os.Stat(filepath.Join(saved, "220.damaged")); err != nil {
+		t.Error(err)
+	}
 	for what, said := range map[string][2]string{
 		"the first host":  {before.stderr.String(), "; training goes back to the checkpoint of step "},
-		"the second host": {all["host"].stderr.String(), "node: training continues after the "},
+		"the second host": {all["host"].stderr.String(), "/110 instead\nnode: training continues after the 110 "},
 		"a PS": {all["embedding-ps 0"].stderr.String(),
 			" is gone: its connection broke; waiting for"},
 	} {

@@ -74,7 +74,7 @@ func (f *flags) checkpointFlags(fs *pflag.FlagSet) {
 // besideResume are the flags that do not change the job of a training that is resumed.
 var besideResume = []string{"resume", "checkpoint-every", "keep-checkpoints", "checkpoint-buffer", "out",
 	"json", "without", "cpu-profile", "metrics-address", "file", "processes", "hang-limit", "return-limit",
-	"deaths", "restarts", "redo-log"}
+	"deaths", "restarts", "fewer", "redo-log"}
 
 // resumed opens the checkpoint to resume, and returns its job.
 func (f *flags) resumed(given *pflag.FlagSet) (j job.Job, err error) {
@@ -90,10 +90,7 @@ func (f *flags) resumed(given *pflag.FlagSet) (j job.Job, err error) {
 	}
 	c := f.checkpoints
 	if c.resume, err = killed(c.resume); err == nil {
-		c.resume, err = newestOf(c.resume)
-	}
-	if err == nil {
-		c.begin, err = checkpoint.Open(c.resume)
+		err = f.openResumed()
 	}
 	if err != nil {
 		return j, &cli.Error{Err: fmt.Errorf("--resume: %w", err),
@@ -156,12 +153,33 @@ func killed(results string) (string, error) {
 	return results, nil // opening it says what is wrong
 }
 
-// newestOf returns the newest checkpoint of a folder of results, in the only mode that has checkpoints and is
-// not trained to its end. It returns a folder that is no folder of results itself.
-func newestOf(results string) (string, error) {
+// openResumed opens the checkpoint to resume: the newest of the results that is intact, or the one that is
+// named.
+func (f *flags) openResumed() error {
+	c := f.checkpoints
+	folder, err := checkpointsOf(c.resume)
+	if err != nil {
+		return err
+	}
+	if folder == "" {
+		c.begin, err = checkpoint.OpenIntact(c.resume)
+		return err
+	}
+	begin, damaged, err := checkpoint.OpenNewest(folder)
+	if err != nil {
+		return err
+	}
+	c.begin, c.resume = begin, begin.Folder()
+	f.notes = append(f.notes, checkpoint.PassedOver(damaged, begin)...)
+	return nil
+}
+
+// checkpointsOf returns the folder of checkpoints, which has some, of a folder of results: that of the only
+// mode that is not trained to its end. It returns "" for a folder that is no folder of results.
+func checkpointsOf(results string) (string, error) {
 	modes, err := filepath.Glob(filepath.Join(results, "*", checkpointFolder))
 	if err != nil || len(modes) == 0 {
-		return results, nil // opening it says what is wrong
+		return "", nil // opening it says what is wrong
 	}
 	var found []string
 	for _, folder := range modes {
@@ -169,12 +187,12 @@ func newestOf(results string) (string, error) {
 		if _, err := os.Stat(model); err == nil {
 			continue
 		}
-		step, ok, err := checkpoint.Newest(folder)
+		_, ok, err := checkpoint.Newest(folder)
 		if err != nil {
 			return "", err
 		}
 		if ok {
-			found = append(found, checkpoint.StepFolder(folder, step))
+			found = append(found, folder)
 		}
 	}
 	switch len(found) {
@@ -182,6 +200,11 @@ func newestOf(results string) (string, error) {
 		return "", fmt.Errorf("%s: what has checkpoints there is trained to its end", results)
 	case 1:
 		return found[0], nil
+	}
+	for i, folder := range found {
+		if step, ok, err := checkpoint.Newest(folder); ok && err == nil {
+			found[i] = checkpoint.StepFolder(folder, step)
+		}
 	}
 	return "", fmt.Errorf("%s has several trainings to continue; name one of %s", results,
 		strings.Join(found, ", "))

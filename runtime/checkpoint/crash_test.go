@@ -3,6 +3,7 @@
 package checkpoint
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"os"
@@ -302,15 +303,7 @@ func TestOnlyDamagedCheckpointsAreSetAside(t *testing.T) {
 		if err := SetAside(one); err == nil || !strings.Contains(err.Error(), "is intact") {
 			t.Errorf("an intact checkpoint: error %v", err)
 		}
-		rows := filepath.Join(one, RowsFile(0, 1))
-		text, err := os.ReadFile(rows)
-		if err != nil {
-			t.Fatal(err)
-		}
-		text[len(text)/2] ^= 1
-		if err := os.WriteFile(rows, text, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		flipBit(t, filepath.Join(one, RowsFile(0, 1)))
 		if err := SetAside(one); err != nil {
 			t.Errorf("damaged for the %d. time: %v", n+1, err)
 		}
@@ -323,5 +316,70 @@ func TestOnlyDamagedCheckpointsAreSetAside(t *testing.T) {
 	}
 	if err := SetAside(one); err != nil {
 		t.Errorf("a checkpoint that does not exist: %v", err)
+	}
+}
+
+// flipBit damages a file.
+func flipBit(t *testing.T, file string) {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text[len(text)/2] ^= 1
+	if err := os.WriteFile(file, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// The newest checkpoint that is intact is opened, whichever file of newer ones is damaged. There is an error
+// where all are, and for a checkpoint that is not damaged but of another format.
+func TestNewestIntactCheckpointIsOpened(t *testing.T) {
+	folder := t.TempDir()
+	if c, damaged, err := OpenNewest(folder); c != nil || damaged != nil || err != nil {
+		t.Errorf("an empty folder: %v, %v, error %v", c, damaged, err)
+	}
+	q, m := small(t)
+	for step := 8; step <= 12; step++ {
+		if err := Save(StepFolder(folder, step), m, q); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for n, file := range []string{"", RowsFile(0, 1), DenseFile, ManifestFile} {
+		if n > 0 {
+			flipBit(t, filepath.Join(StepFolder(folder, 13-n), file))
+		}
+		c, damaged, err := OpenNewest(folder)
+		if err != nil || c.Folder() != StepFolder(folder, 12-n) || len(damaged) != n {
+			t.Fatalf("%d are damaged: %v, error %v", n, damaged, err)
+		}
+		lines := PassedOver(damaged, c)
+		if n > 0 && (!strings.Contains(lines[n-1], file) ||
+			!strings.HasSuffix(lines[n-1], "; training continues with "+c.Folder()+" instead")) {
+			t.Errorf("%q", lines)
+		}
+		if err := c.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	other := filepath.Join(StepFolder(folder, 9), ManifestFile)
+	good, err := os.ReadFile(other)
+	if err != nil {
+		t.Fatal(err)
+	}
+	next := bytes.Replace(good, []byte(`"version": 2`), []byte(`"version": 3`), 1)
+	if err := os.WriteFile(other, next, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := OpenNewest(folder); err == nil || !strings.HasSuffix(err.Error(), errOther.Error()) {
+		t.Errorf("another version: %v", err)
+	}
+	if err := os.WriteFile(other, good[1:], 0o600); err != nil {
+		t.Fatal(err)
+	}
+	flipBit(t, filepath.Join(StepFolder(folder, 8), JobFile))
+	if _, _, err := OpenNewest(folder); err == nil || !strings.Contains(err.Error(), " is intact: ") ||
+		strings.Count(err.Error(), "model ") != 5 || !strings.Contains(err.Error(), JobFile) {
+		t.Errorf("all are damaged: %v", err)
 	}
 }

@@ -300,8 +300,8 @@ func decodeManifest(text []byte) (*Manifest, error) {
 		return nil, fmt.Errorf("the format is %q, want %q", head.Format, formatName)
 	}
 	if head.Version != Version && head.Version != VersionHotRows {
-		return nil, fmt.Errorf("the format has version %d, and this program reads versions %d and %d",
-			head.Version, Version, VersionHotRows)
+		return nil, fmt.Errorf("the format has version %d, and this program reads versions %d and %d: %w",
+			head.Version, Version, VersionHotRows, errOther)
 	}
 	m := new(Manifest)
 	decoder := json.NewDecoder(bytes.NewReader(text))

@@ -52,10 +52,8 @@ func Newest(folder string) (step int, ok bool, err error) {
 //
 // Cost: a pass over all files.
 func SetAside(folder string) error {
-	if saved, err := Open(folder); err == nil {
-		if err = errors.Join(saved.Verify(), saved.Close()); err == nil {
-			return fmt.Errorf("checkpoint %s is intact as the host reads it", folder)
-		}
+	if saved, err := OpenIntact(folder); err == nil {
+		return errors.Join(fmt.Errorf("checkpoint %s is intact as the host reads it", folder), saved.Close())
 	}
 	aside := folder + ".damaged"
 	for n := 2; ; n++ {
