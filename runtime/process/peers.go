@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"time"
 
 	"tandem/algo/job"
 	"tandem/algo/protocol/msg"
@@ -87,6 +88,11 @@ func (p *peers) named(name string) (at msg.Address, known bool) {
 	return at, false
 }
 
+// connectTimeout is how long another process that listens may take to admit this one. It is long, because a
+// machine may have much to do: the host knows sooner if the process is dead or hangs. It bounds the wait for
+// something else that listens at its address.
+const connectTimeout = 30 * time.Second
+
 // connect connects to the neighbours of this process. If the run has begun, neighbours that can restart may
 // be away or leave meanwhile; the host announces when they are back.
 func (n *node) connect(w *member.Welcome) error {
@@ -104,7 +110,7 @@ func (n *node) connect(w *member.Welcome) error {
 			}
 		}
 	}
-	ctx, cancel := context.WithTimeout(n.member.Context(), n.member.HangLimit())
+	ctx, cancel := context.WithTimeout(n.member.Context(), connectTimeout)
 	defer cancel()
 	if err := n.endpoint.Connect(ctx, near); err != nil {
 		return err
@@ -141,7 +147,7 @@ func (n *node) reconnect(c member.Change) {
 		return
 	}
 	go func() { // the process may be dead by now, and another change may say so
-		ctx, cancel := context.WithTimeout(n.member.Context(), n.member.HangLimit())
+		ctx, cancel := context.WithTimeout(n.member.Context(), connectTimeout)
 		defer cancel()
 		if err := n.endpoint.Replace(ctx, c.Process, c.Address, c.Incarnation, c.View); err != nil {
 			n.reportLost(c.Process[0], c.Incarnation, err)

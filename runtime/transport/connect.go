@@ -22,8 +22,9 @@ import (
 )
 
 // Connect opens a stream to the process of every role of peers, given by HOST:PORT, except those of this
-// process. It waits until ctx ends for processes that are not up yet. It returns nil when all processes have
-// admitted this one. Connect must be called once, after Begin.
+// process. It waits for processes that listen and have not begun until ctx ends, and for those that do not
+// listen at most reachTimeout. It returns nil when all processes have admitted this one. Connect must be
+// called once, after Begin.
 //
 // The error names the first role of a process that cannot be reached, that has other roles, or that works on
 // another job, build or run. In that case nothing is connected, and processes that had admitted this one lose
@@ -111,13 +112,23 @@ func (n *Endpoint) addStreams(links []*outStream) error {
 
 var errClosed = errors.New("transport: the endpoint is closed")
 
+// reachTimeout is how long the network may refuse to reach a process. A process listens before others learn
+// its address, so it is dead, or the address is wrong. If it listens it may be slow, and is waited for.
+const reachTimeout = 5 * time.Second
+
 // dial opens a stream to the process at address, which must have these roles.
 func (n *Endpoint) dial(ctx context.Context, address string, roles []msg.Address) (*outStream, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(n.running, cancel)()
+	begun := time.Now()
+	unreachable := func() {
+		if time.Since(begun) > reachTimeout {
+			cancel()
+		}
+	}
 	for {
-		l, err := n.dialOnce(ctx, address, roles)
+		l, err := n.dialOnce(ctx, address, roles, unreachable)
 		if err == nil || status.Code(errors.Unwrap(err)) != codes.Unavailable || ctx.Err() != nil {
 			return l, err
 		}
@@ -129,14 +140,16 @@ func (n *Endpoint) dial(ctx context.Context, address string, roles []msg.Address
 	}
 }
 
-// dialOnce tries once to open a stream.
-func (n *Endpoint) dialOnce(ctx context.Context, address string, roles []msg.Address) (*outStream, error) {
+// dialOnce tries once to open a stream. It calls unreachable whenever the network does not reach the address.
+func (n *Endpoint) dialOnce(ctx context.Context, address string, roles []msg.Address,
+	unreachable func()) (*outStream, error) {
 	var refusal atomic.Pointer[error] // the last error of the network
 	conn, err := grpcnet.NewClient(address, limits,
 		grpc.WithContextDialer(func(ctx context.Context, address string) (net.Conn, error) {
 			c, err := n.dialer().DialContext(ctx, "tcp", address)
 			if err != nil {
 				refusal.Store(&err)
+				unreachable()
 			}
 			return c, err
 		}),
