@@ -141,6 +141,12 @@ type Roles struct {
 	Placement Placement `yaml:"placement"`
 }
 
+// SameNumbers reports whether there are as many roles of each kind.
+func (r Roles) SameNumbers(other Roles) bool {
+	return r.Ranks == other.Ranks && r.EmbeddingWorkers == other.EmbeddingWorkers &&
+		r.EmbeddingPSs == other.EmbeddingPSs && r.DensePSs == other.DensePSs
+}
+
 // Wire is the form of messages between roles. Sequential training has no messages and ignores it.
 type Wire struct {
 	// Precision is the form of embeddings and their gradients: fp32, fp16 or fp16-block. The narrow forms

@@ -29,6 +29,14 @@ type Placement struct {
 // Named reports whether the placement has a name. A placement with a name suits every job.
 func (p *Placement) Named() bool { return len(p.lists) == 0 }
 
+// Listed returns the placement with these processes.
+func Listed(processes []Process) (p Placement) {
+	for _, roles := range processes {
+		p.lists = append(p.lists, roles)
+	}
+	return p
+}
+
 // anyIndex is the index of a role that is written without one, because the job has one instance of it.
 const anyIndex = -1
 

@@ -32,6 +32,8 @@ func (f *flags) savedFlag(fs *pflag.FlagSet) {
 		"costs against how often processes die")
 	fs.IntVar(&f.restarts, "restarts", train.DefaultRestartsMax, "with --checkpoint-every, begin again this "+
 		"often with one checkpoint when a process is lost that cannot come back by itself; 0: end")
+	fs.BoolVar(&f.fewer, "fewer", true, "with --checkpoint-every, go on without a process that does not come "+
+		"back within --return-limit, if the mode can, until it is there again")
 	fs.StringVar(&f.redoLog, "redo-log", "", "with --checkpoint-every, let PSs keep their inputs since the "+
 		"checkpoint in this `FOLDER` of their machines, so that one that dies comes back there with nothing "+
 		"lost (default: they do not)")

@@ -55,6 +55,7 @@ type flags struct {
 	hostReturn time.Duration
 	buffer     unit.Bytes // for rows that change while a checkpoint is written
 	restarts   int
+	fewer      bool
 	redoLog    string
 	record     string
 	faults     string

@@ -112,7 +112,7 @@ func (p *program) host(ctx context.Context, j job.Job, fingerprint []byte, f fla
 			missing(host, run, absent)
 		},
 		Stderr: p.stderr, Prefix: "node: ", Limits: f.limits, Drains: f.saved != "",
-		Redo: f.redoLog,
+		Redo: f.redoLog, Fewer: f.fewer && f.restarts > 0 && f.every.Any(),
 	})
 	options := train.Options{Backend: backend.Backend{Products: products}, Cluster: cluster}
 	if f.saved != "" {

@@ -64,6 +64,7 @@ type flags struct {
 	placement  string
 	limits     process.Limits
 	restarts   int
+	fewer      bool
 	redoLog    string
 	cpuProfile string
 	metrics    string
@@ -104,7 +105,7 @@ or as the job's placement says, and talk through shared memory; this process is
 their host. A process of data loader, embedding workers or coordinator that dies
 is restarted, up to --deaths times, and with --redo-log a PS, too. Any other
 death ends the run or, with --checkpoint-every, makes all processes begin again
-with the newest checkpoint.
+with the newest checkpoint, without those that cannot be started again.
 Only sequential training, which has no roles, and the logistic regression run in
 this process.
 

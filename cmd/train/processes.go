@@ -72,7 +72,7 @@ func (p *inProcessesFlag) Set(text string) (err error) {
 // checkProcesses refuses invalid limits, and flags that have no effect.
 func (f *flags) checkProcesses(fs *pflag.FlagSet) error {
 	for _, name := range []string{"placement", "hang-limit", "return-limit", "deaths", "restarts",
-		"redo-log"} {
+		"fewer", "redo-log"} {
 		if fs.Changed(name) && !f.processes {
 			return cli.UsageError("add --processes", "--%s: the roles have no processes of their own", name)
 		}
@@ -123,7 +123,11 @@ func (p *program) inProcesses(dataDir string, f flags) runner {
 		if err != nil {
 			return nil, err
 		}
-		files, err := os.MkdirTemp("", "tandem-job-")
+		// Within the results, so that a training that is killed leaves it nowhere else.
+		files, err := os.MkdirTemp(results, ".job-")
+		if err == nil {
+			files, err = filepath.Abs(files)
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -157,16 +161,10 @@ func (p *program) inProcesses(dataDir string, f flags) runner {
 				return slices.Concat([]string{program}, s.Arguments(), flags)
 			},
 			Stderr: p.stderr, Prefix: "train: ", Limits: f.limits, Drains: f.savesOnTheWay(),
+			Fewer: f.fewer && f.restarts > 0 && f.checkpoints.every.Any(),
 		}
-		if f.redoLog != "" {
-			own := filepath.Join(f.redoLog, fileName(j.Training.Mode))
-			if options.Redo, err = filepath.Abs(own); err != nil {
-				return nil, err
-			}
-			if err := os.MkdirAll(options.Redo, 0o755); err != nil {
-				return nil, &cli.Error{Err: fmt.Errorf("--redo-log: %w", err),
-					Hint: "give it a folder that can be written"}
-			}
+		if options.Redo, err = f.redoFolder(j.Training.Mode); err != nil {
+			return nil, err
 		}
 		if !f.record {
 			return launched(ctx, options, source, test, o)
@@ -182,6 +180,21 @@ func (p *program) inProcesses(dataDir string, f flags) runner {
 		}
 		return result, folder.Measured(result.Staleness)
 	}
+}
+
+// redoFolder makes the folder of the redo logs of a mode, and returns it; "" if there are none.
+func (f *flags) redoFolder(mode string) (folder string, err error) {
+	if f.redoLog == "" {
+		return "", nil
+	}
+	if folder, err = filepath.Abs(filepath.Join(f.redoLog, fileName(mode))); err != nil {
+		return "", err
+	}
+	if err := os.MkdirAll(folder, 0o755); err != nil {
+		return "", &cli.Error{Err: fmt.Errorf("--redo-log: %w", err),
+			Hint: "give it a folder that can be written"}
+	}
+	return folder, nil
 }
 
 // launched trains in processes, and waits for their end.

@@ -19,6 +19,8 @@ func (f *flags) recoveryFlags(fs *pflag.FlagSet) {
 	fs.IntVar(&f.restarts, "restarts", train.DefaultRestartsMax, "with --processes and --checkpoint-every, "+
 		"begin again this often with one checkpoint when a process is lost that cannot come back by itself; "+
 		"0: end")
+	fs.BoolVar(&f.fewer, "fewer", true, "with --processes and --checkpoint-every, go on without a "+
+		"process that does not come back within --return-limit, if the mode can, until it is there again")
 	fs.StringVar(&f.redoLog, "redo-log", "", "with --processes and --checkpoint-every, let PSs keep their "+
 		"inputs since the checkpoint in this `FOLDER`, so that one that dies comes back with nothing lost "+
 		"(default: they do not)")
@@ -32,6 +34,9 @@ func (f *flags) checkRecovery(fs *pflag.FlagSet) error {
 	case fs.Changed("restarts") && f.restarts > 0 && !f.checkpoints.every.Any():
 		return cli.UsageError("add --checkpoint-every, as --checkpoint-every 1m",
 			"--restarts: there are no checkpoints to begin again with")
+	case fs.Changed("fewer") && f.fewer && !f.checkpoints.every.Any():
+		return cli.UsageError("add --checkpoint-every, as --checkpoint-every 1m",
+			"--fewer: there are no checkpoints to begin again with")
 	case f.redoLog != "" && !f.checkpoints.every.Any():
 		return cli.UsageError("add --checkpoint-every, as --checkpoint-every 1m",
 			"--redo-log: without checkpoints the log would have all that was ever trained")

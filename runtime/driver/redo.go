@@ -69,7 +69,7 @@ func (n *instance) redoInputs() error {
 		return n.step(&d, &out)
 	})
 	if err != nil && n.run.ended.Err() == nil {
-		return &LostError{fmt.Sprintf("%v: %v", n.address, err)}
+		return &LostError{Reason: fmt.Sprintf("%v: %v", n.address, err)}
 	}
 	if err != nil {
 		return err

@@ -65,7 +65,10 @@ var ErrNotBegun = errors.New("the run was asked to end before every process had 
 
 // LostError is the error of a run in several processes that has lost one of them: the process died, hung, or
 // could not be reached. Another run may succeed, from the model that was saved last.
-type LostError struct{ Reason string }
+type LostError struct {
+	Reason string
+	Absent bool // the run has not begun: a process that was lost before has not come back in time
+}
 
 // Error implements error.
 func (e *LostError) Error() string { return e.Reason }

@@ -69,7 +69,7 @@ func (h *Host) parseHello(ctx context.Context) (*member, *refusal) {
 		len(hello.Address) > addressMax {
 		return nil, refuse("address", "%v gives %.60q as its address: want HOST:PORT", roles, hello.Address)
 	}
-	m := newMember(h.byRole[roles[0]], hello.Address)
+	m := newMember(h.bySeat[roles[0]], hello.Address)
 	m.holds = h.plan.Origin.Held && len(hello.Held) > 0 && bytes.Equal(hello.Held, h.plan.Before)
 	if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
 		m.address = net.JoinHostPort(remoteHost(ctx), port)
@@ -94,12 +94,12 @@ func (h *Host) checkHello(at job.Process, hello *control.Hello) *refusal {
 			"two runs share an address, give each its own", at, hello.Run, h.run)
 	}
 	for _, r := range at {
-		if h.byRole[r] == nil {
+		if h.bySeat[r] == nil {
 			return refuse("role", "%v has no part in this job: "+
 				"see its section roles", r)
 		}
 	}
-	own := h.byRole[at[0]].roles
+	own := h.bySeat[at[0]].seat
 	switch {
 	case !slices.Equal(at, own):
 		return refuse("placement",

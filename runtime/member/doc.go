@@ -59,7 +59,15 @@
 // the Host, and with any death before training begins. Every process then leaves by itself within 5 s, with
 // the name of the dead. If the Host lives (driver.LostError), CloseContinued asks them to join the next part
 // of the run instead, which begins from a saved model. If it does not (HostError), they may join again when
-// it is started again.
+// it, or another host, is started.
+//
+// # Seats
+//
+// The seat of a process is the roles with which it was started. It joins by its seat, and its welcome says
+// which roles it has in this run: others where a run goes on without some processes (Plan.Seats), because
+// roles are numbered from 0 on. A process without a role joins, too, and waits for the next part
+// (Plan.Spare). A part whose processes do not come within Plan.GatherLimit ends, and the Host says who is
+// missing (Absent).
 //
 // The run also fails, with a LostError, if a process dies before it has written its part of a model, which
 // the host of this part or of the one before has asked for (Plan.Export).
@@ -89,7 +97,7 @@ import (
 
 // protocol is the version of the control messages and their meaning. It rises with every change that an older
 // process would not understand.
-const protocol = 8
+const protocol = 9
 
 // Defaults of the limits of a Plan.
 const (

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -27,7 +28,15 @@ type Plan struct {
 	Job       []byte        // fingerprint of the resolved job, which every process must have
 	Data      []byte        // fingerprint of the data files, which the data loader must have
 	Processes []job.Process // processes that must join; together they have every role of the run once
-	Ranks     int           // number of NN workers
+	// Seats are the roles with which each of Processes was started, by which it joins, if it has other ones
+	// in this run. Nil: each has those with which it was started.
+	Seats []job.Process
+	// Spare are the seats of processes without a role in this run. They may join, and wait for its end.
+	Spare []job.Process
+	// GatherLimit is how long processes may take to join; 0: any time. The error of a run that misses some
+	// then is a *driver.LostError with Absent.
+	GatherLimit time.Duration
+	Ranks       int // number of NN workers
 	// Restartable reports whether a role recovers from a crash in this run; nil stands for role.CanRestart.
 	Restartable func(msg.Role) bool
 	Schema      *batch.Schema
@@ -111,6 +120,9 @@ type Host struct {
 
 	processes []*process // in the order of the plan
 	byRole    map[msg.Address]*process
+	bySeat    map[msg.Address]*process // by each of the roles with which a process was started
+	spares    []*process
+	absent    []job.Process // seats that have not come back in time
 	view      uint32
 	merger    *merger // of the records of all roles
 	phase     phase
@@ -131,7 +143,8 @@ func NewHost(l net.Listener, plan Plan) (*Host, error) {
 	h.listener = l
 	h.server = grpcnet.NewServer(limits(h.plan.HangLimit))
 	h.server.RegisterService(&service, h)
-	go func() { _ = h.server.Serve(limitConnections(l, len(plan.Processes))) }() // Serve ends with Close
+	limited := limitConnections(l, len(h.processes)+len(h.spares))
+	go func() { _ = h.server.Serve(limited) }() // Serve ends with Close
 	return h, nil
 }
 
@@ -150,16 +163,28 @@ func newHost(plan Plan) (*Host, error) {
 		plan: plan, export: plan.Export, build: Build(), schema: schema, events: make(chan func() error),
 		over:     make(chan struct{}),
 		refusals: grpcnet.Refusals{Log: plan.Log}, byRole: map[msg.Address]*process{},
+		bySeat: map[msg.Address]*process{},
 	}
 	if _, err := rand.Read(h.run[:]); err != nil {
 		return nil, err
 	}
-	for _, p := range plan.Processes {
-		s := &process{roles: p, due: -1, firstRole: len(h.byRole), recorded: make([]int64, len(p)),
+	for i, p := range plan.Processes {
+		s := &process{seat: p, roles: p, due: -1, firstRole: len(h.byRole), recorded: make([]int64, len(p)),
 			again: make([]int64, len(p))}
+		if plan.Seats != nil {
+			s.seat = plan.Seats[i]
+		}
 		h.processes = append(h.processes, s)
 		for _, at := range p {
 			h.byRole[at] = s
+		}
+	}
+	for _, seat := range plan.Spare {
+		h.spares = append(h.spares, &process{seat: seat})
+	}
+	for _, s := range slices.Concat(h.processes, h.spares) {
+		for _, at := range s.seat {
+			h.bySeat[at] = s
 		}
 	}
 	h.merger = newMerger(len(h.byRole), plan.Ranks, h.servers(),
@@ -175,15 +200,8 @@ func (h *Host) Run() [16]byte { return h.run }
 // while processes are missing.
 func (h *Host) Train(ctx context.Context, callbacks Callbacks) error {
 	h.callbacks = callbacks
-	for len(h.missing()) > 0 {
-		if h.draining {
-			return fmt.Errorf("%w; %d are missing, next: %v", driver.ErrNotBegun, len(h.missing()),
-				h.missing()[0])
-		}
-		h.callbacks.Gathering(h.missing())
-		if err := h.handleNext(ctx); err != nil {
-			return err
-		}
+	if err := h.gather(ctx); err != nil {
+		return err
 	}
 	h.phase = connecting
 	for _, s := range h.processes {
@@ -212,6 +230,49 @@ func (h *Host) Train(ctx context.Context, callbacks Callbacks) error {
 	return nil
 }
 
+// gather waits until every process has joined.
+func (h *Host) gather(ctx context.Context) error {
+	if limit := h.plan.GatherLimit; limit > 0 {
+		defer time.AfterFunc(limit, func() { h.post(h.gatheredLate) }).Stop()
+	}
+	for len(h.missing()) > 0 {
+		if h.draining {
+			return fmt.Errorf("%w; %d are missing, next: %v", driver.ErrNotBegun, len(h.missing()),
+				h.missing()[0])
+		}
+		h.callbacks.Gathering(h.missing())
+		if err := h.handleNext(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// gatheredLate ends the run if processes are still missing at the end of the limit.
+func (h *Host) gatheredLate() error {
+	if h.phase != gathering {
+		return nil
+	}
+	h.absent = h.missing()
+	return &driver.LostError{Absent: true,
+		Reason: fmt.Sprintf("%v has not come back within %v", h.absent[0], h.plan.GatherLimit)}
+}
+
+// Absent returns the seats of processes that were awaited and have not come back in time, after Train has
+// returned.
+func (h *Host) Absent() []job.Process { return h.absent }
+
+// Waiting returns the seats of the processes that have joined without a role in this run, after Train has
+// returned.
+func (h *Host) Waiting() (all []job.Process) {
+	for _, s := range h.spares {
+		if s.member != nil {
+			all = append(all, s.seat)
+		}
+	}
+	return all
+}
+
 // Drain requests that the run end as soon as possible, with all work on the steps that have begun done. It
 // may be called from any goroutine, and does not wait.
 func (h *Host) Drain() {
@@ -235,7 +296,7 @@ func (h *Host) sendDrain() {
 func (h *Host) missing() (all []job.Process) {
 	for _, s := range h.processes {
 		if s.member == nil {
-			all = append(all, s.roles)
+			all = append(all, s.seat)
 		}
 	}
 	return all
@@ -320,8 +381,8 @@ func (h *Host) Close(failed error) {
 }
 
 // CloseContinued ends a part of the run, which may have failed, and asks every member to join the Host that
-// serves the next part at the same address. It returns the processes that cannot do so: those that are no
-// members, and those that do not leave in time.
+// serves the next part at the same address. It returns the seats of the processes that cannot do so: those
+// that are no members, and those that do not leave in time.
 //
 // This Host stops listening first: it would refuse a member that is quick to come back, as too late.
 func (h *Host) CloseContinued() (away []job.Process) {
@@ -336,10 +397,15 @@ func (h *Host) CloseContinued() (away []job.Process) {
 	return h.close(last, abandonTimeout)
 }
 
-// close sends the last message to every member and waits for them to leave. It returns the processes that are
-// no members or do not leave in time.
+// close sends the last message to every member and waits for them to leave. It returns the seats of those
+// that are no members or do not leave in time.
 func (h *Host) close(last *control.ToMember, timeout time.Duration) (away []job.Process) {
 	h.broadcast(last)
+	for _, s := range h.spares {
+		if s.member != nil {
+			s.member.send(last)
+		}
+	}
 	close(h.over)
 	left := make(chan struct{})
 	go func() { h.server.GracefulStop(); close(left) }()
@@ -347,9 +413,11 @@ func (h *Host) close(last *control.ToMember, timeout time.Duration) (away []job.
 	case <-left:
 	case <-time.After(timeout):
 	}
-	for _, s := range h.processes {
-		if s.member == nil || s.member.hung.Load() || !s.member.hasLeft() {
-			away = append(away, s.roles)
+	for _, s := range slices.Concat(h.processes, h.spares) {
+		switch {
+		case s.member == nil && len(s.roles) == 0: // it may be on its way
+		case s.member == nil || s.member.hung.Load() || !s.member.hasLeft():
+			away = append(away, s.seat)
 		}
 	}
 	h.server.Stop()

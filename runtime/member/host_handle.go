@@ -38,6 +38,9 @@ func (h *Host) handle(m *member, message *control.FromMember) error {
 	if m.hung.Load() {
 		return nil
 	}
+	if len(s.roles) == 0 {
+		return h.handleSpare(m, message)
+	}
 	var err error
 	switch what := message.What.(type) {
 	case *control.FromMember_Heartbeat:
@@ -74,10 +77,7 @@ func (h *Host) handle(m *member, message *control.FromMember) error {
 			s.pendingValues, s.values = 0, what.Values.Values
 		}
 	case *control.FromMember_Dense:
-		if err = check(s.pendingDense, "a dense network that was not requested"); err == nil {
-			s.pendingDense = false
-			s.dense = &model.Values{Params: what.Dense.GetParams(), Running: what.Dense.GetRunning()}
-		}
+		err = s.addDense(what.Dense)
 	case *control.FromMember_Digests:
 		err = s.addDigests(what.Digests)
 	case *control.FromMember_Exported:
@@ -96,8 +96,21 @@ func (h *Host) handle(m *member, message *control.FromMember) error {
 		return nil
 	}
 	why := fmt.Sprintf("it sent an invalid control message: %v", err)
-	h.note(m.address, &refusal{"message", fmt.Sprintf("%v: %s", s.roles, why)})
+	h.note(m.address, &refusal{"message", fmt.Sprintf("%v: %s", s, why)})
 	return h.drop(m, why)
+}
+
+// handleSpare handles a message of a member without a role: it only waits, and is dropped if it does more.
+func (h *Host) handleSpare(m *member, message *control.FromMember) error {
+	switch message.What.(type) {
+	case *control.FromMember_Heartbeat:
+		return nil
+	case *control.FromMember_Saved:
+		return nil // of a model that is complete, before which no process changes its roles
+	case *control.FromMember_Leaving:
+		return h.drop(m, "it was asked to end")
+	}
+	return h.drop(m, "it has no role, and does more than wait")
 }
 
 // failureOf returns the error with which a process has failed.
@@ -140,7 +153,7 @@ func (h *Host) progress(m *member, p *control.Progress) error {
 
 // leaving handles a member that was asked to end.
 func (h *Host) leaving(m *member) error {
-	name := fmt.Sprintf("%v at %s", m.process.roles, m.address)
+	name := fmt.Sprintf("%v at %s", m.process, m.address)
 	switch {
 	case h.phase == gathering:
 		return h.drop(m, "it was asked to end")
@@ -266,6 +279,15 @@ func (h *Host) addReport(m *member, r *control.Report) error {
 		s.export()
 	}
 	h.endRecords(s)
+	return nil
+}
+
+// addDense stores the part of the dense network that a process holds.
+func (s *process) addDense(d *control.Dense) error {
+	if err := check(s.pendingDense, "a dense network that was not requested"); err != nil {
+		return err
+	}
+	s.pendingDense, s.dense = false, &model.Values{Params: d.GetParams(), Running: d.GetRunning()}
 	return nil
 }
 

@@ -134,7 +134,7 @@ func (h *Host) saved(s *process, m *control.Saved) {
 	}
 	var failed error
 	if m.GetReason() != "" {
-		failed = fmt.Errorf("%v: %s", s.roles, truncate(m.GetReason()))
+		failed = fmt.Errorf("%v: %s", s, truncate(m.GetReason()))
 	}
 	h.export.End(at, failed)
 }

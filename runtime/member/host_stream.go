@@ -88,7 +88,7 @@ func join(server any, stream grpc.ServerStream) error {
 	go h.read(m, typed)
 	<-m.gone
 	if m.hung.Load() {
-		return status.Errorf(codes.Aborted, "%v has not answered for %v and was dropped", m.process.roles,
+		return status.Errorf(codes.Aborted, "%v has not answered for %v and was dropped", m.process,
 			limit)
 	}
 	return nil
@@ -98,7 +98,7 @@ func join(server any, stream grpc.ServerStream) error {
 func (h *Host) admit(m *member) *refusal {
 	decided := make(chan *refusal, 1)
 	if !h.post(func() error { decided <- h.assign(m); return nil }) {
-		return refuse("late", "%v joins too late: the run is over", m.process.roles)
+		return refuse("late", "%v joins too late: the run is over", m.process)
 	}
 	return <-decided
 }

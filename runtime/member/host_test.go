@@ -117,7 +117,7 @@ func (r *run) all() map[msg.Address]*Member {
 			{Process: job.Process{loader}, Address: "127.0.0.1:1000"},
 			{Process: job.Process{server}, Address: "127.0.0.1:1002"},
 			{Process: job.Process{trainer}, Address: "127.0.0.1:1003"},
-		}, Schema: schema, Steps: 7}
+		}, Roles: job.Process{at}, Schema: schema, Steps: 7}
 		if diff := cmp.Diff(want, w); diff != "" {
 			r.t.Errorf("%v: %s", at, diff)
 		}
@@ -310,8 +310,8 @@ func TestRefusals(t *testing.T) {
 		want  string
 	}{
 		{&control.Hello{Roles: toRoles(job.Process{server}), Protocol: protocol + 1, Job: ours},
-			"embedding-ps 0 speaks version 9 of the protocol, the host version 8: start all roles from one " +
-				"build"},
+			"embedding-ps 0 speaks version 10 of the protocol, the host version 9: start all roles from " +
+				"one build"},
 		{&control.Hello{Roles: toRoles(job.Process{server}), Protocol: protocol, Build: "def", Job: ours},
 			"embedding-ps 0 was built from commit def, the host from abc: start all roles from one build"},
 		{&control.Hello{Roles: toRoles(job.Process{server}), Protocol: protocol, Job: []byte("yours")},

@@ -48,9 +48,10 @@ type Peer struct {
 // Welcome describes the run to a process, when every process has joined or when the process comes back.
 type Welcome struct {
 	Run         [16]byte
-	Incarnation uint32 // number of deaths of the process so far
-	View        uint32 // number of processes that have come back so far
-	Peers       []Peer // all processes, including this one
+	Incarnation uint32      // number of deaths of the process so far
+	View        uint32      // number of processes that have come back so far
+	Peers       []Peer      // all processes, including this one
+	Roles       job.Process // of this process in the run, which may be others than those in its Hello
 	Schema      *batch.Schema
 	Steps       int // of this run
 	Origin      driver.Origin
@@ -82,8 +83,8 @@ type ModelReader interface {
 
 // Member is one process's end of its stream to the host. Its methods may be called from any goroutine.
 type Member struct {
-	host    string // address of the host
-	process job.Process
+	host    string      // address of the host
+	process job.Process // its roles: those of its Hello, and those of the run from Welcome on
 	limit   time.Duration
 	conn    *grpc.ClientConn
 	stream  *grpc.GenericClientStream[control.FromMember, control.ToMember]
@@ -109,6 +110,9 @@ type Member struct {
 
 // changesMax is the number of Changes that may wait to be handled.
 const changesMax = 1024
+
+// ErrSpare says that the run has ended, or a part of it, in which the process had no role.
+var ErrSpare = errors.New("the process has no role in the run, which has ended")
 
 // HostError is the error of a member that has lost its host: the host is gone, or hangs.
 type HostError struct{ reason string }

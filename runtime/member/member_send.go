@@ -26,11 +26,16 @@ func wait[T any](m *Member, from <-chan T) (value T, err error) {
 	}
 }
 
-// Welcome waits until every process has joined.
+// Welcome waits until every process has joined. Its error is ErrSpare if the process has no role in the run,
+// when that has ended.
 func (m *Member) Welcome() (*Welcome, error) {
-	message, err := wait(m, m.welcome)
-	if err != nil {
-		return nil, err
+	var message *control.Welcome
+	select {
+	case message = <-m.welcome:
+	case <-m.exit:
+		return nil, ErrSpare
+	case <-m.ctx.Done():
+		return nil, context.Cause(m.ctx)
 	}
 	w := &Welcome{
 		Incarnation: message.Incarnation, View: message.View,
@@ -49,6 +54,11 @@ func (m *Member) Welcome() (*Welcome, error) {
 		}
 		w.Peers = append(w.Peers, peer)
 	}
+	own, err := toPeer(&control.Peer{Roles: message.Roles})
+	if err != nil {
+		return nil, err
+	}
+	w.Roles, m.process = own.Process, own.Process
 	if hot := slices.Sorted(slices.Values(message.Hot)); len(hot) > 0 {
 		if len(slices.Compact(hot)) < len(message.Hot) {
 			return nil, fmt.Errorf("the host names a hot row twice: %s", oneBuild)

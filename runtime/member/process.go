@@ -16,9 +16,10 @@ import (
 // process is what the host knows of one process of the plan: its current member, and what all its
 // incarnations have sent. It belongs to the host's goroutine.
 type process struct {
-	roles       job.Process
-	member      *member // nil before the process joins, and after it died
-	incarnation uint32  // of the member or, if there is none, of the member that is awaited
+	seat        job.Process // the roles with which it was started
+	roles       job.Process // those that it has in this run; none: it is spare
+	member      *member     // nil before the process joins, and after it died
+	incarnation uint32      // of the member or, if there is none, of the member that is awaited
 	deaths      int
 	returnTimer *time.Timer // fires if the process does not come back in time
 
@@ -40,6 +41,14 @@ type process struct {
 	exporting      *control.Export // what Export waits for; nil: nothing
 }
 
+// String names the process in lines for people.
+func (s *process) String() string {
+	if len(s.roles) == 0 || slices.Equal(s.seat, s.roles) {
+		return s.seat.String()
+	}
+	return fmt.Sprintf("%v (now %s)", s.seat, s.roles.Names())
+}
+
 // hasRank reports whether the process has an NN worker.
 func (s *process) hasRank() bool {
 	return slices.ContainsFunc(s.roles, func(at msg.Address) bool { return at.Role == msg.NNWorker })
@@ -51,6 +60,7 @@ func (h *Host) welcome(s *process) *control.ToMember {
 		Schema: h.schema, Steps: int32(h.plan.Steps), Run: h.run[:], Incarnation: s.incarnation, View: h.view,
 		Begin: int32(h.plan.Origin.Step), Model: h.plan.Origin.Model, Draining: h.draining,
 		Hot: h.plan.Origin.Hot.Signs(), Held: h.plan.Origin.Held, Kept: s.member.holds, Redo: h.plan.Redo,
+		Roles: toRoles(s.roles),
 	}
 	for _, other := range h.processes {
 		w.Peers = append(w.Peers, other.peer())
@@ -73,9 +83,12 @@ func (h *Host) assign(m *member) *refusal {
 	switch {
 	case s.member != nil:
 		return refuse("claim", "%v has joined already, from %s: give every process of a role its own --index",
-			s.roles, s.member.address)
+			s, s.member.address)
+	case len(s.roles) == 0:
+		s.member = m // it waits for the next part
+		return nil
 	case h.phase == stopped && !s.roles.HoldsModel():
-		return refuse("late", "%v joins too late: the run is over", s.roles)
+		return refuse("late", "%v joins too late: the run is over", s)
 	}
 	s.member, m.incarnation = m, s.incarnation
 	if h.phase >= training { // the process comes back
@@ -100,7 +113,7 @@ func (h *Host) ready(s *process) {
 		return
 	}
 	s.returnTimer.Stop()
-	h.plan.Log(fmt.Sprintf("%v is back at %s as incarnation %d", s.roles, s.member.address, s.incarnation))
+	h.plan.Log(fmt.Sprintf("%v is back at %s as incarnation %d", s, s.member.address, s.incarnation))
 	s.member.send(h.goMessage())
 	if h.phase == stopped {
 		s.member.send(&control.ToMember{What: &control.ToMember_Stop{Stop: &control.Stop{}}})
@@ -120,8 +133,8 @@ func (h *Host) ended(m *member) error {
 		return h.died(m, fmt.Sprintf("hangs: it has not answered for %v", h.plan.HangLimit))
 	}
 	why := ""
-	if h.callbacks.Died != nil && h.phase != gathering {
-		why = h.callbacks.Died(m.process.roles, m.incarnation)
+	if h.callbacks.Died != nil && h.phase != gathering && len(m.process.roles) > 0 {
+		why = h.callbacks.Died(m.process.seat, m.incarnation)
 	}
 	if why == "" {
 		why = "its connection broke"
@@ -137,6 +150,10 @@ func (h *Host) died(m *member, why string) error {
 		return nil
 	}
 	s.member = nil
+	if len(s.roles) == 0 { // nothing waits for it
+		m.expel()
+		return nil
+	}
 	for i, at := range s.roles {
 		if h.plan.redoes(at.Role) { // the records that it has not sent are still to come
 			s.again[i] = s.recorded[i]
@@ -146,7 +163,7 @@ func (h *Host) died(m *member, why string) error {
 	}
 	h.merger.merge(false)
 	m.expel()
-	why = fmt.Sprintf("%v at %s %s", s.roles, m.address, why)
+	why = fmt.Sprintf("%v at %s %s", s, m.address, why)
 	switch {
 	case h.phase == gathering:
 		return nil // the process may join again
@@ -181,7 +198,7 @@ func (h *Host) noReturn(s *process) string {
 
 // drop ends the membership of a member that violated the protocol.
 func (h *Host) drop(m *member, reason string) error {
-	m.send(abort(fmt.Sprintf("%v was dropped: %s", m.process.roles, reason)))
+	m.send(abort(fmt.Sprintf("%v was dropped: %s", m.process, reason)))
 	return h.died(m, "was dropped: "+reason)
 }
 
@@ -192,6 +209,7 @@ func (h *Host) awaitReturn(s *process, why string) error {
 	}
 	s.deaths++
 	if s.deaths > h.plan.DeathsMax {
+		h.absent = append(h.absent, s.seat)
 		return lost("%s; it has died %d times, and the limit is %d", why, s.deaths, h.plan.DeathsMax)
 	}
 	s.incarnation++
@@ -207,13 +225,14 @@ func (h *Host) awaitReturn(s *process, why string) error {
 			if back || h.phase == stopped && !s.roles.HoldsModel() {
 				return nil
 			}
+			h.absent = append(h.absent, s.seat)
 			return lost("%s; it has not come back within %v", why, h.plan.ReturnLimit)
 		})
 	})
 	if h.callbacks.Restart == nil {
 		return nil
 	}
-	if err := h.callbacks.Restart(s.roles, s.incarnation); err != nil {
+	if err := h.callbacks.Restart(s.seat, s.incarnation); err != nil {
 		return fmt.Errorf("%s; cannot restart it: %w", why, err)
 	}
 	return nil
@@ -223,17 +242,20 @@ func (h *Host) awaitReturn(s *process, why string) error {
 // notices by itself when the stream of a member ends; Ended is for processes that end before they join.
 func (h *Host) Ended(p job.Process, incarnation uint32, why string) {
 	h.post(func() error {
-		s := h.byRole[p[0]]
+		s := h.bySeat[p[0]]
 		switch {
+		case len(s.roles) == 0:
+			return nil // nothing waits for it
 		case s.incarnation != incarnation:
 			return nil // its end was handled before
 		case s.member != nil:
 			return h.died(s.member, "has died: "+why)
 		case h.phase == gathering:
 			if s.deaths++; h.plan.Later && h.callbacks.Restart != nil && s.deaths <= h.plan.DeathsMax {
-				return h.callbacks.Restart(s.roles, s.incarnation)
+				return h.callbacks.Restart(s.seat, s.incarnation)
 			}
-			return lost("%v: %s", p, why)
+			h.absent = append(h.absent, s.seat)
+			return &driver.LostError{Reason: fmt.Sprintf("%v: %s", p, why), Absent: h.plan.GatherLimit > 0}
 		}
 		return h.awaitReturn(s, fmt.Sprintf("%v has died: %s", p, why))
 	})

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -42,6 +43,12 @@ type Options struct {
 	// Redo is the folder, on the machine of each process, in which PSs keep their inputs to come back with
 	// nothing lost: see package redo. Empty: they do not come back.
 	Redo string
+	// Fewer says that the run goes on without the processes that do not come back within Limits.Return, if
+	// its mode can, until they are there again.
+	Fewer bool
+	// TakesOver says that the processes were those of another host: with Fewer, they are awaited no longer
+	// than in later parts of a run.
+	TakesOver bool
 	// Recorded says that the processes record their roles.
 	Recorded bool
 	Limits
@@ -107,6 +114,9 @@ type Cluster struct {
 	before       []byte                 // id of the latest part that has ended without an error; nil: none
 	export       *driver.Export         // the latest, of the part before; nil: none
 	hosting      bool                   // Host is set
+
+	// whole is the cast of the job, cast that of the latest part, next that which Roles has decided.
+	whole, cast, next *cast
 }
 
 // New returns a Cluster whose processes are not started yet.
@@ -145,7 +155,11 @@ func (c *Cluster) Train(ctx context.Context, cfg *role.Config, schema *batch.Sch
 		return err
 	}
 	c.closeEarlier()
-	later := c.address != ""
+	c.recast()
+	later, gatherLimit := c.address != "", time.Duration(0)
+	if c.options.Fewer && (later || c.options.TakesOver) {
+		gatherLimit = cmp.Or(c.options.Return, member.DefaultReturnLimit)
+	}
 	listener, err := c.listen()
 	if err != nil {
 		return err
@@ -154,14 +168,13 @@ func (c *Cluster) Train(ctx context.Context, cfg *role.Config, schema *batch.Sch
 	plan := member.Plan{
 		Job: c.options.Fingerprint, Data: c.options.Data, Ranks: int(cfg.Ranks), Restartable: cfg.CanRestart,
 		Schema: schema, Steps: int(cfg.Steps), Origin: origin, Before: c.before,
-		Redo: c.options.Redo, Drains: c.options.Drains, Later: later,
+		Redo: c.options.Redo, Drains: c.options.Drains,
+		Processes: c.cast.processes, Seats: c.cast.seats, Spare: c.cast.spare,
+		Later: later, GatherLimit: gatherLimit,
 		HangLimit: c.options.Hang, ReturnLimit: c.options.Return, DeathsMax: c.options.Deaths, Log: c.log,
 	}
 	if origin.Held {
 		plan.Export = c.export
-	}
-	if plan.Processes, err = c.options.Job.Roles.Placement.Processes(cfg); err != nil {
-		return cmp.Or(fmt.Errorf("placement: %w", err), listener.Close())
 	}
 	host, err := member.NewHost(listener, plan)
 	if err != nil {
@@ -175,13 +188,8 @@ func (c *Cluster) Train(ctx context.Context, cfg *role.Config, schema *batch.Sch
 	}}
 	if c.options.Command != nil {
 		hooks.Died, hooks.Restart = c.died, c.restart
-		for _, p := range plan.Processes {
-			if c.continues(p) {
-				continue
-			}
-			if err := c.start(p, 0); err != nil {
-				return fmt.Errorf("cannot start %v: %w", p, err)
-			}
+		if err := c.startMissing(); err != nil {
+			return err
 		}
 	}
 	c.before = nil
@@ -203,6 +211,73 @@ func (c *Cluster) Export(ctx context.Context, folder string) (e *driver.Export, 
 	e, err = c.Host.Export(ctx, folder)
 	c.export = e
 	return e, err
+}
+
+// startMissing starts the processes that the part before has not left. One without a role may not start: it
+// is not missed.
+func (c *Cluster) startMissing() error {
+	for _, seat := range slices.Concat(c.cast.seats, c.cast.spare) {
+		if c.continues(seat) {
+			continue
+		}
+		if err := c.start(seat, 0); err != nil && isThere(seat, c.cast.seats) {
+			return fmt.Errorf("cannot start %v: %w", seat, err)
+		}
+	}
+	return nil
+}
+
+// Roles returns the numbers of roles of the next part, and whether some process changes its roles: see
+// train.Cluster.
+func (c *Cluster) Roles() (_ job.Roles, changed bool, err error) {
+	if c.whole == nil {
+		if c.whole, err = wholeCast(&c.options.Job); err != nil {
+			return job.Roles{}, false, err
+		}
+		c.cast = c.whole
+	}
+	if c.next, err = c.castNext(); err != nil {
+		return job.Roles{}, false, err
+	}
+	return c.next.roles, !c.next.equal(c.cast), nil
+}
+
+// castNext returns the cast of the next part: of the processes that are there when the latest part has ended.
+func (c *Cluster) castNext() (*cast, error) {
+	if c.Host == nil || !c.options.Fewer {
+		return c.cast, nil
+	}
+	absent, waiting := c.Host.Absent(), c.Host.Waiting()
+	if len(absent)+len(waiting) == 0 {
+		return c.cast, nil
+	}
+	var there []job.Process
+	for _, seat := range c.whole.seats {
+		if isThere(seat, waiting) || isThere(seat, c.cast.seats) && !isThere(seat, absent) {
+			there = append(there, seat)
+		}
+	}
+	if len(there) == len(c.whole.seats) {
+		return c.whole, nil
+	}
+	next, err := fewer(c.options.Job, c.whole.seats, there)
+	if err != nil && len(absent) > 0 {
+		err = fmt.Errorf("%v has not come back; %w", absent[0], err)
+	}
+	return next, err
+}
+
+// recast makes the next cast that of the part that begins, and says what changes.
+func (c *Cluster) recast() {
+	before := c.cast
+	c.cast = c.next
+	switch {
+	case c.cast.equal(before):
+	case c.cast == c.whole:
+		c.log("all processes are there again, and have their roles")
+	default:
+		c.log(c.cast.compared(c.whole))
+	}
 }
 
 // listenTimeout is how long another process may hold the port at which the next part is served.

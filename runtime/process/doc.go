@@ -47,8 +47,18 @@
 // one. No protocol of recovery exists beside that of a pause, so what is tested of one holds for the other.
 // The price: all roles repeat the steps since that model.
 //
+// # Fewer processes
+//
+// Before each part, Cluster.Roles says how many roles of each kind there are: with Options.Fewer, those of
+// the processes that are there (fewer.go). Of each kind, all that are left have a role; of NN workers as many
+// as suit the mode and its groups. Nothing else is new: a model is read by any number of PSs and ranks, and a
+// part has roles, records and bounds of its own. A process that comes late waits for the next part.
+//
 // # Decisions
 //
+//   - Roles of a process follow from who is there, in the order of the job, and from nothing else. So the
+//     host keeps no table of them, and one that takes over decides alike. The price is that a rank may have
+//     another number after a loss; lines about it name both.
 //   - Package train declares what it asks of other processes (train.Cluster), this package provides it, and a
 //     command joins the two. So no package knows the one that orchestrates it, for the price of one more
 //     interface.

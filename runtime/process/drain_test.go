@@ -44,7 +44,7 @@ func (s setting) resumed(t *testing.T, model string, step int) *train.Result {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if result.Steps != drainSteps-step {
+	if result.Steps != s.Steps-step {
 		t.Errorf("%d steps after %d", result.Steps, step)
 	}
 	return result

@@ -23,6 +23,14 @@ func (k *Kept) drop() {
 	*k = Kept{}
 }
 
+// keep notes that what is kept, if anything is, is the end of a part of the run. A process without a role in
+// the part keeps nothing.
+func (k *Kept) keep(run [16]byte) {
+	if k.executor != nil {
+		k.run = run[:]
+	}
+}
+
 // reportSaved reports to the host of this part when the model that the process writes is on the disk. An
 // error of the report means that the host is gone, which member.Member notices.
 func (n *node) reportSaved(w *checkpoint.Exporting) {

@@ -81,7 +81,7 @@ func Run(ctx context.Context, c Config, kept *Kept) error {
 		c.Log = func(string) {}
 	}
 	c.Process = slices.SortedFunc(slices.Values(c.Process), msg.Address.Compare)
-	n := &node{Config: c, kept: kept, built: make(chan struct{})}
+	n := &node{Config: c, seat: c.Process, kept: kept, built: make(chan struct{})}
 	data, err := transport.Listen(c.Listen, transport.Options{
 		Roles: c.Process, Job: hex.EncodeToString(c.Fingerprint), Handler: n, Log: c.Log,
 		Admit: n.admit, Limit: n.limit, Inbox: inboxLimit(&c.Job),
@@ -109,6 +109,10 @@ func Run(ctx context.Context, c Config, kept *Kept) error {
 	go n.leaveWhenAsked()
 	select {
 	case err = <-done:
+		if errors.Is(err, member.ErrSpare) {
+			kept.drop()
+			err = nil // the next part may have a role for this process
+		}
 	case <-n.member.Context().Done():
 		err = context.Cause(n.member.Context())
 		if ctx.Err() != nil {
@@ -136,7 +140,7 @@ func Run(ctx context.Context, c Config, kept *Kept) error {
 		return err
 	}
 	if err = data.Close(); err == nil && n.member.Continues() {
-		kept.run = n.run[:]
+		kept.keep(n.run)
 		return ErrContinues
 	}
 	return err
@@ -145,6 +149,7 @@ func Run(ctx context.Context, c Config, kept *Kept) error {
 // node is this process during a run.
 type node struct {
 	Config
+	seat     job.Process // the roles with which it was started
 	endpoint *transport.Endpoint
 	member   *member.Member
 
@@ -245,7 +250,7 @@ func (n *node) named(err error) error {
 	if n.member.Context().Err() != nil {
 		return context.Cause(n.member.Context())
 	}
-	return fmt.Errorf("%v: %w", n.Process, err)
+	return fmt.Errorf("%v: %w", n.seat, err)
 }
 
 // prepare makes the executor and the roles, and connects to the other processes.
@@ -255,6 +260,7 @@ func (n *node) prepare() error {
 		return err
 	}
 	n.run, n.steps = welcome.Run, welcome.Steps
+	n.takeRoles(welcome)
 	faults := n.Job.Faults.Between(welcome.Origin.Step, welcome.Origin.Step+welcome.Steps, true)
 	if welcome.Incarnation > 0 {
 		faults.Crashes = nil // they have taken place
@@ -303,6 +309,18 @@ func (n *node) prepare() error {
 	}
 	close(n.built)
 	return n.connect(welcome)
+}
+
+// takeRoles makes the roles of the process and the numbers of roles those of a welcome: they differ from
+// those of the job in a part of a run that goes on with fewer processes.
+func (n *node) takeRoles(w *member.Welcome) {
+	n.Process = w.Roles
+	n.endpoint.SetRoles(n.Process)
+	var all []job.Process
+	for _, peer := range w.Peers {
+		all = append(all, peer.Process)
+	}
+	n.Job.Roles = rolesOf(all, n.Job.Roles.DensePSs)
 }
 
 // joinAllReduce makes this process's end of the all-reduces, in the view of its welcome, if the ranks are in

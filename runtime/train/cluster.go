@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"tandem/algo/exec"
-	"tandem/algo/exec/evaluation"
 	"tandem/algo/job"
 	"tandem/algo/numeric/batch"
 	"tandem/algo/numeric/model"
@@ -22,6 +21,10 @@ import (
 
 // Cluster has the roles of one run in other processes. process.Cluster is one.
 type Cluster interface {
+	// Roles returns the numbers of roles with which the next call of Train trains: those of the job, or fewer
+	// after processes have not come back. If some process has other roles than in the call before, changed is
+	// true, and the origin of the next call must not be held. The error says why there is no smaller number.
+	Roles() (_ job.Roles, changed bool, err error)
 	// Train trains every step of cfg, from an origin on. After it has returned nil, the model can be read
 	// until Close, or until Train is called again. It returns driver.ErrNotBegun if Drain is called while it
 	// waits for the processes. After a *driver.LostError or a *driver.ModelError, of this method or of one
@@ -59,7 +62,7 @@ type apart struct {
 	source    batch.Source
 	model     *exec.ModelState // without parameters
 	evaluator *evaluator
-	state     evaluation.State
+	state     clusterState
 	options   *Options
 	result    *Result
 	pause     *Pause    // before the segment that begins; nil: none
@@ -186,6 +189,9 @@ func (a *apart) trained(ctx context.Context) (probabilities []float32, err error
 func (a *apart) train(ctx context.Context, from driver.Origin) (end int, drain time.Duration, goesOn bool,
 	err error) {
 	t, o, first := a.job, a.options, from.Step
+	if from.Held, err = a.cast(ctx, from.Held); err != nil {
+		return 0, 0, false, err
+	}
 	cfg, err := t.RoleConfig(a.model.Layout(), o.segmentEnd(first)-first)
 	if err != nil {
 		return 0, 0, false, err
@@ -224,8 +230,38 @@ func (a *apart) train(ctx context.Context, from driver.Origin) (end int, drain t
 		a.result.HotGradients += report.HotGradients
 		a.result.Faults = a.result.Faults.Add(report.Faults)
 	}
-	return first + int(last.end), o.Cluster.Wall() - time.Duration(last.at), due || last.end == cfg.Steps,
+	a.done = first + int(last.end)
+	return a.done, o.Cluster.Wall() - time.Duration(last.at), due || last.end == cfg.Steps,
 		a.result.measured(cfg, meter)
+}
+
+// cast makes the numbers of roles those of the processes that are there. It reports whether the processes,
+// which hold the origin of the next segment or not, go on with what they hold. If roles change they do not,
+// and all read the model, which is complete when cast returns.
+func (a *apart) cast(ctx context.Context, held bool) (goOn bool, err error) {
+	roles, changed, err := a.options.Cluster.Roles()
+	if err != nil {
+		return false, err
+	}
+	if changed && held {
+		held = false
+		if err := a.settle(ctx); err != nil {
+			return false, err
+		}
+	}
+	if roles.SameNumbers(a.job.Roles) {
+		return held, nil
+	}
+	a.job.Roles, a.result.Job.Roles = roles, roles
+	executor, err := exec.NewLocal(*a.job, a.source, a.options.Backend,
+		func(msg.Address) bool { return false })
+	if err != nil {
+		return false, err
+	}
+	a.again.executor, a.model = executor, executor.Model()
+	a.state = clusterState{a.state.ctx, a.options.Cluster, a.model}
+	a.evaluator.evaluation = a.model.NewTestSet(a.again.test)
+	return held, nil
 }
 
 // started notes that a segment begins, and how long the pause before it was.

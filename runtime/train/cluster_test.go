@@ -26,6 +26,11 @@ func (c recordedCluster) Train(_ context.Context, _ *role.Config, _ *batch.Schem
 	return nil
 }
 
+func (recordedCluster) Roles() (_ job.Roles, changed bool, err error) {
+	return job.Roles{Ranks: 1, EmbeddingWorkers: small(job.Hybrid, 1).Roles.EmbeddingWorkers,
+		EmbeddingPSs: 1, DensePSs: 1}, false, nil
+}
+
 func (recordedCluster) Drain() {}
 
 func (recordedCluster) ReadRows(context.Context, int, []uint64, []float32) error { return nil }

@@ -42,8 +42,11 @@ func (a *apart) recover(ctx context.Context, err error) error {
 	o := a.options
 	damaged := errors.As(err, new(*driver.ModelError))
 	switch {
-	case o.RestartsMax == 0 || a.began.IsZero() || ctx.Err() != nil || o.drained(),
-		!damaged && !errors.As(err, new(*driver.LostError)):
+	case o.RestartsMax == 0 || ctx.Err() != nil || o.drained():
+		return err
+	case isAbsent(err) && a.done <= a.origins[len(a.origins)-1].Step:
+		return nil // those that are there begin where all should have
+	case a.began.IsZero(), !damaged && !errors.As(err, new(*driver.LostError)):
 		return err
 	case damaged && len(a.origins) == 1:
 		return fmt.Errorf("%w; no earlier model can be read", err)
@@ -70,11 +73,18 @@ func (a *apart) recover(ctx context.Context, err error) error {
 	a.lost = time.Now()
 	r := Recovery{Lost: err, Step: from.Step, Again: max(a.done-from.Step, 0)}
 	a.done = from.Step
+	o.Progress(a.done, o.End)
 	a.result.Recoveries = append(a.result.Recoveries, r)
 	if o.Lost != nil {
 		o.Lost(r)
 	}
 	return nil
+}
+
+// isAbsent reports whether an error says that a process that was lost before has not come back.
+func isAbsent(err error) bool {
+	lost := new(driver.LostError)
+	return errors.As(err, &lost) && lost.Absent
 }
 
 // counted is what a training has counted up to a step.

@@ -306,7 +306,7 @@ func runOrdered(ctx context.Context, t *job.Job, source batch.Source, test *batc
 func (r *Result) measured(cfg *role.Config, meter *pace.Meter) error {
 	staleness := meter.Staleness()
 	r.Staleness.Merge(&staleness)
-	return pace.CheckBounds(cfg.Rule, int(cfg.Ranks), &r.Staleness)
+	return pace.CheckBounds(cfg.Rule, int(cfg.Ranks), &staleness)
 }
 
 // progress reports the steps that rank 0 has trained.

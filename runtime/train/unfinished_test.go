@@ -57,7 +57,6 @@ func TestOnlyACompleteModelIsAnOrigin(t *testing.T) {
 			return then(e)
 		}
 	}
-	trained := func(*driver.Export) error { return nil }
 	c := &scriptedCluster{script: []func(*driver.Export) error{trained, written(trained), lost, trained,
 		written(lost), func(*driver.Export) error { return errors.New(over) }}}
 	r := newRows(64*4, 64, 4, 1)

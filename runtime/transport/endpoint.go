@@ -151,6 +151,16 @@ func (n *Endpoint) SetSilence(silence time.Duration) {
 	n.options.Silence = silence
 }
 
+// SetRoles replaces Options.Roles. It must not be called after Begin.
+func (n *Endpoint) SetRoles(roles []msg.Address) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.begun {
+		panic("transport: SetRoles after Begin")
+	}
+	n.options.Roles = roles
+}
+
 // wakeWaiting wakes the streams that wait for Begin or Fence. The caller holds n.mu.
 func (n *Endpoint) wakeWaiting() {
 	close(n.changed)
@@ -169,7 +179,11 @@ func (n *Endpoint) mayReturn(role msg.Address) bool {
 }
 
 // name returns the name of this process.
-func (n *Endpoint) name() string { return n.options.Roles[0].String() }
+func (n *Endpoint) name() string {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.options.Roles[0].String()
+}
 
 // left notes that a process has closed its endpoint.
 func (n *Endpoint) left(name string) {

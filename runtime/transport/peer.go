@@ -3,6 +3,7 @@ package transport
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync/atomic"
 
 	"tandem/algo/protocol/msg"
@@ -55,6 +56,10 @@ func (n *Endpoint) claimRoles(h *introduction, g *conn) (c *inStream, changed <-
 	}
 	wait := false
 	for _, r := range h.roles {
+		if slices.Contains(n.options.Roles, r) {
+			return nil, nil, wire.Refusef(wire.Introduced,
+				"role: %v is the process that was reached; check the addresses", r)
+		}
 		fence, owner := wire.Fence{Run: n.identity.Run}, (*inStream)(nil)
 		if s := n.peers[r]; s != nil {
 			fence.Incarnation, fence.View, owner = s.fence.Incarnation, s.fence.View, s.stream

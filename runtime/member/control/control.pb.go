@@ -801,6 +801,7 @@ type Welcome struct {
 	Kept          bool                   `protobuf:"varint,12,opt,name=kept,proto3" json:"kept,omitempty"`              // the process goes on with what it holds, and does not read the model
 	Held          bool                   `protobuf:"varint,13,opt,name=held,proto3" json:"held,omitempty"`              // other processes do, and the model may still be written
 	Redo          string                 `protobuf:"bytes,11,opt,name=redo,proto3" json:"redo,omitempty"`               // folder for the redo logs of the process, on its machine; empty: it keeps none
+	Roles         []*Role                `protobuf:"bytes,14,rep,name=roles,proto3" json:"roles,omitempty"`             // of the process in this run, which may be others than those in its Hello
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -924,6 +925,13 @@ func (x *Welcome) GetRedo() string {
 		return x.Redo
 	}
 	return ""
+}
+
+func (x *Welcome) GetRoles() []*Role {
+	if x != nil {
+		return x.Roles
+	}
+	return nil
 }
 
 type PeerChanged struct {
@@ -2361,7 +2369,7 @@ const file_control_proto_rawDesc = "" +
 	"\x04Peer\x12*\n" +
 	"\x05roles\x18\x01 \x03(\v2\x14.tandem.control.RoleR\x05roles\x12\x18\n" +
 	"\aaddress\x18\x02 \x01(\tR\aaddress\x12 \n" +
-	"\vincarnation\x18\x03 \x01(\rR\vincarnation\"\xc1\x02\n" +
+	"\vincarnation\x18\x03 \x01(\rR\vincarnation\"\xed\x02\n" +
 	"\aWelcome\x12*\n" +
 	"\x05peers\x18\x01 \x03(\v2\x14.tandem.control.PeerR\x05peers\x12\x14\n" +
 	"\x05steps\x18\x02 \x01(\x05R\x05steps\x12\x16\n" +
@@ -2376,7 +2384,8 @@ const file_control_proto_rawDesc = "" +
 	" \x03(\x06R\x03hot\x12\x12\n" +
 	"\x04kept\x18\f \x01(\bR\x04kept\x12\x12\n" +
 	"\x04held\x18\r \x01(\bR\x04held\x12\x12\n" +
-	"\x04redo\x18\v \x01(\tR\x04redo\"K\n" +
+	"\x04redo\x18\v \x01(\tR\x04redo\x12*\n" +
+	"\x05roles\x18\x0e \x03(\v2\x14.tandem.control.RoleR\x05roles\"K\n" +
 	"\vPeerChanged\x12(\n" +
 	"\x04peer\x18\x01 \x01(\v2\x14.tandem.control.PeerR\x04peer\x12\x12\n" +
 	"\x04view\x18\x02 \x01(\rR\x04view\"\a\n" +
@@ -2537,16 +2546,17 @@ var file_control_proto_depIdxs = []int32{
 	0,  // 28: tandem.control.Hello.roles:type_name -> tandem.control.Role
 	0,  // 29: tandem.control.Peer.roles:type_name -> tandem.control.Role
 	4,  // 30: tandem.control.Welcome.peers:type_name -> tandem.control.Peer
-	4,  // 31: tandem.control.PeerChanged.peer:type_name -> tandem.control.Peer
-	17, // 32: tandem.control.Records.records:type_name -> tandem.control.Record
-	19, // 33: tandem.control.Report.faults:type_name -> tandem.control.Faults
-	0,  // 34: tandem.control.ReadDense.role:type_name -> tandem.control.Role
-	0,  // 35: tandem.control.Lost.role:type_name -> tandem.control.Role
-	36, // [36:36] is the sub-list for method output_type
-	36, // [36:36] is the sub-list for method input_type
-	36, // [36:36] is the sub-list for extension type_name
-	36, // [36:36] is the sub-list for extension extendee
-	0,  // [0:36] is the sub-list for field type_name
+	0,  // 31: tandem.control.Welcome.roles:type_name -> tandem.control.Role
+	4,  // 32: tandem.control.PeerChanged.peer:type_name -> tandem.control.Peer
+	17, // 33: tandem.control.Records.records:type_name -> tandem.control.Record
+	19, // 34: tandem.control.Report.faults:type_name -> tandem.control.Faults
+	0,  // 35: tandem.control.ReadDense.role:type_name -> tandem.control.Role
+	0,  // 36: tandem.control.Lost.role:type_name -> tandem.control.Role
+	37, // [37:37] is the sub-list for method output_type
+	37, // [37:37] is the sub-list for method input_type
+	37, // [37:37] is the sub-list for extension type_name
+	37, // [37:37] is the sub-list for extension extendee
+	0,  // [0:37] is the sub-list for field type_name
 }
 
 func init() { file_control_proto_init() }

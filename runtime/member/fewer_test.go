@@ -1,0 +1,70 @@
+package member
+
+import (
+	"errors"
+	"slices"
+	"testing"
+	"time"
+
+	"tandem/algo/job"
+	"tandem/algo/protocol/msg"
+	"tandem/runtime/driver"
+)
+
+// A part of a run whose processes do not all come in time ends, and says which are missing.
+func TestMissingProcessesEndThePart(t *testing.T) {
+	r := start(t, func(p *Plan) { p.Later, p.GatherLimit = true, 300*time.Millisecond })
+	lost := new(driver.LostError)
+	if err := <-r.ended; !errors.As(err, &lost) || !lost.Absent {
+		t.Fatal(err)
+	}
+	got := r.host.Absent()
+	if len(got) != 3 || !got[2].Has(trainer) || len(r.host.Waiting()) > 0 {
+		t.Errorf("absent: %v", got)
+	}
+}
+
+// A process plays the roles of its welcome, also if it was started with others, and is known by those with
+// which it was started. One that has no role waits for the end, and may die without harm.
+func TestSeatsAndSpares(t *testing.T) {
+	second, third := msg.Address{Role: msg.NNWorker, Index: 1}, msg.Address{Role: msg.NNWorker, Index: 2}
+	r := start(t, func(p *Plan) {
+		p.Seats = []job.Process{{loader}, {server}, {second}}
+		p.Spare = []job.Process{{trainer}, {third}}
+	})
+	spare, dying := r.join(trainer), r.join(third)
+	if err := spare.Saved("of a part in which it had a role", nil); err != nil {
+		t.Error(err)
+	}
+	members := map[msg.Address]*Member{loader: r.join(loader), server: r.join(server),
+		trainer: r.join(second)}
+	for at, m := range members {
+		w, err := m.Welcome()
+		if err != nil || !slices.Equal(w.Roles, job.Process{at}) || len(w.Peers) != 3 {
+			t.Fatalf("%v: %+v, error %v", at, w, err)
+		}
+	}
+	if err := dying.Leave(errors.New("it fails")); err == nil {
+		t.Error("a spare process has not left")
+	}
+	for _, m := range members {
+		go func() { _, _ = m.Ready(nil) }()
+	}
+	for what := range r.watched {
+		if what == "started" {
+			break
+		}
+	}
+	failed := errors.New("the end")
+	members[trainer].Fail(failed)
+	_ = members[trainer].Leave(failed) // the host ends the run with this reason
+	if err := <-r.ended; err == nil || err.Error() != failed.Error() {
+		t.Errorf("the run has ended with %v", err)
+	}
+	if got := r.host.Waiting(); len(got) == 0 || got[0][0] != trainer {
+		t.Errorf("waiting: %v", got)
+	}
+	if _, err := spare.Welcome(); err == nil {
+		t.Error("a spare process has a welcome")
+	}
+}
