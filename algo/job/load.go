@@ -1,7 +1,6 @@
 package job
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"fmt"
 	"io"
@@ -85,18 +84,6 @@ func (j Job) Fingerprint() ([]byte, error) {
 	text, err := yaml.Marshal(j)
 	sum := sha256.Sum256(text)
 	return sum[:], err
-}
-
-// SameButRoles reports whether two jobs differ in no setting that Fingerprint covers, except for the numbers
-// and the placement of roles.
-func (j Job) SameButRoles(other Job) (bool, error) {
-	other.Roles = j.Roles
-	a, err := j.Fingerprint()
-	if err != nil {
-		return false, err
-	}
-	b, err := other.Fingerprint()
-	return bytes.Equal(a, b), err
 }
 
 // DataFolder returns the folder that relative paths of a job's data start from: tandemData, the value of the

@@ -112,13 +112,12 @@ func checkModel(model *checkpoint.Checkpoint, folder string, j job.Job, data *da
 	if err != nil {
 		return err
 	}
-	same, err := saved.SameButRoles(j)
+	differs, err := j.DifferenceButRoles(saved)
 	switch {
 	case err != nil:
 		return err
-	case !same:
-		return errors.New("this job differs from that of the model in more than its roles; give another " +
-			"folder")
+	case differs != nil:
+		return fmt.Errorf("this job is not that of the model: %v; give another folder", differs)
 	case model.Step >= source.Steps():
 		return fmt.Errorf("the model has trained all %d steps of the job; give another folder", model.Step)
 	case !slices.Equal(data.Scaling, model.Scaling):

@@ -111,10 +111,10 @@ func withRolesOf(j job.Job, file string) (job.Job, error) {
 	if err != nil {
 		return other, err
 	}
-	if same, err := j.SameButRoles(other); err != nil || !same {
+	if differs, err := other.DifferenceButRoles(j); err != nil || differs != nil {
 		return other, cmp.Or(err, cli.UsageError(
 			"copy the job.yaml of the checkpoint, and change its section roles",
-			"--resume: the job %s differs from that of the checkpoint in more than its roles", file))
+			"--resume: the job %s is not that of the checkpoint: %v", file, differs))
 	}
 	return other, nil
 }

@@ -1,0 +1,71 @@
+package job
+
+import (
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// Difference is a setting in which two jobs differ.
+type Difference struct {
+	Path      string // in a job file, as training.global-batch
+	Here      any    // nil: left out
+	Elsewhere any
+}
+
+// String says what the setting is on both sides.
+func (d Difference) String() string {
+	text := func(value any) string {
+		if value == nil {
+			return "none"
+		}
+		return fmt.Sprint(value)
+	}
+	return fmt.Sprintf("%s is %s, and %s there", d.Path, text(d.Here), text(d.Elsewhere))
+}
+
+// DifferenceButRoles returns the first setting, by its path, in which two jobs differ of those that
+// Fingerprint covers, except for the numbers and the placement of roles; nil if there is none.
+func (j Job) DifferenceButRoles(other Job) (*Difference, error) {
+	other.Roles = j.Roles
+	var sides [2]map[string]any
+	for i, side := range []Job{j, other} {
+		side = side.Resolved()
+		side.Name, side.Cluster = "", Cluster{}
+		text, err := yaml.Marshal(side)
+		if err == nil {
+			err = yaml.Unmarshal(text, &sides[i])
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return difference("", sides[0], sides[1]), nil
+}
+
+// difference returns the first difference below a path; nil if there is none.
+func difference(path string, here, elsewhere any) *Difference {
+	a, isMap := here.(map[string]any)
+	b, both := elsewhere.(map[string]any)
+	if !isMap || !both {
+		if reflect.DeepEqual(here, elsewhere) {
+			return nil
+		}
+		return &Difference{path, here, elsewhere}
+	}
+	all := maps.Clone(a)
+	maps.Copy(all, b)
+	for _, key := range slices.Sorted(maps.Keys(all)) {
+		below := key
+		if path != "" {
+			below = path + "." + key
+		}
+		if d := difference(below, a[key], b[key]); d != nil {
+			return d
+		}
+	}
+	return nil
+}
