@@ -27,13 +27,16 @@ func (f *flags) savedFlag(fs *pflag.FlagSet) {
 	fs.StringVar(&f.saved, "checkpoints", "", "save the model to this `FOLDER`, which every process must "+
 		"reach under the same path, at the end and when a process is interrupted; begin with the newest "+
 		"model there, if there is one (default: keep no model)")
+	fs.BoolVar(&f.standby, "standby", false, "if another host has the folder of --checkpoints, wait until "+
+		"it has ended or died, and continue from its newest checkpoint; processes need --host with both "+
+		"addresses")
 	fs.TextVar(&f.every, "checkpoint-every", train.Saving{}, "save the model to --checkpoints during "+
 		"training, at this `INTERVAL`, as \"500 steps\" or 10m, or auto, which weighs what a checkpoint "+
 		"costs against how often processes die")
 	fs.IntVar(&f.restarts, "restarts", train.DefaultRestartsMax, "with --checkpoint-every, begin again this "+
 		"often with one checkpoint when a process is lost that cannot come back by itself; 0: end")
-	fs.BoolVar(&f.fewer, "fewer", true, "with --checkpoint-every, go on without a process that does not come "+
-		"back within --return-limit, if the mode can, until it is there again")
+	fs.BoolVar(&f.fewer, "fewer", true, "with --checkpoint-every, go on without a process that does not "+
+		"come back within --return-limit, if the mode can, until it is there again")
 	fs.StringVar(&f.redoLog, "redo-log", "", "with --checkpoint-every, let PSs keep their inputs since the "+
 		"checkpoint in this `FOLDER` of their machines, so that one that dies comes back there with nothing "+
 		"lost (default: they do not)")
@@ -119,7 +122,7 @@ func checkModel(model *checkpoint.Checkpoint, folder string, j job.Job, data *da
 	case differs != nil:
 		return fmt.Errorf("this job is not that of the model: %v; give another folder", differs)
 	case model.Step >= source.Steps():
-		return fmt.Errorf("the model has trained all %d steps of the job; give another folder", model.Step)
+		return &trainedError{model.Step}
 	case !slices.Equal(data.Scaling, model.Scaling):
 		return errors.New("the numeric columns have another mean or standard deviation than when the " +
 			"training began: the data have changed")

@@ -54,18 +54,19 @@ func startNode(t *testing.T, args ...string) *node {
 // startCluster starts a host with further arguments, and its roles.
 func startCluster(t *testing.T, file string, further ...string) map[string]*node {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	address := listener.Addr().String()
-	_ = listener.Close() // the port is free for the host
+	address := freeAddress(t)
+	return startClusterAt(t, address, address, file, further...)
+}
+
+// startClusterAt is startCluster with the address of the host, and those at which roles look for one.
+func startClusterAt(t *testing.T, address, known, file string, further ...string) map[string]*node {
+	t.Helper()
 	all := map[string]*node{"host": startNode(t, append([]string{"host", "--file", file, "--listen", address,
 		"--metrics-address", "127.0.0.1:0"}, further...)...)}
 	for _, role := range []string{"data-loader 0", "embedding-worker 0", "embedding-ps 0", "embedding-ps 1",
 		"nn-worker 0", "nn-worker 1"} {
 		name, index, _ := strings.Cut(role, " ")
-		all[role] = startNode(t, name, "--index", index, "--file", file, "--host", address, "--host-return",
+		all[role] = startNode(t, name, "--index", index, "--file", file, "--host", known, "--host-return",
 			hostReturn(further))
 	}
 	return all
@@ -85,7 +86,7 @@ func awaitSteps(t *testing.T, host *node, more int) {
 	t.Helper()
 	address := regexp.MustCompile(`metrics are at (\S+)`)
 	done := regexp.MustCompile(`tandem_training_steps_done{.*} (\d+)`)
-	deadline := time.Now().Add(10 * time.Second)
+	deadline := time.Now().Add(awaitTimeout)
 	for ; time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
 		found := address.FindStringSubmatch(host.stderr.String())
 		if found == nil {
@@ -106,10 +107,14 @@ func awaitSteps(t *testing.T, host *node, more int) {
 	t.Fatalf("the host has trained no steps:\n%s", host.stderr.String())
 }
 
+// awaitTimeout is how long a test waits for what comes within a second or two unless the machine has other
+// work.
+const awaitTimeout = time.Minute
+
 // awaitModel waits until a model is complete.
 func awaitModel(t *testing.T, folder string) {
 	t.Helper()
-	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); {
+	for deadline := time.Now().Add(awaitTimeout); time.Now().Before(deadline); {
 		if _, err := os.Stat(folder); err == nil {
 			return
 		}
@@ -137,7 +142,7 @@ func digests(t *testing.T, all map[string]*node) (dense, rows string) {
 func TestHostIsInterruptedWhileItWaits(t *testing.T) {
 	folder := t.TempDir()
 	host := startNode(t, "host", "--listen", "127.0.0.1:0", "--checkpoints", filepath.Join(folder, "saved"))
-	deadline := time.Now().Add(10 * time.Second)
+	deadline := time.Now().Add(awaitTimeout)
 	for !strings.Contains(host.stderr.String(), "waiting for ") && time.Now().Before(deadline) {
 		time.Sleep(10 * time.Millisecond)
 	}
@@ -198,11 +203,15 @@ func TestInterruptedClusterContinues(t *testing.T) {
 		!strings.Contains(again.stderr.String(), "the model has trained all 300 steps of the job") {
 		t.Errorf("%v: %s", err, again.stderr.String())
 	}
+	late := startNode(t, "host", "--file", file, "--checkpoints", saved, "--standby")
+	if err := late.Wait(); err != nil || !strings.Contains(late.stderr.String(), "nothing to take over") {
+		t.Errorf("%v: a standby host after the end said\n%s", err, late.stderr.String())
+	}
 }
 
-// A cluster that saves its model on the way outlives each of its processes, which is started again with the
-// same command: a process of roles, and then the host. It ends with the bits of a cluster that lost none.
-// The newest checkpoint is damaged when the host is lost, and the one before is taken.
+// A cluster that saves its model on the way outlives each of its processes: one with a role and then the host
+// are started again with the same command, and a standby host takes over from that one. The newest checkpoint
+// is damaged when the first host is lost. The cluster ends with the bits of one that lost none.
 func TestClusterOutlivesItsProcesses(t *testing.T) {
 	folder := t.TempDir()
 	file := filepath.Join(folder, "job.yaml")
@@ -211,7 +220,9 @@ func TestClusterOutlivesItsProcesses(t *testing.T) {
 	}
 	dense, rows := digests(t, startCluster(t, file))
 	saved := filepath.Join(folder, "saved")
-	all := startCluster(t, file, "--checkpoints", saved, "--checkpoint-every", "110 steps")
+	addresses := [2]string{freeAddress(t), freeAddress(t)}
+	all := startClusterAt(t, addresses[0], addresses[0]+","+addresses[1], file, "--checkpoints", saved,
+		"--checkpoint-every", "110 steps")
 	kill := func(name string) {
 		if err := all[name].Process.Kill(); err != nil {
 			t.Fatal(err)
@@ -222,6 +233,11 @@ func TestClusterOutlivesItsProcesses(t *testing.T) {
 	awaitSteps(t, all["host"], 115) // all have joined again: a death while they do is no loss
 	kill("nn-worker 1")
 	before := all["host"]
+	refused := startNode(t, append(before.Args[1:], "--listen", addresses[1])...)
+	if err := refused.Wait(); err == nil || !strings.Contains(refused.stderr.String(),
+		"node: error: --checkpoints: another host has "+saved+"\n") {
+		t.Errorf("%v: a second host said\n%s", err, refused.stderr.String())
+	}
 	all["nn-worker 1"] = startNode(t, all["nn-worker 1"].Args[1:]...)
 	awaitModel(t, filepath.Join(saved, "220"))
 	awaitSteps(t, before, 225)
@@ -230,7 +246,19 @@ func TestClusterOutlivesItsProcesses(t *testing.T) {
 	if err := os.WriteFile(damaged, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	all["host"] = startNode(t, before.Args[1:]...)
+	second := startNode(t, before.Args[1:]...)
+	for deadline := time.Now().Add(awaitTimeout); !strings.Contains(second.stderr.String(),
+		"node: training continues"); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("the second host does not continue: " + second.stderr.String())
+		}
+	}
+	standby := startNode(t, append(before.Args[1:], "--listen", addresses[1], "--standby")...)
+	all["host"] = second
+	awaitModel(t, filepath.Join(saved, "220"))
+	awaitSteps(t, second, 225)
+	kill("host")
+	all["host"] = standby
 	if gotDense, gotRows := digests(t, all); gotDense != dense || gotRows != rows {
 		t.Errorf("network %s, rows %s; without losses %s, %s", gotDense, gotRows, dense, rows)
 	}
@@ -239,7 +267,9 @@ func TestClusterOutlivesItsProcesses(t *testing.T) {
 	}
 	for what, said := range map[string][2]string{
 		"the first host":  {before.stderr.String(), "; training goes back to the checkpoint of step "},
-		"the second host": {all["host"].stderr.String(), "/110 instead\nnode: training continues after the 110 "},
+		"the second host": {second.stderr.String(), "/110 instead\nnode: training continues after the 110 "},
+		"the standby host": {standby.stderr.String(),
+			" is free: taking over\nnode: training continues after the "},
 		"a PS": {all["embedding-ps 0"].stderr.String(),
 			" is gone: its connection broke; waiting for"},
 	} {
@@ -247,6 +277,17 @@ func TestClusterOutlivesItsProcesses(t *testing.T) {
 			t.Errorf("%s said\n%s", what, said[0])
 		}
 	}
+}
+
+// freeAddress returns an address at which nothing listens.
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	return listener.Addr().String()
 }
 
 // Processes that shall not wait for their host end when it dies, and say so.

@@ -56,6 +56,7 @@ type flags struct {
 	buffer     unit.Bytes // for rows that change while a checkpoint is written
 	restarts   int
 	fewer      bool
+	standby    bool
 	redoLog    string
 	record     string
 	faults     string
@@ -100,7 +101,9 @@ that they share. Started again with the same commands, they continue. A second
 signal stops at once; so does the first without --checkpoints. With
 --checkpoint-every, too, the host also saves the model on the way. After the
 death of any process the others then stay: start it again, with the same
-command, and all begin again with the newest checkpoint.
+command, and all begin again with the newest checkpoint. If it is not back
+within --return-limit, they begin without it, where the mode can, and take it in
+at a later checkpoint. A second host with --standby takes over from the first.
 
 Connections are not encrypted: use a network of your own.
 
@@ -207,7 +210,8 @@ func (f *flags) memberFlags(fs *pflag.FlagSet, more func(*pflag.FlagSet)) {
 	more(fs)
 	fs.StringVar(&f.listen, "listen", "127.0.0.1:0",
 		"let the other processes connect to this `HOST:PORT`; port 0 is any free one")
-	fs.StringVar(&f.host, "host", defaultHost, "join the host at this `HOST:PORT`")
+	fs.StringVar(&f.host, "host", defaultHost, "join the host at this `HOST:PORT`, or at the first of "+
+		"several that answers, with commas between them")
 	fs.StringVar(&f.run, "run", "", "join the run with this `ID`, which the host prints (default: the run "+
 		"that the host serves)")
 	fs.DurationVar(&f.wait, "wait", 10*time.Second, "wait this long for the host to answer")

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -61,6 +62,9 @@ func (p *program) hostCommand() *cobra.Command {
 				return cli.UsageError("add --checkpoint-every, as --checkpoint-every 10m",
 					"--redo-log: without checkpoints the log would have all that was ever trained")
 			}
+			if f.standby && f.saved == "" {
+				return cli.UsageError("add --checkpoints FOLDER", "--standby: no folder to take over")
+			}
 			if f.restarts < 0 {
 				return cli.UsageError("see --help", "--restarts: %d; want at least 0", f.restarts)
 			}
@@ -81,16 +85,39 @@ func (p *program) hostCommand() *cobra.Command {
 	return c
 }
 
+// openAlone reads the data of a job, when this is the only host of the folder of checkpoints, if there is
+// one. A standby host reads them while it waits.
+func (p *program) openAlone(ctx context.Context, j job.Job, f flags) (data *datasets.Dataset,
+	unlock func() error, err error) {
+	unlock = func() error { return nil }
+	open := func() error {
+		if data == nil {
+			data, err = p.open(j, f)
+		}
+		return err
+	}
+	if f.saved != "" {
+		if unlock, err = p.lockCheckpoints(ctx, f, open); err != nil {
+			return nil, nil, err
+		}
+	}
+	if err := open(); err != nil {
+		return nil, nil, errors.Join(err, unlock())
+	}
+	return data, unlock, nil
+}
+
 // host hosts a run whose processes others start.
 func (p *program) host(ctx context.Context, j job.Job, fingerprint []byte, f flags) (err error) {
 	if j.Training.Mode == job.Sequential {
 		return &cli.Error{Err: fmt.Errorf("job %s: sequential training has no roles", j.Name),
 			Hint: "use cmd/train, or another mode"}
 	}
-	data, err := p.open(j, f)
+	data, unlock, err := p.openAlone(ctx, j, f)
 	if err != nil {
 		return err
 	}
+	defer func() { err = cmp.Or(err, unlock()) }()
 	content, err := datasets.Fingerprint(j.Data, job.DataFolder(p.dataDir, f.file))
 	if err != nil {
 		return err
@@ -112,11 +139,15 @@ func (p *program) host(ctx context.Context, j job.Job, fingerprint []byte, f fla
 			missing(host, run, absent)
 		},
 		Stderr: p.stderr, Prefix: "node: ", Limits: f.limits, Drains: f.saved != "",
-		Redo: f.redoLog, Fewer: f.fewer && f.restarts > 0 && f.every.Any(),
+		Redo: f.redoLog, Fewer: f.fewer && f.restarts > 0 && f.every.Any(), TakesOver: f.standby,
 	})
 	options := train.Options{Backend: backend.Backend{Products: products}, Cluster: cluster}
 	if f.saved != "" {
 		done, err := p.keepCheckpoints(&options, j, f, data, source)
+		if f.standby && errors.As(err, new(*trainedError)) {
+			fmt.Fprintln(p.stderr, "node: the training has ended; there is nothing to take over")
+			return nil
+		}
 		if err != nil {
 			return err
 		}

@@ -233,3 +233,20 @@ func TestLock(t *testing.T) {
 		t.Errorf("finished as %s with %v, error %v", place, names(t, place), err)
 	}
 }
+
+// A folder is locked once, until it is unlocked; its lock is for the next one then.
+func TestFolderIsLockedOnce(t *testing.T) {
+	folder := filepath.Join(t.TempDir(), "not", "there", "yet")
+	for range 2 {
+		unlock, err := LockFolder(folder)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := LockFolder(folder); !errors.Is(err, ErrInUse) {
+			t.Errorf("locked twice: %v", err)
+		}
+		if err := unlock(); err != nil {
+			t.Error(err)
+		}
+	}
+}

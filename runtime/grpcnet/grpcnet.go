@@ -11,12 +11,15 @@ import (
 	"fmt"
 	"math"
 	"net"
+	"strings"
 	"syscall"
 	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/keepalive"
+	"google.golang.org/grpc/resolver"
+	"google.golang.org/grpc/resolver/manual"
 )
 
 // Limits bound what one connection can use. Client and server of a protocol share a Limits.
@@ -60,10 +63,17 @@ func NewServer(l Limits, more ...grpc.ServerOption) *grpc.Server {
 	}, more...)...)
 }
 
-// NewClient returns a client for the server at address, HOST:PORT. It connects when the first stream is
-// opened.
+// NewClient returns a client for the server at address, HOST:PORT, or for the first of several that answers,
+// with commas between them. It connects when the first stream is opened.
 func NewClient(address string, l Limits, more ...grpc.DialOption) (*grpc.ClientConn, error) {
-	return grpc.NewClient("passthrough:///"+address, append([]grpc.DialOption{
+	addresses := manual.NewBuilderWithScheme("listed")
+	var listed resolver.State
+	for one := range strings.SplitSeq(address, ",") {
+		listed.Addresses = append(listed.Addresses, resolver.Address{Addr: strings.TrimSpace(one)})
+	}
+	addresses.InitialState(listed)
+	return grpc.NewClient("listed:///"+listed.Addresses[0].Addr, append([]grpc.DialOption{
+		grpc.WithResolvers(addresses),
 		grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithNoProxy(),
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(l.Message), grpc.MaxCallSendMsgSize(l.Message)),
 		grpc.WithMaxHeaderListSize(l.Headers),
