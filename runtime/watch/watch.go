@@ -80,7 +80,8 @@ func (t *Training) Trained(lossSum float64, samples int) {
 	t.lossSum, t.lossOf = t.lossSum+lossSum, t.lossOf+samples
 }
 
-// Step receives the number of trained steps. If a point is due it returns the point.
+// Step receives the number of trained steps, which falls when a training goes back to a checkpoint. If a
+// point is due it returns the point; steps that are trained again have none.
 func (t *Training) Step(done int) (p Point, due bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -88,6 +89,12 @@ func (t *Training) Step(done int) (p Point, due bool) {
 		t.trained += t.samples(t.steps)
 	}
 	since := t.now().Sub(t.start)
+	if done < t.steps {
+		for ; t.steps > done; t.steps-- {
+			t.trained -= t.samples(t.steps - 1)
+		}
+		t.pace = pace{since, t.trained, t.pace.speed}
+	}
 	if span := since - t.pace.began; span >= paceSpan {
 		t.pace = pace{since, t.trained, float64(t.trained-t.pace.samples) / span.Seconds()}
 	}

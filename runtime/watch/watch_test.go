@@ -44,6 +44,29 @@ func TestPoints(t *testing.T) {
 	}
 }
 
+// A training that goes back to a checkpoint counts its steps from there, and has no point twice.
+func TestTrainingGoesBack(t *testing.T) {
+	c := &clock{time.Unix(0, 0)}
+	w := New(100, func(step int) int { return 10 + step }, c.now)
+	c.at = c.at.Add(3 * time.Second)
+	w.Step(30)
+	w.Step(12)
+	if n := w.Now(); n.Steps != 12 || n.Samples != 12*10+12*11/2 || n.SamplesPerSecond <= 0 {
+		t.Errorf("after 12 of 30 steps: %+v", n)
+	}
+	c.at = c.at.Add(4 * time.Second)
+	if p, due := w.Step(30); due {
+		t.Errorf("point %+v comes twice", p)
+	}
+	trained := float64(18*10 + (12+29)*18/2)
+	if n := w.Now(); n.Steps != 30 || n.SamplesPerSecond != trained/4 {
+		t.Errorf("after 30 steps again: %+v", n)
+	}
+	if p, due := w.Step(31); !due || p.Samples != 31*10+31*30/2 {
+		t.Errorf("point %+v", p)
+	}
+}
+
 // However many steps there are, there are at most pointsMax points and one for the end, and a loss that
 // is not reported is not a number.
 func TestPointsAreBounded(t *testing.T) {
