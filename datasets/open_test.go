@@ -205,18 +205,21 @@ func TestSplit(t *testing.T) {
 
 // A random split leaves rows of both classes in both parts if there are two of each.
 func TestRandomSplitHasBothClasses(t *testing.T) {
-	for _, c := range []struct{ rows, positive int }{{50, 2}, {50, 3}, {50, 48}, {4000, 3}, {10, 5}} {
+	for _, c := range []struct {
+		rows, positive int
+		share          float64
+	}{{50, 2, 0.2}, {50, 3, 0.2}, {50, 48, 0.2}, {4000, 3, 0.2}, {10, 5, 0.2}, {50, 2, 0.9}, {50, 48, 0.9}} {
 		for seed := range uint64(20) {
 			_, rows := numberedRows(c.rows)
 			clear(rows.Labels)
 			for row := range c.positive {
 				rows.Labels[row] = 1
 			}
-			train, test, err := splitRows(job.Split{How: job.SplitRandom, Seed: seed}, rows)
+			train, test, err := splitRows(job.Split{How: job.SplitRandom, Seed: seed, Test: c.share}, rows)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if test.Samples != c.rows/5 || !bothClasses(train.Labels) || !bothClasses(test.Labels) {
+			if test.Samples != int(c.share*float64(c.rows)) || !bothClasses(train.Labels) || !bothClasses(test.Labels) {
 				t.Errorf("%+v, seed %d: %d test rows, or a part has one class", c, seed, test.Samples)
 			}
 		}

@@ -32,6 +32,8 @@ func TestNumbersAsPeopleWriteThem(t *testing.T) {
 			Number, "numbers with commas between thousands", 16, 17016},
 		{"thousands and a fraction", "\t", func(i int) string { return fmt.Sprintf("%d,%03d.5", i+1, i) },
 			Number, "numbers with commas between thousands", 16, 17016.5},
+		{"three digits behind a zero", "\t", func(i int) string { return fmt.Sprintf("0,%03d", i) },
+			Number, "numbers with a decimal comma", 125, 0.125},
 		{"groups of two digits", "\t", func(i int) string { return fmt.Sprintf("a%d,%02d", i%9, i%5) },
 			ID, "texts that repeat", 0, 0},
 		{"lists in quotes", ",", func(i int) string { return fmt.Sprintf(`"%d,%d"`, i%3, i%5) },

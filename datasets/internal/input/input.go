@@ -60,7 +60,7 @@ func Open(path string) (*Input, error) {
 		return nil, err
 	}
 	in.file = file
-	if size := file.Size(); in.Compression+in.Encoding != "" && size > 0 {
+	if size := file.Size(); in.Compression != "" && size > 0 {
 		in.limit = expansionMax*size + expansionFree
 	}
 	return in, nil
