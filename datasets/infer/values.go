@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"unicode"
 
 	"tandem/datasets"
 	"tandem/datasets/internal/decode"
@@ -42,8 +43,8 @@ type numbers struct {
 	isContradicted bool // a value is no number in this style
 }
 
-// add adds a number.
-func (n *numbers) add(x float64, text string) {
+// add adds a number, and whether it is written with a point or an exponent.
+func (n *numbers) add(x float64, pointed bool) {
 	if n.count == 0 {
 		n.least, n.most, n.rises = x, x, true
 	} else if x <= n.last {
@@ -54,7 +55,7 @@ func (n *numbers) add(x float64, text string) {
 	switch {
 	case x != math.Trunc(x):
 		n.fractions++
-	case strings.ContainsAny(text, ".eE"):
+	case pointed:
 		n.pointed++
 	}
 }
@@ -84,17 +85,24 @@ func (v *values) add(field string, first bool) {
 		v.missing[field]++
 		return
 	}
+	x, reason := decode.ParseNumber(field)
+	sameInAll, pointed := !strings.ContainsFunc(field, isSeparator), strings.ContainsAny(field, ".eE")
 	for style := range decode.Style(styles) {
 		n := &v.numbers[style]
 		if n.isContradicted {
 			continue
 		}
-		x, reason := style.Parse(field)
+		if style != decode.DecimalPoint && !sameInAll {
+			x, reason = style.Parse(field)
+		}
 		if n.isContradicted = reason != ""; !n.isContradicted {
-			n.add(x, field)
+			n.add(x, pointed)
 		}
 	}
 }
+
+// isSeparator reports whether a character means something else in some styles than in others.
+func isSeparator(c rune) bool { return c == ',' || c == '.' || c == ' ' || c > unicode.MaxASCII }
 
 // style returns the style of a column of numbers: the plain one if all values are numbers in it. Numbers that
 // may have thousands or a decimal comma, as 16,711, have a decimal comma in a file with semicolons between
