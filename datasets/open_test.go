@@ -219,7 +219,8 @@ func TestRandomSplitHasBothClasses(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if test.Samples != int(c.share*float64(c.rows)) || !bothClasses(train.Labels) || !bothClasses(test.Labels) {
+			tested := int(c.share * float64(c.rows))
+			if test.Samples != tested || !bothClasses(train.Labels) || !bothClasses(test.Labels) {
 				t.Errorf("%+v, seed %d: %d test rows, or a part has one class", c, seed, test.Samples)
 			}
 		}
