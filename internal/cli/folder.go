@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"tandem/internal/filelock"
 )
 
 // ErrNotEmpty says that a results folder holds files already.
@@ -131,7 +133,7 @@ func (f *Folder) Lock() error {
 	if err != nil {
 		return unusable("cannot write to "+f.working, err)
 	}
-	if err := lockFile(file); err != nil {
+	if err := filelock.Try(file); err != nil {
 		_ = file.Close() // nothing was written
 		return &Error{Err: fmt.Errorf("%s: %w", f.working, ErrInUse), Hint: "wait until that run has ended"}
 	}
@@ -146,7 +148,7 @@ func IsLocked(folder string) bool {
 		return false // there is no lock, or it cannot be asked
 	}
 	defer file.Close() // and gives the lock back
-	return lockFile(file) != nil
+	return filelock.Try(file) != nil
 }
 
 // unlock removes the lock.

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+
+	"tandem/internal/filelock"
 )
 
 // LockFolder keeps other processes that call it from a folder, which it makes, until it is unlocked or this
@@ -19,7 +21,7 @@ func LockFolder(folder string) (unlock func() error, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if lockFile(file) != nil {
+	if filelock.Try(file) != nil {
 		return nil, errors.Join(fmt.Errorf("%s: %w", folder, ErrInUse), file.Close())
 	}
 	return file.Close, nil

@@ -14,6 +14,7 @@ import (
 	"tandem/algo/numeric/batch"
 	"tandem/algo/numeric/model"
 	"tandem/algo/numeric/shard"
+	"tandem/internal/filelock"
 )
 
 // ErrInUse says that another process writes to a checkpoint folder.
@@ -144,7 +145,7 @@ func (w *Writer) acquire() error {
 	if err != nil {
 		return err
 	}
-	if lockFolder(folder) != nil {
+	if filelock.Try(folder) != nil {
 		_ = folder.Close() // nothing was written
 		return ErrInUse
 	}

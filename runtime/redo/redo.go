@@ -13,6 +13,7 @@ import (
 	"tandem/algo/exec"
 	"tandem/algo/protocol/role"
 	"tandem/algo/unit"
+	"tandem/internal/filelock"
 	"tandem/runtime/wire"
 )
 
@@ -44,7 +45,7 @@ func Create(name string, run wire.RunID) (*Log, error) {
 	if err != nil {
 		return nil, fmt.Errorf("redo log: %w", err)
 	}
-	if err := lock(file); err != nil {
+	if err := filelock.Try(file); err != nil {
 		return nil, errors.Join(fmt.Errorf("redo log %s: another process writes to it: %w", name, err),
 			file.Close())
 	}
@@ -58,13 +59,14 @@ func Create(name string, run wire.RunID) (*Log, error) {
 	return &Log{file: file}, nil
 }
 
-// Open opens the Log that an earlier process of a run has left. Replay must be called next.
+// Open opens the Log that an earlier process of a run has left. Replay must be called next. It is an error if
+// that process hangs: it still has the file, and would write to it when it goes on.
 func Open(name string, run wire.RunID) (*Log, error) {
 	file, err := os.OpenFile(name, os.O_RDWR, 0)
 	if err != nil {
 		return nil, fmt.Errorf("redo log: %w", err)
 	}
-	if err := lock(file); err != nil {
+	if err := filelock.Try(file); err != nil {
 		return nil, errors.Join(fmt.Errorf("redo log %s: the process before still has it: %w", name, err),
 			file.Close())
 	}
