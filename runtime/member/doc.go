@@ -56,10 +56,10 @@
 //
 // The run fails if a process is not ready again within the return limit, 30 s, or dies more often than
 // Plan.DeathsMax, 10 times. It also fails with the death of a process that cannot restart, with the death of
-// the Host, and with any death before training begins. Every process then leaves by itself within 5 s, with
-// the name of the dead. If the Host lives (driver.LostError), CloseContinued asks them to join the next part
-// of the run instead, which begins from a saved model. If it does not (HostError), they may join again when
-// it, or another host, is started.
+// the Host, and with any death while processes connect to each other. Every process then leaves by itself
+// within 5 s, with the name of the dead. If the Host lives (driver.LostError), CloseContinued asks them to
+// join the next part of the run instead, which begins from a saved model. If it does not (HostError), they
+// may join again when it, or another host, is started.
 //
 // # Seats
 //

@@ -2,6 +2,7 @@ package member
 
 import (
 	"errors"
+	"net"
 	"slices"
 	"testing"
 	"time"
@@ -21,6 +22,40 @@ func TestMissingProcessesEndThePart(t *testing.T) {
 	got := r.host.Absent()
 	if len(got) != 3 || !got[2].Has(trainer) || len(r.host.Waiting()) > 0 {
 		t.Errorf("absent: %v", got)
+	}
+}
+
+// A process that ends before it joins is started again in a later part of a run, up to a number of times. In
+// the first part it is missing at once.
+func TestProcessThatEndsBeforeItJoins(t *testing.T) {
+	for _, later := range []bool{false, true} {
+		listener, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		all := []job.Process{{loader}, {server}, {trainer}}
+		host, err := NewHost(listener, Plan{Job: ours, Processes: all, Ranks: 1, Schema: schema, Steps: 7,
+			Later: later, DeathsMax: 2})
+		if err != nil {
+			t.Fatal(err)
+		}
+		started := 0
+		go host.Ended(job.Process{server}, 0, "killed")
+		err = host.Train(t.Context(), Callbacks{
+			Gathering: func([]job.Process) {},
+			Restart: func(p job.Process, incarnation uint32) error {
+				started++
+				go host.Ended(p, incarnation, "killed again")
+				return nil
+			},
+		})
+		host.Close(err)
+		if want := map[bool]int{true: 2}[later]; started != want || !errors.As(err, new(*driver.LostError)) {
+			t.Errorf("later part: %t: started %d times, want %d; error %v", later, started, want, err)
+		}
+		if got := host.Absent(); len(got) != 1 || !got[0].Has(server) {
+			t.Errorf("later part: %t: absent: %v", later, got)
+		}
 	}
 }
 

@@ -49,7 +49,8 @@ type Plan struct {
 	// Redo is the folder, on the machine of each process, in which the roles keep their inputs that cannot
 	// restart otherwise (role.CanRedo). Empty: they do not, and do not come back.
 	Redo string
-	// Later says that the run has had a part before: its processes may still be on their way from it.
+	// Later says that the run has had a part before: its processes may still be on their way from it, and one
+	// that ends before it joins is started again.
 	Later bool
 	// Drains says that the run drains when a process is asked to end; otherwise it fails.
 	Drains bool
