@@ -99,8 +99,8 @@ With --checkpoints at the host, Ctrl-C or SIGTERM of the host or of any process
 ends the run after the batches in flight, and all write the model to a folder
 that they share. Started again with the same commands, they continue. A second
 signal stops at once; so does the first without --checkpoints. With
---checkpoint-every, too, the host also saves the model on the way. After the
-death of any process the others then stay: start it again, with the same
+--checkpoint-every, too, the host also saves the model on the way. After any
+other death the others then stay: start the process again, with the same
 command, and all begin again with the newest checkpoint. If it is not back
 within --return-limit, they begin without it, where the mode can, and take it in
 at a later checkpoint. A second host with --standby takes over from the first.

@@ -160,7 +160,7 @@ func (p *program) manifestsCommand() *cobra.Command {
 	fs.StringVar(&m.CheckpointSize, "checkpoint-size", "100Gi", "ask for a volume of this `SIZE` for "+
 		"checkpoints, of which three are kept (kubernetes)")
 	fs.StringVar(&m.Every, "checkpoint-every", "10m", "save the model at this `INTERVAL`, as "+
-		"\"500 steps\" or 10m")
+		"\"500 steps\" or 10m, or auto, or never")
 	fs.StringArrayVar(&m.resources, "resource", nil, "give a role this many cores and this memory, as "+
 		"`ROLE=CORES,MEMORY`; may be repeated (default: 2 cores and 4 GiB; a rank 4 and 8 GiB; an "+
 		"embedding PS 4, and the job's rows.memory and a quarter, or 16 GiB)")

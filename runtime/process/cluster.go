@@ -213,8 +213,8 @@ func (c *Cluster) Export(ctx context.Context, folder string) (e *driver.Export, 
 	return e, err
 }
 
-// startMissing starts the processes that the part before has not left. One without a role may not start: it
-// is not missed.
+// startMissing starts the processes that the part before has not left. One without a role may fail to
+// start: it is not missed.
 func (c *Cluster) startMissing() error {
 	for _, seat := range slices.Concat(c.cast.seats, c.cast.spare) {
 		if c.continues(seat) {

@@ -4,7 +4,8 @@
 #	sbatch --requeue this-file
 #
 # It needs the program node on PATH, and a folder that all machines share: $PWD, for the job file and the
-# checkpoints. A run that is preempted, or ends early, is queued again and continues with its latest model.
+# checkpoints. A run that is preempted, or ends early, is queued again and continues with its latest model. A
+# process that dies is not started again: the run goes on without it, if its mode can.
 #SBATCH --job-name=clicks-2
 #SBATCH --signal=TERM@600
 #SBATCH --ntasks=1 --cpus-per-task=2 --mem-per-cpu=2048M
