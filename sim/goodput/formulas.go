@@ -42,11 +42,3 @@ func Daly(pause, between unit.Tick) unit.Tick {
 	x := math.Sqrt(d / (2 * m))
 	return unit.Tick(math.Min(math.Sqrt(2*d*m)*(1+x/3+x*x/9)-d, float64(unit.Forever/2)))
 }
-
-// DalyShare returns the useful part of the time by Daly's equation for the whole time of a training, for
-// an interval, a pause, the time of a restart and a mean time between failures.
-func DalyShare(every, pause, restart, between unit.Tick) float64 {
-	m := between.Seconds()
-	return every.Seconds() / (m * math.Exp(restart.Seconds()/m) *
-		math.Expm1((every+pause).Seconds()/m))
-}
