@@ -38,9 +38,9 @@ GPU needs.
 
 With --step it calibrates system software to training steps that you have
 measured. A step names the GPUs and, where they are not those of the cluster's
-profile, batch, precision and mode; servers follow from the preset. A time in us,
-ms or s is that of a step; a rate in samples/s, k samples/s or M samples/s is
-that of all GPUs:
+profile, batch, precision and mode; servers follow from the preset. A time in
+us, ms or s is that of a step; a rate in samples/s, k samples/s or M samples/s
+is that of all GPUs:
 
   "8 A100, batch 65536: 6.1 ms"
   "16 A100, batch 4096 a GPU, half: 5.2 M samples/s"
@@ -61,9 +61,10 @@ steps contradict each other.`
 const calibrateExamples = `  go run ./cmd/sim calibrate --device cuda:0 --out my-gpu.yaml
   go run ./cmd/sim run --accelerator ./my-gpu.yaml
   go run ./cmd/sim calibrate --like A100-SXM4-80GB --json
-  go run ./cmd/sim calibrate --model mlperf-dlrm --out my-system.yaml \
-      --step "8 A100, batch 65536: 6.1 ms" --step "1 A100, batch 8192: 4 ms"
-  go run ./cmd/sim run --preset dgx-a100 --system ./my-system.yaml`
+  go run ./cmd/sim calibrate --model criteo --out my-system.yaml \
+      --step "8 H100, batch 4096, half: 1.1 ms"
+  go run ./cmd/sim run --preset dgx-h100 --model criteo \
+      --system ./my-system.yaml`
 
 // calibration is what the flags of calibrate ask for.
 type calibration struct {
@@ -97,7 +98,8 @@ func (p *program) calibrateCommand() *cobra.Command {
 	fs.StringVar(&k.hostLink, "host-link", "", "write the copies between host and GPU as the profile of a "+
 		"wire to this new `FILE`, which the profile of the GPU names by this path (default: name the "+
 		"built-in PCIe profile with the nearest rate)")
-	fs.StringVar(&k.name, "name", "", "give the profile this `NAME` (default: that of the GPU)")
+	fs.StringVar(&k.name, "name", "", "give the profile this `NAME` (default: that of the GPU or, for "+
+		"system software, of the file of --out)")
 	fs.StringVar(&k.like, "like", "", "take peaks, price and wires that cannot be measured from this "+
 		"`PROFILE`, and compare with it (default: the built-in profile of the same GPU, if there is one)")
 	fs.Float64Var(&k.seconds, "seconds", 30, "measure for about this many `SECONDS`, of which each size "+

@@ -16,24 +16,24 @@ import (
 
 const goodputUsage = `Predict what failures cost a training, and how often its model is best saved.
 
-The simulator predicts the speed of a training, and lets it fail in virtual time:
-processes and machines die at random, and training recovers as in cmd/train, by
-the policy of --recover:
-  checkpoint  loaders, embedding workers and the coordinator of ssp return alone;
-              when another process dies, all begin again with the newest
+The simulator predicts the speed of a training, and lets it fail in virtual
+time: processes and machines die at random, and training recovers as in
+cmd/train, by the policy of --recover:
+  checkpoint  loaders, embedding workers and the coordinator of ssp return
+              alone; when another process dies, all begin again with the newest
               checkpoint, and steps are trained again
-  log         as checkpoint, but PSs have redo logs (train --redo-log): they read
-              the checkpoint and handle their inputs since then again. The log
-              is lost with its machine
+  log         as checkpoint, but PSs have redo logs (train --redo-log): they
+              read the checkpoint and handle their inputs since then again. The
+              log is lost with its machine
   none        there are no checkpoints: a death ends the run, and it is trained
               from the beginning
 --mtbf names the mean time between failures of one process of a role, or of one
 machine, which takes all its processes along, as in nn-worker=200h,node=1000h.
 
-For a checkpoint, the simulated training stands still: to drain, while every host
-writes its part, and until it has read it again. Processes of cmd/train write
-while they train, so theirs cost less. The times follow from the bytes of rows,
-optimizers and network, from --disk and the network cards.
+For a checkpoint, the simulated training stands still: to drain, while every
+host writes its part, and until it has read it again. Processes of cmd/train
+write while they train, so theirs cost less. The times follow from the bytes of
+rows, optimizers and network, from --disk and the network cards.
 
 The report has the useful samples a second with the interval over trainings and
 over what is not known of the speed, what the lost time went into, the best

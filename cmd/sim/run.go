@@ -24,8 +24,8 @@ is in its key, but for these:
   events                   of the simulation, which took wall_s
 Others: valid, error, job, mode, system, gpus, global_batch, samples, seed,
 throughput_samples_per_s, cost_usd_per_hour, cost_usd_per_billion_samples,
-memory_bytes, drift, unsettled, messages_per_step, bytes_per_step, mode_settings,
-faults, notes, peak_rss_bytes, and reproduce, the command.
+memory_bytes, drift, unsettled, messages_per_step, bytes_per_step,
+mode_settings, faults, notes, peak_rss_bytes, and reproduce, the command.
 
 Presets fix their number of GPUs, batch and staleness. Without arguments: hybrid
 on the 8 GPUs of persia-paper.
