@@ -193,7 +193,8 @@ func TestTwoStepsPredictAThird(t *testing.T) {
 	}
 }
 
-// Of a small all-reduce, most is its launch.
+// Of a small all-reduce, most is its launch. Predictions take their middle from the first point, which
+// explains the step best.
 func TestCollectivesCalibrateTheirPrices(t *testing.T) {
 	free := dlrm(t, 8, 65_536)
 	j := free.At(free.Parameters().Everywhere(0))
@@ -209,8 +210,22 @@ func TestCollectivesCalibrateTheirPrices(t *testing.T) {
 	step := fit.Measurement{Name: "small", Job: j, Seconds: seconds, Collective: graph.AllReduce,
 		Bytes: 4 << 10, Sigma: 0.02}
 	p := mustFit(t, small, step)
-	if mean, _ := moments(positions(t, p.Calibration, "collectives.launch-time")); math.Abs(mean+0.7) > 0.1 {
+	launch := positions(t, p.Calibration, "collectives.launch-time")
+	if mean, _ := moments(launch); math.Abs(mean+0.7) > 0.1 {
 		t.Errorf("launch-time is at %.2f, want −0.7", mean)
+	}
+	off := func(position float64) float64 {
+		predicted, err := timer.Seconds(t.Context(), j.Parameters().Everywhere(position))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return math.Abs(math.Log(predicted / seconds))
+	}
+	const rounding = 1e-4 // of positions
+	for _, position := range launch[1:] {
+		if off(position) < off(launch[0])-rounding {
+			t.Errorf("%v explains the step better than the first point, %v", position, launch[0])
+		}
 	}
 	step.Sigma = -1
 	if _, err := fit.Fit(t.Context(), []fit.Measurement{step}, small); !errors.Is(err, fit.ErrInput) {
