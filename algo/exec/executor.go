@@ -25,6 +25,7 @@ type Executor struct {
 	rounds    *rounds // all-reduces under way
 	model     *ModelState
 	admission *Admission
+	onHost    bool // ranks train in the memory of the host
 }
 
 // workFunc performs one kind of work.
@@ -89,7 +90,7 @@ func NewLocal(
 		return nil, err
 	}
 	e := &Executor{
-		numerics: n, work: map[role.WorkKind]workFunc{}, dense: strategy,
+		numerics: n, work: map[role.WorkKind]workFunc{}, dense: strategy, onHost: c.Trainer == nil,
 		ranks: &nnWorkerWork{numerics: n, onGPU: onGPU, reportLoss: m.ReportLoss},
 		model: &ModelState{numerics: n, engine: engine, shards: shards, hot: hot, onGPU: onGPU,
 			dense: strategy},
@@ -109,6 +110,10 @@ func NewLocal(
 	e.rounds = newRounds(e.ranks.dense, t.Roles.Ranks, n.buckets(engine.Layout()))
 	return e, nil
 }
+
+// RanksShareWeights reports whether ranks of this process that train in lock step share their weights. On
+// devices every rank has its own.
+func (e *Executor) RanksShareWeights() bool { return e.onHost }
 
 // newRowShards returns the shard of every embedding PS of this process, and nil for others.
 func newRowShards(t *job.Job, rule pace.Rule, m backend.Backend,

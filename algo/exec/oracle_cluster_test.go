@@ -279,8 +279,8 @@ func (n *node) perform(r request) {
 
 func (n *node) Feed(c role.Contribution) error {
 	n.executor.Feed(n.store, c)
-	complete, err := n.barrier.Feed(int(c.Rank), c.Step, c.Bucket)
-	if err != nil || !complete {
+	fed, err := n.barrier.Feed(int(c.Rank), c.Step, c.Bucket)
+	if err != nil || fed != role.Complete {
 		return err
 	}
 	n.executor.Reduce(c.Step, c.Bucket)

@@ -137,6 +137,10 @@ type Roles struct {
 	EmbeddingPSs     int `yaml:"embedding-ps"`      // number of embedding PSs, which share the rows
 	// DensePSs is the number of dense PSs in modes that have them: async-ps, ssp and gba.
 	DensePSs int `yaml:"dense-ps"`
+	// RankRecovery prepares ranks to come back after a crash with the parameters of another rank, in sync and
+	// hybrid. The last bucket of a step then waits until embedding workers have its embedding gradients. It
+	// is on where Faults crash an NN worker. Processes do not have it yet.
+	RankRecovery bool `yaml:"rank-recovery,omitempty"`
 	// Placement says which roles share a process, where a run has processes.
 	Placement Placement `yaml:"placement"`
 }

@@ -31,6 +31,7 @@ func (j *Job) RoleConfig(layout *model.Layout, steps int) (*role.Config, error) 
 	if cfg.Retry == 0 && j.Faults.Any() {
 		cfg.Retry = faultRetry
 	}
+	cfg.RankRecovery = j.Roles.RankRecovery || j.Faults.CrashesRanks() && cfg.RanksAreEqual()
 	const valueBytes = 4 // dense gradients and parameters travel in fp32
 	// Batch-norm statistics travel with the last bucket, and to and from the first dense PS.
 	running, groups := valueBytes*unit.Bytes(layout.Running),
@@ -64,6 +65,18 @@ func (j *Job) RoleConfig(layout *model.Layout, steps int) (*role.Config, error) 
 		return nil, err
 	}
 	return cfg, nil
+}
+
+// CheckProcesses reports what a run in processes does not have.
+func (j *Job) CheckProcesses() error {
+	const where = "works only where all ranks share a process"
+	switch {
+	case j.Faults.CrashesRanks():
+		return fmt.Errorf("faults: a crash of nn-worker %s", where)
+	case j.Roles.RankRecovery:
+		return fmt.Errorf("roles.rank-recovery %s", where)
+	}
+	return nil
 }
 
 // Processes returns the roles of every process, where a run of the job has processes; none for

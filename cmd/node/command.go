@@ -248,6 +248,9 @@ func (f *flags) load() (j job.Job, fingerprint []byte, err error) {
 			return j, nil, cli.UsageError("see --help", "--faults: %v", err)
 		}
 	}
+	if err := j.CheckProcesses(); err != nil {
+		return j, nil, cli.UsageError("train in one process, with cmd/train", "%v", err)
+	}
 	if f.placed != "" {
 		if j.Roles.Placement, err = job.ParsePlacement(f.placed); err != nil {
 			return j, nil, cli.UsageError("see --help", "--placement: %v", err)

@@ -97,8 +97,11 @@ func (f *flags) checkProcesses(fs *pflag.FlagSet) error {
 	return fs.Set("placement", own.named)
 }
 
-// checkPlacement refuses a placement that does not suit every mode.
+// checkPlacement refuses a placement that does not suit every mode, and what processes do not have.
 func (f *flags) checkPlacement(j *job.Job) error {
+	if err := j.CheckProcesses(); err != nil && f.processes {
+		return cli.UsageError("train without --processes", "%v", err)
+	}
 	if j.Roles.Placement.Named() || !f.processes {
 		return nil
 	}

@@ -1,6 +1,8 @@
 package driver
 
 import (
+	"errors"
+	"slices"
 	"sync"
 
 	"tandem/algo/exec"
@@ -104,7 +106,66 @@ func (n *instance) crash(away unit.Tick, in *delivery) {
 	incarnation := n.incarnation.Add(1)
 	n.outbox = newOutbox(n.run, n.address, incarnation)
 	n.store, n.credit, n.working = exec.NewStore(), role.NewCredit(n.run.cfg), 0
-	n.run.clock.schedule(n.run.now()+away, func() { n.inbox.push(delivery{input: n.startInput()}) })
+	if n.address.Role == msg.NNWorker {
+		if err := n.run.withdraw(n); err != nil {
+			n.run.fail(err)
+		}
+	}
+	n.returnAt(n.run.now() + away)
+}
+
+// returnWait is how long a rank waits before it looks again whether the parameters that it needs are there.
+const returnWait = unit.Millisecond
+
+// returnAt starts the next incarnation at a time or, of a rank, as soon after it as the parameters are there.
+func (n *instance) returnAt(at unit.Tick) {
+	n.run.clock.schedule(at, func() {
+		if n.address.Role == msg.NNWorker && !n.run.hasParametersFor(n) {
+			n.returnAt(n.run.now() + returnWait)
+			return
+		}
+		n.inbox.push(delivery{input: n.startInput()})
+	})
+}
+
+// withdraw takes back what a rank has fed of buckets that are not complete.
+func (r *run) withdraw(n *instance) error {
+	r.fedMu.Lock()
+	defer r.fedMu.Unlock()
+	return r.fed.Withdraw(n.rank, r.fed.Open())
+}
+
+// openStep returns the first step whose gradients are not all reduced.
+func (r *run) openStep() int32 {
+	r.fedMu.Lock()
+	defer r.fedMu.Unlock()
+	return r.fed.Open()
+}
+
+// hasParametersFor reports whether another rank has the parameters before the open step, and no bucket that
+// the crashed rank has fed is still being summed. Ranks of one process share their weights, so nothing is
+// copied.
+func (r *run) hasParametersFor(n *instance) bool {
+	r.fedMu.Lock()
+	open, reducing := r.fed.Open(), r.reducing
+	r.fedMu.Unlock()
+	return reducing == 0 && (open == 0 || slices.ContainsFunc(r.ranks, func(other *instance) bool {
+		return other != n && other.applied.Load() >= open
+	}))
+}
+
+// checkCrashes refuses crashes that this process cannot inject.
+func (r *run) checkCrashes() error {
+	switch {
+	case r.options.Faults == nil || !r.options.Faults.CrashesRanks():
+		return nil
+	case !r.hasAllRanks():
+		return errors.New("driver: crashes of nn-worker are only injected where all ranks share a process")
+	case !r.executor.RanksShareWeights():
+		return errors.New("driver: crashes of nn-worker are only injected where the ranks share their " +
+			"weights in the memory of the host, not on GPUs")
+	}
+	return nil
 }
 
 // endsWhileAway defers the end of work of a role with a redo log until the role returns: the work is then
@@ -135,5 +196,9 @@ func (n *instance) comeBack(out *role.Outputs) error {
 
 // startInput returns the first input of the current incarnation.
 func (n *instance) startInput() role.Input {
-	return role.Input{Kind: role.Start, Incarnation: n.incarnation.Load()}
+	in := role.Input{Kind: role.Start, Incarnation: n.incarnation.Load()}
+	if in.Incarnation > 0 && n.address.Role == msg.NNWorker {
+		in.Next = n.run.openStep()
+	}
+	return in
 }

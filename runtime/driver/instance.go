@@ -35,6 +35,8 @@ type instance struct {
 	away        bool          // crashed, until Start
 	stopping    bool          // Stop has arrived and waits for the work in flight
 	ended       bool          // Stop was handled
+	finished    bool          // of a rank: it has trained every step
+	applied     atomic.Int32  // of a rank: the number of steps of its dense optimizer
 	crashes     fault.Schedule
 	ends        []delivery                  // of work, while a role that has a redo log is away
 	redoing     bool                        // inputs of the redo log are replayed
@@ -160,6 +162,9 @@ func (n *instance) handle(d *delivery, out *role.Outputs) error {
 		n.away = false
 	case role.WorkDone, role.WorkFailed:
 		n.working--
+		if d.input.Work.Kind == role.DenseApply {
+			n.applied.Store(d.input.Work.Step + 1)
+		}
 	}
 	if err := n.step(d, out); err != nil || !n.lostDrain(d) {
 		return err

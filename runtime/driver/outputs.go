@@ -82,7 +82,10 @@ func (n *instance) Observe(e event.Record) error {
 
 // Finish implements role.Driver.
 func (n *instance) Finish() error {
-	n.run.finished <- struct{}{}
+	if !n.finished { // a rank that is back may finish again
+		n.finished = true
+		n.run.finished <- struct{}{}
+	}
 	return nil
 }
 

@@ -12,6 +12,7 @@ import (
 type reduction struct {
 	step int32
 	dense.Buckets
+	again *instance // not nil: they are summed, and only this rank, which is back, receives them
 }
 
 // TogetherMost is how many bytes of small buckets are reduced together across processes. Up to here messages
@@ -53,9 +54,14 @@ func (n *instance) Feed(c role.Contribution) error {
 func (r *run) feed(n *instance, c role.Contribution) error {
 	r.fedMu.Lock()
 	defer r.fedMu.Unlock()
-	complete, err := r.fed.Feed(n.rank, c.Step, c.Bucket)
-	if b := r.together[c.Bucket]; complete && c.Bucket == b.Last {
-		r.ready.push(reduction{c.Step, b})
+	fed, err := r.fed.Feed(n.rank, c.Step, c.Bucket)
+	switch b := r.together[c.Bucket]; {
+	case fed == role.Complete && c.Bucket == b.Last:
+		r.reducing++
+		r.ready.push(reduction{c.Step, b, nil})
+	case fed == role.Again:
+		r.reducing++
+		r.ready.push(reduction{c.Step, dense.Buckets{First: c.Bucket, Last: c.Bucket}, n})
 	}
 	return err
 }
@@ -76,10 +82,13 @@ func (r *run) reduce() {
 
 // reduceOne sums buckets over the ranks, and reports it to the ranks of this process.
 func (r *run) reduceOne(b reduction) error {
-	if err := r.sum(b); err != nil {
+	to := r.ranks
+	if b.again != nil {
+		to = []*instance{b.again}
+	} else if err := r.sum(b); err != nil {
 		return err
 	}
-	for _, n := range r.ranks {
+	for _, n := range to {
 		for bucket := b.First; bucket <= b.Last; bucket++ {
 			n.inbox.push(delivery{input: role.Input{
 				Kind: role.BucketReduced, Work: role.Work{Rank: n.address.Index, Step: b.step},
@@ -87,6 +96,9 @@ func (r *run) reduceOne(b reduction) error {
 			}})
 		}
 	}
+	r.fedMu.Lock()
+	r.reducing--
+	r.fedMu.Unlock()
 	return nil
 }
 

@@ -39,7 +39,7 @@ type summing struct {
 }
 
 func (s *summing) Reduce(_ context.Context, step int32, b dense.Buckets) error {
-	s.reduced = append(s.reduced, reduction{step, b})
+	s.reduced = append(s.reduced, reduction{step, b, nil})
 	return nil
 }
 
@@ -65,8 +65,8 @@ func TestBucketsOfAStepAreOneReduction(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	want := []reduction{{0, dense.Buckets{Last: 1}}, {0, dense.Buckets{First: 2, Last: 2}},
-		{1, dense.Buckets{Last: 1}}, {1, dense.Buckets{First: 2, Last: 2}}}
+	want := []reduction{{0, dense.Buckets{Last: 1}, nil}, {0, dense.Buckets{First: 2, Last: 2}, nil},
+		{1, dense.Buckets{Last: 1}, nil}, {1, dense.Buckets{First: 2, Last: 2}, nil}}
 	if !slices.Equal(s.reduced, want) {
 		t.Errorf("reduced %v, want %v", s.reduced, want)
 	}

@@ -84,9 +84,10 @@ type run struct {
 	workers     int         // number of goroutines of each lane of an embedding worker
 	clock       *clock
 
-	ready *queue[reduction] // to be reduced
-	fedMu sync.Mutex
-	fed   *role.Reduction // counts what the ranks of this process have fed
+	ready    *queue[reduction] // to be reduced
+	fedMu    sync.Mutex
+	fed      *role.Reduction // counts what the ranks of this process have fed
+	reducing int             // number of reductions that are ready and not reported to all their ranks
 	// together has, for each bucket, those that are reduced with it.
 	together []dense.Buckets
 

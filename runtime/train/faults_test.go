@@ -12,6 +12,7 @@ import (
 	"tandem/algo/protocol/event"
 	"tandem/algo/protocol/fault"
 	"tandem/algo/protocol/msg"
+	"tandem/algo/protocol/pace"
 	"tandem/algo/unit"
 )
 
@@ -158,7 +159,7 @@ func TestCrashedRolesComeBack(t *testing.T) {
 	for _, at := range []msg.Address{
 		{Role: msg.EmbeddingWorker}, {Role: msg.EmbeddingWorker, Index: 1}, {Role: msg.DataLoader},
 		{Role: msg.Coordinator}, {Role: msg.EmbeddingPS}, {Role: msg.EmbeddingPS, Index: 1},
-		{Role: msg.DensePS},
+		{Role: msg.DensePS}, {Role: msg.NNWorker}, {Role: msg.NNWorker, Index: 3},
 	} {
 		t.Run(at.String(), func(t *testing.T) {
 			faultRuns(t, synctest.Test, lossy, func(training *job.Job) bool {
@@ -167,7 +168,8 @@ func TestCrashedRolesComeBack(t *testing.T) {
 					t.Fatal(err)
 				}
 				if dense := rule.Dense(); at.Role == msg.Coordinator && !dense.Coordinator ||
-					at.Role == msg.DensePS && !dense.DensePSs {
+					at.Role == msg.DensePS && !dense.DensePSs ||
+					at.Role == msg.NNWorker && dense.Strategy != pace.Reduced {
 					return false
 				}
 				training.Faults.Crashes = []fault.Crash{
@@ -176,6 +178,30 @@ func TestCrashedRolesComeBack(t *testing.T) {
 				}
 				return true
 			})
+		})
+	}
+}
+
+// A rank that comes back has the hot rows of the others, and trains the bits of sequential training.
+func TestARankThatComesBackHasHotRows(t *testing.T) {
+	r := newRows(64*30, 64, 4, 1)
+	want := mustRun(t, small(job.Sequential, 4), r)
+	for step := range int32(8) {
+		synctest.Test(t, func(t *testing.T) {
+			training := small(job.Sync, 4)
+			training.Rows.Hot = job.Hot{Share: 0.01}
+			training.Faults.Crashes = []fault.Crash{
+				{Role: msg.NNWorker, Index: step % 4, Step: 2 * step,
+					Away: unit.Tick(step) * unit.Millisecond},
+				{Role: msg.NNWorker, Index: step % 4, Step: 2*step + 1},
+			}
+			got := mustRun(t, training, r)
+			if got.HotRows == 0 || got.Faults.Crashes != 2 || got.DenseDigest != want.DenseDigest ||
+				got.RowsDigest != want.RowsDigest {
+				t.Errorf("%d hot rows, %d crashes at step %d: digests %x and %x, want %x and %x",
+					got.HotRows, got.Faults.Crashes, 2*step, got.DenseDigest, got.RowsDigest,
+					want.DenseDigest, want.RowsDigest)
+			}
 		})
 	}
 }

@@ -9,6 +9,7 @@ import (
 // startReduction begins the all-reduce of a bucket that every rank has handed over, or queues it behind that
 // of the bucket before.
 func (w *simulation) startReduction(step, bucket int32, bytes unit.Bytes) {
+	w.reducing++
 	i := w.openTask(task{kind: reducing, role: -1, work: role.Work{Step: step}, bucket: bucket, bytes: bytes})
 	if w.reductions.Push(w.clock.Now(), i) {
 		w.proceed(i)
@@ -51,6 +52,7 @@ func (w *simulation) reduceDone(i int32) {
 	if w.numerics != nil {
 		w.numerics.Reduce(step, bucket)
 	}
+	w.reducing--
 	w.reductions.End(now, i)
 	w.reductions.Leave()
 	if next, ok := w.reductions.Next(now); ok {
@@ -59,7 +61,12 @@ func (w *simulation) reduceDone(i int32) {
 	}
 	for rank := range w.config.Ranks {
 		to := w.roleIndex(msg.Address{Role: msg.NNWorker, Index: rank})
-		w.handleInput(to,
-			role.Input{Kind: role.BucketReduced, Work: role.Work{Rank: rank, Step: step}, Bucket: bucket})
+		if !w.instances[to].away {
+			w.handleInput(to, bucketReduced(rank, step, bucket))
+		}
 	}
+}
+
+func bucketReduced(rank, step, bucket int32) role.Input {
+	return role.Input{Kind: role.BucketReduced, Work: role.Work{Rank: rank, Step: step}, Bucket: bucket}
 }

@@ -25,6 +25,7 @@ type instance struct {
 
 	incarnation uint32 // crashes so far
 	away        bool
+	ended       bool                          // of a rank: it has trained every step
 	ends        []role.Input                  // of work, while a role that has a redo log is away
 	schedule    fault.Schedule                // of crashes
 	injector    *fault.Injector[exec.Payload] // of faults in messages; nil if the run has no faults
@@ -111,9 +112,13 @@ func (n *instance) Feed(c role.Contribution) error {
 	if n.numerics != nil {
 		n.numerics.Feed(n.at, c)
 	}
-	complete, err := n.barrier.Feed(int(c.Rank), c.Step, c.Bucket)
-	if complete {
+	fed, err := n.barrier.Feed(int(c.Rank), c.Step, c.Bucket)
+	switch fed {
+	case role.Complete:
 		n.startReduction(c.Step, c.Bucket, c.Bytes)
+	case role.Again:
+		n.clock.Schedule(des.Event{At: n.clock.Now(), Class: bucketRepeated, Source: n.index,
+			Kind: bucketRepeated, Target: n.index, A: int64(c.Step), B: int64(c.Bucket)})
 	}
 	return err
 }
@@ -157,6 +162,10 @@ func (n *instance) Observe(e event.Record) error {
 
 // Finish implements role.Driver. When every rank has finished, no timer may keep the run going.
 func (n *instance) Finish() error {
+	if n.ended { // a rank that is back may finish again
+		return nil
+	}
+	n.ended = true
 	n.finished++
 	if n.trained() {
 		n.stopTimers()

@@ -9,6 +9,7 @@ import (
 	"tandem/algo/protocol/fault"
 	"tandem/algo/protocol/msg"
 	"tandem/algo/protocol/role"
+	"tandem/algo/unit"
 	"tandem/sim/cost"
 	"tandem/sim/des"
 )
@@ -127,10 +128,25 @@ func (n *instance) crashIfDue(in *role.Input) bool {
 		n.contract.resetRole(n.index)
 	}
 	if n.numerics != nil {
+		n.awaitNumerics()
 		n.numerics.Crash(n.at)
+	}
+	if n.at.Role == msg.NNWorker {
+		n.fail(n.barrier.Withdraw(int(n.at.Index), n.barrier.Open()))
 	}
 	n.reschedule(&n.timer, n.clock.Now()+away, true, back)
 	return true
+}
+
+// awaitNumerics waits for the numbers of the role's work: the next incarnation of a rank uses the same
+// memory.
+func (n *instance) awaitNumerics() {
+	for i := range n.tasks {
+		t := &n.tasks[i]
+		if t.kind == working && t.role == n.index && t.await != nil && !updates(t.work.Kind) {
+			_, _ = t.await() // nothing comes of the work, nor of its error
+		}
+	}
 }
 
 // defersInput reports whether a role with a redo log is away. It defers the end of work until the role
@@ -145,14 +161,43 @@ func (n *instance) defersInput(in *role.Input) bool {
 	return true
 }
 
+// returnWait is how long a rank waits before it looks again whether the parameters that it needs are there.
+const returnWait = 10 * unit.Microsecond
+
+// hasParametersFor reports whether another rank has the parameters before the open step, and no bucket that
+// the crashed rank has fed is still being summed.
+func (w *simulation) hasParametersFor(n *instance) bool {
+	open := w.barrier.Open()
+	if open == 0 {
+		return w.reducing == 0
+	}
+	for rank := range w.config.Ranks {
+		other := &w.instances[w.roleIndex(msg.Address{Role: msg.NNWorker, Index: rank})]
+		if other != n && !other.away && w.measurement.ranks[rank].trained >= open {
+			return w.reducing == 0
+		}
+	}
+	return false
+}
+
 // restart starts the next incarnation of a role, or makes one that has a redo log handle inputs again.
 func (w *simulation) restart(i int32) {
 	n := &w.instances[i]
+	if n.at.Role == msg.NNWorker && !w.hasParametersFor(n) {
+		n.timer = timer{}
+		w.reschedule(&n.timer, w.clock.Now()+returnWait, true,
+			des.Event{Class: roleReturns, Source: i, Kind: roleReturns, Target: i})
+		return
+	}
 	n.timer, n.away = timer{}, false
 	w.progressed = w.clock.Now()
 	w.causeUnknown()
 	if n.config.CanRestart(n.at.Role) {
-		w.handleInput(i, role.Input{Kind: role.Start, Incarnation: n.incarnation})
+		start := role.Input{Kind: role.Start, Incarnation: n.incarnation}
+		if n.at.Role == msg.NNWorker {
+			start.Next = w.barrier.Open()
+		}
+		w.handleInput(i, start)
 		return
 	}
 	ends := n.ends

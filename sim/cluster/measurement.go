@@ -41,6 +41,7 @@ type mark struct {
 // rankProgress holds the time of the latest event of each kind on a rank.
 type rankProgress struct {
 	step                                         int32 // whose forward began last
+	trained                                      int32 // steps that the rank's parameters have
 	applied, forward, backward, computed, synced unit.Tick
 }
 
@@ -102,7 +103,12 @@ func (m *measurement) observe(w *simulation, r event.Record) {
 			m.expose(updating, r.Step, r.At-p.synced)
 			p.applied = r.At
 		}
+		p.trained = max(p.trained, r.Step+1)
 		m.endStep(w, r.Step)
+	case event.RankReturned: // its parameters may have a step that it did not make
+		for ; p.trained < r.Step; p.trained++ {
+			m.endStep(w, p.trained)
+		}
 	}
 }
 

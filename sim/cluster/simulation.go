@@ -37,6 +37,7 @@ type simulation struct {
 	accelerators []accelerator
 	barrier      *role.Reduction
 	reductions   *station.Lane            // tasks of buckets under reduction or waiting for it
+	reducing     int                      // number of these tasks
 	connections  map[[2]int32]*connection // by sender and receiver
 	stations     station.Registry
 
@@ -75,12 +76,13 @@ type accelerator struct {
 // The kinds of events. They are their own classes: at one instant transfers end first, then jobs, then
 // everything timed.
 const (
-	transferEnds int32 = iota
-	jobEnds            // Target is the host, A 0 for its cores and 1 for its memory
-	taskDue            // Target is the task
-	timerFires         // Target is the role
-	heldDue            // Target is the role
-	roleReturns        // Target is the role
+	transferEnds   int32 = iota
+	jobEnds              // Target is the host, A 0 for its cores and 1 for its memory
+	taskDue              // Target is the task
+	timerFires           // Target is the role
+	heldDue              // Target is the role
+	roleReturns          // Target is the role
+	bucketRepeated       // Target is a rank that is back, A the step and B the bucket
 )
 
 func newSimulation(p *cost.Prices, cfg *role.Config, o *Options) (*simulation, error) {
@@ -222,6 +224,11 @@ func (w *simulation) Handle(e des.Event) {
 		w.sendHeld(e.Target)
 	case roleReturns:
 		w.restart(e.Target)
+	case bucketRepeated:
+		n := &w.instances[e.Target]
+		if !n.away {
+			w.handleInput(e.Target, bucketReduced(n.at.Index, int32(e.A), int32(e.B)))
+		}
 	}
 }
 

@@ -21,7 +21,7 @@ func (w *simulation) workStage(i int32) (ended bool) {
 		stages = 2
 	case role.Backward:
 		stages = 1 + int32(len(w.config.Buckets))
-		if t.stage > 1 {
+		if t.stage > 1 && t.incarnation == w.instances[t.role].incarnation {
 			if w.numerics != nil {
 				t.await() // the bucket is summed by whoever gets it
 			}

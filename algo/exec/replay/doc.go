@@ -21,7 +21,7 @@
 //
 // # Format
 //
-// A stream is a line of text, "tandem recording 3", whose number is the version of the format, and then
+// A stream is a line of text, "tandem recording 4", whose number is the version of the format, and then
 // blocks:
 //
 //	kind (1 byte) · length of the body (4 bytes) · body · CRC-32C of all blocks up to here (4 bytes)

@@ -304,8 +304,8 @@ func (h *home) QueueWork(w role.Work, o role.Operands) error {
 
 func (h *home) Feed(c role.Contribution) error {
 	h.executor.Feed(h.store, c)
-	complete, err := h.barrier.Feed(int(c.Rank), c.Step, c.Bucket)
-	if err != nil || !complete {
+	fed, err := h.barrier.Feed(int(c.Rank), c.Step, c.Bucket)
+	if err != nil || fed != role.Complete {
 		return err
 	}
 	h.executor.Reduce(c.Step, c.Bucket)

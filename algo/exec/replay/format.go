@@ -14,7 +14,7 @@ import (
 
 const (
 	title   = "tandem recording "
-	version = "3"
+	version = "4"
 )
 
 // Errors of reading, wrapped with the name of the stream.

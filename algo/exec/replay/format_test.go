@@ -162,8 +162,8 @@ func TestOtherFormats(t *testing.T) {
 	for _, c := range []struct{ stream, want string }{
 		{"{\"a\": 1}\n", `a file: not a recording that this Tandem reads: it does not begin with "tandem ` +
 			`recording "`},
-		{strings.Replace(string(stream), "recording 3\n", "recording 1\n", 1),
-			"it is in version 1 of the format, this Tandem reads version 3"},
+		{strings.Replace(string(stream), "recording 4\n", "recording 1\n", 1),
+			"it is in version 1 of the format, this Tandem reads version 4"},
 		{"tandem", "cut short"},
 	} {
 		if _, _, err := read([]byte(c.stream)); err == nil || !strings.Contains(err.Error(), c.want) {
@@ -176,7 +176,7 @@ func TestOtherFormats(t *testing.T) {
 		t.Fatal(err)
 	}
 	const want = "a file: not a recording that this Tandem reads: it is in version 1 of the format, " +
-		"this Tandem reads version 3: replay it with the Tandem that recorded it, or record the run again"
+		"this Tandem reads version 4: replay it with the Tandem that recorded it, or record the run again"
 	if _, _, err := read(first); !errors.Is(err, ErrFormat) || err.Error() != want {
 		t.Errorf("the first format: %v, want %s", err, want)
 	}

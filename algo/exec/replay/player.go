@@ -26,7 +26,8 @@ import (
 // was repeated is received as often as it was recorded. A role that crashed begins again at its Start with
 // the next incarnation: the player empties its store and drops its timer and the work that it has asked for.
 // Whether the recorded run executed that work does not matter, because only roles whose work has no effect
-// outside their own store can restart (role.CanRestart).
+// outside their own store can restart (role.CanRestart), and ranks, which take an optimizer step once for all
+// (package dense).
 type player struct {
 	config    *role.Config
 	roster    role.Roster
@@ -231,6 +232,10 @@ func (p *player) start(a *actor) error {
 	a.store = exec.NewStore()
 	a.results.Clear()
 	a.timerSet = false
+	if at := a.state.Address(); at.Role == msg.NNWorker && want > 0 {
+		a.reduced.Clear()
+		return p.barrier.Withdraw(int(at.Index), a.next.Input.Next)
+	}
 	return nil
 }
 

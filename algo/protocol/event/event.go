@@ -43,6 +43,7 @@ const (
 	PushDropped                   // a dense PS discards the gradients of its shard
 	BatchDropped                  // the coordinator has decided that no gradient of the batch counts
 	EndDecided                    // the data loader has decided that the run ends before Step (no rank)
+	RankReturned                  // the NN worker is back after a crash, with the parameters before Step
 	kinds
 )
 
@@ -52,7 +53,7 @@ var kindNames = [kinds]string{
 	"gradients-sent", "dense-applied", "put-applied", "step-closed", "put-repeated", "batch-done",
 	"pull-served",
 	"push-applied", "push-repeated", "clock-advanced", "snapshot-taken", "averaged",
-	"put-dropped", "push-dropped", "batch-dropped", "end-decided",
+	"put-dropped", "push-dropped", "batch-dropped", "end-decided", "rank-returned",
 }
 
 // String returns the name under which records and scenarios print the kind.

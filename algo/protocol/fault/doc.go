@@ -22,6 +22,6 @@
 //  4. It makes every piece of work of a role last Slows.Factor times as long. No message and no bit of the
 //     training changes.
 //
-// Faults are not injected into all-reduces. Only roles that recover can crash: those of role.CanRestart, with
-// an empty state, and those of role.CanRedo, as with a redo log. Both lose what arrives while they are away.
+// Faults are not injected into all-reduces. Roles that can restart (role.Config.CanRestart) crash
+// with an empty state, others as with a redo log. Both lose what arrives while they are away.
 package fault

@@ -185,7 +185,6 @@ func TestParseErrorsNameTheKeyAndThePossibleValues(t *testing.T) {
 		"delay=0.5:0":                "delay.rate = 0.5 needs delay.max",
 		"delay=0.5:1h":               "delay.max = 1h; want 0 to 10s",
 		"crash=embedding-worker/0":   "want ROLE/INDEX@STEP+AWAY",
-		"crash=nn-worker/0@3":        "crashes[0].role = nn-worker cannot come back by itself",
 		"crash=gpu/0@3":              `unknown role "gpu"; use one of data-loader`,
 		"crash=data-loader/-1@3":     "crashes[0].index = -1",
 		"crash=data-loader/0@3+1h":   "crashes[0].away = 1h; want 0 to 1min",

@@ -33,7 +33,7 @@ type Delay struct {
 // Crash is the crash of one role instance. The role loses its state, its unfinished work and all messages
 // that arrive before it starts again, as its next incarnation.
 type Crash struct {
-	Role  msg.Role `yaml:"role"`  // embedding-worker, data-loader or coordinator
+	Role  msg.Role `yaml:"role"`  // an nn-worker crashes only in modes that reduce gradients in every step
 	Index int32    `yaml:"index"` // of the role among those of its kind, from 0
 	// Step is the training step of the crash: the first input about this step or a later one is lost.
 	Step int32     `yaml:"step"`
@@ -87,8 +87,6 @@ func (p *Plan) Validate() error {
 
 func (c *Crash) validate() error {
 	switch {
-	case !role.CanRestart(c.Role) && !role.CanRedo(c.Role):
-		return fmt.Errorf(".role = %s cannot come back by itself; all other roles can", c.Role)
 	case c.Index < 0:
 		return fmt.Errorf(".index = %d; want 0 or more", c.Index)
 	case c.Step < 0:
@@ -109,9 +107,17 @@ func (p *Plan) ValidateRoles(cfg *role.Config) error {
 		case c.Index >= n:
 			return fmt.Errorf("crashes[%d].index = %d; the job has %d instances of %s, counted from 0", i,
 				c.Index, n, c.Role)
+		case c.Role == msg.NNWorker && !cfg.RanksAreEqual():
+			return fmt.Errorf("crashes[%d].role = %s: no other rank has its parameters; use a mode that "+
+				"reduces dense gradients in every step, such as hybrid, with at least 2 ranks", i, c.Role)
 		}
 	}
 	return nil
+}
+
+// CrashesRanks reports whether an NN worker crashes.
+func (p *Plan) CrashesRanks() bool {
+	return slices.ContainsFunc(p.Crashes, func(c Crash) bool { return c.Role == msg.NNWorker })
 }
 
 // Between returns the faults of a run of roles from one step of a training to another: the crashes at its

@@ -81,6 +81,11 @@ const (
 	OfferEnd                     // NN worker → data loader: the rank begins no step ≥ Step before SetEnd
 	SetEnd                       // data loader → NN worker or PS: the run ends before Step
 	EndSet                       // NN worker or PS → data loader: SetEnd has arrived
+	GradientsKept                // EW → NN worker: the EW has the gradients of the pooled embeddings
+	AskSamples                   // NN worker → data loader: a rank that is back needs Step and all later ones
+	SamplesAsked                 // data loader → NN worker: AskSamples has arrived
+	AskKept                      // NN worker → EW: a rank that is back asks for GradientsKept or PutDone
+	BatchLost                    // EW → NN worker: the EW does not have what a rank that is back asks for
 	kinds
 )
 
@@ -89,6 +94,7 @@ var kindNames = [kinds]string{
 	"Embeddings", "PutGradients", "Put", "PutAck", "PutDone", "ResendIDs",
 	"Pull", "Params", "Push", "PushAck", "ReportClock", "SlowestClock", "AskProgress", "Progress",
 	"GradientsCount", "GradientsDropped", "DropBatch", "AskEnd", "OfferEnd", "SetEnd", "EndSet",
+	"GradientsKept", "AskSamples", "SamplesAsked", "AskKept", "BatchLost",
 }
 
 // String returns the name of the constant.

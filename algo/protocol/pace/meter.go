@@ -44,6 +44,8 @@ type Meter struct {
 	ranks       int32
 	ledger      ledger
 	outstanding int
+	issued      []int32       // by rank: the first step whose lookup is not issued
+	unfinished  [][]int32     // by rank: its outstanding steps
 	open        [][]openCount // by rank whose missed steps are counted
 	closed      Staleness
 	versions    map[int32]int   // by dense PS: pushes applied
@@ -70,7 +72,8 @@ func NewMeter(ranks, pss int) *Meter {
 	return &Meter{
 		ranks:  int32(ranks),
 		ledger: newLedger(int32(ranks), int32(pss)),
-		open:   make([][]openCount, ranks), versions: map[int32]int{}, pulled: map[pullKey]int{},
+		issued: make([]int32, ranks), unfinished: make([][]int32, ranks),
+		open: make([][]openCount, ranks), versions: map[int32]int{}, pulled: map[pullKey]int{},
 	}
 }
 
@@ -80,9 +83,9 @@ func (m *Meter) Observe(r event.Record) {
 	case event.BatchRouted:
 		m.route(r.Rank, r.Step, r.Rows)
 	case event.LookupIssued:
-		m.outstanding++
+		m.issue(r.Rank, r.Step)
 	case event.BatchDone:
-		m.outstanding--
+		m.finish(r.Rank, r.Step)
 	case event.LookupServed:
 		if r.Role.Role == msg.EmbeddingPS {
 			m.read(r.Role.Index, r.Rank, r.Step)
@@ -105,6 +108,24 @@ func (m *Meter) Observe(r event.Record) {
 		m.pulled[pullKey{r.Role.Index, r.Rank, r.Step}] = m.versions[r.Role.Index]
 	case event.PushApplied:
 		m.push(pullKey{r.Role.Index, r.Rank, r.Step})
+	}
+}
+
+// issue counts a batch as outstanding, unless it was before: a rank that is back issues lookups again.
+func (m *Meter) issue(rank, step int32) {
+	if step < m.issued[rank] {
+		return
+	}
+	m.issued[rank] = step + 1
+	m.unfinished[rank] = append(m.unfinished[rank], step)
+	m.outstanding++
+}
+
+// finish ends an outstanding batch.
+func (m *Meter) finish(rank, step int32) {
+	if i := slices.Index(m.unfinished[rank], step); i >= 0 {
+		m.unfinished[rank] = slices.Delete(m.unfinished[rank], i, i+1)
+		m.outstanding--
 	}
 }
 

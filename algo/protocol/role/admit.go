@@ -39,6 +39,11 @@ var edges = [msg.Kinds]struct{ from, to roleSet }{
 	msg.OfferEnd:         {of(msg.NNWorker), of(msg.DataLoader)},
 	msg.SetEnd:           {of(msg.DataLoader), of(msg.NNWorker, msg.EmbeddingPS, msg.DensePS)},
 	msg.EndSet:           {of(msg.NNWorker, msg.EmbeddingPS, msg.DensePS), of(msg.DataLoader)},
+	msg.GradientsKept:    {of(msg.EmbeddingWorker), of(msg.NNWorker)},
+	msg.AskSamples:       {of(msg.NNWorker), of(msg.DataLoader)},
+	msg.SamplesAsked:     {of(msg.DataLoader), of(msg.NNWorker)},
+	msg.AskKept:          {of(msg.NNWorker), of(msg.EmbeddingWorker)},
+	msg.BatchLost:        {of(msg.EmbeddingWorker), of(msg.NNWorker)},
 }
 
 // roleSet is a set of roles, with one bit for each.
@@ -94,7 +99,8 @@ func Admit(cfg *Config, m msg.Message) error {
 	edge := edges[m.Kind]
 	steps := cfg.Steps - 1
 	switch m.Kind {
-	case msg.ReportClock, msg.SlowestClock, msg.Progress, msg.AskEnd, msg.OfferEnd, msg.SetEnd, msg.EndSet:
+	case msg.ReportClock, msg.SlowestClock, msg.Progress, msg.AskEnd, msg.OfferEnd, msg.SetEnd, msg.EndSet,
+		msg.AskSamples, msg.SamplesAsked:
 		steps = cfg.Steps // Step is a number of steps
 	}
 	floors := int32(0)
@@ -102,7 +108,8 @@ func Admit(cfg *Config, m msg.Message) error {
 		floors = cfg.Steps
 	}
 	switch m.Kind {
-	case msg.GetEmbeddings, msg.PutGradients, msg.DropBatch, msg.Lookup, msg.Put, msg.Pull, msg.Push:
+	case msg.GetEmbeddings, msg.PutGradients, msg.DropBatch, msg.AskKept, msg.Lookup, msg.Put, msg.Pull,
+		msg.Push:
 		floors = m.Step // the step of the message is not finished
 	}
 	switch {

@@ -80,8 +80,8 @@ func (d driver) QueueWork(w role.Work, _ role.Operands) error {
 }
 
 func (d driver) Feed(f role.Contribution) error {
-	complete, err := d.barrier.Feed(int(f.Rank), f.Step, f.Bucket)
-	if err != nil || !complete {
+	fed, err := d.barrier.Feed(int(f.Rank), f.Step, f.Bucket)
+	if err != nil || fed != role.Complete {
 		return err
 	}
 	for rank := range d.cfg.Ranks {

@@ -32,6 +32,11 @@ type Config struct {
 	DensePSs []unit.Bytes
 	// Pushes are the sizes of the pushes of a rank, by dense PS; nil: DensePSs.
 	Pushes []unit.Bytes
+	// RankRecovery lets an NN worker come back with the parameters of another rank, in modes whose ranks
+	// reduce dense gradients in lock step: see rank_recovery.go. Its price: the last bucket of a rank waits
+	// until the EW has the embedding gradients of the batch, and an EW holds the pooled embeddings of the
+	// batches in training.
+	RankRecovery bool
 	// Retry is the time after which a role repeats an unanswered request; 0 if the driver promises that no
 	// message is lost.
 	Retry unit.Tick
@@ -74,6 +79,10 @@ func (c *Config) Validate() error {
 	}
 	if err := c.validateStrategy(); err != nil {
 		return err
+	}
+	if c.RankRecovery && c.Rule.Dense().Strategy != pace.Reduced {
+		return fmt.Errorf("role: ranks of mode %s cannot take the parameters of another rank; want a mode "+
+			"that reduces gradients in every step", c.Rule.Name())
 	}
 	if c.Pushes != nil && len(c.Pushes) != len(c.DensePSs) {
 		return fmt.Errorf("role: sizes of pushes to %d dense PSs; want sizes for %d", len(c.Pushes),

@@ -65,6 +65,9 @@ type Input struct {
 	Reason  error
 	// Incarnation is the number of earlier crashes of the role (Start).
 	Incarnation uint32
+	// Next is, for an NN worker that is back, the first step whose gradients are not all reduced (Start). The
+	// parameters that its rank now has are those before this step.
+	Next int32
 }
 
 // Step returns the training step that the input is about, or −1 if there is none.

@@ -142,6 +142,9 @@ func (l *DataLoader) receive(now unit.Tick, m msg.Message, out *Outputs) {
 	case msg.OfferEnd, msg.EndSet:
 		l.receiveAnswer(now, m, out)
 		return
+	case msg.AskSamples:
+		l.redeal(m.Rank, m.Step, out)
+		return
 	}
 	b := l.find(m.Step)
 	if b == nil || b.done[m.Rank] || m.Step >= l.undealt[m.Rank] {

@@ -33,7 +33,8 @@
 //  3. Backward reports one WorkPart for each bucket, in ascending order, before its WorkDone. With these a
 //     role can overlap DS with BC.
 //  4. All-reduce. When every rank has fed a bucket, each rank receives BucketReduced, and the sum is then
-//     under the handle Contribution.Sum. In modes that average replicas, the Step of Contribution and
+//     under the handle Contribution.Sum. A rank that is back feeds some buckets again, and receives the sums
+//     that the others have. In modes that average replicas, the Step of Contribution and
 //     BucketReduced is the averaging round. Reduction implements the barrier.
 //  5. Messages may be lost, repeated and reordered. If Config.Retry is 0, the driver promises to lose none.
 //     Each role has one timer: SetTimer moves it, and it fires as TimerFired.
@@ -46,9 +47,11 @@
 //     role.
 //  8. Crashes. A role that crashes loses its handles, its work in flight, its timer and all messages until it
 //     is back. Its first input is then Start with the next Incarnation, given to the same value or to a new
-//     one. CanRestart reports which roles recover. Of the others, those of CanRedo do if a driver gives them
-//     all earlier inputs again, and performs none of the messages that follow: the role does not see a
-//     crash, only a loss of messages.
+//     one. Config.CanRestart reports which roles recover. An NN worker gets the parameters of another rank
+//     first, as they are before step Input.Next, the first that Reduction has not completed: from the crash
+//     on, Reduction.Withdraw keeps it open. Of the roles that do not recover, those of CanRedo do if a driver
+//     gives them all earlier inputs again, and performs none of the messages that follow: the role does not
+//     see a crash, only a loss of messages.
 //  9. Drain. At any time the driver may give the data loader Drain, which ends the run before its last step:
 //     the record EndDecided says where. A data loader that restarts after that receives Drain again, right
 //     after Start.
@@ -92,8 +95,10 @@
 //   - Coordinator of ssp: ranks report their clocks again.
 //   - Coordinator of backup-workers: it does not come back. No other role knows whose gradients count, so its
 //     death ends the run.
-//   - Embedding PS, NN worker, dense PS: they do not come back yet. Their parameters exist nowhere else, so
-//     the death of one ends the run.
+//   - NN worker, with Config.RankRecovery: it takes the parameters of another rank, and EWs and data loader
+//     have the rest (rank_recovery.go). Without it, and where parameters are not equal on all ranks, its
+//     death ends the run.
+//   - Embedding PS, dense PS: their parameters exist nowhere else. They come back by a redo log, or not.
 //
 // # Decisions
 //
@@ -120,5 +125,7 @@
 //   - A dense PS counts pushes, N of which make a step, because it sees no global step; in gba it counts
 //     global batches. The price: schedules are stretched, batch-norm statistics fold once for N pushes, and
 //     each rank clips its own gradient.
-//   - There is no way to abort an all-reduce, because no rank may fail yet. It comes with ranks that may.
+//   - An all-reduce is never aborted. A rank that is back computes its part of it again, to the same bits, so
+//     sums that other ranks have may stand. The price is paid without a loss, too: the last bucket of a step
+//     waits until the EW has the embedding gradients of the rank, and the EW keeps its pooled embeddings.
 package role

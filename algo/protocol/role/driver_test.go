@@ -63,9 +63,10 @@ func TestReductionCompletesWithTheLastRank(t *testing.T) {
 			for _, n := range fed {
 				last = last && n > number
 			}
-			complete, err := r.Feed(rank, int32(number/buckets), int32(number%buckets))
-			if err != nil || complete != last {
-				t.Fatalf("rank %d feeds number %d: %t, %v; want %t", rank, number, complete, err, last)
+			got, err := r.Feed(rank, int32(number/buckets), int32(number%buckets))
+			if err != nil || (got == role.Complete) != last {
+				t.Fatalf("rank %d feeds number %d: complete %t, %v; want %t", rank, number,
+					got == role.Complete, err, last)
 			}
 			if _, err := r.Clone().Feed(rank, int32(number/buckets), int32(number%buckets)); err == nil {
 				t.Fatal("Feed accepts a bucket twice from one rank")

@@ -32,6 +32,7 @@ type embeddingBatch struct {
 	pool        productStatus
 	poolBytes   unit.Bytes
 	merge       productStatus // the embedding gradients; finished: they are merged into row gradients
+	over        bool          // every PS has acknowledged: only the pooled embeddings are held
 	routed      Result
 	lookups     []requestStatus // by PS; nil before they are due
 	puts        []requestStatus
@@ -81,7 +82,7 @@ func (e *EmbeddingWorker) HandleInput(now unit.Tick, in Input, out *Outputs) {
 			in.Work.Step, in.Reason))
 	case Stop:
 		for i := range e.batches {
-			e.batches[i].release(out)
+			e.batches[i].release(out, e.cfg.RankRecovery)
 		}
 		e.batches = nil
 	}
@@ -89,8 +90,11 @@ func (e *EmbeddingWorker) HandleInput(now unit.Tick, in Input, out *Outputs) {
 
 func (e *EmbeddingWorker) receive(m msg.Message, out *Outputs) {
 	if e.done[m.Rank].has(m.Step) {
-		if m.Kind == msg.PutGradients || m.Kind == msg.DropBatch {
+		switch m.Kind {
+		case msg.PutGradients, msg.DropBatch, msg.AskKept:
 			e.sendAnswer(out, msg.PutDone, m.Rank, m.Step, nil, 0)
+		case msg.GetEmbeddings:
+			e.repeatEmbeddings(m.Rank, m.Step, out)
 		}
 		return
 	}
@@ -101,6 +105,10 @@ func (e *EmbeddingWorker) receive(m msg.Message, out *Outputs) {
 		if b := e.find(m.Rank, m.Step); b != nil && !b.dropped {
 			e.receiveAnswer(b, m, out)
 		}
+		return
+	}
+	if m.Kind == msg.AskKept {
+		e.receiveAskKept(m, out)
 		return
 	}
 	b := e.open(m)
@@ -160,7 +168,7 @@ func (e *EmbeddingWorker) raiseFloor(rank, floor int32, out *Outputs) {
 		stale := b.rank == rank && b.step < floor && b.ids != working && b.pool != working &&
 			b.merge != working
 		if stale {
-			b.release(out)
+			b.release(out, e.cfg.RankRecovery)
 		}
 		return stale
 	})
@@ -176,7 +184,7 @@ func (e *EmbeddingWorker) stale(b *embeddingBatch) bool { return b.step < e.done
 // forget removes a batch without work in flight.
 func (e *EmbeddingWorker) forget(b *embeddingBatch, out *Outputs) {
 	rank, step := b.rank, b.step
-	b.release(out)
+	b.release(out, e.cfg.RankRecovery)
 	e.batches = slices.DeleteFunc(e.batches,
 		func(b embeddingBatch) bool { return b.rank == rank && b.step == step })
 }
@@ -211,7 +219,8 @@ func (e *EmbeddingWorker) receiveGetEmbeddings(b *embeddingBatch, out *Outputs) 
 	repeated := b.wanted
 	b.wanted = true
 	switch {
-	case b.merge != absent: // a late duplicate: the rank has the embeddings
+	case b.merge != absent:
+		e.repeatEmbeddings(b.rank, b.step, out)
 	case b.pool == finished:
 		e.sendAnswer(out, msg.Embeddings, b.rank, b.step, b, b.poolBytes)
 	case b.ids == absent && repeated: // at the first request the ids may be in flight
@@ -225,6 +234,9 @@ func (e *EmbeddingWorker) receiveGetEmbeddings(b *embeddingBatch, out *Outputs) 
 
 // receivePutGradients keeps embedding gradients, or handles a repeated request.
 func (e *EmbeddingWorker) receivePutGradients(b *embeddingBatch, m msg.Message, out *Outputs) {
+	if e.cfg.RankRecovery {
+		e.sendAnswer(out, msg.GradientsKept, b.rank, b.step, nil, 0)
+	}
 	switch {
 	case b.merge == absent:
 		b.merge = waiting
@@ -244,7 +256,7 @@ func (e *EmbeddingWorker) receivePutGradients(b *embeddingBatch, m msg.Message, 
 // workDone releases its product.
 func (e *EmbeddingWorker) endLookups(b *embeddingBatch, out *Outputs) {
 	switch {
-	case b.pool == finished:
+	case b.pool == finished && !e.cfg.RankRecovery:
 		out.release(PooledRows, b.rank, b.step)
 	case b.pool == absent && b.lookups != nil:
 		if slices.Contains(b.lookups, answered) {
@@ -324,7 +336,11 @@ func (e *EmbeddingWorker) workDone(now unit.Tick, in Input, out *Outputs) {
 			out.release(ShardRows, b.rank, b.step)
 		}
 		if b.merge != absent { // the gradients are here: see endLookups
-			out.release(PooledRows, b.rank, b.step)
+			if e.cfg.RankRecovery {
+				e.sendAnswer(out, msg.Embeddings, b.rank, b.step, b, b.poolBytes)
+			} else {
+				out.release(PooledRows, b.rank, b.step)
+			}
 			return
 		}
 		if e.stale(b) {
@@ -420,7 +436,7 @@ func (e *EmbeddingWorker) sendRequest(k msg.Kind, b *embeddingBatch, shard int32
 
 // complete ends the batch if every PS has acknowledged it.
 func (e *EmbeddingWorker) complete(b *embeddingBatch, out *Outputs) {
-	if b.merge != finished || !settled(b.puts) {
+	if b.merge != finished || b.over || !settled(b.puts) {
 		return
 	}
 	rank, step := b.rank, b.step
@@ -428,6 +444,10 @@ func (e *EmbeddingWorker) complete(b *embeddingBatch, out *Outputs) {
 	e.done[rank].add(step)
 	out.release(RoutedIDs, rank, step)
 	out.release(ShardGrads, rank, step)
+	if e.cfg.RankRecovery && b.pool == finished {
+		b.over, b.lookups, b.puts = true, nil, nil // until the rank does not need the embeddings again
+		return
+	}
 	e.batches = slices.DeleteFunc(e.batches,
 		func(b embeddingBatch) bool { return b.rank == rank && b.step == step })
 }
@@ -471,7 +491,7 @@ func (e *EmbeddingWorker) AppendState(dst []byte) []byte {
 		b := &e.batches[i]
 		dst = appendInts(dst, b.rank, b.step)
 		dst = append(dst, byte(b.ids), byte(b.pool), byte(b.merge))
-		dst = appendFlags(dst, b.wanted, b.dropped, b.lookups != nil, b.puts != nil)
+		dst = appendFlags(dst, b.wanted, b.dropped, b.lookups != nil, b.puts != nil, b.over)
 		for _, x := range b.lookups {
 			dst = append(dst, byte(x))
 		}
@@ -509,17 +529,17 @@ func (b *embeddingBatch) bytes(k msg.Kind, shard int32) unit.Bytes {
 	return size
 }
 
-// release releases all data of the batch.
-func (b *embeddingBatch) release(out *Outputs) {
+// release releases all data of the batch. With pooledKept, pooled embeddings are held beside the gradients.
+func (b *embeddingBatch) release(out *Outputs, pooledKept bool) {
 	for _, held := range []struct {
 		kind HandleKind
 		yes  bool
 	}{
-		{RoutedIDs, b.ids == finished},
+		{RoutedIDs, b.ids == finished && !b.over},
 		{ShardRows, b.pool == absent && slices.Contains(b.lookups, answered)},
-		{PooledRows, b.pool == finished && b.merge == absent},
+		{PooledRows, b.pool == finished && (b.merge == absent || pooledKept)},
 		{PooledGrads, b.merge == waiting},
-		{ShardGrads, b.merge == finished},
+		{ShardGrads, b.merge == finished && !b.over},
 	} {
 		if held.yes {
 			out.release(held.kind, b.rank, b.step)

@@ -55,8 +55,8 @@ func counts() role.Result {
 
 // Feed tells every rank when all have fed a bucket.
 func (l *loop) Feed(c role.Contribution) error {
-	complete, err := l.barrier.Feed(int(c.Rank), c.Step, c.Bucket)
-	if err != nil || !complete {
+	fed, err := l.barrier.Feed(int(c.Rank), c.Step, c.Bucket)
+	if err != nil || fed != role.Complete {
 		return err
 	}
 	for rank := range l.cfg.Ranks {

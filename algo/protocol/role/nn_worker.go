@@ -37,6 +37,7 @@ type NNWorker struct {
 	// unless the run drains. From then on offered is true and limit does not change before the end is set.
 	limit, end int32
 	offered    bool
+	asking     bool // the rank is back, and the data loader has not answered yet
 }
 
 // phase is the phase of the current step.
@@ -59,6 +60,9 @@ type trainingBatch struct {
 	gradBytes   unit.Bytes // size of the embedding gradients
 	sent        bool       // embedding gradients are sent, or dropped
 	dropped     bool       // no gradient of the batch counts
+	// With Config.RankRecovery: the EW has the embedding gradients; every PS has applied them; and only the
+	// EW has them, as an earlier incarnation of the rank has trained the batch.
+	kept, applied, elsewhere bool
 }
 
 // NewNNWorker returns the NN worker of a rank.
@@ -74,6 +78,9 @@ func (w *NNWorker) Address() msg.Address { return nnWorker(w.rank) }
 func (w *NNWorker) HandleInput(now unit.Tick, in Input, out *Outputs) {
 	switch in.Kind {
 	case Start:
+		if in.Incarnation > 0 {
+			w.comeBack(now, in.Next, out)
+		}
 		armTimer(w.cfg, now, out)
 	case Received:
 		w.receive(now, in.Message, out)
@@ -85,7 +92,7 @@ func (w *NNWorker) HandleInput(now unit.Tick, in Input, out *Outputs) {
 		out.halt(fmt.Errorf("%v, %v of step %d: %w", w.Address(), in.Work.Kind, in.Work.Step, in.Reason))
 		return
 	case BucketReduced:
-		w.dense.bucketReduced()
+		w.dense.bucketReduced(w, in)
 	case TimerFired:
 		w.resendUnanswered(out)
 		armTimer(w.cfg, now, out)
@@ -133,21 +140,43 @@ func (w *NNWorker) receive(now unit.Tick, m msg.Message, out *Outputs) {
 		w.limit, w.end = m.Step, m.Step
 		acknowledgeEnd(m, out)
 	case msg.PutDone:
-		b := w.find(m.Step)
-		if b == nil || !b.sent {
-			return
+		w.receivePutDone(now, m, out)
+	case msg.GradientsKept:
+		if b := w.find(m.Step); b != nil && b.sent {
+			b.kept = true
 		}
-		if !b.dropped {
-			out.release(PooledGrads, w.rank, b.step)
-		}
-		w.done.add(b.step)
-		w.outstanding--
-		w.batches = slices.DeleteFunc(w.batches, func(t trainingBatch) bool { return t.step == m.Step })
-		out.record(w.event(now, event.BatchDone, m.Step))
-		w.send(out, msg.StepDone, loader, m.Step, nil, 0)
+	case msg.BatchLost:
+		w.receiveBatchLost(m, out)
+	case msg.SamplesAsked:
+		w.asking = false
 	default:
 		w.dense.receive(w, now, m, out)
 	}
+}
+
+// receivePutDone ends a batch, unless its dense gradients are not reduced yet.
+func (w *NNWorker) receivePutDone(now unit.Tick, m msg.Message, out *Outputs) {
+	b := w.find(m.Step)
+	switch {
+	case b == nil || !b.sent:
+	case w.cfg.RankRecovery && b.step == w.nextTrain && w.phase == backward:
+		b.kept, b.applied = true, true
+	default:
+		w.finishBatch(now, b, out)
+	}
+}
+
+// finishBatch ends a batch that every PS has acknowledged.
+func (w *NNWorker) finishBatch(now unit.Tick, b *trainingBatch, out *Outputs) {
+	step := b.step
+	if !b.dropped && !b.elsewhere {
+		out.release(PooledGrads, w.rank, step)
+	}
+	w.done.add(step)
+	w.outstanding--
+	w.batches = slices.DeleteFunc(w.batches, func(t trainingBatch) bool { return t.step == step })
+	out.record(w.event(now, event.BatchDone, step))
+	w.send(out, msg.StepDone, loader, step, nil, 0)
 }
 
 func (w *NNWorker) receiveSamples(m msg.Message, out *Outputs) {
@@ -309,11 +338,16 @@ func (w *NNWorker) resendUnanswered(out *Outputs) {
 	for i := range w.batches {
 		b := &w.batches[i]
 		switch {
+		case b.elsewhere:
+			w.askKept(b, out)
 		case b.sent:
 			w.sendGradients(b, out)
 		case b.issued && !b.pooled:
 			w.requestEmbeddings(b, out)
 		}
+	}
+	if w.asking {
+		w.askSamples(out)
 	}
 	w.dense.resend(w, out)
 }
@@ -336,11 +370,11 @@ func (w *NNWorker) AppendState(dst []byte) []byte {
 	dst = w.done.appendState(dst)
 	dst = appendInts(dst, w.nextIssue, w.nextTrain, w.outstanding, int32(w.phase), w.ready)
 	dst = appendInts(dst, w.limit, w.end)
-	dst = appendFlags(dst, w.computed, w.finished, w.offered)
+	dst = appendFlags(dst, w.computed, w.finished, w.offered, w.asking)
 	for i := range w.batches {
 		b := &w.batches[i]
 		dst = appendInts(dst, b.step)
-		dst = appendFlags(dst, b.issued, b.pooled, b.sent, b.dropped)
+		dst = appendFlags(dst, b.issued, b.pooled, b.sent, b.dropped, b.kept, b.applied, b.elsewhere)
 	}
 	return w.dense.appendState(dst)
 }

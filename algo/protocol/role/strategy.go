@@ -44,9 +44,18 @@ func (c *Config) validateStrategy() error {
 }
 
 // CanRestart is like the function CanRestart, but returns false for a coordinator whose decisions no other
-// role knows.
+// role knows, and true for an NN worker if another rank has its parameters.
 func (c *Config) CanRestart(r msg.Role) bool {
+	if r == msg.NNWorker {
+		return c.RankRecovery && c.RanksAreEqual()
+	}
 	return CanRestart(r) && !(r == msg.Coordinator && c.strategy().irreplaceable)
+}
+
+// RanksAreEqual reports whether a rank's parameters are those of another rank: ranks reduce gradients in
+// every step, and there are several.
+func (c *Config) RanksAreEqual() bool {
+	return c.Rule.Dense().Strategy == pace.Reduced && c.Ranks > 1
 }
 
 // denseSync is the part of one NN worker that keeps its dense parameters together with those of the other
@@ -55,7 +64,7 @@ type denseSync interface {
 	// receive handles a message of a kind that the worker does not handle itself.
 	receive(w *NNWorker, now unit.Tick, m msg.Message, out *Outputs)
 	// bucketReduced handles the sum of a bucket.
-	bucketReduced()
+	bucketReduced(w *NNWorker, in Input)
 	// workDone handles the end of work that the strategy has started.
 	workDone(w *NNWorker, now unit.Tick, done Work, out *Outputs)
 	// advance starts all work that can start. The worker calls it after each input.

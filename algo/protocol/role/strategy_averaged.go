@@ -27,7 +27,7 @@ func due(w *NNWorker, steps int32) int32 {
 	return steps / every
 }
 
-func (a *averaged) bucketReduced() { a.gathered++ }
+func (a *averaged) bucketReduced(*NNWorker, Input) { a.gathered++ }
 
 // advance starts PEG and the dense optimizer when BC has ended. Between two batches it continues the
 // averaging round. Work of a round is in the same lane as work of the batches, which orders the two, so no

@@ -62,7 +62,7 @@ func (f *firstRanks) computed(w *NNWorker, step int32) bool {
 	return step == w.nextTrain && w.phase == backward && w.computed
 }
 
-func (f *firstRanks) bucketReduced() { f.ended++ }
+func (f *firstRanks) bucketReduced(*NNWorker, Input) { f.ended++ }
 
 // advance reports computed gradients. When the gradients of a step are summed, it starts the dense optimizer,
 // and PEG if the gradients of this rank count. If a step closed before this rank has begun it, the rank makes

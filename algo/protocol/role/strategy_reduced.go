@@ -8,21 +8,32 @@ import (
 var reducedStrategy = strategy{worker: func(*Config) denseSync { return &reduced{} }}
 
 // reduced is dense synchronisation by all-reduce: in every step the gradients of all ranks are summed, in
-// lock step.
+// lock step. If ranks can come back, a step counts once the EWs have its embedding gradients: see
+// rank_recovery.go.
 type reduced struct {
 	noMessages
 	fed   int32 // number of buckets of the current step that are fed
 	ended int32 // number of buckets of the current step that are summed
 }
 
-func (r *reduced) bucketReduced() { r.ended++ }
+// bucketReduced counts the next sum. A rank that is back may receive one that its earlier incarnation waited
+// for, and then again.
+func (r *reduced) bucketReduced(w *NNWorker, in Input) {
+	if in.Work.Step == w.nextTrain && in.Bucket == r.ended && in.Bucket < r.fed {
+		r.ended++
+	}
+}
 
 // advance feeds the buckets that are ready. When all are summed, it starts PEG and the dense optimizer.
 func (r *reduced) advance(w *NNWorker, now unit.Tick, out *Outputs) {
 	if w.phase != backward || !w.computed && !w.cfg.Rule.OverlapSync() {
 		return
 	}
-	for r.fed < w.ready {
+	b := w.find(w.nextTrain)
+	if w.cfg.RankRecovery && w.computed && !b.sent {
+		w.putGradients(now, b, out)
+	}
+	for r.fed < w.ready && w.mayFeed(b, r.fed) {
 		if r.fed == 0 {
 			out.record(w.event(now, event.SyncStarted, w.nextTrain))
 		}
@@ -35,10 +46,14 @@ func (r *reduced) advance(w *NNWorker, now unit.Tick, out *Outputs) {
 	if !w.computed || int(r.ended) < len(w.cfg.Buckets) {
 		return
 	}
-	b := w.find(w.nextTrain)
 	out.record(w.event(now, event.SyncDone, b.step))
-	w.putGradients(now, b, out)
+	if !b.sent {
+		w.putGradients(now, b, out)
+	}
 	w.denseApply(b, ReducedGradients, out)
+	if b.applied {
+		w.finishBatch(now, b, out)
+	}
 }
 
 func (r *reduced) workDone(w *NNWorker, now unit.Tick, _ Work, out *Outputs) {

@@ -41,7 +41,7 @@ func (s *served) receive(w *NNWorker, now unit.Tick, m msg.Message, out *Outputs
 	}
 }
 
-func (s *served) bucketReduced() {}
+func (s *served) bucketReduced(*NNWorker, Input) {}
 
 func (s *served) workDone(*NNWorker, unit.Tick, Work, *Outputs) {}
 

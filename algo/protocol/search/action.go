@@ -59,11 +59,11 @@ func (s *State) Actions() []Action {
 			acts = append(acts, Action{reduce, i})
 		}
 	}
-	if len(acts) == 0 && s.armed&^s.away != 0 && s.finished < s.set.Config.Ranks {
+	if len(acts) == 0 && s.armed&^s.away != 0 && !s.allFinished() {
 		acts = append(acts, Action{timers, 0})
 	}
 	for i := range s.members {
-		if s.away&(1<<i) != 0 {
+		if s.away&(1<<i) != 0 && s.canReturn(i) {
 			acts = append(acts, Action{restart, i})
 		}
 	}
@@ -75,7 +75,7 @@ func (s *State) Actions() []Action {
 	if s.faults < s.set.Faults {
 		acts = s.appendFaults(acts)
 	}
-	if s.set.Drain && !s.draining && s.finished < s.set.Config.Ranks {
+	if s.set.Drain && !s.draining && !s.allFinished() {
 		acts = append(acts, Action{drain, 0})
 	}
 	return acts
@@ -92,6 +92,9 @@ func (s *State) isFirst(i int) bool {
 // In the same way the parameters that a dense PS reads depend on the order of pulls and pushes, and pulls
 // depend on the times of acknowledgements and clocks.
 func (s *State) commutes(a Action) bool {
+	if s.set.OnlyCrashes && s.concernsRanks(a) {
+		return false
+	}
 	if a.kind != deliver {
 		return true
 	}
@@ -106,19 +109,41 @@ func (s *State) commutes(a Action) bool {
 	return true
 }
 
+// concernsRanks reports whether an action does not commute with the crash of a rank, or with its return. What
+// a rank feeds does not commute with the crash of another.
+func (s *State) concernsRanks(a Action) bool {
+	switch a.kind {
+	case deliver:
+		return s.inbox[a.index].To.Role == msg.NNWorker
+	case complete:
+		return s.members[a.index/role.Lanes].Address().Role == msg.NNWorker
+	case reduce:
+		return s.mayCrash(msg.Address{Role: msg.NNWorker, Index: int32(a.index)})
+	}
+	return true
+}
+
+// mayCrash reports whether a role may crash.
+func (s *State) mayCrash(at msg.Address) bool {
+	if at.Role == msg.NNWorker && !s.set.Config.CanRestart(at.Role) {
+		return false
+	}
+	return s.set.Crashes == nil || s.set.Crashes(at)
+}
+
 func (s *State) appendFaults(acts []Action) []Action {
 	for i := range s.inbox {
-		if s.isFirst(i) {
+		if s.isFirst(i) && !s.set.OnlyCrashes {
 			acts = append(acts, Action{lose, i}, Action{duplicate, i})
 		}
 	}
 	for i, m := range s.members {
 		at := m.Address()
-		if at.Role == msg.NNWorker || s.away&(1<<i) != 0 {
+		if !s.mayCrash(at) || s.away&(1<<i) != 0 {
 			continue
 		}
 		acts = append(acts, Action{crash, i})
-		if s.redoes(at.Role) && s.hasSent(at) {
+		if (s.redoes(at.Role) || at.Role == msg.NNWorker) && s.hasSent(at) {
 			acts = append(acts, Action{crashUnsent, i})
 		}
 	}
@@ -185,11 +210,11 @@ func (s *State) Advance(a Action) error {
 	case duplicate:
 		return s.receive(s.inbox[a.index])
 	case crash:
-		s.crash(a.index)
+		return s.crash(a.index)
 	case crashUnsent:
 		from := s.members[a.index].Address()
 		s.inbox = slices.DeleteFunc(s.inbox, func(m msg.Message) bool { return m.From == from })
-		s.crash(a.index)
+		return s.crash(a.index)
 	case restart:
 		return s.restart(a.index)
 	case drain:
@@ -216,10 +241,10 @@ func (s *State) receive(m msg.Message) error {
 // crash removes the handles, the work, the timer and the credit of role i. The role itself drops its volatile
 // state when it handles Start. A role with a redo log keeps all of that here, and is compared with it when it
 // is back.
-func (s *State) crash(i int) {
+func (s *State) crash(i int) error {
 	s.away |= 1 << i
 	if s.redoes(s.members[i].Address().Role) {
-		return
+		return nil
 	}
 	s.armed &^= 1 << i
 	m := s.change(i)
@@ -227,9 +252,14 @@ func (s *State) crash(i int) {
 	m.held = nil
 	m.lanes.Clear()
 	m.credit = role.NewCredit(&s.set.Config)
-	if m.Address().Role == msg.DataLoader {
+	switch at := m.Address(); at.Role {
+	case msg.DataLoader:
 		s.read = 0 // the loader reads again
+	case msg.NNWorker:
+		s.buckets[at.Index].Clear()
+		return s.barrier.Withdraw(int(at.Index), s.barrier.Open())
 	}
+	return nil
 }
 
 // restart starts role i again. A data loader receives again what was requested of it.
@@ -238,11 +268,32 @@ func (s *State) restart(i int) error {
 	if s.redoes(s.members[i].Address().Role) {
 		return s.redo(i)
 	}
-	err := s.handleInput(i, role.Input{Kind: role.Start, Incarnation: uint32(s.members[i].crashes)})
-	if err != nil || s.members[i].Address().Role != msg.DataLoader || !s.draining {
+	start := role.Input{Kind: role.Start, Incarnation: uint32(s.members[i].crashes)}
+	at := s.members[i].Address()
+	if at.Role == msg.NNWorker {
+		start.Next = s.barrier.Open()
+	}
+	err := s.handleInput(i, start)
+	if err != nil || at.Role != msg.DataLoader || !s.draining {
 		return err
 	}
 	return s.requestDrain()
+}
+
+// canReturn reports whether a role that is away can start again: an NN worker can when another rank has the
+// parameters that it needs.
+func (s *State) canReturn(i int) bool {
+	at, next := s.members[i].Address(), s.barrier.Open()
+	if at.Role != msg.NNWorker || next == 0 {
+		return true
+	}
+	for rank := range s.set.Config.Ranks {
+		j, _ := s.roster.Index(msg.Address{Role: msg.NNWorker, Index: rank})
+		if s.away&(1<<j) == 0 && s.trained&s.batchBit(rank, next-1) != 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // requestDrain asks the data loader to end the run, unless it is away.

@@ -87,15 +87,14 @@ func (d driver) QueueWork(work role.Work, o role.Operands) error {
 // Feed implements role.Driver.
 func (d driver) Feed(c role.Contribution) error {
 	d.member.hold(c.Sum)
-	complete, err := d.barrier.Feed(int(c.Rank), c.Step, c.Bucket)
-	if err != nil || !complete {
-		return err
-	}
+	fed, err := d.barrier.Feed(int(c.Rank), c.Step, c.Bucket)
 	for rank := range d.buckets {
-		work := role.Work{Rank: int32(rank), Step: c.Step}
-		d.buckets[rank].Push(role.Input{Kind: role.BucketReduced, Work: work, Bucket: c.Bucket})
+		if fed == role.Complete || fed == role.Again && rank == int(c.Rank) {
+			work := role.Work{Rank: int32(rank), Step: c.Step}
+			d.buckets[rank].Push(role.Input{Kind: role.BucketReduced, Work: work, Bucket: c.Bucket})
+		}
 	}
-	return nil
+	return err
 }
 
 // Keep implements role.Driver.
@@ -121,7 +120,7 @@ func (d driver) Observe(e event.Record) error { return d.observe(e) }
 
 // Finish implements role.Driver.
 func (d driver) Finish() error {
-	d.finished++
+	d.finished |= 1 << d.member.Address().Index
 	for lane := range d.member.lanes {
 		if d.member.lanes[lane].Len() > 0 {
 			return fmt.Errorf("%v finishes with work in flight", d.member.Address())

@@ -167,7 +167,9 @@ func loneSync(in role.Input, step func(role.Input), _ *role.Outputs) {
 	case in.Kind == role.BucketReduced:
 		return
 	case in.Kind == role.WorkDone && in.Work.Kind == role.Backward:
+		step(in)
 		step(role.Input{Kind: role.BucketReduced, Work: in.Work})
+		return
 	}
 	step(in)
 }

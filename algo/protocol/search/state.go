@@ -19,14 +19,18 @@ type Setting struct {
 	Touches func(rank, step, shard int32) bool
 	// Faults is the largest number of faults in a history: messages lost, messages repeated, and roles that
 	// crash and come back at any later time. Roles that cannot restart come back by a redo log; what they had
-	// sent may be lost. NN workers do not crash.
+	// sent may be lost. NN workers crash if Config.RankRecovery lets them come back.
 	Faults int
+	// Crashes reports whether a role that can come back may crash; nil: always. With OnlyCrashes no other
+	// fault happens.
+	Crashes     func(msg.Address) bool
+	OnlyCrashes bool
 	// EarlyTimers lets timers fire while other actions are possible; each time counts as a fault. Otherwise
 	// timers fire only when no other action is possible.
 	EarlyTimers bool
 	// Eager performs an action that commutes with all others at once, instead of trying every order. It
-	// reaches fewer states, but the same reads. It requires Faults = 0: a fault may come between two actions
-	// that commute, and a duplicate commutes with no action.
+	// reaches fewer states, but the same reads. It requires that there are no faults, which may come between
+	// two actions that commute, or only crashes of ranks, with which most actions commute.
 	Eager bool
 	// DenseOrders makes Eager try the orders that reads of dense PSs depend on, instead of the orders that
 	// reads of embedding PSs depend on.
@@ -79,10 +83,10 @@ type State struct {
 	averaged uint64 // averaging rounds whose mean a rank has added
 	dropped  uint64 // batches whose gradients do not count
 	read     uint64 // set of global batches, by step
-	finished int32
-	draining bool  // the run is requested to end
-	decided  bool  // end is the answer to the request
-	end      int32 // the step before which the run ends
+	finished uint64 // set of ranks
+	draining bool   // the run is requested to end
+	decided  bool   // end is the answer to the request
+	end      int32  // the step before which the run ends
 	faults   int
 	// Seen has the reads of the last action only; it does not affect equality of states.
 	Seen Seen
@@ -99,7 +103,7 @@ func NewState(set *Setting) (*State, error) {
 		return nil, fmt.Errorf("search: %d ranks × %d steps, %d roles; want at most 64 batches and 64 roles",
 			cfg.Ranks, cfg.Steps, roleCount)
 	}
-	if set.Eager && set.Faults > 0 {
+	if set.Eager && set.Faults > 0 && !set.OnlyCrashes {
 		return nil, errors.New("search: Eager with Faults; want only one of them, as Eager omits orders " +
 			"that matter with faults")
 	}
@@ -146,6 +150,10 @@ func (s *State) observe(e event.Record) error {
 			return fmt.Errorf("rank %d trains on step %d a second time", e.Rank, e.Step)
 		}
 		s.trained |= s.batchBit(e.Rank, e.Step)
+	case event.RankReturned:
+		for step := range e.Step { // also a step that only other ranks have made
+			s.trained |= s.batchBit(e.Rank, step)
+		}
 	case event.LookupIssued:
 		s.issued |= s.batchBit(e.Rank, e.Step)
 	case event.BatchDone:
@@ -221,7 +229,7 @@ var (
 // checkEnd checks a state in which no action is possible.
 func (s *State) checkEnd() error {
 	c := &s.set.Config
-	if s.finished < c.Ranks {
+	if !s.allFinished() {
 		return errDeadlock
 	}
 	all := s.all()
@@ -256,6 +264,9 @@ func (s *State) checkEnd() error {
 	}
 	return nil
 }
+
+// allFinished reports whether every rank has finished.
+func (s *State) allFinished() bool { return bits.OnesCount64(s.finished) == int(s.set.Config.Ranks) }
 
 // all returns the set of the batches to train.
 func (s *State) all() (set uint64) {
@@ -332,13 +343,14 @@ func (s *State) fingerprint(buf []byte) ([16]byte, []byte) {
 			buf = append(buf, byte(p))
 		}
 	}
-	sets := []uint64{s.issued, s.done, s.trained, s.copied, s.averaged, s.dropped, s.read, s.away, s.armed}
+	sets := []uint64{s.issued, s.done, s.trained, s.copied, s.averaged, s.dropped, s.read, s.away, s.armed,
+		s.finished}
 	for _, known := range [][]uint64{s.applied, s.pushed, sets} {
 		for _, bits := range known {
 			buf = binary.LittleEndian.AppendUint64(buf, bits)
 		}
 	}
-	buf = append(buf, byte(s.finished), byte(s.faults), byte(s.end))
+	buf = append(buf, byte(s.faults), byte(s.end))
 	if s.draining {
 		buf = append(buf, 1)
 	}

@@ -1,0 +1,121 @@
+package role
+
+import (
+	"errors"
+	"fmt"
+
+	"tandem/algo/protocol/event"
+	"tandem/algo/protocol/msg"
+	"tandem/algo/unit"
+)
+
+// With Config.RankRecovery a rank survives the death of its process, because nothing of it is in one place
+// only:
+//
+//   - The parameters, with the optimizer's state and hot rows, are equal on all ranks. The driver gives the
+//     rank that is back those of another, as they are before step Next: the first step whose gradients are
+//     not all reduced.
+//   - The embedding gradients of earlier steps are at the EWs: a rank feeds its last bucket of a step only
+//     when the EW has the embedding gradients of its batch (GradientsKept).
+//   - The samples of later steps are at the data loader, which holds them until the rank has finished them.
+//   - The pooled embeddings of step Next, which the rank had begun to train, are at the EW. It holds them
+//     until the rank has finished the step. From equal samples, parameters and embeddings the rank computes
+//     the bits that it had computed before. So it does not matter which of its buckets are reduced already,
+//     or whether the EW has applied its embedding gradients.
+//
+// If an EW loses its part of this while the rank is away, it is lost. The EW says so (BatchLost), and the run
+// ends.
+
+// ErrBatchLost is wrapped by the error of a run in which a rank and an EW have lost the same batch.
+var ErrBatchLost = errors.New("the embedding worker of the batch was lost as well; begin again with the " +
+	"newest checkpoint")
+
+// comeBack begins with step next after a crash. At most Prefetch batches of a rank are outstanding, so all
+// steps before the last Prefetch ones are finished. EWs know which of these are.
+func (w *NNWorker) comeBack(now unit.Tick, next int32, out *Outputs) {
+	*w = *NewNNWorker(w.cfg, w.rank)
+	out.record(w.event(now, event.RankReturned, next))
+	w.nextIssue, w.nextTrain = next, next
+	w.done.floor = max(0, next-w.cfg.Prefetch)
+	for step := w.done.floor; step < next; step++ {
+		w.batches = append(w.batches, trainingBatch{step: step, issued: true, pooled: true, sent: true,
+			kept: true, elsewhere: true})
+		w.outstanding++
+	}
+	for i := range w.batches {
+		w.askKept(&w.batches[i], out)
+	}
+	w.asking = true
+	w.askSamples(out)
+}
+
+// askKept asks the EW whether it has the gradients of a batch of an earlier incarnation.
+func (w *NNWorker) askKept(b *trainingBatch, out *Outputs) {
+	w.send(out, msg.AskKept, w.cfg.workerOf(w.rank, b.step), b.step, nil, 0)
+}
+
+// askSamples asks the data loader for all samples that the rank has not trained.
+func (w *NNWorker) askSamples(out *Outputs) {
+	w.send(out, msg.AskSamples, loader, w.nextTrain, nil, 0)
+}
+
+// mayFeed reports whether a bucket of batch b may be reduced.
+func (w *NNWorker) mayFeed(b *trainingBatch, bucket int32) bool {
+	return !w.cfg.RankRecovery || int(bucket) < len(w.cfg.Buckets)-1 || b.kept
+}
+
+// receiveBatchLost ends the run, unless the message answers a late duplicate.
+func (w *NNWorker) receiveBatchLost(m msg.Message, out *Outputs) {
+	if b := w.find(m.Step); b != nil && (b.elsewhere || b.issued && !b.pooled) {
+		out.halt(fmt.Errorf("%v, step %d: %w", w.Address(), m.Step, ErrBatchLost))
+	}
+}
+
+// redeal sends a rank that is back all samples of step next and later ones that were dealt to it, and the end
+// of the run if it is decided.
+func (l *DataLoader) redeal(rank, next int32, out *Outputs) {
+	if l.unknown != nil {
+		return // the loader is back too, and deals again from the progress of the ranks; the rank asks again
+	}
+	l.reply(msg.SamplesAsked, rank, next, out)
+	for i := range l.batches {
+		if b := &l.batches[i]; b.step >= next && b.step < l.undealt[rank] && !b.done[rank] {
+			b.acked[rank] = false
+			l.sendSamples(b, rank, out)
+		}
+	}
+	if l.drain.round >= tellRanks {
+		l.reply(msg.SetEnd, rank, l.drain.end, out)
+	}
+}
+
+func (l *DataLoader) reply(k msg.Kind, rank, step int32, out *Outputs) {
+	out.send(msg.Message{Kind: k, From: loader, To: nnWorker(rank), Rank: rank, Step: step,
+		Bytes: msg.HeaderBytes}, Handle{})
+}
+
+// receiveAskKept answers a rank that is back.
+func (e *EmbeddingWorker) receiveAskKept(m msg.Message, out *Outputs) {
+	b := e.find(m.Rank, m.Step)
+	if b == nil || b.merge == absent {
+		e.sendAnswer(out, msg.BatchLost, m.Rank, m.Step, nil, 0)
+		return
+	}
+	if b.merge == finished {
+		e.resendUnanswered(b, msg.Put, out)
+	}
+	e.sendAnswer(out, msg.GradientsKept, m.Rank, m.Step, nil, 0)
+}
+
+// repeatEmbeddings answers a request for the embeddings of a batch whose gradients are here: from a rank that
+// is back, or a late duplicate.
+func (e *EmbeddingWorker) repeatEmbeddings(rank, step int32, out *Outputs) {
+	b := e.find(rank, step)
+	switch {
+	case !e.cfg.RankRecovery:
+	case b == nil || b.pool == absent:
+		e.sendAnswer(out, msg.BatchLost, rank, step, nil, 0)
+	case b.pool == finished:
+		e.sendAnswer(out, msg.Embeddings, rank, step, b, b.poolBytes)
+	}
+}
