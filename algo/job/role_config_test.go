@@ -61,8 +61,8 @@ func TestFaultsSection(t *testing.T) {
 		"faults: {loss: 0.1}":              `faults: unknown key "loss"`,
 		"faults: {drop: 2}":                "faults.drop = 2",
 		"faults: {crashes: [{role: gpu}]}": "faults.crashes[0].role: unknown role",
-		"faults: {crashes: [{role: nn-worker, step: 1}]}": "faults.crashes[0].role = nn-worker cannot come " +
-			"back by itself",
+		"faults: {crashes: [{role: nn-worker, step: 1}]}\nroles: {ranks: 1}": "faults.crashes[0].role = " +
+			"nn-worker: no other rank has its parameters",
 		"wire: {retry: 2h}": "wire.retry = 2h",
 		"faults: {crashes: [{role: coordinator}]}": "faults.crashes[0].role = coordinator: the " +
 			"mode has no such role",

@@ -44,7 +44,6 @@ type Meter struct {
 	ranks       int32
 	ledger      ledger
 	outstanding int
-	issued      []int32       // by rank: the first step whose lookup is not issued
 	unfinished  [][]int32     // by rank: its outstanding steps
 	open        [][]openCount // by rank whose missed steps are counted
 	closed      Staleness
@@ -70,10 +69,10 @@ func NewMeter(ranks, pss int) *Meter {
 		panic(fmt.Sprintf("pace: meter for %d ranks and %d embedding PSs; want at least 1", ranks, pss))
 	}
 	return &Meter{
-		ranks:  int32(ranks),
-		ledger: newLedger(int32(ranks), int32(pss)),
-		issued: make([]int32, ranks), unfinished: make([][]int32, ranks),
-		open: make([][]openCount, ranks), versions: map[int32]int{}, pulled: map[pullKey]int{},
+		ranks:      int32(ranks),
+		ledger:     newLedger(int32(ranks), int32(pss)),
+		unfinished: make([][]int32, ranks),
+		open:       make([][]openCount, ranks), versions: map[int32]int{}, pulled: map[pullKey]int{},
 	}
 }
 
@@ -111,14 +110,12 @@ func (m *Meter) Observe(r event.Record) {
 	}
 }
 
-// issue counts a batch as outstanding, unless it was before: a rank that is back issues lookups again.
+// issue counts a batch as outstanding, unless it is: a rank that is back issues lookups again.
 func (m *Meter) issue(rank, step int32) {
-	if step < m.issued[rank] {
-		return
+	if !slices.Contains(m.unfinished[rank], step) {
+		m.unfinished[rank] = append(m.unfinished[rank], step)
+		m.outstanding++
 	}
-	m.issued[rank] = step + 1
-	m.unfinished[rank] = append(m.unfinished[rank], step)
-	m.outstanding++
 }
 
 // finish ends an outstanding batch.

@@ -42,6 +42,22 @@ func (s story) want(t *testing.T, reads, own, cross, inflight int) {
 	}
 }
 
+// A rank that is back issues lookups again and finishes batches again: each counts once.
+func TestMeterCountsABatchOfARankThatIsBackOnce(t *testing.T) {
+	s := story{pace.NewMeter(1, 1)}
+	for _, step := range []int32{0, 1, 0, 1} {
+		s.issue(0, step)
+	}
+	s.route(0, 0, 1)
+	s.route(0, 1, 1)
+	s.read(0, 0, 0)
+	s.want(t, 1, 0, 0, 1) // in flight: step 1
+	s.done(0, 0)
+	s.done(0, 0)
+	s.read(0, 0, 1)
+	s.want(t, 2, 1, 0, 1) // own: step 0, whose put is missing; in flight: none
+}
+
 // Two ranks, two PSs. Each comment gives the values that a read adds to the sums before it.
 func TestMeterByHand(t *testing.T) {
 	s := story{pace.NewMeter(2, 2)}

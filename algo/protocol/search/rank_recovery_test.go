@@ -69,7 +69,7 @@ func TestARankThatCrashesLosesNothingOnRandomWalks(t *testing.T) {
 		set := Setting{Config: role.Config{
 			Ranks: count("ranks", 2, 4), EmbeddingWorkers: count("EWs", 1, 3),
 			EmbeddingPSs: count("PSs", 1, 3),
-			Steps: count("steps", 1, 10), Rule: rule, Prefetch: count("prefetch", 1, 6),
+			Steps:        count("steps", 1, 10), Rule: rule, Prefetch: count("prefetch", 1, 6),
 			EdgeWindow: count("window", 1, 3), Buckets: make([]unit.Bytes, count("buckets", 1, 3)),
 			RankRecovery: true, Retry: unit.Second,
 		}, Faults: int(count("faults", 1, 6)), EarlyTimers: true}
