@@ -27,6 +27,9 @@ type Frozen struct {
 	used   int               // slots that have been used
 	copied int               // rows, so far
 	wait   func(room func()) // calls room, which returns when there is room
+
+	number int      // of the freeze among those that note rows; 0: it does not
+	noted  []uint32 // what the freeze before has noted: see changes.go
 }
 
 // lockedRows is the number of rows that are read under one lock: a change waits no longer than a lookup does.
@@ -104,15 +107,23 @@ func (f *Frozen) copyLocked(lo, hi int, c *Columns) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for i := lo; i < hi; i++ {
-		place := f.table.place(f.next)
-		if slot := f.slots[f.next]; slot > 0 {
-			place = f.slot(slot - 1)
-			f.unused = append(f.unused, slot-1)
-		}
+		place := f.pass()
+		f.note(f.next-1, place)
 		f.table.copyRow(place, i, c)
-		f.next++
 	}
 	f.room.Broadcast()
+}
+
+// pass returns where the next row is as it was frozen, and passes it. The place may be reused as soon as the
+// caller, which holds mu, releases it.
+func (f *Frozen) pass() unsafe.Pointer {
+	place := f.table.place(f.next)
+	if slot := f.slots[f.next]; slot > 0 {
+		place = f.slot(slot - 1)
+		f.unused = append(f.unused, slot-1)
+	}
+	f.next++
+	return place
 }
 
 // slot returns where a slot of the buffer begins.
@@ -120,11 +131,15 @@ func (f *Frozen) slot(i uint32) unsafe.Pointer {
 	return unsafe.Pointer(&f.buffer[int(i)*f.table.rowBytes])
 }
 
-// Release gives up the rows that have not been read. It may be called after any CopyRows.
+// Release gives up the rows that have not been read, and the memory of the others. It may be called after any
+// CopyRows or CopyChanged.
 func (f *Frozen) Release() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.next = f.rows
+	if f.next < f.rows {
+		f.next, f.number = f.rows, 0
+	}
+	f.buffer, f.slots, f.unused, f.noted = nil, nil, nil, nil
 	f.room.Broadcast()
 }
 

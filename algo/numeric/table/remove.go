@@ -43,6 +43,7 @@ func (t *Table) remove(row int) {
 		g, at := t.index.locate(hash, last)
 		t.index.at(g)[at] = hash&tagMask | uint64(row+1)
 		copy(t.bytesOf(row, 0, t.rowBytes), t.bytesOf(last, 0, t.rowBytes))
+		t.replace(row)
 	}
 	*t.header(last) = [headerWords]uint32{}
 	t.rows--

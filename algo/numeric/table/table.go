@@ -112,6 +112,8 @@ type Table struct {
 	many      manyOptimizer
 	work      []*chunk // of the goroutines that change rows, at least one
 	frozen    *Frozen  // nil unless rows are frozen that may not have been read
+	notes     int      // freezes that have noted rows
+	noted     []uint32 // by row, what the latest of them has noted: see changes.go
 }
 
 // slabBytes is about the size of a slab: large enough that a table of millions
@@ -213,6 +215,7 @@ func (t *Table) claim(sign, hash uint64) (int, error) {
 	default:
 		return 0, fmt.Errorf("%w, none for sign %#x", err, sign)
 	}
+	t.replace(row)
 	setHeader(t.header(row), sign)
 	t.index.insert(hash, row)
 	return row, nil
@@ -279,7 +282,7 @@ func (t *Table) initialize(row int, sign uint64) {
 // the optimizer. Its rows, present and future, live on the heap.
 func (t *Table) Clone() *Table {
 	clone := *t
-	clone.arena, clone.work, clone.frozen = Heap{}, []*chunk{{}}, nil
+	clone.arena, clone.work, clone.frozen, clone.noted = Heap{}, []*chunk{{}}, nil, nil
 	clone.index = t.index.clone()
 	clone.slabs = slices.Clone(t.slabs)
 	size := t.rowBytes << t.slabShift
