@@ -33,6 +33,8 @@ func (f *flags) savedFlag(fs *pflag.FlagSet) {
 	fs.TextVar(&f.every, "checkpoint-every", train.Saving{}, "save the model to --checkpoints during "+
 		"training, at this `INTERVAL`, as \"500 steps\" or 10m, or auto, which weighs what a checkpoint "+
 		"costs against how often processes die")
+	fs.IntVar(&f.full, "checkpoint-full-every", train.DefaultFullEvery, "with --checkpoint-every, write all "+
+		"rows to one checkpoint in this many, and to the others the rows that have changed since; 1: to all")
 	fs.IntVar(&f.restarts, "restarts", train.DefaultRestartsMax, "with --checkpoint-every, begin again this "+
 		"often with one checkpoint when a process is lost that cannot come back by itself; 0: end")
 	fs.BoolVar(&f.fewer, "fewer", true, "with --checkpoint-every, go on without a process that does not "+
@@ -93,6 +95,7 @@ func (p *program) keepCheckpoints(o *train.Options, j job.Job, f flags, data *da
 		}}, nil
 	}
 	f.every.Use(o)
+	o.FullEvery = f.full
 	if f.every.Any() {
 		o.RestartsMax, o.SetAside = f.restarts, checkpoint.SetAside
 		o.Lost = func(r train.Recovery) { fmt.Fprintf(p.stderr, "node: %v\n", r) }

@@ -65,6 +65,7 @@ type flags struct {
 	metrics    string
 	saved      string       // folder of checkpoints
 	every      train.Saving // when checkpoints are written
+	full       int          // the number of checkpoints of which one has all rows
 }
 
 // defaultHost is where the host listens by default.

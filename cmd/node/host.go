@@ -65,6 +65,10 @@ func (p *program) hostCommand() *cobra.Command {
 			if f.standby && f.saved == "" {
 				return cli.UsageError("add --checkpoints FOLDER", "--standby: no folder to take over")
 			}
+			if f.full < 1 {
+				return cli.UsageError("1 writes all rows to every checkpoint",
+					"--checkpoint-full-every: %d; want at least 1", f.full)
+			}
 			if f.restarts < 0 {
 				return cli.UsageError("see --help", "--restarts: %d; want at least 0", f.restarts)
 			}

@@ -30,6 +30,7 @@ const checkpointFolder = "checkpoints"
 type checkpoints struct {
 	every    train.Saving
 	keep     int
+	full     int // the number of checkpoints of which one has all rows
 	resume   string
 	begin    *checkpoint.Checkpoint // the one to resume; nil: none
 	earlier  []evaluation.Point     // of the one to resume
@@ -51,6 +52,20 @@ func (i initial) Restore(state exec.State) (notes []string, err error) {
 	return nil, i.Initialize(state)
 }
 
+// continued is a model whose training continues in this process, and is saved as it goes on.
+type continued struct {
+	*checkpoint.Checkpoint
+	saver *checkpoint.Saver
+}
+
+// Restore implements train.Restorer.
+func (c continued) Restore(state exec.State) (notes []string, err error) {
+	if notes, err = c.Checkpoint.Restore(state); err == nil {
+		c.saver.Chain.Begin(c.Checkpoint, state)
+	}
+	return notes, err
+}
+
 // checkpointFlags declares the flags of checkpoints.
 func (f *flags) checkpointFlags(fs *pflag.FlagSet) {
 	f.checkpoints = new(checkpoints)
@@ -59,6 +74,9 @@ func (f *flags) checkpointFlags(fs *pflag.FlagSet) {
 		"how often processes die (default: never)")
 	fs.IntVar(&f.checkpoints.keep, "keep-checkpoints", 3,
 		"with --checkpoint-every, keep this many checkpoints of every mode")
+	fs.IntVar(&f.checkpoints.full, "checkpoint-full-every", train.DefaultFullEvery, "with "+
+		"--checkpoint-every, write all rows to one checkpoint in this many, and to the others the rows that "+
+		"have changed since; 1: to all")
 	fs.TextVar(&f.checkpoints.behind.size, "checkpoint-buffer", unit.Bytes(1<<30),
 		"training goes on while a checkpoint is written, and waits where more than this `SIZE` of rows, of "+
 			"each process, changes meanwhile")
@@ -72,9 +90,9 @@ func (f *flags) checkpointFlags(fs *pflag.FlagSet) {
 }
 
 // besideResume are the flags that do not change the job of a training that is resumed.
-var besideResume = []string{"resume", "checkpoint-every", "keep-checkpoints", "checkpoint-buffer", "out",
-	"json", "without", "cpu-profile", "metrics-address", "file", "processes", "hang-limit", "return-limit",
-	"deaths", "restarts", "fewer", "redo-log"}
+var besideResume = []string{"resume", "checkpoint-every", "keep-checkpoints", "checkpoint-full-every",
+	"checkpoint-buffer", "out", "json", "without", "cpu-profile", "metrics-address", "file", "processes",
+	"hang-limit", "return-limit", "deaths", "restarts", "fewer", "redo-log"}
 
 // resumed opens the checkpoint to resume, and returns its job.
 func (f *flags) resumed(given *pflag.FlagSet) (j job.Job, err error) {
@@ -219,6 +237,12 @@ func (f *flags) checkCheckpoints(j *job.Job, given *pflag.FlagSet) error {
 	case given.Changed("keep-checkpoints") && !c.every.Any():
 		return cli.UsageError("add --checkpoint-every, as --checkpoint-every 30s",
 			"--keep-checkpoints: only a checkpoint of an interruption is written")
+	case c.full < 1:
+		return cli.UsageError("1 writes all rows to every checkpoint", "--checkpoint-full-every: %d; want "+
+			"at least 1", c.full)
+	case given.Changed("checkpoint-full-every") && !c.every.Any():
+		return cli.UsageError("add --checkpoint-every, as --checkpoint-every 30s",
+			"--checkpoint-full-every: there are no checkpoints")
 	case c.initFrom != "" && (f.processes || f.record || len(f.delays) > 0):
 		return cli.UsageError("only a training in one process that is not recorded begins with a model",
 			"--init-from cannot be combined with --processes, --record or --delay")
@@ -255,7 +279,7 @@ func (p *program) useCheckpoints(r *report, o *train.Options, results, mode stri
 		if err != nil {
 			return err
 		}
-		o.Begin = train.Begin{Step: c.begin.Step, Model: c.begin, Folder: where}
+		o.Begin = train.Begin{Step: c.begin.Step, Model: continued{c.begin, &c.behind.Saver}, Folder: where}
 		r.ResumedAt = c.begin.Step
 		results := filepath.Dir(filepath.Dir(filepath.Dir(where)))
 		if c.earlier, err = readCurve(filepath.Join(results, curveName), mode, j.Training.Seed,
@@ -267,6 +291,7 @@ func (p *program) useCheckpoints(r *report, o *train.Options, results, mode stri
 		return nil
 	}
 	c.every.Use(o)
+	o.FullEvery, c.behind.Chain.FullEvery = c.full, c.full
 	o.Drain = p.interrupt.Begin()
 	if f.processes && c.every.Any() {
 		p.recovers(o, f.restarts)

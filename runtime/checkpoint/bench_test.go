@@ -44,12 +44,12 @@ func BenchmarkWriteRows(b *testing.B) {
 	t := filled(b)
 	folder := b.TempDir()
 	for b.Loop() {
-		p, err := writeRows(disk{}, folder, 0, 1, t)
+		p, err := new(Chain).write(disk{}, folder, 0, 1, t.Freeze(nil, nil))
 		if err != nil {
 			b.Fatal(err)
 		}
-		b.SetBytes(p.File.Bytes)
-		if err := os.Remove(filepath.Join(folder, p.File.Name)); err != nil {
+		b.SetBytes(p.Written)
+		if err := os.Remove(filepath.Join(folder, p.Files[0].Name)); err != nil {
 			b.Fatal(err)
 		}
 	}

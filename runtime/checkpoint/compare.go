@@ -20,11 +20,11 @@ type Row struct {
 }
 
 // Batches returns the rows of all owners, some thousands at a time, in the order of their creation, with the
-// number of their owner: an embedding PS or, after the last, the ranks. The columns alias the files.
+// number of their owner: an embedding PS or, after the last, the ranks. The columns hold until the next ones.
 func (c *Checkpoint) Batches() iter.Seq2[int, *table.Columns] {
 	return func(yield func(int, *table.Columns) bool) {
 		for owner, f := range c.files {
-			for _, b := range f.batches {
+			for b := range f.batches() {
 				if !yield(owner, b) {
 					return
 				}
@@ -39,7 +39,8 @@ func (r *RowReader) Row(sign uint64) (row Row, ok bool) {
 	if at < 0 {
 		return row, false
 	}
-	return rowOf(f.batches[at/f.most], at%f.most), true
+	b, i := f.locate(at)
+	return rowOf(b, i), true
 }
 
 // rowOf returns a row of a batch.

@@ -57,6 +57,13 @@ func (f *fragile) Rename(from, to string) error {
 	return f.disk.Rename(from, to)
 }
 
+func (f *fragile) Link(old, name string) error {
+	if err := f.operate("link %s", filepath.Base(name)); err != nil {
+		return err
+	}
+	return f.disk.Link(old, name)
+}
+
 func (f *fragile) SyncFolder(name string) error {
 	if err := f.operate("sync folder"); err != nil {
 		return err
@@ -101,6 +108,7 @@ func (f *fragileFile) Sync() error {
 const (
 	folderVariable = "TANDEM_TEST_CHECKPOINTS"
 	dieVariable    = "TANDEM_TEST_DIE_AT"
+	wayVariable    = "TANDEM_TEST_WAY"
 	limitVariable  = "TANDEM_TEST_FILE_LIMIT"
 )
 
@@ -128,7 +136,7 @@ func TestChild(t *testing.T) {
 		_ = syscall.Kill(os.Getpid(), syscall.SIGKILL) // does not return
 		select {}
 	}}
-	if err := errors.Join(save(fs, StepFolder(folder, 200), m, q), prune(fs, folder, 1)); err != nil {
+	if err := errors.Join(ways[os.Getenv(wayVariable)](t, fs, folder), prune(fs, folder, 1)); err != nil {
 		t.Fatal(err)
 	}
 	fmt.Println("child: done")
@@ -173,19 +181,32 @@ func newest(t *testing.T, folder string) int {
 }
 
 // A process that is killed at any operation leaves either the checkpoint before or the new one, never a part
-// of one, and the next process cleans up and saves.
+// of one, and the next process cleans up and saves; so too if the new one has only the changes.
 func TestKilledAtAnyOperation(t *testing.T) {
+	operations := map[string][]string{
+		"all rows": {"write rows-00000-of-00001.arrow", "sync rows-00000-of-00001.arrow",
+			"write rows-hot.arrow", "sync rows-hot.arrow",
+			"write dense.safetensors", "sync dense.safetensors", "write manifest.json", "sync manifest.json",
+			"sync folder", "rename", "remove manifest.json", "remove 100"},
+		"changes": {"link rows-00000-of-00001.arrow", "write rows-00000-of-00001-changes-1.arrow",
+			"sync rows-00000-of-00001-changes-1.arrow", "link rows-hot.arrow",
+			"write rows-hot-changes-1.arrow", "sync rows-hot-changes-1.arrow", "rename", "remove 100"},
+	}
+	for way, wants := range operations {
+		t.Run(way, func(t *testing.T) { killAtAnyOperation(t, way, wants) })
+	}
+}
+
+// killAtAnyOperation is TestKilledAtAnyOperation for one way to save, which has some operations.
+func killAtAnyOperation(t *testing.T, way string, wants []string) {
 	q, m := small(t)
 	counted := &fragile{at: -1}
 	plain := checkpoints(t)
-	if err := errors.Join(save(counted, StepFolder(plain, 200), m, q), prune(counted, plain, 1)); err != nil {
+	if err := errors.Join(ways[way](t, counted, plain), prune(counted, plain, 1)); err != nil {
 		t.Fatal(err)
 	}
 	renamed := slices.Index(counted.log, "rename")
-	for _, want := range []string{"write rows-00000-of-00001.arrow", "sync rows-00000-of-00001.arrow",
-		"write rows-hot.arrow", "sync rows-hot.arrow",
-		"write dense.safetensors", "sync dense.safetensors", "write manifest.json", "sync manifest.json",
-		"sync folder", "rename", "remove manifest.json", "remove 100"} {
+	for _, want := range wants {
 		if !slices.Contains(counted.log, want) {
 			t.Fatalf("no operation %q in %q", want, counted.log)
 		}
@@ -197,8 +218,8 @@ func TestKilledAtAnyOperation(t *testing.T) {
 	}
 	for at, operation := range counted.log {
 		folder := checkpoints(t)
-		if out, err := child(folder, fmt.Sprintf("%s=%d", dieVariable, at)); err == nil ||
-			err.Error() != "signal: killed" {
+		out, err := child(folder, fmt.Sprintf("%s=%d", dieVariable, at), wayVariable+"="+way)
+		if err == nil || err.Error() != "signal: killed" {
 			t.Fatalf("operation %d, %s: the child ended with %v:\n%s", at, operation, err, out)
 		}
 		want := 100
@@ -223,22 +244,31 @@ func TestKilledAtAnyOperation(t *testing.T) {
 	}
 }
 
-// An operation that fails, as on a full disk, leaves no part of a checkpoint, and the error says why.
+// An operation that fails, as on a full disk, leaves no part of a checkpoint, and the error says why. Where
+// only a further name of a file cannot be made, as on file systems without such names, all rows are written.
 func TestFullDisk(t *testing.T) {
-	q, m := small(t)
-	counted := &fragile{at: -1}
-	if err := save(counted, StepFolder(checkpoints(t), 200), m, q); err != nil {
-		t.Fatal(err)
-	}
-	folder := checkpoints(t)
-	for at, operation := range counted.log[:slices.Index(counted.log, "rename")+1] {
-		full := &fragile{at: at, fail: func() error { return syscall.ENOSPC }}
-		err := save(full, StepFolder(folder, 200), m, q)
-		if !errors.Is(err, syscall.ENOSPC) || !strings.Contains(err.Error(), StepFolder(folder, 200)) {
-			t.Errorf("%s: error %v", operation, err)
+	for way, save := range ways {
+		counted := &fragile{at: -1}
+		if err := save(t, counted, checkpoints(t)); err != nil {
+			t.Fatal(err)
 		}
-		if left, _ := os.ReadDir(folder); len(left) != 1 || newest(t, folder) != 100 {
-			t.Errorf("%s: the folder has %v", operation, left)
+		for at, operation := range counted.log[:slices.Index(counted.log, "rename")+1] {
+			folder := checkpoints(t)
+			full := &fragile{at: at, fail: func() error { return syscall.ENOSPC }}
+			err := save(t, full, folder)
+			if linked, ok := strings.CutPrefix(operation, "link "); ok {
+				if err != nil || newest(t, folder) != 200 ||
+					!slices.Contains(full.log, "write "+linked) {
+					t.Errorf("%s: error %v, and %q", operation, err, full.log)
+				}
+				continue
+			}
+			if !errors.Is(err, syscall.ENOSPC) || !strings.Contains(err.Error(), StepFolder(folder, 200)) {
+				t.Errorf("%s, %s: error %v", way, operation, err)
+			}
+			if left, _ := os.ReadDir(folder); len(left) != 1 || newest(t, folder) != 100 {
+				t.Errorf("%s, %s: the folder has %v", way, operation, left)
+			}
 		}
 	}
 }
@@ -367,7 +397,7 @@ func TestNewestIntactCheckpointIsOpened(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	next := bytes.Replace(good, []byte(`"version": 2`), []byte(`"version": 3`), 1)
+	next := bytes.Replace(good, []byte(`"version": 2`), []byte(`"version": 4`), 1)
 	if err := os.WriteFile(other, next, 0o600); err != nil {
 		t.Fatal(err)
 	}

@@ -18,6 +18,8 @@ type fileSystem interface {
 	Mkdir(name string) error
 	Create(name string) (file, error)
 	Rename(from, to string) error
+	// Link gives a file a second name, in another folder.
+	Link(file, name string) error
 	RemoveAll(name string) error
 	// SyncFolder writes the names in a folder through to the disk.
 	SyncFolder(name string) error
@@ -36,6 +38,7 @@ type disk struct{}
 
 func (disk) Mkdir(name string) error      { return os.Mkdir(name, 0o777) }
 func (disk) Rename(from, to string) error { return os.Rename(from, to) }
+func (disk) Link(file, name string) error { return os.Link(file, name) }
 func (disk) RemoveAll(name string) error  { return os.RemoveAll(name) }
 
 func (disk) Create(name string) (file, error) {

@@ -56,7 +56,7 @@ func TestDocumentation(t *testing.T) {
 		t.Errorf("the page lists the fields %q, want %q", got, want)
 	}
 	var columns []string
-	for _, f := range rowFields(1, table.FP32, 1) {
+	for _, f := range rowFields(1, table.FP32, 1, true) {
 		columns = append(columns, f.Name)
 	}
 	if got := names("Rows"); !slices.Equal(got, columns) {

@@ -22,17 +22,8 @@ type rowsPart struct {
 	Precision   string
 	StateValues int
 	Server      Server
-	File        File
-}
-
-// writeRows writes the rows of an owner, beside a number of embedding PSs, to a folder.
-func writeRows(fs fileSystem, folder string, owner, servers int, t rowSource) (rowsPart, error) {
-	p := rowsPart{Owner: owner, Dim: t.Dim(), Precision: t.Precision().String(),
-		StateValues: t.StateBytes() / 4, Server: serverOf(t.Len(), t.Counters())}
-	var err error
-	p.File, err = writeFile(fs, folder, RowsFile(owner, servers),
-		func(out io.Writer) error { return encodeRows(out, t) })
-	return p, err
+	Files       []File // RowsFile, and those of changes
+	Written     int64  // bytes; of the other files there are further names
 }
 
 // exportKey is the metadata entry of an export with its description.
@@ -56,8 +47,9 @@ type Exporting struct {
 // folder of a Writer: the rows of each of its embedding PSs, the hot rows if it has rank 0, and all else to a
 // file with a name, which Writer.Collect reads. Rows that change before they are written are first copied to
 // the buffer: see Saver. The state must not be in use by a training while BeginExport runs, and may be
-// afterwards. Its tables must live until the export is done.
-func BeginExport(folder, name string, state exec.State, buffer []byte) (*Exporting, error) {
+// afterwards. Its tables must live until the export is done. The chain, which the process uses for all
+// exports of the state, decides whether rows are written that have not changed.
+func BeginExport(folder, name string, state exec.State, buffer []byte, chain *Chain) (*Exporting, error) {
 	parts, err := state.ExportDense()
 	if err != nil {
 		return nil, fmt.Errorf("checkpoint: %w", err)
@@ -72,14 +64,14 @@ func BeginExport(folder, name string, state exec.State, buffer []byte) (*Exporti
 	}
 	var frozen []*table.Frozen
 	for i, share := range shares(buffer, tables) {
-		frozen = append(frozen, tables[i].Freeze(share, nil))
+		frozen = append(frozen, chain.freeze(tables[i], share, nil))
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	e := &Exporting{folder: folder, stop: stop, done: make(chan struct{})}
 	go func() {
 		defer close(e.done)
 		defer stop()
-		if e.err = writeExport(stoppable{ctx: ctx}, folder, name, plan.Servers(), owners, frozen,
+		if e.err = writeExport(stoppable{ctx: ctx}, chain, folder, name, plan.Servers(), owners, frozen,
 			parts); e.err != nil {
 			e.err = fmt.Errorf("checkpoint: %w", e.err)
 		}
@@ -132,14 +124,14 @@ func (f stoppableFile) Write(p []byte) (int, error) {
 }
 
 // writeExport writes the rows of owners, which it releases, and the parts of the dense network.
-func writeExport(fs fileSystem, folder, name string, servers int, owners []int, frozen []*table.Frozen,
-	parts []dense.Part) error {
+func writeExport(fs fileSystem, chain *Chain, folder, name string, servers int, owners []int,
+	frozen []*table.Frozen, parts []dense.Part) error {
 	for _, f := range frozen {
 		defer f.Release()
 	}
 	var described export
 	for i, f := range frozen {
-		part, err := writeRows(fs, folder, owners[i], servers, f)
+		part, err := chain.write(fs, folder, owners[i], servers, f)
 		if err != nil {
 			return err
 		}
@@ -177,7 +169,7 @@ func (w *Writer) Collect(name string) error {
 	}
 	for _, p := range described.Rows {
 		if _, twice := w.rows[p.Owner]; twice {
-			return fmt.Errorf("%s: %s comes twice", name, p.File.Name)
+			return fmt.Errorf("%s: %s comes twice", name, p.Files[0].Name)
 		}
 		w.rows[p.Owner] = p
 	}

@@ -203,7 +203,7 @@ func changeRows(t *table.Table) {
 func exportAll(w *checkpoint.Writer, states []exec.State) error {
 	for i, s := range states {
 		name := fmt.Sprintf("process-%d", i)
-		part, err := checkpoint.BeginExport(w.Folder(), name, s, nil)
+		part, err := checkpoint.BeginExport(w.Folder(), name, s, nil, new(checkpoint.Chain))
 		if err != nil {
 			return err
 		}

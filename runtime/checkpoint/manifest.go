@@ -34,11 +34,20 @@ func RowsFile(owner, servers int) string {
 	return fmt.Sprintf("rows-%05d-of-%05d.arrow", owner, servers)
 }
 
+// changesFile returns the name of a file of rows or, from number 1 on, of the changes of a later checkpoint.
+func changesFile(rows string, number int) string {
+	if number == 0 {
+		return rows
+	}
+	return fmt.Sprintf("%s-changes-%d.arrow", strings.TrimSuffix(rows, ".arrow"), number)
+}
+
 // The versions of the format. A program refuses versions that it does not know, and does not read a part of
 // a model.
 const (
 	Version        = 1
 	VersionHotRows = 2 // of models with hot rows
+	VersionChanges = 3 // of models with files of changes, which may have hot rows, too
 )
 
 // formatName is the value of Manifest.Format.
@@ -123,8 +132,25 @@ func (r *Rows) ByOwner() []Server {
 	return append(slices.Clip(r.Servers), *r.Hot)
 }
 
-// fileName returns the name of the file with the rows of an owner.
-func (r *Rows) fileName(owner int) string { return RowsFile(owner, len(r.Servers)) }
+// fileNames returns the names of the files with the rows of an owner.
+func (r *Rows) fileNames(owner int) (names []string) {
+	rows := RowsFile(owner, len(r.Servers))
+	for i := range 1 + r.ByOwner()[owner].Changes {
+		names = append(names, changesFile(rows, i))
+	}
+	return names
+}
+
+// version returns the version of the format of a model with these rows.
+func (r *Rows) version() int {
+	switch {
+	case slices.ContainsFunc(r.ByOwner(), func(s Server) bool { return s.Changes > 0 }):
+		return VersionChanges
+	case r.Hot != nil:
+		return VersionHotRows
+	}
+	return Version
+}
 
 // Server describes the rows of one owner, with what its table remembers besides rows.
 type Server struct {
@@ -136,6 +162,8 @@ type Server struct {
 	Refused   int `json:"refused"`
 	Lost      int `json:"lost"` // their rows were evicted
 	NonFinite int `json:"non_finite"`
+	// Changes is the number of files with rows that have changed since RowsFile was written.
+	Changes int `json:"changes,omitempty"`
 }
 
 // counters returns what the table remembers besides rows.
@@ -146,7 +174,7 @@ func (s Server) counters() table.Counters {
 
 func serverOf(rows int, c table.Counters) Server {
 	o := c.Outcomes
-	return Server{rows, c.Hand, c.Evicted, o.Applied, o.Missing, o.Refused, o.Evicted, o.NonFinite}
+	return Server{rows, c.Hand, c.Evicted, o.Applied, o.Missing, o.Refused, o.Evicted, o.NonFinite, 0}
 }
 
 // File is a file of the folder.
@@ -299,9 +327,9 @@ func decodeManifest(text []byte) (*Manifest, error) {
 	if head.Format != formatName {
 		return nil, fmt.Errorf("the format is %q, want %q", head.Format, formatName)
 	}
-	if head.Version != Version && head.Version != VersionHotRows {
-		return nil, fmt.Errorf("the format has version %d, and this program reads versions %d and %d: %w",
-			head.Version, Version, VersionHotRows, errOther)
+	if head.Version < Version || head.Version > VersionChanges {
+		return nil, fmt.Errorf("the format has version %d, and this program reads versions %d to %d: %w",
+			head.Version, Version, VersionChanges, errOther)
 	}
 	m := new(Manifest)
 	decoder := json.NewDecoder(bytes.NewReader(text))
@@ -322,8 +350,13 @@ func (m *Manifest) check() error {
 		return fmt.Errorf("%d embedding PSs with rows of %d and %d values", len(m.Rows.Servers), m.Rows.Dim,
 			m.Rows.StateValues)
 	}
-	if hot := m.Rows.Hot != nil; hot != (m.Version == VersionHotRows) {
-		return fmt.Errorf("version %d of the format, with hot rows: %v", m.Version, hot)
+	for _, s := range m.Rows.ByOwner() {
+		if s.Rows < 0 || s.Changes < 0 || s.Changes >= len(m.Files) {
+			return fmt.Errorf("%d rows of a PS with changes in %d files", s.Rows, s.Changes)
+		}
+	}
+	if v := m.Rows.version(); v != m.Version {
+		return fmt.Errorf("version %d of the format, and its rows are those of version %d", m.Version, v)
 	}
 	if _, err := table.ParsePrecision(m.Rows.Precision); err != nil {
 		return err
@@ -349,7 +382,7 @@ func (m *Manifest) check() error {
 	}
 	wanted := []string{DenseFile, JobFile}
 	for owner := range m.Rows.ByOwner() {
-		wanted = append(wanted, m.Rows.fileName(owner))
+		wanted = append(wanted, m.Rows.fileNames(owner)...)
 	}
 	for _, name := range wanted {
 		if !seen[name] {

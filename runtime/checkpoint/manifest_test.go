@@ -15,6 +15,18 @@ import (
 // small returns a model with hot rows, and its manifest.
 func small(t testing.TB) (exec.State, *Manifest) {
 	t.Helper()
+	s, m := empty(t)
+	for owner, signs := range [][]uint64{{1, 2, 4}, {3, 5}} {
+		if err := s.Table(owner).Lookup(signs, make([]float32, 3*len(signs))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return s, m
+}
+
+// empty is small before it has rows.
+func empty(t testing.TB) (exec.State, *Manifest) {
+	t.Helper()
 	j := exectest.Job(1, 1)
 	j.Rows.Hot.Share = 1
 	j.Rows.Hot.SetRows(shard.NewHot([]uint64{3, 5}))
@@ -22,13 +34,7 @@ func small(t testing.TB) (exec.State, *Manifest) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := e.Model().State()
-	for owner, signs := range [][]uint64{{1, 2, 4}, {3, 5}} {
-		if err := s.Table(owner).Lookup(signs, make([]float32, 3*len(signs))); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return s, &Manifest{Mode: j.Training.Mode, Job: []byte("name: small\n"),
+	return e.Model().State(), &Manifest{Mode: j.Training.Mode, Job: []byte("name: small\n"),
 		Scaling: []batch.Scaling{{Std: 1}}}
 }
 

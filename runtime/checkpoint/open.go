@@ -13,6 +13,7 @@ import (
 	"tandem/algo/exec/dense"
 	"tandem/algo/job"
 	"tandem/algo/numeric/model"
+	"tandem/algo/numeric/table"
 	"tandem/runtime/checkpoint/safetensors"
 )
 
@@ -23,6 +24,9 @@ type Checkpoint struct {
 	tensor *safetensors.File
 	files  []*rowsFile // by owner: the embedding PSs and, if there are any, the hot rows
 	rows   func() (*RowReader, error)
+	// inPlace has the tables, by owner, of the state restored last that have the rows of the owner of the
+	// same number, in the same places.
+	inPlace map[int]*table.Table
 }
 
 // Open opens a model. It checks the sizes of all files, the checksums of all but the rows, and the structure
@@ -77,19 +81,35 @@ func (c *Checkpoint) load() error {
 		return fmt.Errorf("%s: %w", DenseFile, err)
 	}
 	for owner, described := range c.Manifest.Rows.ByOwner() {
-		name := c.Manifest.Rows.fileName(owner)
-		data, release, err := mapFile(filepath.Join(c.folder, name), c.file(name).Bytes)
-		if err != nil {
-			return describe(name, err)
-		}
-		f, err := readRowsFile(data, &c.Manifest.Rows, described.Rows)
-		if err != nil {
-			return errors.Join(fmt.Errorf("%s: %w", name, err), release())
-		}
-		f.release = release
+		f := new(rowsFile)
 		c.files = append(c.files, f)
+		names := c.Manifest.Rows.fileNames(owner)
+		for i, name := range names {
+			m, err := c.mapRows(name, i > 0)
+			if err != nil {
+				return err
+			}
+			f.files = append(f.files, m)
+		}
+		if err := f.join(described.Rows); err != nil {
+			return fmt.Errorf("%s: %w", names[len(names)-1], err)
+		}
 	}
 	return nil
+}
+
+// mapRows maps a file of rows, or of changes.
+func (c *Checkpoint) mapRows(name string, changes bool) (*mappedRows, error) {
+	data, release, err := mapFile(filepath.Join(c.folder, name), c.file(name).Bytes)
+	if err != nil {
+		return nil, describe(name, err)
+	}
+	m, err := readRowsFile(data, &c.Manifest.Rows, changes)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("%s: %w", name, err), release())
+	}
+	m.release = release
+	return m, nil
 }
 
 // errChecksum says that a file is not as it was written.
@@ -175,11 +195,12 @@ func (c *Checkpoint) Verify() error {
 	return err
 }
 
-// verifyRows checks the checksum of the rows of an owner.
+// verifyRows checks the checksums of the rows of an owner.
 func (c *Checkpoint) verifyRows(owner int) error {
-	name := c.Manifest.Rows.fileName(owner)
-	if sumOf(c.files[owner].data) != c.file(name).SHA256 {
-		return fmt.Errorf("%s: %w", name, errChecksum)
+	for i, name := range c.Manifest.Rows.fileNames(owner) {
+		if sumOf(c.files[owner].files[i].data) != c.file(name).SHA256 {
+			return fmt.Errorf("%s: %w", name, errChecksum)
+		}
 	}
 	return nil
 }

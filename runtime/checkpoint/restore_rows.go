@@ -38,9 +38,9 @@ func (c *Checkpoint) restoreRows(state exec.State, training bool) error {
 		if err := c.verifyRows(i); err != nil {
 			return err
 		}
-		for _, b := range f.batches {
+		for b := range f.batches() {
 			if err := r.add(i, b); err != nil {
-				return fmt.Errorf("%s: %w", c.Manifest.Rows.fileName(i), err)
+				return fmt.Errorf("%s: %w", c.Manifest.Rows.fileNames(i)[0], err)
 			}
 		}
 	}
@@ -88,11 +88,9 @@ func (r *rowsRestore) concerns(file int) bool {
 	if r.sameServers() && file < servers && r.table(servers) == nil {
 		return false // a row of this PS that is not hot stays on it
 	}
-	for _, b := range r.files[file].batches {
-		for _, sign := range b.Signs {
-			if r.tables[r.plan.Owner(sign)] != nil {
-				return true
-			}
+	for sign := range r.files[file].signs() {
+		if r.tables[r.plan.Owner(sign)] != nil {
+			return true
 		}
 	}
 	return false
@@ -148,6 +146,7 @@ func ownedRows(b *table.Columns, of []int, owner, embedding int) *table.Columns 
 // PSs, or of hot rows that are no longer hot, the counts are added to those of the first PS.
 func (r *rowsRestore) setCounters() error {
 	counters := make([]*table.Counters, len(r.tables))
+	r.inPlace = map[int]*table.Table{}
 	for from, described := range r.Manifest.Rows.ByOwner() {
 		c, to, stays := described.counters(), 0, r.sameServers() && from < len(r.tables)
 		if stays {
@@ -160,6 +159,7 @@ func (r *rowsRestore) setCounters() error {
 		counters[to].Outcomes.Add(c.Outcomes)
 		if t := r.tables[to]; stays && t != nil && r.kept[from] == t.Len() && t.Len() == described.Rows {
 			counters[to].Hand = c.Hand
+			r.inPlace[from] = t
 		}
 	}
 	for owner, t := range r.tables {

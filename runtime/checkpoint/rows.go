@@ -6,6 +6,7 @@ import (
 	"io"
 	"iter"
 	"math"
+	"slices"
 	"unsafe"
 
 	"tandem/algo/numeric/compress"
@@ -21,6 +22,7 @@ const batchBytes = 16 << 20
 
 // Columns of a file of rows.
 const (
+	rowColumn       = "row" // only in a file of changes
 	signColumn      = "sign"
 	updatesColumn   = "updates"
 	readColumn      = "read"
@@ -29,15 +31,18 @@ const (
 	precisionKey    = "precision"
 )
 
-// rowFields returns the columns of a file of rows.
-func rowFields(dim int, precision table.Precision, stateValues int) []arrow.Field {
-	fields := []arrow.Field{
-		{Name: signColumn, Type: arrow.Uint64}, {Name: updatesColumn, Type: arrow.Uint32},
-		{Name: readColumn, Type: arrow.Uint8},
-		{Name: embeddingColumn, List: dim, Type: map[table.Precision]arrow.Type{table.FP32: arrow.Float32,
-			table.FP16: arrow.Float16, table.BF16: arrow.Uint16}[precision],
-			Metadata: []arrow.KeyValue{{Key: precisionKey, Value: precision.String()}}},
+// rowFields returns the columns of a file of rows, or of changes.
+func rowFields(dim int, precision table.Precision, stateValues int, changes bool) []arrow.Field {
+	var fields []arrow.Field
+	if changes {
+		fields = append(fields, arrow.Field{Name: rowColumn, Type: arrow.Uint32})
 	}
+	fields = append(fields, arrow.Field{Name: signColumn, Type: arrow.Uint64},
+		arrow.Field{Name: updatesColumn, Type: arrow.Uint32},
+		arrow.Field{Name: readColumn, Type: arrow.Uint8},
+		arrow.Field{Name: embeddingColumn, List: dim, Type: map[table.Precision]arrow.Type{
+			table.FP32: arrow.Float32, table.FP16: arrow.Float16, table.BF16: arrow.Uint16}[precision],
+			Metadata: []arrow.KeyValue{{Key: precisionKey, Value: precision.String()}}})
 	if stateValues > 0 {
 		fields = append(fields, arrow.Field{Name: stateColumn, List: stateValues, Type: arrow.Float32})
 	}
@@ -69,58 +74,83 @@ func numbersOf[T uint32 | uint64](data []byte) []T {
 	return values
 }
 
-// rowSource has the rows of an owner: a *table.Table that does not change meanwhile, or a *table.Frozen.
-type rowSource interface {
-	Len() int
-	Dim() int
-	Precision() table.Precision
-	EmbeddingBytes() int
-	StateBytes() int
-	Counters() table.Counters
-	// CopyRows is called for all rows in their order.
-	CopyRows(first int, c *table.Columns)
+// rowBatch has the rows of a record batch.
+type rowBatch struct {
+	numbers []uint32 // of the rows; nil where all rows are written
+	*table.Columns
 }
 
-// encodeRows writes rows in the order of their creation.
-func encodeRows(out io.Writer, t rowSource) error {
-	embedding, state := t.EmbeddingBytes(), t.StateBytes()
-	fields := rowFields(t.Dim(), t.Precision(), state/4)
+// head returns the first n rows of a batch, of embeddings and states of some bytes.
+func (b rowBatch) head(n, embedding, state int) rowBatch {
+	return rowBatch{b.numbers[:min(n, len(b.numbers))], &table.Columns{Signs: b.Signs[:n],
+		Updates: b.Updates[:n], Read: b.Read[:n], Embeddings: b.Embeddings[:n*embedding],
+		States: b.States[:n*state]}}
+}
+
+// encodeRows writes rows in their order: all or, with their numbers, those that have changed since the freeze
+// before. It returns how many it has written.
+func encodeRows(out io.Writer, f *table.Frozen, changes bool) (written int, err error) {
+	embedding, state := f.EmbeddingBytes(), f.StateBytes()
+	fields := rowFields(f.Dim(), f.Precision(), state/4, changes)
 	w := arrow.NewWriter(out, fields, []arrow.KeyValue{{Key: "format", Value: formatName}})
-	most := max(batchBytes/(8+4+1+embedding+state), 1)
-	free, copied := make(chan *table.Columns, 2), make(chan *table.Columns, 1)
-	for range 2 { // one is written while rows are copied to the other
-		free <- nil
+	most := min(max(batchBytes/(4+8+4+1+embedding+state), 1), max(f.Len(), 1))
+	free, copied := make(chan rowBatch, 2), make(chan rowBatch, 1)
+	for range cap(free) { // one is written while rows are copied to the other
+		b := rowBatch{Columns: newColumns(most, embedding, state)}
+		if changes {
+			b.numbers = make([]uint32, most)
+		}
+		free <- b
 	}
 	go func() {
 		defer close(copied)
-		for at := 0; at < t.Len(); {
-			c := <-free
-			if n := min(most, t.Len()-at); c == nil || len(c.Signs) != n {
-				c = newColumns(n, embedding, state)
+		for at := 0; ; {
+			b, n := <-free, min(most, f.Len()-at)
+			if changes {
+				n = f.CopyChanged(b.numbers, b.Columns)
+			} else {
+				f.CopyRows(at, b.head(n, embedding, state).Columns)
 			}
-			t.CopyRows(at, c)
-			at += len(c.Signs)
-			copied <- c
+			if n == 0 {
+				return
+			}
+			at += n
+			copied <- b.head(n, embedding, state)
 		}
 	}()
-	var err error
-	for c := range copied { // to the end even after an error, so that the goroutine ends
-		columns := [][]byte{bytesOf(c.Signs), bytesOf(c.Updates), c.Read, c.Embeddings, c.States}
-		if err == nil {
-			err = w.WriteBatch(len(c.Signs), columns[:len(fields)]...)
+	for b := range copied { // to the end even after an error, so that the goroutine ends
+		columns := [][]byte{bytesOf(b.numbers), bytesOf(b.Signs), bytesOf(b.Updates), b.Read, b.Embeddings,
+			b.States}
+		if !changes {
+			columns = columns[1:]
 		}
-		free <- c
+		if err == nil {
+			err = w.WriteBatch(len(b.Signs), columns[:len(fields)]...)
+		}
+		written += len(b.Signs)
+		free <- b.head(cap(b.Signs), embedding, state)
 	}
 	if err != nil {
-		return err
+		return written, err
 	}
-	return w.Close()
+	return written, w.Close()
 }
 
-// rowsFile is a file of rows, mapped into memory.
+// rowsFile is the rows of an owner, in files that are mapped into memory: one that has all rows of a
+// checkpoint and, in the order of later ones, files of the rows that had changed.
 type rowsFile struct {
+	files []*mappedRows
+	rows  int
+	// at has, where there are files of changes, the place of every row: a number that counts the rows of all
+	// files, one file after the other.
+	at []uint32
+}
+
+// mappedRows is a file of rows.
+type mappedRows struct {
 	data    []byte
-	batches []*table.Columns // their slices alias data
+	numbers [][]uint32 // by batch, in a file of changes; their slices alias data, as do those of batches
+	batches []*table.Columns
 	rows    int
 	most    int // rows of every batch but the last
 	release func() error
@@ -128,8 +158,8 @@ type rowsFile struct {
 
 var errRows = errors.New("the columns are not those that the manifest describes")
 
-// readRowsFile reads the structure of a file of rows.
-func readRowsFile(data []byte, format *Rows, rows int) (*rowsFile, error) {
+// readRowsFile reads the structure of a file of rows, or of changes.
+func readRowsFile(data []byte, format *Rows, changes bool) (*mappedRows, error) {
 	f, err := arrow.Read(data)
 	if err != nil {
 		return nil, err
@@ -138,7 +168,7 @@ func readRowsFile(data []byte, format *Rows, rows int) (*rowsFile, error) {
 	if err != nil {
 		return nil, err
 	}
-	want := rowFields(format.Dim, precision, format.StateValues)
+	want := rowFields(format.Dim, precision, format.StateValues, changes)
 	if len(f.Fields) != len(want) {
 		return nil, errRows
 	}
@@ -147,10 +177,7 @@ func readRowsFile(data []byte, format *Rows, rows int) (*rowsFile, error) {
 			return nil, errRows
 		}
 	}
-	if f.Rows() != rows {
-		return nil, fmt.Errorf("%d rows, and the manifest says %d", f.Rows(), rows)
-	}
-	r := &rowsFile{data: data, rows: rows}
+	r := &mappedRows{data: data, rows: f.Rows()}
 	for i, b := range f.Batches {
 		if i == 0 {
 			r.most = b.Rows
@@ -158,14 +185,136 @@ func readRowsFile(data []byte, format *Rows, rows int) (*rowsFile, error) {
 		if b.Rows > r.most || b.Rows < 1 || b.Rows < r.most && i < len(f.Batches)-1 {
 			return nil, fmt.Errorf("record batch %d has %d rows, and the first %d", i, b.Rows, r.most)
 		}
-		c := &table.Columns{Signs: numbersOf[uint64](b.Columns[0]), Updates: numbersOf[uint32](b.Columns[1]),
-			Read: b.Columns[2], Embeddings: b.Columns[3]}
-		if len(b.Columns) > 4 {
-			c.States = b.Columns[4]
+		columns := b.Columns
+		if changes {
+			r.numbers = append(r.numbers, numbersOf[uint32](columns[0]))
+			columns = columns[1:]
+		}
+		c := &table.Columns{Signs: numbersOf[uint64](columns[0]), Updates: numbersOf[uint32](columns[1]),
+			Read: columns[2], Embeddings: columns[3]}
+		if len(columns) > 4 {
+			c.States = columns[4]
 		}
 		r.batches = append(r.batches, c)
 	}
 	return r, nil
+}
+
+// join sets which file has which row. The owner has a number of rows: those of the first file, with the
+// changes of the others.
+func (f *rowsFile) join(rows int) error {
+	f.rows = rows
+	all := 0
+	for _, m := range f.files {
+		all += m.rows
+	}
+	switch base := f.files[0].rows; {
+	case len(f.files) == 1 && base != rows:
+		return fmt.Errorf("%d rows, and the manifest says %d", base, rows)
+	case len(f.files) == 1:
+		return nil
+	case rows > all || all >= math.MaxUint32:
+		return fmt.Errorf("%d rows and changes, and the manifest says %d rows", all, rows)
+	}
+	const none = math.MaxUint32
+	f.at = make([]uint32, rows)
+	for i := range f.at {
+		f.at[i] = none
+		if i < f.files[0].rows {
+			f.at[i] = uint32(i)
+		}
+	}
+	place := uint32(f.files[0].rows)
+	for _, changes := range f.files[1:] {
+		for _, numbers := range changes.numbers {
+			for _, row := range numbers {
+				if int(row) < rows { // otherwise the table has become smaller since
+					f.at[row] = place
+				}
+				place++
+			}
+		}
+	}
+	if i := slices.Index(f.at, none); i >= 0 {
+		return fmt.Errorf("no file has row %d of %d", i, rows)
+	}
+	return nil
+}
+
+// locate returns the batch in which a row is, and its place there.
+func (f *rowsFile) locate(row int) (b *table.Columns, i int) {
+	in := f.files[0]
+	if f.at != nil {
+		row = int(f.at[row])
+		for next := 1; row >= in.rows; next++ {
+			row -= in.rows
+			in = f.files[next]
+		}
+	}
+	return in.batches[row/in.most], row % in.most
+}
+
+// signs returns the signs of all rows, in order.
+func (f *rowsFile) signs() iter.Seq[uint64] {
+	return func(yield func(uint64) bool) {
+		if f.at != nil {
+			for row := range f.rows {
+				if !yield(f.sign(row)) {
+					return
+				}
+			}
+			return
+		}
+		for _, b := range f.files[0].batches {
+			for _, sign := range b.Signs {
+				if !yield(sign) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// batches returns the rows in order, some thousands at a time. Where there are no changes, columns alias the
+// file; otherwise they hold until the next ones.
+func (f *rowsFile) batches() iter.Seq[*table.Columns] {
+	return func(yield func(*table.Columns) bool) {
+		if f.at == nil {
+			for _, b := range f.files[0].batches {
+				if !yield(b) {
+					return
+				}
+			}
+			return
+		}
+		var c *table.Columns
+		for first := 0; first < f.rows; first += len(c.Signs) {
+			b, _ := f.locate(first)
+			n := len(b.Signs)
+			embedding, state := len(b.Embeddings)/n, len(b.States)/n
+			n = min(max(batchBytes/(8+4+1+embedding+state), 1), f.rows-first)
+			if c == nil || len(c.Signs) != n {
+				c = newColumns(n, embedding, state)
+			}
+			for i := range n {
+				b, at := f.locate(first + i)
+				c.Signs[i], c.Updates[i], c.Read[i] = b.Signs[at], b.Updates[at], b.Read[at]
+				copy(c.Embeddings[i*embedding:], b.Embeddings[at*embedding:][:embedding])
+				copy(c.States[i*state:], b.States[at*state:][:state])
+			}
+			if !yield(c) {
+				return
+			}
+		}
+	}
+}
+
+// release gives up the files.
+func (f *rowsFile) release() (err error) {
+	for _, m := range f.files {
+		err = errors.Join(err, m.release())
+	}
+	return err
 }
 
 // RowReader finds the rows of a model by sign, in files that are mapped into memory. Several goroutines may
@@ -210,23 +359,20 @@ func (r *RowReader) number(owner int) ([]uint32, error) {
 		return nil, fmt.Errorf("%d rows in one file", f.rows)
 	}
 	index, row := make([]uint32, size), uint32(0)
-	for _, b := range f.batches {
-		for _, sign := range b.Signs {
-			server := r.plan.Owner(sign)
-			if !isHot && server != owner {
-				return nil, fmt.Errorf("the row of sign %#x belongs to another embedding PS than %d", sign,
-					owner)
-			}
-			at, found := f.search(index, sign)
-			if !found && isHot {
-				_, found = r.files[server].search(r.indexes[server], sign)
-			}
-			if found {
-				return nil, fmt.Errorf("the row of sign %#x comes twice", sign)
-			}
-			row++
-			index[at] = row
+	for sign := range f.signs() {
+		server := r.plan.Owner(sign)
+		if !isHot && server != owner {
+			return nil, fmt.Errorf("the row of sign %#x belongs to another embedding PS than %d", sign, owner)
 		}
+		at, found := f.search(index, sign)
+		if !found && isHot {
+			_, found = r.files[server].search(r.indexes[server], sign)
+		}
+		if found {
+			return nil, fmt.Errorf("the row of sign %#x comes twice", sign)
+		}
+		row++
+		index[at] = row
 	}
 	return index, nil
 }
@@ -235,7 +381,7 @@ func (r *RowReader) number(owner int) ([]uint32, error) {
 func (f *rowsFile) search(index []uint32, sign uint64) (at int, found bool) {
 	mask := len(index) - 1
 	for at = int(rng.Mix(sign)) & mask; index[at] != 0; at = (at + 1) & mask {
-		if f.sign(index[at]-1) == sign {
+		if f.sign(int(index[at]-1)) == sign {
 			return at, true
 		}
 	}
@@ -243,8 +389,9 @@ func (f *rowsFile) search(index []uint32, sign uint64) (at int, found bool) {
 }
 
 // sign returns the sign of a row.
-func (f *rowsFile) sign(row uint32) uint64 {
-	return f.batches[int(row)/f.most].Signs[int(row)%f.most]
+func (f *rowsFile) sign(row int) uint64 {
+	b, i := f.locate(row)
+	return b.Signs[i]
 }
 
 // Dim returns the number of values of an embedding.
@@ -269,7 +416,7 @@ func (r *RowReader) Read(signs []uint64, dst []float32) (missing int) {
 			missing++
 			continue
 		}
-		b, place := f.batches[row/f.most], row%f.most
+		b, place := f.locate(row)
 		if b.Updates[place] == 0 {
 			clear(out)
 			continue
@@ -284,7 +431,7 @@ func (r *RowReader) Trained() iter.Seq2[uint64, []float32] {
 	return func(yield func(sign uint64, embedding []float32) bool) {
 		embedding := make([]float32, r.dim)
 		for _, f := range r.files {
-			for _, b := range f.batches {
+			for b := range f.batches() {
 				for i, sign := range b.Signs {
 					if b.Updates[i] == 0 {
 						continue

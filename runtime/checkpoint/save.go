@@ -8,12 +8,14 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"tandem/algo/exec"
 	"tandem/algo/exec/dense"
 	"tandem/algo/numeric/batch"
 	"tandem/algo/numeric/model"
 	"tandem/algo/numeric/shard"
+	"tandem/algo/numeric/table"
 	"tandem/internal/filelock"
 )
 
@@ -107,6 +109,12 @@ func workingName(target string) string {
 	return filepath.Join(filepath.Dir(target), "."+filepath.Base(target)+"-writing")
 }
 
+// targetOf returns the name that a checkpoint has when it is complete which is written in a folder.
+func targetOf(working string) string {
+	name := strings.TrimSuffix(strings.TrimPrefix(filepath.Base(working), "."), "-writing")
+	return filepath.Join(filepath.Dir(working), name)
+}
+
 func newWriter(fs fileSystem, folder string) (*Writer, error) {
 	target := filepath.Clean(folder)
 	w := &Writer{fs: fs, target: target, working: workingName(target), rows: map[int]rowsPart{}}
@@ -171,8 +179,8 @@ func (w *Writer) clear() error {
 func (w *Writer) Folder() string { return w.working }
 
 // addRows writes the rows of an owner.
-func (w *Writer) addRows(owner, servers int, t rowSource) error {
-	part, err := writeRows(w.fs, w.working, owner, servers, t)
+func (w *Writer) addRows(chain *Chain, owner, servers int, f *table.Frozen) error {
+	part, err := chain.write(w.fs, w.working, owner, servers, f)
 	w.rows[owner] = part
 	return err
 }
@@ -182,7 +190,7 @@ func (w *Writer) addRows(owner, servers int, t rowSource) error {
 func (w *Writer) Finish(m *Manifest, state exec.State) error {
 	slices.SortFunc(w.parts, func(a, b dense.Part) int { return a.At.Compare(b.At) })
 	full := *m
-	full.Format, full.Version, full.Schema, full.Files = formatName, Version, schemaOf(state.Schema()), nil
+	full.Format, full.Schema, full.Files = formatName, schemaOf(state.Schema()), nil
 	full.Scaling = append([]batch.Scaling{}, m.Scaling...)
 	err := w.describeRows(&full, state.Plan())
 	if err == nil {
@@ -202,18 +210,19 @@ func (w *Writer) describeRows(full *Manifest, plan shard.Plan) error {
 		switch name := RowsFile(owner, plan.Servers()); {
 		case !ok:
 			return fmt.Errorf("no process has written %s", name)
-		case owner >= plan.Owners() || p.File.Name != name:
+		case owner >= plan.Owners() || p.Files[0].Name != name:
 			return fmt.Errorf("a process has written %s, which the plan of the host does not have",
-				p.File.Name)
+				p.Files[0].Name)
 		}
 		full.Rows.Dim, full.Rows.Precision, full.Rows.StateValues = p.Dim, p.Precision, p.StateValues
-		full.Files = append(full.Files, p.File)
+		full.Files = append(full.Files, p.Files...)
 		if owner == plan.Servers() {
-			full.Version, full.Rows.Hot = VersionHotRows, &p.Server
+			full.Rows.Hot = &p.Server
 		} else {
 			full.Rows.Servers = append(full.Rows.Servers, p.Server)
 		}
 	}
+	full.Version = full.Rows.version()
 	return nil
 }
 

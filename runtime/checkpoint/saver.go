@@ -18,6 +18,8 @@ type Saver struct {
 	// Buffer is memory for rows that change before they are written. With room for all rows, training never
 	// waits for the disk.
 	Buffer []byte
+	// Chain decides whether rows are written that have not changed since the model before.
+	Chain Chain
 	// Saved, if not nil, is called, by another goroutine, after each model that is complete. Its error is one
 	// of saving the model.
 	Saved func(Saved) error
@@ -30,7 +32,7 @@ type Saver struct {
 type Saved struct {
 	Folder string
 	Step   int
-	Rows   unit.Bytes // size of the files of rows
+	Rows   unit.Bytes // size of the files of rows that were written
 	Time   time.Duration
 	// Copied is the size of the rows that changed before they were written, and Waited the time for which
 	// their changes waited for room in the buffer, in the table that waited longest.
@@ -64,7 +66,7 @@ func (s *Saver) Save(folder string, m *Manifest, state exec.State) error {
 	s.written = written
 	state = planned{state, state.Plan()}
 	go func() {
-		saved, err := write(w, m, state, frozen)
+		saved, err := write(w, &s.Chain, m, state, frozen)
 		for i := range waited {
 			saved.Waited = max(saved.Waited, time.Duration(waited[i].Load()))
 		}
@@ -103,7 +105,7 @@ func (s *Saver) freeze(state exec.State, waited []atomic.Int64) (frozen []*table
 		tables = append(tables, state.Table(i))
 	}
 	for i, share := range shares(s.Buffer, tables) {
-		frozen = append(frozen, tables[i].Freeze(share, func(room func()) {
+		frozen = append(frozen, s.Chain.freeze(tables[i], share, func(room func()) {
 			start := time.Now()
 			room()
 			waited[i].Add(int64(time.Since(start)))
@@ -128,18 +130,19 @@ func shares(buffer []byte, tables []*table.Table) (all [][]byte) {
 }
 
 // write writes a model of frozen rows, which it releases.
-func write(w *Writer, m *Manifest, state exec.State, frozen []*table.Frozen) (saved Saved, err error) {
+func write(w *Writer, chain *Chain, m *Manifest, state exec.State, frozen []*table.Frozen) (saved Saved,
+	err error) {
 	defer w.Discard()
 	for _, f := range frozen {
 		defer f.Release()
 	}
 	saved.Folder, saved.Step = w.target, m.Step
 	for i, f := range frozen {
-		if err := w.addRows(i, state.Plan().Servers(), f); err != nil {
+		if err := w.addRows(chain, i, state.Plan().Servers(), f); err != nil {
 			return saved, fmt.Errorf("checkpoint %s: %w", w.target, err)
 		}
 		saved.Copied += f.Copied()
-		saved.Rows += unit.Bytes(w.rows[i].File.Bytes)
+		saved.Rows += unit.Bytes(w.rows[i].Written)
 	}
 	return saved, w.Finish(m, state)
 }

@@ -59,7 +59,7 @@ func TestDeathBeforeAModelIsWritten(t *testing.T) {
 	if err := <-r.ended; err != nil {
 		t.Fatal(err)
 	}
-	export, err := r.host.Export(t.Context(), t.TempDir())
+	export, err := r.host.Export(t.Context(), t.TempDir(), 1)
 	if err != nil {
 		t.Fatal(err)
 	}

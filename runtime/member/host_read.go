@@ -89,14 +89,16 @@ func (h *Host) ask(ctx context.Context, s *process, request *control.ToMember, a
 // Export makes every process with a part of the model begin to write it into a folder, after Train: an
 // embedding PS its rows, and a process with ranks or PSs all else to a file of its own. All processes must
 // reach the folder under the same path. They go on writing in the next part of the run: see Plan.Export.
-func (h *Host) Export(ctx context.Context, folder string) (*driver.Export, error) {
+//
+// Of fullEvery exports of a process one has all rows, and the others only write what has changed.
+func (h *Host) Export(ctx context.Context, folder string, fullEvery int) (*driver.Export, error) {
 	h.export = driver.NewExport(folder)
 	for i, s := range h.processes {
 		if !s.roles.HoldsModel() {
 			continue
 		}
 		name := fmt.Sprintf("export-%05d", i)
-		s.exporting = &control.Export{Folder: folder, Name: name}
+		s.exporting = &control.Export{Folder: folder, Name: name, FullEvery: uint32(fullEvery)}
 		if s.member != nil && s.member.reported {
 			s.export()
 		}

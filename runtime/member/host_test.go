@@ -143,8 +143,8 @@ func (modelReader) Digests() (driver.Digests, error) {
 	return driver.Digests{Roles: map[msg.Address]uint64{server: 2, trainer: 3}, Hot: 4}, nil
 }
 
-func (modelReader) Export(folder, name string) error {
-	return os.WriteFile(filepath.Join(folder, name), nil, 0o644)
+func (modelReader) Export(folder, name string, fullEvery int) error {
+	return os.WriteFile(filepath.Join(folder, name), []byte{byte(fullEvery)}, 0o644)
 }
 
 // A whole run, from the first role that joins to the last that leaves.
@@ -189,7 +189,7 @@ func TestRun(t *testing.T) {
 		t.Error(diff, err)
 	}
 	folder := t.TempDir()
-	export, err := r.host.Export(t.Context(), folder)
+	export, err := r.host.Export(t.Context(), folder, 7)
 	if err != nil || len(export.Names) != 2 { // of the PS and of the rank
 		t.Fatal(export, err)
 	}
@@ -204,8 +204,8 @@ func TestRun(t *testing.T) {
 		t.Error(err)
 	}
 	for _, name := range export.Names {
-		if _, err := os.Stat(filepath.Join(folder, name)); err != nil {
-			t.Error(err)
+		if text, err := os.ReadFile(filepath.Join(folder, name)); err != nil || string(text) != "\x07" {
+			t.Errorf("%q, %v", text, err)
 		}
 	}
 	if r.host.Wall() <= 0 {
@@ -310,7 +310,7 @@ func TestRefusals(t *testing.T) {
 		want  string
 	}{
 		{&control.Hello{Roles: toRoles(job.Process{server}), Protocol: protocol + 1, Job: ours},
-			"embedding-ps 0 speaks version 10 of the protocol, the host version 9: start all roles from " +
+			"embedding-ps 0 speaks version 11 of the protocol, the host version 10: start all roles from " +
 				"one build"},
 		{&control.Hello{Roles: toRoles(job.Process{server}), Protocol: protocol, Build: "def", Job: ours},
 			"embedding-ps 0 was built from commit def, the host from abc: start all roles from one build"},

@@ -77,8 +77,8 @@ type ModelReader interface {
 	Digests() (driver.Digests, error)
 	// Export begins to write the process's part of the trained model into a folder, all but the rows to a
 	// file of this name. Member.Saved reports when it is written, to the host of this part of the run or of a
-	// later one.
-	Export(folder, name string) error
+	// later one. Of fullEvery exports one has all rows.
+	Export(folder, name string, fullEvery int) error
 }
 
 // Member is one process's end of its stream to the host. Its methods may be called from any goroutine.

@@ -162,5 +162,5 @@ func (m *Member) readDigests(n ModelReader) (*control.FromMember, error) {
 
 func export(n ModelReader, p *control.Export) (*control.FromMember, error) {
 	return &control.FromMember{What: &control.FromMember_Exported{Exported: &control.Exported{}}},
-		n.Export(p.Folder, p.Name)
+		n.Export(p.Folder, p.Name, int(p.FullEvery))
 }

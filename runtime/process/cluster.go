@@ -211,8 +211,8 @@ func (c *Cluster) Train(ctx context.Context, cfg *role.Config, schema *batch.Sch
 }
 
 // Export makes the processes begin to write their parts of the model: see train.Cluster.
-func (c *Cluster) Export(ctx context.Context, folder string) (e *driver.Export, err error) {
-	e, err = c.Host.Export(ctx, folder)
+func (c *Cluster) Export(ctx context.Context, folder string, fullEvery int) (e *driver.Export, err error) {
+	e, err = c.Host.Export(ctx, folder, fullEvery)
 	c.export = e
 	return e, err
 }

@@ -12,6 +12,7 @@ type Kept struct {
 	run      []byte         // whose end the process holds; nil: it holds none
 	executor *exec.Executor // nil: nothing is kept
 	losses   *losses
+	chain    *checkpoint.Chain     // of what the executor has written
 	writing  *checkpoint.Exporting // of the rows of the executor; nil: it was never exported
 }
 
@@ -67,6 +68,6 @@ func (n *node) makeExecutor(w *member.Welcome) error {
 	if n.executor, err = exec.NewLocal(n.Job, source, machine, n.Process.Has); err != nil {
 		return err
 	}
-	n.kept.executor, n.kept.losses = n.executor, own
+	n.kept.executor, n.kept.losses, n.kept.chain = n.executor, own, new(checkpoint.Chain)
 	return n.restore(w.Origin)
 }

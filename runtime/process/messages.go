@@ -213,7 +213,7 @@ func (a trainingModel) Digests() (driver.Digests, error) {
 }
 
 // Export implements member.ModelReader. The host asks for it after training.
-func (a trainingModel) Export(string, string) error {
+func (a trainingModel) Export(string, string, int) error {
 	return errors.New("the training has not ended")
 }
 
@@ -235,13 +235,14 @@ func (a finalModel) ReadDense(at msg.Address) (model.Values, error) {
 func (a finalModel) Digests() (driver.Digests, error) { return a.n.local.Digests(), nil }
 
 // Export implements member.ModelReader. The host asks for one export after the other.
-func (a finalModel) Export(folder, name string) (err error) {
+func (a finalModel) Export(folder, name string, fullEvery int) (err error) {
 	k := a.n.kept
 	if k.writing != nil {
 		<-k.writing.Done()
 	}
-	if k.writing, err = checkpoint.BeginExport(folder, name, k.executor.Model().State(),
-		a.n.Buffer); err != nil {
+	k.chain.FullEvery = fullEvery
+	if k.writing, err = checkpoint.BeginExport(folder, name, k.executor.Model().State(), a.n.Buffer,
+		k.chain); err != nil {
 		return err
 	}
 	go a.n.reportSaved(k.writing)

@@ -236,7 +236,10 @@ func (n *node) restore(from driver.Origin) error {
 			return &driver.ModelError{Reason: fmt.Sprintf("%v; all processes must reach this folder under "+
 				"the same path", err)}
 		}
-		_, err = model.Restore(n.executor.Model().State())
+		state := n.executor.Model().State()
+		if _, err = model.Restore(state); err == nil {
+			n.kept.chain.Begin(model, state)
+		}
 		if err = errors.Join(err, model.Close()); err != nil {
 			return &driver.ModelError{Reason: err.Error()}
 		}

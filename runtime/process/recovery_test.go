@@ -21,11 +21,12 @@ import (
 	"tandem/runtime/train"
 )
 
-// saving makes a training save its model to a folder at multiples of a number of steps, and begin again when
-// it loses a process.
+// saving makes a training save its model to a folder at multiples of a number of steps, two times of three as
+// changes, and begin again when it loses a process.
 func saving(folder, mode string, every int) train.Options {
 	return train.Options{
-		SaveEvery: every, RestartsMax: 3, SetAside: checkpoint.SetAside, SaveApart: saveApart(folder, mode),
+		SaveEvery: every, FullEvery: 3, RestartsMax: 3, SetAside: checkpoint.SetAside,
+		SaveApart: saveApart(folder, mode),
 	}
 }
 
@@ -126,10 +127,11 @@ func TestTrainingOutlivesAnyProcess(t *testing.T) {
 }
 
 // A rank that is killed after a number of steps is lost once, and the steps since the last checkpoint are
-// trained again, and no other.
+// trained again, and no other. The processes then write the changes since that checkpoint to the next.
 func TestStepsSinceTheCheckpointAreTrainedAgain(t *testing.T) {
 	t.Parallel()
-	s, o := setting{Training: small(job.Sync), Steps: 300}, saving(t.TempDir(), job.Sync, 100)
+	folder := t.TempDir()
+	s, o := setting{Training: small(job.Sync), Steps: 300}, saving(folder, job.Sync, 100)
 	s.Training.Training.EvaluateEvery = job.Every{Steps: 50}
 	k := newKiller(t, 1, s.Steps, msg.Address{Role: msg.NNWorker, Index: 2})
 	k.at[0] = 160
@@ -148,6 +150,21 @@ func TestStepsSinceTheCheckpointAreTrainedAgain(t *testing.T) {
 	if r.Step != 100 || r.Again < 60 || r.Again >= 200 || r.Down <= 0 || lost[0].Down != 0 ||
 		!strings.HasPrefix(r.Lost.Error(), "nn-worker 2 at ") {
 		t.Errorf("recovery %+v", r)
+	}
+	for step, changes := range map[int]int{100: 0, 200: 1} {
+		saved, err := checkpoint.OpenIntact(checkpoint.StepFolder(folder, step))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for server, described := range saved.Manifest.Rows.Servers {
+			if described.Changes != changes {
+				t.Errorf("checkpoint %d: embedding-ps %d has written %d files of changes, want %d", step,
+					server, described.Changes, changes)
+			}
+		}
+		if err := saved.Close(); err != nil {
+			t.Error(err)
+		}
 	}
 	if len(got.Curve) != len(want.Curve) {
 		t.Errorf("%d points, %d in sequential training", len(got.Curve), len(want.Curve))

@@ -43,8 +43,9 @@ type Cluster interface {
 	ReadDense(ctx context.Context, at msg.Address) (model.Values, error)
 	// Export makes every process begin to write its part of the model, as it is after Train, into a folder
 	// that all can reach: rows to files of their own and all else to files with names. They go on writing
-	// while Train trains from an origin that they hold. The export before must be done.
-	Export(ctx context.Context, folder string) (*driver.Export, error)
+	// while Train trains from an origin that they hold. The export before must be done. Of fullEvery exports
+	// of a process one has all rows, and the others write those that have changed since the one before.
+	Export(ctx context.Context, folder string, fullEvery int) (*driver.Export, error)
 	// AwaitExport waits, after Train, until the latest export is done, and returns its error.
 	AwaitExport(ctx context.Context, e *driver.Export) error
 	// Reports returns the report of each process.

@@ -41,7 +41,7 @@ func (recordedCluster) ReadDense(context.Context, msg.Address) (model.Values, er
 
 func (recordedCluster) Digests(context.Context) ([]driver.Digests, error) { return nil, nil }
 
-func (recordedCluster) Export(context.Context, string) (*driver.Export, error) { return nil, nil }
+func (recordedCluster) Export(context.Context, string, int) (*driver.Export, error) { return nil, nil }
 
 func (recordedCluster) AwaitExport(context.Context, *driver.Export) error { return nil }
 

@@ -15,6 +15,9 @@ type Saving struct {
 	Auto  bool // training chooses; Every is then zero
 }
 
+// DefaultFullEvery is a number for Options.FullEvery.
+const DefaultFullEvery = 10
+
 // auto is the text form of Saving.Auto.
 const auto = "auto"
 

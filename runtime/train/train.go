@@ -112,6 +112,9 @@ type Options struct {
 	// Another model that is due by time waits for this one; at a step, and at the end, training waits.
 	SaveApart func(step int, model exec.State, export func(folder string) (names []string, err error)) (
 		Unfinished, error)
+	// FullEvery is the number of saved models of Cluster of which one has all rows; the others write those
+	// that have changed since the one before: see checkpoint.Chain. With 0 or 1, all have all rows.
+	FullEvery int
 	// Paused, if not nil, is called after each Save.
 	Paused func(Pause)
 	// RestartsMax is how often training may begin again from one saved model, or untrained from the

@@ -61,7 +61,7 @@ func (a *apart) save(ctx context.Context, end int, drain time.Duration) error {
 	}
 	u := &unfinished{begun: time.Now(), lost: make(chan struct{}), ended: make(chan struct{})}
 	model, err := a.options.SaveApart(end, a.model.State(), func(folder string) (names []string, err error) {
-		if u.export, err = a.options.Cluster.Export(ctx, folder); err != nil {
+		if u.export, err = a.options.Cluster.Export(ctx, folder, a.options.FullEvery); err != nil {
 			return nil, err
 		}
 		return u.export.Names, nil
@@ -117,9 +117,10 @@ func (a *apart) giveUp() {
 	_ = a.add() // the origin before remains
 }
 
-// exportAll makes the processes write their parts of the model to a folder, and waits until they have.
+// exportAll makes the processes write their parts of the model, with all rows, to a folder, and waits until
+// they have.
 func (a *apart) exportAll(ctx context.Context, folder string) (names []string, err error) {
-	e, err := a.options.Cluster.Export(ctx, folder)
+	e, err := a.options.Cluster.Export(ctx, folder, 1)
 	if err == nil {
 		err = a.options.Cluster.AwaitExport(ctx, e)
 	}

@@ -35,7 +35,7 @@ func (c *scriptedCluster) Train(_ context.Context, _ *role.Config, _ *batch.Sche
 	return next(c.export)
 }
 
-func (c *scriptedCluster) Export(_ context.Context, folder string) (*driver.Export, error) {
+func (c *scriptedCluster) Export(_ context.Context, folder string, _ int) (*driver.Export, error) {
 	c.export = driver.NewExport(folder)
 	c.export.Begin(msg.Address{Role: msg.EmbeddingPS}, "rows")
 	return c.export, nil

@@ -7,11 +7,11 @@ import (
 
 // Which rows have changed since an earlier freeze follows from the third word of their headers. An update
 // changes the count of updates, a read of a row that was not marked and a visit of eviction change the mark,
-// and nothing else changes a row that stays where it is. So a freeze that notes this word of every row, as the
-// row is read, costs the kernels of rows nothing. A place that gets another row is noted as replaced.
+// and nothing else changes a row that stays where it is. So a freeze that notes this word of every row, as
+// the row is read, costs the kernels of rows nothing. A place that gets another row is noted as replaced.
 //
-// replaced is no header's word, because it lacks the valid flag. Nor is 0, which stands for a row that has not
-// been read.
+// replaced is not the word of any header, because it lacks the valid flag. Nor is 0, which stands for a row
+// that has not been read.
 const replaced = 1
 
 // FreezeNoted is Freeze, and notes the rows while they are read, so that the next FreezeNoted knows which of

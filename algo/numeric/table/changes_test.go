@@ -85,13 +85,16 @@ func TestChangesLeadToTheRowsOfTheMoment(t *testing.T) {
 						t.Fatalf("freeze %d follows the one before: %t", freeze, follows)
 					}
 					taken := make(chan int)
-					go func() { taken <- have.take(t, f, follows, rand.New(rand.NewPCG(3, uint64(freeze)))) }()
+					go func() {
+						taken <- have.take(t, f, follows, rand.New(rand.NewPCG(3, uint64(freeze))))
+					}()
 					r.batches(t, tab, 2)
 					n := <-taken
 					f.Release()
 					for i := range want.Signs {
 						if have[i] != row(want, i) {
-							t.Fatalf("after freeze %d, row %d is\n%s\nwant\n%s", freeze, i, have[i], row(want, i))
+							t.Fatalf("after freeze %d, row %d is\n%s\nwant\n%s", freeze, i, have[i],
+								row(want, i))
 						}
 					}
 					if differ := differing(before, want); follows && !moves && n != differ {

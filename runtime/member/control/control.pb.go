@@ -1932,7 +1932,8 @@ func (x *Digests) GetHot() uint64 {
 type Export struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Folder        string                 `protobuf:"bytes,1,opt,name=folder,proto3" json:"folder,omitempty"`
-	Name          string                 `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"` // of the file with all but the rows
+	Name          string                 `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`                             // of the file with all but the rows
+	FullEvery     uint32                 `protobuf:"varint,3,opt,name=full_every,json=fullEvery,proto3" json:"full_every,omitempty"` // one of so many has all rows, and the others those that have changed
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1979,6 +1980,13 @@ func (x *Export) GetName() string {
 		return x.Name
 	}
 	return ""
+}
+
+func (x *Export) GetFullEvery() uint32 {
+	if x != nil {
+		return x.FullEvery
+	}
+	return 0
 }
 
 type Exported struct {
@@ -2442,10 +2450,12 @@ const file_control_proto_rawDesc = "" +
 	"\vReadDigests\"1\n" +
 	"\aDigests\x12\x14\n" +
 	"\x05roles\x18\x01 \x03(\x06R\x05roles\x12\x10\n" +
-	"\x03hot\x18\x02 \x01(\x06R\x03hot\"4\n" +
+	"\x03hot\x18\x02 \x01(\x06R\x03hot\"S\n" +
 	"\x06Export\x12\x16\n" +
 	"\x06folder\x18\x01 \x01(\tR\x06folder\x12\x12\n" +
-	"\x04name\x18\x02 \x01(\tR\x04name\"\n" +
+	"\x04name\x18\x02 \x01(\tR\x04name\x12\x1d\n" +
+	"\n" +
+	"full_every\x18\x03 \x01(\rR\tfullEvery\"\n" +
 	"\n" +
 	"\bExported\"7\n" +
 	"\x05Saved\x12\x16\n" +

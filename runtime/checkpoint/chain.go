@@ -1,0 +1,145 @@
+package checkpoint
+
+import (
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"tandem/algo/exec"
+	"tandem/algo/numeric/table"
+)
+
+// Chain makes checkpoints of one process small: one that follows another has, of the rows of an owner, a file
+// of those that have changed, beside further names of the files that the other has. The zero value writes all
+// rows each time. One goroutine at a time may use it.
+type Chain struct {
+	// FullEvery is the number of checkpoints of which one has a file of all rows of an owner; with 0 or 1 all
+	// have. It comes earlier where the files of changes have as many rows as the table has.
+	FullEvery int
+
+	latest map[string]link // by RowsFile
+}
+
+// link is what the latest checkpoint has of an owner, and a later one need not write again.
+type link struct {
+	frozen *table.Frozen
+	folder string        // its own name, which it has when it is complete
+	files  []File        // of rows, and of changes in their order
+	infos  []os.FileInfo // of the files
+	rows   int           // of the files of changes
+}
+
+// freeze freezes the rows of a table, so that write can write them or their changes.
+func (c *Chain) freeze(t *table.Table, buffer []byte, wait func(room func())) *table.Frozen {
+	if c.FullEvery > 1 {
+		return t.FreezeNoted(buffer, wait)
+	}
+	return t.Freeze(buffer, wait)
+}
+
+// write writes the rows of an owner, beside a number of embedding PSs, to the working folder of a checkpoint.
+func (c *Chain) write(fs fileSystem, folder string, owner, servers int, f *table.Frozen) (rowsPart, error) {
+	p := rowsPart{Owner: owner, Dim: f.Dim(), Precision: f.Precision().String(),
+		StateValues: f.StateBytes() / 4, Server: serverOf(f.Len(), f.Counters())}
+	rows := RowsFile(owner, servers)
+	earlier := c.latest[rows]
+	delete(c.latest, rows) // until this one is written
+	now := link{frozen: f, folder: targetOf(folder)}
+	if c.goesOn(earlier, f) && linkAll(fs, earlier, folder) == nil {
+		now.files, now.infos, now.rows = slices.Clip(earlier.files), slices.Clip(earlier.infos), earlier.rows
+	}
+	changes := len(now.files) > 0
+	name := changesFile(rows, len(now.files))
+	file, err := writeFile(fs, folder, name, func(out io.Writer) error {
+		written, err := encodeRows(out, f, changes)
+		if changes {
+			now.rows += written
+		}
+		return err
+	})
+	if err != nil {
+		return p, err
+	}
+	now.files = append(now.files, file)
+	p.Files, p.Written, p.Server.Changes = now.files, file.Bytes, len(now.files)-1
+	if c.FullEvery <= 1 {
+		return p, nil
+	}
+	info, err := os.Stat(filepath.Join(folder, name))
+	if err != nil {
+		return p, describe(name, err)
+	}
+	now.infos = append(now.infos, info)
+	if c.latest == nil {
+		c.latest = map[string]link{}
+	}
+	c.latest[rows] = now
+	return p, nil
+}
+
+// goesOn reports whether a checkpoint is to have the changes of a table since an earlier one.
+func (c *Chain) goesOn(earlier link, f *table.Frozen) bool {
+	if len(earlier.files) == 0 || len(earlier.files) >= c.FullEvery || earlier.rows >= f.Len() ||
+		!f.Follows(earlier.frozen) {
+		return false
+	}
+	_, err := os.Stat(filepath.Join(earlier.folder, ManifestFile))
+	return err == nil // it is complete
+}
+
+// linkAll gives the files of an earlier checkpoint further names in a folder. After an error, as on a file
+// system that cannot do that, the folder has none of them.
+func linkAll(fs fileSystem, earlier link, folder string) error {
+	for i, f := range earlier.files {
+		to := filepath.Join(folder, f.Name)
+		err := fs.Link(filepath.Join(earlier.folder, f.Name), to)
+		if err == nil {
+			err = sameFile(to, earlier.infos[i])
+		}
+		if err == nil {
+			continue
+		}
+		for _, f := range earlier.files[:i+1] {
+			_ = fs.RemoveAll(filepath.Join(folder, f.Name)) // what cannot be removed, writing it finds
+		}
+		return err
+	}
+	return nil
+}
+
+// sameFile returns an error unless a name is that of a file.
+func sameFile(name string, want os.FileInfo) error {
+	got, err := os.Stat(name)
+	if err == nil && !os.SameFile(got, want) {
+		err = &os.PathError{Op: "link", Path: name, Err: os.ErrExist}
+	}
+	return err
+}
+
+// Begin makes the checkpoint from which a state was restored, and that has not changed since, the one that
+// the next one follows. Rows whose places differ from those in the checkpoint, because they have other owners
+// or lie on a GPU, are written again.
+func (c *Chain) Begin(from *Checkpoint, state exec.State) {
+	c.latest = map[string]link{}
+	for owner, t := range from.inPlace {
+		if !state.Exports(owner) {
+			continue
+		}
+		one := link{folder: from.folder, frozen: t.Note()}
+		names := from.Manifest.Rows.fileNames(owner)
+		for i, name := range names {
+			info, err := os.Stat(filepath.Join(from.folder, name))
+			if err != nil {
+				break
+			}
+			one.files, one.infos = append(one.files, from.file(name)), append(one.infos, info)
+			if i > 0 {
+				one.rows += from.files[owner].files[i].rows
+			}
+		}
+		if len(one.files) == len(names) {
+			c.latest[names[0]] = one
+		}
+	}
+}
