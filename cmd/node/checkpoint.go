@@ -19,9 +19,6 @@ import (
 	"tandem/runtime/train"
 )
 
-// checkpointsKept is the number of checkpoints that stay in a folder.
-const checkpointsKept = 3
-
 // savedFlag declares the flag of checkpoints.
 func (f *flags) savedFlag(fs *pflag.FlagSet) {
 	fs.StringVar(&f.saved, "checkpoints", "", "save the model to this `FOLDER`, which every process must "+
@@ -33,6 +30,9 @@ func (f *flags) savedFlag(fs *pflag.FlagSet) {
 	fs.TextVar(&f.every, "checkpoint-every", train.Saving{}, "save the model to --checkpoints during "+
 		"training, at this `INTERVAL`, as \"500 steps\" or 10m, or auto, which weighs what a checkpoint "+
 		"costs against how often processes die")
+	fs.IntVar(&f.keep.Newest, "keep-checkpoints", checkpoint.DefaultKept, "keep this many checkpoints")
+	fs.DurationVar(&f.keep.For, "keep-checkpoints-for", 0, "also keep the checkpoints of this last `TIME`, "+
+		"as 2h (default: no others)")
 	fs.IntVar(&f.full, "checkpoint-full-every", train.DefaultFullEvery, "with --checkpoint-every, write all "+
 		"rows to one checkpoint in this many, and to the others the rows that have changed since; 1: to all")
 	fs.IntVar(&f.restarts, "restarts", train.DefaultRestartsMax, "with --checkpoint-every, begin again this "+
@@ -91,7 +91,7 @@ func (p *program) keepCheckpoints(o *train.Options, j job.Job, f flags, data *da
 			if err := begun.Finish(); err != nil {
 				return err
 			}
-			return checkpoint.Prune(folder, checkpointsKept)
+			return checkpoint.Prune(folder, f.keep)
 		}}, nil
 	}
 	f.every.Use(o)

@@ -27,6 +27,7 @@ import (
 	"tandem/datasets"
 	"tandem/internal/cli"
 	"tandem/runtime/blas"
+	"tandem/runtime/checkpoint"
 	"tandem/runtime/cuda/engine"
 	"tandem/runtime/driver"
 	"tandem/runtime/gpuhealth"
@@ -65,7 +66,8 @@ type flags struct {
 	metrics    string
 	saved      string       // folder of checkpoints
 	every      train.Saving // when checkpoints are written
-	full       int          // the number of checkpoints of which one has all rows
+	keep       checkpoint.Keep
+	full       int // the number of checkpoints of which one has all rows
 }
 
 // defaultHost is where the host listens by default.

@@ -85,6 +85,7 @@ type pause struct {
 	// before they were written were copied, and waited while the buffer for them was full: these two are 0
 	// with processes.
 	Write  float64 `json:"write_s,omitempty"`
+	Rows   float64 `json:"rows_bytes,omitempty"` // that were written; with processes 0, too
 	Copied float64 `json:"copied_bytes,omitempty"`
 	Waited float64 `json:"waited_s,omitempty"`
 }
@@ -96,7 +97,8 @@ func (b *behind) pauses(result *train.Result) (all []pause) {
 			Start: p.Start.Seconds(), Write: p.Write.Seconds()}
 		for _, s := range b.saved {
 			if s.Step == p.Step {
-				one.Write, one.Copied, one.Waited = s.Time.Seconds(), float64(s.Copied), s.Waited.Seconds()
+				one.Write, one.Rows = s.Time.Seconds(), float64(s.Rows)
+				one.Copied, one.Waited = float64(s.Copied), s.Waited.Seconds()
 			}
 		}
 		all = append(all, one)

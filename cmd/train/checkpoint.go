@@ -29,7 +29,7 @@ const checkpointFolder = "checkpoints"
 // checkpoints are the flags of checkpoints, and the checkpoints that are read and written.
 type checkpoints struct {
 	every    train.Saving
-	keep     int
+	keep     checkpoint.Keep
 	full     int // the number of checkpoints of which one has all rows
 	resume   string
 	begin    *checkpoint.Checkpoint // the one to resume; nil: none
@@ -72,8 +72,10 @@ func (f *flags) checkpointFlags(fs *pflag.FlagSet) {
 	fs.TextVar(&f.checkpoints.every, "checkpoint-every", train.Saving{}, "save the model during training, "+
 		"at this `INTERVAL`, as \"500 steps\" or 30s, or auto, which weighs what a checkpoint costs against "+
 		"how often processes die (default: never)")
-	fs.IntVar(&f.checkpoints.keep, "keep-checkpoints", 3,
+	fs.IntVar(&f.checkpoints.keep.Newest, "keep-checkpoints", checkpoint.DefaultKept,
 		"with --checkpoint-every, keep this many checkpoints of every mode")
+	fs.DurationVar(&f.checkpoints.keep.For, "keep-checkpoints-for", 0, "with --checkpoint-every, also keep "+
+		"the checkpoints of this last `TIME`, as 2h (default: no others)")
 	fs.IntVar(&f.checkpoints.full, "checkpoint-full-every", train.DefaultFullEvery, "with "+
 		"--checkpoint-every, write all rows to one checkpoint in this many, and to the others the rows that "+
 		"have changed since; 1: to all")
@@ -90,9 +92,9 @@ func (f *flags) checkpointFlags(fs *pflag.FlagSet) {
 }
 
 // besideResume are the flags that do not change the job of a training that is resumed.
-var besideResume = []string{"resume", "checkpoint-every", "keep-checkpoints", "checkpoint-full-every",
-	"checkpoint-buffer", "out", "json", "without", "cpu-profile", "metrics-address", "file", "processes",
-	"hang-limit", "return-limit", "deaths", "restarts", "fewer", "redo-log"}
+var besideResume = []string{"resume", "checkpoint-every", "keep-checkpoints", "keep-checkpoints-for",
+	"checkpoint-full-every", "checkpoint-buffer", "out", "json", "without", "cpu-profile", "metrics-address",
+	"file", "processes", "hang-limit", "return-limit", "deaths", "restarts", "fewer", "redo-log"}
 
 // resumed opens the checkpoint to resume, and returns its job.
 func (f *flags) resumed(given *pflag.FlagSet) (j job.Job, err error) {
@@ -232,8 +234,13 @@ func checkpointsOf(results string) (string, error) {
 func (f *flags) checkCheckpoints(j *job.Job, given *pflag.FlagSet) error {
 	c := f.checkpoints
 	switch {
-	case c.keep < 1:
-		return cli.UsageError("see --help", "--keep-checkpoints: %d; want at least 1", c.keep)
+	case c.keep.Newest < 1:
+		return cli.UsageError("see --help", "--keep-checkpoints: %d; want at least 1", c.keep.Newest)
+	case c.keep.For < 0:
+		return cli.UsageError("see --help", "--keep-checkpoints-for: %v; want a time", c.keep.For)
+	case given.Changed("keep-checkpoints-for") && !c.every.Any():
+		return cli.UsageError("add --checkpoint-every, as --checkpoint-every 30s",
+			"--keep-checkpoints-for: only a checkpoint of an interruption is written")
 	case given.Changed("keep-checkpoints") && !c.every.Any():
 		return cli.UsageError("add --checkpoint-every, as --checkpoint-every 30s",
 			"--keep-checkpoints: only a checkpoint of an interruption is written")

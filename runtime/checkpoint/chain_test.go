@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"tandem/algo/exec"
 	"tandem/algo/exec/exectest"
@@ -105,15 +106,10 @@ func chained(t *testing.T, s *checkpoint.Saver, j job.Job, state exec.State, che
 	return folder
 }
 
-// saveNext changes a row of each owner, and saves a state to a folder.
+// saveNext changes the first row of every owner, and saves a state to a folder.
 func saveNext(t *testing.T, s *checkpoint.Saver, folder string, j job.Job, state exec.State) {
 	t.Helper()
-	for owner := range state.Plan().Owners() {
-		tab := state.Table(owner)
-		grad := make([]float32, tab.Dim())
-		grad[0] = 1
-		tab.Apply(columnsOf(tab).Signs[:1], grad, 0.5, nil)
-	}
+	changeFirst(state)
 	if err := s.Save(folder, manifest(j), state); err != nil {
 		t.Fatal(err)
 	}
@@ -149,7 +145,7 @@ func TestChangesTakeTheSpaceOfChanges(t *testing.T) {
 				len(names)-1, len(c.Files), err)
 		}
 	}
-	if err := checkpoint.Prune(folder, 1); err != nil {
+	if err := checkpoint.Prune(folder, checkpoint.Keep{Newest: 1}); err != nil {
 		t.Fatal(err)
 	}
 	got := untrained(t, j)
@@ -157,6 +153,16 @@ func TestChangesTakeTheSpaceOfChanges(t *testing.T) {
 		t.Fatal(err)
 	}
 	equalState(t, got, state)
+}
+
+// changeFirst applies a gradient to the first row of every owner.
+func changeFirst(state exec.State) {
+	for owner := range state.Plan().Owners() {
+		tab := state.Table(owner)
+		grad := make([]float32, tab.Dim())
+		grad[0] = 1
+		tab.Apply(columnsOf(tab).Signs[:1], grad, 0.5, nil)
+	}
 }
 
 // sameFile reports whether two folders have the same file under a name.
@@ -305,6 +311,54 @@ func TestDamagedChangesAreRefused(t *testing.T) {
 		}
 		if err := os.WriteFile(path, good, 0o644); err != nil {
 			t.Fatal(err)
+		}
+	}
+}
+
+// What stays are the newest checkpoints, and those younger than a time. One of several has no file in common
+// with the newest, if there is such a one: damage to one file then leaves a checkpoint.
+func TestOneOfTheKeptSharesNoFile(t *testing.T) {
+	j := exectest.Job(2, 2)
+	for _, c := range []struct {
+		full, saved int // checkpoints
+		keep        checkpoint.Keep
+		want        []string
+	}{
+		{9, 5, checkpoint.Keep{Newest: 3}, []string{"3", "4", "5"}}, // all have files in common
+		{3, 5, checkpoint.Keep{Newest: 2}, []string{"3", "5"}},
+		{3, 5, checkpoint.Keep{Newest: 3}, []string{"3", "4", "5"}},
+		{3, 6, checkpoint.Keep{Newest: 3}, []string{"3", "5", "6"}},
+		{3, 6, checkpoint.Keep{Newest: 1}, []string{"6"}},
+		{3, 6, checkpoint.Keep{For: time.Hour}, []string{"2", "4", "6"}},
+		{3, 6, checkpoint.Keep{Newest: 2, For: time.Hour}, []string{"2", "3", "4", "6"}},
+	} {
+		_, state := trained(t, j)
+		s := &checkpoint.Saver{Chain: checkpoint.Chain{FullEvery: c.full}}
+		folder := t.TempDir()
+		for step := 1; step <= c.saved; step++ {
+			m := manifest(j)
+			if m.Written = time.Now().UTC(); step%2 == 1 {
+				m.Written = m.Written.Add(-2 * time.Hour)
+			}
+			changeFirst(state)
+			if err := s.Save(checkpoint.StepFolder(folder, step), m, state); err != nil {
+				t.Fatal(err)
+			}
+			if err := s.Wait(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := checkpoint.Prune(folder, c.keep); err != nil {
+			t.Fatal(err)
+		}
+		left, err := os.ReadDir(folder)
+		var names []string
+		for _, e := range left {
+			names = append(names, e.Name())
+		}
+		if err != nil || !slices.Equal(names, c.want) {
+			t.Errorf("a full one of %d, %d saved, kept %+v: %q, want %q", c.full, c.saved, c.keep, names,
+				c.want)
 		}
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 )
 
 // fragile is a file system that does something before, or in the middle of, one of its operations.
@@ -136,7 +137,7 @@ func TestChild(t *testing.T) {
 		_ = syscall.Kill(os.Getpid(), syscall.SIGKILL) // does not return
 		select {}
 	}}
-	if err := errors.Join(ways[os.Getenv(wayVariable)](t, fs, folder), prune(fs, folder, 1)); err != nil {
+	if err := errors.Join(ways[os.Getenv(wayVariable)](t, fs, folder), prune(fs, folder, Keep{}, time.Time{})); err != nil {
 		t.Fatal(err)
 	}
 	fmt.Println("child: done")
@@ -202,7 +203,7 @@ func killAtAnyOperation(t *testing.T, way string, wants []string) {
 	q, m := small(t)
 	counted := &fragile{at: -1}
 	plain := checkpoints(t)
-	if err := errors.Join(ways[way](t, counted, plain), prune(counted, plain, 1)); err != nil {
+	if err := errors.Join(ways[way](t, counted, plain), prune(counted, plain, Keep{}, time.Time{})); err != nil {
 		t.Fatal(err)
 	}
 	renamed := slices.Index(counted.log, "rename")
@@ -234,7 +235,7 @@ func killAtAnyOperation(t *testing.T, way string, wants []string) {
 				t.Errorf("killed at %s: the next save: %v", operation, err)
 			}
 		}
-		if err := Prune(folder, 1); err != nil {
+		if err := Prune(folder, Keep{}); err != nil {
 			t.Error(err)
 		}
 		left, _ := os.ReadDir(folder)
@@ -305,7 +306,7 @@ func TestPrune(t *testing.T) {
 		keep int
 		want []int
 	}{{5, []int{9, 10, 20, 100}}, {3, []int{10, 20, 100}}, {0, []int{100}}, {1, []int{100}}} {
-		if err := Prune(folder, c.keep); err != nil {
+		if err := Prune(folder, Keep{Newest: c.keep}); err != nil {
 			t.Fatal(err)
 		}
 		if got, _, err := list(folder); err != nil || !slices.Equal(got, c.want) {

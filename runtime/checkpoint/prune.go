@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"time"
 )
 
 // StepFolder returns the folder, within a folder of checkpoints, of the checkpoint after a number of steps.
@@ -68,16 +69,29 @@ func SetAside(folder string) error {
 	return nil
 }
 
-// Prune removes all but the newest checkpoints of a folder, at least one of which stays. A checkpoint loses
-// its manifest first, so that one that is half removed is none.
-func Prune(folder string, keep int) error { return prune(disk{}, folder, keep) }
+// DefaultKept is a number for Keep.Newest.
+const DefaultKept = 3
 
-func prune(fs fileSystem, folder string, keep int) error {
+// Keep says which checkpoints of a folder stay: the newest ones, and those that are younger than a time. The
+// newest always stays.
+type Keep struct {
+	Newest int // their number; at least 1
+	For    time.Duration
+}
+
+// Prune removes the other checkpoints of a folder. If at least two of the newest stay, and all of these have
+// files in common, the newest one that has none with them stays in place of the oldest, so that one damaged
+// file does not damage all that are kept. A checkpoint loses its manifest first, so that one that is half
+// removed is none.
+func Prune(folder string, keep Keep) error { return prune(disk{}, folder, keep, time.Now()) }
+
+func prune(fs fileSystem, folder string, keep Keep, now time.Time) error {
 	complete, broken, err := list(folder)
 	if err != nil {
 		return err
 	}
-	old := complete[:max(len(complete)-max(keep, 1), 0)]
+	stays := keep.among(folder, complete, now)
+	old := slices.DeleteFunc(complete, func(step int) bool { return slices.Contains(stays, step) })
 	for _, step := range append(broken, old...) {
 		one := StepFolder(folder, step)
 		if err := fs.RemoveAll(filepath.Join(one, ManifestFile)); err != nil {
@@ -88,4 +102,44 @@ func prune(fs fileSystem, folder string, keep int) error {
 		}
 	}
 	return nil
+}
+
+// among returns the checkpoints in a folder, of steps in ascending order, that stay.
+func (k Keep) among(folder string, steps []int, now time.Time) []int {
+	first := max(len(steps)-max(k.Newest, 1), 0)
+	older, stays := steps[:first], slices.Clone(steps[first:])
+	if k.Newest > 1 && len(older) > 0 {
+		newest := StepFolder(folder, stays[len(stays)-1])
+		apart := func(step int) bool { return !shareFiles(newest, StepFolder(folder, step)) }
+		if !slices.ContainsFunc(stays, apart) {
+			for _, step := range slices.Backward(older) {
+				if apart(step) {
+					stays[0] = step
+					break
+				}
+			}
+		}
+	}
+	if k.For > 0 {
+		for _, step := range steps[:first+1] {
+			m, err := readManifest(StepFolder(folder, step))
+			if err == nil && now.Sub(m.Written) < k.For {
+				stays = append(stays, step)
+			}
+		}
+	}
+	return stays
+}
+
+// shareFiles reports whether a file of a checkpoint is one of another, too.
+func shareFiles(a, b string) bool {
+	entries, err := os.ReadDir(a)
+	if err != nil {
+		return false
+	}
+	return slices.ContainsFunc(entries, func(e os.DirEntry) bool {
+		one, err := os.Stat(filepath.Join(a, e.Name()))
+		other, missing := os.Stat(filepath.Join(b, e.Name()))
+		return err == nil && missing == nil && os.SameFile(one, other)
+	})
 }
