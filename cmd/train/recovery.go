@@ -67,6 +67,20 @@ type recovery struct {
 	Down  float64 `json:"down_s"`         // from the loss until training went on
 }
 
+// replay is a train.Replay for the report.
+type replay struct {
+	Took float64 `json:"took_s"` // to handle inputs again
+	Of   float64 `json:"of_s"`   // in which the process had received them
+}
+
+// replays returns those of a training for the report.
+func replays(result *train.Result) (all []replay) {
+	for _, r := range result.Replays {
+		all = append(all, replay{r.Took.Seconds(), r.Of.Seconds()})
+	}
+	return all
+}
+
 // recoveries returns those of a training for the report.
 func recoveries(result *train.Result) (all []recovery) {
 	for _, r := range result.Recoveries {

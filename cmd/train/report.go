@@ -101,6 +101,7 @@ type row struct {
 	Checkpoints []pause `json:"checkpoints,omitempty"` // of the first seed, during training
 	// Recoveries are those of the first seed, from the loss of processes.
 	Recoveries []recovery `json:"recoveries,omitempty"`
+	Replays    []replay   `json:"replays,omitempty"`
 
 	hot        bool       // it has hot rows
 	histograms []measured // behind the summaries; own staleness first
@@ -137,7 +138,7 @@ func (r *report) add(c variant, results []*train.Result, stores []rowStore) {
 		EmbeddingRows: stores[0], HotRows: first.HotRows,
 		HotChoices: first.HotChoices, predicted: first.Probabilities,
 		hot: first.Job.Training.HotRows != nil || first.Job.HasHotRows(), Checkpoints: r.pauses[c.name],
-		Recoveries: recoveries(first)}
+		Recoveries: recoveries(first), Replays: replays(first)}
 	var own, cross, dense, missed histogram.Histogram
 	var faults fault.Counts
 	for _, result := range results {

@@ -2,6 +2,7 @@ package driver
 
 import (
 	"errors"
+	"time"
 
 	"tandem/algo/histogram"
 	"tandem/algo/numeric/shard"
@@ -93,6 +94,9 @@ type Callbacks struct {
 	// BeforeStep is called before those steps of nn-worker 0 at which the job may ask for an evaluation.
 	// nn-worker 0 waits until it returns. An error ends the run.
 	BeforeStep func(step int) error
+	// Redone, if not nil, is called when a process has come back by its redo logs: it took a time to handle
+	// again what it had received in a time.
+	Redone func(took, of time.Duration)
 	// Observe is called with the records of all roles, in an order that respects causality, as event.Observer
 	// requires.
 	Observe func(event.Record)

@@ -29,8 +29,9 @@ type Options struct {
 	// empty if Incarnation is 0.
 	Redo func(at msg.Address) (RedoLog, error)
 	// Redone, if not nil, is called when all roles have handled the inputs of their redo logs again, before
-	// they handle others.
-	Redone func()
+	// they handle others: took is how long that was, and of the time in which the roles had received them.
+	// Without such logs both are 0.
+	Redone func(took, of time.Duration)
 	// Stopwatch, if not nil, receives the duration of all work.
 	Stopwatch Stopwatch
 	// InTurn makes this process do one piece of work at a time. A Stopwatch then measures each piece by
@@ -156,15 +157,29 @@ func (r *run) deliver(m msg.Message, payload exec.Payload) error {
 // errLeak reports data that a role holds after the run.
 var errLeak = errors.New("driver: a role holds data after the run")
 
-// drive starts all goroutines, waits until the ranks finish or the run fails, and stops all goroutines.
-func (r *run) drive() error {
+// redo makes all roles handle the inputs of their redo logs again.
+func (r *run) redo() error {
+	start, of := time.Now(), unit.Tick(0)
 	for _, n := range r.instances {
 		if err := n.redoInputs(); err != nil {
 			return err
 		}
+		of = max(of, n.redoAt)
 	}
 	if r.options.Redone != nil {
-		r.options.Redone()
+		took := time.Duration(0)
+		if of > 0 {
+			took = time.Since(start)
+		}
+		r.options.Redone(took, time.Duration(of))
+	}
+	return nil
+}
+
+// drive starts all goroutines, waits until the ranks finish or the run fails, and stops all goroutines.
+func (r *run) drive() error {
+	if err := r.redo(); err != nil {
+		return err
 	}
 	var goroutines sync.WaitGroup
 	goroutines.Go(r.reduce)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"tandem/algo/numeric/model"
 	"tandem/algo/protocol/event"
@@ -85,6 +86,13 @@ func (h *Host) handle(m *member, message *control.FromMember) error {
 		s.exporting = nil
 	case *control.FromMember_Saved:
 		h.saved(s, what.Saved)
+	case *control.FromMember_Redone:
+		took, of := time.Duration(what.Redone.GetTook()), time.Duration(what.Redone.GetOf())
+		err = check(h.plan.Redo != "" && m.incarnation > 0 && took >= 0 && of > 0,
+			"it says that it has handled inputs of %v again, in %v", of, took)
+		if err == nil && h.callbacks.Redone != nil {
+			h.callbacks.Redone(took, of)
+		}
 	case *control.FromMember_Leaving:
 		return h.leaving(m)
 	case *control.FromMember_Lost:

@@ -104,6 +104,12 @@ func (m *Member) Progress(steps int, lossSum float64, samples int) error {
 	return m.send(&control.FromMember{What: &control.FromMember_Progress{Progress: progress}})
 }
 
+// Redone reports that this process has handled again what it had received in a time, and how long that took.
+func (m *Member) Redone(took, of time.Duration) error {
+	redone := &control.Redone{Took: int64(took), Of: int64(of)}
+	return m.send(&control.FromMember{What: &control.FromMember_Redone{Redone: redone}})
+}
+
 // Leaving asks the host to end the run, because this process was asked to end. The process stays until then.
 func (m *Member) Leaving() error {
 	leaving := &control.FromMember_Leaving{Leaving: &control.Leaving{}}

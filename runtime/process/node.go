@@ -284,7 +284,7 @@ func (n *node) prepare() error {
 	options := driver.Options{
 		Observers: []event.Observer{n}, Recorder: n.Recorder,
 		Faults: &faults, Slow: n.Job.Slow, Incarnation: welcome.Incarnation,
-		Redone: func() { n.events.begin() },
+		Redone: n.redone,
 	}
 	if welcome.Redo != "" {
 		options.Redo = func(at msg.Address) (driver.RedoLog, error) { return n.openRedo(welcome, at) }

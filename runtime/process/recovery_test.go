@@ -352,6 +352,9 @@ func TestPSComesBackByItsRedoLog(t *testing.T) {
 				if n := strings.Count(logged.String(), fmt.Sprintf("%v is back at ", at)); n != 2 {
 					t.Errorf("back %d times: %s", n, logged.String())
 				}
+				if len(got.Replays) != 2 || got.Replays[0].Took <= 0 || got.Replays[0].Of <= 0 {
+					t.Errorf("replays %+v", got.Replays)
+				}
 				if mode == job.Sync {
 					s.mustEqualSequential(t, got)
 				}

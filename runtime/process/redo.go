@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"time"
 
 	"tandem/algo/protocol/msg"
 	"tandem/runtime/driver"
@@ -29,6 +30,15 @@ func (n *node) openRedo(w *member.Welcome, at msg.Address) (driver.RedoLog, erro
 	}
 	n.redo = append(n.redo, log)
 	return log, nil
+}
+
+// redone begins to send the records of the process, once it has handled the inputs of its redo logs again, and
+// reports how long that took.
+func (n *node) redone(took, of time.Duration) {
+	n.events.begin()
+	if of > 0 {
+		_ = n.member.Redone(took, of) // an error means that the host is gone, which member.Member notices
+	}
 }
 
 // closeRedo closes the redo logs, and removes them if nothing needs them any more. Those of a run that has

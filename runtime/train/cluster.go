@@ -212,6 +212,7 @@ func (a *apart) train(ctx context.Context, from driver.Origin) (end int, drain t
 		Started:    func() { a.started(); close(begun) },
 		Progress:   func(steps int) { a.done = first + steps; o.Progress(a.done, o.End) },
 		Loss:       o.Backend.ReportLoss,
+		Redone:     func(took, of time.Duration) { o.replayed(Replay{took, of}, a.result) },
 		BeforeStep: func(step int) error { return a.evaluator.beforeStep(first+step, a.state) },
 		Observe: func(r event.Record) {
 			for _, each := range observers {

@@ -154,6 +154,12 @@ func (o *Options) paused(p Pause, result *Result) {
 	}
 }
 
+// replayed notes a replay.
+func (o *Options) replayed(r Replay, result *Result) {
+	o.interval.Replayed += r.Took.Seconds() / r.Of.Seconds()
+	result.Replays = append(result.Replays, r)
+}
+
 // roles has what the segments of a training with roles share.
 type roles struct {
 	job       *job.Job

@@ -58,6 +58,7 @@ type Result struct {
 	Processes               int        // number of processes with roles
 	Pauses                  []Pause    // to save the model on the way
 	Recoveries              []Recovery // from the loss of processes
+	Replays                 []Replay   // by which processes have come back with nothing lost
 	Notes                   []string   // what does not continue from the model that the run began with
 }
 

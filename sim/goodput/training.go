@@ -255,7 +255,7 @@ func (t *training) wait(k *Kind) bool {
 		t.goBack(k)
 		return false
 	}
-	todo := t.plan.recovery(k, t.since)
+	todo := t.replay(k)
 	for len(todo) > 0 && !t.hopeless() {
 		before := t.now
 		other := t.lose(todo[0].left, todo[0].cause)
@@ -267,12 +267,21 @@ func (t *training) wait(k *Kind) bool {
 			t.goBack(other)
 			return false
 		default:
-			if its := t.plan.recovery(other, t.since); left(its) > left(todo) {
+			if its := t.replay(other); left(its) > left(todo) {
 				todo = its
 			}
 		}
 	}
 	return true
+}
+
+// replay returns the phases of the recovery of a process that returns within a part, and notes what the part
+// repeats.
+func (t *training) replay(k *Kind) []phase {
+	if k.Consequence == Redone {
+		t.chooser.Replayed += t.plan.Replay
+	}
+	return t.plan.recovery(k, t.since)
 }
 
 // goBack makes all begin again with the newest checkpoint, and once more if one of them dies meanwhile.

@@ -97,6 +97,7 @@ type FromMember struct {
 	//	*FromMember_Leaving
 	//	*FromMember_Digests
 	//	*FromMember_Saved
+	//	*FromMember_Redone
 	What          isFromMember_What `protobuf_oneof:"what"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -274,6 +275,15 @@ func (x *FromMember) GetSaved() *Saved {
 	return nil
 }
 
+func (x *FromMember) GetRedone() *Redone {
+	if x != nil {
+		if x, ok := x.What.(*FromMember_Redone); ok {
+			return x.Redone
+		}
+	}
+	return nil
+}
+
 type isFromMember_What interface {
 	isFromMember_What()
 }
@@ -338,6 +348,10 @@ type FromMember_Saved struct {
 	Saved *Saved `protobuf:"bytes,15,opt,name=saved,proto3,oneof"` // what an Export, maybe of an earlier part of the run, has asked for is written
 }
 
+type FromMember_Redone struct {
+	Redone *Redone `protobuf:"bytes,16,opt,name=redone,proto3,oneof"` // the process has come back by its redo logs
+}
+
 func (*FromMember_Heartbeat) isFromMember_What() {}
 
 func (*FromMember_Ready) isFromMember_What() {}
@@ -367,6 +381,8 @@ func (*FromMember_Leaving) isFromMember_What() {}
 func (*FromMember_Digests) isFromMember_What() {}
 
 func (*FromMember_Saved) isFromMember_What() {}
+
+func (*FromMember_Redone) isFromMember_What() {}
 
 type ToMember struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -2077,6 +2093,58 @@ func (x *Saved) GetReason() string {
 	return ""
 }
 
+type Redone struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Took          int64                  `protobuf:"varint,1,opt,name=took,proto3" json:"took,omitempty"` // nanoseconds
+	Of            int64                  `protobuf:"varint,2,opt,name=of,proto3" json:"of,omitempty"`     // nanoseconds in which the inputs of the logs had been received
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Redone) Reset() {
+	*x = Redone{}
+	mi := &file_control_proto_msgTypes[29]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Redone) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Redone) ProtoMessage() {}
+
+func (x *Redone) ProtoReflect() protoreflect.Message {
+	mi := &file_control_proto_msgTypes[29]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Redone.ProtoReflect.Descriptor instead.
+func (*Redone) Descriptor() ([]byte, []int) {
+	return file_control_proto_rawDescGZIP(), []int{29}
+}
+
+func (x *Redone) GetTook() int64 {
+	if x != nil {
+		return x.Took
+	}
+	return 0
+}
+
+func (x *Redone) GetOf() int64 {
+	if x != nil {
+		return x.Of
+	}
+	return 0
+}
+
 type Leaving struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
@@ -2085,7 +2153,7 @@ type Leaving struct {
 
 func (x *Leaving) Reset() {
 	*x = Leaving{}
-	mi := &file_control_proto_msgTypes[29]
+	mi := &file_control_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2097,7 +2165,7 @@ func (x *Leaving) String() string {
 func (*Leaving) ProtoMessage() {}
 
 func (x *Leaving) ProtoReflect() protoreflect.Message {
-	mi := &file_control_proto_msgTypes[29]
+	mi := &file_control_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2110,7 +2178,7 @@ func (x *Leaving) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Leaving.ProtoReflect.Descriptor instead.
 func (*Leaving) Descriptor() ([]byte, []int) {
-	return file_control_proto_rawDescGZIP(), []int{29}
+	return file_control_proto_rawDescGZIP(), []int{30}
 }
 
 type Drain struct {
@@ -2121,7 +2189,7 @@ type Drain struct {
 
 func (x *Drain) Reset() {
 	*x = Drain{}
-	mi := &file_control_proto_msgTypes[30]
+	mi := &file_control_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2133,7 +2201,7 @@ func (x *Drain) String() string {
 func (*Drain) ProtoMessage() {}
 
 func (x *Drain) ProtoReflect() protoreflect.Message {
-	mi := &file_control_proto_msgTypes[30]
+	mi := &file_control_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2146,7 +2214,7 @@ func (x *Drain) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Drain.ProtoReflect.Descriptor instead.
 func (*Drain) Descriptor() ([]byte, []int) {
-	return file_control_proto_rawDescGZIP(), []int{30}
+	return file_control_proto_rawDescGZIP(), []int{31}
 }
 
 type Failure struct {
@@ -2160,7 +2228,7 @@ type Failure struct {
 
 func (x *Failure) Reset() {
 	*x = Failure{}
-	mi := &file_control_proto_msgTypes[31]
+	mi := &file_control_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2172,7 +2240,7 @@ func (x *Failure) String() string {
 func (*Failure) ProtoMessage() {}
 
 func (x *Failure) ProtoReflect() protoreflect.Message {
-	mi := &file_control_proto_msgTypes[31]
+	mi := &file_control_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2185,7 +2253,7 @@ func (x *Failure) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Failure.ProtoReflect.Descriptor instead.
 func (*Failure) Descriptor() ([]byte, []int) {
-	return file_control_proto_rawDescGZIP(), []int{31}
+	return file_control_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *Failure) GetReason() string {
@@ -2220,7 +2288,7 @@ type Lost struct {
 
 func (x *Lost) Reset() {
 	*x = Lost{}
-	mi := &file_control_proto_msgTypes[32]
+	mi := &file_control_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2232,7 +2300,7 @@ func (x *Lost) String() string {
 func (*Lost) ProtoMessage() {}
 
 func (x *Lost) ProtoReflect() protoreflect.Message {
-	mi := &file_control_proto_msgTypes[32]
+	mi := &file_control_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2245,7 +2313,7 @@ func (x *Lost) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Lost.ProtoReflect.Descriptor instead.
 func (*Lost) Descriptor() ([]byte, []int) {
-	return file_control_proto_rawDescGZIP(), []int{32}
+	return file_control_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *Lost) GetRole() *Role {
@@ -2279,7 +2347,7 @@ type Abort struct {
 
 func (x *Abort) Reset() {
 	*x = Abort{}
-	mi := &file_control_proto_msgTypes[33]
+	mi := &file_control_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2291,7 +2359,7 @@ func (x *Abort) String() string {
 func (*Abort) ProtoMessage() {}
 
 func (x *Abort) ProtoReflect() protoreflect.Message {
-	mi := &file_control_proto_msgTypes[33]
+	mi := &file_control_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2304,7 +2372,7 @@ func (x *Abort) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Abort.ProtoReflect.Descriptor instead.
 func (*Abort) Descriptor() ([]byte, []int) {
-	return file_control_proto_rawDescGZIP(), []int{33}
+	return file_control_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *Abort) GetReason() string {
@@ -2328,7 +2396,7 @@ const file_control_proto_rawDesc = "" +
 	"\rcontrol.proto\x12\x0etandem.control\"0\n" +
 	"\x04Role\x12\x12\n" +
 	"\x04kind\x18\x01 \x01(\rR\x04kind\x12\x14\n" +
-	"\x05index\x18\x02 \x01(\x05R\x05index\"\x9e\x06\n" +
+	"\x05index\x18\x02 \x01(\x05R\x05index\"\xd0\x06\n" +
 	"\n" +
 	"FromMember\x129\n" +
 	"\theartbeat\x18\x01 \x01(\v2\x19.tandem.control.HeartbeatH\x00R\theartbeat\x12-\n" +
@@ -2346,7 +2414,8 @@ const file_control_proto_rawDesc = "" +
 	"\bexported\x18\f \x01(\v2\x18.tandem.control.ExportedH\x00R\bexported\x123\n" +
 	"\aleaving\x18\r \x01(\v2\x17.tandem.control.LeavingH\x00R\aleaving\x123\n" +
 	"\adigests\x18\x0e \x01(\v2\x17.tandem.control.DigestsH\x00R\adigests\x12-\n" +
-	"\x05saved\x18\x0f \x01(\v2\x15.tandem.control.SavedH\x00R\x05savedB\x06\n" +
+	"\x05saved\x18\x0f \x01(\v2\x15.tandem.control.SavedH\x00R\x05saved\x120\n" +
+	"\x06redone\x18\x10 \x01(\v2\x16.tandem.control.RedoneH\x00R\x06redoneB\x06\n" +
 	"\x04what\"\xc7\x05\n" +
 	"\bToMember\x129\n" +
 	"\theartbeat\x18\x01 \x01(\v2\x19.tandem.control.HeartbeatH\x00R\theartbeat\x123\n" +
@@ -2460,7 +2529,10 @@ const file_control_proto_rawDesc = "" +
 	"\bExported\"7\n" +
 	"\x05Saved\x12\x16\n" +
 	"\x06folder\x18\x01 \x01(\tR\x06folder\x12\x16\n" +
-	"\x06reason\x18\x02 \x01(\tR\x06reason\"\t\n" +
+	"\x06reason\x18\x02 \x01(\tR\x06reason\",\n" +
+	"\x06Redone\x12\x12\n" +
+	"\x04took\x18\x01 \x01(\x03R\x04took\x12\x0e\n" +
+	"\x02of\x18\x02 \x01(\x03R\x02of\"\t\n" +
 	"\aLeaving\"\a\n" +
 	"\x05Drain\"K\n" +
 	"\aFailure\x12\x16\n" +
@@ -2487,7 +2559,7 @@ func file_control_proto_rawDescGZIP() []byte {
 	return file_control_proto_rawDescData
 }
 
-var file_control_proto_msgTypes = make([]protoimpl.MessageInfo, 34)
+var file_control_proto_msgTypes = make([]protoimpl.MessageInfo, 35)
 var file_control_proto_goTypes = []any{
 	(*Role)(nil),        // 0: tandem.control.Role
 	(*FromMember)(nil),  // 1: tandem.control.FromMember
@@ -2518,11 +2590,12 @@ var file_control_proto_goTypes = []any{
 	(*Export)(nil),      // 26: tandem.control.Export
 	(*Exported)(nil),    // 27: tandem.control.Exported
 	(*Saved)(nil),       // 28: tandem.control.Saved
-	(*Leaving)(nil),     // 29: tandem.control.Leaving
-	(*Drain)(nil),       // 30: tandem.control.Drain
-	(*Failure)(nil),     // 31: tandem.control.Failure
-	(*Lost)(nil),        // 32: tandem.control.Lost
-	(*Abort)(nil),       // 33: tandem.control.Abort
+	(*Redone)(nil),      // 29: tandem.control.Redone
+	(*Leaving)(nil),     // 30: tandem.control.Leaving
+	(*Drain)(nil),       // 31: tandem.control.Drain
+	(*Failure)(nil),     // 32: tandem.control.Failure
+	(*Lost)(nil),        // 33: tandem.control.Lost
+	(*Abort)(nil),       // 34: tandem.control.Abort
 }
 var file_control_proto_depIdxs = []int32{
 	14, // 0: tandem.control.FromMember.heartbeat:type_name -> tandem.control.Heartbeat
@@ -2534,39 +2607,40 @@ var file_control_proto_depIdxs = []int32{
 	18, // 6: tandem.control.FromMember.report:type_name -> tandem.control.Report
 	21, // 7: tandem.control.FromMember.values:type_name -> tandem.control.Values
 	23, // 8: tandem.control.FromMember.dense:type_name -> tandem.control.Dense
-	31, // 9: tandem.control.FromMember.failure:type_name -> tandem.control.Failure
-	32, // 10: tandem.control.FromMember.lost:type_name -> tandem.control.Lost
+	32, // 9: tandem.control.FromMember.failure:type_name -> tandem.control.Failure
+	33, // 10: tandem.control.FromMember.lost:type_name -> tandem.control.Lost
 	27, // 11: tandem.control.FromMember.exported:type_name -> tandem.control.Exported
-	29, // 12: tandem.control.FromMember.leaving:type_name -> tandem.control.Leaving
+	30, // 12: tandem.control.FromMember.leaving:type_name -> tandem.control.Leaving
 	25, // 13: tandem.control.FromMember.digests:type_name -> tandem.control.Digests
 	28, // 14: tandem.control.FromMember.saved:type_name -> tandem.control.Saved
-	14, // 15: tandem.control.ToMember.heartbeat:type_name -> tandem.control.Heartbeat
-	5,  // 16: tandem.control.ToMember.welcome:type_name -> tandem.control.Welcome
-	8,  // 17: tandem.control.ToMember.start:type_name -> tandem.control.Start
-	11, // 18: tandem.control.ToMember.proceed:type_name -> tandem.control.Proceed
-	13, // 19: tandem.control.ToMember.stop:type_name -> tandem.control.Stop
-	20, // 20: tandem.control.ToMember.read_rows:type_name -> tandem.control.ReadRows
-	22, // 21: tandem.control.ToMember.read_dense:type_name -> tandem.control.ReadDense
-	15, // 22: tandem.control.ToMember.exit:type_name -> tandem.control.Exit
-	33, // 23: tandem.control.ToMember.abort:type_name -> tandem.control.Abort
-	6,  // 24: tandem.control.ToMember.peer_changed:type_name -> tandem.control.PeerChanged
-	26, // 25: tandem.control.ToMember.export:type_name -> tandem.control.Export
-	30, // 26: tandem.control.ToMember.drain:type_name -> tandem.control.Drain
-	24, // 27: tandem.control.ToMember.read_digests:type_name -> tandem.control.ReadDigests
-	0,  // 28: tandem.control.Hello.roles:type_name -> tandem.control.Role
-	0,  // 29: tandem.control.Peer.roles:type_name -> tandem.control.Role
-	4,  // 30: tandem.control.Welcome.peers:type_name -> tandem.control.Peer
-	0,  // 31: tandem.control.Welcome.roles:type_name -> tandem.control.Role
-	4,  // 32: tandem.control.PeerChanged.peer:type_name -> tandem.control.Peer
-	17, // 33: tandem.control.Records.records:type_name -> tandem.control.Record
-	19, // 34: tandem.control.Report.faults:type_name -> tandem.control.Faults
-	0,  // 35: tandem.control.ReadDense.role:type_name -> tandem.control.Role
-	0,  // 36: tandem.control.Lost.role:type_name -> tandem.control.Role
-	37, // [37:37] is the sub-list for method output_type
-	37, // [37:37] is the sub-list for method input_type
-	37, // [37:37] is the sub-list for extension type_name
-	37, // [37:37] is the sub-list for extension extendee
-	0,  // [0:37] is the sub-list for field type_name
+	29, // 15: tandem.control.FromMember.redone:type_name -> tandem.control.Redone
+	14, // 16: tandem.control.ToMember.heartbeat:type_name -> tandem.control.Heartbeat
+	5,  // 17: tandem.control.ToMember.welcome:type_name -> tandem.control.Welcome
+	8,  // 18: tandem.control.ToMember.start:type_name -> tandem.control.Start
+	11, // 19: tandem.control.ToMember.proceed:type_name -> tandem.control.Proceed
+	13, // 20: tandem.control.ToMember.stop:type_name -> tandem.control.Stop
+	20, // 21: tandem.control.ToMember.read_rows:type_name -> tandem.control.ReadRows
+	22, // 22: tandem.control.ToMember.read_dense:type_name -> tandem.control.ReadDense
+	15, // 23: tandem.control.ToMember.exit:type_name -> tandem.control.Exit
+	34, // 24: tandem.control.ToMember.abort:type_name -> tandem.control.Abort
+	6,  // 25: tandem.control.ToMember.peer_changed:type_name -> tandem.control.PeerChanged
+	26, // 26: tandem.control.ToMember.export:type_name -> tandem.control.Export
+	31, // 27: tandem.control.ToMember.drain:type_name -> tandem.control.Drain
+	24, // 28: tandem.control.ToMember.read_digests:type_name -> tandem.control.ReadDigests
+	0,  // 29: tandem.control.Hello.roles:type_name -> tandem.control.Role
+	0,  // 30: tandem.control.Peer.roles:type_name -> tandem.control.Role
+	4,  // 31: tandem.control.Welcome.peers:type_name -> tandem.control.Peer
+	0,  // 32: tandem.control.Welcome.roles:type_name -> tandem.control.Role
+	4,  // 33: tandem.control.PeerChanged.peer:type_name -> tandem.control.Peer
+	17, // 34: tandem.control.Records.records:type_name -> tandem.control.Record
+	19, // 35: tandem.control.Report.faults:type_name -> tandem.control.Faults
+	0,  // 36: tandem.control.ReadDense.role:type_name -> tandem.control.Role
+	0,  // 37: tandem.control.Lost.role:type_name -> tandem.control.Role
+	38, // [38:38] is the sub-list for method output_type
+	38, // [38:38] is the sub-list for method input_type
+	38, // [38:38] is the sub-list for extension type_name
+	38, // [38:38] is the sub-list for extension extendee
+	0,  // [0:38] is the sub-list for field type_name
 }
 
 func init() { file_control_proto_init() }
@@ -2590,6 +2664,7 @@ func file_control_proto_init() {
 		(*FromMember_Leaving)(nil),
 		(*FromMember_Digests)(nil),
 		(*FromMember_Saved)(nil),
+		(*FromMember_Redone)(nil),
 	}
 	file_control_proto_msgTypes[2].OneofWrappers = []any{
 		(*ToMember_Heartbeat)(nil),
@@ -2612,7 +2687,7 @@ func file_control_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_control_proto_rawDesc), len(file_control_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   34,
+			NumMessages:   35,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
