@@ -85,7 +85,7 @@ func (p *program) keepCheckpoints(o *train.Options, j job.Job, f flags, data *da
 		saved := checkpoint.StepFolder(folder, step)
 		begun, err := checkpoint.BeginApart(saved, m, model, export)
 		if err != nil {
-			return u, err
+			return train.Unfinished{Folder: saved}, err
 		}
 		return train.Unfinished{Folder: saved, Discard: begun.Discard, Finish: func() error {
 			if err := begun.Finish(); err != nil {
@@ -99,6 +99,9 @@ func (p *program) keepCheckpoints(o *train.Options, j job.Job, f flags, data *da
 	if f.every.Any() {
 		o.RestartsMax, o.SetAside = f.restarts, checkpoint.SetAside
 		o.Lost = func(r train.Recovery) { fmt.Fprintf(p.stderr, "node: %v\n", r) }
+	}
+	o.Unsaved = func(err error) {
+		fmt.Fprintf(p.stderr, "node: %v; training goes on, and earlier checkpoints stay\n", err)
 	}
 	o.SaveApart = save
 	o.TrainedApart = func(model exec.State, export func(string) ([]string, error)) error {

@@ -20,15 +20,16 @@ type behind struct {
 	saved  []checkpoint.Saved // of the training in hand, once Wait has returned
 }
 
-// begin begins with another training, and calls complete after each of its checkpoints.
-func (b *behind) begin(complete func(step int) error) (err error) {
+// begin begins with another training, calls complete after each of its checkpoints, and failed with why one
+// could not be written.
+func (b *behind) begin(complete func(step int) error, failed func(error)) (err error) {
 	if b.Buffer == nil { // memory that is not touched is not used
 		if b.Buffer, err = b.memory.Slab(int(b.size)); err != nil {
 			return &cli.Error{Err: fmt.Errorf("--checkpoint-buffer: there is no memory for %v", b.size),
 				Hint: "choose a smaller one: training waits where it is too small"}
 		}
 	}
-	b.saved = nil
+	b.saved, b.Failed = nil, failed
 	b.Saved = func(one checkpoint.Saved) error {
 		b.saved = append(b.saved, one)
 		return complete(one.Step)
@@ -37,7 +38,8 @@ func (b *behind) begin(complete func(step int) error) (err error) {
 }
 
 // complete returns a training whose last checkpoint is complete when it ends, because writing it reads the
-// rows. A training that was interrupted and could not be saved has the error of saving alone.
+// rows. A training that was interrupted and could not be saved has the error of saving alone; one that has
+// ended needs that checkpoint no more.
 func (b *behind) complete(run func() (*train.Result, error)) func() (*train.Result, error) {
 	return func() (*train.Result, error) {
 		result, err := run()
@@ -46,7 +48,7 @@ func (b *behind) complete(run func() (*train.Result, error)) func() (*train.Resu
 		if failed != nil && errors.As(err, &drained) {
 			return result, failed
 		}
-		return result, errors.Join(err, failed)
+		return result, err
 	}
 }
 

@@ -18,7 +18,7 @@ func TestInterruptionThatIsNotSaved(t *testing.T) {
 	full := errors.New("no space left on device")
 	for _, earlier := range []bool{false, true} {
 		var b behind
-		if err := b.begin(func(int) error { return full }); err != nil {
+		if err := b.begin(func(int) error { return full }, func(error) {}); err != nil {
 			t.Fatal(err)
 		}
 		folder, j := t.TempDir(), exectest.Job(1, 1)

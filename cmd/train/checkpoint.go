@@ -279,18 +279,7 @@ func (p *program) useCheckpoints(r *report, o *train.Options, results, mode stri
 	c.mode = mode
 	c.several, c.given = len(f.modes) > 1, f.givenAgain()
 	if c.begin != nil {
-		if err := c.checkData(data, source); err != nil {
-			return fmt.Errorf("--resume %s: %w", c.resume, err)
-		}
-		where, err := filepath.Abs(c.resume)
-		if err != nil {
-			return err
-		}
-		o.Begin = train.Begin{Step: c.begin.Step, Model: continued{c.begin, &c.behind.Saver}, Folder: where}
-		r.ResumedAt = c.begin.Step
-		results := filepath.Dir(filepath.Dir(filepath.Dir(where)))
-		if c.earlier, err = readCurve(filepath.Join(results, curveName), mode, j.Training.Seed,
-			c.begin.Step); err != nil {
+		if err := c.beginWith(r, o, j.Training.Seed, data, source); err != nil {
 			return err
 		}
 	}
@@ -308,7 +297,10 @@ func (p *program) useCheckpoints(r *report, o *train.Options, results, mode stri
 		c.last, c.lastMode = checkpoint.StepFolder(folder, step), mode
 		return checkpoint.Prune(filepath.Join(results, folder), c.keep)
 	}
-	if err := c.behind.begin(complete); err != nil {
+	o.Unsaved = func(err error) {
+		fmt.Fprintf(p.stderr, "train: %v; training goes on, and earlier checkpoints stay\n", err)
+	}
+	if err := c.behind.begin(complete, o.Unsaved); err != nil {
 		return err
 	}
 	o.Save = func(step int, state exec.State) error {
@@ -330,7 +322,7 @@ func (p *program) useCheckpoints(r *report, o *train.Options, results, mode stri
 		}
 		begun, err := checkpoint.BeginApart(saved, m, model, export)
 		if err != nil {
-			return u, err
+			return train.Unfinished{Folder: saved}, err
 		}
 		return train.Unfinished{Folder: saved, Discard: begun.Discard, Finish: func() error {
 			if err := begun.Finish(); err != nil {
@@ -340,6 +332,23 @@ func (p *program) useCheckpoints(r *report, o *train.Options, results, mode stri
 		}}, nil
 	}
 	return nil
+}
+
+// beginWith makes a training begin with the checkpoint to resume.
+func (c *checkpoints) beginWith(r *report, o *train.Options, seed uint64, data *datasets.Dataset,
+	source batch.Source) error {
+	if err := c.checkData(data, source); err != nil {
+		return fmt.Errorf("--resume %s: %w", c.resume, err)
+	}
+	where, err := filepath.Abs(c.resume)
+	if err != nil {
+		return err
+	}
+	o.Begin = train.Begin{Step: c.begin.Step, Model: continued{c.begin, &c.behind.Saver}, Folder: where}
+	r.ResumedAt = c.begin.Step
+	results := filepath.Dir(filepath.Dir(filepath.Dir(where)))
+	c.earlier, err = readCurve(filepath.Join(results, curveName), c.mode, seed, c.begin.Step)
+	return err
 }
 
 // givenAgain returns the flags to give again when a training continues, each after a space.

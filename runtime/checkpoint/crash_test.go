@@ -137,7 +137,8 @@ func TestChild(t *testing.T) {
 		_ = syscall.Kill(os.Getpid(), syscall.SIGKILL) // does not return
 		select {}
 	}}
-	if err := errors.Join(ways[os.Getenv(wayVariable)](t, fs, folder), prune(fs, folder, Keep{}, time.Time{})); err != nil {
+	way := ways[os.Getenv(wayVariable)]
+	if err := errors.Join(way(t, fs, folder), prune(fs, folder, Keep{}, time.Time{})); err != nil {
 		t.Fatal(err)
 	}
 	fmt.Println("child: done")
@@ -203,7 +204,8 @@ func killAtAnyOperation(t *testing.T, way string, wants []string) {
 	q, m := small(t)
 	counted := &fragile{at: -1}
 	plain := checkpoints(t)
-	if err := errors.Join(ways[way](t, counted, plain), prune(counted, plain, Keep{}, time.Time{})); err != nil {
+	err := errors.Join(ways[way](t, counted, plain), prune(counted, plain, Keep{}, time.Time{}))
+	if err != nil {
 		t.Fatal(err)
 	}
 	renamed := slices.Index(counted.log, "rename")

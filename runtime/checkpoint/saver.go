@@ -23,6 +23,9 @@ type Saver struct {
 	// Saved, if not nil, is called, by another goroutine, after each model that is complete. Its error is one
 	// of saving the model.
 	Saved func(Saved) error
+	// Failed, if not nil, is called, maybe by another goroutine, with why a model could not be saved; the
+	// models before stay. The error is then one of Wait, and not of the next Save.
+	Failed func(error)
 
 	fs      fileSystem
 	written chan error // of the model that is being written; nil: none
@@ -41,10 +44,10 @@ type Saved struct {
 }
 
 // Save begins to write a model to a new folder. It first waits until the model before is written, and returns
-// an error of that. The state must not be in use by a training while Save runs, and may be afterwards. Its
-// tables must live until Wait has returned.
+// an error of that unless Failed is set. The state must not be in use by a training while Save runs, and may
+// be afterwards. Its tables must live until Wait has returned.
 func (s *Saver) Save(folder string, m *Manifest, state exec.State) error {
-	if err := s.Wait(); err != nil {
+	if err := s.Wait(); err != nil && s.Failed == nil {
 		return err
 	}
 	if s.fs == nil {
@@ -55,14 +58,20 @@ func (s *Saver) Save(folder string, m *Manifest, state exec.State) error {
 	if err != nil {
 		return fmt.Errorf("checkpoint: %w", err)
 	}
+	written := make(chan error, 1)
 	w, err := newWriter(s.fs, folder)
+	if err != nil && s.Failed != nil {
+		s.Failed(err)
+		written <- err
+		s.written = written
+		return nil
+	}
 	if err != nil {
 		return err
 	}
 	w.parts = parts
 	waited := make([]atomic.Int64, state.Plan().Owners())
 	frozen := s.freeze(state, waited)
-	written := make(chan error, 1)
 	s.written = written
 	state = planned{state, state.Plan()}
 	go func() {
@@ -73,6 +82,9 @@ func (s *Saver) Save(folder string, m *Manifest, state exec.State) error {
 		if err == nil && s.Saved != nil {
 			saved.Time = time.Since(start)
 			err = s.Saved(saved)
+		}
+		if err != nil && s.Failed != nil {
+			s.Failed(err)
 		}
 		written <- err
 	}()

@@ -33,11 +33,8 @@ var rank0 = msg.Address{Role: msg.NNWorker}
 // run.
 func (h *Host) handle(m *member, message *control.FromMember) error {
 	s := m.process
-	if s.member != m {
-		return nil // the member was expelled before this message was handled
-	}
-	if m.hung.Load() {
-		return nil
+	if s.member != m || m.hung.Load() {
+		return nil // the member was expelled before this message was handled, or is about to be
 	}
 	if len(s.roles) == 0 {
 		return h.handleSpare(m, message)
@@ -87,12 +84,7 @@ func (h *Host) handle(m *member, message *control.FromMember) error {
 	case *control.FromMember_Saved:
 		h.saved(s, what.Saved)
 	case *control.FromMember_Redone:
-		took, of := time.Duration(what.Redone.GetTook()), time.Duration(what.Redone.GetOf())
-		err = check(h.plan.Redo != "" && m.incarnation > 0 && took >= 0 && of > 0,
-			"it says that it has handled inputs of %v again, in %v", of, took)
-		if err == nil && h.callbacks.Redone != nil {
-			h.callbacks.Redone(took, of)
-		}
+		err = h.redone(m, what.Redone)
 	case *control.FromMember_Leaving:
 		return h.leaving(m)
 	case *control.FromMember_Lost:
@@ -106,6 +98,17 @@ func (h *Host) handle(m *member, message *control.FromMember) error {
 	why := fmt.Sprintf("it sent an invalid control message: %v", err)
 	h.note(m.address, &refusal{"message", fmt.Sprintf("%v: %s", s, why)})
 	return h.drop(m, why)
+}
+
+// redone handles the report of a process that it has come back by its redo logs.
+func (h *Host) redone(m *member, r *control.Redone) error {
+	took, of := time.Duration(r.GetTook()), time.Duration(r.GetOf())
+	err := check(h.plan.Redo != "" && m.incarnation > 0 && took >= 0 && of > 0,
+		"it says that it has handled the inputs of %v again, in %v", of, took)
+	if err == nil && h.callbacks.Redone != nil {
+		h.callbacks.Redone(took, of)
+	}
+	return err
 }
 
 // handleSpare handles a message of a member without a role: it only waits, and is dropped if it does more.

@@ -246,6 +246,52 @@ func TestProcessDiesWhileACheckpointIsWritten(t *testing.T) {
 	}
 }
 
+// Where a process cannot write its part of a checkpoint, training goes on without that checkpoint, of which
+// nothing is left. The processes write all rows to the next one.
+func TestTrainingGoesOnWithoutACheckpoint(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	s, o := setting{Training: small(job.Sync), Steps: 90}, saving(folder, job.Sync, 30)
+	save := o.SaveApart
+	o.SaveApart = func(step int, m exec.State, export func(string) ([]string, error)) (train.Unfinished,
+		error) {
+		return save(step, m, func(working string) ([]string, error) {
+			if step == 30 { // what is to be a file there is a folder
+				err := os.Mkdir(filepath.Join(working, checkpoint.RowsFile(1, 2)), 0o755)
+				if err != nil {
+					return nil, err
+				}
+			}
+			return export(working)
+		})
+	}
+	var reported []string
+	o.Unsaved = func(err error) { reported = append(reported, err.Error()) }
+	got, err := s.run(t.Context(), o, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.mustEqualSequential(t, got)
+	if len(reported) != 1 || !strings.Contains(reported[0], checkpoint.StepFolder(folder, 30)) ||
+		!strings.Contains(reported[0], checkpoint.RowsFile(1, 2)) {
+		t.Errorf("reported %q", reported)
+	}
+	entries, err := os.ReadDir(folder)
+	if err != nil || len(entries) != 1 || entries[0].Name() != "60" {
+		t.Errorf("the folder has %v, error %v", entries, err)
+	}
+	saved, err := checkpoint.OpenIntact(checkpoint.StepFolder(folder, 60))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := saved.Manifest.Rows.Servers; n[0].Changes+n[1].Changes != 0 {
+		t.Errorf("files of changes: %+v", n)
+	}
+	if err := saved.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
 // If the checkpoint to begin again with is damaged, the one before it is taken.
 func TestDamagedCheckpointIsPassedOver(t *testing.T) {
 	t.Parallel()

@@ -32,8 +32,8 @@ func (n *node) openRedo(w *member.Welcome, at msg.Address) (driver.RedoLog, erro
 	return log, nil
 }
 
-// redone begins to send the records of the process, once it has handled the inputs of its redo logs again, and
-// reports how long that took.
+// redone begins to send the records of the process, once it has handled the inputs of its redo logs again,
+// and reports how long that took.
 func (n *node) redone(took, of time.Duration) {
 	n.events.begin()
 	if of > 0 {

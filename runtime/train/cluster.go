@@ -143,7 +143,7 @@ func (a *apart) trainOn(ctx context.Context) (probabilities []float32, err error
 			return nil, err
 		}
 	}
-	if err := a.settle(ctx); err != nil {
+	if err := a.await(ctx); err != nil {
 		return nil, err
 	}
 	return a.trained(ctx)

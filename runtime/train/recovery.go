@@ -23,7 +23,8 @@ type Recovery struct {
 	Down time.Duration
 }
 
-// Replay says how long a process has handled again what it had received, by its redo logs, while others waited.
+// Replay says how long a process has handled again what it had received, by its redo logs, while others
+// waited.
 type Replay struct {
 	Took time.Duration
 	Of   time.Duration // from the end of the pause before until its death

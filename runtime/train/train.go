@@ -113,6 +113,11 @@ type Options struct {
 	// Another model that is due by time waits for this one; at a step, and at the end, training waits.
 	SaveApart func(step int, model exec.State, export func(folder string) (names []string, err error)) (
 		Unfinished, error)
+	// Unsaved, if not nil, is called when a model on the way could not be saved by SaveApart, with the
+	// reason, which names its folder. Training goes on, and the models before stay. If it is nil, training
+	// ends. It ends in any case where it cannot go on without that model: after a request to end, and where
+	// rows or roles change their processes.
+	Unsaved func(error)
 	// FullEvery is the number of saved models of Cluster of which one has all rows; the others write those
 	// that have changed since the one before: see checkpoint.Chain. With 0 or 1, all have all rows.
 	FullEvery int

@@ -3,6 +3,7 @@ package train
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"tandem/runtime/driver"
@@ -10,7 +11,8 @@ import (
 
 // Unfinished is a model of which processes are writing their parts: see Options.SaveApart.
 type Unfinished struct {
-	Folder string // of the model once it is complete, as the processes reach it
+	// Folder has the model once it is complete, as the processes reach it. It is set beside an error, too.
+	Folder string
 	// Finish completes the model, after every process has written its part. Discard gives it up instead.
 	Finish  func() error
 	Discard func()
@@ -20,7 +22,7 @@ type Unfinished struct {
 // complete, it is an origin.
 type unfinished struct {
 	origin
-	export *driver.Export
+	export *driver.Export // nil: no process has begun to write
 	begun  time.Time
 	lost   chan struct{} // closed when a process is lost, which may not have written its part
 	ended  chan struct{} // closed when the model is complete, or is not going to be
@@ -32,8 +34,9 @@ type unfinished struct {
 var errAbandoned = errors.New("the model was not complete when a process was lost")
 
 // finish completes the model when every process has written its part.
-func (u *unfinished) finish(model Unfinished) {
+func (a *apart) finish(u *unfinished, model Unfinished) {
 	defer close(u.ended)
+	defer func() { a.report(u) }()
 	select {
 	case <-u.export.Done():
 	case <-u.lost:
@@ -52,11 +55,36 @@ func (u *unfinished) finish(model Unfinished) {
 	u.took = time.Since(u.begun)
 }
 
+// report names the model in the error of one that could not be saved, and reports it.
+func (a *apart) report(u *unfinished) {
+	if u.err == nil || errors.Is(u.err, errAbandoned) {
+		return
+	}
+	u.err = &unsavedError{u.Model, u.err}
+	if a.options.Unsaved != nil {
+		a.options.Unsaved(u.err)
+	}
+}
+
+// unsavedError is the error of a model that could not be saved to a folder.
+type unsavedError struct {
+	folder string
+	reason error
+}
+
+// Error implements error.
+func (e *unsavedError) Error() string {
+	return fmt.Sprintf("the model cannot be saved to %s: %v", e.folder, e.reason)
+}
+
+// Unwrap returns the reason.
+func (e *unsavedError) Unwrap() error { return e.reason }
+
 // save makes the processes begin to write the model after a number of steps. It first waits until the model
 // before is complete.
 func (a *apart) save(ctx context.Context, end int, drain time.Duration) error {
 	start := time.Now()
-	if err := a.settle(ctx); err != nil {
+	if err := a.await(ctx); err != nil {
 		return err
 	}
 	u := &unfinished{begun: time.Now(), lost: make(chan struct{}), ended: make(chan struct{})}
@@ -66,12 +94,18 @@ func (a *apart) save(ctx context.Context, end int, drain time.Duration) error {
 		}
 		return u.export.Names, nil
 	})
-	if err != nil {
+	if err != nil && (model.Folder == "" || isLoss(err) || ctx.Err() != nil) {
 		return err
 	}
 	u.Step, u.Model = end, model.Folder
 	a.unfinished = u
-	go u.finish(model)
+	if err != nil {
+		u.export, u.err = nil, err
+		a.report(u)
+		close(u.ended)
+	} else {
+		go a.finish(u, model)
+	}
 	a.saved = time.Now()
 	a.pause = &Pause{Step: end, Drain: drain, Save: a.saved.Sub(start)}
 	return nil
@@ -83,11 +117,30 @@ func (a *apart) settle(ctx context.Context) error {
 	if u == nil {
 		return nil
 	}
-	if err := a.options.Cluster.AwaitExport(ctx, u.export); err != nil {
-		return err
+	if u.export != nil {
+		err := a.options.Cluster.AwaitExport(ctx, u.export)
+		select {
+		case <-u.export.Done(): // an error is that of the export
+		default:
+			return err
+		}
 	}
 	<-u.ended
 	return a.add()
+}
+
+// await is settle where training goes on if the model could not be saved, and the one before remains.
+func (a *apart) await(ctx context.Context) error {
+	err := a.settle(ctx)
+	if errors.As(err, new(*unsavedError)) && a.options.Unsaved != nil {
+		return nil // it is reported
+	}
+	return err
+}
+
+// isLoss reports whether an error says that a process was lost, or has lost what it holds.
+func isLoss(err error) bool {
+	return errors.As(err, new(*driver.LostError)) || errors.As(err, new(*driver.ModelError))
 }
 
 // add makes the model that the processes have written an origin, and returns why it is none.

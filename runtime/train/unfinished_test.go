@@ -83,7 +83,7 @@ func TestOnlyACompleteModelIsAnOrigin(t *testing.T) {
 	}
 }
 
-// A model that a process cannot write ends the training with the reason.
+// Without Unsaved, a model that a process cannot write ends the training with the reason.
 func TestAModelThatCannotBeWrittenEndsTraining(t *testing.T) {
 	full := errors.New("embedding-ps 0: no space left on device")
 	discarded := false
@@ -101,6 +101,64 @@ func TestAModelThatCannotBeWrittenEndsTraining(t *testing.T) {
 		}})
 	if !errors.Is(err, full) || !discarded {
 		t.Errorf("error %v, discarded: %t", err, discarded)
+	}
+}
+
+// With Unsaved, a model that cannot be written, or not even begun, is reported, and training goes on with
+// what the processes hold. It is no origin: after a loss, training begins with the newest model that is one.
+func TestAModelThatCannotBeWrittenIsReported(t *testing.T) {
+	const over = "the end of the script"
+	full := errors.New("no space left on device")
+	ends := func(failed, then error) func(*driver.Export) error {
+		return func(e *driver.Export) error {
+			e.End(msg.Address{Role: msg.EmbeddingPS}, failed)
+			return then
+		}
+	}
+	lost := &driver.LostError{Reason: "a process is lost"}
+	c := &scriptedCluster{script: []func(*driver.Export) error{trained, ends(nil, nil), ends(full, nil),
+		func(*driver.Export) error { return lost }, func(*driver.Export) error { return errors.New(over) }}}
+	var reported []string
+	r := newRows(64*5, 64, 4, 1)
+	_, err := Run(t.Context(), small(job.Hybrid, 1), r, r.all, Options{
+		Cluster: c, SaveEvery: 1, RestartsMax: 1,
+		SetAside: func(string) error { return errors.New("no model is damaged") },
+		Unsaved:  func(err error) { reported = append(reported, err.Error()) },
+		SaveApart: func(step int, _ exec.State, export func(string) ([]string, error)) (Unfinished, error) {
+			u := Unfinished{strconv.Itoa(step), func() error { return nil }, func() {}}
+			if step == 3 {
+				return u, full
+			}
+			_, err := export(u.Folder)
+			return u, err
+		}})
+	if err == nil || err.Error() != over {
+		t.Errorf("error %v", err)
+	}
+	if want := []string{"the model cannot be saved to 2: no space left on device",
+		"the model cannot be saved to 3: no space left on device"}; !slices.Equal(reported, want) {
+		t.Errorf("reported %q, want %q", reported, want)
+	}
+	if want := []string{`from 0, "", held: false`, `from 1, "1", held: true`, `from 2, "2", held: true`,
+		`from 3, "3", held: true`, `from 1, "1", held: false`}; !slices.Equal(c.log, want) {
+		t.Errorf("%q, want %q", c.log, want)
+	}
+}
+
+// A training that is asked to end, and whose model cannot be written, says so.
+func TestAnEndThatCannotBeSavedIsAnError(t *testing.T) {
+	full := errors.New("no space left on device")
+	drain := make(chan struct{})
+	c := &scriptedCluster{script: []func(*driver.Export) error{
+		func(*driver.Export) error { close(drain); return nil }}}
+	r := newRows(64*4, 64, 4, 1)
+	_, err := Run(t.Context(), small(job.Hybrid, 1), r, r.all, Options{
+		Cluster: c, SaveEvery: 1, Drain: drain, Unsaved: func(error) {},
+		SaveApart: func(int, exec.State, func(string) ([]string, error)) (Unfinished, error) {
+			return Unfinished{Folder: "folder"}, full
+		}})
+	if !errors.Is(err, full) {
+		t.Errorf("error %v", err)
 	}
 }
 

@@ -117,8 +117,8 @@ func TestAutoComesCloseToTheBest(t *testing.T) {
 		plan *Plan
 		most float64 // less useful
 	}{
-		{alike(0, unit.Second, 0, unit.Hour, 200), 0.003}, {alike(0, unit.Second, 0, 30*unit.Second, 20), 0.04},
-		{again, 0.01},
+		{alike(0, unit.Second, 0, unit.Hour, 200), 0.003},
+		{alike(0, unit.Second, 0, 30*unit.Second, 20), 0.04}, {again, 0.01},
 	} {
 		points, best := Best(c.plan, 1, 50)
 		c.plan.Auto = true
