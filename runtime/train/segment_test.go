@@ -3,7 +3,10 @@ package train_test
 import (
 	"context"
 	"fmt"
+	"maps"
+	"math/rand/v2"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -48,10 +51,13 @@ func mustTrain(t *testing.T, j job.Job, o train.Options) *train.Result {
 
 // saver returns a function that saves a model to a folder.
 func saver(folder string, j job.Job) func(exec.State) error {
-	return func(state exec.State) error {
-		return checkpoint.Save(folder, &checkpoint.Manifest{Mode: j.Training.Mode, Job: []byte("name: cut\n"),
-			Scaling: []batch.Scaling{{Std: 1}}}, state)
-	}
+	return func(state exec.State) error { return checkpoint.Save(folder, cutManifest(j), state) }
+}
+
+// cutManifest describes the model of a run that is cut.
+func cutManifest(j job.Job) *checkpoint.Manifest {
+	return &checkpoint.Manifest{Mode: j.Training.Mode, Job: []byte("name: cut\n"),
+		Scaling: []batch.Scaling{{Std: 1}}}
 }
 
 func mustOpen(t *testing.T, folder string) *checkpoint.Checkpoint {
@@ -69,8 +75,29 @@ func pauses(every int) train.Options {
 	return train.Options{SaveEvery: every, Save: func(int, exec.State) error { return nil }}
 }
 
-// A run that is cut in two after any step ends with the bits of the whole run, in sync also if the second
-// part has other numbers of ranks and PSs, or other hot rows than the first.
+// saveEveryStep trains a job, and saves it after every step, as changes or as a whole. It returns the folder of
+// the checkpoints, and how many of them have changes.
+func saveEveryStep(t *testing.T, j job.Job, draw *rand.Rand) (folder string, changes int) {
+	t.Helper()
+	folder = t.TempDir()
+	s := checkpoint.Saver{Chain: checkpoint.Chain{FullEvery: 2 + draw.IntN(3)}}
+	mustTrain(t, j, train.Options{SaveEvery: 1, Save: func(step int, state exec.State) error {
+		return s.Save(checkpoint.StepFolder(folder, step), cutManifest(j), state)
+	}})
+	if err := s.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	for cut := 1; cut < cutSteps; cut++ {
+		if mustOpen(t, checkpoint.StepFolder(folder, cut)).Version == checkpoint.VersionChanges {
+			changes++
+		}
+	}
+	return folder, changes
+}
+
+// A run that is cut in two after any step, where all rows were saved or the changes alone, ends with the bits
+// of the whole run, in sync also if the second part has other numbers of ranks and PSs, or other hot rows than
+// the first.
 func TestRunContinuesFromEveryStep(t *testing.T) {
 	later := map[string]job.Job{
 		job.Sequential: cutJob(job.Sequential, 4, 2), job.Sync: cutJob(job.Sync, 2, 3),
@@ -86,17 +113,22 @@ func TestRunContinuesFromEveryStep(t *testing.T) {
 		later[name] = second
 	}
 	reference := mustTrain(t, cutJob(job.Sequential, 1, 1), train.Options{})
-	for mode, second := range later {
+	draw := rand.New(rand.NewPCG(1, 2))
+	for _, mode := range slices.Sorted(maps.Keys(later)) {
+		second := later[mode]
 		first := second
 		first.Roles.Ranks, first.Roles.EmbeddingPSs, first.Rows.Hot.Share = 4, 2, hot[mode]
 		whole := mustTrain(t, first, train.Options{})
 		if whole.DenseDigest != reference.DenseDigest || whole.RowsDigest != reference.RowsDigest {
 			t.Errorf("%s has other bits than sequential training", mode)
 		}
+		folder, changes := saveEveryStep(t, first, draw)
+		if changes == 0 || changes == cutSteps-1 {
+			t.Errorf("%s: %d of %d checkpoints have changes", mode, changes, cutSteps-1)
+		}
 		for cut := 1; cut < cutSteps; cut++ {
-			folder := filepath.Join(t.TempDir(), "model")
-			part := mustTrain(t, first, train.Options{End: cut, Trained: saver(folder, first)})
-			begin := train.Begin{Step: cut, Model: mustOpen(t, folder)}
+			part := mustTrain(t, first, train.Options{End: cut})
+			begin := train.Begin{Step: cut, Model: mustOpen(t, checkpoint.StepFolder(folder, cut))}
 			rest := mustTrain(t, second, train.Options{Begin: begin})
 			if rest.DenseDigest != whole.DenseDigest || rest.RowsDigest != whole.RowsDigest ||
 				rest.AUC != whole.AUC || rest.LogLoss != whole.LogLoss {
