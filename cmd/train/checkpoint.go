@@ -61,7 +61,7 @@ type continued struct {
 // Restore implements train.Restorer.
 func (c continued) Restore(state exec.State) (notes []string, err error) {
 	if notes, err = c.Checkpoint.Restore(state); err == nil {
-		c.saver.Chain.Begin(c.Checkpoint, state)
+		c.saver.Chain.Begin(c.Checkpoint)
 	}
 	return notes, err
 }

@@ -6,7 +6,6 @@ import (
 	"path/filepath"
 	"slices"
 
-	"tandem/algo/exec"
 	"tandem/algo/numeric/table"
 )
 
@@ -117,15 +116,12 @@ func sameFile(name string, want os.FileInfo) error {
 	return err
 }
 
-// Begin makes the checkpoint from which a state was restored, and that has not changed since, the one that
-// the next one follows. Rows whose places differ from those in the checkpoint, because they have other owners
-// or lie on a GPU, are written again.
-func (c *Chain) Begin(from *Checkpoint, state exec.State) {
+// Begin makes the checkpoint from which a state was restored, which has not changed since, the one that the
+// next one follows. Rows whose places differ from those in the checkpoint, because they have other owners or
+// lie on a GPU, are written again.
+func (c *Chain) Begin(from *Checkpoint) {
 	c.latest = map[string]link{}
 	for owner, t := range from.inPlace {
-		if !state.Exports(owner) {
-			continue
-		}
 		one := link{folder: from.folder, frozen: t.Note()}
 		names := from.Manifest.Rows.fileNames(owner)
 		for i, name := range names {

@@ -80,6 +80,7 @@ func equalModels(t *testing.T, j job.Job, got, want *checkpoint.Checkpoint) {
 	if err != nil || !d.None() {
 		t.Errorf("%s: another model: %+v, error %v", got.Folder(), d, err)
 	}
+	equalReaders(t, got, want)
 	for _, servers := range []int{2, 3} {
 		if servers == 3 {
 			j.Rows.Capacity, j.Rows.Eviction = 0, "refuse"
@@ -92,6 +93,35 @@ func equalModels(t *testing.T, j job.Job, got, want *checkpoint.Checkpoint) {
 			}
 		}
 		equalState(t, a, b)
+	}
+}
+
+// equalReaders compares the rows that predictions read, and those that are exported, of two models.
+func equalReaders(t *testing.T, got, want *checkpoint.Checkpoint) {
+	t.Helper()
+	a, err := got.Rows()
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := want.Rows()
+	if err != nil {
+		t.Fatal(err)
+	}
+	exported := func(r *checkpoint.RowReader) (signs []uint64, values []float32) {
+		for sign, embedding := range r.Trained() {
+			signs, values = append(signs, sign), append(values, embedding...)
+		}
+		return signs, values
+	}
+	signs, x := exported(a)
+	others, y := exported(b)
+	if len(signs) == 0 || !slices.Equal(signs, others) || !slices.Equal(x, y) {
+		t.Errorf("%s: %d rows are exported, or others than the %d of the moment", got.Folder(), len(signs),
+			len(others))
+	}
+	read := make([]float32, len(x))
+	if missing := a.Read(signs, read); missing > 0 || !slices.Equal(read, x) {
+		t.Errorf("%s: other rows are read, %d missing", got.Folder(), missing)
 	}
 }
 
@@ -260,7 +290,7 @@ func TestChangesGoOnAfterALoad(t *testing.T) {
 			t.Fatal(err)
 		}
 		later := &checkpoint.Saver{Chain: checkpoint.Chain{FullEvery: 9}}
-		later.Chain.Begin(from, begun)
+		later.Chain.Begin(from)
 		at := filepath.Join(t.TempDir(), "next")
 		saveNext(t, later, at, next, begun)
 		saved := mustOpen(t, at)

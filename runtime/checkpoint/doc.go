@@ -9,7 +9,8 @@
 // A folder has four kinds of files:
 //
 //   - dense.safetensors: the dense network
-//   - rows-00000-of-00004.arrow: the rows of an embedding PS; rows-hot.arrow: the hot rows, if there are any
+//   - rows-00000-of-00004.arrow: the rows of an embedding PS; rows-hot.arrow: the hot rows, if there are any;
+//     rows-00000-of-00004-changes-1.arrow: rows that have changed since
 //   - job.yaml: the job
 //   - manifest.json: the size and the SHA-256 of every other file; it is written last
 //
@@ -60,8 +61,30 @@
 // rows, and every process with ranks reads them. A file is read by the processes that have the owner of one
 // of its rows.
 //
+// # Changes
+//
+// A Chain makes checkpoints small that follow each other. The table of an owner notes the header of every row
+// while rows are written (table.FreezeNoted), so that the next checkpoint knows which rows have changed. It
+// gets hard links to the files of the checkpoint before, and a file of the changes. Rows are known by their
+// numbers: a file of changes says which row of the table each of its rows is, so rows that were evicted or
+// have moved to another owner are gone, and eviction goes on where it was.
+//
+// Each process decides by itself, for each owner, whether to write all rows or the changes. It needs that its
+// table has noted all rows when the file before was written, that the checkpoint before is complete, and that
+// the files there are those that it has written, or has begun with. Otherwise all rows are written, as on
+// file systems without hard links, for rows on a GPU, and after a checkpoint that could not be written.
+//
 // # Decisions
 //
+//   - A checkpoint of changes has links to what it needs of earlier ones. It is complete by itself: no reader
+//     follows a chain of folders, and none is removed that another needs. The price is a file system with
+//     hard links, and a damaged file that is shared damages several checkpoints. Prune keeps one that shares
+//     none with the newest.
+//   - Changes are those since the checkpoint before, not since the last one with all rows: each row is
+//     written once for each checkpoint before which it has changed. A load reads more files; a new one with
+//     all rows begins when the changes are as many rows as the table has.
+//   - A table notes 4 bytes a row, and no kernel that reads or updates rows does anything for it. The price:
+//     the headers of all rows are read to find those that have changed, behind the training.
 //   - Rows are Arrow, the network is safetensors, the rest is JSON. Readers of others read them, rows are
 //     looked up where they are mapped, and a file of rows has as many bytes as the rows. Readers and writers
 //     are our own, because cmd/train links no Arrow.

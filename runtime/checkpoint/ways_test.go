@@ -24,7 +24,7 @@ var ways = map[string]func(t *testing.T, fs fileSystem, folder string) error{
 		if _, err := before.Restore(q); err != nil {
 			return err
 		}
-		s.Chain.Begin(before, q)
+		s.Chain.Begin(before)
 		changeFirst(q)
 		return errors.Join(s.Save(StepFolder(folder, 200), m, q), s.Wait(), before.Close())
 	},

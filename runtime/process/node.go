@@ -236,9 +236,8 @@ func (n *node) restore(from driver.Origin) error {
 			return &driver.ModelError{Reason: fmt.Sprintf("%v; all processes must reach this folder under "+
 				"the same path", err)}
 		}
-		state := n.executor.Model().State()
-		if _, err = model.Restore(state); err == nil {
-			n.kept.chain.Begin(model, state)
+		if _, err = model.Restore(n.executor.Model().State()); err == nil {
+			n.kept.chain.Begin(model)
 		}
 		if err = errors.Join(err, model.Close()); err != nil {
 			return &driver.ModelError{Reason: err.Error()}

@@ -18,7 +18,8 @@
 //
 // Processes of a Cluster write the model while they train on (unfinished.go). It is an origin, from which
 // training can begin again, when all of them have written. At any time they write one model: another that is
-// due by time waits, with SaveEvery training waits, and so it does at its end.
+// due by time waits, with SaveEvery training waits, and so it does at its end. One that cannot be written is
+// reported (Options.Unsaved), and is no origin.
 //
 // Hot rows that are chosen again on the way (job.Hot.Every) change their owners between two runs of roles,
 // too (hot.go). The choice follows from the job, the data and the step, so nothing but the end of the roles

@@ -75,8 +75,8 @@ func pauses(every int) train.Options {
 	return train.Options{SaveEvery: every, Save: func(int, exec.State) error { return nil }}
 }
 
-// saveEveryStep trains a job, and saves it after every step, as changes or as a whole. It returns the folder of
-// the checkpoints, and how many of them have changes.
+// saveEveryStep trains a job, and saves it after every step, as changes or as a whole. It returns the folder
+// of the checkpoints, and how many of them have changes.
 func saveEveryStep(t *testing.T, j job.Job, draw *rand.Rand) (folder string, changes int) {
 	t.Helper()
 	folder = t.TempDir()
@@ -96,8 +96,8 @@ func saveEveryStep(t *testing.T, j job.Job, draw *rand.Rand) (folder string, cha
 }
 
 // A run that is cut in two after any step, where all rows were saved or the changes alone, ends with the bits
-// of the whole run, in sync also if the second part has other numbers of ranks and PSs, or other hot rows than
-// the first.
+// of the whole run, in sync also if the second part has other numbers of ranks and PSs, or other hot rows
+// than the first.
 func TestRunContinuesFromEveryStep(t *testing.T) {
 	later := map[string]job.Job{
 		job.Sequential: cutJob(job.Sequential, 4, 2), job.Sync: cutJob(job.Sync, 2, 3),

@@ -43,6 +43,8 @@
 //   - Narrow rows are widened, updated by the kernels of float32 and rounded, 32 rows at a time. There is one
 //     kernel for each optimizer, and updates take a half to a fifth of the time of row by row. Values pass
 //     the first cache three times, and a chunk with an absent row is updated row by row.
+//   - Which rows have changed between two freezes follows from their headers (changes.go), which the second
+//     one compares with what the first has noted. Updates do nothing for it. A freeze reads all headers.
 //   - Admission is drawn by (seed, id, step), so all ranks and shards of a step agree and a run can be
 //     repeated. An id may be admitted later than by a counter.
 //   - The pool of the matrix products shares large batches of rows (Config.Pool). Several cores serve one PS
