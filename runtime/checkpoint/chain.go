@@ -14,7 +14,8 @@ import (
 // rows each time. One goroutine at a time may use it.
 type Chain struct {
 	// FullEvery is the number of checkpoints of which one has a file of all rows of an owner; with 0 or 1 all
-	// have. It comes earlier where the files of changes have as many rows as the table has.
+	// have. It comes earlier where the files of changes have as many rows as the table has, and where no
+	// checkpoint in the same folder has other files.
 	FullEvery int
 
 	latest map[string]link // by RowsFile
@@ -43,7 +44,6 @@ func (c *Chain) write(fs fileSystem, folder string, owner, servers int, f *table
 		StateValues: f.StateBytes() / 4, Server: serverOf(f.Len(), f.Counters())}
 	rows := RowsFile(owner, servers)
 	earlier := c.latest[rows]
-	delete(c.latest, rows) // until this one is written
 	now := link{frozen: f, folder: targetOf(folder)}
 	if c.goesOn(earlier, f) && linkAll(fs, earlier, folder) == nil {
 		now.files, now.infos, now.rows = slices.Clip(earlier.files), slices.Clip(earlier.infos), earlier.rows
@@ -83,8 +83,18 @@ func (c *Chain) goesOn(earlier link, f *table.Frozen) bool {
 		!f.Follows(earlier.frozen) {
 		return false
 	}
-	_, err := os.Stat(filepath.Join(earlier.folder, ManifestFile))
-	return err == nil // it is complete
+	return earlier.hasAnother()
+}
+
+// hasAnother reports whether a checkpoint beside this one, which is complete, has other files of the owner.
+// Without one, all rows are written: damage to a file then leaves a checkpoint, from the second on.
+func (l link) hasAnother() bool {
+	folder := filepath.Dir(l.folder)
+	steps, _, err := list(folder)
+	return err == nil && slices.ContainsFunc(steps, func(step int) bool {
+		other, err := os.Stat(filepath.Join(StepFolder(folder, step), l.files[0].Name))
+		return err != nil || !os.SameFile(other, l.infos[0])
+	})
 }
 
 // linkAll gives the files of an earlier checkpoint further names in a folder. After an error, as on a file

@@ -150,14 +150,14 @@ func saveNext(t *testing.T, s *checkpoint.Saver, folder string, j job.Job, state
 
 // A checkpoint of changes has a file of the rows that have changed, beside those of the checkpoint before,
 // which take no space again. Every checkpoint is complete without the others, and every FullEvery-th has all
-// rows in one file.
+// rows in one file, as have the first two, so that one damaged file never damages all checkpoints.
 func TestChangesTakeTheSpaceOfChanges(t *testing.T) {
 	j := exectest.Job(2, 2)
 	j.Rows.Hot.Share = someShare
 	_, state := trained(t, j)
 	s := &checkpoint.Saver{Chain: checkpoint.Chain{FullEvery: 3}}
-	folder := chained(t, s, j, state, 5)
-	for step, changes := range []int{0, 1, 2, 0, 1} {
+	folder := chained(t, s, j, state, 6)
+	for step, changes := range []int{0, 0, 1, 2, 0, 1} {
 		c := mustOpen(t, checkpoint.StepFolder(folder, step+1))
 		for owner, described := range c.Manifest.Rows.ByOwner() {
 			if described.Changes != changes {
@@ -179,7 +179,7 @@ func TestChangesTakeTheSpaceOfChanges(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := untrained(t, j)
-	if _, err := mustOpen(t, checkpoint.StepFolder(folder, 5)).Restore(got); err != nil {
+	if _, err := mustOpen(t, checkpoint.StepFolder(folder, 6)).Restore(got); err != nil {
 		t.Fatal(err)
 	}
 	equalState(t, got, state)
@@ -219,6 +219,12 @@ func TestAllRowsAreWrittenWhereChangesDoNotDo(t *testing.T) {
 		between func(t *testing.T, latest string) exec.State
 	}{
 		"nothing": {1, func(*testing.T, string) exec.State { return state }},
+		"no other is there": {0, func(t *testing.T, latest string) exec.State {
+			if err := os.RemoveAll(checkpoint.StepFolder(filepath.Dir(latest), 1)); err != nil {
+				t.Fatal(err)
+			}
+			return state
+		}},
 		"the one before is gone": {0, func(t *testing.T, latest string) exec.State {
 			if err := os.RemoveAll(latest); err != nil {
 				t.Fatal(err)
@@ -244,10 +250,10 @@ func TestAllRowsAreWrittenWhereChangesDoNotDo(t *testing.T) {
 	} {
 		t.Run(what, func(t *testing.T) {
 			s := &checkpoint.Saver{Chain: checkpoint.Chain{FullEvery: 9}}
-			folder := chained(t, s, j, state, 1)
-			now := c.between(t, checkpoint.StepFolder(folder, 1))
-			saveNext(t, s, checkpoint.StepFolder(folder, 2), j, now)
-			saved := mustOpen(t, checkpoint.StepFolder(folder, 2))
+			folder := chained(t, s, j, state, 2)
+			now := c.between(t, checkpoint.StepFolder(folder, 2))
+			saveNext(t, s, checkpoint.StepFolder(folder, 3), j, now)
+			saved := mustOpen(t, checkpoint.StepFolder(folder, 3))
 			if n := changesOf(saved); n != c.changes {
 				t.Errorf("%d files of changes, want %d", n, c.changes)
 			}
@@ -260,15 +266,15 @@ func TestAllRowsAreWrittenWhereChangesDoNotDo(t *testing.T) {
 	}
 	t.Run("all rows change", func(t *testing.T) {
 		s := &checkpoint.Saver{Chain: checkpoint.Chain{FullEvery: 9}}
-		folder := chained(t, s, j, state, 1)
+		folder := chained(t, s, j, state, 2)
 		for step, changes := range []int{1, 0, 1} {
 			for owner := range state.Plan().Owners() {
 				changeRows(state.Table(owner))
 			}
-			at := checkpoint.StepFolder(folder, step+2)
+			at := checkpoint.StepFolder(folder, step+3)
 			saveNext(t, s, at, j, state)
 			if n := changesOf(mustOpen(t, at)); n != changes {
-				t.Errorf("checkpoint %d: %d files of changes, want %d", step+2, n, changes)
+				t.Errorf("checkpoint %d: %d files of changes, want %d", step+3, n, changes)
 			}
 		}
 	})
@@ -281,11 +287,11 @@ func TestChangesGoOnAfterALoad(t *testing.T) {
 	j.Rows.Hot.Share = someShare
 	_, state := trained(t, j)
 	s := &checkpoint.Saver{Chain: checkpoint.Chain{FullEvery: 9}}
-	folder := chained(t, s, j, state, 2)
+	folder := chained(t, s, j, state, 3)
 	for servers, changes := range map[int][]int{2: {2, 2, 2}, 3: {0, 0, 0, 1}} {
 		next := j
 		next.Roles.EmbeddingPSs = servers
-		begun, from := untrained(t, next), mustOpen(t, checkpoint.StepFolder(folder, 2))
+		begun, from := untrained(t, next), mustOpen(t, checkpoint.StepFolder(folder, 3))
 		if _, err := from.Restore(begun); err != nil {
 			t.Fatal(err)
 		}
@@ -317,7 +323,7 @@ func TestDamagedChangesAreRefused(t *testing.T) {
 	j := exectest.Job(2, 2)
 	_, state := trained(t, j)
 	s := &checkpoint.Saver{Chain: checkpoint.Chain{FullEvery: 9}}
-	folder := checkpoint.StepFolder(chained(t, s, j, state, 3), 3)
+	folder := checkpoint.StepFolder(chained(t, s, j, state, 4), 4)
 	c := mustOpen(t, folder)
 	for _, name := range []string{"rows-00000-of-00002.arrow", "rows-00001-of-00002-changes-1.arrow",
 		"rows-00000-of-00002-changes-2.arrow"} {
@@ -354,13 +360,14 @@ func TestOneOfTheKeptSharesNoFile(t *testing.T) {
 		keep        checkpoint.Keep
 		want        []string
 	}{
-		{9, 5, checkpoint.Keep{Newest: 3}, []string{"3", "4", "5"}}, // all have files in common
-		{3, 5, checkpoint.Keep{Newest: 2}, []string{"3", "5"}},
-		{3, 5, checkpoint.Keep{Newest: 3}, []string{"3", "4", "5"}},
-		{3, 6, checkpoint.Keep{Newest: 3}, []string{"3", "5", "6"}},
-		{3, 6, checkpoint.Keep{Newest: 1}, []string{"6"}},
-		{3, 6, checkpoint.Keep{For: time.Hour}, []string{"2", "4", "6"}},
-		{3, 6, checkpoint.Keep{Newest: 2, For: time.Hour}, []string{"2", "3", "4", "6"}},
+		{9, 5, checkpoint.Keep{Newest: 3}, []string{"1", "4", "5"}},
+		{3, 6, checkpoint.Keep{Newest: 2}, []string{"4", "6"}},
+		{3, 6, checkpoint.Keep{Newest: 3}, []string{"4", "5", "6"}},
+		{3, 7, checkpoint.Keep{Newest: 3}, []string{"4", "6", "7"}},
+		{3, 7, checkpoint.Keep{Newest: 1}, []string{"7"}},
+		{3, 7, checkpoint.Keep{For: time.Hour}, []string{"2", "4", "6", "7"}},
+		{3, 7, checkpoint.Keep{Newest: 2, For: time.Hour}, []string{"2", "4", "6", "7"}},
+		{1, 4, checkpoint.Keep{Newest: 2, For: time.Hour}, []string{"2", "3", "4"}},
 	} {
 		_, state := trained(t, j)
 		s := &checkpoint.Saver{Chain: checkpoint.Chain{FullEvery: c.full}}

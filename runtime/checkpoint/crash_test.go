@@ -152,13 +152,15 @@ func child(folder string, environment ...string) (string, error) {
 	return string(out), err
 }
 
-// checkpoints returns a folder with a checkpoint after 100 steps.
+// checkpoints returns a folder with checkpoints after 50 and 100 steps.
 func checkpoints(t *testing.T) string {
 	t.Helper()
 	folder := t.TempDir()
 	q, m := small(t)
-	if err := Save(StepFolder(folder, 100), m, q); err != nil {
-		t.Fatal(err)
+	for _, step := range []int{50, 100} {
+		if err := Save(StepFolder(folder, step), m, q); err != nil {
+			t.Fatal(err)
+		}
 	}
 	return folder
 }
@@ -269,7 +271,7 @@ func TestFullDisk(t *testing.T) {
 			if !errors.Is(err, syscall.ENOSPC) || !strings.Contains(err.Error(), StepFolder(folder, 200)) {
 				t.Errorf("%s, %s: error %v", way, operation, err)
 			}
-			if left, _ := os.ReadDir(folder); len(left) != 1 || newest(t, folder) != 100 {
+			if left, _ := os.ReadDir(folder); len(left) != 2 || newest(t, folder) != 100 {
 				t.Errorf("%s, %s: the folder has %v", way, operation, left)
 			}
 		}
@@ -284,7 +286,7 @@ func TestFileLimit(t *testing.T) {
 		if err != nil || !strings.Contains(out, "200: rows-00000-of-00001.arrow: file too large") {
 			t.Errorf("at most %d bytes: error %v:\n%s", limit, err, out)
 		}
-		if left, _ := os.ReadDir(folder); len(left) != 1 || newest(t, folder) != 100 {
+		if left, _ := os.ReadDir(folder); len(left) != 2 || newest(t, folder) != 100 {
 			t.Errorf("at most %d bytes: the folder has %v", limit, left)
 		}
 	}

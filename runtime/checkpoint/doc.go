@@ -70,16 +70,17 @@
 // have moved to another owner are gone, and eviction goes on where it was.
 //
 // Each process decides by itself, for each owner, whether to write all rows or the changes. It needs that its
-// table has noted all rows when the file before was written, that the checkpoint before is complete, and that
-// the files there are those that it has written, or has begun with. Otherwise all rows are written, as on
-// file systems without hard links, for rows on a GPU, and after a checkpoint that could not be written.
+// table has noted all rows when the file before was written, that the checkpoint before is complete, that the
+// files there are those that it has written, or has begun with, and that another checkpoint has other files.
+// Otherwise all rows are written, as on file systems without hard links, for rows on a GPU, and after a
+// checkpoint that could not be written.
 //
 // # Decisions
 //
 //   - A checkpoint of changes has links to what it needs of earlier ones. It is complete by itself: no reader
 //     follows a chain of folders, and none is removed that another needs. The price is a file system with
-//     hard links, and a damaged file that is shared damages several checkpoints. Prune keeps one that shares
-//     none with the newest.
+//     hard links, and that a damaged file which is shared damages several checkpoints. From the second on,
+//     there is always one that shares none with the newest, which Prune keeps.
 //   - Changes are those since the checkpoint before, not since the last one with all rows: each row is
 //     written once for each checkpoint before which it has changed. A load reads more files; a new one with
 //     all rows begins when the changes are as many rows as the table has.

@@ -127,14 +127,19 @@ func TestTrainingOutlivesAnyProcess(t *testing.T) {
 }
 
 // A rank that is killed after a number of steps is lost once, and the steps since the last checkpoint are
-// trained again, and no other. The processes then write the changes since that checkpoint to the next.
+// trained again, and no other. The processes then write the changes since that checkpoint to the next, and
+// all rows to the last model.
 func TestStepsSinceTheCheckpointAreTrainedAgain(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
-	s, o := setting{Training: small(job.Sync), Steps: 300}, saving(folder, job.Sync, 100)
+	s, o := setting{Training: small(job.Sync), Steps: 400}, saving(folder, job.Sync, 100)
+	o.TrainedApart = func(m exec.State, export func(string) ([]string, error)) error {
+		last, err := o.SaveApart(400, m, export)
+		return errors.Join(err, last.Finish())
+	}
 	s.Training.Training.EvaluateEvery = job.Every{Steps: 50}
 	k := newKiller(t, 1, s.Steps, msg.Address{Role: msg.NNWorker, Index: 2})
-	k.at[0] = 160
+	k.at[0] = 260
 	o.Progress = k.progress
 	var lost []train.Recovery
 	o.Lost = func(r train.Recovery) { lost = append(lost, r) }
@@ -147,11 +152,11 @@ func TestStepsSinceTheCheckpointAreTrainedAgain(t *testing.T) {
 		t.Fatalf("%d recoveries, %d reported; want 1", len(got.Recoveries), len(lost))
 	}
 	r := got.Recoveries[0]
-	if r.Step != 100 || r.Again < 60 || r.Again >= 200 || r.Down <= 0 || lost[0].Down != 0 ||
+	if r.Step != 200 || r.Again < 60 || r.Again >= 200 || r.Down <= 0 || lost[0].Down != 0 ||
 		!strings.HasPrefix(r.Lost.Error(), "nn-worker 2 at ") {
 		t.Errorf("recovery %+v", r)
 	}
-	for step, changes := range map[int]int{100: 0, 200: 1} {
+	for step, changes := range map[int]int{100: 0, 200: 0, 300: 1, 400: 0} {
 		saved, err := checkpoint.OpenIntact(checkpoint.StepFolder(folder, step))
 		if err != nil {
 			t.Fatal(err)

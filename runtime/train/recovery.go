@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"time"
 
 	"tandem/algo/histogram"
@@ -57,7 +58,7 @@ func (a *apart) recover(ctx context.Context, err error) error {
 		return err
 	case damaged && len(a.origins) == 1:
 		return fmt.Errorf("%w; no earlier model can be read", err)
-	case a.restarts == o.RestartsMax:
+	case !damaged && a.restarts == o.RestartsMax:
 		return fmt.Errorf("%w; training has begun %d times after step %d without reaching its next "+
 			"checkpoint", err, a.restarts+1, a.origins[len(a.origins)-1].Step)
 	}
@@ -68,7 +69,8 @@ func (a *apart) recover(ctx context.Context, err error) error {
 		if failed := o.SetAside(a.origins[last].Model); failed != nil {
 			return fmt.Errorf("%w; %w", err, failed)
 		}
-		a.origins = a.origins[:last]
+		a.origins, a.restarts = a.origins[:last], 0
+		a.forgetRemoved()
 	} else {
 		o.interval.Losses++
 	}
@@ -86,6 +88,16 @@ func (a *apart) recover(ctx context.Context, err error) error {
 		o.Lost(r)
 	}
 	return nil
+}
+
+// forgetRemoved gives up the latest origins whose models were removed to make room for later ones.
+func (a *apart) forgetRemoved() {
+	for last := len(a.origins) - 1; last > 0; last-- {
+		if _, err := os.Stat(a.origins[last].Model); !errors.Is(err, os.ErrNotExist) {
+			return
+		}
+		a.origins = a.origins[:last]
+	}
 }
 
 // isAbsent reports whether an error says that a process that was lost before has not come back.

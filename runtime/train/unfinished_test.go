@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"testing"
@@ -142,6 +144,48 @@ func TestAModelThatCannotBeWrittenIsReported(t *testing.T) {
 	if want := []string{`from 0, "", held: false`, `from 1, "1", held: true`, `from 2, "2", held: true`,
 		`from 3, "3", held: true`, `from 1, "1", held: false`}; !slices.Equal(c.log, want) {
 		t.Errorf("%q, want %q", c.log, want)
+	}
+}
+
+// Where a model is damaged, training begins with the newest one before that is there: those in between were
+// removed. It may begin with that one as often as with any.
+func TestRemovedModelsAreNoOrigins(t *testing.T) {
+	const over = "the end of the script"
+	written := func(then error) func(*driver.Export) error {
+		return func(e *driver.Export) error {
+			e.End(msg.Address{Role: msg.EmbeddingPS}, nil)
+			return then
+		}
+	}
+	lost := &driver.LostError{Reason: "a process is lost"}
+	c := &scriptedCluster{script: []func(*driver.Export) error{trained, written(nil), written(nil),
+		written(nil), written(lost),
+		func(*driver.Export) error { return &driver.ModelError{Reason: "damaged"} },
+		func(*driver.Export) error { return lost }, func(*driver.Export) error { return errors.New(over) }}}
+	folder, aside := t.TempDir(), ""
+	r := newRows(64*6, 64, 4, 1)
+	_, err := Run(t.Context(), small(job.Hybrid, 1), r, r.all, Options{
+		Cluster: c, SaveEvery: 1, RestartsMax: 1,
+		SetAside: func(model string) error { aside = model; return nil },
+		SaveApart: func(step int, _ exec.State, export func(string) ([]string, error)) (Unfinished, error) {
+			u := Unfinished{filepath.Join(folder, strconv.Itoa(step)), func() error { return nil }, func() {}}
+			if step == 1 || step == 4 { // others are gone when they are needed
+				if err := os.Mkdir(u.Folder, 0o755); err != nil {
+					return u, err
+				}
+			}
+			_, err := export(u.Folder)
+			return u, err
+		}})
+	if err == nil || err.Error() != over || filepath.Base(aside) != "4" {
+		t.Errorf("error %v, set aside %s", err, aside)
+	}
+	again := c.log[len(c.log)-3:]
+	for i, step := range []int{4, 1, 1} {
+		if want := fmt.Sprintf("from %d, %q, held: false", step,
+			filepath.Join(folder, strconv.Itoa(step))); again[i] != want {
+			t.Errorf("%s, want %s", again[i], want)
+		}
 	}
 }
 
