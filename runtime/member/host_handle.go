@@ -84,7 +84,7 @@ func (h *Host) handle(m *member, message *control.FromMember) error {
 	case *control.FromMember_Saved:
 		h.saved(s, what.Saved)
 	case *control.FromMember_Redone:
-		err = h.redone(m, what.Redone)
+		err = h.redone(what.Redone)
 	case *control.FromMember_Leaving:
 		return h.leaving(m)
 	case *control.FromMember_Lost:
@@ -101,9 +101,9 @@ func (h *Host) handle(m *member, message *control.FromMember) error {
 }
 
 // redone handles the report of a process that it has come back by its redo logs.
-func (h *Host) redone(m *member, r *control.Redone) error {
+func (h *Host) redone(r *control.Redone) error {
 	took, of := time.Duration(r.GetTook()), time.Duration(r.GetOf())
-	err := check(h.plan.Redo != "" && m.incarnation > 0 && took >= 0 && of > 0,
+	err := check(h.plan.Redo != "" && took >= 0 && of > 0,
 		"it says that it has handled the inputs of %v again, in %v", of, took)
 	if err == nil && h.callbacks.Redone != nil {
 		h.callbacks.Redone(took, of)

@@ -132,9 +132,9 @@ func TestTrainingOutlivesAnyProcess(t *testing.T) {
 func TestStepsSinceTheCheckpointAreTrainedAgain(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
-	s, o := setting{Training: small(job.Sync), Steps: 400}, saving(folder, job.Sync, 100)
+	s, o := setting{Training: small(job.Sync), Steps: 500}, saving(folder, job.Sync, 100)
 	o.TrainedApart = func(m exec.State, export func(string) ([]string, error)) error {
-		last, err := o.SaveApart(400, m, export)
+		last, err := o.SaveApart(500, m, export)
 		return errors.Join(err, last.Finish())
 	}
 	s.Training.Training.EvaluateEvery = job.Every{Steps: 50}
@@ -156,7 +156,7 @@ func TestStepsSinceTheCheckpointAreTrainedAgain(t *testing.T) {
 		!strings.HasPrefix(r.Lost.Error(), "nn-worker 2 at ") {
 		t.Errorf("recovery %+v", r)
 	}
-	for step, changes := range map[int]int{100: 0, 200: 0, 300: 1, 400: 0} {
+	for step, changes := range map[int]int{100: 0, 200: 0, 300: 1, 500: 0} {
 		saved, err := checkpoint.OpenIntact(checkpoint.StepFolder(folder, step))
 		if err != nil {
 			t.Fatal(err)

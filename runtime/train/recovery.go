@@ -58,7 +58,7 @@ func (a *apart) recover(ctx context.Context, err error) error {
 		return err
 	case damaged && len(a.origins) == 1:
 		return fmt.Errorf("%w; no earlier model can be read", err)
-	case !damaged && a.restarts == o.RestartsMax:
+	case !damaged && a.restarts >= o.RestartsMax:
 		return fmt.Errorf("%w; training has begun %d times after step %d without reaching its next "+
 			"checkpoint", err, a.restarts+1, a.origins[len(a.origins)-1].Step)
 	}
