@@ -27,7 +27,8 @@ Without a command, sim prints a table of modes and numbers of GPUs, row by row.
 Without arguments it takes Persia's net on click logs of Criteo's shape, on the
 cluster of Persia's evaluation with the prices of Persia's own code, 512 samples
 a GPU, in all modes on 1 to 64 GPUs. "sim run" makes one prediction and shows
-what went into it, "sim goodput" says what failures cost and how often to save,
+what went into it, "sim compare" says which of several configurations is faster
+and cheaper, "sim goodput" says what failures cost and how often to save,
 "sim presets" lists clusters, systems, models and devices,
 "sim train" trains under simulated time, "sim replay" replays recorded runs,
 "sim calibrate" measures a GPU or fits system software to measured steps, and
@@ -86,7 +87,9 @@ func (p *program) command() *cobra.Command {
 	goodput := p.predictionCommand(failing)
 	goodput.Use, goodput.Short = "goodput", "Predict what failures cost, and how often to save"
 	goodput.Long, goodput.Example = goodputUsage+"\n\n"+job.ModeSettingsHelp(), goodputExamples
-	root.AddCommand(run, goodput, train, p.replayCommand(), p.presetsCommand(), p.calibrateCommand(),
+	compare := p.compareCommand()
+	compare.Long += "\n\n" + job.ModeSettingsHelp()
+	root.AddCommand(run, compare, goodput, train, p.replayCommand(), p.presetsCommand(), p.calibrateCommand(),
 		p.validateCommand())
 	root.SetHelpCommand(&cobra.Command{Hidden: true}) // --help does it
 	cli.Configure(root, p.stdout, p.stderr)

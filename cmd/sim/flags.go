@@ -18,14 +18,15 @@ import (
 type kind int
 
 const (
-	table   kind = iota // predictions of modes on numbers of GPUs
-	single              // one prediction, with all that went into it
-	trained             // trainings under simulated time
-	failing             // one prediction, of a training that fails
+	table     kind = iota // predictions of modes on numbers of GPUs
+	single                // one prediction, with all that went into it
+	trained               // trainings under simulated time
+	failing               // one prediction, of a training that fails
+	comparing             // one of several predictions, at the same points
 )
 
 // one reports whether a command is about one mode on one number of GPUs.
-func (k kind) one() bool { return k == single || k == failing }
+func (k kind) one() bool { return k == single || k == failing || k == comparing }
 
 // flags are those of the commands that predict. They change the job only where they are given.
 type flags struct {
@@ -171,7 +172,7 @@ func (f *flags) registerReport(fs *pflag.FlagSet) {
 		fs.BoolVar(&f.parameters, "parameters", false,
 			"list all parameters, with their ranges and sources")
 	}
-	if f.kind != failing {
+	if f.kind != failing && f.kind != comparing {
 		fs.StringVar(&f.page, "report", "",
 			"write the report as one page with figures to this new HTML `FILE`")
 	}
@@ -259,7 +260,7 @@ func (n numbers) Set(text string) error {
 func (f *flags) registerModes(fs *pflag.FlagSet) {
 	other, name := "mode", "modes"
 	switch f.kind {
-	case single, failing:
+	case single, failing, comparing:
 		other, name = "modes", "mode"
 		fs.Var(&f.mode, "mode", "simulate this `MODE` (default: hybrid, the job file's, or sync "+
 			"with tables on the accelerators)")
@@ -314,6 +315,10 @@ func (f *flags) registerSamples(fs *pflag.FlagSet) {
 			"confidence interval (default: 5, or 1 with --samples 1)")
 		fs.IntVar(&f.steps, "steps", 0, "measure this many steps (default: until they settle)")
 		cli.DefaultInText(fs, "seeds")
+	case comparing:
+		fs.IntVar(&f.samples, "samples", 0, "simulate this many points of what is not known, the same in "+
+			"all configurations; 1 is the middle alone (default: 64, or down to 8 if simulations are long)")
+		fs.IntVar(&f.steps, "steps", 0, "measure this many steps (default: until they settle)")
 	case table, failing:
 		fs.IntVar(&f.samples, "samples", coarse, "simulate this many points of what is not known, for each "+
 			"interval; 1 is the middle alone")

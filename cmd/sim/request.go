@@ -359,7 +359,7 @@ func (q *request) check(given func(string) bool) error {
 	case given("batch-per-gpu") && given("global-batch"):
 		return cli.UsageError("a batch a GPU grows with the GPUs, a global batch does not",
 			"--batch-per-gpu and --global-batch: want one of the two")
-	case q.kind != trained && q.samples < 1:
+	case q.kind != trained && q.samples < 1 && (q.kind != comparing || given("samples")):
 		return cli.UsageError("--samples 1 is the middle alone, without an interval",
 			"--samples: %d; want at least 1", q.samples)
 	case q.kind == single && q.seeds < 1:

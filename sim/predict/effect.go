@@ -105,34 +105,55 @@ func shares(v param.Vector, unknown []int, logs []float64) (effects []Effect) {
 // the sampled points of predictions, in their order, such as a ratio of the samples of two predictions; NaN
 // are left out. It returns at most most parameters. It runs no simulation.
 func MainEffects(j *Job, values []float64, most int) []Effect {
-	v := j.Parameters()
-	points := j.sample(len(values), sampleSeed)
-	var kept []int
+	return mainEffects(j.columns(len(values)), values, known(values), most)
+}
+
+// known returns the places of the values that are numbers.
+func known(values []float64) (kept []int) {
 	for k, x := range values {
 		if !math.IsNaN(x) {
 			kept = append(kept, k)
 		}
 	}
-	column := func(at func(k int) float64) []float64 {
+	return kept
+}
+
+// columns returns the positions of each unknown parameter at the sampled points of predictions.
+func (j *Job) columns(n int) map[string][]float64 {
+	columns := map[string][]float64{}
+	points := j.sample(n, sampleSeed)
+	for i, e := range j.Parameters() {
+		if e.Known() {
+			continue
+		}
+		positions := make([]float64, n)
+		for k := range positions {
+			positions[k] = points[k][i]
+		}
+		columns[e.Name] = positions
+	}
+	return columns
+}
+
+// mainEffects is MainEffects of any columns, of which it looks at the places kept.
+func mainEffects(columns map[string][]float64, values []float64, kept []int, most int) (effects []Effect) {
+	ranked := func(all []float64) []float64 {
 		c := make([]float64, len(kept))
 		for i, k := range kept {
-			c[i] = at(k)
+			c[i] = all[k]
 		}
 		return ranks(c)
 	}
-	rest := column(func(k int) float64 { return values[k] })
-	columns := map[string][]float64{}
-	for i, e := range v {
-		if !e.Known() {
-			columns[e.Name] = column(func(k int) float64 { return points[k][i] })
-		}
+	rest := ranked(values)
+	left := map[string][]float64{}
+	for name, positions := range columns { // order-free: each is ranked by itself
+		left[name] = ranked(positions)
 	}
-	var effects []Effect
 	all := stat.Variance(rest, nil)
-	for len(effects) < most && len(columns) > 0 && all > 0 {
+	for len(effects) < most && len(left) > 0 && all > 0 {
 		best, share := "", 0.0
-		for _, name := range slices.Sorted(maps.Keys(columns)) {
-			r := stat.Correlation(columns[name], rest, nil)
+		for _, name := range slices.Sorted(maps.Keys(left)) {
+			r := stat.Correlation(left[name], rest, nil)
 			if float64(r*r) > share {
 				best, share = name, float64(r*r)
 			}
@@ -141,11 +162,11 @@ func MainEffects(j *Job, values []float64, most int) []Effect {
 			break
 		}
 		effects = append(effects, Effect{best, share * stat.Variance(rest, nil) / all})
-		offset, slope := stat.LinearRegression(columns[best], rest, nil, false)
-		for i, x := range columns[best] {
+		offset, slope := stat.LinearRegression(left[best], rest, nil, false)
+		for i, x := range left[best] {
 			rest[i] -= offset + float64(slope*x)
 		}
-		delete(columns, best)
+		delete(left, best)
 	}
 	return effects
 }

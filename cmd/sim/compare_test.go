@@ -1,0 +1,71 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+	"testing"
+	"unicode/utf8"
+)
+
+// comparisonOf runs "sim compare" with --json.
+func comparisonOf(t *testing.T, sides []string, args string) *comparisonDocument {
+	t.Helper()
+	var stdout, stderr bytes.Buffer
+	all := append(append([]string{"compare"}, sides...), strings.Fields(args+" --json")...)
+	if code := run(all, &stdout, &stderr); code != 0 {
+		t.Fatalf("sim compare %q %s: exit %d: %s", sides, args, code, stderr.String())
+	}
+	var d comparisonDocument
+	if err := json.Unmarshal(stdout.Bytes(), &d); err != nil {
+		t.Fatal(err)
+	}
+	return &d
+}
+
+// A configuration has the figures that sim run has of it, and more GPUs at a price a GPU are faster for sure
+// and dearer for sure where they scale badly.
+func TestComparisonHasTheFiguresOfRun(t *testing.T) {
+	d := comparisonOf(t, []string{"persia-paper --gpus 2", "persia-paper --gpus 8"},
+		"--samples 8 --dollars-per-gpu-hour 2 --mode sync")
+	for _, s := range d.Sides {
+		own := runJSON(t, strings.TrimPrefix(s.Reproduce, "go run ./cmd/sim run ")+" --seeds 1")
+		if own["throughput_samples_per_s"] != s.Throughput ||
+			own["cost_usd_per_billion_samples"] != *s.DollarsPerGiga ||
+			own["throughput_interval"].([]any)[0] != s.Interval[0] {
+			t.Errorf("%s: %v samples/s, %v, $ %v; sim run has %v, %v, $ %v", s.Name, s.Throughput,
+				s.Interval, *s.DollarsPerGiga, own["throughput_samples_per_s"], own["throughput_interval"],
+				own["cost_usd_per_billion_samples"])
+		}
+	}
+	a, b := d.Sides[0], d.Sides[1]
+	if a.Speed != nil || b.Speed.Better != 1 || b.Speed.Ratio < 2 || b.Price.Better != 0 ||
+		b.Price.Ratio <= 1 || b.Speed.Interval[0] > b.Speed.Ratio || b.Speed.Interval[1] < b.Speed.Ratio {
+		t.Errorf("%+v; price %+v", b.Speed, b.Price)
+	}
+}
+
+// The report has at most 80 columns, but for commands.
+func TestComparisonFits80Columns(t *testing.T) {
+	var stdout, stderr bytes.Buffer
+	code := run([]string{"compare", "persia-gcp --mode sync", "commodity-10g --mode async-ps", "dgx-h100",
+		"--samples", "2", "--gpus", "4"}, &stdout, &stderr)
+	if code != 0 {
+		t.Fatal(stderr.String())
+	}
+	for line := range strings.Lines(stdout.String()) {
+		if n := utf8.RuneCountInString(strings.TrimRight(line, "\n")); n > 80 &&
+			!strings.Contains(line, ": go run ") {
+			t.Errorf("%d columns: %s", n, line)
+		}
+	}
+}
+
+// Without --samples there are as many points as can be simulated in some seconds, the same on any machine.
+func TestPointsOfAComparison(t *testing.T) {
+	few := comparisonOf(t, []string{"persia-paper --mode async-ps", "persia-paper"}, "--gpus 16")
+	many := comparisonOf(t, []string{"dgx-a100", "dgx-h100"}, "")
+	if few.Samples >= many.Samples || few.Samples < pairedLeast || many.Samples != pairedMost {
+		t.Errorf("%d and %d points", few.Samples, many.Samples)
+	}
+}
