@@ -26,13 +26,17 @@ const usage = `Predict the throughput of a training job on a cluster.
 Without a command, sim prints a table of modes and numbers of GPUs, row by row.
 Without arguments it takes Persia's net on click logs of Criteo's shape, on the
 cluster of Persia's evaluation with the prices of Persia's own code, 512 samples
-a GPU, in all modes on 1 to 64 GPUs. "sim run" makes one prediction and shows
-what went into it, "sim compare" says which of several configurations is faster
-and cheaper, "sim goodput" says what failures cost and how often to save,
-"sim presets" lists clusters, systems, models and devices,
-"sim train" trains under simulated time, "sim replay" replays recorded runs,
-"sim calibrate" measures a GPU or fits system software to measured steps, and
-"sim validate" judges predictions of published steps.
+a GPU, in all modes on 1 to 64 GPUs.
+
+  sim run        makes one prediction and shows what went into it
+  sim compare    says which of several configurations is faster, and cheaper
+  sim sweep      predicts at every combination of values
+  sim goodput    says what failures cost, and how often to save
+  sim train      trains under simulated time
+  sim replay     replays recorded runs
+  sim presets    lists clusters, systems, models and devices
+  sim calibrate  measures a GPU, or fits system software to measured steps
+  sim validate   judges predictions of published steps
 ` + common
 
 const examples = `  go run ./cmd/sim
@@ -89,8 +93,10 @@ func (p *program) command() *cobra.Command {
 	goodput.Long, goodput.Example = goodputUsage+"\n\n"+job.ModeSettingsHelp(), goodputExamples
 	compare := p.compareCommand()
 	compare.Long += "\n\n" + job.ModeSettingsHelp()
-	root.AddCommand(run, compare, goodput, train, p.replayCommand(), p.presetsCommand(), p.calibrateCommand(),
-		p.validateCommand())
+	sweep := p.sweepCommand()
+	sweep.Long += "\n\n" + job.ModeSettingsHelp()
+	root.AddCommand(run, compare, sweep, goodput, train, p.replayCommand(), p.presetsCommand(),
+		p.calibrateCommand(), p.validateCommand())
 	root.SetHelpCommand(&cobra.Command{Hidden: true}) // --help does it
 	cli.Configure(root, p.stdout, p.stderr)
 	root.SetFlagErrorFunc(flagError)

@@ -91,7 +91,7 @@ func (p *program) compare(c *cobra.Command, args []string, asJSON bool) error {
 	once.probe = sync.OnceValues(p.probe) // this machine is the same on every side
 	var sides []*side
 	for i, text := range args {
-		s, err := once.newSide(c, comparing, string(rune('A'+i)), text)
+		s, err := once.newSide(c, comparing, string(rune('A'+i)), strings.Fields(text))
 		if err != nil {
 			return err
 		}

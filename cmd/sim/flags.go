@@ -23,10 +23,11 @@ const (
 	trained               // trainings under simulated time
 	failing               // one prediction, of a training that fails
 	comparing             // one of several predictions, at the same points
+	sweeping              // one prediction of many
 )
 
 // one reports whether a command is about one mode on one number of GPUs.
-func (k kind) one() bool { return k == single || k == failing || k == comparing }
+func (k kind) one() bool { return k == single || k == failing || k == comparing || k == sweeping }
 
 // flags are those of the commands that predict. They change the job only where they are given.
 type flags struct {
@@ -79,6 +80,7 @@ type flags struct {
 	effects    bool
 
 	failures failures // of a training that fails
+	swept    swept    // of many predictions
 }
 
 // register declares the flags of a kind of command, in the order of the help. A default that
@@ -123,6 +125,9 @@ func (f *flags) register(fs *pflag.FlagSet) {
 	}
 	if f.kind == failing {
 		f.failures.register(fs)
+	}
+	if f.kind == sweeping {
+		f.swept.register(fs)
 	}
 	f.registerReport(fs)
 }
@@ -260,7 +265,7 @@ func (n numbers) Set(text string) error {
 func (f *flags) registerModes(fs *pflag.FlagSet) {
 	other, name := "mode", "modes"
 	switch f.kind {
-	case single, failing, comparing:
+	case single, failing, comparing, sweeping:
 		other, name = "modes", "mode"
 		fs.Var(&f.mode, "mode", "simulate this `MODE` (default: hybrid, the job file's, or sync "+
 			"with tables on the accelerators)")
@@ -319,7 +324,7 @@ func (f *flags) registerSamples(fs *pflag.FlagSet) {
 		fs.IntVar(&f.samples, "samples", 0, "simulate this many points of what is not known, the same in "+
 			"all configurations; 1 is the middle alone (default: 64, or down to 8 if simulations are long)")
 		fs.IntVar(&f.steps, "steps", 0, "measure this many steps (default: until they settle)")
-	case table, failing:
+	case table, failing, sweeping:
 		fs.IntVar(&f.samples, "samples", coarse, "simulate this many points of what is not known, for each "+
 			"interval; 1 is the middle alone")
 		fs.IntVar(&f.steps, "steps", 0, "measure this many steps (default: until they settle)")

@@ -25,9 +25,9 @@ type side struct {
 	notes []string
 }
 
-// newSide reads a configuration: the name of a cluster or of a file, and flags, as in "dgx-h100 --gpus 4".
-// The flags of the whole command hold where the configuration has none of its own.
-func (p *program) newSide(whole *cobra.Command, kind kind, name, text string) (*side, error) {
+// newSide reads a configuration: the name of a cluster or of a file, if any, and flags, as in "dgx-h100
+// --gpus 4". The flags of the whole command hold where the configuration has none of its own.
+func (p *program) newSide(whole *cobra.Command, kind kind, name string, words []string) (*side, error) {
 	f := &flags{kind: kind}
 	c := &cobra.Command{Use: "run"}
 	f.register(c.Flags())
@@ -39,7 +39,6 @@ func (p *program) newSide(whole *cobra.Command, kind kind, name, text string) (*
 		}
 		return &cli.Error{Err: fmt.Errorf("%s: %w", name, known.Err), Hint: known.Hint, Usage: known.Usage}
 	}
-	words := strings.Fields(text)
 	if len(words) > 0 && !strings.HasPrefix(words[0], "-") {
 		flag, err := flagOf(words[0])
 		if err != nil {
