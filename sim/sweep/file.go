@@ -120,9 +120,6 @@ func (f *File) load(axes int, inputs func(values []string) string) error {
 		return err
 	}
 	text = text[:bytes.LastIndexByte(text, '\n')+1]
-	if err := f.out.Truncate(int64(len(text))); err != nil {
-		return err
-	}
 	if _, err := f.out.Seek(int64(len(text)), io.SeekStart); err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package sweep
 
 import (
+	"bytes"
 	"errors"
 	"math/rand/v2"
 	"os"
@@ -73,40 +74,45 @@ func TestAFileIsContinuedAtAnyByte(t *testing.T) {
 	axes := []Axis{{"a", []string{"1", "2", "3"}}, {"b", []string{"x", "y"}}}
 	name := filepath.Join(t.TempDir(), "sweep.csv")
 	r := rand.New(rand.NewPCG(1, 1))
-	var whole, last string
-	for turn := range 300 {
+	var whole string
+	for stops := 0; stops < 300; stops++ {
 		f, err := Open(name, axes, inputsOf)
 		if err != nil {
 			t.Fatal(err)
 		}
 		left := f.Left()
-		if have := strings.Count(last, "\n") - 1; last != "" && len(left) != 6-max(0, have) {
-			t.Fatalf("%d points are left of\n%s", len(left), last)
-		}
 		r.Shuffle(len(left), func(i, j int) { left[i], left[j] = left[j], left[i] })
-		for _, values := range left {
+		some := len(left)
+		if whole != "" { // the first is not stopped
+			some = r.IntN(some + 1)
+		}
+		for _, values := range left[:some] {
 			if err := f.Append(rowOf(values)); err != nil {
 				t.Fatal(err)
 			}
 		}
-		unsorted, err := os.ReadFile(name)
-		if err != nil {
+		complete := some == len(left)
+		if complete {
+			err = f.Close()
+		} else {
+			err = f.out.Close()
+		}
+		text, failed := os.ReadFile(name)
+		if err := errors.Join(err, failed); err != nil {
 			t.Fatal(err)
 		}
-		if err := f.Close(); err != nil {
-			t.Fatal(err)
-		}
-		text, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if turn == 0 {
+		if whole == "" {
 			whole = string(text)
-		} else if string(text) != whole {
-			t.Fatalf("after a stop:\n%s\nwithout:\n%s", text, whole)
 		}
-		last = string(unsorted[:r.IntN(len(unsorted))]) // where it is stopped next
-		if err := os.WriteFile(name, []byte(last), 0o600); err != nil {
+		if complete && string(text) != whole {
+			t.Fatalf("after %d stops:\n%s\nwithout:\n%s", stops, text, whole)
+		}
+		if have := len(axes[0].Values)*len(axes[1].Values) - len(left) + some; bytes.Count(text, []byte("\n")) !=
+			have+1 {
+			t.Fatalf("%d points are known of\n%s", have, text)
+		}
+		cut := text[:len(text)-r.IntN(min(len(text), 90))] // where a write was stopped
+		if err := os.WriteFile(name, cut, 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
