@@ -10,6 +10,7 @@ import (
 	"tandem/sim/fit"
 	"tandem/sim/graph"
 	"tandem/sim/param"
+	"tandem/sim/plan"
 	"tandem/sim/predict"
 	"tandem/sim/preset"
 )
@@ -59,6 +60,7 @@ func advise(err error) error {
 		{param.ErrUnknown, namesHint, true},
 		{param.ErrValue, valueHint, true},
 		{predict.ErrChoice, "see --help", true},
+		{plan.ErrEmpty, "see go run ./cmd/sim presets list, and --presets, --modes and --most-gpus", true},
 		{cost.ErrIncompatible, "sim presets show NAME shows what goes with a profile", true},
 		{cost.ErrMemory, "smaller: --row-precision fp16 or a smaller batch; larger: another --preset, or " +
 			"more " +

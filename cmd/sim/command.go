@@ -31,6 +31,7 @@ a GPU, in all modes on 1 to 64 GPUs.
   sim run        makes one prediction and shows what went into it
   sim compare    says which of several configurations is faster, and cheaper
   sim sweep      predicts at every combination of values
+  sim plan       finds the cheapest and the fastest cluster
   sim goodput    says what failures cost, and how often to save
   sim train      trains under simulated time
   sim replay     replays recorded runs
@@ -95,7 +96,8 @@ func (p *program) command() *cobra.Command {
 	compare.Long += "\n\n" + job.ModeSettingsHelp()
 	sweep := p.sweepCommand()
 	sweep.Long += "\n\n" + job.ModeSettingsHelp()
-	root.AddCommand(run, compare, sweep, goodput, train, p.replayCommand(), p.presetsCommand(),
+	root.AddCommand(run, compare, sweep, p.planCommand(), goodput, train, p.replayCommand(),
+		p.presetsCommand(),
 		p.calibrateCommand(), p.validateCommand())
 	root.SetHelpCommand(&cobra.Command{Hidden: true}) // --help does it
 	cli.Configure(root, p.stdout, p.stderr)

@@ -14,22 +14,25 @@ import (
 )
 
 // checkPage refuses a file for the page that exists, or cannot be written, before anything is simulated.
-func (q *request) checkPage() error {
-	if q.page == "" {
+func (q *request) checkPage() error { return checkNewFile("--report", q.page) }
+
+// checkNewFile refuses the file that a flag names, if it names one, where it exists or cannot be written.
+func checkNewFile(flag, name string) error {
+	if name == "" {
 		return nil
 	}
-	if _, err := os.Lstat(q.page); err == nil {
-		return &cli.Error{Err: fmt.Errorf("--report: %s exists", q.page),
+	if _, err := os.Lstat(name); err == nil {
+		return &cli.Error{Err: fmt.Errorf("%s: %s exists", flag, name),
 			Hint: "results are never overwritten: name a new file"}
 	}
-	file, err := os.Create(q.page)
+	file, err := os.Create(name)
 	if err != nil {
-		return &cli.Error{Err: fmt.Errorf("--report: %w", err), Hint: "name a file that can be written"}
+		return &cli.Error{Err: fmt.Errorf("%s: %w", flag, err), Hint: "name a file that can be written"}
 	}
 	if err := file.Close(); err != nil {
 		return err
 	}
-	return os.Remove(q.page)
+	return os.Remove(name)
 }
 
 // writePage writes what was simulated as one page with its figures, if the user asks for it. printed is what

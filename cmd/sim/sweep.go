@@ -97,8 +97,7 @@ func (p *program) sweep(c *cobra.Command, f *flags) (err error) {
 	if err := g.readAxes(); err != nil {
 		return err
 	}
-	page := &request{flags: *f}
-	if err := page.checkPage(); err != nil {
+	if err := checkNewFile("--report", f.page); err != nil {
 		return err
 	}
 	if err := g.setDigest(); err != nil {

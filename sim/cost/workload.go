@@ -150,25 +150,51 @@ func newBatchSize(
 
 func bytesOf(x float64) unit.Bytes { return unit.Bytes(math.Round(x)) }
 
+// Memory is how much of the memory of hosts and accelerators a job takes.
+type Memory struct {
+	Row, PS, PSHas unit.Bytes // of a row; of rows on one of the PS hosts
+	GPU, GPUHas    unit.Bytes // of the dense network and a batch on the accelerator with the least room
+	device         int        // that accelerator, of Devices
+}
+
+// MemoryUse returns how much of the memory of the hardware a job takes.
+func MemoryUse(r *Resolved, t *job.Job, layout *model.Layout, w *Workload) Memory {
+	m := Memory{Row: w.RowBytes + w.RowState + table.Overhead, PSHas: r.PSHost.Memory}
+	m.PS = unit.Bytes(w.psRows() * float64(m.Row) / float64(max(1, r.PSHostCount)))
+	// Parameters, gradients and state. ActivationBytes counts every value twice, when it is written and when
+	// it is read: room for the value and for its gradient.
+	samples := (t.Training.GlobalBatch + t.Roles.Ranks - 1) / t.Roles.Ranks
+	values := 2*layout.Params + t.Model.Optimizer.StateSize(layout.Params)
+	if len(t.DenseShards(layout)) > 0 { // the optimizer's state is with the shards
+		values = 2 * layout.Params
+	} else if averages(t) { // the snapshot that went into the mean, and the mean
+		values += 2 * layout.Params
+	}
+	m.GPU = unit.Bytes(valueBytes*values) + layout.Cost.ActivationBytes*unit.Bytes(samples)
+	if w.HasHotRows() {
+		m.GPU += w.hotBytes()
+	}
+	for i, device := range r.devicesOf(t.Roles.Ranks) {
+		if has := r.Devices[device].Memory; i == 0 || has < m.GPUHas {
+			m.device, m.GPUHas = device, has
+		}
+	}
+	return m
+}
+
 // CheckMemory returns an error that wraps ErrMemory if the rows, the dense network or a batch do not fit the
 // memory of the hardware. It accepts every job on a measured machine whose memory is not known.
 func CheckMemory(r *Resolved, t *job.Job, layout *model.Layout, w *Workload) error {
 	if r.Colocated() && r.PSHost.Memory == 0 {
 		return nil
 	}
-	row := w.RowBytes + w.RowState + table.Overhead
-	need := unit.Bytes(w.psRows() * float64(row))
+	m := MemoryUse(r, t, layout, w)
+	need := unit.Bytes(w.psRows() * float64(m.Row))
 	if have := r.PSHost.Memory * unit.Bytes(r.PSHostCount); need > have {
 		return fmt.Errorf("cost: %.3g rows of %v take %v, the %d PS hosts have %v: %w; add PS hosts",
-			w.psRows(), row, need, r.PSHostCount, have, ErrMemory)
+			w.psRows(), m.Row, need, r.PSHostCount, have, ErrMemory)
 	}
-	// Parameters, gradients and state. ActivationBytes counts every value twice, when it is written and when
-	// it is read: room for the value and for its gradient.
-	samples := (t.Training.GlobalBatch + t.Roles.Ranks - 1) / t.Roles.Ranks
-	values := 2*layout.Params + t.Model.Optimizer.StateSize(layout.Params)
-	switch shards := t.DenseShards(layout); {
-	case len(shards) > 0: // the optimizer's state is with the shards
-		values = 2 * layout.Params
+	if shards := t.DenseShards(layout); len(shards) > 0 {
 		last := shards[len(shards)-1] // no shard is larger
 		held := unit.Bytes(valueBytes * (last.Hi - last.Lo + t.Model.Optimizer.StateSize(last.Hi-last.Lo)))
 		if held > r.PSHost.Memory {
@@ -176,22 +202,15 @@ func CheckMemory(r *Resolved, t *job.Job, layout *model.Layout, w *Workload) err
 				"cost: a dense PS's part of the network takes %v, its host has %v: %w; add dense PSs",
 				held, r.PSHost.Memory, ErrMemory)
 		}
-	case averages(t): // the snapshot that went into the mean, and the mean
-		values += 2 * layout.Params
 	}
-	dense := unit.Bytes(valueBytes * values)
-	dense += layout.Cost.ActivationBytes * unit.Bytes(samples)
-	what := "the dense network"
-	if w.HasHotRows() {
-		dense += w.hotBytes()
-		what += fmt.Sprintf(", %.3g hot rows", w.Hot.Rows)
-	}
-	for _, i := range r.devicesOf(t.Roles.Ranks) {
-		if a := r.Devices[i]; dense > a.Memory {
-			return fmt.Errorf(
-				"cost: %s and a batch of %d samples take %v, an accelerator (%s) has %v: %w; use smaller "+
-					"batches", what, samples, dense, a.Name, a.Memory, ErrMemory)
+	if m.GPU > m.GPUHas {
+		what := "the dense network"
+		if w.HasHotRows() {
+			what += fmt.Sprintf(", %.3g hot rows", w.Hot.Rows)
 		}
+		return fmt.Errorf("cost: %s and a batch of %d samples take %v, an accelerator (%s) has %v: %w; use "+
+			"smaller batches", what, (t.Training.GlobalBatch+t.Roles.Ranks-1)/t.Roles.Ranks, m.GPU,
+			r.Devices[m.device].Name, m.GPUHas, ErrMemory)
 	}
 	return nil
 }

@@ -107,7 +107,8 @@ func TestAFileIsContinuedAtAnyByte(t *testing.T) {
 		if complete && string(text) != whole {
 			t.Fatalf("after %d stops:\n%s\nwithout:\n%s", stops, text, whole)
 		}
-		if have := len(axes[0].Values)*len(axes[1].Values) - len(left) + some; bytes.Count(text, []byte("\n")) !=
+		if have := len(axes[0].Values)*len(axes[1].Values) - len(left) + some; bytes.Count(text,
+			[]byte("\n")) !=
 			have+1 {
 			t.Fatalf("%d points are known of\n%s", have, text)
 		}
