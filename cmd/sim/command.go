@@ -26,7 +26,7 @@ const usage = `Predict the throughput of a training job on a cluster.
 Without a command, sim prints a table of modes and numbers of GPUs, row by row.
 Without arguments it takes Persia's net on click logs of Criteo's shape, on the
 cluster of Persia's evaluation with the prices of Persia's own code, 512 samples
-a GPU, in all modes on 1 to 64 GPUs.
+a GPU, in four modes on 1 to 32 GPUs; its last lines are questions to ask next.
 
   sim run        makes one prediction and shows what went into it
   sim compare    says which of several configurations is faster, and cheaper

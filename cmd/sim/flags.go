@@ -273,7 +273,9 @@ func (f *flags) registerModes(fs *pflag.FlagSet) {
 			"the cluster's profile, or the job file's ranks)")
 	case table:
 		fs.StringSliceVar(&f.modes, "modes", nil,
-			"simulate these `MODES` (default: all that the system has, or the job file's)")
+			"simulate these `MODES` (default: sync,hybrid,async-ps,async-average, or the job file's, or "+
+				"sync "+
+				"with tables on the accelerators)")
 	case trained:
 		fs.StringSliceVar(&f.modes, "modes", []string{"sync", "hybrid"},
 			"train in these `MODES` (default: sync,hybrid, or the job file's)")
@@ -344,7 +346,7 @@ func (f *flags) defaultGPUs() string {
 	if f.kind == trained {
 		return "4"
 	}
-	return "1,2,4,8,16,64"
+	return "1,2,4,8,16,64, but 1,2,4,8,32 where no modes are named"
 }
 
 // normalize gives a single prediction the lists that the other kinds have.

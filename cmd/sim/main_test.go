@@ -260,7 +260,7 @@ func TestThisMachineInWords(t *testing.T) {
 	if err := c.Execute(); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"mode           ranks  samples/s", "relative to that on 1 rank.",
+	for _, want := range []string{"mode           ranks samples/s", "relative to that on 1 rank.",
 		"criteo on this machine", "machine cores"} {
 		if !strings.Contains(stdout.String(), want) {
 			t.Errorf("no %q in\n%s", want, stdout.String())

@@ -112,8 +112,8 @@ func (q *request) writeHead(w io.Writer) {
 	if q.dollars > 0 {
 		cost = "  $ per 10⁹"
 	}
-	fmt.Fprintf(w, "\n%-14s %5s %10s  %-17s %5s %8s%s  %s\n", "mode", q.unitName(), "samples/s", "interval",
-		"eff %", "step ms", cost, "bounded by")
+	fmt.Fprintf(w, "\n%-14s %5s %9s  %-16s %5s%s  %s\n", "mode", q.unitName(), "samples/s", "interval",
+		"eff %", cost, "bounded by")
 }
 
 // bound returns the resource with the largest share of the critical path, and the share.
@@ -133,8 +133,8 @@ func (q *request) row(o *prediction) string {
 	if q.dollars > 0 {
 		cost = fmt.Sprintf("  %9.2f", q.cost(*o))
 	}
-	return fmt.Sprintf("%-14s %5d %10s  %-17s %5.0f %8s%s  %s\n", o.mode, o.gpus, rate(o.answer.Throughput),
-		span, 100*o.efficiency, digits(1e3*o.answer.StepTime.Seconds()), cost, o.bound())
+	return fmt.Sprintf("%-14s %5d %9s  %-16s %5.0f%s  %s\n", o.mode, o.gpus, rate(o.answer.Throughput), span,
+		100*o.efficiency, cost, o.bound())
 }
 
 // writeUnsettled names the predictions whose steps never settled.
@@ -170,8 +170,24 @@ func (q *request) writeRest(w io.Writer, r *result) error {
 		}
 	}
 	writeCounts(w, q.assumptions(), "sim run --parameters")
-	_, err := fmt.Fprintf(w, "\nTo repeat: %s\n", q.command)
-	return err
+	if _, err := fmt.Fprintf(w, "\nTo repeat: %s\n", q.command); err != nil || !q.persia {
+		return err
+	}
+	fmt.Fprintln(w, "\nNext:")
+	for _, x := range nextQuestions {
+		fmt.Fprintf(w, "  %s\n    %s\n", x.question, x.command)
+	}
+	return nil
+}
+
+// nextQuestions are what a user may ask behind the table of the default cluster, with their commands.
+var nextQuestions = []struct{ question, command string }{
+	{"What binds one of these, and what would a better part change?",
+		"go run ./cmd/sim run --gpus 8 --mode hybrid"},
+	{"Which cluster is faster, which is cheaper, and how sure is that?",
+		"go run ./cmd/sim compare persia-gcp dgx-h100 --model criteo --gpus 8"},
+	{"What is the cheapest cluster for 10⁹ samples within 6 hours?",
+		"go run ./cmd/sim plan --train 1e9 --within 6h"},
 }
 
 // writeTitle says what is simulated, and on which cluster.
@@ -323,7 +339,8 @@ func (q *request) writeResources(w io.Writer, r *result) error {
 		for _, x := range o.answer.Stations[:min(3, len(o.answer.Stations))] {
 			list = append(list, fmt.Sprintf("%s %.0f %%", x.Name, 100*x.Busy))
 		}
-		fmt.Fprintf(w, "  %-*s %s\n", width, mode, strings.Join(list, ", "))
+		fmt.Fprintf(w, "  %-*s %s\n", width, mode, cli.WrapAt(strings.Join(list, ", "),
+			strings.Repeat(" ", width+3), width+3, cli.TextColumns(w)))
 	}
 	return nil
 }

@@ -273,12 +273,21 @@ func (q *request) choose(given func(string) bool) error {
 	if len(q.modes) == 0 {
 		q.modes = []string{base.Training.Mode}
 		if q.kind == table && !q.graph() {
-			q.modes = modesWith(base.Job, job.Modes()[1:])
+			q.modes = modesWith(base.Job, commonModes())
+			if !given("gpus") && q.cluster != thisMachine {
+				q.gpus = slices.Clone(fewGPUs)
+			}
 		}
 	}
 	q.job.Roles.Ranks = 1 // jobFor sets it
 	return nil
 }
+
+// commonModes are the modes of a table that names none: those that take few seconds on a small machine.
+func commonModes() []string { return []string{job.Sync, job.Hybrid, job.AsyncPS, job.AsyncAverage} }
+
+// fewGPUs are the numbers of GPUs of such a table.
+var fewGPUs = []int{1, 2, 4, 8, 32}
 
 // graph reports whether the system keeps the tables on the accelerators.
 func (q *request) graph() bool { return q.hardware.System.Architecture == system.StepGraph }

@@ -1,0 +1,45 @@
+package main
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+	"unicode/utf8"
+)
+
+// The table of the default cluster has at most 80 columns, and its last lines name three questions, whose
+// commands are possible.
+func TestTheTableOfTheDefaultCluster(t *testing.T) {
+	var stdout, stderr bytes.Buffer
+	if code := run([]string{"--samples", "1"}, &stdout, &stderr); code != 0 {
+		t.Fatal(stderr.String())
+	}
+	for line := range strings.Lines(stdout.String()) {
+		if n := utf8.RuneCountInString(strings.TrimRight(line, "\n")); n > 80 {
+			t.Errorf("%d columns: %s", n, line)
+		}
+	}
+	for _, row := range []string{"\nsync               1 ", "\nhybrid            32 ", "\nasync-average     "+
+		"" +
+		"32 "} {
+		if !strings.Contains(stdout.String(), row) {
+			t.Errorf("no row %q", row)
+		}
+	}
+	_, last, found := strings.Cut(stdout.String(), "\nNext:\n")
+	lines := strings.Split(strings.TrimSpace(last), "\n")
+	if !found || len(lines) != 6 {
+		t.Fatalf("the last lines are %q", last)
+	}
+	for i := 1; i < len(lines); i += 2 {
+		args, ok := strings.CutPrefix(strings.TrimSpace(lines[i]), "go run ./cmd/sim ")
+		args += " --samples 2"
+		if strings.HasPrefix(args, "plan") {
+			args += " --most-gpus 8 --most-hosts 1"
+		}
+		var out, said bytes.Buffer
+		if code := run(strings.Fields(args), &out, &said); code != 0 || !ok {
+			t.Errorf("%s: exit %d: %s", lines[i], code, said.String())
+		}
+	}
+}
