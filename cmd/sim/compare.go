@@ -128,6 +128,12 @@ const (
 	pairedEvents = 6_000_000
 )
 
+// pairedPoints returns how many points can be simulated with a number of events in all, if one point has
+// events. It is the same on any machine.
+func pairedPoints(all, events int64) int {
+	return int(min(pairedMost, max(pairedLeast, all/max(1, events))))
+}
+
 // predict predicts all sides at the same points.
 func (x *versus) predict(progress *cli.Progress) error {
 	ctx := context.Background()
@@ -142,7 +148,7 @@ func (x *versus) predict(progress *cli.Progress) error {
 		events += r.Mid.Events
 	}
 	if x.samples = x.sides[0].samples; x.samples == 0 {
-		x.samples = min(pairedMost, max(pairedLeast, int(pairedEvents/max(1, events))))
+		x.samples = pairedPoints(pairedEvents, events)
 	}
 	for _, s := range x.sides {
 		o := s.predictions()

@@ -63,9 +63,12 @@ func TestComparisonFits80Columns(t *testing.T) {
 
 // Without --samples there are as many points as can be simulated in some seconds, the same on any machine.
 func TestPointsOfAComparison(t *testing.T) {
-	few := comparisonOf(t, []string{"persia-paper --mode async-ps", "persia-paper"}, "--gpus 16")
-	many := comparisonOf(t, []string{"dgx-a100", "dgx-h100"}, "")
-	if few.Samples >= many.Samples || few.Samples < pairedLeast || many.Samples != pairedMost {
-		t.Errorf("%d and %d points", few.Samples, many.Samples)
+	for events, want := range map[int64]int{0: 64, 1000: 64, pairedEvents / 20: 20, pairedEvents: 8} {
+		if got := pairedPoints(pairedEvents, events); got != want {
+			t.Errorf("%d events: %d points, want %d", events, got, want)
+		}
+	}
+	if d := comparisonOf(t, []string{"dgx-a100", "dgx-h100"}, ""); d.Samples != pairedMost {
+		t.Errorf("%d points", d.Samples)
 	}
 }

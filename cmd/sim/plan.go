@@ -352,7 +352,7 @@ func (d *planned) predictFront(found []*plan.Found, progress *cli.Progress) erro
 		d.front = append(d.front, o)
 	}
 	if d.samples == 0 {
-		d.samples = min(pairedMost, max(pairedLeast, int(planEvents/max(1, events))))
+		d.samples = pairedPoints(planEvents, events)
 	}
 	for _, o := range d.front {
 		options := predict.Options{Samples: d.samples, WithoutEnds: true}

@@ -19,7 +19,7 @@ func planText(args string) (out, said string, code int) {
 // Costs are prices and times of the clusters, each faster one is a tenth faster and not cheaper, all are fast
 // enough, and at every point at most one is the cheapest. The report has at most 80 columns.
 func TestPlanOfSomeClusters(t *testing.T) {
-	const args = "--presets commodity-10g,persia-gcp --most-gpus 16 --most-hosts 3 --samples 4 " +
+	const args = "--presets commodity-10g,persia-gcp --most-gpus 8 --most-hosts 2 --samples 4 " +
 		"--train 1e9 --within 3h"
 	out, said, code := planText(args + " --json")
 	var d planDocument
