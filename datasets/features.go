@@ -34,11 +34,17 @@ func ReadFeatures(data job.Data, scaling []batch.Scaling, path string,
 	if err != nil {
 		return fmt.Errorf("datasets: %w", err)
 	}
+	schema := newSchema(t.SlotNames(), t.Numeric)
+	derived, err := newDerivation(data.Derived, &schema)
+	if err != nil {
+		return fmt.Errorf("datasets: %w", err)
+	}
 	dropped, rows := &droppedRows{}, 0
 	each := func(b *batch.Batch, share float64) error {
 		if rows += b.Samples; b.Samples == 0 {
 			return nil
 		}
+		b = derived.add(b)
 		standardise(b, scaling)
 		return use(b, share)
 	}
@@ -82,9 +88,16 @@ func readParquetFeatures(t *job.Table, path string, dropped *droppedRows,
 }
 
 // FeatureRows returns rows that are not in a file, as ReadFeatures would read them: the texts of each id
-// column and the numbers of each numeric column of t, in its order, one value a row. NaN is a missing number,
-// which becomes the mean.
-func FeatureRows(t *job.Table, scaling []batch.Scaling, ids [][]string, numbers [][]float32) *batch.Batch {
+// column and the numbers of each numeric column of data, of kind csv or parquet, in its order, one value a
+// row. NaN is a missing number, which becomes the mean.
+func FeatureRows(data job.Data, scaling []batch.Scaling, ids [][]string, numbers [][]float32) (*batch.Batch,
+	error) {
+	t := data.Table()
+	schema := newSchema(t.SlotNames(), t.Numeric)
+	derived, err := newDerivation(data.Derived, &schema)
+	if err != nil {
+		return nil, fmt.Errorf("datasets: %w", err)
+	}
 	b := &batch.Batch{Slots: make([]batch.Jagged, len(ids))}
 	for s, texts := range ids {
 		b.Samples = len(texts)
@@ -104,6 +117,7 @@ func FeatureRows(t *job.Table, scaling []batch.Scaling, ids [][]string, numbers 
 			b.Dense[row*len(numbers)+c] = value
 		}
 	}
+	b = derived.add(b)
 	standardise(b, scaling)
-	return b
+	return b, nil
 }

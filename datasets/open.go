@@ -85,7 +85,7 @@ func openAdult(data *job.Data) (*Dataset, error) {
 	return finish(&Dataset{
 		Schema: f.Schema, Train: parts[0], Test: parts[1],
 		Provenance: adult.Citation, DroppedRows: dropped.count, BadRows: dropped.first,
-	}), nil
+	}, data.Derived)
 }
 
 // openSplit opens a data set of one file.
@@ -111,7 +111,7 @@ func openSplit(data *job.Data, dataDir string) (*Dataset, error) {
 	if set.Train, set.Test, err = split(data.Split, all); err != nil {
 		return nil, fmt.Errorf("%s: %w", data.Path, err)
 	}
-	return finish(set), nil
+	return finish(set, data.Derived)
 }
 
 // openPair opens a data set of a train file and a test file.
@@ -137,13 +137,18 @@ func openPair(data *job.Data, dataDir string) (*Dataset, error) {
 	if data.Kind == job.KindLibFM {
 		set.Schema = splitFields(f.Schema, train, test)
 	}
-	return finish(set), nil
+	return finish(set, data.Derived)
 }
 
-// finish standardises the numeric columns of rows that were just read.
-func finish(data *Dataset) *Dataset {
+// finish adds derived slots to rows that were just read, and standardises their numeric columns.
+func finish(data *Dataset, derived []job.DerivedSlot) (*Dataset, error) {
+	d, err := newDerivation(derived, &data.Schema)
+	if err != nil {
+		return nil, err
+	}
+	data.Train, data.Test = d.add(data.Train), d.add(data.Test)
 	data.Scaling = measureScaling(data.Train, len(data.Schema.Dense))
 	standardise(data.Train, data.Scaling)
 	standardise(data.Test, data.Scaling)
-	return data
+	return data, nil
 }

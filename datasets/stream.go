@@ -59,6 +59,7 @@ type fileRows struct {
 	isTest  func(row int) bool
 	starts  []int // training rows before each block, and after the last
 	lists   []bool
+	derived derivation
 	scaling []batch.Scaling
 	decoded recent
 	// positives is the number of training rows of label 1, by label.
@@ -73,14 +74,20 @@ func streamFile(data *job.Data, dataDir string) (*Dataset, error) {
 		return nil, err
 	}
 	f, dropped := formatOf(data), &droppedRows{policy: data.OnBadRow}
-	r := &fileRows{lists: make([]bool, len(f.Schema.Slots))}
+	schema := f.Schema
+	derived, err := newDerivation(data.Derived, &schema)
+	if err != nil {
+		return nil, err
+	}
+	r := &fileRows{lists: make([]bool, len(schema.Slots)), derived: derived}
 	r.decoded.keep(2 * parallel.Cores())
 	scan := newScan(&f.Schema, data.Split)
 	r.blocks, err = f.blocks(path, dropped, func(rows *batch.Batch) error {
-		for s, slot := range rows.Slots {
+		all := derived.add(rows)
+		for s, slot := range all.Slots {
 			r.lists[s] = r.lists[s] || !onePerRow(slot.Offsets)
 		}
-		scan.add(rows)
+		scan.add(all)
 		return nil
 	})
 	if err == nil && r.blocks.Samples() == 0 {
@@ -90,7 +97,7 @@ func streamFile(data *job.Data, dataDir string) (*Dataset, error) {
 		return nil, err
 	}
 	set := &Dataset{
-		Schema: f.Schema, Train: &batch.Batch{Slots: emptySlots(len(f.Schema.Slots))}, Rows: r,
+		Schema: schema, Train: &batch.Batch{Slots: emptySlots(len(schema.Slots))}, Rows: r,
 		DroppedRows: dropped.count, BadRows: dropped.first, Provenance: "file " + data.Path,
 		Latest: data.Split.How != job.SplitRandom,
 	}
@@ -121,7 +128,7 @@ func (r *fileRows) split(s job.Split, scan *scan) (test *batch.Batch, err error)
 			if err != nil {
 				return nil, err
 			}
-			tests = append(tests, batch.Gather(rows, held))
+			tests = append(tests, r.derived.add(batch.Gather(rows, held)))
 			of = momentsOf(batch.Gather(rows, train), len(of))
 		}
 		scan.total.merge(of)
@@ -202,6 +209,7 @@ func (r *fileRows) decode(number int) (*batch.Batch, error) {
 	if train, test := r.rowsOf(number); len(test) > 0 {
 		rows = batch.Gather(rows, train)
 	}
+	rows = r.derived.add(rows)
 	standardise(rows, r.scaling)
 	return rows, nil
 }

@@ -49,7 +49,9 @@ func streamJob(t *testing.T, text string, split job.Split) job.Data {
 		OnBadRow: job.OnBadRow{Skip: 1 << 20}, CSV: &job.Table{Label: "click", Comment: "#",
 			Missing: []string{"NA"},
 			Slots:   []job.IDColumn{{Column: "user"}, {Column: "tags", Separator: "|"}},
-			Numeric: []string{"price"}}}
+			Numeric: []string{"price"}},
+		Derived: []job.DerivedSlot{{Name: "tag, price", Columns: []job.DerivedColumn{{Column: "tags"},
+			{Column: "price", Edges: []float64{1, 4.5}}}}}}
 }
 
 func mustOpen(t *testing.T, data job.Data) *Dataset {

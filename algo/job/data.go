@@ -82,6 +82,8 @@ type Data struct {
 	Parquet *Table `yaml:"parquet,omitempty"`
 	// Synthetic describes the rows to generate; for kind synthetic only.
 	Synthetic *Synthetic `yaml:"synthetic,omitempty"`
+	// Derived are further slots, whose ids follow from combinations of columns or from intervals of numbers.
+	Derived []DerivedSlot `yaml:"derived,omitempty"`
 	// Slots holds settings of single slots. A slot without settings sums one row per id
 	// and shares its rows with no other slot.
 	Slots []SlotSetting `yaml:"slots,omitempty"`
@@ -109,6 +111,9 @@ func (d *Data) Validate() error {
 		return err
 	}
 	if err := d.validateDescriptions(); err != nil {
+		return err
+	}
+	if err := d.validateDerived(); err != nil {
 		return err
 	}
 	if err := validateSlots(d.Slots); err != nil {

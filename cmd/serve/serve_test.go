@@ -150,7 +150,7 @@ func post(t *testing.T, address, path string, body []byte) (status int, text []b
 }
 
 // The answers of the server are the predictions for the same rows of a file, in several requests at a time.
-// Rows of the second model are hot.
+// Rows of the second model are hot, and a slot of it is derived from two columns, which no request has.
 func TestAnswersAreThePredictionsOfTheFile(t *testing.T) {
 	for _, share := range []float64{0, 0.1} {
 		compareAnswers(t, share)
@@ -159,7 +159,12 @@ func TestAnswersAreThePredictionsOfTheFile(t *testing.T) {
 
 // compareAnswers is TestAnswersAreThePredictionsOfTheFile with hot rows of a least share.
 func compareAnswers(t *testing.T, share float64) {
-	table, folder := saveWith(t, func(j *job.Job) { j.Rows.Hot.Share = share })
+	table, folder := saveWith(t, func(j *job.Job) {
+		if j.Rows.Hot.Share = share; share > 0 {
+			j.Data.Derived = []job.DerivedSlot{{Name: "tag, price", Columns: []job.DerivedColumn{
+				{Column: "tags"}, {Column: "price", Edges: []float64{1, 2}}}}}
+		}
+	})
 	want := expected(t, table, folder)
 	address, stop := start(t, folder, "--name", "clicks")
 	users, tags, prices := columns(t, table)

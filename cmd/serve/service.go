@@ -139,7 +139,10 @@ func (s *service) infer(ctx context.Context, q *request) (*answer, error) {
 	if err != nil {
 		return nil, &refusal{errInvalid, err}
 	}
-	rows := datasets.FeatureRows(m.Data().Table(), m.Scaling(), ids, numbers)
+	rows, err := datasets.FeatureRows(m.Data(), m.Scaling(), ids, numbers)
+	if err != nil {
+		return nil, err
+	}
 	predictions, err := m.Queue.Predict(ctx, rows)
 	if err != nil {
 		return nil, err

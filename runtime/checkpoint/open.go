@@ -151,7 +151,7 @@ func (c *Checkpoint) ParseJob() (job.Job, error) {
 	for _, slot := range c.Schema.Slots {
 		slots = append(slots, slot.Name)
 	}
-	if t := j.Data.Table(); t != nil && !(slices.Equal(slots, t.SlotNames()) &&
+	if t := j.Data.Table(); t != nil && !(slices.Equal(slots, j.Data.SlotNames()) &&
 		slices.Equal(c.Schema.Numbers, t.Numeric) && slices.Equal(c.Schema.Labels, t.LabelNames())) {
 		return j, fmt.Errorf("model %s: %s and %s name different columns", c.folder, JobFile, ManifestFile)
 	}

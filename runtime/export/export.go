@@ -116,6 +116,14 @@ type slot struct {
 	SqrtScaling     bool   `json:"sqrt_scaling"`
 	HashStackRounds int    `json:"hash_stack_rounds"`
 	HashStackRows   int    `json:"hash_stack_rows"`
+	// Derived are the columns that a derived slot combines; empty: the slot is a column of the file.
+	Derived []derived `json:"derived,omitempty"`
+}
+
+// derived is a column of a derived slot: a slot or, with edges, a numeric column.
+type derived struct {
+	Column string    `json:"column"`
+	Edges  []float64 `json:"edges,omitempty"`
 }
 
 // table is how a file is read.
@@ -147,8 +155,14 @@ func newColumns(j *job.Job, schema *batch.Schema) *columns {
 	if t == nil {
 		return c
 	}
-	for i := range c.Slots {
+	for i := range t.Slots {
 		c.Slots[i].Separator, c.Slots[i].Whole = t.Slots[i].Separator, t.Slots[i].Whole
+	}
+	for i, from := range j.Data.Derived {
+		for _, column := range from.Columns {
+			own := &c.Slots[len(t.Slots)+i]
+			own.Derived = append(own.Derived, derived(column))
+		}
 	}
 	c.Table = &table{Format: j.Data.Kind, Delimiter: string(t.FieldDelimiter()), Comment: t.Comment,
 		Columns: append([]string{}, t.Columns...), Missing: append([]string{}, t.Missing...),

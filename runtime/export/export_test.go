@@ -27,8 +27,8 @@ import (
 	"tandem/runtime/inference"
 )
 
-// table has ids with points, a list of ids, missing numbers, numbers with commas, some far from 0, and two
-// labels.
+// table has ids with points, a list of ids, missing numbers, numbers with commas, some far from 0, two
+// labels, and slots that are derived from all of them.
 func table(t *testing.T) job.Data {
 	var b strings.Builder
 	b.WriteString("user,tags,price,at,clicked,bought\n")
@@ -48,7 +48,12 @@ func table(t *testing.T) job.Data {
 	return job.Data{Kind: job.KindCSV, Path: path, CSV: &job.Table{Label: "clicked",
 		Slots:   []job.IDColumn{{Column: "user", Whole: true}, {Column: "tags", Separator: "|"}},
 		Numeric: []string{"price", "at"}, Missing: []string{"NA"}, DecimalComma: []string{"price"},
-		Thousands: []string{"at"}}}
+		Thousands: []string{"at"}},
+		Derived: []job.DerivedSlot{
+			{Name: "user, tag, price", Columns: []job.DerivedColumn{{Column: "user"}, {Column: "tags"},
+				{Column: "price", Edges: []float64{2000, 3001.5, 4002}}}},
+			{Name: "time", Columns: []job.DerivedColumn{{Column: "at", Edges: []float64{1_600_050_000.5}}}},
+		}}
 }
 
 // trained returns the folder of a model of the table.

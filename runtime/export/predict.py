@@ -79,14 +79,33 @@ class Rows:
         return total / np.float32(np.sqrt(len(wanted))) if root and wanted else total
 
 
-def embed(field, slot, rows, bits):
-    """Return the part of a sample's embeddings that a field gives: a text, or a list of them."""
+def identities(field, slot):
+    """Return the ids of a field: a text, or a list of them."""
     texts = field if isinstance(field, list) else [field]
     if slot["separator"]:
         texts = [text.strip() for text in field.split(slot["separator"])] if field else []
-    if slot["whole"]:
-        texts = [whole(text) for text in texts]
-    each = [signs(slot, category(text), bits) for text in texts]
+    return [category(whole(text) if slot["whole"] else text) for text in texts]
+
+
+def interval(value, edges):
+    """Return the number of edges that are not above a number, or one more than all for a missing number."""
+    value = float(np.float32(value))
+    return len(edges) + 1 if value != value else sum(edge <= value for edge in edges)
+
+
+def derive(slot, known, numbers):
+    """Return the ids of a derived slot, given those of the slots before it and the numbers of a record."""
+    ids = [0]
+    for column in slot["derived"]:
+        name, edges = column["column"], column.get("edges")
+        own = [interval(numbers[name], edges)] if edges else known[name]
+        ids = [mix(before ^ identity) for before in ids for identity in own]
+    return ids
+
+
+def embed(identities, slot, rows, bits):
+    """Return the part of a sample's embeddings that its ids in a slot give."""
+    each = [signs(slot, identity, bits) for identity in identities]
     if slot["fixed_size"] == 0:  # the rows of a sample are added
         return rows.sum([sign for own in each for sign in own], slot["sqrt_scaling"])
     out = np.zeros((slot["fixed_size"], len(rows.zeros) + 1), np.float32)  # a row and its mask, for each id
@@ -194,7 +213,7 @@ def parquet_records(path, wanted):
 
 def rows_of(path, columns):
     """Return the records of a file of the format that the model was trained on."""
-    wanted = [slot["name"] for slot in columns["slots"]] + columns["numbers"]
+    wanted = [slot["name"] for slot in columns["slots"] if "derived" not in slot] + columns["numbers"]
     if pathlib.Path(path).is_fifo():  # its beginning could not be read again
         sys.exit(f"{path}: a pipe, and this program reads files")
     with open(path, "rb") as file:
@@ -218,9 +237,14 @@ def batches(path, columns, rows, size=1024):
         return {name: np.array(values, np.float32) for name, values in both.items() if len(values[0])}
 
     for record in rows_of(path, columns):
-        parts = [embed(record[s["name"]], s, rows, columns["prefix_bits"]) for s in columns["slots"]]
+        values = {name: number(record, name, columns["table"]) for name in columns["numbers"]}
+        known, parts = {}, []
+        for slot in columns["slots"]:
+            name = slot["name"]
+            known[name] = derive(slot, known, values) if "derived" in slot else identities(record[name], slot)
+            parts.append(embed(known[name], slot, rows, columns["prefix_bits"]))
         embeddings.append(np.concatenate(parts) if parts else [])
-        numbers.append([number(record, name, columns["table"]) for name in columns["numbers"]])
+        numbers.append(list(values.values()))
         if len(numbers) == size:
             yield inputs()
             embeddings.clear(), numbers.clear()

@@ -115,13 +115,13 @@ func (m *Model) difference(other *Model) error {
 	return nil
 }
 
-// columns describes the columns that clients see.
+// columns describes the columns that clients see, without slots that are derived from them.
 func (m *Model) columns() (all []string) {
 	table := m.data.Table()
 	if table == nil {
 		table = &job.Table{}
 	}
-	for i := range m.schema.Slots {
+	for i := range len(m.schema.Slots) - len(m.data.Derived) {
 		text := fmt.Sprintf("id column %q", m.schema.Slots[i].Name)
 		if i < len(table.Slots) && table.Slots[i].Separator != "" {
 			text += fmt.Sprintf(" with separator %q", table.Slots[i].Separator)
