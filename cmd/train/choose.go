@@ -7,6 +7,7 @@ import (
 	"io"
 	"math"
 	"slices"
+	"strings"
 
 	"tandem/algo/exec/backend"
 	"tandem/algo/exec/evaluation"
@@ -23,6 +24,9 @@ type chosen struct {
 	// Validation is how the number of epochs was chosen; nil where it was given.
 	Validation *validation `json:"validation,omitempty"`
 
+	// Derived are the slots that were derived from the columns of a table; nil: none were tried.
+	Derived *derived `json:"derived,omitempty"`
+
 	baseline  *job.Job    // a logistic regression; nil: none
 	regressed *validation // how the baseline was chosen; nil where the rows were too few
 }
@@ -35,49 +39,102 @@ type validation struct {
 	Curve  []evaluation.Point `json:"curve"`  // after each epoch, on these rows
 }
 
+// derived is how slots were derived.
+type derived struct {
+	Slots []string `json:"slots"`
+	Used  bool     `json:"used"` // the job has them
+	Rows  int      `json:"rows"` // training rows held back
+	// LogLoss and Without are those of a logistic regression with and without the slots, on these rows.
+	LogLoss float64 `json:"log_loss"`
+	Without float64 `json:"log_loss_without"`
+}
+
+func newDerived(d *infer.Derived) *derived {
+	if d.With == nil {
+		return nil
+	}
+	r := &derived{Used: len(d.Job.Data.Derived) > 0, Rows: d.With.Held, LogLoss: d.With.Best().LogLoss,
+		Without: d.Without.Best().LogLoss}
+	for _, s := range d.Tried {
+		r.Slots = append(r.Slots, s.Name)
+	}
+	return r
+}
+
 func newValidation(c *infer.Choice) *validation {
 	return &validation{c.Held, c.Job.Model.Kind, c.Job.Training.Epochs, c.Curve}
 }
 
-// choose opens the data of a job, and chooses its number of epochs, if that is asked, and the baseline.
+// choose opens the data of a job, and chooses the derived slots of a table, its number of epochs, if that is
+// asked, and the baseline.
 func (p *program) choose(ctx context.Context, j *job.Job, f *flags) error {
 	products, err := blas.FromEnvironment(p.stderr)
 	if err != nil {
 		return err
 	}
+	open := func(data job.Data) (*datasets.Dataset, error) {
+		return datasets.Open(data, job.DataFolder(p.dataDir, f.file))
+	}
 	if f.opened == nil {
-		if f.opened, err = datasets.Open(j.Data, job.DataFolder(p.dataDir, f.file)); err != nil {
+		if f.opened, err = open(j.Data); err != nil {
 			return err
 		}
 	}
 	f.products = products
 	machine := backend.Backend{Products: products}
 	share := cmp.Or(f.validation, infer.Share(f.opened))
-	var first *infer.Choice
-	if f.validation > 0 {
-		switch first, err = infer.ChooseEpochs(ctx, *j, f.opened, share, machine); {
-		case err == nil:
-			j.Training.Epochs, f.chosen.Validation = first.Job.Training.Epochs, newValidation(first)
-		case f.validationGiven || ctx.Err() != nil:
-			return fmt.Errorf("--validation: %w", err)
-		default: // too few rows to choose on
-			j.Training.Epochs = infer.EpochsWithout(f.opened)
+	var regressed *infer.Choice
+	if f.derives() {
+		d, err := infer.Derive(ctx, *j, f.opened, open, share, machine)
+		if err != nil {
+			return err
 		}
+		*j, f.opened, f.chosen.Derived = d.Job, d.Set, newDerived(d)
+		f.chosen.baseline, regressed = &d.Baseline, d.Choice
 	}
-	if slices.Contains(f.without, baselinePart) {
-		return nil
-	}
-	baseline, choice, err := infer.Baseline(ctx, *j, f.opened, share, machine)
-	if err != nil {
+	first, err := f.chooseEpochs(ctx, j, share, machine)
+	if err != nil || slices.Contains(f.without, baselinePart) {
 		return err
 	}
-	if f.chosen.baseline = &baseline; choice != nil {
-		f.chosen.regressed = newValidation(choice)
+	if f.chosen.baseline == nil {
+		baseline, choice, err := infer.Baseline(ctx, *j, f.opened, share, machine)
+		if err != nil {
+			return err
+		}
+		f.chosen.baseline, regressed = &baseline, choice
+	}
+	if regressed != nil {
+		f.chosen.regressed = newValidation(regressed)
 		if first != nil && f.table.file != "" {
-			*j = infer.Prefer(first, choice)
+			*j = infer.Prefer(first, regressed)
 		}
 	}
 	return nil
+}
+
+// derives reports whether slots are derived: of a table in memory, where held-back rows can choose.
+func (f *flags) derives() bool {
+	return f.table.file != "" && f.validation > 0 && f.opened.Rows == nil && f.checkpoints.initial == nil &&
+		!slices.Contains(f.without, baselinePart) && !slices.Contains(f.without, derivedPart)
+}
+
+// chooseEpochs chooses the number of epochs of a job, if that is asked. The choice is nil where it is not, or
+// where the rows are too few.
+func (f *flags) chooseEpochs(ctx context.Context, j *job.Job, share float64, m backend.Backend) (
+	*infer.Choice, error) {
+	if f.validation == 0 {
+		return nil, nil
+	}
+	first, err := infer.ChooseEpochs(ctx, *j, f.opened, share, m)
+	switch {
+	case err == nil:
+		j.Training.Epochs, f.chosen.Validation = first.Job.Training.Epochs, newValidation(first)
+	case f.validationGiven || ctx.Err() != nil:
+		return nil, fmt.Errorf("--validation: %w", err)
+	default: // too few rows to choose on
+		j.Training.Epochs = infer.EpochsWithout(f.opened)
+	}
+	return first, nil
 }
 
 // lowest returns the log loss of the best epoch, on the rows held back.
@@ -100,6 +157,14 @@ func (r *report) writeChosen(w io.Writer) {
 			text += fmt.Sprintf(", against %.4f of a %s", v.lowest(), v.Model)
 		}
 		cli.Paragraph(w, text+". The runs train on all training rows.", "  ")
+	}
+	if d := r.Derived; d != nil {
+		what := "Derived slots"
+		if !d.Used {
+			what = "No derived slots: tried were"
+		}
+		cli.Paragraph(w, fmt.Sprintf("%s: %s; a logistic regression has log loss %.4f on the rows held back "+
+			"with them, and %.4f without.", what, strings.Join(d.Slots, ", "), d.LogLoss, d.Without), "  ")
 	}
 	if r.baseline == nil {
 		return

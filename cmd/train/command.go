@@ -323,10 +323,10 @@ func (f *flags) stale(j job.Job) bool {
 	})
 }
 
-// The parts of a report that --without leaves out.
-const baselinePart, predictionPart = "baseline", "prediction"
+// The parts of a training and its report that --without leaves out.
+const baselinePart, derivedPart, predictionPart = "baseline", "derived", "prediction"
 
-var reportParts = []string{baselinePart, predictionPart}
+var reportParts = []string{baselinePart, derivedPart, predictionPart}
 
 // hotRowsFlag declares the flag of hot rows.
 func (f *flags) hotRowsFlag(fs *pflag.FlagSet) {
@@ -359,8 +359,9 @@ func (f *flags) checkHotRows(given *pflag.FlagSet) error {
 // withoutFlag declares the flag that leaves parts out.
 func (f *flags) withoutFlag(fs *pflag.FlagSet) {
 	fs.StringSliceVar(&f.without, "without", nil, "leave out these `PARTS`: baseline (a logistic "+
-		"regression, slow with many rows; with --data it is then no candidate either) or prediction "+
-		"(of the speed on a cluster, by the simulator)")
+		"regression, slow with many rows; with --data it is then no candidate either, and no slots are "+
+		"derived), derived (slots of combined columns, and of intervals of numbers) or prediction (of the "+
+		"speed on a cluster, by the simulator)")
 }
 
 // check refuses flags that do not go together.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -273,5 +274,48 @@ func TestWithoutGPU(t *testing.T) {
 	const hint = "\ntrain: hint: use the processors, --device cpu, or see docs/gpu.md\n"
 	if code != 1 || !strings.HasSuffix(stderr.String(), hint) {
 		t.Errorf("exit code %d, %q", code, stderr.String())
+	}
+}
+
+// A table whose label follows from two columns together gets a slot of both, as the report says. The job that
+// it made trains the same again; without derived slots, or without the regression that judges them, none is
+// there.
+func TestSlotsAreDerivedFromATable(t *testing.T) {
+	var text strings.Builder
+	text.WriteString("click,a,b\n")
+	for i := range 1200 {
+		a, b := i*7%5, i*11%6
+		fmt.Fprintf(&text, "%d,a%d,b%d\n", (a+b+i%9/8)%2, a, b)
+	}
+	t.Chdir(t.TempDir())
+	if err := os.WriteFile("table.csv", []byte(text.String()), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	trained := func(out string, args ...string) (printed, made string) {
+		t.Helper()
+		var stdout, stderr strings.Builder
+		args = append(args, "--mode", "sequential", "--without", "prediction", "--out", out)
+		if code := run(args, &stdout, &stderr); code != 0 {
+			t.Fatalf("%v: exit code %d, %s", args, code, stderr.String())
+		}
+		file, err := os.ReadFile(filepath.Join(out, "job.yaml"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return stdout.String(), string(file)
+	}
+	printed, made := trained("first", "--data", "table.csv")
+	if !strings.Contains(printed, "Derived slots: a × b; a logistic regression has log loss") ||
+		!strings.Contains(made, "name: a × b") {
+		t.Errorf("%s\n%s", printed, made)
+	}
+	if _, again := trained("second", "--file", "first/job.yaml"); again != made {
+		t.Errorf("another job:\n%s\nwant\n%s", again, made)
+	}
+	for _, part := range []string{"derived", "baseline"} {
+		printed, made := trained(part, "--data", "table.csv", "--without", part)
+		if strings.Contains(printed+made, "a × b") {
+			t.Errorf("--without %s:\n%s\n%s", part, printed, made)
+		}
 	}
 }

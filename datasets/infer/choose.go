@@ -47,9 +47,9 @@ func Prefer(first, baseline *Choice) job.Job {
 	return j
 }
 
-// Decide returns the job of a table with the model and the number of epochs that held-back rows choose. Where
-// the rows are too few to choose, or stay in their file because memory is scarce, the epochs are those of
-// EpochsWithout.
+// Decide returns the job of a table with the derived slots, the model and the number of epochs that held-back
+// rows choose. Where the rows are too few to choose, or stay in their file because memory is scarce, the
+// epochs are those of EpochsWithout.
 func Decide(ctx context.Context, j job.Job, set *datasets.Dataset, m backend.Backend) (job.Job, error) {
 	if set.Rows != nil {
 		j.Training.Epochs = EpochsWithout(set)
@@ -59,7 +59,11 @@ func Decide(ctx context.Context, j job.Job, set *datasets.Dataset, m backend.Bac
 		return j, nil
 	}
 	share := Share(set)
-	first, err := ChooseEpochs(ctx, j, set, share, m)
+	d, err := Derive(ctx, j, set, reopen, share, m)
+	if err != nil {
+		return j, err
+	}
+	first, err := ChooseEpochs(ctx, d.Job, d.Set, share, m)
 	if ctx.Err() != nil {
 		return j, err
 	}
@@ -67,12 +71,11 @@ func Decide(ctx context.Context, j job.Job, set *datasets.Dataset, m backend.Bac
 		j.Training.Epochs = EpochsWithout(set)
 		return j, nil
 	}
-	_, baseline, err := Baseline(ctx, first.Job, set, share, m)
-	if err != nil {
-		return j, err
-	}
-	return Prefer(first, baseline), nil
+	return Prefer(first, d.Choice), nil
 }
+
+// reopen reads the data of a job whose paths are absolute.
+func reopen(data job.Data) (*datasets.Dataset, error) { return datasets.Open(data, "") }
 
 const (
 	// samplesTried bounds the samples of a trial, in all of its epochs.

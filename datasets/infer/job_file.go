@@ -38,6 +38,8 @@ var explained = []struct{ key, text string }{
 	{"data.csv.label", "The column to predict."},
 	{"data.csv.positive", "Its text in positive rows; by default 1."},
 	{"data.csv.negative", "Its text in negative rows; by default 0."},
+	{"data.derived", "Slots of combined columns, and of intervals of numbers: a logistic regression " +
+		"predicted held-back rows better with them. Edges are the least numbers of intervals."},
 	{"model", "The dense network over embeddings and numbers."},
 	{"model.kind", "deepfm: a logistic regression, products of pairs of embeddings and a network, added " +
 		"up. logistic-regression: where it predicted held-back rows better."},

@@ -78,6 +78,24 @@ func Run(ctx context.Context, c Candidate, held *batch.Batch, m backend.Backend)
 	return trial, nil
 }
 
+// Predict returns what a candidate predicts for other rows after all of its epochs.
+func Predict(ctx context.Context, c Candidate, rows *batch.Batch, m backend.Backend) ([]float32, error) {
+	sequential, err := reference.NewSequential(c.Job, c.Source, m)
+	if err != nil {
+		return nil, fmt.Errorf("selection: %w", err)
+	}
+	set := sequential.NewTestSet(rows)
+	for step := range c.Source.Steps() {
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		if err := sequential.Step(step); err != nil {
+			return nil, err
+		}
+	}
+	return set.Evaluate(sequential)
+}
+
 // Choose returns the trial with the lowest log loss, the first one of equals.
 func Choose(trials []*Trial) *Trial {
 	best := trials[0]

@@ -1,0 +1,235 @@
+package infer
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strings"
+
+	"tandem/algo/exec/backend"
+	"tandem/algo/exec/selection"
+	"tandem/algo/job"
+	"tandem/algo/numeric/batch"
+	"tandem/algo/rng"
+	"tandem/datasets"
+)
+
+// Derived is a job whose data may have slots that were derived from their columns.
+type Derived struct {
+	Job job.Job
+	Set *datasets.Dataset // of the job
+	// Baseline is the logistic regression of the job, and Choice how it was chosen; nil: the rows were too
+	// few.
+	Baseline job.Job
+	Choice   *Choice
+	// Tried are the slots that were tried; the job has all of them, or none.
+	Tried []job.DerivedSlot
+	// With and Without are how the regression was chosen with and without these slots; nil if there are none.
+	With, Without *Choice
+}
+
+const (
+	// foldsOfOdds is the number of parts of the rows of which each is predicted by a model of the others.
+	foldsOfOdds = 3
+	// searchRows and searchCells bound a search: rows, and rows times combinations.
+	searchRows, searchCells = 100_000, 40_000_000
+	// searchColumns is the largest number of columns that are combined.
+	searchColumns = 60
+)
+
+// Derive looks for combinations of two columns, and for intervals of numbers, that say what a logistic
+// regression of the columns does not know, and returns the job with these as derived slots if the regression
+// then predicts held-back rows better. The search does not see these rows, nor labels by which the
+// predictions that it begins with were made. open reads the data of a job again.
+//
+// Cost: a search over at most 40 million cells for each slot that is found, three trainings of the logistic
+// regression on at most 100,000 rows, and its choice with and without the slots.
+func Derive(ctx context.Context, j job.Job, set *datasets.Dataset,
+	open func(job.Data) (*datasets.Dataset, error), share float64, m backend.Backend) (*Derived, error) {
+	d := &Derived{Job: j, Set: set}
+	var err error
+	if d.Baseline, d.Choice, err = Baseline(ctx, j, set, share, m); err != nil || d.Choice == nil {
+		return d, err
+	}
+	if d.Tried, err = search(ctx, d.Baseline, set, open, share, m); err != nil || len(d.Tried) == 0 {
+		return d, err
+	}
+	with := *d
+	with.Job.Data.Derived = d.Tried
+	if with.Set, err = open(with.Job.Data); err != nil {
+		return d, err
+	}
+	SetRowOptimizer(&with.Job, len(with.Set.Schema.Slots), RowStep)
+	if with.Baseline, with.Choice, err = Baseline(ctx, with.Job, with.Set, share, m); err != nil {
+		return d, err
+	}
+	d.With, with.With, with.Without = with.Choice, with.Choice, d.Choice
+	d.Without = d.Choice
+	if with.With.Best().LogLoss < d.Without.Best().LogLoss {
+		return &with, nil
+	}
+	return d, nil
+}
+
+// search returns the slots to derive, at most as many as there are columns.
+func search(ctx context.Context, baseline job.Job, set *datasets.Dataset,
+	open func(job.Data) (*datasets.Dataset, error), share float64, m backend.Backend) ([]job.DerivedSlot,
+	error) {
+	part, err := set.HoldBack(share, set.Latest, baseline.Training.Seed, baselineRows)
+	if err != nil {
+		return nil, err
+	}
+	n := min(len(set.Schema.Slots)+len(set.Schema.Dense), searchColumns)
+	part.Train = batch.Slice(part.Train, 0, min(part.Train.Samples, searchRows, searchCells/(n*(n+1)/2)))
+	baseline.Model.Heads = slices.Clone(baseline.Model.Heads)
+	for i := range baseline.Model.Heads { // weights of positive rows are no part of the question
+		baseline.Model.Heads[i].Bias, baseline.Model.Heads[i].PositiveWeight = logit(set, i), 0
+	}
+	predicted, err := outOfFold(ctx, baseline, part, m)
+	if err != nil {
+		return nil, err
+	}
+	intervals := intervalsOf(part)
+	rows := part.Train
+	if len(intervals) > 0 {
+		data := baseline.Data
+		data.Derived = intervals
+		divided, err := open(data)
+		if err == nil {
+			divided, err = divided.HoldBack(share, set.Latest, baseline.Training.Seed, baselineRows)
+		}
+		if err != nil {
+			return nil, err
+		}
+		rows = batch.Slice(divided.Train, 0, rows.Samples)
+	}
+	labels := batch.Column(rows.Labels, len(set.Schema.Labels), 0)
+	s := newColumns(&set.Schema, rows, intervals)
+	s.limit(newResiduals(slices.Repeat([]float32{float32(set.PositiveShare(0))}, len(labels)), labels))
+	var slots []job.DerivedSlot
+	for _, c := range combine(s.combinations(), newResiduals(predicted, labels), labels, len(s.columns)) {
+		slots = append(slots, s.slot(c))
+	}
+	return slots, nil
+}
+
+// outOfFold returns the probability of the first label for each training row, predicted by a model that was
+// trained on other rows.
+func outOfFold(ctx context.Context, j job.Job, part *datasets.Dataset, m backend.Backend) ([]float32, error) {
+	all, key := part.Train, rng.Key(j.Training.Seed, "folds")
+	predicted := make([]float32, all.Samples)
+	gatherer := batch.NewGatherer(all)
+	for fold := range foldsOfOdds {
+		var own, others []int32
+		for row := range all.Samples {
+			if int(rng.Unit(key, row)*foldsOfOdds) == fold {
+				own = append(own, int32(row))
+			} else {
+				others = append(others, int32(row))
+			}
+		}
+		if len(own) == 0 {
+			continue
+		}
+		rest := *part
+		rest.Train = gatherer.Rows(others)
+		source, err := datasets.TrainingSource(&rest, &j)
+		if err != nil {
+			return nil, err
+		}
+		p, err := selection.Predict(ctx, selection.Candidate{Job: j, Source: source}, gatherer.Rows(own), m)
+		if err != nil {
+			return nil, err
+		}
+		for i, row := range own {
+			predicted[row] = p[i*len(part.Schema.Labels)]
+		}
+	}
+	return predicted, nil
+}
+
+// intervalsOf returns a derived slot with the intervals of each numeric column that has several values.
+func intervalsOf(part *datasets.Dataset) (slots []job.DerivedSlot) {
+	columns := len(part.Schema.Dense)
+	for c, name := range part.Schema.Dense {
+		var numbers []float64
+		scaling := part.Scaling[c]
+		for _, x := range batch.Column(part.Train.Dense, columns, c) {
+			numbers = append(numbers, float64(float32(float64(x)*scaling.Std+scaling.Mean)))
+		}
+		if all := edges(numbers); len(all) > 0 {
+			slots = append(slots, job.DerivedSlot{Name: "intervals of " + name,
+				Columns: []job.DerivedColumn{{Column: name, Edges: all}}})
+		}
+	}
+	return slots
+}
+
+// columns are those that may be combined.
+type columns struct {
+	columns []indexed
+	from    []job.DerivedColumn // what each is for a derived slot
+}
+
+// newColumns returns the columns of rows whose last slots are intervals. Lists are not combined.
+func newColumns(schema *batch.Schema, rows *batch.Batch, intervals []job.DerivedSlot) *columns {
+	s := &columns{}
+	for i, slot := range rows.Slots {
+		from := job.DerivedColumn{}
+		if own := i - len(schema.Slots); own >= 0 {
+			from = intervals[own].Columns[0]
+		} else {
+			from.Column = schema.Slots[i].Name
+		}
+		if c, single := newIndexed(slot, rows.Samples); single && c.count > 1 {
+			s.columns, s.from = append(s.columns, c), append(s.from, from)
+		}
+	}
+	return s
+}
+
+// limit keeps the columns that explain most by themselves, at most searchColumns.
+func (s *columns) limit(r *residuals) {
+	if len(s.columns) <= searchColumns {
+		return
+	}
+	var all []*combination
+	for i, c := range s.columns {
+		single := &combination{columns: []int{i}, cells: c.values, count: c.count}
+		single.measure(r)
+		all = append(all, single)
+	}
+	slices.SortStableFunc(all, func(a, b *combination) int { return cmp.Compare(b.gain, a.gain) })
+	var kept columns
+	for _, c := range all[:searchColumns] {
+		i := c.columns[0]
+		kept.columns, kept.from = append(kept.columns, s.columns[i]), append(kept.from, s.from[i])
+	}
+	*s = kept
+}
+
+// combinations returns the pairs of all columns, and the intervals of numbers alone.
+func (s *columns) combinations() (all []*combination) {
+	for a, c := range s.columns {
+		if len(s.from[a].Edges) > 0 {
+			all = append(all, &combination{columns: []int{a}, cells: c.values, count: c.count})
+		}
+		for b := range a {
+			all = append(all, pair(s.columns, b, a))
+		}
+	}
+	return all
+}
+
+// slot returns the derived slot of a combination.
+func (s *columns) slot(c *combination) job.DerivedSlot {
+	var slot job.DerivedSlot
+	var names []string
+	for _, i := range c.columns {
+		slot.Columns, names = append(slot.Columns, s.from[i]), append(names, s.from[i].Column)
+	}
+	if slot.Name = strings.Join(names, " × "); len(names) == 1 {
+		slot.Name = "intervals of " + names[0]
+	}
+	return slot
+}
