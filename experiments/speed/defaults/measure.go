@@ -2,7 +2,9 @@ package defaults
 
 import (
 	"context"
+	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"tandem/algo/exec/backend"
@@ -14,128 +16,138 @@ import (
 	"tandem/runtime/train"
 )
 
-// result is the result on one table.
+// result is the result on one split of a table.
 type result struct {
-	Table         string  `json:"table"`
-	Tuned         bool    `json:"tuned"`
-	Rows          int     `json:"train_rows"`
-	TestRows      int     `json:"test_rows"`
-	TestPositives int     `json:"test_positives"`
-	Constant      float64 `json:"constant_log_loss"`
-	// AUC, LogLoss, Seconds, Models and Epochs are by seed; seconds are of choosing and training.
-	AUC     []float64 `json:"auc"`
-	LogLoss []float64 `json:"log_loss"`
-	Seconds []float64 `json:"seconds"`
-	Models  []string  `json:"models"`
-	Epochs  []int     `json:"epochs"`
-	Peer    *peer     `json:"peer"`
-	PeerAUC float64   `json:"peer_auc"`
-	PeerLog float64   `json:"peer_log_loss"`
-	// StandardError is of the mean over seeds of the differences in AUC, by the draw of the test rows.
-	StandardError float64 `json:"standard_error"`
+	Table         string   `json:"table"`
+	Tuned         bool     `json:"tuned,omitempty"`
+	Seed          uint64   `json:"seed"`
+	Rows          int      `json:"train_rows"`
+	TestRows      int      `json:"test_rows"`
+	TestPositives int      `json:"test_positives"`
+	Constant      float64  `json:"constant_log_loss"`
+	AUC           float64  `json:"auc"`
+	LogLoss       float64  `json:"log_loss"`
+	Seconds       float64  `json:"seconds"` // of choosing and training
+	Model         string   `json:"model"`
+	Epochs        int      `json:"epochs"`
+	Derived       []string `json:"derived,omitempty"` // slots
+	Peers         []peer   `json:"peers"`
 }
 
 const (
-	// marginLeast is the AUC that a default model may lack, unless twice the standard error is more.
-	marginLeast = 0.02
-	// secondsMost is what choosing and training may take under a seed.
+	// margin is the AUC that the default model may lack.
+	margin = 0.01
+	// secondsMost is what choosing and training may take on a split.
 	secondsMost = 60
-	// resamples is the number of resamples of the bootstrap.
-	resamples = 500
 )
 
-// difference returns the AUC of the default model, as the mean over seeds, less that of the peer.
-func (r *result) difference() float64 { return metric.MeanInterval(r.AUC).Estimate - r.PeerAUC }
-
-// margin returns the AUC that the default model may lack.
-func (r *result) margin() float64 { return max(marginLeast, 2*r.StandardError) }
-
-// open reads a table as cmd/train does.
-func (t *table) open(folder string) (*datasets.Dataset, error) {
-	if t.Label == "" {
-		return datasets.Open(t.Data, folder)
+// describe returns the data of a split as cmd/train reads them, with files below folder. Generated rows are
+// written there.
+func (s *split) describe(folder string) (data job.Data, err error) {
+	if s.Label == "" {
+		return s.Data, nil
 	}
-	path := filepath.Join(folder, t.Data.Path)
-	found, err := infer.CSV(path, infer.Options{Label: t.Label})
+	path := filepath.Join(folder, s.Data.Path)
+	if s.Generated {
+		at := slices.IndexFunc(generatedTables, func(g generated) bool { return g.name == s.Name })
+		if path, err = generatedTables[at].write(folder); err != nil {
+			return data, err
+		}
+	}
+	found, err := infer.CSV(path, infer.Options{Label: s.Label})
 	if err != nil {
-		return nil, err
+		return data, err
 	}
-	data := found.Data
-	data.Path, data.Split = path, job.Split{How: job.SplitRandom, Test: 0.2}
-	return datasets.Open(data, folder)
+	data = found.Data
+	data.Path, data.Split = path, job.Split{How: job.SplitRandom, Test: 0.2, Seed: s.seed}
+	return data, nil
 }
 
-// measure trains on every table whose files are there.
+// measure trains on every split of every table whose files are there.
 func (p *plan) measure(ctx context.Context, python string, o report.Options) ([]*result, error) {
 	present, _ := report.Present(p.Tables, p.folder)
-	meter := &report.Meter{Total: len(present), Unit: "tables", Report: o.Progress}
-	return report.MeasureCases(o, meter, present, table.name, func(t table) (*result, error) {
-		meter.Show(0, 1, t.Name)
-		return p.compare(ctx, t, python, o.Backend)
+	var splits []split
+	for seed := range p.Seeds {
+		for _, t := range present {
+			splits = append(splits, split{t, p.Seed + uint64(seed)})
+		}
+	}
+	meter := &report.Meter{Total: len(splits), Unit: "splits", Report: o.Progress}
+	return report.MeasureCases(o, meter, splits, split.name, func(s split) (*result, error) {
+		meter.Show(0, 1, s.name())
+		return p.compare(ctx, s, python, o.Backend)
 	})
 }
 
-// compare trains a table under every seed, and the peer.
-func (p *plan) compare(ctx context.Context, t table, python string, m backend.Backend) (*result, error) {
-	set, err := t.open(p.folder)
-	if err != nil {
-		return nil, err
-	}
-	r := &result{Table: t.Name, Tuned: t.Tuned, Rows: set.TrainRows(), TestRows: set.Test.Samples}
-	positives := 0.0
-	for _, label := range set.Train.Labels {
-		positives += float64(label)
-	}
-	constant := make([]float32, r.TestRows)
-	for i, label := range set.Test.Labels {
-		constant[i] = float32(positives / float64(r.Rows))
-		r.TestPositives += int(label)
-	}
-	r.Constant = metric.LogLoss(constant, set.Test.Labels)
-	var predicted []float32
-	if r.Peer, predicted, err = fit(ctx, python, set); err != nil {
-		return nil, err
-	}
-	r.PeerAUC = metric.AUC(predicted, set.Test.Labels)
-	r.PeerLog = metric.LogLoss(predicted, set.Test.Labels)
-	var ours, theirs [][]float32
-	for seed := range p.Seeds {
-		own, err := r.train(ctx, set, p.Seed+uint64(seed), m)
+// compare trains on a split, and has the other libraries do so.
+func (p *plan) compare(ctx context.Context, s split, python string, m backend.Backend) (*result, error) {
+	folder := p.folder
+	if s.Generated {
+		drawn, err := os.MkdirTemp("", "tandem-defaults-")
 		if err != nil {
 			return nil, err
 		}
-		ours, theirs = append(ours, own), append(theirs, predicted)
+		defer os.RemoveAll(drawn)
+		folder = drawn
 	}
-	r.StandardError = metric.AUCRowDeviation(ours, theirs, set.Test.Labels, resamples, p.Seed)
-	return r, nil
+	data, err := s.describe(folder)
+	if err != nil {
+		return nil, err
+	}
+	open := func(data job.Data) (*datasets.Dataset, error) { return datasets.Open(data, folder) }
+	set, err := open(data)
+	if err != nil {
+		return nil, err
+	}
+	r := &result{Table: s.Name, Tuned: s.Tuned, Seed: s.seed, Rows: set.TrainRows(),
+		TestRows: set.Test.Samples}
+	constant := make([]float32, r.TestRows)
+	for i, label := range set.Test.Labels {
+		constant[i] = float32(set.PositiveShare(0))
+		r.TestPositives += int(label)
+	}
+	r.Constant = metric.LogLoss(constant, set.Test.Labels)
+	if err := r.train(ctx, data, set, open, m); err != nil {
+		return nil, err
+	}
+	r.Peers, err = fit(ctx, python, p.Libraries, set)
+	for i := range r.Peers {
+		one := &r.Peers[i]
+		one.AUC, one.LogLoss = metric.AUC(one.Predicted, set.Test.Labels),
+			metric.LogLoss(one.Predicted, set.Test.Labels)
+		one.Predicted = nil
+	}
+	return r, err
 }
 
-// train chooses and trains under a seed, and returns the predictions.
-func (r *result) train(ctx context.Context, set *datasets.Dataset, seed uint64, m backend.Backend) ([]float32,
-	error) {
+// train chooses and trains.
+func (r *result) train(ctx context.Context, data job.Data, set *datasets.Dataset,
+	open func(job.Data) (*datasets.Dataset, error), m backend.Backend) error {
 	start := time.Now()
 	j := infer.Job(set)
-	j.Training.Seed, j.Training.Epochs = seed, infer.EpochsToTry(set)
+	j.Data, j.Training.Seed, j.Training.Epochs = data, r.Seed, infer.EpochsToTry(set)
 	share := infer.Share(set)
-	first, err := infer.ChooseEpochs(ctx, j, set, share, m)
+	d, err := infer.Derive(ctx, j, set, open, share, m)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	_, baseline, err := infer.Baseline(ctx, first.Job, set, share, m)
+	first, err := infer.ChooseEpochs(ctx, d.Job, d.Set, share, m)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	j = infer.Prefer(first, baseline)
-	source, err := datasets.TrainingSource(set, &j)
+	j = infer.Prefer(first, d.Choice)
+	source, err := datasets.TrainingSource(d.Set, &j)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	trained, err := train.Run(ctx, j, source, set.Test, train.Options{Backend: m})
+	trained, err := train.Run(ctx, j, source, d.Set.Test, train.Options{Backend: m})
 	if err != nil {
-		return nil, err
+		return err
 	}
-	r.Seconds = append(r.Seconds, time.Since(start).Seconds())
-	r.AUC, r.LogLoss = append(r.AUC, trained.AUC), append(r.LogLoss, trained.LogLoss)
-	r.Models, r.Epochs = append(r.Models, j.Model.Kind), append(r.Epochs, j.Training.Epochs)
-	return trained.Probabilities, nil
+	r.Seconds, r.AUC, r.LogLoss = time.Since(start).Seconds(), trained.AUC, trained.LogLoss
+	r.Model, r.Epochs = j.Model.Kind, j.Training.Epochs
+	for _, slot := range j.Data.Derived {
+		r.Derived = append(r.Derived, slot.Name)
+	}
+	return nil
 }

@@ -1,103 +1,103 @@
 package defaults
 
 import (
-	"bufio"
 	"bytes"
 	"context"
-	_ "embed" // of scikit-learn's side
+	_ "embed" // of the script
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 
 	"tandem/algo/numeric/batch"
+	"tandem/algo/rng"
 	"tandem/datasets"
 )
 
 //go:embed peer.py
 var peerScript string
 
-// peer is a logistic regression of scikit-learn.
+// peer is a classifier of another library.
 type peer struct {
-	Sklearn    string  `json:"sklearn"`
-	Python     string  `json:"python"`
-	Seconds    float64 `json:"seconds"` // of fitting
-	Iterations int     `json:"iterations"`
+	Name    string  `json:"name"` // of its module
+	Version string  `json:"version"`
+	Seconds float64 `json:"seconds"` // of fitting and predicting
+	AUC     float64 `json:"auc"`
+	LogLoss float64 `json:"log_loss"`
+
+	Predicted []float32 `json:"predicted,omitempty"`
 }
 
-// peerModules are the modules of the peer.
-const peerModules = "numpy, scipy, sklearn"
+// peerModules are those without which nothing can be compared. LightGBM and CatBoost are left out where they
+// are not installed.
+const peerModules = "numpy, scipy, sklearn, pandas"
 
-// fit trains the peer on the training rows of a data set, and predicts its test rows.
-func fit(ctx context.Context, python string, set *datasets.Dataset) (*peer, []float32, error) {
+// allPeers are the libraries that may be compared with.
+var allPeers = []string{"sklearn", "lightgbm", "catboost"}
+
+// fit trains the classifiers of other libraries on the training rows of a data set, and predicts its test
+// rows.
+func fit(ctx context.Context, python string, libraries []string, set *datasets.Dataset) ([]peer, error) {
 	folder, err := os.MkdirTemp("", "tandem-defaults-")
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	defer os.RemoveAll(folder)
-	train, test, known := filepath.Join(folder, "train"), filepath.Join(folder, "test"), map[feature]int{}
-	err = errors.Join(writeRows(train, set.Train, known, true), writeRows(test, set.Test, known, false))
+	known := make([]map[uint64]int, len(set.Schema.Slots))
+	text, err := json.Marshal(map[string]columns{"train": columnsOf(set.Train, known),
+		"test": columnsOf(set.Test, known)})
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	command := exec.CommandContext(ctx, python, "-c", peerScript, train, test)
+	name := filepath.Join(folder, "columns.json")
+	if err := os.WriteFile(name, text, 0o644); err != nil {
+		return nil, err
+	}
+	command := exec.CommandContext(ctx, python, append([]string{"-c", peerScript, name}, libraries...)...)
 	var problems bytes.Buffer
 	command.Stderr = &problems
 	out, err := command.Output()
 	if err != nil {
-		return nil, nil, fmt.Errorf("scikit-learn: %w: %s", err, problems.String())
+		return nil, fmt.Errorf("%s: %w: %s", python, err, problems.String())
 	}
-	var fitted struct {
-		peer
-		Predicted []float32
-	}
+	var fitted []peer
 	if err := json.Unmarshal(out, &fitted); err != nil {
-		return nil, nil, fmt.Errorf("scikit-learn: %.300q: %w", out, err)
+		return nil, fmt.Errorf("%s: %.300q: %w", python, out, err)
 	}
-	return &fitted.peer, fitted.Predicted, nil
+	return fitted, nil
 }
 
-// feature is an id of a column.
-type feature struct {
-	column int
-	id     uint64
+// columns are rows for the script, column by column. A list of ids is one category.
+type columns struct {
+	Labels  []float32   `json:"labels"`
+	Numbers [][]float32 `json:"numbers"`
+	IDs     [][]int     `json:"ids"`
 }
 
-// writeRows writes rows in the format of svmlight: the numbers, then the ids, one-hot. Training rows
-// number the ids from the last number on. An id that they lack has no number, so test rows leave it out.
-func writeRows(name string, rows *batch.Batch, known map[feature]int, training bool) error {
-	out, err := os.Create(name)
-	if err != nil {
-		return err
+// columnsOf returns the columns of rows. known numbers the categories of every slot.
+func columnsOf(rows *batch.Batch, known []map[uint64]int) columns {
+	c := columns{Labels: batch.Column(rows.Labels, len(rows.Labels)/rows.Samples, 0)}
+	n := len(rows.Dense) / rows.Samples
+	for i := range n {
+		c.Numbers = append(c.Numbers, batch.Column(rows.Dense, n, i))
 	}
-	defer out.Close()
-	w := bufio.NewWriter(out)
-	numbers := len(rows.Dense) / rows.Samples
-	for i := range rows.Samples {
-		fmt.Fprint(w, rows.Labels[i])
-		for n, v := range rows.Dense[i*numbers:][:numbers] {
-			fmt.Fprintf(w, " %d:%v", n, v)
+	for s, slot := range rows.Slots {
+		if known[s] == nil {
+			known[s] = map[uint64]int{}
 		}
-		var hot []int
-		for column := range rows.Slots {
-			for _, id := range rows.Slots[column].SampleIDs(i) {
-				f := feature{column, id}
-				if _, seen := known[f]; !seen && training {
-					known[f] = numbers + len(known)
-				}
-				if at, seen := known[f]; seen {
-					hot = append(hot, at)
-				}
+		ids := make([]int, rows.Samples)
+		for row := range ids {
+			whole := uint64(0)
+			for _, id := range slot.SampleIDs(row) {
+				whole = rng.Mix(whole ^ id)
 			}
+			if _, seen := known[s][whole]; !seen {
+				known[s][whole] = len(known[s])
+			}
+			ids[row] = known[s][whole]
 		}
-		slices.Sort(hot)
-		for _, at := range slices.Compact(hot) {
-			fmt.Fprintf(w, " %d:1", at)
-		}
-		fmt.Fprintln(w)
+		c.IDs = append(c.IDs, ids)
 	}
-	return errors.Join(w.Flush(), out.Close())
+	return c
 }
