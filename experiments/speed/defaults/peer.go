@@ -77,7 +77,8 @@ type columns struct {
 
 // columnsOf returns the columns of rows. known numbers the categories of every slot.
 func columnsOf(rows *batch.Batch, known []map[uint64]int) columns {
-	c := columns{Labels: batch.Column(rows.Labels, len(rows.Labels)/rows.Samples, 0)}
+	c := columns{Labels: batch.Column(rows.Labels, len(rows.Labels)/rows.Samples, 0),
+		Numbers: [][]float32{}, IDs: [][]int{}}
 	n := len(rows.Dense) / rows.Samples
 	for i := range n {
 		c.Numbers = append(c.Numbers, batch.Column(rows.Dense, n, i))
