@@ -80,6 +80,37 @@ func TestCombineChoosesThePairThatDecides(t *testing.T) {
 	}
 }
 
+// Of many useless pairs, some gain by luck, and none is chosen.
+func TestCombineChoosesNoLuckyPair(t *testing.T) {
+	r := rand.New(rand.NewPCG(7, 8))
+	const rows = 300
+	all := make([]indexed, 40)
+	labels, predicted := make([]float32, rows), slices.Repeat([]float32{0.5}, rows)
+	for c := range all {
+		all[c] = indexed{make([]int32, rows), 2}
+		for row := range rows {
+			all[c].values[row] = int32(r.IntN(2))
+		}
+	}
+	for row := range rows {
+		labels[row] = float32(r.IntN(2))
+	}
+	var pairs []*combination
+	lucky := 0
+	left := newResiduals(predicted, labels)
+	for a := range all {
+		for b := range a {
+			pairs = append(pairs, pair(all, b, a))
+			if pairs[len(pairs)-1].measure(left); pairs[len(pairs)-1].gain > 0 {
+				lucky++
+			}
+		}
+	}
+	if chosen := combine(pairs, left, labels, 10); lucky == 0 || len(chosen) > 0 {
+		t.Errorf("%d of %d chosen, %d gain", len(chosen), len(pairs), lucky)
+	}
+}
+
 // Intervals have about equal numbers of rows, and a value that many rows have is alone in its interval.
 func TestEdges(t *testing.T) {
 	var numbers []float64
@@ -101,14 +132,19 @@ func TestEdges(t *testing.T) {
 	if least, most := slices.Min(counts[:len(counts)-1]), slices.Max(counts); least < 90 || most > 110 {
 		t.Errorf("intervals have %d to %d rows, want about 98", least, most)
 	}
+	const common = 31.55
 	for i := range numbers {
 		if i%10 > 0 {
-			numbers[i] = 0 // nine of ten
+			numbers[i] = common // nine of ten
 		}
 	}
 	all = edges(numbers)
-	if all[0] > 0.1 || len(all) < 60 {
-		t.Errorf("edges %v: 0 should be alone, and the others have 63 intervals", all)
+	at, found := slices.BinarySearch(all, common)
+	if found {
+		at++
+	}
+	if len(all) < 60 || !(all[at-1] > 31.5 && all[at] <= 31.6) { // the numbers beside it
+		t.Errorf("edges %v: %v should be alone, and the others have 63 intervals", all, common)
 	}
 	for want, numbers := range map[int][]float64{0: {5, 5, 5}, 1: {1, 2, 2, 1}, 2: {3, 1, 2}} {
 		if got := edges(numbers); len(got) != want {

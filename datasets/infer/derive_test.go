@@ -12,18 +12,19 @@ import (
 
 	"tandem/algo/exec/backend"
 	"tandem/algo/job"
+	"tandem/algo/metric"
 )
 
 // derive writes a table with the columns a, b and c of ids, x of numbers with some missing, and a label with
-// the probability that a function says. It returns what Derive makes of it.
-func derive(t *testing.T, probability func(a, b, c int, x float64) float64) *Derived {
+// the probability that a function says, of 4,000 rows. It returns what Derive makes of it.
+func derive(t *testing.T, split job.Split, probability func(row, a, b, c int, x float64) float64) *Derived {
 	t.Helper()
 	r := rand.New(rand.NewPCG(5, 6))
 	var text strings.Builder
 	text.WriteString("label,a,b,c,tags,x\n")
-	for range 4000 {
+	for row := range 4000 {
 		a, b, c, x, label := r.IntN(6), r.IntN(5), r.IntN(9), 3*r.Float64()-1.5, 0
-		if r.Float64() < probability(a, b, c, x) {
+		if r.Float64() < probability(row, a, b, c, x) {
 			label = 1
 		}
 		number := fmt.Sprintf("%.2f", x)
@@ -36,7 +37,7 @@ func derive(t *testing.T, probability func(a, b, c int, x float64) float64) *Der
 	if err := os.WriteFile(path, []byte(text.String()), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	j, set, _, err := Open(Request{File: path})
+	j, set, _, err := Open(Request{File: path, Split: split})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -52,6 +53,9 @@ func derive(t *testing.T, probability func(a, b, c int, x float64) float64) *Der
 	return d
 }
 
+// drawn is the default split of a table.
+var drawn = job.Split{How: job.SplitRandom, Test: 0.2}
+
 // names returns the names of derived slots.
 func names(slots []job.DerivedSlot) (all []string) {
 	for _, s := range slots {
@@ -65,24 +69,24 @@ func names(slots []job.DerivedSlot) (all []string) {
 func TestDerive(t *testing.T) {
 	for _, c := range []struct {
 		name        string
-		probability func(a, b, c int, x float64) float64
+		probability func(row, a, b, c int, x float64) float64
 		want        string
 	}{
-		{"two ids", func(a, b, _ int, _ float64) float64 { return 0.2 + 0.6*float64((a+b)%2) }, "a × b"},
-		{"a range", func(_, _, _ int, x float64) float64 {
+		{"two ids", func(_, a, b, _ int, _ float64) float64 { return 0.2 + 0.6*float64((a+b)%2) }, "a × b"},
+		{"a range", func(_, _, _, _ int, x float64) float64 {
 			if x > -0.5 && x < 0.5 {
 				return 0.8
 			}
 			return 0.2
 		}, "intervals of x"},
-		{"ranges by id", func(a, _, _ int, x float64) float64 {
+		{"ranges by id", func(_, a, _, _ int, x float64) float64 {
 			if (x > 0) == (a < 3) {
 				return 0.8
 			}
 			return 0.2
 		}, "a × x"},
 	} {
-		d := derive(t, c.probability)
+		d := derive(t, drawn, c.probability)
 		if got := names(d.Job.Data.Derived); !slices.Contains(got, c.want) {
 			t.Errorf("%s: derived %v, want %s", c.name, got, c.want)
 			continue
@@ -103,7 +107,7 @@ func TestDerive(t *testing.T) {
 // Labels that follow from single columns need no derived slots, and get none, also where positive rows weigh
 // more, which moves all predictions.
 func TestNothingIsDerivedFromNoise(t *testing.T) {
-	d := derive(t, func(a, b, c int, x float64) float64 {
+	d := derive(t, drawn, func(_, a, b, c int, x float64) float64 {
 		return 0.1 + 0.05*float64(a) + 0.06*float64(b) + 0.02*float64(c) + 0.05*x
 	})
 	weighted := d.Job
@@ -113,6 +117,46 @@ func TestNothingIsDerivedFromNoise(t *testing.T) {
 	more, err := Derive(t.Context(), weighted, d.Set, reopen, Share(d.Set), backend.Backend{})
 	if err != nil || len(d.Tried)+len(more.Tried) > 0 {
 		t.Errorf("derived %v, and %v with weights, error %v", names(d.Tried), names(more.Tried), err)
+	}
+}
+
+// Slots that are found in the rows before those held back, and mislead there, are not kept.
+func TestSlotsThatPredictWorseAreNotKept(t *testing.T) {
+	d := derive(t, job.Split{How: job.SplitLast, Test: 0.2}, func(row, a, b, _ int, _ float64) float64 {
+		if row < 2400 {
+			return 0.2 + 0.6*float64((a+b)%2)
+		}
+		return 0.8 - 0.6*float64((a+b)%2)
+	})
+	if len(d.Job.Data.Derived) > 0 || !slices.Contains(names(d.Tried), "a × b") || d.Choice != d.Without ||
+		!(d.With.Best().LogLoss > d.Without.Best().LogLoss) || len(d.Set.Schema.Slots) != 4 {
+		t.Errorf("derived %v, tried %v", names(d.Job.Data.Derived), names(d.Tried))
+	}
+}
+
+// The predictions that a search begins with know nothing of the labels of their own rows: of labels by lot,
+// with three rows for each id, they are as good as a guess.
+func TestPredictionsAreOutOfFold(t *testing.T) {
+	r := rand.New(rand.NewPCG(9, 10))
+	var text strings.Builder
+	text.WriteString("label,user\n")
+	for row := range 3000 {
+		fmt.Fprintf(&text, "%d,u%d\n", r.IntN(2), row/3)
+	}
+	path := filepath.Join(t.TempDir(), "table.csv")
+	if err := os.WriteFile(path, []byte(text.String()), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	j, set, _, err := Open(Request{File: path, Options: Options{IDs: []string{"user"}}, Split: drawn})
+	if err != nil {
+		t.Fatal(err)
+	}
+	predicted, err := outOfFold(t.Context(), logistic(j), set, backend.Backend{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if auc := metric.AUC(predicted, set.Train.Labels); auc > 0.55 {
+		t.Errorf("AUC %.3f of labels by lot", auc)
 	}
 }
 
