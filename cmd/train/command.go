@@ -93,7 +93,9 @@ optimizers on 4 ranks, and also by a logistic regression. Then the simulator
 predicts the speed of the same job on Persia's cluster.
 
 With --data the job is made from a table: its columns are inferred, and what
-they were taken for is printed. The job.yaml in the results trains it again.
+they were taken for is printed. Pairs of columns and intervals of numbers become
+slots if held-back rows are then predicted better, and the report names them. The
+job.yaml in the results trains it again.
 
 A job file (--file) describes other jobs; cmd/train/jobs/README.md explains it.
 Relative paths in it start at the folder in the environment variable

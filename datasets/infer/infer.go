@@ -4,6 +4,9 @@
 // It reads the first rows of a delimited file with a header, or of a Parquet file, and applies the rules of
 // Column. What it finds is a guess, with the reason for each column, to be shown to the user and kept in the
 // job.
+//
+// Decide makes a job of the table, whose settings follow from its rows, and whose slots, model and number of
+// epochs are chosen on held-back training rows.
 package infer
 
 import (

@@ -4,7 +4,7 @@
 //	gpu         dense steps on a GPU, beside PyTorch and torch.compile
 //	processes   what a training keeps of its rate in several processes
 //	serving     predictions, beside onnxruntime
-//	defaults    AUC at the defaults of cmd/train --data, beside scikit-learn
+//	defaults    AUC at the defaults of cmd/train --data, beside other libraries
 //
 // # How it is measured
 //
