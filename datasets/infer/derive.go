@@ -60,7 +60,8 @@ func Derive(ctx context.Context, j job.Job, set *datasets.Dataset,
 		return d, err
 	}
 	SetRowOptimizer(&with.Job, len(with.Set.Schema.Slots), RowStep)
-	if with.Baseline, with.Choice, err = Baseline(ctx, with.Job, with.Set, share, m); err != nil {
+	with.Baseline, with.Choice, err = Baseline(ctx, with.Job, with.Set, share, m)
+	if err != nil || with.Choice == nil { // nil: the training diverged
 		return d, err
 	}
 	d.With, with.With, with.Without = with.Choice, with.Choice, d.Choice
