@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"sort"
 	"strings"
 
 	"tandem/algo/exec/backend"
@@ -90,8 +91,10 @@ func search(ctx context.Context, baseline job.Job, set *datasets.Dataset,
 	if err != nil {
 		return nil, err
 	}
-	intervals := intervalsOf(part)
 	rows := part.Train
+	labels := batch.Column(rows.Labels, len(set.Schema.Labels), 0)
+	guess := newResiduals(slices.Repeat([]float32{float32(set.PositiveShare(0))}, len(labels)), labels)
+	intervals := intervalsOf(part, guess)
 	if len(intervals) > 0 {
 		data := baseline.Data
 		data.Derived = intervals
@@ -104,9 +107,8 @@ func search(ctx context.Context, baseline job.Job, set *datasets.Dataset,
 		}
 		rows = batch.Slice(divided.Train, 0, rows.Samples)
 	}
-	labels := batch.Column(rows.Labels, len(set.Schema.Labels), 0)
 	s := newColumns(&set.Schema, rows, intervals)
-	s.limit(newResiduals(slices.Repeat([]float32{float32(set.PositiveShare(0))}, len(labels)), labels))
+	s.limit(guess)
 	var slots []job.DerivedSlot
 	for _, c := range combine(s.combinations(), newResiduals(predicted, labels), labels, len(s.columns)) {
 		slots = append(slots, s.slot(c))
@@ -149,19 +151,40 @@ func outOfFold(ctx context.Context, j job.Job, part *datasets.Dataset, m backend
 	return predicted, nil
 }
 
-// intervalsOf returns a derived slot with the intervals of each numeric column that has several values.
-func intervalsOf(part *datasets.Dataset) (slots []job.DerivedSlot) {
+// intervalsOf returns a derived slot with the intervals of each numeric column that has several values, or of
+// the searchColumns of them whose intervals say most by themselves, because the slots take memory.
+func intervalsOf(part *datasets.Dataset, guess *residuals) []job.DerivedSlot {
 	columns := len(part.Schema.Dense)
+	type candidate struct {
+		slot job.DerivedSlot
+		gain float64
+	}
+	var all []candidate
 	for c, name := range part.Schema.Dense {
-		var numbers []float64
 		scaling := part.Scaling[c]
-		for _, x := range batch.Column(part.Train.Dense, columns, c) {
-			numbers = append(numbers, float64(float32(float64(x)*scaling.Std+scaling.Mean)))
+		numbers := make([]float64, part.Train.Samples)
+		for row, x := range batch.Column(part.Train.Dense, columns, c) {
+			numbers[row] = float64(float32(float64(x)*scaling.Std + scaling.Mean))
 		}
-		if all := edges(numbers); len(all) > 0 {
-			slots = append(slots, job.DerivedSlot{Name: "intervals of " + name,
-				Columns: []job.DerivedColumn{{Column: name, Edges: all}}})
+		between := edges(slices.Clone(numbers))
+		if len(between) == 0 {
+			continue
 		}
+		own := &combination{cells: make([]int32, len(numbers)), count: len(between) + 1}
+		for row, x := range numbers {
+			own.cells[row] = int32(sort.Search(len(between), func(i int) bool { return between[i] > x }))
+		}
+		own.measure(guess)
+		all = append(all, candidate{job.DerivedSlot{Name: "intervals of " + name,
+			Columns: []job.DerivedColumn{{Column: name, Edges: between}}}, own.gain})
+	}
+	if len(all) > searchColumns {
+		slices.SortStableFunc(all, func(a, b candidate) int { return cmp.Compare(b.gain, a.gain) })
+		all = all[:searchColumns]
+	}
+	var slots []job.DerivedSlot
+	for _, c := range all {
+		slots = append(slots, c.slot)
 	}
 	return slots
 }

@@ -13,6 +13,8 @@ import (
 	"tandem/algo/exec/backend"
 	"tandem/algo/job"
 	"tandem/algo/metric"
+	"tandem/algo/numeric/batch"
+	"tandem/datasets"
 )
 
 // derive writes a table with the columns a, b and c of ids, x of numbers with some missing, and a label with
@@ -177,5 +179,31 @@ func TestFewColumnsOfManyAreCombined(t *testing.T) {
 	s.limit(newResiduals(predicted, labels))
 	if len(s.columns) != searchColumns || s.from[0].Column != fmt.Sprint(searchColumns+5) {
 		t.Errorf("%d columns, the first is %s", len(s.columns), s.from[0].Column)
+	}
+}
+
+// Of very many columns of numbers, those whose intervals say most by themselves are divided.
+func TestFewColumnsOfNumbersAreDivided(t *testing.T) {
+	const columns, rows = searchColumns + 10, 500
+	r := rand.New(rand.NewPCG(11, 12))
+	part := &datasets.Dataset{Train: &batch.Batch{Samples: rows}}
+	for c := range columns {
+		part.Schema.Dense = append(part.Schema.Dense, fmt.Sprint(c))
+		part.Scaling = append(part.Scaling, batch.Scaling{Std: 1})
+	}
+	labels := make([]float32, rows)
+	for row := range rows {
+		labels[row] = float32(r.IntN(2))
+		for c := range columns {
+			x := r.Float32()
+			if c == columns-1 {
+				x += labels[row] // the last column says what the label is
+			}
+			part.Train.Dense = append(part.Train.Dense, x)
+		}
+	}
+	slots := intervalsOf(part, newResiduals(slices.Repeat([]float32{0.5}, rows), labels))
+	if len(slots) != searchColumns || slots[0].Columns[0].Column != fmt.Sprint(columns-1) {
+		t.Errorf("%d columns, the first is %q", len(slots), slots[0].Name)
 	}
 }
