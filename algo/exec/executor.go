@@ -113,7 +113,7 @@ func NewLocal(
 
 // RanksShareWeights reports whether ranks of this process that train in lock step share their weights. On
 // devices every rank has its own.
-func (e *Executor) RanksShareWeights() bool { return e.onHost }
+func RanksShareWeights(e *Executor) bool { return e.onHost }
 
 // newRowShards returns the shard of every embedding PS of this process, and nil for others.
 func newRowShards(t *job.Job, rule pace.Rule, m backend.Backend,

@@ -161,7 +161,7 @@ func (r *run) checkCrashes() error {
 		return nil
 	case !r.hasAllRanks():
 		return errors.New("driver: crashes of nn-worker are only injected where all ranks share a process")
-	case !r.executor.RanksShareWeights():
+	case !exec.RanksShareWeights(r.executor):
 		return errors.New("driver: crashes of nn-worker are only injected where the ranks share their " +
 			"weights in the memory of the host, not on GPUs")
 	}
