@@ -45,7 +45,7 @@ func inBoth(t *testing.T, q *request, mode, faults string, retry unit.Tick) (sim
 // Under sync, lost and repeated messages and crashes change not a bit, in either driver.
 func TestSyncWithFaultsHasTheSameBitsInBothDrivers(t *testing.T) {
 	const faults = "drop=0.02,duplicate=0.02,reorder=8,delay=0.02:5ms,seed=2," +
-		"crash=embedding-worker/1@3+20ms,crash=data-loader/0@6+20ms"
+		"crash=embedding-worker/1@3+20ms,crash=data-loader/0@6+20ms,crash=nn-worker/1@8+20ms"
 	simulated, real := inBoth(t, smallRequest(t), job.Sync, faults, 20*unit.Millisecond)
 	checkSequential(t, smallRequest(t), simulated)
 	if simulated.trained.DenseDigest != real.DenseDigest || simulated.trained.RowsDigest != real.RowsDigest {
@@ -54,7 +54,7 @@ func TestSyncWithFaultsHasTheSameBitsInBothDrivers(t *testing.T) {
 			real.DenseDigest, real.RowsDigest)
 	}
 	for name, c := range map[string]fault.Counts{"simulated": simulated.answer.Faults, "real": real.Faults} {
-		if c.Dropped == 0 || c.Duplicated == 0 || c.Crashes != 2 {
+		if c.Dropped == 0 || c.Duplicated == 0 || c.Crashes != 3 {
 			t.Errorf("%s: %v", name, c)
 		}
 	}

@@ -2,7 +2,7 @@ package driver
 
 import (
 	"errors"
-	"slices"
+	"fmt"
 	"sync"
 
 	"tandem/algo/exec"
@@ -107,6 +107,7 @@ func (n *instance) crash(away unit.Tick, in *delivery) {
 	n.outbox = newOutbox(n.run, n.address, incarnation)
 	n.store, n.credit, n.working = exec.NewStore(), role.NewCredit(n.run.cfg), 0
 	if n.address.Role == msg.NNWorker {
+		n.gone.Store(true)
 		if err := n.run.withdraw(n); err != nil {
 			n.run.fail(err)
 		}
@@ -120,9 +121,16 @@ const returnWait = unit.Millisecond
 // returnAt starts the next incarnation at a time or, of a rank, as soon after it as the parameters are there.
 func (n *instance) returnAt(at unit.Tick) {
 	n.run.clock.schedule(at, func() {
-		if n.address.Role == msg.NNWorker && !n.run.hasParametersFor(n) {
-			n.returnAt(n.run.now() + returnWait)
-			return
+		if n.address.Role == msg.NNWorker {
+			ready, err := n.run.hasParametersFor(n)
+			if err != nil {
+				n.run.fail(err)
+				return
+			}
+			if !ready {
+				n.returnAt(n.run.now() + returnWait)
+				return
+			}
 		}
 		n.inbox.push(delivery{input: n.startInput()})
 	})
@@ -144,14 +152,21 @@ func (r *run) openStep() int32 {
 
 // hasParametersFor reports whether another rank has the parameters before the open step, and no bucket that
 // the crashed rank has fed is still being summed. Ranks of one process share their weights, so nothing is
-// copied.
-func (r *run) hasParametersFor(n *instance) bool {
+// copied. It is an error if all ranks are away.
+func (r *run) hasParametersFor(n *instance) (bool, error) {
 	r.fedMu.Lock()
 	open, reducing := r.fed.Open(), r.reducing
 	r.fedMu.Unlock()
-	return reducing == 0 && (open == 0 || slices.ContainsFunc(r.ranks, func(other *instance) bool {
-		return other != n && other.applied.Load() >= open
-	}))
+	ready, alone := open == 0, open > 0
+	for _, other := range r.ranks {
+		if other != n && !other.gone.Load() {
+			ready, alone = ready || other.applied.Load() >= open, false
+		}
+	}
+	if alone {
+		return false, role.ErrParametersLost
+	}
+	return ready && reducing == 0, nil
 }
 
 // checkCrashes refuses crashes that this process cannot inject.
@@ -161,6 +176,9 @@ func (r *run) checkCrashes() error {
 		return nil
 	case !r.hasAllRanks():
 		return errors.New("driver: crashes of nn-worker are only injected where all ranks share a process")
+	case !r.cfg.CanRestart(msg.NNWorker):
+		return fmt.Errorf("driver: an nn-worker crashes, and in mode %s with %d ranks no other has its "+
+			"parameters", r.cfg.Rule.Name(), r.cfg.Ranks)
 	case !exec.RanksShareWeights(r.executor):
 		return errors.New("driver: crashes of nn-worker are only injected where the ranks share their " +
 			"weights in the memory of the host, not on GPUs")

@@ -36,7 +36,8 @@ type instance struct {
 	stopping    bool          // Stop has arrived and waits for the work in flight
 	ended       bool          // Stop was handled
 	finished    bool          // of a rank: it has trained every step
-	applied     atomic.Int32  // of a rank: the number of steps of its dense optimizer
+	applied     atomic.Int32  // of a rank: the number of steps that its parameters have
+	gone        atomic.Bool   // of a rank: as away, for other goroutines
 	crashes     fault.Schedule
 	ends        []delivery                  // of work, while a role that has a redo log is away
 	redoing     bool                        // inputs of the redo log are replayed
@@ -160,6 +161,8 @@ func (n *instance) handle(d *delivery, out *role.Outputs) error {
 	switch d.input.Kind {
 	case role.Start:
 		n.away = false
+		n.applied.Store(d.input.Next)
+		n.gone.Store(false)
 	case role.WorkDone, role.WorkFailed:
 		n.working--
 		if d.input.Work.Kind == role.DenseApply {

@@ -1,6 +1,7 @@
 package train
 
 import (
+	"errors"
 	"flag"
 	"fmt"
 	"testing"
@@ -13,6 +14,7 @@ import (
 	"tandem/algo/protocol/fault"
 	"tandem/algo/protocol/msg"
 	"tandem/algo/protocol/pace"
+	"tandem/algo/protocol/role"
 	"tandem/algo/unit"
 )
 
@@ -204,6 +206,38 @@ func TestARankThatComesBackHasHotRows(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Ranks that crash one after the other have each other's parameters. If all are away at once, the run ends
+// and says so.
+func TestRanksThatCrashInTurnComeBack(t *testing.T) {
+	r := newRows(64*30, 64, 4, 1)
+	want := mustRun(t, small(job.Sequential, 2), r)
+	for _, away := range []unit.Tick{0, unit.Second / 10} {
+		synctest.Test(t, func(t *testing.T) {
+			training := small(job.Sync, 2)
+			for n := range int32(4) {
+				training.Faults.Crashes = append(training.Faults.Crashes,
+					fault.Crash{Role: msg.NNWorker, Index: n % 2, Step: 7 * n, Away: away})
+			}
+			if got := mustRun(t, training, r); got.DenseDigest != want.DenseDigest ||
+				got.RowsDigest != want.RowsDigest || got.Faults.Crashes != 4 {
+				t.Errorf("away for %v: %d crashes; digests %x and %x, want %x and %x", away,
+					got.Faults.Crashes, got.DenseDigest, got.RowsDigest, want.DenseDigest, want.RowsDigest)
+			}
+		})
+	}
+	synctest.Test(t, func(t *testing.T) {
+		training := small(job.Hybrid, 2)
+		for index := range int32(2) {
+			training.Faults.Crashes = append(training.Faults.Crashes,
+				fault.Crash{Role: msg.NNWorker, Index: index, Step: 5, Away: unit.Second})
+		}
+		_, err := Run(t.Context(), training, r, r.all, Options{})
+		if !errors.Is(err, role.ErrParametersLost) {
+			t.Errorf("error %v, want %v", err, role.ErrParametersLost)
+		}
+	})
 }
 
 // A role that is crashed at the end of the run comes back to stop. The run does not wait for its return time.

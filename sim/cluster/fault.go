@@ -162,20 +162,28 @@ func (n *instance) defersInput(in *role.Input) bool {
 }
 
 // returnWait is how long a rank waits before it looks again whether the parameters that it needs are there.
-const returnWait = 10 * unit.Microsecond
+const returnWait = 100 * unit.Microsecond
 
 // hasParametersFor reports whether another rank has the parameters before the open step, and no bucket that
-// the crashed rank has fed is still being summed.
+// the crashed rank has fed is still being summed. The run fails if all ranks are away.
 func (w *simulation) hasParametersFor(n *instance) bool {
 	open := w.barrier.Open()
 	if open == 0 {
 		return w.reducing == 0
 	}
+	alone := true
 	for rank := range w.config.Ranks {
 		other := &w.instances[w.roleIndex(msg.Address{Role: msg.NNWorker, Index: rank})]
-		if other != n && !other.away && w.measurement.ranks[rank].trained >= open {
+		if other == n || other.away {
+			continue
+		}
+		alone = false
+		if w.measurement.ranks[rank].trained >= open {
 			return w.reducing == 0
 		}
+	}
+	if alone {
+		w.fail(role.ErrParametersLost)
 	}
 	return false
 }
@@ -185,6 +193,9 @@ func (w *simulation) restart(i int32) {
 	n := &w.instances[i]
 	if n.at.Role == msg.NNWorker && !w.hasParametersFor(n) {
 		n.timer = timer{}
+		if w.err != nil {
+			return
+		}
 		w.reschedule(&n.timer, w.clock.Now()+returnWait, true,
 			des.Event{Class: roleReturns, Source: i, Kind: roleReturns, Target: i})
 		return

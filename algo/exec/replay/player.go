@@ -25,9 +25,9 @@ import (
 // A message that was lost, or that arrived while its receiver was away, stays in the mail. A message that
 // was repeated is received as often as it was recorded. A role that crashed begins again at its Start with
 // the next incarnation: the player empties its store and drops its timer and the work that it has asked for.
-// Whether the recorded run executed that work does not matter, because only roles whose work has no effect
-// outside their own store can restart (role.CanRestart), and ranks, which take an optimizer step once for all
-// (package dense).
+// Whether the recorded run executed that work does not matter: roles of role.CanRestart have no effect
+// outside their own store, and an optimizer step of a rank is taken once for all ranks (package dense). A
+// rank withdraws from the all-reduce at its Start, because a stream has no crash.
 type player struct {
 	config    *role.Config
 	roster    role.Roster

@@ -23,5 +23,6 @@
 //     training changes.
 //
 // Faults are not injected into all-reduces. Roles that can restart (role.Config.CanRestart) crash
-// with an empty state, others as with a redo log. Both lose what arrives while they are away.
+// with an empty state, others as with a redo log. Both lose what arrives while they are away. An
+// NN worker crashes only where another rank has its parameters.
 package fault

@@ -83,9 +83,10 @@ const (
 	EndSet                       // NN worker or PS → data loader: SetEnd has arrived
 	GradientsKept                // EW → NN worker: the EW has the gradients of the pooled embeddings
 	AskSamples                   // NN worker → data loader: a rank that is back needs Step and all later ones
-	SamplesAsked                 // data loader → NN worker: AskSamples has arrived
+	SamplesAsked                 // data loader → NN worker: what the rank has finished; Step is the end
 	AskKept                      // NN worker → EW: a rank that is back asks for GradientsKept or PutDone
-	BatchLost                    // EW → NN worker: the EW does not have what a rank that is back asks for
+	GradientsLost                // EW → NN worker: no to AskKept
+	EmbeddingsLost               // EW → NN worker: no to GetEmbeddings: they are lost
 	kinds
 )
 
@@ -94,7 +95,7 @@ var kindNames = [kinds]string{
 	"Embeddings", "PutGradients", "Put", "PutAck", "PutDone", "ResendIDs",
 	"Pull", "Params", "Push", "PushAck", "ReportClock", "SlowestClock", "AskProgress", "Progress",
 	"GradientsCount", "GradientsDropped", "DropBatch", "AskEnd", "OfferEnd", "SetEnd", "EndSet",
-	"GradientsKept", "AskSamples", "SamplesAsked", "AskKept", "BatchLost",
+	"GradientsKept", "AskSamples", "SamplesAsked", "AskKept", "GradientsLost", "EmbeddingsLost",
 }
 
 // String returns the name of the constant.

@@ -43,7 +43,8 @@ var edges = [msg.Kinds]struct{ from, to roleSet }{
 	msg.AskSamples:       {of(msg.NNWorker), of(msg.DataLoader)},
 	msg.SamplesAsked:     {of(msg.DataLoader), of(msg.NNWorker)},
 	msg.AskKept:          {of(msg.NNWorker), of(msg.EmbeddingWorker)},
-	msg.BatchLost:        {of(msg.EmbeddingWorker), of(msg.NNWorker)},
+	msg.GradientsLost:    {of(msg.EmbeddingWorker), of(msg.NNWorker)},
+	msg.EmbeddingsLost:   {of(msg.EmbeddingWorker), of(msg.NNWorker)},
 }
 
 // roleSet is a set of roles, with one bit for each.
@@ -104,7 +105,7 @@ func Admit(cfg *Config, m msg.Message) error {
 		steps = cfg.Steps // Step is a number of steps
 	}
 	floors := int32(0)
-	if m.From.Role == msg.NNWorker || m.From.Role == msg.EmbeddingWorker {
+	if m.From.Role == msg.NNWorker || m.From.Role == msg.EmbeddingWorker || m.Kind == msg.SamplesAsked {
 		floors = cfg.Steps
 	}
 	switch m.Kind {

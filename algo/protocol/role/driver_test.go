@@ -75,6 +75,34 @@ func TestReductionCompletesWithTheLastRank(t *testing.T) {
 	})
 }
 
+// A rank that withdraws feeds an open step again: what others have is given to it alone, and no later bucket
+// is complete before.
+func TestReductionOfARankThatWithdraws(t *testing.T) {
+	r := role.NewReduction(2, 2)
+	feed := func(rank int, step, bucket int32, want role.Fed) {
+		t.Helper()
+		if got, err := r.Feed(rank, step, bucket); got != want || err != nil {
+			t.Errorf("rank %d feeds bucket %d of step %d: %d, %v; want %d", rank, bucket, step, got, err,
+				want)
+		}
+	}
+	feed(0, 0, 0, role.Waits)
+	feed(1, 0, 0, role.Complete)
+	feed(0, 0, 1, role.Waits)
+	if err := r.Withdraw(0, 1); err == nil {
+		t.Error("a rank begins with a step after the open one")
+	}
+	if err := r.Withdraw(0, r.Open()); err != nil || r.Open() != 0 {
+		t.Errorf("step %d is open, %v; want 0", r.Open(), err)
+	}
+	feed(1, 0, 1, role.Waits)
+	feed(0, 0, 0, role.Again)
+	feed(0, 0, 1, role.Complete)
+	if r.Open() != 1 {
+		t.Errorf("step %d is open, want 1", r.Open())
+	}
+}
+
 func TestQueueKeepsOrder(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var q role.Queue[int]

@@ -60,9 +60,10 @@ type trainingBatch struct {
 	gradBytes   unit.Bytes // size of the embedding gradients
 	sent        bool       // embedding gradients are sent, or dropped
 	dropped     bool       // no gradient of the batch counts
-	// With Config.RankRecovery: the EW has the embedding gradients; every PS has applied them; and only the
-	// EW has them, as an earlier incarnation of the rank has trained the batch.
-	kept, applied, elsewhere bool
+	// With Config.RankRecovery:
+	kept    bool // the EW has the embedding gradients
+	applied bool // every PS has applied them, and some bucket is not reduced yet
+	atEW    bool // only the EW has the gradients: an earlier incarnation of the rank has made them
 }
 
 // NewNNWorker returns the NN worker of a rank.
@@ -145,10 +146,10 @@ func (w *NNWorker) receive(now unit.Tick, m msg.Message, out *Outputs) {
 		if b := w.find(m.Step); b != nil && b.sent {
 			b.kept = true
 		}
-	case msg.BatchLost:
-		w.receiveBatchLost(m, out)
+	case msg.GradientsLost, msg.EmbeddingsLost:
+		w.receiveLost(m, out)
 	case msg.SamplesAsked:
-		w.asking = false
+		w.receiveSamplesAsked(m, out)
 	default:
 		w.dense.receive(w, now, m, out)
 	}
@@ -169,7 +170,7 @@ func (w *NNWorker) receivePutDone(now unit.Tick, m msg.Message, out *Outputs) {
 // finishBatch ends a batch that every PS has acknowledged.
 func (w *NNWorker) finishBatch(now unit.Tick, b *trainingBatch, out *Outputs) {
 	step := b.step
-	if !b.dropped && !b.elsewhere {
+	if !b.dropped && !b.atEW {
 		out.release(PooledGrads, w.rank, step)
 	}
 	w.done.add(step)
@@ -338,7 +339,9 @@ func (w *NNWorker) resendUnanswered(out *Outputs) {
 	for i := range w.batches {
 		b := &w.batches[i]
 		switch {
-		case b.elsewhere:
+		case b.applied: // the batch waits for other ranks
+		case b.atEW && w.asking:
+		case b.atEW:
 			w.askKept(b, out)
 		case b.sent:
 			w.sendGradients(b, out)
@@ -374,7 +377,7 @@ func (w *NNWorker) AppendState(dst []byte) []byte {
 	for i := range w.batches {
 		b := &w.batches[i]
 		dst = appendInts(dst, b.step)
-		dst = appendFlags(dst, b.issued, b.pooled, b.sent, b.dropped, b.kept, b.applied, b.elsewhere)
+		dst = appendFlags(dst, b.issued, b.pooled, b.sent, b.dropped, b.kept, b.applied, b.atEW)
 	}
 	return w.dense.appendState(dst)
 }
