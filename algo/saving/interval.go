@@ -20,7 +20,7 @@ type Interval struct {
 }
 
 const (
-	// Before anything is lost, the mean time between losses is taken to be this, and the time without any.
+	// Before the first loss, the mean time between losses is estimated as this plus the time without a loss.
 	lossPrior = 6 * unit.Hour
 	// costPrior stands for the cost before the first pause.
 	costPrior = unit.Second

@@ -30,7 +30,8 @@ func (f *flags) savedFlag(fs *pflag.FlagSet) {
 	fs.TextVar(&f.every, "checkpoint-every", train.Saving{}, "save the model to --checkpoints during "+
 		"training, at this `INTERVAL`, as \"500 steps\" or 10m, or auto, which weighs what a checkpoint "+
 		"costs against how often processes die")
-	fs.IntVar(&f.keep.Newest, "keep-checkpoints", checkpoint.DefaultKept, "keep this many checkpoints")
+	fs.IntVar(&f.keep.Newest, "keep-checkpoints", checkpoint.DefaultKept, "with --checkpoint-every, keep "+
+		"this many checkpoints")
 	fs.DurationVar(&f.keep.For, "keep-checkpoints-for", 0, "also keep the checkpoints of this last `TIME`, "+
 		"as 2h (default: no others)")
 	fs.IntVar(&f.full, "checkpoint-full-every", train.DefaultFullEvery, "with --checkpoint-every, write all "+
@@ -91,7 +92,10 @@ func (p *program) keepCheckpoints(o *train.Options, j job.Job, f flags, data *da
 			if err := begun.Finish(); err != nil {
 				return err
 			}
-			return checkpoint.Prune(folder, f.keep)
+			if err := checkpoint.Prune(folder, f.keep); err != nil {
+				fmt.Fprintf(p.stderr, "node: %v; training goes on\n", err)
+			}
+			return nil
 		}}, nil
 	}
 	f.every.Use(o)

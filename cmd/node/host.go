@@ -65,9 +65,11 @@ func (p *program) hostCommand() *cobra.Command {
 			if f.standby && f.saved == "" {
 				return cli.UsageError("add --checkpoints FOLDER", "--standby: no folder to take over")
 			}
-			if f.keep.Newest < 1 || f.keep.For < 0 {
-				return cli.UsageError("keep at least 1, and for a time",
-					"--keep-checkpoints %d, --keep-checkpoints-for %v", f.keep.Newest, f.keep.For)
+			if f.keep.Newest < 1 {
+				return cli.UsageError("see --help", "--keep-checkpoints: %d; want at least 1", f.keep.Newest)
+			}
+			if f.keep.For < 0 {
+				return cli.UsageError("see --help", "--keep-checkpoints-for: %v; want 0 or more", f.keep.For)
 			}
 			if f.full < 1 {
 				return cli.UsageError("1 writes all rows to every checkpoint",

@@ -30,6 +30,7 @@ func (b *behind) begin(complete func(step int) error, failed func(error)) (err e
 		}
 	}
 	b.saved, b.Failed = nil, failed
+	b.Chain = checkpoint.Chain{FullEvery: b.Chain.FullEvery} // the tables of the one before can be freed
 	b.Saved = func(one checkpoint.Saved) error {
 		b.saved = append(b.saved, one)
 		return complete(one.Step)

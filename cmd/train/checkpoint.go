@@ -295,7 +295,10 @@ func (p *program) useCheckpoints(r *report, o *train.Options, results, mode stri
 	folder := filepath.Join(fileName(mode), checkpointFolder)
 	complete := func(step int) error {
 		c.last, c.lastMode = checkpoint.StepFolder(folder, step), mode
-		return checkpoint.Prune(filepath.Join(results, folder), c.keep)
+		if err := checkpoint.Prune(filepath.Join(results, folder), c.keep); err != nil {
+			fmt.Fprintf(p.stderr, "train: %v; training goes on\n", err) // the checkpoint is complete
+		}
+		return nil
 	}
 	o.Unsaved = func(err error) {
 		fmt.Fprintf(p.stderr, "train: %v; training goes on, and earlier checkpoints stay\n", err)

@@ -117,7 +117,7 @@ func linkAll(fs fileSystem, earlier link, folder string) error {
 	return nil
 }
 
-// sameFile returns an error unless a name is that of a file.
+// sameFile returns an error unless the file with a name is the one that is wanted.
 func sameFile(name string, want os.FileInfo) error {
 	got, err := os.Stat(name)
 	if err == nil && !os.SameFile(got, want) {

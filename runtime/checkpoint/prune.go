@@ -106,6 +106,9 @@ func prune(fs fileSystem, folder string, keep Keep, now time.Time) error {
 
 // among returns the checkpoints in a folder, of steps in ascending order, that stay.
 func (k Keep) among(folder string, steps []int, now time.Time) []int {
+	if len(steps) == 0 {
+		return nil
+	}
 	first := max(len(steps)-max(k.Newest, 1), 0)
 	older, stays := steps[:first], slices.Clone(steps[first:])
 	if k.Newest > 1 && len(older) > 0 {

@@ -82,7 +82,7 @@ type rowBatch struct {
 
 // head returns the first n rows of a batch, of embeddings and states of some bytes.
 func (b rowBatch) head(n, embedding, state int) rowBatch {
-	return rowBatch{b.numbers[:min(n, len(b.numbers))], &table.Columns{Signs: b.Signs[:n],
+	return rowBatch{b.numbers[:min(n, cap(b.numbers))], &table.Columns{Signs: b.Signs[:n],
 		Updates: b.Updates[:n], Read: b.Read[:n], Embeddings: b.Embeddings[:n*embedding],
 		States: b.States[:n*state]}}
 }

@@ -17,7 +17,7 @@ const replaced = 1
 // FreezeNoted is Freeze, and notes the rows while they are read, so that the next FreezeNoted knows which of
 // them have changed: see CopyChanged.
 //
-// Memory: 4 bytes a row until the next one, besides those of Freeze.
+// Memory, besides that of Freeze: 4 bytes a row until the next one, and 4 more until the rows are read.
 func (t *Table) FreezeNoted(buffer []byte, wait func(room func())) *Frozen {
 	f := t.Freeze(buffer, wait)
 	t.notes++

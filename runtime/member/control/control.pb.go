@@ -1949,7 +1949,7 @@ type Export struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Folder        string                 `protobuf:"bytes,1,opt,name=folder,proto3" json:"folder,omitempty"`
 	Name          string                 `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`                             // of the file with all but the rows
-	FullEvery     uint32                 `protobuf:"varint,3,opt,name=full_every,json=fullEvery,proto3" json:"full_every,omitempty"` // one of so many has all rows, and the others those that have changed
+	FullEvery     uint32                 `protobuf:"varint,3,opt,name=full_every,json=fullEvery,proto3" json:"full_every,omitempty"` // every full_every-th has all rows, the others those that have changed
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
