@@ -41,7 +41,7 @@ faster by at least a tenth each, up to the fastest. No cluster has more hosts
 than pay for themselves. Each is simulated at the same points of what is not
 known, prices included: "cheapest at" is the part of the points at which it is
 the cheapest that is fast enough. Below are the hosts, their memory, and the
-smallest staleness that does as well.
+smallest staleness, of 0, 1, 2, 4 and so on, that does as well.
 
 Prices are the on-demand prices of the profiles. There are no spot prices in
 them: --spot SHARE pays that part for GPUs and their servers; "sim goodput"
@@ -396,8 +396,8 @@ func (d *planned) setOdds() {
 // tau is how much staleness the cheapest cluster needs.
 type tau struct{ asked, least int }
 
-// setStaleness looks for the smallest τ with which the cheapest cluster is as fast, but for 1 %, and still
-// fast enough.
+// setStaleness looks for the smallest τ, of 0, 1, 2, 4 and so on, with which the cheapest cluster is as fast,
+// but for 1 %, and still fast enough.
 func (d *planned) setStaleness(ctx context.Context) error {
 	first := d.front[0]
 	rule, err := first.job.Rule()

@@ -103,11 +103,11 @@ func Open(name string, axes []Axis, inputs func(values []string) string) (*File,
 	return f, nil
 }
 
-// load reads the complete lines of the file, cuts off what is behind them, and writes the header of a new
-// file.
+// load reads the complete lines of the file, goes on behind them, and writes the header of a new file. What
+// follows a last complete line is overwritten.
 func (f *File) load(axes int, inputs func(values []string) string) error {
 	if err := filelock.Try(f.out); err != nil {
-		return fmt.Errorf("%s: another sweep is writing it", f.name)
+		return fmt.Errorf("%s: another sweep is writing it (%w)", f.name, err)
 	}
 	text, err := io.ReadAll(f.out)
 	if err != nil {
