@@ -2,7 +2,6 @@ package infer
 
 import (
 	"math"
-	"slices"
 
 	"tandem/algo/numeric/batch"
 	"tandem/internal/parallel"
@@ -15,7 +14,8 @@ type combination struct {
 	count   int     // of different cells
 	taken   bool
 	gain    float64 // in nats, over all rows, as measure estimates it
-	error   float64 // standard error of the gain
+	// deviation is the standard error of the gain.
+	deviation float64
 }
 
 // indexed is a column of which every row has one value: the numbers of the rows' values, and how many there
@@ -120,7 +120,7 @@ func (c *combination) measure(r *residuals) {
 		squares += gain * gain
 	})
 	c.gain = sum
-	c.error = math.Sqrt(max(squares-sum*sum/float64(len(c.cells)), 0))
+	c.deviation = math.Sqrt(max(squares-sum*sum/float64(len(c.cells)), 0))
 }
 
 // combine returns combinations that gain in log likelihood, at most a number of them, in the order in which
@@ -137,7 +137,7 @@ func combine(all []*combination, r *residuals, labels []float32, most int) (chos
 		})
 		var best *combination
 		for _, c := range all {
-			if !c.taken && c.gain > level*c.error && (best == nil || c.gain > best.gain) {
+			if !c.taken && c.gain > level*c.deviation && (best == nil || c.gain > best.gain) {
 				best = c
 			}
 		}
@@ -146,9 +146,7 @@ func combine(all []*combination, r *residuals, labels []float32, most int) (chos
 		}
 		best.taken = true
 		chosen = append(chosen, best)
-		odds := slices.Clone(r.odds)
-		best.effects(r, func(row int, effect float64) { odds[row] += effect })
-		r.odds = odds
+		best.effects(r, func(row int, effect float64) { r.odds[row] += effect })
 		r.set(labels)
 	}
 	return chosen

@@ -35,8 +35,8 @@ func TestEffectsLeaveTheirRowOut(t *testing.T) {
 		p := float64(predicted[row])
 		sum += (float64(labels[row])-p)*want - p*(1-p)*want*want/2
 	})
-	if c.measure(left); math.Abs(c.gain-sum) > 1e-2 || !(c.error > 0) {
-		t.Errorf("gain %v ± %v, want %v", c.gain, c.error, sum)
+	if c.measure(left); math.Abs(c.gain-sum) > 1e-2 || !(c.deviation > 0) {
+		t.Errorf("gain %v ± %v, want %v", c.gain, c.deviation, sum)
 	}
 }
 
@@ -72,7 +72,7 @@ func TestCombineChoosesThePairThatDecides(t *testing.T) {
 	chosen := combine(pairs, newResiduals(predicted, labels), labels, 10)
 	if len(chosen) != 1 || !slices.Equal(chosen[0].columns, []int{0, 1}) {
 		for _, c := range chosen {
-			t.Errorf("columns %v, gain %v ± %v", c.columns, c.gain, c.error)
+			t.Errorf("columns %v, gain %v ± %v", c.columns, c.gain, c.deviation)
 		}
 	}
 	if most := combine(pairs, newResiduals(predicted, labels), labels, 0); len(most) != 0 {
@@ -146,6 +146,16 @@ func TestEdges(t *testing.T) {
 	if len(all) < 60 || !(all[at-1] > 31.5 && all[at] <= 31.6) { // the numbers beside it
 		t.Errorf("edges %v: %v should be alone, and the others have 63 intervals", all, common)
 	}
+	var mixed []float64 // of 50 common values, with two rare ones between each two
+	for i := range 50 {
+		for range 100 {
+			mixed = append(mixed, float64(i))
+		}
+		mixed = append(mixed, float64(i)+0.3, float64(i)+0.6)
+	}
+	if n := len(edges(mixed)) + 1; n != 100 {
+		t.Errorf("%d intervals, want 50 of a value and 50 between", n)
+	}
 	for want, numbers := range map[int][]float64{0: {5, 5, 5}, 1: {1, 2, 2, 1}, 2: {3, 1, 2}} {
 		if got := edges(numbers); len(got) != want {
 			t.Errorf("edges %v of %v", got, numbers)
@@ -156,10 +166,11 @@ func TestEdges(t *testing.T) {
 	}
 }
 
-// An edge is as short as it can be, and tells its two values apart.
+// An edge is short, and tells its two values apart, also where they are not quite those of the file.
 func TestBetween(t *testing.T) {
 	for _, c := range []struct{ low, high, want float64 }{
-		{24, 25, 24.5}, {-1, 1, 0}, {0.1, 0.2, 0.2}, {0.1, 0.18, 0.14}, {1999, 2600, 2000},
+		{24, 25, 24.5}, {-1, 1, 0}, {0.1, 0.2, 0.15}, {0.1, 0.18, 0.14}, {1999, 2600, 2300},
+		{0.99997, 1.99997, 1.5}, {0.00003, 1.00003, 0.5}, // 1 and 2, 0 and 1, a little wrong
 		{1, math.Nextafter(1, 2), math.Nextafter(1, 2)},
 	} {
 		if got := between(c.low, c.high); got != c.want {

@@ -3,6 +3,7 @@ package infer
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"slices"
 	"sort"
 	"strings"
@@ -41,7 +42,9 @@ const (
 // Derive looks for combinations of two columns, and for intervals of numbers, that say what a logistic
 // regression of the columns does not know, and returns the job with these as derived slots if the regression
 // then predicts held-back rows better. The search does not see these rows, nor labels by which the
-// predictions that it begins with were made. open reads the data of a job again.
+// predictions that it begins with were made. It explains the first label alone. A job that has derived slots
+// keeps them, and gets no others. Where the search fails, as when a regression of a part of the rows
+// diverges, there are no derived slots. open reads the data of a job again.
 //
 // Cost: a search over at most 40 million cells for each slot that is found, three trainings of the logistic
 // regression on at most 100,000 rows, and its choice with and without the slots.
@@ -49,10 +52,22 @@ func Derive(ctx context.Context, j job.Job, set *datasets.Dataset,
 	open func(job.Data) (*datasets.Dataset, error), share float64, m backend.Backend) (*Derived, error) {
 	d := &Derived{Job: j, Set: set}
 	var err error
-	if d.Baseline, d.Choice, err = Baseline(ctx, j, set, share, m); err != nil || d.Choice == nil {
+	d.Baseline, d.Choice, err = Baseline(ctx, j, set, share, m)
+	if err != nil || d.Choice == nil || len(j.Data.Derived) > 0 {
 		return d, err
 	}
-	if d.Tried, err = search(ctx, d.Baseline, set, open, share, m); err != nil || len(d.Tried) == 0 {
+	with, err := d.withSlots(ctx, open, share, m)
+	if err != nil && ctx.Err() == nil {
+		return d, nil
+	}
+	return with, err
+}
+
+// withSlots searches for slots, and returns what is better, with them or without them.
+func (d *Derived) withSlots(ctx context.Context, open func(job.Data) (*datasets.Dataset, error),
+	share float64, m backend.Backend) (*Derived, error) {
+	var err error
+	if d.Tried, err = search(ctx, d.Baseline, d.Set, open, share, m); err != nil || len(d.Tried) == 0 {
 		return d, err
 	}
 	with := *d
@@ -65,8 +80,8 @@ func Derive(ctx context.Context, j job.Job, set *datasets.Dataset,
 	if err != nil || with.Choice == nil { // nil: the training diverged
 		return d, err
 	}
-	d.With, with.With, with.Without = with.Choice, with.Choice, d.Choice
-	d.Without = d.Choice
+	d.With, d.Without = with.Choice, d.Choice
+	with.With, with.Without = d.With, d.Without
 	if with.With.Best().LogLoss < d.Without.Best().LogLoss {
 		return &with, nil
 	}
@@ -110,8 +125,9 @@ func search(ctx context.Context, baseline job.Job, set *datasets.Dataset,
 	s := newColumns(&set.Schema, rows, intervals)
 	s.limit(guess)
 	var slots []job.DerivedSlot
+	names := newNames(&set.Schema)
 	for _, c := range combine(s.combinations(), newResiduals(predicted, labels), labels, len(s.columns)) {
-		slots = append(slots, s.slot(c))
+		slots = append(slots, s.slot(c, names))
 	}
 	return slots, nil
 }
@@ -152,12 +168,13 @@ func outOfFold(ctx context.Context, j job.Job, part *datasets.Dataset, m backend
 }
 
 // intervalsOf returns a derived slot with the intervals of each numeric column that has several values, or of
-// the searchColumns of them whose intervals say most by themselves, because the slots take memory.
+// the searchColumns of them whose intervals say most by themselves, because the slots take memory. A missing
+// number counts as the mean for the edges and for this, and has an interval of its own only in the slot.
 func intervalsOf(part *datasets.Dataset, guess *residuals) []job.DerivedSlot {
 	columns := len(part.Schema.Dense)
 	type candidate struct {
-		slot job.DerivedSlot
-		gain float64
+		column job.DerivedColumn
+		gain   float64
 	}
 	var all []candidate
 	for c, name := range part.Schema.Dense {
@@ -166,25 +183,25 @@ func intervalsOf(part *datasets.Dataset, guess *residuals) []job.DerivedSlot {
 		for row, x := range batch.Column(part.Train.Dense, columns, c) {
 			numbers[row] = float64(float32(float64(x)*scaling.Std + scaling.Mean))
 		}
-		between := edges(slices.Clone(numbers))
-		if len(between) == 0 {
+		starts := edges(slices.Clone(numbers))
+		if len(starts) == 0 {
 			continue
 		}
-		own := &combination{cells: make([]int32, len(numbers)), count: len(between) + 1}
+		own := &combination{cells: make([]int32, len(numbers)), count: len(starts) + 1}
 		for row, x := range numbers {
-			own.cells[row] = int32(sort.Search(len(between), func(i int) bool { return between[i] > x }))
+			own.cells[row] = int32(sort.Search(len(starts), func(i int) bool { return starts[i] > x }))
 		}
 		own.measure(guess)
-		all = append(all, candidate{job.DerivedSlot{Name: "intervals of " + name,
-			Columns: []job.DerivedColumn{{Column: name, Edges: between}}}, own.gain})
+		all = append(all, candidate{job.DerivedColumn{Column: name, Edges: starts}, own.gain})
 	}
 	if len(all) > searchColumns {
 		slices.SortStableFunc(all, func(a, b candidate) int { return cmp.Compare(b.gain, a.gain) })
 		all = all[:searchColumns]
 	}
 	var slots []job.DerivedSlot
+	names := newNames(&part.Schema)
 	for _, c := range all {
-		slots = append(slots, c.slot)
+		slots = append(slots, names.slot(c.column))
 	}
 	return slots
 }
@@ -246,14 +263,44 @@ func (s *columns) combinations() (all []*combination) {
 }
 
 // slot returns the derived slot of a combination.
-func (s *columns) slot(c *combination) job.DerivedSlot {
-	var slot job.DerivedSlot
-	var names []string
+func (s *columns) slot(c *combination, names names) job.DerivedSlot {
+	var combined []job.DerivedColumn
 	for _, i := range c.columns {
-		slot.Columns, names = append(slot.Columns, s.from[i]), append(names, s.from[i].Column)
+		combined = append(combined, s.from[i])
 	}
-	if slot.Name = strings.Join(names, " × "); len(names) == 1 {
-		slot.Name = "intervals of " + names[0]
+	return names.slot(combined...)
+}
+
+// names are those that columns and slots have.
+type names map[string]bool
+
+// newNames returns the names of columns.
+func newNames(schema *batch.Schema) names {
+	taken := names{}
+	for _, slot := range schema.Slots {
+		taken[slot.Name] = true
 	}
-	return slot
+	for _, name := range schema.Dense {
+		taken[name] = true
+	}
+	return taken
+}
+
+// slot returns the derived slot of one column or several, and takes its name: with a number behind it where
+// a column or another slot has the name without it.
+func (n names) slot(columns ...job.DerivedColumn) job.DerivedSlot {
+	var parts []string
+	for _, c := range columns {
+		parts = append(parts, c.Column)
+	}
+	name := strings.Join(parts, " × ")
+	if len(columns) == 1 {
+		name = "intervals of " + name
+	}
+	unique := name
+	for i := 2; n[unique]; i++ {
+		unique = fmt.Sprintf("%s (%d)", name, i)
+	}
+	n[unique] = true
+	return job.DerivedSlot{Name: unique, Columns: columns}
 }

@@ -1,6 +1,8 @@
 package infer
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -11,19 +13,22 @@ import (
 	"testing"
 
 	"tandem/algo/exec/backend"
+	"tandem/algo/exec/reference"
 	"tandem/algo/job"
 	"tandem/algo/metric"
 	"tandem/algo/numeric/batch"
+	"tandem/algo/numeric/model"
 	"tandem/datasets"
 )
 
-// derive writes a table with the columns a, b and c of ids, x of numbers with some missing, and a label with
-// the probability that a function says, of 4,000 rows. It returns what Derive makes of it.
-func derive(t *testing.T, split job.Split, probability func(row, a, b, c int, x float64) float64) *Derived {
+// openTable opens a table with the columns a, b and c of ids, x of numbers with some missing, and a label
+// with the probability that a function says, of 4,000 rows, and returns its job. header names the columns.
+func openTable(t *testing.T, header string, split job.Split,
+	probability func(row, a, b, c int, x float64) float64) (job.Job, *datasets.Dataset) {
 	t.Helper()
 	r := rand.New(rand.NewPCG(5, 6))
 	var text strings.Builder
-	text.WriteString("label,a,b,c,tags,x\n")
+	text.WriteString(header + "\n")
 	for row := range 4000 {
 		a, b, c, x, label := r.IntN(6), r.IntN(5), r.IntN(9), 3*r.Float64()-1.5, 0
 		if r.Float64() < probability(row, a, b, c, x) {
@@ -44,6 +49,16 @@ func derive(t *testing.T, split job.Split, probability func(row, a, b, c int, x 
 		t.Fatal(err)
 	}
 	j.Training.Epochs = EpochsToTry(set)
+	return j, set
+}
+
+// usual are the columns of a table.
+const usual = "label,a,b,c,tags,x"
+
+// derive returns what Derive makes of a table.
+func derive(t *testing.T, split job.Split, probability func(row, a, b, c int, x float64) float64) *Derived {
+	t.Helper()
+	j, set := openTable(t, usual, split, probability)
 	d, err := Derive(t.Context(), j, set, reopen, Share(set), backend.Backend{})
 	if err != nil {
 		t.Fatal(err)
@@ -58,8 +73,8 @@ func derive(t *testing.T, split job.Split, probability func(row, a, b, c int, x 
 // drawn is the default split of a table.
 var drawn = job.Split{How: job.SplitRandom, Test: 0.2}
 
-// names returns the names of derived slots.
-func names(slots []job.DerivedSlot) (all []string) {
+// namesOf returns the names of derived slots.
+func namesOf(slots []job.DerivedSlot) (all []string) {
 	for _, s := range slots {
 		all = append(all, s.Name)
 	}
@@ -89,7 +104,7 @@ func TestDerive(t *testing.T) {
 		}, "a × x"},
 	} {
 		d := derive(t, drawn, c.probability)
-		if got := names(d.Job.Data.Derived); !slices.Contains(got, c.want) {
+		if got := namesOf(d.Job.Data.Derived); !slices.Contains(got, c.want) {
 			t.Errorf("%s: derived %v, want %s", c.name, got, c.want)
 			continue
 		}
@@ -118,7 +133,7 @@ func TestNothingIsDerivedFromNoise(t *testing.T) {
 	weighted.Model.Heads[0].Bias += math.Log(10)
 	more, err := Derive(t.Context(), weighted, d.Set, reopen, Share(d.Set), backend.Backend{})
 	if err != nil || len(d.Tried)+len(more.Tried) > 0 {
-		t.Errorf("derived %v, and %v with weights, error %v", names(d.Tried), names(more.Tried), err)
+		t.Errorf("derived %v, and %v with weights, error %v", namesOf(d.Tried), namesOf(more.Tried), err)
 	}
 }
 
@@ -130,9 +145,93 @@ func TestSlotsThatPredictWorseAreNotKept(t *testing.T) {
 		}
 		return 0.8 - 0.6*float64((a+b)%2)
 	})
-	if len(d.Job.Data.Derived) > 0 || !slices.Contains(names(d.Tried), "a × b") || d.Choice != d.Without ||
+	if len(d.Job.Data.Derived) > 0 || !slices.Contains(namesOf(d.Tried), "a × b") || d.Choice != d.Without ||
 		!(d.With.Best().LogLoss > d.Without.Best().LogLoss) || len(d.Set.Schema.Slots) != 4 {
-		t.Errorf("derived %v, tried %v", names(d.Job.Data.Derived), names(d.Tried))
+		t.Errorf("derived %v, tried %v", namesOf(d.Job.Data.Derived), namesOf(d.Tried))
+	}
+}
+
+// parity is a label that follows from a and b together.
+func parity(_, a, b, _ int, _ float64) float64 { return 0.2 + 0.6*float64((a+b)%2) }
+
+// diverging is an engine whose weights begin with NaN.
+type diverging struct{ model.Engine }
+
+func (d diverging) Init(seed uint64) (params, running []float32) {
+	params, running = d.Engine.Init(seed)
+	for i := range params {
+		params[i] = float32(math.NaN())
+	}
+	return params, running
+}
+
+// A search whose regression diverges on a part of the rows leaves the job as it was, and one that is stopped
+// is an error.
+func TestSearchThatFailsDerivesNothing(t *testing.T) {
+	j, set := openTable(t, usual, drawn, parity)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	engines, inFold := 0, func() {}
+	m := backend.Backend{Engine: func(schema *batch.Schema) (model.Engine, error) {
+		regression := logistic(j)
+		engine, err := backend.NewEngine(&regression, schema, backend.Backend{})
+		if engines++; engines > 2 { // those of the choice are made
+			inFold()
+			engine = diverging{engine}
+		}
+		return engine, err
+	}}
+	engines = 2
+	if _, err := outOfFold(ctx, logistic(j), set, m); !errors.Is(err, reference.ErrNonFinite) {
+		t.Fatalf("a fold diverges: error %v", err)
+	}
+	engines = 0
+	d, err := Derive(ctx, j, set, reopen, Share(set), m)
+	if err != nil || engines != 3 || d.Choice == nil || d.Tried != nil || d.Set != set ||
+		d.Job.Data.Derived != nil {
+		t.Fatalf("%d engines, choice %v, tried %v, error %v", engines, d.Choice, d.Tried, err)
+	}
+	engines, inFold = 0, cancel
+	if _, err := Derive(ctx, j, set, reopen, Share(set), m); !errors.Is(err, context.Canceled) {
+		t.Errorf("stopped: error %v", err)
+	}
+}
+
+// Columns may have the names that derived slots would have.
+func TestDerivedSlotsHaveNamesOfTheirOwn(t *testing.T) {
+	const header = "label,a,b,a × b,intervals of x,x"
+	j, set := openTable(t, header, drawn, func(row, a, b, c int, x float64) float64 {
+		return (parity(row, a, b, c, x) + math.Round(math.Abs(x)/1.5)) / 2
+	})
+	d, err := Derive(t.Context(), j, set, reopen, Share(set), backend.Backend{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := namesOf(d.Job.Data.Derived)
+	if !slices.Contains(got, "a × b (2)") || !slices.Contains(got, "intervals of x (2)") {
+		t.Errorf("derived %q", got)
+	}
+	column := func(name string) job.DerivedColumn { return job.DerivedColumn{Column: name} }
+	taken := names{}
+	first, second := taken.slot(column("a × b"), column("c")), taken.slot(column("a"), column("b × c"))
+	if first.Name != "a × b × c" || second.Name != "a × b × c (2)" {
+		t.Errorf("names %q and %q", first.Name, second.Name)
+	}
+}
+
+// A job that has derived slots keeps them alone.
+func TestDerivedSlotsOfAJobAreKept(t *testing.T) {
+	j, _ := openTable(t, usual, drawn, parity)
+	j.Data.Derived = []job.DerivedSlot{{Name: "own", Columns: []job.DerivedColumn{{Column: "a"},
+		{Column: "c"}}}}
+	set, err := reopen(j.Data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := Derive(t.Context(), j, set, reopen, Share(set), backend.Backend{})
+	if err != nil || d.Choice == nil || d.Tried != nil ||
+		!slices.Equal(namesOf(d.Job.Data.Derived), []string{"own"}) {
+		t.Errorf("derived %q, tried %q, error %v", namesOf(d.Job.Data.Derived), namesOf(d.Tried), err)
 	}
 }
 
