@@ -1,6 +1,7 @@
 package datasets
 
 import (
+	"fmt"
 	"math"
 	"os"
 	"path/filepath"
@@ -34,7 +35,7 @@ func derivedTable(t *testing.T) job.Data {
 }
 
 // Intervals begin at their edges, a missing number has its own, and a combination has an id for each of the
-// values of a list. The ids are those of the comment of derivedSlot.of.
+// values of a list. The ids are those of the comment of derivedSlot.ids.
 func TestDerivedSlots(t *testing.T) {
 	set, err := Open(derivedTable(t), "")
 	if err != nil {
@@ -128,6 +129,49 @@ func TestDerivedSlotsOfUnknownColumns(t *testing.T) {
 	}
 }
 
+// The combinations of a row's lists are bounded, wherever rows are read, and not before their limit.
+func TestCombinationsOfListsAreBounded(t *testing.T) {
+	list := func(n int) string {
+		var values []string
+		for i := range n {
+			values = append(values, fmt.Sprint(i))
+		}
+		return strings.Join(values, "|")
+	}
+	data := func(length int, stream bool) job.Data {
+		path := filepath.Join(t.TempDir(), "lists.csv")
+		text := fmt.Sprintf("a,b,click\n1,1,0\n1,1,1\n%s,%s,1\n1,1,0\n", list(100), list(length))
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return job.Data{Kind: job.KindCSV, Path: path, Split: job.Split{Test: 0.5}, Stream: stream,
+			CSV: &job.Table{Label: "click", Slots: []job.IDColumn{{Column: "a", Separator: "|"},
+				{Column: "b", Separator: "|"}}},
+			Derived: []job.DerivedSlot{{Name: "fine", Columns: []job.DerivedColumn{{Column: "a"},
+				{Column: "a"}}}, {Name: "both", Columns: []job.DerivedColumn{{Column: "a"},
+				{Column: "b"}}}}}
+	}
+	const want = `derived slot "both": a row has 10100 combinations of the values of its lists, and 10000 ` +
+		"are allowed"
+	check := func(from string, err error) {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: error %v, want %s", from, err, want)
+		}
+	}
+	for _, stream := range []bool{false, true} {
+		set, err := Open(data(100, stream), "")
+		if err != nil || len(set.Test.Slots[3].SampleIDs(0)) != 10_000 {
+			t.Fatalf("as many as are allowed: error %v", err)
+		}
+		_, err = Open(data(101, stream), "")
+		check(fmt.Sprint("stream ", stream), err)
+	}
+	long := data(101, false)
+	check("a file", ReadFeatures(long, nil, long.Path, func(*batch.Batch, float64) error { return nil }))
+	_, err := FeatureRows(long, nil, [][]string{{list(100)}, {list(101)}}, nil)
+	check("a request", err)
+}
+
 // More slots than a prefix of 8 bits can tell apart make it wider, as columns do.
 func TestManyDerivedSlotsWidenThePrefix(t *testing.T) {
 	schema := newSchema([]string{"user"}, []string{"price"}, "click")
@@ -142,7 +186,8 @@ func TestManyDerivedSlotsWidenThePrefix(t *testing.T) {
 	if whole := WithDim(schema, 1); schema.PrefixBits != 9 || whole.Validate() != nil {
 		t.Errorf("%d bits for %d slots: %v", schema.PrefixBits, len(schema.Slots), whole.Validate())
 	}
-	if !reflect.DeepEqual(derivation(nil).add(&batch.Batch{Samples: 1}), &batch.Batch{Samples: 1}) {
-		t.Error("rows change without derived slots")
+	rows, err := derivation(nil).withSlots(&batch.Batch{Samples: 1})
+	if err != nil || !reflect.DeepEqual(rows, &batch.Batch{Samples: 1}) {
+		t.Errorf("rows change without derived slots, error %v", err)
 	}
 }

@@ -44,7 +44,10 @@ func ReadFeatures(data job.Data, scaling []batch.Scaling, path string,
 		if rows += b.Samples; b.Samples == 0 {
 			return nil
 		}
-		b = derived.add(b)
+		b, err := derived.withSlots(b)
+		if err != nil {
+			return err
+		}
 		standardise(b, scaling)
 		return use(b, share)
 	}
@@ -117,7 +120,9 @@ func FeatureRows(data job.Data, scaling []batch.Scaling, ids [][]string, numbers
 			b.Dense[row*len(numbers)+c] = value
 		}
 	}
-	b = derived.add(b)
+	if b, err = derived.withSlots(b); err != nil {
+		return nil, fmt.Errorf("datasets: %w", err)
+	}
 	standardise(b, scaling)
 	return b, nil
 }

@@ -146,7 +146,11 @@ func finish(data *Dataset, derived []job.DerivedSlot) (*Dataset, error) {
 	if err != nil {
 		return nil, err
 	}
-	data.Train, data.Test = d.add(data.Train), d.add(data.Test)
+	for _, rows := range []**batch.Batch{&data.Train, &data.Test} {
+		if *rows, err = d.withSlots(*rows); err != nil {
+			return nil, err
+		}
+	}
 	data.Scaling = measureScaling(data.Train, len(data.Schema.Dense))
 	standardise(data.Train, data.Scaling)
 	standardise(data.Test, data.Scaling)

@@ -83,7 +83,10 @@ func streamFile(data *job.Data, dataDir string) (*Dataset, error) {
 	r.decoded.keep(2 * parallel.Cores())
 	scan := newScan(&f.Schema, data.Split)
 	r.blocks, err = f.blocks(path, dropped, func(rows *batch.Batch) error {
-		all := derived.add(rows)
+		all, err := derived.withSlots(rows)
+		if err != nil {
+			return err
+		}
 		for s, slot := range all.Slots {
 			r.lists[s] = r.lists[s] || !onePerRow(slot.Offsets)
 		}
@@ -128,7 +131,11 @@ func (r *fileRows) split(s job.Split, scan *scan) (test *batch.Batch, err error)
 			if err != nil {
 				return nil, err
 			}
-			tests = append(tests, r.derived.add(batch.Gather(rows, held)))
+			test, err := r.derived.withSlots(batch.Gather(rows, held))
+			if err != nil {
+				return nil, err
+			}
+			tests = append(tests, test)
 			of = momentsOf(batch.Gather(rows, train), len(of))
 		}
 		scan.total.merge(of)
@@ -209,7 +216,9 @@ func (r *fileRows) decode(number int) (*batch.Batch, error) {
 	if train, test := r.rowsOf(number); len(test) > 0 {
 		rows = batch.Gather(rows, train)
 	}
-	rows = r.derived.add(rows)
+	if rows, err = r.derived.withSlots(rows); err != nil {
+		return nil, err
+	}
 	standardise(rows, r.scaling)
 	return rows, nil
 }

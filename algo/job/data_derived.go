@@ -13,7 +13,7 @@ type DerivedSlot struct {
 	// Name is that of the slot.
 	Name string `yaml:"name"`
 	// Columns are the columns whose values are combined. Where a slot has several ids, each is combined with
-	// those of the other columns.
+	// those of the other columns, to at most 10,000 combinations in a row.
 	Columns []DerivedColumn `yaml:"columns"`
 }
 

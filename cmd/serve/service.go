@@ -141,7 +141,7 @@ func (s *service) infer(ctx context.Context, q *request) (*answer, error) {
 	}
 	rows, err := datasets.FeatureRows(m.Data(), m.Scaling(), ids, numbers)
 	if err != nil {
-		return nil, err
+		return nil, &refusal{errInvalid, err}
 	}
 	predictions, err := m.Queue.Predict(ctx, rows)
 	if err != nil {
