@@ -40,7 +40,7 @@ data folder. The Python interpreter is the one that --python or the environment
 variable TANDEM_PYTHON names, or python3. CatBoost takes minutes for a split.`,
 		QuickTime: time.Minute,
 		AddFlags: func(flags *pflag.FlagSet) {
-			python.Flag("use this Python interpreter with scikit-learn and pandas\n(default " +
+			python.Flag("use this Python interpreter with scikit-learn, and for\nothers pandas (default " +
 				"$TANDEM_PYTHON, or python3)")(flags)
 			flags.StringSliceVar(&libraries, "libraries", allPeers, "compare with these `LIBRARIES`")
 		},
@@ -58,7 +58,7 @@ variable TANDEM_PYTHON names, or python3. CatBoost takes minutes for a split.`,
 		}
 		return p, nil
 	}, func(p *plan, ctx context.Context, o report.Options) ([]*result, error) {
-		found, err := python.With(ctx, peerModules)
+		found, err := python.With(ctx, modulesFor(p.Libraries))
 		if err != nil {
 			return nil, err
 		}

@@ -2,12 +2,16 @@ package defaults
 
 import (
 	"math"
+	"os"
+	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
 
 	"tandem/algo/job"
 	"tandem/algo/metric"
+	"tandem/algo/numeric/batch"
 	"tandem/datasets"
 	"tandem/experiments/internal/report"
 )
@@ -15,7 +19,7 @@ import (
 // The peers predict generated labels nearly as well as the probabilities they were drawn with: they get the
 // right features, numbers and labels of the right rows.
 func TestPeersLearnGeneratedRows(t *testing.T) {
-	python, err := new(report.Python).With(t.Context(), peerModules)
+	python, err := new(report.Python).With(t.Context(), modulesFor(allPeers))
 	if err != nil {
 		t.Skip(err)
 	}
@@ -48,7 +52,7 @@ func TestPeersLearnGeneratedRows(t *testing.T) {
 // Each demand names the tables that miss it, and those alone.
 func TestFindings(t *testing.T) {
 	good := &result{Table: "good", AUC: 0.73, LogLoss: 0.4, Constant: 0.5, Seconds: 59,
-		Peers: []peer{{Name: "a", AUC: 0.6}, {Name: "b", AUC: 0.72}}}
+		Peers: []peer{{Name: "sklearn", AUC: 0.6}, {Name: "catboost", AUC: 0.72}}}
 	worse := *good
 	worse.AUC, worse.Seed = 0.715, 2 // together still above the best peer
 	poor := *good
@@ -62,6 +66,55 @@ func TestFindings(t *testing.T) {
 	poor.AUC = 0.7101
 	if text := findings(byTable([]*result{good, &poor}))[0]; !strings.Contains(text, "on all of 2 tables") {
 		t.Error(text)
+	}
+}
+
+// Splits of a resumed run may have been measured with other libraries.
+func TestSplitsWithOtherLibraries(t *testing.T) {
+	with := func(name, version string, auc, seconds float64) peer {
+		return peer{Name: name, Version: version, AUC: auc, Seconds: seconds}
+	}
+	results := []*result{
+		{Table: "one", Seed: 1, AUC: 0.8, Peers: []peer{with("sklearn", "1", 0.7, 2)}},
+		{Table: "one", Seed: 2, AUC: 0.8, Peers: []peer{with("lightgbm", "4", 0.75, 3),
+			with("sklearn", "1", 0.72, 1)}},
+		{Table: "two", Seed: 1, AUC: 0.6, Peers: []peer{with("sklearn", "1", 0.62, 4)}},
+	}
+	r := new(plan).report(results)
+	for i, want := range [][][]string{
+		{{"table", "Tandem", "sklearn", "lightgbm", "difference"},
+			{"one", "0.8000", "0.7100", "0.7500", "+0.0500"}, {"two", "0.6000", "0.6200", "–", "−0.0200"}},
+		{{"table", "Tandem", "sklearn", "lightgbm", "guess"}},
+		{{"table", "rows", "positives", "chosen", "s", "sklearn s", "lightgbm s"},
+			{"one", "0", "0", " 0 0,  0 0", "0.0", "2.0", "3.0"},
+			{"two", "0", "0", " 0 0", "0.0", "4.0", "–"}},
+	} {
+		got := append([][]string{r.Tables[i].Header}, r.Tables[i].Rows...)
+		if !reflect.DeepEqual(got[:len(want)], want) {
+			t.Errorf("table %d: %q, want %q", i, got, want)
+		}
+	}
+	if !strings.Contains(r.Notes[1], "sklearn 1, lightgbm 4;") {
+		t.Error(r.Notes[1])
+	}
+}
+
+// An interpreter without the libraries is an error with their names.
+func TestNoLibraryIsInstalled(t *testing.T) {
+	python := filepath.Join(t.TempDir(), "python")
+	if err := os.WriteFile(python, []byte("#!/bin/sh\necho '[]'\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	rows := &batch.Batch{Samples: 1, Labels: []float32{1}}
+	_, err := fit(t.Context(), python, allPeers[1:], &datasets.Dataset{Train: rows, Test: rows})
+	if err == nil || !strings.HasSuffix(err.Error(), "python has none of lightgbm, catboost") {
+		t.Errorf("error %v", err)
+	}
+	if got := modulesFor(allPeers[:1]); got != "numpy, scipy, sklearn" {
+		t.Errorf("scikit-learn alone needs %s", got)
+	}
+	if got := modulesFor(allPeers[1:]); !strings.HasSuffix(got, ", pandas") {
+		t.Errorf("the others need %s", got)
 	}
 }
 
@@ -104,7 +157,7 @@ func TestQuick(t *testing.T) {
 	if testing.Short() {
 		t.Skip("trains")
 	}
-	if _, err := new(report.Python).With(t.Context(), peerModules); err != nil {
+	if _, err := new(report.Python).With(t.Context(), modulesFor(allPeers[:1])); err != nil {
 		t.Skip(err)
 	}
 	r, err := New().Run(t.Context(), report.Options{Quick: true, Seeds: 1, Seed: 1, Folder: t.TempDir()})

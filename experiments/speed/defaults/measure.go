@@ -41,6 +41,14 @@ const (
 	secondsMost = 60
 )
 
+// peer returns the classifier of a library, or nil if the split was measured without it.
+func (r *result) peer(name string) *peer {
+	if at := slices.IndexFunc(r.Peers, func(p peer) bool { return p.Name == name }); at >= 0 {
+		return &r.Peers[at]
+	}
+	return nil
+}
+
 // describe returns the data of a split as cmd/train reads them, with files below folder. Generated rows are
 // written there.
 func (s *split) describe(folder string) (data job.Data, err error) {

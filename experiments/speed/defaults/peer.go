@@ -9,10 +9,13 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	"tandem/algo/numeric/batch"
 	"tandem/algo/rng"
 	"tandem/datasets"
+	"tandem/internal/cli"
 )
 
 //go:embed peer.py
@@ -29,12 +32,18 @@ type peer struct {
 	Predicted []float32 `json:"predicted,omitempty"`
 }
 
-// peerModules are those without which nothing can be compared. LightGBM and CatBoost are left out where they
-// are not installed.
-const peerModules = "numpy, scipy, sklearn, pandas"
-
 // allPeers are the libraries that may be compared with.
 var allPeers = []string{"sklearn", "lightgbm", "catboost"}
+
+// modulesFor returns the modules without which nothing is compared with libraries: LightGBM and CatBoost read
+// tables of pandas. They are themselves left out where they are not installed.
+func modulesFor(libraries []string) string {
+	const modules = "numpy, scipy, sklearn"
+	if slices.ContainsFunc(libraries, func(name string) bool { return name != "sklearn" }) {
+		return modules + ", pandas"
+	}
+	return modules
+}
 
 // fit trains the classifiers of other libraries on the training rows of a data set, and predicts its test
 // rows.
@@ -64,6 +73,10 @@ func fit(ctx context.Context, python string, libraries []string, set *datasets.D
 	var fitted []peer
 	if err := json.Unmarshal(out, &fitted); err != nil {
 		return nil, fmt.Errorf("%s: %.300q: %w", python, out, err)
+	}
+	if len(fitted) == 0 {
+		return nil, &cli.Error{Err: fmt.Errorf("%s has none of %s", python, strings.Join(libraries, ", ")),
+			Hint: "name an interpreter that has one by --python, or others by --libraries"}
 	}
 	return fitted, nil
 }

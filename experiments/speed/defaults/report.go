@@ -2,6 +2,7 @@ package defaults
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -35,26 +36,47 @@ func (t tableResult) values(of func(*result) float64) (all []float64) {
 	return all
 }
 
-// peers returns the number of peers that every split has.
-func (t tableResult) peers() int { return len(t[0].Peers) }
-
-// best returns the index of the peer with the highest mean AUC.
-func (t tableResult) best() (index int) {
-	highest := 0.0
-	for i := range t.peers() {
-		auc := metric.MeanInterval(t.values(func(r *result) float64 { return r.Peers[i].AUC })).Estimate
-		if auc > highest {
-			index, highest = i, auc
+// peers returns a value of a library's classifier on each split that was measured with it: a run may have
+// been resumed where other libraries are installed.
+func (t tableResult) peers(name string, of func(*result, *peer) float64) (all []float64) {
+	for _, r := range t {
+		if p := r.peer(name); p != nil {
+			all = append(all, of(r, p))
 		}
 	}
-	return index
+	return all
 }
 
-// difference returns the AUC of the default models less that of the best peer, over splits.
-func (t tableResult) difference() metric.Interval {
-	i := t.best()
-	return metric.MeanInterval(t.values(func(r *result) float64 { return r.AUC - r.Peers[i].AUC }))
+// differences returns, for each split that has the library with the highest mean AUC, the AUC of the default
+// models less that library's.
+func (t tableResult) differences() (all []float64) {
+	best, highest := "", math.Inf(-1)
+	for _, name := range allPeers {
+		values := t.peers(name, func(_ *result, p *peer) float64 { return p.AUC })
+		if auc := metric.MeanInterval(values).Estimate; auc > highest { // of no values it is NaN
+			best, highest = name, auc
+		}
+	}
+	return t.peers(best, func(r *result, p *peer) float64 { return r.AUC - p.AUC })
 }
+
+// difference returns the mean of the differences.
+func (t tableResult) difference() float64 { return metric.MeanInterval(t.differences()).Estimate }
+
+// peerNames returns the libraries that any split was measured with.
+func peerNames(all []tableResult) (names []string) {
+	for _, name := range allPeers {
+		if slices.ContainsFunc(all, func(t tableResult) bool {
+			return slices.ContainsFunc(t, func(r *result) bool { return r.peer(name) != nil })
+		}) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// absent is the cell of a table for a library that no split of it was measured with.
+const absent = "–"
 
 // report returns the results as tables and sentences.
 func (p *plan) report(results []*result) *report.Report {
@@ -63,21 +85,23 @@ func (p *plan) report(results []*result) *report.Report {
 	if len(all) == 0 {
 		return list
 	}
+	names := peerNames(all)
 	scores := func(caption string, own func(*result) float64, other func(*peer) float64) *cli.Table {
 		t := &cli.Table{Caption: caption, Header: []string{"table", "Tandem"}, Words: 1}
-		for _, peer := range all[0][0].Peers {
-			t.Header = append(t.Header, peer.Name)
-		}
+		t.Header = append(t.Header, names...)
 		for _, one := range all {
 			name := one[0].Table
 			if one[0].Tuned {
 				name += "*"
 			}
 			row := []string{name, report.Mean(one.values(own))}
-			for i := range one.peers() {
-				row = append(row, report.Mean(one.values(func(r *result) float64 {
-					return other(&r.Peers[i])
-				})))
+			for _, name := range names {
+				cell := absent
+				values := one.peers(name, func(_ *result, p *peer) float64 { return other(p) })
+				if len(values) > 0 {
+					cell = report.Mean(values)
+				}
+				row = append(row, cell)
 			}
 			t.Rows = append(t.Rows, row)
 		}
@@ -88,9 +112,10 @@ func (p *plan) report(results []*result) *report.Report {
 		func(r *result) float64 { return r.AUC }, func(p *peer) float64 { return p.AUC })
 	auc.Header = append(auc.Header, "difference")
 	for i, one := range all {
-		text := report.PlusMinus(one.difference())
-		if len(one) == 1 {
-			text = report.Minus(fmt.Sprintf("%+.4f", one.difference().Estimate))
+		differences := one.differences()
+		text := report.PlusMinus(metric.MeanInterval(differences))
+		if len(differences) == 1 {
+			text = report.Minus(fmt.Sprintf("%+.4f", differences[0]))
 		}
 		auc.Rows[i] = append(auc.Rows[i], text)
 	}
@@ -111,8 +136,9 @@ func choices(all []tableResult) cli.Table {
 	t := cli.Table{Caption: "What held-back rows chose, by split: model, epochs and number of derived " +
 		"slots; and the longest time of choosing and training, beside those of the others",
 		Header: []string{"table", "rows", "positives", "chosen", "s"}, Words: 1}
-	for _, peer := range all[0][0].Peers {
-		t.Header = append(t.Header, peer.Name+" s")
+	names := peerNames(all)
+	for _, name := range names {
+		t.Header = append(t.Header, name+" s")
 	}
 	for _, one := range all {
 		var chosen []string
@@ -120,13 +146,16 @@ func choices(all []tableResult) cli.Table {
 			chosen = append(chosen, fmt.Sprintf("%s %d %d",
 				strings.ReplaceAll(r.Model, model.LogisticRegression, "logistic"), r.Epochs, len(r.Derived)))
 		}
-		longest := func(of func(*result) float64) string {
-			return fmt.Sprintf("%.1f", slices.Max(one.values(of)))
+		longest := func(seconds []float64) string {
+			if len(seconds) == 0 {
+				return absent
+			}
+			return fmt.Sprintf("%.1f", slices.Max(seconds))
 		}
 		row := []string{one[0].Table, report.Thousands(one[0].Rows), report.Thousands(one[0].TestPositives),
-			strings.Join(chosen, ", "), longest(func(r *result) float64 { return r.Seconds })}
-		for i := range one.peers() {
-			row = append(row, longest(func(r *result) float64 { return r.Peers[i].Seconds }))
+			strings.Join(chosen, ", "), longest(one.values(func(r *result) float64 { return r.Seconds }))}
+		for _, name := range names {
+			row = append(row, longest(one.peers(name, func(_ *result, p *peer) float64 { return p.Seconds })))
 		}
 		t.Rows = append(t.Rows, row)
 	}
@@ -155,9 +184,9 @@ func findings(all []tableResult) []string {
 	}
 	return []string{
 		demand(fmt.Sprintf("AUC at least that of the best of the others less %v", margin),
-			func(t tableResult) bool { return t.difference().Estimate >= -margin }),
+			func(t tableResult) bool { return t.difference() >= -margin }),
 		demand("AUC above that of all others",
-			func(t tableResult) bool { return t.difference().Estimate > 0 }),
+			func(t tableResult) bool { return t.difference() > 0 }),
 		demand("Log loss below that of a constant guess on every split",
 			every(func(r *result) bool { return r.LogLoss < r.Constant })),
 		demand(fmt.Sprintf("Chosen and trained within %d s", secondsMost),
@@ -172,8 +201,11 @@ func (p *plan) notes(results []*result) []string {
 		"repeat are ids on all sides. Numbers are standardised by the training rows."}
 	if len(results) > 0 {
 		var versions []string
-		for _, peer := range results[0].Peers {
-			versions = append(versions, peer.Name+" "+peer.Version)
+		for _, name := range allPeers {
+			at := slices.IndexFunc(results, func(r *result) bool { return r.peer(name) != nil })
+			if at >= 0 {
+				versions = append(versions, name+" "+results[at].peer(name).Version)
+			}
 		}
 		list = append(list, "The others: "+strings.Join(versions, ", ")+
 			"; all at their defaults, but for 1,000 iterations of the regression at most.")
