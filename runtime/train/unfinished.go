@@ -36,7 +36,7 @@ var errAbandoned = errors.New("the model was not complete when a process was los
 // finish completes the model when every process has written its part.
 func (a *apart) finish(u *unfinished, model Unfinished) {
 	defer close(u.ended)
-	defer func() { a.report(u) }()
+	defer func() { a.report(u, model.Folder) }()
 	select {
 	case <-u.export.Done():
 	case <-u.lost:
@@ -56,11 +56,11 @@ func (a *apart) finish(u *unfinished, model Unfinished) {
 }
 
 // report names the model in the error of one that could not be saved, and reports it.
-func (a *apart) report(u *unfinished) {
+func (a *apart) report(u *unfinished, folder string) {
 	if u.err == nil || errors.Is(u.err, errAbandoned) {
 		return
 	}
-	u.err = &unsavedError{u.Model, u.err}
+	u.err = &unsavedError{folder, u.err}
 	if a.options.Unsaved != nil {
 		a.options.Unsaved(u.err)
 	}
@@ -101,7 +101,7 @@ func (a *apart) save(ctx context.Context, end int, drain time.Duration) error {
 	a.unfinished = u
 	if err != nil {
 		u.export, u.err = nil, err
-		a.report(u)
+		a.report(u, model.Folder)
 		close(u.ended)
 	} else {
 		go a.finish(u, model)
