@@ -1,6 +1,10 @@
 package driver
 
-import "tandem/algo/protocol/msg"
+import (
+	"cmp"
+
+	"tandem/algo/protocol/msg"
+)
 
 // Export is a model that the processes of a run are writing, each its part, while the run may go on. One
 // goroutine calls Begin, Writes and End; Done and Err may be called by any.
@@ -26,14 +30,12 @@ func (e *Export) Begin(at msg.Address, name string) {
 // Writes reports whether the process of a role has begun and not ended. Of no export it does not.
 func (e *Export) Writes(at msg.Address) bool { return e != nil && e.writing[at] }
 
-// End notes that a process has written its part, or why it cannot. The export is done when all processes have
-// written or one cannot.
+// End notes that a process has written its part, or why it cannot. The export is done when no process writes:
+// then its files can be removed, too. Its error is the first.
 func (e *Export) End(at msg.Address, err error) {
 	delete(e.writing, at)
-	if e.err != nil {
-		return
-	}
-	if e.err = err; err != nil || len(e.writing) == 0 {
+	e.err = cmp.Or(e.err, err)
+	if len(e.writing) == 0 {
 		close(e.done)
 	}
 }
