@@ -179,6 +179,9 @@ func (r *run) checkCrashes() error {
 	case !r.cfg.CanRestart(msg.NNWorker):
 		return fmt.Errorf("driver: an nn-worker crashes, and in mode %s with %d ranks no other has its "+
 			"parameters", r.cfg.Rule.Name(), r.cfg.Ranks)
+	case r.options.Recorder != nil: // some such runs replay to other bits, and why is not known
+		return errors.New("driver: a run in which an nn-worker crashes cannot be recorded yet; leave out " +
+			"the recording or the crash")
 	case !exec.RanksShareWeights(r.executor):
 		return errors.New("driver: crashes of nn-worker are only injected where the ranks share their " +
 			"weights in the memory of the host, not on GPUs")

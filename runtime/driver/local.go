@@ -53,7 +53,10 @@ func NewLocal(cfg *role.Config, e *exec.Executor, o Options, isLocal func(msg.Ad
 		return nil, errors.New("driver: faults lose messages; set retry above 0")
 	}
 	r := newRun(cfg, e, o, isLocal, remote)
-	return &Local{r}, errors.Join(r.checkCrashes(), r.record(o.Recorder), r.openRedo())
+	if err := r.checkCrashes(); err != nil {
+		return nil, err
+	}
+	return &Local{r}, errors.Join(r.record(o.Recorder), r.openRedo())
 }
 
 // Run runs the roles of this process until the run ends, as the function Run does. Times in records count

@@ -42,9 +42,6 @@ func faulty(t testing.TB, mode string, seed uint64, steps int) job.Job {
 	if mode == job.SSP {
 		roles = append(roles, msg.Address{Role: msg.Coordinator})
 	}
-	if j.Roles.Ranks > 1 && (mode == job.Sync || mode == job.Hybrid) {
-		roles = append(roles, msg.Address{Role: msg.NNWorker, Index: int32(upTo(j.Roles.Ranks - 1))})
-	}
 	for range 1 + upTo(3) {
 		at := roles[draw.IntN(len(roles))]
 		j.Faults.Crashes = append(j.Faults.Crashes, fault.Crash{
