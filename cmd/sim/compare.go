@@ -38,8 +38,8 @@ const compareExamples = `  go run ./cmd/sim compare 'dgx-a100 --gpus 8' 'dgx-h10
   go run ./cmd/sim compare cmd/train/jobs/frappe.yaml \
       'cmd/train/jobs/frappe.yaml --gpus 16'`
 
-// versus is what is known of several configurations, the first of which the others are divided by.
-type versus struct {
+// sidesCompared is what is known of several configurations, the first of which the others are divided by.
+type sidesCompared struct {
 	sides   []*variant
 	samples int
 	command string
@@ -56,8 +56,8 @@ type variant struct {
 	noPrice string    // what has none
 
 	// Against the first, of which they are nil.
-	faster, price       *predict.Paired
-	decides, priceRests []predict.Effect
+	faster, price         *predict.Paired
+	decides, priceDecides []predict.Effect
 }
 
 // sidesMax bounds the configurations of a comparison, which letters name.
@@ -85,7 +85,7 @@ func (p *program) compareCommand() *cobra.Command {
 
 // compare predicts all configurations and writes the comparison.
 func (p *program) compare(c *cobra.Command, args []string, asJSON bool) error {
-	x := &versus{start: time.Now(),
+	x := &sidesCompared{start: time.Now(),
 		command: strings.Replace(commandLine(c), " compare", " compare "+quoted(args), 1)}
 	once := *p
 	once.probe = sync.OnceValues(p.probe) // this machine is the same on every side
@@ -135,7 +135,7 @@ func pairedPoints(all, events int64) int {
 }
 
 // predict predicts all sides at the same points.
-func (x *versus) predict(progress *cli.Progress) error {
+func (x *sidesCompared) predict(progress *cli.Progress) error {
 	ctx := context.Background()
 	var events int64
 	for _, s := range x.sides {
@@ -170,7 +170,7 @@ func (x *versus) predict(progress *cli.Progress) error {
 			continue
 		}
 		if s.price = predict.Pair(s.prices, first.prices); s.price != nil {
-			s.priceRests = predict.Deciders(s.job, first.job, names, s.price.Points)
+			s.priceDecides = predict.Deciders(s.job, first.job, names, s.price.Points)
 		}
 	}
 	return nil
@@ -194,7 +194,7 @@ func (s *variant) setPrices(samples int) {
 }
 
 // writeText writes the comparison for a reader.
-func (x *versus) writeText(w io.Writer) error {
+func (x *sidesCompared) writeText(w io.Writer) error {
 	for _, s := range x.sides {
 		fmt.Fprintln(w, s.name+"  "+cli.WrapAt(s.title(), "   ", 3, cli.TextColumns(w)))
 	}
@@ -219,7 +219,7 @@ func (x *versus) writeText(w io.Writer) error {
 	if x.samples > 1 {
 		fmt.Fprintln(w)
 		cli.Paragraph(w, fmt.Sprintf("%d points of what is not known, the same for all; intervals are the "+
-			"1st to 99th percentile.%s", x.samples, x.few()), "")
+			"1st to 99th percentile.%s", x.samples, x.pointsNote()), "")
 	}
 	fmt.Fprintln(w)
 	for _, s := range x.sides {
@@ -229,8 +229,8 @@ func (x *versus) writeText(w io.Writer) error {
 	return err
 }
 
-// few says that there are few points, and how to have more.
-func (x *versus) few() string {
+// pointsNote says, if there are few points, how to have more.
+func (x *sidesCompared) pointsNote() string {
 	if x.samples >= pairedMost {
 		return ""
 	}
@@ -245,7 +245,7 @@ func (s *variant) title() string {
 }
 
 // writeRatio writes what one configuration is against the first.
-func (x *versus) writeRatio(w io.Writer, s, first *variant) {
+func (x *sidesCompared) writeRatio(w io.Writer, s, first *variant) {
 	line := func(name, format string, args ...any) {
 		const columns = 15
 		text := cli.WrapAt(fmt.Sprintf(format, args...), strings.Repeat(" ", columns), columns,
@@ -279,7 +279,7 @@ func (x *versus) writeRatio(w io.Writer, s, first *variant) {
 	case s.price == nil:
 		line(pair+" price", "%s", digits(s.dollars/s.Mid.Throughput/(first.dollars/first.Mid.Throughput)))
 	default:
-		one(pair+" price", s.price, 1-s.price.Above, "cheaper", s.priceRests)
+		one(pair+" price", s.price, 1-s.price.Above, "cheaper", s.priceDecides)
 	}
 }
 
@@ -317,7 +317,7 @@ type ratioDocument struct {
 }
 
 // document returns the comparison as a JSON object.
-func (x *versus) document() *comparisonDocument {
+func (x *sidesCompared) document() *comparisonDocument {
 	d := &comparisonDocument{Samples: x.samples, Reproduce: x.command}
 	for _, s := range x.sides {
 		one := sideDocument{Name: s.name, Job: s.job.Name, Mode: s.modes[0], GPUs: s.job.Roles.Ranks,
@@ -333,7 +333,7 @@ func (x *versus) document() *comparisonDocument {
 		}
 		if p := s.price; p != nil {
 			one.Price = &ratioDocument{p.Ratio, *pair(&p.Interval), 1 - p.Above,
-				append([]predict.Effect{}, s.priceRests...)}
+				append([]predict.Effect{}, s.priceDecides...)}
 		}
 		d.Sides = append(d.Sides, one)
 	}

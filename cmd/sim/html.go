@@ -56,15 +56,7 @@ func (q *request) writePage(printed string) error {
 			htmlreport.EnvironmentSection(),
 		},
 	}
-	out, err := os.Create(q.page)
-	if err != nil {
-		return err
-	}
-	defer out.Close()
-	if err := page.Write(out); err != nil {
-		return err
-	}
-	return out.Close()
+	return page.WriteFile(q.page)
 }
 
 // throughputSection shows the speed of every mode on every number of GPUs.

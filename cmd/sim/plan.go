@@ -90,8 +90,7 @@ func (x *planning) register(fs *pflag.FlagSet) {
 		"--throughput (default: any)")
 	fs.StringVar(&x.model, "model", "criteo", "train this `MODEL`")
 	fs.StringSliceVar(&x.presets, "presets", nil, "choose among these `CLUSTERS` (default: all whose parts "+
-		"have "+
-		"prices)")
+		"have prices)")
 	fs.StringSliceVar(&x.accelerators, "accelerators", nil, "choose among these `PROFILES` in each cluster "+
 		"(default: its own)")
 	fs.StringSliceVar(&x.modes, "modes", []string{job.Sync, job.Hybrid}, "choose among these `MODES`")
@@ -107,11 +106,9 @@ func (x *planning) register(fs *pflag.FlagSet) {
 		"repeated")
 	fs.Float64Var(&x.spot, "spot", 1, "pay this `SHARE` of the price of GPUs and their servers")
 	fs.IntVar(&x.samples, "samples", 0, "simulate this many points of what is not known (default: 64, or "+
-		"down "+
-		"to 8 if simulations are long)")
+		"down to 8 if simulations are long)")
 	fs.StringVar(&x.out, "out", "", "write the cheapest cluster to this new YAML `FILE`, for --preset of "+
-		"other "+
-		"commands")
+		"other commands")
 	fs.BoolVar(&x.json, "json", false, "print one JSON object instead of text")
 }
 
@@ -126,7 +123,7 @@ type planned struct {
 	notes     []string
 	command   string
 	start     time.Time
-	staleness *tau // of the cheapest; nil if it has none
+	staleness *leastStaleness // of the cheapest; nil if it has none
 }
 
 // option is a cluster of the front.
@@ -236,8 +233,7 @@ func (d *planned) check(given func(string) bool) error {
 		return cli.UsageError("write it as 1e9", "--train: %v; want 1 to 1e18 samples", d.train)
 	case given("throughput") && !(d.throughput > 0 && d.throughput <= 1e15):
 		return cli.UsageError("write it as 5e6", "--throughput: %v; want more than 0 and at most 1e15 "+
-			"samples/s",
-			d.throughput)
+			"samples/s", d.throughput)
 	case given("within"):
 		if err := checkTime("--within", d.within, true); err != nil {
 			return err
@@ -248,12 +244,10 @@ func (d *planned) check(given func(string) bool) error {
 		return cli.UsageError("see --help", "--budget: %v; want more than 0 dollars", d.budget)
 	case !(d.spot > 0 && d.spot <= 1):
 		return cli.UsageError("0.4 is two fifths of the price on demand", "--spot: %v; want more than 0 and "+
-			"at "+
-			"most 1", d.spot)
+			"at most 1", d.spot)
 	case d.mostGPUs < 1 || d.mostGPUs > planGPUsMost:
 		return cli.UsageError("simulations of more take minutes each: sim run makes one", "--most-gpus: %d; "+
-			"want "+
-			"1 to %d", d.mostGPUs, planGPUsMost)
+			"want 1 to %d", d.mostGPUs, planGPUsMost)
 	case d.mostHosts < 1 || d.mostHosts > planHostsMost:
 		return cli.UsageError("see --help", "--most-hosts: %d; want 1 to %d", d.mostHosts, planHostsMost)
 	case given("samples") && d.samples < 2:
@@ -288,8 +282,7 @@ func (d *planned) cost() plan.Cost {
 // infeasible returns the error of a plan without an answer: which constraint binds, and what would be enough.
 func (d *planned) infeasible(found []*plan.Found) error {
 	const hint = "or more GPUs and hosts by --most-gpus and --most-hosts, or other --presets, " +
-		"--accelerators " +
-		"and --modes"
+		"--accelerators and --modes"
 	if d.fastest == nil {
 		largest := d.search.Refused()
 		err := fmt.Errorf("plan: memory binds: the job fits none of these clusters; the largest: %w",
@@ -301,13 +294,12 @@ func (d *planned) infeasible(found []*plan.Found) error {
 	}
 	name := d.space.Describe(d.fastest.Place)
 	if len(found) > 0 {
-		what := "of the cheapest cluster"
+		what := "the cheapest cluster"
 		if d.train == 0 {
 			what += " an hour"
 		}
 		return &cli.Error{Err: fmt.Errorf("plan: --budget binds: %s, %s, costs $ %s; --budget %s is enough",
-			what[3:],
-			d.space.Describe(found[0].Place), digits(found[0].Cost), digits(found[0].Cost*1.001)),
+			what, d.space.Describe(found[0].Place), digits(found[0].Cost), digits(found[0].Cost*1.001)),
 			Hint: "a longer --within may be cheaper; " + hint}
 	}
 	have := d.fastest.Throughput
@@ -317,8 +309,7 @@ func (d *planned) infeasible(found []*plan.Found) error {
 	}
 	least := unit.Tick(d.train / have * 1.001 * float64(unit.Second))
 	return &cli.Error{Err: fmt.Errorf("plan: --within binds: the fastest, %s, has %s samples/s and needs "+
-		"%s; "+
-		"--within %s is enough", name, rate(have), span(least), roundUp(least)), Hint: hint}
+		"%s; --within %s is enough", name, rate(have), span(least), roundUp(least)), Hint: hint}
 }
 
 // roundUp writes a time that is at least t, as 7h or 31min.
@@ -393,8 +384,8 @@ func (d *planned) setOdds() {
 	}
 }
 
-// tau is how much staleness the cheapest cluster needs.
-type tau struct{ asked, least int }
+// leastStaleness is how much staleness the cheapest cluster needs.
+type leastStaleness struct{ asked, least int }
 
 // setStaleness looks for the smallest τ, of 0, 1, 2, 4 and so on, with which the cheapest cluster is as fast,
 // but for 1 %, and still fast enough.
@@ -404,7 +395,7 @@ func (d *planned) setStaleness(ctx context.Context) error {
 	if err != nil || rule.InStep() || first.whole.Mid.Roles == nil || d.planning.staleness == 0 {
 		return err
 	}
-	d.staleness = &tau{asked: d.planning.staleness, least: d.planning.staleness}
+	d.staleness = &leastStaleness{asked: d.planning.staleness, least: d.planning.staleness}
 	for τ := 0; τ < d.planning.staleness; τ = max(τ+1, 2*τ) {
 		j := *first.job
 		j.Training.Staleness = &τ

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -259,15 +258,7 @@ func (g *grid) writeSweepPage(rows []sweep.Row, printed string) error {
 		g.throughputSection(rows), {Title: "Everything that was printed", Code: printed},
 		htmlreport.EnvironmentSection(),
 	}}
-	out, err := os.Create(g.flags.page)
-	if err != nil {
-		return err
-	}
-	defer out.Close()
-	if err := page.Write(out); err != nil {
-		return err
-	}
-	return out.Close()
+	return page.WriteFile(g.flags.page)
 }
 
 // throughputSection draws throughput and price over the first axis of numbers, a line for each combination of

@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -41,15 +40,7 @@ func (r *report) writePage(folder string, settings []byte) error {
 			htmlreport.EnvironmentSection(),
 		},
 	}
-	out, err := os.Create(filepath.Join(folder, pageName))
-	if err != nil {
-		return err
-	}
-	defer out.Close()
-	if err := page.Write(out); err != nil {
-		return err
-	}
-	return out.Close()
+	return page.WriteFile(filepath.Join(folder, pageName))
 }
 
 // modes names the trainings of the report.

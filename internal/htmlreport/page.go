@@ -6,6 +6,7 @@ import (
 	_ "embed" // for page.html and style.css
 	"html/template"
 	"io"
+	"os"
 
 	"tandem/internal/cli"
 )
@@ -41,6 +42,19 @@ var page = template.Must(template.New("page").Funcs(template.FuncMap{
 	"svg":    func(c Chart) template.HTML { return c.SVG() },
 	"style":  func() template.CSS { return template.CSS(style) },
 }).Parse(pageText))
+
+// WriteFile writes the page to a file.
+func (p *Page) WriteFile(name string) error {
+	out, err := os.Create(name)
+	if err != nil {
+		return err
+	}
+	defer out.Close()
+	if err := p.Write(out); err != nil {
+		return err
+	}
+	return out.Close()
+}
 
 // Write writes the page.
 func (p *Page) Write(w io.Writer) error {

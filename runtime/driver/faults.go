@@ -108,9 +108,7 @@ func (n *instance) crash(away unit.Tick, in *delivery) {
 	n.store, n.credit, n.working = exec.NewStore(), role.NewCredit(n.run.cfg), 0
 	if n.address.Role == msg.NNWorker {
 		n.gone.Store(true)
-		if err := n.run.withdraw(n); err != nil {
-			n.run.fail(err)
-		}
+		n.run.withdraw(n)
 	}
 	n.returnAt(n.run.now() + away)
 }
@@ -137,10 +135,10 @@ func (n *instance) returnAt(at unit.Tick) {
 }
 
 // withdraw takes back what a rank has fed of buckets that are not complete.
-func (r *run) withdraw(n *instance) error {
+func (r *run) withdraw(n *instance) {
 	r.fedMu.Lock()
 	defer r.fedMu.Unlock()
-	return r.fed.Withdraw(n.rank, r.fed.Open())
+	r.fed.Withdraw(n.rank)
 }
 
 // openStep returns the first step whose gradients are not all reduced.

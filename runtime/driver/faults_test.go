@@ -2,6 +2,7 @@ package driver
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -273,4 +274,53 @@ func TestDelayedMessageLeavesAlone(t *testing.T) {
 		close(s.gate)
 		s.finish(t)
 	})
+}
+
+// A rank that is back has the parameters that it starts with, also for a rank that crashes next.
+func TestARankThatIsBackHasItsParameters(t *testing.T) {
+	cfg, e := cluster(t, pace.Sync{Overlap: pace.OverlapNone}, steps(4))
+	cfg.RankRecovery, cfg.Retry = true, unit.Second
+	r := newRun(cfg, e, Options{}, AllLocal, nil)
+	back, next := r.ranks[0], r.ranks[1]
+	for _, n := range r.ranks {
+		n.gone.Store(true)
+	}
+	for bucket := range int32(len(cfg.Buckets)) {
+		for _, n := range r.ranks {
+			if err := r.feed(n, role.Contribution{Rank: n.address.Index, Bucket: bucket}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	r.reducing = 0
+	if _, err := r.hasParametersFor(next); !errors.Is(err, role.ErrParametersLost) {
+		t.Errorf("all ranks are away: %v", err)
+	}
+	start := delivery{input: role.Input{Kind: role.Start, Incarnation: 1, Next: 1}}
+	if err := back.handle(&start, new(role.Outputs)); err != nil {
+		t.Fatal(err)
+	}
+	if ready, err := r.hasParametersFor(next); !ready || err != nil {
+		t.Errorf("a rank is back with the parameters before step 1: %t, %v", ready, err)
+	}
+}
+
+// An export is done when the last process has ended it, with the first error.
+func TestExportIsDoneWhenNoProcessWrites(t *testing.T) {
+	e := NewExport("model")
+	one, other := msg.Address{Role: msg.EmbeddingPS}, msg.Address{Role: msg.NNWorker}
+	e.Begin(one, "a")
+	e.Begin(other, "b")
+	full := errors.New("disk full")
+	e.End(one, full)
+	select {
+	case <-e.Done():
+		t.Error("it is done while a process writes")
+	default:
+	}
+	e.End(other, errors.New("another"))
+	<-e.Done()
+	if !errors.Is(e.Err(), full) {
+		t.Errorf("error %v, want %v", e.Err(), full)
+	}
 }

@@ -132,7 +132,7 @@ func (n *instance) crashIfDue(in *role.Input) bool {
 		n.numerics.Crash(n.at)
 	}
 	if n.at.Role == msg.NNWorker {
-		n.fail(n.barrier.Withdraw(int(n.at.Index), n.barrier.Open()))
+		n.barrier.Withdraw(int(n.at.Index))
 	}
 	n.reschedule(&n.timer, n.clock.Now()+away, true, back)
 	return true

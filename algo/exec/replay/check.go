@@ -90,8 +90,7 @@ func checkInput(in *role.Input, at msg.Address, cfg *role.Config) error {
 			c.fail("Kind", "a request to end the run for %v", at)
 		}
 	case role.Start:
-		restarts := role.CanRestart(at.Role) || at.Role == msg.NNWorker && cfg.RankRecovery
-		if in.Incarnation > 0 && !restarts {
+		if in.Incarnation > 0 && !role.CanRestart(at.Role) {
 			c.fail("Incarnation", "%d of %v, which cannot restart", in.Incarnation, at)
 		}
 		c.step("Next", in.Next)

@@ -53,25 +53,21 @@ func (d driver) QueueWork(w role.Work, o role.Operands) error {
 	return nil
 }
 
-// Feed contributes a bucket to the all-reduce, which ends when the last rank has fed the bucket. A rank that
-// is back receives sums that others have.
+// Feed contributes a bucket to the all-reduce, which ends when the last rank has fed the bucket.
 func (d driver) Feed(c role.Contribution) error {
 	if d.executor != nil {
 		d.executor.Feed(d.self.store, c)
 	}
 	fed, err := d.barrier.Feed(int(c.Rank), c.Step, c.Bucket)
-	if err != nil || fed == role.Waits {
+	if err != nil || fed != role.Complete {
 		return err
 	}
-	if d.executor != nil && fed == role.Complete {
+	if d.executor != nil {
 		if err := d.executor.Reduce(c.Step, c.Bucket); err != nil {
 			return err
 		}
 	}
 	for rank := range d.config.Ranks {
-		if fed == role.Again && rank != c.Rank {
-			continue
-		}
 		a := d.actor(msg.Address{Role: msg.NNWorker, Index: rank})
 		a.reduced.Push(role.Input{
 			Kind: role.BucketReduced, Work: role.Work{Rank: rank, Step: c.Step}, Bucket: c.Bucket,

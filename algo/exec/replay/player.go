@@ -25,9 +25,8 @@ import (
 // A message that was lost, or that arrived while its receiver was away, stays in the mail. A message that
 // was repeated is received as often as it was recorded. A role that crashed begins again at its Start with
 // the next incarnation: the player empties its store and drops its timer and the work that it has asked for.
-// Whether the recorded run executed that work does not matter: roles of role.CanRestart have no effect
-// outside their own store, and an optimizer step of a rank is taken once for all ranks (package dense). A
-// rank withdraws from the all-reduce at its Start, because a stream has no crash.
+// Whether the recorded run executed that work does not matter, because only roles whose work has no effect
+// outside their own store can restart (role.CanRestart). A run in which a rank crashes is not recorded.
 type player struct {
 	config    *role.Config
 	roster    role.Roster
@@ -232,10 +231,6 @@ func (p *player) start(a *actor) error {
 	a.store = exec.NewStore()
 	a.results.Clear()
 	a.timerSet = false
-	if at := a.state.Address(); at.Role == msg.NNWorker && want > 0 {
-		a.reduced.Clear()
-		return p.barrier.Withdraw(int(at.Index), a.next.Input.Next)
-	}
 	return nil
 }
 

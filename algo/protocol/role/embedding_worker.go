@@ -82,7 +82,7 @@ func (e *EmbeddingWorker) HandleInput(now unit.Tick, in Input, out *Outputs) {
 			in.Work.Step, in.Reason))
 	case Stop:
 		for i := range e.batches {
-			e.batches[i].release(out, e.cfg.RankRecovery)
+			e.release(&e.batches[i], out)
 		}
 		e.batches = nil
 	}
@@ -168,7 +168,7 @@ func (e *EmbeddingWorker) raiseFloor(rank, floor int32, out *Outputs) {
 		stale := b.rank == rank && b.step < floor && b.ids != working && b.pool != working &&
 			b.merge != working
 		if stale {
-			b.release(out, e.cfg.RankRecovery)
+			e.release(&b, out)
 		}
 		return stale
 	})
@@ -184,7 +184,7 @@ func (e *EmbeddingWorker) stale(b *embeddingBatch) bool { return b.step < e.done
 // forget removes a batch without work in flight.
 func (e *EmbeddingWorker) forget(b *embeddingBatch, out *Outputs) {
 	rank, step := b.rank, b.step
-	b.release(out, e.cfg.RankRecovery)
+	e.release(b, out)
 	e.batches = slices.DeleteFunc(e.batches,
 		func(b embeddingBatch) bool { return b.rank == rank && b.step == step })
 }
@@ -529,15 +529,15 @@ func (b *embeddingBatch) bytes(k msg.Kind, shard int32) unit.Bytes {
 	return size
 }
 
-// release releases all data of the batch. With pooledKept, pooled embeddings are held beside the gradients.
-func (b *embeddingBatch) release(out *Outputs, pooledKept bool) {
+// release releases all data of a batch. If ranks can come back, pooled embeddings are held beside gradients.
+func (e *EmbeddingWorker) release(b *embeddingBatch, out *Outputs) {
 	for _, held := range []struct {
 		kind HandleKind
 		yes  bool
 	}{
 		{RoutedIDs, b.ids == finished && !b.over},
 		{ShardRows, b.pool == absent && slices.Contains(b.lookups, answered)},
-		{PooledRows, b.pool == finished && (b.merge == absent || pooledKept)},
+		{PooledRows, b.pool == finished && (b.merge == absent || e.cfg.RankRecovery)},
 		{PooledGrads, b.merge == waiting},
 		{ShardGrads, b.merge == finished && !b.over},
 	} {

@@ -53,18 +53,13 @@ func (r *Reduction) Feed(rank int, step, bucket int32) (Fed, error) {
 	return Complete, nil
 }
 
-// Withdraw takes back what a rank that is lost has fed of buckets that are not complete. The rank feeds again
-// from the first bucket of a step ≤ Open, and until then no later bucket is completed.
-func (r *Reduction) Withdraw(rank int, step int32) error {
-	if step < 0 || step > r.Open() {
-		return fmt.Errorf("role: rank %d of the reduction begins again with step %d; want 0 to %d", rank,
-			step, r.Open())
-	}
+// Withdraw takes back what a rank that is lost has fed of buckets that are not complete. The rank feeds all
+// buckets of step Open again, and until then no later bucket is completed.
+func (r *Reduction) Withdraw(rank int) {
 	for number := r.base; number < r.next[rank]; number++ {
 		r.counts[number-r.base]--
 	}
-	r.next[rank] = int64(step) * int64(r.buckets)
-	return nil
+	r.next[rank] = int64(r.Open()) * int64(r.buckets)
 }
 
 // Open returns the first step of which a bucket is not complete.

@@ -210,11 +210,11 @@ func (s *State) Advance(a Action) error {
 	case duplicate:
 		return s.receive(s.inbox[a.index])
 	case crash:
-		return s.crash(a.index)
+		s.crash(a.index)
 	case crashUnsent:
 		from := s.members[a.index].Address()
 		s.inbox = slices.DeleteFunc(s.inbox, func(m msg.Message) bool { return m.From == from })
-		return s.crash(a.index)
+		s.crash(a.index)
 	case restart:
 		return s.restart(a.index)
 	case drain:
@@ -241,10 +241,10 @@ func (s *State) receive(m msg.Message) error {
 // crash removes the handles, the work, the timer and the credit of role i. The role itself drops its volatile
 // state when it handles Start. A role with a redo log keeps all of that here, and is compared with it when it
 // is back.
-func (s *State) crash(i int) error {
+func (s *State) crash(i int) {
 	s.away |= 1 << i
 	if s.redoes(s.members[i].Address().Role) {
-		return nil
+		return
 	}
 	s.armed &^= 1 << i
 	m := s.change(i)
@@ -257,9 +257,8 @@ func (s *State) crash(i int) error {
 		s.read = 0 // the loader reads again
 	case msg.NNWorker:
 		s.buckets[at.Index].Clear()
-		return s.barrier.Withdraw(int(at.Index), s.barrier.Open())
+		s.barrier.Withdraw(int(at.Index))
 	}
-	return nil
 }
 
 // restart starts role i again. A data loader receives again what was requested of it.
