@@ -29,7 +29,6 @@ func (c *returning) Drain() { close(c.drained) }
 func (c *returning) Train(_ context.Context, _ *role.Config, _ *batch.Schema, _ driver.Origin,
 	callbacks driver.Callbacks) error {
 	callbacks.Started()
-	c.drained = make(chan struct{})
 	for range c.replays {
 		time.Sleep(time.Minute)
 		callbacks.Redone(15*time.Second, time.Minute)
@@ -41,7 +40,7 @@ func (c *returning) Train(_ context.Context, _ *role.Config, _ *batch.Schema, _ 
 // A replay is counted as the share of the time that it took, and is reported: see saving.Interval.
 func TestReplaysBringTheNextPauseNearer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := &returning{replays: 4}
+		c := &returning{replays: 4, drained: make(chan struct{})}
 		o := Options{Cluster: c, SaveAuto: true, End: 9, interval: &interval{begun: time.Now()}}
 		r := newRows(64*9, 64, 4, 1)
 		j := small(job.Hybrid, 1)
