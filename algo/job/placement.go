@@ -95,6 +95,15 @@ func (p Process) Lasting(can func(msg.Role) bool) (at msg.Address, ok bool) {
 	return msg.Address{}, false
 }
 
+// LosesBatches reports whether the death of the process takes ranks with an embedding worker, which holds
+// what ranks need to come back.
+func (p Process) LosesBatches() bool {
+	has := func(r msg.Role) bool {
+		return slices.ContainsFunc(p, func(at msg.Address) bool { return at.Role == r })
+	}
+	return has(msg.NNWorker) && has(msg.EmbeddingWorker)
+}
+
 // Processes returns the processes of a run with the roles of cfg, ordered by their first roles.
 //
 // The error names a role that the run does not have, that is in two processes, or that is in none, or a

@@ -1,6 +1,7 @@
 package job
 
 import (
+	"errors"
 	"fmt"
 
 	"tandem/algo/numeric/model"
@@ -31,7 +32,10 @@ func (j *Job) RoleConfig(layout *model.Layout, steps int) (*role.Config, error) 
 	if cfg.Retry == 0 && j.Faults.Any() {
 		cfg.Retry = faultRetry
 	}
-	cfg.RankRecovery = j.Roles.RankRecovery || j.Faults.CrashesRanks() && cfg.RanksAreEqual()
+	if j.Roles.RankRecovery || j.Faults.CrashesRanks() && cfg.RanksAreEqual() {
+		cfg.RankRecovery = true
+		cfg.Prefetch++ // for the batch that is done and held
+	}
 	const valueBytes = 4 // dense gradients and parameters travel in fp32
 	// Batch-norm statistics travel with the last bucket, and to and from the first dense PS.
 	running, groups := valueBytes*unit.Bytes(layout.Running),
@@ -69,12 +73,9 @@ func (j *Job) RoleConfig(layout *model.Layout, steps int) (*role.Config, error) 
 
 // CheckProcesses reports what a run in processes does not have.
 func (j *Job) CheckProcesses() error {
-	const where = "works only where all ranks share a process"
-	switch {
-	case j.Faults.CrashesRanks():
-		return fmt.Errorf("faults: a crash of nn-worker %s", where)
-	case j.Roles.RankRecovery:
-		return fmt.Errorf("roles.rank-recovery %s", where)
+	if j.Faults.CrashesRanks() {
+		return errors.New("faults: a crash of nn-worker works only where all ranks share a process; in " +
+			"processes, kill one")
 	}
 	return nil
 }

@@ -37,40 +37,41 @@ type program struct {
 
 // flags are those of the command line. They change the job only where they are given.
 type flags struct {
-	file       string
-	modes      []string
-	onBadRow   string
-	out        string
-	json       bool
-	ranks      int
-	batch      int
-	epochs     int
-	staleness  int
-	prefetch   int
-	modeSet    []string
-	wire       string
-	delays     []string
-	delayDense bool
-	hotRows    string
-	hot        *float64 // hotRows, if a share is given
-	every      string
-	seed       uint64
-	seeds      int
-	faults     string
-	slow       string
-	retry      string
-	record     bool
-	processes  bool
-	placement  string
-	limits     process.Limits
-	restarts   int
-	fewer      bool
-	redoLog    string
-	cpuProfile string
-	metrics    string
-	precision  string
-	device     string
-	without    []string // parts of the report
+	file         string
+	modes        []string
+	onBadRow     string
+	out          string
+	json         bool
+	ranks        int
+	batch        int
+	epochs       int
+	staleness    int
+	prefetch     int
+	modeSet      []string
+	wire         string
+	delays       []string
+	delayDense   bool
+	hotRows      string
+	hot          *float64 // hotRows, if a share is given
+	every        string
+	seed         uint64
+	seeds        int
+	faults       string
+	slow         string
+	retry        string
+	record       bool
+	processes    bool
+	placement    string
+	limits       process.Limits
+	restarts     int
+	fewer        bool
+	redoLog      string
+	rankRecovery bool
+	cpuProfile   string
+	metrics      string
+	precision    string
+	device       string
+	without      []string // parts of the report
 
 	table  table
 	opened *datasets.Dataset // of table
@@ -105,9 +106,10 @@ job; a job file without flags is trained in its own mode.
 With --processes the roles are processes of this machine (cmd/node), one each
 or as the job's placement says, and talk through shared memory; this process is
 their host. A process of data loader, embedding workers or coordinator that dies
-is restarted, up to --deaths times, and with --redo-log a PS, too. Any other
-death ends the run or, with --checkpoint-every, makes all processes begin again
-with the newest checkpoint, without those that cannot be started again.
+is restarted, up to --deaths times; with --redo-log a PS, too, and with
+--rank-recovery an NN worker. Any other death ends the run or, with
+--checkpoint-every, makes all processes begin again with the newest checkpoint,
+without those that cannot be started again.
 Only sequential training, which has no roles, and the logistic regression run in
 this process.
 
@@ -403,11 +405,12 @@ func (f *flags) check(given *pflag.FlagSet) error {
 // change applies the flags that are given to the job.
 func (f *flags) change(j *job.Job, given *pflag.FlagSet) error {
 	for name, set := range map[string]func() error{
-		"ranks":        func() error { j.Roles.Ranks = f.ranks; return nil },
-		"global-batch": func() error { j.Training.GlobalBatch = f.batch; return nil },
-		"epochs":       func() error { j.Training.Epochs = f.epochs; return nil },
-		"seed":         func() error { j.Training.Seed = f.seed; return nil },
-		"staleness":    func() error { j.Training.Staleness = &f.staleness; return nil },
+		"ranks":         func() error { j.Roles.Ranks = f.ranks; return nil },
+		"rank-recovery": func() error { j.Roles.RankRecovery = f.rankRecovery; return nil },
+		"global-batch":  func() error { j.Training.GlobalBatch = f.batch; return nil },
+		"epochs":        func() error { j.Training.Epochs = f.epochs; return nil },
+		"seed":          func() error { j.Training.Seed = f.seed; return nil },
+		"staleness":     func() error { j.Training.Staleness = &f.staleness; return nil },
 		"hot-rows": func() error {
 			switch {
 			case len(f.delays) > 0: // it belongs to these

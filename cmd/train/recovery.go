@@ -24,6 +24,8 @@ func (f *flags) recoveryFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&f.redoLog, "redo-log", "", "with --processes and --checkpoint-every, let PSs keep their "+
 		"inputs since the checkpoint in this `FOLDER`, so that one that dies comes back with nothing lost "+
 		"(default: they do not)")
+	fs.BoolVar(&f.rankRecovery, "rank-recovery", false, "prepare NN workers in sync and hybrid to come back "+
+		"after their death, with the parameters of another one and nothing lost (roles.rank-recovery)")
 }
 
 // checkRecovery refuses flags of recovery that have no effect.

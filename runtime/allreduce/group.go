@@ -26,8 +26,8 @@ type Config struct {
 	// and Gather, from these or from Deliver, and may call them.
 	Done func(step, bucket int32, stats [][]float32)
 
-	// View is the view in which the members formed the group, the same for all.
-	View uint32
+	// Recovers says that a member that crashes comes back and feeds again: see Return.
+	Recovers bool
 	// Buckets is the number of buckets. The rounds of a bucket are fed in ascending order of steps, from 0.
 	Buckets int
 	// Values and Stats are the largest numbers of values and of statistics in one Feed.
@@ -65,11 +65,14 @@ type round struct{ step, bucket int32 }
 type roundState struct {
 	fed      bool         // Feed or Gather was called
 	gathered bool         // it was Gather
-	values   []float32    // what was fed
+	values   []float32    // what was fed or, once the round has ended, a copy of the sum
+	stats    []float32    // what was gathered
 	chunks   []wire.Chunk // by member: its part of the chunk that this member owns, or its statistics
 	received memberSet    // members whose chunk has arrived
-	summed   memberSet    // members whose chunk's sum has arrived
-	copied   int          // number of sums that were copied to values
+	summed   memberSet    // members whose chunk's sum was copied to values
+	// With Recovers:
+	own  []float32 // the sum of the chunk that this member owns; nil before it is known
+	sums bool      // this member computes it, or has
 }
 
 // memberSet is a set of members.
@@ -107,7 +110,7 @@ func (g *Group) FrameMax() unit.Bytes {
 // another length. Every value is added N−1 times, on one of N members.
 func (g *Group) Feed(step, bucket int32, values []float32) error {
 	at := round{step, bucket}
-	if err := g.begin(at, values, false); err != nil {
+	if err := g.begin(at, roundState{values: values}); err != nil {
 		return err
 	}
 	err := g.sendAll(at, func(member int) (wire.Chunk, bool) {
@@ -115,6 +118,9 @@ func (g *Group) Feed(step, bucket int32, values []float32) error {
 		return wire.Chunk{Values: chunk}, len(chunk) > 0
 	})
 	if own := g.chunk(values, g.Self); err == nil && len(own) > 0 {
+		if sum := g.ownSum(at); sum != nil {
+			return g.addSum(at, g.Self, sum)
+		}
 		err = g.addChunk(at, g.Self, wire.Chunk{Values: own})
 	}
 	return err
@@ -126,7 +132,7 @@ func (g *Group) Feed(step, bucket int32, values []float32) error {
 // Gather returns an error if Send does, and a *Refused if another member has fed the round.
 func (g *Group) Gather(step, bucket int32, stats []float32) error {
 	at, own := round{step, bucket}, wire.Chunk{Stats: stats}
-	err := g.begin(at, nil, true)
+	err := g.begin(at, roundState{gathered: true, stats: stats})
 	if err == nil {
 		err = g.sendAll(at, func(int) (wire.Chunk, bool) { return own, true })
 	}
@@ -137,14 +143,18 @@ func (g *Group) Gather(step, bucket int32, stats []float32) error {
 }
 
 // begin notes what this member feeds or gathers, and checks what others have sent before that.
-func (g *Group) begin(at round, values []float32, gathered bool) error {
+func (g *Group) begin(at round, fed roundState) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	s := g.state(at)
-	if s.fed || at.step < g.over[at.bucket] {
+	if s.fed || g.isOver(at) {
 		return fmt.Errorf("allreduce: bucket %d of step %d is fed twice", at.bucket, at.step)
 	}
-	s.fed, s.gathered, s.values = true, gathered, values
+	s.fed, s.gathered, s.values, s.stats = true, fed.gathered, fed.values, fed.stats
+	if own := g.chunk(s.values, g.Self); s.own != nil && len(s.own) != len(own) {
+		return fmt.Errorf("allreduce: bucket %d of step %d: %d values of a sum are there, want %d", at.bucket,
+			at.step, len(s.own), len(own))
+	}
 	for member, c := range s.chunks {
 		if s.received.in[member] {
 			if err := g.checkLength(at, s, member, c); err != nil {
@@ -165,12 +175,11 @@ func (g *Group) Deliver(m msg.Message, c wire.Chunk) error {
 	}
 	at := round{m.Step, int32(c.Bucket)}
 	switch {
-	case c.View != g.View:
-		return g.refuse(from, at, "view: %d, want %d", c.View, g.View)
 	case c.Bucket < 0 || c.Bucket >= g.Buckets:
 		return g.refuse(from, at, "bucket: want 0 to %d", g.Buckets-1)
-	}
-	if c.Sum {
+	case c.Own:
+		return g.addOwn(at, from, c)
+	case c.Sum:
 		return g.addSum(at, from, c.Values)
 	}
 	return g.addChunk(at, from, c)
@@ -225,11 +234,17 @@ func (g *Group) sendAll(at round, chunk func(member int) (c wire.Chunk, due bool
 		if member == g.Self || !due {
 			continue
 		}
-		c.View, c.Bucket = g.View, int(at.bucket)
-		letters = append(letters, exec.Letter{
-			Message: msg.Message{From: g.Members[g.Self], To: to, Step: at.step}, Payload: c,
-		})
+		letters = append(letters, g.letter(at, to, c))
 	}
+	return g.send(letters)
+}
+
+func (g *Group) letter(at round, to msg.Address, c wire.Chunk) exec.Letter {
+	c.Bucket = int(at.bucket)
+	return exec.Letter{Message: msg.Message{From: g.Members[g.Self], To: to, Step: at.step}, Payload: c}
+}
+
+func (g *Group) send(letters []exec.Letter) error {
 	if len(letters) == 0 {
 		return nil
 	}
@@ -240,6 +255,13 @@ func (g *Group) sendAll(at round, chunk func(member int) (c wire.Chunk, due bool
 // it is the last one.
 func (g *Group) addChunk(at round, from int, c wire.Chunk) error {
 	g.mu.Lock()
+	if sum, answered := g.answered(at, from); answered {
+		g.mu.Unlock()
+		if len(sum) == 0 {
+			return nil
+		}
+		return g.send([]exec.Letter{g.letter(at, g.Members[from], wire.Chunk{Sum: true, Values: sum})})
+	}
 	if err := g.checkChunk(at, from, c); err != nil {
 		g.mu.Unlock()
 		return err
@@ -247,7 +269,8 @@ func (g *Group) addChunk(at round, from int, c wire.Chunk) error {
 	s := g.state(at)
 	s.received.add(from)
 	s.chunks[from] = c
-	last := s.received.count == len(g.Members)
+	last := s.received.count == len(g.Members) && s.own == nil
+	s.sums = last
 	g.mu.Unlock()
 	switch {
 	case !last: // else this member's own has arrived as well, and no other goroutine uses the chunks
@@ -279,18 +302,28 @@ func (g *Group) sum(at round, s *roundState) error {
 		parts[0] = slices.Clone(parts[0])
 	}
 	collective.Tree(parts)
-	sum := wire.Chunk{Sum: true, Values: parts[0]}
-	if err := g.sendAll(at, func(int) (wire.Chunk, bool) { return sum, true }); err != nil {
+	return g.spread(at, parts[0])
+}
+
+// spread sends the sum of the chunk that this member owns to the others, and adds it here.
+func (g *Group) spread(at round, sum []float32) error {
+	if g.Recovers {
+		g.mu.Lock()
+		g.state(at).own = sum
+		g.mu.Unlock()
+	}
+	c := wire.Chunk{Sum: true, Values: sum}
+	if err := g.sendAll(at, func(int) (wire.Chunk, bool) { return c, true }); err != nil {
 		return err
 	}
-	return g.addSum(at, g.Self, sum.Values)
+	return g.addSum(at, g.Self, sum)
 }
 
 // checkChunk returns why a part or statistics are refused, or nil. The caller holds g.mu.
 func (g *Group) checkChunk(at round, from int, c wire.Chunk) error {
 	s := g.rounds[at]
 	switch {
-	case at.step < g.over[at.bucket]:
+	case g.isOver(at):
 		return g.refuse(from, at, "step: a part, but the round is over")
 	case s != nil && s.received.in[from]:
 		return g.refuse(from, at, "step: a part comes twice")
@@ -302,9 +335,14 @@ func (g *Group) checkChunk(at round, from int, c wire.Chunk) error {
 		return g.refuse(from, at, "length: a part of %d values, want at most %d", len(c.Values),
 			g.chunkMost())
 	}
+	return g.checkAhead(at, from, func(s *roundState) bool { return s.received.in[from] })
+}
+
+// checkAhead refuses one more chunk of rounds that are not fed here if there are too many already.
+func (g *Group) checkAhead(at round, from int, has func(*roundState) bool) error {
 	ahead := 1
 	for _, s := range g.rounds {
-		if !s.fed && s.received.in[from] {
+		if !s.fed && has(s) {
 			ahead++
 		}
 	}
@@ -336,6 +374,9 @@ func (g *Group) addSum(at round, owner int, sum []float32) error {
 	s := g.rounds[at]
 	if s == nil || !s.fed || s.summed.in[owner] {
 		g.mu.Unlock()
+		if g.Recovers {
+			return nil // a member that is back has asked for it, or will
+		}
 		return g.refuse(owner, at, "step: a sum comes twice, or before its values were fed")
 	}
 	chunk := g.chunk(s.values, owner)
@@ -344,12 +385,8 @@ func (g *Group) addSum(at round, owner int, sum []float32) error {
 		return g.refuse(owner, at, "length: a sum of %d values, want %d", len(sum), len(chunk))
 	}
 	s.summed.add(owner)
-	g.mu.Unlock()
 	copy(chunk, sum)
-
-	g.mu.Lock()
-	s.copied++
-	last := s.copied == g.owners(len(s.values))
+	last := s.summed.count == g.owners(len(s.values))
 	g.mu.Unlock()
 	if last {
 		g.end(at, nil)
@@ -360,7 +397,11 @@ func (g *Group) addSum(at round, owner int, sum []float32) error {
 // end ends a round whose values are the sum, or whose statistics are here.
 func (g *Group) end(at round, stats [][]float32) {
 	g.mu.Lock()
-	delete(g.rounds, at)
+	if g.Recovers {
+		g.keep(at)
+	} else {
+		delete(g.rounds, at)
+	}
 	g.over[at.bucket] = at.step + 1
 	g.mu.Unlock()
 	g.Done(at.step, at.bucket, stats)

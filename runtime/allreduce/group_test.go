@@ -66,7 +66,7 @@ func form(t testing.TB, n int) []*member {
 	for i, m := range members {
 		var err error
 		m.group, err = allreduce.New(allreduce.Config{
-			Members: ranks, Self: i, Send: m.node.SendAll, View: 3, Buckets: 3, Values: 1 << 18, Stats: 2,
+			Members: ranks, Self: i, Send: m.node.SendAll, Buckets: 3, Values: 1 << 18, Stats: 2,
 			Ahead: 4, Small: 1000,
 			Done: func(step, bucket int32, stats [][]float32) { m.done <- result{step, bucket, stats} },
 		})
@@ -270,7 +270,7 @@ func alone(t testing.TB) *allreduce.Group {
 		Members: []msg.Address{address(0), address(4)},
 		Send:    func([]exec.Letter) error { return nil },
 		Done:    func(int32, int32, [][]float32) {},
-		View:    5, Buckets: 4, Values: 8, Stats: 3, Ahead: 2,
+		Buckets: 4, Values: 8, Stats: 3, Ahead: 2,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -283,7 +283,7 @@ func alone(t testing.TB) *allreduce.Group {
 func TestRefusalsAreNamed(t *testing.T) {
 	in := msg.Message{From: address(4), Step: 7}
 	chunk := func(bucket, values int) wire.Chunk {
-		return wire.Chunk{View: 5, Bucket: bucket, Values: make([]float32, values)}
+		return wire.Chunk{Bucket: bucket, Values: make([]float32, values)}
 	}
 	sum := func(bucket, values int) wire.Chunk {
 		c := chunk(bucket, values)
@@ -298,14 +298,12 @@ func TestRefusalsAreNamed(t *testing.T) {
 	}{
 		{nil, msg.Message{From: address(1)}, chunk(1, 2), "from: nn-worker 1 is not another member"},
 		{nil, msg.Message{From: address(0)}, chunk(1, 2), "from: nn-worker 0 is not another member"},
-		{nil, in, wire.Chunk{View: 4, Bucket: 1}, "view: 4, want 5"},
-		{nil, in, wire.Chunk{View: 6, Bucket: 1}, "view: 6, want 5"},
 		{nil, in, chunk(4, 2), "bucket: want 0 to 3"},
 		{nil, in, chunk(-1, 2), "bucket: want 0 to 3"},
 		{nil, in, chunk(1, 1),
 			"chunk of bucket 1, step 7 from nn-worker 4: length: a part of 1 values, want 2"},
 		{nil, in, chunk(2, 5), "length: a part of 5 values, want at most 4"},
-		{nil, in, wire.Chunk{View: 5, Bucket: 1, Values: make([]float32, 2), Stats: make([]float32, 4)},
+		{nil, in, wire.Chunk{Bucket: 1, Values: make([]float32, 2), Stats: make([]float32, 4)},
 			"length: 4 statistics, want at most 3"},
 		{nil, in, sum(1, 0), "length: a sum of 0 values, want 2"},
 		{nil, in, sum(2, 2), "step: a sum comes twice, or before its values were fed"},
@@ -314,7 +312,7 @@ func TestRefusalsAreNamed(t *testing.T) {
 		{[]wire.Chunk{chunk(2, 2), chunk(3, 2)}, in, chunk(0, 2),
 			"step: a part of 3 rounds ahead, want at most 2"},
 		{[]wire.Chunk{chunk(1, 2), sum(1, 2)}, in, chunk(1, 2), "step: a part, but the round is over"},
-		{nil, in, wire.Chunk{View: 5, Bucket: 1, Values: make([]float32, 2), Stats: make([]float32, 1)},
+		{nil, in, wire.Chunk{Bucket: 1, Values: make([]float32, 2), Stats: make([]float32, 1)},
 			"length: 1 statistics, want a part"},
 	} {
 		g := alone(t)
@@ -338,7 +336,7 @@ func TestRefusalsAreNamed(t *testing.T) {
 func TestEarlyPartOfWrongLength(t *testing.T) {
 	g := alone(t)
 	if err := g.Deliver(msg.Message{From: address(4), Step: 7},
-		wire.Chunk{View: 5, Values: make([]float32, 3)}); err != nil {
+		wire.Chunk{Values: make([]float32, 3)}); err != nil {
 		t.Fatal(err)
 	}
 	err := g.Feed(7, 0, make([]float32, 4))
@@ -352,7 +350,7 @@ func TestEarlyPartOfWrongLength(t *testing.T) {
 // Of a small bucket, only its owner takes parts and sends a sum.
 func TestOnlyTheOwnerSumsASmallBucket(t *testing.T) {
 	in := msg.Message{From: address(4), Step: 7}
-	part := wire.Chunk{View: 5, Bucket: 1, Values: make([]float32, 4)}
+	part := wire.Chunk{Bucket: 1, Values: make([]float32, 4)}
 	for _, early := range []bool{true, false} {
 		g := alone(t)
 		g.Small = 4
@@ -377,11 +375,11 @@ func TestPartsAndStatisticsDoNotMix(t *testing.T) {
 	if err := g.Gather(7, 1, []float32{1}); err != nil {
 		t.Fatal(err)
 	}
-	err := g.Deliver(in, wire.Chunk{View: 5, Bucket: 1, Values: make([]float32, 2)})
+	err := g.Deliver(in, wire.Chunk{Bucket: 1, Values: make([]float32, 2)})
 	if err == nil || !strings.Contains(err.Error(), "length: a part of 2 values, want statistics") {
 		t.Error(err)
 	}
-	sum := wire.Chunk{View: 5, Bucket: 1, Sum: true}
+	sum := wire.Chunk{Bucket: 1, Sum: true}
 	if err = g.Deliver(in, sum); err == nil || !strings.Contains(err.Error(), "a sum of 0 values, want 0") {
 		t.Error(err)
 	}

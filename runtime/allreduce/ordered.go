@@ -24,7 +24,9 @@ type Ordered struct {
 	members []*member
 	ctx     context.Context // ends every wait
 	small   int             // Config.Small
-	calls   int32
+	most    int             // pieces of the longest values
+	step    int32
+	calls   int // of the step
 }
 
 // pieceValues is the number of values in a part of a piece: 64 KiB, one packet of package transport. Of
@@ -39,14 +41,19 @@ type member struct {
 }
 
 // NewOrdered returns the members whose indexes in Members are local, in ascending order. It ignores Self,
-// Done, Buckets and Ahead of the configuration, and calls Send for members of other processes. The end of ctx
-// ends every wait, with its cause; the caller ends ctx when a member is lost.
+// Done and Ahead of the configuration; Buckets is the largest number of calls in a step. It calls Send for
+// members of other processes. The end of ctx ends every wait, with its cause; the caller ends ctx when a
+// member is lost that does not come back.
 func NewOrdered(ctx context.Context, c Config, local []int) (*Ordered, error) {
 	o := &Ordered{ctx: ctx, small: c.Small}
 	pieces := o.pieces(c.Values, len(c.Members))
+	o.most = pieces
 	// A member that has ended a call may be two calls ahead, because it had this member's part of the next
-	// one.
-	c.Buckets, c.Ahead = pieces, 2*pieces
+	// one. A member that is back receives those of two steps and more.
+	c.Buckets, c.Ahead = c.Buckets*pieces, 2*pieces
+	if c.Recovers {
+		c.Ahead = 3 * c.Buckets
+	}
 	sendRemote := c.Send
 	c.Send = func(chunks []exec.Letter) error {
 		var remote []exec.Letter
@@ -89,6 +96,32 @@ func (o *Ordered) deliverLocal(m msg.Message, c wire.Chunk) error {
 	return o.member(m.To).group.Deliver(m, c)
 }
 
+// Begin says that the next calls are those of a step, in every process: its first ones or more of them. Steps
+// begin in ascending order.
+func (o *Ordered) Begin(step int32) {
+	if step != o.step {
+		o.step, o.calls = step, 0
+	}
+}
+
+// call begins a call, and returns its first bucket.
+func (o *Ordered) call() int32 {
+	o.calls++
+	return int32((o.calls - 1) * o.most)
+}
+
+// Return sends members that are back, and were not in this process, what they have lost: see Group.Return.
+func (o *Ordered) Return(members []msg.Address) error {
+	for _, m := range o.members {
+		for _, at := range members {
+			if err := m.group.Return(at); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
 // Sum replaces the values of each member of this process, in order, by the sum over all members, along the
 // tree.
 func (o *Ordered) Sum(given [][]float32) error {
@@ -96,12 +129,12 @@ func (o *Ordered) Sum(given [][]float32) error {
 	if length == 0 {
 		return nil
 	}
-	o.calls++
+	first := o.call()
 	pieces := o.pieces(length, len(o.members[0].group.Members))
 	for piece := range pieces {
 		lo, hi := piece*length/pieces, (piece+1)*length/pieces
 		for i, m := range o.members {
-			if err := m.group.Feed(o.calls, int32(piece), given[i][lo:hi]); err != nil {
+			if err := m.group.Feed(o.step, first+int32(piece), given[i][lo:hi]); err != nil {
 				return err
 			}
 		}
@@ -112,9 +145,9 @@ func (o *Ordered) Sum(given [][]float32) error {
 
 // Gather returns the values of all members, in order.
 func (o *Ordered) Gather(given [][]float32) ([]float32, error) {
-	o.calls++
+	first := o.call()
 	for i, m := range o.members {
-		if err := m.group.Gather(o.calls, 0, given[i]); err != nil {
+		if err := m.group.Gather(o.step, first, given[i]); err != nil {
 			return nil, err
 		}
 	}

@@ -41,7 +41,7 @@ func wired(t *testing.T, ctx context.Context, n int) []*allreduce.Ordered {
 	for i := range members {
 		var err error
 		members[i], err = allreduce.NewOrdered(ctx,
-			allreduce.Config{Members: addresses, Values: 200_000, Stats: 100,
+			allreduce.Config{Members: addresses, Buckets: 1000, Values: 200_000, Stats: 100,
 				Send: each(func(m msg.Message, payload exec.Payload) error {
 					f, err := wire.Encode(wire.Identity{}, m, payload)
 					if err != nil {
@@ -103,7 +103,7 @@ func TestOrderedMembersShareAProcess(t *testing.T) {
 		for i, here := range placement {
 			var err error
 			processes[i], err = allreduce.NewOrdered(t.Context(),
-				allreduce.Config{Members: addresses, Values: 100, Stats: 100,
+				allreduce.Config{Members: addresses, Buckets: 1000, Values: 100, Stats: 100,
 					Send: each(func(m msg.Message, payload exec.Payload) error {
 						if slices.Contains(here, int(m.To.Index)) {
 							t.Errorf("%v: what stays in a process is sent", m)

@@ -215,9 +215,5 @@ func (n *instance) comeBack(out *role.Outputs) error {
 
 // startInput returns the first input of the current incarnation.
 func (n *instance) startInput() role.Input {
-	in := role.Input{Kind: role.Start, Incarnation: n.incarnation.Load()}
-	if in.Incarnation > 0 && n.address.Role == msg.NNWorker {
-		in.Next = n.run.openStep()
-	}
-	return in
+	return role.Input{Kind: role.Start, Incarnation: n.incarnation.Load()}
 }

@@ -54,6 +54,10 @@
 // again for what was lost; in processes these timers are always set (wire.retry, 1s unless the job says
 // otherwise).
 //
+// A process with ranks comes back if Plan.Restartable says so. It then begins with what the ranks of another
+// process have, which passes through the Host (host_ranks.go), and sends and receives sums again
+// (package allreduce).
+//
 // The run fails if a process is not ready again within the return limit, 30 s, or dies more often than
 // Plan.DeathsMax, 10 times. It also fails with the death of a process that cannot restart, with the death of
 // the Host, and with any death while processes connect to each other. Every process then leaves by itself
@@ -97,7 +101,7 @@ import (
 
 // protocol is the version of the control messages and their meaning. It rises with every change that an older
 // process would not understand.
-const protocol = 10
+const protocol = 11
 
 // Defaults of the limits of a Plan.
 const (

@@ -83,7 +83,7 @@ func TestSeatsAndSpares(t *testing.T) {
 		t.Error("a spare process has not left")
 	}
 	for _, m := range members {
-		go func() { _, _ = m.Ready(nil) }()
+		go func() { _, _, _ = m.Ready(nil) }()
 	}
 	for what := range r.watched {
 		if what == "started" {

@@ -129,6 +129,8 @@ type Host struct {
 	phase     phase
 	begun     time.Time   // start of training
 	draining  bool        // the run is to end as soon as possible
+	calling   bool        // Callbacks.BeforeStep
+	progress  int         // steps that were last reported
 	continues atomic.Bool // the run goes on with another Host
 	failed    error       // why the run has failed; nil if it has not
 	wall      time.Duration
@@ -214,9 +216,11 @@ func (h *Host) Train(ctx context.Context, callbacks Callbacks) error {
 	h.callbacks.Started()
 	h.phase = training
 	h.begun = time.Now()
-	h.broadcast(h.goMessage())
+	for _, s := range h.processes {
+		h.begin(s, nil)
+	}
 	h.sendDrain()
-	finished := func(s *process) bool { return !s.hasRank() || s.member.finished }
+	finished := func(s *process) bool { return !s.hasRank() || s.member != nil && s.member.finished }
 	if err := h.await(ctx, finished); err != nil {
 		return err
 	}

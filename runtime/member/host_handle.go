@@ -48,16 +48,13 @@ func (h *Host) handle(m *member, message *control.FromMember) error {
 		err = check(h.phase >= connecting &&
 			!m.ready, "it is ready before its welcome, or for the second time")
 		if err == nil {
-			h.ready(s)
+			return h.ready(s)
 		}
 	case *control.FromMember_Progress:
-		err = h.progress(m, what.Progress)
+		err = h.addProgress(m, what.Progress)
 	case *control.FromMember_StepDue:
-		step := int(what.StepDue.GetStep())
-		err = check(h.phase == training && s.roles.Has(rank0) && step > s.due && step < h.plan.Steps,
-			"step %d of %d is due", step, h.plan.Steps)
-		if err == nil {
-			return h.beforeStep(s, step)
+		if err = h.checkDue(m, int(what.StepDue.GetStep())); err == nil {
+			return h.beforeStep(s, int(what.StepDue.GetStep()))
 		}
 	case *control.FromMember_Finished:
 		if err = check(h.phase >= training && m.ready, "it finished before training"); err == nil {
@@ -85,6 +82,10 @@ func (h *Host) handle(m *member, message *control.FromMember) error {
 		h.saved(s, what.Saved)
 	case *control.FromMember_Redone:
 		err = h.redone(what.Redone)
+	case *control.FromMember_Rank:
+		if err = h.checkRank(m, what.Rank); err == nil {
+			return h.addRank(m, what.Rank)
+		}
 	case *control.FromMember_Leaving:
 		return h.leaving(m)
 	case *control.FromMember_Lost:
@@ -149,8 +150,8 @@ func truncate(text string) string {
 	return strings.ToValidUTF8(text[:min(len(text), reasonMax)], "\ufffd")
 }
 
-// progress passes on what rank 0 has trained.
-func (h *Host) progress(m *member, p *control.Progress) error {
+// addProgress passes on what rank 0 has trained. One that is back trains some steps again.
+func (h *Host) addProgress(m *member, p *control.Progress) error {
 	steps, samples := int(p.GetSteps()), p.GetSamples()
 	ok := m.ready && m.process.roles.Has(rank0) && steps >= 0 && steps <= h.plan.Steps && samples >= 0
 	if err := check(ok, "progress of %d of %d steps, %d samples", steps, h.plan.Steps,
@@ -158,7 +159,10 @@ func (h *Host) progress(m *member, p *control.Progress) error {
 		return err
 	}
 	h.callbacks.Loss(p.GetLossSum(), int(samples))
-	h.callbacks.Progress(steps)
+	if steps > h.progress {
+		h.progress = steps
+		h.callbacks.Progress(steps)
+	}
 	return nil
 }
 
@@ -177,15 +181,38 @@ func (h *Host) leaving(m *member) error {
 	return nil
 }
 
-// beforeStep calls back before a step of rank 0, and then lets rank 0 proceed.
+// checkDue returns an error for a step that cannot be due. To a rank that is back, a step may be due again.
+func (h *Host) checkDue(m *member, step int) error {
+	s := m.process
+	again := m.incarnation > 0 && step >= 0
+	return check(h.phase == training && s.roles.Has(rank0) && (step > s.due || again) && step < h.plan.Steps,
+		"step %d of %d is due", step, h.plan.Steps)
+}
+
+// beforeStep calls back before a step of rank 0, and then lets rank 0 proceed. One that is back may come to a
+// step for which that has happened. If it is happening, the model is read from this rank from now on.
 func (h *Host) beforeStep(s *process, step int) error {
-	s.due = step
-	m := s.member
-	if err := h.callbacks.BeforeStep(step); err != nil {
-		return err
+	switch {
+	case h.calling && step >= s.due:
+		s.due, s.waits = step, true
+		return nil
+	case step <= s.due:
+		s.proceed()
+		return nil
 	}
-	m.send(&control.ToMember{What: &control.ToMember_Proceed{Proceed: &control.Proceed{}}})
-	return nil
+	s.due, s.waits, h.calling = step, true, true
+	err := h.callbacks.BeforeStep(step)
+	h.calling = false
+	if err == nil && s.waits {
+		s.proceed()
+	}
+	return err
+}
+
+// proceed lets rank 0 begin a step.
+func (s *process) proceed() {
+	s.waits = false
+	s.member.send(&control.ToMember{What: &control.ToMember_Proceed{Proceed: &control.Proceed{}}})
 }
 
 // addRecords merges records of the roles of a process with those of the others.

@@ -75,7 +75,7 @@ func (h *Host) Digests(ctx context.Context) (all []driver.Digests, err error) {
 // of one that died.
 func (h *Host) ask(ctx context.Context, s *process, request *control.ToMember, answered func() bool) error {
 	for asked := (*member)(nil); !answered(); {
-		if m := s.member; m != nil && m.ready && (h.phase < stopped || m.reported) && m != asked {
+		if m := s.member; h.mayRead(s) && m != asked {
 			m.send(request)
 			asked = m
 		}

@@ -22,6 +22,8 @@ type member struct {
 
 	// The host's goroutine owns these.
 	ready, finished, reported bool
+	begun                     bool // it trains
+	ranks                     rankAnswers
 
 	silenceDetector
 	sending sync.Mutex

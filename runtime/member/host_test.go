@@ -16,6 +16,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/metadata"
 
+	"tandem/algo/exec"
 	"tandem/algo/histogram"
 	"tandem/algo/job"
 	"tandem/algo/numeric/batch"
@@ -138,6 +139,10 @@ func (modelReader) ReadRows(_ int, signs []uint64) (values []float32, err error)
 func (modelReader) ReadDense(msg.Address) (model.Values, error) {
 	return model.Values{Params: []float32{1, 2}, Running: []float32{3}}, nil
 }
+
+func (modelReader) RankSteps() int { return 0 }
+
+func (modelReader) CopyRank() (exec.RankState, error) { return exec.RankState{}, nil }
 
 func (modelReader) Digests() (driver.Digests, error) {
 	return driver.Digests{Roles: map[msg.Address]uint64{server: 2, trainer: 3}, Hot: 4}, nil
@@ -272,7 +277,7 @@ func TestMembersJoinTheNextPart(t *testing.T) {
 
 // play is a role that follows the protocol.
 func play(at msg.Address, m *Member) error {
-	if _, err := m.Ready(modelReader{}); err != nil {
+	if _, _, err := m.Ready(modelReader{}); err != nil {
 		return m.Leave(err)
 	}
 	return finish(at, m)
@@ -310,7 +315,7 @@ func TestRefusals(t *testing.T) {
 		want  string
 	}{
 		{&control.Hello{Roles: toRoles(job.Process{server}), Protocol: protocol + 1, Job: ours},
-			"embedding-ps 0 speaks version 11 of the protocol, the host version 10: start all roles from " +
+			"embedding-ps 0 speaks version 12 of the protocol, the host version 11: start all roles from " +
 				"one build"},
 		{&control.Hello{Roles: toRoles(job.Process{server}), Protocol: protocol, Build: "def", Job: ours},
 			"embedding-ps 0 was built from commit def, the host from abc: start all roles from one build"},

@@ -18,6 +18,7 @@ import (
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 
+	"tandem/algo/exec"
 	"tandem/algo/job"
 	"tandem/algo/numeric/batch"
 	"tandem/algo/numeric/model"
@@ -73,6 +74,10 @@ type ModelReader interface {
 	ReadRows(server int, signs []uint64) ([]float32, error)
 	// ReadDense returns the part of the dense network that an NN worker or dense PS of the process holds.
 	ReadDense(at msg.Address) (model.Values, error)
+	// RankSteps returns how many steps the ranks of the process have made, and CopyRank what all ranks have
+	// in common.
+	RankSteps() int
+	CopyRank() (exec.RankState, error)
 	// Digests returns the digests of what the process holds after training.
 	Digests() (driver.Digests, error)
 	// Export begins to write the process's part of the trained model into a folder, all but the rows to a
@@ -97,7 +102,7 @@ type Member struct {
 	closed      chan struct{}      // closed when the host sends nothing more
 	reason      error              // the host's, set before closed is closed; nil if it gave none
 	welcome     chan *control.Welcome
-	started     chan time.Time
+	started     chan *control.Start
 	proceed     chan struct{}
 	changes     chan Change
 	drain       chan struct{}    // closed when the run is to end as soon as possible
@@ -144,7 +149,7 @@ func joinAs(ctx context.Context, address string, hello *control.Hello,
 	}
 	m := &Member{
 		host: address, conn: conn, closed: make(chan struct{}), welcome: make(chan *control.Welcome, 1),
-		started: make(chan time.Time, 1), proceed: make(chan struct{}, 1),
+		started: make(chan *control.Start, 1), proceed: make(chan struct{}, 1),
 		changes: make(chan Change, changesMax),
 		drain:   make(chan struct{}),
 		stop:    make(chan struct{}), exit: make(chan struct{}), model: make(chan ModelReader, 1),

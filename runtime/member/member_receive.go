@@ -8,6 +8,10 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"tandem/algo/exec"
+	"tandem/algo/exec/dense"
+	"tandem/algo/numeric/model"
+	"tandem/algo/numeric/table"
 	"tandem/runtime/member/control"
 )
 
@@ -28,7 +32,7 @@ func (m *Member) receive() {
 		case *control.ToMember_Welcome:
 			offer(m.welcome, what.Welcome)
 		case *control.ToMember_Start:
-			offer(m.started, toMonotonic(what.Start.GetStart()))
+			offer(m.started, what.Start)
 		case *control.ToMember_Proceed:
 			offer(m.proceed, struct{}{})
 		case *control.ToMember_PeerChanged:
@@ -44,6 +48,10 @@ func (m *Member) receive() {
 		case *control.ToMember_ReadDense:
 			m.answerRead(func(n ModelReader) (*control.FromMember, error) {
 				return readDense(n, what.ReadDense)
+			})
+		case *control.ToMember_ReadRank:
+			m.answerRead(func(n ModelReader) (*control.FromMember, error) {
+				return readRank(n, what.ReadRank.GetAll())
 			})
 		case *control.ToMember_ReadDigests:
 			m.answerRead(m.readDigests)
@@ -149,6 +157,40 @@ func readDense(n ModelReader, p *control.ReadDense) (*control.FromMember, error)
 	d, err := n.ReadDense(at)
 	network := &control.Dense{Params: d.Params, Running: d.Running}
 	return &control.FromMember{What: &control.FromMember_Dense{Dense: network}}, err
+}
+
+func readRank(n ModelReader, all bool) (*control.FromMember, error) {
+	answer := &control.Rank{Steps: int32(n.RankSteps())}
+	if all {
+		state, err := n.CopyRank()
+		if err != nil {
+			return nil, err
+		}
+		answer = toRank(&state)
+	}
+	return &control.FromMember{What: &control.FromMember_Rank{Rank: answer}}, nil
+}
+
+func toRank(s *exec.RankState) *control.Rank {
+	r := &control.Rank{Steps: int32(s.Steps), All: true, Params: s.Dense.Params, Running: s.Dense.Running,
+		Optimizer: s.Dense.Optimizer, OptimizerSteps: int32(s.Dense.Steps), PerStep: int32(s.Dense.PerStep)}
+	if h := s.Hot; h != nil {
+		r.Hot, r.Signs, r.Updates, r.Read, r.Embeddings, r.States = true, h.Signs, h.Updates, h.Read,
+			h.Embeddings, h.States
+	}
+	return r
+}
+
+// fromRank is the reverse of toRank. The values are checked when they are used.
+func fromRank(r *control.Rank) *exec.RankState {
+	s := &exec.RankState{Steps: int(r.Steps), Dense: dense.Part{PerStep: int(r.PerStep)}}
+	s.Dense.State = model.State{Values: model.Values{Params: r.Params, Running: r.Running},
+		Optimizer: r.Optimizer, Steps: int(r.OptimizerSteps)}
+	if r.Hot {
+		s.Hot = &table.Columns{Signs: r.Signs, Updates: r.Updates, Read: r.Read, Embeddings: r.Embeddings,
+			States: r.States}
+	}
+	return s
 }
 
 func (m *Member) readDigests(n ModelReader) (*control.FromMember, error) {

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"tandem/algo/exec"
 	"tandem/algo/numeric/batch"
 	"tandem/algo/numeric/shard"
 	"tandem/algo/protocol/event"
@@ -88,14 +89,22 @@ func toPeer(p *control.Peer) (Peer, error) {
 }
 
 // Ready reports that the process is connected to its peers. From now on the host may read from the model.
-// Ready returns when training begins, with the time of tick 0.
-func (m *Member) Ready(n ModelReader) (time.Time, error) {
+// Ready returns when training begins, with the time of tick 0, and what the ranks of the process begin with
+// if they are back: nil if they begin with the model of the welcome.
+func (m *Member) Ready(n ModelReader) (start time.Time, ranks *exec.RankState, err error) {
 	m.model <- n
 	ready := &control.FromMember_Ready{Ready: &control.Ready{}}
 	if err := m.send(&control.FromMember{What: ready}); err != nil {
-		return time.Time{}, err
+		return start, nil, err
 	}
-	return wait(m, m.started)
+	message, err := wait(m, m.started)
+	if err != nil {
+		return start, nil, err
+	}
+	if message.Rank != nil {
+		ranks = fromRank(message.Rank)
+	}
+	return toMonotonic(message.GetStart()), ranks, nil
 }
 
 // Progress reports the number of trained steps, and the sum of the losses of samples since the report before.

@@ -147,6 +147,8 @@ func (m *merger) mustWait(r *event.Record) bool {
 // pass passes on a record, after the BatchRouted of its batch.
 func (m *merger) pass(r event.Record) {
 	switch {
+	case r.Kind == event.RankReturned: // records of its earlier lookups may be lost
+		m.issued[r.Rank] = max(m.issued[r.Rank], r.Step)
 	case r.Kind == event.LookupIssued:
 		m.issued[r.Rank] = max(m.issued[r.Rank], r.Step+1)
 	case r.Kind == event.BatchRouted:

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"tandem/algo/exec"
 	"tandem/algo/job"
 	"tandem/algo/numeric/model"
 	"tandem/algo/protocol/event"
@@ -26,6 +27,10 @@ type named struct{ modelReader }
 func (named) ReadDense(at msg.Address) (model.Values, error) {
 	return model.Values{Params: []float32{float32(at.Role)}}, nil
 }
+
+func (named) RankSteps() int { return 0 }
+
+func (named) CopyRank() (exec.RankState, error) { return exec.RankState{}, nil }
 
 func (named) Digests() (driver.Digests, error) {
 	d := driver.Digests{Roles: map[msg.Address]uint64{}}
@@ -96,7 +101,7 @@ func (r *run) playProcess(p job.Process, number int64) (err error) {
 	if _, err := m.Welcome(); err != nil {
 		return err
 	}
-	if _, err := m.Ready(named{}); err != nil {
+	if _, _, err := m.Ready(named{}); err != nil {
 		return err
 	}
 	if err := m.Finished(); err != nil {

@@ -24,6 +24,7 @@ type process struct {
 	returnTimer *time.Timer // fires if the process does not come back in time
 
 	due       int   // the last step before which rank 0 has waited
+	waits     bool  // rank 0 waits now
 	firstRole int   // index of the first role in the host's merger
 	records   int64 // number of records
 	// recorded counts the records of each role. A role that handles its inputs again makes the same records
@@ -106,22 +107,29 @@ func (h *Host) assign(m *member) *refusal {
 }
 
 // ready notes that a member is connected to its peers. A member that came back during training starts at
-// once.
-func (h *Host) ready(s *process) {
+// once or, if it has ranks, with what those of another process have.
+func (h *Host) ready(s *process) error {
 	s.member.ready = true
 	if s.returnTimer == nil {
-		return
+		return nil
 	}
 	s.returnTimer.Stop()
 	h.plan.Log(fmt.Sprintf("%v is back at %s as incarnation %d", s, s.member.address, s.incarnation))
-	s.member.send(h.goMessage())
+	if s.hasRank() {
+		return h.seekRank()
+	}
+	h.begin(s, nil)
 	if h.phase == stopped {
 		s.member.send(&control.ToMember{What: &control.ToMember_Stop{Stop: &control.Stop{}}})
 	}
+	return nil
 }
 
-func (h *Host) goMessage() *control.ToMember {
-	return &control.ToMember{What: &control.ToMember_Start{Start: &control.Start{Start: h.begun.UnixNano()}}}
+// begin makes a process train. Rank is what its ranks begin with; nil: the origin of the run.
+func (h *Host) begin(s *process, rank *control.Rank) {
+	s.member.begun = true
+	start := &control.Start{Start: h.begun.UnixNano(), Rank: rank}
+	s.member.send(&control.ToMember{What: &control.ToMember_Start{Start: start}})
 }
 
 // ended handles the end of a member's stream.
@@ -149,7 +157,7 @@ func (h *Host) died(m *member, why string) error {
 	if s.member != m {
 		return nil
 	}
-	s.member = nil
+	s.member, s.waits = nil, false
 	if len(s.roles) == 0 { // nothing waits for it
 		m.expel()
 		return nil
@@ -171,8 +179,13 @@ func (h *Host) died(m *member, why string) error {
 		return &driver.LostError{Reason: why + ", before its part of the model was written"}
 	case !h.mayReturn(s) || h.phase == connecting:
 		return &driver.LostError{Reason: why + h.noReturn(s)}
+	case s.hasRank() && len(h.trainingRanks()) == 0:
+		return &driver.LostError{Reason: why + ": no other process has the parameters of its ranks"}
 	}
-	return h.awaitReturn(s, why)
+	if err := h.awaitReturn(s, why); err != nil {
+		return err
+	}
+	return h.seekRank() // this one may have been asked
 }
 
 // lost returns a *driver.LostError.
@@ -183,6 +196,9 @@ func lost(format string, args ...any) error {
 // mayReturn reports whether the run survives the death of a process.
 func (h *Host) mayReturn(s *process) bool {
 	_, lasting := s.roles.Lasting(h.plan.canRestart)
+	if s.hasRank() && (h.phase == stopped || s.roles.LosesBatches()) {
+		return false
+	}
 	return !lasting && h.plan.DeathsMax > 0
 }
 

@@ -26,7 +26,7 @@ func begin(t *testing.T, members map[msg.Address]*Member) {
 	begun := make(chan error)
 	for _, m := range members {
 		go func() {
-			_, err := m.Ready(modelReader{})
+			_, _, err := m.Ready(modelReader{})
 			begun <- err
 		}()
 	}

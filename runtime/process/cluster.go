@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -154,9 +153,6 @@ func (c *Cluster) Train(ctx context.Context, cfg *role.Config, schema *batch.Sch
 	callbacks driver.Callbacks) error {
 	if err := c.options.Limits.Validate(); err != nil {
 		return err
-	}
-	if cfg.RankRecovery {
-		return errors.New("process: ranks in processes do not come back alone: see job.Job.CheckProcesses")
 	}
 	c.closeEarlier()
 	c.recast()

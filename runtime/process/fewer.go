@@ -43,7 +43,7 @@ func fewer(j job.Job, all, there []job.Process) (*cast, error) {
 	}
 	for ; left[msg.NNWorker] > 0; left[msg.NNWorker]-- {
 		c := assign(all, there, left)
-		c.roles = rolesOf(c.processes, j.Roles.DensePSs)
+		c.roles = rolesOf(c.processes, j.Roles)
 		if j.Roles = c.roles; j.Validate() == nil {
 			return c, nil
 		}
@@ -54,12 +54,13 @@ func fewer(j job.Job, all, there []job.Process) (*cast, error) {
 
 // rolesOf returns the numbers of roles of processes, and their placement. A mode without dense PSs has no
 // process with one, and keeps the job's number of them.
-func rolesOf(all []job.Process, densePSs int) job.Roles {
-	n := count(all)
-	return job.Roles{
-		Ranks: n[msg.NNWorker], EmbeddingWorkers: n[msg.EmbeddingWorker], EmbeddingPSs: n[msg.EmbeddingPS],
-		DensePSs: cmp.Or(n[msg.DensePS], densePSs), Placement: job.Listed(all),
-	}
+func rolesOf(all []job.Process, whole job.Roles) job.Roles {
+	n, roles := count(all), whole
+	roles.Ranks, roles.EmbeddingWorkers, roles.EmbeddingPSs = n[msg.NNWorker], n[msg.EmbeddingWorker],
+		n[msg.EmbeddingPS]
+	roles.DensePSs = cmp.Or(n[msg.DensePS], whole.DensePSs)
+	roles.Placement = job.Listed(all)
+	return roles
 }
 
 // count counts the roles of processes.

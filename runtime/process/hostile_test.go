@@ -82,7 +82,7 @@ func betray(n int, host string) error {
 	if err := errors.Join(data.Begin(w.Run, w.Incarnation, w.View), data.Connect(ctx, near)); err != nil {
 		return m.Leave(err)
 	}
-	if _, err := m.Ready(nil); err != nil {
+	if _, _, err := m.Ready(nil); err != nil {
 		return m.Leave(err)
 	}
 	forged := treasons[n].message

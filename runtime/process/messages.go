@@ -68,9 +68,14 @@ func (n *node) Deliver(m msg.Message, payload exec.Payload, free func()) {
 		return
 	}
 	if chunk, ok := payload.(wire.Chunk); ok {
+		select {
+		case <-n.connected: // else what follows from a chunk would not reach all
+		case <-n.member.Context().Done():
+			return
+		}
 		err := n.sums.Deliver(m, chunk)
-		if err == nil && chunk.Sum && free != nil {
-			free() // it was copied, where parts are kept and summed
+		if err == nil && chunk.Sum && !chunk.Own && free != nil {
+			free() // it was copied, where others are kept
 		}
 		if err = n.dropRefused(err); err != nil {
 			n.member.Fail(n.named(err))
@@ -132,6 +137,7 @@ func inboxLimit(t *job.Job) transport.Credit {
 // Reduce implements driver.Remote.
 func (n *node) Reduce(ctx context.Context, step int32, b dense.Buckets) error {
 	defer context.AfterFunc(ctx, func() { n.endSums(context.Cause(ctx)) })()
+	n.sums.Begin(step)
 	err := n.executor.ReduceAcross(step, b, n.sums)
 	if err != nil && n.dropRefused(err) == nil {
 		<-ctx.Done() // the host ends the run
@@ -207,6 +213,12 @@ func (a trainingModel) ReadDense(at msg.Address) (model.Values, error) {
 	return a.n.local.ReadDense(at)
 }
 
+// RankSteps implements member.ModelReader.
+func (a trainingModel) RankSteps() int { return a.n.local.RankSteps() }
+
+// CopyRank implements member.ModelReader.
+func (a trainingModel) CopyRank() (exec.RankState, error) { return a.n.local.CopyRank() }
+
 // Digests implements member.ModelReader. The host asks for them after training.
 func (a trainingModel) Digests() (driver.Digests, error) {
 	return driver.Digests{}, errors.New("the training has not ended")
@@ -229,6 +241,14 @@ func (a finalModel) ReadRows(server int, signs []uint64) ([]float32, error) {
 // ReadDense implements member.ModelReader.
 func (a finalModel) ReadDense(at msg.Address) (model.Values, error) {
 	return a.n.executor.Model().Weights(at).Snapshot()
+}
+
+// RankSteps implements member.ModelReader.
+func (a finalModel) RankSteps() int { return a.n.local.RankSteps() }
+
+// CopyRank implements member.ModelReader. The host asks for it during training.
+func (a finalModel) CopyRank() (exec.RankState, error) {
+	return exec.RankState{}, errors.New("the training has ended")
 }
 
 // Digests implements member.ModelReader.

@@ -81,7 +81,8 @@ func Run(ctx context.Context, c Config, kept *Kept) error {
 		c.Log = func(string) {}
 	}
 	c.Process = slices.SortedFunc(slices.Values(c.Process), msg.Address.Compare)
-	n := &node{Config: c, seat: c.Process, kept: kept, built: make(chan struct{})}
+	n := &node{Config: c, seat: c.Process, kept: kept, built: make(chan struct{}),
+		connected: make(chan struct{})}
 	data, err := transport.Listen(c.Listen, transport.Options{
 		Roles: c.Process, Job: hex.EncodeToString(c.Fingerprint), Handler: n, Log: c.Log,
 		Admit: n.admit, Limit: n.limit, Inbox: inboxLimit(&c.Job),
@@ -153,14 +154,15 @@ type node struct {
 	endpoint *transport.Endpoint
 	member   *member.Member
 
-	kept     *Kept
-	run      [16]byte      // id of the part of the run
-	built    chan struct{} // closed when the fields below are set
-	cfg      *role.Config
-	executor *exec.Executor
-	local    *driver.Local
-	sums     *allreduce.Ordered // nil unless some ranks are in this process and some are not
-	endSums  context.CancelCauseFunc
+	kept      *Kept
+	run       [16]byte      // id of the part of the run
+	connected chan struct{} // closed when the process has connected to the others
+	built     chan struct{} // closed when the fields below are set
+	cfg       *role.Config
+	executor  *exec.Executor
+	local     *driver.Local
+	sums      *allreduce.Ordered // nil unless some ranks are in this process and some are not
+	endSums   context.CancelCauseFunc
 
 	redo     []*redo.Log
 	peers    peers
@@ -174,7 +176,10 @@ func (n *node) play() error {
 	if err := n.prepare(); err != nil {
 		return n.named(err)
 	}
-	start, err := n.member.Ready(trainingModel{n})
+	start, ranks, err := n.member.Ready(trainingModel{n})
+	if err == nil && ranks != nil {
+		err = n.setRank(*ranks)
+	}
 	if err != nil {
 		return err
 	}
@@ -185,10 +190,26 @@ func (n *node) play() error {
 	go n.drainWhenAsked()
 	n.events = startEventLog(n.member.Records, func() unit.Tick { return unit.Tick(time.Since(start)) })
 	err = n.local.Run(n.member.Context(), start)
+	if errors.Is(err, role.ErrBatchLost) {
+		err = &driver.LostError{Reason: err.Error()} // the checkpoint remains
+	}
 	if err = cmp.Or(err, n.events.close()); err != nil {
 		return err
 	}
 	return n.member.Report(n.local.Report(), finalModel{n})
+}
+
+// setRank gives the ranks of this process, which is back, what those of another have.
+func (n *node) setRank(s exec.RankState) error {
+	switch {
+	case n.Recorder != nil: // a replay of such a run may end with other bits
+		return &driver.LostError{Reason: fmt.Sprintf("%v is recorded, and so does not come back alone",
+			n.seat)}
+	case !exec.RanksShareWeights(n.executor):
+		return &driver.LostError{Reason: fmt.Sprintf("%v trains on a GPU, and so does not come back alone",
+			n.seat)}
+	}
+	return n.local.SetRank(s)
 }
 
 // endIfAsked returns a context that ends when this process is asked to end before joined is called.
@@ -267,7 +288,7 @@ func (n *node) prepare() error {
 	if welcome.Incarnation > 0 {
 		faults.Crashes = nil // they have taken place
 	}
-	n.peers.begin(welcome.Redo != "")
+	n.peers.begin(welcome.Redo != "", n.Job.Roles.RankRecovery && n.Job.Roles.Ranks > 1)
 	n.endpoint.SetSilence(2 * n.member.HangLimit()) // so that the host notices a hang first
 	if err := n.endpoint.Begin(welcome.Run, welcome.Incarnation, welcome.View); err != nil {
 		return err
@@ -306,11 +327,15 @@ func (n *node) prepare() error {
 	if welcome.Draining {
 		n.local.Drain()
 	}
-	if err := n.joinAllReduce(welcome.View); err != nil {
+	if err := n.joinAllReduce(); err != nil {
 		return err
 	}
 	close(n.built)
-	return n.connect(welcome)
+	if err := n.connect(welcome); err != nil {
+		return err
+	}
+	close(n.connected)
+	return nil
 }
 
 // takeRoles makes the roles of the process and the numbers of roles those of a welcome: they differ from
@@ -322,12 +347,11 @@ func (n *node) takeRoles(w *member.Welcome) {
 	for _, peer := range w.Peers {
 		all = append(all, peer.Process)
 	}
-	n.Job.Roles = rolesOf(all, n.Job.Roles.DensePSs)
+	n.Job.Roles = rolesOf(all, n.Job.Roles)
 }
 
-// joinAllReduce makes this process's end of the all-reduces, in the view of its welcome, if the ranks are in
-// several processes.
-func (n *node) joinAllReduce(view uint32) (err error) {
+// joinAllReduce makes this process's end of the all-reduces, if the ranks are in several processes.
+func (n *node) joinAllReduce() (err error) {
 	var local []int
 	for i := range n.cfg.Ranks {
 		if n.Process.Has(msg.Address{Role: msg.NNWorker, Index: i}) {
@@ -340,7 +364,7 @@ func (n *node) joinAllReduce(view uint32) (err error) {
 	layout := n.executor.Model().Layout()
 	most := max(layout.Params+n.Job.HotValues(), layout.Running)
 	c := allreduce.Config{
-		View:   view,
+		Recovers: n.cfg.RankRecovery, Buckets: 2 * (len(n.cfg.Buckets) + 1), // the last with statistics
 		Send:   func(chunks []exec.Letter) error { return n.Send(n.member.Context(), chunks) },
 		Values: most, Small: int(driver.TogetherMost / 4),
 		Stats: max(n.Job.GroupsPerRank()*layout.Stats, dense.GatherLeast),

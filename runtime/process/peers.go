@@ -38,6 +38,7 @@ type peers struct {
 	mu    sync.Mutex
 	known map[msg.Address]member.Peer
 	redo  bool // roles come back by their redo logs
+	ranks bool // ranks come back with the parameters of others
 }
 
 func (p *peers) set(peer member.Peer) {
@@ -51,11 +52,11 @@ func (p *peers) set(peer member.Peer) {
 	}
 }
 
-// begin notes whether roles come back by their redo logs.
-func (p *peers) begin(redo bool) {
+// begin notes whether roles come back by their redo logs, and ranks with the parameters of others.
+func (p *peers) begin(redo, ranks bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.redo = redo
+	p.redo, p.ranks = redo, ranks
 }
 
 func (p *peers) incarnation(at msg.Address) uint32 {
@@ -71,7 +72,7 @@ func (p *peers) mayReturn(at msg.Address) bool {
 	peer, known := p.known[at]
 	// an approximation: the host knows the mode, and ends the run
 	_, lasting := peer.Process.Lasting(func(r msg.Role) bool {
-		return role.CanRestart(r) || p.redo && role.CanRedo(r)
+		return role.CanRestart(r) || p.redo && role.CanRedo(r) || p.ranks && r == msg.NNWorker
 	})
 	return known && !lasting
 }
@@ -115,9 +116,14 @@ func (n *node) connect(w *member.Welcome) error {
 	if err := n.endpoint.Connect(ctx, near); err != nil {
 		return err
 	}
+	var ranks sync.WaitGroup // nothing that they do not receive is sent again
 	for _, peer := range away {
-		n.reconnect(member.Change{Peer: peer, View: w.View})
+		connected := n.reconnect(member.Change{Peer: peer, View: w.View})
+		if n.sums != nil && hasRank(peer.Process) {
+			ranks.Go(func() { <-connected })
+		}
 	}
+	ranks.Wait()
 	return nil
 }
 
@@ -133,26 +139,40 @@ func (n *node) handleChanges() {
 	}
 }
 
-// reconnect connects to a process that has come back, without waiting for it.
-func (n *node) reconnect(c member.Change) {
+// reconnect connects to a process that has come back, without waiting for it: the channel is closed when that
+// has succeeded or failed. Ranks that are back receive what they have lost of the all-reduces.
+func (n *node) reconnect(c member.Change) (done <-chan struct{}) {
+	ended := make(chan struct{})
 	n.peers.set(c.Peer)
 	if !n.isNeighbour(c.Process) {
-		return
+		close(ended)
+		return ended
 	}
-	if err := n.endpoint.Fence(c.Process, c.Incarnation, c.View); err != nil {
-		n.reportLost(c.Process[0], c.Incarnation, err)
-		return
-	}
-	if c.Address == "" {
-		return
+	if err := n.endpoint.Fence(c.Process, c.Incarnation, c.View); err != nil || c.Address == "" {
+		if err != nil {
+			n.reportLost(c.Process[0], c.Incarnation, err)
+		}
+		close(ended)
+		return ended
 	}
 	go func() { // the process may be dead by now, and another change may say so
+		defer close(ended)
 		ctx, cancel := context.WithTimeout(n.member.Context(), connectTimeout)
 		defer cancel()
-		if err := n.endpoint.Replace(ctx, c.Process, c.Address, c.Incarnation, c.View); err != nil {
+		err := n.endpoint.Replace(ctx, c.Process, c.Address, c.Incarnation, c.View)
+		if err == nil && n.sums != nil {
+			err = n.sums.Return(c.Process)
+		}
+		if err != nil {
 			n.reportLost(c.Process[0], c.Incarnation, err)
 		}
 	}()
+	return ended
+}
+
+// hasRank reports whether a process has an NN worker.
+func hasRank(p job.Process) bool {
+	return slices.ContainsFunc(p, func(at msg.Address) bool { return at.Role == msg.NNWorker })
 }
 
 // reportLost reports to the host that this process has lost the process of a role. The host decides what

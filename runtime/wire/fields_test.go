@@ -22,7 +22,7 @@ func TestEveryFieldIsEncoded(t *testing.T) {
 			"Bytes"}},
 		{msg.Address{}, []string{"Role", "Index"}},
 		{Identity{}, []string{"Run", "Incarnation", "View"}},
-		{Chunk{}, []string{"Travels", "View", "Bucket", "Sum", "Values", "Stats"}},
+		{Chunk{}, []string{"Travels", "Bucket", "Sum", "Own", "Values", "Stats"}},
 		{batch.Part{}, []string{"Batch", "FirstGroup", "Bounds"}},
 		{batch.Batch{}, []string{"Samples", "Slots", "Dense", "Labels"}},
 		{batch.Jagged{}, []string{"Offsets", "IDs"}},

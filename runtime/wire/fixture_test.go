@@ -82,9 +82,10 @@ func drawPart(t *rapid.T) *batch.Part {
 func drawPayload(t *rapid.T, kind msg.Kind, driver bool) exec.Payload {
 	switch {
 	case driver:
+		sum := rapid.Bool().Draw(t, "sum")
 		return Chunk{
-			View: rapid.Uint32().Draw(t, "group's view"), Bucket: rapid.IntRange(0, 1000).Draw(t, "bucket"),
-			Sum:    rapid.Bool().Draw(t, "sum"),
+			Bucket: rapid.IntRange(0, 1000).Draw(t, "bucket"),
+			Sum:    sum, Own: sum && rapid.Bool().Draw(t, "own"),
 			Values: drawFloats(t, "values", drawLength(t, "n")),
 			Stats:  drawFloats(t, "stats", drawLength(t, "stats n")),
 		}

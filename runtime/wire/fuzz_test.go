@@ -40,7 +40,7 @@ func seeds(t testing.TB) map[string][]byte {
 		"signs":   of(msg.Lookup, compress.Signs{Plain: []uint64{1, 1 << 63}}),
 		"values":  of(msg.Rows, compress.Pack(compress.FP16Block, []float32{1.5, -2, 3})),
 		"put":     of(msg.Put, &exec.Put{Samples: 4, Signs: plain(5, 6), Sums: fp32(1, 2, 3, 4)}),
-		"chunk": of(0, Chunk{View: 7, Bucket: 2, Sum: true, Values: []float32{1},
+		"chunk": of(0, Chunk{Bucket: 2, Sum: true, Values: []float32{1},
 			Stats: []float32{2, 3, 4}}),
 		"dense shard": of(msg.Params, []float32{1.5, -2, 3}),
 		"mixed rows": of(msg.Embeddings, &exec.MixedRows{Values: fp32(1, 2, 3), Cold: 1, Places: []int32{5},

@@ -45,6 +45,7 @@ type Meter struct {
 	ledger      ledger
 	outstanding int
 	unfinished  [][]int32     // by rank: its outstanding steps
+	back        []int32       // by rank: the step before which it was last back
 	open        [][]openCount // by rank whose missed steps are counted
 	closed      Staleness
 	versions    map[int32]int   // by dense PS: pushes applied
@@ -71,8 +72,8 @@ func NewMeter(ranks, pss int) *Meter {
 	return &Meter{
 		ranks:      int32(ranks),
 		ledger:     newLedger(int32(ranks), int32(pss)),
-		unfinished: make([][]int32, ranks),
-		open:       make([][]openCount, ranks), versions: map[int32]int{}, pulled: map[pullKey]int{},
+		unfinished: make([][]int32, ranks), back: make([]int32, ranks),
+		open: make([][]openCount, ranks), versions: map[int32]int{}, pulled: map[pullKey]int{},
 	}
 }
 
@@ -85,13 +86,15 @@ func (m *Meter) Observe(r event.Record) {
 		m.issue(r.Rank, r.Step)
 	case event.BatchDone:
 		m.finish(r.Rank, r.Step)
+	case event.RankReturned:
+		m.comeBack(r.Rank, r.Step)
 	case event.LookupServed:
 		if r.Role.Role == msg.EmbeddingPS {
 			m.read(r.Role.Index, r.Rank, r.Step)
 		}
 	case event.PutApplied:
 		if r.Role.Role == msg.EmbeddingPS {
-			m.ledger.apply(r.Role.Index, r.Rank, r.Step)
+			m.apply(r.Role.Index, r.Rank, r.Step)
 		}
 	case event.PutDropped:
 		m.closed.Dropped++
@@ -123,6 +126,26 @@ func (m *Meter) finish(rank, step int32) {
 	if i := slices.Index(m.unfinished[rank], step); i >= 0 {
 		m.unfinished[rank] = slices.Delete(m.unfinished[rank], i, i+1)
 		m.outstanding--
+	}
+}
+
+// apply removes a missing put. A batch of a rank from before a crash then ends with its last put: the record
+// that it is done may have been lost with the process of the rank.
+func (m *Meter) apply(ps, rank, step int32) {
+	m.ledger.apply(ps, rank, step)
+	if step < m.back[rank] && m.ledger.isOver(rank, step) {
+		m.finish(rank, step)
+	}
+}
+
+// comeBack ends the outstanding batches of a rank that is back before a step, unless puts of earlier ones are
+// missing: see apply. The rank issues the lookups of later ones again.
+func (m *Meter) comeBack(rank, next int32) {
+	m.back[rank] = next
+	for _, step := range slices.Clone(m.unfinished[rank]) {
+		if step >= next || m.ledger.isOver(rank, step) {
+			m.finish(rank, step)
+		}
 	}
 }
 

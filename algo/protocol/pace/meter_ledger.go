@@ -77,6 +77,11 @@ func (l *ledger) missing(ps, rank, step int32) bool {
 	return l.holds(rank, step) && *l.word(ps, rank, step/64)>>(step%64)&1 == 1
 }
 
+// isOver reports whether a step is routed and no put of it is missing.
+func (l *ledger) isOver(rank, step int32) bool {
+	return step < l.spans[rank].first || l.holds(rank, step) && *l.leftOf(rank, step) == 0
+}
+
 // count returns the number of missing puts of a rank's steps below limit.
 func (l *ledger) count(ps, rank, limit int32) int {
 	s := &l.spans[rank]

@@ -1,6 +1,7 @@
 package pace_test
 
 import (
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -127,6 +128,42 @@ func TestMeterOnRandomRecords(t *testing.T) {
 		}
 		compareMeters(t, meter.Staleness(), want.Staleness())
 	})
+}
+
+// After the crash of a rank, whose last records are lost, its batches of before end with their puts, and
+// those that it trains again count once.
+func TestRankThatIsBackHasNoLostBatches(t *testing.T) {
+	ps := msg.Address{Role: msg.EmbeddingPS}
+	m := pace.NewMeter(2, 1)
+	observe := func(kind event.Kind, rank, step int32) {
+		r := event.Record{Kind: kind, Rank: rank, Step: step}
+		switch kind {
+		case event.BatchRouted:
+			r.Rows = []int32{1}
+		case event.LookupServed, event.PutApplied:
+			r.Role = ps
+		}
+		m.Observe(r)
+	}
+	for step := range int32(4) {
+		observe(event.LookupIssued, 0, step)
+		observe(event.BatchRouted, 0, step)
+	}
+	observe(event.PutApplied, 0, 0)
+	observe(event.RankReturned, 0, 2) // BatchDone of step 0 is lost; step 1 is not applied yet
+	for step := int32(2); step < 4; step++ {
+		observe(event.LookupIssued, 0, step)
+	}
+	observe(event.LookupIssued, 1, 0)
+	observe(event.BatchRouted, 1, 0)
+	observe(event.LookupServed, 1, 0) // while steps 1 to 3 are outstanding
+	observe(event.PutApplied, 0, 1)
+	observe(event.LookupServed, 1, 0) // while steps 2 and 3 are
+	got := m.Staleness()
+	counts := maps.Collect(got.Inflight.All())
+	if !maps.Equal(counts, map[int]uint64{3: 1, 2: 1}) {
+		t.Errorf("reads by batches in flight: %v, want one with 3 and one with 2", counts)
+	}
 }
 
 // compareMeters fails unless the histograms are equal.

@@ -34,8 +34,8 @@ type Config struct {
 	Pushes []unit.Bytes
 	// RankRecovery lets an NN worker come back with the parameters of another rank, in modes whose ranks
 	// reduce dense gradients in lock step: see rank_recovery.go. Its price: the last bucket of a rank waits
-	// until the EW has the embedding gradients of the batch, and an EW holds the pooled embeddings of the
-	// batches in training.
+	// until the EW has the embedding gradients of the batch. Data loader and EW hold a batch, the EW with its
+	// pooled embeddings, until some gradients of the next one are reduced; so Prefetch must be at least 2.
 	RankRecovery bool
 	// Retry is the time after which a role repeats an unanswered request; 0 if the driver promises that no
 	// message is lost.
@@ -83,6 +83,10 @@ func (c *Config) Validate() error {
 	if c.RankRecovery && c.Rule.Dense().Strategy != pace.Reduced {
 		return fmt.Errorf("role: ranks of mode %s cannot take the parameters of another rank; want a mode "+
 			"that reduces gradients in every step", c.Rule.Name())
+	}
+	if c.RankRecovery && c.Prefetch < 2 {
+		return fmt.Errorf("role: prefetch = %d; want at least 2, as a rank that can come back holds one "+
+			"batch more", c.Prefetch)
 	}
 	if c.Pushes != nil && len(c.Pushes) != len(c.DensePSs) {
 		return fmt.Errorf("role: sizes of pushes to %d dense PSs; want sizes for %d", len(c.Pushes),

@@ -65,8 +65,8 @@ type Input struct {
 	Reason  error
 	// Incarnation is the number of earlier crashes of the role (Start).
 	Incarnation uint32
-	// Next is, for an NN worker that is back, the first step whose gradients are not all reduced (Start). The
-	// parameters that its rank now has are those before this step.
+	// Next is, for an NN worker that is back, the step before which the parameters are that its rank now has:
+	// the first that is not all reduced or, if none of its buckets is, maybe the one before (Start).
 	Next int32
 }
 

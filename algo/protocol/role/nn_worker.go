@@ -63,6 +63,7 @@ type trainingBatch struct {
 	// With Config.RankRecovery:
 	kept    bool // the EW has the embedding gradients
 	applied bool // every PS has applied them, and some bucket is not reduced yet
+	over    bool // done, and held until all ranks have the sums of its step
 	atEW    bool // only the EW has the gradients: an earlier incarnation of the rank has made them
 }
 
@@ -107,11 +108,17 @@ func (w *NNWorker) HandleInput(now unit.Tick, in Input, out *Outputs) {
 // finish reports, once, that every step is trained and acknowledged. The last acknowledgement may come before
 // the end of the last optimizer step.
 func (w *NNWorker) finish(out *Outputs) {
-	if w.finished || w.done.floor < w.end || w.nextTrain < w.end || !w.dense.finished(w) {
+	if w.finished || !w.allDone() || w.nextTrain < w.end || !w.dense.finished(w) {
 		return
 	}
 	w.finished = true
 	out.List = append(out.List, Output{Kind: Finished})
+}
+
+// allDone reports whether every batch is done.
+func (w *NNWorker) allDone() bool {
+	return w.done.floor >= w.end ||
+		w.done.floor == w.end-1 && len(w.batches) > 0 && w.batches[0].over
 }
 
 func (w *NNWorker) find(step int32) *trainingBatch {
@@ -159,7 +166,7 @@ func (w *NNWorker) receive(now unit.Tick, m msg.Message, out *Outputs) {
 func (w *NNWorker) receivePutDone(now unit.Tick, m msg.Message, out *Outputs) {
 	b := w.find(m.Step)
 	switch {
-	case b == nil || !b.sent:
+	case b == nil || !b.sent || b.over:
 	case w.cfg.RankRecovery && b.step == w.nextTrain && w.phase == backward:
 		b.kept, b.applied = true, true
 	default:
@@ -169,14 +176,22 @@ func (w *NNWorker) receivePutDone(now unit.Tick, m msg.Message, out *Outputs) {
 
 // finishBatch ends a batch that every PS has acknowledged.
 func (w *NNWorker) finishBatch(now unit.Tick, b *trainingBatch, out *Outputs) {
-	step := b.step
 	if !b.dropped && !b.atEW {
-		out.release(PooledGrads, w.rank, step)
+		out.release(PooledGrads, w.rank, b.step)
 	}
-	w.done.add(step)
 	w.outstanding--
+	out.record(w.event(now, event.BatchDone, b.step))
+	if w.cfg.RankRecovery {
+		b.over = true // see forgetBefore
+		return
+	}
+	w.forget(b.step, out)
+}
+
+// forget lets data loader and EWs forget a batch.
+func (w *NNWorker) forget(step int32, out *Outputs) {
+	w.done.add(step)
 	w.batches = slices.DeleteFunc(w.batches, func(t trainingBatch) bool { return t.step == step })
-	out.record(w.event(now, event.BatchDone, step))
 	w.send(out, msg.StepDone, loader, step, nil, 0)
 }
 
@@ -339,7 +354,7 @@ func (w *NNWorker) resendUnanswered(out *Outputs) {
 	for i := range w.batches {
 		b := &w.batches[i]
 		switch {
-		case b.applied: // the batch waits for other ranks
+		case b.applied || b.over: // the batch waits for other ranks
 		case b.atEW && w.asking:
 		case b.atEW:
 			w.askKept(b, out)
@@ -377,7 +392,7 @@ func (w *NNWorker) AppendState(dst []byte) []byte {
 	for i := range w.batches {
 		b := &w.batches[i]
 		dst = appendInts(dst, b.step)
-		dst = appendFlags(dst, b.issued, b.pooled, b.sent, b.dropped, b.kept, b.applied, b.atEW)
+		dst = appendFlags(dst, b.issued, b.pooled, b.sent, b.dropped, b.kept, b.applied, b.atEW, b.over)
 	}
 	return w.dense.appendState(dst)
 }

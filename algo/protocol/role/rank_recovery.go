@@ -14,15 +14,17 @@ import (
 // only:
 //
 //   - The parameters, with the optimizer's state and hot rows, are equal on all ranks. The driver gives the
-//     rank that is back those of another, as they are before step Next: the first step whose gradients are
-//     not all reduced.
+//     rank that is back those of another, as they are before some step Next. The rank had not forgotten a
+//     batch of step Next or later: it does so when a sum of the step after shows that all ranks have those
+//     of the batch, which may have been lost with the rank on their way (forgetBefore).
 //   - The embedding gradients of earlier steps are at the EWs: a rank feeds its last bucket of a step only
 //     when the EW has the embedding gradients of its batch (GradientsKept).
-//   - The samples of later steps are at the data loader, which holds them until the rank has finished them.
-//   - The pooled embeddings of step Next, which the rank had begun to train, are at the EW. It holds them
-//     until the rank has finished the step. From equal samples, parameters and embeddings the rank computes
-//     the bits that it had computed before. So it does not matter which of its buckets are reduced already,
-//     or whether the EW has applied its embedding gradients.
+//   - The samples of step Next and later ones are at the data loader, which holds them until the rank
+//     forgets them.
+//   - The pooled embeddings of these steps, of which the rank had begun to train two at most, are at the EW
+//     until then. From equal samples, parameters and embeddings the rank computes the bits that it had
+//     computed before. So it does not matter which of its buckets are reduced already, or whether the EW has
+//     applied its embedding gradients.
 //
 // If an EW has crashed since it made or received its part of this, and no rank can make it again, it is lost.
 // The EW says so (GradientsLost, EmbeddingsLost), and the run ends.
@@ -83,6 +85,13 @@ func (w *NNWorker) receiveSamplesAsked(m msg.Message, out *Outputs) {
 // askKept asks the EW whether it has the gradients of a batch of an earlier incarnation.
 func (w *NNWorker) askKept(b *trainingBatch, out *Outputs) {
 	w.send(out, msg.AskKept, w.cfg.workerOf(w.rank, b.step), b.step, nil, 0)
+}
+
+// forgetBefore lets data loader and EWs forget the batches before a step that are done.
+func (w *NNWorker) forgetBefore(step int32, out *Outputs) {
+	for len(w.batches) > 0 && w.batches[0].step < step && w.batches[0].over {
+		w.forget(w.batches[0].step, out)
+	}
 }
 
 // mayFeed reports whether a bucket of batch b may be reduced.

@@ -62,8 +62,22 @@ func (r *Reduction) Withdraw(rank int) {
 	r.next[rank] = int64(r.Open()) * int64(r.buckets)
 }
 
+// Rewind makes a rank that is back feed all buckets of a step again, which is at most Open, and later ones.
+func (r *Reduction) Rewind(rank int, step int32) { r.next[rank] = int64(step) * int64(r.buckets) }
+
+// Skip makes a step the first one, before any bucket is fed: all ranks have the sums of earlier ones.
+func (r *Reduction) Skip(step int32) {
+	r.base = int64(step) * int64(r.buckets)
+	for rank := range r.next {
+		r.next[rank] = r.base
+	}
+}
+
 // Open returns the first step of which a bucket is not complete.
 func (r *Reduction) Open() int32 { return int32(r.base / int64(r.buckets)) }
+
+// Begun reports whether some bucket of step Open is complete.
+func (r *Reduction) Begun() bool { return r.base%int64(r.buckets) != 0 }
 
 // Clone returns an independent copy.
 func (r *Reduction) Clone() *Reduction {

@@ -24,8 +24,18 @@ func (r *reduced) bucketReduced(w *NNWorker, in Input) {
 	}
 }
 
+// everywhere returns the step before which all ranks have all sums, as far as the rank knows: no rank feeds a
+// step before it has the sums of the step before.
+func (r *reduced) everywhere(w *NNWorker) int32 {
+	if r.ended > 0 {
+		return w.nextTrain
+	}
+	return w.nextTrain - 1
+}
+
 // advance feeds the buckets that are ready. When all are summed, it starts PEG and the dense optimizer.
 func (r *reduced) advance(w *NNWorker, now unit.Tick, out *Outputs) {
+	w.forgetBefore(r.everywhere(w), out)
 	if w.phase != backward || !w.computed && !w.cfg.Rule.OverlapSync() {
 		return
 	}

@@ -258,6 +258,7 @@ func (s *State) crash(i int) {
 	case msg.NNWorker:
 		s.buckets[at.Index].Clear()
 		s.barrier.Withdraw(int(at.Index))
+		s.finished &^= 1 << at.Index
 	}
 }
 
@@ -271,6 +272,10 @@ func (s *State) restart(i int) error {
 	at := s.members[i].Address()
 	if at.Role == msg.NNWorker {
 		start.Next = s.barrier.Open()
+		if s.set.Behind && start.Next > 0 && !s.barrier.Begun() {
+			start.Next--
+			s.barrier.Rewind(int(at.Index), start.Next)
+		}
 	}
 	err := s.handleInput(i, start)
 	if err != nil || at.Role != msg.DataLoader || !s.draining {

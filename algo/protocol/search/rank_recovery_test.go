@@ -8,6 +8,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"tandem/algo/protocol/event"
 	"tandem/algo/protocol/msg"
 	"tandem/algo/protocol/pace"
 	"tandem/algo/protocol/role"
@@ -28,6 +29,7 @@ func rankSetting(rule pace.Rule, steps int32, buckets int) Setting {
 	set := setting(rule, 2, steps, 1, 1)
 	set.Config.Buckets = make([]unit.Bytes, buckets)
 	set.Config.RankRecovery = true
+	set.Config.Prefetch++
 	set.Faults, set.OnlyCrashes = 1, true
 	set.Crashes = func(at msg.Address) bool { return at == msg.Address{Role: msg.NNWorker} }
 	return set
@@ -46,13 +48,17 @@ func TestARankThatCrashesLosesNothing(t *testing.T) {
 			if size.long && !*long || testing.Short() && size.buckets > 1 {
 				continue
 			}
-			t.Run(fmt.Sprintf("%s/%+v", name(rule), size), func(t *testing.T) {
-				r, err := Explore(rankSetting(rule, size.steps, size.buckets), 8*limit)
-				if err != nil {
-					t.Fatal(err)
-				}
-				t.Log(r)
-			})
+			for _, behind := range []bool{false, true} {
+				t.Run(fmt.Sprintf("%s/%+v/%t", name(rule), size, behind), func(t *testing.T) {
+					set := rankSetting(rule, size.steps, size.buckets)
+					set.Behind = behind
+					r, err := Explore(set, 8*limit)
+					if err != nil {
+						t.Fatal(err)
+					}
+					t.Log(r)
+				})
+			}
 		}
 	}
 }
@@ -71,10 +77,11 @@ func TestARankThatCrashesLosesNothingOnRandomWalks(t *testing.T) {
 		set := Setting{Config: role.Config{
 			Ranks: count("ranks", 2, 4), EmbeddingWorkers: count("EWs", 1, 3),
 			EmbeddingPSs: count("PSs", 1, 3),
-			Steps:        count("steps", 1, 10), Rule: rule, Prefetch: count("prefetch", 1, 6),
+			Steps:        count("steps", 1, 10), Rule: rule, Prefetch: count("prefetch", 2, 6),
 			EdgeWindow: count("window", 1, 3), Buckets: make([]unit.Bytes, count("buckets", 1, 3)),
 			RankRecovery: true, Retry: unit.Second,
 		}, Faults: int(count("faults", 1, 6)), EarlyTimers: true}
+		set.Behind = rapid.Bool().Draw(t, "behind")
 		set.Drain = rapid.Bool().Draw(t, "drain")
 		workers := rapid.Bool().Draw(t, "EWs crash")
 		rank := msg.Address{Role: msg.NNWorker, Index: count("rank", 0, set.Config.Ranks-1)}
@@ -98,9 +105,10 @@ func TestARankThatCrashesLosesNothingOnRandomWalks(t *testing.T) {
 func TestPlantedBugsOfRankRecoveryAreFound(t *testing.T) {
 	t.Parallel()
 	for _, bug := range []struct {
-		name  string
-		roles func(*role.Config) []role.Role
-		want  string
+		name   string
+		roles  func(*role.Config) []role.Role
+		behind bool
+		want   string
 	}{
 		{"a step counts before the EW has its gradients", mutate(msg.NNWorker,
 			func(in role.Input, step func(role.Input), out *role.Outputs) {
@@ -112,7 +120,19 @@ func TestPlantedBugsOfRankRecoveryAreFound(t *testing.T) {
 						Step: in.Work.Step}
 					step(kept)
 				}
-			}), role.ErrBatchLost.Error()},
+			}), false, role.ErrBatchLost.Error()},
+		{"a batch is forgotten before all ranks have its sums", mutate(msg.NNWorker,
+			func(in role.Input, step func(role.Input), out *role.Outputs) {
+				step(in)
+				for _, o := range out.List {
+					if r := o.Event; o.Kind == role.Record && r.Kind == event.BatchDone {
+						done := msg.Message{Kind: msg.StepDone, From: r.Role, Rank: r.Rank, Step: r.Step,
+							To: msg.Address{Role: msg.DataLoader}, Bytes: msg.HeaderBytes}
+						out.List = append(out.List, role.Output{Kind: role.Send, Message: done})
+						return
+					}
+				}
+			}), true, errDeadlock.Error()},
 		{"an EW forgets the embeddings of a batch with its gradients", mutate(msg.EmbeddingWorker,
 			func(in role.Input, step func(role.Input), out *role.Outputs) {
 				step(in)
@@ -124,11 +144,11 @@ func TestPlantedBugsOfRankRecoveryAreFound(t *testing.T) {
 					out.List = append(out.List, role.Output{Kind: role.Release, Handle: role.Handle{
 						Kind: role.PooledRows, Rank: in.Message.Rank, Step: in.Message.Step}})
 				}
-			}), "does not hold"},
+			}), false, "does not hold"},
 	} {
 		t.Run(bug.name, func(t *testing.T) {
 			set := rankSetting(pace.Sync{Overlap: pace.OverlapNone}, 1, 1)
-			set.Roles = bug.roles
+			set.Roles, set.Behind = bug.roles, bug.behind
 			_, err := Explore(set, limit)
 			if err == nil || !strings.Contains(err.Error(), bug.want) {
 				t.Errorf("error %v, want %q", err, bug.want)

@@ -28,6 +28,9 @@ type Setting struct {
 	// EarlyTimers lets timers fire while other actions are possible; each time counts as a fault. Otherwise
 	// timers fire only when no other action is possible.
 	EarlyTimers bool
+	// Behind gives an NN worker that is back the parameters of a rank that has not made the step before the
+	// open one yet, where there may be one: some of its gradients may have been reduced for other ranks only.
+	Behind bool
 	// Eager performs an action that commutes with all others at once, instead of trying every order. It
 	// reaches fewer states, but the same reads. It requires that there are no faults, which may come between
 	// two actions that commute, or only crashes of ranks, with which most actions commute.
@@ -151,8 +154,10 @@ func (s *State) observe(e event.Record) error {
 		}
 		s.trained |= s.batchBit(e.Rank, e.Step)
 	case event.RankReturned:
-		for step := range e.Step { // also a step that only other ranks have made
-			s.trained |= s.batchBit(e.Rank, step)
+		for step := range s.set.Config.Steps {
+			if s.trained |= s.batchBit(e.Rank, step); step >= e.Step {
+				s.trained &^= s.batchBit(e.Rank, step) // to be made again
+			}
 		}
 	case event.LookupIssued:
 		s.issued |= s.batchBit(e.Rank, e.Step)

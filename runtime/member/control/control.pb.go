@@ -98,6 +98,7 @@ type FromMember struct {
 	//	*FromMember_Digests
 	//	*FromMember_Saved
 	//	*FromMember_Redone
+	//	*FromMember_Rank
 	What          isFromMember_What `protobuf_oneof:"what"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -284,6 +285,15 @@ func (x *FromMember) GetRedone() *Redone {
 	return nil
 }
 
+func (x *FromMember) GetRank() *Rank {
+	if x != nil {
+		if x, ok := x.What.(*FromMember_Rank); ok {
+			return x.Rank
+		}
+	}
+	return nil
+}
+
 type isFromMember_What interface {
 	isFromMember_What()
 }
@@ -352,6 +362,10 @@ type FromMember_Redone struct {
 	Redone *Redone `protobuf:"bytes,16,opt,name=redone,proto3,oneof"` // the process has come back by its redo logs
 }
 
+type FromMember_Rank struct {
+	Rank *Rank `protobuf:"bytes,17,opt,name=rank,proto3,oneof"` // answers ReadRank
+}
+
 func (*FromMember_Heartbeat) isFromMember_What() {}
 
 func (*FromMember_Ready) isFromMember_What() {}
@@ -384,6 +398,8 @@ func (*FromMember_Saved) isFromMember_What() {}
 
 func (*FromMember_Redone) isFromMember_What() {}
 
+func (*FromMember_Rank) isFromMember_What() {}
+
 type ToMember struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Types that are valid to be assigned to What:
@@ -401,6 +417,7 @@ type ToMember struct {
 	//	*ToMember_Export
 	//	*ToMember_Drain
 	//	*ToMember_ReadDigests
+	//	*ToMember_ReadRank
 	What          isToMember_What `protobuf_oneof:"what"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -560,6 +577,15 @@ func (x *ToMember) GetReadDigests() *ReadDigests {
 	return nil
 }
 
+func (x *ToMember) GetReadRank() *ReadRank {
+	if x != nil {
+		if x, ok := x.What.(*ToMember_ReadRank); ok {
+			return x.ReadRank
+		}
+	}
+	return nil
+}
+
 type isToMember_What interface {
 	isToMember_What()
 }
@@ -616,6 +642,10 @@ type ToMember_ReadDigests struct {
 	ReadDigests *ReadDigests `protobuf:"bytes,13,opt,name=read_digests,json=readDigests,proto3,oneof"` // to any process
 }
 
+type ToMember_ReadRank struct {
+	ReadRank *ReadRank `protobuf:"bytes,14,opt,name=read_rank,json=readRank,proto3,oneof"` // to a process with ranks
+}
+
 func (*ToMember_Heartbeat) isToMember_What() {}
 
 func (*ToMember_Welcome) isToMember_What() {}
@@ -641,6 +671,8 @@ func (*ToMember_Export) isToMember_What() {}
 func (*ToMember_Drain) isToMember_What() {}
 
 func (*ToMember_ReadDigests) isToMember_What() {}
+
+func (*ToMember_ReadRank) isToMember_What() {}
 
 type Hello struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -1041,6 +1073,7 @@ func (*Ready) Descriptor() ([]byte, []int) {
 type Start struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Start         int64                  `protobuf:"varint,1,opt,name=start,proto3" json:"start,omitempty"` // time of tick 0: Unix time in ns
+	Rank          *Rank                  `protobuf:"bytes,2,opt,name=rank,proto3" json:"rank,omitempty"`    // what the ranks of the process begin with if they are back and others have not crashed
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1082,6 +1115,199 @@ func (x *Start) GetStart() int64 {
 	return 0
 }
 
+func (x *Start) GetRank() *Rank {
+	if x != nil {
+		return x.Rank
+	}
+	return nil
+}
+
+// ReadRank asks for what all ranks have in common, or only how many steps it has.
+type ReadRank struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	All           bool                   `protobuf:"varint,1,opt,name=all,proto3" json:"all,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReadRank) Reset() {
+	*x = ReadRank{}
+	mi := &file_control_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReadRank) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReadRank) ProtoMessage() {}
+
+func (x *ReadRank) ProtoReflect() protoreflect.Message {
+	mi := &file_control_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReadRank.ProtoReflect.Descriptor instead.
+func (*ReadRank) Descriptor() ([]byte, []int) {
+	return file_control_proto_rawDescGZIP(), []int{9}
+}
+
+func (x *ReadRank) GetAll() bool {
+	if x != nil {
+		return x.All
+	}
+	return false
+}
+
+// Rank is what all ranks have in common: exec.RankState.
+type Rank struct {
+	state          protoimpl.MessageState `protogen:"open.v1"`
+	Steps          int32                  `protobuf:"varint,1,opt,name=steps,proto3" json:"steps,omitempty"` // of the run
+	All            bool                   `protobuf:"varint,2,opt,name=all,proto3" json:"all,omitempty"`     // the message has what follows
+	Params         []float32              `protobuf:"fixed32,3,rep,packed,name=params,proto3" json:"params,omitempty"`
+	Running        []float32              `protobuf:"fixed32,4,rep,packed,name=running,proto3" json:"running,omitempty"`     // batch-norm statistics
+	Optimizer      []float32              `protobuf:"fixed32,5,rep,packed,name=optimizer,proto3" json:"optimizer,omitempty"` // its state
+	OptimizerSteps int32                  `protobuf:"varint,6,opt,name=optimizer_steps,json=optimizerSteps,proto3" json:"optimizer_steps,omitempty"`
+	PerStep        int32                  `protobuf:"varint,7,opt,name=per_step,json=perStep,proto3" json:"per_step,omitempty"` // optimizer steps of a training step
+	Hot            bool                   `protobuf:"varint,8,opt,name=hot,proto3" json:"hot,omitempty"`                        // there are hot rows
+	Signs          []uint64               `protobuf:"fixed64,9,rep,packed,name=signs,proto3" json:"signs,omitempty"`            // of the hot rows, and so on: see table.Columns
+	Updates        []uint32               `protobuf:"varint,10,rep,packed,name=updates,proto3" json:"updates,omitempty"`
+	Read           []byte                 `protobuf:"bytes,11,opt,name=read,proto3" json:"read,omitempty"`
+	Embeddings     []byte                 `protobuf:"bytes,12,opt,name=embeddings,proto3" json:"embeddings,omitempty"`
+	States         []byte                 `protobuf:"bytes,13,opt,name=states,proto3" json:"states,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
+}
+
+func (x *Rank) Reset() {
+	*x = Rank{}
+	mi := &file_control_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Rank) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Rank) ProtoMessage() {}
+
+func (x *Rank) ProtoReflect() protoreflect.Message {
+	mi := &file_control_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Rank.ProtoReflect.Descriptor instead.
+func (*Rank) Descriptor() ([]byte, []int) {
+	return file_control_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *Rank) GetSteps() int32 {
+	if x != nil {
+		return x.Steps
+	}
+	return 0
+}
+
+func (x *Rank) GetAll() bool {
+	if x != nil {
+		return x.All
+	}
+	return false
+}
+
+func (x *Rank) GetParams() []float32 {
+	if x != nil {
+		return x.Params
+	}
+	return nil
+}
+
+func (x *Rank) GetRunning() []float32 {
+	if x != nil {
+		return x.Running
+	}
+	return nil
+}
+
+func (x *Rank) GetOptimizer() []float32 {
+	if x != nil {
+		return x.Optimizer
+	}
+	return nil
+}
+
+func (x *Rank) GetOptimizerSteps() int32 {
+	if x != nil {
+		return x.OptimizerSteps
+	}
+	return 0
+}
+
+func (x *Rank) GetPerStep() int32 {
+	if x != nil {
+		return x.PerStep
+	}
+	return 0
+}
+
+func (x *Rank) GetHot() bool {
+	if x != nil {
+		return x.Hot
+	}
+	return false
+}
+
+func (x *Rank) GetSigns() []uint64 {
+	if x != nil {
+		return x.Signs
+	}
+	return nil
+}
+
+func (x *Rank) GetUpdates() []uint32 {
+	if x != nil {
+		return x.Updates
+	}
+	return nil
+}
+
+func (x *Rank) GetRead() []byte {
+	if x != nil {
+		return x.Read
+	}
+	return nil
+}
+
+func (x *Rank) GetEmbeddings() []byte {
+	if x != nil {
+		return x.Embeddings
+	}
+	return nil
+}
+
+func (x *Rank) GetStates() []byte {
+	if x != nil {
+		return x.States
+	}
+	return nil
+}
+
 type Progress struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Steps         int32                  `protobuf:"varint,1,opt,name=steps,proto3" json:"steps,omitempty"`
@@ -1093,7 +1319,7 @@ type Progress struct {
 
 func (x *Progress) Reset() {
 	*x = Progress{}
-	mi := &file_control_proto_msgTypes[9]
+	mi := &file_control_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1105,7 +1331,7 @@ func (x *Progress) String() string {
 func (*Progress) ProtoMessage() {}
 
 func (x *Progress) ProtoReflect() protoreflect.Message {
-	mi := &file_control_proto_msgTypes[9]
+	mi := &file_control_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1118,7 +1344,7 @@ func (x *Progress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Progress.ProtoReflect.Descriptor instead.
 func (*Progress) Descriptor() ([]byte, []int) {
-	return file_control_proto_rawDescGZIP(), []int{9}
+	return file_control_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Progress) GetSteps() int32 {
@@ -1151,7 +1377,7 @@ type StepDue struct {
 
 func (x *StepDue) Reset() {
 	*x = StepDue{}
-	mi := &file_control_proto_msgTypes[10]
+	mi := &file_control_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1163,7 +1389,7 @@ func (x *StepDue) String() string {
 func (*StepDue) ProtoMessage() {}
 
 func (x *StepDue) ProtoReflect() protoreflect.Message {
-	mi := &file_control_proto_msgTypes[10]
+	mi := &file_control_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1176,7 +1402,7 @@ func (x *StepDue) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StepDue.ProtoReflect.Descriptor instead.
 func (*StepDue) Descriptor() ([]byte, []int) {
-	return file_control_proto_rawDescGZIP(), []int{10}
+	return file_control_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *StepDue) GetStep() int32 {
@@ -1194,7 +1420,7 @@ type Proceed struct {
 
 func (x *Proceed) Reset() {
 	*x = Proceed{}
-	mi := &file_control_proto_msgTypes[11]
+	mi := &file_control_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1206,7 +1432,7 @@ func (x *Proceed) String() string {
 func (*Proceed) ProtoMessage() {}
 
 func (x *Proceed) ProtoReflect() protoreflect.Message {
-	mi := &file_control_proto_msgTypes[11]
+	mi := &file_control_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1219,7 +1445,7 @@ func (x *Proceed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Proceed.ProtoReflect.Descriptor instead.
 func (*Proceed) Descriptor() ([]byte, []int) {
-	return file_control_proto_rawDescGZIP(), []int{11}
+	return file_control_proto_rawDescGZIP(), []int{13}
 }
 
 type Finished struct {
@@ -1230,7 +1456,7 @@ type Finished struct {
 
 func (x *Finished) Reset() {
 	*x = Finished{}
-	mi := &file_control_proto_msgTypes[12]
+	mi := &file_control_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1242,7 +1468,7 @@ func (x *Finished) String() string {
 func (*Finished) ProtoMessage() {}
 
 func (x *Finished) ProtoReflect() protoreflect.Message {
-	mi := &file_control_proto_msgTypes[12]
+	mi := &file_control_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1255,7 +1481,7 @@ func (x *Finished) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Finished.ProtoReflect.Descriptor instead.
 func (*Finished) Descriptor() ([]byte, []int) {
-	return file_control_proto_rawDescGZIP(), []int{12}
+	return file_control_proto_rawDescGZIP(), []int{14}
 }
 
 type Stop struct {
@@ -1266,7 +1492,7 @@ type Stop struct {
 
 func (x *Stop) Reset() {
 	*x = Stop{}
-	mi := &file_control_proto_msgTypes[13]
+	mi := &file_control_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1278,7 +1504,7 @@ func (x *Stop) String() string {
 func (*Stop) ProtoMessage() {}
 
 func (x *Stop) ProtoReflect() protoreflect.Message {
-	mi := &file_control_proto_msgTypes[13]
+	mi := &file_control_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1291,7 +1517,7 @@ func (x *Stop) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Stop.ProtoReflect.Descriptor instead.
 func (*Stop) Descriptor() ([]byte, []int) {
-	return file_control_proto_rawDescGZIP(), []int{13}
+	return file_control_proto_rawDescGZIP(), []int{15}
 }
 
 type Heartbeat struct {
@@ -1302,7 +1528,7 @@ type Heartbeat struct {
 
 func (x *Heartbeat) Reset() {
 	*x = Heartbeat{}
-	mi := &file_control_proto_msgTypes[14]
+	mi := &file_control_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1314,7 +1540,7 @@ func (x *Heartbeat) String() string {
 func (*Heartbeat) ProtoMessage() {}
 
 func (x *Heartbeat) ProtoReflect() protoreflect.Message {
-	mi := &file_control_proto_msgTypes[14]
+	mi := &file_control_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1327,7 +1553,7 @@ func (x *Heartbeat) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Heartbeat.ProtoReflect.Descriptor instead.
 func (*Heartbeat) Descriptor() ([]byte, []int) {
-	return file_control_proto_rawDescGZIP(), []int{14}
+	return file_control_proto_rawDescGZIP(), []int{16}
 }
 
 type Exit struct {
@@ -1339,7 +1565,7 @@ type Exit struct {
 
 func (x *Exit) Reset() {
 	*x = Exit{}
-	mi := &file_control_proto_msgTypes[15]
+	mi := &file_control_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1351,7 +1577,7 @@ func (x *Exit) String() string {
 func (*Exit) ProtoMessage() {}
 
 func (x *Exit) ProtoReflect() protoreflect.Message {
-	mi := &file_control_proto_msgTypes[15]
+	mi := &file_control_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1364,7 +1590,7 @@ func (x *Exit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Exit.ProtoReflect.Descriptor instead.
 func (*Exit) Descriptor() ([]byte, []int) {
-	return file_control_proto_rawDescGZIP(), []int{15}
+	return file_control_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Exit) GetContinues() bool {
@@ -1385,7 +1611,7 @@ type Records struct {
 
 func (x *Records) Reset() {
 	*x = Records{}
-	mi := &file_control_proto_msgTypes[16]
+	mi := &file_control_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1397,7 +1623,7 @@ func (x *Records) String() string {
 func (*Records) ProtoMessage() {}
 
 func (x *Records) ProtoReflect() protoreflect.Message {
-	mi := &file_control_proto_msgTypes[16]
+	mi := &file_control_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1410,7 +1636,7 @@ func (x *Records) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Records.ProtoReflect.Descriptor instead.
 func (*Records) Descriptor() ([]byte, []int) {
-	return file_control_proto_rawDescGZIP(), []int{16}
+	return file_control_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Records) GetRecords() []*Record {
@@ -1441,7 +1667,7 @@ type Record struct {
 
 func (x *Record) Reset() {
 	*x = Record{}
-	mi := &file_control_proto_msgTypes[17]
+	mi := &file_control_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1453,7 +1679,7 @@ func (x *Record) String() string {
 func (*Record) ProtoMessage() {}
 
 func (x *Record) ProtoReflect() protoreflect.Message {
-	mi := &file_control_proto_msgTypes[17]
+	mi := &file_control_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1466,7 +1692,7 @@ func (x *Record) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Record.ProtoReflect.Descriptor instead.
 func (*Record) Descriptor() ([]byte, []int) {
-	return file_control_proto_rawDescGZIP(), []int{17}
+	return file_control_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Record) GetAt() int64 {
@@ -1523,7 +1749,7 @@ type Report struct {
 
 func (x *Report) Reset() {
 	*x = Report{}
-	mi := &file_control_proto_msgTypes[18]
+	mi := &file_control_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1535,7 +1761,7 @@ func (x *Report) String() string {
 func (*Report) ProtoMessage() {}
 
 func (x *Report) ProtoReflect() protoreflect.Message {
-	mi := &file_control_proto_msgTypes[18]
+	mi := &file_control_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1548,7 +1774,7 @@ func (x *Report) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Report.ProtoReflect.Descriptor instead.
 func (*Report) Descriptor() ([]byte, []int) {
-	return file_control_proto_rawDescGZIP(), []int{18}
+	return file_control_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Report) GetRows() int64 {
@@ -1594,7 +1820,7 @@ type Faults struct {
 
 func (x *Faults) Reset() {
 	*x = Faults{}
-	mi := &file_control_proto_msgTypes[19]
+	mi := &file_control_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1606,7 +1832,7 @@ func (x *Faults) String() string {
 func (*Faults) ProtoMessage() {}
 
 func (x *Faults) ProtoReflect() protoreflect.Message {
-	mi := &file_control_proto_msgTypes[19]
+	mi := &file_control_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1619,7 +1845,7 @@ func (x *Faults) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Faults.ProtoReflect.Descriptor instead.
 func (*Faults) Descriptor() ([]byte, []int) {
-	return file_control_proto_rawDescGZIP(), []int{19}
+	return file_control_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *Faults) GetSent() int64 {
@@ -1674,7 +1900,7 @@ type ReadRows struct {
 
 func (x *ReadRows) Reset() {
 	*x = ReadRows{}
-	mi := &file_control_proto_msgTypes[20]
+	mi := &file_control_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1686,7 +1912,7 @@ func (x *ReadRows) String() string {
 func (*ReadRows) ProtoMessage() {}
 
 func (x *ReadRows) ProtoReflect() protoreflect.Message {
-	mi := &file_control_proto_msgTypes[20]
+	mi := &file_control_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1699,7 +1925,7 @@ func (x *ReadRows) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadRows.ProtoReflect.Descriptor instead.
 func (*ReadRows) Descriptor() ([]byte, []int) {
-	return file_control_proto_rawDescGZIP(), []int{20}
+	return file_control_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *ReadRows) GetSigns() []uint64 {
@@ -1725,7 +1951,7 @@ type Values struct {
 
 func (x *Values) Reset() {
 	*x = Values{}
-	mi := &file_control_proto_msgTypes[21]
+	mi := &file_control_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1737,7 +1963,7 @@ func (x *Values) String() string {
 func (*Values) ProtoMessage() {}
 
 func (x *Values) ProtoReflect() protoreflect.Message {
-	mi := &file_control_proto_msgTypes[21]
+	mi := &file_control_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1750,7 +1976,7 @@ func (x *Values) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Values.ProtoReflect.Descriptor instead.
 func (*Values) Descriptor() ([]byte, []int) {
-	return file_control_proto_rawDescGZIP(), []int{21}
+	return file_control_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *Values) GetValues() []float32 {
@@ -1769,7 +1995,7 @@ type ReadDense struct {
 
 func (x *ReadDense) Reset() {
 	*x = ReadDense{}
-	mi := &file_control_proto_msgTypes[22]
+	mi := &file_control_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1781,7 +2007,7 @@ func (x *ReadDense) String() string {
 func (*ReadDense) ProtoMessage() {}
 
 func (x *ReadDense) ProtoReflect() protoreflect.Message {
-	mi := &file_control_proto_msgTypes[22]
+	mi := &file_control_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1794,7 +2020,7 @@ func (x *ReadDense) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadDense.ProtoReflect.Descriptor instead.
 func (*ReadDense) Descriptor() ([]byte, []int) {
-	return file_control_proto_rawDescGZIP(), []int{22}
+	return file_control_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *ReadDense) GetRole() *Role {
@@ -1814,7 +2040,7 @@ type Dense struct {
 
 func (x *Dense) Reset() {
 	*x = Dense{}
-	mi := &file_control_proto_msgTypes[23]
+	mi := &file_control_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1826,7 +2052,7 @@ func (x *Dense) String() string {
 func (*Dense) ProtoMessage() {}
 
 func (x *Dense) ProtoReflect() protoreflect.Message {
-	mi := &file_control_proto_msgTypes[23]
+	mi := &file_control_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1839,7 +2065,7 @@ func (x *Dense) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Dense.ProtoReflect.Descriptor instead.
 func (*Dense) Descriptor() ([]byte, []int) {
-	return file_control_proto_rawDescGZIP(), []int{23}
+	return file_control_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *Dense) GetParams() []float32 {
@@ -1864,7 +2090,7 @@ type ReadDigests struct {
 
 func (x *ReadDigests) Reset() {
 	*x = ReadDigests{}
-	mi := &file_control_proto_msgTypes[24]
+	mi := &file_control_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1876,7 +2102,7 @@ func (x *ReadDigests) String() string {
 func (*ReadDigests) ProtoMessage() {}
 
 func (x *ReadDigests) ProtoReflect() protoreflect.Message {
-	mi := &file_control_proto_msgTypes[24]
+	mi := &file_control_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1889,7 +2115,7 @@ func (x *ReadDigests) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadDigests.ProtoReflect.Descriptor instead.
 func (*ReadDigests) Descriptor() ([]byte, []int) {
-	return file_control_proto_rawDescGZIP(), []int{24}
+	return file_control_proto_rawDescGZIP(), []int{26}
 }
 
 type Digests struct {
@@ -1902,7 +2128,7 @@ type Digests struct {
 
 func (x *Digests) Reset() {
 	*x = Digests{}
-	mi := &file_control_proto_msgTypes[25]
+	mi := &file_control_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1914,7 +2140,7 @@ func (x *Digests) String() string {
 func (*Digests) ProtoMessage() {}
 
 func (x *Digests) ProtoReflect() protoreflect.Message {
-	mi := &file_control_proto_msgTypes[25]
+	mi := &file_control_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1927,7 +2153,7 @@ func (x *Digests) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Digests.ProtoReflect.Descriptor instead.
 func (*Digests) Descriptor() ([]byte, []int) {
-	return file_control_proto_rawDescGZIP(), []int{25}
+	return file_control_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *Digests) GetRoles() []uint64 {
@@ -1956,7 +2182,7 @@ type Export struct {
 
 func (x *Export) Reset() {
 	*x = Export{}
-	mi := &file_control_proto_msgTypes[26]
+	mi := &file_control_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1968,7 +2194,7 @@ func (x *Export) String() string {
 func (*Export) ProtoMessage() {}
 
 func (x *Export) ProtoReflect() protoreflect.Message {
-	mi := &file_control_proto_msgTypes[26]
+	mi := &file_control_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1981,7 +2207,7 @@ func (x *Export) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Export.ProtoReflect.Descriptor instead.
 func (*Export) Descriptor() ([]byte, []int) {
-	return file_control_proto_rawDescGZIP(), []int{26}
+	return file_control_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *Export) GetFolder() string {
@@ -2013,7 +2239,7 @@ type Exported struct {
 
 func (x *Exported) Reset() {
 	*x = Exported{}
-	mi := &file_control_proto_msgTypes[27]
+	mi := &file_control_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2025,7 +2251,7 @@ func (x *Exported) String() string {
 func (*Exported) ProtoMessage() {}
 
 func (x *Exported) ProtoReflect() protoreflect.Message {
-	mi := &file_control_proto_msgTypes[27]
+	mi := &file_control_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2038,7 +2264,7 @@ func (x *Exported) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Exported.ProtoReflect.Descriptor instead.
 func (*Exported) Descriptor() ([]byte, []int) {
-	return file_control_proto_rawDescGZIP(), []int{27}
+	return file_control_proto_rawDescGZIP(), []int{29}
 }
 
 type Saved struct {
@@ -2051,7 +2277,7 @@ type Saved struct {
 
 func (x *Saved) Reset() {
 	*x = Saved{}
-	mi := &file_control_proto_msgTypes[28]
+	mi := &file_control_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2063,7 +2289,7 @@ func (x *Saved) String() string {
 func (*Saved) ProtoMessage() {}
 
 func (x *Saved) ProtoReflect() protoreflect.Message {
-	mi := &file_control_proto_msgTypes[28]
+	mi := &file_control_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2076,7 +2302,7 @@ func (x *Saved) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Saved.ProtoReflect.Descriptor instead.
 func (*Saved) Descriptor() ([]byte, []int) {
-	return file_control_proto_rawDescGZIP(), []int{28}
+	return file_control_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *Saved) GetFolder() string {
@@ -2103,7 +2329,7 @@ type Redone struct {
 
 func (x *Redone) Reset() {
 	*x = Redone{}
-	mi := &file_control_proto_msgTypes[29]
+	mi := &file_control_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2115,7 +2341,7 @@ func (x *Redone) String() string {
 func (*Redone) ProtoMessage() {}
 
 func (x *Redone) ProtoReflect() protoreflect.Message {
-	mi := &file_control_proto_msgTypes[29]
+	mi := &file_control_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2128,7 +2354,7 @@ func (x *Redone) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Redone.ProtoReflect.Descriptor instead.
 func (*Redone) Descriptor() ([]byte, []int) {
-	return file_control_proto_rawDescGZIP(), []int{29}
+	return file_control_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *Redone) GetTook() int64 {
@@ -2153,7 +2379,7 @@ type Leaving struct {
 
 func (x *Leaving) Reset() {
 	*x = Leaving{}
-	mi := &file_control_proto_msgTypes[30]
+	mi := &file_control_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2165,7 +2391,7 @@ func (x *Leaving) String() string {
 func (*Leaving) ProtoMessage() {}
 
 func (x *Leaving) ProtoReflect() protoreflect.Message {
-	mi := &file_control_proto_msgTypes[30]
+	mi := &file_control_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2178,7 +2404,7 @@ func (x *Leaving) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Leaving.ProtoReflect.Descriptor instead.
 func (*Leaving) Descriptor() ([]byte, []int) {
-	return file_control_proto_rawDescGZIP(), []int{30}
+	return file_control_proto_rawDescGZIP(), []int{32}
 }
 
 type Drain struct {
@@ -2189,7 +2415,7 @@ type Drain struct {
 
 func (x *Drain) Reset() {
 	*x = Drain{}
-	mi := &file_control_proto_msgTypes[31]
+	mi := &file_control_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2201,7 +2427,7 @@ func (x *Drain) String() string {
 func (*Drain) ProtoMessage() {}
 
 func (x *Drain) ProtoReflect() protoreflect.Message {
-	mi := &file_control_proto_msgTypes[31]
+	mi := &file_control_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2214,7 +2440,7 @@ func (x *Drain) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Drain.ProtoReflect.Descriptor instead.
 func (*Drain) Descriptor() ([]byte, []int) {
-	return file_control_proto_rawDescGZIP(), []int{31}
+	return file_control_proto_rawDescGZIP(), []int{33}
 }
 
 type Failure struct {
@@ -2228,7 +2454,7 @@ type Failure struct {
 
 func (x *Failure) Reset() {
 	*x = Failure{}
-	mi := &file_control_proto_msgTypes[32]
+	mi := &file_control_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2240,7 +2466,7 @@ func (x *Failure) String() string {
 func (*Failure) ProtoMessage() {}
 
 func (x *Failure) ProtoReflect() protoreflect.Message {
-	mi := &file_control_proto_msgTypes[32]
+	mi := &file_control_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2253,7 +2479,7 @@ func (x *Failure) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Failure.ProtoReflect.Descriptor instead.
 func (*Failure) Descriptor() ([]byte, []int) {
-	return file_control_proto_rawDescGZIP(), []int{32}
+	return file_control_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *Failure) GetReason() string {
@@ -2288,7 +2514,7 @@ type Lost struct {
 
 func (x *Lost) Reset() {
 	*x = Lost{}
-	mi := &file_control_proto_msgTypes[33]
+	mi := &file_control_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2300,7 +2526,7 @@ func (x *Lost) String() string {
 func (*Lost) ProtoMessage() {}
 
 func (x *Lost) ProtoReflect() protoreflect.Message {
-	mi := &file_control_proto_msgTypes[33]
+	mi := &file_control_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2313,7 +2539,7 @@ func (x *Lost) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Lost.ProtoReflect.Descriptor instead.
 func (*Lost) Descriptor() ([]byte, []int) {
-	return file_control_proto_rawDescGZIP(), []int{33}
+	return file_control_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *Lost) GetRole() *Role {
@@ -2347,7 +2573,7 @@ type Abort struct {
 
 func (x *Abort) Reset() {
 	*x = Abort{}
-	mi := &file_control_proto_msgTypes[34]
+	mi := &file_control_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2359,7 +2585,7 @@ func (x *Abort) String() string {
 func (*Abort) ProtoMessage() {}
 
 func (x *Abort) ProtoReflect() protoreflect.Message {
-	mi := &file_control_proto_msgTypes[34]
+	mi := &file_control_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2372,7 +2598,7 @@ func (x *Abort) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Abort.ProtoReflect.Descriptor instead.
 func (*Abort) Descriptor() ([]byte, []int) {
-	return file_control_proto_rawDescGZIP(), []int{34}
+	return file_control_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *Abort) GetReason() string {
@@ -2396,7 +2622,7 @@ const file_control_proto_rawDesc = "" +
 	"\rcontrol.proto\x12\x0etandem.control\"0\n" +
 	"\x04Role\x12\x12\n" +
 	"\x04kind\x18\x01 \x01(\rR\x04kind\x12\x14\n" +
-	"\x05index\x18\x02 \x01(\x05R\x05index\"\xd0\x06\n" +
+	"\x05index\x18\x02 \x01(\x05R\x05index\"\xfc\x06\n" +
 	"\n" +
 	"FromMember\x129\n" +
 	"\theartbeat\x18\x01 \x01(\v2\x19.tandem.control.HeartbeatH\x00R\theartbeat\x12-\n" +
@@ -2415,8 +2641,9 @@ const file_control_proto_rawDesc = "" +
 	"\aleaving\x18\r \x01(\v2\x17.tandem.control.LeavingH\x00R\aleaving\x123\n" +
 	"\adigests\x18\x0e \x01(\v2\x17.tandem.control.DigestsH\x00R\adigests\x12-\n" +
 	"\x05saved\x18\x0f \x01(\v2\x15.tandem.control.SavedH\x00R\x05saved\x120\n" +
-	"\x06redone\x18\x10 \x01(\v2\x16.tandem.control.RedoneH\x00R\x06redoneB\x06\n" +
-	"\x04what\"\xc7\x05\n" +
+	"\x06redone\x18\x10 \x01(\v2\x16.tandem.control.RedoneH\x00R\x06redone\x12*\n" +
+	"\x04rank\x18\x11 \x01(\v2\x14.tandem.control.RankH\x00R\x04rankB\x06\n" +
+	"\x04what\"\x80\x06\n" +
 	"\bToMember\x129\n" +
 	"\theartbeat\x18\x01 \x01(\v2\x19.tandem.control.HeartbeatH\x00R\theartbeat\x123\n" +
 	"\awelcome\x18\x02 \x01(\v2\x17.tandem.control.WelcomeH\x00R\awelcome\x12-\n" +
@@ -2432,7 +2659,8 @@ const file_control_proto_rawDesc = "" +
 	" \x01(\v2\x1b.tandem.control.PeerChangedH\x00R\vpeerChanged\x120\n" +
 	"\x06export\x18\v \x01(\v2\x16.tandem.control.ExportH\x00R\x06export\x12-\n" +
 	"\x05drain\x18\f \x01(\v2\x15.tandem.control.DrainH\x00R\x05drain\x12@\n" +
-	"\fread_digests\x18\r \x01(\v2\x1b.tandem.control.ReadDigestsH\x00R\vreadDigestsB\x06\n" +
+	"\fread_digests\x18\r \x01(\v2\x1b.tandem.control.ReadDigestsH\x00R\vreadDigests\x127\n" +
+	"\tread_rank\x18\x0e \x01(\v2\x18.tandem.control.ReadRankH\x00R\breadRankB\x06\n" +
 	"\x04what\"\xcb\x01\n" +
 	"\x05Hello\x12*\n" +
 	"\x05roles\x18\x01 \x03(\v2\x14.tandem.control.RoleR\x05roles\x12\x18\n" +
@@ -2466,9 +2694,29 @@ const file_control_proto_rawDesc = "" +
 	"\vPeerChanged\x12(\n" +
 	"\x04peer\x18\x01 \x01(\v2\x14.tandem.control.PeerR\x04peer\x12\x12\n" +
 	"\x04view\x18\x02 \x01(\rR\x04view\"\a\n" +
-	"\x05Ready\"\x1d\n" +
+	"\x05Ready\"G\n" +
 	"\x05Start\x12\x14\n" +
-	"\x05start\x18\x01 \x01(\x03R\x05start\"U\n" +
+	"\x05start\x18\x01 \x01(\x03R\x05start\x12(\n" +
+	"\x04rank\x18\x02 \x01(\v2\x14.tandem.control.RankR\x04rank\"\x1c\n" +
+	"\bReadRank\x12\x10\n" +
+	"\x03all\x18\x01 \x01(\bR\x03all\"\xd0\x02\n" +
+	"\x04Rank\x12\x14\n" +
+	"\x05steps\x18\x01 \x01(\x05R\x05steps\x12\x10\n" +
+	"\x03all\x18\x02 \x01(\bR\x03all\x12\x16\n" +
+	"\x06params\x18\x03 \x03(\x02R\x06params\x12\x18\n" +
+	"\arunning\x18\x04 \x03(\x02R\arunning\x12\x1c\n" +
+	"\toptimizer\x18\x05 \x03(\x02R\toptimizer\x12'\n" +
+	"\x0foptimizer_steps\x18\x06 \x01(\x05R\x0eoptimizerSteps\x12\x19\n" +
+	"\bper_step\x18\a \x01(\x05R\aperStep\x12\x10\n" +
+	"\x03hot\x18\b \x01(\bR\x03hot\x12\x14\n" +
+	"\x05signs\x18\t \x03(\x06R\x05signs\x12\x18\n" +
+	"\aupdates\x18\n" +
+	" \x03(\rR\aupdates\x12\x12\n" +
+	"\x04read\x18\v \x01(\fR\x04read\x12\x1e\n" +
+	"\n" +
+	"embeddings\x18\f \x01(\fR\n" +
+	"embeddings\x12\x16\n" +
+	"\x06states\x18\r \x01(\fR\x06states\"U\n" +
 	"\bProgress\x12\x14\n" +
 	"\x05steps\x18\x01 \x01(\x05R\x05steps\x12\x19\n" +
 	"\bloss_sum\x18\x02 \x01(\x01R\alossSum\x12\x18\n" +
@@ -2559,7 +2807,7 @@ func file_control_proto_rawDescGZIP() []byte {
 	return file_control_proto_rawDescData
 }
 
-var file_control_proto_msgTypes = make([]protoimpl.MessageInfo, 35)
+var file_control_proto_msgTypes = make([]protoimpl.MessageInfo, 37)
 var file_control_proto_goTypes = []any{
 	(*Role)(nil),        // 0: tandem.control.Role
 	(*FromMember)(nil),  // 1: tandem.control.FromMember
@@ -2570,77 +2818,82 @@ var file_control_proto_goTypes = []any{
 	(*PeerChanged)(nil), // 6: tandem.control.PeerChanged
 	(*Ready)(nil),       // 7: tandem.control.Ready
 	(*Start)(nil),       // 8: tandem.control.Start
-	(*Progress)(nil),    // 9: tandem.control.Progress
-	(*StepDue)(nil),     // 10: tandem.control.StepDue
-	(*Proceed)(nil),     // 11: tandem.control.Proceed
-	(*Finished)(nil),    // 12: tandem.control.Finished
-	(*Stop)(nil),        // 13: tandem.control.Stop
-	(*Heartbeat)(nil),   // 14: tandem.control.Heartbeat
-	(*Exit)(nil),        // 15: tandem.control.Exit
-	(*Records)(nil),     // 16: tandem.control.Records
-	(*Record)(nil),      // 17: tandem.control.Record
-	(*Report)(nil),      // 18: tandem.control.Report
-	(*Faults)(nil),      // 19: tandem.control.Faults
-	(*ReadRows)(nil),    // 20: tandem.control.ReadRows
-	(*Values)(nil),      // 21: tandem.control.Values
-	(*ReadDense)(nil),   // 22: tandem.control.ReadDense
-	(*Dense)(nil),       // 23: tandem.control.Dense
-	(*ReadDigests)(nil), // 24: tandem.control.ReadDigests
-	(*Digests)(nil),     // 25: tandem.control.Digests
-	(*Export)(nil),      // 26: tandem.control.Export
-	(*Exported)(nil),    // 27: tandem.control.Exported
-	(*Saved)(nil),       // 28: tandem.control.Saved
-	(*Redone)(nil),      // 29: tandem.control.Redone
-	(*Leaving)(nil),     // 30: tandem.control.Leaving
-	(*Drain)(nil),       // 31: tandem.control.Drain
-	(*Failure)(nil),     // 32: tandem.control.Failure
-	(*Lost)(nil),        // 33: tandem.control.Lost
-	(*Abort)(nil),       // 34: tandem.control.Abort
+	(*ReadRank)(nil),    // 9: tandem.control.ReadRank
+	(*Rank)(nil),        // 10: tandem.control.Rank
+	(*Progress)(nil),    // 11: tandem.control.Progress
+	(*StepDue)(nil),     // 12: tandem.control.StepDue
+	(*Proceed)(nil),     // 13: tandem.control.Proceed
+	(*Finished)(nil),    // 14: tandem.control.Finished
+	(*Stop)(nil),        // 15: tandem.control.Stop
+	(*Heartbeat)(nil),   // 16: tandem.control.Heartbeat
+	(*Exit)(nil),        // 17: tandem.control.Exit
+	(*Records)(nil),     // 18: tandem.control.Records
+	(*Record)(nil),      // 19: tandem.control.Record
+	(*Report)(nil),      // 20: tandem.control.Report
+	(*Faults)(nil),      // 21: tandem.control.Faults
+	(*ReadRows)(nil),    // 22: tandem.control.ReadRows
+	(*Values)(nil),      // 23: tandem.control.Values
+	(*ReadDense)(nil),   // 24: tandem.control.ReadDense
+	(*Dense)(nil),       // 25: tandem.control.Dense
+	(*ReadDigests)(nil), // 26: tandem.control.ReadDigests
+	(*Digests)(nil),     // 27: tandem.control.Digests
+	(*Export)(nil),      // 28: tandem.control.Export
+	(*Exported)(nil),    // 29: tandem.control.Exported
+	(*Saved)(nil),       // 30: tandem.control.Saved
+	(*Redone)(nil),      // 31: tandem.control.Redone
+	(*Leaving)(nil),     // 32: tandem.control.Leaving
+	(*Drain)(nil),       // 33: tandem.control.Drain
+	(*Failure)(nil),     // 34: tandem.control.Failure
+	(*Lost)(nil),        // 35: tandem.control.Lost
+	(*Abort)(nil),       // 36: tandem.control.Abort
 }
 var file_control_proto_depIdxs = []int32{
-	14, // 0: tandem.control.FromMember.heartbeat:type_name -> tandem.control.Heartbeat
+	16, // 0: tandem.control.FromMember.heartbeat:type_name -> tandem.control.Heartbeat
 	7,  // 1: tandem.control.FromMember.ready:type_name -> tandem.control.Ready
-	9,  // 2: tandem.control.FromMember.progress:type_name -> tandem.control.Progress
-	10, // 3: tandem.control.FromMember.step_due:type_name -> tandem.control.StepDue
-	12, // 4: tandem.control.FromMember.finished:type_name -> tandem.control.Finished
-	16, // 5: tandem.control.FromMember.records:type_name -> tandem.control.Records
-	18, // 6: tandem.control.FromMember.report:type_name -> tandem.control.Report
-	21, // 7: tandem.control.FromMember.values:type_name -> tandem.control.Values
-	23, // 8: tandem.control.FromMember.dense:type_name -> tandem.control.Dense
-	32, // 9: tandem.control.FromMember.failure:type_name -> tandem.control.Failure
-	33, // 10: tandem.control.FromMember.lost:type_name -> tandem.control.Lost
-	27, // 11: tandem.control.FromMember.exported:type_name -> tandem.control.Exported
-	30, // 12: tandem.control.FromMember.leaving:type_name -> tandem.control.Leaving
-	25, // 13: tandem.control.FromMember.digests:type_name -> tandem.control.Digests
-	28, // 14: tandem.control.FromMember.saved:type_name -> tandem.control.Saved
-	29, // 15: tandem.control.FromMember.redone:type_name -> tandem.control.Redone
-	14, // 16: tandem.control.ToMember.heartbeat:type_name -> tandem.control.Heartbeat
-	5,  // 17: tandem.control.ToMember.welcome:type_name -> tandem.control.Welcome
-	8,  // 18: tandem.control.ToMember.start:type_name -> tandem.control.Start
-	11, // 19: tandem.control.ToMember.proceed:type_name -> tandem.control.Proceed
-	13, // 20: tandem.control.ToMember.stop:type_name -> tandem.control.Stop
-	20, // 21: tandem.control.ToMember.read_rows:type_name -> tandem.control.ReadRows
-	22, // 22: tandem.control.ToMember.read_dense:type_name -> tandem.control.ReadDense
-	15, // 23: tandem.control.ToMember.exit:type_name -> tandem.control.Exit
-	34, // 24: tandem.control.ToMember.abort:type_name -> tandem.control.Abort
-	6,  // 25: tandem.control.ToMember.peer_changed:type_name -> tandem.control.PeerChanged
-	26, // 26: tandem.control.ToMember.export:type_name -> tandem.control.Export
-	31, // 27: tandem.control.ToMember.drain:type_name -> tandem.control.Drain
-	24, // 28: tandem.control.ToMember.read_digests:type_name -> tandem.control.ReadDigests
-	0,  // 29: tandem.control.Hello.roles:type_name -> tandem.control.Role
-	0,  // 30: tandem.control.Peer.roles:type_name -> tandem.control.Role
-	4,  // 31: tandem.control.Welcome.peers:type_name -> tandem.control.Peer
-	0,  // 32: tandem.control.Welcome.roles:type_name -> tandem.control.Role
-	4,  // 33: tandem.control.PeerChanged.peer:type_name -> tandem.control.Peer
-	17, // 34: tandem.control.Records.records:type_name -> tandem.control.Record
-	19, // 35: tandem.control.Report.faults:type_name -> tandem.control.Faults
-	0,  // 36: tandem.control.ReadDense.role:type_name -> tandem.control.Role
-	0,  // 37: tandem.control.Lost.role:type_name -> tandem.control.Role
-	38, // [38:38] is the sub-list for method output_type
-	38, // [38:38] is the sub-list for method input_type
-	38, // [38:38] is the sub-list for extension type_name
-	38, // [38:38] is the sub-list for extension extendee
-	0,  // [0:38] is the sub-list for field type_name
+	11, // 2: tandem.control.FromMember.progress:type_name -> tandem.control.Progress
+	12, // 3: tandem.control.FromMember.step_due:type_name -> tandem.control.StepDue
+	14, // 4: tandem.control.FromMember.finished:type_name -> tandem.control.Finished
+	18, // 5: tandem.control.FromMember.records:type_name -> tandem.control.Records
+	20, // 6: tandem.control.FromMember.report:type_name -> tandem.control.Report
+	23, // 7: tandem.control.FromMember.values:type_name -> tandem.control.Values
+	25, // 8: tandem.control.FromMember.dense:type_name -> tandem.control.Dense
+	34, // 9: tandem.control.FromMember.failure:type_name -> tandem.control.Failure
+	35, // 10: tandem.control.FromMember.lost:type_name -> tandem.control.Lost
+	29, // 11: tandem.control.FromMember.exported:type_name -> tandem.control.Exported
+	32, // 12: tandem.control.FromMember.leaving:type_name -> tandem.control.Leaving
+	27, // 13: tandem.control.FromMember.digests:type_name -> tandem.control.Digests
+	30, // 14: tandem.control.FromMember.saved:type_name -> tandem.control.Saved
+	31, // 15: tandem.control.FromMember.redone:type_name -> tandem.control.Redone
+	10, // 16: tandem.control.FromMember.rank:type_name -> tandem.control.Rank
+	16, // 17: tandem.control.ToMember.heartbeat:type_name -> tandem.control.Heartbeat
+	5,  // 18: tandem.control.ToMember.welcome:type_name -> tandem.control.Welcome
+	8,  // 19: tandem.control.ToMember.start:type_name -> tandem.control.Start
+	13, // 20: tandem.control.ToMember.proceed:type_name -> tandem.control.Proceed
+	15, // 21: tandem.control.ToMember.stop:type_name -> tandem.control.Stop
+	22, // 22: tandem.control.ToMember.read_rows:type_name -> tandem.control.ReadRows
+	24, // 23: tandem.control.ToMember.read_dense:type_name -> tandem.control.ReadDense
+	17, // 24: tandem.control.ToMember.exit:type_name -> tandem.control.Exit
+	36, // 25: tandem.control.ToMember.abort:type_name -> tandem.control.Abort
+	6,  // 26: tandem.control.ToMember.peer_changed:type_name -> tandem.control.PeerChanged
+	28, // 27: tandem.control.ToMember.export:type_name -> tandem.control.Export
+	33, // 28: tandem.control.ToMember.drain:type_name -> tandem.control.Drain
+	26, // 29: tandem.control.ToMember.read_digests:type_name -> tandem.control.ReadDigests
+	9,  // 30: tandem.control.ToMember.read_rank:type_name -> tandem.control.ReadRank
+	0,  // 31: tandem.control.Hello.roles:type_name -> tandem.control.Role
+	0,  // 32: tandem.control.Peer.roles:type_name -> tandem.control.Role
+	4,  // 33: tandem.control.Welcome.peers:type_name -> tandem.control.Peer
+	0,  // 34: tandem.control.Welcome.roles:type_name -> tandem.control.Role
+	4,  // 35: tandem.control.PeerChanged.peer:type_name -> tandem.control.Peer
+	10, // 36: tandem.control.Start.rank:type_name -> tandem.control.Rank
+	19, // 37: tandem.control.Records.records:type_name -> tandem.control.Record
+	21, // 38: tandem.control.Report.faults:type_name -> tandem.control.Faults
+	0,  // 39: tandem.control.ReadDense.role:type_name -> tandem.control.Role
+	0,  // 40: tandem.control.Lost.role:type_name -> tandem.control.Role
+	41, // [41:41] is the sub-list for method output_type
+	41, // [41:41] is the sub-list for method input_type
+	41, // [41:41] is the sub-list for extension type_name
+	41, // [41:41] is the sub-list for extension extendee
+	0,  // [0:41] is the sub-list for field type_name
 }
 
 func init() { file_control_proto_init() }
@@ -2665,6 +2918,7 @@ func file_control_proto_init() {
 		(*FromMember_Digests)(nil),
 		(*FromMember_Saved)(nil),
 		(*FromMember_Redone)(nil),
+		(*FromMember_Rank)(nil),
 	}
 	file_control_proto_msgTypes[2].OneofWrappers = []any{
 		(*ToMember_Heartbeat)(nil),
@@ -2680,6 +2934,7 @@ func file_control_proto_init() {
 		(*ToMember_Export)(nil),
 		(*ToMember_Drain)(nil),
 		(*ToMember_ReadDigests)(nil),
+		(*ToMember_ReadRank)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
@@ -2687,7 +2942,7 @@ func file_control_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_control_proto_rawDesc), len(file_control_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   35,
+			NumMessages:   37,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -1,0 +1,54 @@
+package dense
+
+import (
+	"errors"
+
+	"tandem/algo/protocol/msg"
+)
+
+var errOwnReplicas = errors.New("dense: ranks have parameters of their own, which no other rank has")
+
+// CopyRank returns a copy of what every rank holds of the network if the ranks reduce gradients in every
+// step, and the number of steps of the run that it has. No rank of this process may have work.
+func CopyRank(s Strategy) (part Part, steps int, err error) {
+	d, err := inStep(s)
+	if err != nil {
+		return Part{}, 0, err
+	}
+	for rank, own := range d.byRank {
+		if own != nil {
+			part, err = d.Export(nnWorkerAt(int32(rank)))
+			return part, own.Steps() - d.taken, err
+		}
+	}
+	return Part{}, 0, errors.New("dense: no rank is in this process")
+}
+
+// SetRank gives the ranks of this process what CopyRank has returned in another one.
+func SetRank(s Strategy, part Part, steps int) error {
+	d, err := inStep(s)
+	if err != nil {
+		return err
+	}
+	for rank, own := range d.byRank {
+		if own == nil {
+			continue
+		}
+		if err := d.Import(msg.Address{Role: msg.NNWorker, Index: int32(rank)}, []Part{part}); err != nil {
+			return err
+		}
+		d.taken = own.Steps() - steps
+	}
+	return nil
+}
+
+// inStep returns the strategy of ranks that reduce gradients in every step.
+func inStep(s Strategy) (*reduced, error) {
+	switch s := s.(type) {
+	case *reduced:
+		return s, nil
+	case *withRows:
+		return s.reduced, nil
+	}
+	return nil, errOwnReplicas
+}
