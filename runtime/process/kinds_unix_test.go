@@ -36,17 +36,42 @@ func TestTrainingOutlivesHangsAndCutConnections(t *testing.T) {
 			}
 			for _, kind := range []string{"hang", "cut"} {
 				t.Run(fmt.Sprint(mode, " ", p[0].Role, " ", kind), func(t *testing.T) {
-					outlives(t, mode, p[0], kind)
+					outlives(t, small(mode), p[0], kind)
 				})
 			}
 		}
 	}
 }
 
-// outlives checks that a training in a mode outlives what happens to a role.
-func outlives(t *testing.T, mode string, victim msg.Address, kind string) {
+// A rank that hangs or is cut off comes back with the parameters of another, and none begins again.
+func TestHangingRanksComeBack(t *testing.T) {
+	t.Parallel()
+	modes, kinds, ranks := []string{job.Sync}, []string{"hang"}, []int32{0}
+	if *long {
+		modes, kinds, ranks = []string{job.Sync, job.Hybrid}, []string{"hang", "cut"}, []int32{0, 2}
+	} else if testing.Short() {
+		t.Skip("takes the time of a hang")
+	}
+	for _, mode := range modes {
+		for _, kind := range kinds {
+			for _, rank := range ranks {
+				t.Run(fmt.Sprint(mode, " ", rank, " ", kind), func(t *testing.T) {
+					j := small(mode)
+					j.Roles.RankRecovery = true
+					if n := outlives(t, j, msg.Address{Role: msg.NNWorker, Index: rank}, kind); n > 0 {
+						t.Errorf("all began again %d times", n)
+					}
+				})
+			}
+		}
+	}
+}
+
+// outlives checks that a training outlives what happens to a role. It returns how often all began again.
+func outlives(t *testing.T, j job.Job, victim msg.Address, kind string) int {
 	var logged log
-	s, o := setting{Training: small(mode), Steps: 300, stderr: &logged}, saving(t.TempDir(), mode, 100)
+	mode := j.Training.Mode
+	s, o := setting{Training: j, Steps: 300, stderr: &logged}, saving(t.TempDir(), mode, 100)
 	s.Training.Wire.Retry = 100 * unit.Millisecond
 	var c *Cluster
 	p := proxy{t: t}
@@ -100,6 +125,7 @@ func outlives(t *testing.T, mode string, victim msg.Address, kind string) {
 	t.Logf("%s | %v | %s | struck at step %d: all began again %d times, %d steps repeated, "+
 		"next step after %.1f s", mode, victim.Role, kind, last, len(got.Recoveries), repeated,
 		again.Sub(struck).Seconds())
+	return len(got.Recoveries)
 }
 
 // proxy passes on connections to the host, until it cuts them.

@@ -8,6 +8,7 @@ import (
 
 	"tandem/algo/exec/evaluation"
 	"tandem/algo/job"
+	"tandem/algo/protocol/event"
 	"tandem/algo/protocol/msg"
 	"tandem/algo/unit"
 	"tandem/runtime/train"
@@ -46,15 +47,16 @@ func TestKilledRanksComeBack(t *testing.T) {
 					s.Training.Rows.Hot.Share = 0.02
 				}
 				k := newKiller(t, seed, s.Steps, c.victims...)
-				start := time.Now()
 				var puts outcomes
-				got, err := s.run(t.Context(), train.Options{Progress: k.progress, Observer: &puts},
+				pause := longestPause{Observer: &puts}
+				got, err := s.run(t.Context(), train.Options{Progress: k.progress, Observer: &pause},
 					func(made *Cluster) { k.cluster = made })
 				if err != nil {
 					t.Fatal(err, logged.String())
 				}
 				puts.mustBeOne(t)
-				t.Logf("killed after steps %d; %v", k.at, time.Since(start).Round(10*time.Millisecond))
+				t.Logf("killed after steps %d; the longest time between two steps of a rank is %v", k.at,
+					time.Duration(pause.longest).Round(time.Millisecond))
 				if k.killed != len(c.victims) {
 					t.Errorf("killed %d times: %s", k.killed, logged.String())
 				}
@@ -67,6 +69,26 @@ func TestKilledRanksComeBack(t *testing.T) {
 			})
 		}
 	}
+}
+
+// longestPause measures the longest time between the ends of two steps of a rank.
+type longestPause struct {
+	event.Observer
+	last    map[msg.Address]unit.Tick
+	longest unit.Tick
+}
+
+// Observe implements event.Observer.
+func (p *longestPause) Observe(r event.Record) {
+	if r.Kind == event.DenseApplied {
+		if before, known := p.last[r.Role]; known {
+			p.longest = max(p.longest, r.At-before)
+		} else if p.last == nil {
+			p.last = map[msg.Address]unit.Tick{}
+		}
+		p.last[r.Role] = r.At
+	}
+	p.Observer.Observe(r)
 }
 
 // samePoint reports whether two points are equal but for their times.
