@@ -141,11 +141,11 @@ func (r *run) withdraw(n *instance) {
 	r.fed.Withdraw(n.rank)
 }
 
-// openStep returns the first step whose gradients are not all reduced.
-func (r *run) openStep() int32 {
+// open returns the first step whose gradients are not all reduced, and its first bucket that is not.
+func (r *run) open() (step, bucket int32) {
 	r.fedMu.Lock()
 	defer r.fedMu.Unlock()
-	return r.fed.Open()
+	return r.fed.Open(), r.fed.OpenBucket()
 }
 
 // hasParametersFor reports whether another rank has the parameters before the open step, and no bucket that
@@ -177,9 +177,6 @@ func (r *run) checkCrashes() error {
 	case !r.cfg.CanRestart(msg.NNWorker):
 		return fmt.Errorf("driver: an nn-worker crashes, and in mode %s with %d ranks no other has its "+
 			"parameters", r.cfg.Rule.Name(), r.cfg.Ranks)
-	case r.options.Recorder != nil: // some such runs replay to other bits, and why is not known
-		return errors.New("driver: a run in which an nn-worker crashes cannot be recorded yet; leave out " +
-			"the recording or the crash")
 	case !exec.RanksShareWeights(r.executor):
 		return errors.New("driver: crashes of nn-worker are only injected where the ranks share their " +
 			"weights in the memory of the host, not on GPUs")

@@ -161,7 +161,7 @@ func (n *instance) handle(d *delivery, out *role.Outputs) error {
 	switch d.input.Kind {
 	case role.Start:
 		if n.address.Role == msg.NNWorker && d.input.Incarnation > 0 {
-			d.input.Next = n.run.openStep()
+			d.input.Next, d.input.Bucket = n.run.open()
 		}
 		n.away = false
 		n.applied.Store(d.input.Next)

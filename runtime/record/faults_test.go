@@ -39,6 +39,10 @@ func faulty(t testing.TB, mode string, seed uint64, steps int) job.Job {
 	}
 	roles := []msg.Address{{Role: msg.DataLoader},
 		{Role: msg.EmbeddingWorker, Index: int32(upTo(j.Roles.EmbeddingWorkers - 1))}}
+	if (mode == job.Sync || mode == job.Hybrid) && j.Roles.Ranks > 1 && seed%2 == 0 {
+		// In place of the embedding worker: a batch may be lost with both.
+		roles[1] = msg.Address{Role: msg.NNWorker, Index: int32(upTo(j.Roles.Ranks - 1))}
+	}
 	if mode == job.SSP {
 		roles = append(roles, msg.Address{Role: msg.Coordinator})
 	}

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -17,7 +16,6 @@ import (
 	"tandem/algo/protocol/pace"
 	"tandem/algo/protocol/role"
 	"tandem/algo/unit"
-	"tandem/runtime/driver"
 )
 
 var long = flag.Bool("long", false, "train with 20 seeds of faults in each mode")
@@ -241,22 +239,6 @@ func TestRanksThatCrashInTurnComeBack(t *testing.T) {
 		}
 	})
 }
-
-// A run in which a rank crashes is not recorded, because its replay may differ.
-func TestRunsWhoseRanksCrashAreNotRecorded(t *testing.T) {
-	training := small(job.Sync, 2)
-	training.Faults.Crashes = []fault.Crash{{Role: msg.NNWorker, Step: 1}}
-	r := newRows(64*3, 64, 4, 1)
-	_, err := Run(t.Context(), training, r, r.all, Options{Recorder: noRecorder{}})
-	if err == nil || !strings.Contains(err.Error(), "cannot be recorded yet") {
-		t.Errorf("error %v", err)
-	}
-}
-
-// noRecorder is a Recorder that no run of roles uses.
-type noRecorder struct{ driver.Recorder }
-
-func (noRecorder) BeginAt(int) error { return nil }
 
 // A role that is crashed at the end of the run comes back to stop. The run does not wait for its return time.
 func TestCrashAtTheEndOfARun(t *testing.T) {

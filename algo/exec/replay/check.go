@@ -90,10 +90,12 @@ func checkInput(in *role.Input, at msg.Address, cfg *role.Config) error {
 			c.fail("Kind", "a request to end the run for %v", at)
 		}
 	case role.Start:
-		if in.Incarnation > 0 && !role.CanRestart(at.Role) {
+		restarts := role.CanRestart(at.Role) || at.Role == msg.NNWorker && cfg.RankRecovery
+		if in.Incarnation > 0 && !restarts {
 			c.fail("Incarnation", "%d of %v, which cannot restart", in.Incarnation, at)
 		}
 		c.step("Next", in.Next)
+		c.bucket(in.Bucket)
 	case role.Received:
 		c.message(&in.Message, at)
 	case role.WorkPart:

@@ -53,21 +53,28 @@ func (d driver) QueueWork(w role.Work, o role.Operands) error {
 	return nil
 }
 
-// Feed contributes a bucket to the all-reduce, which ends when the last rank has fed the bucket.
+// Feed contributes a bucket to the all-reduce, which ends when the last rank has fed the bucket. A rank that
+// is back receives sums that others have.
 func (d driver) Feed(c role.Contribution) error {
+	if !d.self.counts(c, int64(len(d.config.Buckets))) {
+		return nil
+	}
 	if d.executor != nil {
 		d.executor.Feed(d.self.store, c)
 	}
 	fed, err := d.barrier.Feed(int(c.Rank), c.Step, c.Bucket)
-	if err != nil || fed != role.Complete {
+	if err != nil || fed == role.Waits {
 		return err
 	}
-	if d.executor != nil {
+	if d.executor != nil && fed == role.Complete {
 		if err := d.executor.Reduce(c.Step, c.Bucket); err != nil {
 			return err
 		}
 	}
 	for rank := range d.config.Ranks {
+		if fed == role.Again && rank != c.Rank {
+			continue
+		}
 		a := d.actor(msg.Address{Role: msg.NNWorker, Index: rank})
 		a.reduced.Push(role.Input{
 			Kind: role.BucketReduced, Work: role.Work{Rank: rank, Step: c.Step}, Bucket: c.Bucket,

@@ -25,8 +25,12 @@ import (
 // A message that was lost, or that arrived while its receiver was away, stays in the mail. A message that
 // was repeated is received as often as it was recorded. A role that crashed begins again at its Start with
 // the next incarnation: the player empties its store and drops its timer and the work that it has asked for.
-// Whether the recorded run executed that work does not matter, because only roles whose work has no effect
-// outside their own store can restart (role.CanRestart). A run in which a rank crashes is not recorded.
+// Whether the recorded run executed that work does not matter: roles of role.CanRestart have no effect
+// outside their own store, and an optimizer step of a rank is taken once for all ranks (package dense).
+//
+// A stream has no crash, and what a rank has fed counts until then. Its next Start names the first bucket
+// that was not complete: what the incarnation before has fed of that one and later ones never counts. Else
+// sums would be complete before the rank computes its part again.
 type player struct {
 	config    *role.Config
 	roster    role.Roster
@@ -55,6 +59,15 @@ type actor struct {
 	timer       unit.Tick
 	timerSet    bool
 	incarnation uint32
+	// withdrawn has, for each incarnation of a rank that crashes, the first bucket that it feeds in vain:
+	// step × buckets + bucket.
+	withdrawn []int64
+}
+
+// counts reports whether what a rank feeds is a part of a sum.
+func (a *actor) counts(c role.Contribution, buckets int64) bool {
+	return int(a.incarnation) >= len(a.withdrawn) ||
+		int64(c.Step)*buckets+int64(c.Bucket) < a.withdrawn[a.incarnation]
 }
 
 func newPlayer(cfg *role.Config, readers []*Reader, e *exec.Executor, observers []event.Observer) *player {
@@ -71,8 +84,8 @@ func newPlayer(cfg *role.Config, readers []*Reader, e *exec.Executor, observers 
 	return p
 }
 
-// survey reads every stream once, before the replay: it notes which messages arrive late, and finds what
-// is damaged or cut short before anything is computed.
+// survey reads every stream once, before the replay: it notes which messages arrive late and what ranks feed
+// in vain, and finds what is damaged or cut short before anything is computed.
 func (p *player) survey() error {
 	for _, a := range p.actors {
 		for {
@@ -83,8 +96,12 @@ func (p *player) survey() error {
 			if err != nil {
 				return err
 			}
-			if s.Input.Kind == role.Received {
-				a.mail.announce(s.Input.Message)
+			switch in := &s.Input; {
+			case in.Kind == role.Received:
+				a.mail.announce(in.Message)
+			case in.Kind == role.Start && in.Incarnation > 0:
+				first := int64(in.Next)*int64(len(p.config.Buckets)) + int64(in.Bucket)
+				a.withdrawn = append(a.withdrawn, first)
 			}
 		}
 		a.mail.begin()
@@ -231,6 +248,14 @@ func (p *player) start(a *actor) error {
 	a.store = exec.NewStore()
 	a.results.Clear()
 	a.timerSet = false
+	if at := a.state.Address(); at.Role == msg.NNWorker && want > 0 {
+		a.reduced.Clear()
+		if next := a.next.Input.Next; next > p.barrier.Open() {
+			return p.differs(a, &disagreement{"input.Next", fmt.Sprint(next),
+				fmt.Sprintf("at most %d: later steps are not reduced", p.barrier.Open())})
+		}
+		p.barrier.Rewind(int(at.Index), a.next.Input.Next)
+	}
 	return nil
 }
 

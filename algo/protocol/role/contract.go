@@ -66,7 +66,8 @@ type Input struct {
 	// Incarnation is the number of earlier crashes of the role (Start).
 	Incarnation uint32
 	// Next is, for an NN worker that is back, the step before which the parameters are that its rank now has:
-	// the first that is not all reduced or, if none of its buckets is, maybe the one before (Start).
+	// the first that is not all reduced or, if none of its buckets is, maybe the one before (Start). In a run
+	// that is recorded it is the first, and Bucket is the first of its buckets that is not reduced.
 	Next int32
 }
 

@@ -76,8 +76,8 @@ func (r *Reduction) Skip(step int32) {
 // Open returns the first step of which a bucket is not complete.
 func (r *Reduction) Open() int32 { return int32(r.base / int64(r.buckets)) }
 
-// Begun reports whether some bucket of step Open is complete.
-func (r *Reduction) Begun() bool { return r.base%int64(r.buckets) != 0 }
+// OpenBucket returns the first bucket of step Open that is not complete.
+func (r *Reduction) OpenBucket() int32 { return int32(r.base % int64(r.buckets)) }
 
 // Clone returns an independent copy.
 func (r *Reduction) Clone() *Reduction {

@@ -272,7 +272,7 @@ func (s *State) restart(i int) error {
 	at := s.members[i].Address()
 	if at.Role == msg.NNWorker {
 		start.Next = s.barrier.Open()
-		if s.set.Behind && start.Next > 0 && !s.barrier.Begun() {
+		if s.set.Behind && start.Next > 0 && s.barrier.OpenBucket() == 0 {
 			start.Next--
 			s.barrier.Rewind(int(at.Index), start.Next)
 		}
