@@ -1,7 +1,6 @@
 package datasets
 
 import (
-	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -41,15 +40,14 @@ type csvDecoder struct {
 	numeric []int
 	labels  []int
 	styles  []decode.Style // of numeric
-	// Texts of label 1 and label 0.
-	positive, negative []string
+	label   decode.LabelDecoder
 }
 
 // newCSVDecoder returns the decoder of a file with the columns of header, among them labels.
 func newCSVDecoder(t *job.Table, labels []string, header *decode.RecordReader) (decode.RecordDecoder, error) {
 	c := &csvDecoder{table: t, labelNames: labels}
-	c.positive, c.negative = t.LabelTexts()
-	c.styles = numberStyles(t)
+	c.label = decode.NewLabelDecoder(t)
+	c.styles = decode.StylesOf(t, t.Numeric)
 	var err error
 	if c.labels, err = header.Positions(c.labelNames); err != nil {
 		return nil, err
@@ -63,14 +61,9 @@ func newCSVDecoder(t *job.Table, labels []string, header *decode.RecordReader) (
 
 func (c *csvDecoder) decode(record []string, r *decode.Row) *decode.BadRow {
 	for l, at := range c.labels {
-		switch label := record[at]; {
-		case slices.Contains(c.positive, label):
-			r.Labels[l] = 1
-		case slices.Contains(c.negative, label):
-			r.Labels[l] = 0
-		default:
-			return decode.BadField(c.labelNames[l], label,
-				fmt.Sprintf("label must be one of %q and %q", c.positive, c.negative))
+		var reason string
+		if r.Labels[l], reason = c.label(l, record[at]); reason != "" {
+			return decode.BadField(c.labelNames[l], record[at], reason)
 		}
 	}
 	for i, at := range c.numeric {
@@ -102,20 +95,6 @@ func (c *csvDecoder) decode(record []string, r *decode.Row) *decode.BadRow {
 		r.IDs[i] = appendIDs(r.IDs[i], record[at], slot)
 	}
 	return nil
-}
-
-// numberStyles returns how each numeric column of a table writes its numbers.
-func numberStyles(t *job.Table) []decode.Style {
-	styles := make([]decode.Style, len(t.Numeric))
-	for i, name := range t.Numeric {
-		switch {
-		case slices.Contains(t.DecimalComma, name):
-			styles[i] = decode.DecimalComma
-		case slices.Contains(t.Thousands, name):
-			styles[i] = decode.Thousands
-		}
-	}
-	return styles
 }
 
 // appendIDs appends the ids of one field.

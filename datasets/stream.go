@@ -62,8 +62,7 @@ type fileRows struct {
 	derived derivation
 	scaling []batch.Scaling
 	decoded recent
-	// positives is the number of training rows of label 1, by label.
-	positives []int
+	labels  []labelSums // of the training rows
 }
 
 // streamFile opens a data set of one file whose rows stay out of memory. It reads the file once,
@@ -146,9 +145,8 @@ func (r *fileRows) split(s job.Split, scan *scan) (test *batch.Batch, err error)
 	}
 	r.scaling = scan.total.scaling()
 	test = concatenate(tests)
-	for label, all := range scan.positives {
-		r.positives = append(r.positives, all-positives(test, label))
-	}
+	r.labels = scan.labels
+	addLabels(r.labels, labelSumsOf(test), -1)
 	standardise(test, r.scaling)
 	return test, nil
 }
@@ -283,13 +281,12 @@ type scan struct {
 	tests   []*batch.Batch // the rows that isTest has drawn
 	moments []moments      // by block: of its training rows, or of all rows
 	total   moments        // of all training rows
-	// positives is the number of rows of label 1, by label.
-	positives []int
+	labels  []labelSums    // of all rows
 }
 
 func newScan(schema *batch.Schema, s job.Split) *scan {
 	c := &scan{columns: len(schema.Dense), total: make(moments, len(schema.Dense)),
-		positives: make([]int, len(schema.Labels))}
+		labels: make([]labelSums, len(schema.Labels))}
 	if s.How == job.SplitRandom {
 		share, key := s.TestShare(), rng.Key(s.Seed, "streamed test split")
 		c.isTest = func(row int) bool { return float64(rng.Unit(key, row)) < share }
@@ -301,9 +298,7 @@ func newScan(schema *batch.Schema, s job.Split) *scan {
 func (c *scan) add(rows *batch.Batch) {
 	first := c.rows
 	c.rows += rows.Samples
-	for label := range c.positives {
-		c.positives[label] += positives(rows, label)
-	}
+	addLabels(c.labels, labelSumsOf(rows), 1)
 	if c.isTest != nil {
 		var train, test []int32
 		for i := range rows.Samples {

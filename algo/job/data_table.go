@@ -31,10 +31,11 @@ type Table struct {
 	// does. A missing number becomes the mean of its column in the training rows. In a Parquet file, a null
 	// is an empty field, and a value that is not a number the text nan in any case.
 	Missing []string `yaml:"missing,omitempty"`
-	// DecimalComma names the numeric columns whose numbers have a comma before their fraction, and may have
-	// dots or blanks between thousands, as in 1.234,5. The others have a dot.
+	// DecimalComma names the columns of numbers, labels among them, whose numbers have a comma before their
+	// fraction, and may have dots or blanks between thousands, as in 1.234,5. The others have a dot.
 	DecimalComma []string `yaml:"decimal-comma,omitempty"`
-	// Thousands names the numeric columns whose numbers may have commas between thousands, as in 16,711.5.
+	// Thousands names the columns of numbers, labels among them, whose numbers may have commas between
+	// thousands, as in 16,711.5.
 	Thousands []string `yaml:"thousands,omitempty"`
 	// Label names the label column.
 	Label string `yaml:"label"`
@@ -44,7 +45,16 @@ type Table struct {
 	// makes its row a bad row. Both empty: "1" and "0".
 	Positive []string `yaml:"positive,omitempty"`
 	Negative []string `yaml:"negative,omitempty"`
+	// LabelValues is shares if labels are numbers between 0 and 1, such as the share of the views of a row
+	// that were clicked. Empty: they are the texts of Positive and Negative.
+	LabelValues string `yaml:"label-values,omitempty"`
 }
+
+// The LabelValues.
+const (
+	ClassLabels = ""       // the texts of two classes
+	ShareLabels = "shares" // numbers between 0 and 1
+)
 
 // Table returns the description of the columns of kinds csv and parquet, or nil.
 func (d Data) Table() *Table {
@@ -109,6 +119,9 @@ func (t *Table) Validate() error {
 	if (len(t.Positive) == 0) != (len(t.Negative) == 0) {
 		return errors.New("positive, negative: list the label texts of both, or of neither for 1 and 0")
 	}
+	if err := t.validateLabelValues(); err != nil {
+		return err
+	}
 	if e := t.EmptyNumeric; e != nil && !(math.Abs(*e) <= math.MaxFloat32) {
 		return fmt.Errorf("empty-numeric: %v: must be finite", *e)
 	}
@@ -122,6 +135,18 @@ func (t *Table) Validate() error {
 		}
 	}
 	return t.validateNames()
+}
+
+// validateLabelValues checks what labels are.
+func (t *Table) validateLabelValues() error {
+	switch {
+	case t.LabelValues != ClassLabels && t.LabelValues != ShareLabels:
+		return fmt.Errorf("label-values: %q: must be %s, or be left out", t.LabelValues, ShareLabels)
+	case t.LabelValues != ClassLabels && len(t.Positive) > 0:
+		return fmt.Errorf("positive, negative: labels are %s (label-values): leave one of them out",
+			t.LabelValues)
+	}
+	return nil
 }
 
 // validateParquet is Validate for a Parquet file, which defines some of the fields itself.
@@ -199,14 +224,18 @@ func (t *Table) validateNames() error {
 	return t.validateNumbers()
 }
 
-// validateNumbers checks that columns whose numbers are written in another way exist.
+// validateNumbers checks that columns whose numbers are written in another way are numbers.
 func (t *Table) validateNumbers() error {
+	numbers := t.Numeric
+	if t.LabelValues != ClassLabels {
+		numbers = slices.Concat(numbers, t.LabelNames())
+	}
 	for _, f := range []struct {
 		field string
 		names []string
 	}{{"decimal-comma", t.DecimalComma}, {"thousands", t.Thousands}} {
 		for i, name := range f.names {
-			if !slices.Contains(t.Numeric, name) {
+			if !slices.Contains(numbers, name) {
 				return fmt.Errorf("%s[%d]: %q is not in numeric", f.field, i, name)
 			}
 		}

@@ -150,13 +150,10 @@ func (s *dataset) rows() int {
 	return n
 }
 
-// positives returns the number of rows whose first label is 1.
-func positives(rows *batch.Batch) int {
-	n := 0
+// labelSum returns the sum of the first label of rows: of classes, the number of positive rows.
+func labelSum(rows *batch.Batch) (sum float64) {
 	for _, label := range batch.Column(rows.Labels, len(rows.Labels)/rows.Samples, 0) {
-		if label == 1 {
-			n++
-		}
+		sum += float64(label)
 	}
-	return n
+	return sum
 }

@@ -14,30 +14,43 @@ import (
 
 // guess is what the results of a model are compared with: the same probability for every test row.
 type guess struct {
-	// ConstantLogLoss is the log loss, in nats, of guessing the share of positive training rows. It is for
-	// the first label, as all fields.
+	// ConstantLogLoss is the log loss, in nats, of guessing the mean label of the training rows: of classes,
+	// the share of positive ones. It is for the first label, as all fields.
 	ConstantLogLoss float64 `json:"constant_log_loss"`
-	TestPositives   int     `json:"test_positives"` // positive test rows
+	// TestPositives is the sum of the labels of the test rows: of classes, the number of positive rows.
+	TestPositives float64 `json:"test_positives"`
 
-	share  float64   // of positive training rows
-	labels []float32 // of the test rows
+	mean    float64   // label of the training rows
+	labels  []float32 // of the test rows
+	classes bool      // all labels of the test rows are 0 or 1
 }
 
 // newGuess returns the guess for a data set.
 func newGuess(data *datasets.Dataset) guess {
-	g := guess{labels: firstLabel(data), share: data.PositiveShare(0)}
-	predicted := make([]float32, len(g.labels))
-	for i, label := range g.labels {
-		predicted[i] = float32(g.share)
-		g.TestPositives += int(label)
+	g := guess{labels: firstLabel(data), mean: data.LabelMean(0)}
+	g.classes = metric.AreClasses(g.labels)
+	for _, label := range g.labels {
+		g.TestPositives += float64(label)
 	}
-	g.ConstantLogLoss = metric.LogLoss(predicted, g.labels)
+	g.ConstantLogLoss = g.logLossOf(func(int) float32 { return float32(g.mean) })
 	return g
 }
 
+// logLossOf returns the log loss of predictions for the test rows.
+func (g *guess) logLossOf(prediction func(row int) float32) float64 {
+	predicted := make([]float32, len(g.labels))
+	for row := range predicted {
+		predicted[row] = prediction(row)
+	}
+	return metric.LogLoss(predicted, g.labels)
+}
+
 // standardError returns the standard error of an AUC by the draw of the test rows, or nil where they are too
-// few to tell.
+// few to tell, or no classes.
 func (g *guess) standardError(predicted []float32) *float64 {
+	if !g.classes {
+		return nil
+	}
 	e := metric.AUCStandardError(predicted, g.labels)
 	if math.IsNaN(e) {
 		return nil
@@ -47,8 +60,12 @@ func (g *guess) standardError(predicted []float32) *float64 {
 
 // writeGuess prints what a constant guess reaches, and how far the test rows determine an AUC.
 func (r *report) writeGuess(w io.Writer) {
-	text := fmt.Sprintf("%d of %d test rows are positive. Guessing %.4g %%, the share of the training "+
-		"rows, for each has AUC 0.5 and log loss %.4f.", r.TestPositives, r.TestRows, 100*r.share,
+	if !r.classes {
+		cli.Paragraph(w, r.softGuess(), "  ")
+		return
+	}
+	text := fmt.Sprintf("%.0f of %d test rows are positive. Guessing %.4g %%, the share of the training "+
+		"rows, for each has AUC 0.5 and log loss %.4f.", r.TestPositives, r.TestRows, 100*r.mean,
 		r.ConstantLogLoss)
 	most := 0.0
 	for _, line := range r.Runs {
@@ -60,6 +77,14 @@ func (r *report) writeGuess(w io.Writer) {
 		text += fmt.Sprintf(" The draw of these rows gives an AUC a standard error of %.4f (DeLong).", most)
 	}
 	cli.Paragraph(w, text, "  ")
+}
+
+// softGuess is the text of writeGuess for labels that are not all 0 or 1.
+func (r *report) softGuess() string {
+	return fmt.Sprintf("The labels of the test rows are shares: a row counts as its share of a positive row "+
+		"and the rest of a negative one. Guessing %.4g, the mean of the training rows, for each has AUC 0.5 "+
+		"and log loss %.4f; no predictions have a log loss below %.4f, which the labels themselves have.",
+		r.mean, r.ConstantLogLoss, r.logLossOf(func(row int) float32 { return r.labels[row] }))
 }
 
 // findModels sets the paths of the models that runs have written.

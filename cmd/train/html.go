@@ -31,7 +31,7 @@ func (r *report) writePage(folder string, settings []byte) error {
 		Sections: []htmlreport.Section{
 			{Title: "Results", Text: []string{r.Provenance}, Tables: []cli.Table{r.table()},
 				Notes: r.pageNotes()},
-			r.curveSection(), r.calibrationSection(), htmlreport.StalenessSection(r.measured()),
+			r.curveSection(), htmlreport.StalenessSection(r.measured()),
 			htmlreport.StageSection(fmt.Sprintf("Of at most %d steps of the first seed.", stageSteps),
 				r.measured()),
 			{Title: "Everything that was printed", Code: text.String()},
@@ -39,6 +39,9 @@ func (r *report) writePage(folder string, settings []byte) error {
 				Code: string(settings)},
 			htmlreport.EnvironmentSection(),
 		},
+	}
+	if r.classes { // other labels have no shares of positives
+		page.Sections = slices.Insert(page.Sections, 2, r.calibrationSection())
 	}
 	return page.WriteFile(filepath.Join(folder, pageName))
 }

@@ -100,7 +100,10 @@ func describeTable(found *infer.Table) string {
 		}
 		names[c.Use] = append(names[c.Use], name)
 	}
-	text := fmt.Sprintf("label %s, %.2f %% positive", names[infer.Label][0], 100*found.PositiveRate)
+	text := fmt.Sprintf("label %s, %.2f %% positive", names[infer.Label][0], 100*found.LabelMean)
+	if found.Data.LabelValues() != job.ClassLabels {
+		text = fmt.Sprintf("label %s, mean %.4g", names[infer.Label][0], found.LabelMean)
+	}
 	if len(names[infer.ID]) > 0 {
 		text += "; ids: " + strings.Join(names[infer.ID], ", ")
 	}

@@ -108,7 +108,7 @@ func search(ctx context.Context, baseline job.Job, set *datasets.Dataset,
 	}
 	rows := part.Train
 	labels := batch.Column(rows.Labels, len(set.Schema.Labels), 0)
-	guess := newResiduals(slices.Repeat([]float32{float32(set.PositiveShare(0))}, len(labels)), labels)
+	guess := newResiduals(slices.Repeat([]float32{float32(set.LabelMean(0))}, len(labels)), labels)
 	intervals := intervalsOf(part, guess)
 	if len(intervals) > 0 {
 		data := baseline.Data

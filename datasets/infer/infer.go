@@ -28,8 +28,8 @@ type Options struct {
 	// Label names the label column. Empty: the first column that is called label, click, clicked, target or
 	// y, in upper or lower case.
 	Label string
-	// Positive says which labels are positive: texts between commas, or a comparison such as >=4. Empty: 1,
-	// true, yes and the like, or the rarer of two.
+	// Positive says which labels are positive: texts between commas, or a comparison such as >=4. Empty:
+	// numbers between 0 and 1 are shares; else 1, true, yes and the like, or the rarer of two.
 	Positive string
 	// IDs, Numbers and Ignore name columns whose use is known.
 	IDs, Numbers, Ignore []string
@@ -58,12 +58,14 @@ type Column struct {
 
 	style decode.Style // of its numbers
 	whole bool         // ids are whole numbers that may be written with a point
+	// remarkable labels are no two classes.
+	remarkable bool
 }
 
 // Remark returns Why if the values of a column that is used are not what they are in most files, and else
 // nothing.
 func (c Column) Remark() string {
-	if c.Use == Number && c.style != decode.DecimalPoint || c.Use == ID && c.whole {
+	if c.Use == Number && c.style != decode.DecimalPoint || c.Use == ID && c.whole || c.remarkable {
 		return c.Why
 	}
 	return ""
@@ -80,8 +82,8 @@ type Table struct {
 	RowBytes float64
 	// Notes say what follows from the size of the file.
 	Notes []string
-	// PositiveRate is the share of positive rows among those read.
-	PositiveRate float64
+	// LabelMean is the mean label of the rows that were read: of two classes, the share of positive ones.
+	LabelMean float64
 
 	spec *job.Table
 }
@@ -249,9 +251,7 @@ func (t *tally) read(reader *decode.RecordReader) error {
 		t.rows++
 		positive := t.labels.add(record[t.label])
 		for i, field := range record {
-			if i != t.label {
-				t.columns[i].add(field, positive)
-			}
+			t.columns[i].add(field, positive)
 		}
 	}
 	return nil
@@ -262,26 +262,17 @@ func (t *tally) table(spec *job.Table, o Options) (*Table, error) {
 	if t.rows == 0 {
 		return nil, fmt.Errorf("%w below its header", datasets.ErrNoRows)
 	}
-	name := t.columns[t.label].name
-	classes, err := t.labels.classes(name, t.rows)
+	table := &Table{spec: spec, Rows: t.rows, RowBytes: numberBytes} // the label
+	label, firstIsPositive, err := t.labelColumn(table)
 	if err != nil {
 		return nil, err
 	}
-	spec.Label = name
-	if !slices.Equal(classes.positive, []string{"1"}) || !slices.Equal(classes.negative, []string{"0"}) {
-		spec.Positive, spec.Negative = classes.positive, classes.negative
-	}
-	table := &Table{spec: spec, Rows: t.rows,
-		PositiveRate: t.labels.share(classes.positive, t.rows), RowBytes: numberBytes} // the label
 	for i, v := range t.columns {
 		if i == t.label {
-			positive, negative := strings.Join(classes.positive, ", "), strings.Join(classes.negative, ", ")
-			table.Columns = append(table.Columns, Column{Name: name, Use: Label,
-				Distinct: len(classes.positive) + len(classes.negative),
-				Why:      fmt.Sprintf("%s is positive, %s negative", positive, negative)})
+			table.Columns = append(table.Columns, label)
 			continue
 		}
-		c := v.column(t.rows, slices.Contains(classes.positive, t.labels.all[0]), spec.Delimiter)
+		c := v.column(t.rows, firstIsPositive, spec.Delimiter)
 		if c.override(o); c.Name == "" {
 			c.Name, c.Use, c.Why = fmt.Sprintf("column %d", i+1), Ignored, "without a name in the header"
 		}
@@ -292,12 +283,7 @@ func (t *tally) table(spec *job.Table, o Options) (*Table, error) {
 			table.RowBytes += v.idBytes(c.Separator, t.rows)
 		case Number:
 			spec.Numeric = append(spec.Numeric, c.Name)
-			switch c.style {
-			case decode.DecimalComma:
-				spec.DecimalComma = append(spec.DecimalComma, c.Name)
-			case decode.Thousands:
-				spec.Thousands = append(spec.Thousands, c.Name)
-			}
+			noteStyle(spec, c)
 			table.RowBytes += numberBytes
 			for _, text := range v.missingTexts() {
 				if !slices.Contains(spec.Missing, text) {
@@ -312,6 +298,16 @@ func (t *tally) table(spec *job.Table, o Options) (*Table, error) {
 			"--numbers")
 	}
 	return table, spec.Validate()
+}
+
+// noteStyle adds a column of numbers to those of its style.
+func noteStyle(spec *job.Table, c Column) {
+	switch c.style {
+	case decode.DecimalComma:
+		spec.DecimalComma = append(spec.DecimalComma, c.Name)
+	case decode.Thousands:
+		spec.Thousands = append(spec.Thousands, c.Name)
+	}
 }
 
 // override applies what the user knows.

@@ -65,7 +65,7 @@ func round(x float64) float64 {
 func logit(set *datasets.Dataset, label int) float64 {
 	// Half a row of each label keeps the share inside (0, 1).
 	rows := float64(set.TrainRows())
-	positive := set.PositiveShare(label)*rows + 0.5
+	positive := set.LabelMean(label)*rows + 0.5
 	rows++
 	return math.Log(positive / (rows - positive))
 }

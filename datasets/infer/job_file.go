@@ -38,6 +38,8 @@ var explained = []struct{ key, text string }{
 	{"data.csv.label", "The column to predict."},
 	{"data.csv.positive", "Its text in positive rows; by default 1."},
 	{"data.csv.negative", "Its text in negative rows; by default 0."},
+	{"data.csv.label-values", "shares: the labels are numbers from 0 to 1, such as the share of the views " +
+		"of a row that were clicked."},
 	{"data.derived", "Slots of combined columns, and of intervals of numbers: a logistic regression " +
 		"predicted held-back rows better with them. Edges are the least numbers of intervals."},
 	{"model", "The dense network over embeddings and numbers."},

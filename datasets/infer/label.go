@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"tandem/algo/job"
 	"tandem/datasets/internal/decode"
 )
 
@@ -46,6 +47,54 @@ const (
 	strayRows = 2
 )
 
+// labelColumn says what the labels are, in the description of the table and in the column that it returns,
+// and whether the first one is positive.
+func (t *tally) labelColumn(table *Table) (c Column, firstIsPositive bool, err error) {
+	v, spec := t.columns[t.label], table.spec
+	spec.Label, c = v.name, Column{Name: v.name, Use: Label, Distinct: len(v.distinct)}
+	if style, ok := v.shares(spec.Delimiter); ok && t.labels.rule == nil {
+		n := &v.numbers[style]
+		spec.LabelValues, table.LabelMean = job.ShareLabels, n.sum/float64(n.count)
+		c.Why, c.style, c.remarkable = "shares between 0 and 1", style, true
+		noteStyle(spec, c)
+		return c, false, v.isComplete()
+	}
+	classes, err := t.labels.classes(v.name, t.rows)
+	if err != nil {
+		return c, false, err
+	}
+	if !slices.Equal(classes.positive, []string{"1"}) || !slices.Equal(classes.negative, []string{"0"}) {
+		spec.Positive, spec.Negative = classes.positive, classes.negative
+	}
+	table.LabelMean = t.labels.share(classes.positive, t.rows)
+	c.Distinct = len(classes.positive) + len(classes.negative)
+	c.Why = fmt.Sprintf("%s is positive, %s negative", strings.Join(classes.positive, ", "),
+		strings.Join(classes.negative, ", "))
+	return c, slices.Contains(classes.positive, t.labels.all[0]), nil
+}
+
+// shares reports whether values are shares: numbers from 0 to 1, some of them between, and more than two
+// different ones, which can be classes.
+func (v *values) shares(delimiter string) (style decode.Style, ok bool) {
+	style, ok = v.style(delimiter)
+	n := &v.numbers[style]
+	return style, ok && n.least >= 0 && n.most <= 1 && n.fractions > 0 && len(v.distinct) > 2
+}
+
+// isComplete returns an error if some rows have no label.
+func (v *values) isComplete() error {
+	missing := v.missingTexts()
+	if len(missing) == 0 {
+		return nil
+	}
+	return missingLabel(v.name, missing[0])
+}
+
+// missingLabel is the error for a label that is missing in some rows.
+func missingLabel(column, text string) error {
+	return fmt.Errorf("label %q is missing, %q, in some rows: leave these rows out of the file", column, text)
+}
+
 // positives are texts that mean a positive label beside any other text.
 var positives = []string{"1", "1.0", "true", "t", "yes", "y", "positive", "click", "clicked"}
 
@@ -62,8 +111,7 @@ func (l *labels) classes(column string, rows int) (c classes, err error) {
 		rows-l.counts[one]-l.counts[zero] <= max(rows/100, strayRows):
 		return classes{[]string{"1"}, []string{"0"}}, nil // the reader reports the few other rows
 	case empty >= 0 && len(l.all) > 1:
-		return c, fmt.Errorf("label %q is missing, %q, in some rows: leave these rows out of the file",
-			column, l.all[empty])
+		return c, missingLabel(column, l.all[empty])
 	case l.rule != nil:
 		return l.byRule(column)
 	case len(l.all) == 1:

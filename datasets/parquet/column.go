@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"slices"
 	"strconv"
 
 	"github.com/parquet-go/parquet-go"
@@ -145,13 +144,7 @@ func (c *column) addValue(p *piece, v *parquet.Value) {
 func (c *column) number(p *piece, v *parquet.Value) (value float32, reason string) {
 	if c.use == label {
 		p.text = c.appendText(p.text[:0], v)
-		switch {
-		case slices.Contains(c.positive, string(p.text)):
-			return 1, ""
-		case slices.Contains(c.negative, string(p.text)):
-			return 0, ""
-		}
-		return 0, fmt.Sprintf("label must be one of %q and %q", c.positive, c.negative)
+		return c.label(string(p.text))
 	}
 	x := 0.0
 	switch {

@@ -239,23 +239,25 @@ type column struct {
 	repetition, definition int
 	// present is the lowest definition level at which a list has an element, which can be
 	// null.
-	present            int
-	positive, negative []string // of labels
-	empty              *float64 // the number that a null becomes; nil: its row is bad
-	isMissingNaN       bool     // a NaN is a missing number, and not a bad one
+	present int
+	// label decodes a label.
+	label        func(text string) (value float32, reason string)
+	empty        *float64 // the number that a null becomes; nil: its row is bad
+	isMissingNaN bool     // a NaN is a missing number, and not a bad one
 }
 
 // find returns the columns that a job names: labels, if it names one, numbers, ids.
 func find(f *parquet.File, table *job.Table) ([]column, error) {
 	var all []column
+	labels := decode.NewLabelDecoder(table)
 	add := func(u use, names ...string) error {
-		for _, name := range names {
+		for i, name := range names {
 			isWhole := u == ids && slices.Contains(table.Slots, job.IDColumn{Column: name, Whole: true})
 			c, err := findOne(f, name, u, isWhole)
 			if err != nil {
 				return err
 			}
-			c.positive, c.negative = table.LabelTexts()
+			c.label = func(text string) (float32, string) { return labels(i, text) }
 			if c.empty = table.EmptyNumeric; slices.Contains(table.Missing, "") {
 				missing := math.NaN() // until the mean is known
 				c.empty = &missing

@@ -299,6 +299,32 @@ func TestParquetWholeIDs(t *testing.T) {
 	}
 }
 
+// Labels that are shares have any type of numbers, or are texts.
+func TestParquetShares(t *testing.T) {
+	type row struct {
+		User  string  `parquet:"user"`
+		Rate  float32 `parquet:"rate"`
+		Exact int32   `parquet:"exact,decimal(2:5)"`
+		Text  string  `parquet:"text"`
+	}
+	path := filepath.Join(t.TempDir(), "rates.parquet")
+	if err := library.WriteFile(path, []row{{"ann", 0.25, 25, "0.25"}, {"bob", 1, 100, "1"},
+		{"cid", 0, 0, "0"}}); err != nil {
+		t.Fatal(err)
+	}
+	for _, label := range []string{"rate", "exact", "text"} {
+		data := job.Data{Kind: job.KindParquet, Cache: job.CacheOff, Parquet: &job.Table{Label: label,
+			LabelValues: job.ShareLabels, Slots: []job.IDColumn{{Column: "user"}}}}
+		rows, err := datasets.ReadRows(data, path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want := []float32{0.25, 1, 0}; !slices.Equal(rows.Batch.Labels, want) {
+			t.Errorf("%s: labels are %v, want %v", label, rows.Batch.Labels, want)
+		}
+	}
+}
+
 // A truncated file has no footer. A file with changed bytes can be read as other data, because
 // checksums are optional in Parquet, but never causes a panic.
 func TestParquetDamaged(t *testing.T) {

@@ -22,17 +22,19 @@ func Heads(probabilities []float32, labels []string, test *batch.Batch) []Head {
 	for i, label := range labels {
 		predicted, truth := batch.Column(probabilities, len(labels), i), batch.Column(test.Labels,
 			len(labels), i)
-		heads = append(heads, Head{label, metric.AUC(predicted, truth), metric.LogLoss(predicted, truth),
-			predicted})
+		heads = append(heads, Head{label, metric.WeightedAUC(predicted, truth, nil),
+			metric.WeightedLogLoss(predicted, truth, nil), predicted})
 	}
 	return heads
 }
 
-// checkLabels refuses test rows that lack positives or negatives of a label, before training begins.
+// checkLabels refuses test rows that lack positives or negatives of a label, before training begins. A share
+// between 0 and 1 has some of both.
 func checkLabels(labels []string, test *batch.Batch) error {
 	for i, label := range labels {
 		truth := batch.Column(test.Labels, len(labels), i)
-		if slices.Contains(truth, 0) && slices.Contains(truth, 1) {
+		if slices.ContainsFunc(truth, func(y float32) bool { return y > 0 }) &&
+			slices.ContainsFunc(truth, func(y float32) bool { return y < 1 }) {
 			continue
 		}
 		if len(labels) > 1 {

@@ -1,0 +1,70 @@
+package infer
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"tandem/algo/job"
+	"tandem/datasets"
+)
+
+// What labels are follows from their values.
+func TestLabelsAsPeopleHaveThem(t *testing.T) {
+	for _, c := range []struct {
+		name, delimiter string
+		label           func(i int) string
+		want            string // LabelValues
+		why             string
+		mean            float64
+	}{
+		{"classes", ",", func(i int) string { return fmt.Sprint(i % 2) }, job.ClassLabels,
+			"1 is positive, 0 negative", 0.5},
+		{"two shares", ",", func(i int) string { return []string{"0.2", "0.8"}[i%4/3] }, job.ClassLabels,
+			"0.8 is positive, 0.2 negative", 0.25},
+		{"shares", ",", func(i int) string { return fmt.Sprintf("0.%02d", i%100) }, job.ShareLabels,
+			"shares between 0 and 1", 0.495},
+		{"shares with a decimal comma", ";", func(i int) string { return fmt.Sprintf("0,%02d", i%100) },
+			job.ShareLabels, "shares between 0 and 1", 0.495},
+		{"shares of few values", ",", func(i int) string { return []string{"0", "0.5", "1"}[i%4%3] },
+			job.ShareLabels, "shares between 0 and 1", 0.375},
+		{"one share among classes", ",",
+			func(i int) string { return []string{"0", "1", "0.5"}[i%2+i/199] }, job.ShareLabels,
+			"shares between 0 and 1", 0.4975},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var text strings.Builder
+			fmt.Fprintf(&text, "user%sy\n", c.delimiter)
+			for i := range 200 {
+				fmt.Fprintf(&text, "%d%s%s\n", i%9, c.delimiter, c.label(i))
+			}
+			path := file(t, text.String())
+			got, err := CSV(path, Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			at := slices.IndexFunc(got.Columns, func(c Column) bool { return c.Use == Label })
+			if got.Data.LabelValues() != c.want || got.Columns[at].Why != c.why ||
+				fmt.Sprintf("%.6f", got.LabelMean) != fmt.Sprintf("%.6f", c.mean) {
+				t.Errorf("%q, %s, mean %v; want %q, %s, %v", got.Data.LabelValues(), got.Columns[at].Why,
+					got.LabelMean, c.want, c.why, c.mean)
+			}
+			rows, err := datasets.ReadRows(got.Data, path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			sum := 0.0
+			for _, label := range rows.Batch.Labels {
+				sum += float64(label)
+			}
+			if mean := sum / 200; fmt.Sprintf("%.6f", mean) != fmt.Sprintf("%.6f", c.mean) {
+				t.Errorf("the labels that are read have mean %v, want %v", mean, c.mean)
+			}
+		})
+	}
+	if _, err := CSV(file(t, "user,y\n1,0.1\n2,\n3,0.2\n4,0.3\n"), Options{}); err == nil ||
+		!strings.Contains(err.Error(), `label "y" is missing, "", in some rows`) {
+		t.Errorf("error %v", err)
+	}
+}
