@@ -147,6 +147,10 @@ func (r *fileRows) split(s job.Split, scan *scan) (test *batch.Batch, err error)
 	test = concatenate(tests)
 	r.labels = scan.labels
 	addLabels(r.labels, labelSumsOf(test), -1)
+	if err := checkWeights(r.labels); err != nil {
+		return nil, err
+	}
+	scaleWeights(test, r.labels[0].meanWeight())
 	standardise(test, r.scaling)
 	return test, nil
 }
@@ -217,6 +221,7 @@ func (r *fileRows) decode(number int) (*batch.Batch, error) {
 	if rows, err = r.derived.withSlots(rows); err != nil {
 		return nil, err
 	}
+	scaleWeights(rows, r.labels[0].meanWeight())
 	standardise(rows, r.scaling)
 	return rows, nil
 }
@@ -232,6 +237,9 @@ func gather(places []rowPlace, parts map[int]*batch.Batch, slots int) *batch.Bat
 		dense, labels := len(b.Dense)/b.Samples, len(b.Labels)/b.Samples
 		out.Dense = append(out.Dense, b.Dense[at.row*dense:(at.row+1)*dense]...)
 		out.Labels = append(out.Labels, b.Labels[at.row*labels:(at.row+1)*labels]...)
+		if b.Weights != nil {
+			out.Weights = append(out.Weights, b.Weights[at.row])
+		}
 	}
 	for s := range out.Slots {
 		slot := batch.Jagged{Offsets: make([]int32, 1, len(places)+1), IDs: make([]uint64, 0, len(places))}

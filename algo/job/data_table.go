@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"unicode/utf8"
 )
 
@@ -48,6 +49,12 @@ type Table struct {
 	// LabelValues is shares if labels are numbers between 0 and 1, such as the share of the views of a row
 	// that were clicked. Empty: they are the texts of Positive and Negative.
 	LabelValues string `yaml:"label-values,omitempty"`
+	// Weight names a column of numbers of at least 0: what rows count in losses and metrics. They are divided
+	// by their mean over the training rows. Without it, all rows count the same.
+	Weight string `yaml:"weight,omitempty"`
+	// Impressions names a column of counts, of which the labels count clicks: a label is then the share of
+	// these that were clicked, and the row counts once for each.
+	Impressions string `yaml:"impressions,omitempty"`
 }
 
 // The LabelValues.
@@ -88,6 +95,14 @@ func (t *Table) LabelTexts() (positive, negative []string) {
 
 // LabelNames returns the names of the label columns.
 func (t *Table) LabelNames() []string { return append([]string{t.Label}, t.FurtherLabels...) }
+
+// WeightName returns the name of what rows are weighted by, or "" if all count the same.
+func (t *Table) WeightName() string {
+	if t.Weight != "" && t.Impressions != "" {
+		return t.Weight + " × " + t.Impressions
+	}
+	return t.Weight + t.Impressions
+}
 
 // SlotNames returns the names of the id columns.
 func (t *Table) SlotNames() []string {
@@ -145,6 +160,9 @@ func (t *Table) validateLabelValues() error {
 	case t.LabelValues != ClassLabels && len(t.Positive) > 0:
 		return fmt.Errorf("positive, negative: labels are %s (label-values): leave one of them out",
 			t.LabelValues)
+	case t.Impressions != "" && t.LabelValues+strings.Join(t.Positive, "") != "":
+		return errors.New("impressions: labels are counts of clicks: leave label-values, positive and " +
+			"negative out")
 	}
 	return nil
 }
@@ -206,6 +224,14 @@ func (t *Table) validateNames() error {
 	if len(t.Columns) > 0 && !slices.Contains(t.Columns, t.Label) {
 		return fmt.Errorf("label: %q is not in columns", t.Label)
 	}
+	for _, c := range []struct{ field, name string }{{"weight", t.Weight}, {"impressions", t.Impressions}} {
+		if c.name == "" {
+			continue
+		}
+		if err := check(c.field, c.name); err != nil {
+			return err
+		}
+	}
 	for i, slot := range t.Slots {
 		if err := check(fmt.Sprintf("slots[%d].column", i), slot.Column); err != nil {
 			return err
@@ -226,8 +252,8 @@ func (t *Table) validateNames() error {
 
 // validateNumbers checks that columns whose numbers are written in another way are numbers.
 func (t *Table) validateNumbers() error {
-	numbers := t.Numeric
-	if t.LabelValues != ClassLabels {
+	numbers := slices.Concat(t.Numeric, []string{t.Weight, t.Impressions})
+	if t.LabelValues != ClassLabels || t.Impressions != "" {
 		numbers = slices.Concat(numbers, t.LabelNames())
 	}
 	for _, f := range []struct {
@@ -235,7 +261,7 @@ func (t *Table) validateNumbers() error {
 		names []string
 	}{{"decimal-comma", t.DecimalComma}, {"thousands", t.Thousands}} {
 		for i, name := range f.names {
-			if !slices.Contains(numbers, name) {
+			if name == "" || !slices.Contains(numbers, name) {
 				return fmt.Errorf("%s[%d]: %q is not in numeric", f.field, i, name)
 			}
 		}

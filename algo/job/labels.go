@@ -2,21 +2,29 @@ package job
 
 import "fmt"
 
-// LabelValues returns the Table.LabelValues of the data.
+// LabelValues returns what the labels are: Table.LabelValues, or shares if they count clicks.
 func (d Data) LabelValues() string {
-	if t := d.Table(); t != nil {
+	switch t := d.Table(); {
+	case t == nil:
+		return ClassLabels
+	case t.Impressions != "":
+		return ShareLabels
+	default:
 		return t.LabelValues
 	}
-	return ClassLabels
 }
 
-// validateLabels returns an error if the network cannot learn labels of the kind that the data have.
+// validateLabels returns an error if the network cannot learn the labels of the data.
 func (j *Job) validateLabels() error {
 	for i, head := range j.Model.Heads {
 		if w := head.PositiveWeight; w != 0 && w != 1 && j.Data.LabelValues() != ClassLabels {
 			return fmt.Errorf("model.heads[%d].positive-weight = %g needs labels 0 and 1, and these are %s: "+
 				"leave it out", i, w, j.Data.LabelValues())
 		}
+	}
+	if t := j.Data.Table(); t != nil && t.WeightName() != "" && j.Model.Device.CUDA {
+		return fmt.Errorf("model.device = %v has no weights of rows (%s): set it to cpu", j.Model.Device,
+			t.WeightName())
 	}
 	return nil
 }

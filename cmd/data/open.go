@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 
 	"tandem/algo/job"
+	"tandem/algo/metric"
 	"tandem/algo/numeric/batch"
 	"tandem/datasets"
 	"tandem/datasets/infer"
@@ -150,10 +151,8 @@ func (s *dataset) rows() int {
 	return n
 }
 
-// labelSum returns the sum of the first label of rows: of classes, the number of positive rows.
-func labelSum(rows *batch.Batch) (sum float64) {
-	for _, label := range batch.Column(rows.Labels, len(rows.Labels)/rows.Samples, 0) {
-		sum += float64(label)
-	}
-	return sum
+// labelMean returns the mean of the first label of rows by their weights: of classes, the share of positive
+// rows.
+func labelMean(rows *batch.Batch) float64 {
+	return metric.WeightedMean(batch.Column(rows.Labels, len(rows.Labels)/rows.Samples, 0), rows.Weights)
 }

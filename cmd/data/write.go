@@ -51,6 +51,9 @@ func (t *table) header() []string {
 	for _, slot := range t.schema.Slots {
 		names = append(names, slot.Name)
 	}
+	if t.schema.Weight != "" {
+		names = append(names, t.schema.Weight)
+	}
 	return append(names, t.schema.Dense...)
 }
 
@@ -67,6 +70,9 @@ func (t *table) record(rows *batch.Batch, i int) []string {
 		}
 		fields = append(fields, strings.Join(ids, separator))
 	}
+	if t.schema.Weight != "" {
+		fields = append(fields, strconv.FormatFloat(float64(rows.Weights[i]), 'g', -1, 32))
+	}
 	columns := len(t.schema.Dense)
 	for _, value := range rows.Dense[i*columns : (i+1)*columns] {
 		fields = append(fields, strconv.FormatFloat(float64(value), 'g', -1, 32))
@@ -77,7 +83,7 @@ func (t *table) record(rows *batch.Batch, i int) []string {
 // description returns how to read the table, whose labels are of a kind.
 func (t *table) description(labelValues string) *job.Table {
 	d := &job.Table{Label: t.schema.Labels[0], FurtherLabels: t.schema.Labels[1:], Numeric: t.schema.Dense,
-		LabelValues: labelValues}
+		LabelValues: labelValues, Weight: t.schema.Weight}
 	for s, slot := range t.schema.Slots {
 		column := job.IDColumn{Column: slot.Name}
 		if t.isList[s] {

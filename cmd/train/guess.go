@@ -22,13 +22,14 @@ type guess struct {
 
 	mean    float64   // label of the training rows
 	labels  []float32 // of the test rows
-	classes bool      // all labels of the test rows are 0 or 1
+	weights []float32 // of the test rows; nil: all count the same
+	classes bool      // all test rows count the same and have the label 0 or 1
 }
 
 // newGuess returns the guess for a data set.
 func newGuess(data *datasets.Dataset) guess {
-	g := guess{labels: firstLabel(data), mean: data.LabelMean(0)}
-	g.classes = metric.AreClasses(g.labels)
+	g := guess{labels: firstLabel(data), weights: data.Test.Weights, mean: data.LabelMean(0)}
+	g.classes = g.weights == nil && metric.AreClasses(g.labels)
 	for _, label := range g.labels {
 		g.TestPositives += float64(label)
 	}
@@ -42,7 +43,7 @@ func (g *guess) logLossOf(prediction func(row int) float32) float64 {
 	for row := range predicted {
 		predicted[row] = prediction(row)
 	}
-	return metric.LogLoss(predicted, g.labels)
+	return metric.WeightedLogLoss(predicted, g.labels, g.weights)
 }
 
 // standardError returns the standard error of an AUC by the draw of the test rows, or nil where they are too
@@ -79,12 +80,20 @@ func (r *report) writeGuess(w io.Writer) {
 	cli.Paragraph(w, text, "  ")
 }
 
-// softGuess is the text of writeGuess for labels that are not all 0 or 1.
+// softGuess is the text of writeGuess for rows that have weights or labels between 0 and 1.
 func (r *report) softGuess() string {
-	return fmt.Sprintf("The labels of the test rows are shares: a row counts as its share of a positive row "+
-		"and the rest of a negative one. Guessing %.4g, the mean of the training rows, for each has AUC 0.5 "+
-		"and log loss %.4f; no predictions have a log loss below %.4f, which the labels themselves have.",
-		r.mean, r.ConstantLogLoss, r.logLossOf(func(row int) float32 { return r.labels[row] }))
+	text := ""
+	if r.weights != nil {
+		text = fmt.Sprintf("AUC and log loss count rows by %s. ", r.job.Data.Table().WeightName())
+	}
+	text += fmt.Sprintf("Guessing %.4g, the mean label of the training rows, for each has AUC 0.5 and log "+
+		"loss %.4f.", r.mean, r.ConstantLogLoss)
+	if !metric.AreClasses(r.labels) {
+		text += fmt.Sprintf(" The labels of the test rows are shares: a row counts as its share of a "+
+			"positive row and the rest of a negative one. No predictions have a log loss below %.4f, which "+
+			"the labels themselves have.", r.logLossOf(func(row int) float32 { return r.labels[row] }))
+	}
+	return text
 }
 
 // findModels sets the paths of the models that runs have written.

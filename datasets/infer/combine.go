@@ -63,32 +63,36 @@ func pair(columns []indexed, a, b int) *combination {
 	return c
 }
 
-// residuals are what is left to explain of labels y by predictions p: the gradients y − p of the log
-// likelihood by the log odds, and its curvatures p (1 − p).
+// residuals are what is left to explain of labels y by predictions p: the gradients w·(y − p) of the log
+// likelihood by the log odds, and its curvatures w·p (1 − p), for weights w.
 type residuals struct {
-	odds       []float64
-	gradients  []float64
-	curvatures []float64
+	labels, weights []float32
+	odds            []float64
+	gradients       []float64
+	curvatures      []float64
 }
 
-// set sets the residuals of labels at the log odds.
-func (r *residuals) set(labels []float32) {
+// set sets the residuals at the log odds.
+func (r *residuals) set() {
 	for row, z := range r.odds {
-		p := 1 / (1 + math.Exp(-z))
-		r.gradients[row], r.curvatures[row] = float64(labels[row])-p, p*(1-p)
+		p, w := 1/(1+math.Exp(-z)), 1.0
+		if r.weights != nil {
+			w = float64(r.weights[row])
+		}
+		r.gradients[row], r.curvatures[row] = w*(float64(r.labels[row])-p), w*p*(1-p)
 	}
 }
 
-// newResiduals returns the residuals of predictions.
-func newResiduals(predicted, labels []float32) *residuals {
+// newResiduals returns the residuals of predictions; weights may be nil.
+func newResiduals(predicted, labels, weights []float32) *residuals {
 	n := len(labels)
-	r := &residuals{make([]float64, n), make([]float64, n), make([]float64, n)}
+	r := &residuals{labels, weights, make([]float64, n), make([]float64, n), make([]float64, n)}
 	const certain = 1e-6 // keeps the log odds finite
 	for row, p := range predicted {
 		x := min(max(float64(p), certain), 1-certain)
 		r.odds[row] = math.Log(x / (1 - x))
 	}
-	r.set(labels)
+	r.set()
 	return r
 }
 
@@ -127,7 +131,7 @@ func (c *combination) measure(r *residuals) {
 // they were chosen. In each round it takes the one that gains most, and adds its effects to the log odds. A
 // gain counts if it is above √(2 ln n) standard errors, about the largest of n standard normal numbers, for n
 // combinations.
-func combine(all []*combination, r *residuals, labels []float32, most int) (chosen []*combination) {
+func combine(all []*combination, r *residuals, most int) (chosen []*combination) {
 	level := math.Sqrt(2 * math.Log(float64(max(len(all), 2))))
 	for len(chosen) < most {
 		parallel.ForEach(parallel.Cores(), len(all), func(i int) {
@@ -147,7 +151,7 @@ func combine(all []*combination, r *residuals, labels []float32, most int) (chos
 		best.taken = true
 		chosen = append(chosen, best)
 		best.effects(r, func(row int, effect float64) { r.odds[row] += effect })
-		r.set(labels)
+		r.set()
 	}
 	return chosen
 }

@@ -108,7 +108,8 @@ func search(ctx context.Context, baseline job.Job, set *datasets.Dataset,
 	}
 	rows := part.Train
 	labels := batch.Column(rows.Labels, len(set.Schema.Labels), 0)
-	guess := newResiduals(slices.Repeat([]float32{float32(set.LabelMean(0))}, len(labels)), labels)
+	mean := slices.Repeat([]float32{float32(set.LabelMean(0))}, len(labels))
+	guess := newResiduals(mean, labels, rows.Weights)
 	intervals := intervalsOf(part, guess)
 	if len(intervals) > 0 {
 		data := baseline.Data
@@ -126,7 +127,8 @@ func search(ctx context.Context, baseline job.Job, set *datasets.Dataset,
 	s.limit(guess)
 	var slots []job.DerivedSlot
 	names := newNames(&set.Schema)
-	for _, c := range combine(s.combinations(), newResiduals(predicted, labels), labels, len(s.columns)) {
+	left := newResiduals(predicted, labels, rows.Weights)
+	for _, c := range combine(s.combinations(), left, len(s.columns)) {
 		slots = append(slots, s.slot(c, names))
 	}
 	return slots, nil

@@ -31,6 +31,9 @@ type Options struct {
 	// Positive says which labels are positive: texts between commas, or a comparison such as >=4. Empty:
 	// numbers between 0 and 1 are shares; else 1, true, yes and the like, or the rarer of two.
 	Positive string
+	// Weight names a column of what rows count. Impressions names one of counts, of which the label counts
+	// clicks. Empty: none; but of a column clicks beside one called impressions, the label is the share.
+	Weight, Impressions string
 	// IDs, Numbers and Ignore name columns whose use is known.
 	IDs, Numbers, Ignore []string
 }
@@ -41,6 +44,7 @@ type Use string
 // The uses.
 const (
 	Label   Use = "label"
+	Weight  Use = "weight"
 	ID      Use = "id"
 	Number  Use = "number"
 	Ignored Use = "ignored"
@@ -172,8 +176,10 @@ type tally struct {
 	columns []*values
 	label   int // index of the label's column
 	labels  labels
-	rows    int
-	most    int // rows to read
+	// Names of the columns of weights and of impressions, "" if there is none.
+	weight, impressions string
+	rows                int
+	most                int // rows to read
 }
 
 // name sets the columns of a header.
@@ -194,7 +200,13 @@ func (t *tally) name(header []string, o Options) error {
 		}
 	}
 	t.label = slices.Index(header, label)
-	for _, names := range [][]string{o.IDs, o.Numbers, o.Ignore} {
+	t.weight, t.impressions = o.Weight, impressionsOf(header, label, o)
+	if t.impressions != "" && o.Positive != "" {
+		return errors.New("--positive: of clicks and impressions, the label is the share: leave it out")
+	}
+	weights := []string{t.weight, t.impressions}
+	weights = slices.DeleteFunc(weights, func(name string) bool { return name == "" })
+	for _, names := range [][]string{weights, o.IDs, o.Numbers, o.Ignore} {
 		for _, name := range names {
 			if !slices.Contains(header, name) {
 				return errors.New("column " + job.Unknown(name, header))
@@ -220,8 +232,32 @@ func labelOf(header []string, name string) (string, error) {
 			return column, nil
 		}
 	}
+	if clicks := named(header, "clicks"); clicks != "" && named(header, "impressions") != "" {
+		return clicks, nil
+	}
 	return "", fmt.Errorf("no column is called label, click, clicked, target or y: name the label column; "+
 		"the first line has %s", shorten(header))
+}
+
+// named returns the column with a name, in upper or lower case, or "".
+func named(header []string, name string) string {
+	for _, column := range header {
+		if strings.EqualFold(column, name) {
+			return column
+		}
+	}
+	return ""
+}
+
+// impressionsOf returns the name of the column of impressions, "" if there is none: beside a label called
+// clicks it is the column called impressions, unless that has another use.
+func impressionsOf(header []string, label string, o Options) string {
+	found := named(header, "impressions")
+	if o.Impressions != "" || o.Positive != "" || !strings.EqualFold(label, "clicks") || found == o.Weight ||
+		slices.Contains(slices.Concat(o.IDs, o.Numbers, o.Ignore), found) {
+		return o.Impressions
+	}
+	return found
 }
 
 // columnsShown is the number of columns that the message about a missing label lists.
@@ -270,6 +306,14 @@ func (t *tally) table(spec *job.Table, o Options) (*Table, error) {
 	for i, v := range t.columns {
 		if i == t.label {
 			table.Columns = append(table.Columns, label)
+			continue
+		}
+		if v.name != "" && (v.name == t.weight || v.name == t.impressions) {
+			c, err := t.weightColumn(v, spec)
+			if err != nil {
+				return nil, err
+			}
+			table.Columns, table.RowBytes = append(table.Columns, c), table.RowBytes+numberBytes
 			continue
 		}
 		c := v.column(t.rows, firstIsPositive, spec.Delimiter)

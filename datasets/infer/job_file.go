@@ -40,6 +40,9 @@ var explained = []struct{ key, text string }{
 	{"data.csv.negative", "Its text in negative rows; by default 0."},
 	{"data.csv.label-values", "shares: the labels are numbers from 0 to 1, such as the share of the views " +
 		"of a row that were clicked."},
+	{"data.csv.weight", "What rows count in losses and metrics."},
+	{"data.csv.impressions", "The label counts clicks of this column: what is learned is their share, and " +
+		"a row counts once for each."},
 	{"data.derived", "Slots of combined columns, and of intervals of numbers: a logistic regression " +
 		"predicted held-back rows better with them. Edges are the least numbers of intervals."},
 	{"model", "The dense network over embeddings and numbers."},

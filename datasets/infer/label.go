@@ -52,6 +52,9 @@ const (
 func (t *tally) labelColumn(table *Table) (c Column, firstIsPositive bool, err error) {
 	v, spec := t.columns[t.label], table.spec
 	spec.Label, c = v.name, Column{Name: v.name, Use: Label, Distinct: len(v.distinct)}
+	if t.impressions != "" {
+		return t.clicks(c, table)
+	}
 	if style, ok := v.shares(spec.Delimiter); ok && t.labels.rule == nil {
 		n := &v.numbers[style]
 		spec.LabelValues, table.LabelMean = job.ShareLabels, n.sum/float64(n.count)
@@ -71,6 +74,52 @@ func (t *tally) labelColumn(table *Table) (c Column, firstIsPositive bool, err e
 	c.Why = fmt.Sprintf("%s is positive, %s negative", strings.Join(classes.positive, ", "),
 		strings.Join(classes.negative, ", "))
 	return c, slices.Contains(classes.positive, t.labels.all[0]), nil
+}
+
+// clicks completes the column of a label that counts clicks of impressions.
+func (t *tally) clicks(c Column, table *Table) (Column, bool, error) {
+	at := slices.IndexFunc(t.columns, func(v *values) bool { return v.name == t.impressions })
+	shown, err := t.columns[at].counts(table.spec.Delimiter)
+	if err != nil {
+		return c, false, err
+	}
+	clicked, err := t.columns[t.label].counts(table.spec.Delimiter)
+	if err != nil {
+		return c, false, err
+	}
+	c.style, _ = t.columns[t.label].style(table.spec.Delimiter)
+	c.Why, c.remarkable = fmt.Sprintf("clicks of %s: shares", t.impressions), true
+	table.LabelMean = clicked.sum / shown.sum
+	noteStyle(table.spec, c)
+	return c, false, nil
+}
+
+// weightColumn returns the column of weights or of impressions, and adds it to the description.
+func (t *tally) weightColumn(v *values, spec *job.Table) (Column, error) {
+	c := Column{Name: v.name, Use: Weight, Why: "as asked", Distinct: len(v.distinct)}
+	if _, err := v.counts(spec.Delimiter); err != nil {
+		return c, err
+	}
+	c.style, _ = v.style(spec.Delimiter)
+	noteStyle(spec, c)
+	if v.name == t.weight {
+		spec.Weight = v.name
+		return c, nil
+	}
+	c.Why, spec.Impressions = "the label counts clicks of them", v.name
+	return c, nil
+}
+
+// counts returns the numbers of a column of weights or counts. It is an error if there are other values than
+// numbers of at least 0, of which one is more.
+func (v *values) counts(delimiter string) (*numbers, error) {
+	style, ok := v.style(delimiter)
+	n := &v.numbers[style]
+	if !ok || !(n.least >= 0 && n.most > 0) || len(v.missingTexts()) > 0 {
+		return nil, fmt.Errorf("column %q: weights and counts must be numbers of at least 0 in all rows, "+
+			"and some of them more: correct the file, or choose another column", v.name)
+	}
+	return n, nil
 }
 
 // shares reports whether values are shares: numbers from 0 to 1, some of them between, and more than two

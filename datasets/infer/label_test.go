@@ -63,6 +63,35 @@ func TestLabelsAsPeopleHaveThem(t *testing.T) {
 			}
 		})
 	}
+	path := file(t, "user,Impressions,clicks,w\na,10,1,0.5\nb,20,5,2\na,0,0,1\nc,10,2,1\n")
+	for _, o := range []Options{{}, {Label: "clicks"}, {Label: "clicks", Impressions: "Impressions"},
+		{Label: "clicks", Weight: "w"}} {
+		got, err := CSV(path, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if spec := got.Data.CSV; spec.Impressions != "Impressions" || spec.Weight != o.Weight ||
+			got.LabelMean != 0.2 || slices.Contains(spec.SlotNames(), "Impressions") ||
+			slices.Contains(spec.Numeric, "Impressions") {
+			t.Errorf("%+v: %+v, mean %v", o, spec, got.LabelMean)
+		}
+		if rows, err := datasets.ReadRows(got.Data, path); err != nil || rows.Batch.Labels[1] != 0.25 {
+			t.Errorf("%+v: %v, error %v", o, rows, err)
+		}
+	}
+	for _, c := range []struct {
+		o    Options
+		want string
+	}{
+		{Options{Weight: "user"}, `column "user": weights and counts must be numbers of at least 0`},
+		{Options{Weight: "wght"}, `column "wght" is unknown`},
+		{Options{Weight: "clicks"}, `column "clicks" is the label`},
+		{Options{Impressions: "w", Positive: ">1"}, "of clicks and impressions, the label is the share"},
+	} {
+		if _, err := CSV(path, c.o); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%+v: error %v, want %q", c.o, err, c.want)
+		}
+	}
 	if _, err := CSV(file(t, "user,y\n1,0.1\n2,\n3,0.2\n4,0.3\n"), Options{}); err == nil ||
 		!strings.Contains(err.Error(), `label "y" is missing, "", in some rows`) {
 		t.Errorf("error %v", err)

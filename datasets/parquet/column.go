@@ -148,18 +148,21 @@ func (c *column) number(p *piece, v *parquet.Value) (value float32, reason strin
 	}
 	x := 0.0
 	switch {
-	case v.IsNull() && c.empty == nil:
+	case v.IsNull() && (c.empty == nil || c.use != numeric):
 		return 0, "not a number"
 	case v.IsNull():
 		return float32(*c.empty), ""
 	default:
 		x = c.real(v)
 	}
-	if math.IsNaN(x) && c.isMissingNaN {
+	if math.IsNaN(x) && c.isMissingNaN && c.use == numeric {
 		return float32(x), "" // until the mean is known
 	}
 	if math.IsNaN(x) || math.Abs(x) > math.MaxFloat32 {
 		return 0, "not a finite 32-bit number"
+	}
+	if c.use != numeric {
+		return float32(x), decode.CheckWeight(x)
 	}
 	return float32(x), ""
 }

@@ -2,7 +2,6 @@ package train
 
 import (
 	"fmt"
-	"slices"
 
 	"tandem/algo/metric"
 	"tandem/algo/numeric/batch"
@@ -22,19 +21,24 @@ func Heads(probabilities []float32, labels []string, test *batch.Batch) []Head {
 	for i, label := range labels {
 		predicted, truth := batch.Column(probabilities, len(labels), i), batch.Column(test.Labels,
 			len(labels), i)
-		heads = append(heads, Head{label, metric.WeightedAUC(predicted, truth, nil),
-			metric.WeightedLogLoss(predicted, truth, nil), predicted})
+		heads = append(heads, Head{label, metric.WeightedAUC(predicted, truth, test.Weights),
+			metric.WeightedLogLoss(predicted, truth, test.Weights), predicted})
 	}
 	return heads
 }
 
 // checkLabels refuses test rows that lack positives or negatives of a label, before training begins. A share
-// between 0 and 1 has some of both.
+// between 0 and 1 has some of both, and a row without weight none.
 func checkLabels(labels []string, test *batch.Batch) error {
 	for i, label := range labels {
 		truth := batch.Column(test.Labels, len(labels), i)
-		if slices.ContainsFunc(truth, func(y float32) bool { return y > 0 }) &&
-			slices.ContainsFunc(truth, func(y float32) bool { return y < 1 }) {
+		positive, negative := false, false
+		for row, y := range truth {
+			if test.Weights == nil || test.Weights[row] > 0 {
+				positive, negative = positive || y > 0, negative || y < 1
+			}
+		}
+		if positive && negative {
 			continue
 		}
 		if len(labels) > 1 {

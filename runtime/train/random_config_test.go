@@ -21,9 +21,9 @@ import (
 var seed = flag.Int64("seed", -1, "the one random configuration to train; below 0: those from 0 on")
 
 // Sync training equals sequential training bit for bit, in random configurations of network, optimizers,
-// slots, roles, overlap and hot rows, which are chosen again after some steps, within the limits of this
-// promise (fp32 on the wire, one PS if rows are evicted). Flag -long trains 2,000 configurations; flag -seed
-// repeats one.
+// slots, labels, weights, roles, overlap and hot rows, which are chosen again after some steps, within the
+// limits of this promise (fp32 on the wire, one PS if rows are evicted). Flag -long trains 2,000
+// configurations; flag -seed repeats one.
 func TestSyncEqualsSequentialInRandomConfigurations(t *testing.T) {
 	count := 100
 	if *long {
@@ -155,7 +155,29 @@ func newConfiguration(seed uint64) *configuration {
 		t.Rows.Hot.Slots, t.Rows.Hot.Share = hot.pooledSlots(&rows.schema), oneOf(hot, 0.1, 0.5)
 		t.Rows.Hot.Most = oneOf(hot, 0, 5)
 	}
+	(chooser{rng.New(seed, "labels")}).labels(rows)
 	return &configuration{seed, t, rows}
+}
+
+// labels makes shares of the labels of some data, and gives samples weights, of which some are 0.
+func (c chooser) labels(r *rows) {
+	shares, weighted := c.chance(3), c.chance(3)
+	for i := range r.all.Labels {
+		if shares && i >= 2*len(r.schema.Labels) { // the first two are of both classes
+			r.all.Labels[i] = oneOf(c, 0, 1, c.Float32())
+		}
+	}
+	if !weighted {
+		return
+	}
+	r.schema.Weight = "weight"
+	for i := range r.all.Samples {
+		weight := oneOf(c, 0, 1, 3*c.Float32())
+		if i < 2 {
+			weight = 1
+		}
+		r.all.Weights = append(r.all.Weights, weight)
+	}
 }
 
 // pooledSlots returns the names of up to two slots whose group has no raw slot.

@@ -19,7 +19,7 @@ type Point struct {
 func (p Point) WithScores(probabilities []float32, test *batch.Batch) Point {
 	labels := len(test.Labels) / test.Samples
 	predicted, truth := batch.Column(probabilities, labels, 0), batch.Column(test.Labels, labels, 0)
-	p.AUC = metric.WeightedAUC(predicted, truth, nil)
-	p.LogLoss = metric.WeightedLogLoss(predicted, truth, nil)
+	p.AUC = metric.WeightedAUC(predicted, truth, test.Weights)
+	p.LogLoss = metric.WeightedLogLoss(predicted, truth, test.Weights)
 	return p
 }

@@ -49,6 +49,7 @@ type Input struct {
 	Embeddings []float32 // Samples × EmbeddingWidth
 	Dense      []float32 // Samples × DenseWidth
 	Labels     []float32 // Samples × Labels; nil when predicting
+	Weights    []float32 // what each sample's losses count; nil: 1
 	// EmbeddingGrad is memory, as long as Embeddings, into which the pass may write the gradient of
 	// Embeddings, so that the gradient need not be copied. If it is nil, or the engine cannot use it, the
 	// pass uses its own memory.
@@ -75,8 +76,8 @@ type Engine interface {
 // EmbeddingGrad. All results alias the pass and hold until the next Forward.
 type Pass interface {
 	// Forward returns the logits of the samples, Samples × Labels, and the sum of their losses, each label's
-	// multiplied by the weight of its head (0 without labels). In training, batch norm uses the group's own
-	// statistics, otherwise running.
+	// multiplied by the weights of its head and of its sample (0 without labels). In training, batch norm
+	// uses the group's own statistics, otherwise running.
 	Forward(params, running []float32, in Input, train bool) (logits []float32, lossSum float64)
 	// Stats returns the group's batch-norm statistics after a training Forward;
 	// length Layout.Stats, the sample count first.

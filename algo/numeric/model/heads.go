@@ -52,18 +52,23 @@ func (s Spec) positiveWeights() []float32 {
 }
 
 // weightsOf returns the weights of the losses of the labels of a group: those of the labels alone, or one for
-// each sample and label if positive samples have other weights.
-func (p *pass) weightsOf(labels []float32) []float32 {
+// each sample and label if positive samples, or all samples, have weights of their own.
+func (p *pass) weightsOf(in Input) []float32 {
 	n := p.net
-	if n.positiveWeights == nil || len(labels) == 0 {
+	if n.positiveWeights == nil && in.Weights == nil || len(in.Labels) == 0 {
 		return n.weights
 	}
-	p.lossWeights = slices.Grow(p.lossWeights[:0], len(labels))[:len(labels)]
-	for i, label := range labels {
+	p.lossWeights = slices.Grow(p.lossWeights[:0], len(in.Labels))[:len(in.Labels)]
+	for i, label := range in.Labels {
 		head := i % len(n.weights)
-		if p.lossWeights[i] = n.weights[head]; label > 0.5 {
-			p.lossWeights[i] *= n.positiveWeights[head]
+		w := n.weights[head]
+		if n.positiveWeights != nil && label > 0.5 {
+			w *= n.positiveWeights[head]
 		}
+		if in.Weights != nil {
+			w *= in.Weights[i/len(n.weights)]
+		}
+		p.lossWeights[i] = w
 	}
 	return p.lossWeights
 }

@@ -19,7 +19,7 @@ type pass struct {
 	grads      [][]float32 // nil for numeric
 	ownGrad    []float32   // of the embeddings, where the input has no place for it
 	begun      []bool      // the gradient is of the group in hand
-	// lossWeights is memory for the weights of samples, where positive ones have other weights.
+	// lossWeights is memory for the weights of samples, where these have weights of their own.
 	lossWeights []float32
 }
 
@@ -64,7 +64,7 @@ func (p *pass) Forward(params, running []float32, in Input, train bool) (logits 
 		return logits, 0
 	}
 	clear(p.begun)
-	return logits, nn.CrossEntropy(p.grad(p.net.output), logits, in.Labels, p.weightsOf(in.Labels))
+	return logits, nn.CrossEntropy(p.grad(p.net.output), logits, in.Labels, p.weightsOf(in))
 }
 
 // placeGrad provides memory for the gradient of the embeddings, if the pass is one of training.

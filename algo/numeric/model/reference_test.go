@@ -18,6 +18,7 @@ type reference struct {
 	params  []float64
 	running []float64 // used if not training
 	train   bool
+	weights []float32 // of samples; nil: 1
 }
 
 func (r *reference) tensor(name string) []float64 {
@@ -71,6 +72,9 @@ func (r *reference) loss(embeddings, dense [][]float64, labels []float64) (logit
 		weight := 1.0
 		if len(r.spec.Heads) > 0 && r.spec.Heads[i%heads].Weight > 0 {
 			weight = r.spec.Heads[i%heads].Weight
+		}
+		if r.weights != nil {
+			weight *= float64(r.weights[i/heads])
 		}
 		sum -= weight * (labels[i]*math.Log(p) + (1-labels[i])*math.Log(1-p))
 	}

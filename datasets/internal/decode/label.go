@@ -12,9 +12,9 @@ import (
 type LabelDecoder func(label int, field string) (value float32, reason string)
 
 // NewLabelDecoder returns the decoder of the labels of a table: 1 and 0 for two classes of texts, or the
-// numbers themselves.
+// numbers themselves, which are counts if the table has impressions.
 func NewLabelDecoder(t *job.Table) LabelDecoder {
-	if t.LabelValues == job.ClassLabels {
+	if t.LabelValues == job.ClassLabels && t.Impressions == "" {
 		positive, negative := t.LabelTexts()
 		return func(_ int, field string) (float32, string) {
 			switch {
@@ -29,11 +29,35 @@ func NewLabelDecoder(t *job.Table) LabelDecoder {
 	styles := StylesOf(t, t.LabelNames())
 	return func(label int, field string) (float32, string) {
 		x, reason := styles[label].Parse(field)
-		if reason == "" && !(x >= 0 && x <= 1) {
+		switch {
+		case reason != "":
+		case t.Impressions != "":
+			reason = CheckWeight(x)
+		case !(x >= 0 && x <= 1):
 			reason = "label must be a share, from 0 to 1"
 		}
 		return float32(x), reason
 	}
+}
+
+// CheckWeight says why a number is no weight or count, or returns "".
+func CheckWeight(x float64) (reason string) {
+	if !(x >= 0) {
+		return "must be at least 0"
+	}
+	return ""
+}
+
+// Share returns the share of impressions that were clicked, or says why there is none. Of no impressions it
+// is 0, and their row has no weight.
+func Share(clicks, impressions float32) (share float32, reason string) {
+	switch {
+	case clicks > impressions:
+		return 0, fmt.Sprintf("must be at most the number of impressions, %v", impressions)
+	case impressions == 0:
+		return 0, ""
+	}
+	return clicks / impressions, ""
 }
 
 // StylesOf returns how columns of a table write their numbers.

@@ -1,6 +1,10 @@
 package datasets
 
-import "tandem/algo/numeric/batch"
+import (
+	"errors"
+
+	"tandem/algo/numeric/batch"
+)
 
 // generatedRowsCounted is the number of generated rows whose labels are counted.
 const generatedRowsCounted = 1 << 20
@@ -24,8 +28,8 @@ func (d *Dataset) LabelMean(label int) float64 {
 	return sums[label].mean()
 }
 
-// labelSums are sums over rows of a label.
-type labelSums struct{ rows, sum float64 }
+// labelSums are sums over rows of weights w and of w·y for a label y.
+type labelSums struct{ rows, weights, labels float64 }
 
 // labelSumsOf returns the sums of each label of rows.
 func labelSumsOf(rows *batch.Batch) []labelSums {
@@ -34,9 +38,13 @@ func labelSumsOf(rows *batch.Batch) []labelSums {
 	}
 	sums := make([]labelSums, len(rows.Labels)/rows.Samples)
 	for i, label := range rows.Labels {
-		s := &sums[i%len(sums)]
+		s, weight := &sums[i%len(sums)], 1.0
+		if rows.Weights != nil {
+			weight = float64(rows.Weights[i/len(sums)])
+		}
 		s.rows++
-		s.sum += float64(label)
+		s.weights += weight
+		s.labels += float64(weight * float64(label))
 	}
 	return sums
 }
@@ -45,8 +53,27 @@ func labelSumsOf(rows *batch.Batch) []labelSums {
 func addLabels(to, of []labelSums, factor float64) {
 	for i, s := range of {
 		to[i].rows += float64(factor * s.rows)
-		to[i].sum += float64(factor * s.sum)
+		to[i].weights += float64(factor * s.weights)
+		to[i].labels += float64(factor * s.labels)
 	}
 }
 
-func (s labelSums) mean() float64 { return s.sum / s.rows }
+func (s labelSums) mean() float64 { return s.labels / s.weights }
+
+func (s labelSums) meanWeight() float64 { return s.weights / s.rows }
+
+// checkWeights returns an error if no training row counts.
+func checkWeights(sums []labelSums) error {
+	if !(sums[0].weights > 0) {
+		return errors.New("all training rows have weight 0, so there is nothing to learn")
+	}
+	return nil
+}
+
+// scaleWeights divides the weights of rows, if they have any, by a mean, so that learning rates mean the same
+// as without weights.
+func scaleWeights(rows *batch.Batch, mean float64) {
+	for i, weight := range rows.Weights {
+		rows.Weights[i] = float32(float64(weight) / mean)
+	}
+}
