@@ -21,6 +21,8 @@ type Dataset struct {
 	// because the model decides the dimension: see WithDim.
 	Schema      batch.Schema
 	Train, Test *batch.Batch
+	// LabelValues says what the labels are, as job.Table.LabelValues does.
+	LabelValues string
 	// Rows are the training rows of data that stay where they are until they are needed, for
 	// which Train is empty: generated ones with job.Synthetic.Stream, those of a file with
 	// job.Data.Stream. It is nil for all other data.

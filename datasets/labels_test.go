@@ -142,6 +142,25 @@ func TestBadWeightsAreNamed(t *testing.T) {
 	}
 }
 
+// Labels that are numbers are those of the file, and their mean and deviation are those of the training rows,
+// in memory and in a stream.
+func TestNumbersAreLabels(t *testing.T) {
+	folder := t.TempDir()
+	write(t, folder, "a.csv", "user,y\na,1e3\nb,-4\nc,2\nd,7\n")
+	data := job.Data{Kind: job.KindCSV, Path: filepath.Join(folder, "a.csv"), Cache: job.CacheOff,
+		Split: job.Split{Test: 0.25}, CSV: &job.Table{Slots: []job.IDColumn{{Column: "user"}}, Label: "y",
+			LabelValues: job.NumberLabels}}
+	for _, data.Stream = range []bool{false, true} {
+		set := mustOpen(t, data)
+		mean, deviation := 998.0/3, math.Sqrt((1e6+16+4)/3-998.0/3*998/3)
+		if !slices.Equal(set.Test.Labels, []float32{7}) || set.LabelValues != job.NumberLabels ||
+			math.Abs(set.LabelMean(0)-mean) > 1e-9 || math.Abs(set.LabelDeviation(0)-deviation) > 1e-9 {
+			t.Errorf("stream %v: test labels %v, mean %v, deviation %v", data.Stream, set.Test.Labels,
+				set.LabelMean(0), set.LabelDeviation(0))
+		}
+	}
+}
+
 // A label that is no share makes its row a bad one.
 func TestBadSharesAreNamed(t *testing.T) {
 	for field, want := range map[string]string{

@@ -30,7 +30,7 @@ func Open(data job.Data, dataDir string) (*Dataset, error) {
 	if err := ApplySlots(data.Slots, &set.Schema); err != nil {
 		return nil, fmt.Errorf("datasets: %w", err)
 	}
-	set.Name = string(data.Kind)
+	set.Name, set.LabelValues = string(data.Kind), data.LabelValues()
 	return set, nil
 }
 

@@ -2,6 +2,7 @@ package datasets
 
 import (
 	"errors"
+	"math"
 
 	"tandem/algo/numeric/batch"
 )
@@ -11,12 +12,17 @@ const generatedRowsCounted = 1 << 20
 
 // LabelMean returns the mean of a label over the training rows: of labels 0 and 1, the share of positive
 // rows. Of generated rows, which are drawn independently, only the first 1,048,576 count.
-func (d *Dataset) LabelMean(label int) float64 {
+func (d *Dataset) LabelMean(label int) float64 { return d.labelSums(label).mean() }
+
+// LabelDeviation returns the standard deviation of a label over the rows of LabelMean.
+func (d *Dataset) LabelDeviation(label int) float64 { return d.labelSums(label).deviation() }
+
+func (d *Dataset) labelSums(label int) labelSums {
 	switch rows := d.Rows.(type) {
 	case nil:
-		return labelSumsOf(d.Train)[label].mean()
+		return labelSumsOf(d.Train)[label]
 	case *fileRows:
-		return rows.labels[label].mean()
+		return rows.labels[label]
 	}
 	sums := make([]labelSums, len(d.Schema.Labels))
 	for chunk := range d.TrainChunks() { // generating rows never fails
@@ -25,11 +31,11 @@ func (d *Dataset) LabelMean(label int) float64 {
 			break
 		}
 	}
-	return sums[label].mean()
+	return sums[label]
 }
 
-// labelSums are sums over rows of weights w and of w·y for a label y.
-type labelSums struct{ rows, weights, labels float64 }
+// labelSums are sums over rows of weights w, and of w·y and w·y² for a label y.
+type labelSums struct{ rows, weights, labels, squares float64 }
 
 // labelSumsOf returns the sums of each label of rows.
 func labelSumsOf(rows *batch.Batch) []labelSums {
@@ -45,6 +51,7 @@ func labelSumsOf(rows *batch.Batch) []labelSums {
 		s.rows++
 		s.weights += weight
 		s.labels += float64(weight * float64(label))
+		s.squares += float64(weight * float64(label) * float64(label))
 	}
 	return sums
 }
@@ -55,10 +62,15 @@ func addLabels(to, of []labelSums, factor float64) {
 		to[i].rows += float64(factor * s.rows)
 		to[i].weights += float64(factor * s.weights)
 		to[i].labels += float64(factor * s.labels)
+		to[i].squares += float64(factor * s.squares)
 	}
 }
 
 func (s labelSums) mean() float64 { return s.labels / s.weights }
+
+func (s labelSums) deviation() float64 {
+	return math.Sqrt(max(s.squares/s.weights-s.mean()*s.mean(), 0))
+}
 
 func (s labelSums) meanWeight() float64 { return s.weights / s.rows }
 

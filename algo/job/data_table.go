@@ -47,7 +47,8 @@ type Table struct {
 	Positive []string `yaml:"positive,omitempty"`
 	Negative []string `yaml:"negative,omitempty"`
 	// LabelValues is shares if labels are numbers between 0 and 1, such as the share of the views of a row
-	// that were clicked. Empty: they are the texts of Positive and Negative.
+	// that were clicked, and numbers if they are any numbers, which need a network with squared loss. Empty:
+	// they are the texts of Positive and Negative.
 	LabelValues string `yaml:"label-values,omitempty"`
 	// Weight names a column of numbers of at least 0: what rows count in losses and metrics. They are divided
 	// by their mean over the training rows. Without it, all rows count the same.
@@ -59,8 +60,9 @@ type Table struct {
 
 // The LabelValues.
 const (
-	ClassLabels = ""       // the texts of two classes
-	ShareLabels = "shares" // numbers between 0 and 1
+	ClassLabels  = ""        // the texts of two classes
+	ShareLabels  = "shares"  // numbers between 0 and 1
+	NumberLabels = "numbers" // any numbers
 )
 
 // Table returns the description of the columns of kinds csv and parquet, or nil.
@@ -155,8 +157,9 @@ func (t *Table) Validate() error {
 // validateLabelValues checks what labels are.
 func (t *Table) validateLabelValues() error {
 	switch {
-	case t.LabelValues != ClassLabels && t.LabelValues != ShareLabels:
-		return fmt.Errorf("label-values: %q: must be %s, or be left out", t.LabelValues, ShareLabels)
+	case !slices.Contains([]string{ClassLabels, ShareLabels, NumberLabels}, t.LabelValues):
+		return fmt.Errorf("label-values: %q: must be %s or %s, or be left out", t.LabelValues, ShareLabels,
+			NumberLabels)
 	case t.LabelValues != ClassLabels && len(t.Positive) > 0:
 		return fmt.Errorf("positive, negative: labels are %s (label-values): leave one of them out",
 			t.LabelValues)

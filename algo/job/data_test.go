@@ -42,7 +42,8 @@ func TestDataErrorsNameTheField(t *testing.T) {
 			"path: kind \"movielens-implicit\" needs train and test"},
 		{job.Data{Kind: job.KindMovieLensImplicit, Train: "a", Test: "b",
 			Negatives: job.NegativeSampling{PerPositive: -1}}, "negatives.per-positive: -1"},
-		{spec(func(s *job.Table) { s.LabelValues = "rates" }), `csv.label-values: "rates": must be shares`},
+		{spec(func(s *job.Table) { s.LabelValues = "rates" }),
+			`csv.label-values: "rates": must be shares or numbers`},
 		{spec(func(s *job.Table) {
 			s.LabelValues, s.Positive, s.Negative = job.ShareLabels, []string{"1"}, []string{"0"}
 		}), "csv.positive, negative: labels are shares"},

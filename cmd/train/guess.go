@@ -6,8 +6,11 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 
+	"tandem/algo/exec/evaluation"
 	"tandem/algo/metric"
+	"tandem/algo/numeric/model"
 	"tandem/datasets"
 	"tandem/internal/cli"
 )
@@ -15,10 +18,13 @@ import (
 // guess is what the results of a model are compared with: the same probability for every test row.
 type guess struct {
 	// ConstantLogLoss is the log loss, in nats, of guessing the mean label of the training rows: of classes,
-	// the share of positive ones. It is for the first label, as all fields.
-	ConstantLogLoss float64 `json:"constant_log_loss"`
-	// TestPositives is the sum of the labels of the test rows: of classes, the number of positive rows.
-	TestPositives float64 `json:"test_positives"`
+	// the share of positive ones. It is for the first label, as all fields, and missing with squared loss.
+	ConstantLogLoss float64 `json:"constant_log_loss,omitempty"`
+	// ConstantRMSE is the RMSE of that guess with squared loss.
+	ConstantRMSE float64 `json:"constant_rmse,omitempty"`
+	// TestPositives is the sum of the labels of the test rows: of classes, the number of positive rows. It is
+	// missing with squared loss.
+	TestPositives float64 `json:"test_positives,omitempty"`
 
 	mean    float64   // label of the training rows
 	labels  []float32 // of the test rows
@@ -26,9 +32,14 @@ type guess struct {
 	classes bool      // all test rows count the same and have the label 0 or 1
 }
 
-// newGuess returns the guess for a data set.
-func newGuess(data *datasets.Dataset) guess {
+// newGuess returns the guess for a data set and a loss.
+func newGuess(data *datasets.Dataset, loss string) guess {
 	g := guess{labels: firstLabel(data), weights: data.Test.Weights, mean: data.LabelMean(0)}
+	if loss == model.SquaredLoss {
+		g.ConstantRMSE = metric.RMSE(slices.Repeat([]float32{float32(g.mean)}, len(g.labels)), g.labels,
+			g.weights)
+		return g
+	}
 	g.classes = g.weights == nil && metric.AreClasses(g.labels)
 	for _, label := range g.labels {
 		g.TestPositives += float64(label)
@@ -36,6 +47,9 @@ func newGuess(data *datasets.Dataset) guess {
 	g.ConstantLogLoss = g.logLossOf(func(int) float32 { return float32(g.mean) })
 	return g
 }
+
+// constantError returns the log loss, or the RMSE, of the guess.
+func (g *guess) constantError() float64 { return g.ConstantLogLoss + g.ConstantRMSE } // one of them is 0
 
 // logLossOf returns the log loss of predictions for the test rows.
 func (g *guess) logLossOf(prediction func(row int) float32) float64 {
@@ -80,11 +94,17 @@ func (r *report) writeGuess(w io.Writer) {
 	cli.Paragraph(w, text, "  ")
 }
 
-// softGuess is the text of writeGuess for rows that have weights or labels between 0 and 1.
+// softGuess is the text of writeGuess for rows that have weights, or labels other than 0 and 1.
 func (r *report) softGuess() string {
 	text := ""
+	gain, err := evaluation.ScoreNames(r.job.Model.Loss)
 	if r.weights != nil {
-		text = fmt.Sprintf("AUC and log loss count rows by %s. ", r.job.Data.Table().WeightName())
+		text = fmt.Sprintf("%s and %s count rows by %s. ", gain, err, r.job.Data.Table().WeightName())
+	}
+	if r.ConstantRMSE > 0 {
+		return text + fmt.Sprintf("Guessing %.4g, the mean label of the training rows, for each has RMSE "+
+			"%.4g. R² is the share of the variance of the test rows that predictions explain.", r.mean,
+			r.ConstantRMSE)
 	}
 	text += fmt.Sprintf("Guessing %.4g, the mean label of the training rows, for each has AUC 0.5 and log "+
 		"loss %.4f.", r.mean, r.ConstantLogLoss)

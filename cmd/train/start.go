@@ -18,6 +18,7 @@ type table struct {
 	file                 string
 	label, positive      string
 	weight, impressions  string
+	labelValues          string
 	split                string
 	ids, numbers, ignore []string
 }
@@ -31,6 +32,9 @@ func (t *table) register(fs *pflag.FlagSet) {
 	fs.StringVar(&t.positive, "positive", "",
 		"with --data, these labels are positive, by a `RULE`: texts as in yes,maybe, or a comparison as in "+
 			"'>=4' (default: 1, true, yes and the like, or the rarer of two)")
+	fs.StringVar(&t.labelValues, "label-values", "", "with --data, take labels for these `VALUES`: classes, "+
+		"shares from 0 to 1, or numbers, by squared loss (default: by their values; of 3 to 10 numbers, "+
+		"classes)")
 	fs.StringVar(&t.weight, "weight", "",
 		"with --data, count each row in the loss and in the metrics as this `COLUMN` says")
 	fs.StringVar(&t.impressions, "impressions", "", "with --data, the label counts clicks of this `COLUMN`: "+
@@ -52,8 +56,8 @@ func (t *table) check(given *pflag.FlagSet) error {
 		}
 		return nil
 	}
-	for _, name := range []string{"label", "positive", "weight", "impressions", "split", "ids", "numbers",
-		"ignore"} {
+	for _, name := range []string{"label", "positive", "label-values", "weight", "impressions", "split",
+		"ids", "numbers", "ignore"} {
 		if given.Changed(name) {
 			return cli.UsageError("a job file describes its columns itself", "--%s needs --data", name)
 		}
@@ -65,7 +69,8 @@ func (t *table) check(given *pflag.FlagSet) error {
 // in a note.
 func (t *table) open(policy string) (j job.Job, set *datasets.Dataset, note string, err error) {
 	r := infer.Request{File: t.file, Options: infer.Options{Label: t.label, Positive: t.positive,
-		Weight: t.weight, Impressions: t.impressions, IDs: t.ids, Numbers: t.numbers, Ignore: t.ignore},
+		LabelValues: t.labelValues,
+		Weight:      t.weight, Impressions: t.impressions, IDs: t.ids, Numbers: t.numbers, Ignore: t.ignore},
 		Memory: probe.Available()}
 	if r.Split, err = infer.ParseSplit(t.split); err != nil {
 		return j, nil, "", cli.UsageError("see --help", "--split: %v", err)

@@ -1,9 +1,12 @@
 package infer
 
 import (
+	"cmp"
 	"math"
 
+	"tandem/algo/job"
 	"tandem/algo/numeric/batch"
+	"tandem/algo/numeric/model"
 	"tandem/internal/parallel"
 )
 
@@ -64,9 +67,11 @@ func pair(columns []indexed, a, b int) *combination {
 }
 
 // residuals are what is left to explain of labels y by predictions p: the gradients w·(y − p) of the log
-// likelihood by the log odds, and its curvatures w·p (1 − p), for weights w.
+// likelihood by the log odds, and its curvatures w·p (1 − p), for weights w. Of numbers in a unit u, they are
+// w·(y − p)/u and w, and p/u takes the place of the log odds.
 type residuals struct {
 	labels, weights []float32
+	unit            float64 // of numbers; 0: labels are from 0 to 1
 	odds            []float64
 	gradients       []float64
 	curvatures      []float64
@@ -75,25 +80,42 @@ type residuals struct {
 // set sets the residuals at the log odds.
 func (r *residuals) set() {
 	for row, z := range r.odds {
-		p, w := 1/(1+math.Exp(-z)), 1.0
+		w := 1.0
 		if r.weights != nil {
 			w = float64(r.weights[row])
 		}
+		if r.unit > 0 {
+			r.gradients[row], r.curvatures[row] = w*(float64(r.labels[row])/r.unit-z), w
+			continue
+		}
+		p := 1 / (1 + math.Exp(-z))
 		r.gradients[row], r.curvatures[row] = w*(float64(r.labels[row])-p), w*p*(1-p)
 	}
 }
 
-// newResiduals returns the residuals of predictions; weights may be nil.
-func newResiduals(predicted, labels, weights []float32) *residuals {
+// newResiduals returns the residuals of predictions; weights may be nil, and unit is 0 but for numbers.
+func newResiduals(predicted, labels, weights []float32, unit float64) *residuals {
 	n := len(labels)
-	r := &residuals{labels, weights, make([]float64, n), make([]float64, n), make([]float64, n)}
+	r := &residuals{labels, weights, unit, make([]float64, n), make([]float64, n), make([]float64, n)}
 	const certain = 1e-6 // keeps the log odds finite
 	for row, p := range predicted {
+		if unit > 0 {
+			r.odds[row] = float64(p) / unit
+			continue
+		}
 		x := min(max(float64(p), certain), 1-certain)
 		r.odds[row] = math.Log(x / (1 - x))
 	}
 	r.set()
 	return r
+}
+
+// unitOf returns the unit of the first label of a job, 0 if its labels are from 0 to 1.
+func unitOf(j *job.Job) float64 {
+	if j.Model.Loss != model.SquaredLoss {
+		return 0
+	}
+	return cmp.Or(j.Model.Heads[0].Scale, 1)
 }
 
 // effectMost bounds the effect of a cell on the log odds of a row, since a step of Newton is too long where

@@ -31,6 +31,8 @@ type Options struct {
 	// Positive says which labels are positive: texts between commas, or a comparison such as >=4. Empty:
 	// numbers between 0 and 1 are shares; else 1, true, yes and the like, or the rarer of two.
 	Positive string
+	// LabelValues says what labels are: classes, or a job.Table.LabelValues. Empty: their values decide.
+	LabelValues string
 	// Weight names a column of what rows count. Impressions names one of counts, of which the label counts
 	// clicks. Empty: none; but of a column clicks beside one called impressions, the label is the share.
 	Weight, Impressions string
@@ -178,6 +180,7 @@ type tally struct {
 	labels  labels
 	// Names of the columns of weights and of impressions, "" if there is none.
 	weight, impressions string
+	labelValues         string // as asked
 	rows                int
 	most                int // rows to read
 }
@@ -201,8 +204,18 @@ func (t *tally) name(header []string, o Options) error {
 	}
 	t.label = slices.Index(header, label)
 	t.weight, t.impressions = o.Weight, impressionsOf(header, label, o)
-	if t.impressions != "" && o.Positive != "" {
-		return errors.New("--positive: of clicks and impressions, the label is the share: leave it out")
+	t.labelValues = o.LabelValues
+	if known := []string{"", classLabels, job.ShareLabels, job.NumberLabels}; !slices.Contains(known,
+		o.LabelValues) {
+		return errors.New("--label-values: " + job.Unknown(o.LabelValues, known[1:]))
+	}
+	if o.LabelValues != "" && o.LabelValues != classLabels && o.Positive != "" {
+		return fmt.Errorf("--positive makes classes of labels, and --label-values %s: leave one of them out",
+			o.LabelValues)
+	}
+	if t.impressions != "" && o.Positive+o.LabelValues != "" {
+		return errors.New("--positive, --label-values: of clicks and impressions, the label is the share: " +
+			"leave them out")
 	}
 	weights := []string{t.weight, t.impressions}
 	weights = slices.DeleteFunc(weights, func(name string) bool { return name == "" })
@@ -253,8 +266,8 @@ func named(header []string, name string) string {
 // clicks it is the column called impressions, unless that has another use.
 func impressionsOf(header []string, label string, o Options) string {
 	found := named(header, "impressions")
-	if o.Impressions != "" || o.Positive != "" || !strings.EqualFold(label, "clicks") || found == o.Weight ||
-		slices.Contains(slices.Concat(o.IDs, o.Numbers, o.Ignore), found) {
+	if o.Impressions != "" || o.Positive+o.LabelValues != "" || !strings.EqualFold(label, "clicks") ||
+		found == o.Weight || slices.Contains(slices.Concat(o.IDs, o.Numbers, o.Ignore), found) {
 		return o.Impressions
 	}
 	return found

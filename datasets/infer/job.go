@@ -22,8 +22,11 @@ func Job(set *datasets.Dataset) job.Job {
 		j.Model.Kind = model.FeedForward // a deepfm has one label
 	}
 	j.Model.Top = []int{64, 32}
+	if set.LabelValues == job.NumberLabels {
+		j.Model.Loss = model.SquaredLoss
+	}
 	for label := range set.Schema.Labels {
-		j.Model.Heads = append(j.Model.Heads, model.Head{Bias: logit(set, label)})
+		j.Model.Heads = append(j.Model.Heads, firstHead(set, label))
 	}
 	j.Training.GlobalBatch = batchFor(rows)
 	j.Training.Epochs = EpochsWithout(set)
@@ -59,6 +62,14 @@ func SetRowOptimizer(j *job.Job, columns int, step float64) {
 func round(x float64) float64 {
 	digits := math.Pow(10, 2-math.Floor(math.Log10(x)))
 	return math.Round(x*digits) / digits
+}
+
+// firstHead returns the head of a label, whose predictions begin at the mean of the training rows.
+func firstHead(set *datasets.Dataset, label int) model.Head {
+	if set.LabelValues != job.NumberLabels {
+		return model.Head{Bias: logit(set, label)}
+	}
+	return model.Head{Center: set.LabelMean(label), Scale: set.LabelDeviation(label)}
 }
 
 // logit returns the output bias with which predictions begin at the share of positive training rows.

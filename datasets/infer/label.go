@@ -55,10 +55,18 @@ func (t *tally) labelColumn(table *Table) (c Column, firstIsPositive bool, err e
 	if t.impressions != "" {
 		return t.clicks(c, table)
 	}
-	if style, ok := v.shares(spec.Delimiter); ok && t.labels.rule == nil {
+	if values := t.valuesOf(v, spec.Delimiter); values != job.ClassLabels {
+		style, ok := v.style(spec.Delimiter)
+		if !ok {
+			return c, false, fmt.Errorf("label %q has other values than numbers, such as %q: leave "+
+				"--label-values %s out", v.name, t.labels.shown(), values)
+		}
 		n := &v.numbers[style]
-		spec.LabelValues, table.LabelMean = job.ShareLabels, n.sum/float64(n.count)
+		spec.LabelValues, table.LabelMean = values, n.sum/float64(n.count)
 		c.Why, c.style, c.remarkable = "shares between 0 and 1", style, true
+		if values == job.NumberLabels {
+			c.Why = "numbers, learned by squared loss"
+		}
 		noteStyle(spec, c)
 		return c, false, v.isComplete()
 	}
@@ -74,6 +82,33 @@ func (t *tally) labelColumn(table *Table) (c Column, firstIsPositive bool, err e
 	c.Why = fmt.Sprintf("%s is positive, %s negative", strings.Join(classes.positive, ", "),
 		strings.Join(classes.negative, ", "))
 	return c, slices.Contains(classes.positive, t.labels.all[0]), nil
+}
+
+// classLabels is the Options.LabelValues of two classes.
+const classLabels = "classes"
+
+// valuesOf returns what the labels of a column are: what was asked, or shares and numbers where their values
+// are. Of up to ordersMost numbers it cannot know whether they are ratings that a rule divides.
+func (t *tally) valuesOf(v *values, delimiter string) string {
+	_, isNumber := v.style(delimiter)
+	_, isShare := v.shares(delimiter)
+	switch {
+	case t.labels.rule != nil || t.labelValues == classLabels:
+		return job.ClassLabels
+	case t.labelValues != "":
+		return t.labelValues
+	case isShare:
+		return job.ShareLabels
+	case isNumber && len(v.distinct) > ordersMost && !t.labels.areClasses(t.rows):
+		return job.NumberLabels
+	}
+	return job.ClassLabels
+}
+
+// areClasses reports whether all but a few rows, which are taken for malformed, have the label 1 or 0.
+func (l *labels) areClasses(rows int) bool {
+	one, zero := slices.Index(l.all, "1"), slices.Index(l.all, "0")
+	return one >= 0 && zero >= 0 && rows-l.counts[one]-l.counts[zero] <= max(rows/100, strayRows)
 }
 
 // clicks completes the column of a label that counts clicks of impressions.
@@ -154,10 +189,8 @@ type classes struct{ positive, negative []string }
 // text says which are positive, it is the rarer one of two.
 func (l *labels) classes(column string, rows int) (c classes, err error) {
 	empty := slices.IndexFunc(l.all, func(text string) bool { return text == "" || isMissing(text) })
-	one, zero := slices.Index(l.all, "1"), slices.Index(l.all, "0")
 	switch {
-	case l.rule == nil && one >= 0 && zero >= 0 &&
-		rows-l.counts[one]-l.counts[zero] <= max(rows/100, strayRows):
+	case l.rule == nil && l.areClasses(rows):
 		return classes{[]string{"1"}, []string{"0"}}, nil // the reader reports the few other rows
 	case empty >= 0 && len(l.all) > 1:
 		return c, missingLabel(column, l.all[empty])
@@ -196,8 +229,8 @@ func (l *labels) tooMany(column string) error {
 	}
 	slices.Sort(numbers)
 	return fmt.Errorf("label %q has %d values, from %v to %v: say which are positive, as with "+
-		"--positive '>=%v'", column, len(numbers), numbers[0], numbers[len(numbers)-1],
-		numbers[len(numbers)*3/5])
+		"--positive '>=%v', or learn the numbers, with --label-values numbers", column, len(numbers),
+		numbers[0], numbers[len(numbers)-1], numbers[len(numbers)*3/5])
 }
 
 // shown returns the first values, for messages.

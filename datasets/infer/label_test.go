@@ -32,6 +32,10 @@ func TestLabelsAsPeopleHaveThem(t *testing.T) {
 		{"one share among classes", ",",
 			func(i int) string { return []string{"0", "1", "0.5"}[i%2+i/199] }, job.ShareLabels,
 			"shares between 0 and 1", 0.4975},
+		{"numbers", ";", func(i int) string { return fmt.Sprintf("1.%03d,5", i%100) }, job.NumberLabels,
+			"numbers, learned by squared loss", 1050},
+		{"whole numbers", ",", func(i int) string { return fmt.Sprint(i % 11) }, job.NumberLabels,
+			"numbers, learned by squared loss", 4.955},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var text strings.Builder
@@ -62,6 +66,23 @@ func TestLabelsAsPeopleHaveThem(t *testing.T) {
 				t.Errorf("the labels that are read have mean %v, want %v", mean, c.mean)
 			}
 		})
+	}
+	ratings := file(t, "user,y\n1,4\n2,5\n3,3\n4,4.5\n")
+	for _, c := range []struct{ asked, want string }{{job.NumberLabels, job.NumberLabels},
+		{"", "or learn the numbers, with --label-values numbers"}, {"classes", "say which are positive"},
+		{"number", `--label-values: "number" is unknown; the nearest is "numbers"`}} {
+		got, err := CSV(ratings, Options{LabelValues: c.asked})
+		if err != nil && !strings.Contains(err.Error(), c.want) || err == nil &&
+			(got.Data.LabelValues() != c.want || got.LabelMean != 4.125) {
+			t.Errorf("%q: %+v, error %v; want %s", c.asked, got, err, c.want)
+		}
+	}
+	for _, o := range []Options{{LabelValues: job.NumberLabels}, {LabelValues: job.NumberLabels,
+		Positive: ">3"}} {
+		if _, err := CSV(file(t, "user,y\n1,a\n2,b\n3,a\n"), o); err == nil ||
+			!strings.Contains(err.Error(), "leave") {
+			t.Errorf("%+v: error %v", o, err)
+		}
 	}
 	path := file(t, "user,Impressions,clicks,w\na,10,1,0.5\nb,20,5,2\na,0,0,1\nc,10,2,1\n")
 	for _, o := range []Options{{}, {Label: "clicks"}, {Label: "clicks", Impressions: "Impressions"},

@@ -74,8 +74,8 @@ func outcome(r *Result, err error) (string, error) {
 		text := err.Error()
 		return text[strings.LastIndex(text, ": ")+1:], err // roles and steps are named before
 	}
-	return fmt.Sprintf("network %016x, %d rows %016x, log loss %016x", r.DenseDigest, r.Rows, r.RowsDigest,
-		math.Float64bits(r.LogLoss)), nil
+	return fmt.Sprintf("network %016x, %d rows %016x, log loss or RMSE %016x", r.DenseDigest, r.Rows,
+		r.RowsDigest, math.Float64bits(r.Error())), nil
 }
 
 // configuration is a job for sync training with data for it.
@@ -155,7 +155,11 @@ func newConfiguration(seed uint64) *configuration {
 		t.Rows.Hot.Slots, t.Rows.Hot.Share = hot.pooledSlots(&rows.schema), oneOf(hot, 0.1, 0.5)
 		t.Rows.Hot.Most = oneOf(hot, 0, 5)
 	}
-	(chooser{rng.New(seed, "labels")}).labels(rows)
+	labels := chooser{rng.New(seed, "labels")}
+	labels.labels(rows)
+	if labels.chance(3) {
+		labels.numbers(&t, rows)
+	}
 	return &configuration{seed, t, rows}
 }
 
@@ -177,6 +181,18 @@ func (c chooser) labels(r *rows) {
 			weight = 1
 		}
 		r.all.Weights = append(r.all.Weights, weight)
+	}
+}
+
+// numbers makes the labels numbers, and the loss squared.
+func (c chooser) numbers(t *job.Job, r *rows) {
+	t.Model.Loss = model.SquaredLoss
+	center, scale := oneOf(c, 0, 7.5), oneOf(c, 1, 0.5, 30)
+	for i := range t.Model.Heads {
+		t.Model.Heads[i].Center, t.Model.Heads[i].Scale = center, scale
+	}
+	for i := range r.all.Labels {
+		r.all.Labels[i] = float32(center + scale*c.NormFloat64())
 	}
 }
 

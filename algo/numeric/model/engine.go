@@ -1,6 +1,9 @@
 package model
 
-import "tandem/algo/unit"
+import (
+	"tandem/algo/numeric/kernel/nn"
+	"tandem/algo/unit"
+)
 
 // Tensor is a named part of the flat parameter vector.
 type Tensor struct {
@@ -40,7 +43,21 @@ type Layout struct {
 	Stats   int
 	// Variances are the ranges of the running statistics that hold variances.
 	Variances []Bucket
-	Cost      Cost
+	// Units say how outputs become predictions of numbers, by label; nil: outputs are logits.
+	Units []Unit
+	Cost  Cost
+}
+
+// Unit makes predictions of the outputs of a network: Center + Scale·output.
+type Unit struct{ Center, Scale float32 }
+
+// Prediction returns the prediction of a label for an output: its probability or, with Units, a number.
+func (l *Layout) Prediction(label int, output float32) float32 {
+	if l.Units == nil {
+		return nn.Sigmoid(output)
+	}
+	u := l.Units[label]
+	return float32(u.Scale*output) + u.Center
 }
 
 // Input is one group of a batch as the network sees it.

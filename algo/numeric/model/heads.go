@@ -3,6 +3,8 @@ package model
 import (
 	"fmt"
 	"slices"
+
+	"tandem/algo/numeric/kernel/nn"
 )
 
 // addHeads adds what ends a network: over what all labels share, for every label
@@ -71,6 +73,38 @@ func (p *pass) weightsOf(in Input) []float32 {
 		p.lossWeights[i] = w
 	}
 	return p.lossWeights
+}
+
+// units returns the units of the labels, nil unless these are numbers.
+func (s Spec) units() []Unit {
+	if s.Loss != SquaredLoss {
+		return nil
+	}
+	units := make([]Unit, s.Labels())
+	for i := range units {
+		units[i].Scale = 1
+		if i < len(s.Heads) {
+			units[i].Center = float32(s.Heads[i].Center)
+			if s.Heads[i].Scale > 0 {
+				units[i].Scale = float32(s.Heads[i].Scale)
+			}
+		}
+	}
+	return units
+}
+
+// loss returns the sum of the losses of a group, and writes its gradient by the outputs.
+func (p *pass) loss(outputs []float32, in Input) (sum float64) {
+	grad, units := p.grad(p.net.output), p.net.layout.Units
+	if units == nil {
+		return nn.CrossEntropy(grad, outputs, in.Labels, p.weightsOf(in))
+	}
+	p.targets = slices.Grow(p.targets[:0], len(in.Labels))[:len(in.Labels)]
+	for i, label := range in.Labels {
+		u := units[i%len(units)]
+		p.targets[i] = (label - u.Center) / u.Scale
+	}
+	return nn.SquaredError(grad, outputs, p.targets, p.weightsOf(in))
 }
 
 // lossWeights returns the weights of the labels' losses.

@@ -33,7 +33,7 @@ func NewLabelDecoder(t *job.Table) LabelDecoder {
 		case reason != "":
 		case t.Impressions != "":
 			reason = CheckWeight(x)
-		case !(x >= 0 && x <= 1):
+		case t.LabelValues == job.ShareLabels && !(x >= 0 && x <= 1):
 			reason = "label must be a share, from 0 to 1"
 		}
 		return float32(x), reason
