@@ -121,7 +121,7 @@ func (f *format) cacheKey(path string) (cache.Key, error) {
 // matches reports whether cached rows have the columns of the format.
 func (f *format) matches(rows *cache.Rows) bool {
 	return slices.Equal(rows.Slots, slotNames(&f.Schema)) && slices.Equal(rows.Dense, f.Schema.Dense) &&
-		slices.Equal(rows.Labels, f.Schema.Labels)
+		slices.Equal(rows.Labels, f.Schema.Labels) && rows.Weight == f.Schema.Weight
 }
 
 func slotNames(schema *batch.Schema) (names []string) {
@@ -134,7 +134,8 @@ func slotNames(schema *batch.Schema) (names []string) {
 // cacheRows returns what is cached of parsed rows.
 func (f *format) cacheRows(parsed *batch.Batch, dropped *droppedRows) *cache.Rows {
 	rows := &cache.Rows{
-		Slots: slotNames(&f.Schema), Dense: f.Schema.Dense, Labels: f.Schema.Labels, Batch: parsed,
+		Slots: slotNames(&f.Schema), Dense: f.Schema.Dense, Labels: f.Schema.Labels,
+		Weight: f.Schema.Weight, Batch: parsed,
 		Dropped: dropped.count - dropped.countBefore,
 	}
 	for _, bad := range dropped.firstOfFile {

@@ -1,7 +1,6 @@
 package datasets
 
 import (
-	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -18,7 +17,9 @@ func csvFormat(t *job.Table) decode.Format {
 
 // tableSchema returns the schema of a table that a job describes.
 func tableSchema(t *job.Table) batch.Schema {
-	return newSchema(t.SlotNames(), t.Numeric, t.LabelNames()...)
+	schema := newSchema(t.SlotNames(), t.Numeric, t.LabelNames()...)
+	schema.Weight = t.WeightName()
+	return schema
 }
 
 // csvTable returns how to split and decode a table that a job describes.
@@ -41,15 +42,35 @@ type csvDecoder struct {
 	numeric []int
 	labels  []int
 	styles  []decode.Style // of numeric
-	// Texts of label 1 and label 0.
-	positive, negative []string
+	label   decode.LabelDecoder
+	// Columns of weights and of impressions, without which there is none.
+	weight, impressions *weightColumn
+}
+
+// weightColumn is a column of numbers of at least 0.
+type weightColumn struct {
+	name  string
+	index int
+	style decode.Style
+}
+
+// parse returns the number of a record.
+func (w *weightColumn) parse(record []string) (float32, *decode.BadRow) {
+	x, reason := w.style.Parse(record[w.index])
+	if reason == "" {
+		reason = decode.CheckWeight(x)
+	}
+	if reason != "" {
+		return 0, decode.BadField(w.name, record[w.index], reason)
+	}
+	return float32(x), nil
 }
 
 // newCSVDecoder returns the decoder of a file with the columns of header, among them labels.
 func newCSVDecoder(t *job.Table, labels []string, header *decode.RecordReader) (decode.RecordDecoder, error) {
 	c := &csvDecoder{table: t, labelNames: labels}
-	c.positive, c.negative = t.LabelTexts()
-	c.styles = numberStyles(t)
+	c.label = decode.NewLabelDecoder(t)
+	c.styles = decode.StylesOf(t, t.Numeric)
 	var err error
 	if c.labels, err = header.Positions(c.labelNames); err != nil {
 		return nil, err
@@ -57,21 +78,64 @@ func newCSVDecoder(t *job.Table, labels []string, header *decode.RecordReader) (
 	if c.slots, err = header.Positions(t.SlotNames()); err != nil {
 		return nil, err
 	}
+	if len(labels) > 0 {
+		if c.weight, err = newWeightColumn(t, t.Weight, header); err != nil {
+			return nil, err
+		}
+		if c.impressions, err = newWeightColumn(t, t.Impressions, header); err != nil {
+			return nil, err
+		}
+	}
 	c.numeric, err = header.Positions(t.Numeric)
 	return c.decode, err
 }
 
-func (c *csvDecoder) decode(record []string, r *decode.Row) *decode.BadRow {
+// newWeightColumn returns a column of weights, nil if it has no name.
+func newWeightColumn(t *job.Table, name string, header *decode.RecordReader) (*weightColumn, error) {
+	if name == "" {
+		return nil, nil
+	}
+	at, err := header.Positions([]string{name})
+	if err != nil {
+		return nil, err
+	}
+	return &weightColumn{name, at[0], decode.StylesOf(t, []string{name})[0]}, nil
+}
+
+// decodeLabels decodes the labels and the weight of a record.
+func (c *csvDecoder) decodeLabels(record []string, r *decode.Row) (bad *decode.BadRow) {
 	for l, at := range c.labels {
-		switch label := record[at]; {
-		case slices.Contains(c.positive, label):
-			r.Labels[l] = 1
-		case slices.Contains(c.negative, label):
-			r.Labels[l] = 0
-		default:
-			return decode.BadField(c.labelNames[l], label,
-				fmt.Sprintf("label must be one of %q and %q", c.positive, c.negative))
+		var reason string
+		if r.Labels[l], reason = c.label(l, record[at]); reason != "" {
+			return decode.BadField(c.labelNames[l], record[at], reason)
 		}
+	}
+	r.Weight = 1
+	if c.weight != nil {
+		if r.Weight, bad = c.weight.parse(record); bad != nil {
+			return bad
+		}
+	}
+	if c.impressions == nil {
+		return nil
+	}
+	impressions, bad := c.impressions.parse(record)
+	if bad != nil {
+		return bad
+	}
+	r.Weight *= impressions
+	for l, at := range c.labels {
+		var reason string
+		if r.Labels[l], reason = decode.Share(r.Labels[l], impressions); reason != "" {
+			return decode.BadField(c.labelNames[l], record[at], reason)
+		}
+	}
+	return nil
+}
+
+func (c *csvDecoder) decode(record []string, r *decode.Row) *decode.BadRow {
+	if bad := c.decodeLabels(record, r); bad != nil {
+		return bad
 	}
 	for i, at := range c.numeric {
 		text := record[at]
@@ -102,20 +166,6 @@ func (c *csvDecoder) decode(record []string, r *decode.Row) *decode.BadRow {
 		r.IDs[i] = appendIDs(r.IDs[i], record[at], slot)
 	}
 	return nil
-}
-
-// numberStyles returns how each numeric column of a table writes its numbers.
-func numberStyles(t *job.Table) []decode.Style {
-	styles := make([]decode.Style, len(t.Numeric))
-	for i, name := range t.Numeric {
-		switch {
-		case slices.Contains(t.DecimalComma, name):
-			styles[i] = decode.DecimalComma
-		case slices.Contains(t.Thousands, name):
-			styles[i] = decode.Thousands
-		}
-	}
-	return styles
 }
 
 // appendIDs appends the ids of one field.

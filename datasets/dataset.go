@@ -21,6 +21,8 @@ type Dataset struct {
 	// because the model decides the dimension: see WithDim.
 	Schema      batch.Schema
 	Train, Test *batch.Batch
+	// LabelValues says what the labels are, as job.Table.LabelValues does.
+	LabelValues string
 	// Rows are the training rows of data that stay where they are until they are needed, for
 	// which Train is empty: generated ones with job.Synthetic.Stream, those of a file with
 	// job.Data.Stream. It is nil for all other data.
@@ -81,38 +83,6 @@ func (d *Dataset) TrainRows() int {
 		return d.Rows.Samples()
 	}
 	return d.Train.Samples
-}
-
-// generatedRowsCounted is the number of generated rows in which positive ones are counted.
-const generatedRowsCounted = 1 << 20
-
-// PositiveShare returns the share of training rows of label 1. Of generated rows, which are drawn
-// independently, only the first 1,048,576 are counted.
-func (d *Dataset) PositiveShare(label int) float64 {
-	switch rows := d.Rows.(type) {
-	case nil:
-		return float64(positives(d.Train, label)) / float64(d.Train.Samples)
-	case *fileRows:
-		return float64(rows.positives[label]) / float64(rows.Samples())
-	}
-	n, counted := 0, 0
-	for chunk := range d.TrainChunks() { // generating rows never fails
-		n += positives(chunk, label)
-		if counted += chunk.Samples; counted >= generatedRowsCounted {
-			break
-		}
-	}
-	return float64(n) / float64(counted)
-}
-
-// positives returns the number of rows of label 1.
-func positives(rows *batch.Batch, label int) (n int) {
-	for at := label; at < len(rows.Labels); at += len(rows.Labels) / rows.Samples {
-		if rows.Labels[at] == 1 {
-			n++
-		}
-	}
-	return n
 }
 
 // TrainChunks returns the training rows in their order, some thousands at a time, in memory or

@@ -30,7 +30,7 @@ func Open(data job.Data, dataDir string) (*Dataset, error) {
 	if err := ApplySlots(data.Slots, &set.Schema); err != nil {
 		return nil, fmt.Errorf("datasets: %w", err)
 	}
-	set.Name = string(data.Kind)
+	set.Name, set.LabelValues = string(data.Kind), data.LabelValues()
 	return set, nil
 }
 
@@ -140,7 +140,8 @@ func openPair(data *job.Data, dataDir string) (*Dataset, error) {
 	return finish(set, data.Derived)
 }
 
-// finish adds derived slots to rows that were just read, and standardises their numeric columns.
+// finish adds derived slots to rows that were just read, standardises their numeric columns, and
+// divides their weights by the mean of the training rows.
 func finish(data *Dataset, derived []job.DerivedSlot) (*Dataset, error) {
 	d, err := newDerivation(derived, &data.Schema)
 	if err != nil {
@@ -150,6 +151,13 @@ func finish(data *Dataset, derived []job.DerivedSlot) (*Dataset, error) {
 		if *rows, err = d.withSlots(*rows); err != nil {
 			return nil, err
 		}
+	}
+	sums := labelSumsOf(data.Train)
+	if err := checkWeights(sums); err != nil {
+		return nil, err
+	}
+	for _, rows := range []*batch.Batch{data.Train, data.Test} {
+		scaleWeights(rows, sums[0].meanWeight())
 	}
 	data.Scaling = measureScaling(data.Train, len(data.Schema.Dense))
 	standardise(data.Train, data.Scaling)

@@ -150,6 +150,9 @@ func checkColumns(schema *batch.Schema, b *batch.Batch) error {
 	if got, want := len(b.Labels), b.Samples*len(schema.Labels); got != want {
 		return fmt.Errorf("%d labels, want %d", got, want)
 	}
+	if got := len(b.Weights); b.Weights != nil && got != b.Samples {
+		return fmt.Errorf("%d weights, want %d", got, b.Samples)
+	}
 	return nil
 }
 

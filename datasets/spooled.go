@@ -54,7 +54,8 @@ func spoolFolder() string {
 // spool keeps the rows that read passes to add in a temporary file, and passes them to use.
 func (f *format) spool(use func(*batch.Batch) error, read func(add func(*batch.Batch) error) error) (
 	blocks, error) {
-	rows, err := spool.Create(spoolFolder(), len(f.Schema.Slots), len(f.Schema.Dense), len(f.Schema.Labels))
+	rows, err := spool.Create(spoolFolder(), len(f.Schema.Slots), len(f.Schema.Dense), len(f.Schema.Labels),
+		f.Schema.Weight != "")
 	if err != nil {
 		return nil, fmt.Errorf("stream: %w: set XDG_CACHE_HOME to a folder for temporary rows", err)
 	}

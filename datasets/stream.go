@@ -62,8 +62,7 @@ type fileRows struct {
 	derived derivation
 	scaling []batch.Scaling
 	decoded recent
-	// positives is the number of training rows of label 1, by label.
-	positives []int
+	labels  []labelSums // of the training rows
 }
 
 // streamFile opens a data set of one file whose rows stay out of memory. It reads the file once,
@@ -146,9 +145,12 @@ func (r *fileRows) split(s job.Split, scan *scan) (test *batch.Batch, err error)
 	}
 	r.scaling = scan.total.scaling()
 	test = concatenate(tests)
-	for label, all := range scan.positives {
-		r.positives = append(r.positives, all-positives(test, label))
+	r.labels = scan.labels
+	addLabels(r.labels, labelSumsOf(test), -1)
+	if err := checkWeights(r.labels); err != nil {
+		return nil, err
 	}
+	scaleWeights(test, r.labels[0].meanWeight())
 	standardise(test, r.scaling)
 	return test, nil
 }
@@ -219,6 +221,7 @@ func (r *fileRows) decode(number int) (*batch.Batch, error) {
 	if rows, err = r.derived.withSlots(rows); err != nil {
 		return nil, err
 	}
+	scaleWeights(rows, r.labels[0].meanWeight())
 	standardise(rows, r.scaling)
 	return rows, nil
 }
@@ -234,6 +237,9 @@ func gather(places []rowPlace, parts map[int]*batch.Batch, slots int) *batch.Bat
 		dense, labels := len(b.Dense)/b.Samples, len(b.Labels)/b.Samples
 		out.Dense = append(out.Dense, b.Dense[at.row*dense:(at.row+1)*dense]...)
 		out.Labels = append(out.Labels, b.Labels[at.row*labels:(at.row+1)*labels]...)
+		if b.Weights != nil {
+			out.Weights = append(out.Weights, b.Weights[at.row])
+		}
 	}
 	for s := range out.Slots {
 		slot := batch.Jagged{Offsets: make([]int32, 1, len(places)+1), IDs: make([]uint64, 0, len(places))}
@@ -283,13 +289,12 @@ type scan struct {
 	tests   []*batch.Batch // the rows that isTest has drawn
 	moments []moments      // by block: of its training rows, or of all rows
 	total   moments        // of all training rows
-	// positives is the number of rows of label 1, by label.
-	positives []int
+	labels  []labelSums    // of all rows
 }
 
 func newScan(schema *batch.Schema, s job.Split) *scan {
 	c := &scan{columns: len(schema.Dense), total: make(moments, len(schema.Dense)),
-		positives: make([]int, len(schema.Labels))}
+		labels: make([]labelSums, len(schema.Labels))}
 	if s.How == job.SplitRandom {
 		share, key := s.TestShare(), rng.Key(s.Seed, "streamed test split")
 		c.isTest = func(row int) bool { return float64(rng.Unit(key, row)) < share }
@@ -301,9 +306,7 @@ func newScan(schema *batch.Schema, s job.Split) *scan {
 func (c *scan) add(rows *batch.Batch) {
 	first := c.rows
 	c.rows += rows.Samples
-	for label := range c.positives {
-		c.positives[label] += positives(rows, label)
-	}
+	addLabels(c.labels, labelSumsOf(rows), 1)
 	if c.isTest != nil {
 		var train, test []int32
 		for i := range rows.Samples {

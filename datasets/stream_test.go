@@ -87,7 +87,7 @@ func TestStreamedRowsAreThoseInMemory(t *testing.T) {
 		t.Errorf("%d training rows, %d dropped; want %d, %d, and the same test rows", set.TrainRows(),
 			set.DroppedRows, whole.TrainRows(), whole.DroppedRows)
 	}
-	if got, want := set.PositiveShare(0), whole.PositiveShare(0); got != want {
+	if got, want := set.LabelMean(0), whole.LabelMean(0); got != want {
 		t.Errorf("a share of %v positive training rows, want %v", got, want)
 	}
 	if set.Rows.IsList(0) || !set.Rows.IsList(1) {
@@ -133,8 +133,8 @@ func TestStreamedRandomSplit(t *testing.T) {
 	if n := set.Test.Samples; n+set.TrainRows() != 20_000 || n < 4700 || n > 5300 {
 		t.Errorf("%d test rows, %d training rows", n, set.TrainRows())
 	}
-	if want := all.PositiveShare(0); set.PositiveShare(0) != want {
-		t.Errorf("a share of %v positive training rows, want %v", set.PositiveShare(0), want)
+	if want := all.LabelMean(0); set.LabelMean(0) != want {
+		t.Errorf("a share of %v positive training rows, want %v", set.LabelMean(0), want)
 	}
 	mean, squares, known := 0.0, 0.0, 0.0
 	for _, value := range all.Train.Dense {

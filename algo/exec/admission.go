@@ -90,7 +90,7 @@ func (a *Admission) checkContent(m msg.Message, payload Payload) (unit.Bytes, er
 			if part.Part == nil || part.Batch == nil {
 				return 0, errors.New("samples: none")
 			}
-			return unit.Bytes(4 * (len(part.Dense) + len(part.Labels))), a.checkPart(m, part.Part)
+			return sampleBytes(part.Batch), a.checkPart(m, part.Part)
 		}
 	case msg.Lookup:
 		if signs, ok := payload.(Signs); ok {
@@ -188,6 +188,13 @@ func (a *Admission) checkPart(m msg.Message, part *batch.Part) error {
 	}
 	if got, want := len(part.Labels), part.Samples*len(a.schema.Labels); got != want {
 		return fmt.Errorf("labels: %d, want %d", got, want)
+	}
+	weights := 0
+	if a.schema.Weight != "" {
+		weights = part.Samples
+	}
+	if got := len(part.Weights); got != weights {
+		return fmt.Errorf("weights: %d, want %d", got, weights)
 	}
 	return nil
 }

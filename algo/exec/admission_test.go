@@ -212,6 +212,7 @@ func TestWrongPayloadsAreRefused(t *testing.T) {
 		{msg.Samples, nil, part(func(p *batch.Part) { p.Dense = p.Dense[1:] }),
 			"numeric features: 7, want 8"},
 		{msg.Samples, nil, part(func(p *batch.Part) { p.Labels = nil }), "labels: 0, want 8"},
+		{msg.Samples, nil, part(func(p *batch.Part) { p.Weights = []float32{1} }), "weights: 1, want 0"},
 		{msg.Samples, nil, &batch.Part{}, "samples: none"},
 		{msg.Lookup, nil, compress.Signs{Packed: []byte{8, 1, 1, 1, 1, 1}},
 			"signs: compressed, want them plain"},

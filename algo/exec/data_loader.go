@@ -43,7 +43,7 @@ func (d *dataLoaderWork) read(i item) (role.Result, error) {
 		all.ids = append(all.ids, ids)
 		r.Samples = append(r.Samples, int32(part.Samples))
 		r.IDBytes = append(r.IDBytes, unit.Bytes(ids.Size()))
-		r.SampleBytes = append(r.SampleBytes, unit.Bytes(4*(len(part.Dense)+len(part.Labels))))
+		r.SampleBytes = append(r.SampleBytes, sampleBytes(part.Batch))
 	}
 	i.store.set(i.Makes[0], all)
 	return r, nil

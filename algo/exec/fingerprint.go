@@ -21,6 +21,9 @@ func Fingerprint(m msg.Message, payload Payload) uint64 {
 		h.value(reflect.ValueOf(payload.Bounds))
 		h.value(reflect.ValueOf(payload.Dense))
 		h.value(reflect.ValueOf(payload.Labels))
+		if len(payload.Weights) > 0 {
+			h.value(reflect.ValueOf(payload.Weights))
+		}
 	case DenseShard:
 		h.value(reflect.ValueOf([]float32(payload)))
 	default:

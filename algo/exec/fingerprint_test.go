@@ -112,6 +112,13 @@ func TestFingerprintOfParts(t *testing.T) {
 	if of(&samples) == before {
 		t.Error("a label that has changed shows nowhere")
 	}
+	samples.Labels[3]--
+	samples.Weights = slices.Repeat([]float32{1}, samples.Samples)
+	if weighted := of(&samples); weighted == before {
+		t.Error("weights show nowhere")
+	} else if samples.Weights[2] = 2; of(&samples) == weighted {
+		t.Error("a weight that has changed shows nowhere")
+	}
 }
 
 func BenchmarkFingerprint(b *testing.B) {

@@ -9,6 +9,7 @@ import (
 	"tandem/algo/numeric/route"
 	"tandem/algo/protocol/msg"
 	"tandem/algo/protocol/role"
+	"tandem/algo/unit"
 )
 
 // Payload is the data of a message: one of the types of this file, or a type that embeds Travels. A message
@@ -37,9 +38,14 @@ type Letter struct {
 	Free func()
 }
 
-// Samples is the payload of Samples: numeric features and labels of a rank's part of a batch. The receiver
-// does not need its ids.
+// Samples is the payload of Samples: numeric features, labels and weights of a rank's part of a batch. The
+// receiver does not need its ids.
 type Samples struct{ *batch.Part }
+
+// sampleBytes returns the size of the Samples of a part.
+func sampleBytes(b *batch.Batch) unit.Bytes {
+	return unit.Bytes(4 * (len(b.Dense) + len(b.Labels) + len(b.Weights)))
+}
 
 // Signs is the payload of Lookup.
 type Signs struct{ compress.Signs }

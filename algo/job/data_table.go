@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"unicode/utf8"
 )
 
@@ -31,10 +32,11 @@ type Table struct {
 	// does. A missing number becomes the mean of its column in the training rows. In a Parquet file, a null
 	// is an empty field, and a value that is not a number the text nan in any case.
 	Missing []string `yaml:"missing,omitempty"`
-	// DecimalComma names the numeric columns whose numbers have a comma before their fraction, and may have
-	// dots or blanks between thousands, as in 1.234,5. The others have a dot.
+	// DecimalComma names the columns of numbers, labels among them, whose numbers have a comma before their
+	// fraction, and may have dots or blanks between thousands, as in 1.234,5. The others have a dot.
 	DecimalComma []string `yaml:"decimal-comma,omitempty"`
-	// Thousands names the numeric columns whose numbers may have commas between thousands, as in 16,711.5.
+	// Thousands names the columns of numbers, labels among them, whose numbers may have commas between
+	// thousands, as in 16,711.5.
 	Thousands []string `yaml:"thousands,omitempty"`
 	// Label names the label column.
 	Label string `yaml:"label"`
@@ -44,7 +46,24 @@ type Table struct {
 	// makes its row a bad row. Both empty: "1" and "0".
 	Positive []string `yaml:"positive,omitempty"`
 	Negative []string `yaml:"negative,omitempty"`
+	// LabelValues is shares if labels are numbers between 0 and 1, such as the share of the views of a row
+	// that were clicked, and numbers if they are any numbers, which need a network with squared loss. Empty:
+	// they are the texts of Positive and Negative.
+	LabelValues string `yaml:"label-values,omitempty"`
+	// Weight names a column of numbers of at least 0: what rows count in losses and metrics. They are divided
+	// by their mean over the training rows. Without it, all rows count the same.
+	Weight string `yaml:"weight,omitempty"`
+	// Impressions names a column of counts, of which the labels count clicks: a label is then the share of
+	// these that were clicked, and the row counts once for each.
+	Impressions string `yaml:"impressions,omitempty"`
 }
+
+// The LabelValues.
+const (
+	ClassLabels  = ""        // the texts of two classes
+	ShareLabels  = "shares"  // numbers between 0 and 1
+	NumberLabels = "numbers" // any numbers
+)
 
 // Table returns the description of the columns of kinds csv and parquet, or nil.
 func (d Data) Table() *Table {
@@ -79,6 +98,14 @@ func (t *Table) LabelTexts() (positive, negative []string) {
 // LabelNames returns the names of the label columns.
 func (t *Table) LabelNames() []string { return append([]string{t.Label}, t.FurtherLabels...) }
 
+// WeightName returns the name of what rows are weighted by, or "" if all count the same.
+func (t *Table) WeightName() string {
+	if t.Weight != "" && t.Impressions != "" {
+		return t.Weight + " × " + t.Impressions
+	}
+	return t.Weight + t.Impressions
+}
+
 // SlotNames returns the names of the id columns.
 func (t *Table) SlotNames() []string {
 	names := make([]string, len(t.Slots))
@@ -109,6 +136,9 @@ func (t *Table) Validate() error {
 	if (len(t.Positive) == 0) != (len(t.Negative) == 0) {
 		return errors.New("positive, negative: list the label texts of both, or of neither for 1 and 0")
 	}
+	if err := t.validateLabelValues(); err != nil {
+		return err
+	}
 	if e := t.EmptyNumeric; e != nil && !(math.Abs(*e) <= math.MaxFloat32) {
 		return fmt.Errorf("empty-numeric: %v: must be finite", *e)
 	}
@@ -122,6 +152,22 @@ func (t *Table) Validate() error {
 		}
 	}
 	return t.validateNames()
+}
+
+// validateLabelValues checks what labels are.
+func (t *Table) validateLabelValues() error {
+	switch {
+	case !slices.Contains([]string{ClassLabels, ShareLabels, NumberLabels}, t.LabelValues):
+		return fmt.Errorf("label-values: %q: must be %s or %s, or be left out", t.LabelValues, ShareLabels,
+			NumberLabels)
+	case t.LabelValues != ClassLabels && len(t.Positive) > 0:
+		return fmt.Errorf("positive, negative: labels are %s (label-values): leave one of them out",
+			t.LabelValues)
+	case t.Impressions != "" && t.LabelValues+strings.Join(t.Positive, "") != "":
+		return errors.New("impressions: labels are counts of clicks: leave label-values, positive and " +
+			"negative out")
+	}
+	return nil
 }
 
 // validateParquet is Validate for a Parquet file, which defines some of the fields itself.
@@ -181,6 +227,14 @@ func (t *Table) validateNames() error {
 	if len(t.Columns) > 0 && !slices.Contains(t.Columns, t.Label) {
 		return fmt.Errorf("label: %q is not in columns", t.Label)
 	}
+	for _, c := range []struct{ field, name string }{{"weight", t.Weight}, {"impressions", t.Impressions}} {
+		if c.name == "" {
+			continue
+		}
+		if err := check(c.field, c.name); err != nil {
+			return err
+		}
+	}
 	for i, slot := range t.Slots {
 		if err := check(fmt.Sprintf("slots[%d].column", i), slot.Column); err != nil {
 			return err
@@ -199,14 +253,18 @@ func (t *Table) validateNames() error {
 	return t.validateNumbers()
 }
 
-// validateNumbers checks that columns whose numbers are written in another way exist.
+// validateNumbers checks that columns whose numbers are written in another way are numbers.
 func (t *Table) validateNumbers() error {
+	numbers := slices.Concat(t.Numeric, []string{t.Weight, t.Impressions})
+	if t.LabelValues != ClassLabels || t.Impressions != "" {
+		numbers = slices.Concat(numbers, t.LabelNames())
+	}
 	for _, f := range []struct {
 		field string
 		names []string
 	}{{"decimal-comma", t.DecimalComma}, {"thousands", t.Thousands}} {
 		for i, name := range f.names {
-			if !slices.Contains(t.Numeric, name) {
+			if name == "" || !slices.Contains(numbers, name) {
 				return fmt.Errorf("%s[%d]: %q is not in numeric", f.field, i, name)
 			}
 		}

@@ -42,6 +42,16 @@ func TestDataErrorsNameTheField(t *testing.T) {
 			"path: kind \"movielens-implicit\" needs train and test"},
 		{job.Data{Kind: job.KindMovieLensImplicit, Train: "a", Test: "b",
 			Negatives: job.NegativeSampling{PerPositive: -1}}, "negatives.per-positive: -1"},
+		{spec(func(s *job.Table) { s.LabelValues = "rates" }),
+			`csv.label-values: "rates": must be shares or numbers`},
+		{spec(func(s *job.Table) {
+			s.LabelValues, s.Positive, s.Negative = job.ShareLabels, []string{"1"}, []string{"0"}
+		}), "csv.positive, negative: labels are shares"},
+		{spec(func(s *job.Table) { s.Weight = "u" }), `csv.slots[0].column: column "u" has another use`},
+		{spec(func(s *job.Table) { s.Weight = "z" }), `csv.weight: "z" is not in columns`},
+		{spec(func(s *job.Table) { s.Columns, s.Impressions, s.LabelValues = nil, "n", job.ShareLabels }),
+			"csv.impressions: labels are counts of clicks"},
+		{spec(func(s *job.Table) { s.DecimalComma = []string{"y"} }), `csv.decimal-comma[0]: "y" is not in`},
 		{job.Data{Kind: job.KindMovieLensImplicit, Train: "a", Test: "b",
 			Negatives: job.NegativeSampling{By: "luck"}}, `negatives.by: "luck"`},
 		{job.Data{Kind: job.KindMovieLens, Path: "a", Negatives: job.NegativeSampling{Seed: 1}},

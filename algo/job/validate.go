@@ -151,6 +151,9 @@ func (j *Job) validateParts() error {
 	if err := j.Model.Spec.Validate(); err != nil {
 		return fmt.Errorf("model.%w", err)
 	}
+	if err := j.validateLabels(); err != nil {
+		return err
+	}
 	if err := j.Model.Optimizer.Validate(); err != nil {
 		return fmt.Errorf("model.optimizer.%w", err)
 	}

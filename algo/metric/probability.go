@@ -14,19 +14,9 @@ const ClipProbability = 1e-7
 //
 //	−mean(y·ln p + (1−y)·ln(1−p)),  p clipped to [ClipProbability, 1−ClipProbability]
 //
-// It is NaN without rows or if a probability is NaN. It panics if the lengths differ.
+// Labels are in [0, 1]. It is NaN without rows or if a probability is NaN. It panics if the lengths differ.
 func LogLoss(probabilities, labels []float32) float64 {
-	mustMatch("labels", len(labels), len(probabilities))
-	sum := 0.0
-	for i, probability := range probabilities {
-		p := min(max(float64(probability), ClipProbability), 1-ClipProbability)
-		if positive(labels[i]) {
-			sum -= math.Log(p)
-		} else {
-			sum -= math.Log1p(-p)
-		}
-	}
-	return sum / float64(len(probabilities))
+	return WeightedLogLoss(probabilities, labels, nil)
 }
 
 // Calibration returns the mean predicted probability divided by the observed share of positive rows: 1 is

@@ -81,7 +81,7 @@ func (p *program) writing(c *cobra.Command, fileUsage string,
 			return err
 		}
 		cli.PrintNotes(p.stderr, "data", data.Notes)
-		return p.writeFolder(data, f.out)
+		return p.writeFolder(data, j.Data, f.out)
 	}
 	c.Flags().SortFlags = false
 	c.Flags().StringVarP(&f.job, "file", "f", "", fileUsage)

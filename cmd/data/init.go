@@ -55,6 +55,14 @@ func (p *program) initCommand() *cobra.Command {
 	fs.StringVar(&r.Positive, "positive", "",
 		"these labels are positive, by a `RULE`: texts as in yes,maybe, or a comparison as in '>=4'\n"+
 			"(default: 1, true, yes and the like, or the rarer of two)")
+	fs.StringVar(&r.LabelValues, "label-values", "",
+		"take labels for these `VALUES`: classes, shares from 0 to 1, or numbers, by squared loss\n"+
+			"(default: by their values; of 3 to 10 numbers, classes)")
+	fs.StringVar(&r.Weight, "weight", "",
+		"count each row in the loss and in the metrics as this `COLUMN` says")
+	fs.StringVar(&r.Impressions, "impressions", "",
+		"the label counts clicks of this `COLUMN`: predict their share, and count a row once for each\n"+
+			"(default: impressions, if the label is clicks)")
 	fs.StringVar(&split, "split", "random:0.2",
 		"test on this `SHARE` of the rows: random:0.2, last:0.2, or time:COLUMN")
 	fs.StringSliceVar(&r.IDs, "ids", nil, "take these `COLUMNS` for ids")

@@ -88,7 +88,7 @@ func inspect(s *dataset, rows int) *inspection {
 	}
 	for _, part := range s.Parts {
 		found.Parts = append(found.Parts, partInspection{
-			part.Name, part.Rows.Samples, float64(positives(part.Rows)) / float64(part.Rows.Samples),
+			part.Name, part.Rows.Samples, labelMean(part.Rows),
 		})
 	}
 	for _, bad := range s.BadRows {

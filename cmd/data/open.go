@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 
 	"tandem/algo/job"
+	"tandem/algo/metric"
 	"tandem/algo/numeric/batch"
 	"tandem/datasets"
 	"tandem/datasets/infer"
@@ -150,13 +151,8 @@ func (s *dataset) rows() int {
 	return n
 }
 
-// positives returns the number of rows whose first label is 1.
-func positives(rows *batch.Batch) int {
-	n := 0
-	for _, label := range batch.Column(rows.Labels, len(rows.Labels)/rows.Samples, 0) {
-		if label == 1 {
-			n++
-		}
-	}
-	return n
+// labelMean returns the mean of the first label of rows by their weights: of classes, the share of positive
+// rows.
+func labelMean(rows *batch.Batch) float64 {
+	return metric.WeightedMean(batch.Column(rows.Labels, len(rows.Labels)/rows.Samples, 0), rows.Weights)
 }

@@ -115,7 +115,7 @@ func profileOf(s *dataset) *profile {
 		found.train = max(found.Rows-found.test, 1)
 	}
 	for _, part := range s.Parts {
-		found.PositiveRate += float64(positives(part.Rows)) / float64(found.Rows)
+		found.PositiveRate += labelMean(part.Rows) * float64(part.Rows.Samples) / float64(found.Rows)
 	}
 	for slot := range s.Schema.Slots {
 		counts := newIDCounts()

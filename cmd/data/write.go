@@ -51,6 +51,9 @@ func (t *table) header() []string {
 	for _, slot := range t.schema.Slots {
 		names = append(names, slot.Name)
 	}
+	if t.schema.Weight != "" {
+		names = append(names, t.schema.Weight)
+	}
 	return append(names, t.schema.Dense...)
 }
 
@@ -58,7 +61,7 @@ func (t *table) header() []string {
 func (t *table) record(rows *batch.Batch, i int) []string {
 	var fields []string
 	for _, label := range rows.Labels[i*len(t.schema.Labels):][:len(t.schema.Labels)] {
-		fields = append(fields, strconv.Itoa(int(label)))
+		fields = append(fields, strconv.FormatFloat(float64(label), 'g', -1, 32))
 	}
 	for _, slot := range rows.Slots {
 		var ids []string
@@ -67,6 +70,9 @@ func (t *table) record(rows *batch.Batch, i int) []string {
 		}
 		fields = append(fields, strings.Join(ids, separator))
 	}
+	if t.schema.Weight != "" {
+		fields = append(fields, strconv.FormatFloat(float64(rows.Weights[i]), 'g', -1, 32))
+	}
 	columns := len(t.schema.Dense)
 	for _, value := range rows.Dense[i*columns : (i+1)*columns] {
 		fields = append(fields, strconv.FormatFloat(float64(value), 'g', -1, 32))
@@ -74,9 +80,10 @@ func (t *table) record(rows *batch.Batch, i int) []string {
 	return fields
 }
 
-// description returns how to read the table.
-func (t *table) description() *job.Table {
-	d := &job.Table{Label: t.schema.Labels[0], FurtherLabels: t.schema.Labels[1:], Numeric: t.schema.Dense}
+// description returns how to read the table, whose labels are of a kind.
+func (t *table) description(labelValues string) *job.Table {
+	d := &job.Table{Label: t.schema.Labels[0], FurtherLabels: t.schema.Labels[1:], Numeric: t.schema.Dense,
+		LabelValues: labelValues, Weight: t.schema.Weight}
 	for s, slot := range t.schema.Slots {
 		column := job.IDColumn{Column: slot.Name}
 		if t.isList[s] {
@@ -88,8 +95,9 @@ func (t *table) description() *job.Table {
 }
 
 // writeFolder writes a data set as a new folder: train.csv, test.csv, job.yaml with the data
-// section that reads them and, if they are known, the true probabilities of the test rows.
-func (p *program) writeFolder(data *datasets.Dataset, out string) error {
+// section that reads them and, if they are known, the true probabilities of the test rows. The data set is
+// that of a description.
+func (p *program) writeFolder(data *datasets.Dataset, from job.Data, out string) error {
 	target, err := filepath.Abs(out)
 	if err != nil {
 		return err
@@ -119,7 +127,7 @@ func (p *program) writeFolder(data *datasets.Dataset, out string) error {
 		}
 	}
 	section, err := yaml.Marshal(map[string]job.Data{"data": {
-		Kind: job.KindCSV, CSV: t.description(),
+		Kind: job.KindCSV, CSV: t.description(from.LabelValues()),
 		Train: filepath.Join(target, "train.csv"), Test: filepath.Join(target, "test.csv"),
 	}})
 	if err != nil {

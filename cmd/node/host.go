@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"tandem/algo/exec/backend"
+	"tandem/algo/exec/evaluation"
 	"tandem/algo/histogram"
 	"tandem/algo/job"
 	"tandem/datasets"
@@ -25,10 +26,9 @@ import (
 type summary struct {
 	Mode string `json:"mode"`
 	// of the host's evaluation; each role has its own
-	Engine           string            `json:"engine"`
-	EngineRate       float64           `json:"engine_gflops"` // measured after the run
-	AUC              float64           `json:"auc"`
-	LogLoss          float64           `json:"log_loss"`
+	Engine     string  `json:"engine"`
+	EngineRate float64 `json:"engine_gflops"` // measured after the run
+	evaluation.Scores
 	Samples          int               `json:"samples"`
 	SamplesPerSecond float64           `json:"samples_per_s"`
 	Steps            int               `json:"steps"`
@@ -176,7 +176,7 @@ func (p *program) host(ctx context.Context, j job.Job, fingerprint []byte, f fla
 	e.SetIndent("", "  ")
 	return e.Encode(summary{
 		Mode: result.Job.Training.Mode, Engine: products.Name(), EngineRate: blas.GFLOPS(products),
-		AUC: result.AUC, LogLoss: result.LogLoss, Samples: result.Samples,
+		Scores: result.Scores, Samples: result.Samples,
 		SamplesPerSecond: float64(result.Samples) / result.Wall.Seconds(), Steps: result.Steps,
 		Ranks: result.Job.Roles.Ranks,
 		Rows:  result.Rows, DenseDigest: fmt.Sprintf("%016x", result.DenseDigest),

@@ -91,7 +91,7 @@ func (p *program) serveHost(address string, j job.Job, source batch.Source,
 		return nil, nil
 	}
 	var mu sync.Mutex
-	latest := evaluation.Point{AUC: math.NaN()}
+	latest := evaluation.Point{Scores: evaluation.Scores{AUC: math.NaN()}}
 	training := watch.New(source.Steps(), source.Samples, time.Now)
 	var server *metrics.Server
 	o.Progress = func(done, _ int) {

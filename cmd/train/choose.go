@@ -44,7 +44,8 @@ type derived struct {
 	Slots []string `json:"slots"`
 	Used  bool     `json:"used"` // the job has them
 	Rows  int      `json:"rows"` // training rows held back
-	// LogLoss and Without are those of a logistic regression with and without the slots, on these rows.
+	// LogLoss and Without are the log losses of a logistic regression with and without the slots, on these
+	// rows, or its RMSEs with squared loss.
 	LogLoss float64 `json:"log_loss"`
 	Without float64 `json:"log_loss_without"`
 }
@@ -53,8 +54,8 @@ func newDerived(d *infer.Derived) *derived {
 	if d.With == nil {
 		return nil
 	}
-	r := &derived{Used: len(d.Job.Data.Derived) > 0, Rows: d.With.Held, LogLoss: d.With.Best().LogLoss,
-		Without: d.Without.Best().LogLoss}
+	r := &derived{Used: len(d.Job.Data.Derived) > 0, Rows: d.With.Held, LogLoss: d.With.Best().Error(),
+		Without: d.Without.Best().Error()}
 	for _, s := range d.Tried {
 		r.Slots = append(r.Slots, s.Name)
 	}
@@ -137,8 +138,8 @@ func (f *flags) chooseEpochs(ctx context.Context, j *job.Job, share float64, m b
 	return first, nil
 }
 
-// lowest returns the log loss of the best epoch, on the rows held back.
-func (v *validation) lowest() float64 { return v.Curve[v.Epochs-1].LogLoss }
+// lowest returns the log loss or RMSE of the best epoch, on the rows held back.
+func (v *validation) lowest() float64 { return v.Curve[v.Epochs-1].Error() }
 
 // lowest returns that of the model that was chosen.
 func (c *chosen) lowest() float64 {
@@ -151,8 +152,8 @@ func (c *chosen) lowest() float64 {
 // writeChosen prints what was chosen on held-back rows.
 func (r *report) writeChosen(w io.Writer) {
 	if v := r.Validation; v != nil {
-		text := fmt.Sprintf("Chosen on %s held back: %s of a %s, whose log loss there is %.4f", plural(v.Rows,
-			"training row"), plural(r.job.Training.Epochs, "epoch"), r.Model, r.lowest())
+		text := fmt.Sprintf("Chosen on %s held back: %s of a %s, whose %s there is %.4f", plural(v.Rows,
+			"training row"), plural(r.job.Training.Epochs, "epoch"), r.Model, r.errorName(), r.lowest())
 		if r.Model != v.Model {
 			text += fmt.Sprintf(", against %.4f of a %s", v.lowest(), v.Model)
 		}
@@ -163,8 +164,9 @@ func (r *report) writeChosen(w io.Writer) {
 		if !d.Used {
 			what = "No derived slots: tried were"
 		}
-		cli.Paragraph(w, fmt.Sprintf("%s: %s; a logistic regression has log loss %.4f on the rows held back "+
-			"with them, and %.4f without.", what, strings.Join(d.Slots, ", "), d.LogLoss, d.Without), "  ")
+		cli.Paragraph(w, fmt.Sprintf("%s: %s; a logistic regression has %s %.4f on the rows held back "+
+			"with them, and %.4f without.", what, strings.Join(d.Slots, ", "), r.errorName(), d.LogLoss,
+			d.Without), "  ")
 	}
 	if r.baseline == nil {
 		return

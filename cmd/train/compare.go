@@ -20,10 +20,10 @@ type comparison struct {
 // interval.
 const resamples = 500
 
-// compare fills the comparisons, which need several seeds.
+// compare fills the comparisons, which need several seeds and labels of two classes.
 func (r *report) compare(labels []float32) {
 	r.Comparisons = []comparison{}
-	if r.Seeds < 2 {
+	if r.Seeds < 2 || !r.classes { // the bootstrap draws rows of classes
 		return
 	}
 	for _, line := range r.Runs[1:] {

@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"tandem/algo/exec/evaluation"
+	"tandem/algo/numeric/model"
 	"tandem/internal/cli"
 )
 
@@ -23,13 +24,14 @@ func (r *report) writeCurveTable(w io.Writer) error {
 	if !every.Any() {
 		return nil
 	}
-	fmt.Fprintf(w, "\nAUC during training, evaluated every %v (seed %d; all points are in curve.csv):\n",
-		every, r.Seed)
+	gain, _ := evaluation.ScoreNames(r.job.Model.Loss)
+	fmt.Fprintf(w, "\n%s during training, evaluated every %v (seed %d; all points are in curve.csv):\n",
+		gain, every, r.Seed)
 	table := cli.Table{Header: []string{"mode", "points", "first", "halfway", "last", "best"}, Words: 1}
 	for _, line := range slices.Concat(r.Runs, r.Baselines) {
 		n := len(line.Curve)
 		best := slices.MaxFunc(line.Curve,
-			func(a, b evaluation.Point) int { return cmp.Compare(a.AUC, b.AUC) })
+			func(a, b evaluation.Point) int { return cmp.Compare(a.Gain(), b.Gain()) })
 		table.Rows = append(table.Rows, []string{
 			line.Mode, strconv.Itoa(n), atStep(line.Curve[0]), atStep(line.Curve[(n-1)/2]),
 			atStep(line.Curve[n-1]), atStep(best),
@@ -44,7 +46,7 @@ func (r *report) writeCurveTable(w io.Writer) error {
 }
 
 // atStep formats a point as "0.8512 @ 100".
-func atStep(p evaluation.Point) string { return fmt.Sprintf("%.4f @ %d", p.AUC, p.Step) }
+func atStep(p evaluation.Point) string { return fmt.Sprintf("%.4f @ %d", p.Gain(), p.Step) }
 
 // curveFile is curve.csv while it is written. Every line is in the file as soon as it is known.
 type curveFile struct {
@@ -55,12 +57,18 @@ type curveFile struct {
 // curveName is the name of the file within the results.
 const curveName = "curve.csv"
 
-// curveHeader are the columns of the file.
-var curveHeader = []string{"mode", "seed", "step", "samples", "seconds", "auc", "log_loss"}
+// curveHeader returns the columns of the file, for a loss.
+func curveHeader(loss string) []string {
+	columns := []string{"mode", "seed", "step", "samples", "seconds"}
+	if loss == model.SquaredLoss {
+		return append(columns, "r2", "rmse")
+	}
+	return append(columns, "auc", "log_loss")
+}
 
 // readCurve returns the points of a training in a mode, with a seed and up to a step. A file that does not
 // exist has none.
-func readCurve(name, mode string, seed uint64, upTo int) (points []evaluation.Point, err error) {
+func readCurve(name, mode, loss string, seed uint64, upTo int) (points []evaluation.Point, err error) {
 	in, err := os.Open(name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -70,7 +78,7 @@ func readCurve(name, mode string, seed uint64, upTo int) (points []evaluation.Po
 	}
 	defer in.Close()
 	lines, err := csv.NewReader(in).ReadAll()
-	if err == nil && (len(lines) == 0 || !slices.Equal(lines[0], curveHeader)) {
+	if err == nil && (len(lines) == 0 || !slices.Equal(lines[0], curveHeader(loss))) {
 		err = errors.New("it has other columns")
 	}
 	if err != nil {
@@ -78,8 +86,12 @@ func readCurve(name, mode string, seed uint64, upTo int) (points []evaluation.Po
 	}
 	for _, line := range lines[1:] {
 		var p evaluation.Point
-		if _, err := fmt.Sscan(strings.Join(line[2:], " "), &p.Step, &p.Samples, &p.Seconds, &p.AUC,
-			&p.LogLoss); err != nil {
+		gain, lost := &p.AUC, &p.LogLoss
+		if loss == model.SquaredLoss {
+			gain, lost = &p.R2, &p.RMSE
+		}
+		if _, err := fmt.Sscan(strings.Join(line[2:], " "), &p.Step, &p.Samples, &p.Seconds, gain,
+			lost); err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)
 		}
 		if line[0] == mode && line[1] == strconv.FormatUint(seed, 10) && p.Step <= upTo {
@@ -90,19 +102,19 @@ func readCurve(name, mode string, seed uint64, upTo int) (points []evaluation.Po
 }
 
 // newCurveFile creates the file, with its header.
-func newCurveFile(name string) (*curveFile, error) {
+func newCurveFile(name, loss string) (*curveFile, error) {
 	out, err := os.Create(name)
 	if err != nil {
 		return nil, err
 	}
 	c := &curveFile{out, csv.NewWriter(out)}
-	return c, c.write(curveHeader...)
+	return c, c.write(curveHeader(loss)...)
 }
 
 // add writes a point of a training.
 func (c *curveFile) add(mode string, seed uint64, p evaluation.Point) error {
 	return c.write(mode, strconv.FormatUint(seed, 10), strconv.Itoa(p.Step), strconv.Itoa(p.Samples),
-		fmt.Sprintf("%.6f", p.Seconds), fmt.Sprint(p.AUC), fmt.Sprint(p.LogLoss))
+		fmt.Sprintf("%.6f", p.Seconds), fmt.Sprint(p.Gain()), fmt.Sprint(p.Error()))
 }
 
 func (c *curveFile) write(fields ...string) error {

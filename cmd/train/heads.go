@@ -5,6 +5,7 @@ import (
 	"io"
 	"slices"
 
+	"tandem/algo/exec/evaluation"
 	"tandem/algo/metric"
 	"tandem/algo/numeric/batch"
 	"tandem/datasets"
@@ -14,10 +15,52 @@ import (
 
 // head is the result for one label of a run, as means over seeds.
 type head struct {
-	Label       string           `json:"label"`
-	AUC         float64          `json:"auc"`
+	Label string `json:"label"`
+	measures
+}
+
+// measures are scores as means over seeds.
+type measures struct {
+	evaluation.Scores
 	AUCInterval *metric.Interval `json:"auc_interval,omitempty"` // 95 %, with several seeds
-	LogLoss     float64          `json:"log_loss"`
+	R2Interval  *metric.Interval `json:"r2_interval,omitempty"`  // 95 %, with several seeds
+}
+
+// measuresOf returns the means of scores.
+func measuresOf(scores []evaluation.Scores) (m measures, gains []float64) {
+	n := float64(len(scores))
+	for _, s := range scores {
+		gains = append(gains, s.Gain())
+		m.LogLoss, m.RMSE = m.LogLoss+s.LogLoss/n, m.RMSE+s.RMSE/n
+	}
+	interval, to := metric.MeanInterval(gains), &m.AUCInterval
+	if m.RMSE > 0 {
+		m.R2, to = interval.Estimate, &m.R2Interval
+	} else {
+		m.AUC = interval.Estimate
+	}
+	if len(scores) > 1 {
+		*to = &interval
+	}
+	return m, gains
+}
+
+// gainText returns AUC or R², with its interval if there is one.
+func (m *measures) gainText() string {
+	for _, interval := range []*metric.Interval{m.AUCInterval, m.R2Interval} {
+		if interval != nil {
+			return fmt.Sprintf("%.4f ± %.4f", m.Gain(), (interval.High-interval.Low)/2)
+		}
+	}
+	return fmt.Sprintf("%.4f", m.Gain())
+}
+
+// errorText returns log loss or RMSE.
+func (m *measures) errorText() string {
+	if m.RMSE > 0 {
+		return fmt.Sprintf("%.4g", m.RMSE)
+	}
+	return fmt.Sprintf("%.4f", m.LogLoss)
 }
 
 // heads returns the results for the labels of a run, or nil for a single label, whose results
@@ -29,16 +72,11 @@ func heads(results []*train.Result) []head {
 	var out []head
 	for i, first := range results[0].Heads {
 		one := head{Label: first.Label}
-		var aucs []float64
+		var scores []evaluation.Scores
 		for _, result := range results {
-			aucs = append(aucs, result.Heads[i].AUC)
-			one.LogLoss += result.Heads[i].LogLoss / float64(len(results))
+			scores = append(scores, result.Heads[i].Scores)
 		}
-		interval := metric.MeanInterval(aucs)
-		one.AUC = interval.Estimate
-		if len(results) > 1 {
-			one.AUCInterval = &interval
-		}
+		one.measures, _ = measuresOf(scores)
 		out = append(out, one)
 	}
 	return out
@@ -54,7 +92,7 @@ func oracle(data *datasets.Dataset) []train.Head {
 	for i, p := range data.TestProbability {
 		truth[i] = float32(p)
 	}
-	return train.Heads(truth, data.Schema.Labels, data.Test)
+	return train.Heads("", truth, data.Schema.Labels, data.Test)
 }
 
 // firstLabel returns the first label of every row, by which modes are compared.
@@ -68,11 +106,10 @@ func (r *report) writeHeads(w io.Writer) error {
 		return nil
 	}
 	fmt.Fprintf(w, "\nBy label; above is %s\n", r.Runs[0].Heads[0].Label)
-	table := cli.Table{Header: []string{"mode", "label", "AUC", "log loss"}, Words: 2}
+	gain, err := evaluation.ScoreNames(r.job.Model.Loss)
+	table := cli.Table{Header: []string{"mode", "label", gain, err}, Words: 2}
 	add := func(mode string, one head) {
-		line := row{AUC: one.AUC, AUCInterval: one.AUCInterval}
-		table.Rows = append(table.Rows, []string{mode, one.Label, line.aucText(),
-			fmt.Sprintf("%.4f", one.LogLoss)})
+		table.Rows = append(table.Rows, []string{mode, one.Label, one.gainText(), one.errorText()})
 	}
 	for _, line := range slices.Concat(r.Runs, r.Baselines) {
 		for _, one := range line.Heads {

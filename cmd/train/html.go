@@ -31,7 +31,7 @@ func (r *report) writePage(folder string, settings []byte) error {
 		Sections: []htmlreport.Section{
 			{Title: "Results", Text: []string{r.Provenance}, Tables: []cli.Table{r.table()},
 				Notes: r.pageNotes()},
-			r.curveSection(), r.calibrationSection(), htmlreport.StalenessSection(r.measured()),
+			r.curveSection(), htmlreport.StalenessSection(r.measured()),
 			htmlreport.StageSection(fmt.Sprintf("Of at most %d steps of the first seed.", stageSteps),
 				r.measured()),
 			{Title: "Everything that was printed", Code: text.String()},
@@ -39,6 +39,9 @@ func (r *report) writePage(folder string, settings []byte) error {
 				Code: string(settings)},
 			htmlreport.EnvironmentSection(),
 		},
+	}
+	if r.classes { // other labels have no shares of positives
+		page.Sections = slices.Insert(page.Sections, 2, r.calibrationSection())
 	}
 	return page.WriteFile(filepath.Join(folder, pageName))
 }
@@ -54,6 +57,9 @@ func (r *report) modes() (names []string) {
 // pageNotes explains the table.
 func (r *report) pageNotes() []string {
 	notes := []string{"AUC and log loss (nats) are of the test rows, samples/s of training."}
+	if r.ConstantRMSE > 0 {
+		notes[0] = "R² and RMSE are of the test rows, samples/s of training."
+	}
 	for _, c := range r.Comparisons {
 		notes = append(notes, c.String())
 	}
@@ -71,9 +77,14 @@ const lossPoints, speedPoints = 60, 20
 func (r *report) curveSection() htmlreport.Section {
 	const samples = "samples trained"
 	loss := htmlreport.Chart{Title: "Training loss", X: samples, Y: "mean loss, nats a sample"}
-	auc := htmlreport.Chart{Title: "AUC on the test rows", X: samples, Y: "AUC", Dots: true}
-	logLoss := htmlreport.Chart{Title: "Log loss on the test rows", X: samples, Y: "log loss, nats",
+	gain, lost := evaluation.ScoreNames(r.job.Model.Loss)
+	gains := htmlreport.Chart{Title: gain + " on the test rows", X: samples, Y: gain, Dots: true}
+	errors := htmlreport.Chart{Title: "Log loss on the test rows", X: samples, Y: "log loss, nats",
 		Dots: true}
+	if r.ConstantRMSE > 0 {
+		errors.Title, errors.Y = lost+" on the test rows", lost
+		loss.Y = "mean loss a sample"
+	}
 	speed := htmlreport.Chart{Title: "Speed", X: samples, Y: "samples/s", FromZero: true}
 	s := htmlreport.Section{Title: "Course of the training",
 		Text: []string{fmt.Sprintf("Seed %d. The training loss is of each batch before its update, so it "+
@@ -89,15 +100,15 @@ func (r *report) curveSection() htmlreport.Section {
 			speed.Series = append(speed.Series,
 				seriesOf(line.Mode, points, func(p watch.Point) float64 { return p.SamplesPerSecond }))
 		}
-		auc.Series = append(auc.Series,
-			curveOf(line, func(p evaluation.Point) float64 { return p.AUC }))
-		logLoss.Series = append(logLoss.Series,
-			curveOf(line, func(p evaluation.Point) float64 { return p.LogLoss }))
+		gains.Series = append(gains.Series,
+			curveOf(line, func(p evaluation.Point) float64 { return p.Gain() }))
+		errors.Series = append(errors.Series,
+			curveOf(line, func(p evaluation.Point) float64 { return p.Error() }))
 		several = several || len(line.Curve) > 1
 	}
 	s.Charts = []htmlreport.Chart{loss, speed}
 	if several {
-		s.Charts = []htmlreport.Chart{loss, auc, logLoss, speed}
+		s.Charts = []htmlreport.Chart{loss, gains, errors, speed}
 	}
 	return s
 }

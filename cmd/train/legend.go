@@ -10,6 +10,9 @@ import (
 func legend(t cli.Table) string {
 	has := func(column string) bool { return t.HasValues(slices.Index(t.Header, column)) }
 	text := "Log loss is in nats."
+	if slices.Contains(t.Header, "RMSE") {
+		text = "RMSE is in units of the label."
+	}
 	if !has("own") && !has("row") && !has("shard") {
 		return text + "\n"
 	}

@@ -10,7 +10,6 @@ import (
 	"tandem/algo/exec/evaluation"
 	"tandem/algo/histogram"
 	"tandem/algo/job"
-	"tandem/algo/metric"
 	"tandem/algo/numeric/kernel/gemm"
 	"tandem/algo/protocol/fault"
 	"tandem/datasets"
@@ -61,10 +60,8 @@ type report struct {
 type row struct {
 	Mode string `json:"mode"`
 	// ModeSettings are those of the mode alone, defaults included.
-	ModeSettings map[string]int   `json:"mode_settings,omitempty"`
-	AUC          float64          `json:"auc"`
-	AUCInterval  *metric.Interval `json:"auc_interval,omitempty"` // 95 %, with several seeds
-	LogLoss      float64          `json:"log_loss"`
+	ModeSettings map[string]int `json:"mode_settings,omitempty"`
+	measures
 	// AUCStandardError is by the draw of the test rows, after DeLong, with the first seed; null where a class
 	// has fewer than two rows.
 	AUCStandardError *float64 `json:"auc_standard_error"`
@@ -117,14 +114,15 @@ func newReport(j job.Job, data *datasets.Dataset, products gemm.Products) *repor
 			best = one.AUC
 		}
 		if len(data.Schema.Labels) > 1 {
-			bestHeads = append(bestHeads, head{Label: one.Label, AUC: one.AUC, LogLoss: one.LogLoss})
+			bestHeads = append(bestHeads, head{Label: one.Label, measures: measures{Scores: one.Scores}})
 		}
 	}
 	return &report{
 		OracleAUC: best, OracleHeads: bestHeads, Data: data.Name, Provenance: data.Provenance,
 		TrainRows: data.TrainRows(), TestRows: data.Test.Samples, DroppedRows: data.DroppedRows,
 		Model: j.Model.Kind, Engine: products.Name(), EngineRate: blas.GFLOPS(products),
-		Seed: j.Training.Seed, Baselines: []row{}, Simulated: []prediction{}, job: j, guess: newGuess(data),
+		Seed: j.Training.Seed, Baselines: []row{}, Simulated: []prediction{}, job: j,
+		guess:    newGuess(data, j.Model.Loss),
 		followed: map[string]followed{}, pauses: map[string][]pause{},
 	}
 }
@@ -141,9 +139,9 @@ func (r *report) add(c variant, results []*train.Result, stores []rowStore) {
 		Recoveries: recoveries(first), Replays: replays(first)}
 	var own, cross, dense, missed histogram.Histogram
 	var faults fault.Counts
+	var scores []evaluation.Scores
 	for _, result := range results {
-		line.aucs = append(line.aucs, result.AUC)
-		line.LogLoss += result.LogLoss / float64(len(results))
+		scores = append(scores, result.Scores)
 		line.SamplesPerSecond += float64(result.Samples) / result.Wall.Seconds() / float64(len(results))
 		own.Merge(&result.Staleness.Own)
 		cross.Merge(&result.Staleness.Cross)
@@ -156,11 +154,7 @@ func (r *report) add(c variant, results []*train.Result, stores []rowStore) {
 	if faults != (fault.Counts{}) {
 		line.Faults = &faults
 	}
-	interval := metric.MeanInterval(line.aucs)
-	line.AUC = interval.Estimate
-	if len(results) > 1 {
-		line.AUCInterval = &interval
-	}
+	line.measures, line.aucs = measuresOf(scores)
 	line.Staleness, line.StalenessCross, line.StalenessDense, line.MissedUpdates = own.Summary(),
 		cross.Summary(), dense.Summary(), missed.Summary()
 	line.histograms = []measured{{"own", own}, {"cross", cross}, {"dense", dense}, {"missed", missed}}
@@ -234,12 +228,13 @@ func (r *report) writeText(w io.Writer) error {
 
 // table returns the table of all trainings.
 func (r *report) table() cli.Table {
+	gain, err := evaluation.ScoreNames(r.job.Model.Loss)
 	table := cli.Table{
-		Header: []string{"mode", "AUC", "log loss", "samples/s", "own", "cross", "row", "shard"}, Words: 1,
+		Header: []string{"mode", gain, err, "samples/s", "own", "cross", "row", "shard"}, Words: 1,
 	}
 	for _, line := range slices.Concat(r.Runs, r.Baselines) {
 		table.Rows = append(table.Rows, []string{
-			line.Mode, line.aucText(), fmt.Sprintf("%.4f", line.LogLoss),
+			line.Mode, line.gainText(), line.errorText(),
 			fmt.Sprintf("%.0f", line.SamplesPerSecond),
 			staleness(line.Staleness), staleness(line.StalenessCross), staleness(line.MissedUpdates),
 			staleness(line.StalenessDense),
@@ -290,13 +285,6 @@ func (r *report) writeFaults(w io.Writer) {
 		}
 		fmt.Fprintln(w)
 	}
-}
-
-func (l *row) aucText() string {
-	if l.AUCInterval == nil {
-		return fmt.Sprintf("%.4f", l.AUC)
-	}
-	return fmt.Sprintf("%.4f ± %.4f", l.AUC, (l.AUCInterval.High-l.AUCInterval.Low)/2)
 }
 
 // modeSettings returns the settings of the modes that were trained.

@@ -17,6 +17,8 @@ import (
 type table struct {
 	file                 string
 	label, positive      string
+	weight, impressions  string
+	labelValues          string
 	split                string
 	ids, numbers, ignore []string
 }
@@ -30,6 +32,13 @@ func (t *table) register(fs *pflag.FlagSet) {
 	fs.StringVar(&t.positive, "positive", "",
 		"with --data, these labels are positive, by a `RULE`: texts as in yes,maybe, or a comparison as in "+
 			"'>=4' (default: 1, true, yes and the like, or the rarer of two)")
+	fs.StringVar(&t.labelValues, "label-values", "", "with --data, take labels for these `VALUES`: classes, "+
+		"shares from 0 to 1, or numbers, by squared loss (default: by their values; of 3 to 10 numbers, "+
+		"classes)")
+	fs.StringVar(&t.weight, "weight", "",
+		"with --data, count each row in the loss and in the metrics as this `COLUMN` says")
+	fs.StringVar(&t.impressions, "impressions", "", "with --data, the label counts clicks of this `COLUMN`: "+
+		"predict their share, and count a row once for each (default: impressions, if the label is clicks)")
 	fs.StringVar(&t.split, "split", "random:0.2",
 		"with --data, test on this `SHARE` of the rows: random:0.2, last:0.2, or time:COLUMN for the "+
 			"fifth with the highest numbers or times there")
@@ -47,7 +56,8 @@ func (t *table) check(given *pflag.FlagSet) error {
 		}
 		return nil
 	}
-	for _, name := range []string{"label", "positive", "split", "ids", "numbers", "ignore"} {
+	for _, name := range []string{"label", "positive", "label-values", "weight", "impressions", "split",
+		"ids", "numbers", "ignore"} {
 		if given.Changed(name) {
 			return cli.UsageError("a job file describes its columns itself", "--%s needs --data", name)
 		}
@@ -58,8 +68,10 @@ func (t *table) check(given *pflag.FlagSet) error {
 // open infers the columns of the table, reads its rows, and returns a job for them. It describes the columns
 // in a note.
 func (t *table) open(policy string) (j job.Job, set *datasets.Dataset, note string, err error) {
-	r := infer.Request{File: t.file, Options: infer.Options{Label: t.label, Positive: t.positive, IDs: t.ids,
-		Numbers: t.numbers, Ignore: t.ignore}, Memory: probe.Available()}
+	r := infer.Request{File: t.file, Options: infer.Options{Label: t.label, Positive: t.positive,
+		LabelValues: t.labelValues,
+		Weight:      t.weight, Impressions: t.impressions, IDs: t.ids, Numbers: t.numbers, Ignore: t.ignore},
+		Memory: probe.Available()}
 	if r.Split, err = infer.ParseSplit(t.split); err != nil {
 		return j, nil, "", cli.UsageError("see --help", "--split: %v", err)
 	}
@@ -100,7 +112,13 @@ func describeTable(found *infer.Table) string {
 		}
 		names[c.Use] = append(names[c.Use], name)
 	}
-	text := fmt.Sprintf("label %s, %.2f %% positive", names[infer.Label][0], 100*found.PositiveRate)
+	text := fmt.Sprintf("label %s, %.2f %% positive", names[infer.Label][0], 100*found.LabelMean)
+	if found.Data.LabelValues() != job.ClassLabels {
+		text = fmt.Sprintf("label %s, mean %.4g", names[infer.Label][0], found.LabelMean)
+	}
+	if len(names[infer.Weight]) > 0 {
+		text += "; weighted by " + strings.Join(names[infer.Weight], " × ")
+	}
 	if len(names[infer.ID]) > 0 {
 		text += "; ids: " + strings.Join(names[infer.ID], ", ")
 	}

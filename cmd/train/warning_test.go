@@ -12,10 +12,14 @@ import (
 	"tandem/runtime/train"
 )
 
+// lost returns measures with a log loss.
+func lost(logLoss float64) measures { return measures{Scores: evaluation.Scores{LogLoss: logLoss}} }
+
 // Each warning is given where its condition holds, and not below it.
 func TestWarnings(t *testing.T) {
-	good := row{Mode: "hybrid", Steps: 100, LogLoss: 0.4, MissedUpdates: histogram.Summary{Count: 20},
-		Curve: []evaluation.Point{{Step: 50, LogLoss: 0.396}, {Step: 100, LogLoss: 0.4}}}
+	good := row{Mode: "hybrid", Steps: 100, measures: lost(0.4), MissedUpdates: histogram.Summary{Count: 20},
+		Curve: []evaluation.Point{{Step: 50, Scores: lost(0.396).Scores},
+			{Step: 100, Scores: lost(0.4).Scores}}}
 	for _, c := range []struct {
 		name string
 		edit func(*row)
@@ -35,7 +39,7 @@ func TestWarnings(t *testing.T) {
 		line := good
 		line.Curve = append([]evaluation.Point{}, good.Curve...)
 		c.edit(&line)
-		r := report{Seeds: 2, Runs: []row{line}, Baselines: []row{{LogLoss: 0.4}},
+		r := report{Seeds: 2, Runs: []row{line}, Baselines: []row{{measures: lost(0.4)}},
 			guess: guess{ConstantLogLoss: 0.5}}
 		got := strings.Join(r.warnings(), "\n")
 		if (got == "") != (c.want == "") || !strings.Contains(got, c.want) ||
@@ -65,7 +69,7 @@ func TestLostGradientsAreReported(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := report{Seeds: 1, job: j, guess: newGuess(data)}
+	r := report{Seeds: 1, job: j, guess: newGuess(data, j.Model.Loss)}
 	r.add(variant{name: "hybrid", job: j}, []*train.Result{result},
 		[]rowStore{{EvictedGradients: result.EvictedGradients}})
 	if got := strings.Join(r.warnings(), "\n"); !strings.Contains(got, "most gradients found their row") {

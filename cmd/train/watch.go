@@ -77,7 +77,7 @@ func (p *program) newWatcher(r *report, folder string, variants int, f flags) (*
 	if !r.job.Training.EvaluateEvery.Any() {
 		return w, nil
 	}
-	w.curve, err = newCurveFile(filepath.Join(folder, curveName))
+	w.curve, err = newCurveFile(filepath.Join(folder, curveName), r.job.Model.Loss)
 	return w, err
 }
 
@@ -183,8 +183,12 @@ func (t *watched) evaluated(p evaluation.Point) {
 // point writes a point of the curve. The caller holds mu.
 func (t *watched) point(p evaluation.Point) {
 	t.latest, t.evaluations = p, t.evaluations+1
-	t.write(t.events.Scalars(t.p.now(), p.Step, tfevents.Scalar{Tag: "auc", Value: p.AUC},
-		tfevents.Scalar{Tag: "log_loss", Value: p.LogLoss}))
+	gain, lost := "auc", "log_loss"
+	if p.RMSE > 0 {
+		gain, lost = "r2", "rmse"
+	}
+	t.write(t.events.Scalars(t.p.now(), p.Step, tfevents.Scalar{Tag: gain, Value: p.Gain()},
+		tfevents.Scalar{Tag: lost, Value: p.Error()}))
 	if t.curve != nil {
 		t.write(t.curve.add(t.name, t.seed, p))
 	}
@@ -250,7 +254,11 @@ func (t *watched) show() {
 		parts = append(parts, fmt.Sprintf("loss %.4f", n.Loss))
 	}
 	if t.evaluations > 0 {
-		parts = append(parts, fmt.Sprintf("AUC %.4f", t.latest.AUC))
+		gain := "AUC"
+		if t.latest.RMSE > 0 {
+			gain = "R²"
+		}
+		parts = append(parts, fmt.Sprintf("%s %.4f", gain, t.latest.Gain()))
 	}
 	left := time.Duration(float64(now.Sub(t.start)) * (all - done) / (done - t.before))
 	parts = append(parts, fmt.Sprintf("%.0f samples/s", n.SamplesPerSecond), cli.TimeLeft(left))

@@ -45,7 +45,8 @@ func TestWatcherWritesAsItGoes(t *testing.T) {
 	for step := range 10 {
 		o.Backend.Trained(5, 10)
 		if step == 5 {
-			o.Evaluated(evaluation.Point{Step: 5, Samples: 50, Seconds: 5, AUC: 0.75, LogLoss: 0.5})
+			o.Evaluated(evaluation.Point{Step: 5, Samples: 50, Seconds: 5,
+				Scores: evaluation.Scores{AUC: 0.75, LogLoss: 0.5}})
 		}
 		now = now.Add(time.Second)
 		o.Progress(step+1, 20)

@@ -29,11 +29,12 @@ func someRows(n int) *Rows {
 			b.Slots[s].Offsets = append(b.Slots[s].Offsets, int32(len(b.Slots[s].IDs)))
 		}
 		b.Dense = append(b.Dense, float32(i), -0.5)
-		b.Labels = append(b.Labels, float32(i%2))
+		b.Labels, b.Weights = append(b.Labels, float32(i%2)), append(b.Weights, float32(i)/3)
 	}
 	return &Rows{
-		Slots: []string{"user", "tags"}, Dense: []string{"a", "b"}, Labels: []string{"clicked"}, Batch: b,
-		Dropped: 7, BadRows: []BadRow{{Line: 3, Column: "a", Value: []byte("\xff"), Reason: "not a number"}},
+		Slots: []string{"user", "tags"}, Dense: []string{"a", "b"}, Labels: []string{"clicked"}, Weight: "w",
+		Batch: b, Dropped: 7,
+		BadRows: []BadRow{{Line: 3, Column: "a", Value: []byte("\xff"), Reason: "not a number"}},
 	}
 }
 
@@ -46,11 +47,12 @@ func sameRows(t rapid.TB, got, want *Rows) {
 		}
 	}
 	if !slices.Equal(got.Batch.Dense, want.Batch.Dense) ||
-		!slices.Equal(got.Batch.Labels, want.Batch.Labels) || got.Batch.Samples != want.Batch.Samples {
+		!slices.Equal(got.Batch.Labels, want.Batch.Labels) ||
+		!slices.Equal(got.Batch.Weights, want.Batch.Weights) || got.Batch.Samples != want.Batch.Samples {
 		t.Fatalf("batch %+v, want %+v", got.Batch, want.Batch)
 	}
-	got, want = &Rows{got.Slots, got.Dense, got.Labels, nil, got.Dropped, got.BadRows},
-		&Rows{want.Slots, want.Dense, want.Labels, nil, want.Dropped, want.BadRows}
+	got, want = &Rows{got.Slots, got.Dense, got.Labels, got.Weight, nil, got.Dropped, got.BadRows},
+		&Rows{want.Slots, want.Dense, want.Labels, want.Weight, nil, want.Dropped, want.BadRows}
 	if !reflect.DeepEqual(got, want) {
 		t.Fatalf("%+v, want %+v", got, want)
 	}

@@ -29,6 +29,7 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 // Rows is the content of a cache file.
 type Rows struct {
 	Slots, Dense, Labels []string // names of the columns
+	Weight               string   // of the weights, "" if there are none
 	Batch                *batch.Batch
 	// Dropped is the number of bad rows that were skipped; BadRows are the first few of them.
 	Dropped int
@@ -49,13 +50,14 @@ type header struct {
 	Slots   []string `json:"slots"`
 	Dense   []string `json:"dense"`
 	Labels  []string `json:"labels"`
+	Weight  string   `json:"weight,omitempty"`
 	Dropped int      `json:"dropped"`
 	BadRows []BadRow `json:"bad_rows"`
 	Columns []extent `json:"columns"`
 }
 
 // extent is the place of a column in the file. The columns are the ids of each slot, each
-// followed by its offsets, the dense values, and the labels.
+// followed by its offsets, the dense values, the labels and, if there are any, the weights.
 type extent struct {
 	Offset int64  `json:"offset"` // from the end of the header, rounded up to the alignment
 	Bytes  int64  `json:"bytes"`
@@ -68,6 +70,7 @@ type extent struct {
 func write(w io.Writer, key Key, rows *Rows) error {
 	h := header{
 		Key: key, Rows: rows.Batch.Samples, Slots: rows.Slots, Dense: rows.Dense, Labels: rows.Labels,
+		Weight:  rows.Weight,
 		Dropped: rows.Dropped, BadRows: shortened(rows.BadRows),
 	}
 	var columns [][]byte
@@ -87,6 +90,9 @@ func write(w io.Writer, key Key, rows *Rows) error {
 	}
 	add(bytesOf(rows.Batch.Dense), false)
 	add(bytesOf(rows.Batch.Labels), false)
+	if rows.Weight != "" {
+		add(bytesOf(rows.Batch.Weights), false)
+	}
 	parallel.ForEach(parallel.Cores(), len(columns),
 		func(i int) { h.Columns[i].CRC = crc32.Checksum(columns[i], castagnoli) })
 
@@ -204,8 +210,11 @@ func (h *header) validate() error {
 			ok = next(-1) && h.Columns[at-1].Bytes%8 == 0 && next(4*(rows+1)) && ok
 		}
 	}
-	ok = ok && next(4*rows*int64(len(h.Dense))) && next(4*rows*int64(len(h.Labels))) && at == len(h.Columns)
-	if !ok {
+	ok = ok && next(4*rows*int64(len(h.Dense))) && next(4*rows*int64(len(h.Labels)))
+	if h.Weight != "" {
+		ok = ok && next(4*rows)
+	}
+	if !ok || at != len(h.Columns) {
 		return fmt.Errorf("%w: %d columns do not fit %d rows with %d slots, %d numbers and %d labels",
 			errForeign,
 			len(h.Columns), h.Rows, len(h.Slots), len(h.Dense), len(h.Labels))
@@ -265,6 +274,9 @@ func read(data []byte, h *header, begin int64) (*Rows, error) {
 		next++
 	}
 	b.Dense, b.Labels = valuesOf[float32](columns[next]), valuesOf[float32](columns[next+1])
+	if h.Weight != "" {
+		b.Weights = valuesOf[float32](columns[next+2])
+	}
 	bad := make([]error, len(b.Slots))
 	parallel.ForEach(parallel.Cores(), len(b.Slots), func(i int) { bad[i] = checkOffsets(&b.Slots[i]) })
 	for i, err := range bad {
@@ -272,8 +284,8 @@ func read(data []byte, h *header, begin int64) (*Rows, error) {
 			return nil, fmt.Errorf("%w: slot %q: %w", errDamaged, h.Slots[i], err)
 		}
 	}
-	return &Rows{Slots: h.Slots, Dense: h.Dense, Labels: h.Labels, Batch: b, Dropped: h.Dropped,
-		BadRows: h.BadRows}, nil
+	return &Rows{Slots: h.Slots, Dense: h.Dense, Labels: h.Labels, Weight: h.Weight, Batch: b,
+		Dropped: h.Dropped, BadRows: h.BadRows}, nil
 }
 
 // ascending returns the numbers 0 to n−1.

@@ -92,7 +92,7 @@ func TestColumnsThatContradictEachOther(t *testing.T) {
 			"column 3 has 40 bytes from byte 0; want a range between bytes"},
 		"dropped rows": {func(h *header, _ []int32) { h.Dropped = -1 }, "not a file of columns"},
 		"no columns at all": {func(h *header, _ []int32) {
-			h.Slots, h.Dense, h.Labels, h.Rows = nil, nil, nil, 1<<31-2
+			h.Slots, h.Dense, h.Labels, h.Weight, h.Rows = nil, nil, nil, "", 1<<31-2
 			h.Columns = []extent{{}, {}}
 		}, ""},
 	} {

@@ -39,7 +39,7 @@ func Share(set *datasets.Dataset) float64 {
 // and else that of the first choice. Where labels follow from single columns, a factorization only adds
 // noise.
 func Prefer(first, baseline *Choice) job.Job {
-	if baseline == nil || baseline.Held != first.Held || !(baseline.Best().LogLoss < first.Best().LogLoss) {
+	if baseline == nil || baseline.Held != first.Held || !(baseline.Best().Error() < first.Best().Error()) {
 		return first.Job
 	}
 	j, simple := first.Job, baseline.Job
@@ -129,7 +129,8 @@ func logistic(j job.Job) job.Job {
 	heads := j.Model.Heads
 	j.Model.Kind, j.Model.Heads = model.LogisticRegression, make([]model.Head, len(heads))
 	for i, head := range heads {
-		j.Model.Heads[i].Bias, j.Model.Heads[i].PositiveWeight = head.Bias, head.PositiveWeight
+		j.Model.Heads[i] = head
+		j.Model.Heads[i].Layers, j.Model.Heads[i].Weight = nil, 0
 	}
 	j.Model.Optimizer = opt.DefaultDense()
 	j.Model.Optimizer.Kind, j.Model.Optimizer.Rate = opt.Adagrad, 0.1

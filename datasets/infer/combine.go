@@ -1,9 +1,12 @@
 package infer
 
 import (
+	"cmp"
 	"math"
 
+	"tandem/algo/job"
 	"tandem/algo/numeric/batch"
+	"tandem/algo/numeric/model"
 	"tandem/internal/parallel"
 )
 
@@ -63,33 +66,56 @@ func pair(columns []indexed, a, b int) *combination {
 	return c
 }
 
-// residuals are what is left to explain of labels y by predictions p: the gradients y − p of the log
-// likelihood by the log odds, and its curvatures p (1 − p).
+// residuals are what is left to explain of labels y by predictions p: the gradients w·(y − p) of the log
+// likelihood by the log odds, and its curvatures w·p (1 − p), for weights w. Of numbers in a unit u, they are
+// w·(y − p)/u and w, and p/u takes the place of the log odds.
 type residuals struct {
-	odds       []float64
-	gradients  []float64
-	curvatures []float64
+	labels, weights []float32
+	unit            float64 // of numbers; 0: labels are from 0 to 1
+	odds            []float64
+	gradients       []float64
+	curvatures      []float64
 }
 
-// set sets the residuals of labels at the log odds.
-func (r *residuals) set(labels []float32) {
+// set sets the residuals at the log odds.
+func (r *residuals) set() {
 	for row, z := range r.odds {
+		w := 1.0
+		if r.weights != nil {
+			w = float64(r.weights[row])
+		}
+		if r.unit > 0 {
+			r.gradients[row], r.curvatures[row] = w*(float64(r.labels[row])/r.unit-z), w
+			continue
+		}
 		p := 1 / (1 + math.Exp(-z))
-		r.gradients[row], r.curvatures[row] = float64(labels[row])-p, p*(1-p)
+		r.gradients[row], r.curvatures[row] = w*(float64(r.labels[row])-p), w*p*(1-p)
 	}
 }
 
-// newResiduals returns the residuals of predictions.
-func newResiduals(predicted, labels []float32) *residuals {
+// newResiduals returns the residuals of predictions; weights may be nil, and unit is 0 but for numbers.
+func newResiduals(predicted, labels, weights []float32, unit float64) *residuals {
 	n := len(labels)
-	r := &residuals{make([]float64, n), make([]float64, n), make([]float64, n)}
+	r := &residuals{labels, weights, unit, make([]float64, n), make([]float64, n), make([]float64, n)}
 	const certain = 1e-6 // keeps the log odds finite
 	for row, p := range predicted {
+		if unit > 0 {
+			r.odds[row] = float64(p) / unit
+			continue
+		}
 		x := min(max(float64(p), certain), 1-certain)
 		r.odds[row] = math.Log(x / (1 - x))
 	}
-	r.set(labels)
+	r.set()
 	return r
+}
+
+// unitOf returns the unit of the first label of a job, 0 if its labels are from 0 to 1.
+func unitOf(j *job.Job) float64 {
+	if j.Model.Loss != model.SquaredLoss {
+		return 0
+	}
+	return cmp.Or(j.Model.Heads[0].Scale, 1)
 }
 
 // effectMost bounds the effect of a cell on the log odds of a row, since a step of Newton is too long where
@@ -127,7 +153,7 @@ func (c *combination) measure(r *residuals) {
 // they were chosen. In each round it takes the one that gains most, and adds its effects to the log odds. A
 // gain counts if it is above √(2 ln n) standard errors, about the largest of n standard normal numbers, for n
 // combinations.
-func combine(all []*combination, r *residuals, labels []float32, most int) (chosen []*combination) {
+func combine(all []*combination, r *residuals, most int) (chosen []*combination) {
 	level := math.Sqrt(2 * math.Log(float64(max(len(all), 2))))
 	for len(chosen) < most {
 		parallel.ForEach(parallel.Cores(), len(all), func(i int) {
@@ -147,7 +173,7 @@ func combine(all []*combination, r *residuals, labels []float32, most int) (chos
 		best.taken = true
 		chosen = append(chosen, best)
 		best.effects(r, func(row int, effect float64) { r.odds[row] += effect })
-		r.set(labels)
+		r.set()
 	}
 	return chosen
 }

@@ -18,7 +18,7 @@ func TestEffectsLeaveTheirRowOut(t *testing.T) {
 		c.cells[row], labels[row], predicted[row] = int32(r.IntN(7)), float32(r.IntN(2)), r.Float32()
 	}
 	predicted[0], predicted[1] = 0, 1 // as if certain
-	left := newResiduals(predicted, labels)
+	left := newResiduals(predicted, labels, nil, 0)
 	sum := 0.0
 	c.effects(left, func(row int, got float64) {
 		gradient, curvature := 0.0, 1.0
@@ -69,13 +69,13 @@ func TestCombineChoosesThePairThatDecides(t *testing.T) {
 			pairs = append(pairs, pair(all, b, a))
 		}
 	}
-	chosen := combine(pairs, newResiduals(predicted, labels), labels, 10)
+	chosen := combine(pairs, newResiduals(predicted, labels, nil, 0), 10)
 	if len(chosen) != 1 || !slices.Equal(chosen[0].columns, []int{0, 1}) {
 		for _, c := range chosen {
 			t.Errorf("columns %v, gain %v ± %v", c.columns, c.gain, c.deviation)
 		}
 	}
-	if most := combine(pairs, newResiduals(predicted, labels), labels, 0); len(most) != 0 {
+	if most := combine(pairs, newResiduals(predicted, labels, nil, 0), 0); len(most) != 0 {
 		t.Errorf("%d chosen of at most 0", len(most))
 	}
 }
@@ -97,7 +97,7 @@ func TestCombineChoosesNoLuckyPair(t *testing.T) {
 	}
 	var pairs []*combination
 	lucky := 0
-	left := newResiduals(predicted, labels)
+	left := newResiduals(predicted, labels, nil, 0)
 	for a := range all {
 		for b := range a {
 			pairs = append(pairs, pair(all, b, a))
@@ -106,7 +106,7 @@ func TestCombineChoosesNoLuckyPair(t *testing.T) {
 			}
 		}
 	}
-	if chosen := combine(pairs, left, labels, 10); lucky == 0 || len(chosen) > 0 {
+	if chosen := combine(pairs, left, 10); lucky == 0 || len(chosen) > 0 {
 		t.Errorf("%d of %d chosen, %d gain", len(chosen), len(pairs), lucky)
 	}
 }

@@ -82,7 +82,7 @@ func (d *Derived) withSlots(ctx context.Context, open func(job.Data) (*datasets.
 	}
 	d.With, d.Without = with.Choice, d.Choice
 	with.With, with.Without = d.With, d.Without
-	if with.With.Best().LogLoss < d.Without.Best().LogLoss {
+	if with.With.Best().Error() < d.Without.Best().Error() {
 		return &with, nil
 	}
 	return d, nil
@@ -100,7 +100,7 @@ func search(ctx context.Context, baseline job.Job, set *datasets.Dataset,
 	part.Train = batch.Slice(part.Train, 0, min(part.Train.Samples, searchRows, searchCells/(n*(n+1)/2)))
 	baseline.Model.Heads = slices.Clone(baseline.Model.Heads)
 	for i := range baseline.Model.Heads { // weights of positive rows are no part of the question
-		baseline.Model.Heads[i].Bias, baseline.Model.Heads[i].PositiveWeight = logit(set, i), 0
+		baseline.Model.Heads[i] = firstHead(set, i)
 	}
 	predicted, err := outOfFold(ctx, baseline, part, m)
 	if err != nil {
@@ -108,7 +108,9 @@ func search(ctx context.Context, baseline job.Job, set *datasets.Dataset,
 	}
 	rows := part.Train
 	labels := batch.Column(rows.Labels, len(set.Schema.Labels), 0)
-	guess := newResiduals(slices.Repeat([]float32{float32(set.PositiveShare(0))}, len(labels)), labels)
+	mean := slices.Repeat([]float32{float32(set.LabelMean(0))}, len(labels))
+	unit := unitOf(&baseline)
+	guess := newResiduals(mean, labels, rows.Weights, unit)
 	intervals := intervalsOf(part, guess)
 	if len(intervals) > 0 {
 		data := baseline.Data
@@ -126,7 +128,8 @@ func search(ctx context.Context, baseline job.Job, set *datasets.Dataset,
 	s.limit(guess)
 	var slots []job.DerivedSlot
 	names := newNames(&set.Schema)
-	for _, c := range combine(s.combinations(), newResiduals(predicted, labels), labels, len(s.columns)) {
+	left := newResiduals(predicted, labels, rows.Weights, unit)
+	for _, c := range combine(s.combinations(), left, len(s.columns)) {
 		slots = append(slots, s.slot(c, names))
 	}
 	return slots, nil

@@ -275,7 +275,7 @@ func TestFewColumnsOfManyAreCombined(t *testing.T) {
 		}
 		s.columns, s.from = append(s.columns, c), append(s.from, job.DerivedColumn{Column: fmt.Sprint(i)})
 	}
-	s.limit(newResiduals(predicted, labels))
+	s.limit(newResiduals(predicted, labels, nil, 0))
 	if len(s.columns) != searchColumns || s.from[0].Column != fmt.Sprint(searchColumns+5) {
 		t.Errorf("%d columns, the first is %s", len(s.columns), s.from[0].Column)
 	}
@@ -301,7 +301,7 @@ func TestFewColumnsOfNumbersAreDivided(t *testing.T) {
 			part.Train.Dense = append(part.Train.Dense, x)
 		}
 	}
-	slots := intervalsOf(part, newResiduals(slices.Repeat([]float32{0.5}, rows), labels))
+	slots := intervalsOf(part, newResiduals(slices.Repeat([]float32{0.5}, rows), labels, nil, 0))
 	if len(slots) != searchColumns || slots[0].Columns[0].Column != fmt.Sprint(columns-1) {
 		t.Errorf("%d columns, the first is %q", len(slots), slots[0].Name)
 	}

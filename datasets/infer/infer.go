@@ -28,9 +28,14 @@ type Options struct {
 	// Label names the label column. Empty: the first column that is called label, click, clicked, target or
 	// y, in upper or lower case.
 	Label string
-	// Positive says which labels are positive: texts between commas, or a comparison such as >=4. Empty: 1,
-	// true, yes and the like, or the rarer of two.
+	// Positive says which labels are positive: texts between commas, or a comparison such as >=4. Empty:
+	// numbers between 0 and 1 are shares; else 1, true, yes and the like, or the rarer of two.
 	Positive string
+	// LabelValues says what labels are: classes, or a job.Table.LabelValues. Empty: their values decide.
+	LabelValues string
+	// Weight names a column of what rows count. Impressions names one of counts, of which the label counts
+	// clicks. Empty: none; but of a column clicks beside one called impressions, the label is the share.
+	Weight, Impressions string
 	// IDs, Numbers and Ignore name columns whose use is known.
 	IDs, Numbers, Ignore []string
 }
@@ -41,6 +46,7 @@ type Use string
 // The uses.
 const (
 	Label   Use = "label"
+	Weight  Use = "weight"
 	ID      Use = "id"
 	Number  Use = "number"
 	Ignored Use = "ignored"
@@ -58,12 +64,14 @@ type Column struct {
 
 	style decode.Style // of its numbers
 	whole bool         // ids are whole numbers that may be written with a point
+	// remarkable labels are no two classes.
+	remarkable bool
 }
 
 // Remark returns Why if the values of a column that is used are not what they are in most files, and else
 // nothing.
 func (c Column) Remark() string {
-	if c.Use == Number && c.style != decode.DecimalPoint || c.Use == ID && c.whole {
+	if c.Use == Number && c.style != decode.DecimalPoint || c.Use == ID && c.whole || c.remarkable {
 		return c.Why
 	}
 	return ""
@@ -80,8 +88,8 @@ type Table struct {
 	RowBytes float64
 	// Notes say what follows from the size of the file.
 	Notes []string
-	// PositiveRate is the share of positive rows among those read.
-	PositiveRate float64
+	// LabelMean is the mean label of the rows that were read: of two classes, the share of positive ones.
+	LabelMean float64
 
 	spec *job.Table
 }
@@ -170,8 +178,11 @@ type tally struct {
 	columns []*values
 	label   int // index of the label's column
 	labels  labels
-	rows    int
-	most    int // rows to read
+	// Names of the columns of weights and of impressions, "" if there is none.
+	weight, impressions string
+	labelValues         string // as asked
+	rows                int
+	most                int // rows to read
 }
 
 // name sets the columns of a header.
@@ -192,7 +203,23 @@ func (t *tally) name(header []string, o Options) error {
 		}
 	}
 	t.label = slices.Index(header, label)
-	for _, names := range [][]string{o.IDs, o.Numbers, o.Ignore} {
+	t.weight, t.impressions = o.Weight, impressionsOf(header, label, o)
+	t.labelValues = o.LabelValues
+	if known := []string{"", classLabels, job.ShareLabels, job.NumberLabels}; !slices.Contains(known,
+		o.LabelValues) {
+		return errors.New("--label-values: " + job.Unknown(o.LabelValues, known[1:]))
+	}
+	if o.LabelValues != "" && o.LabelValues != classLabels && o.Positive != "" {
+		return fmt.Errorf("--positive makes classes of labels, and --label-values %s: leave one of them out",
+			o.LabelValues)
+	}
+	if t.impressions != "" && o.Positive+o.LabelValues != "" {
+		return errors.New("--positive, --label-values: of clicks and impressions, the label is the share: " +
+			"leave them out")
+	}
+	weights := []string{t.weight, t.impressions}
+	weights = slices.DeleteFunc(weights, func(name string) bool { return name == "" })
+	for _, names := range [][]string{weights, o.IDs, o.Numbers, o.Ignore} {
 		for _, name := range names {
 			if !slices.Contains(header, name) {
 				return errors.New("column " + job.Unknown(name, header))
@@ -218,8 +245,32 @@ func labelOf(header []string, name string) (string, error) {
 			return column, nil
 		}
 	}
+	if clicks := named(header, "clicks"); clicks != "" && named(header, "impressions") != "" {
+		return clicks, nil
+	}
 	return "", fmt.Errorf("no column is called label, click, clicked, target or y: name the label column; "+
 		"the first line has %s", shorten(header))
+}
+
+// named returns the column with a name, in upper or lower case, or "".
+func named(header []string, name string) string {
+	for _, column := range header {
+		if strings.EqualFold(column, name) {
+			return column
+		}
+	}
+	return ""
+}
+
+// impressionsOf returns the name of the column of impressions, "" if there is none: beside a label called
+// clicks it is the column called impressions, unless that has another use.
+func impressionsOf(header []string, label string, o Options) string {
+	found := named(header, "impressions")
+	if o.Impressions != "" || o.Positive+o.LabelValues != "" || !strings.EqualFold(label, "clicks") ||
+		found == o.Weight || slices.Contains(slices.Concat(o.IDs, o.Numbers, o.Ignore), found) {
+		return o.Impressions
+	}
+	return found
 }
 
 // columnsShown is the number of columns that the message about a missing label lists.
@@ -249,9 +300,7 @@ func (t *tally) read(reader *decode.RecordReader) error {
 		t.rows++
 		positive := t.labels.add(record[t.label])
 		for i, field := range record {
-			if i != t.label {
-				t.columns[i].add(field, positive)
-			}
+			t.columns[i].add(field, positive)
 		}
 	}
 	return nil
@@ -262,26 +311,25 @@ func (t *tally) table(spec *job.Table, o Options) (*Table, error) {
 	if t.rows == 0 {
 		return nil, fmt.Errorf("%w below its header", datasets.ErrNoRows)
 	}
-	name := t.columns[t.label].name
-	classes, err := t.labels.classes(name, t.rows)
+	table := &Table{spec: spec, Rows: t.rows, RowBytes: numberBytes} // the label
+	label, firstIsPositive, err := t.labelColumn(table)
 	if err != nil {
 		return nil, err
 	}
-	spec.Label = name
-	if !slices.Equal(classes.positive, []string{"1"}) || !slices.Equal(classes.negative, []string{"0"}) {
-		spec.Positive, spec.Negative = classes.positive, classes.negative
-	}
-	table := &Table{spec: spec, Rows: t.rows,
-		PositiveRate: t.labels.share(classes.positive, t.rows), RowBytes: numberBytes} // the label
 	for i, v := range t.columns {
 		if i == t.label {
-			positive, negative := strings.Join(classes.positive, ", "), strings.Join(classes.negative, ", ")
-			table.Columns = append(table.Columns, Column{Name: name, Use: Label,
-				Distinct: len(classes.positive) + len(classes.negative),
-				Why:      fmt.Sprintf("%s is positive, %s negative", positive, negative)})
+			table.Columns = append(table.Columns, label)
 			continue
 		}
-		c := v.column(t.rows, slices.Contains(classes.positive, t.labels.all[0]), spec.Delimiter)
+		if v.name != "" && (v.name == t.weight || v.name == t.impressions) {
+			c, err := t.weightColumn(v, spec)
+			if err != nil {
+				return nil, err
+			}
+			table.Columns, table.RowBytes = append(table.Columns, c), table.RowBytes+numberBytes
+			continue
+		}
+		c := v.column(t.rows, firstIsPositive, spec.Delimiter)
 		if c.override(o); c.Name == "" {
 			c.Name, c.Use, c.Why = fmt.Sprintf("column %d", i+1), Ignored, "without a name in the header"
 		}
@@ -292,12 +340,7 @@ func (t *tally) table(spec *job.Table, o Options) (*Table, error) {
 			table.RowBytes += v.idBytes(c.Separator, t.rows)
 		case Number:
 			spec.Numeric = append(spec.Numeric, c.Name)
-			switch c.style {
-			case decode.DecimalComma:
-				spec.DecimalComma = append(spec.DecimalComma, c.Name)
-			case decode.Thousands:
-				spec.Thousands = append(spec.Thousands, c.Name)
-			}
+			noteStyle(spec, c)
 			table.RowBytes += numberBytes
 			for _, text := range v.missingTexts() {
 				if !slices.Contains(spec.Missing, text) {
@@ -312,6 +355,16 @@ func (t *tally) table(spec *job.Table, o Options) (*Table, error) {
 			"--numbers")
 	}
 	return table, spec.Validate()
+}
+
+// noteStyle adds a column of numbers to those of its style.
+func noteStyle(spec *job.Table, c Column) {
+	switch c.style {
+	case decode.DecimalComma:
+		spec.DecimalComma = append(spec.DecimalComma, c.Name)
+	case decode.Thousands:
+		spec.Thousands = append(spec.Thousands, c.Name)
+	}
 }
 
 // override applies what the user knows.

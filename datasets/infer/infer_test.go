@@ -92,8 +92,8 @@ func TestUseOfColumns(t *testing.T) {
 			t.Errorf("%s: separator %q", c.Name, c.Separator)
 		}
 	}
-	if got.Rows != 200 || got.PositiveRate != 0.25 {
-		t.Errorf("%d rows, positive rate %v", got.Rows, got.PositiveRate)
+	if got.Rows != 200 || got.LabelMean != 0.25 {
+		t.Errorf("%d rows, positive rate %v", got.Rows, got.LabelMean)
 	}
 	missing := slices.Sorted(slices.Values(got.Data.CSV.Missing))
 	if want := []string{"", "NA", `\N`}; !slices.Equal(missing, want) {
@@ -219,8 +219,8 @@ func TestLabelOfWords(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if spec := got.Data.CSV; spec.Positive[0] != "bad" || got.PositiveRate != 0.25 || got.Rows != 4 {
-		t.Errorf("%+v, positive rate %v of %d rows", spec, got.PositiveRate, got.Rows)
+	if spec := got.Data.CSV; spec.Positive[0] != "bad" || got.LabelMean != 0.25 || got.Rows != 4 {
+		t.Errorf("%+v, positive rate %v of %d rows", spec, got.LabelMean, got.Rows)
 	}
 }
 
@@ -246,8 +246,8 @@ func TestPositiveRule(t *testing.T) {
 		for _, label := range rows.Batch.Labels {
 			sum += float64(label)
 		}
-		if got.PositiveRate != rate || sum != 200*rate {
-			t.Errorf("%s: a share of %v is positive, and %v rows; want %v", rule, got.PositiveRate, sum, rate)
+		if got.LabelMean != rate || sum != 200*rate {
+			t.Errorf("%s: a share of %v is positive, and %v rows; want %v", rule, got.LabelMean, sum, rate)
 		}
 		if use := uses(got)["reward"]; (use == Ignored) != (rule == ">=4") {
 			t.Errorf("%s: reward is taken for %s", rule, use)

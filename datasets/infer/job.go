@@ -22,8 +22,11 @@ func Job(set *datasets.Dataset) job.Job {
 		j.Model.Kind = model.FeedForward // a deepfm has one label
 	}
 	j.Model.Top = []int{64, 32}
+	if set.LabelValues == job.NumberLabels {
+		j.Model.Loss = model.SquaredLoss
+	}
 	for label := range set.Schema.Labels {
-		j.Model.Heads = append(j.Model.Heads, model.Head{Bias: logit(set, label)})
+		j.Model.Heads = append(j.Model.Heads, firstHead(set, label))
 	}
 	j.Training.GlobalBatch = batchFor(rows)
 	j.Training.Epochs = EpochsWithout(set)
@@ -61,11 +64,19 @@ func round(x float64) float64 {
 	return math.Round(x*digits) / digits
 }
 
+// firstHead returns the head of a label, whose predictions begin at the mean of the training rows.
+func firstHead(set *datasets.Dataset, label int) model.Head {
+	if set.LabelValues != job.NumberLabels {
+		return model.Head{Bias: logit(set, label)}
+	}
+	return model.Head{Center: set.LabelMean(label), Scale: set.LabelDeviation(label)}
+}
+
 // logit returns the output bias with which predictions begin at the share of positive training rows.
 func logit(set *datasets.Dataset, label int) float64 {
 	// Half a row of each label keeps the share inside (0, 1).
 	rows := float64(set.TrainRows())
-	positive := set.PositiveShare(label)*rows + 0.5
+	positive := set.LabelMean(label)*rows + 0.5
 	rows++
 	return math.Log(positive / (rows - positive))
 }

@@ -38,6 +38,11 @@ var explained = []struct{ key, text string }{
 	{"data.csv.label", "The column to predict."},
 	{"data.csv.positive", "Its text in positive rows; by default 1."},
 	{"data.csv.negative", "Its text in negative rows; by default 0."},
+	{"data.csv.label-values", "shares: the labels are numbers from 0 to 1, such as the share of the views " +
+		"of a row that were clicked. numbers: any numbers."},
+	{"data.csv.weight", "What rows count in losses and metrics."},
+	{"data.csv.impressions", "The label counts clicks of this column: what is learned is their share, and " +
+		"a row counts once for each."},
 	{"data.derived", "Slots of combined columns, and of intervals of numbers: a logistic regression " +
 		"predicted held-back rows better with them. Edges are the least numbers of intervals."},
 	{"model", "The dense network over embeddings and numbers."},
@@ -47,8 +52,10 @@ var explained = []struct{ key, text string }{
 		"can fill more."},
 	{"model.top", "Widths of the hidden layers: small ones, since embeddings hold most of the model. A " +
 		"logistic regression has none."},
+	{"model.loss", "squared: for labels that are numbers."},
 	{"model.heads", "One for each label. bias is ln(p/(1−p)) of the share p of positive training rows, " +
-		"so that predictions begin there."},
+		"so that predictions begin there. center and scale are the mean and the standard deviation of a " +
+		"label that is a number."},
 	{"model.optimizer", "Of the network's weights."},
 	{"model.optimizer.kind", "adam, or adagrad for a logistic regression: steps adapt to each weight."},
 	{"model.optimizer.rate", "Learning rate: what the authors of Adam propose, or 0.1 for Adagrad."},

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"tandem/algo/job"
 	"tandem/datasets/internal/decode"
 )
 
@@ -46,6 +47,138 @@ const (
 	strayRows = 2
 )
 
+// labelColumn says what the labels are, in the description of the table and in the column that it returns,
+// and whether the first one is positive.
+func (t *tally) labelColumn(table *Table) (c Column, firstIsPositive bool, err error) {
+	v, spec := t.columns[t.label], table.spec
+	spec.Label, c = v.name, Column{Name: v.name, Use: Label, Distinct: len(v.distinct)}
+	if t.impressions != "" {
+		return t.clicks(c, table)
+	}
+	if values := t.valuesOf(v, spec.Delimiter); values != job.ClassLabels {
+		style, ok := v.style(spec.Delimiter)
+		if !ok {
+			return c, false, fmt.Errorf("label %q has other values than numbers, such as %q: leave "+
+				"--label-values %s out", v.name, t.labels.shown(), values)
+		}
+		n := &v.numbers[style]
+		spec.LabelValues, table.LabelMean = values, n.sum/float64(n.count)
+		c.Why, c.style, c.remarkable = "shares between 0 and 1", style, true
+		if values == job.NumberLabels {
+			c.Why = "numbers, learned by squared loss"
+		}
+		noteStyle(spec, c)
+		return c, false, v.isComplete()
+	}
+	classes, err := t.labels.classes(v.name, t.rows)
+	if err != nil {
+		return c, false, err
+	}
+	if !slices.Equal(classes.positive, []string{"1"}) || !slices.Equal(classes.negative, []string{"0"}) {
+		spec.Positive, spec.Negative = classes.positive, classes.negative
+	}
+	table.LabelMean = t.labels.share(classes.positive, t.rows)
+	c.Distinct = len(classes.positive) + len(classes.negative)
+	c.Why = fmt.Sprintf("%s is positive, %s negative", strings.Join(classes.positive, ", "),
+		strings.Join(classes.negative, ", "))
+	return c, slices.Contains(classes.positive, t.labels.all[0]), nil
+}
+
+// classLabels is the Options.LabelValues of two classes.
+const classLabels = "classes"
+
+// valuesOf returns what the labels of a column are: what was asked, or shares and numbers where their values
+// are. Of up to ordersMost numbers it cannot know whether they are ratings that a rule divides.
+func (t *tally) valuesOf(v *values, delimiter string) string {
+	_, isNumber := v.style(delimiter)
+	_, isShare := v.shares(delimiter)
+	switch {
+	case t.labels.rule != nil || t.labelValues == classLabels:
+		return job.ClassLabels
+	case t.labelValues != "":
+		return t.labelValues
+	case isShare:
+		return job.ShareLabels
+	case isNumber && len(v.distinct) > ordersMost && !t.labels.areClasses(t.rows):
+		return job.NumberLabels
+	}
+	return job.ClassLabels
+}
+
+// areClasses reports whether all but a few rows, which are taken for malformed, have the label 1 or 0.
+func (l *labels) areClasses(rows int) bool {
+	one, zero := slices.Index(l.all, "1"), slices.Index(l.all, "0")
+	return one >= 0 && zero >= 0 && rows-l.counts[one]-l.counts[zero] <= max(rows/100, strayRows)
+}
+
+// clicks completes the column of a label that counts clicks of impressions.
+func (t *tally) clicks(c Column, table *Table) (Column, bool, error) {
+	at := slices.IndexFunc(t.columns, func(v *values) bool { return v.name == t.impressions })
+	shown, err := t.columns[at].counts(table.spec.Delimiter)
+	if err != nil {
+		return c, false, err
+	}
+	clicked, err := t.columns[t.label].counts(table.spec.Delimiter)
+	if err != nil {
+		return c, false, err
+	}
+	c.style, _ = t.columns[t.label].style(table.spec.Delimiter)
+	c.Why, c.remarkable = fmt.Sprintf("clicks of %s: shares", t.impressions), true
+	table.LabelMean = clicked.sum / shown.sum
+	noteStyle(table.spec, c)
+	return c, false, nil
+}
+
+// weightColumn returns the column of weights or of impressions, and adds it to the description.
+func (t *tally) weightColumn(v *values, spec *job.Table) (Column, error) {
+	c := Column{Name: v.name, Use: Weight, Why: "as asked", Distinct: len(v.distinct)}
+	if _, err := v.counts(spec.Delimiter); err != nil {
+		return c, err
+	}
+	c.style, _ = v.style(spec.Delimiter)
+	noteStyle(spec, c)
+	if v.name == t.weight {
+		spec.Weight = v.name
+		return c, nil
+	}
+	c.Why, spec.Impressions = "the label counts clicks of them", v.name
+	return c, nil
+}
+
+// counts returns the numbers of a column of weights or counts. It is an error if there are other values than
+// numbers of at least 0, of which one is more.
+func (v *values) counts(delimiter string) (*numbers, error) {
+	style, ok := v.style(delimiter)
+	n := &v.numbers[style]
+	if !ok || !(n.least >= 0 && n.most > 0) || len(v.missingTexts()) > 0 {
+		return nil, fmt.Errorf("column %q: weights and counts must be numbers of at least 0 in all rows, "+
+			"and some of them more: correct the file, or choose another column", v.name)
+	}
+	return n, nil
+}
+
+// shares reports whether values are shares: numbers from 0 to 1, some of them between, and more than two
+// different ones, which can be classes.
+func (v *values) shares(delimiter string) (style decode.Style, ok bool) {
+	style, ok = v.style(delimiter)
+	n := &v.numbers[style]
+	return style, ok && n.least >= 0 && n.most <= 1 && n.fractions > 0 && len(v.distinct) > 2
+}
+
+// isComplete returns an error if some rows have no label.
+func (v *values) isComplete() error {
+	missing := v.missingTexts()
+	if len(missing) == 0 {
+		return nil
+	}
+	return missingLabel(v.name, missing[0])
+}
+
+// missingLabel is the error for a label that is missing in some rows.
+func missingLabel(column, text string) error {
+	return fmt.Errorf("label %q is missing, %q, in some rows: leave these rows out of the file", column, text)
+}
+
 // positives are texts that mean a positive label beside any other text.
 var positives = []string{"1", "1.0", "true", "t", "yes", "y", "positive", "click", "clicked"}
 
@@ -56,14 +189,11 @@ type classes struct{ positive, negative []string }
 // text says which are positive, it is the rarer one of two.
 func (l *labels) classes(column string, rows int) (c classes, err error) {
 	empty := slices.IndexFunc(l.all, func(text string) bool { return text == "" || isMissing(text) })
-	one, zero := slices.Index(l.all, "1"), slices.Index(l.all, "0")
 	switch {
-	case l.rule == nil && one >= 0 && zero >= 0 &&
-		rows-l.counts[one]-l.counts[zero] <= max(rows/100, strayRows):
+	case l.rule == nil && l.areClasses(rows):
 		return classes{[]string{"1"}, []string{"0"}}, nil // the reader reports the few other rows
 	case empty >= 0 && len(l.all) > 1:
-		return c, fmt.Errorf("label %q is missing, %q, in some rows: leave these rows out of the file",
-			column, l.all[empty])
+		return c, missingLabel(column, l.all[empty])
 	case l.rule != nil:
 		return l.byRule(column)
 	case len(l.all) == 1:
@@ -99,8 +229,8 @@ func (l *labels) tooMany(column string) error {
 	}
 	slices.Sort(numbers)
 	return fmt.Errorf("label %q has %d values, from %v to %v: say which are positive, as with "+
-		"--positive '>=%v'", column, len(numbers), numbers[0], numbers[len(numbers)-1],
-		numbers[len(numbers)*3/5])
+		"--positive '>=%v', or learn the numbers, with --label-values numbers", column, len(numbers),
+		numbers[0], numbers[len(numbers)-1], numbers[len(numbers)*3/5])
 }
 
 // shown returns the first values, for messages.

@@ -55,7 +55,7 @@ func (t *tally) readColumns(file decode.ParquetTable) error {
 	}
 	for i, c := range file.Columns() {
 		t.columns[i].kind, t.columns[i].problem = c.Kind, c.Problem
-		if i == t.label || c.Problem != "" {
+		if c.Problem != "" {
 			continue
 		}
 		if err := file.Texts(i, t.rows, func(row int, text string) {

@@ -51,7 +51,7 @@ func TestParquetIsInferred(t *testing.T) {
 				t.Errorf("%s: %s is taken for %s, want %s", path, name, use, want[name])
 			}
 		}
-		if got.Rows != 300 || got.RowsInFile != 300 || got.PositiveRate != text.PositiveRate {
+		if got.Rows != 300 || got.RowsInFile != 300 || got.LabelMean != text.LabelMean {
 			t.Errorf("%s: %+v", path, got)
 		}
 		if missing := got.Data.Parquet.Missing; !slices.Equal(missing, []string{"", "NaN"}) {
@@ -120,7 +120,7 @@ func TestParquetTypes(t *testing.T) {
 		}
 	}
 	// 400 rows of four ids, two numbers and a label.
-	if got.RowsInFile != 400 || got.RowBytes != 4*12+3*4 || got.PositiveRate != 0.25 {
+	if got.RowsInFile != 400 || got.RowBytes != 4*12+3*4 || got.LabelMean != 0.25 {
 		t.Errorf("%+v", got)
 	}
 	split := job.Split{How: job.SplitLast, Test: 0.25}

@@ -40,6 +40,7 @@ type numbers struct {
 	rises          bool // every number is above the one before
 	last           float64
 	least, most    float64
+	sum            float64
 	isContradicted bool // a value is no number in this style
 }
 
@@ -51,7 +52,7 @@ func (n *numbers) add(x float64, pointed bool) {
 		n.rises = false
 	}
 	n.count++
-	n.last, n.least, n.most = x, min(n.least, x), max(n.most, x)
+	n.last, n.least, n.most, n.sum = x, min(n.least, x), max(n.most, x), n.sum+x
 	switch {
 	case x != math.Trunc(x):
 		n.fractions++

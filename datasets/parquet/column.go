@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"slices"
 	"strconv"
 
 	"github.com/parquet-go/parquet-go"
@@ -145,28 +144,25 @@ func (c *column) addValue(p *piece, v *parquet.Value) {
 func (c *column) number(p *piece, v *parquet.Value) (value float32, reason string) {
 	if c.use == label {
 		p.text = c.appendText(p.text[:0], v)
-		switch {
-		case slices.Contains(c.positive, string(p.text)):
-			return 1, ""
-		case slices.Contains(c.negative, string(p.text)):
-			return 0, ""
-		}
-		return 0, fmt.Sprintf("label must be one of %q and %q", c.positive, c.negative)
+		return c.label(string(p.text))
 	}
 	x := 0.0
 	switch {
-	case v.IsNull() && c.empty == nil:
+	case v.IsNull() && (c.empty == nil || c.use != numeric):
 		return 0, "not a number"
 	case v.IsNull():
 		return float32(*c.empty), ""
 	default:
 		x = c.real(v)
 	}
-	if math.IsNaN(x) && c.isMissingNaN {
+	if math.IsNaN(x) && c.isMissingNaN && c.use == numeric {
 		return float32(x), "" // until the mean is known
 	}
 	if math.IsNaN(x) || math.Abs(x) > math.MaxFloat32 {
 		return 0, "not a finite 32-bit number"
+	}
+	if c.use != numeric {
+		return float32(x), decode.CheckWeight(x)
 	}
 	return float32(x), ""
 }

@@ -15,6 +15,7 @@ import (
 	"io"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/parquet-go/parquet-go"
@@ -221,6 +222,8 @@ type use uint8
 
 const (
 	label use = iota
+	weight
+	impressions
 	numeric
 	ids
 )
@@ -239,23 +242,25 @@ type column struct {
 	repetition, definition int
 	// present is the lowest definition level at which a list has an element, which can be
 	// null.
-	present            int
-	positive, negative []string // of labels
-	empty              *float64 // the number that a null becomes; nil: its row is bad
-	isMissingNaN       bool     // a NaN is a missing number, and not a bad one
+	present int
+	// label decodes a label.
+	label        func(text string) (value float32, reason string)
+	empty        *float64 // the number that a null becomes; nil: its row is bad
+	isMissingNaN bool     // a NaN is a missing number, and not a bad one
 }
 
-// find returns the columns that a job names: labels, if it names one, numbers, ids.
+// find returns the columns that a job names: labels and weights, if it names a label, numbers, ids.
 func find(f *parquet.File, table *job.Table) ([]column, error) {
 	var all []column
+	labels := decode.NewLabelDecoder(table)
 	add := func(u use, names ...string) error {
-		for _, name := range names {
+		for i, name := range names {
 			isWhole := u == ids && slices.Contains(table.Slots, job.IDColumn{Column: name, Whole: true})
 			c, err := findOne(f, name, u, isWhole)
 			if err != nil {
 				return err
 			}
-			c.positive, c.negative = table.LabelTexts()
+			c.label = func(text string) (float32, string) { return labels(i, text) }
 			if c.empty = table.EmptyNumeric; slices.Contains(table.Missing, "") {
 				missing := math.NaN() // until the mean is known
 				c.empty = &missing
@@ -270,6 +275,12 @@ func find(f *parquet.File, table *job.Table) ([]column, error) {
 	var err error
 	if table.Label != "" {
 		err = add(label, table.LabelNames()...)
+	}
+	if err == nil && table.Label != "" && table.Weight != "" {
+		err = add(weight, table.Weight)
+	}
+	if err == nil && table.Label != "" && table.Impressions != "" {
+		err = add(impressions, table.Impressions)
 	}
 	if err == nil {
 		err = add(numeric, table.Numeric...)
@@ -333,7 +344,7 @@ func (c *column) checkType(kind parquet.Type) error {
 	case parquet.Int32, parquet.Int64, parquet.Boolean:
 		return nil
 	case parquet.ByteArray, parquet.FixedLenByteArray:
-		if c.use != numeric {
+		if c.use == label || c.use == ids {
 			return nil
 		}
 	case parquet.Float, parquet.Double:
@@ -345,6 +356,8 @@ func (c *column) checkType(kind parquet.Type) error {
 	switch c.use {
 	case numeric:
 		want = "numeric columns must hold numbers or booleans"
+	case weight, impressions:
+		want = "weights and impressions must be numbers"
 	case ids:
 		want = "ids must be text, whole numbers or booleans"
 	}
@@ -355,6 +368,8 @@ func (c *column) checkType(kind parquet.Type) error {
 func join(rows, groups int, columns []column, pieces []piece) (*batch.Batch, []*decode.BadRow, error) {
 	b := &batch.Batch{Samples: rows}
 	var labels, numbers [][]float32
+	var labelNames []string
+	var shown []float32 // impressions
 	var bad []*decode.BadRow
 	for c := range columns {
 		first := 0
@@ -379,18 +394,49 @@ func join(rows, groups int, columns []column, pieces []piece) (*batch.Batch, []*
 		}
 		switch columns[c].use {
 		case label:
-			labels = append(labels, values)
+			labels, labelNames = append(labels, values), append(labelNames, columns[c].name)
+		case weight:
+			b.Weights = values
+		case impressions:
+			shown = values
 		case numeric:
 			numbers = append(numbers, values)
 		default:
 			b.Slots = append(b.Slots, slot)
 		}
 	}
+	if shown != nil {
+		bad = append(bad, shares(b, labels, labelNames, shown)...)
+	}
 	b.Labels, b.Dense = interleaved(labels, rows), interleaved(numbers, rows)
 	// The first problem of a row is the one that a text file would report, because columns are
 	// in the same order.
 	slices.SortStableFunc(bad, func(x, y *decode.BadRow) int { return x.Line - y.Line })
 	return b, slices.CompactFunc(bad, func(x, y *decode.BadRow) bool { return x.Line == y.Line }), nil
+}
+
+// shares makes shares of impressions of labels that are counts, and multiplies the weights of the
+// rows of b by the impressions. It returns the rows with a label above the impressions.
+func shares(b *batch.Batch, labels [][]float32, names []string, impressions []float32) []*decode.BadRow {
+	var bad []*decode.BadRow
+	if b.Weights == nil {
+		b.Weights = impressions
+	} else {
+		for row, n := range impressions {
+			b.Weights[row] *= n
+		}
+	}
+	for l, clicks := range labels {
+		for row, n := range impressions {
+			share, reason := decode.Share(clicks[row], n)
+			if reason != "" {
+				bad = append(bad, &decode.BadRow{Line: row + 1, Column: names[l],
+					Value: strconv.FormatFloat(float64(clicks[row]), 'f', -1, 32), Reason: reason})
+			}
+			labels[l][row] = share
+		}
+	}
+	return bad
 }
 
 // interleaved returns columns as a row-major matrix.

@@ -299,6 +299,66 @@ func TestParquetWholeIDs(t *testing.T) {
 	}
 }
 
+// Labels that are shares have any type of numbers, or are texts.
+func TestParquetShares(t *testing.T) {
+	type row struct {
+		User  string  `parquet:"user"`
+		Rate  float32 `parquet:"rate"`
+		Exact int32   `parquet:"exact,decimal(2:5)"`
+		Text  string  `parquet:"text"`
+	}
+	path := filepath.Join(t.TempDir(), "rates.parquet")
+	if err := library.WriteFile(path, []row{{"ann", 0.25, 25, "0.25"}, {"bob", 1, 100, "1"},
+		{"cid", 0, 0, "0"}}); err != nil {
+		t.Fatal(err)
+	}
+	for _, label := range []string{"rate", "exact", "text"} {
+		data := job.Data{Kind: job.KindParquet, Cache: job.CacheOff, Parquet: &job.Table{Label: label,
+			LabelValues: job.ShareLabels, Slots: []job.IDColumn{{Column: "user"}}}}
+		rows, err := datasets.ReadRows(data, path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want := []float32{0.25, 1, 0}; !slices.Equal(rows.Batch.Labels, want) {
+			t.Errorf("%s: labels are %v, want %v", label, rows.Batch.Labels, want)
+		}
+	}
+}
+
+// Clicks of impressions, with weights, are those of the same table as text.
+func TestParquetImpressions(t *testing.T) {
+	type row struct {
+		User   string  `parquet:"user"`
+		Seen   int64   `parquet:"seen"`
+		Clicks int32   `parquet:"clicks"`
+		W      float64 `parquet:"w"`
+	}
+	table := job.Table{Label: "clicks", Impressions: "seen", Weight: "w",
+		Slots: []job.IDColumn{{Column: "user"}}}
+	path := filepath.Join(t.TempDir(), "clicks.parquet")
+	if err := library.WriteFile(path, []row{{"a", 4, 1, 0.5}, {"b", 0, 0, 1}, {"c", 2, 3, 1},
+		{"d", 2, 2, -1}, {"e", 2, 2, 0}}); err != nil {
+		t.Fatal(err)
+	}
+	data := job.Data{Kind: job.KindParquet, Parquet: &table, Cache: job.CacheOff,
+		OnBadRow: job.OnBadRow{Skip: 2}}
+	rows, err := datasets.ReadRows(data, path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if labels, weights := rows.Batch.Labels, rows.Batch.Weights; !slices.Equal(labels,
+		[]float32{0.25, 0, 1}) || !slices.Equal(weights, []float32{2, 0, 0}) {
+		t.Errorf("labels %v, weights %v", labels, weights)
+	}
+	for i, want := range []string{`clicks: "3": must be at most the number of impressions, 2`,
+		`w: "-1": must be at least 0`} {
+		bad := rows.BadRows[i].Error()
+		if !strings.Contains(bad, want) {
+			t.Errorf("bad row %d: %s, want %s", i, bad, want)
+		}
+	}
+}
+
 // A truncated file has no footer. A file with changed bytes can be read as other data, because
 // checksums are optional in Parquet, but never causes a panic.
 func TestParquetDamaged(t *testing.T) {

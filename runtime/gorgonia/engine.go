@@ -59,6 +59,10 @@ func New(m Model, schema *batch.Schema) (model.Engine, error) {
 	if len(m.Parameters) == 0 {
 		return nil, fmt.Errorf("gorgonia: the model has no parameters; name at least one tensor")
 	}
+	if schema.Weight != "" {
+		return nil, fmt.Errorf("gorgonia: samples have weights (%s), and a graph has none: leave them out",
+			schema.Weight)
+	}
 	e := &engine{model: m, layout: model.Layout{
 		EmbeddingWidth: schema.EmbeddingWidth(), DenseWidth: len(schema.Dense), Labels: len(schema.Labels),
 		Cost: m.Cost,

@@ -101,7 +101,7 @@ import (
 
 // protocol is the version of the control messages and their meaning. It rises with every change that an older
 // process would not understand.
-const protocol = 11
+const protocol = 12
 
 // Defaults of the limits of a Plan.
 const (

@@ -315,7 +315,7 @@ func TestRefusals(t *testing.T) {
 		want  string
 	}{
 		{&control.Hello{Roles: toRoles(job.Process{server}), Protocol: protocol + 1, Job: ours},
-			"embedding-ps 0 speaks version 12 of the protocol, the host version 11: start all roles from " +
+			"embedding-ps 0 speaks version 13 of the protocol, the host version 12: start all roles from " +
 				"one build"},
 		{&control.Hello{Roles: toRoles(job.Process{server}), Protocol: protocol, Build: "def", Job: ours},
 			"embedding-ps 0 was built from commit def, the host from abc: start all roles from one build"},

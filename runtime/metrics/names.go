@@ -27,6 +27,8 @@ var (
 	Loss          = &Metric{"tandem_training_loss_nats", Gauge,
 		"Mean training loss of a sample in the latest steps."}
 	AUC        = &Metric{"tandem_evaluation_auc", Gauge, "AUC of the latest evaluation."}
+	RMSE       = &Metric{"tandem_evaluation_rmse", Gauge, "RMSE of the latest evaluation, with squared loss."}
+	R2         = &Metric{"tandem_evaluation_r2", Gauge, "R² of the latest evaluation, with squared loss."}
 	LogLoss    = &Metric{"tandem_evaluation_log_loss_nats", Gauge, "Log loss of the latest evaluation."}
 	Evaluation = &Metric{"tandem_evaluation_step", Gauge, "Step of the latest evaluation."}
 )
@@ -78,7 +80,7 @@ var (
 func All() []*Metric {
 	return []*Metric{
 		BuildInfo, StartTime, CPUTime, ResidentMemory, HeapMemory, Goroutines, RowMemory,
-		Trainings, TrainingsDone, Steps, StepsDone, SamplesDone, Elapsed, Speed, Loss, AUC, LogLoss,
+		Trainings, TrainingsDone, Steps, StepsDone, SamplesDone, Elapsed, Speed, Loss, AUC, LogLoss, RMSE, R2,
 		Evaluation,
 		RoleInfo, Events, RowsRouted, StageTime, TrainedSamples, LossSum,
 		GPUUtilisation, GPUMemoryUsed, GPUMemory, GPUPower, GPUPowerLimit, GPUTemperature, GPUClock,

@@ -19,12 +19,18 @@ func AddTraining(to *Snapshot, n watch.Now, labels ...string) {
 	}
 }
 
-// AddEvaluation adds the latest evaluation of a training, unless its AUC is not a number.
+// AddEvaluation adds the latest evaluation of a training, unless its AUC is not a number. A network with
+// squared loss has RMSE and R² instead.
 func AddEvaluation(to *Snapshot, p evaluation.Point, labels ...string) {
 	if math.IsNaN(p.AUC) {
 		return
 	}
-	to.Add(AUC, p.AUC, labels...)
-	to.Add(LogLoss, p.LogLoss, labels...)
+	if p.RMSE != 0 || p.R2 != 0 {
+		to.Add(RMSE, p.RMSE, labels...)
+		to.Add(R2, p.R2, labels...)
+	} else {
+		to.Add(AUC, p.AUC, labels...)
+		to.Add(LogLoss, p.LogLoss, labels...)
+	}
 	to.Add(Evaluation, float64(p.Step), labels...)
 }

@@ -15,6 +15,7 @@ type Evaluator struct {
 	numerics   *Numerics
 	every      job.Every
 	test       *batch.Batch
+	loss       string // of the network
 	evaluation *evaluation.TestSet
 
 	latest        unit.Tick
@@ -26,7 +27,8 @@ type Evaluator struct {
 // NewEvaluator returns an evaluator of test rows with one label. It copies the model at intervals of steps or
 // of simulated time.
 func (n *Numerics) NewEvaluator(every job.Every, test *batch.Batch) *Evaluator {
-	return &Evaluator{numerics: n, every: every, test: test, evaluation: n.executor.Model().NewTestSet(test)}
+	return &Evaluator{numerics: n, every: every, test: test, loss: n.loss,
+		evaluation: n.executor.Model().NewTestSet(test)}
 }
 
 // Observe implements event.Observer.
@@ -56,7 +58,7 @@ func (e *Evaluator) addPoint(steps int, at unit.Tick) {
 	var probabilities []float32
 	e.numerics.pool.tasks <- func() {
 		probabilities = e.evaluation.Predict(shot)
-		p = p.WithScores(probabilities, e.test)
+		p.Scores = evaluation.NewScores(e.loss, probabilities, e.test, 0)
 		close(done)
 	}
 	e.points = append(e.points, func() evaluation.Point {

@@ -17,6 +17,7 @@ import (
 // are called by one goroutine.
 type Numerics struct {
 	source   batch.Source
+	loss     string // of the network
 	executor *exec.Executor
 	stores   map[msg.Address]*exec.Store
 	pool     *pool
@@ -32,7 +33,7 @@ func New(t job.Job, source batch.Source, m backend.Backend, workers int) (*Numer
 	if err != nil {
 		return nil, err
 	}
-	return &Numerics{source: source, executor: e, stores: map[msg.Address]*exec.Store{},
+	return &Numerics{source: source, loss: t.Model.Loss, executor: e, stores: map[msg.Address]*exec.Store{},
 		pool: newPool(workers)}, nil
 }
 

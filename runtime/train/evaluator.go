@@ -18,6 +18,7 @@ type evaluator struct {
 	every      job.Every
 	source     batch.Source
 	test       *batch.Batch
+	loss       string                 // of the network
 	evaluation *evaluation.TestSet    // of the present owners of rows
 	report     func(evaluation.Point) // called by predict
 	start      time.Time
@@ -47,7 +48,8 @@ const waitingMost = 8
 func newEvaluator(t *job.Job, source batch.Source, test *batch.Batch, set *evaluation.TestSet, begin int,
 	report func(evaluation.Point)) *evaluator {
 	e := &evaluator{
-		every: t.Training.EvaluateEvery, source: source, test: test, evaluation: set, report: report,
+		every: t.Training.EvaluateEvery, loss: t.Model.Loss, source: source, test: test,
+		evaluation: set, report: report,
 		start: time.Now(), begin: begin,
 		pending: make(chan pendingPoint, waitingMost), points: make(chan []evaluation.Point, 1),
 	}
@@ -98,7 +100,8 @@ func (e *evaluator) predict() {
 		if m.shot.Await() != nil {
 			continue // the training has failed, and reports why
 		}
-		scored := m.point.WithScores(m.set.Predict(m.shot), e.test)
+		scored := m.point
+		scored.Scores = evaluation.NewScores(e.loss, m.set.Predict(m.shot), e.test, 0)
 		points = append(points, scored)
 		e.predicting.Store(false)
 		e.report(scored)

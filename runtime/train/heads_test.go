@@ -6,7 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"tandem/algo/exec/evaluation"
 	"tandem/algo/numeric/batch"
 )
 
@@ -14,7 +13,7 @@ import (
 // is ranked above one of two negatives (AUC ½).
 func TestHeadsMeasureEveryLabel(t *testing.T) {
 	test := &batch.Batch{Samples: 3, Labels: []float32{1, 0, 0, 1, 0, 0}}
-	heads := Heads([]float32{0.9, 0.1, 0.2, 0.4, 0.1, 0.6}, []string{"click", "buy"}, test)
+	heads := Heads("", []float32{0.9, 0.1, 0.2, 0.4, 0.1, 0.6}, []string{"click", "buy"}, test)
 	if len(heads) != 2 || heads[0].Label != "click" || heads[0].AUC != 1 || heads[1].Label != "buy" ||
 		heads[1].AUC != 0.5 {
 		t.Errorf("heads %+v", heads)
@@ -22,18 +21,14 @@ func TestHeadsMeasureEveryLabel(t *testing.T) {
 	if want := []float32{0.1, 0.4, 0.6}; !slices.Equal(heads[1].Probabilities, want) {
 		t.Errorf("predicted %v, want %v", heads[1].Probabilities, want)
 	}
-	if p := (evaluation.Point{}).WithScores([]float32{0.9, 0.1, 0.2, 0.4, 0.1, 0.6}, test); p.AUC != 1 ||
-		p.LogLoss != heads[0].LogLoss {
-		t.Errorf("a point of a curve has %+v, want the first label's", p)
-	}
 }
 
 func TestLabelOfOneClassIsNamed(t *testing.T) {
 	labels := []string{"click", "buy"}
-	if err := checkLabels(labels, &batch.Batch{Samples: 2, Labels: []float32{0, 1, 1, 0}}); err != nil {
+	if err := checkLabels("", labels, &batch.Batch{Samples: 2, Labels: []float32{0, 1, 1, 0}}); err != nil {
 		t.Error(err)
 	}
-	err := checkLabels(labels, &batch.Batch{Samples: 2, Labels: []float32{0, 0, 1, 0}})
+	err := checkLabels("", labels, &batch.Batch{Samples: 2, Labels: []float32{0, 0, 1, 0}})
 	if !errors.Is(err, errOneClass) || !strings.HasPrefix(err.Error(), "label buy: ") {
 		t.Error(err)
 	}

@@ -21,9 +21,9 @@ import (
 var seed = flag.Int64("seed", -1, "the one random configuration to train; below 0: those from 0 on")
 
 // Sync training equals sequential training bit for bit, in random configurations of network, optimizers,
-// slots, roles, overlap and hot rows, which are chosen again after some steps, within the limits of this
-// promise (fp32 on the wire, one PS if rows are evicted). Flag -long trains 2,000 configurations; flag -seed
-// repeats one.
+// slots, labels, weights, roles, overlap and hot rows, which are chosen again after some steps, within the
+// limits of this promise (fp32 on the wire, one PS if rows are evicted). Flag -long trains 2,000
+// configurations; flag -seed repeats one.
 func TestSyncEqualsSequentialInRandomConfigurations(t *testing.T) {
 	count := 100
 	if *long {
@@ -74,8 +74,8 @@ func outcome(r *Result, err error) (string, error) {
 		text := err.Error()
 		return text[strings.LastIndex(text, ": ")+1:], err // roles and steps are named before
 	}
-	return fmt.Sprintf("network %016x, %d rows %016x, log loss %016x", r.DenseDigest, r.Rows, r.RowsDigest,
-		math.Float64bits(r.LogLoss)), nil
+	return fmt.Sprintf("network %016x, %d rows %016x, log loss or RMSE %016x", r.DenseDigest, r.Rows,
+		r.RowsDigest, math.Float64bits(r.Error())), nil
 }
 
 // configuration is a job for sync training with data for it.
@@ -155,7 +155,45 @@ func newConfiguration(seed uint64) *configuration {
 		t.Rows.Hot.Slots, t.Rows.Hot.Share = hot.pooledSlots(&rows.schema), oneOf(hot, 0.1, 0.5)
 		t.Rows.Hot.Most = oneOf(hot, 0, 5)
 	}
+	labels := chooser{rng.New(seed, "labels")}
+	labels.labels(rows)
+	if labels.chance(3) {
+		labels.numbers(&t, rows)
+	}
 	return &configuration{seed, t, rows}
+}
+
+// labels makes shares of the labels of some data, and gives samples weights, of which some are 0.
+func (c chooser) labels(r *rows) {
+	shares, weighted := c.chance(3), c.chance(3)
+	for i := range r.all.Labels {
+		if shares && i >= 2*len(r.schema.Labels) { // the first two are of both classes
+			r.all.Labels[i] = oneOf(c, 0, 1, c.Float32())
+		}
+	}
+	if !weighted {
+		return
+	}
+	r.schema.Weight = "weight"
+	for i := range r.all.Samples {
+		weight := oneOf(c, 0, 1, 3*c.Float32())
+		if i < 2 {
+			weight = 1
+		}
+		r.all.Weights = append(r.all.Weights, weight)
+	}
+}
+
+// numbers makes the labels numbers, and the loss squared.
+func (c chooser) numbers(t *job.Job, r *rows) {
+	t.Model.Loss = model.SquaredLoss
+	center, scale := oneOf(c, 0, 7.5), oneOf(c, 1, 0.5, 30)
+	for i := range t.Model.Heads {
+		t.Model.Heads[i].Center, t.Model.Heads[i].Scale = center, scale
+	}
+	for i := range r.all.Labels {
+		r.all.Labels[i] = float32(center + scale*c.NormFloat64())
+	}
 }
 
 // pooledSlots returns the names of up to two slots whose group has no raw slot.

@@ -25,14 +25,14 @@ import (
 
 // Result is the outcome of a run.
 type Result struct {
-	Job           job.Job       // the job as it was trained
-	Steps         int           // global batches trained by this run
-	Samples       int           // samples trained by this run
-	Wall          time.Duration // of training, with its pauses to save, without the evaluation after it
-	AUC           float64       // of the first label, on the test rows
-	LogLoss       float64       // of the first label, on the test rows, in nats
-	Probabilities []float32     // predicted for the first label, by test row
-	Heads         []Head        // AUC, log loss and probabilities of every label
+	Job               job.Job       // the job as it was trained
+	Steps             int           // global batches trained by this run
+	Samples           int           // samples trained by this run
+	Wall              time.Duration // of training, with its pauses to save, without the evaluation after it
+	evaluation.Scores               // of the first label, on the test rows
+	// Probabilities are those predicted for the first label, or numbers with squared loss, by test row.
+	Probabilities []float32
+	Heads         []Head // scores and predictions of every label
 	// Curve has the evaluations during training, if the job asks for any, and the evaluation after it.
 	Curve     []evaluation.Point
 	Staleness pace.Staleness
@@ -152,7 +152,7 @@ func Run(ctx context.Context, t job.Job, source batch.Source, test *batch.Batch,
 	if err := t.Validate(); err != nil {
 		return nil, fmt.Errorf("training: %w", err)
 	}
-	if err := checkLabels(source.Schema().Labels, test); err != nil {
+	if err := checkLabels(t.Model.Loss, source.Schema().Labels, test); err != nil {
 		return nil, err
 	}
 	if t.Training.Mode == job.Sequential && o.Recorder != nil {
@@ -185,11 +185,12 @@ func Run(ctx context.Context, t job.Job, source batch.Source, test *batch.Batch,
 	if err != nil {
 		return nil, err
 	}
-	result.Heads = Heads(probabilities, source.Schema().Labels, test)
+	result.Heads = Heads(t.Model.Loss, probabilities, source.Schema().Labels, test)
 	result.Probabilities = result.Heads[0].Probabilities
-	last := evaluation.Point{Step: o.End, Samples: trainedSamples, Seconds: result.Wall.Seconds()}
-	last = last.WithScores(probabilities, test)
-	result.AUC, result.LogLoss, result.Curve = last.AUC, last.LogLoss, append(result.Curve, last)
+	result.Scores = result.Heads[0].Scores
+	last := evaluation.Point{Step: o.End, Samples: trainedSamples, Seconds: result.Wall.Seconds(),
+		Scores: result.Scores}
+	result.Curve = append(result.Curve, last)
 	o.Evaluated(last)
 	return result, nil
 }

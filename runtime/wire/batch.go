@@ -79,15 +79,18 @@ func encodeSamples(w *writer, p exec.Samples) {
 	encodeGroups(w, p.Samples, p.FirstGroup, p.Bounds)
 	writeArray(w, p.Dense)
 	writeArray(w, p.Labels)
+	writeArray(w, p.Weights)
 }
 
 func decodeSamples(r *reader) exec.Payload {
 	p := &batch.Part{Batch: &batch.Batch{}}
 	p.Samples, p.FirstGroup, p.Bounds = decodeGroups(r)
 	p.Dense, p.Labels = readArray[float32](r), readArray[float32](r)
-	if r.err == nil && !(rows(p.Dense, p.Samples) && rows(p.Labels, p.Samples)) {
-		r.fail("%d numeric features and %d labels are not rows of %d samples", len(p.Dense), len(p.Labels),
-			p.Samples)
+	p.Weights = readArray[float32](r)
+	fit := rows(p.Dense, p.Samples) && rows(p.Labels, p.Samples) && rows(p.Weights, p.Samples)
+	if r.err == nil && !fit {
+		r.fail("%d numeric features, %d labels and %d weights are not rows of %d samples", len(p.Dense),
+			len(p.Labels), len(p.Weights), p.Samples)
 	}
 	return exec.Samples{Part: p}
 }

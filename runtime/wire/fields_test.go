@@ -24,7 +24,7 @@ func TestEveryFieldIsEncoded(t *testing.T) {
 		{Identity{}, []string{"Run", "Incarnation", "View"}},
 		{Chunk{}, []string{"Travels", "Bucket", "Sum", "Own", "Values", "Stats"}},
 		{batch.Part{}, []string{"Batch", "FirstGroup", "Bounds"}},
-		{batch.Batch{}, []string{"Samples", "Slots", "Dense", "Labels"}},
+		{batch.Batch{}, []string{"Samples", "Slots", "Dense", "Labels", "Weights"}},
 		{batch.Jagged{}, []string{"Offsets", "IDs"}},
 		{exec.IDs{}, []string{"Samples", "FirstGroup", "Bounds", "Columns", "Packed"}},
 		{exec.Put{}, []string{"Samples", "Signs", "Sums"}},

@@ -73,6 +73,9 @@ func drawPart(t *rapid.T) *batch.Part {
 	}
 	b.Dense = drawFloats(t, "dense", b.Samples*rapid.IntRange(0, 3).Draw(t, "dense width"))
 	b.Labels = drawFloats(t, "labels", b.Samples)
+	if rapid.Bool().Draw(t, "weighted") {
+		b.Weights = drawFloats(t, "weights", b.Samples)
+	}
 	ranks := rapid.IntRange(1, 8).Draw(t, "ranks")
 	parts := batch.Cut(b, ranks*rapid.IntRange(1, 4).Draw(t, "groups of a rank"), ranks)
 	return &parts[rapid.IntRange(0, ranks-1).Draw(t, "rank")]
@@ -148,7 +151,8 @@ func travels(payload exec.Payload) exec.Payload {
 		return payload
 	}
 	return exec.Samples{Part: &batch.Part{
-		Batch:      &batch.Batch{Samples: part.Samples, Dense: part.Dense, Labels: part.Labels},
+		Batch: &batch.Batch{Samples: part.Samples, Dense: part.Dense, Labels: part.Labels,
+			Weights: part.Weights},
 		FirstGroup: part.FirstGroup, Bounds: part.Bounds,
 	}}
 }

@@ -16,7 +16,7 @@ func seedPart() *batch.Part {
 	return &batch.Cut(&batch.Batch{
 		Samples: 3, Slots: []batch.Jagged{{Offsets: []int32{0, 1, 1, 3}, IDs: []uint64{7, 8, 9}},
 			{Offsets: []int32{0, 0, 0, 0}}},
-		Dense: []float32{1, 2, 3, 4, 5, 6}, Labels: []float32{0, 1, 0},
+		Dense: []float32{1, 2, 3, 4, 5, 6}, Labels: []float32{0, 1, 0}, Weights: []float32{2, 0.5, 1},
 	}, 2, 1)[0]
 }
 

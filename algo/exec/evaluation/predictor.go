@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"tandem/algo/numeric/batch"
-	"tandem/algo/numeric/kernel/nn"
 	"tandem/algo/numeric/model"
 	"tandem/algo/numeric/route"
 	"tandem/algo/numeric/shard"
@@ -28,8 +27,8 @@ func NewPredictor(engine model.Engine, schema *batch.Schema, dim int) *Predictor
 	return &Predictor{engine: engine, schema: schema, dim: dim, pass: engine.NewPass(evaluationBatch)}
 }
 
-// Predict appends the predicted probabilities of a batch, samples × labels, to dst. All embedding rows are
-// read from PS 0 of the state.
+// Predict appends the predicted probabilities of a batch, or numbers with squared loss, samples × labels, to
+// dst. All embedding rows are read from PS 0 of the state.
 func (p *Predictor) Predict(dst []float32, s State, rows *batch.Batch) ([]float32, error) {
 	dense, err := s.ReadDense()
 	if err != nil {
@@ -47,6 +46,7 @@ func (p *Predictor) Predict(dst []float32, s State, rows *batch.Batch) ([]float3
 func (p *Predictor) appendTo(dst []float32, routed *route.Routed, samples *batch.Batch,
 	shot *Snapshot) []float32 {
 	width, numbers := p.schema.EmbeddingWidth(), len(p.schema.Dense)
+	layout := p.engine.Layout()
 	p.pooled = resize(p.pooled, min(evaluationBatch, samples.Samples)*width)
 	for lo := 0; lo < samples.Samples; lo += evaluationBatch {
 		hi := min(lo+evaluationBatch, samples.Samples)
@@ -54,8 +54,8 @@ func (p *Predictor) appendTo(dst []float32, routed *route.Routed, samples *batch
 		routed.PoolSamples(own, p.schema, shot.rows, p.dim, lo, hi)
 		in := model.Input{Samples: hi - lo, Embeddings: own, Dense: samples.Dense[lo*numbers : hi*numbers]}
 		logits, _ := p.pass.Forward(shot.dense.Params, shot.dense.Running, in, false)
-		for _, z := range logits {
-			dst = append(dst, nn.Sigmoid(z))
+		for i, z := range logits {
+			dst = append(dst, layout.Prediction(i%layout.Labels, z))
 		}
 	}
 	return dst

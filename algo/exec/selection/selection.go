@@ -32,11 +32,11 @@ type Trial struct {
 	Curve []evaluation.Point // on the rows held back, after each epoch
 }
 
-// Best returns the point of the best epoch, the one with the lowest log loss.
+// Best returns the point of the best epoch, the one with the lowest log loss or RMSE.
 func (t *Trial) Best() evaluation.Point { return t.Curve[t.Job.Training.Epochs-1] }
 
-// Patience is the number of epochs in a row without a lower log loss after which a trial ends. With one, the
-// noise of few held-back rows ends some trials too early.
+// Patience is the number of epochs in a row without a lower log loss or RMSE after which a trial ends. With
+// one, the noise of few held-back rows ends some trials too early.
 const Patience = 2
 
 // Run tries a candidate on the rows held back, which must have the labels of its source. A training that
@@ -66,10 +66,11 @@ func Run(ctx context.Context, c Candidate, held *batch.Batch, m backend.Backend)
 		if err != nil {
 			return nil, err
 		}
-		point := evaluation.Point{Step: epoch * steps, Samples: samples}.WithScores(predicted, held)
+		point := evaluation.Point{Step: epoch * steps, Samples: samples,
+			Scores: evaluation.NewScores(one.Model.Loss, predicted, held, 0)}
 		trial.Curve = append(trial.Curve, point)
-		if point.LogLoss < lowest {
-			lowest, trial.Job.Training.Epochs = point.LogLoss, epoch
+		if point.Error() < lowest {
+			lowest, trial.Job.Training.Epochs = point.Error(), epoch
 		}
 		if epoch-trial.Job.Training.Epochs >= Patience {
 			break
@@ -96,11 +97,11 @@ func Predict(ctx context.Context, c Candidate, rows *batch.Batch, m backend.Back
 	return set.Evaluate(sequential)
 }
 
-// Choose returns the trial with the lowest log loss, the first one of equals.
+// Choose returns the trial with the lowest log loss or RMSE, the first one of equals.
 func Choose(trials []*Trial) *Trial {
 	best := trials[0]
 	for _, t := range trials[1:] {
-		if t.Best().LogLoss < best.Best().LogLoss {
+		if t.Best().Error() < best.Best().Error() {
 			best = t
 		}
 	}

@@ -54,8 +54,8 @@ func TestRunIsSequentialTraining(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		want := evaluation.Point{Step: (epoch + 1) * columns.Steps(), Samples: (epoch + 1) * 100}.WithScores(
-			predicted, held)
+		want := evaluation.Point{Step: (epoch + 1) * columns.Steps(), Samples: (epoch + 1) * 100,
+			Scores: evaluation.NewScores("", predicted, held, 0)}
 		if point != want {
 			t.Errorf("epoch %d: %+v, want %+v", epoch+1, point, want)
 		}
@@ -85,7 +85,8 @@ func TestDivergedTrial(t *testing.T) {
 func TestChooseTheLowestLogLoss(t *testing.T) {
 	var trials []*Trial
 	for _, loss := range []float64{0.7, 0.5, 0.5, 0.6} {
-		trials = append(trials, &Trial{Job: job.Default(), Curve: []evaluation.Point{{LogLoss: loss}}})
+		trials = append(trials, &Trial{Job: job.Default(), Curve: []evaluation.Point{{
+			Scores: evaluation.Scores{LogLoss: loss}}}})
 	}
 	if Choose(trials) != trials[1] {
 		t.Error("another one than the first of the lowest")

@@ -54,6 +54,7 @@ type Schema struct {
 	Slots  []Slot
 	Dense  []string // names of the numeric features
 	Labels []string // names of the labels, at least one
+	Weight string   // name of the column of weights; empty: every sample counts 1
 	// PrefixBits is the number of upper bits of a sign that name the feature
 	// group; 1 to 32. Groups count from 1 in the order of their first slots, so at
 	// most 2^PrefixBits − 1 groups fit.
@@ -85,7 +86,9 @@ type Batch struct {
 	Samples int
 	Slots   []Jagged  // one per Schema.Slots
 	Dense   []float32 // Samples × len(Schema.Dense), row-major
-	Labels  []float32 // Samples × len(Schema.Labels), row-major, 0 or 1
+	Labels  []float32 // Samples × len(Schema.Labels), row-major
+	// Weights are what the samples count in losses and metrics, at least 0; nil: every sample counts 1.
+	Weights []float32
 }
 
 // Source gives the batches of a training run by step number, any number of

@@ -36,6 +36,7 @@ func (g *Gatherer) Rows(rows []int32) *Batch {
 		Slots:   make([]Jagged, len(b.Slots)),
 		Dense:   gatherValues(b.Dense, width(b.Dense, b), rows),
 		Labels:  gatherValues(b.Labels, width(b.Labels, b), rows),
+		Weights: gatherValues(b.Weights, width(b.Weights, b), rows),
 	}
 	var one []int32
 	for s, slot := range b.Slots {

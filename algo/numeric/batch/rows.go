@@ -2,7 +2,7 @@ package batch
 
 import "fmt"
 
-// Slice returns the samples [lo, hi) of b. Ids, dense features and labels
+// Slice returns the samples [lo, hi) of b. Ids, dense features, labels and weights
 // alias b; offsets are new, but shared where b's are. It panics unless 0 ≤ lo ≤ hi ≤ b.Samples.
 //
 // Cost: one pass over the offsets of the range.
@@ -15,6 +15,7 @@ func Slice(b *Batch, lo, hi int) *Batch {
 		Slots:   make([]Jagged, len(b.Slots)),
 		Dense:   b.Dense[lo*width(b.Dense, b) : hi*width(b.Dense, b)],
 		Labels:  b.Labels[lo*width(b.Labels, b) : hi*width(b.Labels, b)],
+		Weights: b.Weights[lo*width(b.Weights, b) : hi*width(b.Weights, b)],
 	}
 	for s, slot := range b.Slots {
 		first, last := slot.Offsets[lo], slot.Offsets[hi]
@@ -41,6 +42,7 @@ func Gather(b *Batch, rows []int32) *Batch {
 		Slots:   make([]Jagged, len(b.Slots)),
 		Dense:   gatherValues(b.Dense, width(b.Dense, b), rows),
 		Labels:  gatherValues(b.Labels, width(b.Labels, b), rows),
+		Weights: gatherValues(b.Weights, width(b.Weights, b), rows),
 	}
 	for s, slot := range b.Slots {
 		out.Slots[s] = gatherIDs(slot, rows)
@@ -61,7 +63,11 @@ func gatherIDs(slot Jagged, rows []int32) Jagged {
 	return Jagged{Offsets: offsets, IDs: ids}
 }
 
+// gatherValues returns nil if there are no values.
 func gatherValues(values []float32, width int, rows []int32) []float32 {
+	if values == nil {
+		return nil
+	}
 	out := make([]float32, 0, len(rows)*width)
 	for _, row := range rows {
 		lo := int(row) * width

@@ -13,7 +13,7 @@ import (
 
 // numbered returns n samples that are known by their content: sample i has i%3
 // ids i in the first slot and the id 2i in the second, the dense values i and −i
-// and the label i%2.
+// the label i%2 and the weight i/2.
 func numbered(n int) *batch.Batch {
 	b := &batch.Batch{Samples: n, Slots: []batch.Jagged{{Offsets: []int32{0}}, {Offsets: []int32{0}}}}
 	for i := range n {
@@ -26,6 +26,7 @@ func numbered(n int) *batch.Batch {
 		}
 		b.Dense = append(b.Dense, float32(i), float32(-i))
 		b.Labels = append(b.Labels, float32(i%2))
+		b.Weights = append(b.Weights, float32(i)/2)
 	}
 	return b
 }
@@ -33,14 +34,16 @@ func numbered(n int) *batch.Batch {
 // mustBeSamples checks that b holds the numbered samples of the given numbers.
 func mustBeSamples(t rapid.TB, b *batch.Batch, want []int) {
 	t.Helper()
-	if b.Samples != len(want) || len(b.Dense) != 2*len(want) || len(b.Labels) != len(want) {
+	if b.Samples != len(want) || len(b.Dense) != 2*len(want) || len(b.Labels) != len(want) ||
+		len(b.Weights) != len(want) {
 		t.Fatalf("%d samples, %d dense values, %d labels; want %d samples", b.Samples, len(b.Dense),
 			len(b.Labels), len(want))
 	}
 	for i, n := range want {
 		ids, second := slices.Repeat([]uint64{uint64(n)}, n%3), []uint64{uint64(2 * n)}
 		if !slices.Equal(b.Slots[0].SampleIDs(i), ids) || !slices.Equal(b.Slots[1].SampleIDs(i), second) ||
-			b.Dense[2*i] != float32(n) || b.Dense[2*i+1] != float32(-n) || b.Labels[i] != float32(n%2) {
+			b.Dense[2*i] != float32(n) || b.Dense[2*i+1] != float32(-n) || b.Labels[i] != float32(n%2) ||
+			b.Weights[i] != float32(n)/2 {
 			t.Fatalf("sample %d is not number %d: ids %v and %v, dense %v, label %v",
 				i, n, b.Slots[0].SampleIDs(i), b.Slots[1].SampleIDs(i), b.Dense[2*i:2*i+2], b.Labels[i])
 		}

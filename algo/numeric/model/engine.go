@@ -1,6 +1,9 @@
 package model
 
-import "tandem/algo/unit"
+import (
+	"tandem/algo/numeric/kernel/nn"
+	"tandem/algo/unit"
+)
 
 // Tensor is a named part of the flat parameter vector.
 type Tensor struct {
@@ -40,7 +43,21 @@ type Layout struct {
 	Stats   int
 	// Variances are the ranges of the running statistics that hold variances.
 	Variances []Bucket
-	Cost      Cost
+	// Units say how outputs become predictions of numbers, by label; nil: outputs are logits.
+	Units []Unit
+	Cost  Cost
+}
+
+// Unit makes predictions of the outputs of a network: Center + Scale·output.
+type Unit struct{ Center, Scale float32 }
+
+// Prediction returns the prediction of a label for an output: its probability or, with Units, a number.
+func (l *Layout) Prediction(label int, output float32) float32 {
+	if l.Units == nil {
+		return nn.Sigmoid(output)
+	}
+	u := l.Units[label]
+	return float32(u.Scale*output) + u.Center
 }
 
 // Input is one group of a batch as the network sees it.
@@ -49,6 +66,7 @@ type Input struct {
 	Embeddings []float32 // Samples × EmbeddingWidth
 	Dense      []float32 // Samples × DenseWidth
 	Labels     []float32 // Samples × Labels; nil when predicting
+	Weights    []float32 // what each sample's losses count; nil: 1
 	// EmbeddingGrad is memory, as long as Embeddings, into which the pass may write the gradient of
 	// Embeddings, so that the gradient need not be copied. If it is nil, or the engine cannot use it, the
 	// pass uses its own memory.
@@ -75,8 +93,8 @@ type Engine interface {
 // EmbeddingGrad. All results alias the pass and hold until the next Forward.
 type Pass interface {
 	// Forward returns the logits of the samples, Samples × Labels, and the sum of their losses, each label's
-	// multiplied by the weight of its head (0 without labels). In training, batch norm uses the group's own
-	// statistics, otherwise running.
+	// multiplied by the weights of its head and of its sample (0 without labels). In training, batch norm
+	// uses the group's own statistics, otherwise running.
 	Forward(params, running []float32, in Input, train bool) (logits []float32, lossSum float64)
 	// Stats returns the group's batch-norm statistics after a training Forward;
 	// length Layout.Stats, the sample count first.

@@ -16,6 +16,18 @@ func values(r *rand.Rand, n int) []float32 {
 	return x
 }
 
+// weighted returns inputs with labels that are shares, and with weights, one of them 0.
+func weighted(r *rand.Rand, in Input) Input {
+	for i := range in.Labels {
+		in.Labels[i] = r.Float32()
+	}
+	in.Weights = make([]float32, in.Samples)
+	for i := 1; i < in.Samples; i++ {
+		in.Weights[i] = 2 * r.Float32()
+	}
+	return in
+}
+
 // group returns random inputs and alternating labels.
 func group(r *rand.Rand, l *Layout, samples int) Input {
 	in := Input{
@@ -78,10 +90,10 @@ func TestForwardMatchesTheFloat64Reference(t *testing.T) {
 		for i := range running {
 			running[i] = 0.5 + running[i]*running[i] // above 0, as a variance must be
 		}
-		in := group(r, l, 6)
+		in := weighted(r, group(r, l, 6))
 		pass := engine.NewPass(8)
 		for _, train := range []bool{true, false} {
-			ref := reference{n.spec, n.schema, l, wide(params), wide(running), train}
+			ref := reference{n.spec, n.schema, l, wide(params), wide(running), train, in.Weights}
 			want, wantLoss := ref.loss(rows(wide(in.Embeddings), 6, l.EmbeddingWidth),
 				rows(wide(in.Dense), 6, l.DenseWidth), wide(in.Labels))
 			logits, loss := pass.Forward(params, running, in, train)
@@ -106,12 +118,15 @@ func TestGradientsMatchFiniteDifferencesOfTheReference(t *testing.T) {
 			params := values(r, l.Params)
 			_, running := engine.Init(1)
 			in := group(r, l, samples)
+			if samples > 1 {
+				in = weighted(r, in)
+			}
 			pass := engine.NewPass(7)
 			pass.Forward(params, running, in, true)
 			grad := backward(pass, l, params)
 			embeddingGrad := pass.EmbeddingGrad()
 
-			ref := reference{n.spec, n.schema, l, wide(params), nil, true}
+			ref := reference{n.spec, n.schema, l, wide(params), nil, true, in.Weights}
 			embeddings, labels := wide(in.Embeddings), wide(in.Labels)
 			loss := func() float64 {
 				_, sum := ref.loss(rows(embeddings, samples, l.EmbeddingWidth),

@@ -64,7 +64,7 @@ func NewGraph(spec Spec, schema *batch.Schema, v Values) (*Graph, error) {
 	for _, p := range n.parts {
 		p.describe(d)
 	}
-	d.Output = d.node("Sigmoid", []string{d.names[n.output]})
+	d.describePredictions()
 	return &d.Graph, nil
 }
 
@@ -74,6 +74,21 @@ type describer struct {
 	Values
 	net   *network
 	names []string // of the values whose parts are described
+}
+
+// describePredictions adds what makes predictions of the outputs.
+func (d *describer) describePredictions() {
+	outputs, units := d.names[d.net.output], d.net.layout.Units
+	if units == nil {
+		d.Output = d.node("Sigmoid", []string{outputs})
+		return
+	}
+	var centers, scales []float32
+	for _, u := range units {
+		centers, scales = append(centers, u.Center), append(scales, u.Scale)
+	}
+	scaled := d.node("Mul", []string{outputs, d.floats("prediction_scale", scales, len(scales))})
+	d.Output = d.node("Add", []string{scaled, d.floats("prediction_center", centers, len(centers))})
 }
 
 // node adds an operator and returns its output.

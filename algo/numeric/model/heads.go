@@ -3,6 +3,8 @@ package model
 import (
 	"fmt"
 	"slices"
+
+	"tandem/algo/numeric/kernel/nn"
 )
 
 // addHeads adds what ends a network: over what all labels share, for every label
@@ -52,20 +54,57 @@ func (s Spec) positiveWeights() []float32 {
 }
 
 // weightsOf returns the weights of the losses of the labels of a group: those of the labels alone, or one for
-// each sample and label if positive samples have other weights.
-func (p *pass) weightsOf(labels []float32) []float32 {
+// each sample and label if positive samples, or all samples, have weights of their own.
+func (p *pass) weightsOf(in Input) []float32 {
 	n := p.net
-	if n.positiveWeights == nil || len(labels) == 0 {
+	if n.positiveWeights == nil && in.Weights == nil || len(in.Labels) == 0 {
 		return n.weights
 	}
-	p.lossWeights = slices.Grow(p.lossWeights[:0], len(labels))[:len(labels)]
-	for i, label := range labels {
+	p.lossWeights = slices.Grow(p.lossWeights[:0], len(in.Labels))[:len(in.Labels)]
+	for i, label := range in.Labels {
 		head := i % len(n.weights)
-		if p.lossWeights[i] = n.weights[head]; label > 0.5 {
-			p.lossWeights[i] *= n.positiveWeights[head]
+		w := n.weights[head]
+		if n.positiveWeights != nil && label > 0.5 {
+			w *= n.positiveWeights[head]
 		}
+		if in.Weights != nil {
+			w *= in.Weights[i/len(n.weights)]
+		}
+		p.lossWeights[i] = w
 	}
 	return p.lossWeights
+}
+
+// units returns the units of the labels, nil unless these are numbers.
+func (s Spec) units() []Unit {
+	if s.Loss != SquaredLoss {
+		return nil
+	}
+	units := make([]Unit, s.Labels())
+	for i := range units {
+		units[i].Scale = 1
+		if i < len(s.Heads) {
+			units[i].Center = float32(s.Heads[i].Center)
+			if s.Heads[i].Scale > 0 {
+				units[i].Scale = float32(s.Heads[i].Scale)
+			}
+		}
+	}
+	return units
+}
+
+// loss returns the sum of the losses of a group, and writes its gradient by the outputs.
+func (p *pass) loss(outputs []float32, in Input) (sum float64) {
+	grad, units := p.grad(p.net.output), p.net.layout.Units
+	if units == nil {
+		return nn.CrossEntropy(grad, outputs, in.Labels, p.weightsOf(in))
+	}
+	p.targets = slices.Grow(p.targets[:0], len(in.Labels))[:len(in.Labels)]
+	for i, label := range in.Labels {
+		u := units[i%len(units)]
+		p.targets[i] = (label - u.Center) / u.Scale
+	}
+	return nn.SquaredError(grad, outputs, p.targets, p.weightsOf(in))
 }
 
 // lossWeights returns the weights of the labels' losses.

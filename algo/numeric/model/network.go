@@ -108,7 +108,7 @@ func (n *network) finish(output value, spec Spec) *network {
 		n.biases = append(n.biases, float32(head.Bias))
 	}
 	l := &n.layout
-	l.Labels = spec.Labels()
+	l.Labels, l.Units = spec.Labels(), spec.units()
 	for i := len(n.parts) - 1; i >= 0; i-- {
 		if span := n.spans[i]; span.Hi > span.Lo {
 			l.Buckets, n.ends = append(l.Buckets, span), append(n.ends, i)

@@ -1,7 +1,5 @@
 package model
 
-import "tandem/algo/numeric/kernel/nn"
-
 // pass is the scratch of one group. Every value but the numeric features has a
 // gradient, to which every part that takes the value adds, so that several parts
 // may share an input: the first to come overwrites what an earlier group left.
@@ -19,8 +17,9 @@ type pass struct {
 	grads      [][]float32 // nil for numeric
 	ownGrad    []float32   // of the embeddings, where the input has no place for it
 	begun      []bool      // the gradient is of the group in hand
-	// lossWeights is memory for the weights of samples, where positive ones have other weights.
+	// lossWeights is memory for the weights of samples, where these have weights of their own.
 	lossWeights []float32
+	targets     []float32 // memory for labels in their units
 }
 
 func (n *network) NewPass(maxSamples int) Pass {
@@ -64,7 +63,7 @@ func (p *pass) Forward(params, running []float32, in Input, train bool) (logits 
 		return logits, 0
 	}
 	clear(p.begun)
-	return logits, nn.CrossEntropy(p.grad(p.net.output), logits, in.Labels, p.weightsOf(in.Labels))
+	return logits, p.loss(logits, in)
 }
 
 // placeGrad provides memory for the gradient of the embeddings, if the pass is one of training.

@@ -18,6 +18,7 @@ type reference struct {
 	params  []float64
 	running []float64 // used if not training
 	train   bool
+	weights []float32 // of samples; nil: 1
 }
 
 func (r *reference) tensor(name string) []float64 {
@@ -71,6 +72,18 @@ func (r *reference) loss(embeddings, dense [][]float64, labels []float64) (logit
 		weight := 1.0
 		if len(r.spec.Heads) > 0 && r.spec.Heads[i%heads].Weight > 0 {
 			weight = r.spec.Heads[i%heads].Weight
+		}
+		if r.weights != nil {
+			weight *= float64(r.weights[i/heads])
+		}
+		if r.spec.Loss == SquaredLoss {
+			head := Head{Scale: 1}
+			if len(r.spec.Heads) > 0 {
+				head = r.spec.Heads[i%heads]
+			}
+			off := (head.Center + head.Scale*z - labels[i]) / head.Scale
+			sum += weight * off * off / 2
+			continue
 		}
 		sum -= weight * (labels[i]*math.Log(p) + (1-labels[i])*math.Log(1-p))
 	}
@@ -330,8 +343,18 @@ func networks() []fixture {
 		spec.Heads, schema.Labels = heads, make([]string, len(heads))
 		return fixture{fmt.Sprintf("%s with heads %v", spec.Kind, heads), spec, schema}
 	}
+	squared := func(spec Spec, schema *batch.Schema, heads ...Head) fixture {
+		spec.Loss = SquaredLoss
+		if len(heads) > 0 {
+			return two(spec, schema, heads...)
+		}
+		return fixture{spec.Kind + " of numbers", spec, schema}
+	}
 	plain, normed := &Tower{Layers: []int{4}}, &Tower{Layers: []int{4, 5}, BatchNorm: true}
 	return []fixture{
+		squared(Spec{Kind: DeepFM, EmbeddingDim: 3, Top: []int{5}, Activation: ReLU}, schema(4, 2, 0)),
+		squared(Spec{Kind: LogisticRegression}, schema(2, 1, 0), Head{Center: -0.5, Scale: 2},
+			Head{Weight: 0.5, Scale: 0.25}),
 		{"logistic regression", Spec{Kind: LogisticRegression}, schema(1, 3, 0)},
 		{"logistic regression without numeric features", Spec{Kind: LogisticRegression}, schema(1, 0, 0)},
 		{"logistic regression over a raw slot", Spec{Kind: LogisticRegression}, schema(1, 2, 3)},

@@ -156,8 +156,12 @@ func GroupInput(part *batch.Part, pooled []float32, width, g int) Input {
 	if part.Samples > 0 {
 		dense, labels = len(part.Dense)/part.Samples, len(part.Labels)/part.Samples
 	}
-	return Input{
+	in := Input{
 		Samples: hi - lo, Embeddings: pooled[lo*width : hi*width],
 		Dense: part.Dense[lo*dense : hi*dense], Labels: part.Labels[lo*labels : hi*labels],
 	}
+	if len(part.Weights) > 0 {
+		in.Weights = part.Weights[lo:hi]
+	}
+	return in
 }

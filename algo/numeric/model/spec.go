@@ -81,6 +81,9 @@ type Spec struct {
 	Activation string `yaml:"activation"`
 	// BatchNorm puts a batch norm behind every hidden layer of Top and of the heads.
 	BatchNorm bool `yaml:"batch-norm"`
+	// Loss is what training minimises. Empty: the cross-entropy of labels from 0 to 1. squared: half the
+	// squared error of labels that are numbers, in units of a Head's Scale.
+	Loss string `yaml:"loss,omitempty"`
 	// Heads are the heads of the network, one for each label of the data and in
 	// their order; empty: one. An fm and a deepfm have one.
 	Heads []Head `yaml:"heads"`
@@ -101,7 +104,15 @@ type Head struct {
 	// Bias is added to the initial bias of the logit, at most 30 in size. With log(p/(1−p)), predictions
 	// begin near the share p of positive samples, so that training need not find it first.
 	Bias float64 `yaml:"bias,omitempty"`
+	// Center and Scale make predictions of the outputs z of a network with squared loss: Center + Scale·z.
+	// With the mean and the standard deviation of the label, learning rates mean the same for any label.
+	// Scale is at least 0, where 0 means 1.
+	Center float64 `yaml:"center,omitempty"`
+	Scale  float64 `yaml:"scale,omitempty"`
 }
+
+// SquaredLoss is the Loss of networks that predict numbers.
+const SquaredLoss = "squared"
 
 // BiasMax is the largest size of a Head's Bias: a probability of 10⁻¹³.
 const BiasMax = 30
@@ -213,7 +224,13 @@ func (s Spec) validateHeads() error {
 	if err := checkRange("the number of heads", len(s.Heads), 0, headsMax); err != nil {
 		return err
 	}
+	if s.Loss != "" && s.Loss != SquaredLoss {
+		return fmt.Errorf("loss = %q, want %s, or leave it out for cross-entropy", s.Loss, SquaredLoss)
+	}
 	for i, head := range s.Heads {
+		if err := s.validateUnit(head); err != nil {
+			return fmt.Errorf("heads[%d].%w", i, err)
+		}
 		if w := float32(head.Weight); !(w >= 0 && w-w == 0) || w == 0 && head.Weight > 0 {
 			return fmt.Errorf("heads[%d].weight = %v, want a finite number above 0 in single precision, or "+
 				"0 for 1", i, head.Weight)
@@ -229,6 +246,24 @@ func (s Spec) validateHeads() error {
 		if len(head.Layers) > 0 && s.Kind != FeedForward && s.Kind != DLRM && s.Kind != DCNv2 {
 			return fmt.Errorf("heads[%d].layers: a head of %s has no hidden layers", i, s.Kind)
 		}
+	}
+	return nil
+}
+
+// validateUnit checks what predicts numbers.
+func (s Spec) validateUnit(head Head) error {
+	scale, center := float32(head.Scale), float32(head.Center)
+	switch {
+	case s.Loss != SquaredLoss && (head.Center != 0 || head.Scale != 0):
+		return fmt.Errorf("center, scale: need loss: %s, whose predictions are numbers", SquaredLoss)
+	case s.Loss == SquaredLoss && head.PositiveWeight != 0 && head.PositiveWeight != 1:
+		return fmt.Errorf("positive-weight = %v: labels that are numbers have no positive samples: leave it "+
+			"out", head.PositiveWeight)
+	case !(scale >= 0 && scale-scale == 0) || scale == 0 && head.Scale > 0:
+		return fmt.Errorf("scale = %v, want a finite number above 0 in single precision, or 0 for 1",
+			head.Scale)
+	case center-center != 0:
+		return fmt.Errorf("center = %v, want a finite number in single precision", head.Center)
 	}
 	return nil
 }

@@ -56,6 +56,9 @@ func checkCall(l *Layout, samplesMax int, params, running []float32, in Input) {
 	if in.Labels != nil {
 		checkLen("Labels", len(in.Labels), in.Samples*l.Labels)
 	}
+	if in.Weights != nil {
+		checkLen("Weights", len(in.Weights), in.Samples)
+	}
 }
 
 // checkLen panics unless the slice called name has exactly want elements.

@@ -14,6 +14,8 @@ type columns struct {
 	samples       int
 	slots         []column
 	dense, labels []float32 // row-major
+	weighted      bool
+	weights       []float32
 }
 
 // column holds the ids of one slot.
@@ -24,7 +26,7 @@ type column struct {
 
 // newColumns returns empty columns with space for a number of rows with one id per slot.
 func newColumns(schema *batch.Schema, rows int) columns {
-	c := columns{slots: make([]column, len(schema.Slots))}
+	c := columns{slots: make([]column, len(schema.Slots)), weighted: schema.Weight != ""}
 	for s := range c.slots {
 		c.slots[s].ids = make([]uint64, 0, rows)
 	}
@@ -51,6 +53,9 @@ func (c *columns) add(r *Row) {
 		c.dense = append(c.dense, float32(value))
 	}
 	c.labels = append(c.labels, r.Labels...)
+	if c.weighted {
+		c.weights = append(c.weights, r.Weight)
+	}
 	c.samples++
 }
 
@@ -65,12 +70,15 @@ func counting(first, count int) []int32 {
 
 // joiner joins the columns of blocks.
 type joiner struct {
-	parts   []columns
-	samples int
-	ids     []int // by slot
+	parts    []columns
+	samples  int
+	ids      []int // by slot
+	weighted bool
 }
 
-func newJoiner(schema *batch.Schema) *joiner { return &joiner{ids: make([]int, len(schema.Slots))} }
+func newJoiner(schema *batch.Schema) *joiner {
+	return &joiner{ids: make([]int, len(schema.Slots)), weighted: schema.Weight != ""}
+}
 
 // add appends the columns of the next block.
 func (j *joiner) add(c columns) error {
@@ -92,6 +100,9 @@ func (j *joiner) add(c columns) error {
 func (j *joiner) batch(workers int) *batch.Batch {
 	out := &batch.Batch{Samples: j.samples, Slots: make([]batch.Jagged, len(j.ids))}
 	one := sync.OnceValue(func() []int32 { return counting(0, j.samples+1) })
+	if j.weighted {
+		out.Weights = concat(j.parts, func(c *columns) *[]float32 { return &c.weights })
+	}
 	parallel.ForEach(workers, len(j.ids)+2, func(i int) {
 		switch i {
 		case len(j.ids):

@@ -26,6 +26,7 @@ type Row struct {
 	IDs    [][]uint64 // by slot
 	Dense  []float64  // by numeric column, not yet standardised
 	Labels []float32  // by label
+	Weight float32    // if the schema has weights
 }
 
 // NewRow returns a row with space for the columns of a schema.

@@ -22,6 +22,7 @@ import (
 // Memory: about 32 bytes per block.
 type Rows struct {
 	slots, dense, labels int // columns
+	weighted             bool
 	file                 *os.File
 	encoder              *zstd.Encoder
 	decoder              *zstd.Decoder
@@ -38,10 +39,10 @@ type place struct {
 	plain  int // unpacked
 }
 
-// Create returns rows without blocks, with numbers of columns. Their file is in a folder, which is
-// made if it does not exist, and disappears with the last reference to the rows or with the
-// process; where an open file cannot be removed, Close removes it.
-func Create(folder string, slots, dense, labels int) (*Rows, error) {
+// Create returns rows without blocks, with numbers of columns and, if they are weighted, weights.
+// Their file is in a folder, which is made if it does not exist, and disappears with the last
+// reference to the rows or with the process; where an open file cannot be removed, Close removes it.
+func Create(folder string, slots, dense, labels int, weighted bool) (*Rows, error) {
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		return nil, err
 	}
@@ -50,7 +51,7 @@ func Create(folder string, slots, dense, labels int) (*Rows, error) {
 		return nil, err
 	}
 	_ = os.Remove(file.Name()) // systems that do not remove open files leave it to Close
-	r := &Rows{slots: slots, dense: dense, labels: labels, file: file, counts: []int{0}}
+	r := &Rows{slots: slots, dense: dense, labels: labels, weighted: weighted, file: file, counts: []int{0}}
 	r.encoder, err = zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest),
 		zstd.WithEncoderConcurrency(1))
 	if err == nil {
@@ -81,7 +82,7 @@ func (r *Rows) Add(rows *batch.Batch) error {
 			b = binary.LittleEndian.AppendUint64(b, id)
 		}
 	}
-	for _, values := range [][]float32{rows.Dense, rows.Labels} {
+	for _, values := range [][]float32{rows.Dense, rows.Labels, rows.Weights} {
 		for _, value := range values {
 			b = binary.LittleEndian.AppendUint32(b, math.Float32bits(value))
 		}
@@ -134,6 +135,9 @@ func (r *Rows) Read(number int) (*batch.Batch, error) {
 	}
 	rows.Dense = in.floats(rows.Samples * r.dense)
 	rows.Labels = in.floats(rows.Samples * r.labels)
+	if r.weighted {
+		rows.Weights = in.floats(rows.Samples)
+	}
 	return rows, nil
 }
 

@@ -12,7 +12,7 @@ import (
 
 // block returns rows of two columns of ids, one of them of lists, two numbers and a label.
 func block(first, rows int) *batch.Batch {
-	b := &batch.Batch{Samples: rows, Dense: []float32{}, Labels: []float32{},
+	b := &batch.Batch{Samples: rows, Dense: []float32{}, Labels: []float32{}, Weights: []float32{},
 		Slots: []batch.Jagged{{IDs: []uint64{}, Offsets: []int32{0}}, {IDs: []uint64{}, Offsets: []int32{0}}}}
 	for i := first; i < first+rows; i++ {
 		for s := range b.Slots {
@@ -23,7 +23,7 @@ func block(first, rows int) *batch.Batch {
 			slot.Offsets = append(slot.Offsets, int32(len(slot.IDs)))
 		}
 		b.Dense = append(b.Dense, float32(i)/7, float32(math.Inf(1)))
-		b.Labels = append(b.Labels, float32(i%2))
+		b.Labels, b.Weights = append(b.Labels, float32(i%2)), append(b.Weights, float32(i)/3)
 	}
 	return b
 }
@@ -31,7 +31,7 @@ func block(first, rows int) *batch.Batch {
 // Blocks come back as they were added, in any order, and nothing is left in the folder.
 func TestBlocksComeBack(t *testing.T) {
 	folder := t.TempDir()
-	r, err := Create(folder, 2, 2, 1)
+	r, err := Create(folder, 2, 2, 1, true)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -54,7 +54,8 @@ func (f *fake) Run(_ context.Context, specs []trial.Spec) ([]trial.Result, error
 		if t.EvaluateEvery.Any() {
 			for k := 1; k <= 4; k++ {
 				r.Curve = append(r.Curve, evaluation.Point{
-					Samples: k * j.Data.Synthetic.TrainRows / 4, AUC: auc - 0.01*float64(4-k)})
+					Samples: k * j.Data.Synthetic.TrainRows / 4, Scores: evaluation.Scores{
+						AUC: auc - 0.01*float64(4-k)}})
 			}
 		}
 		if f.change != nil {

@@ -111,7 +111,7 @@ func (p *plan) compare(ctx context.Context, s split, python string, m backend.Ba
 		TestRows: set.Test.Samples}
 	constant := make([]float32, r.TestRows)
 	for i, label := range set.Test.Labels {
-		constant[i] = float32(set.PositiveShare(0))
+		constant[i] = float32(set.LabelMean(0))
 		r.TestPositives += int(label)
 	}
 	r.Constant = metric.LogLoss(constant, set.Test.Labels)

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"tandem/algo/exec/evaluation"
 	"tandem/algo/job"
 	"tandem/experiments/internal/report"
 	"tandem/runtime/train"
@@ -84,20 +85,23 @@ func TestJobs(t *testing.T) {
 	}
 }
 
+// lost returns scores with a log loss.
+func lost(logLoss float64) evaluation.Scores { return evaluation.Scores{LogLoss: logLoss} }
+
 // Trainings in sync that differ in a bit are an error, and so are trainings whose losses differ too much.
 func TestAgree(t *testing.T) {
-	a := &train.Result{DenseDigest: 1, RowsDigest: 2, LogLoss: 0.5}
+	a := &train.Result{DenseDigest: 1, RowsDigest: 2, Scores: lost(0.5)}
 	for _, c := range []struct {
 		mode string
 		b    train.Result
 		ok   bool
 	}{
-		{job.Sync, train.Result{DenseDigest: 1, RowsDigest: 2, LogLoss: 0.5}, true},
-		{job.Sync, train.Result{DenseDigest: 1, RowsDigest: 3, LogLoss: 0.5}, false},
-		{job.Sync, train.Result{DenseDigest: 3, RowsDigest: 2, LogLoss: 0.5}, false},
-		{job.Hybrid, train.Result{DenseDigest: 3, RowsDigest: 3, LogLoss: 0.51}, true},
-		{job.Hybrid, train.Result{DenseDigest: 1, RowsDigest: 2, LogLoss: 0.53}, false},
-		{job.Hybrid, train.Result{DenseDigest: 1, RowsDigest: 2, LogLoss: math.NaN()}, false},
+		{job.Sync, train.Result{DenseDigest: 1, RowsDigest: 2, Scores: lost(0.5)}, true},
+		{job.Sync, train.Result{DenseDigest: 1, RowsDigest: 3, Scores: lost(0.5)}, false},
+		{job.Sync, train.Result{DenseDigest: 3, RowsDigest: 2, Scores: lost(0.5)}, false},
+		{job.Hybrid, train.Result{DenseDigest: 3, RowsDigest: 3, Scores: lost(0.51)}, true},
+		{job.Hybrid, train.Result{DenseDigest: 1, RowsDigest: 2, Scores: lost(0.53)}, false},
+		{job.Hybrid, train.Result{DenseDigest: 1, RowsDigest: 2, Scores: lost(math.NaN())}, false},
 	} {
 		if err := agree(testCase{Mode: c.mode}, a, &c.b); (err == nil) != c.ok {
 			t.Errorf("%s, %+v: error %v", c.mode, c.b, err)
