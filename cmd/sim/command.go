@@ -29,6 +29,7 @@ cluster of Persia's evaluation with the prices of Persia's own code, 512 samples
 a GPU, in four modes on 1 to 32 GPUs; its last lines are questions to ask next.
 
   sim run        makes one prediction and shows what went into it
+  sim trace      writes what every station did, for Perfetto
   sim compare    says which of several configurations is faster, and cheaper
   sim sweep      predicts at every combination of values
   sim plan       finds the cheapest and the fastest cluster
@@ -96,7 +97,7 @@ func (p *program) command() *cobra.Command {
 	compare.Long += "\n\n" + job.ModeSettingsHelp()
 	sweep := p.sweepCommand()
 	sweep.Long += "\n\n" + job.ModeSettingsHelp()
-	root.AddCommand(run, compare, sweep, p.planCommand(), goodput, train, p.replayCommand(),
+	root.AddCommand(run, p.traceCommand(), compare, sweep, p.planCommand(), goodput, train, p.replayCommand(),
 		p.presetsCommand(),
 		p.calibrateCommand(), p.validateCommand())
 	root.SetHelpCommand(&cobra.Command{Hidden: true}) // --help does it

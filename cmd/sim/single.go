@@ -422,10 +422,7 @@ func (d *detailed) writeText(w io.Writer) error {
 	for _, b := range r.Bottlenecks[:min(5, len(r.Bottlenecks))] {
 		fmt.Fprintf(w, "  %3.0f %%  %s\n", 100*b.Share, b.Resource)
 	}
-	fmt.Fprintln(w, "\nBusiest stations, by their share of the time, and how many wait there:")
-	for _, s := range r.Stations[:min(5, len(r.Stations))] {
-		fmt.Fprintf(w, "  %3.0f %%  %-32s %s\n", 100*s.Busy, s.Name, digits(s.Queue))
-	}
+	writeStations(w, r)
 	d.writeUnknowns(w)
 	return d.writeEnd(w)
 }
