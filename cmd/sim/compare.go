@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -104,11 +105,28 @@ func (p *program) compare(c *cobra.Command, args []string, asJSON bool) error {
 		return err
 	}
 	progress.Close()
-	cli.PrintNotes(p.stderr, "sim", notesOf(sides))
+	cli.PrintNotes(p.stderr, "sim", append(notesOf(sides), x.modelNote()...))
 	if asJSON {
 		return printJSON(p.stdout, x.document())
 	}
 	return x.writeText(p.stdout)
+}
+
+// modelNote warns of clusters whose profiles bring different models: their speeds are of different trainings.
+func (x *sidesCompared) modelNote() []string {
+	var names, trained []string
+	for _, s := range x.sides {
+		if s.model != "" || s.file != "" {
+			return nil // the user has chosen
+		}
+		names = append(names, fmt.Sprintf("%s trains %s", s.name, s.job.Name))
+		trained = append(trained, s.job.Name)
+	}
+	if slices.Sort(trained); len(slices.Compact(trained)) == 1 {
+		return nil
+	}
+	return []string{strings.Join(names, ", ") + ": these are the models of the clusters' profiles; --model " +
+		"NAME compares them with one"}
 }
 
 // quoted writes words for a shell.
