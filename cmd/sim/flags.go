@@ -81,6 +81,7 @@ type flags struct {
 	parameters bool
 	effects    bool
 
+	gantt    string   // of an explanation
 	failures failures // of a training that fails
 	swept    swept    // of many predictions
 }
@@ -176,6 +177,9 @@ func (f *flags) registerReport(fs *pflag.FlagSet) {
 		fs.BoolVar(&f.effects, "effects", false,
 			"rank the parameters that are not known by their total effect "+
 				"on the throughput; 16 more simulations for each")
+	}
+	if f.kind == explaining {
+		fs.StringVar(&f.gantt, "gantt", "", "write what the stations of one rank did to this new SVG `FILE`")
 	}
 	if f.kind == single {
 		fs.BoolVar(&f.parameters, "parameters", false,

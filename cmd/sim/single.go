@@ -506,6 +506,7 @@ func (d *detailed) writeUnknowns(w io.Writer) {
 		for _, e := range d.effects[:min(5, len(d.effects))] {
 			fmt.Fprintf(w, "  %3.0f %%  %s\n", 100*e.Share, e.Name)
 		}
+		cli.Paragraph(w, effectWords(d.effects), "")
 	}
 	if len(d.sensitivities) > 0 {
 		fmt.Fprintln(w, "\nA tenth better would change the throughput by:")
