@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"fmt"
@@ -29,7 +30,8 @@ by the first: the median of the ratios and their 1st to 99th percentile, at how
 many points it is faster, and cheaper, and which parameters decide that: those
 that explain more of the ratios than chance would, with their share.
 
-Prices are those of the profiles, with their ranges. --json prints one object.
+Prices are those of the profiles, with their ranges. --json prints one object,
+and --report FILE.html has figures of throughput, price and ratios.
 ` + common
 
 const compareExamples = `  go run ./cmd/sim compare 'dgx-a100 --gpus 8' 'dgx-h100 --gpus 4' \
@@ -77,7 +79,7 @@ func (p *program) compareCommand() *cobra.Command {
 			return nil
 		},
 		RunE: func(c *cobra.Command, args []string) error {
-			return advise(p.compare(c, args, f.json))
+			return advise(p.compare(c, args, f))
 		},
 	}
 	f.register(c.Flags())
@@ -85,7 +87,10 @@ func (p *program) compareCommand() *cobra.Command {
 }
 
 // compare predicts all configurations and writes the comparison.
-func (p *program) compare(c *cobra.Command, args []string, asJSON bool) error {
+func (p *program) compare(c *cobra.Command, args []string, f *flags) error {
+	if err := checkNewFile("--report", f.page); err != nil {
+		return err
+	}
 	x := &sidesCompared{start: time.Now(),
 		command: strings.Replace(commandLine(c), " compare", " compare "+quoted(args), 1)}
 	once := *p
@@ -106,7 +111,16 @@ func (p *program) compare(c *cobra.Command, args []string, asJSON bool) error {
 	}
 	progress.Close()
 	cli.PrintNotes(p.stderr, "sim", append(notesOf(sides), x.modelNote()...))
-	if asJSON {
+	if f.page != "" {
+		var text bytes.Buffer
+		if err := x.writeText(&text); err != nil {
+			return err
+		}
+		if err := x.page(text.String()).WriteFile(f.page); err != nil {
+			return err
+		}
+	}
+	if f.json {
 		return printJSON(p.stdout, x.document())
 	}
 	return x.writeText(p.stdout)

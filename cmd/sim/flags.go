@@ -185,7 +185,7 @@ func (f *flags) registerReport(fs *pflag.FlagSet) {
 		fs.BoolVar(&f.parameters, "parameters", false,
 			"list all parameters, with their ranges and sources")
 	}
-	if f.kind != failing && f.kind != comparing && f.kind != tracing {
+	if f.kind != failing && f.kind != tracing {
 		fs.StringVar(&f.page, "report", "",
 			"write the report as one page with figures to this new HTML `FILE`")
 	}
@@ -385,7 +385,7 @@ func (f *flags) modesFlag() string {
 func commandLine(c *cobra.Command) string {
 	words := []string{"go run ./cmd/" + c.CommandPath()}
 	c.Flags().VisitAll(func(f *pflag.Flag) {
-		if !f.Changed || f.Name == "report" { // whose file exists now
+		if !f.Changed || f.Name == "report" || f.Name == "plot" { // whose file exists now
 			return
 		}
 		if f.Value.Type() == "stringArray" {

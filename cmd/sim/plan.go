@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"os"
@@ -74,6 +75,7 @@ type planning struct {
 	spot         float64
 	samples      int
 	out          string
+	page         string
 	json         bool
 }
 
@@ -109,6 +111,8 @@ func (x *planning) register(fs *pflag.FlagSet) {
 		"simulate this many points of what is not known (default: 64, or down to 8 if simulations are long)")
 	fs.StringVar(&x.out, "out", "",
 		"write the cheapest cluster to this new YAML `FILE`, for --preset of other commands")
+	fs.StringVar(&x.page, "report", "",
+		"write the plan as one page with figures to this new HTML `FILE`")
 	fs.BoolVar(&x.json, "json", false, "print one JSON object instead of text")
 }
 
@@ -176,6 +180,9 @@ func (p *program) plan(d *planned, given func(string) bool) (err error) {
 	if err := checkNewFile("--out", d.out); err != nil {
 		return err
 	}
+	if err := checkNewFile("--report", d.planning.page); err != nil {
+		return err
+	}
 	d.search = &plan.Search{Problem: d.space}
 	d.search.After = func(simulated int) { progress.Show(simulated, simulated+1, "clusters") }
 	found, fastest, err := d.search.Front(d.need, d.cost())
@@ -193,6 +200,15 @@ func (p *program) plan(d *planned, given func(string) bool) (err error) {
 		return fmt.Errorf("--out: %w", err)
 	}
 	cli.PrintNotes(p.stderr, "sim", d.notes)
+	if d.planning.page != "" {
+		var text bytes.Buffer
+		if err := d.writeText(&text); err != nil {
+			return err
+		}
+		if err := d.page(text.String()).WriteFile(d.planning.page); err != nil {
+			return err
+		}
+	}
 	if d.json {
 		return printJSON(p.stdout, d.document())
 	}

@@ -42,7 +42,8 @@ value that is as fast as the fastest, but for 1 %.
 --out FILE.csv writes a line for each point as soon as it is known. The same
 command continues a file that is not complete, and repeats nothing. A complete
 file has the same bytes on any number of cores, and however often the sweep was
-stopped. --report FILE.html has a figure.
+stopped. --plot FILE.svg draws the throughput over the first axis of numbers,
+and --report FILE.html has figures and the table.
 ` + common
 
 const sweepExamples = `  go run ./cmd/sim sweep --preset persia-gcp --model criteo --system tandem \
@@ -55,6 +56,7 @@ const sweepExamples = `  go run ./cmd/sim sweep --preset persia-gcp --model crit
 type swept struct {
 	over []string
 	out  string
+	plot string
 }
 
 // register declares the flags.
@@ -62,6 +64,7 @@ func (x *swept) register(fs *pflag.FlagSet) {
 	fs.StringArrayVar(&x.over, "over", nil, "let a flag or parameter take several values, `NAME=VALUES` as "+
 		"in gpus=8..64*2; see above; may be repeated")
 	fs.StringVar(&x.out, "out", "", "write every point to this CSV `FILE`, or continue it")
+	fs.StringVar(&x.plot, "plot", "", "draw the throughput of all points to this new SVG `FILE`")
 }
 
 // sweepFlags are the flags of a prediction that can be axes.
@@ -100,6 +103,9 @@ func (p *program) sweep(c *cobra.Command, f *flags) (err error) {
 		return err
 	}
 	if err := checkNewFile("--report", f.page); err != nil {
+		return err
+	}
+	if err := checkNewFile("--plot", f.swept.plot); err != nil {
 		return err
 	}
 	if err := g.setDigest(); err != nil {
@@ -264,7 +270,7 @@ func (g *grid) setDigest() error {
 	var err error
 	seen := map[string]bool{}
 	g.command.Flags().VisitAll(func(f *pflag.Flag) {
-		if !f.Changed || slices.Contains([]string{"over", "out", "report", "json"}, f.Name) {
+		if !f.Changed || slices.Contains([]string{"over", "out", "plot", "report", "json"}, f.Name) {
 			return
 		}
 		fmt.Fprintln(h, f.Name, f.Value)
