@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -92,7 +93,7 @@ func (x *planning) register(fs *pflag.FlagSet) {
 		"spend at most this many dollars, or dollars an hour with --throughput (default: any)")
 	fs.StringVar(&x.model, "model", "criteo", "train this `MODEL`")
 	fs.StringSliceVar(&x.presets, "presets", nil,
-		"choose among these `CLUSTERS` (default: all whose parts have prices)")
+		"choose among these `CLUSTERS` (default: "+strings.Join(rentable(), ",")+")")
 	fs.StringSliceVar(&x.accelerators, "accelerators", nil,
 		"choose among these `PROFILES` in each cluster (default: its own)")
 	fs.StringSliceVar(&x.modes, "modes", []string{job.Sync, job.Hybrid}, "choose among these `MODES`")
@@ -115,6 +116,10 @@ func (x *planning) register(fs *pflag.FlagSet) {
 		"write the plan as one page with figures to this new HTML `FILE`")
 	fs.BoolVar(&x.json, "json", false, "print one JSON object instead of text")
 }
+
+// rentable returns the clusters that a plan chooses among by default: those whose machines can be rented or
+// bought. The others are of companies that built them for themselves, or have no accelerators.
+func rentable() []string { return []string{"commodity-10g", "dgx-a100", "dgx-h100", "persia-gcp"} }
 
 // planned is a plan with all that its report shows.
 type planned struct {
@@ -167,13 +172,10 @@ func (p *program) plan(d *planned, given func(string) bool) (err error) {
 	a := plan.Ask{Choice: choice, Presets: d.presets, Accelerators: d.accelerators, Modes: d.modes,
 		GPUsMost: d.mostGPUs, HostsMost: d.mostHosts, Share: d.spot}
 	if len(a.Presets) == 0 {
-		a.Presets = cost.Clusters.Names()
+		a.Presets = rentable()
 	}
 	if d.space, d.notes, err = plan.NewSpace(a); err != nil {
 		return adviseSet(err, choice.Set)
-	}
-	if !given("presets") {
-		d.notes = nil // the default leaves out what has no price
 	}
 	progress := cli.NewProgress(p.stderr, p.terminal)
 	defer progress.Close()
