@@ -16,8 +16,11 @@ import (
 // In every mode, on folded and unfolded PSs, with jitter and crashes, the tracks of a class of stations are
 // busy for the share of the time that the result says, and the timeline changes nothing of the result.
 func TestTimelineHasTheTimeOfEveryStation(t *testing.T) {
-	crash := training(job.Hybrid, 4)
-	crash.Faults.Crashes = []fault.Crash{{Role: msg.EmbeddingWorker, Step: 10, Away: unit.Millisecond}}
+	crash := training(job.Hybrid, 8)
+	for step := range int32(20) { // some crashes come while work is in service
+		crash.Faults.Crashes = append(crash.Faults.Crashes, fault.Crash{Role: msg.EmbeddingWorker,
+			Step: 10 + 4*step, Away: unit.Millisecond})
+	}
 	crash.Faults.Drop, crash.Wire.Retry = 0.01, 10*unit.Millisecond
 	unfolded := small()
 	unfolded.Unfold = true
