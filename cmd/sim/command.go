@@ -29,6 +29,8 @@ cluster of Persia's evaluation with the prices of Persia's own code, 512 samples
 a GPU, in four modes on 1 to 32 GPUs; its last lines are questions to ask next.
 
   sim run        makes one prediction and shows what went into it
+  sim explain    says why: stages, waits, and a figure of them
+  sim trace      writes what every station did, for Perfetto
   sim compare    says which of several configurations is faster, and cheaper
   sim sweep      predicts at every combination of values
   sim plan       finds the cheapest and the fastest cluster
@@ -96,9 +98,8 @@ func (p *program) command() *cobra.Command {
 	compare.Long += "\n\n" + job.ModeSettingsHelp()
 	sweep := p.sweepCommand()
 	sweep.Long += "\n\n" + job.ModeSettingsHelp()
-	root.AddCommand(run, compare, sweep, p.planCommand(), goodput, train, p.replayCommand(),
-		p.presetsCommand(),
-		p.calibrateCommand(), p.validateCommand())
+	root.AddCommand(run, p.explainCommand(), p.traceCommand(), compare, sweep, p.planCommand(), goodput,
+		train, p.replayCommand(), p.presetsCommand(), p.calibrateCommand(), p.validateCommand())
 	root.SetHelpCommand(&cobra.Command{Hidden: true}) // --help does it
 	cli.Configure(root, p.stdout, p.stderr)
 	root.SetFlagErrorFunc(flagError)
@@ -131,7 +132,7 @@ func (p *program) predictionCommand(kind kind) *cobra.Command {
 var moved = map[string]string{
 	"numerics": `it is the command "sim train"`, "target-auc": `it belongs to "sim train"`,
 	"evaluate-every": `it belongs to "sim train"`, "workers": `it belongs to "sim train"`,
-	"spread": `it belongs to "sim train"`, "explain": `it is the command "sim run"`,
+	"spread": `it belongs to "sim train"`, "explain": `it is the command "sim explain"`,
 	"staleness-trace": `it belongs to "sim run" and "sim train"`,
 }
 

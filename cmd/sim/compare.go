@@ -1,10 +1,12 @@
 package main
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -28,7 +30,8 @@ by the first: the median of the ratios and their 1st to 99th percentile, at how
 many points it is faster, and cheaper, and which parameters decide that: those
 that explain more of the ratios than chance would, with their share.
 
-Prices are those of the profiles, with their ranges. --json prints one object.
+Prices are those of the profiles, with their ranges. --json prints one object,
+and --report FILE.html has figures of throughput, price and ratios.
 ` + common
 
 const compareExamples = `  go run ./cmd/sim compare 'dgx-a100 --gpus 8' 'dgx-h100 --gpus 4' \
@@ -76,7 +79,7 @@ func (p *program) compareCommand() *cobra.Command {
 			return nil
 		},
 		RunE: func(c *cobra.Command, args []string) error {
-			return advise(p.compare(c, args, f.json))
+			return advise(p.compare(c, args, f))
 		},
 	}
 	f.register(c.Flags())
@@ -84,7 +87,10 @@ func (p *program) compareCommand() *cobra.Command {
 }
 
 // compare predicts all configurations and writes the comparison.
-func (p *program) compare(c *cobra.Command, args []string, asJSON bool) error {
+func (p *program) compare(c *cobra.Command, args []string, f *flags) error {
+	if err := checkNewFile("--report", f.page); err != nil {
+		return err
+	}
 	x := &sidesCompared{start: time.Now(),
 		command: strings.Replace(commandLine(c), " compare", " compare "+quoted(args), 1)}
 	once := *p
@@ -104,11 +110,37 @@ func (p *program) compare(c *cobra.Command, args []string, asJSON bool) error {
 		return err
 	}
 	progress.Close()
-	cli.PrintNotes(p.stderr, "sim", notesOf(sides))
-	if asJSON {
+	cli.PrintNotes(p.stderr, "sim", append(notesOf(sides), x.modelNote()...))
+	if f.page != "" {
+		var text bytes.Buffer
+		if err := x.writeText(&text); err != nil {
+			return err
+		}
+		if err := x.page(text.String()).WriteFile(f.page); err != nil {
+			return err
+		}
+	}
+	if f.json {
 		return printJSON(p.stdout, x.document())
 	}
 	return x.writeText(p.stdout)
+}
+
+// modelNote warns of clusters whose profiles bring different models: their speeds are of different trainings.
+func (x *sidesCompared) modelNote() []string {
+	var names, trained []string
+	for _, s := range x.sides {
+		if s.model != "" || s.file != "" {
+			return nil // the user has chosen
+		}
+		names = append(names, fmt.Sprintf("%s trains %s", s.name, s.job.Name))
+		trained = append(trained, s.job.Name)
+	}
+	if slices.Sort(trained); len(slices.Compact(trained)) == 1 {
+		return nil
+	}
+	return []string{strings.Join(names, ", ") + ": these are the models of the clusters' profiles; --model " +
+		"NAME compares them with one"}
 }
 
 // quoted writes words for a shell.

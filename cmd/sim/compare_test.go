@@ -72,3 +72,27 @@ func TestPointsOfAComparison(t *testing.T) {
 		t.Errorf("%d points", d.Samples)
 	}
 }
+
+// Flags of the whole comparison are refused in a configuration, and clusters that bring different models are
+// not compared in silence.
+func TestFlagsOfTheWholeComparison(t *testing.T) {
+	for _, test := range []struct {
+		sides []string
+		want  string // on the first line, unless empty
+		code  int
+	}{
+		{[]string{"dgx-h100 --samples 8", "dgx-a100"}, "A: --samples is for all configurations together", 2},
+		{[]string{"dgx-h100", "dgx-a100 --json"}, "B: --json is for all configurations together", 2},
+		{[]string{"dgx-h100 --gpus 8", "commodity-10g --gpus 4", "--samples", "2"},
+			"A trains mlperf-dcnv2, B trains criteo", 0},
+		{[]string{"dgx-h100", "dgx-h100 --gpus 16", "--samples", "2"}, "", 0},
+	} {
+		var stdout, stderr bytes.Buffer
+		code := run(append([]string{"compare"}, test.sides...), &stdout, &stderr)
+		said := stderr.String()
+		if code != test.code || !strings.Contains(said, test.want) ||
+			test.want == "" && strings.Contains(said, " trains ") {
+			t.Errorf("%q: exit %d: %s", test.sides, code, said)
+		}
+	}
+}

@@ -18,16 +18,18 @@ import (
 type kind int
 
 const (
-	table     kind = iota // predictions of modes on numbers of GPUs
-	single                // one prediction, with all that went into it
-	trained               // trainings under simulated time
-	failing               // one prediction, of a training that fails
-	comparing             // one of several predictions, at the same points
-	sweeping              // one prediction of many
+	table      kind = iota // predictions of modes on numbers of GPUs
+	single                 // one prediction, with all that went into it
+	trained                // trainings under simulated time
+	failing                // one prediction, of a training that fails
+	comparing              // one of several predictions, at the same points
+	sweeping               // one prediction of many
+	tracing                // one prediction, with what every station did
+	explaining             // … in words and figures
 )
 
 // one reports whether a command is about one mode on one number of GPUs.
-func (k kind) one() bool { return k == single || k == failing || k == comparing || k == sweeping }
+func (k kind) one() bool { return k != table && k != trained }
 
 // flags are those of the commands that predict. They change the job only where they are given.
 type flags struct {
@@ -79,6 +81,7 @@ type flags struct {
 	parameters bool
 	effects    bool
 
+	gantt    string   // of an explanation
 	failures failures // of a training that fails
 	swept    swept    // of many predictions
 }
@@ -170,14 +173,19 @@ func (f *flags) registerReport(fs *pflag.FlagSet) {
 		fs.StringVar(&f.placement, "placement", "", "place the tables on the accelerators as this YAML "+
 			"`FILE` says, and those that it leaves out by cost")
 	}
-	if f.kind == single {
+	if f.kind == single || f.kind == explaining {
 		fs.BoolVar(&f.effects, "effects", false,
 			"rank the parameters that are not known by their total effect "+
 				"on the throughput; 16 more simulations for each")
+	}
+	if f.kind == explaining {
+		fs.StringVar(&f.gantt, "gantt", "", "write what the stations of one rank did to this new SVG `FILE`")
+	}
+	if f.kind == single {
 		fs.BoolVar(&f.parameters, "parameters", false,
 			"list all parameters, with their ranges and sources")
 	}
-	if f.kind != failing && f.kind != comparing {
+	if f.kind != failing && f.kind != tracing {
 		fs.StringVar(&f.page, "report", "",
 			"write the report as one page with figures to this new HTML `FILE`")
 	}
@@ -264,19 +272,19 @@ func (n numbers) Set(text string) error {
 // registerModes declares the flags of modes and numbers of GPUs. --mode and --modes are one flag.
 func (f *flags) registerModes(fs *pflag.FlagSet) {
 	other, name := "mode", "modes"
-	switch f.kind {
-	case single, failing, comparing, sweeping:
+	switch {
+	case f.kind.one():
 		other, name = "modes", "mode"
 		fs.Var(&f.mode, "mode", "simulate this `MODE` (default: hybrid, the job file's, or sync "+
 			"with tables on the accelerators)")
 		fs.Var(&f.gpu, "gpus", "simulate this number of GPUs, one rank on each (default: that of "+
 			"the cluster's profile, or the job file's ranks)")
-	case table:
+	case f.kind == table:
 		fs.StringSliceVar(&f.modes, "modes", nil,
 			"simulate these `MODES` (default: sync,hybrid,async-ps,async-average, or the job file's, or "+
 				"sync "+
 				"with tables on the accelerators)")
-	case trained:
+	default:
 		fs.StringSliceVar(&f.modes, "modes", []string{"sync", "hybrid"},
 			"train in these `MODES` (default: sync,hybrid, or the job file's)")
 		cli.DefaultInText(fs, "modes")
@@ -326,6 +334,9 @@ func (f *flags) registerSamples(fs *pflag.FlagSet) {
 		fs.IntVar(&f.samples, "samples", 0, "simulate this many points of what is not known, the same in "+
 			"all configurations; 1 is the middle alone (default: 64, or down to 8 if simulations are long)")
 		fs.IntVar(&f.steps, "steps", 0, "measure this many steps (default: until they settle)")
+	case tracing, explaining:
+		f.samples = 1
+		fs.IntVar(&f.steps, "steps", 0, "measure this many steps (default: until they settle)")
 	case table, failing, sweeping:
 		fs.IntVar(&f.samples, "samples", coarse, "simulate this many points of what is not known, for each "+
 			"interval; 1 is the middle alone")
@@ -374,7 +385,7 @@ func (f *flags) modesFlag() string {
 func commandLine(c *cobra.Command) string {
 	words := []string{"go run ./cmd/" + c.CommandPath()}
 	c.Flags().VisitAll(func(f *pflag.Flag) {
-		if !f.Changed || f.Name == "report" { // whose file exists now
+		if !f.Changed || f.Name == "report" || f.Name == "plot" { // whose file exists now
 			return
 		}
 		if f.Value.Type() == "stringArray" {

@@ -36,8 +36,8 @@ func checkNewFile(flag, name string) error {
 }
 
 // writePage writes what was simulated as one page with its figures, if the user asks for it. printed is what
-// the command has printed.
-func (q *request) writePage(printed string) error {
+// the command has printed. First stands before the other sections.
+func (q *request) writePage(printed string, first ...htmlreport.Section) error {
 	if q.page == "" {
 		return nil
 	}
@@ -48,13 +48,13 @@ func (q *request) writePage(printed string) error {
 	page := htmlreport.Page{
 		Title: "Simulation of " + q.job.Name,
 		Lead:  q.where() + "; " + q.batchText(),
-		Sections: []htmlreport.Section{
+		Sections: append(first,
 			q.throughputSection(), q.curveSection(), htmlreport.StalenessSection(q.measured()),
 			htmlreport.StageSection("Simulated.", q.measured()), q.stationSection(),
-			{Title: "Everything that was printed", Code: printed},
-			{Title: "Settings", Text: []string{"To repeat: " + q.command}, Code: string(settings)},
-			htmlreport.EnvironmentSection(),
-		},
+			htmlreport.Section{Title: "Everything that was printed", Code: printed},
+			htmlreport.Section{Title: "Settings", Text: []string{"To repeat: " + q.command},
+				Code: string(settings)},
+			htmlreport.EnvironmentSection()),
 	}
 	return page.WriteFile(q.page)
 }

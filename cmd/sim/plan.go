@@ -1,10 +1,12 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"os"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -74,6 +76,7 @@ type planning struct {
 	spot         float64
 	samples      int
 	out          string
+	page         string
 	json         bool
 }
 
@@ -81,36 +84,42 @@ type planning struct {
 func (x *planning) register(fs *pflag.FlagSet) {
 	fs.SortFlags = false
 	fs.Float64Var(&x.train, "train", 0, "train this many `SAMPLES` (default: 1e9)")
-	fs.TextVar(&x.within, "within", unit.Tick(0), "end within this `TIME`, as 6h (default: 6h, unless "+
-		"--train is given alone)")
+	fs.TextVar(&x.within, "within", unit.Tick(0),
+		"end within this `TIME`, as 6h (default: 6h, unless --train is given alone)")
 	cli.DefaultInText(fs, "within")
-	fs.Float64Var(&x.throughput, "throughput", 0, "find the cheapest cluster an hour with this many "+
-		"samples/s")
-	fs.Float64Var(&x.budget, "budget", 0, "spend at most this many dollars, or dollars an hour with "+
-		"--throughput (default: any)")
+	fs.Float64Var(&x.throughput, "throughput", 0,
+		"find the cheapest cluster an hour with this many samples/s")
+	fs.Float64Var(&x.budget, "budget", 0,
+		"spend at most this many dollars, or dollars an hour with --throughput (default: any)")
 	fs.StringVar(&x.model, "model", "criteo", "train this `MODEL`")
-	fs.StringSliceVar(&x.presets, "presets", nil, "choose among these `CLUSTERS` (default: all whose parts "+
-		"have prices)")
-	fs.StringSliceVar(&x.accelerators, "accelerators", nil, "choose among these `PROFILES` in each cluster "+
-		"(default: its own)")
+	fs.StringSliceVar(&x.presets, "presets", nil,
+		"choose among these `CLUSTERS` (default: "+strings.Join(rentable(), ",")+")")
+	fs.StringSliceVar(&x.accelerators, "accelerators", nil,
+		"choose among these `PROFILES` in each cluster (default: its own)")
 	fs.StringSliceVar(&x.modes, "modes", []string{job.Sync, job.Hybrid}, "choose among these `MODES`")
-	fs.IntVar(&x.staleness, "staleness", 9, "let this many earlier batches of a rank be outstanding (τ) at "+
-		"most")
+	fs.IntVar(&x.staleness, "staleness", 9,
+		"let this many earlier batches of a rank be outstanding (τ) at most")
 	fs.IntVar(&x.mostGPUs, "most-gpus", 64, "choose up to this number of GPUs")
 	fs.IntVar(&x.mostHosts, "most-hosts", 64, "choose up to this number of hosts of a role")
 	fs.IntVar(&x.batch, "batch-per-gpu", 0, "train this many samples a rank and step (default: the model's)")
 	fs.IntVar(&x.globalBatch, "global-batch", 0, "train this many samples a step on any number of GPUs")
-	fs.StringVar(&x.rowPrecision, "row-precision", "", "keep embedding rows in this `FORMAT`: fp32, fp16 or "+
-		"bf16 (default: the model's)")
-	fs.StringArrayVar(&x.set, "set", nil, "give a parameter a value, `NAME=VALUE`, as in sim run; may be "+
-		"repeated")
+	fs.StringVar(&x.rowPrecision, "row-precision", "",
+		"keep embedding rows in this `FORMAT`: fp32, fp16 or bf16 (default: the model's)")
+	fs.StringArrayVar(&x.set, "set", nil,
+		"give a parameter a value, `NAME=VALUE`, as in sim run; may be repeated")
 	fs.Float64Var(&x.spot, "spot", 1, "pay this `SHARE` of the price of GPUs and their servers")
-	fs.IntVar(&x.samples, "samples", 0, "simulate this many points of what is not known (default: 64, or "+
-		"down to 8 if simulations are long)")
-	fs.StringVar(&x.out, "out", "", "write the cheapest cluster to this new YAML `FILE`, for --preset of "+
-		"other commands")
+	fs.IntVar(&x.samples, "samples", 0,
+		"simulate this many points of what is not known (default: 64, or down to 8 if simulations are long)")
+	fs.StringVar(&x.out, "out", "",
+		"write the cheapest cluster to this new YAML `FILE`, for --preset of other commands")
+	fs.StringVar(&x.page, "report", "",
+		"write the plan as one page with figures to this new HTML `FILE`")
 	fs.BoolVar(&x.json, "json", false, "print one JSON object instead of text")
 }
+
+// rentable returns the clusters that a plan chooses among by default: those whose machines can be rented or
+// bought. The others are of companies that built them for themselves, or have no accelerators.
+func rentable() []string { return []string{"commodity-10g", "dgx-a100", "dgx-h100", "persia-gcp"} }
 
 // planned is a plan with all that its report shows.
 type planned struct {
@@ -163,17 +172,17 @@ func (p *program) plan(d *planned, given func(string) bool) (err error) {
 	a := plan.Ask{Choice: choice, Presets: d.presets, Accelerators: d.accelerators, Modes: d.modes,
 		GPUsMost: d.mostGPUs, HostsMost: d.mostHosts, Share: d.spot}
 	if len(a.Presets) == 0 {
-		a.Presets = cost.Clusters.Names()
+		a.Presets = rentable()
 	}
 	if d.space, d.notes, err = plan.NewSpace(a); err != nil {
 		return adviseSet(err, choice.Set)
 	}
-	if !given("presets") {
-		d.notes = nil // the default leaves out what has no price
-	}
 	progress := cli.NewProgress(p.stderr, p.terminal)
 	defer progress.Close()
 	if err := checkNewFile("--out", d.out); err != nil {
+		return err
+	}
+	if err := checkNewFile("--report", d.planning.page); err != nil {
 		return err
 	}
 	d.search = &plan.Search{Problem: d.space}
@@ -193,6 +202,15 @@ func (p *program) plan(d *planned, given func(string) bool) (err error) {
 		return fmt.Errorf("--out: %w", err)
 	}
 	cli.PrintNotes(p.stderr, "sim", d.notes)
+	if d.planning.page != "" {
+		var text bytes.Buffer
+		if err := d.writeText(&text); err != nil {
+			return err
+		}
+		if err := d.page(text.String()).WriteFile(d.planning.page); err != nil {
+			return err
+		}
+	}
 	if d.json {
 		return printJSON(p.stdout, d.document())
 	}
@@ -232,8 +250,8 @@ func (d *planned) check(given func(string) bool) error {
 	case given("train") && !(d.train >= 1 && d.train <= 1e18):
 		return cli.UsageError("write it as 1e9", "--train: %v; want 1 to 1e18 samples", d.train)
 	case given("throughput") && !(d.throughput > 0 && d.throughput <= 1e15):
-		return cli.UsageError("write it as 5e6", "--throughput: %v; want more than 0 and at most 1e15 "+
-			"samples/s", d.throughput)
+		return cli.UsageError("write it as 5e6",
+			"--throughput: %v; want more than 0 and at most 1e15 samples/s", d.throughput)
 	case given("within"):
 		if err := checkTime("--within", d.within, true); err != nil {
 			return err
@@ -243,11 +261,11 @@ func (d *planned) check(given func(string) bool) error {
 	case given("budget") && !(d.budget > 0):
 		return cli.UsageError("see --help", "--budget: %v; want more than 0 dollars", d.budget)
 	case !(d.spot > 0 && d.spot <= 1):
-		return cli.UsageError("0.4 is two fifths of the price on demand", "--spot: %v; want more than 0 and "+
-			"at most 1", d.spot)
+		return cli.UsageError("0.4 is two fifths of the price on demand",
+			"--spot: %v; want more than 0 and at most 1", d.spot)
 	case d.mostGPUs < 1 || d.mostGPUs > planGPUsMost:
-		return cli.UsageError("simulations of more take minutes each: sim run makes one", "--most-gpus: %d; "+
-			"want 1 to %d", d.mostGPUs, planGPUsMost)
+		return cli.UsageError("simulations of more take minutes each: sim run makes one",
+			"--most-gpus: %d; want 1 to %d", d.mostGPUs, planGPUsMost)
 	case d.mostHosts < 1 || d.mostHosts > planHostsMost:
 		return cli.UsageError("see --help", "--most-hosts: %d; want 1 to %d", d.mostHosts, planHostsMost)
 	case given("samples") && d.samples < 2:
@@ -396,15 +414,15 @@ func (d *planned) setStaleness(ctx context.Context) error {
 		return err
 	}
 	d.staleness = &leastStaleness{asked: d.planning.staleness, least: d.planning.staleness}
-	for τ := 0; τ < d.planning.staleness; τ = max(τ+1, 2*τ) {
+	for staleness := 0; staleness < d.planning.staleness; staleness = max(staleness+1, 2*staleness) {
 		j := *first.job
-		j.Training.Staleness = &τ
+		j.Training.Staleness = &staleness
 		r, err := predict.Run(ctx, &j, predict.Options{})
 		if err != nil {
 			return err
 		}
 		if r.Mid.Throughput >= max(d.need, plan.AsFast*first.Throughput) {
-			d.staleness.least = τ
+			d.staleness.least = staleness
 			break
 		}
 	}

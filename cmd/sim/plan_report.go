@@ -38,9 +38,9 @@ func (d *planned) writeText(w io.Writer) error {
 			cli.Paragraph(w, text, "  ")
 		}
 	}
-	cli.Paragraph(w, fmt.Sprintf("%d clusters were simulated of %d. Intervals: 1st to 99th percentile over "+
-		"%d "+
-		"points of what is not known, the same for all.", d.search.Simulations(), d.size(), d.samples), "  ")
+	cli.Paragraph(w, fmt.Sprintf("%d clusters were simulated of %d. Intervals are the 1st to 99th "+
+		"percentile over %d points of what is not known, the same for all.", d.search.Simulations(), d.size(),
+		d.samples), "  ")
 	if d.out == "" {
 		fmt.Fprintln(w, "\n--out cluster.yaml writes the cheapest, for sim run --preset ./cluster.yaml.")
 	} else {
@@ -55,8 +55,7 @@ func (d *planned) title() string {
 	switch {
 	case d.train == 0:
 		return fmt.Sprintf("%s at %s samples/s or more: the cheapest cluster an hour, and faster ones.",
-			d.model,
-			rate(d.need))
+			d.model, rate(d.need))
 	case d.within == 0:
 		return fmt.Sprintf("%s samples of %s: the cheapest cluster, and faster ones.", amount(d.train),
 			d.model)
@@ -113,8 +112,7 @@ func (d *planned) memory() string {
 		m := &g.Memory
 		used := m.Tables + m.State + m.Dense + m.Activations + m.Buffers + m.Reserve
 		return fmt.Sprintf("Memory of cluster 1: %v of %v on the fullest GPU, %v of it rows and their "+
-			"optimizer.",
-			used, m.Capacity, m.Tables+m.State)
+			"optimizer.", used, m.Capacity, m.Tables+m.State)
 	}
 	u := cost.MemoryUse(j.Hardware.Resolve(), &j.Job, j.Layout, &j.Workload)
 	return fmt.Sprintf("Memory of cluster 1: %v of %v on a PS host, %v of %v on a GPU.", u.PS, u.PSHas, u.GPU,

@@ -53,6 +53,12 @@ func (p *program) newSide(whole *cobra.Command, kind kind, name string, words []
 		return nil, refuse(cli.UsageError("write a configuration as one word of the shell, as "+
 			"'dgx-h100 --gpus 4'", "unexpected %q behind the first word", rest[0]))
 	}
+	for _, flag := range []string{"samples", "json", "report"} {
+		if c.Flags().Changed(flag) {
+			return nil, refuse(cli.UsageError("write it behind the configurations", "--%s is for all "+
+				"configurations together", flag))
+		}
+	}
 	if err := inherit(c.Flags(), whole.Flags()); err != nil {
 		return nil, refuse(err)
 	}

@@ -422,10 +422,7 @@ func (d *detailed) writeText(w io.Writer) error {
 	for _, b := range r.Bottlenecks[:min(5, len(r.Bottlenecks))] {
 		fmt.Fprintf(w, "  %3.0f %%  %s\n", 100*b.Share, b.Resource)
 	}
-	fmt.Fprintln(w, "\nBusiest stations, by their share of the time, and how many wait there:")
-	for _, s := range r.Stations[:min(5, len(r.Stations))] {
-		fmt.Fprintf(w, "  %3.0f %%  %-32s %s\n", 100*s.Busy, s.Name, digits(s.Queue))
-	}
+	writeStations(w, r)
 	d.writeUnknowns(w)
 	return d.writeEnd(w)
 }
@@ -509,6 +506,7 @@ func (d *detailed) writeUnknowns(w io.Writer) {
 		for _, e := range d.effects[:min(5, len(d.effects))] {
 			fmt.Fprintf(w, "  %3.0f %%  %s\n", 100*e.Share, e.Name)
 		}
+		cli.Paragraph(w, effectWords(d.effects), "")
 	}
 	if len(d.sensitivities) > 0 {
 		fmt.Fprintln(w, "\nA tenth better would change the throughput by:")

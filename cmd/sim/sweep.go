@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"os"
 	"slices"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+	"go.yaml.in/yaml/v3"
 
 	"tandem/algo/job"
 	"tandem/internal/cli"
@@ -40,7 +42,8 @@ value that is as fast as the fastest, but for 1 %.
 --out FILE.csv writes a line for each point as soon as it is known. The same
 command continues a file that is not complete, and repeats nothing. A complete
 file has the same bytes on any number of cores, and however often the sweep was
-stopped. --report FILE.html has a figure.
+stopped. --plot FILE.svg draws the throughput over the first axis of numbers,
+and --report FILE.html has figures and the table.
 ` + common
 
 const sweepExamples = `  go run ./cmd/sim sweep --preset persia-gcp --model criteo --system tandem \
@@ -53,6 +56,7 @@ const sweepExamples = `  go run ./cmd/sim sweep --preset persia-gcp --model crit
 type swept struct {
 	over []string
 	out  string
+	plot string
 }
 
 // register declares the flags.
@@ -60,6 +64,7 @@ func (x *swept) register(fs *pflag.FlagSet) {
 	fs.StringArrayVar(&x.over, "over", nil, "let a flag or parameter take several values, `NAME=VALUES` as "+
 		"in gpus=8..64*2; see above; may be repeated")
 	fs.StringVar(&x.out, "out", "", "write every point to this CSV `FILE`, or continue it")
+	fs.StringVar(&x.plot, "plot", "", "draw the throughput of all points to this new SVG `FILE`")
 }
 
 // sweepFlags are the flags of a prediction that can be axes.
@@ -98,6 +103,9 @@ func (p *program) sweep(c *cobra.Command, f *flags) (err error) {
 		return err
 	}
 	if err := checkNewFile("--report", f.page); err != nil {
+		return err
+	}
+	if err := checkNewFile("--plot", f.swept.plot); err != nil {
 		return err
 	}
 	if err := g.setDigest(); err != nil {
@@ -254,44 +262,77 @@ func isRefusal(err error) bool {
 		errors.Is(err, predict.ErrChoice)
 }
 
-// setDigest sets the digest of the program, of the flags and of the files that they name.
+// setDigest sets the digest of the program, of the flags, of the files that they name, and of the files that
+// these name.
 func (g *grid) setDigest() error {
 	h := sha256.New()
 	fmt.Fprintln(h, cli.Version())
 	var err error
+	seen := map[string]bool{}
 	g.command.Flags().VisitAll(func(f *pflag.Flag) {
-		if !f.Changed || slices.Contains([]string{"over", "out", "report", "json"}, f.Name) {
+		if !f.Changed || slices.Contains([]string{"over", "out", "plot", "report", "json"}, f.Name) {
 			return
 		}
 		fmt.Fprintln(h, f.Name, f.Value)
-		err = cmp.Or(err, addFile(h, f.Value.String()))
+		err = cmp.Or(err, addFile(h, f.Value.String(), seen))
 	})
 	g.digest = string(h.Sum(nil))
 	return err
 }
 
-// addFile adds the content of a file to a digest; the name of a built-in profile, or another text, is none.
-func addFile(h interface{ Write([]byte) (int, error) }, name string) error {
-	if !preset.IsFile(name) {
+// profileMost is the size of a file up to which it may be a job or a profile. Larger ones are data.
+const profileMost = 1 << 20
+
+// addFile adds a file to a digest, and the files that it names if it is a job or a profile; seen has those
+// that are in it already. Data count by their size. The name of a built-in profile, or another text, is none.
+func addFile(h io.Writer, name string, seen map[string]bool) error {
+	if !preset.IsFile(name) || seen[name] {
 		return nil
 	}
-	if info, err := os.Stat(name); err != nil || info.IsDir() {
+	info, err := os.Stat(name)
+	if err != nil || !info.Mode().IsRegular() {
 		return nil // a rate such as 3GB/s
 	}
-	text, err := os.ReadFile(name)
-	if err == nil {
-		_, err = h.Write(text)
+	seen[name] = true
+	if info.Size() > profileMost {
+		_, err = fmt.Fprintln(h, info.Size())
+		return err
 	}
-	return err
+	text, err := os.ReadFile(name)
+	if err != nil {
+		return err
+	}
+	if _, err := h.Write(text); err != nil {
+		return err
+	}
+	var document yaml.Node
+	if yaml.Unmarshal(text, &document) != nil {
+		return nil // data, or a file whose loader says what is wrong
+	}
+	return addNamed(h, &document, seen)
+}
+
+// addNamed adds the files that a part of a YAML document names.
+func addNamed(h io.Writer, part *yaml.Node, seen map[string]bool) error {
+	if part.Kind == yaml.ScalarNode {
+		return addFile(h, part.Value, seen)
+	}
+	for _, inner := range part.Content {
+		if err := addNamed(h, inner, seen); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // inputs returns the digest of a point.
 func (g *grid) inputs(values []string) string {
 	h := sha256.New()
 	fmt.Fprint(h, g.digest)
+	seen := map[string]bool{}
 	for i, a := range g.axes {
 		fmt.Fprintln(h, a.Name, values[i])
-		if addFile(h, values[i]) != nil {
+		if addFile(h, values[i], seen) != nil {
 			return "" // the prediction reports it
 		}
 	}

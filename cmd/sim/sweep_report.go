@@ -22,6 +22,13 @@ const rowsMost = 60
 // report writes what is known of all points.
 func (g *grid) report(w io.Writer) error {
 	rows := g.file.Rows()
+	if g.flags.swept.plot != "" {
+		s := g.throughputSection(rows)
+		chart := &s.Charts[0]
+		if err := htmlreport.WriteFigure(g.flags.swept.plot, chart.Title, chart.SVG(), s.Legend); err != nil {
+			return err
+		}
+	}
 	if g.flags.json {
 		return printJSON(w, g.document(rows))
 	}

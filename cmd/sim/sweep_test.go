@@ -9,6 +9,9 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"tandem/sim/cost"
+	"tandem/sim/device"
 )
 
 // sweepText runs "sim sweep".
@@ -112,5 +115,41 @@ func TestASweepSaysWhatIsEnough(t *testing.T) {
 		if strings.Contains(args, "1..8*2") && !strings.Contains(out, "Enough: embedding-ps.count = ") {
 			t.Errorf("%s:\n%s", args, out)
 		}
+	}
+}
+
+// A line depends on the profiles that a job file names, and on those that these name.
+func TestASweepDependsOnNamedProfiles(t *testing.T) {
+	folder := t.TempDir()
+	write := func(name, text string) string {
+		t.Helper()
+		file := filepath.Join(folder, name)
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return file
+	}
+	profile := func(library interface{ Text(string) ([]byte, error) }, name, from, to string) string {
+		t.Helper()
+		text, err := library.Text(name)
+		if err != nil || !strings.Contains(string(text), from) {
+			t.Fatalf("%v: %s", err, text)
+		}
+		return strings.Replace(string(text), from, to, 1)
+	}
+	accelerator := profile(device.Accelerators, "H100-SXM5", "name: H100-SXM5", "name: mine")
+	device := write("device.yaml", accelerator)
+	cluster := write("cluster.yaml", profile(cost.Clusters, "dgx-h100", "accelerator: H100-SXM5",
+		"accelerator: "+device))
+	out := filepath.Join(folder, "sweep.csv")
+	args := "--model mlperf-dcnv2 --samples 1 --over gpus=8,16 --preset " + cluster + " --out " + out
+	for range 2 {
+		if _, said, code := sweepText(args); code != 0 {
+			t.Fatal(said)
+		}
+	}
+	write("device.yaml", accelerator+"# changed\n")
+	if _, said, code := sweepText(args); code == 0 || !strings.Contains(said, "is of other flags, files") {
+		t.Errorf("a changed profile: exit %d: %s", code, said)
 	}
 }

@@ -11,7 +11,9 @@ import (
 func (w *simulation) startReduction(step, bucket int32, bytes unit.Bytes) {
 	w.reducing++
 	i := w.openTask(task{kind: reducing, role: -1, work: role.Work{Step: step}, bucket: bucket, bytes: bytes})
+	w.recorder.queue(w, i)
 	if w.reductions.Push(w.clock.Now(), i) {
+		w.recorder.begin(w, w.reductions, i)
 		w.proceed(i)
 	}
 }
@@ -48,6 +50,7 @@ func (w *simulation) reduceStage(i int32) (ended bool) {
 func (w *simulation) reduceDone(i int32) {
 	step, bucket, now := w.tasks[i].work.Step, w.tasks[i].bucket, w.clock.Now()
 	w.cause = w.traces[i].path
+	w.recorder.end(w, i)
 	w.closeTask(i)
 	if w.numerics != nil {
 		w.numerics.Reduce(step, bucket)
@@ -57,11 +60,13 @@ func (w *simulation) reduceDone(i int32) {
 	w.reductions.Leave()
 	if next, ok := w.reductions.Next(now); ok {
 		w.beginTrace(next)
+		w.recorder.begin(w, w.reductions, next)
 		w.proceed(next)
 	}
 	for rank := range w.config.Ranks {
 		to := w.roleIndex(msg.Address{Role: msg.NNWorker, Index: rank})
 		if !w.instances[to].away {
+			w.recorder.reduced(w, step, to)
 			w.handleInput(to, bucketReduced(rank, step, bucket))
 		}
 	}

@@ -98,7 +98,10 @@ func (n *instance) QueueWork(work role.Work, o role.Operands) error {
 		}
 	}
 	t := n.openTask(task{kind: working, role: n.index, incarnation: n.incarnation, work: work, operands: o})
-	if n.lanes[work.Kind.Lane()].Push(n.clock.Now(), t) {
+	lane := n.lanes[work.Kind.Lane()]
+	n.recorder.queue(n.simulation, t)
+	if lane.Push(n.clock.Now(), t) {
+		n.recorder.begin(n.simulation, lane, t)
 		n.proceed(t)
 	}
 	return nil
@@ -112,6 +115,7 @@ func (n *instance) Feed(c role.Contribution) error {
 	if n.numerics != nil {
 		n.numerics.Feed(n.at, c)
 	}
+	n.recorder.feed(n.simulation, c.Rank, c.Step, n.index)
 	fed, err := n.barrier.Feed(int(c.Rank), c.Step, c.Bucket)
 	switch fed {
 	case role.Complete:

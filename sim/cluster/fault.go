@@ -121,6 +121,7 @@ func (n *instance) crashIfDue(in *role.Input) bool {
 	n.incarnation++
 	n.injector = fault.NewInjector[exec.Payload](n.faultPlan(), n.at, n.incarnation)
 	n.cancelTimer(&n.held)
+	n.recorder.crash(n.simulation, n.index)
 	for i := range n.lanes {
 		n.lanes[i].Clear(n.clock.Now(), n.closeTask)
 	}

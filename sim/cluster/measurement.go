@@ -160,6 +160,15 @@ func (m *measurement) mark(w *simulation, ended int32) {
 	}
 }
 
+// begin and end return when the measured steps began and ended.
+func (m *measurement) begin() unit.Tick {
+	if m.first == 0 {
+		return 0
+	}
+	return m.ends[m.first-1]
+}
+func (m *measurement) end() unit.Tick { return m.ends[m.last-1] }
+
 // stepTimes returns the time of each measured step.
 func (m *measurement) stepTimes() []unit.Tick {
 	times := make([]unit.Tick, 0, m.last-m.first)

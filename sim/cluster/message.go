@@ -34,6 +34,7 @@ func (w *simulation) send(from int32, p fault.Parcel[exec.Payload], lost bool) {
 		kind: delivering, role: from, to: to, copies: int32(many), since: due, message: *m,
 		payload: p.Payload, lost: lost, jitter: w.messageJitter(from, to, m),
 	})
+	w.recorder.send(w, i)
 	if p.Delay > 0 {
 		w.waitUntil(i, due, passing)
 		return
@@ -50,8 +51,7 @@ func (w *simulation) deliverStage(i int32) (ended bool) {
 	switch t.stage {
 	case copyFromDevice:
 		if (m.Kind == msg.PutGradients || m.Kind == msg.Push) && !w.prices.Colocated() {
-			_, end := w.accelerators[m.Rank].copyOut.Run(w.clock.Now(), w.copyTime(m.Bytes, t.jitter))
-			w.waitUntil(i, end, copyEngines)
+			w.serve(i, &w.accelerators[m.Rank].copyOut, copyEngines, w.copyTime(m.Bytes, t.jitter))
 		}
 	case chargeSender:
 		if remote {
@@ -76,8 +76,7 @@ func (w *simulation) deliverStage(i int32) (ended bool) {
 	case copyToDevice:
 		if (m.Kind == msg.Samples || m.Kind == msg.Embeddings ||
 			m.Kind == msg.Params) && !w.prices.Colocated() {
-			_, end := w.accelerators[m.Rank].copyIn.Run(w.clock.Now(), w.copyTime(m.Bytes, t.jitter))
-			w.waitUntil(i, end, copyEngines)
+			w.serve(i, &w.accelerators[m.Rank].copyIn, copyEngines, w.copyTime(m.Bytes, t.jitter))
 		}
 	case arrive:
 		if w.instances[t.to].away {
@@ -87,6 +86,7 @@ func (w *simulation) deliverStage(i int32) (ended bool) {
 		to, in := t.to, role.Input{Kind: role.Received, Message: t.message}
 		w.incoming, w.cause = t.payload, w.traces[i].path
 		w.received += m.Bytes * unit.Bytes(t.copies)
+		w.recorder.arrive(w, i)
 		w.closeTask(i)
 		w.handleInput(to, in)
 		return true
@@ -103,6 +103,7 @@ func (w *simulation) copyTime(bytes unit.Bytes, jitter float64) unit.Tick {
 func (w *simulation) dropMessage(i int32) {
 	t := &w.tasks[i]
 	w.dropped += t.message.Bytes * unit.Bytes(t.copies)
+	w.recorder.lose(i)
 	w.closeTask(i)
 }
 

@@ -27,7 +27,10 @@ type Result struct {
 	// of the second; the largest share first.
 	Bottlenecks []Bottleneck
 	Stations    []station.Use // the busiest first
-	Staleness   pace.Staleness
+	// Phases are the parts of a step on a rank, in their order: means over ranks and measured steps. What a
+	// mode lets run in the background is in none.
+	Phases    []Phase
+	Staleness pace.Staleness
 	// Messages and Bytes are those of a measured step over all ranks, headers included, the all-reduce not.
 	Messages int64
 	Bytes    unit.Bytes
@@ -41,6 +44,29 @@ type Result struct {
 	Faults      fault.Counts // what the faults of the training have done to the whole run
 	Assumptions []cost.Assumption
 }
+
+// Phase is a part of the time from one step's end to the next on a rank.
+type Phase struct {
+	Name string
+	Time unit.Tick
+}
+
+// phases returns the parts of a measured step.
+func (w *simulation) phases() (list []Phase) {
+	m := w.measurement
+	count := float64(m.last-m.first) * float64(len(m.ranks))
+	for p, t := range m.exposures() {
+		list = append(list, Phase{phaseNames[p], t.Scale(1 / count)})
+	}
+	if w.config.Rule.Dense().DensePSs {
+		list[synchronising].Name = "wait for dense PSs (DS)"
+	}
+	return list
+}
+
+// phaseNames are what reports call the phases.
+var phaseNames = [phaseCount]string{"wait for embeddings (GE)", "forward (FC)", "backward (BC)",
+	"wait for other ranks (DS)", "dense optimizer"}
 
 // saturated is the busy share from which on a resource counts as what bounds a run. Less than 1 because of a
 // pipeline's small gaps.
@@ -66,6 +92,7 @@ func (w *simulation) result() Result {
 		Bottleneck:  w.bottleneck(uses),
 		Bottlenecks: m.critical.bottlenecks(),
 		Stations:    uses,
+		Phases:      w.phases(),
 		Messages:    (to.sent.messages - from.sent.messages) / steps,
 		Bytes:       (to.sent.bytes - from.sent.bytes) / unit.Bytes(steps),
 		Drift:       m.drift(),

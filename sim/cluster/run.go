@@ -10,6 +10,7 @@ import (
 	"tandem/algo/protocol/msg"
 	"tandem/algo/protocol/pace"
 	"tandem/sim/cost"
+	"tandem/sim/timeline"
 )
 
 // ErrSequential says that a training has no roles to simulate.
@@ -34,6 +35,8 @@ type Options struct {
 	WarmUp, Measured int
 	// Observer receives every record of the roles.
 	Observer event.Observer
+	// Timeline receives, unless it is nil, what every station did during the measured steps.
+	Timeline *timeline.Timeline
 	// Progress is called, unless it is nil, at the end of each step with the number of steps that have ended
 	// and of all. A run that settles ends before.
 	Progress func(done, steps int)
@@ -208,10 +211,16 @@ func runOnce(p *cost.Prices, o Options, n Numerics, s span) (Result, error) {
 	if o.check {
 		w.contract = newContractCheck(w)
 	}
+	if o.Timeline != nil {
+		w.recorder = newRecorder(w)
+	}
 	if err := w.run(); err != nil {
 		return Result{}, err
 	}
 	a := w.result()
+	if o.Timeline != nil {
+		*o.Timeline = w.recorder.finish(w.clock.Now(), w.measurement.begin(), w.measurement.end())
+	}
 	a.Depth, a.Staleness = t.Depth(), meter.Staleness()
 	if err := pace.CheckBounds(cfg.Rule, t.Roles.Ranks, &a.Staleness); err != nil {
 		return Result{}, fmt.Errorf("cluster: %w", err)

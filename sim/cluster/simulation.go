@@ -65,6 +65,7 @@ type simulation struct {
 	observers         []event.Observer
 	measurement       *measurement
 	contract          *contractCheck // nil unless the run is checked
+	recorder          *recorder      // nil unless a timeline is asked for
 }
 
 // accelerator is the accelerator of one rank with its two copy engines, and the thread on the host that
@@ -252,6 +253,7 @@ func (w *simulation) Settle(now unit.Tick) {
 		}
 	}
 	w.dirty = w.dirty[:0]
+	w.recorder.read(now)
 	w.net.Settle(now)
 	at, ok := w.net.NextFinish()
 	w.reschedule(&w.netNext, at, ok, des.Event{Class: transferEnds, Kind: transferEnds})

@@ -51,9 +51,8 @@ func (w *simulation) launch(i int32) {
 		takes = b.BackwardHost
 	}
 	if takes > 0 {
-		_, end := w.accelerators[work.Rank].launcher.Run(w.clock.Now(),
+		w.serve(i, &w.accelerators[work.Rank].launcher, launcher,
 			w.rates.time(launcher, takes).Scale(w.launchJitter(work)*w.slowness(work)))
-		w.waitUntil(i, end, launcher)
 	}
 }
 
@@ -135,8 +134,14 @@ func (w *simulation) compute(i int32, takes unit.Tick) {
 		return
 	}
 	takes = takes.Scale(w.interference() * w.slowness(t.work))
-	_, end := w.accelerators[t.work.Rank].kernels.Run(w.clock.Now(), w.rates.time(kernels, takes))
-	w.waitUntil(i, end, kernels)
+	w.serve(i, &w.accelerators[t.work.Rank].kernels, kernels, w.rates.time(kernels, takes))
+}
+
+// serve has a station that does one thing at a time work for the stage of a task.
+func (w *simulation) serve(i int32, at *station.Serial, on resource, takes unit.Tick) {
+	start, end := at.Run(w.clock.Now(), takes)
+	w.recorder.serial(w, at, i, start, end)
+	w.waitUntil(i, end, on)
 }
 
 // interference returns the factor on the time of a kernel that begins now: all-reduces of several ranks, also
@@ -165,9 +170,11 @@ func (w *simulation) completeWork(i int32) {
 	lane, now, threads := w.laneOf(t), w.clock.Now(), w.threadsOf(t.role, w.instances[t.role].at.Role)
 	w.cause = w.traces[i].path
 	lane.End(now, i)
+	w.recorder.end(w, i)
 	for next, ok := lane.Next(now); ok; next, ok = lane.Next(now) {
 		w.beginTrace(next)
 		w.traces[next].threads = threads
+		w.recorder.begin(w, lane, next)
 		w.proceed(next)
 	}
 	for done, ok := lane.Leave(); ok; done, ok = lane.Leave() {

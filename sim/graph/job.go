@@ -8,6 +8,7 @@ import (
 	"tandem/sim/device"
 	"tandem/sim/model"
 	"tandem/sim/system"
+	"tandem/sim/timeline"
 	"tandem/sim/topo"
 )
 
@@ -41,6 +42,9 @@ type Job struct {
 	// Slow is how many times as long work takes on the slowest rank, which the others await in every
 	// collective: its kernels and its host thread, not its copies. 0 means 1.
 	Slow float64
+	// Timeline receives, unless it is nil, what every stream of the slowest rank did in the steps after the
+	// warm-up.
+	Timeline *timeline.Timeline
 }
 
 // Steps to simulate. The warm-up fills the pipeline of batches.

@@ -68,6 +68,9 @@ func Run(ctx context.Context, j Job) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
+	if j.Timeline != nil {
+		*j.Timeline = trace.timeline()
+	}
 	b.account(memory)
 	steps := j.Steps
 	r := &Result{GlobalBatch: j.GlobalBatch, Memory: *memory, Placement: b.placer.shards(b.plan),

@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"tandem/algo/unit"
+	"tandem/sim/timeline"
 )
 
 // Trace is what running some steps showed. All but Ends and Events leaves out the warm-up.
@@ -18,6 +19,7 @@ type Trace struct {
 	// the one before, that ends with the last step.
 	Parts, Resources map[string]float64
 	Events           int
+	timeline         func() timeline.Timeline
 }
 
 // Resources that no node names.
@@ -101,7 +103,9 @@ func (s *Step) Run(steps, warmup int, factors func(step int) Factors) Trace {
 		r.trace.Busy[i] -= warm.Busy[i]
 	}
 	r.trace.Exposed -= warm.Exposed
+	to := r.now
 	r.walk(last, from)
+	r.trace.timeline = func() timeline.Timeline { return r.timeline(from, to) }
 	return r.trace
 }
 

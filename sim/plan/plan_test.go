@@ -6,11 +6,16 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
 	"runtime"
+	"strings"
 	"testing"
 
 	"tandem/algo/job"
 	"tandem/internal/parallel"
+	"tandem/sim/cost"
+	"tandem/sim/device"
 	"tandem/sim/predict"
 )
 
@@ -201,11 +206,35 @@ func TestCheapestIsThatOfAnExhaustiveSearch(t *testing.T) {
 	}
 }
 
-// A space simulates and prices the cluster that it says.
+// unpriced returns the file of a cluster whose GPUs have no price.
+func unpriced(t *testing.T) string {
+	t.Helper()
+	folder := t.TempDir()
+	gpu, err := device.Accelerators.Text("T4")
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, after, priced := strings.Cut(string(gpu), "dollars-per-hour:")
+	_, rest, _ := strings.Cut(after, "\ninside:")
+	cluster, err := cost.Clusters.Text("commodity-10g")
+	if err != nil || !priced {
+		t.Fatal(err, priced)
+	}
+	file := filepath.Join(folder, "gpu.yaml")
+	for name, text := range map[string]string{"gpu.yaml": before + "inside:" + rest,
+		"cluster.yaml": strings.Replace(string(cluster), "accelerator: T4", "accelerator: "+file, 1)} {
+		if err := os.WriteFile(filepath.Join(folder, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return filepath.Join(folder, "cluster.yaml")
+}
+
+// A space simulates and prices the cluster that it says, and leaves out what has no price.
 func TestASpaceSimulatesItsPlaces(t *testing.T) {
 	s, notes, err := NewSpace(Ask{Choice: predict.Choice{Model: "criteo"}, GPUsMost: 8, HostsMost: 3,
 		Share: 0.4,
-		Modes: []string{"async-ps", "hybrid"}, Presets: []string{"persia-gcp", "dgx-h100", "persia-paper"}})
+		Modes: []string{"async-ps", "hybrid"}, Presets: []string{"persia-gcp", "dgx-h100", unpriced(t)}})
 	if err != nil || len(s.families) != 4 || len(notes) != 3 {
 		t.Fatalf("%d families, %q, %v", len(s.families), notes, err)
 	}

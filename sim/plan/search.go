@@ -269,11 +269,11 @@ func (r *run) branch(b *box) {
 			widest, spread = i, d
 		}
 	}
-	few, many := *b, *b
-	few.root, many.root = false, false
+	lower, upper := *b, *b
+	lower.root, upper.root = false, false
 	middle := (b.low.Hosts[widest] + b.high.Hosts[widest]) / 2
-	few.high.Hosts[widest], many.low.Hosts[widest] = middle, middle+1
-	for _, half := range []box{few, many} {
+	lower.high.Hosts[widest], upper.low.Hosts[widest] = middle, middle+1
+	for _, half := range []box{lower, upper} {
 		half.bound, half.key = bound, r.cost(r.PerHour(half.low), bound)
 		r.push(half)
 	}

@@ -96,6 +96,7 @@ func (s *Space) addPreset(a *Ask, section job.Cluster, accelerator string) (left
 			if err != nil {
 				return nil, err
 			}
+			f.choice.Like = f.base
 			if _, _, missing := f.base.DollarsPerHour(1); missing != "" {
 				return []string{fmt.Sprintf("%s is left out: %s has no price", name, missing)}, nil
 			}

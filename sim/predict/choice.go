@@ -42,6 +42,9 @@ type Choice struct {
 	// has hot.share, hot.most and hot.every, which replace those of Hot.
 	ModeSettings map[string]int
 	Set          map[string]string
+	// Like is a job of the same model, row precision and hot rows, whose workload this one shares; nil
+	// computes it.
+	Like *Job `yaml:"-"`
 }
 
 // stalenessDefault is τ of a prediction: Persia's example has an embedding_staleness of 10.
@@ -113,7 +116,11 @@ func (c Choice) With(section job.Cluster, m *model.Model) (j *Job, notes []strin
 	if err := j.checkHotRows(); err != nil {
 		return nil, nil, err
 	}
-	j.describe()
+	if c.Like != nil {
+		j.Workload, j.Layout = c.Like.Workload, c.Like.Layout
+	} else {
+		j.describe()
+	}
 	return j, notes, j.Check()
 }
 

@@ -5,6 +5,8 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"tandem/algo/quantity"
+	"tandem/algo/unit"
 	"tandem/sim/predict"
 )
 
@@ -102,7 +104,9 @@ func TestDollarsAtPoints(t *testing.T) {
 	if span.Low >= middle || span.High <= middle || span.Width() < 1.5 {
 		t.Errorf("$ %v, at points %+v", middle, span)
 	}
-	if _, _, missing = persia(t).DollarsPerHour(2); missing == "" {
+	j = persia(t)
+	j.Hardware.EmbeddingPSs.Host.DollarsPerHour = quantity.Value[unit.Dollars]{}
+	if _, _, missing = j.DollarsPerHour(2); missing == "" {
 		t.Error("hosts without a price have one")
 	}
 }

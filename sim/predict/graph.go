@@ -15,11 +15,12 @@ import (
 	"tandem/sim/model"
 	"tandem/sim/station"
 	"tandem/sim/system"
+	"tandem/sim/timeline"
 	"tandem/sim/topo"
 )
 
-// runGraph simulates the step graph of a job once.
-func (j *Job) runGraph(ctx context.Context, steps int, seed uint64) (Result, error) {
+// runGraph simulates the step graph of a job once. Line receives what its streams did, unless it is nil.
+func (j *Job) runGraph(ctx context.Context, steps int, seed uint64, line *timeline.Timeline) (Result, error) {
 	r := j.Hardware.Resolve()
 	precisions := model.Precisions{Compute: compute(r.Precision), Rows: j.Rows}
 	if r.Precision == device.FP32 || r.Precision == device.TF32 {
@@ -35,7 +36,7 @@ func (j *Job) runGraph(ctx context.Context, steps int, seed uint64) (Result, err
 	g, err := graph.Run(ctx, graph.Job{
 		Model: j.Model, System: &j.Hardware.System, GPUs: j.Roles.Ranks, GlobalBatch: j.Training.GlobalBatch,
 		Precisions: precisions, Steps: steps, Seed: seed, Placement: placement,
-		Slow: j.slowestRank(), Cluster: graphCluster(r, j.Roles.Ranks),
+		Slow: j.slowestRank(), Cluster: graphCluster(r, j.Roles.Ranks), Timeline: line,
 	})
 	if err != nil {
 		return Result{}, err

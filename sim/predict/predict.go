@@ -17,6 +17,7 @@ import (
 	"tandem/sim/graph"
 	"tandem/sim/param"
 	"tandem/sim/system"
+	"tandem/sim/timeline"
 )
 
 // SamplesDefault is the number of points of the box behind an interval.
@@ -39,6 +40,9 @@ type Options struct {
 	Workers int
 	// Cluster are options of every simulated run; its seeds, steps and progress are not used.
 	Cluster cluster.Options
+	// Timeline receives, unless it is nil, what the stations of Prediction.Mid did. It costs one more
+	// simulation.
+	Timeline *timeline.Timeline
 	// Done is called, unless it is nil, after each simulation with how many are done and there are in all. It
 	// may be called by several goroutines, one after the other. Step is called by Run after each step of the
 	// first simulation of roles, with how many are done and there are in all.
@@ -108,6 +112,11 @@ func Run(ctx context.Context, j *Job, o Options) (*Prediction, error) {
 	middle := j
 	if k := medianOf(sampled[:min(o.Samples, len(points))]); k >= 0 && first.Graph != nil {
 		middle, first = j.At(points[k]), sampled[k]
+	}
+	if o.Timeline != nil {
+		if err := o.record(ctx, middle); err != nil {
+			return nil, err
+		}
 	}
 	repeated := make([]Result, seeds)
 	err = o.each(ctx, seeds, count, func(i int) (err error) {
@@ -291,6 +300,18 @@ func (o *Options) place(ctx context.Context, j *Job) (*Job, Result, error) {
 	return fixed, r, nil
 }
 
+// record simulates a job once and notes what its stations did.
+func (o *Options) record(ctx context.Context, j *Job) error {
+	if j.Hardware.System.Architecture == system.StepGraph {
+		_, err := j.runGraph(ctx, o.Steps, o.Seed, o.Timeline)
+		return err
+	}
+	with := *o
+	with.Cluster.Timeline = o.Timeline
+	_, err := with.run(ctx, j, o.Seed)
+	return err
+}
+
 // run simulates a job once.
 func (o *Options) run(ctx context.Context, j *Job, seed uint64) (Result, error) {
 	return o.runWith(ctx, j, seed, nil)
@@ -300,7 +321,7 @@ func (o *Options) run(ctx context.Context, j *Job, seed uint64) (Result, error) 
 func (o *Options) runWith(ctx context.Context, j *Job, seed uint64, progress func(done, steps int)) (Result,
 	error) {
 	if j.Hardware.System.Architecture == system.StepGraph {
-		return j.runGraph(ctx, o.Steps, seed)
+		return j.runGraph(ctx, o.Steps, seed, nil)
 	}
 	c := o.Cluster
 	c.Seed, c.Measured, c.Progress = seed, o.Steps, progress

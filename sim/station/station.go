@@ -44,6 +44,13 @@ func (r *Registry) Add(class string, s Station) {
 	r.stations = append(r.stations, registered{i, s})
 }
 
+// Each calls a function for every station, in the order in which they were added.
+func (r *Registry) Each(f func(class string, s Station)) {
+	for _, s := range r.stations {
+		f(r.classes[s.class], s.Station)
+	}
+}
+
 // Snapshot is what all stations of a registry have done up to an instant.
 type Snapshot struct {
 	at    unit.Tick

@@ -7,7 +7,7 @@
 // The end of the sweep writes the file again in the order of the grid: it has the same bytes however many
 // points were simulated at once, and however often the sweep was stopped. A line that was cut off is dropped.
 //
-// Inputs is a digest of what a line depends on: the program, the flags and the files that these name, but not
-// files that such a file names. A file with lines of other inputs, or of points that the
-// grid does not have, is another sweep's and is refused: nothing is mixed, and nothing overwritten.
+// Inputs is a digest of what a line depends on: the program, the flags, and the files that flags and such
+// files name. A file with lines of other inputs, or of points that the grid does not have, is another sweep's
+// and is refused: nothing is mixed, and nothing overwritten.
 package sweep

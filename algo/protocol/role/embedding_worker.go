@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"sort"
 
 	"tandem/algo/protocol/event"
 	"tandem/algo/protocol/msg"
@@ -164,14 +165,18 @@ func (e *EmbeddingWorker) receiveAnswer(b *embeddingBatch, m msg.Message, out *O
 func (e *EmbeddingWorker) raiseFloor(rank, floor int32, out *Outputs) {
 	e.done[rank].raise(floor)
 	held := len(e.batches)
-	e.batches = slices.DeleteFunc(e.batches, func(b embeddingBatch) bool {
-		stale := b.rank == rank && b.step < floor && b.ids != working && b.pool != working &&
-			b.merge != working
-		if stale {
-			e.release(&b, out)
+	first, _ := e.search(rank, 0)
+	last, _ := e.search(rank, floor)
+	kept := first
+	for i := first; i < last; i++ {
+		if b := &e.batches[i]; b.ids != working && b.pool != working && b.merge != working {
+			e.release(b, out)
+		} else {
+			e.batches[kept] = *b
+			kept++
 		}
-		return stale
-	})
+	}
+	e.batches = slices.Delete(e.batches, kept, last)
 	if len(e.batches) < held {
 		e.sendQueuedToAll(rank, out) // their requests no longer hold back those of later steps
 	}
@@ -185,17 +190,25 @@ func (e *EmbeddingWorker) stale(b *embeddingBatch) bool { return b.step < e.done
 func (e *EmbeddingWorker) forget(b *embeddingBatch, out *Outputs) {
 	rank, step := b.rank, b.step
 	e.release(b, out)
-	e.batches = slices.DeleteFunc(e.batches,
-		func(b embeddingBatch) bool { return b.rank == rank && b.step == step })
+	e.remove(rank, step)
 }
 
-func compareBatch(b embeddingBatch, rank, step int32) int {
-	return cmp.Or(cmp.Compare(b.rank, rank), cmp.Compare(b.step, step))
+// remove removes a batch, which is there.
+func (e *EmbeddingWorker) remove(rank, step int32) {
+	i, _ := e.search(rank, step)
+	e.batches = slices.Delete(e.batches, i, i+1)
+}
+
+// search returns the place of a batch, and whether it is there.
+func (e *EmbeddingWorker) search(rank, step int32) (place int, found bool) {
+	return sort.Find(len(e.batches), func(i int) int {
+		b := &e.batches[i]
+		return cmp.Or(cmp.Compare(rank, b.rank), cmp.Compare(step, b.step))
+	})
 }
 
 func (e *EmbeddingWorker) find(rank, step int32) *embeddingBatch {
-	i, found := slices.BinarySearchFunc(e.batches, rank,
-		func(b embeddingBatch, r int32) int { return compareBatch(b, r, step) })
+	i, found := e.search(rank, step)
 	if !found {
 		return nil
 	}
@@ -204,8 +217,7 @@ func (e *EmbeddingWorker) find(rank, step int32) *embeddingBatch {
 
 // open returns the batch of m, and adds it if it is new.
 func (e *EmbeddingWorker) open(m msg.Message) *embeddingBatch {
-	i, found := slices.BinarySearchFunc(e.batches, m.Rank,
-		func(b embeddingBatch, r int32) int { return compareBatch(b, r, m.Step) })
+	i, found := e.search(m.Rank, m.Step)
 	if !found {
 		e.batches = slices.Insert(e.batches, i, embeddingBatch{
 			rank: m.Rank, step: m.Step, samples: m.Samples, stepSamples: m.StepSamples,
@@ -407,10 +419,8 @@ func (e *EmbeddingWorker) sendQueuedOfKind(k msg.Kind, shard, rank int32, out *O
 
 // batchesOf returns the batches of one rank, in step order.
 func (e *EmbeddingWorker) batchesOf(rank int32) []embeddingBatch {
-	lo, _ := slices.BinarySearchFunc(e.batches, rank,
-		func(b embeddingBatch, r int32) int { return cmp.Compare(b.rank, r) })
-	hi, _ := slices.BinarySearchFunc(e.batches, rank+1,
-		func(b embeddingBatch, r int32) int { return cmp.Compare(b.rank, r) })
+	lo, _ := e.search(rank, 0)
+	hi, _ := e.search(rank+1, 0)
 	return e.batches[lo:hi]
 }
 
@@ -448,8 +458,7 @@ func (e *EmbeddingWorker) complete(b *embeddingBatch, out *Outputs) {
 		b.over, b.lookups, b.puts = true, nil, nil // until the rank does not need the embeddings again
 		return
 	}
-	e.batches = slices.DeleteFunc(e.batches,
-		func(b embeddingBatch) bool { return b.rank == rank && b.step == step })
+	e.remove(rank, step)
 }
 
 func (e *EmbeddingWorker) sendAnswer(out *Outputs, k msg.Kind, rank, step int32, b *embeddingBatch,
