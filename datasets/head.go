@@ -1,6 +1,7 @@
 package datasets
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"regexp"
@@ -29,10 +30,19 @@ func ReadHead(path string, lines int) (*Head, error) {
 		return nil, fmt.Errorf("datasets: %w", err)
 	}
 	defer in.Close()
-	h := &Head{Compression: in.Compression}
-	if in.Compression == "" {
-		h.Compression = "none"
+	h, err := readHead(in, lines)
+	if err != nil {
+		return nil, fmt.Errorf("datasets: %w", err)
 	}
+	if len(h.Lines) == 0 {
+		return nil, fmt.Errorf("datasets: %s: %w: check that the file is whole", path, ErrNoRows)
+	}
+	return h, nil
+}
+
+// readHead reads the first lines of a text.
+func readHead(in *input.Input, lines int) (*Head, error) {
+	h := &Head{Compression: cmp.Or(in.Compression, "none")}
 	reader := input.NewLineReader(in)
 	for len(h.Lines) < lines {
 		line, err := reader.NextLine()
@@ -40,12 +50,9 @@ func ReadHead(path string, lines int) (*Head, error) {
 			break
 		}
 		if err != nil {
-			return nil, fmt.Errorf("datasets: %w", err)
+			return nil, err
 		}
 		h.Lines = append(h.Lines, string(line))
-	}
-	if len(h.Lines) == 0 {
-		return nil, fmt.Errorf("datasets: %s: %w: check that the file is whole", path, ErrNoRows)
 	}
 	return h, nil
 }

@@ -25,6 +25,7 @@ type Section struct {
 	// Legend names the lines that all charts of the section share, in the order of their series.
 	Legend []string
 	Charts []Chart
+	Ranked []Ranked
 	Tables []cli.Table
 	Notes  []string // a list
 	Code   string   // text as it is, such as settings
@@ -40,6 +41,7 @@ var page = template.Must(template.New("page").Funcs(template.FuncMap{
 	"words":  func(t cli.Table, column int) bool { return column < t.Words },
 	"series": seriesClass,
 	"svg":    func(c Chart) template.HTML { return c.SVG() },
+	"ranked": func(r Ranked) template.HTML { return r.SVG() },
 	"style":  func() template.CSS { return template.CSS(style) },
 }).Parse(pageText))
 
@@ -61,7 +63,7 @@ func (p *Page) Write(w io.Writer) error {
 	shown := *p
 	shown.Sections = nil
 	for _, s := range p.Sections {
-		if len(s.Text)+len(s.Charts)+len(s.Tables)+len(s.Notes)+len(s.Code) > 0 {
+		if len(s.Text)+len(s.Charts)+len(s.Ranked)+len(s.Tables)+len(s.Notes)+len(s.Code) > 0 {
 			tables := s.Tables
 			s.Tables = nil
 			for _, t := range tables {
