@@ -5,7 +5,8 @@ import (
 	"fmt"
 	"html/template"
 	"strings"
-	"unicode/utf8"
+
+	"tandem/internal/cli"
 )
 
 // Ranked are named values, one below the other, as dots with intervals on a common axis.
@@ -76,12 +77,9 @@ func (r *Ranked) SVG() template.HTML {
 
 // line draws a value at a height. A long name ends in an ellipsis, and stands in the note.
 func (r *Ranked) line(b *strings.Builder, v RankedValue, x scale, y float64) {
-	name := v.Name
-	if utf8.RuneCountInString(name) > nameRunes {
-		name = string([]rune(name)[:nameRunes-1]) + "…"
-	}
 	fmt.Fprintf(b, `<text class="name" x="%g" y="%.1f" text-anchor="end">%s<title>%s</title></text>`,
-		nameWidth-10, y+4, template.HTMLEscapeString(name), template.HTMLEscapeString(v.Name))
+		nameWidth-10, y+4, template.HTMLEscapeString(cli.Cut(v.Name, nameRunes)),
+		template.HTMLEscapeString(v.Name))
 	if !(Point{X: v.Value}).finite() {
 		return
 	}
