@@ -45,7 +45,7 @@ type report struct {
 	Runs        []row        `json:"runs"`
 	Baselines   []row        `json:"baselines"`
 	Comparisons []comparison `json:"comparisons"`
-	Value       value        `json:"value"`
+	Worth       modelWorth   `json:"worth"`
 	Simulated   []prediction `json:"simulated"`
 
 	// Reading is, by mode, the share of a run's time in which its data loader was

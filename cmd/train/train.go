@@ -39,7 +39,7 @@ func (p *program) train(ctx context.Context, j job.Job, f flags) error {
 		report, err = p.measure(ctx, j, f, folder.Path())
 	}
 	if err == nil {
-		err = report.valueModel(ctx, f.opened, job.DataFolder(p.dataDir, f.file), folder.Path(), f.without)
+		err = report.measureWorth(ctx, f.opened, job.DataFolder(p.dataDir, f.file), folder.Path(), f.without)
 	}
 	if err != nil {
 		saved := f.checkpoints.last != "" || len(trainedIn(folder.Path())) > 0

@@ -12,8 +12,8 @@ import (
 	"tandem/runtime/inference"
 )
 
-// value is what the model of the first mode and seed is worth on the test rows, beyond its AUC.
-type value struct {
+// modelWorth is what the model of the first mode and seed is worth on the test rows, beyond its AUC.
+type modelWorth struct {
 	Mode string `json:"mode"`
 	// Importance is by column; null with --without importance.
 	Importance *worth.Importance `json:"importance"`
@@ -47,11 +47,11 @@ const (
 // gainShares are the shares of the test rows, from the highest prediction down, of a gains curve.
 var gainShares = []float64{0.01, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1}
 
-// valueModel measures what the model of the first run, which is in the results folder, is worth.
-func (r *report) valueModel(ctx context.Context, data *datasets.Dataset, dataDir, folder string,
+// measureWorth measures what the model of the first run is worth, which is in the results folder.
+func (r *report) measureWorth(ctx context.Context, data *datasets.Dataset, dataDir, folder string,
 	without []string) error {
 	first := r.Runs[0]
-	r.Value.Mode = first.Mode
+	r.Worth.Mode = first.Mode
 	features := worth.Features(&data.Schema, r.job.Data.Derived)
 	if !slices.Contains(without, importancePart) {
 		model, err := inference.Open(filepath.Join(folder, modelFolder(first.Mode)))
@@ -59,7 +59,7 @@ func (r *report) valueModel(ctx context.Context, data *datasets.Dataset, dataDir
 			return err
 		}
 		defer model.Close()
-		r.Value.Importance, err = worth.Permute(ctx, model.Predict, data.Test, features, r.Seed)
+		r.Worth.Importance, err = worth.Permute(ctx, model.Predict, data.Test, features, r.Seed)
 		if err != nil {
 			return err
 		}
@@ -68,8 +68,8 @@ func (r *report) valueModel(ctx context.Context, data *datasets.Dataset, dataDir
 	if err != nil {
 		texts = nil // the file has changed since it was read; slices have other names then
 	}
-	r.Value.ByValue = []columnSlices{}
-	for _, feature := range byFall(features, r.Value.Importance) {
+	r.Worth.ByValue = []columnSlices{}
+	for _, feature := range byFall(features, r.Worth.Importance) {
 		found := worth.ByValue(first.predicted, r.labels, data.Test, feature)
 		if found == nil {
 			continue
@@ -78,13 +78,13 @@ func (r *report) valueModel(ctx context.Context, data *datasets.Dataset, dataDir
 		for _, s := range found {
 			of.Slices = append(of.Slices, valueSlice{valueName(&s, feature, texts[feature.Name], data), s})
 		}
-		if r.Value.ByValue = append(r.Value.ByValue, of); len(r.Value.ByValue) == slicedColumns {
+		if r.Worth.ByValue = append(r.Worth.ByValue, of); len(r.Worth.ByValue) == slicedColumns {
 			break
 		}
 	}
 	rarer := min(r.TestPositives, r.TestRows-r.TestPositives)
 	if parts := min(timeParts, rarer/timeRarer); data.Latest && parts > 1 {
-		r.Value.ByTime = worth.InOrder(first.predicted, r.labels, parts)
+		r.Worth.ByTime = worth.InOrder(first.predicted, r.labels, parts)
 	}
 	return nil
 }

@@ -15,7 +15,7 @@ const fallsShown = 30
 
 // importanceSection shows the columns that matter.
 func (r *report) importanceSection() htmlreport.Section {
-	of := r.Value.Importance
+	of := r.Worth.Importance
 	if of == nil {
 		return htmlreport.Section{}
 	}
@@ -36,7 +36,7 @@ func (r *report) importanceSection() htmlreport.Section {
 		fmt.Sprintf("How much the AUC of %s falls when the values of a column are exchanged among %d test "+
 			"rows, %d of them positive: the mean of %d permutations, with a 95 %% interval. Their AUC is "+
 			"%.4f. Where two columns say the same, each may fall little. A derived slot counts with each of "+
-			"its columns.", r.Value.Mode, of.Rows, of.Positives, of.Rounds, of.AUC)}}
+			"its columns.", r.Worth.Mode, of.Rows, of.Positives, of.Rounds, of.AUC)}}
 	if n := len(of.Falls); n > fallsShown {
 		s.Notes = []string{fmt.Sprintf("%d more falls are in result.json.", n-fallsShown)}
 	}
@@ -74,7 +74,7 @@ func (r *report) gainsSection() htmlreport.Section {
 func (r *report) slicesSection() htmlreport.Section {
 	s := htmlreport.Section{}
 	auc := r.Runs[0].aucs[0]
-	for _, of := range r.Value.ByValue {
+	for _, of := range r.Worth.ByValue {
 		figure := htmlreport.Ranked{Title: of.Column, X: "AUC", Reference: &auc}
 		table := cli.Table{Caption: of.Column, Words: 1,
 			Header: []string{"value", "rows", "positive", "mean prediction", "AUC"}}
@@ -96,7 +96,7 @@ func (r *report) slicesSection() htmlreport.Section {
 		s.Text = []string{fmt.Sprintf("Test rows of %s by the values of the columns that matter most, of "+
 			"those with at most 12 values. Intervals are 95 %%, after DeLong; the dashed line is the AUC of "+
 			"all test rows. Within a value the column itself ranks nothing, so most of these AUCs are lower.",
-			r.Value.Mode)}
+			r.Worth.Mode)}
 	}
 	return s
 }
@@ -113,16 +113,16 @@ func sliceCells(s *worth.Slice) []string {
 
 // timeSection shows how well the test rows are predicted in the order of time.
 func (r *report) timeSection() htmlreport.Section {
-	if len(r.Value.ByTime) == 0 {
+	if len(r.Worth.ByTime) == 0 {
 		return htmlreport.Section{}
 	}
 	const rows = "test rows, earliest first"
 	auc := htmlreport.Chart{Title: "AUC", X: rows, Y: "AUC", Dots: true}
 	rate := htmlreport.Chart{Title: "Positive rows", X: rows, Y: "share", Dots: true, FromZero: true}
-	of, observed, predicted := htmlreport.Series{Name: r.Value.Mode}, htmlreport.Series{Name: "observed"},
+	of, observed, predicted := htmlreport.Series{Name: r.Worth.Mode}, htmlreport.Series{Name: "observed"},
 		htmlreport.Series{Name: "mean prediction"}
 	before := 0
-	for _, part := range r.Value.ByTime {
+	for _, part := range r.Worth.ByTime {
 		note := fmt.Sprintf("rows %d to %d: %s", before+1, before+part.Rows,
 			strings.Join(sliceCells(&part), ", "))
 		x := float64(before) + float64(part.Rows)/2
@@ -138,7 +138,7 @@ func (r *report) timeSection() htmlreport.Section {
 	auc.Series, rate.Series = []htmlreport.Series{of}, []htmlreport.Series{observed, predicted}
 	return htmlreport.Section{Title: "By time", Text: []string{fmt.Sprintf("Equal parts of the test rows of "+
 		"%s in the order of time, all later than the training rows. A model that ages has a falling AUC; "+
-		"where mean prediction and share of positives part, it is no longer calibrated.", r.Value.Mode)},
+		"where mean prediction and share of positives part, it is no longer calibrated.", r.Worth.Mode)},
 		Legend: []string{"AUC, and observed share of positive rows", "mean prediction"},
 		Charts: []htmlreport.Chart{auc, rate}}
 }

@@ -21,7 +21,7 @@ func writeShops(t *testing.T) string {
 	t.Helper()
 	draw := rng.New(3, "shops")
 	var text strings.Builder
-	text.WriteString("day,place,device,noise,price,click\n")
+	text.WriteString("noise,day,place,device,price,click\n")
 	for row := range 4000 {
 		place, device, price := draw.IntN(4), draw.IntN(3), draw.NormFloat64()
 		strength := 1.0
@@ -36,8 +36,8 @@ func writeShops(t *testing.T) string {
 		if draw.Float64() < 1/(1+math.Exp(1-strength*z)) {
 			click = 1
 		}
-		fmt.Fprintf(&text, "2026-01-%02d,place %d,device %d,%d,%.3f,%d\n", 1+row*28/4000, place, device,
-			draw.IntN(5), price, click)
+		fmt.Fprintf(&text, "%d,2026-01-%02d,place %d,device %d,%.3f,%d\n", draw.IntN(5), 1+row*28/4000, place,
+			device, price, click)
 	}
 	path := filepath.Join(t.TempDir(), "shops.csv")
 	if err := os.WriteFile(path, []byte(text.String()), 0o644); err != nil {
@@ -60,7 +60,7 @@ func TestReportSaysWhatTheModelIsWorth(t *testing.T) {
 		t.Fatal(err)
 	}
 	var got struct {
-		Value   value
+		Worth   modelWorth
 		Derived struct{ Used bool }
 		Runs    []row
 	}
@@ -71,7 +71,7 @@ func TestReportSaysWhatTheModelIsWorth(t *testing.T) {
 		t.Fatal("the pair of place and device is no derived slot, of which the test wants to know")
 	}
 	var order []string
-	for _, fall := range got.Value.Importance.Falls {
+	for _, fall := range got.Worth.Importance.Falls {
 		order = append(order, fall.Columns...)
 		if name := fall.Columns[0]; (fall.Low > 0) != (name != "noise") {
 			t.Errorf("%s: %+v", name, fall.Interval)
@@ -80,7 +80,7 @@ func TestReportSaysWhatTheModelIsWorth(t *testing.T) {
 	if slices.Sort(order); !slices.Equal(order, []string{"device", "noise", "place", "price"}) {
 		t.Errorf("columns %v", order)
 	}
-	for _, of := range got.Value.ByValue {
+	for _, of := range got.Worth.ByValue {
 		rows := 0
 		for _, s := range of.Slices {
 			rows += s.Rows
@@ -92,11 +92,11 @@ func TestReportSaysWhatTheModelIsWorth(t *testing.T) {
 			t.Errorf("%s: %d rows, want the latest fifth of 4000", of.Column, rows)
 		}
 	}
-	if n := len(got.Value.ByValue); n != 3 {
-		t.Errorf("%d columns with slices, want place, device and noise", n)
+	if n := len(got.Worth.ByValue); n != 3 || got.Worth.ByValue[2].Column != "noise" {
+		t.Errorf("%d columns with slices, want place and device, which matter, and then noise", n)
 	}
-	parts := got.Value.ByTime
-	if n := len(parts); n < 4 || parts[n-1].AUC.High >= parts[0].AUC.Estimate || got.Value.Mode != "hybrid" {
+	parts := got.Worth.ByTime
+	if n := len(parts); n < 4 || parts[n-1].AUC.High >= parts[0].AUC.Estimate || got.Worth.Mode != "hybrid" {
 		t.Errorf("parts in the order of time: %+v", parts)
 	}
 	if run := got.Runs[0]; len(run.Calibration) != 10 || len(run.Gains) != len(gainShares) ||

@@ -62,6 +62,32 @@ var schema = batch.Schema{Slots: []batch.Slot{{Name: "user"}, {Name: "item"}, {N
 var derived = []job.DerivedSlot{{Name: "user × item",
 	Columns: []job.DerivedColumn{{Column: "user"}, {Column: "item"}}}}
 
+// A row keeps its values together: a derived slot moves with the column that is permuted, by the same order,
+// and every column keeps its values.
+func TestDerivedSlotsMoveWithTheirColumns(t *testing.T) {
+	test := rows(300)
+	sorted := func(ids []uint64) []uint64 { return slices.Sorted(slices.Values(ids)) }
+	_, err := worth.Permute(context.Background(), func(b *batch.Batch) ([]float32, error) {
+		users, items := true, true
+		for i, pair := range b.Slots[2].IDs {
+			users = users && pair/4 == b.Slots[0].IDs[i]
+			items = items && pair%4 == b.Slots[1].IDs[i]
+		}
+		if !users && !items {
+			t.Error("the pairs are neither those of the users nor those of the items")
+		}
+		for s := range b.Slots {
+			if !slices.Equal(sorted(b.Slots[s].IDs), sorted(test.Slots[s].IDs)) {
+				t.Errorf("slot %d has other ids than before", s)
+			}
+		}
+		return model(b)
+	}, test, worth.Features(&schema, derived), 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 func TestDerivedSlotsBelongToTheirColumns(t *testing.T) {
 	intervals := job.DerivedSlot{Name: "age in intervals",
 		Columns: []job.DerivedColumn{{Column: "age", Edges: []float64{1}}}}
