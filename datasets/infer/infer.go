@@ -127,14 +127,14 @@ func CSV(path string, o Options) (*Table, error) {
 	}
 	t := &tally{most: min(rowsMax, valuesMax/len(reader.Columns))}
 	if err := t.name(reader.Columns, o); err != nil {
-		return nil, &columnError{path, err}
+		return nil, refused(path, err)
 	}
 	if err := t.read(reader); err != nil {
 		return nil, err
 	}
 	table, err := t.table(&job.Table{Delimiter: delimiter, Comment: comment}, o)
 	if err != nil {
-		return nil, &columnError{path, err}
+		return nil, refused(path, err)
 	}
 	table.Data = job.Data{Kind: job.KindCSV, CSV: table.spec}
 	table.RowsInFile = t.rows
@@ -165,7 +165,7 @@ func File(path string, o Options) (*Table, error) {
 	return CSV(path, o)
 }
 
-// columnError says that the columns of a file are not what they must be.
+// columnError says that the columns of a file are not what they must be, with these options.
 type columnError struct {
 	path string
 	err  error
@@ -173,6 +173,19 @@ type columnError struct {
 
 func (e *columnError) Error() string { return fmt.Sprintf("%s: %v", e.path, e.err) }
 func (e *columnError) Unwrap() error { return e.err }
+
+// fileError is an error that only a change of the file mends.
+type fileError struct{ error }
+
+func (e fileError) Unwrap() error { return e.error }
+
+// refused returns the error of a file, which is a *columnError if other options can mend it.
+func refused(path string, err error) error {
+	if errors.As(err, new(fileError)) {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	return &columnError{path, err}
+}
 
 // tally is a table while it is read.
 type tally struct {
@@ -188,7 +201,7 @@ type tally struct {
 func (t *tally) name(header []string, o Options) error {
 	for i, name := range header {
 		if name != "" && slices.Contains(header[:i], name) {
-			return fmt.Errorf("two columns are called %q: rename one", name)
+			return fileError{fmt.Errorf("two columns are called %q: rename one", name)}
 		}
 		t.columns = append(t.columns, newValues(name, decode.AnyText))
 	}
@@ -230,8 +243,8 @@ func labelOf(header []string, name string) (string, error) {
 	}
 	for _, column := range header {
 		if _, reason := decode.ParseNumber(column); reason == "" {
-			return "", fmt.Errorf("its first line looks like a row, with the number %s: add a line with the "+
-				"names of the columns; it has %s", column, shorten(header))
+			return "", fileError{fmt.Errorf("its first line looks like a row, with the number %s: add a "+
+				"line with the names of the columns; it has %s", column, shorten(header))}
 		}
 	}
 	return "", fmt.Errorf("no column is called label, click, clicked, target or y: name the label column; "+
@@ -282,9 +295,9 @@ func (t *tally) read(reader *decode.RecordReader) error {
 func (t *tally) table(spec *job.Table, o Options) (*Table, error) {
 	switch {
 	case t.rows == 0 && t.bad != nil:
-		return nil, fmt.Errorf("no row has the fields of the header: %w", t.bad)
+		return nil, fileError{fmt.Errorf("no row has the fields of the header: %w", t.bad)}
 	case t.rows == 0:
-		return nil, fmt.Errorf("%w below its header", datasets.ErrNoRows)
+		return nil, fileError{fmt.Errorf("%w below its header", datasets.ErrNoRows)}
 	}
 	name := t.columns[t.label].name
 	classes, err := t.labels.classes(name, t.rows)

@@ -139,9 +139,11 @@ func TestOddTablesAreNamed(t *testing.T) {
 		{strings.Replace(plain, "price,", "", 1),
 			"no row has the fields of the header: line 2: 3 fields, want 2"},
 		{"user,price,y\n", "no rows below its header"},
+		{strings.Replace(plain, "user", "price", 1), `two columns are called "price": rename one`},
 	} {
-		if _, err := CSV(file(t, c.text), Options{}); err == nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%.30q: error %v, want %q", c.text, err, c.want)
+		_, err := CSV(file(t, c.text), Options{})
+		if err == nil || !strings.Contains(err.Error(), c.want) || Hint(err) != "" {
+			t.Errorf("%.30q: error %v, want %q; hint %q", c.text, err, c.want, Hint(err))
 		}
 	}
 }
