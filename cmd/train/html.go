@@ -27,19 +27,18 @@ func (r *report) writePage(folder string, settings []byte) error {
 		Title: "Training " + r.job.Name,
 		Lead: fmt.Sprintf("%s: %d training rows, %d test rows; %s in %s", r.Data, r.TrainRows, r.TestRows,
 			r.Model, strings.Join(r.modes(), ", ")),
-		Sections: []htmlreport.Section{
+		Sections: slices.Concat([]htmlreport.Section{
 			{Title: "Results", Text: []string{r.Provenance}, Tables: []cli.Table{r.table()},
 				Notes: r.pageNotes()},
-			r.importanceSection(), r.calibrationSection(), r.gainsSection(), r.slicesSection(),
-			r.timeSection(), r.learningSection(), r.courseSection(),
-			htmlreport.StalenessSection(r.measured()),
+		}, r.worthSections(), []htmlreport.Section{
+			r.learningSection(), r.courseSection(), htmlreport.StalenessSection(r.measured()),
 			htmlreport.StageSection(fmt.Sprintf("Of at most %d steps of the first seed.", stageSteps),
 				r.measured()),
 			{Title: "Everything that was printed", Code: text.String()},
 			{Title: "Settings", Text: []string{"The job with all its settings is job.yaml in this folder."},
 				Code: string(settings)},
 			htmlreport.EnvironmentSection(),
-		},
+		}),
 	}
 	return page.WriteFile(filepath.Join(folder, pageName))
 }

@@ -82,7 +82,8 @@ func (r *report) measureWorth(ctx context.Context, data *datasets.Dataset, dataD
 			break
 		}
 	}
-	rarer := min(r.TestPositives, r.TestRows-r.TestPositives)
+	all := worth.InOrder(first.predicted, r.labels, 1)[0]
+	rarer := min(all.Positives, all.Rows-all.Positives)
 	if parts := min(timeParts, rarer/timeRarer); data.Latest && parts > 1 {
 		r.Worth.ByTime = worth.InOrder(first.predicted, r.labels, parts)
 	}

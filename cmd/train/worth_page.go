@@ -13,6 +13,12 @@ import (
 // fallsShown is the number of columns that the figure of their importance shows.
 const fallsShown = 30
 
+// worthSections show what the models are worth on the test rows.
+func (r *report) worthSections() []htmlreport.Section {
+	return []htmlreport.Section{r.importanceSection(), r.calibrationSection(), r.gainsSection(),
+		r.slicesSection(), r.timeSection()}
+}
+
 // importanceSection shows the columns that matter.
 func (r *report) importanceSection() htmlreport.Section {
 	of := r.Worth.Importance
