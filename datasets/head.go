@@ -1,6 +1,7 @@
 package datasets
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"regexp"
@@ -29,10 +30,19 @@ func ReadHead(path string, lines int) (*Head, error) {
 		return nil, fmt.Errorf("datasets: %w", err)
 	}
 	defer in.Close()
-	h := &Head{Compression: in.Compression}
-	if in.Compression == "" {
-		h.Compression = "none"
+	h, err := readHead(in, lines)
+	if err != nil {
+		return nil, fmt.Errorf("datasets: %w", err)
 	}
+	if len(h.Lines) == 0 {
+		return nil, fmt.Errorf("datasets: %s: %w: check that the file is whole", path, ErrNoRows)
+	}
+	return h, nil
+}
+
+// readHead reads the first lines of a text.
+func readHead(in *input.Input, lines int) (*Head, error) {
+	h := &Head{Compression: cmp.Or(in.Compression, "none")}
 	reader := input.NewLineReader(in)
 	for len(h.Lines) < lines {
 		line, err := reader.NextLine()
@@ -40,12 +50,9 @@ func ReadHead(path string, lines int) (*Head, error) {
 			break
 		}
 		if err != nil {
-			return nil, fmt.Errorf("datasets: %w", err)
+			return nil, err
 		}
 		h.Lines = append(h.Lines, string(line))
-	}
-	if len(h.Lines) == 0 {
-		return nil, fmt.Errorf("datasets: %s: %w: check that the file is whole", path, ErrNoRows)
 	}
 	return h, nil
 }
@@ -80,16 +87,53 @@ func (h *Head) Kind() (job.DataKind, bool) {
 	return "", false
 }
 
-// Delimiter returns the most frequent of the common delimiters in the first line, or "" if
-// there is none.
+// delimiters are the common ones.
+var delimiters = []string{",", "\t", ";", "|"}
+
+// Delimiter returns the most frequent of the common delimiters in the header, or "" if there is none. A blank
+// is one if all lines have as many, with no two beside each other.
 func (h *Head) Delimiter() string {
+	_, header := h.header()
 	best, most := "", 0
-	for _, delimiter := range []string{",", "\t", ";", "|"} {
-		if n := strings.Count(h.Lines[0], delimiter); n > most {
+	for _, delimiter := range delimiters {
+		if n := strings.Count(header, delimiter); n > most {
 			best, most = delimiter, n
 		}
 	}
-	return best
+	blanks := strings.Count(header, " ")
+	if best != "" || blanks == 0 || len(h.Lines) == 1 {
+		return best
+	}
+	for _, line := range h.Lines {
+		if strings.Count(line, " ") != blanks || strings.Contains(line, "  ") {
+			return ""
+		}
+	}
+	return " "
+}
+
+// Comment returns # if the file begins with lines that begin so, unless the first of them is its header, and
+// else "".
+func (h *Head) Comment() string {
+	comment, _ := h.header()
+	return comment
+}
+
+// header returns the first line that is no comment, and what begins comments. A first line that begins so and
+// has as many delimiters as the one below is the header.
+func (h *Head) header() (comment, line string) {
+	at := slices.IndexFunc(h.Lines, func(line string) bool { return !strings.HasPrefix(line, "#") })
+	if at < 1 {
+		return "", h.Lines[0]
+	}
+	above, line := h.Lines[at-1], h.Lines[at]
+	for _, delimiter := range delimiters {
+		n := strings.Count(above, delimiter)
+		if at == 1 && n > 0 && n == strings.Count(line, delimiter) {
+			return "", above
+		}
+	}
+	return "#", line
 }
 
 // Table returns the lines as the fields of a kind, as they are written. A row can have a wrong

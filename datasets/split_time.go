@@ -24,9 +24,17 @@ func withTime(t *job.Table, column string) *job.Table {
 	return &more
 }
 
-// timeLayouts are the forms of times, without and with a zone. A time without one is taken for UTC.
+// timeLayouts are the forms of times, without and with a zone. A time without one is taken for UTC. Forms
+// such as 02/01/2026 are not among them, because they may begin with the day or the month.
 var timeLayouts = []string{time.DateOnly, "2006-01-02 15:04", time.DateTime, "2006-01-02 15:04:05Z07:00",
-	"2006-01-02T15:04", "2006-01-02T15:04:05", time.RFC3339}
+	"2006-01-02T15:04", "2006-01-02T15:04:05", time.RFC3339, "2006/01/02", "2006/01/02 15:04",
+	"2006/01/02 15:04:05", "02.01.2006", "02.01.2006 15:04", "02.01.2006 15:04:05"}
+
+// IsTime reports whether a field is a time by which rows can be split, and no number.
+func IsTime(field string) bool {
+	key, reason := timeKey(field)
+	return reason == "" && key&timeFlag != 0
+}
 
 // timeFlag is set in the keys of times, and not in those of numbers.
 const timeFlag = 1 << 63

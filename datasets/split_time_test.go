@@ -14,7 +14,8 @@ func TestTimeKeysAreInOrder(t *testing.T) {
 	for _, fields := range [][]string{
 		{"-1e9", "-2", "-0.5", "0", "1e-9", "3", "20171107", "1700000000", "1700000000.5"},
 		{"1970-01-01", "2017-11-07 9:30", "2017-11-07 09:30:01", "2017-11-07T09:30:01.5",
-			"2017-11-07T10:30:02+00:30", "2019-11-24 00:01:03.979311+00:00", "2261-12-31"},
+			"2017-11-07T10:30:02+00:30", "2019-11-24 00:01:03.979311+00:00", "2019/11/24 00:02", "25.11.2019",
+			"25.11.2019 07:30", "2019/11/26", "2261-12-31"},
 	} {
 		var keys []uint64
 		for _, field := range fields {
@@ -28,7 +29,7 @@ func TestTimeKeysAreInOrder(t *testing.T) {
 			t.Errorf("%v have the keys %v", fields, keys)
 		}
 	}
-	for _, field := range []string{"", "noon", "2017-13-01", "1969-12-31", "nan"} {
+	for _, field := range []string{"", "noon", "2017-13-01", "1969-12-31", "nan", "01/02/2026"} {
 		if _, reason := timeKey(field); reason == "" {
 			t.Errorf("%q has a key", field)
 		}

@@ -21,7 +21,8 @@ type Split struct {
 	How string `yaml:"how,omitempty"`
 	// Seed draws the rows of SplitRandom; with SplitLast it must be 0.
 	Seed uint64 `yaml:"seed,omitempty"`
-	// Column is the column of SplitTime: numbers, or times as 2026-11-23, 2026-11-23 14:05:00 or RFC 3339.
+	// Column is the column of SplitTime: numbers, or times as 2026-11-23, 2026-11-23 14:05:00, RFC 3339,
+	// 2026/11/23 or 23.11.2026.
 	Column string `yaml:"column,omitempty"`
 }
 

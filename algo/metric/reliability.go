@@ -8,12 +8,13 @@ import (
 
 // Bin is a group of samples whose predictions are alike.
 type Bin struct {
-	Low, High float64 // the least and the largest prediction
-	Predicted float64 // mean prediction
-	Count     int
-	Positives int
+	Low       float64 `json:"low"`       // the least prediction
+	High      float64 `json:"high"`      // the largest one
+	Predicted float64 `json:"predicted"` // mean prediction
+	Count     int     `json:"count"`
+	Positives int     `json:"positives"`
 	// Observed is the share of positives with its 95 % interval by Wilson (JASA 22, 1927).
-	Observed Interval
+	Observed Interval `json:"observed"`
 }
 
 // Reliability sorts samples by prediction and cuts them into at most bins groups of about as many samples

@@ -6,7 +6,6 @@ import (
 	"math"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
@@ -142,6 +141,9 @@ func (n *inspection) writeText(w io.Writer) error {
 	return nil
 }
 
+// The most characters of a cell of the first rows, and the least where many rows are shown.
+const cellMax, cellMin = 24, 8
+
 // firstRows returns the transposed first rows, with a line per column, because most data sets
 // have too many columns for a page. Neighbouring columns of the same name are a sequence and
 // share a line.
@@ -160,19 +162,15 @@ func (n *inspection) firstRows() cli.Table {
 			line[0] = fmt.Sprintf("%s × %d", n.Columns[lo], hi-lo)
 		}
 		for _, row := range n.FirstRows {
-			line = append(line, cut(strings.Join(row[min(lo, len(row)):min(hi, len(row))], " ")))
+			line = append(line, cli.Cut(strings.Join(row[min(lo, len(row)):min(hi, len(row))], " "), cellMax))
 		}
 		t.Rows = append(t.Rows, line)
 		lo = hi
 	}
-	return t
-}
-
-// cut shortens long text for a table.
-func cut(text string) string {
-	const most = 24
-	if utf8.RuneCountInString(text) <= most {
-		return text
+	var all []int
+	for i := range t.Header {
+		all = append(all, i)
 	}
-	return string([]rune(text)[:most-1]) + "…"
+	t.Fit(cellMin, all...)
+	return t
 }

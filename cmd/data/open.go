@@ -81,8 +81,11 @@ func describe(file string, f *flags) (data job.Data, columns []infer.Column, hea
 	if data.Kind == "" {
 		var ok bool
 		if data.Kind, ok = head.Kind(); !ok {
-			return data, nil, nil, &cli.Error{Err: fmt.Errorf("%s: cannot tell the kind of the file", file),
-				Hint: "name it with --kind"}
+			return data, nil, nil, &cli.Error{
+				Err: fmt.Errorf("%s: cannot tell the kind of the file by its first line, %.40q", file,
+					head.Lines[0]),
+				Hint: "name it with --kind; a table has a comma, tab, semicolon or bar between columns, or " +
+					"in all lines as many single blanks"}
 		}
 	}
 	inferred := data.Kind == job.KindCSV || data.Kind == job.KindParquet

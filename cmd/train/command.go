@@ -328,9 +328,12 @@ func (f *flags) stale(j job.Job) bool {
 }
 
 // The parts of a training and its report that --without leaves out.
-const baselinePart, derivedPart, predictionPart = "baseline", "derived", "prediction"
+const (
+	baselinePart, derivedPart      = "baseline", "derived"
+	importancePart, predictionPart = "importance", "prediction"
+)
 
-var reportParts = []string{baselinePart, derivedPart, predictionPart}
+var reportParts = []string{baselinePart, derivedPart, importancePart, predictionPart}
 
 // hotRowsFlag declares the flag of hot rows.
 func (f *flags) hotRowsFlag(fs *pflag.FlagSet) {
@@ -364,8 +367,9 @@ func (f *flags) checkHotRows(given *pflag.FlagSet) error {
 func (f *flags) withoutFlag(fs *pflag.FlagSet) {
 	fs.StringSliceVar(&f.without, "without", nil, "leave out these `PARTS`: baseline (a logistic "+
 		"regression, slow with many rows; with --data it is then no candidate either, and no slots are "+
-		"derived), derived (slots of combined columns, and of intervals of numbers) or prediction (of the "+
-		"speed on a cluster, by the simulator)")
+		"derived), derived (slots of combined columns, and of intervals of numbers), importance (of the "+
+		"columns, in report.html and result.json) or prediction (of the speed on a cluster, by the "+
+		"simulator)")
 }
 
 // check refuses flags that do not go together.

@@ -9,7 +9,6 @@ import (
 
 	"tandem/algo/exec/evaluation"
 	"tandem/algo/histogram"
-	"tandem/algo/metric"
 	"tandem/internal/cli"
 	"tandem/internal/htmlreport"
 	"tandem/runtime/watch"
@@ -28,20 +27,18 @@ func (r *report) writePage(folder string, settings []byte) error {
 		Title: "Training " + r.job.Name,
 		Lead: fmt.Sprintf("%s: %d training rows, %d test rows; %s in %s", r.Data, r.TrainRows, r.TestRows,
 			r.Model, strings.Join(r.modes(), ", ")),
-		Sections: []htmlreport.Section{
+		Sections: slices.Concat([]htmlreport.Section{
 			{Title: "Results", Text: []string{r.Provenance}, Tables: []cli.Table{r.table()},
 				Notes: r.pageNotes()},
-			r.curveSection(), htmlreport.StalenessSection(r.measured()),
+		}, r.worthSections(), []htmlreport.Section{
+			r.learningSection(), r.courseSection(), htmlreport.StalenessSection(r.measured()),
 			htmlreport.StageSection(fmt.Sprintf("Of at most %d steps of the first seed.", stageSteps),
 				r.measured()),
 			{Title: "Everything that was printed", Code: text.String()},
 			{Title: "Settings", Text: []string{"The job with all its settings is job.yaml in this folder."},
 				Code: string(settings)},
 			htmlreport.EnvironmentSection(),
-		},
-	}
-	if r.classes { // other labels have no shares of positives
-		page.Sections = slices.Insert(page.Sections, 2, r.calibrationSection())
+		}),
 	}
 	return page.WriteFile(filepath.Join(folder, pageName))
 }
@@ -73,23 +70,17 @@ func (r *report) lines() []row { return slices.Concat(r.Runs, r.Baselines) }
 // does not hide the course.
 const lossPoints, speedPoints = 60, 20
 
-// curveSection shows training loss and evaluations of the first seed.
-func (r *report) curveSection() htmlreport.Section {
+// courseSection shows training loss and speed of the first seed.
+func (r *report) courseSection() htmlreport.Section {
 	const samples = "samples trained"
 	loss := htmlreport.Chart{Title: "Training loss", X: samples, Y: "mean loss, nats a sample"}
-	gain, lost := evaluation.ScoreNames(r.job.Model.Loss)
-	gains := htmlreport.Chart{Title: gain + " on the test rows", X: samples, Y: gain, Dots: true}
-	errors := htmlreport.Chart{Title: "Log loss on the test rows", X: samples, Y: "log loss, nats",
-		Dots: true}
 	if r.ConstantRMSE > 0 {
-		errors.Title, errors.Y = lost+" on the test rows", lost
 		loss.Y = "mean loss a sample"
 	}
 	speed := htmlreport.Chart{Title: "Speed", X: samples, Y: "samples/s", FromZero: true}
 	s := htmlreport.Section{Title: "Course of the training",
 		Text: []string{fmt.Sprintf("Seed %d. The training loss is of each batch before its update, so it "+
 			"is of rows that the model has not seen in this epoch.", r.Seed)}}
-	several := false
 	for i, line := range r.lines() {
 		s.Legend = append(s.Legend, line.Mode)
 		points := thin(r.followed[line.Mode].points, lossPoints)
@@ -100,16 +91,8 @@ func (r *report) curveSection() htmlreport.Section {
 			speed.Series = append(speed.Series,
 				seriesOf(line.Mode, points, func(p watch.Point) float64 { return p.SamplesPerSecond }))
 		}
-		gains.Series = append(gains.Series,
-			curveOf(line, func(p evaluation.Point) float64 { return p.Gain() }))
-		errors.Series = append(errors.Series,
-			curveOf(line, func(p evaluation.Point) float64 { return p.Error() }))
-		several = several || len(line.Curve) > 1
 	}
 	s.Charts = []htmlreport.Chart{loss, speed}
-	if several {
-		s.Charts = []htmlreport.Chart{loss, gains, errors, speed}
-	}
 	return s
 }
 
@@ -122,12 +105,12 @@ func seriesOf(name string, points []watch.Point, value func(watch.Point) float64
 	return s
 }
 
-// curveOf returns a quantity of the evaluations of a training.
-func curveOf(line row, value func(evaluation.Point) float64) htmlreport.Series {
-	s := htmlreport.Series{Name: line.Mode}
-	for _, p := range line.Curve {
+// curveOf returns a quantity of evaluations.
+func curveOf(name string, points []evaluation.Point, value func(evaluation.Point) float64) htmlreport.Series {
+	s := htmlreport.Series{Name: name}
+	for _, p := range points {
 		s.Points = append(s.Points, htmlreport.Point{X: float64(p.Samples), Y: value(p),
-			Note: fmt.Sprintf("%s, step %d, %.1f s: %.5f", line.Mode, p.Step, p.Seconds, value(p))})
+			Note: fmt.Sprintf("%s, step %d, %.1f s: %.5f", name, p.Step, p.Seconds, value(p))})
 	}
 	return s
 }
@@ -156,9 +139,6 @@ func thin(points []watch.Point, most int) []watch.Point {
 	return thinned
 }
 
-// calibrationBins is the number of groups of a calibration plot.
-const calibrationBins = 10
-
 // calibrationSection shows for every training whether predictions are probabilities.
 func (r *report) calibrationSection() htmlreport.Section {
 	s := htmlreport.Section{Title: "Calibration",
@@ -174,7 +154,7 @@ func (r *report) calibrationSection() htmlreport.Section {
 		chart := htmlreport.Chart{Title: line.Mode, X: "mean prediction", Y: "share of positives", Dots: true,
 			Diagonal: true, Small: true}
 		series, cells := htmlreport.Series{Name: line.Mode}, []string{line.Mode}
-		for _, b := range metric.Reliability(line.predicted, r.guess.labels, calibrationBins) {
+		for _, b := range line.Calibration {
 			series.Points = append(series.Points, htmlreport.Point{X: b.Predicted, Y: b.Observed.Estimate,
 				Low: b.Observed.Low, High: b.Observed.High,
 				Note: fmt.Sprintf("predictions %.4f to %.4f, mean %.4f: %d of %d rows are positive, %.4f "+

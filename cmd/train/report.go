@@ -10,6 +10,7 @@ import (
 	"tandem/algo/exec/evaluation"
 	"tandem/algo/histogram"
 	"tandem/algo/job"
+	"tandem/algo/metric"
 	"tandem/algo/numeric/kernel/gemm"
 	"tandem/algo/protocol/fault"
 	"tandem/datasets"
@@ -44,6 +45,7 @@ type report struct {
 	Runs        []row        `json:"runs"`
 	Baselines   []row        `json:"baselines"`
 	Comparisons []comparison `json:"comparisons"`
+	Worth       *modelWorth  `json:"worth"` // null where the labels are no classes
 	Simulated   []prediction `json:"simulated"`
 
 	// Reading is, by mode, the share of a run's time in which its data loader was
@@ -90,6 +92,10 @@ type row struct {
 	EmbeddingRows rowStore          `json:"embedding_rows"` // of the first seed
 	// Faults are those injected, over all seeds, if there are roles and a plan.
 	Faults *fault.Counts `json:"faults,omitempty"`
+
+	// Calibration and Gains are of the first label and seed; null where the labels are no classes.
+	Calibration []metric.Bin  `json:"calibration"`
+	Gains       []metric.Gain `json:"gains"`
 
 	// Curve is of the first seed: the evaluations during training, if there were
 	// any, and the one after it.
@@ -159,6 +165,10 @@ func (r *report) add(c variant, results []*train.Result, stores []rowStore) {
 		cross.Summary(), dense.Summary(), missed.Summary()
 	line.histograms = []measured{{"own", own}, {"cross", cross}, {"dense", dense}, {"missed", missed}}
 	line.AUCStandardError = r.standardError(first.Probabilities)
+	if r.classes {
+		line.Calibration = metric.Reliability(first.Probabilities, r.labels, calibrationBins)
+		line.Gains = metric.Gains(first.Probabilities, r.labels, gainShares)
+	}
 	if c.baseline {
 		r.Baselines = append(r.Baselines, line)
 		return

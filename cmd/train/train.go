@@ -38,6 +38,9 @@ func (p *program) train(ctx context.Context, j job.Job, f flags) error {
 	if err = p.choose(ctx, &j, &f); err == nil {
 		report, err = p.measure(ctx, j, f, folder.Path())
 	}
+	if err == nil {
+		err = report.measureWorth(ctx, f.opened, job.DataFolder(p.dataDir, f.file), folder.Path(), f.without)
+	}
 	if err != nil {
 		saved := f.checkpoints.last != "" || len(trainedIn(folder.Path())) > 0
 		return p.rescue(folder, j, f.checkpoints, interrupted(ctx, err, saved))

@@ -63,6 +63,7 @@ type Column struct {
 	Empty    float64 `json:"empty"` // share of the rows without a value
 
 	style decode.Style // of its numbers
+	signs bool         // some numbers have signs around them
 	whole bool         // ids are whole numbers that may be written with a point
 	// remarkable labels are no two classes.
 	remarkable bool
@@ -71,7 +72,8 @@ type Column struct {
 // Remark returns Why if the values of a column that is used are not what they are in most files, and else
 // nothing.
 func (c Column) Remark() string {
-	if c.Use == Number && c.style != decode.DecimalPoint || c.Use == ID && c.whole || c.remarkable {
+	odd := c.Use == Number && (c.style != decode.DecimalPoint || c.signs) || c.Use == ID && c.whole
+	if odd || c.remarkable {
 		return c.Why
 	}
 	return ""
@@ -94,6 +96,9 @@ type Table struct {
 	spec *job.Table
 }
 
+// headLines is the number of lines from which the delimiter of a table is inferred.
+const headLines = 20
+
 // CSV reads at most rowsMax rows, and fewer of a table with many columns: at most valuesMax values.
 const rowsMax, valuesMax = 100_000, 10_000_000
 
@@ -107,33 +112,38 @@ const rowsMax, valuesMax = 100_000, 10_000_000
 // Cost: about a second for 100,000 rows of 40 columns. Memory: a hash of every different value of these rows,
 // at most 400 MB.
 func CSV(path string, o Options) (*Table, error) {
-	head, err := datasets.ReadHead(path, 1)
+	head, err := datasets.ReadHead(path, headLines)
 	if err != nil {
 		return nil, err
 	}
-	delimiter := head.Delimiter()
-	if delimiter == "" {
-		return nil, fmt.Errorf("%s: its first line has no comma, tab, semicolon or bar between columns", path)
+	delimiter, comment := head.Delimiter(), head.Comment()
+	switch {
+	case strings.Contains(head.Lines[0], "\r"):
+		return nil, fmt.Errorf("%s: its lines end in carriage returns alone: convert it, as with "+
+			`tr '\r' '\n'`, path)
+	case delimiter == "":
+		return nil, fmt.Errorf("%s: its first line has no comma, tab, semicolon or bar between columns, nor "+
+			"have the first lines the same number of single blanks: %.40q", path, head.Lines[0])
 	}
 	in, err := input.Open(path)
 	if err != nil {
 		return nil, err
 	}
 	defer in.Close()
-	reader, err := decode.NewRecordReader(in, delimiter, "", nil)
+	reader, err := decode.NewRecordReader(in, delimiter, comment, nil)
 	if err != nil {
 		return nil, err
 	}
 	t := &tally{most: min(rowsMax, valuesMax/len(reader.Columns))}
 	if err := t.name(reader.Columns, o); err != nil {
-		return nil, &columnError{path, err}
+		return nil, refused(path, err)
 	}
 	if err := t.read(reader); err != nil {
 		return nil, err
 	}
-	table, err := t.table(&job.Table{Delimiter: delimiter}, o)
+	table, err := t.table(&job.Table{Delimiter: delimiter, Comment: comment}, o)
 	if err != nil {
-		return nil, &columnError{path, err}
+		return nil, refused(path, err)
 	}
 	table.Data = job.Data{Kind: job.KindCSV, CSV: table.spec}
 	table.RowsInFile = t.rows
@@ -164,7 +174,7 @@ func File(path string, o Options) (*Table, error) {
 	return CSV(path, o)
 }
 
-// columnError says that the columns of a file are not what they must be.
+// columnError says that the columns of a file are not what they must be, with these options.
 type columnError struct {
 	path string
 	err  error
@@ -172,6 +182,19 @@ type columnError struct {
 
 func (e *columnError) Error() string { return fmt.Sprintf("%s: %v", e.path, e.err) }
 func (e *columnError) Unwrap() error { return e.err }
+
+// fileError is an error that only a change of the file mends.
+type fileError struct{ error }
+
+func (e fileError) Unwrap() error { return e.error }
+
+// refused returns the error of a file, which is a *columnError if other options can mend it.
+func refused(path string, err error) error {
+	if errors.As(err, new(fileError)) {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	return &columnError{path, err}
+}
 
 // tally is a table while it is read.
 type tally struct {
@@ -182,14 +205,15 @@ type tally struct {
 	weight, impressions string
 	labelValues         string // as asked
 	rows                int
-	most                int // rows to read
+	most                int   // rows to read
+	bad                 error // the first row with a wrong number of fields, if there is one
 }
 
 // name sets the columns of a header.
 func (t *tally) name(header []string, o Options) error {
 	for i, name := range header {
 		if name != "" && slices.Contains(header[:i], name) {
-			return fmt.Errorf("two columns are called %q: rename one", name)
+			return fileError{fmt.Errorf("two columns are called %q: rename one", name)}
 		}
 		t.columns = append(t.columns, newValues(name, decode.AnyText))
 	}
@@ -248,6 +272,12 @@ func labelOf(header []string, name string) (string, error) {
 	if clicks := named(header, "clicks"); clicks != "" && named(header, "impressions") != "" {
 		return clicks, nil
 	}
+	for _, column := range header {
+		if _, reason := decode.ParseNumber(column); reason == "" {
+			return "", fileError{fmt.Errorf("its first line looks like a row, with the number %s: add a "+
+				"line with the names of the columns; it has %s", column, shorten(header))}
+		}
+	}
 	return "", fmt.Errorf("no column is called label, click, clicked, target or y: name the label column; "+
 		"the first line has %s", shorten(header))
 }
@@ -293,9 +323,14 @@ func (t *tally) read(reader *decode.RecordReader) error {
 		case errors.Is(err, io.EOF):
 			return nil
 		case errors.As(err, &bad):
+			if t.bad == nil {
+				t.bad = fmt.Errorf("line %d: %w", reader.Line(), bad)
+			}
 			continue
 		case err != nil:
 			return err
+		case slices.Equal(record, reader.Columns):
+			continue // files that were joined
 		}
 		t.rows++
 		positive := t.labels.add(record[t.label])
@@ -308,8 +343,11 @@ func (t *tally) read(reader *decode.RecordReader) error {
 
 // table decides on the columns, and completes their description.
 func (t *tally) table(spec *job.Table, o Options) (*Table, error) {
-	if t.rows == 0 {
-		return nil, fmt.Errorf("%w below its header", datasets.ErrNoRows)
+	switch {
+	case t.rows == 0 && t.bad != nil:
+		return nil, fileError{fmt.Errorf("no row has the fields of the header: %w", t.bad)}
+	case t.rows == 0:
+		return nil, fileError{fmt.Errorf("%w below its header", datasets.ErrNoRows)}
 	}
 	table := &Table{spec: spec, Rows: t.rows, RowBytes: numberBytes} // the label
 	label, firstIsPositive, err := t.labelColumn(table)
@@ -376,12 +414,21 @@ func (c *Column) override(o Options) {
 	}
 }
 
-// Describe returns a table of columns for people.
+// whyMax is the number of characters of a reason, and nameMin the least of a name, in the table of Describe.
+const whyMax, nameMin = 30, 12
+
+// Describe returns a table of columns for people. It has room on a page, for which long names are cut.
 func Describe(columns []Column) cli.Table {
-	t := cli.Table{Header: []string{"column", "taken for", "why", "values", "empty"}, Words: 3}
+	t := cli.Table{Header: []string{"column", "use", "why", "values", "empty"}, Words: 3}
+	someEmpty := slices.ContainsFunc(columns, func(c Column) bool { return c.Empty > 0 })
 	for _, c := range columns {
-		t.Rows = append(t.Rows, []string{c.Name, string(c.Use), c.Why, fmt.Sprint(c.Distinct),
-			fmt.Sprintf("%.0f %%", 100*c.Empty)})
+		empty := ""
+		if someEmpty {
+			empty = fmt.Sprintf("%.0f %%", 100*c.Empty)
+		}
+		t.Rows = append(t.Rows, []string{c.Name, string(c.Use), cli.Cut(c.Why, whyMax),
+			fmt.Sprint(c.Distinct), empty})
 	}
+	t.Fit(nameMin, 0)
 	return t
 }

@@ -29,9 +29,9 @@ func TestNumbersAsPeopleWriteThem(t *testing.T) {
 		{"three digits behind a comma", ";", func(i int) string { return fmt.Sprintf("%d,125", i%50) },
 			Number, "numbers with a decimal comma", 12, 12.125},
 		{"thousands", ",", func(i int) string { return fmt.Sprintf(`"%d,%03d"`, i+1, i) },
-			Number, "numbers with commas between thousands", 16, 17016},
+			Number, "numbers such as 16,711", 16, 17016},
 		{"thousands and a fraction", "\t", func(i int) string { return fmt.Sprintf("%d,%03d.5", i+1, i) },
-			Number, "numbers with commas between thousands", 16, 17016.5},
+			Number, "numbers such as 16,711", 16, 17016.5},
 		{"three digits behind a zero", "\t", func(i int) string { return fmt.Sprintf("0,%03d", i) },
 			Number, "numbers with a decimal comma", 125, 0.125},
 		{"groups of two digits", "\t", func(i int) string { return fmt.Sprintf("a%d,%02d", i%9, i%5) },
@@ -42,14 +42,14 @@ func TestNumbersAsPeopleWriteThem(t *testing.T) {
 			ID, "texts that repeat", 0, 0},
 		{"whole, some missing", ",",
 			func(i int) string { return []string{"", fmt.Sprint(i%40) + ".0"}[min(i%5, 1)] },
-			ID, "whole numbers, some of them missing", 0, 0},
+			ID, "whole numbers, some missing", 0, 0},
 		{"whole, none missing", ",", func(i int) string { return fmt.Sprint(i%40) + ".0" },
 			Number, "numbers with fractions", 12, 12},
 		{"rows in another order", ",", func(i int) string { return fmt.Sprint(i * 7 % 200) }, Ignored,
 			"numbers the rows", 0, 0},
 		{"every second row in another order", ",",
 			func(i int) string { return fmt.Sprint(i * 7 % 200 * 2) },
-			Number, "whole numbers, most of them different", 12, 168},
+			Number, "whole numbers, most different", 12, 168},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var text strings.Builder

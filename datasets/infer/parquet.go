@@ -24,7 +24,7 @@ func Parquet(path string, o Options) (*Table, error) {
 	}
 	t := &tally{most: min(rowsMax, valuesMax/max(len(columns), 1))}
 	if err := t.name(header, o); err != nil {
-		return nil, &columnError{path, err}
+		return nil, refused(path, err)
 	}
 	if problem := columns[t.label].Problem; problem != "" {
 		return nil, &columnError{path, fmt.Errorf("label %q: %s", columns[t.label].Name, problem)}
@@ -37,7 +37,7 @@ func Parquet(path string, o Options) (*Table, error) {
 	}
 	table, err := t.table(&job.Table{}, o)
 	if err != nil {
-		return nil, &columnError{path, err}
+		return nil, refused(path, err)
 	}
 	table.Data, table.RowsInFile = job.Data{Kind: job.KindParquet, Parquet: table.spec}, file.Rows()
 	table.noteRows("")

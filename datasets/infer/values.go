@@ -1,6 +1,7 @@
 package infer
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"math"
@@ -16,6 +17,7 @@ import (
 type values struct {
 	name     string
 	kind     decode.ValueKind
+	some     string              // the first value that is not empty
 	problem  string              // why no job can use the column, "" if one can
 	distinct map[uint64]struct{} // hashes of the texts
 	empty    int                 // rows without a value
@@ -25,6 +27,7 @@ type values struct {
 	numbers                 [styles]numbers
 	// missing counts, by text, values that may stand for a missing number.
 	missing map[string]int
+	signs   int // values that may be numbers with signs around them
 	lists   int // values with a bar between others
 	bars    int // their number in all values
 }
@@ -75,6 +78,7 @@ func (v *values) add(field string, first bool) {
 		}
 		return
 	}
+	v.some = cmp.Or(v.some, field)
 	if first {
 		v.filledFirst++
 	}
@@ -87,6 +91,11 @@ func (v *values) add(field string, first bool) {
 		return
 	}
 	x, reason := decode.ParseNumber(field)
+	if bare, ok := decode.Bare(field); reason != "" && ok {
+		v.signs++
+		field = bare
+		x, reason = decode.ParseNumber(field)
+	}
 	sameInAll, pointed := !strings.ContainsFunc(field, isSeparator), strings.ContainsAny(field, ".eE")
 	for style := range decode.Style(styles) {
 		n := &v.numbers[style]
@@ -141,7 +150,8 @@ const (
 //
 //  1. one value in all rows: ignored, it says nothing
 //  2. filled in where the label is positive, and only there: ignored, it is known only after the label
-//  3. numbers, some with fractions, a decimal comma, or commas between thousands: a number
+//  3. numbers, some with fractions, a decimal comma, commas between thousands, or a percent or currency sign:
+//     a number
 //  4. whole numbers that rise from row to row, or that have each value between the least and the largest
 //     once: ignored, they number the rows
 //  5. whole numbers, over 90 % of which are different: a number
@@ -165,24 +175,26 @@ func (v *values) column(rows int, firstIsPositive bool, delimiter string) Column
 	style, isNumber := v.style(delimiter)
 	isNumber = isNumber && v.kind != decode.Text && v.kind != decode.List
 	n := v.numbers[style]
-	c.style, c.whole = style, isNumber && v.isWhole(&n)
+	c.style, c.whole, c.signs = style, isNumber && v.isWhole(&n), isNumber && v.signs > 0
 	switch {
 	case v.problem != "":
 		c.Why = v.problem
 	case c.Distinct == 1:
 		c.Why = "the same in all rows"
 	case v.isKnownAfterwards(rows, firstIsPositive):
-		c.Why = "filled only where the label is positive"
+		c.Why = "known only after the label"
 	case v.kind == decode.Time:
 		c.Why = "times"
 	case v.kind == decode.Decimal:
 		c.Use, c.Why = Number, "decimal numbers"
 	case v.kind == decode.Fraction && (!c.whole || n.rises || many):
 		c.Use, c.Why, c.whole = Number, "floating-point numbers", false
+	case c.signs:
+		c.Use, c.Why = Number, "numbers with %, $ or ()"
 	case isNumber && style == decode.DecimalComma:
 		c.Use, c.Why = Number, "numbers with a decimal comma"
 	case isNumber && style == decode.Thousands:
-		c.Use, c.Why = Number, "numbers with commas between thousands"
+		c.Use, c.Why = Number, "numbers such as 16,711"
 	case isNumber && n.fractions+n.pointed > 0 && !c.whole:
 		c.Use, c.Why = Number, "numbers with fractions"
 	case isNumber && n.rises && filled >= rowsMin:
@@ -190,15 +202,17 @@ func (v *values) column(rows int, firstIsPositive bool, delimiter string) Column
 	case isNumber && n.numbersRows(len(v.distinct)-min(v.empty, 1)-len(v.missing)) && filled >= rowsMin:
 		c.Why = "numbers the rows"
 	case isNumber && many:
-		c.Use, c.Why = Number, "whole numbers, most of them different"
+		c.Use, c.Why = Number, "whole numbers, most different"
 	case isNumber && c.whole:
-		c.Use, c.Why = ID, "whole numbers, some of them missing"
+		c.Use, c.Why = ID, "whole numbers, some missing"
 	case isNumber:
 		c.Use, c.Why = ID, "whole numbers that repeat"
 	case v.kind == decode.List:
 		c.Use, c.Why = ID, "lists of ids"
+	case many && datasets.IsTime(v.some):
+		c.Why = "times"
 	case many:
-		c.Why = fmt.Sprintf("%.0f %% of the values are different", 100*share)
+		c.Why = fmt.Sprintf("%.0f %% of values are different", 100*share)
 	case 3*v.lists > filled && v.kind == decode.AnyText:
 		c.Use, c.Why, c.Separator = ID, "lists of texts", listSeparator
 	default:
@@ -238,7 +252,8 @@ func (v *values) idBytes(separator string, rows int) float64 {
 
 // isMissing reports whether a text stands for a missing number among numbers.
 func isMissing(text string) bool {
-	return slices.Contains([]string{"na", "n/a", "nan", "null", "none", `\n`, "?", "-"},
+	return slices.Contains([]string{"na", "n/a", "nan", "null", "none", `\n`, "?", "-", ".", "--", "nil",
+		"(null)", "<na>", "#n/a", "#na", "#value!", "#div/0!", "#ref!", "inf", "-inf", "missing"},
 		strings.ToLower(text))
 }
 

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"io"
 	"slices"
 	"unicode/utf8"
@@ -82,6 +83,31 @@ func (t Table) WithValues() Table {
 	return t.only(kept)
 }
 
+// PageWidth is the width of text that is read everywhere.
+const PageWidth = 80
+
+// Fit cuts cells of some columns, those of the widest first, until the table is at most PageWidth wide
+// without the columns that have no values. It leaves least characters of a cell, and headers.
+func (t *Table) Fit(least int, columns ...int) {
+	for {
+		total := 1
+		widths := t.widths()
+		for i, width := range widths {
+			if i < t.Words || t.HasValues(i) {
+				total += width
+			}
+		}
+		widest := slices.MaxFunc(columns, func(a, b int) int { return cmp.Compare(widths[a], widths[b]) })
+		most := widths[widest] - border - 1
+		if total <= PageWidth || most < max(least, utf8.RuneCountInString(t.Header[widest])) {
+			return
+		}
+		for _, row := range t.Rows {
+			row[widest] = Cut(row[widest], most)
+		}
+	}
+}
+
 // only returns the table with some of its columns, in ascending order.
 func (t Table) only(kept []int) Table {
 	choose := func(row []string) []string {
@@ -98,18 +124,32 @@ func (t Table) only(kept []int) Table {
 	return part
 }
 
+// Cut returns a text of at most a number of characters, the last of which stands for what is left out.
+func Cut(text string, most int) string {
+	if utf8.RuneCountInString(text) <= most {
+		return text
+	}
+	return string([]rune(text)[:most-1]) + "…"
+}
+
 // border is what a column takes beside its cells: a line and a space on either side.
 const border = 3
 
-// split returns tables of at most a number of columns of text, each with the columns of words and as many
-// others as fit, but at least one.
-func (t Table) split(columns int) []Table {
+// widths returns how wide the columns are, with a border each.
+func (t Table) widths() []int {
 	widths := make([]int, len(t.Header))
 	for _, row := range append([][]string{t.Header}, t.Rows...) {
 		for i, cell := range row {
 			widths[i] = max(widths[i], utf8.RuneCountInString(cell)+border)
 		}
 	}
+	return widths
+}
+
+// split returns tables of at most a number of columns of text, each with the columns of words and as many
+// others as fit, but at least one.
+func (t Table) split(columns int) []Table {
+	widths := t.widths()
 	var words []int
 	left := 1
 	for i := range t.Words {

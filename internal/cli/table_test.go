@@ -59,3 +59,43 @@ func TestTableIsSplit(t *testing.T) {
 		t.Errorf("%d parts at its width of %d columns, %d at one less; want 1 and 2", whole, width, cut)
 	}
 }
+
+// A table is cut to the width of a page in the widest of the given columns; columns without values do not
+// count, and no cell is cut below the least number of characters.
+func TestTableFits(t *testing.T) {
+	width := func(table Table) (widest int) {
+		var text strings.Builder
+		if err := table.WriteText(&text); err != nil {
+			t.Fatal(err)
+		}
+		for line := range strings.Lines(text.String()) {
+			widest = max(widest, utf8.RuneCountInString(strings.TrimSpace(line)))
+		}
+		return widest
+	}
+	long := strings.Repeat("ä", 60)
+	table := Table{Header: []string{"a", "b", strings.Repeat("none", 20)}, Words: 2,
+		Rows: [][]string{{long, "short", ""}, {"x", strings.Repeat("b", 40), ""}}}
+	table.Fit(8, 0)
+	if w := width(table); w != PageWidth || utf8.RuneCountInString(table.Rows[1][1]) != 40 ||
+		!strings.HasSuffix(table.Rows[0][0], "ä…") {
+		t.Errorf("%d characters: %q", w, table.Rows)
+	}
+	table.Rows[0][0] = long
+	table.Fit(8, 0, 1)
+	if w := width(table); w != PageWidth || table.Rows[0][1] != "short" {
+		t.Errorf("%d characters: %q", w, table.Rows)
+	}
+	narrow := Table{Header: []string{"a", "b"}, Words: 2, Rows: [][]string{{long, strings.Repeat("b", 70)}}}
+	narrow.Fit(8, 0)
+	if n := utf8.RuneCountInString(narrow.Rows[0][0]); n != 8 || len(narrow.Rows[0][1]) != 70 {
+		t.Errorf("a cell of %d characters: %q", n, narrow.Rows)
+	}
+	headed := Table{Header: []string{long, long}, Words: 2, Rows: [][]string{{"a", "b"}}}
+	if headed.Fit(1, 0, 1); headed.Header[0] != long {
+		t.Error("a header is cut")
+	}
+	if Cut("four", 4) != "four" || Cut("fourä", 4) != "fou…" {
+		t.Error("Cut")
+	}
+}

@@ -41,7 +41,7 @@ const (
 	wideWidth, wideHeight   = 460.0, 270.0
 	smallWidth, smallHeight = 320.0, 220.0
 
-	left   = 58.0
+	left   = 66.0
 	right  = 14.0
 	top    = 10.0
 	bottom = 42.0
@@ -58,11 +58,14 @@ func (c *Chart) size() (width, height float64) {
 // colours is the number of colours of series in the style sheet. Further series repeat them, dashed.
 const colours = 8
 
+// noValues stands where a figure would have no marks.
+const noValues template.HTML = `<p class="quiet">There are no values to show.</p>`
+
 // SVG returns the chart as an SVG element that takes its colours from the page.
 func (c *Chart) SVG() template.HTML {
 	x, y, ok := c.scales()
 	if !ok {
-		return `<p class="quiet">There are no values to show.</p>`
+		return noValues
 	}
 	width, height := c.size()
 	var b strings.Builder

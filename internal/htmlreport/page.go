@@ -26,6 +26,7 @@ type Section struct {
 	Legend []string
 	Charts []Chart
 	Gantts []Gantt
+	Ranked []Ranked
 	Tables []cli.Table
 	Notes  []string // a list
 	Code   string   // text as it is, such as settings
@@ -42,6 +43,7 @@ var page = template.Must(template.New("page").Funcs(template.FuncMap{
 	"series": seriesClass,
 	"svg":    func(c Chart) template.HTML { return c.SVG() },
 	"gantt":  func(g Gantt) template.HTML { return g.SVG() },
+	"ranked": func(r Ranked) template.HTML { return r.SVG() },
 	"style":  func() template.CSS { return template.CSS(style) },
 }).Parse(pageText))
 
@@ -63,7 +65,7 @@ func (p *Page) Write(w io.Writer) error {
 	shown := *p
 	shown.Sections = nil
 	for _, s := range p.Sections {
-		if len(s.Text)+len(s.Charts)+len(s.Gantts)+len(s.Tables)+len(s.Notes)+len(s.Code) > 0 {
+		if len(s.Text)+len(s.Charts)+len(s.Ranked)+len(s.Gantts)+len(s.Tables)+len(s.Notes)+len(s.Code) > 0 {
 			tables := s.Tables
 			s.Tables = nil
 			for _, t := range tables {

@@ -12,6 +12,7 @@ import (
 	"math"
 	"strconv"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"tandem/algo/numeric/batch"
@@ -175,8 +176,18 @@ const (
 	DecimalComma              // 16711,5 and 16.711,5
 )
 
-// Parse is ParseNumber for a style.
+// Parse is ParseNumber for a style. It accepts what Bare removes: 5 % is 5, and ($1.50) is −1.5.
 func (s Style) Parse(text string) (value float64, reason string) {
+	if value, reason = s.parse(text); reason != "" {
+		if bare, ok := Bare(text); ok {
+			return s.parse(bare)
+		}
+	}
+	return value, reason
+}
+
+// parse is Parse for numbers without signs.
+func (s Style) parse(text string) (value float64, reason string) {
 	if s == DecimalPoint {
 		return ParseNumber(text)
 	}
@@ -195,6 +206,40 @@ func (s Style) Parse(text string) (value float64, reason string) {
 		return 0, "not a number"
 	}
 	return ParseNumber(whole + fraction)
+}
+
+// Bare returns a number without what people write around it: a currency sign, a percent sign, brackets that
+// stand for a minus, or apostrophes between thousands; and with a minus of ASCII for the longer one. It
+// reports false if there is none of them. The rest need not be a number.
+func Bare(text string) (bare string, ok bool) {
+	inner, negative := text, false
+	if strings.HasPrefix(inner, "(") && strings.HasSuffix(inner, ")") {
+		inner, negative = strings.TrimSpace(inner[1:len(inner)-1]), true
+	}
+	for { // a minus may stand before or behind the currency
+		first, size := utf8.DecodeRuneInString(inner)
+		isMinus := first == '-' || first == '−'
+		if isMinus && negative || !isMinus && !unicode.Is(unicode.Sc, first) {
+			break
+		}
+		negative = negative || isMinus
+		inner = strings.TrimLeftFunc(inner[size:], unicode.IsSpace)
+	}
+	if last, size := utf8.DecodeLastRuneInString(inner); last == '%' || unicode.Is(unicode.Sc, last) {
+		inner = strings.TrimRightFunc(inner[:len(inner)-size], unicode.IsSpace)
+	}
+	if at := strings.IndexAny(inner, ".,"); strings.ContainsAny(inner, "'’") {
+		if at < 0 {
+			at = len(inner)
+		}
+		if whole, grouped := joinThousands(inner[:at], "'’"); grouped {
+			inner = whole + inner[at:]
+		}
+	}
+	if negative {
+		inner = "-" + inner
+	}
+	return inner, inner != text
 }
 
 // joinThousands removes one of the separators from between groups of three digits. It reports false if the

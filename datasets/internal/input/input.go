@@ -74,9 +74,6 @@ func New(name string, r io.Reader) (*Input, error) {
 	// A file shorter than the magic bytes is plain text; a read error is returned again by
 	// the next read.
 	magic, _ := buffered.Peek(5)
-	if other := foreign(magic); other != "" {
-		return nil, fmt.Errorf("%s: %s", name, other)
-	}
 	switch {
 	case isParquet(magic):
 		return nil, fmt.Errorf("%s: a Parquet file: describe its columns in a job file, with kind parquet",
@@ -97,9 +94,19 @@ func New(name string, r io.Reader) (*Input, error) {
 		in.Compression, in.decoder = "zstd", decoder
 		buffered = bufio.NewReaderSize(decoder, 1<<16)
 	}
+	begin, _ := buffered.Peek(5)
+	if other := foreign(begin); other != "" {
+		return nil, fmt.Errorf("%s: %s", name, other)
+	}
 	if mark, _ := buffered.Peek(3); bytes.Equal(mark, []byte("\xef\xbb\xbf")) {
 		buffered.Discard(len(mark))
 		in.Begin = int64(len(mark))
+	}
+	// The first line can be for spreadsheets, as sep=; says. Its end stays, so that lines keep their numbers.
+	if hint, _ := buffered.Peek(6); len(hint) == 6 && bytes.HasPrefix(hint, []byte("sep=")) &&
+		(hint[5] == '\r' || hint[5] == '\n') {
+		buffered.Discard(5)
+		in.Begin += 5
 	}
 	in.text = buffered
 	first, _ := buffered.Peek(4)
@@ -152,12 +159,16 @@ func IsParquet(path string) (bool, error) {
 
 // foreign says what to do with a file that is no text of rows, by its first bytes; "" if it may be one.
 func foreign(magic []byte) string {
+	const web = "a page of the web, or XML: download the table itself, or save it as CSV"
 	for _, kind := range []struct{ begin, is string }{
 		{"PK\x03\x04", "a zip archive, or a spreadsheet: unpack it, or save it as CSV"},
 		{"BZh9", "compressed with bzip2: decompress it, or use gzip or zstd"},
 		{"\xfd7zXZ", "compressed with xz: decompress it, or use gzip or zstd"},
 		{"{\"", "JSON: write it as CSV"},
 		{"[{\"", "JSON: write it as CSV"},
+		{"{\n", "JSON: write it as CSV"},
+		{"[\n", "JSON: write it as CSV"},
+		{"<!DOC", web}, {"<!doc", web}, {"<html", web}, {"<HTML", web}, {"<?xml", web},
 	} {
 		if bytes.HasPrefix(magic, []byte(kind.begin)) {
 			return kind.is

@@ -49,18 +49,50 @@ func TestExpansionIsBounded(t *testing.T) {
 	}
 }
 
+// compressed returns a text, compressed by gzip.
+func compressed(text string) string {
+	var out bytes.Buffer
+	w := gzip.NewWriter(&out)
+	_, _ = w.Write([]byte(text)) // a buffer takes all
+	_ = w.Close()
+	return out.String()
+}
+
+// The hint for spreadsheets is no line of the table, and the lines keep their numbers.
+func TestHintForSpreadsheets(t *testing.T) {
+	for text, want := range map[string]string{
+		"sep=;\na;b\n": "\na;b\n", "\xef\xbb\xbfsep=\t\r\na\tb\n": "\r\na\tb\n",
+		"sep=user,a\n": "sep=user,a\n", "sep=;": "sep=;",
+	} {
+		in, err := New("x", strings.NewReader(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := io.ReadAll(in); err != nil || string(got) != want {
+			t.Errorf("%q is read as %q, want %q, error %v", text, got, want, err)
+		}
+	}
+}
+
 // A file that is no text of rows is named for what it is.
 func TestForeignFiles(t *testing.T) {
+	const web = "x: a page of the web, or XML: download the table itself, or save it as CSV"
 	for content, want := range map[string]string{
-		"PK\x03\x04\x14\x00":     "x: a zip archive, or a spreadsheet: unpack it, or save it as CSV",
-		"BZh91AY":                "x: compressed with bzip2: decompress it, or use gzip or zstd",
-		"\xfd7zXZ\x00\x00":       "x: compressed with xz: decompress it, or use gzip or zstd",
-		`{"user": "u1"}`:         "x: JSON: write it as CSV",
-		`[{"user": "u1"}]`:       "x: JSON: write it as CSV",
-		"PAR1\x15\x04":           "x: a Parquet file: describe its columns in a job file, with kind parquet",
-		"PK,BZh,user\n1,2,3\n":   "",
-		"PK\n":                   "",
-		"[user],{user}\n1,2,3\n": "",
+		"PK\x03\x04\x14\x00":      "x: a zip archive, or a spreadsheet: unpack it, or save it as CSV",
+		"BZh91AY":                 "x: compressed with bzip2: decompress it, or use gzip or zstd",
+		"\xfd7zXZ\x00\x00":        "x: compressed with xz: decompress it, or use gzip or zstd",
+		`{"user": "u1"}`:          "x: JSON: write it as CSV",
+		`[{"user": "u1"}]`:        "x: JSON: write it as CSV",
+		"[\n  {\n":                "x: JSON: write it as CSV",
+		"{\n  \"user\"":           "x: JSON: write it as CSV",
+		compressed(`{"user": 1}`): "x: JSON: write it as CSV",
+		"<!DOCTYPE html>\n":       web,
+		"<html><body>a,b":         web,
+		"<?xml version=":          web,
+		"PAR1\x15\x04":            "x: a Parquet file: describe its columns in a job file, with kind parquet",
+		"PK,BZh,user\n1,2,3\n":    "",
+		"PK\n":                    "",
+		"[user],{user}\n1,2,3\n":  "",
 	} {
 		_, err := New("x", strings.NewReader(content))
 		if got := ""; err != nil {

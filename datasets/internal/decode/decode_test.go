@@ -1,0 +1,30 @@
+package decode
+
+import "testing"
+
+// Numbers are read without the signs that people write around them, in every style; other texts are no
+// numbers.
+func TestSignsAroundNumbers(t *testing.T) {
+	for _, c := range []struct {
+		style Style
+		text  string
+		want  float64
+	}{
+		{DecimalPoint, "12.5%", 12.5}, {DecimalPoint, "12.5 %", 12.5}, {DecimalPoint, "$19.99", 19.99},
+		{DecimalPoint, "-$5", -5}, {DecimalPoint, "$-5", -5}, {DecimalPoint, "(3.50)", -3.5},
+		{DecimalPoint, "($1.50)", -1.5}, {DecimalPoint, "−7", -7}, {DecimalPoint, "£ 4", 4},
+		{DecimalPoint, "1'234.5", 1234.5}, {DecimalPoint, "1’234’567", 1234567}, {DecimalPoint, "+5%", 5},
+		{Thousands, "$1,234.50", 1234.5}, {Thousands, "(1,234)", -1234}, {DecimalComma, "1.234,5 €", 1234.5},
+		{DecimalComma, "−12,5 %", -12.5}, {DecimalComma, "1 234,5\u00a0€", 1234.5},
+	} {
+		if got, reason := c.style.Parse(c.text); got != c.want || reason != "" {
+			t.Errorf("%q is %v (%s), want %v", c.text, got, reason, c.want)
+		}
+	}
+	for _, text := range []string{"", "$", "%", "()", "(-5)", "--5", "-(5)", "5%%", "$$", "5 kg", "(5",
+		"1'23", "12'3456", "a%", "'5'"} {
+		if got, reason := DecimalPoint.Parse(text); reason == "" {
+			t.Errorf("%q is the number %v", text, got)
+		}
+	}
+}
