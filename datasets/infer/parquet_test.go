@@ -2,6 +2,7 @@ package infer
 
 import (
 	"errors"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -133,7 +134,7 @@ func TestParquetTypes(t *testing.T) {
 		!strings.Contains(err.Error(), unknown) || !strings.Contains(Hint(err), "--label") {
 		t.Errorf("error %v with hint %q, want %q", err, Hint(err), unknown)
 	}
-	if paid, err := File(path, Options{Label: "paid"}); err != nil || paid.LabelMean != 1.995 {
+	if paid, err := File(path, Options{Label: "paid"}); err != nil || math.Abs(paid.LabelMean-1.995) > 1e-9 {
 		t.Errorf("a label of decimal numbers has the mean %v, want 1.995; error %v", paid.LabelMean, err)
 	}
 	empty := filepath.Join(t.TempDir(), "empty")
