@@ -69,7 +69,7 @@ func addLabels(to, of []labelSums, factor float64) {
 func (s labelSums) mean() float64 { return s.labels / s.weights }
 
 func (s labelSums) deviation() float64 {
-	return math.Sqrt(max(s.squares/s.weights-s.mean()*s.mean(), 0))
+	return math.Sqrt(max(s.squares/s.weights-float64(s.mean()*s.mean()), 0))
 }
 
 func (s labelSums) meanWeight() float64 { return s.weights / s.rows }

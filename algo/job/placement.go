@@ -98,10 +98,12 @@ func (p Process) Lasting(can func(msg.Role) bool) (at msg.Address, ok bool) {
 // LosesBatches reports whether the death of the process takes ranks with an embedding worker, which holds
 // what ranks need to come back.
 func (p Process) LosesBatches() bool {
-	has := func(r msg.Role) bool {
-		return slices.ContainsFunc(p, func(at msg.Address) bool { return at.Role == r })
-	}
-	return has(msg.NNWorker) && has(msg.EmbeddingWorker)
+	return p.HasKind(msg.NNWorker) && p.HasKind(msg.EmbeddingWorker)
+}
+
+// HasKind reports whether some role of the process is of a kind.
+func (p Process) HasKind(kind msg.Role) bool {
+	return slices.ContainsFunc(p, func(at msg.Address) bool { return at.Role == kind })
 }
 
 // Processes returns the processes of a run with the roles of cfg, ordered by their first roles.

@@ -38,7 +38,7 @@ func Gains(scores, labels []float32, shares []float64) []Gain {
 	found := 0 // among the samples before from
 	for from := 0; from < len(order); {
 		to, tied := from, 0
-		for ; to < len(order) && scores[order[to]] == scores[order[from]]; to++ {
+		for ; to < len(order) && cmp.Compare(scores[order[to]], scores[order[from]]) == 0; to++ { // as NaN is
 			if positive(labels[order[to]]) {
 				tied++
 			}
@@ -50,7 +50,7 @@ func Gains(scores, labels []float32, shares []float64) []Gain {
 			}
 			within := (count - float64(from)) / float64(to-from)
 			all = append(all, Gain{shares[len(all)],
-				(float64(found) + within*float64(tied)) / float64(positives)})
+				(float64(found) + float64(within*float64(tied))) / float64(positives)})
 		}
 		from, found = to, found+tied
 	}

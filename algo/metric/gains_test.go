@@ -53,3 +53,12 @@ func TestGainsHaveTheAreaOfAUC(t *testing.T) {
 		}
 	})
 }
+
+// Scores that are no numbers are as tied as equal ones.
+func TestGainsOfScoresThatAreNoNumbers(t *testing.T) {
+	nan := float32(math.NaN())
+	got := metric.Gains([]float32{nan, nan, 1}, []float32{1, 0, 1}, []float64{1})
+	if len(got) != 1 || got[0].Found != 1 {
+		t.Errorf("gains %+v, want all positive samples", got)
+	}
+}

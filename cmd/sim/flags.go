@@ -385,7 +385,11 @@ func (f *flags) modesFlag() string {
 func commandLine(c *cobra.Command) string {
 	words := []string{"go run ./cmd/" + c.CommandPath()}
 	c.Flags().VisitAll(func(f *pflag.Flag) {
-		if !f.Changed || f.Name == "report" || f.Name == "plot" { // whose file exists now
+		switch f.Name {
+		case "report", "plot", "gantt": // whose files exist now
+			return
+		}
+		if !f.Changed {
 			return
 		}
 		if f.Value.Type() == "stringArray" {

@@ -118,7 +118,8 @@ func (x *planning) register(fs *pflag.FlagSet) {
 }
 
 // rentable returns the clusters that a plan chooses among by default: those whose machines can be rented or
-// bought. The others are of companies that built them for themselves, or have no accelerators.
+// bought. The others are of companies that built them for themselves, and have no price, or have no
+// accelerators.
 func rentable() []string { return []string{"commodity-10g", "dgx-a100", "dgx-h100", "persia-gcp"} }
 
 // planned is a plan with all that its report shows.

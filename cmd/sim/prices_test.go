@@ -1,14 +1,11 @@
 package main
 
-import (
-	"testing"
+import "testing"
 
-	"tandem/sim/cost"
-)
-
-// Every cluster has a price, whose parts name a source and a date, and --set of one changes it.
-func TestEveryPresetHasAPrice(t *testing.T) {
-	for _, name := range cost.Clusters.Names() {
+// Every cluster that a plan chooses by default has a price, whose parts name a source and a date, and --set
+// of one changes it.
+func TestClustersToRentHavePrices(t *testing.T) {
+	for _, name := range rentable() {
 		args := "--samples 1 --seeds 1 --steps 8 --preset " + name
 		d := runJSON(t, args+" --parameters")
 		price, known := d["cost_usd_per_hour"].(float64)

@@ -8,6 +8,7 @@ import (
 	"tandem/algo/exec/evaluation"
 	"tandem/algo/exec/frequent"
 	"tandem/algo/job"
+	"tandem/algo/numeric/model"
 	"tandem/algo/protocol/event"
 	"tandem/datasets"
 	"tandem/internal/cli"
@@ -197,6 +198,9 @@ func (q *request) checkTraining(given func(string) bool) error {
 	switch {
 	case q.kind != trained:
 		return nil
+	case q.job.Model.Loss == model.SquaredLoss:
+		return cli.UsageError("train it with go run ./cmd/train, which reports RMSE and R²",
+			"sim train reports AUC, and model.loss is squared")
 	case q.workers < 1:
 		return cli.UsageError("see --help", "--workers: %d; want at least 1", q.workers)
 	case given("target-auc") && !(q.target > 0 && q.target < 1):

@@ -20,6 +20,14 @@ type comparison struct {
 // interval.
 const resamples = 500
 
+// uncompared says why modes that have several seeds are not compared; "" if they are.
+func (r *report) uncompared() string {
+	if r.Seeds < 2 || len(r.Runs) < 2 || r.classes {
+		return ""
+	}
+	return "Modes are not compared: that takes rows that count the same, with labels 0 and 1."
+}
+
 // compare fills the comparisons, which need several seeds and labels of two classes.
 func (r *report) compare(labels []float32) {
 	r.Comparisons = []comparison{}

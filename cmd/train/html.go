@@ -60,6 +60,9 @@ func (r *report) pageNotes() []string {
 	for _, c := range r.Comparisons {
 		notes = append(notes, c.String())
 	}
+	if note := r.uncompared(); note != "" {
+		notes = append(notes, note)
+	}
 	return append(notes, r.warnings()...)
 }
 

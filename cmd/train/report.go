@@ -227,6 +227,9 @@ func (r *report) writeText(w io.Writer) error {
 	for _, c := range r.Comparisons {
 		cli.Paragraph(w, c.String(), "  ")
 	}
+	if note := r.uncompared(); note != "" {
+		cli.Paragraph(w, note, "  ")
+	}
 	if err := r.writeHeads(w); err != nil {
 		return err
 	}

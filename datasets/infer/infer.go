@@ -241,6 +241,9 @@ func (t *tally) name(header []string, o Options) error {
 		return errors.New("--positive, --label-values: of clicks and impressions, the label is the share: " +
 			"leave them out")
 	}
+	if o.Weight != "" && o.Weight == o.Impressions {
+		return fmt.Errorf("column %q has weights or impressions, not both", o.Weight)
+	}
 	weights := []string{t.weight, t.impressions}
 	weights = slices.DeleteFunc(weights, func(name string) bool { return name == "" })
 	for _, names := range [][]string{weights, o.IDs, o.Numbers, o.Ignore} {

@@ -56,6 +56,10 @@ type Group struct {
 	mu     sync.Mutex
 	rounds map[round]*roundState
 	over   []int32 // by bucket: the rounds of all steps below it are over
+	// With Recovers, newest is the latest step of which a round has ended, and relayed the number of
+	// statistics that were passed on for others.
+	newest  int32
+	relayed int
 }
 
 // round identifies one all-reduce.
@@ -71,8 +75,10 @@ type roundState struct {
 	received memberSet    // members whose chunk has arrived
 	summed   memberSet    // members whose chunk's sum was copied to values
 	// With Recovers:
-	own  []float32 // the sum of the chunk that this member owns; nil before it is known
-	sums bool      // this member computes it, or has
+	own      []float32 // the sum of the chunk that this member owns; nil before it is known
+	ownFrom  int       // the member that has sent own
+	summing  bool      // this member computes own, or has
+	answered []uint8   // by member: sums that were sent again
 }
 
 // memberSet is a set of members.
@@ -109,18 +115,18 @@ func (g *Group) FrameMax() unit.Bytes {
 // Feed returns an error if Send does, and a *Refused if a part that another member has sent earlier has
 // another length. Every value is added N−1 times, on one of N members.
 func (g *Group) Feed(step, bucket int32, values []float32) error {
-	at := round{step, bucket}
-	if err := g.begin(at, roundState{values: values}); err != nil {
+	at, parts := round{step, bucket}, values
+	if g.Recovers { // a sum that others have may be added while parts are sent
+		parts = slices.Clone(values)
+	}
+	if err := g.begin(at, values, nil, false); err != nil {
 		return err
 	}
 	err := g.sendAll(at, func(member int) (wire.Chunk, bool) {
-		chunk := g.chunk(values, member)
+		chunk := g.chunk(parts, member)
 		return wire.Chunk{Values: chunk}, len(chunk) > 0
 	})
-	if own := g.chunk(values, g.Self); err == nil && len(own) > 0 {
-		if sum := g.ownSum(at); sum != nil {
-			return g.addSum(at, g.Self, sum)
-		}
+	if own := g.chunk(parts, g.Self); err == nil && len(own) > 0 {
 		err = g.addChunk(at, g.Self, wire.Chunk{Values: own})
 	}
 	return err
@@ -132,7 +138,7 @@ func (g *Group) Feed(step, bucket int32, values []float32) error {
 // Gather returns an error if Send does, and a *Refused if another member has fed the round.
 func (g *Group) Gather(step, bucket int32, stats []float32) error {
 	at, own := round{step, bucket}, wire.Chunk{Stats: stats}
-	err := g.begin(at, roundState{gathered: true, stats: stats})
+	err := g.begin(at, nil, stats, true)
 	if err == nil {
 		err = g.sendAll(at, func(int) (wire.Chunk, bool) { return own, true })
 	}
@@ -143,17 +149,16 @@ func (g *Group) Gather(step, bucket int32, stats []float32) error {
 }
 
 // begin notes what this member feeds or gathers, and checks what others have sent before that.
-func (g *Group) begin(at round, fed roundState) error {
+func (g *Group) begin(at round, values, stats []float32, gathered bool) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	s := g.state(at)
 	if s.fed || g.isOver(at) {
 		return fmt.Errorf("allreduce: bucket %d of step %d is fed twice", at.bucket, at.step)
 	}
-	s.fed, s.gathered, s.values, s.stats = true, fed.gathered, fed.values, fed.stats
-	if own := g.chunk(s.values, g.Self); s.own != nil && len(s.own) != len(own) {
-		return fmt.Errorf("allreduce: bucket %d of step %d: %d values of a sum are there, want %d", at.bucket,
-			at.step, len(s.own), len(own))
+	s.fed, s.gathered, s.values, s.stats = true, gathered, values, stats
+	if own := g.chunk(values, g.Self); s.own != nil && len(s.own) != len(own) {
+		return g.refuse(s.ownFrom, at, "length: a sum of %d values, want %d", len(s.own), len(own))
 	}
 	for member, c := range s.chunks {
 		if s.received.in[member] {
@@ -255,10 +260,13 @@ func (g *Group) send(letters []exec.Letter) error {
 // it is the last one.
 func (g *Group) addChunk(at round, from int, c wire.Chunk) error {
 	g.mu.Lock()
-	if sum, answered := g.answered(at, from); answered {
+	if sum, answered, err := g.answer(at, from); answered {
 		g.mu.Unlock()
-		if len(sum) == 0 {
-			return nil
+		switch {
+		case err != nil || len(sum) == 0:
+			return err
+		case from == g.Self:
+			return g.addSum(at, from, sum)
 		}
 		return g.send([]exec.Letter{g.letter(at, g.Members[from], wire.Chunk{Sum: true, Values: sum})})
 	}
@@ -269,8 +277,8 @@ func (g *Group) addChunk(at round, from int, c wire.Chunk) error {
 	s := g.state(at)
 	s.received.add(from)
 	s.chunks[from] = c
-	last := s.received.count == len(g.Members) && s.own == nil
-	s.sums = last
+	last := s.received.count == len(g.Members)
+	s.summing = last
 	g.mu.Unlock()
 	switch {
 	case !last: // else this member's own has arrived as well, and no other goroutine uses the chunks
@@ -375,7 +383,7 @@ func (g *Group) addSum(at round, owner int, sum []float32) error {
 	if s == nil || !s.fed || s.summed.in[owner] {
 		g.mu.Unlock()
 		if g.Recovers {
-			return nil // a member that is back has asked for it, or will
+			return nil // not fed yet: the owner answers this member's part with the sum
 		}
 		return g.refuse(owner, at, "step: a sum comes twice, or before its values were fed")
 	}

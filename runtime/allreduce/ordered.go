@@ -49,7 +49,7 @@ func NewOrdered(ctx context.Context, c Config, local []int) (*Ordered, error) {
 	pieces := o.pieces(c.Values, len(c.Members))
 	o.most = pieces
 	// A member that has ended a call may be two calls ahead, because it had this member's part of the next
-	// one. A member that is back receives those of two steps and more.
+	// one. A member that is back may receive the chunks of up to three steps before it feeds.
 	c.Buckets, c.Ahead = c.Buckets*pieces, 2*pieces
 	if c.Recovers {
 		c.Ahead = 3 * c.Buckets
@@ -96,8 +96,8 @@ func (o *Ordered) deliverLocal(m msg.Message, c wire.Chunk) error {
 	return o.member(m.To).group.Deliver(m, c)
 }
 
-// Begin says that the next calls are those of a step, in every process: its first ones or more of them. Steps
-// begin in ascending order.
+// Begin starts a step, or goes on with it: the next calls belong to it. Every process makes the same calls of
+// a step in the same order.
 func (o *Ordered) Begin(step int32) {
 	if step != o.step {
 		o.step, o.calls = step, 0

@@ -32,6 +32,9 @@ func (g *Group) Return(member msg.Address) error {
 	var letters []exec.Letter
 	g.mu.Lock()
 	for at, s := range g.rounds {
+		if s.answered != nil {
+			s.answered[to] = 0
+		}
 		for _, c := range g.lostBy(s, to) {
 			letters = append(letters, g.letter(at, member, c))
 		}
@@ -44,7 +47,7 @@ func (g *Group) Return(member msg.Address) error {
 	return g.send(letters)
 }
 
-// lostBy returns the chunks of a round that a member needs which is back. The caller holds g.mu.
+// lostBy returns the chunks of a round that a returning member needs. The caller holds g.mu.
 func (g *Group) lostBy(s *roundState, to int) (all []wire.Chunk) {
 	if s.own != nil { // the member may have fed again, and the answer did not reach it
 		all = append(all, wire.Chunk{Sum: true, Values: s.own})
@@ -70,6 +73,10 @@ func (g *Group) keep(at round) {
 	if !s.gathered {
 		s.chunks = nil
 	}
+	if at.step == g.newest {
+		return
+	}
+	g.newest = at.step
 	for other := range g.rounds {
 		if other.step < at.step-1 {
 			delete(g.rounds, other)
@@ -77,28 +84,34 @@ func (g *Group) keep(at round) {
 	}
 }
 
-// answered reports whether a member's chunk is not needed: because it was sent before, or the sum is known.
-// It returns the sum, if it is known here, which the member may lack. The caller holds g.mu.
-func (g *Group) answered(at round, from int) (sum []float32, answered bool) {
+// answersMost is how often a member is sent the sum of a round again, before it is back once more.
+const answersMost = 8
+
+// answer reports whether a member's chunk is not needed: because it was sent before, or the sum is known. It
+// returns the sum, if it is known here, which the member may lack, or an error if the member has had it too
+// often. The caller holds g.mu.
+func (g *Group) answer(at round, from int) (sum []float32, answered bool, err error) {
 	s := g.rounds[at]
 	switch {
 	case !g.Recovers:
-		return nil, false
+		return nil, false, nil
 	case s == nil:
-		return nil, g.isOver(at) // of a round that no member needs any more
+		return nil, g.isOver(at), nil // of a round that no member needs any more
+	case s.own == nil && !s.received.in[from] && !g.isOver(at):
+		return nil, false, nil
 	}
-	return s.own, s.own != nil || s.received.in[from] || g.isOver(at)
+	if s.answered == nil {
+		s.answered = make([]uint8, len(g.Members))
+	}
+	if s.answered[from]++; s.answered[from] > answersMost {
+		s.answered[from] = answersMost
+		return nil, true, g.refuse(from, at, "step: a part comes again and again")
+	}
+	return s.own, true, nil
 }
 
 // isOver reports whether a round has ended here. The caller holds g.mu.
 func (g *Group) isOver(at round) bool { return at.step < g.over[at.bucket] }
-
-// ownSum returns the sum of the chunk that this member owns, if it was known before it was fed.
-func (g *Group) ownSum(at round) []float32 {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return g.state(at).own
-}
 
 // addOwn takes from another member what this member had made before it crashed, a sum or its statistics, and
 // sends it to those that lack it.
@@ -111,21 +124,44 @@ func (g *Group) addOwn(at round, from int, c wire.Chunk) error {
 	case len(c.Stats) > g.Stats:
 		return g.refuse(from, at, "length: %d statistics, want at most %d", len(c.Stats), g.Stats)
 	}
+	due, err := g.relay(at, from)
+	if !due || err != nil {
+		return err
+	}
 	again := wire.Chunk{Stats: c.Stats}
 	return g.sendAll(at, func(int) (wire.Chunk, bool) { return again, true })
+}
+
+// relay reports whether this member passes on statistics that it has given before it crashed: not if it has
+// given them again. Of the rounds of three steps, every other member may send them once.
+func (g *Group) relay(at round, from int) (due bool, err error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	s := g.rounds[at]
+	switch {
+	case s != nil && s.fed && !s.gathered:
+		return false, g.refuse(from, at, "own: statistics, want a sum")
+	case g.isOver(at) || s != nil && s.fed:
+		return false, nil
+	}
+	if g.relayed++; g.relayed > 3*g.Buckets*len(g.Members) {
+		return false, g.refuse(from, at, "own: statistics come again and again")
+	}
+	return true, nil
 }
 
 // addOwnSum is addOwn for a sum.
 func (g *Group) addOwnSum(at round, from int, sum []float32) error {
 	g.mu.Lock()
 	s := g.rounds[at]
-	known := g.isOver(at) || s != nil && (s.own != nil || s.sums)
+	known := g.isOver(at) || s != nil && (s.own != nil || s.summing)
 	err := g.checkOwnSum(at, from, s, sum)
 	if known || err != nil {
 		g.mu.Unlock()
 		return err
 	}
-	g.state(at).own = sum
+	s = g.state(at)
+	s.own, s.ownFrom = sum, from
 	g.mu.Unlock()
 	return g.spread(at, sum)
 }

@@ -1,15 +1,17 @@
 package member
 
 import (
+	"slices"
+
 	"tandem/algo/protocol/msg"
 	"tandem/runtime/driver"
 	"tandem/runtime/member/control"
 )
 
-// A process whose ranks are back begins with what those of another process have: of one that has made the
-// fewest steps, because no rank then needs a sum that only a third one has, which may die, too (see package
-// allreduce). So the Host first asks all processes with ranks how many steps they have made. What the ranks
-// have passes through the Host, which forgets it.
+// A returning process begins with the parameters of the process that has made the fewest steps. Then no rank
+// needs a sum that only one other rank has, which may die, too (see package allreduce). So the Host first
+// asks all processes with ranks how many steps they have made. The parameters pass through the Host, which
+// forgets them.
 
 // rankAnswers is what a member was asked about its ranks, and has answered.
 type rankAnswers struct {
@@ -43,6 +45,10 @@ func (h *Host) seekRank() error {
 	if h.phase != training || len(h.returning()) == 0 {
 		return nil
 	}
+	if waiting := h.returning(); h.calling && slices.ContainsFunc(waiting, (*process).hasPS) {
+		// The evaluation waits for these rows, rank 0 for the evaluation, and its parameters for rank 0.
+		return &driver.LostError{Reason: waiting[0].String() + " has died while it was read"}
+	}
 	var from *member
 	known := true
 	for _, s := range h.trainingRanks() {
@@ -73,24 +79,33 @@ func readRankMessage(all bool) *control.ToMember {
 
 // checkRank returns an error for an answer about ranks that was not requested.
 func (h *Host) checkRank(m *member, r *control.Rank) error {
-	asked := m.ranks.asked && !m.ranks.known || m.ranks.askedAll && r.GetAll()
+	asked := m.ranks.asked && !m.ranks.known && !r.GetAll() || m.ranks.askedAll && r.GetAll()
 	return check(asked && r.GetSteps() >= 0 && int(r.GetSteps()) <= h.plan.Steps,
 		"what its ranks have after %d steps, which was not requested", r.GetSteps())
 }
 
 // addRank handles an answer about the ranks of a process. With all that they have, those that are back begin.
 func (h *Host) addRank(m *member, r *control.Rank) error {
+	later := r.GetSteps() > m.ranks.steps
 	m.ranks.known, m.ranks.steps = true, r.GetSteps()
-	if !r.GetAll() {
+	switch {
+	case r.GetAll() && later: // it has made a step since it was asked for their number
+		h.forgetAnswers()
+		return h.seekRank()
+	case !r.GetAll():
 		return h.seekRank()
 	}
 	for _, s := range h.returning() {
 		h.begin(s, r)
 	}
+	h.forgetAnswers()
+	return nil
+}
+
+func (h *Host) forgetAnswers() {
 	for _, s := range h.trainingRanks() {
 		s.member.ranks = rankAnswers{}
 	}
-	return nil
 }
 
 // mayRead reports whether the model can be read from the member of a process. The parameters of rank 0 can

@@ -51,9 +51,10 @@ func (s *process) String() string {
 }
 
 // hasRank reports whether the process has an NN worker.
-func (s *process) hasRank() bool {
-	return slices.ContainsFunc(s.roles, func(at msg.Address) bool { return at.Role == msg.NNWorker })
-}
+func (s *process) hasRank() bool { return s.roles.HasKind(msg.NNWorker) }
+
+// hasPS reports whether the process has an embedding PS.
+func (s *process) hasPS() bool { return s.roles.HasKind(msg.EmbeddingPS) }
 
 // welcome returns the message that describes the run to a process.
 func (h *Host) welcome(s *process) *control.ToMember {

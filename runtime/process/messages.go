@@ -69,13 +69,13 @@ func (n *node) Deliver(m msg.Message, payload exec.Payload, free func()) {
 	}
 	if chunk, ok := payload.(wire.Chunk); ok {
 		select {
-		case <-n.connected: // else what follows from a chunk would not reach all
+		case <-n.connected: // an answer to a chunk must reach every member
 		case <-n.member.Context().Done():
 			return
 		}
 		err := n.sums.Deliver(m, chunk)
 		if err == nil && chunk.Sum && !chunk.Own && free != nil {
-			free() // it was copied, where others are kept
+			free() // a sum was copied; other chunks are kept
 		}
 		if err = n.dropRefused(err); err != nil {
 			n.member.Fail(n.named(err))
@@ -140,6 +140,9 @@ func (n *node) Reduce(ctx context.Context, step int32, b dense.Buckets) error {
 	n.sums.Begin(step)
 	err := n.executor.ReduceAcross(step, b, n.sums)
 	if err != nil && n.dropRefused(err) == nil {
+		if n.cfg.RankRecovery { // the run may go on, and this process has not fed
+			return &driver.LostError{Reason: err.Error()}
+		}
 		<-ctx.Done() // the host ends the run
 		return context.Cause(ctx)
 	}

@@ -209,7 +209,10 @@ func (n *node) setRank(s exec.RankState) error {
 		return &driver.LostError{Reason: fmt.Sprintf("%v trains on a GPU, and so does not come back alone",
 			n.seat)}
 	}
-	return n.local.SetRank(s)
+	if err := n.local.SetRank(s); err != nil {
+		return &driver.LostError{Reason: err.Error()}
+	}
+	return nil
 }
 
 // endIfAsked returns a context that ends when this process is asked to end before joined is called.

@@ -116,10 +116,10 @@ func (n *node) connect(w *member.Welcome) error {
 	if err := n.endpoint.Connect(ctx, near); err != nil {
 		return err
 	}
-	var ranks sync.WaitGroup // nothing that they do not receive is sent again
+	var ranks sync.WaitGroup // chunks that are sent to them before they are reachable are lost
 	for _, peer := range away {
 		connected := n.reconnect(member.Change{Peer: peer, View: w.View})
-		if n.sums != nil && hasRank(peer.Process) {
+		if n.sums != nil && peer.Process.HasKind(msg.NNWorker) {
 			ranks.Go(func() { <-connected })
 		}
 	}
@@ -168,11 +168,6 @@ func (n *node) reconnect(c member.Change) (done <-chan struct{}) {
 		}
 	}()
 	return ended
-}
-
-// hasRank reports whether a process has an NN worker.
-func hasRank(p job.Process) bool {
-	return slices.ContainsFunc(p, func(at msg.Address) bool { return at.Role == msg.NNWorker })
 }
 
 // reportLost reports to the host that this process has lost the process of a role. The host decides what

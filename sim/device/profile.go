@@ -78,12 +78,7 @@ func (p *AcceleratorProfile) Validate() error {
 		optionalCurve("compute-share-tf32", &p.ComputeShareTF32),
 		{"memory-share", p.MemoryShare.Validate},
 		{"row-share", p.RowShare.Validate},
-		{"dollars-per-hour", func() error { // 0 for cores of the host, which is paid for
-			if !p.DollarsPerHour.Given() {
-				return nil
-			}
-			return p.DollarsPerHour.Validate()
-		}},
+		optional("dollars-per-hour", &p.DollarsPerHour),
 	}
 	if !p.PeakTF32.Given() {
 		fields = append(fields, field{"compute-share-tf32", func() error {

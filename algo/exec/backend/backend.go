@@ -3,6 +3,9 @@
 package backend
 
 import (
+	"errors"
+	"fmt"
+
 	"tandem/algo/job"
 	"tandem/algo/numeric/batch"
 	"tandem/algo/numeric/kernel/gemm"
@@ -61,7 +64,14 @@ func NewEngine(t *job.Job, schema *batch.Schema, m Backend) (model.Engine, error
 	if err := schema.Validate(); err != nil {
 		return nil, err
 	}
+	if schema.Weight != "" && t.Model.Device.CUDA {
+		return nil, fmt.Errorf("model.device = %v has no weights of rows (%s): set it to cpu", t.Model.Device,
+			schema.Weight)
+	}
 	if m.Engine != nil {
+		if t.Model.Loss == model.SquaredLoss {
+			return nil, errors.New("model.loss = squared: this engine predicts probabilities; leave it out")
+		}
 		return m.Engine(schema)
 	}
 	return model.New(t.Model.Spec, schema, m.Multiplier(t))

@@ -161,8 +161,8 @@ func (p *permutation) measure(ctx context.Context, all *Importance, features []F
 	for _, one := range features {
 		f.Columns = append(f.Columns, one.Name)
 	}
-	half := 1.96 * math.Hypot(metric.AUCRowDeviation(p.base, scores, p.labels, resamples, p.seed),
-		spread(falls)/math.Sqrt(rounds))
+	half := float64(1.96 * math.Hypot(metric.AUCRowDeviation(p.base, scores, p.labels, resamples, p.seed),
+		spread(falls)/math.Sqrt(rounds)))
 	f.Estimate = mean(falls)
 	f.Low, f.High = f.Estimate-half, f.Estimate+half
 	all.Falls = append(all.Falls, f)
@@ -181,7 +181,7 @@ func mean(values []float64) (m float64) {
 func spread(values []float64) float64 {
 	squares, m := 0.0, mean(values)
 	for _, v := range values {
-		squares += (v - m) * (v - m)
+		squares += float64((v - m) * (v - m))
 	}
 	return math.Sqrt(squares / float64(len(values)-1))
 }

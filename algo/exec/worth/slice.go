@@ -36,7 +36,8 @@ func newSlice(predicted, labels []float32) Slice {
 	e := metric.AUCStandardError(predicted, labels)
 	if min(s.Positives, s.Rows-s.Positives) >= classMin && !math.IsNaN(e) {
 		auc := metric.AUC(predicted, labels)
-		s.AUC = &metric.Interval{Estimate: auc, Low: max(auc-1.96*e, 0), High: min(auc+1.96*e, 1)}
+		s.AUC = &metric.Interval{Estimate: auc, Low: max(auc-float64(1.96*e), 0),
+			High: min(auc+float64(1.96*e), 1)}
 	}
 	return s
 }

@@ -65,9 +65,9 @@ type Input struct {
 	Reason  error
 	// Incarnation is the number of earlier crashes of the role (Start).
 	Incarnation uint32
-	// Next is, for an NN worker that is back, the step before which the parameters are that its rank now has:
-	// the first that is not all reduced or, if none of its buckets is, maybe the one before (Start). In a run
-	// that is recorded it is the first, and Bucket is the first of its buckets that is not reduced.
+	// Next is, for an NN worker that is back, the first step that its new parameters lack (Start). It is the
+	// first step that is not fully reduced or, if none of its buckets is reduced, possibly the step before.
+	// In a recorded run it is always the former, and Bucket is the first of its buckets that is not reduced.
 	Next int32
 }
 
