@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"tandem/algo/exec/evaluation"
 	"tandem/algo/protocol/event"
 	"tandem/algo/protocol/msg"
 	"tandem/algo/unit"
@@ -44,6 +45,7 @@ func everything() *Snapshot {
 	s.Add(AUC, math.NaN(), "mode", "sync")
 	s.Add(LogLoss, 0.5, "mode", "sync")
 	s.Add(Evaluation, 3, "mode", "sync")
+	AddEvaluation(s, evaluation.Point{Scores: evaluation.Scores{RMSE: 2, R2: 0.5}}, "mode", "numbers")
 	AddGPU(s, GPU{Name: "A100", UUID: "5e3a", Utilisation: 0.5, MemoryUsed: 2, Memory: 4, Power: 300,
 		PowerLimit: 400, Temperature: 60, Clock: 1e9, MemoryClock: math.NaN(),
 		Limits: []string{"sw-power-cap"}})
