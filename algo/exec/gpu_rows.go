@@ -99,8 +99,7 @@ func (g *gpuRows) upload() error {
 
 // columns returns n rows to be written.
 func (g *gpuRows) columns(n int) *table.Columns {
-	return &table.Columns{Signs: make([]uint64, n), Updates: make([]uint32, n), Read: make([]uint8, n),
-		Embeddings: make([]byte, n*g.rates.EmbeddingBytes()), States: make([]byte, n*g.rates.StateBytes())}
+	return table.NewColumns(n, g.rates.EmbeddingBytes(), g.rates.StateBytes())
 }
 
 // copiedAtOnce is the number of rows that are copied from the GPU at a time.

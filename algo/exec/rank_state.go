@@ -22,9 +22,7 @@ func CopyRank(m *ModelState) (s RankState, err error) {
 		return s, err
 	}
 	t := m.hot.rows.Table()
-	s.Hot = &table.Columns{Signs: make([]uint64, t.Len()), Updates: make([]uint32, t.Len()),
-		Read: make([]byte, t.Len()), Embeddings: make([]byte, t.Len()*t.EmbeddingBytes()),
-		States: make([]byte, t.Len()*t.StateBytes())}
+	s.Hot = table.NewColumns(t.Len(), t.EmbeddingBytes(), t.StateBytes())
 	t.CopyRows(0, s.Hot)
 	return s, nil
 }

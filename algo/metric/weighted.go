@@ -25,20 +25,20 @@ func WeightedAUC(scores, labels, weights []float32) float64 {
 	order := newRanking(scores)
 	var pairs, positives, negatives float64 // of the rows below
 	var tiedPositives, tiedNegatives float64
-	close := func() {
+	endTie := func() {
 		pairs += float64(tiedPositives * (negatives + tiedNegatives/2))
 		positives, negatives = positives+tiedPositives, negatives+tiedNegatives
 		tiedPositives, tiedNegatives = 0, 0
 	}
 	for i, row := range order.rows {
 		if !order.tied[i] {
-			close()
+			endTie()
 		}
 		w, y := weightOf(weights, int(row)), float64(labels[row])
 		tiedPositives += float64(w * y)
 		tiedNegatives += float64(w * (1 - y))
 	}
-	close()
+	endTie()
 	if positives == 0 || negatives == 0 {
 		return math.NaN()
 	}

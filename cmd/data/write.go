@@ -95,8 +95,8 @@ func (t *table) description(labelValues string) *job.Table {
 }
 
 // writeFolder writes a data set as a new folder: train.csv, test.csv, job.yaml with the data
-// section that reads them and, if they are known, the true probabilities of the test rows. The data set is
-// that of a description.
+// section that reads them and, if they are known, the true probabilities of the test rows. from
+// describes the data set.
 func (p *program) writeFolder(data *datasets.Dataset, from job.Data, out string) error {
 	target, err := filepath.Abs(out)
 	if err != nil {

@@ -17,7 +17,8 @@ import (
 	"tandem/runtime/inference"
 )
 
-const predictUsage = `Predict the rows of a file with a model: the probability of label 1.
+const predictUsage = `Predict the rows of a file with a model: the probability of label 1
+or, if the model learned numbers, the number.
 
 FILE is of the kind of the training data: CSV with a header, plain, gzip or
 zstd, or Parquet. It has the id columns and the numeric columns of the training

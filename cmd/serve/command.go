@@ -35,9 +35,9 @@ ModelMetadata and ModelInfer of inference.GRPCInferenceService.
 A request has a tensor for each column of the training data, of shape [n, 1] or
 [n]: BYTES for ids, or whole numbers such as INT64; FP32 for numbers, or others
 such as FP64 and INT64. The answer is the tensor prediction, FP32
-[n, labels]: probabilities of label 1. Requests that wait for a core are
-computed together. The server ends on SIGTERM or Ctrl-C, after the requests
-under way.`
+[n, labels]: probabilities of label 1 or, of a model with squared loss, numbers.
+Requests that wait for a core are computed together. The server ends on SIGTERM
+or Ctrl-C, after the requests under way.`
 
 const examples = `  go run ./cmd/serve results/clicks/hybrid/model
   go run ./cmd/serve results/clicks/hybrid --grpc 127.0.0.1:8001 --reload 1m

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"fmt"
@@ -111,14 +110,8 @@ func (p *program) compare(c *cobra.Command, args []string, f *flags) error {
 	}
 	progress.Close()
 	cli.PrintNotes(p.stderr, "sim", append(notesOf(sides), x.modelNote()...))
-	if f.page != "" {
-		var text bytes.Buffer
-		if err := x.writeText(&text); err != nil {
-			return err
-		}
-		if err := x.page(text.String()).WriteFile(f.page); err != nil {
-			return err
-		}
+	if err := writeAnswer(f.page, x); err != nil {
+		return err
 	}
 	if f.json {
 		return printJSON(p.stdout, x.document())

@@ -9,29 +9,13 @@ import (
 	"tandem/sim/predict"
 )
 
-// ranged is a value with its interval, and the name of its row in a figure.
-type ranged struct {
-	name           string
-	low, mid, high float64
-}
-
-// markWidth is the part of the axis that the mark of a value takes.
-const markWidth = 0.004
-
-// rangeFigure draws values with their intervals, one below the other, on an axis from 0.
-func rangeFigure(title, x string, values []ranged) htmlreport.Gantt {
-	g := htmlreport.Gantt{Title: title, X: x}
-	for _, v := range values {
-		g.High = max(g.High, 1.05*v.high, 1.05*v.mid)
+// withInterval returns a value of a figure. Low and high are the ends of its interval, or both 0 for none.
+func withInterval(name string, low, value, high float64) htmlreport.RankedValue {
+	note := fmt.Sprintf("%s: %s", name, rate(value))
+	if low != high {
+		note += fmt.Sprintf(" (%s to %s)", rate(low), rate(high))
 	}
-	for _, v := range values {
-		note := fmt.Sprintf("%s: %s (%s to %s)", v.name, rate(v.mid), rate(v.low), rate(v.high))
-		half := markWidth / 2 * g.High
-		mark := htmlreport.GanttBar{From: v.mid - half, To: v.mid + half, Colour: 1, Note: note}
-		g.Rows = append(g.Rows, htmlreport.GanttRow{Name: v.name, Bars: []htmlreport.GanttBar{
-			{From: v.low, To: v.high, Colour: 0, Note: note}, mark}})
-	}
-	return g
+	return htmlreport.RankedValue{Name: name, Value: value, Low: low, High: high, Note: note}
 }
 
 // page returns the comparison as a page, figures first. Printed is the text of the command.
@@ -52,22 +36,22 @@ func (x *sidesCompared) page(printed string) *htmlreport.Page {
 
 // figures draws throughput and price, and their ratios to the first configuration.
 func (x *sidesCompared) figures() htmlreport.Section {
-	var speed, price, faster, cheaper []ranged
-	ratio := func(p *predict.Paired, name string) ranged {
-		return ranged{name, p.Interval.Low, p.Ratio, p.Interval.High}
+	var speed, price, faster, cheaper []htmlreport.RankedValue
+	ratio := func(p *predict.Paired, name string) htmlreport.RankedValue {
+		return withInterval(name, p.Interval.Low, p.Ratio, p.Interval.High)
 	}
 	for _, s := range x.sides {
-		one := ranged{s.name, s.Mid.Throughput, s.Mid.Throughput, s.Mid.Throughput}
+		value, low, high := s.Mid.Throughput, 0.0, 0.0
 		if s.Interval != nil {
-			one.low, one.high = s.Interval.Low, s.Interval.High
+			low, high = s.Interval.Low, s.Interval.High
 		}
-		speed = append(speed, one)
+		speed = append(speed, withInterval(s.name, low, value, high))
 		if s.noPrice == "" {
-			one = ranged{s.name, 0, s.dollars / 3600 / s.Mid.Throughput * 1e9, 0}
+			value, low, high = s.dollars/3600/s.Mid.Throughput*1e9, 0, 0
 			if i := predict.Percentiles(s.prices); i != nil {
-				one.low, one.high = i.Low, i.High
+				low, high = i.Low, i.High
 			}
-			price = append(price, one)
+			price = append(price, withInterval(s.name, low, value, high))
 		}
 		pair := s.name + " / " + x.sides[0].name
 		if s.faster != nil {
@@ -78,16 +62,17 @@ func (x *sidesCompared) figures() htmlreport.Section {
 		}
 	}
 	section := htmlreport.Section{Title: "Which is faster, and which is cheaper",
-		Text: []string{"Bars are the 1st to 99th percentile over the points of what is not known. Marks " +
+		Text: []string{"Lines are the 1st to 99th percentile over the points of what is not known. Dots " +
 			"are the predictions and, of ratios, the medians."}}
-	for _, f := range []struct {
-		title, x string
-		values   []ranged
-	}{{"Throughput", "samples/s", speed}, {"Price", "$ for 10⁹ samples", price},
-		{"Throughput against " + x.sides[0].name, "ratio", faster},
-		{"Price against " + x.sides[0].name, "ratio", cheaper}} {
-		if len(f.values) > 0 {
-			section.Gantts = append(section.Gantts, rangeFigure(f.title, f.x, f.values))
+	nothing, same := 0.0, 1.0
+	for _, figure := range []htmlreport.Ranked{
+		{Title: "Throughput", X: "samples/s", Values: speed, Reference: &nothing},
+		{Title: "Price", X: "$ for 10⁹ samples", Values: price, Reference: &nothing},
+		{Title: "Throughput against " + x.sides[0].name, X: "ratio", Values: faster, Reference: &same},
+		{Title: "Price against " + x.sides[0].name, X: "ratio", Values: cheaper, Reference: &same},
+	} {
+		if len(figure.Values) > 0 {
+			section.Ranked = append(section.Ranked, figure)
 		}
 	}
 	return section

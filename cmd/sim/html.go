@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"os"
 	"slices"
 	"strings"
@@ -33,6 +34,24 @@ func checkNewFile(flag, name string) error {
 		return err
 	}
 	return os.Remove(name)
+}
+
+// paged is what a command has found, as text and as a page that ends in the text.
+type paged interface {
+	writeText(w io.Writer) error
+	page(printed string) *htmlreport.Page
+}
+
+// writeAnswer writes the page of an answer to a file, if it has a name.
+func writeAnswer(file string, a paged) error {
+	if file == "" {
+		return nil
+	}
+	var text strings.Builder
+	if err := a.writeText(&text); err != nil {
+		return err
+	}
+	return a.page(text.String()).WriteFile(file)
 }
 
 // writePage writes what was simulated as one page with its figures, if the user asks for it. printed is what

@@ -52,15 +52,3 @@ func TestPagesOfAnswers(t *testing.T) {
 		}
 	}
 }
-
-// A bar of a figure of ranges goes from the low to the high end, with the mark of the value on it.
-func TestRangeFigure(t *testing.T) {
-	g := rangeFigure("speed", "x", []ranged{{"A", 10, 20, 40}, {"B", 1, 2, 3}})
-	if g.High != 42 || len(g.Rows) != 2 {
-		t.Fatalf("%+v", g)
-	}
-	bar, mark := g.Rows[0].Bars[0], g.Rows[0].Bars[1]
-	if bar.From != 10 || bar.To != 40 || mark.From >= 20 || mark.To <= 20 || mark.To-mark.From > 1 {
-		t.Errorf("%+v, %+v", bar, mark)
-	}
-}

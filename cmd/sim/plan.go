@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"os"
@@ -203,14 +202,8 @@ func (p *program) plan(d *planned, given func(string) bool) (err error) {
 		return fmt.Errorf("--out: %w", err)
 	}
 	cli.PrintNotes(p.stderr, "sim", d.notes)
-	if d.planning.page != "" {
-		var text bytes.Buffer
-		if err := d.writeText(&text); err != nil {
-			return err
-		}
-		if err := d.page(text.String()).WriteFile(d.planning.page); err != nil {
-			return err
-		}
+	if err := writeAnswer(d.planning.page, d); err != nil {
+		return err
 	}
 	if d.json {
 		return printJSON(p.stdout, d.document())

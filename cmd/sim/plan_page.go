@@ -38,24 +38,27 @@ func (d *planned) costName() string {
 func (d *planned) figures() htmlreport.Section {
 	front := htmlreport.Chart{Title: "Front", X: "samples/s", Y: d.costName(), Dots: true, FromZero: true,
 		Series: []htmlreport.Series{{Name: "front"}}}
-	var speed, cost []ranged
+	var nothing float64
+	speed := htmlreport.Ranked{Title: "Throughput", X: "samples/s", Reference: &d.need}
+	cost := htmlreport.Ranked{Title: "Cost", X: d.costName(), Reference: &nothing}
 	for i, o := range d.front {
 		name := fmt.Sprintf("cluster %d", i+1)
-		dollars := ranged{name: name, low: o.Cost, mid: o.Cost, high: o.Cost}
+		low, high := 0.0, 0.0
 		if x := predict.Percentiles(o.costs); x != nil {
-			dollars.low, dollars.high = min(x.Low, o.Cost), max(x.High, o.Cost)
+			low, high = min(x.Low, o.Cost), max(x.High, o.Cost)
 		}
-		cost = append(cost, dollars)
-		speed = append(speed, ranged{name, o.whole.Interval.Low, o.Throughput, o.whole.Interval.High})
+		cost.Values = append(cost.Values, withInterval(name, low, o.Cost, high))
+		speed.Values = append(speed.Values, withInterval(name, o.whole.Interval.Low, o.Throughput,
+			o.whole.Interval.High))
 		front.Series[0].Points = append(front.Series[0].Points, htmlreport.Point{X: o.Throughput, Y: o.Cost,
-			Low: dollars.low, High: dollars.high, Note: name + ": " + d.space.Describe(o.Place)})
+			Low: low, High: high, Note: name + ": " + d.space.Describe(o.Place)})
 	}
 	return htmlreport.Section{Title: "The cheapest clusters, and faster ones",
-		Text: []string{fmt.Sprintf("Bars are the 1st to 99th percentile over %d points of what is not "+
-			"known, the same for all clusters. %s samples/s are needed.", d.samples, rate(d.need))},
+		Text: []string{fmt.Sprintf("Lines are the 1st to 99th percentile over %d points of what is not "+
+			"known, the same for all clusters. %s samples/s are needed, the dashed line.", d.samples,
+			rate(d.need))},
 		Charts: []htmlreport.Chart{front},
-		Gantts: []htmlreport.Gantt{rangeFigure("Throughput", "samples/s", speed),
-			rangeFigure("Cost", d.costName(), cost)}}
+		Ranked: []htmlreport.Ranked{speed, cost}}
 }
 
 // table has the clusters of the front.

@@ -54,8 +54,8 @@ func newDerived(d *infer.Derived) *derived {
 	if d.With == nil {
 		return nil
 	}
-	r := &derived{Used: len(d.Job.Data.Derived) > 0, Rows: d.With.Held, LogLoss: d.With.Best().Error(),
-		Without: d.Without.Best().Error()}
+	r := &derived{Used: len(d.Job.Data.Derived) > 0, Rows: d.With.Held, LogLoss: d.With.Best().Loss(),
+		Without: d.Without.Best().Loss()}
 	for _, s := range d.Tried {
 		r.Slots = append(r.Slots, s.Name)
 	}
@@ -139,7 +139,7 @@ func (f *flags) chooseEpochs(ctx context.Context, j *job.Job, share float64, m b
 }
 
 // lowest returns the log loss or RMSE of the best epoch, on the rows held back.
-func (v *validation) lowest() float64 { return v.Curve[v.Epochs-1].Error() }
+func (v *validation) lowest() float64 { return v.Curve[v.Epochs-1].Loss() }
 
 // lowest returns that of the model that was chosen.
 func (c *chosen) lowest() float64 {

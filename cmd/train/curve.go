@@ -31,7 +31,7 @@ func (r *report) writeCurveTable(w io.Writer) error {
 	for _, line := range slices.Concat(r.Runs, r.Baselines) {
 		n := len(line.Curve)
 		best := slices.MaxFunc(line.Curve,
-			func(a, b evaluation.Point) int { return cmp.Compare(a.Gain(), b.Gain()) })
+			func(a, b evaluation.Point) int { return cmp.Compare(a.Score(), b.Score()) })
 		table.Rows = append(table.Rows, []string{
 			line.Mode, strconv.Itoa(n), atStep(line.Curve[0]), atStep(line.Curve[(n-1)/2]),
 			atStep(line.Curve[n-1]), atStep(best),
@@ -46,7 +46,7 @@ func (r *report) writeCurveTable(w io.Writer) error {
 }
 
 // atStep formats a point as "0.8512 @ 100".
-func atStep(p evaluation.Point) string { return fmt.Sprintf("%.4f @ %d", p.Gain(), p.Step) }
+func atStep(p evaluation.Point) string { return fmt.Sprintf("%.4f @ %d", p.Score(), p.Step) }
 
 // curveFile is curve.csv while it is written. Every line is in the file as soon as it is known.
 type curveFile struct {
@@ -59,11 +59,16 @@ const curveName = "curve.csv"
 
 // curveHeader returns the columns of the file, for a loss.
 func curveHeader(loss string) []string {
-	columns := []string{"mode", "seed", "step", "samples", "seconds"}
+	score, lost := scoreTags(loss)
+	return []string{"mode", "seed", "step", "samples", "seconds", score, lost}
+}
+
+// scoreTags returns the names of Score and Loss in files, for a loss.
+func scoreTags(loss string) (ofScore, ofLoss string) {
 	if loss == model.SquaredLoss {
-		return append(columns, "r2", "rmse")
+		return "r2", "rmse"
 	}
-	return append(columns, "auc", "log_loss")
+	return "auc", "log_loss"
 }
 
 // readCurve returns the points of a training in a mode, with a seed and up to a step. A file that does not
@@ -114,7 +119,7 @@ func newCurveFile(name, loss string) (*curveFile, error) {
 // add writes a point of a training.
 func (c *curveFile) add(mode string, seed uint64, p evaluation.Point) error {
 	return c.write(mode, strconv.FormatUint(seed, 10), strconv.Itoa(p.Step), strconv.Itoa(p.Samples),
-		fmt.Sprintf("%.6f", p.Seconds), fmt.Sprint(p.Gain()), fmt.Sprint(p.Error()))
+		fmt.Sprintf("%.6f", p.Seconds), fmt.Sprint(p.Score()), fmt.Sprint(p.Loss()))
 }
 
 func (c *curveFile) write(fields ...string) error {

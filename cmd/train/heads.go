@@ -8,6 +8,7 @@ import (
 	"tandem/algo/exec/evaluation"
 	"tandem/algo/metric"
 	"tandem/algo/numeric/batch"
+	"tandem/algo/numeric/model"
 	"tandem/datasets"
 	"tandem/internal/cli"
 	"tandem/runtime/train"
@@ -26,15 +27,15 @@ type measures struct {
 	R2Interval  *metric.Interval `json:"r2_interval,omitempty"`  // 95 %, with several seeds
 }
 
-// measuresOf returns the means of scores.
-func measuresOf(scores []evaluation.Scores) (m measures, gains []float64) {
+// measuresOf returns the means of scores of networks with a model.Spec's loss.
+func measuresOf(loss string, scores []evaluation.Scores) (m measures, gains []float64) {
 	n := float64(len(scores))
 	for _, s := range scores {
-		gains = append(gains, s.Gain())
+		gains = append(gains, s.Score())
 		m.LogLoss, m.RMSE = m.LogLoss+s.LogLoss/n, m.RMSE+s.RMSE/n
 	}
 	interval, to := metric.MeanInterval(gains), &m.AUCInterval
-	if m.RMSE > 0 {
+	if loss == model.SquaredLoss {
 		m.R2, to = interval.Estimate, &m.R2Interval
 	} else {
 		m.AUC = interval.Estimate
@@ -49,10 +50,10 @@ func measuresOf(scores []evaluation.Scores) (m measures, gains []float64) {
 func (m *measures) gainText() string {
 	for _, interval := range []*metric.Interval{m.AUCInterval, m.R2Interval} {
 		if interval != nil {
-			return fmt.Sprintf("%.4f ± %.4f", m.Gain(), (interval.High-interval.Low)/2)
+			return fmt.Sprintf("%.4f ± %.4f", m.Score(), (interval.High-interval.Low)/2)
 		}
 	}
-	return fmt.Sprintf("%.4f", m.Gain())
+	return fmt.Sprintf("%.4f", m.Score())
 }
 
 // errorText returns log loss or RMSE.
@@ -76,7 +77,7 @@ func heads(results []*train.Result) []head {
 		for _, result := range results {
 			scores = append(scores, result.Heads[i].Scores)
 		}
-		one.measures, _ = measuresOf(scores)
+		one.measures, _ = measuresOf(results[0].Job.Model.Loss, scores)
 		out = append(out, one)
 	}
 	return out

@@ -160,7 +160,7 @@ func (r *report) add(c variant, results []*train.Result, stores []rowStore) {
 	if faults != (fault.Counts{}) {
 		line.Faults = &faults
 	}
-	line.measures, line.aucs = measuresOf(scores)
+	line.measures, line.aucs = measuresOf(first.Job.Model.Loss, scores)
 	line.Staleness, line.StalenessCross, line.StalenessDense, line.MissedUpdates = own.Summary(),
 		cross.Summary(), dense.Summary(), missed.Summary()
 	line.histograms = []measured{{"own", own}, {"cross", cross}, {"dense", dense}, {"missed", missed}}

@@ -51,26 +51,26 @@ func (r *report) tooFewSteps(line *row) string {
 }
 
 func (r *report) worseThanConstant(line *row) string {
-	if line.Error() < r.constantError() {
+	if line.Loss() < r.constantError() {
 		return ""
 	}
 	return fmt.Sprintf("%s %.4f is not below the %.4f of a constant guess: the model fits its "+
 		"training rows alone, or diverged; train fewer epochs (--epochs), lower the rates of "+
 		"rows.optimizer and model.optimizer in a job file, or leave out columns with as many ids as "+
-		"rows", r.errorName(), line.Error(), r.constantError())
+		"rows", r.errorName(), line.Loss(), r.constantError())
 }
 
 func (r *report) worseThanBaseline(line *row) string {
 	if len(r.Baselines) == 0 || r.tooFewSteps(line) != "" || r.worseThanConstant(line) != "" {
 		return ""
 	}
-	baseline := r.Baselines[0].Error()
-	if r.constantError()-line.Error() >= gainLeast*(r.constantError()-baseline) {
+	baseline := r.Baselines[0].Loss()
+	if r.constantError()-line.Loss() >= gainLeast*(r.constantError()-baseline) {
 		return ""
 	}
 	return fmt.Sprintf("%s %.4f, where the logistic regression has %.4f: choose the number of epochs "+
 		"(--epochs 10 --validation 0.1), or train with smaller batches (--global-batch) or less staleness "+
-		"(--staleness)", r.errorName(), line.Error(), baseline)
+		"(--staleness)", r.errorName(), line.Loss(), baseline)
 }
 
 func (r *report) rising(line *row) string {
@@ -79,12 +79,12 @@ func (r *report) rising(line *row) string {
 	}
 	last := line.Curve[len(line.Curve)-1]
 	best := slices.MinFunc(line.Curve,
-		func(a, b evaluation.Point) int { return cmp.Compare(a.Error(), b.Error()) })
-	if last.Error()-best.Error() < riseWorth*r.constantError() {
+		func(a, b evaluation.Point) int { return cmp.Compare(a.Loss(), b.Loss()) })
+	if last.Loss()-best.Loss() < riseWorth*r.constantError() {
 		return ""
 	}
 	return fmt.Sprintf("%s was lowest at step %d, %.4f, and rose to %.4f at step %d: train fewer "+
-		"epochs (--epochs)", r.errorName(), best.Step, best.Error(), last.Error(), last.Step)
+		"epochs (--epochs)", r.errorName(), best.Step, best.Loss(), last.Loss(), last.Step)
 }
 
 func (r *report) lostToEviction(line *row) string {

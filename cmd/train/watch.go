@@ -96,6 +96,7 @@ type watched struct {
 	*watcher
 	*watch.Training
 	name        string // in the report
+	loss        string // a model.Spec's
 	seed        uint64
 	number      int              // of the training, from 1
 	latest      evaluation.Point // if there is an evaluation
@@ -114,7 +115,7 @@ type watched struct {
 func (w *watcher) begin(name string, j job.Job, source batch.Source, o *train.Options) (*watched, error) {
 	w.begun++
 	t := &watched{watcher: w, Training: watch.New(source.Steps(), source.Samples, w.p.now), name: name,
-		seed: j.Training.Seed, number: w.begun, flushed: w.p.now()}
+		loss: j.Model.Loss, seed: j.Training.Seed, number: w.begun, flushed: w.p.now()}
 	t.Begin(o.Begin.Step)
 	folder := fileName(name)
 	if w.seeds > 1 {
@@ -183,12 +184,9 @@ func (t *watched) evaluated(p evaluation.Point) {
 // point writes a point of the curve. The caller holds mu.
 func (t *watched) point(p evaluation.Point) {
 	t.latest, t.evaluations = p, t.evaluations+1
-	gain, lost := "auc", "log_loss"
-	if p.RMSE > 0 {
-		gain, lost = "r2", "rmse"
-	}
-	t.write(t.events.Scalars(t.p.now(), p.Step, tfevents.Scalar{Tag: gain, Value: p.Gain()},
-		tfevents.Scalar{Tag: lost, Value: p.Error()}))
+	score, lost := scoreTags(t.loss)
+	t.write(t.events.Scalars(t.p.now(), p.Step, tfevents.Scalar{Tag: score, Value: p.Score()},
+		tfevents.Scalar{Tag: lost, Value: p.Loss()}))
 	if t.curve != nil {
 		t.write(t.curve.add(t.name, t.seed, p))
 	}
@@ -254,11 +252,8 @@ func (t *watched) show() {
 		parts = append(parts, fmt.Sprintf("loss %.4f", n.Loss))
 	}
 	if t.evaluations > 0 {
-		gain := "AUC"
-		if t.latest.RMSE > 0 {
-			gain = "R²"
-		}
-		parts = append(parts, fmt.Sprintf("%s %.4f", gain, t.latest.Gain()))
+		score, _ := evaluation.ScoreNames(t.loss)
+		parts = append(parts, fmt.Sprintf("%s %.4f", score, t.latest.Score()))
 	}
 	left := time.Duration(float64(now.Sub(t.start)) * (all - done) / (done - t.before))
 	parts = append(parts, fmt.Sprintf("%.0f samples/s", n.SamplesPerSecond), cli.TimeLeft(left))

@@ -156,11 +156,11 @@ func (r *report) timeSection() htmlreport.Section {
 // seed, and of the models that were tried on held-back rows, after each epoch.
 func (r *report) learningSection() htmlreport.Section {
 	const seen = "rows seen, again in every epoch"
-	gain, lost := evaluation.ScoreNames(r.job.Model.Loss)
-	gains := htmlreport.Chart{Title: gain, X: seen, Y: gain, Dots: true}
-	errors := htmlreport.Chart{Title: "Log loss", X: seen, Y: "log loss, nats", Dots: true}
+	scoreName, lossName := evaluation.ScoreNames(r.job.Model.Loss)
+	scores := htmlreport.Chart{Title: scoreName, X: seen, Y: scoreName, Dots: true}
+	losses := htmlreport.Chart{Title: "Log loss", X: seen, Y: "log loss, nats", Dots: true}
 	if r.ConstantRMSE > 0 {
-		errors.Title, errors.Y = lost, lost
+		losses.Title, losses.Y = lossName, lossName
 	}
 	s := htmlreport.Section{}
 	add := func(name string, points []evaluation.Point) {
@@ -168,8 +168,8 @@ func (r *report) learningSection() htmlreport.Section {
 			return
 		}
 		s.Legend = append(s.Legend, name)
-		gains.Series = append(gains.Series, curveOf(name, points, evaluation.Point.Gain))
-		errors.Series = append(errors.Series, curveOf(name, points, evaluation.Point.Error))
+		scores.Series = append(scores.Series, curveOf(name, points, evaluation.Point.Score))
+		losses.Series = append(losses.Series, curveOf(name, points, evaluation.Point.Loss))
 	}
 	for _, line := range r.lines() {
 		add(line.Mode+", test rows", line.Curve)
@@ -180,9 +180,10 @@ func (r *report) learningSection() htmlreport.Section {
 		}
 	}
 	if len(s.Legend) > 0 {
-		s.Title, s.Charts = "Learning curve", []htmlreport.Chart{gains, errors}
+		s.Title, s.Charts = "Learning curve", []htmlreport.Chart{scores, losses}
 		s.Text = []string{fmt.Sprintf("Evaluations against the rows that a model has seen. %s that still "+
-			"rises at its end asks for more rows or epochs; %s that rises, for fewer epochs.", gain, lost)}
+			"rises at its end asks for more rows or epochs; %s that rises, for fewer epochs.", scoreName,
+			lossName)}
 	}
 	return s
 }

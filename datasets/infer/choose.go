@@ -39,7 +39,7 @@ func Share(set *datasets.Dataset) float64 {
 // and else that of the first choice. Where labels follow from single columns, a factorization only adds
 // noise.
 func Prefer(first, baseline *Choice) job.Job {
-	if baseline == nil || baseline.Held != first.Held || !(baseline.Best().Error() < first.Best().Error()) {
+	if baseline == nil || baseline.Held != first.Held || !(baseline.Best().Loss() < first.Best().Loss()) {
 		return first.Job
 	}
 	j, simple := first.Job, baseline.Job

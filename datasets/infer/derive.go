@@ -82,7 +82,7 @@ func (d *Derived) withSlots(ctx context.Context, open func(job.Data) (*datasets.
 	}
 	d.With, d.Without = with.Choice, d.Choice
 	with.With, with.Without = d.With, d.Without
-	if with.With.Best().Error() < d.Without.Best().Error() {
+	if with.With.Best().Loss() < d.Without.Best().Loss() {
 		return &with, nil
 	}
 	return d, nil

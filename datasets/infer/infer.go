@@ -183,7 +183,7 @@ type columnError struct {
 func (e *columnError) Error() string { return fmt.Sprintf("%s: %v", e.path, e.err) }
 func (e *columnError) Unwrap() error { return e.err }
 
-// fileError is an error that only a change of the file mends.
+// fileError is an error that only editing the file can fix.
 type fileError struct{ error }
 
 func (e fileError) Unwrap() error { return e.error }

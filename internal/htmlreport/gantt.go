@@ -51,15 +51,7 @@ func (g *Gantt) SVG() template.HTML {
 	var b strings.Builder
 	fmt.Fprintf(&b, `<svg viewBox="0 0 %g %g" role="img" aria-label="%s">`, ganttWidth, foot+bottom,
 		template.HTMLEscapeString(g.Title))
-	for _, tick := range x.ticks {
-		at := x.at(tick)
-		if at < ganttLeft-0.5 || at > ganttWidth-right+0.5 {
-			continue
-		}
-		fmt.Fprintf(&b, `<line class="grid" x1="%.1f" y1="%g" x2="%.1f" y2="%g"/>`, at, top, at, foot)
-		fmt.Fprintf(&b, `<text class="tick" x="%.1f" y="%g" text-anchor="middle">%s</text>`, at, foot+16,
-			short(tick))
-	}
+	x.below(&b, foot, g.X)
 	for i, row := range g.Rows {
 		y := top + ganttRow*float64(i)
 		fmt.Fprintf(&b, `<text class="tick" x="%g" y="%g" text-anchor="end">%s</text>`, ganttLeft-8,
@@ -68,10 +60,8 @@ func (g *Gantt) SVG() template.HTML {
 			bar.write(&b, x, y+(ganttRow-ganttBar)/2)
 		}
 	}
-	fmt.Fprintf(&b, `<line class="axis" x1="%g" y1="%g" x2="%g" y2="%[2]g"/>`, ganttLeft, foot,
+	fmt.Fprintf(&b, `<line class="axis" x1="%g" y1="%g" x2="%g" y2="%[2]g"/></svg>`, ganttLeft, foot,
 		ganttWidth-right)
-	fmt.Fprintf(&b, `<text class="label" x="%g" y="%g" text-anchor="middle">%s</text></svg>`,
-		(ganttLeft+ganttWidth-right)/2, foot+bottom-6, template.HTMLEscapeString(g.X))
 	return template.HTML(b.String())
 }
 

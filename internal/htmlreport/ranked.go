@@ -55,18 +55,11 @@ func (r *Ranked) SVG() template.HTML {
 	var b strings.Builder
 	fmt.Fprintf(&b, `<svg viewBox="0 0 %g %g" role="img" aria-label="%s">`, wideWidth, foot+bottom,
 		template.HTMLEscapeString(r.Title))
-	for _, tick := range x.ticks {
-		at := x.at(tick)
-		fmt.Fprintf(&b, `<line class="grid" x1="%.1f" y1="%g" x2="%.1[1]f" y2="%[3]g"/>`, at, top, foot)
-		fmt.Fprintf(&b, `<text class="tick" x="%.1f" y="%g" text-anchor="middle">%s</text>`, at, foot+16,
-			short(tick))
-	}
+	x.below(&b, foot, r.X)
 	if r.Reference != nil {
 		fmt.Fprintf(&b, `<line class="diagonal" x1="%.1f" y1="%g" x2="%.1[1]f" y2="%[3]g"/>`,
 			x.at(*r.Reference), top, foot)
 	}
-	fmt.Fprintf(&b, `<text class="label" x="%g" y="%g" text-anchor="middle">%s</text>`,
-		(nameWidth+wideWidth-right)/2, foot+bottom-6, template.HTMLEscapeString(r.X))
 	b.WriteString(`<g class="` + seriesClass(0) + `">`)
 	for i, v := range r.Values {
 		r.line(&b, v, x, top+lineHeight*(float64(i)+0.5))

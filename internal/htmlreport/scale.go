@@ -1,6 +1,8 @@
 package htmlreport
 
 import (
+	"fmt"
+	"html/template"
 	"math"
 	"strconv"
 	"strings"
@@ -47,6 +49,22 @@ func niceStep(x float64) float64 {
 // at returns the pixel of a value.
 func (s scale) at(value float64) float64 {
 	return s.from + (value-s.low)/(s.high-s.low)*(s.to-s.from)
+}
+
+// below draws the ticks, with grid lines up to the top of the figure, and the label of the x axis at a
+// height.
+func (s scale) below(b *strings.Builder, foot float64, label string) {
+	for _, tick := range s.ticks {
+		at := s.at(tick)
+		if at < s.from-0.5 || at > s.to+0.5 {
+			continue
+		}
+		fmt.Fprintf(b, `<line class="grid" x1="%.1f" y1="%g" x2="%.1[1]f" y2="%[3]g"/>`, at, top, foot)
+		fmt.Fprintf(b, `<text class="tick" x="%.1f" y="%g" text-anchor="middle">%s</text>`, at, foot+16,
+			short(tick))
+	}
+	fmt.Fprintf(b, `<text class="label" x="%g" y="%g" text-anchor="middle">%s</text>`, (s.from+s.to)/2,
+		foot+bottom-6, template.HTMLEscapeString(label))
 }
 
 // short writes a value of a tick in little room, with k for thousands and M for millions.

@@ -13,6 +13,8 @@
 // Batch-norm statistics are gathered, not summed, because every member needs the statistics of all members in
 // order: every member sends its own to every other one.
 //
+// A member may come back after a crash, at most a step behind: Return then sends it again what it has lost.
+//
 // # Use
 //
 //	g, err := allreduce.New(allreduce.Config{Members: ranks, Self: i, Send: send, Done: done})
@@ -24,7 +26,7 @@
 //
 // # Refusals
 //
-// A chunk from another process may be false. A chunk is refused if its view, member, bucket, step or length
+// A chunk from another process may be false. A chunk is refused if its member, bucket, step or length
 // is wrong, or if it is too far ahead. The error is a *Refused, which names the sender and the field, and the
 // group is unchanged; the caller must drop the sender. Config.Ahead, Values and Stats bound the memory.
 //

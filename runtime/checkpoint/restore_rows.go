@@ -128,7 +128,7 @@ func (r *rowsRestore) add(file int, b *table.Columns) error {
 
 // ownedRows returns the rows of a batch that an owner has; of has the owner of each.
 func ownedRows(b *table.Columns, of []int, owner, embedding int) *table.Columns {
-	part, state := newColumns(0, 0, 0), len(b.States)/len(b.Signs)
+	part, state := table.NewColumns(0, 0, 0), len(b.States)/len(b.Signs)
 	for i := range of {
 		if of[i] == owner {
 			part.Signs = append(part.Signs, b.Signs[i])

@@ -49,12 +49,6 @@ func rowFields(dim int, precision table.Precision, stateValues int, changes bool
 	return fields
 }
 
-// newColumns returns columns of a number of rows.
-func newColumns(rows, embedding, state int) *table.Columns {
-	return &table.Columns{Signs: make([]uint64, rows), Updates: make([]uint32, rows),
-		Read: make([]uint8, rows), Embeddings: make([]byte, rows*embedding), States: make([]byte, rows*state)}
-}
-
 // bytesOf returns numbers as their bytes, in place.
 func bytesOf[T uint32 | uint64](values []T) []byte {
 	var one T
@@ -96,7 +90,7 @@ func encodeRows(out io.Writer, f *table.Frozen, changes bool) (written int, err 
 	most := min(max(batchBytes/(4+8+4+1+embedding+state), 1), max(f.Len(), 1))
 	free, copied := make(chan rowBatch, 2), make(chan rowBatch, 1)
 	for range cap(free) { // one is written while rows are copied to the other
-		b := rowBatch{Columns: newColumns(most, embedding, state)}
+		b := rowBatch{Columns: table.NewColumns(most, embedding, state)}
 		if changes {
 			b.numbers = make([]uint32, most)
 		}
@@ -294,7 +288,7 @@ func (f *rowsFile) batches() iter.Seq[*table.Columns] {
 			embedding, state := len(b.Embeddings)/n, len(b.States)/n
 			n = min(max(batchBytes/(8+4+1+embedding+state), 1), f.rows-first)
 			if c == nil || len(c.Signs) != n {
-				c = newColumns(n, embedding, state)
+				c = table.NewColumns(n, embedding, state)
 			}
 			for i := range n {
 				b, at := f.locate(first + i)

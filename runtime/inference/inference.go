@@ -89,8 +89,9 @@ func (m *Model) Scaling() []batch.Scaling { return m.saved.Scaling }
 // Labels returns the names of the labels that the model predicts.
 func (m *Model) Labels() []string { return m.schema.Labels }
 
-// Predict returns the probability of label 1, samples × labels, of rows of the schema of the training data,
-// whose numbers are scaled. Labels of the rows are not used.
+// Predict returns the probability of label 1 or, of a network with squared loss, the label's number, samples
+// × labels, of rows of the schema of the training data, whose numbers are scaled. Labels of the rows are not
+// used.
 func (m *Model) Predict(rows *batch.Batch) ([]float32, error) {
 	p := m.predictors.Get().(*evaluation.Predictor)
 	defer m.predictors.Put(p)

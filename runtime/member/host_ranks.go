@@ -3,7 +3,6 @@ package member
 import (
 	"slices"
 
-	"tandem/algo/protocol/msg"
 	"tandem/runtime/driver"
 	"tandem/runtime/member/control"
 )
@@ -42,10 +41,11 @@ func (h *Host) returning() (all []*process) {
 
 // seekRank asks the next question for processes whose ranks are back, if there are any.
 func (h *Host) seekRank() error {
-	if h.phase != training || len(h.returning()) == 0 {
+	waiting := h.returning()
+	if h.phase != training || len(waiting) == 0 {
 		return nil
 	}
-	if waiting := h.returning(); h.calling && slices.ContainsFunc(waiting, (*process).hasPS) {
+	if h.calling && slices.ContainsFunc(waiting, (*process).hasPS) {
 		// The evaluation waits for these rows, rank 0 for the evaluation, and its parameters for rank 0.
 		return &driver.LostError{Reason: waiting[0].String() + " has died while it was read"}
 	}
@@ -64,7 +64,7 @@ func (h *Host) seekRank() error {
 	}
 	switch {
 	case from == nil:
-		return &driver.LostError{Reason: "no process has the parameters of " + h.returning()[0].String() +
+		return &driver.LostError{Reason: "no process has the parameters of " + waiting[0].String() +
 			" any more"}
 	case known && !from.ranks.askedAll:
 		from.ranks.askedAll = true
@@ -117,6 +117,6 @@ func (h *Host) mayRead(s *process) bool {
 	case h.phase == stopped:
 		return m.reported
 	default:
-		return s.waits || m.finished || !s.roles.Has(msg.Address{Role: msg.NNWorker})
+		return s.waits || m.finished || !s.roles.Has(rank0)
 	}
 }

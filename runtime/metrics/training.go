@@ -19,8 +19,8 @@ func AddTraining(to *Snapshot, n watch.Now, labels ...string) {
 	}
 }
 
-// AddEvaluation adds the latest evaluation of a training, unless its AUC is not a number. A network with
-// squared loss has RMSE and R² instead.
+// AddEvaluation adds the latest evaluation of a training: RMSE and R² if one of them is not 0, else AUC and
+// log loss. It adds nothing if the AUC is not a number.
 func AddEvaluation(to *Snapshot, p evaluation.Point, labels ...string) {
 	if math.IsNaN(p.AUC) {
 		return

@@ -75,7 +75,7 @@ func outcome(r *Result, err error) (string, error) {
 		return text[strings.LastIndex(text, ": ")+1:], err // roles and steps are named before
 	}
 	return fmt.Sprintf("network %016x, %d rows %016x, log loss or RMSE %016x", r.DenseDigest, r.Rows,
-		r.RowsDigest, math.Float64bits(r.Error())), nil
+		r.RowsDigest, math.Float64bits(r.Loss())), nil
 }
 
 // configuration is a job for sync training with data for it.

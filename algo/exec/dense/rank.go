@@ -1,10 +1,6 @@
 package dense
 
-import (
-	"errors"
-
-	"tandem/algo/protocol/msg"
-)
+import "errors"
 
 var errOwnReplicas = errors.New("dense: ranks have parameters of their own, which no other rank has")
 
@@ -34,7 +30,7 @@ func SetRank(s Strategy, part Part, steps int) error {
 		if own == nil {
 			continue
 		}
-		if err := d.Import(msg.Address{Role: msg.NNWorker, Index: int32(rank)}, []Part{part}); err != nil {
+		if err := d.Import(nnWorkerAt(int32(rank)), []Part{part}); err != nil {
 			return err
 		}
 		d.taken = own.Steps() - steps

@@ -24,19 +24,19 @@ type Scores struct {
 	R2      float64 `json:"r2,omitempty"`
 }
 
-// ScoreNames returns the names of Gain and Error for a model.Spec's loss.
-func ScoreNames(loss string) (gain, err string) {
+// ScoreNames returns the names of Score and Loss for a model.Spec's loss.
+func ScoreNames(loss string) (ofScore, ofLoss string) {
 	if loss == model.SquaredLoss {
 		return "R²", "RMSE"
 	}
 	return "AUC", "log loss"
 }
 
-// Gain returns what is largest of the best predictions: the AUC, or R².
-func (s Scores) Gain() float64 { return s.AUC + s.R2 } // one of them is 0
+// Score returns what is largest of the best predictions: the AUC, or R².
+func (s Scores) Score() float64 { return s.AUC + s.R2 } // one of them is 0
 
-// Error returns what is least of the best predictions: the log loss, or the RMSE.
-func (s Scores) Error() float64 { return s.LogLoss + s.RMSE } // one of them is 0
+// Loss returns what is least of the best predictions: the log loss, or the RMSE.
+func (s Scores) Loss() float64 { return s.LogLoss + s.RMSE } // one of them is 0
 
 // NewScores returns the scores of the predictions of a label of test rows, 0 for the first, by a network with
 // a model.Spec's loss.

@@ -69,8 +69,8 @@ func Run(ctx context.Context, c Candidate, held *batch.Batch, m backend.Backend)
 		point := evaluation.Point{Step: epoch * steps, Samples: samples,
 			Scores: evaluation.NewScores(one.Model.Loss, predicted, held, 0)}
 		trial.Curve = append(trial.Curve, point)
-		if point.Error() < lowest {
-			lowest, trial.Job.Training.Epochs = point.Error(), epoch
+		if point.Loss() < lowest {
+			lowest, trial.Job.Training.Epochs = point.Loss(), epoch
 		}
 		if epoch-trial.Job.Training.Epochs >= Patience {
 			break
@@ -101,7 +101,7 @@ func Predict(ctx context.Context, c Candidate, rows *batch.Batch, m backend.Back
 func Choose(trials []*Trial) *Trial {
 	best := trials[0]
 	for _, t := range trials[1:] {
-		if t.Best().Error() < best.Best().Error() {
+		if t.Best().Loss() < best.Best().Loss() {
 			best = t
 		}
 	}

@@ -12,16 +12,14 @@ import "tandem/algo/rng"
 // Cost: two probes of the index and two row copies a sign.
 func (t *Table) RemoveRows(signs []uint64) *Columns {
 	defer t.lockChanges()()
-	c := &Columns{}
+	var found []uint64
 	for _, sign := range signs {
 		if t.find(sign, rng.Mix(sign)) >= 0 {
-			c.Signs = append(c.Signs, sign)
+			found = append(found, sign)
 		}
 	}
-	n := len(c.Signs)
-	c.Updates, c.Read = make([]uint32, n), make([]uint8, n)
-	c.Embeddings, c.States = make([]byte, n*t.EmbeddingBytes()), make([]byte, n*t.StateBytes())
-	for i, sign := range c.Signs {
+	c := NewColumns(len(found), t.EmbeddingBytes(), t.StateBytes())
+	for i, sign := range found {
 		row := t.find(sign, rng.Mix(sign))
 		t.copyRow(t.place(row), i, c)
 		t.remove(row)

@@ -19,6 +19,12 @@ type Columns struct {
 	Embeddings, States []byte
 }
 
+// NewColumns returns Columns to be written, of rows of a number of bytes of embedding and of state.
+func NewColumns(rows, embedding, state int) *Columns {
+	return &Columns{Signs: make([]uint64, rows), Updates: make([]uint32, rows), Read: make([]uint8, rows),
+		Embeddings: make([]byte, rows*embedding), States: make([]byte, rows*state)}
+}
+
 // EmbeddingBytes returns the length of one embedding in Columns: Dim values of the table's precision.
 func (t *Table) EmbeddingBytes() int {
 	if t.config.Precision == FP32 {

@@ -155,7 +155,9 @@ func (s *State) observe(e event.Record) error {
 		s.trained |= s.batchBit(e.Rank, e.Step)
 	case event.RankReturned:
 		for step := range s.set.Config.Steps {
-			if s.trained |= s.batchBit(e.Rank, step); step >= e.Step {
+			if step < e.Step {
+				s.trained |= s.batchBit(e.Rank, step)
+			} else {
 				s.trained &^= s.batchBit(e.Rank, step) // to be made again
 			}
 		}
