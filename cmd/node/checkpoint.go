@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -24,6 +25,9 @@ func (f *flags) savedFlag(fs *pflag.FlagSet) {
 	fs.StringVar(&f.saved, "checkpoints", "", "save the model to this `FOLDER`, which every process must "+
 		"reach under the same path, at the end and when a process is interrupted; begin with the newest "+
 		"model there, if there is one (default: keep no model)")
+	fs.StringVar(&f.copies, "checkpoint-copies", "", "copy the models of --checkpoints to this `URL`, as "+
+		"s3://bucket/run, beside training, and begin with the newest there if the folder has none as new "+
+		"(default: make no copies)")
 	fs.BoolVar(&f.standby, "standby", false, "if another host has the folder of --checkpoints, wait until "+
 		"it has ended or died, and continue from its newest checkpoint; processes need --host with both "+
 		"addresses")
@@ -45,10 +49,11 @@ func (f *flags) savedFlag(fs *pflag.FlagSet) {
 		"lost (default: they do not)")
 }
 
-// keepCheckpoints makes a training begin with the newest model of the folder of checkpoints, if there is one,
-// and save its model there. It returns a function that closes the model.
-func (p *program) keepCheckpoints(o *train.Options, j job.Job, f flags, data *datasets.Dataset,
-	source batch.Source) (done func() error, err error) {
+// keepCheckpoints makes a training begin with the newest model of the folder of checkpoints, or of its
+// copies, if there is one, and save its model there. It returns a function that closes the model, and waits
+// for the copy of the last one.
+func (p *program) keepCheckpoints(ctx context.Context, o *train.Options, j job.Job, f flags,
+	data *datasets.Dataset, source batch.Source) (done func() error, err error) {
 	folder, err := filepath.Abs(f.saved)
 	if err != nil {
 		return nil, err
@@ -57,26 +62,15 @@ func (p *program) keepCheckpoints(o *train.Options, j job.Job, f flags, data *da
 	if err != nil {
 		return nil, err
 	}
-	done = func() error { return nil }
-	model, damaged, err := checkpoint.OpenNewest(folder)
+	copies, err := p.openCopies(ctx, located, folder, f)
 	if err != nil {
-		return nil, fmt.Errorf("--checkpoints: %w", err)
+		return nil, fmt.Errorf("--checkpoint-copies: %w", err)
 	}
-	if model != nil {
-		newest := model.Folder()
-		if err := checkModel(model, newest, located, data, source); err != nil {
-			return nil, errors.Join(fmt.Errorf("--checkpoints: %s: %w", newest, err), model.Close())
-		}
-		cli.PrintNotes(p.stderr, "node", checkpoint.PassedOver(damaged, model))
-		for _, d := range damaged {
-			if err := checkpoint.SetAside(d.Folder); err != nil {
-				return nil, errors.Join(err, model.Close())
-			}
-		}
-		fmt.Fprintf(p.stderr, "node: training continues after the %d steps of %s\n", model.Step, newest)
-		o.Begin = train.Begin{Step: model.Step, Model: model, Folder: newest}
-		done = model.Close
+	closeModel, err := p.beginWithNewest(o, located, folder, data, source)
+	if err != nil {
+		return nil, errors.Join(err, copies.close(p.stderr))
 	}
+	done = func() error { return errors.Join(closeModel(), copies.close(p.stderr)) }
 	save := func(step int, model exec.State, export func(string) ([]string, error)) (u train.Unfinished,
 		err error) {
 		m, err := manifest(located, data, source, step)
@@ -95,6 +89,7 @@ func (p *program) keepCheckpoints(o *train.Options, j job.Job, f flags, data *da
 			if err := checkpoint.Prune(folder, f.keep); err != nil {
 				fmt.Fprintf(p.stderr, "node: %v; training goes on\n", err)
 			}
+			copies.saved(step)
 			return nil
 		}}, nil
 	}
@@ -116,6 +111,32 @@ func (p *program) keepCheckpoints(o *train.Options, j job.Job, f flags, data *da
 		return last.Finish()
 	}
 	return done, nil
+}
+
+// beginWithNewest makes a training begin with the newest model of a folder, if there is one. It returns a
+// function that closes the model.
+func (p *program) beginWithNewest(o *train.Options, j job.Job, folder string, data *datasets.Dataset,
+	source batch.Source) (done func() error, err error) {
+	model, damaged, err := checkpoint.OpenNewest(folder)
+	if err != nil {
+		return nil, fmt.Errorf("--checkpoints: %w", err)
+	}
+	if model == nil {
+		return func() error { return nil }, nil
+	}
+	newest := model.Folder()
+	if err := checkModel(model, newest, j, data, source); err != nil {
+		return nil, errors.Join(fmt.Errorf("--checkpoints: %s: %w", newest, err), model.Close())
+	}
+	cli.PrintNotes(p.stderr, "node", checkpoint.PassedOver(damaged, model))
+	for _, d := range damaged {
+		if err := checkpoint.SetAside(d.Folder); err != nil {
+			return nil, errors.Join(err, model.Close())
+		}
+	}
+	fmt.Fprintf(p.stderr, "node: training continues after the %d steps of %s\n", model.Step, newest)
+	o.Begin = train.Begin{Step: model.Step, Model: model, Folder: newest}
+	return model.Close, nil
 }
 
 // checkModel returns an error unless a job continues the training of a model in a folder.

@@ -5,6 +5,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -14,6 +15,9 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/johannesboyne/gofakes3"
+	"github.com/johannesboyne/gofakes3/backend/s3mem"
 
 	"tandem/internal/cli/clitest"
 	"tandem/runtime/checkpoint"
@@ -308,5 +312,59 @@ func TestProcessesNeedNotWaitForTheirHost(t *testing.T) {
 			!strings.Contains(text, " is gone: its connection broke")) {
 			t.Errorf("%s: %v\n%s", name, err, text)
 		}
+	}
+}
+
+// A cluster whose folder of checkpoints is lost continues from the copies in an object store, and ends with
+// the bits of one that lost nothing. Copies of another job are refused.
+func TestClusterContinuesFromCopies(t *testing.T) {
+	backend := s3mem.New()
+	if err := backend.CreateBucket("models"); err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewServer(gofakes3.New(backend).Server())
+	defer server.Close()
+	for name, value := range map[string]string{"AWS_ACCESS_KEY_ID": "a", "AWS_SECRET_ACCESS_KEY": "b",
+		"AWS_CONFIG_FILE": "none", "AWS_SHARED_CREDENTIALS_FILE": "none"} {
+		t.Setenv(name, value)
+	}
+	url := "s3://models/run?region=eu-west-1&use_path_style=true&endpoint=" + server.URL
+	folder := t.TempDir()
+	file, saved := filepath.Join(folder, "job.yaml"), filepath.Join(folder, "saved")
+	if err := os.WriteFile(file, []byte(drainedJob), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	dense, rows := digests(t, startCluster(t, file))
+	all := startCluster(t, file, "--checkpoints", saved, "--checkpoint-copies", url)
+	awaitSteps(t, all["host"], 5)
+	if err := all["host"].Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	for name, n := range all {
+		if err := n.Wait(); err == nil {
+			t.Errorf("%s has ended with success", name)
+		}
+	}
+	if err := os.RemoveAll(saved); err != nil {
+		t.Fatal(err)
+	}
+	all = startCluster(t, file, "--checkpoints", saved, "--checkpoint-copies", url)
+	if gotDense, gotRows := digests(t, all); gotDense != dense || gotRows != rows {
+		t.Errorf("network %s, rows %s; without the loss %s, %s", gotDense, gotRows, dense, rows)
+	}
+	if text := all["host"].stderr.String(); !strings.Contains(text, "node: fetching the checkpoint after ") ||
+		!strings.Contains(text, "node: training continues after the ") {
+		t.Errorf("the host said\n%s", text)
+	}
+	other := filepath.Join(folder, "other.yaml")
+	if err := os.WriteFile(other, []byte(strings.Replace(drainedJob, "top: [32]", "top: [16]", 1)),
+		0o644); err != nil {
+		t.Fatal(err)
+	}
+	refused := startNode(t, "host", "--file", other, "--checkpoints", filepath.Join(folder, "new"),
+		"--checkpoint-copies", url)
+	if err := refused.Wait(); err == nil || !strings.Contains(refused.stderr.String(),
+		"node: error: --checkpoint-copies: this job is not that of the copies in s3://models/run") {
+		t.Errorf("%v: %s", err, refused.stderr.String())
 	}
 }

@@ -65,6 +65,7 @@ type flags struct {
 	limits     process.Limits
 	metrics    string
 	saved      string       // folder of checkpoints
+	copies     string       // URL of their copies
 	every      train.Saving // when checkpoints are written
 	keep       checkpoint.Keep
 	full       int // the number of checkpoints of which one has all rows

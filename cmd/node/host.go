@@ -62,6 +62,9 @@ func (p *program) hostCommand() *cobra.Command {
 				return cli.UsageError("add --checkpoint-every, as --checkpoint-every 10m",
 					"--redo-log: without checkpoints the log would have all that was ever trained")
 			}
+			if f.copies != "" && f.saved == "" {
+				return cli.UsageError("add --checkpoints FOLDER", "--checkpoint-copies: no folder to copy")
+			}
 			if f.standby && f.saved == "" {
 				return cli.UsageError("add --checkpoints FOLDER", "--standby: no folder to take over")
 			}
@@ -153,7 +156,7 @@ func (p *program) host(ctx context.Context, j job.Job, fingerprint []byte, f fla
 	})
 	options := train.Options{Backend: backend.Backend{Products: products}, Cluster: cluster}
 	if f.saved != "" {
-		done, err := p.keepCheckpoints(&options, j, f, data, source)
+		done, err := p.keepCheckpoints(ctx, &options, j, f, data, source)
 		if f.standby && errors.As(err, new(*trainedError)) {
 			fmt.Fprintln(p.stderr, "node: the training has ended; there is nothing to take over")
 			return nil

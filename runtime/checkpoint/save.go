@@ -252,11 +252,19 @@ func (w *Writer) finish(full *Manifest, layout *model.Layout, parts []dense.Part
 	if err != nil {
 		return err
 	}
-	if _, err := writeFile(w.fs, w.working, ManifestFile,
-		func(out io.Writer) error { _, err := out.Write(text); return err }); err != nil {
+	if err := w.writeManifest(text); err != nil {
 		return err
 	}
 	return w.publish()
+}
+
+// writeManifest writes the content of manifest.json, which comes last.
+func (w *Writer) writeManifest(text []byte) error {
+	_, err := writeFile(w.fs, w.working, ManifestFile, func(out io.Writer) error {
+		_, err := out.Write(text)
+		return err
+	})
+	return err
 }
 
 // publish gives the folder its name.

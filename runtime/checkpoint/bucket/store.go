@@ -1,0 +1,250 @@
+package bucket
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"gocloud.dev/blob"
+	"gocloud.dev/gcerrors"
+
+	"tandem/internal/objects"
+	"tandem/runtime/checkpoint"
+)
+
+// stallLimit is how long a file may take without a byte on its way.
+const stallLimit = 2 * time.Minute
+
+// Store has copies of the checkpoints of a training. One goroutine at a time may use it.
+type Store struct {
+	url    string
+	bucket *blob.Bucket
+	// latest has the keys of the files of the copy made last, by what is in them.
+	latest map[content]string
+}
+
+// content says what is in a file.
+type content struct {
+	bytes  int64
+	sha256 string
+}
+
+// Open opens the store of a URL, s3://BUCKET/FOLDER. It must be closed.
+func Open(ctx context.Context, address string) (*Store, error) {
+	b, folder, err := objects.Open(ctx, address)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", address, err)
+	}
+	if folder = strings.Trim(folder, "/"); folder != "" {
+		b = blob.PrefixedBucket(b, folder+"/")
+	}
+	return &Store{url: address, bucket: b}, nil
+}
+
+// Close closes the store.
+func (s *Store) Close() error { return s.bucket.Close() }
+
+// copied is a checkpoint of the store.
+type copied struct {
+	step     int
+	keys     []string
+	complete time.Time // when its manifest came; zero: it has none
+}
+
+func manifestOf(step int) string { return path.Join(strconv.Itoa(step), checkpoint.ManifestFile) }
+
+// list returns the copies by step, those without a manifest, too.
+func (s *Store) list(ctx context.Context) ([]*copied, error) {
+	found := map[int]*copied{}
+	for keys := s.bucket.List(nil); ; {
+		o, err := keys.Next(ctx)
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			return nil, s.failed(err)
+		}
+		folder, _, _ := strings.Cut(o.Key, "/")
+		step, err := strconv.Atoi(folder)
+		if err != nil || step < 0 || strconv.Itoa(step) != folder {
+			continue
+		}
+		if found[step] == nil {
+			found[step] = &copied{step: step}
+		}
+		found[step].keys = append(found[step].keys, o.Key)
+		if o.Key == manifestOf(step) {
+			found[step].complete = o.ModTime
+		}
+	}
+	return slices.SortedFunc(maps.Values(found), func(a, b *copied) int { return a.step - b.step }), nil
+}
+
+// failed returns an error of the store.
+func (s *Store) failed(err error) error { return fmt.Errorf("%s: %w", s.url, objects.Explain(err)) }
+
+// Newest returns the step of the newest copy, with the text of its job; ok is false if there is none.
+func (s *Store) Newest(ctx context.Context) (step int, job []byte, ok bool, err error) {
+	all, err := s.list(ctx)
+	if err != nil {
+		return 0, nil, false, err
+	}
+	for _, c := range slices.Backward(all) {
+		if !c.complete.IsZero() {
+			job, err := s.bucket.ReadAll(ctx, path.Join(strconv.Itoa(c.step), checkpoint.JobFile))
+			if err != nil {
+				return 0, nil, false, s.failed(err)
+			}
+			return c.step, job, true, nil
+		}
+	}
+	return 0, nil, false, nil
+}
+
+// Put copies the checkpoint after a number of steps from a folder of checkpoints.
+func (s *Store) Put(ctx context.Context, folder string, step int) error {
+	here := map[content]string{}
+	err := checkpoint.Send(checkpoint.StepFolder(folder, step), func(f checkpoint.File,
+		open func() (io.ReadCloser, error)) error {
+		key, is := path.Join(strconv.Itoa(step), f.Name), content{f.Bytes, f.SHA256}
+		here[is] = key
+		if from, ok := s.latest[is]; ok && s.bucket.Copy(ctx, key, from, nil) == nil {
+			return nil // a store that cannot copy, as S3 more than 5 GB, gets the file again
+		}
+		return s.send(ctx, key, open)
+	})
+	if err == nil {
+		s.latest = here
+	}
+	return err
+}
+
+// send writes an object, or none.
+func (s *Store) send(ctx context.Context, key string, open func() (io.ReadCloser, error)) (err error) {
+	in, err := open()
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil) // without this, Close would complete the object
+	stalled := time.AfterFunc(stallLimit, func() {
+		cancel(fmt.Errorf("%w after %v", context.DeadlineExceeded, stallLimit))
+	})
+	defer stalled.Stop()
+	out, err := s.bucket.NewWriter(ctx, key, &blob.WriterOptions{DisableContentTypeDetection: true,
+		ContentType: "application/octet-stream"})
+	if err != nil {
+		return s.failed(err)
+	}
+	source := &watched{in: in, moved: func() { stalled.Reset(stallLimit) }}
+	if _, err := io.Copy(out, source); err != nil {
+		cancel(nil)
+		_ = out.Close() // it fails, as the context has ended
+		if source.err != nil {
+			return source.err
+		}
+		return s.failed(errors.Join(context.Cause(ctx), err))
+	}
+	if err := out.Close(); err != nil {
+		return s.failed(err)
+	}
+	return nil
+}
+
+// watched tells of each read, and keeps the error of reading.
+type watched struct {
+	in    io.Reader
+	moved func()
+	err   error // but io.EOF
+}
+
+// Read implements io.Reader.
+func (w *watched) Read(p []byte) (int, error) {
+	n, err := w.in.Read(p)
+	w.moved()
+	if err != io.EOF {
+		w.err = err
+	}
+	return n, err
+}
+
+// Prune removes the copies that are not to be kept.
+func (s *Store) Prune(ctx context.Context, keep checkpoint.Keep) error {
+	all, err := s.list(ctx)
+	if err != nil {
+		return err
+	}
+	newest := 0 // number of complete copies met so far
+	for _, c := range slices.Backward(all) {
+		if !c.complete.IsZero() {
+			newest++
+			if newest <= keep.Newest || time.Since(c.complete) < keep.For {
+				continue
+			}
+		} else if newest == 0 {
+			continue // the newest of all, which may be on its way
+		}
+		if err := s.remove(ctx, c); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// remove removes a copy, its manifest first.
+func (s *Store) remove(ctx context.Context, c *copied) error {
+	manifest := manifestOf(c.step)
+	slices.SortStableFunc(c.keys, func(a, b string) int {
+		switch manifest {
+		case a:
+			return -1
+		case b:
+			return 1
+		}
+		return 0
+	})
+	for _, key := range c.keys {
+		if err := s.bucket.Delete(ctx, key); err != nil && gcerrors.Code(err) != gcerrors.NotFound {
+			return s.failed(err)
+		}
+	}
+	return nil
+}
+
+// Fetch copies the newest checkpoint that is intact to a folder of checkpoints. It returns its step, and the
+// errors of newer ones that it has passed over because they are damaged. It is an error if the store has
+// none, or if all are damaged.
+func (s *Store) Fetch(ctx context.Context, folder string) (step int, damaged []error, err error) {
+	all, err := s.list(ctx)
+	if err != nil {
+		return 0, nil, err
+	}
+	for _, c := range slices.Backward(all) {
+		if c.complete.IsZero() {
+			continue
+		}
+		err := checkpoint.Receive(checkpoint.StepFolder(folder, c.step), func(name string) (io.ReadCloser,
+			error) {
+			key := path.Join(strconv.Itoa(c.step), name)
+			file, err := objects.NewFile(ctx, s.bucket, key, key)
+			return io.NopCloser(file), err
+		})
+		if err == nil {
+			return c.step, damaged, nil
+		}
+		if !checkpoint.IsDamage(err) && !errors.Is(err, fs.ErrNotExist) {
+			return 0, nil, err
+		}
+		damaged = append(damaged, err)
+	}
+	return 0, nil, errors.Join(append(damaged, fmt.Errorf("%s: no copy is intact", s.url))...)
+}
