@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"fmt"
 	"testing"
 
 	"tandem/algo/job"
@@ -33,5 +34,27 @@ func BenchmarkThousandSteps(b *testing.B) {
 				}
 			}
 		})
+	}
+}
+
+// The time of an event should not depend on the number of ranks. It does: a flow that begins or ends changes
+// the rates of all flows that share its links.
+func BenchmarkEvents(b *testing.B) {
+	for _, mode := range []string{job.Sync, job.Hybrid, job.AsyncPS} {
+		for _, ranks := range []int{8, 64, 256, 1024} {
+			b.Run(fmt.Sprintf("%s/%d", mode, ranks), func(b *testing.B) {
+				layout, w, s := tower(b), clicks(), job.PersiaCluster()
+				events := int64(0)
+				for b.Loop() {
+					r, err := Run(hardwareOf(b, s), training(mode, ranks), layout, w,
+						Options{SystemJitter: true, Seed: 1, WarmUp: 8, Measured: 8})
+					if err != nil {
+						b.Fatal(err)
+					}
+					events += r.Events
+				}
+				b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(events), "ns/event")
+			})
+		}
 	}
 }

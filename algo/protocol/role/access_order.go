@@ -1,11 +1,6 @@
 package role
 
-import (
-	"math"
-	"slices"
-
-	"tandem/algo/protocol/event"
-)
+import "tandem/algo/protocol/event"
 
 // accessOrder decides when a PS serves lookups and applies gradients, and which gradients together: an
 // embedding PS its puts, a dense PS its pushes. It is a state machine inside the state machine of its PS.
@@ -13,10 +8,12 @@ type accessOrder interface {
 	// buffers reports whether the PS acknowledges gradients when they arrive, instead of when they are
 	// applied.
 	buffers() bool
-	// nextGroup returns a group to apply now; ok is false if there is none. held has the gradients of the PS,
-	// ordered by step and rank. The PS calls nextGroup until there is no group.
-	nextGroup(held []request) (g group, ok bool)
-	// mayServe reports whether the PS may serve a lookup now.
+	// nextGroup returns a group to apply now; ok is false if there is none. waiting has the gradients of the
+	// PS that are in no group, ordered by step and rank. The PS calls nextGroup until there is no group.
+	nextGroup(waiting []request) (g group, ok bool)
+	// mayServe reports whether the PS may serve a lookup now. A false becomes true only when nextGroup
+	// returns a group, or when mayServe returns true for the lookup before it, in the order of steps and
+	// ranks. So the PS need not ask again about all lookups at every input.
 	mayServe(lookup *request) bool
 	// setEnd makes the order expect gradients of the steps before end only.
 	setEnd(end int32)
@@ -33,37 +30,11 @@ type group struct {
 	work Work
 	// closes is the step that the group closes if the PS works step by step, else −1.
 	closes int32
-	// apply has the indices in held of the gradients to apply, in the order of the operands of work, and drop
-	// the indices of those that do not count.
+	// apply has the indices in waiting of the gradients to apply, in the order of the operands of work, and
+	// drop the indices of those that do not count.
 	apply, drop []int
 	// absent has the ranks whose puts of step closes will not arrive.
 	absent []int32
-}
-
-// finishOldest ends the work on the group with the lowest number, as groups are applied in the order of their
-// numbers. It releases the gradients of the group, which have handles of a kind, calls finished for each, and
-// returns the remaining requests.
-func finishOldest(rs []request, kind HandleKind, out *Outputs, finished func(rank, step int32)) []request {
-	oldest := oldestGroup(rs)
-	return slices.DeleteFunc(rs, func(r request) bool {
-		if r.group != oldest {
-			return false
-		}
-		out.release(kind, r.rank, r.step)
-		finished(r.rank, r.step)
-		return true
-	})
-}
-
-// oldestGroup returns the lowest number of a group that is being applied, or math.MaxInt32 if none is.
-func oldestGroup(rs []request) int32 {
-	oldest := int32(math.MaxInt32)
-	for _, r := range rs {
-		if r.working() {
-			oldest = min(oldest, r.group)
-		}
-	}
-	return oldest
 }
 
 // atOnce applies each gradient when it arrives.
@@ -71,14 +42,13 @@ type atOnce struct{}
 
 func (atOnce) buffers() bool { return false }
 
-func (atOnce) nextGroup(held []request) (group, bool) {
-	for i, r := range held {
-		if !r.working() {
-			w := Work{Rank: r.rank, Step: r.step, Samples: r.samples, StepSamples: r.stepSamples}
-			return group{work: w, closes: -1, apply: []int{i}}, true
-		}
+func (atOnce) nextGroup(waiting []request) (group, bool) {
+	if len(waiting) == 0 {
+		return group{}, false
 	}
-	return group{}, false
+	r := &waiting[0]
+	w := Work{Rank: r.rank, Step: r.step, Samples: r.samples, StepSamples: r.stepSamples}
+	return group{work: w, closes: -1, apply: []int{0}}, true
 }
 
 func (atOnce) mayServe(*request) bool        { return true }
@@ -98,20 +68,30 @@ type inStep struct {
 
 func (*inStep) buffers() bool { return false }
 
-func (s *inStep) nextGroup(held []request) (group, bool) {
-	g := group{work: Work{Rank: event.NoRank, Step: s.closed}, closes: s.closed}
-	for i, r := range held {
-		if r.step == s.closed {
-			g.apply = append(g.apply, i)
-			g.work.StepSamples = r.stepSamples
-		}
-	}
-	if len(g.apply) < int(s.ranks) {
+func (s *inStep) nextGroup(waiting []request) (group, bool) {
+	first, end := ofStep(waiting, s.closed)
+	if end-first < int(s.ranks) {
 		return group{}, false
 	}
+	g := closing(waiting, first, end, s.closed)
 	s.closed++
 	s.turn = 0
 	return g, true
+}
+
+// ofStep returns the range of the requests of a step.
+func ofStep(rs []request, step int32) (first, end int) {
+	return place(rs, 0, step), place(rs, 0, step+1)
+}
+
+// closing returns the group of the gradients waiting[first:end], which closes their step.
+func closing(waiting []request, first, end int, step int32) group {
+	g := group{work: Work{Rank: event.NoRank, Step: step}, closes: step, apply: make([]int, 0, end-first)}
+	for i := first; i < end; i++ {
+		g.apply = append(g.apply, i)
+		g.work.StepSamples = waiting[i].stepSamples
+	}
+	return g
 }
 
 func (s *inStep) mayServe(r *request) bool {

@@ -187,9 +187,10 @@ func CheckCredit(cfg *Config, r Role, m msg.Message) error {
 func (p *EmbeddingPS) holding(m msg.Message) (held int, known bool) {
 	switch m.Kind {
 	case msg.Lookup:
-		return countRank(p.lookups, m.Rank, false), find(p.lookups, m.Rank, m.Step) >= 0
+		return countRank(p.lookups, m.Rank) + countRank(p.serving, m.Rank),
+			has(p.lookups, m.Rank, m.Step) || has(p.serving, m.Rank, m.Step)
 	case msg.Put:
-		return countRank(p.puts, m.Rank, p.order.buffers()), find(p.puts, m.Rank, m.Step) >= 0
+		return p.puts.unanswered(m.Rank, p.order), p.puts.holds(m.Rank, m.Step)
 	}
 	return 0, true
 }
@@ -197,9 +198,9 @@ func (p *EmbeddingPS) holding(m msg.Message) (held int, known bool) {
 func (d *DensePS) holding(m msg.Message) (held int, known bool) {
 	switch m.Kind {
 	case msg.Pull:
-		return countRank(d.pulls, m.Rank, false), find(d.pulls, m.Rank, m.Step) >= 0
+		return countRank(d.pulls, m.Rank), has(d.pulls, m.Rank, m.Step)
 	case msg.Push:
-		return countRank(d.pushes, m.Rank, d.order.buffers()), find(d.pushes, m.Rank, m.Step) >= 0
+		return d.pushes.unanswered(m.Rank, d.order), d.pushes.holds(m.Rank, m.Step)
 	}
 	return 0, true
 }
@@ -219,12 +220,21 @@ func (w *NNWorker) holding(m msg.Message) (held int, known bool) {
 	return 0, true
 }
 
-// countRank returns the number of unanswered requests of a rank. If requests are answered on arrival, it
-// returns the number of requests that are being applied, because the order bounds the number of those that
+// unanswered returns the number of unanswered gradients of a rank. If an order answers gradients on arrival,
+// it returns the number of those that are being applied, because the order bounds the number of those that
 // wait.
-func countRank(rs []request, rank int32, answered bool) (n int) {
+func (g *gradients) unanswered(rank int32, order accessOrder) int {
+	n := countRank(g.applying.Items(), rank)
+	if !order.buffers() {
+		n += countRank(g.waiting, rank)
+	}
+	return n
+}
+
+// countRank returns the number of requests of a rank.
+func countRank(rs []request, rank int32) (n int) {
 	for _, r := range rs {
-		if r.rank == rank && (!answered || r.working()) {
+		if r.rank == rank {
 			n++
 		}
 	}

@@ -36,6 +36,7 @@ type loadedBatch struct {
 	total  int32  // number of samples of all ranks
 	acked  []bool // by rank: the samples have arrived
 	done   []bool // by rank: the batch is finished
+	left   int32  // number of ranks that have not finished it
 }
 
 // NewDataLoader returns the data loader of a run.
@@ -81,9 +82,24 @@ func (l *DataLoader) HandleInput(now unit.Tick, in Input, out *Outputs) {
 		return
 	}
 	if l.unknown == nil {
-		l.dealOut(now, out)
-		l.readNext(out)
+		first, end := l.affected(&in)
+		l.dealOut(now, first, end, out)
+		l.readNext(first, end, out)
 	}
+}
+
+// affected returns the range of the ranks to which the loader may be able to deal out a batch, or for which
+// it may have to read one, since an input: no other rank can have a batch that it could not have before.
+func (l *DataLoader) affected(in *Input) (first, end int32) {
+	if in.Kind == Received {
+		switch m := &in.Message; m.Kind {
+		case msg.StepDone:
+			return m.Rank, m.Rank + 1
+		case msg.SamplesAck, msg.ResendIDs:
+			return 0, 0
+		}
+	}
+	return 0, l.cfg.Ranks
 }
 
 // askProgress asks for the progress of the ranks that have not reported it.
@@ -117,7 +133,9 @@ func (l *DataLoader) storeBatch(step int32, r Result) {
 	l.reading = false
 	b := loadedBatch{step: step, result: r, acked: make([]bool, l.cfg.Ranks), done: make([]bool, l.cfg.Ranks)}
 	for rank, undealt := range l.undealt { // after a crash some ranks have finished the step
-		b.done[rank] = step < undealt
+		if b.done[rank] = step < undealt; !b.done[rank] {
+			b.left++
+		}
 	}
 	for _, n := range r.Samples {
 		b.total += n
@@ -155,8 +173,9 @@ func (l *DataLoader) receive(now unit.Tick, m msg.Message, out *Outputs) {
 		b.acked[m.Rank] = true
 	case msg.StepDone:
 		b.done[m.Rank] = true
+		b.left--
 		l.outstanding[m.Rank]--
-		for len(l.batches) > 0 && !slices.Contains(l.batches[0].done, false) {
+		for len(l.batches) > 0 && l.batches[0].left == 0 {
 			out.release(GlobalBatch, event.NoRank, l.batches[0].step)
 			l.batches = slices.Delete(l.batches, 0, 1)
 		}
@@ -165,11 +184,11 @@ func (l *DataLoader) receive(now unit.Tick, m msg.Message, out *Outputs) {
 	}
 }
 
-// dealOut sends its part of each batch to every rank that has fewer than Prefetch batches.
-func (l *DataLoader) dealOut(now unit.Tick, out *Outputs) {
+// dealOut sends its part of each batch to every rank from first to end that has fewer than Prefetch batches.
+func (l *DataLoader) dealOut(now unit.Tick, first, end int32, out *Outputs) {
 	for i := range l.batches {
 		b := &l.batches[i]
-		for rank := range l.cfg.Ranks {
+		for rank := first; rank < end; rank++ {
 			if l.undealt[rank] != b.step || l.outstanding[rank] >= l.cfg.Prefetch {
 				continue
 			}
@@ -183,12 +202,13 @@ func (l *DataLoader) dealOut(now unit.Tick, out *Outputs) {
 	}
 }
 
-// readNext starts reading the next batch as soon as some rank has fewer than Prefetch batches.
-func (l *DataLoader) readNext(out *Outputs) {
+// readNext starts reading the next batch as soon as some rank from first to end has fewer than Prefetch
+// batches.
+func (l *DataLoader) readNext(first, end int32, out *Outputs) {
 	if l.reading || l.nextRead >= l.drain.end {
 		return
 	}
-	for rank := range l.cfg.Ranks {
+	for rank := first; rank < end; rank++ {
 		if l.outstanding[rank] < l.cfg.Prefetch && l.undealt[rank] == l.nextRead {
 			l.reading = true
 			out.startWork(Work{Kind: Read, Rank: event.NoRank, Step: l.nextRead}, nil,

@@ -20,9 +20,8 @@ type DensePS struct {
 	index   int32
 	applied []progress // by rank
 	order   accessOrder
-	groups  int32     // number of groups of pushes so far
 	pulls   []request // in service
-	pushes  []request // waiting, or being applied
+	pushes  gradients
 }
 
 // NewDensePS returns the index-th dense PS.
@@ -55,10 +54,10 @@ func (d *DensePS) HandleInput(now unit.Tick, in Input, out *Outputs) {
 }
 
 func (d *DensePS) receivePull(now unit.Tick, m msg.Message, out *Outputs) {
-	if d.applied[m.Rank].has(m.Step) || find(d.pulls, m.Rank, m.Step) >= 0 {
+	if d.applied[m.Rank].has(m.Step) || has(d.pulls, m.Rank, m.Step) {
 		return // no role needs the answer, or the work on it is in flight
 	}
-	d.pulls = insert(d.pulls, request{rank: m.Rank, step: m.Step})
+	d.pulls, _ = insert(d.pulls, request{rank: m.Rank, step: m.Step})
 	out.record(d.event(now, event.PullServed, m.Rank, m.Step))
 	out.startWork(Work{Kind: ReadDense, Rank: m.Rank, Step: m.Step}, nil,
 		[]Handle{{ShardParams, m.Rank, m.Step}})
@@ -66,15 +65,14 @@ func (d *DensePS) receivePull(now unit.Tick, m msg.Message, out *Outputs) {
 
 func (d *DensePS) receivePush(now unit.Tick, m msg.Message, out *Outputs) {
 	d.applied[m.Rank].raise(m.Floor)
-	held := find(d.pushes, m.Rank, m.Step) >= 0
-	switch {
-	case d.applied[m.Rank].has(m.Step) && (!held || d.order.buffers()):
+	switch applied := d.applied[m.Rank].has(m.Step); {
+	case applied && (d.order.buffers() || !d.pushes.holds(m.Rank, m.Step)):
 		out.record(d.event(now, event.PushRepeated, m.Rank, m.Step))
 		d.send(msg.PushAck, m.Rank, m.Step, 0, Handle{}, out)
-	case held: // the end of the work acknowledges it
+	case applied: // the end of the work acknowledges it
 	default:
 		out.keep(PushedGradients, m.Rank, m.Step)
-		d.pushes = insert(d.pushes, request{rank: m.Rank, step: m.Step, samples: m.Samples,
+		d.pushes.waiting, _ = insert(d.pushes.waiting, request{rank: m.Rank, step: m.Step, samples: m.Samples,
 			stepSamples: m.StepSamples})
 		d.applied[m.Rank].add(m.Step)
 		if d.order.buffers() {
@@ -87,25 +85,23 @@ func (d *DensePS) receivePush(now unit.Tick, m msg.Message, out *Outputs) {
 // applyReady applies all pushes that the order returns.
 func (d *DensePS) applyReady(now unit.Tick, out *Outputs) {
 	for {
-		g, ok := d.order.nextGroup(d.pushes)
+		g, ok := d.order.nextGroup(d.pushes.waiting)
 		if !ok {
 			return
 		}
-		d.groups++
 		var reads []Handle
 		for _, i := range g.apply {
-			r := &d.pushes[i]
-			r.group = d.groups
+			r := &d.pushes.waiting[i]
 			reads = append(reads, Handle{PushedGradients, r.rank, r.step})
 			out.record(d.event(now, event.PushApplied, r.rank, r.step))
 		}
 		var drops []Handle
 		for _, i := range g.drop {
-			r := &d.pushes[i]
-			r.group = d.groups
+			r := &d.pushes.waiting[i]
 			drops = append(drops, Handle{PushedGradients, r.rank, r.step})
 			out.record(d.event(now, event.PushDropped, r.rank, r.step))
 		}
+		d.pushes.begin(&g)
 		g.work.Kind = ApplyPush
 		out.List = append(out.List, Output{Kind: Do, Work: g.work,
 			Operands: Operands{Reads: reads, Drops: drops}})
@@ -120,7 +116,7 @@ func (d *DensePS) workDone(w Work, out *Outputs) {
 			out)
 		out.release(ShardParams, w.Rank, w.Step)
 	case ApplyPush:
-		d.pushes = finishOldest(d.pushes, PushedGradients, out, func(rank, step int32) {
+		d.pushes.finishOldest(PushedGradients, out, func(rank, step int32) {
 			if !d.order.buffers() {
 				d.send(msg.PushAck, rank, step, 0, Handle{}, out)
 			}
@@ -145,7 +141,7 @@ func (d *DensePS) Clone() Role {
 	c.applied = cloneAll(d.applied)
 	c.order = d.order.clone()
 	c.pulls = slices.Clone(d.pulls)
-	c.pushes = slices.Clone(d.pushes)
+	c.pushes = d.pushes.clone()
 	return &c
 }
 
@@ -155,5 +151,5 @@ func (d *DensePS) AppendState(dst []byte) []byte {
 	for i := range d.applied {
 		dst = d.applied[i].appendState(dst)
 	}
-	return appendRequests(appendRequests(dst, d.pulls), d.pushes)
+	return d.pushes.appendState(appendRequests(dst, d.pulls))
 }

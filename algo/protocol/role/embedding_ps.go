@@ -1,7 +1,6 @@
 package role
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 
@@ -21,21 +20,10 @@ type EmbeddingPS struct {
 	index   int32
 	applied []progress // by rank
 	order   accessOrder
-	groups  int32     // number of groups of puts so far
-	lookups []request // waiting, or in service
-	puts    []request // waiting, or being applied
+	lookups []request // waiting
+	serving []request // lookups in service
+	puts    gradients
 }
-
-// request is a lookup, put, pull or push in a PS.
-type request struct {
-	rank, step  int32
-	samples     int32
-	stepSamples int32
-	group       int32 // number of its group of gradients; 1 for a lookup in service; 0: waiting
-}
-
-// working reports whether work on the request is in flight.
-func (r *request) working() bool { return r.group > 0 }
 
 // NewEmbeddingPS returns the index-th embedding PS.
 func NewEmbeddingPS(cfg *Config, index int32) *EmbeddingPS {
@@ -52,15 +40,14 @@ func (p *EmbeddingPS) HandleInput(now unit.Tick, in Input, out *Outputs) {
 	case Received:
 		switch m := in.Message; m.Kind {
 		case msg.Lookup:
-			p.receiveLookup(m, out)
+			p.receiveLookup(now, m, out)
 		case msg.Put:
 			p.receivePut(now, m, out)
 		case msg.SetEnd:
 			p.order.setEnd(m.Step)
 			acknowledgeEnd(m, out)
+			p.applyReady(now, out)
 		}
-		p.applyReady(now, out)
-		p.serveLookups(now, out)
 	case WorkDone:
 		p.workDone(in, out)
 	case WorkFailed:
@@ -69,61 +56,68 @@ func (p *EmbeddingPS) HandleInput(now unit.Tick, in Input, out *Outputs) {
 		for _, r := range p.lookups {
 			out.release(ShardSigns, r.rank, r.step)
 		}
-		for _, r := range p.puts { // of steps that other ranks have not reached
+		for _, r := range p.puts.waiting { // of steps that other ranks have not reached
 			out.release(ShardGrads, r.rank, r.step)
 		}
-		p.lookups, p.puts = nil, nil
+		p.lookups, p.puts = nil, gradients{}
 	}
 }
 
-func (p *EmbeddingPS) receiveLookup(m msg.Message, out *Outputs) {
-	if p.applied[m.Rank].has(m.Step) || find(p.lookups, m.Rank, m.Step) >= 0 {
+func (p *EmbeddingPS) receiveLookup(now unit.Tick, m msg.Message, out *Outputs) {
+	if p.applied[m.Rank].has(m.Step) || has(p.lookups, m.Rank, m.Step) || has(p.serving, m.Rank, m.Step) {
 		return // no role needs the answer, or the work on it is in flight
 	}
 	out.keep(ShardSigns, m.Rank, m.Step)
-	p.lookups = insert(p.lookups, request{rank: m.Rank, step: m.Step, samples: m.Samples,
+	var at int
+	p.lookups, at = insert(p.lookups, request{rank: m.Rank, step: m.Step, samples: m.Samples,
 		stepSamples: m.StepSamples})
+	for at < len(p.lookups) && p.order.mayServe(&p.lookups[at]) {
+		p.serve(now, &p.lookups[at], out)
+		p.lookups = slices.Delete(p.lookups, at, at+1)
+	}
 }
 
 func (p *EmbeddingPS) receivePut(now unit.Tick, m msg.Message, out *Outputs) {
 	p.applied[m.Rank].raise(m.Floor)
-	held := find(p.puts, m.Rank, m.Step) >= 0
-	switch {
-	case p.applied[m.Rank].has(m.Step) && (!held || p.order.buffers()):
+	switch applied := p.applied[m.Rank].has(m.Step); {
+	case applied && (p.order.buffers() || !p.puts.holds(m.Rank, m.Step)):
 		out.record(p.event(now, event.PutRepeated, m.Rank, m.Step))
 		p.acknowledge(m.Rank, m.Step, out)
-	case held: // the end of the work acknowledges it
+	case applied || p.puts.waits(m.Rank, m.Step): // the end of the work acknowledges it
 	default:
 		out.keep(ShardGrads, m.Rank, m.Step)
-		p.puts = insert(p.puts, request{rank: m.Rank, step: m.Step, samples: m.Samples,
+		p.puts.waiting, _ = insert(p.puts.waiting, request{rank: m.Rank, step: m.Step, samples: m.Samples,
 			stepSamples: m.StepSamples})
 		if p.order.buffers() {
 			p.applied[m.Rank].add(m.Step)
 			p.acknowledge(m.Rank, m.Step, out)
 		}
 	}
+	p.applyReady(now, out)
 }
 
-// applyReady applies all puts that the order returns.
+// applyReady applies all puts that the order returns, and serves the lookups that have waited for them.
 func (p *EmbeddingPS) applyReady(now unit.Tick, out *Outputs) {
-	for {
-		g, ok := p.order.nextGroup(p.puts)
+	for applied := false; ; applied = true {
+		g, ok := p.order.nextGroup(p.puts.waiting)
 		if !ok {
+			if applied {
+				p.serveLookups(now, out)
+			}
 			return
 		}
 		if g.closes >= 0 {
 			out.record(p.event(now, event.StepClosed, event.NoRank, g.closes))
 		}
-		p.groups++
 		var reads []Handle
 		for _, i := range g.apply {
-			r := &p.puts[i]
-			r.group = p.groups
+			r := &p.puts.waiting[i]
 			p.applied[r.rank].add(r.step)
 			reads = append(reads, Handle{ShardGrads, r.rank, r.step})
 			out.record(p.event(now, event.PutApplied, r.rank, r.step))
 		}
 		drops := p.dropPuts(now, g, out)
+		p.puts.begin(&g)
 		if g.work.Kind = Apply; g.work.Rank == event.NoRank {
 			g.work.Kind = ApplyStep
 		}
@@ -136,8 +130,7 @@ func (p *EmbeddingPS) applyReady(now unit.Tick, out *Outputs) {
 // not arrive.
 func (p *EmbeddingPS) dropPuts(now unit.Tick, g group, out *Outputs) (drops []Handle) {
 	for _, i := range g.drop {
-		r := &p.puts[i]
-		r.group = p.groups
+		r := &p.puts.waiting[i]
 		drops = append(drops, Handle{ShardGrads, r.rank, r.step})
 		out.record(p.event(now, event.PutDropped, r.rank, r.step))
 	}
@@ -151,32 +144,33 @@ func (p *EmbeddingPS) dropPuts(now unit.Tick, g group, out *Outputs) (drops []Ha
 // serveLookups serves all lookups that the order allows, and drops outdated lookups.
 func (p *EmbeddingPS) serveLookups(now unit.Tick, out *Outputs) {
 	kept := p.lookups[:0]
-	for i := range p.lookups { // not slices.DeleteFunc: its argument would escape to the heap
-		if r := &p.lookups[i]; r.working() || !p.order.outdated(r) {
-			kept = append(kept, *r)
-		} else {
+	for i := range p.lookups {
+		switch r := &p.lookups[i]; {
+		case p.order.outdated(r):
 			out.release(ShardSigns, r.rank, r.step)
+		case p.order.mayServe(r):
+			p.serve(now, r, out)
+		default:
+			kept = append(kept, *r)
 		}
 	}
 	p.lookups = kept
-	for i := range p.lookups {
-		r := &p.lookups[i]
-		if r.working() || !p.order.mayServe(r) {
-			continue
-		}
-		r.group = 1
-		out.record(p.event(now, event.LookupServed, r.rank, r.step))
-		out.startWork(Work{Kind: ReadRows, Rank: r.rank, Step: r.step, Samples: r.samples,
-			StepSamples: r.stepSamples},
-			[]Handle{{ShardSigns, r.rank, r.step}}, []Handle{{ShardRows, r.rank, r.step}})
-	}
+}
+
+// serve begins the work on a lookup.
+func (p *EmbeddingPS) serve(now unit.Tick, r *request, out *Outputs) {
+	p.serving, _ = insert(p.serving, *r)
+	out.record(p.event(now, event.LookupServed, r.rank, r.step))
+	out.startWork(Work{Kind: ReadRows, Rank: r.rank, Step: r.step, Samples: r.samples,
+		StepSamples: r.stepSamples},
+		[]Handle{{ShardSigns, r.rank, r.step}}, []Handle{{ShardRows, r.rank, r.step}})
 }
 
 func (p *EmbeddingPS) workDone(in Input, out *Outputs) {
 	w := in.Work
 	switch w.Kind {
 	case ReadRows:
-		p.lookups = remove(p.lookups, w.Rank, w.Step)
+		p.serving = remove(p.serving, w.Rank, w.Step)
 		m := p.messageToWorker(w.Rank, w.Step)
 		m.Kind, m.Samples, m.StepSamples = msg.Rows, w.Samples, w.StepSamples
 		m.Bytes += in.Result.Bytes
@@ -184,7 +178,7 @@ func (p *EmbeddingPS) workDone(in Input, out *Outputs) {
 		out.release(ShardSigns, w.Rank, w.Step)
 		out.release(ShardRows, w.Rank, w.Step)
 	case Apply, ApplyStep:
-		p.puts = finishOldest(p.puts, ShardGrads, out, func(rank, step int32) {
+		p.puts.finishOldest(ShardGrads, out, func(rank, step int32) {
 			if !p.order.buffers() {
 				p.acknowledge(rank, step, out)
 			}
@@ -215,7 +209,8 @@ func (p *EmbeddingPS) Clone() Role {
 	c.applied = cloneAll(p.applied)
 	c.order = p.order.clone()
 	c.lookups = slices.Clone(p.lookups)
-	c.puts = slices.Clone(p.puts)
+	c.serving = slices.Clone(p.serving)
+	c.puts = p.puts.clone()
 	return &c
 }
 
@@ -225,42 +220,5 @@ func (p *EmbeddingPS) AppendState(dst []byte) []byte {
 	for i := range p.applied {
 		dst = p.applied[i].appendState(dst)
 	}
-	return appendRequests(appendRequests(dst, p.lookups), p.puts)
-}
-
-func appendRequests(dst []byte, rs []request) []byte {
-	dst = appendInts(dst, int32(len(rs)))
-	before := oldestGroup(rs) - 1 // only the order of group numbers matters
-	for _, r := range rs {
-		dst = appendInts(dst, r.rank, r.step, max(r.group-before, 0))
-	}
-	return dst
-}
-
-func (r request) compare(rank, step int32) int {
-	return cmp.Or(cmp.Compare(r.step, step), cmp.Compare(r.rank, rank))
-}
-
-// find returns the index of a request, or −1.
-func find(rs []request, rank, step int32) int {
-	i, found := slices.BinarySearchFunc(rs, rank,
-		func(r request, rank int32) int { return r.compare(rank, step) })
-	if !found {
-		return -1
-	}
-	return i
-}
-
-// insert adds a request. Requests are ordered by step, then by rank.
-func insert(rs []request, r request) []request {
-	i, _ := slices.BinarySearchFunc(rs, r.rank,
-		func(o request, rank int32) int { return o.compare(rank, r.step) })
-	return slices.Insert(rs, i, r)
-}
-
-func remove(rs []request, rank, step int32) []request {
-	if i := find(rs, rank, step); i >= 0 {
-		return slices.Delete(rs, i, i+1)
-	}
-	return rs
+	return p.puts.appendState(appendRequests(appendRequests(dst, p.lookups), p.serving))
 }

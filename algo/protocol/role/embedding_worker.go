@@ -18,8 +18,8 @@ import (
 type EmbeddingWorker struct {
 	cfg     *Config
 	index   int32
-	done    []progress // by rank: batches that every PS has acknowledged
-	batches []embeddingBatch
+	done    []progress        // by rank: batches that every PS has acknowledged
+	batches []*embeddingBatch // in the order of ranks and steps
 }
 
 // embeddingBatch is the state of one batch in an EW.
@@ -83,7 +83,7 @@ func (e *EmbeddingWorker) HandleInput(now unit.Tick, in Input, out *Outputs) {
 			in.Work.Step, in.Reason))
 	case Stop:
 		for i := range e.batches {
-			e.release(&e.batches[i], out)
+			e.release(e.batches[i], out)
 		}
 		e.batches = nil
 	}
@@ -169,10 +169,10 @@ func (e *EmbeddingWorker) raiseFloor(rank, floor int32, out *Outputs) {
 	last, _ := e.search(rank, floor)
 	kept := first
 	for i := first; i < last; i++ {
-		if b := &e.batches[i]; b.ids != working && b.pool != working && b.merge != working {
+		if b := e.batches[i]; b.ids != working && b.pool != working && b.merge != working {
 			e.release(b, out)
 		} else {
-			e.batches[kept] = *b
+			e.batches[kept] = b
 			kept++
 		}
 	}
@@ -202,7 +202,7 @@ func (e *EmbeddingWorker) remove(rank, step int32) {
 // search returns the place of a batch, and whether it is there.
 func (e *EmbeddingWorker) search(rank, step int32) (place int, found bool) {
 	return sort.Find(len(e.batches), func(i int) int {
-		b := &e.batches[i]
+		b := e.batches[i]
 		return cmp.Or(cmp.Compare(rank, b.rank), cmp.Compare(step, b.step))
 	})
 }
@@ -212,18 +212,18 @@ func (e *EmbeddingWorker) find(rank, step int32) *embeddingBatch {
 	if !found {
 		return nil
 	}
-	return &e.batches[i]
+	return e.batches[i]
 }
 
 // open returns the batch of m, and adds it if it is new.
 func (e *EmbeddingWorker) open(m msg.Message) *embeddingBatch {
 	i, found := e.search(m.Rank, m.Step)
 	if !found {
-		e.batches = slices.Insert(e.batches, i, embeddingBatch{
+		e.batches = slices.Insert(e.batches, i, &embeddingBatch{
 			rank: m.Rank, step: m.Step, samples: m.Samples, stepSamples: m.StepSamples,
 		})
 	}
-	return &e.batches[i]
+	return e.batches[i]
 }
 
 // receiveGetEmbeddings starts stage GE, or handles a repeated request.
@@ -395,14 +395,13 @@ func (e *EmbeddingWorker) sendQueuedOfKind(k msg.Kind, shard, rank int32, out *O
 	var used window
 	oldest := e.cfg.Steps
 	mine := e.batchesOf(rank)
-	for i := range mine {
-		if xs := mine[i].requests(k); xs != nil && xs[shard] == asked {
-			used = used.add(mine[i].bytes(k, shard))
-			oldest = min(oldest, mine[i].step)
+	for _, b := range mine {
+		if xs := b.requests(k); xs != nil && xs[shard] == asked {
+			used = used.add(b.bytes(k, shard))
+			oldest = min(oldest, b.step)
 		}
 	}
-	for i := range mine {
-		b := &mine[i]
+	for _, b := range mine {
 		xs := b.requests(k)
 		if xs == nil || xs[shard] != queued {
 			continue
@@ -418,7 +417,7 @@ func (e *EmbeddingWorker) sendQueuedOfKind(k msg.Kind, shard, rank int32, out *O
 }
 
 // batchesOf returns the batches of one rank, in step order.
-func (e *EmbeddingWorker) batchesOf(rank int32) []embeddingBatch {
+func (e *EmbeddingWorker) batchesOf(rank int32) []*embeddingBatch {
 	lo, _ := e.search(rank, 0)
 	hi, _ := e.search(rank+1, 0)
 	return e.batches[lo:hi]
@@ -485,8 +484,9 @@ func (e *EmbeddingWorker) Clone() Role {
 	c.done = cloneAll(e.done)
 	c.batches = slices.Clone(e.batches)
 	for i := range c.batches {
-		c.batches[i].lookups = slices.Clone(c.batches[i].lookups)
-		c.batches[i].puts = slices.Clone(c.batches[i].puts)
+		b := *c.batches[i]
+		b.lookups, b.puts = slices.Clone(b.lookups), slices.Clone(b.puts)
+		c.batches[i] = &b
 	}
 	return &c
 }
@@ -497,7 +497,7 @@ func (e *EmbeddingWorker) AppendState(dst []byte) []byte {
 		dst = e.done[i].appendState(dst)
 	}
 	for i := range e.batches {
-		b := &e.batches[i]
+		b := e.batches[i]
 		dst = appendInts(dst, b.rank, b.step)
 		dst = append(dst, byte(b.ids), byte(b.pool), byte(b.merge))
 		dst = appendFlags(dst, b.wanted, b.dropped, b.lookups != nil, b.puts != nil, b.over)

@@ -234,18 +234,15 @@ type firstPuts struct{ ranks, quorum, closed int32 }
 
 func (*firstPuts) buffers() bool { return false }
 
-func (f *firstPuts) nextGroup(held []request) (group, bool) {
-	g := group{work: Work{Rank: event.NoRank, Step: f.closed}, closes: f.closed}
-	absent := slices.Repeat([]bool{true}, int(f.ranks))
-	for i, r := range held {
-		if r.step == f.closed {
-			g.apply = append(g.apply, i)
-			g.work.StepSamples = r.stepSamples
-			absent[r.rank] = false
-		}
-	}
-	if int32(len(g.apply)) < min(f.quorum, f.ranks) {
+func (f *firstPuts) nextGroup(waiting []request) (group, bool) {
+	first, end := ofStep(waiting, f.closed)
+	if int32(end-first) < min(f.quorum, f.ranks) {
 		return group{}, false
+	}
+	g := closing(waiting, first, end, f.closed)
+	absent := slices.Repeat([]bool{true}, int(f.ranks))
+	for _, r := range waiting[first:end] {
+		absent[r.rank] = false
 	}
 	for rank := range f.ranks {
 		if absent[rank] {

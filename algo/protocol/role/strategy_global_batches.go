@@ -30,14 +30,13 @@ func newGlobalBatches(cfg *Config) accessOrder {
 
 func (*globalBatches) buffers() bool { return true }
 
-func (g *globalBatches) nextGroup(held []request) (group, bool) {
-	size := min(int64(g.rule.Batches), g.left)
+func (g *globalBatches) nextGroup(waiting []request) (group, bool) {
+	taken := int64(len(waiting))
+	if taken == 0 || taken < min(int64(g.rule.Batches), g.left) {
+		return group{}, false
+	}
 	all := group{work: Work{Rank: event.NoRank}, closes: -1}
-	for i, r := range held {
-		if r.working() {
-			continue
-		}
-		size--
+	for i, r := range waiting {
 		all.work.Step = max(all.work.Step, r.step)
 		all.work.StepSamples += r.samples
 		if g.rule.Counts(g.rule.Token(g.ranks, r.rank, r.step), g.closed) {
@@ -45,10 +44,6 @@ func (g *globalBatches) nextGroup(held []request) (group, bool) {
 		} else {
 			all.drop = append(all.drop, i)
 		}
-	}
-	taken := int64(len(all.apply) + len(all.drop))
-	if size > 0 || taken == 0 {
-		return group{}, false
 	}
 	g.left -= taken
 	g.closed++
