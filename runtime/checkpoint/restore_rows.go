@@ -35,7 +35,7 @@ func (c *Checkpoint) restoreRows(state exec.State, training bool) error {
 		if !r.concerns(i) {
 			continue
 		}
-		if err := c.verifyRows(i); err != nil {
+		if err := c.verifyRows(i, 0); err != nil {
 			return err
 		}
 		for b := range f.batches() {

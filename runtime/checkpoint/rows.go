@@ -7,12 +7,12 @@ import (
 	"iter"
 	"math"
 	"slices"
+	"sync/atomic"
 	"unsafe"
 
 	"tandem/algo/numeric/compress"
 	"tandem/algo/numeric/shard"
 	"tandem/algo/numeric/table"
-	"tandem/algo/rng"
 	"tandem/runtime/checkpoint/arrow"
 )
 
@@ -136,8 +136,12 @@ type rowsFile struct {
 	files []*mappedRows
 	rows  int
 	// at has, where there are files of changes, the place of every row: a number that counts the rows of all
-	// files, one file after the other.
-	at []uint32
+	// files, one file after the other. Starts has the place of the first row of each file.
+	at     []uint32
+	starts []int
+	shared int        // the first files, which an earlier model has, too
+	before *rowsFile  // its rows, until those of this one are numbered; nil: there is none
+	index  *signIndex // nil until the rows are numbered
 }
 
 // mappedRows is a file of rows.
@@ -147,7 +151,22 @@ type mappedRows struct {
 	batches []*table.Columns
 	rows    int
 	most    int // rows of every batch but the last
-	release func() error
+	unmap   func() error
+	users   atomic.Int32 // models that read the file
+}
+
+// retain makes one more model a user of the file.
+func (m *mappedRows) retain() *mappedRows {
+	m.users.Add(1)
+	return m
+}
+
+// release gives up the file, which is unmapped when its last user has released it.
+func (m *mappedRows) release() error {
+	if m.users.Add(-1) > 0 {
+		return nil
+	}
+	return m.unmap()
 }
 
 var errRows = errors.New("the columns are not those that the manifest describes")
@@ -200,6 +219,7 @@ func (f *rowsFile) join(rows int) error {
 	f.rows = rows
 	all := 0
 	for _, m := range f.files {
+		f.starts = append(f.starts, all)
 		all += m.rows
 	}
 	switch base := f.files[0].rows; {
@@ -210,40 +230,68 @@ func (f *rowsFile) join(rows int) error {
 	case rows > all || all >= math.MaxUint32:
 		return fmt.Errorf("%d rows and changes, and the manifest says %d rows", all, rows)
 	}
-	const none = math.MaxUint32
 	f.at = make([]uint32, rows)
-	for i := range f.at {
-		f.at[i] = none
-		if i < f.files[0].rows {
-			f.at[i] = uint32(i)
+	known, first := f.joined()
+	for i := known; i < rows; i++ {
+		f.at[i] = nowhere
+	}
+	for row, place := range f.changed(first) {
+		if int(row) < rows { // otherwise the table has become smaller since
+			f.at[row] = place
 		}
 	}
-	place := uint32(f.files[0].rows)
-	for _, changes := range f.files[1:] {
-		for _, numbers := range changes.numbers {
-			for _, row := range numbers {
-				if int(row) < rows { // otherwise the table has become smaller since
-					f.at[row] = place
+	if i := slices.Index(f.at[known:], nowhere); i >= 0 {
+		return fmt.Errorf("no file has row %d of %d", known+i, rows)
+	}
+	return nil
+}
+
+// nowhere is the place of a row that no file has.
+const nowhere = math.MaxUint32
+
+// joined sets the places of the rows that are known before any change: of the first file, or of the earlier
+// model. It returns how many these are, and the first file of changes that is to be added.
+func (f *rowsFile) joined() (known, file int) {
+	if f.before != nil && f.before.at != nil {
+		return copy(f.at, f.before.at), f.shared
+	}
+	known = min(f.files[0].rows, f.rows)
+	for i := range known {
+		f.at[i] = uint32(i)
+	}
+	return known, 1
+}
+
+// changed returns the numbers and the places of the rows in the files of changes from one on.
+func (f *rowsFile) changed(file int) iter.Seq2[uint32, uint32] {
+	return func(yield func(row, place uint32) bool) {
+		for ; file < len(f.files); file++ {
+			place := uint32(f.starts[file])
+			for _, numbers := range f.files[file].numbers {
+				for _, row := range numbers {
+					if !yield(row, place) {
+						return
+					}
+					place++
 				}
-				place++
 			}
 		}
 	}
-	if i := slices.Index(f.at, none); i >= 0 {
-		return fmt.Errorf("no file has row %d of %d", i, rows)
-	}
-	return nil
 }
 
 // locate returns the batch in which a row is, and its place there.
 func (f *rowsFile) locate(row int) (b *table.Columns, i int) {
 	in := f.files[0]
 	if f.at != nil {
-		row = int(f.at[row])
-		for next := 1; row >= in.rows; next++ {
-			row -= in.rows
-			in = f.files[next]
+		place, lo, hi := int(f.at[row]), 0, len(f.files)
+		for hi-lo > 1 {
+			if mid := (lo + hi) / 2; f.starts[mid] <= place {
+				lo = mid
+			} else {
+				hi = mid
+			}
 		}
+		in, row = f.files[lo], place-f.starts[lo]
 	}
 	return in.batches[row/in.most], row % in.most
 }
@@ -318,7 +366,6 @@ type RowReader struct {
 	precision  table.Precision
 	plan       shard.Plan  // of the rows that are not hot
 	files      []*rowsFile // by owner: the embedding PSs and, if there are any, the hot rows
-	indexes    [][]uint32  // by owner: row + 1, by the hash of the sign; 0 is empty
 }
 
 // newRowReader numbers the rows of files by their signs. It returns an error if a row is on another PS than
@@ -334,52 +381,11 @@ func newRowReader(format *Rows, files []*rowsFile) (*RowReader, error) {
 		r.width = 2 * format.Dim
 	}
 	for owner := range files {
-		index, err := r.number(owner)
-		if err != nil {
+		if err := r.number(owner); err != nil {
 			return nil, err
 		}
-		r.indexes = append(r.indexes, index)
 	}
 	return r, nil
-}
-
-// number returns the index of the rows of an owner. Those of owners with lower numbers are known.
-func (r *RowReader) number(owner int) ([]uint32, error) {
-	f, isHot, size := r.files[owner], owner == r.plan.Servers(), 8
-	for size < 2*f.rows {
-		size *= 2
-	}
-	if f.rows >= math.MaxInt32 {
-		return nil, fmt.Errorf("%d rows in one file", f.rows)
-	}
-	index, row := make([]uint32, size), uint32(0)
-	for sign := range f.signs() {
-		server := r.plan.Owner(sign)
-		if !isHot && server != owner {
-			return nil, fmt.Errorf("the row of sign %#x belongs to another embedding PS than %d", sign, owner)
-		}
-		at, found := f.search(index, sign)
-		if !found && isHot {
-			_, found = r.files[server].search(r.indexes[server], sign)
-		}
-		if found {
-			return nil, fmt.Errorf("the row of sign %#x comes twice", sign)
-		}
-		row++
-		index[at] = row
-	}
-	return index, nil
-}
-
-// search returns the place in the index of a file that has a sign, or the empty one where it would be.
-func (f *rowsFile) search(index []uint32, sign uint64) (at int, found bool) {
-	mask := len(index) - 1
-	for at = int(rng.Mix(sign)) & mask; index[at] != 0; at = (at + 1) & mask {
-		if f.sign(int(index[at]-1)) == sign {
-			return at, true
-		}
-	}
-	return at, false
 }
 
 // sign returns the sign of a row.
@@ -444,15 +450,12 @@ func (r *RowReader) Trained() iter.Seq2[uint64, []float32] {
 // first, because they are the most frequent ones and their index is small.
 func (r *RowReader) find(sign uint64) (f *rowsFile, row int) {
 	if hot := r.plan.Servers(); hot < len(r.files) {
-		if at, found := r.files[hot].search(r.indexes[hot], sign); found {
-			return r.files[hot], int(r.indexes[hot][at] - 1)
+		if row := r.files[hot].find(sign); row >= 0 {
+			return r.files[hot], row
 		}
 	}
-	owner := r.plan.Owner(sign)
-	if at, found := r.files[owner].search(r.indexes[owner], sign); found {
-		return r.files[owner], int(r.indexes[owner][at] - 1)
-	}
-	return nil, -1
+	f = r.files[r.plan.Owner(sign)]
+	return f, f.find(sign)
 }
 
 // widen decodes an embedding.
