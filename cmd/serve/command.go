@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path/filepath"
 	"sync"
 	"time"
 
@@ -21,7 +22,8 @@ const usage = `Serve the predictions of a trained model.
 A MODEL is a folder that a training has written, such as
 results/20261123-130000-clicks/hybrid/model, or the folder of a mode, such as
 results/20261123-130000-clicks/hybrid: then the newest of its model and its
-checkpoints is served, and replaced when there is a newer one. The server speaks
+checkpoints is served, and replaced when there is a newer one. With --follow it
+is the folder of the results of a training that runs, or will. The server speaks
 version 2 of the Open Inference Protocol, over HTTP with tensors as JSON or as
 bytes:
 
@@ -41,6 +43,7 @@ or Ctrl-C, after the requests under way.`
 
 const examples = `  go run ./cmd/serve results/clicks/hybrid/model
   go run ./cmd/serve results/clicks/hybrid --grpc 127.0.0.1:8001 --reload 1m
+  go run ./cmd/serve --follow results/clicks --stale-after 1m
   curl -s localhost:8000/v2/models/tandem
   curl -s localhost:8000/v2/models/tandem/infer -d '{"inputs": [
     {"name": "user", "shape": [1, 1], "datatype": "BYTES", "data": ["u17"]},
@@ -53,6 +56,8 @@ type settings struct {
 	rowsMax                   int
 	limits                    inference.QueueLimits
 	reload                    time.Duration
+	follow                    bool
+	staleAfter                time.Duration
 }
 
 // validate returns a usage error if a flag has a value out of range.
@@ -63,8 +68,13 @@ func (s *settings) validate() error {
 	case s.requestMax < 1 || s.rowsMax < 1 || s.limits.Rows < 1 || s.limits.Waiting < 1:
 		return cli.UsageError("see --help",
 			"--max-request, --max-rows, --batch-rows and --max-waiting must be at least 1")
-	case s.reload < 0:
-		return cli.UsageError("see --help", "--reload %v: must not be negative", s.reload)
+	case s.reload < 0 || s.staleAfter < 0:
+		return cli.UsageError("see --help", "--reload and --stale-after must not be negative")
+	case s.follow && s.reload == 0:
+		return cli.UsageError("leave out --reload, or give it a time", "--follow looks for newer models, and "+
+			"--reload 0 for none")
+	case s.staleAfter > 0 && !s.follow:
+		return cli.UsageError("add --follow", "--stale-after: the server follows no training")
 	}
 	return nil
 }
@@ -83,18 +93,17 @@ func newCommand(stdout, stderr io.Writer) *cobra.Command {
 			if err := s.validate(); err != nil {
 				return err
 			}
-			folder, _, err := checkpoint.NewestModel(args[0])
-			if err != nil {
-				return err
+			if s.follow && !c.Flags().Changed("reload") {
+				s.reload = followPeriod
 			}
-			m, err := inference.Open(folder)
-			if err != nil {
+			m, f, err := s.open(c.Context(), filepath.Clean(args[0]), stderr)
+			if m == nil || err != nil {
 				return err
 			}
 			if err := check(m); err != nil {
 				return errors.Join(err, m.Close())
 			}
-			return serve(c.Context(), m, args[0], s, stderr)
+			return serve(c.Context(), m, f, s, stderr)
 		},
 	}
 	f := c.Flags()
@@ -108,15 +117,46 @@ func newCommand(stdout, stderr io.Writer) *cobra.Command {
 		"`ROWS`; 1: each by itself")
 	f.IntVar(&s.limits.Waiting, "max-waiting", 1024, "refuse requests while this number of `REQUESTS` waits")
 	f.DurationVar(&s.reload, "reload", 10*time.Second,
-		"look for a newer model after every `PERIOD`; 0: never")
+		"look for a newer model after every `PERIOD`; 0: never (default with --follow: 200ms)")
+	f.BoolVar(&s.follow, "follow", false, "serve the models of a training while it runs: MODEL is the folder "+
+		"of its results, or of a mode or checkpoints in it, and may not be there yet")
+	f.DurationVar(&s.staleAfter, "stale-after", 0, "with --follow, say so when the newest model is older "+
+		"than this `TIME` (default: never)")
 	f.StringVar(&s.metrics, "metrics-address", "",
 		"serve /metrics for Prometheus, /healthz and profiles at this `ADDRESS`")
 	cli.Configure(c, stdout, stderr)
 	return c
 }
 
-// serve answers requests with a model, and newer ones of a folder, until ctx ends. It closes the model.
-func serve(ctx context.Context, m *inference.Model, folder string, s settings, stderr io.Writer) (err error) {
+const (
+	// followPeriod is how often a folder is read in which a training saves models.
+	followPeriod = 200 * time.Millisecond
+	// followPatience is how long the files of a model may take to arrive, as by a copy from another machine.
+	followPatience = 10 * time.Second
+)
+
+// open opens the newest model of a folder, and returns what finds newer ones. With --follow it waits for the
+// first model.
+func (s *settings) open(ctx context.Context, folder string, stderr io.Writer) (m *inference.Model, f *follower,
+	err error) {
+	if s.follow {
+		t := &training{results: folder}
+		m, err = t.first(ctx, s.reload, stderr)
+		return m, &follower{find: t.newest, training: t, patience: followPatience, staleAfter: s.staleAfter,
+			log: stderr}, err
+	}
+	find := func() (string, *checkpoint.Manifest, error) { return checkpoint.NewestModel(folder) }
+	newest, _, err := find()
+	if err != nil {
+		return nil, nil, err
+	}
+	m, err = inference.Open(newest)
+	return m, &follower{find: find, log: stderr}, err
+}
+
+// serve answers requests with a model, and with newer ones that a follower finds, until ctx ends. It closes
+// the model.
+func serve(ctx context.Context, m *inference.Model, f *follower, s settings, stderr io.Writer) (err error) {
 	served := &service{name: s.name, rowsMax: s.rowsMax}
 	s.limits.Computed = served.counts.computed
 	served.live = inference.NewLive(m, s.limits)
@@ -141,7 +181,7 @@ func serve(ctx context.Context, m *inference.Model, folder string, s settings, s
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	if s.reload > 0 {
-		f := &follower{service: served, folder: folder, log: stderr}
+		f.service = served
 		following.Go(func() { f.follow(ctx, s.reload) })
 	}
 	return all.run(ctx)

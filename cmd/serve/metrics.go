@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"tandem/runtime/inference"
 	"tandem/runtime/metrics"
 )
 
@@ -19,6 +20,9 @@ type counts struct {
 	batches  uint64
 	joined   int // requests in the batches
 	reloads  map[string]uint64
+	changed  int     // rows
+	delay    float64 // seconds, from the training until newer models were served
+	served   uint64  // newer models
 }
 
 // outcome is what requests are counted by.
@@ -54,10 +58,28 @@ func (c *counts) reloaded(result string) {
 	c.reloads[result]++
 }
 
+// replaced counts a newer model that is served.
+func (c *counts) replaced(m *inference.Model, now time.Time) {
+	rows, changes := m.ChangedRows()
+	result := reloadLoaded
+	if changes {
+		result = reloadChanges
+	}
+	c.reloaded(result)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if changes {
+		c.changed += rows
+	}
+	c.delay += now.Sub(m.Written()).Seconds()
+	c.served++
+}
+
 // collect adds the model and what has been counted to a snapshot.
 func (s *service) collect(to *metrics.Snapshot) {
 	if now := s.live.Acquire(); now != nil {
 		to.Add(metrics.ServedStep, float64(now.Steps()))
+		to.Add(metrics.ServedAge, time.Since(now.Written()).Seconds())
 		to.Add(metrics.QueuedRequests, float64(now.Queue.Waiting()))
 		now.Release()
 	}
@@ -78,7 +100,9 @@ func (c *counts) collect(to *metrics.Snapshot) {
 	to.AddSummary(metrics.RequestTime, c.seconds, all)
 	to.Add(metrics.PredictedRows, float64(c.rows))
 	to.AddSummary(metrics.BatchRequests, float64(c.joined), c.batches)
-	for _, result := range []string{reloadLoaded, reloadRefused, reloadFailed} {
+	for _, result := range []string{reloadLoaded, reloadChanges, reloadRefused, reloadFailed} {
 		to.Add(metrics.Reloads, float64(c.reloads[result]), "result", result)
 	}
+	to.Add(metrics.ChangedRows, float64(c.changed))
+	to.AddSummary(metrics.ServeDelay, c.delay, c.served)
 }

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"tandem/algo/job"
 	"tandem/runtime/checkpoint"
@@ -43,8 +44,9 @@ func TestReload(t *testing.T) {
 	}
 	s := newTestService(t, folder)
 	var log bytes.Buffer
-	f := &follower{service: s, folder: mode, log: &log}
-	f.poll()
+	find := func() (string, *checkpoint.Manifest, error) { return checkpoint.NewestModel(mode) }
+	f := &follower{service: s, find: find, log: &log}
+	f.poll(time.Now())
 	if log.Len() > 0 {
 		t.Errorf("the same model again: %s", &log)
 	}
@@ -79,14 +81,14 @@ func TestReload(t *testing.T) {
 	}
 	wait(0)
 	place(t, two, checkpoint.StepFolder(filepath.Join(mode, "checkpoints"), 2))
-	f.poll()
+	f.poll(time.Now())
 	wait(1)
 	stop.Store(true)
 	clients.Wait()
 
 	place(t, other, checkpoint.StepFolder(filepath.Join(mode, "checkpoints"), 4))
-	f.poll()
-	f.poll()
+	f.poll(time.Now())
+	f.poll(time.Now())
 	place(t, damaged, filepath.Join(mode, "model"))
 	name := filepath.Join(mode, "model", checkpoint.RowsFile(0, 2))
 	data, err := os.ReadFile(name)
@@ -97,8 +99,8 @@ func TestReload(t *testing.T) {
 	if err := os.WriteFile(name, data, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	f.poll()
-	f.poll()
+	f.poll(time.Now())
+	f.poll(time.Now())
 	var all metrics.Snapshot
 	s.collect(&all)
 	var text strings.Builder

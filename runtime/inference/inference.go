@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"time"
 
 	"tandem/algo/exec/backend"
 	"tandem/algo/exec/evaluation"
@@ -16,7 +17,8 @@ import (
 // Model is a trained model. Its methods but Close are safe for concurrent use.
 type Model struct {
 	saved  *checkpoint.Checkpoint
-	data   job.Data
+	job    job.Job
+	data   job.Data // of the job
 	schema batch.Schema
 	engine model.Engine
 	parameters
@@ -30,6 +32,20 @@ func Open(folder string) (*Model, error) {
 	if err != nil {
 		return nil, err
 	}
+	return load(folder, saved)
+}
+
+// OpenNext opens a later model of the training of m, and verifies it: see checkpoint.OpenNext. Both can be
+// used, and be closed in any order.
+func (m *Model) OpenNext(folder string) (*Model, error) {
+	saved, err := m.saved.OpenNext(folder)
+	if err != nil {
+		return nil, err
+	}
+	return load(folder, saved)
+}
+
+func load(folder string, saved *checkpoint.Checkpoint) (*Model, error) {
 	m := &Model{saved: saved}
 	if err := m.load(); err != nil {
 		return nil, errors.Join(fmt.Errorf("model %s: %w", folder, err), saved.Close())
@@ -42,6 +58,7 @@ func (m *Model) load() error {
 	if err != nil {
 		return err
 	}
+	m.job = j
 	if m.data = j.Data; len(m.saved.Scaling) != len(m.saved.Schema.Numbers) {
 		return fmt.Errorf("%d scalings of %d numeric columns", len(m.saved.Scaling),
 			len(m.saved.Schema.Numbers))
@@ -79,6 +96,23 @@ func (m *Model) Folder() string { return m.saved.Folder() }
 
 // Steps returns the number of training steps that led to the model.
 func (m *Model) Steps() int { return m.saved.Step }
+
+// Written returns when the training had the parameters of the model.
+func (m *Model) Written() time.Time { return m.saved.Written }
+
+// ChangedRows returns how many rows were read to open the model, and whether these were only the rows that
+// have changed since the one before: see OpenNext.
+func (m *Model) ChangedRows() (rows int, changes bool) { return m.saved.ChangedRows() }
+
+// CheckTraining returns an error that names the first difference unless the job of another model is that of
+// m. The numbers of roles may differ: they change when processes are lost.
+func (m *Model) CheckTraining(other *Model) error {
+	differs, err := other.job.DifferenceButRoles(m.job)
+	if err == nil && differs != nil {
+		err = fmt.Errorf("model %s is of another training: %v", other.Folder(), differs)
+	}
+	return err
+}
 
 // Data describes the data that the model was trained on.
 func (m *Model) Data() job.Data { return m.data }

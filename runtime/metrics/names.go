@@ -73,7 +73,14 @@ var (
 	QueuedRequests = &Metric{"tandem_queued_requests", Gauge, "Requests that wait to be computed."}
 	ServedStep     = &Metric{"tandem_served_model_step", Gauge, "Training steps of the model that is served."}
 	Reloads        = &Metric{"tandem_model_reloads_total", Counter,
-		"Newer models that cmd/serve has found: loaded, refused for another schema, or failed to load."}
+		"Newer models that cmd/serve has found: loaded with all rows, changes if only those that have " +
+			"changed were read, refused for another schema or training, or failed to load."}
+	ServedAge = &Metric{"tandem_served_model_age_seconds", Gauge,
+		"Time since the training had the parameters of the model that is served."}
+	ChangedRows = &Metric{"tandem_served_changed_rows_total", Counter,
+		"Rows that were read because they had changed since the model before."}
+	ServeDelay = &Metric{"tandem_serve_delay_seconds", Summary,
+		"Time from when the training had the parameters of a newer model until the model was served."}
 )
 
 // All returns all metrics, in the order in which they are written.
@@ -86,6 +93,6 @@ func All() []*Metric {
 		GPUUtilisation, GPUMemoryUsed, GPUMemory, GPUPower, GPUPowerLimit, GPUTemperature, GPUClock,
 		GPULimited,
 		Requests, RequestTime, PredictedRows, BatchRequests, QueuedRequests,
-		ServedStep, Reloads,
+		ServedStep, ServedAge, Reloads, ChangedRows, ServeDelay,
 	}
 }
