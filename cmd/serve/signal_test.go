@@ -28,6 +28,10 @@ func TestMain(m *testing.M) {
 	if os.Getenv(asProgram) != "" {
 		main()
 	}
+	if results := os.Getenv(asTrainer); results != "" {
+		fmt.Fprintln(os.Stderr, trainUntilKilled(results))
+		os.Exit(1)
+	}
 	os.Exit(m.Run())
 }
 
