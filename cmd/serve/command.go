@@ -71,8 +71,8 @@ func (s *settings) validate() error {
 	case s.reload < 0 || s.staleAfter < 0:
 		return cli.UsageError("see --help", "--reload and --stale-after must not be negative")
 	case s.follow && s.reload == 0:
-		return cli.UsageError("leave out --reload, or give it a time", "--follow looks for newer models, and "+
-			"--reload 0 for none")
+		return cli.UsageError("leave out --reload, or give it a time",
+			"--follow looks for newer models, and --reload 0 for none")
 	case s.staleAfter > 0 && !s.follow:
 		return cli.UsageError("add --follow", "--stale-after: the server follows no training")
 	}
@@ -118,8 +118,8 @@ func newCommand(stdout, stderr io.Writer) *cobra.Command {
 	f.IntVar(&s.limits.Waiting, "max-waiting", 1024, "refuse requests while this number of `REQUESTS` waits")
 	f.DurationVar(&s.reload, "reload", 10*time.Second,
 		"look for a newer model after every `PERIOD`; 0: never (default with --follow: 200ms)")
-	f.BoolVar(&s.follow, "follow", false, "serve the models of a training while it runs: MODEL is the folder "+
-		"of its results, or of a mode or checkpoints in it, and may not be there yet")
+	f.BoolVar(&s.follow, "follow", false, "serve the models of a training while it runs: MODEL is the "+
+		"folder of its results, or of a mode or checkpoints in it, and may not be there yet")
 	f.DurationVar(&s.staleAfter, "stale-after", 0, "with --follow, say so when the newest model is older "+
 		"than this `TIME` (default: never)")
 	f.StringVar(&s.metrics, "metrics-address", "",
@@ -137,8 +137,8 @@ const (
 
 // open opens the newest model of a folder, and returns what finds newer ones. With --follow it waits for the
 // first model.
-func (s *settings) open(ctx context.Context, folder string, stderr io.Writer) (m *inference.Model, f *follower,
-	err error) {
+func (s *settings) open(ctx context.Context, folder string, stderr io.Writer) (m *inference.Model,
+	f *follower, err error) {
 	if s.follow {
 		t := &training{results: folder}
 		m, err = t.first(ctx, s.reload, stderr)

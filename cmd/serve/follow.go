@@ -57,7 +57,8 @@ func (t *training) newest() (folder string, newest *checkpoint.Manifest, err err
 }
 
 // errNoModel says that a training has saved no model.
-var errNoModel = errors.New("the training has no model yet; one with --checkpoint-every saves them on the way")
+var errNoModel = errors.New("the training has no model yet; one with --checkpoint-every saves them on the " +
+	"way")
 
 // chooseMode finds which folder of the results has models. Later it is that one.
 func (t *training) chooseMode() error {

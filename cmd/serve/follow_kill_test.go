@@ -176,7 +176,8 @@ func TestServingOutlivesKills(t *testing.T) {
 		return p
 	}
 	server := func() (p killable) {
-		p, address = startAs(t, asProgram+"=1", "--follow", results, "--reload", "10ms", "--http", "127.0.0.1:0")
+		p, address = startAs(t, asProgram+"=1", "--follow", results, "--reload", "10ms", "--http",
+			"127.0.0.1:0")
 		return p
 	}
 	training, serving := trainer(), server()

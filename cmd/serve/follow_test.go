@@ -75,10 +75,8 @@ func newFollowedTraining(j job.Job, results string) (*followedTraining, error) {
 	if f.source, err = datasets.TrainingSource(f.data, &j); err != nil {
 		return nil, err
 	}
-	return f, datasets.ReadFeatures(j.Data, f.data.Scaling, j.Data.Path, func(b *batch.Batch, _ float64) error {
-		f.rows = b
-		return nil
-	})
+	keep := func(b *batch.Batch, _ float64) error { f.rows = b; return nil }
+	return f, datasets.ReadFeatures(j.Data, f.data.Scaling, j.Data.Path, keep)
 }
 
 // checkpoints returns the folder of the checkpoints.
@@ -211,8 +209,8 @@ func followTraining(t *testing.T, j job.Job, least int64) {
 			if err := checkpoint.Prune(training.checkpoints(), checkpoint.Keep{Newest: 2}); err != nil {
 				return err
 			}
-			for until := seen.Load() + least/int64(saves); !t.Failed() && (newest.Load() != strconv.Itoa(step) ||
-				seen.Load() < until); {
+			asked := func(n int64) bool { return newest.Load() == strconv.Itoa(step) && seen.Load() >= n }
+			for n := seen.Load() + least/int64(saves); !asked(n) && !t.Failed(); {
 				time.Sleep(time.Millisecond)
 			}
 			return nil
@@ -229,8 +227,8 @@ func followTraining(t *testing.T, j job.Job, least int64) {
 		got.Release()
 	}
 	if changes < 5 || whole < 1 || seen.Load() < least {
-		t.Errorf("%d models of changes and %d with all rows have followed, and there were %d predictions; want at "+
-			"least 5, 1 and %d", changes, whole, seen.Load(), least)
+		t.Errorf("%d models of changes and %d with all rows have followed, and there were %d predictions; "+
+			"want at least 5, 1 and %d", changes, whole, seen.Load(), least)
 	}
 	t.Logf("%d predictions, of %d models of changes and %d others", seen.Load(), changes, whole)
 }
@@ -269,9 +267,9 @@ func (f *followedTraining) saved(t *testing.T) (next func() (folder string)) {
 	return next
 }
 
-// A file that is missing or torn is waited for, then named once and counted, while the model before is served;
-// when it is there the model is served. Meanwhile a newer one is served, too. A model of another training is
-// refused at once.
+// A file that is missing or torn is waited for, then named once and counted, while the model before is
+// served; when it is there the model is served. Meanwhile a newer one is served, too. A model of another
+// training is refused at once.
 func TestFollowWaitsForFiles(t *testing.T) {
 	j := followedJob(t)
 	training, err := newFollowedTraining(j, filepath.Join(t.TempDir(), "results"))
@@ -289,7 +287,8 @@ func TestFollowWaitsForFiles(t *testing.T) {
 		f.poll(now)
 		m := f.service.live.Acquire()
 		defer m.Release()
-		if got := log.String(); m.Steps() != step || (got == "") != (line == "") || !strings.Contains(got, line) {
+		got := log.String()
+		if m.Steps() != step || (got == "") != (line == "") || !strings.Contains(got, line) {
 			t.Errorf("step %d is served, want %d; line %q, want %q", m.Steps(), step, got, line)
 		}
 	}
@@ -344,7 +343,8 @@ func TestFollowWaitsForFiles(t *testing.T) {
 		SaveEvery: 60, Save: foreign.save}); err != nil {
 		t.Fatal(err)
 	}
-	place(t, checkpoint.StepFolder(foreign.checkpoints(), 60), checkpoint.StepFolder(training.checkpoints(), 60))
+	place(t, checkpoint.StepFolder(foreign.checkpoints(), 60),
+		checkpoint.StepFolder(training.checkpoints(), 60))
 	poll(0, 25, "is refused, step 25 is still served: model")
 	if !strings.Contains(log.String(), "of another training: training.seed") {
 		t.Errorf("%s", &log)
@@ -389,7 +389,8 @@ func TestTrainingIsFound(t *testing.T) {
 	if got := all.state(); !strings.Contains(got, "killed") {
 		t.Errorf("no process has the folder: %s", got)
 	}
-	if err := os.CopyFS(filepath.Join(running, "sync"), os.DirFS(filepath.Join(running, "hybrid"))); err != nil {
+	hybrid := filepath.Join(running, "hybrid")
+	if err := os.CopyFS(filepath.Join(running, "sync"), os.DirFS(hybrid)); err != nil {
 		t.Fatal(err)
 	}
 	newest(&training{results: made.results}, 0, "name one of hybrid, sync")
