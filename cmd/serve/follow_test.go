@@ -395,6 +395,11 @@ func TestTrainingIsFound(t *testing.T) {
 	}
 	newest(&training{results: made.results}, 0, "name one of hybrid, sync")
 	newest(all, 10, "") // which has begun with a mode, and stays with it
+	next()
+	newest(all, 15, "") // in results that a training has written which continued the other
+	if err := os.RemoveAll(made.results); err != nil {
+		t.Fatal(err)
+	}
 	if err := os.Rename(running, made.results); err != nil {
 		t.Fatal(err)
 	}

@@ -5,6 +5,7 @@
 //	notes, err := saved.Restore(other)                // any PSs and hot rows; see Restore for ranks
 //	values, err := saved.Dense()                      // the network that predictions are computed with
 //	rows, err := saved.Rows()                         // rows by sign, read in place
+//	next, err := saved.OpenNext(folder)               // a later model, which shares what has not changed
 //
 // A folder has four kinds of files:
 //
@@ -75,8 +76,18 @@
 // Otherwise all rows are written, as on file systems without hard links, for rows on a GPU, and after a
 // checkpoint that could not be written.
 //
+// # Models that follow each other
+//
+// OpenNext maps the files that the model before does not have, and shares the others. Both share one index of
+// signs, too, to which entries are only added: an entry says in which row a sign may be, and each model
+// compares the sign that it has there. What a model has of its own are 4 bytes a row, the places of the rows.
+//
 // # Decisions
 //
+//   - A server that follows a training reads its checkpoints; there are no packets besides them. So every
+//     version is complete by itself, a server that was away for a day needs nothing that has been removed,
+//     and a process that dies costs as little as a server is behind. The price: files of changes have the
+//     optimizer states, which a server does not need, and the roles drain for every version.
 //   - A checkpoint of changes has links to what it needs of earlier ones. It is complete by itself: no reader
 //     follows a chain of folders, and none is removed that another needs. The price is a file system with
 //     hard links, and that a damaged file which is shared damages several checkpoints. From the second on,

@@ -15,5 +15,6 @@
 //     is as fast as alone; with many, weights are read once for several rows. A batch is as large as the load
 //     makes it.
 //   - A newer model is verified, then replaces the served one, which is unmapped after its last request
-//     (Live). No request fails or mixes two models. For a moment both are mapped.
+//     (Live). No request fails or mixes two models. One that has changes of the served one shares its rows
+//     (OpenNext); of another, for a moment, both are mapped.
 package inference

@@ -55,7 +55,10 @@ func everything() *Snapshot {
 	s.AddSummary(BatchRequests, 2, 1)
 	s.Add(QueuedRequests, 0)
 	s.Add(ServedStep, 100)
+	s.Add(ServedAge, 1)
 	s.Add(Reloads, 1, "result", "loaded")
+	s.Add(ChangedRows, 1)
+	s.AddSummary(ServeDelay, 1, 1)
 	return s
 }
 
