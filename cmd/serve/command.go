@@ -68,8 +68,10 @@ func (s *settings) validate() error {
 	case s.requestMax < 1 || s.rowsMax < 1 || s.limits.Rows < 1 || s.limits.Waiting < 1:
 		return cli.UsageError("see --help",
 			"--max-request, --max-rows, --batch-rows and --max-waiting must be at least 1")
-	case s.reload < 0 || s.staleAfter < 0:
-		return cli.UsageError("see --help", "--reload and --stale-after must not be negative")
+	case s.reload < 0:
+		return cli.UsageError("see --help", "--reload %v: must not be negative", s.reload)
+	case s.staleAfter < 0:
+		return cli.UsageError("see --help", "--stale-after %v: must not be negative", s.staleAfter)
 	case s.follow && s.reload == 0:
 		return cli.UsageError("leave out --reload, or give it a time",
 			"--follow looks for newer models, and --reload 0 for none")
@@ -117,13 +119,14 @@ func newCommand(stdout, stderr io.Writer) *cobra.Command {
 		"`ROWS`; 1: each by itself")
 	f.IntVar(&s.limits.Waiting, "max-waiting", 1024, "refuse requests while this number of `REQUESTS` waits")
 	f.DurationVar(&s.reload, "reload", 10*time.Second,
-		"look for a newer model after every `PERIOD`; 0: never (default with --follow: 200ms)")
+		"look for a newer model after every `PERIOD`; 0: never (default 10s, with --follow 200ms)")
 	f.BoolVar(&s.follow, "follow", false, "serve the models of a training while it runs: MODEL is the "+
 		"folder of its results, or of a mode or checkpoints in it, and may not be there yet")
 	f.DurationVar(&s.staleAfter, "stale-after", 0, "with --follow, say so when the newest model is older "+
 		"than this `TIME` (default: never)")
 	f.StringVar(&s.metrics, "metrics-address", "",
 		"serve /metrics for Prometheus, /healthz and profiles at this `ADDRESS`")
+	cli.DefaultInText(f, "reload")
 	cli.Configure(c, stdout, stderr)
 	return c
 }

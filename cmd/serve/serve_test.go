@@ -310,6 +310,9 @@ func TestPortInUse(t *testing.T) {
 		{[]string{t.TempDir()}, 1, "there is no manifest.json"},
 		{[]string{}, 2, "0 arguments, want 1"},
 		{[]string{folder, "--reload", "-1s"}, 2, "--reload -1s: must not be negative"},
+		{[]string{folder, "--follow", "--stale-after", "-1s"}, 2, "--stale-after -1s: must not be negative"},
+		{[]string{folder, "--stale-after", "1m"}, 2, "--stale-after: the server follows no training"},
+		{[]string{folder, "--follow", "--reload", "0"}, 2, "--reload 0 for none"},
 		{[]string{folder, "--max-request", "0"}, 2, "must be at least 1"},
 	} {
 		var stderr bytes.Buffer
