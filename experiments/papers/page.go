@@ -80,13 +80,12 @@ func New(in Input) (*Page, error) {
 
 // Experiments returns the experiments that the page shows, those first that a reader wants first.
 func Experiments() []string {
-	return []string{"scalability", "kwai", "convergence", "gantt", "time-to-auc", "capacity", "neo",
-		"auc-table", "source"}
+	return []string{"scalability", "kwai", "convergence", "gantt", "capacity", "neo", "auc-table", "source"}
 }
 
 // Quick returns those of them with the figures of throughput and convergence, whose quick versions take some
 // minutes together.
-func Quick() []string { return Experiments()[:6] }
+func Quick() []string { return Experiments()[:5] }
 
 // redraw returns the report of an experiment, made again from its numbers.
 func (m *maker) redraw(experiment string) (*report.Report, error) {

@@ -116,7 +116,7 @@ func (k *Columns) scale() (low, high float64, ticks []float64) {
 	for i := range k.Panels {
 		for _, g := range k.Panels[i].Groups {
 			for _, c := range g.Columns {
-				for _, v := range []float64{c.Value, c.Low, c.High, c.PaperLow, c.PaperHigh} {
+				for _, v := range []float64{c.Value, c.Low, c.High, c.Paper, c.PaperLow, c.PaperHigh} {
 					if v > 0 {
 						least, most = min(least, v), max(most, v)
 					}
