@@ -117,14 +117,17 @@ func aucBySamples(m *maker, e *Exhibit) error {
 		name string
 		run  *run
 	}{
-		{"hybrid, τ = 9", a.hybrid}, {"sync", a.sync}, {"sync, step per rank", a.byRank}, {"hybrid, τ = " +
-			"60", a.late},
+		{"hybrid, τ = 9", a.hybrid}, {"sync", a.sync}, {"sync, step per rank", a.byRank},
+		{"hybrid, τ = 60", a.late},
 		{"async-ps", a.async},
 	} {
 		if x.run == nil {
 			continue
 		}
 		points := x.run.points(func(samples float64) float64 { return samples / 1e6 })
+		if points == nil { // all its trainings diverged
+			continue
+		}
 		f.Lines = append(f.Lines, report.Band(i, points),
 			report.Line{Name: x.name, Color: i, Points: middles(points)})
 	}
@@ -201,8 +204,8 @@ func aucByTime(m *maker, e *Exhibit) error {
 	}
 	d := paper.ScalingFigure()[2]
 	f := &report.Figure{Name: e.Name, Title: "AUC against time: Criteo, 8 V100s",
-		X: report.Axis{Label: "seconds of training (simulated)"}, Y: report.Axis{Label: "AUC on the test " +
-			"rows"}}
+		X: report.Axis{Label: "seconds of training (simulated)"},
+		Y: report.Axis{Label: "AUC on the test rows"}}
 	for i, x := range []struct {
 		system string
 		run    *run
@@ -216,6 +219,9 @@ func aucByTime(m *maker, e *Exhibit) error {
 			return middles(x.run.points(func(samples float64) float64 { return samples / rate }))
 		}
 		band := at(rate.High)
+		if len(band) == 0 {
+			continue
+		}
 		for _, p := range slices.Backward(at(rate.Low)) {
 			band = append(band, p)
 		}
