@@ -15,6 +15,7 @@ import (
 
 	"tandem/algo/job"
 	"tandem/experiments/internal/report"
+	"tandem/experiments/papers"
 	"tandem/internal/cli"
 )
 
@@ -29,9 +30,10 @@ tables and findings and writes a new folder:
   run.json              what --resume needs
   <figure>.png, .svg    the figures
 
-Without a name, it runs the quick version of all experiments in one new folder,
-whose index.html opens with the published claims and what is found of them. The
-columns and keys of all files are in docs/result-files.md.
+Without a name, it writes the page of the papers' figures from stored results at
+once, as paper does, and then runs the quick versions of what the figures of
+throughput and convergence need, in a few minutes; again.html is the page with
+these. The columns and keys of all files are in docs/result-files.md.
 
 An interrupted run is continued with --resume and repeats no stored training or
 measured case.
@@ -41,7 +43,10 @@ Real data are looked for in --data-folder.
 Exit status: 0 success, 1 failed or interrupted, 2 usage error.`
 
 const examples = `  go run ./experiments list                  list the experiments
-  go run ./experiments                       run the quick version of all
+  go run ./experiments                       show the papers' figures, and run the
+                                             most wanted again in quick versions
+  go run ./experiments paper                 show them from stored results alone
+  go run ./experiments all --quick           run the quick version of all
   go run ./experiments staleness --quick     run the quick version of one
   go run ./experiments staleness --help      show what it measures and writes
   go run ./experiments staleness --seeds 10 --out results/tau
@@ -65,6 +70,9 @@ type program struct {
 	now            func() time.Time
 	dataFolder     string // the value of TANDEM_DATA
 	stored         fs.FS  // results that are kept with the program
+	// page makes the page of the papers' figures, and wanted names the experiments that run without a name.
+	page   func(papers.Input) (*papers.Page, error)
+	wanted []string
 	// own are the flags that only one experiment has, of the command line that is parsed.
 	own map[*report.Experiment]*pflag.FlagSet
 }
@@ -78,6 +86,7 @@ type settings struct {
 	resume     string
 	dataFolder string
 	json       bool
+	paper      bool // writes the page of the papers' figures beside the runs
 }
 
 // run executes a command line and returns the exit code.
@@ -107,7 +116,7 @@ func (p *program) command() *cobra.Command {
 			if !cmd.Flags().Changed("quick") {
 				s.quick = true
 			}
-			return p.runNamed(cmd.Context(), p.possible(), true, s)
+			return p.runPaper(cmd.Context(), p.wanted, s)
 		},
 	}
 	cli.Configure(root, p.stdout, p.stderr)
@@ -125,7 +134,7 @@ func (p *program) command() *cobra.Command {
 	}
 	p.addFlags(root, &s)
 	p.addFlags(all, &s)
-	root.AddCommand(p.listCommand(), p.repeatCommand(), p.redrawCommand(), all)
+	root.AddCommand(p.listCommand(), p.repeatCommand(), p.redrawCommand(), p.paperCommand(), all)
 	p.own = map[*report.Experiment]*pflag.FlagSet{}
 	for e := range p.all() {
 		root.AddCommand(p.experimentCommand(e, &s))
@@ -347,7 +356,7 @@ func (p *program) find(names []string) (found []*report.Experiment, err error) {
 }
 
 // subcommands returns the names of the commands that are no experiments.
-func subcommands() []string { return []string{"list", "all", "repeat", "redraw"} }
+func subcommands() []string { return []string{"list", "all", "repeat", "redraw", "paper"} }
 
 // unknown returns the error for a name that no experiment has.
 func (p *program) unknown(name string) error {

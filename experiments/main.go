@@ -23,6 +23,7 @@ import (
 	"tandem/experiments/fidelity/claims"
 	"tandem/experiments/internal/report"
 	"tandem/experiments/neo"
+	"tandem/experiments/papers"
 	"tandem/experiments/persia"
 	"tandem/experiments/speed"
 	"tandem/experiments/staleness"
@@ -57,6 +58,8 @@ func run(args []string) int {
 		now:        time.Now,
 		dataFolder: os.Getenv("TANDEM_DATA"),
 		stored:     stored,
+		page:       papers.New,
+		wanted:     papers.Quick(),
 	}
 	return p.run(ctx, args)
 }

@@ -66,10 +66,9 @@ NAME.json, without a training, and writes them to a new folder.`,
 func (p *program) redraw(text []byte) (*report.Report, error) {
 	var r struct {
 		report.Result
-		Engine      string          `json:"engine"`
-		EngineRate  float64         `json:"engine_gflops"`
-		WallSeconds float64         `json:"wall_s"`
-		Data        json.RawMessage `json:"data"`
+		Engine     string          `json:"engine"`
+		EngineRate float64         `json:"engine_gflops"`
+		Data       json.RawMessage `json:"data"`
 	}
 	if err := json.Unmarshal(text, &r); err != nil {
 		return nil, err

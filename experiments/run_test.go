@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -14,6 +15,7 @@ import (
 	"time"
 
 	"tandem/experiments/internal/report"
+	"tandem/experiments/papers"
 	"tandem/internal/cli"
 
 	"github.com/spf13/pflag"
@@ -66,6 +68,10 @@ func newProgram(
 		stdout: stdout, stderr: stderr,
 		now:    func() time.Time { return time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC) },
 		stored: fstest.MapFS{},
+		page: func(in papers.Input) (*papers.Page, error) {
+			return &papers.Page{Counts: fmt.Sprintf("There are %d earlier runs.", len(in.Earlier))}, nil
+		},
+		wanted: []string{"one", "two"},
 	}
 	p.set(fake("one", asked, nil), fake("two", asked, fail))
 	return p, stdout, stderr, asked
@@ -137,24 +143,64 @@ func TestSeveralNames(t *testing.T) {
 	}
 }
 
-func TestWithoutNamesTheQuickVersionOfAllRuns(t *testing.T) {
-	p, _, stderr, asked := newProgram(t, nil)
+// Without names, the page of stored results comes at once, then the quick versions of what is wanted most,
+// and then the page with their numbers.
+func TestWithoutNamesThePapersFiguresRun(t *testing.T) {
+	p, stdout, stderr, asked := newProgram(t, nil)
+	p.wanted = p.wanted[:1]
 	if code := p.run(t.Context(), []string{"--out", "here"}); code != 0 {
 		t.Fatalf("exit status %d: %s", code, stderr)
 	}
-	if len(*asked) != 2 || !(*asked)[0].Quick || !(*asked)[1].Quick ||
-		files(t, "here") != "index.html one runs.json two" {
+	if len(*asked) != 1 || !(*asked)[0].Quick ||
+		files(t, "here") != "again.html index.html one paper.html runs.json" {
 		t.Errorf("asked %+v, files %s", *asked, files(t, "here"))
+	}
+	for name, want := range map[string]string{"paper.html": "There are 0 earlier", "again.html": "There " +
+		"are 1 "} {
+		page, err := os.ReadFile(filepath.Join("here", name))
+		if err != nil || !strings.Contains(string(page), want) {
+			t.Errorf("%s has no %q (%v)", name, want, err)
+		}
+	}
+	if !strings.HasPrefix(stdout.String(), "There are 0 earlier runs.") {
+		t.Errorf("stdout %s", stdout)
+	}
+	for _, want := range []string{"stored results is here/paper.html\n", "the full versions, go run",
+		"1 experiments, quick versions", "read here/again.html\n"} {
+		if !strings.Contains(stderr.String(), want) {
+			t.Errorf("no %q in %s", want, stderr)
+		}
 	}
 }
 
-// Without names, or with all, an experiment that this machine cannot run is left out, which one line says.
+// What runs without names takes 6 minutes at most, and what the page needs can run.
+func TestQuickPageIsQuick(t *testing.T) {
+	p := program{chapters: chapters()}
+	var all time.Duration
+	for _, name := range papers.Quick() {
+		_, e := p.leaf(name)
+		if e == nil {
+			t.Fatal(name)
+		}
+		all += e.QuickTime
+	}
+	if all > 6*time.Minute {
+		t.Errorf("%v", all)
+	}
+	for _, name := range papers.Experiments() {
+		if _, e := p.leaf(name); e == nil || e.Missing != nil {
+			t.Errorf("%s cannot run everywhere", name)
+		}
+	}
+}
+
+// With all, an experiment that this machine cannot run is left out, which one line says.
 // Its own name runs it.
 func TestWhatCannotRunIsLeftOut(t *testing.T) {
 	for _, c := range []struct {
 		args []string
 		runs int
-	}{{[]string{"--out", "here"}, 2}, {[]string{"all", "--out", "here"}, 2}, {[]string{"three"}, 1}} {
+	}{{[]string{"all", "--out", "here"}, 2}, {[]string{"three"}, 1}} {
 		p, _, stderr, asked := newProgram(t, nil)
 		needy := fake("three", asked, nil)
 		needy.Missing = func() error { return errors.New("there is no such machine") }

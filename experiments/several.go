@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"tandem/experiments/internal/report"
+	"tandem/experiments/papers"
 	"tandem/internal/cli"
 )
 
@@ -26,6 +27,7 @@ type several struct {
 	// Arguments are the flags that only one experiment has, by its name.
 	Arguments  map[string][]string `json:"arguments,omitempty"`
 	Quick      bool                `json:"quick"`
+	Paper      bool                `json:"paper,omitempty"`
 	Seeds      int                 `json:"seeds"`
 	Seed       uint64              `json:"seed"`
 	DataFolder string              `json:"data_folder"`
@@ -45,8 +47,9 @@ func (p *program) startSeveral(ctx context.Context, chosen []*report.Experiment,
 		return &cli.Error{Err: err, Hint: "give --out a folder that can be written"}
 	}
 	file := &several{
-		Format: recordFormat, Quick: s.quick, Seeds: s.seeds, Seed: s.seed, DataFolder: s.dataFolder,
-		Arguments: map[string][]string{},
+		Format: recordFormat, Quick: s.quick, Paper: s.paper, Seeds: s.seeds, Seed: s.seed,
+		DataFolder: s.dataFolder,
+		Arguments:  map[string][]string{},
 	}
 	for _, e := range chosen {
 		file.Names = append(file.Names, e.Name)
@@ -60,6 +63,11 @@ func (p *program) startSeveral(ctx context.Context, chosen []*report.Experiment,
 	}
 	if err := os.WriteFile(filepath.Join(folder, severalName), append(text, '\n'), 0o644); err != nil {
 		return err
+	}
+	if s.paper {
+		if err := p.showStored(folder, s); err != nil {
+			return err
+		}
 	}
 	return p.runSeveral(ctx, chosen, folder, s)
 }
@@ -101,7 +109,7 @@ func (p *program) resumeSeveral(
 		}
 		chosen = append(chosen, e)
 	}
-	s.quick, s.seeds, s.seed = file.Quick, file.Seeds, file.Seed
+	s.quick, s.paper, s.seeds, s.seed = file.Quick, file.Paper, file.Seeds, file.Seed
 	if !changed("data-folder") && file.DataFolder != "" {
 		s.dataFolder = file.DataFolder
 	}
@@ -132,7 +140,7 @@ func (p *program) runSeveral(
 			continue
 		}
 		earlier = slices.Insert(earlier, 0, place)
-		if err := updateIndex(folder, true); err != nil {
+		if err := p.updatePages(folder, earlier, s); err != nil {
 			return err
 		}
 	}
@@ -143,8 +151,24 @@ func (p *program) runSeveral(
 			Hint: "try them again with " + invocation + " --resume " + folder,
 		}
 	}
-	fmt.Fprintf(p.stderr, "experiments: read %s\n", filepath.Join(folder, report.IndexName))
+	last := report.IndexName
+	if s.paper {
+		last = againName
+	}
+	fmt.Fprintf(p.stderr, "experiments: read %s\n", filepath.Join(folder, last))
 	return nil
+}
+
+// updatePages writes the pages over the runs in a folder again.
+func (p *program) updatePages(folder string, earlier []string, s settings) error {
+	if err := updateIndex(folder, true); err != nil || !s.paper {
+		return err
+	}
+	page, err := p.page(papers.Input{Stored: p.stored, Earlier: earlier, Redraw: p.redrawAlone})
+	if err != nil {
+		return err
+	}
+	return page.WriteHTML(filepath.Join(folder, againName))
 }
 
 // announce says what will run, how long it takes and where the results will be.

@@ -40,7 +40,7 @@ func TestSeveralGoOnAfterAFailure(t *testing.T) {
 	if len(*asked) != 3 || !last.Quick || last.Seeds != 3 || !last.Resume {
 		t.Errorf("asked %d times, at last %+v", len(*asked), last)
 	}
-	if got := files(t, "here"); got != "index.html one runs.json two" {
+	if got := files(t, "here"); got != "again.html index.html one paper.html runs.json two" {
 		t.Errorf("files %s", got)
 	}
 }

@@ -26,10 +26,21 @@ type Section struct {
 	Legend []string
 	Charts []Chart
 	Gantts []Gantt
-	Ranked []Ranked
-	Tables []cli.Table
-	Notes  []string // a list
-	Code   string   // text as it is, such as settings
+	// Pictures are figures that another package has drawn.
+	Pictures []Picture
+	Ranked   []Ranked
+	Tables   []cli.Table
+	// Sentences says that the words in tables are sentences, which wrap.
+	Sentences bool
+	Notes     []string // a list
+	Code      string   // text as it is, such as settings
+}
+
+// Picture is a drawing with a sentence below it.
+type Picture struct {
+	Title string // for readers who do not see it
+	URL   template.URL
+	Below string
 }
 
 //go:embed page.html
@@ -65,7 +76,8 @@ func (p *Page) Write(w io.Writer) error {
 	shown := *p
 	shown.Sections = nil
 	for _, s := range p.Sections {
-		if len(s.Text)+len(s.Charts)+len(s.Ranked)+len(s.Gantts)+len(s.Tables)+len(s.Notes)+len(s.Code) > 0 {
+		figures := len(s.Charts) + len(s.Ranked) + len(s.Gantts) + len(s.Pictures)
+		if figures+len(s.Text)+len(s.Tables)+len(s.Notes)+len(s.Code) > 0 {
 			tables := s.Tables
 			s.Tables = nil
 			for _, t := range tables {

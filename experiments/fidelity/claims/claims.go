@@ -49,8 +49,8 @@ Every row names its run; go run ./experiments repeat RUN repeats it.`,
 	}, func(report.Options) (*plan, error) {
 		list, err := all()
 		return &plan{Results: results, Claims: list}, err
-	}, func(p *plan, _ context.Context, o report.Options) ([]row, error) {
-		found, err := find(stored, p.Results, o.Earlier)
+	}, func(p *plan, _ context.Context, o report.Options) ([]Row, error) {
+		found, err := Find(stored, p.Results, o.Earlier)
 		if err != nil {
 			return nil, err
 		}
@@ -68,10 +68,10 @@ type plan struct {
 	Claims  []claim `yaml:"claims"`
 }
 
-// find returns the results by experiment: those in earlier folders, in the folder of --results, and stored
-// ones.
-func find(stored fs.FS, folder string, earlier []string) (map[string]source, error) {
-	found := map[string]source{}
+// Find returns the results by experiment: those in earlier folders, in a folder unless it is empty, and
+// stored ones. Of several in one place, full runs come before quick ones, and later ones before earlier ones.
+func Find(stored fs.FS, folder string, earlier []string) (map[string]Source, error) {
+	found := map[string]Source{}
 	add := func(fsys fs.FS, origin string) error {
 		results, err := report.FindResults(fsys)
 		if err != nil {
@@ -80,7 +80,7 @@ func find(stored fs.FS, folder string, earlier []string) (map[string]source, err
 		for _, r := range results {
 			before, ok := found[r.Name]
 			if !ok || before.Origin == origin && before.Quick() && !r.Quick() {
-				found[r.Name] = source{r, origin}
+				found[r.Name] = Source{r, origin, fsys}
 			}
 		}
 		return nil
@@ -105,8 +105,21 @@ func find(stored fs.FS, folder string, earlier []string) (map[string]source, err
 	return found, nil
 }
 
-// source is a result and where it is from.
-type source struct {
+// Source is a result and where it is from.
+type Source struct {
 	*report.Result
 	Origin string
+	fsys   fs.FS
 }
+
+// Text returns the file of the result.
+func (s *Source) Text() ([]byte, error) { return fs.ReadFile(s.fsys, s.File) }
+
+// Judge judges all claims by results.
+func Judge(found map[string]Source) ([]Row, error) {
+	list, err := all()
+	return rows(list, found), err
+}
+
+// Counts says in a sentence how many claims have each verdict, by the versions of their runs.
+func Counts(judged []Row) string { return findings(judged)[0] }

@@ -172,13 +172,13 @@ func TestWhichResultCounts(t *testing.T) {
 		}
 	}
 	stored := fstest.MapFS{}
-	row := func(o report.Options) row {
+	row := func(o report.Options) Row {
 		t.Helper()
 		r, err := New(stored).Run(t.Context(), o)
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, row := range r.Data.([]row) {
+		for _, row := range r.Data.([]Row) {
 			if row.ID == "capacity-hybrid-over-sync" {
 				return row
 			}
@@ -217,11 +217,11 @@ func TestWhichResultCounts(t *testing.T) {
 
 // Verdicts are counted apart by the versions of their runs, and every row has its version.
 func TestVersionsAreCountedApart(t *testing.T) {
-	at := func(version string, j judgement) row {
-		return row{Version: version, judgement: j, Ours: &report.Quantity{},
+	at := func(version string, j judgement) Row {
+		return Row{Version: version, judgement: j, Ours: &report.Quantity{},
 			claim: claim{Published: &published{Value: number(2), Form: "printed"}}}
 	}
-	judged := []row{
+	judged := []Row{
 		at(full, judgement{Reproduced, "", "so"}), at(quick, judgement{ShapeOnly, TooWide, "so"}),
 		at(quick, judgement{ShapeOnly, ValueMissed, "so"}), at(quick, judgement{Reproduced, "", "so"}),
 		{Version: quick, judgement: judgement{NotRun, "", "so"}},
@@ -244,7 +244,7 @@ func TestTablesFitATerminal(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	found := map[string]source{}
+	found := map[string]Source{}
 	for _, c := range list {
 		widest := metric.Interval{Estimate: -0.12, Low: -0.56, High: -0.01}
 		q := report.Quantity{Name: c.Quantity, Interval: widest}
@@ -252,9 +252,9 @@ func TestTablesFitATerminal(t *testing.T) {
 			from.Quantities = append(from.Quantities, q)
 			continue
 		}
-		found[c.Experiment] = source{&report.Result{
+		found[c.Experiment] = Source{Result: &report.Result{
 			Name: c.Experiment, Run: "01234567", Quantities: []report.Quantity{q},
-		}, "this command"}
+		}, Origin: "this command"}
 	}
 	for _, table := range newReport(&plan{Claims: list}, rows(list, found)).Tables {
 		var text strings.Builder
@@ -278,7 +278,7 @@ func TestPageKeepsTheRest(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	judged := []row{{claim: claim{System: "Persia", Text: "It is fast."}, File: "persia/gantt/full.json",
+	judged := []Row{{claim: claim{System: "Persia", Text: "It is fast."}, File: "persia/gantt/full.json",
 		judgement: judgement{Verdict: NotRun}}}
 	judged[0].Experiment = "gantt"
 	write("before\n" + pageBegin + "old\n" + pageEnd + "after\n")

@@ -17,7 +17,7 @@ const (
 )
 
 // writePage replaces what a page has between its marks by the table of the claims.
-func writePage(name string, judged []row) error {
+func writePage(name string, judged []Row) error {
 	text, err := os.ReadFile(name)
 	if err != nil {
 		return err
@@ -34,23 +34,13 @@ func writePage(name string, judged []row) error {
 }
 
 // pageTable returns the claims as a table in Markdown, with a sentence that counts the verdicts.
-func pageTable(judged []row) string {
+func pageTable(judged []Row) string {
 	var t strings.Builder
 	fmt.Fprintf(&t, "\n| claim | paper | ours | verdict | more |\n|---|---|---|---|---|\n")
 	for i := range judged {
 		r := &judged[i]
-		published, ours, more := "–", "–", "–"
-		if r.Published != nil {
-			published = r.Published.oneLine()
-		}
-		if r.Ours != nil {
-			p := r.Published
-			ours = fmt.Sprintf("%s (%s to %s)", p.text(r.Ours.Estimate), p.digits(r.Ours.Low),
-				p.digits(r.Ours.High))
-			if r.Version == quick {
-				ours += ", quick run"
-			}
-		}
+		published, ours := r.Texts()
+		more := "–"
 		if chapter := path.Dir(path.Dir(r.File)); r.File != "" {
 			more = fmt.Sprintf("[%s](../experiments/%s/README.md#%s)", r.Experiment, chapter, r.Experiment)
 		}
@@ -59,6 +49,23 @@ func pageTable(judged []row) string {
 	}
 	fmt.Fprintf(&t, "\n%s\n\n", cli.WrapAt(findings(judged)[0], "", 0, pageColumns))
 	return t.String()
+}
+
+// Texts returns the published number and ours, for a page; – stands for none.
+func (r *Row) Texts() (published, ours string) {
+	published, ours = "–", "–"
+	if r.Published != nil {
+		published = r.Published.oneLine()
+	}
+	if r.Ours != nil {
+		p := r.Published
+		ours = fmt.Sprintf("%s (%s to %s)", p.text(r.Ours.Estimate), p.digits(r.Ours.Low),
+			p.digits(r.Ours.High))
+		if r.Version == quick {
+			ours += ", quick run"
+		}
+	}
+	return published, ours
 }
 
 // pageColumns is the width of the pages.

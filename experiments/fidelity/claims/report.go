@@ -11,8 +11,8 @@ import (
 	"tandem/internal/cli"
 )
 
-// row is a claim with its verdict.
-type row struct {
+// Row is a claim with its verdict.
+type Row struct {
 	claim
 	Ours *report.Quantity `json:"ours,omitempty"`
 	judgement
@@ -26,10 +26,10 @@ type row struct {
 }
 
 // rows judges the claims by the results that were found.
-func rows(list []claim, found map[string]source) []row {
-	out := make([]row, len(list))
+func rows(list []claim, found map[string]Source) []Row {
+	out := make([]Row, len(list))
 	for i := range list {
-		r := row{claim: list[i]}
+		r := Row{claim: list[i]}
 		from, ok := found[r.Experiment]
 		switch {
 		case r.Untestable != "":
@@ -45,7 +45,7 @@ func rows(list []claim, found map[string]source) []row {
 }
 
 // judge judges a row by a result of its experiment.
-func (r *row) judge(from source) {
+func (r *Row) judge(from Source) {
 	r.Run, r.Command, r.Commit = from.Run, from.Command, from.Environment.Commit
 	r.Version, r.Origin = map[bool]string{true: quick, false: full}[from.Quick()], from.Origin
 	r.File = from.File
@@ -65,7 +65,7 @@ const (
 )
 
 // newReport returns the report of judged claims.
-func newReport(p *plan, judged []row) *report.Report {
+func newReport(p *plan, judged []Row) *report.Report {
 	main := claimTable(judged)
 	return &report.Report{
 		Findings: findings(judged), Notes: notes(),
@@ -82,7 +82,7 @@ const (
 )
 
 // claimTable has the numbers of every claim.
-func claimTable(judged []row) cli.Table {
+func claimTable(judged []Row) cli.Table {
 	t := cli.Table{
 		Caption: "Published claims, and what the experiments here find",
 		Header:  []string{"claim", "paper", "ours", "verdict"}, Words: 1,
@@ -105,7 +105,7 @@ func claimTable(judged []row) cli.Table {
 }
 
 // whyTable has the reason of every verdict, and in what our number differs from the paper's.
-func whyTable(judged []row) cli.Table {
+func whyTable(judged []Row) cli.Table {
 	t := cli.Table{Caption: "Reasons; go run ./experiments repeat RUN repeats a run",
 		Header: []string{"claim", "verdict, reason and what differs", "run"}, Words: 3}
 	for i := range judged {
@@ -124,8 +124,8 @@ func whyTable(judged []row) cli.Table {
 }
 
 // findings counts the verdicts by the versions of the runs, and names what was not reproduced.
-func findings(judged []row) []string {
-	by := map[string][]row{}
+func findings(judged []Row) []string {
+	by := map[string][]Row{}
 	var list []string
 	for i := range judged {
 		r := &judged[i]
@@ -154,7 +154,7 @@ func findings(judged []row) []string {
 }
 
 // counts says how many rows have each verdict, and what those lack that have the shape only.
-func counts(judged []row) string {
+func counts(judged []Row) string {
 	count, lacks := map[Verdict]int{}, map[Lack]int{}
 	for i := range judged {
 		r := &judged[i]

@@ -103,6 +103,7 @@ const (
 	Mega Unit = "M samples/s"
 	Fold Unit = "×"
 	Part Unit = "of 1"
+	One  Unit = "samples/s"
 )
 
 // text writes a number of the unit for a table of samples a second and ratios.

@@ -152,8 +152,9 @@ func comparisonFigure(comparisons []Comparison) report.Figure {
 
 // Point is a number of the paper in a figure of throughputs, with the case that predicts it.
 type Point struct {
-	X, Paper float64
-	Case     string
+	X     float64
+	Paper Figure
+	Case  string
 }
 
 // Beside returns the lines of the predicted throughputs of a series with their intervals, as far as the plan
@@ -161,21 +162,33 @@ type Point struct {
 func (r *Results) Beside(name string, color int, unit Unit, points []Point) []report.Line {
 	var theirs, ours []report.Point
 	for _, p := range points {
-		theirs = append(theirs, report.Exact(p.X, p.Paper))
+		theirs = append(theirs, report.Point{X: p.X, Y: p.Paper.Value, Low: p.Paper.Low, High: p.Paper.High})
 		if c := r.Case(p.Case); c != nil {
-			ours = append(ours, c.point(p.X, unit))
+			ours = append(ours, report.IntervalPoint(p.X, c.In(unit)))
 		}
 	}
 	return report.Beside(name, color, theirs, ours)
 }
 
-// point returns the throughput as a point of a figure.
-func (c *CaseResult) point(x float64, unit Unit) report.Point {
-	p := report.Exact(x, c.Middle/unit.size())
+// In returns the throughput in a unit; without an interval, the ends are the middle.
+func (c *CaseResult) In(unit Unit) metric.Interval {
+	low, high := c.Middle, c.Middle
 	if c.Low > 0 {
-		p.Low, p.High = c.Low/unit.size(), c.High/unit.size()
+		low, high = c.Low, c.High
 	}
-	return p
+	size := unit.size()
+	return metric.Interval{Estimate: c.Middle / size, Low: low / size, High: high / size}
+}
+
+// Column returns a column of a figure of throughputs in a unit: that of a case, if the plan had it, below a
+// figure of the paper.
+func (r *Results) Column(series int, name string, unit Unit, theirs Figure) report.Column {
+	column := report.Column{Series: series, Paper: theirs.Value, PaperLow: theirs.Low, PaperHigh: theirs.High}
+	if c := r.Case(name); c != nil {
+		i := c.In(unit)
+		column.Value, column.Low, column.High = i.Estimate, i.Low, i.High
+	}
+	return column
 }
 
 // findings counts the verdicts and names what is outside.

@@ -36,6 +36,8 @@ type Figure struct {
 	Bars  []Bar  // instead of lines
 	Heat  *Heat  // instead of lines and bars; it has its own axes
 	Spans *Spans // instead of lines, bars and heat maps; it has its own axes
+	// Columns is instead of all others; it has its own axes.
+	Columns *Columns
 }
 
 // size returns the size: figureWidth × figureHeight, more for many bars, and that of heat maps and schedules.
@@ -45,6 +47,9 @@ func (f Figure) size() (width, height vg.Length) {
 	}
 	if f.Spans != nil {
 		return f.Spans.size()
+	}
+	if f.Columns != nil {
+		return figureWidth, columnsHeight
 	}
 	return figureWidth, barHeight(len(f.Bars))
 }
@@ -65,6 +70,8 @@ type Line struct {
 	Color   int    // index of the colour, from 0: lines that share it look alike, and after Grey they repeat
 	Guide   bool   // a limit instead of a measurement: thin, dashed, without markers
 	Scatter bool   // no line joins the points
+	Area    bool   // the points are the corners of an area, which is filled lightly and has no marks
+	Paper   bool   // a paper's values: diamonds on a thin dashed line
 	Points  []Point
 }
 
@@ -116,6 +123,10 @@ func (f Figure) draw(canvas draw.Canvas) error {
 	}
 	if f.Spans != nil {
 		f.Spans.draw(canvas, f.Title)
+		return nil
+	}
+	if f.Columns != nil {
+		f.Columns.draw(canvas, f.Title)
 		return nil
 	}
 	p := plot.New()

@@ -35,7 +35,10 @@ func gridColor() color.Color { return color.Gray{222} }
 
 // add adds a line to a plot and to its legend.
 func (l Line) add(p *plot.Plot) error {
-	shade := palette()[l.Color%len(palette())]
+	shade := shadeOf(l.Color)
+	if l.Area {
+		return l.addArea(p)
+	}
 	line, marks, err := plotter.NewLinePoints(values(l.Points))
 	if err != nil {
 		return err
@@ -48,6 +51,10 @@ func (l Line) add(p *plot.Plot) error {
 		return nil
 	}
 	marks.Color, marks.Shape, marks.Radius = shade, draw.CircleGlyph{}, vg.Points(3)
+	if l.Paper {
+		marks.Shape, marks.Radius = diamond{}, vg.Points(4)
+		line.Width, line.Dashes = vg.Points(0.8), []vg.Length{vg.Points(2), vg.Points(3)}
+	}
 	if l.uncertain() {
 		bars, err := plotter.NewYErrorBars(errorBars(l.Points))
 		if err != nil {
@@ -66,21 +73,53 @@ func (l Line) add(p *plot.Plot) error {
 	return nil
 }
 
-// besideFactor separates the points of a paper from predictions at the same place of a logarithmic axis.
-const besideFactor = 1.06
+// addArea adds an area to a plot.
+func (l Line) addArea(p *plot.Plot) error {
+	area, err := plotter.NewPolygon(values(l.Points))
+	if err != nil {
+		return err
+	}
+	area.Color, area.LineStyle.Width = faded(l.Color, 0.22), 0
+	p.Add(area)
+	if l.Name != "" {
+		p.Legend.Add(l.Name, area)
+	}
+	return nil
+}
 
-// Beside returns the lines of a series of predictions with intervals and of a paper's points of the same
-// series, in one colour: the points dashed, a little to the right of the predictions.
+// diamond is the mark of a paper's value. It implements draw.GlyphDrawer.
+type diamond struct{}
+
+// DrawGlyph draws the mark.
+func (diamond) DrawGlyph(c *draw.Canvas, style draw.GlyphStyle, at vg.Point) {
+	drawDiamond(*c, at, style.Color, false)
+}
+
+// Band returns the area between the ends of the error bars of points.
+func Band(color int, points []Point) Line {
+	band := Line{Color: color, Area: true}
+	for _, p := range points {
+		band.Points = append(band.Points, Exact(p.X, p.Low))
+	}
+	for _, p := range slices.Backward(points) {
+		band.Points = append(band.Points, Exact(p.X, p.High))
+	}
+	return band
+}
+
+// Beside returns the lines of a series of predictions and of a paper's values of the same series, in one
+// colour: predictions as a line in a band for their intervals, values as diamonds with bars for the error of
+// their reading.
 func Beside(name string, color int, theirs, ours []Point) []Line {
-	moved := make([]Point, len(theirs))
-	for i, p := range theirs {
-		moved[i] = Exact(p.X*besideFactor, p.Y)
+	var lines []Line
+	if len(ours) > 0 {
+		curve := Line{Name: name + ", predicted", Color: color}
+		for _, p := range ours {
+			curve.Points = append(curve.Points, Exact(p.X, p.Y))
+		}
+		lines = append(lines, Band(color, ours), curve)
 	}
-	return []Line{
-		{Name: name + ", paper", Color: color, Guide: true, Points: moved},
-		{Color: color, Scatter: true, Points: moved},
-		{Name: name + ", predicted", Color: color, Points: ours},
-	}
+	return append(lines, Line{Name: name + ", paper", Color: color, Paper: true, Points: theirs})
 }
 
 // uncertain reports whether a point has an error bar.

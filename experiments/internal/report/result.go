@@ -17,6 +17,7 @@ type Result struct {
 	Run         string          `json:"run"`
 	Started     string          `json:"started"`
 	Command     string          `json:"command"`
+	WallSeconds float64         `json:"wall_s"`
 	Environment cli.Environment `json:"environment"`
 	Findings    []string        `json:"findings"`
 	Quantities  []Quantity      `json:"quantities"`

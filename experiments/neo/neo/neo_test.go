@@ -5,9 +5,11 @@ import (
 	"strings"
 	"testing"
 
+	"tandem/algo/job"
 	"tandem/experiments/internal/paper"
 	"tandem/experiments/internal/report"
 	"tandem/experiments/internal/report/reporttest"
+	"tandem/sim/predict"
 )
 
 // The stored results are of the inputs in the tree.
@@ -111,5 +113,24 @@ func TestPlan(t *testing.T) {
 		if _, err := c.Choice.Job(); err != nil {
 			t.Errorf("%s: %v", c.Name, err)
 		}
+	}
+}
+
+// On fewer than 128 GPUs, a part of the tables lies on SSDs, which bind; so there is no curve of scaling.
+func TestFewerGPUsNeedSSDs(t *testing.T) {
+	rate := func(gpus int) float64 {
+		choice := paper.Choice{Preset: "zionex-128", Model: "neo-12t", Mode: job.Sync, GPUs: gpus}
+		j, err := choice.Job()
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := predict.Run(t.Context(), j, predict.Options{Seeds: 1, Steps: 4})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return p.Mid.Throughput
+	}
+	if half, all := rate(64), rate(128); half > all/20 {
+		t.Errorf("%.3g samples/s on 64 GPUs, %.3g on 128", half, all)
 	}
 }

@@ -17,7 +17,7 @@ func draw(p *paper.Plan, r *results) *report.Report {
 	out := p.Report(&r.Results)
 	out.Findings = slices.Concat(r.findings(), out.Findings)
 	out.Tables = slices.Insert(out.Tables, 0, r.factorTable(), r.caseTable())
-	out.Figures = slices.Insert(out.Figures, 0, r.figure())
+	out.Figures = append(slices.Insert(out.Figures, 0, r.figure()), r.columns())
 	out.Notes = append(out.Notes, notes()...)
 	for _, f := range append(slices.Clone(r.Factors), r.Product) {
 		out.Quantities = append(out.Quantities,
@@ -68,6 +68,33 @@ func (r *results) figure() report.Figure {
 	f.Bars = append(f.Bars, report.Bar{Name: "product", Color: 1, Value: r.Product.Estimate,
 		Low: r.Product.Low, High: r.Product.High, Target: publishedLead})
 	return f
+}
+
+// columns draws the throughputs from CPUs to Neo, with what is published of Neo's.
+func (r *results) columns() report.Figure {
+	k := &report.Columns{Y: "thousand samples/s", Log: true, Series: []string{"CPU trainers", "128 A100s"},
+		Marks: [2]string{"published: 1.7 M samples/s, quoted", ""}}
+	cpus, path := report.ColumnPanel{X: "CPU trainers, PSs, async-ps"}, report.ColumnPanel{X: "128 A100s; " +
+		"own tables: on a wire of 100 Gbit/s a server; Neo: on ZionEX"}
+	for _, n := range trainers() {
+		cpus.Groups = append(cpus.Groups, report.ColumnGroup{Name: fmt.Sprint(n),
+			Columns: []report.Column{r.Column(0, cpuName(n), paper.Kilo, paper.Figure{})}})
+	}
+	published := paper.Printed(1e3*publishedMillions, 1e2)
+	for _, x := range []struct {
+		name, of  string
+		published paper.Figure
+	}{
+		{"PSs, async-ps", onAccelerators, paper.Figure{}}, {"PSs, sync", syncWithPSs, paper.Figure{}},
+		{"own tables", tablesOnAccelerators, paper.Figure{}}, {"Neo", onZionEX, published},
+	} {
+		path.Groups = append(path.Groups, report.ColumnGroup{Name: x.name,
+			Columns: []report.Column{r.Column(1, x.of, paper.Kilo, x.published)}})
+	}
+	k.Panels = []report.ColumnPanel{cpus, path}
+	return report.Figure{Name: "throughput", Title: "From CPUs with parameter servers to Neo: 12 T " +
+		"parameters",
+		Columns: k}
 }
 
 // findings says what the lead consists of, and what the verdict on it is.

@@ -69,9 +69,10 @@ const (
 	readingError = 0.02
 )
 
-// At 100 T, the bar of async in million samples a second, and hybrid ÷ sync as printed.
+// At 100 T, the bars of async and sync in million samples a second, and hybrid ÷ sync as printed.
 const (
 	asyncRate  = 2.16
+	syncRate   = 0.73
 	hybridSync = 2.6
 )
 

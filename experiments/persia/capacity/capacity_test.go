@@ -78,8 +78,15 @@ func TestReportOfASmallPlan(t *testing.T) {
 		t.Errorf("quantities %+v", q)
 	}
 	f := figure(&r.Results)
-	if len(f.Lines) != 3+3 || len(f.Lines[0].Points) != 5 || len(f.Lines[2].Points) != 2 {
+	if len(f.Lines) != 3+3 || len(f.Lines[1].Points) != 2 || len(f.Lines[2].Points) != 5 {
 		t.Errorf("figure %+v", f)
+	}
+	bySize, byMode := bars(&r.Results).Columns.Panels[0], bars(&r.Results).Columns.Panels[1]
+	first, second := bySize.Groups[0].Columns[0], bySize.Groups[1].Columns[0]
+	sync := byMode.Groups[0].Columns[0]
+	if first.Value != r.Case(smallest().name()).Middle/1e6 || first.Paper != 1.8 || second.Value != 0 ||
+		second.Paper != 1.86 || sync.Paper != 0.73 {
+		t.Errorf("columns %+v and %+v", bySize, byMode)
 	}
 	for _, table := range controlTables(list) {
 		if len(table.Rows) == len(list) {

@@ -5,6 +5,7 @@ import (
 	"math"
 	"strings"
 
+	"tandem/algo/job"
 	"tandem/algo/metric"
 	"tandem/experiments/internal/paper"
 	"tandem/experiments/internal/report"
@@ -29,7 +30,7 @@ func (p *plan) report(r *results) *report.Report {
 		flatnessFinding(&r.Results))
 	out.Quantities = append(out.Quantities, r.controlQuantities()...)
 	out.Notes = append(out.Notes, notes()...)
-	out.Figures = append(out.Figures, figure(&r.Results))
+	out.Figures = append(out.Figures, figure(&r.Results), bars(&r.Results))
 	r.LookUps.addTo(out)
 	return out
 }
@@ -139,7 +140,9 @@ func figure(r *paper.Results) report.Figure {
 	}
 	var hybrid []paper.Point
 	for _, s := range sizes() {
-		hybrid = append(hybrid, paper.Point{X: s.trillions, Paper: s.rate, Case: s.name()})
+		hybrid = append(hybrid, paper.Point{
+			X: s.trillions, Paper: paper.Digitised(s.rate, readingError), Case: s.name(),
+		})
 	}
 	f.Lines = r.Beside("hybrid", 0, paper.Mega, hybrid)
 	for i, c := range few() {
@@ -152,6 +155,29 @@ func figure(r *paper.Results) report.Figure {
 		f.Lines = append(f.Lines, line)
 	}
 	return f
+}
+
+// bars draws the figure of the paper: hybrid by size, and at the largest size the other modes.
+func bars(r *paper.Results) report.Figure {
+	bySize, byMode := report.ColumnPanel{X: "parameters, hybrid"}, report.ColumnPanel{X: "mode, 100 T"}
+	bar := func(series int, name string, rate float64) report.Column {
+		return r.Column(series, name, paper.Mega, paper.Digitised(rate, readingError))
+	}
+	for _, s := range sizes() {
+		bySize.Groups = append(bySize.Groups, report.ColumnGroup{Name: fmt.Sprintf("%g T", s.trillions),
+			Columns: []report.Column{bar(0, s.name(), s.rate)}})
+	}
+	for i, x := range []struct {
+		mode, name string
+		rate       float64
+	}{{job.Sync, modeName(job.Sync), syncRate}, {job.AsyncAverage, modeName(job.AsyncAverage), asyncRate}} {
+		byMode.Groups = append(byMode.Groups, report.ColumnGroup{Name: strings.TrimSuffix(x.mode, "-average"),
+			Columns: []report.Column{bar(1+i, x.name, x.rate)}})
+	}
+	return report.Figure{Name: "bars", Title: "Throughput of 6.25 to 100 trillion parameters on 64 A100s",
+		Columns: &report.Columns{Panels: []report.ColumnPanel{bySize, byMode}, Y: "million samples/s",
+			Series: []string{"hybrid", "sync", "async"},
+			Marks:  [2]string{fmt.Sprintf("paper, digitised ±%g", readingError), ""}}}
 }
 
 // notes returns what a reader needs to judge this experiment.

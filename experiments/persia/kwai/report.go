@@ -75,7 +75,7 @@ func figure(r *paper.Results) report.Figure {
 		var points []paper.Point
 		for _, x := range c.points {
 			points = append(points, paper.Point{
-				X: float64(x.gpus), Paper: x.rate, Case: caseName(c.mode, x.gpus),
+				X: float64(x.gpus), Paper: paper.Digitised(x.rate, x.error), Case: caseName(c.mode, x.gpus),
 			})
 		}
 		f.Lines = append(f.Lines, r.Beside(strings.TrimSuffix(c.mode, "-average"), i, paper.Kilo, points)...)

@@ -26,32 +26,30 @@ func draw(p *paper.Plan, r *results) *report.Report {
 	out.Quantities = append(out.Quantities, g.quantities()...)
 	figure, findings := shares(&r.Results)
 	out.Findings = slices.Concat(findings, []string{wireFinding(&r.Results)}, g.findings(), out.Findings)
-	out.Figures = append(out.Figures, figure, g.figure())
-	for _, d := range paper.ScalingFigure() {
-		out.Figures = append(out.Figures, curves(&d, &r.Results))
-	}
+	out.Figures = append(out.Figures, figure, g.figure(), bars(&r.Results))
 	return out
 }
 
-// curves returns the throughputs of a data set by GPUs: predictions with intervals, bars of the paper as
-// points beside them.
-func curves(d *paper.Scaling, r *paper.Results) report.Figure {
-	f := report.Figure{
-		Name: d.Model, Title: d.Name + ": predicted throughput, and bars of the paper",
-		X: report.Axis{Label: "V100s", LogPlusOne: true, Ticks: []float64{1, 2, 4, 8}},
-		Y: report.Axis{Label: "thousand samples/s", LogPlusOne: true,
-			Ticks: []float64{2, 5, 10, 20, 50, 100, 200, 300}},
+// bars draws the scaling figure of the paper: four systems on 1 to 8 GPUs, for each data set.
+func bars(r *paper.Results) report.Figure {
+	k := &report.Columns{Y: "thousand samples/s",
+		Marks: [2]string{fmt.Sprintf("paper, digitised ±%g", paper.ReadingError), ""}}
+	for _, s := range systems() {
+		k.Series = append(k.Series, s.name)
 	}
-	for i, s := range systems() {
-		var points []paper.Point
+	for _, d := range paper.ScalingFigure() {
+		panel := report.ColumnPanel{Title: d.Name, X: "V100s"}
 		for _, n := range paper.ScalingGPUs() {
-			points = append(points, paper.Point{
-				X: float64(n), Paper: d.Bar(s.bars, n), Case: d.Case(s.name, n),
-			})
+			group := report.ColumnGroup{Name: fmt.Sprint(n)}
+			for i, s := range systems() {
+				group.Columns = append(group.Columns, r.Column(i, d.Case(s.name, n), paper.Kilo,
+					paper.Bar(d.Bar(s.bars, n))))
+			}
+			panel.Groups = append(panel.Groups, group)
 		}
-		f.Lines = append(f.Lines, r.Beside(s.name, i, paper.Kilo, points)...)
+		k.Panels = append(k.Panels, panel)
 	}
-	return f
+	return report.Figure{Name: "bars", Title: "Throughput of four systems on 1 to 8 GPUs", Columns: k}
 }
 
 // shares compare how much of the bar without dense communication 8 GPUs reach each with the paper: in a bar

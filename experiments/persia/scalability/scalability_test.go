@@ -107,11 +107,12 @@ func TestFigure(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := curves(&paper.ScalingFigure()[0], &r.Results)
-	bars, ours := f.Lines[0], f.Lines[2]
-	if len(f.Lines) != 12 || len(bars.Points) != 4 || bars.Points[3].Y != 178.9 || len(ours.Points) != 2 ||
-		ours.Points[1].Y != r.Of["Taobao, Persia, 2 GPUs"].Mid.Throughput/1e3 {
-		t.Errorf("figure %+v", f)
+	f := bars(&r.Results)
+	taobao := f.Columns.Panels[0]
+	ours, missing := taobao.Groups[1].Columns[0], taobao.Groups[1].Columns[1]
+	if len(f.Columns.Panels) != 3 || len(taobao.Groups) != 4 || taobao.Groups[3].Columns[0].Paper != 178.9 ||
+		ours.Value != r.Of["Taobao, Persia, 2 GPUs"].Mid.Throughput/1e3 || missing.Value != 0 {
+		t.Errorf("figure %+v", taobao)
 	}
 	if r.Comparisons[0].Verdict == paper.NoInterval {
 		t.Errorf("%+v", r.Comparisons[0])

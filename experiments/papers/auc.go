@@ -1,0 +1,340 @@
+package papers
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"tandem/algo/job"
+	"tandem/algo/metric"
+	"tandem/experiments/internal/judge"
+	"tandem/experiments/internal/paper"
+	"tandem/experiments/internal/report"
+	"tandem/internal/cli"
+)
+
+// run is an arm of the experiment convergence with its curves, as its file of numbers has them.
+type run struct {
+	Arm struct {
+		Mode  string `json:"mode"`
+		Merge string `json:"merge"`
+		Tau   int    `json:"tau"`
+		Batch int    `json:"global_batch"`
+		Ranks int    `json:"ranks"`
+		Model string `json:"model"`
+	} `json:"arm"`
+	Samples int `json:"samples"`
+	judge.Quality
+	Curve        [][]float64 `json:"curve"` // AUC by seed and point
+	CurveSamples []int       `json:"curve_samples"`
+}
+
+// The staleness of hybrid that stands for Persia: the default of its job files.
+const persiaTau = 9
+
+// arms are the runs of the paper's length that the page shows.
+type arms struct {
+	sync, byRank, hybrid, late *run
+	async                      *run // nil: none is stored
+}
+
+// readArms returns the longest runs of convergence.
+func (m *maker) readArms() (*arms, error) {
+	var stored struct {
+		Runs []*run `json:"runs"`
+	}
+	if err := m.data("convergence", &stored); err != nil {
+		return nil, err
+	}
+	a := &arms{}
+	longest := 0
+	for _, r := range stored.Runs {
+		longest = max(longest, r.Samples)
+	}
+	for _, r := range stored.Runs {
+		if r.Samples < longest || r.Arm.Model != "" {
+			continue
+		}
+		switch x := r.Arm; {
+		case x.Mode == job.Sequential && x.Merge == job.MergeStep && a.sync == nil:
+			a.sync = r
+		case x.Mode == job.Sequential && x.Merge == job.MergeRank && a.byRank == nil:
+			a.byRank = r
+		case x.Mode == job.Hybrid && x.Tau == persiaTau && a.hybrid == nil:
+			a.hybrid = r
+		case x.Mode == job.Hybrid && x.Tau > persiaTau && a.late == nil:
+			a.late = r
+		case x.Mode == job.AsyncPS && a.async == nil:
+			a.async = r
+		}
+	}
+	if a.sync == nil || a.hybrid == nil {
+		return nil, fmt.Errorf("convergence has no runs of sync and of hybrid at τ = %d", persiaTau)
+	}
+	return a, nil
+}
+
+// at returns the AUC of a point of the curve by seed, of those seeds whose training did not diverge.
+func (r *run) at(point int) (values []float64) {
+	for _, c := range r.Curve {
+		if point < len(c) {
+			values = append(values, c[point])
+		}
+	}
+	return values
+}
+
+// points returns the curve: means over seeds with 95 % intervals, by a place on the axis for every number of
+// samples.
+func (r *run) points(place func(samples float64) float64) (points []report.Point) {
+	for k, samples := range r.CurveSamples {
+		if values := r.at(k); len(values) > 1 {
+			points = append(points, report.SeedPoint(place(float64(samples)), values))
+		}
+	}
+	return points
+}
+
+// middles returns points without their intervals.
+func middles(points []report.Point) []report.Point {
+	out := make([]report.Point, len(points))
+	for i, p := range points {
+		out[i] = report.Exact(p.X, p.Y)
+	}
+	return out
+}
+
+// aucBySamples draws the curves of the paper's length on generated Criteo.
+func aucBySamples(m *maker, e *Exhibit) error {
+	a, err := m.readArms()
+	if err != nil {
+		return err
+	}
+	f := &report.Figure{Name: e.Name, Title: "AUC against samples: Criteo, 8 ranks",
+		X: report.Axis{Label: "samples (millions)"}, Y: report.Axis{Label: "AUC on the test rows"}}
+	for i, x := range []struct {
+		name string
+		run  *run
+	}{
+		{"hybrid, τ = 9", a.hybrid}, {"sync", a.sync}, {"sync, step per rank", a.byRank},
+		{"hybrid, τ = 60", a.late},
+		{"async-ps", a.async},
+	} {
+		if x.run == nil {
+			continue
+		}
+		points := x.run.points(func(samples float64) float64 { return samples / 1e6 })
+		if points == nil { // all its trainings diverged
+			continue
+		}
+		f.Lines = append(f.Lines, report.Band(i, points),
+			report.Line{Name: x.name, Color: i, Points: middles(points)})
+	}
+	theirs := criteo()
+	for _, x := range []struct{ system, color int }{
+		{paper.XDLSync, 1}, {paper.Persia, 0}, {paper.XDLAsync, 4}, {paper.PaddlePaddle, report.Grey},
+	} {
+		auc := theirs.AUC[x.system]
+		f.Lines = append(f.Lines, report.Line{Name: paper.Systems()[x.system] + ", paper", Color: x.color,
+			Paper: true, Points: []report.Point{{X: theirs.Samples / 1e6, Y: auc,
+				Low: auc - paper.AUCReadingError, High: auc + paper.AUCReadingError}}})
+	}
+	e.Figure = f
+	q, err := m.effect("hybrid-less-sync-auc-tau-9")
+	if err != nil {
+		return err
+	}
+	merging, err := m.effect("merging-effect-auc")
+	if err != nil {
+		return err
+	}
+	e.Says = fmt.Sprintf("After %s million samples the AUC of hybrid at τ = %d less that of sync is %s, "+
+		"where "+
+		"the paper has %s. One optimizer step per rank, which hybrid takes, changes that of sync by %s; the "+
+		"rest is staleness.", report.Three(float64(a.hybrid.Samples)/1e6), persiaTau,
+		report.PlusMinus(q.Interval), decimals(theirs.AUC[paper.Persia]-theirs.AUC[paper.XDLSync]),
+		report.PlusMinus(merging.Interval))
+	e.Notes = append(e.Notes, "Trained: real gradients on rows of a generated Criteo, network 64-32, one "+
+		"learning rate for all arms. Bands: 95 % of the mean over seeds, each of which has a world of its "+
+		"own. "+
+		"The rows are not the paper's, so differences compare and levels do not.", missingCurves(a),
+		m.madeBy("convergence"))
+	return nil
+}
+
+// effect returns a difference of AUC in the stored runs of convergence. The names of those in runs shorter
+// than the paper's have their length at the end.
+func (m *maker) effect(name string) (report.Quantity, error) {
+	from := m.found["convergence"]
+	at := slices.IndexFunc(from.Quantities, func(q report.Quantity) bool {
+		return q.Name == name || strings.HasPrefix(q.Name, name+"-")
+	})
+	if at < 0 {
+		return report.Quantity{}, fmt.Errorf("convergence has no number %s", name)
+	}
+	return from.Quantities[at], nil
+}
+
+// missingCurves says which curves of the paper no stored run has.
+func missingCurves(a *arms) string {
+	missing := "Missing: Avazu and Taobao, of which no run of the paper's length is stored; PaddlePaddle, " +
+		"whose order of updates is not described"
+	if a.async == nil {
+		missing += "; XDL async, since no async-ps of this length is stored"
+	}
+	return missing + "."
+}
+
+// criteo returns the paper's AUC on Criteo.
+func criteo() paper.FinalAUC { return paper.FinalAUCs()[2] }
+
+// decimals returns an AUC or a difference for a sentence.
+func decimals(v float64) string { return report.Minus(fmt.Sprintf("%.4f", v)) }
+
+// aucByTime puts the curves of samples at the times that predicted throughputs give.
+func aucByTime(m *maker, e *Exhibit) error {
+	a, err := m.readArms()
+	if err != nil {
+		return err
+	}
+	var rates paper.Results
+	if err := m.data("scalability", &rates); err != nil {
+		return err
+	}
+	d := paper.ScalingFigure()[2]
+	f := &report.Figure{Name: e.Name, Title: "AUC against time: Criteo, 8 V100s",
+		X: report.Axis{Label: "seconds of training (simulated)"},
+		Y: report.Axis{Label: "AUC on the test rows"}}
+	for i, x := range []struct {
+		system string
+		run    *run
+	}{{"Persia", a.hybrid}, {"XDL sync", a.sync}, {"XDL async", a.async}} {
+		c := rates.Case(d.Case(x.system, 8))
+		if x.run == nil || c == nil {
+			continue
+		}
+		rate := c.In(paper.One)
+		at := func(rate float64) []report.Point {
+			return middles(x.run.points(func(samples float64) float64 { return samples / rate }))
+		}
+		band := at(rate.High)
+		if len(band) == 0 {
+			continue
+		}
+		for _, p := range slices.Backward(at(rate.Low)) {
+			band = append(band, p)
+		}
+		f.Lines = append(f.Lines, report.Line{Color: i, Area: true, Points: band},
+			report.Line{Name: x.system, Color: i, Points: at(rate.Estimate)})
+	}
+	e.Figure = f
+	if e.Says, err = m.timeToAUC(a); err != nil {
+		return err
+	}
+	e.Notes = append(e.Notes, "Combined: AUC of the curves above, and throughputs predicted in the first "+
+		"figure, of the paper's network 4096-2048-1024-512-256. Persia is hybrid at τ = 9, XDL sync is "+
+		"sync. "+
+		"Bands: times over what is unknown of the cluster; the spread over seeds is in the figure above.",
+		missingCurves(a), m.madeBy("convergence", "scalability"))
+	return nil
+}
+
+// timeToAUC says how much sooner Persia reaches an AUC than XDL sync does: the AUC that hybrid ends with, or,
+// where sync ends lower, that of sync. The interval is the widest that samples and rates allow together.
+func (m *maker) timeToAUC(a *arms) (string, error) {
+	var ratios, targets []float64
+	for seed := range a.hybrid.Curve {
+		h, s := a.hybrid.Curve[seed], a.sync.Curve[seed]
+		if len(h) == 0 || len(s) == 0 {
+			continue
+		}
+		target := math.Min(slices.Max(h), slices.Max(s))
+		targets = append(targets, target)
+		ratios = append(ratios, samplesTo(a.sync.CurveSamples, s, target)/
+			samplesTo(a.hybrid.CurveSamples, h, target))
+	}
+	lead, err := m.quantity("scalability", "persia-over-xdl-sync-criteo-8")
+	if err != nil {
+		return "", err
+	}
+	fewer := metric.MeanInterval(ratios)
+	whole := metric.Interval{Estimate: fewer.Estimate * lead.Estimate, Low: fewer.Low * lead.Low,
+		High: fewer.High * lead.High}
+	return fmt.Sprintf("To an AUC of %s, the end of hybrid, sync needs %s of the samples of hybrid. Persia "+
+		"is %s × as fast as XDL sync (%s). So it is there %s × as soon, from %s to %s.",
+		report.Mean(targets), report.Three(fewer.Estimate), report.Three(lead.Estimate),
+		report.Range(lead.Interval), report.Three(whole.Estimate), report.Three(whole.Low),
+		report.Three(whole.High)), nil
+}
+
+// samplesTo returns after how many samples a curve first has an AUC, between its points along a line. It has
+// ½ without a sample.
+func samplesTo(samples []int, auc []float64, target float64) float64 {
+	x, y := 0.0, 0.5
+	for i, v := range auc {
+		at := float64(samples[i])
+		if v >= target {
+			return x + (at-x)*(target-y)/(v-y)
+		}
+		x, y = at, v
+	}
+	return math.Inf(1)
+}
+
+// aucTable compares the AUC of the paper's systems with those of modes on data that resemble its own.
+func aucTable(m *maker, e *Exhibit) error {
+	a, err := m.readArms()
+	if err != nil {
+		return err
+	}
+	hybrid, err := m.effect("hybrid-less-sync-auc-tau-9")
+	if err != nil {
+		return err
+	}
+	t := cli.Table{Words: 2, Caption: "AUC on 8 GPUs: the paper's, and differences to sync with 95 % " +
+		"intervals",
+		Header: []string{"data set", "system", "AUC, paper", "less sync, paper", "less sync, ours",
+			"ours on"}}
+	long := fmt.Sprintf("generated Criteo, %s M rows, 1 rate", report.Three(float64(a.sync.Samples)/1e6))
+	for _, x := range paper.FinalAUCs() {
+		for i, system := range paper.Systems() {
+			ours, on := "–", "missing"
+			short := map[string]string{"Criteo": "criteo-like", "Avazu": "avazu-like"}[x.Set]
+			switch {
+			case i == paper.XDLSync:
+				on = ""
+			case i == paper.PaddlePaddle:
+				on = "its order of updates is not described"
+			case x.Set == "Criteo" && i == paper.Persia:
+				ours, on = report.Amount(hybrid.Interval), long
+			case short != "":
+				mode := map[int]string{paper.Persia: job.Hybrid, paper.XDLAsync: job.AsyncPS}[i]
+				q, err := m.quantity("auc-table", mode+"-less-sync-"+short)
+				if err != nil {
+					return err
+				}
+				ours, on = report.Amount(q.Interval), "generated "+x.Set+", a short run, own rates"
+			}
+			less := "–"
+			if i != paper.XDLSync {
+				less = decimals(x.AUC[i] - x.AUC[paper.XDLSync])
+			}
+			t.Add(x.Set, system, decimals(x.AUC[i]), less, ours, on)
+		}
+	}
+	t.Add("Kwai-Video", "Persia", "0.727 ± 0.002", "0.00001 at most, printed", "–", "confidential data")
+	e.Tables = append(e.Tables, t)
+	async, err := m.quantity("auc-table", "async-ps-less-sync-criteo-like")
+	if err != nil {
+		return err
+	}
+	e.Says = fmt.Sprintf("AUC less that of sync: hybrid has %s over %s million samples, where the paper has "+
+		"−0.0005 to −0.0012; async-ps has %s in short runs, where the paper has −0.0027 to −0.0098.",
+		report.PlusMinus(hybrid.Interval), report.Three(float64(a.sync.Samples)/1e6),
+		report.PlusMinus(async.Interval))
+	e.Notes = append(e.Notes, "Missing: Taobao, and Avazu at the paper's length. Public samples of both "+
+		"have "+
+		"too few rows to tell 0.001.", m.madeBy("convergence", "auc-table"))
+	return nil
+}
