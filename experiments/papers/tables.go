@@ -82,7 +82,7 @@ func neoModels(m *maker, e *Exhibit) error {
 	e.Tables = append(e.Tables, t)
 	e.Says = "Of three models, one can be predicted: tables, ids and layers of A and I are not published " +
 		"in any text that could be had."
-	e.Notes = append(e.Notes, "Missing: the figure of scaling. Its points could not be had for any model, " +
+	e.Notes = append(e.Notes, "Missing: the figure of scaling. Its points could not be had for any model, "+
 		"and "+
 		"on fewer than 128 GPUs a part of model F lies on SSDs in the simulator, so a curve of ours would "+
 		"show these.", m.madeBy("neo"))
