@@ -55,11 +55,12 @@ func (p *program) fetch(ctx context.Context, store *bucket.Store, j job.Job, fol
 	if differs != nil {
 		return fmt.Errorf("this job is not that of the copies in %s: %v; give another URL", url, differs)
 	}
-	if here, ok, err := checkpoint.Newest(folder); err != nil || ok && here >= step {
+	here, _, err := checkpoint.Newest(folder)
+	if err != nil || here >= step {
 		return err
 	}
 	fmt.Fprintf(p.stderr, "node: fetching the checkpoint after %d steps from %s\n", step, url)
-	_, damaged, err := store.Fetch(ctx, folder)
+	_, damaged, err := store.Fetch(ctx, folder, here)
 	for _, d := range damaged {
 		fmt.Fprintf(p.stderr, "node: %v; an older copy is taken instead\n", d)
 	}

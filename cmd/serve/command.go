@@ -121,7 +121,7 @@ func newCommand(stdout, stderr io.Writer) *cobra.Command {
 	f.DurationVar(&s.reload, "reload", 10*time.Second,
 		"look for a newer model after every `PERIOD`; 0: never (default 10s, with --follow 200ms)")
 	f.BoolVar(&s.follow, "follow", false, "serve the models of a training while it runs: MODEL is the "+
-		"folder of its results, or of a mode or checkpoints in it, and may not be there yet")
+		"folder of its results, or of a mode in it, and may not be there yet")
 	f.DurationVar(&s.staleAfter, "stale-after", 0, "with --follow, say so when the newest model is older "+
 		"than this `TIME` (default: never)")
 	f.StringVar(&s.metrics, "metrics-address", "",

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -42,16 +43,17 @@ func (t *training) newest() (folder string, newest *checkpoint.Manifest, err err
 		if !checkpoint.HasModel(place) {
 			continue
 		}
-		one, m, err := checkpoint.NewestModel(place)
-		if err != nil {
-			return "", nil, err
+		one, m, unread := checkpoint.NewestModel(place)
+		if unread != nil { // another folder may have a newer model
+			err = unread
+			continue
 		}
 		if newest == nil || m.Step > newest.Step {
 			folder, newest = one, m
 		}
 	}
 	if newest == nil {
-		return "", nil, errNoModel
+		return "", nil, cmp.Or(err, errNoModel)
 	}
 	return folder, newest, nil
 }
@@ -115,7 +117,10 @@ func (t *training) first(ctx context.Context, period time.Duration, log io.Write
 			m, err = inference.Open(folder)
 		}
 		if err == nil {
-			return m, nil
+			if err = m.Verify(); err == nil {
+				return m, nil
+			}
+			err = errors.Join(err, m.Close())
 		}
 		if text := err.Error(); text != said {
 			said = text

@@ -84,6 +84,7 @@ func startAs(t *testing.T, environment string, args ...string) (p killable, addr
 	if err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(p.kill)
 	lines := bufio.NewReader(stderr)
 	for len(args) > 0 && address == "" {
 		line, err := lines.ReadString('\n')
@@ -164,7 +165,7 @@ func TestServingOutlivesKills(t *testing.T) {
 	}
 	until := func(version int) (now int) {
 		t.Helper()
-		for deadline := time.Now().Add(time.Minute); now < version; {
+		for deadline := time.Now().Add(5 * time.Minute); now < version; time.Sleep(10 * time.Millisecond) {
 			if now = ask(); time.Now().After(deadline) {
 				t.Fatalf("version %d is served, want %d", now, version)
 			}
@@ -181,7 +182,6 @@ func TestServingOutlivesKills(t *testing.T) {
 		return p
 	}
 	training, serving := trainer(), server()
-	defer func() { training.kill(); serving.kill() }()
 	now := until(1)
 	for range 3 {
 		now = until(now + 4*everySteps)

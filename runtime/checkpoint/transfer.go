@@ -16,10 +16,10 @@ import (
 // an embedding PS.
 const maxManifestBytes = 64 << 20
 
-// Send hands each file of a complete checkpoint to put, the manifest last. A put that needs the content calls
-// open. Reading it ends with an error instead of io.EOF if the file is damaged, so nothing damaged is taken
-// for complete elsewhere.
-func Send(folder string, put func(f File, open func() (io.ReadCloser, error)) error) error {
+// Send hands each file of a complete checkpoint to put, the manifest last. Reading the content ends with an
+// error instead of io.EOF if the file is damaged, so nothing damaged is taken for complete elsewhere. Once
+// the first file is handed over, the folder may be removed.
+func Send(folder string, put func(f File, content io.Reader) error) error {
 	m, err := readManifest(folder)
 	if err != nil {
 		return fmt.Errorf("checkpoint %s: %w", folder, explained(folder, err))
@@ -29,17 +29,19 @@ func Send(folder string, put func(f File, open func() (io.ReadCloser, error)) er
 		return err
 	}
 	manifest := File{Name: ManifestFile, Bytes: int64(len(text)), SHA256: sumOf(text)}
+	var contents []*checkedFile
 	for _, f := range append(m.Files, manifest) {
-		open := func() (io.ReadCloser, error) {
-			file, err := os.Open(filepath.Join(folder, f.Name))
-			if err != nil {
-				return nil, err
-			}
-			return &checkedFile{file: file, in: bufio.NewReaderSize(file, 1<<20), hash: sha256.New(),
-				want: f}, nil
-		}
-		if err := put(f, open); err != nil {
+		file, err := os.Open(filepath.Join(folder, f.Name))
+		if err != nil {
 			return fmt.Errorf("checkpoint %s: %w", folder, describe(f.Name, err))
+		}
+		defer file.Close()
+		contents = append(contents, &checkedFile{in: bufio.NewReaderSize(file, 1<<20), hash: sha256.New(),
+			want: f})
+	}
+	for _, content := range contents {
+		if err := put(content.want, content); err != nil {
+			return fmt.Errorf("checkpoint %s: %w", folder, describe(content.want.Name, err))
 		}
 	}
 	return nil
@@ -47,7 +49,6 @@ func Send(folder string, put func(f File, open func() (io.ReadCloser, error)) er
 
 // checkedFile reads a file whose checksum must be right.
 type checkedFile struct {
-	file io.Closer
 	in   io.Reader
 	hash hash.Hash
 	want File
@@ -62,9 +63,6 @@ func (c *checkedFile) Read(p []byte) (int, error) {
 	}
 	return n, err
 }
-
-// Close implements io.Closer.
-func (c *checkedFile) Close() error { return c.file.Close() }
 
 // IsDamage reports whether an error says that a file is not as it was written.
 func IsDamage(err error) bool { return errors.Is(err, errChecksum) || errors.Is(err, errManifest) }

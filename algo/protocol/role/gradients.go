@@ -53,6 +53,9 @@ func (g *gradients) begin(next *group) {
 // finishOldest ends the work on the oldest group. It releases its gradients, which have handles of a kind,
 // and calls finished for each.
 func (g *gradients) finishOldest(kind HandleKind, out *Outputs, finished func(rank, step int32)) {
+	if g.applying.Len() == 0 {
+		return
+	}
 	for oldest := g.applying.Front().group; g.applying.Len() > 0 && g.applying.Front().group == oldest; {
 		r := g.applying.Pop()
 		out.release(kind, r.rank, r.step)

@@ -126,7 +126,7 @@ func TestCopiesAreTheCheckpoints(t *testing.T) {
 			t.Errorf("the newest copy is %d of %q, %v, %v", n, job, ok, err)
 		}
 		into := t.TempDir()
-		if n, damaged, err := store.Fetch(t.Context(), into); n != step || damaged != nil || err != nil {
+		if n, damaged, err := store.Fetch(t.Context(), into, 0); n != step || damaged != nil || err != nil {
 			t.Fatal(n, damaged, err)
 		}
 		equal(t, checkpoint.StepFolder(into, step), checkpoint.StepFolder(folder, step))
@@ -173,7 +173,7 @@ func TestCopiesThatAreCutOff(t *testing.T) {
 		service.refuse.Store(service.changes.Load() + cut)
 		err := store.Put(t.Context(), folder, 2)
 		into := t.TempDir()
-		step, damaged, failed := store.Fetch(t.Context(), into)
+		step, damaged, failed := store.Fetch(t.Context(), into, 0)
 		if failed != nil || damaged != nil || (err == nil) != (step == 2) || (err != nil) != (step == 1) {
 			t.Fatalf("cut off at change %d with %v: the copy after %d steps, %v, %v", cut, err, step, damaged,
 				failed)
@@ -182,6 +182,13 @@ func TestCopiesThatAreCutOff(t *testing.T) {
 		if err == nil {
 			if cut < 6 {
 				t.Errorf("a copy takes %d changes", cut-1)
+			}
+			service.refuse.Store(service.changes.Load() + 2)
+			if err := store.Put(t.Context(), folder, 2); err == nil {
+				t.Error("a copy of one file is complete")
+			}
+			if step, _, err := store.Fetch(t.Context(), t.TempDir(), 0); step != 1 || err != nil {
+				t.Errorf("while a copy is replaced: the copy after %d steps, %v", step, err)
 			}
 			return
 		}
@@ -216,15 +223,20 @@ func TestDamagedCopies(t *testing.T) {
 			t.Fatal(err)
 		}
 		into := t.TempDir()
-		step, damaged, err := store.Fetch(t.Context(), into)
+		step, damaged, err := store.Fetch(t.Context(), into, 0)
 		if step != 1 || len(damaged) != 1 || err != nil ||
 			!strings.Contains(damaged[0].Error(), e.Name()) {
 			t.Errorf("%s is damaged: the copy after %d steps, %v, %v", e.Name(), step, damaged, err)
 		}
+		if step, damaged, err := store.Fetch(t.Context(), t.TempDir(), 1); step != 0 || len(damaged) != 1 ||
+			err != nil {
+			t.Errorf("nothing later than step 1 is intact: the copy after %d steps, %v, %v", step, damaged,
+				err)
+		}
 		if err := store.bucket.Delete(t.Context(), "1/"+checkpoint.DenseFile); err != nil {
 			t.Fatal(err)
 		}
-		if step, _, err := store.Fetch(t.Context(), t.TempDir()); err == nil ||
+		if step, _, err := store.Fetch(t.Context(), t.TempDir(), 0); err == nil ||
 			!strings.Contains(err.Error(), "no copy is intact") {
 			t.Errorf("all are damaged: the copy after %d steps, %v", step, err)
 		}
@@ -251,7 +263,7 @@ func TestDamagedCopies(t *testing.T) {
 	}
 }
 
-// The newest copies stay, those of the last time, and what may be on its way.
+// The newest copies stay, and the young ones. What training has gone back from goes.
 func TestOldCopiesGo(t *testing.T) {
 	store, _ := newStore(t)
 	folder := saved(t)
@@ -279,18 +291,18 @@ func TestOldCopiesGo(t *testing.T) {
 		keep checkpoint.Keep
 		want string
 	}{
-		{checkpoint.Keep{Newest: 3, For: time.Hour}, "[1 2 3 4 7]"},
-		{checkpoint.Keep{Newest: 3}, "[2 3 4 7]"},
-		{checkpoint.Keep{Newest: 1}, "[4 7]"},
+		{checkpoint.Keep{Newest: 3, For: time.Hour}, "[1 2 3 4]"},
+		{checkpoint.Keep{Newest: 3}, "[2 3 4]"},
+		{checkpoint.Keep{Newest: 1}, "[4]"},
 	} {
-		if err := store.Prune(t.Context(), c.keep); err != nil {
+		if err := store.Prune(t.Context(), 4, c.keep); err != nil {
 			t.Fatal(err)
 		}
 		if got := fmt.Sprint(left()); got != c.want {
 			t.Errorf("%+v leaves %v, want %v", c.keep, got, c.want)
 		}
 	}
-	if step, _, err := store.Fetch(t.Context(), t.TempDir()); step != 4 || err != nil {
+	if step, _, err := store.Fetch(t.Context(), t.TempDir(), 0); step != 4 || err != nil {
 		t.Error(step, err)
 	}
 	if found, err := store.bucket.Exists(t.Context(), "notes/a.txt"); !found || err != nil {

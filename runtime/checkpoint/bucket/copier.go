@@ -2,7 +2,9 @@ package bucket
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"sync"
 
 	"tandem/runtime/checkpoint"
@@ -23,8 +25,8 @@ type Copier struct {
 	done bool
 }
 
-// Follow begins to copy checkpoints of a folder, until the context ends. Of the copies those stay that keep
-// says. failed is called when a copy has failed; a later checkpoint is copied all the same.
+// Follow begins to copy checkpoints of a folder, until Close. Copies fail once the context has ended. keep
+// says which copies stay. failed is called when a copy has failed; a later checkpoint is copied all the same.
 func (s *Store) Follow(ctx context.Context, folder string, keep checkpoint.Keep, failed func(error)) *Copier {
 	c := &Copier{store: s, folder: folder, keep: keep, failed: failed, ended: make(chan struct{})}
 	c.wake.L = &c.mu
@@ -75,8 +77,9 @@ func (c *Copier) run(ctx context.Context) {
 		if !ok {
 			return
 		}
-		if c.err = c.copy(ctx, step); c.err != nil && !c.waiting() {
-			c.failed(c.err) // else the checkpoint may have gone because newer ones came
+		c.err = c.copy(ctx, step)
+		if gone := errors.Is(c.err, fs.ErrNotExist) && c.waiting(); c.err != nil && !gone {
+			c.failed(c.err) // a checkpoint may have gone because newer ones came
 		}
 	}
 }
@@ -85,7 +88,7 @@ func (c *Copier) copy(ctx context.Context, step int) error {
 	if err := c.store.Put(ctx, c.folder, step); err != nil {
 		return fmt.Errorf("the checkpoint is not copied: %w", err)
 	}
-	if err := c.store.Prune(ctx, c.keep); err != nil {
+	if err := c.store.Prune(ctx, step, c.keep); err != nil {
 		return fmt.Errorf("old copies stay: %w", err)
 	}
 	return nil

@@ -1,6 +1,7 @@
 package bucket
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -63,6 +64,8 @@ func manifestOf(step int) string { return path.Join(strconv.Itoa(step), checkpoi
 
 // list returns the copies by step, those without a manifest, too.
 func (s *Store) list(ctx context.Context) ([]*copied, error) {
+	ctx, cancel := context.WithTimeout(ctx, stallLimit)
+	defer cancel()
 	found := map[int]*copied{}
 	for keys := s.bucket.List(nil); ; {
 		o, err := keys.Next(ctx)
@@ -98,12 +101,15 @@ func (s *Store) Newest(ctx context.Context) (step int, job []byte, ok bool, err 
 		return 0, nil, false, err
 	}
 	for _, c := range slices.Backward(all) {
-		if !c.complete.IsZero() {
-			job, err := s.bucket.ReadAll(ctx, path.Join(strconv.Itoa(c.step), checkpoint.JobFile))
-			if err != nil {
-				return 0, nil, false, s.failed(err)
-			}
+		if c.complete.IsZero() {
+			continue
+		}
+		job, err := s.bucket.ReadAll(ctx, path.Join(strconv.Itoa(c.step), checkpoint.JobFile))
+		if err == nil {
 			return c.step, job, true, nil
+		}
+		if gcerrors.Code(err) != gcerrors.NotFound { // Fetch passes over a copy without it, too
+			return 0, nil, false, s.failed(err)
 		}
 	}
 	return 0, nil, false, nil
@@ -111,15 +117,18 @@ func (s *Store) Newest(ctx context.Context) (step int, job []byte, ok bool, err 
 
 // Put copies the checkpoint after a number of steps from a folder of checkpoints.
 func (s *Store) Put(ctx context.Context, folder string, step int) error {
+	// A copy of the same step, as one that is damaged, must not be taken for complete meanwhile.
+	if err := s.remove(ctx, []string{manifestOf(step)}); err != nil {
+		return err
+	}
 	here := map[content]string{}
-	err := checkpoint.Send(checkpoint.StepFolder(folder, step), func(f checkpoint.File,
-		open func() (io.ReadCloser, error)) error {
+	err := checkpoint.Send(checkpoint.StepFolder(folder, step), func(f checkpoint.File, in io.Reader) error {
 		key, is := path.Join(strconv.Itoa(step), f.Name), content{f.Bytes, f.SHA256}
 		here[is] = key
-		if from, ok := s.latest[is]; ok && s.bucket.Copy(ctx, key, from, nil) == nil {
+		if from, ok := s.latest[is]; ok && s.copy(ctx, key, from) == nil {
 			return nil // a store that cannot copy, as S3 more than 5 GB, gets the file again
 		}
-		return s.send(ctx, key, open)
+		return s.send(ctx, key, in)
 	})
 	if err == nil {
 		s.latest = here
@@ -127,13 +136,15 @@ func (s *Store) Put(ctx context.Context, folder string, step int) error {
 	return err
 }
 
-// send writes an object, or none.
-func (s *Store) send(ctx context.Context, key string, open func() (io.ReadCloser, error)) (err error) {
-	in, err := open()
-	if err != nil {
-		return err
-	}
-	defer in.Close()
+// copy copies an object within the store.
+func (s *Store) copy(ctx context.Context, to, from string) error {
+	ctx, cancel := context.WithTimeout(ctx, stallLimit)
+	defer cancel()
+	return s.bucket.Copy(ctx, to, from, nil)
+}
+
+// send writes an object. After an error the object does not exist.
+func (s *Store) send(ctx context.Context, key string, in io.Reader) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil) // without this, Close would complete the object
 	stalled := time.AfterFunc(stallLimit, func() {
@@ -147,15 +158,16 @@ func (s *Store) send(ctx context.Context, key string, open func() (io.ReadCloser
 	}
 	source := &watched{in: in, moved: func() { stalled.Reset(stallLimit) }}
 	if _, err := io.Copy(out, source); err != nil {
+		cause := context.Cause(ctx)
 		cancel(nil)
 		_ = out.Close() // it fails, as the context has ended
 		if source.err != nil {
 			return source.err
 		}
-		return s.failed(errors.Join(context.Cause(ctx), err))
+		return s.failed(cmp.Or(cause, err))
 	}
 	if err := out.Close(); err != nil {
-		return s.failed(err)
+		return s.failed(cmp.Or(context.Cause(ctx), err))
 	}
 	return nil
 }
@@ -177,59 +189,52 @@ func (w *watched) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Prune removes the copies that are not to be kept.
-func (s *Store) Prune(ctx context.Context, keep checkpoint.Keep) error {
+// Prune removes the copies that are not to be kept beside that of a step: those of later steps, too, from
+// which training has gone back.
+func (s *Store) Prune(ctx context.Context, step int, keep checkpoint.Keep) error {
 	all, err := s.list(ctx)
 	if err != nil {
 		return err
 	}
-	newest := 0 // number of complete copies met so far
+	number := 0 // of complete copies that training has not gone back from
 	for _, c := range slices.Backward(all) {
-		if !c.complete.IsZero() {
-			newest++
-			if newest <= keep.Newest || time.Since(c.complete) < keep.For {
+		if c.step <= step && !c.complete.IsZero() {
+			number++
+			if number <= keep.Newest || time.Since(c.complete) < keep.For {
 				continue
 			}
-		} else if newest == 0 {
-			continue // the newest of all, which may be on its way
 		}
-		if err := s.remove(ctx, c); err != nil {
+		keys := append([]string{manifestOf(c.step)}, c.keys...) // without it the copy is none
+		if err := s.remove(ctx, keys); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// remove removes a copy, its manifest first.
-func (s *Store) remove(ctx context.Context, c *copied) error {
-	manifest := manifestOf(c.step)
-	slices.SortStableFunc(c.keys, func(a, b string) int {
-		switch manifest {
-		case a:
-			return -1
-		case b:
-			return 1
-		}
-		return 0
-	})
-	for _, key := range c.keys {
-		if err := s.bucket.Delete(ctx, key); err != nil && gcerrors.Code(err) != gcerrors.NotFound {
+// remove removes objects, in their order.
+func (s *Store) remove(ctx context.Context, keys []string) error {
+	for _, key := range keys {
+		ctx, cancel := context.WithTimeout(ctx, stallLimit)
+		err := s.bucket.Delete(ctx, key)
+		cancel()
+		if err != nil && gcerrors.Code(err) != gcerrors.NotFound {
 			return s.failed(err)
 		}
 	}
 	return nil
 }
 
-// Fetch copies the newest checkpoint that is intact to a folder of checkpoints. It returns its step, and the
-// errors of newer ones that it has passed over because they are damaged. It is an error if the store has
-// none, or if all are damaged.
-func (s *Store) Fetch(ctx context.Context, folder string) (step int, damaged []error, err error) {
+// Fetch copies the newest checkpoint that is intact to a folder of checkpoints, if it is later than a number
+// of steps. It returns its step, and the errors of newer ones that it has passed over because they are
+// damaged. If no later one is intact, it returns 0; this is an error if after is 0.
+func (s *Store) Fetch(ctx context.Context, folder string, after int) (step int, damaged []error, err error) {
 	all, err := s.list(ctx)
 	if err != nil {
 		return 0, nil, err
 	}
 	for _, c := range slices.Backward(all) {
-		if c.complete.IsZero() {
+		if c.complete.IsZero() || c.step <= after {
 			continue
 		}
 		err := checkpoint.Receive(checkpoint.StepFolder(folder, c.step), func(name string) (io.ReadCloser,
@@ -245,6 +250,9 @@ func (s *Store) Fetch(ctx context.Context, folder string) (step int, damaged []e
 			return 0, nil, err
 		}
 		damaged = append(damaged, err)
+	}
+	if after > 0 {
+		return 0, damaged, nil
 	}
 	return 0, nil, errors.Join(append(damaged, fmt.Errorf("%s: no copy is intact", s.url))...)
 }
