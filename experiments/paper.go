@@ -25,12 +25,12 @@ const againName = "again.html"
 const figuresFolder = "experiments/papers"
 
 const paperHelp = `paper writes one page with the figures and tables of the papers on Persia and
-Neo/ZionEX, in the form that the papers have: ours as columns and lines with bands
-for their intervals, the paper's values as diamonds, a sentence and the verdicts
-below each. It takes seconds, because it reads stored results.
+Neo/ZionEX, in the form that the papers have: ours as columns and lines with
+bands for their intervals, the paper's values as diamonds, a sentence and the
+verdicts below each. It takes seconds, because it reads stored results.
 
 With --run it runs all experiments behind the page first, and again.html is the
-page with their numbers. The full versions take hours, --quick a quarter of an hour.`
+page with their numbers. The full versions take hours, those of --quick minutes.`
 
 // paperCommand returns the command that writes the page of the papers' figures.
 func (p *program) paperCommand() *cobra.Command {
@@ -66,11 +66,9 @@ func (p *program) paperCommand() *cobra.Command {
 	p.addFlags(c, &s)
 	c.Flags().BoolVar(&run, "run", false, "run the experiments behind the page first")
 	c.Flags().StringVar(&results, "results", "", "take the numbers from the results in this folder, and "+
-		"only "+
-		"the rest from this repository")
+		"only the rest from this repository")
 	c.Flags().StringVar(&page, "page", "", "write the page as Markdown to this file, too, and its figures "+
-		"to "+
-		figuresFolder)
+		"to "+figuresFolder)
 	return c
 }
 
@@ -81,10 +79,10 @@ func (p *program) paper(results, markdown string, s settings) error {
 		return err
 	}
 	if markdown != "" {
-		if err := os.WriteFile(markdown, made.Markdown("../"+figuresFolder), 0o644); err != nil {
+		if err := made.WriteFigures(figuresFolder); err != nil {
 			return err
 		}
-		if err := made.WriteFigures(figuresFolder); err != nil {
+		if err := os.WriteFile(markdown, made.Markdown("../"+figuresFolder), 0o644); err != nil {
 			return err
 		}
 	}

@@ -67,7 +67,7 @@ func (p *program) fetch(ctx context.Context, store *bucket.Store, j job.Job, fol
 	return err
 }
 
-// saved tells that the folder has a further checkpoint.
+// saved says that the folder has a further checkpoint.
 func (c *copies) saved(step int) {
 	if c.copier != nil {
 		c.copier.Saved(step)

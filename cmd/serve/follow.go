@@ -107,7 +107,7 @@ func (t *training) state() string {
 	}
 }
 
-// first waits for the first model of a training, and opens it. It returns nil if ctx ends before.
+// first waits for the first model of a training, opens it and verifies it. It returns nil if ctx ends before.
 func (t *training) first(ctx context.Context, period time.Duration, log io.Writer) (*inference.Model, error) {
 	said := ""
 	for {

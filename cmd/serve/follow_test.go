@@ -36,20 +36,7 @@ var long = flag.Bool("long", false, "ask for a million predictions while a train
 // followedJob returns a job of few rows a step, so that few rows change from one checkpoint to the next.
 func followedJob(t testing.TB) job.Job {
 	t.Helper()
-	table := filepath.Join(t.TempDir(), "clicks.csv")
-	var text strings.Builder
-	text.WriteString("user,tags,price,clicked\n")
-	for i := range 600 {
-		fmt.Fprintf(&text, "u%d,a%d|b%d,%g,%d\n", i*i%331, i%41, i%3, float64(i%7)/2, i%3/2)
-	}
-	if err := os.WriteFile(table, []byte(text.String()), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	j := job.Default()
-	j.Name, j.Cluster = "clicks", job.PersiaCluster()
-	j.Data = job.Data{Kind: job.KindCSV, Path: table, Cache: job.CacheOff, CSV: &job.Table{Label: "clicked",
-		Slots:   []job.IDColumn{{Column: "user"}, {Column: "tags", Separator: "|"}},
-		Numeric: []string{"price"}}}
+	j := clicksJob(t, 600, func(row int) (user, tag int) { return row * row % 331, row % 41 })
 	j.Training.GlobalBatch, j.Model.EmbeddingDim, j.Model.Top = 4, 8, []int{8}
 	j.Roles.EmbeddingPSs, j.Roles.Ranks = 2, 1
 	return j

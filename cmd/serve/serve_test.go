@@ -32,11 +32,22 @@ func save(t *testing.T) (table, folder string) { return saveWith(t, func(*job.Jo
 // saveWith trains a model on a table of clicks by a changed job.
 func saveWith(t *testing.T, change func(*job.Job)) (table, folder string) {
 	t.Helper()
-	table = filepath.Join(t.TempDir(), "clicks.csv")
+	j := clicksJob(t, 300, func(row int) (user, tag int) { return row % 17, row % 5 })
+	change(&j)
+	folder, _ = modeltest.Train(t, j)
+	return j.Data.Path, folder
+}
+
+// clicksJob writes a table of clicks, with a number of rows by users on tags, and returns a job that learns
+// it.
+func clicksJob(t testing.TB, rows int, by func(row int) (user, tag int)) job.Job {
+	t.Helper()
+	table := filepath.Join(t.TempDir(), "clicks.csv")
 	var text strings.Builder
 	text.WriteString("user,tags,price,clicked\n")
-	for i := range 300 {
-		fmt.Fprintf(&text, "u%d,a%d|b%d,%g,%d\n", i%17, i%5, i%3, float64(i%7)/2, i%3/2)
+	for i := range rows {
+		user, tag := by(i)
+		fmt.Fprintf(&text, "u%d,a%d|b%d,%g,%d\n", user, tag, i%3, float64(i%7)/2, i%3/2)
 	}
 	if err := os.WriteFile(table, []byte(text.String()), 0o644); err != nil {
 		t.Fatal(err)
@@ -46,9 +57,7 @@ func saveWith(t *testing.T, change func(*job.Job)) (table, folder string) {
 	j.Data = job.Data{Kind: job.KindCSV, Path: table, Cache: job.CacheOff, CSV: &job.Table{Label: "clicked",
 		Slots:   []job.IDColumn{{Column: "user"}, {Column: "tags", Separator: "|"}},
 		Numeric: []string{"price"}}}
-	change(&j)
-	folder, _ = modeltest.Train(t, j)
-	return table, folder
+	return j
 }
 
 // expected returns the predictions of the rows of a table, without a server.

@@ -7,10 +7,7 @@
 //	import _ "tandem/datasets/blob"
 //
 // It is a separate package because the libraries behind it take long to build: cmd/node, cmd/data
-// and cmd/model link it, cmd/train does not. Credentials and region are those of the AWS command
-// line: environment, ~/.aws, or the machine's role. Parameters of the URL, as
-// endpoint=http://127.0.0.1:9000 and use_path_style=true for another store, are those of
-// gocloud.dev/blob/s3blob.
+// and cmd/model link it, cmd/train does not. Package objects says what a URL may have.
 package blob
 
 import (

@@ -118,8 +118,7 @@ func aucBySamples(m *maker, e *Exhibit) error {
 		run  *run
 	}{
 		{"hybrid, τ = 9", a.hybrid}, {"sync", a.sync}, {"sync, step per rank", a.byRank},
-		{"hybrid, τ = 60", a.late},
-		{"async-ps", a.async},
+		{"hybrid, τ = 60", a.late}, {"async-ps", a.async},
 	} {
 		if x.run == nil {
 			continue
@@ -150,15 +149,13 @@ func aucBySamples(m *maker, e *Exhibit) error {
 		return err
 	}
 	e.Says = fmt.Sprintf("After %s million samples the AUC of hybrid at τ = %d less that of sync is %s, "+
-		"where "+
-		"the paper has %s. One optimizer step per rank, which hybrid takes, changes that of sync by %s; the "+
-		"rest is staleness.", report.Three(float64(a.hybrid.Samples)/1e6), persiaTau,
+		"where the paper has %s. One optimizer step per rank, which hybrid takes, changes that of sync by "+
+		"%s; the rest is staleness.", report.Three(float64(a.hybrid.Samples)/1e6), persiaTau,
 		report.PlusMinus(q.Interval), decimals(theirs.AUC[paper.Persia]-theirs.AUC[paper.XDLSync]),
 		report.PlusMinus(merging.Interval))
 	e.Notes = append(e.Notes, "Trained: real gradients on rows of a generated Criteo, network 64-32, one "+
 		"learning rate for all arms. Bands: 95 % of the mean over seeds, each of which has a world of its "+
-		"own. "+
-		"The rows are not the paper's, so differences compare and levels do not.", missingCurves(a),
+		"own. The rows are not the paper's, so differences compare and levels do not.", missingCurves(a),
 		m.madeBy("convergence"))
 	return nil
 }
@@ -234,9 +231,8 @@ func aucByTime(m *maker, e *Exhibit) error {
 	}
 	e.Notes = append(e.Notes, "Combined: AUC of the curves above, and throughputs predicted in the first "+
 		"figure, of the paper's network 4096-2048-1024-512-256. Persia is hybrid at τ = 9, XDL sync is "+
-		"sync. "+
-		"Bands: times over what is unknown of the cluster; the spread over seeds is in the figure above.",
-		missingCurves(a), m.madeBy("convergence", "scalability"))
+		"sync. Bands: times over what is unknown of the cluster; the spread over seeds is in the figure "+
+		"above.", missingCurves(a), m.madeBy("convergence", "scalability"))
 	return nil
 }
 
@@ -334,7 +330,6 @@ func aucTable(m *maker, e *Exhibit) error {
 		report.PlusMinus(hybrid.Interval), report.Three(float64(a.sync.Samples)/1e6),
 		report.PlusMinus(async.Interval))
 	e.Notes = append(e.Notes, "Missing: Taobao, and Avazu at the paper's length. Public samples of both "+
-		"have "+
-		"too few rows to tell 0.001.", m.madeBy("convergence", "auc-table"))
+		"have too few rows to tell 0.001.", m.madeBy("convergence", "auc-table"))
 	return nil
 }

@@ -112,13 +112,11 @@ func throughput(m *maker, e *Exhibit) error {
 		all += n
 	}
 	e.Says = fmt.Sprintf("Of %d bars, %d lie inside our intervals, %d outside, %d in intervals that span "+
-		"more "+
-		"than a factor %g; the other %d are inputs.", all, count[paper.Inside], count[paper.Outside],
+		"more than a factor %g; the other %d are inputs.", all, count[paper.Inside], count[paper.Outside],
 		count[paper.NotIdentifiable], paper.WidthMost,
 		all-count[paper.Inside]-count[paper.Outside]-count[paper.NotIdentifiable])
 	e.Notes = append(e.Notes, "Nothing of Persia is from the figure. The price lists of XDL and "+
-		"PaddlePaddle "+
-		"are inferred from their bars on one GPU and Criteo, which are inputs.")
+		"PaddlePaddle are inferred from their bars on one GPU and Criteo, which are inputs.")
 	return nil
 }
 
@@ -177,8 +175,7 @@ func kwai(m *maker, e *Exhibit) error {
 	}
 	e.Says = fmt.Sprintf("From 8 to 64 GPUs hybrid gains %s × (%s), in the paper 3.94. At 64 GPUs it is %s "+
 		"× as fast as sync (%s), in the paper 2.57. Async is %s × as fast as hybrid (%s), in the paper "+
-		"1.46.",
-		parts...)
+		"1.46.", parts...)
 	e.Notes = append(e.Notes, "The axis of the figure has no unit; thousand samples/s are assumed. Slots, "+
 		"layers and ids of the model are not published: the bands span networks of 34 M parameters of every "+
 		"shape.", "Replicas that async averages in the background wait for nothing in the simulator.")
@@ -214,8 +211,7 @@ func gantt(m *maker, e *Exhibit) error {
 		return err
 	}
 	e.Notes = append(e.Notes, "Simulated: rank 0 of 8 V100s on Criteo. No claim has a number here, so "+
-		"there is "+
-		"no verdict but the order of stages, which the run checks.")
+		"there is no verdict but the order of stages, which the run checks.")
 	return nil
 }
 
@@ -232,8 +228,7 @@ func neoThroughput(m *maker, e *Exhibit) error {
 		return err
 	}
 	e.Says = fmt.Sprintf("Neo is %s × as fast as the CPUs (%s), published are up to 40. It trains %s "+
-		"million "+
-		"samples/s (%s), quoted are 1.7.", report.Three(lead.Estimate), report.Range(lead.Interval),
+		"million samples/s (%s), quoted are 1.7.", report.Three(lead.Estimate), report.Range(lead.Interval),
 		report.Three(rate.Estimate), report.Range(rate.Interval))
 	e.Notes = append(e.Notes, "Time to solution is taken as throughput. The number of CPU trainers is "+
 		"unknown, so three are drawn.")

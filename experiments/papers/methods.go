@@ -26,10 +26,6 @@ func (m *maker) methods() (Methods, error) {
 		if !ok {
 			continue
 		}
-		version := "full"
-		if from.Quick() {
-			version = "quick"
-		}
 		hash, inputs, ranges := "–", "–", "–"
 		if predicted(name) {
 			var r paper.Results
@@ -45,7 +41,7 @@ func (m *maker) methods() (Methods, error) {
 			hash = r.Inputs.Hash[:12]
 			inputs, ranges = fmt.Sprint(len(r.Inputs.List)), fmt.Sprint(guessed)
 		}
-		t.Add(name, version, from.Started, from.Run, hash, inputs, ranges)
+		t.Add(name, version(from), from.Started, from.Run, hash, inputs, ranges)
 	}
 	return Methods{rules(), t}, nil
 }

@@ -157,12 +157,16 @@ func (m *maker) madeBy(experiments ...string) string {
 	var runs []string
 	for _, name := range experiments {
 		from := m.found[name]
-		version := "full"
-		if from.Quick() {
-			version = "quick"
-		}
 		day, _, _ := strings.Cut(from.Started, " ")
-		runs = append(runs, fmt.Sprintf("%s run %s of %s, %s", version, from.Run, name, day))
+		runs = append(runs, fmt.Sprintf("%s run %s of %s, %s", version(from), from.Run, name, day))
 	}
 	return "Ours: " + strings.Join(runs, "; ") + "."
+}
+
+// version returns whether a result is of a full run or of a quick one.
+func version(from claims.Source) string {
+	if from.Quick() {
+		return "quick"
+	}
+	return "full"
 }

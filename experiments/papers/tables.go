@@ -51,8 +51,7 @@ func models(_ *maker, e *Exhibit) error {
 	e.Says = "The simulated models have the parameters of the paper's; where rows, slots or layers are not " +
 		"published, they are ranges with that total."
 	e.Notes = append(e.Notes, "Ours: the built-in models of the simulator, at the middle of what is "+
-		"unknown. "+
-		"No run is needed.")
+		"unknown. No run is needed.")
 	return nil
 }
 
@@ -83,8 +82,7 @@ func neoModels(m *maker, e *Exhibit) error {
 	e.Says = "Of three models, one can be predicted: tables, ids and layers of A and I are not published " +
 		"in any text that could be had."
 	e.Notes = append(e.Notes, "Missing: the figure of scaling. Its points could not be had for any model, "+
-		"and "+
-		"on fewer than 128 GPUs a part of model F lies on SSDs in the simulator, so a curve of ours would "+
-		"show these.", m.madeBy("neo"))
+		"and on fewer than 128 GPUs a part of model F lies on SSDs in the simulator, so a curve of ours "+
+		"would show these.", m.madeBy("neo"))
 	return nil
 }

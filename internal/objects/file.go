@@ -34,8 +34,10 @@ type File struct {
 	ahead   []byte    // bytes that were read and not returned, before next
 }
 
-// NewFile returns the object with a key of a bucket, which must stay open. name stands in errors.
+// NewFile opens the object with a key of a bucket, which must stay open. name stands in errors.
 func NewFile(ctx context.Context, bucket *blob.Bucket, key, name string) (*File, error) {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
 	about, err := bucket.Attributes(ctx, key)
 	if err != nil {
 		return nil, Explain(err)

@@ -82,8 +82,8 @@ func (e *EmbeddingWorker) HandleInput(now unit.Tick, in Input, out *Outputs) {
 		out.halt(fmt.Errorf("%v, %v of rank %d step %d: %w", e.Address(), in.Work.Kind, in.Work.Rank,
 			in.Work.Step, in.Reason))
 	case Stop:
-		for i := range e.batches {
-			e.release(e.batches[i], out)
+		for _, b := range e.batches {
+			e.release(b, out)
 		}
 		e.batches = nil
 	}
@@ -496,8 +496,7 @@ func (e *EmbeddingWorker) AppendState(dst []byte) []byte {
 	for i := range e.done {
 		dst = e.done[i].appendState(dst)
 	}
-	for i := range e.batches {
-		b := e.batches[i]
+	for _, b := range e.batches {
 		dst = appendInts(dst, b.rank, b.step)
 		dst = append(dst, byte(b.ids), byte(b.pool), byte(b.merge))
 		dst = appendFlags(dst, b.wanted, b.dropped, b.lookups != nil, b.puts != nil, b.over)

@@ -74,8 +74,8 @@ func (r *results) figure() report.Figure {
 func (r *results) columns() report.Figure {
 	k := &report.Columns{Y: "thousand samples/s", Log: true, Series: []string{"CPU trainers", "128 A100s"},
 		Marks: [2]string{"published: 1.7 M samples/s, quoted", ""}}
-	cpus, path := report.ColumnPanel{X: "CPU trainers, PSs, async-ps"}, report.ColumnPanel{X: "128 A100s; " +
-		"own tables: on a wire of 100 Gbit/s a server; Neo: on ZionEX"}
+	cpus := report.ColumnPanel{X: "CPU trainers, PSs, async-ps"}
+	path := report.ColumnPanel{X: "128 A100s; own tables: on a wire of 100 Gbit/s a server; Neo: on ZionEX"}
 	for _, n := range trainers() {
 		cpus.Groups = append(cpus.Groups, report.ColumnGroup{Name: fmt.Sprint(n),
 			Columns: []report.Column{r.Column(0, cpuName(n), paper.Kilo, paper.Figure{})}})
@@ -92,9 +92,8 @@ func (r *results) columns() report.Figure {
 			Columns: []report.Column{r.Column(1, x.of, paper.Kilo, x.published)}})
 	}
 	k.Panels = []report.ColumnPanel{cpus, path}
-	return report.Figure{Name: "throughput", Title: "From CPUs with parameter servers to Neo: 12 T " +
-		"parameters",
-		Columns: k}
+	return report.Figure{Name: "throughput", Columns: k,
+		Title: "From CPUs with parameter servers to Neo: 12 T parameters"}
 }
 
 // findings says what the lead consists of, and what the verdict on it is.

@@ -34,7 +34,7 @@ func (s *Store) Follow(ctx context.Context, folder string, keep checkpoint.Keep,
 	return c
 }
 
-// Saved tells that the folder has a checkpoint after a number of steps.
+// Saved says that the folder has a checkpoint after a number of steps.
 func (c *Copier) Saved(step int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

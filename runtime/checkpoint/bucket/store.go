@@ -104,15 +104,27 @@ func (s *Store) Newest(ctx context.Context) (step int, job []byte, ok bool, err 
 		if c.complete.IsZero() {
 			continue
 		}
-		job, err := s.bucket.ReadAll(ctx, path.Join(strconv.Itoa(c.step), checkpoint.JobFile))
-		if err == nil {
-			return c.step, job, true, nil
+		file, err := s.open(ctx, c.step, checkpoint.JobFile)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // as Fetch does
 		}
-		if gcerrors.Code(err) != gcerrors.NotFound { // Fetch passes over a copy without it, too
-			return 0, nil, false, s.failed(err)
+		if err != nil {
+			return 0, nil, false, err
 		}
+		job, err := io.ReadAll(file)
+		return c.step, job, err == nil, err
 	}
 	return 0, nil, false, nil
+}
+
+// open opens a file of a copy.
+func (s *Store) open(ctx context.Context, step int, name string) (io.ReadCloser, error) {
+	key := path.Join(strconv.Itoa(step), name)
+	file, err := objects.NewFile(ctx, s.bucket, key, key)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", s.url, err)
+	}
+	return io.NopCloser(file), nil
 }
 
 // Put copies the checkpoint after a number of steps from a folder of checkpoints.
@@ -172,7 +184,7 @@ func (s *Store) send(ctx context.Context, key string, in io.Reader) error {
 	return nil
 }
 
-// watched tells of each read, and keeps the error of reading.
+// watched calls moved after each read, and keeps the error of reading.
 type watched struct {
 	in    io.Reader
 	moved func()
@@ -237,12 +249,8 @@ func (s *Store) Fetch(ctx context.Context, folder string, after int) (step int, 
 		if c.complete.IsZero() || c.step <= after {
 			continue
 		}
-		err := checkpoint.Receive(checkpoint.StepFolder(folder, c.step), func(name string) (io.ReadCloser,
-			error) {
-			key := path.Join(strconv.Itoa(c.step), name)
-			file, err := objects.NewFile(ctx, s.bucket, key, key)
-			return io.NopCloser(file), err
-		})
+		open := func(name string) (io.ReadCloser, error) { return s.open(ctx, c.step, name) }
+		err := checkpoint.Receive(checkpoint.StepFolder(folder, c.step), open)
 		if err == nil {
 			return c.step, damaged, nil
 		}
