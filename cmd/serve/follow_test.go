@@ -395,6 +395,14 @@ func TestTrainingIsFound(t *testing.T) {
 	if got := all.state(); !strings.Contains(got, "has ended") {
 		t.Errorf("the results have their name: %s", got)
 	}
+	torn := filepath.Join(parent, ".results-18", "hybrid", "checkpoints", "99")
+	if err := os.MkdirAll(torn, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(torn, checkpoint.ManifestFile), []byte("{"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	newest(all, 10, "") // beside results that cannot be read
 	folder, err := cli.NewFolder(filepath.Join(parent, "again"))
 	if err == nil {
 		err = folder.Lock()
@@ -414,6 +422,43 @@ func TestTrainingIsFound(t *testing.T) {
 		t.Errorf("interrupted while it waits: model %v, error %v, %s", m, err, &log)
 	}
 	folder.Discard()
+}
+
+// The first model of a training is not served while one of its files is damaged.
+func TestFirstModelIsVerified(t *testing.T) {
+	made, err := newFollowedTraining(followedJob(t), filepath.Join(t.TempDir(), "results"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	made.saved(t)
+	rows := filepath.Join(checkpoint.StepFolder(made.checkpoints(), everySteps), checkpoint.RowsFile(0, 2))
+	intact, err := os.ReadFile(rows)
+	if err != nil {
+		t.Fatal(err)
+	}
+	damaged := bytes.Clone(intact)
+	damaged[len(damaged)/2] ^= 1
+	if err := os.WriteFile(rows, damaged, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	of := &training{results: made.results}
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	var log bytes.Buffer
+	if m, err := of.first(ended, time.Hour, &log); m != nil || err != nil ||
+		!strings.Contains(log.String(), "the file is damaged") {
+		t.Errorf("model %v, error %v, %s", m, err, &log)
+	}
+	if err := os.WriteFile(rows, intact, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	m, err := of.first(t.Context(), time.Hour, &log)
+	if err != nil || m.Steps() != everySteps {
+		t.Fatal(m, err)
+	}
+	if err := m.Close(); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // A line says once that the model has become old, and once that there is a newer one; the metrics have its

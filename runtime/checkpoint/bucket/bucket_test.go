@@ -305,6 +305,15 @@ func TestOldCopiesGo(t *testing.T) {
 	if step, _, err := store.Fetch(t.Context(), t.TempDir(), 0); step != 4 || err != nil {
 		t.Error(step, err)
 	}
+	if err := store.Put(t.Context(), folder, 2); err != nil {
+		t.Fatal(err)
+	}
+	if err := store.Prune(t.Context(), 2, checkpoint.Keep{Newest: 9, For: time.Hour}); err != nil {
+		t.Fatal(err)
+	}
+	if got := fmt.Sprint(left()); got != "[2]" {
+		t.Errorf("training has gone back to step 2, and %v stay", got)
+	}
 	if found, err := store.bucket.Exists(t.Context(), "notes/a.txt"); !found || err != nil {
 		t.Error("what is no copy has gone", err)
 	}
