@@ -238,7 +238,9 @@ func TestRun(t *testing.T) {
 func TestHostEndsWhileProcessesAreMissing(t *testing.T) {
 	r := start(t, nil)
 	r.join(loader)
-	r.host.Drain()
+	for next := ""; next != "missing "+(job.Process{server}).String(); next = <-r.watched {
+	}
+	r.host.Drain() // else it could come before the loader
 	if err := <-r.ended; !errors.Is(err, driver.ErrNotBegun) ||
 		!strings.Contains(err.Error(), "2 are missing") {
 		t.Errorf("error %v; want ErrNotBegun of 2 processes", err)
