@@ -68,6 +68,15 @@ func TestSeatsAndSpares(t *testing.T) {
 		p.Spare = []job.Process{{trainer}, {third}}
 	})
 	spare, dying := r.join(trainer), r.join(third)
+	for known := make(chan int, 1); ; time.Sleep(time.Millisecond) { // the host may hear of them late
+		r.host.post(func() error {
+			known <- len(r.host.Waiting())
+			return nil
+		})
+		if <-known == 2 {
+			break
+		}
+	}
 	if err := spare.Saved("of a part in which it had a role", nil); err != nil {
 		t.Error(err)
 	}

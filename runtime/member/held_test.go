@@ -52,6 +52,11 @@ func TestDeathBeforeAModelIsWritten(t *testing.T) {
 	for _, at := range []msg.Address{loader, server, trainer} {
 		members[at] = r.join(at)
 	}
+	for at, m := range members { // none may be ready before
+		if _, err := m.Welcome(); err != nil {
+			t.Fatalf("%v: %v", at, err)
+		}
+	}
 	left := make(chan error, len(members))
 	for at, m := range members {
 		go func() { left <- play(at, m) }()
