@@ -92,11 +92,26 @@ func TestFrozenRowsAreThoseOfTheMoment(t *testing.T) {
 					before.batches(t, tab, 150)
 					want, twin := columnsOf(tab), tab.Clone()
 					waits := 0
-					frozen := tab.Freeze(make([]byte, buffer), func(room func()) { waits++; room() })
+					waiting := make(chan bool, 1)
+					frozen := tab.Freeze(make([]byte, buffer), func(room func()) {
+						waits++
+						select {
+						case waiting <- true:
+						default:
+						}
+						room()
+					})
 					counters := tab.Counters()
 					read := make(chan *table.Columns)
 					go func() {
 						r := rand.New(rand.NewPCG(3, 4))
+						// A reader that is scheduled before the trainer would find nothing changed.
+						if buffer == 0 {
+							<-waiting
+						}
+						for frozen.Copied() == 0 {
+							time.Sleep(time.Millisecond)
+						}
 						read <- readFrozen(frozen, r, func() { time.Sleep(time.Duration(r.IntN(1e6))) })
 					}()
 					after := &trainer{rand.New(rand.NewPCG(5, 6)), 8000, before.step}
