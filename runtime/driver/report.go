@@ -84,8 +84,9 @@ func (e *ModelError) Error() string { return e.Reason }
 // Callbacks are the functions that a run in several processes calls while it trains, from one goroutine. None
 // is nil.
 type Callbacks struct {
-	// Started is called when training begins.
-	Started func()
+	// Started is called when training begins. Drain makes this run, and no later one, end as soon as
+	// possible; it may be called from any goroutine.
+	Started func(drain func())
 	// Progress is called with the number of steps that nn-worker 0 has trained.
 	Progress func(steps int)
 	// Loss is called with the sum of the training losses of some samples, in nats, and their number: those of

@@ -213,7 +213,7 @@ func (h *Host) Train(ctx context.Context, callbacks Callbacks) error {
 	if err := h.await(ctx, func(s *process) bool { return s.member.ready }); err != nil {
 		return err
 	}
-	h.callbacks.Started()
+	h.callbacks.Started(h.Drain)
 	h.phase = training
 	h.begun = time.Now()
 	for _, s := range h.processes {

@@ -69,7 +69,7 @@ func start(t *testing.T, change func(*Plan)) *run {
 	go func() {
 		err := r.host.Train(context.Background(), Callbacks{
 			Callbacks: driver.Callbacks{
-				Started:  func() { r.watched <- "started" },
+				Started:  func(func()) { r.watched <- "started" },
 				Loss:     func(float64, int) {},
 				Progress: func(steps int) { r.watched <- "progress " + string(rune('0'+steps)) },
 				BeforeStep: func(step int) error {

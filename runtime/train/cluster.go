@@ -202,14 +202,14 @@ func (a *apart) train(ctx context.Context, from driver.Origin) (end int, drain t
 	if o.Observer != nil {
 		observers = append(observers, shifted{o.Observer, int32(first)})
 	}
-	begun := make(chan struct{})
+	begun := make(chan func(), 1)
 	var earlier <-chan struct{}
 	if a.unfinished != nil {
 		earlier = a.unfinished.ended
 	}
-	ended := o.drainWhenDue(o.Cluster, begun, o.saveAfter(a.restarts), earlier)
+	ended := o.drainWhenDue(o.Cluster.Drain, begun, o.saveAfter(a.restarts), earlier)
 	err = o.Cluster.Train(ctx, cfg, a.source.Schema(), from, driver.Callbacks{
-		Started:    func() { a.started(); close(begun) },
+		Started:    func(drain func()) { a.started(); begun <- drain },
 		Progress:   func(steps int) { a.done = first + steps; o.Progress(a.done, o.End) },
 		Loss:       o.Backend.ReportLoss,
 		Redone:     func(took, of time.Duration) { o.replayed(Replay{took, of}, a.result) },

@@ -28,7 +28,7 @@ func (c *returning) Drain() { close(c.drained) }
 
 func (c *returning) Train(_ context.Context, _ *role.Config, _ *batch.Schema, _ driver.Origin,
 	callbacks driver.Callbacks) error {
-	callbacks.Started()
+	callbacks.Started(c.Drain)
 	for range c.replays {
 		time.Sleep(time.Minute)
 		callbacks.Redone(15*time.Second, time.Minute)

@@ -251,9 +251,9 @@ func (r *roles) train(ctx context.Context, first, end int) (ended int, drain tim
 	if err != nil {
 		return 0, 0, err
 	}
-	begun := make(chan struct{})
-	stop, start := o.drainWhenDue(part, begun, o.saveAfter(0)-time.Since(r.saved), nil), time.Now()
-	close(begun)
+	begun := make(chan func(), 1)
+	stop, start := o.drainWhenDue(part.Drain, begun, o.saveAfter(0)-time.Since(r.saved), nil), time.Now()
+	begun <- part.Drain
 	err = part.Run(ctx, start)
 	stop()
 	if err != nil {
@@ -265,34 +265,38 @@ func (r *roles) train(ctx context.Context, first, end int) (ended int, drain tim
 }
 
 // drainWhenDue drains a run of roles when training is requested to end or, with SaveAfter, when the model is
-// to be saved: a time after begun is closed, and not before earlier is closed, if it is not nil, which is
-// when the model before is saved. The caller calls the function that it returns when the run has ended; that
-// returns whether the model was to be saved.
-func (o *Options) drainWhenDue(part interface{ Drain() }, begun <-chan struct{}, after time.Duration,
+// to be saved: a time after the run has begun, and not before earlier is closed, if it is not nil, which is
+// when the model before is saved. Request asks a run to end that has not begun. One that begins sends what
+// drains it, and no other: it may fail at the moment when the model is due. The caller calls the function
+// that is returned when the run has ended; that returns whether the model was to be saved.
+func (o *Options) drainWhenDue(request func(), begun <-chan func(), after time.Duration,
 	earlier <-chan struct{}) (ended func() (due bool)) {
 	over, due := make(chan struct{}), false
 	var waiting sync.WaitGroup
 	waiting.Go(func() {
+		var drain func()
 		var timer <-chan time.Time
 		select {
-		case <-begun:
+		case drain = <-begun:
 			if o.byTime() {
 				timer = time.After(after)
 			}
 		case <-o.Drain:
-			part.Drain()
+			request()
 			return
 		case <-over:
 			return
 		}
 		select {
 		case <-timer:
-			due = o.awaitEarlier(earlier, over)
+			if due = o.awaitEarlier(earlier, over); !due && !o.drained() {
+				return
+			}
 		case <-o.Drain:
 		case <-over:
 			return
 		}
-		part.Drain()
+		drain()
 	})
 	return func() bool {
 		close(over)

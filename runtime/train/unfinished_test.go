@@ -30,7 +30,7 @@ type scriptedCluster struct {
 
 func (c *scriptedCluster) Train(_ context.Context, _ *role.Config, _ *batch.Schema, origin driver.Origin,
 	callbacks driver.Callbacks) error {
-	callbacks.Started()
+	callbacks.Started(func() {})
 	c.log = append(c.log, fmt.Sprintf("from %d, %q, held: %t", origin.Step, origin.Model, origin.Held))
 	next := c.script[0]
 	c.script = c.script[1:]
@@ -215,9 +215,9 @@ func (c closedOnDrain) Drain() { close(c) }
 func TestAModelThatIsDueWaitsForTheOneBefore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := &Options{SaveAfter: time.Second}
-		begun, earlier, part := make(chan struct{}), make(chan struct{}), make(closedOnDrain)
-		ended := o.drainWhenDue(part, begun, o.SaveAfter, earlier)
-		close(begun)
+		begun, earlier, part := make(chan func(), 1), make(chan struct{}), make(closedOnDrain)
+		ended := o.drainWhenDue(part.Drain, begun, o.SaveAfter, earlier)
+		begun <- part.Drain
 		time.Sleep(2 * time.Second)
 		synctest.Wait()
 		select {
@@ -229,6 +229,22 @@ func TestAModelThatIsDueWaitsForTheOneBefore(t *testing.T) {
 		<-part
 		if !ended() {
 			t.Error("the model was not due")
+		}
+	})
+}
+
+// A run that is lost while a model is due, and waits for the one before, does not drain the run that follows.
+func TestALostRunDrainsNoOther(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o := &Options{SaveAfter: time.Second}
+		begun := make(chan func(), 1)
+		ended := o.drainWhenDue(func() { t.Error("the next run is asked to end") }, begun, o.SaveAfter,
+			make(chan struct{}))
+		begun <- func() { t.Error("a run that is lost is drained") }
+		time.Sleep(2 * time.Second)
+		synctest.Wait()
+		if ended() {
+			t.Error("the model was due")
 		}
 	})
 }
