@@ -82,11 +82,11 @@ func (d *failingReport) trainings(every unit.Tick) int {
 // simulate looks for the best interval, and estimates what failures cost with the one that is used.
 func (d *failingReport) simulate() (err error) {
 	q, p := d.request, d.plan
-	if q.failures.policy != byNothing {
+	if !q.failures.by(byNothing) {
 		if p.Every, err = q.failures.interval(d); err != nil {
 			return err
 		}
-		middle := max(min(goodput.Young(p.Save+p.Read, p.Between()), p.Length), p.Save+p.Read)
+		middle := max(min(goodput.Young(p.Pause, p.Between()), p.Length), p.Pause, p.Write)
 		d.points, d.best = goodput.Best(p, q.seed, d.trainings(middle))
 		chosen := *p
 		chosen.Auto = true
@@ -203,8 +203,9 @@ func (d *failingReport) writeCheckpoint(line func(name, format string, args ...a
 	if d.request.failures.every.Auto {
 		how = "the best"
 	}
-	line("checkpoints", "every %s (%s); %s to drain and write, %s to read", span(p.Every), how,
-		span(p.Save), span(p.Read))
+	line("checkpoints", "every %s (%s)", span(p.Every), how)
+	line("", "a pause of %s, %s to write beside training, %s to read", span(p.Pause), span(p.Write),
+		span(p.Read))
 	if s := d.size; s != nil {
 		line("", "%v on %s, up to %v on one", s.Whole, counted(s.Hosts, "host"), s.Part)
 	}
@@ -227,9 +228,9 @@ func (d *failingReport) writeLost(w io.Writer) {
 	}
 	if e.GivenUp > 0 {
 		remedy := "Fewer or more reliable machines, or shorter restarts, would help."
-		if x := d.request.failures; x.policy == byNothing {
+		if x := d.request.failures; x.by(byNothing) {
 			remedy = "Checkpoints would help: --recover checkpoint."
-		} else if x.policy == byCheckpoint && !d.request.graph() {
+		} else if !x.by(byLog) && !d.request.graph() {
 			remedy = "Fewer or more reliable machines, shorter restarts, or --recover log would help."
 		}
 		cli.Paragraph(w, fmt.Sprintf("%d of %s did not end: failures come faster than training recovers. "+
@@ -285,11 +286,10 @@ func (d *failingReport) writeIntervals(w io.Writer) {
 	fmt.Fprintf(w, "By train --checkpoint-every auto, which has to see failures first, %s lost.\n",
 		part(1-d.auto))
 	between := p.Between()
-	if between == unit.Forever || p.Save+p.Read == 0 {
+	if between == unit.Forever || p.Pause == 0 {
 		return
 	}
-	pause := p.Save + p.Read
-	young, daly := goodput.Young(pause, between), goodput.Daly(pause, between)
+	young, daly := goodput.Young(p.Pause, between), goodput.Daly(p.Pause, between)
 	cli.Paragraph(w, fmt.Sprintf("By Young's formula every %s, %s lost; by Daly's every %s, %s.", span(young),
 		part(1-d.shareAt(young)), span(daly), part(1-d.shareAt(daly))), "")
 }
@@ -309,7 +309,7 @@ func (d *failingReport) writeAssumptions(w io.Writer) {
 	if d.size != nil {
 		list = append(list, fmt.Sprintf("--disk %v/s a host", unit.Bytes(x.disk)))
 	}
-	if x.policy == byLog {
+	if x.by(byLog) {
 		list = append(list, fmt.Sprintf("--replay %s of the time of training", digits(p.Replay)))
 	}
 	fmt.Fprintln(w)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"strings"
 	"time"
 
 	"tandem/algo/unit"
@@ -22,7 +23,8 @@ type goodputDocument struct {
 	Lost           lostShares        `json:"lost_share"`
 	DollarsPerGiga *float64          `json:"cost_usd_per_billion_samples"` // null if a price is not known
 	Every          *float64          `json:"checkpoint_every_s"`           // null without checkpoints
-	Save           float64           `json:"save_s"`
+	Pause          float64           `json:"pause_s"`
+	Write          float64           `json:"write_s"` // beside training
 	Read           float64           `json:"read_s"`
 	Bytes          *int64            `json:"checkpoint_bytes"` // null if both times were given
 	Best           *bestInterval     `json:"best"`             // null without checkpoints
@@ -69,8 +71,8 @@ type failureDocument struct {
 func (d *failingReport) document() *goodputDocument {
 	q, e, p := d.request, &d.estimate, d.plan
 	x := &goodputDocument{Job: d.job.Name, Mode: q.modes[0], GPUs: d.job.Roles.Ranks,
-		Policy: q.failures.policy, Throughput: d.Mid.Throughput,
-		Share: e.Share, Save: p.Save.Seconds(), Read: p.Read.Seconds(),
+		Policy: strings.Join(q.failures.policy, ","), Throughput: d.Mid.Throughput,
+		Share: e.Share, Pause: p.Pause.Seconds(), Write: p.Write.Seconds(), Read: p.Read.Seconds(),
 		Lost: lostShares{e.Lost[goodput.Saving], e.Lost[goodput.Again], e.Lost[goodput.Noticing],
 			e.Lost[goodput.Restarting], e.Lost[goodput.Replaying]},
 		Trainings: e.Runs, GivenUp: e.GivenUp, Repeats: e.Repeats, Seed: q.seed,
@@ -108,8 +110,7 @@ func (d *failingReport) bestInterval() *bestInterval {
 	p, best := d.plan, d.points[d.best]
 	least, most := goodput.Within(d.points, d.best, flat)
 	at := func(every unit.Tick) intervalShare { return intervalShare{every.Seconds(), d.shareAt(every)} }
-	pause := p.Save + p.Read
 	return &bestInterval{intervalShare{best.Every.Seconds(), best.Share},
-		[2]float64{least.Seconds(), most.Seconds()}, at(goodput.Young(pause, p.Between())),
-		at(goodput.Daly(pause, p.Between())), d.auto}
+		[2]float64{least.Seconds(), most.Seconds()}, at(goodput.Young(p.Pause, p.Between())),
+		at(goodput.Daly(p.Pause, p.Between())), d.auto}
 }

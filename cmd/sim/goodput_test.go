@@ -49,8 +49,9 @@ func TestGoodputOfACluster(t *testing.T) {
 		t.Errorf("goodput %v of %v: %v, %v", d.Goodput, d.Throughput, d.Share, d.ShareInterval)
 	}
 	// 50 hosts with 1.8 million rows of 16 values and a sum of squares, in fp16, at 10 MB/s
-	if d.Bytes == nil || math.Abs(d.Read-float64(*d.Bytes)/50/10e6) > 0.02*d.Read || d.Save <= d.Read {
-		t.Errorf("%v bytes, %v s to write, %v s to read", *d.Bytes, d.Save, d.Read)
+	if d.Bytes == nil || math.Abs(d.Read-float64(*d.Bytes)/50/10e6) > 0.02*d.Read ||
+		d.Write != d.Read || d.Pause <= 0 || d.Pause > d.Write/10 {
+		t.Errorf("%v bytes, a pause of %v s, %v s to write, %v s to read", *d.Bytes, d.Pause, d.Write, d.Read)
 	}
 	far := goodputOf(t, args+"--checkpoint-every 2h")
 	if far.Share > d.Best.Share-0.05 || *far.Every != 7200 || *d.Every != d.Best.Every {
@@ -80,9 +81,18 @@ func TestGoodputOfPolicies(t *testing.T) {
 		"GPU server preempted" {
 		t.Errorf("%.4f useful on spot machines: %+v", spot.Share, spot.Failures)
 	}
-	given := goodputOf(t, args+"--save 7s --read 3s --replay 0.5")
-	if given.Save != 7 || given.Read != 3 || given.Bytes != nil {
+	ranks := goodputOf(t, args+"--mtbf nn-worker=50h --recover log,ranks")
+	alone := goodputOf(t, args+"--mtbf nn-worker=50h --recover log")
+	if ranks.Share <= alone.Share || ranks.Lost.Again >= alone.Lost.Again/5 || ranks.Policy != "log,ranks" {
+		t.Errorf("%.4f useful where ranks copy others, %.4f where all go back", ranks.Share, alone.Share)
+	}
+	given := goodputOf(t, args+"--pause 1s --write 7s --read 3s --replay 0.5")
+	if given.Pause != 1 || given.Write != 7 || given.Read != 3 || given.Bytes != nil {
 		t.Errorf("%+v", given)
+	}
+	graph := goodputOf(t, "--preset dgx-h100 --samples 1 --gpus 16 --trainings 4 --length 10h")
+	if graph.Pause != graph.Read || graph.Write != 0 {
+		t.Errorf("with tables on accelerators: %+v", graph)
 	}
 }
 
@@ -170,6 +180,8 @@ func TestGoodputRefuses(t *testing.T) {
 		"--recover none --checkpoint-every 1h": "there are no checkpoints",
 		"--recover magic":                      `--recover: "magic" is unknown`,
 		"--recover log --preset dgx-h100":      "--recover log: system hugectr has no PSs",
+		"--recover ranks --preset dgx-h100":    "--recover ranks: the ranks of system hugectr hold",
+		"--recover none,log":                   `--recover "none,log": want policies that go together`,
 		"--preempted-every 0h":                 "--preempted-every: 0ns; want more than 0",
 		"--disk 0MB/s":                         "--disk: ",
 		"--trainings 0":                        "--trainings: 0; want 1 to 10000",

@@ -4,13 +4,16 @@
 //
 // # The training
 //
-// A training is a sequence of parts. A part begins with the newest checkpoint and ends with the next one, for
-// which training stands still: while the model is written, and while all roles read it again. Processes and
-// machines of each Kind fail as a Poisson process. A failure has a Consequence, by what the process held:
+// A training is a sequence of parts. Between two of them it stands still for a checkpoint, whose parts the
+// processes then write while they train on. Before all are written, it does not exist, and the next one waits
+// for it. Processes and machines of each Kind fail as a Poisson process. A failure has a Consequence, by what
+// the process held:
 //
 //   - Returns: the process is started again, and the others wait. Nothing is trained again.
+//   - Copies: the same, and the process takes its parameters from another. Between two parts all go back.
 //   - Redone: the same, and the process reads the newest checkpoint and handles its inputs since then again.
-//     Between two parts there is no log, so all go back.
+//     Between two parts there is no log, and the process may not have written its part of the checkpoint
+//     before, so there and until that is written all go back.
 //   - GoesBack: all begin again with the newest checkpoint. What was trained since then is trained again:
 //     without checkpoints, all.
 //
@@ -29,9 +32,8 @@
 //
 // # What is left out
 //
-// Processes of the runtime write a checkpoint while they train, and it does not count before it is complete.
-// Here training stands still until it is written and read, which costs more unless checkpoints follow each
-// other closely.
+// Writing does not slow training down. A process that copies its parameters also computes again what it had
+// computed of the steps in flight, which takes no longer than a step.
 //
 // Failures are independent, and none becomes rarer or more frequent with time. A hardware error that a
 // process reports ends a run of the runtime; here it counts as a loss. The steps that a training repeats are

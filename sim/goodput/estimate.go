@@ -77,11 +77,11 @@ const checkpointsMax = 10_000_000
 // Shortest returns the shortest interval between checkpoints that is simulated for a training of a length.
 func Shortest(length unit.Tick) unit.Tick { return max(unit.Millisecond, length/checkpointsMax) }
 
-// Best tries intervals between checkpoints, none below Shortest, and returns them in ascending order with the
-// index of the best. All have the same failures.
+// Best tries intervals between checkpoints, none below Shortest or in which no checkpoint can be written, and
+// returns them in ascending order with the index of the best. All have the same failures.
 func Best(p *Plan, seed uint64, trainings int) (points []Point, best int) {
-	middle := Young(p.Save+p.Read, p.Between())
-	least, most := Shortest(p.Length), p.Length
+	middle := Young(p.Pause, p.Between())
+	least, most := max(Shortest(p.Length), min(p.Write, p.Length)), p.Length
 	for i := -octaves * PerOctave; i <= octaves*PerOctave; i++ {
 		every := middle.Seconds() * math.Exp2(float64(i)/PerOctave)
 		if every < least.Seconds() || every >= most.Seconds() {

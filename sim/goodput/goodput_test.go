@@ -13,7 +13,7 @@ import (
 // alike returns a plan with one process, whose deaths make all go back, trained for a number of mean times
 // between them.
 func alike(every, pause, restart, between unit.Tick, times int) *Plan {
-	return &Plan{Length: unit.Tick(times) * between, Every: every, Save: pause,
+	return &Plan{Length: unit.Tick(times) * between, Every: every, Pause: pause,
 		Kinds: []Kind{{"process", 1, between, GoesBack, restart}}}
 }
 
@@ -133,8 +133,9 @@ func TestAutoComesCloseToTheBest(t *testing.T) {
 // while training stands still.
 func TestProcessesThatReturnCostTheirReturn(t *testing.T) {
 	const s = unit.Second
-	p := &Plan{Length: 2000 * unit.Hour, Every: 600 * s, Save: s, Read: 3 * s, Notice: 5 * s, Replay: 0.25,
-		Kinds: []Kind{{"loader", 4, 4 * unit.Hour, Returns, 20 * s}, {"PS", 1, unit.Hour, Redone, 30 * s}}}
+	p := &Plan{Length: 2000 * unit.Hour, Every: 600 * s, Pause: 4 * s, Read: 3 * s, Notice: 5 * s,
+		Replay: 0.25, Kinds: []Kind{{"loader", 4, 4 * unit.Hour, Returns, 20 * s},
+			{"PS", 1, unit.Hour, Redone, 30 * s}}}
 	r := Simulate(p, 3)
 	loaders, servers := float64(r.Deaths[0]), float64(r.Deaths[1])
 	for _, x := range []struct {
@@ -158,6 +159,47 @@ func TestProcessesThatReturnCostTheirReturn(t *testing.T) {
 	}
 }
 
+// A checkpoint counts once it is written: a failure loses half an interval, and the time to write besides. A
+// process with a redo log that dies before makes all go back; later, only what it holds is lost.
+func TestCheckpointCountsOnceItIsWritten(t *testing.T) {
+	const s = unit.Second
+	for c, want := range map[Consequence]float64{ // seconds of training that a death repeats
+		GoesBack: 300 + 90,
+		Redone:   90.0 / 600 * (600 + 90.0/2),
+		Copies:   0, Returns: 0,
+	} {
+		p := &Plan{Length: 20_000 * unit.Hour, Every: 600 * s, Write: 90 * s,
+			Kinds: []Kind{{"process", 1, 20 * unit.Hour, c, 0}}}
+		r := Simulate(p, 5)
+		got := r.Lost[Again].Seconds() / float64(r.Deaths[0])
+		if math.Abs(got-want) > 0.07*want || r.Saved < 119_000 {
+			t.Errorf("%v: %.1f s a death are trained again, want %.1f; %d checkpoints", c, got, want, r.Saved)
+		}
+	}
+	slow := &Plan{Length: 100 * unit.Hour, Every: 10 * s, Write: unit.Minute}
+	if r := Simulate(slow, 1); r.Saved < 5_998 || r.Saved > 6_000 {
+		t.Errorf("%d checkpoints that take a minute in 100 hours", r.Saved)
+	}
+}
+
+// A rank that copies another costs what it takes to notice, start and copy. If it dies while training stands
+// still, all go back.
+func TestRanksThatCopyCostTheirReturn(t *testing.T) {
+	const s = unit.Second
+	p := &Plan{Length: 2000 * unit.Hour, Every: 600 * s, Pause: 20 * s, Write: 100 * s, Read: 50 * s,
+		Copy: 2 * s, Notice: 5 * s, Kinds: []Kind{{"rank", 8, 8 * unit.Hour, Copies, 30 * s}}}
+	r := Simulate(p, 2)
+	deaths := float64(r.Deaths[0])
+	inPause := deaths * 20 / 620
+	// They begin again behind the checkpoint before, after 50 s of reading in place of 2 s of copying.
+	if got, want := r.Lost[Restarting].Seconds(), 32*deaths+48*inPause; math.Abs(got/want-1) > 0.02 {
+		t.Errorf("%.0f s of restarts, want %.0f", got, want)
+	}
+	if got, want := r.Lost[Again].Seconds(), 600*inPause; math.Abs(got/want-1) > 0.35 {
+		t.Errorf("%.0f s are trained again, want %.0f", got, want)
+	}
+}
+
 // Without checkpoints a training begins again with every failure: to end takes M·(e^(T/M)−1).
 func TestWithoutCheckpointsAllIsTrainedAgain(t *testing.T) {
 	p := alike(0, 0, 0, unit.Hour, 1)
@@ -175,7 +217,7 @@ func TestWithoutCheckpointsAllIsTrainedAgain(t *testing.T) {
 // A training that fails more often than it recovers is given up, for each consequence, and soon.
 func TestHopelessTrainingsAreGivenUp(t *testing.T) {
 	for c := Returns; c <= GoesBack; c++ {
-		p := &Plan{Length: unit.Hour, Every: unit.Minute, Save: unit.Second, Read: unit.Second, Replay: 1,
+		p := &Plan{Length: unit.Hour, Every: unit.Minute, Pause: unit.Second, Read: unit.Second, Replay: 1,
 			Kinds: []Kind{{"process", 1_000_000, 100 * unit.Hour, c, unit.Minute}}}
 		p.Kinds[0].Between = unit.Hour // 278 failures in a second
 		failures := 0
@@ -201,12 +243,13 @@ func drawPlan(t *rapid.T) *Plan {
 	seconds := func(name string, least, most float64) unit.Tick {
 		return unit.Tick(1e9 * rapid.Float64Range(least, most).Draw(t, name))
 	}
-	p := &Plan{Length: seconds("length", 100, 1e5), Every: seconds("every", 0, 3000), Save: seconds("save", 0,
-		60), Read: seconds("read", 0, 60), Notice: seconds("notice", 0, 10),
+	p := &Plan{Length: seconds("length", 100, 1e5), Every: seconds("every", 0, 3000),
+		Pause: seconds("pause", 0, 60), Write: seconds("write", 0, 600), Read: seconds("read", 0, 60),
+		Copy: seconds("copy", 0, 60), Notice: seconds("notice", 0, 10),
 		Replay: rapid.Float64Range(0, 2).Draw(t, "replay")}
-	for c := range rapid.IntRange(0, 4).Draw(t, "kinds") {
+	for c := range rapid.IntRange(0, 5).Draw(t, "kinds") {
 		p.Kinds = append(p.Kinds, Kind{"process", rapid.IntRange(1, 50).Draw(t, "count"),
-			seconds("between", 1e3, 1e7), Consequence(c % 3), seconds("restart", 0, 300)})
+			seconds("between", 1e3, 1e7), Consequence(c % 4), seconds("restart", 0, 300)})
 	}
 	return p
 }
@@ -235,15 +278,17 @@ func TestEveryMomentIsCounted(t *testing.T) {
 
 // What is better makes the expected share of useful time no smaller.
 func TestBetterIsNotWorse(t *testing.T) {
-	worse := Plan{Length: 500 * unit.Hour, Every: 20 * unit.Minute, Save: 20 * unit.Second,
-		Read: 20 * unit.Second, Notice: 5 * unit.Second, Replay: 0.5, Kinds: []Kind{
+	worse := Plan{Length: 500 * unit.Hour, Every: 20 * unit.Minute, Pause: 20 * unit.Second,
+		Write: 2 * unit.Minute, Read: 20 * unit.Second, Copy: unit.Second, Notice: 5 * unit.Second,
+		Replay: 0.5, Kinds: []Kind{
 			{"loader", 2, 10 * unit.Hour, Returns, unit.Minute},
 			{"PS", 10, 40 * unit.Hour, Redone, unit.Minute},
 			{"rank", 8, 40 * unit.Hour, GoesBack, 2 * unit.Minute}}}
-	share := func(p *Plan) float64 { return Simulations(p, 1, 8).Share }
+	share := func(p *Plan) float64 { return Simulations(p, 1, 32).Share }
 	before := share(&worse)
 	for name, improve := range map[string]func(p *Plan){
-		"save": func(p *Plan) { p.Save /= 2 }, "read": func(p *Plan) { p.Read /= 2 },
+		"pause": func(p *Plan) { p.Pause /= 2 }, "write": func(p *Plan) { p.Write /= 2 },
+		"read":   func(p *Plan) { p.Read /= 2 },
 		"notice": func(p *Plan) { p.Notice /= 5 }, "replay": func(p *Plan) { p.Replay /= 2 },
 		"between loaders":   func(p *Plan) { p.Kinds[0].Between *= 2 },
 		"between PSs":       func(p *Plan) { p.Kinds[1].Between *= 2 },
@@ -251,6 +296,7 @@ func TestBetterIsNotWorse(t *testing.T) {
 		"fewer ranks":       func(p *Plan) { p.Kinds[2].Count /= 2 },
 		"restart of ranks":  func(p *Plan) { p.Kinds[2].Restart /= 2 },
 		"PSs return":        func(p *Plan) { p.Kinds[1].Consequence = Returns },
+		"ranks copy others": func(p *Plan) { p.Kinds[2].Consequence = Copies },
 		"ranks redo inputs": func(p *Plan) { p.Kinds[2].Consequence = Redone },
 	} {
 		better := worse

@@ -32,8 +32,14 @@ func (v *Victim) Label() string {
 	return v.Name
 }
 
-// Victims returns what can fail in a job. With redo logs, PSs return where their disks remain.
-func Victims(j *predict.Job, redoLogs bool) ([]Victim, error) {
+// Means are the means of recovery that a training has besides checkpoints.
+type Means struct {
+	RedoLogs bool // PSs return where their disks remain
+	Ranks    bool // a rank returns with the parameters of another, in modes where all have the same
+}
+
+// Victims returns what can fail in a job that recovers by some means.
+func Victims(j *predict.Job, by Means) ([]Victim, error) {
 	h := j.Hardware
 	ranks := j.Roles.Ranks
 	servers := 1
@@ -54,8 +60,10 @@ func Victims(j *predict.Job, redoLogs bool) ([]Victim, error) {
 		switch {
 		case cfg.CanRestart(r):
 			follows = Returns
-		case role.CanRedo(r) && redoLogs:
+		case role.CanRedo(r) && by.RedoLogs:
 			follows = Redone
+		case r == msg.NNWorker && by.Ranks && cfg.RanksAreEqual() && ranks > 1:
+			follows = Copies
 		}
 		if n := int(cfg.Count(r)); n > 0 {
 			all = append(all, Victim{r.String(), "", n, follows, false})
@@ -64,6 +72,9 @@ func Victims(j *predict.Job, redoLogs bool) ([]Victim, error) {
 	if h.Colocated() {
 		gpuServers.Group = "this machine"
 		return append(all, gpuServers), nil
+	}
+	if by.Ranks && cfg.RanksAreEqual() && servers > 1 {
+		gpuServers.Consequence = Copies
 	}
 	machines := []Victim{gpuServers, {Node, "EW host", h.EmbeddingWorkers.Count.Mid, Returns, false},
 		{Node, "PS host", h.EmbeddingPSs.Count.Mid, GoesBack, false},
@@ -103,8 +114,7 @@ func SizeOf(j *predict.Job) (Size, error) {
 		return Size{}, fmt.Errorf("%w, and so the size of a checkpoint", ErrRows)
 	}
 	rows := w.Rows * float64(w.RowBytes+w.RowState+signBytes)
-	params := j.Layout.Params
-	dense := float64(valueBytes * (params + j.Job.Model.Optimizer.StateSize(params)))
+	dense := float64(denseBytes(j))
 	s := Size{Whole: unit.Bytes(rows + dense), Hosts: 1}
 	group := &h.EmbeddingPSs.Host
 	switch {
@@ -131,6 +141,22 @@ func (s *Size) Time(storage unit.BytesPerSec) unit.Tick {
 		rate = min(rate, s.Network)
 	}
 	return unit.Tick(float64(s.Part) / float64(rate) * float64(unit.Second))
+}
+
+// CopyTime returns the time in which a rank takes the parameters and the optimizer state of another, from
+// server to server.
+func CopyTime(j *predict.Job) unit.Tick {
+	network := &j.Hardware.Server.Network
+	if j.Hardware.Colocated() || !network.Given() {
+		return 0
+	}
+	return unit.Tick(float64(denseBytes(j)) / float64(network.Mid) * float64(unit.Second))
+}
+
+// denseBytes returns the size of the dense network and the state of its optimizer.
+func denseBytes(j *predict.Job) unit.Bytes {
+	params := j.Layout.Params
+	return unit.Bytes(valueBytes * (params + j.Job.Model.Optimizer.StateSize(params)))
 }
 
 // ReplayShare returns the time in which a PS handles its inputs again, as a share of the time in which it

@@ -36,7 +36,7 @@ func TestWhatFollowsTheDeathOfEachRole(t *testing.T) {
 			want["dense PS host"] = want["nn-worker"]
 		}
 		for logs, redo := range []bool{false, true} {
-			victims, err := Victims(jobOn(t, "persia-gcp", mode), redo)
+			victims, err := Victims(jobOn(t, "persia-gcp", mode), Means{RedoLogs: redo})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -52,9 +52,36 @@ func TestWhatFollowsTheDeathOfEachRole(t *testing.T) {
 			}
 		}
 	}
-	victims, err := Victims(jobOn(t, "dgx-h100", job.Sync), false)
+	victims, err := Victims(jobOn(t, "dgx-h100", job.Sync), Means{})
 	if err != nil || len(victims) != 2 || victims[0].Count != 16 || victims[1].Count != 2 {
 		t.Errorf("of a step graph: %+v, %v", victims, err)
+	}
+}
+
+// Ranks return with the parameters of others where all have the same, and so do their servers, and nothing
+// else.
+func TestRanksCopyWhereAllAreEqual(t *testing.T) {
+	for mode, want := range map[string]Consequence{job.Sync: Copies, job.Hybrid: Copies,
+		job.AsyncPS: GoesBack, job.AsyncAverage: GoesBack, "backup-workers": GoesBack} {
+		victims, err := Victims(jobOn(t, "persia-gcp", mode), Means{Ranks: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, v := range victims {
+			switch label := v.Label(); {
+			case label == "nn-worker" || label == "GPU server":
+				if v.Consequence != want {
+					t.Errorf("%s: %+v", mode, v)
+				}
+			case v.Consequence == Copies:
+				t.Errorf("%s: %+v", mode, v)
+			}
+		}
+	}
+	j := jobOn(t, "persia-gcp", job.Hybrid)
+	least := 4 * float64(j.Layout.Params) / float64(j.Hardware.Server.Network.Mid)
+	if got := CopyTime(j).Seconds(); got < least*0.99 || got > 3*least*1.01 { // Adam has two states
+		t.Errorf("%v s to copy a rank, want %v to three times that", got, least)
 	}
 }
 

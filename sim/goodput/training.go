@@ -14,13 +14,14 @@ type Consequence uint8
 // The consequences, as the package comment describes them.
 const (
 	Returns Consequence = iota
+	Copies
 	Redone
 	GoesBack
 )
 
 // String returns what follows, for a table.
 func (c Consequence) String() string {
-	return [...]string{"it returns", "it redoes its inputs", "all go back"}[c]
+	return [...]string{"it returns", "it copies another", "it redoes its inputs", "all go back"}[c]
 }
 
 // Kind is a kind of failure.
@@ -41,8 +42,10 @@ type Plan struct {
 	Every  unit.Tick // from the beginning of a part to its end; 0: there are no checkpoints
 	// Auto lets the training choose when a part ends, as package saving does; Every is then not used.
 	Auto   bool
-	Save   unit.Tick // training stands still until the model is written …
-	Read   unit.Tick // … and until all roles have read it; also where all go back
+	Pause  unit.Tick // training stands still for a checkpoint
+	Write  unit.Tick // from then on, until the checkpoint is complete
+	Read   unit.Tick // until processes have read a checkpoint
+	Copy   unit.Tick // until a process has the parameters of another
 	Notice unit.Tick // from a failure until it is noticed
 	// Replay is the time in which a process handles its inputs again, as a share of the time in which it had
 	// received them.
@@ -58,7 +61,7 @@ const (
 	Saving     Cause = iota // training stands still for a checkpoint
 	Again                   // what was trained is trained again
 	Noticing                // a failure is not noticed yet
-	Restarting              // a process is started, and reads the checkpoint
+	Restarting              // a process is started, and reads a checkpoint or copies parameters
 	Replaying               // a process handles its inputs again
 	causes
 )
@@ -99,6 +102,8 @@ type training struct {
 	next     unit.Tick       // when the next failure comes
 	saved    unit.Tick       // training that the newest checkpoint contains
 	since    unit.Tick       // training after it
+	complete unit.Tick       // when the checkpoint that is written is complete; unit.Forever: there is none
+	contains unit.Tick       // the part of since that it contains
 	due      unit.Tick       // when the part ends
 	chooser  saving.Interval // of the ends of parts
 	repeats  int             // times that training began again with the newest checkpoint
@@ -107,7 +112,8 @@ type training struct {
 
 // Simulate simulates one training. Plans with the same Kinds have the same failures with the same seed.
 func Simulate(p *Plan, seed uint64) Run {
-	t := &training{plan: p, draw: rng.New(seed, "failures"), Run: Run{Deaths: make([]int, len(p.Kinds))}}
+	t := &training{plan: p, draw: rng.New(seed, "failures"), Run: Run{Deaths: make([]int, len(p.Kinds))},
+		complete: unit.Forever}
 	sum := 0.0
 	for i := range p.Kinds {
 		sum += p.Kinds[i].rate()
@@ -120,6 +126,7 @@ func Simulate(p *Plan, seed uint64) Run {
 		before := t.now
 		k := t.pass(max(part, 0))
 		t.since += t.now - before
+		t.settle()
 		switch {
 		case k != nil:
 			t.wait(k)
@@ -140,7 +147,17 @@ func (t *training) hopeless() bool {
 	return t.now/patience >= t.plan.Length || t.repeats >= repeatsMax || t.failures >= failuresMax
 }
 
-// begin begins a part.
+// settle makes the checkpoint that is written the newest, if it is complete by now.
+func (t *training) settle() {
+	if t.now < t.complete {
+		return
+	}
+	t.saved, t.since, t.repeats = t.saved+t.contains, t.since-t.contains, 0
+	t.Saved++
+	t.complete, t.contains = unit.Forever, 0
+}
+
+// begin begins a part. It lasts at least until the checkpoint before is complete.
 func (t *training) begin() {
 	t.due = unit.Forever
 	every := t.plan.Every
@@ -149,6 +166,9 @@ func (t *training) begin() {
 	}
 	if every > 0 && every < unit.Forever-t.now {
 		t.due = t.now + every
+		if t.complete < unit.Forever {
+			t.due = max(t.due, t.complete)
+		}
 	}
 }
 
@@ -189,17 +209,15 @@ func (t *training) lose(d unit.Tick, to Cause) *Kind {
 	return k
 }
 
-// save ends a part: training stands still until the model is written, and until all have read it.
+// save ends a part, and begins the next, in which a checkpoint is written.
 func (t *training) save() {
-	if !t.pause(t.plan.Save) {
+	if !t.pause(t.plan.Pause) {
 		return
 	}
-	t.saved, t.since, t.repeats = t.saved+t.since, 0, 0
-	t.Saved++
-	t.chooser.Cost = max(t.plan.Save+t.plan.Read, unit.Millisecond)
-	if t.pause(t.plan.Read) {
-		t.begin()
-	}
+	t.complete, t.contains = t.now+t.plan.Write, t.since
+	t.settle()
+	t.chooser.Cost = max(t.plan.Pause, unit.Millisecond)
+	t.begin()
 }
 
 // pause stands still between two parts, and reports whether the pause came to its end. All go back if a
@@ -231,11 +249,13 @@ type phase struct {
 // the redone time again.
 func (p *Plan) recovery(k *Kind, redone unit.Tick) []phase {
 	phases := []phase{{p.Notice, Noticing}, {k.Restart, Restarting}}
-	if k.Consequence != Returns {
-		phases = append(phases, phase{p.Read, Restarting})
-	}
-	if k.Consequence == Redone {
-		phases = append(phases, phase{redone.Scale(p.Replay), Replaying})
+	switch k.Consequence {
+	case Copies:
+		return append(phases, phase{p.Copy, Restarting})
+	case Redone:
+		return append(phases, phase{p.Read, Restarting}, phase{redone.Scale(p.Replay), Replaying})
+	case GoesBack:
+		return append(phases, phase{p.Read, Restarting})
 	}
 	return phases
 }
@@ -251,7 +271,7 @@ func left(phases []phase) (sum unit.Tick) {
 // wait waits until a process has returned, and others that die meanwhile, and reports whether the part goes
 // on.
 func (t *training) wait(k *Kind) bool {
-	if k.Consequence == GoesBack {
+	if t.mustGoBack(k) {
 		t.goBack(k)
 		return false
 	}
@@ -260,10 +280,11 @@ func (t *training) wait(k *Kind) bool {
 		before := t.now
 		other := t.lose(todo[0].left, todo[0].cause)
 		todo[0].left -= t.now - before
+		t.settle()
 		switch {
 		case other == nil:
 			todo = todo[1:]
-		case other.Consequence == GoesBack:
+		case t.mustGoBack(other):
 			t.goBack(other)
 			return false
 		default:
@@ -273,6 +294,11 @@ func (t *training) wait(k *Kind) bool {
 		}
 	}
 	return true
+}
+
+// mustGoBack reports whether all go back when a process is lost within a part.
+func (t *training) mustGoBack(k *Kind) bool {
+	return k.Consequence == GoesBack || k.Consequence == Redone && t.complete < unit.Forever
 }
 
 // replay returns the phases of the recovery of a process that returns within a part, and notes what the part
@@ -288,7 +314,7 @@ func (t *training) replay(k *Kind) []phase {
 func (t *training) goBack(k *Kind) {
 	for k != nil && !t.hopeless() {
 		t.Lost[Again] += t.since
-		t.since = 0
+		t.since, t.complete, t.contains = 0, unit.Forever, 0
 		t.repeats++
 		t.chooser.Losses++
 		t.Repeats = max(t.Repeats, t.repeats)
