@@ -83,9 +83,9 @@ func heads(results []*train.Result) []head {
 	return out
 }
 
-// oracle returns the results of the true probabilities of generated test rows on each label, or
-// nil for other data.
-func oracle(data *datasets.Dataset) []train.Head {
+// oracle returns the results of the true probabilities of generated test rows on each label, or nil for other
+// data. By squared loss, too, none better are expected of a model.
+func oracle(data *datasets.Dataset, loss string) []train.Head {
 	if data.TestProbability == nil {
 		return nil
 	}
@@ -93,7 +93,7 @@ func oracle(data *datasets.Dataset) []train.Head {
 	for i, p := range data.TestProbability {
 		truth[i] = float32(p)
 	}
-	return train.Heads("", truth, data.Schema.Labels, data.Test)
+	return train.Heads(loss, truth, data.Schema.Labels, data.Test)
 }
 
 // firstLabel returns the first label of every row, by which modes are compared.

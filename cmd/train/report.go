@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -26,8 +27,9 @@ type report struct {
 	Provenance string `json:"provenance"`
 	TrainRows  int    `json:"train_rows"`
 	TestRows   int    `json:"test_rows"`
-	// OracleAUC is the AUC of the true probabilities of generated data.
+	// OracleAUC is the AUC of the true probabilities of generated data; OracleR2 is their R² with squared loss.
 	OracleAUC   float64 `json:"oracle_auc,omitempty"`
+	OracleR2    float64 `json:"oracle_r2,omitempty"`
 	OracleHeads []head  `json:"oracle_heads,omitempty"` // for each of several labels
 	DroppedRows int     `json:"dropped_rows"`
 	guess
@@ -113,19 +115,20 @@ type row struct {
 }
 
 func newReport(j job.Job, data *datasets.Dataset, products gemm.Products) *report {
-	var best float64
+	var best evaluation.Scores
 	var bestHeads []head
-	for i, one := range oracle(data) {
+	for i, one := range oracle(data, j.Model.Loss) {
 		if i == 0 {
-			best = one.AUC
+			best = one.Scores
 		}
 		if len(data.Schema.Labels) > 1 {
 			bestHeads = append(bestHeads, head{Label: one.Label, measures: measures{Scores: one.Scores}})
 		}
 	}
 	return &report{
-		OracleAUC: best, OracleHeads: bestHeads, Data: data.Name, Provenance: data.Provenance,
-		TrainRows: data.TrainRows(), TestRows: data.Test.Samples, DroppedRows: data.DroppedRows,
+		OracleAUC: best.AUC, OracleR2: best.R2, OracleHeads: bestHeads, Data: data.Name,
+		Provenance: data.Provenance,
+		TrainRows:  data.TrainRows(), TestRows: data.Test.Samples, DroppedRows: data.DroppedRows,
 		Model: j.Model.Kind, Engine: products.Name(), EngineRate: blas.GFLOPS(products),
 		Seed: j.Training.Seed, Baselines: []row{}, Simulated: []prediction{}, job: j,
 		guess:    newGuess(data, j.Model.Loss),
@@ -189,8 +192,9 @@ func (r *report) writeText(w io.Writer) error {
 		fmt.Fprintf(w, ", %s dropped", plural(r.DroppedRows, "malformed row"))
 	}
 	fmt.Fprintf(w, "\n%s", r.Provenance)
-	if r.OracleAUC > 0 {
-		fmt.Fprintf(w, "; the best reachable AUC is %.4f", r.OracleAUC)
+	if best := cmp.Or(r.OracleAUC, r.OracleR2); best != 0 {
+		score, _ := evaluation.ScoreNames(j.Model.Loss)
+		fmt.Fprintf(w, "; the best reachable %s is %.4f", score, best)
 	}
 	fmt.Fprintf(w, "\n%s on %s: %.0f GFLOP/s on this machine\n", r.Model, r.Engine, r.EngineRate)
 	if len(r.Devices) > 0 {
