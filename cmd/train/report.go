@@ -27,7 +27,7 @@ type report struct {
 	Provenance string `json:"provenance"`
 	TrainRows  int    `json:"train_rows"`
 	TestRows   int    `json:"test_rows"`
-	// OracleAUC is the AUC of the true probabilities of generated data; OracleR2 is their R² with squared loss.
+	// OracleAUC is the AUC of the true probabilities of generated data, OracleR2 their R² with squared loss.
 	OracleAUC   float64 `json:"oracle_auc,omitempty"`
 	OracleR2    float64 `json:"oracle_r2,omitempty"`
 	OracleHeads []head  `json:"oracle_heads,omitempty"` // for each of several labels

@@ -111,7 +111,7 @@ func outlives(t *testing.T, j job.Job, victim msg.Address, kind string) int {
 	repeated := 0
 	for _, r := range got.Recoveries {
 		repeated += r.Again
-		if r.Step != 100 && r.Step != 200 {
+		if r.Step%100 != 0 { // 0 if the disk was slow to write that of step 100
 			t.Errorf("recovery %+v", r)
 		}
 	}

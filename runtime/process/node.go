@@ -279,6 +279,15 @@ func (n *node) named(err error) error {
 	return fmt.Errorf("%v: %w", n.seat, err)
 }
 
+// asLoss returns an error of connecting as a loss, after which training begins again, if a process cannot be
+// reached that could be reached earlier in the run.
+func asLoss(err error, from driver.Origin) error {
+	if from.Model != "" && errors.As(err, new(*transport.UnreachableError)) {
+		return &driver.LostError{Reason: err.Error()}
+	}
+	return err
+}
+
 // prepare makes the executor and the roles, and connects to the other processes.
 func (n *node) prepare() error {
 	welcome, err := n.member.Welcome()
@@ -335,7 +344,7 @@ func (n *node) prepare() error {
 	}
 	close(n.built)
 	if err := n.connect(welcome); err != nil {
-		return err
+		return asLoss(err, welcome.Origin)
 	}
 	close(n.connected)
 	return nil

@@ -26,8 +26,8 @@ import (
 // listen at most reachTimeout. It returns nil when all processes have admitted this one. Connect must be
 // called once, after Begin.
 //
-// The error names the first role of a process that cannot be reached, that has other roles, or that works on
-// another job, build or run. In that case nothing is connected, and processes that had admitted this one lose
+// The error names the first role of a process that cannot be reached (an *UnreachableError), that has other
+// roles, or that works on another job, build or run. In that case nothing is connected, and processes that had admitted this one lose
 // it.
 func (n *Endpoint) Connect(ctx context.Context, peers map[msg.Address]string) error {
 	n.mu.Lock()
@@ -170,8 +170,7 @@ func (n *Endpoint) dialOnce(ctx context.Context, address string, roles []msg.Add
 			if r := refusal.Load(); r != nil {
 				reason = *r
 			}
-			return nil, fmt.Errorf("transport: cannot reach %v at %s: %w; is it running there?", roles[0],
-				address, reason)
+			return nil, &UnreachableError{roles[0], address, reason}
 		}
 		if status.Code(err) != codes.Unavailable {
 			err = plainError(err)
@@ -180,6 +179,22 @@ func (n *Endpoint) dialOnce(ctx context.Context, address string, roles []msg.Add
 	}
 	return l, nil
 }
+
+// UnreachableError is the error of a process that does not answer at its address.
+type UnreachableError struct {
+	Role    msg.Address // a role of the process
+	Address string
+	Reason  error
+}
+
+// Error implements error.
+func (e *UnreachableError) Error() string {
+	return fmt.Sprintf("transport: cannot reach %v at %s: %v; is it running there?", e.Role, e.Address,
+		e.Reason)
+}
+
+// Unwrap returns the reason.
+func (e *UnreachableError) Unwrap() error { return e.Reason }
 
 // retries are short, because the processes of a job start together.
 var retries = backoff.Config{BaseDelay: 50 * time.Millisecond, Multiplier: 1.5, Jitter: 0.2,

@@ -2,6 +2,7 @@ package transport
 
 import (
 	"cmp"
+	"errors"
 	"net"
 	"strings"
 	"testing"
@@ -69,6 +70,10 @@ func TestConnectNamesTheRole(t *testing.T) {
 			map[msg.Address]string{c.role: address, worker(5): same.Address()})
 		if err == nil || !strings.HasPrefix(err.Error(), c.want) {
 			t.Errorf("%v\nwant %s", err, c.want)
+		}
+		if unreachable := strings.Contains(c.want, "cannot reach"); unreachable !=
+			errors.As(err, new(*UnreachableError)) {
+			t.Errorf("%v: unreachable is %v", err, unreachable)
 		}
 		if took := time.Since(start); took > 3*time.Second {
 			t.Errorf("%v took %v", err, took)
