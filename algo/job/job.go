@@ -140,7 +140,7 @@ type Roles struct {
 	// RankRecovery prepares ranks to come back after a crash with the parameters of another rank, in sync and
 	// hybrid. The last bucket of a step then waits until embedding workers have its embedding gradients. It
 	// is on where Faults crash an NN worker. In processes, an NN worker comes back if its process has no
-	// embedding worker and no GPU, and the run is not recorded.
+	// embedding worker, and the run is not recorded. With sums of NCCL none comes back.
 	RankRecovery bool `yaml:"rank-recovery,omitempty"`
 	// Placement says which roles share a process, where a run has processes.
 	Placement Placement `yaml:"placement"`

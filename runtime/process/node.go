@@ -201,12 +201,8 @@ func (n *node) play() error {
 
 // setRank gives the ranks of this process, which is back, what those of another have.
 func (n *node) setRank(s exec.RankState) error {
-	switch {
-	case n.Recorder != nil: // the recording of the process that died has no end
+	if n.Recorder != nil { // the recording of the process that died has no end
 		return &driver.LostError{Reason: fmt.Sprintf("%v is recorded, and so does not come back alone",
-			n.seat)}
-	case !exec.RanksShareWeights(n.executor):
-		return &driver.LostError{Reason: fmt.Sprintf("%v trains on a GPU, and so does not come back alone",
 			n.seat)}
 	}
 	if err := n.local.SetRank(s); err != nil {
