@@ -300,6 +300,10 @@ func (n *node) prepare() error {
 		return err
 	}
 	n.cfg.Retry = cmp.Or(n.cfg.Retry, processRetry)
+	if n.cfg.RankRecovery {
+		n.cfg.ProcessOf = job.ProcessNumbers(welcome.Processes(), n.Job.Roles.EmbeddingWorkers,
+			n.Job.Roles.Ranks)
+	}
 	options := driver.Options{
 		Observers: []event.Observer{n}, Recorder: n.Recorder,
 		Faults: &faults, Slow: n.Job.Slow, Incarnation: welcome.Incarnation,
@@ -342,11 +346,7 @@ func (n *node) prepare() error {
 func (n *node) takeRoles(w *member.Welcome) {
 	n.Process = w.Roles
 	n.endpoint.SetRoles(n.Process)
-	var all []job.Process
-	for _, peer := range w.Peers {
-		all = append(all, peer.Process)
-	}
-	n.Job.Roles = rolesOf(all, n.Job.Roles)
+	n.Job.Roles = rolesOf(w.Processes(), n.Job.Roles)
 }
 
 // joinAllReduce makes this process's end of the all-reduces, if the ranks are in several processes.
