@@ -22,7 +22,7 @@
 //   - or any list of processes
 //
 // Messages between roles of one process travel by pointer, as in driver.Run. A process has one incarnation,
-// and can restart if all its roles can. A recording has a file for each role.
+// and can restart if all its roles can. A recording has a file for each incarnation of a role.
 //
 // # The end of a process
 //

@@ -115,7 +115,12 @@ func (s setting) recorder() (driver.Recorder, error) {
 	if s.Record == "" {
 		return nil, nil
 	}
-	return record.Create(s.Record, []byte("a job"))
+	folder, err := record.Create(s.Record, []byte("a job"))
+	if err != nil {
+		return nil, err
+	}
+	folder.Through = true
+	return folder, nil
 }
 
 // askedToEnd asks a process to end when a rank has trained five steps.
