@@ -201,7 +201,7 @@ func (n *node) play() error {
 
 // setRank gives the ranks of this process, which is back, what those of another have.
 func (n *node) setRank(s exec.RankState) error {
-	if n.Recorder != nil { // the recording of the process that died has no end
+	if n.Recorder != nil { // a replay would not have these parameters
 		return &driver.LostError{Reason: fmt.Sprintf("%v is recorded, and so does not come back alone",
 			n.seat)}
 	}

@@ -436,8 +436,8 @@ func TestLaterIncarnationsAreChecked(t *testing.T) {
 		want    string
 	}{
 		{msg.Address{Role: msg.EmbeddingPS}, false, replay.ErrCutShort,
-			"embedding-ps 0 begins as incarnation 1, and only a data loader, embedding worker or coordinator " +
-				"can be replayed whose process was killed"},
+			"embedding-ps 0 begins as incarnation 1, and only a data loader, embedding worker or " +
+				"coordinator can be replayed whose process was killed"},
 		{worker, true, replay.ErrCutShort,
 			"embedding-worker 1 begins as incarnation 1; put the stream of the process that was killed"},
 		{worker, false, replay.ErrDamaged, "it has an end, and the role came back"},

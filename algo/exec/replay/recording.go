@@ -22,9 +22,9 @@ type Recording struct {
 	readers []*Reader // in address order
 }
 
-// New joins the streams of a run, of a role that came back those of all its incarnations. The rule is the
-// rule of the job's mode. New returns an error that names a stream that is missing, is given twice, belongs to
-// another run, or is of a later incarnation of a role whose death cannot be replayed.
+// New joins the streams of a run: of a role that came back, those of all its incarnations. The rule is the
+// rule of the job's mode. New returns an error that names a stream that is missing, is given twice, belongs
+// to another run, or is of a later incarnation of a role whose death cannot be replayed.
 func New(rule pace.Rule, readers []*Reader) (*Recording, error) {
 	if len(readers) == 0 {
 		return nil, fmt.Errorf("%w: there is no stream", ErrFormat)
