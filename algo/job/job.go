@@ -139,8 +139,9 @@ type Roles struct {
 	DensePSs int `yaml:"dense-ps"`
 	// RankRecovery prepares ranks to come back after a crash with the parameters of another rank, in sync and
 	// hybrid. The last bucket of a step then waits until embedding workers have its embedding gradients. It
-	// is on where Faults crash an NN worker. In processes, an NN worker comes back if its process has no
-	// embedding worker and no GPU, and the run is not recorded.
+	// is on where Faults crash an NN worker. In processes, the batches of a rank go to embedding workers of
+	// other processes, and an NN worker comes back if there are such and the run is not recorded. With sums
+	// of NCCL none comes back.
 	RankRecovery bool `yaml:"rank-recovery,omitempty"`
 	// Placement says which roles share a process, where a run has processes.
 	Placement Placement `yaml:"placement"`

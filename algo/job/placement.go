@@ -95,15 +95,30 @@ func (p Process) Lasting(can func(msg.Role) bool) (at msg.Address, ok bool) {
 	return msg.Address{}, false
 }
 
-// LosesBatches reports whether the death of the process takes ranks with an embedding worker, which holds
-// what ranks need to come back.
-func (p Process) LosesBatches() bool {
-	return p.HasKind(msg.NNWorker) && p.HasKind(msg.EmbeddingWorker)
-}
-
 // HasKind reports whether some role of the process is of a kind.
 func (p Process) HasKind(kind msg.Role) bool {
 	return slices.ContainsFunc(p, func(at msg.Address) bool { return at.Role == kind })
+}
+
+// ProcessNumbers returns role.Config.ProcessOf of a run in some processes, or nil if no rank shares its
+// process with an embedding worker.
+func ProcessNumbers(all []Process, embeddingWorkers, ranks int) []int32 {
+	numbers, shared := make([]int32, embeddingWorkers+ranks), false
+	for i, p := range all {
+		shared = shared || p.HasKind(msg.EmbeddingWorker) && p.HasKind(msg.NNWorker)
+		for _, at := range p {
+			switch at.Role {
+			case msg.EmbeddingWorker:
+				numbers[at.Index] = int32(i)
+			case msg.NNWorker:
+				numbers[embeddingWorkers+int(at.Index)] = int32(i)
+			}
+		}
+	}
+	if !shared {
+		return nil
+	}
+	return numbers
 }
 
 // Processes returns the processes of a run with the roles of cfg, ordered by their first roles.

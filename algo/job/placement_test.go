@@ -181,3 +181,27 @@ func TestPlacementsAreWrittenAsTheyAreRead(t *testing.T) {
 		}
 	}
 }
+
+// Processes are numbered for the roles if ranks share some with embedding workers.
+func TestProcessNumbers(t *testing.T) {
+	for text, want := range map[string][]int32{
+		"apart":   nil,
+		"workers": {1, 2, 1, 2, 4, 5},
+		"embedding-worker 1, nn-worker 3; nn-worker 0, embedding-worker 0, nn-worker 2; nn-worker 1; " +
+			"data-loader, embedding-ps": {1, 2, 1, 3, 1, 2},
+		"embedding-worker 0, embedding-worker 1; nn-worker 0, nn-worker 1; nn-worker 2, nn-worker 3; " +
+			"data-loader, embedding-ps": nil,
+	} {
+		j, err := placed(Sync, text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all, err := j.Processes()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, ProcessNumbers(all, 2, 4)); diff != "" {
+			t.Errorf("%s, want (−): %s", text, diff)
+		}
+	}
+}

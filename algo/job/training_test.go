@@ -41,6 +41,12 @@ func TestTrainingValidate(t *testing.T) {
 		{func(t *job.Job) { t.Wire.Precision = "fp61" },
 			`wire.precision = "fp61" is unknown; the nearest is "fp16"`},
 		{func(t *job.Job) { t.Wire.Index = "zip" }, `index = "zip" is unknown; known are raw, compressed`},
+		{func(t *job.Job) { t.Wire.AllReduce = job.NCCLSums },
+			"wire.all-reduce = nccl needs GPUs: set model.device to cuda"},
+		{func(t *job.Job) { t.Wire.AllReduce, t.Model.Device.CUDA = job.NCCLSums, true }, ""},
+		{func(t *job.Job) {
+			t.Wire.AllReduce, t.Model.Device.CUDA, t.Roles.RankRecovery = job.NCCLSums, true, true
+		}, "roles.rank-recovery needs wire.all-reduce = host: the sums of nccl end with the first rank"},
 		{func(t *job.Job) { t.Training.Merge = job.MergeStep }, "merge = step needs mode sync or sequential"},
 		{func(t *job.Job) { t.Training.Epochs = 0 }, "epochs = 0; want 1 to 1000000"},
 		{func(t *job.Job) { t.Training.Prefetch = 1 << 31 }, "prefetch = 2147483648; want 0 to 65536"},

@@ -91,8 +91,12 @@ func (j *Job) validateChoices() error {
 		return fmt.Errorf("model.precision = %s needs a GPU: set model.device to cuda, or precision to %s "+
 			"or %s", TF32, FP32, BF16)
 	}
-	if sums := cmp.Or(j.Wire.AllReduce, HostSums); sums != HostSums && !j.Model.Device.CUDA {
+	switch sums := cmp.Or(j.Wire.AllReduce, HostSums); {
+	case sums != HostSums && !j.Model.Device.CUDA:
 		return fmt.Errorf("wire.all-reduce = %s needs GPUs: set model.device to cuda, or leave it out", sums)
+	case sums != HostSums && j.Roles.RankRecovery:
+		return fmt.Errorf("roles.rank-recovery needs wire.all-reduce = %s: the sums of %s end with the "+
+			"first rank that dies", HostSums, sums)
 	}
 	if j.Training.Merge == MergeStep && !j.inStep() {
 		return fmt.Errorf("training.merge = step needs mode sync or sequential: %s never waits for other "+

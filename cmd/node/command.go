@@ -375,5 +375,6 @@ func (f *flags) recorder(j job.Job) (driver.Recorder, func() error, error) {
 	if err != nil {
 		return nil, nil, err
 	}
+	folder.Through = true
 	return folder, folder.Close, nil
 }

@@ -39,8 +39,9 @@ a count or, at the end, the parameters, and names the role, the step and the
 field. Relative paths of the job's data start at TANDEM_DATA.
 
 The faults that a job injects are part of its recording: messages lost,
-repeated and late, and crashes of roles. A run in which a process was killed
-cannot be replayed, because the end of what that process did is lost.`
+repeated and late, and crashes of roles. So is the death of a process that came
+back: a data loader, embedding worker or coordinator has a file for each time
+it was started.`
 
 const replayExamples = `  go run ./cmd/train --mode hybrid --record --out run
   go run ./cmd/sim replay run

@@ -154,14 +154,29 @@ func TestRanksWithoutAnother(t *testing.T) {
 	}
 }
 
-// A process with a rank and an embedding worker does not come back, nor does a rank after the last step.
+// A rank whose process has all embedding workers does not come back, nor does a rank after the last step.
 func TestRanksThatDoNotComeBack(t *testing.T) {
-	r := newRankHost(t)
-	if r.phase = stopped; r.mayReturn(r.rank(1)) {
-		t.Error("a rank comes back after the last step")
-	}
-	both := &process{roles: job.Process{worker, nnWorker(1)}}
-	if r.phase = training; r.mayReturn(both) || !r.mayReturn(r.rank(1)) {
-		t.Error("a rank comes back without the embeddings of its batch, or not at all")
+	second := msg.Address{Role: msg.EmbeddingWorker, Index: 1}
+	for _, processes := range [][]job.Process{
+		{{worker}, {nnWorker(0)}}, {{worker, nnWorker(0)}}, {{worker, nnWorker(0)}, {second}},
+		{{worker, second, nnWorker(0)}, {nnWorker(1)}}, {{worker, nnWorker(0)}, {second, nnWorker(1)}},
+	} {
+		h, err := newHost(Plan{Processes: processes, Ranks: 2, Schema: schema, Steps: 7, DeathsMax: 1,
+			Restartable: func(msg.Role) bool { return true }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		h.phase = training
+		want := len(processes) > 1 && !processes[0].Has(second)
+		s, why := h.byRole[nnWorker(0)], ""
+		if !want {
+			why = "; it cannot come back, because no other process has an embedding worker"
+		}
+		if h.mayReturn(s) != want || h.noReturn(s) != why {
+			t.Errorf("%v: rank 0 comes back %t; %q", processes, !want, h.noReturn(s))
+		}
+		if h.phase = stopped; h.mayReturn(s) {
+			t.Errorf("%v: a rank comes back after the last step", processes)
+		}
 	}
 }

@@ -61,6 +61,14 @@ type Welcome struct {
 	Draining    bool   // the run is to end as soon as possible
 }
 
+// Processes returns the roles of all processes.
+func (w *Welcome) Processes() (all []job.Process) {
+	for _, peer := range w.Peers {
+		all = append(all, peer.Process)
+	}
+	return all
+}
+
 // Change announces a process that has come back.
 type Change struct {
 	Peer

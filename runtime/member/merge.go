@@ -1,6 +1,8 @@
 package member
 
 import (
+	"slices"
+
 	"tandem/algo/protocol/event"
 	"tandem/algo/protocol/msg"
 	"tandem/algo/unit"
@@ -16,6 +18,8 @@ type batchID struct{ rank, step int32 }
 // Records are merged while they arrive, so that the memory does not grow with the number of steps. A record
 // waits until no earlier one can arrive: a process says, with its records, up to which time it has sent all.
 //
+// A rank that is back has its turn after what PSs did before: its earlier batches end with their last puts.
+//
 // A batch that was routed by an embedding worker which died may have no BatchRouted record, or two. The
 // result has one. If the record is missing, it is derived, after the batch is done, from the PSs that have
 // read or updated rows of it.
@@ -23,8 +27,9 @@ type merger struct {
 	observe func(event.Record)
 	servers int
 	roles   []roleRecords
-	waiting int     // number of records that wait, of all roles
-	issued  []int32 // by rank: lookups of the steps below it are issued
+	waiting int         // number of records that wait, of all roles
+	issued  []int32     // by rank: lookups of the steps below it are issued
+	back    []unit.Tick // by rank: when it was last back
 	routed  []stepSet
 	routes  map[batchID]event.Record // BatchRouted records that have arrived before their turn
 	done    map[batchID]unit.Tick    // batches that are done before their BatchRouted has arrived
@@ -45,7 +50,8 @@ const waitingMax = 1 << 18
 func newMerger(roles, ranks, servers int, observe func(event.Record)) *merger {
 	return &merger{
 		observe: observe, servers: servers, roles: make([]roleRecords, roles), issued: make([]int32, ranks),
-		routed: make([]stepSet, ranks), routes: map[batchID]event.Record{}, done: map[batchID]unit.Tick{},
+		back: make([]unit.Tick, ranks), routed: make([]stepSet, ranks),
+		routes: map[batchID]event.Record{}, done: map[batchID]unit.Tick{},
 	}
 }
 
@@ -60,6 +66,8 @@ func (m *merger) add(role int, r event.Record) {
 	m.waiting++
 	b := batchID{r.Rank, r.Step}
 	switch r.Kind {
+	case event.RankReturned:
+		m.back[r.Rank] = r.At
 	case event.BatchRouted:
 		if !m.routed[r.Rank].has(r.Step) {
 			m.routes[b] = r
@@ -130,11 +138,15 @@ func (m *merger) complete(at unit.Tick) bool {
 
 // mustWait reports whether a record must wait for an earlier record of another role.
 func (m *merger) mustWait(r *event.Record) bool {
+	if r.Kind == event.RankReturned {
+		return m.waitsOnPS(r.At)
+	}
 	if r.Role.Role != msg.EmbeddingPS || r.Kind != event.LookupServed && r.Kind != event.PutApplied {
 		return false
 	}
 	b := batchID{r.Rank, r.Step}
-	if r.Kind == event.LookupServed && r.Step >= m.issued[r.Rank] {
+	// The record that a lookup was issued before a crash may be lost with the process of the rank.
+	if r.Kind == event.LookupServed && r.Step >= m.issued[r.Rank] && r.At >= m.back[r.Rank] {
 		return true
 	}
 	if _, arrived := m.routes[b]; arrived || m.routed[r.Rank].has(r.Step) {
@@ -142,6 +154,17 @@ func (m *merger) mustWait(r *event.Record) bool {
 	}
 	at, done := m.done[b]
 	return !done || !m.complete(at)
+}
+
+// waitsOnPS reports whether a record of a PS from before a time must wait.
+func (m *merger) waitsOnPS(before unit.Tick) bool {
+	return slices.ContainsFunc(m.roles, func(q roleRecords) bool {
+		if q.next == len(q.records) {
+			return false
+		}
+		r := &q.records[q.next]
+		return r.Role.Role == msg.EmbeddingPS && r.At < before && m.mustWait(r)
+	})
 }
 
 // pass passes on a record, after the BatchRouted of its batch.

@@ -95,6 +95,52 @@ func TestLostRecordsAreDerived(t *testing.T) {
 	}
 }
 
+// An embedding worker, which has routed batch 0 of rank 1, and rank 0 die with their last records: that batch
+// 0 of rank 0 is done, and that its lookup of step 3 is issued. While PS 0 waits for the route, the rank that
+// is back does too. Else its batch 0 would be outstanding beside those that it issues again.
+func TestRankThatIsBackWaitsForEarlierPuts(t *testing.T) {
+	other := msg.Address{Role: msg.NNWorker, Index: 1}
+	ofRank1 := func(records []event.Record) []event.Record {
+		for i := range records {
+			records[i].Rank = 1
+		}
+		return records
+	}
+	served := story(server, 2, event.LookupServed, 0)
+	served = append(served, ofRank1(story(server, 20, event.LookupServed, 0, 25, event.PutApplied, 0))...)
+	served = append(served, story(server, 30, event.PutApplied, 0, 41, event.LookupServed, 3)...)
+	routed := story(worker, 1, event.BatchRouted, 0, 40, event.BatchRouted, 3, 65, event.BatchRouted, 1)
+	routed[2].Rows = []int32{0, 3}
+	roles := [][]event.Record{routed, served, story(server1, 70, event.LookupServed, 1),
+		story(trainer, 1, event.LookupIssued, 0, 50, event.RankReturned, 1, 60, event.LookupIssued, 1),
+		ofRank1(story(other, 3, event.LookupIssued, 0))}
+	meter, back := pace.NewMeter(2, 2), false
+	m := newMerger(len(roles), 2, 2, func(r event.Record) {
+		back = back || r.Kind == event.RankReturned
+		meter.Observe(r)
+	})
+	for i, records := range roles {
+		for _, r := range records {
+			m.add(i, r)
+		}
+		m.sent(i, 100)
+	}
+	m.merge(false)
+	if back {
+		t.Error("the rank is back before the route is known")
+	}
+	m.add(4, ofRank1(story(other, 200, event.BatchDone, 0))[0])
+	for i := range roles {
+		m.sent(i, 300)
+	}
+	m.merge(false)
+	// The last read is beside batch 0 of rank 1 alone.
+	if s := meter.Staleness().Inflight; m.waiting > 0 || s.Count() != 4 || s.Max() != 1 {
+		t.Errorf("%d records wait; batches in flight at reads: %+v, want 4 reads and at most 1", m.waiting,
+			s.Summary())
+	}
+}
+
 // longStory returns the records of an embedding worker, two PSs and a rank over a number of steps, with up
 // to four batches in flight. Each step takes 100 ticks.
 func longStory(steps int) [][]event.Record {

@@ -53,6 +53,9 @@ func (s *process) String() string {
 // hasRank reports whether the process has an NN worker.
 func (s *process) hasRank() bool { return s.roles.HasKind(msg.NNWorker) }
 
+// hasWorker reports whether the process has an embedding worker.
+func (s *process) hasWorker() bool { return s.roles.HasKind(msg.EmbeddingWorker) }
+
 // hasPS reports whether the process has an embedding PS.
 func (s *process) hasPS() bool { return s.roles.HasKind(msg.EmbeddingPS) }
 
@@ -197,15 +200,26 @@ func lost(format string, args ...any) error {
 // mayReturn reports whether the run survives the death of a process.
 func (h *Host) mayReturn(s *process) bool {
 	_, lasting := s.roles.Lasting(h.plan.canRestart)
-	if s.hasRank() && (h.phase == stopped || s.roles.LosesBatches()) {
+	if s.hasRank() && (h.phase == stopped || h.hasEveryWorker(s)) {
 		return false
 	}
 	return !lasting && h.plan.DeathsMax > 0
 }
 
+// hasEveryWorker reports whether all embedding workers of the run are in one process. Those of another one
+// would have the batches of its ranks (role.Config.ProcessOf), which ranks need to come back.
+func (h *Host) hasEveryWorker(s *process) bool {
+	return s.hasWorker() && !slices.ContainsFunc(h.processes, func(other *process) bool {
+		return other != s && other.hasWorker()
+	})
+}
+
 // noReturn explains why a process cannot come back, if some of its roles could or can in other modes.
 func (h *Host) noReturn(s *process) string {
 	at, lasting := s.roles.Lasting(h.plan.canRestart)
+	if !lasting && s.hasRank() && h.hasEveryWorker(s) {
+		return "; it cannot come back, because no other process has an embedding worker"
+	}
 	if !lasting || !slices.ContainsFunc(s.roles,
 		func(at msg.Address) bool { return role.CanRestart(at.Role) }) {
 		return ""

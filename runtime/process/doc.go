@@ -22,7 +22,7 @@
 //   - or any list of processes
 //
 // Messages between roles of one process travel by pointer, as in driver.Run. A process has one incarnation,
-// and can restart if all its roles can. A recording has a file for each role.
+// and can restart if all its roles can. A recording has a file for each incarnation of a role.
 //
 // # The end of a process
 //
@@ -41,12 +41,12 @@
 // become hot or cold. The rows of the saved model are written behind the training of the next part.
 //
 // Within a part, roles that can restart come back; a PS can (Options.Redo; package redo), and so can a rank
-// (job.Roles.RankRecovery), unless an embedding worker dies with it, it trains on a GPU, or it is recorded. A
-// part that loses another process, or one of these for good, is abandoned. Cluster then begins the next one
-// from the model that was saved last, as package train decides (Options.RestartsMax). The other processes
-// drop what they hold and join it; those that hang or do not leave in 1.5 s are killed and started again,
-// like the dead one. No protocol of recovery exists beside that of a pause, so what is tested of one holds
-// for the other. The price: all roles repeat the steps since that model.
+// (job.Roles.RankRecovery), unless the embedding worker of its batch dies with it, or it is recorded. A part
+// that loses another process, or one of these for good, is abandoned. Cluster then begins the next one from
+// the model that was saved last, as package train decides (Options.RestartsMax). The other processes drop
+// what they hold and join it; those that hang or do not leave in 1.5 s are killed and started again, like the
+// dead one. No protocol of recovery exists beside that of a pause, so what is tested of one holds for the
+// other. The price: all roles repeat the steps since that model.
 //
 // # Fewer processes
 //

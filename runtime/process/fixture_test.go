@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"tandem/algo/exec"
+	"tandem/algo/exec/backend"
 	"tandem/algo/job"
 	"tandem/algo/numeric/batch"
 	"tandem/algo/numeric/model"
@@ -22,6 +23,7 @@ import (
 	"tandem/algo/protocol/role"
 	"tandem/algo/rng"
 	"tandem/algo/unit"
+	"tandem/runtime/cuda/engine"
 	"tandem/runtime/driver"
 	"tandem/runtime/member"
 	"tandem/runtime/record"
@@ -89,9 +91,13 @@ func play(what string, args []string) error {
 		recorder = panics{}
 	}
 	asked := &askedToEnd{asked: make(chan struct{}), rank: s.Asked}
+	var machine backend.Backend
+	if _, err := engine.Attach(&machine, &s.Training); err != nil {
+		return err
+	}
 	c := Config{
 		Process: roles, Listen: "127.0.0.1:0", Host: host, JoinTimeout: 5 * time.Second,
-		Fingerprint: []byte(what), Job: s.Training,
+		Fingerprint: []byte(what), Job: s.Training, Backend: machine,
 		Recorder: recorder, Observer: asked, Asked: asked.asked,
 		Open: func() (batch.Source, error) { return newRows(s.Steps), nil },
 	}
@@ -109,7 +115,12 @@ func (s setting) recorder() (driver.Recorder, error) {
 	if s.Record == "" {
 		return nil, nil
 	}
-	return record.Create(s.Record, []byte("a job"))
+	folder, err := record.Create(s.Record, []byte("a job"))
+	if err != nil {
+		return nil, err
+	}
+	folder.Through = true
+	return folder, nil
 }
 
 // askedToEnd asks a process to end when a rank has trained five steps.

@@ -201,12 +201,8 @@ func (n *node) play() error {
 
 // setRank gives the ranks of this process, which is back, what those of another have.
 func (n *node) setRank(s exec.RankState) error {
-	switch {
-	case n.Recorder != nil: // the recording of the process that died has no end
+	if n.Recorder != nil { // a replay would not have these parameters
 		return &driver.LostError{Reason: fmt.Sprintf("%v is recorded, and so does not come back alone",
-			n.seat)}
-	case !exec.RanksShareWeights(n.executor):
-		return &driver.LostError{Reason: fmt.Sprintf("%v trains on a GPU, and so does not come back alone",
 			n.seat)}
 	}
 	if err := n.local.SetRank(s); err != nil {
@@ -313,6 +309,10 @@ func (n *node) prepare() error {
 		return err
 	}
 	n.cfg.Retry = cmp.Or(n.cfg.Retry, processRetry)
+	if n.cfg.RankRecovery {
+		n.cfg.ProcessOf = job.ProcessNumbers(welcome.Processes(), n.Job.Roles.EmbeddingWorkers,
+			n.Job.Roles.Ranks)
+	}
 	options := driver.Options{
 		Observers: []event.Observer{n}, Recorder: n.Recorder,
 		Faults: &faults, Slow: n.Job.Slow, Incarnation: welcome.Incarnation,
@@ -355,11 +355,7 @@ func (n *node) prepare() error {
 func (n *node) takeRoles(w *member.Welcome) {
 	n.Process = w.Roles
 	n.endpoint.SetRoles(n.Process)
-	var all []job.Process
-	for _, peer := range w.Peers {
-		all = append(all, peer.Process)
-	}
-	n.Job.Roles = rolesOf(all, n.Job.Roles)
+	n.Job.Roles = rolesOf(w.Processes(), n.Job.Roles)
 }
 
 // joinAllReduce makes this process's end of the all-reduces, if the ranks are in several processes.

@@ -3,6 +3,7 @@ package process
 import (
 	"flag"
 	"fmt"
+	"path/filepath"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -10,8 +11,11 @@ import (
 	"tandem/algo/exec"
 	"tandem/algo/exec/backend"
 	"tandem/algo/exec/replay"
+	"tandem/algo/job"
 	"tandem/algo/protocol/fault"
+	"tandem/algo/protocol/msg"
 	"tandem/algo/protocol/pace"
+	"tandem/algo/unit"
 	"tandem/runtime/record"
 	"tandem/runtime/train"
 )
@@ -59,8 +63,44 @@ func TestRunsInProcessesReplayBitForBit(t *testing.T) {
 	}
 }
 
+// A recording outlives the deaths of a data loader and of embedding workers, which come back: it replays bit
+// for bit with what each incarnation has recorded.
+func TestRunsWithKilledProcessesReplayBitForBit(t *testing.T) {
+	t.Parallel()
+	const placement = "data-loader, embedding-worker 0; embedding-worker 1; " +
+		"embedding-ps 0, embedding-ps 1, nn-worker 0, nn-worker 1, nn-worker 2, nn-worker 3"
+	loader, worker := msg.Address{Role: msg.DataLoader}, msg.Address{Role: msg.EmbeddingWorker, Index: 1}
+	seeds := uint64(2)
+	if *long {
+		seeds = 20
+	} else if testing.Short() {
+		seeds = 1
+	}
+	for seed := range seeds {
+		mode := []string{job.Sync, job.Hybrid}[seed%2]
+		t.Run(fmt.Sprint(mode, " seed ", seed), func(t *testing.T) {
+			var logged log
+			s := setting{Training: mustPlace(t, mode, placement), Steps: 300, Record: t.TempDir(),
+				stderr: &logged}
+			s.Training.Training.Seed, s.Training.Wire.Retry = seed, 100*unit.Millisecond
+			k := newKiller(t, seed, s.Steps, worker, loader)
+			result, err := s.run(t.Context(), train.Options{Progress: k.progress},
+				func(c *Cluster) { k.cluster = c })
+			if err != nil {
+				t.Fatal(err, logged.String())
+			}
+			if files, err := filepath.Glob(filepath.Join(s.Record, "*.incarnation-1.*")); len(files) != 3 {
+				t.Errorf("killed %d times; of later incarnations there are %v, %v: %s", k.killed, files, err,
+					logged.String())
+			}
+			s.mustReplay(t, result)
+		})
+	}
+}
+
 // mustReplay replays what the processes of a run have recorded.
 func (s setting) mustReplay(t *testing.T, was *train.Result) {
+	t.Helper()
 	files, err := record.Load(s.Record, 0)
 	if err != nil {
 		t.Fatal(err)

@@ -37,6 +37,10 @@ const fromStep = ".from-step-"
 
 // Folder is a recording that is being written. It is a train.Recorder.
 type Folder struct {
+	// Through makes roles record each input before they act on it: those of a process that may be killed and
+	// come back (replay.Writer).
+	Through bool
+
 	path  string
 	job   []byte
 	first int        // global step at which the part begins
@@ -80,6 +84,7 @@ func (f *Folder) Open(at msg.Address, incarnation uint32, cfg *role.Config) (dri
 	if err != nil {
 		return nil, fmt.Errorf("record: %w", err)
 	}
+	log.Through = f.Through
 	return log, nil
 }
 

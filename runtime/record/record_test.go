@@ -423,46 +423,69 @@ type records int
 
 func (r *records) Observe(event.Record) { *r++ }
 
-// A process that comes back after its death does not touch the recording of its former incarnation. A replay
-// says why neither can be replayed.
-func TestProcessThatCameBackIsRefused(t *testing.T) {
+// A process that comes back after its death does not touch the recording of its former incarnation. What
+// cannot be joined to that is refused by name: the recording of a PS, and one that follows an end.
+func TestLaterIncarnationsAreChecked(t *testing.T) {
 	source := newRows(5, 32, 1)
 	training := small(job.Hybrid, 1)
-	folder, _ := mustRecord(t, training, source)
-	files, err := Load(folder, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	header := files.Readers[0].Header()
-	files.Close()
-	f, err := Create(folder, header.Job)
-	if err != nil {
-		t.Fatal(err)
-	}
-	at := msg.Address{Role: msg.EmbeddingWorker, Index: 1}
-	if _, err := f.Open(at, 0, &header.Config); !errors.Is(err, fs.ErrExist) {
-		t.Errorf("the recording of the first process: %v", err)
-	}
-	log, err := f.Open(at, 1, &header.Config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := errors.Join(log.Finish(0), f.Close()); err != nil {
-		t.Fatal(err)
-	}
-	if files, err = Load(folder, 0); err != nil {
-		t.Fatal(err)
-	}
-	defer files.Close()
-	rule, err := training.Rule()
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, err = replay.New(rule, files.Readers)
-	const want = "embedding-worker-1.incarnation-1.recording: the recording is cut short: embedding-worker " +
-		"1 begins as incarnation 1"
-	if !errors.Is(err, replay.ErrCutShort) || !strings.HasPrefix(err.Error(), want) {
-		t.Errorf("%v, want %s", err, want)
+	worker := msg.Address{Role: msg.EmbeddingWorker, Index: 1}
+	for _, c := range []struct {
+		at      msg.Address
+		without bool // the stream of the process that was killed
+		reason  error
+		want    string
+	}{
+		{msg.Address{Role: msg.EmbeddingPS}, false, replay.ErrCutShort,
+			"embedding-ps 0 begins as incarnation 1, and only a data loader, embedding worker or " +
+				"coordinator can be replayed whose process was killed"},
+		{worker, true, replay.ErrCutShort,
+			"embedding-worker 1 begins as incarnation 1; put the stream of the process that was killed"},
+		{worker, false, replay.ErrDamaged, "it has an end, and the role came back"},
+	} {
+		folder, _ := mustRecord(t, training, source)
+		files, err := Load(folder, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		header := files.Readers[0].Header()
+		files.Close()
+		f, err := Create(folder, header.Job)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := f.Open(c.at, 0, &header.Config); !errors.Is(err, fs.ErrExist) {
+			t.Errorf("the recording of the first process: %v", err)
+		}
+		log, err := f.Open(c.at, 1, &header.Config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := errors.Join(log.Finish(0), f.Close()); err != nil {
+			t.Fatal(err)
+		}
+		if c.without {
+			name := fmt.Sprintf("%v-%d%s", c.at.Role, c.at.Index, extension)
+			if err := os.Remove(filepath.Join(folder, name)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if files, err = Load(folder, 0); err != nil {
+			t.Fatal(err)
+		}
+		defer files.Close()
+		rule, err := training.Rule()
+		if err != nil {
+			t.Fatal(err)
+		}
+		recording, err := replay.New(rule, files.Readers)
+		if err == nil {
+			_, err = recording.Events()
+		}
+		name := fmt.Sprintf("%v-%d.incarnation-1%s: ", c.at.Role, c.at.Index, extension)
+		if !errors.Is(err, c.reason) || !strings.HasPrefix(err.Error(), name) ||
+			!strings.Contains(err.Error(), c.want) {
+			t.Errorf("%v, want %s%s", err, name, c.want)
+		}
 	}
 }
 

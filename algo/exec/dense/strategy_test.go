@@ -6,7 +6,9 @@ import (
 	"tandem/algo/exec/backend"
 	"tandem/algo/exec/dense"
 	"tandem/algo/exec/exectest"
+	"tandem/algo/job"
 	"tandem/algo/numeric/model"
+	"tandem/algo/numeric/opt"
 	"tandem/algo/protocol/msg"
 	"tandem/algo/protocol/role"
 	"tandem/algo/rng"
@@ -16,6 +18,13 @@ import (
 func newStrategy(t *testing.T, mode string, settings map[string]int, ranks int) (
 	dense.Strategy, *model.Layout,
 ) {
+	t.Helper()
+	return strategyOn(t, mode, settings, ranks, func(model.Engine, *job.Job) model.Trainer { return nil })
+}
+
+// strategyOn is newStrategy with replicas that a trainer makes.
+func strategyOn(t *testing.T, mode string, settings map[string]int, ranks int,
+	trainer func(model.Engine, *job.Job) model.Trainer) (dense.Strategy, *model.Layout) {
 	t.Helper()
 	j := exectest.Job(ranks, 1)
 	j.Training.Mode, j.Training.Merge, j.Training.ModeSettings = mode, "", settings
@@ -28,7 +37,8 @@ func newStrategy(t *testing.T, mode string, settings map[string]int, ranks int) 
 		t.Fatal(err)
 	}
 	here := func(msg.Address) bool { return true }
-	s, err := dense.New(dense.Config{Job: &j, Rule: rule, Engine: engine, Here: here})
+	s, err := dense.New(dense.Config{Job: &j, Rule: rule, Engine: engine, Here: here,
+		Trainer: trainer(engine, &j)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -132,6 +142,64 @@ func TestFirstRanksShareOneSum(t *testing.T) {
 	for rank := range int32(3) {
 		if got := weights(s, rank).Digest(); got != want {
 			t.Errorf("rank %d has other parameters than rank 0 after the same step", rank)
+		}
+	}
+}
+
+// apart is a trainer of ranks that have weights of their own, as those on devices.
+type apart struct {
+	engine    model.Engine
+	optimizer opt.DenseSpec
+}
+
+// NewReplica implements model.Trainer.
+func (a apart) NewReplica(c model.ReplicaConfig) (model.Replica, error) {
+	o, err := opt.NewDense(a.optimizer)
+	w := model.NewHostWeights(a.engine, c.Initial, o, nil)
+	return model.NewHostReplica(w, c.Groups, c.SamplesMax), err
+}
+
+// Where each rank has weights of its own, one that is back gets those of the rank with the most steps, and
+// then makes the step that no rank has made yet.
+func TestWeightsOfTheRankWithTheMostStepsAreCopied(t *testing.T) {
+	onOwn := func(e model.Engine, j *job.Job) model.Trainer { return apart{e, j.Model.Optimizer} }
+	s, layout := strategyOn(t, job.Sync, nil, 2, onOwn)
+	apply := func(to dense.Strategy, rank, step int32) {
+		t.Helper()
+		sum := model.NewVector(layout) // a step overwrites it
+		sum.Stats = make([]float32, 2*layout.Stats)
+		for i := range sum.Values {
+			sum.Values[i] = float32(i%7) - 3
+		}
+		work := role.Work{Kind: role.DenseApply, Rank: rank, Step: step, Samples: 5, StepSamples: 10}
+		if err := to.ApplyGradients(work, sum); err != nil {
+			t.Fatal(err)
+		}
+	}
+	apply(s, 0, 0)
+	apply(s, 1, 0)
+	s.BeginAt(1)   // the next step is step 0 of the roles
+	apply(s, 1, 0) // rank 1 is a step ahead
+	part, steps, err := dense.CopyRank(s)
+	if err != nil || steps != 1 {
+		t.Fatalf("%d steps, error %v; want 1", steps, err)
+	}
+	back, _ := strategyOn(t, job.Sync, nil, 2, onOwn)
+	back.BeginAt(1)
+	if err := dense.SetRank(back, part, steps); err != nil {
+		t.Fatal(err)
+	}
+	for rank := range int32(2) {
+		apply(back, rank, 0) // it has this step
+		if got, want := weights(back, rank).Digest(), weights(s, 1).Digest(); got != want {
+			t.Errorf("rank %d that is back has other weights than the rank with the most steps", rank)
+		}
+		apply(back, rank, 1)
+	}
+	apply(s, 1, 1)
+	for rank := range int32(2) {
+		if got, want := weights(back, rank).Digest(), weights(s, 1).Digest(); got != want {
+			t.Errorf("rank %d that is back has other weights after its first step", rank)
 		}
 	}
 }

@@ -47,8 +47,11 @@
 //
 // Injected faults are a part of a recording. A message may be lost or received several times. A timer fires
 // when it was set, and not early. A crash is the Start of the next incarnation, which drops what the role
-// held. A process that is killed loses the end of its recording: a replay names the process and refuses the
-// run.
+// held.
+//
+// The roles of a process that is killed and comes back have a stream for each incarnation. They must be roles
+// of role.CanRestart, and have written each input before they acted on it (Writer.Through). A rank that comes
+// back begins with the parameters of another at a step that no recording has, so it cannot be replayed.
 //
 // # Why not encoding/gob
 //

@@ -46,7 +46,8 @@ type Step struct {
 	Now     unit.Tick
 	Input   role.Input
 	Payload uint64 // exec.Fingerprint of the message's payload; 0 without
-	number  uint64 // of the input in its stream, from 1
+	number  uint64 // of the input, from 1
+	begins  bool   // it is the first input of a process
 	outputs []byte // encoded
 }
 

@@ -26,7 +26,8 @@ import (
 // was repeated is received as often as it was recorded. A role that crashed begins again at its Start with
 // the next incarnation: the player empties its store and drops its timer and the work that it has asked for.
 // Whether the recorded run executed that work does not matter: roles of role.CanRestart have no effect
-// outside their own store, and an optimizer step of a rank is taken once for all ranks (package dense).
+// outside their own store, and an optimizer step of a rank is taken once for all ranks (package dense). A
+// process that is killed is such a crash of all its roles.
 //
 // A stream has no crash, and what a rank has fed counts until then. Its next Start names the first bucket
 // that was not complete: what the incarnation before has fed of that one and later ones never counts. Else
@@ -47,7 +48,7 @@ type player struct {
 // actor is a role with its recorded stream.
 type actor struct {
 	state   role.Role
-	reader  *Reader
+	reader  *incarnations
 	store   *exec.Store
 	next    *Step // nil at the end
 	waiting bool  // the cause of next does not exist yet
@@ -78,7 +79,7 @@ func newPlayer(cfg *role.Config, readers []*Reader, e *exec.Executor, observers 
 	}
 	for i, state := range role.New(cfg) {
 		p.actors = append(p.actors, &actor{
-			state: state, reader: readers[i], store: exec.NewStore(), mail: newMailbox(cfg),
+			state: state, reader: newIncarnations(readers[i]), store: exec.NewStore(), mail: newMailbox(cfg),
 		})
 	}
 	return p
@@ -208,7 +209,7 @@ func (p *player) step(a *actor) error {
 func (p *player) check(a *actor) error {
 	next := a.next
 	in := &next.Input
-	if next.number == 1 && in.Kind != role.Start {
+	if next.begins && in.Kind != role.Start {
 		return p.differs(a, &disagreement{"input", "it came", "the first input of a role is its start"})
 	}
 	switch in.Kind {
@@ -237,9 +238,9 @@ func (p *player) check(a *actor) error {
 
 // start begins an incarnation of a role, which has none of the data of the one before.
 func (p *player) start(a *actor) error {
-	want := uint32(0)
-	if a.next.number > 1 {
-		want = a.incarnation + 1
+	want := a.incarnation + 1
+	if a.next.begins {
+		want = a.reader.incarnation()
 	}
 	if got := a.next.Input.Incarnation; got != want {
 		return p.differs(a, &disagreement{"input.Incarnation", fmt.Sprint(got), fmt.Sprint(want)})
@@ -288,7 +289,7 @@ func (p *player) end() error {
 			return fmt.Errorf("replay: %v holds %d handles after the run; the recorded run held none",
 				a.state.Address(), held)
 		}
-		got, want := exec.RecordedDigest(p.executor.Model(), a.state.Address()), a.reader.end.Digest
+		got, want := exec.RecordedDigest(p.executor.Model(), a.state.Address()), a.reader.digest()
 		if got != want {
 			return &Difference{
 				Role: a.state.Address(), Step: p.config.Steps - 1, Field: "parameters at the end",

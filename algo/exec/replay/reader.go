@@ -27,7 +27,8 @@ type Reader struct {
 	start  int64 // in the stream, of the steps in hand
 	now    unit.Tick
 	inputs uint64
-	end    *end // once it is read
+	end    *end    // once it is read
+	later  *Reader // of the next incarnation of the role, whose process was killed; nil: none
 }
 
 // mark is a place between two blocks of a stream.
@@ -60,7 +61,7 @@ func (r *Reader) rewind() error {
 		return fmt.Errorf("%s: %w", r.name, err)
 	}
 	*r = Reader{r: r.r, name: r.name, header: r.header, first: r.first, offset: r.first.offset,
-		crc: r.first.crc, block: 1}
+		crc: r.first.crc, block: 1, later: r.later}
 	return nil
 }
 

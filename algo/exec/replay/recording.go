@@ -2,8 +2,10 @@ package replay
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"reflect"
+	"slices"
 
 	"tandem/algo/exec"
 	"tandem/algo/job"
@@ -20,29 +22,33 @@ type Recording struct {
 	readers []*Reader // in address order
 }
 
-// New joins the streams of a run. The rule is the rule of the job's mode. New returns an error that names a
-// stream that is missing, is given twice, belongs to another run or begins after its process was killed.
+// New joins the streams of a run: of a role that came back, those of all its incarnations. The rule is the
+// rule of the job's mode. New returns an error that names a stream that is missing, is given twice, belongs
+// to another run, or is of a later incarnation of a role whose death cannot be replayed.
 func New(rule pace.Rule, readers []*Reader) (*Recording, error) {
 	if len(readers) == 0 {
 		return nil, fmt.Errorf("%w: there is no stream", ErrFormat)
 	}
 	byRole := map[msg.Address]*Reader{}
 	first := readers[0]
-	for _, r := range readers {
-		at := r.header.Role
+	for _, r := range slices.SortedStableFunc(slices.Values(readers), byIncarnation) {
+		at, last := r.header.Role, byRole[r.header.Role].last()
 		switch {
-		case r.header.Incarnation > 0:
-			return nil, fmt.Errorf("%s: %w: %v begins as incarnation %d, because its process was killed "+
-				"and came back, "+
-				"and the end of what it did before is lost; only crashes that the job's faults inject can "+
-				"be replayed",
-				r.name, ErrCutShort, at, r.header.Incarnation)
-		case byRole[at] != nil:
-			return nil, fmt.Errorf("%s and %s both are of %v: they are of two runs", byRole[at].name, r.name,
-				at)
+		case r.header.Incarnation > 0 && last == nil:
+			return nil, fmt.Errorf("%s: %w: %v begins as incarnation %d; put the stream of the process that "+
+				"was killed beside it", r.name, ErrCutShort, at, r.header.Incarnation)
+		case r.header.Incarnation > 0 && !role.CanRestart(at.Role):
+			return nil, fmt.Errorf("%s: %w: %v begins as incarnation %d, and only a data loader, embedding "+
+				"worker or coordinator can be replayed whose process was killed", r.name, ErrCutShort, at,
+				r.header.Incarnation)
+		case last != nil && last.header.Incarnation == r.header.Incarnation:
+			return nil, fmt.Errorf("%s and %s both are of %v: they are of two runs", last.name, r.name, at)
 		case !bytes.Equal(r.header.Job, first.header.Job) ||
 			!sameConfig(&r.header.Config, &first.header.Config):
 			return nil, fmt.Errorf("%s and %s are of different jobs", first.name, r.name)
+		case last != nil:
+			last.later = r
+			continue
 		}
 		byRole[at] = r
 	}
@@ -69,6 +75,8 @@ func New(rule pace.Rule, readers []*Reader) (*Recording, error) {
 	}
 	return recording, nil
 }
+
+func byIncarnation(a, b *Reader) int { return cmp.Compare(a.header.Incarnation, b.header.Incarnation) }
 
 // complete returns an error if a role of a configuration has no stream. A damaged configuration can name
 // billions of roles, so it looks before role.New makes them. Cost: that of the streams.

@@ -2,6 +2,7 @@ package role
 
 import (
 	"fmt"
+	"slices"
 
 	"tandem/algo/protocol/msg"
 	"tandem/algo/protocol/pace"
@@ -37,6 +38,9 @@ type Config struct {
 	// until the EW has the embedding gradients of the batch. Data loader and EW hold a batch, the EW with its
 	// pooled embeddings, until some gradients of the next one are reduced; so Prefetch must be at least 2.
 	RankRecovery bool
+	// ProcessOf numbers the processes of the EWs, and then those of the ranks; nil: each has one of its own.
+	// The batches of a rank go to EWs of other processes, if there are any, so that none is lost with it.
+	ProcessOf []int32
 	// Retry is the time after which a role repeats an unanswered request; 0 if the driver promises that no
 	// message is lost.
 	Retry unit.Tick
@@ -88,6 +92,10 @@ func (c *Config) Validate() error {
 		return fmt.Errorf("role: prefetch = %d; want at least 2, as a rank that can come back holds one "+
 			"batch more", c.Prefetch)
 	}
+	if n := c.EmbeddingWorkers + c.Ranks; c.ProcessOf != nil && len(c.ProcessOf) != int(n) {
+		return fmt.Errorf("role: processes of %d embedding workers and ranks; want those of %d",
+			len(c.ProcessOf), n)
+	}
 	if c.Pushes != nil && len(c.Pushes) != len(c.DensePSs) {
 		return fmt.Errorf("role: sizes of pushes to %d dense PSs; want sizes for %d", len(c.Pushes),
 			len(c.DensePSs))
@@ -111,11 +119,32 @@ func (c *Config) pushBytes(densePS int32) unit.Bytes {
 func (c *Config) coordinated() bool { return c.Rule.Dense().Coordinator }
 
 // workerOf returns the EW of a batch: round robin in the order in which the data loader deals out the
-// batches.
+// batches, over the EWs that do not share the process of the rank.
 func (c *Config) workerOf(rank, step int32) msg.Address {
-	n := (int64(step)*int64(c.Ranks) + int64(rank)) % int64(c.EmbeddingWorkers)
-	return msg.Address{Role: msg.EmbeddingWorker, Index: int32(n)}
+	batch, all := int64(step)*int64(c.Ranks)+int64(rank), c.EmbeddingWorkers
+	if c.ProcessOf == nil {
+		return embeddingWorker(int32(batch % int64(all)))
+	}
+	own, others := c.ProcessOf[all+rank], int64(0)
+	for _, process := range c.ProcessOf[:all] {
+		if process != own {
+			others++
+		}
+	}
+	if others == 0 {
+		return embeddingWorker(int32(batch % int64(all)))
+	}
+	turn := batch % others
+	i := slices.IndexFunc(c.ProcessOf[:all], func(process int32) bool {
+		if process != own {
+			turn--
+		}
+		return turn < 0
+	})
+	return embeddingWorker(int32(i))
 }
+
+func embeddingWorker(i int32) msg.Address { return msg.Address{Role: msg.EmbeddingWorker, Index: i} }
 
 func embeddingPS(i int32) msg.Address { return msg.Address{Role: msg.EmbeddingPS, Index: i} }
 func nnWorker(i int32) msg.Address    { return msg.Address{Role: msg.NNWorker, Index: i} }

@@ -27,7 +27,8 @@ import (
 //     applied its embedding gradients.
 //
 // If an EW has crashed since it made or received its part of this, and no rank can make it again, it is lost.
-// The EW says so (GradientsLost, EmbeddingsLost), and the run ends.
+// The EW says so (GradientsLost, EmbeddingsLost), and the run ends. That is why the batches of a rank go to
+// EWs of other processes (Config.ProcessOf).
 
 // ErrBatchLost is wrapped by the error of a run in which a rank and an EW have lost the same batch.
 var ErrBatchLost = errors.New("the embedding worker of the batch was lost as well; begin again with the " +

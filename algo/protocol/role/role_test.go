@@ -32,6 +32,9 @@ func TestConfigValidate(t *testing.T) {
 		{"buckets", func(c *role.Config) { c.Buckets = nil }, "dense gradient buckets = 0; want at least 1"},
 		{"window bytes", func(c *role.Config) { c.WindowBytes = -1 }, "window of -1 bytes"},
 		{"retry", func(c *role.Config) { c.Retry = -1 }, "retry after -1 ns"},
+		{"processes", func(c *role.Config) { c.ProcessOf = []int32{0, 0, 1} }, ""},
+		{"processes of some", func(c *role.Config) { c.ProcessOf = []int32{0, 1} },
+			"processes of 2 embedding workers and ranks; want those of 3"},
 		{"no rule", func(c *role.Config) { c.Rule = nil }, "no rule; set Config.Rule"},
 		{"bad rule", func(c *role.Config) { c.Rule = pace.Hybrid{Staleness: -2} }, "staleness -2"},
 	} {

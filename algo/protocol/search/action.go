@@ -209,12 +209,14 @@ func (s *State) Advance(a Action) error {
 		s.inbox = slices.Delete(s.inbox, a.index, a.index+1)
 	case duplicate:
 		return s.receive(s.inbox[a.index])
-	case crash:
-		s.crash(a.index)
-	case crashUnsent:
-		from := s.members[a.index].Address()
-		s.inbox = slices.DeleteFunc(s.inbox, func(m msg.Message) bool { return m.From == from })
-		s.crash(a.index)
+	case crash, crashUnsent:
+		for _, i := range s.crashing(a.index) {
+			from := s.members[i].Address()
+			if a.kind == crashUnsent {
+				s.inbox = slices.DeleteFunc(s.inbox, func(m msg.Message) bool { return m.From == from })
+			}
+			s.crash(i)
+		}
 	case restart:
 		return s.restart(a.index)
 	case drain:
@@ -236,6 +238,19 @@ func (s *State) receive(m msg.Message) error {
 		return err
 	}
 	return s.handleInput(i, role.Input{Kind: role.Received, Message: m})
+}
+
+// crashing returns the roles that crash with role i, and itself, unless they are away.
+func (s *State) crashing(i int) (all []int) {
+	if !slices.Contains(s.set.Process, s.members[i].Address()) {
+		return []int{i}
+	}
+	for _, at := range s.set.Process {
+		if j, _ := s.roster.Index(at); s.away&(1<<j) == 0 {
+			all = append(all, j)
+		}
+	}
+	return all
 }
 
 // crash removes the handles, the work, the timer and the credit of role i. The role itself drops its volatile

@@ -64,8 +64,8 @@ func TestARankThatCrashesLosesNothing(t *testing.T) {
 }
 
 // The same holds on random paths through larger clusters, in which the rank crashes several times, messages
-// are lost and repeated, data loader and embedding PSs crash too, and the run may be requested to end. Only
-// if EWs crash as well, the run may end because a batch is lost.
+// are lost and repeated, data loader, embedding PSs and an EW of the rank's process crash too, and the run
+// may be requested to end. Only if other EWs crash as well, the run may end because a batch is lost.
 func TestARankThatCrashesLosesNothingOnRandomWalks(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -85,6 +85,13 @@ func TestARankThatCrashesLosesNothingOnRandomWalks(t *testing.T) {
 		set.Drain = rapid.Bool().Draw(t, "drain")
 		workers := rapid.Bool().Draw(t, "EWs crash")
 		rank := msg.Address{Role: msg.NNWorker, Index: count("rank", 0, set.Config.Ranks-1)}
+		if n := set.Config.EmbeddingWorkers; n > 1 && rapid.Bool().Draw(t, "an EW crashes with the rank") {
+			set.Process = []msg.Address{rank, {Role: msg.EmbeddingWorker, Index: n - 1}}
+			for i := range n + set.Config.Ranks { // all apart, but for these two
+				set.Config.ProcessOf = append(set.Config.ProcessOf, i)
+			}
+			set.Config.ProcessOf[n+rank.Index] = n - 1
+		}
 		set.Crashes = func(at msg.Address) bool {
 			return at == rank || at.Role == msg.EmbeddingPS ||
 				at.Role == msg.DataLoader && !set.Drain || at.Role == msg.EmbeddingWorker && workers
@@ -98,6 +105,36 @@ func TestARankThatCrashesLosesNothingOnRandomWalks(t *testing.T) {
 			t.Fatal(err)
 		}
 	})
+}
+
+// processSetting is a cluster of 2 ranks and 2 EWs, the first of which share a process that may crash once,
+// at any time.
+func processSetting(rule pace.Rule) Setting {
+	set := rankSetting(rule, 1, 1)
+	set.Config.EmbeddingWorkers, set.Config.Retry = 2, unit.Second
+	set.Process = []msg.Address{{Role: msg.NNWorker}, {Role: msg.EmbeddingWorker}}
+	return set
+}
+
+// A rank that shares its process with an EW loses nothing by its death if its batches are at another EW.
+func TestARankThatCrashesWithAnEWLosesNothing(t *testing.T) {
+	t.Parallel()
+	for i, rule := range rankRules {
+		for _, behind := range []bool{false, true} {
+			if !*long && behind != (i == 0) || testing.Short() && i > 0 {
+				continue
+			}
+			t.Run(fmt.Sprintf("%s/%t", name(rule), behind), func(t *testing.T) {
+				set := processSetting(rule)
+				set.Behind, set.Config.ProcessOf = behind, []int32{0, 1, 0, 2}
+				r, err := Explore(set, 8*limit)
+				if err != nil {
+					t.Fatal(err)
+				}
+				t.Log(r)
+			})
+		}
+	}
 }
 
 // The search finds what would be wrong if ranks came back: a step that counts before its embedding gradients
@@ -155,4 +192,11 @@ func TestPlantedBugsOfRankRecoveryAreFound(t *testing.T) {
 			}
 		})
 	}
+	t.Run("the batches of a rank are at the EW of its process", func(t *testing.T) {
+		set := processSetting(pace.Sync{Overlap: pace.OverlapNone})
+		set.Config.ProcessOf = []int32{0, 1, 1, 2} // rank 0 has those at EW 0
+		if _, err := Explore(set, 8*limit); !errors.Is(err, role.ErrBatchLost) {
+			t.Errorf("error %v, want %v", err, role.ErrBatchLost)
+		}
+	})
 }

@@ -25,6 +25,8 @@ type Setting struct {
 	// fault happens.
 	Crashes     func(msg.Address) bool
 	OnlyCrashes bool
+	// Process lists roles that crash together, which counts as one fault; others crash alone.
+	Process []msg.Address
 	// EarlyTimers lets timers fire while other actions are possible; each time counts as a fault. Otherwise
 	// timers fire only when no other action is possible.
 	EarlyTimers bool
