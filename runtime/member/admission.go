@@ -3,6 +3,7 @@ package member
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"slices"
@@ -14,6 +15,7 @@ import (
 
 	"tandem/algo/job"
 	"tandem/algo/protocol/msg"
+	"tandem/runtime/identity"
 	"tandem/runtime/member/control"
 )
 
@@ -60,6 +62,9 @@ func (h *Host) parseHello(ctx context.Context) (*member, *refusal) {
 	}
 	if len(roles) == 0 {
 		return nil, refuse("introduction", "a process has no role: %s", oneBuild)
+	}
+	if refused := (*identity.Refused)(nil); errors.As(identity.Of(ctx).CheckSeat(roles), &refused) {
+		return nil, &refusal{string(refused.Reason), refused.Error()}
 	}
 	if why := h.checkHello(roles, &hello); why != nil {
 		return nil, why
@@ -118,9 +123,14 @@ func remoteHost(ctx context.Context) string {
 	if !ok {
 		return "an unknown machine"
 	}
-	host, _, err := net.SplitHostPort(p.Addr.String())
+	return machineOf(p.Addr)
+}
+
+// machineOf returns the machine of an address.
+func machineOf(address net.Addr) string {
+	host, _, err := net.SplitHostPort(address.String())
 	if err != nil {
-		return p.Addr.String()
+		return address.String()
 	}
 	return host
 }

@@ -58,6 +58,10 @@ func everything() *Snapshot {
 	s.Add(ServedAge, 1)
 	s.Add(Reloads, 1, "result", "loaded")
 	s.Add(ChangedRows, 1)
+	var refused Refused
+	refused.Count("expired")
+	refused.Count("expired")
+	refused.Collect(s)
 	s.AddSummary(ServeDelay, 1, 1)
 	return s
 }
@@ -80,6 +84,7 @@ func TestText(t *testing.T) {
 		`tandem_rows_routed_total{role="embedding-worker",index="0"} 9` + "\n",
 		`commit="a \"quoted\" \\ name\nof two lines"`, "_per_second{mode=\"sync\",seed=\"1\"} +Inf\n",
 		`tandem_gpu_clock_hertz{gpu="5e3a",name="A100",of="multiprocessors"} 1e+09` + "\n# HELP ",
+		`tandem_refused_total{reason="expired"} 2` + "\n",
 		"tandem_loss_nats_total 3\n", "tandem_trained_samples_total 2\n",
 	} {
 		if !strings.Contains(text.String(), want) {
