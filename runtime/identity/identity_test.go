@@ -201,7 +201,7 @@ func TestRefusedProcessIsTold(t *testing.T) {
 	_, folder := issued(t, "clicks")
 	_, elsewhere := issued(t, "clicks")
 	host, stranger := opened(t, folder), opened(t, elsewhere, rank)
-	stranger.latest.authorities = host.latest.authorities // it believes the host
+	stranger.current().authorities = host.current().authorities // it believes the host
 	client, server := ends(t)
 	go func() { _, _, _ = host.Accept(server) }()
 	var told error
@@ -272,7 +272,7 @@ func TestRotatedCertificateIsUsed(t *testing.T) {
 	if got := i.current().certificate.Leaf.SerialNumber; got.Cmp(first) != 0 {
 		t.Error("without files, not the certificate before is used")
 	}
-	if len(lines) != 1 || !strings.Contains(lines[0], "the certificate read before stays") {
+	if len(lines) != 1 || !strings.Contains(lines[0], "what it said before stays") {
 		t.Errorf("logged: %q", lines)
 	}
 	write(certificateFile, fresh)

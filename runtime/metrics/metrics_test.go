@@ -6,6 +6,7 @@ import (
 	"io"
 	"math"
 	"net/http"
+	"net/http/httptest"
 	"regexp"
 	"slices"
 	"strings"
@@ -207,6 +208,26 @@ func TestServe(t *testing.T) {
 	}
 	if _, err := http.Get(s.URL()); err == nil {
 		t.Error("served after Close")
+	}
+}
+
+// Profiles are answered to clients on this machine alone.
+func TestProfilesAreForThisMachine(t *testing.T) {
+	s, err := Serve("127.0.0.1:0", "train", "unknown", func(*Snapshot) {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	for from, want := range map[string]int{"127.0.0.1:9": http.StatusOK, "[::1]:9": http.StatusOK,
+		"[::ffff:127.0.0.1]:9": http.StatusOK, "192.0.2.1:9": http.StatusForbidden,
+		"[2001:db8::1]:9": http.StatusForbidden, "": http.StatusForbidden} {
+		for _, path := range []string{"/debug/pprof/", "/debug/pprof/cmdline", "/debug/pprof/symbol"} {
+			w, r := httptest.NewRecorder(), httptest.NewRequest("GET", path, nil)
+			r.RemoteAddr = from
+			if s.server.Handler.ServeHTTP(w, r); w.Code != want {
+				t.Errorf("%s from %q: status %d, want %d", path, from, w.Code, want)
+			}
+		}
 	}
 }
 
