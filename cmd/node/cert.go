@@ -65,7 +65,7 @@ func (p *program) certCommand() *cobra.Command {
 	fs.SortFlags = false
 	fs.StringVar(&out, "out", "", "write them to this `FOLDER`")
 	fs.StringVar(&run, "run", "", "let them be of the run with this `NAME`: a process joins no other run")
-	fs.IntVar(&days, "days", 90, "let them be valid for this many days")
+	fs.IntVar(&days, "days", 90, "let them be valid for this number of `DAYS`")
 	fs.StringVarP(&f.file, "file", "f", "", "make them for the processes of the job in this YAML `FILE` "+
 		"(default: the census income job)")
 	f.placementFlag(fs)
