@@ -63,7 +63,7 @@ func (i *Identity) reach(ctx context.Context, c net.Conn, satisfies func(*Name) 
 		return nil, err
 	}
 	return &secured{Conn: t, plain: c, refused: func(err error) {
-		refused(refusedf(OtherRole, "it refuses the certificate of %v: %w; its log says why", m.name, err))
+		refused(refusedf(Handshake, "it refuses the certificate of %v: %w; its log says why", m.name, err))
 	}}, nil
 }
 
@@ -116,7 +116,8 @@ type info struct {
 // AuthType implements credentials.AuthInfo.
 func (info) AuthType() string { return "tls" }
 
-// Of returns the name of the process that has opened a stream, or nil if the server does not use Server.
+// Of returns the name of the process that has opened a stream, or nil if its server has other credentials
+// than those of Server.
 func Of(ctx context.Context) *Name {
 	p, ok := grpcpeer.FromContext(ctx)
 	if !ok {
@@ -149,12 +150,7 @@ func (i *Identity) Server(refused func(from net.Addr, why *Refused)) credentials
 func (i *Identity) Client(roles []msg.Address, refused func(error)) credentials.TransportCredentials {
 	satisfies := func(n *Name) error { return n.CheckRoles(roles) }
 	if len(roles) == 0 {
-		satisfies = func(n *Name) error {
-			if !n.isHost() {
-				return refusedf(OtherRole, "the host has the certificate of %v", n)
-			}
-			return nil
-		}
+		satisfies = (*Name).checkHost
 	}
 	return handshakes{reach: func(ctx context.Context, c net.Conn) (net.Conn, error) {
 		return i.reach(ctx, c, satisfies, refused)

@@ -66,8 +66,8 @@ func Open(folder string, roles []msg.Address, log func(line string)) (*Identity,
 // checkOwn returns an error unless the name is that of a process with these roles, or of the host if there
 // are none.
 func (n *Name) checkOwn(roles []msg.Address) error {
-	if len(roles) == 0 && !n.isHost() {
-		return fmt.Errorf("the host has the certificate of %v", n)
+	if len(roles) == 0 {
+		return n.checkHost()
 	}
 	return n.CheckSeat(roles)
 }
@@ -100,6 +100,3 @@ func parse(certificate, key, authorities []byte) (*material, error) {
 
 // current returns what the files say now or, if they cannot be used, what they said before.
 func (i *Identity) current() *material { return i.files.Latest() }
-
-// Name returns what the certificate says.
-func (i *Identity) Name() *Name { return i.current().name }

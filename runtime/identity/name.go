@@ -26,7 +26,7 @@ type claim struct {
 
 // Name is what a certificate says of its process.
 type Name struct {
-	Run    string
+	run    string
 	claims []claim
 }
 
@@ -34,7 +34,7 @@ type Name struct {
 func (n *Name) String() string {
 	var all []string
 	for _, c := range n.claims {
-		all = append(all, c.uri(n.Run).String())
+		all = append(all, c.uri(n.run).String())
 	}
 	return strings.Join(all, ", ")
 }
@@ -48,7 +48,7 @@ func (c claim) uri(run string) *url.URL {
 }
 
 // CheckSeat returns a *Refused unless the certificate is good for a process that was started with these
-// roles. A nil Name, that of a connection without TLS, is good for all.
+// roles. A nil Name is good for none.
 func (n *Name) CheckSeat(roles []msg.Address) error {
 	return n.check(roles, func(c claim, at msg.Address) bool {
 		return c.role == at.Role.String() && (c.index == anyIndex || c.index == at.Index)
@@ -63,7 +63,7 @@ func (n *Name) CheckRoles(roles []msg.Address) error {
 
 func (n *Name) check(roles []msg.Address, covers func(claim, msg.Address) bool) error {
 	if n == nil {
-		return nil
+		return refusedf(Handshake, "%v shows no certificate", roles)
 	}
 	for _, at := range roles {
 		if !slices.ContainsFunc(n.claims, func(c claim) bool { return covers(c, at) }) {
@@ -74,9 +74,12 @@ func (n *Name) check(roles []msg.Address, covers func(claim, msg.Address) bool) 
 	return nil
 }
 
-// isHost reports whether the certificate is that of a host.
-func (n *Name) isHost() bool {
-	return slices.ContainsFunc(n.claims, func(c claim) bool { return c.role == Host })
+// checkHost returns a *Refused unless the certificate is that of a host.
+func (n *Name) checkHost() error {
+	if !slices.ContainsFunc(n.claims, func(c claim) bool { return c.role == Host }) {
+		return refusedf(OtherRole, "the host has the certificate of %v", n)
+	}
+	return nil
 }
 
 // runs matches the names of runs, which are hosts of URIs.
@@ -107,12 +110,12 @@ func nameOf(certificate *x509.Certificate) (*Name, error) {
 			continue
 		}
 		c, err := parseClaim(path)
-		if err != nil || CheckRun(run) != nil || n.Run != "" && n.Run != run {
+		if err != nil || CheckRun(run) != nil || n.run != "" && n.run != run {
 			return nil, fmt.Errorf("%.200q does not name a role of one run, as tandem://RUN/nn-worker", u)
 		}
-		n.Run, n.claims = run, append(n.claims, c)
+		n.run, n.claims = run, append(n.claims, c)
 	}
-	if n.Run == "" {
+	if n.run == "" {
 		return nil, fmt.Errorf("none of its %d URIs is tandem://RUN/ROLE", len(certificate.URIs))
 	}
 	return n, nil

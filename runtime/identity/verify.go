@@ -65,8 +65,8 @@ func (m *material) verify(chain []*x509.Certificate, usage x509.ExtKeyUsage) (*N
 // verifyPeer is verify for the process at the other end of a connection, which must be of the same run.
 func (m *material) verifyPeer(chain []*x509.Certificate, usage x509.ExtKeyUsage) (*Name, error) {
 	name, err := m.verify(chain, usage)
-	if err == nil && name.Run != m.name.Run {
-		err = refusedf(OtherRun, "the certificate of %v is of another run than %s", name, m.name.Run)
+	if err == nil && name.run != m.name.run {
+		err = refusedf(OtherRun, "the certificate of %v is of another run than %s", name, m.name.run)
 	}
 	return name, err
 }

@@ -63,8 +63,8 @@ func (h *Host) parseHello(ctx context.Context) (*member, *refusal) {
 	if len(roles) == 0 {
 		return nil, refuse("introduction", "a process has no role: %s", oneBuild)
 	}
-	if refused := (*identity.Refused)(nil); errors.As(identity.Of(ctx).CheckSeat(roles), &refused) {
-		return nil, &refusal{string(refused.Reason), refused.Error()}
+	if why := h.checkCertificate(ctx, roles); why != nil {
+		return nil, why
 	}
 	if why := h.checkHello(roles, &hello); why != nil {
 		return nil, why
@@ -80,6 +80,15 @@ func (h *Host) parseHello(ctx context.Context) (*member, *refusal) {
 		m.address = net.JoinHostPort(remoteHost(ctx), port)
 	}
 	return m, nil
+}
+
+// checkCertificate returns why a process must not join with its certificate, or nil.
+func (h *Host) checkCertificate(ctx context.Context, roles job.Process) *refusal {
+	refused := (*identity.Refused)(nil)
+	if h.plan.Identity != nil && errors.As(identity.Of(ctx).CheckSeat(roles), &refused) {
+		return &refusal{string(refused.Reason), refused.Error()}
+	}
+	return nil
 }
 
 // checkHello returns why a process must not join this run, or nil.

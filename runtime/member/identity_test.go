@@ -78,7 +78,7 @@ func TestStrangersDoNotJoin(t *testing.T) {
 	knock(t, r.address, filepath.Join(certified(t, "clicks", time.Hour), "nn-worker"))
 	knock(t, r.address, filepath.Join(certified(t, "clicks", -time.Minute), "nn-worker"))
 	forger, err := Join(t.Context(), r.address, Hello{Process: job.Process{trainer}, Address: ":1003",
-		Job: ours, Identity: identityOf(t, folder, server)}, 20*time.Second)
+		Identity: identityOf(t, folder, server)}, 20*time.Second)
 	if err != nil {
 		t.Fatal(err)
 	}
