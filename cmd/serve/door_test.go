@@ -395,6 +395,12 @@ func TestLimitsOfRequests(t *testing.T) {
 			t.Errorf("%s: status %d, %s", c.name, code, text)
 		}
 	}
+	late, cancel := context.WithTimeoutCause(t.Context(), 0, errSlow)
+	defer cancel()
+	if _, err := s.inferGRPC(late, inferRequest([]string{"u0"}, []string{"a0|b0"},
+		[]float32{0})); codeOf(err) != codes.DeadlineExceeded || !strings.Contains(err.Error(), "--max-time") {
+		t.Errorf("gRPC, too late: %v", err)
+	}
 	if _, err := s.begin(t.Context()); status.Code(err) != codes.Unavailable {
 		t.Errorf("gRPC, too many: %v", err)
 	}
