@@ -397,8 +397,8 @@ func TestLimitsOfRequests(t *testing.T) {
 	}
 	late, cancel := context.WithTimeoutCause(t.Context(), 0, errSlow)
 	defer cancel()
-	if _, err := s.inferGRPC(late, inferRequest([]string{"u0"}, []string{"a0|b0"},
-		[]float32{0})); codeOf(err) != codes.DeadlineExceeded || !strings.Contains(err.Error(), "--max-time") {
+	_, err := s.inferGRPC(late, inferRequest([]string{"u0"}, []string{"a0|b0"}, []float32{0}))
+	if codeOf(err) != codes.DeadlineExceeded || !strings.Contains(err.Error(), "--max-time") {
 		t.Errorf("gRPC, too late: %v", err)
 	}
 	if _, err := s.begin(t.Context()); status.Code(err) != codes.Unavailable {
