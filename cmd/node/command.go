@@ -33,6 +33,7 @@ import (
 	"tandem/runtime/gpuhealth"
 	"tandem/runtime/member"
 	"tandem/runtime/memory"
+	"tandem/runtime/metrics"
 	"tandem/runtime/process"
 	"tandem/runtime/record"
 	"tandem/runtime/train"
@@ -64,6 +65,7 @@ type flags struct {
 	placed     string
 	limits     process.Limits
 	metrics    string
+	tls        string       // folder of certificates
 	saved      string       // folder of checkpoints
 	copies     string       // URL of their copies
 	every      train.Saving // when checkpoints are written
@@ -109,7 +111,9 @@ command, and all begin again with the newest checkpoint. If it is not back
 within --return-limit, they begin without it, where the mode can, and take it in
 at a later checkpoint. A second host with --standby takes over from the first.
 
-Connections are not encrypted: use a network of your own.
+With --tls everywhere, connections are encrypted and only processes with a
+certificate of the run and of their role are let in; the command cert makes
+them. Without it, use a network of your own.
 
 --faults injects faults into the messages between roles and crashes roles:
 drop=0.01,duplicate=0.01,reorder=16,delay=0.01:50ms,seed=1, and
@@ -149,7 +153,7 @@ func (p *program) command() *cobra.Command {
 		},
 	}
 	cli.Configure(c, p.stdout, p.stderr)
-	c.AddCommand(p.hostCommand(), p.processCommand(), p.manifestsCommand())
+	c.AddCommand(p.hostCommand(), p.processCommand(), p.manifestsCommand(), p.certCommand())
 	for _, r := range msg.Roles() {
 		c.AddCommand(p.roleCommand(r))
 	}
@@ -232,11 +236,19 @@ func (f *flags) jobFlags(fs *pflag.FlagSet) {
 		"(default: the census income job)")
 	fs.StringVar(&f.faults, "faults", "", "inject `FAULTS`, the same for every process; see node --help "+
 		"(default: the job file's, or none)")
+	f.placementFlag(fs)
+	fs.StringVar(&f.tls, "tls", "", "talk only to processes of the run that ca.crt, tls.crt and tls.key in "+
+		"this `FOLDER` name, or those in its folder of the role, as node cert makes them (default: to any, "+
+		"without encryption)")
+	fs.StringVar(&f.metrics, "metrics-address", "", "serve /metrics for Prometheus, /healthz, "+
+		"/readyz and /debug/pprof at this `HOST:PORT`, where port 0 is any free one (default: nowhere)")
+}
+
+// placementFlag declares the flag that changes the job's placement.
+func (f *flags) placementFlag(fs *pflag.FlagSet) {
 	fs.StringVar(&f.placed, "placement", "",
 		"let roles share processes by this `PLACEMENT`, the same for every process: "+
 			job.PlacementSyntax+" (default: the job's)")
-	fs.StringVar(&f.metrics, "metrics-address", "", "serve /metrics for Prometheus, /healthz, "+
-		"/readyz and /debug/pprof at this `HOST:PORT`, where port 0 is any free one (default: nowhere)")
 }
 
 // load reads the job of a command.
@@ -295,6 +307,10 @@ func (p *program) play(ctx context.Context, roles job.Process, j job.Job, finger
 	if err != nil {
 		return err
 	}
+	own, err := p.identity(f, roles)
+	if err != nil {
+		return err
+	}
 	recorder, finish, err := f.recorder(j)
 	if err != nil {
 		return err
@@ -312,8 +328,8 @@ func (p *program) play(ctx context.Context, roles job.Process, j job.Job, finger
 		Process: roles, Listen: f.listen, Host: f.host, JoinTimeout: f.wait, Run: run,
 		Fingerprint: fingerprint, Data: data, Job: j,
 		Backend: machine, Recorder: recorder, Asked: p.interrupt.Begin(),
-		HostReturn: f.hostReturn > 0 && recorder == nil,
-		Log:        func(line string) { fmt.Fprintf(p.stderr, "node: %s\n", line) },
+		HostReturn: f.hostReturn > 0 && recorder == nil, Identity: own,
+		Log: func(line string) { fmt.Fprintf(p.stderr, "node: %s\n", line) },
 		Open: sync.OnceValues(func() (batch.Source, error) {
 			data, err := p.open(j, f)
 			if err != nil {
@@ -338,7 +354,9 @@ func (p *program) playParts(ctx context.Context, c process.Config, f flags,
 				Hint: "choose a smaller one: training waits where it is too small"}
 		}
 	}
-	observer, server, err := p.serveRoles(f.metrics, c.Process, rows.Load, gpus, &c.Backend)
+	var refused metrics.Refused
+	c.Refused = refused.Count
+	observer, server, err := p.serveRoles(f.metrics, c.Process, rows.Load, gpus, &c.Backend, &refused)
 	if err != nil {
 		return err
 	}

@@ -13,6 +13,7 @@ import (
 	"tandem/algo/exec/evaluation"
 	"tandem/algo/histogram"
 	"tandem/algo/job"
+	"tandem/algo/numeric/kernel/gemm"
 	"tandem/datasets"
 	"tandem/internal/cli"
 	"tandem/runtime/blas"
@@ -126,6 +127,10 @@ func (p *program) host(ctx context.Context, j job.Job, fingerprint []byte, f fla
 		return &cli.Error{Err: fmt.Errorf("job %s: sequential training has no roles", j.Name),
 			Hint: "use cmd/train, or another mode"}
 	}
+	own, err := p.identity(f, nil)
+	if err != nil {
+		return err
+	}
 	data, unlock, err := p.openAlone(ctx, j, f)
 	if err != nil {
 		return err
@@ -144,6 +149,7 @@ func (p *program) host(ctx context.Context, j job.Job, fingerprint []byte, f fla
 		return err
 	}
 	var server *metrics.Server
+	var refused metrics.Refused
 	missing := process.PrintMissing(p.stderr)
 	cluster := process.New(process.Options{
 		Listen: f.listen, Job: j, Fingerprint: fingerprint, Data: content,
@@ -153,6 +159,7 @@ func (p *program) host(ctx context.Context, j job.Job, fingerprint []byte, f fla
 		},
 		Stderr: p.stderr, Prefix: "node: ", Limits: f.limits, Drains: f.saved != "",
 		Redo: f.redoLog, Fewer: f.fewer && f.restarts > 0 && f.every.Any(), TakesOver: f.standby,
+		Identity: own, Refused: refused.Count,
 	})
 	options := train.Options{Backend: backend.Backend{Products: products}, Cluster: cluster}
 	if f.saved != "" {
@@ -167,7 +174,7 @@ func (p *program) host(ctx context.Context, j job.Job, fingerprint []byte, f fla
 		defer func() { err = cmp.Or(err, done()) }()
 		options.Drain = p.interrupt.Begin()
 	}
-	if server, err = p.serveHost(f.metrics, j, source, &options); err != nil {
+	if server, err = p.serveHost(f.metrics, j, source, &options, &refused); err != nil {
 		return err
 	}
 	result, err := train.Run(ctx, j, source, data.Test, options)
@@ -175,6 +182,11 @@ func (p *program) host(ctx context.Context, j job.Job, fingerprint []byte, f fla
 	if err != nil {
 		return interrupted(err, f.saved)
 	}
+	return p.print(result, products)
+}
+
+// print prints the result of a training as JSON.
+func (p *program) print(result *train.Result, products gemm.Products) error {
 	e := json.NewEncoder(p.stdout)
 	e.SetIndent("", "  ")
 	return e.Encode(summary{

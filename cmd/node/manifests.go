@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"text/template"
@@ -21,6 +22,7 @@ import (
 	"tandem/algo/protocol/msg"
 	"tandem/algo/unit"
 	"tandem/internal/cli"
+	"tandem/runtime/identity"
 	"tandem/runtime/train"
 )
 
@@ -35,9 +37,9 @@ var targets = map[string]string{
 const manifestsUsage = `Print what starts the processes of a job on a cluster: manifests of Kubernetes, a
 file for Docker Compose on one machine, or a batch script for Slurm.
 
-The job file is part of the result. Every process has probes, metrics, memory
-and a grace period; the model is saved every --checkpoint-every, and when a
-process is evicted or asked to end, and the same processes go on with it.
+The job file is part of the result. Every process has probes, metrics, memory,
+a grace period and a certificate. The model is saved every --checkpoint-every,
+and when a process is evicted or asked to end; the same processes go on with it.
 
 To change the number of roles: end the run, which saves the model; change the
 job file; make and start the manifests again. docs/deploy.md follows a run from
@@ -57,6 +59,7 @@ type deployment struct {
 	CheckpointSize, Every string
 	HostPort, RolePort    int
 	MetricsPort           int
+	TLS                   bool
 	Groups                []group // the host first
 	resources, selectors  []string
 }
@@ -71,6 +74,8 @@ type group struct {
 	GPUs    int  // of a process
 	gpu     int  // number of the first, where all processes are on one machine
 	Reads   bool // the data
+	// Certificate is the name of the folder with its certificate, which node cert makes.
+	Certificate string
 
 	// LabelKey and LabelValue are of the machines on which the processes may run; "" if on any.
 	LabelKey, LabelValue string
@@ -113,6 +118,16 @@ func (m deployment) Evictable() int {
 		n += g.Count
 	}
 	return n
+}
+
+// Certificates returns the names of the certificates of all processes.
+func (m deployment) Certificates() (all []string) {
+	for _, g := range m.Groups {
+		if !slices.Contains(all, g.Certificate) {
+			all = append(all, g.Certificate)
+		}
+	}
+	return all
 }
 
 func (p *program) manifestsCommand() *cobra.Command {
@@ -159,6 +174,8 @@ func (p *program) manifestsCommand() *cobra.Command {
 		"which many pods can write (kubernetes; default: that of the cluster)")
 	fs.StringVar(&m.CheckpointSize, "checkpoint-size", "100Gi", "ask for a volume of this `SIZE` for "+
 		"checkpoints, of which three are kept (kubernetes)")
+	fs.BoolVar(&m.TLS, "tls", true, "let processes know each other by certificates: Slurm and Compose make "+
+		"them, and for Kubernetes the file begins with the commands that do")
 	fs.StringVar(&m.Every, "checkpoint-every", "10m", "save the model at this `INTERVAL`, as "+
 		"\"500 steps\" or 10m, or auto, or never")
 	fs.StringArrayVar(&m.resources, "resource", nil, "give a role this many cores and this memory, as "+
@@ -246,10 +263,11 @@ func groupsOf(j job.Job) ([]group, error) {
 	if err != nil {
 		return nil, fmt.Errorf("placement: %w", err)
 	}
-	host := group{Name: "host", Count: 1, command: []string{"host"}, CPU: 2, memory: 4 << 30, Reads: true}
+	host := group{Name: "host", Count: 1, command: []string{"host"}, CPU: 2, memory: 4 << 30, Reads: true,
+		Certificate: identity.FolderOf(nil)}
 	groups, gpus := []group{host}, 0
 	for _, roles := range processes {
-		g := group{Count: 1, command: []string{"process"}, gpu: gpus}
+		g := group{Count: 1, command: []string{"process"}, gpu: gpus, Certificate: identity.FolderOf(roles)}
 		for _, at := range roles {
 			g.command = append(g.command, at.Role.String(), strconv.Itoa(int(at.Index)))
 			needs(&g, at.Role, &j)

@@ -173,7 +173,8 @@ func commands(t *testing.T, manifests, name, host, job, saved string) map[string
 		for index := range j.Spec.Completions {
 			here := strings.NewReplacer("$(INDEX)", strconv.Itoa(index), "$(POD_IP):7301", "127.0.0.1:0",
 				"0.0.0.0:7300", host, name+"-host:7300", host, "0.0.0.0:9090", "127.0.0.1:0",
-				"/job/job.yaml", job, "/checkpoints", saved, "10m", "20s")
+				"/job/job.yaml", job, "/checkpoints", saved, "10m", "20s", "/tls",
+				filepath.Join(filepath.Dir(job), "tls"))
 			var args []string
 			for _, a := range j.Spec.Template.Spec.Containers[0].Args {
 				if a != "--checkpoints" && a != "--checkpoint-every" {
@@ -232,6 +233,7 @@ func TestClusterOfManifestsSurvivesEvictionAndDeath(t *testing.T) {
 	if err := os.WriteFile(file, []byte(job), 0o644); err != nil {
 		t.Fatal(err)
 	}
+	certify(t, file, "gpu", filepath.Join(folder, "tls"))
 	trained := func(saved string, disturb func(all map[string]*pod)) (dense, rows string) {
 		listener, err := net.Listen("tcp", "127.0.0.1:0")
 		if err != nil {

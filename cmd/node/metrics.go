@@ -61,7 +61,8 @@ func (p *program) watchGPUs(used []cuda.Info) *gpuhealth.Watch {
 // arena returns that of the rows, and gpus, which may be nil, reads the GPUs. The observer, or nil, must
 // receive the records of the roles.
 func (p *program) serveRoles(address string, roles job.Process, arena func() *memory.Arena,
-	gpus *gpuhealth.Watch, machine *backend.Backend) (event.Observer, *metrics.Server, error) {
+	gpus *gpuhealth.Watch, machine *backend.Backend, refused *metrics.Refused) (event.Observer,
+	*metrics.Server, error) {
 	if address == "" {
 		return nil, nil, nil
 	}
@@ -69,6 +70,7 @@ func (p *program) serveRoles(address string, roles job.Process, arena func() *me
 	machine.Trained = counts.Trained
 	server, err := p.serve(address, func(to *metrics.Snapshot) {
 		counts.Collect(to)
+		refused.Collect(to)
 		if use, err := arena().Use(); err == nil {
 			to.Add(metrics.RowMemory, float64(use.Allocated))
 		}
@@ -86,7 +88,7 @@ func (p *program) serveRoles(address string, roles job.Process, arena func() *me
 // serveHost serves the metrics of a training whose roles are in other processes, if the user asks for them;
 // else the server is nil. It is ready while the roles train.
 func (p *program) serveHost(address string, j job.Job, source batch.Source,
-	o *train.Options) (*metrics.Server, error) {
+	o *train.Options, refused *metrics.Refused) (*metrics.Server, error) {
 	if address == "" {
 		return nil, nil
 	}
@@ -107,6 +109,7 @@ func (p *program) serveHost(address string, j job.Job, source batch.Source,
 	server, err := p.serve(address, func(to *metrics.Snapshot) {
 		mu.Lock()
 		defer mu.Unlock()
+		refused.Collect(to)
 		metrics.AddTraining(to, training.Now(), labels...)
 		metrics.AddEvaluation(to, latest, labels...)
 	})

@@ -39,11 +39,18 @@ A request has a tensor for each column of the training data, of shape [n, 1] or
 such as FP64 and INT64. The answer is the tensor prediction, FP32
 [n, labels]: probabilities of label 1 or, of a model with squared loss, numbers.
 Requests that wait for a core are computed together. The server ends on SIGTERM
-or Ctrl-C, after the requests under way.`
+or Ctrl-C, after the requests under way.
+
+With --tls-cert and --tls-key connections are encrypted; with --client-ca only
+clients with a certificate are let in, with --token-file only requests with a
+token. Metrics are behind the same door. Without a token, only health is
+answered. docs/security.md says what is protected against whom.`
 
 const examples = `  go run ./cmd/serve results/clicks/hybrid/model
   go run ./cmd/serve results/clicks/hybrid --grpc 127.0.0.1:8001 --reload 1m
   go run ./cmd/serve --follow results/clicks --stale-after 1m
+  go run ./cmd/serve results/clicks/hybrid --http 0.0.0.0:8000 \
+      --tls-cert tls.crt --tls-key tls.key --token-file tokens
   curl -s localhost:8000/v2/models/tandem
   curl -s localhost:8000/v2/models/tandem/infer -d '{"inputs": [
     {"name": "user", "shape": [1, 1], "datatype": "BYTES", "data": ["u17"]},
@@ -55,6 +62,9 @@ type settings struct {
 	requestMax                int
 	rowsMax                   int
 	limits                    inference.QueueLimits
+	concurrent                int
+	timeMax                   time.Duration
+	door                      doorFlags
 	reload                    time.Duration
 	follow                    bool
 	staleAfter                time.Duration
@@ -65,9 +75,11 @@ func (s *settings) validate() error {
 	switch {
 	case s.name == "":
 		return cli.UsageError("see --help", "--name must not be empty")
-	case s.requestMax < 1 || s.rowsMax < 1 || s.limits.Rows < 1 || s.limits.Waiting < 1:
-		return cli.UsageError("see --help",
-			"--max-request, --max-rows, --batch-rows and --max-waiting must be at least 1")
+	case s.requestMax < 1 || s.rowsMax < 1 || s.limits.Rows < 1 || s.limits.Waiting < 1 || s.concurrent < 1:
+		return cli.UsageError("see --help", "--max-request, --max-rows, --batch-rows, --max-waiting and "+
+			"--max-concurrent must be at least 1")
+	case s.timeMax <= 0:
+		return cli.UsageError("see --help", "--max-time %v: must be positive", s.timeMax)
 	case s.reload < 0:
 		return cli.UsageError("see --help", "--reload %v: must not be negative", s.reload)
 	case s.staleAfter < 0:
@@ -78,7 +90,7 @@ func (s *settings) validate() error {
 	case s.staleAfter > 0 && !s.follow:
 		return cli.UsageError("add --follow", "--stale-after: the server follows no training")
 	}
-	return nil
+	return s.door.validate(s.http, s.grpc, s.metrics)
 }
 
 func newCommand(stdout, stderr io.Writer) *cobra.Command {
@@ -118,6 +130,17 @@ func newCommand(stdout, stderr io.Writer) *cobra.Command {
 	f.IntVar(&s.limits.Rows, "batch-rows", 64, "compute waiting requests together, up to this number of "+
 		"`ROWS`; 1: each by itself")
 	f.IntVar(&s.limits.Waiting, "max-waiting", 1024, "refuse requests while this number of `REQUESTS` waits")
+	f.IntVar(&s.concurrent, "max-concurrent", 256, "refuse requests while this number of `REQUESTS` is read "+
+		"or answered")
+	f.DurationVar(&s.timeMax, "max-time", time.Minute, "refuse requests that take longer than this `TIME`, "+
+		"reading included")
+	f.StringVar(&s.door.certificate, "tls-cert", "", "encrypt with the certificate in this `FILE`, which is "+
+		"read again when it changes (default: no encryption)")
+	f.StringVar(&s.door.key, "tls-key", "", "the key of --tls-cert is in this `FILE`")
+	f.StringVar(&s.door.clientCA, "client-ca", "", "take connections only from clients with a certificate "+
+		"of an authority in this `FILE` (default: from all)")
+	f.StringVar(&s.door.tokens, "token-file", "", "answer only requests with a token of this `FILE`, which "+
+		"has one a line: Authorization: Bearer TOKEN (default: all)")
 	f.DurationVar(&s.reload, "reload", 10*time.Second,
 		"look for a newer model after every `PERIOD`; 0: never (default 10s, with --follow 200ms)")
 	f.BoolVar(&s.follow, "follow", false, "serve the models of a training while it runs: MODEL is the "+
@@ -125,7 +148,7 @@ func newCommand(stdout, stderr io.Writer) *cobra.Command {
 	f.DurationVar(&s.staleAfter, "stale-after", 0, "with --follow, say so when the newest model is older "+
 		"than this `TIME` (default: never)")
 	f.StringVar(&s.metrics, "metrics-address", "",
-		"serve /metrics for Prometheus, /healthz and profiles at this `ADDRESS`")
+		"serve /metrics for Prometheus, /healthz and, to this machine alone, profiles at this `ADDRESS`")
 	cli.DefaultInText(f, "reload")
 	cli.Configure(c, stdout, stderr)
 	return c
@@ -160,25 +183,37 @@ func (s *settings) open(ctx context.Context, folder string, stderr io.Writer) (m
 // serve answers requests with a model, and with newer ones that a follower finds, until ctx ends. It closes
 // the model.
 func serve(ctx context.Context, m *inference.Model, f *follower, s settings, stderr io.Writer) (err error) {
-	served := &service{name: s.name, rowsMax: s.rowsMax}
+	say := func(line string) { fmt.Fprintf(stderr, "serve: %s\n", line) }
+	d, err := openDoor(s.door, say)
+	if err != nil {
+		return errors.Join(err, m.Close())
+	}
+	defer d.refusals.LogCounts()
+	served := &service{name: s.name, rowsMax: s.rowsMax, timeMax: s.timeMax,
+		slots: make(chan struct{}, s.concurrent)}
 	s.limits.Computed = served.counts.computed
 	served.live = inference.NewLive(m, s.limits)
 	defer func() { err = errors.Join(err, served.live.Close()) }()
 	var all servers
 	defer func() { all.close() }()
-	if err := all.listen(served, s); err != nil {
+	if err := all.listen(served, d, s); err != nil {
 		return err
 	}
 	if s.metrics != "" {
-		observed, err := metrics.Serve(s.metrics, "serve", cli.CurrentEnvironment().Commit, served.collect)
+		collect := func(to *metrics.Snapshot) {
+			d.counts.Collect(to)
+			served.collect(to)
+		}
+		observed, err := metrics.Serve(s.metrics, "serve", cli.CurrentEnvironment().Commit, collect,
+			d.protect)
 		if err != nil {
 			return fmt.Errorf("--metrics-address: %w", err)
 		}
 		defer observed.Close()
 		fmt.Fprintf(stderr, "serve: metrics are at %s\n", observed.URL())
 	}
-	fmt.Fprintf(stderr, "serve: model %s of step %d at http://%v/v2/models/%s%s\n", m.Folder(), m.Steps(),
-		all.httpListener.Addr(), s.name, all.grpcText())
+	fmt.Fprintf(stderr, "serve: model %s of step %d at %s://%v/v2/models/%s%s\n", m.Folder(), m.Steps(),
+		all.scheme(), all.httpListener.Addr(), s.name, all.grpcText())
 	var following sync.WaitGroup
 	defer following.Wait()
 	ctx, cancel := context.WithCancel(ctx)

@@ -103,7 +103,7 @@ func followerOf(t *testing.T, results string, log io.Writer) *follower {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &service{name: "tandem", rowsMax: 1000}
+	s := &service{name: "tandem", rowsMax: 1000, timeMax: time.Minute, slots: make(chan struct{}, 256)}
 	s.live = inference.NewLive(m, inference.QueueLimits{Rows: 64, Waiting: 64, Computed: s.counts.computed})
 	t.Cleanup(func() {
 		if err := s.live.Close(); err != nil {

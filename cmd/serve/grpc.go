@@ -8,6 +8,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+	"google.golang.org/grpc/tap"
 
 	"tandem/internal/cli"
 	"tandem/runtime/grpcnet"
@@ -21,11 +22,17 @@ const (
 	streamSize = 1 << 20
 )
 
-// newGRPCServer returns a server of the gRPC service inference.GRPCInferenceService, for requests of at most
-// a number of bytes.
-func newGRPCServer(s *service, requestMax int) *grpc.Server {
+// newGRPCServer returns a server of the gRPC service inference.GRPCInferenceService behind a door, for
+// requests of at most a number of bytes.
+func newGRPCServer(s *service, d *door, requestMax int) *grpc.Server {
 	server := grpcnet.NewServer(grpcnet.Limits{Message: requestMax, Headers: headerMax, Window: streamSize,
-		Handshake: headerTime, Idle: idleTime}, grpc.MaxConcurrentStreams(streamsMax))
+		Handshake: headerTime, Idle: idleTime}, append(d.grpcOptions(), grpc.MaxConcurrentStreams(streamsMax),
+		grpc.InTapHandle(func(ctx context.Context, call *tap.Info) (context.Context, error) {
+			if err := d.admitCall(ctx, call.Header); err != nil {
+				return nil, err
+			}
+			return s.begin(ctx)
+		}))...)
 	server.RegisterService(&grpc.ServiceDesc{
 		ServiceName: "inference.GRPCInferenceService",
 		HandlerType: (*any)(nil),
@@ -37,6 +44,22 @@ func newGRPCServer(s *service, requestMax int) *grpc.Server {
 		},
 	}, s)
 	return server
+}
+
+// begin begins a call before its request is read, so that its memory and its time are bounded. The end of
+// ctx, which is that of the call, ends it.
+func (s *service) begin(ctx context.Context) (context.Context, error) {
+	leave, err := s.enter()
+	if err != nil {
+		s.counts.answered("grpc", codes.Unavailable.String(), 0, 0)
+		return nil, status.Error(codes.Unavailable, err.Error())
+	}
+	bounded, cancel := context.WithTimeoutCause(ctx, s.timeMax, errSlow)
+	context.AfterFunc(ctx, func() {
+		cancel()
+		leave()
+	})
+	return bounded, nil
 }
 
 // method describes a method with one request and one answer.
@@ -69,7 +92,7 @@ func codeOf(err error) codes.Code {
 		return codes.Unavailable
 	case errors.Is(err, context.Canceled):
 		return codes.Canceled
-	case errors.Is(err, context.DeadlineExceeded):
+	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, errSlow):
 		return codes.DeadlineExceeded
 	}
 	return codes.Internal

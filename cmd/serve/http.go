@@ -9,6 +9,7 @@ import (
 	"io"
 	"math"
 	"net/http"
+	"os"
 	"strconv"
 	"time"
 
@@ -162,10 +163,21 @@ func (s *service) handler(requestMax int64) http.Handler {
 
 // inferHTTP answers a request for predictions. It returns the number of predicted rows, and the status.
 func (s *service) inferHTTP(w http.ResponseWriter, r *http.Request, requestMax int64) (rows, status int) {
+	leave, err := s.enter()
+	if err != nil {
+		return 0, replyError(w, err)
+	}
+	defer leave()
+	ctx, cancel := context.WithTimeoutCause(r.Context(), s.timeMax, errSlow)
+	defer cancel()
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, requestMax))
 	if tooLarge := new(http.MaxBytesError); errors.As(err, &tooLarge) {
 		return 0, replyError(w, refuse(errTooLarge,
 			"the request has more than %d bytes, the limit of this server (--max-request)", requestMax))
+	}
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		return 0, replyError(w, refuse(errSlow, "the request was not sent within %v, the limit of this "+
+			"server (--max-time)", s.timeMax))
 	}
 	if err != nil {
 		return 0, replyError(w, &refusal{errInvalid, err})
@@ -178,7 +190,7 @@ func (s *service) inferHTTP(w http.ResponseWriter, r *http.Request, requestMax i
 	for i := range parsed.outputs {
 		q.outputs = append(q.outputs, parsed.outputs[i].Name)
 	}
-	a, err := s.infer(r.Context(), q)
+	a, err := s.infer(ctx, q)
 	if err != nil {
 		return 0, replyError(w, err)
 	}
@@ -241,7 +253,11 @@ func replyError(w http.ResponseWriter, err error) (status int) {
 		status = http.StatusNotFound
 	case errors.Is(err, errTooLarge):
 		status = http.StatusRequestEntityTooLarge
-	case errors.Is(err, inference.ErrBusy), errors.Is(err, errEnding):
+	case errors.Is(err, errToken):
+		status = http.StatusUnauthorized
+	case errors.Is(err, errSlow):
+		status = http.StatusRequestTimeout
+	case errors.Is(err, inference.ErrBusy), errors.Is(err, errEnding), errors.Is(err, errCrowded):
 		status = http.StatusServiceUnavailable
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		status = statusCanceled

@@ -131,6 +131,9 @@ func isPlain(text string) bool {
 	return true
 }
 
+// depthMax is how many lists and objects may be in each other. The protocol needs four.
+const depthMax = 32
+
 // value reads a value of any kind into v, by encoding/json.
 func (r *jsonReader) value(v any) error {
 	r.next()
@@ -143,7 +146,9 @@ func (r *jsonReader) value(v any) error {
 			}
 			continue
 		case '[', '{':
-			depth++
+			if depth++; depth > depthMax {
+				return fmt.Errorf("more than %d lists and objects in each other at byte %d", depthMax, r.at+1)
+			}
 		case ']', '}', ',':
 			if depth == 0 {
 				return json.Unmarshal([]byte(r.text[begin:r.at]), v)

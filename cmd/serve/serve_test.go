@@ -120,7 +120,7 @@ func newTestService(t *testing.T, folder string) *service {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &service{name: "tandem", rowsMax: 100}
+	s := &service{name: "tandem", rowsMax: 100, timeMax: time.Minute, slots: make(chan struct{}, 256)}
 	s.live = inference.NewLive(m, inference.QueueLimits{Rows: 64, Waiting: 64, Computed: s.counts.computed})
 	t.Cleanup(func() { s.live.Close() })
 	return s

@@ -16,10 +16,11 @@ import (
 
 // The limits of a connection: a client that sends nothing must not keep one.
 const (
-	headerTime  = 10 * time.Second
-	requestTime = 5 * time.Minute
-	idleTime    = 2 * time.Minute
-	headerMax   = 64 << 10
+	headerTime = 10 * time.Second
+	idleTime   = 2 * time.Minute
+	headerMax  = 64 << 10
+	// replyTime is how long a client may take to read the answer of a request that took all of --max-time.
+	replyTime = 10 * time.Second
 	// stopTime is how long requests under way may take when the server ends.
 	stopTime = 10 * time.Second
 )
@@ -33,9 +34,11 @@ type servers struct {
 }
 
 // listen makes the servers, and takes their ports.
-func (a *servers) listen(s *service, flags settings) (err error) {
+func (a *servers) listen(s *service, d *door, flags settings) (err error) {
 	a.http = &http.Server{Handler: s.handler(int64(flags.requestMax)), ReadHeaderTimeout: headerTime,
-		ReadTimeout: requestTime, IdleTimeout: idleTime, MaxHeaderBytes: headerMax}
+		ReadTimeout: s.timeMax, WriteTimeout: s.timeMax + replyTime, IdleTimeout: idleTime,
+		MaxHeaderBytes: headerMax}
+	d.protect(a.http)
 	if a.httpListener, err = net.Listen("tcp", flags.http); err != nil {
 		return &cli.Error{Err: err, Hint: "choose another --http HOST:PORT"}
 	}
@@ -45,8 +48,16 @@ func (a *servers) listen(s *service, flags settings) (err error) {
 	if a.grpcListener, err = net.Listen("tcp", flags.grpc); err != nil {
 		return &cli.Error{Err: err, Hint: "choose another --grpc HOST:PORT"}
 	}
-	a.grpc = newGRPCServer(s, flags.requestMax)
+	a.grpc = newGRPCServer(s, d, flags.requestMax)
 	return nil
+}
+
+// scheme returns that of URLs of the HTTP server.
+func (a *servers) scheme() string {
+	if a.http.TLSConfig != nil {
+		return "https"
+	}
+	return "http"
 }
 
 // grpcText names the address of gRPC, if there is one.
@@ -60,7 +71,13 @@ func (a *servers) grpcText() string {
 // run answers requests until ctx ends, and then ends after the requests under way.
 func (a *servers) run(ctx context.Context) error {
 	failed := make(chan error, 2)
-	go func() { failed <- a.http.Serve(a.httpListener) }()
+	go func() {
+		if a.http.TLSConfig != nil {
+			failed <- a.http.ServeTLS(a.httpListener, "", "")
+		} else {
+			failed <- a.http.Serve(a.httpListener)
+		}
+	}()
 	if a.grpc != nil {
 		go func() { failed <- a.grpc.Serve(a.grpcListener) }()
 	}

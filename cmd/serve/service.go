@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"time"
 
 	"tandem/algo/job"
 	"tandem/datasets"
@@ -17,7 +18,20 @@ type service struct {
 	live    *inference.Live
 	name    string
 	rowsMax int
+	timeMax time.Duration
+	slots   chan struct{} // has an item for each request for predictions that is read or answered
 	counts  counts
+}
+
+// enter begins a request: it returns what ends it, or errCrowded if there are too many.
+func (s *service) enter() (leave func(), err error) {
+	select {
+	case s.slots <- struct{}{}:
+		return func() { <-s.slots }, nil
+	default:
+		return nil, refuse(errCrowded, "%d requests are under way, the limit of this server "+
+			"(--max-concurrent)", cap(s.slots))
+	}
 }
 
 // column is an input or output of the model.
@@ -59,6 +73,8 @@ var (
 	errUnknown  = errors.New("unknown model")
 	errTooLarge = errors.New("request too large")
 	errEnding   = errors.New("the server is ending")
+	errCrowded  = errors.New("too many requests")
+	errSlow     = errors.New("the request takes too long")
 )
 
 // refusal is an error whose cause is one of those above, and whose text is that of the client.
@@ -144,6 +160,10 @@ func (s *service) infer(ctx context.Context, q *request) (*answer, error) {
 		return nil, &refusal{errInvalid, err}
 	}
 	predictions, err := m.Queue.Predict(ctx, rows)
+	if errors.Is(err, context.DeadlineExceeded) && errors.Is(context.Cause(ctx), errSlow) {
+		err = refuse(errSlow, "the request took longer than %v, the limit of this server (--max-time)",
+			s.timeMax)
+	}
 	if err != nil {
 		return nil, err
 	}

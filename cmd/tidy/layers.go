@@ -79,10 +79,12 @@ func walls() []wall {
 		{"runtime/gorgonia", nil, order},
 		{"runtime/wire", nil, order},
 		{"runtime/grpcnet", nil, order},
+		{"runtime/identity", nil, order},
 		{"runtime/ring", nil, order},
 		{"runtime/allreduce", []string{"runtime/wire"}, order},
 		{"runtime/redo", []string{"runtime/wire"}, order},
-		{"runtime/transport", []string{"runtime/wire", "runtime/grpcnet", "runtime/ring"}, order},
+		{"runtime/transport", []string{"runtime/wire", "runtime/grpcnet", "runtime/ring",
+			"runtime/identity"}, order},
 		{"runtime/record", []string{"runtime/driver"}, order},
 		{"runtime/export", []string{"runtime/checkpoint"}, order},
 		{"runtime/inference", []string{"runtime/checkpoint"}, order},
@@ -90,10 +92,10 @@ func walls() []wall {
 		{"runtime/metrics", []string{"runtime/watch"}, order},
 		{"runtime/gpuhealth", []string{"runtime/watch", "runtime/metrics"}, order},
 		{"runtime/train", []string{"runtime/driver"}, order},
-		{"runtime/member", []string{"runtime/driver", "runtime/grpcnet"}, order},
+		{"runtime/member", []string{"runtime/driver", "runtime/grpcnet", "runtime/identity"}, order},
 		{"runtime/process", []string{"runtime/driver", "runtime/wire", "runtime/grpcnet", "runtime/ring",
 			"runtime/allreduce", "runtime/transport", "runtime/member", "runtime/checkpoint",
-			"runtime/redo"}, order},
+			"runtime/redo", "runtime/identity"}, order},
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"time"
 
 	"github.com/spf13/pflag"
 
@@ -16,6 +17,7 @@ import (
 	"tandem/algo/numeric/batch"
 	"tandem/datasets"
 	"tandem/internal/cli"
+	"tandem/runtime/identity"
 	"tandem/runtime/member"
 	"tandem/runtime/process"
 	"tandem/runtime/train"
@@ -135,54 +137,92 @@ func (p *program) inProcesses(dataDir string, f flags) runner {
 			return nil, err
 		}
 		defer os.RemoveAll(files)
-		text, err := p.written(j, f)
-		if err != nil {
-			return nil, err
-		}
-		file, fingerprint, err := resolve(files, text)
-		if err != nil {
-			return nil, err
-		}
-		where, err := filepath.Abs(dataDir)
-		if err != nil {
-			return nil, err
-		}
-		data, err := datasets.Fingerprint(j.Data, where)
-		if err != nil {
-			return nil, err
-		}
-		buffer, err := f.checkpoints.behind.size.MarshalText()
-		if err != nil {
-			return nil, err
-		}
-		flags := []string{"--file", file, "--wait", "10s", "--host-return", "0s",
-			"--checkpoint-buffer", string(buffer)}
-		options := process.Options{
-			Listen: "127.0.0.1:0", Job: j, Fingerprint: fingerprint, Data: data,
-			Environment: []string{"TANDEM_DATA=" + where},
-			Command: func(s process.Start) []string {
-				return slices.Concat([]string{program}, s.Arguments(), flags)
-			},
-			Stderr: p.stderr, Prefix: "train: ", Limits: f.limits, Drains: f.savesOnTheWay(),
-			Fewer: f.fewer && f.restarts > 0 && f.checkpoints.every.Any(),
-		}
-		if options.Redo, err = f.redoFolder(j.Training.Mode); err != nil {
-			return nil, err
-		}
 		if !f.record {
+			options, err := p.processOptions(program, files, dataDir, j, f)
+			if err != nil {
+				return nil, err
+			}
 			return launched(ctx, options, source, test, o)
 		}
+		options, err := p.processOptions(program, files, dataDir, j, f, "--record", recordingOf(j, results))
+		if err != nil {
+			return nil, err
+		}
+		options.Recorded = true
 		folder, err := p.newRecording(j, f, results)
 		if err != nil {
 			return nil, err
 		}
-		options.Recorded, flags = true, append(flags, "--record", recordingOf(j, results))
 		result, err := launched(ctx, options, source, test, o)
 		if err != nil {
 			return nil, err
 		}
 		return result, folder.Measured(result.Staleness)
 	}
+}
+
+// processOptions describes the processes of a job, whose files it writes to a folder that only this user can
+// read. Further flags are those of every process.
+func (p *program) processOptions(program, files, dataDir string, j job.Job, f flags,
+	further ...string) (o process.Options, err error) {
+	text, err := p.written(j, f)
+	if err != nil {
+		return o, err
+	}
+	file, fingerprint, err := resolve(files, text)
+	if err != nil {
+		return o, err
+	}
+	where, err := filepath.Abs(dataDir)
+	if err != nil {
+		return o, err
+	}
+	data, err := datasets.Fingerprint(j.Data, where)
+	if err != nil {
+		return o, err
+	}
+	buffer, err := f.checkpoints.behind.size.MarshalText()
+	if err != nil {
+		return o, err
+	}
+	own, err := certify(files, j)
+	if err != nil {
+		return o, err
+	}
+	flags := append([]string{"--file", file, "--wait", "10s", "--host-return", "0s",
+		"--checkpoint-buffer", string(buffer), "--tls", files}, further...)
+	o = process.Options{
+		Listen: "127.0.0.1:0", Job: j, Fingerprint: fingerprint, Data: data, Identity: own,
+		Environment: []string{"TANDEM_DATA=" + where},
+		Command: func(s process.Start) []string {
+			return slices.Concat([]string{program}, s.Arguments(), flags)
+		},
+		Stderr: p.stderr, Prefix: "train: ", Limits: f.limits, Drains: f.savesOnTheWay(),
+		Fewer: f.fewer && f.restarts > 0 && f.checkpoints.every.Any(),
+	}
+	o.Redo, err = f.redoFolder(j.Training.Mode)
+	return o, err
+}
+
+// certificateValid is longer than any training.
+const certificateValid = 10 * 365 * 24 * time.Hour
+
+// certify makes a certificate for each kind of process of a job, in a folder that only this user can read,
+// and returns that of the host. The key of the authority is never written: no further certificate can be
+// made.
+func certify(folder string, j job.Job) (*identity.Identity, error) {
+	authority, err := identity.NewAuthority("train")
+	if err != nil {
+		return nil, err
+	}
+	processes, err := j.Processes()
+	if err != nil {
+		return nil, err
+	}
+	if _, err := authority.Write(folder, processes, certificateValid); err != nil {
+		return nil, err
+	}
+	return identity.Open(folder, nil, nil)
 }
 
 // redoFolder makes the folder of the redo logs of a mode, and returns it; "" if there are none.

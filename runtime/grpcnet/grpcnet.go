@@ -3,7 +3,8 @@
 //
 // Both need the same things: a listener whose error says what to do, a server that bounds what a stranger can
 // make it read and keep, a client that resolves no names through gRPC and retries nothing by itself, and a
-// count of what was refused. Connections are not encrypted.
+// count of what was refused. Connections are not encrypted unless an option of gRPC says so: see package
+// identity.
 package grpcnet
 
 import (

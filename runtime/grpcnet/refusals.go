@@ -13,6 +13,8 @@ import (
 type Refusals struct {
 	// Log, if not nil, receives the lines.
 	Log func(line string)
+	// Counted, if not nil, receives the reason of every refusal.
+	Counted func(reason string)
 
 	mu     sync.Mutex
 	counts map[refusalKey]int
@@ -39,6 +41,9 @@ func (r *Refusals) Add(peer, reason, text string) {
 	r.counts[key]++
 	first := r.counts[key] == 1
 	r.mu.Unlock()
+	if r.Counted != nil {
+		r.Counted(reason)
+	}
 	if first && r.Log != nil {
 		r.Log(fmt.Sprintf("refused %s: %s", key.peer, text))
 	}

@@ -3,6 +3,7 @@ package member
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"slices"
@@ -14,6 +15,7 @@ import (
 
 	"tandem/algo/job"
 	"tandem/algo/protocol/msg"
+	"tandem/runtime/identity"
 	"tandem/runtime/member/control"
 )
 
@@ -61,6 +63,9 @@ func (h *Host) parseHello(ctx context.Context) (*member, *refusal) {
 	if len(roles) == 0 {
 		return nil, refuse("introduction", "a process has no role: %s", oneBuild)
 	}
+	if why := h.checkCertificate(ctx, roles); why != nil {
+		return nil, why
+	}
 	if why := h.checkHello(roles, &hello); why != nil {
 		return nil, why
 	}
@@ -75,6 +80,15 @@ func (h *Host) parseHello(ctx context.Context) (*member, *refusal) {
 		m.address = net.JoinHostPort(remoteHost(ctx), port)
 	}
 	return m, nil
+}
+
+// checkCertificate returns why a process must not join with its certificate, or nil.
+func (h *Host) checkCertificate(ctx context.Context, roles job.Process) *refusal {
+	refused := (*identity.Refused)(nil)
+	if h.plan.Identity != nil && errors.As(identity.Of(ctx).CheckSeat(roles), &refused) {
+		return &refusal{string(refused.Reason), refused.Error()}
+	}
+	return nil
 }
 
 // checkHello returns why a process must not join this run, or nil.
@@ -118,9 +132,14 @@ func remoteHost(ctx context.Context) string {
 	if !ok {
 		return "an unknown machine"
 	}
-	host, _, err := net.SplitHostPort(p.Addr.String())
+	return machineOf(p.Addr)
+}
+
+// machineOf returns the machine of an address.
+func machineOf(address net.Addr) string {
+	host, _, err := net.SplitHostPort(address.String())
 	if err != nil {
-		return p.Addr.String()
+		return address.String()
 	}
 	return host
 }

@@ -22,7 +22,9 @@
 //	reports := host.Reports()
 //	host.Close(err)
 //
-// The Host admits each process of its plan once, if job, data, build and run are those of the plan.
+// The Host admits each process of its plan once, if job, data, build and run are those of the plan. With
+// Plan.Identity (package identity) a connection without a certificate of the run is refused before it is
+// read, and a process unless its certificate has the roles by which it joins.
 //
 // Errors of Train and of a Member's methods are complete sentences for the user, which name the process at
 // fault; they have no package prefix.

@@ -20,6 +20,7 @@ import (
 	"tandem/algo/protocol/role"
 	"tandem/runtime/driver"
 	"tandem/runtime/grpcnet"
+	"tandem/runtime/identity"
 	"tandem/runtime/member/control"
 )
 
@@ -63,6 +64,12 @@ type Plan struct {
 	// DeathsMax is the number of deaths that each process whose roles can all restart may recover from. With
 	// 0, every death ends the run.
 	DeathsMax int
+	// Identity, if not nil, makes every connection one of TLS. Each process must have a certificate of the
+	// run, with the roles by which it joins.
+	Identity *identity.Identity
+	// Refused, if not nil, receives the kind of every refusal, one of a fixed set. It may be called by
+	// several goroutines.
+	Refused func(kind string)
 	// Log, if not nil, receives lines about refusals, deaths and returns. It may be called by several
 	// goroutines.
 	Log func(line string)
@@ -144,7 +151,13 @@ func NewHost(l net.Listener, plan Plan) (*Host, error) {
 		return nil, err
 	}
 	h.listener = l
-	h.server = grpcnet.NewServer(limits(h.plan.HangLimit))
+	var options []grpc.ServerOption
+	if own := h.plan.Identity; own != nil {
+		options = append(options, grpc.Creds(own.Server(func(from net.Addr, why *identity.Refused) {
+			h.note(machineOf(from), &refusal{string(why.Reason), why.Error()})
+		})))
+	}
+	h.server = grpcnet.NewServer(limits(h.plan.HangLimit), options...)
 	h.server.RegisterService(&service, h)
 	limited := limitConnections(l, len(h.processes)+len(h.spares))
 	go func() { _ = h.server.Serve(limited) }() // Serve ends with Close
@@ -165,7 +178,7 @@ func newHost(plan Plan) (*Host, error) {
 	h := &Host{
 		plan: plan, export: plan.Export, build: Build(), schema: schema, events: make(chan func() error),
 		over:     make(chan struct{}),
-		refusals: grpcnet.Refusals{Log: plan.Log}, byRole: map[msg.Address]*process{},
+		refusals: grpcnet.Refusals{Log: plan.Log, Counted: plan.Refused}, byRole: map[msg.Address]*process{},
 		bySeat: map[msg.Address]*process{},
 	}
 	if _, err := rand.Read(h.run[:]); err != nil {

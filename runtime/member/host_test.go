@@ -345,7 +345,7 @@ func TestRefusals(t *testing.T) {
 			"data-loader 0 has joined already, from 127.0.0.1:1000: give every process of a role its own " +
 				"--index"},
 	} {
-		m, err := joinAs(t.Context(), r.address, c.hello, time.Second)
+		m, err := joinAs(t.Context(), r.address, c.hello, nil, time.Second)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -25,6 +25,7 @@ import (
 	"tandem/algo/protocol/msg"
 	"tandem/runtime/driver"
 	"tandem/runtime/grpcnet"
+	"tandem/runtime/identity"
 	"tandem/runtime/member/control"
 )
 
@@ -37,6 +38,8 @@ type Hello struct {
 	Data    []byte // fingerprint of its data files; nil unless it has the data loader
 	Run     []byte // id of its run; nil accepts the run that the host serves
 	Held    []byte // id of the run whose end it holds; nil: none
+	// Identity, if not nil, makes the connection one of TLS, to the host of its run alone.
+	Identity *identity.Identity
 }
 
 // Peer is the address of one process of the run.
@@ -100,6 +103,7 @@ type Member struct {
 	process job.Process // its roles: those of its Hello, and those of the run from Welcome on
 	limit   time.Duration
 	conn    *grpc.ClientConn
+	refused atomic.Pointer[error] // why there was no connection with certificates; see package identity
 	stream  *grpc.GenericClientStream[control.FromMember, control.ToMember]
 	silenceDetector
 
@@ -141,7 +145,7 @@ func Join(ctx context.Context, address string, hello Hello, timeout time.Duratio
 	m, err := joinAs(ctx, address, &control.Hello{
 		Roles: toRoles(hello.Process), Address: hello.Address, Protocol: protocol, Build: Build(),
 		Job: hello.Job, Data: hello.Data, Run: hello.Run, Held: hello.Held,
-	}, timeout)
+	}, hello.Identity, timeout)
 	if err != nil {
 		return nil, err
 	}
@@ -149,19 +153,26 @@ func Join(ctx context.Context, address string, hello Hello, timeout time.Duratio
 	return m, nil
 }
 
-func joinAs(ctx context.Context, address string, hello *control.Hello,
+func joinAs(ctx context.Context, address string, hello *control.Hello, own *identity.Identity,
 	timeout time.Duration) (*Member, error) {
-	conn, err := grpcnet.NewClient(address, limits(0))
-	if err != nil {
-		return nil, fmt.Errorf("cannot reach the host at %s: %w", address, err)
-	}
 	m := &Member{
-		host: address, conn: conn, closed: make(chan struct{}), welcome: make(chan *control.Welcome, 1),
+		host: address, closed: make(chan struct{}), welcome: make(chan *control.Welcome, 1),
 		started: make(chan *control.Start, 1), proceed: make(chan struct{}, 1),
 		changes: make(chan Change, changesMax),
 		drain:   make(chan struct{}),
 		stop:    make(chan struct{}), exit: make(chan struct{}), model: make(chan ModelReader, 1),
 	}
+	var options []grpc.DialOption
+	if own != nil {
+		options = append(options, grpc.WithTransportCredentials(own.Client(nil, func(err error) {
+			m.refused.Store(&err)
+		})))
+	}
+	conn, err := grpcnet.NewClient(address, limits(0), options...)
+	if err != nil {
+		return nil, fmt.Errorf("cannot reach the host at %s: %w", address, err)
+	}
+	m.conn = conn
 	m.ctx, m.fail = context.WithCancelCause(ctx)
 	// The stream outlives the run's failure, so that the failure can be reported.
 	life, closeStream := context.WithCancel(context.WithoutCancel(ctx))
@@ -186,7 +197,7 @@ func joinAs(ctx context.Context, address string, hello *control.Hello,
 
 // open opens the stream and waits for the host's headers. The stream ends with life.
 func (m *Member) open(ctx, life context.Context, hello *control.Hello, timeout time.Duration) error {
-	if err := connect(ctx, m.conn, m.host, timeout); err != nil {
+	if err := m.connect(ctx, timeout); err != nil {
 		return err
 	}
 	text, err := proto.Marshal(hello)
@@ -239,22 +250,25 @@ func (m *Member) call(life context.Context) (grpc.ClientStream, metadata.MD, err
 // connectEvery is the interval at which connect tries to reach a host that does not answer.
 const connectEvery = 50 * time.Millisecond
 
-// connect waits until there is a connection.
-func connect(ctx context.Context, conn *grpc.ClientConn, address string, timeout time.Duration) error {
+// connect waits until there is a connection. It does not wait for a host with the wrong certificate.
+func (m *Member) connect(ctx context.Context, timeout time.Duration) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, timeout,
-		fmt.Errorf("no host answers at %s within %v: start it first, or correct --host", address, timeout))
+		fmt.Errorf("no host answers at %s within %v: start it first, or correct --host", m.host, timeout))
 	defer cancel()
 	for {
-		conn.Connect()
-		at := conn.GetState()
+		m.conn.Connect()
+		at := m.conn.GetState()
 		if at == connectivity.Ready {
 			return nil
 		}
-		if at == connectivity.TransientFailure {
-			conn.ResetConnectBackoff() // processes start at about the same time
+		if at == connectivity.TransientFailure { // at every address
+			if why := m.refused.Load(); why != nil {
+				return fmt.Errorf("cannot join the host at %s: %w", m.host, *why)
+			}
+			m.conn.ResetConnectBackoff() // processes start at about the same time
 		}
 		short, stop := context.WithTimeout(ctx, connectEvery)
-		conn.WaitForStateChange(short, at)
+		m.conn.WaitForStateChange(short, at)
 		stop()
 		if ctx.Err() != nil {
 			return context.Cause(ctx)

@@ -6,6 +6,7 @@ import (
 	"io"
 	"math"
 	"net/http"
+	"net/http/httptest"
 	"regexp"
 	"slices"
 	"strings"
@@ -58,6 +59,10 @@ func everything() *Snapshot {
 	s.Add(ServedAge, 1)
 	s.Add(Reloads, 1, "result", "loaded")
 	s.Add(ChangedRows, 1)
+	var refused Refused
+	refused.Count("expired")
+	refused.Count("expired")
+	refused.Collect(s)
 	s.AddSummary(ServeDelay, 1, 1)
 	return s
 }
@@ -80,6 +85,7 @@ func TestText(t *testing.T) {
 		`tandem_rows_routed_total{role="embedding-worker",index="0"} 9` + "\n",
 		`commit="a \"quoted\" \\ name\nof two lines"`, "_per_second{mode=\"sync\",seed=\"1\"} +Inf\n",
 		`tandem_gpu_clock_hertz{gpu="5e3a",name="A100",of="multiprocessors"} 1e+09` + "\n# HELP ",
+		`tandem_refused_total{reason="expired"} 2` + "\n",
 		"tandem_loss_nats_total 3\n", "tandem_trained_samples_total 2\n",
 	} {
 		if !strings.Contains(text.String(), want) {
@@ -202,6 +208,26 @@ func TestServe(t *testing.T) {
 	}
 	if _, err := http.Get(s.URL()); err == nil {
 		t.Error("served after Close")
+	}
+}
+
+// Profiles are answered to clients on this machine alone.
+func TestProfilesAreForThisMachine(t *testing.T) {
+	s, err := Serve("127.0.0.1:0", "train", "unknown", func(*Snapshot) {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	for from, want := range map[string]int{"127.0.0.1:9": http.StatusOK, "[::1]:9": http.StatusOK,
+		"[::ffff:127.0.0.1]:9": http.StatusOK, "192.0.2.1:9": http.StatusForbidden,
+		"[2001:db8::1]:9": http.StatusForbidden, "": http.StatusForbidden} {
+		for _, path := range []string{"/debug/pprof/", "/debug/pprof/cmdline", "/debug/pprof/symbol"} {
+			w, r := httptest.NewRecorder(), httptest.NewRequest("GET", path, nil)
+			r.RemoteAddr = from
+			if s.server.Handler.ServeHTTP(w, r); w.Code != want {
+				t.Errorf("%s from %q: status %d, want %d", path, from, w.Code, want)
+			}
+		}
 	}
 }
 

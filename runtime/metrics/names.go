@@ -11,7 +11,9 @@ var (
 	HeapMemory = &Metric{"go_memstats_heap_alloc_bytes", Gauge,
 		"Memory of Go's heap in use; rows are outside of it."}
 	Goroutines = &Metric{"go_goroutines", Gauge, "Goroutines that exist."}
-	RowMemory  = &Metric{"tandem_row_memory_bytes", Gauge,
+	Refusals   = &Metric{"tandem_refused_total", Counter,
+		"What the process has refused from other processes, by reason: strangers, invalid messages, …"}
+	RowMemory = &Metric{"tandem_row_memory_bytes", Gauge,
 		"Memory outside of Go's heap that holds embedding rows and their index."}
 )
 
@@ -86,7 +88,7 @@ var (
 // All returns all metrics, in the order in which they are written.
 func All() []*Metric {
 	return []*Metric{
-		BuildInfo, StartTime, CPUTime, ResidentMemory, HeapMemory, Goroutines, RowMemory,
+		BuildInfo, StartTime, CPUTime, ResidentMemory, HeapMemory, Goroutines, Refusals, RowMemory,
 		Trainings, TrainingsDone, Steps, StepsDone, SamplesDone, Elapsed, Speed, Loss, AUC, LogLoss, RMSE, R2,
 		Evaluation,
 		RoleInfo, Events, RowsRouted, StageTime, TrainedSamples, LossSum,

@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/pprof"
+	"net/netip"
 	"os"
 	"sync/atomic"
 	"time"
@@ -15,13 +16,16 @@ import (
 type Server struct {
 	listener net.Listener
 	server   http.Server
+	scheme   string // of its URL
 	started  time.Time
 	notReady atomic.Pointer[string]
 }
 
 // Serve answers on HOST:PORT, where port 0 is any free one. collect adds values to a snapshot; several
-// goroutines may call it.
-func Serve(address, program, commit string, collect func(*Snapshot)) (*Server, error) {
+// goroutines may call it. Profiles are for clients on this machine alone. Each of change may alter the
+// server, such as its handler and its TLS.
+func Serve(address, program, commit string, collect func(*Snapshot),
+	change ...func(*http.Server)) (*Server, error) {
 	listener, err := net.Listen("tcp", address)
 	if err != nil {
 		var call *os.SyscallError // the rest of the error repeats the address
@@ -44,14 +48,32 @@ func Serve(address, program, commit string, collect func(*Snapshot)) (*Server, e
 		fmt.Fprintln(w, "ok")
 	})
 	mux.HandleFunc("GET /readyz", s.ready)
-	mux.HandleFunc("/debug/pprof/", pprof.Index)
-	mux.HandleFunc("/debug/pprof/cmdline", pprof.Cmdline)
-	mux.HandleFunc("/debug/pprof/profile", pprof.Profile)
-	mux.HandleFunc("/debug/pprof/symbol", pprof.Symbol)
-	mux.HandleFunc("/debug/pprof/trace", pprof.Trace)
+	for path, profile := range map[string]http.HandlerFunc{"": pprof.Index, "cmdline": pprof.Cmdline,
+		"profile": pprof.Profile, "symbol": pprof.Symbol, "trace": pprof.Trace} {
+		mux.HandleFunc("/debug/pprof/"+path, onlyHere(profile))
+	}
 	s.server = http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second, MaxHeaderBytes: 64 << 10}
-	go s.server.Serve(listener)
+	for _, c := range change {
+		c(&s.server)
+	}
+	if s.scheme = "http"; s.server.TLSConfig == nil {
+		go s.server.Serve(listener)
+	} else {
+		s.scheme = "https"
+		go s.server.ServeTLS(listener, "", "")
+	}
 	return s, nil
+}
+
+// onlyHere answers only clients on this machine: profiles take time, and say much about a process.
+func onlyHere(next http.HandlerFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		if from, err := netip.ParseAddrPort(r.RemoteAddr); err != nil || !from.Addr().Unmap().IsLoopback() {
+			http.Error(w, "profiles are for clients on this machine, at 127.0.0.1", http.StatusForbidden)
+			return
+		}
+		next(w, r)
+	}
 }
 
 // ready answers /readyz: with status 200, or with 503 and what the process waits for.
@@ -80,7 +102,7 @@ func (s *Server) SetNotReady(why string) {
 }
 
 // URL returns the address of the metrics.
-func (s *Server) URL() string { return "http://" + s.listener.Addr().String() + "/metrics" }
+func (s *Server) URL() string { return s.scheme + "://" + s.listener.Addr().String() + "/metrics" }
 
 // Close stops serving at once.
 func (s *Server) Close() error { return s.server.Close() }

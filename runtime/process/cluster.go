@@ -18,6 +18,7 @@ import (
 	"tandem/algo/protocol/role"
 	"tandem/runtime/driver"
 	"tandem/runtime/grpcnet"
+	"tandem/runtime/identity"
 	"tandem/runtime/member"
 )
 
@@ -49,6 +50,11 @@ type Options struct {
 	// TakesOver says that the processes were those of another host: with Fewer, they are awaited no longer
 	// than in later parts of a run.
 	TakesOver bool
+	// Identity, if not nil, is that of the host: see member.Plan. Command and Environment must give each
+	// process its own.
+	Identity *identity.Identity
+	// Refused, if not nil, receives the kind of every refusal of the host.
+	Refused func(kind string)
 	// Recorded says that the processes record their roles.
 	Recorded bool
 	Limits
@@ -172,6 +178,7 @@ func (c *Cluster) Train(ctx context.Context, cfg *role.Config, schema *batch.Sch
 		Processes: c.cast.processes, Seats: c.cast.seats, Spare: c.cast.spare,
 		Later: later, GatherLimit: gatherLimit,
 		HangLimit: c.options.Hang, ReturnLimit: c.options.Return, DeathsMax: c.options.Deaths, Log: c.log,
+		Identity: c.options.Identity, Refused: c.options.Refused,
 	}
 	if origin.Held {
 		plan.Export = c.export

@@ -24,6 +24,7 @@ import (
 	"tandem/runtime/allreduce"
 	"tandem/runtime/checkpoint"
 	"tandem/runtime/driver"
+	"tandem/runtime/identity"
 	"tandem/runtime/member"
 	"tandem/runtime/redo"
 	"tandem/runtime/transport"
@@ -54,6 +55,10 @@ type Config struct {
 	Asked <-chan struct{}
 	// Started, if not nil, is called when every process has joined and training begins.
 	Started func()
+	// Identity, if not nil, makes every connection of the process one of TLS, with processes of its run.
+	Identity *identity.Identity
+	// Refused, if not nil, receives the wire.Reason of everything that is refused.
+	Refused func(reason string)
 	// Log, if not nil, receives lines about what was refused, and why a part of the run has ended.
 	Log func(line string)
 	// Open returns the samples for training. Only the process of the data loader calls it.
@@ -85,8 +90,8 @@ func Run(ctx context.Context, c Config, kept *Kept) error {
 		connected: make(chan struct{})}
 	data, err := transport.Listen(c.Listen, transport.Options{
 		Roles: c.Process, Job: hex.EncodeToString(c.Fingerprint), Handler: n, Log: c.Log,
-		Admit: n.admit, Limit: n.limit, Inbox: inboxLimit(&c.Job),
-		Restartable: n.peers.mayReturn, TCP: c.Job.Wire.Local == job.TCP,
+		Admit: n.admit, Limit: n.limit, Inbox: inboxLimit(&c.Job), Identity: c.Identity,
+		Restartable: n.peers.mayReturn, TCP: c.Job.Wire.Local == job.TCP, Refused: c.Refused,
 	})
 	if err != nil {
 		return fmt.Errorf("%v: %w", c.Process, err)
@@ -95,7 +100,7 @@ func Run(ctx context.Context, c Config, kept *Kept) error {
 	ctx, joined := n.endIfAsked(ctx)
 	n.member, err = member.Join(ctx, c.Host,
 		member.Hello{Process: c.Process, Address: data.Address(), Job: c.Fingerprint, Data: c.Data,
-			Run: c.Run, Held: kept.run}, c.JoinTimeout)
+			Run: c.Run, Held: kept.run, Identity: c.Identity}, c.JoinTimeout)
 	joined()
 	if err != nil {
 		data.Abort()

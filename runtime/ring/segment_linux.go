@@ -28,6 +28,11 @@ func create(capacity int) (*Writer, error) {
 		return nil, fmt.Errorf("ring: cannot create shared memory: %w", err)
 	}
 	file := os.NewFile(uintptr(fd), memoryName(token))
+	// The kernel creates it with all rights, and only its checks of processes keep other users out.
+	if err := file.Chmod(0o600); err != nil {
+		_ = file.Close()
+		return nil, fmt.Errorf("ring: cannot keep shared memory to this user: %w", err)
+	}
 	memory, err := prepare(fd, capacity)
 	if err != nil {
 		_ = file.Close()

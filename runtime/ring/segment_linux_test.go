@@ -147,3 +147,26 @@ func TestTokens(t *testing.T) {
 		seen[token] = true
 	}
 }
+
+// Memory and pipes of a ring have rights for the user who made them, and for no other.
+func TestRingsAreOfOneUser(t *testing.T) {
+	w, err := New(sizeMin)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	h, fd := w.header(), uint64(0)
+	if _, err := fmt.Sscan(strings.Split(w.Offer(), "/")[2], &fd); err != nil {
+		t.Fatal(err)
+	}
+	for name, fd := range map[string]uint64{"memory": fd, "pipe of the reader": h.readerPipe.fd,
+		"pipe of the writer": h.writerPipe.fd} {
+		var info unix.Stat_t
+		if err := unix.Fstat(int(fd), &info); err != nil {
+			t.Fatal(err)
+		}
+		if info.Mode&0o777 != 0o600 || int(info.Uid) != os.Getuid() {
+			t.Errorf("%s: rights %o, user %d", name, info.Mode&0o777, info.Uid)
+		}
+	}
+}

@@ -13,6 +13,7 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 	grpcpeer "google.golang.org/grpc/peer"
 
+	"tandem/runtime/identity"
 	"tandem/runtime/wire"
 )
 
@@ -32,6 +33,8 @@ type admission struct {
 	credentials.TransportCredentials
 	refuse func(peer string, err error)
 	wait   time.Duration // how long a connection may take
+	// identity makes TLS of every connection, unless it is nil.
+	identity *identity.Identity
 
 	mu      sync.Mutex
 	pending []*conn // oldest first
@@ -47,6 +50,7 @@ func newAdmission(refuse func(peer string, err error)) *admission {
 type conn struct {
 	net.Conn
 	admission *admission
+	name      *identity.Name // of the process that opened it; nil without TLS
 
 	admitted atomic.Bool  // the stream was admitted
 	read     int          // bytes read before that; used by the reader alone
@@ -104,7 +108,18 @@ func (s *admission) ServerHandshake(c net.Conn) (net.Conn, credentials.AuthInfo,
 	if oldest != nil {
 		oldest.refuse(wire.Refusef(wire.Introduced, "%d connections wait for admission", pendingMax))
 	}
-	return g, connInfo{conn: g}, nil
+	if s.identity == nil {
+		return g, connInfo{conn: g}, nil
+	}
+	t, name, err := s.identity.Accept(g)
+	if err != nil {
+		if first, _ := g.leavePending(); first {
+			g.refuse(err)
+		}
+		return nil, nil, err
+	}
+	g.name = name
+	return t, connInfo{conn: g}, nil
 }
 
 // Read implements net.Conn.

@@ -144,7 +144,7 @@ func (n *Endpoint) dial(ctx context.Context, address string, roles []msg.Address
 func (n *Endpoint) dialOnce(ctx context.Context, address string, roles []msg.Address,
 	unreachable func()) (*outStream, error) {
 	var refusal atomic.Pointer[error] // the last error of the network
-	conn, err := grpcnet.NewClient(address, limits,
+	options := []grpc.DialOption{
 		grpc.WithContextDialer(func(ctx context.Context, address string) (net.Conn, error) {
 			c, err := n.dialer().DialContext(ctx, "tcp", address)
 			if err != nil {
@@ -155,7 +155,14 @@ func (n *Endpoint) dialOnce(ctx context.Context, address string, roles []msg.Add
 		}),
 		grpc.WithConnectParams(grpc.ConnectParams{Backoff: retries, MinConnectTimeout: time.Second}),
 		grpc.WithDefaultCallOptions(grpc.ForceCodecV2(codec{})),
-	)
+	}
+	if own := n.options.Identity; own != nil {
+		options = append(options, grpc.WithTransportCredentials(own.Client(roles, func(err error) {
+			refusal.Store(&err)
+			unreachable()
+		})))
+	}
+	conn, err := grpcnet.NewClient(address, limits, options...)
 	if err != nil {
 		return nil, fmt.Errorf("transport: %v at %q: %w", roles[0], address, err)
 	}

@@ -43,6 +43,9 @@
 // roles (0 before), and no other process has one of its roles. A stream of a later incarnation waits until
 // the host announces it. All other streams are refused.
 //
+// With Options.Identity (package identity), a connection is refused before it is read unless it is TLS with a
+// certificate of the run, and a stream unless the certificate has the roles of its introduction.
+//
 // Every frame is checked before its payload is read: run, incarnation and view, that its sender is a role of
 // the stream and its receiver a role of this process, and Options.Limit. Then Options.Admit checks the
 // message with its payload, and Options.Inbox bounds what waits for the receiver. A process whose frame is
@@ -54,7 +57,7 @@
 //
 // Handler.Deliver must not wait for other messages. A payload that is sent must stay unchanged until the
 // receiver answers. A payload that is received belongs to the receiver, with all its arrays, until the
-// receiver frees it. Connections are not encrypted.
+// receiver frees it. Connections are not encrypted without Options.Identity.
 //
 // # Bounds
 //

@@ -14,6 +14,7 @@ import (
 	"tandem/algo/protocol/msg"
 	"tandem/algo/unit"
 	"tandem/runtime/grpcnet"
+	"tandem/runtime/identity"
 	"tandem/runtime/wire"
 )
 
@@ -59,6 +60,11 @@ type Options struct {
 	// TCP makes messages to and from other processes of this machine travel by TCP, as those of other
 	// machines do. Otherwise they travel through shared memory, if there is enough of it.
 	TCP bool
+	// Identity, if not nil, makes every connection one of TLS, and admits only processes of its run. Each
+	// must have a certificate of the roles that it introduces.
+	Identity *identity.Identity
+	// Refused, if not nil, receives the wire.Reason of everything that is refused.
+	Refused func(reason string)
 	// Log, if not nil, receives a line for the first refusal of each peer and wire.Reason and, at the end,
 	// lines with the counts. It also receives a line if there is no shared memory.
 	Log func(line string)
@@ -111,8 +117,10 @@ func Listen(address string, o Options) (*Endpoint, error) {
 	if o.Log != nil {
 		n.refusals.Log = func(line string) { o.Log("transport: " + line) }
 	}
+	n.refusals.Counted = o.Refused
 	n.inbox.limit = o.Inbox
 	n.admission = newAdmission(n.refuse)
+	n.admission.identity = o.Identity
 	n.server = newServer(n)
 	n.goroutines.Go(func() {
 		// When Serve fails, the streams end too, which is handled there.
@@ -210,6 +218,9 @@ func (n *Endpoint) refuse(peer string, err error) {
 	reason := wire.Inadmissible
 	if refusal := (*wire.Refusal)(nil); errors.As(err, &refusal) {
 		reason = refusal.Reason
+	}
+	if refused := (*identity.Refused)(nil); errors.As(err, &refused) {
+		reason = wire.Reason(refused.Reason)
 	}
 	n.refusals.Add(peer, string(reason), err.Error())
 }

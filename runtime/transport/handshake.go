@@ -122,6 +122,13 @@ func (n *Endpoint) admit(ctx context.Context) (*inStream, error) {
 		n.refuse(g.host(), wire.Refusef(wire.Introduced, "%w", err))
 		return nil, status.Error(codes.FailedPrecondition, "introduction, "+err.Error())
 	}
+	if n.options.Identity != nil {
+		err = g.name.CheckRoles(h.roles)
+	}
+	if err != nil {
+		n.refuse(h.name()+" at "+g.host(), err)
+		return nil, status.Error(codes.FailedPrecondition, err.Error())
+	}
 	if err := n.checkIntroduction(h); err != nil {
 		n.refuse(h.name()+" at "+g.host(), wire.Refusef(wire.Introduced, "%w", err))
 		return nil, status.Error(codes.FailedPrecondition, err.Error())

@@ -148,22 +148,28 @@ cluster:
 JOB
 file=$PWD/placed.job.yaml
 host=$(hostname -f)
+# Processes know each other by these certificates, which only this user can read.
+node cert --file "$file" --run placed --out "$PWD/placed.tls" > /dev/null
 
 srun --het-group=0 --kill-on-bad-exit=0 bash -c '
 	exec node host --listen "$(hostname -f):7300" --checkpoints "$PWD/checkpoints" \
-		--checkpoint-every "10m" --file "$0"
+		--checkpoint-every "10m" --tls "$PWD/placed.tls" --file "$0"
 ' "$file" "$host" &
 srun --het-group=1 --kill-on-bad-exit=0 bash -c '
-	exec node data-loader --index 0 --listen "$(hostname -f):0" --host "$1:7300" --wait 10m --file "$0"
+	exec node data-loader --index 0 --listen "$(hostname -f):0" --host "$1:7300" --wait 10m \
+		--tls "$PWD/placed.tls" --file "$0"
 ' "$file" "$host" &
 srun --het-group=2 --kill-on-bad-exit=0 bash -c '
-	exec node process embedding-worker 0 nn-worker 0 --listen "$(hostname -f):0" --host "$1:7300" --wait 10m --file "$0"
+	exec node process embedding-worker 0 nn-worker 0 --listen "$(hostname -f):0" --host "$1:7300" --wait 10m \
+		--tls "$PWD/placed.tls" --file "$0"
 ' "$file" "$host" &
 srun --het-group=3 --kill-on-bad-exit=0 bash -c '
-	exec node process embedding-worker 1 nn-worker 1 --listen "$(hostname -f):0" --host "$1:7300" --wait 10m --file "$0"
+	exec node process embedding-worker 1 nn-worker 1 --listen "$(hostname -f):0" --host "$1:7300" --wait 10m \
+		--tls "$PWD/placed.tls" --file "$0"
 ' "$file" "$host" &
 srun --het-group=4 --kill-on-bad-exit=0 bash -c '
-	exec node embedding-ps --index 0 --listen "$(hostname -f):0" --host "$1:7300" --wait 10m --file "$0"
+	exec node embedding-ps --index 0 --listen "$(hostname -f):0" --host "$1:7300" --wait 10m \
+		--tls "$PWD/placed.tls" --file "$0"
 ' "$file" "$host" &
 
 # The end of every process is awaited; that of the host, which is the first, decides.

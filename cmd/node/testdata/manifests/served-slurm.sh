@@ -150,26 +150,33 @@ cluster:
 JOB
 file=$PWD/clicks-2.job.yaml
 host=$(hostname -f)
+# Processes know each other by these certificates, which only this user can read.
+node cert --file "$file" --run clicks-2 --out "$PWD/clicks-2.tls" > /dev/null
 export TANDEM_DATA=${TANDEM_DATA:-clicks}
 
 srun --het-group=0 --kill-on-bad-exit=0 bash -c '
 	exec node host --listen "$(hostname -f):7300" --checkpoints "$PWD/checkpoints" \
-		--checkpoint-every "10m" --file "$0"
+		--checkpoint-every "10m" --tls "$PWD/clicks-2.tls" --file "$0"
 ' "$file" "$host" &
 srun --het-group=1 --kill-on-bad-exit=0 bash -c '
-	exec node data-loader --index 0 --listen "$(hostname -f):0" --host "$1:7300" --wait 10m --file "$0"
+	exec node data-loader --index 0 --listen "$(hostname -f):0" --host "$1:7300" --wait 10m \
+		--tls "$PWD/clicks-2.tls" --file "$0"
 ' "$file" "$host" &
 srun --het-group=2 --kill-on-bad-exit=0 bash -c '
-	exec node embedding-worker --index $SLURM_PROCID --listen "$(hostname -f):0" --host "$1:7300" --wait 10m --file "$0"
+	exec node embedding-worker --index $SLURM_PROCID --listen "$(hostname -f):0" --host "$1:7300" --wait 10m \
+		--tls "$PWD/clicks-2.tls" --file "$0"
 ' "$file" "$host" &
 srun --het-group=3 --kill-on-bad-exit=0 bash -c '
-	exec node embedding-ps --index $SLURM_PROCID --listen "$(hostname -f):0" --host "$1:7300" --wait 10m --file "$0"
+	exec node embedding-ps --index $SLURM_PROCID --listen "$(hostname -f):0" --host "$1:7300" --wait 10m \
+		--tls "$PWD/clicks-2.tls" --file "$0"
 ' "$file" "$host" &
 srun --het-group=4 --kill-on-bad-exit=0 bash -c '
-	exec node nn-worker --index $SLURM_PROCID --listen "$(hostname -f):0" --host "$1:7300" --wait 10m --file "$0"
+	exec node nn-worker --index $SLURM_PROCID --listen "$(hostname -f):0" --host "$1:7300" --wait 10m \
+		--tls "$PWD/clicks-2.tls" --file "$0"
 ' "$file" "$host" &
 srun --het-group=5 --kill-on-bad-exit=0 bash -c '
-	exec node dense-ps --index $SLURM_PROCID --listen "$(hostname -f):0" --host "$1:7300" --wait 10m --file "$0"
+	exec node dense-ps --index $SLURM_PROCID --listen "$(hostname -f):0" --host "$1:7300" --wait 10m \
+		--tls "$PWD/clicks-2.tls" --file "$0"
 ' "$file" "$host" &
 
 # The end of every process is awaited; that of the host, which is the first, decides.

@@ -1,0 +1,71 @@
+package reread
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// Files that change are read again. What they said before stays while one is absent, or they cannot be used;
+// that is logged once.
+func TestLatest(t *testing.T) {
+	folder := t.TempDir()
+	paths := []string{filepath.Join(folder, "a"), filepath.Join(folder, "b")}
+	write := func(path, text string) {
+		t.Helper()
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var lines []string
+	parse := func(contents [][]byte) (string, error) {
+		if string(contents[1]) == "bad" {
+			return "", errors.New("it is bad")
+		}
+		return string(contents[0]) + string(contents[1]), nil
+	}
+	log := func(line string) { lines = append(lines, line) }
+	if _, err := Open(paths, 0, parse, log); !errors.Is(err, os.ErrNotExist) {
+		t.Error(err)
+	}
+	write(paths[0], "1")
+	write(paths[1], "bad")
+	if _, err := Open(paths, 0, parse, log); err == nil {
+		t.Error("files that cannot be used are opened")
+	}
+	write(paths[1], "2")
+	f, err := Open(paths, 0, parse, log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	slow, err := Open(paths, time.Hour, parse, log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := func(want string) {
+		t.Helper()
+		if got := f.Latest(); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+	want("12")
+	write(paths[1], "bad")
+	want("12")
+	want("12")
+	if len(lines) != 1 || !strings.Contains(lines[0], "a has changed and cannot be used: it is bad") {
+		t.Errorf("logged: %q", lines)
+	}
+	if err := os.Remove(paths[0]); err != nil {
+		t.Fatal(err)
+	}
+	want("12")
+	write(paths[0], "3")
+	write(paths[1], "4")
+	want("34")
+	if got := slow.Latest(); got != "12" {
+		t.Errorf("%q is read before its time", got)
+	}
+}

@@ -1,0 +1,422 @@
+package identity
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"io/fs"
+	"net"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"tandem/algo/job"
+	"tandem/algo/protocol/msg"
+)
+
+var (
+	rank   = msg.Address{Role: msg.NNWorker, Index: 1}
+	server = msg.Address{Role: msg.EmbeddingPS}
+)
+
+// issued makes an authority of a run, and the certificates of the host, an NN worker and an embedding PS.
+func issued(t *testing.T, run string) (*Authority, string) {
+	t.Helper()
+	folder := t.TempDir()
+	a, err := KeepAuthority(folder, run)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := a.Write(folder, []job.Process{{rank}, {server}, {rank, server}}, time.Hour); err != nil {
+		t.Fatal(err)
+	}
+	return a, folder
+}
+
+func opened(t *testing.T, folder string, roles ...msg.Address) *Identity {
+	t.Helper()
+	i, err := Open(folder, roles, func(line string) { t.Log(line) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	return i
+}
+
+// ends returns the two ends of a connection.
+func ends(t *testing.T) (client, server net.Conn) {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	if client, err = net.Dial("tcp", l.Addr().String()); err != nil {
+		t.Fatal(err)
+	}
+	if server, err = l.Accept(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _, _ = client.Close(), server.Close() }) // the test may have closed them
+	return client, server
+}
+
+// accepts returns what an identity says of a process that behaves as dial does.
+func accepts(t *testing.T, i *Identity, dial func(net.Conn)) (*Name, error) {
+	t.Helper()
+	client, server := ends(t)
+	go dial(client)
+	_, name, err := i.Accept(server)
+	return name, err
+}
+
+// with returns a client that shows a certificate, and believes everything.
+func with(t *testing.T, certificate, key []byte) func(net.Conn) {
+	t.Helper()
+	pair, err := tls.X509KeyPair(certificate, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return func(c net.Conn) {
+		_ = tls.Client(c, &tls.Config{InsecureSkipVerify: true, // and maybe the other end refuses it
+			Certificates: []tls.Certificate{pair}}).Handshake()
+	}
+}
+
+// The end that accepts refuses each kind of stranger with its reason, and admits a process of the run.
+func TestStrangersAreRefused(t *testing.T) {
+	a, folder := issued(t, "clicks")
+	host := opened(t, folder)
+	stranger, err := NewAuthority("clicks")
+	if err != nil {
+		t.Fatal(err)
+	}
+	other := *a
+	other.run = "other"
+	worker := []claim{{"nn-worker", anyIndex}}
+	now := time.Now()
+	signed := func(a *Authority, claims []claim, from, to time.Time) func(net.Conn) {
+		certificate, key, err := a.sign(claims, from, to)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return with(t, certificate, key)
+	}
+	for _, c := range []struct {
+		name   string
+		dial   func(net.Conn)
+		reason Reason
+		says   string
+	}{
+		{"no TLS", func(c net.Conn) { _, _ = c.Write([]byte("PRI * HTTP/2.0\r\n\r\n")) }, Handshake,
+			"does not look like a TLS handshake"},
+		{"no certificate", func(c net.Conn) {
+			_ = tls.Client(c, &tls.Config{InsecureSkipVerify: true}).Handshake()
+		}, Handshake, "didn't provide a certificate"},
+		{"TLS 1.2", func(c net.Conn) {
+			_ = tls.Client(c, &tls.Config{InsecureSkipVerify: true, MaxVersion: tls.VersionTLS12}).Handshake()
+		}, Handshake, "unsupported versions"},
+		{"other authority", signed(stranger, worker, now, now.Add(time.Hour)), Untrusted,
+			"certificate of tandem://clicks/nn-worker is not accepted"},
+		{"expired", signed(a, worker, now.Add(-2*time.Hour), now.Add(-time.Hour)), Expired,
+			"and not now; renew it"},
+		{"not yet valid", signed(a, worker, now.Add(time.Hour), now.Add(2*time.Hour)), Expired,
+			"and not now"},
+		{"other run", signed(&other, worker, now.Add(-time.Hour), now.Add(time.Hour)), OtherRun,
+			"tandem://other/nn-worker is of another run than clicks"},
+		{"unknown role", signed(a, []claim{{"king", anyIndex}}, now.Add(-time.Hour), now.Add(time.Hour)),
+			OtherRun, "does not name a role"},
+	} {
+		name, err := accepts(t, host, c.dial)
+		refused := (*Refused)(nil)
+		if name != nil || !errors.As(err, &refused) || refused.Reason != c.reason ||
+			!strings.Contains(err.Error(), c.says) {
+			t.Errorf("%s: %v, %v", c.name, name, err)
+		}
+	}
+	name, err := accepts(t, host, signed(a, worker, now.Add(-time.Hour), now.Add(time.Hour)))
+	if err != nil || name.String() != "tandem://clicks/nn-worker" {
+		t.Errorf("%v, %v", name, err)
+	}
+}
+
+// A certificate of a use that does not include clients is refused by the end that accepts.
+func TestUsesAreVerified(t *testing.T) {
+	_, folder := issued(t, "clicks")
+	m := opened(t, folder, rank).current()
+	chain := []*x509.Certificate{m.certificate.Leaf}
+	if _, err := m.verifyPeer(chain, x509.ExtKeyUsageClientAuth); err != nil {
+		t.Error(err)
+	}
+	if _, err := m.verifyPeer(chain, x509.ExtKeyUsageCodeSigning); err == nil {
+		t.Error("a certificate was accepted for a use that it does not name")
+	}
+}
+
+// reaches returns the error with which one identity connects to another, and what the receiver of refusals
+// has received.
+func reaches(t *testing.T, from, to *Identity, roles ...msg.Address) (err error, told error) {
+	t.Helper()
+	client, server := ends(t)
+	go func() { _, _, _ = to.Accept(server) }() // it may refuse the other
+	creds := from.Client(roles, func(err error) { told = err })
+	_, _, err = creds.ClientHandshake(context.Background(), "", client)
+	return err, told
+}
+
+// The end that connects reaches only a process of the role that it wants.
+func TestOnlyTheWantedRoleIsReached(t *testing.T) {
+	_, folder := issued(t, "clicks")
+	_, elsewhere := issued(t, "clicks")
+	own := opened(t, folder, rank)
+	for _, c := range []struct {
+		name  string
+		to    *Identity
+		roles []msg.Address
+		want  Reason // "": it is reached
+	}{
+		{"the host", opened(t, folder), nil, ""},
+		{"a PS", opened(t, folder, server), []msg.Address{{Role: msg.EmbeddingPS, Index: 7}}, ""},
+		{"one of several roles", opened(t, folder, rank, server), []msg.Address{server}, ""},
+		{"a PS as the host", opened(t, folder, server), nil, OtherRole},
+		{"the host as a PS", opened(t, folder), []msg.Address{server}, OtherRole},
+		{"a PS as two roles", opened(t, folder, server), []msg.Address{server, rank}, OtherRole},
+		{"another authority", opened(t, elsewhere), nil, Untrusted},
+	} {
+		err, told := reaches(t, own, c.to, c.roles...)
+		refused := (*Refused)(nil)
+		if c.want == "" && err != nil || c.want != "" && (!errors.As(err, &refused) ||
+			refused.Reason != c.want || told == nil) {
+			t.Errorf("%s: %v, receiver of refusals: %v", c.name, err, told)
+		}
+	}
+}
+
+// A process that is refused learns it from its first read.
+func TestRefusedProcessIsTold(t *testing.T) {
+	_, folder := issued(t, "clicks")
+	_, elsewhere := issued(t, "clicks")
+	host, stranger := opened(t, folder), opened(t, elsewhere, rank)
+	stranger.current().authorities = host.current().authorities // it believes the host
+	client, server := ends(t)
+	go func() { _, _, _ = host.Accept(server) }()
+	var told error
+	c, _, err := stranger.Client(nil, func(err error) { told = err }).
+		ClientHandshake(context.Background(), "", client)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err = c.Read(make([]byte, 1)); err == nil || told == nil ||
+		!strings.Contains(told.Error(), "it refuses the certificate of tandem://clicks/nn-worker") {
+		t.Errorf("%v, receiver of refusals: %v", err, told)
+	}
+}
+
+// A certificate with an index is good for the process that was started with it, and for its roles in a part
+// of a run that numbers them otherwise.
+func TestIndexHoldsForTheSeat(t *testing.T) {
+	n := &Name{run: "clicks", claims: []claim{{"nn-worker", 1}}}
+	for index, want := range []bool{false, true, false} {
+		at := []msg.Address{{Role: msg.NNWorker, Index: int32(index)}}
+		if err := n.CheckSeat(at); (err == nil) != want {
+			t.Errorf("index %d: %v", index, err)
+		}
+		if err := n.CheckRoles(at); err != nil {
+			t.Errorf("index %d in a part of a run: %v", index, err)
+		}
+	}
+	if err := (*Name)(nil).CheckSeat([]msg.Address{rank}); err == nil {
+		t.Error("no certificate is good for a rank")
+	}
+}
+
+// A certificate that was replaced is used from the next connection on. While the files do not fit together,
+// that before is used.
+func TestRotatedCertificateIsUsed(t *testing.T) {
+	a, folder := issued(t, "clicks")
+	var lines []string
+	i, err := Open(folder, []msg.Address{rank}, func(line string) { lines = append(lines, line) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	first := i.current().certificate.Leaf.SerialNumber
+	own := filepath.Join(folder, "nn-worker")
+	certificate, err := os.ReadFile(filepath.Join(own, certificateFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := a.Write(folder, []job.Process{{rank}}, time.Hour); err != nil {
+		t.Fatal(err)
+	}
+	fresh, err := os.ReadFile(filepath.Join(own, certificateFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	write := func(name string, content []byte) {
+		t.Helper()
+		if err := os.WriteFile(filepath.Join(own, name), content, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(certificateFile, certificate) // the key is new
+	if got := i.current().certificate.Leaf.SerialNumber; got.Cmp(first) != 0 {
+		t.Error("a certificate is used whose key was replaced")
+	}
+	if err := os.Remove(filepath.Join(own, certificateFile)); err != nil {
+		t.Fatal(err)
+	}
+	if got := i.current().certificate.Leaf.SerialNumber; got.Cmp(first) != 0 {
+		t.Error("without files, not the certificate before is used")
+	}
+	if len(lines) != 1 || !strings.Contains(lines[0], "what it said before stays") {
+		t.Errorf("logged: %q", lines)
+	}
+	write(certificateFile, fresh)
+	if got := i.current().certificate.Leaf.SerialNumber; got.Cmp(first) == 0 {
+		t.Error("the certificate was replaced, and the old one is used")
+	}
+	host := opened(t, folder)
+	client, server := ends(t)
+	go func() { _, _, _ = host.Accept(server) }()
+	creds := i.Client(nil, func(err error) { t.Error(err) })
+	c, _, err := creds.ClientHandshake(context.Background(), "", client)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// Files that cannot be used are errors that say which, and why.
+func TestUnusableFiles(t *testing.T) {
+	a, folder := issued(t, "clicks")
+	_, elsewhere := issued(t, "clicks")
+	copied := func(from, name string) func(string) error {
+		return func(to string) error {
+			content, err := os.ReadFile(filepath.Join(from, name))
+			if err != nil {
+				return err
+			}
+			return os.WriteFile(filepath.Join(to, name), content, 0o600)
+		}
+	}
+	for _, c := range []struct {
+		change func(own string) error
+		want   string
+	}{
+		{func(own string) error { return os.Remove(filepath.Join(own, keyFile)) }, "make it with node cert"},
+		{copied(filepath.Join(elsewhere, "nn-worker"), keyFile), "private key does not match"},
+		{copied(filepath.Join(elsewhere, "nn-worker"), authorityFile), "signed by unknown authority"},
+		{func(own string) error {
+			return os.WriteFile(filepath.Join(own, authorityFile), []byte("none"), 0o600)
+		}, "ca.crt has no certificate"},
+		{func(own string) error { return a.writeOne(own, []string{"embedding-ps"}, time.Hour) },
+			"nn-worker 1 has the certificate of tandem://clicks/embedding-ps"},
+		{func(own string) error { return a.writeOne(own, []string{"nn-worker"}, -time.Minute) },
+			"and not now; renew it"},
+	} {
+		if _, err := a.Write(folder, []job.Process{{rank}}, time.Hour); err != nil {
+			t.Fatal(err)
+		}
+		if err := c.change(filepath.Join(folder, "nn-worker")); err != nil {
+			t.Fatal(err)
+		}
+		_, err := Open(folder, []msg.Address{rank}, nil)
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%v, want %q", err, c.want)
+		}
+	}
+	if _, err := Open(filepath.Join(folder, "embedding-ps"), nil, nil); err == nil ||
+		!strings.Contains(err.Error(), "the host has the certificate of") {
+		t.Error(err)
+	}
+}
+
+// Everything that is written can be read by its owner alone. An authority that is kept signs again, for its
+// run only.
+func TestKeptAuthority(t *testing.T) {
+	first, folder := issued(t, "clicks")
+	files := 0
+	if err := filepath.WalkDir(folder, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || path == folder {
+			return err
+		}
+		info, err := d.Info()
+		if err == nil && info.Mode().Perm()&0o077 != 0 {
+			t.Errorf("%s has rights %v", path, info.Mode())
+		}
+		files++
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if files != 19 { // 5 folders, 4 of them with 3 files, and the authority with 2
+		t.Errorf("%d files and folders", files)
+	}
+	again, err := KeepAuthority(folder, "clicks")
+	if err != nil || !again.certificate.Equal(first.certificate) || !again.key.Equal(first.key) {
+		t.Errorf("the authority is another one: %v", err)
+	}
+	if _, err := KeepAuthority(folder, "other"); err == nil ||
+		!strings.Contains(err.Error(), "is the authority of run clicks, not other") {
+		t.Error(err)
+	}
+}
+
+// The URIs of a certificate name one run and known roles.
+func TestNames(t *testing.T) {
+	for _, c := range []struct {
+		uris []string
+		want string // "": refused
+	}{
+		{[]string{"tandem://clicks/nn-worker"}, "tandem://clicks/nn-worker"},
+		{[]string{"tandem://clicks/nn-worker/3", "tandem://clicks/embedding-worker"},
+			"tandem://clicks/nn-worker/3, tandem://clicks/embedding-worker"},
+		{[]string{"spiffe://example.org/tandem/clicks/host"}, "tandem://clicks/host"},
+		{[]string{"spiffe://example.org/tandem/clicks/nn-worker/2"}, "tandem://clicks/nn-worker/2"},
+		{[]string{"https://example.org/", "tandem://clicks/host"}, "tandem://clicks/host"},
+		{nil, ""},
+		{[]string{"spiffe://example.org/clicks/host"}, ""},
+		{[]string{"tandem://clicks/host", "tandem://other/nn-worker"}, ""},
+		{[]string{"tandem://clicks/king"}, ""},
+		{[]string{"tandem://clicks/nn-worker/-1"}, ""},
+		{[]string{"tandem://clicks/nn-worker/1/2"}, ""},
+		{[]string{"tandem://clicks/"}, ""},
+		{[]string{"tandem://clicks:1/host"}, ""},
+		{[]string{"tandem:///host"}, ""},
+	} {
+		n, err := nameOf(&x509.Certificate{URIs: parsed(t, c.uris)})
+		if (err == nil) != (c.want != "") || err == nil && n.String() != c.want {
+			t.Errorf("%q: %v, %v", c.uris, n, err)
+		}
+	}
+	for run, want := range map[string]bool{"clicks": true, "a.b-1": true, "": false, "A": false, "a/b": false,
+		"a..b": false, "-a": false, strings.Repeat("a", 64): false} {
+		if err := CheckRun(run); (err == nil) != want {
+			t.Errorf("%q: %v", run, err)
+		}
+	}
+	if got := FolderOf([]msg.Address{rank, server, {Role: msg.NNWorker}}); got != "embedding-ps.nn-worker" {
+		t.Error(got)
+	}
+	if !slices.Equal(kindsOf(nil), []string{Host}) {
+		t.Error("without roles, a process is not the host")
+	}
+}
+
+func parsed(t *testing.T, texts []string) (all []*url.URL) {
+	t.Helper()
+	for _, text := range texts {
+		u, err := url.Parse(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, u)
+	}
+	return all
+}
