@@ -87,8 +87,8 @@ func mustOpen(t *testing.T, folder string) *checkpoint.Checkpoint {
 func rowsOf(s exec.State) map[uint64]string {
 	all := map[uint64]string{}
 	for owner := range s.Plan().Owners() {
-		c := columnsOf(s.Table(owner))
-		embedding, state := s.Table(owner).EmbeddingBytes(), s.Table(owner).StateBytes()
+		c := columnsOf(s.Tables(owner)[0])
+		embedding, state := s.Tables(owner)[0].EmbeddingBytes(), s.Tables(owner)[0].StateBytes()
 		for i, sign := range c.Signs {
 			if s.Plan().Owner(sign) != owner {
 				all[sign] = "at another place than its owner"
@@ -140,7 +140,7 @@ func equalState(t *testing.T, got, want exec.State) {
 		return
 	}
 	for owner := range got.Plan().Owners() {
-		x, y := got.Table(owner), want.Table(owner)
+		x, y := got.Tables(owner)[0], want.Tables(owner)[0]
 		if !slices.Equal(columnsOf(x).Signs, columnsOf(y).Signs) || x.Counters() != y.Counters() {
 			t.Errorf("owner %d: rows in another order, or counters %+v, want %+v", owner, x.Counters(),
 				y.Counters())
@@ -238,10 +238,10 @@ func TestDenseAndRowsAreThoseOfEvaluation(t *testing.T) {
 			dim := rows.Dim()
 			count := 0
 			for owner := range state.Plan().Owners() {
-				signs := append(columnsOf(state.Table(owner)).Signs, 12345)
+				signs := append(columnsOf(state.Tables(owner)[0]).Signs, 12345)
 				count += len(signs) - 1
 				got, want := make([]float32, len(signs)*dim), make([]float32, len(signs)*dim)
-				state.Table(owner).SnapshotTrained(signs, want)
+				state.Tables(owner)[0].SnapshotTrained(signs, want)
 				if missing := rows.Read(signs, got); missing != 1 || !slices.Equal(got, want) {
 					t.Errorf("owner %d: %v, want %v; %d missing", owner, got, want, missing)
 				}
@@ -340,7 +340,7 @@ func TestInitialize(t *testing.T) {
 		t.Error("other parameters")
 	}
 	for server := range got.Plan().Servers() {
-		a, b := columnsOf(got.Table(server)), columnsOf(state.Table(server))
+		a, b := columnsOf(got.Tables(server)[0]), columnsOf(state.Tables(server)[0])
 		if !slices.Equal(a.Embeddings, b.Embeddings) || len(bytes.Trim(a.States, "\x00")) > 0 {
 			t.Errorf("PS %d: other embeddings, or old states", server)
 		}

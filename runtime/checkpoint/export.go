@@ -59,7 +59,7 @@ func BeginExport(folder, name string, state exec.State, buffer []byte, chain *Ch
 	var tables []*table.Table
 	for owner := range plan.Owners() {
 		if state.Exports(owner) {
-			owners, tables = append(owners, owner), append(tables, state.Table(owner))
+			owners, tables = append(owners, owner), append(tables, state.Tables(owner)[0])
 		}
 	}
 	var frozen []*table.Frozen

@@ -23,7 +23,10 @@ type rowsRestore struct {
 func (c *Checkpoint) restoreRows(state exec.State, training bool) error {
 	r := &rowsRestore{c, state.Plan(), nil, training, make([]int, len(c.files))}
 	for owner := range r.plan.Owners() {
-		t := state.Table(owner)
+		var t *table.Table
+		if owned := state.Tables(owner); owned != nil {
+			t = owned[0]
+		}
 		if r.tables = append(r.tables, t); t == nil {
 			continue
 		}

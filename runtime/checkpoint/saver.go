@@ -114,7 +114,7 @@ func (s *Saver) Wait() error {
 func (s *Saver) freeze(state exec.State, waited []atomic.Int64) (frozen []*table.Frozen) {
 	var tables []*table.Table
 	for i := range waited {
-		tables = append(tables, state.Table(i))
+		tables = append(tables, state.Tables(i)[0])
 	}
 	for i, share := range shares(s.Buffer, tables) {
 		frozen = append(frozen, s.Chain.freeze(tables[i], share, func(room func()) {
