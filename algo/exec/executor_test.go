@@ -314,8 +314,9 @@ func TestNewRefuses(t *testing.T) {
 		{"two labels", func(_ *job.Job, c *exectest.Columns) { c.Fields.Labels = []string{"click", "buy"} },
 			"2 labels (click, buy) and 1 heads"},
 		{"schema", func(_ *job.Job, c *exectest.Columns) { c.Fields.PrefixBits = 0 }, "prefix of 0 bits"},
-		{"model", func(t *job.Job, _ *exectest.Columns) { t.Model.Kind, t.Model.EmbeddingDim = model.DLRM, 4 },
-			"rows of 3 values"},
+		{"model", func(t *job.Job, _ *exectest.Columns) {
+			t.Model.Kind, t.Model.EmbeddingDim = model.DLRM, 4
+		}, "rows of 3 values"},
 		{"rows of other lengths than the model's", func(t *job.Job, _ *exectest.Columns) {
 			t.Model.EmbeddingDim, t.Rows.Capacity = 4, 100
 		}, "slot tags has rows of 3 values, and rows.capacity needs rows of the 4 values"},

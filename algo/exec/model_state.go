@@ -175,6 +175,13 @@ func (m *ModelState) ReadRows(server int, signs []uint64, dst []float32) error {
 	return m.shards[server].Snapshot(signs, dst)
 }
 
+// RowValues returns memory for the values of the rows of signs. It returns an error if ReadRows does for any
+// server, because the signs are not in the order of batch.Dims.
+func RowValues(m *ModelState, signs []uint64) ([]float32, error) {
+	values, err := m.numerics.dims.Values(signs)
+	return make([]float32, values), err
+}
+
 // ReadDense implements evaluation.State, if all holders are in this process.
 func (m *ModelState) ReadDense() (model.Values, error) {
 	var parts []model.Values

@@ -87,16 +87,17 @@ func mustOpen(t *testing.T, folder string) *checkpoint.Checkpoint {
 func rowsOf(s exec.State) map[uint64]string {
 	all := map[uint64]string{}
 	for owner := range s.Plan().Owners() {
-		c := columnsOf(s.Tables(owner)[0])
-		embedding, state := s.Tables(owner)[0].EmbeddingBytes(), s.Tables(owner)[0].StateBytes()
-		for i, sign := range c.Signs {
-			if s.Plan().Owner(sign) != owner {
-				all[sign] = "at another place than its owner"
-				continue
+		for place, rows := range s.Tables(owner) {
+			c, embedding, state := columnsOf(rows), rows.EmbeddingBytes(), rows.StateBytes()
+			for i, sign := range c.Signs {
+				if s.Plan().Owner(sign) != owner || s.Schema().Dims().Place(sign) != place {
+					all[sign] = "at another place than its owner"
+					continue
+				}
+				text, _ := json.Marshal([]any{c.Updates[i], c.Read[i],
+					c.Embeddings[i*embedding:][:embedding], c.States[i*state:][:state]})
+				all[sign] = string(text)
 			}
-			text, _ := json.Marshal([]any{c.Updates[i], c.Read[i], c.Embeddings[i*embedding:][:embedding],
-				c.States[i*state:][:state]})
-			all[sign] = string(text)
 		}
 	}
 	return all
@@ -235,7 +236,7 @@ func TestDenseAndRowsAreThoseOfEvaluation(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			dim := rows.Dim()
+			dim := rows.Dims()[0]
 			count := 0
 			for owner := range state.Plan().Owners() {
 				signs := append(columnsOf(state.Tables(owner)[0]).Signs, 12345)
@@ -457,11 +458,11 @@ func damage(t *testing.T, share float64) {
 	if bytes.Contains(good, []byte(`"hot"`)) != (share > 0) || !bytes.Contains(good, []byte(version)) {
 		t.Errorf("the manifest with hot rows of share %g is\n%s\nwant %s", share, good, version)
 	}
-	next := bytes.Replace(good, []byte(version), []byte(`"version": 4`), 1)
+	next := bytes.Replace(good, []byte(version), []byte(`"version": 5`), 1)
 	if err := os.WriteFile(path, next, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	refused("another version", "version 4, and this program reads versions 1 to 3")
+	refused("another version", "version 5, and this program reads versions 1 to 4")
 }
 
 // Checkpoints are never overwritten, and one process at a time writes one.

@@ -47,16 +47,28 @@ func (d Dims) Cut(signs []uint64) ([][]uint64, error) {
 	}
 	cut, place, first := make([][]uint64, len(d.lengths)), 0, 0
 	for i, sign := range signs {
-		group := sign>>d.shift - 1 // they count from 1
-		if group >= uint64(len(d.places)) || d.places[group] < place {
+		of := d.Place(sign)
+		if of < place {
 			return nil, errSigns
 		}
-		if of := d.places[group]; of > place {
+		if of > place {
 			cut[place], place, first = signs[first:i:i], of, i
 		}
 	}
 	cut[place] = signs[first:]
 	return cut, nil
+}
+
+// Place returns the place in Lengths of the length of a sign's row, or −1 for a sign of no slot. Where all
+// rows have one length, any sign has it.
+func (d Dims) Place(sign uint64) int {
+	if len(d.lengths) <= 1 {
+		return 0
+	}
+	if group := sign>>d.shift - 1; group < uint64(len(d.places)) { // they count from 1
+		return d.places[group]
+	}
+	return -1
 }
 
 // Values returns the number of values that the rows of signs have. It returns the error of Cut.
