@@ -5,6 +5,7 @@ import (
 	"math/bits"
 	"slices"
 
+	"tandem/algo/job"
 	"tandem/algo/numeric/batch"
 	"tandem/algo/rng"
 	"tandem/datasets/synth"
@@ -18,7 +19,7 @@ const prefixBits = 8
 type Dataset struct {
 	Name string
 	// Schema names the columns, with the settings of job.Data.Slots. Dim is 0 in every slot,
-	// because the model decides the dimension: see WithDim.
+	// because the job that trains a model decides the dimension: see WithDims.
 	Schema      batch.Schema
 	Train, Test *batch.Batch
 	// LabelValues says what the labels are, as job.Table.LabelValues does.
@@ -113,6 +114,20 @@ func (d *Dataset) InMemory() (*Dataset, error) {
 	all.Train, err = d.Rows.Between(0, d.Rows.Samples())
 	all.Rows = nil
 	return &all, err
+}
+
+// WithDims returns a copy of schema in which the embedding rows of every slot have the length that the
+// job gives them: that of the slot's setting, or of the model. The argument is not changed.
+func WithDims(schema batch.Schema, j *job.Job) batch.Schema {
+	schema = WithDim(schema, j.Model.Dim())
+	for _, own := range j.SlotDims() {
+		for i := range schema.Slots {
+			if schema.Slots[i].Name == own.Name {
+				schema.Slots[i].Dim = own.Dim
+			}
+		}
+	}
+	return schema
 }
 
 // WithDim returns a copy of schema in which the embedding rows of every slot have length dim.

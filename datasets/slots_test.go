@@ -19,7 +19,8 @@ func TestSlotSettingsReachTheSchema(t *testing.T) {
 		return Open(job.Data{Kind: job.KindSynthetic, Synthetic: spec, Slots: slots}, "")
 	}
 	data, err := open(job.SlotSetting{Slot: "c", Group: "g", HashStack: stack, SqrtScaling: true},
-		job.SlotSetting{Slot: "a", Group: "g", HashStack: stack, Raw: 3})
+		job.SlotSetting{Slot: "a", Group: "g", HashStack: stack, Raw: 3},
+		job.SlotSetting{Slot: "b", Dim: 64}) // a dimension is for WithDims
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -45,7 +45,7 @@ const stepsAhead = 4
 // TrainingSource returns the training rows as the global batches of a job: in the order
 // and for the epochs that the job sets, read ahead.
 func TrainingSource(data *Dataset, j *job.Job) (*ReadAhead, error) {
-	schema := WithDim(data.Schema, j.Model.Dim())
+	schema := WithDims(data.Schema, j)
 	t := &j.Training
 	var source *Source
 	var err error

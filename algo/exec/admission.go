@@ -38,7 +38,8 @@ func newAdmission(n *numerics, shards []*embedding.Shard, dense dense.Strategy, 
 // message, the job and the data set demand. The message comes from another process, and role.Admit has
 // admitted it. CheckPayload does not look for values that are not finite; the work on the payload does.
 //
-// The error names the field. CheckPayload allocates no memory. Cost: a pass over bounds, over the scales of
+// The error names the field. CheckPayload allocates no memory, except for signs that are unpacked where slots
+// differ in dimension. Cost: a pass over bounds, over the scales of
 // values in blocks, and over counts and positions of compressed ids.
 func (a *Admission) CheckPayload(m msg.Message, payload Payload) error {
 	if m.Rank < 0 || int(m.Rank) >= a.job.Roles.Ranks {
@@ -94,7 +95,7 @@ func (a *Admission) checkContent(m msg.Message, payload Payload) (unit.Bytes, er
 		}
 	case msg.Lookup:
 		if signs, ok := payload.(Signs); ok {
-			_, err := a.checkSigns(m, signs.Signs)
+			_, _, err := a.checkSigns(m, signs.Signs)
 			return unit.Bytes(signs.Size()), err
 		}
 	case msg.Put:
@@ -199,19 +200,43 @@ func (a *Admission) checkPart(m msg.Message, part *batch.Part) error {
 	return nil
 }
 
-// checkSigns returns the number of signs.
-func (a *Admission) checkSigns(m msg.Message, signs compress.Signs) (int, error) {
+// checkSigns returns the number of signs, and that of the values of their rows.
+func (a *Admission) checkSigns(m msg.Message, signs compress.Signs) (count, values int, err error) {
 	if len(signs.Packed) > 0 && (len(signs.Plain) > 0 || a.job.Wire.Index != job.IndexCompressed) {
-		return 0, errors.New("signs: compressed, want them plain")
+		return 0, 0, errors.New("signs: compressed, want them plain")
 	}
-	count, err := signs.Count()
-	if err != nil {
-		return 0, fmt.Errorf("signs: %w", err)
+	if count, err = signs.Count(); err != nil {
+		return 0, 0, fmt.Errorf("signs: %w", err)
 	}
 	if most := a.signsMax(m); count > most {
-		return 0, fmt.Errorf("signs: %d, want at most %d", count, most)
+		return 0, 0, fmt.Errorf("signs: %d, want at most %d", count, most)
 	}
-	return count, nil
+	if len(a.dims.Lengths()) <= 1 {
+		return count, count * a.dim, nil
+	}
+	plain, err := signs.Unpack()
+	if err == nil {
+		values, err = a.dims.Values(plain)
+	}
+	if err != nil {
+		return 0, 0, fmt.Errorf("signs: %w", err)
+	}
+	return count, values, nil
+}
+
+// countOf returns the numbers of signs of each dimension, of signs that checkSigns has accepted.
+func (n *numerics) countOf(signs compress.Signs) []int {
+	if len(n.dims.Lengths()) <= 1 {
+		count, _ := signs.Count()
+		return []int{count}
+	}
+	plain, _ := signs.Unpack()
+	cut, _ := n.dims.Cut(plain)
+	counts := make([]int, len(cut))
+	for place, of := range cut {
+		counts[place] = len(of)
+	}
+	return counts
 }
 
 // signsMax returns the largest number of distinct signs that the batch of a message may have.
@@ -232,11 +257,11 @@ func (a *Admission) checkPut(m msg.Message, put *Put) error {
 	if put.Samples != int(m.Samples) {
 		return fmt.Errorf("samples: %d, but the message states %d", put.Samples, m.Samples)
 	}
-	signs, err := a.checkSigns(m, put.Signs)
+	signs, values, err := a.checkSigns(m, put.Signs)
 	if err != nil {
 		return err
 	}
-	if err := put.Sums.Check(a.job.Wire.Precision, signs*a.dim); err != nil {
+	if err := put.Sums.Check(a.job.Wire.Precision, values); err != nil {
 		return fmt.Errorf("sums of %d signs: %w", signs, err)
 	}
 	return nil
@@ -255,35 +280,33 @@ func (a *Admission) CheckHeld(s *Store, m msg.Message, payload Payload) error {
 	case Signs:
 		put, here := find[*Put](s, role.Handle{Kind: role.ShardGrads, Rank: m.Rank, Step: m.Step})
 		if here {
-			return checkSame(m, countOf(put.Signs), countOf(payload.Signs))
+			return checkSame(m, a.countOf(put.Signs), a.countOf(payload.Signs))
 		}
 	case *Put:
-		if looked, known := looked(a.shards[m.To.Index], s, m); known {
-			return checkSame(m, countOf(payload.Signs), looked)
+		if looked, known := looked(a, s, m); known {
+			return checkSame(m, a.countOf(payload.Signs), looked)
 		}
 	}
 	return nil
 }
 
-// looked returns how many signs the batch of a message has looked up, if its put has not come.
-func looked(shard *embedding.Shard, s *Store, m msg.Message) (signs int, known bool) {
+// looked returns how many signs of each dimension the batch of a message has looked up, if its put has not
+// come.
+func looked(a *Admission, s *Store, m msg.Message) (signs []int, known bool) {
 	// The work of a lookup runs beside its role: the signs are in the store until the role knows it done.
 	held, here := find[compress.Signs](s, role.Handle{Kind: role.ShardSigns, Rank: m.Rank, Step: m.Step})
 	if here {
-		return countOf(held), true
+		return a.countOf(held), true
 	}
-	return shard.SignsOf(embedding.BatchKey{Rank: m.Rank, Step: m.Step})
+	return a.shards[m.To.Index].SignsOf(embedding.BatchKey{Rank: m.Rank, Step: m.Step})
 }
 
-// countOf returns the number of signs that checkSigns has accepted.
-func countOf(signs compress.Signs) int {
-	n, _ := signs.Count()
-	return n
-}
-
-func checkSame(m msg.Message, put, looked int) error {
-	if put != looked {
-		return fmt.Errorf("%v: payload: signs: a put of %d, but %d were looked up", m, put, looked)
+// checkSame compares the signs of a put with those that were looked up, by dimension.
+func checkSame(m msg.Message, put, looked []int) error {
+	for place, n := range looked {
+		if put[place] != n {
+			return fmt.Errorf("%v: payload: signs: a put of %d, but %d were looked up", m, put[place], n)
+		}
 	}
 	return nil
 }
@@ -295,7 +318,7 @@ func valuesOf(n *numerics, s *Store, m msg.Message) (count int, known bool) {
 	case here && routed.ids != nil:
 		return 0, true // the rank has all rows
 	case m.Kind == msg.Rows && here:
-		return len(routed.ShardSigns(int(m.From.Index))) * n.dim, true
+		return routed.ShardValues(int(m.From.Index)), true
 	case m.Kind == msg.PutGradients && here:
 		return n.gradValues(routed), true
 	}

@@ -28,7 +28,14 @@ type parcel struct {
 func exchange(t *testing.T, settings job.Job) (
 	p *Executor, stores map[msg.Address]*Store, all map[msg.Kind]parcel,
 ) {
-	s := newScript(t, settings, exectest.NewColumns(16, 16))
+	return exchangeOf(t, settings, exectest.NewColumns(16, 16))
+}
+
+// exchangeOf is exchange on some data.
+func exchangeOf(t *testing.T, settings job.Job, columns *exectest.Columns) (
+	p *Executor, stores map[msg.Address]*Store, all map[msg.Kind]parcel,
+) {
+	s := newScript(t, settings, columns)
 	all = map[msg.Kind]parcel{}
 	s.read = s.do(dataLoader, role.Read, event.NoRank)
 	send := func(k msg.Kind, from, to msg.Address) {

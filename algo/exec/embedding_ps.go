@@ -5,7 +5,6 @@ import (
 	"tandem/algo/exec/embedding"
 	"tandem/algo/job"
 	"tandem/algo/numeric/compress"
-	"tandem/algo/numeric/route"
 	"tandem/algo/protocol/role"
 )
 
@@ -27,7 +26,11 @@ func (e *embeddingPSWork) readRows(i item) (role.Result, error) {
 	if err != nil {
 		return role.Result{}, err
 	}
-	rows := e.buffers.borrow(len(signs) * e.dim)
+	values, err := e.dims.Values(signs)
+	if err != nil {
+		return role.Result{}, err
+	}
+	rows := e.buffers.borrow(values)
 	if err := e.shards[i.at.Index].Lookup(i.batch(), signs, rows); err != nil {
 		return role.Result{}, e.withAdvice(err)
 	}
@@ -35,8 +38,9 @@ func (e *embeddingPSWork) readRows(i item) (role.Result, error) {
 }
 
 // readPut returns the put of a handle, unpacked.
-func (e *embeddingPSWork) readPut(i item, h role.Handle) (route.Put, error) {
-	return get[*Put](i.store, h).unpack(int(h.Rank), e.dim)
+func (e *embeddingPSWork) readPut(i item, h role.Handle) (embedding.BatchPut, error) {
+	byDim, err := get[*Put](i.store, h).unpack(int(h.Rank), e.dims)
+	return embedding.BatchPut{BatchKey: embedding.BatchKey{Rank: h.Rank, Step: h.Step}, ByDim: byDim}, err
 }
 
 // apply applies one rank's put to the rows.
@@ -47,7 +51,7 @@ func (e *embeddingPSWork) apply(i item) (role.Result, error) {
 		return role.Result{}, err
 	}
 	byRank := e.job.Training.Scale == job.ScaleRank
-	return role.Result{}, e.withAdvice(shard.Apply(i.batch(), put, int(i.StepSamples), byRank))
+	return role.Result{}, e.withAdvice(shard.Apply(put, int(i.StepSamples), byRank))
 }
 
 // applyStep applies several puts to the rows.
@@ -59,7 +63,7 @@ func (e *embeddingPSWork) applyStep(i item) (role.Result, error) {
 		if err != nil {
 			return role.Result{}, err
 		}
-		puts[at] = embedding.BatchPut{BatchKey: embedding.BatchKey{Rank: h.Rank, Step: h.Step}, Put: put}
+		puts[at] = put
 	}
 	return role.Result{}, e.withAdvice(e.dense.ApplyRows(shard, i.Work, puts))
 }

@@ -19,7 +19,7 @@ func (w *embeddingWorkerWork) byKind() map[role.WorkKind]workFunc {
 
 // resolved is a batch with its ids resolved to rows, and the distinct signs of each PS as they travel.
 type resolved struct {
-	*route.Routed
+	route.ByDim
 	signs []compress.Signs
 	// Where rows are hot, mixed has the bags with hot rows, and places these rows in shard.Hot.Signs.
 	mixed  *route.Mixed
@@ -36,12 +36,13 @@ func (w *embeddingWorkerWork) split(i item) (role.Result, error) {
 	}
 	var routed *resolved
 	if w.plan.AllOnRanks() {
-		routed = &resolved{Routed: &route.Routed{Bounds: make([]int32, w.plan.Owners()+1)}, ids: ids}
+		none := &route.Routed{Bounds: make([]int32, w.plan.Owners()+1)}
+		routed = &resolved{ByDim: route.ByDim{Routed: []*route.Routed{none}, Dims: []int{w.dim}}, ids: ids}
 	} else {
-		routed = &resolved{Routed: route.RouteOn(w.numerics.pool, w.schema, part, w.plan)}
+		routed = &resolved{ByDim: route.RouteByDim(w.numerics.pool, w.schema, part, w.plan)}
 	}
 	if hot := w.plan.Hot(); w.hasHotRows() {
-		routed.mixed = routed.Mixed(w.schema)
+		routed.mixed = routed.Routed[0].Mixed(w.schema)
 		for _, sign := range routed.ShardSigns(w.plan.Servers()) {
 			place, _ := hot.Place(sign)
 			routed.places = append(routed.places, place)
@@ -57,7 +58,7 @@ func (w *embeddingWorkerWork) split(i item) (role.Result, error) {
 		routed.signs = append(routed.signs, signs)
 		r.Rows = append(r.Rows, int32(len(own)))
 		r.SignBytes = append(r.SignBytes, unit.Bytes(signs.Size()))
-		r.ValueBytes = append(r.ValueBytes, unit.Bytes(w.job.Wire.Precision.Size(len(own)*w.dim)))
+		r.ValueBytes = append(r.ValueBytes, unit.Bytes(w.job.Wire.Precision.Size(routed.ShardValues(shard))))
 	}
 	i.store.set(i.Makes[0], routed)
 	return r, nil
@@ -71,32 +72,38 @@ func (w *embeddingWorkerWork) pool(i item) (role.Result, error) {
 		return role.Result{Bytes: unit.Bytes(routed.ids.Size())}, nil
 	}
 	var rows []float32
+	all := routed.Values()
 	for shard := range routed.signs {
-		n := len(routed.ShardSigns(shard))
+		n := routed.ShardValues(shard)
 		if n == 0 {
 			continue // it may not have been asked
 		}
 		answers := get[[]compress.Values](i.store, i.Reads[1])
-		part, err := answers[shard].Unpack(n * w.dim)
+		part, err := answers[shard].Unpack(n)
 		if err != nil {
 			return role.Result{}, err
 		}
-		if n == len(routed.Signs) {
+		if n == all {
 			rows = part
 			continue
 		}
 		if rows == nil {
-			joined := w.buffers.borrow(len(routed.Signs) * w.dim)
+			joined := w.buffers.borrow(all)
 			defer w.buffers.giveBack(joined)
 			rows = joined[:0]
 		}
 		rows = append(rows, part...)
 	}
 	if routed.mixed != nil { // anything stands for the hot rows
-		rows = slices.Grow(rows, len(routed.Signs)*w.dim-len(rows))[:len(routed.Signs)*w.dim]
+		rows = slices.Grow(rows, all-len(rows))[:all]
 	}
 	pooled := w.buffers.borrow(routed.Samples() * w.width)
-	routed.PoolOn(w.numerics.pool, pooled, w.schema, rows, w.dim)
+	var scratch []float32
+	if routed.Gathers() {
+		scratch = w.buffers.borrow(all)
+		defer w.buffers.giveBack(scratch)
+	}
+	routed.Pool(w.numerics.pool, pooled, w.schema, routed.Gather(scratch, rows))
 	if routed.mixed != nil {
 		return role.Result{Bytes: w.storeMixed(i, routed, rows, pooled)}, nil
 	}
@@ -136,17 +143,33 @@ func (w *embeddingWorkerWork) merge(i item) (role.Result, error) {
 		m.ExpandGrads(all, grads)
 		grads = all
 	}
-	cold := int(routed.Bounds[w.plan.Servers()]) // rows; the rank sums the gradients of hot ones
-	sums := w.buffers.borrow(cold * w.dim)
-	routed.MergeRange(w.numerics.pool, sums, w.schema, grads, w.dim, 0, cold)
-	puts := make([]*Put, len(routed.signs))
+	sums := w.sums(routed, grads)
+	puts, rest := make([]*Put, len(routed.signs)), sums
 	for shard := range puts {
-		lo, hi := int(routed.Bounds[shard]), int(routed.Bounds[shard+1])
-		puts[shard] = &Put{
-			Samples: int(i.Samples), Signs: routed.signs[shard],
-			Sums: compress.Pack(w.job.Wire.Precision, sums[lo*w.dim:hi*w.dim:hi*w.dim]),
-		}
+		n := routed.ShardValues(shard)
+		puts[shard] = &Put{Samples: int(i.Samples), Signs: routed.signs[shard],
+			Sums: compress.Pack(w.job.Wire.Precision, rest[:n:n])}
+		rest = rest[n:]
 	}
 	i.store.setLeased(i.Makes[0], puts, w.lease(sums))
 	return role.Result{}, nil
+}
+
+// sums returns the row gradient sums of all PSs, one after the other, in a borrowed buffer.
+func (w *embeddingWorkerWork) sums(routed *resolved, grads []float32) []float32 {
+	if routed.mixed != nil {
+		cold := int(routed.Routed[0].Bounds[w.plan.Servers()]) // rows; the rank sums those of hot ones
+		sums := w.buffers.borrow(cold * w.dim)
+		routed.Routed[0].MergeRange(w.numerics.pool, sums, w.schema, grads, w.dim, 0, cold)
+		return sums
+	}
+	sums := w.buffers.borrow(routed.Values())
+	routed.Merge(w.numerics.pool, routed.Cut(sums), w.schema, grads)
+	if !routed.Gathers() {
+		return sums
+	}
+	byOwner := w.buffers.borrow(len(sums))
+	routed.Scatter(byOwner, sums)
+	w.buffers.giveBack(sums)
+	return byOwner
 }

@@ -64,9 +64,10 @@ func NewLocal(
 	if err != nil {
 		return nil, err
 	}
-	n := &numerics{job: t, schema: schema, dim: t.Model.Dim(), width: schema.EmbeddingWidth(),
-		plan: t.ShardPlan(), pool: gemm.PoolOf(m.Products)}
-	shards, err := newRowShards(&t, rule, m, here)
+	dims := schema.Dims()
+	n := &numerics{job: t, schema: schema, dims: dims, dim: longestRow(&t, dims),
+		width: schema.EmbeddingWidth(), plan: t.ShardPlan(), pool: gemm.PoolOf(m.Products)}
+	shards, err := newRowShards(n, rule, m, here)
 	if err != nil {
 		return nil, err
 	}
@@ -116,22 +117,22 @@ func NewLocal(
 func RanksShareWeights(e *Executor) bool { return e.onHost }
 
 // newRowShards returns the shard of every embedding PS of this process, and nil for others.
-func newRowShards(t *job.Job, rule pace.Rule, m backend.Backend,
+func newRowShards(n *numerics, rule pace.Rule, m backend.Backend,
 	here func(msg.Address) bool) ([]*embedding.Shard, error) {
 	var weight func(missed int) float32
 	if weigher, ok := rule.(pace.Weigher); ok {
 		weight = weigher.Weight
 	}
-	shards := make([]*embedding.Shard, t.Roles.EmbeddingPSs)
+	shards := make([]*embedding.Shard, n.job.Roles.EmbeddingPSs)
 	for i := range shards {
 		if !here(msg.Address{Role: msg.EmbeddingPS, Index: int32(i)}) {
 			continue
 		}
-		rows, err := embedding.NewTable(t, m.RowArena(), gemm.PoolOf(m.Products))
+		tables, err := embedding.NewTables(&n.job, n.dims, m.RowArena(), n.pool)
 		if err != nil {
 			return nil, err
 		}
-		shards[i] = embedding.NewShard(rows, weight)
+		shards[i] = embedding.NewShard(n.dims, tables, weight)
 	}
 	return shards, nil
 }

@@ -44,7 +44,7 @@ func TestWorkOfTheRolesIsASequentialStep(t *testing.T) {
 								if got, want := s.p.Model().DenseDigest(), q.Dense().Digest(); got != want {
 									t.Fatalf("step %d: dense network %x, want %x", step, got, want)
 								}
-								if got, want := s.rowsDigest(), q.Rows().Digest(); got != want {
+								if got, want := s.rowsDigest(), q.Rows()[0].Digest(); got != want {
 									t.Fatalf("step %d: rows %x, want %x", step, got, want)
 								}
 							}
@@ -77,7 +77,7 @@ func TestSettingsOfSlotsHeadsAndRowsKeepWorkSequential(t *testing.T) {
 	}
 	q := mustNewSequential(t, settings(1, 1), source)
 	mustStep(t, q, source.Steps())
-	if got := q.Rows().Len(); got < 8 || got > 14 {
+	if got := q.Rows()[0].Len(); got < 8 || got > 14 {
 		t.Errorf("%d rows, want most of the hash-stack's 2·7", got)
 	}
 	for _, ranks := range []int{1, 2, 4} {
@@ -85,7 +85,7 @@ func TestSettingsOfSlotsHeadsAndRowsKeepWorkSequential(t *testing.T) {
 		for range source.Steps() {
 			s.train(false)
 		}
-		if s.p.Model().DenseDigest() != q.Dense().Digest() || s.rowsDigest() != q.Rows().Digest() {
+		if s.p.Model().DenseDigest() != q.Dense().Digest() || s.rowsDigest() != q.Rows()[0].Digest() {
 			t.Errorf("N=%d: dense network and rows differ from the reference", ranks)
 		}
 		got, err := s.p.Model().NewTestSet(source.All).Evaluate(s.p.Model())
@@ -111,13 +111,13 @@ func TestNarrowAndEvictedRowsKeepWorkSequential(t *testing.T) {
 		}
 		q := mustNewSequential(t, settings(1, 1), source)
 		mustStep(t, q, source.Steps())
-		rows := q.Rows().Len()
+		rows := q.Rows()[0].Len()
 		for _, ranks := range []int{1, 2, 4} {
 			s := newScript(t, settings(ranks, 3), source)
 			for range source.Steps() {
 				s.train(false)
 			}
-			if s.p.Model().DenseDigest() != q.Dense().Digest() || s.rowsDigest() != q.Rows().Digest() {
+			if s.p.Model().DenseDigest() != q.Dense().Digest() || s.rowsDigest() != q.Rows()[0].Digest() {
 				t.Errorf("%v, N=%d: dense network and rows differ from the reference", precision, ranks)
 			}
 			evicting := settings(ranks, 1)
@@ -128,10 +128,10 @@ func TestNarrowAndEvictedRowsKeepWorkSequential(t *testing.T) {
 			for range source.Steps() {
 				s.train(false)
 			}
-			if q.Rows().Evicted() == 0 || q.Rows().Outcomes().Evicted == 0 {
+			if q.Rows()[0].Evicted() == 0 || q.Rows()[0].Outcomes().Evicted == 0 {
 				t.Errorf("%v: nothing was evicted of %d rows, so the test proves nothing", precision, rows)
 			}
-			if s.p.Model().DenseDigest() != q.Dense().Digest() || s.rowsDigest() != q.Rows().Digest() {
+			if s.p.Model().DenseDigest() != q.Dense().Digest() || s.rowsDigest() != q.Rows()[0].Digest() {
 				t.Errorf("%v, N=%d, evicting: dense network and rows differ from the reference", precision,
 					ranks)
 			}
@@ -314,7 +314,12 @@ func TestNewRefuses(t *testing.T) {
 		{"two labels", func(_ *job.Job, c *exectest.Columns) { c.Fields.Labels = []string{"click", "buy"} },
 			"2 labels (click, buy) and 1 heads"},
 		{"schema", func(_ *job.Job, c *exectest.Columns) { c.Fields.PrefixBits = 0 }, "prefix of 0 bits"},
-		{"model", func(t *job.Job, _ *exectest.Columns) { t.Model.EmbeddingDim = 4 }, "rows of 3 values"},
+		{"model", func(t *job.Job, _ *exectest.Columns) {
+			t.Model.Kind, t.Model.EmbeddingDim = model.DLRM, 4
+		}, "rows of 3 values"},
+		{"rows of other lengths than the model's", func(t *job.Job, _ *exectest.Columns) {
+			t.Model.EmbeddingDim, t.Rows.Capacity = 4, 100
+		}, "slot tags has rows of 3 values, and rows.capacity needs rows of the 4 values"},
 		{"dense optimizer", func(t *job.Job, _ *exectest.Columns) { t.Model.Optimizer.Kind = "lion" },
 			"lion"},
 		{"row optimizer", func(t *job.Job, _ *exectest.Columns) { t.Rows.Optimizer.Kind = "lion" }, "lion"},

@@ -62,7 +62,7 @@ func newGPURows(n *numerics, strategy dense.Strategy, here func(msg.Address) boo
 func (g *gpuRows) newCopy() (*table.Table, error) {
 	unlimited := g.job
 	unlimited.Rows.Capacity, unlimited.Rows.Memory = 0, 0
-	return embedding.NewTable(&unlimited, table.Heap{}, nil)
+	return embedding.NewTable(&unlimited, g.dim, table.Heap{}, nil)
 }
 
 // forward is the forward pass of a batch whose ids an EW has passed on.

@@ -9,10 +9,10 @@ import (
 	"tandem/algo/job"
 	"tandem/algo/numeric/batch"
 	"tandem/algo/numeric/compress"
-	"tandem/algo/numeric/kernel/gemm"
 	"tandem/algo/numeric/kernel/vec"
 	"tandem/algo/numeric/route"
 	"tandem/algo/numeric/shard"
+	"tandem/algo/numeric/table"
 	"tandem/algo/protocol/msg"
 	"tandem/algo/protocol/role"
 	"tandem/algo/unit"
@@ -62,14 +62,17 @@ func newHotRows(n *numerics, bucket int32, m backend.Backend,
 	}
 	unlimited := n.job // a hot row is never evicted
 	unlimited.Rows.Capacity, unlimited.Rows.Memory, unlimited.Rows.Eviction = 0, 0, job.RefuseRows
-	rows, err := embedding.NewTable(&unlimited, m.RowArena(), gemm.PoolOf(m.Products))
+	rows, err := embedding.NewTables(&unlimited, n.dims, m.RowArena(), n.pool)
 	if err != nil {
 		return nil, fmt.Errorf("hot %w", err)
 	}
-	h.rows = embedding.NewShard(rows, nil)
+	h.rows = embedding.NewShard(n.dims, rows, nil)
 	h.setRows()
 	return h, h.checkMemory(h.set.Len())
 }
+
+// table returns the hot rows, which have one dimension.
+func (h *hotRows) table() *table.Table { return h.rows.Tables()[0] }
 
 // setRows makes the hot rows those of the plan. It moves none.
 func (h *hotRows) setRows() {
@@ -99,11 +102,11 @@ func (h *hotRows) replace(before shard.Plan, shards []*embedding.Shard) error {
 		}
 	}
 	for i, s := range shards {
-		hot, cold := s.Table().RemoveRows(become[i]), h.rows.Table().RemoveRows(stop[i])
-		if err := h.rows.Table().AddRows(hot); err != nil {
+		hot, cold := s.Tables()[0].RemoveRows(become[i]), h.table().RemoveRows(stop[i])
+		if err := h.table().AddRows(hot); err != nil {
 			return fmt.Errorf("rows that become hot: %w", err)
 		}
-		if err := s.Table().AddRows(cold); err != nil {
+		if err := s.Tables()[0].AddRows(cold); err != nil {
 			return fmt.Errorf("rows that are no longer hot, on PS %d: %w", i, err)
 		}
 	}
@@ -112,7 +115,7 @@ func (h *hotRows) replace(before shard.Plan, shards []*embedding.Shard) error {
 
 // checkMemory returns an error if n hot rows take more than the job allows the rows of a PS.
 func (h *hotRows) checkMemory(n int) error {
-	t, limits := h.rows.Table(), h.job.Rows
+	t, limits := h.table(), h.job.Rows
 	each := unit.Bytes(t.EmbeddingBytes() + t.StateBytes())
 	hint := "choose a larger rows.hot.share, or rows.hot.most = %d"
 	if len(limits.Hot.Slots) > 0 {
@@ -215,8 +218,9 @@ func (h *hotRows) apply(w role.Work, summed []float32) error {
 		if own == nil {
 			continue
 		}
-		b := embedding.BatchKey{Rank: int32(rank), Step: w.Step}
-		if err := h.rows.CountMissed(b, route.Put{Signs: own.signs}); err != nil {
+		b := embedding.BatchPut{BatchKey: embedding.BatchKey{Rank: int32(rank), Step: w.Step},
+			ByDim: []route.Put{{Signs: own.signs}}}
+		if err := h.rows.CountMissed(b); err != nil {
 			return err
 		}
 	}
@@ -239,7 +243,7 @@ func (h *hotRows) apply(w role.Work, summed []float32) error {
 		}
 	}
 	gradients := func(_ []float32, lo, hi int) []float32 { return rows[lo*dim : hi*dim] }
-	return h.withAdvice(h.rows.ApplyMerged(h.first+int(w.Step), signs, gradients))
+	return h.withAdvice(h.rows.ApplyMerged(h.first+int(w.Step), 0, signs, gradients))
 }
 
 // clear makes the contribution of a rank that of a batch without hot rows again. A sum may have overwritten
@@ -252,10 +256,10 @@ func (h *hotRows) clear(given []float32, places []int) {
 }
 
 // snapshot copies rows for evaluation.
-func (h *hotRows) snapshot(signs []uint64, dst []float32) {
+func (h *hotRows) snapshot(signs []uint64, dst []float32) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.rows.Snapshot(signs, dst)
+	return h.rows.Snapshot(signs, dst)
 }
 
 // storeMixed stores what a rank needs of a batch in which rows are hot, from the rows of all PSs and the

@@ -19,7 +19,7 @@ import (
 // Ranks may hold as many hot rows as a PS may hold rows. The error has the arithmetic.
 func TestHotRowsFitIntoTheMemoryOfRows(t *testing.T) {
 	h := mustNew(t, withHotRows(t, exectest.Job(2, 2)), exectest.NewColumns(16, 16)).model.hot
-	n, table := h.set.Len(), h.rows.Table()
+	n, table := h.set.Len(), h.table()
 	bytes := table.EmbeddingBytes() + table.StateBytes()
 	for _, c := range []struct {
 		memory, capacity int
@@ -46,7 +46,7 @@ func TestHotRowsFitIntoTheMemoryOfRows(t *testing.T) {
 func TestHotRowsWithoutAnUpdateAreNotEvaluated(t *testing.T) {
 	p, _, _ := exchange(t, withHotRows(t, exectest.Job(2, 2)))
 	signs := p.model.hot.set.Signs()
-	if p.model.hot.rows.Table().Len() == 0 {
+	if p.model.hot.table().Len() == 0 {
 		t.Fatal("no hot row was looked up")
 	}
 	rows := make([]float32, len(signs)*p.numerics.dim)
@@ -64,7 +64,7 @@ func rowsBySign(t *testing.T, e *Executor) map[uint64]string {
 	t.Helper()
 	state, all := e.Model().State(), map[uint64]string{}
 	for owner := range e.numerics.job.Roles.EmbeddingPSs + 1 {
-		tab := state.Table(owner)
+		tab := state.Tables(owner)[0]
 		n, embedding, size := tab.Len(), tab.EmbeddingBytes(), tab.StateBytes()
 		c := &table.Columns{Signs: make([]uint64, n), Updates: make([]uint32, n), Read: make([]uint8, n),
 			Embeddings: make([]byte, n*embedding), States: make([]byte, n*size)}
@@ -89,7 +89,7 @@ func TestSetHotMovesRows(t *testing.T) {
 		p := mustNew(t, training, exectest.NewColumns(16, 16))
 		draw := rng.New(7, "hot rows")
 		for sign := range uint64(60) {
-			tab := p.Model().State().Table(p.numerics.plan.Owner(sign))
+			tab := p.Model().State().Tables(p.numerics.plan.Owner(sign))[0]
 			if err := tab.Lookup([]uint64{sign}, make([]float32, 3)); err != nil {
 				t.Fatal(err)
 			}
@@ -132,7 +132,7 @@ func TestSetHotMindsTheCapacityOfPSs(t *testing.T) {
 		}
 		state := p.Model().State()
 		for owner, signs := range [][]uint64{{3, 4, 5, 6}, {1, 2}} {
-			if err := state.Table(owner).Lookup(signs, make([]float32, 3*len(signs))); err != nil {
+			if err := state.Tables(owner)[0].Lookup(signs, make([]float32, 3*len(signs))); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -150,8 +150,8 @@ func TestSetHotMindsTheCapacityOfPSs(t *testing.T) {
 		if (text == "") != (want == "") || !strings.Contains(text, want) {
 			t.Errorf("%s: error %v, want %q", eviction, err, want)
 		}
-		if want == "" && (state.Table(0).Len() != 5 || state.Table(0).Evicted() != 1) {
-			t.Errorf("%d rows, %d evicted; want 5 and 1", state.Table(0).Len(), state.Table(0).Evicted())
+		if rows := state.Tables(0)[0]; want == "" && (rows.Len() != 5 || rows.Evicted() != 1) {
+			t.Errorf("%d rows, %d evicted; want 5 and 1", rows.Len(), rows.Evicted())
 		}
 	}
 }

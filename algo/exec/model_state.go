@@ -28,17 +28,17 @@ type ModelState struct {
 // Layout returns the layout of the dense network.
 func (m *ModelState) Layout() *model.Layout { return m.engine.Layout() }
 
-// Tables returns the tables of the embedding PSs of this process, in PS order, and that of hot rows, or a
-// copy of those on the GPU, if rank 0 is in this process.
+// Tables returns the tables of the embedding PSs of this process, in PS order, and there one for each
+// dimension, and that of hot rows, or a copy of those on the GPU, if rank 0 is in this process.
 func (m *ModelState) Tables() []*table.Table {
 	var tables []*table.Table
 	for _, s := range m.shards {
 		if s != nil {
-			tables = append(tables, s.Table())
+			tables = append(tables, s.Tables()...)
 		}
 	}
 	if m.hot.atRankZero() {
-		tables = append(tables, m.hot.rows.Table())
+		tables = append(tables, m.hot.table())
 	}
 	if m.onGPU != nil {
 		tables = append(tables, m.onGPU.table())
@@ -97,7 +97,11 @@ func (m *ModelState) Digest(at msg.Address) uint64 {
 		return 0
 	}
 	if at.Role == msg.EmbeddingPS {
-		return m.shards[at.Index].Table().Digest()
+		digest := uint64(0)
+		for _, t := range m.shards[at.Index].Tables() {
+			digest += t.Digest()
+		}
+		return digest
 	}
 	w := m.Weights(at)
 	if w == nil {
@@ -116,7 +120,7 @@ func rowsOnRanks(m *ModelState) *table.Table {
 	case m.onGPU != nil:
 		return m.onGPU.table()
 	case m.hot != nil:
-		return m.hot.rows.Table()
+		return m.hot.table()
 	}
 	return nil
 }
@@ -166,11 +170,16 @@ func (m *ModelState) ReadRows(server int, signs []uint64, dst []float32) error {
 		return m.onGPU.readTrained(signs, dst)
 	}
 	if server == len(m.shards) {
-		m.hot.snapshot(signs, dst)
-		return nil
+		return m.hot.snapshot(signs, dst)
 	}
-	m.shards[server].Snapshot(signs, dst)
-	return nil
+	return m.shards[server].Snapshot(signs, dst)
+}
+
+// RowValues returns memory for the values of the rows of signs. It returns an error if ReadRows does for any
+// server, because the signs are not in the order of batch.Dims.
+func RowValues(m *ModelState, signs []uint64) ([]float32, error) {
+	values, err := m.numerics.dims.Values(signs)
+	return make([]float32, values), err
 }
 
 // ReadDense implements evaluation.State, if all holders are in this process.
@@ -189,7 +198,7 @@ func (m *ModelState) ReadDense() (model.Values, error) {
 // NewTestSet returns a test set of this run's model.
 func (m *ModelState) NewTestSet(test *batch.Batch) *evaluation.TestSet {
 	n := m.numerics
-	return evaluation.NewTestSet(m.engine, n.schema, n.dim, n.plan, test)
+	return evaluation.NewTestSet(m.engine, n.schema, n.plan, test)
 }
 
 // State returns the state of the training, to keep it or to continue from it.

@@ -3,6 +3,7 @@ package exec
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"tandem/algo/exec/embedding"
 	"tandem/algo/job"
@@ -19,12 +20,21 @@ import (
 type numerics struct {
 	job     job.Job
 	schema  *batch.Schema
-	dim     int // length of an embedding row
-	width   int // pooled embedding values of a sample
-	first   int // the global step that roles count as step 0
+	dims    batch.Dims // lengths of embedding rows
+	dim     int        // the largest of them; where rows are hot, all rows have this length
+	width   int        // pooled embedding values of a sample
+	first   int        // the global step that roles count as step 0
 	plan    shard.Plan
 	pool    gemm.Pool // shares large batches over goroutines; may be nil
 	buffers buffers   // of payloads that roles of this process send each other
+}
+
+// longestRow returns the length of the longest rows of a job.
+func longestRow(t *job.Job, dims batch.Dims) int {
+	if lengths := dims.Lengths(); len(lengths) > 0 {
+		return slices.Max(lengths)
+	}
+	return t.Model.Dim() // of no row
 }
 
 // storeValues packs values that work has computed, in a borrowed buffer, stores them and returns their size.

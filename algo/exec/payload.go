@@ -125,17 +125,25 @@ func (d *IDs) part(slots int) (batch.Part, error) {
 type Put struct {
 	Samples int // of the rank's part
 	Signs   compress.Signs
-	Sums    compress.Values // of every sign's row
+	Sums    compress.Values // of every sign's row, one dimension after the other
 }
 
-// unpack returns the put with plain signs and float32 sums.
-func (u *Put) unpack(rank, dim int) (route.Put, error) {
+// unpack returns the put with plain signs and float32 sums, cut by dimension.
+func (u *Put) unpack(rank int, dims batch.Dims) ([]route.Put, error) {
 	signs, err := u.Signs.Unpack()
 	if err != nil {
-		return route.Put{}, err
+		return nil, err
 	}
-	sums, err := u.Sums.Unpack(len(signs) * dim)
-	return route.Put{Rank: rank, Samples: u.Samples, Signs: signs, Sums: sums}, err
+	values, err := dims.Values(signs)
+	if err != nil {
+		return nil, err
+	}
+	sums, err := u.Sums.Unpack(values)
+	if err != nil {
+		return nil, err
+	}
+	all := route.Put{Rank: rank, Samples: u.Samples, Signs: signs, Sums: sums}
+	return all.ByDim(dims)
 }
 
 // Payload returns the payload of a message whose data the sender's store holds under h: the part for the

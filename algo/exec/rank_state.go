@@ -21,7 +21,7 @@ func CopyRank(m *ModelState) (s RankState, err error) {
 	if s.Dense, s.Steps, err = dense.CopyRank(m.dense); err != nil || m.hot == nil {
 		return s, err
 	}
-	t := m.hot.rows.Table()
+	t := m.hot.table()
 	s.Hot = table.NewColumns(t.Len(), t.EmbeddingBytes(), t.StateBytes())
 	t.CopyRows(0, s.Hot)
 	return s, nil
@@ -37,14 +37,14 @@ func SetRank(m *ModelState, s RankState) error {
 		return errors.New("exec: hot rows on one rank, and none on another")
 	}
 	if s.Hot != nil {
-		if err := checkColumns(s.Hot, m.hot.rows.Table()); err != nil {
+		if err := checkColumns(s.Hot, m.hot.table()); err != nil {
 			return err
 		}
 	}
 	if err := dense.SetRank(m.dense, s.Dense, s.Steps); err != nil || m.hot == nil {
 		return err
 	}
-	t := m.hot.rows.Table()
+	t := m.hot.table()
 	var before []uint64
 	for sign := range t.All() {
 		before = append(before, sign)

@@ -17,14 +17,15 @@ type State interface {
 	Layout() *model.Layout
 	// Plan says who owns which row.
 	Plan() shard.Plan
-	// Table returns the rows of an owner, or nil if this process does not have them. Every process with ranks
-	// has the hot rows. Of rows on a GPU it returns a copy, to which those of an untrained state are added.
-	Table(owner int) *table.Table
+	// Tables returns the rows of an owner, a table for each dimension, or nil if this process does not have
+	// them. Every process with ranks has the hot rows. Of rows on a GPU it returns a copy, to which those of
+	// an untrained state are added.
+	Tables(owner int) []*table.Table
 	// Exports reports whether this process saves the rows of an owner: those of its embedding PSs, and the
-	// hot rows if it has rank 0. It has a Table of them.
+	// hot rows if it has rank 0. It has Tables of them.
 	Exports(owner int) bool
 	// ExportDense returns copies of what the roles of this process hold of the dense network, or the error of
-	// a device, that of a Table before included.
+	// a device, that of Tables before included.
 	ExportDense() ([]dense.Part, error)
 	// ImportDense replaces what the roles of this process hold by their shares of the network that parts
 	// make up.
@@ -40,13 +41,14 @@ func (r roleState) Schema() *batch.Schema { return r.numerics.schema }
 // Plan returns which embedding PS owns which row.
 func (r roleState) Plan() shard.Plan { return r.numerics.plan }
 
-// Table returns the rows of an owner, or nil if this process does not have them.
-func (r roleState) Table(owner int) *table.Table {
-	if owner == len(r.shards) {
-		return rowsOnRanks(r.ModelState)
-	}
-	if s := r.shards[owner]; s != nil {
-		return s.Table()
+// Tables returns the rows of an owner, or nil if this process does not have them.
+func (r roleState) Tables(owner int) []*table.Table {
+	if owner < len(r.shards) {
+		if s := r.shards[owner]; s != nil {
+			return s.Tables()
+		}
+	} else if rows := rowsOnRanks(r.ModelState); rows != nil {
+		return []*table.Table{rows}
 	}
 	return nil
 }

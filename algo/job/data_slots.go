@@ -13,6 +13,9 @@ type SlotSetting struct {
 	// Group names the feature group of the slot: the slots of a group share rows, so an
 	// id has the same rows in all of them. Empty: the slot has rows of its own.
 	Group string `yaml:"group,omitempty"`
+	// Dim is the length of the slot's rows, up to 65,536, the same for all slots of a group; 0 means that of
+	// the model. Only feed-forward and dcn-v2 support slots that differ.
+	Dim int `yaml:"dim,omitempty"`
 	// HashStack makes the embedding of an id the sum of one row from each of several
 	// rounds, in a table of a fixed size; all slots of a group have the same.
 	HashStack batch.HashStack `yaml:"hash-stack,omitempty"`
@@ -26,6 +29,9 @@ type SlotSetting struct {
 // rawMax bounds the concatenated embeddings of one slot and sample.
 const rawMax = 10_000
 
+// slotDimMax is the largest dimension of a slot.
+const slotDimMax = 1 << 16
+
 func validateSlots(settings []SlotSetting) error {
 	if len(settings) > columnsMax {
 		return fmt.Errorf("slots: %d: must be at most %d", len(settings), columnsMax)
@@ -38,6 +44,9 @@ func validateSlots(settings []SlotSetting) error {
 			return fmt.Errorf("slots[%d].slot: %q is there twice", i, s.Slot)
 		case s.Raw < 0 || s.Raw > rawMax:
 			return fmt.Errorf("slots[%d].raw: %d: must be 1 to %d, or 0 for a sum", i, s.Raw, rawMax)
+		case s.Dim < 0 || s.Dim > slotDimMax:
+			return fmt.Errorf("slots[%d].dim: %d: must be 1 to %d, or 0 for that of the model", i, s.Dim,
+				slotDimMax)
 		}
 		if err := s.HashStack.Validate(); err != nil {
 			return fmt.Errorf("slots[%d].hash-stack: %w", i, err)

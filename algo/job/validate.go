@@ -164,7 +164,7 @@ func (j *Job) validateParts() error {
 	if err := j.Rows.Optimizer.Validate(); err != nil {
 		return fmt.Errorf("rows.optimizer.%w", err)
 	}
-	return nil
+	return j.validateDims()
 }
 
 // HotRowsError is the error of a job with hot rows in a mode that cannot hold them.

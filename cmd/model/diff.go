@@ -65,7 +65,7 @@ func writeDifference(w io.Writer, a, b *checkpoint.Manifest, d *checkpoint.Diffe
 			hot = fmt.Sprintf(", hot rows: %d", m.Rows.Hot.Rows)
 		}
 		fmt.Fprintf(w, "%-6s  %s, %d steps, seed %d, embedding PSs: %d%s\n", []string{"first", "second"}[i],
-			m.Mode, m.Step, m.Seed, len(m.Rows.Servers), hot)
+			m.Mode, m.Step, m.Seed, m.Rows.PSs(), hot)
 	}
 	if d.None() {
 		_, err := fmt.Fprintf(w, "equal bit for bit: the dense network and %d rows\n", d.Rows.Common)

@@ -54,9 +54,13 @@ func (p *program) inspectCommand() *cobra.Command {
 func describe(w io.Writer, c *checkpoint.Checkpoint, j *job.Job) error {
 	m := &c.Manifest
 	rows, bytes := totals(m)
-	state := "no optimizer state"
-	if m.Rows.StateValues > 0 {
-		state = fmt.Sprintf("%d of optimizer state", m.Rows.StateValues)
+	var values []string
+	for _, d := range m.Rows.ByDim() {
+		state := "no optimizer state"
+		if d.StateValues > 0 {
+			state = fmt.Sprintf("%d of optimizer state", d.StateValues)
+		}
+		values = append(values, fmt.Sprintf("%d values (%s) and %s each", d.Dim, m.Rows.Precision, state))
 	}
 	line := func(key, format string, args ...any) {
 		text := fmt.Sprintf(format, args...)
@@ -71,7 +75,7 @@ func describe(w io.Writer, c *checkpoint.Checkpoint, j *job.Job) error {
 	if m.Rows.Hot != nil {
 		hot = fmt.Sprintf("; %d of them are hot, on every rank", m.Rows.Hot.Rows)
 	}
-	line("rows", "%d of %d values (%s) and %s each%s", rows, m.Rows.Dim, m.Rows.Precision, state, hot)
+	line("rows", "%d of %s%s", rows, strings.Join(values, ", or "), hot)
 	line("files", "%v in %d files", bytes, len(m.Files)+1)
 	line("ids", "%s", strings.Join(slotNames(m.Schema.Slots), ", "))
 	if len(m.Schema.Numbers) > 0 {
@@ -121,14 +125,17 @@ func slotNames(slots []checkpoint.Slot) (names []string) {
 // serverTable returns the rows of each embedding PS, and the hot rows, if there are any.
 func serverTable(m *checkpoint.Manifest) cli.Table {
 	t := cli.Table{Header: []string{"embedding PS", "rows", "size", "updates", "evicted", "refused"}}
-	for owner, s := range m.Rows.ByOwner() {
-		name := fmt.Sprint(owner)
-		if owner == len(m.Rows.Servers) {
+	dims := m.Rows.ByDim()
+	for i, s := range m.Rows.ByOwner() {
+		name := fmt.Sprint(i / len(dims))
+		if i == len(m.Rows.Servers) {
 			name = "ranks (hot)"
+		} else if len(dims) > 1 {
+			name += fmt.Sprintf(", rows of %d", dims[i%len(dims)].Dim)
 		}
 		size := unit.Bytes(0)
 		for _, f := range m.Files {
-			if f.Name == checkpoint.RowsFile(owner, len(m.Rows.Servers)) {
+			if f.Name == m.Rows.RowsFile(i) {
 				size = unit.Bytes(f.Bytes)
 			}
 		}

@@ -91,7 +91,7 @@ func (f *followedTraining) predict(state exec.State) ([]float32, error) {
 	if err != nil {
 		return nil, err
 	}
-	set := evaluation.NewTestSet(engine, state.Schema(), f.job.Model.EmbeddingDim, state.Plan(), f.rows)
+	set := evaluation.NewTestSet(engine, state.Schema(), state.Plan(), f.rows)
 	return set.Evaluate(state.(evaluation.State))
 }
 

@@ -2,6 +2,7 @@ package infer
 
 import (
 	"context"
+	"slices"
 
 	"tandem/algo/exec/backend"
 	"tandem/algo/exec/selection"
@@ -135,6 +136,10 @@ func logistic(j job.Job) job.Job {
 	j.Model.Optimizer = opt.DefaultDense()
 	j.Model.Optimizer.Kind, j.Model.Optimizer.Rate = opt.Adagrad, 0.1
 	j.Rows.Optimizer, j.Rows.Init = opt.DefaultRow(), 0
+	j.Data.Slots = slices.Clone(j.Data.Slots)
+	for i := range j.Data.Slots {
+		j.Data.Slots[i].Dim = 0 // its rows have a value for each label
+	}
 	return j
 }
 

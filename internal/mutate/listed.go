@@ -106,14 +106,14 @@ func AllListed() []Listed {
 		},
 		{
 			Name: "demoted rows lose their optimizer state", File: "algo/exec/hot.go",
-			Old: "cold := s.Table().RemoveRows(become[i]), h.rows.Table().RemoveRows(stop[i])",
-			New: "cold := s.Table().RemoveRows(become[i]), h.rows.Table().RemoveRows(stop[i])\n" +
+			Old: "cold := s.Tables()[0].RemoveRows(become[i]), h.table().RemoveRows(stop[i])",
+			New: "cold := s.Tables()[0].RemoveRows(become[i]), h.table().RemoveRows(stop[i])\n" +
 				"\t\tcold.States = nil",
 		},
 		{
 			Name: "promoted rows stay on their PSs", File: "algo/exec/hot.go",
-			Old: "if err := h.rows.Table().AddRows(hot); err != nil {",
-			New: "if err := s.Table().AddRows(hot); err != nil {",
+			Old: "if err := h.table().AddRows(hot); err != nil {",
+			New: "if err := s.Tables()[0].AddRows(hot); err != nil {",
 		},
 		{
 			Name: "hot rows counted in the first steps for ever", File: "algo/exec/frequent/frequent.go",

@@ -42,7 +42,7 @@ func hotOfGenerated(config job.Data, j *job.Job) (*shard.Hot, *cost.HotRows, err
 		return nil, nil, err
 	}
 	first, err := data.Rows.Between(0, min(countedRows, data.Rows.Samples()))
-	schema := datasets.WithDim(data.Schema, j.Model.Dim())
+	schema := datasets.WithDims(data.Schema, j)
 	return hot, hotRows(&schema, first, hot), err
 }
 

@@ -79,7 +79,7 @@ func Counted(data *datasets.Dataset, j *job.Job) (cost.Workload, *model.Layout, 
 		ids += len(slot.IDs)
 		named += len(slot.IDs) * data.Schema.Slots[s].RowsPerID()
 	}
-	schema := datasets.WithDim(data.Schema, j.Model.Dim())
+	schema := datasets.WithDims(data.Schema, j)
 	w := cost.Workload{
 		Occurrences:    float64(ids) / float64(data.Train.Samples),
 		RowOccurrences: float64(named) / float64(data.Train.Samples),
@@ -146,7 +146,7 @@ func packedSizesOfGenerated(config job.Data, j *job.Job, hot *shard.Hot) (*cost.
 	if data, err = data.InMemory(); err != nil {
 		return nil, err
 	}
-	schema := datasets.WithDim(data.Schema, j.Model.Dim())
+	schema := datasets.WithDims(data.Schema, j)
 	return packedSizes(&schema, data.Train, hot), nil
 }
 
@@ -194,12 +194,13 @@ func expect(data *job.Data, j *job.Job) (cost.Workload, *batch.Schema, error) {
 		schema.Dense[i] = "x" + strconv.Itoa(i+1)
 	}
 	for _, c := range spec.Columns {
-		schema.Slots = append(schema.Slots, batch.Slot{Name: c.Name, Dim: j.Model.Dim()})
+		schema.Slots = append(schema.Slots, batch.Slot{Name: c.Name})
 	}
 	w := cost.Workload{Labels: len(schema.Labels)}
 	if err := datasets.ApplySlots(data.Slots, schema); err != nil {
 		return w, nil, fmt.Errorf("data.%w", err)
 	}
+	*schema = datasets.WithDims(*schema, j)
 	groups := groupsOf(schema, spec.Columns, spec.Days())
 	for _, g := range groups {
 		w.Rows += g.rows(g.cardinality)
@@ -271,6 +272,13 @@ func (g *group) rows(ids float64) float64 {
 // lay adds to a workload what depends on the model and the optimizer, and returns the layout
 // of the network.
 func lay(w cost.Workload, schema *batch.Schema, j *job.Job) (cost.Workload, *model.Layout, error) {
+	for _, slot := range schema.Slots {
+		if slot.Dim != j.Model.Dim() {
+			return w, nil, fmt.Errorf("data.slots: slot %s has rows of %d values, and a simulation prices "+
+				"rows of the %d values of the model: leave out the dim of the slot", slot.Name, slot.Dim,
+				j.Model.Dim())
+		}
+	}
 	rows, err := opt.NewRow(j.Rows.Optimizer)
 	if err != nil {
 		return w, nil, fmt.Errorf("rows.optimizer: %w", err)

@@ -44,7 +44,7 @@ func BenchmarkWriteRows(b *testing.B) {
 	t := filled(b)
 	folder := b.TempDir()
 	for b.Loop() {
-		p, err := new(Chain).write(disk{}, folder, 0, 1, t.Freeze(nil, nil))
+		p, err := new(Chain).write(disk{}, folder, shelf{Dims: 1}, 1, t.Freeze(nil, nil))
 		if err != nil {
 			b.Fatal(err)
 		}

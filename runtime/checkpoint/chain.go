@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"tandem/algo/exec"
 	"tandem/algo/numeric/table"
 )
 
@@ -38,11 +39,31 @@ func (c *Chain) freeze(t *table.Table, buffer []byte, wait func(room func())) *t
 	return t.Freeze(buffer, wait)
 }
 
-// write writes the rows of an owner, beside a number of embedding PSs, to the working folder of a checkpoint.
-func (c *Chain) write(fs fileSystem, folder string, owner, servers int, f *table.Frozen) (rowsPart, error) {
-	p := rowsPart{Owner: owner, Dim: f.Dim(), Precision: f.Precision().String(),
+// shelf names the rows of one dimension that an owner has.
+type shelf struct {
+	Owner int
+	Place int // of the dimension, of a number of Dims
+	Dims  int
+}
+
+// shelfOf returns the shelf of a number, where shelves are numbered owner by owner.
+func shelfOf(number, dims int) shelf { return shelf{number / dims, number % dims, dims} }
+
+// number is the inverse of shelfOf.
+func (s shelf) number() int { return s.Owner*s.Dims + s.Place }
+
+// dimsOf returns the number of dimensions of the rows of a state.
+func dimsOf(state exec.State) int { return max(len(state.Schema().Dims().Lengths()), 1) }
+
+// write writes rows of an owner, beside a number of embedding PSs, to the working folder of a checkpoint.
+func (c *Chain) write(fs fileSystem, folder string, at shelf, servers int, f *table.Frozen) (
+	rowsPart, error) {
+	p := rowsPart{At: at, Dim: f.Dim(), Precision: f.Precision().String(),
 		StateValues: f.StateBytes() / 4, Server: serverOf(f.Len(), f.Counters())}
-	rows := RowsFile(owner, servers)
+	rows := RowsFile(at.Owner, servers)
+	if at.Dims > 1 {
+		rows = dimFile(rows, f.Dim())
+	}
 	earlier := c.latest[rows]
 	now := link{frozen: f, folder: targetOf(folder)}
 	if c.goesOn(earlier, f) && linkAll(fs, earlier, folder) == nil {

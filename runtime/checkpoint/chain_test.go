@@ -188,7 +188,7 @@ func TestChangesTakeTheSpaceOfChanges(t *testing.T) {
 // changeFirst applies a gradient to the first row of every owner.
 func changeFirst(state exec.State) {
 	for owner := range state.Plan().Owners() {
-		tab := state.Table(owner)
+		tab := state.Tables(owner)[0]
 		grad := make([]float32, tab.Dim())
 		grad[0] = 1
 		tab.Apply(columnsOf(tab).Signs[:1], grad, 0.5, nil)
@@ -269,7 +269,7 @@ func TestAllRowsAreWrittenWhereChangesDoNotDo(t *testing.T) {
 		folder := chained(t, s, j, state, 2)
 		for step, changes := range []int{1, 0, 1} {
 			for owner := range state.Plan().Owners() {
-				changeRows(state.Table(owner))
+				changeRows(state.Tables(owner)[0])
 			}
 			at := checkpoint.StepFolder(folder, step+3)
 			saveNext(t, s, at, j, state)

@@ -87,16 +87,17 @@ func mustOpen(t *testing.T, folder string) *checkpoint.Checkpoint {
 func rowsOf(s exec.State) map[uint64]string {
 	all := map[uint64]string{}
 	for owner := range s.Plan().Owners() {
-		c := columnsOf(s.Table(owner))
-		embedding, state := s.Table(owner).EmbeddingBytes(), s.Table(owner).StateBytes()
-		for i, sign := range c.Signs {
-			if s.Plan().Owner(sign) != owner {
-				all[sign] = "at another place than its owner"
-				continue
+		for place, rows := range s.Tables(owner) {
+			c, embedding, state := columnsOf(rows), rows.EmbeddingBytes(), rows.StateBytes()
+			for i, sign := range c.Signs {
+				if s.Plan().Owner(sign) != owner || s.Schema().Dims().Place(sign) != place {
+					all[sign] = "at another place than its owner"
+					continue
+				}
+				text, _ := json.Marshal([]any{c.Updates[i], c.Read[i],
+					c.Embeddings[i*embedding:][:embedding], c.States[i*state:][:state]})
+				all[sign] = string(text)
 			}
-			text, _ := json.Marshal([]any{c.Updates[i], c.Read[i], c.Embeddings[i*embedding:][:embedding],
-				c.States[i*state:][:state]})
-			all[sign] = string(text)
 		}
 	}
 	return all
@@ -140,7 +141,7 @@ func equalState(t *testing.T, got, want exec.State) {
 		return
 	}
 	for owner := range got.Plan().Owners() {
-		x, y := got.Table(owner), want.Table(owner)
+		x, y := got.Tables(owner)[0], want.Tables(owner)[0]
 		if !slices.Equal(columnsOf(x).Signs, columnsOf(y).Signs) || x.Counters() != y.Counters() {
 			t.Errorf("owner %d: rows in another order, or counters %+v, want %+v", owner, x.Counters(),
 				y.Counters())
@@ -235,13 +236,13 @@ func TestDenseAndRowsAreThoseOfEvaluation(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			dim := rows.Dim()
+			dim := rows.Dims()[0]
 			count := 0
 			for owner := range state.Plan().Owners() {
-				signs := append(columnsOf(state.Table(owner)).Signs, 12345)
+				signs := append(columnsOf(state.Tables(owner)[0]).Signs, 12345)
 				count += len(signs) - 1
 				got, want := make([]float32, len(signs)*dim), make([]float32, len(signs)*dim)
-				state.Table(owner).SnapshotTrained(signs, want)
+				state.Tables(owner)[0].SnapshotTrained(signs, want)
 				if missing := rows.Read(signs, got); missing != 1 || !slices.Equal(got, want) {
 					t.Errorf("owner %d: %v, want %v; %d missing", owner, got, want, missing)
 				}
@@ -340,7 +341,7 @@ func TestInitialize(t *testing.T) {
 		t.Error("other parameters")
 	}
 	for server := range got.Plan().Servers() {
-		a, b := columnsOf(got.Table(server)), columnsOf(state.Table(server))
+		a, b := columnsOf(got.Tables(server)[0]), columnsOf(state.Tables(server)[0])
 		if !slices.Equal(a.Embeddings, b.Embeddings) || len(bytes.Trim(a.States, "\x00")) > 0 {
 			t.Errorf("PS %d: other embeddings, or old states", server)
 		}
@@ -457,11 +458,11 @@ func damage(t *testing.T, share float64) {
 	if bytes.Contains(good, []byte(`"hot"`)) != (share > 0) || !bytes.Contains(good, []byte(version)) {
 		t.Errorf("the manifest with hot rows of share %g is\n%s\nwant %s", share, good, version)
 	}
-	next := bytes.Replace(good, []byte(version), []byte(`"version": 4`), 1)
+	next := bytes.Replace(good, []byte(version), []byte(`"version": 5`), 1)
 	if err := os.WriteFile(path, next, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	refused("another version", "version 4, and this program reads versions 1 to 3")
+	refused("another version", "version 5, and this program reads versions 1 to 4")
 }
 
 // Checkpoints are never overwritten, and one process at a time writes one.

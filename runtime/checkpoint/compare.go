@@ -6,6 +6,7 @@ import (
 	"iter"
 	"math"
 	"slices"
+	"strings"
 
 	"tandem/algo/numeric/table"
 	"tandem/runtime/checkpoint/safetensors"
@@ -20,7 +21,7 @@ type Row struct {
 }
 
 // Batches returns the rows of all owners, some thousands at a time, in the order of their creation, with the
-// number of their owner: an embedding PS or, after the last, the ranks. The columns hold until the next ones.
+// number of their description in Rows.ByOwner. The columns hold until the next ones.
 func (c *Checkpoint) Batches() iter.Seq2[int, *table.Columns] {
 	return func(yield func(int, *table.Columns) bool) {
 		for owner, f := range c.files {
@@ -53,7 +54,7 @@ func rowOf(b *table.Columns, i int) Row {
 
 // Values decodes the embedding of a row.
 func (r *RowReader) Values(row Row) []float32 {
-	values := make([]float32, r.dim)
+	values := make([]float32, len(row.Embedding)/r.width(1))
 	r.widen(values, row.Embedding)
 	return values
 }
@@ -116,13 +117,21 @@ func Compare(a, b *Checkpoint) (*Difference, error) {
 		return nil, err
 	}
 	x, y := a.Manifest.Rows, b.Manifest.Rows
-	if x.Dim != y.Dim || x.Precision != y.Precision || x.StateValues != y.StateValues {
-		d.Rows.Format = fmt.Sprintf("rows of %d %s and %d state values, and of %d %s and %d", x.Dim,
-			x.Precision, x.StateValues, y.Dim, y.Precision, y.StateValues)
+	if x.Precision != y.Precision || !slices.Equal(x.ByDim(), y.ByDim()) {
+		d.Rows.Format = fmt.Sprintf("rows of %s, and of %s", x.text(), y.text())
 		return d, nil
 	}
 	d.Rows.compare(a, first, second)
 	return d, nil
+}
+
+// text describes the values of rows.
+func (r *Rows) text() string {
+	var all []string
+	for _, d := range r.ByDim() {
+		all = append(all, fmt.Sprintf("%d %s and %d state values", d.Dim, r.Precision, d.StateValues))
+	}
+	return strings.Join(all, ", or ")
 }
 
 // compare compares the rows of a model with those of another.

@@ -39,7 +39,7 @@ func TestSequentialContinuesFromEveryStep(t *testing.T) {
 			}
 		}
 		train(whole, 0)
-		if whole.Rows().Evicted() == 0 {
+		if whole.Rows()[0].Evicted() == 0 {
 			t.Errorf("%s: no row was evicted", precision)
 		}
 		for step := range steps {
@@ -51,8 +51,9 @@ func TestSequentialContinuesFromEveryStep(t *testing.T) {
 				t.Fatal(err)
 			}
 			train(q, step)
-			if q.Rows().Digest() != whole.Rows().Digest() || q.Dense().Digest() != whole.Dense().Digest() ||
-				q.Rows().Counters() != whole.Rows().Counters() {
+			got, want := q.Rows()[0], whole.Rows()[0]
+			if got.Digest() != want.Digest() || q.Dense().Digest() != whole.Dense().Digest() ||
+				got.Counters() != want.Counters() {
 				t.Errorf("%s, from step %d: other rows or another network than without interruption",
 					precision, step)
 			}

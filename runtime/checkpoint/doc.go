@@ -11,6 +11,7 @@
 //
 //   - dense.safetensors: the dense network
 //   - rows-00000-of-00004.arrow: the rows of an embedding PS; rows-hot.arrow: the hot rows, if there are any;
+//     rows-00000-of-00004-dim-64.arrow: those of 64 values, where slots differ in dimension;
 //     rows-00000-of-00004-changes-1.arrow: rows that have changed since
 //   - job.yaml: the job
 //   - manifest.json: the size and the SHA-256 of every other file; it is written last

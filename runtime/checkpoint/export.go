@@ -17,7 +17,7 @@ import (
 
 // rowsPart is what a process has written of the rows of an owner.
 type rowsPart struct {
-	Owner       int
+	At          shelf
 	Dim         int
 	Precision   string
 	StateValues int
@@ -55,11 +55,13 @@ func BeginExport(folder, name string, state exec.State, buffer []byte, chain *Ch
 		return nil, fmt.Errorf("checkpoint: %w", err)
 	}
 	plan := state.Plan()
-	var owners []int
+	var at []shelf
 	var tables []*table.Table
 	for owner := range plan.Owners() {
 		if state.Exports(owner) {
-			owners, tables = append(owners, owner), append(tables, state.Table(owner))
+			for place, t := range state.Tables(owner) {
+				at, tables = append(at, shelf{owner, place, dimsOf(state)}), append(tables, t)
+			}
 		}
 	}
 	var frozen []*table.Frozen
@@ -71,7 +73,7 @@ func BeginExport(folder, name string, state exec.State, buffer []byte, chain *Ch
 	go func() {
 		defer close(e.done)
 		defer stop()
-		if e.err = writeExport(stoppable{ctx: ctx}, chain, folder, name, plan.Servers(), owners, frozen,
+		if e.err = writeExport(stoppable{ctx: ctx}, chain, folder, name, plan.Servers(), at, frozen,
 			parts); e.err != nil {
 			e.err = fmt.Errorf("checkpoint: %w", e.err)
 		}
@@ -123,15 +125,15 @@ func (f stoppableFile) Write(p []byte) (int, error) {
 	return f.file.Write(p)
 }
 
-// writeExport writes the rows of owners, which it releases, and the parts of the dense network.
-func writeExport(fs fileSystem, chain *Chain, folder, name string, servers int, owners []int,
+// writeExport writes the rows of owners, by shelf, which it releases, and the parts of the dense network.
+func writeExport(fs fileSystem, chain *Chain, folder, name string, servers int, at []shelf,
 	frozen []*table.Frozen, parts []dense.Part) error {
 	for _, f := range frozen {
 		defer f.Release()
 	}
 	var described export
 	for i, f := range frozen {
-		part, err := chain.write(fs, folder, owners[i], servers, f)
+		part, err := chain.write(fs, folder, at[i], servers, f)
 		if err != nil {
 			return err
 		}
@@ -168,10 +170,10 @@ func (w *Writer) Collect(name string) error {
 		return fmt.Errorf("%s: %w", name, err)
 	}
 	for _, p := range described.Rows {
-		if _, twice := w.rows[p.Owner]; twice {
+		if _, twice := w.rows[p.At.number()]; twice {
 			return fmt.Errorf("%s: %s comes twice", name, p.Files[0].Name)
 		}
-		w.rows[p.Owner] = p
+		w.rows[p.At.number()] = p
 	}
 	for i, one := range described.Parts {
 		p := dense.Part{Lo: one.Lo, PerStep: one.PerStep}

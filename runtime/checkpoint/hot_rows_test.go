@@ -55,7 +55,7 @@ func predictions(t *testing.T, s exec.State) []float32 {
 // outcomes returns the sum of what all tables count.
 func outcomes(s exec.State) (sum table.Counters) {
 	for owner := range s.Plan().Owners() {
-		c := s.Table(owner).Counters()
+		c := s.Tables(owner)[0].Counters()
 		sum.Evicted += c.Evicted
 		sum.Outcomes.Add(c.Outcomes)
 	}
@@ -116,7 +116,7 @@ func TestCountersOfHotRows(t *testing.T) {
 	model := mustOpen(t, folder)
 	counters := func(s exec.State) (all []table.Counters) {
 		for owner := range s.Plan().Owners() {
-			all = append(all, s.Table(owner).Counters())
+			all = append(all, s.Tables(owner)[0].Counters())
 		}
 		return all
 	}
@@ -158,7 +158,7 @@ func TestInitializeWithOtherHotRows(t *testing.T) {
 			t.Errorf("share %g: other predictions, or counts %+v", share, outcomes(got))
 		}
 		for owner := range got.Plan().Owners() {
-			for i, value := range columnsOf(got.Table(owner)).States {
+			for i, value := range columnsOf(got.Tables(owner)[0]).States {
 				if value != 0 {
 					t.Fatalf("share %g, owner %d: byte %d of optimizer states is %d", share, owner, i, value)
 				}
@@ -209,7 +209,7 @@ func exportAll(w *checkpoint.Writer, states []exec.State) error {
 		}
 		for owner := range s.Plan().Owners() {
 			if s.Exports(owner) {
-				changeRows(s.Table(owner))
+				changeRows(s.Tables(owner)[0])
 			}
 		}
 		if err := part.Wait(); err != nil {
@@ -237,9 +237,9 @@ func TestProcessesShareHotRows(t *testing.T) {
 				}
 			}
 			if share > 0 {
-				want := whole.Table(2).Digest()
-				if whole.Table(2).Len() == 0 || states[0].Table(2).Digest() != want ||
-					states[1].Table(2).Digest() != want || states[2].Table(2) != nil {
+				want := whole.Tables(2)[0].Digest()
+				if whole.Tables(2)[0].Len() == 0 || states[0].Tables(2)[0].Digest() != want ||
+					states[1].Tables(2)[0].Digest() != want || states[2].Tables(2) != nil {
 					t.Errorf("from %v to share %g: the hot rows of the ranks differ", from, share)
 				}
 			}
@@ -360,11 +360,11 @@ type twice struct {
 	other exec.State
 }
 
-func (s twice) Table(owner int) *table.Table {
+func (s twice) Tables(owner int) []*table.Table {
 	if owner == 2 {
-		return s.other.Table(0)
+		return s.other.Tables(0)
 	}
-	return s.State.Table(owner)
+	return s.State.Tables(owner)
 }
 
 // A row that is hot and on a PS too is refused by all that read the rows.

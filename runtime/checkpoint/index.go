@@ -90,9 +90,10 @@ func (r *RowReader) numberAll(owner int) error {
 
 // enter makes one row known. It returns an error if the row belongs to another owner, or comes twice.
 func (r *RowReader) enter(owner, row int, sign uint64) error {
-	server, hot := r.plan.Owner(sign), r.plan.Servers()
-	if owner != hot && server != owner {
-		return fmt.Errorf("the row of sign %#x belongs to another embedding PS than %d", sign, owner)
+	server, hot := r.shelf(sign), r.hot()
+	if owner != hot && (server != owner || r.dims.Place(sign) < 0) {
+		return fmt.Errorf("the row of sign %#x belongs to another embedding PS than %d", sign,
+			owner/len(r.lengths))
 	}
 	f, other := r.files[owner], server
 	if owner != hot {

@@ -34,6 +34,11 @@ func RowsFile(owner, servers int) string {
 	return fmt.Sprintf("rows-%05d-of-%05d.arrow", owner, servers)
 }
 
+// dimFile returns the name of the file with the rows of one dimension, where an owner has several.
+func dimFile(rows string, dim int) string {
+	return fmt.Sprintf("%s-dim-%d.arrow", strings.TrimSuffix(rows, ".arrow"), dim)
+}
+
 // changesFile returns the name of a file of rows or, from number 1 on, of the changes of a later checkpoint.
 func changesFile(rows string, number int) string {
 	if number == 0 {
@@ -48,6 +53,7 @@ const (
 	Version        = 1
 	VersionHotRows = 2 // of models with hot rows
 	VersionChanges = 3 // of models with files of changes, which may have hot rows, too
+	VersionDims    = 4 // of models whose slots differ in dimension, which may have files of changes, too
 )
 
 // formatName is the value of Manifest.Format.
@@ -115,16 +121,40 @@ type Part struct {
 
 // Rows describes the embedding rows.
 type Rows struct {
-	Dim         int      `json:"dim"`
-	Precision   string   `json:"precision"`
-	StateValues int      `json:"state_values"` // float32 values of optimizer state of a row
-	Servers     []Server `json:"servers"`      // by embedding PS
+	Dim         int    `json:"dim"`
+	Precision   string `json:"precision"`
+	StateValues int    `json:"state_values"` // float32 values of optimizer state of a row
+	// Servers are by embedding PS and, where Dims are given, there by dimension.
+	Servers []Server `json:"servers"`
 	// Hot describes the hot rows, of which every rank has a copy; nil if the model has none.
 	Hot *Server `json:"hot,omitempty"`
+	// Dims describes the rows of each dimension, in the order of batch.Dims, where slots differ in theirs.
+	// Dim and StateValues are 0 then.
+	Dims []DimRows `json:"dims,omitempty"`
 }
 
-// ByOwner returns the descriptions of the rows of every owner: of each embedding PS and, if there are any, of
-// the hot rows. RowsFile names the file of each.
+// DimRows describes the rows of one dimension, as Rows does.
+type DimRows struct {
+	Dim         int `json:"dim"`
+	StateValues int `json:"state_values"`
+}
+
+// ByDim returns the descriptions of the rows of every dimension.
+func (r *Rows) ByDim() []DimRows {
+	if len(r.Dims) > 0 {
+		return r.Dims
+	}
+	return []DimRows{{r.Dim, r.StateValues}}
+}
+
+// PSs returns the number of embedding PSs.
+func (r *Rows) PSs() int { return len(r.Servers) / len(r.ByDim()) }
+
+// dim describes the rows of one of ByOwner.
+func (r *Rows) dim(shelf int) DimRows { return r.ByDim()[shelf%len(r.ByDim())] }
+
+// ByOwner returns the descriptions of the rows of every owner: of each embedding PS, and there of each
+// dimension, and, if there are any, of the hot rows.
 func (r *Rows) ByOwner() []Server {
 	if r.Hot == nil {
 		return r.Servers
@@ -132,10 +162,18 @@ func (r *Rows) ByOwner() []Server {
 	return append(slices.Clip(r.Servers), *r.Hot)
 }
 
-// fileNames returns the names of the files with the rows of an owner.
-func (r *Rows) fileNames(owner int) (names []string) {
-	rows := RowsFile(owner, len(r.Servers))
-	for i := range 1 + r.ByOwner()[owner].Changes {
+// RowsFile returns the name of the file with the rows of one of ByOwner, without later changes.
+func (r *Rows) RowsFile(shelf int) string {
+	if len(r.Dims) == 0 {
+		return RowsFile(shelf, len(r.Servers))
+	}
+	return dimFile(RowsFile(shelf/len(r.Dims), r.PSs()), r.dim(shelf).Dim)
+}
+
+// fileNames returns the names of the files with the rows of one of ByOwner.
+func (r *Rows) fileNames(shelf int) (names []string) {
+	rows := r.RowsFile(shelf)
+	for i := range 1 + r.ByOwner()[shelf].Changes {
 		names = append(names, changesFile(rows, i))
 	}
 	return names
@@ -144,6 +182,8 @@ func (r *Rows) fileNames(owner int) (names []string) {
 // version returns the version of the format of a model with these rows.
 func (r *Rows) version() int {
 	switch {
+	case len(r.Dims) > 0:
+		return VersionDims
 	case slices.ContainsFunc(r.ByOwner(), func(s Server) bool { return s.Changes > 0 }):
 		return VersionChanges
 	case r.Hot != nil:
@@ -327,9 +367,9 @@ func decodeManifest(text []byte) (*Manifest, error) {
 	if head.Format != formatName {
 		return nil, fmt.Errorf("the format is %q, want %q", head.Format, formatName)
 	}
-	if head.Version < Version || head.Version > VersionChanges {
+	if head.Version < Version || head.Version > VersionDims {
 		return nil, fmt.Errorf("the format has version %d, and this program reads versions %d to %d: %w",
-			head.Version, Version, VersionChanges, errOther)
+			head.Version, Version, VersionDims, errOther)
 	}
 	m := new(Manifest)
 	decoder := json.NewDecoder(bytes.NewReader(text))
@@ -346,9 +386,17 @@ func decodeManifest(text []byte) (*Manifest, error) {
 
 // check returns an error if a manifest contradicts itself, so that what reads it need not check again.
 func (m *Manifest) check() error {
-	if len(m.Rows.Servers) < 1 || m.Rows.Dim < 1 || m.Rows.StateValues < 0 {
-		return fmt.Errorf("%d embedding PSs with rows of %d and %d values", len(m.Rows.Servers), m.Rows.Dim,
-			m.Rows.StateValues)
+	if len(m.Rows.Servers) < 1 {
+		return errors.New("no embedding PS")
+	}
+	for _, d := range m.Rows.ByDim() {
+		if d.Dim < 1 || d.StateValues < 0 {
+			return fmt.Errorf("%d embedding PSs with rows of %d and %d values", len(m.Rows.Servers), d.Dim,
+				d.StateValues)
+		}
+	}
+	if err := m.checkDims(); err != nil {
+		return err
 	}
 	for _, s := range m.Rows.ByOwner() {
 		if s.Rows < 0 || s.Changes < 0 || s.Changes >= len(m.Files) {
@@ -363,15 +411,6 @@ func (m *Manifest) check() error {
 	}
 	if len(m.Scaling) != len(m.Schema.Numbers) {
 		return fmt.Errorf("%d numeric columns with the scaling of %d", len(m.Schema.Numbers), len(m.Scaling))
-	}
-	if _, err := m.Schema.Batch(); err != nil {
-		return err
-	}
-	for _, s := range m.Schema.Slots {
-		if s.Dim != m.Rows.Dim {
-			return fmt.Errorf("slot %s has embeddings of %d values, and rows have %d", s.Name, s.Dim,
-				m.Rows.Dim)
-		}
 	}
 	seen := map[string]bool{}
 	for _, f := range m.Files {
@@ -388,6 +427,34 @@ func (m *Manifest) check() error {
 		if !seen[name] {
 			return fmt.Errorf("the manifest does not list %s", name)
 		}
+	}
+	return nil
+}
+
+// checkDims returns an error unless the rows have the dimensions of the slots.
+func (m *Manifest) checkDims() error {
+	schema, err := m.Schema.Batch()
+	if err != nil {
+		return err
+	}
+	if len(m.Rows.Dims) == 0 {
+		for _, s := range m.Schema.Slots {
+			if s.Dim != m.Rows.Dim {
+				return fmt.Errorf("slot %s has embeddings of %d values, and rows have %d", s.Name, s.Dim,
+					m.Rows.Dim)
+			}
+		}
+		return nil
+	}
+	var dims []int
+	for _, d := range m.Rows.Dims {
+		dims = append(dims, d.Dim)
+	}
+	r, want := &m.Rows, schema.Dims().Lengths()
+	if len(want) < 2 || !slices.Equal(dims, want) || len(r.Servers)%len(dims) != 0 || r.Hot != nil ||
+		r.Dim != 0 || r.StateValues != 0 {
+		return fmt.Errorf("the rows of %d tables have %v values, and the slots %v", len(r.Servers), dims,
+			want)
 	}
 	return nil
 }

@@ -17,7 +17,7 @@ func small(t testing.TB) (exec.State, *Manifest) {
 	t.Helper()
 	s, m := empty(t)
 	for owner, signs := range [][]uint64{{1, 2, 4}, {3, 5}} {
-		if err := s.Table(owner).Lookup(signs, make([]float32, 3*len(signs))); err != nil {
+		if err := s.Tables(owner)[0].Lookup(signs, make([]float32, 3*len(signs))); err != nil {
 			t.Fatal(err)
 		}
 	}

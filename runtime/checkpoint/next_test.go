@@ -107,7 +107,7 @@ func compareAll(t *testing.T, folder string, models []*checkpoint.Checkpoint, fi
 		if err != nil {
 			t.Fatal(err)
 		}
-		x, y := make([]float32, len(signs)*got.Dim()), make([]float32, len(signs)*got.Dim())
+		x, y := make([]float32, len(signs)*got.Dims()[0]), make([]float32, len(signs)*got.Dims()[0])
 		if a, b := got.Read(signs, x), all.Read(signs, y); a != b || !slices.Equal(x, y) {
 			t.Errorf("step %d: rows of other steps are read: %d missing, want %d", first+i, a, b)
 		}

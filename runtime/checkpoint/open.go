@@ -22,10 +22,10 @@ type Checkpoint struct {
 	Manifest
 	folder string
 	tensor *safetensors.File
-	files  []*rowsFile // by owner: the embedding PSs and, if there are any, the hot rows
+	files  []*rowsFile // as Rows.ByOwner
 	rows   func() (*RowReader, error)
-	// inPlace has the tables, by owner, of the state restored last that have the rows of the owner of the
-	// same number, in the same places.
+	// inPlace has the tables of the state restored last that have the rows of the file of the same number, in
+	// the same places.
 	inPlace map[int]*table.Table
 }
 
@@ -75,7 +75,7 @@ func open(folder string, earlier *Checkpoint) (*Checkpoint, error) {
 	if err := c.load(earlier); err != nil {
 		return nil, errors.Join(err, c.Close())
 	}
-	c.rows = sync.OnceValues(func() (*RowReader, error) { return newRowReader(&c.Manifest.Rows, c.files) })
+	c.rows = sync.OnceValues(func() (*RowReader, error) { return newRowReader(&c.Manifest, c.files) })
 	return c, nil
 }
 
@@ -112,7 +112,7 @@ func (c *Checkpoint) load(earlier *Checkpoint) error {
 		}
 		names := c.Manifest.Rows.fileNames(owner)
 		for i := len(f.files); i < len(names); i++ {
-			m, err := c.mapRows(names[i], i > 0)
+			m, err := c.mapRows(names[i], c.Manifest.Rows.dim(owner), i > 0)
 			if err != nil {
 				return err
 			}
@@ -132,7 +132,7 @@ func (c *Checkpoint) sharedRows(owner int, earlier *Checkpoint) *rowsFile {
 	}
 	a, b := &earlier.Manifest.Rows, &c.Manifest.Rows
 	was, now := a.fileNames(owner), b.fileNames(owner)
-	if a.Dim != b.Dim || a.Precision != b.Precision || a.StateValues != b.StateValues || len(was) > len(now) {
+	if a.Precision != b.Precision || !slices.Equal(a.ByDim(), b.ByDim()) || len(was) > len(now) {
 		return nil
 	}
 	for i, name := range was {
@@ -157,12 +157,12 @@ func (c *Checkpoint) ChangedRows() (rows int, changes bool) {
 }
 
 // mapRows maps a file of rows, or of changes.
-func (c *Checkpoint) mapRows(name string, changes bool) (*mappedRows, error) {
+func (c *Checkpoint) mapRows(name string, dim DimRows, changes bool) (*mappedRows, error) {
 	data, release, err := mapFile(filepath.Join(c.folder, name), c.file(name).Bytes)
 	if err != nil {
 		return nil, describe(name, err)
 	}
-	m, err := readRowsFile(data, &c.Manifest.Rows, changes)
+	m, err := readRowsFile(data, dim, c.Manifest.Rows.Precision, changes)
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("%s: %w", name, err), release())
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"tandem/algo/exec"
+	"tandem/algo/numeric/batch"
 	"tandem/algo/numeric/shard"
 	"tandem/algo/numeric/table"
 )
@@ -13,23 +14,32 @@ import (
 type rowsRestore struct {
 	*Checkpoint
 	plan     shard.Plan
-	tables   []*table.Table // by owner; nil if this process does not have it
+	dims     batch.Dims
+	several  int            // dimensions
+	tables   []*table.Table // by number of the shelf; nil if this process does not have it
 	training bool           // also optimizer states and counters
-	// kept counts, by file, the rows that have gone to the table of the owner with the same number.
+	// kept counts, by file, the rows that have gone to the table of the same number.
 	kept []int
 }
 
 // restoreRows replaces the rows of the tables of this process.
 func (c *Checkpoint) restoreRows(state exec.State, training bool) error {
-	r := &rowsRestore{c, state.Plan(), nil, training, make([]int, len(c.files))}
+	r := &rowsRestore{c, state.Plan(), state.Schema().Dims(), dimsOf(state), nil, training,
+		make([]int, len(c.files))}
 	for owner := range r.plan.Owners() {
-		t := state.Table(owner)
-		if r.tables = append(r.tables, t); t == nil {
-			continue
+		tables := state.Tables(owner)
+		if tables == nil {
+			tables = make([]*table.Table, r.several)
 		}
-		if err := r.check(t); err != nil {
-			return err
+		for place, t := range tables {
+			if t == nil {
+				continue
+			}
+			if err := r.check(t, place); err != nil {
+				return err
+			}
 		}
+		r.tables = append(r.tables, tables...)
 	}
 	for i, f := range c.files {
 		if !r.concerns(i) {
@@ -51,14 +61,14 @@ func (c *Checkpoint) restoreRows(state exec.State, training bool) error {
 }
 
 // check returns an error if a table cannot take the rows of the model.
-func (r *rowsRestore) check(t *table.Table) error {
-	format := &r.Manifest.Rows
+func (r *rowsRestore) check(t *table.Table, place int) error {
+	format, precision := r.Manifest.Rows.dim(place), r.Manifest.Rows.Precision
 	switch {
 	case t.Len() > 0:
 		return errors.New("the state has rows already")
-	case t.Dim() != format.Dim || t.Precision().String() != format.Precision:
+	case t.Dim() != format.Dim || t.Precision().String() != precision:
 		return fmt.Errorf("rows of %d values of %s in the model, and of %d values of %s in the job",
-			format.Dim, format.Precision, t.Dim(), t.Precision())
+			format.Dim, precision, t.Dim(), t.Precision())
 	case r.training && t.StateBytes() != 4*format.StateValues:
 		return fmt.Errorf("rows with %d values of optimizer state in the model, and %d in the job",
 			format.StateValues, t.StateBytes()/4)
@@ -68,14 +78,19 @@ func (r *rowsRestore) check(t *table.Table) error {
 
 // sameServers reports whether the state has as many embedding PSs as the model. A row that is hot in neither
 // then stays where it is.
-func (r *rowsRestore) sameServers() bool { return r.plan.Servers() == len(r.Manifest.Rows.Servers) }
+func (r *rowsRestore) sameServers() bool { return r.plan.Servers() == r.Manifest.Rows.PSs() }
 
-// table returns the table of an owner, or nil if this process, or the plan, has none.
-func (r *rowsRestore) table(owner int) *table.Table {
-	if owner >= len(r.tables) {
+// table returns the table of a number, or nil if this process, or the plan, has none.
+func (r *rowsRestore) table(number int) *table.Table {
+	if number >= len(r.tables) {
 		return nil
 	}
-	return r.tables[owner]
+	return r.tables[number]
+}
+
+// of returns the number of the table of a sign that is in a file.
+func (r *rowsRestore) of(sign uint64, file int) int {
+	return r.plan.Owner(sign)*r.several + file%r.several
 }
 
 // concerns reports whether this process reads a file. It does if the file has rows of one of its tables. Of a
@@ -84,12 +99,12 @@ func (r *rowsRestore) concerns(file int) bool {
 	if r.tables[file%len(r.tables)] != nil {
 		return true
 	}
-	servers := r.plan.Servers()
+	servers := r.plan.Servers() * r.several
 	if r.sameServers() && file < servers && r.table(servers) == nil {
 		return false // a row of this PS that is not hot stays on it
 	}
 	for sign := range r.files[file].signs() {
-		if r.tables[r.plan.Owner(sign)] != nil {
+		if r.tables[r.of(sign, file)] != nil {
 			return true
 		}
 	}
@@ -100,7 +115,10 @@ func (r *rowsRestore) concerns(file int) bool {
 func (r *rowsRestore) add(file int, b *table.Columns) error {
 	of, counts := make([]int, len(b.Signs)), make([]int, len(r.tables))
 	for i, sign := range b.Signs {
-		of[i] = r.plan.Owner(sign)
+		if r.several > 1 && r.dims.Place(sign) != file%r.several {
+			return fmt.Errorf("the row of sign %#x is of a slot with another dimension", sign)
+		}
+		of[i] = r.of(sign, file)
 		counts[of[i]]++
 	}
 	if file < len(counts) {

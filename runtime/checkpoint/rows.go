@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"unsafe"
 
+	"tandem/algo/numeric/batch"
 	"tandem/algo/numeric/compress"
 	"tandem/algo/numeric/shard"
 	"tandem/algo/numeric/table"
@@ -172,12 +173,12 @@ func (m *mappedRows) release() error {
 var errRows = errors.New("the columns are not those that the manifest describes")
 
 // readRowsFile reads the structure of a file of rows, or of changes.
-func readRowsFile(data []byte, format *Rows, changes bool) (*mappedRows, error) {
+func readRowsFile(data []byte, format DimRows, form string, changes bool) (*mappedRows, error) {
 	f, err := arrow.Read(data)
 	if err != nil {
 		return nil, err
 	}
-	precision, err := table.ParsePrecision(format.Precision)
+	precision, err := table.ParsePrecision(form)
 	if err != nil {
 		return nil, err
 	}
@@ -362,23 +363,27 @@ func (f *rowsFile) release() (err error) {
 // RowReader finds the rows of a model by sign, in files that are mapped into memory. Several goroutines may
 // use it.
 type RowReader struct {
-	dim, width int // width: bytes of an embedding
-	precision  table.Precision
-	plan       shard.Plan  // of the rows that are not hot
-	files      []*rowsFile // by owner: the embedding PSs and, if there are any, the hot rows
+	dims      batch.Dims
+	lengths   []int // of embeddings, by dimension
+	precision table.Precision
+	plan      shard.Plan  // of the rows that are not hot
+	files     []*rowsFile // as Rows.ByOwner
 }
 
 // newRowReader numbers the rows of files by their signs. It returns an error if a row is on another PS than
 // the one that owns it, or is there twice, as a hot row too.
-func newRowReader(format *Rows, files []*rowsFile) (*RowReader, error) {
-	precision, err := table.ParsePrecision(format.Precision)
+func newRowReader(m *Manifest, files []*rowsFile) (*RowReader, error) {
+	precision, err := table.ParsePrecision(m.Rows.Precision)
 	if err != nil {
 		return nil, err
 	}
-	r := &RowReader{dim: format.Dim, width: 4 * format.Dim, precision: precision,
-		plan: shard.Rows(len(format.Servers)), files: files}
-	if precision != table.FP32 {
-		r.width = 2 * format.Dim
+	schema, err := m.Schema.Batch()
+	if err != nil {
+		return nil, err
+	}
+	r := &RowReader{dims: schema.Dims(), precision: precision, plan: shard.Rows(m.Rows.PSs()), files: files}
+	for _, d := range m.Rows.ByDim() {
+		r.lengths = append(r.lengths, d.Dim)
 	}
 	for owner := range files {
 		if err := r.number(owner); err != nil {
@@ -394,8 +399,8 @@ func (f *rowsFile) sign(row int) uint64 {
 	return b.Signs[i]
 }
 
-// Dim returns the number of values of an embedding.
-func (r *RowReader) Dim() int { return r.dim }
+// Dims returns the number of values of an embedding of each dimension, in the order of batch.Dims.
+func (r *RowReader) Dims() []int { return r.lengths }
 
 // Len returns the number of rows.
 func (r *RowReader) Len() (rows int) {
@@ -405,11 +410,13 @@ func (r *RowReader) Len() (rows int) {
 	return rows
 }
 
-// Read copies the embeddings of signs to dst, len(signs) × dim, and returns the number of signs without a
+// Read copies the embeddings of signs to dst, one after the other, and returns the number of signs without a
 // row. As in the evaluation of a training, a row that does not exist or was never updated reads as zeros.
 func (r *RowReader) Read(signs []uint64, dst []float32) (missing int) {
-	for i, sign := range signs {
-		out := dst[i*r.dim : (i+1)*r.dim]
+	for _, sign := range signs {
+		n := r.lengths[r.place(sign)]
+		out := dst[:n]
+		dst = dst[n:]
 		f, row := r.find(sign)
 		if row < 0 {
 			clear(out)
@@ -421,7 +428,8 @@ func (r *RowReader) Read(signs []uint64, dst []float32) (missing int) {
 			clear(out)
 			continue
 		}
-		r.widen(out, b.Embeddings[place*r.width:(place+1)*r.width])
+		width := r.width(n)
+		r.widen(out, b.Embeddings[place*width:(place+1)*width])
 	}
 	return missing
 }
@@ -429,14 +437,15 @@ func (r *RowReader) Read(signs []uint64, dst []float32) (missing int) {
 // Trained visits all rows that have been updated, with their signs. The embedding holds until the next row.
 func (r *RowReader) Trained() iter.Seq2[uint64, []float32] {
 	return func(yield func(sign uint64, embedding []float32) bool) {
-		embedding := make([]float32, r.dim)
-		for _, f := range r.files {
+		for shelf, f := range r.files {
+			embedding := make([]float32, r.lengths[shelf%len(r.lengths)])
+			width := r.width(len(embedding))
 			for b := range f.batches() {
 				for i, sign := range b.Signs {
 					if b.Updates[i] == 0 {
 						continue
 					}
-					r.widen(embedding, b.Embeddings[i*r.width:(i+1)*r.width])
+					r.widen(embedding, b.Embeddings[i*width:(i+1)*width])
 					if !yield(sign, embedding) {
 						return
 					}
@@ -449,13 +458,30 @@ func (r *RowReader) Trained() iter.Seq2[uint64, []float32] {
 // find returns the file and the number of the row of a sign, −1 if there is none. It looks among the hot rows
 // first, because they are the most frequent ones and their index is small.
 func (r *RowReader) find(sign uint64) (f *rowsFile, row int) {
-	if hot := r.plan.Servers(); hot < len(r.files) {
+	if hot := r.hot(); hot < len(r.files) {
 		if row := r.files[hot].find(sign); row >= 0 {
 			return r.files[hot], row
 		}
 	}
-	f = r.files[r.plan.Owner(sign)]
+	f = r.files[r.shelf(sign)]
 	return f, f.find(sign)
+}
+
+// hot returns the number that the file of hot rows has, if there is one.
+func (r *RowReader) hot() int { return r.plan.Servers() * len(r.lengths) }
+
+// place returns the place of the dimension of a sign. A sign of no slot, which has no row, has the first.
+func (r *RowReader) place(sign uint64) int { return max(r.dims.Place(sign), 0) }
+
+// shelf returns the number of the file that has the row of a sign, if a PS has it.
+func (r *RowReader) shelf(sign uint64) int { return r.plan.Owner(sign)*len(r.lengths) + r.place(sign) }
+
+// width returns the bytes of an embedding of some values.
+func (r *RowReader) width(values int) int {
+	if r.precision != table.FP32 {
+		return 2 * values
+	}
+	return 4 * values
 }
 
 // widen decodes an embedding.

@@ -95,7 +95,7 @@ type Writer struct {
 	fs              fileSystem
 	target, working string
 	lock            *os.File
-	rows            map[int]rowsPart // by owner
+	rows            map[int]rowsPart // by number of the shelf
 	parts           []dense.Part
 	done            bool
 }
@@ -179,9 +179,9 @@ func (w *Writer) clear() error {
 func (w *Writer) Folder() string { return w.working }
 
 // addRows writes the rows of an owner.
-func (w *Writer) addRows(chain *Chain, owner, servers int, f *table.Frozen) error {
-	part, err := chain.write(w.fs, w.working, owner, servers, f)
-	w.rows[owner] = part
+func (w *Writer) addRows(chain *Chain, at shelf, servers int, f *table.Frozen) error {
+	part, err := chain.write(w.fs, w.working, at, servers, f)
+	w.rows[at.number()] = part
 	return err
 }
 
@@ -192,7 +192,7 @@ func (w *Writer) Finish(m *Manifest, state exec.State) error {
 	full := *m
 	full.Format, full.Schema, full.Files = formatName, schemaOf(state.Schema()), nil
 	full.Scaling = append([]batch.Scaling{}, m.Scaling...)
-	err := w.describeRows(&full, state.Plan())
+	err := w.describeRows(&full, state.Plan(), state.Schema().Dims().Lengths())
 	if err == nil {
 		err = w.finish(&full, state.Layout(), w.parts)
 	}
@@ -202,21 +202,33 @@ func (w *Writer) Finish(m *Manifest, state exec.State) error {
 	return nil
 }
 
-// describeRows describes the rows that were written. Every owner of a plan must have written its rows.
-func (w *Writer) describeRows(full *Manifest, plan shard.Plan) error {
+// describeRows describes the rows that were written. Every owner of a plan must have written its rows of
+// every dimension.
+func (w *Writer) describeRows(full *Manifest, plan shard.Plan, dims []int) error {
 	full.Rows = Rows{}
-	for owner := range max(plan.Owners(), len(w.rows)) {
-		p, ok := w.rows[owner]
-		switch name := RowsFile(owner, plan.Servers()); {
+	several := max(len(dims), 1)
+	for number := range max(plan.Owners()*several, len(w.rows)) {
+		at := shelfOf(number, several)
+		p, ok := w.rows[number]
+		name := RowsFile(at.Owner, plan.Servers())
+		if several > 1 {
+			name = dimFile(name, dims[at.Place])
+		}
+		switch {
 		case !ok:
 			return fmt.Errorf("no process has written %s", name)
-		case owner >= plan.Owners() || p.Files[0].Name != name:
+		case at.Owner >= plan.Owners() || p.Files[0].Name != name:
 			return fmt.Errorf("a process has written %s, which the plan of the host does not have",
 				p.Files[0].Name)
 		}
-		full.Rows.Dim, full.Rows.Precision, full.Rows.StateValues = p.Dim, p.Precision, p.StateValues
+		full.Rows.Precision = p.Precision
+		if several == 1 {
+			full.Rows.Dim, full.Rows.StateValues = p.Dim, p.StateValues
+		} else if at.Owner == 0 {
+			full.Rows.Dims = append(full.Rows.Dims, DimRows{p.Dim, p.StateValues})
+		}
 		full.Files = append(full.Files, p.Files...)
-		if owner == plan.Servers() {
+		if at.Owner == plan.Servers() {
 			full.Rows.Hot = &p.Server
 		} else {
 			full.Rows.Servers = append(full.Rows.Servers, p.Server)

@@ -70,7 +70,7 @@ func (s *Saver) Save(folder string, m *Manifest, state exec.State) error {
 		return err
 	}
 	w.parts = parts
-	waited := make([]atomic.Int64, state.Plan().Owners())
+	waited := make([]atomic.Int64, state.Plan().Owners()*dimsOf(state))
 	frozen := s.freeze(state, waited)
 	s.written = written
 	state = planned{state, state.Plan()}
@@ -113,8 +113,8 @@ func (s *Saver) Wait() error {
 // freeze freezes the rows of all owners, which share the buffer. It adds up how long each waits.
 func (s *Saver) freeze(state exec.State, waited []atomic.Int64) (frozen []*table.Frozen) {
 	var tables []*table.Table
-	for i := range waited {
-		tables = append(tables, state.Table(i))
+	for owner := range state.Plan().Owners() {
+		tables = append(tables, state.Tables(owner)...)
 	}
 	for i, share := range shares(s.Buffer, tables) {
 		frozen = append(frozen, s.Chain.freeze(tables[i], share, func(room func()) {
@@ -150,7 +150,8 @@ func write(w *Writer, chain *Chain, m *Manifest, state exec.State, frozen []*tab
 	}
 	saved.Folder, saved.Step = w.target, m.Step
 	for i, f := range frozen {
-		if err := w.addRows(chain, i, state.Plan().Servers(), f); err != nil {
+		at := shelfOf(i, dimsOf(state))
+		if err := w.addRows(chain, at, state.Plan().Servers(), f); err != nil {
 			return saved, fmt.Errorf("checkpoint %s: %w", w.target, err)
 		}
 		saved.Copied += f.Copied()

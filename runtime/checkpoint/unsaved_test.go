@@ -127,7 +127,7 @@ func TestASlowDiskDoesNotStopTraining(t *testing.T) {
 // contents returns the digests of the rows of a state, as text.
 func contents(s exec.State) (all string) {
 	for owner := range s.Plan().Owners() {
-		all += fmt.Sprintf(" %x", s.Table(owner).Digest())
+		all += fmt.Sprintf(" %x", s.Tables(owner)[0].Digest())
 	}
 	return all
 }

@@ -33,7 +33,7 @@ var ways = map[string]func(t *testing.T, fs fileSystem, folder string) error{
 // changeFirst applies a gradient to a row of each owner of a small model.
 func changeFirst(q exec.State) {
 	for owner, sign := range []uint64{1, 3} {
-		t := q.Table(owner)
+		t := q.Tables(owner)[0]
 		grad := make([]float32, t.Dim())
 		grad[0] = 1
 		t.Apply([]uint64{sign}, grad, 0.5, nil)

@@ -50,6 +50,10 @@ func Write(folder string, m *checkpoint.Checkpoint, format string) (files []stri
 	if err != nil {
 		return nil, err
 	}
+	if dims := m.Manifest.Rows.ByDim(); len(dims) > 1 {
+		return nil, fmt.Errorf("model %s: its slots have rows of %d different lengths, and an export has "+
+			"one table of rows of one length: train it without the dim of slots", m.Folder(), len(dims))
+	}
 	network, columns, err := describe(m, &j)
 	if err != nil {
 		return nil, fmt.Errorf("model %s: %w", m.Folder(), err)

@@ -312,7 +312,7 @@ func compareParquet(t *testing.T, from string) {
 	if len(got) != 23+5 {
 		t.Errorf("%d rows, want those of 23 users and 5 tags", len(got))
 	}
-	want := make([]float32, rows.Dim())
+	want := make([]float32, rows.Dims()[0])
 	for _, row := range got {
 		if rows.Read([]uint64{row.Sign}, want) != 0 || !slices.Equal(row.Embedding, want) {
 			t.Errorf("row %#x is %v, want %v", row.Sign, row.Embedding, want)

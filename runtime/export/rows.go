@@ -31,14 +31,14 @@ const rowGroup = 1 << 20
 // writeParquet writes the rows that have been trained.
 func writeParquet(out io.Writer, rows *checkpoint.RowReader) error {
 	w := parquet.NewGenericWriter[row](out, parquet.MaxRowsPerRowGroup(rowGroup))
-	pending, values := make([]row, 0, rowsAtATime), make([]float32, rowsAtATime*rows.Dim())
+	pending, values := make([]row, 0, rowsAtATime), make([]float32, rowsAtATime*rows.Dims()[0])
 	flush := func() error {
 		_, err := w.Write(pending)
 		pending = pending[:0]
 		return err
 	}
 	for sign, embedding := range rows.Trained() {
-		own := values[len(pending)*rows.Dim():][:rows.Dim()]
+		own := values[len(pending)*rows.Dims()[0]:][:rows.Dims()[0]]
 		copy(own, embedding)
 		if pending = append(pending, row{sign, own}); len(pending) == rowsAtATime {
 			if err := flush(); err != nil {
@@ -62,6 +62,6 @@ func writeTensors(out io.Writer, rows *checkpoint.RowReader) error {
 	n := len(signs) / 8
 	return safetensors.Write(out, []safetensors.Tensor{
 		{Name: signColumn, Type: safetensors.U64, Shape: []int{n}, Data: signs},
-		{Name: embeddingColumn, Type: safetensors.F32, Shape: []int{n, rows.Dim()}, Data: embeddings},
+		{Name: embeddingColumn, Type: safetensors.F32, Shape: []int{n, rows.Dims()[0]}, Data: embeddings},
 	}, nil)
 }

@@ -77,7 +77,7 @@ func (m *Model) load() error {
 	}
 	m.rows, err = m.saved.Rows()
 	m.predictors.New = func() any {
-		return evaluation.NewPredictor(m.engine, &m.schema, m.saved.Manifest.Rows.Dim)
+		return evaluation.NewPredictor(m.engine, &m.schema)
 	}
 	return err
 }

@@ -41,6 +41,9 @@ func syncEqualsSequential(t *testing.T, way string) {
 	s := setting{Training: small(job.Sync), Steps: 20}
 	s.Training.Training.EvaluateEvery = job.Every{Steps: 5}
 	s.Training.Wire.Local = way
+	if way == job.TCP { // here slots differ in dimension
+		s.Training.Data.Slots = []job.SlotSetting{{Slot: "user", Dim: 9}}
+	}
 	rings := 0
 	got, err := s.run(t.Context(), train.Options{Progress: func(int, int) {
 		rings = max(rings, ringsOfChildren(t))

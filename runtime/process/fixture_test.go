@@ -1,6 +1,7 @@
 package process
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -99,7 +100,7 @@ func play(what string, args []string) error {
 		Process: roles, Listen: "127.0.0.1:0", Host: host, JoinTimeout: 5 * time.Second,
 		Fingerprint: []byte(what), Job: s.Training, Backend: machine,
 		Recorder: recorder, Observer: asked, Asked: asked.asked,
-		Open: func() (batch.Source, error) { return newRows(s.Steps), nil },
+		Open: func() (batch.Source, error) { return s.rows(), nil },
 	}
 	var kept Kept
 	for {
@@ -192,10 +193,20 @@ func (s setting) run(ctx context.Context, o train.Options, change func(*Cluster)
 		change(c)
 	}
 	o.Cluster = c
-	rows := newRows(s.Steps)
+	rows := s.rows()
 	result, err := train.Run(ctx, s.Training, rows, rows.all, o)
 	c.Close(err)
 	return result, err
+}
+
+// rows returns the samples of a setting. The first slot has the dimension of the job's first setting of a
+// slot, if there is one.
+func (s setting) rows() *rows {
+	r := newRows(s.Steps)
+	if slots := s.Training.Data.Slots; len(slots) > 0 {
+		r.dim = slots[0].Dim
+	}
+	return r
 }
 
 func command(what string, s Start) []string {
@@ -213,14 +224,15 @@ const batchSize = 32
 type rows struct {
 	all   *batch.Batch
 	steps int
+	dim   int // of the first slot; 0: that of the other
 }
 
 func (r *rows) Steps() int      { return r.steps }
 func (r *rows) Samples(int) int { return batchSize }
 func (r *rows) Schema() *batch.Schema {
 	return &batch.Schema{
-		Slots: []batch.Slot{{Name: "user", Dim: 4}, {Name: "item", Dim: 4}}, Dense: []string{"age"},
-		Labels: []string{"click"}, PrefixBits: 8,
+		Slots: []batch.Slot{{Name: "user", Dim: cmp.Or(r.dim, 4)}, {Name: "item", Dim: 4}},
+		Dense: []string{"age"}, Labels: []string{"click"}, PrefixBits: 8,
 	}
 }
 func (r *rows) Read(step int) (*batch.Batch, error) {
@@ -243,7 +255,7 @@ func newRows(steps int) *rows {
 		}
 		b.Dense, b.Labels = append(b.Dense, float32(x)), append(b.Labels, label)
 	}
-	return &rows{b, steps}
+	return &rows{all: b, steps: steps}
 }
 
 // small returns a job of 4 ranks, 2 EWs and 2 PSs.

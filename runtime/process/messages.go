@@ -207,7 +207,10 @@ type trainingModel struct{ n *node }
 
 // ReadRows implements member.ModelReader.
 func (a trainingModel) ReadRows(server int, signs []uint64) ([]float32, error) {
-	values := make([]float32, len(signs)*a.n.Job.Model.Dim())
+	values, err := exec.RowValues(a.n.executor.Model(), signs)
+	if err != nil {
+		return nil, err
+	}
 	return values, a.n.local.ReadRows(server, signs, values)
 }
 
@@ -237,7 +240,10 @@ type finalModel struct{ n *node }
 
 // ReadRows implements member.ModelReader.
 func (a finalModel) ReadRows(server int, signs []uint64) ([]float32, error) {
-	values := make([]float32, len(signs)*a.n.Job.Model.Dim())
+	values, err := exec.RowValues(a.n.executor.Model(), signs)
+	if err != nil {
+		return nil, err
+	}
 	return values, a.n.executor.Model().ReadRows(server, signs, values)
 }
 

@@ -79,7 +79,7 @@ func (l *log) String() string {
 // result it returns.
 func (s setting) mustEqualSequential(t *testing.T, got *train.Result) *train.Result {
 	t.Helper()
-	reference, rows := s.Training, newRows(s.Steps)
+	reference, rows := s.Training, s.rows()
 	reference.Training.Mode = job.Sequential
 	want, err := train.Run(t.Context(), reference, rows, rows.all, train.Options{})
 	if err != nil {

@@ -297,7 +297,7 @@ func TestHotRowsAtTheEndAreCompared(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	hot := p.Model().State().Table(training.Roles.EmbeddingPSs)
+	hot := p.Model().State().Tables(training.Roles.EmbeddingPSs)[0]
 	ends := 0
 	_, err = recording.Replay(p, observer(func(e event.Record) {
 		if e.Kind != event.DenseApplied || int(e.Step) < source.Steps()-1 {

@@ -349,9 +349,19 @@ type clusterState struct {
 	model   *exec.ModelState
 }
 
-// ReadRows implements evaluation.State.
+// ReadRows implements evaluation.State. It asks for the rows of one dimension at a time.
 func (s clusterState) ReadRows(server int, signs []uint64, dst []float32) error {
-	return s.cluster.ReadRows(s.ctx, server, signs, dst)
+	dims := s.model.State().Schema().Dims()
+	byDim, err := dims.Cut(signs)
+	for place := 0; place < len(byDim) && err == nil; place++ {
+		own := dst
+		if len(byDim) > 1 {
+			own = dst[:len(byDim[place])*dims.Lengths()[place]]
+		}
+		err = s.cluster.ReadRows(s.ctx, server, byDim[place], own)
+		dst = dst[len(own):]
+	}
+	return err
 }
 
 // ReadDense implements evaluation.State.

@@ -21,15 +21,15 @@ import (
 var seed = flag.Int64("seed", -1, "the one random configuration to train; below 0: those from 0 on")
 
 // Sync training equals sequential training bit for bit, in random configurations of network, optimizers,
-// slots, labels, weights, roles, overlap and hot rows, which are chosen again after some steps, within the
-// limits of this promise (fp32 on the wire, one PS if rows are evicted). Flag -long trains 2,000
-// configurations; flag -seed repeats one.
+// slots, their dimensions, labels, weights, roles, overlap and hot rows, which are chosen again after some
+// steps, within the limits of this promise (fp32 on the wire, one PS if rows are evicted). Flag -long trains
+// 2,000 configurations; flag -seed repeats one.
 func TestSyncEqualsSequentialInRandomConfigurations(t *testing.T) {
 	count := 100
 	if *long {
 		count = 2000
 	}
-	trained, ended, differences, promoted, demoted := 0, 0, 0, 0, 0
+	trained, ended, differences, promoted, demoted, unequal := 0, 0, 0, 0, 0, 0
 	for n := max(*seed, 0); trained < count && ended <= count/20 && (*seed < 0 || n == *seed); n++ {
 		c := newConfiguration(uint64(n))
 		if err := c.training.Validate(); err != nil {
@@ -42,6 +42,9 @@ func TestSyncEqualsSequentialInRandomConfigurations(t *testing.T) {
 		if got, _ := outcome(result, failed); got != want {
 			differences++
 			t.Errorf("%v: sequential has %s, sync has %s", c, want, got)
+		}
+		if len(c.rows.schema.Dims().Lengths()) > 1 {
+			unequal++
 		}
 		if failed == nil {
 			for _, choice := range result.HotChoices {
@@ -58,9 +61,10 @@ func TestSyncEqualsSequentialInRandomConfigurations(t *testing.T) {
 		}
 	}
 	t.Logf("%d configurations trained, %d differences; %d more ended with an error in both; %d rows became "+
-		"hot on the way, and %d cold", trained, differences, ended, promoted, demoted)
-	if *seed < 0 && (promoted == 0 || demoted == 0) {
-		t.Error("no row has become hot, or cold again, on the way")
+		"hot on the way, and %d cold; in %d, slots differ in dimension", trained, differences, ended,
+		promoted, demoted, unequal)
+	if *seed < 0 && (promoted == 0 || demoted == 0 || unequal == 0) {
+		t.Error("no row has become hot, or cold again, on the way, or all slots have one dimension")
 	}
 	if ended > count/20 {
 		t.Errorf("%d configurations could not be trained, beside %d that could", ended, trained)
@@ -155,12 +159,27 @@ func newConfiguration(seed uint64) *configuration {
 		t.Rows.Hot.Slots, t.Rows.Hot.Share = hot.pooledSlots(&rows.schema), oneOf(hot, 0.1, 0.5)
 		t.Rows.Hot.Most = oneOf(hot, 0, 5)
 	}
+	(chooser{rng.New(seed, "dims")}).dims(&t, rows)
 	labels := chooser{rng.New(seed, "labels")}
 	labels.labels(rows)
 	if labels.chance(3) {
 		labels.numbers(&t, rows)
 	}
 	return &configuration{seed, t, rows}
+}
+
+// dims gives the slots of some data dimensions that may differ, if the job can have such.
+func (c chooser) dims(t *job.Job, r *rows) {
+	if !t.Model.AnyDims() || t.Rows.Hot.Any() || t.Rows.Eviction == job.SecondChance {
+		return
+	}
+	shared := c.between(4, 128)
+	for i := range r.schema.Slots {
+		slot := &r.schema.Slots[i]
+		if slot.Dim = shared; slot.Group == "" {
+			slot.Dim = oneOf(c, 4, 7, 16, 32, 128, shared)
+		}
+	}
 }
 
 // labels makes shares of the labels of some data, and gives samples weights, of which some are 0.

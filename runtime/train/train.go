@@ -281,7 +281,7 @@ func runSequential(ctx context.Context, t *job.Job, source batch.Source, test *b
 		result.HotRows, result.HotGradients = q.Hot()
 	}
 	result.Wall = time.Since(e.start)
-	result.fingerprint(q.Dense().Digest(), []*table.Table{q.Rows()})
+	result.fingerprint(q.Dense().Digest(), q.Rows())
 	if err := o.Trained(q); err != nil {
 		return nil, err
 	}
@@ -305,7 +305,7 @@ func runOrdered(ctx context.Context, t *job.Job, source batch.Source, test *batc
 		o.Progress(step+1, result.Steps)
 	}
 	result.Wall, result.MissedUpdates = time.Since(start), q.Missed()
-	result.fingerprint(q.Dense().Digest(), []*table.Table{q.Rows()})
+	result.fingerprint(q.Dense().Digest(), q.Rows())
 	if err := o.Trained(q); err != nil {
 		return nil, err
 	}

@@ -148,7 +148,7 @@ func sequential(t *testing.T, source samples) bits {
 			t.Fatal(err)
 		}
 	}
-	return bitsOf(q.Dense().Digest(), q.Rows())
+	return bitsOf(q.Dense().Digest(), q.Rows()...)
 }
 
 // Messages that are lost, repeated, late and out of order change when things happen, and nothing else.

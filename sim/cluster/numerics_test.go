@@ -222,7 +222,7 @@ func TestSimulatedSyncIsSequentialBitForBit(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	want := bitsOf(q.Dense().Digest(), q.Rows())
+	want := bitsOf(q.Dense().Digest(), q.Rows()...)
 	for i, ranks := range []int{1, 2, 4, 8} {
 		for k, overlap := range []string{"none", "ids", "ids+ds"} {
 			for tables, share := range []float64{0, 0.03, 1e-9} {
@@ -258,7 +258,7 @@ func TestSimulatedHybridWithAllRowsHotIsSequential(t *testing.T) {
 	j.Rows.Hot.Share = 1e-9
 	_, n := simulate(t, hosts(2, 2), j, source, Options{Jitter: 1, Seed: 5}, func(*serial) {})
 	if got, want := bitsOf(n.Model().DenseDigest(), n.Model().Tables()...),
-		bitsOf(q.Dense().Digest(), q.Rows()); got != want {
+		bitsOf(q.Dense().Digest(), q.Rows()...); got != want {
 		t.Errorf("%x, sequential has %x", got, want)
 	}
 	if missed, hot := n.Model().Missed(); missed.Max() != 0 || hot == 0 || missed.Count() != hot {

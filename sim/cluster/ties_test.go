@@ -22,7 +22,7 @@ func TestSyncDoesNotDependOnTies(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	want := bitsOf(q.Dense().Digest(), q.Rows())
+	want := bitsOf(q.Dense().Digest(), q.Rows()...)
 	for _, ranks := range []int{2, 8} {
 		for ties := range uint64(8) {
 			_, n := simulate(t, hosts(2, 3), numeric(job.Sync, ranks), source, Options{ties: ties},

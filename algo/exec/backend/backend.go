@@ -64,6 +64,9 @@ func NewEngine(t *job.Job, schema *batch.Schema, m Backend) (model.Engine, error
 	if err := schema.Validate(); err != nil {
 		return nil, err
 	}
+	if err := t.CheckDims(schema.Slots); err != nil {
+		return nil, err
+	}
 	if schema.Weight != "" && t.Model.Device.CUDA {
 		return nil, fmt.Errorf("model.device = %v has no weights of rows (%s): set it to cpu", t.Model.Device,
 			schema.Weight)

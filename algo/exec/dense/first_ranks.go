@@ -31,7 +31,9 @@ func (d *firstRanks) ApplyGradients(w role.Work, sum *model.Vector) error {
 // ApplyRows numbers the puts that count from 0, because merging needs ranks without gaps.
 func (d *firstRanks) ApplyRows(s *embedding.Shard, w role.Work, puts []embedding.BatchPut) error {
 	for i := range puts {
-		puts[i].Put.Rank = i
+		for place := range puts[i].ByDim {
+			puts[i].ByDim[place].Rank = i
+		}
 	}
 	return d.replicas.ApplyRows(s, w, puts)
 }

@@ -49,14 +49,29 @@ func (d *globalBatches) ApplyRows(s *embedding.Shard, w role.Work, puts []embedd
 	if len(puts) == 0 {
 		return nil
 	}
-	byRank, dim, rows := d.Job.Training.Scale == job.ScaleRank, s.Table().Dim(), 0
-	all := make([]route.Put, len(puts))
-	for i, put := range puts {
-		if err := s.CountMissed(put.BatchKey, put.Put); err != nil {
+	for _, put := range puts {
+		if err := s.CountMissed(put); err != nil {
 			return err
 		}
-		all[i], rows = put.Put, rows+len(put.Signs)
-		all[i].Rank = i // several may be of one rank
+	}
+	all := make([]route.Put, len(puts))
+	for place := range s.Tables() {
+		for i, put := range puts {
+			all[i] = put.ByDim[place]
+			all[i].Rank = i // several may be of one rank
+		}
+		if err := d.applyDim(s, w, place, all); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// applyDim is ApplyRows of the rows of one dimension.
+func (d *globalBatches) applyDim(s *embedding.Shard, w role.Work, place int, all []route.Put) error {
+	byRank, dim, rows := d.Job.Training.Scale == job.ScaleRank, s.Tables()[place].Dim(), 0
+	for _, put := range all {
+		rows += len(put.Signs)
 	}
 	c := route.Combine(all, 1, dim, byRank)
 	defer c.Release()
@@ -74,7 +89,7 @@ func (d *globalBatches) ApplyRows(s *embedding.Shard, w role.Work, puts []embedd
 			}
 		}
 	}
-	return s.ApplyMerged(d.first+int(w.Step), c.Signs, func(dst []float32, lo, hi int) []float32 {
+	return s.ApplyMerged(d.first+int(w.Step), place, c.Signs, func(dst []float32, lo, hi int) []float32 {
 		c.Gradients(dst, lo, hi)
 		for i, divisor := range divisors[lo:hi] { // positions are in the order of c.Signs
 			vec.Divide(dst[i*dim:(i+1)*dim], divisor)

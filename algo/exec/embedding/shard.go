@@ -1,8 +1,10 @@
 // Package embedding holds the embedding rows of one PS and applies row gradients to them.
 //
-// A Shard is a table of rows together with the reads whose gradients have not come yet, so that each
-// gradient's staleness, the updates of a row since its read, is known when the gradient is applied. The
-// embedding PSs of the executor and the sequential reference share it.
+// A Shard is a table of rows for every dimension of the slots, together with the reads whose gradients have
+// not come yet, so that each gradient's staleness, the updates of a row since its read, is known when the
+// gradient is applied. The embedding PSs of the executor and the sequential reference share it.
+//
+// Lists of signs, and values of their rows, have one dimension after the other: see batch.Dims.
 package embedding
 
 import (
@@ -23,10 +25,11 @@ import (
 // Shard holds the rows of one embedding PS. It is not safe for concurrent use, except for SignsOf and
 // Pending: all other methods belong to the PS's own lane.
 type Shard struct {
-	rows *table.Table
-	// reads holds how rows were found, in the order of the signs, for every batch whose rows were looked up
-	// and whose put has not come. readsMu guards it.
-	reads   map[BatchKey][]table.Found
+	dims   batch.Dims
+	tables []*table.Table // by dimension
+	// reads holds the reads of all batches whose rows were looked up and whose puts have not come. readsMu
+	// guards it.
+	reads   map[BatchKey]read
 	readsMu sync.Mutex
 	spare   [][]table.Found // memory of reads that are over
 	values  []float32       // scratch
@@ -40,9 +43,26 @@ type Shard struct {
 	weight func(missed int) float32
 }
 
-// NewTable returns an empty table for the embedding rows of one PS of a job, in memory of an arena. Pool, if
-// not nil, shares large batches of rows over goroutines.
-func NewTable(t *job.Job, arena table.Arena, pool gemm.Pool) (*table.Table, error) {
+// NewTables returns an empty table for the embedding rows of each dimension that one PS of a job has, in
+// memory of an arena. Pool, if not nil, shares large batches of rows over goroutines.
+func NewTables(t *job.Job, dims batch.Dims, arena table.Arena, pool gemm.Pool) ([]*table.Table, error) {
+	lengths := dims.Lengths()
+	if len(lengths) == 0 {
+		lengths = []int{t.Model.Dim()} // of no row
+	}
+	var tables []*table.Table
+	for _, dim := range lengths {
+		rows, err := NewTable(t, dim, arena, pool)
+		if err != nil {
+			return nil, err
+		}
+		tables = append(tables, rows)
+	}
+	return tables, nil
+}
+
+// NewTable returns an empty table for rows of one length, as NewTables does.
+func NewTable(t *job.Job, dim int, arena table.Arena, pool gemm.Pool) (*table.Table, error) {
 	optimizer, err := opt.NewRow(t.Rows.Optimizer)
 	if err != nil {
 		return nil, err
@@ -52,7 +72,7 @@ func NewTable(t *job.Job, arena table.Arena, pool gemm.Pool) (*table.Table, erro
 		return nil, fmt.Errorf("rows.precision: %w", err)
 	}
 	rows, err := table.New(table.Config{
-		Dim: t.Model.Dim(), Optimizer: optimizer, Seed: t.Training.Seed, InitBound: float32(t.Rows.Init),
+		Dim: dim, Optimizer: optimizer, Seed: t.Training.Seed, InitBound: float32(t.Rows.Init),
 		Admission: t.Rows.Admission, Precision: precision,
 		MaxRows: t.Rows.Capacity, MaxBytes: t.Rows.Memory, Evict: t.Rows.Eviction == job.SecondChance,
 		Pool: pool,
@@ -63,26 +83,41 @@ func NewTable(t *job.Job, arena table.Arena, pool gemm.Pool) (*table.Table, erro
 	return rows, nil
 }
 
+// read is how the rows of a batch were found, in the order of its signs.
+type read struct {
+	found []table.Found
+	signs []int // numbers of signs, by dimension
+}
+
+// ofDim returns how the rows of one dimension were found.
+func (r read) ofDim(place int) []table.Found {
+	found := r.found
+	for _, n := range r.signs[:place] {
+		found = found[n:]
+	}
+	return found[:r.signs[place]]
+}
+
 // BatchKey names a batch: the part that a rank has of a step.
 type BatchKey struct{ Rank, Step int32 }
 
-// BatchPut is a put together with the batch that its gradients are of.
+// BatchPut is the puts of a batch, one for each dimension.
 type BatchPut struct {
 	BatchKey
-	route.Put
+	ByDim []route.Put
 }
 
-// NewShard returns the shard of one embedding PS. The learning rate of a gradient that has missed n updates
-// of its row is multiplied by weight(n); a nil weight multiplies nothing.
-func NewShard(rows *table.Table, weight func(missed int) float32) *Shard {
-	return &Shard{rows: rows, weight: weight, reads: map[BatchKey][]table.Found{}}
+// NewShard returns the shard of one embedding PS, with the tables of NewTables. The learning rate of a
+// gradient that has missed n updates of its row is multiplied by weight(n); a nil weight multiplies nothing.
+func NewShard(dims batch.Dims, tables []*table.Table, weight func(missed int) float32) *Shard {
+	return &Shard{dims: dims, tables: tables, weight: weight, reads: map[BatchKey]read{}}
 }
 
 // BeginAt makes a global step the one that batches count as step 0; before the first call that is 0.
 func (s *Shard) BeginAt(step int) { s.first = step }
 
-// Table returns the rows.
-func (s *Shard) Table() *table.Table { return s.rows }
+// Tables returns the rows of every dimension.
+func (s *Shard) Tables() []*table.Table { return s.tables }
 
 // Missed returns a count for every row gradient applied: the updates of the row between the read that the
 // gradient was computed from and the gradient's own.
@@ -98,51 +133,96 @@ func (s *Shard) Pending() int {
 	return len(s.reads)
 }
 
-// Lookup copies the rows of signs to values, len(signs) × dim, creating rows that do not exist. It remembers
-// how many updates each row has had, for the put of the batch.
+// Lookup copies the rows of signs to values, creating rows that do not exist. It remembers how many updates
+// each row has had, for the put of the batch.
 func (s *Shard) Lookup(b BatchKey, signs []uint64, values []float32) error {
-	return s.remember(b, len(signs), func(found []table.Found) error {
-		return s.rows.LookupStep(s.first+int(b.Step), signs, values, found)
+	byDim, err := s.dims.Cut(signs)
+	if err != nil {
+		return err
+	}
+	return s.remember(b, countsOf(byDim), func(place int, found []table.Found) (err error) {
+		values, err = s.lookup(int(b.Step), place, byDim[place], values, found)
+		return err
 	})
 }
 
-// LookupPooled is Lookup of all rows of a routed batch, followed by Routed.Pool to dst, for an owner that
-// does both: rows go to the model input from the first cache where that is possible. It orders the
-// occurrences, which the sums of gradients need, too.
-func (s *Shard) LookupPooled(b BatchKey, routed *route.Routed, schema *batch.Schema,
-	o *route.Occurrences, dst []float32) error {
-	dim := s.rows.Dim()
-	routed.Order(o, schema, dim)
-	if !routed.Spreads(schema) {
-		s.values = slices.Grow(s.values[:0], len(routed.Signs)*dim)[:len(routed.Signs)*dim]
-		if err := s.Lookup(b, routed.Signs, s.values); err != nil {
+// lookup copies the rows of signs of one dimension to values. It returns the values behind them.
+func (s *Shard) lookup(step, place int, signs []uint64, values []float32,
+	found []table.Found) (rest []float32, err error) {
+	t := s.tables[place]
+	n := len(signs) * t.Dim()
+	return values[n:], t.LookupStep(s.first+step, signs, values[:n], found)
+}
+
+// countsOf returns the numbers of signs.
+func countsOf(byDim [][]uint64) []int {
+	counts := make([]int, len(byDim))
+	for place, signs := range byDim {
+		counts[place] = len(signs)
+	}
+	return counts
+}
+
+// LookupPooled is Lookup of all rows of a routed batch, followed by route.ByDim.Pool to dst, for an owner
+// that does both: rows go to the model input from the first cache where that is possible. It orders the
+// occurrences of every dimension, which the sums of gradients need, too.
+func (s *Shard) LookupPooled(b BatchKey, routed route.ByDim, schema *batch.Schema,
+	occurrences []route.Occurrences, dst []float32) error {
+	counts := make([]int, len(routed.Routed))
+	for place, r := range routed.Routed {
+		counts[place] = len(r.Signs)
+	}
+	return s.remember(b, counts, func(place int, found []table.Found) error {
+		return s.lookupPooled(int(b.Step), place, routed.Routed[place], schema, &occurrences[place], dst,
+			found)
+	})
+}
+
+// lookupPooled is LookupPooled of the rows of one dimension.
+func (s *Shard) lookupPooled(step, place int, r *route.Routed, schema *batch.Schema, o *route.Occurrences,
+	dst []float32, found []table.Found) error {
+	t := s.tables[place]
+	dim := t.Dim()
+	r.Order(o, schema, dim)
+	if !r.Spreads(schema) {
+		s.values = slices.Grow(s.values[:0], len(r.Signs)*dim)[:len(r.Signs)*dim]
+		if _, err := s.lookup(step, place, r.Signs, s.values, found); err != nil {
 			return err
 		}
-		routed.PoolOn(o.Pool, dst, schema, s.values, dim)
+		r.PoolOn(o.Pool, dst, schema, s.values, dim)
 		return nil
 	}
-	return s.remember(b, len(routed.Signs), func(found []table.Found) error {
-		return s.rows.LookupEach(s.first+int(b.Step), routed.Signs, func(rows []float32, lo, hi int) {
-			o.Spread(dst, rows, lo, hi)
-		}, found)
-	})
+	return t.LookupEach(s.first+step, r.Signs, func(rows []float32, lo, hi int) {
+		o.Spread(dst, rows, lo, hi)
+	}, found)
 }
 
 // Create creates those rows of signs that do not exist, as a Lookup of a step would. It writes the rows to
-// values, len(signs) × dim.
+// values.
 func (s *Shard) Create(step int32, signs []uint64, values []float32) error {
-	return s.rows.LookupStep(s.first+int(step), signs, values, nil)
+	byDim, err := s.dims.Cut(signs)
+	for place := 0; place < len(byDim) && err == nil; place++ {
+		values, err = s.lookup(int(step), place, byDim[place], values, nil)
+	}
+	return err
 }
 
-// remember remembers for the put of a batch how a lookup has found a number of rows.
-func (s *Shard) remember(b BatchKey, signs int, lookup func(found []table.Found) error) error {
-	found := s.takeSpare(signs)
-	if err := lookup(found); err != nil {
-		return err
+// remember remembers for the put of a batch how lookups of numbers of rows, one of each dimension, have found
+// them.
+func (s *Shard) remember(b BatchKey, signs []int, lookup func(place int, found []table.Found) error) error {
+	all := 0
+	for _, n := range signs {
+		all += n
+	}
+	own := read{s.takeSpare(all), signs}
+	for place := range signs {
+		if err := lookup(place, own.ofDim(place)); err != nil {
+			return err
+		}
 	}
 	s.readsMu.Lock()
 	defer s.readsMu.Unlock()
-	s.reads[b] = found
+	s.reads[b] = own
 	return nil
 }
 
@@ -160,45 +240,46 @@ func (s *Shard) takeSpare(signs int) []table.Found {
 // spareReads is the largest number of reads whose memory is kept: more than most jobs have under way.
 const spareReads = 8
 
-// giveSpare keeps the memory of a read that is over, if there was one.
+// giveSpare keeps the memory of a read that is over.
 func (s *Shard) giveSpare(found []table.Found) {
-	if found == nil {
-		return
-	}
 	if len(s.spare) == spareReads {
 		s.spare = slices.Delete(s.spare, 0, 1)
 	}
 	s.spare = append(s.spare, found)
 }
 
-// SignsOf returns the number of signs that a batch has looked up, if its rows were looked up and its put has
-// not come. It may be called by any goroutine.
-func (s *Shard) SignsOf(b BatchKey) (signs int, known bool) {
+// SignsOf returns the numbers of signs of each dimension that a batch has looked up, if its rows were looked
+// up and its put has not come. It may be called by any goroutine. The caller must not change the result.
+func (s *Shard) SignsOf(b BatchKey) (signs []int, known bool) {
 	s.readsMu.Lock()
 	defer s.readsMu.Unlock()
-	found, known := s.reads[b]
-	return len(found), known
+	own, known := s.reads[b]
+	return own.signs, known
 }
 
-// popRead returns how the rows of a put were found, and forgets it; nil if that is not known. It returns an
-// error if the put does not have as many signs as were looked up.
-func (s *Shard) popRead(b BatchKey, put route.Put) ([]table.Found, error) {
-	found, known := s.Forget(b)
-	if known && len(found) != len(put.Signs) {
-		return nil, fmt.Errorf("put of rank %d, step %d: %d signs, but %d were looked up", b.Rank, b.Step,
-			len(put.Signs), len(found))
+// popRead returns the read of a put, if it is known, and forgets it. It returns an error if the put does not
+// have as many signs of each dimension as were looked up.
+func (s *Shard) popRead(b BatchPut) (own read, known bool, err error) {
+	own, known = s.pop(b.BatchKey)
+	for place, looked := range own.signs {
+		if put := len(b.ByDim[place].Signs); put != looked {
+			return own, false, fmt.Errorf("put of rank %d, step %d: %d signs, but %d were looked up", b.Rank,
+				b.Step, put, looked)
+		}
 	}
-	return found, nil
+	return own, known, nil
 }
 
-// Forget removes the read of a batch, because its put has come or will not count, and returns what was known
-// of it.
-func (s *Shard) Forget(b BatchKey) (found []table.Found, known bool) {
+// Forget removes the read of a batch, because its put will not count.
+func (s *Shard) Forget(b BatchKey) { s.pop(b) }
+
+// pop removes and returns the read of a batch.
+func (s *Shard) pop(b BatchKey) (own read, known bool) {
 	s.readsMu.Lock()
 	defer s.readsMu.Unlock()
-	found, known = s.reads[b]
+	own, known = s.reads[b]
 	delete(s.reads, b)
-	return found, known
+	return own, known
 }
 
 // SplitRead divides the read of a batch in two, so that its gradients can come in two puts. It moves what is
@@ -207,37 +288,64 @@ func (s *Shard) Forget(b BatchKey) (found []table.Found, known bool) {
 func (s *Shard) SplitRead(from, to BatchKey, moves []bool) {
 	s.readsMu.Lock()
 	defer s.readsMu.Unlock()
-	var kept, moved []table.Found
-	for i, found := range s.reads[from] {
-		if moves[i] {
-			moved = append(moved, found)
-		} else {
-			kept = append(kept, found)
+	var kept, moved read
+	all := s.reads[from]
+	for place, n := range all.signs {
+		before := len(moved.found)
+		for i, found := range all.ofDim(place) {
+			if moves[i] {
+				moved.found = append(moved.found, found)
+			} else {
+				kept.found = append(kept.found, found)
+			}
 		}
+		moves = moves[n:]
+		of := len(moved.found) - before
+		kept.signs, moved.signs = append(kept.signs, n-of), append(moved.signs, of)
 	}
 	s.reads[from], s.reads[to] = kept, moved
 }
 
 // Snapshot copies the rows of signs to dst for evaluation. A row that was never updated reads as zeros, so
-// that the result depends on the batches that were trained and not on those that were only looked up.
-func (s *Shard) Snapshot(signs []uint64, dst []float32) { s.rows.SnapshotTrained(signs, dst) }
-
-// Apply applies one rank's put to the rows, at the learning rate of the put's step.
-func (s *Shard) Apply(b BatchKey, put route.Put, stepSamples int, byRank bool) error {
-	found, err := s.popRead(b, put)
+// that the result depends on the batches that were trained and not on those that were only looked up. It
+// returns an error if the signs are not in the order of dimensions.
+func (s *Shard) Snapshot(signs []uint64, dst []float32) error {
+	byDim, err := s.dims.Cut(signs)
 	if err != nil {
 		return err
 	}
-	defer s.giveSpare(found)
-	var read *table.Read
-	if found != nil {
-		read = &table.Read{Found: found, Weight: s.weight, Missed: s.addMissed}
+	for i, signs := range byDim {
+		end := len(signs) * s.tables[i].Dim()
+		s.tables[i].SnapshotTrained(signs, dst[:end])
+		dst = dst[end:]
 	}
-	divisor, dim := put.Divisor(stepSamples, byRank), s.rows.Dim()
-	return check(s.rows.ApplyFrom(put.Signs, func(scratch []float32, lo, hi int) []float32 {
-		put.Quotients(scratch, lo, hi, dim, divisor)
-		return scratch
-	}, s.rows.Rate(s.first+int(b.Step)), read))
+	return nil
+}
+
+// Apply applies one rank's put to the rows, at the learning rate of the put's step.
+func (s *Shard) Apply(b BatchPut, stepSamples int, byRank bool) error {
+	own, known, err := s.popRead(b)
+	if err != nil {
+		return err
+	}
+	for place, t := range s.tables {
+		put := &b.ByDim[place]
+		var read *table.Read
+		if known {
+			read = &table.Read{Found: own.ofDim(place), Weight: s.weight, Missed: s.addMissed}
+		}
+		divisor, dim := put.Divisor(stepSamples, byRank), t.Dim()
+		if err := check(t.ApplyFrom(put.Signs, func(scratch []float32, lo, hi int) []float32 {
+			put.Quotients(scratch, lo, hi, dim, divisor)
+			return scratch
+		}, t.Rate(s.first+int(b.Step)), read)); err != nil {
+			return err
+		}
+	}
+	if known {
+		s.giveSpare(own.found)
+	}
+	return nil
 }
 
 func (s *Shard) addMissed(updates uint32, gradients int) {
@@ -246,19 +354,22 @@ func (s *Shard) addMissed(updates uint32, gradients int) {
 
 // CountMissed counts the updates that the gradients of a put have missed, for a put that is applied by
 // ApplyMerged. It counts nothing if the rows of the put were not looked up.
-func (s *Shard) CountMissed(b BatchKey, put route.Put) error {
-	read, err := s.popRead(b, put)
-	if err != nil || read == nil {
+func (s *Shard) CountMissed(b BatchPut) error {
+	own, known, err := s.popRead(b)
+	if err != nil || !known {
 		return err
 	}
-	defer s.giveSpare(read)
-	s.now = slices.Grow(s.now[:0], len(read))[:len(read)]
-	s.rows.UpdateCounts(put.Signs, s.now)
-	for i, f := range read {
-		if !f.Refused() {
-			s.missed.Add(int(f.Missed(s.now[i])))
+	for place, t := range s.tables {
+		found, signs := own.ofDim(place), b.ByDim[place].Signs
+		s.now = slices.Grow(s.now[:0], len(found))[:len(found)]
+		t.UpdateCounts(signs, s.now)
+		for i, f := range found {
+			if !f.Refused() {
+				s.missed.Add(int(f.Missed(s.now[i])))
+			}
 		}
 	}
+	s.giveSpare(own.found)
 	return nil
 }
 
@@ -268,28 +379,37 @@ func (s *Shard) ApplyStep(step int32, puts []BatchPut, t *job.Job, stepSamples i
 	byRank := t.Training.Scale == job.ScaleRank
 	if !t.MergeByStep() {
 		for _, put := range puts {
-			if err := s.Apply(put.BatchKey, put.Put, stepSamples, byRank); err != nil {
+			if err := s.Apply(put, stepSamples, byRank); err != nil {
 				return err
 			}
 		}
 		return nil
 	}
-	all := make([]route.Put, len(puts))
-	for i, put := range puts {
-		if err := s.CountMissed(put.BatchKey, put.Put); err != nil {
+	for _, put := range puts {
+		if err := s.CountMissed(put); err != nil {
 			return err
 		}
-		all[i] = put.Put
 	}
-	c := route.Combine(all, stepSamples, s.rows.Dim(), byRank)
-	defer c.Release()
-	return s.ApplyMerged(s.first+int(step), c.Signs, c.Gradients)
+	all := make([]route.Put, len(puts))
+	for i := range s.tables {
+		for rank, put := range puts {
+			all[rank] = put.ByDim[i]
+		}
+		c := route.Combine(all, stepSamples, s.tables[i].Dim(), byRank)
+		err := s.ApplyMerged(s.first+int(step), i, c.Signs, c.Gradients)
+		c.Release()
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
-// ApplyMerged applies the merged gradients of distinct signs to the rows, at the learning rate of a global
-// step.
-func (s *Shard) ApplyMerged(step int, signs []uint64, grads table.Gradients) error {
-	return check(s.rows.ApplyFrom(signs, grads, s.rows.Rate(step), nil))
+// ApplyMerged applies the merged gradients of distinct signs to the rows of one dimension, given by its place
+// in batch.Dims, at the learning rate of a global step.
+func (s *Shard) ApplyMerged(step, place int, signs []uint64, grads table.Gradients) error {
+	t := s.tables[place]
+	return check(t.ApplyFrom(signs, grads, t.Rate(step), nil))
 }
 
 // ErrNonFinite is wrapped by the errors of gradients that have NaN or Inf.

@@ -20,17 +20,20 @@ import (
 func TestEvictedRowsHaveMissedWhatTheyHaveBeenThrough(t *testing.T) {
 	one := exectest.Job(1, 1)
 	one.Rows.Capacity, one.Rows.Eviction = 1, job.SecondChance
-	rows, err := NewTable(&one, table.Heap{}, nil)
+	rows, err := NewTable(&one, one.Model.Dim(), table.Heap{}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, dim := NewShard(rows, nil), rows.Dim()
+	s, dim := NewShard(batch.Dims{}, []*table.Table{rows}, nil), rows.Dim()
 	read := func(rank int32, sign uint64) {
 		if err := s.Lookup(BatchKey{Rank: rank}, []uint64{sign}, make([]float32, dim)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	put := func(sign uint64) route.Put { return route.Put{Signs: []uint64{sign}, Sums: make([]float32, dim)} }
+	put := func(rank int32, sign uint64) BatchPut {
+		one := route.Put{Signs: []uint64{sign}, Sums: make([]float32, dim)}
+		return BatchPut{BatchKey{Rank: rank}, []route.Put{one}}
+	}
 	update := func(sign uint64) { rows.Apply([]uint64{sign}, make([]float32, dim), 1, nil) }
 	read(9, 7)
 	for range 3 {
@@ -38,12 +41,12 @@ func TestEvictedRowsHaveMissedWhatTheyHaveBeenThrough(t *testing.T) {
 	}
 	read(0, 7)
 	read(1, 8) // in the place of 7
-	s.CountMissed(BatchKey{Rank: 0}, put(7))
+	s.CountMissed(put(0, 7))
 	read(2, 7) // created again
 	update(7)
 	read(3, 7)
 	update(7)
-	s.CountMissed(BatchKey{Rank: 3}, put(7))
+	s.CountMissed(put(3, 7))
 	if s.missed.Count() != 2 || s.missed.Max() != 1 {
 		t.Errorf("%d gradients have missed up to %d updates, want 2 and 1", s.missed.Count(), s.missed.Max())
 	}
@@ -52,25 +55,28 @@ func TestEvictedRowsHaveMissedWhatTheyHaveBeenThrough(t *testing.T) {
 // The memory of a read serves the next one after its put, and not before.
 func TestReadsUseMemoryAgain(t *testing.T) {
 	job := exectest.Job(1, 1)
-	rows, err := NewTable(&job, table.Heap{}, nil)
+	rows, err := NewTable(&job, job.Model.Dim(), table.Heap{}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, dim := NewShard(rows, nil), rows.Dim()
+	s, dim := NewShard(batch.Dims{}, []*table.Table{rows}, nil), rows.Dim()
 	signs := []uint64{1, 2, 3}
 	read := func(step int32) *table.Found {
 		if err := s.Lookup(BatchKey{Step: step}, signs, make([]float32, len(signs)*dim)); err != nil {
 			t.Fatal(err)
 		}
-		return &s.reads[BatchKey{Step: step}][0]
+		return &s.reads[BatchKey{Step: step}].found[0]
 	}
-	put := route.Put{Signs: signs, Samples: 1, Sums: make([]float32, len(signs)*dim)}
+	put := func(step int32) BatchPut {
+		sums := make([]float32, len(signs)*dim)
+		return BatchPut{BatchKey{Step: step}, []route.Put{{Signs: signs, Samples: 1, Sums: sums}}}
+	}
 	first, second := read(0), read(1)
-	if err := s.Apply(BatchKey{Step: 0}, put, 1, false); err != nil {
+	if err := s.Apply(put(0), 1, false); err != nil {
 		t.Fatal(err)
 	}
 	third := read(2)
-	if err := s.CountMissed(BatchKey{Step: 1}, put); err != nil {
+	if err := s.CountMissed(put(1)); err != nil {
 		t.Fatal(err)
 	}
 	if fourth := read(3); first == second || third != first || fourth != second {
@@ -100,30 +106,32 @@ func TestLookupPooledIsLookupAndPool(t *testing.T) {
 				}
 				all.Slots = append(all.Slots, column)
 			}
-			routed := route.Route(schema, batch.Cut(all, 8, 1)[0], shard.Rows(1))
+			byDim := route.RouteByDim(nil, schema, batch.Cut(all, 8, 1)[0], shard.Rows(1))
+			routed := byDim.Routed[0]
 			if routed.Spreads(schema) != (ids == 1) {
 				t.Fatalf("%d ids: spreads %t", ids, ids != 1)
 			}
-			plain, err := NewTable(&job, table.Heap{}, nil)
+			plain, err := NewTable(&job, job.Model.Dim(), table.Heap{}, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
 			rows := make([]float32, len(routed.Signs)*plain.Dim())
-			if err := NewShard(plain, nil).Lookup(BatchKey{}, routed.Signs, rows); err != nil {
+			other := NewShard(batch.Dims{}, []*table.Table{plain}, nil)
+			if err := other.Lookup(BatchKey{}, routed.Signs, rows); err != nil {
 				t.Fatal(err)
 			}
 			want := make([]float32, samples*schema.EmbeddingWidth())
 			routed.Pool(want, schema, rows, plain.Dim())
 
-			shared, _ := NewTable(&job, table.Heap{}, pool)
-			s, got := NewShard(shared, nil), make([]float32, len(want))
-			o := route.Occurrences{Pool: pool}
-			if err := s.LookupPooled(BatchKey{}, routed, schema, &o, got); err != nil {
+			shared, _ := NewTable(&job, job.Model.Dim(), table.Heap{}, pool)
+			s, got := NewShard(batch.Dims{}, []*table.Table{shared}, nil), make([]float32, len(want))
+			o := []route.Occurrences{{Pool: pool}}
+			if err := s.LookupPooled(BatchKey{}, byDim, schema, o, got); err != nil {
 				t.Fatal(err)
 			}
 			if signs, known := s.SignsOf(BatchKey{}); !slices.Equal(got, want) || !known ||
-				signs != len(routed.Signs) || shared.Digest() != plain.Digest() {
-				t.Errorf("%d ids, pool %t: other values, or a read of %d signs, known %t", ids, pool != nil,
+				!slices.Equal(signs, []int{len(routed.Signs)}) || shared.Digest() != plain.Digest() {
+				t.Errorf("%d ids, pool %t: other values, or a read of %v signs, known %t", ids, pool != nil,
 					signs, known)
 			}
 		}

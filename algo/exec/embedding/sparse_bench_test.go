@@ -68,7 +68,7 @@ type sparseStep struct {
 	dim         int
 	shard       *Shard
 	pooled      []float32
-	occurrences route.Occurrences
+	occurrences []route.Occurrences
 	took        [len(sparseStages)][]time.Duration // by step of a measurement
 	last        time.Time                          // the end of the stage before
 }
@@ -91,11 +91,12 @@ func newSparseStep(b *testing.B, optimizer string, dim int) *sparseStep {
 	t.Rows.Optimizer.Kind = optimizer
 	t.Model.Spec = model.Spec{Kind: model.FeedForward, EmbeddingDim: dim, Top: []int{8},
 		Activation: model.ReLU}
-	rows, err := NewTable(&t, table.Heap{}, nil)
+	rows, err := NewTable(&t, dim, table.Heap{}, nil)
 	if err != nil {
 		b.Fatal(err)
 	}
-	s := &sparseStep{schema: batch.Schema{PrefixBits: 8}, dim: dim, shard: NewShard(rows, nil)}
+	s := &sparseStep{schema: batch.Schema{PrefixBits: 8}, dim: dim,
+		occurrences: make([]route.Occurrences, 1), shard: NewShard(batch.Dims{}, []*table.Table{rows}, nil)}
 	for range sparseSlots {
 		s.schema.Slots = append(s.schema.Slots, batch.Slot{Dim: dim})
 	}
@@ -137,16 +138,17 @@ func (s *sparseStep) draw(size int, distribution string) (parts []batch.Part) {
 func (s *sparseStep) step(b *testing.B, i int, part batch.Part) {
 	name := BatchKey{Step: int32(i)}
 	s.last = time.Now()
-	routed := route.Route(&s.schema, part, shard.Rows(1))
+	routed := route.RouteByDim(nil, &s.schema, part, shard.Rows(1))
 	s.pooled = sized(s.pooled, part.Samples*s.schema.EmbeddingWidth())
 	s.end(0)
-	if err := s.shard.LookupPooled(name, routed, &s.schema, &s.occurrences, s.pooled); err != nil {
+	if err := s.shard.LookupPooled(name, routed, &s.schema, s.occurrences, s.pooled); err != nil {
 		b.Fatal(err)
 	}
 	s.end(1)
-	routed.Take(&s.occurrences, &s.schema, s.pooled) // gradients as good as any
-	put := route.Put{Samples: part.Samples, Signs: routed.Signs, Pending: &s.occurrences}
-	if err := s.shard.Apply(name, put, part.Samples, false); err != nil {
+	rows, o := routed.Routed[0], &s.occurrences[0]
+	rows.Take(o, &s.schema, s.pooled) // gradients as good as any
+	put := route.Put{Samples: part.Samples, Signs: rows.Signs, Pending: o}
+	if err := s.shard.Apply(BatchPut{name, []route.Put{put}}, part.Samples, false); err != nil {
 		b.Fatal(err)
 	}
 	s.end(2)

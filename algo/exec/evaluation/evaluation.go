@@ -10,7 +10,7 @@ import (
 // State gives evaluation access to a model, during or after its training. Reading through a State creates no
 // row, refreshes no row, counts no lookup and leaves staleness unchanged.
 type State interface {
-	// ReadRows copies the rows of signs, which PS server owns, to dst, len(signs) × dim values. A row that
+	// ReadRows copies the rows of signs, which PS server owns, to dst, in the order of batch.Dims. A row that
 	// was never updated counts as zeros, whether or not a batch in flight has created it. One call reads all
 	// its rows at one moment between two items of the PS's work; ReadRows may wait for that moment.
 	ReadRows(server int, signs []uint64, dst []float32) error
@@ -30,7 +30,7 @@ type StartingState interface {
 // Snapshot is a copy of everything in a State that the predictions of a TestSet depend on.
 type Snapshot struct {
 	dense model.Values
-	rows  []float32 // of TestSet.routed
+	rows  []float32 // of TestSet.routed, owner after owner
 	await []func() error
 }
 
@@ -49,16 +49,14 @@ type TestSet struct {
 	engine model.Engine
 	schema *batch.Schema
 	test   *batch.Batch
-	dim    int
-	routed *route.Routed
+	routed route.ByDim
 }
 
-// NewTestSet resolves the ids of test rows, whose embedding rows of dim values are spread over PSs by a plan.
-// Memory: 8 bytes for each distinct id, and 4 for each id.
-func NewTestSet(engine model.Engine, schema *batch.Schema, dim int, plan shard.Plan,
-	test *batch.Batch) *TestSet {
-	routed := route.Route(schema, batch.Cut(test, 1, 1)[0], plan)
-	return &TestSet{engine: engine, schema: schema, test: test, dim: dim, routed: routed}
+// NewTestSet resolves the ids of test rows, whose embedding rows are spread over PSs by a plan. Memory: 8
+// bytes for each distinct id, and 4 for each id.
+func NewTestSet(engine model.Engine, schema *batch.Schema, plan shard.Plan, test *batch.Batch) *TestSet {
+	routed := route.RouteByDim(nil, schema, batch.Cut(test, 1, 1)[0], plan)
+	return &TestSet{engine: engine, schema: schema, test: test, routed: routed}
 }
 
 // Snapshot copies the rows of the distinct ids of the test rows, and the dense network. The rows of a
@@ -68,11 +66,13 @@ func (e *TestSet) Snapshot(s State) (*Snapshot, error) {
 	if err != nil {
 		return nil, err
 	}
-	shot := &Snapshot{dense: dense, rows: make([]float32, len(e.routed.Signs)*e.dim)}
+	shot := &Snapshot{dense: dense, rows: make([]float32, e.routed.Values())}
 	starting, starts := s.(StartingState)
-	for p := range len(e.routed.Bounds) - 1 {
-		lo, hi := int(e.routed.Bounds[p]), int(e.routed.Bounds[p+1])
-		signs, rows := e.routed.ShardSigns(p), shot.rows[lo*e.dim:hi*e.dim]
+	rest := shot.rows
+	for p := range e.routed.Owners() {
+		signs, n := e.routed.ShardSigns(p), e.routed.ShardValues(p)
+		rows := rest[:n]
+		rest = rest[n:]
 		if starts {
 			shot.await = append(shot.await, starting.StartRows(p, signs, rows))
 		} else if err := s.ReadRows(p, signs, rows); err != nil {
@@ -85,7 +85,7 @@ func (e *TestSet) Snapshot(s State) (*Snapshot, error) {
 // Predict returns the predicted probabilities of every test row, test rows × labels, from a complete
 // snapshot. Batch norm uses the running statistics, so the prediction of a row does not depend on the others.
 func (e *TestSet) Predict(shot *Snapshot) []float32 {
-	p := NewPredictor(e.engine, e.schema, e.dim)
+	p := NewPredictor(e.engine, e.schema)
 	return p.appendTo(make([]float32, 0, len(e.test.Labels)), e.routed, e.test, shot)
 }
 

@@ -46,9 +46,9 @@ const predictedAtOnce = 1024
 func TestEvaluateChangesNothing(t *testing.T) {
 	source := exectest.NewColumns(64, 16)
 	q := trained(t, source, 1)
-	rows, digest, dense := q.Rows().Len(), q.Rows().Digest(), q.Dense().Digest()
+	rows, digest, dense := q.Rows()[0].Len(), q.Rows()[0].Digest(), q.Dense().Digest()
 	evaluate(q, source.All) // 48 of the samples were never trained on
-	if q.Rows().Len() != rows || q.Rows().Digest() != digest || q.Dense().Digest() != dense {
+	if q.Rows()[0].Len() != rows || q.Rows()[0].Digest() != digest || q.Dense().Digest() != dense {
 		t.Error("evaluation has changed rows or network")
 	}
 }
@@ -107,12 +107,12 @@ func TestRowsNotYetTrainedReadAsZeros(t *testing.T) {
 	source := exectest.NewColumns(48, 16)
 	q := trained(t, source, 1)
 	want := evaluate(q, source.All)
-	rows := q.Rows().Len()
+	rows := q.Rows()[0].Len()
 	signs := route.Route(source.Schema(), batch.Cut(source.All, 1, 1)[0], shard.Rows(1)).Signs
-	if err := q.Rows().Lookup(signs, make([]float32, len(signs)*q.Rows().Dim())); err != nil {
+	if err := q.Rows()[0].Lookup(signs, make([]float32, len(signs)*q.Rows()[0].Dim())); err != nil {
 		t.Fatal(err)
 	}
-	if q.Rows().Len() == rows {
+	if q.Rows()[0].Len() == rows {
 		t.Fatal("the read has created no row")
 	}
 	if got := evaluate(q, source.All); !slices.Equal(got, want) {

@@ -13,7 +13,6 @@ import (
 type Predictor struct {
 	engine model.Engine
 	schema *batch.Schema
-	dim    int
 	pass   model.Pass
 	rows   []float32 // of the distinct ids
 	pooled []float32
@@ -22,9 +21,9 @@ type Predictor struct {
 // evaluationBatch is the number of rows that are predicted at a time.
 const evaluationBatch = 1024
 
-// NewPredictor returns a Predictor for rows of dim values. Memory: the values of all layers for 1024 samples.
-func NewPredictor(engine model.Engine, schema *batch.Schema, dim int) *Predictor {
-	return &Predictor{engine: engine, schema: schema, dim: dim, pass: engine.NewPass(evaluationBatch)}
+// NewPredictor returns a Predictor. Memory: the values of all layers for 1024 samples.
+func NewPredictor(engine model.Engine, schema *batch.Schema) *Predictor {
+	return &Predictor{engine: engine, schema: schema, pass: engine.NewPass(evaluationBatch)}
 }
 
 // Predict appends the predicted probabilities of a batch, or numbers with squared loss, samples × labels, to
@@ -34,24 +33,32 @@ func (p *Predictor) Predict(dst []float32, s State, rows *batch.Batch) ([]float3
 	if err != nil {
 		return dst, err
 	}
-	routed := route.Route(p.schema, batch.Part{Batch: rows, Bounds: []int{0, rows.Samples}}, shard.Rows(1))
-	p.rows = resize(p.rows, len(routed.Signs)*p.dim)
-	if err := s.ReadRows(0, routed.Signs, p.rows); err != nil {
+	part := batch.Part{Batch: rows, Bounds: []int{0, rows.Samples}}
+	routed := route.RouteByDim(nil, p.schema, part, shard.Rows(1))
+	p.rows = resize(p.rows, routed.Values())
+	if err := s.ReadRows(0, routed.ShardSigns(0), p.rows); err != nil {
 		return dst, err
 	}
 	return p.appendTo(dst, routed, rows, &Snapshot{dense: dense, rows: p.rows}), nil
 }
 
 // appendTo appends the probabilities of samples whose ids are resolved.
-func (p *Predictor) appendTo(dst []float32, routed *route.Routed, samples *batch.Batch,
+func (p *Predictor) appendTo(dst []float32, routed route.ByDim, samples *batch.Batch,
 	shot *Snapshot) []float32 {
 	width, numbers := p.schema.EmbeddingWidth(), len(p.schema.Dense)
 	layout := p.engine.Layout()
+	var scratch []float32
+	if routed.Gathers() {
+		scratch = make([]float32, len(shot.rows))
+	}
+	byDim := routed.Gather(scratch, shot.rows)
 	p.pooled = resize(p.pooled, min(evaluationBatch, samples.Samples)*width)
 	for lo := 0; lo < samples.Samples; lo += evaluationBatch {
 		hi := min(lo+evaluationBatch, samples.Samples)
 		own := p.pooled[:(hi-lo)*width]
-		routed.PoolSamples(own, p.schema, shot.rows, p.dim, lo, hi)
+		for i, r := range routed.Routed {
+			r.PoolSamples(own, p.schema, byDim[i], routed.Dims[i], lo, hi)
+		}
 		in := model.Input{Samples: hi - lo, Embeddings: own, Dense: samples.Dense[lo*numbers : hi*numbers]}
 		logits, _ := p.pass.Forward(shot.dense.Params, shot.dense.Running, in, false)
 		for i, z := range logits {

@@ -56,7 +56,7 @@ func (d *Delayed) Step(step int) error {
 	if err != nil {
 		return fmt.Errorf("step %d: %w", step, err)
 	}
-	g.keep(d.job.Model.Dim())
+	g.keep(d.Rows())
 	late, due := g, step+d.rowDelay.DelayOf(step)
 	if d.hot != nil {
 		var fresh gradients

@@ -62,7 +62,7 @@ func TestLevinMayLargestStepUnderDelay(t *testing.T) {
 				if err := d.Step(step); err != nil {
 					t.Fatal(err)
 				}
-				for _, values := range d.Rows().All() {
+				for _, values := range d.Rows()[0].All() {
 					w := math.Abs(float64(values[0]))
 					if step == 0 {
 						start = w

@@ -24,7 +24,7 @@ func Example() {
 	if err != nil {
 		panic(err)
 	}
-	fmt.Println(q.Dense().Steps(), "optimizer steps,", q.Rows().Len(), "rows,", len(probabilities),
+	fmt.Println(q.Dense().Steps(), "optimizer steps,", q.Rows()[0].Len(), "rows,", len(probabilities),
 		"predictions")
 	// Output:
 	// 4 optimizer steps, 59 rows, 64 predictions

@@ -34,33 +34,44 @@ func findHotRows(source batch.Source, leastShare float64) (*hotRows, error) {
 // of the other rows.
 func (d *Delayed) divide(g gradients) (hot, cold gradients) {
 	hot, cold = g, g
-	hot.puts, cold.puts = make([]route.Put, len(g.puts)), make([]route.Put, len(g.puts))
+	hot.puts, cold.puts = make([][]route.Put, len(g.puts)), make([][]route.Put, len(g.puts))
 	cold.part = 1
-	dim := d.job.Model.Dim()
-	for rank, put := range g.puts {
-		isCold := make([]bool, len(put.Signs))
-		hot.puts[rank].Rank, hot.puts[rank].Samples = put.Rank, put.Samples
-		cold.puts[rank].Rank, cold.puts[rank].Samples = put.Rank, put.Samples
-		for i, sign := range put.Signs {
-			part := &cold.puts[rank]
-			if _, isHot := d.hot.signs[sign]; isHot {
-				part = &hot.puts[rank]
-				d.hot.gradients++
-			} else {
-				isCold[i] = true
-			}
-			part.Signs = append(part.Signs, sign)
-			part.Sums = append(part.Sums, put.Sums[i*dim:(i+1)*dim]...)
+	for rank, byDim := range g.puts {
+		var moves []bool
+		for i, put := range byDim {
+			warm, rest, isCold := d.dividePut(put, d.Rows()[i].Dim())
+			hot.puts[rank], cold.puts[rank] = append(hot.puts[rank], warm), append(cold.puts[rank], rest)
+			moves = append(moves, isCold...)
 		}
-		d.rows.SplitRead(hot.keyOf(rank), cold.keyOf(rank), isCold)
+		d.rows.SplitRead(hot.keyOf(rank), cold.keyOf(rank), moves)
 	}
 	return hot, cold
 }
 
+// dividePut divides a put of rows of one dimension, and reports which of them are cold.
+func (d *Delayed) dividePut(put route.Put, dim int) (hot, cold route.Put, isCold []bool) {
+	hot = route.Put{Rank: put.Rank, Samples: put.Samples}
+	cold, isCold = hot, make([]bool, len(put.Signs))
+	for i, sign := range put.Signs {
+		part := &cold
+		if _, isHot := d.hot.signs[sign]; isHot {
+			part = &hot
+			d.hot.gradients++
+		} else {
+			isCold[i] = true
+		}
+		part.Signs = append(part.Signs, sign)
+		part.Sums = append(part.Sums, put.Sums[i*dim:(i+1)*dim]...)
+	}
+	return hot, cold, isCold
+}
+
 // rows returns the number of row gradients.
 func (g *gradients) rows() (n int) {
-	for _, put := range g.puts {
-		n += len(put.Signs)
+	for _, byDim := range g.puts {
+		for _, put := range byDim {
+			n += len(put.Signs)
+		}
 	}
 	return n
 }

@@ -20,7 +20,7 @@ func pathOf(t *testing.T, share, meanDelay float64, steps int, seed uint64) []fl
 		if err := d.Step(step); err != nil {
 			t.Fatal(err)
 		}
-		for _, values := range d.Rows().All() {
+		for _, values := range d.Rows()[0].All() {
 			w := float64(values[0])
 			if step == 0 { // the row is as old as its first gradient, which may have been applied already
 				start = w

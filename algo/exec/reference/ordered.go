@@ -31,9 +31,9 @@ type Ordered struct {
 type orderedBatch struct {
 	part     batch.Part
 	samples  int // of the step
-	routed   *route.Routed
-	rows     []float32
-	sums     []float32 // nil until they are computed
+	routed   route.ByDim
+	rows     []float32 // PS after PS
+	sums     []float32 // as rows; nil until they are computed
 	stats    []float32
 	progress []progress // by PS
 }
@@ -117,7 +117,7 @@ func (o *Ordered) drop(key embedding.BatchKey) {
 		return
 	}
 	for ps, p := range b.progress {
-		if p != updated && b.routed.Bounds[ps] < b.routed.Bounds[ps+1] {
+		if p != updated && b.routed.ShardValues(ps) > 0 {
 			return
 		}
 	}
@@ -130,9 +130,12 @@ func (o *Ordered) access(a access) error {
 	if err != nil {
 		return err
 	}
-	lo, hi := int(b.routed.Bounds[a.ps]), int(b.routed.Bounds[a.ps+1])
-	dim := o.job.Model.Dim()
-	signs, key := b.routed.Signs[lo:hi], embedding.BatchKey{
+	lo := 0
+	for ps := range a.ps {
+		lo += b.routed.ShardValues(ps)
+	}
+	hi := lo + b.routed.ShardValues(a.ps)
+	signs, key := b.routed.ShardSigns(a.ps), embedding.BatchKey{
 		Rank: int32(a.ps*o.order.Ranks + a.rank), Step: int32(a.step), // one for each PS
 	}
 	want := unread
@@ -144,13 +147,18 @@ func (o *Ordered) access(a access) error {
 	}
 	b.progress[a.ps]++
 	if !a.update {
-		return o.rows.Lookup(key, signs, b.rows[lo*dim:hi*dim])
+		return o.rows.Lookup(key, signs, b.rows[lo:hi])
 	}
 	if _, err := o.computed(a.rank, a.step); err != nil {
 		return err
 	}
-	put := route.Put{Rank: a.rank, Samples: b.part.Samples, Signs: signs, Sums: b.sums[lo*dim : hi*dim]}
-	if err := o.rows.Apply(key, put, b.samples, o.job.Training.Scale == job.ScaleRank); err != nil {
+	put := route.Put{Rank: a.rank, Samples: b.part.Samples, Signs: signs, Sums: b.sums[lo:hi]}
+	byDim, err := put.ByDim(o.source.Schema().Dims())
+	if err != nil {
+		return err
+	}
+	all := embedding.BatchPut{BatchKey: key, ByDim: byDim}
+	if err := o.rows.Apply(all, b.samples, o.job.Training.Scale == job.ScaleRank); err != nil {
 		return err
 	}
 	o.drop(embedding.BatchKey{Rank: int32(a.rank), Step: int32(a.step)})
@@ -170,10 +178,10 @@ func (o *Ordered) batch(rank, step int) (*orderedBatch, error) {
 		return nil, err
 	}
 	for r, part := range batch.Cut(global, o.job.TotalGroups(), o.order.Ranks) {
-		routed := route.Route(o.source.Schema(), part, o.plan)
+		routed := route.RouteByDim(nil, o.source.Schema(), part, o.plan)
 		o.batches[embedding.BatchKey{Rank: int32(r), Step: int32(step)}] = &orderedBatch{
 			part: part, samples: global.Samples, routed: routed,
-			rows:     make([]float32, len(routed.Signs)*o.job.Model.Dim()),
+			rows:     make([]float32, routed.Values()),
 			progress: make([]progress, o.order.PSs),
 		}
 	}
@@ -187,14 +195,14 @@ func (o *Ordered) computed(rank, step int) (*orderedBatch, error) {
 		return b, err
 	}
 	for ps, p := range b.progress {
-		if p == unread && b.routed.Bounds[ps] < b.routed.Bounds[ps+1] {
+		if p == unread && b.routed.ShardValues(ps) > 0 {
 			return nil, fmt.Errorf("rank %d, step %d, PS %d: the rows are not read", rank, step, ps)
 		}
 	}
-	schema, dim := o.source.Schema(), o.job.Model.Dim()
+	schema := o.source.Schema()
 	width := schema.EmbeddingWidth()
 	pooled := make([]float32, b.part.Samples*width)
-	b.routed.Pool(pooled, schema, b.rows, dim)
+	b.routed.Pool(nil, pooled, schema, b.routed.Gather(make([]float32, len(b.rows)), b.rows))
 	o.stats = o.stats[:0]
 	var pooledGrads []float32
 	for group := range b.part.Groups() {
@@ -205,8 +213,10 @@ func (o *Ordered) computed(rank, step int) (*orderedBatch, error) {
 		}
 		pooledGrads = append(pooledGrads, grads...)
 	}
+	sums := make([]float32, len(b.rows))
+	b.routed.Merge(nil, b.routed.Cut(sums), schema, pooledGrads)
 	b.sums, b.stats = make([]float32, len(b.rows)), slices.Clone(o.stats)
-	b.routed.Merge(b.sums, schema, pooledGrads, dim)
+	b.routed.Scatter(b.sums, sums)
 	return b, nil
 }
 

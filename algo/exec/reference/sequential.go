@@ -46,7 +46,7 @@ type Sequential struct {
 // scratch is memory for the part of a rank, which serves step after step.
 type scratch struct {
 	pooled, pooledGrads []float32
-	occurrences         route.Occurrences
+	occurrences         []route.Occurrences // by dimension
 }
 
 // oneTable is the plan by which one table has all rows.
@@ -60,7 +60,8 @@ func NewSequential(t job.Job, source batch.Source, m backend.Backend) (*Sequenti
 	if err != nil {
 		return nil, err
 	}
-	rows, err := embedding.NewTable(&t, m.RowArena(), gemm.PoolOf(m.Products))
+	dims := source.Schema().Dims()
+	rows, err := embedding.NewTables(&t, dims, m.RowArena(), gemm.PoolOf(m.Products))
 	if err != nil {
 		return nil, err
 	}
@@ -70,9 +71,12 @@ func NewSequential(t job.Job, source batch.Source, m backend.Backend) (*Sequenti
 	}
 	dense := model.NewHostWeights(engine, model.InitialValues(engine, t.Training.Seed), optimizer,
 		gemm.PoolOf(m.Products))
-	q := &Sequential{job: t, source: source, engine: engine, rows: embedding.NewShard(rows, nil),
+	q := &Sequential{job: t, source: source, engine: engine, rows: embedding.NewShard(dims, rows, nil),
 		dense: dense, pool: gemm.PoolOf(m.Products), ranks: make([]scratch, t.Roles.Ranks),
 		report: m.ReportLoss}
+	for rank := range q.ranks {
+		q.ranks[rank].occurrences = make([]route.Occurrences, len(rows))
+	}
 	for range t.TotalGroups() {
 		q.passes = append(q.passes, engine.NewPass((t.Training.GlobalBatch-1)/t.TotalGroups()+1))
 		q.grads = append(q.grads, make([]float32, engine.Layout().Params))
@@ -80,8 +84,8 @@ func NewSequential(t job.Job, source batch.Source, m backend.Backend) (*Sequenti
 	return q, nil
 }
 
-// Rows returns the embedding rows.
-func (q *Sequential) Rows() *table.Table { return q.rows.Table() }
+// Rows returns the embedding rows, a table for each dimension.
+func (q *Sequential) Rows() []*table.Table { return q.rows.Tables() }
 
 // Dense returns the weights of the dense network.
 func (q *Sequential) Dense() *model.HostWeights { return q.dense }
@@ -108,10 +112,11 @@ func (q *Sequential) Step(step int) error {
 // gradients holds the gradients of one step.
 type gradients struct {
 	step, samples int
-	part          int         // 1 for the second part of puts that Delayed has divided, else 0
-	puts          []route.Put // by rank; sums are pending, and valid until the next step, before keep
-	dense         []float32   // the sum over all groups; valid until the next step
-	stats         []float32   // batch-norm statistics of the groups; valid until the next step
+	part          int // 1 for the second part of puts that Delayed has divided, else 0
+	// puts are by rank and dimension. Sums are pending, and valid until the next step, before keep.
+	puts  [][]route.Put
+	dense []float32 // the sum over all groups; valid until the next step
+	stats []float32 // batch-norm statistics of the groups; valid until the next step
 }
 
 // keyOf returns the name of the batch whose read the put of a rank answers. Second parts are batches of
@@ -135,10 +140,13 @@ func (q *Sequential) compute(step int) (gradients, error) {
 	g := gradients{step: step, samples: global.Samples}
 	q.stats, q.loss = q.stats[:0], 0
 	for rank, part := range batch.Cut(global, t.TotalGroups(), t.Roles.Ranks) {
-		routed, own := route.RouteOn(q.pool, schema, part, oneTable), &q.ranks[rank]
-		own.occurrences.Pool, own.pooled = q.pool, resized(own.pooled, part.Samples*width)
+		routed, own := route.RouteByDim(q.pool, schema, part, oneTable), &q.ranks[rank]
+		own.pooled = resized(own.pooled, part.Samples*width)
+		for i := range own.occurrences {
+			own.occurrences[i].Pool = q.pool
+		}
 		key := embedding.BatchKey{Rank: int32(rank), Step: int32(step)}
-		if err := q.rows.LookupPooled(key, routed, schema, &own.occurrences, own.pooled); err != nil {
+		if err := q.rows.LookupPooled(key, routed, schema, own.occurrences, own.pooled); err != nil {
 			return gradients{}, err
 		}
 
@@ -151,9 +159,13 @@ func (q *Sequential) compute(step int) (gradients, error) {
 			}
 			own.pooledGrads = append(own.pooledGrads, grads...)
 		}
-		routed.Take(&own.occurrences, schema, own.pooledGrads)
-		g.puts = append(g.puts, route.Put{Rank: rank, Samples: part.Samples, Signs: routed.Signs,
-			Pending: &own.occurrences})
+		var puts []route.Put
+		for i, r := range routed.Routed {
+			o := &own.occurrences[i]
+			r.Take(o, schema, own.pooledGrads)
+			puts = append(puts, route.Put{Rank: rank, Samples: part.Samples, Signs: r.Signs, Pending: o})
+		}
+		g.puts = append(g.puts, puts)
 	}
 	q.report(q.loss, global.Samples)
 	collective.Tree(q.grads)
@@ -165,12 +177,14 @@ func (q *Sequential) compute(step int) (gradients, error) {
 func resized(old []float32, n int) []float32 { return slices.Grow(old[:0], n)[:n] }
 
 // keep computes the sums of row gradients, which are valid until the next step, into memory of their own.
-func (g *gradients) keep(dim int) {
-	for i := range g.puts {
-		p := &g.puts[i]
-		p.Sums = make([]float32, len(p.Signs)*dim)
-		p.Pending.Sum(p.Sums, 0, len(p.Signs))
-		p.Pending = nil
+func (g *gradients) keep(rows []*table.Table) {
+	for _, byDim := range g.puts {
+		for i := range byDim {
+			p := &byDim[i]
+			p.Sums = make([]float32, len(p.Signs)*rows[i].Dim())
+			p.Pending.Sum(p.Sums, 0, len(p.Signs))
+			p.Pending = nil
+		}
 	}
 }
 
@@ -178,7 +192,7 @@ func (g *gradients) keep(dim int) {
 func (q *Sequential) applyRows(g gradients) error {
 	puts := make([]embedding.BatchPut, len(g.puts))
 	for rank, put := range g.puts {
-		puts[rank] = embedding.BatchPut{BatchKey: g.keyOf(rank), Put: put}
+		puts[rank] = embedding.BatchPut{BatchKey: g.keyOf(rank), ByDim: put}
 	}
 	return q.rows.ApplyStep(int32(g.step), puts, &q.job, g.samples)
 }
@@ -214,13 +228,12 @@ func (q *Sequential) trainGroup(g int, in model.Input) ([]float32, error) {
 
 // NewTestSet returns a test set of this model.
 func (q *Sequential) NewTestSet(test *batch.Batch) *evaluation.TestSet {
-	return evaluation.NewTestSet(q.engine, q.source.Schema(), q.job.Model.Dim(), oneTable, test)
+	return evaluation.NewTestSet(q.engine, q.source.Schema(), oneTable, test)
 }
 
 // ReadRows implements evaluation.State. It must not be called during a step.
 func (q *Sequential) ReadRows(_ int, signs []uint64, dst []float32) error {
-	q.rows.Snapshot(signs, dst)
-	return nil
+	return q.rows.Snapshot(signs, dst)
 }
 
 // ReadDense implements evaluation.State. It must not be called during a step.

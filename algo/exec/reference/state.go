@@ -18,8 +18,8 @@ func (q *Sequential) Layout() *model.Layout { return q.engine.Layout() }
 // Plan returns the plan by which one table has all rows.
 func (q *Sequential) Plan() shard.Plan { return oneTable }
 
-// Table returns the embedding rows; there is one table.
-func (q *Sequential) Table(int) *table.Table { return q.Rows() }
+// Tables returns the embedding rows; there is one owner.
+func (q *Sequential) Tables(int) []*table.Table { return q.Rows() }
 
 // Exports reports that all rows are saved from here.
 func (q *Sequential) Exports(int) bool { return true }

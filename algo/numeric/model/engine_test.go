@@ -270,7 +270,8 @@ func TestNewRefusesDataThatDoNotSuit(t *testing.T) {
 		schema *batch.Schema
 		want   string
 	}{
-		{"row length", Default(), adultIncome(8), `slot "a" has rows of 8 values, feed-forward wants 16`},
+		{"row length", Spec{Kind: DLRM, EmbeddingDim: 16, Activation: ReLU}, adultIncome(8),
+			`slot "a" has rows of 8 values, dlrm wants 16`},
 		{"raw fm", Spec{Kind: FactorizationMachine, Factors: 8}, rawFM, `slot "a" is raw`},
 		{"tower without input", PersiaAdultIncome(), noNumbers, "dense-tower has no input"},
 		{"raw dlrm", Spec{Kind: DLRM, EmbeddingDim: 1, Activation: ReLU}, raw, `slot "c" is raw`},

@@ -21,9 +21,9 @@ var sumsOnly = []string{FactorizationMachine, DeepFM, DLRM}
 // of the given schema, which multiplies by products; nil stands for
 // gemm.NewProducts(nil). It returns the error of Validate, or one that wraps
 // ErrSchema if labels and heads differ in number, if a slot's row length is not
-// spec.Dim(), if a slot is raw and the kind is fm, deepfm or dlrm, if the data lack
-// what a part of the network takes as input, or if the network has more than 2³¹−1
-// parameters.
+// spec.Dim() unless spec.AnyDims(), if a slot is raw and the kind is fm, deepfm or
+// dlrm, if the data lack what a part of the network takes as input, or if the network
+// has more than 2³¹−1 parameters.
 func New(spec Spec, schema *batch.Schema, products gemm.Products) (Engine, error) {
 	if err := spec.Validate(); err != nil {
 		return nil, fmt.Errorf("model: %w", err)
@@ -37,7 +37,7 @@ func New(spec Spec, schema *batch.Schema, products gemm.Products) (Engine, error
 			ErrSchema, labels, strings.Join(schema.Labels, ", "), spec.Labels())
 	}
 	for _, slot := range schema.Slots {
-		if slot.Dim != spec.Dim() {
+		if slot.Dim != spec.Dim() && !spec.AnyDims() {
 			return nil, fmt.Errorf("model: %w: slot %q has rows of %d values, %s wants %d",
 				ErrSchema, slot.Name, slot.Dim, spec.Kind, spec.Dim())
 		}

@@ -170,7 +170,8 @@ func PersiaTower() Spec {
 	return Spec{Kind: FeedForward, EmbeddingDim: 16, Top: []int{4096, 2048, 1024, 512, 256}, Activation: ReLU}
 }
 
-// Dim returns the row length that the network wants of every slot: EmbeddingDim,
+// Dim returns the row length that the network wants of every slot, or that slots have unless the data say
+// otherwise, if it has AnyDims: EmbeddingDim,
 // a value a head for logistic-regression, Factors+1 for fm, EmbeddingDim+1 for
 // deepfm.
 func (s Spec) Dim() int {
@@ -184,6 +185,11 @@ func (s Spec) Dim() int {
 	}
 	return s.EmbeddingDim
 }
+
+// AnyDims reports whether the slots may differ in the length of their rows: whether the network takes the
+// values of rows one by one. Other networks multiply the rows of different slots, or take a value of each row
+// for every head.
+func (s Spec) AnyDims() bool { return s.Kind == FeedForward || s.Kind == DCNv2 }
 
 // Labels returns the number of labels that the network predicts: one a head.
 func (s Spec) Labels() int { return max(len(s.Heads), 1) }

@@ -5,11 +5,13 @@ import (
 	"slices"
 	"sync"
 
+	"tandem/algo/numeric/batch"
 	"tandem/algo/numeric/distinct"
 	"tandem/algo/numeric/kernel/vec"
 )
 
-// Put has the gradient sums of a rank's batch for one PS: those of the rows that the PS owns.
+// Put has the gradient sums of a rank's batch for one PS: those of the rows, of one dimension, that the PS
+// owns.
 type Put struct {
 	Rank    int
 	Samples int // of the rank's part
@@ -18,6 +20,26 @@ type Put struct {
 	// Pending, if it is not nil, computes the sums when they are needed: in the first cache, where no copy of
 	// all of them is ever written.
 	Pending *Occurrences
+}
+
+// ByDim cuts a put whose sums are not pending into one for each dimension. It returns an error if the signs
+// are not in the order of dims, and panics if sums and signs disagree. The result aliases p.
+func (p *Put) ByDim(dims batch.Dims) ([]Put, error) {
+	cut, err := dims.Cut(p.Signs)
+	if err != nil {
+		return nil, err
+	}
+	puts, sums := make([]Put, len(cut)), p.Sums
+	for place, signs := range cut {
+		n := 0
+		if len(signs) > 0 {
+			n = len(signs) * dims.Lengths()[place]
+		}
+		puts[place] = Put{Rank: p.Rank, Samples: p.Samples, Signs: signs, Sums: sums[:n]}
+		sums = sums[n:]
+	}
+	mustMatch("sums", len(sums), 0)
+	return puts, nil
 }
 
 // Divisor returns what the sums of a put are divided by: the samples of the rank's part if byRank, else the

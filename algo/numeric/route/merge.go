@@ -100,6 +100,9 @@ func (r *Routed) Order(o *Occurrences, schema *batch.Schema, dim int) {
 func (r *Routed) Spreads(schema *batch.Schema) bool {
 	for s := range schema.Slots {
 		slot := &schema.Slots[s]
+		if r.skips(slot) {
+			continue
+		}
 		if slot.Pooling != batch.Sum || slot.RowsPerID() != 1 || !oneEach(r.part.Slots[s].Offsets) {
 			return false
 		}
@@ -145,6 +148,9 @@ func (r *Routed) orderSlots(o *Occurrences, schema *batch.Schema, width int) {
 // countSlot counts the occurrences of a slot that have a gradient. Further ids of a raw slot Pool has
 // dropped: they have none, though they were read.
 func (r *Routed) countSlot(o *Occurrences, s int, slot *batch.Slot) {
+	if r.skips(slot) {
+		return
+	}
 	if slot.Pooling == batch.Sum {
 		o.count(r.Index[s])
 		return
@@ -159,6 +165,9 @@ func (r *Routed) countSlot(o *Occurrences, s int, slot *batch.Slot) {
 // placeSlot places the same occurrences of a group. The inputs of the slot begin at first, of a sample's
 // width.
 func (r *Routed) placeSlot(sort *sorting, s int, slot *batch.Slot, group, first, width int) {
+	if r.skips(slot) {
+		return
+	}
 	lo, hi, each := r.part.Bounds[group], r.part.Bounds[group+1], slot.RowsPerID()
 	if slot.Pooling == batch.Sum && each == 1 && oneEach(r.part.Slots[s].Offsets[lo:hi+1]) {
 		begin := int(r.part.Slots[s].Offsets[lo])
@@ -194,7 +203,7 @@ func (r *Routed) scaleGrads(o *Occurrences, schema *batch.Schema, grads []float3
 	for s := range schema.Slots {
 		slot := &schema.Slots[s]
 		each, inputs := slot.RowsPerID(), slot.Width()
-		if slot.SqrtScaling {
+		if slot.SqrtScaling && !r.skips(slot) {
 			if !copied {
 				o.scaled = append(o.scaled[:0], grads...)
 				grads, copied = o.scaled, true

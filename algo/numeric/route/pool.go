@@ -15,8 +15,9 @@ import (
 // of each id with its mask. A slot with SqrtScaling has its sums scaled.
 //
 // Shapes: dst is Samples × schema.EmbeddingWidth(); rows is len(Signs) × dim,
-// where dim is the length of the rows of every slot. It panics if a length
-// disagrees. Cost: one row added an occurrence of a row.
+// where dim is the length of the rows of every slot. Where the ids of slots of one
+// dimension are resolved, Pool writes the input of these slots alone. It panics if a
+// length disagrees. Cost: one row added an occurrence of a row.
 func (r *Routed) Pool(dst []float32, schema *batch.Schema, rows []float32, dim int) {
 	r.PoolSamples(dst, schema, rows, dim, 0, r.part.Samples)
 }
@@ -43,6 +44,10 @@ func (r *Routed) PoolSamples(dst []float32, schema *batch.Schema, rows []float32
 	first := 0
 	for s := range schema.Slots {
 		slot := &schema.Slots[s]
+		if r.skips(slot) {
+			first += slot.Width()
+			continue
+		}
 		if slot.Pooling == batch.Sum && hi > lo {
 			if scratch = scratch[:0]; slot.RowsPerID() > 1 {
 				scratch = slices.Grow(scratch, hi-lo+1)

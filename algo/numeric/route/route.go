@@ -10,16 +10,18 @@ import (
 	"tandem/algo/numeric/shard"
 )
 
-// Routed is a rank's batch with its ids resolved to distinct signs. It is
-// immutable.
+// Routed is a rank's batch with the ids of its slots, or of those of one dimension, resolved to distinct
+// signs. It is immutable.
 type Routed struct {
 	// Signs are the distinct signs, those of owner p (shard.Plan.Owner) at [Bounds[p], Bounds[p+1]).
 	Signs  []uint64
 	Bounds []int32
 	// Index holds, by slot, the positions in Signs of the rows of every id
-	// occurrence, in the order of the slot's ids: Slot.RowsPerID for each.
+	// occurrence, in the order of the slot's ids: Slot.RowsPerID for each. Slots
+	// of other dimensions have none.
 	Index [][]int32
 	part  batch.Part
+	dim   int // of the slots whose ids are resolved; 0: of all
 	// slots has where the signs of each slot end, preceded by a 0, if those of each follow
 	// those of the slot before; else it is nil.
 	slots []int32
@@ -35,10 +37,19 @@ func Route(schema *batch.Schema, part batch.Part, plan shard.Plan) *Routed {
 // RouteOn is Route. A pool that is not nil shares the slots over goroutines, if none of them
 // may share rows with others.
 func RouteOn(pool gemm.Pool, schema *batch.Schema, part batch.Part, plan shard.Plan) *Routed {
+	return routeDim(pool, schema, part, plan, 0)
+}
+
+// routeDim is RouteOn for the slots of one dimension, or 0 for all slots.
+func routeDim(pool gemm.Pool, schema *batch.Schema, part batch.Part, plan shard.Plan, dim int) *Routed {
 	owners := plan.Owners()
-	r := &Routed{Bounds: make([]int32, owners+1), Index: make([][]int32, len(part.Slots)), part: part}
+	r := &Routed{Bounds: make([]int32, owners+1), Index: make([][]int32, len(part.Slots)), part: part,
+		dim: dim}
 	occurrences, grouped := 0, 0 // grouped: in slots that may share rows with others
 	for s, slot := range part.Slots {
+		if r.skips(&schema.Slots[s]) {
+			continue
+		}
 		n := len(slot.IDs) * schema.Slots[s].RowsPerID()
 		occurrences += n
 		if schema.Slots[s].Group != "" {
@@ -47,6 +58,9 @@ func RouteOn(pool gemm.Pool, schema *batch.Schema, part batch.Part, plan shard.P
 	}
 	index := make([]int32, occurrences)
 	for s, slot := range part.Slots {
+		if r.skips(&schema.Slots[s]) {
+			continue
+		}
 		n := len(slot.IDs) * schema.Slots[s].RowsPerID()
 		r.Index[s], index = index[:n:n], index[n:]
 	}
@@ -111,6 +125,9 @@ func (r *Routed) routeSlots(pool gemm.Pool, schema *batch.Schema, scratch *routi
 	return all[:r.slots[len(r.Index)]]
 }
 
+// skips reports whether the ids of a slot are not resolved, because its rows have another dimension.
+func (r *Routed) skips(slot *batch.Slot) bool { return r.dim > 0 && slot.Dim != r.dim }
+
 // sharedOccurrences is the least number of occurrences whose work is shared: at some 10 ns each, they take
 // ten times as long as waking a goroutine does.
 const sharedOccurrences = 8192
@@ -124,8 +141,11 @@ type routing struct {
 var routings = sync.Pool{New: func() any { return new(routing) }}
 
 // slot resolves the ids of a slot, and appends the signs that are new to found. The first sign of found has
-// the number 0.
+// the number 0. A slot of another dimension has no ids to resolve.
 func (scratch *routing) slot(r *Routed, s int, schema *batch.Schema, found []uint64) []uint64 {
+	if r.skips(&schema.Slots[s]) {
+		return found
+	}
 	scratch.signs = schema.Signer(s).AppendSigns(scratch.signs[:0], r.part.Slots[s].IDs)
 	// Signs of different groups differ: a slot by itself has a small table to itself.
 	table := &scratch.shared

@@ -16,7 +16,7 @@ import (
 func (p *prepared) newTable(lo, hi int, pool gemm.Pool) (*table.Table, error) {
 	j := job.Default()
 	j.Model.EmbeddingDim, j.Rows.Optimizer, j.Rows.Init = p.Rows.Dim, p.adagrad(), 0
-	t, err := embedding.NewTable(&j, p.arena, pool)
+	t, err := embedding.NewTable(&j, p.Rows.Dim, p.arena, pool)
 	if err != nil {
 		return nil, err
 	}

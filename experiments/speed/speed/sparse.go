@@ -9,6 +9,7 @@ import (
 	"tandem/algo/numeric/batch"
 	"tandem/algo/numeric/route"
 	"tandem/algo/numeric/shard"
+	"tandem/algo/numeric/table"
 	"tandem/algo/rng"
 	"tandem/datasets/synth"
 	"tandem/experiments/internal/pytorch"
@@ -67,18 +68,20 @@ func (p *prepared) sparse() error {
 		if err != nil {
 			return nil, err
 		}
-		held, steps := embedding.NewShard(rows, nil), 0
+		held, steps := embedding.NewShard(schema.Dims(), []*table.Table{rows}, nil), 0
 		pooled := make([]float32, p.Batch*schema.EmbeddingWidth())
-		occurrences := route.Occurrences{Pool: p.pool} // of the rows in the pooled rows
+		occurrences := []route.Occurrences{{Pool: p.pool}} // of the rows in the pooled rows
 		return stepwise(func() error {
-			routed := route.RouteOn(p.pool, schema, parts[steps%batches], shard.Rows(1))
+			routed := route.RouteByDim(p.pool, schema, parts[steps%batches], shard.Rows(1))
 			key := embedding.BatchKey{Step: int32(steps)}
-			if err := held.LookupPooled(key, routed, schema, &occurrences, pooled); err != nil {
+			if err := held.LookupPooled(key, routed, schema, occurrences, pooled); err != nil {
 				return err
 			}
-			routed.Take(&occurrences, schema, grads)
-			put := route.Put{Samples: p.Batch, Signs: routed.Signs, Pending: &occurrences}
-			if err := held.Apply(key, put, p.Batch, false); err != nil {
+			rows := routed.Routed[0]
+			rows.Take(&occurrences[0], schema, grads)
+			put := route.Put{Samples: p.Batch, Signs: rows.Signs, Pending: &occurrences[0]}
+			all := embedding.BatchPut{BatchKey: key, ByDim: []route.Put{put}}
+			if err := held.Apply(all, p.Batch, false); err != nil {
 				return fmt.Errorf("after %d steps: %w", steps, err)
 			}
 			steps++

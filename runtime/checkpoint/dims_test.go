@@ -1,0 +1,191 @@
+package checkpoint_test
+
+import (
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"tandem/algo/exec"
+	"tandem/algo/exec/backend"
+	"tandem/algo/exec/evaluation"
+	"tandem/algo/exec/exectest"
+	"tandem/algo/exec/reference"
+	"tandem/algo/job"
+	"tandem/algo/numeric/batch"
+	"tandem/runtime/checkpoint"
+	"tandem/runtime/train"
+)
+
+// unequal are the data of columns, in slots of 5, 3 and 2 values.
+func unequal() *exectest.Columns {
+	c := columns()
+	c.Fields.Slots = append(c.Fields.Slots, batch.Slot{Name: "again", Dim: 2})
+	c.Fields.Slots[0].Dim = 5
+	c.All.Slots = append(c.All.Slots, c.All.Slots[0])
+	return c
+}
+
+// trainUnequal trains a job on some of the data and saves its models.
+func trainUnequal(t *testing.T, j job.Job, rows *exectest.Columns, o train.Options) exec.State {
+	t.Helper()
+	var state exec.State
+	o.Trained = func(s exec.State) error {
+		state = s
+		return nil
+	}
+	if _, err := train.Run(t.Context(), j, rows, rows.All, o); err != nil {
+		t.Fatal(err)
+	}
+	return state
+}
+
+// untrainedUnequal returns the state of a job before its first step.
+func untrainedUnequal(t *testing.T, j job.Job) exec.State {
+	t.Helper()
+	if j.Training.Mode == job.Sequential {
+		q, err := reference.NewSequential(j, unequal(), backend.Backend{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return q
+	}
+	e, err := exec.New(j, unequal(), backend.Backend{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e.Model().State()
+}
+
+// A model whose slots differ in dimension has a file of rows for each dimension of each PS. It is restored on
+// any number of PSs, and without roles, with all rows, and it predicts as its training did.
+func TestModelsOfDimensionsBySlot(t *testing.T) {
+	j := exectest.Job(2, 2)
+	state := trainUnequal(t, j, unequal(), train.Options{})
+	folder := filepath.Join(t.TempDir(), "model")
+	if err := checkpoint.Save(folder, manifest(j), state); err != nil {
+		t.Fatal(err)
+	}
+	c := mustOpen(t, folder)
+	if err := c.Verify(); err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, f := range c.Files {
+		if strings.HasPrefix(f.Name, "rows-") {
+			names = append(names, f.Name)
+		}
+	}
+	var files []string
+	for ps := range 2 {
+		for _, dim := range []int{5, 3, 2} {
+			files = append(files, fmt.Sprintf("rows-%05d-of-00002-dim-%d.arrow", ps, dim))
+		}
+	}
+	if c.Version != checkpoint.VersionDims || !slices.Equal(names, files) {
+		t.Errorf("version %d, files %q", c.Version, names)
+	}
+	want := rowsOf(state)
+	for _, servers := range []int{1, 2, 3} {
+		other := j
+		other.Roles.EmbeddingPSs = servers
+		if servers == 1 {
+			other.Training.Mode = job.Sequential
+		}
+		got := untrainedUnequal(t, other)
+		if _, err := c.Restore(got); err != nil {
+			t.Fatalf("%d PSs: %v", servers, err)
+		}
+		if !maps.Equal(rowsOf(got), want) {
+			t.Errorf("%d PSs: other rows", servers)
+		}
+		expectPredictions(t, got, state)
+	}
+	rows, err := c.Rows()
+	if err != nil {
+		t.Fatal(err)
+	}
+	byDim := [3][]uint64{}
+	for sign := range want {
+		place := state.Schema().Dims().Place(sign)
+		byDim[place] = append(byDim[place], sign)
+	}
+	signs := slices.Concat(byDim[:]...)
+	n, err := state.Schema().Dims().Values(signs)
+	if err != nil || rows.Read(signs, make([]float32, n)) != 0 || rows.Len() != len(want) {
+		t.Errorf("%d of %d rows are read, error %v", rows.Len(), len(want), err)
+	}
+	trained := map[uint64]int{} // lengths of embeddings
+	for sign, embedding := range rows.Trained() {
+		trained[sign] = len(embedding)
+	}
+	for sign, n := range trained {
+		if n != dimOfSign(state.Schema(), sign) {
+			t.Errorf("row %x of %d values", sign, n)
+		}
+	}
+	if len(trained) == 0 {
+		t.Error("no row is trained")
+	}
+}
+
+// dimOfSign returns the length of the row of a sign.
+func dimOfSign(schema *batch.Schema, sign uint64) int {
+	dims := schema.Dims()
+	return dims.Lengths()[dims.Place(sign)]
+}
+
+// Checkpoints with the rows that have changed have all rows of their moment, of every dimension.
+func TestChangesOfDimensionsBySlot(t *testing.T) {
+	j, folder := exectest.Job(1, 2), t.TempDir()
+	s := &checkpoint.Saver{Chain: checkpoint.Chain{FullEvery: 3}}
+	moments, schema := map[int]map[uint64]string{}, unequal()
+	trainUnequal(t, j, schema, train.Options{SaveEvery: 2, Save: func(step int, state exec.State) error {
+		moments[step] = rowsOf(state)
+		if err := s.Save(checkpoint.StepFolder(folder, step), manifest(j), state); err != nil {
+			return err
+		}
+		return s.Wait()
+	}})
+	changes := 0
+	for step, want := range moments {
+		c := mustOpen(t, checkpoint.StepFolder(folder, step))
+		for _, described := range c.Manifest.Rows.ByOwner() {
+			changes += described.Changes
+		}
+		got := untrainedUnequal(t, j)
+		if _, err := c.Restore(got); err != nil || !maps.Equal(rowsOf(got), want) {
+			t.Errorf("step %d: other rows, error %v", step, err)
+		}
+		if err := c.Verify(); err != nil {
+			t.Error(err)
+		}
+	}
+	if len(moments) < 4 || changes == 0 {
+		t.Errorf("%d checkpoints with %d files of changes", len(moments), changes)
+	}
+}
+
+// expectPredictions compares the predictions of two states.
+func expectPredictions(t *testing.T, got, want exec.State) {
+	t.Helper()
+	engine, err := backend.NewEngine(ptr(exectest.Job(1, 1)), want.Schema(), backend.Backend{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	predicted := func(s exec.State) []float32 {
+		set := evaluation.NewTestSet(engine, s.Schema(), s.Plan(), unequal().All)
+		p, err := set.Evaluate(s.(evaluation.State))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return p
+	}
+	if !slices.Equal(predicted(got), predicted(want)) {
+		t.Error("other predictions")
+	}
+}
+
+func ptr[T any](v T) *T { return &v }

@@ -1,0 +1,102 @@
+package train
+
+import (
+	"fmt"
+	"testing"
+
+	"tandem/algo/job"
+	"tandem/algo/numeric/batch"
+	"tandem/algo/numeric/model"
+	"tandem/algo/rng"
+)
+
+// wideConfiguration is a configuration with up to 26 slots of 4 to 128 values.
+func wideConfiguration(seed uint64) *configuration {
+	one := newConfiguration(seed)
+	c := chooser{rng.New(seed, "wide")}
+	t, r := &one.training, one.rows
+	if !t.Model.AnyDims() {
+		t.Model.Kind = oneOf(c, model.FeedForward, model.DCNv2)
+	}
+	t.Rows.Hot, t.Rows.Eviction, t.Rows.Capacity = job.Hot{}, job.RefuseRows, 0
+	if t.Model.DenseTower != nil && len(r.schema.Dense) == 0 {
+		t.Model.DenseTower = nil
+	}
+	r.schema.PrefixBits = 8
+	for len(r.schema.Slots) < c.between(2, 26) {
+		slot := batch.Slot{Name: fmt.Sprint("slot", len(r.schema.Slots)), SqrtScaling: c.chance(4)}
+		if c.chance(4) {
+			slot.Pooling, slot.FixedSize = batch.Raw, c.between(1, 2)
+		}
+		r.schema.Slots = append(r.schema.Slots, slot)
+	}
+	c.dims(t, r)
+	ids := c.samples(&r.schema, r.all.Samples)
+	r.all.Slots = ids.Slots
+	return one
+}
+
+// Sync training equals sequential training bit for bit, where up to 26 slots have dimensions from 4 to 128.
+// Flag -long trains 500 jobs.
+func TestSyncEqualsSequentialWithDimensionsBySlot(t *testing.T) {
+	count, trained, most := 12, 0, 0
+	if *long {
+		count = 500
+	}
+	for n := 0; trained < count && n < 2*count; n++ {
+		c := wideConfiguration(uint64(n))
+		if err := c.training.Validate(); err != nil {
+			t.Fatalf("configuration %d: %v", n, err)
+		}
+		reference := c.training
+		reference.Training.Mode, reference.Training.Overlap = job.Sequential, ""
+		want, failed := outcome(Run(t.Context(), reference, c.rows, c.rows.all, Options{}))
+		got, _ := outcome(Run(t.Context(), c.training, c.rows, c.rows.all, Options{}))
+		if got != want {
+			t.Errorf("configuration %d: sequential has %s, sync has %s", n, want, got)
+		}
+		if failed == nil { // numbers that are not finite end both
+			trained++
+			most = max(most, len(c.rows.schema.Dims().Lengths()))
+		}
+	}
+	t.Logf("%d jobs trained, of up to %d dimensions", trained, most)
+	if trained < count || most < 3 {
+		t.Errorf("%d jobs trained, of up to %d dimensions; want %d, and 3 at least", trained, most, count)
+	}
+}
+
+// Every mode trains slots that differ in dimension within its bounds, and predicts with their rows. With one
+// rank that reads what it has put before, hybrid has the bits of sequential training.
+func TestEveryModeTrainsDimensionsBySlot(t *testing.T) {
+	c, none := wideConfiguration(1), 0
+	own := job.Default()
+	own.Model.Spec = model.Spec{Kind: model.FeedForward, EmbeddingDim: 8, Top: []int{8},
+		Activation: model.ReLU}
+	c.rows.schema.Labels, c.rows.size = []string{"label"}, 16
+	c.rows.all.Labels = nil
+	for i := range c.rows.all.Samples {
+		c.rows.all.Labels = append(c.rows.all.Labels, float32(i%2))
+	}
+	own.Training.GlobalBatch, own.Training.Groups = 16, 2
+	digests := map[string]uint64{}
+	for _, mode := range job.Modes() {
+		one := own
+		one.Training.Mode, one.Roles.Ranks = mode, 2
+		if mode == job.Hybrid {
+			one.Roles.Ranks, one.Training.Staleness = 1, &none
+		}
+		result, err := Run(t.Context(), one, c.rows, c.rows.all, Options{})
+		if err != nil {
+			t.Errorf("%s: %v", mode, err)
+			continue
+		}
+		if result.Rows == 0 || len(result.Probabilities) != c.rows.all.Samples {
+			t.Errorf("%s: %d rows and %d predictions", mode, result.Rows, len(result.Probabilities))
+		}
+		digests[mode] = result.RowsDigest
+	}
+	if digests[job.Hybrid] != digests[job.Sequential] || digests[job.Sync] != digests[job.Sequential] {
+		t.Errorf("rows %x", digests)
+	}
+}
