@@ -5,6 +5,8 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
+	"fmt"
+	"io"
 	"net"
 
 	"google.golang.org/grpc/credentials"
@@ -24,7 +26,7 @@ func (m *material) config() *tls.Config {
 }
 
 // Accept makes TLS of a connection that another process has opened, and returns what its certificate says.
-// The error is a *Refused.
+// The error is a *Refused unless the connection was lost.
 func (i *Identity) Accept(c net.Conn) (net.Conn, *Name, error) {
 	m := i.current()
 	config := m.config()
@@ -58,8 +60,9 @@ func (i *Identity) reach(ctx context.Context, c net.Conn, satisfies func(*Name) 
 	}
 	t := tls.Client(c, config)
 	if err := t.HandshakeContext(ctx); err != nil {
-		err = asRefused(err)
-		refused(err)
+		if err = asRefused(err); errors.As(err, new(*Refused)) {
+			refused(err)
+		}
 		return nil, err
 	}
 	return &secured{Conn: t, plain: c, refused: func(err error) {
@@ -67,15 +70,28 @@ func (i *Identity) reach(ctx context.Context, c net.Conn, satisfies func(*Name) 
 	}}, nil
 }
 
-// asRefused returns the *Refused in an error of a handshake, or one that says what was wrong with it.
+// asRefused returns the *Refused in an error of a handshake, or one if the other end does not begin with TLS
+// 1.3 and a certificate. Other errors are those of a connection that was lost, as by a process that ends, or
+// was too slow: another may succeed.
 func asRefused(err error) error {
 	if r := (*Refused)(nil); errors.As(err, &r) {
 		return r
 	}
-	if isAlert(err) {
+	switch {
+	case isAlert(err):
 		return refusedf(Handshake, "it refuses this process: %w; its log says why", err)
+	case isLost(err):
+		return fmt.Errorf("TLS: %w", err)
 	}
 	return refusedf(Handshake, "it does not begin with TLS 1.3 and a certificate: %w; give it --tls", err)
+}
+
+// isLost reports whether an error is that of a connection that has ended, or of a time that has passed.
+func isLost(err error) bool {
+	of := (*net.OpError)(nil) // whose operation is "local error" if this end refuses the other
+	return errors.As(err, &of) && of.Op != "local error" || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) ||
+		errors.Is(err, net.ErrClosed) || errors.Is(err, context.DeadlineExceeded) ||
+		errors.Is(err, context.Canceled)
 }
 
 // isAlert reports whether an error is an alert of the other end.

@@ -196,6 +196,31 @@ func TestOnlyTheWantedRoleIsReached(t *testing.T) {
 	}
 }
 
+// A connection that is lost in the handshake, or is too slow, refuses nobody: another may succeed.
+func TestLostConnectionRefusesNobody(t *testing.T) {
+	_, folder := issued(t, "clicks")
+	own := opened(t, folder, rank)
+	reach := func(ctx context.Context, client net.Conn) {
+		t.Helper()
+		told := error(nil)
+		_, _, err := own.Client(nil, func(err error) { told = err }).ClientHandshake(ctx, "", client)
+		if err == nil || errors.As(err, new(*Refused)) || told != nil {
+			t.Errorf("%v, receiver of refusals: %v", err, told)
+		}
+	}
+	client, server := ends(t)
+	_ = server.Close()
+	reach(context.Background(), client)
+	client, _ = ends(t) // nobody answers
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Millisecond)
+	defer cancel()
+	reach(ctx, client)
+	if _, err := accepts(t, own, func(c net.Conn) { _ = c.Close() }); err == nil ||
+		errors.As(err, new(*Refused)) {
+		t.Errorf("accepted: %v", err)
+	}
+}
+
 // A process that is refused learns it from its first read.
 func TestRefusedProcessIsTold(t *testing.T) {
 	_, folder := issued(t, "clicks")

@@ -153,3 +153,42 @@ func TestOnlyTheHostOfTheRunIsJoined(t *testing.T) {
 		r.host.Close(nil)
 	}
 }
+
+// A host whose connections are lost at first, as one that ends, or that serves as many as it can, is called
+// again, with certificates as without.
+func TestLostConnectionsAreTriedAgain(t *testing.T) {
+	folder := certified(t, "clicks", time.Hour)
+	r := start(t, func(p *Plan) { p.Identity = identityOf(t, folder) })
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	go func() {
+		for lost := 0; ; lost++ {
+			from, err := l.Accept()
+			if err != nil {
+				return
+			}
+			if lost < 5 {
+				_ = from.Close()
+				continue
+			}
+			to, err := net.Dial("tcp", r.address)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			go func() { _, _ = io.Copy(to, from); _ = to.Close() }()
+			go func() { _, _ = io.Copy(from, to); _ = from.Close() }()
+		}
+	}()
+	m, err := Join(t.Context(), l.Addr().String(), Hello{Process: job.Process{trainer}, Address: ":1003",
+		Job: ours, Identity: identityOf(t, folder, trainer)}, time.Minute)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.host.Close(nil)
+	_, err = m.Welcome()
+	_ = m.Leave(err)
+}

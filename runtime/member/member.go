@@ -104,6 +104,7 @@ type Member struct {
 	limit   time.Duration
 	conn    *grpc.ClientConn
 	refused atomic.Pointer[error] // why there was no connection with certificates; see package identity
+	hint    string                // how else a host may come to answer
 	stream  *grpc.GenericClientStream[control.FromMember, control.ToMember]
 	silenceDetector
 
@@ -167,6 +168,7 @@ func joinAs(ctx context.Context, address string, hello *control.Hello, own *iden
 		options = append(options, grpc.WithTransportCredentials(own.Client(nil, func(err error) {
 			m.refused.Store(&err)
 		})))
+		m.hint = ", or give it --tls, as this process"
 	}
 	conn, err := grpcnet.NewClient(address, limits(0), options...)
 	if err != nil {
@@ -252,8 +254,10 @@ const connectEvery = 50 * time.Millisecond
 
 // connect waits until there is a connection. It does not wait for a host with the wrong certificate.
 func (m *Member) connect(ctx context.Context, timeout time.Duration) error {
+	m.refused.Store(nil)
 	ctx, cancel := context.WithTimeoutCause(ctx, timeout,
-		fmt.Errorf("no host answers at %s within %v: start it first, or correct --host", m.host, timeout))
+		fmt.Errorf("no host answers at %s within %v: start it first, or correct --host%s", m.host, timeout,
+			m.hint))
 	defer cancel()
 	for {
 		m.conn.Connect()

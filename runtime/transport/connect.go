@@ -27,8 +27,8 @@ import (
 // called once, after Begin.
 //
 // The error names the first role of a process that cannot be reached (an *UnreachableError), that has other
-// roles, or that works on another job, build or run. In that case nothing is connected, and processes that had admitted this one lose
-// it.
+// roles, or that works on another job, build or run. In that case nothing is connected, and processes that
+// had admitted this one lose it.
 func (n *Endpoint) Connect(ctx context.Context, peers map[msg.Address]string) error {
 	n.mu.Lock()
 	begun := n.begun
