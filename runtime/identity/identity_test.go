@@ -2,6 +2,9 @@ package identity
 
 import (
 	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
@@ -75,15 +78,10 @@ func accepts(t *testing.T, i *Identity, dial func(net.Conn)) (*Name, error) {
 }
 
 // with returns a client that shows a certificate, and believes everything.
-func with(t *testing.T, certificate, key []byte) func(net.Conn) {
-	t.Helper()
-	pair, err := tls.X509KeyPair(certificate, key)
-	if err != nil {
-		t.Fatal(err)
-	}
+func with(certificate tls.Certificate) func(net.Conn) {
 	return func(c net.Conn) {
 		_ = tls.Client(c, &tls.Config{InsecureSkipVerify: true, // and maybe the other end refuses it
-			Certificates: []tls.Certificate{pair}}).Handshake()
+			Certificates: []tls.Certificate{certificate}}).Handshake()
 	}
 }
 
@@ -104,7 +102,11 @@ func TestStrangersAreRefused(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return with(t, certificate, key)
+		pair, err := tls.X509KeyPair(certificate, key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return with(pair)
 	}
 	for _, c := range []struct {
 		name   string
@@ -144,16 +146,45 @@ func TestStrangersAreRefused(t *testing.T) {
 	}
 }
 
-// A certificate of a use that does not include clients is refused by the end that accepts.
-func TestUsesAreVerified(t *testing.T) {
-	_, folder := issued(t, "clicks")
-	m := opened(t, folder, rank).current()
-	chain := []*x509.Certificate{m.certificate.Leaf}
-	if _, err := m.verifyPeer(chain, x509.ExtKeyUsageClientAuth); err != nil {
-		t.Error(err)
+// signedFor makes a certificate of an NN worker that is good for one use.
+func signedFor(t *testing.T, a *Authority, usage x509.ExtKeyUsage) tls.Certificate {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
 	}
-	if _, err := m.verifyPeer(chain, x509.ExtKeyUsageCodeSigning); err == nil {
-		t.Error("a certificate was accepted for a use that it does not name")
+	template := &x509.Certificate{NotAfter: time.Now().Add(time.Hour), KeyUsage: x509.KeyUsageDigitalSignature,
+		ExtKeyUsage: []x509.ExtKeyUsage{usage}, URIs: []*url.URL{claim{"nn-worker", anyIndex}.uri(a.run)}}
+	der, err := x509.CreateCertificate(rand.Reader, template, a.certificate, key.Public(), a.key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}
+}
+
+// The end that accepts refuses a certificate that is good for servers only, and the end that connects one that
+// is good for clients only.
+func TestUsesAreVerified(t *testing.T) {
+	a, folder := issued(t, "clicks")
+	own := opened(t, folder, server)
+	for _, usage := range []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth,
+		x509.ExtKeyUsageCodeSigning} {
+		other := signedFor(t, a, usage)
+		_, err := accepts(t, own, with(other))
+		check := func(end string, err error, isGood bool) {
+			refused := (*Refused)(nil)
+			if isGood && err != nil || !isGood && (!errors.As(err, &refused) || refused.Reason != Untrusted ||
+				!strings.Contains(err.Error(), "incompatible key usage")) {
+				t.Errorf("a certificate of usage %d at the end that %s: %v", usage, end, err)
+			}
+		}
+		check("accepts", err, usage == x509.ExtKeyUsageClientAuth)
+		client, at := ends(t)
+		go func() {
+			_ = tls.Server(at, &tls.Config{Certificates: []tls.Certificate{other}}).Handshake() // may be refused
+		}()
+		_, _, err = own.Client([]msg.Address{rank}, func(error) {}).ClientHandshake(t.Context(), "", client)
+		check("connects", err, usage == x509.ExtKeyUsageServerAuth)
 	}
 }
 
