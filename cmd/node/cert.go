@@ -32,8 +32,10 @@ const certExamples = `  node cert --file job.yaml --run clicks --out certificate
   node host --file job.yaml --tls certificates
   node embedding-ps --file job.yaml --tls certificates`
 
-// day is the unit of --days.
-const day = 24 * time.Hour
+const (
+	day     = 24 * time.Hour // the unit of --days
+	daysMax = 365 * identity.AuthorityYears
+)
 
 func (p *program) certCommand() *cobra.Command {
 	var f flags
@@ -48,8 +50,9 @@ func (p *program) certCommand() *cobra.Command {
 				return cli.UsageError("add --out FOLDER", "no folder for the certificates")
 			case run == "":
 				return cli.UsageError("add --run NAME", "no name of the run")
-			case days < 1:
-				return cli.UsageError("see --help", "--days: %d; want at least 1", days)
+			case days < 1 || days > daysMax:
+				return cli.UsageError("see --help", "--days: %d; want 1 to %d, as the authority lives for %d years",
+					days, daysMax, identity.AuthorityYears)
 			}
 			if err := identity.CheckRun(run); err != nil {
 				return cli.UsageError("choose another name", "--run: %v", err)

@@ -1,6 +1,7 @@
 package identity
 
 import (
+	"cmp"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -29,9 +30,9 @@ const (
 	// authorityFolder has the certificate and the key of the authority itself.
 	authorityFolder  = "authority"
 	authorityKeyFile = "ca.key"
-	// authorityYears is how long an authority is valid: it signs the certificates of one run, as long as its
+	// AuthorityYears is how long an authority is valid: it signs the certificates of one run, as long as its
 	// key is kept.
-	authorityYears = 10
+	AuthorityYears = 10
 	// clockSkew is how far the clock of a machine may be behind that of the one that makes a certificate.
 	clockSkew = time.Hour
 )
@@ -48,7 +49,7 @@ func NewAuthority(run string) (*Authority, error) {
 	now := time.Now()
 	template := &x509.Certificate{
 		Subject:   pkix.Name{Organization: []string{"Tandem"}, CommonName: run},
-		NotBefore: now.Add(-clockSkew), NotAfter: now.AddDate(authorityYears, 0, 0),
+		NotBefore: now.Add(-clockSkew), NotAfter: now.AddDate(AuthorityYears, 0, 0),
 		IsCA: true, BasicConstraintsValid: true, MaxPathLenZero: true, KeyUsage: x509.KeyUsageCertSign,
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
@@ -59,13 +60,16 @@ func NewAuthority(run string) (*Authority, error) {
 	return &Authority{run, certificate, key}, err
 }
 
+// errNoAuthority is the error of a folder with neither a certificate nor a key of an authority.
+var errNoAuthority = errors.New("no authority")
+
 // KeepAuthority returns the authority of a run whose key is in a folder. If the folder has none, it makes one
 // and writes it there.
 func KeepAuthority(folder, run string) (*Authority, error) {
 	own := filepath.Join(folder, authorityFolder)
 	a, err := openAuthority(own)
 	switch {
-	case errors.Is(err, fs.ErrNotExist):
+	case errors.Is(err, errNoAuthority):
 		if a, err = NewAuthority(run); err != nil {
 			return nil, err
 		}
@@ -79,15 +83,15 @@ func KeepAuthority(folder, run string) (*Authority, error) {
 	return a, nil
 }
 
-// openAuthority reads an authority.
+// openAuthority reads an authority. Half of one is an error: a new one would replace what is left.
 func openAuthority(folder string) (*Authority, error) {
-	text, err := os.ReadFile(filepath.Join(folder, authorityKeyFile))
-	if err != nil {
-		return nil, err
+	text, noKey := os.ReadFile(filepath.Join(folder, authorityKeyFile))
+	content, noCertificate := os.ReadFile(filepath.Join(folder, authorityFile))
+	if errors.Is(noKey, fs.ErrNotExist) && errors.Is(noCertificate, fs.ErrNotExist) {
+		return nil, errNoAuthority
 	}
-	content, err := os.ReadFile(filepath.Join(folder, authorityFile))
-	if err != nil {
-		return nil, err
+	if err := cmp.Or(noKey, noCertificate); err != nil {
+		return nil, fmt.Errorf("%w; bring it back, or remove the folder to make a new authority", err)
 	}
 	keyBlock, _ := pem.Decode(text)
 	block, _ := pem.Decode(content)
@@ -124,8 +128,13 @@ func (a *Authority) write(folder string) error {
 
 // Write makes a certificate for the host and one for each kind of process, and writes each to a folder of its
 // own in the folder, called host or as FolderOf says. Earlier ones are replaced. It returns those folders.
+// A certificate that would outlive the authority is an error.
 func (a *Authority) Write(folder string, processes []job.Process, valid time.Duration) (written []string,
 	err error) {
+	if end := a.certificate.NotAfter; time.Now().Add(valid).After(end) {
+		return nil, fmt.Errorf("the authority is valid until %s, shorter than its certificates; make them "+
+			"valid for fewer days, or make a new authority in another folder", end.UTC().Format(time.DateTime))
+	}
 	for _, roles := range append([]job.Process{nil}, processes...) { // nil: the host
 		own := filepath.Join(folder, FolderOf(roles))
 		if slices.Contains(written, own) {

@@ -394,7 +394,7 @@ func TestUnusableFiles(t *testing.T) {
 }
 
 // Everything that is written can be read by its owner alone. An authority that is kept signs again, for its
-// run only.
+// run only, and nothing that outlives it. Half of one is not replaced.
 func TestKeptAuthority(t *testing.T) {
 	first, folder := issued(t, "clicks")
 	files := 0
@@ -421,6 +421,48 @@ func TestKeptAuthority(t *testing.T) {
 	if _, err := KeepAuthority(folder, "other"); err == nil ||
 		!strings.Contains(err.Error(), "is the authority of run clicks, not other") {
 		t.Error(err)
+	}
+	if _, err := again.Write(folder, nil, 11*365*24*time.Hour); err == nil ||
+		!strings.Contains(err.Error(), "the authority is valid until "+
+			first.certificate.NotAfter.UTC().Format(time.DateTime)) {
+		t.Errorf("a certificate outlives its authority: %v", err)
+	}
+	for _, missing := range []string{authorityFile, authorityKeyFile} {
+		half := t.TempDir()
+		if _, err := KeepAuthority(half, "clicks"); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Remove(filepath.Join(half, authorityFolder, missing)); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := KeepAuthority(half, "clicks"); err == nil ||
+			!strings.Contains(err.Error(), missing+": no such file or directory; bring it back") {
+			t.Errorf("an authority without %s: %v", missing, err)
+		}
+	}
+}
+
+// An authority that has expired is named with its own dates, not those of the certificate.
+func TestExpiredAuthority(t *testing.T) {
+	a, _ := issued(t, "clicks")
+	now := time.Now()
+	a.certificate.NotBefore, a.certificate.NotAfter = now.Add(-2*time.Hour), now.Add(-time.Hour)
+	der, err := x509.CreateCertificate(rand.Reader, a.certificate, a.certificate, a.key.Public(), a.key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a.certificate, err = x509.ParseCertificate(der); err != nil {
+		t.Fatal(err)
+	}
+	certificate, key, err := a.sign([]claim{{Host, anyIndex}}, now.Add(-time.Hour), now.Add(time.Hour))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = parse(certificate, key, a.pem())
+	refused, want := (*Refused)(nil), "an authority of the certificate of tandem://clicks/host is valid from "+
+		a.certificate.NotBefore.UTC().Format(time.DateTime)
+	if !errors.As(err, &refused) || refused.Reason != Expired || !strings.Contains(err.Error(), want) {
+		t.Errorf("%v, want %s", err, want)
 	}
 }
 

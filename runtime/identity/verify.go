@@ -52,8 +52,11 @@ func (m *material) verify(chain []*x509.Certificate, usage x509.ExtKeyUsage) (*N
 	invalid := x509.CertificateInvalidError{}
 	switch {
 	case errors.As(err, &invalid) && invalid.Reason == x509.Expired:
-		return nil, refusedf(Expired, "%s is valid from %s to %s, and not now; renew it with node cert",
-			whose, leaf.NotBefore.UTC().Format(time.DateTime), leaf.NotAfter.UTC().Format(time.DateTime))
+		if invalid.Cert != leaf {
+			whose = "an authority of " + whose
+		}
+		return nil, refusedf(Expired, "%s is valid from %s to %s, and not now; renew it with node cert", whose,
+			invalid.Cert.NotBefore.UTC().Format(time.DateTime), invalid.Cert.NotAfter.UTC().Format(time.DateTime))
 	case err != nil:
 		return nil, refusedf(Untrusted, "%s is not accepted: %w", whose, err)
 	case unnamed != nil:
