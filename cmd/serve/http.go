@@ -67,6 +67,9 @@ func parseRequest(body []byte, jsonLength string) (*httpRequest, []tensor, error
 	return q, inputs, nil
 }
 
+// inputsMax is how many inputs a request may have. The tensor of one takes more memory than its JSON.
+const inputsMax = 100_000
+
 // readRequest reads the JSON of a request. Sizes are those of the bytes of each input, nil without bytes.
 func readRequest(text string) (q *httpRequest, inputs []tensor, sizes []*int, err error) {
 	q = &httpRequest{}
@@ -82,12 +85,15 @@ func readRequest(text string) (q *httpRequest, inputs []tensor, sizes []*int, er
 		case "inputs":
 			inputs, sizes = nil, nil
 			return r.array(func() error {
+				if len(inputs) == inputsMax {
+					return fmt.Errorf("more than %d inputs", inputsMax)
+				}
 				t, size, err := r.tensor()
 				inputs, sizes = append(inputs, t), append(sizes, size)
 				return err
 			})
 		}
-		return r.value(new(any))
+		return r.skip()
 	})
 	if r.next(); err == nil && r.at < len(r.text) {
 		err = r.fail()
@@ -118,7 +124,7 @@ func (r *jsonReader) tensor() (t tensor, size *int, err error) {
 			size = parameters.BinarySize
 			return err
 		}
-		return r.value(new(any))
+		return r.skip()
 	})
 	return t, size, err
 }

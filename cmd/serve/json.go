@@ -162,12 +162,15 @@ func (r *jsonReader) value(v any) error {
 	return json.Unmarshal([]byte(r.text[begin:]), v)
 }
 
+// skip reads a value of any kind, and keeps nothing of it.
+func (r *jsonReader) skip() error { return r.value(new(json.RawMessage)) }
+
 // values reads the values of a tensor.
 func (r *jsonReader) values() (v *jsonValues, err error) {
 	v = &jsonValues{}
 	if r.next() != '[' {
 		v.err = errors.New("data: want a list")
-		return v, r.value(new(any))
+		return v, r.skip()
 	}
 	row := 0
 	return v, r.array(func() error {
@@ -191,7 +194,7 @@ func (r *jsonReader) element(v *jsonValues) error {
 	c := r.next()
 	switch {
 	case v.err != nil: // the rest must still be JSON
-		return r.value(new(any))
+		return r.skip()
 	case c == '"':
 		s, err := r.string()
 		v.texts = append(v.texts, s)
@@ -226,7 +229,7 @@ func (r *jsonReader) element(v *jsonValues) error {
 		return nil
 	}
 	v.err = fmt.Errorf("data: value %d is neither a text nor a number", len(v.texts)+len(v.numbers)+1)
-	return r.value(new(any))
+	return r.skip()
 }
 
 // isJSONNumber says whether a text is a number in JSON's grammar, which has no +1, 01, 1. and .5.

@@ -3,9 +3,47 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"runtime"
 	"strings"
 	"testing"
 )
+
+// Values that mean nothing are not kept, and what is kept takes at most twenty times the bytes of a request.
+func TestMemoryOfRequests(t *testing.T) {
+	const size = 1 << 20
+	for _, c := range []struct {
+		begin, value, end string
+		most              uint64 // bytes allocated for each byte of the request, garbage included
+		want              string
+	}{
+		{`{"more":[`, "[],", "0]}", 4, ""},
+		{`{"inputs":[{"data":{"more":[`, "[],", "0]}}]}", 4, ""},
+		{`{"inputs":[{"more":[`, "[],", "0]}]}", 4, ""},
+		{`{"inputs":[{"data":[`, "0,", "0]}]}", 100, ""},
+		{`{"inputs":[{"data":[`, `"",`, `""]}]}`, 100, ""},
+		{`{"outputs":[`, "{},", "{}]}", 100, ""},
+		{`{"inputs":[`, "{},", "{}]}", 100, "more than 100000 inputs"},
+	} {
+		text := c.begin + strings.Repeat(c.value, size/len(c.value)) + c.end
+		var before, after runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&before)
+		q, inputs, sizes, err := readRequest(text)
+		runtime.ReadMemStats(&after)
+		if got := (after.TotalAlloc - before.TotalAlloc) / size; got > c.most {
+			t.Errorf("%s%s…: %d bytes for each of the request, want at most %d", c.begin, c.value, got, c.most)
+		}
+		runtime.GC()
+		runtime.ReadMemStats(&after)
+		if got := int64(after.HeapAlloc-before.HeapAlloc) / size; got > 20 {
+			t.Errorf("%s%s…: %d bytes are kept for each of the request", c.begin, c.value, got)
+		}
+		if (err == nil) != (c.want == "") || err != nil && err.Error() != c.want {
+			t.Errorf("%s%s…: %v", c.begin, c.value, err)
+		}
+		runtime.KeepAlive([]any{text, q, inputs, sizes})
+	}
+}
 
 // What reading a tensor of 1000 texts costs, here and by encoding/json.
 func BenchmarkTexts(b *testing.B) {
