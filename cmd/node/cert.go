@@ -19,8 +19,8 @@ that its processes need; the folder itself, or the one of a role in it, is what
 --tls takes. The key of the authority, in the folder authority, stays where it
 is: it is needed only to make certificates.
 
-Made again, certificates are new and the authority stays. Processes read theirs
-again for every connection, so a run goes on while they are replaced.
+Made again, certificates are new and the authority stays. Processes use the new
+ones within a second, so a run goes on while they are replaced.
 
 Other issuers do as well, such as cert-manager and SPIFFE. A certificate must
 have a URI tandem://RUN/ROLE, tandem://RUN/ROLE/INDEX or

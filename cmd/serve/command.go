@@ -43,8 +43,8 @@ or Ctrl-C, after the requests under way.
 
 With --tls-cert and --tls-key connections are encrypted; with --client-ca only
 clients with a certificate are let in, with --token-file only requests with a
-token. Metrics are behind the same door. Without a token, only health is
-answered. docs/security.md says what is protected against whom.`
+token. Metrics are behind the same door. Without a token, only health over HTTP
+is answered. docs/security.md says what is protected against whom.`
 
 const examples = `  go run ./cmd/serve results/clicks/hybrid/model
   go run ./cmd/serve results/clicks/hybrid --grpc 127.0.0.1:8001 --reload 1m

@@ -13,7 +13,6 @@ import (
 	"net"
 	"net/http"
 	"strings"
-	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -66,9 +65,6 @@ type door struct {
 	counts   metrics.Refused
 }
 
-// tokensEvery is how often the file of tokens is read again.
-const tokensEvery = time.Second
-
 // openDoor reads the files of a door. say receives lines about files that have changed, and the first refusal
 // of each client and reason.
 func openDoor(f doorFlags, say func(line string)) (d *door, err error) {
@@ -79,12 +75,12 @@ func openDoor(f doorFlags, say func(line string)) (d *door, err error) {
 		if f.clientCA != "" {
 			files = append(files, f.clientCA)
 		}
-		if d.tls, err = reread.Open(files, 0, parseTLS, say); err != nil {
+		if d.tls, err = reread.Open(files, parseTLS, say); err != nil {
 			return nil, fmt.Errorf("--tls-cert, --tls-key, --client-ca: %w", err)
 		}
 	}
 	if f.tokens != "" {
-		if d.tokens, err = reread.Open([]string{f.tokens}, tokensEvery, parseTokens, say); err != nil {
+		if d.tokens, err = reread.Open([]string{f.tokens}, parseTokens, say); err != nil {
 			return nil, fmt.Errorf("--token-file: %w", err)
 		}
 	}

@@ -148,8 +148,12 @@ func TestTokens(t *testing.T) {
 	if code, text := get(t, http.DefaultClient, "http://"+g.address+"/v2/health/live", ""); code != 200 {
 		t.Errorf("health: status %d, %s", code, text)
 	}
+	if err := dial(t, g.grpc).Invoke(t.Context(), servicePath+"ServerLive", &oip.ServerLiveRequest{},
+		new(oip.ServerLiveResponse)); status.Code(err) != codes.Unauthenticated {
+		t.Errorf("health over gRPC, which needs a token as all its calls: %v", err)
+	}
 	_, text := get(t, http.DefaultClient, g.metrics, "Bearer "+first)
-	for _, want := range []string{`tandem_refused_total{reason="no token"} 3`,
+	for _, want := range []string{`tandem_refused_total{reason="no token"} 4`,
 		`tandem_refused_total{reason="wrong token"} 21`} {
 		if !strings.Contains(text, want+"\n") {
 			t.Errorf("no %s in\n%s", want, text)
@@ -304,13 +308,20 @@ func TestMutualTLS(t *testing.T) {
 		t.Errorf("logged:\n%s", said)
 	}
 	second := a.server()
-	shown, err := tls.Dial("tcp", g.address, a.client(a))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer shown.Close()
-	if got := shown.ConnectionState().PeerCertificates[0]; !got.Equal(second) || got.Equal(first) {
-		t.Errorf("the server shows certificate %v, not the new one", got.SerialNumber)
+	config := a.client(a)
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(100 * time.Millisecond) {
+		shown, err := tls.Dial("tcp", g.address, config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := shown.ConnectionState().PeerCertificates[0]
+		shown.Close()
+		if got.Equal(second) && !got.Equal(first) {
+			break // the files were read again
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("the server shows certificate %v, not the new one", got.SerialNumber)
+		}
 	}
 }
 

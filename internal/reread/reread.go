@@ -12,7 +12,6 @@ import (
 // Files are files that make one value together. Its methods may be called from any goroutine.
 type Files[T any] struct {
 	paths []string
-	every time.Duration
 	parse func(contents [][]byte) (T, error)
 	log   func(line string)
 
@@ -22,11 +21,14 @@ type Files[T any] struct {
 	latest   T
 }
 
-// Open reads files. They are read again by Latest, but not within a time after the last read. log receives a
+// every is how long what was read is used: whoever opens a connection makes a program look at its files, and
+// strangers open many.
+const every = time.Second
+
+// Open reads files. They are read again by Latest, but not within a second after the last read. log receives a
 // line when files that have changed cannot be used.
-func Open[T any](paths []string, every time.Duration, parse func([][]byte) (T, error),
-	log func(line string)) (*Files[T], error) {
-	f := &Files[T]{paths: paths, every: every, parse: parse, log: log, at: time.Now()}
+func Open[T any](paths []string, parse func([][]byte) (T, error), log func(line string)) (*Files[T], error) {
+	f := &Files[T]{paths: paths, parse: parse, log: log, at: time.Now()}
 	var err error
 	if f.contents, err = read(paths); err != nil {
 		return nil, err
@@ -47,11 +49,11 @@ func read(paths []string) (contents [][]byte, err error) {
 	return contents, nil
 }
 
-// Latest returns what the files say now or, if they cannot be used, what they said before.
+// Latest returns what the files said within the last second or, if they cannot be used, what they said before.
 func (f *Files[T]) Latest() T {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if now := time.Now(); f.every == 0 || now.Sub(f.at) >= f.every {
+	if now := time.Now(); now.Sub(f.at) >= every {
 		f.at = now
 		f.update()
 	}

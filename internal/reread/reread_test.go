@@ -6,12 +6,15 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
 // Files that change are read again. What they said before stays while one is absent, or they cannot be used;
-// that is logged once.
-func TestLatest(t *testing.T) {
+// that is logged once. Nothing is read twice in a second.
+func TestLatest(t *testing.T) { synctest.Test(t, testLatest) }
+
+func testLatest(t *testing.T) {
 	folder := t.TempDir()
 	paths := []string{filepath.Join(folder, "a"), filepath.Join(folder, "b")}
 	write := func(path, text string) {
@@ -28,20 +31,16 @@ func TestLatest(t *testing.T) {
 		return string(contents[0]) + string(contents[1]), nil
 	}
 	log := func(line string) { lines = append(lines, line) }
-	if _, err := Open(paths, 0, parse, log); !errors.Is(err, os.ErrNotExist) {
+	if _, err := Open(paths, parse, log); !errors.Is(err, os.ErrNotExist) {
 		t.Error(err)
 	}
 	write(paths[0], "1")
 	write(paths[1], "bad")
-	if _, err := Open(paths, 0, parse, log); err == nil {
+	if _, err := Open(paths, parse, log); err == nil {
 		t.Error("files that cannot be used are opened")
 	}
 	write(paths[1], "2")
-	f, err := Open(paths, 0, parse, log)
-	if err != nil {
-		t.Fatal(err)
-	}
-	slow, err := Open(paths, time.Hour, parse, log)
+	f, err := Open(paths, parse, log)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,19 +52,22 @@ func TestLatest(t *testing.T) {
 	}
 	want("12")
 	write(paths[1], "bad")
-	want("12")
-	want("12")
+	for range 3 {
+		time.Sleep(every)
+		want("12")
+	}
 	if len(lines) != 1 || !strings.Contains(lines[0], "a has changed and cannot be used: it is bad") {
 		t.Errorf("logged: %q", lines)
 	}
 	if err := os.Remove(paths[0]); err != nil {
 		t.Fatal(err)
 	}
+	time.Sleep(every)
 	want("12")
 	write(paths[0], "3")
 	write(paths[1], "4")
+	time.Sleep(every - 1)
+	want("12")
+	time.Sleep(1)
 	want("34")
-	if got := slow.Latest(); got != "12" {
-		t.Errorf("%q is read before its time", got)
-	}
 }

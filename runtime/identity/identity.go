@@ -46,7 +46,7 @@ func Open(folder string, roles []msg.Address, log func(line string)) (*Identity,
 	for _, name := range []string{certificateFile, keyFile, authorityFile} {
 		paths = append(paths, filepath.Join(own, name))
 	}
-	files, err := reread.Open(paths, 0, func(contents [][]byte) (*material, error) {
+	files, err := reread.Open(paths, func(contents [][]byte) (*material, error) {
 		m, err := parse(contents[0], contents[1], contents[2])
 		if err == nil {
 			err = m.name.checkOwn(roles)
@@ -98,5 +98,5 @@ func parse(certificate, key, authorities []byte) (*material, error) {
 	return m, nil
 }
 
-// current returns what the files say now or, if they cannot be used, what they said before.
+// current returns what the files said within the last second or, if they cannot be used, what they said before.
 func (i *Identity) current() *material { return i.files.Latest() }

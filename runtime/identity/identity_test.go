@@ -16,6 +16,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"tandem/algo/job"
@@ -290,9 +291,11 @@ func TestIndexHoldsForTheSeat(t *testing.T) {
 	}
 }
 
-// A certificate that was replaced is used from the next connection on. While the files do not fit together,
+// A certificate that was replaced is used for connections a second later. While the files do not fit together,
 // that before is used.
-func TestRotatedCertificateIsUsed(t *testing.T) {
+func TestRotatedCertificateIsUsed(t *testing.T) { synctest.Test(t, testRotatedCertificateIsUsed) }
+
+func testRotatedCertificateIsUsed(t *testing.T) {
 	a, folder := issued(t, "clicks")
 	var lines []string
 	i, err := Open(folder, []msg.Address{rank}, func(line string) { lines = append(lines, line) })
@@ -319,12 +322,14 @@ func TestRotatedCertificateIsUsed(t *testing.T) {
 		}
 	}
 	write(certificateFile, certificate) // the key is new
+	time.Sleep(time.Second)
 	if got := i.current().certificate.Leaf.SerialNumber; got.Cmp(first) != 0 {
 		t.Error("a certificate is used whose key was replaced")
 	}
 	if err := os.Remove(filepath.Join(own, certificateFile)); err != nil {
 		t.Fatal(err)
 	}
+	time.Sleep(time.Second)
 	if got := i.current().certificate.Leaf.SerialNumber; got.Cmp(first) != 0 {
 		t.Error("without files, not the certificate before is used")
 	}
@@ -332,6 +337,7 @@ func TestRotatedCertificateIsUsed(t *testing.T) {
 		t.Errorf("logged: %q", lines)
 	}
 	write(certificateFile, fresh)
+	time.Sleep(time.Second)
 	if got := i.current().certificate.Leaf.SerialNumber; got.Cmp(first) == 0 {
 		t.Error("the certificate was replaced, and the old one is used")
 	}
