@@ -26,7 +26,9 @@ Other issuers do as well, such as cert-manager and SPIFFE. A certificate must
 have a URI tandem://RUN/ROLE, tandem://RUN/ROLE/INDEX or
 spiffe://DOMAIN/tandem/RUN/ROLE for each role of its process, where ROLE is host
 or that of a process, as nn-worker. --tls then takes the folder in which their
-files lie under the names above.`
+files lie under the names above. An INDEX binds at the host only: other
+processes accept any index of the role. All processes must be of one DOMAIN.
+An SVID of SPIFFE has one URI: it cannot serve a process of several roles.`
 
 const certExamples = `  node cert --file job.yaml --run clicks --out certificates
   node host --file job.yaml --tls certificates

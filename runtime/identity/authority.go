@@ -174,7 +174,7 @@ func (a *Authority) sign(claims []claim, from, to time.Time) (certificate, key [
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
 	}
 	for _, c := range claims {
-		template.URIs = append(template.URIs, c.uri(a.run))
+		template.URIs = append(template.URIs, (&Name{run: a.run}).uri(c))
 	}
 	own, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {

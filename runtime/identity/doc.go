@@ -3,21 +3,26 @@
 // A certificate names the run and the roles that its process may play, in URIs:
 //
 //	tandem://RUN/ROLE             any process of this role; ROLE is host or that of a job, as nn-worker
-//	tandem://RUN/ROLE/INDEX       only the process that was started with this index
+//	tandem://RUN/ROLE/INDEX       at the host, only the process that was started with this index
 //	spiffe://DOMAIN/tandem/RUN/ROLE[/INDEX]   the same, as an issuer of SPIFFE writes it
 //
-// A process that plays several roles has a certificate with a URI for each. Names of machines play no part:
-// roles move between machines, and a certificate is as good on each.
+// The INDEX binds at the host only. Other processes accept any index of the role, since a part of a run that
+// goes on without some processes numbers its roles otherwise.
+//
+// A process that plays several roles has a certificate with a URI for each. An SVID of SPIFFE has one URI, and
+// so it cannot serve such a process. Scheme and DOMAIN are those of all processes of the run. Names of machines
+// play no part: roles move between machines, and a certificate is as good on each.
 //
 //	own, err := identity.Open("certificates", roles, log) // of this process
 //	grpc.Creds(own.Server(refused))                       // accepts processes of the run
-//	grpc.WithTransportCredentials(own.Client(identity.Host, refused)) // reaches only the host of the run
+//	grpc.WithTransportCredentials(own.Client(nil, refused)) // reaches only the host of the run
 //	name := identity.Of(stream.Context())                 // of the process at the other end
 //
 // # Promises
 //
 //  1. Every connection is TLS 1.3. Both ends have shown a certificate that an authority of ca.crt has signed,
-//     that is valid now, and that names the same run. The end that connects has also checked the role.
+//     that is valid now, and that names the same run and, of SPIFFE, the same trust domain. The end that
+//     connects has also checked the role.
 //  2. The end that accepts knows the roles of the other (Of). It must compare them with what the process
 //     says of itself: see packages member and transport.
 //  3. A connection that is refused gets a *Refused with a Reason, one of a fixed set.

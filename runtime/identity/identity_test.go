@@ -7,6 +7,7 @@ import (
 	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
+	"encoding/pem"
 	"errors"
 	"io/fs"
 	"net"
@@ -147,15 +148,15 @@ func TestStrangersAreRefused(t *testing.T) {
 	}
 }
 
-// signedFor makes a certificate of an NN worker that is good for one use.
-func signedFor(t *testing.T, a *Authority, usage x509.ExtKeyUsage) tls.Certificate {
+// signedFor makes a certificate with one URI that is good for some uses.
+func signedFor(t *testing.T, a *Authority, uri string, usages ...x509.ExtKeyUsage) tls.Certificate {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		t.Fatal(err)
 	}
 	template := &x509.Certificate{NotAfter: time.Now().Add(time.Hour), KeyUsage: x509.KeyUsageDigitalSignature,
-		ExtKeyUsage: []x509.ExtKeyUsage{usage}, URIs: []*url.URL{claim{"nn-worker", anyIndex}.uri(a.run)}}
+		ExtKeyUsage: usages, URIs: parsed(t, []string{uri})}
 	der, err := x509.CreateCertificate(rand.Reader, template, a.certificate, key.Public(), a.key)
 	if err != nil {
 		t.Fatal(err)
@@ -170,7 +171,7 @@ func TestUsesAreVerified(t *testing.T) {
 	own := opened(t, folder, server)
 	for _, usage := range []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth,
 		x509.ExtKeyUsageCodeSigning} {
-		other := signedFor(t, a, usage)
+		other := signedFor(t, a, "tandem://clicks/nn-worker", usage)
 		_, err := accepts(t, own, with(other))
 		check := func(end string, err error, isGood bool) {
 			refused := (*Refused)(nil)
@@ -186,6 +187,44 @@ func TestUsesAreVerified(t *testing.T) {
 		}()
 		_, _, err = own.Client([]msg.Address{rank}, func(error) {}).ClientHandshake(t.Context(), "", client)
 		check("connects", err, usage == x509.ExtKeyUsageServerAuth)
+	}
+}
+
+// A process of another trust domain is refused at both ends, also if the same authority has signed for it and
+// it names the same run.
+func TestTrustDomainsAreApart(t *testing.T) {
+	a, _ := issued(t, "clicks")
+	uses := []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth}
+	const ours, theirs, plain = "spiffe://a/tandem/clicks/host", "spiffe://b/tandem/clicks/host",
+		"tandem://clicks/host"
+	of := func(uri string) *Identity {
+		pair := signedFor(t, a, uri, uses...)
+		key, err := keyPEM(pair.PrivateKey.(*ecdsa.PrivateKey))
+		if err != nil {
+			t.Fatal(err)
+		}
+		own := t.TempDir()
+		for name, content := range map[string][]byte{authorityFile: a.pem(), keyFile: key,
+			certificateFile: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: pair.Certificate[0]})} {
+			if err := os.WriteFile(filepath.Join(own, name), content, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return opened(t, own)
+	}
+	for _, own := range []string{ours, plain} {
+		for _, other := range []string{ours, theirs, plain} {
+			from, to := of(other), of(own)
+			_, accepted := accepts(t, to, with(from.current().certificate))
+			reached, _ := reaches(t, to, from)
+			for end, err := range map[string]error{"accepts": accepted, "connects": reached} {
+				refused := (*Refused)(nil)
+				if own == other && err != nil || own != other && (!errors.As(err, &refused) ||
+					refused.Reason != OtherRun || !strings.Contains(err.Error(), "another trust domain")) {
+					t.Errorf("%s at the end of %s that %s: %v", other, own, end, err)
+				}
+			}
+		}
 	}
 }
 
@@ -481,11 +520,16 @@ func TestNames(t *testing.T) {
 		{[]string{"tandem://clicks/nn-worker"}, "tandem://clicks/nn-worker"},
 		{[]string{"tandem://clicks/nn-worker/3", "tandem://clicks/embedding-worker"},
 			"tandem://clicks/nn-worker/3, tandem://clicks/embedding-worker"},
-		{[]string{"spiffe://example.org/tandem/clicks/host"}, "tandem://clicks/host"},
-		{[]string{"spiffe://example.org/tandem/clicks/nn-worker/2"}, "tandem://clicks/nn-worker/2"},
+		{[]string{"spiffe://example.org/tandem/clicks/host"},
+			"spiffe://example.org/tandem/clicks/host"},
+		{[]string{"spiffe://example.org/tandem/clicks/nn-worker/2"},
+			"spiffe://example.org/tandem/clicks/nn-worker/2"},
 		{[]string{"https://example.org/", "tandem://clicks/host"}, "tandem://clicks/host"},
 		{nil, ""},
 		{[]string{"spiffe://example.org/clicks/host"}, ""},
+		{[]string{"spiffe:///tandem/clicks/host"}, ""},
+		{[]string{"spiffe://a/tandem/clicks/host", "spiffe://b/tandem/clicks/nn-worker"}, ""},
+		{[]string{"spiffe://a/tandem/clicks/host", "tandem://clicks/nn-worker"}, ""},
 		{[]string{"tandem://clicks/host", "tandem://other/nn-worker"}, ""},
 		{[]string{"tandem://clicks/king"}, ""},
 		{[]string{"tandem://clicks/nn-worker/-1"}, ""},

@@ -26,6 +26,7 @@ type claim struct {
 
 // Name is what a certificate says of its process.
 type Name struct {
+	domain string // the trust domain of SPIFFE; "" for a URI of scheme tandem
 	run    string
 	claims []claim
 }
@@ -34,17 +35,21 @@ type Name struct {
 func (n *Name) String() string {
 	var all []string
 	for _, c := range n.claims {
-		all = append(all, c.uri(n.run).String())
+		all = append(all, n.uri(c).String())
 	}
 	return strings.Join(all, ", ")
 }
 
-func (c claim) uri(run string) *url.URL {
+// uri returns the URI of a claim.
+func (n *Name) uri(c claim) *url.URL {
 	path := "/" + c.role
 	if c.index != anyIndex {
 		path += "/" + strconv.Itoa(int(c.index))
 	}
-	return &url.URL{Scheme: "tandem", Host: run, Path: path}
+	if n.domain != "" {
+		return &url.URL{Scheme: "spiffe", Host: n.domain, Path: "/tandem/" + n.run + path}
+	}
+	return &url.URL{Scheme: "tandem", Host: n.run, Path: path}
 }
 
 // CheckSeat returns a *Refused unless the certificate is good for a process that was started with these
@@ -97,7 +102,7 @@ func CheckRun(run string) error {
 func nameOf(certificate *x509.Certificate) (*Name, error) {
 	n := &Name{}
 	for _, u := range certificate.URIs {
-		run, path := u.Host, strings.TrimPrefix(u.Path, "/")
+		domain, run, path := "", u.Host, strings.TrimPrefix(u.Path, "/")
 		switch u.Scheme {
 		case "tandem":
 		case "spiffe":
@@ -105,15 +110,18 @@ func nameOf(certificate *x509.Certificate) (*Name, error) {
 			if !ours {
 				continue
 			}
-			run, path, _ = strings.Cut(rest, "/")
+			domain = u.Host
+			if run, path, _ = strings.Cut(rest, "/"); domain == "" {
+				return nil, fmt.Errorf("%.200q has no trust domain", u)
+			}
 		default:
 			continue
 		}
 		c, err := parseClaim(path)
-		if err != nil || CheckRun(run) != nil || n.run != "" && n.run != run {
+		if err != nil || CheckRun(run) != nil || n.run != "" && (n.run != run || n.domain != domain) {
 			return nil, fmt.Errorf("%.200q does not name a role of one run, as tandem://RUN/nn-worker", u)
 		}
-		n.run, n.claims = run, append(n.claims, c)
+		n.domain, n.run, n.claims = domain, run, append(n.claims, c)
 	}
 	if n.run == "" {
 		return nil, fmt.Errorf("none of its %d URIs is tandem://RUN/ROLE", len(certificate.URIs))

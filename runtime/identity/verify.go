@@ -65,11 +65,18 @@ func (m *material) verify(chain []*x509.Certificate, usage x509.ExtKeyUsage) (*N
 	return name, nil
 }
 
-// verifyPeer is verify for the process at the other end of a connection, which must be of the same run.
+// verifyPeer is verify for the process at the other end of a connection, which must be of the same run. An
+// authority of several trust domains may let anyone name runs in each: so the domain must be the same, too.
 func (m *material) verifyPeer(chain []*x509.Certificate, usage x509.ExtKeyUsage) (*Name, error) {
 	name, err := m.verify(chain, usage)
-	if err == nil && name.run != m.name.run {
-		err = refusedf(OtherRun, "the certificate of %v is of another run than %s", name, m.name.run)
+	switch {
+	case err != nil:
+		return nil, err
+	case name.run != m.name.run:
+		return nil, refusedf(OtherRun, "the certificate of %v is of another run than %s", name, m.name.run)
+	case name.domain != m.name.domain:
+		return nil, refusedf(OtherRun, "the certificate of %v is of another trust domain than that of %v", name,
+			m.name)
 	}
-	return name, err
+	return name, nil
 }
