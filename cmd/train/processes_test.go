@@ -2,6 +2,7 @@ package main
 
 import (
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -47,8 +48,18 @@ func TestProcessesHaveCertificates(t *testing.T) {
 			t.Errorf("%v: %v", roles, err)
 		}
 	}
-	if found, err := filepath.Glob(filepath.Join(files, "*", "ca.key")); len(found) > 0 || err != nil {
-		t.Errorf("%q, %v", found, err)
+	keys := 0
+	if err := filepath.WalkDir(files, func(path string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil || d.IsDir():
+		case d.Name() == "ca.key":
+			t.Errorf("the key of the authority is in %s", path)
+		case d.Name() == "tls.key":
+			keys++
+		}
+		return err
+	}); err != nil || keys < 2 {
+		t.Errorf("%d keys, %v", keys, err)
 	}
 	info, err := os.Stat(filepath.Join(files, "nn-worker", "tls.key"))
 	if err != nil || info.Mode().Perm() != 0o600 {
