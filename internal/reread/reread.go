@@ -25,8 +25,8 @@ type Files[T any] struct {
 // strangers open many.
 const every = time.Second
 
-// Open reads files. They are read again by Latest, but not within a second after the last read. log receives a
-// line when files that have changed cannot be used.
+// Open reads files. They are read again by Latest, but not within a second after the last read. log receives
+// a line when files that have changed cannot be used.
 func Open[T any](paths []string, parse func([][]byte) (T, error), log func(line string)) (*Files[T], error) {
 	f := &Files[T]{paths: paths, parse: parse, log: log, at: time.Now()}
 	var err error
@@ -49,7 +49,8 @@ func read(paths []string) (contents [][]byte, err error) {
 	return contents, nil
 }
 
-// Latest returns what the files said within the last second or, if they cannot be used, what they said before.
+// Latest returns what the files said within the last second or, if they cannot be used, what they said
+// before.
 func (f *Files[T]) Latest() T {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -133,7 +133,8 @@ func (a *Authority) Write(folder string, processes []job.Process, valid time.Dur
 	err error) {
 	if end := a.certificate.NotAfter; time.Now().Add(valid).After(end) {
 		return nil, fmt.Errorf("the authority is valid until %s, shorter than its certificates; make them "+
-			"valid for fewer days, or make a new authority in another folder", end.UTC().Format(time.DateTime))
+			"valid for fewer days, or make a new authority in another folder",
+			end.UTC().Format(time.DateTime))
 	}
 	for _, roles := range append([]job.Process{nil}, processes...) { // nil: the host
 		own := filepath.Join(folder, FolderOf(roles))

@@ -9,9 +9,9 @@
 // The INDEX binds at the host only. Other processes accept any index of the role, since a part of a run that
 // goes on without some processes numbers its roles otherwise.
 //
-// A process that plays several roles has a certificate with a URI for each. An SVID of SPIFFE has one URI, and
-// so it cannot serve such a process. Scheme and DOMAIN are those of all processes of the run. Names of machines
-// play no part: roles move between machines, and a certificate is as good on each.
+// A process that plays several roles has a certificate with a URI for each. An SVID of SPIFFE has one URI,
+// and so it cannot serve such a process. Scheme and DOMAIN are those of all processes of the run. Names of
+// machines play no part: roles move between machines, and a certificate is as good on each.
 //
 //	own, err := identity.Open("certificates", roles, log) // of this process
 //	grpc.Creds(own.Server(refused))                       // accepts processes of the run
@@ -26,8 +26,8 @@
 //  2. The end that accepts knows the roles of the other (Of). It must compare them with what the process
 //     says of itself: see packages member and transport.
 //  3. A connection that is refused gets a *Refused with a Reason, one of a fixed set.
-//  4. The files are read again for connections, once a second, so that a certificate that was replaced is used
-//     a second later. Connections that are open stay open, also when their certificate expires. Files that do
+//  4. The files are read again for connections, once a second, so that a certificate that was replaced is
+//     used a second later. Connections that are open stay open, also when their certificate expires. Files that do
 //     not fit together, as while they are being replaced, change nothing.
 //
 // # Files

@@ -98,5 +98,6 @@ func parse(certificate, key, authorities []byte) (*material, error) {
 	return m, nil
 }
 
-// current returns what the files said within the last second or, if they cannot be used, what they said before.
+// current returns what the files said within the last second or, if they cannot be used, what they
+// said before.
 func (i *Identity) current() *material { return i.files.Latest() }

@@ -155,8 +155,8 @@ func signedFor(t *testing.T, a *Authority, uri string, usages ...x509.ExtKeyUsag
 	if err != nil {
 		t.Fatal(err)
 	}
-	template := &x509.Certificate{NotAfter: time.Now().Add(time.Hour), KeyUsage: x509.KeyUsageDigitalSignature,
-		ExtKeyUsage: usages, URIs: parsed(t, []string{uri})}
+	template := &x509.Certificate{NotAfter: time.Now().Add(time.Hour),
+		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: usages, URIs: parsed(t, []string{uri})}
 	der, err := x509.CreateCertificate(rand.Reader, template, a.certificate, key.Public(), a.key)
 	if err != nil {
 		t.Fatal(err)
@@ -164,8 +164,8 @@ func signedFor(t *testing.T, a *Authority, uri string, usages ...x509.ExtKeyUsag
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}
 }
 
-// The end that accepts refuses a certificate that is good for servers only, and the end that connects one that
-// is good for clients only.
+// The end that accepts refuses a certificate that is good for servers only, and the end that connects one
+// that is good for clients only.
 func TestUsesAreVerified(t *testing.T) {
 	a, folder := issued(t, "clicks")
 	own := opened(t, folder, server)
@@ -183,7 +183,8 @@ func TestUsesAreVerified(t *testing.T) {
 		check("accepts", err, usage == x509.ExtKeyUsageClientAuth)
 		client, at := ends(t)
 		go func() {
-			_ = tls.Server(at, &tls.Config{Certificates: []tls.Certificate{other}}).Handshake() // may be refused
+			_ = tls.Server(at, &tls.Config{ // and it may be refused
+				Certificates: []tls.Certificate{other}}).Handshake()
 		}()
 		_, _, err = own.Client([]msg.Address{rank}, func(error) {}).ClientHandshake(t.Context(), "", client)
 		check("connects", err, usage == x509.ExtKeyUsageServerAuth)
@@ -205,7 +206,8 @@ func TestTrustDomainsAreApart(t *testing.T) {
 		}
 		own := t.TempDir()
 		for name, content := range map[string][]byte{authorityFile: a.pem(), keyFile: key,
-			certificateFile: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: pair.Certificate[0]})} {
+			certificateFile: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE",
+				Bytes: pair.Certificate[0]})} {
 			if err := os.WriteFile(filepath.Join(own, name), content, 0o600); err != nil {
 				t.Fatal(err)
 			}
@@ -330,8 +332,8 @@ func TestIndexHoldsForTheSeat(t *testing.T) {
 	}
 }
 
-// A certificate that was replaced is used for connections a second later. While the files do not fit together,
-// that before is used.
+// A certificate that was replaced is used for connections a second later. While the files do not fit
+// together, that before is used.
 func TestRotatedCertificateIsUsed(t *testing.T) { synctest.Test(t, testRotatedCertificateIsUsed) }
 
 func testRotatedCertificateIsUsed(t *testing.T) {
@@ -504,7 +506,8 @@ func TestExpiredAuthority(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = parse(certificate, key, a.pem())
-	refused, want := (*Refused)(nil), "an authority of the certificate of tandem://clicks/host is valid from "+
+	refused := (*Refused)(nil)
+	want := "an authority of the certificate of tandem://clicks/host is valid from " +
 		a.certificate.NotBefore.UTC().Format(time.DateTime)
 	if !errors.As(err, &refused) || refused.Reason != Expired || !strings.Contains(err.Error(), want) {
 		t.Errorf("%v, want %s", err, want)

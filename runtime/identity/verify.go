@@ -55,8 +55,9 @@ func (m *material) verify(chain []*x509.Certificate, usage x509.ExtKeyUsage) (*N
 		if invalid.Cert != leaf {
 			whose = "an authority of " + whose
 		}
-		return nil, refusedf(Expired, "%s is valid from %s to %s, and not now; renew it with node cert", whose,
-			invalid.Cert.NotBefore.UTC().Format(time.DateTime), invalid.Cert.NotAfter.UTC().Format(time.DateTime))
+		return nil, refusedf(Expired, "%s is valid from %s to %s, and not now; renew it with node cert",
+			whose, invalid.Cert.NotBefore.UTC().Format(time.DateTime),
+			invalid.Cert.NotAfter.UTC().Format(time.DateTime))
 	case err != nil:
 		return nil, refusedf(Untrusted, "%s is not accepted: %w", whose, err)
 	case unnamed != nil:
@@ -75,8 +76,8 @@ func (m *material) verifyPeer(chain []*x509.Certificate, usage x509.ExtKeyUsage)
 	case name.run != m.name.run:
 		return nil, refusedf(OtherRun, "the certificate of %v is of another run than %s", name, m.name.run)
 	case name.domain != m.name.domain:
-		return nil, refusedf(OtherRun, "the certificate of %v is of another trust domain than that of %v", name,
-			m.name)
+		return nil, refusedf(OtherRun, "the certificate of %v is of another trust domain than that of %v",
+			name, m.name)
 	}
 	return name, nil
 }
