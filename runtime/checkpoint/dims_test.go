@@ -197,7 +197,8 @@ func TestCompareRefusesSlotsOfOtherDimensions(t *testing.T) {
 		rows := unequal()
 		rows.Fields.Slots[2].Dim = dim
 		folder := filepath.Join(t.TempDir(), "model")
-		if err := checkpoint.Save(folder, manifest(j), trainUnequal(t, j, rows, train.Options{})); err != nil {
+		state := trainUnequal(t, j, rows, train.Options{})
+		if err := checkpoint.Save(folder, manifest(j), state); err != nil {
 			t.Fatal(err)
 		}
 		models = append(models, mustOpen(t, folder))

@@ -80,7 +80,7 @@ func Write(folder string, m *checkpoint.Checkpoint, format string) (files []stri
 	return files, writeFolder(folder, contents)
 }
 
-// checkDims returns an error that names the first slot whose rows have another length than those of the first.
+// checkDims returns an error that names the first slot with rows of another length than those of the first.
 func checkDims(slots []checkpoint.Slot) error {
 	for _, slot := range slots {
 		if first := slots[0]; slot.Dim != first.Dim {
