@@ -1,6 +1,7 @@
 package job
 
 import (
+	"cmp"
 	"fmt"
 
 	"tandem/algo/numeric/batch"
@@ -57,6 +58,24 @@ func (j *Job) validateDims() error {
 	}
 	if err := j.CheckDims(slots); err != nil {
 		return fmt.Errorf("data.slots: %w", err)
+	}
+	return j.validateGroupDims()
+}
+
+// validateGroupDims returns an error if slots of a group, which share rows, do not have one length of rows.
+func (j *Job) validateGroupDims() error {
+	first := map[string]batch.Slot{} // by group
+	for _, s := range j.Data.Slots {
+		own := batch.Slot{Name: s.Slot, Dim: cmp.Or(s.Dim, j.Model.Dim())}
+		before, known := first[s.Group]
+		switch {
+		case s.Group == "":
+		case !known:
+			first[s.Group] = own
+		case before.Dim != own.Dim:
+			return fmt.Errorf("data.slots: slots %s and %s of group %s have rows of %d and %d values: give "+
+				"them one dim", before.Name, own.Name, s.Group, before.Dim, own.Dim)
+		}
 	}
 	return nil
 }

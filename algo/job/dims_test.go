@@ -35,6 +35,11 @@ func TestDimensionsBySlotAreRefusedByName(t *testing.T) {
 			"rows.eviction needs"},
 		"hot rows": {func(j *Job) { j.Rows.Hot.Share = 0.5 }, "rows.hot needs"},
 		"GPU":      {func(j *Job) { j.Model.Device.CUDA = true }, "model.device needs"},
+		"group": {func(j *Job) { j.Data.Slots[0].Group, j.Data.Slots[1].Group = "both", "both" },
+			"data.slots: slots user and hour of group both have rows of 64 and 16 values: give them one dim"},
+		"group of one dimension": {func(j *Job) {
+			j.Data.Slots[0].Group, j.Data.Slots[1].Group, j.Model.EmbeddingDim = "both", "both", 64
+		}, ""},
 	} {
 		j := Default()
 		j.Data = Data{Kind: KindAdultIncome, Slots: []SlotSetting{{Slot: "user", Dim: 64}, {Slot: "hour"}}}

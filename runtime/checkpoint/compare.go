@@ -121,6 +121,10 @@ func Compare(a, b *Checkpoint) (*Difference, error) {
 		d.Rows.Format = fmt.Sprintf("rows of %s, and of %s", x.text(), y.text())
 		return d, nil
 	}
+	if !first.dims.Equal(second.dims) {
+		d.Rows.Format = "the same lengths of rows in other slots"
+		return d, nil
+	}
 	d.Rows.compare(a, first, second)
 	return d, nil
 }

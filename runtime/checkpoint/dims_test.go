@@ -189,3 +189,28 @@ func expectPredictions(t *testing.T, got, want exec.State) {
 }
 
 func ptr[T any](v T) *T { return &v }
+
+// Models with rows of the same lengths in other slots have rows that cannot be compared.
+func TestCompareRefusesSlotsOfOtherDimensions(t *testing.T) {
+	j, models := exectest.Job(1, 1), []*checkpoint.Checkpoint{}
+	for _, dim := range []int{5, 3} {
+		rows := unequal()
+		rows.Fields.Slots[2].Dim = dim
+		folder := filepath.Join(t.TempDir(), "model")
+		state := trainUnequal(t, j, rows, train.Options{})
+		if err := checkpoint.Save(folder, manifest(j), state); err != nil {
+			t.Fatal(err)
+		}
+		models = append(models, mustOpen(t, folder))
+	}
+	for i, first := range models {
+		d, err := checkpoint.Compare(first, models[1-i])
+		if err != nil || d.Rows.Format != "the same lengths of rows in other slots" || d.Rows.Common != 0 {
+			t.Errorf("%+v, error %v", d, err)
+		}
+		d, err = checkpoint.Compare(first, first)
+		if err != nil || !d.None() || d.Rows.Common == 0 {
+			t.Errorf("%+v, error %v", d, err)
+		}
+	}
+}

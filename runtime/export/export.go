@@ -50,15 +50,14 @@ func Write(folder string, m *checkpoint.Checkpoint, format string) (files []stri
 	if err != nil {
 		return nil, err
 	}
-	if dims := m.Manifest.Rows.ByDim(); len(dims) > 1 {
-		return nil, fmt.Errorf("model %s: its slots have rows of %d different lengths, and an export has "+
-			"one table of rows of one length: train it without the dim of slots", m.Folder(), len(dims))
-	}
-	network, columns, err := describe(m, &j)
-	if err != nil {
+	if err := checkDims(m.Schema.Slots); err != nil {
 		return nil, fmt.Errorf("model %s: %w", m.Folder(), err)
 	}
 	rows, err := m.Rows()
+	if err != nil {
+		return nil, fmt.Errorf("model %s: %w", m.Folder(), err)
+	}
+	network, columns, err := describe(m, &j, rows.Dims()[0])
 	if err != nil {
 		return nil, fmt.Errorf("model %s: %w", m.Folder(), err)
 	}
@@ -81,8 +80,20 @@ func Write(folder string, m *checkpoint.Checkpoint, format string) (files []stri
 	return files, writeFolder(folder, contents)
 }
 
-// describe returns the network as ONNX, and the columns that its inputs are made of.
-func describe(m *checkpoint.Checkpoint, j *job.Job) (network []byte, columns *columns, err error) {
+// checkDims returns an error that names the first slot with rows of another length than those of the first.
+func checkDims(slots []checkpoint.Slot) error {
+	for _, slot := range slots {
+		if first := slots[0]; slot.Dim != first.Dim {
+			return fmt.Errorf("slot %s has rows of %d values, and slot %s of %d; an export has one table of "+
+				"rows of one length: train it without the dim of slots", slot.Name, slot.Dim, first.Name,
+				first.Dim)
+		}
+	}
+	return nil
+}
+
+// describe returns the network as ONNX, and the columns that its inputs are made of, with rows of a length.
+func describe(m *checkpoint.Checkpoint, j *job.Job, dim int) (network []byte, columns *columns, err error) {
 	schema, err := m.Schema.Batch()
 	if err != nil {
 		return nil, nil, err
@@ -96,7 +107,7 @@ func describe(m *checkpoint.Checkpoint, j *job.Job) (network []byte, columns *co
 		return nil, nil, err
 	}
 	network, err = encode(graph, &schema, m.Scaling)
-	return network, newColumns(j, &schema), err
+	return network, newColumns(j, &schema, dim), err
 }
 
 // columns says how the values of a record become the inputs of the network.
@@ -144,8 +155,8 @@ type table struct {
 	EmptyNumber *float64 `json:"empty_number"`
 }
 
-func newColumns(j *job.Job, schema *batch.Schema) *columns {
-	c := &columns{PrefixBits: schema.PrefixBits, Dim: j.Model.Dim(), Slots: []slot{},
+func newColumns(j *job.Job, schema *batch.Schema, dim int) *columns {
+	c := &columns{PrefixBits: schema.PrefixBits, Dim: dim, Slots: []slot{},
 		Numbers: append([]string{}, schema.Dense...), Labels: schema.Labels}
 	for i, s := range schema.Slots {
 		own := slot{Name: s.Name, Prefix: schema.Signer(i).Prefix(), SqrtScaling: s.SqrtScaling,

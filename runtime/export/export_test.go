@@ -344,3 +344,27 @@ func TestExportIsCompleteOrNotThere(t *testing.T) {
 		t.Errorf("%v are left: %v", entries, err)
 	}
 }
+
+// The columns have the length that all slots give their rows, and slots that differ are refused by name.
+func TestExportOfDimensionsBySlot(t *testing.T) {
+	slots := []job.SlotSetting{{Slot: "user", Dim: 8}, {Slot: "tags", Dim: 8}}
+	train := func(slots []job.SlotSetting, dim int) string {
+		data := table(t)
+		data.Derived, data.Slots = nil, slots
+		return trained(t, data, func(j *job.Job) { j.Model.EmbeddingDim = dim })
+	}
+	folder := exported(t, train(slots, 16), export.Parquet)
+	columns, err := os.ReadFile(filepath.Join(folder, export.ColumnsFile))
+	if err != nil || !strings.Contains(string(columns), `"dim": 8,`) {
+		t.Errorf("error %v, columns %s", err, columns)
+	}
+	m, err := checkpoint.Open(train(slots[1:], 16))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	_, err = export.Write(filepath.Join(t.TempDir(), "exported"), m, export.Parquet)
+	if err == nil || !strings.Contains(err.Error(), "slot tags has rows of 8 values, and slot user of 16") {
+		t.Error(err)
+	}
+}

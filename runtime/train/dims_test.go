@@ -23,7 +23,7 @@ func wideConfiguration(seed uint64) *configuration {
 		t.Model.DenseTower = nil
 	}
 	r.schema.PrefixBits = 8
-	for len(r.schema.Slots) < c.between(2, 26) {
+	for want := c.between(2, 26); len(r.schema.Slots) < want; {
 		slot := batch.Slot{Name: fmt.Sprint("slot", len(r.schema.Slots)), SqrtScaling: c.chance(4)}
 		if c.chance(4) {
 			slot.Pooling, slot.FixedSize = batch.Raw, c.between(1, 2)
@@ -39,7 +39,7 @@ func wideConfiguration(seed uint64) *configuration {
 // Sync training equals sequential training bit for bit, where up to 26 slots have dimensions from 4 to 128.
 // Flag -long trains 500 jobs.
 func TestSyncEqualsSequentialWithDimensionsBySlot(t *testing.T) {
-	count, trained, most := 12, 0, 0
+	count, trained, most, slots := 12, 0, 0, 0
 	if *long {
 		count = 500
 	}
@@ -58,11 +58,13 @@ func TestSyncEqualsSequentialWithDimensionsBySlot(t *testing.T) {
 		if failed == nil { // numbers that are not finite end both
 			trained++
 			most = max(most, len(c.rows.schema.Dims().Lengths()))
+			slots = max(slots, len(c.rows.schema.Slots))
 		}
 	}
-	t.Logf("%d jobs trained, of up to %d dimensions", trained, most)
-	if trained < count || most < 3 {
-		t.Errorf("%d jobs trained, of up to %d dimensions; want %d, and 3 at least", trained, most, count)
+	t.Logf("%d jobs trained, of up to %d slots and %d dimensions", trained, slots, most)
+	if trained < count || most < 3 || slots < 20 {
+		t.Errorf("%d jobs trained, of up to %d slots and %d dimensions; want %d, and 20 and 3 at least",
+			trained, slots, most, count)
 	}
 }
 

@@ -36,6 +36,13 @@ func (s *Schema) Dims() Dims {
 // Lengths returns the lengths. The caller must not change them.
 func (d Dims) Lengths() []int { return d.lengths }
 
+// Equal reports whether both give the row of every sign the same length, or might: where all rows have one
+// length, any sign has it.
+func (d Dims) Equal(other Dims) bool {
+	return slices.Equal(d.lengths, other.lengths) &&
+		(len(d.lengths) <= 1 || d.shift == other.shift && slices.Equal(d.places, other.places))
+}
+
 // errSigns says that signs are not in the order that their values need.
 var errSigns = errors.New("batch: signs are not in the order of the dimensions of their slots, or of no slot")
 
