@@ -53,8 +53,8 @@ func (p *program) certCommand() *cobra.Command {
 			case run == "":
 				return cli.UsageError("add --run NAME", "no name of the run")
 			case days < 1 || days > daysMax:
-				return cli.UsageError("see --help", "--days: %d; want 1 to %d, as the authority lives for %d "+
-					"years", days, daysMax, identity.AuthorityYears)
+				return cli.UsageError("see --help", "--days: %d; want 1 to %d, as the authority lives for "+
+					"%d years", days, daysMax, identity.AuthorityYears)
 			}
 			if err := identity.CheckRun(run); err != nil {
 				return cli.UsageError("choose another name", "--run: %v", err)

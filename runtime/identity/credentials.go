@@ -89,9 +89,9 @@ func asRefused(err error) error {
 // isLost reports whether an error is that of a connection that has ended, or of a time that has passed.
 func isLost(err error) bool {
 	of := (*net.OpError)(nil) // whose operation is "local error" if this end refuses the other
-	return errors.As(err, &of) && of.Op != "local error" || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) ||
-		errors.Is(err, net.ErrClosed) || errors.Is(err, context.DeadlineExceeded) ||
-		errors.Is(err, context.Canceled)
+	return errors.As(err, &of) && of.Op != "local error" ||
+		errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed) ||
+		errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)
 }
 
 // isAlert reports whether an error is an alert of the other end.

@@ -27,8 +27,8 @@
 //     says of itself: see packages member and transport.
 //  3. A connection that is refused gets a *Refused with a Reason, one of a fixed set.
 //  4. The files are read again for connections, once a second, so that a certificate that was replaced is
-//     used a second later. Connections that are open stay open, also when their certificate expires. Files that do
-//     not fit together, as while they are being replaced, change nothing.
+//     used a second later. Connections that are open stay open, also when their certificate expires. Files
+//     that do not fit together, as while they are being replaced, change nothing.
 //
 // # Files
 //

@@ -269,7 +269,7 @@ func TestOnlyTheWantedRoleIsReached(t *testing.T) {
 	}
 }
 
-// A connection that is lost in the handshake, or is too slow, refuses nobody: another may succeed.
+// A connection that is lost in the handshake, or is too slow, refuses no process: another may succeed.
 func TestLostConnectionRefusesNobody(t *testing.T) {
 	_, folder := issued(t, "clicks")
 	own := opened(t, folder, rank)
@@ -284,7 +284,7 @@ func TestLostConnectionRefusesNobody(t *testing.T) {
 	client, server := ends(t)
 	_ = server.Close()
 	reach(context.Background(), client)
-	client, _ = ends(t) // nobody answers
+	client, _ = ends(t) // no process answers
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Millisecond)
 	defer cancel()
 	reach(ctx, client)
