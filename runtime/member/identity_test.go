@@ -56,6 +56,39 @@ func knock(t *testing.T, address, folder string) {
 	_, _ = io.Copy(io.Discard, c)
 }
 
+// trains makes the processes of the run, with their certificates, join the host at an address, and train.
+func (r *run) trains(t *testing.T, address, folder string) {
+	t.Helper()
+	left := make(chan error, 3)
+	for _, at := range []msg.Address{loader, server, trainer} {
+		hello := Hello{Process: job.Process{at}, Address: ":100" + string(rune('0'+at.Role)), Job: ours,
+			Identity: identityOf(t, folder, at)}
+		if at == loader {
+			hello.Data = data
+		}
+		m, err := Join(t.Context(), address, hello, 20*time.Second)
+		if err != nil {
+			t.Fatal(err)
+		}
+		go func() {
+			if _, err := m.Welcome(); err != nil {
+				left <- err
+				return
+			}
+			left <- play(at, m)
+		}()
+	}
+	if err := <-r.ended; err != nil {
+		t.Fatal(err)
+	}
+	r.host.Close(nil)
+	for range 3 {
+		if err := <-left; err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 // A host with a certificate refuses processes without one of its run or of their role, logs them and counts
 // them by kind. The processes of the run join and train.
 func TestStrangersDoNotJoin(t *testing.T) {
@@ -91,34 +124,7 @@ func TestStrangersDoNotJoin(t *testing.T) {
 		100*time.Millisecond); err == nil {
 		t.Error("a process without a certificate has joined")
 	}
-	left := make(chan error, 3)
-	for _, at := range []msg.Address{loader, server, trainer} {
-		hello := Hello{Process: job.Process{at}, Address: ":100" + string(rune('0'+at.Role)), Job: ours,
-			Identity: identityOf(t, folder, at)}
-		if at == loader {
-			hello.Data = data
-		}
-		m, err := Join(t.Context(), r.address, hello, 20*time.Second)
-		if err != nil {
-			t.Fatal(err)
-		}
-		go func() {
-			if _, err := m.Welcome(); err != nil {
-				left <- err
-				return
-			}
-			left <- play(at, m)
-		}()
-	}
-	if err := <-r.ended; err != nil {
-		t.Fatal(err)
-	}
-	r.host.Close(nil)
-	for range 3 {
-		if err := <-left; err != nil {
-			t.Error(err)
-		}
-	}
+	r.trains(t, r.address, folder)
 	mu.Lock()
 	defer mu.Unlock()
 	if counts["untrusted"] != 1 || counts["expired"] != 1 || counts["other role"] != 1 {
@@ -183,12 +189,5 @@ func TestLostConnectionsAreTriedAgain(t *testing.T) {
 			go func() { _, _ = io.Copy(from, to); _ = from.Close() }()
 		}
 	}()
-	m, err := Join(t.Context(), l.Addr().String(), Hello{Process: job.Process{trainer}, Address: ":1003",
-		Job: ours, Identity: identityOf(t, folder, trainer)}, time.Minute)
-	if err != nil {
-		t.Fatal(err)
-	}
-	r.host.Close(nil)
-	_, err = m.Welcome()
-	_ = m.Leave(err)
+	r.trains(t, l.Addr().String(), folder)
 }
