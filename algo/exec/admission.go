@@ -39,8 +39,8 @@ func newAdmission(n *numerics, shards []*embedding.Shard, dense dense.Strategy, 
 // admitted it. CheckPayload does not look for values that are not finite; the work on the payload does.
 //
 // The error names the field. CheckPayload allocates no memory, except for signs that are unpacked where slots
-// differ in dimension. Cost: a pass over bounds, over the scales of
-// values in blocks, and over counts and positions of compressed ids.
+// differ in dimension. Cost: a pass over bounds, over the scales of values in blocks, and over counts and
+// positions of compressed ids.
 func (a *Admission) CheckPayload(m msg.Message, payload Payload) error {
 	if m.Rank < 0 || int(m.Rank) >= a.job.Roles.Ranks {
 		return fmt.Errorf("%v: rank: %d, want 0 to %d", m, m.Rank, a.job.Roles.Ranks-1)

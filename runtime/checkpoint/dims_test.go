@@ -15,6 +15,7 @@ import (
 	"tandem/algo/exec/reference"
 	"tandem/algo/job"
 	"tandem/algo/numeric/batch"
+	"tandem/algo/numeric/table"
 	"tandem/runtime/checkpoint"
 	"tandem/runtime/train"
 )
@@ -101,6 +102,9 @@ func TestModelsOfDimensionsBySlot(t *testing.T) {
 		if !maps.Equal(rowsOf(got), want) {
 			t.Errorf("%d PSs: other rows", servers)
 		}
+		if outcomesOf(got) != outcomesOf(state) {
+			t.Errorf("%d PSs: lookups of %v, want %v", servers, outcomesOf(got), outcomesOf(state))
+		}
 		expectPredictions(t, got, state)
 	}
 	rows, err := c.Rows()
@@ -166,6 +170,16 @@ func TestChangesOfDimensionsBySlot(t *testing.T) {
 	if len(moments) < 4 || changes == 0 {
 		t.Errorf("%d checkpoints with %d files of changes", len(moments), changes)
 	}
+}
+
+// outcomesOf returns what the tables of all PSs remember of their lookups, by dimension.
+func outcomesOf(s exec.State) (counts [3]table.Outcome) {
+	for ps := range s.Plan().Servers() {
+		for place, t := range s.Tables(ps) {
+			counts[place].Add(t.Counters().Outcomes)
+		}
+	}
+	return counts
 }
 
 // expectPredictions compares the predictions of two states.

@@ -92,8 +92,8 @@ func (r *RowReader) numberAll(owner int) error {
 func (r *RowReader) enter(owner, row int, sign uint64) error {
 	server, hot := r.shelf(sign), r.hot()
 	if owner != hot && (server != owner || r.dims.Place(sign) < 0) {
-		return fmt.Errorf("the row of sign %#x belongs to another embedding PS than %d", sign,
-			owner/len(r.lengths))
+		return fmt.Errorf("the row of sign %#x belongs to another embedding PS than %d, or is of another "+
+			"length", sign, owner/len(r.lengths))
 	}
 	f, other := r.files[owner], server
 	if owner != hot {

@@ -161,12 +161,12 @@ func ownedRows(b *table.Columns, of []int, owner, embedding int) *table.Columns 
 
 // setCounters sets what the tables remember besides rows. With as many PSs as the model, every owner has its
 // own counts; eviction goes on where it was if the owner has the rows that it had. With another number of
-// PSs, or of hot rows that are no longer hot, the counts are added to those of the first PS.
+// PSs, or of hot rows that are no longer hot, the counts are added to those of the first PS, by dimension.
 func (r *rowsRestore) setCounters() error {
 	counters := make([]*table.Counters, len(r.tables))
 	r.inPlace = map[int]*table.Table{}
 	for from, described := range r.Manifest.Rows.ByOwner() {
-		c, to, stays := described.counters(), 0, r.sameServers() && from < len(r.tables)
+		c, to, stays := described.counters(), from%r.several, r.sameServers() && from < len(r.tables)
 		if stays {
 			to = from
 		}

@@ -37,8 +37,8 @@ const fromStep = ".from-step-"
 
 // Folder is a recording that is being written. It is a train.Recorder.
 type Folder struct {
-	// Through makes roles record each input before they act on it: those of a process that may be killed and
-	// come back (replay.Writer).
+	// Through makes roles that can come back when their process is killed record each input before they act
+	// on it (replay.Writer).
 	Through bool
 
 	path  string
@@ -84,7 +84,7 @@ func (f *Folder) Open(at msg.Address, incarnation uint32, cfg *role.Config) (dri
 	if err != nil {
 		return nil, fmt.Errorf("record: %w", err)
 	}
-	log.Through = f.Through
+	log.Through = f.Through && role.CanRestart(at.Role)
 	return log, nil
 }
 

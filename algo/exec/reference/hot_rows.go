@@ -39,8 +39,9 @@ func (d *Delayed) divide(g gradients) (hot, cold gradients) {
 	for rank, byDim := range g.puts {
 		var moves []bool
 		for i, put := range byDim {
-			warm, rest, isCold := d.dividePut(put, d.Rows()[i].Dim())
-			hot.puts[rank], cold.puts[rank] = append(hot.puts[rank], warm), append(cold.puts[rank], rest)
+			hotPart, coldPart, isCold := d.dividePut(put, d.Rows()[i].Dim())
+			hot.puts[rank] = append(hot.puts[rank], hotPart)
+			cold.puts[rank] = append(cold.puts[rank], coldPart)
 			moves = append(moves, isCold...)
 		}
 		d.rows.SplitRead(hot.keyOf(rank), cold.keyOf(rank), moves)

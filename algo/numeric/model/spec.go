@@ -171,9 +171,8 @@ func PersiaTower() Spec {
 }
 
 // Dim returns the row length that the network wants of every slot, or that slots have unless the data say
-// otherwise, if it has AnyDims: EmbeddingDim,
-// a value a head for logistic-regression, Factors+1 for fm, EmbeddingDim+1 for
-// deepfm.
+// otherwise, if it has AnyDims: EmbeddingDim, a value a head for logistic-regression, Factors+1 for fm,
+// EmbeddingDim+1 for deepfm.
 func (s Spec) Dim() int {
 	switch s.Kind {
 	case LogisticRegression:

@@ -87,7 +87,7 @@ func (e *RefusedError) Error() string {
 // kind travel from m.From to m.To, that the run has both roles, and that rank, step, floor, samples and bytes
 // are in range. A role handles every admitted message without panicking. Admit cannot check whether the
 // content of a message is true. It returns a *RefusedError, which names the field, or another error if the
-// kind or a role is not one of this build. Cost: constant.
+// kind or a role is not one of this build. Cost: constant; with Config.ProcessOf, a pass over the EWs.
 func Admit(cfg *Config, m msg.Message) error {
 	if !m.Kind.Known() || !m.From.Role.Known() || !m.To.Role.Known() {
 		return fmt.Errorf("role: message of kind %d from role %d to role %d; this build does not have all "+
