@@ -143,11 +143,13 @@ func (n *Endpoint) dial(ctx context.Context, address string, roles []msg.Address
 // dialOnce tries once to open a stream. It calls unreachable whenever the network does not reach the address.
 func (n *Endpoint) dialOnce(ctx context.Context, address string, roles []msg.Address,
 	unreachable func()) (*outStream, error) {
-	var refusal atomic.Pointer[error] // the last error of the network
+	var refusal atomic.Pointer[error] // the last error of the network, not of a dial that this one gave up
 	options := []grpc.DialOption{
 		grpc.WithContextDialer(func(ctx context.Context, address string) (net.Conn, error) {
 			c, err := n.dialer().DialContext(ctx, "tcp", address)
-			if err != nil {
+			if errors.Is(err, context.Canceled) {
+				refusal.CompareAndSwap(nil, &err)
+			} else if err != nil {
 				refusal.Store(&err)
 				unreachable()
 			}

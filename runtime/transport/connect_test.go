@@ -66,7 +66,7 @@ func TestConnectNamesTheRole(t *testing.T) {
 		address := cmp.Or(c.address, same.Address())
 		c.want = strings.ReplaceAll(c.want, "SAME", address)
 		start := time.Now()
-		err := n.Connect(within(t, 400*time.Millisecond),
+		err := n.Connect(within(t, time.Second),
 			map[msg.Address]string{c.role: address, worker(5): same.Address()})
 		if err == nil || !strings.HasPrefix(err.Error(), c.want) {
 			t.Errorf("%v\nwant %s", err, c.want)
@@ -75,7 +75,7 @@ func TestConnectNamesTheRole(t *testing.T) {
 			errors.As(err, new(*UnreachableError)) {
 			t.Errorf("%v: unreachable is %v", err, unreachable)
 		}
-		if took := time.Since(start); took > 3*time.Second {
+		if took := time.Since(start); took > 20*time.Second {
 			t.Errorf("%v took %v", err, took)
 		}
 		n.Abort()
