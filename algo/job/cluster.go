@@ -165,21 +165,56 @@ func IsProfileFile(name string) bool {
 }
 
 // LoadCluster returns the cluster of a profile: a built-in one or, if the name has a slash or ends in .yaml,
-// a user's file.
-func LoadCluster(name string) (c Cluster, err error) {
-	var text []byte
-	file := name
-	if IsProfileFile(name) {
-		text, err = readUpTo(name, DocumentBytesMax)
-	} else {
-		file = "clusters/" + name + ".yaml"
-		if text, err = clusters.ReadFile(file); err != nil {
+// a user's file. A file may name another as its preset and say only what differs. It may also be a job file,
+// whose section cluster is taken, with or without data.
+func LoadCluster(name string) (Cluster, error) { return loadCluster(name, nil) }
+
+// loadCluster is LoadCluster of a preset of the files that have led to it.
+func loadCluster(name string, from []string) (c Cluster, err error) {
+	if slices.Contains(from, name) {
+		return c, fmt.Errorf("preset: %s is its own preset; name a built-in one", name)
+	}
+	if !IsProfileFile(name) {
+		file := "clusters/" + name + ".yaml"
+		text, err := clusters.ReadFile(file)
+		if err != nil {
 			return c, fmt.Errorf("preset: no cluster is called %s", suggestCluster(name))
 		}
+		return decodeProfile(text, file, name)
+	}
+	text, err := readUpTo(name, DocumentBytesMax)
+	if err != nil {
+		return c, err
+	}
+	var file struct {
+		clusterKeys `yaml:",inline"`
+		Cluster     *clusterKeys
+	}
+	_ = yaml.Unmarshal(text, &file) // Decode finds the faults
+	from = append(from, name)
+	switch {
+	case file.Cluster != nil:
+		j := Default()
+		if j.Cluster, err = file.Cluster.base(name, from); err == nil {
+			err = Decode(text, name, &j)
+		}
+		c = j.Cluster
+	case file.Preset != "":
+		if c, err = file.base(name, from); err == nil {
+			err = Decode(text, name, &c)
+		}
+	default:
+		return decodeProfile(text, name, name)
 	}
 	if err != nil {
 		return c, err
 	}
+	c.Preset = name
+	return c, inFile(c.Validate(), name)
+}
+
+// decodeProfile returns the cluster of a text that leaves nothing out.
+func decodeProfile(text []byte, file, name string) (c Cluster, err error) {
 	if err := Decode(text, file, &c); err != nil {
 		return c, err
 	}
@@ -187,10 +222,15 @@ func LoadCluster(name string) (c Cluster, err error) {
 	for _, h := range []*Hosts{&c.EmbeddingWorkers, &c.EmbeddingPSs, &c.Loaders} {
 		h.guessed = h.Count
 	}
-	if err := c.Validate(); err != nil {
-		return c, fmt.Errorf("%s: %w", file, err)
+	return c, inFile(c.Validate(), file)
+}
+
+// inFile puts the name of a file before an error.
+func inFile(err error, file string) error {
+	if err != nil {
+		return fmt.Errorf("%s: %w", file, err)
 	}
-	return c, nil
+	return nil
 }
 
 // suggestCluster quotes an unknown name and adds the nearest known one, or else all.
@@ -224,23 +264,24 @@ func PersiaCluster() Cluster { return mustLoad("persia-paper") }
 // persia-gcp.
 func GoogleCloudCluster() Cluster { return mustLoad("persia-gcp") }
 
-// decodeCluster prepares the section of a job file for what the file says: it loads the preset that the file
-// names, or persia-paper, and drops the preset's wires if the file has another accelerator.
-func (j *Job) decodeCluster(text []byte, path string) error {
-	type hosts struct {
-		CountLow *int `yaml:"count-low"`
-	}
-	var file struct {
-		Cluster struct {
-			Preset, Accelerator string
-			EmbeddingWorkers    hosts `yaml:"embedding-workers"`
-			EmbeddingPSs        hosts `yaml:"embedding-ps"`
-			Loaders             hosts
-			NetworkRate         any `yaml:"network-rate"`
-		}
-	}
-	_ = yaml.Unmarshal(text, &file) // Decode finds the faults
-	name := file.Cluster.Preset
+// clusterKeys are the settings of a cluster's text that decide what the rest is a difference from.
+type clusterKeys struct {
+	Preset           string
+	Accelerator      string
+	EmbeddingWorkers hostsKeys `yaml:"embedding-workers"`
+	EmbeddingPSs     hostsKeys `yaml:"embedding-ps"`
+	Loaders          hostsKeys
+	NetworkRate      any `yaml:"network-rate"`
+}
+
+type hostsKeys struct {
+	CountLow *int `yaml:"count-low"`
+}
+
+// base returns the cluster that a text in a file changes: that of its preset, or persia-paper, without the
+// preset's wires if the text has another accelerator. Files that have led to it are in from.
+func (k *clusterKeys) base(path string, from []string) (Cluster, error) {
+	name := k.Preset
 	if name == "" {
 		name = "persia-paper"
 	} else if strings.HasSuffix(name, ".yaml") {
@@ -249,29 +290,36 @@ func (j *Job) decodeCluster(text []byte, path string) error {
 			name = "./" + name
 		}
 	}
-	c, err := LoadCluster(name)
+	c, err := loadCluster(name, from)
 	if err != nil {
-		return fmt.Errorf("%s: cluster.%w", path, err)
+		return c, fmt.Errorf("%s: cluster.%w", path, err)
 	}
-	if file.Cluster.Accelerator != "" {
-		c.SetAccelerator(file.Cluster.Accelerator)
+	if k.Accelerator != "" {
+		c.SetAccelerator(k.Accelerator)
 	}
-	if file.Cluster.NetworkRate != nil {
+	if k.NetworkRate != nil {
 		c.SetNetworkRate(c.NetworkRate) // the file's replaces it
 	}
 	for _, x := range []struct {
 		own  *int
 		from *Hosts
 	}{
-		{file.Cluster.EmbeddingWorkers.CountLow, &c.EmbeddingWorkers},
-		{file.Cluster.EmbeddingPSs.CountLow, &c.EmbeddingPSs}, {file.Cluster.Loaders.CountLow, &c.Loaders},
+		{k.EmbeddingWorkers.CountLow, &c.EmbeddingWorkers}, {k.EmbeddingPSs.CountLow, &c.EmbeddingPSs},
+		{k.Loaders.CountLow, &c.Loaders},
 	} {
 		if x.own != nil {
 			x.from.guessed = 0
 		}
 	}
-	j.Cluster = c
-	return nil
+	return c, nil
+}
+
+// decodeCluster prepares the section of a job file for what the file says.
+func (j *Job) decodeCluster(text []byte, path string) (err error) {
+	var file struct{ Cluster clusterKeys }
+	_ = yaml.Unmarshal(text, &file) // Decode finds the faults
+	j.Cluster, err = file.Cluster.base(path, nil)
+	return err
 }
 
 // Validate reports the first setting that is out of range, by its path in the section, of a cluster that

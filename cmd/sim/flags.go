@@ -93,9 +93,9 @@ func (f *flags) register(fs *pflag.FlagSet) {
 	fs.StringVarP(&f.file, "file", "f", "", "read the job from this YAML `FILE` (default: "+f.defaultJob()+
 		")")
 	fs.StringVar(&f.preset, "preset", "",
-		"simulate the `CLUSTER` of this profile (default: the job file's, or persia-paper)")
+		"simulate the `CLUSTER` of this profile or file (default: the job file's, or persia-paper)")
 	fs.StringVar(&f.cluster, "cluster", "",
-		"simulate this `CLUSTER`: persia (persia-paper), gcp (persia-gcp), or "+
+		"simulate this `CLUSTER`: as --preset, or persia (persia-paper), gcp (persia-gcp), or "+
 			"this-machine, which is measured")
 	if f.kind != trained {
 		fs.StringVar(&f.model, "model", "",

@@ -50,9 +50,14 @@ type request struct {
 	cells []*cell // of trainings
 }
 
-// clusters are the values of --cluster, with the profiles that they stand for; this-machine has none.
+// clusters are short names of clusters, with the profiles that they stand for; this-machine has none.
 func clusters() map[string]string {
 	return map[string]string{"persia": "persia-paper", "gcp": "persia-gcp", thisMachine: ""}
+}
+
+// clusterNames lists the names of clusters, the short ones first.
+func clusterNames() []string {
+	return append(slices.Sorted(maps.Keys(clusters())), cost.Clusters.Names()...)
 }
 
 // thisMachine is the cluster that is measured.
@@ -79,6 +84,12 @@ func (p *program) request(c *cobra.Command, f *flags) (*request, error) {
 	}
 	switch {
 	case f.file != "":
+		if cluster, err := describesCluster(f.file); err != nil {
+			return nil, err
+		} else if cluster {
+			return nil, cli.UsageError("give it as --cluster "+f.file+"; --model names what is trained on it",
+				"--file: %s describes a cluster and no data", f.file)
+		}
 		var err error
 		if q.job, err = job.Load(f.file); err != nil {
 			return nil, err
@@ -92,8 +103,8 @@ func (p *program) request(c *cobra.Command, f *flags) (*request, error) {
 	if err := q.check(given); err != nil {
 		return nil, err
 	}
-	if q.kind != trained && (f.file == "" || f.model != "") {
-		if err := q.choose(given); err != nil {
+	if q.kind != trained && (f.file == "" || f.model != "" || q.onAccelerators(given)) {
+		if err := q.choose(given, job.DataFolder(p.dataDir, q.file)); err != nil {
 			return nil, err
 		}
 	}
@@ -190,7 +201,10 @@ func (q *request) loadPlacement() (err error) {
 func (q *request) section(given func(string) bool) (c job.Cluster, err error) {
 	name := q.preset
 	if q.cluster != "" {
-		name = clusters()[q.cluster]
+		name = q.cluster
+		if profile, alias := clusters()[name]; alias {
+			name = profile
+		}
 	}
 	switch {
 	case name != "":
@@ -229,8 +243,20 @@ func (q *request) settings() (map[string]string, error) {
 	return settings, nil
 }
 
-// choose makes the job from a model and a cluster. Of a job file it keeps cluster and training.
-func (q *request) choose(given func(string) bool) error {
+// onAccelerators reports whether the tables of a job file are to be on the accelerators, so that the
+// simulator needs a model. A cluster or a system that cannot be read is reported where it is used.
+func (q *request) onAccelerators(given func(string) bool) bool {
+	section, err := q.section(given)
+	if err != nil || q.cluster == thisMachine {
+		return false
+	}
+	p, err := system.Load(cmp.Or(q.system, section.System))
+	return err == nil && p.Architecture == system.StepGraph
+}
+
+// choose makes the job from a model and a cluster. Of a job file it keeps cluster and training, and without
+// --model also the model; folder is that of its data.
+func (q *request) choose(given func(string) bool, folder string) error {
 	section, err := q.section(given)
 	if err != nil {
 		return err
@@ -241,6 +267,12 @@ func (q *request) choose(given func(string) bool) error {
 	if c.Set, err = q.settings(); err != nil {
 		return err
 	}
+	if q.file != "" && q.model == "" {
+		if c.Own, err = workload.Model(&q.job, folder); err != nil {
+			return err
+		}
+	}
+	note := q.suitModeOfJob(given)
 	if len(q.modes) > 0 {
 		c.Mode = q.modes[0]
 	}
@@ -254,7 +286,7 @@ func (q *request) choose(given func(string) bool) error {
 	file := q.job
 	q.job, q.hardware, q.workload, q.layout, q.net = base.Job, base.Hardware, base.Workload, base.Layout,
 		base.Model
-	q.format, q.notes = base.Rows, notes
+	q.format, q.notes = base.Rows, append(notes, note...)
 	if given("file") {
 		q.job.Training.Staleness, q.job.Training.Prefetch = file.Training.Staleness, file.Training.Prefetch
 		q.job.Training.ModeSettings, q.job.Faults, q.job.Slow = file.Training.ModeSettings, file.Faults,
@@ -281,6 +313,19 @@ func (q *request) choose(given func(string) bool) error {
 	}
 	q.job.Roles.Ranks = 1 // jobFor sets it
 	return nil
+}
+
+// suitModeOfJob leaves out the mode of a job file, with a note, where the tables are on the accelerators:
+// such systems have none but sync.
+func (q *request) suitModeOfJob(given func(string) bool) []string {
+	if !given("file") || given("mode") || given("modes") || !q.onAccelerators(given) ||
+		!slices.ContainsFunc(q.modes, func(mode string) bool { return mode != job.Sync }) {
+		return nil
+	}
+	modes := q.modes
+	q.modes = []string{job.Sync}
+	return []string{fmt.Sprintf("predicted in sync, not in %s as the job file says: systems with the tables "+
+		"on the accelerators have no other mode", strings.Join(modes, " and "))}
 }
 
 // commonModes are the modes of a table that names none: those that take few seconds on a small machine.
@@ -399,8 +444,9 @@ func (q *request) check(given func(string) bool) error {
 
 // checkProfiles refuses names that no profile has.
 func (q *request) checkProfiles(given func(string) bool) error {
-	if known := slices.Sorted(maps.Keys(clusters())); given("cluster") && !slices.Contains(known, q.cluster) {
-		return unknown("--cluster", q.cluster, append(known, cost.Clusters.Names()...))
+	if known := clusterNames(); given("cluster") && !preset.IsFile(q.cluster) &&
+		!slices.Contains(known, q.cluster) {
+		return unknown("--cluster", q.cluster, known)
 	}
 	for _, x := range []struct {
 		flag, name string

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -83,23 +82,30 @@ func flagOf(word string) (string, error) {
 	case alias:
 		return "cluster", nil
 	case !preset.IsFile(word):
-		if known := cost.Clusters.Names(); !slices.Contains(known, word) {
-			return "", unknown("cluster", word, append(slices.Sorted(maps.Keys(clusters())), known...))
+		if !slices.Contains(cost.Clusters.Names(), word) {
+			return "", unknown("cluster", word, clusterNames())
 		}
 		return "preset", nil
 	}
-	text, err := os.ReadFile(word)
+	cluster, err := describesCluster(word)
+	if cluster {
+		return "preset", err
+	}
+	return "file", err
+}
+
+// describesCluster reports whether a file has a cluster and no data: it is a profile, or a job file's section
+// alone. The loader of a job finds the faults of other files.
+func describesCluster(file string) (bool, error) {
+	text, err := os.ReadFile(file)
 	if err != nil {
-		return "", err
+		return false, err
 	}
-	var keys struct {
-		PerServer *int `yaml:"accelerators-per-server"` // which every cluster has, and no job at the top
+	var keys map[string]any
+	if yaml.Unmarshal(text, &keys) != nil || keys["data"] != nil {
+		return false, nil
 	}
-	_ = yaml.Unmarshal(text, &keys) // the loader of either finds the faults
-	if keys.PerServer != nil {
-		return "preset", nil
-	}
-	return "file", nil
+	return keys["accelerators-per-server"] != nil || keys["preset"] != nil || keys["cluster"] != nil, nil
 }
 
 // inherit gives flags the values that those of the whole command have, unless they have some of their own. Of

@@ -195,6 +195,9 @@ func (b *builder) forward(lookup int) int {
 	if b.network.Pooled > 0 {
 		b.elementwise("means", PartDenseForward, Forward, b.network.Pooled)
 	}
+	for _, o := range b.network.Others {
+		b.elementwise(o.Name, PartDenseForward, Forward, o.Values)
+	}
 	for i, p := range b.network.Cross {
 		b.layerForward(p)
 		if i%2 == 1 { // x0 ⊙ (…) + x: three read, one written
@@ -302,6 +305,9 @@ func (b *builder) backward(loss int) {
 	}
 	if b.network.Pooled > 0 {
 		b.elementwise("means back", PartDenseBackward, Backward, b.network.Pooled)
+	}
+	for _, o := range b.network.Others {
+		b.elementwise(o.Name+" back", PartDenseBackward, Backward, 2*o.Values)
 	}
 	ready := b.scatterGradients(b.join(PartDenseBackward, Backward))
 	layers(b.network.Bottom)

@@ -35,6 +35,8 @@ type Model struct {
 	Numeric int   `yaml:"numeric"` // numeric features of a sample
 	Labels  int   `yaml:"labels"`  // … and labels; absent: 1
 	Dense   Dense `yaml:"dense"`
+	// Layers, unless it is nil, is the network of a job file, in place of Dense.
+	Layers *Network `yaml:"-"`
 
 	Precisions Precisions `yaml:"precisions"`
 	Optimizers Optimizers `yaml:"optimizers"`
@@ -343,6 +345,9 @@ func (m *Model) Tables() []Table {
 
 // Network returns the dense network at the middle of all ranges.
 func (m *Model) Network() *Network {
+	if m.Layers != nil {
+		return m.Layers
+	}
 	tables := m.Tables()
 	width, vectors := 0.0, 0.0
 	for _, t := range tables {

@@ -110,11 +110,20 @@ type Network struct {
 	Pairs Pairs
 	// Pooled is the number of values that the kernel of Pool reads and writes; zero without.
 	Pooled int
+	// Others are kernels beside those of products, pairs and Pooled.
+	Others []Other
 	// Joined is the number of values that the interaction reads: all pooled embeddings, and the numeric
 	// features behind the bottom layers.
 	Joined int
 	// Out is the number of values that the interaction writes.
 	Out int
+}
+
+// Other is a kernel that reads and writes Values of a sample. Its backward pass takes twice as many: the
+// gradient and what forward read, and the gradients of these.
+type Other struct {
+	Name   string
+	Values int
 }
 
 // Pairs are the inner products of all pairs of vectors of a sample.

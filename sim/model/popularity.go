@@ -60,6 +60,37 @@ const (
 	sharesSlack = 1e-6 // of shares that are written in decimal
 )
 
+// PopularityOf returns the popularity of some rows of which a share of all ids is known: that of the most
+// frequent ones, by their number. It is exact for the first rows, and has pieces that are an eighth longer
+// than those before for the others.
+func PopularityOf(rows float64, share func(rows float64) float64) (p Popularity) {
+	before := 0.0
+	for lo := 0.0; lo < rows; {
+		hi := min(rows, lo+max(1, math.Floor(lo/8)))
+		if hi > rows-1 {
+			hi = rows
+		}
+		upTo := 1.0
+		if hi < rows {
+			upTo = min(1, share(hi))
+		}
+		piece := Piece{(hi - lo) / rows, upTo - before}
+		// Rounding, and a tail that was not seen, may make a piece more popular than the one before, or give
+		// it nothing. Then the two are one.
+		for n := len(p.Pieces); n > 0; n-- {
+			last := p.Pieces[n-1]
+			if piece.IDs > 0 && piece.IDs/piece.Rows <= last.IDs/last.Rows {
+				break
+			}
+			piece.Rows, piece.IDs = piece.Rows+last.Rows, piece.IDs+last.IDs
+			p.Pieces = p.Pieces[:n-1]
+		}
+		p.Pieces = append(p.Pieces, piece)
+		before, lo = upTo, hi
+	}
+	return p
+}
+
 // Frequencies is a resolved Popularity: how frequent each row of a table is, by its rank. The zero value is
 // not valid.
 type Frequencies struct{ parts []ranks }

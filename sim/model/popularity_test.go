@@ -89,3 +89,40 @@ func TestDerivedIDsAddTheirRowsOncePerFirstID(t *testing.T) {
 		t.Errorf("%v rows of many samples, want all 1000", got)
 	}
 }
+
+// A popularity of shares has as many distinct rows as the distribution that they are of, for few and many
+// draws, and the probability of its most frequent row.
+func TestPopularityOfSharesIsTheirDistribution(t *testing.T) {
+	for _, n := range []float64{1, 2, 33, 20_000, 5e7} {
+		for _, s := range []float64{0, 0.8, 1.05, 1.5} {
+			whole := (&Popularity{Exponent: &s}).frequencies(n, 9)
+			p := PopularityOf(n, whole.Share)
+			if err := p.Validate(); err != nil {
+				t.Fatalf("%v rows, exponent %v: %v", n, s, err)
+			}
+			f := p.frequencies(n, 9)
+			if math.Abs(f.Top()/whole.Top()-1) > 1e-9 {
+				t.Errorf("%v rows, exponent %v: top %v, want %v", n, s, f.Top(), whole.Top())
+			}
+			for _, draws := range []float64{1, 512, 65536, 1e7} {
+				if ratio := f.Distinct(draws) / whole.Distinct(draws); math.Abs(ratio-1) > 0.002 {
+					t.Errorf("%v rows, exponent %v, %v draws: %.4f of the distinct rows", n, s, draws, ratio)
+				}
+			}
+		}
+	}
+}
+
+// Shares that grow less evenly than they should, as of few samples, still make a valid popularity.
+func TestPopularityOfUnevenShares(t *testing.T) {
+	for _, share := range []func(rows float64) float64{
+		func(rows float64) float64 { return min(1, rows/100) },  // of the first 100 rows alone
+		func(rows float64) float64 { return 0 },                 // no row has been seen
+		func(rows float64) float64 { return rows * rows / 1e6 }, // the last are the most frequent
+	} {
+		p := PopularityOf(1000, share)
+		if err := p.Validate(); err != nil {
+			t.Errorf("%+v: %v", p, err)
+		}
+	}
+}

@@ -21,12 +21,14 @@ var ErrChoice = errors.New("bad choice")
 
 // Choice is what a user chooses of a prediction. What is left out, the preset and the model supply.
 type Choice struct {
-	Preset      string // cluster profile; empty: persia-paper
-	Model       string // model profile
-	System      string // profile of the system software
-	Accelerator string // profile; it brings its own wires
-	Inside      string // wire profile between the accelerators of a server
-	Mode        string // of the job; empty: hybrid. A step graph is always sync.
+	Preset string // cluster profile; empty: persia-paper
+	Model  string // model profile
+	// Own, unless it is nil, is a model without a profile, such as that of a job file. It replaces Model.
+	Own         *model.Model `yaml:"-"`
+	System      string       // profile of the system software
+	Accelerator string       // profile; it brings its own wires
+	Inside      string       // wire profile between the accelerators of a server
+	Mode        string       // of the job; empty: hybrid. A step graph is always sync.
 	GPUs        int
 	// GlobalBatch is the number of samples of a step of all accelerators, and BatchPerGPU that of one. At
 	// most one is given.
@@ -64,6 +66,9 @@ func New(c Choice) (j *Job, notes []string, err error) {
 
 // On returns the job of a choice on a cluster. The preset of the choice is not used.
 func (c Choice) On(section job.Cluster) (j *Job, notes []string, err error) {
+	if c.Own != nil {
+		return c.With(section, c.Own)
+	}
 	if c.Model == "" {
 		c.Model = section.Model
 	}
