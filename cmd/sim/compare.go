@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"tandem/internal/cli"
+	"tandem/sim/cost"
 	"tandem/sim/predict"
 )
 
@@ -300,7 +301,8 @@ func (x *sidesCompared) writeRatio(w io.Writer, s, first *variant) {
 	}
 	switch missing := cmp.Or(s.noPrice, first.noPrice); {
 	case missing != "":
-		line(pair+" price", "not known: %s has no price; see --dollars-per-gpu-hour", missing)
+		line(pair+" price", "not known: no price is published of %s; give --set NAME%s=DOLLARS or "+
+			"--dollars-per-gpu-hour", missing, cost.PriceSetting)
 	case s.price == nil:
 		line(pair+" price", "%s", digits(s.dollars/s.Mid.Throughput/(first.dollars/first.Mid.Throughput)))
 	default:

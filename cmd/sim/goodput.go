@@ -181,7 +181,7 @@ func (d *failingReport) writeText(w io.Writer) error {
 		ideal := *d.price / 3600 / d.Mid.Throughput * 1e9
 		line("cost", "$ %s for 10⁹ samples, $ %s if nothing fails", digits(ideal/e.Share), digits(ideal))
 	} else {
-		line("cost", "not known: %s has no price; see --dollars-per-gpu-hour", d.noPrice)
+		writeUnpriced(w, "cost         ", d.noPrice)
 	}
 	d.writeCheckpoint(line)
 	d.writeLost(w)

@@ -1,6 +1,12 @@
 package main
 
-import "testing"
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"tandem/sim/cost"
+)
 
 // Every cluster that a plan chooses by default has a price, whose parts name a source and a date, and --set
 // of one changes it.
@@ -30,5 +36,47 @@ func TestClustersToRentHavePrices(t *testing.T) {
 		if want := price + gpus*(9-mid); own < 0.999*want || own > 1.001*want {
 			t.Errorf("%s: $ %v an hour with GPUs at $ 9 instead of %v; without $ %v", name, own, mid, price)
 		}
+	}
+}
+
+// Where a cluster has no price, the report names the parts that lack one, and setting just these gives it
+// one. A part that the cluster does not have takes no price.
+func TestPricesThatAreMissingCanBeSet(t *testing.T) {
+	missing := 0
+	for _, name := range cost.Clusters.Names() {
+		args := "--samples 1 --seeds 1 --steps 8 --model criteo --gpus 8 --preset " + name
+		if price := runJSON(t, args)["cost_usd_per_hour"]; price != nil {
+			continue
+		}
+		missing++
+		text := strings.Join(strings.Fields(runText(t, args)), " ")
+		_, list, found := strings.Cut(text, "no price is published of ")
+		list, _, _ = strings.Cut(list, ". ")
+		if !found {
+			t.Fatalf("%s: %s", name, text)
+		}
+		for _, part := range strings.Split(list, ", ") {
+			part, _, _ = strings.Cut(part, " ")
+			args += fmt.Sprintf(" --set %s%s=7", part, cost.PriceSetting)
+		}
+		if price, known := runJSON(t, args)["cost_usd_per_hour"].(float64); !known || !(price > 7) {
+			t.Errorf("%s: $ %v an hour with all prices given", args, price)
+		}
+	}
+	if missing == 0 {
+		t.Error("every cluster has a price; try one that has none")
+	}
+	text := refusal(t, "run", "--preset", "dgx-h100", "--set", "embedding-ps.dollars-per-hour=3")
+	if !strings.Contains(text, `unknown parameter "embedding-ps.dollars-per-hour"`) {
+		t.Error(text)
+	}
+}
+
+// The processors of a server are in its price.
+func TestProcessorsAsDevicesAreInThePriceOfTheirServer(t *testing.T) {
+	d := runJSON(t, "--preset cpu-ps --gpus 2 --samples 1 --seeds 1 --steps 8")
+	// 2 servers, 64 hosts of embedding workers, 240 of PSs and 16 of loaders, of $ 1.6 each.
+	if price := d["cost_usd_per_hour"].(float64); price < 515.1 || price > 515.3 {
+		t.Errorf("$ %v an hour, want 515.2", price)
 	}
 }

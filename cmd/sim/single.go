@@ -146,6 +146,13 @@ func (q *request) dollarsPerHour(j *predict.Job) (price *float64, missing string
 	return &dollars, ""
 }
 
+// writeUnpriced writes that a cost is not known, and how to give the prices that are missing.
+func writeUnpriced(w io.Writer, label, missing string) {
+	cli.Paragraph(w, fmt.Sprintf("%snot known: no price is published of %s. --set NAME%s=DOLLARS gives that "+
+		"of each, --dollars-per-gpu-hour that of all for a GPU.", label, missing, cost.PriceSetting),
+		strings.Repeat(" ", len(label)))
+}
+
 // singleDocument is the JSON object of one prediction. What does not apply is null.
 type singleDocument struct {
 	Valid          bool                  `json:"valid"`
@@ -415,7 +422,7 @@ func (d *detailed) writeText(w io.Writer) error {
 	if d.price != nil {
 		line("cost", "$ %s an hour, $ %s for 10⁹ samples", digits(*d.price), digits(d.dollarsPerGiga()))
 	} else {
-		line("cost", "not known: %s has no price; --dollars-per-gpu-hour gives one", d.noPrice)
+		writeUnpriced(w, "cost         ", d.noPrice)
 	}
 	d.writeParts(w)
 	fmt.Fprintln(w, "\nBottlenecks, by their share of the critical path:")

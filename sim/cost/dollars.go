@@ -1,6 +1,9 @@
 package cost
 
 import (
+	"fmt"
+	"strings"
+
 	"tandem/algo/quantity"
 	"tandem/algo/unit"
 	"tandem/sim/system"
@@ -8,19 +11,18 @@ import (
 
 // DollarsPerHour returns the price of the cluster with a number of accelerators and of dense PSs, at the
 // middle of every range: accelerators, whole servers and, if the system has roles, the hosts of embedding
-// workers, embedding PSs, dense PSs (one each) and loaders. If one of these has no price, missing names the
-// first and the price is 0.
+// workers, embedding PSs, dense PSs (one each) and loaders. If some of these have no price, missing names the
+// parts and their devices, and the price is 0.
 func (h *Hardware) DollarsPerHour(accelerators, densePSs int) (price unit.Dollars, missing string) {
 	if h.Colocated() {
 		return 0, "this machine"
 	}
-	add := func(name string, count int, each quantity.Value[unit.Dollars]) {
+	var unpriced []string
+	add := func(part, device string, count int, each quantity.Value[unit.Dollars]) {
 		switch {
 		case count == 0:
 		case !each.Given():
-			if missing == "" {
-				missing = name
-			}
+			unpriced = append(unpriced, fmt.Sprintf("%s (%s)", part, device))
 		default:
 			price += unit.Dollars(count) * each.Mid
 		}
@@ -29,19 +31,41 @@ func (h *Hardware) DollarsPerHour(accelerators, densePSs int) (price unit.Dollar
 	servers, others := (accelerators+per-1)/per, 0
 	for _, m := range h.Mixed {
 		mixed := min(m.Servers*per, accelerators-others)
-		add(m.Accelerator.Name, mixed, m.Accelerator.DollarsPerHour)
+		add("mixed", m.Accelerator.Name, mixed, m.Accelerator.DollarsPerHour)
 		others += mixed
 	}
-	add(h.Accelerator.Name, accelerators-others, h.Accelerator.DollarsPerHour)
-	add(h.Server.Name, servers, h.Server.DollarsPerHour)
+	add("accelerator", h.Accelerator.Name, accelerators-others, h.Accelerator.DollarsPerHour)
+	add("server", h.Server.Name, servers, h.Server.DollarsPerHour)
 	if h.System.Architecture != system.StepGraph {
 		ew, ps, loader := &h.EmbeddingWorkers, &h.EmbeddingPSs, &h.Loaders
-		add(ew.Host.Name, ew.Count.Mid, ew.Host.DollarsPerHour)
-		add(ps.Host.Name, ps.Count.Mid+densePSs, ps.Host.DollarsPerHour)
-		add(loader.Host.Name, loader.Count.Mid, loader.Host.DollarsPerHour)
+		add("embedding-workers", ew.Host.Name, ew.Count.Mid, ew.Host.DollarsPerHour)
+		add("embedding-ps", ps.Host.Name, ps.Count.Mid+densePSs, ps.Host.DollarsPerHour)
+		add("loaders", loader.Host.Name, loader.Count.Mid, loader.Host.DollarsPerHour)
 	}
-	if missing != "" {
-		return 0, missing
+	if len(unpriced) > 0 {
+		return 0, strings.Join(unpriced, ", ")
 	}
 	return price, ""
+}
+
+// PriceSetting is the name behind that of a part, as in server.dollars-per-hour, of its price.
+const PriceSetting = ".dollars-per-hour"
+
+// addPrices makes prices that a user sets parameters, where a profile has none. Set then gives them their
+// values.
+func (h *Hardware) addPrices(values map[string]string) {
+	for _, x := range []struct {
+		part, device string
+		price        *quantity.Value[unit.Dollars]
+	}{
+		{"accelerator", h.Accelerator.Name, &h.Accelerator.DollarsPerHour},
+		{"server", h.Server.Name, &h.Server.DollarsPerHour},
+		{"embedding-workers", h.EmbeddingWorkers.Host.Name, &h.EmbeddingWorkers.Host.DollarsPerHour},
+		{"embedding-ps", h.EmbeddingPSs.Host.Name, &h.EmbeddingPSs.Host.DollarsPerHour},
+		{"loaders", h.Loaders.Host.Name, &h.Loaders.Host.DollarsPerHour},
+	} {
+		if _, given := values[x.part+PriceSetting]; given && x.device != "" && !x.price.Given() {
+			*x.price = quantity.Value[unit.Dollars]{Mid: 1, Kind: quantity.Default}
+		}
+	}
 }

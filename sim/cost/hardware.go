@@ -175,6 +175,7 @@ const wireRate = "network.bandwidth"
 
 // set gives parameters values, in the order of their names. Its error is a SetError.
 func (h *Hardware) set(values map[string]string) error {
+	h.addPrices(values)
 	parameters := append(h.Parameters(), h.HotParameters()...)
 	for _, name := range slices.Sorted(maps.Keys(values)) {
 		if name == wireRate {

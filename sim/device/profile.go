@@ -78,7 +78,7 @@ func (p *AcceleratorProfile) Validate() error {
 		optionalCurve("compute-share-tf32", &p.ComputeShareTF32),
 		{"memory-share", p.MemoryShare.Validate},
 		{"row-share", p.RowShare.Validate},
-		optional("dollars-per-hour", &p.DollarsPerHour),
+		price(&p.DollarsPerHour),
 	}
 	if !p.PeakTF32.Given() {
 		fields = append(fields, field{"compute-share-tf32", func() error {
@@ -208,7 +208,7 @@ func (p *HostProfile) Validate() error {
 		optional("ssd", &p.SSD),
 		optional("ssd-bandwidth", &p.SSDBandwidth),
 		optional("ssd-reads-per-second", &p.SSDReadsPerSec),
-		optional("dollars-per-hour", &p.DollarsPerHour),
+		price(&p.DollarsPerHour),
 		{"parts", p.validateParts},
 	}
 	return validate(p.Name, fields)
@@ -292,6 +292,16 @@ func optional[U quantity.Number](name string, q *quantity.Value[U]) field {
 		return field{name, func() error { return nil }}
 	}
 	return required(name, q)
+}
+
+// price returns the field of a price, which may be absent, or 0 for a part that the price of another covers.
+func price(q *quantity.Value[unit.Dollars]) field {
+	return field{"dollars-per-hour", func() error {
+		if *q == (quantity.Value[unit.Dollars]{}) {
+			return nil
+		}
+		return q.Validate()
+	}}
 }
 
 // optionalCurve returns the field of a curve that is checked if anything of it is present.

@@ -98,7 +98,8 @@ func (s *Space) addPreset(a *Ask, section job.Cluster, accelerator string) (left
 			}
 			f.choice.Like = f.base
 			if _, _, missing := f.base.DollarsPerHour(1); missing != "" {
-				return []string{fmt.Sprintf("%s is left out: %s has no price", name, missing)}, nil
+				return []string{fmt.Sprintf("%s is left out: no price is known of %s; --set gives one, as "+
+					"server.dollars-per-hour=5", name, missing)}, nil
 			}
 			if f.base.Hardware.System.Architecture == system.Roles {
 				for i := range f.hosts {
