@@ -2,9 +2,11 @@ package main
 
 import (
 	"bytes"
+	"fmt"
 	"math"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 )
@@ -129,5 +131,25 @@ func TestOwnClusterNeedsNoData(t *testing.T) {
 	text := refusal(t, "run", "--cluster", "dgx-h10")
 	if !strings.Contains(text, `the nearest is "dgx-h100"`) {
 		t.Error(text)
+	}
+}
+
+// The report says what every GPU has of the tables, neighbours that are alike in one line; of many GPUs it
+// has the extremes, and the JSON object has all.
+func TestEveryGPUIsShown(t *testing.T) {
+	args := "--samples 1 --seeds 1 --steps 4 --preset dgx-h100 --model mlperf-dlrm --gpus "
+	text := runText(t, args+"8")
+	for gpu := range 8 {
+		if !regexp.MustCompile(fmt.Sprintf(`(?m)^  (%d|\d to %[1]d|%[1]d to \d) +\d+ +\S+ +\d+ %%$`,
+			gpu)).MatchString(text) {
+			t.Errorf("no line of GPU %d:\n%s", gpu, text)
+		}
+	}
+	if text := runText(t, args+"32"); !strings.Contains(text, "\n  fullest ") ||
+		!strings.Contains(text, "\n  idlest ") {
+		t.Error(text)
+	}
+	if ranks := runJSON(t, args+"32")["ranks"].([]any); len(ranks) != 32 {
+		t.Errorf("%d GPUs in the JSON object", len(ranks))
 	}
 }

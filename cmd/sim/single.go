@@ -1,10 +1,13 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
 	"math"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -178,6 +181,7 @@ type singleDocument struct {
 	DollarsPerGiga *float64              `json:"cost_usd_per_billion_samples"`
 	MemoryBytes    *graph.Memory         `json:"memory_bytes"`  // of the accelerator that holds the most
 	Placement      []graph.Rule          `json:"placement"`     // of the tables of a step graph
+	Ranks          []graph.RankTables    `json:"ranks"`         // what each GPU of one has of the tables
 	Effects        []predict.Effect      `json:"effects"`       // of parameters; only with --effects
 	Sensitivities  []predict.Sensitivity `json:"sensitivities"` // to a tenth better; null for one sample
 	Messages       *int64                `json:"messages_per_step"`
@@ -282,7 +286,7 @@ func (d *detailed) document() *singleDocument {
 		for _, p := range g.Parts {
 			x.Parts = append(x.Parts, partTime{p.Name, *ms(p.Time), *ms(p.Critical)})
 		}
-		x.MemoryBytes, x.Placement = &g.Memory, g.Rules()
+		x.MemoryBytes, x.Placement, x.Ranks = &g.Memory, g.Rules(), g.Ranks
 	}
 	x.Effects, x.Sensitivities, x.Events = d.effects, d.sensitivities, &r.Events
 	x.ModeSettings = d.job.ModeValues()
@@ -487,7 +491,53 @@ func (d *detailed) writeParts(w io.Writer) {
 			"the dense network, %v of activations, %v of batches; %v are reserved of %v.", m.Tables, m.State,
 			m.Dense, m.Activations, m.Buffers, m.Reserve, m.Capacity), "")
 		fmt.Fprintf(w, "Placement: %s.\n", placementText(g.Rules()))
+		writeRanks(w, g.Ranks)
 	}
+}
+
+// ranksMost is the number of GPUs up to which each has a line.
+const ranksMost = 16
+
+// writeRanks writes what the GPUs have of the tables: each GPU or, of many, those with the most and the least
+// memory and work. Neighbours that are alike share a line.
+func writeRanks(w io.Writer, ranks []graph.RankTables) {
+	if len(ranks) == 1 {
+		return
+	}
+	line := func(name string, r *graph.RankTables) {
+		fmt.Fprintf(w, "  %-12s %8d %12v %7.0f %%\n", name, r.Parts, r.Memory, 100*r.Load)
+	}
+	fmt.Fprintf(w, "\n  %-12s %8s %12s %9s\n", "GPU", "parts", "memory", "work")
+	if len(ranks) <= ranksMost {
+		for first := 0; first < len(ranks); {
+			last := first
+			for last+1 < len(ranks) && ranks[last+1] == ranks[first] {
+				last++
+			}
+			name := strconv.Itoa(first)
+			if last > first {
+				name = fmt.Sprintf("%d to %d", first, last)
+			}
+			line(name, &ranks[first])
+			first = last + 1
+		}
+	} else {
+		memory := func(a, b graph.RankTables) int { return cmp.Compare(a.Memory, b.Memory) }
+		load := func(a, b graph.RankTables) int { return cmp.Compare(a.Load, b.Load) }
+		for _, x := range []struct {
+			name string
+			rank graph.RankTables
+		}{{"fullest", slices.MaxFunc(ranks, memory)}, {"emptiest", slices.MinFunc(ranks, memory)},
+			{"busiest", slices.MaxFunc(ranks, load)}, {"idlest", slices.MinFunc(ranks, load)}} {
+			line(x.name, &x.rank)
+		}
+	}
+	more := ""
+	if len(ranks) > ranksMost {
+		more = " --json has every GPU."
+	}
+	cli.Paragraph(w, "Parts are of tables, memory is that of rows with their optimizer, and work is the "+
+		"time on them relative to the mean."+more, "")
 }
 
 // placementText returns the number of tables with each layout.

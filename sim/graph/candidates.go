@@ -5,12 +5,14 @@ import (
 	"slices"
 )
 
-// place returns the placements among which the one with the shortest step is the best. Each is found by
+// place returns the placements among which the one with the shortest step is the best. The last has whole
+// tables, so that no placement is worse than the simplest planner's. Each of the others is found by
 // prices of its own, which depend on the tables and on the number of ranks and servers, but on no rate and no
 // latency: they are relative to the work on the tables, and span what clusters have. So a cluster with a
 // better resource has the same placements to choose from, as long as these fit its memories.
 //
-// If rules leave no table a choice of layouts, there is one placement.
+// If rules leave no table a choice of layouts, there is one placement. If there are few placements in all,
+// these are all that no other is better than.
 func (p *placer) place() ([]*plan, error) {
 	if err := p.chooseTiers(); err != nil {
 		return nil, err
@@ -23,6 +25,9 @@ func (p *placer) place() ([]*plan, error) {
 		t := &p.tables[i]
 		t.options = p.layouts(t)
 		free = free || len(t.options) > 1
+	}
+	if plans := p.all(); len(plans) > 0 {
+		return plans, nil
 	}
 	a := &assignment{placer: p}
 	if !free {
@@ -50,15 +55,34 @@ func (p *placer) place() ([]*plan, error) {
 		return nil, errs[0]
 	}
 	p.estimate(p.times)
+	if a.whole() {
+		found = append(found, slices.Clone(a.pieces))
+	}
 	var plans []*plan
 	for _, pieces := range found {
 		x := p.plan(pieces)
-		same := func(y *plan) bool { return x.most == y.most && x.layouts() == y.layouts() }
+		same := func(y *plan) bool {
+			return x.most == y.most && x.layouts() == y.layouts() &&
+				x.tables(p.net.ranks) == y.tables(p.net.ranks)
+		}
 		if !slices.ContainsFunc(plans, same) {
 			plans = append(plans, x)
 		}
 	}
 	return plans, nil
+}
+
+// whole places all tables whole as far as rules allow, the one with the most work by the present estimates
+// first, each on the rank with the least, as the simplest planner does. It reports whether all have room.
+func (a *assignment) whole() bool {
+	a.arrange()
+	choices := make([]int, len(a.tables))
+	for i := range a.tables {
+		choices[i] = max(0, slices.IndexFunc(a.tables[i].options, func(o option) bool {
+			return o.layout == TableWise
+		}))
+	}
+	return len(a.assign(choices)) == 0
 }
 
 // estimate sets the times of all layouts.

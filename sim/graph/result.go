@@ -27,6 +27,7 @@ type Result struct {
 	Bottlenecks []Bottleneck // the largest first
 	Memory      Memory
 	Placement   []Shard
+	Ranks       []RankTables // what each rank has of the tables
 	// Balance is the mean work of the ranks on tables, as a share of that of the rank with the most.
 	Balance float64
 	Step    *Step
@@ -74,7 +75,7 @@ func Run(ctx context.Context, j Job) (*Result, error) {
 	b.account(memory)
 	steps := j.Steps
 	r := &Result{GlobalBatch: j.GlobalBatch, Memory: *memory, Placement: b.placer.shards(b.plan),
-		Balance: b.plan.mean / b.plan.peak, Step: &b.Step, Events: trace.Events}
+		Ranks: b.plan.ranks(j.GPUs), Balance: b.plan.mean / b.plan.peak, Step: &b.Step, Events: trace.Events}
 	for i := range steps {
 		r.Steps = append(r.Steps, trace.Ends[stepsWarm+i]-trace.Ends[stepsWarm+i-1])
 	}

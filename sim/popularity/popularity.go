@@ -130,10 +130,14 @@ func (p Popularity) LRUMisses(draws, rows float64) float64 {
 	if rows >= all {
 		return 0
 	}
+	seen := make([]float64, len(p))
+	for i, g := range p {
+		seen[i] = g.seen(draws)
+	}
 	held := func(time float64) float64 {
 		sum := 0.0
-		for _, g := range p {
-			before, _ := unused(time, g.seen(draws))
+		for i, g := range p {
+			before, _ := unused(time, seen[i])
 			sum += float64(g.IDs * (1 - before))
 		}
 		return sum
@@ -143,17 +147,20 @@ func (p Popularity) LRUMisses(draws, rows float64) float64 {
 		lo, hi = hi, 2*hi
 	}
 	for range 60 {
-		if mid := lo + (hi-lo)/2; held(mid) < rows {
+		mid := lo + (hi-lo)/2
+		if mid == lo || mid == hi {
+			break // neighbouring numbers
+		}
+		if held(mid) < rows {
 			lo = mid
 		} else {
 			hi = mid
 		}
 	}
 	sum := 0.0
-	for _, g := range p {
-		q := g.seen(draws)
-		_, own := unused(hi, q)
-		sum += float64(g.IDs * q * own)
+	for i, g := range p {
+		_, own := unused(hi, seen[i])
+		sum += float64(g.IDs * seen[i] * own)
 	}
 	return sum
 }
@@ -164,10 +171,14 @@ const places = 8
 // unused returns the probability that an id which a batch contains with probability q was not used for a
 // time, in batches, before a place of a batch: of any id, and of one that the batch has at that place.
 func unused(time, q float64) (before, own float64) {
+	last, power := -1.0, 0.0 // whole batches, of which neighbouring places have equally many
 	for i := range places {
 		u := min((float64(i)+0.5)/places, time)
 		whole := math.Floor(time - u)
-		absent := math.Pow(1-q, whole) * (1 - q*(time-u-whole))
+		if whole != last {
+			last, power = whole, math.Pow(1-q, whole)
+		}
+		absent := power * (1 - q*(time-u-whole))
 		before += (1 - q*u) * absent / places
 		own += absent / places
 	}
