@@ -15,6 +15,7 @@ import (
 	"tandem/algo/job"
 	"tandem/algo/unit"
 	"tandem/internal/cli"
+	"tandem/internal/workload"
 	"tandem/sim/cost"
 	"tandem/sim/device"
 	simmodel "tandem/sim/model"
@@ -27,7 +28,9 @@ const planUsage = `Find the cheapest cluster that trains a number of samples in 
 
 --train SAMPLES --within TIME asks for the cheapest cluster that trains these
 samples in that time; --throughput RATE for the cheapest an hour that has that
-many samples/s. The search chooses among the clusters of --presets, with their
+many samples/s; --target-auc AUC --curve FILE for the cheapest that trains until
+this AUC, where a measured curve says how many samples each mode needs. The
+search chooses among the clusters of --presets, with their
 own GPUs or those of --accelerators:
   - the number of servers, whole ones, with up to --most-gpus GPUs;
   - the numbers of hosts of embedding workers, embedding PSs and loaders, 1, 2,
@@ -53,14 +56,18 @@ const planExamples = `  go run ./cmd/sim plan
   go run ./cmd/sim plan --model mlperf-dcnv2 --train 4e9 --within 1h
   go run ./cmd/sim plan --presets persia-gcp,commodity-10g --train 1e9 \
       --within 6h --modes sync,hybrid,async-average
-  go run ./cmd/sim plan --throughput 5e6 --spot 0.4`
+  go run ./cmd/sim plan --throughput 5e6 --spot 0.4
+  go run ./cmd/sim plan --target-auc 0.79 --curve results/mine/curve.csv`
 
 // planning are the flags of a plan.
 type planning struct {
 	train        float64
 	within       unit.Tick
 	throughput   float64
+	targetAUC    float64
+	curveFile    string
 	budget       float64
+	file         string
 	model        string
 	presets      []string
 	accelerators []string
@@ -88,8 +95,14 @@ func (x *planning) register(fs *pflag.FlagSet) {
 	cli.DefaultInText(fs, "within")
 	fs.Float64Var(&x.throughput, "throughput", 0,
 		"find the cheapest cluster an hour with this many samples/s")
+	fs.Float64Var(&x.targetAUC, "target-auc", 0,
+		"train until this AUC, after as many samples as --curve says")
+	fs.StringVar(&x.curveFile, "curve", "",
+		"take the samples that each mode needs from this `FILE`: curve.csv of cmd/train, or what "+
+			"experiments time-to-auc stored")
 	fs.Float64Var(&x.budget, "budget", 0,
 		"spend at most this many dollars, or dollars an hour with --throughput (default: any)")
+	fs.StringVarP(&x.file, "file", "f", "", "train the data and the network of this job `FILE`")
 	fs.StringVar(&x.model, "model", "criteo", "train this `MODEL`")
 	fs.StringSliceVar(&x.presets, "presets", nil,
 		"choose among these `CLUSTERS` (default: "+strings.Join(rentable(), ",")+")")
@@ -124,6 +137,7 @@ func rentable() []string { return []string{"commodity-10g", "dgx-a100", "dgx-h10
 // planned is a plan with all that its report shows.
 type planned struct {
 	*planning
+	curve     *curve // of --target-auc; nil without
 	space     *plan.Space
 	search    *plan.Search
 	need      float64 // samples/s
@@ -140,6 +154,7 @@ type option struct {
 	*plan.Found
 	job      *predict.Job
 	whole    *predict.Prediction
+	rates    []float64 // at the sampled points, as Found.Throughput
 	costs    []float64 // at the sampled points; +Inf where it is too slow
 	cheapest float64   // part of the points at which it is the cheapest
 	enough   float64   // part of the points at which it is fast enough
@@ -169,14 +184,24 @@ func (p *program) plan(d *planned, given func(string) bool) (err error) {
 	if choice.Set, err = settingsOf(d.set); err != nil {
 		return err
 	}
+	if choice.Own, err = d.ownModel(job.DataFolder(p.dataDir, d.file), given); err != nil {
+		return err
+	}
+	if err := d.setCurve(given); err != nil {
+		return err
+	}
+	d.setNeed()
+	choice.GlobalBatch = d.globalBatch
 	a := plan.Ask{Choice: choice, Presets: d.presets, Accelerators: d.accelerators, Modes: d.modes,
 		GPUsMost: d.mostGPUs, HostsMost: d.mostHosts, Share: d.spot}
 	if len(a.Presets) == 0 {
 		a.Presets = rentable()
 	}
-	if d.space, d.notes, err = plan.NewSpace(a); err != nil {
+	var left []string
+	if d.space, left, err = plan.NewSpace(a); err != nil {
 		return adviseSet(err, choice.Set)
 	}
+	d.notes = append(d.notes, left...)
 	progress := cli.NewProgress(p.stderr, p.terminal)
 	defer progress.Close()
 	if err := checkNewFile("--out", d.out); err != nil {
@@ -185,7 +210,7 @@ func (p *program) plan(d *planned, given func(string) bool) (err error) {
 	if err := checkNewFile("--report", d.planning.page); err != nil {
 		return err
 	}
-	d.search = &plan.Search{Problem: d.space}
+	d.search = &plan.Search{Problem: weighted{d.space, d.curve}}
 	d.search.After = func(simulated int) { progress.Show(simulated, simulated+1, "clusters") }
 	found, fastest, err := d.search.Front(d.need, d.cost())
 	if err != nil {
@@ -211,6 +236,36 @@ func (p *program) plan(d *planned, given func(string) bool) (err error) {
 	return d.writeText(p.stdout)
 }
 
+// weighted is a space whose throughputs count samples of the mode that needs the fewest for an AUC.
+type weighted struct {
+	*plan.Space
+	curve *curve
+}
+
+// Simulate implements plan.Problem.
+func (x weighted) Simulate(p plan.Place) (plan.Outcome, error) {
+	o, err := x.Space.Simulate(p)
+	o.Throughput /= x.curve.work(x.Mode(p))
+	return o, err
+}
+
+// ownModel returns the model of --file, or nil without one.
+func (d *planned) ownModel(folder string, given func(string) bool) (*simmodel.Model, error) {
+	switch {
+	case d.file == "":
+		return nil, nil
+	case given("model"):
+		return nil, cli.UsageError("a job file has its own data and network",
+			"--file and --model: want one of the two")
+	}
+	j, err := job.Load(d.file)
+	if err != nil {
+		return nil, err
+	}
+	d.model = j.Name
+	return workload.Model(&j, folder)
+}
+
 // settingsOf reads --set.
 func settingsOf(set []string) (map[string]string, error) {
 	q := &request{flags: flags{set: set}}
@@ -219,7 +274,7 @@ func settingsOf(set []string) (map[string]string, error) {
 
 // check refuses what no plan can have, and sets what was left out.
 func (d *planned) check(given func(string) bool) error {
-	if !given("train") && !given("throughput") {
+	if !given("train") && !given("throughput") && !given("target-auc") {
 		d.train = 1e9
 		if !given("within") {
 			d.within = 6 * unit.Hour
@@ -269,12 +324,19 @@ func (d *planned) check(given func(string) bool) error {
 			stalenessMax)
 	case len(d.modes) == 0:
 		return cli.UsageError("such as sync,hybrid", "--modes: want at least one")
+	case given("presets") && len(d.presets) == 0 || given("accelerators") && len(d.accelerators) == 0:
+		return cli.UsageError("leave the flag out for its default",
+			"--presets and --accelerators need at least one value")
 	}
+	return nil
+}
+
+// setNeed sets the throughput that is needed: 0 for any.
+func (d *planned) setNeed() {
 	d.need = d.throughput
 	if d.within > 0 {
 		d.need = d.train / d.within.Seconds()
 	}
-	return nil
 }
 
 // Bounds of what is searched: the time of a simulation grows with both.
@@ -366,6 +428,8 @@ func (d *planned) predictFront(found []*plan.Found, progress *cli.Progress) erro
 		}
 		_, hours, _ := o.job.DollarsPerHour(d.samples)
 		for k, rate := range o.whole.Samples {
+			rate /= d.curve.workAt(o.job.Training.Mode, k)
+			o.rates = append(o.rates, rate)
 			o.costs = append(o.costs, d.cost()(hours[k], rate))
 		}
 	}
@@ -382,7 +446,7 @@ func (d *planned) setOdds() {
 	for k := range d.samples {
 		var best *option
 		for _, o := range d.front {
-			if !(o.whole.Samples[k] >= d.need) {
+			if !(o.rates[k] >= d.need) {
 				continue
 			}
 			o.enough += 1 / n
@@ -415,7 +479,7 @@ func (d *planned) setStaleness(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if r.Mid.Throughput >= max(d.need, plan.AsFast*first.Throughput) {
+		if r.Mid.Throughput/d.curve.work(j.Training.Mode) >= max(d.need, plan.AsFast*first.Throughput) {
 			d.staleness.least = staleness
 			break
 		}
@@ -431,6 +495,9 @@ func (d *planned) writeCluster() error {
 	section := d.front[0].job.Cluster
 	section.Source = "sim plan, from the preset " + section.Preset
 	section.Preset, section.GPUs, section.Model = "", d.front[0].job.Roles.Ranks, d.model
+	if d.file != "" {
+		section.Model = ""
+	}
 	text, err := yaml.Marshal(section)
 	if err != nil {
 		return err
@@ -445,6 +512,9 @@ func (d *planned) commandOf() string {
 		file = "./" + file
 	}
 	words := fmt.Sprintf("go run ./cmd/sim run --preset %s --mode %s", quote(file), j.Training.Mode)
+	if d.file != "" {
+		words += fmt.Sprintf(" --file %s --gpus %d", quote(d.file), j.Roles.Ranks)
+	}
 	for _, x := range []struct {
 		flag  string
 		value int

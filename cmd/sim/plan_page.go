@@ -48,9 +48,9 @@ func (d *planned) figures() htmlreport.Section {
 			low, high = min(x.Low, o.Cost), max(x.High, o.Cost)
 		}
 		cost.Values = append(cost.Values, withInterval(name, low, o.Cost, high))
-		speed.Values = append(speed.Values, withInterval(name, o.whole.Interval.Low, o.Throughput,
+		speed.Values = append(speed.Values, withInterval(name, o.whole.Interval.Low, d.samplesOf(o),
 			o.whole.Interval.High))
-		front.Series[0].Points = append(front.Series[0].Points, htmlreport.Point{X: o.Throughput, Y: o.Cost,
+		front.Series[0].Points = append(front.Series[0].Points, htmlreport.Point{X: d.samplesOf(o), Y: o.Cost,
 			Low: low, High: high, Note: name + ": " + d.space.Describe(o.Place)})
 	}
 	return htmlreport.Section{Title: "The cheapest clusters, and faster ones",
@@ -67,7 +67,7 @@ func (d *planned) table() cli.Table {
 		"cheapest at %", "fast enough at %", "bound by"}, Words: 2}
 	for i, o := range d.front {
 		t.Add(fmt.Sprint(i+1), d.space.Describe(o.Place), digits(o.Cost), d.timeOf(o.Throughput),
-			rate(o.Throughput), rate(o.whole.Interval.Low), rate(o.whole.Interval.High),
+			rate(d.samplesOf(o)), rate(o.whole.Interval.Low), rate(o.whole.Interval.High),
 			fmt.Sprintf("%.0f", 100*o.cheapest), fmt.Sprintf("%.0f", 100*o.enough),
 			o.whole.Mid.Bottlenecks[0].String())
 	}

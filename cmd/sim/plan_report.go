@@ -26,14 +26,14 @@ func (d *planned) writeText(w io.Writer) error {
 	for i, o := range d.front {
 		span := rate(o.whole.Interval.Low) + " to " + rate(o.whole.Interval.High)
 		fmt.Fprintf(w, "%-2d %9s %9s %9s  %-18s %6.0f %%  %s\n", i+1, digits(o.Cost), d.timeOf(o.Throughput),
-			rate(o.Throughput), span, 100*o.cheapest, o.whole.Mid.Bottlenecks[0].Resource)
+			rate(d.samplesOf(o)), span, 100*o.cheapest, o.whole.Mid.Bottlenecks[0].Resource)
 	}
 	fmt.Fprintln(w)
 	for i, o := range d.front {
 		fmt.Fprintf(w, "%-2d %s\n", i+1, cli.WrapAt(d.space.Describe(o.Place), "   ", 3, cli.TextColumns(w)))
 	}
 	fmt.Fprintln(w)
-	for _, text := range []string{d.turns(), d.memory(), d.stale(), d.prices()} {
+	for _, text := range []string{d.curveText(), d.turns(), d.memory(), d.stale(), d.prices()} {
 		if text != "" {
 			cli.Paragraph(w, text, "  ")
 		}
@@ -53,6 +53,12 @@ func (d *planned) writeText(w io.Writer) error {
 // title says what was asked for.
 func (d *planned) title() string {
 	switch {
+	case d.curve != nil && d.within == 0:
+		return fmt.Sprintf("%s until an AUC of %v: the cheapest cluster, and faster ones.", d.model,
+			d.targetAUC)
+	case d.curve != nil:
+		return fmt.Sprintf("%s until an AUC of %v within %s: the cheapest cluster, and faster ones.", d.model,
+			d.targetAUC, span(d.within))
 	case d.train == 0:
 		return fmt.Sprintf("%s at %s samples/s or more: the cheapest cluster an hour, and faster ones.",
 			d.model, rate(d.need))
@@ -62,6 +68,11 @@ func (d *planned) title() string {
 	}
 	return fmt.Sprintf("%s samples of %s within %s, which is %s samples/s: the cheapest cluster, and faster "+
 		"ones.", amount(d.train), d.model, span(d.within), rate(d.need))
+}
+
+// samplesOf returns the samples/s of a cluster, of its own mode.
+func (d *planned) samplesOf(o *option) float64 {
+	return o.Throughput * d.curve.work(o.job.Training.Mode)
 }
 
 // amount writes a number of samples, as 1e9 or 2.5e+08.
@@ -167,6 +178,8 @@ func (d *planned) prices() string {
 type planDocument struct {
 	Model       string            `json:"model"`
 	Samples     *float64          `json:"train_samples"` // null where a throughput is asked for
+	Target      *float64          `json:"target_auc"`    // null without one
+	Curve       string            `json:"curve,omitempty"`
 	Within      *float64          `json:"within_s"`
 	Need        float64           `json:"needed_samples_per_s"`
 	Front       []clusterDocument `json:"front"` // the cheapest first
@@ -204,6 +217,9 @@ func (d *planned) document() *planDocument {
 	if d.train > 0 {
 		x.Samples = &d.train
 	}
+	if d.curve != nil {
+		x.Target, x.Curve = &d.targetAUC, d.curveText()
+	}
 	if d.within > 0 {
 		seconds := d.within.Seconds()
 		x.Within = &seconds
@@ -214,7 +230,7 @@ func (d *planned) document() *planDocument {
 	for _, o := range d.front {
 		one := clusterDocument{Name: d.space.Describe(o.Place), Preset: o.job.Cluster.Preset,
 			Accelerator: o.job.Cluster.Accelerator, Mode: o.job.Training.Mode, GPUs: o.job.Roles.Ranks,
-			Cost: o.Cost, DollarsPerHour: o.PerHour, Throughput: o.Throughput,
+			Cost: o.Cost, DollarsPerHour: o.PerHour, Throughput: d.samplesOf(o),
 			Interval: pair(o.whole.Interval), Cheapest: o.cheapest, Enough: o.enough,
 			Bottlenecks: o.whole.Mid.Bottlenecks}
 		if o.whole.Mid.Roles != nil {

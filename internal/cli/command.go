@@ -3,6 +3,7 @@ package cli
 import (
 	"errors"
 	"io"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -47,7 +48,15 @@ func FlagError(c *cobra.Command, err error) error {
 			return UsageError("did you mean "+strings.Join(near, " or ")+"? see --help", "%v", err)
 		}
 	}
-	return UsageError("see --help", "%v", err)
+	text := err.Error()
+	if number := new(strconv.NumError); errors.As(err, &number) {
+		want := "want a number"
+		if errors.Is(err, strconv.ErrRange) {
+			want = "it is out of range"
+		}
+		text = strings.Replace(text, number.Error(), want, 1)
+	}
+	return UsageError("see --help", "%s", text)
 }
 
 // nearestFlags returns the flags of a command whose names are like name, by the distance

@@ -204,6 +204,9 @@ func (s *Space) Simulate(p Place) (Outcome, error) {
 	return Outcome{}, fmt.Errorf("%s: %w", s.Describe(p), err)
 }
 
+// Mode returns the mode of a place.
+func (s *Space) Mode(p Place) string { return s.families[p.Family].base.Training.Mode }
+
 // Describe names a place.
 func (s *Space) Describe(p Place) string {
 	f := &s.families[p.Family]
