@@ -60,3 +60,17 @@ func BenchmarkUnevenTablesOfAPoint(b *testing.B) {
 		}
 	}
 }
+
+// BenchmarkFewTables tries all placements of seven tables on two GPUs, and simulates steps.
+func BenchmarkFewTables(b *testing.B) {
+	j := example(b, dgxH100(b), "mlperf-dcnv2", 2, 65536)
+	j.Model = unevenModel(b, rand.New(rand.NewPCG(2, 3)), 7)
+	for i := range j.Model.Groups {
+		j.Model.Groups[i].Dim = 16
+	}
+	for b.Loop() {
+		if _, err := Run(b.Context(), j); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

@@ -10,9 +10,9 @@ import (
 // placementsMost is the number of placements up to which all are tried.
 const placementsMost = 1 << 14
 
-// all returns every placement of the tables that no other is better than in all kinds of work, or nil if
-// there are more than placementsMost. A part is on any rank, or on any server, of those that its rule allows.
-// The parts of a table are alike, so each is on the rank of the one before or a later one.
+// all returns the placements of the tables that no other is better than in all kinds of work, or nil if there
+// are more than placementsMost placements. A part is on any rank, or on any server, of those that its rule
+// allows. The parts of a table are alike, so each is on the rank of the one before or a later one.
 func (p *placer) all() []*plan {
 	count := 1.0
 	for i := range p.tables {
@@ -24,7 +24,14 @@ func (p *placer) all() []*plan {
 			return nil
 		}
 	}
-	s := &small{placer: p, ranks: make([]rankLoad, p.net.ranks)}
+	s := &small{placer: p, ranks: make([]smallRank, p.net.ranks)}
+	for i := range p.tables {
+		s.order = append(s.order, i)
+	}
+	// Ranks that are named are no longer like others, which placePart has to see.
+	slices.SortStableFunc(s.order, func(x, y int) int {
+		return cmp.Compare(len(p.tables[y].rule.Ranks), len(p.tables[x].rule.Ranks))
+	})
 	s.place(0)
 	// Of steps that take the same time, the first is chosen.
 	slices.SortStableFunc(s.plans, func(x, y *plan) int { return cmp.Compare(x.peak, y.peak) })
@@ -42,53 +49,74 @@ func (t *placed) ways(o *option, ranks int) float64 {
 // small tries all placements of a few tables.
 type small struct {
 	*placer
-	ranks  []rankLoad // bytes alone
+	order  []int // of the tables
+	ranks  []smallRank
 	pieces []piece
 	plans  []*plan
 }
 
-// place tries all placements of the tables from one on.
-func (s *small) place(table int) {
-	if table == len(s.tables) {
+// smallRank is what a rank has in a placement of a few tables.
+type smallRank struct {
+	rankLoad           // bytes alone
+	parts    []*option // in the order of placement
+}
+
+// place tries all placements of the tables behind some.
+func (s *small) place(tables int) {
+	if tables == len(s.order) {
 		s.keep()
 		return
 	}
+	table := s.order[tables]
 	for j := range s.tables[table].options {
-		s.placePart(piece{table: table, option: &s.tables[table].options[j]}, 0)
+		s.placePart(piece{table: table, option: &s.tables[table].options[j]}, 0, tables+1)
 	}
 }
 
-// placePart tries all places of a part of a table from a rank on, and of what follows it.
-func (s *small) placePart(x piece, from int) {
+// placePart tries all places of a part of a table from a rank on, and of what follows it. Of places that are
+// alike it tries the first.
+func (s *small) placePart(x piece, from, tables int) {
 	if x.part == x.parts {
-		s.place(x.table + 1)
+		s.place(tables)
 		return
 	}
 	named := s.tables[x.table].rule.Ranks
 	if len(named) > 0 {
 		from = 0
 	}
-	for x.rank = from; x.rank < len(s.ranks); x.rank += x.ranks {
-		if len(named) > 0 && named[x.part] != x.rank || !s.fits(&x) {
+	for x.rank = from; x.rank+x.ranks <= len(s.ranks); x.rank += x.ranks {
+		if len(named) > 0 && named[x.part] != x.rank || !s.fits(&x) || len(named) == 0 && s.known(&x) {
 			continue
 		}
-		s.add(&x, 1)
+		own := s.ranks[x.rank : x.rank+x.ranks]
+		before := slices.Clone(own)
+		for r := range own {
+			for tier := range tiers {
+				own[r].bytes[tier] += x.bytes[tier]
+			}
+			own[r].parts = append(own[r].parts, x.option)
+		}
 		s.pieces = append(s.pieces, x)
 		next := x
 		next.part++
-		s.placePart(next, x.rank)
+		s.placePart(next, x.rank, tables)
 		s.pieces = s.pieces[:len(s.pieces)-1]
-		s.add(&x, -1)
+		copy(own, before)
 	}
 }
 
-// add gives the ranks of a part its bytes, or with −1 takes them back.
-func (s *small) add(x *piece, sign float64) {
-	for r := x.rank; r < x.rank+x.ranks; r++ {
-		for tier := range tiers {
-			s.ranks[r].bytes[tier] += sign * x.bytes[tier]
+// known reports whether an earlier place is like that of a part. Ranks of a server that have the same parts
+// are alike, and so are servers whose ranks have.
+func (s *small) known(x *piece) bool {
+	per := s.net.perServer
+	own := x.rank / per * per // the first rank of its server
+	same := func(a, b smallRank) bool { return slices.Equal(a.parts, b.parts) }
+	for server := 0; server < own; server += per {
+		if slices.EqualFunc(s.ranks[server:server+per], s.ranks[own:min(own+per, len(s.ranks))], same) {
+			return true
 		}
 	}
+	return slices.ContainsFunc(s.ranks[own:x.rank], func(r smallRank) bool { return same(r, s.ranks[x.rank]) })
 }
 
 // fits reports whether all ranks of a part have room for it.
@@ -116,8 +144,8 @@ func (s *small) keep() {
 // the most.
 func (s *small) atLeastAsGood(x, y *plan) bool {
 	a, b := &x.most, &y.most
-	return x.layouts() <= y.layouts() && x.tables(s.net.ranks) <= y.tables(s.net.ranks) &&
-		a.lookup <= b.lookup && a.sort <= b.sort && a.update <= b.update && a.dense <= b.dense &&
+	return a.lookup <= b.lookup && a.sort <= b.sort && a.update <= b.update && a.dense <= b.dense &&
 		a.ids <= b.ids && a.exchange <= b.exchange && a.scatter <= b.scatter && a.inside <= b.inside &&
-		a.reduce <= b.reduce && a.fetched <= b.fetched && a.read <= b.read && a.reads <= b.reads
+		a.reduce <= b.reduce && a.fetched <= b.fetched && a.read <= b.read && a.reads <= b.reads &&
+		x.layouts() <= y.layouts() && x.tables(s.net.ranks) <= y.tables(s.net.ranks)
 }

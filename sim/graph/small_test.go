@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"tandem/sim/model"
@@ -68,6 +69,114 @@ func TestFewTablesArePlacedAsByTryingAll(t *testing.T) {
 		found := run(t, j)
 		if best := fastest(t, j, nil); float64(found.StepTime) > best*(1+1e-9) {
 			t.Errorf("%d tables on %d GPUs: %v; trying all finds %v ns", tables, gpus, found.StepTime, best)
+		}
+	}
+}
+
+// Of every placement of a few tables, also on several servers of which the last is not full, one that is at
+// least as good is among those that are simulated, although places that are alike are tried once.
+func TestEveryPlacementHasOneThatIsAsGood(t *testing.T) {
+	r := rand.New(rand.NewPCG(5, 3))
+	for _, gpus := range []int{3, 6, 8} {
+		for _, named := range []string{"", "t1"} {
+			c, s := ideal(t) // servers of 4 GPUs
+			j := Job{Model: unevenModel(t, r, 2), Cluster: c, System: s, GPUs: gpus}
+			j.Model.Groups[0].Dim, j.Model.Groups[1].Dim = 64, 32
+			if named != "" {
+				j.Placement = []Rule{{Table: named, Layout: TableWise, Ranks: []int{gpus - 1}}}
+			}
+			placer := placerOf(t, &j)
+			plans, all := placer.all(), everyPlacement(placer, nil)
+			search := small{placer: placer}
+			for _, x := range all {
+				if !slices.ContainsFunc(plans, func(y *plan) bool { return search.atLeastAsGood(y, x) }) {
+					t.Errorf("%d GPUs: none of %d plans is as good as %+v", gpus, len(plans), x.pieces)
+				}
+			}
+			if len(plans) > len(all)/3 {
+				t.Errorf("%d GPUs: %d plans of %d placements", gpus, len(plans), len(all))
+			}
+		}
+	}
+}
+
+// placerOf returns the placer of a job.
+func placerOf(t *testing.T, j *Job) *placer {
+	t.Helper()
+	if err := j.validate(); err != nil {
+		t.Fatal(err)
+	}
+	b, _, _, err := prepare(j)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b.placer
+}
+
+// everyPlacement returns all placements of the tables behind those of some pieces.
+func everyPlacement(p *placer, pieces []piece) (plans []*plan) {
+	table := 0
+	if n := len(pieces); n > 0 {
+		table = pieces[n-1].table
+		if pieces[n-1].part+1 == pieces[n-1].parts {
+			table++
+		}
+	}
+	if table == len(p.tables) {
+		return []*plan{p.plan(pieces)}
+	}
+	part, options := 0, p.tables[table].options
+	if n := len(pieces); n > 0 && pieces[n-1].table == table {
+		part = pieces[n-1].part + 1
+		options = []option{*pieces[n-1].option}
+	}
+	for i := range options {
+		for rank := 0; rank+options[i].ranks <= p.net.ranks; rank += options[i].ranks {
+			if named := p.tables[table].rule.Ranks; len(named) == 0 || named[part] == rank {
+				x := piece{table, part, rank, &options[i]}
+				plans = append(plans, everyPlacement(p, append(pieces[:len(pieces):len(pieces)], x))...)
+			}
+		}
+	}
+	return plans
+}
+
+// A server that is not full has fewer ranks for tables than others, and the rows of a table are spread over
+// full ones.
+func TestFewTablesOnAServerThatIsNotFull(t *testing.T) {
+	for _, gpus := range []int{12, 16} {
+		c, s := dgxH100(t), example(t, dgxH100(t), "mlperf-dlrm", gpus, 65536).System
+		j := Job{Model: unevenModel(t, rand.New(rand.NewPCG(6, 3)), 2), Cluster: c, System: s, GPUs: gpus}
+		for _, x := range run(t, j).Placement {
+			if x.Rank+x.Ranks > gpus {
+				t.Errorf("%d GPUs: %+v", gpus, x)
+			}
+		}
+	}
+}
+
+// Of more placements than run to the end, the first steps tell which is the fastest.
+func TestManyPlacementsAreComparedByTheirFirstSteps(t *testing.T) {
+	c, s := ideal(t)
+	s.NNWorker.Jitter.Mid = 0
+	j := Job{Model: unevenModel(t, rand.New(rand.NewPCG(7, 3)), 5), Cluster: c, System: s, GPUs: 2}
+	for i := range j.Model.Groups {
+		j.Model.Groups[i].Dim = 16
+	}
+	if err := j.validate(); err != nil {
+		t.Fatal(err)
+	}
+	b, _, plans, err := prepare(&j)
+	if err != nil || len(plans) <= plansMost {
+		t.Fatalf("%d plans, %v; want more than %d", len(plans), err, plansMost)
+	}
+	_, found, err := b.runFastest(plans)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range plans {
+		if _, trace, err := b.runPlan(p, j.Steps); err != nil || trace.took() < found.took() {
+			t.Errorf("%v; another plan takes %v, %v", found.took(), trace.took(), err)
 		}
 	}
 }
