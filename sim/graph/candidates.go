@@ -5,11 +5,12 @@ import (
 	"slices"
 )
 
-// place returns the placements among which the one with the shortest step is the best. The last has whole
-// tables, so that no placement is worse than the simplest planner's. Each of the others is found by
-// prices of its own, which depend on the tables and on the number of ranks and servers, but on no rate and no
-// latency: they are relative to the work on the tables, and span what clusters have. So a cluster with a
-// better resource has the same placements to choose from, as long as these fit its memories.
+// place returns the placements among which the one with the shortest step is the best. Two are found by each
+// of several prices: one with the layouts that are good by these, and one with whole tables, so that no
+// placement is worse than the simplest planner's. Prices depend on the tables and on the number of ranks and
+// servers, but on no rate and no latency: they are relative to the work on the tables, and span what clusters
+// have. So a cluster with a better resource has the same placements to choose from, as long as these fit its
+// memories.
 //
 // If rules leave no table a choice of layouts, there is one placement. If there are few placements in all,
 // these are all that no other is better than.
@@ -43,21 +44,20 @@ func (p *placer) place() ([]*plan, error) {
 		p.estimate(x.times)
 		a.once = x.once
 		a.arrange()
-		choices, err := a.search()
-		if err != nil {
+		if choices, err := a.search(); err != nil {
 			errs = append(errs, err)
-			continue
+		} else {
+			a.improve(choices)
+			found = append(found, slices.Clone(a.pieces))
 		}
-		a.improve(choices)
-		found = append(found, slices.Clone(a.pieces))
+		if a.whole() {
+			found = append(found, slices.Clone(a.pieces))
+		}
 	}
 	if len(found) == 0 {
 		return nil, errs[0]
 	}
 	p.estimate(p.times)
-	if a.whole() {
-		found = append(found, slices.Clone(a.pieces))
-	}
 	var plans []*plan
 	for _, pieces := range found {
 		x := p.plan(pieces)
@@ -75,7 +75,6 @@ func (p *placer) place() ([]*plan, error) {
 // whole places all tables whole as far as rules allow, the one with the most work by the present estimates
 // first, each on the rank with the least, as the simplest planner does. It reports whether all have room.
 func (a *assignment) whole() bool {
-	a.arrange()
 	choices := make([]int, len(a.tables))
 	for i := range a.tables {
 		choices[i] = max(0, slices.IndexFunc(a.tables[i].options, func(o option) bool {

@@ -17,7 +17,7 @@
 // Tables are placed in several ways, each good by prices that have no rate of the cluster in them, and the
 // step of every placement is simulated. The fastest is the result. A planner with the cluster's own prices
 // jumps from one placement to another that its estimates take for better, and a better network made steps
-// longer. One placement has whole tables, as the simplest planner has, so that none is worse than that. If
+// longer. Some placements have whole tables, as the simplest planner has, so that none is worse than that. If
 // there are few placements, they are all tried.
 //
 // # The step
