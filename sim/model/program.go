@@ -2,13 +2,14 @@ package model
 
 import (
 	"fmt"
+	"slices"
 
 	"tandem/algo/numeric/model"
 )
 
 // NewNetwork returns the network of a program, such as that of a job file. A layer is a product. The linear
 // part and the factors of numeric features are products too, as they have a matrix of parameters. All other
-// parts read and write values.
+// parts read and write values. Only numeric features have no gradient.
 func NewNetwork(p *model.Program) *Network {
 	n := &Network{}
 	ofRows := make([]bool, len(p.Widths)) // values that depend on embeddings
@@ -20,11 +21,10 @@ func NewNetwork(p *model.Program) *Network {
 		ofRows[output] = yes
 		return yes
 	}
-	product := func(own bool, l Product) {
-		l.First = !own // numeric features have no gradient
+	product := func(top bool, l Product) {
 		switch {
 		case l.In == 0:
-		case own:
+		case top:
 			n.Top = append(n.Top, l)
 		default:
 			n.Bottom = append(n.Bottom, l)
@@ -37,7 +37,7 @@ func NewNetwork(p *model.Program) *Network {
 	for i, part := range p.Parts {
 		switch x := part.(type) {
 		case model.LayerPart:
-			own := depends(x.Inputs, x.Output)
+			top := depends(x.Inputs, x.Output)
 			if len(x.Inputs) > 1 {
 				n.Joined += x.In
 			}
@@ -45,7 +45,8 @@ func NewNetwork(p *model.Program) *Network {
 			if x.Norm {
 				other(l.Name+" norm", x.Out, x.Out)
 			}
-			product(own, l)
+			l.First = !slices.ContainsFunc(x.Inputs, func(v int) bool { return v != model.NumbersValue })
+			product(top, l)
 		case model.JoinPart:
 			depends(x.Inputs, x.Output)
 			n.Joined += p.Widths[x.Output]
@@ -61,11 +62,11 @@ func NewNetwork(p *model.Program) *Network {
 			n.Out = p.Widths[x.Output]
 		case model.LinearPart:
 			ofRows[x.Output] = true
-			product(false, Product{Name: "linear", In: numbers, Out: x.Heads, Bias: x.Heads})
+			product(false, Product{Name: "linear", In: numbers, Out: x.Heads, Bias: x.Heads, First: true})
 			other("weights of ids", x.Heads*len(x.Rows), x.Heads)
 		case model.FactorsPart:
 			ofRows[x.Output] = true
-			product(false, Product{Name: "factors", In: numbers, Out: x.Dim})
+			product(false, Product{Name: "factors", In: numbers, Out: x.Dim, First: true})
 			other("vectors", x.Dim*x.Slots+numbers, p.Widths[x.Output])
 		case model.PairSumPart:
 			depends([]int{x.Input}, x.Output)

@@ -7,6 +7,7 @@ import (
 
 	"tandem/algo/numeric/batch"
 	"tandem/algo/numeric/model"
+	"tandem/algo/unit"
 )
 
 // networkOf returns the network of a spec, for 5 slots and 13 numbers, and the engine that computes it.
@@ -58,18 +59,33 @@ func TestNetworkOfAProgramIsThatOfItsEngine(t *testing.T) {
 				kind != model.LogisticRegression && kind != model.FactorizationMachine {
 				t.Errorf("%s: %.3f of the engine's FLOPs", kind, ratio)
 			}
+			// Backward has two products for each of forward, but for those that numeric features enter.
+			backward := 2 * n.ForwardFLOPs()
+			for _, p := range n.Products() {
+				if p.In == 13 {
+					backward -= p.ForwardFLOPs()
+				}
+			}
+			if got := n.BackwardFLOPs(); got != backward {
+				t.Errorf("%s: %v FLOPs in backward, want %v", kind, got, backward)
+			}
 		}
 	}
 }
 
-// Layers over numeric features alone come before those that need embeddings, and have no gradient of their
-// input.
+// Layers over numeric features alone come before those that need embeddings. The first of them has no gradient
+// of its input, and each of the others needs that of its input for the layers before.
 func TestNetworkOfAProgramTellsBottomFromTop(t *testing.T) {
 	spec := model.Default()
 	spec.Kind = model.DLRM
 	n, _ := networkOf(t, spec)
-	if len(n.Bottom) != 2 || n.Bottom[0].In != 13 || n.Bottom[1].Out != 16 || !n.Bottom[0].First {
-		t.Errorf("bottom %+v", n.Bottom)
+	if len(n.Bottom) != 2 || n.Bottom[0].In != 13 || n.Bottom[0].Out != 64 || n.Bottom[1].Out != 16 {
+		t.Fatalf("bottom %+v", n.Bottom)
+	}
+	for i, want := range []unit.FLOPs{2 * 13 * 64, 2 * 2 * 64 * 16} {
+		if got := n.Bottom[i].BackwardFLOPs(); got != want {
+			t.Errorf("%s: %v in backward, want %v", n.Bottom[i].Name, got, want)
+		}
 	}
 	if len(n.Top) != 3 || n.Top[0].First || n.Top[2].Activated || n.Pairs != (Pairs{6, 16}) {
 		t.Errorf("top %+v, pairs %+v", n.Top, n.Pairs)
