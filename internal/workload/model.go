@@ -25,14 +25,15 @@ func Model(j *job.Job, dataDir string) (*simmodel.Model, error) {
 	}
 	m := &simmodel.Model{Name: j.Name, Source: "the job file", Numeric: len(schema.Dense),
 		Labels: len(schema.Labels)}
-	sharing := map[string]float64{} // slots of a group
+	sharing := map[string]float64{} // slots of each group
 	for _, slot := range schema.Slots {
 		sharing[slot.Group]++
 	}
 	for i, slot := range schema.Slots {
 		c := columns[i].hashed(slot.HashStack)
-		if slot.Group != "" {
+		if slot.Group != "" && slot.HashStack.Rounds > 0 {
 			// Slots that share rows are tables with an equal part of them each, so that memory is right.
+			// Without a hash-stack, slots of generated data have no id in common.
 			c.rows /= sharing[slot.Group]
 		}
 		if slot.Pooling == batch.Raw {

@@ -102,3 +102,25 @@ func TestModelOfAJobHasItsGroupsAndFormats(t *testing.T) {
 		t.Errorf("%+v, %v of state", p, m.Optimizers.Rows.State(16))
 	}
 }
+
+// Columns that share rows without a hash-stack keep them apart: no id of generated data is in two of them. So
+// the tables have as many rows as the workload of the same data.
+func TestModelOfAGroupWithoutHashStackHasAllItsRows(t *testing.T) {
+	j := modelJob()
+	j.Data.Slots = []job.SlotSetting{{Slot: "user", Group: "all"}, {Slot: "tags", Group: "all"}}
+	m, err := Model(j, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, _, err := Simulated(&j.Data, j, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows := 0.0
+	for _, table := range m.Tables() {
+		rows += table.Rows
+	}
+	if rows != w.Rows {
+		t.Errorf("%v rows; the workload has %v", rows, w.Rows)
+	}
+}
