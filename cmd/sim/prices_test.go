@@ -2,6 +2,8 @@ package main
 
 import (
 	"fmt"
+	"os"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -69,6 +71,30 @@ func TestPricesThatAreMissingCanBeSet(t *testing.T) {
 	text := refusal(t, "run", "--preset", "dgx-h100", "--set", "embedding-ps.dollars-per-hour=3")
 	if !strings.Contains(text, `unknown parameter "embedding-ps.dollars-per-hour"`) {
 		t.Error(text)
+	}
+}
+
+// The price of accelerators of another kind is named as their parameters are, and can be set.
+func TestPriceOfMixedAcceleratorsCanBeSet(t *testing.T) {
+	profile, err := os.ReadFile("../../sim/device/profiles/accelerators/A100-SXM4-40GB.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	unpriced := regexp.MustCompile(`(?m)^dollars-per-hour:.*\n(  .*\n)*`).ReplaceAllString(string(profile), "")
+	args := "--samples 1 --seeds 1 --steps 8 --model criteo --gpus 16 --preset " + ownFile(t, "mixed.yaml",
+		fmt.Sprintf("preset: persia-gcp\nmixed: [{accelerator: %q, servers: 1}]", ownFile(t, "own.yaml", unpriced)))
+	if price := runJSON(t, args)["cost_usd_per_hour"]; price != nil {
+		t.Errorf("$ %v an hour", price)
+	}
+	const part = "mixed.0.accelerator"
+	text := strings.Join(strings.Fields(runText(t, args)), " ")
+	if !strings.Contains(text, "no price is published of "+part+" (") {
+		t.Error(text)
+	}
+	args += " --set " + part + cost.PriceSetting + "="
+	one, ten := runJSON(t, args+"1")["cost_usd_per_hour"], runJSON(t, args+"10")["cost_usd_per_hour"]
+	if d := ten.(float64) - one.(float64); d < 71.99 || d > 72.01 {
+		t.Errorf("8 accelerators that cost $ 9 more cost $ %v more", d)
 	}
 }
 

@@ -29,9 +29,9 @@ func (h *Hardware) DollarsPerHour(accelerators, densePSs int) (price unit.Dollar
 	}
 	per := h.Cluster.AcceleratorsPerServer
 	servers, others := (accelerators+per-1)/per, 0
-	for _, m := range h.Mixed {
+	for i, m := range h.Mixed {
 		mixed := min(m.Servers*per, accelerators-others)
-		add("mixed", m.Accelerator.Name, mixed, m.Accelerator.DollarsPerHour)
+		add(mixedPart(i), m.Accelerator.Name, mixed, m.Accelerator.DollarsPerHour)
 		others += mixed
 	}
 	add("accelerator", h.Accelerator.Name, accelerators-others, h.Accelerator.DollarsPerHour)
@@ -51,21 +51,25 @@ func (h *Hardware) DollarsPerHour(accelerators, densePSs int) (price unit.Dollar
 // PriceSetting is the name behind that of a part, as in server.dollars-per-hour, of its price.
 const PriceSetting = ".dollars-per-hour"
 
+// mixedPart names the accelerators of the servers at a place of Mixed, as their parameters do.
+func mixedPart(i int) string { return fmt.Sprintf("mixed.%d.accelerator", i) }
+
 // addPrices makes prices that a user sets parameters, where a profile has none. Set then gives them their
 // values.
 func (h *Hardware) addPrices(values map[string]string) {
-	for _, x := range []struct {
-		part, device string
-		price        *quantity.Value[unit.Dollars]
-	}{
-		{"accelerator", h.Accelerator.Name, &h.Accelerator.DollarsPerHour},
-		{"server", h.Server.Name, &h.Server.DollarsPerHour},
-		{"embedding-workers", h.EmbeddingWorkers.Host.Name, &h.EmbeddingWorkers.Host.DollarsPerHour},
-		{"embedding-ps", h.EmbeddingPSs.Host.Name, &h.EmbeddingPSs.Host.DollarsPerHour},
-		{"loaders", h.Loaders.Host.Name, &h.Loaders.Host.DollarsPerHour},
-	} {
-		if _, given := values[x.part+PriceSetting]; given && x.device != "" && !x.price.Given() {
-			*x.price = quantity.Value[unit.Dollars]{Mid: 1, Kind: quantity.Default}
+	add := func(part, device string, price *quantity.Value[unit.Dollars]) {
+		if _, given := values[part+PriceSetting]; given && device != "" && !price.Given() {
+			*price = quantity.Value[unit.Dollars]{Mid: 1, Kind: quantity.Default}
 		}
+	}
+	add("accelerator", h.Accelerator.Name, &h.Accelerator.DollarsPerHour)
+	for i := range h.Mixed {
+		a := &h.Mixed[i].Accelerator
+		add(mixedPart(i), a.Name, &a.DollarsPerHour)
+	}
+	add("server", h.Server.Name, &h.Server.DollarsPerHour)
+	for part, group := range map[string]*HostGroup{"embedding-workers": &h.EmbeddingWorkers,
+		"embedding-ps": &h.EmbeddingPSs, "loaders": &h.Loaders} { // order-free: each has its own price
+		add(part, group.Host.Name, &group.Host.DollarsPerHour)
 	}
 }
