@@ -167,18 +167,24 @@ func IsProfileFile(name string) bool {
 // LoadCluster returns the cluster of a profile: a built-in one or, if the name has a slash or ends in .yaml,
 // a user's file. A file may name another as its preset and say only what differs. It may also be a job file,
 // whose section cluster is taken, with or without data.
-func LoadCluster(name string) (Cluster, error) { return loadCluster(name, nil) }
+func LoadCluster(name string) (Cluster, error) {
+	c, err := loadCluster(name, nil)
+	if err != nil && !IsProfileFile(name) {
+		err = fmt.Errorf("preset: %w", err)
+	}
+	return c, err
+}
 
 // loadCluster is LoadCluster of a preset of the files that have led to it.
 func loadCluster(name string, from []string) (c Cluster, err error) {
 	if slices.Contains(from, name) {
-		return c, fmt.Errorf("preset: %s is its own preset; name a built-in one", name)
+		return c, fmt.Errorf("%s is its own preset; name a built-in one", name)
 	}
 	if !IsProfileFile(name) {
 		file := "clusters/" + name + ".yaml"
 		text, err := clusters.ReadFile(file)
 		if err != nil {
-			return c, fmt.Errorf("preset: no cluster is called %s", suggestCluster(name))
+			return c, fmt.Errorf("no cluster is called %s", suggestCluster(name))
 		}
 		return decodeProfile(text, file, name)
 	}
@@ -195,12 +201,12 @@ func loadCluster(name string, from []string) (c Cluster, err error) {
 	switch {
 	case file.Cluster != nil:
 		j := Default()
-		if j.Cluster, err = file.Cluster.base(name, from); err == nil {
+		if j.Cluster, err = file.Cluster.base(name, "cluster.", from); err == nil {
 			err = Decode(text, name, &j)
 		}
 		c = j.Cluster
 	case file.Preset != "":
-		if c, err = file.base(name, from); err == nil {
+		if c, err = file.base(name, "", from); err == nil {
 			err = Decode(text, name, &c)
 		}
 	default:
@@ -279,8 +285,9 @@ type hostsKeys struct {
 }
 
 // base returns the cluster that a text in a file changes: that of its preset, or persia-paper, without the
-// preset's wires if the text has another accelerator. Files that have led to it are in from.
-func (k *clusterKeys) base(path string, from []string) (Cluster, error) {
+// preset's wires if the text has another accelerator. Section is what errors have before a key. Files that
+// have led to it are in from.
+func (k *clusterKeys) base(path, section string, from []string) (Cluster, error) {
 	name := k.Preset
 	if name == "" {
 		name = "persia-paper"
@@ -292,7 +299,7 @@ func (k *clusterKeys) base(path string, from []string) (Cluster, error) {
 	}
 	c, err := loadCluster(name, from)
 	if err != nil {
-		return c, fmt.Errorf("%s: cluster.%w", path, err)
+		return c, fmt.Errorf("%s: %spreset: %w", path, section, err)
 	}
 	if k.Accelerator != "" {
 		c.SetAccelerator(k.Accelerator)
@@ -318,7 +325,7 @@ func (k *clusterKeys) base(path string, from []string) (Cluster, error) {
 func (j *Job) decodeCluster(text []byte, path string) (err error) {
 	var file struct{ Cluster clusterKeys }
 	_ = yaml.Unmarshal(text, &file) // Decode finds the faults
-	j.Cluster, err = file.Cluster.base(path, nil)
+	j.Cluster, err = file.Cluster.base(path, "cluster.", nil)
 	return err
 }
 

@@ -21,13 +21,16 @@ type curve struct {
 	target    float64
 	batch     int // samples of a step
 	trainings []measuredRun
+	notes     []string
 	fewest    float64 // median samples of the mode that needs the fewest
 }
 
-// measuredRun is one measured training. Points are in the order of its samples.
+// measuredRun is one measured training. Points are in the order of its samples. Evaluations before the first
+// of them had an AUC below a bound, and were not kept.
 type measuredRun struct {
 	mode   string
 	batch  int
+	below  float64 // 0: all are kept
 	points []curvePoint
 }
 
@@ -53,7 +56,7 @@ func loadCurve(file string, target float64, batch int) (*curve, error) {
 	if strings.HasSuffix(file, ".json") {
 		read = readStoredCurves
 	}
-	all, err := read(text)
+	all, notes, err := read(text)
 	if err != nil || len(all) == 0 {
 		return nil, cli.UsageError("it takes curve.csv of cmd/train --evaluate-every, or the JSON file that "+
 			"experiments time-to-auc stores", "--curve: %s has no curves of AUC%s", file, because(err))
@@ -67,11 +70,17 @@ func loadCurve(file string, target float64, batch int) (*curve, error) {
 	if batch == 0 {
 		batch = batches[0]
 	}
-	c := &curve{file: file, target: target, batch: batch}
+	c := &curve{file: file, target: target, batch: batch, notes: notes}
+	bound := 0.0
 	for _, t := range all {
 		if t.batch == batch {
 			c.trainings = append(c.trainings, t)
+			bound = max(bound, t.below)
 		}
+	}
+	if target < bound {
+		c.notes = append(c.notes, fmt.Sprintf("%s has of a training when it came to its own target, an AUC of "+
+			"up to %.4f, and its end: the samples for %v are at most those for that target", file, bound, target))
 	}
 	if len(c.trainings) == 0 {
 		return nil, cli.UsageError("an AUC after some samples is that of a batch; leave --global-batch out, "+
@@ -89,16 +98,16 @@ func because(err error) string {
 }
 
 // readCurves reads the trainings of a curve.csv.
-func readCurves(text []byte) (list []measuredRun, err error) {
+func readCurves(text []byte) (list []measuredRun, notes []string, err error) {
 	lines, err := csv.NewReader(bytes.NewReader(text)).ReadAll()
 	if err != nil || len(lines) == 0 {
-		return nil, err
+		return nil, nil, err
 	}
 	columns := make([]int, 0, 5)
 	for _, name := range []string{"mode", "seed", "step", "samples", "auc"} {
 		at := slices.Index(lines[0], name)
 		if at < 0 {
-			return nil, fmt.Errorf("no column %q", name)
+			return nil, nil, fmt.Errorf("no column %q", name)
 		}
 		columns = append(columns, at)
 	}
@@ -107,7 +116,7 @@ func readCurves(text []byte) (list []measuredRun, err error) {
 		var numbers [3]float64
 		for i, at := range columns[2:] {
 			if numbers[i], err = strconv.ParseFloat(line[at], 64); err != nil || !(numbers[i] > 0) {
-				return nil, fmt.Errorf("line %d: %s is %q", n+2, lines[0][at], line[at])
+				return nil, nil, fmt.Errorf("line %d: %s is %q", n+2, lines[0][at], line[at])
 			}
 		}
 		step, samples, auc := numbers[0], numbers[1], numbers[2]
@@ -120,49 +129,62 @@ func readCurves(text []byte) (list []measuredRun, err error) {
 		}
 		list[at].points = append(list[at].points, curvePoint{samples, auc})
 	}
-	return list, nil
+	return list, nil, nil
 }
 
-// readStoredCurves reads the trainings of a stored time-to-auc. Each has two points: where it reached the
-// target of the experiment, and its end.
-func readStoredCurves(text []byte) (list []measuredRun, err error) {
-	var stored struct {
-		Data struct {
-			Networks []struct {
-				Options []struct {
-					Mode string
-					Runs []struct {
-						AUC      float64
-						Seconds  float64
-						StepTime float64 `json:"step_s"`
-						ToTarget *struct {
-							Step, Samples int
-							AUC           float64
-						} `json:"to_target"`
-					}
+// storedCurves are the parts of a stored time-to-auc that say how its trainings went.
+type storedCurves struct {
+	Data struct {
+		Targets  []float64 `json:"target_auc"` // by seed
+		Networks []struct {
+			Network string
+			Options []struct {
+				Mode  string
+				Curve []storedPoint // the mean of the runs
+				Runs  []struct {
+					AUC      float64
+					ToTarget *storedPoint `json:"to_target"`
 				}
 			}
 		}
 	}
-	if err := json.Unmarshal(text, &stored); err != nil {
-		return nil, err
+}
+
+type storedPoint struct {
+	Step, Samples int
+	AUC           float64
+}
+
+// readStoredCurves reads the trainings of the first network of a stored time-to-auc, whose accuracy is the
+// target of all. Each has its end and, if it came to the target, when.
+func readStoredCurves(text []byte) (list []measuredRun, notes []string, err error) {
+	var stored storedCurves
+	if err := json.Unmarshal(text, &stored); err != nil || len(stored.Data.Networks) == 0 {
+		return nil, nil, err
 	}
-	for _, network := range stored.Data.Networks {
-		for _, option := range network.Options {
-			for _, run := range option.Runs {
-				at := run.ToTarget
-				if at == nil || at.Step == 0 || run.StepTime == 0 {
-					continue // it never came to the target
-				}
-				t := measuredRun{mode: option.Mode, batch: at.Samples / at.Step,
-					points: []curvePoint{{float64(at.Samples), at.AUC}}}
-				t.points = append(t.points,
-					curvePoint{run.Seconds / run.StepTime * float64(t.batch), run.AUC})
-				list = append(list, t)
+	network := stored.Data.Networks[0]
+	if n := len(stored.Data.Networks); n > 1 {
+		notes = append(notes, fmt.Sprintf("--curve has trainings of %d networks; those of the first, %s, are "+
+			"taken", n, network.Network))
+	}
+	for _, option := range network.Options {
+		if len(option.Curve) == 0 || option.Curve[0].Step == 0 {
+			continue // all runs diverged
+		}
+		last := option.Curve[len(option.Curve)-1]
+		for seed, run := range option.Runs {
+			t := measuredRun{mode: option.Mode, batch: last.Samples / last.Step}
+			if seed < len(stored.Data.Targets) {
+				t.below = stored.Data.Targets[seed]
 			}
+			if at := run.ToTarget; at != nil {
+				t.points = append(t.points, curvePoint{float64(at.Samples), at.AUC})
+			}
+			t.points = append(t.points, curvePoint{float64(last.Samples), run.AUC})
+			list = append(list, t)
 		}
 	}
-	return list, nil
+	return list, notes, nil
 }
 
 // needs returns the samples after which the trainings of a mode have the target, ascending, and how many do
@@ -287,6 +309,7 @@ func (d *planned) setCurve(given func(string) bool) error {
 	if d.modes, d.notes, err = d.curve.modes(d.modes); err != nil {
 		return err
 	}
+	d.notes = append(d.notes, d.curve.notes...)
 	d.globalBatch, d.train = d.curve.batch, d.curve.fewest
 	return nil
 }
