@@ -33,6 +33,8 @@ import (
 type request struct {
 	flags
 	job      job.Job
+	section  job.Cluster    // of the command line, or of the job file
+	onGPUs   bool           // its system keeps tables on the accelerators
 	rules    []graph.Rule   // of tables on the accelerators, of --placement
 	hardware *cost.Hardware // of the job's cluster, or of this machine
 	workload cost.Workload
@@ -103,7 +105,11 @@ func (p *program) request(c *cobra.Command, f *flags) (*request, error) {
 	if err := q.check(given); err != nil {
 		return nil, err
 	}
-	if q.kind != trained && (f.file == "" || f.model != "" || q.onAccelerators(given)) {
+	if err := q.loadSection(given); err != nil {
+		return nil, err
+	}
+	// The simulator needs a model of a job file whose tables are to be on the accelerators.
+	if q.kind != trained && (f.file == "" || f.model != "" || q.onGPUs) {
 		if err := q.choose(given, job.DataFolder(p.dataDir, q.file)); err != nil {
 			return nil, err
 		}
@@ -197,8 +203,9 @@ func (q *request) loadPlacement() (err error) {
 	return err
 }
 
-// section returns the cluster of the command line, or that of the job file.
-func (q *request) section(given func(string) bool) (c job.Cluster, err error) {
+// loadSection sets the cluster to that of the command line or of the job file. A system that cannot be read is
+// reported where it is used.
+func (q *request) loadSection(given func(string) bool) (err error) {
 	name := q.preset
 	if q.cluster != "" {
 		name = q.cluster
@@ -208,21 +215,28 @@ func (q *request) section(given func(string) bool) (c job.Cluster, err error) {
 	}
 	switch {
 	case name != "":
-		c, err = job.LoadCluster(name)
+		q.section, err = job.LoadCluster(name)
 	case given("file"):
-		c = q.job.Cluster
+		q.section = q.job.Cluster
 	default:
-		c = job.PersiaCluster()
+		q.section = job.PersiaCluster()
+	}
+	if err != nil {
+		return err
 	}
 	if q.network != "" {
 		card, err := unit.ParseBytesPerSec(q.network)
 		if err != nil || !(card > 0) || card > job.RateMax {
-			return c, cli.UsageError("a rate has a unit, as 25Gbps or 3GB/s",
+			return cli.UsageError("a rate has a unit, as 25Gbps or 3GB/s",
 				"--network: %q; want a rate above 0 and at most %v", q.network, job.RateMax)
 		}
-		c.SetNetworkRate(card)
+		q.section.SetNetworkRate(card)
 	}
-	return c, err
+	if q.cluster != thisMachine {
+		p, err := system.Load(cmp.Or(q.system, q.section.System))
+		q.onGPUs = err == nil && p.Architecture == system.StepGraph
+	}
+	return nil
 }
 
 // settings reads --set.
@@ -243,24 +257,9 @@ func (q *request) settings() (map[string]string, error) {
 	return settings, nil
 }
 
-// onAccelerators reports whether the tables of a job file are to be on the accelerators, so that the
-// simulator needs a model. A cluster or a system that cannot be read is reported where it is used.
-func (q *request) onAccelerators(given func(string) bool) bool {
-	section, err := q.section(given)
-	if err != nil || q.cluster == thisMachine {
-		return false
-	}
-	p, err := system.Load(cmp.Or(q.system, section.System))
-	return err == nil && p.Architecture == system.StepGraph
-}
-
 // choose makes the job from a model and a cluster. Of a job file it keeps cluster and training, and without
 // --model also the model; folder is that of its data.
-func (q *request) choose(given func(string) bool, folder string) error {
-	section, err := q.section(given)
-	if err != nil {
-		return err
-	}
+func (q *request) choose(given func(string) bool, folder string) (err error) {
 	c := predict.Choice{Model: q.model, System: q.system, Accelerator: q.accelerator, Inside: q.inside,
 		RowPrecision: q.rowPrecision, Precision: q.precision, GlobalBatch: q.globalBatch,
 		BatchPerGPU: q.batch, Hot: q.job.Rows.Hot}
@@ -279,7 +278,7 @@ func (q *request) choose(given func(string) bool, folder string) error {
 	if len(q.gpus) > 0 {
 		c.GPUs = q.gpus[len(q.gpus)-1]
 	}
-	base, notes, err := c.On(section)
+	base, notes, err := c.On(q.section)
 	if err != nil {
 		return adviseSet(err, c.Set)
 	}
@@ -318,7 +317,7 @@ func (q *request) choose(given func(string) bool, folder string) error {
 // suitModeOfJob leaves out the mode of a job file, with a note, where the tables are on the accelerators:
 // such systems have none but sync.
 func (q *request) suitModeOfJob(given func(string) bool) []string {
-	if !given("file") || given("mode") || given("modes") || !q.onAccelerators(given) ||
+	if !given("file") || given("mode") || given("modes") || !q.onGPUs ||
 		!slices.ContainsFunc(q.modes, func(mode string) bool { return mode != job.Sync }) {
 		return nil
 	}
@@ -632,10 +631,7 @@ func (p *program) place(q *request, given func(string) bool) error {
 	if q.net != nil {
 		return nil
 	}
-	s, err := q.section(given)
-	if err != nil {
-		return err
-	}
+	s := q.section
 	if q.accelerator != "" {
 		s.SetAccelerator(q.accelerator)
 	}
