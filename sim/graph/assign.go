@@ -59,7 +59,7 @@ func (a *assignment) search() (choices []int, err error) {
 			break
 		}
 	}
-	return choices, nil
+	return slices.Clone(choices), nil // the other is remembered
 }
 
 // startRounds is the largest number of rounds in which search varies first the limit, then the replicas.
@@ -76,9 +76,29 @@ type start struct {
 	replicas int     // number of tables
 }
 
-// try assigns the tables as a start says. Tables for which no rank has room are cut further. It returns the
-// score and the choices.
+// tried is what a start leads to by some estimates.
+type tried struct {
+	choices []int
+	seconds float64 // of the score, and how many times what collectives take once it has
+	times   float64
+	err     error
+}
+
+// try assigns the tables as a start says, unless the present estimates have done so. It returns the score and
+// the choices.
 func (a *assignment) try(s start) (score float64, choices []int, err error) {
+	x, known := a.tried[s]
+	if !known {
+		x.choices, x.err = a.begin(s)
+		x.seconds, x.times = a.scores()
+		a.tried[s] = x
+	}
+	return x.seconds + a.once*x.times, x.choices, x.err
+}
+
+// begin assigns the tables as a start says, and returns the choices. Tables for which no rank has room are cut
+// further.
+func (a *assignment) begin(s start) (choices []int, err error) {
 	choices = make([]int, len(a.tables))
 	for i := range a.tables {
 		o := a.tables[i].options
@@ -104,12 +124,12 @@ func (a *assignment) try(s start) (score float64, choices []int, err error) {
 	for full := a.assign(choices); len(full) > 0; full = a.assign(choices) {
 		for _, table := range full {
 			if choices[table]+1 == len(a.tables[table].options) {
-				return 0, nil, a.noRoom(&a.tables[table], &a.tables[table].options[choices[table]])
+				return nil, a.noRoom(&a.tables[table], &a.tables[table].options[choices[table]])
 			}
 			choices[table]++
 		}
 	}
-	return a.score(), choices, nil
+	return choices, nil
 }
 
 // improve makes, step by step, the layout change that saves the most time: of a table that takes the most of
@@ -182,8 +202,9 @@ func (t *times) sum() (sum float64) {
 // other.
 type assignment struct {
 	*placer
-	once     float64  // the time of each kind of collective that any rank has, beside that of its bytes
-	order    []int    // by table: its place among the tables that may be replicas
+	once     float64 // the time of each kind of collective that any rank has, beside that of its bytes
+	order    []int   // by table: its place among the tables that may be replicas
+	tried    map[start]tried
 	sequence []turn   // in the order of placement
 	turns    [][]int  // by table and option: the place in sequence
 	chosen   []uint64 // bits, by place in sequence
@@ -288,14 +309,21 @@ func (a *assignment) leastLoaded(o *option) (at int) {
 	return at
 }
 
-// score returns the sum over the kinds of work of about the largest time of any rank, with what every kind of
-// collective, and a tenth of it that each layout takes once: the launches of a lookup and an update.
-func (a *assignment) score() (score float64) {
+// score returns what an assignment is judged by.
+func (a *assignment) score() float64 {
+	seconds, times := a.scores()
+	return seconds + a.once*times
+}
+
+// scores returns the sum over the kinds of work of about the largest time of any rank, and how many times it
+// takes what a collective takes once: as often as there are kinds of collectives, and a tenth of it for each
+// layout, for the launches of a lookup and an update.
+func (a *assignment) scores() (seconds, times float64) {
 	seen := make([]Layout, 0, 8)
 	for i := range a.pieces {
 		if layout := a.pieces[i].layout; !slices.Contains(seen, layout) {
 			seen = append(seen, layout)
-			score += a.once / 10
+			times += 1. / 10
 		}
 	}
 	for k := range kinds {
@@ -304,13 +332,13 @@ func (a *assignment) score() (score float64) {
 			powers += power32(a.base.times[k] + a.loads[r].times[k])
 		}
 		if powers > 0 {
-			score += math.Pow(powers, 1./32)
+			seconds += math.Pow(powers, 1./32)
 			if k != onTables {
-				score += a.once
+				times++
 			}
 		}
 	}
-	return score
+	return seconds, times
 }
 
 // heaviest returns the tables that take the most of each kind of work on the rank that has the most of it.

@@ -40,10 +40,14 @@ func (p *placer) place() ([]*plan, error) {
 	}
 	var found [][]piece
 	var errs []error
+	var last prices
 	for _, x := range p.candidatePrices() {
-		p.estimate(x.times)
-		a.once = x.once
-		a.arrange()
+		if a.once = x.once; x.perByte != last.perByte {
+			p.estimate(x.times)
+			a.arrange()
+			a.tried = map[start]tried{}
+		}
+		last = *x
 		if choices, err := a.search(); err != nil {
 			errs = append(errs, err)
 		} else {
