@@ -34,19 +34,22 @@ func ModelWorkload(m *model.Model, rows model.Format, hot job.Hot) Workload {
 	return w
 }
 
-// skew returns the function Workload.Skew of a model. The rows of all tables are hashed to the PSs.
+// skew returns the function Workload.Skew of a model. The rows of all tables are hashed to the PSs. Systems
+// without PSs never ask for it, and finding the popularity of many tables takes time.
 func skew(m *model.Model) func(samples, servers int) float64 {
-	var columns []popularity.Popularity
-	var ids []float64
-	for _, t := range m.Tables() {
-		columns = append(columns, popularity.New(t.Rows, t.Frequencies.Share))
-		ids = append(ids, t.IDs)
-	}
-	mixed := sync.OnceValue(func() popularity.Popularity { return popularity.Mix(columns, ids) })
+	tables := m.Tables()
 	occurrences := 0.0
-	for _, n := range ids {
-		occurrences += n
+	for i := range tables {
+		occurrences += tables[i].IDs
 	}
+	mixed := sync.OnceValue(func() popularity.Popularity {
+		var columns []popularity.Popularity
+		var ids []float64
+		for _, t := range tables {
+			columns, ids = append(columns, popularity.New(t.Rows, t.Frequencies.Share)), append(ids, t.IDs)
+		}
+		return popularity.Mix(columns, ids)
+	})
 	return func(samples, servers int) float64 {
 		return mixed().Skew(servers, occurrences*float64(samples))
 	}
