@@ -14,8 +14,9 @@ import (
 	"tandem/algo/protocol/delay"
 )
 
-// Load reads a job file and the traces of delays that it names. Unknown keys are errors. A job without a name
-// is called after its file. Data files are not opened: package datasets opens them.
+// Load reads a job file and the traces of delays that it names, and makes the path of a module absolute.
+// Unknown keys are errors. A job without a name is called after its file. Data files are not opened: package
+// datasets opens them.
 func Load(path string) (Job, error) {
 	text, err := readUpTo(path, DocumentBytesMax)
 	if err != nil {
@@ -24,6 +25,11 @@ func Load(path string) (Job, error) {
 	j, err := Parse(text, path)
 	if err != nil {
 		return j, err
+	}
+	if j.Model.File != "" {
+		if j.Model.File, err = filepath.Abs(beside(path, j.Model.File)); err != nil {
+			return j, err
+		}
 	}
 	for _, d := range []*delay.Spec{&j.Training.Delay, &j.Training.DelayDense} {
 		if err := d.Load(func(file string) ([]byte,

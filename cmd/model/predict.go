@@ -11,10 +11,12 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"tandem/algo/exec/backend"
 	"tandem/algo/numeric/batch"
 	"tandem/datasets"
 	"tandem/internal/cli"
 	"tandem/runtime/inference"
+	"tandem/runtime/torch"
 )
 
 const predictUsage = `Predict the rows of a file with a model: the probability of label 1
@@ -44,7 +46,9 @@ func (p *program) predictCommand() *cobra.Command {
 			return nil
 		},
 		RunE: func(_ *cobra.Command, args []string) error {
-			m, err := inference.Open(args[0])
+			modules := torch.FromEnvironment(p.stderr)
+			defer modules.Close()
+			m, err := inference.OpenOn(backend.Backend{Torch: modules.Engine}, args[0])
 			if err != nil {
 				return err
 			}

@@ -36,6 +36,7 @@ import (
 	"tandem/runtime/metrics"
 	"tandem/runtime/process"
 	"tandem/runtime/record"
+	"tandem/runtime/torch"
 	"tandem/runtime/train"
 )
 
@@ -315,7 +316,9 @@ func (p *program) play(ctx context.Context, roles job.Process, j job.Job, finger
 	if err != nil {
 		return err
 	}
-	machine := backend.Backend{Products: products}
+	modules := torch.FromEnvironment(p.stderr)
+	defer modules.Close()
+	machine := backend.Backend{Products: products, Torch: modules.Engine}
 	var gpus *gpuhealth.Watch
 	if slices.ContainsFunc(roles, func(at msg.Address) bool { return at.Role == msg.NNWorker }) {
 		used, err := engine.Attach(&machine, &j)

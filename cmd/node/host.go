@@ -20,6 +20,7 @@ import (
 	"tandem/runtime/member"
 	"tandem/runtime/metrics"
 	"tandem/runtime/process"
+	"tandem/runtime/torch"
 	"tandem/runtime/train"
 )
 
@@ -148,6 +149,8 @@ func (p *program) host(ctx context.Context, j job.Job, fingerprint []byte, f fla
 	if err != nil {
 		return err
 	}
+	modules := torch.FromEnvironment(p.stderr)
+	defer modules.Close()
 	var server *metrics.Server
 	var refused metrics.Refused
 	missing := process.PrintMissing(p.stderr)
@@ -161,7 +164,8 @@ func (p *program) host(ctx context.Context, j job.Job, fingerprint []byte, f fla
 		Redo: f.redoLog, Fewer: f.fewer && f.restarts > 0 && f.every.Any(), TakesOver: f.standby,
 		Identity: own, Refused: refused.Count,
 	})
-	options := train.Options{Backend: backend.Backend{Products: products}, Cluster: cluster}
+	machine := backend.Backend{Products: products, Torch: modules.Engine}
+	options := train.Options{Backend: machine, Cluster: cluster}
 	if f.saved != "" {
 		done, err := p.keepCheckpoints(ctx, &options, j, f, data, source)
 		if f.standby && errors.As(err, new(*trainedError)) {
@@ -191,13 +195,12 @@ func (p *program) print(result *train.Result, products gemm.Products) error {
 	e.SetIndent("", "  ")
 	return e.Encode(summary{
 		Mode: result.Job.Training.Mode, Engine: products.Name(), EngineRate: blas.GFLOPS(products),
-		Scores: result.Scores, Samples: result.Samples,
-		SamplesPerSecond: float64(result.Samples) / result.Wall.Seconds(), Steps: result.Steps,
-		Ranks: result.Job.Roles.Ranks,
-		Rows:  result.Rows, DenseDigest: fmt.Sprintf("%016x", result.DenseDigest),
-		RowsDigest: fmt.Sprintf("%016x", result.RowsDigest),
-		Staleness:  result.Staleness.Own.Summary(), StalenessCross: result.Staleness.Cross.Summary(),
-		MissedUpdates:    result.MissedUpdates.Summary(),
-		DroppedGradients: result.Staleness.Dropped,
+		Scores: result.Scores, Samples: result.Samples, Steps: result.Steps,
+		SamplesPerSecond: float64(result.Samples) / result.Wall.Seconds(),
+		Ranks:            result.Job.Roles.Ranks, Rows: result.Rows,
+		DenseDigest: fmt.Sprintf("%016x", result.DenseDigest),
+		RowsDigest:  fmt.Sprintf("%016x", result.RowsDigest),
+		Staleness:   result.Staleness.Own.Summary(), StalenessCross: result.Staleness.Cross.Summary(),
+		MissedUpdates: result.MissedUpdates.Summary(), DroppedGradients: result.Staleness.Dropped,
 	})
 }

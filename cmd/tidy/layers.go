@@ -77,6 +77,7 @@ func walls() []wall {
 		{"runtime/blas", nil, order},
 		{"runtime/cuda", nil, order},
 		{"runtime/gorgonia", nil, order},
+		{"runtime/torch", nil, order},
 		{"runtime/wire", nil, order},
 		{"runtime/grpcnet", nil, order},
 		{"runtime/identity", nil, order},

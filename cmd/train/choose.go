@@ -82,7 +82,7 @@ func (p *program) choose(ctx context.Context, j *job.Job, f *flags) error {
 		}
 	}
 	f.products = products
-	machine := backend.Backend{Products: products}
+	machine := f.backend()
 	share := cmp.Or(f.validation, infer.Share(f.opened))
 	var regressed *infer.Choice
 	if f.derives() {

@@ -23,6 +23,7 @@ import (
 	"tandem/datasets"
 	"tandem/internal/cli"
 	"tandem/runtime/process"
+	"tandem/runtime/torch"
 )
 
 // program is what the command needs of the process that runs it.
@@ -71,6 +72,7 @@ type flags struct {
 	metrics      string
 	precision    string
 	device       string
+	module       string   // FILE:CLASS
 	without      []string // parts of the report
 
 	table  table
@@ -82,6 +84,7 @@ type flags struct {
 	checkpoints     *checkpoints
 	chosen          chosen
 	products        gemm.Products // of this process
+	modules         *torch.Modules
 
 	notes []string // which modes are left out, and why; what a table's columns are
 }
@@ -210,6 +213,8 @@ func (f *flags) register(fs *pflag.FlagSet) {
 		"this `PRECISION`: fp32, bf16 or, on a GPU, tf32 (default: fp32, or the job file's)")
 	fs.StringVar(&f.device, "device", "cpu", "compute the dense network of the ranks on this `DEVICE`: "+
 		"cpu, cuda, or cuda with numbers, as in cuda:0,1 (default: cpu, or the job file's)")
+	fs.StringVar(&f.module, "model", "", "train this `FILE:CLASS` as the dense network: a torch.nn.Module "+
+		"in a Python file, as in net.py:Net; see docs/pytorch.md (default: the job's network)")
 	fs.StringArrayVar(&f.delays, "delay", nil,
 		`also train sequentially with row gradients that take effect late, by `+
 			"this `DELAY`: "+
@@ -441,6 +446,7 @@ func (f *flags) change(j *job.Job, given *pflag.FlagSet) error {
 			return nil
 		},
 		"device": func() (err error) { j.Model.Device, err = job.ParseDevice(f.device); return err },
+		"model":  func() error { return f.setModule(j) },
 		"faults": func() (err error) { j.Faults, err = fault.Parse(f.faults); return err },
 		"slow":   func() (err error) { j.Slow, err = fault.ParseSlow(f.slow); return err },
 		"retry":  func() (err error) { j.Wire.Retry, err = job.ParseRetry(f.retry); return err },

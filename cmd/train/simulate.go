@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"tandem/algo/job"
+	"tandem/algo/numeric/model"
 	"tandem/algo/protocol/fault"
 	"tandem/datasets"
 	"tandem/internal/cli"
@@ -35,7 +36,8 @@ const samples = 32
 // faults, the speed depends on retry times more than on the cluster, which has other roles. cmd/sim simulates
 // them. It does nothing if the flags leave the prediction out, or if slots have dimensions of their own.
 func (r *report) simulate(j job.Job, f flags, data *datasets.Dataset) error {
-	if slices.Contains(f.without, predictionPart) || len(j.SlotDims()) > 0 { // these have no price
+	if slices.Contains(f.without, predictionPart) || len(j.SlotDims()) > 0 || // these have no price
+		j.Model.Kind == model.Torch { // and a module has none
 		return nil
 	}
 	w, layout, err := workload.Counted(data, &j)

@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"slices"
 
-	"tandem/algo/exec/backend"
 	"tandem/algo/job"
 	"tandem/algo/numeric/batch"
 	"tandem/datasets"
@@ -16,6 +15,7 @@ import (
 	"tandem/runtime/cuda"
 	"tandem/runtime/cuda/engine"
 	"tandem/runtime/memory"
+	"tandem/runtime/torch"
 	"tandem/runtime/train"
 )
 
@@ -34,12 +34,14 @@ func (p *program) train(ctx context.Context, j job.Job, f flags) error {
 		return err
 	}
 	defer f.checkpoints.close()
+	f.modules = torch.FromEnvironment(p.stderr)
+	defer f.modules.Close()
 	var report *report
 	if err = p.choose(ctx, &j, &f); err == nil {
 		report, err = p.measure(ctx, j, f, folder.Path())
 	}
 	if err == nil {
-		err = report.measureWorth(ctx, f.opened, job.DataFolder(p.dataDir, f.file), folder.Path(), f.without)
+		err = report.measureWorth(ctx, &f, job.DataFolder(p.dataDir, f.file), folder.Path())
 	}
 	if err != nil {
 		saved := f.checkpoints.last != "" || len(trainedIn(folder.Path())) > 0
@@ -95,7 +97,7 @@ func (p *program) measure(ctx context.Context, j job.Job, f flags, folder string
 	}
 	dataDir, data := job.DataFolder(p.dataDir, f.file), f.opened
 	cli.PrintNotes(p.stderr, "train", data.Notes)
-	machine := backend.Backend{Products: f.products}
+	machine := f.backend()
 	r := newReport(j, data, machine.Multiplier(&j))
 	r.processes, r.chosen = f.processes, f.chosen
 	if !f.processes { // those open their own devices

@@ -48,16 +48,16 @@ const (
 var gainShares = []float64{0.01, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1}
 
 // measureWorth measures what the model of the first run is worth, which is in the results folder.
-func (r *report) measureWorth(ctx context.Context, data *datasets.Dataset, dataDir, folder string,
-	without []string) error {
+func (r *report) measureWorth(ctx context.Context, f *flags, dataDir, folder string) error {
+	data := f.opened
 	if !r.classes { // what follows counts positive rows
 		return nil
 	}
 	first := r.Runs[0]
 	r.Worth = &modelWorth{Mode: first.Mode}
 	features := worth.Features(&data.Schema, r.job.Data.Derived)
-	if !slices.Contains(without, importancePart) {
-		model, err := inference.Open(filepath.Join(folder, modelFolder(first.Mode)))
+	if !slices.Contains(f.without, importancePart) {
+		model, err := inference.OpenOn(f.backend(), filepath.Join(folder, modelFolder(first.Mode)))
 		if err != nil {
 			return err
 		}

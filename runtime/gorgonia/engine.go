@@ -118,6 +118,9 @@ func (e *engine) Init(seed uint64) (params, running []float32) {
 // UpdateRunning implements model.Engine. It does nothing.
 func (e *engine) UpdateRunning(running, stats []float32) {}
 
+// Err implements model.Engine. It returns nil: a pass panics.
+func (e *engine) Err() error { return nil }
+
 // NewPass implements model.Engine.
 func (e *engine) NewPass(maxSamples int) model.Pass {
 	return &pass{engine: e, programs: map[shape]*program{},

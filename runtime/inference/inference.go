@@ -27,7 +27,10 @@ type Model struct {
 
 // Open opens the model in a folder, as checkpoint.Open does. Memory: the dense network, and 8 to 16 bytes for
 // every embedding row, which find it.
-func Open(folder string) (*Model, error) {
+func Open(folder string) (*Model, error) { return OpenOn(backend.Backend{}, folder) }
+
+// OpenOn is Open, for a model whose network a backend runs.
+func OpenOn(machine backend.Backend, folder string) (*Model, error) {
 	saved, err := checkpoint.Open(folder)
 	if err != nil {
 		return nil, err
@@ -47,13 +50,13 @@ func (m *Model) OpenNext(folder string) (*Model, error) {
 
 func load(folder string, saved *checkpoint.Checkpoint) (*Model, error) {
 	m := &Model{saved: saved}
-	if err := m.load(); err != nil {
+	if err := m.load(machine); err != nil {
 		return nil, errors.Join(fmt.Errorf("model %s: %w", folder, err), saved.Close())
 	}
 	return m, nil
 }
 
-func (m *Model) load() error {
+func (m *Model) load(machine backend.Backend) error {
 	j, err := m.saved.ParseJob()
 	if err != nil {
 		return err
@@ -66,7 +69,7 @@ func (m *Model) load() error {
 	if m.schema, err = m.saved.Schema.Batch(); err != nil {
 		return err
 	}
-	if m.engine, err = backend.NewEngine(&j, &m.schema, backend.Backend{}); err != nil {
+	if m.engine, err = backend.NewEngine(&j, &m.schema, machine); err != nil {
 		return err
 	}
 	if err := m.saved.CheckLayout(m.engine.Layout()); err != nil {

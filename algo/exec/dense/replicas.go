@@ -57,7 +57,7 @@ func (c *Config) newReplica(
 		if err != nil {
 			return nil, err
 		}
-		return model.NewHostReplica(w, of.Groups, of.SamplesMax), nil
+		return model.NewHostReplica(w, of.Rank, of.Groups, of.SamplesMax), nil
 	}
 	if of.Optimizer == nil {
 		of.Initial = c.zeros()

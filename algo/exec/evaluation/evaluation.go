@@ -98,5 +98,6 @@ func (e *TestSet) Evaluate(s State) ([]float32, error) {
 	if err != nil {
 		return nil, err
 	}
-	return e.Predict(shot), nil
+	predicted := e.Predict(shot)
+	return predicted, e.engine.Err()
 }

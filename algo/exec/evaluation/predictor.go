@@ -39,7 +39,8 @@ func (p *Predictor) Predict(dst []float32, s State, rows *batch.Batch) ([]float3
 	if err := s.ReadRows(0, routed.ShardSigns(0), p.rows); err != nil {
 		return dst, err
 	}
-	return p.appendTo(dst, routed, rows, &Snapshot{dense: dense, rows: p.rows}), nil
+	dst = p.appendTo(dst, routed, rows, &Snapshot{dense: dense, rows: p.rows})
+	return dst, p.engine.Err()
 }
 
 // appendTo appends the probabilities of samples whose ids are resolved.

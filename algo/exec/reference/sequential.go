@@ -218,6 +218,9 @@ func (q *Sequential) trainGroup(g int, in model.Input) ([]float32, error) {
 	}
 	q.stats = append(q.stats, pass.Stats()...)
 	grads := pass.EmbeddingGrad()
+	if err := q.engine.Err(); err != nil {
+		return nil, err
+	}
 	if math.IsNaN(loss) || math.IsInf(loss, 0) || !vec.Finite(q.grads[g]) || !vec.Finite(grads) {
 		s := model.Suspects{Params: now.Params, Input: in, Loss: loss, Gradients: q.grads[g],
 			PooledGradients: grads}

@@ -85,6 +85,16 @@ type Engine interface {
 	// UpdateRunning folds the batch-norm statistics of one step into the running statistics. Stats has the
 	// statistics of all groups of the step, in ascending group number on every replica.
 	UpdateRunning(running, stats []float32)
+	// Err returns why the engine no longer computes, or nil as long as it does. An engine outside of this
+	// process may fail at any time; its passes then go on without effect, and their results mean nothing.
+	Err() error
+}
+
+// Ranked is an Engine with a place for every rank to compute at.
+type Ranked interface {
+	Engine
+	// OfRank returns the engine whose passes run at the place of a rank.
+	OfRank(rank int) Engine
 }
 
 // Pass is the forward and backward pass of one group.

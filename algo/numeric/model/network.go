@@ -21,16 +21,13 @@ type network struct {
 	// ends[b] is the first part that Backward of bucket b runs; it begins where
 	// the one of the bucket before ended. The last also runs the parts without
 	// parameters that precede its own.
-	ends   []int
-	spans  []Bucket // the parameters of every part
-	norms  []*layer // the layers with batch norm
-	output value    // the logits, one a head
-	// weights are those of the labels' losses.
-	weights []float32
-	// positiveWeights are those of positive samples beside them; nil if all are 1.
-	positiveWeights []float32
-	outputs         []int     // where the output biases lie; the first are those of the heads, in their order
-	biases          []float32 // by head: added to the fresh output bias
+	ends    []int
+	spans   []Bucket  // the parameters of every part
+	norms   []*layer  // the layers with batch norm
+	output  value     // the logits, one a head
+	loss    *Loss     // each pass has a copy
+	outputs []int     // where the output biases lie; the first are those of the heads, in their order
+	biases  []float32 // by head: added to the fresh output bias
 }
 
 // value numbers one of the values that flow between parts: samples × width.
@@ -102,13 +99,12 @@ func (n *network) add(p part, lo int) {
 // finish returns the complete network whose logits are output, one for each head
 // of the spec.
 func (n *network) finish(output value, spec Spec) *network {
-	n.output, n.weights = output, spec.lossWeights()
-	n.positiveWeights = spec.positiveWeights()
+	n.output, n.loss = output, NewLoss(spec)
 	for _, head := range spec.Heads {
 		n.biases = append(n.biases, float32(head.Bias))
 	}
 	l := &n.layout
-	l.Labels, l.Units = spec.Labels(), spec.units()
+	l.Labels, l.Units = spec.Labels(), n.loss.Units()
 	for i := len(n.parts) - 1; i >= 0; i-- {
 		if span := n.spans[i]; span.Hi > span.Lo {
 			l.Buckets, n.ends = append(l.Buckets, span), append(n.ends, i)
@@ -140,6 +136,8 @@ func (n *network) cost() Cost {
 
 func (n *network) Layout() *Layout { return &n.layout }
 
+func (n *network) Err() error { return nil }
+
 func (n *network) Init(seed uint64) (params, running []float32) {
 	params, running = make([]float32, n.layout.Params), make([]float32, n.layout.Running)
 	for _, p := range n.parts {
@@ -161,6 +159,6 @@ func (n *network) UpdateRunning(running, stats []float32) {
 		panic(fmt.Sprintf("model: len(stats) = %d, want a multiple of %d", len(stats), size))
 	}
 	for _, d := range n.norms {
-		foldMoments(running, stats, size, d.running, d.out)
+		FoldMoments(running, stats, size, d.running, d.out)
 	}
 }

@@ -17,15 +17,14 @@ type pass struct {
 	grads      [][]float32 // nil for numeric
 	ownGrad    []float32   // of the embeddings, where the input has no place for it
 	begun      []bool      // the gradient is of the group in hand
-	// lossWeights is memory for the weights of samples, where these have weights of their own.
-	lossWeights []float32
-	targets     []float32 // memory for labels in their units
+	loss       Loss
 }
 
 func (n *network) NewPass(maxSamples int) Pass {
 	p := &pass{
 		turn:       turn{buckets: len(n.layout.Buckets), next: unready},
 		net:        n,
+		loss:       *n.loss,
 		samplesMax: maxSamples,
 		stats:      make([]float32, n.layout.Stats),
 		values:     make([][]float32, len(n.widths)),
@@ -63,7 +62,7 @@ func (p *pass) Forward(params, running []float32, in Input, train bool) (logits 
 		return logits, 0
 	}
 	clear(p.begun)
-	return logits, p.loss(logits, in)
+	return logits, p.loss.Sum(p.grad(p.net.output), logits, in)
 }
 
 // placeGrad provides memory for the gradient of the embeddings, if the pass is one of training.

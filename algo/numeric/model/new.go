@@ -28,6 +28,9 @@ func New(spec Spec, schema *batch.Schema, products gemm.Products) (Engine, error
 	if err := spec.Validate(); err != nil {
 		return nil, fmt.Errorf("model: %w", err)
 	}
+	if spec.Kind == Torch {
+		return nil, fmt.Errorf("model: a %s is not built in", Torch)
+	}
 	if products == nil {
 		products = gemm.NewProducts(nil)
 	}

@@ -112,9 +112,9 @@ func NewProgram(e Engine) (*Program, bool) {
 		return nil, false
 	}
 	p := &Program{Layout: &n.layout, Widths: n.widths, Ends: n.ends, Output: int(n.output),
-		LossWeights: n.weights, PositiveWeights: n.positiveWeights}
+		LossWeights: n.loss.weights, PositiveWeights: n.loss.positiveWeights}
 	if p.PositiveWeights == nil {
-		for range n.weights {
+		for range n.loss.weights {
 			p.PositiveWeights = append(p.PositiveWeights, 1)
 		}
 	}

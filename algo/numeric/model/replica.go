@@ -26,7 +26,7 @@ func (v *Vector) Bucket(b Bucket) []float32 { return v.Values[b.Lo:b.Hi] }
 
 // Replica is the network as a rank trains it: the weights, and what the passes and gradients of the rank's
 // groups need. HostReplica is that of the host; a Trainer makes those of devices. Methods return the errors
-// of a device; those of HostReplica return none.
+// of a device; those of HostReplica that of its engine.
 type Replica interface {
 	Weights
 	// Forward runs every group of a part. The next Backward writes the gradients of the pooled embeddings to
@@ -78,12 +78,15 @@ type HostReplica struct {
 	pooled []float32 // gradients of these
 }
 
-// NewHostReplica returns a replica on some weights, for parts of a number of groups, each of up to samplesMax
-// samples.
-func NewHostReplica(w *HostWeights, groups, samplesMax int) *HostReplica {
-	r := &HostReplica{HostWeights: w}
+// NewHostReplica returns the replica of a rank on some weights, for parts of a number of groups, each of up
+// to samplesMax samples.
+func NewHostReplica(w *HostWeights, rank, groups, samplesMax int) *HostReplica {
+	r, engine := &HostReplica{HostWeights: w}, w.engine
+	if ranked, ok := engine.(Ranked); ok {
+		engine = ranked.OfRank(rank)
+	}
 	for range groups {
-		r.passes = append(r.passes, w.engine.NewPass(samplesMax))
+		r.passes = append(r.passes, engine.NewPass(samplesMax))
 		r.grads = append(r.grads, make([]float32, w.engine.Layout().Params))
 	}
 	r.sums.Values = r.grads[0]
@@ -102,7 +105,7 @@ func (r *HostReplica) Forward(part *batch.Part, pooled, grads []float32) error {
 		r.loss += loss
 		r.sums.Stats = append(r.sums.Stats, pass.Stats()...)
 	}
-	return nil
+	return r.engine.Err()
 }
 
 // Loss implements Replica.
@@ -136,6 +139,9 @@ func (r *HostReplica) Backward(done func(bucket int32)) (pooled []float32, notFi
 		if len(own) > 0 && &own[0] != &at[0] { // an engine that had its own place
 			copy(at, own)
 		}
+	}
+	if err := r.engine.Err(); err != nil {
+		return nil, "", err
 	}
 	if gradients != nil || !vec.Finite(r.pooled) || math.IsNaN(r.loss) || math.IsInf(r.loss, 0) {
 		s := Suspects{r.state.Params, Input{Dense: r.part.Dense, Embeddings: r.input}, r.loss, gradients,

@@ -1,6 +1,6 @@
 package model
 
-// foldMoments moves the running statistics of one layer, which has width
+// FoldMoments moves the running statistics of one layer, which has width
 // features from the place at on, as PyTorch does: r = 0.9·r + 0.1·s for mean and
 // unbiased variance, once for all groups of a step, for any number of groups. Stats
 // has size values for each group. The statistics of the step's samples follow from
@@ -12,7 +12,7 @@ package model
 // A step of fewer than two samples has no variance and is skipped.
 //
 // Source: Chan, Golub, LeVeque, The American Statistician 37 (1983).
-func foldMoments(running, stats []float32, size, at, width int) {
+func FoldMoments(running, stats []float32, size, at, width int) {
 	samples := 0.0
 	for group := 0; group < len(stats); group += size {
 		samples += float64(stats[group])

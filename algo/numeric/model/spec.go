@@ -14,9 +14,10 @@ const (
 	DLRM                 = "dlrm"
 	DCNv2                = "dcn-v2"
 	FeedForward          = "feed-forward"
+	Torch                = "torch" // a class of a Python file
 )
 
-// Kinds lists the kinds of networks, the simplest first.
+// Kinds lists the kinds of networks that are built in, the simplest first.
 func Kinds() []string {
 	return []string{LogisticRegression, FactorizationMachine, DeepFM, DLRM, DCNv2, FeedForward}
 }
@@ -49,9 +50,14 @@ const (
 type Spec struct {
 	// Kind is the architecture.
 	Kind string `yaml:"kind"`
+	// File and Class name the network of a torch: a class of a Python file. Arguments are those of its
+	// constructor, by name.
+	File      string         `yaml:"file,omitempty"`
+	Class     string         `yaml:"class,omitempty"`
+	Arguments map[string]any `yaml:"arguments,omitempty"`
 	// EmbeddingDim is the length of the embedding of an id, which is the row but
 	// for deepfm, whose rows have one value more: a linear weight, the first.
-	// Used by deepfm, dlrm, dcn-v2 and feed-forward.
+	// Used by deepfm, dlrm, dcn-v2, feed-forward and torch.
 	EmbeddingDim int `yaml:"embedding-dim"`
 	// Factors is the length of a factor vector of an fm; a row has one value more,
 	// as in deepfm.
@@ -217,8 +223,17 @@ func (s Spec) Validate() error {
 		return s.validateLayers(
 			stack{"sparse-tower.layers", s.SparseTower.widths()},
 			stack{"dense-tower.layers", s.DenseTower.widths()})
+	case Torch:
+		return s.validateTorch()
 	}
-	return fmt.Errorf("kind = %q, want one of %s", s.Kind, strings.Join(Kinds(), ", "))
+	return fmt.Errorf("kind = %q, want one of %s, or %s", s.Kind, strings.Join(Kinds(), ", "), Torch)
+}
+
+func (s Spec) validateTorch() error {
+	if s.File == "" || s.Class == "" {
+		return fmt.Errorf("kind = %s needs file and class: those of a subclass of torch.nn.Module", Torch)
+	}
+	return checkRange("embedding-dim", s.EmbeddingDim, 1, embeddingDimMax)
 }
 
 func (s Spec) validateHeads() error {

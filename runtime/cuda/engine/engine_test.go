@@ -147,7 +147,7 @@ func pair(t *testing.T, g *engine.GPUs, n network, optimizer *opt.DenseSpec, pre
 		t.Fatal(err)
 	}
 	weights := model.NewHostWeights(e, model.InitialValues(e, 3), rule, nil)
-	return device, model.NewHostReplica(weights, groups, samplesMax), e.Layout()
+	return device, model.NewHostReplica(weights, 0, groups, samplesMax), e.Layout()
 }
 
 // run trains on one part, and returns what a rank sees of it.

@@ -1,0 +1,28 @@
+// Package torch runs a dense network that a user writes in PyTorch: jobs with model.kind = torch.
+//
+// Every rank starts one Python, which has the module and nothing else: parameters, gradients, the optimizer
+// and its state are the framework's. So every mode works, sums over ranks have the order of the tree, and a
+// checkpoint needs nothing from Python. The program of that process is python/tandem/worker.py, which is part
+// of this package.
+//
+// Requests and replies are lines of JSON on two pipes, answered in order. Numbers lie in memory that both
+// processes map. It is cut into areas: the parameters of a replica, and for every pass its inputs, results
+// and gradients, whose order is that of views here and of Pass in worker.py. Nothing else is copied.
+//
+//	forward    logits are ready, or the loss of a module that computes its own
+//	backward   for every bucket: its gradients are final; then: those of the embeddings are
+//
+// # Decisions
+//
+//   - The loss of logits is computed here, by the code of the built-in networks. So a module needs no loss,
+//     and weights of labels and samples mean the same.
+//   - A module has one thread, unless OMP_NUM_THREADS says otherwise: ranks share the cores, and bits that
+//     depend on the number of threads would depend on the number of ranks.
+//   - A group is a pass of its own, as in every engine. This keeps the bits of sync the same on any number of
+//     ranks, and costs a few exchanges of lines for each group.
+//   - Random numbers of a module, as for dropout, follow from the samples of the group and their embeddings,
+//     because no part of a pass knows step or rank.
+//   - The process of a rank serves one training after another, because import torch takes seconds.
+//   - What goes wrong in Python is an error of the engine, with which the rank ends. Its process ends with
+//     the first error, with this process, or when a request takes longer than a limit.
+package torch

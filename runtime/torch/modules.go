@@ -1,0 +1,158 @@
+package torch
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"sync"
+	"time"
+
+	"tandem/algo/job"
+	"tandem/algo/numeric/batch"
+	"tandem/algo/numeric/model"
+)
+
+// Modules makes the engines of modules, and keeps their processes for the next training.
+type Modules struct {
+	// Python is the interpreter.
+	Python string
+	// Limit is how long a request may take; longer, and the module hangs.
+	Limit time.Duration
+	// Stderr receives what modules print.
+	Stderr io.Writer
+
+	mu  sync.Mutex
+	all map[string]*processes // by configuration
+}
+
+// limit is that of FromEnvironment: a first pass may compile for minutes.
+const limit = 10 * time.Minute
+
+// FromEnvironment returns Modules that use the interpreter that the environment variable TANDEM_PYTHON names,
+// or python3.
+func FromEnvironment(stderr io.Writer) *Modules {
+	python := os.Getenv("TANDEM_PYTHON")
+	if python == "" {
+		python = "python3"
+	}
+	return &Modules{Python: python, Limit: limit, Stderr: stderr}
+}
+
+// config is the first line that a process reads.
+type config struct {
+	File      string         `json:"file"`
+	Class     string         `json:"class"`
+	Arguments map[string]any `json:"arguments"`
+	Slots     []slot         `json:"slots"`
+	Width     int            `json:"width"` // embedding values of a sample
+	Numbers   []string       `json:"numbers"`
+	Labels    []string       `json:"labels"`
+	Limit     float64        `json:"limit"` // seconds
+}
+
+// slot is a slot whose ids are pooled, or one with that number of ids.
+type slot struct {
+	Name  string `json:"name"`
+	Dim   int    `json:"dim"`
+	IDs   int    `json:"ids"`
+	Width int    `json:"width"`
+}
+
+// Engine returns the engine of a job's module, for backend.Backend. It starts a process that imports the file
+// and tries the module, and returns what the module lacks.
+func (m *Modules) Engine(j *job.Job, schema *batch.Schema) (model.Engine, error) {
+	spec := j.Model.Spec
+	if err := refuse(j, schema); err != nil {
+		return nil, err
+	}
+	c := config{File: spec.File, Class: spec.Class, Arguments: spec.Arguments, Width: schema.EmbeddingWidth(),
+		Numbers: schema.Dense, Labels: schema.Labels, Limit: m.Limit.Seconds(), Slots: []slot{}}
+	if c.Arguments == nil {
+		c.Arguments = map[string]any{}
+	}
+	if c.Numbers == nil {
+		c.Numbers = []string{}
+	}
+	for _, s := range schema.Slots {
+		one := slot{Name: s.Name, Dim: s.Dim, Width: s.Width()}
+		if s.Pooling == batch.Raw {
+			one.IDs = s.FixedSize
+		}
+		c.Slots = append(c.Slots, one)
+	}
+	text, err := json.Marshal(c)
+	if err != nil {
+		return nil, fmt.Errorf("model.arguments: %w", err)
+	}
+	p, err := m.processes(text)
+	if err != nil {
+		return nil, err
+	}
+	return newEngine(p, spec, schema)
+}
+
+// processes returns those of a module, which it starts if there are none.
+func (m *Modules) processes(config []byte) (*processes, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if p := m.all[string(config)]; p != nil && p.failure() == nil {
+		return p, nil
+	}
+	p, err := m.newProcesses(config)
+	if err != nil {
+		return nil, err
+	}
+	if m.all == nil {
+		m.all = map[string]*processes{}
+	}
+	m.all[string(config)] = p
+	return p, nil
+}
+
+// refuse returns an error for what modules cannot do.
+func refuse(j *job.Job, schema *batch.Schema) error {
+	if j.Model.Device.CUDA {
+		return fmt.Errorf("model.device = %v: a module of PyTorch trains on the processors; leave it out",
+			j.Model.Device)
+	}
+	if j.Model.Precision != job.FP32 {
+		return fmt.Errorf("model.precision = %s: the module rounds as it likes; leave it out",
+			j.Model.Precision)
+	}
+	if labels := len(schema.Labels); labels != j.Model.Labels() {
+		return fmt.Errorf("there are %d labels and %d heads: give the model one head for each label", labels,
+			j.Model.Labels())
+	}
+	for _, s := range schema.Slots {
+		if s.Dim != j.Model.Dim() {
+			return fmt.Errorf("slot %q has rows of %d values, the model wants %d", s.Name, s.Dim,
+				j.Model.Dim())
+		}
+	}
+	if schema.EmbeddingWidth() == 0 {
+		return errors.New("the data have no slots, so there is no embedding for a module")
+	}
+	return nil
+}
+
+// Close ends all processes.
+func (m *Modules) Close() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, p := range m.all {
+		p.fail(errClosed)
+	}
+	m.all = nil
+}
+
+// find returns the path of the interpreter.
+func (m *Modules) find() (string, error) {
+	path, err := exec.LookPath(m.Python)
+	if err != nil {
+		return "", fmt.Errorf("no Python: %w; set TANDEM_PYTHON to a Python that has torch", err)
+	}
+	return path, nil
+}

@@ -1,0 +1,459 @@
+"""The network of one rank, for a Tandem process that starts this file.
+
+Requests come as lines of JSON from one pipe, replies go as lines of JSON to another, and numbers are in
+memory that both processes map: see the comments of the Go package runtime/torch. One request is answered
+after the other. The process ends when its parent does, or when a request takes longer than the limit.
+"""
+
+import importlib.util
+import inspect
+import json
+import mmap
+import os
+import select
+import signal
+import sys
+import threading
+import time
+import traceback
+import zlib
+
+TORCH_MIN = (2, 1)  # post_accumulate_grad hooks
+
+
+class Refused(Exception):
+    """A sentence for the user, about a module that cannot be trained."""
+
+
+def import_torch():
+    try:
+        import torch
+    except ImportError as e:
+        raise Refused(
+            f"{sys.executable} cannot import torch ({e}): install it with {sys.executable} -m pip install "
+            "torch, or set TANDEM_PYTHON to a Python that has it"
+        )
+    version = tuple(int(part) for part in torch.__version__.split("+")[0].split(".")[:2])
+    if version < TORCH_MIN:
+        raise Refused(
+            f"torch {torch.__version__} is too old: install {TORCH_MIN[0]}.{TORCH_MIN[1]} or newer"
+        )
+    return torch
+
+
+class Worker:
+    """A module with the memory that it shares."""
+
+    def __init__(self, config, reply, memory):
+        self.config, self.reply, self.memory = config, reply, memory
+        self.torch = torch = import_torch()
+        torch.use_deterministic_algorithms(True, warn_only=True)
+        self.file = config["file"]
+        self.make_class()
+        self.areas = {}  # by number: flat tensors of float32
+        self.passes = {}
+        self.bound = None  # the area of the values that the module has
+        self.current = None  # the pass whose backward runs
+        self.make_module(0)
+
+    # The module and what is asked of it.
+
+    def make_class(self):
+        """Imports the user's file and finds the class."""
+        if not os.path.exists(self.file):
+            raise Refused(f"{self.file}: there is no such file")
+        sys.path.insert(0, os.path.dirname(self.file))
+        spec = importlib.util.spec_from_file_location("tandem_user_file", self.file)
+        source = importlib.util.module_from_spec(spec)
+        sys.modules[spec.name] = source
+        spec.loader.exec_module(source)
+        name = self.config["class"]
+        self.made_of = getattr(source, name, None)
+        if not (inspect.isclass(self.made_of) and issubclass(self.made_of, self.torch.nn.Module)):
+            modules = [
+                n
+                for n, c in vars(source).items()
+                if inspect.isclass(c) and issubclass(c, self.torch.nn.Module) and c.__module__ == spec.name
+            ]
+            raise Refused(
+                f"{self.file} has no subclass {name} of torch.nn.Module; it has {', '.join(modules) or 'none'}"
+            )
+        parameters = inspect.signature(self.made_of.forward).parameters
+        self.takes_labels = "labels" in parameters
+        if len(parameters) < 3:
+            raise Refused(f"{self.where_is(self.made_of.forward)}: forward takes {', '.join(parameters)}; "
+                          "want forward(self, embeddings, numbers) or forward(self, embeddings, numbers, labels)")
+
+    def where_is(self, function):
+        """Returns the file and the line of a function."""
+        try:
+            return f"{self.file}:{inspect.getsourcelines(function)[1]}"
+        except (OSError, TypeError):
+            return self.file
+
+    def make_module(self, seed):
+        """Makes a module whose parameters follow from a seed, and checks these."""
+        torch = self.torch
+        torch.manual_seed(seed)
+        self.module = self.made_of(**self.config["arguments"])
+        self.module.train()
+        self.training = True
+        if any(isinstance(p, torch.nn.parameter.UninitializedParameter) for p in self.module.parameters()):
+            with torch.no_grad():  # lazy layers take their widths from a first pass
+                self.run(*self.trial_samples(), True)
+            for m in self.module.modules():
+                if isinstance(m, torch.nn.modules.batchnorm._NormBase):
+                    m.reset_running_stats()
+        at = self.where_is(self.made_of)
+        seen = {}
+        for name, p in self.module.named_parameters(remove_duplicate=False):
+            if id(p) in seen:
+                raise Refused(f"{at}: {name} and {seen[id(p)]} are one parameter; share the module that holds "
+                              "it, by using it twice in forward, instead of the parameter")
+            seen[id(p)] = name
+            if not p.requires_grad:
+                raise Refused(f"{at}: parameter {name} is frozen; make it a buffer with register_buffer")
+            if p.dtype != torch.float32 or p.device.type != "cpu":
+                raise Refused(f"{at}: parameter {name} is {p.dtype} on {p.device}; want torch.float32 on cpu")
+        if not seen:
+            raise Refused(f"{at}: the module has no parameters")
+        self.names = [name for name, _ in self.module.named_parameters()]
+        self.parameters = [p for _, p in self.module.named_parameters()]
+        self.places, at_value = [], 0
+        for p in self.parameters:
+            self.places.append((at_value, at_value + p.numel()))
+            at_value += p.numel()
+        self.size = at_value
+        self.norms = self.find_norms()
+        self.buckets = self.cut_buckets()
+        self.bound = None
+        for i, p in enumerate(self.parameters):
+            p.register_post_accumulate_grad_hook(lambda p, i=i: self.take_gradient(p, i))
+
+    def find_norms(self):
+        """Returns the batch norms, whose running statistics are Tandem's."""
+        norms = []
+        for name, m in self.module.named_modules():
+            if not isinstance(m, self.torch.nn.modules.batchnorm._BatchNorm) or not m.track_running_stats:
+                continue
+            if m.momentum != 0.1:
+                raise Refused(f"{self.where_is(self.made_of)}: batch norm {name} has momentum {m.momentum}; "
+                              "running statistics are kept with 0.1")
+            m.momentum = 1.0  # a pass leaves the statistics of its group, and Tandem folds these
+            norms.append(m)
+        return norms
+
+    def cut_buckets(self):
+        """Returns ranges of the parameters, the last first, of at least a MiB: those of PyTorch's DDP begin
+        with as much."""
+        buckets, hi = [], self.size
+        for lo, _ in reversed(self.places):
+            if 4 * (hi - lo) >= 1 << 20 or lo == 0:
+                buckets.append((lo, hi))
+                hi = lo
+        return [b for b in buckets if b[1] > b[0]]
+
+    def bucket_of(self, place):
+        return next(b for b, (lo, _) in enumerate(self.buckets) if place >= lo)
+
+    # Requests.
+
+    def describe(self, _):
+        """Tries the module, and returns what Tandem must know of it."""
+        torch = self.torch
+        x, n, y = self.trial_samples()
+        buffers = {name: b.clone() for name, b in self.module.named_buffers()}
+        outputs = []
+        for _ in range(2):
+            torch.manual_seed(1)
+            before = torch.get_rng_state()
+            leaf = x.clone().requires_grad_()
+            outputs.append(self.run(leaf, n, y, True))
+            random = not torch.equal(before, torch.get_rng_state())
+        at = self.where_is(self.made_of.forward)
+        of_norms = {id(b) for m in self.norms for b in m.buffers()}
+        for name, b in self.module.named_buffers():
+            if id(b) not in of_norms and not torch.equal(b, buffers[name]):
+                raise Refused(f"{at}: forward changes buffer {name}; a module may keep no state but the running "
+                              "statistics of batch norm")
+        if not torch.equal(outputs[0], outputs[1]):
+            raise Refused(f"{at}: two passes over the same samples differ; a module may keep no state from "
+                          "step to step")
+        grads = [torch.zeros(0)] * len(self.parameters)
+        self.trial = grads
+        outputs[1].sum().backward()
+        self.trial = None
+        for name, g in zip(self.names, grads):
+            if g.layout != torch.strided:
+                raise Refused(f"{at}: the gradient of {name} is sparse; leave out sparse=True")
+            if g.numel() == 0:
+                raise Refused(f"{at}: forward does not use parameter {name}, or uses it without a gradient")
+        self.module.load_state_dict(buffers, strict=False)
+        return {
+            "tensors": [{"name": n, "shape": list(p.shape)} for n, p in zip(self.names, self.parameters)],
+            "buckets": self.buckets,
+            "norms": [m.num_features for m in self.norms],
+            "own_loss": self.takes_labels,
+            "random": random,
+            "torch": torch.__version__,
+        }
+
+    trial = None  # gradients of a trial
+
+    def trial_samples(self):
+        """Returns embeddings, numbers and labels of a few samples that are not in the data."""
+        draw = self.torch.Generator().manual_seed(1)
+        samples, config = 4, self.config
+        return (
+            self.torch.rand(samples, config["width"], generator=draw),
+            self.torch.rand(samples, len(config["numbers"]), generator=draw),
+            self.torch.zeros(samples, len(config["labels"])),
+        )
+
+    def map(self, request):
+        """Maps more of the shared memory."""
+        count = request["floats"]
+        view = mmap.mmap(self.memory, 4 * count, offset=request["offset"])
+        self.areas[request["area"]] = self.torch.frombuffer(view, dtype=self.torch.float32, count=count)
+
+    def init(self, request):
+        """Writes fresh parameters, and returns the running statistics."""
+        self.make_module(request["seed"] & (1 << 63) - 1)
+        area = self.areas[request["area"]]
+        with self.torch.no_grad():
+            for (lo, hi), p in zip(self.places, self.parameters):
+                area[lo:hi] = p.detach().reshape(-1)
+        return {"running": [v for m in self.norms for b in (m.running_mean, m.running_var) for v in b.tolist()]}
+
+    def bind(self, number):
+        """Gives the module the parameters of an area."""
+        if number == self.bound:
+            return
+        area = self.areas[number]
+        for (lo, hi), p in zip(self.places, self.parameters):
+            p.data = area[lo:hi].view(p.shape)
+        self.bound = number
+
+    def forward(self, request):
+        torch = self.torch
+        p = Pass(self, request)
+        self.bind(p.params)
+        if p.train != self.training:
+            self.module.train(p.train)
+            self.training = p.train
+        if self.norms and not p.train:
+            self.read_running(p)
+        if request["random"]:
+            torch.manual_seed(p.seed())
+        with torch.set_grad_enabled(p.train):
+            p.leaf = p.embeddings.detach().requires_grad_(p.train)
+            out = self.run(p.leaf, p.numbers, p.labels, p.train)
+        self.passes[p.number] = p
+        answer = {"pass": p.number}
+        if self.takes_labels and p.train:
+            p.output = out * p.samples  # a mean, and Tandem sums
+            answer["loss"] = p.output.item()
+        else:
+            p.output = out
+            p.logits.copy_(out.detach())
+        if self.norms and p.train:
+            self.write_stats(p)
+        if not p.train:
+            del self.passes[p.number]
+        return answer
+
+    def run(self, embeddings, numbers, labels, train):
+        """Calls the module, and returns its logits, samples × labels, or its loss."""
+        torch, names = self.torch, self.config["labels"]
+        samples = numbers.shape[0]
+        by_slot = {}
+        parts = embeddings.split([s["width"] for s in self.config["slots"]], dim=1)
+        for slot, part in zip(self.config["slots"], parts):
+            if slot["ids"]:
+                ids = part.reshape(samples, slot["ids"], slot["dim"] + 1)
+                by_slot[slot["name"]] = (ids[..., :-1], ids[..., -1].detach() > 0)
+            else:
+                by_slot[slot["name"]] = part
+        at = self.where_is(self.made_of.forward) if train else None
+        if self.takes_labels and train:
+            given = labels[:, 0] if len(names) == 1 else {n: labels[:, i] for i, n in enumerate(names)}
+            loss = self.module(by_slot, numbers, labels=given)
+            if not isinstance(loss, torch.Tensor) or loss.dim() != 0:
+                raise Refused(f"{at}: forward returned {self.said(loss)} for labels; want a loss, a tensor of "
+                              "one value")
+            return loss
+        out = self.module(by_slot, numbers, labels=None) if self.takes_labels else self.module(by_slot, numbers)
+        if isinstance(out, dict) and sorted(out) == sorted(names):
+            columns = [out[n] for n in names]
+        elif len(names) == 1 and not isinstance(out, dict):
+            columns = [out]
+        else:
+            raise Refused(f"{self.where_is(self.made_of.forward)}: forward returned {self.said(out)}; want a "
+                          f"dictionary with the logits of {', '.join(names)}")
+        for c in columns:
+            if not isinstance(c, torch.Tensor) or c.shape not in ((samples,), (samples, 1)):
+                raise Refused(f"{self.where_is(self.made_of.forward)}: forward returned logits that are "
+                              f"{self.said(c)}; want a tensor of shape ({samples},) or ({samples}, 1)")
+        return torch.stack([c.reshape(samples) for c in columns], dim=1)
+
+    def said(self, value):
+        if isinstance(value, self.torch.Tensor):
+            return f"a tensor of shape {tuple(value.shape)}"
+        if isinstance(value, dict):
+            return f"a dictionary of {', '.join(map(str, value))}"
+        return f"a {type(value).__name__}"
+
+    def backward(self, request):
+        """Writes the gradients bucket by bucket, and says so as each is final."""
+        torch = self.torch
+        p = self.passes.pop(request["pass"])
+        self.bind(p.params)
+        self.current, self.next = p, 0
+        self.missing = [0] * len(self.buckets)
+        for lo, _ in self.places:
+            self.missing[self.bucket_of(lo)] += 1
+        torch.autograd.backward([p.output], None if p.output.dim() == 0 else [p.logit_grads])
+        for i in p.without:
+            lo, hi = self.places[i]
+            p.grads[lo:hi] = 0
+        p.embedding_grads.zero_() if p.leaf.grad is None else p.embedding_grads.copy_(p.leaf.grad)
+        self.current = None
+        self.missing = [0] * len(self.buckets)
+        self.report_buckets(p)
+        return {"pass": p.number, "done": True}
+
+    def take_gradient(self, parameter, i):
+        """Takes the gradient of a parameter, which is final."""
+        if self.trial is not None:
+            self.trial[i] = parameter.grad
+        else:
+            lo, hi = self.places[i]
+            self.current.grads[lo:hi] = parameter.grad.reshape(-1)
+            self.current.without.discard(i)
+            self.missing[self.bucket_of(lo)] -= 1
+            self.report_buckets(self.current)
+        parameter.grad = None
+
+    def report_buckets(self, p):
+        """Reports the buckets that are final, in their order."""
+        while self.next < len(self.buckets) and self.missing[self.next] == 0:
+            self.reply({"pass": p.number, "bucket": self.next})
+            self.next += 1
+
+    # Statistics of batch norm: of a group, the number of samples, then mean and variance of each norm.
+
+    def read_running(self, p):
+        with self.torch.no_grad():
+            at = 0
+            for m in self.norms:
+                for b in (m.running_mean, m.running_var):
+                    b.copy_(p.running[at : at + b.numel()])
+                    at += b.numel()
+
+    def write_stats(self, p):
+        with self.torch.no_grad():
+            p.stats[0], at = p.samples, 1
+            for m in self.norms:
+                for b in (m.running_mean, m.running_var):
+                    p.stats[at : at + b.numel()] = b
+                    at += b.numel()
+
+
+class Pass:
+    """One group of samples, as views of the memory of its pass."""
+
+    def __init__(self, worker, request):
+        self.number, self.params = request["pass"], request["params"]
+        self.samples, self.train = request["samples"], request["train"]
+        self.without = set(range(len(worker.parameters)))  # parameters whose gradient has not come
+        area, at, config = worker.areas[request["area"]], 0, worker.config
+        running = 2 * sum(m.num_features for m in worker.norms)
+
+        def take(*shape):
+            nonlocal at
+            size = 1
+            for n in shape:
+                size *= n
+            at += size
+            return area[at - size : at].view(shape).data  # autograd must not take writes elsewhere for its own
+
+        n = self.samples
+        self.grads = take(worker.size)
+        self.running = take(running)
+        self.stats = take(1 + running)
+        self.embeddings = take(n, config["width"])
+        self.embedding_grads = take(n, config["width"])
+        self.numbers = take(n, len(config["numbers"]))
+        self.labels = take(n, len(config["labels"]))
+        self.logits = take(n, len(config["labels"]))
+        self.logit_grads = take(n, len(config["labels"]))
+
+    def seed(self):
+        """Returns a seed that follows from the samples, on whichever rank they are."""
+        seed = 0
+        for values in (self.embeddings, self.numbers, self.labels):
+            seed = zlib.crc32(memoryview(values.reshape(-1)[: 1 << 14].numpy()), seed)
+        return seed
+
+
+class Watch(threading.Thread):
+    """Ends the process when the parent has died, or a request takes too long."""
+
+    def __init__(self, life, limit, fail):
+        super().__init__(daemon=True)
+        self.life, self.limit, self.fail, self.since = life, limit, fail, None
+
+    def run(self):
+        main = threading.main_thread().ident
+        while not select.select([self.life], [], [], min(1.0, self.limit / 4))[0]:
+            since = self.since
+            if since is not None and time.monotonic() - since > self.limit:
+                frames = traceback.extract_stack(sys._current_frames()[main])
+                self.fail(frames, f"has run for {self.limit:g} s without an end")
+        os._exit(1)
+
+
+def main():
+    requests = os.fdopen(3, "r")
+    replies = os.fdopen(4, "w")
+    lock = threading.Lock()
+
+    def reply(answer):
+        with lock:
+            replies.write(json.dumps(answer) + "\n")
+            replies.flush()
+
+    config = json.loads(requests.readline())
+
+    def fail(frames, what):
+        own = [f for f in frames if f.filename == config["file"]]
+        where = f"{own[-1].filename}:{own[-1].lineno}: {own[-1].name}" if own else config["file"]
+        reply({"error": f"{where}: {what}"})
+        os._exit(1)
+
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's: it ends after the batches in flight
+    watch = Watch(5, config["limit"], fail)
+    watch.start()
+    try:
+        watch.since = time.monotonic()
+        worker = Worker(config, reply, 6)
+        watch.since = None
+        for line in requests:
+            request = json.loads(line)
+            watch.since = time.monotonic()
+            answer = getattr(worker, request["do"])(request)
+            watch.since = None
+            if answer is not None:
+                reply(answer)
+    except Refused as e:
+        reply({"error": str(e)})
+    except BaseException as e:  # SystemExit too: a module must not end the process
+        text = " ".join(str(e).split())
+        if isinstance(e, SyntaxError):
+            fail([], f"line {e.lineno}: {e.msg}")
+        fail(traceback.extract_tb(e.__traceback__), f"{type(e).__name__}: {text}")
+    os._exit(0)
+
+
+if __name__ == "__main__":
+    main()

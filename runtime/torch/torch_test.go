@@ -1,0 +1,155 @@
+package torch_test
+
+import (
+	"flag"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"tandem/algo/exec/backend"
+	"tandem/algo/job"
+	"tandem/algo/numeric/batch"
+	"tandem/algo/numeric/model"
+	"tandem/algo/rng"
+	"tandem/runtime/torch"
+	"tandem/runtime/train"
+)
+
+// modules returns Modules on the Python of the environment, or skips the test without torch.
+func modules(t *testing.T) *torch.Modules {
+	m := torch.FromEnvironment(os.Stderr)
+	if exec.Command(m.Python, "-c", "import torch").Run() != nil {
+		t.Skip("needs TANDEM_PYTHON, or python3, with torch")
+	}
+	t.Cleanup(m.Close)
+	return m
+}
+
+var long = flag.Bool("long", false, "try every unsuitable module, and one that hangs")
+
+const (
+	dim         = 4
+	globalBatch = 64
+)
+
+// samples are those of a data set whose label follows from an id and a number.
+type samples struct {
+	schema *batch.Schema
+	all    *batch.Batch
+}
+
+func newSamples(n int) *samples {
+	s := &samples{schema: &batch.Schema{Dense: []string{"price"}, Labels: []string{"click"}, PrefixBits: 8,
+		Slots: []batch.Slot{{Name: "user", Dim: dim}, {Name: "item", Dim: dim}}},
+		all: &batch.Batch{Samples: n, Slots: []batch.Jagged{{Offsets: []int32{0}}, {Offsets: []int32{0}}}}}
+	draw := rng.New(7, "samples")
+	for i := range n {
+		user := draw.IntN(20)
+		for slot, id := range []int{user, draw.IntN(9)} {
+			s.all.Slots[slot].IDs = append(s.all.Slots[slot].IDs, uint64(id))
+			s.all.Slots[slot].Offsets = append(s.all.Slots[slot].Offsets, int32(i+1))
+		}
+		price, label := draw.NormFloat64(), float32(0)
+		if price+float64(user%5)-2 > 0 {
+			label = 1
+		}
+		s.all.Dense, s.all.Labels = append(s.all.Dense, float32(price)), append(s.all.Labels, label)
+	}
+	return s
+}
+
+func (s *samples) Schema() *batch.Schema { return s.schema }
+func (s *samples) Steps() int            { return s.all.Samples / globalBatch }
+func (s *samples) Samples(int) int       { return globalBatch }
+func (s *samples) Read(step int) (*batch.Batch, error) {
+	return batch.Slice(s.all, step*globalBatch, (step+1)*globalBatch), nil
+}
+
+// jobOf returns a job that trains a class of testdata/net.py.
+func jobOf(t *testing.T, class, mode string, ranks int) job.Job {
+	file, err := filepath.Abs("testdata/net.py")
+	if err != nil {
+		t.Fatal(err)
+	}
+	j := job.Default()
+	j.Model.Spec = model.Spec{Kind: model.Torch, File: file, Class: class, EmbeddingDim: dim}
+	j.Model.Optimizer.Rate, j.Rows.Optimizer.Rate = 0.01, 0.2
+	j.Training.Mode, j.Training.GlobalBatch, j.Roles.Ranks = mode, globalBatch, ranks
+	return j
+}
+
+// A module learns in every mode, and sync has the bits of sequential training on any number of ranks.
+func TestModulesAreTrained(t *testing.T) {
+	machine := backend.Backend{Torch: modules(t).Engine}
+	data := newSamples(20 * globalBatch)
+	var want *train.Result
+	run := func(mode string, ranks int) {
+		got, err := train.Run(t.Context(), jobOf(t, "Net", mode, ranks), data, data.all,
+			train.Options{Backend: machine})
+		if err != nil {
+			t.Fatalf("%s, %d ranks: %v", mode, ranks, err)
+		}
+		if want == nil {
+			want = got
+		}
+		if got.AUC < 0.8 {
+			t.Errorf("%s, %d ranks: AUC %.3f; one that learned nothing has 0.5", mode, ranks, got.AUC)
+		}
+		if mode == job.Sync && (got.DenseDigest != want.DenseDigest || got.RowsDigest != want.RowsDigest) {
+			t.Errorf("%d ranks: dense %x, rows %x; sequential has %x, %x", ranks, got.DenseDigest,
+				got.RowsDigest, want.DenseDigest, want.RowsDigest)
+		}
+	}
+	run(job.Sequential, 1)
+	for _, ranks := range []int{1, 2, 4} {
+		run(job.Sync, ranks)
+	}
+	for _, mode := range job.Modes()[1:] {
+		if mode != job.Sync {
+			run(mode, 2)
+		}
+	}
+}
+
+// What is wrong with a module is one sentence with its file.
+func TestUnsuitableModulesAreRefused(t *testing.T) {
+	m := modules(t)
+	data := newSamples(globalBatch)
+	for class, want := range map[string]string{
+		"Absent":   "net.py has no subclass Absent of torch.nn.Module; it has Net, Shared,",
+		"Shared":   "net.py:16: top.3.weight and again are one parameter",
+		"Frozen":   "net.py:22: parameter top.3.bias is frozen",
+		"Wide":     "net.py:29: forward returned logits that are a tensor of shape (4, 2); want",
+		"Counting": "two passes over the same samples differ; a module may keep no state",
+		"Idle":     "forward does not use parameter idle",
+		"Raising":  "net.py:48: forward: ValueError: no such user",
+	} {
+		if !*long && class != "Raising" { // import torch takes seconds
+			continue
+		}
+		_, err := train.Run(t.Context(), jobOf(t, class, job.Sync, 1), data, data.all,
+			train.Options{Backend: backend.Backend{Torch: m.Engine}})
+		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s: %v, want %s", class, err, want)
+		}
+	}
+}
+
+// A module that hangs is ended, and the error has the line at which it hangs.
+func TestModulesThatHangAreEnded(t *testing.T) {
+	if !*long {
+		t.Skip("waits for a limit: run it with -long")
+	}
+	m := modules(t)
+	m.Limit = 20 * time.Second // import torch takes seconds
+	data := newSamples(globalBatch)
+	_, err := train.Run(t.Context(), jobOf(t, "Hanging", job.Sync, 1), data, data.all,
+		train.Options{Backend: backend.Backend{Torch: m.Engine}})
+	if err == nil || !strings.Contains(err.Error(), "forward: has run for 20 s without an end") ||
+		!strings.Contains(err.Error(), "net.py:5") {
+		t.Errorf("%v", err)
+	}
+}
