@@ -16,11 +16,12 @@ import (
 
 // Model is a trained model. Its methods but Close are safe for concurrent use.
 type Model struct {
-	saved  *checkpoint.Checkpoint
-	job    job.Job
-	data   job.Data // of the job
-	schema batch.Schema
-	engine model.Engine
+	machine backend.Backend
+	saved   *checkpoint.Checkpoint
+	job     job.Job
+	data    job.Data // of the job
+	schema  batch.Schema
+	engine  model.Engine
 	parameters
 	predictors sync.Pool
 }
@@ -35,7 +36,7 @@ func OpenOn(machine backend.Backend, folder string) (*Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	return load(folder, saved)
+	return load(machine, folder, saved)
 }
 
 // OpenNext opens a later model of the training of m, and verifies it: see checkpoint.OpenNext. Both can be
@@ -45,18 +46,18 @@ func (m *Model) OpenNext(folder string) (*Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	return load(folder, saved)
+	return load(m.machine, folder, saved)
 }
 
-func load(folder string, saved *checkpoint.Checkpoint) (*Model, error) {
-	m := &Model{saved: saved}
-	if err := m.load(machine); err != nil {
+func load(machine backend.Backend, folder string, saved *checkpoint.Checkpoint) (*Model, error) {
+	m := &Model{machine: machine, saved: saved}
+	if err := m.load(); err != nil {
 		return nil, errors.Join(fmt.Errorf("model %s: %w", folder, err), saved.Close())
 	}
 	return m, nil
 }
 
-func (m *Model) load(machine backend.Backend) error {
+func (m *Model) load() error {
 	j, err := m.saved.ParseJob()
 	if err != nil {
 		return err
@@ -69,7 +70,7 @@ func (m *Model) load(machine backend.Backend) error {
 	if m.schema, err = m.saved.Schema.Batch(); err != nil {
 		return err
 	}
-	if m.engine, err = backend.NewEngine(&j, &m.schema, machine); err != nil {
+	if m.engine, err = backend.NewEngine(&j, &m.schema, m.machine); err != nil {
 		return err
 	}
 	if err := m.saved.CheckLayout(m.engine.Layout()); err != nil {
