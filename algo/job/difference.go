@@ -5,6 +5,7 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+	"strings"
 
 	"go.yaml.in/yaml/v3"
 )
@@ -16,8 +17,14 @@ type Difference struct {
 	Elsewhere any
 }
 
-// String says what the setting is on both sides.
+// String says what the setting is on both sides. Of a text of several lines it has the first that differs.
 func (d Difference) String() string {
+	if here, ok := d.Here.(string); ok && strings.Contains(here, "\n") {
+		if there, ok := d.Elsewhere.(string); ok {
+			line, a, b := changedLine(here, there)
+			return fmt.Sprintf("line %d of %s is %q, and %q there", line, d.Path, a, b)
+		}
+	}
 	text := func(value any) string {
 		if value == nil {
 			return "none"

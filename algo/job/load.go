@@ -14,9 +14,8 @@ import (
 	"tandem/algo/protocol/delay"
 )
 
-// Load reads a job file and the traces of delays that it names, and makes the path of a module absolute.
-// Unknown keys are errors. A job without a name is called after its file. Data files are not opened: package
-// datasets opens them.
+// Load reads a job file, and the module and the traces of delays that it names. Unknown keys are errors. A
+// job without a name is called after its file. Data files are not opened: package datasets opens them.
 func Load(path string) (Job, error) {
 	text, err := readUpTo(path, DocumentBytesMax)
 	if err != nil {
@@ -27,8 +26,9 @@ func Load(path string) (Job, error) {
 		return j, err
 	}
 	if j.Model.File != "" {
-		if j.Model.File, err = filepath.Abs(beside(path, j.Model.File)); err != nil {
-			return j, err
+		j.Model.File = beside(path, j.Model.File)
+		if err = ReadModule(&j.Model.Spec); err != nil {
+			return j, fmt.Errorf("%s: model.file: %w", path, err)
 		}
 	}
 	for _, d := range []*delay.Spec{&j.Training.Delay, &j.Training.DelayDense} {

@@ -118,7 +118,10 @@ func (f *flags) resumed(given *pflag.FlagSet) (j job.Job, err error) {
 				"RESULTS/sync/checkpoints/500"}
 	}
 	saved := filepath.Join(c.resume, checkpoint.JobFile)
-	if j, err = job.Load(saved); err != nil || f.file == "" {
+	if j, err = job.Load(saved); err == nil {
+		err = job.CheckModule(&j.Model.Spec)
+	}
+	if err != nil || f.file == "" {
 		f.file = saved
 		return j, err
 	}

@@ -2,7 +2,6 @@ package main
 
 import (
 	"errors"
-	"path/filepath"
 	"strings"
 
 	"tandem/algo/exec/backend"
@@ -11,7 +10,7 @@ import (
 )
 
 // setModule makes the dense network of a job the class that --model names.
-func (f *flags) setModule(j *job.Job) (err error) {
+func (f *flags) setModule(j *job.Job) error {
 	colon := strings.LastIndexByte(f.module, ':')
 	if colon < 1 || colon == len(f.module)-1 {
 		return errors.New("want FILE:CLASS, as in net.py:Net")
@@ -19,8 +18,8 @@ func (f *flags) setModule(j *job.Job) (err error) {
 	spec := &j.Model.Spec
 	spec.EmbeddingDim = spec.Dim() // rows keep their length
 	spec.Kind, spec.Class, spec.Arguments = model.Torch, f.module[colon+1:], nil
-	spec.File, err = filepath.Abs(f.module[:colon])
-	return err
+	spec.File, spec.Source = f.module[:colon], ""
+	return job.ReadModule(spec)
 }
 
 // backend returns what computes in this process.

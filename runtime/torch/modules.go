@@ -21,7 +21,7 @@ type Modules struct {
 	Python string
 	// Limit is how long a request may take; longer, and the module hangs.
 	Limit time.Duration
-	// Stderr receives what modules print.
+	// Stderr receives what modules print, from several goroutines.
 	Stderr io.Writer
 
 	mu  sync.Mutex
@@ -44,6 +44,7 @@ func FromEnvironment(stderr io.Writer) *Modules {
 // config is the first line that a process reads.
 type config struct {
 	File      string         `json:"file"`
+	Source    string         `json:"source"`
 	Class     string         `json:"class"`
 	Arguments map[string]any `json:"arguments"`
 	Slots     []slot         `json:"slots"`
@@ -68,8 +69,9 @@ func (m *Modules) Engine(j *job.Job, schema *batch.Schema) (model.Engine, error)
 	if err := refuse(j, schema); err != nil {
 		return nil, err
 	}
-	c := config{File: spec.File, Class: spec.Class, Arguments: spec.Arguments, Width: schema.EmbeddingWidth(),
-		Numbers: schema.Dense, Labels: schema.Labels, Limit: m.Limit.Seconds(), Slots: []slot{}}
+	c := config{File: spec.File, Source: spec.Source, Class: spec.Class, Arguments: spec.Arguments,
+		Width: schema.EmbeddingWidth(), Numbers: schema.Dense, Labels: schema.Labels,
+		Limit: m.Limit.Seconds(), Slots: []slot{}}
 	if c.Arguments == nil {
 		c.Arguments = map[string]any{}
 	}
@@ -98,8 +100,11 @@ func (m *Modules) Engine(j *job.Job, schema *batch.Schema) (model.Engine, error)
 func (m *Modules) processes(config []byte) (*processes, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if p := m.all[string(config)]; p != nil && p.failure() == nil {
-		return p, nil
+	if p := m.all[string(config)]; p != nil {
+		if p.failure() == nil {
+			return p, nil
+		}
+		p.close()
 	}
 	p, err := m.newProcesses(config)
 	if err != nil {
@@ -138,12 +143,12 @@ func refuse(j *job.Job, schema *batch.Schema) error {
 	return nil
 }
 
-// Close ends all processes.
+// Close ends all processes, and returns when they have ended.
 func (m *Modules) Close() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, p := range m.all {
-		p.fail(errClosed)
+		p.close()
 	}
 	m.all = nil
 }

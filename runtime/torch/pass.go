@@ -98,15 +98,16 @@ func (p *pass) Forward(params, running []float32, in model.Input, train bool) (l
 	if own == nil {
 		return zeros()
 	}
-	answer, err := p.worker.call(request{Do: "forward", Pass: p.number, Area: p.memory.number,
+	_, err := p.worker.call(request{Do: "forward", Pass: p.number, Area: p.memory.number,
 		Params: own.number, Samples: in.Samples, Train: train, Random: train && p.Random})
 	if err != nil {
 		return zeros()
 	}
 	switch {
 	case train && p.OwnLoss:
+		lossSum = float64(v.logits[0])
 		clear(v.logits)
-		return v.logits, answer.Loss
+		return v.logits, lossSum
 	case in.Labels == nil:
 		return v.logits, 0
 	}

@@ -53,7 +53,7 @@ func (m *Modules) newProcesses(config []byte) (*processes, error) {
 		err = json.Unmarshal(answer.text, &p.description)
 	}
 	if err != nil {
-		p.fail(errClosed)
+		p.close()
 		return nil, err
 	}
 	return p, nil
@@ -75,9 +75,9 @@ func (p *processes) worker(rank int) (*worker, error) {
 	if w := p.workers[rank]; w != nil || p.err != nil {
 		return w, p.err
 	}
-	w, err := p.modules.start(p.config, p.memory, fmt.Sprintf("the Python of rank %d", rank))
+	w, err := p.modules.start(p.config, p.memory, fmt.Sprintf("the Python of rank %d", rank), p.fail)
 	if err != nil {
-		p.err = err
+		p.failLocked(err)
 		return nil, err
 	}
 	p.workers[rank] = w
@@ -97,7 +97,7 @@ func (p *processes) take(floats int) (*area, error) {
 	}
 	offset, values, err := p.memory.grow(floats)
 	if err != nil {
-		p.err = err
+		p.failLocked(err)
 		return nil, err
 	}
 	p.areas++
@@ -115,28 +115,35 @@ func (p *processes) giveBack(areas ...*area) {
 
 var errClosed = errors.New("torch: the module is closed")
 
-// fail ends all processes.
+// fail ends all processes, for the reason of the first call.
 func (p *processes) fail(err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.failLocked(err)
+}
+
+func (p *processes) failLocked(err error) {
 	if p.err != nil {
 		return
 	}
 	p.err = err
-	for _, w := range p.workers {
-		w.fail(err)
+	for _, w := range p.workers { // order-free: all for one reason
+		w.kill(err)
 	}
 	_ = p.memory.file.Close()
 }
 
-// failure returns why one of the processes has ended, or nil.
+// close ends all processes, and returns when they have ended.
+func (p *processes) close() {
+	p.fail(errClosed)
+	for _, w := range p.workers { // order-free: waits for all; a failed module starts no more
+		<-w.ended
+	}
+}
+
+// failure returns why the processes have ended, or nil.
 func (p *processes) failure() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for _, w := range p.workers {
-		if err := w.failure(); err != nil {
-			return err
-		}
-	}
 	return p.err
 }

@@ -76,6 +76,9 @@ func jobOf(t *testing.T, class, mode string, ranks int) job.Job {
 	}
 	j := job.Default()
 	j.Model.Spec = model.Spec{Kind: model.Torch, File: file, Class: class, EmbeddingDim: dim}
+	if err := job.ReadModule(&j.Model.Spec); err != nil {
+		t.Fatal(err)
+	}
 	j.Model.Optimizer.Rate, j.Rows.Optimizer.Rate = 0.01, 0.2
 	j.Training.Mode, j.Training.GlobalBatch, j.Roles.Ranks = mode, globalBatch, ranks
 	return j
@@ -117,25 +120,113 @@ func TestModulesAreTrained(t *testing.T) {
 // What is wrong with a module is one sentence with its file.
 func TestUnsuitableModulesAreRefused(t *testing.T) {
 	m := modules(t)
+	cases := []struct{ class, want string }{
+		{"Net", "suitable"},
+		{"Absent", "net.py has no subclass Absent of torch.nn.Module; it has Net, Shared,"},
+		{"Shared", "net.py:19: top.3.weight and again are one parameter"},
+		{"Frozen", "net.py:25: parameter top.3.bias is frozen"},
+		{"Wide", "net.py:32: forward returned logits that are a tensor of shape (4, 2); want"},
+		{"Counting", "two passes over the same samples differ; a module may keep no state"},
+		{"Idle", "forward does not use parameter idle"},
+		{"Sparse", "the gradient of rows.weight is sparse; leave out sparse=True"},
+		{"Buffered", "forward changes buffer seen; a module may keep no state but the running statistics"},
+		{"Twice", "forward uses a batch norm 2 times"},
+		{"Drawing", "the constructor draws random numbers that are no parameters"},
+		{"Losses", "forward returned a tensor of shape (4,) for labels; want a loss"},
+		{"Unready", "forward: KeyError: 'item'"},
+		{"Strict", "net.py: TypeError: Strict.__init__() missing 1 required positional argument: 'hidden'"},
+	}
+	args := []string{"testdata/refused.py", "python/tandem/worker.py", "testdata/net.py"}
+	for _, c := range cases {
+		args = append(args, c.class)
+	}
+	out, err := exec.Command(m.Python, args...).Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(strings.TrimSpace(string(out)), "\n")
+	if len(lines) != len(cases) {
+		t.Fatalf("%d lines, want %d: %q", len(lines), len(cases), lines)
+	}
+	for i, c := range cases {
+		if !strings.Contains(lines[i], c.want) {
+			t.Errorf("%s: %q, want %q", c.class, lines[i], c.want)
+		}
+	}
+}
+
+// An old torch, and a Python without one, are a sentence.
+func TestOldTorchIsRefused(t *testing.T) {
+	python, err := exec.LookPath("python3")
+	if err != nil {
+		t.Skip("needs python3")
+	}
+	folder := t.TempDir()
+	t.Setenv("PYTHONPATH", folder)
+	data := newSamples(globalBatch)
+	for version, want := range map[string]string{
+		"__version__ = '2.0.1+cpu'":    "torch 2.0.1+cpu is too old: install 2.1 or newer",
+		"raise ImportError('no such')": "cannot import torch (no such): install it with",
+	} {
+		if err := os.WriteFile(filepath.Join(folder, "torch.py"), []byte(version), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		m := &torch.Modules{Python: python, Limit: time.Minute, Stderr: os.Stderr}
+		_, err := train.Run(t.Context(), jobOf(t, "Net", job.Sync, 1), data, data.all,
+			train.Options{Backend: backend.Backend{Torch: m.Engine}})
+		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%v, want %s", err, want)
+		}
+		m.Close()
+	}
+	m := &torch.Modules{Python: filepath.Join(folder, "python9"), Limit: time.Minute, Stderr: os.Stderr}
+	_, err = train.Run(t.Context(), jobOf(t, "Net", job.Sync, 1), data, data.all,
+		train.Options{Backend: backend.Backend{Torch: m.Engine}})
+	if err == nil || !strings.Contains(err.Error(), "set TANDEM_PYTHON to a Python that has torch") {
+		t.Errorf("%v", err)
+	}
+}
+
+// What a module does in the middle of a training is one sentence with its file, and no process is left.
+func TestModulesThatFail(t *testing.T) {
+	m := modules(t)
 	data := newSamples(globalBatch)
 	for class, want := range map[string]string{
-		"Absent":   "net.py has no subclass Absent of torch.nn.Module; it has Net, Shared,",
-		"Shared":   "net.py:16: top.3.weight and again are one parameter",
-		"Frozen":   "net.py:22: parameter top.3.bias is frozen",
-		"Wide":     "net.py:29: forward returned logits that are a tensor of shape (4, 2); want",
-		"Counting": "two passes over the same samples differ; a module may keep no state",
-		"Idle":     "forward does not use parameter idle",
-		"Raising":  "net.py:48: forward: ValueError: no such user",
+		"Raising":  "net.py:51: forward: ValueError: no such user",
+		"Cut":      "forward returned logits that are a tensor of shape (1, 1); want a tensor of shape (8,)",
+		"Leaving":  "forward: SystemExit: 3",
+		"Killed":   "has ended: signal: killed; see what it printed",
+		"Infinite": "net.py:138: forward returned NaN or infinity for finite embeddings, numbers",
 	} {
-		if !*long && class != "Raising" { // import torch takes seconds
+		if !*long && class != "Killed" && class != "Infinite" { // import torch takes seconds
 			continue
 		}
-		_, err := train.Run(t.Context(), jobOf(t, class, job.Sync, 1), data, data.all,
+		_, err := train.Run(t.Context(), jobOf(t, class, job.Sync, 2), data, data.all,
 			train.Options{Backend: backend.Backend{Torch: m.Engine}})
 		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s: %v, want %s", class, err, want)
 		}
 	}
+	m.Close()
+	if left := children(t); left != "" {
+		t.Errorf("processes are left: %s", left)
+	}
+}
+
+// children returns the numbers of the processes that this one has started, and that have not ended.
+func children(t *testing.T) string {
+	all := ""
+	tasks, err := filepath.Glob("/proc/self/task/*/children")
+	if err != nil || len(tasks) == 0 {
+		t.Skip("needs /proc/PID/task/TID/children")
+	}
+	for _, task := range tasks {
+		one, err := os.ReadFile(task)
+		if err == nil { // else the thread has ended
+			all += string(one)
+		}
+	}
+	return all
 }
 
 // A module that hangs is ended, and the error has the line at which it hangs.

@@ -32,7 +32,6 @@ type request struct {
 // reply is a line of a process.
 type reply struct {
 	Pass    int       `json:"pass"` // 0: of a request without one
-	Loss    float64   `json:"loss"`
 	Running []float32 `json:"running"`
 	Error   string    `json:"error"`
 	text    []byte
@@ -43,7 +42,9 @@ type reply struct {
 type worker struct {
 	name     string // for errors
 	limit    time.Duration
+	fail     func(error) // ends all processes of the module, kills this one
 	command  *exec.Cmd
+	ended    chan struct{} // closed when the process is gone
 	requests *os.File
 	life     *os.File // the process ends when it is closed
 
@@ -55,8 +56,9 @@ type worker struct {
 	asking  sync.Mutex    // held from a request without a pass until its reply
 }
 
-// start starts a process with some shared memory. It does not wait until it is ready.
-func (m *Modules) start(config []byte, shared *memory, name string) (*worker, error) {
+// start starts a process with some shared memory, whose failure calls fail. It does not wait until it is
+// ready.
+func (m *Modules) start(config []byte, shared *memory, name string, fail func(error)) (*worker, error) {
 	python, err := m.find()
 	if err != nil {
 		return nil, err
@@ -67,9 +69,9 @@ func (m *Modules) start(config []byte, shared *memory, name string) (*worker, er
 			return nil, err
 		}
 	}
-	w := &worker{name: name, limit: m.Limit, requests: ends[1], life: ends[5],
+	w := &worker{name: name, limit: m.Limit, fail: fail, requests: ends[1], life: ends[5],
 		replies: map[int]chan reply{0: make(chan reply, 1)}, mapped: map[int]bool{},
-		dead: make(chan struct{})}
+		dead: make(chan struct{}), ended: make(chan struct{})}
 	w.command = exec.Command(python, "-u", "-c", program)
 	// Descriptors 3 to 6 of the process.
 	w.command.ExtraFiles = []*os.File{ends[0], ends[3], ends[4], shared.file}
@@ -80,9 +82,12 @@ func (m *Modules) start(config []byte, shared *memory, name string) (*worker, er
 		w.command.Env = append(w.command.Env, "OMP_NUM_THREADS=1")
 	}
 	if err = w.command.Start(); err != nil {
+		for _, end := range ends {
+			_ = end.Close()
+		}
 		return nil, fmt.Errorf("%s: %w", python, err)
 	}
-	for _, end := range []*os.File{ends[0], ends[3], ends[4]} {
+	for _, end := range w.command.ExtraFiles[:3] {
 		_ = end.Close() // the process has it
 	}
 	go w.listen(ends[2])
@@ -114,11 +119,12 @@ func (w *worker) listen(from *os.File) {
 		to <- r
 	}
 	_ = w.command.Wait() // its state says more
+	close(w.ended)
 	w.fail(fmt.Errorf("%s has ended: %v; see what it printed", w.name, w.command.ProcessState))
 }
 
-// fail ends the process, for a reason.
-func (w *worker) fail(err error) {
+// kill ends the process, for a reason.
+func (w *worker) kill(err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.err != nil {

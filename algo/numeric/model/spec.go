@@ -55,6 +55,9 @@ type Spec struct {
 	File      string         `yaml:"file,omitempty"`
 	Class     string         `yaml:"class,omitempty"`
 	Arguments map[string]any `yaml:"arguments,omitempty"`
+	// Source is the text of File, of at most 256 KiB, which is what runs. It is read with the job, and so in
+	// every saved model.
+	Source string `yaml:"source,omitempty"`
 	// EmbeddingDim is the length of the embedding of an id, which is the row but
 	// for deepfm, whose rows have one value more: a linear weight, the first.
 	// Used by deepfm, dlrm, dcn-v2, feed-forward and torch.

@@ -1,3 +1,6 @@
+import os
+import sys
+
 import torch
 from torch import nn
 
@@ -60,3 +63,77 @@ class Idle(Net):
     def __init__(self):
         super().__init__()
         self.idle = nn.Parameter(torch.zeros(2))
+
+
+class Sparse(Net):
+    def __init__(self):
+        super().__init__()
+        self.rows = nn.Embedding(8, 1, sparse=True)
+
+    def forward(self, embeddings, numbers):
+        return super().forward(embeddings, numbers) + self.rows(numbers[:, 0].long() % 8)
+
+
+class Buffered(Net):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("seen", torch.zeros(1))
+
+    def forward(self, embeddings, numbers):
+        self.seen += len(numbers)
+        return super().forward(embeddings, numbers)
+
+
+class Twice(Net):
+    def forward(self, embeddings, numbers):
+        return super().forward(embeddings, numbers) + super().forward(embeddings, -numbers)
+
+
+class Drawing(Net):
+    def __init__(self):
+        super().__init__()
+        self.factor = torch.rand(1)
+
+    def forward(self, embeddings, numbers):
+        return super().forward(embeddings, numbers) * self.factor
+
+
+class Losses(Net):
+    def forward(self, embeddings, numbers, labels):
+        logits = super().forward(embeddings, numbers)[:, 0]
+        return logits if labels is None else (logits - labels) ** 2
+
+
+class Unready(Net):
+    def forward(self, embeddings, numbers):
+        return super().forward(embeddings, numbers) * embeddings["item"].sum()
+
+
+class Strict(Net):
+    def __init__(self, hidden):
+        super().__init__(hidden)
+
+
+class Cut(Net):
+    def forward(self, embeddings, numbers):
+        logits = super().forward(embeddings, numbers)
+        return logits if len(numbers) == 4 else logits[:1]
+
+
+class Leaving(Net):
+    def forward(self, embeddings, numbers):
+        if len(numbers) != 4:
+            sys.exit(3)
+        return super().forward(embeddings, numbers)
+
+
+class Killed(Net):
+    def forward(self, embeddings, numbers):
+        if len(numbers) != 4:
+            os.kill(os.getpid(), 9)
+        return super().forward(embeddings, numbers)
+
+
+class Infinite(Net):
+    def forward(self, embeddings, numbers):
+        return super().forward(embeddings, numbers) * (1 if len(numbers) == 4 else float("nan"))

@@ -5,9 +5,10 @@ memory that both processes map: see the comments of the Go package runtime/torch
 after the other. The process ends when its parent does, or when a request takes longer than the limit.
 """
 
-import importlib.util
+import faulthandler
 import inspect
 import json
+import linecache
 import mmap
 import os
 import select
@@ -16,6 +17,7 @@ import sys
 import threading
 import time
 import traceback
+import types
 import zlib
 
 TORCH_MIN = (2, 1)  # post_accumulate_grad hooks
@@ -59,21 +61,22 @@ class Worker:
     # The module and what is asked of it.
 
     def make_class(self):
-        """Imports the user's file and finds the class."""
-        if not os.path.exists(self.file):
-            raise Refused(f"{self.file}: there is no such file")
+        """Runs the user's file, of which the job has a copy, and finds the class."""
+        text = self.config["source"]
+        linecache.cache[self.file] = (len(text), None, text.splitlines(True), self.file)
         sys.path.insert(0, os.path.dirname(self.file))
-        spec = importlib.util.spec_from_file_location("tandem_user_file", self.file)
-        source = importlib.util.module_from_spec(spec)
-        sys.modules[spec.name] = source
-        spec.loader.exec_module(source)
+        source = types.ModuleType("tandem_user_file")
+        source.__file__ = self.file
+        sys.modules[source.__name__] = source
+        exec(compile(text, self.file, "exec", dont_inherit=True), vars(source))
         name = self.config["class"]
         self.made_of = getattr(source, name, None)
         if not (inspect.isclass(self.made_of) and issubclass(self.made_of, self.torch.nn.Module)):
             modules = [
                 n
                 for n, c in vars(source).items()
-                if inspect.isclass(c) and issubclass(c, self.torch.nn.Module) and c.__module__ == spec.name
+                if inspect.isclass(c) and issubclass(c, self.torch.nn.Module)
+                and c.__module__ == source.__name__
             ]
             raise Refused(
                 f"{self.file} has no subclass {name} of torch.nn.Module; it has {', '.join(modules) or 'none'}"
@@ -81,15 +84,19 @@ class Worker:
         parameters = inspect.signature(self.made_of.forward).parameters
         self.takes_labels = "labels" in parameters
         if len(parameters) < 3:
-            raise Refused(f"{self.where_is(self.made_of.forward)}: forward takes {', '.join(parameters)}; "
-                          "want forward(self, embeddings, numbers) or forward(self, embeddings, numbers, labels)")
+            raise self.refused(f"forward takes {', '.join(parameters)}; want forward(self, embeddings, numbers) "
+                               "or forward(self, embeddings, numbers, labels=None)")
 
-    def where_is(self, function):
-        """Returns the file and the line of a function."""
+    def where_is(self, part):
+        """Returns the file and the line of a class or a function."""
         try:
-            return f"{self.file}:{inspect.getsourcelines(function)[1]}"
+            return f"{self.file}:{inspect.getsourcelines(part)[1]}"
         except (OSError, TypeError):
             return self.file
+
+    def refused(self, what):
+        """Returns the error for what forward does."""
+        return Refused(f"{self.where_is(self.made_of.forward)}: {what}")
 
     def make_module(self, seed):
         """Makes a module whose parameters follow from a seed, and checks these."""
@@ -167,36 +174,63 @@ class Worker:
         for _ in range(2):
             torch.manual_seed(1)
             before = torch.get_rng_state()
-            leaf = x.clone().requires_grad_()
-            outputs.append(self.run(leaf, n, y, True))
+            outputs.append(self.run(x.clone().requires_grad_(), n, y, True))
             random = not torch.equal(before, torch.get_rng_state())
-        at = self.where_is(self.made_of.forward)
-        of_norms = {id(b) for m in self.norms for b in m.buffers()}
-        for name, b in self.module.named_buffers():
-            if id(b) not in of_norms and not torch.equal(b, buffers[name]):
-                raise Refused(f"{at}: forward changes buffer {name}; a module may keep no state but the running "
-                              "statistics of batch norm")
-        if not torch.equal(outputs[0], outputs[1]):
-            raise Refused(f"{at}: two passes over the same samples differ; a module may keep no state from "
-                          "step to step")
-        grads = [torch.zeros(0)] * len(self.parameters)
-        self.trial = grads
-        outputs[1].sum().backward()
-        self.trial = None
-        for name, g in zip(self.names, grads):
-            if g.layout != torch.strided:
-                raise Refused(f"{at}: the gradient of {name} is sparse; leave out sparse=True")
-            if g.numel() == 0:
-                raise Refused(f"{at}: forward does not use parameter {name}, or uses it without a gradient")
-        self.module.load_state_dict(buffers, strict=False)
+        self.check_state(buffers, outputs)
+        self.check_gradients(outputs[1])
+        self.set_training(False)
+        with torch.no_grad():
+            self.run(x, n, y, False)
+        self.check_constructor(x, n, y, outputs[0])
+        self.make_module(0)
         return {
             "tensors": [{"name": n, "shape": list(p.shape)} for n, p in zip(self.names, self.parameters)],
             "buckets": self.buckets,
             "norms": [m.num_features for m in self.norms],
             "own_loss": self.takes_labels,
             "random": random,
-            "torch": torch.__version__,
         }
+
+    def check_state(self, buffers, outputs):
+        """Refuses a module that keeps state from one of two passes to the other."""
+        of_norms = {id(b) for m in self.norms for b in m.buffers()}
+        for name, b in self.module.named_buffers():
+            if id(b) not in of_norms and not self.same(b, buffers[name]):
+                raise self.refused(f"forward changes buffer {name}; a module may keep no state but the running "
+                                   "statistics of batch norm")
+        for m in self.norms:
+            if m.num_batches_tracked != 2:
+                raise self.refused(f"forward uses a batch norm {int(m.num_batches_tracked) // 2} times; use each "
+                                   "once, as its running statistics are of one place")
+        if not self.same(*outputs):
+            raise self.refused("two passes over the same samples differ; a module may keep no state from step to "
+                               "step")
+
+    def check_gradients(self, output):
+        """Refuses a module one of whose gradients is sparse or missing."""
+        self.trial = grads = [self.torch.zeros(0)] * len(self.parameters)
+        output.sum().backward()
+        self.trial = None
+        for name, g in zip(self.names, grads):
+            if g.layout != self.torch.strided:
+                raise self.refused(f"the gradient of {name} is sparse; leave out sparse=True")
+            if g.numel() == 0:
+                raise self.refused(f"forward does not use parameter {name}, or uses it without a gradient")
+
+    def check_constructor(self, x, n, y, output):
+        """Refuses a module that depends on random numbers which are no parameters: each rank would draw others."""
+        values = [p.detach().clone() for p in self.parameters]
+        self.make_module(1)
+        with self.torch.no_grad():
+            for p, v in zip(self.parameters, values):
+                p.copy_(v)
+        self.torch.manual_seed(1)
+        if not self.same(self.run(x, n, y, True), output):
+            raise Refused(f"{self.where_is(self.made_of)}: the constructor draws random numbers that are no "
+                          "parameters; draw them with a torch.Generator of a fixed seed")
+
+    def same(self, a, b):
+        return a.shape == b.shape and self.torch.allclose(a, b, rtol=0, atol=0, equal_nan=True)
 
     trial = None  # gradients of a trial
 
@@ -204,8 +238,13 @@ class Worker:
         """Returns embeddings, numbers and labels of a few samples that are not in the data."""
         draw = self.torch.Generator().manual_seed(1)
         samples, config = 4, self.config
+        embeddings = self.torch.rand(samples, config["width"], generator=draw)
+        for slot, part in zip(config["slots"], self.parts(embeddings)):
+            if slot["ids"]:
+                for sample in range(samples):  # the first has the fewest ids, the last has all
+                    part[sample, (slot["ids"] * (sample + 1) // samples) * (slot["dim"] + 1) :] = 0
         return (
-            self.torch.rand(samples, config["width"], generator=draw),
+            embeddings,
             self.torch.rand(samples, len(config["numbers"]), generator=draw),
             self.torch.zeros(samples, len(config["labels"])),
         )
@@ -238,49 +277,57 @@ class Worker:
         torch = self.torch
         p = Pass(self, request)
         self.bind(p.params)
-        if p.train != self.training:
-            self.module.train(p.train)
-            self.training = p.train
+        self.set_training(p.train)
         if self.norms and not p.train:
             self.read_running(p)
         if request["random"]:
             torch.manual_seed(p.seed())
+        # Batch norm refuses one sample. Twice the same has its mean, no variance and its gradient.
+        copies = 2 if self.norms and p.train and p.samples == 1 else 1
         with torch.set_grad_enabled(p.train):
             p.leaf = p.embeddings.detach().requires_grad_(p.train)
-            out = self.run(p.leaf, p.numbers, p.labels, p.train)
-        self.passes[p.number] = p
-        answer = {"pass": p.number}
+            out = self.run(*(v.repeat(copies, 1) if copies > 1 else v for v in (p.leaf, p.numbers, p.labels)),
+                           p.train)
+        if p.train and not self.finite([out.detach()]) and self.finite([p.leaf.detach(), p.numbers, *(
+            parameter.detach() for parameter in self.parameters)]):
+            raise self.refused("forward returned NaN or infinity for finite embeddings, numbers and parameters")
         if self.takes_labels and p.train:
             p.output = out * p.samples  # a mean, and Tandem sums
-            answer["loss"] = p.output.item()
+            p.logits[0, 0] = p.output.detach()
         else:
-            p.output = out
-            p.logits.copy_(out.detach())
+            p.output = out[: p.samples]
+            p.logits.copy_(p.output.detach())
         if self.norms and p.train:
             self.write_stats(p)
-        if not p.train:
-            del self.passes[p.number]
-        return answer
+        if p.train:
+            self.passes[p.number] = p
+        return {"pass": p.number}
+
+    def finite(self, tensors):
+        return all(self.torch.isfinite(t).all() for t in tensors)
+
+    def set_training(self, training):
+        if training != self.training:
+            self.module.train(training)
+            self.training = training
 
     def run(self, embeddings, numbers, labels, train):
         """Calls the module, and returns its logits, samples × labels, or its loss."""
         torch, names = self.torch, self.config["labels"]
         samples = numbers.shape[0]
         by_slot = {}
-        parts = embeddings.split([s["width"] for s in self.config["slots"]], dim=1)
-        for slot, part in zip(self.config["slots"], parts):
+        for slot, part in zip(self.config["slots"], self.parts(embeddings)):
             if slot["ids"]:
                 ids = part.reshape(samples, slot["ids"], slot["dim"] + 1)
                 by_slot[slot["name"]] = (ids[..., :-1], ids[..., -1].detach() > 0)
             else:
                 by_slot[slot["name"]] = part
-        at = self.where_is(self.made_of.forward) if train else None
         if self.takes_labels and train:
             given = labels[:, 0] if len(names) == 1 else {n: labels[:, i] for i, n in enumerate(names)}
             loss = self.module(by_slot, numbers, labels=given)
             if not isinstance(loss, torch.Tensor) or loss.dim() != 0:
-                raise Refused(f"{at}: forward returned {self.said(loss)} for labels; want a loss, a tensor of "
-                              "one value")
+                raise self.refused(f"forward returned {self.said(loss)} for labels; want a loss, a tensor of one "
+                                   "value")
             return loss
         out = self.module(by_slot, numbers, labels=None) if self.takes_labels else self.module(by_slot, numbers)
         if isinstance(out, dict) and sorted(out) == sorted(names):
@@ -288,13 +335,17 @@ class Worker:
         elif len(names) == 1 and not isinstance(out, dict):
             columns = [out]
         else:
-            raise Refused(f"{self.where_is(self.made_of.forward)}: forward returned {self.said(out)}; want a "
-                          f"dictionary with the logits of {', '.join(names)}")
+            raise self.refused(f"forward returned {self.said(out)}; want a dictionary with the logits of "
+                               f"{', '.join(names)}")
         for c in columns:
             if not isinstance(c, torch.Tensor) or c.shape not in ((samples,), (samples, 1)):
-                raise Refused(f"{self.where_is(self.made_of.forward)}: forward returned logits that are "
-                              f"{self.said(c)}; want a tensor of shape ({samples},) or ({samples}, 1)")
+                raise self.refused(f"forward returned logits that are {self.said(c)}; want a tensor of shape "
+                                   f"({samples},) or ({samples}, 1)")
         return torch.stack([c.reshape(samples) for c in columns], dim=1)
+
+    def parts(self, embeddings):
+        """Returns the columns of each slot."""
+        return embeddings.split([s["width"] for s in self.config["slots"]], dim=1)
 
     def said(self, value):
         if isinstance(value, self.torch.Tensor):
@@ -399,9 +450,10 @@ class Pass:
 class Watch(threading.Thread):
     """Ends the process when the parent has died, or a request takes too long."""
 
-    def __init__(self, life, limit, fail):
+    def __init__(self, life, config, fail):
         super().__init__(daemon=True)
-        self.life, self.limit, self.fail, self.since = life, limit, fail, None
+        self.life, self.file, self.limit = life, config["file"], config["limit"]
+        self.fail, self.since = fail, None
 
     def run(self):
         main = threading.main_thread().ident
@@ -409,8 +461,24 @@ class Watch(threading.Thread):
             since = self.since
             if since is not None and time.monotonic() - since > self.limit:
                 frames = traceback.extract_stack(sys._current_frames()[main])
-                self.fail(frames, f"has run for {self.limit:g} s without an end")
+                self.fail(f"{where(frames, self.file)}: has run for {self.limit:g} s without an end")
         os._exit(1)
+
+
+def where(frames, file):
+    """Returns the innermost line of the user's file among frames, and its function."""
+    own = [f for f in frames if f.filename == file]
+    return f"{file}:{own[-1].lineno}: {own[-1].name}" if own else file
+
+
+def sentence(error, file):
+    """Returns what the user reads of an exception."""
+    if isinstance(error, Refused):
+        return str(error)
+    if isinstance(error, SyntaxError):
+        return f"{error.filename}:{error.lineno}: {error.msg}"
+    text = " ".join(str(error).split())
+    return f"{where(traceback.extract_tb(error.__traceback__), file)}: {type(error).__name__}: {text}"
 
 
 def main():
@@ -423,16 +491,15 @@ def main():
             replies.write(json.dumps(answer) + "\n")
             replies.flush()
 
-    config = json.loads(requests.readline())
-
-    def fail(frames, what):
-        own = [f for f in frames if f.filename == config["file"]]
-        where = f"{own[-1].filename}:{own[-1].lineno}: {own[-1].name}" if own else config["file"]
-        reply({"error": f"{where}: {what}"})
+    def fail(sentence):
+        sys.stdout.flush()
+        reply({"error": sentence})
         os._exit(1)
 
+    config = json.loads(requests.readline())
+    faulthandler.enable()  # a crash prints where it was
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's: it ends after the batches in flight
-    watch = Watch(5, config["limit"], fail)
+    watch = Watch(5, config, fail)
     watch.start()
     try:
         watch.since = time.monotonic()
@@ -445,13 +512,8 @@ def main():
             watch.since = None
             if answer is not None:
                 reply(answer)
-    except Refused as e:
-        reply({"error": str(e)})
     except BaseException as e:  # SystemExit too: a module must not end the process
-        text = " ".join(str(e).split())
-        if isinstance(e, SyntaxError):
-            fail([], f"line {e.lineno}: {e.msg}")
-        fail(traceback.extract_tb(e.__traceback__), f"{type(e).__name__}: {text}")
+        fail(sentence(e, config["file"]))
     os._exit(0)
 
 
