@@ -1,12 +1,14 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -50,13 +52,24 @@ func runScripts(t *testing.T, folder, nodes string, environment []string) {
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("TANDEM_DATA", e.WorkDir)
 			e.Setenv(blas.Variable, os.Getenv(blas.Variable))
+			e.Setenv("TANDEM_PYTHON", os.Getenv("TANDEM_PYTHON"))
 			e.Setenv("PATH", nodes+string(filepath.ListSeparator)+e.Getenv("PATH"))
 			e.Vars = append(e.Vars, environment...)
 			return nil
 		},
+		Condition: hasTorch,
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){"status": clitest.Status,
 			"truncate": truncate, "json": checkJSON},
 	})
+}
+
+// hasTorch is the condition torch of scripts: there is a Python that has it.
+func hasTorch(condition string) (bool, error) {
+	if condition != "torch" {
+		return false, fmt.Errorf("there is no condition %s", condition)
+	}
+	python := cmp.Or(os.Getenv("TANDEM_PYTHON"), "python3")
+	return exec.Command(python, "-c", "import torch").Run() == nil, nil
 }
 
 // truncate cuts a file to its first bytes: truncate file count.

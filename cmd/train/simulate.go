@@ -36,8 +36,11 @@ const samples = 32
 // faults, the speed depends on retry times more than on the cluster, which has other roles. cmd/sim simulates
 // them. It does nothing if the flags leave the prediction out, or if slots have dimensions of their own.
 func (r *report) simulate(j job.Job, f flags, data *datasets.Dataset) error {
-	if slices.Contains(f.without, predictionPart) || len(j.SlotDims()) > 0 || // these have no price
-		j.Model.Kind == model.Torch { // and a module has none
+	if slices.Contains(f.without, predictionPart) || len(j.SlotDims()) > 0 { // these have no price
+		return nil
+	}
+	if j.Model.Kind == model.Torch {
+		r.Unsimulated = "not predicted: what a module of PyTorch costs is not known"
 		return nil
 	}
 	w, layout, err := workload.Counted(data, &j)
@@ -79,6 +82,10 @@ func describe(c *job.Cluster) string {
 }
 
 func (r *report) writeSimulated(w io.Writer) error {
+	if r.Unsimulated != "" {
+		_, err := fmt.Fprintf(w, "\nSimulated: %s.\n", r.Unsimulated)
+		return err
+	}
 	if len(r.Simulated) == 0 {
 		return nil
 	}

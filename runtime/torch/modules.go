@@ -131,6 +131,11 @@ func refuse(j *job.Job, schema *batch.Schema) error {
 		return fmt.Errorf("there are %d labels and %d heads: give the model one head for each label", labels,
 			j.Model.Labels())
 	}
+	for _, h := range j.Model.Heads {
+		if len(h.Layers) > 0 {
+			return errors.New("model.heads has layers: a module has its own; leave them out")
+		}
+	}
 	for _, s := range schema.Slots {
 		if s.Dim != j.Model.Dim() {
 			return fmt.Errorf("slot %q has rows of %d values, the model wants %d", s.Name, s.Dim,

@@ -117,6 +117,38 @@ func TestModulesAreTrained(t *testing.T) {
 	}
 }
 
+// want reports an error that is not one line with some words.
+func want(t *testing.T, err error, words string) {
+	t.Helper()
+	if err == nil || !strings.Contains(err.Error(), words) || strings.Contains(err.Error(), "\n") {
+		t.Errorf("%v, want %s", err, words)
+	}
+}
+
+// What a job asks for that no module can is refused without a Python.
+func TestJobsThatModulesCannotDo(t *testing.T) {
+	m := &torch.Modules{Python: filepath.Join(t.TempDir(), "python9"), Limit: time.Minute, Stderr: os.Stderr}
+	for words, change := range map[string]func(*job.Job){
+		"model.device = cuda: a module of PyTorch trains on the processors": func(j *job.Job) {
+			j.Model.Device.CUDA = true
+		},
+		"model.precision = bf16: the module rounds as it likes": func(j *job.Job) {
+			j.Model.Precision = job.BF16
+		},
+		"there are 1 labels and 2 heads": func(j *job.Job) { j.Model.Heads = make([]model.Head, 2) },
+		"model.heads has layers": func(j *job.Job) {
+			j.Model.Heads = []model.Head{{Layers: []int{4}}}
+		},
+		`slot "user" has rows of 4 values, the model wants 8`: func(j *job.Job) { j.Model.EmbeddingDim = 8 },
+		"set TANDEM_PYTHON to a Python that has torch":        func(*job.Job) {},
+	} {
+		j := jobOf(t, "Net", job.Sync, 1)
+		change(&j)
+		_, err := m.Engine(&j, newSamples(0).schema)
+		want(t, err, words)
+	}
+}
+
 // What is wrong with a module is one sentence with its file.
 func TestUnsuitableModulesAreRefused(t *testing.T) {
 	m := modules(t)
@@ -164,7 +196,7 @@ func TestOldTorchIsRefused(t *testing.T) {
 	folder := t.TempDir()
 	t.Setenv("PYTHONPATH", folder)
 	data := newSamples(globalBatch)
-	for version, want := range map[string]string{
+	for version, words := range map[string]string{
 		"__version__ = '2.0.1+cpu'":    "torch 2.0.1+cpu is too old: install 2.1 or newer",
 		"raise ImportError('no such')": "cannot import torch (no such): install it with",
 	} {
@@ -174,16 +206,8 @@ func TestOldTorchIsRefused(t *testing.T) {
 		m := &torch.Modules{Python: python, Limit: time.Minute, Stderr: os.Stderr}
 		_, err := train.Run(t.Context(), jobOf(t, "Net", job.Sync, 1), data, data.all,
 			train.Options{Backend: backend.Backend{Torch: m.Engine}})
-		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
-			t.Errorf("%v, want %s", err, want)
-		}
+		want(t, err, words)
 		m.Close()
-	}
-	m := &torch.Modules{Python: filepath.Join(folder, "python9"), Limit: time.Minute, Stderr: os.Stderr}
-	_, err = train.Run(t.Context(), jobOf(t, "Net", job.Sync, 1), data, data.all,
-		train.Options{Backend: backend.Backend{Torch: m.Engine}})
-	if err == nil || !strings.Contains(err.Error(), "set TANDEM_PYTHON to a Python that has torch") {
-		t.Errorf("%v", err)
 	}
 }
 
@@ -191,7 +215,7 @@ func TestOldTorchIsRefused(t *testing.T) {
 func TestModulesThatFail(t *testing.T) {
 	m := modules(t)
 	data := newSamples(globalBatch)
-	for class, want := range map[string]string{
+	for class, words := range map[string]string{
 		"Raising":  "net.py:51: forward: ValueError: no such user",
 		"Cut":      "forward returned logits that are a tensor of shape (1, 1); want a tensor of shape (8,)",
 		"Leaving":  "forward: SystemExit: 3",
@@ -203,9 +227,7 @@ func TestModulesThatFail(t *testing.T) {
 		}
 		_, err := train.Run(t.Context(), jobOf(t, class, job.Sync, 2), data, data.all,
 			train.Options{Backend: backend.Backend{Torch: m.Engine}})
-		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
-			t.Errorf("%s: %v, want %s", class, err, want)
-		}
+		want(t, err, words)
 	}
 	m.Close()
 	if left := children(t); left != "" {

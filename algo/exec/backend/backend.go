@@ -21,8 +21,8 @@ type Backend struct {
 	// Engine returns the engine of a user's own dense network for data of a schema. It replaces the network
 	// of the job; rows keep the length that the job's model has. Nil: model.New.
 	Engine func(schema *batch.Schema) (model.Engine, error)
-	// Torch returns the engine of a job whose model.kind is torch: a network in Python. Nil: this program has
-	// no Python.
+	// Torch returns the engine of a job whose model.kind is torch: a network in Python. Nil: this program runs
+	// none.
 	Torch func(t *job.Job, schema *batch.Schema) (model.Engine, error)
 	// Trainer makes the replicas of ranks where they are not in the memory of the host: on devices. Nil: they
 	// are there.
@@ -80,11 +80,7 @@ func NewEngine(t *job.Job, schema *batch.Schema, m Backend) (model.Engine, error
 		}
 		return m.Engine(schema)
 	}
-	if t.Model.Kind == model.Torch {
-		if m.Torch == nil {
-			return nil, fmt.Errorf("model.kind = %s: this program runs no Python: use cmd/train, "+
-				"cmd/node or cmd/model predict", model.Torch)
-		}
+	if t.Model.Kind == model.Torch && m.Torch != nil {
 		return m.Torch(t, schema)
 	}
 	return model.New(t.Model.Spec, schema, m.Multiplier(t))

@@ -29,7 +29,8 @@ func New(spec Spec, schema *batch.Schema, products gemm.Products) (Engine, error
 		return nil, fmt.Errorf("model: %w", err)
 	}
 	if spec.Kind == Torch {
-		return nil, fmt.Errorf("model: a %s is not built in", Torch)
+		return nil, fmt.Errorf("model.kind = %s: only PyTorch knows the network. cmd/train, cmd/node and "+
+			"cmd/model predict run it; it cannot be simulated, served or exported", Torch)
 	}
 	if products == nil {
 		products = gemm.NewProducts(nil)
