@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -13,6 +14,7 @@ import (
 	"tandem/algo/job"
 	"tandem/algo/metric"
 	"tandem/algo/numeric/kernel/gemm"
+	"tandem/algo/numeric/model"
 	"tandem/algo/protocol/fault"
 	"tandem/datasets"
 	"tandem/internal/cli"
@@ -197,7 +199,7 @@ func (r *report) writeText(w io.Writer) error {
 		score, _ := evaluation.ScoreNames(j.Model.Loss)
 		fmt.Fprintf(w, "; the best reachable %s is %.4f", score, best)
 	}
-	fmt.Fprintf(w, "\n%s on %s: %.0f GFLOP/s on this machine\n", r.Model, r.Engine, r.EngineRate)
+	fmt.Fprintf(w, "\n%s\n", r.network())
 	if len(r.Devices) > 0 {
 		fmt.Fprintf(w, "the network of the ranks on %s\n", strings.Join(r.Devices, ", "))
 	}
@@ -242,6 +244,14 @@ func (r *report) writeText(w io.Writer) error {
 		return err
 	}
 	return r.writeSimulated(w)
+}
+
+// network says which network is trained, and what computes it.
+func (r *report) network() string {
+	if spec := r.job.Model; spec.Kind == model.Torch {
+		return fmt.Sprintf("%s of %s, in PyTorch", spec.Class, filepath.Base(spec.File))
+	}
+	return fmt.Sprintf("%s on %s: %.0f GFLOP/s on this machine", r.Model, r.Engine, r.EngineRate)
 }
 
 // table returns the table of all trainings.

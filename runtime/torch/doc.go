@@ -9,7 +9,7 @@
 // processes map. It is cut into areas: the parameters of a replica, and for every pass its inputs, results
 // and gradients, whose order is that of views here and of Pass in worker.py. Nothing else is copied.
 //
-//	forward    logits are ready, or the loss of a module that computes its own
+//	forward    logits are ready, or in their place the loss of a module that computes its own
 //	backward   for every bucket: its gradients are final; then: those of the embeddings are
 //
 // # Decisions
@@ -23,6 +23,11 @@
 //   - Random numbers of a module, as for dropout, follow from the samples of the group and their embeddings,
 //     because no part of a pass knows step or rank.
 //   - The process of a rank serves one training after another, because import torch takes seconds.
-//   - What goes wrong in Python is an error of the engine, with which the rank ends. Its process ends with
-//     the first error, with this process, or when a request takes longer than a limit.
+//   - What goes wrong in Python is an error of the engine, with which the ranks end. All processes of a
+//     module end with the first error, with this process, or when a request takes longer than a limit.
+//   - A job has the text of the file. So all processes of a run, and all that open its models, run the same.
+//   - A module is tried with made-up samples before it is trained: twice, for state that it keeps, and made
+//     from two seeds, for random numbers that would differ from rank to rank.
+//   - PyTorch's batch norm refuses one sample, which the last groups of an epoch may have. It gives the shift
+//     here, as that of the built-in networks does.
 package torch

@@ -28,7 +28,7 @@ func modules(t *testing.T) *torch.Modules {
 	return m
 }
 
-var long = flag.Bool("long", false, "try every unsuitable module, and one that hangs")
+var long = flag.Bool("long", false, "train every example, in every mode, and let modules fail in every way")
 
 const (
 	dim         = 4
@@ -84,7 +84,8 @@ func jobOf(t *testing.T, class, mode string, ranks int) job.Job {
 	return j
 }
 
-// A module learns in every mode, and sync has the bits of sequential training on any number of ranks.
+// A module with batch norm and dropout learns in every mode, and sync has the bits of sequential training on
+// any number of ranks.
 func TestModulesAreTrained(t *testing.T) {
 	machine := backend.Backend{Torch: modules(t).Engine}
 	data := newSamples(20 * globalBatch)
@@ -107,6 +108,11 @@ func TestModulesAreTrained(t *testing.T) {
 		}
 	}
 	run(job.Sequential, 1)
+	if !*long { // import torch takes seconds
+		run(job.Sync, 2)
+		run(job.Hybrid, 2)
+		return
+	}
 	for _, ranks := range []int{1, 2, 4} {
 		run(job.Sync, ranks)
 	}
@@ -155,9 +161,9 @@ func TestUnsuitableModulesAreRefused(t *testing.T) {
 	cases := []struct{ class, want string }{
 		{"Net", "suitable"},
 		{"Absent", "net.py has no subclass Absent of torch.nn.Module; it has Net, Shared,"},
-		{"Shared", "net.py:19: top.3.weight and again are one parameter"},
-		{"Frozen", "net.py:25: parameter top.3.bias is frozen"},
-		{"Wide", "net.py:32: forward returned logits that are a tensor of shape (4, 2); want"},
+		{"Shared", "net.py:21: top.3.weight and again are one parameter"},
+		{"Frozen", "net.py:27: parameter top.3.bias is frozen"},
+		{"Wide", "net.py:34: forward returned logits that are a tensor of shape (4, 2); want"},
 		{"Counting", "two passes over the same samples differ; a module may keep no state"},
 		{"Idle", "forward does not use parameter idle"},
 		{"Sparse", "the gradient of rows.weight is sparse; leave out sparse=True"},
@@ -203,7 +209,7 @@ func TestOldTorchIsRefused(t *testing.T) {
 		if err := os.WriteFile(filepath.Join(folder, "torch.py"), []byte(version), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		m := &torch.Modules{Python: python, Limit: time.Minute, Stderr: os.Stderr}
+		m := &torch.Modules{Python: python, Limit: 10 * time.Minute, Stderr: os.Stderr}
 		_, err := train.Run(t.Context(), jobOf(t, "Net", job.Sync, 1), data, data.all,
 			train.Options{Backend: backend.Backend{Torch: m.Engine}})
 		want(t, err, words)
@@ -216,13 +222,13 @@ func TestModulesThatFail(t *testing.T) {
 	m := modules(t)
 	data := newSamples(globalBatch)
 	for class, words := range map[string]string{
-		"Raising":  "net.py:51: forward: ValueError: no such user",
+		"Raising":  "net.py:53: forward: ValueError: no such user",
 		"Cut":      "forward returned logits that are a tensor of shape (1, 1); want a tensor of shape (8,)",
 		"Leaving":  "forward: SystemExit: 3",
 		"Killed":   "has ended: signal: killed; see what it printed",
-		"Infinite": "net.py:138: forward returned NaN or infinity for finite embeddings, numbers",
+		"Infinite": "net.py:140: forward returned NaN or infinity for finite embeddings, numbers",
 	} {
-		if !*long && class != "Killed" && class != "Infinite" { // import torch takes seconds
+		if !*long && class != "Killed" { // import torch takes seconds
 			continue
 		}
 		_, err := train.Run(t.Context(), jobOf(t, class, job.Sync, 2), data, data.all,
@@ -257,11 +263,11 @@ func TestModulesThatHangAreEnded(t *testing.T) {
 		t.Skip("waits for a limit: run it with -long")
 	}
 	m := modules(t)
-	m.Limit = 20 * time.Second // import torch takes seconds
+	m.Limit = time.Minute // import torch takes seconds
 	data := newSamples(globalBatch)
 	_, err := train.Run(t.Context(), jobOf(t, "Hanging", job.Sync, 1), data, data.all,
 		train.Options{Backend: backend.Backend{Torch: m.Engine}})
-	if err == nil || !strings.Contains(err.Error(), "forward: has run for 20 s without an end") ||
+	if err == nil || !strings.Contains(err.Error(), "forward: has run for 60 s without an end") ||
 		!strings.Contains(err.Error(), "net.py:5") {
 		t.Errorf("%v", err)
 	}

@@ -6,14 +6,16 @@ from torch import nn
 
 
 class Net(nn.Module):
-    """A hidden layer over embeddings and numbers."""
+    """A hidden layer over embeddings and numbers, with dropout."""
 
     def __init__(self, hidden=16):
         super().__init__()
-        self.top = nn.Sequential(nn.LazyLinear(hidden), nn.BatchNorm1d(hidden), nn.ReLU(), nn.Linear(hidden, 1))
+        norm = nn.BatchNorm1d(hidden)
+        self.top = nn.Sequential(nn.LazyLinear(hidden), norm, nn.ReLU(), nn.Linear(hidden, 1))
 
     def forward(self, embeddings, numbers):
-        return self.top(torch.cat([*embeddings.values(), numbers], dim=1))
+        x = torch.cat([*embeddings.values(), numbers], dim=1)
+        return self.top(nn.functional.dropout(x, 0.1, self.training))
 
 
 class Shared(Net):

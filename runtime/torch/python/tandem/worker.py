@@ -5,7 +5,9 @@ memory that both processes map: see the comments of the Go package runtime/torch
 after the other. The process ends when its parent does, or when a request takes longer than the limit.
 """
 
+import ctypes
 import faulthandler
+import functools
 import inspect
 import json
 import linecache
@@ -78,14 +80,14 @@ class Worker:
                 if inspect.isclass(c) and issubclass(c, self.torch.nn.Module)
                 and c.__module__ == source.__name__
             ]
-            raise Refused(
-                f"{self.file} has no subclass {name} of torch.nn.Module; it has {', '.join(modules) or 'none'}"
-            )
+            there = ", ".join(modules) or "none"
+            raise Refused(f"{self.file} has no subclass {name} of torch.nn.Module; it has {there}")
         parameters = inspect.signature(self.made_of.forward).parameters
         self.takes_labels = "labels" in parameters
         if len(parameters) < 3:
-            raise self.refused(f"forward takes {', '.join(parameters)}; want forward(self, embeddings, numbers) "
-                               "or forward(self, embeddings, numbers, labels=None)")
+            raise self.refused(f"forward takes {', '.join(parameters)}; want "
+                               "forward(self, embeddings, numbers) or "
+                               "forward(self, embeddings, numbers, labels=None)")
 
     def where_is(self, part):
         """Returns the file and the line of a class or a function."""
@@ -115,8 +117,8 @@ class Worker:
         seen = {}
         for name, p in self.module.named_parameters(remove_duplicate=False):
             if id(p) in seen:
-                raise Refused(f"{at}: {name} and {seen[id(p)]} are one parameter; share the module that holds "
-                              "it, by using it twice in forward, instead of the parameter")
+                raise Refused(f"{at}: {name} and {seen[id(p)]} are one parameter; share the module that "
+                              "holds it, by using it twice in forward, instead of the parameter")
             seen[id(p)] = name
             if not p.requires_grad:
                 raise Refused(f"{at}: parameter {name} is frozen; make it a buffer with register_buffer")
@@ -147,8 +149,18 @@ class Worker:
                 raise Refused(f"{self.where_is(self.made_of)}: batch norm {name} has momentum {m.momentum}; "
                               "running statistics are kept with 0.1")
             m.momentum = 1.0  # a pass leaves the statistics of its group, and Tandem folds these
+            m.forward = functools.partial(self.normalize, m, m.forward)
             norms.append(m)
         return norms
+
+    def normalize(self, m, forward, x):
+        """Is the forward pass of a batch norm. One sample, which PyTorch refuses, has no variance, so that the
+        shift remains."""
+        if not m.training or x.numel() != m.num_features:
+            return forward(x)
+        m.running_mean.data.copy_(x.detach().reshape(-1))
+        m.running_var.data.zero_()
+        return (self.torch.zeros_like(m.running_mean) if m.bias is None else m.bias).view(x.shape)
 
     def cut_buckets(self):
         """Returns ranges of the parameters, the last first, of at least a MiB: those of PyTorch's DDP begin
@@ -196,15 +208,16 @@ class Worker:
         of_norms = {id(b) for m in self.norms for b in m.buffers()}
         for name, b in self.module.named_buffers():
             if id(b) not in of_norms and not self.same(b, buffers[name]):
-                raise self.refused(f"forward changes buffer {name}; a module may keep no state but the running "
-                                   "statistics of batch norm")
+                raise self.refused(f"forward changes buffer {name}; a module may keep no state but the "
+                                   "running statistics of batch norm")
         for m in self.norms:
             if m.num_batches_tracked != 2:
-                raise self.refused(f"forward uses a batch norm {int(m.num_batches_tracked) // 2} times; use each "
-                                   "once, as its running statistics are of one place")
+                uses = int(m.num_batches_tracked) // 2
+                raise self.refused(f"forward uses a batch norm {uses} times; use each once, as its running "
+                                   "statistics are of one place")
         if not self.same(*outputs):
-            raise self.refused("two passes over the same samples differ; a module may keep no state from step to "
-                               "step")
+            raise self.refused("two passes over the same samples differ; a module may keep no state from "
+                               "step to step")
 
     def check_gradients(self, output):
         """Refuses a module one of whose gradients is sparse or missing."""
@@ -218,7 +231,8 @@ class Worker:
                 raise self.refused(f"forward does not use parameter {name}, or uses it without a gradient")
 
     def check_constructor(self, x, n, y, output):
-        """Refuses a module that depends on random numbers which are no parameters: each rank would draw others."""
+        """Refuses a module that depends on random numbers which are no parameters: each rank would draw
+        others."""
         values = [p.detach().clone() for p in self.parameters]
         self.make_module(1)
         with self.torch.no_grad():
@@ -262,7 +276,8 @@ class Worker:
         with self.torch.no_grad():
             for (lo, hi), p in zip(self.places, self.parameters):
                 area[lo:hi] = p.detach().reshape(-1)
-        return {"running": [v for m in self.norms for b in (m.running_mean, m.running_var) for v in b.tolist()]}
+        statistics = [b for m in self.norms for b in (m.running_mean, m.running_var)]
+        return {"running": [value for b in statistics for value in b.tolist()]}
 
     def bind(self, number):
         """Gives the module the parameters of an area."""
@@ -282,21 +297,18 @@ class Worker:
             self.read_running(p)
         if request["random"]:
             torch.manual_seed(p.seed())
-        # Batch norm refuses one sample. Twice the same has its mean, no variance and its gradient.
-        copies = 2 if self.norms and p.train and p.samples == 1 else 1
         with torch.set_grad_enabled(p.train):
             p.leaf = p.embeddings.detach().requires_grad_(p.train)
-            out = self.run(*(v.repeat(copies, 1) if copies > 1 else v for v in (p.leaf, p.numbers, p.labels)),
-                           p.train)
-        if p.train and not self.finite([out.detach()]) and self.finite([p.leaf.detach(), p.numbers, *(
-            parameter.detach() for parameter in self.parameters)]):
-            raise self.refused("forward returned NaN or infinity for finite embeddings, numbers and parameters")
+            out = self.run(p.leaf, p.numbers, p.labels, p.train)
+        if p.train and not self.finite([out]) and self.finite([p.embeddings, p.numbers, *self.parameters]):
+            raise self.refused("forward returned NaN or infinity for finite embeddings, numbers and "
+                               "parameters")
         if self.takes_labels and p.train:
             p.output = out * p.samples  # a mean, and Tandem sums
             p.logits[0, 0] = p.output.detach()
         else:
-            p.output = out[: p.samples]
-            p.logits.copy_(p.output.detach())
+            p.output = out
+            p.logits.copy_(out.detach())
         if self.norms and p.train:
             self.write_stats(p)
         if p.train:
@@ -326,10 +338,10 @@ class Worker:
             given = labels[:, 0] if len(names) == 1 else {n: labels[:, i] for i, n in enumerate(names)}
             loss = self.module(by_slot, numbers, labels=given)
             if not isinstance(loss, torch.Tensor) or loss.dim() != 0:
-                raise self.refused(f"forward returned {self.said(loss)} for labels; want a loss, a tensor of one "
-                                   "value")
+                raise self.refused(f"forward returned {self.said(loss)} for labels; want a loss, a tensor of "
+                                   "one value")
             return loss
-        out = self.module(by_slot, numbers, labels=None) if self.takes_labels else self.module(by_slot, numbers)
+        out = self.module(by_slot, numbers, **({"labels": None} if self.takes_labels else {}))
         if isinstance(out, dict) and sorted(out) == sorted(names):
             columns = [out[n] for n in names]
         elif len(names) == 1 and not isinstance(out, dict):
@@ -393,13 +405,15 @@ class Worker:
 
     # Statistics of batch norm: of a group, the number of samples, then mean and variance of each norm.
 
+    # They are written as data, because autograd counts changes between the passes of a group, which may be
+    # those of another group, though training uses none.
+
     def read_running(self, p):
-        with self.torch.no_grad():
-            at = 0
-            for m in self.norms:
-                for b in (m.running_mean, m.running_var):
-                    b.copy_(p.running[at : at + b.numel()])
-                    at += b.numel()
+        at = 0
+        for m in self.norms:
+            for b in (m.running_mean, m.running_var):
+                b.data.copy_(p.running[at : at + b.numel()])
+                at += b.numel()
 
     def write_stats(self, p):
         with self.torch.no_grad():
@@ -426,7 +440,7 @@ class Pass:
             for n in shape:
                 size *= n
             at += size
-            return area[at - size : at].view(shape).data  # autograd must not take writes elsewhere for its own
+            return area[at - size : at].view(shape).data  # autograd must not count writes elsewhere
 
         n = self.samples
         self.grads = take(worker.size)
@@ -443,7 +457,8 @@ class Pass:
         """Returns a seed that follows from the samples, on whichever rank they are."""
         seed = 0
         for values in (self.embeddings, self.numbers, self.labels):
-            seed = zlib.crc32(memoryview(values.reshape(-1)[: 1 << 14].numpy()), seed)
+            if count := min(values.numel(), 1 << 14):
+                seed = zlib.crc32(ctypes.string_at(values.data_ptr(), 4 * count), seed)
         return seed
 
 
@@ -498,7 +513,8 @@ def main():
 
     config = json.loads(requests.readline())
     faulthandler.enable()  # a crash prints where it was
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's: it ends after the batches in flight
+    for ends in (signal.SIGINT, signal.SIGTERM):  # the parent's: it ends after the batches in flight
+        signal.signal(ends, signal.SIG_IGN)
     watch = Watch(5, config, fail)
     watch.start()
     try:
