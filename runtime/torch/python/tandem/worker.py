@@ -154,8 +154,8 @@ class Worker:
         return norms
 
     def normalize(self, m, forward, x):
-        """Is the forward pass of a batch norm. One sample, which PyTorch refuses, has no variance, so that the
-        shift remains."""
+        """Is the forward pass of a batch norm. Of one sample, which PyTorch refuses, it is the shift, as there
+        is no variance."""
         if not m.training or x.numel() != m.num_features:
             return forward(x)
         m.running_mean.data.copy_(x.detach().reshape(-1))
