@@ -21,8 +21,8 @@ type Backend struct {
 	// Engine returns the engine of a user's own dense network for data of a schema. It replaces the network
 	// of the job; rows keep the length that the job's model has. Nil: model.New.
 	Engine func(schema *batch.Schema) (model.Engine, error)
-	// Torch returns the engine of a job whose model.kind is torch: a network in Python. Nil: this program runs
-	// none.
+	// Torch returns the engine of a job whose model.kind is torch: a network in Python. Nil: this program
+	// runs none.
 	Torch func(t *job.Job, schema *batch.Schema) (model.Engine, error)
 	// Trainer makes the replicas of ranks where they are not in the memory of the host: on devices. Nil: they
 	// are there.
