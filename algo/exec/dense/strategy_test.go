@@ -156,7 +156,7 @@ type apart struct {
 func (a apart) NewReplica(c model.ReplicaConfig) (model.Replica, error) {
 	o, err := opt.NewDense(a.optimizer)
 	w := model.NewHostWeights(a.engine, c.Initial, o, nil)
-	return model.NewHostReplica(w, c.Groups, c.SamplesMax), err
+	return model.NewHostReplica(w, c.Rank, c.Groups, c.SamplesMax), err
 }
 
 // Where each rank has weights of its own, one that is back gets those of the rank with the most steps, and
