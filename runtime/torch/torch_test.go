@@ -1,6 +1,7 @@
 package torch_test
 
 import (
+	"bytes"
 	"flag"
 	"os"
 	"os/exec"
@@ -161,9 +162,9 @@ func TestUnsuitableModulesAreRefused(t *testing.T) {
 	cases := []struct{ class, want string }{
 		{"Net", "suitable"},
 		{"Absent", "net.py has no subclass Absent of torch.nn.Module; it has Net, Shared,"},
-		{"Shared", "net.py:21: top.3.weight and again are one parameter"},
-		{"Frozen", "net.py:27: parameter top.3.bias is frozen"},
-		{"Wide", "net.py:34: forward returned logits that are a tensor of shape (4, 2); want"},
+		{"Shared", "net.py:23: top.3.weight and again are one parameter"},
+		{"Frozen", "net.py:29: parameter top.3.bias is frozen"},
+		{"Wide", "net.py:36: forward returned logits that are a tensor of shape (4, 2); want"},
 		{"Counting", "two passes over the same samples differ; a module may keep no state"},
 		{"Idle", "forward does not use parameter idle"},
 		{"Sparse", "the gradient of rows.weight is sparse; leave out sparse=True"},
@@ -222,11 +223,11 @@ func TestModulesThatFail(t *testing.T) {
 	m := modules(t)
 	data := newSamples(globalBatch)
 	for class, words := range map[string]string{
-		"Raising":  "net.py:53: forward: ValueError: no such user",
+		"Raising":  "net.py:55: forward: ValueError: no such user",
 		"Cut":      "forward returned logits that are a tensor of shape (1, 1); want a tensor of shape (8,)",
 		"Leaving":  "forward: SystemExit: 3",
 		"Killed":   "has ended: signal: killed; see what it printed",
-		"Infinite": "net.py:140: forward returned NaN or infinity for finite embeddings, numbers",
+		"Infinite": "net.py:142: forward returned NaN or infinity for finite embeddings, numbers",
 	} {
 		if !*long && class != "Killed" { // import torch takes seconds
 			continue
@@ -255,6 +256,52 @@ func children(t *testing.T) string {
 		}
 	}
 	return all
+}
+
+// Processes that a module has started end with it, and do not keep its end from being known: when it is
+// closed, and when it is killed.
+func TestChildrenOfModulesEnd(t *testing.T) {
+	schema := newSamples(0).schema
+	for _, killed := range []bool{false, true} {
+		if killed && !*long { // import torch takes seconds
+			continue
+		}
+		m := modules(t)
+		var printed bytes.Buffer
+		m.Stderr = &printed
+		j := jobOf(t, "Forking", job.Sync, 1)
+		engine, err := m.Engine(&j, schema)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if killed {
+			for _, leader := range strings.Fields(children(t)) {
+				if err := exec.Command("kill", "-KILL", leader).Run(); err != nil {
+					t.Fatal(err)
+				}
+			}
+			engine.Init(1)
+			want(t, engine.Err(), "has ended: signal: killed; see what it printed")
+		}
+		m.Close()
+		_, after, _ := strings.Cut(printed.String(), "started ")
+		started := strings.Fields(after)
+		if len(started) != 2 {
+			t.Fatalf("printed %q", &printed)
+		}
+		for _, child := range started {
+			for runs(child) { // it was sent SIGKILL
+				time.Sleep(10 * time.Millisecond)
+			}
+		}
+	}
+}
+
+// runs reports whether a process runs. One that no one waits for stays a zombie, Z.
+func runs(process string) bool {
+	text, err := os.ReadFile(filepath.Join("/proc", process, "stat"))
+	_, state, _ := strings.Cut(string(text), ") ")
+	return err == nil && !strings.HasPrefix(state, "Z")
 }
 
 // A module that hangs is ended, and the error has the line at which it hangs.

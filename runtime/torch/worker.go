@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"slices"
 	"sync"
 	"time"
 )
@@ -45,10 +46,14 @@ type worker struct {
 	fail     func(error) // ends all processes of the module, kills this one
 	command  *exec.Cmd
 	ended    chan struct{} // closed when the process is gone
+	heard    chan struct{} // closed when no more replies are read
 	requests *os.File
-	life     *os.File // the process ends when it is closed
+	from     *os.File   // replies
+	life     *os.File   // the process ends when it is closed
+	writing  sync.Mutex // of requests
 
 	mu      sync.Mutex
+	gone    bool               // the process and its children have ended
 	replies map[int]chan reply // by pass
 	mapped  map[int]bool       // areas
 	err     error
@@ -66,64 +71,89 @@ func (m *Modules) start(config []byte, shared *memory, name string, fail func(er
 	var ends [6]*os.File // read and write end of requests, replies and life
 	for i := 0; i < len(ends); i += 2 {
 		if ends[i], ends[i+1], err = os.Pipe(); err != nil {
+			closeAll(ends[:i])
 			return nil, err
 		}
 	}
-	w := &worker{name: name, limit: m.Limit, fail: fail, requests: ends[1], life: ends[5],
+	w := &worker{name: name, limit: m.Limit, fail: fail, requests: ends[1], from: ends[2], life: ends[5],
 		replies: map[int]chan reply{0: make(chan reply, 1)}, mapped: map[int]bool{},
-		dead: make(chan struct{}), ended: make(chan struct{})}
+		dead: make(chan struct{}), ended: make(chan struct{}), heard: make(chan struct{})}
 	w.command = exec.Command(python, "-u", "-c", program)
 	// Descriptors 3 to 6 of the process.
 	w.command.ExtraFiles = []*os.File{ends[0], ends[3], ends[4], shared.file}
-	w.command.WaitDelay = time.Second // for children of the module that keep its output open
+	w.command.WaitDelay = grace
+	lead(w.command)
 	w.command.Stdout, w.command.Stderr = m.Stderr, m.Stderr
 	w.command.Env = os.Environ()
 	if os.Getenv("OMP_NUM_THREADS") == "" {
 		w.command.Env = append(w.command.Env, "OMP_NUM_THREADS=1")
 	}
 	if err = w.command.Start(); err != nil {
-		for _, end := range ends {
-			_ = end.Close()
-		}
+		closeAll(ends[:])
 		return nil, fmt.Errorf("%s: %w", python, err)
 	}
-	for _, end := range w.command.ExtraFiles[:3] {
-		_ = end.Close() // the process has it
-	}
-	go w.listen(ends[2])
-	w.write(config)
+	closeAll(w.command.ExtraFiles[:3]) // the process has them
+	go w.listen()
+	go w.watch()
+	// A pipe does not hold any configuration, and the caller holds locks. Requests wait for their turn.
+	w.writing.Lock()
+	go func() {
+		defer w.writing.Unlock()
+		w.writeLocked(config)
+	}()
 	return w, nil
 }
 
+func closeAll(files []*os.File) {
+	for _, f := range files {
+		_ = f.Close()
+	}
+}
+
 // listen passes replies on until there are no more.
-func (w *worker) listen(from *os.File) {
-	defer from.Close()
-	lines := bufio.NewReader(from)
+func (w *worker) listen() {
+	defer close(w.heard)
+	lines := bufio.NewReader(w.from)
 	for {
 		text, err := lines.ReadBytes('\n')
 		if err != nil {
-			break
+			return
 		}
 		r := reply{text: text}
 		if err := json.Unmarshal(text, &r); err != nil {
 			w.fail(fmt.Errorf("%s: a reply that is none: %.100q", w.name, text))
-			break
+			return
 		}
 		if r.Error != "" {
 			w.fail(errors.New(r.Error))
-			break
+			return
 		}
 		w.mu.Lock()
 		to := w.replies[r.Pass]
 		w.mu.Unlock()
 		to <- r
 	}
+}
+
+// grace is how long a child of the module that has left its group can keep the end of the process from being
+// known, because it has its pipes.
+const grace = 5 * time.Second
+
+// watch waits for the end of the process, ends those that it has started, and fails if nothing else has.
+func (w *worker) watch() {
+	awaitEnd(w.command)
+	killGroup(w.command)
+	_ = w.from.SetReadDeadline(time.Now().Add(grace))
+	<-w.heard // what the process said last comes first
+	w.mu.Lock()
+	w.gone = true
+	w.mu.Unlock()
 	_ = w.command.Wait() // its state says more
 	close(w.ended)
 	w.fail(fmt.Errorf("%s has ended: %v; see what it printed", w.name, w.command.ProcessState))
 }
 
-// kill ends the process, for a reason.
+// kill ends the process and those that it has started, for a reason.
 func (w *worker) kill(err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -132,8 +162,10 @@ func (w *worker) kill(err error) {
 	}
 	w.err = err
 	close(w.dead)
-	_ = w.command.Process.Kill()
-	_, _ = w.requests.Close(), w.life.Close()
+	if !w.gone {
+		killGroup(w.command)
+	}
+	closeAll([]*os.File{w.requests, w.from, w.life})
 }
 
 // failure returns why the process has ended, or nil.
@@ -152,9 +184,20 @@ func (w *worker) send(r request) {
 	w.write(line)
 }
 
-// write writes a line. If it cannot, the process has ended, and listen finds out why.
+// write writes a line.
 func (w *worker) write(line []byte) {
-	_, _ = w.requests.Write(append(line, '\n')) // at once, also from several goroutines
+	w.writing.Lock()
+	defer w.writing.Unlock()
+	w.writeLocked(line)
+}
+
+// writeLocked is write for who holds writing. If it cannot write, the process hangs, or has ended, and watch
+// finds out why.
+func (w *worker) writeLocked(line []byte) {
+	_ = w.requests.SetWriteDeadline(time.Now().Add(w.limit))
+	if _, err := w.requests.Write(slices.Concat(line, []byte("\n"))); errors.Is(err, os.ErrDeadlineExceeded) {
+		w.fail(fmt.Errorf("%s does not answer", w.name))
+	}
 }
 
 // await returns the next reply to a pass.

@@ -1,5 +1,7 @@
 import os
+import subprocess
 import sys
+import time
 
 import torch
 from torch import nn
@@ -139,3 +141,18 @@ class Killed(Net):
 class Infinite(Net):
     def forward(self, embeddings, numbers):
         return super().forward(embeddings, numbers) * (1 if len(numbers) == 4 else float("nan"))
+
+
+class Forking(Net):
+    """Starts a process that has its pipes, and a program."""
+
+    started = None
+
+    def __init__(self):
+        super().__init__()
+        if Forking.started is None:
+            Forking.started = [os.fork()]
+            while Forking.started[0] == 0:
+                time.sleep(1)
+            Forking.started.append(subprocess.Popen(["sleep", "1000"]).pid)
+            print("started", *Forking.started)

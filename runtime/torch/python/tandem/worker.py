@@ -477,7 +477,7 @@ class Watch(threading.Thread):
             if since is not None and time.monotonic() - since > self.limit:
                 frames = traceback.extract_stack(sys._current_frames()[main])
                 self.fail(f"{where(frames, self.file)}: has run for {self.limit:g} s without an end")
-        os._exit(1)
+        end()
 
 
 def where(frames, file):
@@ -496,6 +496,20 @@ def sentence(error, file):
     return f"{where(traceback.extract_tb(error.__traceback__), file)}: {type(error).__name__}: {text}"
 
 
+def take_signals():
+    """Ignores what asks the parent to end: it does so after the batches in flight. Processes that the module
+    starts end with it."""
+    both = (signal.SIGINT, signal.SIGTERM)
+    for one in both:
+        signal.signal(one, lambda *_: None)  # programs do not inherit it, as they would SIG_IGN
+    os.register_at_fork(after_in_child=lambda: [signal.signal(one, signal.SIG_DFL) for one in both])
+
+
+def end():
+    """Ends the process and those that the module has started: its group, which it leads."""
+    os.killpg(os.getpid(), signal.SIGKILL)
+
+
 def main():
     requests = os.fdopen(3, "r")
     replies = os.fdopen(4, "w")
@@ -511,10 +525,11 @@ def main():
         reply({"error": sentence})
         os._exit(1)
 
+    for shared in (3, 4, 5, 6):  # not with programs that the module starts
+        os.set_inheritable(shared, False)
     config = json.loads(requests.readline())
     faulthandler.enable()  # a crash prints where it was
-    for ends in (signal.SIGINT, signal.SIGTERM):  # the parent's: it ends after the batches in flight
-        signal.signal(ends, signal.SIG_IGN)
+    take_signals()
     watch = Watch(5, config, fail)
     watch.start()
     try:
@@ -530,7 +545,7 @@ def main():
                 reply(answer)
     except BaseException as e:  # SystemExit too: a module must not end the process
         fail(sentence(e, config["file"]))
-    os._exit(0)
+    end()
 
 
 if __name__ == "__main__":
