@@ -40,9 +40,7 @@ func (j Job) DifferenceButRoles(other Job) (*Difference, error) {
 	other.Roles = j.Roles
 	var sides [2]map[string]any
 	for i, side := range []Job{j, other} {
-		side = side.Resolved()
-		side.Name, side.Cluster = "", Cluster{}
-		text, err := yaml.Marshal(side)
+		text, err := yaml.Marshal(side.compared())
 		if err == nil {
 			err = yaml.Unmarshal(text, &sides[i])
 		}

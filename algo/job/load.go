@@ -85,11 +85,19 @@ func (j *Job) validateFile() error {
 // cluster. It does not cover the content of data files: only the data loader and the host open them, and
 // compare datasets.Fingerprint.
 func (j Job) Fingerprint() ([]byte, error) {
-	j = j.Resolved()
-	j.Name, j.Cluster = "", Cluster{}
-	text, err := yaml.Marshal(j)
+	text, err := yaml.Marshal(j.compared())
 	sum := sha256.Sum256(text)
 	return sum[:], err
+}
+
+// compared returns the settings that Fingerprint covers. A module is what its text says, in whichever folder.
+func (j Job) compared() Job {
+	j = j.Resolved()
+	j.Name, j.Cluster = "", Cluster{}
+	if j.Model.Source != "" {
+		j.Model.File = ""
+	}
+	return j
 }
 
 // DataFolder returns the folder that relative paths of a job's data start from: tandemData, the value of the

@@ -98,6 +98,31 @@ func TestChangedModulesAreNamed(t *testing.T) {
 	}
 }
 
+// A job is the same in any folder: processes of a run on several machines agree on it, and a training is
+// resumed elsewhere.
+func TestModulesAreTheSameInAnyFolder(t *testing.T) {
+	var jobs []job.Job
+	var prints []string
+	for range 2 {
+		path, _ := moduleJob(t, moduleText)
+		j, err := job.Load(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		print, err := j.Fingerprint()
+		if err != nil {
+			t.Fatal(err)
+		}
+		jobs, prints = append(jobs, j), append(prints, string(print))
+	}
+	if d, err := jobs[0].DifferenceButRoles(jobs[1]); err != nil || d != nil {
+		t.Errorf("%v, %v", d, err)
+	}
+	if prints[0] != prints[1] {
+		t.Errorf("fingerprints %x and %x", prints[0], prints[1])
+	}
+}
+
 // A file that cannot be the text of a module is refused by name.
 func TestModulesThatAreNoText(t *testing.T) {
 	for text, want := range map[string]string{
