@@ -9,11 +9,13 @@ import (
 	"tandem/algo/exec/backend"
 	"tandem/algo/unit"
 	"tandem/runtime/checkpoint"
+	"tandem/runtime/torch"
 )
 
 const verifyUsage = `Check every byte of a model: the size and the checksum of each file, the
 structure of its tables and tensors, that each row is there once, hot or on the
-embedding PS that owns it, and that the dense network is the one of the job.
+embedding PS that owns it, and that the dense network is the one of the job. Of
+a module of PyTorch, this runs the text in the model.
 
 The first problem is an error that names the file.`
 
@@ -26,7 +28,9 @@ func (p *program) verifyCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if err := errors.Join(verify(c), c.Close()); err != nil {
+			modules := torch.FromEnvironment(p.stderr)
+			defer modules.Close()
+			if err := errors.Join(verify(c, backend.Backend{Torch: modules.Engine}), c.Close()); err != nil {
 				return err
 			}
 			rows, bytes := totals(&c.Manifest)
@@ -38,8 +42,8 @@ func (p *program) verifyCommand() *cobra.Command {
 	}
 }
 
-// verify checks a model.
-func verify(c *checkpoint.Checkpoint) error {
+// verify checks a model, whose network a backend runs.
+func verify(c *checkpoint.Checkpoint, machine backend.Backend) error {
 	if err := c.Verify(); err != nil {
 		return err
 	}
@@ -51,7 +55,7 @@ func verify(c *checkpoint.Checkpoint) error {
 	if err != nil {
 		return err
 	}
-	engine, err := backend.NewEngine(&j, &schema, backend.Backend{})
+	engine, err := backend.NewEngine(&j, &schema, machine)
 	if err != nil {
 		return fmt.Errorf("model %s: %s: %w", c.Folder(), checkpoint.JobFile, err)
 	}

@@ -25,6 +25,7 @@ import (
 	"tandem/runtime/blas"
 	"tandem/runtime/cuda/engine"
 	"tandem/runtime/record"
+	"tandem/runtime/torch"
 )
 
 const replayUsage = `Replay recorded runs, and check that they give the same bits.
@@ -154,7 +155,8 @@ func (p *program) replayOne(folder string, withoutNumbers bool, progress func(do
 		return nil, err
 	}
 	r := &replayed{Folder: folder, Numbers: !withoutNumbers}
-	again := &player{program: p, result: r, progress: progress}
+	again := &player{program: p, result: r, progress: progress, modules: torch.FromEnvironment(p.stderr)}
+	defer again.modules.Close()
 	for _, first := range parts {
 		if err := again.part(folder, first); err != nil {
 			return nil, err
@@ -180,6 +182,7 @@ type player struct {
 	*program
 	result    *replayed
 	progress  func(done, steps int)
+	modules   *torch.Modules
 	job       job.Job
 	source    batch.Source   // nil before the first part, and without numerics
 	executor  *exec.Executor // as source
@@ -289,7 +292,7 @@ func (p *player) execute() error {
 	if err != nil {
 		return err
 	}
-	machine := backend.Backend{Products: products}
+	machine := backend.Backend{Products: products, Torch: p.modules.Engine}
 	if _, err := engine.Attach(&machine, &p.job); err != nil {
 		return err
 	}
