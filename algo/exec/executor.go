@@ -9,6 +9,7 @@ import (
 	"tandem/algo/job"
 	"tandem/algo/numeric/batch"
 	"tandem/algo/numeric/kernel/gemm"
+	"tandem/algo/numeric/model"
 	"tandem/algo/numeric/shard"
 	"tandem/algo/protocol/msg"
 	"tandem/algo/protocol/pace"
@@ -109,6 +110,9 @@ func NewLocal(
 	}
 	e.ranks.use(hot, strategy, engine.Layout())
 	e.rounds = newRounds(e.ranks.dense, t.Roles.Ranks, n.buckets(engine.Layout()))
+	if ranked, ok := engine.(model.Ranked); ok { // all ranks of this process have their passes
+		ranked.Rest()
+	}
 	return e, nil
 }
 

@@ -10,8 +10,7 @@ import (
 	"tandem/algo/numeric/model"
 )
 
-// engine is the module of one training. It is a model.Ranked: every rank has a process, and passes of no
-// rank, as those of an evaluation, run in that of rank 0.
+// engine is the module of one training. It is a model.Ranked: every rank of this process has a Python.
 type engine struct {
 	*processes
 	spec   model.Spec
@@ -97,12 +96,7 @@ func (e *engine) Init(seed uint64) (params, running []float32) {
 	e.fresh.areas[&a.values[0]] = a
 	e.fresh.mu.Unlock()
 	running = make([]float32, l.Running)
-	w, err := e.worker(0)
-	if err != nil {
-		return a.values, running
-	}
-	w.use(a)
-	if answer, err := w.call(request{Do: "init", Seed: seed, Area: a.number}); err == nil {
+	if answer, err := e.ask(request{Do: "init", Seed: seed, Area: a.number}, a); err == nil {
 		copy(running, answer.Running)
 	}
 	return a.values, running
@@ -122,6 +116,9 @@ func (e *engine) NewPass(samplesMax int) model.Pass { return e.newPass(0, sample
 
 // OfRank implements model.Ranked.
 func (e *engine) OfRank(rank int) model.Engine { return &ranked{e, rank} }
+
+// Rest implements model.Ranked: it ends a Python that no rank has taken over.
+func (e *engine) Rest() { e.rest() }
 
 // ranked is the engine in the process of a rank.
 type ranked struct {

@@ -3,7 +3,8 @@ package torch
 import (
 	"encoding/json"
 	"errors"
-	"fmt"
+	"maps"
+	"slices"
 	"sync"
 )
 
@@ -13,11 +14,13 @@ type processes struct {
 	config  []byte
 	description
 
+	asking  sync.Mutex // held by ask and rest
 	mu      sync.Mutex
 	memory  *memory
 	areas   int
 	free    map[int][]*area // by size
 	workers map[int]*worker // by rank
+	first   *worker         // the process that says what the module is, until a rank takes it over; nil: none
 	err     error           // why one could not be started, or no memory be had
 }
 
@@ -40,7 +43,7 @@ type description struct {
 	Random  bool     `json:"random"`   // it draws random numbers
 }
 
-// newProcesses starts the process of rank 0 and asks it what the module is.
+// newProcesses starts a process and asks it what the module is.
 func (m *Modules) newProcesses(config []byte) (*processes, error) {
 	memory, err := newMemory()
 	if err != nil {
@@ -48,7 +51,7 @@ func (m *Modules) newProcesses(config []byte) (*processes, error) {
 	}
 	p := &processes{modules: m, config: config, memory: memory, free: map[int][]*area{},
 		workers: map[int]*worker{}}
-	answer, err := p.ask(request{Do: "describe"})
+	answer, err := p.ask(request{Do: "describe"}, nil)
 	if err == nil {
 		err = json.Unmarshal(answer.text, &p.description)
 	}
@@ -59,29 +62,74 @@ func (m *Modules) newProcesses(config []byte) (*processes, error) {
 	return p, nil
 }
 
-// ask sends a request without a pass to the process of rank 0, and returns its reply.
-func (p *processes) ask(r request) (reply, error) {
-	w, err := p.worker(0)
+// ask sends a request without a pass to any process, and returns its reply. It calls use first, if not nil.
+func (p *processes) ask(r request, use *area) (reply, error) {
+	p.asking.Lock()
+	defer p.asking.Unlock()
+	w, err := p.any()
 	if err != nil {
 		return reply{}, err
+	}
+	if use != nil {
+		w.use(use)
 	}
 	return w.call(r)
 }
 
-// worker returns the process of a rank, and starts it if it has not been.
-func (p *processes) worker(rank int) (*worker, error) {
+// any returns a process, and starts one if there is none.
+func (p *processes) any() (*worker, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.first != nil || p.err != nil {
+		return p.first, p.err
+	}
+	if len(p.workers) > 0 {
+		return p.workers[slices.Min(slices.Collect(maps.Keys(p.workers)))], nil
+	}
+	var err error
+	p.first, err = p.startLocked()
+	return p.first, err
+}
+
+// worker returns the process of a rank. The first rank that asks takes over the one that has said what the
+// module is; for others it starts one.
+func (p *processes) worker(rank int) (w *worker, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if w := p.workers[rank]; w != nil || p.err != nil {
 		return w, p.err
 	}
-	w, err := p.modules.start(p.config, p.memory, fmt.Sprintf("the Python of rank %d", rank), p.fail)
-	if err != nil {
-		p.failLocked(err)
-		return nil, err
+	w, p.first = p.first, nil
+	if w == nil {
+		if w, err = p.startLocked(); err != nil {
+			return nil, err
+		}
 	}
 	p.workers[rank] = w
 	return w, nil
+}
+
+// startLocked starts a process.
+func (p *processes) startLocked() (*worker, error) {
+	w, err := p.modules.start(p.config, p.memory, p.fail)
+	if err != nil {
+		p.failLocked(err)
+	}
+	return w, err
+}
+
+// rest ends the process that no rank has taken over.
+func (p *processes) rest() {
+	p.asking.Lock()
+	defer p.asking.Unlock()
+	p.mu.Lock()
+	w := p.first
+	p.first = nil
+	p.mu.Unlock()
+	if w != nil {
+		w.kill(errClosed)
+		<-w.ended
+	}
 }
 
 // take returns an area of some values that no one uses.
@@ -127,7 +175,7 @@ func (p *processes) failLocked(err error) {
 		return
 	}
 	p.err = err
-	for _, w := range p.workers { // order-free: all for one reason
+	for _, w := range p.allLocked() {
 		w.kill(err)
 	}
 	_ = p.memory.file.Close()
@@ -136,9 +184,21 @@ func (p *processes) failLocked(err error) {
 // close ends all processes, and returns when they have ended.
 func (p *processes) close() {
 	p.fail(errClosed)
-	for _, w := range p.workers { // order-free: waits for all; a failed module starts no more
+	p.mu.Lock()
+	all := p.allLocked() // a failed module starts no more
+	p.mu.Unlock()
+	for _, w := range all {
 		<-w.ended
 	}
+}
+
+// allLocked returns the processes.
+func (p *processes) allLocked() []*worker {
+	all := slices.Collect(maps.Values(p.workers)) // order-free: the same is done to all
+	if p.first != nil {
+		all = append(all, p.first)
+	}
+	return all
 }
 
 // failure returns why the processes have ended, or nil.

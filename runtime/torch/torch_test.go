@@ -4,16 +4,18 @@ import (
 	"bytes"
 	"flag"
 	"os"
-	"os/exec"
+	osexec "os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
+	"tandem/algo/exec"
 	"tandem/algo/exec/backend"
 	"tandem/algo/job"
 	"tandem/algo/numeric/batch"
 	"tandem/algo/numeric/model"
+	"tandem/algo/protocol/msg"
 	"tandem/algo/rng"
 	"tandem/runtime/torch"
 	"tandem/runtime/train"
@@ -22,7 +24,7 @@ import (
 // modules returns Modules on the Python of the environment, or skips the test without torch.
 func modules(t *testing.T) *torch.Modules {
 	m := torch.FromEnvironment(os.Stderr)
-	if exec.Command(m.Python, "-c", "import torch").Run() != nil {
+	if osexec.Command(m.Python, "-c", "import torch").Run() != nil {
 		t.Skip("needs TANDEM_PYTHON, or python3, with torch")
 	}
 	t.Cleanup(m.Close)
@@ -179,7 +181,7 @@ func TestUnsuitableModulesAreRefused(t *testing.T) {
 	for _, c := range cases {
 		args = append(args, c.class)
 	}
-	out, err := exec.Command(m.Python, args...).Output()
+	out, err := osexec.Command(m.Python, args...).Output()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -196,7 +198,7 @@ func TestUnsuitableModulesAreRefused(t *testing.T) {
 
 // An old torch, and a Python without one, are a sentence.
 func TestOldTorchIsRefused(t *testing.T) {
-	python, err := exec.LookPath("python3")
+	python, err := osexec.LookPath("python3")
 	if err != nil {
 		t.Skip("needs python3")
 	}
@@ -226,7 +228,7 @@ func TestModulesThatFail(t *testing.T) {
 		"Raising":  "net.py:55: forward: ValueError: no such user",
 		"Cut":      "forward returned logits that are a tensor of shape (1, 1); want a tensor of shape (8,)",
 		"Leaving":  "forward: SystemExit: 3",
-		"Killed":   "has ended: signal: killed; see what it printed",
+		"Killed":   "the Python of the module has ended: signal: killed; see what it printed",
 		"Infinite": "net.py:142: forward returned NaN or infinity for finite embeddings, numbers",
 	} {
 		if !*long && class != "Killed" { // import torch takes seconds
@@ -276,12 +278,12 @@ func TestChildrenOfModulesEnd(t *testing.T) {
 		}
 		if killed {
 			for _, leader := range strings.Fields(children(t)) {
-				if err := exec.Command("kill", "-KILL", leader).Run(); err != nil {
+				if err := osexec.Command("kill", "-KILL", leader).Run(); err != nil {
 					t.Fatal(err)
 				}
 			}
 			engine.Init(1)
-			want(t, engine.Err(), "has ended: signal: killed; see what it printed")
+			want(t, engine.Err(), "the Python of the module has ended: signal: killed; see what it printed")
 		}
 		m.Close()
 		_, after, _ := strings.Cut(printed.String(), "started ")
@@ -302,6 +304,23 @@ func runs(process string) bool {
 	text, err := os.ReadFile(filepath.Join("/proc", process, "stat"))
 	_, state, _ := strings.Cut(string(text), ") ")
 	return err == nil && !strings.HasPrefix(state, "Z")
+}
+
+// A process of a run has a Python for each of its ranks, and none without them, though every one asks what
+// the module is.
+func TestEveryRankHasOnePython(t *testing.T) {
+	m := modules(t)
+	for _, ranks := range []map[int32]bool{{}, {1: true}} {
+		_, err := exec.NewLocal(jobOf(t, "Net", job.Sync, 2), newSamples(globalBatch),
+			backend.Backend{Torch: m.Engine},
+			func(at msg.Address) bool { return at.Role == msg.NNWorker && ranks[at.Index] })
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Fields(children(t)); len(got) != len(ranks) {
+			t.Errorf("%d Pythons for %d ranks", len(got), len(ranks))
+		}
+	}
 }
 
 // A module that hangs is ended, and the error has the line at which it hangs.

@@ -41,7 +41,6 @@ type reply struct {
 // worker is the process of a rank. Its methods may be called by several goroutines; replies to a pass go to
 // the one that uses it.
 type worker struct {
-	name     string // for errors
 	limit    time.Duration
 	fail     func(error) // ends all processes of the module, kills this one
 	command  *exec.Cmd
@@ -58,12 +57,11 @@ type worker struct {
 	mapped  map[int]bool       // areas
 	err     error
 	dead    chan struct{} // closed with err
-	asking  sync.Mutex    // held from a request without a pass until its reply
 }
 
 // start starts a process with some shared memory, whose failure calls fail. It does not wait until it is
 // ready.
-func (m *Modules) start(config []byte, shared *memory, name string, fail func(error)) (*worker, error) {
+func (m *Modules) start(config []byte, shared *memory, fail func(error)) (*worker, error) {
 	python, err := m.find()
 	if err != nil {
 		return nil, err
@@ -75,7 +73,7 @@ func (m *Modules) start(config []byte, shared *memory, name string, fail func(er
 			return nil, err
 		}
 	}
-	w := &worker{name: name, limit: m.Limit, fail: fail, requests: ends[1], from: ends[2], life: ends[5],
+	w := &worker{limit: m.Limit, fail: fail, requests: ends[1], from: ends[2], life: ends[5],
 		replies: map[int]chan reply{0: make(chan reply, 1)}, mapped: map[int]bool{},
 		dead: make(chan struct{}), ended: make(chan struct{}), heard: make(chan struct{})}
 	w.command = exec.Command(python, "-u", "-c", program)
@@ -121,7 +119,7 @@ func (w *worker) listen() {
 		}
 		r := reply{text: text}
 		if err := json.Unmarshal(text, &r); err != nil {
-			w.fail(fmt.Errorf("%s: a reply that is none: %.100q", w.name, text))
+			w.fail(fmt.Errorf("the Python of the module: a reply that is none: %.100q", text))
 			return
 		}
 		if r.Error != "" {
@@ -134,6 +132,8 @@ func (w *worker) listen() {
 		to <- r
 	}
 }
+
+var errSilent = errors.New("the Python of the module does not answer")
 
 // grace is how long a child of the module that has left its group can keep the end of the process from being
 // known, because it has its pipes.
@@ -150,7 +150,10 @@ func (w *worker) watch() {
 	w.mu.Unlock()
 	_ = w.command.Wait() // its state says more
 	close(w.ended)
-	w.fail(fmt.Errorf("%s has ended: %v; see what it printed", w.name, w.command.ProcessState))
+	if w.failure() == nil {
+		w.fail(fmt.Errorf("the Python of the module has ended: %v; see what it printed",
+			w.command.ProcessState))
+	}
 }
 
 // kill ends the process and those that it has started, for a reason.
@@ -179,7 +182,7 @@ func (w *worker) failure() error {
 func (w *worker) send(r request) {
 	line, err := json.Marshal(r)
 	if err != nil {
-		w.fail(fmt.Errorf("%s: %w", w.name, err))
+		w.fail(fmt.Errorf("torch: %w", err))
 	}
 	w.write(line)
 }
@@ -196,7 +199,7 @@ func (w *worker) write(line []byte) {
 func (w *worker) writeLocked(line []byte) {
 	_ = w.requests.SetWriteDeadline(time.Now().Add(w.limit))
 	if _, err := w.requests.Write(slices.Concat(line, []byte("\n"))); errors.Is(err, os.ErrDeadlineExceeded) {
-		w.fail(fmt.Errorf("%s does not answer", w.name))
+		w.fail(errSilent)
 	}
 }
 
@@ -212,17 +215,13 @@ func (w *worker) await(pass int) (reply, error) {
 		return r, nil
 	case <-w.dead:
 	case <-timer.C:
-		w.fail(fmt.Errorf("%s does not answer", w.name))
+		w.fail(errSilent)
 	}
 	return reply{}, w.failure()
 }
 
-// call sends a request and returns its reply.
+// call sends a request and returns its reply. Only one request without a pass may be under way.
 func (w *worker) call(r request) (reply, error) {
-	if r.Pass == 0 {
-		w.asking.Lock()
-		defer w.asking.Unlock()
-	}
 	w.send(r)
 	return w.await(r.Pass)
 }

@@ -95,6 +95,8 @@ type Ranked interface {
 	Engine
 	// OfRank returns the engine whose passes run at the place of a rank.
 	OfRank(rank int) Engine
+	// Rest ends what the engine keeps running for ranks that may come. If they do, it begins again.
+	Rest()
 }
 
 // Pass is the forward and backward pass of one group.
