@@ -29,6 +29,7 @@ const (
 	mapping  kind = "keys"
 	list     kind = "list"
 	names    kind = "names with values"
+	free     kind = "names with values or lists"
 	text     kind = "text"
 	number   kind = "number"
 	whole    kind = "whole number"
@@ -116,6 +117,9 @@ func (w *walk) value(k *key, v reflect.Value) error {
 		}
 	case reflect.Map:
 		k.kind = names
+		if v.Type().Elem().Kind() == reflect.Interface {
+			k.kind = free
+		}
 	case reflect.String:
 		k.kind = text
 		return setDefault(k, v)

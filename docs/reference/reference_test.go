@@ -159,6 +159,8 @@ func jobFiles(t *testing.T) map[string][]byte {
 	}
 	add("as-results-have-it", []byte("data: {kind: adult-income}\nmodel: {kind: feed-forward, factors: 0, "+
 		"cross-layers: 0}\n"))
+	add("module.yaml", []byte("data: {kind: adult-income}\nmodel: {kind: torch, file: net.py, class: Net, "+
+		"embedding-dim: 16, arguments: {hidden: [128, 64], norm: {eps: 0.1}}}\n"))
 	page, err := os.ReadFile(filepath.Join(root, "cmd", "train", "jobs", "README.md"))
 	if err != nil {
 		t.Fatal(err)
@@ -236,6 +238,9 @@ func check(schema map[string]any, node any, path string) string {
 		for name, value := range node {
 			below, ok := properties[name].(map[string]any)
 			if !ok {
+				if schema["additionalProperties"] == true {
+					continue
+				}
 				if below, ok = schema["additionalProperties"].(map[string]any); !ok {
 					return fmt.Sprintf("%s: unknown key %s", path, name)
 				}

@@ -48,6 +48,8 @@ func valueOf(k *key) object {
 	case names:
 		s["type"] = []string{"object", "null"}
 		s["additionalProperties"] = object{"type": []string{"string", "number", "boolean"}}
+	case free:
+		s["type"], s["additionalProperties"] = []string{"object", "null"}, true
 	case text:
 		s["type"] = []string{"string", "number", "boolean", "null"} // any plain value is read as text
 		if words := choices(k.allowed); words != nil {
