@@ -19,7 +19,7 @@ type Evaluator struct {
 	evaluation *evaluation.TestSet
 
 	latest        unit.Tick
-	points        []func() evaluation.Point
+	points        []func() (evaluation.Point, error)
 	probabilities []float32 // of the latest point of all that were predicted
 	err           error
 }
@@ -57,14 +57,15 @@ func (e *Evaluator) addPoint(steps int, at unit.Tick) {
 	done := make(chan struct{})
 	var probabilities []float32
 	e.numerics.pool.tasks <- func() {
-		probabilities = e.evaluation.Predict(shot)
-		p.Scores = evaluation.NewScores(e.loss, probabilities, e.test, 0)
-		close(done)
+		defer close(done)
+		if probabilities, err = e.evaluation.Predict(shot); err == nil {
+			p.Scores = evaluation.NewScores(e.loss, probabilities, e.test, 0)
+		}
 	}
-	e.points = append(e.points, func() evaluation.Point {
+	e.points = append(e.points, func() (evaluation.Point, error) {
 		<-done
 		e.probabilities = probabilities
-		return p
+		return p, err
 	})
 }
 
@@ -77,7 +78,11 @@ func (e *Evaluator) Points(end unit.Tick) ([]evaluation.Point, error) {
 	}
 	var list []evaluation.Point
 	for _, wait := range e.points {
-		list = append(list, wait())
+		p, err := wait()
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, p)
 	}
 	return list, nil
 }

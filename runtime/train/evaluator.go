@@ -97,11 +97,16 @@ func (e *evaluator) newPoint(steps int, now time.Duration) evaluation.Point {
 func (e *evaluator) predict() {
 	points := []evaluation.Point{}
 	for m := range e.pending {
-		if m.shot.Await() != nil {
-			continue // the training has failed, and reports why
+		var predicted []float32
+		err := m.shot.Await()
+		if err == nil {
+			predicted, err = m.set.Predict(m.shot)
+		}
+		if err != nil {
+			continue // the training has failed, too, and reports why
 		}
 		scored := m.point
-		scored.Scores = evaluation.NewScores(e.loss, m.set.Predict(m.shot), e.test, 0)
+		scored.Scores = evaluation.NewScores(e.loss, predicted, e.test, 0)
 		points = append(points, scored)
 		e.predicting.Store(false)
 		e.report(scored)

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -13,6 +15,7 @@ import (
 	"tandem/algo/exec/evaluation"
 	"tandem/algo/job"
 	"tandem/algo/numeric/batch"
+	"tandem/algo/numeric/model"
 	"tandem/algo/unit"
 )
 
@@ -62,6 +65,51 @@ func TestEvaluationChangesNothing(t *testing.T) {
 			if len(plain.Curve) != 1 || len(got.Curve) != 13 {
 				t.Errorf("%s: %d and %d points, want 1 and 13", mode, len(plain.Curve), len(got.Curve))
 			}
+		}
+	}
+}
+
+// fails is an engine that fails in its first prediction, after which its results mean nothing.
+type fails struct {
+	model.Engine
+	failed atomic.Bool
+}
+
+func (f *fails) Err() error {
+	if f.failed.Load() {
+		return errors.New("the engine is gone")
+	}
+	return nil
+}
+
+func (f *fails) NewPass(samples int) model.Pass { return &failingPass{f.Engine.NewPass(samples), f} }
+
+type failingPass struct {
+	model.Pass
+	of *fails
+}
+
+func (p *failingPass) Forward(params, running []float32, in model.Input, train bool) ([]float32, float64) {
+	if in.Labels == nil {
+		p.of.failed.Store(true)
+	}
+	return p.Pass.Forward(params, running, in, train)
+}
+
+// A prediction during which the engine fails is no point of the curve.
+func TestPointsOfAFailedEngineAreNotReported(t *testing.T) {
+	r := newRows(64*12, 64, 4, 1)
+	for _, mode := range []string{job.Sequential, job.Sync} {
+		j := small(mode, 2)
+		j.Training.EvaluateEvery.Steps = 1
+		_, err := Run(t.Context(), j, r, r.all, Options{
+			Evaluated: func(p evaluation.Point) { t.Errorf("%s: point %+v", mode, p) },
+			Backend: backend.Backend{Engine: func(schema *batch.Schema) (model.Engine, error) {
+				e, err := model.New(j.Model.Spec, schema, nil)
+				return &fails{Engine: e}, err
+			}}})
+		if err == nil || !strings.Contains(err.Error(), "the engine is gone") {
+			t.Errorf("%s: %v", mode, err)
 		}
 	}
 }

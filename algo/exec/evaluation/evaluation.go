@@ -84,7 +84,8 @@ func (e *TestSet) Snapshot(s State) (*Snapshot, error) {
 
 // Predict returns the predicted probabilities of every test row, test rows × labels, from a complete
 // snapshot. Batch norm uses the running statistics, so the prediction of a row does not depend on the others.
-func (e *TestSet) Predict(shot *Snapshot) []float32 {
+// It returns the error of the engine.
+func (e *TestSet) Predict(shot *Snapshot) ([]float32, error) {
 	p := NewPredictor(e.engine, e.schema)
 	return p.appendTo(make([]float32, 0, len(e.test.Labels)), e.routed, e.test, shot)
 }
@@ -98,6 +99,5 @@ func (e *TestSet) Evaluate(s State) ([]float32, error) {
 	if err != nil {
 		return nil, err
 	}
-	predicted := e.Predict(shot)
-	return predicted, e.engine.Err()
+	return e.Predict(shot)
 }

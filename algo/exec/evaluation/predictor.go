@@ -39,13 +39,12 @@ func (p *Predictor) Predict(dst []float32, s State, rows *batch.Batch) ([]float3
 	if err := s.ReadRows(0, routed.ShardSigns(0), p.rows); err != nil {
 		return dst, err
 	}
-	dst = p.appendTo(dst, routed, rows, &Snapshot{dense: dense, rows: p.rows})
-	return dst, p.engine.Err()
+	return p.appendTo(dst, routed, rows, &Snapshot{dense: dense, rows: p.rows})
 }
 
-// appendTo appends the probabilities of samples whose ids are resolved.
+// appendTo appends the probabilities of samples whose ids are resolved. They mean nothing with an error.
 func (p *Predictor) appendTo(dst []float32, routed route.ByDim, samples *batch.Batch,
-	shot *Snapshot) []float32 {
+	shot *Snapshot) ([]float32, error) {
 	width, numbers := p.schema.EmbeddingWidth(), len(p.schema.Dense)
 	layout := p.engine.Layout()
 	var scratch []float32
@@ -66,7 +65,7 @@ func (p *Predictor) appendTo(dst []float32, routed route.ByDim, samples *batch.B
 			dst = append(dst, layout.Prediction(i%layout.Labels, z))
 		}
 	}
-	return dst
+	return dst, p.engine.Err()
 }
 
 // resize returns values of a length, in the same memory if it suffices.
