@@ -1,7 +1,8 @@
 // Package torch runs a dense network that a user writes in PyTorch: jobs with model.kind = torch.
 //
-// Every rank starts one Python, which has the module and nothing else: parameters, gradients, the optimizer
-// and its state are the framework's. So every mode works, sums over ranks have the order of the tree, and a
+// Every rank has one Python, which has the module and nothing else: parameters, gradients, the optimizer and
+// its state are the framework's. A process without ranks has one only for as long as it asks what the module
+// is, and for predictions. So every mode works, sums over ranks have the order of the tree, and a
 // checkpoint needs nothing from Python. The program of that process is python/tandem/worker.py, which is part
 // of this package.
 //
@@ -24,10 +25,12 @@
 //     because no part of a pass knows step or rank.
 //   - The process of a rank serves one training after another, because import torch takes seconds.
 //   - What goes wrong in Python is an error of the engine, with which the ranks end. All processes of a
-//     module end with the first error, with this process, or when a request takes longer than a limit.
+//     module end with the first error, with this process, or when a request takes longer than a limit. Each
+//     leads a group, and what the module has started ends with it.
 //   - A job has the text of the file. So all processes of a run, and all that open its models, run the same.
 //   - A module is tried with made-up samples before it is trained: twice, for state that it keeps, and made
 //     from two seeds, for random numbers that would differ from rank to rank.
 //   - PyTorch's batch norm refuses one sample, which the last groups of an epoch may have. It gives the shift
-//     here, as that of the built-in networks does.
+//     here, as that of the built-in networks does. More rows than samples are refused, because variances of
+//     several groups are put together by the number of their samples.
 package torch

@@ -4,6 +4,7 @@ import sys
 import time
 
 import torch
+import torch.utils.checkpoint
 from torch import nn
 
 
@@ -156,3 +157,40 @@ class Forking(Net):
                 time.sleep(1)
             Forking.started.append(subprocess.Popen(["sleep", "1000"]).pid)
             print("started", *Forking.started)
+
+
+class Rows(Net):
+    """Normalizes two rows of a sample."""
+
+    def forward(self, embeddings, numbers):
+        x = self.top[0](torch.cat([*embeddings.values(), numbers], dim=1))
+        return self.top[2:](self.top[1](torch.cat([x, x]))[: len(x)])
+
+
+class LazyNorm(nn.Module):
+    """Has no lazy parameter, but a lazy buffer."""
+
+    def __init__(self):
+        super().__init__()
+        self.layers = nn.Sequential(nn.LazyBatchNorm1d(affine=False), nn.Linear(4, 1))
+
+    def forward(self, embeddings, numbers):
+        return self.layers(embeddings["user"])
+
+
+class Parts(Net):
+    """Has a layer whose gradient comes from two backward passes."""
+
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(4, 4)
+
+    def forward(self, embeddings, numbers):
+        x = torch.cat([*embeddings.values()], dim=1)
+        again = torch.utils.checkpoint.checkpoint(self.layer, x, use_reentrant=True)
+        return super().forward({"x": self.layer(x) + again}, numbers)
+
+
+class Guessing(Net):
+    def forward(self, embeddings, numbers):
+        return nn.functional.dropout(super().forward(embeddings, numbers), 0.5)

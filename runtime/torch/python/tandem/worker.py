@@ -5,6 +5,11 @@ memory that both processes map: see the comments of the Go package runtime/torch
 after the other. The process ends when its parent does, or when a request takes longer than the limit.
 """
 
+import sys
+
+if sys.path[0] == "":  # the working directory, whose files are not those that are imported here
+    sys.path.pop(0)
+
 import ctypes
 import faulthandler
 import functools
@@ -15,13 +20,13 @@ import mmap
 import os
 import select
 import signal
-import sys
 import threading
 import time
 import traceback
 import types
 import zlib
 
+PYTHON_MIN = (3, 8)  # of that torch; an older one reads this file as far as the sentence that says so
 TORCH_MIN = (2, 1)  # post_accumulate_grad hooks
 
 
@@ -30,6 +35,11 @@ class Refused(Exception):
 
 
 def import_torch():
+    if sys.version_info < PYTHON_MIN:
+        raise Refused(
+            f"{sys.executable} is Python {sys.version.split()[0]}: set TANDEM_PYTHON to "
+            f"{PYTHON_MIN[0]}.{PYTHON_MIN[1]} or newer, with torch"
+        )
     try:
         import torch
     except ImportError as e:
@@ -107,7 +117,8 @@ class Worker:
         self.module = self.made_of(**self.config["arguments"])
         self.module.train()
         self.training = True
-        if any(isinstance(p, torch.nn.parameter.UninitializedParameter) for p in self.module.parameters()):
+        values = [*self.module.parameters(), *self.module.buffers()]
+        if any(torch.nn.parameter.is_lazy(v) for v in values):
             with torch.no_grad():  # lazy layers take their widths from a first pass
                 self.run(*self.trial_samples(), True)
             for m in self.module.modules():
@@ -156,7 +167,13 @@ class Worker:
     def normalize(self, m, forward, x):
         """Is the forward pass of a batch norm. Of one sample, which PyTorch refuses, it is the shift, as there
         is no variance."""
-        if not m.training or x.numel() != m.num_features:
+        if not m.training:
+            return forward(x)
+        if x.numel() != self.samples * m.num_features:
+            raise self.refused(f"a batch norm of {m.num_features} features gets values of shape "
+                               f"{tuple(x.shape)} for {self.samples} samples; its running statistics need "
+                               "one value of each feature for a sample: use layer norm")
+        if self.samples != 1:
             return forward(x)
         m.running_mean.data.copy_(x.detach().reshape(-1))
         m.running_var.data.zero_()
@@ -191,8 +208,11 @@ class Worker:
         self.check_state(buffers, outputs)
         self.check_gradients(outputs[1])
         self.set_training(False)
+        before = torch.get_rng_state()
         with torch.no_grad():
             self.run(x, n, y, False)
+        if not torch.equal(before, torch.get_rng_state()):
+            raise self.refused("forward draws random numbers for a prediction; give dropout self.training")
         self.check_constructor(x, n, y, outputs[0])
         self.make_module(0)
         return {
@@ -221,14 +241,14 @@ class Worker:
 
     def check_gradients(self, output):
         """Refuses a module one of whose gradients is sparse or missing."""
-        self.trial = grads = [self.torch.zeros(0)] * len(self.parameters)
+        self.trial = grads = [None] * len(self.parameters)
         output.sum().backward()
         self.trial = None
         for name, g in zip(self.names, grads):
+            if g is None:
+                raise self.refused(f"forward does not use parameter {name}, or uses it without a gradient")
             if g.layout != self.torch.strided:
                 raise self.refused(f"the gradient of {name} is sparse; leave out sparse=True")
-            if g.numel() == 0:
-                raise self.refused(f"forward does not use parameter {name}, or uses it without a gradient")
 
     def check_constructor(self, x, n, y, output):
         """Refuses a module that depends on random numbers which are no parameters: each rank would draw
@@ -326,7 +346,7 @@ class Worker:
     def run(self, embeddings, numbers, labels, train):
         """Calls the module, and returns its logits, samples × labels, or its loss."""
         torch, names = self.torch, self.config["labels"]
-        samples = numbers.shape[0]
+        self.samples = samples = numbers.shape[0]
         by_slot = {}
         for slot, part in zip(self.config["slots"], self.parts(embeddings)):
             if slot["ids"]:
@@ -388,14 +408,22 @@ class Worker:
     def take_gradient(self, parameter, i):
         """Takes the gradient of a parameter, which is final."""
         if self.trial is not None:
+            if self.trial[i] is not None:
+                raise self.refused_twice(i)
             self.trial[i] = parameter.grad
         else:
+            if i not in self.current.without:
+                raise self.refused_twice(i)
             lo, hi = self.places[i]
             self.current.grads[lo:hi] = parameter.grad.reshape(-1)
             self.current.without.discard(i)
             self.missing[self.bucket_of(lo)] -= 1
             self.report_buckets(self.current)
         parameter.grad = None
+
+    def refused_twice(self, i):
+        return self.refused(f"parameter {self.names[i]} gets its gradient in two parts; give checkpoint() "
+                            "use_reentrant=False")
 
     def report_buckets(self, p):
         """Reports the buckets that are final, in their order."""
@@ -457,7 +485,8 @@ class Pass:
         """Returns a seed that follows from the samples, on whichever rank they are."""
         seed = 0
         for values in (self.embeddings, self.numbers, self.labels):
-            if count := min(values.numel(), 1 << 14):
+            count = min(values.numel(), 1 << 14)
+            if count:
                 seed = zlib.crc32(ctypes.string_at(values.data_ptr(), 4 * count), seed)
         return seed
 
