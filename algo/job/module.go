@@ -45,8 +45,8 @@ func CheckModule(s *model.Spec) error {
 		return err
 	}
 	line, was, is := changedLine(s.Source, now)
-	return fmt.Errorf("%s has changed since the model was trained: line %d was %q and is %q; undo that, or "+
-		"rename the file, and the text in the model is used", s.File, line, was, is)
+	return fmt.Errorf("%s has changed since the job was written: line %d was %q and is %q; undo that, or "+
+		"rename the file, and the text in the job is used", s.File, line, was, is)
 }
 
 // changedLine returns the first line, counted from 1, in which two texts differ.

@@ -73,7 +73,7 @@ func TestChangedModulesAreNamed(t *testing.T) {
 	if err := os.WriteFile(file, []byte(changed), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	want := "net.py has changed since the model was trained: line 2 was \"hidden = 16  # τ\" and is " +
+	want := "net.py has changed since the job was written: line 2 was \"hidden = 16  # τ\" and is " +
 		"\"hidden = 32  # τ\"; undo that, or rename the file"
 	if err := job.CheckModule(&j.Model.Spec); err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("%v, want %s", err, want)

@@ -315,7 +315,11 @@ func (f *flags) first(given *pflag.FlagSet) (job.Job, error) {
 	case f.checkpoints.resume != "":
 		return f.resumed(given)
 	case f.file != "":
-		return job.Load(f.file)
+		j, err := job.Load(f.file)
+		if err == nil {
+			err = job.CheckModule(&j.Model.Spec)
+		}
+		return j, err
 	case f.table.file != "":
 		j, set, note, err := f.table.open(f.onBadRow)
 		f.opened, f.notes = set, append(f.notes, note)
