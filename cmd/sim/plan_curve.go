@@ -79,8 +79,9 @@ func loadCurve(file string, target float64, batch int) (*curve, error) {
 		}
 	}
 	if target < bound {
-		c.notes = append(c.notes, fmt.Sprintf("%s has of a training when it came to its own target, an AUC of "+
-			"up to %.4f, and its end: the samples for %v are at most those for that target", file, bound, target))
+		c.notes = append(c.notes, fmt.Sprintf("%s has of a training when it came to its own target, an AUC "+
+			"of up to %.4f, and its end: the samples for %v are at most those for that target",
+			file, bound, target))
 	}
 	if len(c.trainings) == 0 {
 		return nil, cli.UsageError("an AUC after some samples is that of a batch; leave --global-batch out, "+
@@ -164,8 +165,8 @@ func readStoredCurves(text []byte) (list []measuredRun, notes []string, err erro
 	}
 	network := stored.Data.Networks[0]
 	if n := len(stored.Data.Networks); n > 1 {
-		notes = append(notes, fmt.Sprintf("--curve has trainings of %d networks; those of the first, %s, are "+
-			"taken", n, network.Network))
+		notes = append(notes, fmt.Sprintf("--curve has trainings of %d networks; those of the first, %s, "+
+			"are taken", n, network.Network))
 	}
 	for _, option := range network.Options {
 		if len(option.Curve) == 0 || option.Curve[0].Step == 0 {

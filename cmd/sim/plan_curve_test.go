@@ -127,8 +127,9 @@ func TestStoredTrainingsThatMissed(t *testing.T) {
 		return fmt.Sprintf(`{"network": "%s", "options": [%s, %s]}`, name, fmt.Sprintf(option, "sync", last),
 			fmt.Sprintf(option, "hybrid", 0.73))
 	}
-	file := ownFile(t, "stored.json", fmt.Sprintf(`{"data": {"target_auc": [0.75, 0.75], "networks": [%s, %s]}}`,
-		network("small", 0.745), network("large", 0.8)))
+	file := ownFile(t, "stored.json",
+		fmt.Sprintf(`{"data": {"target_auc": [0.75, 0.75], "networks": [%s, %s]}}`,
+			network("small", 0.745), network("large", 0.8)))
 	for target, want := range map[float64]string{
 		0.74: "hybrid is left out: 1 of its 2 trainings", 0.75: "no mode comes to 0.75 in all trainings",
 	} {

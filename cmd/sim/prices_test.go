@@ -80,9 +80,10 @@ func TestPriceOfMixedAcceleratorsCanBeSet(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	unpriced := regexp.MustCompile(`(?m)^dollars-per-hour:.*\n(  .*\n)*`).ReplaceAllString(string(profile), "")
+	price := regexp.MustCompile(`(?m)^dollars-per-hour:.*\n(  .*\n)*`)
+	unpriced := ownFile(t, "own.yaml", price.ReplaceAllString(string(profile), ""))
 	args := "--samples 1 --seeds 1 --steps 8 --model criteo --gpus 16 --preset " + ownFile(t, "mixed.yaml",
-		fmt.Sprintf("preset: persia-gcp\nmixed: [{accelerator: %q, servers: 1}]", ownFile(t, "own.yaml", unpriced)))
+		fmt.Sprintf("preset: persia-gcp\nmixed: [{accelerator: %q, servers: 1}]", unpriced))
 	if price := runJSON(t, args)["cost_usd_per_hour"]; price != nil {
 		t.Errorf("$ %v an hour", price)
 	}

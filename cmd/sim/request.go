@@ -203,8 +203,8 @@ func (q *request) loadPlacement() (err error) {
 	return err
 }
 
-// loadSection sets the cluster to that of the command line or of the job file. A system that cannot be read is
-// reported where it is used.
+// loadSection sets the cluster to that of the command line or of the job file. A system that cannot be read
+// is reported where it is used.
 func (q *request) loadSection(given func(string) bool) (err error) {
 	name := q.preset
 	if q.cluster != "" {

@@ -68,8 +68,9 @@ func (h *Hardware) addPrices(values map[string]string) {
 		add(mixedPart(i), a.Name, &a.DollarsPerHour)
 	}
 	add("server", h.Server.Name, &h.Server.DollarsPerHour)
-	for part, group := range map[string]*HostGroup{"embedding-workers": &h.EmbeddingWorkers,
-		"embedding-ps": &h.EmbeddingPSs, "loaders": &h.Loaders} { // order-free: each has its own price
+	groups := map[string]*HostGroup{"embedding-workers": &h.EmbeddingWorkers,
+		"embedding-ps": &h.EmbeddingPSs, "loaders": &h.Loaders}
+	for part, group := range groups { // order-free: each has its own price
 		add(part, group.Host.Name, &group.Host.DollarsPerHour)
 	}
 }

@@ -96,8 +96,8 @@ func (a *assignment) try(s start) (score float64, choices []int, err error) {
 	return x.seconds + a.once*x.times, x.choices, x.err
 }
 
-// begin assigns the tables as a start says, and returns the choices. Tables for which no rank has room are cut
-// further.
+// begin assigns the tables as a start says, and returns the choices. Tables for which no rank has room are
+// cut further.
 func (a *assignment) begin(s start) (choices []int, err error) {
 	choices = make([]int, len(a.tables))
 	for i := range a.tables {

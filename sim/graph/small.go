@@ -116,7 +116,9 @@ func (s *small) known(x *piece) bool {
 			return true
 		}
 	}
-	return slices.ContainsFunc(s.ranks[own:x.rank], func(r smallRank) bool { return same(r, s.ranks[x.rank]) })
+	return slices.ContainsFunc(s.ranks[own:x.rank], func(r smallRank) bool {
+		return same(r, s.ranks[x.rank])
+	})
 }
 
 // fits reports whether all ranks of a part have room for it.

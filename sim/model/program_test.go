@@ -73,8 +73,8 @@ func TestNetworkOfAProgramIsThatOfItsEngine(t *testing.T) {
 	}
 }
 
-// Layers over numeric features alone come before those that need embeddings. The first of them has no gradient
-// of its input, and each of the others needs that of its input for the layers before.
+// Layers over numeric features alone come before those that need embeddings. The first of them has no
+// gradient of its input, and each of the others needs that of its input for the layers before.
 func TestNetworkOfAProgramTellsBottomFromTop(t *testing.T) {
 	spec := model.Default()
 	spec.Kind = model.DLRM
