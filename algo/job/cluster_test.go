@@ -44,7 +44,8 @@ func TestAClusterFileIsADifferenceFromItsPreset(t *testing.T) {
 		"preset: ./own.yaml": "is its own preset",
 		"preset: dgx-h10": `own.yaml: preset: no cluster is called "dgx-h10"; ` +
 			`the nearest is "dgx-h100"`,
-		"cluster: {preset: dgx-h10}":                       `own.yaml: cluster.preset: no cluster is called "dgx-h10"`,
+		"cluster: {preset: dgx-h10}": `own.yaml: ` +
+			`cluster.preset: no cluster is called "dgx-h10"`,
 		"cluster: {preset: dgx-h100, acelerator: T4}":      `did you mean "accelerator"?`,
 		"preset: dgx-h100\naccelerators-per-server: -1":    "own.yaml: accelerators-per-server = -1; want 1",
 		"cluster: {preset: dgx-h100, embedding-ps: {x: 1}": "own.yaml",
