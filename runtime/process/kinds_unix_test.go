@@ -5,6 +5,7 @@ package process
 import (
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net"
 	"sync"
 	"syscall"
@@ -35,9 +36,13 @@ func TestTrainingOutlivesHangsAndCutConnections(t *testing.T) {
 				continue // as the first of its kind
 			}
 			for _, kind := range []string{"hang", "cut"} {
-				t.Run(fmt.Sprint(mode, " ", p[0].Role, " ", kind), func(t *testing.T) {
-					outlives(t, small(mode), p[0], kind)
-				})
+				for seed := range uint64(20) {
+					t.Run(fmt.Sprint(mode, " ", p[0].Role, " ", kind, " seed ", seed), func(t *testing.T) {
+						t.Parallel()
+						at := 105 + rand.New(rand.NewPCG(seed, 9)).IntN(180)
+						outlives(t, small(mode), p[0], kind, at)
+					})
+				}
 			}
 		}
 	}
@@ -58,7 +63,7 @@ func TestHangingRanksComeBack(t *testing.T) {
 				t.Run(fmt.Sprint(mode, " ", rank, " ", kind), func(t *testing.T) {
 					j := small(mode)
 					j.Roles.RankRecovery = true
-					if n := outlives(t, j, msg.Address{Role: msg.NNWorker, Index: rank}, kind); n > 0 {
+					if n := outlives(t, j, msg.Address{Role: msg.NNWorker, Index: rank}, kind, 130); n > 0 {
 						t.Errorf("all began again %d times", n)
 					}
 				})
@@ -67,8 +72,9 @@ func TestHangingRanksComeBack(t *testing.T) {
 	}
 }
 
-// outlives checks that a training outlives what happens to a role. It returns how often all began again.
-func outlives(t *testing.T, j job.Job, victim msg.Address, kind string) int {
+// outlives checks that a training of 300 steps, saved every 100, outlives what happens to a role after a
+// number of steps. It returns how often all began again.
+func outlives(t *testing.T, j job.Job, victim msg.Address, kind string, at int) int {
 	var logged log
 	mode := j.Training.Mode
 	s, o := setting{Training: j, Steps: 300, stderr: &logged}, saving(t.TempDir(), mode, 100)
@@ -79,7 +85,7 @@ func outlives(t *testing.T, j job.Job, victim msg.Address, kind string) int {
 	last := 0
 	o.Progress = func(done, _ int) {
 		switch {
-		case done >= 130 && struck.IsZero():
+		case done >= at && struck.IsZero():
 			struck = time.Now()
 			if kind == "cut" {
 				p.cut()

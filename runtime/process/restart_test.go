@@ -154,7 +154,7 @@ func TestKilledProcessesComeBack(t *testing.T) {
 	}, uint64(1)
 	if *long {
 		kills, seeds = append(kills, kill{job.Hybrid, msg.Address{Role: msg.EmbeddingWorker}},
-			kill{job.Hybrid, msg.Address{Role: msg.DataLoader}}), 10
+			kill{job.Hybrid, msg.Address{Role: msg.DataLoader}}), 20
 	} else if testing.Short() {
 		kills = kills[2:] // TestProcessOfSeveralRolesComesBack kills an embedding worker
 	}
