@@ -140,10 +140,21 @@ func (s *Shard) Lookup(b BatchKey, signs []uint64, values []float32) error {
 	if err != nil {
 		return err
 	}
-	return s.remember(b, countsOf(byDim), func(place int, found []table.Found) (err error) {
+	err = s.remember(b, countsOf(byDim), func(place int, found []table.Found) (err error) {
 		values, err = s.lookup(int(b.Step), place, byDim[place], values, found)
 		return err
 	})
+	if err == nil {
+		checkEnd(values)
+	}
+	return err
+}
+
+// checkEnd panics if there are values behind those of the last row.
+func checkEnd(rest []float32) {
+	if len(rest) > 0 {
+		panic(fmt.Sprintf("embedding: room for %d values more than the rows have", len(rest)))
+	}
 }
 
 // lookup copies the rows of signs of one dimension to values. It returns the values behind them.
@@ -203,6 +214,9 @@ func (s *Shard) Create(step int32, signs []uint64, values []float32) error {
 	byDim, err := s.dims.Cut(signs)
 	for place := 0; place < len(byDim) && err == nil; place++ {
 		values, err = s.lookup(int(step), place, byDim[place], values, nil)
+	}
+	if err == nil {
+		checkEnd(values)
 	}
 	return err
 }
@@ -319,6 +333,7 @@ func (s *Shard) Snapshot(signs []uint64, dst []float32) error {
 		s.tables[i].SnapshotTrained(signs, dst[:end])
 		dst = dst[end:]
 	}
+	checkEnd(dst)
 	return nil
 }
 
