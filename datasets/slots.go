@@ -19,7 +19,7 @@ func ApplySlots(settings []job.SlotSetting, schema *batch.Schema) error {
 				strings.Join(slotNames(schema), ", "))
 		}
 		slot := &schema.Slots[at]
-		slot.Group, slot.HashStack, slot.SqrtScaling = s.Group, s.HashStack, s.SqrtScaling
+		slot.Group, slot.HashStack, slot.Scale = s.Group, s.HashStack, s.Scale()
 		if s.Raw > 0 {
 			slot.Pooling, slot.FixedSize = batch.Raw, s.Raw
 		}

@@ -19,14 +19,15 @@ func TestSlotSettingsReachTheSchema(t *testing.T) {
 		return Open(job.Data{Kind: job.KindSynthetic, Synthetic: spec, Slots: slots}, "")
 	}
 	data, err := open(job.SlotSetting{Slot: "c", Group: "g", HashStack: stack, SqrtScaling: true},
-		job.SlotSetting{Slot: "a", Group: "g", HashStack: stack, Raw: 3},
-		job.SlotSetting{Slot: "b", Dim: 64}) // a dimension is for WithDims
+		job.SlotSetting{Slot: "a", Group: "g", HashStack: stack, Raw: 3, Pooling: job.PoolMean},
+		job.SlotSetting{Slot: "b", Dim: 64, Pooling: job.PoolSqrt}) // a dimension is for WithDims
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := []batch.Slot{
-		{Name: "a", Group: "g", HashStack: stack, Pooling: batch.Raw, FixedSize: 3}, {Name: "b"},
-		{Name: "c", Group: "g", HashStack: stack, SqrtScaling: true},
+		{Name: "a", Group: "g", HashStack: stack, Pooling: batch.Raw, FixedSize: 3, Scale: batch.Mean},
+		{Name: "b", Scale: batch.SqrtScaled},
+		{Name: "c", Group: "g", HashStack: stack, Scale: batch.SqrtScaled},
 	}
 	for i, got := range data.Schema.Slots {
 		if got != want[i] {
@@ -40,6 +41,9 @@ func TestSlotSettingsReachTheSchema(t *testing.T) {
 		{`slots[0].slot: no slot "d": the data have a, b, c`, []job.SlotSetting{{Slot: "d"}}},
 		{"slots[0].slot: empty", []job.SlotSetting{{}}},
 		{`slots[1].slot: "a" is there twice`, []job.SlotSetting{{Slot: "a"}, {Slot: "a"}}},
+		{`slots[0].pooling = "max" is unknown`, []job.SlotSetting{{Slot: "a", Pooling: "max"}}},
+		{"slots[0]: sqrt-scaling is pooling: sqrt, and there is pooling: mean: leave one out",
+			[]job.SlotSetting{{Slot: "a", Pooling: job.PoolMean, SqrtScaling: true}}},
 		{"slots[0].raw: -1", []job.SlotSetting{{Slot: "a", Raw: -1}}},
 		{"slots[0].hash-stack: 2 rounds of 0 rows",
 			[]job.SlotSetting{{Slot: "a", HashStack: batch.HashStack{Rounds: 2}}}},

@@ -62,7 +62,7 @@ func TestSettingsOfSlotsHeadsAndRowsKeepWorkSequential(t *testing.T) {
 	source := exectest.NewColumns(16*3+5, 16)
 	for s := range source.Fields.Slots {
 		slot := &source.Fields.Slots[s]
-		slot.Group, slot.SqrtScaling, slot.HashStack = "items", true, batch.HashStack{Rounds: 2, Rows: 7}
+		slot.Group, slot.Scale, slot.HashStack = "items", batch.Mean, batch.HashStack{Rounds: 2, Rows: 7}
 	}
 	source.Fields.Labels, source.All.Labels = []string{"click", "buy"}, nil
 	for i := range source.All.Samples {

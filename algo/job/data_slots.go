@@ -19,15 +19,39 @@ type SlotSetting struct {
 	// HashStack makes the embedding of an id the sum of one row from each of several
 	// rounds, in a table of a fixed size; all slots of a group have the same.
 	HashStack batch.HashStack `yaml:"hash-stack,omitempty"`
-	// SqrtScaling divides sums of n rows, and their gradients, by √n.
+	// Pooling is what the rows of the ids of a sample become: PoolSum, PoolMean, or PoolSqrt, which is their
+	// sum divided by the root of their number. With Raw, it is of the rows of one id under a hash-stack.
+	Pooling string `yaml:"pooling,omitempty"`
+	// SqrtScaling is the same as pooling: sqrt, by Persia's name.
 	SqrtScaling bool `yaml:"sqrt-scaling,omitempty"`
 	// Raw is the number of ids per sample whose embeddings are concatenated, at most
 	// 10,000; 0 means that they are summed. Only feed-forward and dcn-v2 support it.
 	Raw int `yaml:"raw,omitempty"`
 }
 
+// Values of SlotSetting.Pooling.
+const (
+	PoolSum  = "sum" // the default
+	PoolMean = "mean"
+	PoolSqrt = "sqrt"
+)
+
+// Scale returns what sums of rows of the slot are multiplied by.
+func (s *SlotSetting) Scale() batch.Scale {
+	switch {
+	case s.SqrtScaling || s.Pooling == PoolSqrt:
+		return batch.SqrtScaled
+	case s.Pooling == PoolMean:
+		return batch.Mean
+	}
+	return batch.Unscaled
+}
+
 // rawMax bounds the concatenated embeddings of one slot and sample.
 const rawMax = 10_000
+
+// poolings are the values of SlotSetting.Pooling.
+var poolings = []string{"", PoolSum, PoolMean, PoolSqrt}
 
 // slotDimMax is the largest dimension of a slot.
 const slotDimMax = 1 << 16
@@ -44,6 +68,11 @@ func validateSlots(settings []SlotSetting) error {
 			return fmt.Errorf("slots[%d].slot: %q is there twice", i, s.Slot)
 		case s.Raw < 0 || s.Raw > rawMax:
 			return fmt.Errorf("slots[%d].raw: %d: must be 1 to %d, or 0 for a sum", i, s.Raw, rawMax)
+		case !slices.Contains(poolings, s.Pooling):
+			return fmt.Errorf("slots[%d].pooling = %s", i, Unknown(s.Pooling, poolings[1:]))
+		case s.SqrtScaling && s.Pooling != "" && s.Pooling != PoolSqrt:
+			return fmt.Errorf("slots[%d]: sqrt-scaling is pooling: %s, and there is pooling: %s: leave one "+
+				"out", i, PoolSqrt, s.Pooling)
 		case s.Dim < 0 || s.Dim > slotDimMax:
 			return fmt.Errorf("slots[%d].dim: %d: must be 1 to %d, or 0 for that of the model", i, s.Dim,
 				slotDimMax)

@@ -365,7 +365,10 @@ func TestRestoreRefuses(t *testing.T) {
 		},
 		"id column tags has sqrt_scaling false in the model and true in": func(_ *job.Job,
 			c *exectest.Columns) {
-			c.Fields.Slots[0].SqrtScaling = true
+			c.Fields.Slots[0].Scale = batch.SqrtScaled
+		},
+		"id column tags has mean false in the model and true in": func(_ *job.Job, c *exectest.Columns) {
+			c.Fields.Slots[0].Scale = batch.Mean
 		},
 		"tensor 1 of the dense network is": func(j *job.Job, _ *exectest.Columns) {
 			j.Model.Top = []int{9, 5}

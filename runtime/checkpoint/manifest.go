@@ -101,6 +101,7 @@ type Slot struct {
 	HashStackRounds int    `json:"hash_stack_rounds,omitempty"`
 	HashStackRows   int    `json:"hash_stack_rows,omitempty"`
 	SqrtScaling     bool   `json:"sqrt_scaling,omitempty"`
+	Mean            bool   `json:"mean,omitempty"`
 }
 
 // Dense describes the dense network.
@@ -233,7 +234,8 @@ func schemaOf(s *batch.Schema) Schema {
 		Labels: append([]string{}, s.Labels...), PrefixBits: s.PrefixBits}
 	for _, slot := range s.Slots {
 		out.Slots = append(out.Slots, Slot{slot.Name, slot.Dim, poolings[slot.Pooling], slot.FixedSize,
-			slot.Group, slot.HashStack.Rounds, slot.HashStack.Rows, slot.SqrtScaling})
+			slot.Group, slot.HashStack.Rounds, slot.HashStack.Rows, slot.Scale == batch.SqrtScaled,
+			slot.Scale == batch.Mean})
 	}
 	return out
 }
@@ -251,8 +253,17 @@ func (s *Schema) Batch() (batch.Schema, error) {
 			return out, fmt.Errorf("slot %s has pooling %q, want one of %q", slot.Name, slot.Pooling,
 				poolings)
 		}
+		scale := batch.Unscaled
+		switch {
+		case slot.SqrtScaling && slot.Mean:
+			return out, fmt.Errorf("slot %s has both sqrt_scaling and mean", slot.Name)
+		case slot.SqrtScaling:
+			scale = batch.SqrtScaled
+		case slot.Mean:
+			scale = batch.Mean
+		}
 		out.Slots = append(out.Slots, batch.Slot{Name: slot.Name, Dim: slot.Dim, Pooling: pooling,
-			FixedSize: slot.FixedSize, Group: slot.Group, SqrtScaling: slot.SqrtScaling,
+			FixedSize: slot.FixedSize, Group: slot.Group, Scale: scale,
 			HashStack: batch.HashStack{Rounds: slot.HashStackRounds, Rows: slot.HashStackRows}})
 	}
 	return out, out.Validate()
@@ -320,6 +331,7 @@ func (s Slot) difference(other Slot) (setting string, a, b any) {
 		{"hash_stack_rounds", s.HashStackRounds, other.HashStackRounds},
 		{"hash_stack_rows", s.HashStackRows, other.HashStackRows},
 		{"sqrt_scaling", s.SqrtScaling, other.SqrtScaling},
+		{"mean", s.Mean, other.Mean},
 	} {
 		if is.a != is.b {
 			return is.setting, is.a, is.b

@@ -129,6 +129,7 @@ type slot struct {
 	Whole           bool   `json:"whole"`      // 17.0 is the id 17
 	FixedSize       int    `json:"fixed_size"` // 0: the rows of a sample are added
 	SqrtScaling     bool   `json:"sqrt_scaling"`
+	Mean            bool   `json:"mean"`
 	HashStackRounds int    `json:"hash_stack_rounds"`
 	HashStackRows   int    `json:"hash_stack_rows"`
 	// Derived are the columns that a derived slot combines; empty: the slot is a column of the file.
@@ -159,7 +160,8 @@ func newColumns(j *job.Job, schema *batch.Schema, dim int) *columns {
 	c := &columns{PrefixBits: schema.PrefixBits, Dim: dim, Slots: []slot{},
 		Numbers: append([]string{}, schema.Dense...), Labels: schema.Labels}
 	for i, s := range schema.Slots {
-		own := slot{Name: s.Name, Prefix: schema.Signer(i).Prefix(), SqrtScaling: s.SqrtScaling,
+		own := slot{Name: s.Name, Prefix: schema.Signer(i).Prefix(), SqrtScaling: s.Scale == batch.SqrtScaled,
+			Mean:            s.Scale == batch.Mean,
 			HashStackRounds: s.HashStack.Rounds, HashStackRows: s.HashStack.Rows}
 		if s.Pooling == batch.Raw {
 			own.FixedSize = s.FixedSize

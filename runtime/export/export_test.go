@@ -87,6 +87,8 @@ func TestPythonPredictsWhatTheModelDoes(t *testing.T) {
 		{Slot: "user", HashStack: batch.HashStack{Rounds: 2, Rows: 50}, SqrtScaling: true},
 		{Slot: "tags", Raw: 3},
 	}
+	means := []job.SlotSetting{{Slot: "user", HashStack: settings[0].HashStack, Pooling: job.PoolMean},
+		{Slot: "tags", Pooling: job.PoolMean}}
 	for _, c := range []struct {
 		kind, rows, modules, library string
 		heads                        int
@@ -96,7 +98,7 @@ func TestPythonPredictsWhatTheModelDoes(t *testing.T) {
 		{model.FactorizationMachine, export.Parquet, "pyarrow, onnxruntime, onnx", "", 1, nil},
 		{model.DeepFM, export.Safetensors, "safetensors, onnxruntime, onnx", "", 1, nil},
 		{model.DLRM, export.Parquet, "pyarrow, onnxruntime, onnx", "", 2, nil},
-		{model.DCNv2, export.Parquet, "pyarrow, onnxruntime, onnx", "", 1, settings},
+		{model.DCNv2, export.Parquet, "pyarrow, onnxruntime, onnx", "", 1, means},
 		{model.FeedForward, export.Parquet, "pyarrow, onnxruntime, onnx", "", 2, settings},
 		{model.DeepFM, export.Parquet, "pyarrow, torch, onnx", "--torch", 1, nil},
 		{model.DLRM, export.Safetensors, "safetensors, torch, onnx", "--torch", 2, nil},

@@ -69,14 +69,16 @@ class Rows:
         self.keys, self.values = keys[order], values.reshape(-1, dim)[order]
         self.zeros = np.zeros(dim, np.float32)
 
-    def sum(self, wanted, root):
-        """Return the sum of rows, divided by the root of their number if root is true."""
+    def sum(self, wanted, slot):
+        """Return the sum of rows, divided by their number or its root if the slot says so."""
         total = self.zeros.copy()
         for sign in wanted:
             at = np.searchsorted(self.keys, np.uint64(sign))
             if at < len(self.keys) and self.keys[at] == sign:
                 total += self.values[at]
-        return total / np.float32(np.sqrt(len(wanted))) if root and wanted else total
+        if slot["mean"]:
+            return total / np.float32(max(len(wanted), 1))
+        return total / np.float32(np.sqrt(max(len(wanted), 1))) if slot["sqrt_scaling"] else total
 
 
 def identities(field, slot):
@@ -107,10 +109,10 @@ def embed(identities, slot, rows, bits):
     """Return the part of a sample's embeddings that its ids in a slot give."""
     each = [signs(slot, identity, bits) for identity in identities]
     if slot["fixed_size"] == 0:  # the rows of a sample are added
-        return rows.sum([sign for own in each for sign in own], slot["sqrt_scaling"])
+        return rows.sum([sign for own in each for sign in own], slot)
     out = np.zeros((slot["fixed_size"], len(rows.zeros) + 1), np.float32)  # a row and its mask, for each id
     for k, own in enumerate(each[: slot["fixed_size"]]):
-        out[k, :-1], out[k, -1] = rows.sum(own, slot["sqrt_scaling"]), 1
+        out[k, :-1], out[k, -1] = rows.sum(own, slot), 1
     return out.ravel()
 
 

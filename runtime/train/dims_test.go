@@ -24,7 +24,7 @@ func wideConfiguration(seed uint64) *configuration {
 	}
 	r.schema.PrefixBits = 8
 	for want := c.between(2, 26); len(r.schema.Slots) < want; {
-		slot := batch.Slot{Name: fmt.Sprint("slot", len(r.schema.Slots)), SqrtScaling: c.chance(4)}
+		slot := batch.Slot{Name: fmt.Sprint("slot", len(r.schema.Slots)), Scale: c.scale()}
 		if c.chance(4) {
 			slot.Pooling, slot.FixedSize = batch.Raw, c.between(1, 2)
 		}

@@ -304,7 +304,7 @@ func (c chooser) data(t *job.Job, samples int) *rows {
 		t.Model.Kind == model.DCNv2
 	stack := batch.HashStack{Rounds: 2, Rows: 7}
 	for i := range c.between(1, 4) {
-		s := batch.Slot{Name: fmt.Sprint("slot", i), Dim: t.Model.Dim(), SqrtScaling: c.chance(3)}
+		s := batch.Slot{Name: fmt.Sprint("slot", i), Dim: t.Model.Dim(), Scale: c.scale()}
 		if raw && c.chance(3) {
 			s.Pooling, s.FixedSize = batch.Raw, c.between(1, 3)
 		}
@@ -318,6 +318,11 @@ func (c chooser) data(t *job.Job, samples int) *rows {
 	}
 	r.all = c.samples(&r.schema, samples)
 	return r
+}
+
+// scale returns that of the sums of a slot.
+func (c chooser) scale() batch.Scale {
+	return oneOf(c, batch.Unscaled, batch.Unscaled, batch.SqrtScaled, batch.Mean)
 }
 
 func (c chooser) samples(schema *batch.Schema, samples int) *batch.Batch {

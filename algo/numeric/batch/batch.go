@@ -6,6 +6,8 @@
 // upper bits, the id within the slot in the lower ones.
 package batch
 
+import "math"
+
 // Pooling selects how the rows of one sample's ids in a slot become model input.
 type Pooling uint8
 
@@ -16,6 +18,29 @@ const (
 	// (1 for a row, 0 for padding): FixedSize × (Dim+1) values a sample.
 	Raw
 )
+
+// Scale selects what the sum of n rows, and its gradient on the way back, is multiplied by.
+type Scale uint8
+
+const (
+	// Unscaled leaves a sum as it is.
+	Unscaled Scale = iota
+	// SqrtScaled divides by √n, which keeps the variance of independent rows that of one.
+	SqrtScaled
+	// Mean divides by n.
+	Mean
+)
+
+// Factor returns what a sum of n rows is multiplied by: 1 for up to one row.
+func (s Scale) Factor(n int) float32 {
+	switch {
+	case n < 2 || s == Unscaled:
+		return 1
+	case s == SqrtScaled:
+		return float32(1 / math.Sqrt(float64(n)))
+	}
+	return float32(1 / float64(n))
+}
 
 // Slot describes one id feature.
 type Slot struct {
@@ -31,11 +56,9 @@ type Slot struct {
 	// HashStack makes every id the sum of several rows of a small table; the zero
 	// value gives every id one row.
 	HashStack HashStack
-	// SqrtScaling divides every sum of n rows by √n, which keeps the variance of
-	// independent rows that of one: the sum over all rows of a sample's ids (Sum),
-	// or that over the rows of one id (Raw), which differs from the row only under
-	// a hash-stack. Gradients are scaled alike.
-	SqrtScaling bool
+	// Scale is of the sum over all rows of a sample's ids (Sum), or that over the
+	// rows of one id (Raw), which differs from the row only under a hash-stack.
+	Scale Scale
 }
 
 // RowsPerID returns the number of rows that one id is the sum of.

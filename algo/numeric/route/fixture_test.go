@@ -28,7 +28,8 @@ func drawBatch(t *rapid.T, dim int) (*batch.Schema, *batch.Batch) {
 	}
 	b := &batch.Batch{Samples: rapid.IntRange(0, 20).Draw(t, "samples")}
 	for range rapid.IntRange(1, 3).Draw(t, "slots") {
-		slot := batch.Slot{Dim: dim, SqrtScaling: rapid.Bool().Draw(t, "scaled")}
+		slot := batch.Slot{Dim: dim, Scale: rapid.SampledFrom([]batch.Scale{batch.Unscaled,
+			batch.SqrtScaled, batch.Mean}).Draw(t, "scaling")}
 		if rapid.Bool().Draw(t, "raw") {
 			slot.Pooling, slot.FixedSize = batch.Raw, rapid.IntRange(1, 3).Draw(t, "fixed size")
 		}
@@ -91,8 +92,11 @@ func occurrences(schema *batch.Schema, b *batch.Batch) []occurrence {
 							o.lo = -1
 						}
 					}
-					if slot.SqrtScaling {
+					switch slot.Scale {
+					case batch.SqrtScaled:
 						o.scale = 1 / math.Sqrt(float64(summed))
+					case batch.Mean:
+						o.scale = 1 / float64(summed)
 					}
 					all = append(all, o)
 				}

@@ -196,14 +196,14 @@ func oneEach(offsets []int32) bool {
 	return true
 }
 
-// scaleGrads returns the gradients of the sums before SqrtScaling: grads as they
+// scaleGrads returns the gradients of the sums before they are scaled: grads as they
 // are, or with those of scaled sums replaced in a copy.
 func (r *Routed) scaleGrads(o *Occurrences, schema *batch.Schema, grads []float32, dim int) []float32 {
 	width, first, copied := schema.EmbeddingWidth(), 0, false
 	for s := range schema.Slots {
 		slot := &schema.Slots[s]
 		each, inputs := slot.RowsPerID(), slot.Width()
-		if slot.SqrtScaling && !r.skips(slot) {
+		if slot.Scale != batch.Unscaled && !r.skips(slot) {
 			if !copied {
 				o.scaled = append(o.scaled[:0], grads...)
 				grads, copied = o.scaled, true
@@ -211,11 +211,11 @@ func (r *Routed) scaleGrads(o *Occurrences, schema *batch.Schema, grads []float3
 			for i := range r.part.Samples {
 				named, own := len(r.occurrences(s, i, each)), grads[i*width+first:][:inputs]
 				if slot.Pooling == batch.Sum {
-					scaleGrad(own, named)
+					scaleGrad(slot.Scale, own, named)
 					continue
 				}
 				for k := range min(named/each, slot.FixedSize) {
-					scaleGrad(own[k*(dim+1):][:dim], each)
+					scaleGrad(slot.Scale, own[k*(dim+1):][:dim], each)
 				}
 			}
 		}
@@ -225,9 +225,9 @@ func (r *Routed) scaleGrads(o *Occurrences, schema *batch.Schema, grads []float3
 }
 
 // scaleGrad scales the gradient of a sum of n rows.
-func scaleGrad(grad []float32, n int) {
+func scaleGrad(by batch.Scale, grad []float32, n int) {
 	if n < 2 {
 		return
 	}
-	vec.Scale(grad, sqrtScale(n))
+	vec.Scale(grad, by.Factor(n))
 }

@@ -127,7 +127,7 @@ func TestGradientMassIsConserved(t *testing.T) {
 		const dim = 2
 		schema, b := drawBatch(t, dim)
 		for s := range schema.Slots {
-			schema.Slots[s].SqrtScaling = false // whole numbers stay whole
+			schema.Slots[s].Scale = batch.Unscaled // whole numbers stay whole
 		}
 		ranks := 1 << rapid.IntRange(0, 3).Draw(t, "ranks")
 		width := schema.EmbeddingWidth()

@@ -2,7 +2,6 @@ package route
 
 import (
 	"fmt"
-	"math"
 	"slices"
 
 	"tandem/algo/numeric/batch"
@@ -12,7 +11,7 @@ import (
 
 // Pool writes the model input of every sample to dst, slot after slot: the sum
 // of the rows of its ids, in their order, or, for a Raw slot, the sum of the rows
-// of each id with its mask. A slot with SqrtScaling has its sums scaled.
+// of each id with its mask. Sums are scaled as Scale of the slot says.
 //
 // Shapes: dst is Samples × schema.EmbeddingWidth(); rows is len(Signs) × dim,
 // where dim is the length of the rows of every slot. Where the ids of slots of one
@@ -55,8 +54,8 @@ func (r *Routed) PoolSamples(dst []float32, schema *batch.Schema, rows []float32
 			ends := r.ends(scratch, s, lo, hi, slot.RowsPerID())
 			sums := dst[first:]
 			vec.SumSegments(sums, width, rows, dim, r.Index[s], ends, dim, 0)
-			if slot.SqrtScaling {
-				scaleSums(sums, width, ends, dim)
+			if slot.Scale != batch.Unscaled {
+				scaleSums(slot.Scale, sums, width, ends, dim)
 			}
 		} else {
 			for i := range hi - lo {
@@ -81,10 +80,10 @@ func (r *Routed) ends(scratch []int32, slot, lo, hi, each int) []int32 {
 }
 
 // scaleSums scales sums of several rows each.
-func scaleSums(sums []float32, stride int, ends []int32, dim int) {
+func scaleSums(by batch.Scale, sums []float32, stride int, ends []int32, dim int) {
 	for i := range len(ends) - 1 {
 		if n := int(ends[i+1] - ends[i]); n > 1 {
-			vec.Scale(sums[i*stride:][:dim], sqrtScale(n))
+			vec.Scale(sums[i*stride:][:dim], by.Factor(n))
 		}
 	}
 }
@@ -100,8 +99,8 @@ func (r *Routed) poolRaw(out, rows []float32, dim, s, sample int, slot *batch.Sl
 		ends = append(ends, int32((k+1)*each))
 	}
 	vec.SumSegments(out, dim+1, rows, dim, named, ends, dim, 0)
-	if slot.SqrtScaling {
-		scaleSums(out, dim+1, ends, dim)
+	if slot.Scale != batch.Unscaled {
+		scaleSums(slot.Scale, out, dim+1, ends, dim)
 	}
 	for k := range kept {
 		out[k*(dim+1)+dim] = 1
@@ -116,10 +115,6 @@ func (r *Routed) occurrences(slot, sample, each int) []int32 {
 	offsets := r.part.Slots[slot].Offsets
 	return r.Index[slot][int(offsets[sample])*each : int(offsets[sample+1])*each]
 }
-
-// sqrtScale returns 1/√n, what SqrtScaling multiplies a sum of n rows by and,
-// on the way back, the gradient of the sum.
-func sqrtScale(n int) float32 { return float32(1 / math.Sqrt(float64(n))) }
 
 func mustMatch(name string, got, want int) {
 	if got != want {

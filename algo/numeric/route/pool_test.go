@@ -73,12 +73,12 @@ func TestPoolIsTheSumOfItsOccurrences(t *testing.T) {
 }
 
 // Two ids of two rows each are four rows, whose sum is halved: (1 + 3 + 5 + 7)/2;
-// in a raw slot each id is two rows, whose sum is divided by √2.
-func TestSqrtScalingCountsTheRowsOfASum(t *testing.T) {
+// in a raw slot each id is two rows, whose sum is divided by √2. Means divide by 4 and 2.
+func TestScalingCountsTheRowsOfASum(t *testing.T) {
 	stack := batch.HashStack{Rounds: 2, Rows: 1 << 30} // large enough that no row repeats
 	schema := &batch.Schema{PrefixBits: 8, Slots: []batch.Slot{
-		{Name: "sum", Dim: 1, HashStack: stack, SqrtScaling: true, Group: "items"},
-		{Name: "raw", Dim: 1, HashStack: stack, SqrtScaling: true, Group: "items", Pooling: batch.Raw,
+		{Name: "sum", Dim: 1, HashStack: stack, Scale: batch.SqrtScaled, Group: "items"},
+		{Name: "raw", Dim: 1, HashStack: stack, Scale: batch.SqrtScaled, Group: "items", Pooling: batch.Raw,
 			FixedSize: 3},
 	}}
 	ids := batch.Jagged{Offsets: []int32{0, 2}, IDs: []uint64{5, 6}}
@@ -96,6 +96,14 @@ func TestSqrtScalingCountsTheRowsOfASum(t *testing.T) {
 	want := []float32{1 + root, 1 + root, 1 + 3*root, 1 + 3*root}
 	if got := merge(r, schema, grads, 1); !slices.Equal(got, want) {
 		t.Errorf("merged %v, want %v", got, want)
+	}
+	schema.Slots[0].Scale, schema.Slots[1].Scale = batch.Mean, batch.Mean
+	r.Pool(got, schema, []float32{1, 3, 5, 7}, 1)
+	if want := []float32{4, 2, 1, 6, 1, 0, 0}; !slices.Equal(got, want) {
+		t.Errorf("pooled means %v, want %v", got, want)
+	}
+	if got, want := merge(r, schema, grads, 1), []float32{1, 1, 2, 2}; !slices.Equal(got, want) {
+		t.Errorf("merged %v under means, want %v", got, want)
 	}
 }
 

@@ -43,7 +43,7 @@ type rowTable struct {
 }
 
 // rowColumn describes how a slot becomes model input.
-type rowColumn struct{ first, apart, each, scaled int32 }
+type rowColumn struct{ first, apart, each, scaling int32 }
 
 // rowRule describes a row optimizer.
 type rowRule struct {
@@ -90,7 +90,7 @@ func newRows(r *replica, m *memory, c *model.RowsConfig, groups, samplesMax int,
 	each := 0
 	for _, slot := range c.Schema.Slots {
 		each += slot.RowsPerID()
-		t.scaled = t.scaled || slot.SqrtScaling
+		t.scaled = t.scaled || slot.Scale != batch.Unscaled
 	}
 	t.batch = occurrences{memory: &memory{device: m.device, measuring: m.measuring},
 		bags: groups * samplesMax * len(c.Schema.Slots)}
@@ -164,14 +164,11 @@ func (t *rows) describe() {
 	var columns []int32
 	for i := range t.config.Schema.Slots {
 		slot := &t.config.Schema.Slots[i]
-		c := rowColumn{first: int32(first), each: int32(slot.RowsPerID())}
+		c := rowColumn{first: int32(first), each: int32(slot.RowsPerID()), scaling: int32(slot.Scale)}
 		if slot.Pooling == batch.Raw {
 			c.apart = int32(slot.FixedSize)
 		}
-		if slot.SqrtScaling {
-			c.scaled = 1
-		}
-		columns = append(columns, c.first, c.apart, c.each, c.scaled)
+		columns = append(columns, c.first, c.apart, c.each, c.scaling)
 		first += slot.Width()
 	}
 	t.write(t.columnsAt, cuda.Bytes(columns))

@@ -27,10 +27,10 @@ func rowsSchema(dim int) *batch.Schema {
 	stack := batch.HashStack{Rounds: 2, Rows: 5}
 	return &batch.Schema{PrefixBits: 8, Dense: []string{"age"}, Labels: []string{"click"},
 		Slots: []batch.Slot{
-			{Name: "user", Dim: dim, Group: "people"}, {Name: "tags", Dim: dim, SqrtScaling: true},
+			{Name: "user", Dim: dim, Group: "people"}, {Name: "tags", Dim: dim, Scale: batch.SqrtScaled},
 			{Name: "history", Dim: dim, Pooling: batch.Raw, FixedSize: 2},
 			{Name: "friends", Dim: dim, Group: "people"}, {Name: "words", Dim: dim, HashStack: stack},
-			{Name: "past", Dim: dim, Pooling: batch.Raw, FixedSize: 1, HashStack: stack, SqrtScaling: true},
+			{Name: "past", Dim: dim, Pooling: batch.Raw, FixedSize: 1, HashStack: stack, Scale: batch.Mean},
 		}}
 }
 

@@ -32,10 +32,10 @@ struct row_table {
 
 // How a slot of the data becomes model input: summed, or the first ids apart, each with its mask.
 struct row_column {
-	int first;   // column of the model input
-	int apart;   // ids that are kept apart; 0: all are summed
-	int each;    // rows of an id
-	int scaled;  // by 1/√n, where n rows are summed
+	int first;    // column of the model input
+	int apart;    // ids that are kept apart; 0: all are summed
+	int each;     // rows of an id
+	int scaling;  // of a sum of n rows: 0 none, 1 by 1/√n, 2 by 1/n
 };
 
 // The occurrences of rows in a batch. Package engine has the same fields in rowBatch.
@@ -135,8 +135,8 @@ __device__ void note(const row_table* t, const row_batch* b, row_slot* slot, int
 
 // Sums n rows from occurrence lo on, of which the sum lies at a place of the model input.
 __device__ void pool_rows(float* to, const row_table* t, const row_batch* b, int lo, int n, int place,
-                          int scaled) {
-	float scale = scaled && n > 1 ? (float)(1 / sqrt((double)n)) : 1;
+                          int scaling) {
+	float scale = !scaling || n < 2 ? 1 : (float)(1 / (scaling == 1 ? sqrt((double)n) : (double)n));
 	for (int d = threadIdx.x; d < t->dim; d += ROW_LANES) {
 		float sum = 0;
 		for (int k = lo; k < lo + n; k++) {
@@ -160,13 +160,13 @@ extern "C" __global__ void pool_group(float* out, const row_table* t, const row_
 		const int* ends = b->ends + first_bag + bag;
 		int at = i * b->width + c.first, lo = ends[0], n = ends[1] - lo, place = first_place + at;
 		if (!c.apart) {
-			pool_rows(out + at, t, b, lo, n, place, c.scaled);
+			pool_rows(out + at, t, b, lo, n, place, c.scaling);
 			continue;
 		}
 		int stride = t->dim + 1;
 		for (int id = 0; id < c.apart; id++, lo += n > 0 ? c.each : 0) {
 			int has = n > 0;
-			pool_rows(out + at + id * stride, t, b, lo, has ? c.each : 0, place + id * stride, c.scaled);
+			pool_rows(out + at + id * stride, t, b, lo, has ? c.each : 0, place + id * stride, c.scaling);
 			if (threadIdx.x == 0) out[at + id * stride + t->dim] = has;
 			n -= c.each;
 		}
