@@ -77,8 +77,8 @@ func Equivalents() []Equivalent {
 			Proof: "It also scales gradients of places without an id, in a copy where they are never read.",
 		},
 		{
-			File: "algo/numeric/route/merge.go", Before: "scaleGrad(own[k*(dim+1):][:dim], each)",
-			After: "scaleGrad(own[k*(dim+1):][:dim + 1], each)",
+			File: "algo/numeric/route/merge.go", Before: "scaleGrad(slot.Scale, own[k*(dim+1):][:dim], each)",
+			After: "scaleGrad(slot.Scale, own[k*(dim+1):][:dim + 1], each)",
 			Proof: "It also scales the gradient of the mask, in a copy in which it is never read.",
 		},
 		{
