@@ -27,19 +27,23 @@ import (
 	"tandem/runtime/inference"
 )
 
-// table has ids with points, a list of ids, missing numbers, numbers with commas, some far from 0, two
-// labels, and slots that are derived from all of them.
+// paid are numbers with all that people write around them.
+var paid = []string{"5 %", "$1'234.5", "($30.25)", "-€7", "€ −800", "+9", "12.5e1¥", "(4’000’000)", ".5",
+	"-3"}
+
+// table has ids with points, a list of ids, missing numbers, numbers with commas, some far from 0, numbers
+// with signs around them, two labels, and slots that are derived from all of them.
 func table(t *testing.T) job.Data {
 	var b strings.Builder
-	b.WriteString("user,tags,price,at,clicked,bought\n")
+	b.WriteString("user,tags,price,at,paid,clicked,bought\n")
 	for i := range 2000 {
 		price := fmt.Sprintf(`"%d.%03d,%d"`, i%7+1, i%5, i%2*5)
 		if i%9 == 0 {
 			price = "NA"
 		}
 		user, at := []string{"%d", "%d.0"}[i%2], i*60
-		fmt.Fprintf(&b, user+`, t%d | t%d,%s,"1,600,%03d,%03d.5",%d,%d`+"\n", i%23, i%5, i%3, price, at/1000,
-			at%1000, i%3/2, i%5/4)
+		fmt.Fprintf(&b, user+`, t%d | t%d,%s,"1,600,%03d,%03d.5",%s,%d,%d`+"\n", i%23, i%5, i%3, price,
+			at/1000, at%1000, paid[i%len(paid)], i%3/2, i%5/4)
 	}
 	path := filepath.Join(t.TempDir(), "clicks.csv")
 	if err := os.WriteFile(path, []byte(b.String()), 0o644); err != nil {
@@ -47,12 +51,14 @@ func table(t *testing.T) job.Data {
 	}
 	return job.Data{Kind: job.KindCSV, Path: path, CSV: &job.Table{Label: "clicked",
 		Slots:   []job.IDColumn{{Column: "user", Whole: true}, {Column: "tags", Separator: "|"}},
-		Numeric: []string{"price", "at"}, Missing: []string{"NA"}, DecimalComma: []string{"price"},
+		Numeric: []string{"price", "at", "paid"}, Missing: []string{"NA"}, DecimalComma: []string{"price"},
 		Thousands: []string{"at"}},
 		Derived: []job.DerivedSlot{
 			{Name: "user, tag, price", Columns: []job.DerivedColumn{{Column: "user"}, {Column: "tags"},
 				{Column: "price", Edges: []float64{2000, 3001.5, 4002}}}},
 			{Name: "time", Columns: []job.DerivedColumn{{Column: "at", Edges: []float64{1_600_050_000.5}}}},
+			{Name: "what was paid", Columns: []job.DerivedColumn{{Column: "paid",
+				Edges: []float64{-900, -500, -10, 0, 1, 100, 1000, 10_000}}}},
 		}}
 }
 
@@ -193,8 +199,8 @@ func TestPythonReadsWhatTheModelReads(t *testing.T) {
 	compare(t, got[1:], predictions(t, from, data.Path), 1)
 }
 
-// The Python program reads a Parquet file as a model of Parquet data does: lists, nulls, booleans, NaN, and
-// whole ids that are floating-point numbers, some above 2⁵³.
+// The Python program reads a Parquet file as a model of Parquet data does: lists, nulls, booleans, NaN,
+// decimals, and whole ids that are floating-point numbers, some above 2⁵³.
 func TestPythonReadsParquet(t *testing.T) {
 	python := pythontest.With(t, "numpy, pyarrow, onnxruntime")
 	type row struct {
@@ -204,12 +210,13 @@ func TestPythonReadsParquet(t *testing.T) {
 		Shop  uint32   `parquet:"shop"`
 		Maker *float64 `parquet:"maker,optional"`
 		Price *float64 `parquet:"price,optional"`
+		Paid  int64    `parquet:"paid,decimal(2:12)"`
 		Click int64    `parquet:"click"`
 	}
 	rows := make([]row, 2000)
 	for i := range rows {
 		rows[i] = row{Tags: []string{"a", "b|c", "d"}[:i%4%3], New: i%5 == 0, Shop: 4e9 + uint32(i%7),
-			Click: int64(i % 3 / 2)}
+			Paid: int64(i%17*33 - 200), Click: int64(i % 3 / 2)}
 		if i%11 > 0 {
 			rows[i].User, rows[i].Price = new(fmt.Sprint("u", i%23)), new(float64(i%13)/3)
 		}
@@ -227,14 +234,14 @@ func TestPythonReadsParquet(t *testing.T) {
 	data := job.Data{Kind: job.KindParquet, Path: path, Parquet: &job.Table{Label: "click",
 		Slots: []job.IDColumn{{Column: "user"}, {Column: "tags"}, {Column: "new"}, {Column: "shop"},
 			{Column: "maker", Whole: true}},
-		Numeric: []string{"price"}, Missing: []string{"", "NaN"}}}
+		Numeric: []string{"price", "paid"}, Missing: []string{"", "NaN"}}}
 	from := trained(t, data, func(*job.Job) {})
 	program := filepath.Join(exported(t, from, export.Parquet), export.ProgramFile)
 	got := strings.Fields(string(python.Run(t, nil, program, path)))
 	compare(t, got[1:], predictions(t, from, path), 1)
 
 	text := filepath.Join(t.TempDir(), "clicks.csv")
-	const written = "user,tags,new,shop,maker,price\nu1,a,1,4,9,2\n"
+	const written = "user,tags,new,shop,maker,price,paid\nu1,a,1,4,9,2,1\n"
 	if err := os.WriteFile(text, []byte(written), 0o644); err != nil {
 		t.Fatal(err)
 	}
@@ -247,14 +254,17 @@ func TestPythonNamesWhatIsWrong(t *testing.T) {
 	program := filepath.Join(exported(t, trained(t, table(t), func(*job.Job) {}), export.Parquet),
 		export.ProgramFile)
 	for text, want := range map[string]string{
-		"user,price,at\nu1,1,2\n":             "no column 'tags': the file has ['user', 'price', 'at']",
-		"user,tags,price,at\nu1,t1,1\n":       "some.csv:2: 3 fields, want 4",
-		"user,tags,price,at\nu1,t1,1,early\n": "column at: 'early' is not a number",
-		"user,tags,price,at\nu1,t1,1,-inf\n":  "column at: '-inf' is not a finite 32-bit number",
-		"user,tags,price,at\nu1,t1,nan,1\n":   "column price: 'nan' is not a finite 32-bit number",
-		"\x1f\x8b\x08":                        "ended before the end-of-stream marker was reached",
-		"":                                    "some.csv: no column 'user': the file has []",
-		"PAR1\x15":                            "a parquet file; the model was trained on csv",
+		"user,price,at\nu1,1,2\n":                  "no column 'tags': the file has ['user', 'price', 'at']",
+		"user,tags,price,at,paid\nu1,t1,1\n":       "some.csv:2: 3 fields, want 5",
+		"user,tags,price,at,paid\nu,t,1,early,1\n": "column at: 'early' is not a number",
+		"user,tags,price,at,paid\nu,t,1,-inf,1\n":  "column at: '-inf' is not a finite 32-bit number",
+		"user,tags,price,at,paid\nu,t,nan,1,1\n":   "column price: 'nan' is not a finite 32-bit number",
+		"user,tags,price,at,paid\nu,t,1,1,5 kg\n":  "column paid: '5 kg' is not a number",
+		"user,tags,price,at,paid\nu,t,1,1,1_0\n":   "column paid: '1_0' is not a number",
+		"user,tags,price,at,paid\nu,t,1,1,1'00\n":  "column paid: \"1'00\" is not a number",
+		"\x1f\x8b\x08": "ended before the end-of-stream marker was reached",
+		"":             "some.csv: no column 'user': the file has []",
+		"PAR1\x15":     "a parquet file; the model was trained on csv",
 	} {
 		t.Run(want, func(t *testing.T) {
 			t.Parallel()

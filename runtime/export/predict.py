@@ -15,6 +15,7 @@ import os
 import pathlib
 import re
 import sys
+import unicodedata
 import zlib
 
 import numpy as np
@@ -122,22 +123,45 @@ def whole(text):
     return match[1] if match else text
 
 
-def plain(text, name, table):
-    """Return a number with a decimal point, and nothing between thousands."""
-    if name in table["decimal_comma"]:
-        digits, comma, fraction = text.partition(",")
-        separators = ". \u00a0\u202f"
-    elif name in table["thousands"]:
-        digits, comma, fraction = re.fullmatch(r"([^.eE]*)()(.*)", text, re.DOTALL).groups()
-        separators = ","
-    else:
-        return text
+def joined(digits, separators):
+    """Return digits without one of the separators between groups of three; None: there are other groups."""
     found = [c for c in digits if c in separators]
     groups = digits.split(found[0]) if found else [digits]
     if len(groups) > 1 and not (re.fullmatch(r"[+-]*[1-9][0-9]{0,2}", groups[0])
                                 and all(re.fullmatch(r"[0-9]{3}", group) for group in groups[1:])):
-        sys.exit(f"column {name}: {text!r} is not a number")
-    return "".join(groups) + ("." if comma else "") + fraction
+        return None
+    return "".join(groups)
+
+
+def bare(text):
+    """Return a number without currency or percent sign, brackets for a minus, and apostrophes in it."""
+    negative = text.startswith("(") and text.endswith(")")
+    if negative:
+        text = text[1:-1].strip()
+    while text and (text[0] in "-\u2212" and not negative or unicodedata.category(text[0]) == "Sc"):
+        negative = negative or text[0] in "-\u2212"
+        text = text[1:].lstrip()
+    if text and (text[-1] == "%" or unicodedata.category(text[-1]) == "Sc"):
+        text = text[:-1].rstrip()
+    digits, rest = re.fullmatch(r"([^.,]*)(.*)", text, re.DOTALL).groups()
+    digits = joined(digits, "'\u2019") or digits
+    return ("-" if negative else "") + digits + rest
+
+
+def parsed(text, name, table):
+    """Return a number in the style of its column, or None if it is none."""
+    digits, fraction, separators = text, "", ""
+    if name in table["decimal_comma"]:
+        digits, comma, fraction = text.partition(",")
+        fraction, separators = ("." if comma else "") + fraction, ". \u00a0\u202f"
+    elif name in table["thousands"]:
+        digits, fraction = re.fullmatch(r"([^.eE]*)(.*)", text, re.DOTALL).groups()
+        separators = ","
+    digits = joined(digits, separators)
+    try:
+        return None if digits is None or "_" in text else float(digits + fraction)
+    except ValueError:
+        return None
 
 
 def number(record, name, table):
@@ -147,13 +171,11 @@ def number(record, name, table):
         return table["empty_number"]
     if field in table["missing"]:
         return np.nan
-    try:
-        value = float(plain(field, name, table) if isinstance(field, str) else field)
-    except ValueError:
-        sys.exit(f"column {name}: {field!r} is not a number")
-    if not abs(value) <= FLOAT_MAX:  # true for NaN, too
-        sys.exit(f"column {name}: {field!r} is not a finite 32-bit number")
-    return value
+    for text in (field, bare(field)):
+        value = parsed(text, name, table)
+        if value is not None and abs(value) <= FLOAT_MAX:  # false for NaN, too
+            return value
+    sys.exit(f"column {name}: {field!r} is not a {'' if value is None else 'finite 32-bit '}number")
 
 
 def opened(path):
