@@ -59,6 +59,14 @@ func asRaw(q *oip.ModelInferRequest) *oip.ModelInferRequest {
 	return q
 }
 
+// answered returns the predictions of an answer.
+func answered(a *oip.ModelInferResponse) (all []float32) {
+	for raw := a.RawOutputContents[0]; len(raw) > 0; raw = raw[4:] {
+		all = append(all, math.Float32frombits(binary.LittleEndian.Uint32(raw)))
+	}
+	return all
+}
+
 const servicePath = "/inference.GRPCInferenceService/"
 
 // Answers by gRPC are the predictions for the same rows of a file, with typed values and with bytes.
@@ -73,10 +81,7 @@ func TestGRPCAnswers(t *testing.T) {
 		if err := client.Invoke(t.Context(), servicePath+"ModelInfer", q, a); err != nil {
 			t.Fatal(err)
 		}
-		var got []float32
-		for raw := a.RawOutputContents[0]; len(raw) > 0; raw = raw[4:] {
-			got = append(got, math.Float32frombits(binary.LittleEndian.Uint32(raw)))
-		}
+		got := answered(a)
 		if a.Id != "r1" || a.ModelName != "tandem" || !slices.Equal(got, want) ||
 			!slices.Equal(a.Outputs[0].Shape, []int64{int64(len(want)), 1}) {
 			t.Errorf("%.300v, want %v", a, want)
