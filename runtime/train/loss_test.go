@@ -7,7 +7,9 @@ import (
 
 	"tandem/algo/exec/backend"
 	"tandem/algo/job"
+	"tandem/algo/metric"
 	"tandem/algo/numeric/model"
+	"tandem/algo/rng"
 )
 
 // Every mode reports the loss of every sample once. A logistic regression that begins with zeros predicts one
@@ -54,6 +56,35 @@ func TestLossIsReported(t *testing.T) {
 			case steps > 1 && mode == job.Sync && math.Abs(mean-sequential) > 1e-6:
 				t.Errorf("loss of sync %v, of sequential training %v", mean, sequential)
 			}
+		}
+	}
+}
+
+// Numbers are learned alike by modes that wait and by modes that do not: from the deviation of the labels, each
+// comes near to their noise, the least RMSE that any predictions have.
+func TestModesLearnNumbersAlike(t *testing.T) {
+	const center, noise, seeds = 5, 1, 3
+	r := newRows(64*80, 64, 4, 1)
+	draw := rng.New(1, "noise")
+	for i := range r.all.Labels {
+		user, number := r.all.Slots[0].IDs[i], r.all.Dense[2*i]
+		r.all.Labels[i] = number + float32(center+float64(user%5)-2+noise*draw.NormFloat64())
+	}
+	if d := metric.Deviation(r.all.Labels, nil); d < 1.9*noise {
+		t.Fatalf("the labels deviate by %v", d)
+	}
+	for _, mode := range []string{job.Sync, job.Hybrid, "async-ps", "local-sgd"} {
+		mean := 0.0
+		for seed := range uint64(seeds) {
+			training := small(mode, 2)
+			training.Training.Epochs, training.Training.Seed = 12, seed
+			training.Model.Top, training.Model.BatchNorm = []int{64, 32}, false
+			training.Model.Loss, training.Model.Heads = model.SquaredLoss,
+				[]model.Head{{Center: center, Scale: 2}}
+			mean += mustRun(t, training, r).RMSE / seeds
+		}
+		if t.Logf("%s: RMSE %.4f", mode, mean); math.Abs(mean-noise) > 0.25*noise {
+			t.Errorf("%s: RMSE %.4f, the noise of the labels is %v", mode, mean, noise)
 		}
 	}
 }
