@@ -32,12 +32,70 @@ func AUCDifference(a, b, labels []float32, resamples int, seed uint64) Interval 
 		return Interval{estimate, estimate, estimate}
 	}
 	rankingA, rankingB := newRanking(a), newRanking(b)
-	differences := make([]float64, 0, resamples)
-	resample(labels, resamples, seed, func(weights []uint32) {
-		differences = append(differences, rankingA.auc(weights, labels)-rankingB.auc(weights, labels))
+	return bootstrap(estimate, classesOf(labels), resamples, seed, func(counts []uint32) float64 {
+		return rankingA.auc(counts, labels) - rankingB.auc(counts, labels)
 	})
-	slices.Sort(differences)
-	return Interval{estimate, percentile(differences, 0.025), percentile(differences, 0.975)}
+}
+
+// WeightedAUCDifference is AUCDifference with the labels and the weights of WeightedAUC. Rows whose labels
+// are shares are drawn all together. A resample without positives, or without negatives, counts as none.
+func WeightedAUCDifference(a, b, labels, weights []float32, resamples int, seed uint64) Interval {
+	if weights == nil && AreClasses(labels) {
+		return AUCDifference(a, b, labels, resamples, seed)
+	}
+	estimate := WeightedAUC(a, labels, weights) - WeightedAUC(b, labels, weights)
+	if math.IsNaN(estimate) {
+		return Interval{estimate, estimate, estimate}
+	}
+	groups := together(len(labels))
+	if AreClasses(labels) {
+		groups = classesOf(labels)
+	}
+	rankingA, rankingB := newRanking(a), newRanking(b)
+	return bootstrap(estimate, groups, resamples, seed, func(counts []uint32) float64 {
+		weight := func(row int) float64 { return float64(float64(counts[row]) * weightOf(weights, row)) }
+		return rankingA.weightedAUC(labels, weight) - rankingB.weightedAUC(labels, weight)
+	})
+}
+
+// RSquaredDifference returns RSquared of the predictions a less that of b, of the same rows, with its 95 %
+// interval by the paired bootstrap of AUCDifference, whose rows are drawn all together. A resample of equal
+// labels counts as none.
+func RSquaredDifference(a, b, labels, weights []float32, resamples int, seed uint64) Interval {
+	estimate := RSquared(a, labels, weights) - RSquared(b, labels, weights)
+	if math.IsNaN(estimate) || math.IsInf(estimate, 0) {
+		return Interval{math.NaN(), math.NaN(), math.NaN()}
+	}
+	center := WeightedMean(labels, weights) // near the mean of a resample, so that little cancels
+	return bootstrap(estimate, together(len(labels)), resamples, seed, func(counts []uint32) float64 {
+		gained, all, sum, squares := 0.0, 0.0, 0.0, 0.0
+		for row, count := range counts {
+			w, y := float64(float64(count)*weightOf(weights, row)), float64(labels[row])
+			offA, offB, off := float64(a[row])-y, float64(b[row])-y, y-center
+			gained += float64(w * float64(float64(offB*offB)-float64(offA*offA)))
+			all += w
+			sum += float64(w * off)
+			squares += float64(w * float64(off*off))
+		}
+		return gained / (squares - float64(sum*sum)/all)
+	})
+}
+
+// bootstrap returns the 95 % interval of an estimate from its values on resamples of groups of rows. value
+// gets how often each row was drawn; it is NaN or infinite of a resample that has none.
+func bootstrap(estimate float64, groups [][]int32, resamples int, seed uint64,
+	value func(counts []uint32) float64) Interval {
+	values := make([]float64, 0, resamples)
+	resample(groups, resamples, seed, func(counts []uint32) {
+		if v := value(counts); !math.IsNaN(v) && !math.IsInf(v, 0) {
+			values = append(values, v)
+		}
+	})
+	if len(values) == 0 {
+		return Interval{math.NaN(), math.NaN(), math.NaN()}
+	}
+	slices.Sort(values)
+	return Interval{estimate, percentile(values, 0.025), percentile(values, 0.975)}
 }
 
 // AUCRowDeviation returns the standard error, by the luck of the test rows, of the mean over seeds of
@@ -69,7 +127,7 @@ func AUCRowDeviation(a, b [][]float32, labels []float32, resamples int, seed uin
 		rankings = append(rankings, [2]ranking{newRanking(a[s]), newRanking(b[s])})
 	}
 	means := make([]float64, 0, resamples)
-	resample(labels, resamples, seed, func(weights []uint32) {
+	resample(classesOf(labels), resamples, seed, func(weights []uint32) {
 		sum := 0.0
 		for _, r := range rankings {
 			sum += r[0].auc(weights, labels) - r[1].auc(weights, labels)
@@ -79,9 +137,9 @@ func AUCRowDeviation(a, b [][]float32, labels []float32, resamples int, seed uin
 	return deviation(means)
 }
 
-// resample draws the rows of each class with replacement and calls visit with how often each row was drawn.
-func resample(labels []float32, resamples int, seed uint64, visit func(weights []uint32)) {
-	var classes [2][]int32 // rows of the negative and the positive class
+// classesOf returns the rows of the negative and of the positive class.
+func classesOf(labels []float32) [][]int32 {
+	classes := make([][]int32, 2)
 	for row, label := range labels {
 		class := 0
 		if positive(label) {
@@ -89,16 +147,34 @@ func resample(labels []float32, resamples int, seed uint64, visit func(weights [
 		}
 		classes[class] = append(classes[class], int32(row))
 	}
-	weights := make([]uint32, len(labels))
+	return classes
+}
+
+// together returns a number of rows in one group.
+func together(n int) [][]int32 {
+	rows := make([]int32, n)
+	for row := range rows {
+		rows[row] = int32(row)
+	}
+	return [][]int32{rows}
+}
+
+// resample draws the rows of each group with replacement and calls visit with how often each row was drawn.
+func resample(groups [][]int32, resamples int, seed uint64, visit func(counts []uint32)) {
+	all := 0
+	for _, rows := range groups {
+		all += len(rows)
+	}
+	counts := make([]uint32, all)
 	stream := rng.New(seed, "bootstrap")
 	for range resamples {
-		clear(weights)
-		for _, rows := range classes {
+		clear(counts)
+		for _, rows := range groups {
 			for range rows {
-				weights[rows[stream.IntN(len(rows))]]++
+				counts[rows[stream.IntN(len(rows))]]++
 			}
 		}
-		visit(weights)
+		visit(counts)
 	}
 }
 

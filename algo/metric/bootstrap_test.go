@@ -2,6 +2,7 @@ package metric
 
 import (
 	"math"
+	"slices"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -156,5 +157,96 @@ func TestAUCRowDeviation(t *testing.T) {
 	}
 	if got := AUCRowDeviation([][]float32{{1, 2}}, [][]float32{{2, 1}}, []float32{1, 1}, 10, 1); got == got {
 		t.Errorf("deviation %v without a class, want NaN", got)
+	}
+}
+
+// Shares, weights and numbers have the difference of a resample that its rows have, each copied as often as
+// it was drawn.
+func TestDifferencesOfOneResampleAreThoseOfItsRows(t *testing.T) {
+	const n = 60
+	for seed := range uint64(20) {
+		stream := rng.New(seed, "rows")
+		values := func(of func() float64) (all []float32) {
+			for range n {
+				all = append(all, float32(of()))
+			}
+			return all
+		}
+		class := func() float64 { return float64(stream.IntN(2)) }
+		a, b, weights := values(stream.NormFloat64), values(stream.NormFloat64), values(class)
+		for _, c := range []struct {
+			name            string
+			labels, weights []float32
+			groups          func([]float32) [][]int32
+			score           func(predicted, labels, weights []float32) float64
+			difference      func(a, b, labels, weights []float32, resamples int, seed uint64) Interval
+		}{
+			{"classes", values(class), nil, classesOf, WeightedAUC, WeightedAUCDifference},
+			{"weighted classes", values(class), weights, classesOf, WeightedAUC, WeightedAUCDifference},
+			{"shares", values(stream.Float64), nil, nil, WeightedAUC, WeightedAUCDifference},
+			{"weighted shares", values(stream.Float64), weights, nil, WeightedAUC, WeightedAUCDifference},
+			{"numbers", values(stream.NormFloat64), nil, nil, RSquared, RSquaredDifference},
+			{"weighted numbers", values(stream.NormFloat64), weights, nil, RSquared, RSquaredDifference},
+		} {
+			groups := together(n)
+			if c.groups != nil {
+				groups = c.groups(c.labels)
+			}
+			drawn := func(values []float32) (all []float32) {
+				resample(groups, 1, seed, func(counts []uint32) {
+					for row, count := range counts {
+						if values != nil {
+							all = append(all, slices.Repeat(values[row:row+1], int(count))...)
+						}
+					}
+				})
+				return all
+			}
+			got := c.difference(a, b, c.labels, c.weights, 1, seed)
+			want := c.score(drawn(a), drawn(c.labels), drawn(c.weights)) -
+				c.score(drawn(b), drawn(c.labels), drawn(c.weights))
+			if math.Abs(got.Low-want) > 1e-12 || got.Low != got.High {
+				t.Errorf("%s, seed %d: %v, the rows have %v", c.name, seed, got, want)
+			}
+			whole := c.score(a, c.labels, c.weights) - c.score(b, c.labels, c.weights)
+			if got.Estimate != whole {
+				t.Errorf("%s, seed %d: estimate %v, want %v", c.name, seed, got.Estimate, whole)
+			}
+		}
+	}
+}
+
+// Labels are a number and noise of variance 1 each. Model a predicts the number, b with noise of variance ½
+// added, so their R² are ½ and ¼.
+func TestRSquaredDifferenceCoversTheTruth(t *testing.T) {
+	missed := 0
+	for seed := range uint64(60) {
+		stream := rng.New(seed, "numbers")
+		var a, b, labels []float32
+		for range 400 {
+			x := stream.NormFloat64()
+			a = append(a, float32(7+x))
+			b = append(b, float32(7+x+math.Sqrt(0.5)*stream.NormFloat64()))
+			labels = append(labels, float32(7+x+stream.NormFloat64()))
+		}
+		if i := RSquaredDifference(a, b, labels, nil, 200, seed); i.Low > 0.25 || i.High < 0.25 {
+			missed++
+		}
+	}
+	if missed > 8 {
+		t.Errorf("missed the truth in %d of 60 trials", missed)
+	}
+}
+
+// What no resample has is NaN.
+func TestDifferencesWithoutLabelsThatDiffer(t *testing.T) {
+	a, b := []float32{1, 2, 3}, []float32{3, 2, 1}
+	for _, got := range []Interval{
+		WeightedAUCDifference(a, b, []float32{1, 1, 1}, []float32{1, 2, 0}, 10, 1),
+		RSquaredDifference(a, b, []float32{2, 2, 2}, nil, 10, 1),
+	} {
+		if !math.IsNaN(got.Estimate) || !math.IsNaN(got.Low) || !math.IsNaN(got.High) {
+			t.Errorf("interval %+v, want NaN", got)
+		}
 	}
 }

@@ -4,7 +4,9 @@
 //   - How good are they as probabilities? LogLoss, Calibration, ExpectedCalibrationError
 //   - How well and how good, where rows have weights or labels are shares? WeightedAUC, WeightedLogLoss
 //   - How far is an AUC from that of all rows? AUCStandardError
-//   - Do two models differ by more than the luck of the test rows? AUCDifference, AUCRowDeviation
+//   - How near are predicted numbers? RMSE, RSquared
+//   - Do two models differ by more than the luck of the test rows? AUCDifference, AUCRowDeviation,
+//     WeightedAUCDifference, RSquaredDifference
 //   - Do two ways of training differ by more than the luck of the seed? MeanInterval, Judge
 //
 // Scores and labels are slices of equal length with one element per test row; a label above one half is

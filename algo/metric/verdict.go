@@ -2,8 +2,8 @@ package metric
 
 import "fmt"
 
-// EquivalenceMargin is the largest AUC difference that counts as negligible. Click-rate models are commonly
-// compared to the third decimal of AUC.
+// EquivalenceMargin is the largest difference in AUC, or in R², that counts as negligible. Click-rate models
+// are commonly compared to the third decimal of AUC; of R² it is a thousandth of the variance of the labels.
 const EquivalenceMargin = 0.001
 
 // Verdict is the outcome of comparing two ways of training.

@@ -22,7 +22,11 @@ func WeightedAUC(scores, labels, weights []float32) float64 {
 			return math.NaN()
 		}
 	}
-	order := newRanking(scores)
+	return newRanking(scores).weightedAUC(labels, func(row int) float64 { return weightOf(weights, row) })
+}
+
+// weightedAUC returns WeightedAUC of rows with weights.
+func (r ranking) weightedAUC(labels []float32, weight func(row int) float64) float64 {
 	var pairs, positives, negatives float64 // of the rows below
 	var tiedPositives, tiedNegatives float64
 	endTie := func() {
@@ -30,11 +34,11 @@ func WeightedAUC(scores, labels, weights []float32) float64 {
 		positives, negatives = positives+tiedPositives, negatives+tiedNegatives
 		tiedPositives, tiedNegatives = 0, 0
 	}
-	for i, row := range order.rows {
-		if !order.tied[i] {
+	for i, row := range r.rows {
+		if !r.tied[i] {
 			endTie()
 		}
-		w, y := weightOf(weights, int(row)), float64(labels[row])
+		w, y := weight(int(row)), float64(labels[row])
 		tiedPositives += float64(w * y)
 		tiedNegatives += float64(w * (1 - y))
 	}

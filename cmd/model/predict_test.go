@@ -66,7 +66,8 @@ func TestPredictReadsNumbersAsTrainingDoes(t *testing.T) {
 	dir := t.TempDir()
 	rows := make([]sale, 400)
 	for i := range rows {
-		rows[i] = sale{fmt.Sprintf("u%d", i%7), int64(i%50)*10 + 5, int64(i*37%400+1) * 1003, int32(i % 3 / 2)}
+		rows[i] = sale{fmt.Sprintf("u%d", i%7), int64(i%50)*10 + 5, int64(i*37%400+1) * 1003,
+			int32(i % 3 / 2)}
 	}
 	var files []string
 	for name, form := range map[string]string{ // order-free: each in a file of its own
@@ -90,7 +91,8 @@ func TestPredictReadsNumbersAsTrainingDoes(t *testing.T) {
 	}
 	var first string
 	for _, file := range files {
-		j, _, found, err := infer.Open(infer.Request{File: file, Split: job.Split{How: job.SplitLast, Test: 0.5}})
+		split := job.Split{How: job.SplitLast, Test: 0.5}
+		j, _, found, err := infer.Open(infer.Request{File: file, Split: split})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -36,8 +36,8 @@ func (o *orders) write(t *testing.T) string {
 		return fmt.Sprintf(form, x)
 	}
 	for i, user := range o.users {
-		fmt.Fprintf(&text, "%d,%s,%s,%d,%g,%g,%d,%d,%d\n", user, or(o.shops[i], "%.1f"), or(o.prices[i], "%v"),
-			o.counts[i], 3*float64(i%7)-40, float64(i%11)/10, i%3, 3+i%5, i%4)
+		fmt.Fprintf(&text, "%d,%s,%s,%d,%g,%g,%d,%d,%d\n", user, or(o.shops[i], "%.1f"),
+			or(o.prices[i], "%v"), o.counts[i], 3*float64(i%7)-40, float64(i%11)/10, i%3, 3+i%5, i%4)
 	}
 	path := filepath.Join(t.TempDir(), "orders.csv")
 	if err := os.WriteFile(path, []byte(text.String()), 0o644); err != nil {
@@ -140,7 +140,8 @@ func TestModelsOfAnyLabelsAreServed(t *testing.T) {
 				t.Errorf("JSON: %v, want %v", got, want)
 			}
 			a := new(oip.ModelInferResponse)
-			if err := dial(t, grpc).Invoke(t.Context(), servicePath+"ModelInfer", o.request(), a); err != nil {
+			err := dial(t, grpc).Invoke(t.Context(), servicePath+"ModelInfer", o.request(), a)
+			if err != nil {
 				t.Fatal(err)
 			}
 			if got := answered(a); !slices.Equal(got, want) {

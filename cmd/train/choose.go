@@ -152,10 +152,11 @@ func (c *chosen) lowest() float64 {
 // writeChosen prints what was chosen on held-back rows.
 func (r *report) writeChosen(w io.Writer) {
 	if v := r.Validation; v != nil {
-		text := fmt.Sprintf("Chosen on %s held back: %s of a %s, whose %s there is %.4f", plural(v.Rows,
-			"training row"), plural(r.job.Training.Epochs, "epoch"), r.Model, r.errorName(), r.lowest())
+		text := fmt.Sprintf("Chosen on %s held back: %s of a %s, whose %s there is %s", plural(v.Rows,
+			"training row"), plural(r.job.Training.Epochs, "epoch"), r.Model, r.errorName(),
+			r.lossText(r.lowest()))
 		if r.Model != v.Model {
-			text += fmt.Sprintf(", against %.4f of a %s", v.lowest(), v.Model)
+			text += fmt.Sprintf(", against %s of a %s", r.lossText(v.lowest()), v.Model)
 		}
 		cli.Paragraph(w, text+". The runs train on all training rows.", "  ")
 	}
@@ -164,9 +165,9 @@ func (r *report) writeChosen(w io.Writer) {
 		if !d.Used {
 			what = "No derived slots: tried were"
 		}
-		cli.Paragraph(w, fmt.Sprintf("%s: %s; a logistic regression has %s %.4f on the rows held back "+
-			"with them, and %.4f without.", what, strings.Join(d.Slots, ", "), r.errorName(), d.LogLoss,
-			d.Without), "  ")
+		cli.Paragraph(w, fmt.Sprintf("%s: %s; a logistic regression has %s %s on the rows held back "+
+			"with them, and %s without.", what, strings.Join(d.Slots, ", "), r.errorName(),
+			r.lossText(d.LogLoss), r.lossText(d.Without)), "  ")
 	}
 	if r.baseline == nil {
 		return

@@ -26,7 +26,8 @@ type guess struct {
 	// missing with squared loss.
 	TestPositives float64 `json:"test_positives,omitempty"`
 
-	mean    float64   // label of the training rows
+	label   string    // its name
+	mean    float64   // of the label in the training rows
 	labels  []float32 // of the test rows
 	weights []float32 // of the test rows; nil: all count the same
 	classes bool      // all test rows count the same and have the label 0 or 1
@@ -34,7 +35,8 @@ type guess struct {
 
 // newGuess returns the guess for a data set and a loss.
 func newGuess(data *datasets.Dataset, loss string) guess {
-	g := guess{labels: firstLabel(data), weights: data.Test.Weights, mean: data.LabelMean(0)}
+	g := guess{label: data.Schema.Labels[0], labels: firstLabel(data), weights: data.Test.Weights,
+		mean: data.LabelMean(0)}
 	if loss == model.SquaredLoss {
 		g.ConstantRMSE = metric.RMSE(slices.Repeat([]float32{float32(g.mean)}, len(g.labels)), g.labels,
 			g.weights)
@@ -50,6 +52,17 @@ func newGuess(data *datasets.Dataset, loss string) guess {
 
 // constantError returns the log loss, or the RMSE, of the guess.
 func (g *guess) constantError() float64 { return g.ConstantLogLoss + g.ConstantRMSE } // one of them is 0
+
+// lossText returns a log loss, whose unit a legend has, or an RMSE with its unit.
+func (g *guess) lossText(loss float64) string {
+	if g.ConstantRMSE > 0 {
+		return fmt.Sprintf("%.4g%s", loss, g.unit())
+	}
+	return fmt.Sprintf("%.4f", loss)
+}
+
+// unit says behind an RMSE what it is in.
+func (g *guess) unit() string { return " in units of " + g.label }
 
 // logLossOf returns the log loss of predictions for the test rows.
 func (g *guess) logLossOf(prediction func(row int) float32) float64 {
@@ -102,9 +115,9 @@ func (r *report) softGuess() string {
 		text = fmt.Sprintf("%s and %s count rows by %s. ", gain, err, r.job.Data.Table().WeightName())
 	}
 	if r.ConstantRMSE > 0 {
-		return text + fmt.Sprintf("Guessing %.4g, the mean label of the training rows, for each has RMSE "+
-			"%.4g. R² is the share of the variance of the test rows that predictions explain.", r.mean,
-			r.ConstantRMSE)
+		return text + fmt.Sprintf("Guessing %.4g, the mean %s of the training rows, for each has RMSE %s. "+
+			"R² is the share of the variance of the test rows that predictions explain.", r.mean, r.label,
+			r.lossText(r.ConstantRMSE))
 	}
 	text += fmt.Sprintf("Guessing %.4g, the mean label of the training rows, for each has AUC 0.5 and log "+
 		"loss %.4f.", r.mean, r.ConstantLogLoss)

@@ -106,7 +106,11 @@ func (r *report) writeHeads(w io.Writer) error {
 	if len(r.Runs[0].Heads) == 0 {
 		return nil
 	}
-	fmt.Fprintf(w, "\nBy label; above is %s\n", r.Runs[0].Heads[0].Label)
+	unit := ""
+	if r.ConstantRMSE > 0 {
+		unit = "; RMSE in units of each label"
+	}
+	fmt.Fprintf(w, "\nBy label; above is %s%s\n", r.Runs[0].Heads[0].Label, unit)
 	gain, err := evaluation.ScoreNames(r.job.Model.Loss)
 	table := cli.Table{Header: []string{"mode", "label", gain, err}, Words: 2}
 	add := func(mode string, one head) {

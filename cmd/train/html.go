@@ -55,13 +55,10 @@ func (r *report) modes() (names []string) {
 func (r *report) pageNotes() []string {
 	notes := []string{"AUC and log loss (nats) are of the test rows, samples/s of training."}
 	if r.ConstantRMSE > 0 {
-		notes[0] = "R² and RMSE are of the test rows, samples/s of training."
+		notes[0] = "R² and RMSE" + r.unit() + " are of the test rows, samples/s of training."
 	}
 	for _, c := range r.Comparisons {
 		notes = append(notes, c.String())
-	}
-	if note := r.uncompared(); note != "" {
-		notes = append(notes, note)
 	}
 	return append(notes, r.warnings()...)
 }
@@ -78,7 +75,7 @@ func (r *report) courseSection() htmlreport.Section {
 	const samples = "samples trained"
 	loss := htmlreport.Chart{Title: "Training loss", X: samples, Y: "mean loss, nats a sample"}
 	if r.ConstantRMSE > 0 {
-		loss.Y = "mean loss a sample"
+		loss.Y = "mean of ½ (error / scale)²"
 	}
 	speed := htmlreport.Chart{Title: "Speed", X: samples, Y: "samples/s", FromZero: true}
 	s := htmlreport.Section{Title: "Course of the training",

@@ -7,16 +7,16 @@ import (
 )
 
 // legend explains the columns of the table of runs that have values.
-func legend(t cli.Table) string {
+func (r *report) legend(t cli.Table) string {
 	has := func(column string) bool { return t.HasValues(slices.Index(t.Header, column)) }
-	text := "Log loss is in nats."
-	if slices.Contains(t.Header, "RMSE") {
-		text = "RMSE is in units of the label."
+	text, between := "Log loss is in nats.", " "
+	if r.ConstantRMSE > 0 {
+		text, between = "RMSE is"+r.unit()+", and R² a share.", "\n"
 	}
 	if !has("own") && !has("row") && !has("shard") {
 		return text + "\n"
 	}
-	text += " Staleness is the mean / the maximum of:\n"
+	text += between + "Staleness is the mean / the maximum of:\n"
 	if has("own") {
 		text += `  own, cross  the earlier batches of a rank itself, or of another rank, that
               a read from an embedding PS missed

@@ -113,7 +113,7 @@ type row struct {
 
 	hot        bool       // it has hot rows
 	histograms []measured // behind the summaries; own staleness first
-	aucs       []float64  // by seed
+	scores     []float64  // AUC, or R² with squared loss, by seed
 	predicted  []float32  // of the first seed
 }
 
@@ -166,7 +166,7 @@ func (r *report) add(c variant, results []*train.Result, stores []rowStore) {
 	if faults != (fault.Counts{}) {
 		line.Faults = &faults
 	}
-	line.measures, line.aucs = measuresOf(first.Job.Model.Loss, scores)
+	line.measures, line.scores = measuresOf(first.Job.Model.Loss, scores)
 	line.Staleness, line.StalenessCross, line.StalenessDense, line.MissedUpdates = own.Summary(),
 		cross.Summary(), dense.Summary(), missed.Summary()
 	line.histograms = []measured{{"own", own}, {"cross", cross}, {"dense", dense}, {"missed", missed}}
@@ -220,7 +220,7 @@ func (r *report) writeText(w io.Writer) error {
 	if err := table.WriteText(w); err != nil {
 		return err
 	}
-	fmt.Fprint(w, legend(table))
+	fmt.Fprint(w, r.legend(table))
 	r.writeGuess(w)
 	r.writeChosen(w)
 	r.writeReading(w)
@@ -233,9 +233,6 @@ func (r *report) writeText(w io.Writer) error {
 	r.writeFaults(w)
 	for _, c := range r.Comparisons {
 		cli.Paragraph(w, c.String(), "  ")
-	}
-	if note := r.uncompared(); note != "" {
-		cli.Paragraph(w, note, "  ")
 	}
 	if err := r.writeHeads(w); err != nil {
 		return err

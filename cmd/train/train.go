@@ -155,7 +155,7 @@ func (p *program) measure(ctx context.Context, j job.Job, f flags, folder string
 		}
 		r.add(c, results, stores)
 	}
-	r.compare(r.labels)
+	r.compare()
 	r.WallSeconds = p.now().Sub(start).Seconds()
 	return r, nil
 }

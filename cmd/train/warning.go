@@ -54,10 +54,10 @@ func (r *report) worseThanConstant(line *row) string {
 	if line.Loss() < r.constantError() {
 		return ""
 	}
-	return fmt.Sprintf("%s %.4f is not below the %.4f of a constant guess: the model fits its "+
+	return fmt.Sprintf("%s %s is not below the %s of a constant guess: the model fits its "+
 		"training rows alone, or diverged; train fewer epochs (--epochs), lower the rates of "+
 		"rows.optimizer and model.optimizer in a job file, or leave out columns with as many ids as "+
-		"rows", r.errorName(), line.Loss(), r.constantError())
+		"rows", r.errorName(), r.lossText(line.Loss()), r.lossText(r.constantError()))
 }
 
 func (r *report) worseThanBaseline(line *row) string {
@@ -68,9 +68,9 @@ func (r *report) worseThanBaseline(line *row) string {
 	if r.constantError()-line.Loss() >= gainLeast*(r.constantError()-baseline) {
 		return ""
 	}
-	return fmt.Sprintf("%s %.4f, where the logistic regression has %.4f: choose the number of epochs "+
+	return fmt.Sprintf("%s %s, where the logistic regression has %s: choose the number of epochs "+
 		"(--epochs 10 --validation 0.1), or train with smaller batches (--global-batch) or less staleness "+
-		"(--staleness)", r.errorName(), line.Loss(), baseline)
+		"(--staleness)", r.errorName(), r.lossText(line.Loss()), r.lossText(baseline))
 }
 
 func (r *report) rising(line *row) string {
@@ -83,8 +83,9 @@ func (r *report) rising(line *row) string {
 	if last.Loss()-best.Loss() < riseWorth*r.constantError() {
 		return ""
 	}
-	return fmt.Sprintf("%s was lowest at step %d, %.4f, and rose to %.4f at step %d: train fewer "+
-		"epochs (--epochs)", r.errorName(), best.Step, best.Loss(), last.Loss(), last.Step)
+	return fmt.Sprintf("%s was lowest at step %d, %s, and rose to %s at step %d: train fewer "+
+		"epochs (--epochs)", r.errorName(), best.Step, r.lossText(best.Loss()), r.lossText(last.Loss()),
+		last.Step)
 }
 
 func (r *report) lostToEviction(line *row) string {

@@ -82,7 +82,7 @@ func (r *report) gainsSection() htmlreport.Section {
 // slicesSection shows how well the rows of each value of some columns are predicted.
 func (r *report) slicesSection() htmlreport.Section {
 	s := htmlreport.Section{}
-	auc := r.Runs[0].aucs[0]
+	auc := r.Runs[0].scores[0]
 	for _, of := range r.Worth.ByValue {
 		figure := htmlreport.Ranked{Title: of.Column, X: "AUC", Reference: &auc}
 		table := cli.Table{Caption: of.Column, Words: 1,
@@ -160,7 +160,7 @@ func (r *report) learningSection() htmlreport.Section {
 	scores := htmlreport.Chart{Title: scoreName, X: seen, Y: scoreName, Dots: true}
 	losses := htmlreport.Chart{Title: "Log loss", X: seen, Y: "log loss, nats", Dots: true}
 	if r.ConstantRMSE > 0 {
-		losses.Title, losses.Y = lossName, lossName
+		losses.Title, losses.Y = lossName, lossName+r.unit()
 	}
 	s := htmlreport.Section{}
 	add := func(name string, points []evaluation.Point) {

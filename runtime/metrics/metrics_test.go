@@ -74,7 +74,8 @@ func TestText(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
-		"# HELP tandem_training_loss_nats Mean training loss of a sample in the latest steps.\n" +
+		"# HELP tandem_training_loss_nats Mean training loss of a sample in the latest steps. " +
+			"A squared loss is ½ (error / scale)² instead.\n" +
 			"# TYPE tandem_training_loss_nats gauge\n" +
 			`tandem_training_loss_nats{mode="sync",seed="1"} 0.25` + "\n",
 		// GE took 3 s and 5 s.

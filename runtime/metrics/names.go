@@ -27,9 +27,10 @@ var (
 	Elapsed       = &Metric{"tandem_training_elapsed_seconds", Gauge, "Time since the begin of the training."}
 	Speed         = &Metric{"tandem_training_samples_per_second", Gauge, "Speed of the latest few seconds."}
 	Loss          = &Metric{"tandem_training_loss_nats", Gauge,
-		"Mean training loss of a sample in the latest steps."}
-	AUC        = &Metric{"tandem_evaluation_auc", Gauge, "AUC of the latest evaluation."}
-	RMSE       = &Metric{"tandem_evaluation_rmse", Gauge, "RMSE of the latest evaluation, with squared loss."}
+		"Mean training loss of a sample in the latest steps. A squared loss is ½ (error / scale)² instead."}
+	AUC  = &Metric{"tandem_evaluation_auc", Gauge, "AUC of the latest evaluation."}
+	RMSE = &Metric{"tandem_evaluation_rmse", Gauge,
+		"RMSE of the latest evaluation, in units of the label, with squared loss."}
 	R2         = &Metric{"tandem_evaluation_r2", Gauge, "R² of the latest evaluation, with squared loss."}
 	LogLoss    = &Metric{"tandem_evaluation_log_loss_nats", Gauge, "Log loss of the latest evaluation."}
 	Evaluation = &Metric{"tandem_evaluation_step", Gauge, "Step of the latest evaluation."}

@@ -60,8 +60,8 @@ func TestLossIsReported(t *testing.T) {
 	}
 }
 
-// Numbers are learned alike by modes that wait and by modes that do not: from the deviation of the labels, each
-// comes near to their noise, the least RMSE that any predictions have.
+// Numbers are learned alike by modes that wait and by modes that do not: from the deviation of the labels,
+// each comes near to their noise, the least RMSE that any predictions have.
 func TestModesLearnNumbersAlike(t *testing.T) {
 	const center, noise, seeds = 5, 1, 3
 	r := newRows(64*80, 64, 4, 1)
