@@ -16,12 +16,15 @@ import (
 	"tandem/internal/cli"
 )
 
+const experimentName = "defaults"
+
 // New returns the experiment.
 func New() *report.Experiment {
 	var python report.Python
 	var libraries []string
+	var stored string
 	return report.Study(report.Experiment{
-		Name:     "defaults",
+		Name:     experimentName,
 		Question: "Does a table become a good model at the defaults of cmd/train --data?",
 		Help: `Columns are inferred, settings follow from the rows, and held-back rows choose
 derived slots, model and epochs, as in cmd/train --data. Every seed draws a split
@@ -37,12 +40,15 @@ for choosing and training.
 
 The quick version has census income alone, and the regression. Real data need the
 data folder. The Python interpreter is the one that --python or the environment
-variable TANDEM_PYTHON names, or python3. CatBoost takes minutes for a split.`,
+variable TANDEM_PYTHON names, or python3. CatBoost takes minutes for a split; with
+--extend it is added to an earlier run, whose models are not trained again.`,
 		QuickTime: time.Minute,
 		AddFlags: func(flags *pflag.FlagSet) {
 			python.Flag("use this Python interpreter with scikit-learn, and for\nothers pandas (default " +
 				"$TANDEM_PYTHON, or python3)")(flags)
 			flags.StringSliceVar(&libraries, "libraries", allPeers, "compare with these `LIBRARIES`")
+			flags.StringVar(&stored, "extend", "", "keep the splits of an earlier run, whose numbers are in "+
+				"this `FILE`,\nand add what they lack: splits, and libraries on splits")
 		},
 	}, func(o report.Options) (*plan, error) {
 		for _, name := range libraries {
@@ -52,7 +58,7 @@ variable TANDEM_PYTHON names, or python3. CatBoost takes minutes for a split.`,
 			}
 		}
 		p := &plan{Seed: o.Seed, Seeds: o.Seeds, Tables: tables(o.Quick), Libraries: libraries,
-			folder: o.DataFolder}
+			Extended: stored, folder: o.DataFolder}
 		if o.Quick {
 			p.Libraries = allPeers[:1]
 		}
@@ -73,7 +79,9 @@ type plan struct {
 	Tables []table `yaml:"tables"`
 	// Libraries are those that are compared with where they are installed.
 	Libraries []string `yaml:"libraries"`
-	folder    string   // of real data
+	// Extended is the file of an earlier run to which this one adds, or "".
+	Extended string `yaml:"extend,omitempty"`
+	folder   string // of real data
 }
 
 // table is a table to train on.

@@ -1,6 +1,7 @@
 package defaults
 
 import (
+	"encoding/json"
 	"math"
 	"os"
 	"path/filepath"
@@ -94,8 +95,65 @@ func TestSplitsWithOtherLibraries(t *testing.T) {
 			t.Errorf("table %d: %q, want %q", i, got, want)
 		}
 	}
-	if !strings.Contains(r.Notes[1], "sklearn 1, lightgbm 4;") {
+	if !strings.Contains(r.Notes[1], "sklearn 1, lightgbm 4 (on 1 of 3 splits);") {
 		t.Error(r.Notes[1])
+	}
+}
+
+// A run that extends an earlier one has its splits, trains none of them again, and adds a library to those
+// that it measures. Other rows than in the earlier run are an error.
+func TestExtend(t *testing.T) {
+	stored, err := (&plan{Extended: "full.json"}).earlier()
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, other := *find(stored, "parity", 1), *find(stored, "access", 2)
+	first.Peers = []peer{{Name: "sklearn", AUC: 0.6}}
+	dir := t.TempDir()
+	p := &plan{Seed: 1, Seeds: 1, Libraries: []string{"sklearn", "catboost"},
+		Extended: filepath.Join(dir, "earlier.json")}
+	for _, one := range tables(false) {
+		if one.Name == "parity" {
+			p.Tables = append(p.Tables, one)
+		}
+	}
+	python := filepath.Join(dir, "python") // it is asked for one library, and guesses
+	script := "#!/bin/sh\ntest \"$4 $5\" = \"catboost \" && cat " + filepath.Join(dir, "answer.json") + "\n"
+	answer, err := json.Marshal([]peer{{Name: "catboost", Predicted: make([]float32, first.TestRows)}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string]string{"python": script, "answer.json": string(answer)} { // order-free
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	measure := func(name string) ([]*result, error) {
+		text, err := json.Marshal(map[string]any{"name": name, "data": []*result{&other, &first}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(p.Extended, text, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return p.measure(t.Context(), python, report.Options{Folder: t.TempDir()})
+	}
+	got, err := measure(experimentName)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := first
+	want.Peers = append(want.Peers[:1:1], peer{Name: "catboost", AUC: 0.5,
+		LogLoss: got[0].Peers[1].LogLoss})
+	if !reflect.DeepEqual(got, []*result{&want, &other}) {
+		t.Errorf("%+v, want %+v", got[0], want)
+	}
+	first.TestPositives++
+	for name, problem := range map[string]string{experimentName: "other rows than in the earlier run",
+		"tau": `the numbers of "tau"`} {
+		if _, err := measure(name); err == nil || !strings.Contains(err.Error(), problem) {
+			t.Errorf("error %v, want %s", err, problem)
+		}
 	}
 }
 

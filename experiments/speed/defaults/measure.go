@@ -2,6 +2,8 @@ package defaults
 
 import (
 	"context"
+	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -13,6 +15,7 @@ import (
 	"tandem/datasets"
 	"tandem/datasets/infer"
 	"tandem/experiments/internal/report"
+	"tandem/internal/cli"
 	"tandem/runtime/train"
 )
 
@@ -71,8 +74,13 @@ func (s *split) describe(folder string) (data job.Data, err error) {
 	return data, nil
 }
 
-// measure trains on every split of every table whose files are there.
+// measure trains on every split of every table whose files are there, but for those of an earlier run. The
+// results have all splits of that one.
 func (p *plan) measure(ctx context.Context, python string, o report.Options) ([]*result, error) {
+	earlier, err := p.earlier()
+	if err != nil {
+		return nil, err
+	}
 	present, _ := report.Present(p.Tables, p.folder)
 	var splits []split
 	for seed := range p.Seeds {
@@ -81,14 +89,62 @@ func (p *plan) measure(ctx context.Context, python string, o report.Options) ([]
 		}
 	}
 	meter := &report.Meter{Total: len(splits), Unit: "splits", Report: o.Progress}
-	return report.MeasureCases(o, meter, splits, split.name, func(s split) (*result, error) {
+	results, err := report.MeasureCases(o, meter, splits, split.name, func(s split) (*result, error) {
 		meter.Show(0, 1, s.name())
-		return p.compare(ctx, s, python, o.Backend)
+		return p.compare(ctx, s, find(earlier, s.Name, s.seed), python, o.Backend)
 	})
+	for _, r := range earlier {
+		if find(results, r.Table, r.Seed) == nil {
+			results = append(results, r)
+		}
+	}
+	return results, err
 }
 
-// compare trains on a split, and has the other libraries do so.
-func (p *plan) compare(ctx context.Context, s split, python string, m backend.Backend) (*result, error) {
+// earlier returns the results of the run that this one extends.
+func (p *plan) earlier() ([]*result, error) {
+	if p.Extended == "" {
+		return nil, nil
+	}
+	text, err := os.ReadFile(p.Extended)
+	if err != nil {
+		return nil, err
+	}
+	var stored struct {
+		Name string    `json:"name"`
+		Data []*result `json:"data"`
+	}
+	if err := json.Unmarshal(text, &stored); err != nil {
+		return nil, fmt.Errorf("%s: %w", p.Extended, err)
+	}
+	if stored.Name != experimentName {
+		return nil, cli.UsageError("name the "+experimentName+".json of a run",
+			"--extend %s: the numbers of %q", p.Extended, stored.Name)
+	}
+	return stored.Data, nil
+}
+
+// find returns the result on a split, or nil.
+func find(results []*result, table string, seed uint64) *result {
+	at := slices.IndexFunc(results, func(r *result) bool { return r.Table == table && r.Seed == seed })
+	if at < 0 {
+		return nil
+	}
+	return results[at]
+}
+
+// compare trains on a split, and has the other libraries do so. What an earlier run has of it is kept.
+func (p *plan) compare(ctx context.Context, s split, earlier *result, python string, m backend.Backend) (
+	*result, error) {
+	libraries := p.Libraries
+	if earlier != nil {
+		libraries = slices.DeleteFunc(slices.Clone(libraries), func(name string) bool {
+			return earlier.peer(name) != nil
+		})
+		if len(libraries) == 0 {
+			return earlier, nil
+		}
+	}
 	folder := p.folder
 	if s.Generated {
 		drawn, err := os.MkdirTemp("", "tandem-defaults-")
@@ -115,17 +171,35 @@ func (p *plan) compare(ctx context.Context, s split, python string, m backend.Ba
 		r.TestPositives += int(label)
 	}
 	r.Constant = metric.LogLoss(constant, set.Test.Labels)
-	if err := r.train(ctx, data, set, open, m); err != nil {
+	if earlier == nil {
+		err = r.train(ctx, data, set, open, m)
+	} else {
+		r, err = r.extended(earlier)
+	}
+	if err != nil {
 		return nil, err
 	}
-	r.Peers, err = fit(ctx, python, p.Libraries, set)
-	for i := range r.Peers {
-		one := &r.Peers[i]
+	peers, err := fit(ctx, python, libraries, set)
+	for _, one := range peers {
 		one.AUC, one.LogLoss = metric.AUC(one.Predicted, set.Test.Labels),
 			metric.LogLoss(one.Predicted, set.Test.Labels)
 		one.Predicted = nil
+		r.Peers = append(r.Peers, one)
 	}
 	return r, err
+}
+
+// extended returns a copy of an earlier result on the rows of r, or an error if its rows were others.
+func (r *result) extended(earlier *result) (*result, error) {
+	if r.Rows != earlier.Rows || r.TestRows != earlier.TestRows || r.TestPositives != earlier.TestPositives ||
+		r.Constant != earlier.Constant {
+		return nil, cli.UsageError("run without --extend", "the table has other rows than in the earlier "+
+			"run: %d and %d for the test with %d positives, not %d, %d and %d", r.Rows, r.TestRows,
+			r.TestPositives, earlier.Rows, earlier.TestRows, earlier.TestPositives)
+	}
+	kept := *earlier
+	kept.Peers = slices.Clone(earlier.Peers)
+	return &kept, nil
 }
 
 // train chooses and trains.

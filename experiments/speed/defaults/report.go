@@ -47,17 +47,17 @@ func (t tableResult) peers(name string, of func(*result, *peer) float64) (all []
 	return all
 }
 
-// differences returns, for each split that has the library with the highest mean AUC, the AUC of the default
-// models less that library's.
-func (t tableResult) differences() (all []float64) {
-	best, highest := "", math.Inf(-1)
+// differences returns the AUC of the default models less that of the library that leaves the least of it, on
+// the splits that have the library: not all need have it.
+func (t tableResult) differences() (least []float64) {
+	lowest := math.Inf(1)
 	for _, name := range allPeers {
-		values := t.peers(name, func(_ *result, p *peer) float64 { return p.AUC })
-		if auc := metric.MeanInterval(values).Estimate; auc > highest { // of no values it is NaN
-			best, highest = name, auc
+		values := t.peers(name, func(r *result, p *peer) float64 { return r.AUC - p.AUC })
+		if mean := metric.MeanInterval(values).Estimate; mean < lowest { // of no values it is NaN
+			least, lowest = values, mean
 		}
 	}
-	return t.peers(best, func(r *result, p *peer) float64 { return r.AUC - p.AUC })
+	return least
 }
 
 // difference returns the mean of the differences.
@@ -202,9 +202,17 @@ func (p *plan) notes(results []*result) []string {
 	if len(results) > 0 {
 		var versions []string
 		for _, name := range allPeers {
-			at := slices.IndexFunc(results, func(r *result) bool { return r.peer(name) != nil })
-			if at >= 0 {
-				versions = append(versions, name+" "+results[at].peer(name).Version)
+			version, splits := "", 0
+			for _, r := range results {
+				if one := r.peer(name); one != nil {
+					version, splits = name+" "+one.Version, splits+1
+				}
+			}
+			if splits > 0 && splits < len(results) {
+				version += fmt.Sprintf(" (on %d of %d splits)", splits, len(results))
+			}
+			if splits > 0 {
+				versions = append(versions, version)
 			}
 		}
 		list = append(list, "The others: "+strings.Join(versions, ", ")+
