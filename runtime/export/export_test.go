@@ -87,7 +87,7 @@ func exported(t *testing.T, from, format string) string {
 }
 
 // The Python program predicts what the model does, for every kind of network, with each of the formats and
-// libraries.
+// libraries, probabilities or numbers.
 func TestPythonPredictsWhatTheModelDoes(t *testing.T) {
 	settings := []job.SlotSetting{
 		{Slot: "user", HashStack: batch.HashStack{Rounds: 2, Rows: 50}, SqrtScaling: true},
@@ -99,24 +99,33 @@ func TestPythonPredictsWhatTheModelDoes(t *testing.T) {
 		kind, rows, modules, library string
 		heads                        int
 		slots                        []job.SlotSetting
+		loss                         string
 	}{
-		{model.LogisticRegression, export.Parquet, "pyarrow, onnxruntime, onnx", "", 2, nil},
-		{model.FactorizationMachine, export.Parquet, "pyarrow, onnxruntime, onnx", "", 1, nil},
-		{model.DeepFM, export.Safetensors, "safetensors, onnxruntime, onnx", "", 1, nil},
-		{model.DLRM, export.Parquet, "pyarrow, onnxruntime, onnx", "", 2, nil},
-		{model.DCNv2, export.Parquet, "pyarrow, onnxruntime, onnx", "", 1, means},
-		{model.FeedForward, export.Parquet, "pyarrow, onnxruntime, onnx", "", 2, settings},
-		{model.DeepFM, export.Parquet, "pyarrow, torch, onnx", "--torch", 1, nil},
-		{model.DLRM, export.Safetensors, "safetensors, torch, onnx", "--torch", 2, nil},
-		{model.DCNv2, export.Parquet, "pyarrow, torch, onnx", "--torch", 1, nil},
+		{model.LogisticRegression, export.Parquet, "pyarrow, onnxruntime, onnx", "", 2, nil, ""},
+		{model.FactorizationMachine, export.Parquet, "pyarrow, onnxruntime, onnx", "", 1, nil, ""},
+		{model.DeepFM, export.Safetensors, "safetensors, onnxruntime, onnx", "", 1, nil, ""},
+		{model.DLRM, export.Parquet, "pyarrow, onnxruntime, onnx", "", 2, nil, ""},
+		{model.DCNv2, export.Parquet, "pyarrow, onnxruntime, onnx", "", 1, means, ""},
+		{model.FeedForward, export.Parquet, "pyarrow, onnxruntime, onnx", "", 2, settings, ""},
+		{model.DeepFM, export.Parquet, "pyarrow, torch, onnx", "--torch", 1, nil, ""},
+		{model.DLRM, export.Safetensors, "safetensors, torch, onnx", "--torch", 2, nil, ""},
+		{model.DCNv2, export.Parquet, "pyarrow, torch, onnx", "--torch", 1, nil, ""},
+		{model.DeepFM, export.Parquet, "pyarrow, onnxruntime, onnx", "", 1, nil, model.SquaredLoss},
+		{model.DLRM, export.Parquet, "pyarrow, torch, onnx", "--torch", 2, nil, model.SquaredLoss},
 	} {
-		t.Run(fmt.Sprintf("%s, %s %s", c.kind, c.rows, c.library), func(t *testing.T) {
+		t.Run(fmt.Sprintf("%s, %s %s %s", c.kind, c.rows, c.library, c.loss), func(t *testing.T) {
 			python := pythontest.With(t, "numpy, "+c.modules)
 			data := table(t)
 			from := trained(t, data, func(j *job.Job) {
-				if j.Model.Kind, j.Data.Slots = c.kind, c.slots; c.heads == 2 {
+				j.Model.Kind, j.Model.Loss, j.Data.Slots = c.kind, c.loss, c.slots
+				if j.Model.Heads = make([]model.Head, c.heads); c.heads == 2 {
 					j.Data.CSV.FurtherLabels = []string{"bought"}
-					j.Model.Heads = make([]model.Head, 2)
+				}
+				for i := range j.Model.Heads {
+					if c.loss == model.SquaredLoss {
+						j.Data.CSV.LabelValues = job.NumberLabels
+						j.Model.Heads[i] = model.Head{Center: -5, Scale: 3}
+					}
 				}
 			})
 			folder := exported(t, from, c.rows)
