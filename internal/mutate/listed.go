@@ -45,8 +45,8 @@ func AllListed() []Listed {
 	return []Listed{
 		{
 			Name: "interval of 90 percent", File: "algo/metric/bootstrap.go",
-			Old: "percentile(differences, 0.025), percentile(differences, 0.975)",
-			New: "percentile(differences, 0.05), percentile(differences, 0.95)",
+			Old: "percentile(values, 0.025), percentile(values, 0.975)",
+			New: "percentile(values, 0.05), percentile(values, 0.95)",
 		},
 		{
 			Name: "epsilon outside the root in Persia's order", File: "algo/numeric/opt/rowwise.go",
