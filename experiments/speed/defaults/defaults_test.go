@@ -2,6 +2,7 @@ package defaults
 
 import (
 	"encoding/json"
+	"fmt"
 	"math"
 	"os"
 	"path/filepath"
@@ -156,6 +157,37 @@ func TestExtend(t *testing.T) {
 		if _, err := measure(name); err == nil || !strings.Contains(err.Error(), problem) {
 			t.Errorf("error %v, want %s", err, problem)
 		}
+	}
+}
+
+// The page of the chapter has the stored numbers of the splits that CatBoost has, and no others.
+func TestPageHasTheStoredNumbers(t *testing.T) {
+	stored, err := (&plan{Extended: "full.json"}).earlier()
+	if err != nil {
+		t.Fatal(err)
+	}
+	page, err := os.ReadFile(filepath.Join("..", "README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	splits := 0
+	for _, r := range stored {
+		c := r.peer("catboost")
+		if c == nil {
+			continue
+		}
+		splits++
+		row := strings.ReplaceAll(fmt.Sprintf("| %.4f | %.4f | %+.4f | %.4f | %.4f | %+.4f |", r.AUC, c.AUC,
+			r.AUC-c.AUC, r.LogLoss, c.LogLoss, r.LogLoss-c.LogLoss), "-", "−")
+		if name := strings.Replace(r.Table, "adult-income", "census income", 1); r.Seed != 1 ||
+			!strings.Contains(string(page), "\n| "+name+" "+row+"\n") {
+			t.Errorf("seed %d: no line | %s %s", r.Seed, name, row)
+		}
+	}
+	_, after, _ := strings.Cut(string(page), "| first split |")
+	after, _, _ = strings.Cut(after, "\n\n")
+	if n := strings.Count(after, "\n|") - 1; n != splits || n == 0 {
+		t.Errorf("%d lines, want %d", n, splits)
 	}
 }
 

@@ -107,8 +107,9 @@ func (p *plan) report(results []*result) *report.Report {
 		}
 		return t
 	}
-	auc := scores("AUC on the test rows, means over splits, and the difference to the best of the others "+
-		"with its 95 % interval over splits; * the defaults' rules were chosen on it, among others",
+	auc := scores("AUC on the test rows, means over the splits that each has, and the least difference to "+
+		"one of the others, split by split, with its 95 % interval; * the defaults' rules were chosen on "+
+		"it, among others",
 		func(r *result) float64 { return r.AUC }, func(p *peer) float64 { return p.AUC })
 	auc.Header = append(auc.Header, "difference")
 	for i, one := range all {
