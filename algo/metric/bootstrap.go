@@ -69,13 +69,20 @@ func RSquaredDifference(a, b, labels, weights []float32, resamples int, seed uin
 	center := WeightedMean(labels, weights) // near the mean of a resample, so that little cancels
 	return bootstrap(estimate, together(len(labels)), resamples, seed, func(counts []uint32) float64 {
 		gained, all, sum, squares := 0.0, 0.0, 0.0, 0.0
+		low, high := math.Inf(1), math.Inf(-1)
 		for row, count := range counts {
 			w, y := float64(float64(count)*weightOf(weights, row)), float64(labels[row])
 			offA, offB, off := float64(a[row])-y, float64(b[row])-y, y-center
 			gained += float64(w * float64(float64(offB*offB)-float64(offA*offA)))
+			if w > 0 {
+				low, high = min(low, y), max(high, y)
+			}
 			all += w
 			sum += float64(w * off)
 			squares += float64(w * float64(off*off))
+		}
+		if low == high {
+			return math.NaN() // what remains of squares is rounding
 		}
 		return gained / (squares - float64(sum*sum)/all)
 	})

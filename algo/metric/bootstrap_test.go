@@ -250,3 +250,16 @@ func TestDifferencesWithoutLabelsThatDiffer(t *testing.T) {
 		}
 	}
 }
+
+// Of twenty labels two differ from the others, and every eighth resample has neither: it counts as none,
+// though rounding leaves its labels a variance.
+func TestRSquaredDifferenceOfResamplesWithoutLabelsThatDiffer(t *testing.T) {
+	labels, a, b := make([]float32, 20), make([]float32, 20), make([]float32, 20)
+	labels[3], labels[7] = 0.3, 0.7
+	for i := range labels {
+		a[i], b[i] = labels[i]+0.1, labels[i]-0.2
+	}
+	if got := RSquaredDifference(a, b, labels, nil, 500, 1); got.Low < 0 || got.High > 1e3 {
+		t.Errorf("interval %+v of models whose errors are 0.1 and 0.2", got)
+	}
+}

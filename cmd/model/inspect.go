@@ -114,6 +114,12 @@ func slotNames(slots []checkpoint.Slot) (names []string) {
 		if s.Group != "" {
 			name += fmt.Sprintf(" (rows of %s)", s.Group)
 		}
+		switch {
+		case s.SqrtScaling:
+			name += " (sum ÷ √n)"
+		case s.Mean:
+			name += " (mean)"
+		}
 		if s.HashStackRounds > 0 {
 			name += fmt.Sprintf(" (hash-stack of %d × %d rows)", s.HashStackRounds, s.HashStackRows)
 		}

@@ -402,7 +402,7 @@ func TestNewestIntactCheckpointIsOpened(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	next := bytes.Replace(good, []byte(`"version": 2`), []byte(`"version": 5`), 1)
+	next := bytes.Replace(good, []byte(`"version": 2`), []byte(`"version": 6`), 1)
 	if err := os.WriteFile(other, next, 0o600); err != nil {
 		t.Fatal(err)
 	}

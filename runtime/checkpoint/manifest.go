@@ -54,6 +54,7 @@ const (
 	VersionHotRows = 2 // of models with hot rows
 	VersionChanges = 3 // of models with files of changes, which may have hot rows, too
 	VersionDims    = 4 // of models whose slots differ in dimension, which may have files of changes, too
+	VersionMean    = 5 // of models with a slot whose rows are averaged, which may have all that others have
 )
 
 // formatName is the value of Manifest.Format.
@@ -180,9 +181,12 @@ func (r *Rows) fileNames(shelf int) (names []string) {
 	return names
 }
 
-// version returns the version of the format of a model with these rows.
-func (r *Rows) version() int {
+// version returns the version of the format of the model.
+func (m *Manifest) version() int {
+	r := &m.Rows
 	switch {
+	case slices.ContainsFunc(m.Schema.Slots, func(s Slot) bool { return s.Mean }):
+		return VersionMean
 	case len(r.Dims) > 0:
 		return VersionDims
 	case slices.ContainsFunc(r.ByOwner(), func(s Server) bool { return s.Changes > 0 }):
@@ -379,9 +383,9 @@ func decodeManifest(text []byte) (*Manifest, error) {
 	if head.Format != formatName {
 		return nil, fmt.Errorf("the format is %q, want %q", head.Format, formatName)
 	}
-	if head.Version < Version || head.Version > VersionDims {
+	if head.Version < Version || head.Version > VersionMean {
 		return nil, fmt.Errorf("the format has version %d, and this program reads versions %d to %d: %w",
-			head.Version, Version, VersionDims, errOther)
+			head.Version, Version, VersionMean, errOther)
 	}
 	m := new(Manifest)
 	decoder := json.NewDecoder(bytes.NewReader(text))
@@ -415,8 +419,8 @@ func (m *Manifest) check() error {
 			return fmt.Errorf("%d rows of a PS with changes in %d files", s.Rows, s.Changes)
 		}
 	}
-	if v := m.Rows.version(); v != m.Version {
-		return fmt.Errorf("version %d of the format, and its rows are those of version %d", m.Version, v)
+	if v := m.version(); v != m.Version {
+		return fmt.Errorf("version %d of the format, and it is one of version %d", m.Version, v)
 	}
 	if _, err := table.ParsePrecision(m.Rows.Precision); err != nil {
 		return err

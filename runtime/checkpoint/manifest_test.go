@@ -71,3 +71,34 @@ func TestVersionSaysWhetherRowsAreHot(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 }
+
+// A program that knows no means never takes the mean of a model's rows for their sum: such a model has
+// version 5, and is read with the slots that it was saved with.
+func TestVersionSaysWhetherRowsAreAveraged(t *testing.T) {
+	folder := filepath.Join(t.TempDir(), "model")
+	j, columns := exectest.Job(1, 1), exectest.NewColumns(16, 16)
+	columns.Fields.Slots[0].Scale = batch.Mean
+	e, err := exec.New(j, columns, backend.Backend{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, m := empty(t)
+	if err := Save(folder, m, e.Model().State()); err != nil {
+		t.Fatal(err)
+	}
+	written, err := readManifest(folder)
+	if err != nil || written.Version != VersionMean {
+		t.Fatalf("error %v, manifest %+v", err, written)
+	}
+	if got, err := written.Schema.Batch(); err != nil || got.Slots[0].Scale != batch.Mean {
+		t.Errorf("error %v, schema %+v", err, got)
+	}
+	written.Version = Version
+	text, err := written.encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := decodeManifest(text); err == nil {
+		t.Error("a model with means was read as version 1")
+	}
+}

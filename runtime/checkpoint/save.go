@@ -234,7 +234,7 @@ func (w *Writer) describeRows(full *Manifest, plan shard.Plan, dims []int) error
 			full.Rows.Servers = append(full.Rows.Servers, p.Server)
 		}
 	}
-	full.Version = full.Rows.version()
+	full.Version = full.version()
 	return nil
 }
 

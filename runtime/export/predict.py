@@ -158,8 +158,10 @@ def parsed(text, name, table):
         digits, fraction = re.fullmatch(r"([^.eE]*)(.*)", text, re.DOTALL).groups()
         separators = ","
     digits = joined(digits, separators)
+    if digits is None or not (digits + fraction).isascii() or "_" in text:
+        return None
     try:
-        return None if digits is None or "_" in text else float(digits + fraction)
+        return float(digits + fraction)
     except ValueError:
         return None
 
@@ -171,8 +173,8 @@ def number(record, name, table):
         return table["empty_number"]
     if field in table["missing"]:
         return np.nan
-    for text in (field, bare(field)):
-        value = parsed(text, name, table)
+    for form in (str, bare):
+        value = parsed(form(field), name, table)
         if value is not None and abs(value) <= FLOAT_MAX:  # false for NaN, too
             return value
     sys.exit(f"column {name}: {field!r} is not a {'' if value is None else 'finite 32-bit '}number")

@@ -252,7 +252,8 @@ func joinThousands(text, separators string) (digits string, ok bool) {
 	separator, _ := utf8.DecodeRuneInString(text[at:])
 	groups := strings.Split(text, string(separator))
 	first := strings.TrimLeft(groups[0], "+-")
-	if len(first) == 0 || len(first) > 3 || first[0] == '0' {
+	if len(first) == 0 || len(first) > 3 || first[0] == '0' ||
+		strings.Trim(first, "0123456789") != "" {
 		return "", false
 	}
 	for _, group := range groups[1:] {

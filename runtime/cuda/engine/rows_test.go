@@ -29,7 +29,8 @@ func rowsSchema(dim int) *batch.Schema {
 		Slots: []batch.Slot{
 			{Name: "user", Dim: dim, Group: "people"}, {Name: "tags", Dim: dim, Scale: batch.SqrtScaled},
 			{Name: "history", Dim: dim, Pooling: batch.Raw, FixedSize: 2},
-			{Name: "friends", Dim: dim, Group: "people"}, {Name: "words", Dim: dim, HashStack: stack},
+			{Name: "friends", Dim: dim, Group: "people"},
+			{Name: "words", Dim: dim, HashStack: stack, Scale: batch.Mean},
 			{Name: "past", Dim: dim, Pooling: batch.Raw, FixedSize: 1, HashStack: stack, Scale: batch.Mean},
 		}}
 }
