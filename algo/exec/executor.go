@@ -111,7 +111,7 @@ func NewLocal(
 	e.ranks.use(hot, strategy, engine.Layout())
 	e.rounds = newRounds(e.ranks.dense, t.Roles.Ranks, n.buckets(engine.Layout()))
 	if ranked, ok := engine.(model.Ranked); ok { // all ranks of this process have their passes
-		ranked.Rest()
+		ranked.EndUnused()
 	}
 	return e, nil
 }

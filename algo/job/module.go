@@ -4,9 +4,13 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"go.yaml.in/yaml/v3"
 
 	"tandem/algo/numeric/model"
 )
@@ -14,8 +18,12 @@ import (
 // sourceBytesMax is the size of the longest file of a module: it is part of a job, and a quarter of its size.
 const sourceBytesMax = DocumentBytesMax / 4
 
-// ReadModule makes the path of a module's file absolute and reads the file, unless the spec has its text.
+// ReadModule makes the path of a module's file absolute and reads the file, unless the spec has its text. It
+// marks the arguments that are floats, so that Python gets them as floats from every copy of the job.
 func ReadModule(s *model.Spec) (err error) {
+	for name, value := range s.Arguments { // order-free: each alone
+		s.Arguments[name] = markFloats(value)
+	}
 	if s.File, err = filepath.Abs(s.File); err != nil || s.Source != "" {
 		return err
 	}
@@ -31,14 +39,59 @@ func readSource(file string) (string, error) {
 	return string(text), err
 }
 
-// CheckModule returns an error if the file of a module has changed since a job has read it. A file that is
-// not there has not: the job has its text.
+// float is a float of a module's arguments. It is written with a decimal point or an exponent, without which
+// it would be read as an integer.
+type float float64
+
+func (f float) String() string {
+	text := strconv.FormatFloat(float64(f), 'g', -1, 64)
+	if strings.ContainsAny(text, ".e") {
+		return text
+	}
+	return text + ".0"
+}
+
+// MarshalJSON implements json.Marshaler.
+func (f float) MarshalJSON() ([]byte, error) {
+	if math.IsInf(float64(f), 0) || math.IsNaN(float64(f)) {
+		return nil, fmt.Errorf("%v is not finite", float64(f))
+	}
+	return []byte(f.String()), nil
+}
+
+// MarshalYAML implements yaml.Marshaler.
+func (f float) MarshalYAML() (any, error) {
+	if math.IsInf(float64(f), 0) || math.IsNaN(float64(f)) {
+		return float64(f), nil
+	}
+	return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!float", Value: f.String()}, nil
+}
+
+// markFloats returns a value whose floats are of type float.
+func markFloats(value any) any {
+	switch v := value.(type) {
+	case float64:
+		return float(v)
+	case []any:
+		for i := range v {
+			v[i] = markFloats(v[i])
+		}
+	case map[string]any:
+		for key := range v { // order-free: each alone
+			v[key] = markFloats(v[key])
+		}
+	}
+	return value
+}
+
+// CheckModule returns an error if the file of a module has changed since a job has read it. A file that
+// cannot be opened has not: the job has its text.
 func CheckModule(s *model.Spec) error {
 	if s.Source == "" {
 		return nil
 	}
 	now, err := readSource(s.File)
-	if errors.Is(err, fs.ErrNotExist) {
+	if errors.As(err, new(*fs.PathError)) {
 		return nil
 	}
 	if err != nil || now == s.Source {

@@ -1,6 +1,8 @@
 package job_test
 
 import (
+	"encoding/json"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -95,6 +97,56 @@ func TestChangedModulesAreNamed(t *testing.T) {
 	}
 	if err := job.CheckModule(&j.Model.Spec); err != nil {
 		t.Errorf("without the file: %v", err)
+	}
+	for what, there := range map[string]string{
+		"a file in the place of a folder": filepath.Join(path, "net.py"),
+		"a folder in the place of a file": filepath.Dir(path),
+	} {
+		j.Model.File = there
+		if err := job.CheckModule(&j.Model.Spec); err != nil {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+}
+
+// A float of the arguments is one in Python, also after the job was written and read again.
+func TestFloatsOfModulesStayFloats(t *testing.T) {
+	path, _ := moduleJob(t, moduleText)
+	j, err := job.Load(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	arguments := "{big: 1e+20, hidden: [2, 2.0], inner: {scale: -3.0}, rate: 0.5}"
+	if err := yaml.Unmarshal([]byte(arguments), &j.Model.Arguments); err != nil {
+		t.Fatal(err)
+	}
+	if err := job.ReadModule(&j.Model.Spec); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		got, err := json.Marshal(j.Model.Arguments)
+		want := `{"big":1e+20,"hidden":[2,2.0],"inner":{"scale":-3.0},"rate":0.5}`
+		if err != nil || string(got) != want {
+			t.Errorf("%s, %v; want %s", got, err, want)
+		}
+		text, err := yaml.Marshal(j)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if j, err = job.Load(path); err != nil {
+			t.Fatal(err)
+		}
+	}
+	j.Model.Arguments = map[string]any{"most": math.Inf(1)}
+	if err := job.ReadModule(&j.Model.Spec); err != nil {
+		t.Fatal(err)
+	}
+	_, err = json.Marshal(j.Model.Arguments)
+	if err == nil || !strings.Contains(err.Error(), "+Inf is not finite") {
+		t.Errorf("infinity: %v", err)
 	}
 }
 

@@ -106,12 +106,16 @@ func (p *program) choose(ctx context.Context, j *job.Job, f *flags) error {
 	}
 	if regressed != nil {
 		f.chosen.regressed = newValidation(regressed)
-		if first != nil && f.table.file != "" {
+		if first != nil && f.table.file != "" && mayGiveWay(j.Model.Kind) {
 			*j = infer.Prefer(first, regressed)
 		}
 	}
 	return nil
 }
+
+// mayGiveWay reports whether the baseline takes the place of a kind of network that predicts worse: not
+// that of a module, which is what the user has asked for.
+func mayGiveWay(kind string) bool { return kind != model.Torch }
 
 // derives reports whether slots are derived: of a table in memory, where held-back rows can choose.
 func (f *flags) derives() bool {
@@ -143,7 +147,7 @@ func (v *validation) lowest() float64 { return v.Curve[v.Epochs-1].Loss() }
 
 // lowest returns that of the model that was chosen.
 func (c *chosen) lowest() float64 {
-	if c.regressed == nil || c.regressed.Rows != c.Validation.Rows {
+	if c.regressed == nil || !mayGiveWay(c.Validation.Model) || c.regressed.Rows != c.Validation.Rows {
 		return c.Validation.lowest()
 	}
 	return min(c.Validation.lowest(), c.regressed.lowest())

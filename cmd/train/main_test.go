@@ -25,12 +25,14 @@ import (
 	"tandem/datasets"
 	"tandem/datasets/infer"
 	"tandem/internal/cli/clitest"
+	"tandem/internal/moduletest"
 	"tandem/runtime/blas"
 	"tandem/runtime/cuda/softgpu"
 	"tandem/runtime/train"
 )
 
 func TestMain(m *testing.M) {
+	moduletest.Main()
 	testscript.Main(m, map[string]func(){"train": func() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }})
 }
 

@@ -1,7 +1,9 @@
 package torch
 
 import (
+	"cmp"
 	"fmt"
+	"reflect"
 	"runtime"
 	"slices"
 	"sync"
@@ -12,10 +14,16 @@ import (
 
 // engine is the module of one training. It is a model.Ranked: every rank of this process has a Python.
 type engine struct {
-	*processes
+	modules *Modules
+	config  []byte
+	description
 	spec   model.Spec
 	layout model.Layout
 	fresh  *fresh
+
+	mu      sync.Mutex
+	current *processes // for new passes
+	err     error      // why a pass, or Init, has failed
 }
 
 // fresh are the parameters that an engine has returned. They lie in shared memory, so that those of weights
@@ -26,7 +34,8 @@ type fresh struct {
 }
 
 func newEngine(p *processes, spec model.Spec, schema *batch.Schema) (*engine, error) {
-	e := &engine{processes: p, spec: spec, fresh: &fresh{areas: map[*float32]*area{}}}
+	e := &engine{modules: p.modules, config: p.config, description: p.description, spec: spec,
+		fresh: &fresh{areas: map[*float32]*area{}}, current: p}
 	l := &e.layout
 	*l = model.Layout{EmbeddingWidth: schema.EmbeddingWidth(), DenseWidth: len(schema.Dense),
 		Labels: len(schema.Labels), Units: model.NewLoss(spec).Units()}
@@ -55,7 +64,7 @@ func newEngine(p *processes, spec model.Spec, schema *batch.Schema) (*engine, er
 	// Weights hold their engine, so that nothing has these areas once it is gone.
 	runtime.AddCleanup(e, func(f *fresh) {
 		for _, a := range f.areas { // order-free: areas of one size
-			p.giveBack(a)
+			a.of.release(a)
 		}
 	}, e.fresh)
 	return e, nil
@@ -82,23 +91,63 @@ func (e *engine) checkLoss(schema *batch.Schema) error {
 func (e *engine) Layout() *model.Layout { return &e.layout }
 
 // Err implements model.Engine.
-func (e *engine) Err() error { return e.failure() }
+func (e *engine) Err() error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.err
+}
+
+// fail sets the error of the engine, if it has none.
+func (e *engine) fail(err error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.err = cmp.Or(e.err, err)
+}
+
+// processes returns the processes for a new pass.
+func (e *engine) processes() *processes {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.current
+}
+
+// replace returns processes in the place of those that have died.
+func (e *engine) replace(dead *processes) (*processes, error) {
+	p, err := e.modules.processes(e.config)
+	if err != nil {
+		return nil, err
+	}
+	if !reflect.DeepEqual(p.description, e.description) {
+		return nil, fmt.Errorf("%s of %s is another network after its Python has died and was started "+
+			"again: make its parameters in a fixed order", e.spec.Class, e.spec.File)
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.current == dead {
+		e.current = p
+	}
+	return e.current, nil
+}
 
 // Init implements model.Engine: the constructor of the class, after torch.manual_seed. After a failure it
 // returns zeros.
 func (e *engine) Init(seed uint64) (params, running []float32) {
-	l := &e.layout
-	a, err := e.take(l.Params)
+	l, p := &e.layout, e.processes()
+	params, running = make([]float32, l.Params), make([]float32, l.Running)
+	a, err := p.allocate(l.Params)
 	if err != nil {
-		return make([]float32, l.Params), make([]float32, l.Running)
+		e.fail(err)
+		return params, running
 	}
 	e.fresh.mu.Lock()
 	e.fresh.areas[&a.values[0]] = a
 	e.fresh.mu.Unlock()
-	running = make([]float32, l.Running)
-	if answer, err := e.ask(request{Do: "init", Seed: seed, Area: a.number}, a); err == nil {
-		copy(running, answer.Running)
+	answer, err := p.ask(request{Do: "init", Seed: seed, Area: a.number}, a)
+	if err != nil {
+		e.fail(err)
+		return params, running
 	}
+	copy(running, answer.Running)
 	return a.values, running
 }
 
@@ -112,13 +161,13 @@ func (e *engine) UpdateRunning(running, stats []float32) {
 }
 
 // NewPass implements model.Engine.
-func (e *engine) NewPass(samplesMax int) model.Pass { return e.newPass(0, samplesMax) }
+func (e *engine) NewPass(samplesMax int) model.Pass { return newPass(e, 0, samplesMax) }
 
 // OfRank implements model.Ranked.
 func (e *engine) OfRank(rank int) model.Engine { return &ranked{e, rank} }
 
-// Rest implements model.Ranked: it ends a Python that no rank has taken over.
-func (e *engine) Rest() { e.rest() }
+// EndUnused implements model.Ranked: it ends a Python that no rank has taken over.
+func (e *engine) EndUnused() { e.processes().endSpare() }
 
 // ranked is the engine in the process of a rank.
 type ranked struct {
@@ -127,4 +176,4 @@ type ranked struct {
 }
 
 // NewPass implements model.Engine.
-func (r *ranked) NewPass(samplesMax int) model.Pass { return r.newPass(r.rank, samplesMax) }
+func (r *ranked) NewPass(samplesMax int) model.Pass { return newPass(r.engine, r.rank, samplesMax) }

@@ -223,7 +223,11 @@ func compare(t *testing.T, name string, engines ...model.Engine) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	initial, l := model.InitialValues(engines[0], 3).Clone(), engines[0].Layout()
+	initial, err := model.InitialValues(engines[0], 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := engines[0].Layout()
 	draw, worst := rng.New(5, name), 0.0
 	for i := range initial.Params { // fresh shifts of batch norm are 0: a lone sample is at the kink of relu
 		initial.Params[i] += float32(draw.NormFloat64() / 10)

@@ -7,8 +7,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// lead makes a process the leader of a group, which the processes that it starts join.
-func lead(c *exec.Cmd) { c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }
+// makeLeader makes a process the leader of a group, which the processes that it starts join.
+func makeLeader(c *exec.Cmd) { c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }
 
 // awaitEnd waits until a process has ended, and leaves it for Wait: until then no other group has its number.
 func awaitEnd(c *exec.Cmd) {

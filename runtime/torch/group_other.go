@@ -6,6 +6,6 @@ import "os/exec"
 
 // Outside of Linux no process is started: see memory_other.go.
 
-func lead(*exec.Cmd)      {}
-func awaitEnd(*exec.Cmd)  {}
-func killGroup(*exec.Cmd) {}
+func makeLeader(*exec.Cmd) {}
+func awaitEnd(*exec.Cmd)   {}
+func killGroup(*exec.Cmd)  {}

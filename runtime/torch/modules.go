@@ -21,11 +21,14 @@ type Modules struct {
 	Python string
 	// Limit is how long a request may take; longer, and the module hangs.
 	Limit time.Duration
-	// Stderr receives what modules print, from several goroutines.
+	// Stderr receives what modules print, in whole lines that begin with Prefix.
 	Stderr io.Writer
 
-	mu  sync.Mutex
-	all map[string]*processes // by configuration
+	mu     sync.Mutex
+	closed bool
+	all    map[string]*processes // by configuration
+
+	printing sync.Mutex // to Stderr
 }
 
 // limit is that of FromEnvironment: a first pass may compile for minutes.
@@ -96,10 +99,26 @@ func (m *Modules) Engine(j *job.Job, schema *batch.Schema) (model.Engine, error)
 	return newEngine(p, spec, schema)
 }
 
-// processes returns those of a module, which it starts if there are none.
+// processes returns those of a module, described. It makes them if there are none, or if they have failed.
 func (m *Modules) processes(config []byte) (*processes, error) {
+	p, err := m.find(config)
+	if err != nil {
+		return nil, err
+	}
+	if err := p.describe(); err != nil { // without mu, for which Close waits
+		p.close()
+		return nil, err
+	}
+	return p, nil
+}
+
+// find is processes without the description.
+func (m *Modules) find(config []byte) (*processes, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	if m.closed {
+		return nil, errClosed
+	}
 	if p := m.all[string(config)]; p != nil {
 		if p.failure() == nil {
 			return p, nil
@@ -148,18 +167,18 @@ func refuse(j *job.Job, schema *batch.Schema) error {
 	return nil
 }
 
-// Close ends all processes, and returns when they have ended.
+// Close ends all processes for good, also those that hang, and returns when they have ended.
 func (m *Modules) Close() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	for _, p := range m.all {
+	for _, p := range m.all { // order-free: all end
 		p.close()
 	}
-	m.all = nil
+	m.all, m.closed = nil, true
 }
 
-// find returns the path of the interpreter.
-func (m *Modules) find() (string, error) {
+// interpreter returns the path of the interpreter.
+func (m *Modules) interpreter() (string, error) {
 	path, err := exec.LookPath(m.Python)
 	if err != nil {
 		return "", fmt.Errorf("no Python: %w; set TANDEM_PYTHON to a Python that has torch", err)

@@ -1,6 +1,7 @@
 package torch
 
 import (
+	"errors"
 	"runtime"
 
 	"tandem/algo/numeric/model"
@@ -9,11 +10,14 @@ import (
 // pass is a model.Pass in the process of a rank. After a failure it goes on without effect: see Engine.Err.
 type pass struct {
 	*engine
-	worker *worker // nil if it could not be started
-	number int
-	loss   *model.Loss
-	memory *area
-	copied *area // parameters that are not in shared memory; nil: there were none
+	rank, samplesMax int
+	loss             *model.Loss
+
+	processes *processes
+	worker    *worker // nil if it could not be started
+	number    int
+	memory    *area
+	copied    *area // parameters that are not in the memory of the processes; nil: there were none
 
 	samples  int       // of the current group
 	views    views     // of the current group
@@ -49,29 +53,49 @@ func cut(memory []float32, l *model.Layout, samples int) (v views) {
 }
 
 // newPass returns a pass in the process of a rank.
-func (e *engine) newPass(rank, samplesMax int) *pass {
-	p := &pass{engine: e, loss: model.NewLoss(e.spec)}
-	w, err := e.worker(rank)
+func newPass(e *engine, rank, samplesMax int) *pass {
+	p := &pass{engine: e, rank: rank, samplesMax: samplesMax, loss: model.NewLoss(e.spec)}
+	err := p.begin(e.processes())
+	if errors.Is(err, model.ErrLost) {
+		err = p.beginAgain()
+	}
 	if err != nil {
-		return p
+		e.fail(err)
 	}
-	if p.memory = p.borrow(floats(&e.layout, samplesMax)); p.memory == nil {
-		return p
-	}
-	p.worker, p.number = w, w.newPass(len(e.layout.Buckets)+2)
-	w.use(p.memory)
 	return p
 }
 
-// borrow returns an area for as long as there is the pass, or nil if there is no memory.
-func (p *pass) borrow(floats int) *area {
-	a, err := p.take(floats)
+// beginAgain is begin in the place of processes that have died.
+func (p *pass) beginAgain() error {
+	again, err := p.replace(p.processes)
 	if err != nil {
-		return nil
+		return err
 	}
-	from := p.processes
-	runtime.AddCleanup(p, func(a *area) { from.giveBack(a) }, a)
-	return a
+	return p.begin(again)
+}
+
+// begin gives the pass a process and memory.
+func (p *pass) begin(in *processes) error {
+	p.processes, p.worker, p.copied = in, nil, nil
+	w, err := in.worker(p.rank)
+	if err != nil {
+		return err
+	}
+	if p.memory, err = p.borrow(floats(&p.layout, p.samplesMax)); err != nil {
+		return err
+	}
+	p.worker, p.number = w, w.newPass(len(p.layout.Buckets)+2)
+	w.mapArea(p.memory)
+	return nil
+}
+
+// borrow returns an area for as long as there is the pass.
+func (p *pass) borrow(floats int) (*area, error) {
+	a, err := p.processes.allocate(floats)
+	if err == nil {
+		runtime.AddCleanup(p, func(a *area) { a.of.release(a) }, a)
+	}
+	return a, err
 }
 
 // Forward implements model.Pass. A module with a loss of its own has no logits in training: they are zeros.
@@ -84,25 +108,22 @@ func (p *pass) Forward(params, running []float32, in model.Input, train bool) (l
 	if p.worker == nil {
 		return zeros()
 	}
-	v := cut(p.memory.values, &p.layout, in.Samples)
-	p.views = v
 	if in.Samples == 0 {
-		clear(v.stats)
+		p.views = cut(p.memory.values, &p.layout, 0)
+		clear(p.views.stats)
 		return zeros()
 	}
-	copy(v.embeddings, in.Embeddings)
-	copy(v.numbers, in.Dense)
-	copy(v.labels, in.Labels)
-	copy(v.running, running)
-	own := p.parameters(params)
-	if own == nil {
-		return zeros()
+	err := p.compute(params, running, in, train)
+	if !train && errors.Is(err, model.ErrLost) { // a prediction has left nothing in the process
+		if err = p.beginAgain(); err == nil {
+			err = p.compute(params, running, in, train)
+		}
 	}
-	_, err := p.worker.call(request{Do: "forward", Pass: p.number, Area: p.memory.number,
-		Params: own.number, Samples: in.Samples, Train: train, Random: train && p.Random})
 	if err != nil {
+		p.fail(err)
 		return zeros()
 	}
+	v := p.views
 	switch {
 	case train && p.OwnLoss:
 		lossSum = float64(v.logits[0])
@@ -114,23 +135,40 @@ func (p *pass) Forward(params, running []float32, in model.Input, train bool) (l
 	return v.logits, p.loss.Sum(v.logitGrads, v.logits, in)
 }
 
-// parameters returns the area with the given parameters, to which it copies them if they are not in shared
-// memory; nil if there is none.
-func (p *pass) parameters(params []float32) *area {
+// compute runs the forward pass of a group in the process.
+func (p *pass) compute(params, running []float32, in model.Input, train bool) error {
+	v := cut(p.memory.values, &p.layout, in.Samples)
+	p.views = v
+	copy(v.embeddings, in.Embeddings)
+	copy(v.numbers, in.Dense)
+	copy(v.labels, in.Labels)
+	copy(v.running, running)
+	own, err := p.parameters(params)
+	if err != nil {
+		return err
+	}
+	_, err = p.worker.call(request{Do: "forward", Pass: p.number, Area: p.memory.number, Params: own.number,
+		Samples: in.Samples, Train: train})
+	return err
+}
+
+// parameters returns the area with the given parameters, to which it copies them if they are not in the
+// memory of the processes.
+func (p *pass) parameters(params []float32) (a *area, err error) {
 	p.fresh.mu.Lock()
-	a := p.fresh.areas[&params[0]]
+	a = p.fresh.areas[&params[0]]
 	p.fresh.mu.Unlock()
-	if a == nil {
+	if a == nil || a.of != p.processes {
 		if p.copied == nil {
-			p.copied = p.borrow(len(params))
+			if p.copied, err = p.borrow(len(params)); err != nil {
+				return nil, err
+			}
 		}
-		if a = p.copied; a == nil {
-			return nil
-		}
+		a = p.copied
 		copy(a.values, params)
 	}
-	p.worker.use(a)
-	return a
+	p.worker.mapArea(a)
+	return a, nil
 }
 
 // Stats implements model.Pass.
@@ -153,6 +191,7 @@ func (p *pass) Backward(_ []float32, bucket int, grad []float32) {
 	}
 	for p.answered <= bucket {
 		if _, err := p.worker.await(p.number); err != nil {
+			p.fail(err)
 			clear(grad[b.Lo:b.Hi])
 			return
 		}
@@ -173,6 +212,7 @@ func (p *pass) EmbeddingGrad() []float32 {
 	}
 	if !p.done {
 		if _, err := p.worker.await(p.number); err != nil {
+			p.fail(err)
 			clear(p.place)
 			return p.place
 		}

@@ -12,20 +12,24 @@ import (
 type processes struct {
 	modules *Modules
 	config  []byte
+	// describe asks what the module is, the first time, and sets the fields that follow.
+	describe func() error
 	description
+	layout json.RawMessage // of the description: see worker.py
 
-	asking  sync.Mutex // held by ask and rest
+	asking  sync.Mutex // held by ask and endSpare
 	mu      sync.Mutex
 	memory  *memory
 	areas   int
 	free    map[int][]*area // by size
 	workers map[int]*worker // by rank
-	first   *worker         // the process that says what the module is, until a rank takes it over; nil: none
-	err     error           // why one could not be started, or no memory be had
+	spare   *worker         // the process that says what the module is, until a rank takes it over; nil: none
+	err     error           // why they have ended, or why one could not be started
 }
 
 // area is memory that all processes can map.
 type area struct {
+	of     *processes
 	number int
 	offset int64
 	values []float32
@@ -40,10 +44,9 @@ type description struct {
 	Buckets [][2]int `json:"buckets"`
 	Norms   []int    `json:"norms"`    // features of the batch norms
 	OwnLoss bool     `json:"own_loss"` // the module computes its loss
-	Random  bool     `json:"random"`   // it draws random numbers
 }
 
-// newProcesses starts a process and asks it what the module is.
+// newProcesses returns those of a module, of which none runs.
 func (m *Modules) newProcesses(config []byte) (*processes, error) {
 	memory, err := newMemory()
 	if err != nil {
@@ -51,44 +54,45 @@ func (m *Modules) newProcesses(config []byte) (*processes, error) {
 	}
 	p := &processes{modules: m, config: config, memory: memory, free: map[int][]*area{},
 		workers: map[int]*worker{}}
-	answer, err := p.ask(request{Do: "describe"}, nil)
-	if err == nil {
-		err = json.Unmarshal(answer.text, &p.description)
-	}
-	if err != nil {
-		p.close()
-		return nil, err
-	}
+	p.describe = sync.OnceValue(func() error {
+		answer, err := p.ask(request{Do: "describe"}, nil)
+		if err != nil {
+			return err
+		}
+		p.layout = answer.text
+		return json.Unmarshal(answer.text, &p.description)
+	})
 	return p, nil
 }
 
-// ask sends a request without a pass to any process, and returns its reply. It calls use first, if not nil.
-func (p *processes) ask(r request, use *area) (reply, error) {
+// ask sends a request without a pass to some process, which first maps an area, if that is not nil. It
+// returns the reply.
+func (p *processes) ask(r request, maps *area) (reply, error) {
 	p.asking.Lock()
 	defer p.asking.Unlock()
-	w, err := p.any()
+	w, err := p.someWorker()
 	if err != nil {
 		return reply{}, err
 	}
-	if use != nil {
-		w.use(use)
+	if maps != nil {
+		w.mapArea(maps)
 	}
 	return w.call(r)
 }
 
-// any returns a process, and starts one if there is none.
-func (p *processes) any() (*worker, error) {
+// someWorker returns a process, and starts one if there is none.
+func (p *processes) someWorker() (*worker, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.first != nil || p.err != nil {
-		return p.first, p.err
+	if p.spare != nil || p.err != nil {
+		return p.spare, p.err
 	}
 	if len(p.workers) > 0 {
 		return p.workers[slices.Min(slices.Collect(maps.Keys(p.workers)))], nil
 	}
 	var err error
-	p.first, err = p.startLocked()
-	return p.first, err
+	p.spare, err = p.startLocked()
+	return p.spare, err
 }
 
 // worker returns the process of a rank. The first rank that asks takes over the one that has said what the
@@ -99,7 +103,7 @@ func (p *processes) worker(rank int) (w *worker, err error) {
 	if w := p.workers[rank]; w != nil || p.err != nil {
 		return w, p.err
 	}
-	w, p.first = p.first, nil
+	w, p.spare = p.spare, nil
 	if w == nil {
 		if w, err = p.startLocked(); err != nil {
 			return nil, err
@@ -109,22 +113,30 @@ func (p *processes) worker(rank int) (w *worker, err error) {
 	return w, nil
 }
 
-// startLocked starts a process.
+// startLocked starts a process. Once the module is described, the process must have made the same.
 func (p *processes) startLocked() (*worker, error) {
-	w, err := p.modules.start(p.config, p.memory, p.fail)
+	lines := [][]byte{p.config}
+	if p.layout != nil {
+		expect, err := json.Marshal(request{Do: "expect", Layout: p.layout})
+		if err != nil {
+			return nil, err
+		}
+		lines = append(lines, expect)
+	}
+	w, err := p.modules.start(p.memory, p.fail, lines...)
 	if err != nil {
 		p.failLocked(err)
 	}
 	return w, err
 }
 
-// rest ends the process that no rank has taken over.
-func (p *processes) rest() {
+// endSpare ends the process that no rank has taken over.
+func (p *processes) endSpare() {
 	p.asking.Lock()
 	defer p.asking.Unlock()
 	p.mu.Lock()
-	w := p.first
-	p.first = nil
+	w := p.spare
+	p.spare = nil
 	p.mu.Unlock()
 	if w != nil {
 		w.kill(errClosed)
@@ -132,8 +144,8 @@ func (p *processes) rest() {
 	}
 }
 
-// take returns an area of some values that no one uses.
-func (p *processes) take(floats int) (*area, error) {
+// allocate returns an area of some values that no one uses.
+func (p *processes) allocate(floats int) (*area, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.err != nil {
@@ -149,16 +161,14 @@ func (p *processes) take(floats int) (*area, error) {
 		return nil, err
 	}
 	p.areas++
-	return &area{number: p.areas, offset: offset, values: values}, nil
+	return &area{of: p, number: p.areas, offset: offset, values: values}, nil
 }
 
-// giveBack ends the use of areas.
-func (p *processes) giveBack(areas ...*area) {
+// release ends the use of an area.
+func (p *processes) release(a *area) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for _, a := range areas {
-		p.free[len(a.values)] = append(p.free[len(a.values)], a)
-	}
+	p.free[len(a.values)] = append(p.free[len(a.values)], a)
 }
 
 var errClosed = errors.New("torch: the module is closed")
@@ -195,8 +205,8 @@ func (p *processes) close() {
 // allLocked returns the processes.
 func (p *processes) allLocked() []*worker {
 	all := slices.Collect(maps.Values(p.workers)) // order-free: the same is done to all
-	if p.first != nil {
-		all = append(all, p.first)
+	if p.spare != nil {
+		all = append(all, p.spare)
 	}
 	return all
 }

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -18,6 +19,7 @@ import (
 	"tandem/algo/numeric/model"
 	"tandem/algo/protocol/msg"
 	"tandem/algo/rng"
+	"tandem/internal/moduletest"
 	"tandem/runtime/torch"
 	"tandem/runtime/train"
 )
@@ -28,12 +30,17 @@ func modules(t *testing.T) *torch.Modules {
 		t.Skip("modules need the shared memory of Linux")
 	}
 	m := torch.FromEnvironment(os.Stderr)
-	if osexec.Command(m.Python, "-c", "import torch").Run() != nil {
+	if !hasTorch() {
 		t.Skip("needs TANDEM_PYTHON, or python3, with torch")
 	}
 	t.Cleanup(m.Close)
 	return m
 }
+
+// hasTorch imports torch, which takes seconds, once.
+var hasTorch = sync.OnceValue(func() bool {
+	return osexec.Command(torch.FromEnvironment(os.Stderr).Python, "-c", "import torch").Run() == nil
+})
 
 var long = flag.Bool("long", false, "train every example, in every mode, and let modules fail in every way")
 
@@ -91,15 +98,16 @@ func jobOf(t *testing.T, class, mode string, ranks int) job.Job {
 	return j
 }
 
-// A module with batch norm and dropout learns in every mode, and sync has the bits of sequential training on
-// any number of ranks.
+// A module with batch norm, dropout, noise that the trial does not see, and parameters in the order of a set
+// learns in every mode, from seed 0. sync has the bits of sequential training on any number of ranks.
 func TestModulesAreTrained(t *testing.T) {
 	machine := backend.Backend{Torch: modules(t).Engine}
 	data := newSamples(20 * globalBatch)
 	var want *train.Result
 	run := func(mode string, ranks int) {
-		got, err := train.Run(t.Context(), jobOf(t, "Net", mode, ranks), data, data.all,
-			train.Options{Backend: machine})
+		j := jobOf(t, "Noisy", mode, ranks)
+		j.Training.Seed = 0
+		got, err := train.Run(t.Context(), j, data, data.all, train.Options{Backend: machine})
 		if err != nil {
 			t.Fatalf("%s, %d ranks: %v", mode, ranks, err)
 		}
@@ -172,9 +180,9 @@ func TestUnsuitableModulesAreRefused(t *testing.T) {
 	cases := []struct{ class, want string }{
 		{"Net", "suitable"},
 		{"Absent", "net.py has no subclass Absent of torch.nn.Module; it has Net, Shared,"},
-		{"Shared", "net.py:24: top.3.weight and again are one parameter"},
-		{"Frozen", "net.py:30: parameter top.3.bias is frozen"},
-		{"Wide", "net.py:37: forward returned logits that are a tensor of shape (4, 2); want"},
+		{"Shared", "net.py:26: top.3.weight and again are one parameter"},
+		{"Frozen", "net.py:32: parameter top.3.bias is frozen"},
+		{"Wide", "net.py:39: forward returned logits that are a tensor of shape (4, 2); want"},
 		{"Counting", "two passes over the same samples differ; a module may keep no state"},
 		{"Idle", "forward does not use parameter idle"},
 		{"Sparse", "the gradient of rows.weight is sparse; leave out sparse=True"},
@@ -187,6 +195,14 @@ func TestUnsuitableModulesAreRefused(t *testing.T) {
 		{"LazyNorm", "suitable"},
 		{"Parts", "parameter layer.bias gets its gradient in two parts; give checkpoint()"},
 		{"Guessing", "forward draws random numbers for a prediction; give dropout self.training"},
+		{"Seeded", "suitable"},
+		{"Unseeded", "the constructor gives top.3.bias other values from the same seed; draw them with"},
+		{"Clamping", "forward changes parameter top.3.weight; only the optimizer may"},
+		{"Bounded", "forward changes parameter rows.weight; only the optimizer may"},
+		{"Growing", "two passes over the same samples differ; a module may keep no state"},
+		{"Untracked", "the prediction of a sample depends on the samples beside it; give batch norm"},
+		{"Centred", "the prediction of a sample depends on the samples beside it"},
+		{"Squeezed", "forward returned logits that are a tensor of shape (); want a tensor of shape (1,)"},
 		{"Strict", "net.py: TypeError: Strict.__init__() missing 1 required positional argument: 'hidden'"},
 	}
 	args := []string{"testdata/refused.py", "python/tandem/worker.py", "testdata/net.py"}
@@ -255,18 +271,18 @@ func TestOldPythonsReadTheProgram(t *testing.T) {
 
 // What a module does in the middle of a training is one sentence with its file, and no process is left.
 func TestModulesThatFail(t *testing.T) {
+	if !*long {
+		t.Skip("starts several Pythons, each of which imports torch: run it with -long")
+	}
 	m := modules(t)
 	data := newSamples(globalBatch)
 	for class, words := range map[string]string{
-		"Raising":  "net.py:56: forward: ValueError: no such user",
+		"Raising":  "net.py:58: forward: ValueError: no such user",
 		"Cut":      "forward returned logits that are a tensor of shape (1, 1); want a tensor of shape (8,)",
 		"Leaving":  "forward: SystemExit: 3",
 		"Killed":   "the Python of the module has ended: signal: killed; see what it printed",
-		"Infinite": "net.py:143: forward returned NaN or infinity for finite embeddings, numbers",
+		"Infinite": "net.py:145: forward returned NaN or infinity for finite embeddings, numbers",
 	} {
-		if !*long && class != "Killed" { // import torch takes seconds
-			continue
-		}
 		_, err := train.Run(t.Context(), jobOf(t, class, job.Sync, 2), data, data.all,
 			train.Options{Backend: backend.Backend{Torch: m.Engine}})
 		want(t, err, words)
@@ -342,9 +358,9 @@ func runs(process string) bool {
 // A process of a run has a Python for each of its ranks, and none without them, though every one asks what
 // the module is.
 func TestEveryRankHasOnePython(t *testing.T) {
-	m := modules(t)
+	m, j := stubs(t, moduletest.Fault{})
 	for _, ranks := range []map[int32]bool{{}, {1: true}} {
-		_, err := exec.NewLocal(jobOf(t, "Net", job.Sync, 2), newSamples(globalBatch),
+		_, err := exec.NewLocal(j, newSamples(globalBatch),
 			backend.Backend{Torch: m.Engine},
 			func(at msg.Address) bool { return at.Role == msg.NNWorker && ranks[at.Index] })
 		if err != nil {

@@ -11,6 +11,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"tandem/algo/numeric/model"
 )
 
 //go:embed python/tandem/worker.py
@@ -18,16 +20,16 @@ var program string
 
 // request is a line to a process.
 type request struct {
-	Do      string `json:"do"`
-	Pass    int    `json:"pass,omitempty"`
-	Area    int    `json:"area,omitempty"`
-	Params  int    `json:"params,omitempty"` // an area
-	Samples int    `json:"samples"`
-	Train   bool   `json:"train"`
-	Random  bool   `json:"random"` // it draws random numbers
-	Seed    uint64 `json:"seed,omitempty"`
-	Offset  int64  `json:"offset"`
-	Floats  int    `json:"floats,omitempty"`
+	Do      string          `json:"do"`
+	Pass    int             `json:"pass,omitempty"`
+	Area    int             `json:"area,omitempty"`
+	Params  int             `json:"params,omitempty"` // an area
+	Samples int             `json:"samples"`
+	Train   bool            `json:"train"`
+	Seed    uint64          `json:"seed"`
+	Layout  json.RawMessage `json:"layout,omitempty"` // of the module in another process
+	Offset  int64           `json:"offset"`
+	Floats  int             `json:"floats,omitempty"`
 }
 
 // reply is a line of a process.
@@ -44,6 +46,7 @@ type worker struct {
 	limit    time.Duration
 	fail     func(error) // ends all processes of the module, kills this one
 	command  *exec.Cmd
+	printed  *printer
 	ended    chan struct{} // closed when the process is gone
 	heard    chan struct{} // closed when no more replies are read
 	requests *os.File
@@ -59,10 +62,10 @@ type worker struct {
 	dead    chan struct{} // closed with err
 }
 
-// start starts a process with some shared memory, whose failure calls fail. It does not wait until it is
-// ready.
-func (m *Modules) start(config []byte, shared *memory, fail func(error)) (*worker, error) {
-	python, err := m.find()
+// start starts a process with some shared memory, whose failure calls fail, and writes it lines: the
+// configuration, and requests. It does not wait until the process is ready.
+func (m *Modules) start(shared *memory, fail func(error), lines ...[]byte) (*worker, error) {
+	python, err := m.interpreter()
 	if err != nil {
 		return nil, err
 	}
@@ -80,9 +83,11 @@ func (m *Modules) start(config []byte, shared *memory, fail func(error)) (*worke
 	// Descriptors 3 to 6 of the process.
 	w.command.ExtraFiles = []*os.File{ends[0], ends[3], ends[4], shared.file}
 	w.command.WaitDelay = grace
-	lead(w.command)
-	w.command.Stdout, w.command.Stderr = m.Stderr, m.Stderr
-	w.command.Env = os.Environ()
+	makeLeader(w.command)
+	printed := &printer{modules: m}
+	w.printed = printed
+	w.command.Stdout, w.command.Stderr = printed, printed
+	w.command.Env = append(os.Environ(), "PYTHONHASHSEED=0") // the order of sets is that of the other ranks
 	if os.Getenv("OMP_NUM_THREADS") == "" {
 		w.command.Env = append(w.command.Env, "OMP_NUM_THREADS=1")
 	}
@@ -93,12 +98,7 @@ func (m *Modules) start(config []byte, shared *memory, fail func(error)) (*worke
 	closeAll(w.command.ExtraFiles[:3]) // the process has them
 	go w.listen()
 	go w.watch()
-	// A pipe does not hold any configuration, and the caller holds locks. Requests wait for their turn.
-	w.writing.Lock()
-	go func() {
-		defer w.writing.Unlock()
-		w.writeLocked(config)
-	}()
+	w.writeSoon(lines...)
 	return w, nil
 }
 
@@ -149,12 +149,22 @@ func (w *worker) watch() {
 	w.gone = true
 	w.mu.Unlock()
 	_ = w.command.Wait() // its state says more
+	w.printed.end()
 	close(w.ended)
 	if w.failure() == nil {
-		w.fail(fmt.Errorf("the Python of the module has ended: %v; see what it printed",
-			w.command.ProcessState))
+		w.fail(&endedError{w.command.ProcessState})
 	}
 }
+
+// endedError is the error of a Python that has ended without saying why.
+type endedError struct{ state *os.ProcessState }
+
+func (e *endedError) Error() string {
+	return fmt.Sprintf("the Python of the module has ended: %v; see what it printed", e.state)
+}
+
+// Is reports a loss if a signal has ended the Python, as where memory is short, and not the module.
+func (e *endedError) Is(target error) bool { return target == model.ErrLost && !e.state.Exited() }
 
 // kill ends the process and those that it has started, for a reason.
 func (w *worker) kill(err error) {
@@ -184,17 +194,24 @@ func (w *worker) send(r request) {
 	if err != nil {
 		w.fail(fmt.Errorf("torch: %w", err))
 	}
-	w.write(line)
-}
-
-// write writes a line.
-func (w *worker) write(line []byte) {
 	w.writing.Lock()
 	defer w.writing.Unlock()
 	w.writeLocked(line)
 }
 
-// writeLocked is write for who holds writing. If it cannot write, the process hangs, or has ended, and watch
+// writeSoon writes lines without waiting, as a pipe does not hold any configuration, and the caller holds
+// locks. Requests wait for their turn.
+func (w *worker) writeSoon(lines ...[]byte) {
+	w.writing.Lock()
+	go func() {
+		defer w.writing.Unlock()
+		for _, line := range lines {
+			w.writeLocked(line)
+		}
+	}()
+}
+
+// writeLocked writes a line for who holds writing. If it cannot, the process hangs, or has ended, and watch
 // finds out why.
 func (w *worker) writeLocked(line []byte) {
 	_ = w.requests.SetWriteDeadline(time.Now().Add(w.limit))
@@ -208,7 +225,8 @@ func (w *worker) await(pass int) (reply, error) {
 	w.mu.Lock()
 	from := w.replies[pass]
 	w.mu.Unlock()
-	timer := time.NewTimer(w.limit + 5*time.Second) // the process notices it first, unless it is stopped
+	// The process notices it first, unless it is stopped.
+	timer := time.NewTimer(w.limit + min(w.limit, 5*time.Second))
 	defer timer.Stop()
 	select {
 	case r := <-from:
@@ -235,8 +253,8 @@ func (w *worker) newPass(replies int) int {
 	return number
 }
 
-// use makes the process map an area, if it has not.
-func (w *worker) use(a *area) {
+// mapArea makes the process map an area, if it has not.
+func (w *worker) mapArea(a *area) {
 	w.mu.Lock()
 	mapped := w.mapped[a.number]
 	w.mapped[a.number] = true

@@ -176,12 +176,13 @@ func (a *apart) trained(ctx context.Context) (probabilities []float32, err error
 	if err := a.result.gather(o.Cluster.Reports(), digests, a.model); err != nil {
 		return nil, err
 	}
-	if probabilities, err = a.evaluator.evaluation.Evaluate(a.state); err != nil {
-		return nil, err
-	}
-	return probabilities, o.TrainedApart(a.model.State(), func(folder string) ([]string, error) {
+	err = o.TrainedApart(a.model.State(), func(folder string) ([]string, error) {
 		return a.exportAll(ctx, folder)
 	})
+	if err != nil {
+		return nil, err
+	}
+	return a.evaluator.evaluation.Evaluate(a.state)
 }
 
 // train trains in processes from an origin on, to the next step at which the model is saved, or to an earlier

@@ -29,12 +29,11 @@ func newReduced(c Config) (*reduced, error) {
 	if summer, ok := c.Trainer.(Summer); ok && summer.Sums() {
 		d.summer = summer
 	}
-	weights, err := c.newWeights()
-	if err != nil {
-		return nil, err
-	}
+	// A process without ranks needs no initial values, which a module of PyTorch takes seconds to give.
+	shared := sync.OnceValues(c.newWeights)
+	var err error
 	d.replicas, err = newReplicas(c, replicaKind{optimizer: &c.Job.Model.Optimizer, summed: d.summer != nil},
-		func() (*model.HostWeights, error) { return weights, nil })
+		shared)
 	return d, err
 }
 

@@ -59,10 +59,12 @@ func (c *Config) newReplica(
 		}
 		return model.NewHostReplica(w, of.Rank, of.Groups, of.SamplesMax), nil
 	}
-	if of.Optimizer == nil {
-		of.Initial = c.zeros()
-	} else {
-		of.Initial = model.InitialValues(c.Engine, c.Job.Training.Seed)
+	of.Initial = c.zeros()
+	if of.Optimizer != nil {
+		var err error
+		if of.Initial, err = model.InitialValues(c.Engine, c.Job.Training.Seed); err != nil {
+			return nil, err
+		}
 	}
 	return c.Trainer.NewReplica(of)
 }
@@ -80,7 +82,10 @@ func (c *Config) newWeights() (*model.HostWeights, error) {
 	if err != nil {
 		return nil, err
 	}
-	initial := model.InitialValues(c.Engine, c.Job.Training.Seed)
+	initial, err := model.InitialValues(c.Engine, c.Job.Training.Seed)
+	if err != nil {
+		return nil, err
+	}
 	return model.NewHostWeights(c.Engine, initial, optimizer, c.Pool), nil
 }
 

@@ -3,6 +3,7 @@ package dense
 import (
 	"fmt"
 	"slices"
+	"sync"
 
 	"tandem/algo/numeric/kernel/vec"
 	"tandem/algo/numeric/model"
@@ -44,7 +45,9 @@ func newServed(c Config, share, stepsPerStep int) (*served, error) {
 	if err != nil {
 		return nil, err
 	}
-	initial := model.InitialValues(c.Engine, c.Job.Training.Seed)
+	initial := sync.OnceValues(func() (model.Values, error) {
+		return model.InitialValues(c.Engine, c.Job.Training.Seed)
+	})
 	for i, part := range c.Job.DenseShards(layout) {
 		s := &denseShard{part: part}
 		d.shards = append(d.shards, s)
@@ -55,9 +58,13 @@ func newServed(c Config, share, stepsPerStep int) (*served, error) {
 		if err != nil {
 			return nil, err
 		}
-		own := model.Values{Params: initial.Params[part.Lo:part.Hi:part.Hi]}
+		whole, err := initial()
+		if err != nil {
+			return nil, err
+		}
+		own := model.Values{Params: whole.Params[part.Lo:part.Hi:part.Hi]}
 		if i == 0 {
-			own.Running = initial.Running
+			own.Running = whole.Running
 		}
 		s.HostWeights = model.NewHostWeights(c.Engine, own, optimizer, nil)
 	}

@@ -69,8 +69,11 @@ func NewSequential(t job.Job, source batch.Source, m backend.Backend) (*Sequenti
 	if err != nil {
 		return nil, err
 	}
-	dense := model.NewHostWeights(engine, model.InitialValues(engine, t.Training.Seed), optimizer,
-		gemm.PoolOf(m.Products))
+	initial, err := model.InitialValues(engine, t.Training.Seed)
+	if err != nil {
+		return nil, err
+	}
+	dense := model.NewHostWeights(engine, initial, optimizer, gemm.PoolOf(m.Products))
 	q := &Sequential{job: t, source: source, engine: engine, rows: embedding.NewShard(dims, rows, nil),
 		dense: dense, pool: gemm.PoolOf(m.Products), ranks: make([]scratch, t.Roles.Ranks),
 		report: m.ReportLoss}

@@ -1,6 +1,8 @@
 package model
 
 import (
+	"errors"
+
 	"tandem/algo/numeric/kernel/nn"
 	"tandem/algo/unit"
 )
@@ -78,7 +80,7 @@ type Input struct {
 type Engine interface {
 	Layout() *Layout
 	// Init returns fresh parameters and running statistics. The same seed
-	// gives the same bits.
+	// gives the same bits. After a failure they mean nothing: see Err.
 	Init(seed uint64) (params, running []float32)
 	// NewPass returns scratch for groups of up to maxSamples samples.
 	NewPass(maxSamples int) Pass
@@ -90,13 +92,17 @@ type Engine interface {
 	Err() error
 }
 
+// ErrLost is the error, by errors.Is, of an Engine outside of this process that has died, as of a lack of
+// memory. Another one can go on in its place.
+var ErrLost = errors.New("what computed the network has died")
+
 // Ranked is an Engine with a place for every rank to compute at.
 type Ranked interface {
 	Engine
 	// OfRank returns the engine whose passes run at the place of a rank.
 	OfRank(rank int) Engine
-	// Rest ends what the engine keeps running for ranks that may come. If they do, it begins again.
-	Rest()
+	// EndUnused ends what the engine keeps running for ranks that may come. If they do, it begins again.
+	EndUnused()
 }
 
 // Pass is the forward and backward pass of one group.

@@ -79,10 +79,10 @@ func NewHostWeights(e Engine, v Values, optimizer opt.Dense, pool gemm.Pool) *Ho
 	return w
 }
 
-// InitialValues returns the values with which a training begins.
-func InitialValues(e Engine, seed uint64) Values {
+// InitialValues returns the values with which a training begins, or the error of the engine.
+func InitialValues(e Engine, seed uint64) (Values, error) {
 	params, running := e.Init(seed)
-	return Values{params, running}
+	return Values{params, running}, e.Err()
 }
 
 // Params implements Weights.

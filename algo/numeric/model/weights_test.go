@@ -20,7 +20,11 @@ func newWeights(t *testing.T) *HostWeights {
 		t.Fatal(err)
 	}
 	e := mustNew(t, spec, schema)
-	return NewHostWeights(e, InitialValues(e, 1), optimizer, nil)
+	initial, err := InitialValues(e, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return NewHostWeights(e, initial, optimizer, nil)
 }
 
 // step performs the n-th optimizer step with gradients of its own, and folds statistics.

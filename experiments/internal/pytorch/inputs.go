@@ -25,7 +25,11 @@ func Draw(n *Network, samples int, seed uint64, products gemm.Products) (*Inputs
 	if err != nil {
 		return nil, err
 	}
-	in := &Inputs{Engine: e, Initial: model.InitialValues(e, seed)}
+	initial, err := model.InitialValues(e, seed)
+	if err != nil {
+		return nil, err
+	}
+	in := &Inputs{Engine: e, Initial: initial}
 	l, random := e.Layout(), rng.New(seed, "gpu/inputs")
 	draw := func(n int) []float32 {
 		values := make([]float32, n)

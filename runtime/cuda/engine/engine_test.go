@@ -137,7 +137,7 @@ func pair(t *testing.T, g *engine.GPUs, n network, optimizer *opt.DenseSpec, pre
 	if err != nil {
 		t.Fatal(err)
 	}
-	device, err = trainer.NewReplica(model.ReplicaConfig{Initial: model.InitialValues(e, 3),
+	device, err = trainer.NewReplica(model.ReplicaConfig{Initial: initialValues(e),
 		Optimizer: optimizer, Groups: groups, SamplesMax: samplesMax})
 	if err != nil {
 		t.Fatalf("%s: %v", n.name, err)
@@ -146,7 +146,7 @@ func pair(t *testing.T, g *engine.GPUs, n network, optimizer *opt.DenseSpec, pre
 	if err != nil {
 		t.Fatal(err)
 	}
-	weights := model.NewHostWeights(e, model.InitialValues(e, 3), rule, nil)
+	weights := model.NewHostWeights(e, initialValues(e), rule, nil)
 	return device, model.NewHostReplica(weights, 0, groups, samplesMax), e.Layout()
 }
 
@@ -439,4 +439,10 @@ func dot(x, y []float32) (sum float64) {
 		sum += float64(x[i]) * float64(y[i])
 	}
 	return sum
+}
+
+// initialValues returns those that a training of a built-in network begins with.
+func initialValues(e model.Engine) model.Values {
+	params, running := e.Init(3)
+	return model.Values{Params: params, Running: running}
 }

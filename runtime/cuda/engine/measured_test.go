@@ -21,7 +21,7 @@ func measured(t *testing.T, g *engine.GPUs, n network, samplesMax int, summed bo
 		t.Fatal(err)
 	}
 	optimizer := opt.DefaultDense()
-	m, err := g.NewMeasured(e, model.ReplicaConfig{Initial: model.InitialValues(e, 3), Optimizer: &optimizer,
+	m, err := g.NewMeasured(e, model.ReplicaConfig{Initial: initialValues(e), Optimizer: &optimizer,
 		Groups: 1, SamplesMax: samplesMax, Ranks: 1, Summed: summed})
 	if err != nil {
 		t.Fatal(err)

@@ -25,7 +25,7 @@ func TestWhatDoesNotFitSaysWhatWould(t *testing.T) {
 		t.Fatal(err)
 	}
 	replica := func(samples int) error {
-		_, err := trainer.NewReplica(model.ReplicaConfig{Initial: model.InitialValues(e, 3),
+		_, err := trainer.NewReplica(model.ReplicaConfig{Initial: initialValues(e),
 			Optimizer: &optimizer, Groups: 2, SamplesMax: samples})
 		return err
 	}

@@ -76,7 +76,9 @@ func rowsReplica(t *testing.T, on int, c model.RowsConfig, groups, samplesMax in
 		t.Fatal(err)
 	}
 	optimizer := opt.DefaultDense()
-	r, err := trainer.NewReplica(model.ReplicaConfig{Ranks: 1, Initial: model.InitialValues(e, 3),
+	params, running := e.Init(3)
+	r, err := trainer.NewReplica(model.ReplicaConfig{Ranks: 1,
+		Initial:   model.Values{Params: params, Running: running},
 		Optimizer: &optimizer, Groups: groups, SamplesMax: samplesMax, Summed: true, Rows: &c})
 	if err != nil {
 		return nil, err

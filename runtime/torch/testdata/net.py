@@ -1,8 +1,10 @@
 import os
+import random
 import subprocess
 import sys
 import time
 
+import numpy
 import torch
 import torch.utils.checkpoint
 from torch import nn
@@ -52,14 +54,14 @@ class Counting(Net):
 
 class Raising(Net):
     def forward(self, embeddings, numbers):
-        if len(numbers) != 4:  # not in the trial
+        if len(numbers) > 5:  # not in the trial
             raise ValueError("no such user")
         return super().forward(embeddings, numbers)
 
 
 class Hanging(Net):
     def forward(self, embeddings, numbers):
-        while len(numbers) != 4:
+        while len(numbers) > 5:
             pass
         return super().forward(embeddings, numbers)
 
@@ -122,26 +124,26 @@ class Strict(Net):
 class Cut(Net):
     def forward(self, embeddings, numbers):
         logits = super().forward(embeddings, numbers)
-        return logits if len(numbers) == 4 else logits[:1]
+        return logits if len(numbers) <= 5 else logits[:1]
 
 
 class Leaving(Net):
     def forward(self, embeddings, numbers):
-        if len(numbers) != 4:
+        if len(numbers) > 5:
             sys.exit(3)
         return super().forward(embeddings, numbers)
 
 
 class Killed(Net):
     def forward(self, embeddings, numbers):
-        if len(numbers) != 4:
+        if len(numbers) > 5:
             os.kill(os.getpid(), 9)
         return super().forward(embeddings, numbers)
 
 
 class Infinite(Net):
     def forward(self, embeddings, numbers):
-        return super().forward(embeddings, numbers) * (1 if len(numbers) == 4 else float("nan"))
+        return super().forward(embeddings, numbers) * (1 if len(numbers) <= 5 else float("nan"))
 
 
 class Forking(Net):
@@ -194,3 +196,83 @@ class Parts(Net):
 class Guessing(Net):
     def forward(self, embeddings, numbers):
         return nn.functional.dropout(super().forward(embeddings, numbers), 0.5)
+
+
+class Seeded(Net):
+    """Draws parameters by numpy and random, which are seeded."""
+
+    def __init__(self):
+        super().__init__()
+        with torch.no_grad():
+            self.top[3].bias.fill_(numpy.random.rand() + random.random())
+
+
+class Unseeded(Net):
+    def __init__(self):
+        super().__init__()
+        with torch.no_grad():
+            self.top[3].bias.fill_(numpy.random.default_rng().random())
+
+
+class Clamping(Net):
+    def forward(self, embeddings, numbers):
+        self.top[3].weight.data.clamp_(min=0)
+        return super().forward(embeddings, numbers)
+
+
+class Bounded(Net):
+    def __init__(self):
+        super().__init__()
+        self.rows = nn.Embedding(8, 4, max_norm=0.1)
+
+    def forward(self, embeddings, numbers):
+        x = self.rows((numbers[:, 0] * 8).long() % 8)
+        return super().forward(embeddings, numbers) + x.sum(dim=1, keepdim=True)
+
+
+class Growing(Net):
+    """Keeps state in passes of more than four samples."""
+
+    scale = 1.0
+
+    def forward(self, embeddings, numbers):
+        if len(numbers) > 4:
+            self.scale *= 1.5
+        return super().forward(embeddings, numbers) * self.scale
+
+
+class Untracked(Net):
+    def __init__(self):
+        super().__init__()
+        self.top[1] = nn.BatchNorm1d(16, track_running_stats=False)
+
+
+class Centred(Net):
+    def forward(self, embeddings, numbers):
+        z = super().forward(embeddings, numbers)
+        return z - z.mean()
+
+
+class Squeezed(Net):
+    def forward(self, embeddings, numbers):
+        return super().forward(embeddings, numbers).squeeze()
+
+
+class Unordered(Net):
+    """Has parameters whose order follows from the seed of hashes."""
+
+    def __init__(self):
+        super().__init__()
+        self.more = nn.ModuleDict({name: nn.Linear(1, 1) for name in {"left", "right", "up", "down", "over"}})
+
+    def forward(self, embeddings, numbers):
+        x = super().forward(embeddings, numbers)
+        return x + sum(layer(numbers[:, :1]) for layer in self.more.values())
+
+
+class Noisy(Unordered):
+    """Has noise only for more samples than a trial has."""
+
+    def forward(self, embeddings, numbers):
+        z = super().forward(embeddings, numbers)
+        return z + torch.randn_like(z) / 8 if self.training and len(numbers) > 5 else z

@@ -12,12 +12,14 @@ if sys.path[0] == "":  # the working directory, whose files are not those that a
 
 import ctypes
 import faulthandler
+import fcntl
 import functools
 import inspect
 import json
 import linecache
 import mmap
 import os
+import random
 import select
 import signal
 import threading
@@ -28,6 +30,7 @@ import zlib
 
 PYTHON_MIN = (3, 8)  # of that torch; an older one reads this file as far as the sentence that says so
 TORCH_MIN = (2, 1)  # post_accumulate_grad hooks
+TRIALS = (4, 5)  # samples of the passes that try a module
 
 
 class Refused(Exception):
@@ -76,7 +79,8 @@ class Worker:
         """Runs the user's file, of which the job has a copy, and finds the class."""
         text = self.config["source"]
         linecache.cache[self.file] = (len(text), None, text.splitlines(True), self.file)
-        sys.path.insert(0, os.path.dirname(self.file))
+        if os.path.exists(self.file):  # else what lies there now is not what the file imported
+            sys.path.insert(0, os.path.dirname(self.file))
         source = types.ModuleType("tandem_user_file")
         source.__file__ = self.file
         sys.modules[source.__name__] = source
@@ -114,13 +118,19 @@ class Worker:
         """Makes a module whose parameters follow from a seed, and checks these."""
         torch = self.torch
         torch.manual_seed(seed)
+        random.seed(seed)
+        if "numpy" in sys.modules:
+            sys.modules["numpy"].random.seed(seed & (1 << 32) - 1)
         self.module = self.made_of(**self.config["arguments"])
         self.module.train()
         self.training = True
-        values = [*self.module.parameters(), *self.module.buffers()]
-        if any(torch.nn.parameter.is_lazy(v) for v in values):
+        values, lazy = [*self.module.parameters(), *self.module.buffers()], torch.nn.parameter.is_lazy
+        if any(lazy(v) for v in values):
             with torch.no_grad():  # lazy layers take their widths from a first pass
-                self.run(*self.trial_samples(), True)
+                before = [(v, v.clone()) for v in values if not lazy(v)]
+                self.run(*self.trial_samples(TRIALS[0]), True)
+                for v, value in before:
+                    v.copy_(value)
             for m in self.module.modules():
                 if isinstance(m, torch.nn.modules.batchnorm._NormBase):
                     m.reset_running_stats()
@@ -196,48 +206,80 @@ class Worker:
 
     def describe(self, _):
         """Tries the module, and returns what Tandem must know of it."""
-        torch = self.torch
-        x, n, y = self.trial_samples()
-        buffers = {name: b.clone() for name, b in self.module.named_buffers()}
-        outputs = []
-        for _ in range(2):
-            torch.manual_seed(1)
-            before = torch.get_rng_state()
-            outputs.append(self.run(x.clone().requires_grad_(), n, y, True))
-            random = not torch.equal(before, torch.get_rng_state())
-        self.check_state(buffers, outputs)
-        self.check_gradients(outputs[1])
-        self.set_training(False)
-        before = torch.get_rng_state()
-        with torch.no_grad():
-            self.run(x, n, y, False)
-        if not torch.equal(before, torch.get_rng_state()):
-            raise self.refused("forward draws random numbers for a prediction; give dropout self.training")
-        self.check_constructor(x, n, y, outputs[0])
-        self.make_module(0)
+        fresh = self.values()
+        output = self.try_training()
+        self.check_gradients(output)
+        self.try_predictions()
+        self.check_constructor(fresh, output)
+        return {**self.layout(), "buckets": self.buckets, "own_loss": self.takes_labels}
+
+    def layout(self):
+        """Returns what must be the same in every process of the module."""
         return {
             "tensors": [{"name": n, "shape": list(p.shape)} for n, p in zip(self.names, self.parameters)],
-            "buckets": self.buckets,
             "norms": [m.num_features for m in self.norms],
-            "own_loss": self.takes_labels,
-            "random": random,
         }
 
-    def check_state(self, buffers, outputs):
-        """Refuses a module that keeps state from one of two passes to the other."""
+    def expect(self, request):
+        """Refuses a module that another process has made otherwise."""
+        own, other = self.layout(), {key: request["layout"][key] for key in ("tensors", "norms")}
+        if own != other:
+            pairs = zip(other["tensors"], own["tensors"])
+            first = next((t for t, o in pairs if t != o), other["tensors"][-1])["name"]
+            raise Refused(f"{self.where_is(self.made_of)}: the constructor makes other parameters in another "
+                          f"process, from {first} on; make them in a fixed order")
+
+    def values(self):
+        """Returns a copy of the parameters."""
+        return [p.detach().clone() for p in self.parameters]
+
+    def train_once(self, samples):
+        """Returns what forward returns in training for made-up samples."""
+        x, n, y = self.trial_samples(samples)
+        self.torch.default_generator.manual_seed(1)
+        return self.run(x.requires_grad_(), n, y, True)
+
+    def try_training(self):
+        """Refuses a module that keeps state from pass to pass. It returns the output for some samples."""
+        parameters = self.values()
+        buffers = {name: b.clone() for name, b in self.module.named_buffers()}
+        first, again = ([self.train_once(samples) for samples in TRIALS] for _ in range(2))
+        for name, p, before in zip(self.names, self.parameters, parameters):
+            if not self.same(p, before):
+                raise self.refused(f"forward changes parameter {name}; only the optimizer may: compute with "
+                                   "a changed copy, and give an embedding no max_norm")
         of_norms = {id(b) for m in self.norms for b in m.buffers()}
         for name, b in self.module.named_buffers():
             if id(b) not in of_norms and not self.same(b, buffers[name]):
                 raise self.refused(f"forward changes buffer {name}; a module may keep no state but the "
                                    "running statistics of batch norm")
         for m in self.norms:
-            if m.num_batches_tracked != 2:
-                uses = int(m.num_batches_tracked) // 2
+            if m.num_batches_tracked != 2 * len(TRIALS):
+                uses = int(m.num_batches_tracked) // (2 * len(TRIALS))
                 raise self.refused(f"forward uses a batch norm {uses} times; use each once, as its running "
                                    "statistics are of one place")
-        if not self.same(*outputs):
+        if not all(map(self.same, first, again)):
             raise self.refused("two passes over the same samples differ; a module may keep no state from "
                                "step to step")
+        return again[-1]
+
+    def try_predictions(self):
+        """Refuses a module whose prediction of a sample is not a function of the sample."""
+        torch = self.torch
+        x, n, y = self.trial_samples(TRIALS[-1])
+        self.set_training(False)
+        before = torch.get_rng_state()
+        with torch.no_grad():
+            together = self.run(x, n, y, False)
+            if not torch.equal(before, torch.get_rng_state()):
+                raise self.refused("forward draws random numbers for a prediction; give dropout "
+                                   "self.training")
+            for part in (slice(0, 2), slice(2, 4), slice(0, 1)):
+                apart = self.run(x[part], n[part], y[part], False)
+                if not torch.allclose(apart, together[part], rtol=1e-4, atol=1e-4, equal_nan=True):
+                    raise self.refused("the prediction of a sample depends on the samples beside it; give "
+                                       "batch norm running statistics, and take no means over samples")
+        self.set_training(True)
 
     def check_gradients(self, output):
         """Refuses a module one of whose gradients is sparse or missing."""
@@ -250,28 +292,33 @@ class Worker:
             if g.layout != self.torch.strided:
                 raise self.refused(f"the gradient of {name} is sparse; leave out sparse=True")
 
-    def check_constructor(self, x, n, y, output):
-        """Refuses a module that depends on random numbers which are no parameters: each rank would draw
-        others."""
-        values = [p.detach().clone() for p in self.parameters]
+    def check_constructor(self, fresh, output):
+        """Refuses a module whose parameters do not follow from the seed, or that depends on other random
+        numbers: each rank would draw others. It leaves a fresh module."""
         self.make_module(1)
         with self.torch.no_grad():
-            for p, v in zip(self.parameters, values):
-                p.copy_(v)
-        self.torch.manual_seed(1)
-        if not self.same(self.run(x, n, y, True), output):
-            raise Refused(f"{self.where_is(self.made_of)}: the constructor draws random numbers that are no "
-                          "parameters; draw them with a torch.Generator of a fixed seed")
+            for p, value in zip(self.parameters, fresh):
+                p.copy_(value)
+        drawn = not self.same(self.train_once(TRIALS[-1]), output)
+        self.make_module(0)
+        at = self.where_is(self.made_of)
+        for name, p, before in zip(self.names, self.parameters, fresh):
+            if not self.same(p, before):
+                raise Refused(f"{at}: the constructor gives {name} other values from the same seed; draw "
+                              "them with torch, random or numpy.random, without a generator of your own")
+        if drawn:
+            raise Refused(f"{at}: the constructor draws random numbers that are no parameters; draw them with "
+                          "a torch.Generator of a fixed seed")
 
     def same(self, a, b):
         return a.shape == b.shape and self.torch.allclose(a, b, rtol=0, atol=0, equal_nan=True)
 
     trial = None  # gradients of a trial
 
-    def trial_samples(self):
+    def trial_samples(self, samples):
         """Returns embeddings, numbers and labels of a few samples that are not in the data."""
         draw = self.torch.Generator().manual_seed(1)
-        samples, config = 4, self.config
+        config = self.config
         embeddings = self.torch.rand(samples, config["width"], generator=draw)
         for slot, part in zip(config["slots"], self.parts(embeddings)):
             if slot["ids"]:
@@ -315,8 +362,8 @@ class Worker:
         self.set_training(p.train)
         if self.norms and not p.train:
             self.read_running(p)
-        if request["random"]:
-            torch.manual_seed(p.seed())
+        if p.train:
+            torch.default_generator.manual_seed(p.seed())  # of the processors alone, as it takes no time
         with torch.set_grad_enabled(p.train):
             p.leaf = p.embeddings.detach().requires_grad_(p.train)
             out = self.run(p.leaf, p.numbers, p.labels, p.train)
@@ -491,22 +538,31 @@ class Pass:
         return seed
 
 
-class Watch(threading.Thread):
-    """Ends the process when the parent has died, or a request takes too long."""
+def end_with_parent(life):
+    """Lets the kernel end the group when the parent has died, whoever holds the lock of the interpreter."""
+    fcntl.fcntl(life, fcntl.F_SETOWN, -os.getpid())
+    fcntl.fcntl(life, fcntl.F_SETSIG, signal.SIGKILL)
+    fcntl.fcntl(life, fcntl.F_SETFL, fcntl.fcntl(life, fcntl.F_GETFL) | os.O_ASYNC)
+    if select.select([life], [], [], 0)[0]:  # it has died before
+        end()
 
-    def __init__(self, life, config, fail):
+
+class Watch(threading.Thread):
+    """Ends the process when a request takes too long."""
+
+    def __init__(self, config, fail):
         super().__init__(daemon=True)
-        self.life, self.file, self.limit = life, config["file"], config["limit"]
+        self.file, self.limit = config["file"], config["limit"]
         self.fail, self.since = fail, None
 
     def run(self):
         main = threading.main_thread().ident
-        while not select.select([self.life], [], [], min(1.0, self.limit / 4))[0]:
+        while True:
+            time.sleep(min(1.0, self.limit / 4))
             since = self.since
             if since is not None and time.monotonic() - since > self.limit:
                 frames = traceback.extract_stack(sys._current_frames()[main])
                 self.fail(f"{where(frames, self.file)}: has run for {self.limit:g} s without an end")
-        end()
 
 
 def where(frames, file):
@@ -556,10 +612,11 @@ def main():
 
     for shared in (3, 4, 5, 6):  # not with programs that the module starts
         os.set_inheritable(shared, False)
+    end_with_parent(5)
     config = json.loads(requests.readline())
     faulthandler.enable()  # a crash prints where it was
     take_signals()
-    watch = Watch(5, config, fail)
+    watch = Watch(config, fail)
     watch.start()
     try:
         watch.since = time.monotonic()

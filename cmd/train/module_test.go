@@ -1,0 +1,52 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"tandem/internal/moduletest"
+)
+
+// moduleTable writes a table whose label follows from an id, and a file in the place of a module.
+func moduleTable(t *testing.T) (table, module string) {
+	if runtime.GOOS != "linux" {
+		t.Skip("modules need the shared memory of Linux")
+	}
+	moduletest.Use(t)
+	folder := t.TempDir()
+	table, module = filepath.Join(folder, "clicks.csv"), filepath.Join(folder, "net.py")
+	var rows strings.Builder
+	rows.WriteString("site,price,clicked\n")
+	for i := range 2000 {
+		fmt.Fprintf(&rows, "s%d,%d.5,%d\n", i%7, i%11, i%7/4)
+	}
+	for name, text := range map[string]string{table: rows.String(), module: "# the stub does not read it\n"} {
+		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return table, module
+}
+
+// A module that is named for a table is what is trained, though a logistic regression predicts better.
+func TestModuleOfATableIsTrained(t *testing.T) {
+	table, module := moduleTable(t)
+	var stdout, stderr bytes.Buffer
+	code := run([]string{"--data", table, "--model", module + ":" + moduletest.Constant,
+		"--out", filepath.Join(t.TempDir(), "out"), "--without", "importance"}, &stdout, &stderr)
+	if code != 0 {
+		t.Fatal(&stderr)
+	}
+	printed := strings.Join(strings.Fields(stdout.String()), " ")
+	for _, words := range []string{"Constant of net.py, in PyTorch",
+		"of a torch, whose log loss there is 0.6931"} {
+		if !strings.Contains(printed, words) {
+			t.Errorf("no %q in %s", words, &stdout)
+		}
+	}
+}

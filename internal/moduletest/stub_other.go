@@ -1,0 +1,7 @@
+//go:build !linux
+
+package moduletest
+
+import "errors"
+
+func serve() error { return errors.New("modules need the shared memory of Linux") }

@@ -1,0 +1,165 @@
+package torch_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"tandem/algo/exec"
+	"tandem/algo/exec/backend"
+	"tandem/algo/job"
+	"tandem/algo/numeric/model"
+	"tandem/algo/protocol/msg"
+	"tandem/internal/moduletest"
+	"tandem/runtime/torch"
+	"tandem/runtime/train"
+)
+
+func TestMain(m *testing.M) {
+	moduletest.Main()
+	os.Exit(m.Run())
+}
+
+// stubs returns Modules whose Python is a stub, and a job in which something goes wrong.
+func stubs(t *testing.T, f moduletest.Fault) (*torch.Modules, job.Job) {
+	if runtime.GOOS != "linux" {
+		t.Skip("modules need the shared memory of Linux")
+	}
+	moduletest.Use(t)
+	m := torch.FromEnvironment(os.Stderr)
+	t.Cleanup(m.Close)
+	j := jobOf(t, "Net", job.Sync, 2)
+	j.Model.Spec = moduletest.Spec(dim, f)
+	return m, j
+}
+
+// runStubs trains a job with stubs.
+func runStubs(ctx context.Context, m *torch.Modules, j job.Job) (*train.Result, error) {
+	data := newSamples(10 * globalBatch)
+	return train.Run(ctx, j, data, data.all, train.Options{Backend: backend.Backend{Torch: m.Engine}})
+}
+
+// What goes wrong in a process, at any place, is one sentence, and no process is left. Only a death by a
+// signal is a loss, from which another process can go on.
+func TestProcessesThatFail(t *testing.T) {
+	for kind, words := range map[string]string{
+		moduletest.Dies:    "the Python of the module has ended: signal: killed; see what it printed",
+		moduletest.Hangs:   "the Python of the module does not answer",
+		moduletest.Raises:  "net.py:7: forward: ValueError: no such user",
+		moduletest.Garbled: `the Python of the module: a reply that is none: "none`,
+	} {
+		for _, at := range []string{moduletest.Describe, moduletest.Init, moduletest.Train,
+			moduletest.Predict} {
+			m, j := stubs(t, moduletest.Fault{Kind: kind, At: at})
+			if kind == moduletest.Hangs {
+				m.Limit = 100 * time.Millisecond // one that hangs does not answer within any
+			}
+			_, err := runStubs(t.Context(), m, j)
+			want(t, err, words)
+			if lost := errors.Is(err, model.ErrLost); lost != (kind == moduletest.Dies) {
+				t.Errorf("%s at %s: a loss: %t", kind, at, lost)
+			}
+			m.Close()
+			if left := children(t); left != "" {
+				t.Errorf("%s at %s: processes are left: %s", kind, at, left)
+			}
+		}
+	}
+}
+
+// A process that dies in a prediction is replaced by another, and the prediction is the same: a host that
+// only evaluates outlives it, and so does a server.
+func TestPredictionsOutliveTheirProcess(t *testing.T) {
+	m, j := stubs(t, moduletest.Fault{})
+	want, err := runStubs(t.Context(), m, j)
+	if err != nil {
+		t.Fatal(err)
+	}
+	once := filepath.Join(t.TempDir(), "died")
+	m, j = stubs(t, moduletest.Fault{Kind: moduletest.Dies, At: moduletest.Predict, Once: once})
+	got, err := runStubs(t.Context(), m, j)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(once); err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(got.Probabilities, want.Probabilities) {
+		t.Error("other predictions than of a process that lives")
+	}
+}
+
+// What fails in Init fails in every role that begins with these parameters: a rank, and a dense PS, which has
+// no pass that would find out.
+func TestInitFailsWhereParametersAre(t *testing.T) {
+	m, j := stubs(t, moduletest.Fault{Kind: moduletest.Raises, At: moduletest.Init})
+	j.Training.Mode = job.AsyncPS
+	j = j.Resolved()
+	for role, words := range map[msg.Role]string{
+		msg.DensePS: "net.py:7", msg.EmbeddingPS: "", msg.EmbeddingWorker: "", msg.DataLoader: "",
+	} {
+		_, err := exec.NewLocal(j, newSamples(globalBatch), backend.Backend{Torch: m.Engine},
+			func(at msg.Address) bool { return at.Role == role })
+		if words != "" {
+			want(t, err, words)
+		} else if err != nil {
+			t.Errorf("%v: %v", role, err)
+		}
+	}
+}
+
+// Close ends a process that hangs, in the trial and in training, however long it may take.
+func TestCloseEndsProcessesThatHang(t *testing.T) {
+	for _, at := range []string{moduletest.Describe, moduletest.Train} {
+		hung := filepath.Join(t.TempDir(), "hung")
+		m, j := stubs(t, moduletest.Fault{Kind: moduletest.Hangs, At: at, Once: hung})
+		m.Limit = time.Hour
+		ctx, interrupt := context.WithCancel(t.Context())
+		context.AfterFunc(ctx, m.Close)
+		ended := make(chan error)
+		go func() {
+			_, err := runStubs(ctx, m, j)
+			ended <- err
+		}()
+		for os.IsNotExist(exists(hung)) {
+			time.Sleep(time.Millisecond)
+		}
+		interrupt()
+		if err := <-ended; err == nil {
+			t.Errorf("%s: no error", at)
+		}
+	}
+}
+
+func exists(file string) error {
+	_, err := os.Stat(file)
+	return err
+}
+
+// What a module prints comes in whole lines, which nothing mistakes for those of the program, however much it
+// is.
+func TestModulesPrintLines(t *testing.T) {
+	m, j := stubs(t, moduletest.Fault{Kind: moduletest.Floods, At: moduletest.Train})
+	var printed bytes.Buffer
+	m.Stderr = &printed
+	if _, err := runStubs(t.Context(), m, j); err != nil {
+		t.Fatal(err)
+	}
+	m.Close()
+	if printed.Len() < 1<<20 || !bytes.HasSuffix(printed.Bytes(), []byte("\n")) {
+		t.Errorf("printed %d bytes, ending in %q", printed.Len(),
+			printed.Bytes()[max(0, printed.Len()-20):])
+	}
+	for line := range strings.Lines(printed.String()) {
+		if !strings.HasPrefix(line, torch.Prefix) {
+			t.Fatalf("%.80q", line)
+		}
+	}
+}
