@@ -151,6 +151,7 @@ func (p *program) host(ctx context.Context, j job.Job, fingerprint []byte, f fla
 	}
 	modules := torch.FromEnvironment(p.stderr)
 	defer modules.Close()
+	defer context.AfterFunc(ctx, modules.Close)() // a module that hangs must not keep the process
 	var server *metrics.Server
 	var refused metrics.Refused
 	missing := process.PrintMissing(p.stderr)

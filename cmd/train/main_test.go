@@ -56,6 +56,7 @@ func runScripts(t *testing.T, folder, nodes string, environment []string) {
 			e.Setenv("TANDEM_DATA", e.WorkDir)
 			e.Setenv(blas.Variable, os.Getenv(blas.Variable))
 			e.Setenv("TANDEM_PYTHON", os.Getenv("TANDEM_PYTHON"))
+			e.Setenv("STUB", moduletest.Variables(t)["TANDEM_PYTHON"])
 			e.Setenv("PATH", nodes+string(filepath.ListSeparator)+e.Getenv("PATH"))
 			e.Vars = append(e.Vars, environment...)
 			return nil

@@ -36,6 +36,7 @@ func (p *program) train(ctx context.Context, j job.Job, f flags) error {
 	defer f.checkpoints.close()
 	f.modules = torch.FromEnvironment(p.stderr)
 	defer f.modules.Close()
+	defer context.AfterFunc(ctx, f.modules.Close)() // a module that hangs must not keep the program
 	var report *report
 	if err = p.choose(ctx, &j, &f); err == nil {
 		report, err = p.measure(ctx, j, f, folder.Path())

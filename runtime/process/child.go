@@ -26,7 +26,8 @@ type child struct {
 
 // childEvents are the functions that a child's goroutine calls.
 type childEvents struct {
-	refused  func(p *child, line string)  // the process has refused something
+	// said is called with a line of the process about a refusal, or of its module.
+	said     func(p *child, line string)
 	panicked func(p *child, stack string) // the process has ended with a panic
 	// ended is called when the process ends without permission, after a time in which the host may receive
 	// its own report.
@@ -41,10 +42,11 @@ func startChild(roles job.Process, incarnation uint32, command, environment []st
 		ended: make(chan struct{}), endAllowed: make(chan struct{}),
 	}
 	p.incarnation.Store(incarnation)
-	p.stderr.refused = func(line string) { to.refused(p, line) }
+	p.stderr.passOn = func(line string) { to.said(p, line) }
 	p.allowEnd = sync.OnceFunc(func() { close(p.endAllowed) })
 	p.cmd.Env = append(os.Environ(), environment...)
 	p.cmd.Stderr = &p.stderr
+	p.cmd.WaitDelay = leaveTimeout // a program that the process has started may have its standard error
 	setProcessGroup(p.cmd)
 	if err := p.cmd.Start(); err != nil {
 		return nil, err

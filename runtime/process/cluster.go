@@ -331,7 +331,7 @@ func (c *Cluster) continues(roles job.Process) bool {
 func (c *Cluster) start(roles job.Process, incarnation uint32) error {
 	command := c.options.Command(Start{roles, c.address, c.Host.Run()})
 	p, err := startChild(roles, incarnation, command, c.options.Environment, childEvents{
-		refused:  func(p *child, line string) { c.log(fmt.Sprintf("%v: %s", p, line)) },
+		said:     func(p *child, line string) { c.log(fmt.Sprintf("%v: %s", p, line)) },
 		panicked: c.panicked,
 		ended:    c.ended,
 	})

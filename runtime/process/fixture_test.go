@@ -35,7 +35,7 @@ import (
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == "play" {
 		if err := play(os.Args[2], os.Args[3:]); err != nil {
-			fmt.Fprintln(os.Stderr, "process: error:", err)
+			fmt.Fprintln(os.Stderr, "node: error:", err)
 			os.Exit(1)
 		}
 		os.Exit(0)

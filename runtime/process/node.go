@@ -16,6 +16,7 @@ import (
 	"tandem/algo/exec/evaluation"
 	"tandem/algo/job"
 	"tandem/algo/numeric/batch"
+	"tandem/algo/numeric/model"
 	"tandem/algo/numeric/table"
 	"tandem/algo/protocol/event"
 	"tandem/algo/protocol/msg"
@@ -119,6 +120,12 @@ func Run(ctx context.Context, c Config, kept *Kept) error {
 			kept.drop()
 			err = nil // the next part may have a role for this process
 		}
+		if errors.Is(err, model.ErrLost) {
+			if n.cfg != nil && n.cfg.RankRecovery {
+				return n.die(err)
+			}
+			err = &driver.LostError{Reason: err.Error()} // the checkpoint remains
+		}
 	case <-n.member.Context().Done():
 		err = context.Cause(n.member.Context())
 		if ctx.Err() != nil {
@@ -150,6 +157,14 @@ func Run(ctx context.Context, c Config, kept *Kept) error {
 		return ErrContinues
 	}
 	return err
+}
+
+// die leaves as a process that has died with what computed for it. It may come back, and its ranks take what
+// others have.
+func (n *node) die(why error) error {
+	_ = n.member.Leave(nil)
+	n.endpoint.Abort()
+	return why
 }
 
 // node is this process during a run.

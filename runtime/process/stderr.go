@@ -7,9 +7,10 @@ import (
 )
 
 // stderrParser reads the standard error of a process. It stores what explains the end of the process: its
-// panic with the stack, the line with its error, or its last line. It passes on lines about refusals.
+// panic with the stack, the line with its error, or its last line. It passes on lines about refusals, and what
+// a module of PyTorch prints.
 type stderrParser struct {
-	refused func(line string)
+	passOn func(line string)
 
 	mu        sync.Mutex
 	line      []byte // the current line, not complete
@@ -24,8 +25,8 @@ const (
 	// panicMax is how many bytes of a panic are stored.
 	panicMax = 256 << 10
 	// errorPrefix begins the line with the error of cmd/node. refusalPrefix begins a line about a refusal of
-	// its transport.
-	errorPrefix, refusalPrefix = "process: error: ", "process: transport: "
+	// its transport, and modulePrefix one of a module: see torch.Prefix.
+	errorPrefix, refusalPrefix, modulePrefix = "node: error: ", "node: transport: ", "module: "
 )
 
 // Write implements io.Writer.
@@ -48,6 +49,8 @@ func (w *stderrParser) endLine() {
 	line := string(w.line)
 	w.line = w.line[:0]
 	switch {
+	case strings.HasPrefix(line, modulePrefix):
+		w.passOn(line)
 	case len(w.panicked) > 0 || strings.HasPrefix(line, "panic: ") ||
 		strings.HasPrefix(line, "fatal error: "):
 		if len(w.panicked) < panicMax {
@@ -56,7 +59,7 @@ func (w *stderrParser) endLine() {
 	case strings.HasPrefix(line, errorPrefix):
 		w.errorLine = strings.TrimPrefix(line, errorPrefix)
 	case strings.HasPrefix(line, refusalPrefix):
-		w.refused(strings.TrimPrefix(line, refusalPrefix))
+		w.passOn(strings.TrimPrefix(line, refusalPrefix))
 	case strings.TrimSpace(line) != "":
 		w.lastLine = line
 	}

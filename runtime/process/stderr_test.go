@@ -14,17 +14,20 @@ func TestStderrSummary(t *testing.T) {
 		{"", "", ""},
 		{"one\ntwo\n\n", "two", ""},
 		{"one\ntwo", "two", ""},
-		{"process: error: no data\nnode: hint: get some\n", "no data", ""},
-		{"process: error: no data\n" + stack, "panic: boom", stack},
+		{"node: error: no data\nnode: hint: get some\n", "no data", ""},
+		{"node: error: no data\n" + stack, "panic: boom", stack},
 		{"started\nfatal error: all goroutines are asleep - deadlock!\n\ngoroutine 1",
 			"fatal error: all goroutines are asleep - deadlock!",
 			"fatal error: all goroutines are asleep - deadlock!\n\ngoroutine 1\n"},
 		{strings.Repeat("x", 3*lineMax) + "\n", strings.Repeat("x", lineMax), ""},
-		{"process: transport: refused a process\n", "", ""},
+		{"node: transport: refused a process\n", "", ""},
+		{"node: error: no data\nmodule: passed on\n", "no data", ""},
+		{"module: passed on, as panic: is\nmodule: panic: passed on\nnode: error: no data\n", "no data", ""},
+		{"one\nmodule: passed on\n", "one", ""},
 	} {
 		for _, size := range []int{1, 7, 1 << 20} {
-			var refused []string
-			w := stderrParser{refused: func(line string) { refused = append(refused, line) }}
+			var passed []string
+			w := stderrParser{passOn: func(line string) { passed = append(passed, line) }}
 			for rest := c.said; rest != ""; {
 				n := min(size, len(rest))
 				fmt.Fprint(&w, rest[:n])
@@ -34,8 +37,9 @@ func TestStderrSummary(t *testing.T) {
 				t.Errorf("%.40q in pieces of %d: %.80q and %.80q, want %.80q and %.80q", c.said, size, line,
 					stack, c.line, c.stack)
 			}
-			if got, want := len(refused), strings.Count(c.said, "refused"); got != want {
-				t.Errorf("%d lines about refusals, want %d", got, want)
+			want := strings.Count(c.said, "refused") + strings.Count(c.said, "passed on")
+			if got := len(passed); got != want {
+				t.Errorf("%q: passed on %q, want %d lines", c.said, passed, want)
 			}
 		}
 	}

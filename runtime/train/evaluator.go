@@ -1,6 +1,7 @@
 package train
 
 import (
+	"fmt"
 	"sync/atomic"
 	"time"
 
@@ -28,6 +29,7 @@ type evaluator struct {
 	step, samples int           // step, and the number of samples before it
 	last          time.Duration // time of the latest point since start
 	predicting    atomic.Bool   // a point is being predicted
+	failed        atomic.Value  // of type error: why a point could not be predicted
 	pending       chan pendingPoint
 	points        chan []evaluation.Point // receives all points once pending is closed
 }
@@ -66,8 +68,11 @@ func (e *evaluator) plan(step int) {
 }
 
 // beforeStep takes a snapshot if an evaluation is due after that number of trained steps. A rank may skip
-// steps.
+// steps. It returns why an earlier evaluation has failed.
 func (e *evaluator) beforeStep(steps int, state evaluation.State) error {
+	if err, failed := e.failed.Load().(error); failed {
+		return err
+	}
 	now := time.Since(e.start)
 	due := e.every.Steps > 0 && steps >= e.due ||
 		e.every.Time > 0 && now-e.last >= time.Duration(e.every.Time) && !e.predicting.Load()
@@ -97,13 +102,13 @@ func (e *evaluator) newPoint(steps int, now time.Duration) evaluation.Point {
 func (e *evaluator) predict() {
 	points := []evaluation.Point{}
 	for m := range e.pending {
-		var predicted []float32
-		err := m.shot.Await()
-		if err == nil {
-			predicted, err = m.set.Predict(m.shot)
-		}
-		if err != nil {
+		if m.shot.Await() != nil {
 			continue // the training has failed, too, and reports why
+		}
+		predicted, err := m.set.Predict(m.shot)
+		if err != nil {
+			e.failed.CompareAndSwap(nil, fmt.Errorf("evaluation after %d steps: %w", m.point.Step, err))
+			continue
 		}
 		scored := m.point
 		scored.Scores = evaluation.NewScores(e.loss, predicted, e.test, 0)
