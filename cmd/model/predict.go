@@ -12,9 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"tandem/algo/exec/backend"
-	"tandem/algo/job"
 	"tandem/algo/numeric/batch"
-	"tandem/algo/numeric/model"
 	"tandem/datasets"
 	"tandem/internal/cli"
 	"tandem/runtime/inference"
@@ -50,7 +48,7 @@ func (p *program) predictCommand() *cobra.Command {
 		RunE: func(_ *cobra.Command, args []string) error {
 			modules := torch.FromEnvironment(p.stderr)
 			defer modules.Close()
-			m, err := inference.OpenOn(backend.Backend{Torch: unchanged(modules)}, args[0])
+			m, err := inference.OpenOn(backend.Backend{Torch: modules.SavedEngine}, args[0])
 			if err != nil {
 				return err
 			}
@@ -64,16 +62,6 @@ func (p *program) predictCommand() *cobra.Command {
 	}
 	c.Flags().StringVar(&out, "out", "", "write to this `FILE`, which must not exist (default: print)")
 	return c
-}
-
-// unchanged returns what makes the engines of modules whose files are as they were.
-func unchanged(m *torch.Modules) func(*job.Job, *batch.Schema) (model.Engine, error) {
-	return func(j *job.Job, schema *batch.Schema) (model.Engine, error) {
-		if err := job.CheckModule(&j.Model.Spec); err != nil {
-			return nil, err
-		}
-		return m.Engine(j, schema)
-	}
 }
 
 // predictTo writes the predictions of a file to another one, complete or not at all.

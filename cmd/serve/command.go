@@ -11,10 +11,15 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"tandem/algo/exec/backend"
+	"tandem/algo/job"
+	"tandem/algo/numeric/batch"
+	"tandem/algo/numeric/model"
 	"tandem/internal/cli"
 	"tandem/runtime/checkpoint"
 	"tandem/runtime/inference"
 	"tandem/runtime/metrics"
+	"tandem/runtime/torch"
 )
 
 const usage = `Serve the predictions of a trained model.
@@ -68,6 +73,7 @@ type settings struct {
 	reload                    time.Duration
 	follow                    bool
 	staleAfter                time.Duration
+	runModule                 bool
 }
 
 // validate returns a usage error if a flag has a value out of range.
@@ -110,7 +116,13 @@ func newCommand(stdout, stderr io.Writer) *cobra.Command {
 			if s.follow && !c.Flags().Changed("reload") {
 				s.reload = followPeriod
 			}
-			m, f, err := s.open(c.Context(), filepath.Clean(args[0]), stderr)
+			machine := backend.Backend{Torch: refuseModule}
+			if s.runModule {
+				modules := torch.FromEnvironment(stderr)
+				defer modules.Close()
+				machine.Torch = modules.SavedEngine
+			}
+			m, f, err := s.open(c.Context(), machine, filepath.Clean(args[0]), stderr)
 			if m == nil || err != nil {
 				return err
 			}
@@ -147,6 +159,8 @@ func newCommand(stdout, stderr io.Writer) *cobra.Command {
 		"folder of its results, or of a mode in it, and may not be there yet")
 	f.DurationVar(&s.staleAfter, "stale-after", 0, "with --follow, say so when the newest model is older "+
 		"than this `TIME` (default: never)")
+	f.BoolVar(&s.runModule, "run-module", false, "serve a model with a module of PyTorch: run its text, as a "+
+		"program with the rights of this one (default: refuse)")
 	f.StringVar(&s.metrics, "metrics-address", "",
 		"serve /metrics for Prometheus, /healthz and, to this machine alone, profiles at this `ADDRESS`")
 	cli.DefaultInText(f, "reload")
@@ -163,10 +177,10 @@ const (
 
 // open opens the newest model of a folder, and returns what finds newer ones. With --follow it waits for the
 // first model.
-func (s *settings) open(ctx context.Context, folder string, stderr io.Writer) (m *inference.Model,
-	f *follower, err error) {
+func (s *settings) open(ctx context.Context, machine backend.Backend, folder string, stderr io.Writer) (
+	m *inference.Model, f *follower, err error) {
 	if s.follow {
-		t := &training{results: folder}
+		t := &training{results: folder, machine: machine}
 		m, err = t.first(ctx, s.reload, stderr)
 		return m, &follower{find: t.newest, training: t, patience: followPatience, staleAfter: s.staleAfter,
 			log: stderr}, err
@@ -176,8 +190,14 @@ func (s *settings) open(ctx context.Context, folder string, stderr io.Writer) (m
 	if err != nil {
 		return nil, nil, err
 	}
-	m, err = inference.Open(newest)
+	m, err = inference.OpenOn(machine, newest)
 	return m, &follower{find: find, log: stderr}, err
+}
+
+// refuseModule refuses a model whose network is a program.
+func refuseModule(*job.Job, *batch.Schema) (model.Engine, error) {
+	return nil, errors.New("it has a module of PyTorch, whose text would run with the rights of this program: " +
+		"add --run-module if you trust the model")
 }
 
 // serve answers requests with a model, and with newer ones that a follower finds, until ctx ends. It closes

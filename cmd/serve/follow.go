@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"tandem/algo/exec/backend"
 	"tandem/internal/cli"
 	"tandem/runtime/checkpoint"
 	"tandem/runtime/inference"
@@ -21,6 +22,7 @@ import (
 type training struct {
 	results string // its folder, which has a temporary name until the training has ended
 	mode    string // the folder of models within results; empty until there is one
+	machine backend.Backend
 }
 
 // folders returns the folders that may have the results: those of their name, and of temporary ones. Results
@@ -114,7 +116,7 @@ func (t *training) first(ctx context.Context, period time.Duration, log io.Write
 		folder, _, err := t.newest()
 		var m *inference.Model
 		if err == nil {
-			m, err = inference.Open(folder)
+			m, err = inference.OpenOn(t.machine, folder)
 		}
 		if err == nil {
 			if err = m.Verify(); err == nil {

@@ -18,6 +18,7 @@ import (
 
 	"google.golang.org/grpc"
 
+	"tandem/internal/moduletest"
 	"tandem/runtime/inference/oip"
 )
 
@@ -25,6 +26,7 @@ import (
 const asProgram = "TANDEM_TEST_SERVE"
 
 func TestMain(m *testing.M) {
+	moduletest.Main()
 	if os.Getenv(asProgram) != "" {
 		main()
 	}

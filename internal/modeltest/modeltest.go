@@ -8,6 +8,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"tandem/algo/exec"
+	"tandem/algo/exec/backend"
 	"tandem/algo/job"
 	"tandem/datasets"
 	"tandem/runtime/checkpoint"
@@ -16,6 +17,12 @@ import (
 
 // Train trains a job in this process and keeps its model in a new folder.
 func Train(t testing.TB, j job.Job) (folder string, result *train.Result) {
+	t.Helper()
+	return TrainOn(t, backend.Backend{}, j)
+}
+
+// TrainOn is Train, for a job whose network a backend runs.
+func TrainOn(t testing.TB, machine backend.Backend, j job.Job) (folder string, result *train.Result) {
 	t.Helper()
 	data, err := datasets.Open(j.Data, "")
 	if err != nil {
@@ -32,6 +39,7 @@ func Train(t testing.TB, j job.Job) (folder string, result *train.Result) {
 	m := &checkpoint.Manifest{Mode: j.Training.Mode, Step: source.Steps(), Job: text, Scaling: data.Scaling}
 	folder = filepath.Join(t.TempDir(), "model")
 	result, err = train.Run(t.Context(), j, source, data.Test, train.Options{
+		Backend: machine,
 		Trained: func(s exec.State) error { return checkpoint.Save(folder, m, s) }})
 	if err != nil {
 		t.Fatal(err)

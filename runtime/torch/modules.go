@@ -99,6 +99,14 @@ func (m *Modules) Engine(j *job.Job, schema *batch.Schema) (model.Engine, error)
 	return newEngine(p, spec, schema)
 }
 
+// SavedEngine is Engine, for the job of a saved model. It refuses a module whose file has changed since.
+func (m *Modules) SavedEngine(j *job.Job, schema *batch.Schema) (model.Engine, error) {
+	if err := job.CheckModule(&j.Model.Spec); err != nil {
+		return nil, err
+	}
+	return m.Engine(j, schema)
+}
+
 // processes returns those of a module, described. It makes them if there are none, or if they have failed.
 func (m *Modules) processes(config []byte) (*processes, error) {
 	p, err := m.find(config)

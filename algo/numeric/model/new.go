@@ -29,8 +29,8 @@ func New(spec Spec, schema *batch.Schema, products gemm.Products) (Engine, error
 		return nil, fmt.Errorf("model: %w", err)
 	}
 	if spec.Kind == Torch {
-		return nil, fmt.Errorf("model.kind = %s: only PyTorch knows the network. cmd/train, cmd/node and "+
-			"cmd/model predict run it; it cannot be simulated, served or exported", Torch)
+		return nil, fmt.Errorf("model.kind = %s: only PyTorch knows the network. cmd/train, cmd/node, "+
+			"cmd/serve and cmd/model predict run it; it cannot be simulated or written as ONNX", Torch)
 	}
 	if products == nil {
 		products = gemm.NewProducts(nil)
