@@ -142,6 +142,11 @@ func (p *program) manifestsCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			if j.Model.Kind == model.Torch {
+				cli.PrintNotes(p.stderr, "node", []string{"the job has a module of PyTorch, and the images " +
+					"of cmd/node/Dockerfile have no Python: make one that has torch, and set " +
+					"TANDEM_PYTHON in it"})
+			}
 			text, err := m.write(j, target)
 			if err != nil || out == "" {
 				_, printed := p.stdout.Write(text)

@@ -345,6 +345,21 @@ func TestManifestsRefuse(t *testing.T) {
 	}
 }
 
+// Manifests of a job with a module say that the images have no Python.
+func TestManifestsOfModulesSayWhatTheImageLacks(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "job.yaml")
+	text := "data: {kind: csv, path: a.csv, csv: {slots: [{column: a}], label: b}}\n" +
+		"model: {kind: torch, file: net.py, class: Net, source: 'class Net: pass', embedding-dim: 4}\n"
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var stderr strings.Builder
+	code := run([]string{"manifests", "--file", file}, io.Discard, &stderr)
+	if code != 0 || !strings.Contains(stderr.String(), "have no Python") {
+		t.Errorf("exit status %d, %s", code, stderr.String())
+	}
+}
+
 // The job files and commands of docs/deploy.md make manifests, and these fit the schemas of Kubernetes.
 func TestCommandsOfThePage(t *testing.T) {
 	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "deploy.md"))

@@ -159,8 +159,8 @@ func newCommand(stdout, stderr io.Writer) *cobra.Command {
 		"folder of its results, or of a mode in it, and may not be there yet")
 	f.DurationVar(&s.staleAfter, "stale-after", 0, "with --follow, say so when the newest model is older "+
 		"than this `TIME` (default: never)")
-	f.BoolVar(&s.runModule, "run-module", false, "serve a model with a module of PyTorch: run its text, as a "+
-		"program with the rights of this one (default: refuse)")
+	f.BoolVar(&s.runModule, "run-module", false, "serve a model with a module of PyTorch: run its text, "+
+		"as a program with the rights of this one (default: refuse)")
 	f.StringVar(&s.metrics, "metrics-address", "",
 		"serve /metrics for Prometheus, /healthz and, to this machine alone, profiles at this `ADDRESS`")
 	cli.DefaultInText(f, "reload")
@@ -196,8 +196,8 @@ func (s *settings) open(ctx context.Context, machine backend.Backend, folder str
 
 // refuseModule refuses a model whose network is a program.
 func refuseModule(*job.Job, *batch.Schema) (model.Engine, error) {
-	return nil, errors.New("it has a module of PyTorch, whose text would run with the rights of this program: " +
-		"add --run-module if you trust the model")
+	return nil, errors.New("it has a module of PyTorch, whose text would run with the rights of this " +
+		"program: add --run-module if you trust the model")
 }
 
 // serve answers requests with a model, and with newer ones that a follower finds, until ctx ends. It closes

@@ -34,23 +34,26 @@ func TestModulesAreServedIfAsked(t *testing.T) {
 
 	var stderr bytes.Buffer
 	code := run(t.Context(), []string{folder, "--http", "127.0.0.1:0"}, io.Discard, &stderr)
-	if want := "add --run-module if you trust the model\n"; code != 1 || !strings.Contains(stderr.String(), want) {
+	want := "add --run-module if you trust the model\n"
+	if code != 1 || !strings.Contains(stderr.String(), want) {
 		t.Errorf("code %d, %s; want %s", code, &stderr, want)
 	}
 
 	address, stop := start(t, folder, "--run-module", "--batch-rows", "1")
 	users, tags, prices := columns(t, j.Data.Path)
 	first := len(users) - len(result.Probabilities) // the last rows are those of the test
+	input := func(name, kind string, value any) map[string]any {
+		return map[string]any{"name": name, "shape": []int{1, 1}, "datatype": kind, "data": []any{value}}
+	}
 	for i := range 3 {
-		request, err := json.Marshal(map[string]any{"inputs": []any{
-			map[string]any{"name": "user", "shape": []int{1, 1}, "datatype": "BYTES", "data": users[first+i : first+i+1]},
-			map[string]any{"name": "tags", "shape": []int{1, 1}, "datatype": "BYTES", "data": tags[first+i : first+i+1]},
-			map[string]any{"name": "price", "shape": []int{1, 1}, "datatype": "FP32", "data": prices[first+i : first+i+1]},
-		}})
+		at := first + i
+		request, err := json.Marshal(map[string]any{"inputs": []any{input("user", "BYTES", users[at]),
+			input("tags", "BYTES", tags[at]), input("price", "FP32", prices[at])}})
 		if err != nil {
 			t.Fatal(err)
 		}
-		response, err := http.Post(address+"/v2/models/tandem/infer", "application/json", bytes.NewReader(request))
+		response, err := http.Post(address+"/v2/models/tandem/infer", "application/json",
+			bytes.NewReader(request))
 		if err != nil {
 			t.Fatal(err)
 		}

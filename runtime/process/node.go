@@ -120,12 +120,6 @@ func Run(ctx context.Context, c Config, kept *Kept) error {
 			kept.drop()
 			err = nil // the next part may have a role for this process
 		}
-		if errors.Is(err, model.ErrLost) {
-			if n.cfg != nil && n.cfg.RankRecovery {
-				return n.die(err)
-			}
-			err = &driver.LostError{Reason: err.Error()} // the checkpoint remains
-		}
 	case <-n.member.Context().Done():
 		err = context.Cause(n.member.Context())
 		if ctx.Err() != nil {
@@ -140,7 +134,7 @@ func Run(ctx context.Context, c Config, kept *Kept) error {
 	if ended {
 		n.closeRedo(err == nil, n.member.Continues())
 	}
-	if err = n.member.Leave(err); err != nil {
+	if err = n.leave(err); err != nil {
 		data.Abort()
 		// A process that has lost what the others hold joins again, even if the host is slow to say so.
 		again := n.member.Continues() || c.HostReturn && errors.As(err, new(*member.HostError)) ||
@@ -159,12 +153,17 @@ func Run(ctx context.Context, c Config, kept *Kept) error {
 	return err
 }
 
-// die leaves as a process that has died with what computed for it. It may come back, and its ranks take what
-// others have.
-func (n *node) die(why error) error {
-	_ = n.member.Leave(nil)
-	n.endpoint.Abort()
-	return why
+// leave leaves the run: see member.Member.Leave. A process that has lost what computes its network dies with
+// it if its ranks can come back, and take what others have. Else the checkpoint remains.
+func (n *node) leave(err error) error {
+	switch {
+	case !errors.Is(err, model.ErrLost):
+		return n.member.Leave(err)
+	case n.cfg != nil && n.cfg.RankRecovery:
+		_ = n.member.Leave(nil) // in the middle of a run it is a death
+		return err
+	}
+	return n.member.Leave(&driver.LostError{Reason: err.Error()})
 }
 
 // node is this process during a run.

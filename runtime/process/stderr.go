@@ -7,8 +7,8 @@ import (
 )
 
 // stderrParser reads the standard error of a process. It stores what explains the end of the process: its
-// panic with the stack, the line with its error, or its last line. It passes on lines about refusals, and what
-// a module of PyTorch prints.
+// panic with the stack, the line with its error, or its last line. It passes on lines about refusals, and
+// what a module of PyTorch prints.
 type stderrParser struct {
 	passOn func(line string)
 

@@ -8,7 +8,8 @@
 //
 // Requests and replies are lines of JSON on two pipes, answered in order. Numbers lie in memory that both
 // processes map. It is cut into areas: the parameters of a replica, and for every pass its inputs, results
-// and gradients, whose order is that of views here and of Pass in worker.py. Nothing else is copied.
+// and gradients, whose order is that of views here and of Pass in worker.py. A pass copies what it gets to
+// its area and its gradients from there, and parameters that do not lie in shared memory.
 //
 //	forward    logits are ready, or in their place the loss of a module that computes its own
 //	backward   for every bucket: its gradients are final; then: those of the embeddings are
@@ -22,14 +23,17 @@
 //   - A group is a pass of its own, as in every engine. This keeps the bits of sync the same on any number of
 //     ranks, and costs a few exchanges of lines for each group.
 //   - Random numbers of a module, as for dropout, follow from the samples of the group and their embeddings,
-//     because no part of a pass knows step or rank.
+//     because no part of a pass knows step or rank. Every training pass is seeded, as a trial cannot know
+//     which passes draw.
 //   - The process of a rank serves one training after another, because import torch takes seconds.
 //   - What goes wrong in Python is an error of the engine, with which the ranks end. All processes of a
 //     module end with the first error, with this process, or when a request takes longer than a limit. Each
-//     leads a group, and what the module has started ends with it.
+//     leads a group, and what the module has started ends with it. A process that a signal has ended is
+//     model.ErrLost: a training may begin again, and a prediction is computed by another process.
 //   - A job has the text of the file. So all processes of a run, and all that open its models, run the same.
-//   - A module is tried with made-up samples before it is trained: twice, for state that it keeps, and made
-//     from two seeds, for random numbers that would differ from rank to rank.
+//   - A module is tried with made-up samples before it is trained: twice with each of two numbers of them,
+//     for state that it keeps, and made from two seeds, for random numbers that would differ from rank to
+//     rank. Every process compares names and shapes of its parameters with those of the first.
 //   - PyTorch's batch norm refuses one sample, which the last groups of an epoch may have. It gives the shift
 //     here, as that of the built-in networks does. More rows than samples are refused, because variances of
 //     several groups are put together by the number of their samples.
