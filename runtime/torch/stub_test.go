@@ -146,7 +146,8 @@ func exists(file string) error {
 // What a module prints comes in whole lines, which nothing mistakes for those of the program, however much it
 // is.
 func TestModulesPrintLines(t *testing.T) {
-	m, j := stubs(t, moduletest.Fault{Kind: moduletest.Floods, At: moduletest.Train})
+	m, j := stubs(t, moduletest.Fault{Kind: moduletest.Floods, At: moduletest.Train,
+		Once: filepath.Join(t.TempDir(), "flooded")})
 	var printed bytes.Buffer
 	m.Stderr = &printed
 	if _, err := runStubs(t.Context(), m, j); err != nil {
