@@ -37,8 +37,16 @@ func Mix(z uint64) uint64 {
 // New returns the stream of one purpose and entity. It is a PCG generator, whose algorithm the Go project
 // keeps fixed, so that the numbers do not change with the toolchain.
 func New(seed uint64, purpose string, ids ...uint64) *rand.Rand {
+	source := &rand.PCG{}
+	Reseed(source, seed, purpose, ids...)
+	return rand.New(source)
+}
+
+// Reseed makes a generator begin the stream that New returns. A caller that draws a number or two of each of
+// many streams can so use one generator for all, and allocates nothing.
+func Reseed(source *rand.PCG, seed uint64, purpose string, ids ...uint64) {
 	k := Key(seed, purpose, ids...)
-	return rand.New(rand.NewPCG(k, Mix(k+0x9e3779b97f4a7c15)))
+	source.Seed(k, Mix(k+0x9e3779b97f4a7c15))
 }
 
 // Unit returns the i-th value of the stream of a key, in [0, 1) with 24 bits, so that every result is exact

@@ -3,6 +3,7 @@ package rng_test
 import (
 	"math"
 	"math/bits"
+	"math/rand/v2"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -154,5 +155,20 @@ func BenchmarkKey(b *testing.B) {
 	}
 	if sum == 1 {
 		b.Fatal(sum)
+	}
+}
+
+// A generator that has drawn from one stream draws from another what a new one would.
+func TestReseedBeginsTheStreamOfNew(t *testing.T) {
+	var source rand.PCG
+	draws := rand.New(&source)
+	for i := range uint64(10) {
+		rng.Reseed(&source, 1, "order", i)
+		again := rng.New(1, "order", i)
+		for range 3 {
+			if got, want := draws.NormFloat64(), again.NormFloat64(); got != want {
+				t.Errorf("stream %d draws %v, want %v", i, got, want)
+			}
+		}
 	}
 }

@@ -2,11 +2,18 @@ package cluster
 
 import (
 	"math"
+	"math/rand/v2"
 
 	"tandem/algo/protocol/msg"
 	"tandem/algo/protocol/role"
 	"tandem/algo/rng"
 )
+
+// generator draws one number of each of many streams.
+type generator struct {
+	source rand.PCG
+	draws  *rand.Rand // of source
+}
 
 // kernelJitter returns the factor on the time of a rank's kernels for a piece of work: of the piece and of
 // the device.
@@ -55,7 +62,8 @@ func (w *simulation) factor(sigma float64, name string, of ...uint64) float64 {
 	if sigma == 0 {
 		return 1
 	}
-	return lognormal(sigma, rng.New(w.options.Seed, name, of...).NormFloat64())
+	rng.Reseed(&w.jitter.source, w.options.Seed, name, of...)
+	return lognormal(sigma, w.jitter.draws.NormFloat64())
 }
 
 // lognormal returns the value of a lognormal variable of mean 1 for a standard normal one: exp(σz − σ²/2).

@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"slices"
 
 	"tandem/algo/exec"
@@ -41,7 +42,8 @@ type simulation struct {
 	connections  map[[2]int32]*connection // by sender and receiver
 	stations     station.Registry
 
-	ends []float64 // by bucket: its part of backward
+	ends   []float64 // by bucket: its part of backward
+	jitter generator
 
 	numerics Numerics     // nil: only time passes
 	rows     [][]int32    // with numbers, by batchIndex: distinct rows by PS, from split to done
@@ -102,6 +104,7 @@ func newSimulation(p *cost.Prices, cfg *role.Config, o *Options) (*simulation, e
 		barrier: role.NewReduction(int(cfg.Ranks), len(cfg.Buckets)), ends: cost.BucketEnds(p.Layout),
 		connections: map[[2]int32]*connection{},
 	}
+	w.jitter.draws = rand.New(&w.jitter.source)
 	w.clock.Shuffle(o.ties)
 	w.instances = newInstances(w)
 	links := slices.Clone(w.graph.Links())
