@@ -51,22 +51,30 @@ func TestPeersLearnGeneratedRows(t *testing.T) {
 	}
 }
 
-// Each demand names the tables that miss it, and those alone.
+// Each demand names the tables that miss it, and those alone, of the tables that have the library.
 func TestFindings(t *testing.T) {
 	good := &result{Table: "good", AUC: 0.73, LogLoss: 0.4, Constant: 0.5, Seconds: 59,
 		Peers: []peer{{Name: "sklearn", AUC: 0.6}, {Name: "catboost", AUC: 0.72}}}
 	worse := *good
-	worse.AUC, worse.Seed = 0.715, 2 // together still above the best peer
+	worse.AUC, worse.Seed = 0.715, 2 // together still above
 	poor := *good
 	poor.Table, poor.AUC, poor.LogLoss, poor.Seconds = "poor", 0.7099, 0.5, 60
-	all := findings(byTable([]*result{good, &poor, &worse}))
-	for _, text := range all {
-		if !strings.Contains(text, "on 1 of 2 tables, not on poor.") {
-			t.Error(text)
+	other := *good
+	other.Table, other.AUC, other.Peers = "other", 0.5, []peer{{Name: "sklearn", AUC: 0.6}}
+	for i, want := range []string{
+		"AUC at least that of sklearn less 0.01: on 2 of 3 tables, not on other.",
+		"AUC above that of sklearn: on 2 of 3 tables, not on other.",
+		"AUC at least that of catboost less 0.01: on 1 of 2 tables, not on poor.",
+		"AUC above that of catboost: on 1 of 2 tables, not on poor.",
+		"Log loss below that of a constant guess on every split: on 2 of 3 tables, not on poor.",
+		"Chosen and trained within 60 s: on 2 of 3 tables, not on poor.",
+	} {
+		if got := findings(byTable([]*result{good, &poor, &worse, &other}))[i]; got != want {
+			t.Errorf("%s\nwant %s", got, want)
 		}
 	}
 	poor.AUC = 0.7101
-	if text := findings(byTable([]*result{good, &poor}))[0]; !strings.Contains(text, "on all of 2 tables") {
+	if text := findings(byTable([]*result{good, &poor}))[2]; !strings.Contains(text, "on all of 2 tables") {
 		t.Error(text)
 	}
 }
@@ -169,6 +177,27 @@ func TestPageHasTheStoredNumbers(t *testing.T) {
 	page, err := os.ReadFile(filepath.Join("..", "README.md"))
 	if err != nil {
 		t.Fatal(err)
+	}
+	for _, one := range byTable(stored) {
+		mean := func(name string) float64 {
+			return metric.MeanInterval(one.peers(name, func(_ *result, p *peer) float64 {
+				return p.AUC
+			})).Estimate
+		}
+		lead := metric.Interval{Estimate: math.Inf(1)}
+		for _, name := range []string{"sklearn", "lightgbm"} {
+			if d := metric.MeanInterval(one.peers(name, func(r *result, p *peer) float64 {
+				return r.AUC - p.AUC
+			})); d.Estimate < lead.Estimate {
+				lead = d
+			}
+		}
+		own := metric.MeanInterval(one.values(func(r *result) float64 { return r.AUC })).Estimate
+		row := strings.ReplaceAll(fmt.Sprintf("| %.4f | %.4f | %.4f | %+.4f (%+.4f to %+.4f) |", own,
+			mean("sklearn"), mean("lightgbm"), lead.Estimate, lead.Low, lead.High), "-", "−")
+		if !strings.Contains(string(page), row) {
+			t.Errorf("no line with %s of %s", row, one[0].Table)
+		}
 	}
 	splits := 0
 	for _, r := range stored {

@@ -60,9 +60,6 @@ func (t tableResult) differences() (least []float64) {
 	return least
 }
 
-// difference returns the mean of the differences.
-func (t tableResult) difference() float64 { return metric.MeanInterval(t.differences()).Estimate }
-
 // peerNames returns the libraries that any split was measured with.
 func peerNames(all []tableResult) (names []string) {
 	for _, name := range allPeers {
@@ -163,9 +160,10 @@ func choices(all []tableResult) cli.Table {
 	return t
 }
 
-// findings returns a sentence for each demand, with the tables that miss it.
+// findings returns a sentence for each demand, with the tables that miss it. Those beside a library are of
+// the tables and splits that have it.
 func findings(all []tableResult) []string {
-	demand := func(what string, holds func(tableResult) bool) string {
+	demand := func(what string, all []tableResult, holds func(tableResult) bool) string {
 		var missed []string
 		for _, t := range all {
 			if !holds(t) {
@@ -183,16 +181,23 @@ func findings(all []tableResult) []string {
 			return !slices.ContainsFunc(t, func(r *result) bool { return !holds(r) })
 		}
 	}
-	return []string{
-		demand(fmt.Sprintf("AUC at least that of the best of the others less %v", margin),
-			func(t tableResult) bool { return t.difference() >= -margin }),
-		demand("AUC above that of all others",
-			func(t tableResult) bool { return t.difference() > 0 }),
-		demand("Log loss below that of a constant guess on every split",
-			every(func(r *result) bool { return r.LogLoss < r.Constant })),
-		demand(fmt.Sprintf("Chosen and trained within %d s", secondsMost),
-			every(func(r *result) bool { return r.Seconds < secondsMost })),
+	var list []string
+	for _, name := range peerNames(all) {
+		ahead := func(t tableResult) float64 {
+			lead := t.peers(name, func(r *result, p *peer) float64 { return r.AUC - p.AUC })
+			return metric.MeanInterval(lead).Estimate // NaN of none
+		}
+		its := slices.DeleteFunc(slices.Clone(all), func(t tableResult) bool { return math.IsNaN(ahead(t)) })
+		list = append(list,
+			demand(fmt.Sprintf("AUC at least that of %s less %v", name, margin), its,
+				func(t tableResult) bool { return ahead(t) >= -margin }),
+			demand("AUC above that of "+name, its, func(t tableResult) bool { return ahead(t) > 0 }))
 	}
+	return append(list,
+		demand("Log loss below that of a constant guess on every split", all,
+			every(func(r *result) bool { return r.LogLoss < r.Constant })),
+		demand(fmt.Sprintf("Chosen and trained within %d s", secondsMost), all,
+			every(func(r *result) bool { return r.Seconds < secondsMost })))
 }
 
 // notes returns what a reader needs to judge the findings.
