@@ -7,6 +7,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -84,6 +85,7 @@ func writeClicks(t *testing.T, folder string) error {
 	j.Name, j.Cluster = "clicks", job.PersiaCluster()
 	j.Data = job.Data{Kind: job.KindCSV, Path: path, CSV: &job.Table{Label: "clicked",
 		Slots: []job.IDColumn{{Column: "user"}}, Numeric: []string{"price"}}}
+	j.Model.EmbeddingDim = 2000 // blocks in the middle of the file have values alone
 	model, _ := modeltest.Train(t, j)
 	return os.Rename(model, filepath.Join(folder, "clicked"))
 }
@@ -117,11 +119,16 @@ func writeTables(t *testing.T, folder string) error {
 	return nil
 }
 
-// flip flips a bit in the middle of a file.
+// flip flips a bit of a file, at a byte, or in the middle.
 func flip(ts *testscript.TestScript, _ bool, args []string) {
 	name := ts.MkAbs(args[0])
 	data, err := os.ReadFile(name)
 	ts.Check(err)
-	data[len(data)/2] ^= 4
+	at := len(data) / 2
+	if len(args) > 1 {
+		at, err = strconv.Atoi(args[1])
+		ts.Check(err)
+	}
+	data[at] ^= 4
 	ts.Check(os.WriteFile(name, data, 0o644))
 }

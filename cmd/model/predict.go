@@ -95,11 +95,11 @@ func (p *program) predictTo(out string, m *inference.Model, path string) error {
 // predict writes the predictions of a file, and returns the number of rows. It reports progress to a person.
 func (p *program) predict(out results, m *inference.Model, path string) (rows int, err error) {
 	bar := newBar(p.stderr, p.terminal)
-	var written error // kept apart, as an error of ReadFeatures names the file that is read
+	var predicted, written error // kept apart, as an error of ReadFeatures names the file that is read
 	err = datasets.ReadFeatures(m.Data(), m.Scaling(), path, func(b *batch.Batch, share float64) error {
-		probabilities, err := m.Predict(b)
-		if err != nil {
-			return err
+		var probabilities []float32
+		if probabilities, predicted = m.Predict(b); predicted != nil {
+			return predicted
 		}
 		rows += b.Samples
 		bar.show(rows, share)
@@ -109,6 +109,9 @@ func (p *program) predict(out results, m *inference.Model, path string) (rows in
 	bar.close()
 	if err == nil {
 		written = out.finish()
+	}
+	if predicted != nil {
+		return 0, predicted
 	}
 	if written != nil {
 		return 0, fmt.Errorf("cannot write the predictions: %w", written)

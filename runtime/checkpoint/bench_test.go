@@ -2,6 +2,7 @@ package checkpoint
 
 import (
 	"flag"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"testing"
@@ -27,16 +28,68 @@ func filled(b *testing.B) *table.Table {
 		b.Fatal(err)
 	}
 	const chunk = 1 << 14
-	signs, dst := make([]uint64, chunk), make([]float32, 16*chunk)
+	rows := table.NewColumns(chunk, t.EmbeddingBytes(), t.StateBytes())
 	for at := 0; at < *benchRows; at += chunk {
-		for i := range signs {
-			signs[i] = uint64(at + i)
+		for i := range rows.Signs {
+			rows.Signs[i], rows.Updates[i] = uint64(at+i), 1
 		}
-		if err := t.Lookup(signs, dst); err != nil {
+		if err := t.AddRows(rows); err != nil {
 			b.Fatal(err)
 		}
 	}
 	return t
+}
+
+// Looking up rows at random, with checksums of blocks, as in a model that has none, and for the first time.
+func BenchmarkLookUp(b *testing.B) {
+	folder := b.TempDir()
+	p, err := new(Chain).write(disk{}, folder, shelf{Dims: 1}, 1, filled(b).Freeze(nil, nil))
+	if err != nil {
+		b.Fatal(err)
+	}
+	m := &Manifest{Files: p.Files,
+		Schema: Schema{Slots: []Slot{{Name: "a", Dim: 16, Pooling: "sum"}}, Labels: []string{"y"},
+			PrefixBits: 8},
+		Rows: Rows{Dim: 16, Precision: p.Precision, StateValues: p.StateValues, Servers: []Server{p.Server}}}
+	name := p.Files[0].Name
+	for _, way := range []string{"checked", "without", "first"} {
+		c := &Checkpoint{Manifest: *m, folder: folder}
+		file, err := c.mapRows(name, DimRows{16, p.StateValues}, false)
+		if err != nil {
+			b.Fatal(err)
+		}
+		f := &rowsFile{files: []*mappedRows{file}}
+		if err := f.join(p.Server.Rows); err != nil {
+			b.Fatal(err)
+		}
+		rows, err := newRowReader(folder, m, []*rowsFile{f})
+		if err != nil {
+			b.Fatal(err)
+		}
+		const n = 1024
+		signs, dst := make([]uint64, n), make([]float32, 16*n)
+		if way == "without" {
+			file.blocks = nil
+		}
+		b.Run(way, func(b *testing.B) {
+			draws := rand.New(rand.NewPCG(1, 2))
+			for b.Loop() {
+				for i := range signs {
+					signs[i] = draws.Uint64N(uint64(p.Server.Rows))
+				}
+				if way == "first" {
+					clear(file.blocks.intact)
+				}
+				if _, err := rows.Read(signs, dst); err != nil {
+					b.Fatal(err)
+				}
+			}
+			b.ReportMetric(float64(b.Elapsed())/float64(b.N)/n, "ns/row")
+		})
+		if err := f.release(); err != nil {
+			b.Fatal(err)
+		}
+	}
 }
 
 // Writing rows through to the disk, beside writing as many zeros.

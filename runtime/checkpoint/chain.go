@@ -26,10 +26,13 @@ type Chain struct {
 type link struct {
 	frozen *table.Frozen
 	folder string        // its own name, which it has when it is complete
-	files  []File        // of rows, and of changes in their order
+	files  []File        // of rows, and of changes in their order, each with that of its blocks after it
 	infos  []os.FileInfo // of the files
 	rows   int           // of the files of changes
 }
+
+// number returns how many files of rows, and of changes, there are.
+func (l link) number() int { return len(l.files) / 2 }
 
 // freeze freezes the rows of a table, so that write can write them or their changes.
 func (c *Chain) freeze(t *table.Table, buffer []byte, wait func(room func())) *table.Frozen {
@@ -69,9 +72,8 @@ func (c *Chain) write(fs fileSystem, folder string, at shelf, servers int, f *ta
 	if c.goesOn(earlier, f) && linkAll(fs, earlier, folder) == nil {
 		now.files, now.infos, now.rows = slices.Clip(earlier.files), slices.Clip(earlier.infos), earlier.rows
 	}
-	changes := len(now.files) > 0
-	name := changesFile(rows, len(now.files))
-	file, err := writeFile(fs, folder, name, func(out io.Writer) error {
+	changes := now.number() > 0
+	files, err := writeRowsFile(fs, folder, changesFile(rows, now.number()), func(out io.Writer) error {
 		written, err := encodeRows(out, f, changes)
 		if changes {
 			now.rows += written
@@ -81,16 +83,18 @@ func (c *Chain) write(fs fileSystem, folder string, at shelf, servers int, f *ta
 	if err != nil {
 		return p, err
 	}
-	now.files = append(now.files, file)
-	p.Files, p.Written, p.Server.Changes = now.files, file.Bytes, len(now.files)-1
+	now.files = append(now.files, files...)
+	p.Files, p.Written, p.Server.Changes = now.files, files[0].Bytes+files[1].Bytes, now.number()-1
 	if c.FullEvery <= 1 {
 		return p, nil
 	}
-	info, err := os.Stat(filepath.Join(folder, name))
-	if err != nil {
-		return p, describe(name, err)
+	for _, f := range files {
+		info, err := os.Stat(filepath.Join(folder, f.Name))
+		if err != nil {
+			return p, describe(f.Name, err)
+		}
+		now.infos = append(now.infos, info)
 	}
-	now.infos = append(now.infos, info)
 	if c.latest == nil {
 		c.latest = map[string]link{}
 	}
@@ -100,7 +104,7 @@ func (c *Chain) write(fs fileSystem, folder string, at shelf, servers int, f *ta
 
 // goesOn reports whether a checkpoint is to have the changes of a table since an earlier one.
 func (c *Chain) goesOn(earlier link, f *table.Frozen) bool {
-	if len(earlier.files) == 0 || len(earlier.files) >= c.FullEvery || earlier.rows >= f.Len() ||
+	if earlier.number() == 0 || earlier.number() >= c.FullEvery || earlier.rows >= f.Len() ||
 		!f.Follows(earlier.frozen) {
 		return false
 	}
@@ -156,17 +160,25 @@ func (c *Chain) Begin(from *Checkpoint) {
 		one := link{folder: from.folder, frozen: t.Note()}
 		names := from.Manifest.Rows.fileNames(owner)
 		for i, name := range names {
-			info, err := os.Stat(filepath.Join(from.folder, name))
-			if err != nil {
+			if !one.add(from, name) || !one.add(from, blocksFile(name)) {
 				break
 			}
-			one.files, one.infos = append(one.files, from.file(name)), append(one.infos, info)
 			if i > 0 {
 				one.rows += from.files[owner].files[i].rows
 			}
 		}
-		if len(one.files) == len(names) {
+		if one.number() == len(names) {
 			c.latest[names[0]] = one
 		}
 	}
+}
+
+// add adds a file of a checkpoint. It reports whether there is one: older models have no files of blocks.
+func (l *link) add(from *Checkpoint, name string) bool {
+	info, err := os.Stat(filepath.Join(from.folder, name))
+	if err != nil || !from.lists(name) {
+		return false
+	}
+	l.files, l.infos = append(l.files, from.file(name)), append(l.infos, info)
+	return true
 }

@@ -120,8 +120,8 @@ func equalReaders(t *testing.T, got, want *checkpoint.Checkpoint) {
 			len(others))
 	}
 	read := make([]float32, len(x))
-	if missing := a.Read(signs, read); missing > 0 || !slices.Equal(read, x) {
-		t.Errorf("%s: other rows are read, %d missing", got.Folder(), missing)
+	if missing, err := a.Read(signs, read); err != nil || missing > 0 || !slices.Equal(read, x) {
+		t.Errorf("%s: other rows are read, %d missing, error %v", got.Folder(), missing, err)
 	}
 }
 

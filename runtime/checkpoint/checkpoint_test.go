@@ -243,7 +243,7 @@ func TestDenseAndRowsAreThoseOfEvaluation(t *testing.T) {
 				count += len(signs) - 1
 				got, want := make([]float32, len(signs)*dim), make([]float32, len(signs)*dim)
 				state.Tables(owner)[0].SnapshotTrained(signs, want)
-				if missing := rows.Read(signs, got); missing != 1 || !slices.Equal(got, want) {
+				if missing, err := rows.Read(signs, got); err != nil || missing != 1 || !slices.Equal(got, want) {
 					t.Errorf("owner %d: %v, want %v; %d missing", owner, got, want, missing)
 				}
 			}
@@ -408,9 +408,9 @@ func damage(t *testing.T, share float64) {
 	j.Rows.Hot.Share = share
 	folder, _ := trained(t, j)
 	names, err := os.ReadDir(folder)
-	version, files := `"version": 1`, 5
+	version, files := `"version": 1`, 7
 	if share > 0 {
-		version, files = `"version": 2`, 6
+		version, files = `"version": 2`, 9
 	}
 	if err != nil || len(names) != files {
 		t.Fatalf("%d files, error %v; want %d", len(names), err, files)

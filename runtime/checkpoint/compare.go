@@ -103,8 +103,13 @@ type RowsDifference struct {
 	Largest float64 `json:"largest"`        // absolute difference of an embedding value
 }
 
-// Compare returns what distinguishes two models. It reads all rows.
+// Compare returns what distinguishes two models, which it verifies.
 func Compare(a, b *Checkpoint) (*Difference, error) {
+	for _, c := range []*Checkpoint{a, b} {
+		if err := c.Verify(); err != nil {
+			return nil, err
+		}
+	}
 	models := sides{"the first model", "the second", "the second"}
 	d := &Difference{Schema: a.Schema.difference(&b.Schema, models),
 		Tensors: compareTensors(a.tensor, b.tensor)}

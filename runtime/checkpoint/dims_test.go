@@ -82,7 +82,8 @@ func TestModelsOfDimensionsBySlot(t *testing.T) {
 	var files []string
 	for ps := range 2 {
 		for _, dim := range []int{5, 3, 2} {
-			files = append(files, fmt.Sprintf("rows-%05d-of-00002-dim-%d.arrow", ps, dim))
+			name := fmt.Sprintf("rows-%05d-of-00002-dim-%d.arrow", ps, dim)
+			files = append(files, name, name+".crc32c")
 		}
 	}
 	if c.Version != checkpoint.VersionDims || !slices.Equal(names, files) {
@@ -118,8 +119,12 @@ func TestModelsOfDimensionsBySlot(t *testing.T) {
 	}
 	signs := slices.Concat(byDim[:]...)
 	n, err := state.Schema().Dims().Values(signs)
-	if err != nil || rows.Read(signs, make([]float32, n)) != 0 || rows.Len() != len(want) {
-		t.Errorf("%d of %d rows are read, error %v", rows.Len(), len(want), err)
+	if err != nil {
+		t.Fatal(err)
+	}
+	missing, err := rows.Read(signs, make([]float32, n))
+	if err != nil || missing != 0 || rows.Len() != len(want) {
+		t.Errorf("%d of %d rows, %d are missing, error %v", rows.Len(), len(want), missing, err)
 	}
 	trained := map[uint64]int{} // lengths of embeddings
 	for sign, embedding := range rows.Trained() {

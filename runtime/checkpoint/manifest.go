@@ -475,6 +475,9 @@ func (m *Manifest) checkDims() error {
 	return nil
 }
 
+// lists reports whether the model has a file.
+func (m *Manifest) lists(name string) bool { return m.file(name).Bytes >= 0 }
+
 // file returns the entry of a file.
 func (m *Manifest) file(name string) File {
 	for _, f := range m.Files {

@@ -108,8 +108,11 @@ func compareAll(t *testing.T, folder string, models []*checkpoint.Checkpoint, fi
 			t.Fatal(err)
 		}
 		x, y := make([]float32, len(signs)*got.Dims()[0]), make([]float32, len(signs)*got.Dims()[0])
-		if a, b := got.Read(signs, x), all.Read(signs, y); a != b || !slices.Equal(x, y) {
-			t.Errorf("step %d: rows of other steps are read: %d missing, want %d", first+i, a, b)
+		missing, err := got.Read(signs, x)
+		wanted, failed := all.Read(signs, y)
+		if err != nil || failed != nil || missing != wanted || !slices.Equal(x, y) {
+			t.Errorf("step %d: rows of other steps are read: %d missing, want %d; errors %v, %v", first+i,
+				missing, wanted, err, failed)
 		}
 		a, err := m.Dense()
 		if err != nil {

@@ -30,7 +30,7 @@ type Checkpoint struct {
 }
 
 // Open opens a model. It checks the sizes of all files, the checksums of all but the rows, and the structure
-// of the rows; an error names the file.
+// of the rows; an error names the file. Rows are checked when they are read by sign: see RowReader.Read.
 func Open(folder string) (*Checkpoint, error) {
 	c, err := open(folder, nil)
 	if err != nil {
@@ -75,7 +75,7 @@ func open(folder string, earlier *Checkpoint) (*Checkpoint, error) {
 	if err := c.load(earlier); err != nil {
 		return nil, errors.Join(err, c.Close())
 	}
-	c.rows = sync.OnceValues(func() (*RowReader, error) { return newRowReader(&c.Manifest, c.files) })
+	c.rows = sync.OnceValues(func() (*RowReader, error) { return newRowReader(c.folder, &c.Manifest, c.files) })
 	return c, nil
 }
 
@@ -162,12 +162,32 @@ func (c *Checkpoint) mapRows(name string, dim DimRows, changes bool) (*mappedRow
 	if err != nil {
 		return nil, describe(name, err)
 	}
-	m, err := readRowsFile(data, dim, c.Manifest.Rows.Precision, changes)
+	blocks, err := c.blocksOf(name, data)
+	if err != nil {
+		return nil, errors.Join(err, release())
+	}
+	m, err := readRowsFile(name, data, blocks, dim, c.Manifest.Rows.Precision, changes)
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("%s: %w", name, err), release())
 	}
 	m.unmap = release
 	return m.retain(), nil
+}
+
+// blocksOf returns the blocks of a file of rows, nil if the model has no checksums of them.
+func (c *Checkpoint) blocksOf(name string, data []byte) (*blocks, error) {
+	if !c.lists(blocksFile(name)) {
+		return nil, nil
+	}
+	sums, err := c.readChecked(blocksFile(name))
+	if err != nil {
+		return nil, err
+	}
+	b, err := newBlocks(data, sums)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", blocksFile(name), err)
+	}
+	return b, nil
 }
 
 // errChecksum says that a file is not as it was written.

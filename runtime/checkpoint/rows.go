@@ -147,14 +147,20 @@ type rowsFile struct {
 
 // mappedRows is a file of rows.
 type mappedRows struct {
+	name    string
 	data    []byte
-	numbers [][]uint32 // by batch, in a file of changes; their slices alias data, as do those of batches
+	blocks  *blocks
+	starts  []columnStarts // by batch
+	numbers [][]uint32     // by batch, in a file of changes; their slices alias data, as do those of batches
 	batches []*table.Columns
 	rows    int
 	most    int // rows of every batch but the last
 	unmap   func() error
 	users   atomic.Int32 // models that read the file
 }
+
+// columnStarts has the bytes of a file at which the columns of a batch start.
+type columnStarts struct{ signs, updates, embeddings int }
 
 // retain makes one more model a user of the file.
 func (m *mappedRows) retain() *mappedRows {
@@ -172,9 +178,10 @@ func (m *mappedRows) release() error {
 
 var errRows = errors.New("the columns are not those that the manifest describes")
 
-// readRowsFile reads the structure of a file of rows, or of changes.
-func readRowsFile(data []byte, format DimRows, form string, changes bool) (*mappedRows, error) {
-	f, err := arrow.Read(data)
+// readRowsFile reads the structure of a file of rows, or of changes, and checks the blocks that it uses.
+func readRowsFile(name string, data []byte, blocks *blocks, format DimRows, form string, changes bool) (
+	*mappedRows, error) {
+	f, err := arrow.ReadChecked(data, blocks.check)
 	if err != nil {
 		return nil, err
 	}
@@ -191,7 +198,7 @@ func readRowsFile(data []byte, format DimRows, form string, changes bool) (*mapp
 			return nil, errRows
 		}
 	}
-	r := &mappedRows{data: data, rows: f.Rows()}
+	r := &mappedRows{name: name, data: data, blocks: blocks, rows: f.Rows()}
 	for i, b := range f.Batches {
 		if i == 0 {
 			r.most = b.Rows
@@ -199,10 +206,13 @@ func readRowsFile(data []byte, format DimRows, form string, changes bool) (*mapp
 		if b.Rows > r.most || b.Rows < 1 || b.Rows < r.most && i < len(f.Batches)-1 {
 			return nil, fmt.Errorf("record batch %d has %d rows, and the first %d", i, b.Rows, r.most)
 		}
-		columns := b.Columns
+		columns, starts := b.Columns, b.Starts
 		if changes {
+			if err := blocks.check(starts[0], starts[0]+len(columns[0])); err != nil {
+				return nil, err
+			}
 			r.numbers = append(r.numbers, numbersOf[uint32](columns[0]))
-			columns = columns[1:]
+			columns, starts = columns[1:], starts[1:]
 		}
 		c := &table.Columns{Signs: numbersOf[uint64](columns[0]), Updates: numbersOf[uint32](columns[1]),
 			Read: columns[2], Embeddings: columns[3]}
@@ -210,8 +220,27 @@ func readRowsFile(data []byte, format DimRows, form string, changes bool) (*mapp
 			c.States = columns[4]
 		}
 		r.batches = append(r.batches, c)
+		r.starts = append(r.starts, columnStarts{starts[0], starts[1], starts[3]})
 	}
 	return r, nil
+}
+
+// check returns an error unless the blocks with a number of bytes from one on are as they were written.
+func (m *mappedRows) check(at, length int) error {
+	if err := m.blocks.check(at, at+length); err != nil {
+		return fmt.Errorf("%s: %w", m.name, err)
+	}
+	return nil
+}
+
+// checkSigns checks the blocks with the signs.
+func (m *mappedRows) checkSigns() error {
+	for i, at := range m.starts {
+		if err := m.check(at.signs, 8*len(m.batches[i].Signs)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // join sets which file has which row. The owner has a number of rows: those of the first file, with the
@@ -282,7 +311,13 @@ func (f *rowsFile) changed(file int) iter.Seq2[uint32, uint32] {
 
 // locate returns the batch in which a row is, and its place there.
 func (f *rowsFile) locate(row int) (b *table.Columns, i int) {
-	in := f.files[0]
+	in, batch, i := f.seek(row)
+	return in.batches[batch], i
+}
+
+// seek returns the file in which a row is, the number of its batch there, and its place in the batch.
+func (f *rowsFile) seek(row int) (in *mappedRows, batch, i int) {
+	in = f.files[0]
 	if f.at != nil {
 		place, lo, hi := int(f.at[row]), 0, len(f.files)
 		for hi-lo > 1 {
@@ -294,7 +329,7 @@ func (f *rowsFile) locate(row int) (b *table.Columns, i int) {
 		}
 		in, row = f.files[lo], place-f.starts[lo]
 	}
-	return in.batches[row/in.most], row % in.most
+	return in, row / in.most, row % in.most
 }
 
 // signs returns the signs of all rows, in order.
@@ -363,6 +398,7 @@ func (f *rowsFile) release() (err error) {
 // RowReader finds the rows of a model by sign, in files that are mapped into memory. Several goroutines may
 // use it.
 type RowReader struct {
+	folder    string // of the model, for errors
 	dims      batch.Dims
 	lengths   []int // of embeddings, by dimension
 	precision table.Precision
@@ -370,9 +406,9 @@ type RowReader struct {
 	files     []*rowsFile // as Rows.ByOwner
 }
 
-// newRowReader numbers the rows of files by their signs. It returns an error if a row is on another PS than
-// the one that owns it, or is there twice, as a hot row too.
-func newRowReader(m *Manifest, files []*rowsFile) (*RowReader, error) {
+// newRowReader numbers the rows of files by their signs, whose blocks it checks. It returns an error if a row
+// is on another PS than the one that owns it, or is there twice, as a hot row too.
+func newRowReader(folder string, m *Manifest, files []*rowsFile) (*RowReader, error) {
 	precision, err := table.ParsePrecision(m.Rows.Precision)
 	if err != nil {
 		return nil, err
@@ -381,11 +417,17 @@ func newRowReader(m *Manifest, files []*rowsFile) (*RowReader, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &RowReader{dims: schema.Dims(), precision: precision, plan: shard.Rows(m.Rows.PSs()), files: files}
+	r := &RowReader{folder: folder, dims: schema.Dims(), precision: precision,
+		plan: shard.Rows(m.Rows.PSs()), files: files}
 	for _, d := range m.Rows.ByDim() {
 		r.lengths = append(r.lengths, d.Dim)
 	}
-	for owner := range files {
+	for owner, f := range files {
+		for _, m := range f.files {
+			if err := m.checkSigns(); err != nil {
+				return nil, err
+			}
+		}
 		if err := r.number(owner); err != nil {
 			return nil, err
 		}
@@ -411,8 +453,9 @@ func (r *RowReader) Len() (rows int) {
 }
 
 // Read copies the embeddings of signs to dst, one after the other, and returns the number of signs without a
-// row. As in the evaluation of a training, a row that does not exist or was never updated reads as zeros.
-func (r *RowReader) Read(signs []uint64, dst []float32) (missing int) {
+// row. As in the evaluation of a training, a row that does not exist or was never updated reads as zeros. It
+// is an error if a block of a file that a row needs is damaged.
+func (r *RowReader) Read(signs []uint64, dst []float32) (missing int, err error) {
 	for _, sign := range signs {
 		n := r.lengths[r.place(sign)]
 		out := dst[:n]
@@ -423,18 +466,32 @@ func (r *RowReader) Read(signs []uint64, dst []float32) (missing int) {
 			missing++
 			continue
 		}
-		b, place := f.locate(row)
-		if b.Updates[place] == 0 {
+		data, err := f.embedding(row, r.width(n))
+		if err != nil {
+			return missing, fmt.Errorf("model %s: %w", r.folder, err)
+		}
+		if data == nil {
 			clear(out)
 			continue
 		}
-		width := r.width(n)
-		r.widen(out, b.Embeddings[place*width:(place+1)*width])
+		r.widen(out, data)
 	}
-	return missing
+	return missing, nil
 }
 
-// Trained visits all rows that have been updated, with their signs. The embedding holds until the next row.
+// embedding returns the bytes of the embedding of a row, nil if it was never updated. It checks the blocks
+// that it reads.
+func (f *rowsFile) embedding(row, width int) ([]byte, error) {
+	in, batch, i := f.seek(row)
+	b, at := in.batches[batch], in.starts[batch]
+	if err := in.check(at.updates+4*i, 4); err != nil || b.Updates[i] == 0 {
+		return nil, err
+	}
+	return b.Embeddings[i*width:][:width], in.check(at.embeddings+i*width, width)
+}
+
+// Trained visits all rows that have been updated, with their signs. The embedding holds until the next row. It
+// checks nothing: call Checkpoint.Verify before.
 func (r *RowReader) Trained() iter.Seq2[uint64, []float32] {
 	return func(yield func(sign uint64, embedding []float32) bool) {
 		for shelf, f := range r.files {

@@ -40,8 +40,9 @@ func RowsFile(format string) string { return "rows." + format }
 //go:embed predict.py
 var program []byte
 
-// Write writes a model to a new folder, complete or not at all. It returns the names of the files. Without
-// data of kind csv or parquet there is no predict.py, because only Tandem knows the ids of the others.
+// Write verifies a model and writes it to a new folder, complete or not at all. It returns the names of the
+// files. Without data of kind csv or parquet there is no predict.py, because only Tandem knows the ids of the
+// others.
 //
 // Errors name the folder, the format, or what of the model cannot be exported. Memory: the dense network
 // twice, and for safetensors all rows.
@@ -53,9 +54,12 @@ func Write(folder string, m *checkpoint.Checkpoint, format string) (files []stri
 	if err := checkDims(m.Schema.Slots); err != nil {
 		return nil, fmt.Errorf("model %s: %w", m.Folder(), err)
 	}
+	if err := m.Verify(); err != nil {
+		return nil, err
+	}
 	rows, err := m.Rows()
 	if err != nil {
-		return nil, fmt.Errorf("model %s: %w", m.Folder(), err)
+		return nil, err
 	}
 	network, columns, err := describe(m, &j, rows.Dims()[0])
 	if err != nil {

@@ -335,8 +335,9 @@ func compareParquet(t *testing.T, from string) {
 	}
 	want := make([]float32, rows.Dims()[0])
 	for _, row := range got {
-		if rows.Read([]uint64{row.Sign}, want) != 0 || !slices.Equal(row.Embedding, want) {
-			t.Errorf("row %#x is %v, want %v", row.Sign, row.Embedding, want)
+		missing, err := rows.Read([]uint64{row.Sign}, want)
+		if err != nil || missing != 0 || !slices.Equal(row.Embedding, want) {
+			t.Errorf("row %#x is %v, want %v, error %v", row.Sign, row.Embedding, want, err)
 		}
 	}
 }

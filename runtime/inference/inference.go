@@ -27,7 +27,7 @@ type Model struct {
 }
 
 // Open opens the model in a folder, as checkpoint.Open does. Memory: the dense network, and 8 to 16 bytes for
-// every embedding row, which find it.
+// every embedding row, which find it. Predict checks what it reads of the rows.
 func Open(folder string) (*Model, error) { return OpenOn(backend.Backend{}, folder) }
 
 // OpenOn is Open, for a model whose network a backend runs.
@@ -144,8 +144,8 @@ type parameters struct {
 
 // ReadRows implements evaluation.State. Rows are found by their signs, whichever embedding PS had them.
 func (p *parameters) ReadRows(_ int, signs []uint64, dst []float32) error {
-	p.rows.Read(signs, dst)
-	return nil
+	_, err := p.rows.Read(signs, dst)
+	return err
 }
 
 // ReadDense implements evaluation.State. It returns no copy, because nothing changes the values.

@@ -18,6 +18,8 @@ type Batch struct {
 	Rows int
 	// Columns has the bytes of every column, in the order of File.Fields. They alias the file.
 	Columns [][]byte
+	// Starts has the byte of the file at which each column starts.
+	Starts []int
 }
 
 // Rows returns the number of rows of all batches.
@@ -33,15 +35,27 @@ var errNoFile = errors.New("this is not an Arrow file, or its end is missing")
 // Read returns the columns of a file, which it checks but does not copy: data must not change while the
 // result is in use.
 func Read(data []byte) (*File, error) {
+	return ReadChecked(data, func(lo, hi int) error { return nil })
+}
+
+// ReadChecked is Read for a file of which check says whether the bytes [lo, hi) are as they were written. It
+// is asked about all bytes that say where columns are, before they are used, and about none of the columns.
+func ReadChecked(data []byte, check func(lo, hi int) error) (*File, error) {
 	const head, tail = len(magic) + 2, len(magic) + 4
 	if len(data) < head+tail || string(data[:len(magic)]) != magic ||
 		string(data[len(data)-len(magic):]) != magic {
 		return nil, errNoFile
 	}
-	length := int64(binary.LittleEndian.Uint32(data[len(data)-tail:]))
 	end := int64(len(data) - tail)
+	if err := check(int(end), len(data)); err != nil {
+		return nil, err
+	}
+	length := int64(binary.LittleEndian.Uint32(data[end:]))
 	if length > end-int64(head) {
 		return nil, fmt.Errorf("%w: a footer of %d bytes", errNoFile, length)
+	}
+	if err := check(int(end-length), int(end)); err != nil {
+		return nil, err
 	}
 	footer := readRoot(data[end-length : end])
 	f := new(File)
@@ -58,7 +72,10 @@ func Read(data []byte) (*File, error) {
 		if at < 0 || meta < 8 || body < 0 || at > end || meta > end-at || body > end-at-meta {
 			return nil, fmt.Errorf("record batch %d lies outside of the file", i/3)
 		}
-		b, err := f.readBatch(data[at+8:at+meta], data[at+meta:at+meta+body])
+		if err := check(int(at), int(at+meta)); err != nil {
+			return nil, err
+		}
+		b, err := f.readBatch(data[at+8:at+meta], data[at+meta:at+meta+body], int(at+meta))
 		if err != nil {
 			return nil, fmt.Errorf("record batch %d: %w", i/3, err)
 		}
@@ -67,8 +84,8 @@ func Read(data []byte) (*File, error) {
 	return f, nil
 }
 
-// readBatch reads a record batch from its metadata and its body.
-func (f *File) readBatch(meta, body []byte) (b Batch, err error) {
+// readBatch reads a record batch from its metadata and its body, which starts at a byte of the file.
+func (f *File) readBatch(meta, body []byte, start int) (b Batch, err error) {
 	message := readRoot(meta)
 	batch := message.child(2)
 	rows, nodes, buffers := batch.scalar(0, 8), batch.integers(1, 2), batch.integers(2, 2)
@@ -100,7 +117,7 @@ func (f *File) readBatch(meta, body []byte) (b Batch, err error) {
 			return b, fmt.Errorf("column %s: %d bytes at %d of %d, want %d", field.Name, length, at,
 				len(body), want)
 		}
-		b.Columns = append(b.Columns, body[at:at+want:at+want])
+		b.Columns, b.Starts = append(b.Columns, body[at:at+want:at+want]), append(b.Starts, start+int(at))
 		nodes, buffers = nodes[2:], buffers[4:]
 	}
 	return b, message.source.err
