@@ -210,7 +210,7 @@ func serve(ctx context.Context, m *inference.Model, f *follower, s settings, std
 	}
 	defer d.refusals.LogCounts()
 	served := &service{name: s.name, rowsMax: s.rowsMax, timeMax: s.timeMax,
-		slots: make(chan struct{}, s.concurrent)}
+		slots: make(chan struct{}, s.concurrent), say: say}
 	s.limits.Computed = served.counts.computed
 	served.live = inference.NewLive(m, s.limits)
 	defer func() { err = errors.Join(err, served.live.Close()) }()

@@ -6,10 +6,12 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"sync/atomic"
 	"time"
 
 	"tandem/algo/job"
 	"tandem/datasets"
+	"tandem/runtime/checkpoint"
 	"tandem/runtime/inference"
 )
 
@@ -21,6 +23,8 @@ type service struct {
 	timeMax time.Duration
 	slots   chan struct{} // has an item for each request for predictions that is read or answered
 	counts  counts
+	say     func(line string)
+	failing atomic.Pointer[inference.Model] // the model of which say has been told that it fails
 }
 
 // enter begins a request: it returns what ends it, or errCrowded if there are too many.
@@ -163,6 +167,9 @@ func (s *service) infer(ctx context.Context, q *request) (*answer, error) {
 	if errors.Is(err, context.DeadlineExceeded) && errors.Is(context.Cause(ctx), errSlow) {
 		err = refuse(errSlow, "the request took longer than %v, the limit of this server (--max-time)",
 			s.timeMax)
+	}
+	if errors.Is(err, checkpoint.ErrDamaged) && s.failing.Swap(m.Model) != m.Model {
+		s.say(fmt.Sprintf("requests for some rows fail: %v; serve an intact copy of the model", err))
 	}
 	if err != nil {
 		return nil, err

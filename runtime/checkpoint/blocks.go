@@ -108,7 +108,7 @@ func (b *blocks) check(lo, hi int) error {
 func (b *blocks) verify(i int) error {
 	lo, hi := i*blockBytes, min((i+1)*blockBytes, len(b.data))
 	if crc32.Checksum(b.data[lo:hi], castagnoli) != binary.LittleEndian.Uint32(b.sums[i*blockSumBytes:]) {
-		return fmt.Errorf("bytes %d to %d: %w", lo, hi, errChecksum)
+		return fmt.Errorf("bytes %d to %d: %w", lo, hi, ErrDamaged)
 	}
 	b.intact[i/64].Or(1 << (i % 64))
 	return nil

@@ -190,8 +190,8 @@ func (c *Checkpoint) blocksOf(name string, data []byte) (*blocks, error) {
 	return b, nil
 }
 
-// errChecksum says that a file is not as it was written.
-var errChecksum = errors.New("the checksum differs: the file is damaged")
+// ErrDamaged says that a file of a model is not as it was written.
+var ErrDamaged = errors.New("the checksum differs: the file is damaged")
 
 // readChecked reads a file whose checksum must be right.
 func (c *Checkpoint) readChecked(name string) ([]byte, error) {
@@ -200,7 +200,7 @@ func (c *Checkpoint) readChecked(name string) ([]byte, error) {
 		return nil, describe(name, err)
 	}
 	if sumOf(data) != c.file(name).SHA256 {
-		return nil, fmt.Errorf("%s: %w", name, errChecksum)
+		return nil, fmt.Errorf("%s: %w", name, ErrDamaged)
 	}
 	return data, nil
 }
@@ -291,7 +291,7 @@ func (c *Checkpoint) verifyNew() error {
 func (c *Checkpoint) verifyRows(owner, from int) error {
 	for i, name := range c.Manifest.Rows.fileNames(owner)[from:] {
 		if sumOf(c.files[owner].files[from+i].data) != c.file(name).SHA256 {
-			return fmt.Errorf("%s: %w", name, errChecksum)
+			return fmt.Errorf("%s: %w", name, ErrDamaged)
 		}
 	}
 	return nil

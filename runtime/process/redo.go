@@ -21,7 +21,7 @@ func (n *node) openRedo(w *member.Welcome, at msg.Address) (driver.RedoLog, erro
 	if w.Incarnation > 0 {
 		open = redo.Open
 	}
-	log, err := open(name, w.Run)
+	log, err := open(name, w.Run, at)
 	if err != nil && w.Incarnation > 0 {
 		return nil, &driver.LostError{Reason: err.Error()} // the checkpoint remains
 	}

@@ -9,14 +9,16 @@
 //
 // # The file
 //
-//	header  "tandemRL", version, 4 bytes of 0, id of the run (16 bytes)
+//	header  "tandemRL", version, kind of the role, id of the run (16 bytes), number of the role,
+//	        number of entries (8 bytes), CRC-32C of that number
 //	entry   length of the body, CRC-32C of the body, CRC-32C of these two, 4 bytes of 0, body
 //	body    kind, kind of work, 6 bytes of 0, time (8 bytes); and the frame of a message, as package wire
 //	        encodes it
 //
-// Numbers are of 4 bytes, little endian. An entry that is cut short is the last one, which a process was
-// writing when it died: it is removed, as nothing was performed that follows from it. An entry that has
-// another sum is damaged, and an error.
+// Numbers are of 4 bytes, little endian. The number of entries is written after each of them. An entry that is
+// cut short behind as many is the one that a process was writing when it died: it is removed, as nothing was
+// performed that follows from it. A file with fewer entries has lost some of which others know the effects:
+// that is an error, as is an entry that has another sum.
 //
 // # Decisions
 //

@@ -11,6 +11,7 @@ import (
 	"os"
 
 	"tandem/algo/exec"
+	"tandem/algo/protocol/msg"
 	"tandem/algo/protocol/role"
 	"tandem/algo/unit"
 	"tandem/internal/filelock"
@@ -19,8 +20,9 @@ import (
 
 const (
 	magic      = "tandemRL"
-	version    = 1
-	headerSize = len(magic) + 8 + len(wire.RunID{})
+	version    = 2
+	countAt    = len(magic) + 8 + len(wire.RunID{}) + 4
+	headerSize = countAt + 12
 	entrySize  = 16 // before the body
 	bodyLeast  = 16
 )
@@ -29,18 +31,27 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // Log has the inputs of one role. Its methods are for one goroutine.
 type Log struct {
-	file  *os.File
-	entry []byte // scratch
+	file    *os.File
+	entries uint64 // that were kept
+	entry   []byte // scratch
 }
 
-// header returns the first bytes of the Log of a run.
-func header(run wire.RunID) []byte {
-	h := binary.LittleEndian.AppendUint64([]byte(magic), version)
-	return append(h, run[:]...)
+// header returns the first bytes of the Log of a role, before the number of entries.
+func header(run wire.RunID, of msg.Address) []byte {
+	h := binary.LittleEndian.AppendUint32([]byte(magic), version)
+	h = binary.LittleEndian.AppendUint32(h, uint32(of.Role))
+	return binary.LittleEndian.AppendUint32(append(h, run[:]...), uint32(of.Index))
 }
 
-// Create makes an empty Log for a run. It replaces a file that exists.
-func Create(name string, run wire.RunID) (*Log, error) {
+// appendCount appends a number of entries, with its sum.
+func appendCount(to []byte, entries uint64) []byte {
+	at := len(to)
+	to = binary.LittleEndian.AppendUint64(to, entries)
+	return binary.LittleEndian.AppendUint32(to, crc32.Checksum(to[at:], castagnoli))
+}
+
+// Create makes an empty Log for a role of a run. It replaces a file that exists.
+func Create(name string, run wire.RunID, of msg.Address) (*Log, error) {
 	file, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o666)
 	if err != nil {
 		return nil, fmt.Errorf("redo log: %w", err)
@@ -51,7 +62,7 @@ func Create(name string, run wire.RunID) (*Log, error) {
 	}
 	err = file.Truncate(0)
 	if err == nil {
-		_, err = file.Write(header(run))
+		_, err = file.Write(appendCount(header(run, of), 0))
 	}
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("redo log: %w", err), file.Close())
@@ -59,9 +70,9 @@ func Create(name string, run wire.RunID) (*Log, error) {
 	return &Log{file: file}, nil
 }
 
-// Open opens the Log that an earlier process of a run has left. Replay must be called next. It is an error if
-// that process hangs: it still has the file, and would write to it when it goes on.
-func Open(name string, run wire.RunID) (*Log, error) {
+// Open opens the Log that an earlier process of a run has left for a role. Replay must be called next. It is an
+// error if that process hangs: it still has the file, and would write to it when it goes on.
+func Open(name string, run wire.RunID, of msg.Address) (*Log, error) {
 	file, err := os.OpenFile(name, os.O_RDWR, 0)
 	if err != nil {
 		return nil, fmt.Errorf("redo log: %w", err)
@@ -71,11 +82,17 @@ func Open(name string, run wire.RunID) (*Log, error) {
 			file.Close())
 	}
 	begins := make([]byte, headerSize)
-	if _, err := io.ReadFull(file, begins); err != nil || !bytes.Equal(begins, header(run)) {
-		return nil, errors.Join(fmt.Errorf("redo log %s: it is not of version %d, or of another run", name,
-			version), file.Close())
+	_, err = io.ReadFull(file, begins)
+	entries := binary.LittleEndian.Uint64(begins[countAt:])
+	switch {
+	case err != nil || !bytes.Equal(begins[:countAt], header(run, of)):
+		err = fmt.Errorf("it is not of version %d, or of another run or role", version)
+	case !bytes.Equal(begins, appendCount(begins[:countAt:countAt], entries)):
+		err = errors.New("the number of its entries is damaged")
+	default:
+		return &Log{file: file, entries: entries}, nil
 	}
-	return &Log{file: file}, nil
+	return nil, errors.Join(fmt.Errorf("redo log %s: %w", name, err), file.Close())
 }
 
 // Keep adds an input that a role handles at a time. Its payload is nil if it is no message or one without. An
@@ -97,8 +114,12 @@ func (l *Log) Keep(now unit.Tick, in *role.Input, payload exec.Payload) error {
 	binary.LittleEndian.PutUint32(entry, uint32(len(body)))
 	binary.LittleEndian.PutUint32(entry[4:], crc32.Checksum(body, castagnoli))
 	binary.LittleEndian.PutUint32(entry[8:], crc32.Checksum(entry[:8], castagnoli))
-	l.entry = entry
-	if _, err := l.file.Write(entry); err != nil {
+	_, err := l.file.Write(entry)
+	if l.entry = entry; err == nil {
+		l.entries++
+		_, err = l.file.WriteAt(appendCount(entry[:0], l.entries), int64(countAt))
+	}
+	if err != nil {
 		return fmt.Errorf("redo log: %w; save the model more often, or keep the log where there is more room",
 			err)
 	}
@@ -116,10 +137,14 @@ func (l *Log) Replay(each func(now unit.Tick, in *role.Input, payload exec.Paylo
 		return fmt.Errorf("redo log: %w", err)
 	}
 	r := bufio.NewReaderSize(l.file, 1<<20)
-	for at := int64(headerSize); ; {
+	for at, entries := int64(headerSize), uint64(0); ; entries++ {
 		now, in, payload, size, err := l.read(r, about.Size()-at)
 		switch {
+		case errors.Is(err, errTorn) && entries < l.entries:
+			return fmt.Errorf("redo log %s: it ends after %d of %d entries: the file is damaged",
+				l.file.Name(), entries, l.entries)
 		case errors.Is(err, errTorn):
+			l.entries = entries
 			return l.goOn(at)
 		case err != nil:
 			return fmt.Errorf("redo log %s, at byte %d: %w", l.file.Name(), at, err)

@@ -17,7 +17,13 @@ import (
 	"tandem/runtime/wire"
 )
 
-var run = wire.RunID{1, 2, 3}
+var (
+	run   = wire.RunID{1, 2, 3}
+	owner = msg.Address{Role: msg.EmbeddingPS}
+)
+
+// headerSize is the size of what is before the entries.
+const headerSize = 48
 
 // kept is an input with what a Log keeps of it.
 type kept struct {
@@ -45,7 +51,7 @@ func inputs() []kept {
 func written(t *testing.T, all []kept) string {
 	t.Helper()
 	name := filepath.Join(t.TempDir(), "a.redo")
-	log, err := redo.Create(name, run)
+	log, err := redo.Create(name, run, owner)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,7 +68,7 @@ func written(t *testing.T, all []kept) string {
 
 // replayed opens a file, returns its inputs, keeps another one unless it is nil, and closes the file.
 func replayed(name string, more *kept) (all []kept, err error) {
-	log, err := redo.Open(name, run)
+	log, err := redo.Open(name, run, owner)
 	if err != nil {
 		return nil, err
 	}
@@ -103,7 +109,8 @@ func TestTornEntryIsRemoved(t *testing.T) {
 	}
 	name := filepath.Join(t.TempDir(), "torn.redo")
 	for size := len(before); size < len(whole); size++ {
-		if err := os.WriteFile(name, whole[:size], 0o600); err != nil {
+		torn := append(bytes.Clone(before), whole[len(before):size]...)
+		if err := os.WriteFile(name, torn, 0o600); err != nil {
 			t.Fatal(err)
 		}
 		got, err := replayed(name, &want[1])
@@ -125,7 +132,7 @@ func TestDamageIsAnError(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, at := range []int{33, 56, 72, 150} { // length, time, header and signs of the first entry
+	for _, at := range []int{49, 72, 88, 166} { // length, time, header and signs of the first entry
 		text := bytes.Clone(whole)
 		text[at] ^= 4
 		if err := os.WriteFile(name, text, 0o600); err != nil {
@@ -133,30 +140,68 @@ func TestDamageIsAnError(t *testing.T) {
 		}
 		got, err := replayed(name, nil)
 		if err == nil || len(got) > 0 ||
-			!strings.Contains(err.Error(), "at byte 32: the entry is damaged: ") {
+			!strings.Contains(err.Error(), "at byte 48: the entry is damaged: ") {
 			t.Errorf("byte %d: %d inputs, error %v", at, len(got), err)
 		}
 	}
-	if _, err := redo.Open(name, wire.RunID{9}); err == nil || !strings.Contains(err.Error(), "another run") {
+	if _, err := redo.Open(name, wire.RunID{9}, owner); err == nil || !strings.Contains(err.Error(), "another run") {
 		t.Errorf("the log of another run: %v", err)
 	}
-	if _, err := redo.Open(filepath.Join(t.TempDir(), "none"), run); !os.IsNotExist(err) &&
+	other := msg.Address{Role: msg.EmbeddingPS, Index: 1}
+	if _, err := redo.Open(name, run, other); err == nil || !strings.Contains(err.Error(), "another run or role") {
+		t.Errorf("the log of another role: %v", err)
+	}
+	if _, err := redo.Open(filepath.Join(t.TempDir(), "none"), run, owner); !os.IsNotExist(err) &&
 		!strings.Contains(err.Error(), "no such file") {
 		t.Errorf("no log: %v", err)
+	}
+}
+
+// Wherever a file ends before its last entry does, replaying it is an error.
+func TestShortFileIsAnError(t *testing.T) {
+	want := inputs()
+	name := written(t, want)
+	whole, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for size := range len(whole) {
+		if err := os.WriteFile(name, whole[:size], 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := replayed(name, nil); err == nil ||
+			size >= headerSize && !strings.Contains(err.Error(), "of 4 entries: the file is damaged") {
+			t.Errorf("%d of %d bytes: error %v", size, len(whole), err)
+		}
+	}
+}
+
+func BenchmarkKeep(b *testing.B) {
+	log, err := redo.Create(filepath.Join(b.TempDir(), "a.redo"), run, owner)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer log.Close()
+	k := inputs()[0]
+	k.payload = exec.Signs{Signs: compress.Signs{Plain: make([]uint64, 4096)}}
+	for b.Loop() {
+		if err := log.Keep(k.now, &k.in, k.payload); err != nil {
+			b.Fatal(err)
+		}
 	}
 }
 
 // The process before may hang and go on later: it keeps its log to itself.
 func TestLogOfALivingProcessIsNotOpened(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "a.redo")
-	log, err := redo.Create(name, run)
+	log, err := redo.Create(name, run, owner)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := redo.Open(name, run); err == nil || !strings.Contains(err.Error(), "still has it") {
+	if _, err := redo.Open(name, run, owner); err == nil || !strings.Contains(err.Error(), "still has it") {
 		t.Errorf("opened beside its process: %v", err)
 	}
-	if _, err := redo.Create(name, run); err == nil || !strings.Contains(err.Error(), "another process") {
+	if _, err := redo.Create(name, run, owner); err == nil || !strings.Contains(err.Error(), "another process") {
 		t.Errorf("replaced beside its process: %v", err)
 	}
 	if err := log.Close(); err != nil {
@@ -170,7 +215,7 @@ func TestLogOfALivingProcessIsNotOpened(t *testing.T) {
 // Hostile bytes make no panic, and no more memory is used than a file has bytes.
 func FuzzReplay(f *testing.F) {
 	name := filepath.Join(f.TempDir(), "a.redo")
-	log, err := redo.Create(name, run)
+	log, err := redo.Create(name, run, owner)
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -183,10 +228,10 @@ func FuzzReplay(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	f.Add(whole[32:])
+	f.Add(whole[headerSize:])
 	f.Fuzz(func(t *testing.T, entries []byte) {
 		name := filepath.Join(t.TempDir(), "b.redo")
-		if err := os.WriteFile(name, append(bytes.Clone(whole[:32]), entries...), 0o600); err != nil {
+		if err := os.WriteFile(name, append(bytes.Clone(whole[:headerSize]), entries...), 0o600); err != nil {
 			t.Fatal(err)
 		}
 		_, _ = replayed(name, nil) // with or without an error
