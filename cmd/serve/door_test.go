@@ -26,6 +26,7 @@ import (
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 
+	"tandem/algo/job"
 	"tandem/internal/cli/clitest"
 	"tandem/runtime/inference/oip"
 )
@@ -414,6 +415,42 @@ func TestLimitsOfRequests(t *testing.T) {
 	}
 	if _, err := s.begin(t.Context()); status.Code(err) != codes.Unavailable {
 		t.Errorf("gRPC, too many: %v", err)
+	}
+}
+
+// A request for a damaged row is an error that names the file, once in the log; others are answered.
+func TestDamagedRowsAreNotServed(t *testing.T) {
+	table, folder := saveWith(t, func(j *job.Job) { j.Model.EmbeddingDim = 256 })
+	name := filepath.Join(folder, "rows-00000-of-00002.arrow")
+	data, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	data[6000] ^= 1 // in the embedding of some row
+	if err := os.WriteFile(name, data, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	var said []string
+	s := newTestService(t, folder)
+	s.say = func(line string) { said = append(said, line) }
+	users, tags, prices := columns(t, table)
+	answered, failed := 0, 0
+	for i := range users {
+		_, err := s.inferGRPC(t.Context(), inferRequest(users[i:i+1], tags[i:i+1], prices[i:i+1]))
+		switch {
+		case err == nil:
+			answered++
+		case codeOf(err) == codes.Internal && strings.Contains(err.Error(), filepath.Base(name)+": bytes "):
+			failed++
+		default:
+			t.Error(err)
+		}
+	}
+	if answered == 0 || failed == 0 {
+		t.Errorf("%d requests are answered, and %d fail", answered, failed)
+	}
+	if len(said) != 1 || !strings.Contains(said[0], "requests for some rows fail: model "+folder) {
+		t.Errorf("the log has %q", said)
 	}
 }
 

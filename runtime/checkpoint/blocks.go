@@ -71,8 +71,8 @@ func (w *blockWriter) end() []byte {
 	return w.sums
 }
 
-// blocks checks a file that is mapped into memory, block by block, before its bytes are used. A nil one checks
-// nothing: models had no checksums of blocks once. Several goroutines may use it.
+// blocks checks a file that is mapped into memory, block by block, before its bytes are used. A nil one
+// checks nothing: models had no checksums of blocks once. Several goroutines may use it.
 type blocks struct {
 	data   []byte
 	sums   []byte

@@ -243,8 +243,9 @@ func TestDenseAndRowsAreThoseOfEvaluation(t *testing.T) {
 				count += len(signs) - 1
 				got, want := make([]float32, len(signs)*dim), make([]float32, len(signs)*dim)
 				state.Tables(owner)[0].SnapshotTrained(signs, want)
-				if missing, err := rows.Read(signs, got); err != nil || missing != 1 || !slices.Equal(got, want) {
-					t.Errorf("owner %d: %v, want %v; %d missing", owner, got, want, missing)
+				missing, err := rows.Read(signs, got)
+				if err != nil || missing != 1 || !slices.Equal(got, want) {
+					t.Errorf("owner %d: %v, want %v; %d missing, error %v", owner, got, want, missing, err)
 				}
 			}
 			if rows.Len() != count {
@@ -398,12 +399,12 @@ func TestRestoreRefuses(t *testing.T) {
 // version is refused, and the error names the file.
 func TestDamageIsRefusedByName(t *testing.T) {
 	for _, share := range []float64{0, someShare} {
-		damage(t, share)
+		refuseDamage(t, share)
 	}
 }
 
-// damage is TestDamageIsRefusedByName with hot rows of a least share.
-func damage(t *testing.T, share float64) {
+// refuseDamage is TestDamageIsRefusedByName with hot rows of a least share.
+func refuseDamage(t *testing.T, share float64) {
 	j := exectest.Job(4, 2)
 	j.Rows.Hot.Share = share
 	folder, _ := trained(t, j)

@@ -23,11 +23,11 @@
 // renames it: under its own name a folder is always complete. What a process that died has left is removed by
 // the next Save to the same target.
 //
-// Open checks the sizes of all files, and the checksums of all but the rows; Restore, Compare and Verify check
-// those too, because they read every byte. A program that only looks up rows does not: a model of a hundred
-// gigabytes could not be served at once otherwise. It checks a block of 4 KiB when it first reads one of its
-// bytes, and so never uses a damaged row. Only a model that was written before there were checksums of blocks
-// is not checked: such a program should call Verify.
+// Open checks the sizes of all files, and the checksums of all but the rows; Restore, Compare and Verify
+// check those too, because they read every byte. A program that only looks up rows does not: a model of a
+// hundred gigabytes could not be served at once otherwise. It checks a block of 4 KiB when it first reads one
+// of its bytes, and so never uses a damaged row. Only in a model that was written before there were checksums
+// of blocks it checks none: it should call Verify after it has copied one.
 //
 // # A checkpoint is the end of a run
 //
@@ -109,11 +109,11 @@
 //   - Hot rows have a file of their own, and no file says which rows are hot, so that a model can be loaded
 //     with other hot rows, or none. Only a model with hot rows has version 2 of the format: a program that
 //     does not know them reads the other models, and refuses this one.
-//   - Every file has a SHA-256, and files of rows have a CRC-32C for every block beside it, in a file of their
-//     own. Looking up rows checks these: serving starts at once, and believes no damaged row. Programs that do
-//     not know the files of checksums read the models as before. The price: 0.1 % more bytes, which are read
-//     at the start, and a test of a bit for each block that a row lies in. The checksums find accidents: who
-//     can write the folder can make them, too.
+//   - Every file has a SHA-256, and files of rows have a CRC-32C for every block beside it, in a file of
+//     their own. Looking up rows checks these: serving starts at once, and believes no damaged row. Programs
+//     that do not know the files of checksums read the models as before. The price: 0.1 % more bytes, which
+//     are read at the start, and a test of a bit for each block that a row lies in. The checksums find
+//     accidents: who can write the folder can make them, too.
 //   - Every run begins with new roles. Asynchronous modes lose their staleness there.
 //   - A model of processes is complete when the last of them has written. The price: from its drain until
 //     then, the death of a process that holds a part of it costs the steps since the model before.

@@ -30,7 +30,7 @@ type Checkpoint struct {
 }
 
 // Open opens a model. It checks the sizes of all files, the checksums of all but the rows, and the structure
-// of the rows; an error names the file. Rows are checked when they are read by sign: see RowReader.Read.
+// of the rows; an error names the file. Rows are checked when they are read: see RowReader.Read.
 func Open(folder string) (*Checkpoint, error) {
 	c, err := open(folder, nil)
 	if err != nil {
@@ -75,7 +75,9 @@ func open(folder string, earlier *Checkpoint) (*Checkpoint, error) {
 	if err := c.load(earlier); err != nil {
 		return nil, errors.Join(err, c.Close())
 	}
-	c.rows = sync.OnceValues(func() (*RowReader, error) { return newRowReader(c.folder, &c.Manifest, c.files) })
+	c.rows = sync.OnceValues(func() (*RowReader, error) {
+		return newRowReader(folder, &c.Manifest, c.files)
+	})
 	return c, nil
 }
 

@@ -490,8 +490,8 @@ func (f *rowsFile) embedding(row, width int) ([]byte, error) {
 	return b.Embeddings[i*width:][:width], in.check(at.embeddings+i*width, width)
 }
 
-// Trained visits all rows that have been updated, with their signs. The embedding holds until the next row. It
-// checks nothing: call Checkpoint.Verify before.
+// Trained visits all rows that have been updated, with their signs. The embedding holds until the next row.
+// Checkpoint.Verify must have been called: Trained checks nothing.
 func (r *RowReader) Trained() iter.Seq2[uint64, []float32] {
 	return func(yield func(sign uint64, embedding []float32) bool) {
 		for shelf, f := range r.files {

@@ -136,7 +136,7 @@ func (q *Queue) compute(together []*pending, joined *batch.Batch) {
 		join(joined, live)
 	}
 	predictions, err := q.model.Predict(rows)
-	if err != nil && len(live) > 1 { // a row that one of them needs may be damaged, which fails that one alone
+	if err != nil && len(live) > 1 { // a row that one needs may be damaged, which fails that one alone
 		for _, p := range live {
 			q.compute([]*pending{p}, joined)
 		}

@@ -15,10 +15,10 @@
 //	body    kind, kind of work, 6 bytes of 0, time (8 bytes); and the frame of a message, as package wire
 //	        encodes it
 //
-// Numbers are of 4 bytes, little endian. The number of entries is written after each of them. An entry that is
-// cut short behind as many is the one that a process was writing when it died: it is removed, as nothing was
-// performed that follows from it. A file with fewer entries has lost some of which others know the effects:
-// that is an error, as is an entry that has another sum.
+// Numbers are of 4 bytes, little endian. The number of entries is written after each of them. An entry that
+// is cut short behind as many is the one that a process was writing when it died: it is removed, as nothing
+// was performed that follows from it. A file with fewer entries has lost some of which others know the
+// effects: that is an error, as is an entry that has another sum.
 //
 // # Decisions
 //

@@ -70,8 +70,8 @@ func Create(name string, run wire.RunID, of msg.Address) (*Log, error) {
 	return &Log{file: file}, nil
 }
 
-// Open opens the Log that an earlier process of a run has left for a role. Replay must be called next. It is an
-// error if that process hangs: it still has the file, and would write to it when it goes on.
+// Open opens the Log that an earlier process of a run has left for a role. Replay must be called next. It is
+// an error if that process hangs: it still has the file, and would write to it when it goes on.
 func Open(name string, run wire.RunID, of msg.Address) (*Log, error) {
 	file, err := os.OpenFile(name, os.O_RDWR, 0)
 	if err != nil {

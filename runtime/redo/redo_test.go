@@ -67,8 +67,11 @@ func written(t *testing.T, all []kept) string {
 }
 
 // replayed opens a file, returns its inputs, keeps another one unless it is nil, and closes the file.
-func replayed(name string, more *kept) (all []kept, err error) {
-	log, err := redo.Open(name, run, owner)
+func replayed(name string, more *kept) (all []kept, err error) { return replayedBy(name, owner, more) }
+
+// replayedBy is replayed by a role.
+func replayedBy(name string, by msg.Address, more *kept) (all []kept, err error) {
+	log, err := redo.Open(name, run, by)
 	if err != nil {
 		return nil, err
 	}
@@ -144,12 +147,15 @@ func TestDamageIsAnError(t *testing.T) {
 			t.Errorf("byte %d: %d inputs, error %v", at, len(got), err)
 		}
 	}
-	if _, err := redo.Open(name, wire.RunID{9}, owner); err == nil || !strings.Contains(err.Error(), "another run") {
-		t.Errorf("the log of another run: %v", err)
-	}
-	other := msg.Address{Role: msg.EmbeddingPS, Index: 1}
-	if _, err := redo.Open(name, run, other); err == nil || !strings.Contains(err.Error(), "another run or role") {
-		t.Errorf("the log of another role: %v", err)
+	for _, other := range []struct {
+		run wire.RunID
+		of  msg.Address
+	}{{wire.RunID{9}, owner}, {run, msg.Address{Role: msg.EmbeddingPS, Index: 1}},
+		{run, msg.Address{Role: msg.DensePS}}} {
+		_, err := redo.Open(name, other.run, other.of)
+		if err == nil || !strings.Contains(err.Error(), "of another run or role") {
+			t.Errorf("the log of %v in run %v: %v", other.of, other.run, err)
+		}
 	}
 	if _, err := redo.Open(filepath.Join(t.TempDir(), "none"), run, owner); !os.IsNotExist(err) &&
 		!strings.Contains(err.Error(), "no such file") {
@@ -201,7 +207,8 @@ func TestLogOfALivingProcessIsNotOpened(t *testing.T) {
 	if _, err := redo.Open(name, run, owner); err == nil || !strings.Contains(err.Error(), "still has it") {
 		t.Errorf("opened beside its process: %v", err)
 	}
-	if _, err := redo.Create(name, run, owner); err == nil || !strings.Contains(err.Error(), "another process") {
+	_, err = redo.Create(name, run, owner)
+	if err == nil || !strings.Contains(err.Error(), "another process") {
 		t.Errorf("replaced beside its process: %v", err)
 	}
 	if err := log.Close(); err != nil {
