@@ -17,7 +17,7 @@ import (
 // Load reads a job file, and the module and the traces of delays that it names. Unknown keys are errors. A
 // job without a name is called after its file. Data files are not opened: package datasets opens them.
 func Load(path string) (Job, error) {
-	text, err := readUpTo(path, DocumentBytesMax)
+	text, err := ReadDocument(path)
 	if err != nil {
 		return Job{}, err
 	}
@@ -123,6 +123,9 @@ const traceBytesMax = 64 << 20
 
 // ReadTrace reads the file of a trace of delays, of at most 64 MiB.
 func ReadTrace(path string) ([]byte, error) { return readUpTo(path, traceBytesMax) }
+
+// ReadDocument reads a file of the form of a job, such as a profile, of at most DocumentBytesMax.
+func ReadDocument(path string) ([]byte, error) { return readUpTo(path, DocumentBytesMax) }
 
 // readUpTo reads a file, and refuses one that is longer than limit bytes before it is in memory.
 func readUpTo(path string, limit int64) ([]byte, error) {

@@ -170,6 +170,10 @@ func (w *Writer) Collect(name string) error {
 		return fmt.Errorf("%s: %w", name, err)
 	}
 	for _, p := range described.Rows {
+		if at := p.At; at.Owner < 0 || at.Place < 0 || at.Place >= at.Dims || p.Server.Changes < 0 ||
+			len(p.Files) != 2*(p.Server.Changes+1) {
+			return fmt.Errorf("%s: rows of owner %d in %d files", name, at.Owner, len(p.Files))
+		}
 		if _, twice := w.rows[p.At.number()]; twice {
 			return fmt.Errorf("%s: %s comes twice", name, p.Files[0].Name)
 		}

@@ -2,12 +2,14 @@ package member
 
 import (
 	"encoding/binary"
+	"encoding/json"
 	"testing"
 	"time"
 
 	"google.golang.org/protobuf/proto"
 
 	"tandem/algo/job"
+	"tandem/algo/numeric/batch"
 	"tandem/algo/protocol/pace"
 	"tandem/algo/protocol/role"
 	"tandem/runtime/driver"
@@ -89,5 +91,39 @@ func FuzzHost(f *testing.F) {
 			}
 		}
 		h.merger.merge(true)
+	})
+}
+
+// FuzzWelcome sends a process any welcome of a host: it is an error, or has roles, a run and a valid schema.
+func FuzzWelcome(f *testing.F) {
+	schema, err := json.Marshal(batch.Schema{Slots: []batch.Slot{{Name: "a", Dim: 2}}, Labels: []string{"y"},
+		PrefixBits: 8})
+	if err != nil {
+		f.Fatal(err)
+	}
+	good := &control.Welcome{Run: make([]byte, 16), Schema: schema, Steps: 9, Hot: []uint64{1, 2},
+		Roles: []*control.Role{toRole(trainer)},
+		Peers: []*control.Peer{{Roles: []*control.Role{toRole(server)}, Address: "x:1"}}}
+	for _, change := range []func(){func() {}, func() { good.Peers = append(good.Peers, nil) },
+		func() { good.Schema = []byte("{}") }, func() { good.Hot = append(good.Hot, 1) }} {
+		change()
+		text, err := proto.Marshal(good)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		var message control.Welcome
+		if proto.Unmarshal(text, &message) != nil {
+			return
+		}
+		w, err := toWelcome(&message)
+		if err != nil {
+			return
+		}
+		if err := w.Schema.Validate(); err != nil || len(w.Roles) == 0 {
+			t.Errorf("roles %v, schema %+v: %v", w.Roles, w.Schema, err)
+		}
 	})
 }

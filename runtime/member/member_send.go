@@ -38,6 +38,15 @@ func (m *Member) Welcome() (*Welcome, error) {
 	case <-m.ctx.Done():
 		return nil, context.Cause(m.ctx)
 	}
+	w, err := toWelcome(message)
+	if err == nil {
+		m.process = w.Roles
+	}
+	return w, err
+}
+
+// toWelcome converts the host's welcome.
+func toWelcome(message *control.Welcome) (*Welcome, error) {
 	w := &Welcome{
 		Incarnation: message.Incarnation, View: message.View,
 		Schema: &batch.Schema{}, Steps: int(message.Steps), Draining: message.Draining,
@@ -59,7 +68,7 @@ func (m *Member) Welcome() (*Welcome, error) {
 	if err != nil {
 		return nil, err
 	}
-	w.Roles, m.process = own.Process, own.Process
+	w.Roles = own.Process
 	if hot := slices.Sorted(slices.Values(message.Hot)); len(hot) > 0 {
 		if len(slices.Compact(hot)) < len(message.Hot) {
 			return nil, fmt.Errorf("the host names a hot row twice: %s", oneBuild)
@@ -67,6 +76,9 @@ func (m *Member) Welcome() (*Welcome, error) {
 		w.Origin.Hot = shard.NewHot(hot)
 	}
 	if err := json.Unmarshal(message.Schema, w.Schema); err != nil {
+		return nil, fmt.Errorf("the host's schema: %w", err)
+	}
+	if err := w.Schema.Validate(); err != nil {
 		return nil, fmt.Errorf("the host's schema: %w", err)
 	}
 	return w, nil

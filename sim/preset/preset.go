@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path"
 	"strings"
 
@@ -55,7 +54,7 @@ func (l *Library) Names() (names []string) {
 // Text returns the YAML of a built-in profile, or of a user's file.
 func (l *Library) Text(name string) ([]byte, error) {
 	if IsFile(name) {
-		return os.ReadFile(name)
+		return job.ReadDocument(name)
 	}
 	text, err := fs.ReadFile(l.Files, path.Join(l.Folder, name+".yaml"))
 	if err != nil {
