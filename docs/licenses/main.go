@@ -155,7 +155,8 @@ func generate(root string) ([]byte, error) {
 	}
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "# Licences of modules\n\nWritten by `go run ./docs/licenses`. The %d modules that "+
-		"go.mod requires, for programs, tests and tools, and\nthe licences whose texts they have. Where there are "+
+		"go.mod requires, for programs, tests and tools, and\n"+
+		"the licences whose texts they have. Where there are "+
 		"several, the files say what each holds for.\n\n| module | licences | files |\n|---|---|---|\n",
 		len(modules))
 	for _, m := range modules {
