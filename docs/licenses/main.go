@@ -17,6 +17,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 
 	"tandem/internal/cli"
@@ -33,7 +34,14 @@ func run(root string, args []string, stderr io.Writer) int {
 		return cli.PrintError(stderr, "licenses",
 			cli.UsageError("go run ./docs/licenses writes the page", "unexpected argument %q", args[0]))
 	}
-	text, err := generate(root)
+	modules, err := required(root)
+	if err == nil {
+		modules, err = located(root, modules)
+	}
+	var text []byte
+	if err == nil {
+		text, err = generate(modules)
+	}
 	if err == nil {
 		err = os.WriteFile(filepath.Join(root, page), text, 0o644)
 	}
@@ -49,14 +57,22 @@ type module struct {
 	Dir  string // "" if it is not on this machine
 }
 
-// required returns the modules that go.mod requires, ascending.
-func required(root string) (all []module, err error) {
-	var file struct{ Require []module }
-	if err := goJSON(root, &file, "mod", "edit", "-json"); err != nil {
+// required returns the modules that go.mod requires, ascending. It needs nothing but go.mod.
+func required(root string) ([]module, error) {
+	out, err := goCommand(root, "mod", "edit", "-json")
+	if err != nil {
 		return nil, err
 	}
+	var file struct{ Require []module }
+	err = json.Unmarshal(out, &file)
+	slices.SortFunc(file.Require, func(a, b module) int { return strings.Compare(a.Path, b.Path) })
+	return file.Require, err
+}
+
+// located returns modules with their folders. It may need the network.
+func located(root string, modules []module) (all []module, err error) {
 	args := []string{"list", "-m", "-json"}
-	for _, m := range file.Require {
+	for _, m := range modules {
 		args = append(args, m.Path)
 	}
 	out, err := goCommand(root, args...)
@@ -72,15 +88,6 @@ func required(root string) (all []module, err error) {
 		}
 		all = append(all, m)
 	}
-}
-
-// goJSON reads what a go command prints.
-func goJSON(root string, to any, args ...string) error {
-	out, err := goCommand(root, args...)
-	if err != nil {
-		return err
-	}
-	return json.Unmarshal(out, to)
 }
 
 // goCommand returns what a go command prints.
@@ -148,11 +155,7 @@ func licensesOf(m module) (names, from []string, err error) {
 }
 
 // generate returns the page.
-func generate(root string) ([]byte, error) {
-	modules, err := required(root)
-	if err != nil {
-		return nil, err
-	}
+func generate(modules []module) ([]byte, error) {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "# Licences of modules\n\nWritten by `go run ./docs/licenses`. The %d modules that "+
 		"go.mod requires, for programs, tests and tools, and\n"+
@@ -164,7 +167,10 @@ func generate(root string) ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", m.Path, strings.Join(names, ", "), strings.Join(from, ", "))
+		fmt.Fprintf(&b, "%s%s | %s |\n", rowStart(m), strings.Join(names, ", "), strings.Join(from, ", "))
 	}
 	return b.Bytes(), nil
 }
+
+// rowStart returns the first cell of the row of a module.
+func rowStart(m module) string { return "| `" + m.Path + "` | " }
