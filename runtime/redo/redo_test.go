@@ -2,6 +2,8 @@ package redo_test
 
 import (
 	"bytes"
+	"encoding/binary"
+	"hash/crc32"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -127,6 +129,36 @@ func TestTornEntryIsRemoved(t *testing.T) {
 	}
 }
 
+// If a dead process has written its last entry and not yet how many there are, the entry is there, and the Log
+// goes on after it.
+func TestLastEntryNeedNotBeCounted(t *testing.T) {
+	want := inputs()
+	whole, err := os.ReadFile(written(t, want[:2]))
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, err := os.ReadFile(written(t, want[:1]))
+	if err != nil {
+		t.Fatal(err)
+	}
+	after, err := os.ReadFile(written(t, want[:3]))
+	if err != nil {
+		t.Fatal(err)
+	}
+	name := filepath.Join(t.TempDir(), "uncounted.redo")
+	text := append(bytes.Clone(before), whole[len(before):]...)
+	if err := os.WriteFile(name, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	got, err := replayed(name, &want[2])
+	if err != nil || !reflect.DeepEqual(got, want[:2]) {
+		t.Fatalf("%+v, error %v", got, err)
+	}
+	if now, err := os.ReadFile(name); err != nil || !bytes.Equal(now, after) {
+		t.Errorf("%d bytes, error %v; want %d", len(now), err, len(after))
+	}
+}
+
 // A flipped bit before the last entry is an error, and no input after it is handled.
 func TestDamageIsAnError(t *testing.T) {
 	want := inputs()
@@ -219,7 +251,8 @@ func TestLogOfALivingProcessIsNotOpened(t *testing.T) {
 	}
 }
 
-// Hostile bytes make no panic, and no more memory is used than a file has bytes.
+// Hostile bytes make no panic, no more memory is used than a file has bytes, and there are as many inputs as the
+// file says, or there is an error.
 func FuzzReplay(f *testing.F) {
 	name := filepath.Join(f.TempDir(), "a.redo")
 	log, err := redo.Create(name, run, owner)
@@ -235,12 +268,21 @@ func FuzzReplay(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	f.Add(whole[headerSize:])
-	f.Fuzz(func(t *testing.T, entries []byte) {
+	f.Add(uint64(4), whole[headerSize:])
+	f.Add(uint64(3), whole[headerSize:])
+	f.Add(uint64(5), whole[headerSize:])
+	f.Fuzz(func(t *testing.T, count uint64, entries []byte) {
+		const countSize = 12
+		text := bytes.Clone(whole[:headerSize-countSize])
+		text = binary.LittleEndian.AppendUint64(text, count)
+		text = binary.LittleEndian.AppendUint32(text,
+			crc32.Checksum(text[len(text)-8:], crc32.MakeTable(crc32.Castagnoli)))
 		name := filepath.Join(t.TempDir(), "b.redo")
-		if err := os.WriteFile(name, append(bytes.Clone(whole[:headerSize]), entries...), 0o600); err != nil {
+		if err := os.WriteFile(name, append(text, entries...), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		_, _ = replayed(name, nil) // with or without an error
+		if got, err := replayed(name, nil); err == nil && uint64(len(got)) < count {
+			t.Errorf("%d inputs of %d, and no error", len(got), count)
+		}
 	})
 }
