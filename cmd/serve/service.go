@@ -24,7 +24,7 @@ type service struct {
 	slots   chan struct{} // has an item for each request for predictions that is read or answered
 	counts  counts
 	say     func(line string)
-	failing atomic.Pointer[inference.Model] // the model of which say has been told that it fails
+	failing atomic.Value // the checksum of the model of which say has been told that it fails
 }
 
 // enter begins a request: it returns what ends it, or errCrowded if there are too many.
@@ -168,8 +168,12 @@ func (s *service) infer(ctx context.Context, q *request) (*answer, error) {
 		err = refuse(errSlow, "the request took longer than %v, the limit of this server (--max-time)",
 			s.timeMax)
 	}
-	if errors.Is(err, checkpoint.ErrDamaged) && s.failing.Swap(m.Model) != m.Model {
-		s.say(fmt.Sprintf("requests for some rows fail: %v; serve an intact copy of the model", err))
+	if damaged := new(checkpoint.DamagedRow); errors.As(err, &damaged) {
+		if s.failing.Swap(m.Checksum()) != m.Checksum() {
+			s.say(fmt.Sprintf("requests for some rows fail: %v; put an intact copy of the model in its place "+
+				"and start the server again", err))
+		}
+		err = damaged.Err // clients need not know the folder
 	}
 	if err != nil {
 		return nil, err

@@ -62,7 +62,7 @@ func BenchmarkLookUp(b *testing.B) {
 		if err := f.join(p.Server.Rows); err != nil {
 			b.Fatal(err)
 		}
-		rows, err := newRowReader(folder, m, []*rowsFile{f})
+		rows, err := newRowReader(m, []*rowsFile{f})
 		if err != nil {
 			b.Fatal(err)
 		}

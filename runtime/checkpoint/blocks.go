@@ -77,6 +77,7 @@ type blocks struct {
 	data   []byte
 	sums   []byte
 	intact []atomic.Uint64 // a bit for each block that was found to be as it was written
+	failed atomic.Bool     // a block was found not to be
 }
 
 // newBlocks returns the blocks of a file whose checksums are known to be as they were written.
@@ -85,7 +86,7 @@ func newBlocks(data, sums []byte) (*blocks, error) {
 	if len(sums) != count*blockSumBytes {
 		return nil, fmt.Errorf("%d bytes for %d blocks", len(sums), count)
 	}
-	return &blocks{data, sums, make([]atomic.Uint64, (count+63)/64)}, nil
+	return &blocks{data: data, sums: sums, intact: make([]atomic.Uint64, (count+63)/64)}, nil
 }
 
 // check returns an error unless the blocks with the bytes [lo, hi) are as they were written.
@@ -104,11 +105,15 @@ func (b *blocks) check(lo, hi int) error {
 	return nil
 }
 
+// damaged reports whether a block was found not to be as it was written.
+func (b *blocks) damaged() bool { return b != nil && b.failed.Load() }
+
 // verify checks a block.
 func (b *blocks) verify(i int) error {
 	lo, hi := i*blockBytes, min((i+1)*blockBytes, len(b.data))
 	if crc32.Checksum(b.data[lo:hi], castagnoli) != binary.LittleEndian.Uint32(b.sums[i*blockSumBytes:]) {
-		return fmt.Errorf("bytes %d to %d: %w", lo, hi, ErrDamaged)
+		b.failed.Store(true)
+		return fmt.Errorf("bytes %d to %d: %w", lo, hi, errDamaged)
 	}
 	b.intact[i/64].Or(1 << (i % 64))
 	return nil

@@ -13,13 +13,31 @@ import (
 	"strings"
 	"testing"
 
+	"tandem/algo/exec"
 	"tandem/algo/exec/exectest"
+	"tandem/algo/job"
 	"tandem/runtime/checkpoint"
 	"tandem/runtime/train"
 )
 
 // withoutBlocks makes a model one as they were before files of rows had checksums of blocks.
 func withoutBlocks(t *testing.T, folder string) {
+	t.Helper()
+	rewriteManifest(t, folder, func(m *checkpoint.Manifest) {
+		m.Files = slices.DeleteFunc(m.Files, func(f checkpoint.File) bool {
+			if !strings.HasSuffix(f.Name, ".crc32c") {
+				return false
+			}
+			if err := os.Remove(filepath.Join(folder, f.Name)); err != nil {
+				t.Fatal(err)
+			}
+			return true
+		})
+	})
+}
+
+// rewriteManifest changes the manifest of a model, and gives it the right checksum.
+func rewriteManifest(t *testing.T, folder string, change func(m *checkpoint.Manifest)) {
 	t.Helper()
 	path := filepath.Join(folder, checkpoint.ManifestFile)
 	text, err := os.ReadFile(path)
@@ -30,32 +48,26 @@ func withoutBlocks(t *testing.T, folder string) {
 	if err := json.Unmarshal(text, &m); err != nil {
 		t.Fatal(err)
 	}
-	m.Files = slices.DeleteFunc(m.Files, func(f checkpoint.File) bool {
-		blocks := strings.HasSuffix(f.Name, ".crc32c")
-		if blocks {
-			err = os.Remove(filepath.Join(folder, f.Name))
-		}
-		return blocks
-	})
+	change(&m)
 	m.SHA256 = ""
-	unsigned, failed := json.MarshalIndent(&m, "", "  ")
+	unsigned, err := json.MarshalIndent(&m, "", "  ")
+	if err != nil {
+		t.Fatal(err)
+	}
 	sum := sha256.Sum256(unsigned)
 	m.SHA256 = hex.EncodeToString(sum[:])
-	signed, again := json.MarshalIndent(&m, "", "  ")
-	for _, err := range []error{err, failed, again, os.WriteFile(path, append(signed, '\n'), 0o644)} {
-		if err != nil {
-			t.Fatal(err)
-		}
+	signed, err := json.MarshalIndent(&m, "", "  ")
+	if err != nil {
+		t.Fatal(err)
 	}
+	write(t, path, append(signed, '\n'))
 }
 
 // Of a file with a flipped bit no row is read that is not as it was written: opening the model, or reading
 // the row, is an error that names the file. Rows of other blocks are read.
 func TestDamagedBlocksAreNotRead(t *testing.T) {
-	const dim = 256 // a row is a quarter of a block
-	j, data, folder := exectest.Job(1, 1), columns(), filepath.Join(t.TempDir(), "model")
-	j.Model.EmbeddingDim, data.Fields.Slots[0].Dim, data.Fields.Slots[1].Dim = dim, dim, dim
-	state := trainUnequal(t, j, data, train.Options{})
+	folder := filepath.Join(t.TempDir(), "model")
+	j, state := quarters(t)
 	if err := checkpoint.Save(folder, manifest(j), state); err != nil {
 		t.Fatal(err)
 	}
@@ -101,7 +113,7 @@ func TestDamagedBlocksAreNotRead(t *testing.T) {
 			}
 			continue
 		}
-		got := make([]float32, dim)
+		got := make([]float32, quarterDim)
 		for sign := range want {
 			_, err := rows.Read([]uint64{sign}, got)
 			switch {
@@ -159,5 +171,92 @@ func TestModelsWithoutChecksumsOfBlocks(t *testing.T) {
 	if next.Manifest.Rows.Servers[0].Changes != 0 || blocks != 2 {
 		t.Errorf("%d files of changes, %d files of blocks; want 0 and 2",
 			next.Manifest.Rows.Servers[0].Changes, blocks)
+	}
+}
+
+const quarterDim = 256 // values of an embedding that takes a quarter of a block
+
+// quarters returns a job whose embeddings have a quarter of a block, and a state that was trained.
+func quarters(t *testing.T) (job.Job, exec.State) {
+	j, data := exectest.Job(1, 1), columns()
+	j.Model.EmbeddingDim, data.Fields.Slots[0].Dim, data.Fields.Slots[1].Dim = quarterDim, quarterDim, quarterDim
+	return j, trainUnequal(t, j, data, train.Options{})
+}
+
+// firstDamaged returns the error of the first row that cannot be read.
+func firstDamaged(t *testing.T, c *checkpoint.Checkpoint) error {
+	t.Helper()
+	rows, err := c.Rows()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for sign := range rows.Trained() {
+		if _, err := rows.Read([]uint64{sign}, make([]float32, rows.Dims()[0])); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// A model does not inherit damage that was found from the model before, whose files it has copies of. Before it
+// was found, an error names the file that is mapped, and not the copy.
+func TestDamageIsNotInherited(t *testing.T) {
+	j, state := quarters(t)
+	folder := chained(t, &checkpoint.Saver{Chain: checkpoint.Chain{FullEvery: 9}}, j, state, 4)
+	before, after := checkpoint.StepFolder(folder, 3), checkpoint.StepFolder(folder, 4)
+	path := filepath.Join(before, checkpoint.RowsFile(0, 1))
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	data[bytes.Index(data, embeddingIn(t, before, checkpoint.RowsFile(0, 1)))+6000] ^= 1
+	if err := os.Remove(path); err != nil { // and with it the link to those of the other checkpoints
+		t.Fatal(err)
+	}
+	write(t, path, data)
+	damaged := mustOpen(t, before)
+	inherits, err := damaged.OpenNext(after)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer inherits.Close()
+	if err := firstDamaged(t, inherits); err == nil || !checkpoint.IsDamage(err) ||
+		!strings.HasPrefix(err.Error(), "model "+before+": "+checkpoint.RowsFile(0, 1)+": bytes ") {
+		t.Errorf("error %v", err)
+	}
+	intact, err := inherits.OpenNext(after)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer intact.Close()
+	if err := firstDamaged(t, intact); err != nil {
+		t.Error(err)
+	}
+}
+
+// Verifying a model finds checksums of blocks that were wrong when they were written.
+func TestWrongSumsAreVerified(t *testing.T) {
+	j, state := quarters(t)
+	folder := filepath.Join(t.TempDir(), "model")
+	if err := checkpoint.Save(folder, manifest(j), state); err != nil {
+		t.Fatal(err)
+	}
+	name := checkpoint.RowsFile(0, 1) + ".crc32c"
+	sums, err := os.ReadFile(filepath.Join(folder, name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	sums[len(sums)/2] ^= 1
+	write(t, filepath.Join(folder, name), sums)
+	rewriteManifest(t, folder, func(m *checkpoint.Manifest) {
+		for i := range m.Files {
+			if sum := sha256.Sum256(sums); m.Files[i].Name == name {
+				m.Files[i].SHA256 = hex.EncodeToString(sum[:])
+			}
+		}
+	})
+	if err := mustOpen(t, folder).Verify(); err == nil || !checkpoint.IsDamage(err) ||
+		!strings.Contains(err.Error(), name+" has not the blocks of "+checkpoint.RowsFile(0, 1)+": bytes ") {
+		t.Errorf("error %v", err)
 	}
 }

@@ -20,9 +20,9 @@ type Row struct {
 	State     []byte // float32 values
 }
 
-// Batches returns the rows of all owners, some thousands at a time, in the order of their creation, with the
+// batches returns the rows of all owners, some thousands at a time, in the order of their creation, with the
 // number of their description in Rows.ByOwner. The columns hold until the next ones.
-func (c *Checkpoint) Batches() iter.Seq2[int, *table.Columns] {
+func (c *Checkpoint) batches() iter.Seq2[int, *table.Columns] {
 	return func(yield func(int, *table.Columns) bool) {
 		for owner, f := range c.files {
 			for b := range f.batches() {
@@ -34,8 +34,8 @@ func (c *Checkpoint) Batches() iter.Seq2[int, *table.Columns] {
 	}
 }
 
-// Row returns the row of a sign, if there is one.
-func (r *RowReader) Row(sign uint64) (row Row, ok bool) {
+// row returns the row of a sign, if there is one.
+func (r *RowReader) row(sign uint64) (row Row, ok bool) {
 	f, at := r.find(sign)
 	if at < 0 {
 		return row, false
@@ -145,10 +145,10 @@ func (r *Rows) text() string {
 
 // compare compares the rows of a model with those of another.
 func (d *RowsDifference) compare(a *Checkpoint, first, second *RowReader) {
-	for _, b := range a.Batches() {
+	for _, b := range a.batches() {
 		for i, sign := range b.Signs {
 			one := rowOf(b, i)
-			other, ok := second.Row(sign)
+			other, ok := second.row(sign)
 			if !ok {
 				d.OnlyFirst++
 				continue

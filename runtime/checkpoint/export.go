@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"tandem/algo/exec"
 	"tandem/algo/exec/dense"
@@ -173,6 +174,11 @@ func (w *Writer) Collect(name string) error {
 		if at := p.At; at.Owner < 0 || at.Place < 0 || at.Place >= at.Dims || p.Server.Changes < 0 ||
 			len(p.Files) != 2*(p.Server.Changes+1) {
 			return fmt.Errorf("%s: rows of owner %d in %d files", name, at.Owner, len(p.Files))
+		}
+		for pair := range slices.Chunk(p.Files, 2) {
+			if pair[1].Name != blocksFile(pair[0].Name) {
+				return fmt.Errorf("%s: %s beside %s", name, pair[1].Name, pair[0].Name)
+			}
 		}
 		if _, twice := w.rows[p.At.number()]; twice {
 			return fmt.Errorf("%s: %s comes twice", name, p.Files[0].Name)

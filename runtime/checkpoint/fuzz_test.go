@@ -81,7 +81,7 @@ func FuzzRows(f *testing.F) {
 		if file.join(int(count)) != nil {
 			return
 		}
-		r, err := newRowReader("model", m, []*rowsFile{file})
+		r, err := newRowReader(m, []*rowsFile{file})
 		if err != nil {
 			return
 		}

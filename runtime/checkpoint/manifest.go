@@ -435,11 +435,17 @@ func (m *Manifest) check() error {
 		}
 		seen[f.Name] = true
 	}
-	wanted := []string{DenseFile, JobFile}
+	var wanted []string
 	for owner := range m.Rows.ByOwner() {
 		wanted = append(wanted, m.Rows.fileNames(owner)...)
 	}
-	for _, name := range wanted {
+	// Models had no checksums of blocks once. A model with some has all.
+	if slices.ContainsFunc(wanted, func(rows string) bool { return seen[blocksFile(rows)] }) {
+		for _, rows := range wanted {
+			wanted = append(wanted, blocksFile(rows))
+		}
+	}
+	for _, name := range append(wanted, DenseFile, JobFile) {
 		if !seen[name] {
 			return fmt.Errorf("the manifest does not list %s", name)
 		}

@@ -66,9 +66,12 @@ func TestVersionSaysWhetherRowsAreHot(t *testing.T) {
 			t.Errorf("version %d, hot rows %v: error %v", c.version, c.hot, err)
 		}
 	}
-	written.Files = slices.DeleteFunc(written.Files, func(f File) bool { return f.Name == RowsFile(1, 1) })
-	if err := written.check(); err == nil || err.Error() != "the manifest does not list rows-hot.arrow" {
-		t.Errorf("error %v", err)
+	for _, name := range []string{blocksFile(RowsFile(0, 1)), blocksFile(RowsFile(1, 1)), RowsFile(1, 1)} {
+		lacks := *written
+		lacks.Files = slices.DeleteFunc(slices.Clone(written.Files), func(f File) bool { return f.Name == name })
+		if err := lacks.check(); err == nil || err.Error() != "the manifest does not list "+name {
+			t.Errorf("without %s: error %v", name, err)
+		}
 	}
 }
 

@@ -76,7 +76,7 @@ func open(folder string, earlier *Checkpoint) (*Checkpoint, error) {
 		return nil, errors.Join(err, c.Close())
 	}
 	c.rows = sync.OnceValues(func() (*RowReader, error) {
-		return newRowReader(folder, &c.Manifest, c.files)
+		return newRowReader(&c.Manifest, c.files)
 	})
 	return c, nil
 }
@@ -127,7 +127,8 @@ func (c *Checkpoint) load(earlier *Checkpoint) error {
 	return nil
 }
 
-// sharedRows returns the rows of an owner in an earlier model, if this one has all files of them; else nil.
+// sharedRows returns the rows of an owner in an earlier model, if this one has all files of them; else nil, as
+// where a file of the earlier model is known to be damaged, of which this one may have an intact copy.
 func (c *Checkpoint) sharedRows(owner int, earlier *Checkpoint) *rowsFile {
 	if earlier == nil || owner >= len(earlier.files) {
 		return nil
@@ -142,7 +143,11 @@ func (c *Checkpoint) sharedRows(owner int, earlier *Checkpoint) *rowsFile {
 			return nil
 		}
 	}
-	return earlier.files[owner]
+	before := earlier.files[owner]
+	if slices.ContainsFunc(before.files, func(m *mappedRows) bool { return m.blocks.damaged() }) {
+		return nil
+	}
+	return before
 }
 
 // ChangedRows returns how many rows OpenNext has read, and whether these were only the rows that have changed
@@ -172,7 +177,7 @@ func (c *Checkpoint) mapRows(name string, dim DimRows, changes bool) (*mappedRow
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("%s: %w", name, err), release())
 	}
-	m.unmap = release
+	m.folder, m.unmap = c.folder, release
 	return m.retain(), nil
 }
 
@@ -192,8 +197,8 @@ func (c *Checkpoint) blocksOf(name string, data []byte) (*blocks, error) {
 	return b, nil
 }
 
-// ErrDamaged says that a file of a model is not as it was written.
-var ErrDamaged = errors.New("the checksum differs: the file is damaged")
+// errDamaged says that a file of a model is not as it was written.
+var errDamaged = errors.New("the checksum differs: the file is damaged")
 
 // readChecked reads a file whose checksum must be right.
 func (c *Checkpoint) readChecked(name string) ([]byte, error) {
@@ -202,7 +207,7 @@ func (c *Checkpoint) readChecked(name string) ([]byte, error) {
 		return nil, describe(name, err)
 	}
 	if sumOf(data) != c.file(name).SHA256 {
-		return nil, fmt.Errorf("%s: %w", name, ErrDamaged)
+		return nil, fmt.Errorf("%s: %w", name, errDamaged)
 	}
 	return data, nil
 }
@@ -289,11 +294,14 @@ func (c *Checkpoint) verifyNew() error {
 	return err
 }
 
-// verifyRows checks the checksums of the rows of an owner, from a file on.
+// verifyRows checks the checksums of the rows of an owner, and of their blocks, from a file on.
 func (c *Checkpoint) verifyRows(owner, from int) error {
-	for i, name := range c.Manifest.Rows.fileNames(owner)[from:] {
-		if sumOf(c.files[owner].files[from+i].data) != c.file(name).SHA256 {
-			return fmt.Errorf("%s: %w", name, ErrDamaged)
+	for _, m := range c.files[owner].files[from:] {
+		if sumOf(m.data) != c.file(m.name).SHA256 {
+			return fmt.Errorf("%s: %w", m.name, errDamaged)
+		}
+		if err := m.blocks.check(0, len(m.data)); err != nil {
+			return fmt.Errorf("%s has not the blocks of %s: %w", blocksFile(m.name), m.name, err)
 		}
 	}
 	return nil

@@ -147,6 +147,7 @@ type rowsFile struct {
 
 // mappedRows is a file of rows.
 type mappedRows struct {
+	folder  string // of the model that has mapped it
 	name    string
 	data    []byte
 	blocks  *blocks
@@ -181,7 +182,7 @@ var errRows = errors.New("the columns are not those that the manifest describes"
 // readRowsFile reads the structure of a file of rows, or of changes, and checks the blocks that it uses.
 func readRowsFile(name string, data []byte, blocks *blocks, format DimRows, form string, changes bool) (
 	*mappedRows, error) {
-	f, err := arrow.ReadChecked(data, blocks.check)
+	f, err := arrow.Read(data, blocks.check)
 	if err != nil {
 		return nil, err
 	}
@@ -398,7 +399,6 @@ func (f *rowsFile) release() (err error) {
 // RowReader finds the rows of a model by sign, in files that are mapped into memory. Several goroutines may
 // use it.
 type RowReader struct {
-	folder    string // of the model, for errors
 	dims      batch.Dims
 	lengths   []int // of embeddings, by dimension
 	precision table.Precision
@@ -408,7 +408,7 @@ type RowReader struct {
 
 // newRowReader numbers the rows of files by their signs, whose blocks it checks. It returns an error if a row
 // is on another PS than the one that owns it, or is there twice, as a hot row too.
-func newRowReader(folder string, m *Manifest, files []*rowsFile) (*RowReader, error) {
+func newRowReader(m *Manifest, files []*rowsFile) (*RowReader, error) {
 	precision, err := table.ParsePrecision(m.Rows.Precision)
 	if err != nil {
 		return nil, err
@@ -417,7 +417,7 @@ func newRowReader(folder string, m *Manifest, files []*rowsFile) (*RowReader, er
 	if err != nil {
 		return nil, err
 	}
-	r := &RowReader{folder: folder, dims: schema.Dims(), precision: precision,
+	r := &RowReader{dims: schema.Dims(), precision: precision,
 		plan: shard.Rows(m.Rows.PSs()), files: files}
 	for _, d := range m.Rows.ByDim() {
 		r.lengths = append(r.lengths, d.Dim)
@@ -454,7 +454,7 @@ func (r *RowReader) Len() (rows int) {
 
 // Read copies the embeddings of signs to dst, one after the other, and returns the number of signs without a
 // row. As in the evaluation of a training, a row that does not exist or was never updated reads as zeros. It
-// is an error if a block of a file that a row needs is damaged.
+// is a DamagedRow if a block of a file that a row needs is damaged.
 func (r *RowReader) Read(signs []uint64, dst []float32) (missing int, err error) {
 	for _, sign := range signs {
 		n := r.lengths[r.place(sign)]
@@ -468,7 +468,7 @@ func (r *RowReader) Read(signs []uint64, dst []float32) (missing int, err error)
 		}
 		data, err := f.embedding(row, r.width(n))
 		if err != nil {
-			return missing, fmt.Errorf("model %s: %w", r.folder, err)
+			return missing, err
 		}
 		if data == nil {
 			clear(out)
@@ -484,11 +484,29 @@ func (r *RowReader) Read(signs []uint64, dst []float32) (missing int, err error)
 func (f *rowsFile) embedding(row, width int) ([]byte, error) {
 	in, batch, i := f.seek(row)
 	b, at := in.batches[batch], in.starts[batch]
-	if err := in.check(at.updates+4*i, 4); err != nil || b.Updates[i] == 0 {
-		return nil, err
+	err := in.check(at.updates+4*i, 4)
+	if err == nil && b.Updates[i] == 0 {
+		return nil, nil
 	}
-	return b.Embeddings[i*width:][:width], in.check(at.embeddings+i*width, width)
+	if err == nil {
+		err = in.check(at.embeddings+i*width, width)
+	}
+	if err != nil {
+		return nil, &DamagedRow{in.folder, err}
+	}
+	return b.Embeddings[i*width:][:width], nil
 }
+
+// DamagedRow is the error of reading a row that is not as it was written.
+type DamagedRow struct {
+	Folder string // of the model with the file
+	Err    error  // names the file
+}
+
+func (d *DamagedRow) Error() string { return fmt.Sprintf("model %s: %v", d.Folder, d.Err) }
+
+// Unwrap returns the error without the folder.
+func (d *DamagedRow) Unwrap() error { return d.Err }
 
 // Trained visits all rows that have been updated, with their signs. The embedding holds until the next row.
 // Checkpoint.Verify must have been called: Trained checks nothing.

@@ -59,13 +59,13 @@ func (c *checkedFile) Read(p []byte) (int, error) {
 	n, err := c.in.Read(p)
 	c.hash.Write(p[:n]) // never fails
 	if err == io.EOF && hex.EncodeToString(c.hash.Sum(nil)) != c.want.SHA256 {
-		err = ErrDamaged
+		err = errDamaged
 	}
 	return n, err
 }
 
 // IsDamage reports whether an error says that a file is not as it was written.
-func IsDamage(err error) bool { return errors.Is(err, ErrDamaged) || errors.Is(err, errManifest) }
+func IsDamage(err error) bool { return errors.Is(err, errDamaged) || errors.Is(err, errManifest) }
 
 // Receive writes a checkpoint, whose files open reads, to a new folder. It checks sizes and checksums. Under
 // its own name the folder is complete.
@@ -101,7 +101,7 @@ func (w *Writer) receive(open func(name string) (io.ReadCloser, error)) error {
 				return err
 			})
 			if err == nil && got != want {
-				err = fmt.Errorf("%s: %w", want.Name, ErrDamaged)
+				err = fmt.Errorf("%s: %w", want.Name, errDamaged)
 			}
 			return err
 		})

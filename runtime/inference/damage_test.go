@@ -120,7 +120,7 @@ func TestDamagedRowsFailTheirRequestsAlone(t *testing.T) {
 	defer m.Close()
 	alone, err := predictEach(m, rows)
 	good := slices.IndexFunc(alone, func(p []float32) bool { return p != nil })
-	if !errors.Is(err, checkpoint.ErrDamaged) || good < 0 {
+	if !checkpoint.IsDamage(err) || good < 0 {
 		t.Fatalf("error %v, and row %d is predicted", err, good)
 	}
 	gate, taken := make(chan struct{}), make(chan struct{}, 1000)
@@ -132,7 +132,7 @@ func TestDamagedRowsFailTheirRequestsAlone(t *testing.T) {
 	ask := func(i int) {
 		clients.Go(func() {
 			got, err := q.Predict(t.Context(), batch.Slice(rows, i, i+1))
-			if alone[i] == nil && !errors.Is(err, checkpoint.ErrDamaged) ||
+			if alone[i] == nil && !checkpoint.IsDamage(err) ||
 				alone[i] != nil && (err != nil || !slices.Equal(got, want[i])) {
 				t.Errorf("row %d: %v, error %v; alone %v", i, got, err, alone[i])
 			}

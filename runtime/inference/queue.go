@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"tandem/algo/numeric/batch"
+	"tandem/runtime/checkpoint"
 )
 
 // Queue predicts the rows of several requests at a time. While all cores are predicting, requests wait;
@@ -136,10 +137,10 @@ func (q *Queue) compute(together []*pending, joined *batch.Batch) {
 		join(joined, live)
 	}
 	predictions, err := q.model.Predict(rows)
-	if err != nil && len(live) > 1 { // a row that one needs may be damaged, which fails that one alone
-		for _, p := range live {
-			q.compute([]*pending{p}, joined)
-		}
+	if checkpoint.IsDamage(err) && len(live) > 1 { // a damaged row fails those alone that need it
+		half := len(live) / 2
+		q.compute(live[:half], joined)
+		q.compute(live[half:], joined)
 		return
 	}
 	if q.limits.Computed != nil {

@@ -50,7 +50,7 @@ func sample(t testing.TB) (file []byte, columns [][][]byte) {
 
 func TestReadReturnsWhatWasWritten(t *testing.T) {
 	data, columns := sample(t)
-	f, err := arrow.Read(data)
+	f, err := arrow.Read(data, trusted)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -78,7 +78,7 @@ func TestFilesWithoutRows(t *testing.T) {
 	if err := arrow.NewWriter(&out, fields, nil).Close(); err != nil {
 		t.Fatal(err)
 	}
-	if f, err := arrow.Read(out.Bytes()); err != nil || f.Rows() != 0 || len(f.Fields) != len(fields) {
+	if f, err := arrow.Read(out.Bytes(), trusted); err != nil || f.Rows() != 0 || len(f.Fields) != len(fields) {
 		t.Errorf("%+v, error %v", f, err)
 	}
 }
@@ -149,7 +149,7 @@ func FuzzRead(f *testing.F) {
 		f.Add(broken)
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		file, err := arrow.Read(data)
+		file, err := arrow.Read(data, trusted)
 		if err != nil {
 			return
 		}
@@ -162,3 +162,6 @@ func FuzzRead(f *testing.F) {
 		}
 	})
 }
+
+// trusted says that bytes are as they were written.
+func trusted(lo, hi int) error { return nil }
