@@ -170,8 +170,8 @@ func (s *service) infer(ctx context.Context, q *request) (*answer, error) {
 	}
 	if damaged := new(checkpoint.DamagedRow); errors.As(err, &damaged) {
 		if s.failing.Swap(m.Checksum()) != m.Checksum() {
-			s.say(fmt.Sprintf("requests for some rows fail: %v; put an intact copy of the model in its place "+
-				"and start the server again", err))
+			s.say(fmt.Sprintf("requests for some rows fail: %v; put an intact copy of the model in its "+
+				"place and start the server again", err))
 		}
 		err = damaged.Err // clients need not know the folder
 	}

@@ -179,7 +179,10 @@ const quarterDim = 256 // values of an embedding that takes a quarter of a block
 // quarters returns a job whose embeddings have a quarter of a block, and a state that was trained.
 func quarters(t *testing.T) (job.Job, exec.State) {
 	j, data := exectest.Job(1, 1), columns()
-	j.Model.EmbeddingDim, data.Fields.Slots[0].Dim, data.Fields.Slots[1].Dim = quarterDim, quarterDim, quarterDim
+	j.Model.EmbeddingDim = quarterDim
+	for i := range data.Fields.Slots {
+		data.Fields.Slots[i].Dim = quarterDim
+	}
 	return j, trainUnequal(t, j, data, train.Options{})
 }
 
@@ -198,7 +201,7 @@ func firstDamaged(t *testing.T, c *checkpoint.Checkpoint) error {
 	return nil
 }
 
-// A model does not inherit damage that was found from the model before, whose files it has copies of. Before it
+// A model does not inherit damage that was found in the model before, of whose files it has copies. Before it
 // was found, an error names the file that is mapped, and not the copy.
 func TestDamageIsNotInherited(t *testing.T) {
 	j, state := quarters(t)

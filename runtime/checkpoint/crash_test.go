@@ -197,7 +197,10 @@ func TestKilledAtAnyOperation(t *testing.T) {
 			"write rows-hot-changes-1.arrow", "sync rows-hot-changes-1.arrow", "rename", "remove 100"},
 	}
 	for way, wants := range operations {
-		t.Run(way, func(t *testing.T) { killAtAnyOperation(t, way, wants) })
+		t.Run(way, func(t *testing.T) {
+			t.Parallel() // they wait for the disk
+			killAtAnyOperation(t, way, wants)
+		})
 	}
 }
 

@@ -127,8 +127,8 @@ func (c *Checkpoint) load(earlier *Checkpoint) error {
 	return nil
 }
 
-// sharedRows returns the rows of an owner in an earlier model, if this one has all files of them; else nil, as
-// where a file of the earlier model is known to be damaged, of which this one may have an intact copy.
+// sharedRows returns the rows of an owner in an earlier model, if this one has all files of them; else nil,
+// as where one is known to be damaged, of which this model may have an intact copy.
 func (c *Checkpoint) sharedRows(owner int, earlier *Checkpoint) *rowsFile {
 	if earlier == nil || owner >= len(earlier.files) {
 		return nil

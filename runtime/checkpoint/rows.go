@@ -503,6 +503,7 @@ type DamagedRow struct {
 	Err    error  // names the file
 }
 
+// Error implements error.
 func (d *DamagedRow) Error() string { return fmt.Sprintf("model %s: %v", d.Folder, d.Err) }
 
 // Unwrap returns the error without the folder.

@@ -129,8 +129,8 @@ func TestTornEntryIsRemoved(t *testing.T) {
 	}
 }
 
-// If a dead process has written its last entry and not yet how many there are, the entry is there, and the Log
-// goes on after it.
+// If a dead process has written its last entry and not yet how many there are, the entry is there, and the
+// Log goes on after it.
 func TestLastEntryNeedNotBeCounted(t *testing.T) {
 	want := inputs()
 	whole, err := os.ReadFile(written(t, want[:2]))
@@ -251,8 +251,8 @@ func TestLogOfALivingProcessIsNotOpened(t *testing.T) {
 	}
 }
 
-// Hostile bytes make no panic, no more memory is used than a file has bytes, and there are as many inputs as the
-// file says, or there is an error.
+// Hostile bytes make no panic, no more memory is used than a file has bytes, and there are as many inputs as
+// the file says, or there is an error.
 func FuzzReplay(f *testing.F) {
 	name := filepath.Join(f.TempDir(), "a.redo")
 	log, err := redo.Create(name, run, owner)

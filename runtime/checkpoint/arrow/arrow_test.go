@@ -78,7 +78,8 @@ func TestFilesWithoutRows(t *testing.T) {
 	if err := arrow.NewWriter(&out, fields, nil).Close(); err != nil {
 		t.Fatal(err)
 	}
-	if f, err := arrow.Read(out.Bytes(), trusted); err != nil || f.Rows() != 0 || len(f.Fields) != len(fields) {
+	f, err := arrow.Read(out.Bytes(), trusted)
+	if err != nil || f.Rows() != 0 || len(f.Fields) != len(fields) {
 		t.Errorf("%+v, error %v", f, err)
 	}
 }

@@ -32,9 +32,9 @@ func (f *File) Rows() (rows int) {
 
 var errNoFile = errors.New("this is not an Arrow file, or its end is missing")
 
-// Read returns the columns of a file, whose structure it checks but which it does not copy: data must not change
-// while the result is in use. Check says whether the bytes [lo, hi) are as they were written. It is asked about
-// all bytes that say where columns are, before they are used, and about none of the columns.
+// Read returns the columns of a file, whose structure it checks but which it does not copy: data must not
+// change while the result is in use. Check says whether the bytes [lo, hi) are as they were written. It is
+// asked about all bytes that say where columns are, before they are used, and about none of the columns.
 func Read(data []byte, check func(lo, hi int) error) (*File, error) {
 	const head, tail = len(magic) + 2, len(magic) + 4
 	if len(data) < head+tail || string(data[:len(magic)]) != magic ||
