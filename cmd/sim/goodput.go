@@ -281,8 +281,9 @@ func (d *failingReport) writeIntervals(w io.Writer) {
 	}
 	fmt.Fprintln(w, every+"\n"+lost)
 	least, most := goodput.Within(d.points, d.best, flat)
-	cli.Paragraph(w, fmt.Sprintf("Best: every %s, %s lost. From %s to %s, at most 1 %% of the time "+
-		"more is lost.", span(best.Every), part(1-best.Share), span(least), span(most)), "")
+	cli.Paragraph(w, fmt.Sprintf("Best: every %s, %s lost. Of the intervals tried, those from %s to %s "+
+		"lose at most 1 %% of the time more.", span(best.Every), part(1-best.Share), span(least),
+		span(most)), "")
 	fmt.Fprintf(w, "By train --checkpoint-every auto, which has to see failures first, %s lost.\n",
 		part(1-d.auto))
 	between := p.Between()

@@ -418,7 +418,10 @@ func (q *request) writePublished(w io.Writer, r *result) error {
 	t := cli.Table{Header: []string{"GPUs", "samples/s here", "interval", "of Persia", "in our interval"}}
 	for _, x := range rows {
 		inside := "no"
-		if x.Inside {
+		switch {
+		case x.GPUs == 1: // another configuration, of which the sentence below speaks
+			inside = "see below"
+		case x.Inside:
 			inside = "yes"
 		}
 		t.Rows = append(t.Rows, []string{
