@@ -27,10 +27,11 @@ func files(t testing.TB, folder string) (all []file) {
 			return err
 		}
 		data, err := os.ReadFile(path)
-		name, failed := filepath.Rel(folder, path)
-		if all = append(all, file{name, data}); err == nil {
-			err = failed
+		if err != nil {
+			return err
 		}
+		name, err := filepath.Rel(folder, path)
+		all = append(all, file{name, data})
 		return err
 	})
 	if err != nil {

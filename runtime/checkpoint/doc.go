@@ -110,10 +110,9 @@
 //     with other hot rows, or none. Only a model with hot rows has version 2 of the format: a program that
 //     does not know them reads the other models, and refuses this one.
 //   - Every file has a SHA-256, and files of rows have a CRC-32C for every block beside it, in a file of
-//     their own. Looking up rows checks these: serving starts at once, and believes no damaged row. Programs
-//     that do not know the files of checksums read the models as before. The price: 0.1 % more bytes, which
-//     are read at the start, and a test of a bit for each block that a row lies in. The checksums find
-//     accidents: who can write the folder can make them, too.
+//     their own. Looking up rows checks these: serving starts at once, and believes no damaged row. The
+//     price: 0.1 % more bytes, which are read at the start, and a test of a bit for each block that a row
+//     lies in. The checksums find accidents: who can write the folder can make them, too.
 //   - Every run begins with new roles. Asynchronous modes lose their staleness there.
 //   - A model of processes is complete when the last of them has written. The price: from its drain until
 //     then, the death of a process that holds a part of it costs the steps since the model before.

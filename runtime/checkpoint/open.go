@@ -75,9 +75,7 @@ func open(folder string, earlier *Checkpoint) (*Checkpoint, error) {
 	if err := c.load(earlier); err != nil {
 		return nil, errors.Join(err, c.Close())
 	}
-	c.rows = sync.OnceValues(func() (*RowReader, error) {
-		return newRowReader(&c.Manifest, c.files)
-	})
+	c.rows = sync.OnceValues(func() (*RowReader, error) { return newRowReader(&c.Manifest, c.files) })
 	return c, nil
 }
 

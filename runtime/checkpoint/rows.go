@@ -417,8 +417,7 @@ func newRowReader(m *Manifest, files []*rowsFile) (*RowReader, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &RowReader{dims: schema.Dims(), precision: precision,
-		plan: shard.Rows(m.Rows.PSs()), files: files}
+	r := &RowReader{dims: schema.Dims(), precision: precision, plan: shard.Rows(m.Rows.PSs()), files: files}
 	for _, d := range m.Rows.ByDim() {
 		r.lengths = append(r.lengths, d.Dim)
 	}

@@ -20,15 +20,16 @@ func (p *printer) Write(text []byte) (int, error) {
 	p.line = append(p.line, text...)
 	for {
 		end := bytes.IndexByte(p.line, '\n')
-		if end < 0 && len(p.line) <= lineBytesMax {
+		switch {
+		case end < 0 && len(p.line) <= lineBytesMax:
 			return len(text), nil
+		case end < 0 || end > lineBytesMax:
+			p.print(p.line[:lineBytesMax])
+			p.line = p.line[lineBytesMax:]
+		default:
+			p.print(p.line[:end])
+			p.line = p.line[end+1:]
 		}
-		if end < 0 {
-			end = lineBytesMax
-		}
-		p.print(p.line[:min(end, lineBytesMax)])
-		p.line = p.line[min(end, lineBytesMax):]
-		p.line = bytes.TrimPrefix(p.line, []byte("\n"))
 	}
 }
 

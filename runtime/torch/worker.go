@@ -193,6 +193,7 @@ func (w *worker) send(r request) {
 	line, err := json.Marshal(r)
 	if err != nil {
 		w.fail(fmt.Errorf("torch: %w", err))
+		return
 	}
 	w.writing.Lock()
 	defer w.writing.Unlock()

@@ -143,14 +143,11 @@ func (n *Endpoint) dial(ctx context.Context, address string, roles []msg.Address
 // dialOnce tries once to open a stream. It calls unreachable whenever the network does not reach the address.
 func (n *Endpoint) dialOnce(ctx context.Context, address string, roles []msg.Address,
 	unreachable func()) (*outStream, error) {
-	var refusal atomic.Pointer[error] // the last error of the network, not of a dial that this one gave up
+	var refusal atomic.Pointer[error] // the last error of the network: see noteRefusal
 	options := []grpc.DialOption{
 		grpc.WithContextDialer(func(ctx context.Context, address string) (net.Conn, error) {
 			c, err := n.dialer().DialContext(ctx, "tcp", address)
-			if errors.Is(err, context.Canceled) {
-				refusal.CompareAndSwap(nil, &err)
-			} else if err != nil {
-				refusal.Store(&err)
+			if err != nil && noteRefusal(&refusal, err) {
 				unreachable()
 			}
 			return c, err
@@ -187,6 +184,17 @@ func (n *Endpoint) dialOnce(ctx context.Context, address string, roles []msg.Add
 		return nil, fmt.Errorf("transport: %v at %s: %w", roles[0], address, err)
 	}
 	return l, nil
+}
+
+// noteRefusal keeps the error of a dial, and reports whether it is the network's. That of a dial which this
+// end has given up says nothing about the network: it is kept only where there is no other.
+func noteRefusal(refusal *atomic.Pointer[error], err error) bool {
+	if errors.Is(err, context.Canceled) {
+		refusal.CompareAndSwap(nil, &err)
+		return false
+	}
+	refusal.Store(&err)
+	return true
 }
 
 // UnreachableError is the error of a process that does not answer at its address.

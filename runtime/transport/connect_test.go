@@ -2,9 +2,11 @@ package transport
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"net"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -80,6 +82,23 @@ func TestConnectNamesTheRole(t *testing.T) {
 		}
 		n.Abort()
 		same.Abort()
+	}
+}
+
+// A dial that is given up does not hide what the network said before, and the network may say something else.
+func TestDialThatIsGivenUpHidesNoRefusal(t *testing.T) {
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, givenUp := new(net.Dialer).DialContext(ended, "tcp", unused(t))
+	var refusal atomic.Pointer[error]
+	refused, reset := errors.New("connection refused"), errors.New("connection reset")
+	for i, c := range []struct {
+		err, kept error
+		network   bool
+	}{{givenUp, givenUp, false}, {refused, refused, true}, {givenUp, refused, false}, {reset, reset, true}} {
+		if network := noteRefusal(&refusal, c.err); network != c.network || *refusal.Load() != c.kept {
+			t.Errorf("dial %d: %v is kept, of the network: %v", i, *refusal.Load(), network)
+		}
 	}
 }
 
