@@ -103,7 +103,8 @@ func openSplit(data *job.Data, dataDir string) (*Dataset, error) {
 	}
 	set := &Dataset{
 		Schema: formatOf(data).Schema, DroppedRows: dropped.count, BadRows: dropped.first,
-		Provenance: "file " + data.Path, Notes: cache.notes, Latest: data.Split.How != job.SplitRandom,
+		Provenance: "file " + data.Path, Notes: append(cache.notes, unsplit(data, dataDir, data.Path)...),
+		Latest: data.Split.How != job.SplitRandom,
 	}
 	if data.Kind == job.KindLibFM {
 		set.Schema = splitFields(f.Schema, all)
@@ -132,7 +133,8 @@ func openPair(data *job.Data, dataDir string) (*Dataset, error) {
 	}
 	set := &Dataset{
 		Schema: f.Schema, Train: train, Test: test, DroppedRows: dropped.count, BadRows: dropped.first,
-		Provenance: fmt.Sprintf("files %s (train), %s (test)", data.Train, data.Test), Notes: cache.notes,
+		Provenance: fmt.Sprintf("files %s (train), %s (test)", data.Train, data.Test),
+		Notes:      append(cache.notes, unsplit(data, dataDir, data.Train)...),
 	}
 	if data.Kind == job.KindLibFM {
 		set.Schema = splitFields(f.Schema, train, test)
