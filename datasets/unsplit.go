@@ -61,8 +61,8 @@ func unsplit(data *job.Data, dataDir, path string) (notes []string) {
 	}
 	for i, slot := range t.Slots {
 		if s := seen[i]; slot.Separator == "" && s.fields >= unsplitMin && 2*s.lists >= s.fields {
-			notes = append(notes, fmt.Sprintf("column %s: fields such as %q are one id each; if they are several, "+
-				"write separator: \"|\" below its name in data.csv.slots", slot.Column, s.list))
+			notes = append(notes, fmt.Sprintf("column %s: fields such as %q are one id each; if they are "+
+				"several, write separator: \"|\" below its name in data.csv.slots", slot.Column, s.list))
 		}
 	}
 	return notes

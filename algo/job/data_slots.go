@@ -2,6 +2,7 @@ package job
 
 import (
 	"fmt"
+	"reflect"
 	"slices"
 
 	"tandem/algo/numeric/batch"
@@ -49,6 +50,12 @@ func (s *SlotSetting) Scale() batch.Scale {
 
 // rawMax bounds the concatenated embeddings of one slot and sample.
 const rawMax = 10_000
+
+// isSlotKey reports whether a key of a job file is one of SlotSetting.
+func isSlotKey(key string) bool {
+	return slices.ContainsFunc(fieldsOf(reflect.ValueOf(&SlotSetting{}).Elem()),
+		func(f field) bool { return f.key == key })
+}
 
 // poolings are the values of SlotSetting.Pooling.
 var poolings = []string{"", PoolSum, PoolMean, PoolSqrt}

@@ -177,6 +177,10 @@ func (d *decoder) structure(node *yaml.Node, path string, target reflect.Value) 
 				return d.fault(keyNode, path, ErrUnknownKey, "unknown key %q: %[1]s is now %s", key, now)
 			}
 		}
+		if _, ok := target.Addr().Interface().(*IDColumn); ok && isSlotKey(key) {
+			return d.fault(keyNode, path, ErrUnknownKey, "unknown key %q: how a column's ids are looked up "+
+				"is said in data.slots, beside slot: and its name", key)
+		}
 		return d.fault(keyNode, path, ErrUnknownKey, "unknown key %q: %s", shortened(key),
 			suggestion(key, fields))
 	})

@@ -46,3 +46,16 @@ func TestFormerKeysNameTheNewOnes(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// How the ids of a column are looked up is set by slot, and below a column an error says so.
+func TestSettingsOfASlotBelowAColumn(t *testing.T) {
+	for _, key := range []string{"pooling", "dim", "raw"} {
+		text := "data:\n  kind: csv\n  csv:\n    slots: [{column: a, " + key + ": 1}]\n"
+		want := fmt.Sprintf("job.yaml:4: data.csv.slots[0]: unknown key %q: how a column's ids are looked "+
+			"up is said in data.slots", key)
+		_, err := job.Parse([]byte(text), "job.yaml")
+		if err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%s: %v, want %s", key, err, want)
+		}
+	}
+}
