@@ -33,7 +33,9 @@ func BenchmarkSolve8192FlowsOn3072Links(b *testing.B) {
 	b.ResetTimer()
 	for range b.N {
 		for i := range f.flows {
-			f.seedFlows = append(f.seedFlows, uint32(i))
+			if f.flows[i].pool == nil {
+				f.seedFlows = append(f.seedFlows, uint32(i))
+			}
 		}
 		f.reach = 0
 		f.Settle(0)
@@ -107,6 +109,29 @@ func BenchmarkReplaceFanOut(b *testing.B) {
 		}
 		f.Cancel(now, id)
 		id = f.Start(now, Flow{Path: extra, Bytes: 1 << 40})
+		f.Settle(now)
+	}
+}
+
+// One of 1,000 flows to a slow server ends and another starts: the flows are a pool.
+func BenchmarkReplaceInPool(b *testing.B) {
+	links := make([]Link, 1001)
+	for i := range links {
+		links[i].Capacity = 12.5e9
+	}
+	f := New(links)
+	path := func(i int) []Hop { return []Hop{{LinkID(i), 1}, {1000, 1}} }
+	for i := range 1000 {
+		f.Start(0, Flow{Path: path(i), Bytes: 1 << 40})
+	}
+	f.Settle(0)
+	id := f.Start(0, Flow{Path: path(7), Bytes: 1 << 40})
+	b.ReportAllocs()
+	b.ResetTimer()
+	for i := range b.N {
+		now := unit.Tick(i)
+		f.Cancel(now, id)
+		id = f.Start(now, Flow{Path: path(7), Bytes: 1 << 40})
 		f.Settle(now)
 	}
 }

@@ -19,8 +19,10 @@
 package fabric
 
 import (
+	"cmp"
 	"fmt"
 	"math"
+	"slices"
 
 	"tandem/algo/unit"
 )
@@ -73,9 +75,10 @@ type Fabric struct {
 	flows   []flow
 	idle    []uint32 // slots without a flow
 	finish  finishHeap
+	pools   int // each has a flow that is not the caller's
 
 	seedLinks []LinkID // links whose constraint changed since the last Settle
-	seedFlows []uint32 // flows that have no rate yet
+	seedFlows []uint32 // flows that have no rate yet, that have left a pool, and bundles that such have left
 	// reach is a level that the changes since the last Settle do not reach below: flows with lower rates keep
 	// them.
 	reach float64
@@ -112,6 +115,7 @@ func (f *Fabric) Start(now unit.Tick, spec Flow) FlowID {
 		limit:      float64(spec.Limit),
 		since:      now,
 		finish:     unit.Forever,
+		tightest:   noLink,
 		hops:       w.hops[:0],
 	}
 	f.started++
@@ -125,11 +129,9 @@ func (f *Fabric) Start(now unit.Tick, spec Flow) FlowID {
 		return FlowID{i, w.generation}
 	}
 	for _, h := range spec.Path {
-		w.hops = append(w.hops, hop{link: h.Link, multiplicity: h.Multiplicity})
+		f.addHop(w, h)
 	}
 	f.attach(i)
-	f.finish.insert(f.flows, i)
-	f.seedFlows = append(f.seedFlows, i)
 	return FlowID{i, w.generation}
 }
 
@@ -140,7 +142,7 @@ func (f *Fabric) Cancel(now unit.Tick, id FlowID) bool {
 	if !f.alive(id) {
 		return false
 	}
-	f.remove(id.slot, f.flows[id.slot].moved(now))
+	f.remove(id.slot, f.moved(&f.flows[id.slot], now))
 	return true
 }
 
@@ -150,6 +152,10 @@ func (f *Fabric) SetCapacity(now unit.Tick, id LinkID, capacity unit.BytesPerSec
 	f.advance(now, "SetCapacity")
 	l := &f.links[id]
 	checkCapacity(l.name, capacity)
+	if l.pool != nil {
+		f.dissolve(l.pool)
+	}
+	f.dismiss(id)
 	f.seed(id)
 	f.reach = 0
 	l.account(now)
@@ -157,9 +163,10 @@ func (f *Fabric) SetCapacity(now unit.Tick, id LinkID, capacity unit.BytesPerSec
 	for _, c := range l.crossings {
 		f.rebound(c.flow)
 	}
-	l.demand = 0 // sum again, without rounding of the size of the old capacity
+	l.demand, l.most = 0, 0 // sum again, without rounding of the size of the old capacity
 	for _, c := range l.crossings {
 		l.demand += float64(c.multiplicity * f.flows[c.flow].bound)
+		l.most += float64(c.multiplicity * f.flows[c.flow].ceiling)
 	}
 	f.seed(id)
 }
@@ -180,6 +187,7 @@ func (f *Fabric) NextFinish() (unit.Tick, bool) {
 // It panics if a flow should have finished before now: its capacity would have been unused in between.
 func (f *Fabric) Finished(now unit.Tick, dst []Completion) []Completion {
 	f.advance(now, "Finished")
+	first := len(dst)
 	for len(f.finish) > 0 {
 		i := f.finish[0]
 		w := &f.flows[i]
@@ -190,9 +198,16 @@ func (f *Fabric) Finished(now unit.Tick, dst []Completion) []Completion {
 			panic(fmt.Sprintf("fabric: Finished at %d ns, want at %d ns, when the flow of tag %d finished",
 				now, w.finish, w.tag))
 		}
+		if w.bundles != nil {
+			i = w.bundles.members[0]
+			w = &f.flows[i]
+		}
 		dst = append(dst, Completion{FlowID{i, w.generation}, w.tag})
 		f.remove(i, w.total)
 	}
+	slices.SortFunc(dst[first:], func(a, b Completion) int { // those of pools among the others
+		return cmp.Compare(f.flows[a.ID.slot].order, f.flows[b.ID.slot].order)
+	})
 	return dst
 }
 
@@ -201,7 +216,7 @@ func (f *Fabric) Rate(id FlowID) unit.BytesPerSec {
 	if !f.alive(id) {
 		return 0
 	}
-	return unit.BytesPerSec(f.flows[id.slot].rate)
+	return unit.BytesPerSec(f.rateOf(&f.flows[id.slot]))
 }
 
 // Carried returns the bytes that a link has carried up to now; divided by capacity and time it is the link's
@@ -210,8 +225,15 @@ func (f *Fabric) Carried(now unit.Tick, id LinkID) float64 {
 	l := &f.links[id]
 	sum := l.carried
 	for _, c := range l.crossings {
-		w := &f.flows[c.flow]
-		sum += float64(c.multiplicity * w.moved(now))
+		if w := &f.flows[c.flow]; w.bundles == nil {
+			sum += float64(c.multiplicity * f.moved(w, now))
+		}
+	}
+	if l.pool != nil {
+		for _, i := range l.pool.members {
+			w := &f.flows[i]
+			sum += float64(w.on(id).multiplicity * f.moved(w, now))
+		}
 	}
 	return sum
 }
@@ -242,7 +264,7 @@ func (f *Fabric) Use(now unit.Tick, id LinkID) Use {
 }
 
 // Flows returns the number of active flows.
-func (f *Fabric) Flows() int { return len(f.flows) - len(f.idle) }
+func (f *Fabric) Flows() int { return len(f.flows) - len(f.idle) - f.pools }
 
 // advance moves the clock to an instant. The instant must not be before the last change, nor after it while
 // the change is unsettled.

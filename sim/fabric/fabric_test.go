@@ -141,6 +141,113 @@ func TestSlackLinksConnectNothing(t *testing.T) {
 	}
 }
 
+// Hub: 1000 B/s, five leaves: 400. Five flows, one from each leaf, share the hub: a pool at 200 B/s. Two of
+// them are cancelled: 333 B/s each. A third is cancelled: each of the last two is at its leaf's 400. A flow
+// over leaf 1 alone then takes half of that leaf.
+func TestFlowsOfOnePool(t *testing.T) {
+	f := New([]Link{{"hub", 1000}, {"0", 400}, {"1", 400}, {"2", 400}, {"3", 400}, {"4", 400}})
+	var ids []FlowID
+	for i := range 5 {
+		ids = append(ids, f.Start(0, Flow{Path: []Hop{{0, 1}, {LinkID(i + 1), 1}}, Bytes: 1000}))
+	}
+	f.Settle(0)
+	steps := []struct {
+		change func()
+		want   unit.BytesPerSec
+		pools  int
+	}{
+		{func() {}, 200, 1},
+		{func() { f.Cancel(0, ids[4]); f.Cancel(0, ids[3]) }, 1000. / 3, 0}, // above the ceiling of 250
+		{func() { f.Cancel(0, ids[2]) }, 400, 0},
+		{func() { f.Start(0, Flow{Path: []Hop{{1, 1}}, Bytes: 1000}) }, 200, 0},
+	}
+	for i, step := range steps {
+		step.change()
+		f.Settle(0)
+		if got := f.Rate(ids[0]); !close(float64(got), float64(step.want)) || f.pools != step.pools {
+			t.Errorf("step %d: rate %v in %d pools, want %v in %d", i, got, f.pools, step.want, step.pools)
+		}
+	}
+}
+
+// A: x+4y+4z+s+t ≤ 10000, hub: s+t ≤ 1000. At 1000 and 500 the ceilings are 1250 and 625. Then x ends, and a
+// flow of 10¹² transfers over the hub leaves s and t next to nothing: y and z are at 1250, their ceilings,
+// and fill A as full as these would, to rounding. But A binds them, so y has it all when z ends.
+func TestALinkThatIsFullToRoundingBinds(t *testing.T) {
+	f := New([]Link{{"A", 10000}, {"hub", 1000}})
+	var ids []FlowID
+	start := func(path ...Hop) { ids = append(ids, f.Start(0, Flow{Path: path, Bytes: 1000})) }
+	start(Hop{0, 1})
+	start(Hop{0, 4})
+	start(Hop{0, 4})
+	start(Hop{0, 1}, Hop{1, 1})
+	start(Hop{0, 1}, Hop{1, 1})
+	steps := []struct {
+		change func()
+		want   unit.BytesPerSec
+	}{
+		{func() {}, 1000},
+		{func() { f.Cancel(0, ids[0]); start(Hop{0, 1}, Hop{1, 1e12}) }, 1250},
+		{func() { f.Cancel(0, ids[2]) }, 2500},
+	}
+	for i, step := range steps {
+		step.change()
+		f.Settle(0)
+		if got := f.Rate(ids[1]); !close(float64(got), float64(step.want)) {
+			t.Errorf("step %d: rate %v, want %v", i, got, step.want)
+		}
+	}
+}
+
+// Two links of 1000 B/s, four flows over one, then four over the other: two pools, whose flows end at one
+// instant in the order of their starts.
+func TestFinishedOrderOfTwoPools(t *testing.T) {
+	f := New([]Link{{"left", 1000}, {"right", 1000}})
+	var want []string
+	for tag := range int64(8) {
+		f.Start(0, Flow{Path: []Hop{{LinkID(tag / 4), 1}}, Bytes: 250, Tag: tag})
+		want = append(want, fmt.Sprintf("%d@1000000000", tag))
+	}
+	f.Settle(0)
+	if f.pools != 2 {
+		t.Errorf("%d pools, want 2", f.pools)
+	}
+	if got := run(f, 0); !slices.Equal(got, want) {
+		t.Errorf("finished %v, want %v", got, want)
+	}
+}
+
+// Hub: 1000 B/s, leaves: 1000 each. Flows begin one by one, two over each leaf. In the end each has 250, and
+// ceilings that have followed the rates down leave both leaves slack: 2 · 312 ≤ 1000.
+func TestCeilingsFollowRatesDown(t *testing.T) {
+	f := New([]Link{{"hub", 1000}, {"1", 1000}, {"2", 1000}})
+	for _, leaf := range []LinkID{1, 1, 2, 2} {
+		f.Start(0, Flow{Path: []Hop{{0, 1}, {leaf, 1}}, Bytes: 1000})
+		f.Settle(0)
+	}
+	if f.pools != 1 {
+		t.Errorf("%d pools, want that of the hub", f.pools)
+	}
+}
+
+// To the solver, the 1,000 flows of a pool are one: a start touches that one and the new flow.
+func TestAPoolIsOneFlowToTheSolver(t *testing.T) {
+	links := make([]Link, 1001)
+	for i := range links {
+		links[i].Capacity = 1e9
+	}
+	f := New(links)
+	for i := range 1000 {
+		f.Start(0, Flow{Path: []Hop{{LinkID(i), 1}, {1000, 1}}, Bytes: 1 << 20})
+	}
+	f.Settle(0)
+	f.Start(0, Flow{Path: []Hop{{7, 1}, {1000, 1}}, Bytes: 1 << 20})
+	f.Settle(0)
+	if got := len(f.fill.flows); got != 2 {
+		t.Errorf("a start touched %d flows, want 2", got)
+	}
+}
+
 func TestPanics(t *testing.T) {
 	start := func(f *Fabric, now unit.Tick) { f.Start(now, Flow{Path: []Hop{{0, 1}}, Bytes: 8}) }
 	tests := []struct {

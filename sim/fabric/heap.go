@@ -45,8 +45,9 @@ func sink(h []saturation, i int) {
 	h[i] = x
 }
 
-// finishHeap is a binary heap of flow slots: the earliest finish first and, at one instant, the flow that
-// started first. Each flow holds its place in the heap, so that fix can move it.
+// finishHeap is a binary heap of flow slots: the earliest finish first, of the members of a pool the one
+// whose virtual time ends first and, at one instant, the flow that started first. Each flow holds its place
+// in the heap, so that fix can move it.
 type finishHeap []uint32
 
 // before reports whether flow a finishes before flow b.
@@ -54,6 +55,9 @@ func (h finishHeap) before(flows []flow, a, b uint32) bool {
 	x, y := &flows[a], &flows[b]
 	if x.finish != y.finish {
 		return x.finish < y.finish
+	}
+	if x.due != y.due {
+		return x.due < y.due
 	}
 	return x.order < y.order
 }

@@ -8,12 +8,15 @@ import (
 
 // filling is the scratch of Settle: the touched part of the fabric.
 type filling struct {
-	visit   uint64 // number of Settles so far; marks visited links and flows
+	visit   uint64 // number of solutions so far; marks visited links and flows
 	links   []LinkID
 	flows   []uint32
 	heap    []saturation
-	floor   float64 // no link that is touched is full below this level
-	rebuild bool    // the finish heap is rebuilt at the end, not updated for each flow
+	floor   float64  // no link that is touched is full below this level
+	full    []LinkID // links that have filled up
+	crowded []LinkID // links whose capacity no longer suffices
+	joining []uint32 // flows that can join a pool
+	rebuild bool     // the finish heap is rebuilt at the end, not updated for each flow
 }
 
 // Settle computes the max-min fair rate of every flow from now on, and thereby its finish. Only the touched
@@ -24,21 +27,30 @@ type filling struct {
 // it stopped rising, and a new flow makes none before one of its links is full. Flows that stopped rising
 // earlier keep their rates.
 //
+// A link is slack if its capacity suffices for the ceilings of its flows. Where the solution exceeds a
+// ceiling, the ceiling is raised, and the links that are no longer slack are solved with the others again.
+// The flows that one link alone slows down are one flow, the bundle of a pool.
+//
 // Cost: for F flows, H hops and L links touched, O((H + L) log L), and O(log all flows) for each flow whose
-// rate changes; nothing if nothing was touched. No allocation once the fabric has grown.
+// rate changes; nothing if nothing was touched. Members of a pool are touched only when its rate has changed
+// by a quarter or more since its ceiling was set. No allocation once the fabric has grown, but for pools.
 func (f *Fabric) Settle(now unit.Tick) {
 	f.advance(now, "Settle")
 	if len(f.seedLinks)+len(f.seedFlows) == 0 {
 		f.reach = math.Inf(1)
 		return
 	}
-	f.collect()
-	// Rebuilding costs about as much as moving one entry in eight.
-	f.fill.rebuild = len(f.fill.flows) > len(f.finish)/8
-	f.solve()
-	if f.fill.rebuild {
-		f.finish.rebuild(f.flows)
+	for again := true; again; again = f.raise() {
+		f.collect()
+		// Rebuilding costs about as much as moving one entry in eight.
+		f.fill.rebuild = len(f.fill.flows) > len(f.finish)/8
+		f.solve()
+		if f.fill.rebuild {
+			f.finish.rebuild(f.flows)
+		}
 	}
+	f.lower()
+	f.gather()
 }
 
 // reachTolerance is the relative difference of two rates that counts as rounding.
@@ -53,7 +65,7 @@ func (f *Fabric) fillBound(l *link) float64 {
 	for range passes {
 		remaining, usage := l.capacity, 0.0
 		for _, c := range l.crossings {
-			if rate := f.flows[c.flow].rate; rate > 0 && rate < level {
+			if rate := f.rateOf(&f.flows[c.flow]); rate > 0 && rate < level {
 				remaining -= float64(c.multiplicity * rate)
 			} else {
 				usage += c.multiplicity
@@ -114,7 +126,7 @@ func (f *Fabric) visitLinks(w *flow) {
 			if l.slack() {
 				continue
 			}
-			l.visit = s.visit
+			l.visit, l.binds = s.visit, false
 			l.remaining, l.usage, l.open = l.capacity, 0, 0
 			s.links = append(s.links, h.link)
 		}
@@ -128,10 +140,14 @@ func (f *Fabric) visitLinks(w *flow) {
 func (f *Fabric) visitFlows(id LinkID) (kept float64) {
 	s := &f.fill
 	for _, c := range f.links[id].crossings {
-		switch w := &f.flows[c.flow]; {
+		i := c.flow
+		if p := f.flows[i].pool; p != nil {
+			i = p.bundle
+		}
+		switch w := &f.flows[i]; {
 		case w.visit == s.visit:
 		case w.rate >= s.floor:
-			f.visitFlow(c.flow)
+			f.visitFlow(i)
 		default:
 			kept += float64(c.multiplicity * w.rate)
 		}
@@ -160,7 +176,7 @@ func (f *Fabric) visitFlow(i uint32) {
 // lazy heap is ours.
 func (f *Fabric) solve() {
 	s := &f.fill
-	s.heap = s.heap[:0]
+	s.heap, s.full = s.heap[:0], s.full[:0]
 	for _, id := range s.links {
 		l := &f.links[id]
 		l.weight = l.usage
@@ -178,7 +194,7 @@ func (f *Fabric) solve() {
 		if top.of < 0 { // a flow at its bound
 			level = max(level, top.level)
 			s.heap = drop(s.heap)
-			left -= f.fix(uint32(^top.of), level)
+			left -= f.fix(uint32(^top.of), level, noLink)
 			continue
 		}
 		l := &f.links[top.of]
@@ -193,8 +209,10 @@ func (f *Fabric) solve() {
 		}
 		level = max(level, top.level)
 		s.heap = drop(s.heap)
+		l.binds = true
+		s.full = append(s.full, LinkID(top.of))
 		for _, c := range l.crossings {
-			left -= f.fix(c.flow, level)
+			left -= f.fix(c.flow, level, LinkID(top.of))
 		}
 	}
 }
@@ -221,13 +239,14 @@ func (f *Fabric) boundByLinks(w *flow) bool {
 	return w.tightest != noLink && f.links[w.tightest].visit == f.fill.visit
 }
 
-// fix sets the final rate of a flow and returns 1, or 0 if the rate was fixed already.
-func (f *Fabric) fix(i uint32, rate float64) int {
+// fix sets the final rate of a flow, which a link has stopped, or noLink. It returns 1, or 0 if the rate was
+// fixed already.
+func (f *Fabric) fix(i uint32, rate float64, by LinkID) int {
 	w := &f.flows[i]
 	if w.fixed {
 		return 0
 	}
-	w.fixed = true
+	w.fixed, w.stoppedBy = true, by
 	for _, h := range w.hops {
 		// The values of a slack link that is not touched are unused.
 		l := &f.links[h.link]
@@ -236,7 +255,7 @@ func (f *Fabric) fix(i uint32, rate float64) int {
 		l.open--
 	}
 	if rate != w.rate {
-		w.setRate(f.now, rate)
+		f.setRate(w, rate)
 		if !f.fill.rebuild {
 			f.finish.fix(f.flows, i)
 		}
