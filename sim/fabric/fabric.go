@@ -78,7 +78,7 @@ type Fabric struct {
 	pools   int // each has a flow that is not the caller's
 
 	seedLinks []LinkID // links whose constraint changed since the last Settle
-	seedFlows []uint32 // flows that have no rate yet, that have left a pool, and bundles that such have left
+	seedFlows []uint32 // flows without a rate, those that have left a pool, and the bundles that they left
 	// reach is a level that the changes since the last Settle do not reach below: flows with lower rates keep
 	// them.
 	reach float64
@@ -147,7 +147,7 @@ func (f *Fabric) Cancel(now unit.Tick, id FlowID) bool {
 }
 
 // SetCapacity changes a link's capacity, to 0 for a link that is down. Cost: O(hops of the flows on the
-// link).
+// link), and O(log all flows) for each of them that is in a pool.
 func (f *Fabric) SetCapacity(now unit.Tick, id LinkID, capacity unit.BytesPerSec) {
 	f.advance(now, "SetCapacity")
 	l := &f.links[id]
@@ -194,18 +194,19 @@ func (f *Fabric) Finished(now unit.Tick, dst []Completion) []Completion {
 		if w.finish > now {
 			break
 		}
-		if w.finish < now {
-			panic(fmt.Sprintf("fabric: Finished at %d ns, want at %d ns, when the flow of tag %d finished",
-				now, w.finish, w.tag))
-		}
+		at := w.finish
 		if w.bundles != nil {
 			i = w.bundles.members[0]
 			w = &f.flows[i]
 		}
+		if at < now {
+			panic(fmt.Sprintf("fabric: Finished at %d ns, want at %d ns, when the flow of tag %d finished",
+				now, at, w.tag))
+		}
 		dst = append(dst, Completion{FlowID{i, w.generation}, w.tag})
 		f.remove(i, w.total)
 	}
-	slices.SortFunc(dst[first:], func(a, b Completion) int { // those of pools among the others
+	slices.SortFunc(dst[first:], func(a, b Completion) int { // members of pools come last
 		return cmp.Compare(f.flows[a.ID.slot].order, f.flows[b.ID.slot].order)
 	})
 	return dst
@@ -255,7 +256,7 @@ func (f *Fabric) Use(now unit.Tick, id LinkID) Use {
 	if l.capacity == 0 {
 		return Use{Flows: l.ended}
 	}
-	excess := l.excess + max(0, l.demand-l.capacity)*float64(now-l.since)
+	excess := l.excess + float64(max(0, l.demand-l.capacity)*float64(now-l.since))
 	return Use{
 		Busy:   unit.Tick(f.Carried(now, id) / l.capacity * float64(unit.Second)),
 		Excess: unit.Tick(excess / l.capacity),

@@ -266,6 +266,15 @@ func TestPanics(t *testing.T) {
 			"missed finish", func(f *Fabric) { start(f, 0); f.Settle(0); f.Finished(unit.Minute, nil) },
 			"want at 1000000000 ns",
 		},
+		{
+			"missed finish of a member of a pool", func(f *Fabric) {
+				for tag := range int64(2 * poolLeast) {
+					f.Start(0, Flow{Path: []Hop{{0, 1}}, Bytes: 8 + unit.Bytes(tag), Tag: 70 + tag})
+				}
+				f.Settle(0)
+				f.Finished(unit.Minute, nil)
+			}, "of tag 70",
+		},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

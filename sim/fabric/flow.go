@@ -6,7 +6,7 @@ import (
 	"tandem/algo/unit"
 )
 
-// link is a link with the flows that cross it. The fields that Settle uses come first, in one cache line.
+// link is a link with the flows that cross it. The fields that Settle uses come first.
 type link struct {
 	crossings []crossing
 	capacity  float64
@@ -47,7 +47,7 @@ type hop struct {
 }
 
 // flow is a started flow. Its remaining bytes are those at the last change of its rate, so a flow whose rate
-// does not change costs nothing. The fields that Settle uses come first, in one cache line.
+// does not change costs nothing. The fields that Settle uses come first.
 type flow struct {
 	hops       []hop
 	rate       float64
@@ -94,7 +94,7 @@ func (l *link) admits(more float64) bool { return !l.binds && l.suffices(more) }
 
 // account integrates the excess of demand up to now, before demand or capacity changes.
 func (l *link) account(now unit.Tick) {
-	l.excess += max(0, l.demand-l.capacity) * float64(now-l.since)
+	l.excess += float64(max(0, l.demand-l.capacity) * float64(now-l.since))
 	l.since = now
 }
 
@@ -141,8 +141,8 @@ func (f *Fabric) alive(id FlowID) bool {
 	return id.generation&1 == 1 && int(id.slot) < len(f.flows) && f.flows[id.slot].generation == id.generation
 }
 
-// seed marks a link for the next Settle unless the link is slack now. A change seeds its links both before
-// and after, so it misses neither a link that begins to bind nor one that stops binding.
+// seed marks a link for the next Settle unless the link is slack now. A flow that starts seeds its links with
+// it, and one that ends seeds them before: where it begins to bind, and where it stops binding.
 func (f *Fabric) seed(id LinkID) {
 	if l := &f.links[id]; !l.seeded && !l.slack() {
 		l.seeded = true
@@ -167,7 +167,7 @@ func (w *flow) on(id LinkID) *hop {
 			return &w.hops[k]
 		}
 	}
-	panic("fabric: flow does not cross the link of its pool")
+	panic("fabric: flow does not cross the link")
 }
 
 // attach adds a flow to the links of its path. Its ceiling is 0 until it has a rate.
@@ -249,7 +249,6 @@ func (f *Fabric) rebound(i uint32) {
 		f.seed(h.link)
 		f.links[h.link].account(f.now)
 		f.links[h.link].demand += float64(h.multiplicity * (bound - w.bound))
-		f.seed(h.link)
 	}
 	w.bound = bound
 	if bound < w.ceiling {

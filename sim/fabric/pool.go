@@ -10,7 +10,15 @@ import "tandem/algo/unit"
 // member, and the other links of the members, on which they are guests, suffice for it. So neither its bound
 // nor another link binds a member while the pool is below its ceiling. A pool that rises above it is
 // dissolved, and a guest whose link no longer suffices leaves its pool. Both are then solved again as flows
-// of their own, and may join a pool again at the end of Settle.
+// of their own, and may join a pool again at the end of Settle:
+//
+//  1. What has changed seeds links and flows; a flow begins with ceiling 0, outside of pools.
+//  2. The seeds and what they reach are solved, a bundle as one flow.
+//  3. Ceilings that are exceeded are raised. Pools above theirs are dissolved, guests of links that no longer
+//     suffice leave: seeds of another solution (2).
+//  4. Once none is left, ceilings far above the rates of the last solution are lowered.
+//  5. Flows that a link has stopped in it join the link's pool, where nothing else can bind them below its
+//     ceiling.
 type pool struct {
 	link    LinkID
 	bundle  uint32     // the slot of the bundle
@@ -115,7 +123,7 @@ func (f *Fabric) canJoin(w *flow, of *link) bool {
 	}
 	for k := range w.hops {
 		h := &w.hops[k]
-		if l := &f.links[h.link]; l != of && !l.admits(h.multiplicity*(ceiling-w.ceiling)) {
+		if l := &f.links[h.link]; l != of && !l.admits(float64(h.multiplicity*(ceiling-w.ceiling))) {
 			return false
 		}
 	}
@@ -151,7 +159,7 @@ func (f *Fabric) join(i uint32, of *link) {
 			continue
 		}
 		f.uncross(&w.hops[k])
-		of.most -= w.hops[k].multiplicity * w.ceiling
+		of.most -= float64(w.hops[k].multiplicity * w.ceiling)
 		f.widen(p, w.hops[k].multiplicity)
 	}
 }
@@ -176,7 +184,7 @@ func (f *Fabric) leave(i uint32) {
 			continue
 		}
 		f.cross(i, k)
-		l.most += h.multiplicity * w.ceiling
+		l.most += float64(h.multiplicity * w.ceiling)
 		f.widen(p, -h.multiplicity)
 	}
 }
@@ -187,7 +195,7 @@ func (f *Fabric) widen(p *pool, by float64) {
 	b, l := &f.flows[p.bundle], &f.links[p.link]
 	h := &b.hops[0]
 	if len(p.members) == 0 {
-		l.most -= h.multiplicity * b.ceiling
+		l.most -= float64(h.multiplicity * b.ceiling)
 		f.uncross(h)
 		l.pool = nil
 		f.finish.remove(f.flows, p.bundle)
@@ -204,7 +212,7 @@ func (f *Fabric) widen(p *pool, by float64) {
 		p.widest = width
 	}
 	p.widest = max(p.widest, width)
-	l.most += (width - h.multiplicity) * b.ceiling
+	l.most += float64((width - h.multiplicity) * b.ceiling)
 	h.multiplicity, l.crossings[h.place].multiplicity = width, width
 	b.bound = l.capacity / width
 	f.setRate(b, b.rate) // another member may be the first to finish
@@ -282,7 +290,7 @@ func (f *Fabric) setCeiling(w *flow, ceiling float64) {
 		}
 		l := &f.links[h.link]
 		was := l.slack()
-		l.most += h.multiplicity * (ceiling - w.ceiling)
+		l.most += float64(h.multiplicity * (ceiling - w.ceiling))
 		if was && !l.suffices(0) {
 			f.fill.crowded = append(f.fill.crowded, h.link)
 		}

@@ -32,8 +32,9 @@ type filling struct {
 // The flows that one link alone slows down are one flow, the bundle of a pool.
 //
 // Cost: for F flows, H hops and L links touched, O((H + L) log L), and O(log all flows) for each flow whose
-// rate changes; nothing if nothing was touched. Members of a pool are touched only when its rate has changed
-// by a quarter or more since its ceiling was set. No allocation once the fabric has grown, but for pools.
+// rate changes; nothing if nothing was touched. Members of a pool are touched only when its rate leaves what
+// headroom and slump allow, another of their links no longer suffices, or a capacity changes. No allocation
+// once the fabric has grown, but for pools.
 func (f *Fabric) Settle(now unit.Tick) {
 	f.advance(now, "Settle")
 	if len(f.seedLinks)+len(f.seedFlows) == 0 {
@@ -56,16 +57,16 @@ func (f *Fabric) Settle(now unit.Tick) {
 // reachTolerance is the relative difference of two rates that counts as rounding.
 const reachTolerance = 1e-9
 
-// fillBound returns a level below which a link is not full, if settled flows keep to their rates until they
-// are at that level and flows without a rate keep rising. Each pass raises the level, up to the one where the
-// link is full.
+// fillBound returns a level below which a link without guests is not full, if settled flows keep to their
+// rates until they are at that level and flows without a rate keep rising. Each pass raises the level, up to
+// the one where the link is full.
 func (f *Fabric) fillBound(l *link) float64 {
 	const passes = 3
 	level := 0.0
 	for range passes {
 		remaining, usage := l.capacity, 0.0
 		for _, c := range l.crossings {
-			if rate := f.rateOf(&f.flows[c.flow]); rate > 0 && rate < level {
+			if rate := f.flows[c.flow].rate; rate > 0 && rate < level {
 				remaining -= float64(c.multiplicity * rate)
 			} else {
 				usage += c.multiplicity
@@ -135,19 +136,15 @@ func (f *Fabric) visitLinks(w *flow) {
 	}
 }
 
-// visitFlows adds the flows of a link that are fast enough to the touched flows, and returns the capacity
-// that the others keep.
+// visitFlows adds the flows of a link without guests that are fast enough to the touched flows, and returns
+// the capacity that the others keep.
 func (f *Fabric) visitFlows(id LinkID) (kept float64) {
 	s := &f.fill
 	for _, c := range f.links[id].crossings {
-		i := c.flow
-		if p := f.flows[i].pool; p != nil {
-			i = p.bundle
-		}
-		switch w := &f.flows[i]; {
+		switch w := &f.flows[c.flow]; {
 		case w.visit == s.visit:
 		case w.rate >= s.floor:
-			f.visitFlow(i)
+			f.visitFlow(c.flow)
 		default:
 			kept += float64(c.multiplicity * w.rate)
 		}
