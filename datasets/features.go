@@ -27,9 +27,9 @@ func ReadFeatures(data job.Data, scaling []batch.Scaling, path string,
 			data.Kind, job.KindCSV, job.KindParquet)
 	}
 	isParquet, err := input.IsParquet(path)
-	if err == nil && isParquet != (data.Kind == job.KindParquet) {
+	if err == nil && isParquet != (data.Format() == job.KindParquet) {
 		is := map[bool]string{true: "a Parquet file", false: "no Parquet file"}[isParquet]
-		err = fmt.Errorf("%s: %s, and the model was trained on data of kind %s", path, is, data.Kind)
+		err = fmt.Errorf("%s: %s, and the model was trained on data of kind %s", path, is, data.Format())
 	}
 	if err != nil {
 		return fmt.Errorf("datasets: %w", err)
@@ -52,7 +52,7 @@ func ReadFeatures(data job.Data, scaling []batch.Scaling, path string,
 		return use(b, share)
 	}
 	read := readTextFeatures
-	if data.Kind == job.KindParquet {
+	if data.Format() == job.KindParquet {
 		read = readParquetFeatures
 	}
 	err = read(t, path, dropped, each)

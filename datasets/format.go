@@ -20,8 +20,8 @@ type format struct {
 
 // formatOf returns the format of a kind that reads files.
 func formatOf(data *job.Data) format {
-	f := format{Format: textFormat(data), kind: data.Kind, table: data.CSV}
-	switch data.Kind {
+	f := format{Format: textFormat(data), kind: data.Format(), table: data.CSV}
+	switch data.Format() {
 	case job.KindParquet:
 		f.table = data.Parquet
 	case job.KindMovieLens:
@@ -32,7 +32,7 @@ func formatOf(data *job.Data) format {
 
 // textFormat returns how the text of a kind is decoded.
 func textFormat(data *job.Data) decode.Format {
-	switch data.Kind {
+	switch data.Format() {
 	case job.KindCriteo:
 		return lineByLine(criteoSchema(), newCriteoDecoder().decode)
 	case job.KindLibFM:

@@ -40,6 +40,8 @@ func open(data *job.Data, dataDir string) (*Dataset, error) {
 		return generate(data.Synthetic)
 	case job.KindAdultIncome:
 		return openAdult(data)
+	case job.KindFollow:
+		return nil, fmt.Errorf("kind %q: the rows have not all arrived: cmd/train follows them", data.Kind)
 	}
 	if data.Stream {
 		return streamFile(data, dataDir)

@@ -27,6 +27,7 @@ func ReadRows(data job.Data, path string) (*Rows, error) {
 	data.Path, data.Train, data.Test, data.Split, data.Negatives = "", path, path, job.Split{},
 		job.NegativeSampling{}
 	data.Slots, data.Derived = nil, nil
+	data.Kind, data.Complete = data.Format(), ""
 	if err := data.Validate(); err != nil {
 		return nil, fmt.Errorf("datasets: %w", err)
 	}

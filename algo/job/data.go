@@ -18,6 +18,7 @@ const (
 	KindCSV         DataKind = "csv"          // delimited text, described by Data.CSV
 	KindParquet     DataKind = "parquet"      // Parquet files, described by Data.Parquet
 	KindSynthetic   DataKind = "synthetic"    // generated from Data.Synthetic
+	KindFollow      DataKind = "follow"       // files that arrive in a folder: see Data.Complete
 
 	// Avazu click log, with or without date and device_ip
 	KindAvazu DataKind = "avazu"
@@ -34,7 +35,7 @@ func DataKinds() []DataKind {
 	return []DataKind{
 		KindAdultIncome, KindCriteo, KindLibFM, KindCSV, KindParquet, KindSynthetic, KindAvazu, KindTaobaoAd,
 		KindIJCAI18,
-		KindMovieLens, KindMovieLensImplicit,
+		KindMovieLens, KindMovieLensImplicit, KindFollow,
 	}
 }
 
@@ -49,8 +50,8 @@ const columnsMax = 10_000
 type Data struct {
 	// Kind is a data set that is built in, or the format of files.
 	Kind DataKind `yaml:"kind"`
-	// Path is a single file; Split chooses its test rows. A file may be plain text or
-	// compressed with gzip or zstd: its first bytes decide, not its name. It may be a URL:
+	// Path is a single file; Split chooses its test rows. For kind follow it is a folder. A file may be plain
+	// text or compressed with gzip or zstd: its first bytes decide, not its name. It may be a URL:
 	// file:///folder/clicks.csv or, in programs that import package datasets/blob, as
 	// cmd/node, cmd/data and cmd/model do, s3://bucket/clicks.csv.
 	Path string `yaml:"path,omitempty"`
@@ -71,9 +72,15 @@ type Data struct {
 	// file is parsed only once; "off" disables the cache. Empty: the user's folder of
 	// caches, for files of at least 8 MiB.
 	Cache string `yaml:"cache,omitempty"`
-	// CSV describes the columns; for kind csv only.
+	// Complete says when a file of kind follow is complete. renamed, the default: as soon as it has a name
+	// that does not begin with a dot or an underscore and does not end in .tmp or .part, so that it must be
+	// renamed when it is written. followed: as soon as there is a file with a later name. New files are
+	// trained on in the order of their names, each once, and must not change. Their columns are described
+	// by csv or by parquet.
+	Complete string `yaml:"complete,omitempty"`
+	// CSV describes the columns; for kinds csv and follow only.
 	CSV *Table `yaml:"csv,omitempty"`
-	// Parquet describes the columns; for kind parquet only. Delimiter, comment, columns
+	// Parquet describes the columns; for kinds parquet and follow only. Delimiter, comment, columns
 	// and separators must be empty, because a Parquet file defines them itself. An id
 	// column holds text, whole numbers, booleans, or lists of these. Numeric and label
 	// columns hold one value per row, of any type; decimals are no ids. Dates and times are read
@@ -140,7 +147,7 @@ func (d *Data) validateDescriptions() error {
 		{"parquet", KindParquet, d.Parquet != nil, func() error { return d.Parquet.validateParquet() }},
 		{"synthetic", KindSynthetic, d.Synthetic != nil, func() error { return d.Synthetic.Validate() }},
 	} {
-		if c.isGiven != (d.Kind == c.kind) {
+		if c.isGiven != (d.Format() == c.kind) {
 			return fmt.Errorf("%s: must be given for kind %q and for no other, here %q", c.key, c.kind,
 				d.Kind)
 		}
@@ -155,6 +162,12 @@ func (d *Data) validateDescriptions() error {
 }
 
 func (d *Data) validateFiles() error {
+	if d.Kind == KindFollow {
+		return d.validateFollow()
+	}
+	if d.Complete != "" {
+		return fmt.Errorf("complete: only used with kind %q, here %q", KindFollow, d.Kind)
+	}
 	isFile := d.Kind != KindAdultIncome && d.Kind != KindSynthetic
 	switch {
 	case !isFile && (d.Path != "" || d.Train != "" || d.Test != ""):

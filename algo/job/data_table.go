@@ -65,9 +65,9 @@ const (
 	NumberLabels = "numbers" // any numbers
 )
 
-// Table returns the description of the columns of kinds csv and parquet, or nil.
+// Table returns the description of the columns of csv and Parquet files, or nil.
 func (d Data) Table() *Table {
-	switch d.Kind {
+	switch d.Format() {
 	case KindCSV:
 		return d.CSV
 	case KindParquet:

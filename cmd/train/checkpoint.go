@@ -289,6 +289,13 @@ func (p *program) useCheckpoints(r *report, o *train.Options, results, mode stri
 	if !f.savesOnTheWay() || delayed(j) {
 		return nil
 	}
+	return p.saveCheckpoints(o, results, mode, j, f, data, source)
+}
+
+// saveCheckpoints makes a training save checkpoints to a folder within the results.
+func (p *program) saveCheckpoints(o *train.Options, results, mode string, j job.Job, f flags,
+	data *datasets.Dataset, source batch.Source) error {
+	c := f.checkpoints
 	c.every.Use(o)
 	o.FullEvery, c.behind.Chain.FullEvery = c.full, c.full
 	o.Drain = p.interrupt.Begin()

@@ -77,6 +77,7 @@ type flags struct {
 
 	table  table
 	opened *datasets.Dataset // of table
+	stream *datasets.Stream  // of table; nil: it does not arrive
 	// validation is the share of training rows held back to choose epochs; 0: none.
 	validation      float64
 	validationGiven bool
@@ -167,7 +168,11 @@ func (p *program) command() *cobra.Command {
 				return err
 			}
 			cli.PrintNotes(p.stderr, "train", f.notes)
-			return profiled(f.cpuProfile, func() error { return p.train(c.Context(), j, f) })
+			run := p.train
+			if j.Data.Kind == job.KindFollow {
+				run = p.follow
+			}
+			return profiled(f.cpuProfile, func() error { return run(c.Context(), j, f) })
 		},
 	}
 	cli.Configure(c, p.stdout, p.stderr)
@@ -253,11 +258,11 @@ func (f *flags) register(fs *pflag.FlagSet) {
 
 // job returns the job of the command line: the file, and what flags change.
 func (f *flags) job(c *cobra.Command) (job.Job, error) {
-	j, err := f.first(c.Flags())
+	j, err := f.first(c)
 	if err != nil {
 		return j, err
 	}
-	if (f.file != "" || f.table.file != "") && !c.Flags().Changed("mode") {
+	if (f.file != "" || f.table.any()) && !c.Flags().Changed("mode") {
 		f.modes = []string{j.Training.Mode}
 	}
 	for i, mode := range f.modes {
@@ -275,7 +280,7 @@ func (f *flags) job(c *cobra.Command) (job.Job, error) {
 	if err := f.change(&j, c.Flags()); err != nil {
 		return j, err
 	}
-	if f.table.file != "" {
+	if f.table.any() {
 		f.table.suit(&j, f, c.Flags())
 	}
 	if err := j.AddModeSettings(f.modeSet, f.modes); err != nil {
@@ -288,7 +293,10 @@ func (f *flags) job(c *cobra.Command) (job.Job, error) {
 	if err := f.checkpoints.openInitial(); err != nil {
 		return j, err
 	}
-	if err := f.suitModes(&j, f.file != "" || f.table.file != "" || c.Flags().Changed("mode")); err != nil {
+	if err := f.checkFollow(&j, c.Flags()); err != nil {
+		return j, err
+	}
+	if err := f.suitModes(&j, f.file != "" || f.table.any() || c.Flags().Changed("mode")); err != nil {
 		return j, err
 	}
 	if err := j.ValidateShared(); err != nil {
@@ -307,7 +315,8 @@ func (f *flags) job(c *cobra.Command) (job.Job, error) {
 }
 
 // first returns the job that flags change: that of the file, of the table, or the census income job.
-func (f *flags) first(given *pflag.FlagSet) (job.Job, error) {
+func (f *flags) first(c *cobra.Command) (job.Job, error) {
+	given := c.Flags()
 	if err := f.table.check(given); err != nil {
 		return job.Job{}, err
 	}
@@ -323,6 +332,10 @@ func (f *flags) first(given *pflag.FlagSet) (job.Job, error) {
 	case f.table.file != "":
 		j, set, note, err := f.table.open(f.onBadRow)
 		f.opened, f.notes = set, append(f.notes, note)
+		return j, err
+	case f.table.follow != "":
+		j, stream, set, note, err := f.table.openStream(c.Context(), f.onBadRow, c.ErrOrStderr())
+		f.stream, f.opened, f.notes = stream, set, append(f.notes, note)
 		return j, err
 	}
 	return job.AdultIncome(), nil
@@ -459,7 +472,7 @@ func (f *flags) change(j *job.Job, given *pflag.FlagSet) error {
 				err = job.ParsePlacement(f.placement)
 			return err
 		},
-		"positive-weight": func() error { return setPositiveWeight(j, f.positiveWeight, f.table.file != "") },
+		"positive-weight": func() error { return setPositiveWeight(j, f.positiveWeight, f.table.any()) },
 		"evaluate-every":  func() error { return j.Training.EvaluateEvery.UnmarshalText([]byte(f.every)) },
 		"on-bad-row":      func() error { return j.Data.OnBadRow.UnmarshalText([]byte(f.onBadRow)) },
 	} {

@@ -16,6 +16,7 @@ import (
 // table is the table of --data, and what is known of it.
 type table struct {
 	file                 string
+	follow, complete     string
 	label, positive      string
 	weight, impressions  string
 	labelValues          string
@@ -27,6 +28,11 @@ type table struct {
 func (t *table) register(fs *pflag.FlagSet) {
 	fs.StringVar(&t.file, "data", "", "train on this `FILE`, delimited text with a header, plain or "+
 		"compressed, or Parquet, whose columns are inferred; in mode hybrid unless --mode says more")
+	fs.StringVar(&t.follow, "follow", "", "train on the files that arrive in this `FOLDER`, without an end, "+
+		"and predict each before; their columns are inferred from the first one, as with --data; see "+
+		"docs/online.md")
+	fs.StringVar(&t.complete, "complete", job.CompleteRenamed, "with --follow, take a file by this `RULE`: "+
+		"renamed, when it is there, or followed, when there is one with a later name")
 	fs.StringVar(&t.label, "label", "",
 		"with --data, learn to predict this `COLUMN` (default: label, click, clicked, target or y)")
 	fs.StringVar(&t.positive, "positive", "",
@@ -47,19 +53,31 @@ func (t *table) register(fs *pflag.FlagSet) {
 	fs.StringSliceVar(&t.ignore, "ignore", nil, "with --data, leave these `COLUMNS` out")
 }
 
+// any reports whether there is a table.
+func (t *table) any() bool { return t.file != "" || t.follow != "" }
+
 // check refuses flags that do not go together.
 func (t *table) check(given *pflag.FlagSet) error {
-	if t.file != "" {
-		if given.Changed("file") {
+	if given.Changed("complete") && t.follow == "" {
+		return cli.UsageError("a job file has it as data.complete", "--complete needs --follow")
+	}
+	if t.file != "" && t.follow != "" {
+		return cli.UsageError("leave one of them out", "--data and --follow cannot be combined")
+	}
+	for name, value := range map[string]string{"data": t.file, "follow": t.follow} {
+		if value != "" && given.Changed("file") {
 			return cli.UsageError("a job file names its data itself: leave one of them out",
-				"--data and --file cannot be combined")
+				"--%s and --file cannot be combined", name)
 		}
+	}
+	if t.file != "" || t.follow != "" {
 		return nil
 	}
 	for _, name := range []string{"label", "positive", "label-values", "weight", "impressions", "split",
 		"ids", "numbers", "ignore"} {
 		if given.Changed(name) {
-			return cli.UsageError("a job file describes its columns itself", "--%s needs --data", name)
+			return cli.UsageError("a job file describes its columns itself", "--%s needs --data or --follow",
+				name)
 		}
 	}
 	return nil
@@ -68,10 +86,7 @@ func (t *table) check(given *pflag.FlagSet) error {
 // open infers the columns of the table, reads its rows, and returns a job for them. It describes the columns
 // in a note.
 func (t *table) open(policy string) (j job.Job, set *datasets.Dataset, note string, err error) {
-	r := infer.Request{File: t.file, Options: infer.Options{Label: t.label, Positive: t.positive,
-		LabelValues: t.labelValues,
-		Weight:      t.weight, Impressions: t.impressions, IDs: t.ids, Numbers: t.numbers, Ignore: t.ignore},
-		Memory: probe.Available()}
+	r := infer.Request{File: t.file, Options: t.options(), Memory: probe.Available()}
 	if r.Split, err = infer.ParseSplit(t.split); err != nil {
 		return j, nil, "", cli.UsageError("see --help", "--split: %v", err)
 	}
@@ -85,9 +100,18 @@ func (t *table) open(policy string) (j job.Job, set *datasets.Dataset, note stri
 	return j, set, describeTable(found), nil
 }
 
+// options returns what the flags say of the columns.
+func (t *table) options() infer.Options {
+	return infer.Options{Label: t.label, Positive: t.positive, LabelValues: t.labelValues, Weight: t.weight,
+		Impressions: t.impressions, IDs: t.ids, Numbers: t.numbers, Ignore: t.ignore}
+}
+
 // suit changes what follows from flags that have changed the job.
 func (t *table) suit(j *job.Job, f *flags, given *pflag.FlagSet) {
 	infer.SetRowOptimizer(j, len(f.opened.Schema.Slots), infer.RowStep) // it depends on the batch
+	if t.follow != "" {
+		return
+	}
 	if !given.Changed("validation") && !given.Changed("epochs") && f.opened.Rows == nil {
 		f.validation = infer.Share(f.opened)
 	}

@@ -185,7 +185,7 @@ func newColumns(j *job.Job, schema *batch.Schema, dim int) *columns {
 			own.Derived = append(own.Derived, derived(column))
 		}
 	}
-	c.Table = &table{Format: j.Data.Kind, Delimiter: string(t.FieldDelimiter()), Comment: t.Comment,
+	c.Table = &table{Format: j.Data.Format(), Delimiter: string(t.FieldDelimiter()), Comment: t.Comment,
 		Columns: append([]string{}, t.Columns...), Missing: append([]string{}, t.Missing...),
 		DecimalComma: append([]string{}, t.DecimalComma...), Thousands: append([]string{}, t.Thousands...),
 		EmptyNumber: t.EmptyNumeric}

@@ -42,6 +42,7 @@ func NewRecordReader(in *input.Input, delimiter, comment string, columns []strin
 	if err != nil {
 		return nil, in.Explain(err)
 	}
+	r.line, _ = r.records.FieldPos(0)
 	for _, name := range header {
 		if !utf8.ValidString(name) {
 			return nil, fmt.Errorf("%s: its first line is not UTF-8, in %q: convert the file, as with "+
@@ -56,7 +57,7 @@ func NewRecordReader(in *input.Input, delimiter, comment string, columns []strin
 	return r, nil
 }
 
-// Line returns the line at which the current record begins, from 1.
+// Line returns the line at which the current record begins, from 1: at first the header, or 0 without one.
 func (r *RecordReader) Line() int { return r.line }
 
 // Position returns the index of a column in a record.
@@ -64,7 +65,11 @@ func (r *RecordReader) Position(name string) (int, error) {
 	if i := slices.Index(r.Columns, name); i >= 0 {
 		return i, nil
 	}
-	return 0, fmt.Errorf("%s: no column %q: the file has %q", r.in.Name, name, r.Columns)
+	place := r.in.Name
+	if r.line > 0 {
+		place = fmt.Sprintf("%s:%d", place, r.line)
+	}
+	return 0, fmt.Errorf("%s: no column %q: the file has %q", place, name, r.Columns)
 }
 
 // Positions returns the index of each of the columns in a record.

@@ -1,0 +1,37 @@
+package infer
+
+import (
+	"context"
+	"path/filepath"
+	"time"
+
+	"tandem/algo/job"
+	"tandem/datasets"
+)
+
+// Follow waits for the first file of a folder, infers its columns, and returns the rows that arrive there and
+// a job for them. r.File is the folder, and its Split and Memory are not used. complete is a value of
+// job.Data.Complete. waiting is called as by datasets.Follow.
+func Follow(ctx context.Context, r Request, complete string, waiting func(time.Duration)) (j job.Job,
+	stream *datasets.Stream, set *datasets.Dataset, found *Table, err error) {
+	folder, err := filepath.Abs(r.File)
+	if err != nil {
+		return j, nil, nil, nil, err
+	}
+	first, err := datasets.FirstFile(ctx, folder, complete, waiting)
+	if err != nil {
+		return j, nil, nil, nil, err
+	}
+	if found, err = File(first, r.Options); err != nil {
+		return j, nil, nil, nil, err
+	}
+	data := found.Data
+	data.Kind, data.Path, data.Complete, data.OnBadRow = job.KindFollow, folder, complete, r.OnBadRow
+	if stream, set, err = datasets.Follow(ctx, data, "", waiting); err != nil {
+		return j, nil, nil, nil, err
+	}
+	j = Job(set)
+	j.Name, j.Data, j.Cluster = nameOf(folder), data, job.PersiaCluster()
+	j.Training.Epochs, j.Training.Shuffle = 1, false
+	return j, stream, set, found, nil
+}
