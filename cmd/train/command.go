@@ -102,6 +102,9 @@ they were taken for is printed. Pairs of columns and intervals of numbers become
 slots if held-back rows are then predicted better, and the report names them. The
 job.yaml in the results trains it again.
 
+With --follow it trains on files as they arrive in a folder, without an end, and
+predicts each before: see docs/online.md.
+
 A job file (--file) describes other jobs; cmd/train/jobs/README.md explains it.
 Relative paths in it start at the folder in the environment variable
 TANDEM_DATA, or at the file's own folder if that is not set. Flags change the
@@ -142,6 +145,7 @@ long: nn-worker/1=1.5,embedding-ps=2.`
 
 const examples = `  go run ./cmd/train
   go run ./cmd/train --data clicks.csv.gz --label clicked
+  go run ./cmd/train --follow clicks --label clicked --checkpoint-every 2s
   go run ./cmd/train --mode hybrid --staleness 0 --ranks 8
   go run ./cmd/train --json > run.json
   go run ./cmd/train --processes --mode sync,hybrid
