@@ -179,6 +179,7 @@ func (p *program) command() *cobra.Command {
 			return profiled(f.cpuProfile, func() error { return run(c.Context(), j, f) })
 		},
 	}
+	c.AddCommand(p.importPersia())
 	cli.Configure(c, p.stdout, p.stderr)
 	f.register(c.Flags())
 	// It fails only for a flag that does not exist.

@@ -1,0 +1,126 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"tandem/algo/job"
+	"tandem/algo/numeric/batch"
+)
+
+// imported translates configurations of Persia.
+func imported(t *testing.T, embedding, global string) (string, error) {
+	t.Helper()
+	var files []string
+	for name, text := range map[string]string{"embedding_config.yml": embedding,
+		"global_config.yml": global} {
+		if text == "" {
+			continue
+		}
+		file := filepath.Join(t.TempDir(), name)
+		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		files = append(files, file)
+	}
+	text, err := importPersia(files)
+	return string(text), err
+}
+
+// Every key of Persia's configurations becomes a setting, or a sentence with its file and line.
+func TestImportPersia(t *testing.T) {
+	text, err := imported(t, `feature_index_prefix_bit: 12
+slots_config:
+  user:
+    dim: 16
+    capacity: 100000
+  item:
+    dim: 16
+    embedding_summation: true
+  "12":
+    dim: 16
+    embedding_summation: false
+  tags:
+    dim: 16
+    sqrt_scaling: true
+    sample_fixed_size: 7
+    index_prefix: 0
+    hash_stack_config: {hash_stack_rounds: 2, embedding_size: 1000}
+feature_groups:
+  both: [user, item]
+`, `common_config:
+  metrics_config: {enable_metrics: true, job_name: click model}
+  job_type: Train
+embedding_parameter_server_config:
+  capacity: 1000000
+  incremental_dir: /workspace
+embedding_worker_config:
+  forward_buffer_size: 1000
+  colour: blue
+`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	j, err := job.Parse([]byte(text), "job.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []job.SlotSetting{{Slot: "user", Group: "both"}, {Slot: "item", Group: "both"},
+		{Slot: "12", Raw: 10},
+		{Slot: "tags", Pooling: job.PoolSqrt, HashStack: batch.HashStack{Rounds: 2, Rows: 1000}}}
+	if fmt.Sprint(j.Data.Slots) != fmt.Sprint(want) {
+		t.Errorf("slots %v, want %v", j.Data.Slots, want)
+	}
+	if j.Name != "click-model" || j.Model.EmbeddingDim != 16 || j.Rows.Capacity != 1_000_000 ||
+		j.Rows.Eviction != job.SecondChance || *j.Training.Staleness != 9 ||
+		j.Training.Scale != job.ScaleRank {
+		t.Errorf("another job:\n%s", text)
+	}
+	for _, want := range []string{"# embedding_config.yml:3", "# global_config.yml:5",
+		"embedding_config.yml:1 feature_index_prefix_bit: the prefixes",
+		"embedding_config.yml:5 a slot's capacity: Persia has no such setting",
+		"embedding_config.yml:16 index_prefix: ",
+		"global_config.yml:2 common_config.metrics_config.enable_metrics: ",
+		"global_config.yml:3 common_config.job_type: cmd/train trains",
+		"global_config.yml:6 incremental_dir: ",
+		"global_config.yml:8 forward_buffer_size: ", "global_config.yml:9 colour: Persia has no such setting",
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %q in\n%s", want, text)
+		}
+	}
+}
+
+// Slots of several dimensions have their own, and then no bound on rows, which a sentence says.
+func TestImportPersiaWithDimensionsBySlot(t *testing.T) {
+	text, err := imported(t, "slots_config: {a: {dim: 4}, b: {dim: 8}, c: {dim: 8}}",
+		"embedding_server_config: {capacity: 10}")
+	if err != nil {
+		t.Fatal(err)
+	}
+	j, err := job.Parse([]byte(text), "job.yaml")
+	if err != nil || j.Model.EmbeddingDim != 8 || len(j.Data.Slots) != 1 || j.Data.Slots[0].Dim != 4 ||
+		j.Rows.Capacity != 0 || !strings.Contains(text, "global_config.yml:1 capacity: slots of different") {
+		t.Errorf("error %v:\n%s", err, text)
+	}
+}
+
+func TestImportPersiaRefuses(t *testing.T) {
+	for _, c := range []struct{ embedding, want string }{
+		{"slots_config:\n  a: {dim: x}", `embedding_config.yml:2: "x" is not what Persia`},
+		{"slots_config:\n  a: {sqrt_scaling: true}", "embedding_config.yml:2: slot a has no dim"},
+		{"slots_config: {a: {dim: 4}}\nfeature_groups:\n  g: [a, b]",
+			"embedding_config.yml:3: group g has the slot b"},
+		{"feature_index_prefix_bit: 8", "no slots_config in embedding_config.yml"},
+		{"[]", "embedding_config.yml: it has no keys"},
+		{"slots_config: {a: {dim: 99999999}}", "is no job here: the job: model.embedding-dim"},
+		{"slots_config: {a: {dim: 4}, b: {dim: 8}}\nfeature_groups: {g: [a, b]}", "is no job here"},
+	} {
+		if _, err := imported(t, c.embedding, ""); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: error %v, want %s", c.embedding, err, c.want)
+		}
+	}
+}
