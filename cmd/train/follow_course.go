@@ -184,7 +184,7 @@ func (c *course) writePage() error {
 	gain, loss := evaluation.ScoreNames(c.job.Model.Loss)
 	const rows = "rows since the beginning"
 	charts := []htmlreport.Chart{{Title: gain, X: rows, Y: gain}, {Title: loss, X: rows, Y: loss},
-		{Title: "Calibration", X: rows, Y: "mean prediction / mean label"}}
+		{Title: "Calibration", X: rows, Y: "predicted / observed"}}
 	section := htmlreport.Section{Title: "Predicted before they were trained on", Text: []string{
 		"Every block of rows, a file unless evaluate-every says otherwise, is predicted when it arrives " +
 			"and then trained on. A calibration of 1 says that predictions are right in the mean. " +

@@ -280,7 +280,7 @@ func (t *persiaJob) finish() error {
 			slot)
 	}
 	if differ && t.capacity > 0 {
-		t.without = append(t.without, t.where+" capacity: slots of different dimensions have no bound on rows")
+		t.without = append(t.without, t.where+" capacity: slots of several dimensions have no bound on rows")
 		t.capacity = 0
 	}
 	return nil

@@ -103,7 +103,7 @@ func TestImportPersiaWithDimensionsBySlot(t *testing.T) {
 	}
 	j, err := job.Parse([]byte(text), "job.yaml")
 	if err != nil || j.Model.EmbeddingDim != 8 || len(j.Data.Slots) != 1 || j.Data.Slots[0].Dim != 4 ||
-		j.Rows.Capacity != 0 || !strings.Contains(text, "global_config.yml:1 capacity: slots of different") {
+		j.Rows.Capacity != 0 || !strings.Contains(text, "global_config.yml:1 capacity: slots of several") {
 		t.Errorf("error %v:\n%s", err, text)
 	}
 }
