@@ -272,6 +272,26 @@ func TestAStreamContinuesWithTheSameFiles(t *testing.T) {
 		!strings.Contains(err.Error(), "a.csv:5: the file has changed") {
 		t.Errorf("error %v", err)
 	}
+	// The same size and time, and a row less.
+	name := filepath.Join(folder, "a.csv")
+	arrive(t, folder, "a.csv", clicks(0, 4))
+	other := mustBegin(t, mustFollow(t, followed(folder)), followJob(4, 0))
+	info, err := os.Stat(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	arrive(t, folder, "a.csv", strings.Replace(clicks(0, 4), "1,1,1\n2,2,0\n", "1111111,2,0\n", 1))
+	if err := os.Chtimes(name, info.ModTime(), info.ModTime()); err != nil {
+		t.Fatal(err)
+	}
+	changed, _, err := FollowOn(followed(folder), "", other)
+	if err != nil {
+		t.Fatal(err)
+	}
+	mustBegin(t, changed, followJob(4, 0))
+	if _, _, _, err := changed.Next(0); err == nil || !strings.Contains(err.Error(), "it had 4 rows") {
+		t.Errorf("error %v", err)
+	}
 	if err := os.Remove(filepath.Join(folder, "a.csv")); err != nil {
 		t.Fatal(err)
 	}
