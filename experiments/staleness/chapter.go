@@ -2,6 +2,7 @@ package staleness
 
 import (
 	"tandem/experiments/internal/report"
+	"tandem/experiments/staleness/drift"
 	"tandem/experiments/staleness/hotrows"
 	"tandem/experiments/staleness/phase"
 	"tandem/experiments/staleness/source"
@@ -24,6 +25,7 @@ func Chapter() report.Chapter {
 				Parts:    []*report.Experiment{hotrows.New(), hotrows.NewRanks(), hotrows.NewLength()},
 			},
 			source.New(),
+			drift.New(),
 		},
 		Gone: map[string]string{
 			"modes": "go run ./experiments auc-table compares what modes learn, go run ./cmd/sim how fast " +
