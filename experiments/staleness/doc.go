@@ -5,6 +5,7 @@
 //	phase       when asynchrony is safe: the cost by delay and by frequency of ids
 //	theory      the delays at which training diverges, and the loss before it does, as calculated
 //	hot-rows    how many frequent rows carry the cost
+//	drift       what a model costs that is a day old, or older, where ids change
 //	source      which part may be late, rows or network; what an asynchronous mode loses by which of its
 //	            properties; which number of a job predicts it
 package staleness
