@@ -19,7 +19,8 @@ func followJob() Job {
 }
 
 func TestFollowIsValidated(t *testing.T) {
-	if j := followJob(); j.validateFile() != nil || j.Data.Format() != KindCSV || j.Data.Table() != j.Data.CSV {
+	if j := followJob(); j.validateFile() != nil || j.Data.Format() != KindCSV ||
+		j.Data.Table() != j.Data.CSV {
 		t.Error(j.validateFile())
 	}
 	parquet := followJob()

@@ -29,8 +29,8 @@ func TestStreamOfParquetFiles(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	s, _, err := datasets.Follow(t.Context(), job.Data{Kind: job.KindFollow, Path: folder, Parquet: table}, "",
-		func(time.Duration) {})
+	data := job.Data{Kind: job.KindFollow, Path: folder, Parquet: table}
+	s, _, err := datasets.Follow(t.Context(), data, "", func(time.Duration) {})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -201,8 +201,9 @@ func (p *plan) quality(courses []course, model int) (q judge.Quality) {
 
 // draw compares the old models with the online one.
 func (p *plan) draw(courses []course) *report.Report {
-	figure := report.Figure{Name: "drift", Title: "AUC of each day's rows, predicted before they are trained on",
-		X: report.Axis{Label: "day"}, Y: report.Axis{Label: "AUC (mean over seeds)"}}
+	figure := report.Figure{Name: "drift",
+		Title: "AUC of each day's rows, predicted before they are trained on",
+		X:     report.Axis{Label: "day"}, Y: report.Axis{Label: "AUC (mean over seeds)"}}
 	var comparisons []*judge.Comparison
 	for d, drift := range p.Drifts {
 		of := courses[d*p.Seeds:][:p.Seeds]
@@ -219,8 +220,8 @@ func (p *plan) draw(courses []course) *report.Report {
 			}
 			figure.Lines = append(figure.Lines, line)
 			if model > 0 {
-				comparisons = append(comparisons, judge.Pair(set, name, names[0], p.Seed, p.quality(of, model),
-					p.quality(of, 0)))
+				comparisons = append(comparisons, judge.Pair(set, name, names[0], p.Seed,
+					p.quality(of, model), p.quality(of, 0)))
 			}
 		}
 	}
@@ -229,8 +230,8 @@ func (p *plan) draw(courses []course) *report.Report {
 		Comparisons: comparisons,
 		Tables:      report.ComparisonTables(comparisons),
 		Figures:     []report.Figure{figure},
-		Notes: []string{fmt.Sprintf("Means over days %d to %d of %d rows each. The three are one training in "+
-			"the order of time, asked at different moments: the static model has seen %d days.",
+		Notes: []string{fmt.Sprintf("Means over days %d to %d of %d rows each. The three are one training "+
+			"in the order of time, asked at different moments: the static model has seen %d days.",
 			p.StaticDays+1, p.Days, p.RowsPerDay, p.StaticDays)},
 	}
 }
