@@ -35,6 +35,9 @@ func (t *table) openStream(ctx context.Context, policy string, log io.Writer) (j
 	}
 	w := &waits{log: log, folder: t.follow}
 	j, stream, set, found, err := infer.Follow(ctx, r, t.complete, w.waiting)
+	if ctx.Err() != nil {
+		return j, nil, nil, "", interrupted(ctx, err, false)
+	}
 	if err != nil {
 		return j, nil, nil, "", &cli.Error{Err: err, Hint: infer.Hint(err)}
 	}
@@ -97,12 +100,19 @@ func (p *program) follow(ctx context.Context, j job.Job, f flags) (err error) {
 	if err = errors.Join(err, course.close()); err != nil {
 		return p.rescue(folder, j, f.checkpoints, interrupted(ctx, err, f.checkpoints.last != ""))
 	}
-	place, err := folder.Finish()
-	if err != nil {
-		return err
+	place := f.checkpoints.resume
+	if f.checkpoints.last == "" {
+		fmt.Fprintln(p.stderr, "train: no rows were trained on, and nothing was written")
+	} else {
+		if place, err = folder.Finish(); err != nil {
+			return err
+		}
+		course.writeText(p.stdout, result)
+		fmt.Fprintf(p.stderr, "train: results are in %s; %s shows them\n", place, pageName)
 	}
-	course.writeText(p.stdout, result)
-	fmt.Fprintf(p.stderr, "train: results are in %s; %s shows them\n", place, pageName)
+	if place == "" {
+		return nil
+	}
 	command, err := p.withDataDir(j, "go run ./cmd/train --resume "+quoted(place))
 	fmt.Fprintf(p.stderr, "train: continue with: %s\n", command)
 	return err
@@ -169,11 +179,9 @@ func (p *program) trainArriving(ctx context.Context, j job.Job, f flags, results
 	if err := course.begin(o.Begin.Step); err != nil {
 		return nil, err
 	}
-	run := c.behind.complete(func() (*train.Result, error) {
-		return train.Follow(ctx, j, f.stream, o, train.FollowOptions{Predicted: course.predicted,
-			Trained: course.trained, Waiting: course.waiting, Stop: o.Drain})
-	})
-	result, err := run()
+	result, err := train.Follow(ctx, j, f.stream, o, train.FollowOptions{Predicted: course.predicted,
+		Trained: course.trained, Waiting: course.waiting, Stop: o.Drain})
+	err = errors.Join(err, c.behind.Wait()) // the last checkpoint reads the rows
 	p.interrupt.End()
 	return result, errors.Join(err, arena.Close())
 }

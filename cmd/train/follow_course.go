@@ -36,7 +36,7 @@ type course struct {
 
 	out    *os.File
 	csv    *csv.Writer
-	failed error     // why a line or the page could not be written
+	failed error     // why a line or the page could not be written first
 	labels []spans   // by label
 	before int       // rows that were trained before this run
 	unsaid span      // of the first label, since the last line
@@ -138,7 +138,7 @@ func (c *course) predicted(b train.Block) {
 		line := append([]string{strconv.Itoa(b.First), filepath.Base(file),
 			b.At.UTC().Format(time.RFC3339Nano), fmt.Sprintf("%.3f", b.At.Sub(written).Seconds()), h.Label},
 			s.fields()...)
-		c.failed = errors.Join(c.failed, c.write(line))
+		c.note(c.write(line))
 	}
 }
 
@@ -166,8 +166,16 @@ func (c *course) show() {
 		c.unsaid, c.shown = span{}, now
 	}
 	if now.Sub(c.drawn) >= pageInterval {
-		c.failed = errors.Join(c.failed, c.writePage())
+		c.note(c.writePage())
 		c.drawn = now
+	}
+}
+
+// note reports the first error of writing a line or the page. Training goes on.
+func (c *course) note(err error) {
+	if err != nil && c.failed == nil {
+		c.failed = err
+		fmt.Fprintf(c.p.stderr, "train: %v; training goes on\n", err)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io/fs"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -141,6 +142,30 @@ func TestAKilledStreamGoesOnWithItsBits(t *testing.T) {
 	difference, err := checkpoint.Compare(killed, want)
 	if err != nil || !difference.None() || want.Step != steps || killed.Step != steps {
 		t.Errorf("after %d and %d steps: %+v, error %v", killed.Step, want.Step, difference, err)
+	}
+}
+
+// A training that continues, and is interrupted before there are rows, leaves nothing, and names the results that
+// it has begun with.
+func TestAStreamThatContinuesWithoutRows(t *testing.T) {
+	clicks, place := t.TempDir(), t.TempDir()
+	arrive(t, clicks, 0)
+	first := startFollowing(t, filepath.Join(place, "first"), "--follow", clicks, "--mode", "sync",
+		"--checkpoint-every", "13 steps")
+	first.until(t, "all steps", func() bool { return first.saved(13) })
+	if err := first.end(syscall.SIGINT); err != nil {
+		t.Fatalf("%v:\n%s", err, first.printed)
+	}
+	second := startFollowing(t, filepath.Join(place, "second"), "--resume", first.results)
+	second.until(t, "to wait", func() bool { return len(second.trainedLines()) == 2 })
+	if err := second.end(syscall.SIGINT); err != nil {
+		t.Fatalf("%v:\n%s", err, second.printed)
+	}
+	_, err := os.Stat(second.results)
+	if want := "continue with: go run ./cmd/train --resume " + first.results; !errors.Is(err, fs.ErrNotExist) ||
+		!strings.Contains(second.printed.String(), want) ||
+		!strings.Contains(second.printed.String(), "no rows were trained on") {
+		t.Errorf("%v, no %q in\n%s", err, want, second.printed)
 	}
 }
 
