@@ -11,10 +11,12 @@ func TestSpansAreAddedByRows(t *testing.T) {
 	s.add(span{before: 110, rows: 30, score: math.NaN(), loss: 0.1, predicted: 0.4, observed: 0.5})
 	s.add(span{before: 140, rows: 30, scored: 30, score: 0.8, loss: 0.2, predicted: 0.4, observed: 0.4})
 	// 0.6·10 + 0.8·30 = 30 over 40 rows; 5 + 3 + 6 = 14, 2 + 12 + 12 = 26 and 1 + 15 + 12 = 28 over 70.
-	want := span{before: 100, rows: 70, scored: 40, score: 0.75, loss: 0.2, predicted: 26. / 70, observed: 0.4}
+	want := span{before: 100, rows: 70, scored: 40, score: 0.75, loss: 0.2, predicted: 26. / 70,
+		observed: 0.4}
 	near := func(a, b float64) bool { return math.Abs(a-b) < 1e-12 }
 	if s.before != want.before || s.rows != want.rows || s.scored != want.scored ||
-		!near(s.score, want.score) || !near(s.loss, want.loss) || !near(s.predicted, want.predicted) || !near(s.observed, want.observed) {
+		!near(s.score, want.score) ||
+		!near(s.loss, want.loss) || !near(s.predicted, want.predicted) || !near(s.observed, want.observed) {
 		t.Errorf("%+v, want %+v", s, want)
 	}
 	if got, err := parseSpan(s.fields()); err != nil {

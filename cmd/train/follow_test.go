@@ -145,8 +145,8 @@ func TestAKilledStreamGoesOnWithItsBits(t *testing.T) {
 	}
 }
 
-// A training that continues, and is interrupted before there are rows, leaves nothing, and names the results that
-// it has begun with.
+// A training that continues, and is interrupted before there are rows, leaves nothing, and names the results
+// that it has begun with.
 func TestAStreamThatContinuesWithoutRows(t *testing.T) {
 	clicks, place := t.TempDir(), t.TempDir()
 	arrive(t, clicks, 0)
@@ -162,8 +162,8 @@ func TestAStreamThatContinuesWithoutRows(t *testing.T) {
 		t.Fatalf("%v:\n%s", err, second.printed)
 	}
 	_, err := os.Stat(second.results)
-	if want := "continue with: go run ./cmd/train --resume " + first.results; !errors.Is(err, fs.ErrNotExist) ||
-		!strings.Contains(second.printed.String(), want) ||
+	want := "continue with: go run ./cmd/train --resume " + first.results
+	if !errors.Is(err, fs.ErrNotExist) || !strings.Contains(second.printed.String(), want) ||
 		!strings.Contains(second.printed.String(), "no rows were trained on") {
 		t.Errorf("%v, no %q in\n%s", err, want, second.printed)
 	}
