@@ -19,7 +19,7 @@ import (
 // batches do not depend on when files arrive. Its methods must not be called at the same time, except for
 // those of batch.Source.
 //
-// Memory: the rows of one file, and some 100 bytes for each file that was ever taken.
+// Memory: the rows of one file, and some 200 bytes for each file that was ever taken.
 type Stream struct {
 	data    job.Data
 	folder  string
@@ -39,24 +39,23 @@ type Stream struct {
 // pollEvery is the time after which a folder is listed again.
 const pollEvery = 100 * time.Millisecond
 
-// Follow begins to follow the folder of a job's data, and waits for its first file. Numbers are standardised
-// and weights divided by the mean as the rows of this file say, in all files. The data set has its rows for
-// training and no test rows. waiting is called now and then with the time that the call has waited so far.
+// Follow begins to follow the folder of a job's data. The first file is that of a name, or, if this is empty,
+// the one that Follow waits for. Numbers are standardised and weights divided by the mean as the rows of this
+// file say, in all files. The data set has its rows for training and no test rows. waiting is called now and
+// then with the time that the call has waited so far.
 //
 // Errors are those of Open, and name the file and, where there is one, the line.
-func Follow(ctx context.Context, data job.Data, dataDir string, waiting func(time.Duration)) (*Stream,
+func Follow(ctx context.Context, data job.Data, dataDir, first string, waiting func(time.Duration)) (*Stream,
 	*Dataset, error) {
 	s, err := newStream(data, dataDir)
+	if err == nil && first == "" {
+		first, err = FirstFile(ctx, s.folder, data.Complete, waiting)
+	}
+	if err == nil {
+		err = s.take(filepath.Base(first))
+	}
 	if err != nil {
 		return nil, nil, err
-	}
-	for s.rows == nil {
-		if _, err := FirstFile(ctx, s.folder, data.Complete, waiting); err != nil {
-			return nil, nil, err
-		}
-		if _, err := s.take(); err != nil {
-			return nil, nil, err
-		}
 	}
 	return s, s.dataset(), nil
 }
@@ -135,13 +134,20 @@ func (s *Stream) Close() error { return s.ledger.close() }
 // the step has not arrived yet. A block is a file, or of a file at most as many steps as the job evaluates
 // after.
 func (s *Stream) Next(step int) (rows *batch.Batch, first, end int, err error) {
-	if s.current >= 0 {
-		if err := s.checkUnchanged(&s.ledger.arrivals[s.current]); err != nil {
+	if last := len(s.ledger.arrivals) - 1; last >= 0 { // which may have had a header alone
+		if err := s.checkUnchanged(&s.ledger.arrivals[last]); err != nil {
 			return nil, 0, 0, err
 		}
 	}
 	for step >= s.Steps() {
-		if taken, err := s.take(); !taken || err != nil {
+		name, err := nextFile(s.folder, s.data.Complete, s.ledger.has)
+		if err != nil {
+			return nil, 0, 0, fmt.Errorf("datasets: %w", err)
+		}
+		if name == "" {
+			return nil, 0, 0, nil
+		}
+		if err := s.take(name); err != nil {
 			return nil, 0, 0, err
 		}
 	}
@@ -159,42 +165,38 @@ func (s *Stream) Next(step int) (rows *batch.Batch, first, end int, err error) {
 	return batch.Slice(s.rows, lo, hi), first, end, nil
 }
 
-// take takes the next file, if there is one, and reads its rows.
-func (s *Stream) take() (taken bool, err error) {
-	name, err := nextFile(s.folder, s.data.Complete, s.ledger.has)
-	if name == "" || err != nil {
-		return false, err
-	}
+// take takes a file, and reads its rows.
+func (s *Stream) take(name string) error {
 	a, rows, err := s.read(name)
 	if err != nil {
-		return false, err
+		return err
 	}
 	if s.ledger.Scaling == nil {
 		if a.Rows == 0 {
-			return false, fmt.Errorf("datasets: %s: %w: the first file has to have some",
+			return fmt.Errorf("datasets: %s: %w: the first file has to have some",
 				filepath.Join(s.folder, name), ErrNoRows)
 		}
 		sums := labelSumsOf(rows)
 		if err := checkWeights(sums); err != nil {
-			return false, fmt.Errorf("datasets: %s: %w", filepath.Join(s.folder, name), err)
+			return fmt.Errorf("datasets: %s: %w", filepath.Join(s.folder, name), err)
 		}
 		s.ledger.Scaling = measureScaling(rows, len(s.schema.Dense))
 		s.ledger.MeanWeight = sums[0].meanWeight()
 	}
 	if err := s.ledger.add(a); err != nil {
-		return false, fmt.Errorf("datasets: %w", err)
+		return fmt.Errorf("datasets: %w", err)
 	}
 	if s.starts != nil {
 		s.addSteps(a)
 		if s.Steps() > math.MaxInt32 { // as roles count
-			return false, fmt.Errorf("datasets: %s: a training has at most %d steps: begin another one with "+
+			return fmt.Errorf("datasets: %s: a training has at most %d steps: begin another one with "+
 				"its model (--init-from)", s.folder, math.MaxInt32)
 		}
 	}
 	if a.Rows > 0 {
 		s.keep(len(s.ledger.arrivals)-1, rows)
 	}
-	return true, nil
+	return nil
 }
 
 // load reads the rows of a file that was taken, unless they are in memory.
@@ -203,7 +205,13 @@ func (s *Stream) load(file int) error {
 		return nil
 	}
 	before := s.ledger.arrivals[file]
+	if err := s.checkUnchanged(&before); err != nil {
+		return err
+	}
 	a, rows, err := s.read(before.File)
+	if errors.Is(err, os.ErrNotExist) {
+		err = fmt.Errorf("%w: no checkpoint has all of its rows: restore the file", err)
+	}
 	if err != nil {
 		return err
 	}
@@ -230,14 +238,13 @@ func (s *Stream) read(name string) (arrival, *batch.Batch, error) {
 		return a, nil, fmt.Errorf("datasets: %w", err)
 	}
 	if s.format.kind == job.KindCSV {
-		if err := checkLastLine(path); err != nil {
+		if err := checkLastLine(path, s.data.Complete); err != nil {
 			return a, nil, fmt.Errorf("datasets: %w", err)
 		}
 	}
-	dropped := s.dropped.count
 	rows, err := s.format.readPath(path, s.dropped, newColumnCache(job.CacheOff))
-	if errors.Is(err, ErrNoRows) && a.Bytes > 0 && s.dropped.count == dropped {
-		return a, nil, nil // a header alone
+	if errors.Is(err, ErrNoRows) && a.Bytes > 0 { // a header alone, or no more bad rows than are allowed
+		return a, nil, s.checkUnchanged(&a)
 	}
 	if err == nil {
 		rows, err = s.derived.withSlots(rows)
@@ -306,6 +313,9 @@ func (s *Stream) Read(step int) (*batch.Batch, error) {
 	lo, hi := s.rowsOf(step)
 	return batch.Slice(s.rows, lo, hi), nil
 }
+
+// Dropped returns the number of bad rows that were left out since the stream was opened.
+func (s *Stream) Dropped() int { return s.dropped.count }
 
 // First returns the path of the first file.
 func (s *Stream) First() string { return filepath.Join(s.folder, s.ledger.arrivals[0].File) }

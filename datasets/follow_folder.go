@@ -47,7 +47,7 @@ func nextFile(folder, complete string, taken func(name string) bool) (string, er
 	}
 	next := ""
 	for _, e := range entries {
-		if e.IsDir() || !isWhole(e.Name()) {
+		if e.IsDir() || e.Type()&unread != 0 || !isWhole(e.Name()) {
 			continue
 		}
 		if next != "" {
@@ -63,14 +63,18 @@ func nextFile(folder, complete string, taken func(name string) bool) (string, er
 	return "", nil
 }
 
+// unread are the types of what opening may wait for, or is no file.
+const unread = fs.ModeNamedPipe | fs.ModeSocket | fs.ModeDevice
+
 // isWhole reports whether a name is not one of those that programs give to files which they write.
 func isWhole(name string) bool {
 	return !strings.HasPrefix(name, ".") && !strings.HasPrefix(name, "_") &&
 		!strings.HasSuffix(name, ".tmp") && !strings.HasSuffix(name, ".part")
 }
 
-// checkLastLine returns an error, with the number of the line, if the last line of plain text has no end.
-func checkLastLine(path string) error {
+// checkLastLine returns an error, with the number of the line, if the last line of plain text, which was taken
+// by a rule of job.Data.Complete, has no end.
+func checkLastLine(path, complete string) error {
 	in, err := input.Open(path)
 	if err != nil {
 		return err
@@ -95,6 +99,10 @@ func checkLastLine(path string) error {
 	if err != nil {
 		return err
 	}
-	return fmt.Errorf("%s:%d: the line is torn, as it has no line end: rename files into the folder when "+
-		"they are whole, or set complete: %s", path, bytes.Count(text, []byte{'\n'})+1, job.CompleteFollowed)
+	advice := "rename files into the folder when they are whole"
+	if complete != job.CompleteFollowed {
+		advice += ", or set complete: " + job.CompleteFollowed
+	}
+	return fmt.Errorf("%s:%d: the line is torn, as it has no line end: %s", path,
+		bytes.Count(text, []byte{'\n'})+1, advice)
 }

@@ -3,8 +3,10 @@ package datasets
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"time"
 
 	"tandem/algo/numeric/batch"
@@ -75,7 +77,8 @@ func (l *ledger) append(a arrival) {
 	l.arrivals, l.taken[a.File] = append(l.arrivals, a), true
 }
 
-// create writes the ledger to a new file, to which it adds from then on.
+// create writes the ledger to a new file, to which it adds from then on. Its name is on the disk when create
+// returns.
 func (l *ledger) create(path string) (err error) {
 	if l.out, err = os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644); err != nil {
 		return err
@@ -84,7 +87,14 @@ func (l *ledger) create(path string) (err error) {
 	for _, a := range l.arrivals {
 		lines = append(lines, a)
 	}
-	return l.write(lines...)
+	if err := l.write(lines...); err != nil {
+		return err
+	}
+	folder, err := os.Open(filepath.Dir(path))
+	if err != nil {
+		return err
+	}
+	return errors.Join(folder.Sync(), folder.Close())
 }
 
 // add adds a file.

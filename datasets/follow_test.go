@@ -51,7 +51,7 @@ func clicks(first, end int) string {
 // mustFollow begins to follow a folder that has a file.
 func mustFollow(t *testing.T, data job.Data) *Stream {
 	t.Helper()
-	s, _, err := Follow(t.Context(), data, "", func(time.Duration) {})
+	s, _, err := Follow(t.Context(), data, "", "", func(time.Duration) {})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -167,6 +167,10 @@ func TestFilesThatAreFollowed(t *testing.T) {
 	if rows, _, _ := mustNext(t, s, 1); rows == nil || !slices.Equal(rows.Slots[0].IDs, users(4, 8)) {
 		t.Errorf("rows %v", rows)
 	}
+	arrive(t, folder, "d.csv", "")
+	if _, _, _, err := s.Next(2); err == nil || !strings.HasSuffix(err.Error(), "when they are whole") {
+		t.Errorf("error %v", err) // it does not advise what is so
+	}
 }
 
 // Wherever a training ends, and in any order of the files, another that continues with its ledger has each
@@ -175,9 +179,11 @@ func TestAStreamContinuesWhereItWas(t *testing.T) {
 	for seed := range uint64(20) {
 		draw := rand.New(rand.NewPCG(seed, 1))
 		folder, row := t.TempDir(), 0
-		add := func() { // by a name that may be before or after the others
-			rows := 1 + draw.IntN(20)
-			arrive(t, folder, fmt.Sprintf("%03d-%d.csv", draw.IntN(1000), row), clicks(row, row+rows))
+		idsOf := map[string][]uint64{} // by file
+		add := func() {                // by a name that may be before or after the others
+			rows, name := 1+draw.IntN(20), fmt.Sprintf("%03d-%d.csv", draw.IntN(1000), row)
+			arrive(t, folder, name, clicks(row, row+rows))
+			idsOf[name] = users(row, row+rows)
 			row += rows
 		}
 		add()
@@ -185,7 +191,8 @@ func TestAStreamContinuesWhereItWas(t *testing.T) {
 		ledger := mustBegin(t, s, followJob(4, 0))
 		var ids []uint64 // trained so far
 		var at []int     // their number before each step
-		for step, saved := 0, 0; step < 30; {
+		step := 0
+		for saved := 0; step < 30; {
 			rows, _, end := mustNext(t, s, step)
 			if rows == nil {
 				add()
@@ -217,13 +224,12 @@ func TestAStreamContinuesWhereItWas(t *testing.T) {
 			}
 			ledger = mustBegin(t, s, followJob(4, 0))
 		}
-		slices.Sort(ids)
-		want := 0
+		var want []uint64
 		for _, a := range s.ledger.arrivals {
-			want += a.Rows
+			want = append(want, idsOf[a.File]...)
 		}
-		if n := len(ids); n > want || len(slices.Compact(ids)) != n {
-			t.Errorf("seed %d: %d of %d rows, or one of them twice", seed, n, want)
+		if want = want[:s.SamplesBefore(step)]; !slices.Equal(ids, want) {
+			t.Errorf("seed %d: rows %v, want %v", seed, ids, want)
 		}
 	}
 }
@@ -237,6 +243,59 @@ func tear(t *testing.T, path string) {
 	}
 	if err != nil {
 		t.Fatal(err)
+	}
+}
+
+// A file whose header was read alone must not get rows afterwards, whether another file comes or not.
+func TestRowsAfterAHeaderAreNoticed(t *testing.T) {
+	for _, later := range []string{"", "c.csv"} {
+		folder := t.TempDir()
+		arrive(t, folder, "a.csv", clicks(0, 4))
+		s := mustFollow(t, followed(folder))
+		mustBegin(t, s, followJob(4, 0))
+		arrive(t, folder, "b.csv", clicks(4, 4))
+		if rows, _, _ := mustNext(t, s, 1); rows != nil {
+			t.Error("a header alone has rows")
+		}
+		arrive(t, folder, "b.csv", clicks(4, 8))
+		if later != "" {
+			arrive(t, folder, later, clicks(8, 12))
+		}
+		if _, _, _, err := s.Next(1); err == nil ||
+			!strings.Contains(err.Error(), "b.csv:1: the file has changed after it was read") {
+			t.Errorf("error %v", err)
+		}
+	}
+}
+
+// A file of nothing but bad rows, of which as many are allowed, has no rows, and they are counted.
+func TestAFileOfBadRowsAlone(t *testing.T) {
+	folder := t.TempDir()
+	arrive(t, folder, "a.csv", clicks(0, 4))
+	data := followed(folder)
+	data.OnBadRow.Skip = 2
+	s := mustFollow(t, data)
+	mustBegin(t, s, followJob(4, 0))
+	arrive(t, folder, "b.csv", "user,price,click\n1,x,1\n2,y,1\n")
+	arrive(t, folder, "c.csv", clicks(4, 8))
+	if rows, _, _ := mustNext(t, s, 1); rows == nil || !slices.Equal(rows.Slots[0].IDs, users(4, 8)) ||
+		s.Dropped() != 2 {
+		t.Errorf("rows %v, %d were left out", rows, s.Dropped())
+	}
+	arrive(t, folder, "d.csv", "user,price,click\n1,x,1\n")
+	if _, _, _, err := s.Next(2); err == nil || !strings.Contains(err.Error(), "d.csv:2: bad row") {
+		t.Errorf("error %v", err)
+	}
+}
+
+// The first file is the one that is named, wherever its name is among others.
+func TestTheFirstFileIsTheNamedOne(t *testing.T) {
+	folder := t.TempDir()
+	arrive(t, folder, "a.csv", clicks(0, 4))
+	arrive(t, folder, "b.csv", clicks(4, 8))
+	s, _, err := Follow(t.Context(), followed(folder), "", "b.csv", nil)
+	if err != nil || filepath.Base(s.First()) != "b.csv" {
+		t.Errorf("%v, error %v", s, err)
 	}
 }
 
@@ -300,7 +359,8 @@ func TestAStreamContinuesWithTheSameFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	mustBegin(t, s, followJob(4, 0))
-	if _, _, _, err := s.Next(0); err == nil || !strings.Contains(err.Error(), "a.csv") {
+	if _, _, _, err := s.Next(0); err == nil || !strings.Contains(err.Error(), "a.csv") ||
+		!strings.Contains(err.Error(), "restore the file") {
 		t.Errorf("a file whose rows are needed is gone: error %v", err)
 	}
 	if err := os.WriteFile(ledger, nil, 0o644); err != nil {
@@ -315,11 +375,11 @@ func TestAStreamContinuesWithTheSameFiles(t *testing.T) {
 func TestWaitingForAStream(t *testing.T) {
 	folder := t.TempDir()
 	ctx, cancel := context.WithCancel(t.Context())
-	_, _, err := Follow(ctx, followed(folder), "", func(time.Duration) { cancel() })
+	_, _, err := Follow(ctx, followed(folder), "", "", func(time.Duration) { cancel() })
 	if err != context.Canceled {
 		t.Errorf("error %v", err)
 	}
-	_, _, err = Follow(t.Context(), followed(filepath.Join(folder, "none")), "", nil)
+	_, _, err = Follow(t.Context(), followed(filepath.Join(folder, "none")), "", "", nil)
 	if err == nil || !strings.Contains(err.Error(), "no such folder") {
 		t.Errorf("error %v", err)
 	}

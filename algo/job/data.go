@@ -137,6 +137,9 @@ func (d *Data) Validate() error {
 
 // validateDescriptions checks the fields that describe the columns of single kinds.
 func (d *Data) validateDescriptions() error {
+	if d.Kind == KindFollow && (d.CSV != nil) == (d.Parquet != nil) {
+		return fmt.Errorf("csv, parquet: kind %q needs one of them", d.Kind)
+	}
 	for _, c := range []struct {
 		key      string
 		kind     DataKind

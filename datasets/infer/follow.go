@@ -27,7 +27,7 @@ func Follow(ctx context.Context, r Request, complete string, waiting func(time.D
 	}
 	data := found.Data
 	data.Kind, data.Path, data.Complete, data.OnBadRow = job.KindFollow, folder, complete, r.OnBadRow
-	if stream, set, err = datasets.Follow(ctx, data, "", waiting); err != nil {
+	if stream, set, err = datasets.Follow(ctx, data, "", filepath.Base(first), waiting); err != nil {
 		return j, nil, nil, nil, err
 	}
 	j = Job(set)

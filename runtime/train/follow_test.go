@@ -59,7 +59,7 @@ func stream(t *testing.T, j *job.Job, ledger, next string) *datasets.Stream {
 	var s *datasets.Stream
 	var err error
 	if ledger == "" {
-		s, _, err = datasets.Follow(t.Context(), j.Data, "", func(time.Duration) {})
+		s, _, err = datasets.Follow(t.Context(), j.Data, "", "", func(time.Duration) {})
 	} else {
 		s, _, err = datasets.FollowOn(j.Data, "", ledger)
 	}
